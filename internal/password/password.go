@@ -1,0 +1,145 @@
+// Package password turns passwords into hashes and checks them: argon2id with
+// its parameters in the hash, at most so many at a time, since each takes 19 MiB.
+package password
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/base64"
+	"fmt"
+	"runtime"
+	"time"
+	"unicode/utf8"
+
+	"golang.org/x/crypto/argon2"
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// The parameters of new hashes (OWASP's recommendation for argon2id).
+const (
+	memoryKiB = 19 * 1024
+	passes    = 2
+	lanes     = 1
+	saltLen   = 16
+	keyLen    = 32
+)
+
+// The lengths a password may have, in characters after NFC.
+const (
+	MinLength = 8
+	MaxLength = 72
+)
+
+// A Hasher hashes and checks passwords. Make one with [New]: it runs as many
+// at a time as it was told, and lets callers wait for ten seconds.
+type Hasher struct {
+	Parallel int           // hashes at a time
+	Wait     time.Duration // how long a caller queues before problem.Unavailable; 0 means 10 s
+
+	sem chan struct{}
+}
+
+// New makes a Hasher that runs at most parallel hashes at a time; 0 means GOMAXPROCS.
+func New(parallel int) *Hasher {
+	if parallel <= 0 {
+		parallel = runtime.GOMAXPROCS(0)
+	}
+	return &Hasher{Parallel: parallel, Wait: 10 * time.Second, sem: make(chan struct{}, parallel)}
+}
+
+// Check reports why a password cannot be set, as a problem on param.
+func Check(param, password string) error {
+	if !utf8.ValidString(password) {
+		return problem.BadParam(param, "%s is not valid UTF-8", param)
+	}
+	if len(password) > 16*MaxLength {
+		return problem.BadParam(param, "%s is too long (maximum is %d characters)", param, MaxLength)
+	}
+	n := utf8.RuneCountInString(norm.NFC.String(password))
+	switch {
+	case n < MinLength:
+		return problem.BadParam(param, "%s is too short (minimum is %d characters)", param, MinLength)
+	case n > MaxLength:
+		return problem.BadParam(param, "%s is too long (maximum is %d characters)", param, MaxLength)
+	}
+	return nil
+}
+
+// Hash gives the PHC string of a password, $argon2id$v=19$m=…,t=…,p=…$salt$key.
+func (h *Hasher) Hash(ctx context.Context, password string) (string, error) {
+	salt := make([]byte, saltLen)
+	rand.Read(salt)
+	key, err := h.derive(ctx, password, salt, params{memoryKiB, passes, lanes})
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, memoryKiB, passes, lanes,
+		base64.RawStdEncoding.EncodeToString(salt), base64.RawStdEncoding.EncodeToString(key)), nil
+}
+
+// Verify reports whether the password is the one of the hash. An empty hash, of
+// a subscriber without a password or of nobody at all, takes the same time and
+// is false.
+func (h *Hasher) Verify(ctx context.Context, hash, password string) (bool, error) {
+	p, salt, want, err := parse(hash)
+	if err != nil {
+		p, salt, want = params{memoryKiB, passes, lanes}, make([]byte, saltLen), nil
+	}
+	if len(password) > 16*MaxLength {
+		password, want = "", nil
+	}
+	got, derr := h.derive(ctx, password, salt, p)
+	if derr != nil {
+		return false, derr
+	}
+	if hash != "" && err != nil {
+		return false, err
+	}
+	return want != nil && subtle.ConstantTimeCompare(got, want) == 1, nil
+}
+
+type params struct {
+	memory, time uint32
+	threads      uint8
+}
+
+func (h *Hasher) derive(ctx context.Context, password string, salt []byte, p params) ([]byte, error) {
+	timer := time.NewTimer(h.Wait)
+	defer timer.Stop()
+	select {
+	case h.sem <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-timer.C:
+		return nil, &problem.Error{Kind: problem.Unavailable, Code: "too_many_logins", Message: "too many sign-ins at once", RetryAfter: time.Second}
+	}
+	defer func() { <-h.sem }()
+	return argon2.IDKey([]byte(norm.NFC.String(password)), salt, p.time, p.memory, p.threads, keyLen), nil
+}
+
+func parse(hash string) (p params, salt, key []byte, err error) {
+	var version int
+	var rest string
+	if _, err = fmt.Sscanf(hash, "$argon2id$v=%d$m=%d,t=%d,p=%d$%s", &version, &p.memory, &p.time, &p.threads, &rest); err != nil {
+		return p, nil, nil, fmt.Errorf("reading password hash: %w", err)
+	}
+	if version != argon2.Version || p.memory > 1<<20 || p.time == 0 || p.time > 64 || p.threads == 0 {
+		return p, nil, nil, fmt.Errorf("reading password hash: parameters out of range")
+	}
+	for i := range rest {
+		if rest[i] != '$' {
+			continue
+		}
+		if salt, err = base64.RawStdEncoding.DecodeString(rest[:i]); err == nil {
+			key, err = base64.RawStdEncoding.DecodeString(rest[i+1:])
+		}
+		if err == nil && len(key) != keyLen {
+			err = fmt.Errorf("reading password hash: key of %d bytes", len(key))
+		}
+		return p, salt, key, err
+	}
+	return p, nil, nil, fmt.Errorf("reading password hash: no salt")
+}

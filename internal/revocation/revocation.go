@@ -1,0 +1,142 @@
+// Package revocation tells whether a token was revoked, without asking anybody.
+//
+// Revocations are rows with a sequence number. Each node holds those that can
+// still matter in memory and polls for new ones, so that one holds everywhere
+// within a second. A node that could not poll for a while refuses to answer.
+package revocation
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// The kinds of thing whose tokens can be revoked.
+const (
+	Token      = "token"      // one token, by its jti
+	Grant      = "grant"      // an OAuth grant: its access tokens die with its refresh token
+	Family     = "family"     // a fabric refresh token and the SATs that came with it
+	Session    = "session"    // a login, by its sid
+	Subscriber = "subscriber" // all tokens of a subscriber
+	Client     = "client"     // all tokens of an OAuth client
+	Key        = "key"        // an API key
+	Project    = "project"    // everything of a project
+)
+
+// A Revocation ends what was issued for a thing up to a moment.
+type Revocation struct {
+	Kind, ID string
+	Until    time.Time // tokens issued up to then are dead
+	Expires  time.Time // when the last token it concerns has expired by itself
+}
+
+// A Log is where revocations are written and read, by every node. Rows carry
+// numbers in the order of their commits; RevocationsSince gives those after seq
+// which have not expired, and the last number.
+type Log interface {
+	AddRevocation(ctx context.Context, r Revocation) error
+	RevocationsSince(ctx context.Context, seq int64) (rows []Revocation, last int64, err error)
+}
+
+// The rhythm of polling, and how stale a list may be before it refuses.
+const (
+	pollEvery = 250 * time.Millisecond
+	staleness = 5 * time.Second
+)
+
+// A List answers whether a token was revoked. Make one with [New], then Run it.
+type List struct {
+	log Log
+	now func() time.Time
+
+	mu     sync.RWMutex
+	dead   map[string]Revocation
+	seq    int64
+	synced time.Time
+}
+
+// New makes a List over a Log. A nil now means time.Now.
+func New(log Log, now func() time.Time) *List {
+	if now == nil {
+		now = time.Now
+	}
+	return &List{log: log, now: now, dead: make(map[string]Revocation)}
+}
+
+// Run polls the log until ctx ends.
+func (l *List) Run(ctx context.Context) {
+	tick := time.NewTicker(pollEvery)
+	defer tick.Stop()
+	for {
+		_ = l.Sync(ctx) // an error shows as staleness, which Check refuses
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// Sync reads what is new in the log. Callers that have just written a
+// revocation use it, so that their own node knows at once.
+func (l *List) Sync(ctx context.Context) error {
+	l.mu.RLock()
+	seq := l.seq
+	l.mu.RUnlock()
+	began := l.now()
+	rows, last, err := l.log.RevocationsSince(ctx, seq)
+	if err != nil {
+		return fmt.Errorf("reading revocations: %w", err)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, r := range rows {
+		if old, ok := l.dead[r.Kind+":"+r.ID]; !ok || r.Until.After(old.Until) {
+			l.dead[r.Kind+":"+r.ID] = r
+		}
+	}
+	l.seq = max(l.seq, last)
+	if began.After(l.synced) {
+		l.synced = began
+	}
+	for key, r := range l.dead {
+		if r.Expires.Before(began) {
+			delete(l.dead, key)
+		}
+	}
+	return nil
+}
+
+// Revoke writes a revocation and makes it known to this node.
+func (l *List) Revoke(ctx context.Context, r Revocation) error {
+	if err := l.log.AddRevocation(ctx, r); err != nil {
+		return fmt.Errorf("writing revocation: %w", err)
+	}
+	return l.Sync(ctx)
+}
+
+// A Subject is one thing that a token depends on.
+type Subject struct{ Kind, ID string }
+
+// Check gives problem.Unauthenticated if any of the subjects was revoked at or
+// after the moment a token was issued, and problem.Unavailable if this node has
+// not heard from the log for five seconds. Subjects with an empty ID are skipped.
+func (l *List) Check(issued time.Time, subjects ...Subject) error {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	if l.now().Sub(l.synced) > staleness {
+		return &problem.Error{Kind: problem.Unavailable, Code: "temporarily_unavailable", Message: "revocations cannot be read", RetryAfter: time.Second}
+	}
+	if len(l.dead) == 0 {
+		return nil
+	}
+	for _, s := range subjects {
+		if r, ok := l.dead[s.Kind+":"+s.ID]; ok && s.ID != "" && !issued.After(r.Until) {
+			return problem.NoCredentials()
+		}
+	}
+	return nil
+}

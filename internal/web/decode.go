@@ -1,0 +1,170 @@
+package web
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"reflect"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// maxBody bounds a JSON or form body; media has its own limit.
+const maxBody = 1 << 20
+
+// Decode reads a JSON object, or a form with the same field names, into the
+// fields of a T by their json tags. Unknown members are ignored; a member of the
+// wrong type is a problem on its name, and all of them are gathered, so that a
+// client learns every fault at once. The T holds whatever could be read.
+func Decode[T any](r *http.Request) (T, error) {
+	var in T
+	members, err := Members(r)
+	if err != nil {
+		return in, err
+	}
+	var errs []error
+	v := reflect.ValueOf(&in).Elem()
+	for i := range v.NumField() {
+		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
+		raw, sent := members[name]
+		if !sent || name == "" {
+			continue
+		}
+		if err := json.Unmarshal(raw, v.Field(i).Addr().Interface()); err != nil {
+			errs = append(errs, problem.BadParam(name, "%s must be %s", name, kindOf(v.Field(i).Type())))
+		}
+	}
+	return in, errors.Join(errs...)
+}
+
+// kindOf names a Go type in the words of JSON.
+func kindOf(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Pointer:
+		return kindOf(t.Elem())
+	case reflect.String:
+		return "a string"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Int, reflect.Int32, reflect.Int64:
+		return "an integer"
+	case reflect.Slice:
+		return "an array"
+	}
+	return "an object"
+}
+
+// Members reads the body's JSON object, or its form fields as JSON strings, by
+// name. It refuses other content types, a compressed body, bodies over 1 MiB,
+// repeated names, and anything after the object.
+func Members(r *http.Request) (map[string]json.RawMessage, error) {
+	kind, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil && r.Header.Get("Content-Type") != "" {
+		return nil, problem.New(problem.Unsupported, "unsupported_media_type", "the Content-Type is not readable")
+	}
+	if cs := params["charset"]; cs != "" && !strings.EqualFold(cs, "utf-8") {
+		return nil, problem.New(problem.Unsupported, "unsupported_media_type", "the charset must be UTF-8")
+	}
+	switch kind {
+	case "application/json":
+		body, err := readBody(r)
+		if err != nil {
+			return nil, err
+		}
+		return jsonMembers(body)
+	case "multipart/form-data", "application/x-www-form-urlencoded":
+		return formMembers(r)
+	}
+	return nil, problem.New(problem.Unsupported, "unsupported_media_type", "send application/json")
+}
+
+func readBody(r *http.Request) ([]byte, error) {
+	if r.ContentLength > maxBody {
+		return nil, tooLarge()
+	}
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
+	var max *http.MaxBytesError
+	switch {
+	case errors.As(err, &max), len(body) > maxBody:
+		return nil, tooLarge()
+	case err != nil:
+		return nil, problem.New(problem.Malformed, "bad_request", "the body could not be read to its end")
+	case !utf8.Valid(body):
+		return nil, problem.New(problem.Malformed, "bad_request", "the body is not UTF-8")
+	}
+	return body, nil
+}
+
+func tooLarge() error {
+	return problem.New(problem.TooLarge, "request_too_large", "the body is larger than %d bytes", maxBody)
+}
+
+// jsonMembers splits an object into its members without decoding them.
+func jsonMembers(body []byte) (map[string]json.RawMessage, error) {
+	dec := json.NewDecoder(bytes.NewReader(body))
+	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
+		return nil, problem.New(problem.Malformed, "bad_request", "the body is not a JSON object")
+	}
+	members := make(map[string]json.RawMessage)
+	for dec.More() {
+		t, err := dec.Token()
+		name, ok := t.(string)
+		if err != nil || !ok {
+			return nil, badJSON(err)
+		}
+		var raw json.RawMessage
+		if err := dec.Decode(&raw); err != nil {
+			return nil, badJSON(err)
+		}
+		if _, twice := members[name]; twice {
+			return nil, problem.New(problem.Malformed, "bad_request", "a member is repeated in the JSON object")
+		}
+		members[name] = raw
+	}
+	if _, err := dec.Token(); err != nil {
+		return nil, badJSON(err)
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return nil, problem.New(problem.Malformed, "bad_request", "there is something after the JSON object")
+	}
+	return members, nil
+}
+
+func badJSON(err error) error {
+	return problem.New(problem.Malformed, "bad_request", "the body is not valid JSON: %v", err)
+}
+
+func formMembers(r *http.Request) (map[string]json.RawMessage, error) {
+	if r.ContentLength > maxBody {
+		return nil, tooLarge()
+	}
+	r.Body = http.MaxBytesReader(nil, r.Body, maxBody)
+	if err := r.ParseMultipartForm(maxBody); err != nil && !errors.Is(err, http.ErrNotMultipart) {
+		var max *http.MaxBytesError
+		if errors.As(err, &max) {
+			return nil, tooLarge()
+		}
+		return nil, problem.New(problem.Malformed, "bad_request", "the form is not readable")
+	}
+	if r.MultipartForm != nil {
+		defer func() { _ = r.MultipartForm.RemoveAll() }()
+	}
+	members := make(map[string]json.RawMessage)
+	for name, values := range r.PostForm {
+		if len(values) != 1 || !utf8.ValidString(values[0]) {
+			return nil, problem.New(problem.Malformed, "bad_request", "a form field is repeated or not UTF-8")
+		}
+		raw, err := json.Marshal(values[0])
+		if err != nil {
+			return nil, fmt.Errorf("reading form: %w", err)
+		}
+		members[name] = raw
+	}
+	return members, nil
+}

@@ -1,0 +1,112 @@
+package web
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"time"
+
+	"github.com/rs/cors"
+)
+
+type requestIDKey struct{}
+
+// RequestID gives the id of the request that ctx belongs to, or "". It is in
+// every log line and in the answer's X-Request-Id.
+func RequestID(ctx context.Context) string {
+	id, _ := ctx.Value(requestIDKey{}).(string)
+	return id
+}
+
+// An Observer is told of each request once it is answered. route is the
+// pattern that served it, as registered, so that it can be a metric's label.
+type Observer func(route string, status int, took time.Duration)
+
+// Outer is the outermost middleware of a listener: a request id, one log line
+// at debug level (at error level for a 5xx), recovery from panics, and refusals
+// that hold for every protocol: TRACE, compressed bodies.
+func Outer(next http.Handler, log *slog.Logger, observe Observer) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		began := time.Now()
+		id := rand.Text()[:20]
+		r = r.WithContext(context.WithValue(r.Context(), requestIDKey{}, id))
+		rec := &recorder{ResponseWriter: w}
+		rec.Header().Set("X-Request-Id", id)
+		defer func() {
+			if cause := recover(); cause != nil {
+				handlePanic(rec, r, log, cause)
+			}
+			finish(r, rec, began, log, observe)
+		}()
+		if refuse(rec, r) {
+			return
+		}
+		next.ServeHTTP(rec, r)
+	})
+}
+
+func refuse(w http.ResponseWriter, r *http.Request) bool {
+	// A request with both Content-Length and Transfer-Encoding may hide a second
+	// one behind it (RFC 9112, section 6.3): answer this one and close.
+	if len(r.TransferEncoding) > 0 {
+		w.Header().Set("Connection", "close")
+	}
+	switch {
+	case r.Method == http.MethodTrace || r.Method == http.MethodConnect:
+		http.Error(w, "method not allowed", http.StatusMethodNotAllowed)
+	case r.Header.Get("Content-Encoding") != "":
+		http.Error(w, "compressed bodies are not read", http.StatusUnsupportedMediaType)
+	default:
+		return false
+	}
+	return true
+}
+
+func handlePanic(w *recorder, r *http.Request, log *slog.Logger, cause any) {
+	if err, ok := cause.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+		panic(cause)
+	}
+	log.ErrorContext(r.Context(), "panic", "request_id", RequestID(r.Context()), "cause", cause, "stack", string(debug.Stack()))
+	if w.status == 0 {
+		http.Error(w, `{"error":"Internal Server Error"}`, http.StatusInternalServerError)
+	}
+}
+
+func finish(r *http.Request, w *recorder, began time.Time, log *slog.Logger, observe Observer) {
+	took := time.Since(began)
+	if observe != nil {
+		observe(r.Pattern, w.status, took)
+	}
+	level := slog.LevelDebug
+	if w.status >= 500 {
+		level = slog.LevelError
+	}
+	if log.Enabled(r.Context(), level) {
+		// The pattern, not the path: paths of media are secrets.
+		log.LogAttrs(r.Context(), level, "request", slog.String("request_id", RequestID(r.Context())), slog.String("method", r.Method),
+			slog.String("route", r.Pattern), slog.Int("status", w.status), slog.Int64("bytes", w.bytes), slog.Duration("took", took))
+	}
+}
+
+// LogInternal logs an error that is told as "internal" only.
+func LogInternal(r *http.Request, log *slog.Logger, err error) {
+	if errors.Is(err, context.Canceled) && r.Context().Err() != nil {
+		return // the client went away
+	}
+	log.ErrorContext(r.Context(), "internal error", "request_id", RequestID(r.Context()), "route", r.Pattern, "error", err)
+}
+
+// AnyOrigin lets scripts of every origin call next, without cookies: for
+// endpoints that take their credentials from the request alone.
+func AnyOrigin(next http.Handler, methods ...string) http.Handler {
+	return cors.New(cors.Options{
+		AllowedOrigins: []string{"*"},
+		AllowedMethods: methods,
+		AllowedHeaders: []string{"Authorization", "Content-Type", "Accept", "DPoP", "Range", "If-Range", "Idempotency-Key"},
+		ExposedHeaders: []string{"WWW-Authenticate", "DPoP-Nonce", "X-Request-Id", "Retry-After", "Accept-Ranges", "Content-Range", "Content-Length", "ETag", "Content-Disposition"},
+		MaxAge:         600,
+	}).Handler(next)
+}

@@ -1,0 +1,88 @@
+package keys
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hkdf"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+)
+
+// A vault seals ring keys under the master key, bound to their kid.
+type vault struct{ aead cipher.AEAD }
+
+func newVault(master []byte) (*vault, error) {
+	if len(master) != 32 {
+		return nil, fmt.Errorf("opening key ring: the master key has %d bytes, not 32", len(master))
+	}
+	key, err := hkdf.Key(sha256.New, master, nil, "selvage key ring", 32)
+	if err != nil {
+		return nil, fmt.Errorf("deriving key: %w", err)
+	}
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return nil, fmt.Errorf("preparing vault: %w", err)
+	}
+	aead, err := cipher.NewGCMWithRandomNonce(block)
+	if err != nil {
+		return nil, fmt.Errorf("preparing vault: %w", err)
+	}
+	return &vault{aead}, nil
+}
+
+func (v *vault) seal(secret []byte, kid string) (string, error) {
+	return base64.RawStdEncoding.EncodeToString(v.aead.Seal(nil, nil, secret, []byte(kid))), nil
+}
+
+func (v *vault) open(sealed, kid string) ([]byte, error) {
+	raw, err := base64.RawStdEncoding.DecodeString(sealed)
+	if err != nil {
+		return nil, fmt.Errorf("reading sealed key: %w", err)
+	}
+	return v.aead.Open(nil, nil, raw, []byte(kid))
+}
+
+// ReadMaster gives the master key of a file, as base64 of 32 bytes, and makes
+// the file (mode 0600) if there is none.
+func ReadMaster(file string) ([]byte, error) {
+	text, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return makeMaster(file)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading master key: %w", err)
+	}
+	return ParseMaster(string(text))
+}
+
+// ParseMaster reads a master key from its text form.
+func ParseMaster(text string) ([]byte, error) {
+	key, err := base64.StdEncoding.DecodeString(strings.TrimSpace(text))
+	if err != nil || len(key) != 32 {
+		return nil, errors.New("reading master key: it is not the base64 of 32 bytes")
+	}
+	return key, nil
+}
+
+func makeMaster(file string) ([]byte, error) {
+	key := make([]byte, 32)
+	rand.Read(key)
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return ReadMaster(file) // another process was faster
+	}
+	if err != nil {
+		return nil, fmt.Errorf("making master key: %w", err)
+	}
+	_, err = fmt.Fprintln(f, base64.StdEncoding.EncodeToString(key))
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return nil, fmt.Errorf("making master key: %w", err)
+	}
+	return key, nil
+}
