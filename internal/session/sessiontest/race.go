@@ -1,0 +1,88 @@
+package sessiontest
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/session"
+)
+
+// callers is how many goroutines ask at once.
+const callers = 50
+
+// together runs do in all callers at the same moment.
+func together(do func(i int)) {
+	var wg sync.WaitGroup
+	start := make(chan struct{})
+	for i := range callers {
+		wg.Go(func() {
+			<-start
+			do(i)
+		})
+	}
+	close(start)
+	wg.Wait()
+}
+
+// oneWins runs try in all callers and fails unless one succeeds and every other
+// gets the loser's error.
+func oneWins(t *testing.T, loses error, try func(i int) error) {
+	t.Helper()
+	var won atomic.Int64
+	together(func(i int) {
+		err := try(i)
+		switch {
+		case err == nil:
+			won.Add(1)
+		case !errors.Is(err, loses):
+			t.Errorf("caller %d got %v, want %v", i, err, loses)
+		}
+	})
+	if won.Load() != 1 {
+		t.Errorf("%d of %d callers won, want 1", won.Load(), callers)
+	}
+}
+
+func oneTakes(t *testing.T, s session.Store) {
+	k := key(t, "code")
+	mustPut(t, s, k, "one", time.Minute)
+	oneWins(t, problem.NotFound, func(int) error {
+		got, err := s.Take(t.Context(), k)
+		if err == nil && string(got) != "one" {
+			t.Errorf("Take = %q, want one", got)
+		}
+		return err
+	})
+}
+
+func oneAdds(t *testing.T, s session.Store) {
+	k := key(t, "jti")
+	oneWins(t, problem.Conflict, func(i int) error {
+		return s.Add(t.Context(), k, fmt.Append(nil, i), time.Minute)
+	})
+}
+
+func oneSwaps(t *testing.T, s session.Store) {
+	k := key(t, "login")
+	mustPut(t, s, k, "old", time.Minute)
+	oneWins(t, problem.Conflict, func(i int) error {
+		return s.CompareAndSwap(t.Context(), k, []byte("old"), fmt.Append(nil, i), time.Minute)
+	})
+}
+
+func allCount(t *testing.T, s session.Store) {
+	k := key(t, "tries")
+	var seen sync.Map
+	together(func(i int) {
+		n, err := s.Incr(t.Context(), k, time.Minute)
+		if _, twice := seen.LoadOrStore(n, i); twice || err != nil {
+			t.Errorf("Incr = %d, %v, want a number of its own", n, err)
+		}
+	})
+	wantCount(t, s, k, callers+1, time.Minute)
+}

@@ -1,0 +1,170 @@
+// Package sessiontest is the one suite that every session.Store passes.
+package sessiontest
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/session"
+)
+
+// Run checks a backend. open gives an empty store, or one that other tests
+// use at once: each case has keys of its own.
+func Run(t *testing.T, open func(t *testing.T) session.Store) {
+	cases := []struct {
+		name string
+		run  func(*testing.T, session.Store)
+	}{
+		{"Put", put}, {"Get", get}, {"Take", take}, {"Add", add}, {"CompareAndSwap", compareAndSwap},
+		{"Delete", remove}, {"Incr", incr}, {"Kinds", kinds}, {"Values", values}, {"Cancelled", cancelled},
+		{"Expiry", expiry}, {"AddAfterExpiry", addAfterExpiry}, {"IncrAfterExpiry", incrAfterExpiry}, {"SwapRestartsTTL", swapRestartsTTL},
+		{"OneTakes", oneTakes}, {"OneAdds", oneAdds}, {"OneSwaps", oneSwaps}, {"AllCount", allCount},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) { c.run(t, open(t)) })
+	}
+}
+
+// key gives a key that no other case uses.
+func key(t *testing.T, kind string) session.Key {
+	return session.Key{Kind: kind, ID: session.Digest(t.Name() + time.Now().String())}
+}
+
+func put(t *testing.T, s session.Store) {
+	k := key(t, "code")
+	mustPut(t, s, k, "one", time.Minute)
+	mustPut(t, s, k, "two", time.Minute)
+	wantValue(t, s, k, "two")
+}
+
+func get(t *testing.T, s session.Store) {
+	k := key(t, "code")
+	wantNone(t, s, k)
+	mustPut(t, s, k, "one", time.Minute)
+	wantValue(t, s, k, "one")
+	wantValue(t, s, k, "one")
+}
+
+func take(t *testing.T, s session.Store) {
+	k := key(t, "code")
+	mustPut(t, s, k, "one", time.Minute)
+	if got, err := s.Take(t.Context(), k); string(got) != "one" || err != nil {
+		t.Errorf("Take = %q, %v, want one", got, err)
+	}
+	if got, err := s.Take(t.Context(), k); !errors.Is(err, problem.NotFound) || got != nil {
+		t.Errorf("second Take = %q, %v, want not found", got, err)
+	}
+	wantNone(t, s, k)
+}
+
+func add(t *testing.T, s session.Store) {
+	k := key(t, "jti")
+	wantErr(t, "Add", s.Add(t.Context(), k, []byte("one"), time.Minute), nil)
+	wantErr(t, "second Add", s.Add(t.Context(), k, []byte("two"), time.Minute), problem.Conflict)
+	wantErr(t, "Add of the same value", s.Add(t.Context(), k, []byte("one"), time.Minute), problem.Conflict)
+	wantValue(t, s, k, "one")
+}
+
+func compareAndSwap(t *testing.T, s session.Store) {
+	k := key(t, "login")
+	swap := func(old, new string) error {
+		return s.CompareAndSwap(t.Context(), k, []byte(old), []byte(new), time.Minute)
+	}
+	wantErr(t, "swap of nothing", swap("one", "two"), problem.NotFound)
+	mustPut(t, s, k, "one", time.Minute)
+	wantErr(t, "swap of another value", swap("zero", "two"), problem.Conflict)
+	wantErr(t, "swap to the value there is", swap("zero", "one"), problem.Conflict)
+	wantValue(t, s, k, "one")
+	wantErr(t, "swap", swap("one", "two"), nil)
+	wantValue(t, s, k, "two")
+	wantErr(t, "swap to the same", swap("two", "two"), nil)
+}
+
+func remove(t *testing.T, s session.Store) {
+	k := key(t, "login")
+	wantErr(t, "Delete of nothing", s.Delete(t.Context(), k), nil)
+	mustPut(t, s, k, "one", time.Minute)
+	wantErr(t, "Delete", s.Delete(t.Context(), k), nil)
+	wantNone(t, s, k)
+}
+
+func incr(t *testing.T, s session.Store) {
+	k := key(t, "tries")
+	for want := int64(1); want <= 3; want++ {
+		wantCount(t, s, k, want, time.Minute)
+	}
+	wantErr(t, "Delete", s.Delete(t.Context(), k), nil)
+	wantCount(t, s, k, 1, time.Minute)
+}
+
+// kinds shows that an entry of one kind is never another's, whatever its id.
+func kinds(t *testing.T, s session.Store) {
+	code, login := key(t, "code"), session.Key{Kind: "login"}
+	login.ID = code.ID
+	mustPut(t, s, code, "one", time.Minute)
+	wantNone(t, s, login)
+	wantErr(t, "Delete", s.Delete(t.Context(), login), nil)
+	wantErr(t, "Add", s.Add(t.Context(), login, []byte("two"), time.Minute), nil)
+	wantValue(t, s, code, "one")
+	wantValue(t, s, login, "two")
+}
+
+// values shows that any bytes come back as they were.
+func values(t *testing.T, s session.Store) {
+	big := make([]byte, 64<<10)
+	for i := range big {
+		big[i] = byte(i)
+	}
+	for _, want := range []string{"", "\x00", "\xff\xfe", "it's {\"json\"}", "naïve", "123", string(big)} {
+		k := key(t, "value")
+		mustPut(t, s, k, want, time.Minute)
+		wantValue(t, s, k, want)
+		wantErr(t, "CompareAndSwap", s.CompareAndSwap(t.Context(), k, []byte(want), []byte(want+"!"), time.Minute), nil)
+		wantValue(t, s, k, want+"!")
+	}
+}
+
+func mustPut(t *testing.T, s session.Store, k session.Key, value string, ttl time.Duration) {
+	t.Helper()
+	if err := s.Put(t.Context(), k, []byte(value), ttl); err != nil {
+		t.Fatalf("Put(%v) = %v", k, err)
+	}
+}
+
+func wantValue(t *testing.T, s session.Store, k session.Key, want string) {
+	t.Helper()
+	if got, err := s.Get(t.Context(), k); string(got) != want || err != nil {
+		t.Errorf("Get(%v) = %s, %v, want %s", k, brief(got), err, brief([]byte(want)))
+	}
+}
+
+func wantNone(t *testing.T, s session.Store, k session.Key) {
+	t.Helper()
+	if got, err := s.Get(t.Context(), k); !errors.Is(err, problem.NotFound) {
+		t.Errorf("Get(%v) = %s, %v, want not found", k, brief(got), err)
+	}
+}
+
+func wantCount(t *testing.T, s session.Store, k session.Key, want int64, ttl time.Duration) {
+	t.Helper()
+	if got, err := s.Incr(t.Context(), k, ttl); got != want || err != nil {
+		t.Errorf("Incr(%v) = %d, %v, want %d", k, got, err, want)
+	}
+}
+
+func wantErr(t *testing.T, doing string, got, want error) {
+	t.Helper()
+	if (want == nil && got != nil) || !errors.Is(got, want) {
+		t.Errorf("%s = %v, want %v", doing, got, want)
+	}
+}
+
+func brief(value []byte) string {
+	if len(value) > 40 {
+		return fmt.Sprintf("%q… (%d bytes)", value[:40], len(value))
+	}
+	return fmt.Sprintf("%q", value)
+}
