@@ -1,0 +1,147 @@
+package harness
+
+import (
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// A Browser is one of the kind without scripts: it keeps cookies, follows
+// redirects and posts the forms of the pages it gets.
+type Browser struct {
+	origin string
+	Jar    http.CookieJar
+	http   *http.Client
+}
+
+// Browser gives a browser with no cookies.
+func (s *Server) Browser() *Browser {
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		panic(err) // never, with no options
+	}
+	b := &Browser{origin: strings.TrimSuffix(s.AuthURL, "/"), Jar: loopbackJar{jar}}
+	b.http = &http.Client{Timeout: time.Minute, Jar: b.Jar, Transport: client.Transport, CheckRedirect: client.CheckRedirect}
+	return b
+}
+
+// loopbackJar treats plain HTTP on loopback as trustworthy, as browsers do:
+// cookies that are Secure live there too.
+type loopbackJar struct{ *cookiejar.Jar }
+
+func (j loopbackJar) SetCookies(u *url.URL, cookies []*http.Cookie) {
+	j.Jar.SetCookies(secured(u), cookies)
+}
+
+func (j loopbackJar) Cookies(u *url.URL) []*http.Cookie { return j.Jar.Cookies(secured(u)) }
+
+func secured(u *url.URL) *url.URL {
+	s := *u
+	s.Scheme = "https"
+	return &s
+}
+
+// A Page is where a browser has come to.
+type Page struct {
+	Answer
+	URL  *url.URL
+	Left *url.URL // where it was sent outside the server; nil while it is inside
+}
+
+// Open goes to a path of the server or to a URL, and on through redirects.
+func (b *Browser) Open(t T, target string, opts ...Option) Page {
+	t.Helper()
+	if strings.HasPrefix(target, "/") {
+		target = b.origin + target
+	}
+	return b.follow(t, http.MethodGet, target, opts...)
+}
+
+func (b *Browser) follow(t T, method, target string, opts ...Option) Page {
+	t.Helper()
+	for range 10 {
+		a := send(t, b.http, method, target, opts...)
+		here, err := url.Parse(target)
+		if err != nil {
+			t.Fatalf("%v", err)
+		}
+		if a.Status != http.StatusFound && a.Status != http.StatusSeeOther {
+			return Page{Answer: a, URL: here}
+		}
+		next, err := here.Parse(a.Header.Get("Location"))
+		if err != nil {
+			t.Fatalf("%s sent to %q: %v", a.what, a.Header.Get("Location"), err)
+		}
+		if next.Scheme+"://"+next.Host != b.origin {
+			return Page{Answer: a, URL: here, Left: next}
+		}
+		method, target, opts = http.MethodGet, next.String(), nil
+	}
+	t.Fatalf("%s: more than ten redirects", target)
+	return Page{}
+}
+
+// Submit posts the form of the page which holds the button, with the fields
+// filled in; both are named by their ids.
+func (b *Browser) Submit(t T, p Page, button string, fields map[string]string, opts ...Option) Page {
+	t.Helper()
+	f := p.form(t, button)
+	values := f.fill(t, button, fields)
+	target, err := p.URL.Parse(f.action)
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	all := []Option{Form(values), Header("Origin", b.origin), Header("Sec-Fetch-Site", "same-origin"), Header("Referer", p.URL.String())}
+	return b.follow(t, http.MethodPost, target.String(), append(all, opts...)...)
+}
+
+// SignIn opens an authorize URL, signs in and allows what is asked, where the
+// pages ask for it, and gives what the client is told.
+func (b *Browser) SignIn(t T, authorize string, s Subscriber) url.Values {
+	t.Helper()
+	p := b.Open(t, authorize)
+	if p.Has("username") {
+		p = b.Submit(t, p, "login-submit", map[string]string{"username": s.Email, "password": s.Password})
+	}
+	if p.Has("consent-allow") {
+		p = b.Submit(t, p, "consent-allow", nil)
+	}
+	return p.Callback(t)
+}
+
+// Callback gives the query with which the browser was sent to the client.
+func (p Page) Callback(t T) url.Values {
+	t.Helper()
+	if p.Left == nil {
+		t.Fatalf("%s stayed at %s with %d %s", p.what, p.URL, p.Status, clip(p.Body))
+	}
+	return p.Left.Query()
+}
+
+// WantCallbackError ends the test unless the browser was sent to the client with the
+// error code.
+func (p Page) WantCallbackError(t T, codes ...string) {
+	t.Helper()
+	got := p.Callback(t)
+	for _, code := range codes {
+		if got.Get("error") == code {
+			return
+		}
+	}
+	t.Fatalf("the client is told %v, want the error %v", got, codes)
+}
+
+// WantErrorPage ends the test unless the browser stayed, on an error page with
+// one of the statuses.
+func (p Page) WantErrorPage(t T, statuses ...int) {
+	t.Helper()
+	if p.Left != nil || p.Header.Get("Location") != "" {
+		t.Fatalf("%s sent the browser to %s, want an error page", p.what, p.Header.Get("Location"))
+	}
+	p.Want(t, statuses...)
+	if !p.Has("error-page") {
+		t.Fatalf("%s = %d %s, want a page with #error-page", p.what, p.Status, clip(p.Body))
+	}
+}

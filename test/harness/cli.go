@@ -1,0 +1,42 @@
+package harness
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os/exec"
+	"strings"
+)
+
+// CLI runs a command of selvage on the server's data directory, with stdin, and
+// gives the JSON object that it prints.
+func (s *Server) CLI(t T, stdin string, args ...string) map[string]any {
+	t.Helper()
+	out := s.command(t, stdin, append(args, "-o", "json")...)
+	var v map[string]any
+	if err := json.Unmarshal(out, &v); err != nil {
+		t.Fatalf("selvage %s printed no JSON object: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return v
+}
+
+// Command runs a command as [Server.CLI] does and gives what it prints.
+func (s *Server) Command(t T, stdin string, args ...string) string {
+	t.Helper()
+	return string(s.command(t, stdin, args...))
+}
+
+func (s *Server) command(t T, stdin string, args ...string) []byte {
+	t.Helper()
+	cmd := exec.Command(s.binary, append(args, "--data", s.Data)...)
+	cmd.Stdin = strings.NewReader(stdin)
+	out, err := cmd.Output()
+	if err != nil {
+		var status *exec.ExitError
+		if errors.As(err, &status) {
+			out = append(out, bytes.TrimSpace(status.Stderr)...)
+		}
+		t.Fatalf("selvage %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return out
+}

@@ -1,0 +1,84 @@
+package harness
+
+import (
+	"html"
+	"net/url"
+	"regexp"
+	"strings"
+)
+
+// The pages are our own and plain, so that patterns are enough to read them.
+var (
+	formPattern = regexp.MustCompile(`(?is)<form\b([^>]*)>(.*?)</form>`)
+	tagPattern  = regexp.MustCompile(`(?is)<(input|button)\b([^>]*)>`)
+	attrPattern = regexp.MustCompile(`([\w:-]+)(?:\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+)))?`)
+)
+
+// A form of a page, and the attributes of its controls.
+type form struct {
+	action   string
+	controls []map[string]string
+}
+
+// Has reports whether an element of the page has the id.
+func (p Page) Has(id string) bool {
+	return regexp.MustCompile(`\bid="?` + regexp.QuoteMeta(id) + `["\s>]`).Match(p.Body)
+}
+
+// form gives the form with the control of that id.
+func (p Page) form(t T, id string) form {
+	t.Helper()
+	for _, m := range formPattern.FindAllStringSubmatch(string(p.Body), -1) {
+		f := form{action: attributes(m[1])["action"]}
+		for _, tag := range tagPattern.FindAllStringSubmatch(m[2], -1) {
+			f.controls = append(f.controls, attributes(tag[2]))
+		}
+		if f.control(id) != nil {
+			return f
+		}
+	}
+	t.Fatalf("no form with #%s on the page %s: %d %s", id, p.URL, p.Status, clip(p.Body))
+	return form{}
+}
+
+func (f form) control(id string) map[string]string {
+	for _, c := range f.controls {
+		if c["id"] == id {
+			return c
+		}
+	}
+	return nil
+}
+
+// fill gives what a browser posts when the button is pressed.
+func (f form) fill(t T, button string, fields map[string]string) url.Values {
+	t.Helper()
+	v := url.Values{}
+	for _, c := range f.controls {
+		kind := strings.ToLower(c["type"])
+		_, checked := c["checked"]
+		switch {
+		case c["name"] == "":
+		case (kind == "submit" || kind == "button") && c["id"] != button:
+		case (kind == "checkbox" || kind == "radio") && !checked:
+		default:
+			v.Set(c["name"], c["value"])
+		}
+	}
+	for id, value := range fields {
+		c := f.control(id)
+		if c == nil {
+			t.Fatalf("the form has no #%s", id)
+		}
+		v.Set(c["name"], value)
+	}
+	return v
+}
+
+func attributes(s string) map[string]string {
+	attrs := map[string]string{}
+	for _, m := range attrPattern.FindAllStringSubmatch(s, -1) {
+		attrs[strings.ToLower(m[1])] = html.UnescapeString(m[2] + m[3] + m[4])
+	}
+	return attrs
+}

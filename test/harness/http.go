@@ -1,0 +1,198 @@
+package harness
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// An Option changes a request before it is sent.
+type Option func(*http.Request)
+
+// Basic gives the credentials of HTTP Basic.
+func Basic(name, secret string) Option {
+	return func(r *http.Request) { r.SetBasicAuth(name, secret) }
+}
+
+// Bearer gives an access token.
+func Bearer(token string) Option {
+	return Header("Authorization", "Bearer "+token)
+}
+
+// Header sets a header field.
+func Header(name, value string) Option {
+	return func(r *http.Request) {
+		if strings.EqualFold(name, "Host") {
+			r.Host = value
+		}
+		r.Header.Set(name, value)
+	}
+}
+
+// AddHeader adds a header field to those of the same name.
+func AddHeader(name, value string) Option {
+	return func(r *http.Request) { r.Header.Add(name, value) }
+}
+
+// JSON gives v as the body. A v that is a string is sent as it is, so that it
+// may be broken.
+func JSON(v any) Option {
+	text, ok := v.(string)
+	if !ok {
+		b, err := json.Marshal(v)
+		if err != nil {
+			panic(err) // the test's own value
+		}
+		text = string(b)
+	}
+	return Body("application/json", []byte(text))
+}
+
+// Form gives a form as the body.
+func Form(v url.Values) Option {
+	return Body("application/x-www-form-urlencoded", []byte(v.Encode()))
+}
+
+// Body gives the body and its type; "" sends none.
+func Body(contentType string, body []byte) Option {
+	return func(r *http.Request) {
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+		r.ContentLength = int64(len(body))
+		if contentType != "" {
+			r.Header.Set("Content-Type", contentType)
+		}
+	}
+}
+
+// An Answer is a response that was read to its end.
+type Answer struct {
+	Status int
+	Header http.Header
+	Body   []byte
+	what   string // the request, for messages
+}
+
+// client follows no redirect: where one leads is for the tests to see.
+var client = &http.Client{
+	Timeout:       time.Minute,
+	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	Transport:     &http.Transport{MaxIdleConnsPerHost: 64, DisableCompression: true},
+}
+
+// Do sends a request. The target is a path of the server, or a whole URL.
+func (s *Server) Do(t T, method, target string, opts ...Option) Answer {
+	t.Helper()
+	if strings.HasPrefix(target, "/") {
+		target = s.HTTP + target
+	}
+	return send(t, client, method, target, opts...)
+}
+
+// Get sends a GET.
+func (s *Server) Get(t T, target string, opts ...Option) Answer {
+	t.Helper()
+	return s.Do(t, http.MethodGet, target, opts...)
+}
+
+// Post sends a POST.
+func (s *Server) Post(t T, target string, opts ...Option) Answer {
+	t.Helper()
+	return s.Do(t, http.MethodPost, target, opts...)
+}
+
+func send(t T, c *http.Client, method, target string, opts ...Option) Answer {
+	t.Helper()
+	a, err := try(c, method, target, opts...)
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	return a
+}
+
+// Try sends a request that may come to nothing, since the server may be killed
+// meanwhile.
+func (s *Server) Try(method, target string, opts ...Option) (Answer, error) {
+	return try(client, method, s.HTTP+target, opts...)
+}
+
+func try(c *http.Client, method, target string, opts ...Option) (Answer, error) {
+	req, err := http.NewRequest(method, target, nil)
+	if err != nil {
+		return Answer{}, err
+	}
+	for _, o := range opts {
+		o(req)
+	}
+	resp, err := c.Do(req)
+	if err != nil {
+		return Answer{}, err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return Answer{}, err
+	}
+	return Answer{resp.StatusCode, resp.Header, body, method + " " + req.URL.Path}, nil
+}
+
+// Want ends the test unless the answer has one of the statuses.
+func (a Answer) Want(t T, statuses ...int) Answer {
+	t.Helper()
+	for _, s := range statuses {
+		if a.Status == s {
+			return a
+		}
+	}
+	t.Fatalf("%s = %d %s, want %v", a.what, a.Status, clip(a.Body), statuses)
+	return a
+}
+
+// Read decodes the answer's JSON into v.
+func (a Answer) Read(t T, v any) {
+	t.Helper()
+	if err := json.Unmarshal(a.Body, v); err != nil {
+		t.Fatalf("%s answered %d %s, not JSON: %v", a.what, a.Status, clip(a.Body), err)
+	}
+}
+
+// Object decodes the answer's JSON object.
+func (a Answer) Object(t T) map[string]any {
+	t.Helper()
+	var v map[string]any
+	a.Read(t, &v)
+	return v
+}
+
+// WantError ends the test unless the answer has the status and its JSON member
+// "error" is code, as in OAuth and in most of the fabric's refusals.
+func (a Answer) WantError(t T, status int, code string) Answer {
+	t.Helper()
+	a.Want(t, status)
+	if got := a.Object(t)["error"]; got != code {
+		t.Fatalf("%s = %d with error %v, want %q", a.what, a.Status, got, code)
+	}
+	return a
+}
+
+// WantUnauthorized ends the test unless the answer is the fabric's 401.
+func (a Answer) WantUnauthorized(t T) Answer {
+	t.Helper()
+	a.Want(t, http.StatusUnauthorized)
+	if got, want := strings.TrimSpace(string(a.Body)), `{"error":"Unauthorized"}`; got != want {
+		t.Fatalf("%s = 401 %s, want %s", a.what, got, want)
+	}
+	return a
+}
+
+func clip(b []byte) string {
+	const most = 400
+	if len(b) > most {
+		return string(b[:most]) + "…"
+	}
+	return string(b)
+}

@@ -1,0 +1,110 @@
+package harness
+
+import (
+	"strconv"
+	"sync/atomic"
+)
+
+// APIScopes are the scopes that let an API key use both REST APIs.
+var APIScopes = []string{"Voice", "Messaging", "Fax", "Video"}
+
+// A Project is a project with an API key for both REST APIs.
+type Project struct {
+	*Server
+	ID  string
+	Key string
+}
+
+// A Subscriber is one who can sign in.
+type Subscriber struct {
+	ID, Email, Password string
+}
+
+// serial makes names unique in a test process.
+var serial atomic.Int64
+
+func unique() string { return strconv.FormatInt(serial.Add(1), 10) }
+
+// NewProject makes a project and its key.
+func (s *Server) NewProject(t T) *Project {
+	t.Helper()
+	made := s.CLI(t, "", "project", "create", "Test "+unique())
+	p := &Project{Server: s, ID: member(t, made, "id")}
+	p.Key = p.NewKey(t, APIScopes...)
+	return p
+}
+
+// NewKey makes an API key with the scopes.
+func (p *Project) NewKey(t T, scopes ...string) string {
+	t.Helper()
+	args := []string{"key", "create", "--project", p.ID}
+	for _, scope := range scopes {
+		args = append(args, "--scope", scope)
+	}
+	return member(t, p.CLI(t, "", args...), "key")
+}
+
+// Basic gives the project's credentials.
+func (p *Project) Basic() Option { return Basic(p.ID, p.Key) }
+
+// NewSubscriber makes a subscriber over REST.
+func (p *Project) NewSubscriber(t T) Subscriber {
+	t.Helper()
+	s := Subscriber{Email: "person" + unique() + "@example.com", Password: "fathom-lantern-" + unique()}
+	a := p.Post(t, "/api/fabric/resources/subscribers", p.Basic(), JSON(map[string]any{
+		"email": s.Email, "password": s.Password, "first_name": "Ada", "last_name": "Lovelace", "display_name": "Ada L.",
+	}))
+	s.ID = member(t, a.Want(t, 201).Object(t), "id")
+	return s
+}
+
+// A SAT is what the fabric answers when it is asked for a subscriber's token.
+type SAT struct {
+	SubscriberID string `json:"subscriber_id"`
+	Token        string `json:"token"`
+	RefreshToken string `json:"refresh_token"`
+}
+
+// NewSAT asks for the token of a reference.
+func (p *Project) NewSAT(t T, reference string) SAT {
+	t.Helper()
+	var sat SAT
+	p.Post(t, "/api/fabric/subscribers/tokens", p.Basic(), JSON(map[string]any{"reference": reference})).Want(t, 200).Read(t, &sat)
+	return sat
+}
+
+// Address gives the id of the first address that a SAT can reach.
+func (p *Project) Address(t T, sat string) string {
+	t.Helper()
+	var list struct{ Data []struct{ ID string } }
+	p.Get(t, "/api/fabric/addresses", Bearer(sat)).Want(t, 200).Read(t, &list)
+	if len(list.Data) == 0 {
+		t.Fatalf("the subscriber reaches no address")
+	}
+	return list.Data[0].ID
+}
+
+// NewGuest asks for a guest's token to the addresses.
+func (p *Project) NewGuest(t T, addresses ...string) SAT {
+	t.Helper()
+	var guest SAT
+	p.Post(t, "/api/fabric/guests/tokens", p.Basic(), JSON(map[string]any{"allowed_addresses": addresses})).Want(t, 201).Read(t, &guest)
+	return guest
+}
+
+// NewInvite asks for an invite to one of a subscriber's own addresses.
+func (p *Project) NewInvite(t T, sat, address string) string {
+	t.Helper()
+	a := p.Post(t, "/api/fabric/subscriber/invites", Bearer(sat), JSON(map[string]any{"address_id": address}))
+	return member(t, a.Want(t, 201).Object(t), "token")
+}
+
+// member gives a string of a JSON object.
+func member(t T, object map[string]any, name string) string {
+	t.Helper()
+	v, _ := object[name].(string)
+	if v == "" {
+		t.Fatalf("the answer %v has no %q", object, name)
+	}
+	return v
+}

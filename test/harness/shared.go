@@ -1,0 +1,43 @@
+package harness
+
+import (
+	"os"
+	"path/filepath"
+	"sync"
+)
+
+var (
+	sharedMu sync.Mutex
+	shared   *Server
+)
+
+// Shared gives the server that the tests of a package share, each in a project
+// of its own. [Main] ends it. A server of one's own is for tests that stop it or
+// that would stand in the others' way.
+func Shared(t T) *Server {
+	t.Helper()
+	sharedMu.Lock()
+	defer sharedMu.Unlock()
+	if shared == nil {
+		dir, err := os.MkdirTemp("", "selvage-shared-")
+		if err != nil {
+			t.Fatalf("making a data directory: %v", err)
+		}
+		s := &Server{Data: filepath.Join(dir, "data"), binary: Binary(t)}
+		s.start(t, "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0")
+		shared = s
+	}
+	select {
+	case <-shared.exited:
+		t.Fatalf("the shared server has ended: %v\n%s", shared.exit, shared.Log())
+	default:
+	}
+	return shared
+}
+
+// end stops a shared server and removes what it kept.
+func (s *Server) end() {
+	_ = s.cmd.Process.Signal(os.Interrupt)
+	<-s.exited
+	_ = os.RemoveAll(filepath.Dir(s.Data))
+}

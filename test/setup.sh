@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# Installs what the tests need on Debian: nothing where all is there, else the
+# missing packages for root, and one sentence that names them for anyone else.
+set -euo pipefail
+cd "$(dirname "$0")"
+
+# What a test uses, and the Debian packages that bring it.
+missing=()
+need() { # need COMMAND PACKAGE...
+	command -v "$1" >/dev/null || missing+=("${@:2}")
+}
+need chromium chromium
+need ffprobe ffmpeg
+need taskset util-linux
+need node nodejs npm
+need npm npm
+dpkg -s asterisk-core-sounds-en-wav >/dev/null 2>&1 || missing+=(asterisk-core-sounds-en-wav)
+
+if ((${#missing[@]})); then
+	if [[ $(id -u) != 0 ]] || ! command -v apt-get >/dev/null; then
+		echo "The tests need these Debian packages: ${missing[*]}. Install them, or run test/setup.sh as root on Debian." >&2
+		exit 1
+	fi
+	export DEBIAN_FRONTEND=noninteractive
+	log=$(mktemp)
+	trap 'rm -f "$log"' EXIT
+	if ! { apt-get update && apt-get install --yes --no-install-recommends "${missing[@]}"; } >"$log" 2>&1; then
+		cat "$log" >&2
+		exit 1
+	fi
+fi
+
+# npm writes this file last: it is as new as the lock file once all is installed.
+if [[ ! clients/node_modules/.package-lock.json -nt clients/package-lock.json ]]; then
+	npm ci --prefix clients --silent
+	touch clients/node_modules/.package-lock.json
+fi
