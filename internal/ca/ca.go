@@ -1,0 +1,143 @@
+// Package ca is the local certificate authority: HTTPS on the first start, for
+// names that no public authority certifies.
+//
+// It keeps its certificate in ca.pem, which is installed where it shall be
+// trusted, and its key in ca-key.pem. The certificate is limited to local names,
+// private addresses and the hosts it was made for, so that a stolen key cannot
+// pretend to be anybody else. Certificates of the server live in memory only;
+// they are made at the start, and again before they expire.
+package ca
+
+import (
+	"crypto/ecdsa"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"net"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+)
+
+// The files of an authority in its directory.
+const (
+	CertFile = "ca.pem"     // the certificate, 0644
+	KeyFile  = "ca-key.pem" // its key, 0600
+)
+
+// The lifetimes of certificates; that of a server's is renewed in its last third.
+const (
+	lifetime     = 10 * 365 * 24 * time.Hour
+	leafLifetime = 90 * 24 * time.Hour
+	renewBefore  = 30 * 24 * time.Hour
+	clockSkew    = time.Hour
+)
+
+// Hosts are the names and addresses that every certificate has. They are
+// spelled out, since clients refuse *.localhost.
+var Hosts = []string{"localhost", "puc.localhost", "fabric.localhost", "id.localhost", "127.0.0.1", "::1"}
+
+// Config says where an authority lies and what it vouches for.
+type Config struct {
+	Dir   string           // where its files are, or are made
+	Hosts []string         // names and addresses beside [Hosts]
+	Now   func() time.Time // nil means time.Now
+}
+
+// An Authority makes the certificates of one server.
+type Authority struct {
+	now   func() time.Time
+	hosts []string
+	cert  *x509.Certificate
+	key   *ecdsa.PrivateKey
+
+	mu   sync.Mutex
+	leaf *tls.Certificate
+}
+
+// Open reads the authority in a directory, or makes one, and makes the server's
+// first certificate.
+func Open(c Config) (*Authority, error) {
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	a := &Authority{now: c.Now, hosts: slices.Clone(Hosts)}
+	for _, h := range c.Hosts {
+		if h != "" && !slices.Contains(a.hosts, h) {
+			a.hosts = append(a.hosts, h)
+		}
+	}
+	var err error
+	if a.key, err = readKey(filepath.Join(c.Dir, KeyFile)); err != nil {
+		return nil, err
+	}
+	if a.cert, err = a.readCert(filepath.Join(c.Dir, CertFile)); err != nil {
+		return nil, err
+	}
+	if err := a.check(filepath.Join(c.Dir, CertFile)); err != nil {
+		return nil, err
+	}
+	_, err = a.certificate()
+	return a, err
+}
+
+// check reports why the authority cannot be used.
+func (a *Authority) check(file string) error {
+	switch public, ok := a.cert.PublicKey.(*ecdsa.PublicKey); {
+	case !ok || !public.Equal(&a.key.PublicKey):
+		return fmt.Errorf("%s and %s do not belong together: put back the one that was exchanged, or delete both to have new ones made", file, KeyFile)
+	case a.now().After(a.cert.NotAfter):
+		return fmt.Errorf("%s expired on %s: delete it to have a new one made, and install that", file, a.cert.NotAfter.Format(time.DateOnly))
+	}
+	for _, h := range a.hosts {
+		if !permits(a.cert, h) {
+			return fmt.Errorf("%s was not made for %s: delete it to have a new one made, and install that", file, h)
+		}
+	}
+	return nil
+}
+
+// TLS gives the configuration of a listener: TLS 1.2 or newer, with a
+// certificate that is always young enough.
+func (a *Authority) TLS() *tls.Config {
+	return &tls.Config{
+		MinVersion:     tls.VersionTLS12,
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return a.certificate() },
+	}
+}
+
+// certificate gives the server's certificate, made anew where it is old.
+func (a *Authority) certificate() (*tls.Certificate, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.leaf != nil && a.now().Before(a.leaf.Leaf.NotAfter.Add(-renewBefore)) {
+		return a.leaf, nil
+	}
+	leaf, err := a.issue()
+	if err != nil {
+		return nil, err
+	}
+	a.leaf = leaf
+	return leaf, nil
+}
+
+// Certificate gives the authority's own certificate.
+func (a *Authority) Certificate() *x509.Certificate { return a.cert }
+
+// PEM gives the authority's own certificate as it is installed.
+func (a *Authority) PEM() []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.cert.Raw})
+}
+
+// Names gives the names and addresses that the server's certificate has.
+func (a *Authority) Names() []string { return slices.Clone(a.hosts) }
+
+// permits reports whether the limits of a certificate allow a name or address.
+func permits(cert *x509.Certificate, host string) bool {
+	if ip := net.ParseIP(host); ip != nil {
+		return slices.ContainsFunc(cert.PermittedIPRanges, func(n *net.IPNet) bool { return n.Contains(ip) })
+	}
+	return slices.ContainsFunc(cert.PermittedDNSDomains, func(d string) bool { return within(host, d) })
+}

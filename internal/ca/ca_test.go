@@ -1,0 +1,163 @@
+package ca
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"io"
+	"log"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+func open(t *testing.T, c Config) *Authority {
+	t.Helper()
+	a, err := Open(c)
+	if err != nil {
+		t.Fatalf("Open(%+v) = %v", c, err)
+	}
+	return a
+}
+
+// client trusts the authority alone, and expects a server of that name.
+func client(a *Authority, name string) *http.Client {
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(a.PEM())
+	return &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: name}}}
+}
+
+func TestTLS(t *testing.T) {
+	a := open(t, Config{Dir: t.TempDir(), Hosts: []string{"pbx.example.org", "192.168.1.7", "203.0.113.9"}})
+	l, err := tls.Listen("tcp", "127.0.0.1:0", a.TLS())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &http.Server{Handler: http.NotFoundHandler(), ErrorLog: log.New(io.Discard, "", 0)}
+	go s.Serve(l)
+	defer s.Close()
+	for _, tt := range []struct {
+		name string
+		ok   bool
+	}{
+		{"localhost", true}, {"puc.localhost", true}, {"fabric.localhost", true}, {"id.localhost", true},
+		{"127.0.0.1", true}, {"::1", true}, {"pbx.example.org", true}, {"192.168.1.7", true}, {"203.0.113.9", true},
+		{"other.localhost", false}, {"example.org", false}, {"203.0.113.10", false},
+	} {
+		resp, err := client(a, tt.name).Get("https://" + l.Addr().String())
+		if err == nil {
+			resp.Body.Close()
+		}
+		if (err == nil) != tt.ok {
+			t.Errorf("handshake for %s = %v, want success %v", tt.name, err, tt.ok)
+		}
+	}
+	old := &tls.Config{MaxVersion: tls.VersionTLS11, InsecureSkipVerify: true}
+	if _, err := tls.Dial("tcp", l.Addr().String(), old); err == nil {
+		t.Error("a handshake of TLS 1.1 succeeded")
+	}
+}
+
+// TestLimits shows that the key cannot make certificates of strangers.
+func TestLimits(t *testing.T) {
+	a := open(t, Config{Dir: t.TempDir()})
+	a.hosts = []string{"bank.example"}
+	leaf, err := a.issue()
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AddCert(a.cert)
+	if _, err := leaf.Leaf.Verify(x509.VerifyOptions{Roots: roots, DNSName: "bank.example"}); err == nil {
+		t.Error("a certificate of bank.example verifies")
+	}
+}
+
+func TestFiles(t *testing.T) {
+	dir := t.TempDir()
+	a, b := open(t, Config{Dir: dir}), open(t, Config{Dir: dir})
+	if !a.cert.Equal(b.cert) {
+		t.Error("the second start made another authority")
+	}
+	for file, want := range map[string]os.FileMode{CertFile: 0o644, KeyFile: 0o600} {
+		info, err := os.Stat(filepath.Join(dir, file))
+		if err != nil || info.Mode() != want {
+			t.Errorf("mode of %s = %v, %v, want %v", file, info.Mode(), err, want)
+		}
+	}
+}
+
+func TestRenewal(t *testing.T) {
+	began := time.Now()
+	now := began
+	a := open(t, Config{Dir: t.TempDir(), Now: func() time.Time { return now }})
+	serials := make(map[string]bool)
+	for _, day := range []int{0, 59, 61, 62} {
+		now = began.Add(time.Duration(day) * 24 * time.Hour)
+		cert, err := a.certificate()
+		if err != nil {
+			t.Fatal(err)
+		}
+		serials[cert.Leaf.SerialNumber.String()] = true
+		if left := cert.Leaf.NotAfter.Sub(now); left < renewBefore {
+			t.Errorf("day %d: certificate ends in %v", day, left)
+		}
+	}
+	if len(serials) != 2 {
+		t.Errorf("%d certificates in 62 days, want 2", len(serials))
+	}
+}
+
+func TestOpenRefuses(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		spoil func(t *testing.T, dir string) Config
+		want  string
+	}{
+		{"another key", func(t *testing.T, dir string) Config {
+			if err := os.Remove(filepath.Join(dir, KeyFile)); err != nil {
+				t.Fatal(err)
+			}
+			return Config{}
+		}, "do not belong together"},
+		{"not PEM", func(t *testing.T, dir string) Config {
+			if err := os.WriteFile(filepath.Join(dir, CertFile), []byte("nothing"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			return Config{}
+		}, "no CERTIFICATE in it"},
+		{"expired", func(*testing.T, string) Config {
+			return Config{Now: func() time.Time { return time.Now().Add(lifetime + time.Hour) }}
+		}, "expired on"},
+		{"a host it was not made for", func(*testing.T, string) Config {
+			return Config{Hosts: []string{"pbx.example.org"}}
+		}, "was not made for pbx.example.org"},
+	} {
+		dir := t.TempDir()
+		open(t, Config{Dir: dir})
+		c := tt.spoil(t, dir)
+		c.Dir = dir
+		if _, err := Open(c); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: Open = %v, want %q", tt.name, err, tt.want)
+		}
+	}
+}
+
+// TestTogether shows that processes which start at once share an authority.
+func TestTogether(t *testing.T) {
+	dir := t.TempDir()
+	made := make([]*Authority, 8)
+	var wg sync.WaitGroup
+	for i := range made {
+		wg.Go(func() { made[i], _ = Open(Config{Dir: dir}) })
+	}
+	wg.Wait()
+	for i, a := range made {
+		if a == nil || !a.cert.Equal(made[0].cert) {
+			t.Errorf("process %d has another authority", i)
+		}
+	}
+}

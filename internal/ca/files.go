@@ -1,0 +1,105 @@
+package ca
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// readKey gives the key of a file, which it makes if there is none.
+func readKey(file string) (*ecdsa.PrivateKey, error) {
+	der, err := readPEM(file, "PRIVATE KEY")
+	if errors.Is(err, fs.ErrNotExist) {
+		return makeKey(file)
+	}
+	if err != nil {
+		return nil, err
+	}
+	key, err := x509.ParsePKCS8PrivateKey(der)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", file, err)
+	}
+	ec, ok := key.(*ecdsa.PrivateKey)
+	if !ok {
+		return nil, fmt.Errorf("reading %s: it is a %T, not an ECDSA key", file, key)
+	}
+	return ec, nil
+}
+
+func makeKey(file string) (*ecdsa.PrivateKey, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, fmt.Errorf("making key: %w", err)
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return nil, fmt.Errorf("making key: %w", err)
+	}
+	err = writePEM(file, "PRIVATE KEY", der, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return readKey(file) // another process was faster
+	}
+	return key, err
+}
+
+// readCert gives the certificate of a file, which it makes if there is none.
+// Processes that make one at the same time make it of the same key, so that
+// either is as good.
+func (a *Authority) readCert(file string) (*x509.Certificate, error) {
+	der, err := readPEM(file, "CERTIFICATE")
+	if errors.Is(err, fs.ErrNotExist) {
+		if der, err = a.authority(); err != nil {
+			return nil, err
+		}
+		err = writePEM(file, "CERTIFICATE", der, 0o644)
+		if errors.Is(err, fs.ErrExist) {
+			der, err = readPEM(file, "CERTIFICATE")
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	cert, err := x509.ParseCertificate(der)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", file, err)
+	}
+	return cert, nil
+}
+
+func readPEM(file, kind string) ([]byte, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("reading certificate authority: %w", err)
+	}
+	block, _ := pem.Decode(text)
+	if block == nil || block.Type != kind {
+		return nil, fmt.Errorf("reading %s: there is no %s in it", file, kind)
+	}
+	return block.Bytes, nil
+}
+
+// writePEM makes a file, whole or not at all. One that is there already is
+// fs.ErrExist.
+func writePEM(file, kind string, der []byte, mode fs.FileMode) error {
+	f, err := os.CreateTemp(filepath.Dir(file), ".ca-*")
+	if err != nil {
+		return fmt.Errorf("writing certificate authority: %w", err)
+	}
+	defer os.Remove(f.Name())
+	err = pem.Encode(f, &pem.Block{Type: kind, Bytes: der})
+	err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close())
+	if err == nil {
+		err = os.Link(f.Name(), file)
+	}
+	if err != nil {
+		return fmt.Errorf("writing certificate authority: %w", err)
+	}
+	return nil
+}

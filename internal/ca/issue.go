@@ -1,0 +1,115 @@
+package ca
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"fmt"
+	"math/big"
+	"net"
+	"os"
+	"strings"
+)
+
+// localDomains are the domains that never belong to anybody on the Internet
+// (RFC 6761, 6762 and 8375).
+var localDomains = []string{"localhost", "local", "test", "internal", "home.arpa"}
+
+// localRanges are the addresses of one machine or one network.
+var localRanges = []string{"127.0.0.0/8", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "169.254.0.0/16", "::1/128", "fc00::/7", "fe80::/10"}
+
+// authority makes the certificate of the authority, limited to local names and
+// the configured hosts (RFC 5280, section 4.2.1.10).
+func (a *Authority) authority() ([]byte, error) {
+	owner := "this machine"
+	if name, err := os.Hostname(); err == nil {
+		owner = name
+	}
+	t := &x509.Certificate{
+		SerialNumber:                serial(),
+		Subject:                     pkix.Name{CommonName: "selvage local CA on " + owner, Organization: []string{"selvage"}},
+		NotBefore:                   a.now().Add(-clockSkew),
+		NotAfter:                    a.now().Add(lifetime),
+		KeyUsage:                    x509.KeyUsageCertSign,
+		BasicConstraintsValid:       true,
+		IsCA:                        true,
+		MaxPathLenZero:              true,
+		PermittedDNSDomainsCritical: true,
+		PermittedDNSDomains:         append([]string(nil), localDomains...),
+	}
+	for _, cidr := range localRanges {
+		_, n, err := net.ParseCIDR(cidr)
+		if err != nil {
+			return nil, fmt.Errorf("limiting certificate: %w", err)
+		}
+		t.PermittedIPRanges = append(t.PermittedIPRanges, n)
+	}
+	for _, h := range a.hosts {
+		if ip := net.ParseIP(h); !permits(t, h) && ip != nil {
+			t.PermittedIPRanges = append(t.PermittedIPRanges, single(ip))
+		} else if !permits(t, h) {
+			t.PermittedDNSDomains = append(t.PermittedDNSDomains, h)
+		}
+	}
+	der, err := x509.CreateCertificate(rand.Reader, t, t, &a.key.PublicKey, a.key)
+	if err != nil {
+		return nil, fmt.Errorf("making certificate authority: %w", err)
+	}
+	return der, nil
+}
+
+// issue makes a certificate of the server, under a key of its own.
+func (a *Authority) issue() (*tls.Certificate, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, fmt.Errorf("making key: %w", err)
+	}
+	t := &x509.Certificate{
+		SerialNumber: serial(),
+		Subject:      pkix.Name{CommonName: a.hosts[0], Organization: []string{"selvage"}},
+		NotBefore:    a.now().Add(-clockSkew),
+		NotAfter:     a.now().Add(leafLifetime),
+		KeyUsage:     x509.KeyUsageDigitalSignature,
+		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	for _, h := range a.hosts {
+		if ip := net.ParseIP(h); ip != nil {
+			t.IPAddresses = append(t.IPAddresses, ip)
+		} else {
+			t.DNSNames = append(t.DNSNames, h)
+		}
+	}
+	der, err := x509.CreateCertificate(rand.Reader, t, a.cert, &key.PublicKey, a.key)
+	if err != nil {
+		return nil, fmt.Errorf("making certificate: %w", err)
+	}
+	leaf, err := x509.ParseCertificate(der)
+	if err != nil {
+		return nil, fmt.Errorf("making certificate: %w", err)
+	}
+	return &tls.Certificate{Certificate: [][]byte{der, a.cert.Raw}, PrivateKey: key, Leaf: leaf}, nil
+}
+
+// serial gives 128 random bits.
+func serial() *big.Int {
+	b := make([]byte, 16)
+	rand.Read(b)
+	return new(big.Int).SetBytes(b)
+}
+
+// single gives the range of one address.
+func single(ip net.IP) *net.IPNet {
+	if v4 := ip.To4(); v4 != nil {
+		return &net.IPNet{IP: v4, Mask: net.CIDRMask(32, 32)}
+	}
+	return &net.IPNet{IP: ip, Mask: net.CIDRMask(128, 128)}
+}
+
+// within reports whether a name is a domain or lies in it.
+func within(name, domain string) bool {
+	name, domain = strings.ToLower(name), strings.ToLower(domain)
+	return name == domain || strings.HasSuffix(name, "."+domain)
+}
