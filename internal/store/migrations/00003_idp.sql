@@ -40,7 +40,6 @@ CREATE TABLE grants (
     subscriber_id TEXT NOT NULL REFERENCES subscribers (id) ON DELETE CASCADE,
     session_id    TEXT NOT NULL,
     scope         TEXT NOT NULL,
-    nonce         TEXT NOT NULL,
     auth_time     BIGINT NOT NULL,
     amr           TEXT NOT NULL,
     refresh_hash  TEXT NOT NULL DEFAULT '',  -- '' where no refresh token was given

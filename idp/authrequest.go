@@ -1,0 +1,198 @@
+package idp
+
+import (
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// An AuthRequest is an authorization request (OpenID Connect Core, section
+// 3.1.2.1) that was checked: its client and redirect URI are proven.
+type AuthRequest struct {
+	ID          string    `json:"id"`
+	ClientID    string    `json:"client_id"`
+	RedirectURI string    `json:"redirect_uri"`
+	State       string    `json:"state,omitempty"`
+	Nonce       string    `json:"nonce,omitempty"`
+	Challenge   string    `json:"code_challenge,omitempty"` // S256 (RFC 7636); "" where the client may leave it out
+	Scope       []string  `json:"scope,omitempty"`
+	Prompt      []string  `json:"prompt,omitempty"`
+	MaxAge      *int64    `json:"max_age,omitempty"` // seconds
+	LoginHint   string    `json:"login_hint,omitempty"`
+	Created     time.Time `json:"created"`
+	Browser     string    `json:"browser"` // digest of the cookie of the browser that began it
+}
+
+// Has reports whether the request has a prompt value.
+func (a AuthRequest) Has(prompt string) bool { return slices.Contains(a.Prompt, prompt) }
+
+// Satisfied reports whether a login is recent enough for the request.
+func (a AuthRequest) Satisfied(s Session, now time.Time) bool {
+	if (a.Has("login") || a.Has("select_account")) && s.AuthTime.Before(a.Created) {
+		return false
+	}
+	return a.MaxAge == nil || !s.AuthTime.Before(a.Created) || now.Sub(s.AuthTime) <= time.Duration(*a.MaxAge)*time.Second
+}
+
+// The bounds of a request's parameters.
+const (
+	maxState     = 4096
+	maxScopes    = 64
+	maxMaxAge    = 100_000_000 // three years of seconds
+	maxLoginHint = 320
+)
+
+var (
+	challengeSyntax = regexp.MustCompile(`^[A-Za-z0-9_-]{43}$`) // the base64url of a SHA-256
+	verifierSyntax  = regexp.MustCompile(`^[A-Za-z0-9._~-]{43,128}$`)
+)
+
+// ParseAuthRequest checks the parameters of a request whose client and redirect
+// URI are proven already. Its errors have codes of RFC 6749, section 4.1.2.1 and
+// OpenID Connect Core, section 3.1.2.6, and are told by redirect.
+func (p *Provider) ParseAuthRequest(c Client, v url.Values) (AuthRequest, error) {
+	a := AuthRequest{
+		ID: randomToken(), ClientID: c.ID, RedirectURI: v.Get("redirect_uri"), State: v.Get("state"), Nonce: v.Get("nonce"),
+		LoginHint: v.Get("login_hint"), Created: p.Now(),
+	}
+	if err := unsupported(v); err != nil {
+		return a, err
+	}
+	if err := checkResponseType(c, v); err != nil {
+		return a, err
+	}
+	var err error
+	if a.Challenge, err = parseChallenge(c, v); err != nil {
+		return a, err
+	}
+	if a.Scope, err = c.parseScope(v.Get("scope")); err != nil {
+		return a, err
+	}
+	if a.Prompt, err = parsePrompt(v.Get("prompt")); err != nil {
+		return a, err
+	}
+	if a.MaxAge, err = parseMaxAge(v); err != nil {
+		return a, err
+	}
+	switch {
+	case len(a.State) > maxState:
+		return a, oauth("invalid_request", "state is longer than %d bytes", maxState)
+	case len(a.Nonce) > maxState:
+		return a, oauth("invalid_request", "nonce is longer than %d bytes", maxState)
+	case len(a.LoginHint) > maxLoginHint:
+		a.LoginHint = ""
+	}
+	return a, nil
+}
+
+// oauth is an error with a code of OAuth or OpenID Connect.
+func oauth(code, format string, args ...any) *problem.Error {
+	return problem.New(problem.Invalid, code, format, args...)
+}
+
+// unsupported refuses parameters whose silent neglect would change the meaning.
+func unsupported(v url.Values) error {
+	switch {
+	case v.Has("request"):
+		return oauth("request_not_supported", "request objects are not supported")
+	case v.Has("request_uri"):
+		return oauth("request_uri_not_supported", "request_uri is not supported")
+	case v.Has("registration"):
+		return oauth("registration_not_supported", "registration is not supported")
+	}
+	return nil
+}
+
+func checkResponseType(c Client, v url.Values) error {
+	switch t := v.Get("response_type"); {
+	case t == "code":
+	case t == "" && c.Profile == MobileLegacy:
+	case t == "":
+		return oauth("invalid_request", "response_type is missing; it must be code")
+	default:
+		return oauth("unsupported_response_type", "response_type must be code")
+	}
+	if !c.May(GrantCode) {
+		return oauth("unauthorized_client", "this client is not registered for authorization_code")
+	}
+	if m := v.Get("response_mode"); m != "" && m != "query" {
+		return oauth("invalid_request", "response_mode must be query")
+	}
+	return nil
+}
+
+// parseChallenge applies the rows "no code_challenge" and "method" of the client
+// profiles (docs/architecture.md).
+func parseChallenge(c Client, v url.Values) (string, error) {
+	challenge, method := v.Get("code_challenge"), v.Get("code_challenge_method")
+	switch {
+	case challenge == "" && method == "" && c.PKCEOptional:
+		return "", nil
+	case challenge == "":
+		return "", oauth("invalid_request", "code_challenge is missing (RFC 7636)")
+	case method == "" && c.Profile == MobileLegacy:
+	case method != "S256":
+		return "", oauth("invalid_request", "code_challenge_method must be S256")
+	}
+	if !challengeSyntax.MatchString(challenge) {
+		return "", oauth("invalid_request", "code_challenge must be the 43 characters of a base64url SHA-256")
+	}
+	return challenge, nil
+}
+
+// parseScope reads what is asked and refuses what the client may not have.
+func (c Client) parseScope(raw string) ([]string, error) {
+	asked := strings.Fields(raw)
+	if len(asked) == 0 && c.Profile == MobileLegacy {
+		return c.Scopes, nil
+	}
+	if len(asked) == 0 {
+		return nil, oauth("invalid_scope", "scope is missing")
+	}
+	return c.allowedScopes(asked)
+}
+
+func (c Client) allowedScopes(asked []string) ([]string, error) {
+	if len(asked) > maxScopes {
+		return nil, oauth("invalid_scope", "more than %d scopes", maxScopes)
+	}
+	known, unknown := canonicalScopes(asked)
+	if len(unknown) > 0 {
+		return nil, oauth("invalid_scope", "a scope does not exist")
+	}
+	for _, s := range known {
+		if !slices.Contains(c.Scopes, s) {
+			return nil, oauth("invalid_scope", "this client may not ask for the scope %s", s)
+		}
+	}
+	return known, nil
+}
+
+func parsePrompt(raw string) ([]string, error) {
+	prompts := strings.Fields(raw)
+	for _, p := range prompts {
+		if !slices.Contains([]string{"none", "login", "consent", "select_account"}, p) {
+			return nil, oauth("invalid_request", "prompt has an unknown value")
+		}
+	}
+	if len(prompts) > 1 && slices.Contains(prompts, "none") {
+		return nil, oauth("invalid_request", "prompt=none goes with no other value")
+	}
+	return prompts, nil
+}
+
+func parseMaxAge(v url.Values) (*int64, error) {
+	if !v.Has("max_age") {
+		return nil, nil
+	}
+	n, err := strconv.ParseInt(v.Get("max_age"), 10, 64)
+	if err != nil || n < 0 || n > maxMaxAge {
+		return nil, oauth("invalid_request", "max_age must be a number of seconds from 0 to %d", maxMaxAge)
+	}
+	return &n, nil
+}

@@ -1,0 +1,166 @@
+package idp
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/selvage/selvage/keys"
+)
+
+// A ClientType sets a client's defaults.
+type ClientType string
+
+// The types: an app in a browser, on a device, on a server with a browser in
+// front, on a server alone.
+const (
+	SPA     ClientType = "spa"
+	Native  ClientType = "native"
+	Web     ClientType = "web"
+	Service ClientType = "service"
+)
+
+// A Profile says how strictly a client's requests are read. Default is OAuth 2.1;
+// MobileLegacy understands what native fabric clients in the field send.
+type Profile string
+
+// The profiles.
+const (
+	Default      Profile = "default"
+	MobileLegacy Profile = "mobile-legacy"
+)
+
+// An AuthMethod is how a client proves itself at the token endpoint (OpenID
+// Connect Core, section 9).
+type AuthMethod string
+
+// The methods. A client uses the one it is registered for.
+const (
+	AuthNone  AuthMethod = "none"
+	AuthBasic AuthMethod = "client_secret_basic"
+	AuthPost  AuthMethod = "client_secret_post"
+)
+
+// A TokenFormat is what a client's access tokens are: sealed fabric tokens
+// (SATs), or JWTs of RFC 9068.
+type TokenFormat string
+
+// The formats.
+const (
+	FabricToken TokenFormat = "fabric"
+	JWTToken    TokenFormat = "jwt"
+)
+
+// The grants a client may be registered for.
+const (
+	GrantCode              = "authorization_code"
+	GrantRefresh           = "refresh_token"
+	GrantClientCredentials = "client_credentials"
+)
+
+// A Client is an application that asks for tokens.
+type Client struct {
+	ID, ProjectID string
+	Name          string // shown at sign-in
+	Type          ClientType
+	Profile       Profile
+	AuthMethod    AuthMethod
+	SecretHash    string // SHA-256 in hex; "" for AuthNone
+	FirstParty    bool   // of the operator's own: no consent is asked
+	PKCEOptional  bool   // a confidential client that may leave PKCE out
+	RedirectURIs  []string
+	LogoutURIs    []string // where a logout may redirect to
+	Grants        []string
+	Scopes        []string // what it may ask
+	AccessToken   TokenFormat
+	IDTokenAlg    keys.Use
+	Created       time.Time
+	Updated       time.Time
+}
+
+// May reports whether the client is registered for a grant.
+func (c Client) May(grant string) bool { return slices.Contains(c.Grants, grant) }
+
+// HasSecret reports whether secret is the client's, in constant time.
+func (c Client) HasSecret(secret string) bool {
+	return c.SecretHash != "" && subtle.ConstantTimeCompare([]byte(hashSecret(secret)), []byte(c.SecretHash)) == 1
+}
+
+// newSecret makes a secret of 256 bits, and what is kept of it.
+func newSecret() (secret, hash string) {
+	secret = randomToken()
+	return secret, hashSecret(secret)
+}
+
+func hashSecret(secret string) string {
+	sum := sha256.Sum256([]byte(secret))
+	return hex.EncodeToString(sum[:])
+}
+
+// randomToken gives 260 random bits in base32.
+func randomToken() string { return rand.Text() + rand.Text() }
+
+// AllowsRedirect reports whether an authorization response may be sent to uri:
+// one of the registered, by simple string comparison (RFC 9700, section 2.1). A
+// native client's loopback address may have any port (RFC 8252, section 7.3).
+func (c Client) AllowsRedirect(uri string) bool {
+	if slices.Contains(c.RedirectURIs, uri) {
+		return true
+	}
+	if c.Type != Native {
+		return false
+	}
+	bare, ok := withoutLoopbackPort(uri)
+	return ok && slices.ContainsFunc(c.RedirectURIs, func(registered string) bool {
+		other, ok := withoutLoopbackPort(registered)
+		return ok && other == bare
+	})
+}
+
+// withoutLoopbackPort gives an http URI on a loopback address without its port,
+// if it is one and is written in the plainest way.
+func withoutLoopbackPort(uri string) (string, bool) {
+	rest, ok := strings.CutPrefix(uri, "http://")
+	if !ok || strings.ContainsAny(uri, "@#\\") {
+		return "", false
+	}
+	end := strings.IndexAny(rest, "/?")
+	if end < 0 {
+		end = len(rest)
+	}
+	authority, tail := rest[:end], rest[end:]
+	if addr, err := netip.ParseAddrPort(authority); err == nil && isLoopback(addr.Addr()) && authority == addr.String() {
+		return addr.Addr().String() + tail, true
+	}
+	addr, err := netip.ParseAddr(strings.Trim(authority, "[]"))
+	return addr.String() + tail, err == nil && isLoopback(addr)
+}
+
+func isLoopback(a netip.Addr) bool {
+	return a == netip.AddrFrom4([4]byte{127, 0, 0, 1}) || a == netip.IPv6Loopback()
+}
+
+// AllowsLogoutTo reports whether a logout may redirect to uri.
+func (c Client) AllowsLogoutTo(uri string) bool { return slices.Contains(c.LogoutURIs, uri) }
+
+// Host gives the place that the client's users know it by, for the sign-in page:
+// the host of its first redirect URI, or the scheme of a native app.
+func (c Client) Host() string {
+	if len(c.RedirectURIs) == 0 {
+		return ""
+	}
+	u, err := url.Parse(c.RedirectURIs[0])
+	if err != nil {
+		return ""
+	}
+	if u.Scheme == "http" || u.Scheme == "https" {
+		return u.Host
+	}
+	return u.Scheme
+}

@@ -1,0 +1,193 @@
+package idp
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/session"
+)
+
+// A Code is what an authorization code stands for. It lies in the session store
+// under the digest of the code.
+type Code struct {
+	Request   AuthRequest `json:"request"`
+	ProjectID string      `json:"project_id"`
+	SessionID string      `json:"sid"`
+	SubjectID string      `json:"sub"`
+	AuthTime  time.Time   `json:"auth_time"`
+	AMR       []string    `json:"amr"`
+}
+
+// A RedeemedCode is the row that decides that a code is redeemed once, kept until
+// the code would have expired and a replay could still harm.
+type RedeemedCode struct {
+	Hash, GrantID, ClientID string
+	Expires                 time.Time
+}
+
+func requestKey(id string) session.Key   { return session.Key{Kind: "request", ID: session.Digest(id)} }
+func codeKey(code string) session.Key    { return session.Key{Kind: "code", ID: session.Digest(code)} }
+func invalidGrant(why string) error      { return oauth("invalid_grant", "%s", why) }
+func challengeOf(verifier string) string { return base64.RawURLEncoding.EncodeToString(sum(verifier)) }
+
+func sum(s string) []byte {
+	h := sha256.Sum256([]byte(s))
+	return h[:]
+}
+
+// Suspend keeps a request until its login is done.
+func (p *Provider) Suspend(ctx context.Context, a AuthRequest) error {
+	value, err := json.Marshal(a)
+	if err != nil {
+		return fmt.Errorf("writing authorization request: %w", err)
+	}
+	return p.Sessions.Put(ctx, requestKey(a.ID), value, p.Lifetimes.Request)
+}
+
+// Resume finds a suspended request, for the browser that began it alone.
+func (p *Provider) Resume(ctx context.Context, id, browser string) (a AuthRequest, c Client, err error) {
+	if len(id) > 64 || browser == "" {
+		return a, c, problem.NoSuch("authorization request")
+	}
+	value, err := p.Sessions.Get(ctx, requestKey(id))
+	if err != nil {
+		return a, c, err
+	}
+	if err := json.Unmarshal(value, &a); err != nil {
+		return a, c, fmt.Errorf("reading authorization request: %w", err)
+	}
+	if subtle.ConstantTimeCompare([]byte(a.Browser), []byte(session.Digest(browser))) != 1 {
+		return AuthRequest{}, c, problem.NoSuch("authorization request")
+	}
+	c, err = p.FindClient(ctx, a.ClientID)
+	return a, c, err
+}
+
+// Drop forgets a suspended request: of many callers one gets no error.
+func (p *Provider) Drop(ctx context.Context, a AuthRequest) error {
+	_, err := p.Sessions.Take(ctx, requestKey(a.ID))
+	return err
+}
+
+// IssueCode gives the authorization code of a request that a login answered.
+func (p *Provider) IssueCode(ctx context.Context, a AuthRequest, s Session) (string, error) {
+	value, err := json.Marshal(Code{
+		Request: a, ProjectID: s.ProjectID, SessionID: s.ID, SubjectID: s.SubscriberID, AuthTime: s.AuthTime, AMR: s.AMR,
+	})
+	if err != nil {
+		return "", fmt.Errorf("writing code: %w", err)
+	}
+	code := randomToken()
+	if err := p.Sessions.Put(ctx, codeKey(code), value, p.Lifetimes.Code); err != nil {
+		return "", fmt.Errorf("writing code: %w", err)
+	}
+	p.Observe("code")
+	return code, nil
+}
+
+// A Redemption is a request for the tokens of a code (RFC 6749, section 4.1.3).
+type Redemption struct {
+	Code        string
+	RedirectURI string // "" where it was left out
+	Verifier    string // RFC 7636, section 4.5
+}
+
+// Redeem makes a code's tokens. Every failure is invalid_grant; presenting a code
+// again also ends what it gave the first time.
+func (p *Provider) Redeem(ctx context.Context, c Client, r Redemption) (TokenSet, error) {
+	code, err := p.findCode(ctx, c, r)
+	if err != nil {
+		return TokenSet{}, err
+	}
+	if err := checkRedemption(c, code, r); err != nil {
+		return TokenSet{}, err
+	}
+	sub, err := p.living(ctx, code.ProjectID, code.SubjectID, code.SessionID)
+	if err != nil {
+		return TokenSet{}, err
+	}
+	g, refresh, err := p.newGrant(c, code)
+	if err != nil {
+		return TokenSet{}, err
+	}
+	redeemed := RedeemedCode{Hash: session.Digest(r.Code), GrantID: g.ID, ClientID: c.ID, Expires: p.Now().Add(p.Lifetimes.Code + p.Lifetimes.longestAccess())}
+	if err := p.Store.RedeemCode(ctx, redeemed, g); errors.Is(err, problem.Conflict) {
+		return TokenSet{}, p.replayed(ctx, c, redeemed.Hash)
+	} else if err != nil {
+		return TokenSet{}, err
+	}
+	_ = p.Sessions.Delete(ctx, codeKey(r.Code)) // tidiness; the row decides
+	p.Observe("token_" + GrantCode)
+	return p.mint(c, g, sub, minting{scope: g.Scope, nonce: code.Request.Nonce, refresh: refresh, idToken: true})
+}
+
+// findCode reads a code of this client. One that is no longer there may be a
+// replay, which ends what it gave.
+func (p *Provider) findCode(ctx context.Context, c Client, r Redemption) (code Code, err error) {
+	if len(r.Code) > 128 {
+		return code, invalidGrant("the code is not valid")
+	}
+	value, err := p.Sessions.Get(ctx, codeKey(r.Code))
+	if errors.Is(err, problem.NotFound) {
+		return code, p.replayed(ctx, c, session.Digest(r.Code))
+	}
+	if err != nil {
+		return code, fmt.Errorf("reading code: %w", err)
+	}
+	if err := json.Unmarshal(value, &code); err != nil {
+		return code, fmt.Errorf("reading code: %w", err)
+	}
+	if code.Request.ClientID != c.ID {
+		return code, invalidGrant("the code is not valid")
+	}
+	return code, nil
+}
+
+// checkRedemption applies the rows "redirect_uri" and "code_challenge" of the
+// client profiles.
+func checkRedemption(c Client, code Code, r Redemption) error {
+	a := code.Request
+	if r.RedirectURI == "" && (a.Challenge == "" || c.PKCEOptional) {
+		return invalidGrant("redirect_uri is missing")
+	}
+	if r.RedirectURI != "" && r.RedirectURI != a.RedirectURI {
+		return invalidGrant("redirect_uri is not the one of the authorization request")
+	}
+	switch {
+	case a.Challenge == "" && r.Verifier != "":
+		return invalidGrant("a code_verifier was sent, but no code_challenge before it")
+	case a.Challenge == "":
+		return nil
+	case !verifierSyntax.MatchString(r.Verifier):
+		return invalidGrant("code_verifier is missing or not 43 to 128 unreserved characters")
+	case subtle.ConstantTimeCompare([]byte(challengeOf(r.Verifier)), []byte(a.Challenge)) != 1:
+		return invalidGrant("code_verifier does not match the code_challenge")
+	}
+	return nil
+}
+
+// replayed answers a code that was redeemed before: what it gave is revoked, in a
+// transaction of its own, so that the error does not undo it (RFC 9700, section
+// 4.5; RFC 6749, section 4.1.2).
+func (p *Provider) replayed(ctx context.Context, c Client, hash string) error {
+	first, err := p.Store.FindRedeemedCode(ctx, hash)
+	if errors.Is(err, problem.NotFound) {
+		return invalidGrant("the code is not valid or has expired")
+	}
+	if err != nil {
+		return fmt.Errorf("reading redeemed code: %w", err)
+	}
+	if first.ClientID == c.ID {
+		if err := p.RevokeGrant(ctx, first.GrantID); err != nil {
+			return err
+		}
+	}
+	return invalidGrant("the code was redeemed before; what it gave is revoked")
+}

@@ -1,0 +1,128 @@
+// Package idp says who may log in where: OAuth clients, authorization requests,
+// logins, codes, grants and what is minted from them.
+//
+// It knows the rules of OpenID Connect and OAuth 2, and neither HTTP nor SQL:
+// package oidc under it speaks the protocol, package store keeps the rows. What
+// must happen once (redeeming a code, rotating a refresh token) is decided by a
+// row; the session store only remembers what lives for minutes.
+package idp
+
+import (
+	"context"
+	"time"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/password"
+	"github.com/selvage/selvage/internal/revocation"
+	"github.com/selvage/selvage/internal/session"
+	"github.com/selvage/selvage/keys"
+)
+
+// A Store keeps the rows of the identity provider. Absent things are
+// problem.NotFound.
+type Store interface {
+	CreateClient(ctx context.Context, c Client) error
+	FindClient(ctx context.Context, id string) (Client, error)
+	ListClients(ctx context.Context, projectID string, q page.Query) (page.Page[Client], error)
+	UpdateClient(ctx context.Context, c Client) error
+	// DeleteClient removes a client and its grants, and revokes its tokens up to
+	// now; the revocation expires at until.
+	DeleteClient(ctx context.Context, id string, now, until time.Time) error
+
+	CreateSession(ctx context.Context, s Session) error
+	FindSession(ctx context.Context, id string) (Session, error)
+	ListSessions(ctx context.Context, projectID, subscriberID string) ([]Session, error)
+	// EndSession ends a login and its grants and revokes its tokens, in one
+	// transaction. Ending it again changes nothing.
+	EndSession(ctx context.Context, id string, now, until time.Time) error
+
+	// RedeemCode makes the grant of a code, unless the code with this hash was
+	// redeemed before: then it is a problem.Conflict.
+	RedeemCode(ctx context.Context, c RedeemedCode, g Grant) error
+	FindRedeemedCode(ctx context.Context, hash string) (RedeemedCode, error)
+	FindGrant(ctx context.Context, id string) (Grant, error)
+	// RotateGrant replaces the refresh hash of a living grant if it is still old;
+	// a problem.Conflict means that the token was used before.
+	RotateGrant(ctx context.Context, id, old, new string, idleUntil time.Time) error
+	// RevokeGrant ends a grant and its access tokens, in one transaction.
+	RevokeGrant(ctx context.Context, id string, now, until time.Time) error
+
+	// FindConsent gives the scopes that a subscriber has agreed to for a client.
+	FindConsent(ctx context.Context, subscriberID, clientID string) ([]string, error)
+	PutConsent(ctx context.Context, subscriberID, clientID string, scopes []string, now time.Time) error
+}
+
+// Subscribers finds who logs in.
+type Subscribers interface {
+	FindSubscriber(ctx context.Context, projectID, id string) (fabric.Subscriber, error)
+	FindSubscriberByEmail(ctx context.Context, projectID, email string) (fabric.Subscriber, error)
+}
+
+// Config is what a Provider works with.
+type Config struct {
+	Store       Store
+	Subscribers Subscribers
+	Sessions    session.Store
+	Fabric      *fabric.Fabric
+	Passwords   *password.Hasher
+	Ring        *keys.Ring
+	Revocations *revocation.List
+	Issuer      string // {auth_url}/ with the slash; the audience of JWT access tokens too
+
+	Lifetimes Lifetimes
+	Observe   func(event string) // told of "login", "login_refused", "code", "token_<grant>"; nil tells nobody
+	Now       func() time.Time   // nil means time.Now
+}
+
+// Lifetimes says how long things live; a zero field means its default.
+type Lifetimes struct {
+	Request         time.Duration // an authorization request waiting for its login: 30 minutes
+	Code            time.Duration // 60 seconds (RFC 6749, section 4.1.2 allows ten minutes)
+	IDToken         time.Duration // 1 hour
+	AccessFabric    time.Duration // a sealed access token: 2 hours
+	AccessJWT       time.Duration // a JWT access token: 15 minutes
+	RefreshIdle     time.Duration // a refresh token not used: 30 days
+	RefreshAbsolute time.Duration // a chain of refresh tokens: 180 days
+	BrowserIdle     time.Duration // a browser session not used: 12 hours
+	BrowserAbsolute time.Duration // a browser session: 7 days
+}
+
+func (l *Lifetimes) fill() {
+	def := func(d *time.Duration, v time.Duration) {
+		if *d <= 0 {
+			*d = v
+		}
+	}
+	def(&l.Request, 30*time.Minute)
+	def(&l.Code, time.Minute)
+	def(&l.IDToken, time.Hour)
+	def(&l.AccessFabric, 2*time.Hour)
+	def(&l.AccessJWT, 15*time.Minute)
+	def(&l.RefreshIdle, 30*24*time.Hour)
+	def(&l.RefreshAbsolute, 180*24*time.Hour)
+	def(&l.BrowserIdle, 12*time.Hour)
+	def(&l.BrowserAbsolute, 7*24*time.Hour)
+}
+
+// longestAccess is how long a revocation of access tokens must be remembered.
+func (l Lifetimes) longestAccess() time.Duration { return max(l.AccessFabric, l.AccessJWT) }
+
+// A Provider is the identity provider. Its methods may be called at once from
+// any number of goroutines.
+type Provider struct {
+	Config
+	live *liveCache
+}
+
+// New makes a Provider.
+func New(c Config) *Provider {
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Observe == nil {
+		c.Observe = func(string) {}
+	}
+	c.Lifetimes.fill()
+	return &Provider{Config: c, live: newLiveCache(c.Now)}
+}

@@ -1,0 +1,234 @@
+package idp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/keys"
+)
+
+// The scopes of OpenID Connect that a client may ask beside those of the fabric.
+var loginScopes = []string{"openid", "profile", "email", "offline_access"}
+
+// Scopes lists every scope there is, as the discovery document prints them.
+func Scopes() []string {
+	all := slices.Clone(loginScopes)
+	for _, s := range fabric.Scopes() {
+		all = append(all, string(s))
+	}
+	return all
+}
+
+// A NewClient is a client to be registered. Empty fields take the defaults of
+// the Type.
+type NewClient struct {
+	ProjectID    string
+	Name         string
+	Type         ClientType
+	Profile      Profile
+	AuthMethod   AuthMethod
+	FirstParty   bool
+	PKCEOptional bool
+	RedirectURIs []string
+	LogoutURIs   []string
+	Grants       []string
+	Scopes       []string
+	AccessToken  TokenFormat
+	IDTokenAlg   keys.Use
+}
+
+// CreateClient registers a client. A confidential one has a secret, which is
+// given here and never again.
+func (p *Provider) CreateClient(ctx context.Context, n NewClient) (c Client, secret string, err error) {
+	now := p.Now()
+	c = Client{
+		ID: uuid.NewString(), ProjectID: n.ProjectID, Name: n.Name, Type: n.Type, Profile: n.Profile, AuthMethod: n.AuthMethod,
+		FirstParty: n.FirstParty, PKCEOptional: n.PKCEOptional, RedirectURIs: n.RedirectURIs, LogoutURIs: n.LogoutURIs,
+		Grants: n.Grants, Scopes: n.Scopes, AccessToken: n.AccessToken, IDTokenAlg: n.IDTokenAlg, Created: now, Updated: now,
+	}
+	c.fill()
+	if err := c.check(); err != nil {
+		return Client{}, "", err
+	}
+	if c.AuthMethod != AuthNone {
+		secret, c.SecretHash = newSecret()
+	}
+	return c, secret, p.Store.CreateClient(ctx, c)
+}
+
+// FindClient finds a client. An id that cannot be one is not found either.
+func (p *Provider) FindClient(ctx context.Context, id string) (Client, error) {
+	if len(id) > 64 || !utf8.ValidString(id) || strings.ContainsRune(id, 0) {
+		return Client{}, problem.NoSuch("client")
+	}
+	return p.Store.FindClient(ctx, id)
+}
+
+// ListClients lists a project's clients in the order of their ids.
+func (p *Provider) ListClients(ctx context.Context, projectID string, q page.Query) (page.Page[Client], error) {
+	return p.Store.ListClients(ctx, projectID, q)
+}
+
+// UpdateClient changes a client's settings; the project and the secret stay.
+func (p *Provider) UpdateClient(ctx context.Context, c Client) error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	c.Updated = p.Now()
+	return p.Store.UpdateClient(ctx, c)
+}
+
+// RotateSecret gives a confidential client a new secret; the old one is dead.
+func (p *Provider) RotateSecret(ctx context.Context, id string) (secret string, err error) {
+	c, err := p.FindClient(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	if c.AuthMethod == AuthNone {
+		return "", problem.New(problem.Invalid, "no_secret", "a public client has no secret")
+	}
+	secret, c.SecretHash = newSecret()
+	c.Updated = p.Now()
+	return secret, p.Store.UpdateClient(ctx, c)
+}
+
+// DeleteClient removes a client; its tokens are dead everywhere within a second.
+func (p *Provider) DeleteClient(ctx context.Context, id string) error {
+	now := p.Now()
+	if err := p.Store.DeleteClient(ctx, id, now, now.Add(p.Lifetimes.longestAccess())); err != nil {
+		return err
+	}
+	return p.Revocations.Sync(ctx)
+}
+
+// fill sets the defaults of the type.
+func (c *Client) fill() {
+	if c.Profile == "" {
+		c.Profile = Default
+	}
+	if c.IDTokenAlg == "" {
+		c.IDTokenAlg = keys.RS256
+	}
+	method, grants, token := AuthNone, []string{GrantCode, GrantRefresh}, FabricToken
+	scopes := loginScopes
+	switch c.Type {
+	case Web:
+		method = AuthBasic
+	case Service:
+		method, grants, scopes, token = AuthBasic, []string{GrantClientCredentials}, nil, JWTToken
+	}
+	if c.AuthMethod == "" {
+		c.AuthMethod = method
+	}
+	if len(c.Grants) == 0 {
+		c.Grants = grants
+	}
+	if len(c.Scopes) == 0 {
+		c.Scopes = slices.Clone(scopes)
+	}
+	if c.AccessToken == "" {
+		c.AccessToken = token
+	}
+}
+
+// check gathers what is wrong with a client, and writes its scopes as they are
+// printed everywhere.
+func (c *Client) check() error {
+	var errs []error
+	bad := func(param, format string, args ...any) { errs = append(errs, problem.BadParam(param, format, args...)) }
+	oneOf(bad, "type", c.Type, SPA, Native, Web, Service)
+	oneOf(bad, "profile", c.Profile, Default, MobileLegacy)
+	oneOf(bad, "auth_method", c.AuthMethod, AuthNone, AuthBasic, AuthPost)
+	oneOf(bad, "access_token", c.AccessToken, FabricToken, JWTToken)
+	oneOf(bad, "id_token_alg", c.IDTokenAlg, keys.RS256, keys.ES256)
+	for _, g := range c.Grants {
+		oneOf(bad, "grant", g, GrantCode, GrantRefresh, GrantClientCredentials)
+	}
+	if utf8.RuneCountInString(c.Name) > 100 || !utf8.ValidString(c.Name) || strings.ContainsFunc(c.Name, isControl) {
+		bad("name", "a name has at most 100 characters, none of them a control character")
+	}
+	if c.May(GrantCode) && len(c.RedirectURIs) == 0 {
+		bad("redirect_uri", "a client with the grant authorization_code needs a redirect URI")
+	}
+	if c.May(GrantClientCredentials) && c.AuthMethod == AuthNone {
+		bad("grant", "client_credentials needs a client with a secret")
+	}
+	if c.PKCEOptional && c.AuthMethod == AuthNone {
+		bad("pkce", "PKCE is optional only for a client with a secret")
+	}
+	for _, uri := range c.RedirectURIs {
+		c.checkURI(bad, "redirect_uri", uri)
+	}
+	for _, uri := range c.LogoutURIs {
+		c.checkURI(bad, "post_logout_redirect_uri", uri)
+	}
+	scopes, unknown := canonicalScopes(c.Scopes)
+	for _, s := range unknown {
+		bad("scope", "%q is not a scope; there are %s", s, strings.Join(Scopes(), ", "))
+	}
+	c.Scopes = scopes
+	return errors.Join(errs...)
+}
+
+func oneOf[T ~string](bad func(param, format string, args ...any), param string, got T, allowed ...T) {
+	if !slices.Contains(allowed, got) {
+		bad(param, "%q is not one of %s", string(got), strings.Trim(fmt.Sprint(allowed), "[]"))
+	}
+}
+
+func isControl(r rune) bool { return r < 0x20 || r == 0x7f }
+
+// checkURI refuses what may not be registered: relative addresses, fragments
+// (RFC 6749, section 3.1.2), http beyond loopback, wildcards, and schemes that a
+// browser would run.
+func (c *Client) checkURI(bad func(param, format string, args ...any), param, uri string) {
+	u, err := url.Parse(uri)
+	switch {
+	case err != nil || len(uri) > 2000 || !u.IsAbs() || strings.ContainsAny(uri, "#*\\ \t\r\n") || u.User != nil || !isASCII(uri):
+		bad(param, "%q is not an absolute address without fragment, wildcard, user or spaces", uri)
+	case u.Scheme == "https" && u.Host != "", u.Scheme == "http" && isLocal(u.Hostname()):
+	case u.Scheme == "http":
+		bad(param, "%q must be https; http is only for localhost, 127.0.0.1 and [::1]", uri)
+	case c.Type != Native || !strings.Contains(u.Scheme, "."):
+		bad(param, "%q must be https; a private scheme is only for native clients and is a domain name turned round, such as com.example.app (RFC 8252, section 7.1)", uri)
+	}
+}
+
+func isLocal(host string) bool {
+	return host == "localhost" || host == "127.0.0.1" || host == "::1" || strings.HasSuffix(host, ".localhost")
+}
+
+func isASCII(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return r >= 0x80 || isControl(r) })
+}
+
+// canonicalScopes writes scopes as they are printed everywhere, each once, in
+// order, and sets apart those that do not exist. Fabric scopes are compared
+// without case.
+func canonicalScopes(scopes []string) (known, unknown []string) {
+	for _, s := range scopes {
+		name := s
+		if !slices.Contains(loginScopes, s) {
+			f, ok := fabric.ParseScope(s)
+			if !ok {
+				unknown = append(unknown, s)
+				continue
+			}
+			name = string(f)
+		}
+		if !slices.Contains(known, name) {
+			known = append(known, name)
+		}
+	}
+	return known, unknown
+}

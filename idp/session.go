@@ -1,0 +1,234 @@
+package idp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/revocation"
+	"github.com/selvage/selvage/internal/session"
+)
+
+// A Session is one login. Its ID is the sid of the tokens born of it. The row is
+// the truth; an entry in the session store lets every service see it cheaply.
+type Session struct {
+	ID           string    `json:"sid"`
+	ProjectID    string    `json:"project_id"`
+	SubscriberID string    `json:"subscriber_id"`
+	AuthTime     time.Time `json:"auth_time"`
+	AMR          []string  `json:"amr"` // how it was proven (RFC 8176): "pwd"
+	UserAgent    string    `json:"user_agent"`
+	Address      string    `json:"address"`
+	Expires      time.Time `json:"expires"` // when the browser's cookie ends; tokens live on
+	Ended        time.Time `json:"ended"`   // zero while it has not been ended
+}
+
+// A Visitor is the browser that a login comes from, as the subscriber will see
+// it in the list of sessions.
+type Visitor struct{ UserAgent, Address string }
+
+// errWrong is the one answer to every login that does not succeed. Nothing in it,
+// nor the time it takes, says whether the e-mail is known.
+var errWrong = problem.New(problem.Unauthenticated, "wrong_credentials", "Email or password is wrong.")
+
+// LogIn checks an e-mail and password against a project's subscribers and makes
+// a new Session.
+func (p *Provider) LogIn(ctx context.Context, projectID, email, password string, from Visitor) (Session, error) {
+	sub, err := p.Subscribers.FindSubscriberByEmail(ctx, projectID, fabric.NormalizeEmail(email))
+	if err != nil && !errors.Is(err, problem.NotFound) {
+		return Session{}, fmt.Errorf("finding subscriber: %w", err)
+	}
+	ok, err := p.Passwords.Verify(ctx, sub.PasswordHash, password) // takes its time for nobody, too
+	if err != nil {
+		return Session{}, fmt.Errorf("checking password: %w", err)
+	}
+	if !ok || sub.Disabled {
+		p.Observe("login_refused")
+		return Session{}, errWrong
+	}
+	s, err := p.newSession(ctx, sub, from)
+	if err != nil {
+		return Session{}, err
+	}
+	p.Observe("login")
+	return s, nil
+}
+
+func (p *Provider) newSession(ctx context.Context, sub fabric.Subscriber, from Visitor) (Session, error) {
+	id, err := uuid.NewV7()
+	if err != nil {
+		return Session{}, fmt.Errorf("making session id: %w", err)
+	}
+	now := p.Now()
+	s := Session{
+		ID: id.String(), ProjectID: sub.ProjectID, SubscriberID: sub.ID, AuthTime: now, AMR: []string{"pwd"},
+		UserAgent: cut(from.UserAgent, 256), Address: cut(from.Address, 64), Expires: now.Add(p.Lifetimes.BrowserAbsolute),
+	}
+	if err := p.Store.CreateSession(ctx, s); err != nil {
+		return Session{}, err
+	}
+	return s, p.remember(ctx, s, p.Sessions.Put)
+}
+
+func cut(s string, n int) string {
+	if len(s) > n {
+		return s[:n]
+	}
+	return s
+}
+
+// rememberFor is how long the entry of a session outlives its last look at the row.
+const rememberFor = 12 * time.Hour
+
+func sessionKey(sid string) session.Key { return session.Key{Kind: "login", ID: sid} }
+
+// remember writes the session's entry by Put (the row has just changed) or Add
+// (the row was only read, and must not overwrite what was written meanwhile).
+func (p *Provider) remember(ctx context.Context, s Session, write func(context.Context, session.Key, []byte, time.Duration) error) error {
+	value, err := json.Marshal(s)
+	if err != nil {
+		return fmt.Errorf("writing session: %w", err)
+	}
+	if err := write(ctx, sessionKey(s.ID), value, rememberFor); err != nil && !errors.Is(err, problem.Conflict) {
+		return fmt.Errorf("writing session: %w", err)
+	}
+	return nil
+}
+
+// FindSession gives a login that has not been ended: from this node's memory if
+// it was looked at within 300 ms, else from the session store, else from the row.
+// An ended or unknown one is problem.Unauthenticated.
+func (p *Provider) FindSession(ctx context.Context, sid string) (Session, error) {
+	s, ok := p.live.get(sid)
+	if !ok {
+		var err error
+		if s, err = p.readSession(ctx, sid); err != nil {
+			return Session{}, err
+		}
+		p.live.put(s)
+	}
+	if !s.Ended.IsZero() {
+		return Session{}, problem.NoCredentials()
+	}
+	err := p.Revocations.Check(s.AuthTime,
+		revocation.Subject{Kind: revocation.Session, ID: sid}, revocation.Subject{Kind: revocation.Subscriber, ID: s.SubscriberID},
+		revocation.Subject{Kind: revocation.Project, ID: s.ProjectID})
+	return s, err
+}
+
+// Live reports whether a login has not been ended, as an error. It is how the
+// other services ask about the sid of a token.
+func (p *Provider) Live(ctx context.Context, sid string) error {
+	_, err := p.FindSession(ctx, sid)
+	return err
+}
+
+func (p *Provider) readSession(ctx context.Context, sid string) (s Session, err error) {
+	value, err := p.Sessions.Get(ctx, sessionKey(sid))
+	if err == nil && json.Unmarshal(value, &s) == nil && s.ID == sid {
+		return s, nil
+	}
+	// Absent, or the store is away: the row decides.
+	s, err = p.Store.FindSession(ctx, sid)
+	if errors.Is(err, problem.NotFound) {
+		return Session{}, problem.NoCredentials()
+	}
+	if err != nil {
+		return Session{}, fmt.Errorf("reading session: %w", err)
+	}
+	_ = p.remember(ctx, s, p.Sessions.Add) // only saves the next reader the row
+	return s, nil
+}
+
+// BrowserSession gives a login whose cookie still counts: not ended, not expired,
+// its subscriber not disabled.
+func (p *Provider) BrowserSession(ctx context.Context, sid, projectID string) (Session, error) {
+	s, err := p.FindSession(ctx, sid)
+	if err != nil {
+		return Session{}, err
+	}
+	if s.ProjectID != projectID || !p.Now().Before(s.Expires) {
+		return Session{}, problem.NoCredentials()
+	}
+	return s, nil
+}
+
+// ListSessions lists a subscriber's logins, newest first.
+func (p *Provider) ListSessions(ctx context.Context, projectID, subscriberID string) ([]Session, error) {
+	return p.Store.ListSessions(ctx, projectID, subscriberID)
+}
+
+// EndSession ends a login: its cookie, its grants and its tokens are dead in
+// every service, here at once and on other nodes within a second.
+func (p *Provider) EndSession(ctx context.Context, sid string) error {
+	now := p.Now()
+	if err := p.Store.EndSession(ctx, sid, now, now.Add(p.Lifetimes.longestAccess())); err != nil {
+		return fmt.Errorf("ending session: %w", err)
+	}
+	p.live.drop(sid)
+	s, err := p.Store.FindSession(ctx, sid)
+	if err == nil {
+		err = p.remember(ctx, s, p.Sessions.Put)
+	}
+	// The session store only makes it known faster: the revocation, written with
+	// the row, holds without it.
+	return errors.Join(p.Revocations.Sync(ctx), ignoreNotFound(err))
+}
+
+func ignoreNotFound(err error) error {
+	if errors.Is(err, problem.NotFound) {
+		return nil
+	}
+	return err
+}
+
+// How long a look at a session may be used again, and how many are kept.
+const (
+	liveFor  = 300 * time.Millisecond
+	liveSize = 10_000
+)
+
+// A liveCache keeps the sessions that were looked at a moment ago.
+type liveCache struct {
+	now func() time.Time
+	mu  sync.Mutex
+	m   map[string]liveEntry
+}
+
+type liveEntry struct {
+	s     Session
+	until time.Time
+}
+
+func newLiveCache(now func() time.Time) *liveCache {
+	return &liveCache{now: now, m: make(map[string]liveEntry)}
+}
+
+func (c *liveCache) get(sid string) (Session, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e, ok := c.m[sid]
+	return e.s, ok && c.now().Before(e.until)
+}
+
+func (c *liveCache) put(s Session) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.m) >= liveSize {
+		clear(c.m)
+	}
+	c.m[s.ID] = liveEntry{s, c.now().Add(liveFor)}
+}
+
+func (c *liveCache) drop(sid string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.m, sid)
+}

@@ -1,0 +1,149 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/revocation"
+)
+
+var _ idp.Store = (*Store)(nil)
+
+const clientColumns = `id, project_id, name, type, profile, auth_method, secret_hash, first_party, pkce_optional,
+	redirect_uris, logout_uris, grants, scopes, access_token, id_token_alg, created, updated`
+
+// CreateClient inserts a client.
+func (s *Store) CreateClient(ctx context.Context, c idp.Client) error {
+	redirects, logouts, err := clientURIs(c)
+	if err != nil {
+		return err
+	}
+	return s.change(ctx, func(t tx) error {
+		_, err := t.Exec(ctx, `INSERT INTO clients (`+clientColumns+`)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`,
+			c.ID, c.ProjectID, c.Name, c.Type, c.Profile, c.AuthMethod, c.SecretHash, flag(c.FirstParty), flag(c.PKCEOptional),
+			redirects, logouts, strings.Join(c.Grants, " "), strings.Join(c.Scopes, " "), c.AccessToken, c.IDTokenAlg, micros(c.Created), micros(c.Updated))
+		if isForeignKey(err) {
+			return problem.NoSuch("project")
+		}
+		if err != nil {
+			return fmt.Errorf("inserting client: %w", err)
+		}
+		return nil
+	})
+}
+
+func clientURIs(c idp.Client) (redirects, logouts string, err error) {
+	r, err := json.Marshal(append([]string{}, c.RedirectURIs...))
+	if err != nil {
+		return "", "", fmt.Errorf("writing client: %w", err)
+	}
+	l, err := json.Marshal(append([]string{}, c.LogoutURIs...))
+	if err != nil {
+		return "", "", fmt.Errorf("writing client: %w", err)
+	}
+	return string(r), string(l), nil
+}
+
+// FindClient finds a client by its id, in any project.
+func (s *Store) FindClient(ctx context.Context, id string) (idp.Client, error) {
+	c, err := scanClient(s.read().Row(ctx, `SELECT `+clientColumns+` FROM clients WHERE id = $1`, id))
+	if errors.Is(err, sql.ErrNoRows) {
+		return c, problem.NoSuch("client")
+	}
+	return c, err
+}
+
+func scanClient(row scanner) (c idp.Client, err error) {
+	var redirects, logouts, grants, scopes string
+	var created, updated int64
+	err = row.Scan(&c.ID, &c.ProjectID, &c.Name, &c.Type, &c.Profile, &c.AuthMethod, &c.SecretHash, &c.FirstParty, &c.PKCEOptional,
+		&redirects, &logouts, &grants, &scopes, &c.AccessToken, &c.IDTokenAlg, &created, &updated)
+	if err != nil {
+		return c, fmt.Errorf("reading client: %w", err)
+	}
+	if err := errors.Join(json.Unmarshal([]byte(redirects), &c.RedirectURIs), json.Unmarshal([]byte(logouts), &c.LogoutURIs)); err != nil {
+		return c, fmt.Errorf("reading client: %w", err)
+	}
+	c.Grants, c.Scopes = strings.Fields(grants), strings.Fields(scopes)
+	c.Created, c.Updated = moment(created), moment(updated)
+	return c, nil
+}
+
+// ListClients gives a page of a project's clients in the order of their ids.
+func (s *Store) ListClients(ctx context.Context, projectID string, q page.Query) (p page.Page[idp.Client], err error) {
+	rows, err := s.read().Query(ctx, `SELECT `+clientColumns+` FROM clients WHERE project_id = $1 AND id >= $2 ORDER BY id LIMIT $3`,
+		projectID, q.From, q.Size+1)
+	if err != nil {
+		return p, fmt.Errorf("listing clients: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		c, err := scanClient(rows)
+		if err != nil {
+			return p, err
+		}
+		p.Items = append(p.Items, c)
+	}
+	if len(p.Items) > q.Size {
+		p.Items, p.Next = p.Items[:q.Size], p.Items[q.Size].ID
+	}
+	return p, rows.Err()
+}
+
+// UpdateClient writes a client's settings and secret hash.
+func (s *Store) UpdateClient(ctx context.Context, c idp.Client) error {
+	redirects, logouts, err := clientURIs(c)
+	if err != nil {
+		return err
+	}
+	return s.change(ctx, func(t tx) error {
+		res, err := t.Exec(ctx, `UPDATE clients SET name = $2, profile = $3, auth_method = $4, secret_hash = $5, first_party = $6,
+			pkce_optional = $7, redirect_uris = $8, logout_uris = $9, grants = $10, scopes = $11, access_token = $12, id_token_alg = $13, updated = $14
+			WHERE id = $1`, c.ID, c.Name, c.Profile, c.AuthMethod, c.SecretHash, flag(c.FirstParty), flag(c.PKCEOptional),
+			redirects, logouts, strings.Join(c.Grants, " "), strings.Join(c.Scopes, " "), c.AccessToken, c.IDTokenAlg, micros(c.Updated))
+		return oneRow(res, err, "client")
+	})
+}
+
+// DeleteClient deletes a client with its grants and revokes its tokens.
+func (s *Store) DeleteClient(ctx context.Context, id string, now, until time.Time) error {
+	return s.change(ctx, func(t tx) error {
+		res, err := t.Exec(ctx, `DELETE FROM clients WHERE id = $1`, id)
+		if err := oneRow(res, err, "client"); err != nil {
+			return err
+		}
+		return t.revoke(ctx, revocation.Revocation{Kind: revocation.Client, ID: id, Until: until, Expires: until})
+	})
+}
+
+// flag writes a bool as its column.
+func flag(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// oneRow makes problem.NotFound of a statement that changed nothing.
+func oneRow(res sql.Result, err error, thing string) error {
+	if err != nil {
+		return fmt.Errorf("changing %s: %w", thing, err)
+	}
+	n, err := res.RowsAffected()
+	if err != nil {
+		return fmt.Errorf("changing %s: %w", thing, err)
+	}
+	if n == 0 {
+		return problem.NoSuch(thing)
+	}
+	return nil
+}

@@ -1,0 +1,115 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/revocation"
+)
+
+const grantColumns = `id, project_id, client_id, subscriber_id, session_id, scope, auth_time, amr, refresh_hash, created, idle_until, expires, revoked`
+
+// RedeemCode inserts a code's hash and its grant. A hash that is there already is
+// a [problem.Conflict]: of many redemptions one succeeds.
+func (s *Store) RedeemCode(ctx context.Context, c idp.RedeemedCode, g idp.Grant) error {
+	return s.change(ctx, func(t tx) error {
+		_, err := t.Exec(ctx, `INSERT INTO redeemed_codes (hash, grant_id, client_id, expires) VALUES ($1, $2, $3, $4)`,
+			c.Hash, c.GrantID, c.ClientID, micros(c.Expires))
+		if isUnique(err) {
+			return problem.New(problem.Conflict, "code_redeemed", "the code was redeemed before")
+		}
+		if err != nil {
+			return fmt.Errorf("inserting redeemed code: %w", err)
+		}
+		_, err = t.Exec(ctx, `INSERT INTO grants (`+grantColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
+			g.ID, g.ProjectID, g.ClientID, g.SubscriberID, g.SessionID, strings.Join(g.Scope, " "), micros(g.AuthTime), strings.Join(g.AMR, " "),
+			g.RefreshHash, micros(g.Created), micros(g.IdleUntil), micros(g.Expires), micros(g.Revoked))
+		if err != nil {
+			return fmt.Errorf("inserting grant: %w", err)
+		}
+		return nil
+	})
+}
+
+// FindRedeemedCode finds a redeemed code by its hash.
+func (s *Store) FindRedeemedCode(ctx context.Context, hash string) (c idp.RedeemedCode, err error) {
+	var expires int64
+	err = s.read().Row(ctx, `SELECT hash, grant_id, client_id, expires FROM redeemed_codes WHERE hash = $1`, hash).
+		Scan(&c.Hash, &c.GrantID, &c.ClientID, &expires)
+	if errors.Is(err, sql.ErrNoRows) {
+		return c, problem.NoSuch("code")
+	}
+	if err != nil {
+		return c, fmt.Errorf("reading redeemed code: %w", err)
+	}
+	c.Expires = moment(expires)
+	return c, nil
+}
+
+// FindGrant finds a grant, revoked or not.
+func (s *Store) FindGrant(ctx context.Context, id string) (g idp.Grant, err error) {
+	var scope, amr string
+	var authTime, created, idle, expires, revoked int64
+	err = s.read().Row(ctx, `SELECT `+grantColumns+` FROM grants WHERE id = $1`, id).
+		Scan(&g.ID, &g.ProjectID, &g.ClientID, &g.SubscriberID, &g.SessionID, &scope, &authTime, &amr, &g.RefreshHash, &created, &idle, &expires, &revoked)
+	if errors.Is(err, sql.ErrNoRows) {
+		return g, problem.NoSuch("grant")
+	}
+	if err != nil {
+		return g, fmt.Errorf("reading grant: %w", err)
+	}
+	g.Scope, g.AMR = strings.Fields(scope), strings.Fields(amr)
+	g.AuthTime, g.Created, g.IdleUntil, g.Expires, g.Revoked = moment(authTime), moment(created), moment(idle), moment(expires), moment(revoked)
+	return g, nil
+}
+
+// RotateGrant replaces the refresh hash of a living grant if it is still old. A
+// [problem.Conflict] means that the token was used before, or the grant revoked.
+func (s *Store) RotateGrant(ctx context.Context, id, old, new string, idleUntil time.Time) error {
+	return s.change(ctx, func(t tx) error {
+		res, err := t.Exec(ctx, `UPDATE grants SET refresh_hash = $3, idle_until = $4 WHERE id = $1 AND refresh_hash = $2 AND revoked = 0`,
+			id, old, new, micros(idleUntil))
+		if err := oneRow(res, err, "grant"); errors.Is(err, problem.NotFound) {
+			return problem.New(problem.Conflict, "token_reused", "the refresh token was used before")
+		} else if err != nil {
+			return err
+		}
+		return nil
+	})
+}
+
+// RevokeGrant ends a grant and its access tokens.
+func (s *Store) RevokeGrant(ctx context.Context, id string, now, until time.Time) error {
+	return s.change(ctx, func(t tx) error {
+		res, err := t.Exec(ctx, `UPDATE grants SET revoked = $2 WHERE id = $1 AND revoked = 0`, id, micros(now))
+		if err := oneRow(res, err, "grant"); errors.Is(err, problem.NotFound) {
+			return nil // gone or revoked before
+		} else if err != nil {
+			return err
+		}
+		return t.revoke(ctx, revocation.Revocation{Kind: revocation.Grant, ID: id, Until: until, Expires: until})
+	})
+}
+
+// SweepGrants deletes redeemed codes that no replay can meet any more, and grants
+// and ended logins a day after their end.
+func (s *Store) SweepGrants(ctx context.Context) error {
+	now := s.now()
+	return s.change(ctx, func(t tx) error {
+		for _, query := range []string{
+			`DELETE FROM redeemed_codes WHERE expires < $1`,
+			`DELETE FROM grants WHERE expires < $1 OR idle_until < $1 OR (revoked > 0 AND revoked < $1)`,
+		} {
+			if _, err := t.Exec(ctx, query, micros(now.Add(-24*time.Hour))); err != nil {
+				return fmt.Errorf("sweeping grants: %w", err)
+			}
+		}
+		return nil
+	})
+}

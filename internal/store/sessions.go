@@ -1,0 +1,82 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/revocation"
+)
+
+const sessionColumns = `id, project_id, subscriber_id, auth_time, amr, user_agent, address, expires, ended`
+
+// CreateSession inserts a login.
+func (s *Store) CreateSession(ctx context.Context, l idp.Session) error {
+	return s.change(ctx, func(t tx) error {
+		_, err := t.Exec(ctx, `INSERT INTO login_sessions (`+sessionColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+			l.ID, l.ProjectID, l.SubscriberID, micros(l.AuthTime), strings.Join(l.AMR, " "), l.UserAgent, l.Address, micros(l.Expires), micros(l.Ended))
+		if err != nil {
+			return fmt.Errorf("inserting session: %w", err)
+		}
+		return nil
+	})
+}
+
+// FindSession finds a login, ended or not.
+func (s *Store) FindSession(ctx context.Context, id string) (idp.Session, error) {
+	l, err := scanSession(s.read().Row(ctx, `SELECT `+sessionColumns+` FROM login_sessions WHERE id = $1`, id))
+	if errors.Is(err, sql.ErrNoRows) {
+		return l, problem.NoSuch("session")
+	}
+	return l, err
+}
+
+func scanSession(row scanner) (l idp.Session, err error) {
+	var amr string
+	var authTime, expires, ended int64
+	err = row.Scan(&l.ID, &l.ProjectID, &l.SubscriberID, &authTime, &amr, &l.UserAgent, &l.Address, &expires, &ended)
+	if err != nil {
+		return l, fmt.Errorf("reading session: %w", err)
+	}
+	l.AuthTime, l.Expires, l.Ended, l.AMR = moment(authTime), moment(expires), moment(ended), strings.Fields(amr)
+	return l, nil
+}
+
+// ListSessions gives a subscriber's logins, newest first, at most a thousand.
+func (s *Store) ListSessions(ctx context.Context, projectID, subscriberID string) (found []idp.Session, err error) {
+	rows, err := s.read().Query(ctx, `SELECT `+sessionColumns+` FROM login_sessions
+		WHERE project_id = $1 AND subscriber_id = $2 ORDER BY id DESC LIMIT 1000`, projectID, subscriberID)
+	if err != nil {
+		return nil, fmt.Errorf("listing sessions: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		l, err := scanSession(rows)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, l)
+	}
+	return found, rows.Err()
+}
+
+// EndSession ends a login and its grants and revokes its tokens.
+func (s *Store) EndSession(ctx context.Context, id string, now, until time.Time) error {
+	return s.change(ctx, func(t tx) error {
+		res, err := t.Exec(ctx, `UPDATE login_sessions SET ended = $2 WHERE id = $1 AND ended = 0`, id, micros(now))
+		if err := oneRow(res, err, "session"); errors.Is(err, problem.NotFound) {
+			return nil // unknown or ended before: there is nothing left to end
+		} else if err != nil {
+			return err
+		}
+		if _, err := t.Exec(ctx, `UPDATE grants SET revoked = $2 WHERE session_id = $1 AND revoked = 0`, id, micros(now)); err != nil {
+			return fmt.Errorf("ending grants: %w", err)
+		}
+		return t.revoke(ctx, revocation.Revocation{Kind: revocation.Session, ID: id, Until: until, Expires: until})
+	})
+}
