@@ -1,0 +1,75 @@
+// Package static holds the files that pages need, embedded. Each is served under
+// a name with the hash of its content, so that caches may keep it for ever.
+package static
+
+import (
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"io/fs"
+	"mime"
+	"net/http"
+	"path"
+	"strconv"
+	"strings"
+)
+
+//go:embed files
+var files embed.FS
+
+// Prefix is the path under which [Handler] serves.
+const Prefix = "/static/"
+
+type file struct {
+	body []byte
+	kind string
+}
+
+var (
+	byURL = make(map[string]file)   // "/static/pages.0123456789ab.css"
+	urls  = make(map[string]string) // "pages.css" to its URL
+)
+
+func init() {
+	entries, err := fs.ReadDir(files, "files")
+	if err != nil {
+		panic(err) // the files are part of the binary
+	}
+	for _, e := range entries {
+		body, err := fs.ReadFile(files, "files/"+e.Name())
+		if err != nil {
+			panic(err)
+		}
+		sum := sha256.Sum256(body)
+		ext := path.Ext(e.Name())
+		url := Prefix + strings.TrimSuffix(e.Name(), ext) + "." + hex.EncodeToString(sum[:6]) + ext
+		byURL[url], urls[e.Name()] = file{body, mime.TypeByExtension(ext)}, url
+	}
+}
+
+// URL gives the path of a file, such as "pages.css". A name that does not exist
+// is a fault of the program.
+func URL(name string) string {
+	url, ok := urls[name]
+	if !ok {
+		panic("static: no file " + name)
+	}
+	return url
+}
+
+// Handler serves GET /static/{name}.
+func Handler() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		f, ok := byURL[r.URL.Path]
+		if !ok || r.Method != http.MethodGet && r.Method != http.MethodHead {
+			http.NotFound(w, r)
+			return
+		}
+		h := w.Header()
+		h.Set("Content-Type", f.kind)
+		h.Set("Content-Length", strconv.Itoa(len(f.body)))
+		h.Set("Cache-Control", "public, max-age=31536000, immutable")
+		h.Set("X-Content-Type-Options", "nosniff")
+		_, _ = w.Write(f.body) // the client may have gone
+	})
+}
