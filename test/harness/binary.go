@@ -8,9 +8,9 @@ import (
 	"sync"
 )
 
-// binary builds selvage once a process, or takes the one that SELVAGE_BINARY
+// build builds selvage once a process, or takes the one that SELVAGE_BINARY
 // names. The directory is the second result, to be removed at the end.
-var binary = sync.OnceValues(func() (string, error) {
+var build = sync.OnceValues(func() (string, error) {
 	if path := os.Getenv("SELVAGE_BINARY"); path != "" {
 		return path, nil
 	}
@@ -19,8 +19,8 @@ var binary = sync.OnceValues(func() (string, error) {
 		return "", fmt.Errorf("building selvage: %w", err)
 	}
 	path := filepath.Join(dir, "selvage")
-	build := exec.Command("go", "build", "-o", path, "github.com/selvage/selvage/cmd/selvage")
-	if out, err := build.CombinedOutput(); err != nil {
+	cmd := exec.Command("go", "build", "-o", path, "github.com/selvage/selvage/cmd/selvage")
+	if out, err := cmd.CombinedOutput(); err != nil {
 		_ = os.RemoveAll(dir)
 		return "", fmt.Errorf("building selvage: %w\n%s", err, out)
 	}
@@ -34,7 +34,7 @@ var built string
 // Binary gives the path of the binary under test.
 func Binary(t T) string {
 	t.Helper()
-	path, err := binary()
+	path, err := build()
 	if err != nil {
 		t.Fatalf("%v", err)
 	}

@@ -3,6 +3,7 @@ package harness
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -195,4 +196,12 @@ func clip(b []byte) string {
 		return string(b[:most]) + "…"
 	}
 	return string(b)
+}
+
+// StatusIs gives an error unless the answer has the status; for [Eventually].
+func (a Answer) StatusIs(status int) error {
+	if a.Status != status {
+		return fmt.Errorf("%s = %d %s, want %d", a.what, a.Status, clip(a.Body), status)
+	}
+	return nil
 }

@@ -1,0 +1,95 @@
+package clients
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/selvage/selvage/test/harness"
+)
+
+// chromiumDeadline bounds a test in Chromium, and patience one step of it.
+const (
+	chromiumDeadline = 2 * time.Minute
+	patience         = 30 * time.Second
+)
+
+// A tab is a page of a headless Chromium with a profile of its own.
+type tab struct {
+	*testing.T
+	ctx context.Context
+}
+
+func newTab(t *testing.T) tab {
+	t.Helper()
+	harness.Need(t, "chromium")
+	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath("chromium"), chromedp.UserDataDir(t.TempDir()),
+		chromedp.NoSandbox, chromedp.DisableGPU, chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true))
+	ctx, cancel := context.WithTimeout(context.Background(), chromiumDeadline)
+	t.Cleanup(cancel)
+	ctx, cancel = chromedp.NewExecAllocator(ctx, opts...)
+	t.Cleanup(cancel)
+	ctx, cancel = chromedp.NewContext(ctx)
+	t.Cleanup(func() {
+		_ = chromedp.Cancel(ctx) // waits for Chromium to end, so that its profile can be removed
+		cancel()
+	})
+	b := tab{t, ctx}
+	t.Cleanup(b.show)
+	b.do(chromedp.Navigate("about:blank"))
+	return b
+}
+
+// show logs what the page says and keeps a picture of it, if the test failed.
+func (b tab) show() {
+	if !b.Failed() {
+		return
+	}
+	text, err := chromedp.Run(b.ctx, chromedp.Evaluate[string]("location.href + '\\n' + document.body.innerText"))
+	b.Logf("the page at the end (%v): %s", err, text)
+	dir := os.Getenv("SELVAGE_TEST_PICTURES")
+	if picture, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot()); dir != "" && err == nil {
+		_ = os.WriteFile(dir+"/"+b.Name()+".png", picture, 0o600) // a help only
+	}
+}
+
+// do takes the steps.
+func (b tab) do(steps ...chromedp.Action[chromedp.Void]) {
+	b.Helper()
+	if err := chromedp.Do(b.ctx, steps...); err != nil {
+		b.Fatalf("%v", err)
+	}
+}
+
+// eval gives the value of an expression, or of its promise.
+func eval[V any](b tab, expression string) V {
+	b.Helper()
+	v, err := chromedp.Run(b.ctx, chromedp.Evaluate[V](expression, chromedp.EvalAwaitPromise))
+	if err != nil {
+		b.Fatalf("%s: %v", expression, err)
+	}
+	return v
+}
+
+// leave evaluates an expression that makes the page go elsewhere: its promise
+// may never come to anything.
+func (b tab) leave(expression string) {
+	b.Helper()
+	b.do(chromedp.Evaluate[chromedp.Void]("void (" + expression + ")"))
+}
+
+// until waits until an expression is true, through whatever pages come by.
+func (b tab) until(what, expression string) {
+	b.Helper()
+	harness.Eventually(b, patience, what, func() error {
+		ok, err := chromedp.Run(b.ctx, chromedp.Evaluate[bool]("Boolean("+expression+")"))
+		if err != nil || ok {
+			return err
+		}
+		return fmt.Errorf("%s is false", expression)
+	})
+}

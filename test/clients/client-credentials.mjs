@@ -1,0 +1,30 @@
+// A backend's own token: got, used at the REST API, looked at, revoked.
+import assert from 'node:assert/strict'
+import * as client from 'openid-client'
+import { discover, oauthError, settings } from './settings.mjs'
+
+const config = await discover()
+const tokens = await client.clientCredentialsGrant(config, { scope: settings.scope })
+assert.equal(tokens.token_type, 'bearer')
+assert.equal(tokens.refresh_token, undefined)
+assert.equal(tokens.id_token, undefined)
+
+assert.equal((await ask(tokens.access_token)).status, 200)
+const said = await client.tokenIntrospection(config, tokens.access_token)
+assert.equal(said.active, true)
+assert.equal(said.scope, settings.scope)
+assert.equal(said.client_id, settings.client_id)
+
+await assert.rejects(client.clientCredentialsGrant(config, { scope: 'Datasphere' }), oauthError('invalid_scope'))
+
+await client.tokenRevocation(config, tokens.access_token)
+const deadline = Date.now() + 5000
+while ((await ask(tokens.access_token)).status !== 401) {
+  assert.ok(Date.now() < deadline, 'a revoked token is still accepted')
+  await new Promise((resolve) => setTimeout(resolve, 20))
+}
+process.exit(0)
+
+function ask(token) {
+  return fetch(settings.api, { headers: { authorization: `Bearer ${token}` } })
+}

@@ -1,0 +1,4 @@
+// Package clients lets independent clients use a running server: a browser app
+// with oidc-client-ts in Chromium, openid-client and the compatibility API's
+// client in Node, go-oidc, and the request shapes of native apps.
+package clients

@@ -1,0 +1,71 @@
+package clients
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"io"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/test/harness"
+)
+
+// nodeDeadline bounds one script.
+const nodeDeadline = time.Minute
+
+// runNode runs a script which gets its settings as JSON in the environment.
+// Each line that it prints is a URL to open in a browser; what visit makes of it
+// is the line that the script reads. The script fails by its exit status.
+func runNode(t *testing.T, script string, settings map[string]string, visit func(url string) string, env ...string) {
+	t.Helper()
+	needNode(t)
+	text, err := json.Marshal(settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "node", script)
+	cmd.Env = append(append(os.Environ(), "SETTINGS="+string(text)), env...)
+	var faults bytes.Buffer
+	cmd.Stderr = &faults
+	in, out := pipes(t, cmd)
+	timer := time.AfterFunc(nodeDeadline, func() { _ = cmd.Process.Kill() })
+	defer timer.Stop()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		if _, err := io.WriteString(in, visit(lines.Text())+"\n"); err != nil {
+			break // the script has ended; its status says why
+		}
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Fatalf("%s: %v\n%s", script, err, faults.String())
+	}
+}
+
+func pipes(t *testing.T, cmd *exec.Cmd) (io.WriteCloser, io.ReadCloser) {
+	t.Helper()
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return in, out
+}
+
+// noVisit is for scripts that open no page.
+func noVisit(string) string { return "" }
+
+func needNode(t *testing.T) {
+	t.Helper()
+	harness.Need(t, "node")
+	if _, err := os.Stat("node_modules"); err != nil {
+		harness.Missing(t, "test/clients/node_modules")
+	}
+}

@@ -1,0 +1,160 @@
+package clients
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/selvage/selvage/test/harness"
+)
+
+// outcome is what the app makes of a visit.
+type outcome struct {
+	User *struct {
+		AccessToken  string `json:"access_token"`
+		RefreshToken string `json:"refresh_token"`
+		Profile      struct {
+			Sub string `json:"sub"`
+		} `json:"profile"`
+	} `json:"user"`
+	Error string `json:"error"`
+	State string `json:"state"`
+}
+
+// app serves the page of page/ on an origin of its own, as a client of p.
+func app(t *testing.T, p *harness.Project) string {
+	t.Helper()
+	needNode(t)
+	mux := http.NewServeMux()
+	mux.Handle("GET /", http.FileServer(http.Dir("page")))
+	mux.HandleFunc("GET /oidc-client-ts.min.js", func(w http.ResponseWriter, r *http.Request) {
+		http.ServeFile(w, r, "node_modules/oidc-client-ts/dist/browser/oidc-client-ts.min.js")
+	})
+	origin := serveBeside(t, p.AuthURL, mux)
+	c := p.NewClient(t, "spa", "--redirect-uri", origin+"/", "--post-logout-redirect-uri", origin+"/", "--access-token", "fabric")
+	mux.HandleFunc("GET /settings.json", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(map[string]string{"issuer": p.AuthURL, "client_id": c.ID})
+	})
+	return origin
+}
+
+// serveBeside serves on another port of the issuer's host: another origin of the
+// same site, as app.example.com is to id.example.com.
+func serveBeside(t *testing.T, issuer string, h http.Handler) string {
+	t.Helper()
+	u, err := url.Parse(issuer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := &httptest.Server{Listener: l, Config: &http.Server{Handler: h, ReadHeaderTimeout: time.Minute}}
+	srv.Start()
+	t.Cleanup(srv.Close)
+	return fmt.Sprintf("http://%s:%d", u.Hostname(), l.Addr().(*net.TCPAddr).Port)
+}
+
+// arrived waits until the app has made something of the visit.
+func (b tab) arrived(origin string) outcome {
+	b.Helper()
+	b.until("the app", fmt.Sprintf("location.origin === %q && window.outcome", origin))
+	return eval[outcome](b, "outcome")
+}
+
+// signIn fills in the login page, and allows what is asked.
+func (b tab) signIn(origin, email, password string) {
+	b.Helper()
+	b.until("the login page", "document.querySelector('#login-submit')")
+	b.do(chromedp.SetValue("#username", ""), chromedp.SendKeys("#username", email),
+		chromedp.SendKeys("#password", password), chromedp.Click("#login-submit"))
+	b.until("an answer to the login", fmt.Sprintf("location.origin === %q || document.querySelector('#consent-allow') || document.querySelector('#password')?.value === ''", origin))
+	if eval[bool](b, "Boolean(document.querySelector('#consent-allow'))") {
+		b.do(chromedp.Click("#consent-allow"))
+	}
+}
+
+// TestOIDCClientTS walks a browser app through a whole login.
+func TestOIDCClientTS(t *testing.T) {
+	p := harness.Shared(t).NewProject(t)
+	sub, origin := p.NewSubscriber(t), app(t, p)
+	b := newTab(t)
+	b.do(chromedp.Navigate(origin))
+	if o := b.arrived(origin); o.User != nil {
+		t.Fatalf("someone is signed in before anyone did: %+v", o)
+	}
+
+	b.leave("manager.signinRedirect({ prompt: 'none' })")
+	b.until("the callback", "window.outcome?.error")
+	if o := b.arrived(origin); o.Error != "login_required" {
+		t.Errorf("prompt=none before a login gives %q, want login_required", o.Error)
+	}
+
+	b.leave("manager.signinRedirect()")
+	b.signIn(origin, sub.Email, "not the password")
+	b.until("the login page again", "document.querySelector('#login-submit') && document.querySelector('#username').value === "+fmt.Sprintf("%q", sub.Email))
+	b.signIn(origin, sub.Email, sub.Password)
+	first := b.arrived(origin)
+	if first.User == nil || first.User.Profile.Sub != sub.ID {
+		t.Fatalf("after the login the app has %+v, want subscriber %s", first, sub.ID)
+	}
+	b.wantInfo(200, sub.Email)
+
+	renewed := eval[outcome](b, "manager.signinSilent().then(user => ({ user }))")
+	if renewed.User.RefreshToken == first.User.RefreshToken || renewed.User.AccessToken == first.User.AccessToken {
+		t.Errorf("a refresh gave the tokens there were")
+	}
+	b.wantInfo(200, sub.Email)
+
+	renewed = eval[outcome](b, "renewInFrame().then(user => ({ user }))")
+	if renewed.User.Profile.Sub != sub.ID {
+		t.Errorf("a renewal in a frame gave the subject %q, want %q", renewed.User.Profile.Sub, sub.ID)
+	}
+
+	b.leave("(delete window.outcome, manager.signinRedirect({ prompt: 'none' }))")
+	if o := b.arrived(origin); o.User == nil || o.User.Profile.Sub != sub.ID {
+		t.Errorf("prompt=none after a login gives %+v, want subscriber %s", o, sub.ID)
+	}
+	b.wantSignOut(p, origin)
+}
+
+// wantInfo asks the fabric from the page.
+func (b tab) wantInfo(status int, email string) {
+	b.Helper()
+	type answer struct {
+		Status int                    `json:"status"`
+		Body   struct{ Email string } `json:"body"`
+	}
+	got := eval[answer](b, "subscriberInfo()")
+	if got.Status != status || got.Body.Email != email {
+		b.Errorf("/subscriber/info from the app = %d, %q, want %d, %q", got.Status, got.Body.Email, status, email)
+	}
+}
+
+// wantSignOut leaves by the provider's logout, which must end the tokens, too.
+func (b tab) wantSignOut(p *harness.Project, origin string) {
+	b.Helper()
+	token := eval[string](b, "manager.getUser().then(user => user.access_token)")
+	p.Get(b, "/subscriber/info", harness.Bearer(token)).Want(b, 200)
+	b.leave("(delete window.outcome, signOut())")
+	if o := b.arrived(origin); o.State != "bye" || o.User != nil {
+		b.Errorf("after the logout the app has %+v, want no user and the state bye", o)
+	}
+	b.leave("(delete window.outcome, manager.signinRedirect({ prompt: 'none' }))")
+	b.until("the callback", "window.outcome?.error")
+	if o := b.arrived(origin); o.Error != "login_required" {
+		b.Errorf("prompt=none after the logout gives %q, want login_required", o.Error)
+	}
+	harness.WithinASecond(b, "the access token of a login that was ended", func() error {
+		return p.Get(b, "/subscriber/info", harness.Bearer(token)).StatusIs(401)
+	})
+}

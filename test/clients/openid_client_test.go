@@ -1,0 +1,47 @@
+package clients
+
+import (
+	"testing"
+
+	"github.com/selvage/selvage/test/harness"
+)
+
+// TestOpenIDClient lets openid-client v6, which is strict, use the provider.
+func TestOpenIDClient(t *testing.T) {
+	p := harness.Shared(t).NewProject(t)
+	sub := p.NewSubscriber(t)
+	tests := []struct {
+		name, alg, method string
+		client            *harness.Client
+	}{
+		{"public client, RS256", "RS256", "none", p.NewClient(t, "spa", "--access-token", "jwt")},
+		{"client_secret_basic, ES256", "ES256", "client_secret_basic", p.NewClient(t, "web", "--id-token-alg", "ES256", "--access-token", "jwt")},
+		{"client_secret_post, sealed access token", "RS256", "client_secret_post", p.NewClient(t, "web", "--auth-method", "client_secret_post", "--access-token", "fabric")},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			b := p.Browser()
+			visit := func(url string) string { return tt.client.Redirect + "?" + b.SignIn(t, url, sub).Encode() }
+			runNode(t, "openid-client.mjs", map[string]string{
+				"issuer": p.AuthURL, "client_id": tt.client.ID, "client_secret": tt.client.Secret, "method": tt.method,
+				"alg": tt.alg, "redirect_uri": tt.client.Redirect, "sub": sub.ID, "email": sub.Email,
+			}, visit)
+		})
+	}
+}
+
+// TestOpenIDClientCredentials lets openid-client get tokens for a service.
+func TestOpenIDClientCredentials(t *testing.T) {
+	p := harness.Shared(t).NewProject(t)
+	for _, method := range []string{"client_secret_basic", "client_secret_post"} {
+		for _, kind := range []string{"fabric", "jwt"} {
+			t.Run(method+", "+kind, func(t *testing.T) {
+				c := p.NewClient(t, "service", "--auth-method", method, "--access-token", kind, "--scope", "Voice")
+				runNode(t, "client-credentials.mjs", map[string]string{
+					"issuer": p.AuthURL, "client_id": c.ID, "client_secret": c.Secret, "method": method, "scope": "Voice",
+					"api": p.HTTP + "/api/fabric/resources/subscribers",
+				}, noVisit)
+			})
+		}
+	}
+}

@@ -1,0 +1,54 @@
+// A browser app as the vendor's documents have it: oidc-client-ts with explicit
+// metadata, no scope and no discovery. What came of a callback is in outcome.
+const settings = await (await fetch('/settings.json')).json()
+
+const manager = new oidc.UserManager({
+  authority: 'x',
+  metadata: {
+    issuer: settings.issuer,
+    authorization_endpoint: `${settings.issuer}login/oauth/authorize`,
+    token_endpoint: `${settings.issuer}oauth/token`,
+  },
+  client_id: settings.client_id,
+  redirect_uri: `${location.origin}/`,
+  response_type: 'code',
+  userStore: new oidc.WebStorageStateStore({ store: localStorage }),
+})
+
+/** Calls the fabric as the subscriber who is signed in. */
+async function subscriberInfo() {
+  const { access_token } = await manager.getUser()
+  const answer = await fetch(`${settings.issuer}subscriber/info`, { headers: { authorization: `Bearer ${access_token}` } })
+  return { status: answer.status, body: await answer.json() }
+}
+
+/** Renews without the refresh token: in a hidden frame, by the login alone. */
+async function renewInFrame() {
+  const user = await manager.getUser()
+  delete user.refresh_token
+  await manager.storeUser(user)
+  return manager.signinSilent()
+}
+
+/** Leaves for the provider's logout. */
+async function signOut() {
+  const { id_token } = await manager.getUser()
+  await manager.removeUser()
+  const query = new URLSearchParams({ id_token_hint: id_token, post_logout_redirect_uri: `${location.origin}/`, state: 'bye' })
+  location = `${settings.issuer}oauth/logout?${query}`
+}
+
+async function finish() {
+  const query = new URLSearchParams(location.search)
+  if (!query.has('code') && !query.has('error')) return { user: await manager.getUser(), state: query.get('state') }
+  try {
+    await manager.signinCallback()
+  } catch (err) {
+    return { error: err.error ?? String(err) }
+  } finally {
+    history.replaceState(null, '', '/')
+  }
+  return { user: await manager.getUser() }
+}
+
+Object.assign(window, { manager, subscriberInfo, renewInFrame, signOut, outcome: await finish() })

@@ -1,0 +1,28 @@
+// What every script gets from the test that runs it, and the ways back.
+import readline from 'node:readline'
+import * as client from 'openid-client'
+
+export const settings = JSON.parse(process.env.SETTINGS)
+
+const lines = readline.createInterface({ input: process.stdin })[Symbol.asyncIterator]()
+
+/** Has the test's browser open a URL and sign in; gives where that ended. */
+export async function visit(url) {
+  process.stdout.write(`${url}\n`)
+  return new URL((await lines.next()).value)
+}
+
+/** Discovers the provider as the client that the settings name. */
+export function discover(options) {
+  const authentication = {
+    none: () => client.None(),
+    client_secret_basic: () => client.ClientSecretBasic(settings.client_secret),
+    client_secret_post: () => client.ClientSecretPost(settings.client_secret),
+  }[settings.method]()
+  const metadata = { id_token_signed_response_alg: settings.alg ?? 'RS256' }
+  const execute = [client.allowInsecureRequests, client.enableNonRepudiationChecks]
+  return client.discovery(new URL(settings.issuer), settings.client_id, metadata, authentication, { execute, ...options })
+}
+
+/** Gives a predicate for assert.rejects: an OAuth error of that code. */
+export const oauthError = (code) => (err) => err.error === code || `want ${code}, got ${err.error}: ${err.message}`
