@@ -1,0 +1,101 @@
+// Package blob keeps immutable bytes in a directory, each under a key that
+// somebody's row owns.
+//
+// Bytes appear whole or not at all, and before their row; nothing but a row
+// keeps them alive. Whoever writes holds a lock (flock) on the file from its
+// creation until the row is committed, so that [Dir.Sweep], in any process, can
+// tell what is being written from what a crash left behind. Nothing outside the
+// directory can be reached, whatever a key says or a link points at.
+//
+// Keys are UUIDs in text form. Those of version 7 order by time, and so do the
+// folders they lie in.
+package blob
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"syscall"
+
+	"github.com/google/uuid"
+
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// incoming is the folder of files that are still being written.
+const incoming = "incoming"
+
+// A Dir is a directory of blobs. Its methods may be called at once, and several
+// processes may share one.
+type Dir struct {
+	root *os.Root
+}
+
+// OpenDir opens a directory, and makes it where there is none.
+func OpenDir(dir string) (*Dir, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("making media directory: %w", err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("opening media directory: %w", err)
+	}
+	if err := root.MkdirAll(incoming, 0o700); err != nil {
+		return nil, errors.Join(fmt.Errorf("making media directory: %w", err), root.Close())
+	}
+	return &Dir{root: root}, nil
+}
+
+// Close lets go of the directory.
+func (d *Dir) Close() error { return d.root.Close() }
+
+// Open gives the bytes of a key as an *os.File. An absent key is an
+// fs.ErrNotExist.
+func (d *Dir) Open(key string) (io.ReadSeekCloser, error) {
+	name, err := nameOf(key)
+	if err != nil {
+		return nil, err
+	}
+	f, err := d.root.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("opening blob: %w", err)
+	}
+	return f, nil
+}
+
+// Remove deletes the bytes of a key; an absent one is no error. Who has them
+// open may read on.
+func (d *Dir) Remove(key string) error {
+	name, err := nameOf(key)
+	if err != nil {
+		return err
+	}
+	return d.remove(name)
+}
+
+func (d *Dir) remove(name string) error {
+	if err := d.root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("removing blob: %w", err)
+	}
+	return nil
+}
+
+// nameOf gives the file of a key, in a folder that the key's first digits name:
+// those of version 7 change every four and a half hours.
+func nameOf(key string) (string, error) {
+	if u, err := uuid.Parse(key); err != nil || u.String() != key {
+		return "", fmt.Errorf("opening blob: %q is not a key: %w", key, fs.ErrNotExist)
+	}
+	return path.Join(key[:6], key), nil
+}
+
+// full turns the error of a full disk into a problem; others stay.
+func full(err error) error {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return errors.Join(problem.New(problem.Unavailable, "no_space", "there is no space left to store this"), err)
+	}
+	return err
+}

@@ -1,0 +1,119 @@
+package blob
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"syscall"
+)
+
+// chunk is how many files a sweep asks about at once.
+const chunk = 1000
+
+// InUse gives the keys from first to last, both included, that a row owns.
+type InUse = func(ctx context.Context, first, last string) ([]string, error)
+
+// Sweep deletes what nobody owns: files that a killed process was writing, and
+// files whose key is not in use. It may run beside anything, in several
+// processes.
+func (d *Dir) Sweep(ctx context.Context, inUse InUse) error {
+	folders, err := d.list(".")
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, folder := range folders {
+		keys, err := d.list(folder)
+		errs = append(errs, err)
+		for some := range slices.Chunk(keys, chunk) {
+			if folder == incoming {
+				err = d.sweepIncoming(ctx, some)
+			} else {
+				err = d.sweepFolder(ctx, folder, some, inUse)
+			}
+			errs = append(errs, err)
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// list gives the names in a folder, sorted.
+func (d *Dir) list(folder string) ([]string, error) {
+	dir, err := d.root.Open(folder)
+	if err != nil {
+		return nil, fmt.Errorf("opening folder: %w", err)
+	}
+	defer dir.Close()
+	names, err := dir.Readdirnames(-1)
+	if err != nil {
+		return nil, fmt.Errorf("listing folder: %w", err)
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// sweepIncoming deletes unfinished files that nobody is writing: no row can own
+// one.
+func (d *Dir) sweepIncoming(ctx context.Context, keys []string) error {
+	orphaned := func() (bool, error) { return true, ctx.Err() }
+	var errs []error
+	for _, key := range keys {
+		errs = append(errs, d.removeUnowned(path.Join(incoming, key), orphaned))
+	}
+	return errors.Join(errs...)
+}
+
+// sweepFolder deletes those of the sorted keys that are not in use.
+func (d *Dir) sweepFolder(ctx context.Context, folder string, keys []string, inUse InUse) error {
+	used, err := inUse(ctx, keys[0], keys[len(keys)-1])
+	if err != nil {
+		return err
+	}
+	slices.Sort(used)
+	var errs []error
+	for _, key := range keys {
+		if _, found := slices.BinarySearch(used, key); found {
+			continue
+		}
+		if name, err := nameOf(key); err != nil || name != path.Join(folder, key) {
+			continue // not a file of ours
+		}
+		orphaned := func() (bool, error) {
+			used, err := inUse(ctx, key, key)
+			return len(used) == 0, err
+		}
+		errs = append(errs, d.removeUnowned(path.Join(folder, key), orphaned))
+	}
+	return errors.Join(errs...)
+}
+
+// removeUnowned deletes a file that nobody holds the lock of and that, with the
+// lock in hand, still is an orphan.
+func (d *Dir) removeUnowned(name string, orphaned func() (bool, error)) error {
+	f, err := d.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("opening blob: %w", err)
+	}
+	defer f.Close()
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return nil // it is being written
+	}
+	if err != nil {
+		return fmt.Errorf("locking blob: %w", err)
+	}
+	if orphan, err := orphaned(); err != nil || !orphan {
+		return err
+	}
+	return d.remove(name)
+}

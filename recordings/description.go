@@ -1,0 +1,99 @@
+package recordings
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// The values that metadata may have.
+var (
+	Directions = []string{"inbound", "outbound", "outbound-api", "outbound-dial"}
+	Tracks     = []string{"both", "inbound", "outbound"} // the first is the default
+	Sources    = []string{
+		"StartCallRecordingApi", "StartConferenceRecording", "DialVerb", "Conference", "OutBoundApi", "Trunking", "RecordVerb",
+	}
+)
+
+// maxText bounds each text of a Description, in bytes.
+const maxText = 255
+
+// A Description is what a sender says of an upload.
+type Description struct {
+	Metadata
+	SubscriberID string // ties the recording to a subscriber of the project
+
+	// What makes an upload the repetition of another, the first one given: the same
+	// IdempotencyKey; the same Path and bytes; the same CallSid and bytes.
+	IdempotencyKey string
+	Path           string // where the sender has the file
+}
+
+// Check gives all that is wrong with a description.
+func (d Description) Check(now time.Time) error {
+	var errs []error
+	for _, text := range []struct{ param, value string }{
+		{"CallSid", d.CallSid}, {"ConferenceSid", d.ConferenceSid}, {"From", d.From}, {"To", d.To},
+		{"SubscriberId", d.SubscriberID}, {"Idempotency-Key", d.IdempotencyKey},
+	} {
+		errs = append(errs, checkText(text.param, text.value, maxText))
+	}
+	errs = append(errs, checkText("Path", d.Path, 4096),
+		checkMember("Direction", d.Direction, Directions), checkMember("Source", d.Source, Sources), checkMember("Track", d.Track, Tracks))
+	if d.CallSid != "" && d.ConferenceSid != "" {
+		errs = append(errs, problem.BadParam("ConferenceSid", "a recording is of a call or of a conference: give CallSid or ConferenceSid"))
+	}
+	if !d.StartTime.IsZero() && (d.StartTime.Year() < 1970 || d.StartTime.After(now.Add(24*time.Hour))) {
+		errs = append(errs, problem.BadParam("StartTime", "StartTime must lie between 1970 and now"))
+	}
+	return errors.Join(errs...)
+}
+
+func checkText(param, value string, most int) error {
+	switch {
+	case len(value) > most:
+		return problem.BadParam(param, "%s must have at most %d bytes", param, most)
+	case !utf8.ValidString(value) || strings.ContainsFunc(value, unicode.IsControl):
+		return problem.BadParam(param, "%s must be UTF-8 without control characters", param)
+	}
+	return nil
+}
+
+func checkMember(param, value string, members []string) error {
+	if value == "" || slices.Contains(members, value) {
+		return nil
+	}
+	return problem.BadParam(param, "%s must be one of %s", param, strings.Join(members, ", "))
+}
+
+// withDefaults fills in what a sender need not say.
+func (m Metadata) withDefaults() Metadata {
+	if m.Track == "" {
+		m.Track = Tracks[0]
+	}
+	if m.Source == "" {
+		m.Source = Sources[0]
+		if m.ConferenceSid != "" {
+			m.Source = Sources[1]
+		}
+	}
+	return m
+}
+
+// identity is what another upload of the same thing has too, or "".
+func (d Description) identity(sha256 string) string {
+	switch {
+	case d.IdempotencyKey != "":
+		return "key:" + d.IdempotencyKey
+	case d.Path != "":
+		return "path:" + sha256 + ":" + d.Path
+	case d.CallSid != "":
+		return "call:" + sha256 + ":" + d.CallSid
+	}
+	return ""
+}

@@ -1,0 +1,236 @@
+package wav
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+)
+
+// maxChunks bounds the chunks of a file: none that records calls writes more.
+const maxChunks = 1024
+
+// unknown is the size of a chunk whose writer did not know it.
+const unknown = math.MaxUint32
+
+// A parser is one pass over the chunks of a file.
+type parser struct {
+	r     io.ReaderAt
+	size  int64
+	order binary.ByteOrder
+	facts Facts
+
+	riffSize int64 // of the file, as its header has it
+	dataSize int64 // of the audio, as ds64 has it; -1 without one
+	fact     int64 // frames, as "fact" has it
+	streamed bool  // the size of the audio was never written
+	visited  int
+	buf      [64]byte
+}
+
+// A chunk is a piece of the file: an id, and size bytes at offset.
+type chunk struct {
+	id     string
+	offset int64
+	size   int64
+}
+
+func (c chunk) end() int64 { return c.offset + c.size }
+
+// read gives n bytes at an offset, fewer at the end of the file.
+func (p *parser) read(offset int64, n int) ([]byte, error) {
+	got, err := p.r.ReadAt(p.buf[:n], offset)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("reading header: %w", err)
+	}
+	return p.buf[:got], nil
+}
+
+// header reads RIFF, and the sizes of ds64 where there is one.
+func (p *parser) header() error {
+	b, err := p.read(0, 12)
+	if err != nil {
+		return err
+	}
+	if len(b) < 12 || string(b[8:12]) != "WAVE" {
+		return ErrNotWAV
+	}
+	p.order, p.dataSize = binary.LittleEndian, -1
+	magic := string(b[:4])
+	if magic == "RIFX" {
+		p.order = binary.BigEndian
+	}
+	p.riffSize = int64(p.order.Uint32(b[4:])) + 8
+	switch magic {
+	case "RIFF", "RIFX":
+		return nil
+	case "RF64", "BW64":
+		return p.ds64()
+	}
+	return ErrNotWAV
+}
+
+// ds64 reads the 64-bit sizes of RF64 (EBU Tech 3306), which come first.
+func (p *parser) ds64() error {
+	b, err := p.read(12, 8+24)
+	if err != nil {
+		return err
+	}
+	if len(b) < 32 || string(b[:4]) != "ds64" {
+		return broken("RF64 without ds64")
+	}
+	riff, data := p.order.Uint64(b[8:]), p.order.Uint64(b[16:])
+	if riff > math.MaxInt64-8 || data > math.MaxInt64 {
+		return broken("ds64 claims more than 2^63 bytes")
+	}
+	p.riffSize, p.dataSize = int64(riff)+8, int64(data)
+	return nil
+}
+
+// chunkAt reads the head of a chunk. ok is false where there is none: at the end
+// of the file, or where the id is not text.
+func (p *parser) chunkAt(offset int64) (c chunk, ok bool, err error) {
+	if offset < 0 || p.size-offset < 8 {
+		return chunk{}, false, nil
+	}
+	if p.visited++; p.visited > maxChunks {
+		return chunk{}, false, broken("it has more than %d chunks", maxChunks)
+	}
+	b, err := p.read(offset, 8)
+	if err != nil || len(b) < 8 {
+		return chunk{}, false, err
+	}
+	for _, letter := range b[:4] {
+		if letter < ' ' || letter > '~' {
+			return chunk{}, false, nil
+		}
+	}
+	return chunk{id: string(b[:4]), offset: offset + 8, size: int64(p.order.Uint32(b[4:]))}, true, nil
+}
+
+// after gives the chunk behind c. A chunk of odd size is padded by one byte,
+// which some writers forget.
+func (p *parser) after(c chunk) (next chunk, ok bool, err error) {
+	next, ok, err = p.chunkAt(c.end() + c.size%2)
+	if err != nil || c.size%2 == 0 || ok && p.fits(next) {
+		return next, ok, err
+	}
+	if unpadded, found, err := p.chunkAt(c.end()); err != nil || found && p.fits(unpadded) {
+		p.repaired("a chunk of odd size lacks its padding")
+		return unpadded, found, err
+	}
+	return next, ok, nil
+}
+
+// fits tells whether a chunk lies within the file, as all but audio must.
+func (p *parser) fits(c chunk) bool { return c.id == "data" || c.end() <= p.size }
+
+// beforeData visits the chunks up to "data", whose place it notes.
+func (p *parser) beforeData() error {
+	c, ok, err := p.chunkAt(12)
+	for ; ok && err == nil && c.id != "data"; c, ok, err = p.after(c) {
+		if !p.fits(c) {
+			return broken("chunk %q claims %d bytes, more than the file has", c.id, c.size)
+		}
+		if err := p.visit(c); err != nil {
+			return err
+		}
+	}
+	switch {
+	case err != nil:
+		return err
+	case !ok:
+		return broken("it has no data chunk")
+	case p.facts.Codec == "":
+		return broken("it has no fmt chunk before its data")
+	}
+	p.facts.Offset, p.facts.Length = c.offset, c.size
+	return nil
+}
+
+// visit reads a chunk that says something about the audio.
+func (p *parser) visit(c chunk) (err error) {
+	switch {
+	case c.id == "fmt " && p.facts.Codec == "":
+		if c.size < 16 {
+			return broken("its fmt chunk has %d bytes, not 16 or more", c.size)
+		}
+		b, err := p.read(c.offset, int(min(c.size, int64(len(p.buf)))))
+		if err != nil || len(b) < 16 {
+			return errors.Join(err, ErrBroken)
+		}
+		p.facts.Format, err = parseFormat(b, p.order, p.repaired)
+		return err
+	case c.id == "fact" && c.size >= 4:
+		b, err := p.read(c.offset, 4)
+		if err != nil || len(b) < 4 {
+			return errors.Join(err, ErrBroken)
+		}
+		p.fact = int64(p.order.Uint32(b))
+	}
+	return nil
+}
+
+// data finds out how much audio there really is.
+func (p *parser) data() error {
+	f := &p.facts
+	if f.Length == unknown && p.dataSize >= 0 {
+		f.Length = p.dataSize
+	}
+	rest := p.size - f.Offset
+	switch {
+	case f.Length == 0 && rest > 0:
+		if chunks, err := p.onlyChunks(f.Offset); chunks || err != nil {
+			return err
+		}
+		p.toTheEnd("the size of the audio was never written")
+	case f.Length >= math.MaxInt32-math.MaxUint16 && f.Length > rest:
+		p.toTheEnd("the size of the audio was never written")
+	case f.Length > rest:
+		p.toTheEnd(fmt.Sprintf("the audio has %d bytes of the %d announced", rest, f.Length))
+	default:
+		return p.afterData()
+	}
+	return nil
+}
+
+// toTheEnd takes everything that is left as audio.
+func (p *parser) toTheEnd(why string) {
+	p.facts.Length, p.streamed = p.size-p.facts.Offset, true
+	p.repaired("%s", why)
+}
+
+// onlyChunks tells whether there is nothing but whole chunks from an offset on.
+func (p *parser) onlyChunks(offset int64) (bool, error) {
+	end := offset
+	c, ok, err := p.chunkAt(offset)
+	for ; ok && err == nil; c, ok, err = p.chunkAt(end) {
+		if end = c.end() + c.size%2; c.end() > p.size {
+			return false, nil
+		}
+	}
+	return end >= p.size, err
+}
+
+// afterData looks at what follows the audio: whole chunks, or a fault to note.
+func (p *parser) afterData() error {
+	audio := chunk{"data", p.facts.Offset, p.facts.Length}
+	last := audio
+	c, ok, err := p.after(audio)
+	for ; ok && err == nil && c.end() <= p.size; c, ok, err = p.after(c) {
+		if c.id == "data" {
+			p.repaired("there is a second data chunk, which is not used")
+		}
+		last = c
+	}
+	switch end := last.end() + last.size%2; {
+	case err != nil:
+		return err
+	case end < p.size:
+		p.repaired("there are %d bytes of something else after the last chunk", p.size-end)
+	case p.riffSize != p.size && p.riffSize != last.end():
+		p.repaired("the size in the RIFF header is %d, not %d", p.riffSize-8, p.size-8)
+	}
+	return nil
+}

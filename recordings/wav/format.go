@@ -1,0 +1,183 @@
+package wav
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// A Format is what the chunk "fmt " says.
+type Format struct {
+	Codec       string // as ffmpeg names it: pcm_s16le, mulaw, gsm_ms
+	SampleRate  int    // in Hz
+	Channels    int
+	Bits        int // of a sample as stored; 0 where the codec has no such number
+	ValidBits   int // of these, where EXTENSIBLE says that fewer are used; else Bits
+	BlockAlign  int // bytes of a block: a frame of PCM, a packet of GSM or ADPCM
+	BlockFrames int // frames of a block
+}
+
+// Bounds of a sensible file.
+const (
+	maxChannels = 32
+	maxRate     = 768_000
+)
+
+// The format tags of mmreg.h.
+const (
+	tagPCM        = 0x0001
+	tagMSADPCM    = 0x0002
+	tagFloat      = 0x0003
+	tagALaw       = 0x0006
+	tagMuLaw      = 0x0007
+	tagIMAADPCM   = 0x0011
+	tagGSM610     = 0x0031
+	tagExtensible = 0xFFFE
+)
+
+// subformat is how the GUID of an EXTENSIBLE format goes on after its tag.
+const subformat = "\x00\x00\x00\x00\x10\x00\x80\x00\x00\xaa\x00\x38\x9b\x71"
+
+// parseFormat reads the body of "fmt ", of which at least 16 bytes are given.
+// Repairs are told to repaired.
+func parseFormat(body []byte, order binary.ByteOrder, repaired func(format string, args ...any)) (Format, error) {
+	tag := order.Uint16(body[0:])
+	byteRate := int64(order.Uint32(body[8:]))
+	f := Format{
+		Channels:   int(order.Uint16(body[2:])),
+		SampleRate: int(order.Uint32(body[4:])),
+		BlockAlign: int(order.Uint16(body[12:])),
+		Bits:       int(order.Uint16(body[14:])),
+	}
+	f.ValidBits = f.Bits
+	if f.Channels < 1 || f.Channels > maxChannels {
+		return f, broken("it claims %d channels", f.Channels)
+	}
+	if f.SampleRate < 1 || f.SampleRate > maxRate {
+		return f, broken("it claims a sample rate of %d Hz", f.SampleRate)
+	}
+	if tag == tagExtensible {
+		var err error
+		if tag, err = f.extensible(body, order); err != nil {
+			return f, err
+		}
+	}
+	if err := f.codec(tag, order); err != nil {
+		return f, err
+	}
+	if f.BlockFrames == 1 {
+		f.align(byteRate, repaired)
+	}
+	return f, nil
+}
+
+// extensible reads the tag that EXTENSIBLE hides in a GUID.
+func (f *Format) extensible(body []byte, order binary.ByteOrder) (tag uint16, err error) {
+	switch {
+	case order != binary.LittleEndian:
+		return 0, fmt.Errorf("%w: EXTENSIBLE in RIFX", ErrCodec)
+	case len(body) < 40 || order.Uint16(body[16:]) < 22:
+		return 0, broken("its EXTENSIBLE format is cut short")
+	case string(body[26:40]) != subformat:
+		return 0, fmt.Errorf("%w: subformat %x", ErrCodec, body[24:40])
+	}
+	if valid := int(order.Uint16(body[18:])); valid > 0 && valid < f.Bits {
+		f.ValidBits = valid
+	}
+	return order.Uint16(body[24:]), nil
+}
+
+// codec names the codec of a tag and gives the frames of a block.
+func (f *Format) codec(tag uint16, order binary.ByteOrder) error {
+	f.BlockFrames = 1
+	switch tag {
+	case tagPCM:
+		return f.linear("s", order, 8, 16, 24, 32)
+	case tagFloat:
+		return f.linear("f", order, 32, 64)
+	case tagALaw:
+		f.Codec, f.Bits, f.ValidBits = "alaw", 8, 8
+		return nil
+	case tagMuLaw:
+		f.Codec, f.Bits, f.ValidBits = "mulaw", 8, 8
+		return nil
+	}
+	if order != binary.LittleEndian {
+		return fmt.Errorf("%w: format tag 0x%04x in RIFX", ErrCodec, tag)
+	}
+	switch tag {
+	case tagIMAADPCM:
+		f.Codec = "adpcm_ima_wav"
+		return f.adpcm(4, 1)
+	case tagMSADPCM:
+		f.Codec = "adpcm_ms"
+		return f.adpcm(7, 2)
+	case tagGSM610:
+		return f.gsm()
+	}
+	return fmt.Errorf("%w: format tag 0x%04x", ErrCodec, tag)
+}
+
+// linear is PCM and float: s or f, bits, and the order of bytes.
+func (f *Format) linear(kind string, order binary.ByteOrder, widths ...int) error {
+	end := "le"
+	if order == binary.BigEndian {
+		end = "be"
+	}
+	for _, bits := range widths {
+		if f.Bits == bits {
+			f.Codec = fmt.Sprintf("pcm_%s%d%s", kind, bits, end)
+		}
+	}
+	if f.Codec == "" {
+		return broken("it claims samples of %d bits", f.Bits)
+	}
+	if f.Bits == 8 {
+		f.Codec = "pcm_u8"
+	}
+	return nil
+}
+
+// align checks what a header says twice: a frame is a sample of each channel.
+func (f *Format) align(byteRate int64, repaired func(format string, args ...any)) {
+	align := f.Channels * f.Bits / 8
+	if f.BlockAlign != align {
+		repaired("the block align is %d, not %d", align, f.BlockAlign)
+		f.BlockAlign = align
+	}
+	if want := int64(align) * int64(f.SampleRate); byteRate != want {
+		repaired("the byte rate is %d, not %d", want, byteRate)
+	}
+}
+
+// adpcm is blocks of 4-bit samples behind a head for each channel, which holds
+// the first frames itself.
+func (f *Format) adpcm(head, first int) error {
+	if f.Bits != 4 {
+		return broken("it claims ADPCM samples of %d bits", f.Bits)
+	}
+	if f.BlockAlign <= head*f.Channels {
+		return broken("it claims ADPCM blocks of %d bytes", f.BlockAlign)
+	}
+	f.BlockFrames = (f.BlockAlign-head*f.Channels)*2/f.Channels + first
+	return nil
+}
+
+// gsm is the packets of WAV49: two GSM frames in 65 bytes.
+func (f *Format) gsm() error {
+	if f.Channels != 1 || f.BlockAlign != 65 {
+		return broken("it claims GSM blocks of %d bytes and %d channels", f.BlockAlign, f.Channels)
+	}
+	f.Codec, f.Bits, f.ValidBits, f.BlockFrames = "gsm_ms", 0, 0, 320
+	return nil
+}
+
+// frames gives the frames in a number of bytes. A last ADPCM block may be short.
+func (f *Format) frames(length int64) int64 {
+	blocks, rest := length/int64(f.BlockAlign), length%int64(f.BlockAlign)
+	frames := blocks * int64(f.BlockFrames)
+	if f.Bits != 4 {
+		return frames
+	}
+	missing := (int64(f.BlockAlign) - rest) * 2 / int64(f.Channels)
+	return frames + max(0, int64(f.BlockFrames)-missing)
+}
