@@ -145,3 +145,13 @@ func (p Page) WantErrorPage(t T, statuses ...int) {
 		t.Fatalf("%s = %d %s, want a page with #error-page", p.what, p.Status, clip(p.Body))
 	}
 }
+
+// Cookies gives what the browser would send to the server now, for requests
+// beside it.
+func (b *Browser) Cookies() Option {
+	return func(r *http.Request) {
+		for _, c := range b.Jar.Cookies(r.URL) {
+			r.AddCookie(c)
+		}
+	}
+}

@@ -1,0 +1,101 @@
+package faults
+
+import (
+	"errors"
+	"sync"
+	"testing"
+
+	"github.com/selvage/selvage/test/harness"
+)
+
+// A login is one that a client was told of.
+type login struct {
+	flow    *harness.Flow
+	code    string
+	refresh string // the newest refresh token that was acknowledged
+	old     string // the one before, "" if none
+	unsure  bool   // a refresh was on its way when the server died
+}
+
+// TestKillDuringLogins kills the server while clients redeem codes and refresh
+// tokens. Nothing that was acknowledged is gone, and nothing that was used up is
+// there again.
+func TestKillDuringLogins(t *testing.T) {
+	const workers = 4
+	s := harness.Start(t)
+	p := s.NewProject(t)
+	c := p.NewClient(t, "web", "--first-party", "--id-token-alg", "ES256")
+	sub := p.NewSubscriber(t)
+	_, b := c.SignIn(t, sub, "openid offline_access")
+	for round := range rounds() {
+		acked := newCounter()
+		logins := make([][]*login, workers)
+		var wg sync.WaitGroup
+		for i := range workers {
+			wg.Go(func() { logins[i] = logInUntilKilled(c, b.Cookies(), acked) })
+		}
+		acked.await(5 + 3*round) // another moment each time
+		s.Kill()
+		wg.Wait()
+		wantWhole(t, s)
+		s.Restart(t)
+		for _, each := range logins {
+			for _, l := range each {
+				l.check(t)
+			}
+		}
+		if _, err := c.NewFlow("openid").QuickCode(b.Cookies()); err != nil {
+			t.Errorf("the browser's session did not outlive the kill: %v", err)
+		}
+	}
+}
+
+// logInUntilKilled runs flows until the server is gone, and counts each answer.
+func logInUntilKilled(c *harness.Client, cookies harness.Option, acked *counter) (done []*login) {
+	for {
+		l := &login{flow: c.NewFlow("openid offline_access")}
+		code, err := l.flow.QuickCode(cookies)
+		if err != nil {
+			return done
+		}
+		tokens, err := l.flow.QuickRedeem(code)
+		if err != nil {
+			return done
+		}
+		l.code, l.refresh = code, tokens.RefreshToken
+		done = append(done, l)
+		acked.add()
+		tokens, err = c.QuickRefresh(l.refresh)
+		if err != nil {
+			l.unsure = true
+			return done
+		}
+		l.old, l.refresh = l.refresh, tokens.RefreshToken
+		acked.add()
+	}
+}
+
+// check holds the server to what it said of a login before it was killed.
+func (l *login) check(t *testing.T) {
+	t.Helper()
+	c := l.flow.Client
+	if _, err := c.QuickRefresh(l.refresh); err != nil && !l.unsure {
+		t.Errorf("an acknowledged refresh token is gone after the kill: %v", err)
+	}
+	if l.old != "" {
+		wantInvalidGrant(t, "a refresh token that was used before the kill")(c.QuickRefresh(l.old))
+	}
+	wantInvalidGrant(t, "a code that was redeemed before the kill")(l.flow.QuickRedeem(l.code))
+}
+
+// wantInvalidGrant gives a check of a token answer: that it is a refusal.
+func wantInvalidGrant(t *testing.T, what string) func(harness.Tokens, error) {
+	t.Helper()
+	return func(_ harness.Tokens, err error) {
+		t.Helper()
+		var r *harness.Refusal
+		if !errors.As(err, &r) || r.Status != 400 || r.Code != "invalid_grant" {
+			t.Errorf("%s: %v, want 400 invalid_grant", what, err)
+		}
+	}
+}

@@ -1,0 +1,148 @@
+package faults
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/test/harness"
+)
+
+// sweepDeadline is how long bytes of no recording may stay after a start.
+const sweepDeadline = 90 * time.Second
+
+// TestKillDuringUploads kills the server while recordings arrive. Each that was
+// acknowledged is there, whole; each that is listed can be fetched; and the bytes
+// of all others go.
+func TestKillDuringUploads(t *testing.T) {
+	const workers = 4
+	s := harness.Start(t)
+	p := s.NewProject(t)
+	stored := map[string][]byte{}
+	for round := range rounds() {
+		acked := newCounter()
+		done := make([]map[string][]byte, workers)
+		var wg sync.WaitGroup
+		for i := range workers {
+			wg.Go(func() { done[i] = uploadUntilKilled(p, (round*workers+i)*1000, acked) })
+		}
+		cut := cutUpload(p)
+		acked.await(6 + 3*round)
+		s.Kill()
+		wg.Wait()
+		cut()
+		wantWhole(t, s)
+		s.Restart(t)
+		for _, each := range done {
+			for sid, wav := range each {
+				stored[sid] = wav
+			}
+		}
+		wantRecordings(t, p, stored)
+	}
+	listed := list(t, p)
+	harness.Eventually(t, sweepDeadline, "the sweep of bytes of no recording", func() error {
+		return sameCount(filepath.Join(s.Data, "media"), len(listed))
+	})
+}
+
+// uploadUntilKilled stores one recording after the other, no two alike, until
+// the server is gone. It gives those that were acknowledged, by Sid.
+func uploadUntilKilled(p *harness.Project, seed int, acked *counter) map[string][]byte {
+	stored := map[string][]byte{}
+	for i := 1; ; i++ {
+		wav := harness.Tone(20_000+seed+i, 8)
+		a, err := p.Try("POST", p.LaML("/Recordings"), p.Basic(), harness.Body("audio/wav", wav))
+		if err != nil || a.Status != http.StatusCreated {
+			return stored
+		}
+		var made struct{ Sid string }
+		if json.Unmarshal(a.Body, &made) != nil {
+			return stored
+		}
+		stored[made.Sid] = wav
+		acked.add()
+	}
+}
+
+// cutUpload begins an upload that never ends by itself. The func it gives waits
+// for its failure.
+func cutUpload(p *harness.Project) func() {
+	body, feed := io.Pipe()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		req, err := http.NewRequest(http.MethodPost, p.HTTP+p.LaML("/Recordings"), body)
+		if err != nil {
+			return
+		}
+		req.SetBasicAuth(p.ID, p.Key)
+		req.Header.Set("Content-Type", "audio/wav")
+		if resp, err := http.DefaultClient.Do(req); err == nil {
+			_ = resp.Body.Close() // the listing shows whether anything was made of it
+		}
+	}()
+	if _, err := feed.Write(harness.Tone(100_000, 8)[:150_000]); err != nil {
+		_ = feed.CloseWithError(err)
+	}
+	return func() {
+		_ = feed.CloseWithError(io.ErrUnexpectedEOF)
+		<-ended
+	}
+}
+
+// wantRecordings fetches all that was acknowledged and all that is listed.
+func wantRecordings(t *testing.T, p *harness.Project, stored map[string][]byte) {
+	t.Helper()
+	listed := map[string]bool{}
+	for _, sid := range list(t, p) {
+		listed[sid] = true
+		p.Get(t, p.LaML("/Recordings/"+sid+".wav")).Want(t, 200)
+	}
+	for sid, wav := range stored {
+		got := p.Get(t, p.LaML("/Recordings/"+sid+".wav"))
+		if !listed[sid] || got.Status != 200 || !bytes.Equal(got.Body, wav) {
+			t.Errorf("recording %s: listed %v, fetched %d with %d bytes; %d bytes were acknowledged", sid, listed[sid], got.Status, len(got.Body), len(wav))
+		}
+	}
+}
+
+// list gives the Sids of all recordings of a project.
+func list(t *testing.T, p *harness.Project) (sids []string) {
+	t.Helper()
+	next := p.LaML("/Recordings?PageSize=200")
+	for next != "" {
+		var page struct {
+			Recordings []struct{ Sid string }
+			Next       string `json:"next_page_uri"`
+		}
+		p.Get(t, next, p.Basic()).Want(t, 200).Read(t, &page)
+		for _, r := range page.Recordings {
+			sids = append(sids, r.Sid)
+		}
+		next = page.Next
+	}
+	return sids
+}
+
+// sameCount gives an error unless there are so many files below dir.
+func sameCount(dir string, want int) error {
+	got := 0
+	err := filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			got++
+		}
+		return err
+	})
+	if err == nil && got != want {
+		err = fmt.Errorf("%d files for %d recordings", got, want)
+	}
+	return err
+}

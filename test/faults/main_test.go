@@ -1,0 +1,41 @@
+package faults
+
+import (
+	"database/sql"
+	"os"
+	"path/filepath"
+	"testing"
+
+	_ "modernc.org/sqlite" // to look into the files of a server that was killed
+
+	"github.com/selvage/selvage/test/harness"
+)
+
+func TestMain(m *testing.M) { harness.Main(m) }
+
+// rounds is how often a server is killed.
+func rounds() int {
+	if os.Getenv("LONG") == "1" {
+		return 200
+	}
+	return 4
+}
+
+// wantWhole looks into the databases of a server that is not running.
+func wantWhole(t *testing.T, s *harness.Server) {
+	t.Helper()
+	for _, name := range []string{"selvage.db", "sessions.db"} {
+		db, err := sql.Open("sqlite", "file:"+filepath.Join(s.Data, name)+"?mode=ro")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var verdict string
+		err = db.QueryRow("PRAGMA integrity_check").Scan(&verdict)
+		if err != nil || verdict != "ok" {
+			t.Errorf("integrity_check of %s = %q, %v, want ok", name, verdict, err)
+		}
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}

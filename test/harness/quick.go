@@ -1,0 +1,60 @@
+package harness
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+)
+
+// The flows here take a live browser session and a first-party client, so that
+// no page comes between. They give errors, since the server may be killed, or
+// many may run at once.
+
+// QuickCode gets a code in one request.
+func (f *Flow) QuickCode(cookies Option) (string, error) {
+	a, err := f.Client.Try("GET", "/login/oauth/authorize?"+f.Query.Encode(), cookies)
+	if err != nil {
+		return "", err
+	}
+	u, err := url.Parse(a.Header.Get("Location"))
+	if err != nil {
+		return "", err
+	}
+	if code := u.Query().Get("code"); code != "" && u.Query().Get("state") == f.Query.Get("state") {
+		return code, nil
+	}
+	return "", fmt.Errorf("authorize = %d to %q, want a code", a.Status, a.Header.Get("Location"))
+}
+
+// QuickRedeem redeems a code.
+func (f *Flow) QuickRedeem(code string) (Tokens, error) {
+	return f.Client.QuickToken(f.Form(code))
+}
+
+// QuickRefresh uses a refresh token.
+func (c *Client) QuickRefresh(token string) (Tokens, error) {
+	return c.QuickToken(url.Values{"grant_type": {"refresh_token"}, "refresh_token": {token}})
+}
+
+// A Refusal is an error answer of the token endpoint.
+type Refusal struct {
+	Status int
+	Code   string `json:"error"`
+}
+
+func (r *Refusal) Error() string { return fmt.Sprintf("%d %s", r.Status, r.Code) }
+
+// QuickToken asks for tokens; the error is a [*Refusal] if the server answered.
+func (c *Client) QuickToken(form url.Values) (Tokens, error) {
+	a, err := c.Try("POST", "/oauth/token", c.Authenticated(form)...)
+	if err != nil {
+		return Tokens{}, err
+	}
+	if a.Status != 200 {
+		r := &Refusal{Status: a.Status}
+		_ = json.Unmarshal(a.Body, r) // a body that is no JSON has no code
+		return Tokens{}, r
+	}
+	var tokens Tokens
+	return tokens, json.Unmarshal(a.Body, &tokens)
+}
