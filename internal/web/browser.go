@@ -65,6 +65,16 @@ func (b *Browser) Set(name, value string) {
 	b.s.Values[name] = value
 }
 
+// Values gives all that is remembered, by name.
+func (b *Browser) Values() map[string]string {
+	all := make(map[string]string, len(b.s.Values))
+	for k := range b.s.Values {
+		name, _ := k.(string)
+		all[name] = b.Value(name)
+	}
+	return all
+}
+
 // Renew saves the browser under a new id and forgets the old one: at each change
 // of what the browser may do, so that an id planted or seen before is worthless.
 func (b *Browser) Renew(w http.ResponseWriter, r *http.Request) error {

@@ -1,0 +1,205 @@
+package oidc
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/session"
+	"github.com/selvage/selvage/internal/web"
+)
+
+// maxQuery bounds the parameters of an authorization request.
+const maxQuery = 16 << 10
+
+// authorize serves GET /login/oauth/authorize (OpenID Connect Core, section 3.1.2).
+func (a *API) authorize(w http.ResponseWriter, r *http.Request) error {
+	if len(r.URL.RawQuery) > maxQuery {
+		return pageError(http.StatusRequestURITooLong, "The request is too long", "An authorization request has at most 16 KiB of parameters.")
+	}
+	v, err := parseQuery(r.URL.RawQuery)
+	if err != nil {
+		return badRequest("The parameters of the authorization request cannot be read.")
+	}
+	c, err := a.provenClient(r, v)
+	if err != nil {
+		return err
+	}
+	err = repeated(v)
+	var req idp.AuthRequest
+	if err == nil {
+		req, err = a.ParseAuthRequest(c, v)
+	}
+	if err == nil {
+		var code string
+		if code, err = a.proceed(w, r, c, req); code == "" && err == nil {
+			return nil // on to a page of ours
+		}
+		if err == nil {
+			a.respond(w, r, v.Get("redirect_uri"), v.Get("state"), url.Values{"code": {code}})
+			return nil
+		}
+	}
+	return a.respondError(w, r, v.Get("redirect_uri"), v.Get("state"), err)
+}
+
+// authorizeByPost serves POST /login/oauth/authorize: the same request as a form.
+// It comes from the client's site, without our cookies (they are SameSite=Lax),
+// so it is sent round once more as a GET.
+func (a *API) authorizeByPost(w http.ResponseWriter, r *http.Request) error {
+	if kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); !strings.EqualFold(strings.TrimSpace(kind), "application/x-www-form-urlencoded") {
+		return pageError(http.StatusUnsupportedMediaType, "The request cannot be read", "An authorization request by POST is a form.")
+	}
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxQuery+1))
+	if err != nil || len(body) > maxQuery {
+		return pageError(http.StatusRequestEntityTooLarge, "The request is too long", "An authorization request has at most 16 KiB of parameters.")
+	}
+	v, err := parseQuery(string(body))
+	if err != nil || r.URL.RawQuery != "" {
+		return badRequest("The parameters of the authorization request cannot be read.")
+	}
+	seeOther(w, r.URL.Path+"?"+v.Encode())
+	return nil
+}
+
+// parseQuery reads parameters that are UTF-8 without NUL.
+func parseQuery(raw string) (url.Values, error) {
+	v, err := url.ParseQuery(raw)
+	if err != nil {
+		return nil, err
+	}
+	for name, values := range v {
+		for _, value := range append(values, name) {
+			if !utf8.ValidString(value) || strings.ContainsRune(value, 0) && name != "state" {
+				return nil, errors.New("parameters are not text")
+			}
+		}
+	}
+	return v, nil
+}
+
+// repeated refuses a parameter that is there twice (RFC 6749, section 3.1).
+func repeated(v url.Values) error {
+	for name, values := range v {
+		if len(values) > 1 && name != "resource" {
+			return &problem.Error{Kind: problem.Invalid, Code: "invalid_request", Message: "a parameter is repeated"}
+		}
+	}
+	return nil
+}
+
+// provenClient finds the client and proves that the redirect URI is its own.
+// Until then nothing may be redirected: errors are pages (RFC 9700, section 4.11).
+func (a *API) provenClient(r *http.Request, v url.Values) (idp.Client, error) {
+	if len(v["client_id"]) != 1 || len(v["redirect_uri"]) != 1 {
+		return idp.Client{}, errNotProven
+	}
+	c, err := a.FindClient(r.Context(), v.Get("client_id"))
+	if errors.Is(err, problem.NotFound) {
+		return c, errNotProven
+	}
+	if err != nil {
+		return c, err
+	}
+	if !c.AllowsRedirect(v.Get("redirect_uri")) {
+		return c, errNotProven
+	}
+	return c, nil
+}
+
+// proceed answers a request from the browser's live login with a code, or leads
+// to the page that is missing and gives "".
+func (a *API) proceed(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest) (code string, err error) {
+	s, loggedIn, err := a.currentLogin(r, c.ProjectID)
+	if err != nil {
+		return "", err
+	}
+	silent := req.Has("none")
+	if !loggedIn || !req.Satisfied(s, a.Now()) {
+		if silent {
+			return "", &problem.Error{Kind: problem.Invalid, Code: "login_required", Message: "nobody is signed in, or not recently enough"}
+		}
+		return "", a.suspend(w, r, req, "/login")
+	}
+	agreed, err := a.Consented(r.Context(), c, s.SubscriberID, req.Scope)
+	if err != nil {
+		return "", err
+	}
+	if !agreed || req.Has("consent") {
+		if silent {
+			return "", &problem.Error{Kind: problem.Invalid, Code: "consent_required", Message: "the subscriber has not agreed to these scopes"}
+		}
+		return "", a.suspend(w, r, req, "/consent")
+	}
+	return a.IssueCode(r.Context(), req, s)
+}
+
+// suspend keeps the request, bound to this browser, and leads to a page of ours.
+func (a *API) suspend(w http.ResponseWriter, r *http.Request, req idp.AuthRequest, path string) error {
+	req.Browser = session.Digest(a.cookies.Flow(w, r))
+	if err := a.Suspend(r.Context(), req); err != nil {
+		return err
+	}
+	seeOther(w, path+"?id="+url.QueryEscape(req.ID))
+	return nil
+}
+
+// currentLogin gives the browser's live login in a project.
+func (a *API) currentLogin(r *http.Request, projectID string) (s idp.Session, ok bool, err error) {
+	b, err := a.browsers.Open(r)
+	if err != nil {
+		return s, false, err
+	}
+	sid := b.Value(projectID)
+	if sid == "" {
+		return s, false, nil
+	}
+	s, err = a.BrowserSession(r.Context(), sid, projectID)
+	if errors.Is(err, problem.Unauthenticated) {
+		return s, false, nil
+	}
+	return s, err == nil, err
+}
+
+// respond sends an authorization response to a proven redirect URI, with state
+// and iss (RFC 9207).
+func (a *API) respond(w http.ResponseWriter, r *http.Request, redirectURI, state string, v url.Values) {
+	if state != "" {
+		v.Set("state", state)
+	}
+	v.Set("iss", a.Issuer)
+	sep := "?"
+	if strings.Contains(redirectURI, "?") {
+		sep = "&"
+	}
+	seeOther(w, redirectURI+sep+v.Encode())
+}
+
+// respondError tells an error to the client by redirect. An internal one is told
+// as server_error and logged.
+func (a *API) respondError(w http.ResponseWriter, r *http.Request, redirectURI, state string, err error) error {
+	p := problem.First(err)
+	if p == nil {
+		web.LogInternal(r, a.log, err)
+		p = &problem.Error{Code: "server_error", Message: "something went wrong here; request " + web.RequestID(r.Context())}
+	}
+	if p.Kind == problem.Unavailable {
+		p = &problem.Error{Code: "temporarily_unavailable", Message: p.Message}
+	}
+	a.respond(w, r, redirectURI, state, url.Values{"error": {p.Code}, "error_description": {p.Message}})
+	return nil
+}
+
+// seeOther redirects by 303, so that a browser which has just posted a password
+// gets the next page without it (RFC 9700, section 4.12).
+func seeOther(w http.ResponseWriter, to string) {
+	web.NoStore(w)
+	w.Header().Set("Referrer-Policy", "no-referrer")
+	w.Header().Set("Location", to)
+	w.WriteHeader(http.StatusSeeOther)
+}

@@ -1,0 +1,136 @@
+package oidc
+
+import (
+	"errors"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/templates"
+)
+
+// maxForm bounds the forms of our own pages.
+const maxForm = 16 << 10
+
+// showLogin serves GET /login?id=.
+func (a *API) showLogin(w http.ResponseWriter, r *http.Request) error {
+	req, c, err := a.resume(r, r.URL.Query().Get("id"))
+	if err != nil {
+		return err
+	}
+	return a.loginPage(w, c, req, templates.Login{Email: req.LoginHint, EmailFocus: req.LoginHint == ""}, http.StatusOK)
+}
+
+func (a *API) loginPage(w http.ResponseWriter, c idp.Client, req idp.AuthRequest, p templates.Login, status int) error {
+	p.ID, p.App, p.Host = req.ID, appName(c), c.Host()
+	return templates.Write(w, p, templates.Options{Status: status, FormAction: formAction(req.RedirectURI)})
+}
+
+// logIn serves POST /login: the form of the login page.
+func (a *API) logIn(w http.ResponseWriter, r *http.Request) error {
+	form, err := postForm(w, r)
+	if err != nil {
+		return err
+	}
+	req, c, err := a.resume(r, form.Get("id"))
+	if err != nil {
+		return err
+	}
+	email := form.Get("username")
+	s, err := a.LogIn(r.Context(), c.ProjectID, email, form.Get("password"), visitor(r))
+	if errors.Is(err, problem.Unauthenticated) {
+		page := templates.Login{Email: email, Error: problem.First(err).Message}
+		return a.loginPage(w, c, req, page, http.StatusUnprocessableEntity)
+	}
+	if err != nil {
+		return err
+	}
+	if err := a.setLogin(w, r, s); err != nil {
+		return err
+	}
+	return a.afterLogin(w, r, c, req, s)
+}
+
+// setLogin makes s the browser's login in its project, under a new cookie.
+func (a *API) setLogin(w http.ResponseWriter, r *http.Request, s idp.Session) error {
+	b, err := a.browsers.Open(r)
+	if err != nil {
+		return err
+	}
+	b.Set(s.ProjectID, s.ID)
+	return b.Renew(w, r)
+}
+
+// afterLogin asks for consent if it must, else answers the client.
+func (a *API) afterLogin(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest, s idp.Session) error {
+	agreed, err := a.Consented(r.Context(), c, s.SubscriberID, req.Scope)
+	if err != nil {
+		return err
+	}
+	if !agreed || req.Has("consent") {
+		seeOther(w, "/consent?id="+url.QueryEscape(req.ID))
+		return nil
+	}
+	return a.answer(w, r, req, s)
+}
+
+// answer ends a suspended request with a code: once, however often it is posted.
+func (a *API) answer(w http.ResponseWriter, r *http.Request, req idp.AuthRequest, s idp.Session) error {
+	if err := a.Drop(r.Context(), req); errors.Is(err, problem.NotFound) {
+		return errStale
+	} else if err != nil {
+		return err
+	}
+	code, err := a.IssueCode(r.Context(), req, s)
+	if err != nil {
+		return a.respondError(w, r, req.RedirectURI, req.State, err)
+	}
+	a.respond(w, r, req.RedirectURI, req.State, url.Values{"code": {code}})
+	return nil
+}
+
+// resume finds the request that a page belongs to.
+func (a *API) resume(r *http.Request, id string) (idp.AuthRequest, idp.Client, error) {
+	req, c, err := a.Resume(r.Context(), id, a.cookies.FlowOf(r))
+	if errors.Is(err, problem.NotFound) {
+		err = errStale
+	}
+	return req, c, err
+}
+
+// postForm reads the body's form, each field once.
+func postForm(w http.ResponseWriter, r *http.Request) (url.Values, error) {
+	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	if err := r.ParseForm(); err != nil {
+		return nil, badRequest("The form cannot be read.")
+	}
+	if repeated(r.PostForm) != nil {
+		return nil, badRequest("A field of the form is repeated.")
+	}
+	return r.PostForm, nil
+}
+
+func visitor(r *http.Request) idp.Visitor {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		host = r.RemoteAddr
+	}
+	return idp.Visitor{UserAgent: strings.ToValidUTF8(r.UserAgent(), ""), Address: host}
+}
+
+func appName(c idp.Client) string {
+	if c.Name != "" {
+		return c.Name
+	}
+	return c.Host()
+}
+
+// formAction gives the scheme that a form's answer redirects to: browsers apply
+// the policy to redirects too, and the client may redirect further.
+func formAction(redirectURI string) []string {
+	scheme, _, _ := strings.Cut(redirectURI, ":")
+	return []string{scheme + ":"}
+}

@@ -1,0 +1,115 @@
+// Package oidc speaks OpenID Connect and OAuth 2 over HTTP for the identity
+// provider: it reads requests, shows pages, answers with tokens and errors. The
+// rules are in package idp.
+//
+// The token, introspection, revocation, JWKS and discovery endpoints stand on
+// zitadel/oidc's Server, with every grant turned on deliberately and a stricter
+// reading of requests in front of it; what the library does not do the way the
+// standards ask is served here: authorize, login, consent, userinfo, logout.
+package oidc
+
+import (
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/zitadel/oidc/v3/pkg/op"
+
+	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/session"
+	"github.com/selvage/selvage/internal/web"
+)
+
+// Config says what an API serves.
+type Config struct {
+	Provider  *idp.Provider
+	Sessions  session.Store // for browsers' sessions
+	PublicURL string        // {base_url}: where browsers find us
+	AuthURL   string        // {auth_url}, without the slash: endpoints of the discovery document begin with it
+	Log       *slog.Logger  // nil means slog.Default()
+}
+
+// An API serves the protocol.
+type API struct {
+	*idp.Provider
+	log      *slog.Logger
+	authURL  string
+	browsers *web.Browsers
+	cookies  web.Cookies
+	metadata metadata
+}
+
+// New makes an API.
+func New(c Config) (*API, error) {
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	public, err := url.Parse(c.AuthURL)
+	if err != nil {
+		return nil, err
+	}
+	cookies := web.Cookies{PublicURL: public}
+	a := &API{
+		Provider: c.Provider, log: c.Log, authURL: strings.TrimSuffix(c.AuthURL, "/"), cookies: cookies,
+		browsers: &web.Browsers{Store: c.Sessions, Cookies: cookies, Idle: c.Provider.Lifetimes.BrowserIdle, Now: c.Provider.Now},
+	}
+	a.metadata, err = a.newMetadata()
+	return a, err
+}
+
+// Handler serves:
+//
+//	GET       /.well-known/oauth-authorization-server
+//	GET       /.well-known/openid-configuration
+//	GET, POST /consent
+//	GET, POST /login
+//	GET, POST /login/oauth/authorize
+//	POST      /logout
+//	POST      /oauth/introspect
+//	GET       /oauth/jwks
+//	GET, POST /oauth/logout
+//	POST      /oauth/revoke
+//	POST      /oauth/token
+//	GET, POST /oauth/userinfo
+func (a *API) Handler() http.Handler {
+	library := op.RegisterServer(&server{API: a}, op.Endpoints{
+		Token: op.NewEndpoint(tokenPath), Introspection: op.NewEndpoint(introspectPath), Revocation: op.NewEndpoint(revokePath),
+	}, op.WithServerCORSOptions(nil))
+	sameOrigin := http.NewCrossOriginProtection()
+	sameOrigin.SetDenyHandler(http.HandlerFunc(a.crossSite))
+
+	mux := http.NewServeMux()
+	page := func(pattern string, h web.Handler) { mux.Handle(pattern, web.Handle(h, a.writePage)) }
+	own := func(pattern string, h web.Handler) {
+		mux.Handle(pattern, sameOrigin.Handler(web.Handle(h, a.writePage)))
+	}
+	anyOrigin := func(path string, h http.Handler, methods ...string) {
+		mux.Handle(path, web.AnyOrigin(h, methods...))
+	}
+	anyOrigin("/.well-known/oauth-authorization-server", a.document(a.metadata.serve), http.MethodGet)
+	anyOrigin("/.well-known/openid-configuration", a.document(a.metadata.serve), http.MethodGet)
+	own("GET /consent", a.showConsent)
+	own("POST /consent", a.answerConsent)
+	own("GET /login", a.showLogin)
+	own("POST /login", a.logIn)
+	page("GET /login/oauth/authorize", a.authorize)
+	page("POST /login/oauth/authorize", a.authorizeByPost)
+	own("GET /logout", a.showLogout)
+	own("POST /logout", a.logOut)
+	anyOrigin(introspectPath, a.strict(library), http.MethodPost)
+	anyOrigin("/oauth/jwks", a.document(a.serveJWKS), http.MethodGet)
+	page("GET /oauth/logout", a.endSession)
+	page("POST /oauth/logout", a.endSession)
+	anyOrigin(revokePath, a.strict(library), http.MethodPost)
+	anyOrigin(tokenPath, a.strict(library), http.MethodPost)
+	anyOrigin("/oauth/userinfo", web.Handle(a.userinfo, a.writeBearerError), http.MethodGet, http.MethodPost)
+	return mux
+}
+
+// The paths that the library serves.
+const (
+	tokenPath      = "/oauth/token"
+	introspectPath = "/oauth/introspect"
+	revokePath     = "/oauth/revoke"
+)

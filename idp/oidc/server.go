@@ -1,0 +1,215 @@
+package oidc
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/zitadel/oidc/v3/pkg/oidc"
+	"github.com/zitadel/oidc/v3/pkg/op"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/web"
+)
+
+// A server answers what zitadel/oidc's Server has parsed. What it does not
+// define is refused: no grant is there unless a method of it is here.
+type server struct {
+	op.UnimplementedServer
+	*API
+}
+
+var _ op.Server = (*server)(nil)
+
+var errClient = &problem.Error{Kind: problem.Unauthenticated, Code: "invalid_client", Message: "the client is not known, or did not authenticate in the way it is registered for"}
+
+// VerifyClient authenticates a client by the one method it is registered for.
+func (s *server) VerifyClient(ctx context.Context, r *op.Request[op.ClientCredentials]) (op.Client, error) {
+	c, err := s.verifyClient(ctx, r.Header, r.Data)
+	if err != nil {
+		return nil, s.status(ctx, err)
+	}
+	return client{c}, nil
+}
+
+func (s *server) verifyClient(ctx context.Context, h http.Header, cc *op.ClientCredentials) (idp.Client, error) {
+	c, err := s.FindClient(ctx, cc.ClientID)
+	if errors.Is(err, problem.NotFound) {
+		return c, errClient
+	}
+	if err != nil {
+		return c, err
+	}
+	used := idp.AuthNone
+	switch {
+	case len(h.Values("Authorization")) > 0:
+		used = idp.AuthBasic
+	case cc.ClientSecret != "":
+		used = idp.AuthPost
+	}
+	if cc.ClientAssertion != "" || used != c.AuthMethod || used != idp.AuthNone && !c.HasSecret(cc.ClientSecret) {
+		return c, errClient
+	}
+	return c, nil
+}
+
+// CodeExchange serves grant_type=authorization_code (RFC 6749, section 4.1.3).
+func (s *server) CodeExchange(ctx context.Context, r *op.ClientRequest[oidc.AccessTokenRequest]) (*op.Response, error) {
+	redirect := r.Data.RedirectURI
+	if redirect == omittedRedirect {
+		redirect = ""
+	}
+	return s.tokens(ctx)(s.Redeem(ctx, registered(r.Client), idp.Redemption{Code: r.Data.Code, RedirectURI: redirect, Verifier: r.Data.CodeVerifier}))
+}
+
+// RefreshToken serves grant_type=refresh_token (RFC 6749, section 6).
+func (s *server) RefreshToken(ctx context.Context, r *op.ClientRequest[oidc.RefreshTokenRequest]) (*op.Response, error) {
+	return s.tokens(ctx)(s.Refresh(ctx, registered(r.Client), r.Data.RefreshToken, r.Form.Get("scope")))
+}
+
+// ClientCredentialsExchange serves grant_type=client_credentials (RFC 6749,
+// section 4.4).
+func (s *server) ClientCredentialsExchange(ctx context.Context, r *op.ClientRequest[oidc.ClientCredentialsRequest]) (*op.Response, error) {
+	return s.tokens(ctx)(s.ClientCredentials(ctx, registered(r.Client), r.Form.Get("scope")))
+}
+
+// tokens makes a token response (RFC 6749, section 5.1).
+func (s *server) tokens(ctx context.Context) func(idp.TokenSet, error) (*op.Response, error) {
+	return func(set idp.TokenSet, err error) (*op.Response, error) {
+		if err != nil {
+			return nil, s.status(ctx, err)
+		}
+		return op.NewResponse(&oidc.AccessTokenResponse{
+			AccessToken: set.AccessToken, TokenType: oidc.BearerToken, ExpiresIn: uint64(set.ExpiresIn / time.Second),
+			RefreshToken: set.RefreshToken, IDToken: set.IDToken, Scope: set.Scope,
+		}), nil
+	}
+}
+
+// Introspect serves RFC 7662: a client learns about its own tokens, and nothing
+// of any other.
+func (s *server) Introspect(ctx context.Context, r *op.Request[op.IntrospectionRequest]) (*op.Response, error) {
+	c, err := s.verifyClient(ctx, r.Header, r.Data.ClientCredentials)
+	if err != nil {
+		return nil, s.status(ctx, err)
+	}
+	t, err := s.OpenAccessToken(ctx, r.Data.Token)
+	if err == nil && t.SubscriberID != "" {
+		_, err = s.Subscriber(ctx, t)
+	}
+	if errors.Is(err, problem.Unauthenticated) || errors.Is(err, problem.NotFound) || err == nil && t.ClientID != c.ID {
+		return op.NewResponse(&oidc.IntrospectionResponse{}), nil
+	}
+	if err != nil {
+		return nil, s.status(ctx, err)
+	}
+	return op.NewResponse(introspected(t)), nil
+}
+
+func introspected(t fabric.Token) *introspection {
+	in := &introspection{SessionID: t.SessionID, IntrospectionResponse: oidc.IntrospectionResponse{
+		Active: true, Scope: t.Scope, ClientID: t.ClientID, TokenType: oidc.BearerToken, Expiration: oidc.FromTime(t.ExpiresAt),
+		IssuedAt: oidc.FromTime(t.IssuedAt), Subject: t.SubscriberID, Audience: oidc.Audience{t.Issuer}, Issuer: t.Issuer, JWTID: t.ID,
+	}}
+	if in.Subject == "" {
+		in.Subject = t.ClientID
+	}
+	return in
+}
+
+// Revocation serves RFC 7009. A token that is not the client's, or none at all,
+// is answered alike; a revocation that could not be written is an error.
+func (s *server) Revocation(ctx context.Context, r *op.ClientRequest[oidc.RevocationRequest]) (*op.Response, error) {
+	err := s.Revoke(ctx, registered(r.Client), r.Data.Token)
+	if err != nil && problem.First(err) == nil {
+		s.log.ErrorContext(ctx, "revocation not written", "request_id", web.RequestID(ctx), "error", err)
+		err = &problem.Error{Kind: problem.Unavailable, Code: "temporarily_unavailable", Message: "the revocation could not be written; try again"}
+	}
+	if err != nil {
+		return nil, s.status(ctx, err)
+	}
+	return op.NewResponse(nil), nil
+}
+
+// status turns an error into one of RFC 6749, section 5.2 with its status.
+func (s *server) status(ctx context.Context, err error) error {
+	p := problem.First(err)
+	switch {
+	case p == nil:
+		s.log.ErrorContext(ctx, "internal error", "request_id", web.RequestID(ctx), "error", err)
+		return op.NewStatusError(oauthError("server_error", "something went wrong here"), http.StatusInternalServerError)
+	case p.Kind == problem.Unavailable:
+		return op.NewStatusError(oauthError("temporarily_unavailable", p.Message), http.StatusServiceUnavailable)
+	case p.Kind == problem.Unauthenticated:
+		return op.NewStatusError(oauthError("invalid_client", p.Message), http.StatusUnauthorized)
+	}
+	return op.NewStatusError(oauthError(p.Code, p.Message), http.StatusBadRequest)
+}
+
+func oauthError(code, text string) *oidc.Error {
+	e := &oidc.Error{Description: text}
+	assign(&e.ErrorType, code)
+	return e
+}
+
+// assign sets a string of a type that the library does not export.
+func assign[T ~string](to *T, s string) { *to = T(s) }
+
+// introspection adds the login to what the library knows.
+type introspection struct {
+	oidc.IntrospectionResponse
+	SessionID string `json:"sid,omitempty"`
+}
+
+// MarshalJSON replaces that of the embedded type, which would leave sid out.
+func (i *introspection) MarshalJSON() ([]byte, error) {
+	if i.SessionID != "" {
+		i.Claims = map[string]any{"sid": i.SessionID}
+	}
+	return i.IntrospectionResponse.MarshalJSON()
+}
+
+// A client is a registered client in the shape that the library asks for. Of all
+// its methods the library's token endpoint uses three.
+type client struct{ idp.Client }
+
+var _ op.Client = client{}
+
+func registered(c op.Client) idp.Client {
+	own, _ := c.(client)
+	return own.Client
+}
+
+func (c client) GetID() string                    { return c.ID }
+func (c client) AuthMethod() oidc.AuthMethod      { return oidc.AuthMethod(c.Client.AuthMethod) }
+func (c client) RedirectURIs() []string           { return c.Client.RedirectURIs }
+func (c client) PostLogoutRedirectURIs() []string { return c.LogoutURIs }
+func (c client) ResponseTypes() []oidc.ResponseType {
+	return []oidc.ResponseType{oidc.ResponseTypeCode}
+}
+func (c client) ApplicationType() op.ApplicationType  { return op.ApplicationTypeWeb }
+func (c client) LoginURL(string) string               { return "/login" }
+func (c client) AccessTokenType() op.AccessTokenType  { return op.AccessTokenTypeBearer }
+func (c client) IDTokenLifetime() time.Duration       { return 0 }
+func (c client) DevMode() bool                        { return false }
+func (c client) IsScopeAllowed(scope string) bool     { return slices.Contains(c.Scopes, scope) }
+func (c client) IDTokenUserinfoClaimsAssertion() bool { return false }
+func (c client) ClockSkew() time.Duration             { return 0 }
+func (c client) RestrictAdditionalIdTokenScopes() func([]string) []string {
+	return func(scopes []string) []string { return scopes }
+}
+func (c client) RestrictAdditionalAccessTokenScopes() func([]string) []string {
+	return func(scopes []string) []string { return scopes }
+}
+
+func (c client) GrantTypes() []oidc.GrantType {
+	types := make([]oidc.GrantType, len(c.Grants))
+	for i, g := range c.Grants {
+		types[i] = oidc.GrantType(g)
+	}
+	return types
+}

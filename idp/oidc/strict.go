@@ -1,0 +1,166 @@
+package oidc
+
+import (
+	"encoding/json"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/web"
+)
+
+// The bounds of a request to the token endpoint and its like.
+const (
+	maxTokenBody   = 32 << 10
+	maxTokenFields = 40
+)
+
+// omittedRedirect stands for a redirect_uri that the request leaves out. The
+// library insists on one at the token endpoint; OAuth 2.1 does not (section
+// 4.1.3), nor do our profiles. It is not a URI that a client could send.
+const omittedRedirect = "\x00omitted"
+
+// strict reads the form of a request before the library does, and refuses what
+// the library lets pass: other methods, credentials in the query, JSON, repeated
+// parameters, two ways of client authentication, endless bodies.
+func (a *API) strict(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		web.NoStore(w)
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		if r.Method != http.MethodPost {
+			w.Header().Set("Allow", http.MethodPost)
+			a.writeOAuth(w, r, http.StatusMethodNotAllowed, "invalid_request", "use POST")
+			return
+		}
+		form, refusal := a.readForm(r)
+		if refusal == nil {
+			refusal = checkForm(r, form)
+		}
+		if refusal != nil {
+			a.writeOAuth(w, r, refusal.status, refusal.code, refusal.text)
+			return
+		}
+		if r.URL.Path == tokenPath && form.Get("grant_type") == idp.GrantCode && form.Get("redirect_uri") == "" {
+			form.Set("redirect_uri", omittedRedirect)
+		}
+		r.Form, r.PostForm = form, form
+		next.ServeHTTP(&challenger{w}, r)
+	})
+}
+
+// A refusal is an OAuth error before any rule was asked.
+type refusal struct {
+	status int
+	code   string
+	text   string
+}
+
+func invalidRequest(text string) *refusal {
+	return &refusal{http.StatusBadRequest, "invalid_request", text}
+}
+
+// readForm reads the body's form, or the JSON that mobile-legacy clients send.
+func (a *API) readForm(r *http.Request) (url.Values, *refusal) {
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxTokenBody+1))
+	if err != nil {
+		return nil, invalidRequest("the body could not be read to its end")
+	}
+	if len(body) > maxTokenBody {
+		return nil, &refusal{http.StatusRequestEntityTooLarge, "invalid_request", "the body is too large"}
+	}
+	unsupported := &refusal{http.StatusUnsupportedMediaType, "invalid_request", "the body must be application/x-www-form-urlencoded"}
+	kind, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if cs := params["charset"]; err != nil || cs != "" && !strings.EqualFold(cs, "utf-8") {
+		return nil, unsupported
+	}
+	switch kind {
+	case "application/x-www-form-urlencoded":
+		form, err := url.ParseQuery(string(body))
+		if err != nil {
+			return nil, invalidRequest("the form cannot be read")
+		}
+		return form, nil
+	case "application/json":
+		if form, ok := a.legacyJSON(r, body); ok {
+			return form, nil
+		}
+	}
+	return nil, unsupported
+}
+
+// legacyJSON reads a JSON body as a form, where it names a mobile-legacy client.
+func (a *API) legacyJSON(r *http.Request, body []byte) (url.Values, bool) {
+	var members map[string]any
+	if r.URL.Path != tokenPath || json.Unmarshal(body, &members) != nil {
+		return nil, false
+	}
+	form := make(url.Values)
+	for name, value := range members {
+		if s, ok := value.(string); ok {
+			form.Set(name, s)
+		}
+	}
+	c, err := a.FindClient(r.Context(), form.Get("client_id"))
+	return form, err == nil && c.Profile == idp.MobileLegacy
+}
+
+func checkForm(r *http.Request, form url.Values) *refusal {
+	switch {
+	case r.URL.RawQuery != "":
+		return invalidRequest("parameters belong in the body, not in the query")
+	case len(form) > maxTokenFields:
+		return invalidRequest("there are too many parameters")
+	case repeated(form) != nil:
+		return invalidRequest("a parameter is repeated")
+	}
+	for name, values := range form {
+		for _, v := range append(values, name) {
+			if !utf8.ValidString(v) || strings.ContainsRune(v, 0) {
+				return invalidRequest("a parameter is not text")
+			}
+		}
+	}
+	return checkAuthorization(r, form)
+}
+
+// checkAuthorization refuses a header that is not readable Basic, and client
+// credentials given in two ways (RFC 6749, section 2.3).
+func checkAuthorization(r *http.Request, form url.Values) *refusal {
+	headers := r.Header.Values("Authorization")
+	if len(headers) == 0 {
+		return nil
+	}
+	id, _, ok := web.Basic(r)
+	name, err := url.QueryUnescape(id)
+	if !ok || err != nil || name == "" {
+		return &refusal{http.StatusUnauthorized, "invalid_client", "the Authorization header is not readable as Basic credentials"}
+	}
+	if form.Has("client_secret") || form.Has("client_assertion") {
+		return invalidRequest("the client authenticates in more than one way")
+	}
+	if other := form.Get("client_id"); other != "" && other != name {
+		return invalidRequest("client_id is not the one of the Authorization header")
+	}
+	return nil
+}
+
+// writeOAuth answers with an error of RFC 6749, section 5.2.
+func (a *API) writeOAuth(w http.ResponseWriter, r *http.Request, status int, code, text string) {
+	if err := web.JSON(&challenger{w}, status, oauthError(code, text)); err != nil {
+		web.LogInternal(r, a.log, err)
+	}
+}
+
+// A challenger adds the challenge that a 401 must have (RFC 9110, section 11.6.1).
+type challenger struct{ http.ResponseWriter }
+
+func (c *challenger) WriteHeader(status int) {
+	if status == http.StatusUnauthorized {
+		c.Header().Set("WWW-Authenticate", `Basic realm="selvage", charset="UTF-8"`)
+	}
+	c.ResponseWriter.WriteHeader(status)
+}
