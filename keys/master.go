@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 )
 
@@ -70,18 +71,25 @@ func ParseMaster(text string) ([]byte, error) {
 	return key, nil
 }
 
+// makeMaster writes a new key beside the file and links it into place, so that
+// another process finds the whole of it or nothing.
 func makeMaster(file string) ([]byte, error) {
 	key := make([]byte, 32)
 	rand.Read(key)
-	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	tmp, err := os.CreateTemp(filepath.Dir(file), ".master-*")
+	if err != nil {
+		return nil, fmt.Errorf("making master key: %w", err)
+	}
+	defer func() { _ = os.Remove(tmp.Name()) }() // its link, if it was made, stays
+	_, err = fmt.Fprintln(tmp, base64.StdEncoding.EncodeToString(key))
+	if err = errors.Join(err, tmp.Sync(), tmp.Close()); err != nil {
+		return nil, fmt.Errorf("making master key: %w", err)
+	}
+	err = os.Link(tmp.Name(), file)
 	if errors.Is(err, fs.ErrExist) {
 		return ReadMaster(file) // another process was faster
 	}
 	if err != nil {
-		return nil, fmt.Errorf("making master key: %w", err)
-	}
-	_, err = fmt.Fprintln(f, base64.StdEncoding.EncodeToString(key))
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return nil, fmt.Errorf("making master key: %w", err)
 	}
 	return key, nil

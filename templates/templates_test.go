@@ -1,0 +1,119 @@
+package templates_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/selvage/selvage/static"
+	"github.com/selvage/selvage/templates"
+)
+
+const hostile = `"><script>alert(1)</script>{{7*7}}`
+
+func pages() map[string]templates.Page {
+	return map[string]templates.Page{
+		"login":       templates.Login{ID: "abc", App: "Acme Dialer", Host: "dialer.acme.example", EmailFocus: true},
+		"login-wrong": templates.Login{ID: "abc", App: "Acme Dialer", Host: "dialer.acme.example", Email: "ada@acme.example", Error: "Email or password is wrong."},
+		"consent": templates.Consent{ID: "abc", App: "Acme Dialer", Host: "dialer.acme.example", Email: "ada@acme.example", Scopes: []templates.Scope{
+			{Title: "Know who you are", Why: "An identifier that is always the same for you."}, {Title: "See your email address"},
+			{Title: "Stay signed in", Why: "Also while you do not use it, until you sign out."}}},
+		"logout":    templates.Logout{App: "Acme Dialer", Fields: map[string]string{"client_id": "1", "state": "s"}},
+		"loggedout": templates.LoggedOut{App: "Acme Dialer"},
+		"error": templates.Error{Title: "The app cannot sign you in here", Text: "The app is not known here, or its redirect address is not registered.",
+			Advice: "If you make this app: client_id and redirect_uri must each be sent once, and redirect_uri must be, character for character, one of those registered for the client.", RequestID: "7KQX2MZJ4W"},
+		"home": templates.Home{Version: "0.1.0", Links: []templates.Link{{Title: "Issuer", URL: "http://localhost:8080/.well-known/openid-configuration", Text: "the discovery document"}}},
+	}
+}
+
+// With SELVAGE_PAGES set to a folder the pages are written there, to be looked at.
+func TestPages(t *testing.T) {
+	ids := map[string][]string{
+		"login":     {`id="username"`, `id="password"`, `id="login-submit"`, "Sign in"},
+		"consent":   {`id="consent-allow"`, `id="consent-deny"`},
+		"logout":    {`id="logout-confirm"`},
+		"loggedout": {`id="logged-out"`, "You are signed out"},
+		"error":     {`id="error-page"`, "redirect address is not registered"},
+	}
+	for name, page := range pages() {
+		rec := httptest.NewRecorder()
+		if err := templates.Write(rec, page, templates.Options{FormAction: []string{"https:"}}); err != nil {
+			t.Fatal(err)
+		}
+		body := rec.Body.String()
+		for _, want := range ids[name] {
+			if !strings.Contains(body, want) {
+				t.Errorf("page %s does not have %s", name, want)
+			}
+		}
+		for header, want := range map[string]string{"X-Frame-Options": "DENY", "Cache-Control": "no-store", "Referrer-Policy": "same-origin", "X-Content-Type-Options": "nosniff"} {
+			if got := rec.Header().Get(header); got != want {
+				t.Errorf("page %s: %s = %q, want %q", name, header, got, want)
+			}
+		}
+		if csp := rec.Header().Get("Content-Security-Policy"); strings.Contains(csp, "unsafe") || !strings.Contains(csp, "frame-ancestors 'none'") || !strings.Contains(csp, "form-action 'self' https:") {
+			t.Errorf("page %s: Content-Security-Policy = %q", name, csp)
+		}
+		if strings.Contains(body, "<script") || strings.Contains(body, "style=") {
+			t.Errorf("page %s has a script or a style of its own", name)
+		}
+		write(t, name, body)
+	}
+}
+
+func write(t *testing.T, name, body string) {
+	dir := os.Getenv("SELVAGE_PAGES")
+	if dir == "" {
+		return
+	}
+	rec := httptest.NewRecorder()
+	static.Handler().ServeHTTP(rec, httptest.NewRequest(http.MethodGet, static.URL("pages.css"), nil))
+	body = strings.Replace(body, `href="`+static.URL("pages.css")+`"`, `href="pages.css"`, 1)
+	for file, text := range map[string]string{name + ".html": body, "pages.css": rec.Body.String()} {
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestPagesEscape(t *testing.T) {
+	for _, page := range []templates.Page{
+		templates.Login{ID: hostile, App: hostile, Host: hostile, Email: hostile, Error: hostile},
+		templates.Consent{ID: hostile, App: hostile, Host: hostile, Email: hostile, Scopes: []templates.Scope{{Title: hostile, Why: hostile}}},
+		templates.Logout{App: hostile, Fields: map[string]string{hostile: hostile}},
+		templates.LoggedOut{App: hostile},
+		templates.Error{Title: hostile, Text: hostile, Advice: hostile, RequestID: hostile},
+		templates.Home{Version: hostile, Links: []templates.Link{{Title: hostile, URL: "javascript:alert(1)", Text: hostile}}},
+	} {
+		rec := httptest.NewRecorder()
+		if err := templates.Write(rec, page, templates.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		if body := rec.Body.String(); strings.Contains(body, "<script") || strings.Contains(body, `"javascript:`) || strings.Contains(body, `="">`) {
+			t.Errorf("%T lets HTML through:\n%s", page, body)
+		}
+	}
+}
+
+func TestStatic(t *testing.T) {
+	tests := []struct {
+		method, path string
+		want         int
+	}{
+		{http.MethodGet, static.URL("pages.css"), http.StatusOK},
+		{http.MethodHead, static.URL("pages.css"), http.StatusOK},
+		{http.MethodPost, static.URL("pages.css"), http.StatusNotFound},
+		{http.MethodGet, "/static/pages.css", http.StatusNotFound},
+		{http.MethodGet, "/static/../static.go", http.StatusNotFound},
+	}
+	for _, tt := range tests {
+		rec := httptest.NewRecorder()
+		static.Handler().ServeHTTP(rec, httptest.NewRequest(tt.method, tt.path, nil))
+		if rec.Code != tt.want {
+			t.Errorf("%s %s = %d, want %d", tt.method, tt.path, rec.Code, tt.want)
+		}
+	}
+}
