@@ -34,8 +34,9 @@ type Description struct {
 	Path           string // where the sender has the file
 }
 
-// Check gives all that is wrong with a description.
-func (d Description) Check(now time.Time) error {
+// Check gives all that is wrong with a description. Ingest does it too, but only
+// once it has the file.
+func (r *Recordings) Check(d Description) error {
 	var errs []error
 	for _, text := range []struct{ param, value string }{
 		{"CallSid", d.CallSid}, {"ConferenceSid", d.ConferenceSid}, {"From", d.From}, {"To", d.To},
@@ -48,7 +49,7 @@ func (d Description) Check(now time.Time) error {
 	if d.CallSid != "" && d.ConferenceSid != "" {
 		errs = append(errs, problem.BadParam("ConferenceSid", "a recording is of a call or of a conference: give CallSid or ConferenceSid"))
 	}
-	if !d.StartTime.IsZero() && (d.StartTime.Year() < 1970 || d.StartTime.After(now.Add(24*time.Hour))) {
+	if !d.StartTime.IsZero() && (d.StartTime.Year() < 1970 || d.StartTime.After(r.now().Add(24*time.Hour))) {
 		errs = append(errs, problem.BadParam("StartTime", "StartTime must lie between 1970 and now"))
 	}
 	return errors.Join(errs...)

@@ -85,7 +85,7 @@ func (r *Recordings) describe(u Upload) (Description, error) {
 	if err != nil {
 		return Description{}, err
 	}
-	return d, d.Check(r.now())
+	return d, r.Check(d)
 }
 
 // receive copies an upload into f, while hashing it, and notes its facts.

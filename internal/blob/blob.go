@@ -28,6 +28,10 @@ import (
 // incoming is the folder of files that are still being written.
 const incoming = "incoming"
 
+// prefix is how many digits of a key name its folder: those of version 7 change
+// every four and a half hours.
+const prefix = 6
+
 // A Dir is a directory of blobs. Its methods may be called at once, and several
 // processes may share one.
 type Dir struct {
@@ -83,13 +87,12 @@ func (d *Dir) remove(name string) error {
 	return nil
 }
 
-// nameOf gives the file of a key, in a folder that the key's first digits name:
-// those of version 7 change every four and a half hours.
+// nameOf gives the file of a key.
 func nameOf(key string) (string, error) {
 	if u, err := uuid.Parse(key); err != nil || u.String() != key {
 		return "", fmt.Errorf("opening blob: %q is not a key: %w", key, fs.ErrNotExist)
 	}
-	return path.Join(key[:6], key), nil
+	return path.Join(key[:prefix], key), nil
 }
 
 // full turns the error of a full disk into a problem; others stay.

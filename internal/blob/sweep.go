@@ -27,6 +27,9 @@ func (d *Dir) Sweep(ctx context.Context, inUse InUse) error {
 	}
 	var errs []error
 	for _, folder := range folders {
+		if folder != incoming && len(folder) != prefix {
+			continue // lost+found and the like
+		}
 		keys, err := d.list(folder)
 		errs = append(errs, err)
 		for some := range slices.Chunk(keys, chunk) {
@@ -97,7 +100,7 @@ func (d *Dir) sweepFolder(ctx context.Context, folder string, keys []string, inU
 // removeUnowned deletes a file that nobody holds the lock of and that, with the
 // lock in hand, still is an orphan.
 func (d *Dir) removeUnowned(name string, orphaned func() (bool, error)) error {
-	f, err := d.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, err := d.root.OpenFile(name, os.O_RDONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

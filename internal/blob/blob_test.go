@@ -1,0 +1,259 @@
+package blob
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/selvage/selvage/recordings"
+)
+
+var _ recordings.Media = (*Dir)(nil)
+
+func open(t *testing.T) (d *Dir, path string) {
+	t.Helper()
+	path = t.TempDir()
+	d, err := OpenDir(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.Close() })
+	return d, path
+}
+
+func newKey(t *testing.T) string {
+	t.Helper()
+	key, err := uuid.NewV7()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key.String()
+}
+
+// files gives every file below a directory.
+func files(t *testing.T, path string) (found []string) {
+	t.Helper()
+	err := filepath.WalkDir(path, func(name string, e fs.DirEntry, err error) error {
+		if err == nil && !e.IsDir() {
+			found = append(found, filepath.Base(name))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func writing(text string) func(*os.File) error {
+	return func(f *os.File) error {
+		_, err := f.WriteString(text)
+		return err
+	}
+}
+
+func keeping(keep bool, err error) func() (bool, error) {
+	return func() (bool, error) { return keep, err }
+}
+
+// using makes an InUse of some keys.
+func using(keys ...string) InUse {
+	return func(_ context.Context, first, last string) (used []string, err error) {
+		for _, key := range keys {
+			if first <= key && key <= last {
+				used = append(used, key)
+			}
+		}
+		return used, nil
+	}
+}
+
+func TestPutAndOpen(t *testing.T) {
+	d, path := open(t)
+	key := newKey(t)
+	if err := d.Put(key, writing("hello"), keeping(true, nil)); err != nil {
+		t.Fatal(err)
+	}
+	f, err := d.Open(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, ok := f.(*os.File); !ok {
+		t.Errorf("Open gives a %T, want an *os.File, which sendfile needs", f)
+	}
+	if got, err := io.ReadAll(f); string(got) != "hello" || err != nil {
+		t.Errorf("reading %s = %q, %v, want hello", key, got, err)
+	}
+	if err := d.Remove(key); err != nil {
+		t.Errorf("Remove(%s): %v", key, err)
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := io.ReadAll(f); string(got) != "hello" || err != nil {
+		t.Errorf("reading a removed blob that is open = %q, %v, want hello", got, err)
+	}
+	if _, err := d.Open(key); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("Open of a removed key: %v, want fs.ErrNotExist", err)
+	}
+	if err := d.Remove(key); err != nil {
+		t.Errorf("second Remove(%s): %v", key, err)
+	}
+	if left := files(t, path); len(left) != 0 {
+		t.Errorf("files left: %q", left)
+	}
+}
+
+func TestPutThatFails(t *testing.T) {
+	d, path := open(t)
+	broken := errors.New("broken")
+	refuses := func(*os.File) error { return broken }
+	tests := []struct {
+		name   string
+		write  func(*os.File) error
+		commit func() (bool, error)
+		want   error
+		left   int
+	}{
+		{"write fails", refuses, keeping(true, nil), broken, 0},
+		{"not kept", writing("x"), keeping(false, nil), nil, 0},
+		{"commit fails, so nobody knows", writing("x"), keeping(false, broken), broken, 1},
+	}
+	for _, tt := range tests {
+		if err := d.Put(newKey(t), tt.write, tt.commit); !errors.Is(err, tt.want) {
+			t.Errorf("%s: Put: %v, want %v", tt.name, err, tt.want)
+		}
+		if got := len(files(t, path)); got != tt.left {
+			t.Errorf("%s: %d files left, want %d", tt.name, got, tt.left)
+		}
+	}
+	if err := d.Sweep(t.Context(), using()); err != nil {
+		t.Fatal(err)
+	}
+	if left := files(t, path); len(left) != 0 {
+		t.Errorf("files left after a sweep: %q", left)
+	}
+}
+
+func TestKeysReachNothingOutside(t *testing.T) {
+	d, path := open(t)
+	secret := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(secret, []byte("secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	planted := newKey(t)
+	if err := os.Mkdir(filepath.Join(path, planted[:prefix]), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(secret, filepath.Join(path, planted[:prefix], planted)); err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"", ".", "..", "../../etc/passwd", "incoming", "/etc/passwd", "a\x00b", planted, "{" + newKey(t) + "}"} {
+		if f, err := d.Open(key); err == nil {
+			_ = f.Close()
+			t.Errorf("Open(%q) succeeds, want an error", key)
+		}
+		if err := d.Put(key, writing("x"), keeping(true, nil)); err == nil && key != planted {
+			t.Errorf("Put(%q) succeeds, want an error", key)
+		}
+	}
+	if got, err := os.ReadFile(secret); string(got) != "secret" {
+		t.Errorf("the file outside = %q, %v, want it untouched", got, err)
+	}
+}
+
+func TestSweepSparesWhatIsOwned(t *testing.T) {
+	d, path := open(t)
+	owned, orphan := newKey(t), newKey(t)
+	for _, key := range []string{owned, orphan} {
+		if err := d.Put(key, writing("x"), keeping(true, nil)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir(filepath.Join(path, "lost+found"), 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(path, owned[:prefix], "README"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Sweep(t.Context(), using(owned)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(path, "lost+found")); err != nil {
+		t.Fatal(err)
+	}
+	got, want := files(t, path), []string{owned, "README"}
+	if slices.Sort(got); !slices.Equal(got, want) {
+		t.Errorf("files after a sweep: %q, want %q", got, want)
+	}
+}
+
+// Who writes holds the lock until its row is committed: a sweep at any moment
+// before that, when no row names the file yet, must spare it.
+func TestSweepDuringPut(t *testing.T) {
+	d, path := open(t)
+	sweep := func() error { return d.Sweep(t.Context(), using()) }
+	key := newKey(t)
+	err := d.Put(key,
+		func(f *os.File) error { return errors.Join(writing("x")(f), sweep()) },
+		func() (bool, error) { return true, sweep() })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := files(t, path); !slices.Equal(got, []string{key}) {
+		t.Errorf("files after sweeps during Put: %q, want %s", got, key)
+	}
+}
+
+func TestSweepBesideManyPuts(t *testing.T) {
+	d, path := open(t)
+	var mu sync.Mutex
+	rows := make(map[string]bool)
+	inUse := func(ctx context.Context, first, last string) ([]string, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		var keys []string
+		for key := range rows {
+			keys = append(keys, key)
+		}
+		return using(keys...)(ctx, first, last)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	var sweeper, putters sync.WaitGroup
+	sweeper.Go(func() {
+		for ctx.Err() == nil {
+			if err := d.Sweep(ctx, inUse); err != nil && ctx.Err() == nil {
+				t.Errorf("Sweep: %v", err)
+			}
+		}
+	})
+	for range 50 {
+		key := newKey(t)
+		putters.Go(func() {
+			err := d.Put(key, writing("x"), func() (bool, error) {
+				mu.Lock()
+				defer mu.Unlock()
+				rows[key] = true
+				return true, nil
+			})
+			if err != nil {
+				t.Errorf("Put(%s): %v", key, err)
+			}
+		})
+	}
+	putters.Wait()
+	stop()
+	sweeper.Wait()
+	if got := len(files(t, path)); got != 50 {
+		t.Errorf("%d files after 50 puts beside a sweeper", got)
+	}
+}

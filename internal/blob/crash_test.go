@@ -1,0 +1,97 @@
+package blob
+
+import (
+	"bufio"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// childEnv tells the test binary to be a process that is killed in a Put: its
+// value is the directory, the key and the step.
+const childEnv = "SELVAGE_BLOB_CHILD"
+
+func TestMain(m *testing.M) {
+	if args := strings.Fields(os.Getenv(childEnv)); len(args) == 3 {
+		hang(args[0], args[1], args[2])
+	}
+	os.Exit(m.Run())
+}
+
+// hang begins a Put and stays in one of its steps for ever.
+func hang(dir, key, step string) {
+	d, err := OpenDir(dir)
+	if err != nil {
+		panic(err)
+	}
+	stay := func() {
+		_, _ = os.Stdout.WriteString("here\n")
+		_, _ = io.Copy(io.Discard, os.Stdin) // which nobody closes
+	}
+	_ = d.Put(key, func(f *os.File) error {
+		if _, err := f.WriteString("half a recording"); err != nil || step == "commit" {
+			return err
+		}
+		stay()
+		return nil
+	}, func() (bool, error) {
+		stay()
+		return true, nil
+	})
+}
+
+// A process killed while writing leaves a file that the next sweep removes, in
+// another process; while it lives the sweep lets it be.
+func TestSweepAfterKill(t *testing.T) {
+	tests := []struct {
+		step string // at which it is killed
+		row  bool   // whether its row was committed
+		left bool
+	}{
+		{"write", false, false},
+		{"commit", false, false},
+		{"commit", true, true},
+	}
+	for _, tt := range tests {
+		d, path := open(t)
+		key := newKey(t)
+		child := exec.CommandContext(t.Context(), os.Args[0])
+		child.Env = append(os.Environ(), childEnv+"="+path+" "+key+" "+tt.step)
+		out, err := child.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := child.StdinPipe(); err != nil {
+			t.Fatal(err)
+		}
+		if err := child.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if line, err := bufio.NewReader(out).ReadString('\n'); line != "here\n" {
+			t.Fatalf("the child says %q, %v", line, err)
+		}
+		if err := d.Sweep(t.Context(), using()); err != nil {
+			t.Fatal(err)
+		}
+		if got := files(t, path); !slices.Equal(got, []string{key}) {
+			t.Errorf("%s: files while the child lives: %q, want %s", tt.step, got, key)
+		}
+		if err := child.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		_ = child.Wait() // killed
+		var rows []string
+		if tt.row {
+			rows = []string{key}
+		}
+		if err := d.Sweep(t.Context(), using(rows...)); err != nil {
+			t.Fatal(err)
+		}
+		if left := len(files(t, path)) == 1; left != tt.left {
+			t.Errorf("killed in %s, row %v: file left %v, want %v", tt.step, tt.row, left, tt.left)
+		}
+	}
+}

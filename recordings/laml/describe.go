@@ -1,0 +1,106 @@
+package laml
+
+import (
+	"math"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/recordings"
+)
+
+// A parameter is something a sender can say of an upload: by its name in the
+// query or the form, or by a header. The headers after the first two of each are
+// those of rtpengine's recording daemon (notify-uri).
+type parameter struct {
+	name    string
+	headers []string
+	set     func(d *recordings.Description, value string) error
+}
+
+// text is a parameter that is taken as it is.
+func text(field func(d *recordings.Description) *string) func(*recordings.Description, string) error {
+	return func(d *recordings.Description, value string) error {
+		*field(d) = value
+		return nil
+	}
+}
+
+var parameters = []parameter{
+	{"CallSid", []string{"X-Recording-CallSid", "X-Recording-Call-Sid", "X-Recording-Call-ID"},
+		text(func(d *recordings.Description) *string { return &d.CallSid })},
+	{"ConferenceSid", []string{"X-Recording-ConferenceSid", "X-Recording-Conference-Sid"},
+		text(func(d *recordings.Description) *string { return &d.ConferenceSid })},
+	{"From", []string{"X-Recording-From"}, text(func(d *recordings.Description) *string { return &d.From })},
+	{"To", []string{"X-Recording-To"}, text(func(d *recordings.Description) *string { return &d.To })},
+	{"Direction", []string{"X-Recording-Direction"}, text(func(d *recordings.Description) *string { return &d.Direction })},
+	{"Source", []string{"X-Recording-Source"}, text(func(d *recordings.Description) *string { return &d.Source })},
+	{"Track", []string{"X-Recording-Track"}, text(func(d *recordings.Description) *string { return &d.Track })},
+	{"SubscriberId", []string{"X-Recording-SubscriberId", "X-Recording-Subscriber-Id"},
+		text(func(d *recordings.Description) *string { return &d.SubscriberID })},
+	{"StartTime", []string{"X-Recording-StartTime", "X-Recording-Start-Time", "X-Recording-Stream-Start-Time", "X-Recording-Call-Start-Time"},
+		setStartTime},
+	{"", []string{"Idempotency-Key"}, text(func(d *recordings.Description) *string { return &d.IdempotencyKey })},
+	{"", []string{"X-Recording-Full-File-Name", "X-Recording-File-Name"}, text(func(d *recordings.Description) *string { return &d.Path })},
+}
+
+// describe gathers what a request says of its upload. The query comes before
+// the form, and both before the headers.
+func describe(headers http.Header, fields ...url.Values) (recordings.Description, error) {
+	var d recordings.Description
+	for _, p := range parameters {
+		value, err := p.value(headers, fields)
+		if err != nil {
+			return d, err
+		}
+		if value == "" {
+			continue
+		}
+		if err := p.set(&d, value); err != nil {
+			return d, err
+		}
+	}
+	return d, nil
+}
+
+// value gives the first value that is not empty.
+func (p parameter) value(headers http.Header, fields []url.Values) (string, error) {
+	for _, f := range fields {
+		switch values := f[p.name]; {
+		case p.name == "":
+		case len(values) > 1:
+			return "", problem.BadParam(p.name, "%s is repeated", p.name)
+		case len(values) == 1 && values[0] != "":
+			return values[0], nil
+		}
+	}
+	for _, name := range p.headers {
+		switch values := headers.Values(name); {
+		case len(values) > 1:
+			return "", problem.BadParam(name, "%s is repeated", name)
+		case len(values) == 1 && values[0] != "":
+			return values[0], nil
+		}
+	}
+	return "", nil
+}
+
+// setStartTime reads a date, or seconds since 1970 with or without a fraction.
+func setStartTime(d *recordings.Description, value string) error {
+	if seconds, err := strconv.ParseFloat(value, 64); err == nil {
+		if !(seconds >= 0 && seconds < 1<<40) {
+			return problem.BadParam("StartTime", "StartTime must lie between 1970 and now")
+		}
+		whole, fraction := math.Modf(seconds)
+		d.StartTime = time.Unix(int64(whole), int64(fraction*1e9)).UTC()
+		return nil
+	}
+	at, ok := parseDate(value)
+	if !ok {
+		return badDate("StartTime")
+	}
+	d.StartTime = at
+	return nil
+}

@@ -1,0 +1,117 @@
+package laml
+
+import (
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/selvage/selvage/recordings"
+)
+
+// A document is a recording as clients read it: always all members, null where
+// nothing is known.
+type document struct {
+	Sid               string            `json:"sid"`
+	AccountSid        string            `json:"account_sid"`
+	APIVersion        string            `json:"api_version"`
+	CallSid           *string           `json:"call_sid"`
+	ConferenceSid     *string           `json:"conference_sid"`
+	Channel           string            `json:"channel"`
+	Channels          string            `json:"channels"`
+	DateCreated       string            `json:"date_created"`
+	DateUpdated       string            `json:"date_updated"`
+	StartTime         *string           `json:"start_time"`
+	EndTime           *string           `json:"end_time"`
+	Duration          int64             `json:"duration"`
+	Price             *string           `json:"price"`
+	PriceUnit         string            `json:"price_unit"`
+	Source            string            `json:"source"`
+	Status            recordings.Status `json:"status"`
+	ErrorCode         *string           `json:"error_code"`
+	URI               string            `json:"uri"`
+	SubresourceURIs   map[string]string `json:"subresource_uris"`
+	EncryptionDetails *string           `json:"encryption_details"`
+	Trim              string            `json:"trim"`
+	Media             media             `json:"media"` // ours alone
+}
+
+// media is what the vendor's document has no member for.
+type media struct {
+	MediaURL   *string  `json:"media_url"` // null once the bytes are deleted
+	SampleRate int      `json:"sample_rate"`
+	Codec      string   `json:"codec"`
+	Bits       int      `json:"bits"`
+	Bytes      int64    `json:"bytes"`
+	SHA256     string   `json:"sha256"`
+	Duration   float64  `json:"duration"` // exact, in seconds
+	Repaired   bool     `json:"repaired"`
+	Repairs    []string `json:"repairs"`
+	From       *string  `json:"from"`
+	To         *string  `json:"to"`
+	Direction  *string  `json:"direction"`
+	Track      string   `json:"track"`
+}
+
+// document writes a recording.
+func (a *API) document(r recordings.Recording) document {
+	account := prefix + "/Accounts/" + r.ProjectID
+	uri := account + "/Recordings/" + r.Sid
+	parent := uri
+	if r.ConferenceSid != "" {
+		parent = account + "/Conferences/" + url.PathEscape(r.ConferenceSid) + "/Recordings/" + r.Sid
+	}
+	d := document{
+		Sid: r.Sid, AccountSid: r.ProjectID, APIVersion: "2010-04-01",
+		CallSid: optional(r.CallSid), ConferenceSid: optional(r.ConferenceSid),
+		Channel: strconv.Itoa(r.Channels), Channels: strconv.Itoa(r.Channels),
+		DateCreated: date(r.Created), DateUpdated: date(r.Updated),
+		StartTime: optional(date(r.StartTime)), EndTime: optional(date(r.EndTime())),
+		Duration: r.Seconds(), PriceUnit: "USD", Source: r.Source, Status: r.Status, ErrorCode: optional(r.ErrorCode),
+		URI: parent + ".json", SubresourceURIs: map[string]string{"transcriptions": uri + "/Transcriptions.json"}, Trim: "do-not-trim",
+		Media: mediaOf(r),
+	}
+	if r.Status == recordings.Completed {
+		d.Price = optional(price(r.Price))
+	}
+	if r.Deleted.IsZero() {
+		d.Media.MediaURL = optional(a.publicURL + uri + ".wav")
+	}
+	return d
+}
+
+func mediaOf(r recordings.Recording) media {
+	return media{
+		SampleRate: r.SampleRate, Codec: r.Codec, Bits: r.Bits, Bytes: r.Bytes, SHA256: r.SHA256, Duration: r.Duration().Seconds(),
+		Repaired: len(r.Repairs) > 0, Repairs: append([]string{}, r.Repairs...),
+		From: optional(r.From), To: optional(r.To), Direction: optional(r.Direction), Track: r.Track,
+	}
+}
+
+// optional is null for the empty string.
+func optional(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// date writes a time as RFC 2822 does, with the numeric zone that clients expect;
+// no time is "".
+func date(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC1123Z)
+}
+
+// price writes millionths as what is paid: negative, with four to six decimals.
+func price(micros int64) string {
+	sign := "-"
+	if micros == 0 {
+		sign = ""
+	}
+	decimal := fmt.Sprintf("%s%d.%06d", sign, micros/1_000_000, micros%1_000_000)
+	return strings.TrimSuffix(strings.TrimSuffix(decimal, "0"), "0")
+}

@@ -1,0 +1,77 @@
+package laml
+
+import (
+	"math"
+	"net/http"
+	"strconv"
+
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/web"
+)
+
+// moreInfo is the page that explains the codes.
+const moreInfo = "https://signalwire.com/docs/compatibility-api/reference/errors"
+
+// A lamlError is the body of every error; clients read all four members.
+type lamlError struct {
+	Code     int    `json:"code"`
+	Message  string `json:"message"`
+	MoreInfo string `json:"more_info"`
+	Status   int    `json:"status"`
+}
+
+// statuses gives the status of each kind of problem.
+var statuses = map[problem.Kind]int{
+	problem.Malformed:       http.StatusBadRequest,
+	problem.Invalid:         http.StatusBadRequest,
+	problem.Unauthenticated: http.StatusUnauthorized,
+	problem.Forbidden:       http.StatusForbidden,
+	problem.NotFound:        http.StatusNotFound,
+	problem.Conflict:        http.StatusConflict,
+	problem.TooLarge:        http.StatusRequestEntityTooLarge,
+	problem.Unsupported:     http.StatusUnsupportedMediaType,
+	problem.NotAcceptable:   http.StatusNotAcceptable,
+	problem.RateLimited:     http.StatusTooManyRequests,
+	problem.Unavailable:     http.StatusServiceUnavailable,
+}
+
+// codeOf gives the LaML code of a status: three of them have their own.
+func codeOf(status int) int {
+	switch status {
+	case http.StatusBadRequest:
+		return 10000
+	case http.StatusUnauthorized:
+		return 20003
+	case http.StatusInternalServerError:
+		return 20504
+	}
+	return 20000 + status
+}
+
+// fail answers with an error; of several problems it tells the first.
+func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
+	p := problem.First(err)
+	if p == nil || p.Kind == problem.Unavailable {
+		web.LogInternal(r, a.log, err)
+	}
+	if p == nil {
+		p = problem.New("", "", "internal error")
+	}
+	status, known := statuses[p.Kind]
+	if !known {
+		status = http.StatusInternalServerError
+	}
+	if status == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", `Basic realm="selvage", charset="UTF-8"`)
+	}
+	if p.RetryAfter > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(p.RetryAfter.Seconds()))))
+	}
+	a.write(w, status, p.Message)
+}
+
+// write writes the body of an error, which no cache may keep.
+func (a *API) write(w http.ResponseWriter, status int, message string) {
+	web.NoStore(w)
+	_ = web.JSON(w, status, lamlError{codeOf(status), message, moreInfo, status}) // these types always marshal
+}

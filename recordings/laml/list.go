@@ -1,0 +1,219 @@
+package laml
+
+import (
+	"errors"
+	"net/http"
+	"net/mail"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/web"
+	"github.com/selvage/selvage/recordings"
+)
+
+// A list is a page of recordings. The clients find the list as the one member
+// they do not know, so there must be no other.
+type list struct {
+	URI             string     `json:"uri"`
+	FirstPageURI    string     `json:"first_page_uri"`
+	NextPageURI     *string    `json:"next_page_uri"`
+	PreviousPageURI *string    `json:"previous_page_uri"`
+	Page            int        `json:"page"`
+	PageSize        int        `json:"page_size"`
+	Recordings      []document `json:"recordings"`
+}
+
+// listRecordings serves GET /Recordings, and the same below a call or a
+// conference.
+func (a *API) listRecordings(w http.ResponseWriter, r *http.Request, o recordings.Owner) error {
+	q, err := parseListQuery(r)
+	if err != nil {
+		return err
+	}
+	q.filter.Owner = o
+	found, err := a.recordings.List(r.Context(), q.filter, q.query)
+	if err != nil {
+		return err
+	}
+	doc := list{
+		URI: q.uri(q.page, q.query.From), FirstPageURI: q.uri(0, ""), Page: q.page, PageSize: q.query.Size,
+		Recordings: make([]document, 0, len(found.Items)),
+	}
+	if found.Next != "" {
+		doc.NextPageURI = optional(q.uri(q.page+1, found.Next))
+	}
+	if found.Prev != "" && q.page > 0 {
+		doc.PreviousPageURI = optional(q.uri(q.page-1, found.Prev))
+	}
+	for _, rec := range found.Items {
+		doc.Recordings = append(doc.Recordings, a.document(rec))
+	}
+	return web.JSON(w, http.StatusOK, doc)
+}
+
+// A listQuery is what a client asked to see listed.
+type listQuery struct {
+	path   string     // of the list, for links
+	kept   url.Values // the filters, for links
+	page   int
+	query  page.Query
+	filter recordings.Filter
+}
+
+// uri gives the root-relative link of a page.
+func (q listQuery) uri(number int, from string) string {
+	values := url.Values{"Page": {strconv.Itoa(number)}, "PageSize": {strconv.Itoa(q.query.Size)}}
+	for name, v := range q.kept {
+		values[name] = v
+	}
+	if number > 0 {
+		values.Set("PageToken", page.Token(from))
+	}
+	return q.path + "?" + values.Encode()
+}
+
+// The names of the filters; links repeat them.
+const (
+	createdOn      = "DateCreated"
+	createdBefore  = "DateCreated<"
+	createdFrom    = "DateCreated>"
+	includeDeleted = "IncludeSoftDeleted"
+)
+
+var filters = []string{"CallSid", "ConferenceSid", createdOn, createdBefore, createdFrom, includeDeleted}
+
+// parseListQuery reads the query of a list, and the call or conference of its
+// path.
+func parseListQuery(r *http.Request) (listQuery, error) {
+	values, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return listQuery{}, problem.New(problem.Malformed, "bad_request", "the query is not readable")
+	}
+	q := listQuery{path: prefix + "/Accounts/" + r.PathValue("AccountSid"), kept: make(url.Values)}
+	for name, v := range values {
+		if len(v) > 1 {
+			return q, problem.BadParam(name, "%s is repeated", name)
+		}
+		if slices.Contains(filters, name) && v[0] != "" {
+			q.kept[name] = v
+		}
+	}
+	q.filter.CallSid, q.filter.ConferenceSid = values.Get("CallSid"), values.Get("ConferenceSid")
+	if call := r.PathValue("CallSid"); call != "" {
+		q.path, q.filter.CallSid = q.path+"/Calls/"+url.PathEscape(call), call
+	}
+	if conference := r.PathValue("ConferenceSid"); conference != "" {
+		q.path, q.filter.ConferenceSid = q.path+"/Conferences/"+url.PathEscape(conference), conference
+	}
+	q.path += "/Recordings"
+	return q, errors.Join(q.paging(values), q.created(values), q.deleted(values))
+}
+
+// paging reads which page is wanted. A size above the largest is lowered, since
+// clients send the limit of a whole listing.
+func (q *listQuery) paging(values url.Values) (err error) {
+	q.query.Size = page.DefaultSize
+	if size := values.Get("PageSize"); size != "" {
+		if q.query.Size, err = strconv.Atoi(size); err != nil || q.query.Size < 1 {
+			return problem.BadParam("PageSize", "PageSize must be an integer from 1 to %d", page.MaxSize)
+		}
+		q.query.Size = min(q.query.Size, page.MaxSize)
+	}
+	if number := values.Get("Page"); number != "" {
+		if q.page, err = strconv.Atoi(number); err != nil || q.page < 0 {
+			return problem.BadParam("Page", "Page must be an integer from 0")
+		}
+	}
+	token, ok := "", true
+	if given := values.Get("PageToken"); given != "" {
+		token, ok = page.ParseToken(given)
+	}
+	switch {
+	case !ok:
+		return problem.BadParam("PageToken", "PageToken is not one that this list gave")
+	case q.page > 0 && token == "":
+		return problem.BadParam("PageToken", "PageToken is required for every page but the first")
+	case q.page > 0:
+		q.query.From = token
+	}
+	return nil
+}
+
+// created reads the bounds of the date of creation.
+func (q *listQuery) created(values url.Values) error {
+	f := &q.filter
+	if text := values.Get(createdFrom); text != "" {
+		from, ok := parseDate(text)
+		if !ok {
+			return badDate(createdFrom)
+		}
+		f.CreatedFrom = from
+	}
+	if text := values.Get(createdBefore); text != "" {
+		before, ok := parseDate(text)
+		if !ok {
+			return badDate(createdBefore)
+		}
+		f.CreatedBefore = before
+	}
+	if text := values.Get(createdOn); text != "" {
+		on, ok := parseDate(text)
+		if !ok {
+			return badDate(createdOn)
+		}
+		q.within(on, on.Add(span(on)))
+	}
+	return nil
+}
+
+// within narrows the filter.
+func (q *listQuery) within(from, before time.Time) {
+	f := &q.filter
+	if f.CreatedFrom.Before(from) {
+		f.CreatedFrom = from
+	}
+	if f.CreatedBefore.IsZero() || f.CreatedBefore.After(before) {
+		f.CreatedBefore = before
+	}
+}
+
+// span is how long the moment lasts that a client named: midnight is how clients
+// write a day, everything else is a second.
+func span(at time.Time) time.Duration {
+	if at.Equal(at.Truncate(24 * time.Hour)) {
+		return 24 * time.Hour
+	}
+	return time.Second
+}
+
+// parseDate reads a date as clients and documents write it: a day, ISO 8601, RFC
+// 2822.
+func parseDate(text string) (time.Time, bool) {
+	for _, layout := range []string{time.DateOnly, time.RFC3339} {
+		if t, err := time.Parse(layout, text); err == nil {
+			return t.UTC(), true
+		}
+	}
+	t, err := mail.ParseDate(text)
+	return t.UTC(), err == nil
+}
+
+func badDate(param string) error {
+	return problem.BadParam(param, "%s must be a date like 2026-11-20, 2026-11-20T10:11:12Z or Fri, 20 Nov 2026 10:11:12 +0000", param)
+}
+
+// deleted reads whether the stubs of deleted recordings are wanted too.
+func (q *listQuery) deleted(values url.Values) error {
+	switch values.Get(includeDeleted) {
+	case "", "false":
+		return nil
+	case "true":
+		q.filter.IncludeDeleted = true
+		return nil
+	}
+	return problem.BadParam(includeDeleted, "%s must be true or false", includeDeleted)
+}

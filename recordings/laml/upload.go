@@ -1,0 +1,148 @@
+package laml
+
+import (
+	"errors"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/web"
+	"github.com/selvage/selvage/recordings"
+)
+
+// createRecording serves POST /Recordings: 201 for a new recording, 200 for one
+// that is here already. The body is the file, or a form with the file in it.
+func (a *API) createRecording(w http.ResponseWriter, r *http.Request, o recordings.Owner) error {
+	if err := readOnly(o); err != nil {
+		return err
+	}
+	upload, err := a.upload(r, &patient{w, r.Body})
+	if err != nil {
+		return err
+	}
+	upload.ProjectID = o.ProjectID
+	rec, added, err := a.recordings.Ingest(r.Context(), upload)
+	if err != nil {
+		return err
+	}
+	status := http.StatusOK
+	if added {
+		status = http.StatusCreated
+	}
+	return web.JSON(w, status, a.document(rec))
+}
+
+// upload finds the file in a request, and what is said of it.
+func (a *API) upload(r *http.Request, body io.Reader) (recordings.Upload, error) {
+	query, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return recordings.Upload{}, problem.New(problem.Malformed, "bad_request", "the query is not readable")
+	}
+	content := r.Header.Get("Content-Type")
+	kind, params, err := mime.ParseMediaType(content)
+	switch {
+	case r.ContentLength > a.recordings.MaxUpload()+maxFields:
+		return recordings.Upload{}, problem.New(problem.TooLarge, "request_too_large", "the upload is larger than %d bytes", a.recordings.MaxUpload())
+	case content == "", err == nil && (strings.HasPrefix(kind, "audio/") || kind == "application/octet-stream"):
+		// All is said before the body: find faults before it is read.
+		d, err := describe(r.Header, query)
+		if err == nil {
+			err = a.recordings.Check(d)
+		}
+		return recordings.Upload{Body: body, Describe: func() (recordings.Description, error) { return d, nil }}, err
+	case err == nil && kind == "multipart/form-data" && params["boundary"] != "":
+		form := &form{reader: multipart.NewReader(body, params["boundary"]), fields: make(url.Values)}
+		if err := form.findFile(); err != nil {
+			return recordings.Upload{}, err
+		}
+		return recordings.Upload{Body: form, Describe: func() (recordings.Description, error) { return describe(r.Header, query, form.fields) }}, nil
+	}
+	return recordings.Upload{}, problem.New(problem.Unsupported, "unsupported_media_type",
+		"send the file as audio/*, as application/octet-stream, or in a multipart/form-data")
+}
+
+// A patient body may take as long as it likes, if only something comes each half
+// minute.
+type patient struct {
+	w    http.ResponseWriter
+	body io.Reader
+}
+
+func (p *patient) Read(b []byte) (int, error) {
+	_ = http.NewResponseController(p.w).SetReadDeadline(time.Now().Add(patience)) // as in allowTime
+	n, err := p.body.Read(b)
+	allowTime(p.w, 0)
+	return n, err
+}
+
+// Bounds of a form, its file apart.
+const (
+	maxFields = 64 << 10 // bytes of all fields, names included
+	maxParts  = 64
+)
+
+// A form reads as the file in a multipart form. It gathers the fields before the
+// file at once and those behind it when the file has been read.
+type form struct {
+	reader *multipart.Reader
+	file   *multipart.Part
+	fields url.Values
+	bytes  int
+	parts  int
+}
+
+// findFile gathers fields up to the file.
+func (f *form) findFile() error {
+	file, err := f.next()
+	if err == nil && file == nil {
+		return problem.New(problem.Invalid, "missing_required_parameter", "the form has no file in it")
+	}
+	f.file = file
+	return err
+}
+
+// Read reads the file. Its end is told only once the rest of the form is read.
+func (f *form) Read(p []byte) (int, error) {
+	n, err := f.file.Read(p)
+	if !errors.Is(err, io.EOF) {
+		return n, err
+	}
+	second, err := f.next()
+	if err == nil && second != nil {
+		err = problem.New(problem.Invalid, "invalid_parameter", "the form has more than one file in it")
+	}
+	if err == nil {
+		err = io.EOF
+	}
+	return n, err
+}
+
+// next gathers fields up to the next file; nil means the end of the form.
+func (f *form) next() (file *multipart.Part, err error) {
+	for {
+		part, err := f.reader.NextPart()
+		if errors.Is(err, io.EOF) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, problem.New(problem.Malformed, "bad_request", "the form is not readable to its end")
+		}
+		if part.FileName() != "" || strings.HasPrefix(part.Header.Get("Content-Type"), "audio/") {
+			return part, nil
+		}
+		value, err := io.ReadAll(io.LimitReader(part, maxFields))
+		if err != nil {
+			return nil, problem.New(problem.Malformed, "bad_request", "the form is not readable to its end")
+		}
+		f.fields.Add(part.FormName(), string(value))
+		f.parts++
+		if f.bytes += len(part.FormName()) + len(value); f.bytes >= maxFields || f.parts > maxParts {
+			return nil, problem.New(problem.TooLarge, "request_too_large", "the fields of the form are too many or too large")
+		}
+	}
+}
