@@ -1,0 +1,163 @@
+package fabric
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// The contexts of addresses.
+const (
+	Private = "private"
+	Public  = "public"
+)
+
+// The types of addresses, by what is reached there.
+const (
+	TypeApp        = "app"
+	TypeRoom       = "room"
+	TypeCall       = "call"
+	TypeSubscriber = "subscriber"
+)
+
+// An Address is where a resource is reached: /<context>/<name>.
+type Address struct {
+	ID          string
+	ProjectID   string
+	ResourceID  string
+	Type        string
+	Context     string
+	Name        string // unique in its project and context
+	DisplayName string
+	Created     time.Time
+}
+
+// Path gives the address as it is dialled.
+func (a Address) Path() string { return "/" + a.Context + "/" + a.Name }
+
+// An AddressFilter says which addresses to list; empty fields ask nothing.
+type AddressFilter struct {
+	Type        string
+	Name        string
+	DisplayName string   // a part of it, without regard to case
+	ResourceID  string   // those of one resource
+	IDs         []string // nil means all; an empty list none
+	ByName      bool     // sort by name, not by creation
+	Descending  bool
+}
+
+func (f AddressFilter) check() error {
+	var errs []error
+	switch f.Type {
+	case "", TypeApp, TypeRoom, TypeCall, TypeSubscriber:
+	default:
+		errs = append(errs, problem.BadParam("type", "type must be app, room, call or subscriber"))
+	}
+	errs = append(errs, checkText("name", f.Name), checkText("display_name", f.DisplayName))
+	return errors.Join(errs...)
+}
+
+// ListAddresses gives a page of what a token may reach: a SAT all addresses of
+// its project but those of disabled subscribers, a guest or invite token its own.
+func (f *Fabric) ListAddresses(ctx context.Context, t Token, filter AddressFilter, q page.Query) (page.Page[Address], error) {
+	if err := filter.check(); err != nil {
+		return page.Page[Address]{}, err
+	}
+	if t.Kind != SAT {
+		filter.IDs = append([]string{}, t.AddressIDs...)
+	}
+	return f.c.Store.ListAddresses(ctx, t.ProjectID, filter, q)
+}
+
+// FindAddress gives an address that a token may reach.
+func (f *Fabric) FindAddress(ctx context.Context, t Token, id string) (Address, error) {
+	id, ok := canonical(id)
+	if !ok || !t.reaches(id) {
+		return Address{}, problem.NoSuch("address")
+	}
+	return f.c.Store.FindAddress(ctx, t.ProjectID, id)
+}
+
+// SubscriberAddresses gives a page of a subscriber's addresses, for its project.
+func (f *Fabric) SubscriberAddresses(ctx context.Context, projectID, id string, q page.Query) (page.Page[Address], error) {
+	s, err := f.FindSubscriber(ctx, projectID, id)
+	if err != nil {
+		return page.Page[Address]{}, err
+	}
+	return f.c.Store.ListAddresses(ctx, projectID, AddressFilter{ResourceID: s.ID}, q)
+}
+
+// SubscriberOf gives the subscriber of a project whose address is from or to,
+// written as /<context>/<name>; "" if neither is one.
+func (f *Fabric) SubscriberOf(ctx context.Context, projectID, from, to string) (string, error) {
+	for _, path := range []string{from, to} {
+		path, _, _ = strings.Cut(path, "?")
+		where, name, ok := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+		if !ok || checkText("path", path) != nil {
+			continue
+		}
+		a, err := f.c.Store.FindAddressByName(ctx, projectID, where, name)
+		switch {
+		case errors.Is(err, problem.NotFound):
+		case err != nil:
+			return "", err
+		case a.Type == TypeSubscriber:
+			return a.ResourceID, nil
+		}
+	}
+	return "", nil
+}
+
+// privateAddress gives the first address of a new subscriber.
+func privateAddress(s Subscriber) Address {
+	local, _, _ := strings.Cut(s.Email, "@")
+	name := slug(local)
+	if name == "" {
+		name = slug(s.Reference)
+	}
+	if name == "" {
+		name = "subscriber-" + strings.ToLower(rand.Text()[:8])
+	}
+	shown := s.FullName()
+	if shown == "" {
+		shown = name
+	}
+	return Address{
+		ID: newID(), ProjectID: s.ProjectID, ResourceID: s.ID, Type: TypeSubscriber,
+		Context: Private, Name: name, DisplayName: shown, Created: s.Created,
+	}
+}
+
+// renamed gives the address another name, as its own is in use.
+func (a Address) renamed() Address {
+	base, _, _ := strings.Cut(a.Name, "--")
+	name := base + "--" + strings.ToLower(rand.Text()[:6])
+	if a.DisplayName == a.Name {
+		a.DisplayName = name
+	}
+	a.Name = name
+	return a
+}
+
+// slug makes a name of an address: [a-z0-9._-], beginning and ending with a
+// letter or digit, at most 50 of them, "" if nothing is left.
+func slug(text string) string {
+	text = strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9', r == '.', r == '_', r == '-':
+			return r
+		case r == ' ', r == '+', r == '@':
+			return '-'
+		}
+		return -1
+	}, strings.ToLower(text))
+	for strings.Contains(text, "--") {
+		text = strings.ReplaceAll(text, "--", "-")
+	}
+	return strings.Trim(text[:min(len(text), 50)], "._-")
+}

@@ -1,0 +1,90 @@
+// Package fabric keeps what calls are made of: projects and their API keys,
+// subscribers, the addresses where they are reached, and the tokens by which
+// they act.
+//
+// Tokens are sealed, not stored: issuing one for a known subscriber writes
+// nothing, and opening one asks the key ring and the list of revocations in
+// memory, no database. What must happen once, such as creating a subscriber by
+// its reference or using a refresh token, is decided by the [Store].
+//
+// The package knows neither HTTP nor SQL; package fabric/rest speaks the
+// protocol, package store keeps the rows.
+package fabric
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/selvage/selvage/internal/password"
+	"github.com/selvage/selvage/internal/revocation"
+	"github.com/selvage/selvage/keys"
+)
+
+// Config says what a Fabric works with.
+type Config struct {
+	Store       Store
+	Ring        *keys.Ring
+	Passwords   *password.Hasher // nil means one of its own
+	Revocations *revocation.List
+	Host        string           // "ch" of every token, e.g. puc.localhost:8443
+	Issuer      string           // in every token; those of another issuer do not open
+	Now         func() time.Time // nil means time.Now
+
+	// Live gives problem.Unauthenticated once the login of a sid has ended. Nil
+	// takes every login for live.
+	Live func(ctx context.Context, sid string) error
+}
+
+// A Fabric applies the rules. Its methods may be called at once from any number
+// of goroutines.
+type Fabric struct {
+	c       Config
+	sealers map[TokenKind]*keys.Sealer
+}
+
+// New makes a Fabric.
+func New(c Config) *Fabric {
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Passwords == nil {
+		c.Passwords = password.New(0)
+	}
+	if c.Live == nil {
+		c.Live = func(context.Context, string) error { return nil }
+	}
+	return &Fabric{c: c, sealers: newSealers(c.Ring, c.Host)}
+}
+
+// now gives the time to the microsecond, as rows and tokens keep it.
+func (f *Fabric) now() time.Time { return f.c.Now().UTC().Truncate(time.Microsecond) }
+
+// newID gives an id which sorts by its creation.
+func newID() string { return uuid.Must(uuid.NewV7()).String() }
+
+// canonical gives a UUID in lower case. ok is false for anything else, which
+// therefore never reaches the Store.
+func canonical(id string) (string, bool) {
+	if len(id) != 36 {
+		return "", false
+	}
+	u, err := uuid.Parse(id)
+	return u.String(), err == nil
+}
+
+// longest is more than any token lives, so that a revocation kept as long
+// outlives every token it concerns.
+const longest = 31 * 24 * time.Hour
+
+// ended is the revocation of all that was issued for a thing up to a moment.
+func ended(kind, id string, at time.Time) revocation.Revocation {
+	return revocation.Revocation{Kind: kind, ID: id, Until: at, Expires: at.Add(longest)}
+}
+
+// gone is the revocation of a thing that never comes back, with whatever is
+// being issued for it at this very moment.
+func gone(kind, id string, at time.Time) revocation.Revocation {
+	return ended(kind, id, at.Add(longest))
+}

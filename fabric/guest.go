@@ -1,0 +1,119 @@
+package fabric
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// maxAllowed is how many addresses a guest may reach.
+const maxAllowed = 10
+
+// A GuestTokenInput asks for a token that reaches a few addresses.
+type GuestTokenInput struct {
+	AllowedAddresses []string // ids
+	ExpireAt         *int64   // unix seconds
+	Ch               string
+	Region           *string
+}
+
+// CheckGuestToken reports everything that is wrong with the input but what only
+// the store knows.
+func (f *Fabric) CheckGuestToken(in GuestTokenInput) error {
+	_, err := allowed(in.AllowedAddresses)
+	return errors.Join(err, f.checkExpiry("expire_at", in.ExpireAt), f.checkPlace(in.Ch, in.Region))
+}
+
+// allowed gives the ids of a guest's addresses in canonical form.
+func allowed(given []string) ([]string, error) {
+	const param = "allowed_addresses"
+	switch {
+	case len(given) == 0:
+		return nil, problem.Missing(param)
+	case len(given) > maxAllowed:
+		return nil, &problem.Error{
+			Kind: problem.Invalid, Code: "allowed_address_limit_exceeded", Param: param,
+			Message: fmt.Sprintf("%s has %d addresses (maximum is %d)", param, len(given), maxAllowed),
+		}
+	}
+	ids := make([]string, 0, len(given))
+	for _, text := range given {
+		id, ok := canonical(text)
+		if !ok {
+			return nil, problem.BadParam(param, "%s must hold UUIDs", param)
+		}
+		if slices.Contains(ids, id) {
+			return nil, problem.BadParam(param, "%s must not hold an address twice", param)
+		}
+		ids = append(ids, id)
+	}
+	return ids, nil
+}
+
+// GuestToken gives a token that reaches some addresses of the issuer's project,
+// and its refresh token.
+func (f *Fabric) GuestToken(ctx context.Context, by Issuer, in GuestTokenInput) (Tokens, error) {
+	if err := f.CheckGuestToken(in); err != nil {
+		return Tokens{}, err
+	}
+	began := f.now()
+	ids, err := allowed(in.AllowedAddresses)
+	if err != nil {
+		return Tokens{}, err
+	}
+	n, err := f.c.Store.CountAddresses(ctx, by.ProjectID, ids)
+	if err != nil {
+		return Tokens{}, fmt.Errorf("counting addresses: %w", err)
+	}
+	if n != len(ids) {
+		return Tokens{}, &problem.Error{
+			Kind: problem.Invalid, Code: "must_belong_to_project", Param: "allowed_addresses",
+			Message: "allowed_addresses must belong to the project",
+		}
+	}
+	t := by.token(Guest)
+	t.FamilyID, t.AddressIDs, t.IssuedAt, t.ExpiresAt = newID(), ids, began, f.expiry(in.ExpireAt)
+	return f.issue(t)
+}
+
+// An InviteInput asks for a token that reaches one address of the inviting
+// subscriber.
+type InviteInput struct {
+	AddressID string
+	ExpiresAt *int64 // unix seconds
+}
+
+// CheckInvite reports everything that is wrong with the input but what only the
+// store knows.
+func (f *Fabric) CheckInvite(in InviteInput) error {
+	errs := []error{f.checkExpiry("expires_at", in.ExpiresAt)}
+	if in.AddressID == "" {
+		errs = append(errs, problem.Missing("address_id"))
+	} else if _, ok := canonical(in.AddressID); !ok {
+		errs = append(errs, badAddress())
+	}
+	return errors.Join(errs...)
+}
+
+func badAddress() error { return problem.BadParam("address_id", "Address is invalid") }
+
+// Invite gives a token that reaches one address of the SAT's subscriber.
+func (f *Fabric) Invite(ctx context.Context, sat Token, in InviteInput) (string, error) {
+	if err := f.CheckInvite(in); err != nil {
+		return "", err
+	}
+	id, _ := canonical(in.AddressID)
+	a, err := f.c.Store.FindAddress(ctx, sat.ProjectID, id)
+	if err != nil && !errors.Is(err, problem.NotFound) {
+		return "", fmt.Errorf("finding address: %w", err)
+	}
+	if err != nil || a.ResourceID != sat.SubscriberID {
+		return "", badAddress()
+	}
+	t := Issuer{ProjectID: sat.ProjectID, SAT: &sat}.token(Invite)
+	t.FamilyID, t.AddressIDs, t.IssuedAt, t.ExpiresAt = sat.FamilyID, []string{a.ID}, f.now(), f.expiry(in.ExpiresAt)
+	return f.Seal(t)
+}

@@ -1,0 +1,240 @@
+package fabric
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/selvage/selvage/internal/password"
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// The lifetimes of tokens, and how far ahead a caller may set one's end.
+const (
+	TokenLifetime   = 2 * time.Hour
+	RefreshLifetime = TokenLifetime + refreshMargin
+	MaxLifetime     = 30 * 24 * time.Hour
+
+	refreshMargin   = 5 * time.Minute // how much longer a refresh token lives than what came with it
+	unboundLifetime = time.Minute     // of a refreshing SAT which is bound to no key
+)
+
+// RefreshingScope is the scope of a SAT which its holder may exchange for
+// another by proving the key that it is bound to.
+const RefreshingScope = "sat:refresh"
+
+// An Issuer is who asks for tokens: a project, by an API key or an OAuth client,
+// or a subscriber, by its SAT. What is issued ends when the issuer does.
+type Issuer struct {
+	ProjectID string
+	KeyID     string
+	ClientID  string
+	SAT       *Token
+}
+
+// token gives a token that ends when its issuer does.
+func (i Issuer) token(kind TokenKind) Token {
+	t := Token{Kind: kind, ProjectID: i.ProjectID, KeyID: i.KeyID, ClientID: i.ClientID}
+	if i.SAT != nil {
+		t.SubscriberID, t.SessionID, t.GrantID = i.SAT.SubscriberID, i.SAT.SessionID, i.SAT.GrantID
+		t.ClientID, t.KeyID = i.SAT.ClientID, i.SAT.KeyID
+	}
+	return t
+}
+
+// Tokens are what a caller is given.
+type Tokens struct {
+	SubscriberID string
+	Access       string
+	Refresh      string // "" for invites
+}
+
+// A SubscriberTokenInput asks for the tokens of a subscriber.
+type SubscriberTokenInput struct {
+	Reference     string // finds the subscriber, or creates it
+	ExpireAt      *int64 // unix seconds
+	ApplicationID string // an OAuth client of the project
+	Password      string // set, unless it is ""
+	Fingerprint   string
+	Scope         []string
+	Ch            string
+	Profile
+}
+
+// CheckSubscriberToken reports everything that is wrong with the input but what
+// only the store knows.
+func (f *Fabric) CheckSubscriberToken(in SubscriberTokenInput) error {
+	errs := []error{
+		checkRequired("reference", in.Reference), in.Profile.check(),
+		f.checkExpiry("expire_at", in.ExpireAt), f.checkPlace(in.Ch, in.Region),
+	}
+	if _, ok := canonical(in.ApplicationID); !ok && in.ApplicationID != "" {
+		errs = append(errs, problem.BadParam("application_id", "application_id must be a UUID"))
+	}
+	if in.Password != "" {
+		errs = append(errs, password.Check("password", in.Password))
+	}
+	if in.Fingerprint != "" && !isFingerprint(in.Fingerprint) {
+		errs = append(errs, problem.BadParam("fingerprint", "fingerprint must be 43 characters of base64url: a SHA-256 thumbprint (RFC 7638)"))
+	}
+	if slices.ContainsFunc(in.Scope, func(s string) bool { return s != RefreshingScope }) {
+		errs = append(errs, problem.BadParam("scope", "scope must be %s", RefreshingScope))
+	}
+	return errors.Join(errs...)
+}
+
+// checkExpiry reports an end which is not within the next thirty days.
+func (f *Fabric) checkExpiry(param string, at *int64) error {
+	now := f.now()
+	switch {
+	case at == nil:
+		return nil
+	case *at <= now.Unix():
+		return problem.BadParam(param, "%s must be greater than %d", param, now.Unix())
+	case *at > now.Add(MaxLifetime).Unix():
+		return problem.BadParam(param, "%s must be at most %d, 30 days ahead", param, now.Add(MaxLifetime).Unix())
+	}
+	return nil
+}
+
+// region is the one that the API documents; it picks nothing here.
+const region = "us-central"
+
+// checkPlace reports a host or region which is not ours: clients connect to what
+// a token's header says.
+func (f *Fabric) checkPlace(ch string, reg *string) error {
+	var errs []error
+	if ch != "" && ch != f.c.Host && ch != region {
+		errs = append(errs, problem.BadParam("ch", "ch must be %s", f.c.Host))
+	}
+	if reg != nil && *reg != "" && *reg != region {
+		errs = append(errs, problem.BadParam("region", "region must be %s", region))
+	}
+	return errors.Join(errs...)
+}
+
+// isFingerprint reports whether text has the form of a JWK thumbprint: 32 bytes
+// in base64url.
+func isFingerprint(text string) bool {
+	return len(text) == 43 && !slices.ContainsFunc([]byte(text), func(c byte) bool {
+		return !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '-' || c == '_')
+	})
+}
+
+// SubscriberToken gives the SAT and refresh token of the subscriber with a
+// reference, which is created if there is none and changed where the input
+// differs.
+func (f *Fabric) SubscriberToken(ctx context.Context, by Issuer, in SubscriberTokenInput) (Tokens, error) {
+	if err := f.CheckSubscriberToken(in); err != nil {
+		return Tokens{}, err
+	}
+	in.ApplicationID, _ = canonical(in.ApplicationID)
+	if err := f.checkApplication(ctx, by.ProjectID, in.ApplicationID); err != nil {
+		return Tokens{}, err
+	}
+	began := f.now()
+	s, err := f.findOrCreate(ctx, by.ProjectID, in)
+	if err != nil {
+		return Tokens{}, err
+	}
+	if s.Disabled {
+		return Tokens{}, problem.BadParam("reference", "the subscriber is disabled")
+	}
+	t := by.token(SAT)
+	t.SubscriberID, t.FamilyID, t.Scope, t.Fingerprint = s.ID, newID(), in.Scope, in.Fingerprint
+	t.IssuedAt, t.ExpiresAt = issuedAfter(began, s.Updated), f.expiry(in.ExpireAt)
+	if in.ApplicationID != "" {
+		t.ClientID = in.ApplicationID
+	}
+	return f.issue(t)
+}
+
+// checkApplication reports an application which the project does not have,
+// whoever else may have it.
+func (f *Fabric) checkApplication(ctx context.Context, projectID, id string) error {
+	if id == "" {
+		return nil
+	}
+	_, err := f.c.Store.FindApplication(ctx, projectID, id)
+	if errors.Is(err, problem.NotFound) {
+		return &problem.Error{
+			Kind: problem.Invalid, Code: "does_not_exist", Param: "application_id", Message: "application_id does not exist in the project",
+		}
+	}
+	return err
+}
+
+// issuedAfter gives the moment of a token: when its making began, so that
+// whatever is revoked meanwhile concerns it too, but after the last change of
+// the subscriber, which may be ours and end what was issued up to then.
+func issuedAfter(began, change time.Time) time.Time {
+	if began.After(change) {
+		return began
+	}
+	return change.Add(time.Microsecond)
+}
+
+func (f *Fabric) expiry(at *int64) time.Time {
+	if at == nil {
+		return f.now().Add(TokenLifetime)
+	}
+	return time.Unix(*at, 0).UTC()
+}
+
+// issue seals a SAT or guest token and the refresh token of its family.
+func (f *Fabric) issue(t Token) (Tokens, error) {
+	r := t
+	r.Kind, t.Generation = Refresh, 0
+	r.ExpiresAt = t.ExpiresAt.Add(refreshMargin)
+	if unbound := t.IssuedAt.Add(unboundLifetime); slices.Contains(t.Scope, RefreshingScope) && t.Fingerprint == "" && t.ExpiresAt.After(unbound) {
+		t.ExpiresAt = unbound
+	}
+	access, err := f.Seal(t)
+	if err != nil {
+		return Tokens{}, err
+	}
+	refresh, err := f.Seal(r)
+	if err != nil {
+		return Tokens{}, err
+	}
+	return Tokens{SubscriberID: t.SubscriberID, Access: access, Refresh: refresh}, nil
+}
+
+// findOrCreate gives the subscriber of a reference: by its reference, else by
+// that e-mail, else a new one. Of parallel calls the store lets one create.
+func (f *Fabric) findOrCreate(ctx context.Context, projectID string, in SubscriberTokenInput) (Subscriber, error) {
+	s, err := f.findByReference(ctx, projectID, in.Reference)
+	if errors.Is(err, problem.NotFound) {
+		if s, err = f.createByReference(ctx, projectID, in); !errors.Is(err, problem.Conflict) {
+			return s, err
+		}
+		s, err = f.findByReference(ctx, projectID, in.Reference)
+	}
+	if err != nil || s.Disabled {
+		return s, err
+	}
+	return f.update(ctx, s, SubscriberInput{Password: &in.Password, Profile: in.Profile})
+}
+
+func (f *Fabric) findByReference(ctx context.Context, projectID, reference string) (Subscriber, error) {
+	s, err := f.c.Store.FindSubscriberByReference(ctx, projectID, reference)
+	if errors.Is(err, problem.NotFound) {
+		if email := NormalizeEmail(reference); isEmail(email) {
+			return f.c.Store.FindSubscriberByEmail(ctx, projectID, email)
+		}
+	}
+	return s, err
+}
+
+func (f *Fabric) createByReference(ctx context.Context, projectID string, in SubscriberTokenInput) (Subscriber, error) {
+	s, err := f.newSubscriber(ctx, projectID, SubscriberInput{Password: &in.Password, Profile: in.Profile})
+	if err != nil {
+		return Subscriber{}, err
+	}
+	s.Reference = in.Reference
+	if email := NormalizeEmail(in.Reference); isEmail(email) {
+		s.Email = email
+	}
+	return s, f.insert(ctx, s)
+}

@@ -1,0 +1,93 @@
+package fabric
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/revocation"
+)
+
+// DefaultRecordRate is what a minute of recording costs in a new project.
+const DefaultRecordRate = 2500
+
+// A Project is a tenant: everything else belongs to one, and nothing is seen
+// from another.
+type Project struct {
+	ID         string
+	Name       string
+	RecordRate int64 // price of a recorded minute, in millionths of a dollar
+	Created    time.Time
+	Updated    time.Time
+}
+
+// A ProjectChange is what of a project to change; nil fields stay.
+type ProjectChange struct {
+	Name       *string
+	RecordRate *int64
+}
+
+func (c ProjectChange) check() error {
+	var errs []error
+	if c.Name != nil {
+		errs = append(errs, checkRequired("name", *c.Name))
+	}
+	if c.RecordRate != nil && *c.RecordRate < 0 {
+		errs = append(errs, problem.BadParam("record_rate", "record_rate must not be negative"))
+	}
+	return errors.Join(errs...)
+}
+
+// CreateProject makes a project of that name, with the default rate.
+func (f *Fabric) CreateProject(ctx context.Context, name string) (Project, error) {
+	if err := checkRequired("name", name); err != nil {
+		return Project{}, err
+	}
+	now := f.now()
+	p := Project{ID: newID(), Name: name, RecordRate: DefaultRecordRate, Created: now, Updated: now}
+	if err := f.c.Store.CreateProject(ctx, p); err != nil {
+		return Project{}, fmt.Errorf("creating project: %w", err)
+	}
+	return p, nil
+}
+
+// FindProject gives a project.
+func (f *Fabric) FindProject(ctx context.Context, id string) (Project, error) {
+	id, ok := canonical(id)
+	if !ok {
+		return Project{}, problem.NoSuch("project")
+	}
+	return f.c.Store.FindProject(ctx, id)
+}
+
+// ListProjects gives a page of all projects.
+func (f *Fabric) ListProjects(ctx context.Context, q page.Query) (page.Page[Project], error) {
+	return f.c.Store.ListProjects(ctx, q)
+}
+
+// UpdateProject changes a project.
+func (f *Fabric) UpdateProject(ctx context.Context, id string, c ProjectChange) (Project, error) {
+	id, ok := canonical(id)
+	if !ok {
+		return Project{}, problem.NoSuch("project")
+	}
+	if err := c.check(); err != nil {
+		return Project{}, err
+	}
+	return f.c.Store.UpdateProject(ctx, id, c, f.now())
+}
+
+// DeleteProject deletes a project with all that is in it, and ends its tokens.
+func (f *Fabric) DeleteProject(ctx context.Context, id string) error {
+	id, ok := canonical(id)
+	if !ok {
+		return problem.NoSuch("project")
+	}
+	if err := f.c.Store.DeleteProject(ctx, gone(revocation.Project, id, f.now())); err != nil {
+		return err
+	}
+	return f.c.Revocations.Sync(ctx)
+}

@@ -1,0 +1,103 @@
+package fabric
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/revocation"
+)
+
+// badRefresh reports a refresh token that gives nothing.
+func badRefresh(code, message string) error {
+	return &problem.Error{Kind: problem.Invalid, Code: code, Param: "refresh_token", Message: "refresh_token " + message}
+}
+
+// Refresh exchanges a refresh token of the issuer's project for its successor
+// and a new token like the one that it came with. It works once: a second use
+// ends all that came from it.
+func (f *Fabric) Refresh(ctx context.Context, by Issuer, raw string) (Tokens, error) {
+	began := f.now()
+	old, err := f.openRefresh(ctx, by.ProjectID, raw)
+	if err != nil {
+		return Tokens{}, err
+	}
+	if err := f.checkHolder(ctx, old); err != nil {
+		return Tokens{}, err
+	}
+	t := old.successor(by)
+	t.IssuedAt, t.ExpiresAt = began, began.Add(TokenLifetime)
+	used, err := f.c.Store.RotateFamily(ctx, FamilyUse{
+		ID: old.FamilyID, ProjectID: old.ProjectID, Generation: old.Generation,
+		Expires:    later(old.ExpiresAt, t.ExpiresAt.Add(refreshMargin)),
+		Revocation: gone(revocation.Family, old.FamilyID, began),
+	})
+	if err != nil {
+		return Tokens{}, fmt.Errorf("rotating family: %w", err)
+	}
+	if !used {
+		err := badRefresh("token_invalid", "was used before")
+		return Tokens{}, errors.Join(err, f.c.Revocations.Sync(ctx))
+	}
+	return f.issue(t)
+}
+
+// successor gives the token that a refresh token stands for, one generation on.
+// It ends with the issuer who refreshed it, not with the one before.
+func (t Token) successor(by Issuer) Token {
+	t.ID, t.Kind, t.KeyID = "", SAT, by.KeyID
+	if len(t.AddressIDs) > 0 {
+		t.Kind = Guest
+	}
+	t.Generation++
+	return t
+}
+
+// openRefresh opens a refresh token, and says what is wrong with any other text.
+func (f *Fabric) openRefresh(ctx context.Context, projectID, raw string) (Token, error) {
+	if raw == "" {
+		return Token{}, problem.Missing("refresh_token")
+	}
+	t, ok := f.Inspect(raw, Refresh)
+	if !ok {
+		return Token{}, f.whyNoRefresh(raw)
+	}
+	if t.ProjectID != projectID || t.Issuer != f.c.Issuer {
+		return Token{}, badRefresh("token_invalid", "is invalid")
+	}
+	if f.expired(t) {
+		return Token{}, badRefresh("token_expired", "has expired")
+	}
+	err := f.Check(ctx, t)
+	if errors.Is(err, problem.Unauthenticated) {
+		return Token{}, badRefresh("token_invalid", "was revoked")
+	}
+	return t, err
+}
+
+func (f *Fabric) whyNoRefresh(raw string) error {
+	if _, ok := f.Inspect(raw, SAT, Guest, Invite, Service); ok {
+		return badRefresh("not_a_refresh_token", "is another kind of token")
+	}
+	if strings.Count(raw, ".") != 4 {
+		return badRefresh("invalid_token_format", "is no token")
+	}
+	return badRefresh("token_invalid", "is invalid")
+}
+
+// checkHolder reports a subscriber who may not go on.
+func (f *Fabric) checkHolder(ctx context.Context, t Token) error {
+	if t.SubscriberID == "" {
+		return nil
+	}
+	s, err := f.c.Store.FindSubscriber(ctx, t.ProjectID, t.SubscriberID)
+	if err != nil && !errors.Is(err, problem.NotFound) {
+		return fmt.Errorf("finding subscriber: %w", err)
+	}
+	if err != nil || s.Disabled {
+		return badRefresh("token_invalid", "belongs to no active subscriber")
+	}
+	return nil
+}

@@ -1,0 +1,77 @@
+package fabric
+
+import (
+	"context"
+	"time"
+
+	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/revocation"
+)
+
+// A Store keeps the rows of the fabric. Every method is one transaction, and all
+// may be called at once. Find, Update and Delete give problem.NotFound for what
+// is absent or belongs to another project. Lists are in the order of creation.
+// Where a method takes a [revocation.Revocation], it is written in the same
+// transaction.
+type Store interface {
+	CreateProject(ctx context.Context, p Project) error
+	FindProject(ctx context.Context, id string) (Project, error)
+	ListProjects(ctx context.Context, q page.Query) (page.Page[Project], error)
+	UpdateProject(ctx context.Context, id string, c ProjectChange, at time.Time) (Project, error)
+	// DeleteProject deletes all that belongs to the project too.
+	DeleteProject(ctx context.Context, r revocation.Revocation) error
+
+	// CreateAPIKey gives problem.NotFound if there is no such project.
+	CreateAPIKey(ctx context.Context, k APIKey) error
+	FindAPIKeyByHash(ctx context.Context, hash string) (APIKey, error)
+	ListAPIKeys(ctx context.Context, projectID string, q page.Query) (page.Page[APIKey], error)
+	// RevokeAPIKey ends a key; one that was revoked before stays as it is.
+	RevokeAPIKey(ctx context.Context, projectID string, r revocation.Revocation) error
+	TouchAPIKey(ctx context.Context, id string, at time.Time) error
+
+	// CreateSubscriber writes a subscriber with its first address. A reference or
+	// e-mail in use in the project gives problem.Conflict on the parameter
+	// "email", and of many callers one succeeds; an address name in use gives
+	// problem.Conflict on "name". An unknown project is problem.NotFound.
+	CreateSubscriber(ctx context.Context, s Subscriber, a Address) error
+	FindSubscriber(ctx context.Context, projectID, id string) (Subscriber, error)
+	// FindSubscriberByEmail looks for what [NormalizeEmail] gave.
+	FindSubscriberByEmail(ctx context.Context, projectID, email string) (Subscriber, error)
+	FindSubscriberByReference(ctx context.Context, projectID, reference string) (Subscriber, error)
+	ListSubscribers(ctx context.Context, projectID string, q page.Query) (page.Page[Subscriber], error)
+	// UpdateSubscriber writes the fields that are not nil, renames the
+	// subscriber's addresses, and gives the new row. With a revocation it ends
+	// the subscriber's logins and grants too. An e-mail in use gives
+	// problem.Conflict.
+	UpdateSubscriber(ctx context.Context, projectID, id string, c SubscriberChange, at time.Time, r *revocation.Revocation) (Subscriber, error)
+	// DeleteSubscriber deletes its addresses, logins and grants too.
+	DeleteSubscriber(ctx context.Context, projectID string, r revocation.Revocation) error
+	// SubscriberWithAddresses reads both at once.
+	SubscriberWithAddresses(ctx context.Context, projectID, id string) (Subscriber, []Address, error)
+
+	// ListAddresses leaves out those of disabled subscribers. A From which the
+	// sorting needs and which is gone gives problem.Invalid on "page_token".
+	ListAddresses(ctx context.Context, projectID string, f AddressFilter, q page.Query) (page.Page[Address], error)
+	// FindAddress does not find those of disabled subscribers either.
+	FindAddress(ctx context.Context, projectID, id string) (Address, error)
+	FindAddressByName(ctx context.Context, projectID, context, name string) (Address, error)
+	// CountAddresses tells how many of the ids are addresses of the project.
+	CountAddresses(ctx context.Context, projectID string, ids []string) (int, error)
+
+	// FindApplication finds an OAuth client of the project.
+	FindApplication(ctx context.Context, projectID, id string) (Application, error)
+
+	// RotateFamily marks the refresh token of a generation as used: of many
+	// callers one gets used = false. Any other use revokes the family, which
+	// holds although it is no error.
+	RotateFamily(ctx context.Context, u FamilyUse) (used bool, err error)
+}
+
+// A FamilyUse is one use of a refresh token.
+type FamilyUse struct {
+	ID         string
+	ProjectID  string
+	Generation int64
+	Expires    time.Time             // when both it and its successor have expired
+	Revocation revocation.Revocation // written if the token was used before
+}

@@ -1,0 +1,260 @@
+package fabric
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/password"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/revocation"
+)
+
+// A Subscriber is an end user of a project: who signs in, calls and is called.
+type Subscriber struct {
+	ID           string
+	ProjectID    string
+	Email        string // as [NormalizeEmail] gives it; "" where there is none
+	Reference    string // the caller's name for it; "" where there is none
+	PasswordHash string // "" means that no password opens it
+	FirstName    string
+	LastName     string
+	DisplayName  string
+	JobTitle     string
+	TimeZone     string
+	Country      string
+	CompanyName  string
+	Region       string
+	Disabled     bool // signs in nowhere, is listed nowhere, has no good token
+	Created      time.Time
+	Updated      time.Time
+}
+
+// FullName gives the name to show to others, or "".
+func (s Subscriber) FullName() string {
+	if s.DisplayName != "" {
+		return s.DisplayName
+	}
+	return strings.TrimSpace(s.FirstName + " " + s.LastName)
+}
+
+// Title gives a name for the project's own eyes: the full name, or what else
+// tells the subscriber apart.
+func (s Subscriber) Title() string {
+	for _, title := range []string{s.FullName(), s.Email, s.Reference} {
+		if title != "" {
+			return title
+		}
+	}
+	return s.ID
+}
+
+// A Profile is what is said of a subscriber; nil fields are not said.
+type Profile struct {
+	FirstName   *string
+	LastName    *string
+	DisplayName *string
+	JobTitle    *string
+	TimeZone    *string
+	Country     *string
+	CompanyName *string
+	Region      *string
+}
+
+// A SubscriberInput is a subscriber to create, or what of one to change; nil
+// fields stay as they are.
+type SubscriberInput struct {
+	Email    *string
+	Password *string
+	Disabled *bool
+	Profile
+}
+
+// A SubscriberChange is what a [Store] writes; nil fields stay.
+type SubscriberChange struct {
+	Email        *string
+	PasswordHash *string
+	Disabled     *bool
+	Profile
+}
+
+// Check reports everything that is wrong with the input of a change, or of a
+// new subscriber, which needs an e-mail.
+func (in SubscriberInput) Check(isNew bool) error {
+	errs := []error{in.Profile.check()}
+	switch {
+	case in.Email != nil:
+		errs = append(errs, checkEmail("email", *in.Email))
+	case isNew:
+		errs = append(errs, problem.Missing("email"))
+	}
+	switch {
+	case in.Password == nil:
+	case *in.Password == "":
+		errs = append(errs, problem.Missing("password"))
+	default:
+		errs = append(errs, password.Check("password", *in.Password))
+	}
+	return errors.Join(errs...)
+}
+
+// CreateSubscriber makes a subscriber with its private address. Without a
+// password, no password opens it until one is set.
+func (f *Fabric) CreateSubscriber(ctx context.Context, projectID string, in SubscriberInput) (Subscriber, error) {
+	if err := in.Check(true); err != nil {
+		return Subscriber{}, err
+	}
+	s, err := f.newSubscriber(ctx, projectID, in)
+	if err != nil {
+		return Subscriber{}, err
+	}
+	return s, f.insert(ctx, s)
+}
+
+// newSubscriber makes the row of an input that was checked.
+func (f *Fabric) newSubscriber(ctx context.Context, projectID string, in SubscriberInput) (Subscriber, error) {
+	s := Subscriber{ID: newID(), ProjectID: projectID}
+	in.Profile.apply(&s)
+	if in.Email != nil {
+		s.Email = NormalizeEmail(*in.Email)
+	}
+	if in.Disabled != nil {
+		s.Disabled = *in.Disabled
+	}
+	if in.Password != nil && *in.Password != "" {
+		hash, err := f.c.Passwords.Hash(ctx, *in.Password)
+		if err != nil {
+			return Subscriber{}, fmt.Errorf("hashing password: %w", err)
+		}
+		s.PasswordHash = hash
+	}
+	s.Created = f.now()
+	s.Updated = s.Created
+	return s, nil
+}
+
+// insert writes a new subscriber with an address whose name is free.
+func (f *Fabric) insert(ctx context.Context, s Subscriber) error {
+	a := privateAddress(s)
+	for {
+		err := f.c.Store.CreateSubscriber(ctx, s, a)
+		var p *problem.Error
+		if !errors.As(err, &p) || p.Kind != problem.Conflict || p.Param != "name" {
+			return err
+		}
+		a = a.renamed()
+	}
+}
+
+// FindSubscriber gives a subscriber of a project.
+func (f *Fabric) FindSubscriber(ctx context.Context, projectID, id string) (Subscriber, error) {
+	id, ok := canonical(id)
+	if !ok {
+		return Subscriber{}, problem.NoSuch("subscriber")
+	}
+	return f.c.Store.FindSubscriber(ctx, projectID, id)
+}
+
+// ListSubscribers gives a page of a project's subscribers.
+func (f *Fabric) ListSubscribers(ctx context.Context, projectID string, q page.Query) (page.Page[Subscriber], error) {
+	return f.c.Store.ListSubscribers(ctx, projectID, q)
+}
+
+// UpdateSubscriber changes the fields that are said. A new password and
+// disabling end the subscriber's logins and tokens.
+func (f *Fabric) UpdateSubscriber(ctx context.Context, projectID, id string, in SubscriberInput) (Subscriber, error) {
+	s, err := f.FindSubscriber(ctx, projectID, id)
+	if err != nil {
+		return Subscriber{}, err
+	}
+	if err := in.Check(false); err != nil {
+		return Subscriber{}, err
+	}
+	return f.update(ctx, s, in)
+}
+
+// update changes a subscriber by an input that was checked. Where nothing
+// differs it writes nothing.
+func (f *Fabric) update(ctx context.Context, s Subscriber, in SubscriberInput) (Subscriber, error) {
+	hash, err := f.newHash(ctx, s, in.Password)
+	if err != nil {
+		return Subscriber{}, err
+	}
+	c := SubscriberChange{Email: in.Email, PasswordHash: hash, Disabled: in.Disabled, Profile: in.Profile}
+	if in.Email != nil {
+		email := NormalizeEmail(*in.Email)
+		c.Email = &email
+	}
+	if !c.differs(s) {
+		return s, nil
+	}
+	now := f.now()
+	end := c.ends(s, now)
+	if s, err = f.c.Store.UpdateSubscriber(ctx, s.ProjectID, s.ID, c, now, end); err != nil || end == nil {
+		return s, err
+	}
+	return s, f.c.Revocations.Sync(ctx)
+}
+
+// differs reports whether the change has anything that s has not.
+func (c SubscriberChange) differs(s Subscriber) bool {
+	return c.PasswordHash != nil || c.Email != nil && *c.Email != s.Email ||
+		c.Disabled != nil && *c.Disabled != s.Disabled || c.Profile.differs(s)
+}
+
+// disablingTakes is more than a commit: a token that is being issued while its
+// subscriber is disabled is dead too.
+const disablingTakes = 5 * time.Second
+
+// ends gives the revocation of what the change ends, or nil. A first password
+// ends nothing, since nobody can have used the one before.
+func (c SubscriberChange) ends(s Subscriber, now time.Time) *revocation.Revocation {
+	var r revocation.Revocation
+	switch {
+	case c.Disabled != nil && *c.Disabled && !s.Disabled:
+		r = ended(revocation.Subscriber, s.ID, now.Add(disablingTakes))
+	case c.PasswordHash != nil && s.PasswordHash != "":
+		r = ended(revocation.Subscriber, s.ID, now)
+	default:
+		return nil
+	}
+	return &r
+}
+
+// newHash gives the hash to write for a password, or nil if it is not said or is
+// the one that the subscriber has.
+func (f *Fabric) newHash(ctx context.Context, s Subscriber, secret *string) (*string, error) {
+	if secret == nil || *secret == "" {
+		return nil, nil
+	}
+	if s.PasswordHash != "" {
+		same, err := f.c.Passwords.Verify(ctx, s.PasswordHash, *secret)
+		if err != nil {
+			return nil, fmt.Errorf("checking password: %w", err)
+		}
+		if same {
+			return nil, nil
+		}
+	}
+	hash, err := f.c.Passwords.Hash(ctx, *secret)
+	if err != nil {
+		return nil, fmt.Errorf("hashing password: %w", err)
+	}
+	return &hash, nil
+}
+
+// DeleteSubscriber deletes a subscriber with its addresses, and ends its logins
+// and tokens.
+func (f *Fabric) DeleteSubscriber(ctx context.Context, projectID, id string) error {
+	id, ok := canonical(id)
+	if !ok {
+		return problem.NoSuch("subscriber")
+	}
+	if err := f.c.Store.DeleteSubscriber(ctx, projectID, gone(revocation.Subscriber, id, f.now())); err != nil {
+		return err
+	}
+	return f.c.Revocations.Sync(ctx)
+}
