@@ -27,9 +27,9 @@ func TestGoOIDC(t *testing.T) {
 
 func signInWithGoOIDC(t *testing.T, c *harness.Client, sub harness.Subscriber, alg string) {
 	ctx := t.Context()
-	provider, err := oidc.NewProvider(ctx, c.AuthURL)
+	provider, err := oidc.NewProvider(ctx, c.Issuer())
 	if err != nil {
-		t.Fatalf("NewProvider(%q): %v", c.AuthURL, err)
+		t.Fatalf("NewProvider(%q): %v", c.Issuer(), err)
 	}
 	config := oauth2.Config{ // the way to authenticate is found by trying
 		ClientID: c.ID, ClientSecret: c.Secret, Endpoint: provider.Endpoint(), RedirectURL: c.Redirect,
@@ -37,8 +37,8 @@ func signInWithGoOIDC(t *testing.T, c *harness.Client, sub harness.Subscriber, a
 	}
 	verifier, nonce, state := oauth2.GenerateVerifier(), rand.Text(), rand.Text()
 	answer := c.Browser().SignIn(t, config.AuthCodeURL(state, oauth2.S256ChallengeOption(verifier), oidc.Nonce(nonce)), sub)
-	if got := answer.Get("iss"); got != c.AuthURL {
-		t.Errorf("iss = %q, want %q", got, c.AuthURL)
+	if got := answer.Get("iss"); got != c.Issuer() {
+		t.Errorf("iss = %q, want %q", got, c.Issuer())
 	}
 	if got := answer.Get("state"); got != state {
 		t.Errorf("state = %q, want %q", got, state)

@@ -37,11 +37,11 @@ func app(t *testing.T, p *harness.Project) string {
 	mux.HandleFunc("GET /oidc-client-ts.min.js", func(w http.ResponseWriter, r *http.Request) {
 		http.ServeFile(w, r, "node_modules/oidc-client-ts/dist/browser/oidc-client-ts.min.js")
 	})
-	origin := serveBeside(t, p.AuthURL, mux)
+	origin := serveBeside(t, p.Issuer(), mux)
 	c := p.NewClient(t, "spa", "--redirect-uri", origin+"/", "--post-logout-redirect-uri", origin+"/", "--access-token", "fabric")
 	mux.HandleFunc("GET /settings.json", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(map[string]string{"issuer": p.AuthURL, "client_id": c.ID})
+		_ = json.NewEncoder(w).Encode(map[string]string{"issuer": p.Issuer(), "client_id": c.ID})
 	})
 	return origin
 }

@@ -23,7 +23,7 @@ func TestOpenIDClient(t *testing.T) {
 			b := p.Browser()
 			visit := func(url string) string { return tt.client.Redirect + "?" + b.SignIn(t, url, sub).Encode() }
 			runNode(t, "openid-client.mjs", map[string]string{
-				"issuer": p.AuthURL, "client_id": tt.client.ID, "client_secret": tt.client.Secret, "method": tt.method,
+				"issuer": p.Issuer(), "client_id": tt.client.ID, "client_secret": tt.client.Secret, "method": tt.method,
 				"alg": tt.alg, "redirect_uri": tt.client.Redirect, "sub": sub.ID, "email": sub.Email,
 			}, visit)
 		})
@@ -38,7 +38,7 @@ func TestOpenIDClientCredentials(t *testing.T) {
 			t.Run(method+", "+kind, func(t *testing.T) {
 				c := p.NewClient(t, "service", "--auth-method", method, "--access-token", kind, "--scope", "Voice")
 				runNode(t, "client-credentials.mjs", map[string]string{
-					"issuer": p.AuthURL, "client_id": c.ID, "client_secret": c.Secret, "method": method, "scope": "Voice",
+					"issuer": p.Issuer(), "client_id": c.ID, "client_secret": c.Secret, "method": method, "scope": "Voice",
 					"api": p.HTTP + "/api/fabric/resources/subscribers",
 				}, noVisit)
 			})

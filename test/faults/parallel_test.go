@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"encoding/json"
 	"sync"
 	"testing"
 
@@ -112,7 +113,9 @@ func TestParallelReference(t *testing.T) {
 				return
 			}
 			var sat harness.SAT
-			a.Read(t, &sat)
+			if err := json.Unmarshal(a.Body, &sat); err != nil {
+				t.Error(err)
+			}
 			ids[i] = sat.SubscriberID
 		})
 	}

@@ -150,7 +150,11 @@ func (p Page) WantErrorPage(t T, statuses ...int) {
 // beside it.
 func (b *Browser) Cookies() Option {
 	return func(r *http.Request) {
-		for _, c := range b.Jar.Cookies(r.URL) {
+		origin, err := url.Parse(b.origin + r.URL.Path)
+		if err != nil {
+			panic(err) // it was good when the server told it
+		}
+		for _, c := range b.Jar.Cookies(origin) {
 			r.AddCookie(c)
 		}
 	}

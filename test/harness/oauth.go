@@ -86,7 +86,7 @@ func (f *Flow) Without(names ...string) *Flow {
 
 // URL is where the client sends the browser.
 func (f *Flow) URL() string {
-	return f.Client.HTTP + "/login/oauth/authorize?" + f.Query.Encode()
+	return f.Client.Issuer() + "login/oauth/authorize?" + f.Query.Encode()
 }
 
 // Form gives the token request for a code.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -40,6 +41,9 @@ type Run struct {
 	PublicURL string `json:"public_url"`
 	AuthURL   string `json:"auth_url"`
 }
+
+// Issuer is the identity provider's name, byte for byte.
+func (r Run) Issuer() string { return strings.TrimSuffix(r.AuthURL, "/") + "/" }
 
 // A Server is a running selvage.
 type Server struct {

@@ -1,0 +1,225 @@
+package attack
+
+import (
+	"bytes"
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/test/harness"
+)
+
+// faults reads the attributes of a 422, with their codes.
+func faults(t *testing.T, a harness.Answer) map[string]string {
+	t.Helper()
+	var body struct {
+		Errors []struct{ Type, Code, Message, Attribute, URL string }
+	}
+	a.Want(t, 422).Read(t, &body)
+	found := map[string]string{}
+	for _, e := range body.Errors {
+		if e.Type != "validation_error" || e.Code == "" || e.Message == "" || e.URL == "" {
+			t.Errorf("422 has the entry %+v, want all members", e)
+		}
+		found[e.Attribute] = e.Code
+	}
+	if len(found) == 0 {
+		t.Errorf("422 without errors: %s", a.Body)
+	}
+	return found
+}
+
+// TestF05Bodies sends bodies that are no JSON object, or far too much of one.
+func TestF05Bodies(t *testing.T) {
+	p := project(t)
+	huge := append(append([]byte(`{"reference":"`), bytes.Repeat([]byte("x"), 10<<20)...), `"}`...)
+	tests := map[string]struct {
+		kind   string
+		body   []byte
+		status []int
+	}{
+		"10 MiB":               {"application/json", huge, []int{413}},
+		"100,000 brackets":     {"application/json", append([]byte(`{"reference":`), bytes.Repeat([]byte("["), 100_000)...), []int{400}},
+		"closed brackets":      {"application/json", append(append([]byte(`{"reference":`), strings.Repeat("[", 100_000)...), strings.Repeat("]", 100_000)+"}"...), []int{400, 422}},
+		"text":                 {"text/plain", []byte(`{"reference":"eve"}`), []int{400, 415}},
+		"no type":              {"", []byte(`{"reference":"eve"}`), []int{400, 415}},
+		"another charset":      {"application/json; charset=utf-16", []byte(`{"reference":"eve"}`), []int{400, 415}},
+		"byte order mark":      {"application/json", []byte("\xef\xbb\xbf" + `{"reference":"eve"}`), []int{400}},
+		"not UTF-8":            {"application/json", []byte("{\"reference\":\"\xff\"}"), []int{400}},
+		"a member twice":       {"application/json", []byte(`{"reference":"eve","reference":"eve2"}`), []int{400}},
+		"trailing bytes":       {"application/json", []byte(`{"reference":"eve"} x`), []int{400}},
+		"two objects":          {"application/json", []byte(`{"reference":"eve"}{}`), []int{400}},
+		"NaN":                  {"application/json", []byte(`{"reference":NaN}`), []int{400}},
+		"an array":             {"application/json", []byte(`["reference"]`), []int{400}},
+		"null":                 {"application/json", []byte(`null`), []int{400}},
+		"nothing":              {"application/json", nil, []int{400}},
+		"half":                 {"application/json", []byte(`{"reference":"e`), []int{400}},
+		"a number":             {"application/json", []byte(`{"reference":1}`), []int{422}},
+		"an object":            {"application/json", []byte(`{"reference":{}}`), []int{422}},
+		"NUL":                  {"application/json", []byte(`{"reference":"eve\u0000"}`), []int{422}},
+		"64 KiB of a name":     {"application/json", []byte(`{"reference":"` + strings.Repeat("e", 64<<10) + `"}`), []int{422}},
+		"form, a member twice": {"application/x-www-form-urlencoded", []byte("reference=eve&reference=eve2"), []int{400}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			began := time.Now()
+			a := p.Post(t, "/api/fabric/subscribers/tokens", p.Basic(), harness.Body(tt.kind, tt.body)).Want(t, tt.status...)
+			if took := time.Since(began); took > time.Second {
+				t.Errorf("the refusal took %v", took)
+			}
+			if o := a.Object(t); o["error"] == nil && o["errors"] == nil {
+				t.Errorf("the refusal is %s, want the fabric's shape", a.Body)
+			}
+		})
+	}
+	var list struct{ Data []any }
+	p.Get(t, "/api/fabric/resources/subscribers", p.Basic()).Want(t, 200).Read(t, &list)
+	if len(list.Data) != 0 {
+		t.Errorf("refused bodies left %d subscribers", len(list.Data))
+	}
+	p.Post(t, "/api/fabric/subscribers/tokens", p.Basic(), harness.Form(url.Values{"reference": {"ada"}})).Want(t, 200)
+}
+
+// TestF07AllowedAddresses asks for guests of no, too many, or other addresses.
+func TestF07AllowedAddresses(t *testing.T) {
+	p := project(t)
+	mine := p.Address(t, p.NewSAT(t, "ada").Token)
+	stranger := project(t)
+	theirs := stranger.Address(t, stranger.NewSAT(t, "eve").Token)
+	eleven := make([]string, 11)
+	for i := range eleven {
+		eleven[i] = fmt.Sprintf("01900000-0000-7000-8000-%012d", i)
+	}
+	tests := map[string]struct {
+		body any
+		code string
+	}{
+		"absent":       {map[string]any{}, "missing_required_parameter"},
+		"empty":        {map[string]any{"allowed_addresses": []string{}}, ""},
+		"null":         {map[string]any{"allowed_addresses": nil}, ""},
+		"a string":     {map[string]any{"allowed_addresses": mine}, "invalid_parameter"},
+		"eleven":       {map[string]any{"allowed_addresses": eleven}, "allowed_address_limit_exceeded"},
+		"not a UUID":   {map[string]any{"allowed_addresses": []string{"x"}}, ""},
+		"null inside":  {map[string]any{"allowed_addresses": []any{nil}}, ""},
+		"unknown":      {map[string]any{"allowed_addresses": eleven[:1]}, "must_belong_to_project"},
+		"another's":    {map[string]any{"allowed_addresses": []string{mine, theirs}}, "must_belong_to_project"},
+		"SQL":          {map[string]any{"allowed_addresses": []string{"' OR 1=1--"}}, ""},
+		"upper-case":   {map[string]any{"allowed_addresses": []string{strings.ToUpper(theirs)}}, ""},
+		"nested array": {map[string]any{"allowed_addresses": [][]string{{mine}}}, "invalid_parameter"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, ok := faults(t, p.Post(t, "/api/fabric/guests/tokens", p.Basic(), harness.JSON(tt.body)))["allowed_addresses"]
+			if !ok || tt.code != "" && got != tt.code {
+				t.Errorf("422 has the code %q for allowed_addresses, want %q", got, tt.code)
+			}
+		})
+	}
+	p.Post(t, "/api/fabric/guests/tokens", p.Basic(), harness.JSON(map[string]any{"allowed_addresses": []string{mine, mine}})).Want(t, 201, 422)
+	if both := faults(t, p.Post(t, "/api/fabric/guests/tokens", p.Basic(), harness.JSON(map[string]any{"expire_at": "soon"}))); both["allowed_addresses"] == "" || both["expire_at"] == "" {
+		t.Errorf("two faults give %v, want both", both)
+	}
+}
+
+// TestF08Invites asks for invites that the caller may not give.
+func TestF08Invites(t *testing.T) {
+	p := project(t)
+	ada, eve := p.NewSAT(t, "ada"), p.NewSAT(t, "eve")
+	mine, theirs := firstOf(t, p, ada.SubscriberID), firstOf(t, p, eve.SubscriberID)
+	invite := func(body map[string]any) harness.Answer {
+		return p.Post(t, "/api/fabric/subscriber/invites", harness.Bearer(ada.Token), harness.JSON(body))
+	}
+	invite(map[string]any{"address_id": mine}).Want(t, 201)
+	for name, body := range map[string]map[string]any{
+		"another's": {"address_id": theirs}, "unknown": {"address_id": "01900000-0000-7000-8000-000000000000"}, "no UUID": {"address_id": "x"}, "absent": {}, "null": {"address_id": nil}, "array": {"address_id": []string{mine}},
+	} {
+		if _, ok := faults(t, invite(body))["address_id"]; !ok {
+			t.Errorf("an invite to an address that is %s names no address_id", name)
+		}
+	}
+	now := time.Now()
+	for _, at := range []any{0, -1, now.Unix() - 1, now.AddDate(0, 0, 31).Unix(), 1e300, "soon", 1.5, []int{1}, "99999999999999999999"} {
+		if _, ok := faults(t, invite(map[string]any{"address_id": mine, "expires_at": at}))["expires_at"]; !ok {
+			t.Errorf("expires_at %v is not refused by name", at)
+		}
+	}
+	token := p.NewInvite(t, ada.Token, mine)
+	p.Get(t, "/api/fabric/addresses/"+mine, harness.Bearer(token)).Want(t, 200)
+	p.Get(t, "/api/fabric/addresses/"+theirs, harness.Bearer(token)).Want(t, 404)
+	p.Do(t, "DELETE", "/api/fabric/resources/subscribers/"+ada.SubscriberID, p.Basic()).Want(t, 204)
+	harness.WithinASecond(t, "an invite to an address that is gone", func() error {
+		if a := p.Get(t, "/api/fabric/addresses/"+mine, harness.Bearer(token)); a.Status != 401 && a.Status != 404 {
+			return a.StatusIs(404)
+		}
+		return nil
+	})
+}
+
+// TestF10Refresh uses refresh tokens again, elsewhere, and binds tokens to keys.
+func TestF10Refresh(t *testing.T) {
+	p, stranger := project(t), project(t)
+	refresh := func(p *harness.Project, token any) harness.Answer {
+		return p.Post(t, "/api/fabric/subscribers/tokens/refresh", p.Basic(), harness.JSON(map[string]any{"refresh_token": token}))
+	}
+	first := p.NewSAT(t, "ada")
+	faults(t, refresh(stranger, first.RefreshToken))
+	var second harness.SAT
+	refresh(p, first.RefreshToken).Want(t, 201).Read(t, &second)
+	p.Get(t, "/subscriber/info", harness.Bearer(second.Token)).Want(t, 200)
+	if got := faults(t, refresh(p, first.RefreshToken)); got["refresh_token"] == "" {
+		t.Errorf("a used refresh token gives %v, want refresh_token", got)
+	}
+	faults(t, refresh(p, second.RefreshToken)) // the family has ended
+	for _, bad := range []any{first.Token, "x", "", nil, 1, []string{"x"}, strings.Repeat("x", 32<<10)} {
+		if got := faults(t, refresh(p, bad)); got["refresh_token"] == "" {
+			t.Errorf("refresh_token %.20v gives %v, want refresh_token", bad, got)
+		}
+	}
+	issue := func(more map[string]any) harness.Answer {
+		more["reference"] = "grace"
+		return p.Post(t, "/api/fabric/subscribers/tokens", p.Basic(), harness.JSON(more))
+	}
+	for _, bad := range []any{strings.Repeat("a", 42), strings.Repeat("a", 44), strings.Repeat("a", 42) + "+", 1} {
+		if got := faults(t, issue(map[string]any{"scope": "sat:refresh", "fingerprint": bad})); got["fingerprint"] == "" {
+			t.Errorf("fingerprint %v gives %v, want fingerprint", bad, got)
+		}
+	}
+	issue(map[string]any{"scope": []string{"sat:refresh"}, "fingerprint": strings.Repeat("a", 43)}).Want(t, 200)
+	if got := faults(t, issue(map[string]any{"scope": "everything"})); got["scope"] == "" {
+		t.Errorf("an unknown scope gives %v, want scope", got)
+	}
+}
+
+// TestF10ShortLife asks for a renewable token that is bound to no key: it lives
+// for a minute at most.
+func TestF10ShortLife(t *testing.T) {
+	p := project(t)
+	var sat harness.SAT
+	p.Post(t, "/api/fabric/subscribers/tokens", p.Basic(), harness.JSON(map[string]any{"reference": "ada", "scope": "sat:refresh"})).Want(t, 200).Read(t, &sat)
+	said := p.CLI(t, sat.Token, "token", "inspect")
+	ends, err := time.Parse(time.RFC3339, fmt.Sprint(said["expires_at"]))
+	if err != nil {
+		t.Fatalf("token inspect says %v: %v", said, err)
+	}
+	if left := time.Until(ends); left > time.Minute {
+		t.Errorf("the token lives for another %v, want at most a minute", left)
+	}
+}
+
+// TestF13Hosts asks for tokens that send their holder to another host.
+func TestF13Hosts(t *testing.T) {
+	p := project(t)
+	mine := p.Address(t, p.NewSAT(t, "ada").Token)
+	for _, field := range []string{"ch", "region"} {
+		for _, value := range []any{"evil.example", "puc.evil.example:8443", "ws://evil.example", "us-central\r\nX-Evil: 1", map[string]string{"x": "y"}, 1} {
+			for path, body := range map[string]map[string]any{"/api/fabric/subscribers/tokens": {"reference": "ada"}, "/api/fabric/guests/tokens": {"allowed_addresses": []string{mine}}} {
+				body[field] = value
+				if got := faults(t, p.Post(t, path, p.Basic(), harness.JSON(body))); got[field] == "" {
+					t.Errorf("%s with %s %v gives %v, want %s", path, field, value, got, field)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,132 @@
+package attack
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/test/harness"
+)
+
+// raw sends bytes over a connection of its own and reads the answer's status.
+func raw(t *testing.T, s *harness.Server, request io.Reader) (status int, closed bool) {
+	t.Helper()
+	conn, err := net.Dial("tcp", strings.TrimPrefix(s.HTTP, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := conn.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	go func() { _, _ = io.Copy(conn, request) }() // the server may close before it has read all
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatalf("no answer: %v", err)
+	}
+	_ = resp.Body.Close()
+	return resp.StatusCode, resp.Close
+}
+
+// TestI02Headers sends too many, too long and too odd headers.
+func TestI02Headers(t *testing.T) {
+	s := harness.Shared(t)
+	many := strings.Repeat("X-A: b\r\n", 200_000)
+	tests := map[string]struct {
+		request string
+		status  []int
+	}{
+		"very many headers":  {"GET / HTTP/1.1\r\nHost: x\r\n" + many + "\r\n", []int{431}},
+		"a header of 2 MiB":  {"GET / HTTP/1.1\r\nHost: x\r\nX-A: " + strings.Repeat("a", 2<<20) + "\r\n\r\n", []int{431}},
+		"a path of 2 MiB":    {"GET /" + strings.Repeat("a", 2<<20) + " HTTP/1.1\r\nHost: x\r\n\r\n", []int{414, 431}},
+		"no host":            {"GET / HTTP/1.1\r\n\r\n", []int{400}},
+		"two hosts":          {"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", []int{400}},
+		"a space in a name":  {"GET / HTTP/1.1\r\nHost: x\r\nX A: b\r\n\r\n", []int{400}},
+		"two lengths":        {"POST /oauth/token HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", []int{400}},
+		"a negative length":  {"POST /oauth/token HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n", []int{400}},
+		"a coding not known": {"POST /oauth/token HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: x\r\n\r\n", []int{400, 501}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			status, _ := raw(t, s, strings.NewReader(tt.request))
+			for _, want := range tt.status {
+				if status == want {
+					return
+				}
+			}
+			t.Errorf("%d, want %v", status, tt.status)
+		})
+	}
+}
+
+// TestI02Smuggling sends a request with both lengths, and another behind it: it
+// is answered at most once, and the connection ends.
+func TestI02Smuggling(t *testing.T) {
+	s := harness.Shared(t)
+	request := "POST /oauth/token HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /oauth/jwks HTTP/1.1\r\nHost: x\r\n\r\n"
+	status, closed := raw(t, s, strings.NewReader(request))
+	if status < 400 || status >= 500 || !closed {
+		t.Errorf("%d, connection closed: %v; want a refusal and its end", status, closed)
+	}
+}
+
+// TestI02Continue promises a body and never sends it.
+func TestI02Continue(t *testing.T) {
+	p := project(t)
+	began := time.Now()
+	head := "POST /api/fabric/subscribers/tokens HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 10485760\r\nContent-Type: application/json\r\n\r\n"
+	if status, _ := raw(t, p.Server, strings.NewReader(head)); status != 401 {
+		t.Errorf("a body that is only promised: %d, want 401", status)
+	}
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("the refusal took %v", took)
+	}
+}
+
+// TestI04Compressed sends a small body that would be a large one.
+func TestI04Compressed(t *testing.T) {
+	p := project(t)
+	var small bytes.Buffer
+	w := gzip.NewWriter(&small)
+	if _, err := w.Write(make([]byte, 64<<20)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, coding := range []string{"gzip", "deflate", "br", "zstd", "identity, gzip"} {
+		for path, kind := range map[string]string{"/api/fabric/subscribers/tokens": "application/json", "/oauth/token": "application/x-www-form-urlencoded", p.LaML("/Recordings"): "audio/wav"} {
+			a := p.Post(t, path, p.Basic(), harness.Body(kind, small.Bytes()), harness.Header("Content-Encoding", coding))
+			if a.Status != 415 {
+				t.Errorf("POST %s with %s = %d %s, want 415", path, coding, a.Status, a.Body)
+			}
+		}
+	}
+}
+
+// TestI10PublicPort looks for what belongs on the ops listener, or nowhere.
+func TestI10PublicPort(t *testing.T) {
+	s := harness.Shared(t)
+	for _, path := range []string{"/debug/pprof/", "/debug/pprof/heap", "/debug/vars", "/metrics", "/.git/config", "/.env", "/healthz", "/healthz?verbose", "/readyz", "/run.json", "/master.key", "/ca.pem", "/selvage.db"} {
+		if a := s.Get(t, path); a.Status != 404 && a.Status != 405 {
+			t.Errorf("GET %s on the public port = %d", path, a.Status)
+		}
+	}
+	for _, method := range []string{"TRACE", "TRACK", "DEBUG", "PROPFIND"} {
+		for _, path := range []string{"/", "/oauth/token", "/api/fabric/addresses"} {
+			if a := s.Do(t, method, path, harness.Header("X-Secret", "canary")); a.Status < 400 || a.Status >= 500 || strings.Contains(string(a.Body), "canary") {
+				t.Errorf("%s %s = %d %s", method, path, a.Status, a.Body)
+			}
+		}
+	}
+	for path, want := range map[string]int{"/healthz": 200, "/readyz": 200, "/metrics": 200} {
+		s.Get(t, s.Ops+path).Want(t, want)
+	}
+	s.Get(t, s.Ops+"/oauth/jwks").Want(t, 404)
+}

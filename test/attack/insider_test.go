@@ -1,0 +1,119 @@
+package attack
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"maps"
+	"path/filepath"
+	"testing"
+
+	"github.com/go-jose/go-jose/v4"
+
+	"github.com/selvage/selvage/internal/store"
+	"github.com/selvage/selvage/keys"
+	"github.com/selvage/selvage/test/harness"
+)
+
+// ring opens the key ring of a running server: what an insider could do.
+func ring(t *testing.T, s *harness.Server) *keys.Ring {
+	t.Helper()
+	rows, err := store.Open(t.Context(), store.Config{Dir: s.Data})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := rows.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	master, err := keys.ReadMaster(filepath.Join(s.Data, "master.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := keys.Open(t.Context(), keys.Config{Store: rows, Master: master})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// part encodes a part of a JWT.
+func part(v any) string {
+	raw, ok := v.(string)
+	if !ok {
+		b, err := json.Marshal(v)
+		if err != nil {
+			panic(err) // the test's own value
+		}
+		raw = string(b)
+	}
+	return base64.RawURLEncoding.EncodeToString([]byte(raw))
+}
+
+// unsigned gives a JWT that says it needs no signature.
+func unsigned(claims map[string]any) string {
+	return part(map[string]string{"alg": "none", "typ": "JWT"}) + "." + part(claims) + "."
+}
+
+// claimsOf gives the claims of a JWT.
+func claimsOf(t *testing.T, token string) map[string]any {
+	t.Helper()
+	jws, err := jose.ParseSignedCompact(token, []jose.SignatureAlgorithm{jose.RS256, jose.ES256})
+	if err != nil {
+		t.Fatalf("%q: %v", token, err)
+	}
+	var claims map[string]any
+	if err := json.Unmarshal(jws.UnsafePayloadWithoutVerification(), &claims); err != nil {
+		t.Fatal(err)
+	}
+	return claims
+}
+
+// with gives claims with one changed; a nil takes it away.
+func with(claims map[string]any, name string, value any) map[string]any {
+	c := maps.Clone(claims)
+	c[name] = value
+	if value == nil {
+		delete(c, name)
+	}
+	return c
+}
+
+// An attacker has a key of its own.
+type attacker struct{ key *ecdsa.PrivateKey }
+
+func newAttacker(t *testing.T) attacker {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return attacker{key}
+}
+
+// sign gives the claims signed by the attacker, under any header members.
+func (a attacker) sign(t *testing.T, header map[jose.HeaderKey]any, claims map[string]any) string {
+	t.Helper()
+	opts := &jose.SignerOptions{ExtraHeaders: map[jose.HeaderKey]any{"typ": "at+jwt"}}
+	maps.Copy(opts.ExtraHeaders, header)
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: a.key}, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	payload, err := json.Marshal(claims)
+	if err != nil {
+		t.Fatal(err)
+	}
+	jws, err := signer.Sign(payload)
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, err := jws.CompactSerialize()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token
+}

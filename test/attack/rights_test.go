@@ -1,0 +1,124 @@
+package attack
+
+import (
+	"testing"
+
+	"github.com/selvage/selvage/test/harness"
+)
+
+// TestJ13GuestToken uses a guest's token for more than its addresses.
+func TestJ13GuestToken(t *testing.T) {
+	p := project(t)
+	sat, other := p.NewSAT(t, "ada"), p.NewSAT(t, "grace")
+	mine, theirs := p.Address(t, sat.Token), firstOf(t, p, other.SubscriberID)
+	guest := harness.Bearer(p.NewGuest(t, mine).Token)
+
+	p.Get(t, "/subscriber/info", guest).Want(t, 401, 403)
+	p.Get(t, "/api/fabric/subscriber/info", guest).Want(t, 401, 403)
+	p.Post(t, "/api/fabric/subscriber/invites", guest, harness.JSON(map[string]string{"address_id": mine})).Want(t, 401, 403)
+	p.Post(t, "/api/fabric/guests/tokens", guest, harness.JSON(map[string][]string{"allowed_addresses": {mine}})).Want(t, 401, 403)
+	p.Post(t, "/api/fabric/subscribers/tokens", guest, harness.JSON(map[string]string{"reference": "ada"})).Want(t, 401, 403)
+	p.Get(t, "/oauth/userinfo", guest).Want(t, 401, 403)
+	p.Get(t, p.LaML("/Recordings"), guest).Want(t, 401)
+
+	var list struct{ Data []struct{ ID string } }
+	p.Get(t, "/api/fabric/addresses", guest).Want(t, 200).Read(t, &list)
+	if len(list.Data) != 1 || list.Data[0].ID != mine {
+		t.Errorf("the guest sees the addresses %v, want %s alone", list.Data, mine)
+	}
+	p.Get(t, "/api/fabric/addresses/"+mine, guest).Want(t, 200)
+	p.Get(t, "/api/fabric/addresses/"+theirs, guest).Want(t, 404)
+}
+
+// firstOf gives the address of a subscriber.
+func firstOf(t *testing.T, p *harness.Project, subscriber string) string {
+	t.Helper()
+	var list struct{ Data []struct{ ID string } }
+	p.Get(t, "/api/fabric/resources/subscribers/"+subscriber+"/addresses", p.Basic()).Want(t, 200).Read(t, &list)
+	if len(list.Data) == 0 {
+		t.Fatalf("subscriber %s has no address", subscriber)
+	}
+	return list.Data[0].ID
+}
+
+// TestJ14WrongCredentials uses each kind of credentials where another is asked.
+func TestJ14WrongCredentials(t *testing.T) {
+	p := project(t)
+	sat := p.NewSAT(t, "ada")
+	address := p.Address(t, sat.Token)
+	tokens := map[string]string{"SAT": sat.Token, "guest": p.NewGuest(t, address).Token, "invite": p.NewInvite(t, sat.Token, address)}
+	for kind, token := range tokens {
+		t.Run(kind, func(t *testing.T) {
+			by := harness.Bearer(token)
+			p.Post(t, "/api/fabric/subscribers/tokens", by, harness.JSON(map[string]string{"reference": "ada"})).WantUnauthorized(t)
+			p.Post(t, "/api/fabric/subscribers/tokens/refresh", by, harness.JSON(map[string]string{"refresh_token": sat.RefreshToken})).WantUnauthorized(t)
+			p.Get(t, "/api/fabric/resources/subscribers", by).WantUnauthorized(t)
+			p.Do(t, "DELETE", "/api/fabric/resources/subscribers/"+sat.SubscriberID, by).WantUnauthorized(t)
+			p.Get(t, p.LaML("/Recordings"), by).Want(t, 401)
+			p.Post(t, p.LaML("/Recordings"), by, harness.Body("audio/wav", harness.Tone(800, 8))).Want(t, 401)
+			p.Get(t, "/api/fabric/resources/subscribers", harness.Basic(p.ID, token)).WantUnauthorized(t)
+		})
+	}
+	for _, path := range []string{"/api/fabric/addresses", "/api/fabric/addresses/" + address, "/subscriber/info", "/api/fabric/subscriber/info"} {
+		p.Get(t, path, p.Basic()).WantUnauthorized(t)
+		p.Get(t, path, harness.Bearer(p.Key)).WantUnauthorized(t)
+	}
+	p.Post(t, "/api/fabric/subscriber/invites", p.Basic(), harness.JSON(map[string]string{"address_id": address})).WantUnauthorized(t)
+}
+
+// protected are the routes of this server that ask for credentials.
+var protected = []struct{ method, path string }{
+	{"GET", "/api/fabric/addresses"}, {"GET", "/api/fabric/addresses/x"}, {"POST", "/api/fabric/guests/tokens"},
+	{"GET", "/api/fabric/resources/subscribers"}, {"POST", "/api/fabric/resources/subscribers"}, {"POST", "/api/fabric/subscribers"},
+	{"GET", "/api/fabric/resources/subscribers/x"}, {"PUT", "/api/fabric/resources/subscribers/x"}, {"DELETE", "/api/fabric/resources/subscribers/x"},
+	{"GET", "/api/fabric/resources/subscribers/x/addresses"}, {"POST", "/api/fabric/subscriber/invites"}, {"POST", "/api/fabric/subscribers/tokens"},
+	{"POST", "/api/fabric/subscribers/tokens/refresh"}, {"GET", "/subscriber/info"}, {"GET", "/api/fabric/subscriber/info"},
+}
+
+// TestK01NoCredentials asks for each route of the fabric without credentials, or
+// with such as are none.
+func TestK01NoCredentials(t *testing.T) {
+	p := project(t)
+	stranger := project(t)
+	for _, route := range protected {
+		t.Run(route.method+" "+route.path, func(t *testing.T) {
+			for _, opts := range [][]harness.Option{
+				{}, {harness.Header("Authorization", "")}, {harness.Header("Authorization", "Basic")}, {harness.Header("Authorization", "Basic !!")}, {harness.Header("Authorization", "Token "+p.Key)},
+				{harness.Basic(p.ID, "")}, {harness.Basic("", p.Key)}, {harness.Basic(p.ID, "PTwrong")}, {harness.Basic(p.ID, stranger.Key)}, {harness.Basic(stranger.ID, p.Key)},
+				{harness.Basic(p.ID+"\x00", p.Key)}, {harness.Basic("' OR 1=1--", p.Key)}, {harness.Bearer("x")}, {harness.Bearer(p.Key)}, {p.Basic(), harness.AddHeader("Authorization", "Basic x")},
+			} {
+				a := p.Do(t, route.method, route.path, append(opts, harness.JSON("{}"))...).WantUnauthorized(t)
+				if a.Header.Get("WWW-Authenticate") == "" {
+					t.Errorf("a 401 without WWW-Authenticate")
+				}
+			}
+		})
+	}
+	p.Get(t, "/api/fabric/no/such/route").WantUnauthorized(t)
+	p.Get(t, "/api/fabric/no/such/route", p.Basic()).WantError(t, 404, "Not Found")
+}
+
+// TestK02MissingScope uses keys for what they were not made.
+func TestK02MissingScope(t *testing.T) {
+	p := project(t)
+	sid := p.Upload(t, harness.Tone(8000, 8))
+	messaging, management := harness.Basic(p.ID, p.NewKey(t, "Messaging")), harness.Basic(p.ID, p.NewKey(t, "Management"))
+	voice := harness.Basic(p.ID, p.NewKey(t, "calling"))
+
+	for _, key := range []harness.Option{messaging, management} {
+		p.Get(t, p.LaML("/Recordings"), key).Want(t, 401)
+		p.Get(t, p.LaML("/Recordings/"+sid+".json"), key).Want(t, 401)
+		p.Post(t, p.LaML("/Recordings"), key, harness.Body("audio/wav", harness.Tone(800, 8))).Want(t, 401)
+		p.Do(t, "DELETE", p.LaML("/Recordings/"+sid), key).Want(t, 401)
+	}
+	p.Get(t, p.LaML("/Recordings/"+sid+".json"), voice).Want(t, 200)
+	p.Get(t, "/api/fabric/resources/subscribers", messaging).Want(t, 200)
+	p.Get(t, "/api/fabric/resources/subscribers", voice).Want(t, 200)
+	p.Get(t, "/api/fabric/resources/subscribers", management).WantUnauthorized(t)
+	p.Post(t, "/api/fabric/subscribers/tokens", management, harness.JSON(map[string]string{"reference": "eve"})).WantUnauthorized(t)
+	var list struct{ Data []any }
+	p.Get(t, "/api/fabric/resources/subscribers", p.Basic()).Want(t, 200).Read(t, &list)
+	if len(list.Data) != 0 {
+		t.Errorf("a refused call left %v", list.Data)
+	}
+}

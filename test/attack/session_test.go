@@ -1,0 +1,201 @@
+package attack
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/selvage/selvage/test/harness"
+)
+
+// TestS02LoginAcrossSites posts the login form from elsewhere.
+func TestS02LoginAcrossSites(t *testing.T) {
+	p := project(t)
+	c := p.NewClient(t, "spa", "--first-party")
+	sub := p.NewSubscriber(t)
+	fields := map[string]string{"username": sub.Email, "password": sub.Password}
+	tests := map[string][]harness.Option{
+		"from another site":                {harness.Header("Sec-Fetch-Site", "cross-site")},
+		"from another host of the site":    {harness.Header("Sec-Fetch-Site", "same-site")},
+		"Origin: null":                     {harness.Header("Origin", "null"), harness.Header("Sec-Fetch-Site", "")},
+		"another origin, an old browser":   {harness.Header("Origin", "https://evil.example"), harness.Header("Sec-Fetch-Site", "")},
+		"our host with another scheme":     {harness.Header("Origin", "https://"+strings.TrimPrefix(p.PublicURL, "http://")), harness.Header("Sec-Fetch-Site", "")},
+		"our host with something in front": {harness.Header("Origin", "http://x."+strings.TrimPrefix(p.PublicURL, "http://")), harness.Header("Sec-Fetch-Site", "")},
+	}
+	for name, opts := range tests {
+		t.Run(name, func(t *testing.T) {
+			b := c.Browser()
+			page := b.Submit(t, b.Open(t, c.NewFlow("openid").URL()), "login-submit", fields, opts...)
+			page.Want(t, 403)
+			b.Open(t, c.NewFlow("openid").With("prompt", "none").URL()).WantCallbackError(t, "login_required")
+		})
+	}
+}
+
+// TestS02ForeignRequest completes, in one browser, the login that another began.
+func TestS02ForeignRequest(t *testing.T) {
+	p := project(t)
+	c := p.NewClient(t, "spa", "--first-party")
+	sub := p.NewSubscriber(t)
+	attacker, victim := c.Browser(), c.Browser()
+	page := attacker.Open(t, c.NewFlow("openid").URL())
+	victim.Open(t, c.NewFlow("openid").URL()) // has cookies of its own
+	for name, b := range map[string]*harness.Browser{"a browser with no cookies": c.Browser(), "another browser": victim} {
+		got := b.Submit(t, page, "login-submit", map[string]string{"username": sub.Email, "password": sub.Password})
+		if got.Left != nil || got.Status < 400 {
+			t.Errorf("%s completes a login that it did not begin: %d to %v", name, got.Status, got.Left)
+		}
+		b.Open(t, c.NewFlow("openid").With("prompt", "none").URL()).WantCallbackError(t, "login_required")
+	}
+}
+
+// TestS02Fixation keeps the cookies from before a login: they are worth nothing.
+func TestS02Fixation(t *testing.T) {
+	p := project(t)
+	c := p.NewClient(t, "spa", "--first-party")
+	b := c.Browser()
+	page := b.Open(t, c.NewFlow("openid").URL())
+	before := copyCookies(t, p, b)
+	sub := p.NewSubscriber(t)
+	b.Submit(t, page, "login-submit", map[string]string{"username": sub.Email, "password": sub.Password}).Callback(t)
+	before.Open(t, c.NewFlow("openid").With("prompt", "none").URL()).WantCallbackError(t, "login_required")
+}
+
+// copyCookies gives another browser with the cookies that b has now.
+func copyCookies(t *testing.T, p *harness.Project, b *harness.Browser) *harness.Browser {
+	t.Helper()
+	u, err := url.Parse(p.PublicURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	thief := p.Browser()
+	thief.Jar.SetCookies(u, b.Jar.Cookies(u))
+	return thief
+}
+
+// TestS06LogoutRedirect asks to be sent elsewhere after a logout.
+func TestS06LogoutRedirect(t *testing.T) {
+	const home = "https://rp.example/bye"
+	p := project(t)
+	c := p.NewClient(t, "spa", "--first-party", "--post-logout-redirect-uri", home)
+	other := p.NewClient(t, "spa", "--first-party", "--post-logout-redirect-uri", "https://other.example/bye")
+	sub := p.NewSubscriber(t)
+	tokens, b := c.SignIn(t, sub, loginScope)
+	theirs := other.SignInWith(t, b, sub, loginScope)
+	out := func(b *harness.Browser, hint, uri, state string) harness.Page {
+		return b.Open(t, "/oauth/logout?"+url.Values{"id_token_hint": {hint}, "post_logout_redirect_uri": {uri}, "state": {state}}.Encode())
+	}
+	for _, uri := range []string{"https://evil.example/", home + "/x", home + "?x", "https://rp.example/", "https://rp.example/by", "HTTPS://rp.example/bye", home + "%2f", "javascript:alert(1)", "https://other.example/bye"} {
+		out(b, tokens.IDToken, uri, "s").WantErrorPage(t, 400)
+	}
+	out(b, theirs.IDToken, home, "s").WantErrorPage(t, 400)
+	for _, hint := range []string{unsigned(map[string]any{"iss": p.Issuer(), "aud": c.ID, "sub": sub.ID}), tokens.IDToken[:len(tokens.IDToken)-4] + "AAAA", "x", tokens.AccessToken} {
+		if page := out(b, hint, home, "s"); page.Left != nil {
+			t.Errorf("a hint that proves nothing sends the browser to %s", page.Left)
+		}
+	}
+	if page := b.Open(t, "/oauth/logout?post_logout_redirect_uri="+url.QueryEscape(home)); page.Left != nil {
+		t.Errorf("a logout without a hint sends the browser to %s", page.Left)
+	}
+	if silent := b.Open(t, c.NewFlow("openid").With("prompt", "none").URL()).Callback(t); silent.Get("code") == "" {
+		t.Errorf("a refused logout ended the login: %v", silent)
+	}
+	state := "a\r\nX-Evil: 1\r\n<b>"
+	page := out(b, tokens.IDToken, home, state)
+	if page.Left == nil || page.Left.Query().Get("state") != state || page.Header.Get("X-Evil") != "" || !strings.HasPrefix(page.Left.String(), home+"?") {
+		t.Errorf("the logout leads to %v, want %s with the state as it was", page.Left, home)
+	}
+}
+
+// TestS06Confirmation logs out without a hint: the subscriber is asked first.
+func TestS06Confirmation(t *testing.T) {
+	p := project(t)
+	c := p.NewClient(t, "spa", "--first-party")
+	_, b := c.SignIn(t, p.NewSubscriber(t), loginScope)
+	page := b.Open(t, "/oauth/logout")
+	if !page.Has("logout-confirm") {
+		t.Fatalf("a logout without a hint = %d %s, want #logout-confirm", page.Status, page.Body)
+	}
+	b.Open(t, c.NewFlow("openid").With("prompt", "none").URL()).Callback(t)
+	b.Submit(t, page, "logout-confirm", nil, harness.Header("Sec-Fetch-Site", "cross-site")).Want(t, 403)
+	if !b.Submit(t, page, "logout-confirm", nil).Has("logged-out") {
+		t.Errorf("the confirmed logout shows no #logged-out")
+	}
+	b.Open(t, c.NewFlow("openid").With("prompt", "none").URL()).WantCallbackError(t, "login_required")
+}
+
+// TestS07Replay uses copied cookies and tokens after the logout.
+func TestS07Replay(t *testing.T) {
+	const home = "https://rp.example/bye"
+	p := project(t)
+	sub := p.NewSubscriber(t)
+	for _, kind := range []string{"fabric", "jwt"} {
+		t.Run(kind, func(t *testing.T) {
+			c := p.NewClient(t, "spa", "--first-party", "--post-logout-redirect-uri", home, "--access-token", kind)
+			tokens, b := c.SignIn(t, sub, loginScope)
+			thief := copyCookies(t, p, b)
+			if stolen := thief.Open(t, c.NewFlow("openid").With("prompt", "none").URL()).Callback(t); stolen.Get("code") == "" {
+				t.Fatalf("the copied cookies do not work before the logout: %v", stolen)
+			}
+			b.Open(t, "/oauth/logout?"+url.Values{"id_token_hint": {tokens.IDToken}, "post_logout_redirect_uri": {home}}.Encode()).Callback(t)
+
+			thief.Open(t, c.NewFlow("openid").With("prompt", "none").URL()).WantCallbackError(t, "login_required")
+			for _, path := range []string{"/oauth/userinfo", "/subscriber/info", "/api/fabric/addresses"} {
+				harness.WithinASecond(t, path+" with a token of a login that was ended", func() error {
+					return p.Get(t, path, harness.Bearer(tokens.AccessToken)).StatusIs(401)
+				})
+			}
+			c.Refresh(t, tokens.RefreshToken).WantError(t, 400, "invalid_grant")
+		})
+	}
+}
+
+// TestS07NewPassword changes the password, as one does after a theft.
+func TestS07NewPassword(t *testing.T) {
+	p := project(t)
+	c := p.NewClient(t, "spa", "--first-party", "--access-token", "fabric")
+	sub := p.NewSubscriber(t)
+	tokens, b := c.SignIn(t, sub, loginScope)
+	p.Do(t, "PUT", "/api/fabric/resources/subscribers/"+sub.ID, p.Basic(), harness.JSON(map[string]string{"password": "another-long-word"})).Want(t, 200)
+	harness.WithinASecond(t, "a token from before the new password", func() error {
+		return p.Get(t, "/subscriber/info", harness.Bearer(tokens.AccessToken)).StatusIs(401)
+	})
+	c.Refresh(t, tokens.RefreshToken).WantError(t, 400, "invalid_grant")
+	b.Open(t, c.NewFlow("openid").With("prompt", "none").URL()).WantCallbackError(t, "login_required")
+	sub.Password = "another-long-word"
+	c.SignIn(t, sub, loginScope)
+}
+
+// TestS08Headers looks at the headers of every page.
+func TestS08Headers(t *testing.T) {
+	p := project(t)
+	c := p.NewClient(t, "spa")
+	sub := p.NewSubscriber(t)
+	b := c.Browser()
+	login := b.Open(t, c.NewFlow("openid").URL())
+	consent := b.Submit(t, login, "login-submit", map[string]string{"username": sub.Email, "password": sub.Password})
+	wrong := p.Browser()
+	again := wrong.Submit(t, wrong.Open(t, c.NewFlow("openid").URL()), "login-submit", map[string]string{"username": sub.Email, "password": "x"})
+	logout := b.Open(t, "/oauth/logout")
+	fault := b.Open(t, "/login/oauth/authorize")
+	for name, page := range map[string]harness.Page{"login": login, "login again": again, "consent": consent, "logout": logout, "error": fault} {
+		h := page.Header
+		csp := h.Get("Content-Security-Policy")
+		if strings.Contains(csp, "unsafe-inline") || strings.Contains(csp, "unsafe-eval") || !strings.Contains(csp, "frame-ancestors 'none'") || !strings.Contains(csp, "default-src") {
+			t.Errorf("%s: Content-Security-Policy = %q", name, csp)
+		}
+		for field, want := range map[string]string{"X-Frame-Options": "DENY", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "same-origin", "Cache-Control": "no-store"} {
+			if got := h.Get(field); !strings.EqualFold(got, want) {
+				t.Errorf("%s: %s = %q, want %q", name, field, got, want)
+			}
+		}
+		if h.Get("Access-Control-Allow-Origin") != "" || h.Get("Server") != "" {
+			t.Errorf("%s: the headers are %v", name, h)
+		}
+	}
+	for _, page := range []harness.Page{login, again, consent} {
+		if got := page.Header.Get("Cross-Origin-Opener-Policy"); got != "" {
+			t.Errorf("%s has Cross-Origin-Opener-Policy %q: popup logins need their opener", page.URL.Path, got)
+		}
+	}
+}
