@@ -9,12 +9,13 @@ import (
 
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/session"
+	"github.com/selvage/selvage/internal/sqlite"
 )
 
 // Put sets the value of a key.
 func (s *Store) Put(ctx context.Context, key session.Key, value []byte, ttl time.Duration) error {
-	err := s.writer.do(ctx, func(t tx) error {
-		_, err := t.exec(`
+	err := s.db.Change(ctx, func(t sqlite.Tx) error {
+		_, err := t.Exec(ctx, `
 			INSERT INTO session_entries (kind, id, value, count, expires) VALUES ($1, $2, $3, 0, $4)
 			ON CONFLICT (kind, id) DO UPDATE SET value = excluded.value, count = 0, expires = excluded.expires`,
 			key.Kind, key.ID, bytes(value), s.after(ttl))
@@ -25,19 +26,16 @@ func (s *Store) Put(ctx context.Context, key session.Key, value []byte, ttl time
 
 // Get reads the value of a key.
 func (s *Store) Get(ctx context.Context, key session.Key) (value []byte, err error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	// A context that can end costs two goroutines a query; this one takes microseconds.
-	err = s.get.QueryRowContext(context.WithoutCancel(ctx), key.Kind, key.ID, s.after(0)).Scan(&value)
+	err = s.db.Read().Row(ctx, `SELECT value FROM session_entries WHERE kind = $1 AND id = $2 AND expires > $3`,
+		key.Kind, key.ID, s.after(0)).Scan(&value)
 	return value, wrap("getting", key, err)
 }
 
 // Take reads and deletes the value of a key.
 func (s *Store) Take(ctx context.Context, key session.Key) (value []byte, err error) {
-	err = s.writer.do(ctx, func(t tx) error {
+	err = s.db.Change(ctx, func(t sqlite.Tx) error {
 		var expires int64
-		err := t.row(`DELETE FROM session_entries WHERE kind = $1 AND id = $2 RETURNING value, expires`,
+		err := t.Row(ctx, `DELETE FROM session_entries WHERE kind = $1 AND id = $2 RETURNING value, expires`,
 			key.Kind, key.ID).Scan(&value, &expires)
 		if err == nil && expires <= s.after(0) {
 			value, err = nil, sql.ErrNoRows
@@ -49,8 +47,8 @@ func (s *Store) Take(ctx context.Context, key session.Key) (value []byte, err er
 
 // Add sets the value of a key that is absent, or has expired.
 func (s *Store) Add(ctx context.Context, key session.Key, value []byte, ttl time.Duration) error {
-	err := s.writer.do(ctx, func(t tx) error {
-		return changed(t.exec(`
+	err := s.db.Change(ctx, func(t sqlite.Tx) error {
+		return changed(t.Exec(ctx, `
 			INSERT INTO session_entries (kind, id, value, count, expires) VALUES ($1, $2, $3, 0, $4)
 			ON CONFLICT (kind, id) DO UPDATE SET value = excluded.value, count = 0, expires = excluded.expires
 			WHERE session_entries.expires <= $5`,
@@ -61,8 +59,8 @@ func (s *Store) Add(ctx context.Context, key session.Key, value []byte, ttl time
 
 // CompareAndSwap replaces the value of a key if it is old.
 func (s *Store) CompareAndSwap(ctx context.Context, key session.Key, old, new []byte, ttl time.Duration) error {
-	err := s.writer.do(ctx, func(t tx) error {
-		err := changed(t.exec(`
+	err := s.db.Change(ctx, func(t sqlite.Tx) error {
+		err := changed(t.Exec(ctx, `
 			UPDATE session_entries SET value = $4, expires = $5
 			WHERE kind = $1 AND id = $2 AND value = $3 AND expires > $6`,
 			key.Kind, key.ID, bytes(old), bytes(new), s.after(ttl), s.after(0)))
@@ -70,7 +68,7 @@ func (s *Store) CompareAndSwap(ctx context.Context, key session.Key, old, new []
 			return err
 		}
 		var there int
-		absent := t.row(`SELECT 1 FROM session_entries WHERE kind = $1 AND id = $2 AND expires > $3`,
+		absent := t.Row(ctx, `SELECT 1 FROM session_entries WHERE kind = $1 AND id = $2 AND expires > $3`,
 			key.Kind, key.ID, s.after(0)).Scan(&there)
 		if absent != nil {
 			return absent
@@ -82,8 +80,8 @@ func (s *Store) CompareAndSwap(ctx context.Context, key session.Key, old, new []
 
 // Delete removes a key.
 func (s *Store) Delete(ctx context.Context, key session.Key) error {
-	err := s.writer.do(ctx, func(t tx) error {
-		_, err := t.exec(`DELETE FROM session_entries WHERE kind = $1 AND id = $2`, key.Kind, key.ID)
+	err := s.db.Change(ctx, func(t sqlite.Tx) error {
+		_, err := t.Exec(ctx, `DELETE FROM session_entries WHERE kind = $1 AND id = $2`, key.Kind, key.ID)
 		return err
 	})
 	return wrap("deleting", key, err)
@@ -91,8 +89,8 @@ func (s *Store) Delete(ctx context.Context, key session.Key) error {
 
 // Incr adds one to a counter.
 func (s *Store) Incr(ctx context.Context, key session.Key, ttl time.Duration) (sum int64, err error) {
-	err = s.writer.do(ctx, func(t tx) error {
-		return t.row(`
+	err = s.db.Change(ctx, func(t sqlite.Tx) error {
+		return t.Row(ctx, `
 			INSERT INTO session_entries (kind, id, value, count, expires) VALUES ($1, $2, '', 1, $3)
 			ON CONFLICT (kind, id) DO UPDATE SET
 				count   = CASE WHEN session_entries.expires <= $4 THEN 1 ELSE session_entries.count + 1 END,

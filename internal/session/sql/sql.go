@@ -10,17 +10,12 @@ package sql
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
-	"net/url"
-	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
-	_ "modernc.org/sqlite" // the driver "sqlite"
-
 	"github.com/selvage/selvage/internal/session"
+	"github.com/selvage/selvage/internal/sqlite"
 )
 
 // Config says where sessions are kept.
@@ -33,12 +28,10 @@ type Config struct {
 
 // A Store is a session.Store in a database. Make one with [Open].
 type Store struct {
-	now    func() time.Time
-	reader *sql.DB
-	get    *sql.Stmt
-	writer *writer
-	stop   chan struct{}
-	swept  sync.WaitGroup
+	now   func() time.Time
+	db    *sqlite.DB
+	stop  chan struct{}
+	swept sync.WaitGroup
 }
 
 var _ session.Store = (*Store)(nil)
@@ -63,60 +56,33 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	if c.Sweep <= 0 {
 		c.Sweep = 30 * time.Second
 	}
-	file, err := c.file()
+	if c.URL == "" {
+		c.URL = "sqlite:sessions.db"
+	}
+	file, err := sqlite.Path(c.URL, c.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("opening sessions: %w", err)
+	}
+	// Normal: what a power cut may take are the last logins in progress.
+	db, err := sqlite.Open(ctx, sqlite.Config{File: file, Sync: sqlite.Normal, Single: true, Prepare: prepare})
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{now: c.Now, stop: make(chan struct{})}
-	if err := s.open(ctx, file); err != nil {
-		return nil, fmt.Errorf("opening sessions in %s: %w", file, errors.Join(err, s.close()))
-	}
+	s := &Store{now: c.Now, db: db, stop: make(chan struct{})}
 	s.swept.Go(func() { s.sweepEvery(c.Sweep) })
 	return s, nil
 }
 
-func (c Config) file() (string, error) {
-	file, ok := strings.CutPrefix(c.URL, "sqlite:")
-	if c.URL == "" {
-		file, ok = "sessions.db", true
+func prepare(ctx context.Context, db *sql.DB) error {
+	if _, err := db.ExecContext(ctx, schema); err != nil {
+		return fmt.Errorf("making table: %w", err)
 	}
-	if !ok || file == "" {
-		return "", errors.New("opening sessions: the URL is not sqlite:FILE")
-	}
-	if !filepath.IsAbs(file) {
-		file = filepath.Join(c.Dir, file)
-	}
-	return file, nil
-}
-
-func (s *Store) open(ctx context.Context, file string) (err error) {
-	db, err := openSQLite(file, "")
-	if err != nil {
-		return err
-	}
-	if s.writer, err = newWriter(ctx, db); err != nil {
-		return err
-	}
-	if s.reader, err = openSQLite(file, "&_pragma=query_only(1)"); err != nil {
-		return err
-	}
-	s.reader.SetMaxOpenConns(8)
-	s.reader.SetMaxIdleConns(8)
-	s.get, err = s.reader.PrepareContext(ctx, `SELECT value FROM session_entries WHERE kind = $1 AND id = $2 AND expires > $3`)
-	return err
-}
-
-// openSQLite opens a file with the pragmas of short-lived state: NORMAL, since a
-// crash of the process loses nothing even so, and a WAL long enough that
-// checkpoints are rare.
-func openSQLite(file, extra string) (*sql.DB, error) {
-	pragmas := "_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)&_pragma=wal_autocheckpoint(4000)"
-	return sql.Open("sqlite", "file:"+(&url.URL{Path: file}).EscapedPath()+"?"+pragmas+extra)
+	return nil
 }
 
 // Ping reports whether the database answers.
 func (s *Store) Ping(ctx context.Context) error {
-	if err := s.reader.PingContext(ctx); err != nil {
+	if err := s.db.Ping(ctx); err != nil {
 		return fmt.Errorf("asking the session database: %w", err)
 	}
 	return nil
@@ -126,15 +92,5 @@ func (s *Store) Ping(ctx context.Context) error {
 func (s *Store) Close() error {
 	close(s.stop)
 	s.swept.Wait()
-	return s.close()
-}
-
-func (s *Store) close() (err error) {
-	if s.writer != nil {
-		err = s.writer.close()
-	}
-	if s.reader != nil {
-		err = errors.Join(err, s.reader.Close())
-	}
-	return err
+	return s.db.Close()
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/session"
 	"github.com/selvage/selvage/internal/session/sessiontest"
+	"github.com/selvage/selvage/internal/sqlite"
 )
 
 // open gives a store in a directory, closed with the test.
@@ -55,8 +56,8 @@ func TestReopen(t *testing.T) {
 	if err := errors.Join(s.Put(t.Context(), k, []byte("one"), time.Minute), s.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Put(t.Context(), k, []byte("two"), time.Minute); !errors.Is(err, errClosed) {
-		t.Errorf("Put after Close = %v, want %v", err, errClosed)
+	if err := s.Put(t.Context(), k, []byte("two"), time.Minute); !errors.Is(err, sqlite.ErrClosed) {
+		t.Errorf("Put after Close = %v, want %v", err, sqlite.ErrClosed)
 	}
 	if got, err := open(t, Config{Dir: dir}).Get(t.Context(), k); string(got) != "one" || err != nil {
 		t.Errorf("Get = %q, %v, want one", got, err)
@@ -85,7 +86,7 @@ func TestSweep(t *testing.T) {
 		t.Fatal(err)
 	}
 	var rows int
-	if err := s.reader.QueryRow(`SELECT count(*) FROM session_entries`).Scan(&rows); rows != 1 || err != nil {
+	if err := s.db.Read().Row(t.Context(), `SELECT count(*) FROM session_entries`).Scan(&rows); rows != 1 || err != nil {
 		t.Errorf("%d rows after the sweep, %v, want 1", rows, err)
 	}
 	if got, err := s.Get(t.Context(), kept); string(got) != "one" || err != nil {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/selvage/selvage/internal/sqlite"
 )
 
 // sweepBatch bounds how many rows one sweep deletes in one statement, and so how
@@ -28,8 +30,8 @@ func (s *Store) sweepEvery(period time.Duration) {
 func (s *Store) sweep(ctx context.Context) error {
 	for {
 		var n int64
-		err := s.writer.do(ctx, func(t tx) error {
-			res, err := t.exec(`
+		err := s.db.Change(ctx, func(t sqlite.Tx) error {
+			res, err := t.Exec(ctx, `
 				DELETE FROM session_entries WHERE (kind, id) IN (
 					SELECT kind, id FROM session_entries WHERE expires <= $1 ORDER BY expires LIMIT $2)`,
 				s.after(0), sweepBatch)

@@ -1,0 +1,205 @@
+// Package sqlite opens SQLite files the way selvage uses them: one writer whose
+// changes share commits, and many readers.
+//
+// A query's context is looked at before it runs, not while: the queries here take
+// microseconds, and a context that can end costs two goroutines each.
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+// Sync is how far a commit is on its way to the disk when it returns.
+type Sync string
+
+// The two ways. After a crash of the process nothing is lost in either; after a
+// power cut a Normal file may lack its last commits.
+const (
+	Full   Sync = "FULL"
+	Normal Sync = "NORMAL"
+)
+
+// Path gives the file that a URL of the form sqlite:FILE names; a relative FILE
+// lies in dir.
+func Path(raw, dir string) (string, error) {
+	file, ok := strings.CutPrefix(raw, "sqlite:")
+	if !ok || file == "" {
+		return "", errors.New("the URL is not sqlite:FILE")
+	}
+	if !filepath.IsAbs(file) {
+		file = filepath.Join(dir, file)
+	}
+	return file, nil
+}
+
+// A DB is an open file.
+type DB struct {
+	writer *writer
+	reads  *sql.DB
+	stmts  sync.Map // query to *sql.Stmt
+}
+
+// Config says how to open a file.
+type Config struct {
+	File string
+	Sync Sync
+	// Single promises that each change is one statement. It then needs no
+	// savepoint among others, and no transaction when alone.
+	Single bool
+	// Prepare is run on the writing connection before anything else: it makes or
+	// updates the schema.
+	Prepare func(context.Context, *sql.DB) error
+}
+
+// Open opens a file and starts its writer.
+func Open(ctx context.Context, c Config) (*DB, error) {
+	d := &DB{}
+	if err := d.open(ctx, c); err != nil {
+		return nil, fmt.Errorf("opening %s: %w", c.File, errors.Join(err, d.Close()))
+	}
+	return d, nil
+}
+
+func (d *DB) open(ctx context.Context, c Config) error {
+	db, err := connect(c, "")
+	if err != nil {
+		return err
+	}
+	db.SetMaxOpenConns(1)
+	if err := c.Prepare(ctx, db); err != nil {
+		return errors.Join(err, db.Close())
+	}
+	if d.writer, err = newWriter(ctx, db, c.Single); err != nil {
+		return err
+	}
+	if d.reads, err = connect(c, "&_pragma=query_only(1)"); err != nil {
+		return err
+	}
+	d.reads.SetMaxOpenConns(8)
+	d.reads.SetMaxIdleConns(8)
+	return d.reads.PingContext(ctx)
+}
+
+func connect(c Config, extra string) (*sql.DB, error) {
+	pragmas := "_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(" + string(c.Sync) +
+		")&_pragma=foreign_keys(1)&_pragma=cache_size(-16000)&_pragma=wal_autocheckpoint(4000)"
+	return sql.Open("sqlite", "file:"+(&url.URL{Path: c.File}).EscapedPath()+"?"+pragmas+extra)
+}
+
+// Ping reports whether the file can be read.
+func (d *DB) Ping(ctx context.Context) error { return d.reads.PingContext(ctx) }
+
+// Close commits what is waiting and closes the file.
+func (d *DB) Close() (err error) {
+	if d.writer != nil {
+		err = d.writer.close()
+	}
+	if d.reads != nil {
+		err = errors.Join(err, d.reads.Close())
+	}
+	return err
+}
+
+// Read gives a Tx for queries that change nothing.
+func (d *DB) Read() Tx { return Tx{d.onReader} }
+
+// Change runs do in a transaction and returns once it is committed. An error of
+// do undoes what do did. Changes that wait at the same time share one commit;
+// each still succeeds or fails by itself. A change that waits is given up when
+// ctx ends; one that runs is not.
+func (d *DB) Change(ctx context.Context, do func(Tx) error) error { return d.writer.do(ctx, do) }
+
+func (d *DB) onReader(query string) (*sql.Stmt, error) {
+	if st, ok := d.stmts.Load(query); ok {
+		return st.(*sql.Stmt), nil
+	}
+	st, err := d.reads.Prepare(query)
+	if err != nil {
+		return nil, fmt.Errorf("preparing query: %w", err)
+	}
+	if kept, loaded := d.stmts.LoadOrStore(query, st); loaded {
+		_ = st.Close()
+		return kept.(*sql.Stmt), nil
+	}
+	return st, nil
+}
+
+// A Tx runs queries: in a change, or on a reading connection. Each is prepared
+// once.
+type Tx struct {
+	prepare func(query string) (*sql.Stmt, error)
+}
+
+// Query runs a query that gives rows.
+func (t Tx) Query(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	st, err := t.ready(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	return st.Query(args...)
+}
+
+// Row runs a query that gives one row. Scan gives sql.ErrNoRows if there is none.
+func (t Tx) Row(ctx context.Context, query string, args ...any) Scanner {
+	st, err := t.ready(ctx, query)
+	if err != nil {
+		return failed{err}
+	}
+	return st.QueryRow(args...)
+}
+
+// Exec runs a query that gives no rows.
+func (t Tx) Exec(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	st, err := t.ready(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	return st.Exec(args...)
+}
+
+func (t Tx) ready(ctx context.Context, query string) (*sql.Stmt, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return t.prepare(query)
+}
+
+// A Scanner is a row: *sql.Row or *sql.Rows.
+type Scanner interface{ Scan(dest ...any) error }
+
+// failed is the row of a query that could not be run.
+type failed struct{ err error }
+
+func (f failed) Scan(...any) error { return f.err }
+
+// IsUnique reports whether err says that a unique index refused a row.
+func IsUnique(err error) bool {
+	return is(err, sqlite3.SQLITE_CONSTRAINT_UNIQUE, sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY)
+}
+
+// IsForeignKey reports whether err says that a row refers to one that is not
+// there, or is referred to.
+func IsForeignKey(err error) bool { return is(err, sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY) }
+
+func is(err error, codes ...int) bool {
+	var e *sqlite.Error
+	if !errors.As(err, &e) {
+		return false
+	}
+	for _, code := range codes {
+		if e.Code() == code {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,189 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"runtime"
+)
+
+// maxBatch bounds how many changes share a commit, and so how long one waits.
+const maxBatch = 128
+
+// ErrClosed is what a change gets once the file is closed.
+var ErrClosed = errors.New("the database is closed")
+
+// A writer is the one connection that writes, and the goroutine that owns it.
+type writer struct {
+	db     *sql.DB
+	conn   *sql.Conn
+	single bool
+	stmts  map[string]*sql.Stmt
+	queue  chan change
+	quit   chan struct{}
+	done   chan struct{}
+}
+
+// A change is one caller's transaction, waiting for its commit.
+type change struct {
+	do   func(Tx) error
+	done chan error
+}
+
+func newWriter(ctx context.Context, db *sql.DB, single bool) (*writer, error) {
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	w := &writer{
+		db: db, conn: conn, single: single, stmts: make(map[string]*sql.Stmt),
+		queue: make(chan change, maxBatch), quit: make(chan struct{}), done: make(chan struct{}),
+	}
+	go w.run()
+	return w, nil
+}
+
+func (w *writer) do(ctx context.Context, do func(Tx) error) error {
+	c := change{do: do, done: make(chan error, 1)}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	select {
+	case w.queue <- c:
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-w.quit:
+		return ErrClosed
+	}
+	select {
+	case err := <-c.done:
+		return err
+	case <-w.done: // the writer ended; it may have answered before
+		select {
+		case err := <-c.done:
+			return err
+		default:
+			return ErrClosed
+		}
+	}
+}
+
+func (w *writer) run() {
+	defer close(w.done)
+	for {
+		select {
+		case c := <-w.queue:
+			w.commit(w.gather(c))
+		case <-w.quit:
+			for {
+				select {
+				case c := <-w.queue:
+					w.commit(w.gather(c))
+				default:
+					return
+				}
+			}
+		}
+	}
+}
+
+// gather yields once, so that callers who are about to write are in the batch too.
+func (w *writer) gather(first change) []change {
+	runtime.Gosched()
+	batch := []change{first}
+	for len(batch) < maxBatch {
+		select {
+		case c := <-w.queue:
+			batch = append(batch, c)
+		default:
+			return batch
+		}
+	}
+	return batch
+}
+
+// commit runs a batch and answers each of its changes.
+func (w *writer) commit(batch []change) {
+	if w.single && len(batch) == 1 {
+		batch[0].done <- batch[0].do(Tx{w.prepare}) // SQLite makes a transaction of the statement
+		return
+	}
+	errs, err := w.together(batch)
+	for i, c := range batch {
+		if err != nil {
+			c.done <- err
+		} else {
+			c.done <- errs[i]
+		}
+	}
+}
+
+// together runs a batch in one transaction, each change in a savepoint of its
+// own. The second error is the fate of them all.
+func (w *writer) together(batch []change) (errs []error, err error) {
+	if err := w.exec(`BEGIN IMMEDIATE`); err != nil {
+		return nil, fmt.Errorf("beginning transaction: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			_ = w.exec(`ROLLBACK`) // fails where SQLite has rolled back itself
+		}
+	}()
+	errs = make([]error, len(batch))
+	for i, c := range batch {
+		if w.single {
+			errs[i] = c.do(Tx{w.prepare})
+		} else if errs[i], err = w.nested(c); err != nil {
+			return nil, err
+		}
+	}
+	if err := w.exec(`COMMIT`); err != nil {
+		return nil, fmt.Errorf("committing: %w", err)
+	}
+	return errs, nil
+}
+
+// nested runs one change in a savepoint. The second error ends the whole batch.
+func (w *writer) nested(c change) (refused, fatal error) {
+	if err := w.exec(`SAVEPOINT change`); err != nil {
+		return nil, fmt.Errorf("opening savepoint: %w", err)
+	}
+	if refused = c.do(Tx{w.prepare}); refused != nil {
+		if err := w.exec(`ROLLBACK TO change`); err != nil {
+			return nil, fmt.Errorf("undoing a change: %w", errors.Join(err, refused))
+		}
+	}
+	if err := w.exec(`RELEASE change`); err != nil {
+		return nil, fmt.Errorf("closing savepoint: %w", err)
+	}
+	return refused, nil
+}
+
+// prepare is called by the writer's goroutine alone.
+func (w *writer) prepare(query string) (*sql.Stmt, error) {
+	if st, ok := w.stmts[query]; ok {
+		return st, nil
+	}
+	st, err := w.conn.PrepareContext(context.Background(), query)
+	if err != nil {
+		return nil, fmt.Errorf("preparing query: %w", err)
+	}
+	w.stmts[query] = st
+	return st, nil
+}
+
+func (w *writer) exec(query string) error {
+	st, err := w.prepare(query)
+	if err != nil {
+		return err
+	}
+	_, err = st.Exec()
+	return err
+}
+
+func (w *writer) close() error {
+	close(w.quit)
+	<-w.done
+	return errors.Join(w.conn.Close(), w.db.Close())
+}
