@@ -24,7 +24,8 @@ type Sealer struct {
 	purpose string
 	typ, ch string
 
-	ends sync.Map // kid to *end
+	ends  sync.Map // kid to *end
+	heads sync.Map // header of a good token, as it is written, to its *end
 }
 
 // An end is what a Sealer keeps for one ring key.
@@ -63,12 +64,12 @@ func (s *Sealer) Seal(claims any) (string, error) {
 // any other token: another type, another ring, changed, malformed. Whether the
 // token has expired or was revoked is the caller's business.
 func (s *Sealer) Open(token string, claims any) (ok bool) {
-	kid, ok := s.kid(token)
-	if !ok {
+	head, rest, found := strings.Cut(token, "..")
+	if !found || len(token) > maxToken || strings.Count(rest, ".") != 2 {
 		return false
 	}
-	e, err := s.end(kid)
-	if err != nil {
+	e, ok := s.known(head)
+	if !ok {
 		return false
 	}
 	jwe, err := jose.ParseEncryptedCompact(token, []jose.KeyAlgorithm{jose.DIRECT}, []jose.ContentEncryption{jose.A256GCM})
@@ -76,16 +77,29 @@ func (s *Sealer) Open(token string, claims any) (ok bool) {
 		return false
 	}
 	payload, err := jwe.Decrypt(e.key)
-	return err == nil && json.Unmarshal(payload, claims) == nil
+	if err != nil {
+		return false
+	}
+	s.heads.Store(head, e) // there are few good ones: one for each ring key and ch
+	return json.Unmarshal(payload, claims) == nil
+}
+
+// known gives what opens the tokens with a header.
+func (s *Sealer) known(head string) (*end, bool) {
+	if e, ok := s.heads.Load(head); ok {
+		return e.(*end), true
+	}
+	kid, ok := s.kid(head)
+	if !ok {
+		return nil, false
+	}
+	e, err := s.end(kid)
+	return e, err == nil
 }
 
 // kid reads the header. Only members that we write may be in it: no zip, no
 // crit, no jwk ever reaches the library.
-func (s *Sealer) kid(token string) (string, bool) {
-	head, rest, found := strings.Cut(token, "..")
-	if !found || len(token) > maxToken || strings.Count(rest, ".") != 2 {
-		return "", false
-	}
+func (s *Sealer) kid(head string) (string, bool) {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(head)
 	if err != nil {
 		return "", false
