@@ -145,7 +145,13 @@ func formMembers(r *http.Request) (map[string]json.RawMessage, error) {
 		return nil, tooLarge()
 	}
 	r.Body = http.MaxBytesReader(nil, r.Body, maxBody)
-	if err := r.ParseMultipartForm(maxBody); err != nil && !errors.Is(err, http.ErrNotMultipart) {
+	err := r.ParseForm()
+	if err == nil {
+		if err = r.ParseMultipartForm(maxBody); errors.Is(err, http.ErrNotMultipart) {
+			err = nil
+		}
+	}
+	if err != nil {
 		var max *http.MaxBytesError
 		if errors.As(err, &max) {
 			return nil, tooLarge()
