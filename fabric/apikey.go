@@ -74,7 +74,8 @@ func (f *Fabric) RevokeAPIKey(ctx context.Context, projectID, id string) error {
 	if !ok {
 		return problem.NoSuch("API key")
 	}
-	if err := f.c.Store.RevokeAPIKey(ctx, projectID, gone(revocation.Key, id, f.now())); err != nil {
+	now := f.now()
+	if err := f.c.Store.RevokeAPIKey(ctx, projectID, gone(revocation.Key, id, now), now); err != nil {
 		return err
 	}
 	return f.c.Revocations.Sync(ctx)

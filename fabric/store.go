@@ -26,7 +26,7 @@ type Store interface {
 	FindAPIKeyByHash(ctx context.Context, hash string) (APIKey, error)
 	ListAPIKeys(ctx context.Context, projectID string, q page.Query) (page.Page[APIKey], error)
 	// RevokeAPIKey ends a key; one that was revoked before stays as it is.
-	RevokeAPIKey(ctx context.Context, projectID string, r revocation.Revocation) error
+	RevokeAPIKey(ctx context.Context, projectID string, r revocation.Revocation, at time.Time) error
 	TouchAPIKey(ctx context.Context, id string, at time.Time) error
 
 	// CreateSubscriber writes a subscriber with its first address. A reference or

@@ -1,0 +1,154 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/problem"
+)
+
+const (
+	addressColumns = `a.id, a.project_id, a.resource_id, a.type, a.context, a.name, a.display_name, a.created`
+
+	// reachable are the addresses but those of disabled subscribers.
+	reachable      = `addresses a LEFT JOIN subscribers s ON s.id = a.resource_id`
+	reachableWhere = `COALESCE(s.disabled, 0) = 0`
+)
+
+func scanAddress(row scanner) (a fabric.Address, err error) {
+	var created int64
+	err = row.Scan(&a.ID, &a.ProjectID, &a.ResourceID, &a.Type, &a.Context, &a.Name, &a.DisplayName, &created)
+	a.Created = moment(created)
+	return a, found(err, "address")
+}
+
+// insertAddress inserts an address whose name the unique index finds free.
+func (t tx) insertAddress(ctx context.Context, a fabric.Address) error {
+	res, err := t.Exec(ctx, `INSERT INTO addresses (id, project_id, resource_id, type, context, name, display_name, created)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (project_id, context, name) DO NOTHING`,
+		a.ID, a.ProjectID, a.ResourceID, a.Type, a.Context, a.Name, a.DisplayName, micros(a.Created))
+	return inserted(res, err, "address", problem.Taken("name", "Name has already been taken"))
+}
+
+// ListAddresses gives a page of the addresses that a filter lets through.
+func (s *Store) ListAddresses(ctx context.Context, projectID string, f fabric.AddressFilter, q page.Query) (p page.Page[fabric.Address], err error) {
+	if f.IDs != nil && len(f.IDs) == 0 {
+		return p, nil
+	}
+	l := listing[fabric.Address]{
+		thing: "addresses", columns: addressColumns, from: reachable, where: filtered(projectID, f),
+		key: []string{"a.id"}, start: startAt(q.From), desc: f.Descending,
+		scan: scanAddress, id: func(a fabric.Address) string { return a.ID },
+	}
+	if f.ByName {
+		l.key = []string{"a.name", "a.id"}
+		if l.start, err = s.startAtName(ctx, projectID, q.From); err != nil {
+			return p, err
+		}
+	}
+	return l.page(ctx, s.read(), q)
+}
+
+func filtered(projectID string, f fabric.AddressFilter) where {
+	w := where{conditions: []string{reachableWhere}}
+	w.and(`a.project_id = $%d`, projectID)
+	for _, c := range []struct{ condition, value string }{
+		{`a.type = $%d`, f.Type},
+		{`a.name = $%d`, f.Name},
+		{`a.resource_id = $%d`, f.ResourceID},
+		{`LOWER(a.display_name) LIKE LOWER($%d) ESCAPE '\'`, contains(f.DisplayName)},
+	} {
+		if c.value != "" {
+			w.and(c.condition, c.value)
+		}
+	}
+	if len(f.IDs) > 0 {
+		w.conditions = append(w.conditions, `a.id IN (`+params(len(w.args), len(f.IDs))+`)`)
+		for _, id := range f.IDs {
+			w.args = append(w.args, id)
+		}
+	}
+	return w
+}
+
+// contains gives the LIKE pattern of a text that holds part, "" for "".
+func contains(part string) string {
+	if part == "" {
+		return ""
+	}
+	return "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(part) + "%"
+}
+
+// startAtName gives the key of a row in a listing by name.
+func (s *Store) startAtName(ctx context.Context, projectID, id string) ([]any, error) {
+	if id == "" {
+		return nil, nil
+	}
+	var name string
+	err := found(s.read().Row(ctx, `SELECT name FROM addresses WHERE id = $2 AND project_id = $1`, projectID, id).Scan(&name), "address")
+	if errors.Is(err, problem.NotFound) {
+		return nil, &problem.Error{Kind: problem.Invalid, Code: "page_token_is_invalid", Param: "page_token", Message: "page_token is invalid"}
+	}
+	return []any{name, id}, err
+}
+
+// FindAddress finds an address that can be reached.
+func (s *Store) FindAddress(ctx context.Context, projectID, id string) (fabric.Address, error) {
+	return scanAddress(s.read().Row(ctx, `SELECT `+addressColumns+` FROM `+reachable+` WHERE a.id = $2 AND a.project_id = $1 AND `+reachableWhere, projectID, id))
+}
+
+// FindAddressByName finds an address by its context and name.
+func (s *Store) FindAddressByName(ctx context.Context, projectID, context, name string) (fabric.Address, error) {
+	return scanAddress(s.read().Row(ctx, `SELECT `+addressColumns+` FROM addresses a WHERE a.project_id = $1 AND a.context = $2 AND a.name = $3`,
+		projectID, context, name))
+}
+
+// CountAddresses tells how many of the ids are addresses of a project that can
+// be reached.
+func (s *Store) CountAddresses(ctx context.Context, projectID string, ids []string) (n int, err error) {
+	args := []any{projectID}
+	for _, id := range ids {
+		args = append(args, id)
+	}
+	err = s.read().Row(ctx, `SELECT COUNT(*) FROM `+reachable+` WHERE a.id IN (`+params(1, len(ids))+`) AND a.project_id = $1 AND `+reachableWhere, args...).Scan(&n)
+	if err != nil {
+		return 0, fmt.Errorf("counting addresses: %w", err)
+	}
+	return n, nil
+}
+
+const withAddresses = `SELECT s.id, s.project_id, COALESCE(s.email, ''), COALESCE(s.reference, ''), s.password_hash, s.first_name, s.last_name,
+	s.display_name, s.job_title, s.time_zone, s.country, s.company_name, s.region, s.disabled, s.created, s.updated,
+	COALESCE(a.id, ''), COALESCE(a.type, ''), COALESCE(a.context, ''), COALESCE(a.name, ''), COALESCE(a.display_name, ''), COALESCE(a.created, 0)
+	FROM subscribers s LEFT JOIN addresses a ON a.resource_id = s.id WHERE s.id = $2 AND s.project_id = $1 ORDER BY a.id`
+
+// SubscriberWithAddresses finds a subscriber and its addresses by one query.
+func (s *Store) SubscriberWithAddresses(ctx context.Context, projectID, id string) (sub fabric.Subscriber, all []fabric.Address, err error) {
+	rows, err := s.read().Query(ctx, withAddresses, projectID, id)
+	if err != nil {
+		return sub, nil, fmt.Errorf("reading subscriber: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		a := fabric.Address{ProjectID: projectID, ResourceID: id}
+		var created int64
+		sub, err = scanSubscriber(rows, &a.ID, &a.Type, &a.Context, &a.Name, &a.DisplayName, &created)
+		if err != nil {
+			return sub, nil, err
+		}
+		if a.Created = moment(created); a.ID != "" {
+			all = append(all, a)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return sub, nil, fmt.Errorf("reading subscriber: %w", err)
+	}
+	if sub.ID == "" {
+		return sub, nil, problem.NoSuch("subscriber")
+	}
+	return sub, all, nil
+}

@@ -1,0 +1,108 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/selvage/selvage/internal/page"
+)
+
+// A listing is a query whose rows are given in pages.
+type listing[T any] struct {
+	thing   string // what the rows are, for errors
+	columns string
+	from    string // the table, with its joins
+	where   where
+	key     []string // the columns to sort by; the last is the id
+	start   []any    // the key of the row to begin with; nil means the first
+	desc    bool
+	scan    func(scanner) (T, error)
+	id      func(T) string
+}
+
+// page gives one page of the listing, with one query for its rows and one for
+// the beginning of the page before it.
+func (l listing[T]) page(ctx context.Context, t tx, q page.Query) (p page.Page[T], err error) {
+	if p.Items, err = l.rows(ctx, t, l.query(q.Size+1, false)); err != nil {
+		return p, err
+	}
+	if len(p.Items) > q.Size {
+		p.Items, p.Next = p.Items[:q.Size], l.id(p.Items[q.Size])
+	}
+	if l.start == nil {
+		return p, nil
+	}
+	before, err := l.rows(ctx, t, l.query(q.Size, true))
+	if err == nil && len(before) > 0 {
+		p.Prev = l.id(before[len(before)-1])
+	}
+	return p, err
+}
+
+type query struct {
+	sql  string
+	args []any
+}
+
+// query asks for the rows from the start on, or backward for those before it.
+func (l listing[T]) query(limit int, backward bool) query {
+	args := append([]any{}, l.where.args...)
+	conditions := l.where.conditions[:len(l.where.conditions):len(l.where.conditions)]
+	compare, direction := ">=", " ASC"
+	switch {
+	case l.desc && backward:
+		compare = ">"
+	case l.desc:
+		compare, direction = "<=", " DESC"
+	case backward:
+		compare, direction = "<", " DESC"
+	}
+	if l.start != nil {
+		conditions = append(conditions, fmt.Sprintf("(%s) %s (%s)", strings.Join(l.key, ", "), compare, params(len(args), len(l.start))))
+		args = append(args, l.start...)
+	}
+	args = append(args, limit)
+	where := ""
+	if len(conditions) > 0 {
+		where = " WHERE " + strings.Join(conditions, " AND ")
+	}
+	return query{fmt.Sprintf("SELECT %s FROM %s%s ORDER BY %s%s LIMIT $%d",
+		l.columns, l.from, where, strings.Join(l.key, direction+", "), direction, len(args)), args}
+}
+
+// params writes n parameters after the first used ones: $3, $4.
+func params(used, n int) string {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = fmt.Sprintf("$%d", used+i+1)
+	}
+	return strings.Join(names, ", ")
+}
+
+func (l listing[T]) rows(ctx context.Context, t tx, q query) (found []T, err error) {
+	rows, err := t.Query(ctx, q.sql, q.args...)
+	if err != nil {
+		return nil, fmt.Errorf("listing %s: %w", l.thing, err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		item, err := l.scan(rows)
+		if err != nil {
+			return nil, fmt.Errorf("listing %s: %w", l.thing, err)
+		}
+		found = append(found, item)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("listing %s: %w", l.thing, err)
+	}
+	return found, nil
+}
+
+// startAt gives the key of a listing by id alone.
+func startAt(id string) []any {
+	if id == "" {
+		return nil
+	}
+	return []any{id}
+}

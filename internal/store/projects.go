@@ -1,0 +1,84 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/revocation"
+)
+
+var _ fabric.Store = (*Store)(nil)
+
+const projectColumns = `id, name, record_rate, created, updated`
+
+func scanProject(row scanner) (p fabric.Project, err error) {
+	var created, updated int64
+	err = row.Scan(&p.ID, &p.Name, &p.RecordRate, &created, &updated)
+	p.Created, p.Updated = moment(created), moment(updated)
+	return p, found(err, "project")
+}
+
+// found makes problem.NotFound of a row that is not there.
+func found(err error, thing string) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, sql.ErrNoRows):
+		return problem.NoSuch(thing)
+	}
+	return fmt.Errorf("reading %s: %w", thing, err)
+}
+
+// CreateProject inserts a project.
+func (s *Store) CreateProject(ctx context.Context, p fabric.Project) error {
+	return s.change(ctx, func(t tx) error {
+		_, err := t.Exec(ctx, `INSERT INTO projects (`+projectColumns+`) VALUES ($1, $2, $3, $4, $5)`,
+			p.ID, p.Name, p.RecordRate, micros(p.Created), micros(p.Updated))
+		if err != nil {
+			return fmt.Errorf("inserting project: %w", err)
+		}
+		return nil
+	})
+}
+
+// FindProject finds a project.
+func (s *Store) FindProject(ctx context.Context, id string) (fabric.Project, error) {
+	return scanProject(s.read().Row(ctx, `SELECT `+projectColumns+` FROM projects WHERE id = $1`, id))
+}
+
+// ListProjects gives a page of all projects.
+func (s *Store) ListProjects(ctx context.Context, q page.Query) (page.Page[fabric.Project], error) {
+	l := listing[fabric.Project]{
+		thing: "projects", columns: projectColumns, from: "projects", key: []string{"id"}, start: startAt(q.From),
+		scan: scanProject, id: func(p fabric.Project) string { return p.ID },
+	}
+	return l.page(ctx, s.read(), q)
+}
+
+// UpdateProject writes what is not nil.
+func (s *Store) UpdateProject(ctx context.Context, id string, c fabric.ProjectChange, at time.Time) (p fabric.Project, err error) {
+	err = s.change(ctx, func(t tx) (err error) {
+		p, err = scanProject(t.Row(ctx, `UPDATE projects SET name = COALESCE($2, name), record_rate = COALESCE($3, record_rate), updated = $4
+			WHERE id = $1 RETURNING `+projectColumns, id, c.Name, c.RecordRate, micros(at)))
+		return err
+	})
+	return p, err
+}
+
+// DeleteProject deletes the project that a revocation names; all rows of the
+// project go with it.
+func (s *Store) DeleteProject(ctx context.Context, r revocation.Revocation) error {
+	return s.change(ctx, func(t tx) error {
+		res, err := t.Exec(ctx, `DELETE FROM projects WHERE id = $1`, r.ID)
+		if err := oneRow(res, err, "project"); err != nil {
+			return err
+		}
+		return t.revoke(ctx, r)
+	})
+}

@@ -1,0 +1,152 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/revocation"
+)
+
+const subscriberColumns = `id, project_id, COALESCE(email, ''), COALESCE(reference, ''), password_hash, first_name, last_name, display_name,
+	job_title, time_zone, country, company_name, region, disabled, created, updated`
+
+func scanSubscriber(row scanner, more ...any) (s fabric.Subscriber, err error) {
+	var created, updated int64
+	err = row.Scan(append([]any{
+		&s.ID, &s.ProjectID, &s.Email, &s.Reference, &s.PasswordHash, &s.FirstName, &s.LastName, &s.DisplayName,
+		&s.JobTitle, &s.TimeZone, &s.Country, &s.CompanyName, &s.Region, &s.Disabled, &created, &updated,
+	}, more...)...)
+	s.Created, s.Updated = moment(created), moment(updated)
+	return s, found(err, "subscriber")
+}
+
+// CreateSubscriber inserts a subscriber and its address. The unique indexes
+// decide which of many callers succeeds.
+func (s *Store) CreateSubscriber(ctx context.Context, sub fabric.Subscriber, a fabric.Address) error {
+	return s.change(ctx, func(t tx) error {
+		res, err := t.Exec(ctx, `INSERT INTO subscribers (id, project_id, email, reference, password_hash, first_name, last_name, display_name,
+			job_title, time_zone, country, company_name, region, disabled, created, updated)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16) ON CONFLICT DO NOTHING`,
+			sub.ID, sub.ProjectID, null(sub.Email), null(sub.Reference), sub.PasswordHash, sub.FirstName, sub.LastName, sub.DisplayName,
+			sub.JobTitle, sub.TimeZone, sub.Country, sub.CompanyName, sub.Region, flag(sub.Disabled), micros(sub.Created), micros(sub.Updated))
+		if isForeignKey(err) {
+			return problem.NoSuch("project")
+		}
+		if err := inserted(res, err, "subscriber", emailTaken()); err != nil {
+			return err
+		}
+		return t.insertAddress(ctx, a)
+	})
+}
+
+func emailTaken() error { return problem.Taken("email", "Email has already been taken") }
+
+// inserted gives the conflict if an ON CONFLICT DO NOTHING did nothing.
+func inserted(res sql.Result, err error, thing string, conflict error) error {
+	if err == nil {
+		var n int64
+		if n, err = res.RowsAffected(); err == nil && n == 0 {
+			return conflict
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("inserting %s: %w", thing, err)
+	}
+	return nil
+}
+
+// FindSubscriber finds a subscriber by its id.
+func (s *Store) FindSubscriber(ctx context.Context, projectID, id string) (fabric.Subscriber, error) {
+	return scanSubscriber(s.read().Row(ctx, `SELECT `+subscriberColumns+` FROM subscribers WHERE id = $2 AND project_id = $1`, projectID, id))
+}
+
+// FindSubscriberByEmail finds a subscriber by its normalized e-mail.
+func (s *Store) FindSubscriberByEmail(ctx context.Context, projectID, email string) (fabric.Subscriber, error) {
+	return scanSubscriber(s.read().Row(ctx, `SELECT `+subscriberColumns+` FROM subscribers WHERE project_id = $1 AND email = $2`, projectID, email))
+}
+
+// FindSubscriberByReference finds a subscriber by its reference.
+func (s *Store) FindSubscriberByReference(ctx context.Context, projectID, reference string) (fabric.Subscriber, error) {
+	return scanSubscriber(s.read().Row(ctx, `SELECT `+subscriberColumns+` FROM subscribers WHERE project_id = $1 AND reference = $2`, projectID, reference))
+}
+
+// ListSubscribers gives a page of a project's subscribers.
+func (s *Store) ListSubscribers(ctx context.Context, projectID string, q page.Query) (page.Page[fabric.Subscriber], error) {
+	l := listing[fabric.Subscriber]{
+		thing: "subscribers", columns: subscriberColumns, from: "subscribers", key: []string{"id"}, start: startAt(q.From),
+		scan: func(row scanner) (fabric.Subscriber, error) { return scanSubscriber(row) },
+		id:   func(s fabric.Subscriber) string { return s.ID },
+	}
+	l.where.and(`project_id = $%d`, projectID)
+	return l.page(ctx, s.read(), q)
+}
+
+// UpdateSubscriber writes what is not nil, and the names of its addresses.
+func (s *Store) UpdateSubscriber(ctx context.Context, projectID, id string, c fabric.SubscriberChange, at time.Time, r *revocation.Revocation) (sub fabric.Subscriber, err error) {
+	err = s.change(ctx, func(t tx) error {
+		if sub, err = t.updateSubscriber(ctx, projectID, id, c, at); err != nil {
+			return err
+		}
+		_, err := t.Exec(ctx, `UPDATE addresses SET display_name = COALESCE(NULLIF($2, ''), name) WHERE resource_id = $1`, id, sub.FullName())
+		if err != nil {
+			return fmt.Errorf("renaming addresses: %w", err)
+		}
+		if r == nil {
+			return nil
+		}
+		return errors.Join(t.endLogins(ctx, id, at), t.revoke(ctx, *r))
+	})
+	return sub, err
+}
+
+func (t tx) updateSubscriber(ctx context.Context, projectID, id string, c fabric.SubscriberChange, at time.Time) (fabric.Subscriber, error) {
+	var disabled *int64
+	if c.Disabled != nil {
+		disabled = new(int64)
+		*disabled = flag(*c.Disabled)
+	}
+	sub, err := scanSubscriber(t.Row(ctx, `UPDATE subscribers SET
+			email = COALESCE($3, email), password_hash = COALESCE($4, password_hash), disabled = COALESCE($5, disabled),
+			first_name = COALESCE($6, first_name), last_name = COALESCE($7, last_name), display_name = COALESCE($8, display_name),
+			job_title = COALESCE($9, job_title), time_zone = COALESCE($10, time_zone), country = COALESCE($11, country),
+			company_name = COALESCE($12, company_name), region = COALESCE($13, region), updated = $14
+		WHERE id = $2 AND project_id = $1 RETURNING `+subscriberColumns,
+		projectID, id, c.Email, c.PasswordHash, disabled, c.FirstName, c.LastName, c.DisplayName,
+		c.JobTitle, c.TimeZone, c.Country, c.CompanyName, c.Region, micros(at)))
+	if isUnique(err) {
+		return sub, emailTaken()
+	}
+	return sub, err
+}
+
+// endLogins ends the logins and OAuth grants of a subscriber.
+func (t tx) endLogins(ctx context.Context, subscriberID string, at time.Time) error {
+	if _, err := t.Exec(ctx, `UPDATE login_sessions SET ended = $2 WHERE subscriber_id = $1 AND ended = 0`, subscriberID, micros(at)); err != nil {
+		return fmt.Errorf("ending logins: %w", err)
+	}
+	if _, err := t.Exec(ctx, `UPDATE grants SET revoked = $2 WHERE subscriber_id = $1 AND revoked = 0`, subscriberID, micros(at)); err != nil {
+		return fmt.Errorf("revoking grants: %w", err)
+	}
+	return nil
+}
+
+// DeleteSubscriber deletes the subscriber that a revocation names, with its
+// addresses; its logins and grants go with it.
+func (s *Store) DeleteSubscriber(ctx context.Context, projectID string, r revocation.Revocation) error {
+	return s.change(ctx, func(t tx) error {
+		res, err := t.Exec(ctx, `DELETE FROM subscribers WHERE id = $2 AND project_id = $1`, projectID, r.ID)
+		if err := oneRow(res, err, "subscriber"); err != nil {
+			return err
+		}
+		if _, err := t.Exec(ctx, `DELETE FROM addresses WHERE resource_id = $1`, r.ID); err != nil {
+			return fmt.Errorf("deleting addresses: %w", err)
+		}
+		return t.revoke(ctx, r)
+	})
+}
