@@ -1,0 +1,68 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+)
+
+// serveFloor serves the least that net/http can do, and prints where.
+func serveFloor() {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench: listening:", err)
+		os.Exit(1)
+	}
+	fmt.Println(l.Addr())
+	srv := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, "hello\n") // the load has gone: the end is near
+	})}
+	fmt.Fprintln(os.Stderr, "bench:", srv.Serve(l))
+}
+
+// A bareServer is a running floor.
+type bareServer struct {
+	cmd     *exec.Cmd
+	address string
+}
+
+func startFloor(p *program, prefix []string) bareServer {
+	self, err := os.Executable()
+	if err != nil {
+		p.Fatalf("%v", err)
+	}
+	args := append(append([]string{}, prefix...), self, "-floor")
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Env = append(os.Environ(), procs)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		p.Fatalf("%v", err)
+	}
+	if err := cmd.Start(); err != nil {
+		p.Fatalf("starting the floor: %v", err)
+	}
+	s := bareServer{cmd: cmd}
+	p.Cleanup(s.stop)
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		p.Fatalf("starting the floor: %v", err)
+	}
+	s.address = strings.TrimSpace(line)
+	return s
+}
+
+func (s bareServer) stop() {
+	_ = s.cmd.Process.Kill()
+	_ = s.cmd.Wait() // it was killed
+}
+
+func (s bareServer) operation() operation {
+	request := []byte("GET / HTTP/1.1\r\nHost: " + s.address + "\r\n\r\n")
+	return operation{name: floorName, address: s.address, connections: 8, task: func(int) task { return once(request, 200, "hello") }}
+}

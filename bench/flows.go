@@ -1,0 +1,122 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/selvage/selvage/test/harness"
+)
+
+// codeFlow gives the task of a whole flow for a browser that is signed in: a code,
+// then the tokens. Two requests.
+func (w *world) codeFlow() task {
+	return func(c *wire) error {
+		f := w.login.NewFlow(loginScope)
+		a, err := c.do(w.get("/login/oauth/authorize?"+f.Query.Encode(), "Cookie: "+w.cookies))
+		if err != nil {
+			return err
+		}
+		code, err := codeOf(a, f)
+		if err != nil {
+			return err
+		}
+		return w.redeem(c, f, code)
+	}
+}
+
+func codeOf(a answer, f *harness.Flow) (string, error) {
+	to, err := url.Parse(a.header("Location"))
+	if err != nil {
+		return "", err
+	}
+	q := to.Query()
+	if q.Get("code") == "" || q.Get("state") != f.Query.Get("state") {
+		return "", fmt.Errorf("authorize answered %d to %q", a.status, to)
+	}
+	return q.Get("code"), nil
+}
+
+func (w *world) redeem(c *wire, f *harness.Flow, code string) error {
+	request := f.Form(code)
+	request.Set("client_id", w.login.ID)
+	a, err := c.do(w.post("/oauth/token", form, request.Encode()))
+	if err != nil {
+		return err
+	}
+	return a.want(200, `"access_token"`, `"id_token":"ey`, `"refresh_token"`)
+}
+
+// refreshChain gives the task of using a refresh token, and then that which it
+// brought. Its first one comes from a flow of its own.
+func (w *world) refreshChain(p *program) task {
+	f := w.login.NewFlow(loginScope)
+	code, err := f.QuickCode(harness.Header("Cookie", w.cookies))
+	if err != nil {
+		p.Fatalf("%v", err)
+	}
+	tokens, err := f.QuickRedeem(code)
+	if err != nil {
+		p.Fatalf("%v", err)
+	}
+	return func(c *wire) error {
+		a, err := c.do(w.post("/oauth/token", form, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {tokens.RefreshToken}, "client_id": {w.login.ID}}.Encode()))
+		if err != nil {
+			return err
+		}
+		if err := a.want(200, `"id_token":"ey`); err != nil {
+			return err
+		}
+		used := tokens.RefreshToken
+		if err := json.Unmarshal(a.body, &tokens); err != nil {
+			return err
+		}
+		if tokens.RefreshToken == used {
+			return fmt.Errorf("the refresh token was not rotated")
+		}
+		return nil
+	}
+}
+
+// passwordLogin gives the task of a login by a browser without cookies: to the
+// login page, the page itself, the password. Three requests.
+func (w *world) passwordLogin() task {
+	origin := "Origin: " + strings.TrimSuffix(w.Issuer(), "/")
+	return func(c *wire) error {
+		f := w.login.NewFlow(loginScope)
+		a, err := c.do(w.get("/login/oauth/authorize?" + f.Query.Encode()))
+		if err != nil {
+			return err
+		}
+		page, cookie := a.header("Location"), cookiesOf(a)
+		to, err := url.Parse(page)
+		if err != nil || to.Path != "/login" {
+			return fmt.Errorf("authorize answered %d to %q, want the login page", a.status, page)
+		}
+		if a, err = c.do(w.get(page, cookie)); err != nil {
+			return err
+		}
+		if err := a.want(200, `id="login-submit"`); err != nil {
+			return err
+		}
+		fields := url.Values{"id": {to.Query().Get("id")}, "username": {w.sub.Email}, "password": {w.sub.Password}}
+		if a, err = c.do(w.post("/login", form, fields.Encode(), cookie, origin, "Sec-Fetch-Site: same-origin")); err != nil {
+			return err
+		}
+		_, err = codeOf(a, f)
+		return err
+	}
+}
+
+// cookiesOf gives the header that sends back the cookies of an answer.
+func cookiesOf(a answer) string {
+	var pairs []string
+	for _, line := range strings.Split(string(a.head), "\r\n") {
+		if value, ok := strings.CutPrefix(line, "Set-Cookie: "); ok {
+			pair, _, _ := strings.Cut(value, ";")
+			pairs = append(pairs, pair)
+		}
+	}
+	return "Cookie: " + strings.Join(pairs, "; ")
+}

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// A task does an operation once on a wire, and checks the answers.
+type task func(w *wire) error
+
+// An operation is something to measure.
+type operation struct {
+	name        string
+	address     string
+	connections int
+	goal        float64 // CPU milliseconds to stay below; 0 for none
+	pace        int     // operations a second for the latencies; 0: as fast as they come
+	task        func(worker int) task
+}
+
+// once gives the task of a single request.
+func once(request []byte, status int, parts ...string) task {
+	return func(w *wire) error {
+		a, err := w.do(request)
+		if err != nil {
+			return err
+		}
+		return a.want(status, parts...)
+	}
+}
+
+// A sample is one measurement.
+type sample struct {
+	rate     float64 // operations a second
+	cpu      float64 // milliseconds an operation
+	p50, p99 float64 // milliseconds
+}
+
+// warmUp comes before each measurement.
+const warmUp = 300 * time.Millisecond
+
+// measure runs an operation for a while. gate, if not nil, is asked before each.
+func measure(p *program, op operation, pid int, length time.Duration, gate func() bool) sample {
+	var (
+		tasks = make([]task, op.connections)
+		wires = make([]*wire, op.connections)
+		err   error
+	)
+	for i := range op.connections {
+		tasks[i] = op.task(i)
+		if wires[i], err = dial(op.address); err != nil {
+			p.Fatalf("%s: %v", op.name, err)
+		}
+		defer wires[i].conn.Close()
+	}
+	if gate == nil {
+		load(p, op, tasks, wires, warmUp, nil)
+	}
+	before, began := cpu(p, pid), time.Now()
+	took := load(p, op, tasks, wires, length, gate)
+	elapsed, used := time.Since(began), cpu(p, pid)-before
+	slices.Sort(took)
+	n := len(took)
+	if n == 0 {
+		p.Fatalf("%s: nothing was done in %v", op.name, length)
+	}
+	return sample{
+		rate: float64(n) / elapsed.Seconds(), cpu: milliseconds(used) / float64(n),
+		p50: milliseconds(took[n/2]), p99: milliseconds(took[n*99/100]),
+	}
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// load runs the tasks, each on its own wire, and gives how long each operation
+// took. One wrong answer ends the benchmark.
+func load(p *program, op operation, tasks []task, wires []*wire, length time.Duration, gate func() bool) []time.Duration {
+	var (
+		over  atomic.Bool
+		took  = make([][]time.Duration, len(tasks))
+		fault atomic.Pointer[error]
+		wg    sync.WaitGroup
+	)
+	timer := time.AfterFunc(length, func() { over.Store(true) })
+	defer timer.Stop()
+	for i := range tasks {
+		wg.Go(func() {
+			for !over.Load() && (gate == nil || gate()) {
+				began := time.Now()
+				if err := tasks[i](wires[i]); err != nil {
+					fault.Store(&err)
+					over.Store(true)
+					return
+				}
+				took[i] = append(took[i], time.Since(began))
+			}
+		})
+	}
+	wg.Wait()
+	if err := fault.Load(); err != nil {
+		p.Fatalf("%s: %v", op.name, *err)
+	}
+	return slices.Concat(took...)
+}
+
+// measurePaced takes latencies at a fixed rate, as of an open loop: a slow answer
+// does not slow the requests that follow it.
+func measurePaced(p *program, op operation, pid int, length time.Duration) sample {
+	due := make(chan struct{}, op.pace) // a second's worth may wait
+	stop := make(chan struct{})
+	go func() {
+		defer close(due)
+		began, sent := time.Now(), 0
+		tick := time.NewTicker(200 * time.Microsecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-stop:
+				return
+			case <-tick.C:
+			}
+			for want := int(time.Since(began).Seconds() * float64(op.pace)); sent < want; sent++ {
+				select {
+				case due <- struct{}{}:
+				default: // hopelessly behind; the rate will show it
+				}
+			}
+		}
+	}()
+	time.AfterFunc(length, func() { close(stop) })
+	op.connections = 64
+	s := measure(p, op, pid, length, func() bool { _, ok := <-due; return ok })
+	if s.rate < 0.9*float64(op.pace) {
+		p.Logf("%s: reached %.0f of %d a second", op.name, s.rate, op.pace)
+	}
+	return s
+}
+
+// median gives the median of each figure.
+func median(samples []sample) sample {
+	pick := func(value func(sample) float64) float64 {
+		values := make([]float64, len(samples))
+		for i, s := range samples {
+			values[i] = value(s)
+		}
+		slices.Sort(values)
+		return values[len(values)/2]
+	}
+	return sample{
+		rate: pick(func(s sample) float64 { return s.rate }), cpu: pick(func(s sample) float64 { return s.cpu }),
+		p50: pick(func(s sample) float64 { return s.p50 }), p99: pick(func(s sample) float64 { return s.p99 }),
+	}
+}
+
+// title gives the operation's name with its number of connections.
+func (op operation) title() string { return fmt.Sprintf("%s, c=%d", op.name, op.connections) }

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// clockTick is the unit of times in /proc (USER_HZ, which is 100 everywhere).
+const clockTick = 10 * time.Millisecond
+
+// cpu gives the processor time that a process and the children it has waited for
+// have used.
+func cpu(p *program, pid int) time.Duration {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		p.Fatalf("reading processor time: %v", err)
+	}
+	// The second field is the name in brackets, which may contain anything.
+	_, rest, _ := strings.Cut(string(text), ") ")
+	fields := strings.Fields(rest)
+	const utime, count = 11, 4 // user, system, and the same of children
+	var ticks int64
+	for _, f := range fields[utime : utime+count] {
+		n, err := strconv.ParseInt(f, 10, 64)
+		if err != nil {
+			p.Fatalf("reading processor time: %v", err)
+		}
+		ticks += n
+	}
+	return time.Duration(ticks) * clockTick
+}
+
+// residentMiB gives the memory that a process occupies.
+func residentMiB(p *program, pid int) float64 {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		p.Fatalf("reading memory: %v", err)
+	}
+	_, rest, _ := strings.Cut(string(text), "VmRSS:")
+	kib, err := strconv.ParseFloat(strings.Fields(rest)[0], 64)
+	if err != nil {
+		p.Fatalf("reading memory: %v", err)
+	}
+	return kib / 1024
+}
+
+// binarySize gives the size of the stripped binary in MB.
+func binarySize(p *program) float64 {
+	path := filepath.Join(p.TempDir(), "selvage")
+	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", path, "github.com/selvage/selvage/cmd/selvage")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		p.Fatalf("building the stripped binary: %v\n%s", err, out)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		p.Fatalf("%v", err)
+	}
+	return float64(info.Size()) / 1e6
+}

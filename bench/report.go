@@ -1,0 +1,96 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"text/tabwriter"
+)
+
+// floorName is the operation that the others are set against.
+const floorName = "net/http hello (the floor)"
+
+// A report is what a run found.
+type report struct {
+	Go       string  `json:"go"`
+	Cores    int     `json:"cores"`
+	Pinned   bool    `json:"pinned"`
+	Start    float64 `json:"start_ms"`
+	IdleMiB  float64 `json:"idle_mib"`
+	BusyMiB  float64 `json:"busy_mib"`
+	BinaryMB float64 `json:"binary_mb"`
+	Figures  []row   `json:"figures"`
+}
+
+// A row is the figures of an operation.
+type row struct {
+	Name        string  `json:"name"`
+	Connections int     `json:"connections"`
+	CPU         float64 `json:"cpu_ms"`
+	Floors      float64 `json:"floors"` // CPU in units of the floor's
+	Goal        float64 `json:"goal_ms,omitempty"`
+	Rate        float64 `json:"per_second"`
+	P50         float64 `json:"p50_ms"`
+	P99         float64 `json:"p99_ms"`
+	Pace        int     `json:"pace,omitempty"` // the latencies are those at this rate
+}
+
+func newReport(pinned bool) report {
+	return report{Go: runtime.Version(), Cores: runtime.NumCPU(), Pinned: pinned}
+}
+
+// add measures an operation and notes its figures.
+func (r *report) add(p *program, s settings, op operation, pid int) {
+	p.Logf("%s", op.title())
+	var samples []sample
+	for range s.repeat {
+		samples = append(samples, measure(p, op, pid, s.length, nil))
+	}
+	m := median(samples)
+	if op.pace > 0 {
+		paced := measurePaced(p, op, pid, s.length)
+		m.p50, m.p99 = paced.p50, paced.p99
+	}
+	floor := m.cpu
+	if len(r.Figures) > 0 {
+		floor = r.Figures[0].CPU
+	}
+	r.Figures = append(r.Figures, row{op.name, op.connections, m.cpu, m.cpu / floor, op.goal, m.rate, m.p50, m.p99, op.pace})
+}
+
+// print writes the table.
+func (r *report) print(w io.Writer) {
+	fmt.Fprintf(w, "%s, %d cores, server pinned to one: %v\n", r.Go, r.Cores, r.Pinned)
+	fmt.Fprintf(w, "start to first answer %.0f ms, resident %.0f MiB idle and %.0f MiB at the end, binary %.1f MB\n\n", r.Start, r.IdleMiB, r.BusyMiB, r.BinaryMB)
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "operation\tc\tCPU ms\tfloors\tgoal ms\ta second\tp50 ms\tp99 ms\t")
+	for _, f := range r.Figures {
+		goal, pace := "", ""
+		if f.Goal > 0 {
+			goal = fmt.Sprintf("%.3f", f.Goal)
+		}
+		if f.Pace > 0 {
+			pace = fmt.Sprintf(" at %d/s", f.Pace)
+		}
+		fmt.Fprintf(t, "%s\t%d\t%.3f\t%.1f\t%s\t%.0f\t%.2f\t%.2f%s\t\n", f.Name, f.Connections, f.CPU, f.Floors, goal, f.Rate, f.P50, f.P99, pace)
+	}
+	_ = t.Flush() // to a terminal
+}
+
+// write keeps the figures as JSON.
+func (r *report) write(file string) error {
+	text, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return fmt.Errorf("writing figures: %w", err)
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return fmt.Errorf("writing figures: %w", err)
+	}
+	if err := os.WriteFile(file, append(text, '\n'), 0o644); err != nil {
+		return fmt.Errorf("writing figures: %w", err)
+	}
+	return nil
+}

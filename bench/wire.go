@@ -1,0 +1,120 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/http/httputil"
+	"strconv"
+	"time"
+)
+
+// A wire is one HTTP/1.1 connection which costs the load as little as can be: it
+// sends requests that are ready bytes, and reads just enough of the answers.
+type wire struct {
+	conn net.Conn
+	in   *bufio.Reader
+	head []byte
+	body bytes.Buffer
+}
+
+// answerDeadline bounds one request.
+const answerDeadline = 30 * time.Second
+
+func dial(address string) (*wire, error) {
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	return &wire{conn: conn, in: bufio.NewReaderSize(conn, 64<<10)}, nil
+}
+
+// An answer is valid until the next request on its wire.
+type answer struct {
+	status int
+	head   []byte
+	body   []byte
+}
+
+// do sends a request and reads its answer.
+func (w *wire) do(request []byte) (answer, error) {
+	if _, err := w.conn.Write(request); err != nil {
+		return answer{}, err
+	}
+	status, err := w.readHead()
+	if err != nil {
+		return answer{}, err
+	}
+	a := answer{status: status, head: w.head}
+	w.body.Reset()
+	switch length := a.header("Content-Length"); {
+	case bytes.HasPrefix(request, []byte("HEAD ")) || status == 204 || status == 304:
+	case length != "":
+		n, err := strconv.ParseInt(length, 10, 64)
+		if err == nil {
+			_, err = io.CopyN(&w.body, w.in, n)
+		}
+		if err != nil {
+			return a, err
+		}
+	case a.header("Transfer-Encoding") == "chunked":
+		if _, err := w.body.ReadFrom(httputil.NewChunkedReader(w.in)); err != nil {
+			return a, err
+		}
+		if _, err := w.in.Discard(2); err != nil {
+			return a, err
+		}
+	default:
+		return a, fmt.Errorf("an answer without a length: %q", w.head)
+	}
+	a.body = w.body.Bytes()
+	return a, nil
+}
+
+// readHead reads the status line and the header.
+func (w *wire) readHead() (status int, err error) {
+	if err := w.conn.SetReadDeadline(time.Now().Add(answerDeadline)); err != nil {
+		return 0, err
+	}
+	w.head = w.head[:0]
+	for {
+		line, err := w.in.ReadSlice('\n')
+		if err != nil {
+			return 0, err
+		}
+		w.head = append(w.head, line...)
+		if len(line) <= 2 {
+			break
+		}
+	}
+	if len(w.head) < 12 {
+		return 0, fmt.Errorf("an answer that begins with %q", w.head)
+	}
+	return strconv.Atoi(string(w.head[9:12]))
+}
+
+// header gives the value of a field, in the spelling of Go's servers.
+func (a answer) header(name string) string {
+	_, after, found := bytes.Cut(a.head, []byte("\r\n"+name+": "))
+	if !found {
+		return ""
+	}
+	value, _, _ := bytes.Cut(after, []byte("\r\n"))
+	return string(value)
+}
+
+// want gives an error unless the answer has the status and its body contains
+// each part.
+func (a answer) want(status int, parts ...string) error {
+	if a.status != status {
+		return fmt.Errorf("answer %d %.300s, want %d", a.status, a.body, status)
+	}
+	for _, p := range parts {
+		if !bytes.Contains(a.body, []byte(p)) {
+			return fmt.Errorf("answer %.300s, want %s in it", a.body, p)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"math"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/selvage/selvage/test/harness"
+)
+
+// A world is a server with what the operations need in it.
+type world struct {
+	*harness.Project
+	sub      harness.Subscriber
+	login    *harness.Client // public, first-party, ES256 and sealed access tokens
+	sealed   *harness.Client // service, sealed access tokens
+	signed   *harness.Client // service, JWT access tokens (ES256)
+	web      *harness.Client // confidential, for introspection
+	cookies  string          // of a browser that is signed in
+	tokens   harness.Tokens  // of the client web
+	sat      harness.SAT
+	address  string
+	media    string // path of a recording of ten minutes
+	mediaLen int
+}
+
+// loginScope is what the flows ask for.
+const loginScope = "openid offline_access"
+
+func newWorld(p *program, pinned bool) *world {
+	s := harness.StartConfig(p, harness.Config{Prefix: serverPrefix(pinned), Env: []string{procs}})
+	w := &world{Project: s.NewProject(p)}
+	w.sub = w.NewSubscriber(p)
+	w.login = w.NewClient(p, "spa", "--first-party", "--id-token-alg", "ES256", "--access-token", "fabric")
+	w.web = w.NewClient(p, "web", "--first-party", "--id-token-alg", "ES256", "--access-token", "fabric")
+	w.sealed = w.NewClient(p, "service", "--access-token", "fabric", "--scope", "Voice")
+	w.signed = w.NewClient(p, "service", "--access-token", "jwt", "--scope", "Voice")
+
+	var b *harness.Browser
+	w.tokens, b = w.web.SignIn(p, w.sub, loginScope)
+	w.cookies = cookieHeader(p, b, w.Issuer())
+	w.sat = w.NewSAT(p, "bench")
+	w.address = w.Address(p, w.sat.Token)
+	wav := speech()
+	w.media, w.mediaLen = w.LaML("/Recordings/"+w.Upload(p, wav)+".wav"), len(wav)
+	return w
+}
+
+// cookieHeader gives what a browser sends to the server.
+func cookieHeader(p *program, b *harness.Browser, origin string) string {
+	req, err := http.NewRequest(http.MethodGet, origin, nil)
+	if err != nil {
+		p.Fatalf("%v", err)
+	}
+	b.Cookies()(req)
+	return req.Header.Get("Cookie")
+}
+
+// speech gives ten minutes of 8 kHz, 16 bits, one channel: a voice-like sweep,
+// since only its size matters.
+func speech() []byte {
+	const seconds, rate = 600, 8000
+	samples := make([]int16, seconds*rate)
+	for i := range samples {
+		at := float64(i) / rate
+		samples[i] = int16(9000 * math.Sin(2*math.Pi*(150+50*math.Sin(at))*at))
+	}
+	return harness.WAV(samples)
+}
+
+// startTime restarts the server on its data and gives the median milliseconds to
+// its first good answer.
+func (w *world) startTime(p *program, repeat int) float64 {
+	var took []float64
+	for range repeat {
+		if err := w.Stop(p); err != nil {
+			p.Fatalf("stopping: %v", err)
+		}
+		began := time.Now()
+		w.Restart(p)
+		w.Get(p, "/oauth/jwks").Want(p, 200)
+		took = append(took, milliseconds(time.Since(began)))
+	}
+	slices.Sort(took)
+	return took[len(took)/2]
+}
