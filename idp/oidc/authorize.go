@@ -22,7 +22,7 @@ func (a *API) authorize(w http.ResponseWriter, r *http.Request) error {
 	if len(r.URL.RawQuery) > maxQuery {
 		return pageError(http.StatusRequestURITooLong, "The request is too long", "An authorization request has at most 16 KiB of parameters.")
 	}
-	v, err := parseQuery(r.URL.RawQuery)
+	v, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
 		return badRequest("The parameters of the authorization request cannot be read.")
 	}
@@ -30,7 +30,7 @@ func (a *API) authorize(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	err = repeated(v)
+	err = checkParams(v)
 	var req idp.AuthRequest
 	if err == nil {
 		req, err = a.ParseAuthRequest(c, v)
@@ -59,7 +59,7 @@ func (a *API) authorizeByPost(w http.ResponseWriter, r *http.Request) error {
 	if err != nil || len(body) > maxQuery {
 		return pageError(http.StatusRequestEntityTooLarge, "The request is too long", "An authorization request has at most 16 KiB of parameters.")
 	}
-	v, err := parseQuery(string(body))
+	v, err := url.ParseQuery(string(body))
 	if err != nil || r.URL.RawQuery != "" {
 		return badRequest("The parameters of the authorization request cannot be read.")
 	}
@@ -67,27 +67,18 @@ func (a *API) authorizeByPost(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// parseQuery reads parameters that are UTF-8 without NUL.
-func parseQuery(raw string) (url.Values, error) {
-	v, err := url.ParseQuery(raw)
-	if err != nil {
-		return nil, err
-	}
-	for name, values := range v {
-		for _, value := range append(values, name) {
-			if !utf8.ValidString(value) || strings.ContainsRune(value, 0) && name != "state" {
-				return nil, errors.New("parameters are not text")
-			}
-		}
-	}
-	return v, nil
-}
-
-// repeated refuses a parameter that is there twice (RFC 6749, section 3.1).
-func repeated(v url.Values) error {
+// checkParams refuses a parameter that is there twice (RFC 6749, section 3.1),
+// and values that are not text. state and password may be anything that UTF-8
+// can write.
+func checkParams(v url.Values) error {
 	for name, values := range v {
 		if len(values) > 1 && name != "resource" {
 			return &problem.Error{Kind: problem.Invalid, Code: "invalid_request", Message: "a parameter is repeated"}
+		}
+		for _, value := range append(values, name) {
+			if !utf8.ValidString(value) || strings.ContainsRune(value, 0) && name != "state" && name != "password" {
+				return &problem.Error{Kind: problem.Invalid, Code: "invalid_request", Message: "a parameter is not text"}
+			}
 		}
 	}
 	return nil

@@ -107,8 +107,8 @@ func postForm(w http.ResponseWriter, r *http.Request) (url.Values, error) {
 	if err := r.ParseForm(); err != nil {
 		return nil, badRequest("The form cannot be read.")
 	}
-	if repeated(r.PostForm) != nil {
-		return nil, badRequest("A field of the form is repeated.")
+	if checkParams(r.PostForm) != nil {
+		return nil, badRequest("A field of the form is repeated, or is not text.")
 	}
 	return r.PostForm, nil
 }

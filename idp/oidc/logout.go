@@ -57,7 +57,7 @@ func (a *API) endSession(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (a *API) parseLogout(r *http.Request, v url.Values) (req logoutRequest, err error) {
-	if repeated(v) != nil {
+	if checkParams(v) != nil {
 		return req, errLogout
 	}
 	clientID := v.Get("client_id")

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/web"
@@ -114,15 +113,9 @@ func checkForm(r *http.Request, form url.Values) *refusal {
 		return invalidRequest("parameters belong in the body, not in the query")
 	case len(form) > maxTokenFields:
 		return invalidRequest("there are too many parameters")
-	case repeated(form) != nil:
-		return invalidRequest("a parameter is repeated")
 	}
-	for name, values := range form {
-		for _, v := range append(values, name) {
-			if !utf8.ValidString(v) || strings.ContainsRune(v, 0) {
-				return invalidRequest("a parameter is not text")
-			}
-		}
+	if err := checkParams(form); err != nil {
+		return invalidRequest(err.Error())
 	}
 	return checkAuthorization(r, form)
 }
@@ -132,6 +125,9 @@ func checkForm(r *http.Request, form url.Values) *refusal {
 func checkAuthorization(r *http.Request, form url.Values) *refusal {
 	headers := r.Header.Values("Authorization")
 	if len(headers) == 0 {
+		if !form.Has("client_id") || r.URL.Path == introspectPath && !form.Has("client_secret") {
+			return &refusal{http.StatusUnauthorized, "invalid_client", "the client does not authenticate"}
+		}
 		return nil
 	}
 	id, _, ok := web.Basic(r)

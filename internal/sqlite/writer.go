@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"sync"
 )
 
 // maxBatch bounds how many changes share a commit, and so how long one waits.
@@ -23,6 +24,8 @@ type writer struct {
 	queue  chan change
 	quit   chan struct{}
 	done   chan struct{}
+	once   sync.Once
+	closed error // of closing
 }
 
 // A change is one caller's transaction, waiting for its commit.
@@ -182,8 +185,12 @@ func (w *writer) exec(query string) error {
 	return err
 }
 
+// close commits what waits, once.
 func (w *writer) close() error {
-	close(w.quit)
-	<-w.done
-	return errors.Join(w.conn.Close(), w.db.Close())
+	w.once.Do(func() {
+		close(w.quit)
+		<-w.done
+		w.closed = errors.Join(w.conn.Close(), w.db.Close())
+	})
+	return w.closed
 }

@@ -1,0 +1,328 @@
+package oidc_test
+
+import (
+	"html/template"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/idp"
+)
+
+const goodbye = "https://app.example/bye"
+
+func withLogout(n *idp.NewClient) { n.LogoutURIs = []string{goodbye} }
+
+func TestLogout(t *testing.T) {
+	w := newWorld(t)
+	c, _ := w.client(withLogout)
+	b := w.browser()
+	set := w.redeem(c, b.code(c)).json(t)
+	got := b.get("/oauth/logout?" + url.Values{"id_token_hint": {text(set["id_token"])}, "post_logout_redirect_uri": {goodbye}, "state": {"x y"}}.Encode())
+	if got.location == nil || got.location.String() != goodbye+"?state=x+y" {
+		t.Fatalf("logout: %d to %v", got.status, got.location)
+	}
+	if got := b.authorize(request(c, "prompt", "none")); got.param("error") != "login_required" {
+		t.Errorf("prompt=none after a logout: %v", got.location)
+	}
+	if got := w.userinfo(text(set["access_token"])); got.status != http.StatusUnauthorized {
+		t.Errorf("the access token after a logout: %d, want 401", got.status)
+	}
+	if got := w.token("grant_type", "refresh_token", "client_id", c.ID, "refresh_token", text(set["refresh_token"])); got.json(t)["error"] != "invalid_grant" {
+		t.Errorf("the refresh token after a logout: %d %s", got.status, got.body)
+	}
+	again := b.get("/oauth/logout?" + url.Values{"id_token_hint": {text(set["id_token"])}}.Encode())
+	if again.status != http.StatusOK || !strings.Contains(again.body, "You are signed out") {
+		t.Errorf("a second logout: %d %s", again.status, again.body)
+	}
+}
+
+// A cookie that was copied before the logout is worthless after it.
+func TestLogoutEndsCopiedCookies(t *testing.T) {
+	w := newWorld(t)
+	c, _ := w.client(withLogout)
+	b, thief := w.browser(), w.browser()
+	set := w.redeem(c, b.code(c)).json(t)
+	home, err := url.Parse(w.url)
+	must(t, err)
+	thief.http.Jar.SetCookies(home, b.http.Jar.Cookies(home))
+	if got := thief.authorize(request(c)); got.param("code") == "" {
+		t.Fatalf("the copied cookie before the logout: %d %v", got.status, got.location)
+	}
+	b.get("/oauth/logout?" + url.Values{"id_token_hint": {text(set["id_token"])}}.Encode())
+	if got := thief.authorize(request(c)); got.status != http.StatusOK {
+		t.Errorf("the copied cookie after the logout: %d %v, want the login page", got.status, got.location)
+	}
+}
+
+// The id of a browser's session changes with its login.
+func TestLoginRenewsCookie(t *testing.T) {
+	w := newWorld(t)
+	c, _ := w.client(nil)
+	home, err := url.Parse(w.url)
+	must(t, err)
+	b := w.browser()
+	b.code(c)
+	cookie := func(b *browser) string {
+		for _, ck := range b.http.Jar.Cookies(home) {
+			if ck.Name == "selvage" {
+				return ck.Value
+			}
+		}
+		return ""
+	}
+	planted := cookie(b)
+	victim := w.browser()
+	victim.http.Jar.SetCookies(home, []*http.Cookie{{Name: "selvage", Value: planted, Path: "/"}})
+	page := victim.authorize(request(c, "prompt", "login"))
+	victim.logIn(page, email, secret)
+	if got := cookie(victim); got == planted || got == "" {
+		t.Errorf("the cookie after a login is %q, before it was %q", got, planted)
+	}
+}
+
+func TestLogoutAsks(t *testing.T) {
+	w := newWorld(t)
+	c, _ := w.client(withLogout)
+	b := w.browser()
+	w.redeem(c, b.code(c))
+	page := b.get("/oauth/logout")
+	if page.location != nil || !strings.Contains(page.body, `id="logout-confirm"`) {
+		t.Fatalf("logout without a hint: %d %v", page.status, page.location)
+	}
+	page = b.get("/oauth/logout?" + url.Values{"client_id": {c.ID}, "post_logout_redirect_uri": {goodbye}, "state": {`"><script>`}}.Encode())
+	if page.location != nil || strings.Contains(page.body, "<script") {
+		t.Fatalf("logout without a hint, with a URI: %d %v %s", page.status, page.location, page.body)
+	}
+	if got := b.authorize(request(c)); got.param("code") == "" {
+		t.Fatalf("asked, but not answered: %d %v", got.status, got.location)
+	}
+	got := b.post("/logout", url.Values{"client_id": {c.ID}, "post_logout_redirect_uri": {goodbye}, "state": {"x"}})
+	if got.location == nil || got.location.String() != goodbye+"?state=x" {
+		t.Errorf("confirmed: %d %v", got.status, got.location)
+	}
+	if got := b.authorize(request(c)); got.status != http.StatusOK {
+		t.Errorf("after the confirmation: %d %v, want the login page", got.status, got.location)
+	}
+	if got := b.post("/logout", url.Values{}); !strings.Contains(got.body, "You are signed out") {
+		t.Errorf("confirmed without a login: %d %s", got.status, got.body)
+	}
+}
+
+// A hint for somebody else does not sign this person out unasked.
+func TestLogoutOfSomebodyElse(t *testing.T) {
+	w := newWorld(t)
+	c, _ := w.client(withLogout)
+	w.subscriber("bob@example.com")
+	hint := text(w.tokens(c)["id_token"])
+	b := w.browser()
+	b.logIn(b.authorize(request(c)), "bob@example.com", secret)
+	got := b.get("/oauth/logout?" + url.Values{"id_token_hint": {hint}, "post_logout_redirect_uri": {goodbye}}.Encode())
+	if got.location != nil || !strings.Contains(got.body, `id="logout-confirm"`) {
+		t.Errorf("ada's hint in bob's browser: %d %v, want the question", got.status, got.location)
+	}
+}
+
+func TestLogoutRefuses(t *testing.T) {
+	w := newWorld(t)
+	c, _ := w.client(withLogout)
+	other, _ := w.client(withLogout)
+	set := w.tokens(c)
+	hint := text(set["id_token"])
+	parts := strings.Split(hint, ".")
+	tests := []struct {
+		name string
+		v    url.Values
+	}{
+		{"URI not registered", url.Values{"id_token_hint": {hint}, "post_logout_redirect_uri": {"https://evil.example/"}}},
+		{"URI with a query added", url.Values{"id_token_hint": {hint}, "post_logout_redirect_uri": {goodbye + "?x=1"}}},
+		{"URI a prefix", url.Values{"id_token_hint": {hint}, "post_logout_redirect_uri": {goodbye[:len(goodbye)-1]}}},
+		{"URI encoded", url.Values{"id_token_hint": {hint}, "post_logout_redirect_uri": {"https://app.example/%62ye"}}},
+		{"URI of nobody", url.Values{"post_logout_redirect_uri": {goodbye}}},
+		{"another client", url.Values{"id_token_hint": {hint}, "client_id": {other.ID}}},
+		{"unknown client", url.Values{"client_id": {"unknown"}}},
+		{"unsigned hint", url.Values{"id_token_hint": {parts[0] + "." + parts[1] + "."}}},
+		{"a foreign hint", url.Values{"id_token_hint": {"eyJhbGciOiJub25lIn0." + parts[1] + "."}}},
+		{"access token as hint", url.Values{"id_token_hint": {text(set["access_token"])}}},
+		{"repeated", url.Values{"client_id": {c.ID, c.ID}}},
+	}
+	for _, tt := range tests {
+		if got := w.browser().get("/oauth/logout?" + tt.v.Encode()); got.status != http.StatusBadRequest || got.location != nil {
+			t.Errorf("%s: %d to %v, want 400", tt.name, got.status, got.location)
+		}
+	}
+}
+
+func TestRevokeAndIntrospect(t *testing.T) {
+	w := newWorld(t)
+	for _, format := range []idp.TokenFormat{idp.FabricToken, idp.JWTToken} {
+		c, s := w.client(func(n *idp.NewClient) { n.Type, n.AccessToken = idp.Web, format })
+		other, otherSecret := w.client(func(n *idp.NewClient) { n.Type = idp.Web })
+		got := w.post("/oauth/token", url.Values{"grant_type": {"authorization_code"}, "code": {w.browser().code(c, "scope", "openid offline_access")},
+			"redirect_uri": {callback}, "code_verifier": {verifier}}, "Authorization", basic(c.ID, s)).json(t)
+		access, refresh := text(got["access_token"]), text(got["refresh_token"])
+		introspect := func(id, secret, token string) map[string]any {
+			return w.post("/oauth/introspect", url.Values{"token": {token}}, "Authorization", basic(id, secret)).json(t)
+		}
+		if in := introspect(c.ID, s, access); in["active"] != true || in["sub"] != w.ada.ID || in["client_id"] != c.ID || in["sid"] == nil {
+			t.Errorf("%s: introspection %v", format, in)
+		}
+		for name, in := range map[string]map[string]any{
+			"another client": introspect(other.ID, otherSecret, access), "garbage": introspect(c.ID, s, "x"), "an ID token": introspect(c.ID, s, text(got["id_token"])),
+		} {
+			if in["active"] != false || len(in) != 1 {
+				t.Errorf("%s: introspection of %s: %v, want active false alone", format, name, in)
+			}
+		}
+		revoke := func(id, secret, token string) {
+			t.Helper()
+			if got := w.post("/oauth/revoke", url.Values{"token": {token}}, "Authorization", basic(id, secret)); got.status != http.StatusOK {
+				t.Errorf("%s: revocation: %d %s", format, got.status, got.body)
+			}
+		}
+		revoke(other.ID, otherSecret, access)
+		revoke(other.ID, otherSecret, refresh)
+		revoke(c.ID, s, "garbage")
+		if in := introspect(c.ID, s, access); in["active"] != true {
+			t.Errorf("%s: after another client's revocation: %v", format, in)
+		}
+		revoke(c.ID, s, access)
+		if in := introspect(c.ID, s, access); in["active"] != false {
+			t.Errorf("%s: after its revocation: %v", format, in)
+		}
+		revoke(c.ID, s, refresh)
+		if got := w.post("/oauth/token", url.Values{"grant_type": {"refresh_token"}, "refresh_token": {refresh}}, "Authorization", basic(c.ID, s)); got.json(t)["error"] != "invalid_grant" {
+			t.Errorf("%s: a revoked refresh token: %d %s", format, got.status, got.body)
+		}
+	}
+}
+
+// When the rows cannot be written, a revocation must not be acknowledged.
+func TestRevokeWithoutStore(t *testing.T) {
+	w := newWorld(t)
+	c, _ := w.client(nil)
+	set := w.tokens(c)
+	must(t, w.rows.Close())
+	got := w.post("/oauth/revoke", url.Values{"token": {text(set["access_token"])}, "client_id": {c.ID}})
+	if got.status < 500 {
+		t.Errorf("revocation without a store: %d %s", got.status, got.body)
+	}
+}
+
+// What ends a subscriber's tokens ends them everywhere.
+func TestSubscriberEnds(t *testing.T) {
+	w := newWorld(t)
+	c, _ := w.client(nil)
+	for name, end := range map[string]func(id string) error{
+		"disabled": func(id string) error {
+			_, err := w.fabric.UpdateSubscriber(t.Context(), w.project.ID, id, fabricChange(true))
+			return err
+		},
+		"a new password": func(id string) error {
+			next := "another password"
+			_, err := w.fabric.UpdateSubscriber(t.Context(), w.project.ID, id, fabric.SubscriberInput{Password: &next})
+			return err
+		},
+		"deleted": func(id string) error { return w.fabric.DeleteSubscriber(t.Context(), w.project.ID, id) },
+	} {
+		who := strings.ReplaceAll(name, " ", "") + "@example.com"
+		s := w.subscriber(who)
+		b := w.browser()
+		set := w.redeem(c, b.logIn(b.authorize(request(c)), who, secret).param("code")).json(t)
+		must(t, end(s.ID))
+		if got := w.userinfo(text(set["access_token"])); got.status != http.StatusUnauthorized {
+			t.Errorf("%s: access token: %d, want 401", name, got.status)
+		}
+		if got := w.token("grant_type", "refresh_token", "client_id", c.ID, "refresh_token", text(set["refresh_token"])); got.json(t)["error"] != "invalid_grant" {
+			t.Errorf("%s: refresh token: %d %s", name, got.status, got.body)
+		}
+		w.pass(0)
+		if got := b.authorize(request(c)); got.status != http.StatusOK {
+			t.Errorf("%s: browser: %d %v, want the login page", name, got.status, got.location)
+		}
+	}
+}
+
+func TestUserinfoRefuses(t *testing.T) {
+	w := newWorld(t)
+	c, _ := w.client(func(n *idp.NewClient) { n.Scopes = []string{"openid", "Voice", "email"} })
+	set := w.tokens(c)
+	plain := w.tokens(c, "scope", "Voice")
+	if plain["id_token"] != nil {
+		t.Errorf("an ID token without openid: %v", plain)
+	}
+	tests := []struct {
+		name, token string
+		want        int
+	}{
+		{"the access token", text(set["access_token"]), 200},
+		{"the ID token", text(set["id_token"]), 401},
+		{"the refresh token", text(set["refresh_token"]), 401},
+		{"without openid", text(plain["access_token"]), 403},
+		{"truncated", text(set["access_token"])[:100], 401},
+		{"garbage", "x", 401},
+		{"two dots", "..", 401},
+	}
+	for _, tt := range tests {
+		got := w.userinfo(tt.token)
+		if got.status != tt.want || tt.want == 401 && !strings.Contains(got.header.Get("WWW-Authenticate"), "invalid_token") {
+			t.Errorf("userinfo with %s: %d %v %s, want %d", tt.name, got.status, got.header["Www-Authenticate"], got.body, tt.want)
+		}
+	}
+	for name, got := range map[string]reply{
+		"nothing": w.browser().get("/oauth/userinfo"), "a query": w.browser().get("/oauth/userinfo?access_token=" + text(set["access_token"])),
+	} {
+		if got.status != 401 || got.header.Get("WWW-Authenticate") == "" {
+			t.Errorf("userinfo with %s: %d, want 401", name, got.status)
+		}
+	}
+	if got := w.browser().post("/oauth/userinfo", url.Values{"access_token": {text(set["access_token"])}}); got.status != 200 {
+		t.Errorf("userinfo with a form: %d %s", got.status, got.body)
+	}
+	w.pass(2*60*60*1e9 + 1e9)
+	if got := w.userinfo(text(set["access_token"])); got.status != 401 {
+		t.Errorf("userinfo with an expired token: %d, want 401", got.status)
+	}
+}
+
+func TestDocuments(t *testing.T) {
+	w := newWorld(t)
+	for _, path := range []string{"/.well-known/openid-configuration", "/.well-known/oauth-authorization-server", "/oauth/jwks"} {
+		got := w.browser().get(path)
+		if got.status != http.StatusOK || !strings.HasPrefix(got.header.Get("Content-Type"), "application/j") || got.header.Get("ETag") == "" {
+			t.Errorf("GET %s: %d %v", path, got.status, got.header)
+		}
+		req, err := http.NewRequest(http.MethodGet, w.url+path, nil)
+		must(t, err)
+		req.Header.Set("If-None-Match", got.header.Get("ETag"))
+		req.Header.Set("Origin", "https://app.example")
+		if got := w.browser().do(req); got.status != http.StatusNotModified || got.header.Get("Access-Control-Allow-Origin") != "*" || got.header.Get("Access-Control-Allow-Credentials") != "" {
+			t.Errorf("GET %s again: %d %v", path, got.status, got.header)
+		}
+		if got := w.browser().post(path, nil); got.status != http.StatusMethodNotAllowed {
+			t.Errorf("POST %s: %d, want 405", path, got.status)
+		}
+	}
+	doc := w.browser().get("/.well-known/openid-configuration").json(t)
+	if doc["issuer"] != w.url+"/" || doc["authorization_response_iss_parameter_supported"] != true || text(doc["code_challenge_methods_supported"]) != "[S256]" {
+		t.Errorf("discovery: %v", doc)
+	}
+}
+
+func TestPageHeaders(t *testing.T) {
+	w := newWorld(t)
+	c, _ := w.client(nil)
+	for _, got := range []reply{w.browser().authorize(request(c)), w.browser().get("/login?id=x"), w.browser().get("/logout"), w.browser().get("/login/oauth/authorize")} {
+		if csp := got.header.Get("Content-Security-Policy"); !strings.Contains(csp, "frame-ancestors 'none'") || got.header.Get("Cache-Control") != "no-store" || got.header.Get("Access-Control-Allow-Origin") != "" {
+			t.Errorf("page headers: %v", got.header)
+		}
+	}
+}
+
+func fabricChange(disabled bool) fabric.SubscriberInput {
+	return fabric.SubscriberInput{Disabled: &disabled}
+}
+
+func escaped(s string) string { return template.HTMLEscapeString(s) }

@@ -1,0 +1,377 @@
+package oidc_test
+
+import (
+	"encoding/base64"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/keys"
+)
+
+func TestTokens(t *testing.T) {
+	w := newWorld(t)
+	for _, tt := range []struct {
+		format  idp.TokenFormat
+		alg     keys.Use
+		seconds float64
+	}{{idp.FabricToken, keys.RS256, 7200}, {idp.JWTToken, keys.ES256, 900}} {
+		c, _ := w.client(func(n *idp.NewClient) { n.AccessToken, n.IDTokenAlg = tt.format, tt.alg })
+		got := w.tokens(c, "scope", "openid email profile offline_access", "nonce", "n1")
+		if got["token_type"] != "Bearer" || got["expires_in"] != tt.seconds || text(got["refresh_token"]) == "" || got["scope"] != "openid email profile offline_access" {
+			t.Errorf("%s: token response %v", tt.format, got)
+		}
+		id := payload(t, w, text(got["id_token"]))
+		for name, want := range map[string]any{"iss": w.url + "/", "sub": w.ada.ID, "aud": c.ID, "azp": c.ID, "nonce": "n1"} {
+			if id[name] != want {
+				t.Errorf("%s: ID token's %s = %v, want %v", tt.format, name, id[name], want)
+			}
+		}
+		if _, ok := w.idp.Ring.VerifyJWS(text(got["id_token"]), "JWT"); !ok || id["sid"] == nil || id["at_hash"] == nil || id["email"] != nil {
+			t.Errorf("%s: ID token %v", tt.format, id)
+		}
+		info := w.userinfo(text(got["access_token"])).json(t)
+		if info["sub"] != w.ada.ID || info["email"] != email || info["given_name"] != "Ada" {
+			t.Errorf("%s: userinfo %v", tt.format, info)
+		}
+		access, err := w.idp.OpenAccessToken(t.Context(), text(got["access_token"]))
+		if err != nil || access.SessionID != id["sid"] || access.SubscriberID != w.ada.ID {
+			t.Errorf("%s: access token %+v, %v", tt.format, access, err)
+		}
+	}
+}
+
+// payload reads a JWS of the ring.
+func payload(t *testing.T, w *world, token string) map[string]any {
+	t.Helper()
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 {
+		t.Fatalf("not a JWS: %q", token)
+	}
+	raw, err := base64.RawURLEncoding.DecodeString(parts[1])
+	must(t, err)
+	return reply{body: string(raw)}.json(t)
+}
+
+func TestRedeemRefuses(t *testing.T) {
+	w := newWorld(t)
+	c, _ := w.client(nil)
+	other, _ := w.client(nil)
+	confidential, secret1 := w.client(func(n *idp.NewClient) { n.Type, n.PKCEOptional, n.AuthMethod = idp.Web, true, idp.AuthPost })
+	tests := []struct {
+		name  string
+		pairs []string
+	}{
+		{"another client", []string{"client_id", other.ID}},
+		{"another redirect_uri", []string{"redirect_uri", "https://app.example/other"}},
+		{"redirect_uri in capitals", []string{"redirect_uri", strings.ToUpper(callback)}},
+		{"no verifier", []string{"code_verifier", ""}},
+		{"another verifier", []string{"code_verifier", strings.Repeat("a", 43)}},
+		{"short verifier", []string{"code_verifier", verifier[:42]}},
+		{"long verifier", []string{"code_verifier", strings.Repeat("a", 129)}},
+		{"the challenge as verifier", []string{"code_verifier", challenge}},
+		{"another code", []string{"code", "x"}},
+		{"a huge code", []string{"code", strings.Repeat("x", 10_000)}},
+	}
+	for _, tt := range tests {
+		code := w.browser().code(c)
+		if got := w.redeem(c, code, tt.pairs...); got.status != http.StatusBadRequest || got.json(t)["error"] != "invalid_grant" {
+			t.Errorf("%s: %d %s, want invalid_grant", tt.name, got.status, got.body)
+		}
+		if tt.name == "another code" || tt.name == "a huge code" {
+			continue
+		}
+		if got := w.redeem(c, code); got.status != http.StatusOK {
+			t.Errorf("%s: the code is burnt for its owner: %d %s", tt.name, got.status, got.body)
+		}
+	}
+	code := w.browser().code(confidential, "code_challenge", "", "code_challenge_method", "")
+	if got := w.redeem(confidential, code, "client_secret", secret1); got.json(t)["error"] != "invalid_grant" {
+		t.Errorf("a verifier without a challenge: %d %s", got.status, got.body)
+	}
+	if got := w.redeem(confidential, code, "client_secret", secret1, "code_verifier", "", "redirect_uri", ""); got.json(t)["error"] != "invalid_grant" {
+		t.Errorf("neither PKCE nor redirect_uri: %d %s", got.status, got.body)
+	}
+	if got := w.redeem(confidential, code, "client_secret", secret1, "code_verifier", ""); got.status != http.StatusOK {
+		t.Errorf("PKCE left out where it is optional: %d %s", got.status, got.body)
+	}
+	code = w.browser().code(c)
+	if got := w.redeem(c, code, "redirect_uri", ""); got.status != http.StatusOK {
+		t.Errorf("redirect_uri left out with PKCE: %d %s", got.status, got.body)
+	}
+	code = w.browser().code(c)
+	w.pass(61 * time.Second)
+	if got := w.redeem(c, code); got.json(t)["error"] != "invalid_grant" {
+		t.Errorf("a code 61 seconds old: %d %s", got.status, got.body)
+	}
+}
+
+func TestCodeReplay(t *testing.T) {
+	w := newWorld(t)
+	for _, format := range []idp.TokenFormat{idp.FabricToken, idp.JWTToken} {
+		c, _ := w.client(func(n *idp.NewClient) { n.AccessToken = format })
+		code := w.browser().code(c, "scope", "openid offline_access")
+		first := w.redeem(c, code).json(t)
+		if got := w.userinfo(text(first["access_token"])); got.status != http.StatusOK {
+			t.Fatalf("%s: userinfo before the replay: %d", format, got.status)
+		}
+		if got := w.redeem(c, code); got.json(t)["error"] != "invalid_grant" {
+			t.Errorf("%s: second redemption: %d %s", format, got.status, got.body)
+		}
+		if got := w.userinfo(text(first["access_token"])); got.status != http.StatusUnauthorized {
+			t.Errorf("%s: the first access token after the replay: %d, want 401", format, got.status)
+		}
+		got := w.token("grant_type", "refresh_token", "client_id", c.ID, "refresh_token", text(first["refresh_token"]))
+		if got.json(t)["error"] != "invalid_grant" {
+			t.Errorf("%s: the first refresh token after the replay: %d %s", format, got.status, got.body)
+		}
+	}
+}
+
+func TestParallel(t *testing.T) {
+	w := newWorld(t)
+	c, _ := w.client(nil)
+	code := w.browser().code(c)
+	count := func(do func() reply) (won int) {
+		var mu sync.Mutex
+		var wg sync.WaitGroup
+		for range 50 {
+			wg.Go(func() {
+				got := do()
+				mu.Lock()
+				defer mu.Unlock()
+				if got.status == http.StatusOK {
+					won++
+				}
+			})
+		}
+		wg.Wait()
+		return won
+	}
+	if won := count(func() reply { return w.redeem(c, code) }); won != 1 {
+		t.Errorf("%d of 50 redemptions of one code succeeded, want 1", won)
+	}
+	refresh := text(w.tokens(c)["refresh_token"])
+	won := count(func() reply {
+		return w.token("grant_type", "refresh_token", "client_id", c.ID, "refresh_token", refresh)
+	})
+	if won != 1 {
+		t.Errorf("%d of 50 uses of one refresh token succeeded, want 1", won)
+	}
+}
+
+func TestRefresh(t *testing.T) {
+	w := newWorld(t)
+	c, _ := w.client(nil)
+	other, _ := w.client(nil)
+	refresh := func(token string, pairs ...string) reply {
+		return w.token(append([]string{"grant_type", "refresh_token", "client_id", c.ID, "refresh_token", token}, pairs...)...)
+	}
+	first := w.tokens(c, "scope", "openid email", "nonce", "n1")
+	old := text(first["refresh_token"])
+	if got := refresh(old, "client_id", other.ID); got.json(t)["error"] != "invalid_grant" {
+		t.Errorf("another client's refresh: %d %s", got.status, got.body)
+	}
+	if got := refresh(old, "scope", "openid profile"); got.json(t)["error"] != "invalid_scope" {
+		t.Errorf("a wider scope: %d %s", got.status, got.body)
+	}
+	second := refresh(old, "scope", "openid").json(t)
+	if second["scope"] != "openid" || second["refresh_token"] == old || second["refresh_token"] == nil {
+		t.Fatalf("refresh: %v", second)
+	}
+	was, is := payload(t, w, text(first["id_token"])), payload(t, w, text(second["id_token"]))
+	if is["sub"] != was["sub"] || is["auth_time"] != was["auth_time"] || is["azp"] != was["azp"] || is["sid"] != was["sid"] || is["nonce"] != nil {
+		t.Errorf("ID token after a refresh %v, before %v", is, was)
+	}
+	third := refresh(text(second["refresh_token"])).json(t)
+	if third["scope"] != "openid email" {
+		t.Errorf("widening to the grant again: %v", third)
+	}
+	if got := refresh(old); got.json(t)["error"] != "invalid_grant" { // two generations ago
+		t.Errorf("reuse: %d %s", got.status, got.body)
+	}
+	if got := refresh(text(third["refresh_token"])); got.json(t)["error"] != "invalid_grant" {
+		t.Errorf("the newest token after a reuse: %d %s", got.status, got.body)
+	}
+	if got := w.userinfo(text(third["access_token"])); got.status != http.StatusUnauthorized {
+		t.Errorf("the newest access token after a reuse: %d, want 401", got.status)
+	}
+	for _, token := range []string{"", "x", strings.Repeat("x", 10_000), "AAAAAAAAAAAAAAAAAAAAAA." + strings.Repeat("A", 52)} {
+		if got := refresh(token); got.status != http.StatusBadRequest {
+			t.Errorf("refresh token %.20q: %d, want 400", token, got.status)
+		}
+	}
+}
+
+func TestRefreshExpires(t *testing.T) {
+	w := newWorld(t)
+	c, _ := w.client(nil)
+	token := text(w.tokens(c)["refresh_token"])
+	for range 6 {
+		w.pass(29 * 24 * time.Hour)
+		got := w.token("grant_type", "refresh_token", "client_id", c.ID, "refresh_token", token)
+		if got.status != http.StatusOK {
+			t.Fatalf("a refresh within 30 days: %d %s", got.status, got.body)
+		}
+		token = text(got.json(t)["refresh_token"])
+	}
+	w.pass(7 * 24 * time.Hour) // 181 days
+	if got := w.token("grant_type", "refresh_token", "client_id", c.ID, "refresh_token", token); got.json(t)["error"] != "invalid_grant" {
+		t.Errorf("a refresh after 181 days: %d %s", got.status, got.body)
+	}
+	token = text(w.tokens(c)["refresh_token"])
+	w.pass(31 * 24 * time.Hour)
+	if got := w.token("grant_type", "refresh_token", "client_id", c.ID, "refresh_token", token); got.json(t)["error"] != "invalid_grant" {
+		t.Errorf("a refresh after 31 idle days: %d %s", got.status, got.body)
+	}
+}
+
+func basic(id, secret string) string {
+	return "Basic " + base64.StdEncoding.EncodeToString([]byte(url.QueryEscape(id)+":"+url.QueryEscape(secret)))
+}
+
+// post sends a form with headers to the token endpoint.
+func (w *world) post(path string, form url.Values, headers ...string) reply {
+	w.t.Helper()
+	req, err := http.NewRequest(http.MethodPost, w.url+path, strings.NewReader(form.Encode()))
+	must(w.t, err)
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	for i := 0; i < len(headers); i += 2 {
+		req.Header.Add(headers[i], headers[i+1])
+	}
+	return w.browser().do(req)
+}
+
+func TestClientAuthentication(t *testing.T) {
+	w := newWorld(t)
+	service := func(m idp.AuthMethod) (idp.Client, string) {
+		return w.client(func(n *idp.NewClient) {
+			n.Type, n.AuthMethod, n.RedirectURIs, n.Scopes = idp.Service, m, nil, []string{"voice"}
+		})
+	}
+	b, bSecret := service(idp.AuthBasic)
+	p, pSecret := service(idp.AuthPost)
+	spa, _ := w.client(nil)
+	cc := func(pairs ...string) url.Values {
+		return with(url.Values{"grant_type": {"client_credentials"}}, pairs...)
+	}
+	tests := []struct {
+		name    string
+		form    url.Values
+		headers []string
+		status  int
+		code    string
+	}{
+		{"basic", cc(), []string{"Authorization", basic(b.ID, bSecret)}, 200, ""},
+		{"basic in lower case", cc(), []string{"Authorization", "b" + basic(b.ID, bSecret)[1:]}, 200, ""},
+		{"basic and the same client_id", cc("client_id", b.ID), []string{"Authorization", basic(b.ID, bSecret)}, 200, ""},
+		{"post", cc("client_id", p.ID, "client_secret", pSecret), nil, 200, ""},
+		{"wrong secret", cc(), []string{"Authorization", basic(b.ID, "wrong")}, 401, "invalid_client"},
+		{"unknown client", cc(), []string{"Authorization", basic("unknown", bSecret)}, 401, "invalid_client"},
+		{"another's secret", cc(), []string{"Authorization", basic(b.ID, pSecret)}, 401, "invalid_client"},
+		{"basic for post", cc(), []string{"Authorization", basic(p.ID, pSecret)}, 401, "invalid_client"},
+		{"post for basic", cc("client_id", b.ID, "client_secret", bSecret), nil, 401, "invalid_client"},
+		{"no secret", cc("client_id", p.ID), nil, 401, "invalid_client"},
+		{"no client", cc(), nil, 401, "invalid_client"},
+		{"a public client with a secret", cc("client_id", spa.ID, "client_secret", "x"), nil, 401, "invalid_client"},
+		{"a public client", cc("client_id", spa.ID), nil, 400, "unauthorized_client"},
+		{"two ways", cc("client_secret", bSecret), []string{"Authorization", basic(b.ID, bSecret)}, 400, "invalid_request"},
+		{"two clients", cc("client_id", p.ID), []string{"Authorization", basic(b.ID, bSecret)}, 400, "invalid_request"},
+		{"two headers", cc(), []string{"Authorization", basic(b.ID, bSecret), "Authorization", basic(b.ID, bSecret)}, 401, "invalid_client"},
+		{"bad base64", cc(), []string{"Authorization", "Basic !!!"}, 401, "invalid_client"},
+		{"no colon", cc(), []string{"Authorization", "Basic " + base64.StdEncoding.EncodeToString([]byte("abc"))}, 401, "invalid_client"},
+		{"bad escape", cc(), []string{"Authorization", "Basic " + base64.StdEncoding.EncodeToString([]byte("%zz:%zz"))}, 401, "invalid_client"},
+		{"assertion", cc("client_id", p.ID, "client_assertion", "x.y.z", "client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"), nil, 401, "invalid_client"},
+		{"scope not registered", cc("client_id", p.ID, "client_secret", pSecret, "scope", "Fax"), nil, 400, "invalid_scope"},
+		{"openid", cc("client_id", p.ID, "client_secret", pSecret, "scope", "openid"), nil, 400, "invalid_scope"},
+		{"a grant of another type", cc("client_id", p.ID, "client_secret", pSecret, "grant_type", "authorization_code", "code", "x", "redirect_uri", "y"), nil, 400, "unauthorized_client"},
+		{"password grant", cc("client_id", p.ID, "client_secret", pSecret, "grant_type", "password"), nil, 400, "unsupported_grant_type"},
+		{"jwt-bearer", cc("client_id", p.ID, "grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer", "assertion", "x"), nil, 400, "unsupported_grant_type"},
+		{"token exchange", cc("client_id", p.ID, "client_secret", pSecret, "grant_type", "urn:ietf:params:oauth:grant-type:token-exchange"), nil, 400, "unauthorized_client"},
+		{"no grant_type", url.Values{"client_id": {p.ID}, "client_secret": {pSecret}}, nil, 400, "invalid_request"},
+		{"repeated", url.Values{"grant_type": {"client_credentials", "client_credentials"}}, nil, 400, "invalid_request"},
+	}
+	for _, tt := range tests {
+		got := w.post("/oauth/token", tt.form, tt.headers...)
+		if got.status != tt.status || tt.code != "" && got.json(t)["error"] != tt.code {
+			t.Errorf("%s: %d %s, want %d %s", tt.name, got.status, got.body, tt.status, tt.code)
+		}
+		if got.header.Get("Cache-Control") != "no-store" || !strings.HasPrefix(got.header.Get("Content-Type"), "application/json") {
+			t.Errorf("%s: headers %v", tt.name, got.header)
+		}
+		if (got.status == 401) != (got.header.Get("WWW-Authenticate") != "") {
+			t.Errorf("%s: %d with WWW-Authenticate %q", tt.name, got.status, got.header.Get("WWW-Authenticate"))
+		}
+	}
+	set := w.post("/oauth/token", cc(), "Authorization", basic(b.ID, bSecret)).json(t)
+	access, err := w.idp.OpenAccessToken(t.Context(), text(set["access_token"]))
+	if err != nil || access.ClientID != b.ID || access.SubscriberID != "" || set["scope"] != "Voice" || set["refresh_token"] != nil {
+		t.Errorf("client_credentials gives %v: %+v, %v", set, access, err)
+	}
+}
+
+func TestTokenRequestShape(t *testing.T) {
+	w := newWorld(t)
+	do := func(method, path, kind, body string) reply {
+		req, err := http.NewRequest(method, w.url+path, strings.NewReader(body))
+		must(t, err)
+		if kind != "" {
+			req.Header.Set("Content-Type", kind)
+		}
+		return w.browser().do(req)
+	}
+	const form = "application/x-www-form-urlencoded"
+	tests := []struct {
+		name, method, path, kind, body string
+		want                           int
+	}{
+		{"GET", http.MethodGet, "/oauth/token?grant_type=client_credentials", "", "", 405},
+		{"PUT", http.MethodPut, "/oauth/token", form, "", 405},
+		{"query", http.MethodPost, "/oauth/token?client_id=x", form, "grant_type=client_credentials", 400},
+		{"JSON", http.MethodPost, "/oauth/token", "application/json", `{"grant_type":"client_credentials"}`, 415},
+		{"multipart", http.MethodPost, "/oauth/token", "multipart/form-data; boundary=x", "", 415},
+		{"UTF-16", http.MethodPost, "/oauth/token", form + "; charset=utf-16", "", 415},
+		{"no type", http.MethodPost, "/oauth/token", "", "grant_type=client_credentials", 415},
+		{"many parameters", http.MethodPost, "/oauth/token", form, strings.Repeat("a=1&", 5000), 400},
+		{"large", http.MethodPost, "/oauth/token", form, "a=" + strings.Repeat("x", 1<<20), 413},
+		{"NUL", http.MethodPost, "/oauth/token", form, "grant_type=refresh_token&client_id=%00", 400},
+		{"not UTF-8", http.MethodPost, "/oauth/token", form, "grant_type=refresh_token&client_id=%ff", 400},
+		{"bad escape", http.MethodPost, "/oauth/token", form, "grant_type=%zz", 400},
+		{"introspect GET", http.MethodGet, "/oauth/introspect?token=x", "", "", 405},
+		{"introspect without authentication", http.MethodPost, "/oauth/introspect", form, "token=x", 401},
+		{"introspect by a name alone", http.MethodPost, "/oauth/introspect", form, "token=x&client_id=y", 401},
+		{"revoke GET", http.MethodGet, "/oauth/revoke?token=x", "", "", 405},
+	}
+	for _, tt := range tests {
+		if got := do(tt.method, tt.path, tt.kind, tt.body); got.status != tt.want {
+			t.Errorf("%s: %d %s, want %d", tt.name, got.status, got.body, tt.want)
+		}
+	}
+}
+
+func TestMobileLegacy(t *testing.T) {
+	w := newWorld(t)
+	c, secret1 := w.client(func(n *idp.NewClient) {
+		n.Type, n.Profile, n.AuthMethod, n.RedirectURIs = idp.Native, idp.MobileLegacy, idp.AuthPost, []string{"com.dialer.app://oauth-callback"}
+	})
+	b := w.browser()
+	v := url.Values{"client_id": {c.ID}, "redirect_uri": {c.RedirectURIs[0]}, "code_challenge": {challenge}}
+	code := b.logIn(b.authorize(v), email, secret).param("code")
+	body := `{"client_id":"` + c.ID + `","client_secret":"` + secret1 + `","grant_type":"authorization_code","code":"` + code + `","code_verifier":"` + verifier + `"}`
+	req, err := http.NewRequest(http.MethodPost, w.url+"/oauth/token", strings.NewReader(body))
+	must(t, err)
+	req.Header.Set("Content-Type", "application/json")
+	got := b.do(req)
+	if got.status != http.StatusOK || got.json(t)["id_token"] == nil || got.json(t)["scope"] != "openid profile email offline_access" {
+		t.Errorf("a mobile-legacy client: %d %s", got.status, got.body)
+	}
+	for _, pairs := range [][]string{{"code_challenge", ""}, {"code_challenge_method", "plain"}} {
+		if got := b.authorize(request(c, pairs...)); got.param("error") != "invalid_request" {
+			t.Errorf("mobile-legacy with %v: %v", pairs, got.location)
+		}
+	}
+}
