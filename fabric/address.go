@@ -51,7 +51,8 @@ type AddressFilter struct {
 	Descending  bool
 }
 
-func (f AddressFilter) check() error {
+// Check reports everything that is wrong with the filter.
+func (f AddressFilter) Check() error {
 	var errs []error
 	switch f.Type {
 	case "", TypeApp, TypeRoom, TypeCall, TypeSubscriber:
@@ -65,7 +66,7 @@ func (f AddressFilter) check() error {
 // ListAddresses gives a page of what a token may reach: a SAT all addresses of
 // its project but those of disabled subscribers, a guest or invite token its own.
 func (f *Fabric) ListAddresses(ctx context.Context, t Token, filter AddressFilter, q page.Query) (page.Page[Address], error) {
-	if err := filter.check(); err != nil {
+	if err := filter.Check(); err != nil {
 		return page.Page[Address]{}, err
 	}
 	if t.Kind != SAT {

@@ -1,0 +1,90 @@
+package rest
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/web"
+)
+
+type addressResponse struct {
+	ID          string   `json:"id"`
+	ResourceID  string   `json:"resource_id"`
+	Name        string   `json:"name"`
+	DisplayName string   `json:"display_name"`
+	Type        string   `json:"type"`
+	CoverURL    *string  `json:"cover_url"`
+	PreviewURL  *string  `json:"preview_url"`
+	Locked      bool     `json:"locked"`
+	Channels    channels `json:"channels"`
+	CreatedAt   string   `json:"created_at"`
+}
+
+type channels struct {
+	Audio     string `json:"audio"`
+	Messaging string `json:"messaging"`
+	Video     string `json:"video"`
+}
+
+func showAddress(a fabric.Address) addressResponse {
+	path := a.Path() + "?channel="
+	return addressResponse{
+		ID: a.ID, ResourceID: a.ResourceID, Name: a.Name, DisplayName: a.DisplayName, Type: a.Type,
+		Channels:  channels{Audio: path + "audio", Messaging: path + "messaging", Video: path + "video"},
+		CreatedAt: iso(a.Created),
+	}
+}
+
+// listAddresses serves GET /api/fabric/addresses.
+func (a *API) listAddresses(w http.ResponseWriter, r *http.Request, t fabric.Token) error {
+	q := r.URL.Query()
+	asked, err := readPage(q)
+	filter, ferr := readFilter(q)
+	if err := errors.Join(err, ferr); err != nil {
+		return err
+	}
+	p, err := a.fabric.ListAddresses(r.Context(), t, filter, asked.Query)
+	if err != nil {
+		return err
+	}
+	return answerPage(w, r, asked, p, showAddress)
+}
+
+// readFilter reads what to list, and in which order.
+func readFilter(q url.Values) (fabric.AddressFilter, error) {
+	f := fabric.AddressFilter{Type: q.Get("type"), Name: q.Get("name"), DisplayName: q.Get("display_name")}
+	errs := []error{f.Check()}
+	switch q.Get("sort_by") {
+	case "", "created_at":
+	case "name":
+		f.ByName = true
+	default:
+		errs = append(errs, problem.BadParam("sort_by", "sort_by must be name or created_at"))
+	}
+	order := q.Get("sort_order")
+	switch order {
+	case "", "asc":
+	case "desc":
+		f.Descending = true
+	default:
+		errs = append(errs, problem.BadParam("sort_order", "sort_order must be asc or desc"))
+	}
+	if order != "" && q.Get("sort_by") == "" {
+		errs = append(errs, &problem.Error{
+			Kind: problem.Invalid, Code: "sort_order_validations", Param: "sort_order", Message: "sort_order needs sort_by",
+		})
+	}
+	return f, errors.Join(errs...)
+}
+
+// getAddress serves GET /api/fabric/addresses/{id}.
+func (a *API) getAddress(w http.ResponseWriter, r *http.Request, t fabric.Token) error {
+	found, err := a.fabric.FindAddress(r.Context(), t, r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	return web.JSON(w, http.StatusOK, showAddress(found))
+}

@@ -1,0 +1,99 @@
+package rest
+
+import (
+	"net/http"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/web"
+)
+
+// A projectHandler serves a backend that acts for its project.
+type projectHandler func(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error
+
+// A tokenHandler serves the holder of a fabric token.
+type tokenHandler func(w http.ResponseWriter, r *http.Request, t fabric.Token) error
+
+// The challenges of a 401 (RFC 9110, section 11.6.1).
+const (
+	basicChallenge  = `Basic realm="selvage", charset="UTF-8"`
+	bearerChallenge = `Bearer`
+)
+
+// A key or a service's token needs one of these scopes.
+var anyScope = []fabric.Scope{fabric.Voice, fabric.Messaging, fabric.Fax, fabric.Video}
+
+// project asks for an API key by HTTP Basic, or a service's token.
+func (a *API) project(h projectHandler) web.Handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		w.Header().Set("WWW-Authenticate", basicChallenge)
+		by, err := a.issuer(r)
+		if err != nil {
+			return err
+		}
+		w.Header().Del("WWW-Authenticate")
+		return h(w, r, by)
+	}
+}
+
+func (a *API) issuer(r *http.Request) (fabric.Issuer, error) {
+	if projectID, key, ok := web.Basic(r); ok {
+		k, err := a.fabric.Authenticate(r.Context(), projectID, key)
+		if err == nil && !k.Has(anyScope...) {
+			err = problem.NoCredentials()
+		}
+		return fabric.Issuer{ProjectID: k.ProjectID, KeyID: k.ID}, err
+	}
+	raw, ok := web.Bearer(r)
+	if !ok {
+		return fabric.Issuer{}, problem.NoCredentials()
+	}
+	t, err := a.access(r.Context(), raw)
+	if err == nil && (t.Kind != fabric.Service || !t.Has(anyScope...)) {
+		err = problem.NoCredentials()
+	}
+	return fabric.Issuer{ProjectID: t.ProjectID, ClientID: t.ClientID}, err
+}
+
+// projectOrSAT asks for what project does, or a SAT.
+func (a *API) projectOrSAT(h projectHandler) web.Handler {
+	forProject := a.project(h)
+	return func(w http.ResponseWriter, r *http.Request) error {
+		if raw, ok := web.Bearer(r); ok {
+			t, err := a.fabric.Open(r.Context(), raw, fabric.SAT)
+			if err == nil {
+				return h(w, r, fabric.Issuer{ProjectID: t.ProjectID, SAT: &t})
+			}
+		}
+		return forProject(w, r)
+	}
+}
+
+// bearer asks for a fabric token of one of the kinds.
+func (a *API) bearer(h tokenHandler, kinds ...fabric.TokenKind) web.Handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		w.Header().Set("WWW-Authenticate", bearerChallenge)
+		raw, ok := web.Bearer(r)
+		if !ok {
+			return problem.NoCredentials()
+		}
+		t, err := a.fabric.Open(r.Context(), raw, kinds...)
+		if err != nil {
+			return err
+		}
+		w.Header().Del("WWW-Authenticate")
+		return h(w, r, t)
+	}
+}
+
+// unknown serves every path that is none of ours: it is not found, but only for
+// who has credentials.
+func (a *API) unknown(w http.ResponseWriter, r *http.Request) error {
+	noSuch := problem.NoSuch("path")
+	if raw, ok := web.Bearer(r); ok {
+		if _, err := a.fabric.Open(r.Context(), raw, fabric.SAT, fabric.Guest, fabric.Invite); err == nil {
+			return noSuch
+		}
+	}
+	return a.project(func(http.ResponseWriter, *http.Request, fabric.Issuer) error { return noSuch })(w, r)
+}

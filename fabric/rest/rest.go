@@ -1,0 +1,102 @@
+// Package rest is the JSON API of the fabric, under /api/fabric.
+//
+// It speaks what clients of the Call Fabric API expect to the letter: paths,
+// statuses, member names, pages, errors. What is allowed and what happens is
+// decided by package fabric.
+package rest
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/web"
+)
+
+// Config says what an API works with.
+type Config struct {
+	Fabric *fabric.Fabric
+
+	// Access opens any access token of the issuer, sealed or JWT, and gives
+	// problem.Unauthenticated for all else. Nil opens the sealed ones.
+	Access func(ctx context.Context, raw string) (fabric.Token, error)
+
+	Log *slog.Logger // nil means slog.Default()
+}
+
+// An API serves the fabric. Make one with [New].
+type API struct {
+	fabric *fabric.Fabric
+	access func(ctx context.Context, raw string) (fabric.Token, error)
+	log    *slog.Logger
+}
+
+// New makes an API.
+func New(c Config) *API {
+	a := &API{fabric: c.Fabric, access: c.Access, log: c.Log}
+	if a.access == nil {
+		a.access = func(ctx context.Context, raw string) (fabric.Token, error) {
+			return a.fabric.Open(ctx, raw, fabric.SAT, fabric.Service)
+		}
+	}
+	if a.log == nil {
+		a.log = slog.Default()
+	}
+	return a
+}
+
+type route struct {
+	method, path string
+	handler      web.Handler
+}
+
+// routes lists every route of the API.
+func (a *API) routes() []route {
+	return []route{
+		{"GET", "/api/fabric/addresses", a.bearer(a.listAddresses, fabric.SAT, fabric.Guest, fabric.Invite)},
+		{"GET", "/api/fabric/addresses/{id}", a.bearer(a.getAddress, fabric.SAT, fabric.Guest, fabric.Invite)},
+		{"POST", "/api/fabric/guests/tokens", a.projectOrSAT(a.createGuestToken)},
+		{"GET", "/api/fabric/resources/subscribers", a.project(a.listSubscribers)},
+		{"POST", "/api/fabric/resources/subscribers", a.project(a.createSubscriber)},
+		{"DELETE", "/api/fabric/resources/subscribers/{id}", a.project(a.deleteSubscriber)},
+		{"GET", "/api/fabric/resources/subscribers/{id}", a.project(a.getSubscriber)},
+		{"PATCH", "/api/fabric/resources/subscribers/{id}", a.project(a.updateSubscriber)},
+		{"PUT", "/api/fabric/resources/subscribers/{id}", a.project(a.updateSubscriber)},
+		{"GET", "/api/fabric/resources/subscribers/{id}/addresses", a.project(a.listSubscriberAddresses)},
+		{"GET", "/api/fabric/subscriber/info", a.bearer(a.getInfo, fabric.SAT)},
+		{"POST", "/api/fabric/subscriber/invites", a.bearer(a.createInvite, fabric.SAT)},
+		{"POST", "/api/fabric/subscribers", a.project(a.createSubscriber)},
+		{"POST", "/api/fabric/subscribers/tokens", a.project(a.createSubscriberToken)},
+		{"POST", "/api/fabric/subscribers/tokens/refresh", a.project(a.refreshToken)},
+		{"GET", "/subscriber/info", a.bearer(a.getInfo, fabric.SAT)},
+	}
+}
+
+// Handler serves the API. Every other path is not found, for who has credentials.
+func (a *API) Handler() http.Handler {
+	mux := http.NewServeMux()
+	allowed := make(map[string][]string)
+	for _, rt := range a.routes() {
+		mux.Handle(rt.method+" "+rt.path, a.handle(rt.handler))
+		allowed[rt.path] = append(allowed[rt.path], rt.method)
+	}
+	for path, methods := range allowed {
+		if slices.Contains(methods, http.MethodGet) {
+			methods = append(methods, http.MethodHead)
+		}
+		mux.Handle(path, a.handle(notAllowed(strings.Join(methods, ", "))))
+	}
+	mux.Handle("/", a.handle(a.unknown))
+	return web.AnyOrigin(mux, http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete)
+}
+
+// handle makes an http.Handler; nothing that it answers is for a cache.
+func (a *API) handle(h web.Handler) http.Handler {
+	return web.Handle(func(w http.ResponseWriter, r *http.Request) error {
+		web.NoStore(w)
+		return h(w, r)
+	}, a.fail)
+}

@@ -1,0 +1,136 @@
+package rest
+
+import (
+	"net/http"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/web"
+)
+
+type subscriberRequest struct {
+	Email       *string `json:"email"`
+	Password    *string `json:"password"`
+	FirstName   *string `json:"first_name"`
+	LastName    *string `json:"last_name"`
+	DisplayName *string `json:"display_name"`
+	JobTitle    *string `json:"job_title"`
+	TimeZone    *string `json:"timezone"` // time_zone everywhere else
+	Country     *string `json:"country"`
+	CompanyName *string `json:"company_name"`
+}
+
+func (in subscriberRequest) input() fabric.SubscriberInput {
+	return fabric.SubscriberInput{Email: in.Email, Password: in.Password, Profile: fabric.Profile{
+		FirstName: in.FirstName, LastName: in.LastName, DisplayName: in.DisplayName, JobTitle: in.JobTitle,
+		TimeZone: in.TimeZone, Country: in.Country, CompanyName: in.CompanyName,
+	}}
+}
+
+type subscriberResponse struct {
+	ID          string         `json:"id"`
+	ProjectID   string         `json:"project_id"`
+	DisplayName string         `json:"display_name"`
+	Type        string         `json:"type"`
+	CreatedAt   string         `json:"created_at"`
+	UpdatedAt   string         `json:"updated_at"`
+	Subscriber  subscriberBody `json:"subscriber"`
+}
+
+type subscriberBody struct {
+	ID          string `json:"id"`
+	Email       string `json:"email"`
+	FirstName   string `json:"first_name"`
+	LastName    string `json:"last_name"`
+	DisplayName string `json:"display_name"`
+	JobTitle    string `json:"job_title"`
+	TimeZone    string `json:"timezone"`
+	Country     string `json:"country"`
+	CompanyName string `json:"company_name"`
+}
+
+func showSubscriber(s fabric.Subscriber) subscriberResponse {
+	return subscriberResponse{
+		ID: s.ID, ProjectID: s.ProjectID, DisplayName: s.Title(), Type: "subscriber", CreatedAt: iso(s.Created), UpdatedAt: iso(s.Updated),
+		Subscriber: subscriberBody{
+			ID: s.ID, Email: s.Email, FirstName: s.FirstName, LastName: s.LastName, DisplayName: s.DisplayName,
+			JobTitle: s.JobTitle, TimeZone: s.TimeZone, Country: s.Country, CompanyName: s.CompanyName,
+		},
+	}
+}
+
+// createSubscriber serves POST /api/fabric/subscribers and
+// /api/fabric/resources/subscribers.
+func (a *API) createSubscriber(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
+	in, err := web.Decode[subscriberRequest](r)
+	if err != nil {
+		return subscriberFault(also(err, in.input().Check(true)))
+	}
+	s, err := a.fabric.CreateSubscriber(r.Context(), by.ProjectID, in.input())
+	if err != nil {
+		return subscriberFault(err)
+	}
+	return web.JSON(w, http.StatusCreated, showSubscriber(s))
+}
+
+func subscriberFault(err error) error { return respelled(err, "time_zone", "timezone") }
+
+// listSubscribers serves GET /api/fabric/resources/subscribers.
+func (a *API) listSubscribers(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
+	asked, err := readPage(r.URL.Query())
+	if err != nil {
+		return err
+	}
+	p, err := a.fabric.ListSubscribers(r.Context(), by.ProjectID, asked.Query)
+	if err != nil {
+		return err
+	}
+	return answerPage(w, r, asked, p, showSubscriber)
+}
+
+// getSubscriber serves GET /api/fabric/resources/subscribers/{id}.
+func (a *API) getSubscriber(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
+	s, err := a.fabric.FindSubscriber(r.Context(), by.ProjectID, r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	return web.JSON(w, http.StatusOK, showSubscriber(s))
+}
+
+// updateSubscriber serves PUT and PATCH /api/fabric/resources/subscribers/{id}:
+// members that are not sent stay.
+func (a *API) updateSubscriber(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
+	if _, err := a.fabric.FindSubscriber(r.Context(), by.ProjectID, r.PathValue("id")); err != nil {
+		return err
+	}
+	in, err := web.Decode[subscriberRequest](r)
+	if err != nil {
+		return subscriberFault(also(err, in.input().Check(false)))
+	}
+	s, err := a.fabric.UpdateSubscriber(r.Context(), by.ProjectID, r.PathValue("id"), in.input())
+	if err != nil {
+		return subscriberFault(err)
+	}
+	return web.JSON(w, http.StatusOK, showSubscriber(s))
+}
+
+// deleteSubscriber serves DELETE /api/fabric/resources/subscribers/{id}.
+func (a *API) deleteSubscriber(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
+	if err := a.fabric.DeleteSubscriber(r.Context(), by.ProjectID, r.PathValue("id")); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// listSubscriberAddresses serves GET /api/fabric/resources/subscribers/{id}/addresses.
+func (a *API) listSubscriberAddresses(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
+	asked, err := readPage(r.URL.Query())
+	if err != nil {
+		return err
+	}
+	p, err := a.fabric.SubscriberAddresses(r.Context(), by.ProjectID, r.PathValue("id"), asked.Query)
+	if err != nil {
+		return err
+	}
+	return answerPage(w, r, asked, p, showAddress)
+}
