@@ -2,6 +2,8 @@ package keys
 
 import (
 	"bytes"
+	"crypto/aes"
+	"crypto/cipher"
 	"crypto/hkdf"
 	"crypto/sha256"
 	"encoding/base64"
@@ -9,8 +11,6 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-
-	"github.com/go-jose/go-jose/v4"
 )
 
 // maxToken bounds the tokens that are looked at.
@@ -30,9 +30,15 @@ type Sealer struct {
 
 // An end is what a Sealer keeps for one ring key.
 type end struct {
-	key       []byte
-	encrypter jose.Encrypter
+	head string      // the header of its tokens, as it is written
+	aead cipher.AEAD // draws the nonce itself
 }
+
+// The parts of what an end's aead gives (RFC 7518, section 5.3).
+const (
+	nonceSize = 12
+	tagSize   = 16
+)
 
 // Sealer gives the sealer of a type of token. The purpose separates its keys;
 // typ and ch go into the header, where clients read them.
@@ -53,11 +59,35 @@ func (s *Sealer) Seal(claims any) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	jwe, err := e.encrypter.Encrypt(payload)
-	if err != nil {
-		return "", fmt.Errorf("sealing: %w", err)
+	return e.seal(payload), nil
+}
+
+// seal writes a compact JWE (RFC 7516, section 7.1). With alg dir its second
+// part, the encrypted key, is empty.
+func (e *end) seal(payload []byte) string {
+	sealed := e.aead.Seal(nil, nil, payload, []byte(e.head))
+	tag := len(sealed) - tagSize
+	token := make([]byte, 0, len(e.head)+5+base64.RawURLEncoding.EncodedLen(len(sealed)+2))
+	token = append(append(token, e.head...), "."...)
+	for _, part := range [][]byte{sealed[:nonceSize], sealed[nonceSize:tag], sealed[tag:]} {
+		token = base64.RawURLEncoding.AppendEncode(append(token, '.'), part)
 	}
-	return jwe.CompactSerialize()
+	return string(token)
+}
+
+// open reads what seal wrote after the header, which is authenticated too.
+func (e *end) open(head string, parts []string) (payload []byte, ok bool) {
+	var sealed []byte
+	var err error
+	for i, size := range []int{nonceSize, -1, tagSize} {
+		before := len(sealed)
+		sealed, err = base64.RawURLEncoding.Strict().AppendDecode(sealed, []byte(parts[i]))
+		if err != nil || size >= 0 && len(sealed)-before != size {
+			return nil, false
+		}
+	}
+	payload, err = e.aead.Open(nil, nil, sealed, []byte(head))
+	return payload, err == nil
 }
 
 // Open reads the claims of a token of this type into claims. ok is false for
@@ -72,12 +102,8 @@ func (s *Sealer) Open(token string, claims any) (ok bool) {
 	if !ok {
 		return false
 	}
-	jwe, err := jose.ParseEncryptedCompact(token, []jose.KeyAlgorithm{jose.DIRECT}, []jose.ContentEncryption{jose.A256GCM})
-	if err != nil {
-		return false
-	}
-	payload, err := jwe.Decrypt(e.key)
-	if err != nil {
+	payload, ok := e.open(head, strings.Split(rest, "."))
+	if !ok {
 		return false
 	}
 	s.heads.Store(head, e) // there are few good ones: one for each ring key and ch
@@ -97,20 +123,23 @@ func (s *Sealer) known(head string) (*end, bool) {
 	return e, err == nil
 }
 
+// A header is that of a token (RFC 7516, section 4.1), and ch.
+type header struct {
+	Alg string `json:"alg"`
+	Enc string `json:"enc"`
+	Kid string `json:"kid"`
+	Typ string `json:"typ"`
+	Ch  string `json:"ch,omitempty"`
+}
+
 // kid reads the header. Only members that we write may be in it: no zip, no
-// crit, no jwk ever reaches the library.
+// crit, no jwk.
 func (s *Sealer) kid(head string) (string, bool) {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(head)
 	if err != nil {
 		return "", false
 	}
-	var h struct {
-		Alg string `json:"alg"`
-		Enc string `json:"enc"`
-		Kid string `json:"kid"`
-		Typ string `json:"typ"`
-		Ch  string `json:"ch"`
-	}
+	var h header
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.DisallowUnknownFields()
 	if dec.Decode(&h) != nil || h.Alg != "dir" || h.Enc != "A256GCM" || h.Typ != s.typ {
@@ -133,15 +162,19 @@ func (s *Sealer) end(kid string) (*end, error) {
 	if err != nil {
 		return nil, fmt.Errorf("deriving key: %w", err)
 	}
-	opts := (&jose.EncrypterOptions{}).WithType(jose.ContentType(s.typ))
-	if s.ch != "" {
-		opts = opts.WithHeader("ch", s.ch)
-	}
-	encrypter, err := jose.NewEncrypter(jose.A256GCM, jose.Recipient{Algorithm: jose.DIRECT, Key: jose.JSONWebKey{Key: key, KeyID: kid}}, opts)
+	block, err := aes.NewCipher(key)
 	if err != nil {
 		return nil, fmt.Errorf("preparing sealer: %w", err)
 	}
-	e := &end{key, encrypter}
+	aead, err := cipher.NewGCMWithRandomNonce(block)
+	if err != nil {
+		return nil, fmt.Errorf("preparing sealer: %w", err)
+	}
+	head, err := json.Marshal(header{Alg: "dir", Enc: "A256GCM", Kid: kid, Typ: s.typ, Ch: s.ch})
+	if err != nil {
+		return nil, fmt.Errorf("writing header: %w", err)
+	}
+	e := &end{base64.RawURLEncoding.EncodeToString(head), aead}
 	s.ends.Store(kid, e)
 	return e, nil
 }
