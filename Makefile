@@ -1,0 +1,34 @@
+# Two commands are all one needs: `make run` and `make test`.
+
+BINARY := bin/selvage
+# The race detector needs a C compiler.
+RACE := $(shell command -v "$$(go env CC)" >/dev/null 2>&1 && echo -race)
+# Packages whose tests need nothing but Go.
+PACKAGES := $(shell go list ./... | grep -v -e /test/ -e /bench)
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+
+.DEFAULT_GOAL := build
+.PHONY: run build check test lint bench
+
+run: build ## build and serve on embedded defaults; flags go into ARGS
+	$(BINARY) serve $(ARGS)
+
+build: ## build bin/selvage
+	CGO_ENABLED=0 go build -trimpath -o $(BINARY) ./cmd/selvage
+
+check: ## what needs no servers and no browsers
+	@test -z "$$(gofmt -l cmd idp fabric recordings templates static keys internal test bench)" || { gofmt -l cmd idp fabric recordings templates static keys internal test bench; echo "run gofmt -w on these files" >&2; exit 1; }
+	go vet ./...
+	go test $(PACKAGES)
+
+test: build ## everything; installs what the tests need on Debian when it is missing
+	test/setup.sh
+	go test $(RACE) -count=1 $(PACKAGES)
+	SELVAGE_BINARY=$(CURDIR)/$(BINARY) SELVAGE_TEST_ALL=1 go test -count=1 ./test/...
+
+lint: ## vet and staticcheck
+	go vet ./...
+	go run $(STATICCHECK) ./...
+
+bench: build ## the operations of docs/performance.md
+	SELVAGE_BINARY=$(CURDIR)/$(BINARY) go run ./bench

@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// A cli is one command line: where it reads and writes.
+type cli struct {
+	getenv         func(string) string
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	output         string // table, json or id
+}
+
+func (c *cli) rootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "selvage",
+		Short:         "Subscriber identity, fabric tokens and recordings, on your own machine",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          knownVerb,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		PersistentPreRunE: func(*cobra.Command, []string) error {
+			if formats := []string{"table", "json", "id"}; !slices.Contains(formats, c.output) {
+				return usagef("-o: there is no format %q%s; there are %s", c.output, didYouMean(c.output, formats), strings.Join(formats, ", "))
+			}
+			return nil
+		},
+	}
+	flags := root.PersistentFlags()
+	flags.String("config", "", "configuration file (default selvage.yaml, where there is one)")
+	flags.StringVarP(&c.output, "output", "o", "table", "how to print: table, json or id")
+	flags.Lookup("config").Value = flagValue{flags.Lookup("config").Value, "file"}
+	flags.Lookup("output").Value = flagValue{flags.Lookup("output").Value, "format"}
+	addFlags(flags, true)
+	flags.SortFlags = false
+	root.SetFlagErrorFunc(flagError)
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.AddCommand(
+		c.serveCommand(), c.demoCommand(), c.projectCommand(), c.keyCommand(), c.clientCommand(), c.subscriberCommand(),
+		c.addressCommand(), c.tokenCommand(), c.recordingCommand(), c.ringCommand(), c.caCommand(), c.configCommand(), c.versionCommand(),
+	)
+	return root
+}
+
+// noun gives the command that holds the verbs of a noun.
+func noun(name, short string, verbs ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   name,
+		Short: short,
+		Args:  knownVerb,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(verbs...)
+	return cmd
+}
+
+// knownVerb refuses what is no sub-command.
+func knownVerb(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var names []string
+	for _, sub := range cmd.Commands() {
+		if sub.IsAvailableCommand() {
+			names = append(names, sub.Name())
+		}
+	}
+	return usagef("there is no command %q%s; `%s --help` lists them", cmd.CommandPath()+" "+args[0], didYouMean(args[0], names), cmd.CommandPath())
+}
+
+// positional checks that a command has the arguments of these names; the last
+// may end in "…" and be many.
+func positional(names ...string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		many := len(names) > 0 && strings.HasSuffix(names[len(names)-1], "…")
+		switch {
+		case len(args) < len(names):
+			return usagef("%s needs %s; `%s --help` tells more", cmd.CommandPath(), names[len(args)], cmd.CommandPath())
+		case len(args) > len(names) && !many:
+			return usagef("%s takes no argument %q; `%s --help` tells more", cmd.CommandPath(), args[len(names)], cmd.CommandPath())
+		}
+		return nil
+	}
+}
+
+// flagError explains what is wrong with a flag.
+func flagError(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) {
+		return usagef("%w; `%s --help` lists the flags", err, cmd.CommandPath())
+	}
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
+	name := "--" + unknown.GetSpecifiedName()
+	if unknown.GetSpecifiedShortnames() != "" {
+		name = "-" + unknown.GetSpecifiedName()
+	}
+	return usagef("%s has no flag %s%s; `%s --help` lists the flags", cmd.CommandPath(), name, didYouMean(name, names), cmd.CommandPath())
+}
+
+// need refuses a command line without one of the flags.
+func need(cmd *cobra.Command, flags ...string) error {
+	var errs []error
+	for _, name := range flags {
+		if f := cmd.Flags().Lookup(name); !f.Changed {
+			errs = append(errs, usagef("%s needs --%s: %s", cmd.CommandPath(), name, f.Usage))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// with runs a command over the services of its data directory, which must be
+// there.
+func (c *cli) with(do func(ctx context.Context, a *app, cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		config, _, err := loadConfig(c.getenv, cmd.Flags())
+		if err != nil {
+			return err
+		}
+		if _, err := os.Stat(config.Data); errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("there is no data directory %s: name the server's with --data, or begin with `selvage serve` or `selvage project create`", config.Data)
+		}
+		return c.over(cmd.Context(), config, func(a *app) error { return do(cmd.Context(), a, cmd, args) })
+	}
+}
+
+// over runs something over the services of a configuration.
+func (c *cli) over(ctx context.Context, config Config, do func(a *app) error) error {
+	a, err := open(ctx, config, locateBeside(config), nil)
+	if err != nil {
+		return err
+	}
+	return errors.Join(do(a), a.close())
+}
+
+func (c *cli) versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Args:  positional(),
+		RunE: func(*cobra.Command, []string) error {
+			_, err := fmt.Fprintln(c.stdout, "selvage "+version())
+			return err
+		},
+	}
+}
+
+// version gives the version that Go noted when it built the binary.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || info.Main.Version == "" {
+		return "(devel)"
+	}
+	return info.Main.Version
+}

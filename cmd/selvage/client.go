@@ -1,0 +1,178 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/page"
+)
+
+// A client is an OAuth client as it is printed: with its secret where it was
+// just made.
+type client struct {
+	idp.Client
+	secret string
+}
+
+var clients = view[client]{
+	id: func(c client) string { return c.ID },
+	json: func(c client) any {
+		return struct {
+			ClientID     string          `json:"client_id"`
+			ClientSecret string          `json:"client_secret,omitempty"`
+			Type         idp.ClientType  `json:"type"`
+			ProjectID    string          `json:"project_id"`
+			Name         string          `json:"name,omitempty"`
+			Profile      idp.Profile     `json:"profile"`
+			AuthMethod   idp.AuthMethod  `json:"auth_method"`
+			FirstParty   bool            `json:"first_party"`
+			PKCE         string          `json:"pkce"`
+			RedirectURIs []string        `json:"redirect_uris,omitempty"`
+			LogoutURIs   []string        `json:"post_logout_redirect_uris,omitempty"`
+			Grants       []string        `json:"grants"`
+			Scopes       []string        `json:"scopes"`
+			AccessToken  idp.TokenFormat `json:"access_token"`
+			IDTokenAlg   string          `json:"id_token_alg"`
+			CreatedAt    moment          `json:"created_at"`
+			UpdatedAt    moment          `json:"updated_at"`
+		}{
+			c.ID, c.secret, c.Type, c.ProjectID, c.Name, c.Profile, c.AuthMethod, c.FirstParty, pkce(c), c.RedirectURIs, c.LogoutURIs,
+			append([]string{}, c.Grants...), append([]string{}, c.Scopes...), c.AccessToken, string(c.IDTokenAlg), iso(c.Created), iso(c.Updated),
+		}
+	},
+	facts: []fact[client]{
+		{name: "Client ID", value: func(c client) string { return c.ID }},
+		{name: "Project", detail: true, value: func(c client) string { return c.ProjectID }},
+		{name: "Name", value: func(c client) string { return c.Name }},
+		{name: "Type", value: func(c client) string { return string(c.Type) }},
+		{name: "Profile", detail: true, value: func(c client) string { return string(c.Profile) }},
+		{name: "Authentication", detail: true, value: func(c client) string { return string(c.AuthMethod) }},
+		{name: "PKCE", detail: true, value: pkce},
+		{name: "First party", detail: true, value: func(c client) string { return yesNo(c.FirstParty) }},
+		{name: "Grants", value: func(c client) string { return joined(c.Grants) }},
+		{name: "Scopes", detail: true, value: func(c client) string { return joined(c.Scopes) }},
+		{name: "Redirects to", detail: true, value: func(c client) string { return lines(c.RedirectURIs) }},
+		{name: "After logout", detail: true, value: func(c client) string { return lines(c.LogoutURIs) }},
+		{name: "Access tokens", detail: true, value: func(c client) string { return string(c.AccessToken) }},
+		{name: "ID tokens", detail: true, value: func(c client) string { return string(c.IDTokenAlg) }},
+		{name: "Created", value: func(c client) string { return stamp(c.Created) }},
+		{name: "Updated", detail: true, value: func(c client) string { return stamp(c.Updated) }},
+		{name: "Client secret", detail: true, value: func(c client) string { return once(c.secret) }},
+	},
+}
+
+func pkce(c client) string {
+	if c.PKCEOptional {
+		return "optional"
+	}
+	return "required"
+}
+
+func (c *cli) clientCommand() *cobra.Command {
+	create := &cobra.Command{Use: "create", Short: "Register an OAuth client", Args: positional(), RunE: c.with(c.createClient)}
+	create.Flags().String("type", "", "what it is: spa, native, web or service")
+	addClientFlags(create)
+	ls := &cobra.Command{Use: "list", Short: "List the clients of a project", Args: positional(), RunE: c.with(c.listClients)}
+	show := &cobra.Command{Use: "show ID", Short: "Show a client", Args: positional("ID"), RunE: c.with(c.showClient)}
+	update := &cobra.Command{Use: "update ID", Short: "Change a client; what is not given stays", Args: positional("ID"), RunE: c.with(c.updateClient)}
+	addClientFlags(update)
+	rotate := &cobra.Command{Use: "rotate-secret ID", Short: "Give a client a new secret; the old one is dead at once", Args: positional("ID"), RunE: c.with(c.rotateSecret)}
+	remove := &cobra.Command{Use: "delete ID", Short: "Delete a client and end its tokens", Args: positional("ID"), RunE: c.with(c.deleteClient)}
+	addYes(remove)
+	addProject(create)
+	addProject(ls)
+	return noun("client", "OAuth clients: applications that ask for tokens", create, ls, show, update, rotate, remove)
+}
+
+func (c *cli) createClient(ctx context.Context, a *app, cmd *cobra.Command, _ []string) error {
+	if err := need(cmd, "type"); err != nil {
+		return err
+	}
+	kind, _ := cmd.Flags().GetString("type")
+	settings := idp.Client{Type: idp.ClientType(kind)}
+	if err := clientSettings(cmd, &settings); err != nil {
+		return err
+	}
+	p, err := a.project(ctx, cmd)
+	if err != nil {
+		return err
+	}
+	made, secret, err := a.idp.CreateClient(ctx, idp.NewClient{
+		ProjectID: p.ID, Name: settings.Name, Type: settings.Type, Profile: settings.Profile, AuthMethod: settings.AuthMethod,
+		FirstParty: settings.FirstParty, PKCEOptional: settings.PKCEOptional, RedirectURIs: settings.RedirectURIs, LogoutURIs: settings.LogoutURIs,
+		Grants: settings.Grants, Scopes: settings.Scopes, AccessToken: settings.AccessToken, IDTokenAlg: settings.IDTokenAlg,
+	})
+	if err != nil {
+		return err
+	}
+	return one(c, clients, client{made, secret})
+}
+
+func (c *cli) listClients(ctx context.Context, a *app, cmd *cobra.Command, _ []string) error {
+	p, err := a.project(ctx, cmd)
+	if err != nil {
+		return err
+	}
+	found, err := every(ctx, func(ctx context.Context, q page.Query) (page.Page[idp.Client], error) {
+		return a.idp.ListClients(ctx, p.ID, q)
+	})
+	if err != nil {
+		return err
+	}
+	all := make([]client, len(found))
+	for i, cl := range found {
+		all[i] = client{Client: cl}
+	}
+	return list(c, clients, all)
+}
+
+func (c *cli) showClient(ctx context.Context, a *app, _ *cobra.Command, args []string) error {
+	found, err := a.idp.FindClient(ctx, args[0])
+	if err != nil {
+		return err
+	}
+	return one(c, clients, client{Client: found})
+}
+
+func (c *cli) updateClient(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
+	found, err := a.idp.FindClient(ctx, args[0])
+	if err != nil {
+		return err
+	}
+	if err := clientSettings(cmd, &found); err != nil {
+		return err
+	}
+	if err := a.idp.UpdateClient(ctx, found); err != nil {
+		return err
+	}
+	return c.showClient(ctx, a, cmd, args)
+}
+
+func (c *cli) rotateSecret(ctx context.Context, a *app, _ *cobra.Command, args []string) error {
+	secret, err := a.idp.RotateSecret(ctx, args[0])
+	if err != nil {
+		return err
+	}
+	found, err := a.idp.FindClient(ctx, args[0])
+	if err != nil {
+		return err
+	}
+	return one(c, clients, client{found, secret})
+}
+
+func (c *cli) deleteClient(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
+	found, err := a.idp.FindClient(ctx, args[0])
+	if err != nil {
+		return err
+	}
+	name := found.Name
+	if name == "" {
+		name = found.ID
+	}
+	if err := c.confirm(cmd, "This deletes the client "+name+"; nobody can sign in through it any more.", name); err != nil {
+		return err
+	}
+	return a.idp.DeleteClient(ctx, found.ID)
+}

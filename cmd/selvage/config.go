@@ -1,0 +1,59 @@
+package main
+
+import (
+	"time"
+)
+
+// Config is everything that can be set. Each field is a key of selvage.yaml and
+// an environment variable (SELVAGE_ and the key in capitals, __ between levels;
+// with _FILE behind it, the name of a file that holds the value). Those of the
+// top level are flags too, but for secrets. Flags go before the environment, that
+// before the file, that before the default.
+type Config struct {
+	Listen    hostPort `koanf:"listen" default:"127.0.0.1:8080" help:"address for HTTP: everything"`
+	ListenTLS hostPort `koanf:"listen_tls" default:"auto" help:"address for HTTPS, or off; auto is 127.0.0.1:8443 where HTTP is on loopback, else off"`
+	ListenOps hostPort `koanf:"listen_ops" default:"127.0.0.1:9090" help:"address for /healthz, /readyz, /metrics and pprof, or off"`
+
+	PublicURL  baseURL  `koanf:"public_url" help:"where clients reach this server; every link comes from it (default http://localhost and the port of HTTP)"`
+	AuthURL    baseURL  `koanf:"auth_url" help:"where clients reach the identity provider; the issuer is this and a slash (default: the public URL)"`
+	FabricHost hostPort `koanf:"fabric_host" help:"the host in each fabric token, from which browser SDKs take the addresses they call (default puc.localhost and the port of HTTPS)"`
+
+	Data     string   `koanf:"data" default:"./selvage-data" help:"directory of everything that is kept"`
+	Database string   `koanf:"database" default:"sqlite:selvage.db" help:"where rows are kept"`
+	Sessions string   `koanf:"sessions" default:"sqlite:sessions.db" help:"where short-lived state is kept"`
+	Media    string   `koanf:"media" default:"dir:media" help:"where recordings are kept"`
+	Services services `koanf:"services" default:"idp,fabric,recordings" help:"what this server serves"`
+	NoDemo   bool     `koanf:"no_demo" default:"false" help:"make no demo project on the first start"`
+
+	MasterKey string        `koanf:"master_key" secret:"true" help:"base64 of the 32 bytes that seal the key ring (default: master.key in the data directory)"`
+	Grace     time.Duration `koanf:"grace" default:"25s" help:"how long requests may take to finish once the server is told to stop"`
+
+	TLS struct {
+		Hosts texts `koanf:"hosts" help:"names and addresses that the local certificate has beside localhost and its like"`
+	} `koanf:"tls"`
+
+	Session struct {
+		Idle     time.Duration `koanf:"idle" default:"12h" help:"how long a browser stays signed in unused"`
+		Absolute time.Duration `koanf:"absolute" default:"168h" help:"how long a browser stays signed in at most"`
+	} `koanf:"session"`
+
+	Tokens struct {
+		AccessFabric    time.Duration `koanf:"access_fabric" default:"2h" help:"lifetime of OAuth access tokens that are fabric tokens"`
+		AccessJWT       time.Duration `koanf:"access_jwt" default:"15m" help:"lifetime of OAuth access tokens that are JWTs"`
+		RefreshIdle     time.Duration `koanf:"refresh_idle" default:"720h" help:"how long an OAuth refresh token lives unused"`
+		RefreshAbsolute time.Duration `koanf:"refresh_absolute" default:"4320h" help:"how long OAuth refresh tokens can follow each other"`
+	} `koanf:"tokens"`
+
+	Password struct {
+		Parallel int `koanf:"parallel" default:"0" help:"passwords hashed at a time, each in 19 MiB; 0 is one a processor"`
+	} `koanf:"password"`
+
+	Recordings struct {
+		MaxUpload size `koanf:"max_upload" default:"2GiB" help:"largest recording that is taken"`
+	} `koanf:"recordings"`
+
+	Log struct {
+		Level  logLevel  `koanf:"level" default:"info" help:"debug, info, warn or error; read again on SIGHUP"`
+		Format logFormat `koanf:"format" default:"auto" help:"text, json, or auto: text on a terminal"`
+	} `koanf:"log"`
+}

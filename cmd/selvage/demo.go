@@ -1,0 +1,222 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"embed"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/recordings"
+)
+
+// firstRunFile keeps what the first start has printed.
+const firstRunFile = "first-run.txt"
+
+// speech is what the demo's recordings say: see demo/NOTICE.
+//
+//go:embed demo/welcome.wav demo/workshop.wav
+var speech embed.FS
+
+// A demo is what a first start makes, with secrets that are random each time.
+type demo struct {
+	project    fabric.Project
+	key        string
+	subscriber fabric.Subscriber
+	password   string
+	spa        idp.Client
+	service    idp.Client
+	secret     string
+	sids       []string
+}
+
+// firstRun makes the demo on the first start of a server that only this machine
+// can reach, and gives what to tell about it; "" on every other start.
+func (a *app) firstRun(ctx context.Context) (text string, err error) {
+	file := filepath.Join(a.config.Data, firstRunFile)
+	if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) || a.config.NoDemo || !a.local() {
+		return "", nil
+	}
+	if err := a.undo(ctx); err != nil {
+		return "", fmt.Errorf("removing an unfinished demo: %w", err)
+	}
+	some, err := a.fabric.ListProjects(ctx, page.Query{Size: 1})
+	if err != nil || len(some.Items) > 0 {
+		return "", err
+	}
+	d, err := a.seed(ctx)
+	if err != nil {
+		return "", fmt.Errorf("making the demo: %w", err)
+	}
+	text = a.describe(d)
+	if err := replaceFile(file, []byte(text), 0o600); err != nil {
+		return "", err
+	}
+	return text, os.Remove(a.unfinished())
+}
+
+// unfinished names the file that holds the id of the demo's project while the
+// demo is being made.
+func (a *app) unfinished() string { return filepath.Join(a.config.Data, ".first-run") }
+
+// undo deletes what a start that was killed has made of the demo.
+func (a *app) undo(ctx context.Context) error {
+	id, err := os.ReadFile(a.unfinished())
+	if err != nil {
+		return nil // as nearly always: there is no such file
+	}
+	if err := a.fabric.DeleteProject(ctx, string(id)); err != nil && !errors.Is(err, problem.NotFound) {
+		return err
+	}
+	return os.Remove(a.unfinished())
+}
+
+// local reports whether only this machine can reach the server.
+func (a *app) local() bool {
+	tls := a.config.tlsAddress()
+	return a.config.Listen.loopback() && (tls == off || tls.loopback())
+}
+
+// seed makes the demo.
+func (a *app) seed(ctx context.Context) (d demo, err error) {
+	if d.project, err = a.fabric.CreateProject(ctx, "Demo"); err != nil {
+		return d, err
+	}
+	if err := replaceFile(a.unfinished(), []byte(d.project.ID), 0o600); err != nil {
+		return d, err
+	}
+	scopes := []fabric.Scope{fabric.Voice, fabric.Messaging, fabric.Fax, fabric.Video}
+	if _, d.key, err = a.fabric.CreateAPIKey(ctx, d.project.ID, "demo", scopes); err != nil {
+		return d, err
+	}
+	if err := a.seedSubscriber(ctx, &d); err != nil {
+		return d, err
+	}
+	if err := a.seedClients(ctx, &d); err != nil {
+		return d, err
+	}
+	return d, a.seedRecordings(ctx, &d)
+}
+
+func (a *app) seedSubscriber(ctx context.Context, d *demo) (err error) {
+	email, first, last := "ada@example.com", "Ada", "Example"
+	d.password = strings.ToLower(rand.Text()[:16])
+	d.subscriber, err = a.fabric.CreateSubscriber(ctx, d.project.ID, fabric.SubscriberInput{
+		Email: &email, Password: &d.password, Profile: fabric.Profile{FirstName: &first, LastName: &last},
+	})
+	return err
+}
+
+// seedClients makes a client for an app in a browser, wherever on this machine it
+// is likely to be served, and one for a backend.
+func (a *app) seedClients(ctx context.Context, d *demo) (err error) {
+	d.spa, _, err = a.idp.CreateClient(ctx, idp.NewClient{
+		ProjectID: d.project.ID, Name: "Demo app", Type: idp.SPA, FirstParty: true,
+		RedirectURIs: []string{a.where.public + "/demo/callback", "http://localhost:3000/callback", "http://localhost:5173/callback"},
+		LogoutURIs:   []string{a.where.public + "/demo", "http://localhost:3000/", "http://localhost:5173/"},
+	})
+	if err != nil {
+		return err
+	}
+	d.service, d.secret, err = a.idp.CreateClient(ctx, idp.NewClient{
+		ProjectID: d.project.ID, Name: "Demo backend", Type: idp.Service, Scopes: []string{string(fabric.Voice)},
+	})
+	return err
+}
+
+// calls are those that the demo's recordings were made of.
+var calls = []struct{ name, from, to, direction string }{
+	{"welcome", "/public/welcome", "/private/ada", "inbound"},
+	{"workshop", "/private/ada", "/public/workshop", "outbound"},
+}
+
+func (a *app) seedRecordings(ctx context.Context, d *demo) error {
+	for _, call := range calls {
+		wav, err := speech.ReadFile("demo/" + call.name + ".wav")
+		if err != nil {
+			return err
+		}
+		about := recordings.Description{
+			Metadata:     recordings.Metadata{CallSid: uuid.NewString(), From: call.from, To: call.to, Direction: call.direction},
+			SubscriberID: d.subscriber.ID,
+		}
+		r, _, err := a.recordings.Ingest(ctx, recordings.Upload{
+			ProjectID: d.project.ID, Body: bytes.NewReader(wav), Describe: func() (recordings.Description, error) { return about, nil },
+		})
+		if err != nil {
+			return err
+		}
+		d.sids = append(d.sids, r.Sid)
+	}
+	return nil
+}
+
+// describe tells what there is now, and three commands that work when pasted.
+func (a *app) describe(d demo) string {
+	base := a.where.public
+	laml := base + "/api/laml/2010-04-01/Accounts/" + d.project.ID + "/Recordings"
+	var b strings.Builder
+	row := func(name, value string) { fmt.Fprintf(&b, "  %s%s\n", pad(name, 18), value) }
+	head := func(title string) { fmt.Fprintf(&b, "\n%s\n", title) }
+
+	b.WriteString("A demo project was made, with ids and secrets of its own.\n")
+	head("Project")
+	row("id", d.project.ID)
+	row("API key", d.key)
+	head("Subscriber, who can sign in")
+	row("e-mail", d.subscriber.Email)
+	row("password", d.password)
+	head("OAuth clients")
+	row("app in a browser", d.spa.ID)
+	row("  sends back to", strings.Join(d.spa.RedirectURIs, "\n  "+pad("", 18)))
+	row("backend", d.service.ID)
+	row("  secret", d.secret)
+	head("Recordings of synthesised speech")
+	for i, sid := range d.sids {
+		row(calls[i].name, laml+"/"+sid+".wav")
+	}
+	head("Where")
+	for _, l := range a.links() {
+		row(l.title, l.url)
+	}
+	head("Try: mint a token for a subscriber, list the recordings, listen to one")
+	fmt.Fprintf(&b, "\ncurl -s -u %s:%s -H 'Content-Type: application/json' -d '{\"reference\":\"%s\"}' %s/api/fabric/subscribers/tokens\n", d.project.ID, d.key, d.subscriber.Email, base)
+	fmt.Fprintf(&b, "\ncurl -s -u %s:%s %s.json\n", d.project.ID, d.key, laml)
+	fmt.Fprintf(&b, "\ncurl -s -o selvage-demo.wav %s/%s.wav\n", laml, d.sids[0])
+	return b.String()
+}
+
+func (c *cli) demoCommand() *cobra.Command {
+	show := &cobra.Command{Use: "show", Short: "Print the demo's ids, secrets and curl lines again", Args: positional(), RunE: c.showDemo}
+	return noun("demo", "The demo project of the first start", show)
+}
+
+func (c *cli) showDemo(cmd *cobra.Command, _ []string) error {
+	config, _, err := loadConfig(c.getenv, cmd.Flags())
+	if err != nil {
+		return err
+	}
+	f, err := os.Open(filepath.Join(config.Data, firstRunFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return notFoundf("there is no demo in %s: `selvage serve` makes one when it starts on an empty data directory that only this machine can reach", config.Data)
+	}
+	if err != nil {
+		return fmt.Errorf("reading the demo: %w", err)
+	}
+	defer f.Close()
+	_, err = io.Copy(c.stdout, f)
+	return err
+}

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// A link is something that is mounted.
+type link struct{ title, url, text string }
+
+// links lists what people can open.
+func (a *app) links() []link {
+	var all []link
+	add := func(service string, l link) {
+		if a.serves(service) {
+			all = append(all, l)
+		}
+	}
+	add(serviceIDP, link{"discovery", a.where.auth + "/.well-known/openid-configuration", "how OpenID Connect clients find their way"})
+	add(serviceIDP, link{"signing keys", a.where.auth + "/oauth/jwks", "what verifies ID tokens and JWT access tokens"})
+	add(serviceFabric, link{"fabric API", a.where.public + "/api/fabric", "subscribers, tokens and addresses, for backends and apps"})
+	add(serviceRecordings, link{"recordings API", a.where.public + "/api/laml/2010-04-01", "recordings, as LaML clients speak"})
+	return all
+}
+
+// greet tells that the server is ready: two lines, and on the first start what
+// the demo is, to a terminal alone.
+func (s *server) greet(c *cli, first string) {
+	r := s.running()
+	if first != "" && isTerminal(c.stdout) {
+		fmt.Fprintf(c.stdout, "\n%s\n", first)
+	} else if first != "" {
+		fmt.Fprintf(c.stdout, "a demo project was made; its ids and secrets are in %s\n", filepath.Join(s.app.config.Data, firstRunFile))
+	}
+	fmt.Fprintf(c.stdout, "selvage is ready at %s%s\n", s.app.where.public, also(r.HTTPS, ", "))
+	fmt.Fprintf(c.stdout, "data in %s%s; Ctrl-C stops\n", s.app.config.Data, also(r.Ops, ", health and metrics at "))
+}
+
+func also(url, before string) string {
+	if url == "" {
+		return ""
+	}
+	return before + url
+}
+
+// notFoundf is an error of something that is not there.
+func notFoundf(format string, args ...any) error {
+	return problem.New(problem.NotFound, "not_found", format, args...)
+}

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/recordings"
+)
+
+// What became of a file.
+const (
+	stored    = "stored"
+	duplicate = "duplicate" // it was imported before
+	repaired  = "repaired"  // stored, and its header was wrong
+	rejected  = "rejected"
+)
+
+// An imported is what became of a file, one line of JSON each.
+type imported struct {
+	Path     string  `json:"path"`
+	Sid      string  `json:"sid"`
+	Status   string  `json:"status"`
+	Duration float64 `json:"duration"`
+	Error    string  `json:"error,omitempty"`
+}
+
+func (c *cli) importRecordings(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
+	p, err := a.project(ctx, cmd)
+	if err != nil {
+		return err
+	}
+	callSid, _ := cmd.Flags().GetString("call-sid")
+	subscriberID, _ := cmd.Flags().GetString("subscriber")
+	d := recordings.Description{Metadata: recordings.Metadata{CallSid: callSid}, SubscriberID: subscriberID}
+	files, rejects := 0, 0
+	for file, err := range wavFiles(args) {
+		in := imported{Path: file, Status: rejected}
+		if err == nil {
+			in, err = a.importFile(ctx, p.ID, file, d)
+		}
+		if err != nil {
+			in.Error = reason(err)
+			rejects++
+		}
+		files++
+		if err := c.printImported(in); err != nil {
+			return err
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	if rejects > 0 {
+		return fmt.Errorf("%d of %d files were rejected; the others are stored", rejects, files)
+	}
+	return nil
+}
+
+// wavFiles yields files as they are named, and the WAV files in directories.
+func wavFiles(paths []string) func(yield func(string, error) bool) {
+	return func(yield func(string, error) bool) {
+		for _, root := range paths {
+			err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+				switch {
+				case err != nil:
+				case d.IsDir(), path != root && !strings.EqualFold(filepath.Ext(path), ".wav"):
+					return nil
+				}
+				if !yield(path, err) {
+					return fs.SkipAll
+				}
+				return nil
+			})
+			if err != nil && !yield(root, err) {
+				return
+			}
+		}
+	}
+}
+
+func (a *app) importFile(ctx context.Context, projectID, file string, d recordings.Description) (imported, error) {
+	in := imported{Path: file, Status: rejected}
+	f, err := os.Open(file)
+	if err != nil {
+		return in, err
+	}
+	defer f.Close()
+	if d.Path, err = filepath.Abs(file); err != nil {
+		return in, fmt.Errorf("finding %s: %w", file, err)
+	}
+	r, added, err := a.recordings.Ingest(ctx, recordings.Upload{
+		ProjectID: projectID, Body: f, Describe: func() (recordings.Description, error) { return d, nil },
+	})
+	if err != nil {
+		return in, err
+	}
+	in.Sid, in.Duration, in.Status = r.Sid, r.Duration().Seconds(), stored
+	switch {
+	case !added:
+		in.Status = duplicate
+	case len(r.Repairs) > 0:
+		in.Status = repaired
+	}
+	return in, nil
+}
+
+// printImported prints a line a file as soon as it is done.
+func (c *cli) printImported(in imported) error {
+	switch {
+	case c.output == "json":
+		return json.NewEncoder(c.stdout).Encode(in)
+	case c.output == "id" && in.Sid == "":
+		return nil
+	case c.output == "id":
+		_, err := fmt.Fprintln(c.stdout, in.Sid)
+		return err
+	case in.Error != "":
+		_, err := fmt.Fprintf(c.stdout, "%s  %s: %s\n", pad(in.Status, len(duplicate)), harmless(in.Path), harmless(in.Error))
+		return err
+	}
+	length := time.Duration(in.Duration * float64(time.Second)).Round(100 * time.Millisecond)
+	_, err := fmt.Fprintf(c.stdout, "%s  %s  %6s  %s\n", pad(in.Status, len(duplicate)), in.Sid, length, harmless(in.Path))
+	return err
+}
+
+// reason gives the sentence of a rejected file.
+func reason(err error) string {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err.Error()
+	}
+	if found := problem.First(err); found != nil {
+		return found.Message
+	}
+	return err.Error()
+}

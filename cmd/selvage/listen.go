@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"syscall"
+	"time"
+)
+
+// The limits of a connection. A client that neither sends nor takes anything
+// for patience is gone; slower than a KiB a second in the long run is as good as
+// gone.
+const (
+	headerTimeout = 5 * time.Second
+	idleTimeout   = 2 * time.Minute
+	patience      = 30 * time.Second
+	minRate       = 1 << 10 // bytes a second, of an upload
+	writeChunk    = 256 << 10
+	maxHeader     = 32 << 10
+)
+
+// newServer gives a server with the limits that hold on every listener.
+func newServer(h http.Handler, log *slog.Logger) *http.Server {
+	return &http.Server{
+		Handler:           patientBodies(h),
+		ReadHeaderTimeout: headerTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeader,
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+		HTTP2: &http.HTTP2Config{
+			MaxConcurrentStreams: 100,
+			SendPingTimeout:      patience,
+			PingTimeout:          headerTimeout,
+			WriteByteTimeout:     patience,
+		},
+	}
+}
+
+// listen opens the address of a flag.
+func listen(ctx context.Context, address hostPort, flag string) (net.Listener, error) {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", string(address))
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, fmt.Errorf("listening on %s: another program does so already; stop it, or choose another address with %s (port 0 is any that is free)", address, flag)
+	case errors.Is(err, syscall.EACCES):
+		return nil, fmt.Errorf("listening on %s: not permitted; choose a port from 1024 on with %s, or give the binary CAP_NET_BIND_SERVICE", address, flag)
+	case err != nil:
+		return nil, fmt.Errorf("listening on %s: %w", address, err)
+	}
+	return patientListener{l.(*net.TCPListener)}, nil
+}
+
+// A patientListener accepts connections whose writes give up on a reader that
+// takes nothing.
+type patientListener struct{ *net.TCPListener }
+
+func (l patientListener) Accept() (net.Conn, error) {
+	c, err := l.AcceptTCP()
+	if err != nil {
+		return nil, err
+	}
+	return &patientConn{c}, nil
+}
+
+type patientConn struct{ *net.TCPConn }
+
+func (c *patientConn) Write(p []byte) (int, error) {
+	if err := c.SetWriteDeadline(time.Now().Add(patience)); err != nil {
+		return 0, err
+	}
+	return c.TCPConn.Write(p)
+}
+
+// ReadFrom sends a file through the kernel (sendfile), in chunks that each have
+// their time.
+func (c *patientConn) ReadFrom(src io.Reader) (sent int64, err error) {
+	limited, ok := src.(*io.LimitedReader)
+	if !ok {
+		limited = &io.LimitedReader{R: src, N: 1<<63 - 1}
+	}
+	for limited.N > 0 {
+		if err := c.SetWriteDeadline(time.Now().Add(patience)); err != nil {
+			return sent, err
+		}
+		n, err := c.TCPConn.ReadFrom(&io.LimitedReader{R: limited.R, N: min(writeChunk, limited.N)})
+		sent += n
+		limited.N -= n
+		if err != nil || n == 0 {
+			return sent, err
+		}
+	}
+	return sent, nil
+}
+
+// patientBodies gives up on bodies that do not arrive.
+func patientBodies(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Body != http.NoBody && r.Body != nil {
+			r.Body = &patientBody{ReadCloser: r.Body, conn: http.NewResponseController(w), began: time.Now()}
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// A patientBody extends the deadline of its connection by what has arrived.
+type patientBody struct {
+	io.ReadCloser
+	conn  *http.ResponseController
+	began time.Time
+	read  int64
+}
+
+func (b *patientBody) Read(p []byte) (int, error) {
+	earned := time.Duration(b.read/minRate) * time.Second
+	deadline := min(time.Since(b.began)+patience, patience+earned)
+	_ = b.conn.SetReadDeadline(b.began.Add(deadline)) // a writer of a test has none
+	n, err := b.ReadCloser.Read(p)
+	b.read += int64(n)
+	if err != nil {
+		_ = b.conn.SetReadDeadline(time.Time{}) // or the answer would end with it
+	}
+	return n, err
+}

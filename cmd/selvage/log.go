@@ -1,0 +1,89 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// newLogger logs as configured; level can be changed later.
+func newLogger(w io.Writer, format logFormat, level slog.Leveler) *slog.Logger {
+	if format == "json" || format == "auto" && !isTerminal(w) {
+		return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level}))
+	}
+	return slog.New(&lineHandler{w: w, mu: new(sync.Mutex), level: level})
+}
+
+// A lineHandler writes a record as one line that is read by people: time of day,
+// level unless it is info, message, attributes.
+type lineHandler struct {
+	w      io.Writer
+	mu     *sync.Mutex
+	level  slog.Leveler
+	attrs  string // of WithAttrs, as they are written
+	groups string // of WithGroup, each followed by a dot
+}
+
+// Enabled reports whether records of a level are written.
+func (h *lineHandler) Enabled(_ context.Context, l slog.Level) bool { return l >= h.level.Level() }
+
+// Handle writes a record.
+func (h *lineHandler) Handle(_ context.Context, r slog.Record) error {
+	var b bytes.Buffer
+	b.WriteString(r.Time.Format(time.TimeOnly))
+	if r.Level != slog.LevelInfo {
+		fmt.Fprintf(&b, " %s", strings.ToLower(r.Level.String()))
+	}
+	fmt.Fprintf(&b, " %s%s", printable(r.Message), h.attrs)
+	r.Attrs(func(a slog.Attr) bool {
+		b.WriteString(h.format(a, h.groups))
+		return true
+	})
+	b.WriteByte('\n')
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	_, err := h.w.Write(b.Bytes())
+	return err
+}
+
+// WithAttrs gives a handler that adds attributes.
+func (h *lineHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	next := *h
+	for _, a := range attrs {
+		next.attrs += h.format(a, h.groups)
+	}
+	return &next
+}
+
+// WithGroup gives a handler that names attributes by their group.
+func (h *lineHandler) WithGroup(name string) slog.Handler {
+	next := *h
+	next.groups += name + "."
+	return &next
+}
+
+func (h *lineHandler) format(a slog.Attr, groups string) string {
+	v := a.Value.Resolve()
+	if v.Kind() == slog.KindGroup {
+		var b strings.Builder
+		for _, member := range v.Group() {
+			b.WriteString(h.format(member, groups+a.Key+"."))
+		}
+		return b.String()
+	}
+	return " " + groups + a.Key + "=" + printable(v.String())
+}
+
+// printable quotes what would break the line or the terminal.
+func printable(s string) string {
+	if q := strconv.Quote(s); q[1:len(q)-1] != s || s == "" {
+		return q
+	}
+	return s
+}

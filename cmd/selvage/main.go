@@ -1,0 +1,102 @@
+// Command selvage serves subscribers' identity, fabric tokens and recordings,
+// and keeps them: the server and everything an operator does to it are
+// sub-commands of this one binary.
+//
+// It is the composition root: it reads the configuration, opens the backends,
+// builds the services over them and mounts what they serve. Rules and protocols
+// live in the packages that it puts together.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"syscall"
+
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// The exit statuses.
+const (
+	exitFailed       = 1
+	exitUsage        = 2
+	exitNotFound     = 3
+	exitUnauthorised = 4
+)
+
+func main() {
+	syscall.Umask(0o077) // what is kept here is nobody else's
+	err := run(context.Background(), os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "selvage: "+strings.ReplaceAll(explain(err), "\n", "\nselvage: "))
+		os.Exit(exitStatus(err))
+	}
+}
+
+// run runs a command line. Nothing of the process is used but what is passed.
+func run(ctx context.Context, args []string, getenv func(string) string, stdin io.Reader, stdout, stderr io.Writer) error {
+	c := &cli{getenv: getenv, stdin: stdin, stdout: stdout, stderr: stderr}
+	root := c.rootCommand()
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	return root.ExecuteContext(ctx)
+}
+
+// A usageError is a command line or a configuration that cannot be meant.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+func exitStatus(err error) int {
+	var usage usageError
+	switch {
+	case errors.As(err, &usage), errors.Is(err, problem.Invalid), errors.Is(err, problem.Malformed):
+		return exitUsage
+	case errors.Is(err, problem.NotFound):
+		return exitNotFound
+	case errors.Is(err, problem.Unauthenticated), errors.Is(err, problem.Forbidden):
+		return exitUnauthorised
+	}
+	return exitFailed
+}
+
+// explain writes an error for who typed the command: parameters are the flags
+// they were given by.
+func explain(err error) string {
+	problems := problem.All(err)
+	if len(problems) == 0 {
+		return err.Error()
+	}
+	var lines []string
+	for _, p := range problems {
+		line := p.Message
+		if p.Param != "" {
+			flag := "--" + strings.ReplaceAll(p.Param, "_", "-")
+			line = flag + ": " + strings.TrimPrefix(strings.TrimPrefix(line, p.Param), " ")
+		}
+		lines = append(lines, line+lookUp(p))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// lookUp tells where to look for the id of a thing that there is not.
+func lookUp(p *problem.Error) string {
+	thing, missing := strings.CutSuffix(p.Message, " not found")
+	noun := strings.ToLower(strings.TrimPrefix(thing, "API "))
+	switch noun {
+	case "project", "key", "client", "subscriber", "address", "recording":
+	default:
+		return ""
+	}
+	if p.Kind != problem.NotFound || !missing {
+		return ""
+	}
+	return fmt.Sprintf("; `selvage %s list` shows those there are", noun)
+}

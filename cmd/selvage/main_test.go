@@ -1,0 +1,42 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// TestMain lets scripts run the command as `exec selvage`.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"selvage": main})
+}
+
+// TestScripts runs the journeys of testdata. Each drives the real command, with
+// servers of its own on free ports:
+//
+//	http [flags] METHOD URL STATUS   asks, and prints the body to stdout and the head to stderr
+//	ready DIR                        waits for DIR/run.json and sets PID, HTTP, HTTPS, OPS and BASE
+//	sigterm                          tells the server of the last ready to stop
+//	let NAME REGEXP                  sets NAME to the first group found in stdout, then stderr
+//	until [flags] METHOD URL STATUS  asks until the answer has the status
+//	pkce                             sets VERIFIER and CHALLENGE
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata",
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"http": cmdHTTP, "ready": cmdReady, "sigterm": cmdSigterm, "let": cmdLet, "until": cmdUntil, "pkce": cmdPKCE,
+		},
+		Setup: func(e *testscript.Env) error {
+			e.Values[clientKey{}] = newScriptClient()
+			demo, err := filepath.Abs("demo")
+			e.Setenv("DEMO", demo)
+			e.Setenv("SERVE", "--listen=127.0.0.1:0")
+			e.Setenv("TLS", "--listen-tls=127.0.0.1:0")
+			e.Setenv("OPS_", "--listen-ops=127.0.0.1:0")
+			return err
+		},
+		UpdateScripts: os.Getenv("UPDATE_SCRIPTS") != "",
+	})
+}

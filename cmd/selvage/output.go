@@ -1,0 +1,225 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"golang.org/x/term"
+)
+
+// A view says how the things of a noun are printed.
+type view[T any] struct {
+	id    func(T) string
+	json  func(T) any
+	facts []fact[T]
+}
+
+// A fact is one thing to know: a column of a list, a line of what is shown
+// alone.
+type fact[T any] struct {
+	name   string
+	value  func(T) string
+	detail bool // only where a thing is shown alone
+}
+
+// list prints many things, as the format asks.
+func list[T any](c *cli, v view[T], items []T) error {
+	switch c.output {
+	case "id":
+		return ids(c, v.id, items...)
+	case "json":
+		objects := make([]any, 0, len(items))
+		for _, it := range items {
+			objects = append(objects, v.json(it))
+		}
+		return c.json(objects)
+	}
+	var columns []fact[T]
+	for _, f := range v.facts {
+		if !f.detail {
+			columns = append(columns, f)
+		}
+	}
+	rows := make([][]string, 1, len(items)+1)
+	for _, f := range columns {
+		rows[0] = append(rows[0], f.name)
+	}
+	for _, it := range items {
+		var row []string
+		for _, f := range columns {
+			row = append(row, harmless(f.value(it)))
+		}
+		rows = append(rows, row)
+	}
+	return c.table(rows)
+}
+
+// one prints a thing alone.
+func one[T any](c *cli, v view[T], item T) error {
+	switch c.output {
+	case "id":
+		return ids(c, v.id, item)
+	case "json":
+		return c.json(v.json(item))
+	}
+	width := 0
+	for _, f := range v.facts {
+		width = max(width, utf8.RuneCountInString(f.name))
+	}
+	for _, f := range v.facts {
+		text := f.value(item)
+		if text == "" {
+			continue
+		}
+		for i, line := range strings.Split(text, "\n") {
+			name := f.name
+			if i > 0 {
+				name = ""
+			}
+			if _, err := fmt.Fprintf(c.stdout, "%s  %s\n", c.faint(pad(name, width)), harmless(line)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// ids prints one id a line.
+func ids[T any](c *cli, id func(T) string, items ...T) error {
+	for _, it := range items {
+		if _, err := fmt.Fprintln(c.stdout, id(it)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// json prints a value: indented for people, on one line for programs.
+func (c *cli) json(v any) error {
+	enc := json.NewEncoder(c.stdout)
+	enc.SetEscapeHTML(false)
+	if isTerminal(c.stdout) {
+		enc.SetIndent("", "  ")
+	}
+	return enc.Encode(v)
+}
+
+// table prints rows under their head, no wider than the terminal.
+func (c *cli) table(rows [][]string) error {
+	if len(rows) == 1 {
+		_, err := fmt.Fprintln(c.stderr, "none")
+		return err
+	}
+	widths := fit(rows, terminalWidth(c.stdout))
+	for i, row := range rows {
+		var b strings.Builder
+		for j, cell := range row {
+			if j > 0 {
+				b.WriteString("  ")
+			}
+			b.WriteString(pad(cut(cell, widths[j]), widths[j]))
+		}
+		line := strings.TrimRight(b.String(), " ")
+		if i == 0 {
+			line = c.faint(line)
+		}
+		if _, err := fmt.Fprintln(c.stdout, line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fit gives the widths of columns, the widest made narrower until all fit into
+// limit (0 is no limit). The first column, the id, stays whole: it is copied.
+func fit(rows [][]string, limit int) []int {
+	widths := make([]int, len(rows[0]))
+	total := 2 * (len(widths) - 1)
+	for j := range widths {
+		for _, row := range rows {
+			widths[j] = max(widths[j], utf8.RuneCountInString(row[j]))
+		}
+		total += widths[j]
+	}
+	for ; limit > 0 && total > limit && len(widths) > 1; total-- {
+		widest := 1 + slices.Index(widths[1:], slices.Max(widths[1:]))
+		if widths[widest] <= 8 {
+			break
+		}
+		widths[widest]--
+	}
+	return widths
+}
+
+func cut(s string, width int) string {
+	if utf8.RuneCountInString(s) <= width {
+		return s
+	}
+	return string([]rune(s)[:width-1]) + "…"
+}
+
+func pad(s string, width int) string {
+	return s + strings.Repeat(" ", max(0, width-utf8.RuneCountInString(s)))
+}
+
+// harmless keeps what others have written from moving the cursor or the
+// colours of a terminal.
+func harmless(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < 0x20 || r >= 0x7f && r < 0xa0 {
+			return '·'
+		}
+		return r
+	}, s)
+}
+
+// faint dims a text where the terminal shows it so.
+func (c *cli) faint(s string) string {
+	if !isTerminal(c.stdout) || c.getenv("NO_COLOR") != "" || c.getenv("TERM") == "dumb" || strings.TrimSpace(s) == "" {
+		return s
+	}
+	return "\x1b[2m" + s + "\x1b[0m"
+}
+
+func isTerminal(w any) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// terminalWidth gives the columns of a terminal, and 0 for anything else.
+func terminalWidth(w io.Writer) int {
+	f, ok := w.(*os.File)
+	if !ok {
+		return 0
+	}
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
+	}
+	return width
+}
+
+// stamp writes a time for people, "" for none; iso for programs.
+func stamp(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.Local().Format("2006-01-02 15:04")
+}
+
+// A moment is a time in JSON: ISO 8601 in UTC, left out where it is zero.
+type moment = *time.Time
+
+func iso(t time.Time) moment {
+	if t.IsZero() {
+		return nil
+	}
+	t = t.UTC().Truncate(time.Second)
+	return &t
+}

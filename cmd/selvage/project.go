@@ -1,0 +1,178 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/problem"
+)
+
+var projects = view[fabric.Project]{
+	id: func(p fabric.Project) string { return p.ID },
+	json: func(p fabric.Project) any {
+		return struct {
+			ID         string `json:"id"`
+			Name       string `json:"name"`
+			RecordRate int64  `json:"record_rate"`
+			CreatedAt  moment `json:"created_at"`
+			UpdatedAt  moment `json:"updated_at"`
+		}{p.ID, p.Name, p.RecordRate, iso(p.Created), iso(p.Updated)}
+	},
+	facts: []fact[fabric.Project]{
+		{name: "ID", value: func(p fabric.Project) string { return p.ID }},
+		{name: "Name", value: func(p fabric.Project) string { return p.Name }},
+		{name: "Price of a minute", detail: true, value: func(p fabric.Project) string { return dollars(p.RecordRate) }},
+		{name: "Created", value: func(p fabric.Project) string { return stamp(p.Created) }},
+		{name: "Updated", detail: true, value: func(p fabric.Project) string { return stamp(p.Updated) }},
+	},
+}
+
+// dollars writes millionths of a dollar.
+func dollars(micros int64) string { return fmt.Sprintf("$%d.%06d", micros/1e6, micros%1e6) }
+
+func (c *cli) projectCommand() *cobra.Command {
+	create := &cobra.Command{Use: "create NAME", Short: "Make a project", Args: positional("NAME"), RunE: c.createProject}
+	show := &cobra.Command{Use: "show ID", Short: "Show a project", Args: positional("ID"), RunE: c.with(c.showProject)}
+	ls := &cobra.Command{Use: "list", Short: "List projects", Args: positional(), RunE: c.with(c.listProjects)}
+	update := &cobra.Command{Use: "update ID", Short: "Change a project", Args: positional("ID"), RunE: c.with(c.updateProject)}
+	update.Flags().String("name", "", "its name")
+	update.Flags().Int64("record-rate", 0, "price of a recorded minute, in millionths of a dollar")
+	remove := &cobra.Command{
+		Use: "delete ID", Short: "Delete a project with everything in it", Args: positional("ID"), RunE: c.with(c.deleteProject),
+	}
+	addYes(remove)
+	return noun("project", "Projects: everything else belongs to one", create, ls, show, update, remove)
+}
+
+// createProject makes the data directory too: it is how a server without a demo
+// begins.
+func (c *cli) createProject(cmd *cobra.Command, args []string) error {
+	config, _, err := loadConfig(c.getenv, cmd.Flags())
+	if err != nil {
+		return err
+	}
+	if err := makeDataDir(config.Data); err != nil {
+		return err
+	}
+	return c.over(cmd.Context(), config, func(a *app) error {
+		p, err := a.fabric.CreateProject(cmd.Context(), args[0])
+		if err != nil {
+			return err
+		}
+		return one(c, projects, p)
+	})
+}
+
+func (c *cli) listProjects(ctx context.Context, a *app, _ *cobra.Command, _ []string) error {
+	all, err := every(ctx, a.fabric.ListProjects)
+	if err != nil {
+		return err
+	}
+	return list(c, projects, all)
+}
+
+func (c *cli) showProject(ctx context.Context, a *app, _ *cobra.Command, args []string) error {
+	p, err := a.fabric.FindProject(ctx, args[0])
+	if err != nil {
+		return err
+	}
+	return one(c, projects, p)
+}
+
+func (c *cli) updateProject(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
+	change := fabric.ProjectChange{Name: text(cmd, "name")}
+	if cmd.Flags().Changed("record-rate") {
+		rate, err := cmd.Flags().GetInt64("record-rate")
+		if err != nil {
+			return err
+		}
+		change.RecordRate = &rate
+	}
+	p, err := a.fabric.UpdateProject(ctx, args[0], change)
+	if err != nil {
+		return err
+	}
+	return one(c, projects, p)
+}
+
+func (c *cli) deleteProject(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
+	p, err := a.fabric.FindProject(ctx, args[0])
+	if err != nil {
+		return err
+	}
+	if err := c.confirm(cmd, fmt.Sprintf("This deletes the project %s and all its keys, clients, subscribers and recordings.", p.Name), p.Name); err != nil {
+		return err
+	}
+	return a.fabric.DeleteProject(ctx, p.ID)
+}
+
+// every gathers all pages of a list.
+func every[T any](ctx context.Context, list func(context.Context, page.Query) (page.Page[T], error)) ([]T, error) {
+	var all []T
+	q := page.Query{Size: page.MaxSize}
+	for {
+		p, err := list(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, p.Items...)
+		if p.Next == "" {
+			return all, nil
+		}
+		q.From = p.Next
+	}
+}
+
+// addProject gives a command the flag --project.
+func addProject(cmd *cobra.Command) {
+	cmd.Flags().String("project", "", "id of the project (may be left out where there is only one)")
+}
+
+// project gives the project that a command is about.
+func (a *app) project(ctx context.Context, cmd *cobra.Command) (fabric.Project, error) {
+	if id, _ := cmd.Flags().GetString("project"); id != "" {
+		p, err := a.fabric.FindProject(ctx, id)
+		if errors.Is(err, problem.NotFound) {
+			return p, notFoundf("--project: there is no project %s; `selvage project list` shows those there are", id)
+		}
+		return p, err
+	}
+	some, err := a.fabric.ListProjects(ctx, page.Query{Size: 2})
+	switch {
+	case err != nil:
+		return fabric.Project{}, err
+	case len(some.Items) == 0:
+		return fabric.Project{}, notFoundf("there is no project yet; make one with `selvage project create NAME`")
+	case len(some.Items) > 1:
+		return fabric.Project{}, usagef("%s needs --project: there are several; `selvage project list` shows them", cmd.CommandPath())
+	}
+	return some.Items[0], nil
+}
+
+// among finds a thing by its id in the project of --project or, as ids are
+// unique, in whichever has it.
+func among[T any](ctx context.Context, a *app, cmd *cobra.Command, find func(projectID string) (T, error)) (found T, err error) {
+	if cmd.Flags().Changed("project") {
+		p, err := a.project(ctx, cmd)
+		if err != nil {
+			return found, err
+		}
+		return find(p.ID)
+	}
+	all, err := every(ctx, a.fabric.ListProjects)
+	if err != nil {
+		return found, err
+	}
+	err = problem.NoSuch("project")
+	for _, p := range all {
+		if found, err = find(p.ID); problem.First(err) == nil || problem.First(err).Kind != problem.NotFound {
+			return found, err
+		}
+	}
+	return found, err
+}

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/selvage/selvage/fabric/rest"
+	"github.com/selvage/selvage/idp/oidc"
+	"github.com/selvage/selvage/internal/web"
+	"github.com/selvage/selvage/recordings/laml"
+	"github.com/selvage/selvage/static"
+	"github.com/selvage/selvage/templates"
+)
+
+// routes mounts the services that are asked for on one mux, by path: the Host
+// header picks nothing.
+func (a *app) routes(log *slog.Logger) (http.Handler, error) {
+	mux := http.NewServeMux()
+	mount := func(h http.Handler, paths ...string) {
+		for _, p := range paths {
+			mux.Handle(p, h)
+		}
+	}
+	mount(http.HandlerFunc(notFound), "/")
+	if a.serves(serviceIDP) {
+		api, err := oidc.New(oidc.Config{Provider: a.idp, Sessions: a.sessions, PublicURL: a.where.public, AuthURL: a.where.auth, Log: log})
+		if err != nil {
+			return nil, err
+		}
+		mount(orNotFound(api.Handler()), "/.well-known/", "/consent", "/login", "/login/", "/logout", "/oauth/")
+		mount(static.Handler(), static.Prefix)
+	}
+	if a.serves(serviceFabric) {
+		api := rest.New(rest.Config{Fabric: a.fabric, Access: a.idp.OpenAccessToken, Log: log})
+		mount(api.Handler(), "/api/fabric", "/api/fabric/", "/subscriber/")
+	}
+	if a.serves(serviceRecordings) {
+		api := laml.New(laml.Config{Recordings: a.recordings, Credentials: a.caller, PublicURL: a.where.public, Log: log})
+		mount(api.Handler(), "/api/laml/", "/2010-04-01/")
+	}
+	mux.HandleFunc("GET /{$}", a.door)
+	return plainPath(mux), nil
+}
+
+func (a *app) serves(service string) bool { return slices.Contains(a.config.Services, service) }
+
+// door serves GET /: what runs here.
+func (a *app) door(w http.ResponseWriter, _ *http.Request) {
+	page := templates.Home{Version: version()}
+	for _, l := range a.links() {
+		page.Links = append(page.Links, templates.Link{Title: l.title, URL: l.url, Text: l.text})
+	}
+	_ = templates.Write(w, page, templates.Options{}) // it was parsed at the start
+}
+
+// plainPath understands paths with one slash too many, which clients make of an
+// issuer that ends in one: //.well-known/openid-configuration.
+func plainPath(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "//.well-known/") {
+			r.URL.Path, r.URL.RawPath = r.URL.Path[1:], ""
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// notFound answers what nobody serves: as JSON where programs ask, else as a page.
+func notFound(w http.ResponseWriter, r *http.Request) { unserved(w, r, http.StatusNotFound) }
+
+// apis are the prefixes below which programs ask.
+var apis = []string{"/api/", "/2010-04-01/", "/oauth/", "/subscriber/", "/.well-known/", "/ingest/"}
+
+func unserved(w http.ResponseWriter, r *http.Request, status int) {
+	if slices.ContainsFunc(apis, func(p string) bool { return strings.HasPrefix(r.URL.Path, p) }) {
+		_ = web.JSON(w, status, map[string]string{"error": http.StatusText(status)}) // a map of strings always encodes
+		return
+	}
+	page := templates.Error{Title: "There is no such page", Text: "The address leads nowhere on this server.", RequestID: web.RequestID(r.Context())}
+	if status == http.StatusMethodNotAllowed {
+		page.Title, page.Text = "That cannot be done here", "The page is there, but not for a "+printable(r.Method)+" request."
+	}
+	_ = templates.Write(w, page, templates.Options{Status: status}) // it was parsed at the start
+}
+
+// orNotFound answers for a mux of pages what the mux does not serve.
+func orNotFound(mux http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mux.ServeHTTP(&unmatched{ResponseWriter: w, r: r}, r)
+	})
+}
+
+// unmatched replaces the text by which a mux says that no pattern of its
+// matches.
+type unmatched struct {
+	http.ResponseWriter
+	r        *http.Request
+	replaced bool
+}
+
+func (w *unmatched) WriteHeader(status int) {
+	if w.r.Pattern == "" && (status == http.StatusNotFound || status == http.StatusMethodNotAllowed) {
+		w.replaced = true
+		unserved(w.ResponseWriter, w.r, status)
+		return
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *unmatched) Write(p []byte) (int, error) {
+	if w.replaced {
+		return len(p), nil
+	}
+	return w.ResponseWriter.Write(p)
+}
+
+// Unwrap lets http.ResponseController find the real writer.
+func (w *unmatched) Unwrap() http.ResponseWriter { return w.ResponseWriter }

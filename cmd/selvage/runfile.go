@@ -1,0 +1,86 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// runFile says where the running server is reached; lockFile is locked while
+// there is one.
+const (
+	runFile  = "run.json"
+	lockFile = "serve.lock"
+)
+
+// running is what run.json says.
+type running struct {
+	PID       int    `json:"pid"`
+	HTTP      string `json:"http,omitempty"`
+	HTTPS     string `json:"https,omitempty"`
+	Ops       string `json:"ops,omitempty"`
+	PublicURL string `json:"public_url"`
+	AuthURL   string `json:"auth_url"`
+}
+
+// write makes run.json, whole or not at all.
+func (r running) write(dir string) error {
+	text, err := json.Marshal(r)
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", runFile, err)
+	}
+	return replaceFile(filepath.Join(dir, runFile), append(text, '\n'), 0o644)
+}
+
+// readRunning gives what run.json of a data directory says. ok is false if
+// there is none that can be read.
+func readRunning(dir string) (r running, ok bool) {
+	text, err := os.ReadFile(filepath.Join(dir, runFile))
+	if err != nil {
+		return running{}, false
+	}
+	return r, json.Unmarshal(text, &r) == nil
+}
+
+// replaceFile writes a file so that readers see the old one or the new one.
+func replaceFile(name string, text []byte, mode fs.FileMode) error {
+	f, err := os.CreateTemp(filepath.Dir(name), ".new-*")
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", name, err)
+	}
+	_, err = f.Write(text)
+	err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), name)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+		return fmt.Errorf("writing %s: %w", name, err)
+	}
+	return nil
+}
+
+// lockData makes this process the one server of a data directory, until the file
+// is closed or the process ends.
+func lockData(dir string) (*os.File, error) {
+	f, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("locking data directory: %w", err)
+	}
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		who := "another process"
+		if r, ok := readRunning(dir); ok {
+			who = fmt.Sprintf("process %d", r.PID)
+		}
+		return nil, errors.Join(fmt.Errorf("%s serves %s already: stop it first, or name another directory with --data", who, dir), f.Close())
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("locking data directory: %w", err), f.Close())
+	}
+	return f, nil
+}

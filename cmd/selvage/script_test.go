@@ -1,0 +1,187 @@
+package main
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/tls"
+	"encoding/base64"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// patient is how long a script waits for what must happen in time.
+const patient = 30 * time.Second
+
+type clientKey struct{}
+
+// newScriptClient keeps cookies as a browser does, follows nothing, and trusts
+// every certificate: those are tested in internal/ca.
+func newScriptClient() *http.Client {
+	jar, _ := cookiejar.New(nil) // never fails without options
+	return &http.Client{
+		Jar:           jar,
+		Timeout:       patient,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		Transport:     &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}},
+	}
+}
+
+// A scriptRequest is what the arguments of http ask.
+type scriptRequest struct {
+	basic, bearer, json, form, file, head, out string
+	method, url                                string
+	status                                     int
+}
+
+func parseRequest(args []string) (r scriptRequest, err error) {
+	f := flag.NewFlagSet("http", flag.ContinueOnError)
+	f.StringVar(&r.basic, "u", "", "name:password")
+	f.StringVar(&r.bearer, "b", "", "bearer token")
+	f.StringVar(&r.json, "j", "", "JSON body")
+	f.StringVar(&r.form, "d", "", "form body")
+	f.StringVar(&r.file, "w", "", "WAV file to send")
+	f.StringVar(&r.head, "H", "", "header")
+	f.StringVar(&r.out, "o", "", "file to write the body to")
+	if err := f.Parse(args); err != nil {
+		return r, err
+	}
+	if f.NArg() != 3 {
+		return r, fmt.Errorf("usage: http [flags] METHOD URL STATUS")
+	}
+	r.method, r.url = f.Arg(0), f.Arg(1)
+	r.status, err = strconv.Atoi(f.Arg(2))
+	return r, err
+}
+
+func (r scriptRequest) make(ts *testscript.TestScript) (*http.Request, error) {
+	var body io.Reader
+	kind := ""
+	switch {
+	case r.json != "":
+		body, kind = strings.NewReader(r.json), "application/json"
+	case r.form != "":
+		body, kind = strings.NewReader(r.form), "application/x-www-form-urlencoded"
+	case r.file != "":
+		body, kind = strings.NewReader(ts.ReadFile(r.file)), "audio/wav"
+	}
+	req, err := http.NewRequest(r.method, r.url, body)
+	if err != nil {
+		return nil, err
+	}
+	if kind != "" {
+		req.Header.Set("Content-Type", kind)
+	}
+	if name, secret, ok := strings.Cut(r.basic, ":"); ok {
+		req.SetBasicAuth(name, secret)
+	}
+	if r.bearer != "" {
+		req.Header.Set("Authorization", "Bearer "+r.bearer)
+	}
+	if name, v, ok := strings.Cut(r.head, ": "); ok {
+		req.Header.Set(name, v)
+	}
+	return req, nil
+}
+
+func (r scriptRequest) do(ts *testscript.TestScript) (*http.Response, []byte, error) {
+	req, err := r.make(ts)
+	if err != nil {
+		return nil, nil, err
+	}
+	resp, err := ts.Value(clientKey{}).(*http.Client).Do(req)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	return resp, body, err
+}
+
+func cmdHTTP(ts *testscript.TestScript, _ bool, args []string) {
+	r, err := parseRequest(args)
+	ts.Check(err)
+	resp, body, err := r.do(ts)
+	ts.Check(err)
+	fmt.Fprintln(ts.Stderr(), resp.Status)
+	ts.Check(resp.Header.Write(ts.Stderr()))
+	if r.out != "" {
+		ts.Check(os.WriteFile(ts.MkAbs(r.out), body, 0o644))
+	} else {
+		_, err = ts.Stdout().Write(body)
+		ts.Check(err)
+	}
+	if resp.StatusCode != r.status {
+		ts.Fatalf("%s %s answered %s, want %d\n%s", r.method, r.url, resp.Status, r.status, body)
+	}
+}
+
+func cmdUntil(ts *testscript.TestScript, _ bool, args []string) {
+	r, err := parseRequest(args)
+	ts.Check(err)
+	var got string
+	for deadline := time.Now().Add(patient); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		resp, _, err := r.do(ts)
+		if err == nil && resp.StatusCode == r.status {
+			return
+		}
+		got = fmt.Sprint(err)
+		if err == nil {
+			got = resp.Status
+		}
+	}
+	ts.Fatalf("%s %s still answers %s, want %d", r.method, r.url, got, r.status)
+}
+
+// cmdReady waits for a server that is not the one of the last ready.
+func cmdReady(ts *testscript.TestScript, _ bool, args []string) {
+	dir := ts.MkAbs(args[0])
+	for deadline := time.Now().Add(patient); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		var r running
+		text, err := os.ReadFile(filepath.Join(dir, runFile))
+		if err != nil || json.Unmarshal(text, &r) != nil || strconv.Itoa(r.PID) == ts.Getenv("PID") {
+			continue
+		}
+		for name, v := range map[string]string{"PID": strconv.Itoa(r.PID), "HTTP": r.HTTP, "HTTPS": r.HTTPS, "OPS": r.Ops, "BASE": r.PublicURL} {
+			ts.Setenv(name, v)
+		}
+		return
+	}
+	ts.Fatalf("there is no server in %s", dir)
+}
+
+func cmdSigterm(ts *testscript.TestScript, _ bool, _ []string) {
+	pid, err := strconv.Atoi(ts.Getenv("PID"))
+	ts.Check(err)
+	ts.Check(syscall.Kill(pid, syscall.SIGTERM))
+}
+
+func cmdLet(ts *testscript.TestScript, _ bool, args []string) {
+	re, err := regexp.Compile(args[1])
+	ts.Check(err)
+	text := ts.ReadFile("stdout") + "\n" + ts.ReadFile("stderr")
+	found := re.FindStringSubmatch(text)
+	if found == nil {
+		ts.Fatalf("%s is not in\n%s", args[1], text)
+	}
+	ts.Setenv(args[0], strings.ReplaceAll(found[1], "&amp;", "&"))
+}
+
+func cmdPKCE(ts *testscript.TestScript, _ bool, _ []string) {
+	verifier := rand.Text() + rand.Text()
+	sum := sha256.Sum256([]byte(verifier))
+	ts.Setenv("VERIFIER", verifier)
+	ts.Setenv("CHALLENGE", base64.RawURLEncoding.EncodeToString(sum[:]))
+}

@@ -1,0 +1,205 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/selvage/selvage/internal/ca"
+	"github.com/selvage/selvage/internal/web"
+)
+
+func (c *cli) serveCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Serve identity, fabric tokens and recordings",
+		Long: "Serves everything on one HTTP and one HTTPS listener, and health, metrics and profiles on a third.\n" +
+			"On an empty data directory it makes keys, a local certificate authority and, if only this machine\n" +
+			"can reach it, a demo project.",
+		Args: positional(),
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.serve(cmd) },
+	}
+	addFlags(cmd.Flags(), false)
+	return cmd
+}
+
+// A server is a running selvage: listeners in front of an app.
+type server struct {
+	app      *app
+	log      *slog.Logger
+	level    *slog.LevelVar
+	metrics  *metrics
+	stopping atomic.Bool
+	ports    ports
+	servers  []*http.Server
+	ops      *http.Server // the one of servers for operators, or nil
+	failed   chan error
+}
+
+// ports are the opened listeners; tls and ops may be nil.
+type ports struct {
+	http, tls, ops net.Listener
+	ca             *ca.Authority
+}
+
+func (c *cli) serve(cmd *cobra.Command) error {
+	config, from, err := loadConfig(c.getenv, cmd.Flags())
+	if err != nil {
+		return err
+	}
+	s := &server{level: new(slog.LevelVar), metrics: newMetrics(), failed: make(chan error, 3)}
+	s.level.Set(slog.Level(config.Log.Level))
+	s.log = newLogger(c.stderr, config.Log.Format, s.level)
+	slog.SetDefault(newLogger(c.stderr, config.Log.Format, slog.LevelWarn)) // of libraries that take no logger
+	if err := makeDataDir(config.Data); err != nil {
+		return err
+	}
+	lock, err := lockData(config.Data)
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	if s.ports, err = openPorts(cmd.Context(), config); err != nil {
+		return err
+	}
+	w := locate(config, portIn(s.ports.http), portIn(s.ports.tls))
+	if !config.Listen.loopback() && !from.set("public_url") {
+		s.log.Warn("links will lead to this machine only; set --public-url to where clients reach it", "public_url", w.public)
+	}
+	if s.app, err = open(cmd.Context(), config, w, s.metrics.event); err != nil {
+		return errors.Join(err, s.ports.close())
+	}
+	err = s.run(cmd.Context(), c, func() error { return s.reload(c, cmd) })
+	return errors.Join(err, s.app.close())
+}
+
+func makeDataDir(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("making data directory: %w; name one that can be written with --data", err)
+	}
+	return nil
+}
+
+// run serves until the process is told to stop.
+func (s *server) run(ctx context.Context, c *cli, reload func() error) error {
+	handler, err := s.app.routes(s.log)
+	if err != nil {
+		return errors.Join(err, s.ports.close())
+	}
+	first, err := s.app.firstRun(ctx)
+	if err != nil {
+		return errors.Join(err, s.ports.close())
+	}
+	background, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var work sync.WaitGroup
+	defer work.Wait()
+	defer stop()
+	work.Go(func() { s.app.revocations.Run(background) })
+	work.Go(func() { s.app.sweep(background, s.log) })
+
+	s.start(web.Outer(handler, s.log, s.metrics.request))
+	if err := s.running().write(s.app.config.Data); err != nil {
+		return errors.Join(err, s.shutdown(ctx))
+	}
+	defer os.Remove(filepath.Join(s.app.config.Data, runFile))
+	s.greet(c, first)
+	return s.wait(ctx, reload)
+}
+
+// start serves on all listeners.
+func (s *server) start(h http.Handler) {
+	public := newServer(h, s.log)
+	s.servers = append(s.servers, public)
+	go func() { s.failed <- public.Serve(s.ports.http) }()
+	if s.ports.tls != nil {
+		secure := newServer(h, s.log)
+		secure.TLSConfig = s.ports.ca.TLS()
+		s.servers = append(s.servers, secure)
+		go func() { s.failed <- secure.ServeTLS(s.ports.tls, "", "") }()
+	}
+	if s.ports.ops != nil {
+		s.ops = newServer(ops{s.app, s.metrics, &s.stopping}.Handler(), s.log)
+		s.servers = append(s.servers, s.ops)
+		go func() { s.failed <- s.ops.Serve(s.ports.ops) }()
+	}
+}
+
+// running says where the server is reached.
+func (s *server) running() running {
+	r := running{PID: os.Getpid(), HTTP: "http://" + s.ports.http.Addr().String(), PublicURL: s.app.where.public, AuthURL: s.app.where.auth}
+	if s.ports.tls != nil {
+		r.HTTPS = "https://" + s.ports.tls.Addr().String()
+	}
+	if s.ports.ops != nil {
+		r.Ops = "http://" + s.ports.ops.Addr().String()
+	}
+	return r
+}
+
+// sweep removes what is over, at the start and every minute.
+func (a *app) sweep(ctx context.Context, log *slog.Logger) {
+	tick := time.NewTicker(time.Minute)
+	defer tick.Stop()
+	for {
+		err := errors.Join(a.recordings.Sweep(ctx), a.store.SweepRevocations(ctx))
+		if err != nil && ctx.Err() == nil {
+			log.Error("sweeping", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// openPorts opens the listeners, all or none.
+func openPorts(ctx context.Context, c Config) (p ports, err error) {
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, p.close())
+		}
+	}()
+	if p.http, err = listen(ctx, c.Listen, "--listen"); err != nil {
+		return p, err
+	}
+	if address := c.tlsAddress(); address != off {
+		if p.ca, err = ca.Open(ca.Config{Dir: c.Data, Hosts: c.certified()}); err != nil {
+			return p, err
+		}
+		if p.tls, err = listen(ctx, address, "--listen-tls"); err != nil {
+			return p, err
+		}
+	}
+	if c.ListenOps != off {
+		p.ops, err = listen(ctx, c.ListenOps, "--listen-ops")
+	}
+	return p, err
+}
+
+func (p ports) close() (err error) {
+	for _, l := range []net.Listener{p.http, p.tls, p.ops} {
+		if l != nil {
+			err = errors.Join(err, l.Close())
+		}
+	}
+	return err
+}
+
+func portIn(l net.Listener) string {
+	if l == nil {
+		return "8443"
+	}
+	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+}

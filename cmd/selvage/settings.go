@@ -1,0 +1,137 @@
+package main
+
+import (
+	"encoding"
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+// A setting is one key of [Config], as its field describes it.
+type setting struct {
+	path   string // tokens.access_jwt
+	kind   reflect.Type
+	def    string
+	help   string
+	secret bool
+}
+
+// settings lists all keys, in the order of the fields.
+func settings() []setting { return settingsOf(reflect.TypeFor[Config](), "") }
+
+func settingsOf(t reflect.Type, prefix string) (all []setting) {
+	for f := range fields(t) {
+		path := prefix + f.Tag.Get("koanf")
+		if f.Type.Kind() == reflect.Struct {
+			all = append(all, settingsOf(f.Type, path+".")...)
+			continue
+		}
+		all = append(all, setting{path, f.Type, f.Tag.Get("default"), f.Tag.Get("help"), f.Tag.Get("secret") == "true"})
+	}
+	return all
+}
+
+func fields(t reflect.Type) func(yield func(reflect.StructField) bool) {
+	return func(yield func(reflect.StructField) bool) {
+		for i := range t.NumField() {
+			if !yield(t.Field(i)) {
+				return
+			}
+		}
+	}
+}
+
+// env gives the name of the setting's environment variable.
+func (s setting) env() string {
+	return "SELVAGE_" + strings.ToUpper(strings.ReplaceAll(s.path, ".", "__"))
+}
+
+// flag gives the name of the setting's flag, if it has one: a secret given on
+// the command line could be read by everybody on the machine.
+func (s setting) flag() (string, bool) {
+	return strings.ReplaceAll(s.path, "_", "-"), !s.secret && !strings.Contains(s.path, ".")
+}
+
+// parse reads a value of the setting's type.
+func (s setting) parse(text string) (any, error) {
+	v := reflect.New(s.kind)
+	if u, ok := v.Interface().(encoding.TextUnmarshaler); ok {
+		err := u.UnmarshalText([]byte(text))
+		return v.Elem().Interface(), err
+	}
+	switch v.Interface().(type) {
+	case *string:
+		return text, nil
+	case *bool:
+		b, err := strconv.ParseBool(text)
+		return b, orElse(err, "needs true or false")
+	case *int:
+		n, err := strconv.Atoi(text)
+		return n, orElse(err, "needs a number")
+	case *time.Duration:
+		d, err := time.ParseDuration(text)
+		if err == nil && d <= 0 {
+			err = fmt.Errorf("not positive")
+		}
+		return d, orElse(err, "needs a time such as 90s, 15m or 12h")
+	}
+	return nil, fmt.Errorf("is of no known type, %s", s.kind)
+}
+
+// orElse gives the sentence instead of err, if that is one.
+func orElse(err error, sentence string) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s", sentence)
+}
+
+// everywhere are the flags that all commands have, so that they find what a
+// server keeps; the others are those of serve.
+var everywhere = map[string]bool{"data": true, "database": true, "sessions": true, "media": true}
+
+// addFlags gives the flags of settings to a command, those for all or those for
+// the server.
+func addFlags(flags *pflag.FlagSet, shared bool) {
+	for _, s := range settings() {
+		name, ok := s.flag()
+		if !ok || everywhere[s.path] != shared {
+			continue
+		}
+		if s.kind.Kind() == reflect.Bool {
+			flags.Bool(name, false, s.help)
+			continue
+		}
+		flags.String(name, s.def, s.help)
+		flags.Lookup(name).Value = flagValue{flags.Lookup(name).Value, s.placeholder()}
+	}
+}
+
+// placeholder names the kind of value in a flag's description.
+func (s setting) placeholder() string {
+	switch {
+	case s.kind == reflect.TypeFor[hostPort]():
+		return "host:port"
+	case s.kind == reflect.TypeFor[baseURL]():
+		return "url"
+	case s.kind == reflect.TypeFor[services]():
+		return "list"
+	case s.kind == reflect.TypeFor[time.Duration]():
+		return "time"
+	case s.path == "data":
+		return "dir"
+	}
+	return "url"
+}
+
+// A flagValue is a flag's value under another type name, which its help shows.
+type flagValue struct {
+	pflag.Value
+	kind string
+}
+
+func (v flagValue) Type() string { return v.kind }

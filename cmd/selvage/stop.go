@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// errForced is how a server ends that is told to stop twice.
+var errForced = errors.New("stopped before all requests were finished, as it was told twice")
+
+// wait serves until a signal, the end of ctx or the failure of a listener, and
+// then stops.
+func (s *server) wait(ctx context.Context, reload func() error) error {
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+	defer signal.Stop(signals)
+	for {
+		select {
+		case got := <-signals:
+			if got == syscall.SIGHUP {
+				s.logReload(reload())
+				continue
+			}
+			return s.stop(signals)
+		case <-ctx.Done():
+			return s.stop(signals)
+		case err := <-s.failed:
+			return errors.Join(fmt.Errorf("serving: %w", err), s.shutdown(ctx))
+		}
+	}
+}
+
+// stop lets requests finish, for as long as the grace period and until a second
+// signal.
+func (s *server) stop(signals <-chan os.Signal) error {
+	s.stopping.Store(true) // /readyz fails first
+	s.log.Info("stopping", "grace", s.app.config.Grace)
+	ctx, cancel := context.WithTimeout(context.Background(), s.app.config.Grace)
+	defer cancel()
+	done := make(chan error, 1)
+	go func() { done <- s.shutdown(ctx) }()
+	for {
+		select {
+		case err := <-done:
+			return err
+		case got := <-signals:
+			if got != syscall.SIGHUP {
+				s.closeNow()
+				return errForced
+			}
+		}
+	}
+}
+
+// shutdown stops the public listeners at once and waits for their requests until
+// ctx ends; those that take longer are cut off, which is no failure. Health is
+// told until the end.
+func (s *server) shutdown(ctx context.Context) error {
+	var public sync.WaitGroup
+	errs := make([]error, len(s.servers))
+	for i, srv := range s.servers {
+		if srv != s.ops {
+			public.Go(func() { errs[i] = s.drain(ctx, srv) })
+		}
+	}
+	public.Wait()
+	if s.ops != nil {
+		errs = append(errs, s.drain(ctx, s.ops))
+	}
+	return errors.Join(errs...)
+}
+
+func (s *server) drain(ctx context.Context, srv *http.Server) error {
+	err := srv.Shutdown(ctx)
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		s.log.Warn("cutting off requests that did not finish in time")
+		return srv.Close()
+	}
+	return err
+}
+
+func (s *server) closeNow() {
+	for _, srv := range s.servers {
+		_ = srv.Close() // the process ends
+	}
+}
+
+// reload reads again what can change while the server runs.
+func (s *server) reload(c *cli, cmd *cobra.Command) error {
+	config, _, err := loadConfig(c.getenv, cmd.Flags())
+	if err != nil {
+		return err
+	}
+	s.level.Set(slog.Level(config.Log.Level))
+	if s.ports.ca != nil {
+		return s.ports.ca.Reload()
+	}
+	return nil
+}
+
+func (s *server) logReload(err error) {
+	if err != nil {
+		s.log.Error("reloading; everything stays as it was", "error", err)
+		return
+	}
+	s.log.Info("reloaded the log level and the certificate; other settings need a restart", "level", logLevel(s.level.Level()).String())
+}

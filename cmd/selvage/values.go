@@ -1,0 +1,138 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"net"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// The types of values. Each reads itself from text, and says in its error what
+// it would have understood.
+type (
+	hostPort  string // host:port, or off, or auto
+	baseURL   string // http or https, without a path
+	texts     []string
+	services  []string
+	size      int64
+	logLevel  slog.Level
+	logFormat string
+)
+
+// The services that can be served.
+const (
+	serviceIDP        = "idp"
+	serviceFabric     = "fabric"
+	serviceRecordings = "recordings"
+)
+
+// off switches a listener off, auto chooses its address.
+const (
+	off  hostPort = "off"
+	auto hostPort = "auto"
+)
+
+func (h *hostPort) UnmarshalText(text []byte) error {
+	*h = hostPort(text)
+	if *h == "" || *h == off || *h == auto {
+		return nil
+	}
+	_, port, err := net.SplitHostPort(string(text))
+	if n, perr := strconv.Atoi(port); err != nil || perr != nil || n < 0 || n > 65535 {
+		return fmt.Errorf("needs host:port, such as 127.0.0.1:8080 or :8080")
+	}
+	return nil
+}
+
+// loopback reports whether only this machine can reach the address.
+func (h hostPort) loopback() bool {
+	host, _, err := net.SplitHostPort(string(h))
+	ip := net.ParseIP(host)
+	return err == nil && (host == "localhost" || ip != nil && ip.IsLoopback())
+}
+
+func (u *baseURL) UnmarshalText(text []byte) error {
+	*u = baseURL(strings.TrimSuffix(string(text), "/"))
+	if *u == "" {
+		return nil
+	}
+	p, err := url.Parse(string(*u))
+	if err != nil || (p.Scheme != "http" && p.Scheme != "https") || p.Host == "" || p.User != nil || string(*u) != p.Scheme+"://"+p.Host {
+		return fmt.Errorf("needs http:// or https:// and a host, such as https://id.example.org, without a path")
+	}
+	return nil
+}
+
+func (l *texts) UnmarshalText(text []byte) error {
+	*l = split(string(text))
+	return nil
+}
+
+func (s *services) UnmarshalText(text []byte) error {
+	all := []string{serviceIDP, serviceFabric, serviceRecordings}
+	*s = split(string(text))
+	for _, name := range *s {
+		if !slices.Contains(all, name) {
+			return fmt.Errorf("has no service %q%s; there are %s", name, didYouMean(name, all), strings.Join(all, ", "))
+		}
+	}
+	if len(*s) == 0 {
+		return fmt.Errorf("needs at least one of %s", strings.Join(all, ", "))
+	}
+	return nil
+}
+
+func split(text string) []string {
+	var parts []string
+	for _, part := range strings.Split(text, ",") {
+		if part = strings.TrimSpace(part); part != "" {
+			parts = append(parts, part)
+		}
+	}
+	return parts
+}
+
+func (s *size) UnmarshalText(text []byte) error {
+	number, shift := string(text), 0
+	for i, unit := range []string{"KiB", "MiB", "GiB", "TiB"} {
+		if rest, ok := strings.CutSuffix(number, unit); ok {
+			number, shift = strings.TrimSpace(rest), 10*(i+1)
+			break
+		}
+	}
+	n, err := strconv.ParseInt(number, 10, 64)
+	if err != nil || n <= 0 || n > 1<<62>>shift {
+		return fmt.Errorf("needs a number of bytes, such as 500MiB or 2GiB")
+	}
+	*s = size(n << shift)
+	return nil
+}
+
+func (s size) String() string {
+	for i, unit := range []string{"TiB", "GiB", "MiB", "KiB"} {
+		if shift := 40 - 10*i; s>>shift > 0 && s>>shift<<shift == s {
+			return strconv.FormatInt(int64(s)>>shift, 10) + unit
+		}
+	}
+	return strconv.FormatInt(int64(s), 10)
+}
+
+func (l *logLevel) UnmarshalText(text []byte) error {
+	if err := (*slog.Level)(l).UnmarshalText(text); err != nil {
+		return fmt.Errorf("needs debug, info, warn or error")
+	}
+	return nil
+}
+
+func (l logLevel) String() string { return strings.ToLower(slog.Level(l).String()) }
+
+func (f *logFormat) UnmarshalText(text []byte) error {
+	*f = logFormat(text)
+	if *f != "auto" && *f != "text" && *f != "json" {
+		return fmt.Errorf("needs auto, text or json")
+	}
+	return nil
+}

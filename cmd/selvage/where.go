@@ -1,0 +1,108 @@
+package main
+
+import (
+	"net"
+	"net/url"
+	"strings"
+)
+
+// where is how clients reach a server: what goes into links and tokens.
+type where struct {
+	public string // {base_url}
+	auth   string // {auth_url}
+	fabric string // the host in fabric tokens
+}
+
+// issuer gives the issuer of every token.
+func (w where) issuer() string { return w.auth + "/" }
+
+// locate gives what was configured, with the ports of HTTP and HTTPS in what was
+// not.
+func locate(c Config, httpPort, httpsPort string) where {
+	w := where{string(c.PublicURL), string(c.AuthURL), string(c.FabricHost)}
+	if w.public == "" {
+		w.public = "http://" + net.JoinHostPort(nameOf(c.Listen), httpPort)
+	}
+	if w.auth == "" {
+		w.auth = w.public
+	}
+	if w.fabric == "" {
+		w.fabric = net.JoinHostPort("puc.localhost", httpsPort)
+	}
+	return w
+}
+
+// locateBeside gives where the server of the data directory is, or would be: a
+// command that makes tokens makes them as the server does.
+func locateBeside(c Config) where {
+	w := locate(c, portOf(c.Listen, "8080"), portOf(c.tlsAddress(), "8443"))
+	r, ok := readRunning(c.Data)
+	if !ok {
+		return w
+	}
+	if c.PublicURL == "" {
+		w.public = r.PublicURL
+	}
+	if c.AuthURL == "" {
+		w.auth = r.AuthURL
+	}
+	if u, err := url.Parse(r.HTTPS); err == nil && u.Port() != "" && c.FabricHost == "" {
+		w.fabric = net.JoinHostPort("puc.localhost", u.Port())
+	}
+	return w
+}
+
+// nameOf gives the name by which browsers on this machine reach an address.
+func nameOf(a hostPort) string {
+	host, _, err := net.SplitHostPort(string(a))
+	ip := net.ParseIP(host)
+	if err != nil || host == "" || ip != nil && (ip.IsLoopback() || ip.IsUnspecified()) {
+		return "localhost"
+	}
+	return host
+}
+
+func portOf(a hostPort, otherwise string) string {
+	_, port, err := net.SplitHostPort(string(a))
+	if err != nil || port == "0" {
+		return otherwise
+	}
+	return port
+}
+
+// tlsAddress gives the address for HTTPS, or off.
+func (c Config) tlsAddress() hostPort {
+	switch {
+	case c.ListenTLS != auto:
+		return c.ListenTLS
+	case c.Listen.loopback():
+		return "127.0.0.1:8443"
+	}
+	return off
+}
+
+// certified lists the names and addresses that the local certificate needs
+// beside localhost and its like.
+func (c Config) certified() []string {
+	hosts := append([]string(nil), c.TLS.Hosts...)
+	for _, u := range []baseURL{c.PublicURL, c.AuthURL} {
+		if p, err := url.Parse(string(u)); err == nil {
+			hosts = append(hosts, p.Hostname())
+		}
+	}
+	if host, _, err := net.SplitHostPort(string(c.FabricHost)); err == nil {
+		// Browser SDKs exchange the first label (docs/architecture.md, "Hosts").
+		_, domain, _ := strings.Cut(host, ".")
+		hosts = append(hosts, host)
+		if domain != "" && net.ParseIP(host) == nil {
+			hosts = append(hosts, "fabric."+domain)
+		}
+	}
+	for _, a := range []hostPort{c.Listen, c.tlsAddress()} {
+		host, _, _ := net.SplitHostPort(string(a))
+		if ip := net.ParseIP(host); host != "" && (ip == nil || !ip.IsUnspecified()) {
+			hosts = append(hosts, host)
+		}
+	}
+	return hosts
+}
