@@ -41,7 +41,7 @@ func newWorld(p *program, pinned bool) *world {
 	w.tokens, b = w.web.SignIn(p, w.sub, loginScope)
 	w.cookies = cookieHeader(p, b, w.Issuer())
 	w.sat = w.NewSAT(p, "bench")
-	w.address = w.Address(p, w.sat.Token)
+	w.address = w.Address(p, w.sat.SubscriberID)
 	wav := speech()
 	w.media, w.mediaLen = w.LaML("/Recordings/"+w.Upload(p, wav)+".wav"), len(wav)
 	return w

@@ -85,9 +85,9 @@ func TestF05Bodies(t *testing.T) {
 // TestF07AllowedAddresses asks for guests of no, too many, or other addresses.
 func TestF07AllowedAddresses(t *testing.T) {
 	p := project(t)
-	mine := p.Address(t, p.NewSAT(t, "ada").Token)
+	mine := p.Address(t, p.NewSAT(t, "ada").SubscriberID)
 	stranger := project(t)
-	theirs := stranger.Address(t, stranger.NewSAT(t, "eve").Token)
+	theirs := stranger.Address(t, stranger.NewSAT(t, "eve").SubscriberID)
 	eleven := make([]string, 11)
 	for i := range eleven {
 		eleven[i] = fmt.Sprintf("01900000-0000-7000-8000-%012d", i)
@@ -127,7 +127,7 @@ func TestF07AllowedAddresses(t *testing.T) {
 func TestF08Invites(t *testing.T) {
 	p := project(t)
 	ada, eve := p.NewSAT(t, "ada"), p.NewSAT(t, "eve")
-	mine, theirs := firstOf(t, p, ada.SubscriberID), firstOf(t, p, eve.SubscriberID)
+	mine, theirs := p.Address(t, ada.SubscriberID), p.Address(t, eve.SubscriberID)
 	invite := func(body map[string]any) harness.Answer {
 		return p.Post(t, "/api/fabric/subscriber/invites", harness.Bearer(ada.Token), harness.JSON(body))
 	}
@@ -211,7 +211,7 @@ func TestF10ShortLife(t *testing.T) {
 // TestF13Hosts asks for tokens that send their holder to another host.
 func TestF13Hosts(t *testing.T) {
 	p := project(t)
-	mine := p.Address(t, p.NewSAT(t, "ada").Token)
+	mine := p.Address(t, p.NewSAT(t, "ada").SubscriberID)
 	for _, field := range []string{"ch", "region"} {
 		for _, value := range []any{"evil.example", "puc.evil.example:8443", "ws://evil.example", "us-central\r\nX-Evil: 1", map[string]string{"x": "y"}, 1} {
 			for path, body := range map[string]map[string]any{"/api/fabric/subscribers/tokens": {"reference": "ada"}, "/api/fabric/guests/tokens": {"allowed_addresses": []string{mine}}} {

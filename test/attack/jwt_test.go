@@ -13,7 +13,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// A victim has a good JWT access token.
+// A victim has a good JWT access token, for userinfo and for recordings, and a
+// SAT.
 type victim struct {
 	*harness.Client
 	sub    harness.Subscriber
@@ -24,16 +25,29 @@ type victim struct {
 func newVictim(t *testing.T) victim {
 	t.Helper()
 	p := project(t)
-	v := victim{Client: p.NewClient(t, "web", "--access-token", "jwt"), sub: p.NewSubscriber(t)}
-	v.tokens, _ = v.SignIn(t, v.sub, loginScope)
+	c := p.NewClient(t, "web", "--access-token", "jwt", "--scope", "openid,profile,email,offline_access,Voice")
+	v := victim{Client: c, sub: p.NewSubscriber(t)}
+	v.tokens, _ = v.SignIn(t, v.sub, loginScope+" Voice")
 	v.claims = claimsOf(t, v.tokens.AccessToken)
 	return v
+}
+
+// wantTaken uses a good token where JWTs are taken, so that a refusal of another
+// means something.
+func (v victim) wantTaken(t *testing.T, token string) {
+	t.Helper()
+	for _, path := range []string{"/oauth/userinfo", v.LaML("/Recordings")} {
+		v.Get(t, path, harness.Bearer(token)).Want(t, 200)
+	}
+	if o := v.Introspect(t, token).Want(t, 200).Object(t); o["active"] != true {
+		t.Fatalf("introspection of a good token says %v", o)
+	}
 }
 
 // wantRefused uses a token wherever one is taken.
 func (v victim) wantRefused(t *testing.T, what, token string) {
 	t.Helper()
-	for _, path := range []string{"/oauth/userinfo", "/subscriber/info", "/api/fabric/addresses"} {
+	for _, path := range []string{"/oauth/userinfo", "/subscriber/info", v.LaML("/Recordings"), "/api/fabric/resources/subscribers"} {
 		a := v.Get(t, path, harness.Bearer(token))
 		if a.Status != 401 || !strings.HasPrefix(a.Header.Get("WWW-Authenticate"), "Bearer") && path == "/oauth/userinfo" {
 			t.Errorf("%s at %s = %d %s (%s), want 401", what, path, a.Status, a.Body, a.Header.Get("WWW-Authenticate"))
@@ -49,7 +63,7 @@ func (v victim) wantRefused(t *testing.T, what, token string) {
 func TestJ01NoSignature(t *testing.T) {
 	v := newVictim(t)
 	parts := strings.Split(v.tokens.AccessToken, ".")
-	v.Get(t, "/oauth/userinfo", harness.Bearer(v.tokens.AccessToken)).Want(t, 200)
+	v.wantTaken(t, v.tokens.AccessToken)
 	for _, alg := range []string{"none", "None", "NONE", "", "HS256", "ES256"} {
 		head := part(map[string]string{"alg": alg, "typ": "at+jwt"})
 		for _, signature := range []string{"", ".", ".AAAA", "." + parts[2]} {
@@ -104,7 +118,7 @@ func TestJ08Claims(t *testing.T) {
 		}
 		return token
 	}
-	v.Get(t, "/oauth/userinfo", harness.Bearer(sign("at+jwt", v.claims))).Want(t, 200) // so that the others mean something
+	v.wantTaken(t, sign("at+jwt", v.claims))
 	now := time.Now().Unix()
 	tests := []struct {
 		name  string
@@ -131,7 +145,7 @@ func TestJ11Confusion(t *testing.T) {
 	v := newVictim(t)
 	p := v.Project
 	sat := p.NewSAT(t, "ada")
-	address := p.Address(t, sat.Token)
+	address := p.Address(t, sat.SubscriberID)
 	guest, invite := p.NewGuest(t, address), p.NewInvite(t, sat.Token, address)
 	code := v.NewFlow(loginScope)
 	codes := code.Code(t, v.Browser(), v.sub)
@@ -191,7 +205,7 @@ func TestJ15Forms(t *testing.T) {
 	v.wantRefused(t, "JSON serialisation", `{"payload":"`+parts[1]+`","signatures":[{"protected":"`+parts[0]+`","signature":"`+parts[2]+`"}]}`)
 	v.wantRefused(t, "padding", good+"==")
 	v.wantRefused(t, "two tokens", good+","+good)
-	for _, path := range []string{"/oauth/userinfo", "/subscriber/info"} {
+	for _, path := range []string{"/oauth/userinfo", v.LaML("/Recordings")} {
 		v.Get(t, path+"?access_token="+good).Want(t, 401)
 		v.Get(t, path, harness.Bearer(good), harness.AddHeader("Authorization", "Bearer "+good)).Want(t, 401)
 		v.Get(t, path, harness.Header("Authorization", "bearer "+good)).Want(t, 200) // the scheme has no case

@@ -167,7 +167,7 @@ func TestR13NoCredentials(t *testing.T) {
 	p := project(t)
 	sid := p.Upload(t, harness.Tone(8000, 8))
 	sat := p.NewSAT(t, "ada")
-	address := p.Address(t, sat.Token)
+	address := p.Address(t, sat.SubscriberID)
 	callers := map[string]harness.Option{
 		"nobody": func(*http.Request) {}, "a guest": harness.Bearer(p.NewGuest(t, address).Token), "a SAT": harness.Bearer(sat.Token),
 		"an invite": harness.Bearer(p.NewInvite(t, sat.Token, address)), "a key without Voice": harness.Basic(p.ID, p.NewKey(t, "Messaging")),

@@ -75,7 +75,8 @@ func TestT05WrongClient(t *testing.T) {
 		form.Set("client_secret", secret)
 		return harness.Form(form)
 	}
-	refresh := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {"x"}, "client_id": {public.ID}, "client_secret": {"x"}}
+	refresh := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {"x"}}
+	secret := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {"x"}, "client_id": {public.ID}, "client_secret": {"x"}}
 	tests := map[string][]harness.Option{
 		"wrong secret":                     {harness.Form(clientCredentials()), harness.Basic(basic.ID, "wrong")},
 		"empty secret":                     {harness.Form(clientCredentials()), harness.Basic(basic.ID, "")},
@@ -85,7 +86,7 @@ func TestT05WrongClient(t *testing.T) {
 		"basic client in the body":         {inBody(basic, basic.Secret)},
 		"wrong secret in the body":         {inBody(post, "wrong")},
 		"confidential client, no secret":   {harness.Form(url.Values{"grant_type": {"client_credentials"}, "client_id": {basic.ID}})},
-		"public client with a secret":      {harness.Form(refresh)},
+		"public client with a secret":      {harness.Form(secret)},
 		"public client by Basic":           {harness.Form(refresh), harness.Basic(public.ID, "x")},
 		"nobody":                           {harness.Form(clientCredentials())},
 		"secret hash (SHA-256) as secret":  {harness.Form(clientCredentials()), harness.Basic(basic.ID, harness.Challenge(basic.Secret))},
@@ -215,7 +216,7 @@ func TestT15Headers(t *testing.T) {
 	answers := []harness.Answer{
 		c.Post(t, "/oauth/token", harness.Form(clientCredentials()), harness.Basic(c.ID, c.Secret), harness.Header("Origin", "https://evil.example")).Want(t, 200),
 		c.Post(t, "/oauth/token", harness.Form(clientCredentials()), harness.Basic(c.ID, wrong), harness.Header("Origin", "https://evil.example")).Want(t, 401),
-		c.Token(t, url.Values{"grant_type": {"<b>" + wrong}}).Want(t, 400),
+		c.Token(t, url.Values{"grant_type": {"<b>"}}).Want(t, 400),
 	}
 	for _, a := range answers {
 		h := a.Header
@@ -225,7 +226,7 @@ func TestT15Headers(t *testing.T) {
 		if h.Get("Access-Control-Allow-Credentials") != "" {
 			t.Errorf("%d allows scripts of other origins credentials", a.Status)
 		}
-		if strings.Contains(string(a.Body), wrong) || strings.Contains(string(a.Body), c.Secret) {
+		if strings.Contains(string(a.Body), wrong) || strings.Contains(string(a.Body), c.Secret) || strings.Contains(string(a.Body), "<b>") {
 			t.Errorf("%d tells what was sent: %s", a.Status, a.Body)
 		}
 	}

@@ -1,13 +1,13 @@
 // The compatibility API's client on five recordings of one to five seconds, the
 // newest of which is the longest.
 import assert from 'node:assert/strict'
-import compatibility from '@signalwire/compatibility-api'
+import { RestClient } from '@signalwire/compatibility-api'
 
 const settings = JSON.parse(process.env.SETTINGS)
 const sids = settings.sids.split(' ')
 const newestFirst = sids.toReversed()
 
-const client = compatibility.RestClient(settings.project, settings.key, { signalwireSpaceUrl: settings.space })
+const client = RestClient(settings.project, settings.key, { signalwireSpaceUrl: settings.space })
 if (settings.base) client.api.baseUrl = settings.base
 
 const one = await client.recordings(sids[1]).fetch()
@@ -45,7 +45,7 @@ await assert.rejects(client.recordings(sids[0]).fetch(), notFound)
 await assert.rejects(client.recordings(sids[0]).remove(), notFound)
 assert.deepEqual(sidsOf(await client.recordings.list()), newestFirst.slice(0, 4))
 
-const stranger = compatibility.RestClient(settings.project, 'PTwrong', { signalwireSpaceUrl: settings.space })
+const stranger = RestClient(settings.project, 'PTwrong', { signalwireSpaceUrl: settings.space })
 if (settings.base) stranger.api.baseUrl = settings.base
 await assert.rejects(stranger.recordings.list(), (err) => err.status === 401 && err.code === 20003)
 process.exit(0)

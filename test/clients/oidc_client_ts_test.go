@@ -72,14 +72,14 @@ func (b tab) arrived(origin string) outcome {
 }
 
 // signIn fills in the login page, and allows what is asked.
-func (b tab) signIn(origin, email, password string) {
+func (b tab) signIn(origin, email, secret string) {
 	b.Helper()
 	b.until("the login page", "document.querySelector('#login-submit')")
-	b.do(chromedp.SetValue("#username", ""), chromedp.SendKeys("#username", email),
-		chromedp.SendKeys("#password", password), chromedp.Click("#login-submit"))
+	const username, password, submit = chromedp.CSS("#username"), chromedp.CSS("#password"), chromedp.CSS("#login-submit")
+	b.do(chromedp.Clear(username), chromedp.SendKeys(username, email), chromedp.SendKeys(password, secret), chromedp.Click(submit))
 	b.until("an answer to the login", fmt.Sprintf("location.origin === %q || document.querySelector('#consent-allow') || document.querySelector('#password')?.value === ''", origin))
 	if eval[bool](b, "Boolean(document.querySelector('#consent-allow'))") {
-		b.do(chromedp.Click("#consent-allow"))
+		b.do(chromedp.Click(chromedp.CSS("#consent-allow")))
 	}
 }
 

@@ -73,13 +73,13 @@ func (p *Project) NewSAT(t T, reference string) SAT {
 	return sat
 }
 
-// Address gives the id of the first address that a SAT can reach.
-func (p *Project) Address(t T, sat string) string {
+// Address gives the id of a subscriber's own address.
+func (p *Project) Address(t T, subscriberID string) string {
 	t.Helper()
 	var list struct{ Data []struct{ ID string } }
-	p.Get(t, "/api/fabric/addresses", Bearer(sat)).Want(t, 200).Read(t, &list)
+	p.Get(t, "/api/fabric/resources/subscribers/"+subscriberID+"/addresses", p.Basic()).Want(t, 200).Read(t, &list)
 	if len(list.Data) == 0 {
-		t.Fatalf("the subscriber reaches no address")
+		t.Fatalf("subscriber %s has no address", subscriberID)
 	}
 	return list.Data[0].ID
 }
