@@ -85,7 +85,8 @@ func (f *Fabric) RevokeAPIKey(ctx context.Context, projectID, id string) error {
 // answer is the same problem.Unauthenticated. What the key may be used for is
 // for the caller to ask.
 func (f *Fabric) Authenticate(ctx context.Context, projectID, apiKey string) (APIKey, error) {
-	k, err := f.c.Store.FindAPIKeyByHash(ctx, hashKey(apiKey))
+	now := f.now()
+	k, err := f.findKey(ctx, hashKey(apiKey), now)
 	if err != nil && !errors.Is(err, problem.NotFound) {
 		return APIKey{}, fmt.Errorf("finding API key: %w", err)
 	}
@@ -93,8 +94,22 @@ func (f *Fabric) Authenticate(ctx context.Context, projectID, apiKey string) (AP
 	if err != nil || !same || !k.Revoked.IsZero() {
 		return APIKey{}, problem.NoCredentials()
 	}
-	if now := f.now(); now.Sub(k.LastUsed) >= touchEvery {
+	return k, nil
+}
+
+// findKey finds a key and notes that it was used.
+func (f *Fabric) findKey(ctx context.Context, hash string, now time.Time) (APIKey, error) {
+	if k, ok := f.remembered(hash, now); ok {
+		return k, nil
+	}
+	k, err := f.c.Store.FindAPIKeyByHash(ctx, hash)
+	if err != nil || !k.Revoked.IsZero() {
+		return k, err
+	}
+	if now.Sub(k.LastUsed) >= touchEvery {
+		k.LastUsed = now
 		_ = f.c.Store.TouchAPIKey(ctx, k.ID, now) // a disk that is full must not lock everybody out
 	}
+	f.keys.put(k, now)
 	return k, nil
 }

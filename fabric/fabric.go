@@ -42,6 +42,7 @@ type Config struct {
 type Fabric struct {
 	c       Config
 	sealers map[TokenKind]*keys.Sealer
+	keys    keyCache
 }
 
 // New makes a Fabric.

@@ -1,0 +1,54 @@
+package fabric
+
+import (
+	"sync"
+	"time"
+
+	"github.com/selvage/selvage/internal/revocation"
+)
+
+// How long and how many API keys are remembered.
+const (
+	rememberFor = time.Minute
+	rememberMax = 4096
+)
+
+// A keyCache remembers good API keys by their hash, so that a busy backend costs
+// no query. Revocations reach it as they reach tokens.
+type keyCache struct {
+	mu     sync.RWMutex
+	byHash map[string]rememberedKey
+}
+
+type rememberedKey struct {
+	key  APIKey
+	read time.Time // before it was read
+}
+
+func (c *keyCache) put(k APIKey, read time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.byHash == nil || len(c.byHash) >= rememberMax {
+		c.byHash = make(map[string]rememberedKey)
+	}
+	c.byHash[k.Hash] = rememberedKey{k, read}
+}
+
+func (c *keyCache) get(hash string, now time.Time) (rememberedKey, bool) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	r, ok := c.byHash[hash]
+	age := now.Sub(r.read)
+	return r, ok && age >= 0 && age < rememberFor
+}
+
+// remembered gives a key that was good lately, unless it was revoked since.
+func (f *Fabric) remembered(hash string, now time.Time) (APIKey, bool) {
+	r, ok := f.keys.get(hash, now)
+	if !ok {
+		return APIKey{}, false
+	}
+	err := f.c.Revocations.Check(r.read,
+		revocation.Subject{Kind: revocation.Key, ID: r.key.ID}, revocation.Subject{Kind: revocation.Project, ID: r.key.ProjectID})
+	return r.key, err == nil
+}
