@@ -14,6 +14,7 @@ import (
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/password"
+	"github.com/selvage/selvage/internal/recent"
 	"github.com/selvage/selvage/internal/revocation"
 	"github.com/selvage/selvage/internal/session"
 	"github.com/selvage/selvage/keys"
@@ -112,7 +113,8 @@ func (l Lifetimes) longestAccess() time.Duration { return max(l.AccessFabric, l.
 // any number of goroutines.
 type Provider struct {
 	Config
-	live *liveCache
+	seen    *recent.Cache[Session]
+	clients *recent.Cache[Client]
 }
 
 // New makes a Provider.
@@ -124,5 +126,5 @@ func New(c Config) *Provider {
 		c.Observe = func(string) {}
 	}
 	c.Lifetimes.fill()
-	return &Provider{Config: c, live: newLiveCache(c.Now)}
+	return &Provider{Config: c, seen: recent.New[Session](c.Now), clients: recent.New[Client](c.Now)}
 }

@@ -66,12 +66,20 @@ func (p *Provider) CreateClient(ctx context.Context, n NewClient) (c Client, sec
 	return c, secret, p.Store.CreateClient(ctx, c)
 }
 
-// FindClient finds a client. An id that cannot be one is not found either.
+// FindClient finds a client, as it was within the last 300 ms. An id that cannot
+// be one is not found either.
 func (p *Provider) FindClient(ctx context.Context, id string) (Client, error) {
 	if len(id) > 64 || !utf8.ValidString(id) || strings.ContainsRune(id, 0) {
 		return Client{}, problem.NoSuch("client")
 	}
-	return p.Store.FindClient(ctx, id)
+	if c, ok := p.clients.Get(id); ok {
+		return c, nil
+	}
+	c, err := p.Store.FindClient(ctx, id)
+	if err == nil {
+		p.clients.Put(id, c)
+	}
+	return c, err
 }
 
 // ListClients lists a project's clients in the order of their ids.
@@ -85,12 +93,13 @@ func (p *Provider) UpdateClient(ctx context.Context, c Client) error {
 		return err
 	}
 	c.Updated = p.Now()
+	defer p.clients.Drop(c.ID)
 	return p.Store.UpdateClient(ctx, c)
 }
 
 // RotateSecret gives a confidential client a new secret; the old one is dead.
 func (p *Provider) RotateSecret(ctx context.Context, id string) (secret string, err error) {
-	c, err := p.FindClient(ctx, id)
+	c, err := p.Store.FindClient(ctx, id) // not as it was, since it is written back
 	if err != nil {
 		return "", err
 	}
@@ -99,12 +108,14 @@ func (p *Provider) RotateSecret(ctx context.Context, id string) (secret string, 
 	}
 	secret, c.SecretHash = newSecret()
 	c.Updated = p.Now()
+	defer p.clients.Drop(c.ID)
 	return secret, p.Store.UpdateClient(ctx, c)
 }
 
 // DeleteClient removes a client; its tokens are dead everywhere within a second.
 func (p *Provider) DeleteClient(ctx context.Context, id string) error {
 	now := p.Now()
+	defer p.clients.Drop(id)
 	if err := p.Store.DeleteClient(ctx, id, now, now.Add(p.Lifetimes.longestAccess())); err != nil {
 		return err
 	}

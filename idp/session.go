@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -106,13 +105,13 @@ func (p *Provider) remember(ctx context.Context, s Session, write func(context.C
 // it was looked at within 300 ms, else from the session store, else from the row.
 // An ended or unknown one is problem.Unauthenticated.
 func (p *Provider) FindSession(ctx context.Context, sid string) (Session, error) {
-	s, ok := p.live.get(sid)
+	s, ok := p.seen.Get(sid)
 	if !ok {
 		var err error
 		if s, err = p.readSession(ctx, sid); err != nil {
 			return Session{}, err
 		}
-		p.live.put(s)
+		p.seen.Put(sid, s)
 	}
 	if !s.Ended.IsZero() {
 		return Session{}, problem.NoCredentials()
@@ -172,7 +171,7 @@ func (p *Provider) EndSession(ctx context.Context, sid string) error {
 	if err := p.Store.EndSession(ctx, sid, now, now.Add(p.Lifetimes.longestAccess())); err != nil {
 		return fmt.Errorf("ending session: %w", err)
 	}
-	p.live.drop(sid)
+	p.seen.Drop(sid)
 	s, err := p.Store.FindSession(ctx, sid)
 	if err == nil {
 		err = p.remember(ctx, s, p.Sessions.Put)
@@ -187,48 +186,4 @@ func ignoreNotFound(err error) error {
 		return nil
 	}
 	return err
-}
-
-// How long a look at a session may be used again, and how many are kept.
-const (
-	liveFor  = 300 * time.Millisecond
-	liveSize = 10_000
-)
-
-// A liveCache keeps the sessions that were looked at a moment ago.
-type liveCache struct {
-	now func() time.Time
-	mu  sync.Mutex
-	m   map[string]liveEntry
-}
-
-type liveEntry struct {
-	s     Session
-	until time.Time
-}
-
-func newLiveCache(now func() time.Time) *liveCache {
-	return &liveCache{now: now, m: make(map[string]liveEntry)}
-}
-
-func (c *liveCache) get(sid string) (Session, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	e, ok := c.m[sid]
-	return e.s, ok && c.now().Before(e.until)
-}
-
-func (c *liveCache) put(s Session) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.m) >= liveSize {
-		clear(c.m)
-	}
-	c.m[s.ID] = liveEntry{s, c.now().Add(liveFor)}
-}
-
-func (c *liveCache) drop(sid string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.m, sid)
 }
