@@ -16,17 +16,17 @@ import (
 // Find gives a recording of the owner. One that is unknown, deleted or another's
 // is a problem.NotFound, always the same.
 func (r *Recordings) Find(ctx context.Context, o Owner, sid string) (Recording, error) {
-	if !isSid(sid) {
+	if !isUUID(sid) || !isUUID(o.ProjectID) {
 		return Recording{}, problem.NoSuch("recording")
 	}
 	return r.store.FindRecording(ctx, o, sid)
 }
 
-// isSid tells whether a Sid is written as this package writes them, so that
-// nothing else reaches a store.
-func isSid(sid string) bool {
-	u, err := uuid.Parse(sid)
-	return err == nil && u.String() == sid
+// isUUID tells whether an id is written as ids are, so that nothing else reaches
+// a store.
+func isUUID(id string) bool {
+	u, err := uuid.Parse(id)
+	return err == nil && u.String() == id
 }
 
 // List gives a page of recordings, newest first.
@@ -56,7 +56,7 @@ func (r *Recordings) Open(ctx context.Context, projectID, sid string) (Recording
 // Delete removes the bytes of a project's recording and leaves a stub of its row
 // for [StubLife].
 func (r *Recordings) Delete(ctx context.Context, projectID, sid string) error {
-	if !isSid(sid) {
+	if !isUUID(sid) {
 		return problem.NoSuch("recording")
 	}
 	id, err := r.store.DeleteRecording(ctx, projectID, sid, r.now())

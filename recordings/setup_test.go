@@ -1,0 +1,129 @@
+package recordings_test
+
+import (
+	"context"
+	"encoding/json"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/blob"
+	"github.com/selvage/selvage/internal/store"
+	"github.com/selvage/selvage/recordings"
+)
+
+// A world is the rules over a real database and a real directory, with a project
+// and a clock that stands still.
+type world struct {
+	*recordings.Recordings
+	store   *store.Store
+	media   string
+	project string
+	now     time.Time
+}
+
+func newWorld(t testing.TB, change ...func(*recordings.Config)) *world {
+	t.Helper()
+	w := &world{media: filepath.Join(t.TempDir(), "media"), now: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)}
+	dir, err := blob.OpenDir(w.media)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = dir.Close() })
+	if w.store, err = store.Open(t.Context(), store.Config{Dir: t.TempDir()}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = w.store.Close() })
+	c := recordings.Config{Store: w.store, Media: dir, SubscriberOf: w.store.SubscriberOf, Now: func() time.Time { return w.now }}
+	for _, f := range change {
+		f(&c)
+	}
+	w.Recordings = recordings.New(c)
+	w.project = w.addProject(t)
+	return w
+}
+
+func (w *world) addProject(t testing.TB) string {
+	t.Helper()
+	p := fabric.Project{ID: uuid.NewString(), Name: "p", RecordRate: fabric.DefaultRecordRate, Created: w.now, Updated: w.now}
+	if err := w.store.CreateProject(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	return p.ID
+}
+
+// addSubscriber makes a subscriber with the address /private/name.
+func (w *world) addSubscriber(t testing.TB, name string) string {
+	t.Helper()
+	s := fabric.Subscriber{ID: uuid.NewString(), ProjectID: w.project, Email: name + "@example.com", Created: w.now, Updated: w.now}
+	a := fabric.Address{ID: uuid.NewString(), ProjectID: w.project, ResourceID: s.ID, Type: "subscriber", Context: "private", Name: name, Created: w.now}
+	if err := w.store.CreateSubscriber(t.Context(), s, a); err != nil {
+		t.Fatal(err)
+	}
+	return s.ID
+}
+
+// ingest uploads a file of the corpus.
+func (w *world) ingest(t testing.TB, file string, d recordings.Description) (recordings.Recording, bool, error) {
+	t.Helper()
+	return w.upload(t.Context(), string(corpusFile(t, file)), d)
+}
+
+func (w *world) upload(ctx context.Context, bytes string, d recordings.Description) (recordings.Recording, bool, error) {
+	return w.Ingest(ctx, recordings.Upload{ProjectID: w.project, Body: strings.NewReader(bytes), Describe: saying(d)})
+}
+
+func saying(d recordings.Description) func() (recordings.Description, error) {
+	return func() (recordings.Description, error) { return d, nil }
+}
+
+// mediaFiles gives the names of all files of the media directory.
+func (w *world) mediaFiles(t testing.TB) (found []string) {
+	t.Helper()
+	err := filepath.WalkDir(w.media, func(_ string, e fs.DirEntry, err error) error {
+		if err == nil && !e.IsDir() {
+			found = append(found, e.Name())
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func corpusFile(t testing.TB, name string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// A verdict is what the corpus expects of a file.
+type verdict struct {
+	Result     string  `json:"result"`
+	Absent     bool    `json:"may_accept_absent"`
+	Headerless bool    `json:"headerless"`
+	Codec      string  `json:"codec"`
+	Duration   float64 `json:"duration_s"`
+	SHA256     string  `json:"sha256"`
+}
+
+func verdicts(t testing.TB) map[string]verdict {
+	t.Helper()
+	var doc struct {
+		Files map[string]verdict `json:"files"`
+	}
+	if err := json.Unmarshal(corpusFile(t, "expected.json"), &doc); err != nil {
+		t.Fatal(err)
+	}
+	return doc.Files
+}
