@@ -47,7 +47,8 @@ func TestMain(m *testing.M) {
 // A world is a provider with one project and one subscriber, on real rows and a
 // real server, and a clock that tests set.
 type world struct {
-	t       *testing.T
+	t       testing.TB
+	handler http.Handler
 	url     string
 	rows    *store.Store
 	fabric  *fabric.Fabric
@@ -73,14 +74,14 @@ func (w *world) pass(d time.Duration) {
 	must(w.t, w.idp.Revocations.Sync(context.Background()))
 }
 
-func must(t *testing.T, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
 }
 
-func newWorld(t *testing.T) *world {
+func newWorld(t testing.TB) *world {
 	t.Helper()
 	ctx, dir := context.Background(), t.TempDir()
 	w := &world{t: t}
@@ -115,6 +116,7 @@ func newWorld(t *testing.T) *world {
 	must(t, err)
 	handler = web.Outer(api.Handler(), log, nil)
 
+	w.handler = handler
 	w.project, err = w.fabric.CreateProject(ctx, "Acme")
 	must(t, err)
 	w.ada = w.subscriber(email)
@@ -166,7 +168,7 @@ type reply struct {
 	location *url.URL // of a redirect, else nil
 }
 
-func (r reply) json(t *testing.T) map[string]any {
+func (r reply) json(t testing.TB) map[string]any {
 	t.Helper()
 	var v map[string]any
 	if err := json.Unmarshal([]byte(r.body), &v); err != nil {
