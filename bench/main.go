@@ -35,6 +35,9 @@ type settings struct {
 	repeat int
 	only   *regexp.Regexp
 	json   string
+	// profiles is a directory for a processor profile of each operation; "" means
+	// none.
+	profiles string
 }
 
 func main() {
@@ -43,6 +46,7 @@ func main() {
 	repeat := flag.Int("repeat", 3, "how often each is repeated; medians are reported")
 	only := flag.String("only", "", "measure only operations whose name matches this pattern")
 	json := flag.String("json", "bin/bench.json", "file for the figures")
+	profiles := flag.String("profiles", "", "directory for a processor profile of each operation")
 	flag.Parse()
 	if *floor {
 		serveFloor()
@@ -56,7 +60,7 @@ func main() {
 	pinned := pin()
 	p := &program{}
 	defer p.end()
-	r := run(p, settings{*length, *repeat, pattern, *json}, pinned)
+	r := run(p, settings{*length, *repeat, pattern, *json, *profiles}, pinned)
 	r.print(os.Stdout)
 	if err := r.write(*json); err != nil {
 		p.Fatalf("%v", err)
@@ -65,13 +69,13 @@ func main() {
 
 // pin replaces this process by itself on a core of its own, where that can be.
 func pin() bool {
+	if os.Getenv(pinnedMark) != "" {
+		return true
+	}
 	taskset, err := exec.LookPath("taskset")
 	if err != nil || runtime.NumCPU() < 2 {
 		fmt.Fprintln(os.Stderr, "bench: no taskset or one core only: nothing is pinned, and the figures are rough")
 		return false
-	}
-	if os.Getenv(pinnedMark) != "" {
-		return true
 	}
 	self, err := os.Executable()
 	if err == nil {
@@ -103,6 +107,7 @@ func run(p *program, s settings, pinned bool) report {
 	for _, op := range w.operations(p) {
 		if s.only.MatchString(op.name) {
 			r.add(p, s, op, w.PID())
+			w.profile(p, s, op)
 		}
 	}
 	r.BusyMiB = residentMiB(p, w.PID())

@@ -16,7 +16,6 @@ const floorName = "net/http hello (the floor)"
 // A report is what a run found.
 type report struct {
 	Go       string  `json:"go"`
-	Cores    int     `json:"cores"`
 	Pinned   bool    `json:"pinned"`
 	Start    float64 `json:"start_ms"`
 	IdleMiB  float64 `json:"idle_mib"`
@@ -39,7 +38,7 @@ type row struct {
 }
 
 func newReport(pinned bool) report {
-	return report{Go: runtime.Version(), Cores: runtime.NumCPU(), Pinned: pinned}
+	return report{Go: runtime.Version(), Pinned: pinned}
 }
 
 // add measures an operation and notes its figures.
@@ -63,7 +62,7 @@ func (r *report) add(p *program, s settings, op operation, pid int) {
 
 // print writes the table.
 func (r *report) print(w io.Writer) {
-	fmt.Fprintf(w, "%s, %d cores, server pinned to one: %v\n", r.Go, r.Cores, r.Pinned)
+	fmt.Fprintf(w, "%s, server and load each on a core of its own: %v\n", r.Go, r.Pinned)
 	fmt.Fprintf(w, "start to first answer %.0f ms, resident %.0f MiB idle and %.0f MiB at the end, binary %.1f MB\n\n", r.Start, r.IdleMiB, r.BusyMiB, r.BinaryMB)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "operation\tc\tCPU ms\tfloors\tgoal ms\ta second\tp50 ms\tp99 ms\t")

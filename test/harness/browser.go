@@ -115,7 +115,7 @@ func (b *Browser) SignIn(t T, authorize string, s Subscriber) url.Values {
 func (p Page) Callback(t T) url.Values {
 	t.Helper()
 	if p.Left == nil {
-		t.Fatalf("%s stayed at %s with %d %s", p.what, p.URL, p.Status, clip(p.Body))
+		t.Fatalf("%s stayed at %s with %d %s", p.what, p.URL.Path, p.Status, clip(p.Body))
 	}
 	return p.Left.Query()
 }

@@ -37,7 +37,7 @@ func (p Page) form(t T, id string) form {
 			return f
 		}
 	}
-	t.Fatalf("no form with #%s on the page %s: %d %s", id, p.URL, p.Status, clip(p.Body))
+	t.Fatalf("no form with #%s on the page %s: %d %s", id, p.URL.Path, p.Status, clip(p.Body))
 	return form{}
 }
 

@@ -118,7 +118,12 @@ func send(t T, c *http.Client, method, target string, opts ...Option) Answer {
 // Try sends a request that may come to nothing, since the server may be killed
 // meanwhile.
 func (s *Server) Try(method, target string, opts ...Option) (Answer, error) {
-	return try(client, method, s.HTTP+target, opts...)
+	return s.TryURL(method, s.HTTP+target, opts...)
+}
+
+// TryURL does the same with a whole URL.
+func (s *Server) TryURL(method, target string, opts ...Option) (Answer, error) {
+	return try(client, method, target, opts...)
 }
 
 func try(c *http.Client, method, target string, opts ...Option) (Answer, error) {
