@@ -115,7 +115,7 @@ func need(cmd *cobra.Command, flags ...string) error {
 	var errs []error
 	for _, name := range flags {
 		if f := cmd.Flags().Lookup(name); !f.Changed {
-			errs = append(errs, usagef("%s needs --%s: %s", cmd.CommandPath(), name, f.Usage))
+			errs = append(errs, usagef("%s needs --%s: %s", cmd.CommandPath(), name, strings.ReplaceAll(f.Usage, "`", "")))
 		}
 	}
 	return errors.Join(errs...)

@@ -72,7 +72,7 @@ func pkce(c client) string {
 
 func (c *cli) clientCommand() *cobra.Command {
 	create := &cobra.Command{Use: "create", Short: "Register an OAuth client", Args: positional(), RunE: c.with(c.createClient)}
-	create.Flags().String("type", "", "what it is: spa, native, web or service")
+	create.Flags().String("type", "", "the `kind` of application: spa, native, web or service")
 	addClientFlags(create)
 	ls := &cobra.Command{Use: "list", Short: "List the clients of a project", Args: positional(), RunE: c.with(c.listClients)}
 	show := &cobra.Command{Use: "show ID", Short: "Show a client", Args: positional("ID"), RunE: c.with(c.showClient)}

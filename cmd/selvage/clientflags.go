@@ -14,17 +14,17 @@ import (
 // addClientFlags gives a command the settings of a client.
 func addClientFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.String("name", "", "what people see where they sign in")
-	f.StringArray("redirect-uri", nil, "where it may be sent after a login, any number")
-	f.StringArray("post-logout-redirect-uri", nil, "where it may be sent after a logout, any number")
+	f.String("name", "", "the `name` that people see where they sign in")
+	f.StringArray("redirect-uri", nil, "a `uri` it may be sent to after a login; any number")
+	f.StringArray("post-logout-redirect-uri", nil, "a `uri` it may be sent to after a logout; any number")
 	f.Bool("first-party", false, "it belongs to the operator: nobody is asked for consent")
-	f.String("auth-method", "", "how it proves itself: none, client_secret_post or client_secret_basic (default by type)")
-	f.StringSlice("grant", nil, "authorization_code, refresh_token, client_credentials, any number (default by type)")
-	f.StringSlice("scope", nil, "what it may ask, any number: "+strings.Join(idp.Scopes(), " "))
-	f.String("pkce", "", "required or optional (default required)")
-	f.String("profile", "", "default or mobile-legacy (default default)")
-	f.String("access-token", "", "what its access tokens are: fabric or jwt (default by type)")
-	f.String("id-token-alg", "", "how its ID tokens are signed: RS256 or ES256 (default RS256)")
+	f.String("auth-method", "", "the `method` it proves itself by: none, client_secret_post or client_secret_basic (default by type)")
+	f.StringSlice("grant", nil, "a `grant` it may use: authorization_code, refresh_token or client_credentials; any number (default by type)")
+	f.StringSlice("scope", nil, "a `scope` it may ask; any number: "+strings.Join(idp.Scopes(), " "))
+	f.String("pkce", "", "whether PKCE is `required` or optional (default required)")
+	f.String("profile", "", "the `profile` its requests are read by: default or mobile-legacy (default default)")
+	f.String("access-token", "", "the `kind` of its access tokens: fabric or jwt (default by type)")
+	f.String("id-token-alg", "", "the `algorithm` that signs its ID tokens: RS256 or ES256 (default RS256)")
 	for _, name := range []string{"jwks", "jwks-uri", "backchannel-logout-uri", "frontchannel-logout-uri"} {
 		f.String(name, "", "not in this version")
 		_ = f.MarkHidden(name) // it was defined a line above

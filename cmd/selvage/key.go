@@ -63,8 +63,8 @@ func joined[T ~string](items []T) string {
 
 func (c *cli) keyCommand() *cobra.Command {
 	create := &cobra.Command{Use: "create", Short: "Make an API key of a project", Args: positional(), RunE: c.with(c.createKey)}
-	create.Flags().StringSlice("scope", nil, "what it may be used for, any number: "+joined(fabric.Scopes()))
-	create.Flags().String("name", "", "what it is called in lists")
+	create.Flags().StringSlice("scope", nil, "a `scope` it may be used for; any number: "+joined(fabric.Scopes()))
+	create.Flags().String("name", "", "the `name` it has in lists")
 	ls := &cobra.Command{Use: "list", Short: "List the API keys of a project", Args: positional(), RunE: c.with(c.listKeys)}
 	revoke := &cobra.Command{Use: "revoke ID", Short: "End an API key and the tokens made with it", Args: positional("ID"), RunE: c.with(c.revokeKey)}
 	for _, cmd := range []*cobra.Command{create, ls, revoke} {

@@ -27,7 +27,7 @@ const (
 // newServer gives a server with the limits that hold on every listener.
 func newServer(h http.Handler, log *slog.Logger) *http.Server {
 	return &http.Server{
-		Handler:           patientBodies(h),
+		Handler:           patientBodies(h, patience),
 		ReadHeaderTimeout: headerTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader,
@@ -52,25 +52,31 @@ func listen(ctx context.Context, address hostPort, flag string) (net.Listener, e
 	case err != nil:
 		return nil, fmt.Errorf("listening on %s: %w", address, err)
 	}
-	return patientListener{l.(*net.TCPListener)}, nil
+	return patientListener{l.(*net.TCPListener), patience}, nil
 }
 
 // A patientListener accepts connections whose writes give up on a reader that
 // takes nothing.
-type patientListener struct{ *net.TCPListener }
+type patientListener struct {
+	*net.TCPListener
+	patience time.Duration
+}
 
 func (l patientListener) Accept() (net.Conn, error) {
 	c, err := l.AcceptTCP()
 	if err != nil {
 		return nil, err
 	}
-	return &patientConn{c}, nil
+	return &patientConn{c, l.patience}, nil
 }
 
-type patientConn struct{ *net.TCPConn }
+type patientConn struct {
+	*net.TCPConn
+	patience time.Duration
+}
 
 func (c *patientConn) Write(p []byte) (int, error) {
-	if err := c.SetWriteDeadline(time.Now().Add(patience)); err != nil {
+	if err := c.SetWriteDeadline(time.Now().Add(c.patience)); err != nil {
 		return 0, err
 	}
 	return c.TCPConn.Write(p)
@@ -84,7 +90,7 @@ func (c *patientConn) ReadFrom(src io.Reader) (sent int64, err error) {
 		limited = &io.LimitedReader{R: src, N: 1<<63 - 1}
 	}
 	for limited.N > 0 {
-		if err := c.SetWriteDeadline(time.Now().Add(patience)); err != nil {
+		if err := c.SetWriteDeadline(time.Now().Add(c.patience)); err != nil {
 			return sent, err
 		}
 		n, err := c.TCPConn.ReadFrom(&io.LimitedReader{R: limited.R, N: min(writeChunk, limited.N)})
@@ -98,10 +104,10 @@ func (c *patientConn) ReadFrom(src io.Reader) (sent int64, err error) {
 }
 
 // patientBodies gives up on bodies that do not arrive.
-func patientBodies(next http.Handler) http.Handler {
+func patientBodies(next http.Handler, patience time.Duration) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Body != http.NoBody && r.Body != nil {
-			r.Body = &patientBody{ReadCloser: r.Body, conn: http.NewResponseController(w), began: time.Now()}
+			r.Body = &patientBody{ReadCloser: r.Body, conn: http.NewResponseController(w), patience: patience, began: time.Now()}
 		}
 		next.ServeHTTP(w, r)
 	})
@@ -110,19 +116,23 @@ func patientBodies(next http.Handler) http.Handler {
 // A patientBody extends the deadline of its connection by what has arrived.
 type patientBody struct {
 	io.ReadCloser
-	conn  *http.ResponseController
-	began time.Time
-	read  int64
+	conn     *http.ResponseController
+	patience time.Duration
+	began    time.Time
+	extended time.Time // when the deadline was set: once a second is enough
+	read     int64
 }
 
 func (b *patientBody) Read(p []byte) (int, error) {
-	earned := time.Duration(b.read/minRate) * time.Second
-	deadline := min(time.Since(b.began)+patience, patience+earned)
-	_ = b.conn.SetReadDeadline(b.began.Add(deadline)) // a writer of a test has none
+	if now := time.Now(); now.Sub(b.extended) > time.Second {
+		earned := time.Duration(b.read/minRate) * time.Second
+		_ = b.conn.SetReadDeadline(b.began.Add(b.patience + min(now.Sub(b.began), earned))) // a writer of a test has none
+		b.extended = now
+	}
 	n, err := b.ReadCloser.Read(p)
 	b.read += int64(n)
-	if err != nil {
-		_ = b.conn.SetReadDeadline(time.Time{}) // or the answer would end with it
+	if err == io.EOF {
+		_ = b.conn.SetReadDeadline(time.Time{}) // or it would end the answer
 	}
 	return n, err
 }

@@ -21,12 +21,14 @@ func TestMain(m *testing.M) {
 //	sigterm                          tells the server of the last ready to stop
 //	let NAME REGEXP                  sets NAME to the first group found in stdout, then stderr
 //	until [flags] METHOD URL STATUS  asks until the answer has the status
+//	drain USER:KEY URL FILE [force]  stops the server, once or twice, in the middle of an upload
 //	pkce                             sets VERIFIER and CHALLENGE
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata",
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"http": cmdHTTP, "ready": cmdReady, "sigterm": cmdSigterm, "let": cmdLet, "until": cmdUntil, "pkce": cmdPKCE,
+			"drain": cmdDrain,
 		},
 		Setup: func(e *testscript.Env) error {
 			e.Values[clientKey{}] = newScriptClient()

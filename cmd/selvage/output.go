@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -108,64 +107,6 @@ func (c *cli) json(v any) error {
 		enc.SetIndent("", "  ")
 	}
 	return enc.Encode(v)
-}
-
-// table prints rows under their head, no wider than the terminal.
-func (c *cli) table(rows [][]string) error {
-	if len(rows) == 1 {
-		_, err := fmt.Fprintln(c.stderr, "none")
-		return err
-	}
-	widths := fit(rows, terminalWidth(c.stdout))
-	for i, row := range rows {
-		var b strings.Builder
-		for j, cell := range row {
-			if j > 0 {
-				b.WriteString("  ")
-			}
-			b.WriteString(pad(cut(cell, widths[j]), widths[j]))
-		}
-		line := strings.TrimRight(b.String(), " ")
-		if i == 0 {
-			line = c.faint(line)
-		}
-		if _, err := fmt.Fprintln(c.stdout, line); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// fit gives the widths of columns, the widest made narrower until all fit into
-// limit (0 is no limit). The first column, the id, stays whole: it is copied.
-func fit(rows [][]string, limit int) []int {
-	widths := make([]int, len(rows[0]))
-	total := 2 * (len(widths) - 1)
-	for j := range widths {
-		for _, row := range rows {
-			widths[j] = max(widths[j], utf8.RuneCountInString(row[j]))
-		}
-		total += widths[j]
-	}
-	for ; limit > 0 && total > limit && len(widths) > 1; total-- {
-		widest := 1 + slices.Index(widths[1:], slices.Max(widths[1:]))
-		if widths[widest] <= 8 {
-			break
-		}
-		widths[widest]--
-	}
-	return widths
-}
-
-func cut(s string, width int) string {
-	if utf8.RuneCountInString(s) <= width {
-		return s
-	}
-	return string([]rune(s)[:width-1]) + "…"
-}
-
-func pad(s string, width int) string {
-	return s + strings.Repeat(" ", max(0, width-utf8.RuneCountInString(s)))
 }
 
 // harmless keeps what others have written from moving the cursor or the

@@ -40,8 +40,8 @@ func (c *cli) projectCommand() *cobra.Command {
 	show := &cobra.Command{Use: "show ID", Short: "Show a project", Args: positional("ID"), RunE: c.with(c.showProject)}
 	ls := &cobra.Command{Use: "list", Short: "List projects", Args: positional(), RunE: c.with(c.listProjects)}
 	update := &cobra.Command{Use: "update ID", Short: "Change a project", Args: positional("ID"), RunE: c.with(c.updateProject)}
-	update.Flags().String("name", "", "its name")
-	update.Flags().Int64("record-rate", 0, "price of a recorded minute, in millionths of a dollar")
+	update.Flags().String("name", "", "its `name`")
+	update.Flags().Int64("record-rate", 0, "`price` of a recorded minute, in millionths of a dollar")
 	remove := &cobra.Command{
 		Use: "delete ID", Short: "Delete a project with everything in it", Args: positional("ID"), RunE: c.with(c.deleteProject),
 	}
@@ -130,7 +130,7 @@ func every[T any](ctx context.Context, list func(context.Context, page.Query) (p
 
 // addProject gives a command the flag --project.
 func addProject(cmd *cobra.Command) {
-	cmd.Flags().String("project", "", "id of the project (may be left out where there is only one)")
+	cmd.Flags().String("project", "", "`id` of the project (may be left out where there is only one)")
 }
 
 // project gives the project that a command is about.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/tls"
@@ -9,8 +10,10 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/cookiejar"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -184,4 +187,36 @@ func cmdPKCE(ts *testscript.TestScript, _ bool, _ []string) {
 	sum := sha256.Sum256([]byte(verifier))
 	ts.Setenv("VERIFIER", verifier)
 	ts.Setenv("CHALLENGE", base64.RawURLEncoding.EncodeToString(sum[:]))
+}
+
+// cmdDrain sends half of a WAV file, tells the server to stop, sees /readyz fail,
+// and sends the other half, which is to be stored.
+func cmdDrain(ts *testscript.TestScript, _ bool, args []string) {
+	basic, target, wav := args[0], args[1], ts.ReadFile(args[2])
+	u, err := url.Parse(target)
+	ts.Check(err)
+	conn, err := net.Dial("tcp", u.Host)
+	ts.Check(err)
+	defer conn.Close()
+	ts.Check(conn.SetDeadline(time.Now().Add(patient)))
+	half := len(wav) / 2
+	_, err = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: Basic %s\r\nContent-Type: audio/wav\r\nContent-Length: %d\r\n\r\n%s",
+		u.Path, base64.StdEncoding.EncodeToString([]byte(basic)), len(wav), wav[:half])
+	ts.Check(err)
+	cmdUntil(ts, false, []string{"GET", ts.Getenv("OPS") + "/readyz", "200"})
+	cmdSigterm(ts, false, nil)
+	cmdUntil(ts, false, []string{"GET", ts.Getenv("OPS") + "/readyz", "503"})
+	if len(args) > 3 { // told twice, it does not wait
+		cmdSigterm(ts, false, nil)
+		_, err := io.ReadAll(conn)
+		ts.Logf("the connection ended: %v", err)
+		return
+	}
+	_, err = io.WriteString(conn, wav[half:])
+	ts.Check(err)
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	ts.Check(err)
+	if resp.StatusCode != http.StatusCreated {
+		ts.Fatalf("the upload was answered %s, want 201", resp.Status)
+	}
 }

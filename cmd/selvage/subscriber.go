@@ -84,7 +84,7 @@ func (c *cli) subscriberCommand() *cobra.Command {
 	sessions := &cobra.Command{Use: "sessions ID", Short: "List a subscriber's logins", Args: positional("ID"), RunE: c.with(c.listSessions)}
 	addYes(remove)
 	for _, cmd := range []*cobra.Command{create, update} {
-		cmd.Flags().String("email", "", "its e-mail address")
+		cmd.Flags().String("email", "", "its e-mail `address`")
 		cmd.Flags().Bool("password-stdin", false, "read its password from stdin")
 		for _, p := range profileFlags {
 			cmd.Flags().String(p.flag, "", p.usage)
@@ -103,14 +103,14 @@ var profileFlags = []struct {
 	flag, usage string
 	field       func(*fabric.Profile) **string
 }{
-	{"first-name", "its first name", func(p *fabric.Profile) **string { return &p.FirstName }},
-	{"last-name", "its last name", func(p *fabric.Profile) **string { return &p.LastName }},
-	{"display-name", "the name that others see", func(p *fabric.Profile) **string { return &p.DisplayName }},
-	{"job-title", "its job", func(p *fabric.Profile) **string { return &p.JobTitle }},
-	{"time-zone", "its time zone", func(p *fabric.Profile) **string { return &p.TimeZone }},
-	{"country", "its country", func(p *fabric.Profile) **string { return &p.Country }},
-	{"company-name", "its company", func(p *fabric.Profile) **string { return &p.CompanyName }},
-	{"region", "its region", func(p *fabric.Profile) **string { return &p.Region }},
+	{"first-name", "its first `name`", func(p *fabric.Profile) **string { return &p.FirstName }},
+	{"last-name", "its last `name`", func(p *fabric.Profile) **string { return &p.LastName }},
+	{"display-name", "the `name` that others see", func(p *fabric.Profile) **string { return &p.DisplayName }},
+	{"job-title", "its `job`", func(p *fabric.Profile) **string { return &p.JobTitle }},
+	{"time-zone", "its time `zone`, such as Europe/Paris", func(p *fabric.Profile) **string { return &p.TimeZone }},
+	{"country", "its `country`", func(p *fabric.Profile) **string { return &p.Country }},
+	{"company-name", "its `company`", func(p *fabric.Profile) **string { return &p.CompanyName }},
+	{"region", "its `region`", func(p *fabric.Profile) **string { return &p.Region }},
 }
 
 // subscriberInput gives what the flags say of a subscriber.

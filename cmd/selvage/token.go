@@ -72,14 +72,14 @@ var inspections = view[inspected]{
 
 func (c *cli) tokenCommand() *cobra.Command {
 	subscriber := &cobra.Command{Use: "subscriber", Short: "Make a subscriber's access token", Args: positional(), RunE: c.with(c.subscriberToken)}
-	subscriber.Flags().String("reference", "", "its reference or e-mail; an unknown one makes a subscriber")
+	subscriber.Flags().String("reference", "", "its `reference` or e-mail; an unknown one makes a subscriber")
 	guest := &cobra.Command{Use: "guest", Short: "Make a token that reaches a few addresses", Args: positional(), RunE: c.with(c.guestToken)}
-	guest.Flags().StringSlice("address", nil, "id of an address that it reaches, up to ten")
+	guest.Flags().StringSlice("address", nil, "`id` of an address that it reaches, up to ten")
 	invite := &cobra.Command{Use: "invite", Short: "Make a token that reaches one address of a subscriber", Args: positional(), RunE: c.with(c.inviteToken)}
-	invite.Flags().String("address", "", "id of the address that it reaches")
+	invite.Flags().String("address", "", "`id` of the address that it reaches")
 	for _, cmd := range []*cobra.Command{subscriber, guest, invite} {
 		addProject(cmd)
-		cmd.Flags().Duration("expires-in", fabric.TokenLifetime, "how long it lives")
+		cmd.Flags().Duration("expires-in", fabric.TokenLifetime, "the `time` it lives")
 	}
 	inspect := &cobra.Command{Use: "inspect", Short: "Show what a token on stdin says", Args: positional(), RunE: c.with(c.inspectToken)}
 	revoke := &cobra.Command{Use: "revoke", Short: "End the token on stdin", Args: positional(), RunE: c.with(c.revokeToken)}

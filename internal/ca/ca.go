@@ -99,6 +99,18 @@ func (a *Authority) check(file string) error {
 	return nil
 }
 
+// Reload makes the server's certificate anew.
+func (a *Authority) Reload() error {
+	leaf, err := a.issue()
+	if err != nil {
+		return err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.leaf = leaf
+	return nil
+}
+
 // TLS gives the configuration of a listener: TLS 1.2 or newer, with a
 // certificate that is always young enough.
 func (a *Authority) TLS() *tls.Config {

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/selvage/selvage"
+
+// layers says which of our packages each may import: docs/architecture.md, "Who
+// imports whom". A package that is not in it may not be.
+var layers = map[string][]string{
+	// the root: everything; nothing imports it
+	"cmd/selvage": {"*"},
+	// protocols and rows: their nouns and the plumbing, never each other
+	"fabric/rest":     {"fabric", "internal/page", "internal/problem", "internal/web"},
+	"idp/oidc":        {"fabric", "idp", "internal/problem", "internal/session", "internal/web", "keys", "templates"},
+	"recordings/laml": {"internal/page", "internal/problem", "internal/web", "recordings"},
+	"internal/store":  {"fabric", "idp", "internal/page", "internal/problem", "internal/revocation", "internal/sqlite", "keys", "recordings"},
+	// nouns and rules
+	"idp":        {"fabric", "internal/page", "internal/password", "internal/problem", "internal/recent", "internal/revocation", "internal/session", "keys"},
+	"fabric":     {"internal/page", "internal/password", "internal/problem", "internal/recent", "internal/revocation", "keys"},
+	"recordings": {"internal/page", "internal/problem", "recordings/wav"},
+	// plumbing
+	"internal/web":                 {"internal/problem", "internal/session"},
+	"internal/session/sql":         {"internal/problem", "internal/session", "internal/sqlite"},
+	"internal/session/sessiontest": {"internal/problem", "internal/session"},
+	"internal/blob":                {"internal/problem"},
+	"internal/password":            {"internal/problem"},
+	"internal/revocation":          {"internal/problem"},
+	"keys":                         {"internal/problem"},
+	"templates":                    {"static"},
+	"internal/ca":                  nil,
+	"internal/page":                nil,
+	"internal/problem":             nil,
+	"internal/recent":              nil,
+	"internal/session":             nil,
+	"internal/sqlite":              nil,
+	"recordings/wav":               nil,
+	"static":                       nil,
+	// from outside: the built binary alone
+	"bench":        {"test/harness"},
+	"test/attack":  {"test/harness"},
+	"test/clients": {"test/harness"},
+	"test/faults":  {"test/harness"},
+	"test/media":   {"test/harness"},
+	"test/harness": nil,
+}
+
+// only says which of our packages may import what others have made.
+var only = map[string][]string{
+	"github.com/zitadel/oidc":             {"idp/oidc"},
+	"github.com/gorilla/sessions":         {"internal/web"},
+	"github.com/rs/cors":                  {"internal/web"},
+	"github.com/pressly/goose":            {"internal/store"},
+	"modernc.org/sqlite":                  {"internal/sqlite"},
+	"github.com/spf13/cobra":              {"cmd/selvage"},
+	"github.com/knadh/koanf":              {"cmd/selvage"},
+	"github.com/prometheus/client_golang": {"cmd/selvage"},
+	"database/sql":                        {"internal/session/sql", "internal/sqlite", "internal/store"},
+	"net/http":                            {"bench", "cmd/selvage", "fabric/rest", "idp/oidc", "internal/web", "recordings/laml", "static", "templates", "test/harness"},
+}
+
+// A listed package is what `go list` tells of one.
+type listed struct {
+	ImportPath string
+	Imports    []string
+}
+
+func TestLayers(t *testing.T) {
+	for _, p := range listPackages(t) {
+		name := strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, module), "/")
+		if name == "" {
+			continue // the module's own directory
+		}
+		allowed, known := layers[name]
+		if !known {
+			t.Errorf("%s has no layer: give it one here and in docs/architecture.md", name)
+			continue
+		}
+		for _, imported := range p.Imports {
+			if ours, ok := strings.CutPrefix(imported, module+"/"); ok && !slices.Contains(allowed, ours) && !slices.Contains(allowed, "*") {
+				t.Errorf("%s imports %s, which its layer does not allow", name, ours)
+			}
+			for theirs, users := range only {
+				if within(imported, theirs) && !slices.Contains(users, name) {
+					t.Errorf("%s imports %s, which only %s may", name, imported, strings.Join(users, ", "))
+				}
+			}
+		}
+	}
+}
+
+func within(imported, path string) bool {
+	return imported == path || strings.HasPrefix(imported, path+"/")
+}
+
+// listPackages lists what the module's packages import, tests left out.
+func listPackages(t *testing.T) (all []listed) {
+	out, err := exec.Command("go", "list", "-json=ImportPath,Imports", module+"/...").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p listed
+		if err := dec.Decode(&p); err == io.EOF {
+			return all
+		} else if err != nil {
+			t.Fatalf("reading go list: %v", err)
+		}
+		all = append(all, p)
+	}
+}
