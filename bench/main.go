@@ -110,6 +110,7 @@ func run(p *program, s settings, pinned bool) report {
 			w.profile(p, s, op)
 		}
 	}
+	w.addNginx(p, s, &r, serverPrefix(pinned))
 	r.BusyMiB = residentMiB(p, w.PID())
 	r.BinaryMB = binarySize(p)
 	harness.Sweep()

@@ -35,8 +35,13 @@ func dial(address string) (*wire, error) {
 type answer struct {
 	status int
 	head   []byte
-	body   []byte
+	body   []byte // its first maxKept bytes
+	length int64
 }
+
+// maxKept bounds what is kept of a body: copying more would cost the load more
+// than the server.
+const maxKept = 64 << 10
 
 // do sends a request and reads its answer.
 func (w *wire) do(request []byte) (answer, error) {
@@ -52,11 +57,10 @@ func (w *wire) do(request []byte) (answer, error) {
 	switch length := a.header("Content-Length"); {
 	case bytes.HasPrefix(request, []byte("HEAD ")) || status == 204 || status == 304:
 	case length != "":
-		n, err := strconv.ParseInt(length, 10, 64)
-		if err == nil {
-			_, err = io.CopyN(&w.body, w.in, n)
+		if a.length, err = strconv.ParseInt(length, 10, 64); err != nil {
+			return a, err
 		}
-		if err != nil {
+		if err := w.readBody(a.length); err != nil {
 			return a, err
 		}
 	case a.header("Transfer-Encoding") == "chunked":
@@ -71,6 +75,15 @@ func (w *wire) do(request []byte) (answer, error) {
 	}
 	a.body = w.body.Bytes()
 	return a, nil
+}
+
+func (w *wire) readBody(length int64) error {
+	kept := min(length, maxKept)
+	if _, err := io.CopyN(&w.body, w.in, kept); err != nil {
+		return err
+	}
+	_, err := w.in.Discard(int(length - kept))
+	return err
 }
 
 // readHead reads the status line and the header.

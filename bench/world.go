@@ -12,17 +12,17 @@ import (
 // A world is a server with what the operations need in it.
 type world struct {
 	*harness.Project
-	sub      harness.Subscriber
-	login    *harness.Client // public, first-party, ES256 and sealed access tokens
-	sealed   *harness.Client // service, sealed access tokens
-	signed   *harness.Client // service, JWT access tokens (ES256)
-	web      *harness.Client // confidential, for introspection
-	cookies  string          // of a browser that is signed in
-	tokens   harness.Tokens  // of the client web
-	sat      harness.SAT
-	address  string
-	media    string // path of a recording of ten minutes
-	mediaLen int
+	sub     harness.Subscriber
+	login   *harness.Client // public, first-party, ES256 and sealed access tokens
+	sealed  *harness.Client // service, sealed access tokens
+	signed  *harness.Client // service, JWT access tokens (ES256)
+	web     *harness.Client // confidential, for introspection
+	cookies string          // of a browser that is signed in
+	tokens  harness.Tokens  // of the client web
+	sat     harness.SAT
+	address string
+	speech  []byte // a recording of ten minutes
+	media   string // its path
 }
 
 // loginScope is what the flows ask for.
@@ -42,8 +42,8 @@ func newWorld(p *program, pinned bool) *world {
 	w.cookies = cookieHeader(p, b, w.Issuer())
 	w.sat = w.NewSAT(p, "bench")
 	w.address = w.Address(p, w.sat.SubscriberID)
-	wav := speech()
-	w.media, w.mediaLen = w.LaML("/Recordings/"+w.Upload(p, wav)+".wav"), len(wav)
+	w.speech = tenMinutes()
+	w.media = w.LaML("/Recordings/" + w.Upload(p, w.speech) + ".wav")
 	return w
 }
 
@@ -57,9 +57,9 @@ func cookieHeader(p *program, b *harness.Browser, origin string) string {
 	return req.Header.Get("Cookie")
 }
 
-// speech gives ten minutes of 8 kHz, 16 bits, one channel: a voice-like sweep,
-// since only its size matters.
-func speech() []byte {
+// tenMinutes gives a recording of that length, 8 kHz, 16 bits, one channel: a
+// sweep at the pitch of a voice, since only its size matters.
+func tenMinutes() []byte {
 	const seconds, rate = 600, 8000
 	samples := make([]int16, seconds*rate)
 	for i := range samples {

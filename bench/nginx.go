@@ -1,0 +1,79 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"github.com/selvage/selvage/test/harness"
+)
+
+// nginxConfig serves one directory from one process. nopush is off, which is
+// faster for ranges on loopback.
+const nginxConfig = `
+daemon off;
+master_process off;
+pid nginx.pid;
+error_log stderr crit;
+events { worker_connections 256; }
+http {
+	access_log off;
+	sendfile on;
+	tcp_nopush off;
+	keepalive_requests 100000000;
+	types { audio/x-wav wav; }
+	client_body_temp_path .; proxy_temp_path .; fastcgi_temp_path .; uwsgi_temp_path .; scgi_temp_path .;
+	server { listen %s; root .; }
+}
+`
+
+// addNginx measures nginx on the same recording, where it is installed.
+func (w *world) addNginx(p *program, s settings, r *report, prefix []string) {
+	nginx, err := exec.LookPath("nginx")
+	if err != nil || !s.only.MatchString("nginx") {
+		p.Logf("nginx is not measured")
+		return
+	}
+	dir, address := p.TempDir(), freeAddress(p)
+	config := filepath.Join(dir, "nginx.conf")
+	for file, text := range map[string][]byte{config: fmt.Appendf(nil, nginxConfig, address), filepath.Join(dir, "speech.wav"): w.speech} {
+		if err := os.WriteFile(file, text, 0o644); err != nil {
+			p.Fatalf("%v", err)
+		}
+	}
+	args := append(append([]string{}, prefix...), nginx, "-p", dir, "-c", config)
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Stderr = os.Stderr
+	if err := os.Chmod(dir, 0o755); err != nil {
+		p.Fatalf("%v", err)
+	}
+	if err := cmd.Start(); err != nil {
+		p.Fatalf("starting nginx: %v", err)
+	}
+	p.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait() // it was killed
+	})
+	harness.Eventually(p, 10*time.Second, "nginx to listen", func() error {
+		c, err := net.Dial("tcp", address)
+		if err == nil {
+			err = c.Close()
+		}
+		return err
+	})
+	for _, op := range w.mediaOperations(address, "/speech.wav", "nginx") {
+		r.add(p, s, op, cmd.Process.Pid)
+	}
+}
+
+func freeAddress(p *program) string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		p.Fatalf("%v", err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
