@@ -174,6 +174,15 @@ func (w *world) call(auth authorization, method, path, body string) reply {
 
 func (w *world) callAs(auth authorization, method, path, kind, body string) reply {
 	w.t.Helper()
+	got := w.do(auth, method, path, kind, body)
+	if got.status >= 500 {
+		w.t.Errorf("%s %s with %.100q: got %d %s", method, path, body, got.status, got.text)
+	}
+	return got
+}
+
+// do sends a request which may even fail.
+func (w *world) do(auth authorization, method, path, kind, body string) reply {
 	r := httptest.NewRequest(method, path, bytes.NewBufferString(body))
 	if body != "" {
 		r.Header.Set("Content-Type", kind)
@@ -181,11 +190,7 @@ func (w *world) callAs(auth authorization, method, path, kind, body string) repl
 	auth(r)
 	rec := httptest.NewRecorder()
 	w.handler.ServeHTTP(rec, r)
-	got := reply{rec.Code, rec.Header(), rec.Body.String()}
-	if got.status >= 500 {
-		w.t.Errorf("%s %s with %.100q: got %d %s", method, path, body, got.status, got.text)
-	}
-	return got
+	return reply{rec.Code, rec.Header(), rec.Body.String()}
 }
 
 type tokens struct {

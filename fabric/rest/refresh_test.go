@@ -1,0 +1,199 @@
+package rest_test
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/fabric"
+)
+
+const refreshPath = issue + "/refresh"
+
+func (w *world) refresh(token string) tokens {
+	w.t.Helper()
+	r := w.call(w.basic(), "POST", refreshPath, `{"refresh_token":"`+token+`"}`)
+	if r.status != http.StatusCreated {
+		w.t.Fatalf("refreshing: got %d %s, want 201", r.status, r.text)
+	}
+	return as[tokens](w.t, r)
+}
+
+// refused gives the fault of refreshing a token.
+func (w *world) refused(auth authorization, token string) string {
+	w.t.Helper()
+	return w.call(auth, "POST", refreshPath, `{"refresh_token":"`+token+`"}`).faults(w.t)
+}
+
+func (w *world) wantInfo(sat string, want int) {
+	w.t.Helper()
+	if r := w.call(bearer(sat), "GET", "/subscriber/info", ""); r.status != want {
+		w.t.Errorf("subscriber info: got %d %s, want %d", r.status, r.text, want)
+	}
+}
+
+func TestRefresh(t *testing.T) {
+	w := newWorld(t)
+	one := w.tokens(`{"reference":"ada"}`)
+	two := w.refresh(one.RefreshToken)
+	three := w.refresh(two.RefreshToken)
+	for _, sat := range []string{one.Token, two.Token, three.Token} {
+		w.wantInfo(sat, http.StatusOK)
+	}
+	if life := w.open(three.RefreshToken, fabric.Refresh); life.ExpiresAt.Sub(life.IssuedAt) != 7500*time.Second {
+		t.Errorf("a refreshed refresh token lives %v", life.ExpiresAt.Sub(life.IssuedAt))
+	}
+	if got := w.refused(w.basic(), one.RefreshToken); got != "refresh_token:token_invalid" {
+		t.Errorf("a used refresh token: got %s", got)
+	}
+	for _, sat := range []string{one.Token, two.Token, three.Token} {
+		w.wantInfo(sat, http.StatusUnauthorized) // the whole family is dead
+	}
+	if got := w.refused(w.basic(), three.RefreshToken); got != "refresh_token:token_invalid" {
+		t.Errorf("the last refresh token of a dead family: got %s", got)
+	}
+	w.wantInfo(w.tokens(`{"reference":"ada"}`).Token, http.StatusOK) // but not the subscriber
+}
+
+func TestRefreshRefusals(t *testing.T) {
+	w := newWorld(t)
+	got := w.tokens(`{"reference":"ada"}`)
+	guest := w.guest(w.address(got.Token).ID)
+	invite := w.invite(got.Token, w.address(got.Token).ID)
+	elsewhere := newWorld(t).tokens(`{"reference":"ada"}`)
+	foreign := as[tokens](t, w.call(w.stranger(), "POST", issue, `{"reference":"eve"}`))
+	changed := got.RefreshToken[:len(got.RefreshToken)-2] + "AA"
+	tests := []struct{ name, token, want string }{
+		{"none", "", "missing_required_parameter"},
+		{"a word", "nonsense", "invalid_token_format"},
+		{"dots", "....", "token_invalid"},
+		{"long", strings.Repeat("x.", 20_000), "invalid_token_format"},
+		{"a SAT", got.Token, "not_a_refresh_token"},
+		{"a guest token", guest.Token, "not_a_refresh_token"},
+		{"an invite", invite, "not_a_refresh_token"},
+		{"another ring's", elsewhere.RefreshToken, "token_invalid"},
+		{"another project's", foreign.RefreshToken, "token_invalid"},
+		{"changed", changed, "token_invalid"},
+		{"cut off", got.RefreshToken[:len(got.RefreshToken)-10], "token_invalid"},
+	}
+	for _, tt := range tests {
+		if fault := w.refused(w.basic(), tt.token); fault != "refresh_token:"+tt.want {
+			t.Errorf("%s: got %s, want %s", tt.name, fault, tt.want)
+		}
+	}
+	for _, body := range []string{`{"refresh_token":null}`, `{}`} {
+		if fault := w.call(w.basic(), "POST", refreshPath, body).faults(t); fault != "refresh_token:missing_required_parameter" {
+			t.Errorf("%s: got %s", body, fault)
+		}
+	}
+	if fault := w.call(w.basic(), "POST", refreshPath, `{"refresh_token":[1]}`).faults(t); fault != "refresh_token:invalid_parameter" {
+		t.Errorf("an array: got %s", fault)
+	}
+	w.pass(7500 * time.Second)
+	if fault := w.refused(w.basic(), got.RefreshToken); fault != "refresh_token:token_expired" {
+		t.Errorf("an expired one: got %s", fault)
+	}
+}
+
+// TestUsedTokenStaysUsed gives the first token a long life: it must not be good
+// again when its short-lived successors have expired.
+func TestUsedTokenStaysUsed(t *testing.T) {
+	w := newWorld(t)
+	body := `{"reference":"ada","expire_at":` + itoa(time.Now().Add(20*24*time.Hour).Unix()) + `}`
+	one := w.tokens(body)
+	w.refresh(one.RefreshToken)
+	w.pass(3 * time.Hour)
+	if err := w.rows.SweepFamilies(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if fault := w.refused(w.basic(), one.RefreshToken); fault != "refresh_token:token_invalid" {
+		t.Errorf("a used token: got %s", fault)
+	}
+}
+
+func TestRefreshAtOnce(t *testing.T) {
+	w := newWorld(t)
+	got := w.tokens(`{"reference":"ada"}`)
+	var won atomic.Int32
+	var wait sync.WaitGroup
+	for range 50 {
+		wait.Go(func() {
+			switch r := w.call(w.basic(), "POST", refreshPath, `{"refresh_token":"`+got.RefreshToken+`"}`); r.status {
+			case http.StatusCreated:
+				won.Add(1)
+			case http.StatusUnprocessableEntity:
+			default:
+				t.Errorf("refreshing at once: got %d %s", r.status, r.text)
+			}
+		})
+	}
+	wait.Wait()
+	if n := won.Load(); n != 1 {
+		t.Errorf("one refresh token gave %d successors, want 1", n)
+	}
+}
+
+func TestRefreshOfGuest(t *testing.T) {
+	w := newWorld(t)
+	id := w.address(w.tokens(`{"reference":"ada"}`).Token).ID
+	next := w.refresh(w.guest(id).RefreshToken)
+	if got := w.open(next.Token, fabric.Guest); len(got.AddressIDs) != 1 || got.AddressIDs[0] != id {
+		t.Errorf("a refreshed guest token reaches %v, want %s", got.AddressIDs, id)
+	}
+	if next.SubscriberID != "" {
+		t.Errorf("refreshing a guest token told the subscriber %s", next.SubscriberID)
+	}
+}
+
+func TestDisabledSubscriber(t *testing.T) {
+	ctx := context.Background()
+	w := newWorld(t)
+	got := w.tokens(`{"reference":"ada"}`)
+	bob := w.tokens(`{"reference":"bob"}`)
+	where := w.address(got.Token)
+	yes, no := true, false
+	if _, err := w.fabric.UpdateSubscriber(ctx, w.project.ID, got.SubscriberID, fabric.SubscriberInput{Disabled: &yes}); err != nil {
+		t.Fatal(err)
+	}
+	w.wantInfo(got.Token, http.StatusUnauthorized)
+	if fault := w.refused(w.basic(), got.RefreshToken); fault != "refresh_token:token_invalid" {
+		t.Errorf("refresh: got %s", fault)
+	}
+	if fault := w.call(w.basic(), "POST", issue, `{"reference":"ada"}`).faults(t); fault != "reference:invalid_parameter" {
+		t.Errorf("new tokens: got %s", fault)
+	}
+	if r := w.call(bearer(bob.Token), "GET", "/api/fabric/addresses/"+where.ID, ""); r.status != http.StatusNotFound {
+		t.Errorf("its address: got %d, want 404", r.status)
+	}
+	if all := as[listed[address]](t, w.call(bearer(bob.Token), "GET", "/api/fabric/addresses", "")); len(all.Data) != 1 {
+		t.Errorf("addresses seen by others: got %+v, want only bob's", all.Data)
+	}
+	if fault := w.call(w.basic(), "POST", guests, `{"allowed_addresses":["`+where.ID+`"]}`).faults(t); fault != "allowed_addresses:must_belong_to_project" {
+		t.Errorf("a guest token for it: got %s", fault)
+	}
+	if _, err := w.fabric.UpdateSubscriber(ctx, w.project.ID, got.SubscriberID, fabric.SubscriberInput{Disabled: &no}); err != nil {
+		t.Fatal(err)
+	}
+	w.wantInfo(got.Token, http.StatusUnauthorized) // what was ended stays ended
+	w.pass(time.Minute)
+	w.wantInfo(w.tokens(`{"reference":"ada"}`).Token, http.StatusOK)
+}
+
+func TestDeletedSubscriber(t *testing.T) {
+	w := newWorld(t)
+	got := w.tokens(`{"reference":"ada"}`)
+	if r := w.call(w.basic(), "DELETE", subscribers+"/"+got.SubscriberID, ""); r.status != http.StatusNoContent {
+		t.Fatalf("DELETE: got %d", r.status)
+	}
+	w.wantInfo(got.Token, http.StatusUnauthorized)
+	if fault := w.refused(w.basic(), got.RefreshToken); fault != "refresh_token:token_invalid" {
+		t.Errorf("refresh: got %s", fault)
+	}
+	if again := w.tokens(`{"reference":"ada"}`); again.SubscriberID == got.SubscriberID {
+		t.Error("a new subscriber has the id of a deleted one")
+	}
+}
