@@ -38,22 +38,21 @@ func (r *Recordings) Ingest(ctx context.Context, u Upload) (kept Recording, adde
 	if err != nil {
 		return Recording{}, false, err
 	}
-	var d Description
-	write := func(f *os.File) error {
+	var about Description
+	var subscribers []string
+	write := func(f *os.File) (err error) {
 		if err := r.receive(f, u.Body, &rec); err != nil {
 			return err
 		}
-		d, err = r.describe(u)
+		if about, err = r.describe(u); err != nil {
+			return err
+		}
+		subscribers, err = r.subscribers(ctx, u.ProjectID, about)
 		return err
 	}
-	commit := func() (bool, error) {
-		rec.Metadata = d.Metadata.withDefaults()
-		rec.Price = price(rec.Seconds(), rate)
-		subscribers, err := r.subscribers(ctx, u.ProjectID, d)
-		if err != nil {
-			return false, err
-		}
-		kept, added, err = r.store.AddRecording(ctx, rec, d.identity(rec.SHA256), subscribers)
+	commit := func() (_ bool, err error) {
+		rec.Metadata, rec.Price = about.Metadata.withDefaults(), price(rec.Seconds(), rate)
+		kept, added, err = r.store.AddRecording(ctx, rec, about.identity(rec.SHA256), subscribers)
 		return added, err
 	}
 	if err := r.media.Put(rec.ID, write, commit); err != nil {

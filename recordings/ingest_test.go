@@ -89,7 +89,7 @@ func TestIngestFacts(t *testing.T) {
 	}
 	got := fmt.Sprintf("%s %d Hz %d channels %d bits, %d s, %d, %s %s, ends %s", found.Codec, found.SampleRate, found.Channels, found.Bits,
 		found.Seconds(), found.Price, found.Source, found.Track, found.EndTime().Sub(began))
-	want := "pcm_s16le 8000 Hz 2 channels 16 bits, 6 s, 2500, StartConferenceRecording both, ends 5.654375s"
+	want := "pcm_s16le 8000 Hz 2 channels 16 bits, 6 s, 2500, StartConferenceRecording both, ends 6s"
 	if got != want {
 		t.Errorf("the recording is %s\nwant %s", got, want)
 	}
@@ -229,9 +229,6 @@ func TestIngestThatFailsLeavesNothing(t *testing.T) {
 		_, _, err := w.Ingest(t.Context(), recordings.Upload{ProjectID: tt.project, Body: tt.body, Describe: saying(tt.d)})
 		if !errors.Is(err, tt.want) {
 			t.Errorf("%s: Ingest: %v, want %v", tt.name, err, tt.want)
-		}
-		if err := w.Sweep(t.Context()); err != nil {
-			t.Fatal(err)
 		}
 		if left := w.mediaFiles(t); len(left) != 0 {
 			t.Errorf("%s: files left: %q", tt.name, left)

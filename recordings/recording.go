@@ -74,12 +74,13 @@ func (r Recording) Seconds() int64 {
 	return max(1, int64(r.Duration().Round(time.Second)/time.Second))
 }
 
-// EndTime is when the recording ended; zero where it is not known when it began.
+// EndTime is when the recording ended, by its whole seconds; zero where it is not
+// known when it began.
 func (r Recording) EndTime() time.Time {
 	if r.StartTime.IsZero() {
 		return time.Time{}
 	}
-	return r.StartTime.Add(r.Duration())
+	return r.StartTime.Add(time.Duration(r.Seconds()) * time.Second)
 }
 
 // price is what a number of seconds costs: each minute begun, at the rate of a

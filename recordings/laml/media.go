@@ -3,7 +3,6 @@ package laml
 import (
 	"net/http"
 	"strings"
-	"time"
 )
 
 // maxRanges bounds the ranges of one request. RFC 9110, section 14.2, lets a
@@ -24,7 +23,7 @@ func (a *API) serveWAV(w http.ResponseWriter, r *http.Request, sid string) error
 	h.Set("ETag", `"`+rec.SHA256+`"`)
 	// Not immutable: a recording can be deleted.
 	h.Set("Cache-Control", "public, max-age=300, must-revalidate")
-	h.Del("Pragma")
+	h.Del("Pragma") // of an attempt to give the document
 	// Whatever was uploaded, no browser takes it for a page.
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Content-Security-Policy", "default-src 'none'; sandbox")
@@ -34,7 +33,6 @@ func (a *API) serveWAV(w http.ResponseWriter, r *http.Request, sid string) error
 	if strings.Count(r.Header.Get("Range"), ",") >= maxRanges {
 		r.Header.Del("Range")
 	}
-	allowTime(w, rec.Bytes)
 	http.ServeContent(w, r, "", rec.Created, media)
 	return nil
 }
@@ -58,17 +56,4 @@ func (a *API) preflight(w http.ResponseWriter, r *http.Request) error {
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil
-}
-
-// The least that a connection must carry to be kept open.
-const (
-	patience    = 30 * time.Second
-	bytesPerSec = 16 << 10
-)
-
-// allowTime gives the client the time that a slow line needs for an answer of
-// some bytes, in place of the listener's timeout.
-func allowTime(w http.ResponseWriter, bytes int64) {
-	limit := time.Now().Add(patience + time.Duration(bytes/bytesPerSec)*time.Second)
-	_ = http.NewResponseController(w).SetWriteDeadline(limit) // a writer without deadlines needs none
 }

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
 
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/web"
@@ -21,7 +20,7 @@ func (a *API) createRecording(w http.ResponseWriter, r *http.Request, o recordin
 	if err := readOnly(o); err != nil {
 		return err
 	}
-	upload, err := a.upload(r, &patient{w, r.Body})
+	upload, err := a.upload(w, r)
 	if err != nil {
 		return err
 	}
@@ -38,51 +37,47 @@ func (a *API) createRecording(w http.ResponseWriter, r *http.Request, o recordin
 }
 
 // upload finds the file in a request, and what is said of it.
-func (a *API) upload(r *http.Request, body io.Reader) (recordings.Upload, error) {
+func (a *API) upload(w http.ResponseWriter, r *http.Request) (u recordings.Upload, err error) {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return recordings.Upload{}, problem.New(problem.Malformed, "bad_request", "the query is not readable")
+		return u, problem.New(problem.Malformed, "bad_request", "the query is not readable")
+	}
+	if r.ContentLength > a.recordings.MaxUpload()+maxFields {
+		return u, problem.New(problem.TooLarge, "request_too_large", "the upload is larger than %d bytes", a.recordings.MaxUpload())
 	}
 	content := r.Header.Get("Content-Type")
 	kind, params, err := mime.ParseMediaType(content)
 	switch {
-	case r.ContentLength > a.recordings.MaxUpload()+maxFields:
-		return recordings.Upload{}, problem.New(problem.TooLarge, "request_too_large", "the upload is larger than %d bytes", a.recordings.MaxUpload())
 	case content == "", err == nil && (strings.HasPrefix(kind, "audio/") || kind == "application/octet-stream"):
-		// All is said before the body: find faults before it is read.
-		d, err := describe(r.Header, query)
-		if err == nil {
-			err = a.recordings.Check(d)
-		}
-		return recordings.Upload{Body: body, Describe: func() (recordings.Description, error) { return d, nil }}, err
+		return a.rawUpload(r, query)
 	case err == nil && kind == "multipart/form-data" && params["boundary"] != "":
-		form := &form{reader: multipart.NewReader(body, params["boundary"]), fields: make(url.Values)}
-		if err := form.findFile(); err != nil {
-			return recordings.Upload{}, err
-		}
-		return recordings.Upload{Body: form, Describe: func() (recordings.Description, error) { return describe(r.Header, query, form.fields) }}, nil
+		body := http.MaxBytesReader(w, r.Body, a.recordings.MaxUpload()+maxFields)
+		return formUpload(multipart.NewReader(body, params["boundary"]), r.Header, query)
 	}
-	return recordings.Upload{}, problem.New(problem.Unsupported, "unsupported_media_type",
+	return u, problem.New(problem.Unsupported, "unsupported_media_type",
 		"send the file as audio/*, as application/octet-stream, or in a multipart/form-data")
 }
 
-// A patient body may take as long as it likes, if only something comes each half
-// minute.
-type patient struct {
-	w    http.ResponseWriter
-	body io.Reader
+// rawUpload takes the body as the file. All is said before it, so that faults are
+// found before it is read.
+func (a *API) rawUpload(r *http.Request, query url.Values) (recordings.Upload, error) {
+	d, err := describe(r.Header, query)
+	if err == nil {
+		err = a.recordings.Check(d)
+	}
+	return recordings.Upload{Body: r.Body, Describe: func() (recordings.Description, error) { return d, nil }}, err
 }
 
-func (p *patient) Read(b []byte) (int, error) {
-	_ = http.NewResponseController(p.w).SetReadDeadline(time.Now().Add(patience)) // as in allowTime
-	n, err := p.body.Read(b)
-	allowTime(p.w, 0)
-	return n, err
+// formUpload takes the file out of a form.
+func formUpload(parts *multipart.Reader, headers http.Header, query url.Values) (recordings.Upload, error) {
+	f := &form{reader: parts, fields: make(url.Values)}
+	err := f.findFile()
+	return recordings.Upload{Body: f, Describe: func() (recordings.Description, error) { return describe(headers, query, f.fields) }}, err
 }
 
 // Bounds of a form, its file apart.
 const (
-	maxFields = 64 << 10 // bytes of all fields, names included
+	maxFields = 64 << 10 // bytes of all fields, names included, and of what holds the form together
 	maxParts  = 64
 )
 

@@ -1,0 +1,93 @@
+package laml_test
+
+import (
+	"net/http"
+	"testing"
+)
+
+func TestAccess(t *testing.T) {
+	s := newServer(t)
+	own := s.upload(t, speech, "To=/private/alice&CallSid=mine")
+	other := s.upload(t, speech, "CallSid=other")
+	nobody := func(*http.Request) {}
+	wrong := func(r *http.Request) { r.SetBasicAuth(s.project, "wrong") }
+	twice := func(r *http.Request) {
+		s.basic(r)
+		r.Header.Add("Authorization", r.Header.Get("Authorization"))
+	}
+	wav := body("audio/wav", corpusFile(t, "one_sample.wav"))
+	tests := []struct {
+		method, path string
+		as           option
+		status, code int
+	}{
+		{"GET", "/Recordings", nobody, 401, 20003},
+		{"GET", "/Recordings", wrong, 401, 20003},
+		{"GET", "/Recordings", twice, 401, 20003},
+		{"GET", "/Recordings.json", nobody, 401, 20003},
+		{"POST", "/Recordings", nobody, 401, 20003},
+		{"DELETE", "/Recordings/" + own, nobody, 401, 20003},
+		{"GET", "/Recordings/" + own + ".json", nobody, 401, 20003},
+		{"GET", "/Calls/mine/Recordings", nobody, 401, 20003},
+		{"GET", "/Calls/mine/Recordings/" + own, nobody, 401, 20003},
+		{"GET", "/Conferences/x/Recordings", nobody, 401, 20003},
+		{"GET", "/Recordings/" + own + ".json", asSubscriber, 200, 0},
+		{"GET", "/Calls/mine/Recordings/" + own + ".json", asSubscriber, 200, 0},
+		{"GET", "/Recordings/" + other + ".json", asSubscriber, 404, 20404},
+		{"DELETE", "/Recordings/" + own, asSubscriber, 403, 20403},
+		{"DELETE", "/Recordings/" + other, asSubscriber, 403, 20403},
+		{"POST", "/Recordings", asSubscriber, 403, 20403},
+		{"GET", "/Calls/other/Recordings/" + own, s.basic, 404, 20404},
+		{"GET", "/Calls/mine/Recordings/" + own + ".wav", s.basic, 404, 20404},
+		{"DELETE", "/Conferences/mine/Recordings/" + own, s.basic, 404, 20404},
+		{"GET", "/Calls/mine/Recordings/" + own, s.basic, 200, 0},
+		{"HEAD", "/Recordings/" + own + ".json", s.basic, 200, 0},
+		{"DELETE", "/Calls/other/Recordings/" + other + ".json", s.basic, 204, 0},
+	}
+	for _, tt := range tests {
+		a := s.do(t, tt.method, s.path(tt.path), tt.as, wav)
+		name := tt.method + " " + tt.path
+		if tt.code != 0 {
+			wantError(t, name, a, tt.status, tt.code)
+		} else if a.StatusCode != tt.status {
+			t.Errorf("%s = %d %s, want %d", name, a.StatusCode, a.body, tt.status)
+		}
+		if challenge := a.Header.Get("WWW-Authenticate"); (challenge != "") != (tt.status == 401) {
+			t.Errorf("%s: WWW-Authenticate = %q", name, challenge)
+		}
+		if cache := a.Header.Get("Cache-Control"); cache != "no-store" {
+			t.Errorf("%s: Cache-Control = %q, want no-store", name, cache)
+		}
+	}
+	seen := read[list](t, s.do(t, "GET", s.path("/Recordings"), asSubscriber))
+	if len(seen.Recordings) != 1 || seen.Recordings[0].Sid != own {
+		t.Errorf("the subscriber sees %+v, want %s alone", seen.Recordings, own)
+	}
+}
+
+func TestUnknownPathsAndMethods(t *testing.T) {
+	s := newServer(t)
+	sid := s.upload(t, speech, "")
+	tests := []struct {
+		method, path string
+		status, code int
+		allow        string
+	}{
+		{"GET", "/api/laml/2010-04-01/", 404, 20404, ""},
+		{"GET", "/api/laml/2008-08-01/Accounts", 404, 20404, ""},
+		{"GET", "/2010-04-01/Accounts/" + s.project + ".json", 404, 20404, ""},
+		{"GET", s.path("/Recordings/" + sid + "/Transcriptions.json"), 404, 20404, ""},
+		{"POST", s.path("/Recordings/" + sid), 405, 20405, "DELETE, GET, HEAD, OPTIONS"},
+		{"PUT", s.path("/Recordings"), 405, 20405, "GET, HEAD, POST"},
+		{"PATCH", s.path("/Recordings.json"), 405, 20405, "GET, HEAD, POST"},
+		{"POST", s.path("/Calls/c/Recordings.json"), 405, 20405, "GET, HEAD"},
+		{"PUT", s.path("/Conferences/c/Recordings/" + sid), 405, 20405, "DELETE, GET, HEAD"},
+	}
+	for _, tt := range tests {
+		a := s.do(t, tt.method, tt.path, s.basic)
+		wantError(t, tt.method+" "+tt.path, a, tt.status, tt.code)
+		if got := a.Header.Get("Allow"); got != tt.allow {
+			t.Errorf("%s %s: Allow = %q, want %q", tt.method, tt.path, got, tt.allow)
+		}
+	}
+}

@@ -1,0 +1,203 @@
+package laml_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/blob"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/store"
+	"github.com/selvage/selvage/internal/web"
+	"github.com/selvage/selvage/recordings"
+	"github.com/selvage/selvage/recordings/laml"
+)
+
+// key is the API key of every project of these tests.
+const key = "PTkey"
+
+// A server is the API on a real listener, over a real database and directory,
+// behind the middleware that it has in the product.
+type server struct {
+	*httptest.Server
+	rules      *recordings.Recordings
+	store      *store.Store
+	media      string
+	project    string
+	subscriber string // of the project; its address is /private/alice
+	now        time.Time
+}
+
+const maxUpload = 1 << 20
+
+func newServer(t testing.TB) *server {
+	t.Helper()
+	s := &server{media: filepath.Join(t.TempDir(), "media"), now: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)}
+	dir, err := blob.OpenDir(s.media)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = dir.Close() })
+	if s.store, err = store.Open(t.Context(), store.Config{Dir: t.TempDir()}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.store.Close() })
+	s.rules = recordings.New(recordings.Config{
+		Store: s.store, Media: dir, SubscriberOf: s.store.SubscriberOf, MaxUpload: maxUpload, Now: func() time.Time { return s.now },
+	})
+	s.project = s.addProject(t)
+	s.subscriber = s.addSubscriber(t)
+	log := slog.New(slog.DiscardHandler)
+	api := laml.New(laml.Config{Recordings: s.rules, Credentials: s.credentials, PublicURL: "https://example.com", Log: log})
+	s.Server = httptest.NewServer(web.Outer(api.Handler(), log, nil))
+	t.Cleanup(s.Close)
+	return s
+}
+
+// credentials knows the key of every project, and a token of the subscriber.
+func (s *server) credentials(r *http.Request) (laml.Caller, error) {
+	if project, secret, ok := web.Basic(r); ok && secret == key {
+		return laml.Caller{ProjectID: project}, nil
+	}
+	if token, ok := web.Bearer(r); ok && token == "subscriber" {
+		return laml.Caller{ProjectID: s.project, SubscriberID: s.subscriber}, nil
+	}
+	return laml.Caller{}, problem.NoCredentials()
+}
+
+func (s *server) addProject(t testing.TB) string {
+	t.Helper()
+	p := fabric.Project{ID: uuid.NewString(), Name: "p", RecordRate: fabric.DefaultRecordRate, Created: s.now, Updated: s.now}
+	if err := s.store.CreateProject(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	return p.ID
+}
+
+func (s *server) addSubscriber(t testing.TB) string {
+	t.Helper()
+	sub := fabric.Subscriber{ID: uuid.NewString(), ProjectID: s.project, Email: "alice@example.com", Created: s.now, Updated: s.now}
+	a := fabric.Address{ID: uuid.NewString(), ProjectID: s.project, ResourceID: sub.ID, Type: "subscriber", Context: "private", Name: "alice", Created: s.now}
+	if err := s.store.CreateSubscriber(t.Context(), sub, a); err != nil {
+		t.Fatal(err)
+	}
+	return sub.ID
+}
+
+// path gives a path of the project.
+func (s *server) path(rest string) string {
+	return "/api/laml/2010-04-01/Accounts/" + s.project + rest
+}
+
+// An option changes a request before it is sent.
+type option func(r *http.Request)
+
+func header(name, value string) option { return func(r *http.Request) { r.Header.Set(name, value) } }
+
+func (s *server) basic(r *http.Request) { r.SetBasicAuth(s.project, key) }
+
+func asSubscriber(r *http.Request) { r.Header.Set("Authorization", "Bearer subscriber") }
+
+func body(kind string, b []byte) option {
+	return func(r *http.Request) {
+		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(b)), int64(len(b))
+		if kind != "" {
+			r.Header.Set("Content-Type", kind)
+		}
+	}
+}
+
+// An answer is a response that was read.
+type answer struct {
+	*http.Response
+	body []byte
+}
+
+func (s *server) do(t testing.TB, method, path string, opts ...option) answer {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, s.URL+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range opts {
+		o(r)
+	}
+	res, err := http.DefaultTransport.RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer{res, b}
+}
+
+// read decodes the body of an answer.
+func read[T any](t testing.TB, a answer) (v T) {
+	t.Helper()
+	if err := json.Unmarshal(a.body, &v); err != nil {
+		t.Fatalf("%s %s = %d %q: %v", a.Request.Method, a.Request.URL.Path, a.StatusCode, a.body, err)
+	}
+	return v
+}
+
+// wantError checks that an answer is an error in the shape of LaML.
+func wantError(t testing.TB, name string, a answer, status, code int) {
+	t.Helper()
+	e := read[map[string]any](t, a)
+	message, _ := e["message"].(string)
+	if a.StatusCode != status || e["status"] != float64(status) || e["code"] != float64(code) || message == "" ||
+		!strings.HasPrefix(e["more_info"].(string), "https://") || len(e) != 4 {
+		t.Errorf("%s = %d %s, want status %d, code %d", name, a.StatusCode, a.body, status, code)
+	}
+}
+
+// upload stores a file of the corpus a second after the one before, as another
+// recording, and gives its Sid.
+func (s *server) upload(t testing.TB, file, query string) string {
+	t.Helper()
+	s.now = s.now.Add(time.Second)
+	a := s.do(t, "POST", s.path("/Recordings?"+query), s.basic, body("audio/wav", corpusFile(t, file)), header("Idempotency-Key", s.now.String()))
+	if a.StatusCode != http.StatusCreated {
+		t.Fatalf("upload of %s = %d %s, want 201", file, a.StatusCode, a.body)
+	}
+	return read[struct{ Sid string }](t, a).Sid
+}
+
+func corpusFile(t testing.TB, name string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join("..", "testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// mediaFiles counts the files of the media directory.
+func (s *server) mediaFiles(t testing.TB) (n int) {
+	t.Helper()
+	err := filepath.WalkDir(s.media, func(_ string, e fs.DirEntry, err error) error {
+		if err == nil && !e.IsDir() {
+			n++
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
