@@ -17,6 +17,7 @@ func (w *world) operations(p *program) []operation {
 	credentials := func(grant url.Values, id, secret string) []byte {
 		return w.post("/oauth/token", form, grant.Encode(), basic(id, secret))
 	}
+	who := url.Values{"token": {w.tokens.AccessToken}}.Encode()
 	one := func(name string, goal float64, request []byte, status int, parts ...string) operation {
 		return operation{name: name, address: at, connections: 8, goal: goal, task: func(int) task { return once(request, status, parts...) }}
 	}
@@ -27,7 +28,7 @@ func (w *world) operations(p *program) []operation {
 		one("guest token", 0.045, w.post("/api/fabric/guests/tokens", object, `{"allowed_addresses":["`+w.address+`"]}`, basic(w.ID, w.Key)), 201, `"token"`),
 		one("client_credentials, sealed", 0.045, credentials(service, w.sealed.ID, w.sealed.Secret), 200, `"access_token"`),
 		one("client_credentials, JWT ES256", 0.055, credentials(service, w.signed.ID, w.signed.Secret), 200, `"access_token":"ey`),
-		one("introspection", 0.030, w.post("/oauth/introspect", form, url.Values{"token": {w.tokens.AccessToken}}.Encode(), basic(w.web.ID, w.web.Secret)), 200, `"active":true`),
+		one("introspection", 0.030, w.post("/oauth/introspect", form, who, basic(w.web.ID, w.web.Secret)), 200, `"active":true`),
 		one("userinfo", 0.028, w.get("/oauth/userinfo", oauthBearer), 200, w.sub.ID),
 		one("JWKS", 0.018, w.get("/oauth/jwks"), 200, `"keys"`),
 		one("discovery", 0.018, w.get("/.well-known/openid-configuration"), 200, w.Issuer()),

@@ -118,7 +118,8 @@ func TestF07AllowedAddresses(t *testing.T) {
 		})
 	}
 	p.Post(t, "/api/fabric/guests/tokens", p.Basic(), harness.JSON(map[string]any{"allowed_addresses": []string{mine, mine}})).Want(t, 201, 422)
-	if both := faults(t, p.Post(t, "/api/fabric/guests/tokens", p.Basic(), harness.JSON(map[string]any{"expire_at": "soon"}))); both["allowed_addresses"] == "" || both["expire_at"] == "" {
+	both := faults(t, p.Post(t, "/api/fabric/guests/tokens", p.Basic(), harness.JSON(map[string]any{"expire_at": "soon"})))
+	if both["allowed_addresses"] == "" || both["expire_at"] == "" {
 		t.Errorf("two faults give %v, want both", both)
 	}
 }
@@ -133,7 +134,8 @@ func TestF08Invites(t *testing.T) {
 	}
 	invite(map[string]any{"address_id": mine}).Want(t, 201)
 	for name, body := range map[string]map[string]any{
-		"another's": {"address_id": theirs}, "unknown": {"address_id": "01900000-0000-7000-8000-000000000000"}, "no UUID": {"address_id": "x"}, "absent": {}, "null": {"address_id": nil}, "array": {"address_id": []string{mine}},
+		"another's": {"address_id": theirs}, "unknown": {"address_id": "01900000-0000-7000-8000-000000000000"}, "no UUID": {"address_id": "x"},
+		"absent": {}, "null": {"address_id": nil}, "an array": {"address_id": []string{mine}},
 	} {
 		if _, ok := faults(t, invite(body))["address_id"]; !ok {
 			t.Errorf("an invite to an address that is %s names no address_id", name)
@@ -214,7 +216,9 @@ func TestF13Hosts(t *testing.T) {
 	mine := p.Address(t, p.NewSAT(t, "ada").SubscriberID)
 	for _, field := range []string{"ch", "region"} {
 		for _, value := range []any{"evil.example", "puc.evil.example:8443", "ws://evil.example", "us-central\r\nX-Evil: 1", map[string]string{"x": "y"}, 1} {
-			for path, body := range map[string]map[string]any{"/api/fabric/subscribers/tokens": {"reference": "ada"}, "/api/fabric/guests/tokens": {"allowed_addresses": []string{mine}}} {
+			for path, body := range map[string]map[string]any{
+				"/api/fabric/subscribers/tokens": {"reference": "ada"}, "/api/fabric/guests/tokens": {"allowed_addresses": []string{mine}},
+			} {
 				body[field] = value
 				if got := faults(t, p.Post(t, path, p.Basic(), harness.JSON(body))); got[field] == "" {
 					t.Errorf("%s with %s %v gives %v, want %s", path, field, value, got, field)

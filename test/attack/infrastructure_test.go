@@ -101,7 +101,9 @@ func TestI04Compressed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, coding := range []string{"gzip", "deflate", "br", "zstd", "identity, gzip"} {
-		for path, kind := range map[string]string{"/api/fabric/subscribers/tokens": "application/json", "/oauth/token": "application/x-www-form-urlencoded", p.LaML("/Recordings"): "audio/wav"} {
+		for path, kind := range map[string]string{
+			"/api/fabric/subscribers/tokens": "application/json", "/oauth/token": "application/x-www-form-urlencoded", p.LaML("/Recordings"): "audio/wav",
+		} {
 			a := p.Post(t, path, p.Basic(), harness.Body(kind, small.Bytes()), harness.Header("Content-Encoding", coding))
 			if a.Status != 415 {
 				t.Errorf("POST %s with %s = %d %s, want 415", path, coding, a.Status, a.Body)
@@ -113,7 +115,10 @@ func TestI04Compressed(t *testing.T) {
 // TestI10PublicPort looks for what belongs on the ops listener, or nowhere.
 func TestI10PublicPort(t *testing.T) {
 	s := harness.Shared(t)
-	for _, path := range []string{"/debug/pprof/", "/debug/pprof/heap", "/debug/vars", "/metrics", "/.git/config", "/.env", "/healthz", "/healthz?verbose", "/readyz", "/run.json", "/master.key", "/ca.pem", "/selvage.db"} {
+	for _, path := range []string{
+		"/debug/pprof/", "/debug/pprof/heap", "/debug/vars", "/metrics", "/healthz", "/healthz?verbose", "/readyz",
+		"/.git/config", "/.env", "/run.json", "/master.key", "/ca.pem", "/selvage.db",
+	} {
 		if a := s.Get(t, path); a.Status != 404 && a.Status != 405 {
 			t.Errorf("GET %s on the public port = %d", path, a.Status)
 		}

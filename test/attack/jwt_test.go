@@ -147,15 +147,17 @@ func TestJ11Confusion(t *testing.T) {
 	sat := p.NewSAT(t, "ada")
 	address := p.Address(t, sat.SubscriberID)
 	guest, invite := p.NewGuest(t, address), p.NewInvite(t, sat.Token, address)
-	code := v.NewFlow(loginScope)
-	codes := code.Code(t, v.Browser(), v.sub)
+	code := v.NewFlow(loginScope).Code(t, v.Browser(), v.sub)
 	for what, token := range map[string]string{
 		"a SAT's refresh token": sat.RefreshToken, "a guest's refresh token": guest.RefreshToken, "an OAuth refresh token": v.tokens.RefreshToken,
-		"an ID token": v.tokens.IDToken, "a code": codes, "an API key": p.Key, "a client secret": v.Secret,
+		"an ID token": v.tokens.IDToken, "a code": code, "an API key": p.Key, "a client secret": v.Secret,
 	} {
 		v.wantRefused(t, what, token)
 	}
-	for what, token := range map[string]string{"a SAT": sat.Token, "a guest token": guest.Token, "an invite": invite, "an OAuth refresh token": v.tokens.RefreshToken, "an access token": v.tokens.AccessToken, "a code": codes} {
+	for what, token := range map[string]string{
+		"a SAT": sat.Token, "a guest token": guest.Token, "an invite": invite, "an OAuth refresh token": v.tokens.RefreshToken,
+		"an access token": v.tokens.AccessToken, "a code": code,
+	} {
 		a := p.Post(t, "/api/fabric/subscribers/tokens/refresh", p.Basic(), harness.JSON(map[string]string{"refresh_token": token}))
 		if a.Status != 422 {
 			t.Errorf("%s as a fabric refresh token = %d %s, want 422", what, a.Status, a.Body)
@@ -167,7 +169,8 @@ func TestJ11Confusion(t *testing.T) {
 	v.Refresh(t, sat.RefreshToken).WantError(t, 400, "invalid_grant")
 	sealed := strings.Split(sat.Token, ".")
 	for what, change := range map[string]map[string]any{
-		"typ Refresh": {"typ": "Refresh"}, "zip": {"zip": "DEF"}, "alg": {"alg": "A256KW"}, "enc": {"enc": "A128GCM"}, "p2c": {"alg": "PBES2-HS256+A128KW", "p2c": 1 << 30, "p2s": "AAAA"}, "crit": {"crit": []string{"x"}},
+		"typ Refresh": {"typ": "Refresh"}, "zip": {"zip": "DEF"}, "alg": {"alg": "A256KW"}, "enc": {"enc": "A128GCM"},
+		"p2c": {"alg": "PBES2-HS256+A128KW", "p2c": 1 << 30, "p2s": "AAAA"}, "crit": {"crit": []string{"x"}},
 	} {
 		v.wantRefused(t, "a SAT with the header "+what, changedHeader(t, sealed, change))
 	}

@@ -121,7 +121,9 @@ func TestA23State(t *testing.T) {
 	p := project(t)
 	c := p.NewClient(t, "spa")
 	sub := p.NewSubscriber(t)
-	for _, evil := range []string{"<script>alert(1)</script>", "\r\nX-Evil: 1", "\u202e\u200f", "&state=2#x", `"><img src=x onerror=alert(1)>`, "\x00", strings.Repeat("s", 4<<10-26)} {
+	for _, evil := range []string{
+		"<script>alert(1)</script>", `"><img src=x onerror=alert(1)>`, "\r\nX-Evil: 1", "\u202e\u200f", "&state=2#x", "\x00", strings.Repeat("s", 4<<10-26),
+	} {
 		state := rand.Text() + evil
 		b := c.Browser()
 		page := b.Open(t, c.NewFlow("openid").With("state", state).URL())

@@ -72,9 +72,10 @@ func TestK01NoCredentials(t *testing.T) {
 	for _, route := range protected {
 		t.Run(route.method+" "+route.path, func(t *testing.T) {
 			for _, opts := range [][]harness.Option{
-				{}, {harness.Header("Authorization", "")}, {harness.Header("Authorization", "Basic")}, {harness.Header("Authorization", "Basic !!")}, {harness.Header("Authorization", "Token "+p.Key)},
-				{harness.Basic(p.ID, "")}, {harness.Basic("", p.Key)}, {harness.Basic(p.ID, "PTwrong")}, {harness.Basic(p.ID, stranger.Key)}, {harness.Basic(stranger.ID, p.Key)},
-				{harness.Basic(p.ID+"\x00", p.Key)}, {harness.Basic("' OR 1=1--", p.Key)}, {harness.Bearer("x")}, {harness.Bearer(p.Key)}, {p.Basic(), harness.AddHeader("Authorization", "Basic x")},
+				{}, {harness.Header("Authorization", "")}, {harness.Header("Authorization", "Basic")}, {harness.Header("Authorization", "Basic !!")},
+				{harness.Header("Authorization", "Token "+p.Key)}, {harness.Basic(p.ID, "")}, {harness.Basic("", p.Key)}, {harness.Basic(p.ID, "PTwrong")},
+				{harness.Basic(p.ID, stranger.Key)}, {harness.Basic(stranger.ID, p.Key)}, {harness.Basic(p.ID+"\x00", p.Key)}, {harness.Basic("' OR 1=1--", p.Key)},
+				{harness.Bearer("x")}, {harness.Bearer(p.Key)}, {p.Basic(), harness.AddHeader("Authorization", "Basic x")},
 			} {
 				a := p.Do(t, route.method, route.path, append(opts, harness.JSON("{}"))...).WantUnauthorized(t)
 				if a.Header.Get("WWW-Authenticate") == "" {

@@ -85,11 +85,15 @@ func TestS06LogoutRedirect(t *testing.T) {
 	out := func(b *harness.Browser, hint, uri, state string) harness.Page {
 		return b.Open(t, "/oauth/logout?"+url.Values{"id_token_hint": {hint}, "post_logout_redirect_uri": {uri}, "state": {state}}.Encode())
 	}
-	for _, uri := range []string{"https://evil.example/", home + "/x", home + "?x", "https://rp.example/", "https://rp.example/by", "HTTPS://rp.example/bye", home + "%2f", "javascript:alert(1)", "https://other.example/bye"} {
+	for _, uri := range []string{
+		"https://evil.example/", home + "/x", home + "?x", home + "%2f", "https://rp.example/", "https://rp.example/by", "HTTPS://rp.example/bye",
+		"javascript:alert(1)", "https://other.example/bye",
+	} {
 		out(b, tokens.IDToken, uri, "s").WantErrorPage(t, 400)
 	}
 	out(b, theirs.IDToken, home, "s").WantErrorPage(t, 400)
-	for _, hint := range []string{unsigned(map[string]any{"iss": p.Issuer(), "aud": c.ID, "sub": sub.ID}), tokens.IDToken[:len(tokens.IDToken)-4] + "AAAA", "x", tokens.AccessToken} {
+	forged := unsigned(map[string]any{"iss": p.Issuer(), "aud": c.ID, "sub": sub.ID})
+	for _, hint := range []string{forged, tokens.IDToken[:len(tokens.IDToken)-4] + "AAAA", "x", tokens.AccessToken} {
 		if page := out(b, hint, home, "s"); page.Left != nil {
 			t.Errorf("a hint that proves nothing sends the browser to %s", page.Left)
 		}
