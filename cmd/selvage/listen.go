@@ -27,7 +27,7 @@ const (
 // newServer gives a server with the limits that hold on every listener.
 func newServer(h http.Handler, log *slog.Logger) *http.Server {
 	return &http.Server{
-		Handler:           patientBodies(h, patience),
+		Handler:           h,
 		ReadHeaderTimeout: headerTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader,
@@ -103,11 +103,15 @@ func (c *patientConn) ReadFrom(src io.Reader) (sent int64, err error) {
 	return sent, nil
 }
 
-// patientBodies gives up on bodies that do not arrive.
+// patientBodies gives up on bodies that do not arrive. It changes the request, so
+// that must be a copy: what net/http does with the rest of a body depends on the
+// type of its own (a client that waits for 100 Continue would wait for ever).
 func patientBodies(next http.Handler, patience time.Duration) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Body != http.NoBody && r.Body != nil {
-			r.Body = &patientBody{ReadCloser: r.Body, conn: http.NewResponseController(w), patience: patience, began: time.Now()}
+		if r.Body != nil && r.Body != http.NoBody {
+			b := &patientBody{ReadCloser: r.Body, conn: http.NewResponseController(w), patience: patience, began: time.Now()}
+			b.extend(b.began) // what the handler leaves unread must arrive in time, too
+			r.Body = b
 		}
 		next.ServeHTTP(w, r)
 	})
@@ -125,9 +129,7 @@ type patientBody struct {
 
 func (b *patientBody) Read(p []byte) (int, error) {
 	if now := time.Now(); now.Sub(b.extended) > time.Second {
-		earned := time.Duration(b.read/minRate) * time.Second
-		_ = b.conn.SetReadDeadline(b.began.Add(b.patience + min(now.Sub(b.began), earned))) // a writer of a test has none
-		b.extended = now
+		b.extend(now)
 	}
 	n, err := b.ReadCloser.Read(p)
 	b.read += int64(n)
@@ -135,4 +137,10 @@ func (b *patientBody) Read(p []byte) (int, error) {
 		_ = b.conn.SetReadDeadline(time.Time{}) // or it would end the answer
 	}
 	return n, err
+}
+
+func (b *patientBody) extend(now time.Time) {
+	earned := time.Duration(b.read/minRate) * time.Second
+	_ = b.conn.SetReadDeadline(b.began.Add(b.patience + min(now.Sub(b.began), earned))) // a writer of a test has none
+	b.extended = now
 }

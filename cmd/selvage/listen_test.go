@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/selvage/selvage/internal/web"
 )
 
 // serveTest serves h with the limits of every listener, at another patience.
@@ -23,8 +25,8 @@ func serveTest(t *testing.T, h http.Handler, patience time.Duration) net.Addr {
 	}
 	pl := l.(patientListener)
 	pl.patience = patience
-	srv := newServer(h, slog.New(slog.DiscardHandler))
-	srv.Handler = patientBodies(h, patience)
+	log := slog.New(slog.DiscardHandler)
+	srv := newServer(web.Outer(patientBodies(h, patience), log, nil), log)
 	go srv.Serve(pl)
 	t.Cleanup(func() { _ = srv.Close() })
 	return l.Addr()
@@ -135,5 +137,22 @@ func TestBigHeader(t *testing.T) {
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
 		t.Errorf("status = %d, want 431", resp.StatusCode)
+	}
+}
+
+// TestUnreadBody shows that a handler which does not look at a body answers, and
+// does not wait for one that is only promised.
+func TestUnreadBody(t *testing.T) {
+	addr := serveTest(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "no", http.StatusUnauthorized)
+	}), 100*time.Millisecond)
+	for _, head := range []string{"Content-Length: 10000000\r\nExpect: 100-continue", "Content-Length: 100", "Transfer-Encoding: chunked"} {
+		conn := dial(t, addr)
+		if _, err := io.WriteString(conn, "POST / HTTP/1.1\r\nHost: x\r\n"+head+"\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := io.ReadAll(conn); !bytes.HasPrefix(got, []byte("HTTP/1.1 401 ")) || err != nil {
+			t.Errorf("%s: answer = %q, %v, want 401 and the end", head, got, err)
+		}
 	}
 }

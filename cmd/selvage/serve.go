@@ -108,7 +108,7 @@ func (s *server) run(ctx context.Context, c *cli, reload func() error) error {
 	work.Go(func() { s.app.revocations.Run(background) })
 	work.Go(func() { s.app.sweep(background, s.log) })
 
-	s.start(web.Outer(handler, s.log, s.metrics.request))
+	s.start(web.Outer(patientBodies(handler, patience), s.log, s.metrics.request))
 	if err := s.running().write(s.app.config.Data); err != nil {
 		return errors.Join(err, s.shutdown(ctx))
 	}
