@@ -229,8 +229,8 @@ func (p *parser) afterData() error {
 		return err
 	case end < p.size:
 		p.repaired("there are %d bytes of something else after the last chunk", p.size-end)
-	case p.riffSize != p.size && p.riffSize != last.end():
-		p.repaired("the size in the RIFF header is %d, not %d", p.riffSize-8, p.size-8)
+	case p.riffSize != last.end() && p.riffSize != end:
+		p.repaired("the size in the RIFF header is %d, not %d", p.riffSize-8, end-8)
 	}
 	return nil
 }

@@ -1,0 +1,139 @@
+package wav
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/iotest"
+)
+
+// riff makes a file of chunks, with the right size in its header.
+func riff(chunks ...string) string {
+	body := "WAVE" + strings.Join(chunks, "")
+	return "RIFF" + string(binary.LittleEndian.AppendUint32(nil, uint32(len(body)))) + body
+}
+
+// piece makes a chunk, padded.
+func piece(id, body string) string {
+	return id + string(binary.LittleEndian.AppendUint32(nil, uint32(len(body)))) + body + strings.Repeat("\x00", len(body)%2)
+}
+
+// pcm is a format: 8 kHz, 16 bits, one channel.
+var pcm = piece("fmt ", "\x01\x00\x01\x00\x40\x1f\x00\x00\x80\x3e\x00\x00\x02\x00\x10\x00")
+
+func TestParse(t *testing.T) {
+	audio := piece("data", strings.Repeat("\x01\x02", 100))
+	stream := "data\x00\x00\x00\x00" + strings.Repeat("\x01\x02", 100)
+	tests := []struct {
+		name    string
+		file    string
+		frames  int64
+		offset  int64
+		repairs int
+	}{
+		{"plain", riff(pcm, audio), 100, 44, 0},
+		{"the second format is not used", riff(pcm, strings.Replace(pcm, "\x40\x1f", "\x80\x3e", 1), audio), 100, 68, 0},
+		{"no audio", riff(pcm, piece("data", "")), 0, 44, 0},
+		{"no audio, chunks behind it", riff(pcm, piece("data", ""), piece("LIST", "INFO")), 0, 44, 0},
+		{"no audio, though some was announced", riff(pcm, "data\x10\x00\x00\x00"), 0, 44, 1},
+		{"size never written", riff(pcm, stream), 100, 44, 1},
+		{"half a chunk behind the audio", riff(pcm, audio, "LIST\xff\x00\x00\x00"), 100, 44, 1},
+		{"the file has a byte too many", riff(pcm, audio) + "\x00", 100, 44, 1},
+		{"last pad missing", strings.TrimSuffix(riff(pcm, audio, piece("note", "odd")), "\x00"), 100, 44, 0},
+		{"fact is for blocks", riff(pcm, piece("fact", "\x05\x00\x00\x00"), audio), 100, 56, 0},
+	}
+	for _, tt := range tests {
+		got, err := Parse(strings.NewReader(tt.file), int64(len(tt.file)))
+		if err != nil || got.Frames != tt.frames || got.Offset != tt.offset || len(got.Repairs) != tt.repairs {
+			t.Errorf("%s: %d frames at %d, repairs %q, %v, want %d at %d, %d repairs",
+				tt.name, got.Frames, got.Offset, got.Repairs, err, tt.frames, tt.offset, tt.repairs)
+		}
+	}
+}
+
+func TestParseRefuses(t *testing.T) {
+	audio := piece("data", "\x01\x02")
+	tests := []struct {
+		name string
+		file string
+		want error
+	}{
+		{"nothing", "", ErrNotWAV},
+		{"a cut header", "RIFF\x24\x00\x00\x00WAV", ErrNotWAV},
+		{"another RIFF", "RIFF\x24\x00\x00\x00AVI LIST", ErrNotWAV},
+		{"RF64 without ds64", "RF64\xff\xff\xff\xffWAVE" + pcm + audio, ErrBroken},
+		{"data before fmt", riff(audio, pcm), ErrBroken},
+		{"no data", riff(pcm), ErrBroken},
+		{"a chunk beyond the end", riff(pcm, "LIST\xff\xff\xff\x7f", audio), ErrBroken},
+		{"chunks without end", riff(pcm, strings.Repeat(piece("LIST", ""), 2*maxChunks), audio), ErrBroken},
+		{"an unknown subformat", riff(piece("fmt ", "\xfe\xff\x01\x00\x40\x1f\x00\x00\x80\x3e\x00\x00\x02\x00\x10\x00\x16\x00"+strings.Repeat("x", 22)), audio), ErrCodec},
+		{"an unknown tag", riff(strings.Replace(pcm, "\x01\x00\x01", "\x55\x00\x01", 1), audio), ErrCodec},
+	}
+	for _, tt := range tests {
+		if got, err := Parse(strings.NewReader(tt.file), int64(len(tt.file))); !errors.Is(err, tt.want) {
+			t.Errorf("%s: %+v, %v, want %v", tt.name, got, err, tt.want)
+		}
+	}
+}
+
+type failing struct{ io.Reader }
+
+func (f failing) ReadAt(p []byte, _ int64) (int, error) { return f.Read(p) }
+
+func TestParseTellsOfReading(t *testing.T) {
+	broken := errors.New("the disk is broken")
+	if _, err := Parse(failing{iotest.ErrReader(broken)}, 1000); !errors.Is(err, broken) {
+		t.Errorf("Parse = %v, want %v", err, broken)
+	}
+}
+
+// A counted reader counts what is read of a file.
+type counted struct {
+	io.ReaderAt
+	calls, bytes int
+}
+
+func (c *counted) ReadAt(p []byte, off int64) (int, error) {
+	c.calls++
+	c.bytes += len(p)
+	return c.ReaderAt.ReadAt(p, off)
+}
+
+// FuzzParse looks for files that break what Parse promises of every file.
+func FuzzParse(f *testing.F) {
+	for name := range expectations(f) {
+		file, err := os.ReadFile(filepath.Join(corpus, name))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(file[:min(len(file), 4096)], int64(len(file)))
+	}
+	f.Fuzz(func(t *testing.T, file []byte, size int64) {
+		r := &counted{ReaderAt: bytes.NewReader(file)}
+		got, err := Parse(r, size) // whatever the size: the file may be shorter than it was said to be
+		if r.calls > 4*maxChunks || r.bytes > 64*r.calls {
+			t.Errorf("%d reads of %d bytes", r.calls, r.bytes)
+		}
+		if err != nil {
+			if !errors.Is(err, ErrNotWAV) && !errors.Is(err, ErrCodec) && !errors.Is(err, ErrBroken) {
+				t.Errorf("an error of another kind: %v", err)
+			}
+			return
+		}
+		if got.Codec == "" || got.SampleRate < 1 || got.Channels < 1 || got.BlockAlign < 1 || got.BlockFrames < 1 {
+			t.Errorf("senseless format: %+v", got.Format)
+		}
+		if got.Offset < 20 || got.Length < 0 || got.Offset+got.Length > size || got.Frames < 0 || got.Duration() < 0 {
+			t.Errorf("senseless facts: %+v", got)
+		}
+		if slices.Contains(got.Repairs, "") {
+			t.Errorf("an empty repair: %q", got.Repairs)
+		}
+	})
+}
