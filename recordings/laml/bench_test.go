@@ -1,0 +1,41 @@
+package laml_test
+
+import (
+	"io"
+	"net/http"
+	"testing"
+)
+
+// BenchmarkWAV fetches a recording over a connection, row look-up included.
+func BenchmarkWAV(b *testing.B) {
+	for _, bm := range []struct{ name, method, ranges string }{
+		{"whole", "GET", ""},
+		{"4KiB", "GET", "bytes=44-4139"},
+		{"head", "HEAD", ""},
+	} {
+		b.Run(bm.name, func(b *testing.B) {
+			s := newServer(b)
+			url := s.URL + s.path("/Recordings/"+s.upload(b, speech, "")+".wav")
+			b.ReportAllocs()
+			for b.Loop() {
+				r, err := http.NewRequestWithContext(b.Context(), bm.method, url, nil)
+				if err != nil {
+					b.Fatal(err)
+				}
+				if bm.ranges != "" {
+					r.Header.Set("Range", bm.ranges)
+				}
+				res, err := http.DefaultTransport.RoundTrip(r)
+				if err != nil {
+					b.Fatal(err)
+				}
+				n, err := io.Copy(io.Discard, res.Body)
+				if err != nil || res.StatusCode >= 400 {
+					b.Fatalf("status %d, %d bytes, %v", res.StatusCode, n, err)
+				}
+				b.SetBytes(n)
+				_ = res.Body.Close() // it is read to its end
+			}
+		})
+	}
+}
