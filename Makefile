@@ -18,12 +18,12 @@ build: ## build bin/selvage
 
 check: ## what needs no servers and no browsers
 	@test -z "$$(gofmt -l cmd idp fabric recordings templates static keys internal test bench)" || { gofmt -l cmd idp fabric recordings templates static keys internal test bench; echo "run gofmt -w on these files" >&2; exit 1; }
-	go vet ./...
-	go test $(PACKAGES)
+	@go vet ./...
+	@go test $(PACKAGES)
 
 test: build ## everything; installs what the tests need on Debian when it is missing
 	test/setup.sh
-	go test $(RACE) -count=1 $(PACKAGES)
+	@go test $(RACE) -count=1 $(PACKAGES)
 	SELVAGE_BINARY=$(CURDIR)/$(BINARY) SELVAGE_TEST_ALL=1 go test -count=1 ./test/...
 
 lint: ## vet and staticcheck

@@ -24,13 +24,13 @@ func (a *app) routes(log *slog.Logger) (http.Handler, error) {
 		}
 	}
 	mount(http.HandlerFunc(notFound), "/")
+	mount(static.Handler(), static.Prefix)
 	if a.serves(serviceIDP) {
 		api, err := oidc.New(oidc.Config{Provider: a.idp, Sessions: a.sessions, PublicURL: a.where.public, AuthURL: a.where.auth, Log: log})
 		if err != nil {
 			return nil, err
 		}
 		mount(orNotFound(api.Handler()), "/.well-known/", "/consent", "/login", "/login/", "/logout", "/oauth/")
-		mount(static.Handler(), static.Prefix)
 	}
 	if a.serves(serviceFabric) {
 		api := rest.New(rest.Config{Fabric: a.fabric, Access: a.idp.OpenAccessToken, Log: log})

@@ -43,7 +43,7 @@ func (s *server) wait(ctx context.Context, reload func() error) error {
 // signal.
 func (s *server) stop(signals <-chan os.Signal) error {
 	s.stopping.Store(true) // /readyz fails first
-	s.log.Info("stopping", "grace", s.app.config.Grace)
+	s.log.Info("stopping", "grace", s.app.config.Grace.String())
 	ctx, cancel := context.WithTimeout(context.Background(), s.app.config.Grace)
 	defer cancel()
 	done := make(chan error, 1)
