@@ -16,7 +16,7 @@ type tokenHandler func(w http.ResponseWriter, r *http.Request, t fabric.Token) e
 
 // The challenges of a 401 (RFC 9110, section 11.6.1).
 const (
-	basicChallenge  = `Basic realm="selvage", charset="UTF-8"`
+	basicChallenge  = `Basic realm="selvage"`
 	bearerChallenge = `Bearer`
 )
 

@@ -1,0 +1,252 @@
+package fabric_test
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/password"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/revocation"
+	"github.com/selvage/selvage/internal/store"
+	"github.com/selvage/selvage/keys"
+)
+
+// newFabric gives a fabric over real rows, and one of another issuer over the
+// same.
+func newFabric(t *testing.T) (ours, theirs *fabric.Fabric) {
+	t.Helper()
+	ctx, dir := context.Background(), t.TempDir()
+	rows, err := store.Open(ctx, store.Config{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = rows.Close() })
+	master, err := keys.ReadMaster(filepath.Join(dir, "master.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ring, err := keys.Open(ctx, keys.Config{Store: rows, Master: master})
+	if err != nil {
+		t.Fatal(err)
+	}
+	revoked := revocation.New(rows, nil)
+	if err := revoked.Sync(ctx); err != nil {
+		t.Fatal(err)
+	}
+	c := fabric.Config{Store: rows, Ring: ring, Passwords: password.New(1), Revocations: revoked, Host: "h", Issuer: "http://ours/"}
+	ours = fabric.New(c)
+	c.Issuer = "http://theirs/"
+	return ours, fabric.New(c)
+}
+
+func TestNormalizeEmail(t *testing.T) {
+	tests := []struct{ email, want string }{
+		{" Ada@Example.COM ", "ada@example.com"},
+		{"e\u0301@example.com", "\u00e9@example.com"},
+		{"E\u0301@example.com", "\u00e9@example.com"},
+		{"", ""},
+	}
+	for _, tt := range tests {
+		if got := fabric.NormalizeEmail(tt.email); got != tt.want {
+			t.Errorf("NormalizeEmail(%q) = %q, want %q", tt.email, got, tt.want)
+		}
+	}
+}
+
+func FuzzNormalizeEmail(f *testing.F) {
+	for _, seed := range []string{"Ada@Example.com", "İ@x", "ΑΣ@x", "\xff", "e\u0301"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, email string) {
+		once := fabric.NormalizeEmail(email)
+		if twice := fabric.NormalizeEmail(once); twice != once {
+			t.Errorf("NormalizeEmail(%q) = %q, and of that %q", email, once, twice)
+		}
+	})
+}
+
+func TestParseScope(t *testing.T) {
+	for _, s := range fabric.Scopes() {
+		if got, ok := fabric.ParseScope(strings.ToUpper(string(s))); !ok || got != s {
+			t.Errorf("ParseScope of %s in capitals = %q, %v", s, got, ok)
+		}
+	}
+	if got, ok := fabric.ParseScope("Calling"); !ok || got != fabric.Voice {
+		t.Errorf("ParseScope(Calling) = %q, %v, want Voice", got, ok)
+	}
+	if got, ok := fabric.ParseScope("openid"); ok {
+		t.Errorf("ParseScope(openid) = %q, want none", got)
+	}
+	token := fabric.Token{Scope: []string{"openid", "calling"}}
+	if !token.Has(fabric.Fax, fabric.Voice) || token.Has(fabric.Fax) || token.Has() {
+		t.Errorf("Has of %v is wrong", token.Scope)
+	}
+}
+
+// TestTokenKinds opens each kind of token as each other.
+func TestTokenKinds(t *testing.T) {
+	ctx := context.Background()
+	ours, theirs := newFabric(t)
+	kinds := []fabric.TokenKind{fabric.SAT, fabric.Guest, fabric.Invite, fabric.Refresh, fabric.Service}
+	for _, kind := range kinds {
+		raw, err := ours.Seal(fabric.Token{Kind: kind, ProjectID: "p", Scope: []string{"a"}, ExpiresAt: time.Now().Add(time.Hour)})
+		if err != nil {
+			t.Fatalf("Seal(%s): %v", kind, err)
+		}
+		for _, as := range kinds {
+			got, err := ours.Open(ctx, raw, as)
+			if as == kind && (err != nil || got.Kind != kind || got.ID == "" || got.IssuedAt.IsZero()) {
+				t.Errorf("Open(%s) = %+v, %v", kind, got, err)
+			}
+			if as != kind && !errors.Is(err, problem.Unauthenticated) {
+				t.Errorf("Open of a %s as a %s: got %v, want unauthenticated", kind, as, err)
+			}
+		}
+		if got, err := ours.Open(ctx, raw, kinds...); err != nil || got.Kind != kind {
+			t.Errorf("Open of a %s as any = %s, %v", kind, got.Kind, err)
+		}
+		if _, err := ours.Open(ctx, raw); !errors.Is(err, problem.Unauthenticated) {
+			t.Errorf("Open of a %s as none: got %v", kind, err)
+		}
+		if _, err := theirs.Open(ctx, raw, kind); !errors.Is(err, problem.Unauthenticated) {
+			t.Errorf("Open of a %s of another issuer: got %v", kind, err)
+		}
+	}
+	for _, kind := range []fabric.TokenKind{fabric.Access, ""} {
+		if _, err := ours.Seal(fabric.Token{Kind: kind}); err == nil {
+			t.Errorf("Seal(%q): got nil, want an error", kind)
+		}
+	}
+}
+
+func TestTokenTimes(t *testing.T) {
+	ours, _ := newFabric(t)
+	now := time.Now()
+	tests := []struct {
+		name            string
+		issued, expires time.Time
+		good            bool
+	}{
+		{"living", now.Add(-time.Hour), now.Add(time.Hour), true},
+		{"expired", now.Add(-time.Hour), now.Add(-time.Second), false},
+		{"of a clock a little ahead", now.Add(30 * time.Second), now.Add(time.Hour), true},
+		{"of the future", now.Add(2 * time.Minute), now.Add(time.Hour), false},
+		{"without an end", now, time.Time{}, false},
+	}
+	for _, tt := range tests {
+		raw, err := ours.Seal(fabric.Token{Kind: fabric.SAT, IssuedAt: tt.issued, ExpiresAt: tt.expires})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ours.Open(context.Background(), raw, fabric.SAT); (err == nil) != tt.good {
+			t.Errorf("Open of a token %s: got %v", tt.name, err)
+		}
+	}
+}
+
+func TestProjectRules(t *testing.T) {
+	ctx := context.Background()
+	f, _ := newFabric(t)
+	for _, name := range []string{"", "  ", "a\x00b", "\xff", strings.Repeat("n", 256)} {
+		if _, err := f.CreateProject(ctx, name); !errors.Is(err, problem.Invalid) {
+			t.Errorf("CreateProject(%.10q): got %v, want invalid", name, err)
+		}
+	}
+	p, err := f.CreateProject(ctx, "one")
+	if err != nil || p.RecordRate != fabric.DefaultRecordRate {
+		t.Fatalf("CreateProject = %+v, %v", p, err)
+	}
+	rate, negative, name := int64(5000), int64(-1), "uno"
+	if _, err := f.UpdateProject(ctx, p.ID, fabric.ProjectChange{RecordRate: &negative}); !errors.Is(err, problem.Invalid) {
+		t.Errorf("UpdateProject(rate -1): got %v, want invalid", err)
+	}
+	for _, c := range []fabric.ProjectChange{{RecordRate: &rate}, {Name: &name}, {}} {
+		if p, err = f.UpdateProject(ctx, p.ID, c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if found, err := f.FindProject(ctx, strings.ToUpper(p.ID)); err != nil || found != p || p.Name != "uno" || p.RecordRate != 5000 {
+		t.Errorf("FindProject = %+v, %v, want %+v", found, err, p)
+	}
+	if all, err := f.ListProjects(ctx, page.Query{Size: 10}); err != nil || len(all.Items) != 1 {
+		t.Errorf("ListProjects = %+v, %v", all, err)
+	}
+	if err := f.DeleteProject(ctx, p.ID); err != nil {
+		t.Fatal(err)
+	}
+	_, err = f.UpdateProject(ctx, p.ID, fabric.ProjectChange{Name: &name})
+	_, err2 := f.FindProject(ctx, "nonsense")
+	_, _, err3 := f.CreateAPIKey(ctx, p.ID, "", []fabric.Scope{fabric.Voice})
+	for _, err := range []error{err, err2, err3, f.DeleteProject(ctx, p.ID)} {
+		if !errors.Is(err, problem.NotFound) {
+			t.Errorf("of a project that is gone: got %v, want not found", err)
+		}
+	}
+}
+
+func TestAPIKeys(t *testing.T) {
+	ctx := context.Background()
+	f, _ := newFabric(t)
+	p, err := f.CreateProject(ctx, "one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := f.CreateAPIKey(ctx, p.ID, "x", nil); !errors.Is(err, problem.Invalid) {
+		t.Errorf("CreateAPIKey without scopes: got %v, want invalid", err)
+	}
+	k, secret, err := f.CreateAPIKey(ctx, p.ID, "backend", []fabric.Scope{fabric.Voice, fabric.Fax})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(secret, "PT") || len(secret) != 66 || !strings.HasPrefix(secret, k.Prefix) || strings.Contains(k.Hash, secret[2:]) {
+		t.Errorf("CreateAPIKey gave %q with %+v", secret, k)
+	}
+	for range 2 { // by its row, and remembered
+		got, err := f.Authenticate(ctx, p.ID, secret)
+		if err != nil || got.ID != k.ID || !got.Has(fabric.Fax) || got.Has(fabric.Video) || got.LastUsed.IsZero() {
+			t.Errorf("Authenticate = %+v, %v", got, err)
+		}
+		for _, wrong := range [][2]string{{p.ID, secret + "0"}, {p.ID, ""}, {"", secret}, {k.ID, secret}, {strings.ToUpper(p.ID), secret}} {
+			if _, err := f.Authenticate(ctx, wrong[0], wrong[1]); !errors.Is(err, problem.Unauthenticated) {
+				t.Errorf("Authenticate(%q, …): got %v, want unauthenticated", wrong[0], err)
+			}
+		}
+	}
+	all, err := f.ListAPIKeys(ctx, p.ID, page.Query{Size: 10})
+	if err != nil || len(all.Items) != 1 || all.Items[0].LastUsed.IsZero() {
+		t.Errorf("ListAPIKeys = %+v, %v, want one that was used", all, err)
+	}
+}
+
+func TestSubscriberOf(t *testing.T) {
+	ctx := context.Background()
+	f, _ := newFabric(t)
+	p, err := f.CreateProject(ctx, "one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	email := "ada@example.com"
+	ada, err := f.CreateSubscriber(ctx, p.ID, fabric.SubscriberInput{Email: &email})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct{ from, to, want string }{
+		{"/private/ada", "", ada.ID},
+		{"+15550100", "/private/ada?channel=audio", ada.ID},
+		{"/public/ada", "/private/eve", ""},
+		{"ada", "", ""},
+		{"", "", ""},
+		{"/private/\x00", "/", ""},
+	}
+	for _, tt := range tests {
+		if got, err := f.SubscriberOf(ctx, p.ID, tt.from, tt.to); err != nil || got != tt.want {
+			t.Errorf("SubscriberOf(%q, %q) = %q, %v, want %q", tt.from, tt.to, got, err, tt.want)
+		}
+	}
+}

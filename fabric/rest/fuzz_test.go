@@ -1,0 +1,45 @@
+package rest_test
+
+import "testing"
+
+// FuzzBodies sends any body to every route that reads one: whatever it is, the
+// answer is no 5xx, and credentials of the one project change nothing in the
+// other.
+func FuzzBodies(f *testing.F) {
+	for _, seed := range []string{
+		`{"reference":"ada","scope":["sat:refresh"],"expire_at":1,"password":""}`,
+		`{"email":"ada@example.com","timezone":null,"password":[]}`,
+		`{"allowed_addresses":["0199a000-0000-7000-8000-000000000000"],"ch":"x"}`,
+		`{"address_id":"x","expires_at":1e9}`,
+		`{"refresh_token":"a..b.c.d"}`,
+		`{"a":{"b":[[[]]]},"email":"\ud800@\u0000"}`,
+		"reference=ada&expire_at=9", "\xef\xbb\xbf{}", "null", "{}{}",
+	} {
+		for _, kind := range []string{"application/json", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"} {
+			f.Add(kind, seed)
+		}
+	}
+	w := newWorld(f)
+	go w.revoked.Run(f.Context())
+	ada := w.tokens(`{"reference":"ada"}`)
+	f.Fuzz(func(t *testing.T, kind, body string) {
+		for _, op := range []struct {
+			auth         authorization
+			method, path string
+		}{
+			{w.basic(), "POST", subscribers},
+			{w.basic(), "PUT", subscribers + "/" + ada.SubscriberID},
+			{w.basic(), "POST", issue},
+			{w.basic(), "POST", refreshPath},
+			{w.basic(), "POST", guests},
+			{bearer(ada.Token), "POST", invites},
+		} {
+			if r := w.do(op.auth, op.method, op.path, kind, body); r.status >= 500 {
+				t.Errorf("%s %s with %q: got %d %s", op.method, op.path, body, r.status, r.text)
+			}
+		}
+		if r := w.do(w.stranger(), "GET", subscribers, "", ""); r.status != 200 || r.text[:11] != `{"data":[],` {
+			t.Errorf("after %q the other project lists %d %s", body, r.status, r.text)
+		}
+	})
+}
