@@ -152,7 +152,7 @@ func (a *app) sweep(ctx context.Context, log *slog.Logger) {
 	tick := time.NewTicker(time.Minute)
 	defer tick.Stop()
 	for {
-		err := errors.Join(a.recordings.Sweep(ctx), a.store.SweepRevocations(ctx))
+		err := errors.Join(a.recordings.Sweep(ctx), a.store.SweepRevocations(ctx), a.store.SweepFamilies(ctx))
 		if err != nil && ctx.Err() == nil {
 			log.Error("sweeping", "error", err)
 		}
