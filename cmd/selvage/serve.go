@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"sync"
@@ -45,6 +46,7 @@ type server struct {
 	servers  []*http.Server
 	ops      *http.Server // the one of servers for operators, or nil
 	failed   chan error
+	signals  chan os.Signal
 }
 
 // ports are the opened listeners; tls and ops may be nil.
@@ -59,6 +61,8 @@ func (c *cli) serve(cmd *cobra.Command) error {
 		return err
 	}
 	s := &server{level: new(slog.LevelVar), metrics: newMetrics(), failed: make(chan error, 3)}
+	s.listenToSignals()
+	defer signal.Stop(s.signals)
 	s.level.Set(slog.Level(config.Log.Level))
 	s.log = newLogger(c.stderr, config.Log.Format, s.level)
 	slog.SetDefault(newLogger(c.stderr, config.Log.Format, slog.LevelWarn)) // of libraries that take no logger

@@ -17,22 +17,25 @@ import (
 // errForced is how a server ends that is told to stop twice.
 var errForced = errors.New("stopped before all requests were finished, as it was told twice")
 
+// listenToSignals makes s hear what the process is told from now on.
+func (s *server) listenToSignals() {
+	s.signals = make(chan os.Signal, 2)
+	signal.Notify(s.signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+}
+
 // wait serves until a signal, the end of ctx or the failure of a listener, and
 // then stops.
 func (s *server) wait(ctx context.Context, reload func() error) error {
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
-	defer signal.Stop(signals)
 	for {
 		select {
-		case got := <-signals:
+		case got := <-s.signals:
 			if got == syscall.SIGHUP {
 				s.logReload(reload())
 				continue
 			}
-			return s.stop(signals)
+			return s.stop()
 		case <-ctx.Done():
-			return s.stop(signals)
+			return s.stop()
 		case err := <-s.failed:
 			return errors.Join(fmt.Errorf("serving: %w", err), s.shutdown(ctx))
 		}
@@ -41,7 +44,7 @@ func (s *server) wait(ctx context.Context, reload func() error) error {
 
 // stop lets requests finish, for as long as the grace period and until a second
 // signal.
-func (s *server) stop(signals <-chan os.Signal) error {
+func (s *server) stop() error {
 	s.stopping.Store(true) // /readyz fails first
 	s.log.Info("stopping", "grace", s.app.config.Grace.String())
 	ctx, cancel := context.WithTimeout(context.Background(), s.app.config.Grace)
@@ -52,7 +55,7 @@ func (s *server) stop(signals <-chan os.Signal) error {
 		select {
 		case err := <-done:
 			return err
-		case got := <-signals:
+		case got := <-s.signals:
 			if got != syscall.SIGHUP {
 				s.closeNow()
 				return errForced
