@@ -5,9 +5,16 @@ import (
 	"strings"
 )
 
-// maxRanges bounds the ranges of one request. RFC 9110, section 14.2, lets a
-// server ignore the header: who asks for more gets the whole.
+// maxRanges bounds the ranges of one request: who asks for more gets the whole.
 const maxRanges = 4
+
+// ignoreOdd drops a Range that is better ignored, as RFC 9110, section 14.2,
+// allows for any and demands for an unknown unit.
+func ignoreOdd(h http.Header) {
+	if r := h.Get("Range"); !strings.HasPrefix(r, "bytes=") || strings.Count(r, ",") >= maxRanges {
+		h.Del("Range")
+	}
+}
 
 // serveWAV serves the bytes of a recording as they came in, to anybody.
 func (a *API) serveWAV(w http.ResponseWriter, r *http.Request, sid string) error {
@@ -30,9 +37,7 @@ func (a *API) serveWAV(w http.ResponseWriter, r *http.Request, sid string) error
 	h.Set("X-Robots-Tag", "noindex, nofollow, noarchive")
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Cross-Origin-Resource-Policy", "cross-origin")
-	if strings.Count(r.Header.Get("Range"), ",") >= maxRanges {
-		r.Header.Del("Range")
-	}
+	ignoreOdd(r.Header)
 	http.ServeContent(w, r, "", rec.Created, media)
 	return nil
 }
