@@ -19,6 +19,7 @@ func TestMain(m *testing.M) {
 //	http [flags] METHOD URL STATUS   asks, and prints the body to stdout and the head to stderr
 //	ready DIR                        waits for DIR/run.json and sets PID, HTTP, HTTPS, OPS and BASE
 //	sigterm                          tells the server of the last ready to stop
+//	sighup                           tells it to reload
 //	let NAME REGEXP                  sets NAME to the first group found in stdout, then stderr
 //	until [flags] METHOD URL STATUS  asks until the answer has the status
 //	drain USER:KEY URL FILE [force]  stops the server, once or twice, in the middle of an upload
@@ -27,7 +28,7 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata",
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"http": cmdHTTP, "ready": cmdReady, "sigterm": cmdSigterm, "let": cmdLet, "until": cmdUntil, "pkce": cmdPKCE,
+			"http": cmdHTTP, "ready": cmdReady, "sigterm": cmdSigterm, "sighup": cmdSighup, "let": cmdLet, "until": cmdUntil, "pkce": cmdPKCE,
 			"drain": cmdDrain,
 		},
 		Setup: func(e *testscript.Env) error {

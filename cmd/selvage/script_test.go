@@ -165,10 +165,14 @@ func cmdReady(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Fatalf("there is no server in %s", dir)
 }
 
-func cmdSigterm(ts *testscript.TestScript, _ bool, _ []string) {
+func cmdSigterm(ts *testscript.TestScript, _ bool, _ []string) { tell(ts, syscall.SIGTERM) }
+
+func cmdSighup(ts *testscript.TestScript, _ bool, _ []string) { tell(ts, syscall.SIGHUP) }
+
+func tell(ts *testscript.TestScript, sig syscall.Signal) {
 	pid, err := strconv.Atoi(ts.Getenv("PID"))
 	ts.Check(err)
-	ts.Check(syscall.Kill(pid, syscall.SIGTERM))
+	ts.Check(syscall.Kill(pid, sig))
 }
 
 func cmdLet(ts *testscript.TestScript, _ bool, args []string) {
