@@ -23,12 +23,13 @@ func TestMain(m *testing.M) {
 //	let NAME REGEXP                  sets NAME to the first group found in stdout, then stderr
 //	until [flags] METHOD URL STATUS  asks until the answer has the status
 //	drain USER:KEY URL FILE [force]  stops the server, once or twice, in the middle of an upload
+//	await FILE REGEXP                waits until a file has a match
 //	pkce                             sets VERIFIER and CHALLENGE
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata",
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"http": cmdHTTP, "ready": cmdReady, "sigterm": cmdSigterm, "sighup": cmdSighup, "let": cmdLet, "until": cmdUntil, "pkce": cmdPKCE,
+			"http": cmdHTTP, "ready": cmdReady, "sigterm": cmdSigterm, "sighup": cmdSighup, "let": cmdLet, "until": cmdUntil, "pkce": cmdPKCE, "await": cmdAwait,
 			"drain": cmdDrain,
 		},
 		Setup: func(e *testscript.Env) error {

@@ -148,6 +148,18 @@ func cmdUntil(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Fatalf("%s %s still answers %s, want %d", r.method, r.url, got, r.status)
 }
 
+func cmdAwait(ts *testscript.TestScript, _ bool, args []string) {
+	re, err := regexp.Compile(args[1])
+	ts.Check(err)
+	var text string
+	for deadline := time.Now().Add(patient); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		if text = ts.ReadFile(args[0]); re.MatchString(text) {
+			return
+		}
+	}
+	ts.Fatalf("%s is not in %s:\n%s", args[1], args[0], text)
+}
+
 // cmdReady waits for a server that is not the one of the last ready.
 func cmdReady(ts *testscript.TestScript, _ bool, args []string) {
 	dir := ts.MkAbs(args[0])
