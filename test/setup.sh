@@ -9,6 +9,7 @@ missing=()
 need() { # need COMMAND PACKAGE...
 	command -v "$1" >/dev/null || missing+=("${@:2}")
 }
+need cc gcc libc6-dev # for the race detector
 need chromium chromium
 need ffprobe ffmpeg
 need taskset util-linux

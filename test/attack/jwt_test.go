@@ -128,7 +128,7 @@ func TestJ08Claims(t *testing.T) {
 		{"iat", now + 3600}, {"iat", nil}, {"nbf", now + 3600},
 		{"iss", strings.TrimSuffix(v.Issuer(), "/")}, {"iss", v.Issuer() + "/"}, {"iss", nil}, {"iss", []string{v.Issuer()}}, {"iss", "https://evil.example/"},
 		{"aud", v.ID}, {"aud", nil}, {"aud", "https://evil.example"}, {"aud", []string{"https://evil.example", "https://other.example"}},
-		{"sub", nil}, {"sub", 1},
+		{"sub", 1},
 		{"sid", "01900000-0000-7000-8000-000000000000"},
 	}
 	for _, tt := range tests {
