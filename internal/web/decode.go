@@ -64,6 +64,9 @@ func kindOf(t reflect.Type) string {
 // name. It refuses other content types, a compressed body, bodies over 1 MiB,
 // repeated names, and anything after the object.
 func Members(r *http.Request) (map[string]json.RawMessage, error) {
+	if Encoded(r) {
+		return nil, problem.New(problem.Unsupported, "unsupported_media_type", "a compressed body is not read")
+	}
 	kind, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil && r.Header.Get("Content-Type") != "" {
 		return nil, problem.New(problem.Unsupported, "unsupported_media_type", "the Content-Type is not readable")

@@ -27,7 +27,7 @@ type Observer func(route string, status int, took time.Duration)
 
 // Outer is the outermost middleware of a listener: a request id, one log line
 // at debug level (at error level for a 5xx), recovery from panics, and refusals
-// that hold for every protocol: TRACE, compressed bodies.
+// that hold for every protocol.
 func Outer(next http.Handler, log *slog.Logger, observe Observer) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
@@ -54,15 +54,11 @@ func refuse(w http.ResponseWriter, r *http.Request) bool {
 	if len(r.TransferEncoding) > 0 {
 		w.Header().Set("Connection", "close")
 	}
-	switch {
-	case r.Method == http.MethodTrace || r.Method == http.MethodConnect:
+	if r.Method == http.MethodTrace || r.Method == http.MethodConnect {
 		http.Error(w, "method not allowed", http.StatusMethodNotAllowed)
-	case r.Header.Get("Content-Encoding") != "":
-		http.Error(w, "compressed bodies are not read", http.StatusUnsupportedMediaType)
-	default:
-		return false
+		return true
 	}
-	return true
+	return false
 }
 
 func handlePanic(w *recorder, r *http.Request, log *slog.Logger, cause any) {

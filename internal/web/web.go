@@ -6,6 +6,7 @@
 package web
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/http"
 	"strings"
@@ -28,15 +29,17 @@ func Handle(h Handler, fail ErrorWriter) http.Handler {
 
 // JSON answers with v as JSON.
 func JSON(w http.ResponseWriter, status int, v any) error {
-	body, err := json.Marshal(v)
-	if err != nil {
+	var body bytes.Buffer
+	enc := json.NewEncoder(&body)
+	enc.SetEscapeHTML(false) // links stay readable; nosniff keeps it from being HTML
+	if err := enc.Encode(v); err != nil {
 		return err
 	}
 	h := w.Header()
 	h.Set("Content-Type", "application/json; charset=utf-8")
 	h.Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)
-	_, _ = w.Write(append(body, '\n')) // the client may have gone; nobody is left to tell
+	_, _ = w.Write(body.Bytes()) // the client may have gone; nobody is left to tell
 	return nil
 }
 
@@ -45,6 +48,10 @@ func NoStore(w http.ResponseWriter) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Pragma", "no-cache")
 }
+
+// Encoded reports whether the body is compressed: such bodies are not read here,
+// so that a few bytes cannot become a gigabyte.
+func Encoded(r *http.Request) bool { return r.Header.Get("Content-Encoding") != "" }
 
 // Basic gives the credentials of HTTP Basic (RFC 7617). Two Authorization
 // headers are none.

@@ -43,7 +43,7 @@ func TestListDocument(t *testing.T) {
 			t.Errorf("an empty %s = %s", path, got)
 		}
 		root := s.path(strings.TrimSuffix(path, ".json"))
-		if uri := string(got["uri"]); uri != `"`+root+`?Page=0\u0026PageSize=50"` {
+		if uri := string(got["uri"]); uri != `"`+root+`?Page=0&PageSize=50"` {
 			t.Errorf("the uri of %s = %s, want it to begin with %s", path, uri, root)
 		}
 	}

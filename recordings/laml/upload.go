@@ -45,6 +45,9 @@ func (a *API) upload(w http.ResponseWriter, r *http.Request) (u recordings.Uploa
 	if r.ContentLength > a.recordings.MaxUpload()+maxFields {
 		return u, problem.New(problem.TooLarge, "request_too_large", "the upload is larger than %d bytes", a.recordings.MaxUpload())
 	}
+	if web.Encoded(r) {
+		return u, problem.New(problem.Unsupported, "unsupported_media_type", "a compressed upload is not read")
+	}
 	content := r.Header.Get("Content-Type")
 	kind, params, err := mime.ParseMediaType(content)
 	switch {
