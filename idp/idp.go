@@ -49,6 +49,10 @@ type Store interface {
 	// RevokeGrant ends a grant and its access tokens, in one transaction.
 	RevokeGrant(ctx context.Context, id string, now, until time.Time) error
 
+	// SweepLogins deletes redeemed codes that have expired, and grants and logins
+	// that began before a moment.
+	SweepLogins(ctx context.Context, before time.Time) error
+
 	// FindConsent gives the scopes that a subscriber has agreed to for a client.
 	FindConsent(ctx context.Context, subscriberID, clientID string) ([]string, error)
 	PutConsent(ctx context.Context, subscriberID, clientID string, scopes []string, now time.Time) error
@@ -115,6 +119,11 @@ type Provider struct {
 	Config
 	seen    *recent.Cache[Session]
 	clients *recent.Cache[Client]
+}
+
+// Sweep deletes what no token depends on any more.
+func (p *Provider) Sweep(ctx context.Context) error {
+	return p.Store.SweepLogins(ctx, p.Now().Add(-p.Lifetimes.BrowserAbsolute-p.Lifetimes.RefreshAbsolute-p.Lifetimes.longestAccess()))
 }
 
 // New makes a Provider.

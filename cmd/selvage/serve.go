@@ -65,7 +65,7 @@ func (c *cli) serve(cmd *cobra.Command) error {
 	defer signal.Stop(s.signals)
 	s.level.Set(slog.Level(config.Log.Level))
 	s.log = newLogger(c.stderr, config.Log.Format, s.level)
-	slog.SetDefault(newLogger(c.stderr, config.Log.Format, slog.LevelWarn)) // of libraries that take no logger
+	slog.SetDefault(newLogger(c.stderr, config.Log.Format, slog.LevelError)) // of libraries that take no logger
 	if err := makeDataDir(config.Data); err != nil {
 		return err
 	}
@@ -156,7 +156,7 @@ func (a *app) sweep(ctx context.Context, log *slog.Logger) {
 	tick := time.NewTicker(time.Minute)
 	defer tick.Stop()
 	for {
-		err := errors.Join(a.recordings.Sweep(ctx), a.store.SweepRevocations(ctx), a.store.SweepFamilies(ctx))
+		err := errors.Join(a.recordings.Sweep(ctx), a.store.SweepRevocations(ctx), a.store.SweepFamilies(ctx), a.idp.Sweep(ctx))
 		if err != nil && ctx.Err() == nil {
 			log.Error("sweeping", "error", err)
 		}

@@ -97,19 +97,47 @@ func (s *Store) RevokeGrant(ctx context.Context, id string, now, until time.Time
 	})
 }
 
-// SweepGrants deletes redeemed codes that no replay can meet any more, and grants
-// and ended logins a day after their end.
-func (s *Store) SweepGrants(ctx context.Context) error {
-	now := s.now()
-	return s.change(ctx, func(t tx) error {
-		for _, query := range []string{
-			`DELETE FROM redeemed_codes WHERE expires < $1`,
-			`DELETE FROM grants WHERE expires < $1 OR idle_until < $1 OR (revoked > 0 AND revoked < $1)`,
-		} {
-			if _, err := t.Exec(ctx, query, micros(now.Add(-24*time.Hour))); err != nil {
-				return fmt.Errorf("sweeping grants: %w", err)
-			}
+// sweepBatch bounds what one sweep deletes in a transaction, and so how long a
+// login may have to wait for it.
+const sweepBatch = 500
+
+// SweepLogins deletes redeemed codes that no replay can meet any more, and grants
+// and logins that began before a moment. Their ids sort by their beginnings.
+func (s *Store) SweepLogins(ctx context.Context, before time.Time) error {
+	for query, bound := range map[string]any{
+		`DELETE FROM redeemed_codes WHERE hash IN (SELECT hash FROM redeemed_codes WHERE expires < $1 ORDER BY expires LIMIT $2)`: micros(s.now()),
+		`DELETE FROM grants WHERE id IN (SELECT id FROM grants WHERE id < $1 ORDER BY id LIMIT $2)`:                               firstID(before),
+		`DELETE FROM login_sessions WHERE id IN (SELECT id FROM login_sessions WHERE id < $1 ORDER BY id LIMIT $2)`:               firstID(before),
+	} {
+		if err := s.sweep(ctx, query, bound); err != nil {
+			return err
 		}
-		return nil
-	})
+	}
+	return nil
+}
+
+// sweep repeats a statement that deletes at most $2 rows until none are left.
+func (s *Store) sweep(ctx context.Context, query string, bound any) error {
+	for {
+		var n int64
+		err := s.change(ctx, func(t tx) error {
+			res, err := t.Exec(ctx, query, bound, sweepBatch)
+			if err == nil {
+				n, err = res.RowsAffected()
+			}
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("sweeping logins: %w", err)
+		}
+		if n < sweepBatch {
+			return nil
+		}
+	}
+}
+
+// firstID gives the least UUIDv7 of a moment (RFC 9562, section 5.7).
+func firstID(t time.Time) string {
+	ms := t.UnixMilli()
+	return fmt.Sprintf("%08x-%04x-7000-8000-000000000000", ms>>16, ms&0xffff)
 }

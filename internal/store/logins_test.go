@@ -1,0 +1,150 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/revocation"
+)
+
+// grantRows makes a store with a project, a client, a subscriber and a clock.
+func grantRows(t *testing.T) (s *Store, g idp.Grant, ahead *atomic.Int64) {
+	t.Helper()
+	ahead = new(atomic.Int64)
+	s, err := Open(t.Context(), Config{Dir: t.TempDir(), Now: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	g = idp.Grant{ProjectID: "p", ClientID: "c", SubscriberID: "s", SessionID: newID(), RefreshHash: "first", Expires: time.Now().Add(time.Hour), IdleUntil: time.Now().Add(time.Hour)}
+	err = s.change(t.Context(), func(tx tx) error {
+		for _, query := range []string{
+			`INSERT INTO projects (id, name, record_rate, created, updated) VALUES ('p', 'P', 0, 0, 0)`,
+			`INSERT INTO subscribers (id, project_id, email, created, updated) VALUES ('s', 'p', 'a@example.com', 0, 0)`,
+			`INSERT INTO clients (id, project_id, name, type, profile, auth_method, grants, scopes, access_token, id_token_alg, created, updated)
+				VALUES ('c', 'p', '', 'spa', 'default', 'none', '', '', 'fabric', 'RS256', 0, 0)`,
+		} {
+			if _, err := tx.Exec(t.Context(), query); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, g, ahead
+}
+
+func newID() string { return uuid.Must(uuid.NewV7()).String() }
+
+// crowd runs do fifty times at once, and counts who won and who met a conflict.
+func crowd(t *testing.T, do func() error) (won, lost int64) {
+	t.Helper()
+	var wg sync.WaitGroup
+	var w, l atomic.Int64
+	for range 50 {
+		wg.Go(func() {
+			switch err := do(); {
+			case err == nil:
+				w.Add(1)
+			case errors.Is(err, problem.Conflict):
+				l.Add(1)
+			default:
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	return w.Load(), l.Load()
+}
+
+func TestRedeemCodeOnce(t *testing.T) {
+	s, g, _ := grantRows(t)
+	won, lost := crowd(t, func() error {
+		g := g
+		g.ID = newID()
+		return s.RedeemCode(context.Background(), idp.RedeemedCode{Hash: "h", GrantID: g.ID, ClientID: "c", Expires: time.Now().Add(time.Hour)}, g)
+	})
+	if won != 1 || lost != 49 {
+		t.Errorf("%d redemptions of one code won and %d lost, want 1 and 49", won, lost)
+	}
+	first, err := s.FindRedeemedCode(t.Context(), "h")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.FindGrant(t.Context(), first.GrantID); err != nil {
+		t.Errorf("the grant of the winner: %v", err)
+	}
+}
+
+func TestRotateGrantOnce(t *testing.T) {
+	s, g, _ := grantRows(t)
+	g.ID = newID()
+	if err := s.RedeemCode(t.Context(), idp.RedeemedCode{Hash: "h", GrantID: g.ID, ClientID: "c"}, g); err != nil {
+		t.Fatal(err)
+	}
+	won, lost := crowd(t, func() error { return s.RotateGrant(context.Background(), g.ID, "first", newID(), time.Now()) })
+	if won != 1 || lost != 49 {
+		t.Errorf("%d rotations of one token won and %d lost, want 1 and 49", won, lost)
+	}
+}
+
+func TestEndSession(t *testing.T) {
+	s, g, _ := grantRows(t)
+	g.ID = newID()
+	login := idp.Session{ID: g.SessionID, ProjectID: "p", SubscriberID: "s", Expires: time.Now()}
+	err := errors.Join(s.CreateSession(t.Context(), login), s.RedeemCode(t.Context(), idp.RedeemedCode{Hash: "h", GrantID: g.ID, ClientID: "c"}, g))
+	if err != nil {
+		t.Fatal(err)
+	}
+	until := time.Now().Add(time.Hour)
+	for range 2 {
+		if err := s.EndSession(t.Context(), g.SessionID, time.Now(), until); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := s.FindGrant(t.Context(), g.ID); err != nil || got.Revoked.IsZero() {
+		t.Errorf("the grant of an ended login: %+v, %v, want it revoked", got, err)
+	}
+	revoked, _, err := s.RevocationsSince(t.Context(), 0)
+	if err != nil || len(revoked) != 1 || revoked[0].Kind != revocation.Session || revoked[0].ID != g.SessionID {
+		t.Errorf("revocations = %+v, %v, want one of the login", revoked, err)
+	}
+}
+
+func TestSweepLogins(t *testing.T) {
+	s, g, ahead := grantRows(t)
+	g.ID = newID()
+	login := idp.Session{ID: g.SessionID, ProjectID: "p", SubscriberID: "s", Expires: time.Now()}
+	code := idp.RedeemedCode{Hash: "h", GrantID: g.ID, ClientID: "c", Expires: time.Now().Add(time.Hour)}
+	if err := errors.Join(s.CreateSession(t.Context(), login), s.RedeemCode(t.Context(), code, g)); err != nil {
+		t.Fatal(err)
+	}
+	there := func() (n int) {
+		_, code := s.FindRedeemedCode(t.Context(), "h")
+		_, grant := s.FindGrant(t.Context(), g.ID)
+		_, login := s.FindSession(t.Context(), g.SessionID)
+		for _, err := range []error{code, grant, login} {
+			if err == nil {
+				n++
+			}
+		}
+		return n
+	}
+	if err := s.SweepLogins(t.Context(), time.Now().Add(-time.Minute)); err != nil || there() != 3 {
+		t.Errorf("a sweep of what is older than a minute leaves %d of 3 rows, %v", there(), err)
+	}
+	ahead.Store(int64(2 * time.Hour))
+	if err := s.SweepLogins(t.Context(), time.Now().Add(time.Minute)); err != nil || there() != 0 {
+		t.Errorf("a sweep of everything leaves %d rows, %v", there(), err)
+	}
+}
