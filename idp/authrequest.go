@@ -24,6 +24,7 @@ type AuthRequest struct {
 	Prompt      []string  `json:"prompt,omitempty"`
 	MaxAge      *int64    `json:"max_age,omitempty"` // seconds
 	LoginHint   string    `json:"login_hint,omitempty"`
+	Hint        string    `json:"hint,omitempty"` // the subject of a good id_token_hint
 	Created     time.Time `json:"created"`
 	Browser     string    `json:"browser"` // digest of the cookie of the browser that began it
 }
@@ -31,13 +32,19 @@ type AuthRequest struct {
 // Has reports whether the request has a prompt value.
 func (a AuthRequest) Has(prompt string) bool { return slices.Contains(a.Prompt, prompt) }
 
-// Satisfied reports whether a login is recent enough for the request.
+// Satisfied reports whether a login is of whom the request means, and recent enough.
 func (a AuthRequest) Satisfied(s Session, now time.Time) bool {
+	if !a.Means(s) {
+		return false
+	}
 	if (a.Has("login") || a.Has("select_account")) && s.AuthTime.Before(a.Created) {
 		return false
 	}
 	return a.MaxAge == nil || !s.AuthTime.Before(a.Created) || now.Sub(s.AuthTime) <= time.Duration(*a.MaxAge)*time.Second
 }
+
+// Means reports whether a login is of the subscriber whom the request hints at.
+func (a AuthRequest) Means(s Session) bool { return a.Hint == "" || a.Hint == s.SubscriberID }
 
 // The bounds of a request's parameters.
 const (
@@ -78,6 +85,10 @@ func (p *Provider) ParseAuthRequest(c Client, v url.Values) (AuthRequest, error)
 	}
 	if a.MaxAge, err = parseMaxAge(v); err != nil {
 		return a, err
+	}
+	// A hint that is not good says nothing; it must not fail the request.
+	if hint, ok := p.OpenIDHint(v.Get("id_token_hint")); ok && hint.ClientID == c.ID {
+		a.Hint = hint.Subject
 	}
 	switch {
 	case len(a.State) > maxState:

@@ -107,6 +107,9 @@ func seconds(t time.Time) int64 {
 	return t.Unix()
 }
 
+// skew is how far the clocks of two nodes may be apart.
+const skew = time.Minute
+
 // accessClaims are those of RFC 9068, section 2.2, and three of our own.
 type accessClaims struct {
 	Issuer    string   `json:"iss"`
@@ -115,6 +118,7 @@ type accessClaims struct {
 	ClientID  string   `json:"client_id"`
 	IssuedAt  int64    `json:"iat"`
 	Expires   int64    `json:"exp"`
+	NotBefore int64    `json:"nbf,omitempty"` // we write none, and heed one
 	ID        string   `json:"jti"`
 	Scope     string   `json:"scope,omitempty"`
 	SessionID string   `json:"sid,omitempty"`
@@ -181,7 +185,9 @@ func (p *Provider) OpenAccessToken(ctx context.Context, raw string) (fabric.Toke
 	if c.GrantID == "" && c.Subject == c.ClientID {
 		t.Kind, t.SubscriberID = fabric.Service, ""
 	}
-	if c.Issuer != p.Issuer || c.Audience != p.Issuer || c.ID == "" || !now.Before(t.ExpiresAt) || t.IssuedAt.After(now.Add(time.Minute)) {
+	whole := c.ID != "" && c.Subject != "" && c.ClientID != "" && c.ProjectID != "" && c.IssuedAt > 0
+	timely := now.Before(t.ExpiresAt) && !t.IssuedAt.After(now.Add(skew)) && c.NotBefore <= now.Add(skew).Unix()
+	if c.Issuer != p.Issuer || c.Audience != p.Issuer || !whole || !timely {
 		return fabric.Token{}, problem.NoCredentials()
 	}
 	// iat counts seconds. A revocation of the subscriber, which holds for what was

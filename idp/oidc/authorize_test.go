@@ -295,3 +295,33 @@ func TestConsent(t *testing.T) {
 		t.Errorf("prompt=consent: %d %v, want the consent page", got.status, got.location)
 	}
 }
+
+func TestIDTokenHint(t *testing.T) {
+	w := newWorld(t)
+	c, _ := w.client(nil)
+	other, _ := w.client(nil)
+	w.subscriber("bob@example.com")
+	ada := text(w.tokens(c)["id_token"])
+	b := w.browser()
+	b.logIn(b.authorize(request(c)), "bob@example.com", secret)
+	if got := b.authorize(request(c, "prompt", "none", "id_token_hint", ada)); got.param("error") != "login_required" {
+		t.Errorf("prompt=none with ada's hint in bob's browser: %v", got.location)
+	}
+	if got := b.authorize(request(c, "prompt", "none", "id_token_hint", "garbage")); got.param("code") == "" {
+		t.Errorf("prompt=none with a hint that is none: %v", got.location)
+	}
+	if got := b.authorize(request(other, "prompt", "none", "id_token_hint", ada)); got.param("code") == "" {
+		t.Errorf("prompt=none with another client's hint: %v", got.location)
+	}
+	page := b.authorize(request(c, "id_token_hint", ada))
+	if got := b.logIn(page, "bob@example.com", secret); got.param("error") != "login_required" {
+		t.Errorf("bob signs in where ada was meant: %v", got.location)
+	}
+	page = b.authorize(request(c, "id_token_hint", ada))
+	if got := b.logIn(page, email, secret); got.param("code") == "" {
+		t.Errorf("ada signs in: %d %v", got.status, got.location)
+	}
+	if got := b.authorize(request(c, "prompt", "none", "id_token_hint", ada)); got.param("code") == "" {
+		t.Errorf("prompt=none with ada's hint in her browser: %v", got.location)
+	}
+}

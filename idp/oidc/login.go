@@ -9,6 +9,7 @@ import (
 
 	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/web"
 	"github.com/selvage/selvage/templates"
 )
 
@@ -54,6 +55,8 @@ func (a *API) logIn(w http.ResponseWriter, r *http.Request) error {
 	return a.afterLogin(w, r, c, req, s)
 }
 
+var errOther = &problem.Error{Kind: problem.Invalid, Code: "login_required", Message: "somebody else signed in than the id_token_hint names"}
+
 // setLogin makes s the browser's login in its project, under a new cookie.
 func (a *API) setLogin(w http.ResponseWriter, r *http.Request, s idp.Session) error {
 	b, err := a.browsers.Open(r)
@@ -64,8 +67,16 @@ func (a *API) setLogin(w http.ResponseWriter, r *http.Request, s idp.Session) er
 	return b.Renew(w, r)
 }
 
-// afterLogin asks for consent if it must, else answers the client.
+// afterLogin asks for consent if it must, else answers the client. Where somebody
+// else signed in than the client meant, it is told so and gets nothing (OpenID
+// Connect Core, section 3.1.2.1).
 func (a *API) afterLogin(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest, s idp.Session) error {
+	if !req.Means(s) {
+		if err := a.Drop(r.Context(), req); err != nil {
+			return err
+		}
+		return a.respondError(w, r, req.RedirectURI, req.State, errOther)
+	}
 	agreed, err := a.Consented(r.Context(), c, s.SubscriberID, req.Scope)
 	if err != nil {
 		return err
@@ -103,6 +114,9 @@ func (a *API) resume(r *http.Request, id string) (idp.AuthRequest, idp.Client, e
 
 // postForm reads the body's form, each field once.
 func postForm(w http.ResponseWriter, r *http.Request) (url.Values, error) {
+	if web.Encoded(r) {
+		return nil, pageError(http.StatusUnsupportedMediaType, "The request cannot be read", "A compressed form is not read here.")
+	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	if err := r.ParseForm(); err != nil {
 		return nil, badRequest("The form cannot be read.")

@@ -35,6 +35,7 @@ type API struct {
 	*idp.Provider
 	log      *slog.Logger
 	authURL  string
+	origin   string // of authURL
 	browsers *web.Browsers
 	cookies  web.Cookies
 	metadata metadata
@@ -54,6 +55,7 @@ func New(c Config) (*API, error) {
 		Provider: c.Provider, log: c.Log, authURL: strings.TrimSuffix(c.AuthURL, "/"), cookies: cookies,
 		browsers: &web.Browsers{Store: c.Sessions, Cookies: cookies, Idle: c.Provider.Lifetimes.BrowserIdle, Now: c.Provider.Now},
 	}
+	a.origin = public.Scheme + "://" + public.Host
 	a.metadata, err = a.newMetadata()
 	return a, err
 }
@@ -76,13 +78,10 @@ func (a *API) Handler() http.Handler {
 	library := op.RegisterServer(&server{API: a}, op.Endpoints{
 		Token: op.NewEndpoint(tokenPath), Introspection: op.NewEndpoint(introspectPath), Revocation: op.NewEndpoint(revokePath),
 	}, op.WithServerCORSOptions(nil))
-	sameOrigin := http.NewCrossOriginProtection()
-	sameOrigin.SetDenyHandler(http.HandlerFunc(a.crossSite))
-
 	mux := http.NewServeMux()
 	page := func(pattern string, h web.Handler) { mux.Handle(pattern, web.Handle(h, a.writePage)) }
 	own := func(pattern string, h web.Handler) {
-		mux.Handle(pattern, sameOrigin.Handler(web.Handle(h, a.writePage)))
+		mux.Handle(pattern, a.sameOrigin(web.Handle(h, a.writePage)))
 	}
 	anyOrigin := func(path string, h http.Handler, methods ...string) {
 		mux.Handle(path, web.AnyOrigin(h, methods...))

@@ -47,7 +47,25 @@ var errCrossSite = &shown{http.StatusForbidden, templates.Error{
 	Text:  "Nothing was changed. Go back to the app and sign in again.",
 }}
 
-func (a *API) crossSite(w http.ResponseWriter, r *http.Request) { a.writePage(w, r, errCrossSite) }
+// sameOrigin lets forms through that our own pages sent. The check of net/http
+// compares hosts; an Origin of another scheme is another site too.
+func (a *API) sameOrigin(next http.Handler) http.Handler {
+	protection := http.NewCrossOriginProtection()
+	refuse := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { a.writePage(w, r, errCrossSite) })
+	protection.SetDenyHandler(refuse)
+	checked := protection.Handler(next)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		own := "http://" + r.Host
+		if r.TLS != nil {
+			own = "https://" + r.Host
+		}
+		if origin := r.Header.Get("Origin"); r.Method == http.MethodPost && origin != "" && origin != own && origin != a.origin {
+			refuse(w, r)
+			return
+		}
+		checked.ServeHTTP(w, r)
+	})
+}
 
 // writePage tells an error as a page.
 func (a *API) writePage(w http.ResponseWriter, r *http.Request, err error) {

@@ -199,6 +199,8 @@ func (c client) DevMode() bool                        { return false }
 func (c client) IsScopeAllowed(scope string) bool     { return slices.Contains(c.Scopes, scope) }
 func (c client) IDTokenUserinfoClaimsAssertion() bool { return false }
 func (c client) ClockSkew() time.Duration             { return 0 }
+
+//lint:ignore ST1003 the library gives the name
 func (c client) RestrictAdditionalIdTokenScopes() func([]string) []string {
 	return func(scopes []string) []string { return scopes }
 }

@@ -64,6 +64,9 @@ func invalidRequest(text string) *refusal {
 
 // readForm reads the body's form, or the JSON that mobile-legacy clients send.
 func (a *API) readForm(r *http.Request) (url.Values, *refusal) {
+	if web.Encoded(r) {
+		return nil, &refusal{http.StatusUnsupportedMediaType, "invalid_request", "a compressed body is not read"}
+	}
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxTokenBody+1))
 	if err != nil {
 		return nil, invalidRequest("the body could not be read to its end")
@@ -130,8 +133,11 @@ func checkAuthorization(r *http.Request, form url.Values) *refusal {
 		}
 		return nil
 	}
-	id, _, ok := web.Basic(r)
+	id, secret, ok := web.Basic(r)
 	name, err := url.QueryUnescape(id)
+	if err == nil {
+		_, err = url.QueryUnescape(secret)
+	}
 	if !ok || err != nil || name == "" {
 		return &refusal{http.StatusUnauthorized, "invalid_client", "the Authorization header is not readable as Basic credentials"}
 	}
