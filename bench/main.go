@@ -97,6 +97,7 @@ func serverPrefix(pinned bool) []string {
 // run measures everything that was asked for.
 func run(p *program, s settings, pinned bool) report {
 	r := newReport(pinned)
+	r.BinaryMB = binarySize(p)
 	bare := startFloor(p, serverPrefix(pinned))
 	r.add(p, s, bare.operation(), bare.cmd.Process.Pid)
 	bare.stop()
@@ -112,7 +113,6 @@ func run(p *program, s settings, pinned bool) report {
 	}
 	w.addNginx(p, s, &r, serverPrefix(pinned))
 	r.BusyMiB = residentMiB(p, w.PID())
-	r.BinaryMB = binarySize(p)
 	harness.Sweep()
 	return r
 }
