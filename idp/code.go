@@ -66,8 +66,13 @@ func (p *Provider) Resume(ctx context.Context, id, browser string) (a AuthReques
 	if subtle.ConstantTimeCompare([]byte(a.Browser), []byte(session.Digest(browser))) != 1 {
 		return AuthRequest{}, c, problem.NoSuch("authorization request")
 	}
-	c, err = p.FindClient(ctx, a.ClientID)
-	return a, c, err
+	if c, err = p.FindClient(ctx, a.ClientID); err != nil {
+		return a, c, err
+	}
+	if !c.AllowsRedirect(a.RedirectURI) { // not any more
+		return AuthRequest{}, c, problem.NoSuch("authorization request")
+	}
+	return a, c, nil
 }
 
 // Drop forgets a suspended request: of many callers one gets no error.
@@ -113,11 +118,12 @@ func (p *Provider) Redeem(ctx context.Context, c Client, r Redemption) (TokenSet
 	if err != nil {
 		return TokenSet{}, err
 	}
+	code.Request.Scope = c.only(code.Request.Scope)
 	g, refresh, err := p.newGrant(c, code)
 	if err != nil {
 		return TokenSet{}, err
 	}
-	redeemed := RedeemedCode{Hash: session.Digest(r.Code), GrantID: g.ID, ClientID: c.ID, Expires: p.Now().Add(p.Lifetimes.Code + p.Lifetimes.longestAccess())}
+	redeemed := RedeemedCode{Hash: session.Digest(r.Code), GrantID: g.ID, ClientID: c.ID, Expires: p.Now().Add(p.Lifetimes.Code + remembered)}
 	if err := p.Store.RedeemCode(ctx, redeemed, g); errors.Is(err, problem.Conflict) {
 		return TokenSet{}, p.replayed(ctx, c, redeemed.Hash)
 	} else if err != nil {

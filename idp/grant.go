@@ -13,6 +13,8 @@ import (
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/revocation"
+	"github.com/selvage/selvage/internal/session"
 )
 
 // A Grant is what a redeemed code gave: the right of a client to a subscriber's
@@ -55,6 +57,10 @@ func newRefreshToken(grant uuid.UUID) (token, hash string) {
 	return token, hashSecret(token)
 }
 
+// grantRef is how access tokens name their grant: not by its id, which would be
+// half of its refresh token.
+func grantRef(id string) string { return session.Digest(id) }
+
 func grantOf(token string) (id uuid.UUID, ok bool) {
 	head, secret, found := strings.Cut(token, ".")
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(head)
@@ -76,7 +82,7 @@ func (p *Provider) Refresh(ctx context.Context, c Client, token, rawScope string
 	if err != nil {
 		return TokenSet{}, err
 	}
-	scope, err := narrowed(g.Scope, rawScope)
+	scope, err := narrowed(c.only(g.Scope), rawScope)
 	if err != nil {
 		return TokenSet{}, err
 	}
@@ -118,6 +124,11 @@ func (p *Provider) refreshable(ctx context.Context, c Client, id string) (Grant,
 		return g, invalidGrant("the refresh token has expired")
 	}
 	return g, nil
+}
+
+// only gives those of the scopes that the client may still have.
+func (c Client) only(scopes []string) []string {
+	return slices.DeleteFunc(slices.Clone(scopes), func(s string) bool { return !slices.Contains(c.Scopes, s) })
 }
 
 // narrowed gives the scope asked by a refresh (RFC 6749, section 6).
@@ -164,8 +175,8 @@ func (p *Provider) living(ctx context.Context, projectID, subscriberID, sid stri
 
 // RevokeGrant ends a grant: its refresh token and its access tokens.
 func (p *Provider) RevokeGrant(ctx context.Context, id string) error {
-	now := p.Now()
-	if err := p.Store.RevokeGrant(ctx, id, now, now.Add(p.Lifetimes.longestAccess())); err != nil {
+	ctx = context.WithoutCancel(ctx) // a replay is answered so even if its author hangs up
+	if err := p.Store.RevokeGrant(ctx, id, p.Now(), p.ending(revocation.Grant, grantRef(id))); err != nil {
 		return fmt.Errorf("revoking grant: %w", err)
 	}
 	return p.Revocations.Sync(ctx)

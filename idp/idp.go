@@ -26,17 +26,21 @@ type Store interface {
 	CreateClient(ctx context.Context, c Client) error
 	FindClient(ctx context.Context, id string) (Client, error)
 	ListClients(ctx context.Context, projectID string, q page.Query) (page.Page[Client], error)
+	// UpdateClient writes a client's settings; the secret stays.
 	UpdateClient(ctx context.Context, c Client) error
-	// DeleteClient removes a client and its grants, and revokes its tokens up to
-	// now; the revocation expires at until.
-	DeleteClient(ctx context.Context, id string, now, until time.Time) error
+	// SetClientSecret replaces the hash of a client's secret alone.
+	SetClientSecret(ctx context.Context, id, hash string, now time.Time) error
+	// DeleteClient removes a client and its grants, and revokes its tokens.
+	DeleteClient(ctx context.Context, r revocation.Revocation) error
 
-	CreateSession(ctx context.Context, s Session) error
+	// CreateSession writes a login, if the subscriber still has the password hash
+	// that was checked and is not disabled; else it is a problem.Conflict.
+	CreateSession(ctx context.Context, s Session, passwordHash string) error
 	FindSession(ctx context.Context, id string) (Session, error)
 	ListSessions(ctx context.Context, projectID, subscriberID string) ([]Session, error)
 	// EndSession ends a login and its grants and revokes its tokens, in one
 	// transaction. Ending it again changes nothing.
-	EndSession(ctx context.Context, id string, now, until time.Time) error
+	EndSession(ctx context.Context, now time.Time, r revocation.Revocation) error
 
 	// RedeemCode makes the grant of a code, unless the code with this hash was
 	// redeemed before: then it is a problem.Conflict.
@@ -47,7 +51,7 @@ type Store interface {
 	// a problem.Conflict means that the token was used before.
 	RotateGrant(ctx context.Context, id, old, new string, idleUntil time.Time) error
 	// RevokeGrant ends a grant and its access tokens, in one transaction.
-	RevokeGrant(ctx context.Context, id string, now, until time.Time) error
+	RevokeGrant(ctx context.Context, id string, now time.Time, r revocation.Revocation) error
 
 	// SweepLogins deletes redeemed codes that have expired, and grants and logins
 	// that began before a moment.
@@ -85,8 +89,8 @@ type Lifetimes struct {
 	Request         time.Duration // an authorization request waiting for its login: 30 minutes
 	Code            time.Duration // 60 seconds (RFC 6749, section 4.1.2 allows ten minutes)
 	IDToken         time.Duration // 1 hour
-	AccessFabric    time.Duration // a sealed access token: 2 hours
-	AccessJWT       time.Duration // a JWT access token: 15 minutes
+	AccessFabric    time.Duration // a sealed access token: 2 hours; at most MaxAccess
+	AccessJWT       time.Duration // a JWT access token: 15 minutes; at most MaxAccess
 	RefreshIdle     time.Duration // a refresh token not used: 30 days
 	RefreshAbsolute time.Duration // a chain of refresh tokens: 180 days
 	BrowserIdle     time.Duration // a browser session not used: 12 hours
@@ -110,8 +114,13 @@ func (l *Lifetimes) fill() {
 	def(&l.BrowserAbsolute, 7*24*time.Hour)
 }
 
-// longestAccess is how long a revocation of access tokens must be remembered.
-func (l Lifetimes) longestAccess() time.Duration { return max(l.AccessFabric, l.AccessJWT) }
+// MaxAccess is the longest that an access token may be configured to live, and
+// remembered how long its revocation is kept: longer, whichever process with
+// whatever configuration wrote it.
+const (
+	MaxAccess  = 30 * 24 * time.Hour
+	remembered = MaxAccess + 24*time.Hour
+)
 
 // A Provider is the identity provider. Its methods may be called at once from
 // any number of goroutines.
@@ -123,7 +132,7 @@ type Provider struct {
 
 // Sweep deletes what no token depends on any more.
 func (p *Provider) Sweep(ctx context.Context) error {
-	return p.Store.SweepLogins(ctx, p.Now().Add(-p.Lifetimes.BrowserAbsolute-p.Lifetimes.RefreshAbsolute-p.Lifetimes.longestAccess()))
+	return p.Store.SweepLogins(ctx, p.Now().Add(-p.Lifetimes.BrowserAbsolute-p.Lifetimes.RefreshAbsolute-remembered))
 }
 
 // New makes a Provider.
@@ -135,5 +144,13 @@ func New(c Config) *Provider {
 		c.Observe = func(string) {}
 	}
 	c.Lifetimes.fill()
+	c.Lifetimes.AccessFabric = min(c.Lifetimes.AccessFabric, MaxAccess)
+	c.Lifetimes.AccessJWT = min(c.Lifetimes.AccessJWT, MaxAccess)
 	return &Provider{Config: c, seen: recent.New[Session](c.Now), clients: recent.New[Client](c.Now)}
+}
+
+// ending is the revocation of everything of a thing, now and later.
+func (p *Provider) ending(kind, id string) revocation.Revocation {
+	until := p.Now().Add(remembered)
+	return revocation.Revocation{Kind: kind, ID: id, Until: until, Expires: until}
 }

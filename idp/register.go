@@ -14,6 +14,7 @@ import (
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/revocation"
 	"github.com/selvage/selvage/keys"
 )
 
@@ -99,24 +100,22 @@ func (p *Provider) UpdateClient(ctx context.Context, c Client) error {
 
 // RotateSecret gives a confidential client a new secret; the old one is dead.
 func (p *Provider) RotateSecret(ctx context.Context, id string) (secret string, err error) {
-	c, err := p.Store.FindClient(ctx, id) // not as it was, since it is written back
+	c, err := p.FindClient(ctx, id)
 	if err != nil {
 		return "", err
 	}
 	if c.AuthMethod == AuthNone {
 		return "", problem.New(problem.Invalid, "no_secret", "a public client has no secret")
 	}
-	secret, c.SecretHash = newSecret()
-	c.Updated = p.Now()
+	secret, hash := newSecret()
 	defer p.clients.Drop(c.ID)
-	return secret, p.Store.UpdateClient(ctx, c)
+	return secret, p.Store.SetClientSecret(ctx, id, hash, p.Now())
 }
 
 // DeleteClient removes a client; its tokens are dead everywhere within a second.
 func (p *Provider) DeleteClient(ctx context.Context, id string) error {
-	now := p.Now()
 	defer p.clients.Drop(id)
-	if err := p.Store.DeleteClient(ctx, id, now, now.Add(p.Lifetimes.longestAccess())); err != nil {
+	if err := p.Store.DeleteClient(ctx, p.ending(revocation.Client, id)); err != nil {
 		return err
 	}
 	return p.Revocations.Sync(ctx)

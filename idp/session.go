@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -40,6 +41,7 @@ var errWrong = problem.New(problem.Unauthenticated, "wrong_credentials", "Email 
 // LogIn checks an e-mail and password against a project's subscribers and makes
 // a new Session.
 func (p *Provider) LogIn(ctx context.Context, projectID, email, password string, from Visitor) (Session, error) {
+	began := p.Now() // whatever ends the subscriber's logins meanwhile concerns this one too
 	sub, err := p.Subscribers.FindSubscriberByEmail(ctx, projectID, fabric.NormalizeEmail(email))
 	if err != nil && !errors.Is(err, problem.NotFound) {
 		return Session{}, fmt.Errorf("finding subscriber: %w", err)
@@ -52,7 +54,10 @@ func (p *Provider) LogIn(ctx context.Context, projectID, email, password string,
 		p.Observe("login_refused")
 		return Session{}, errWrong
 	}
-	s, err := p.newSession(ctx, sub, from)
+	s, err := p.newSession(ctx, sub, began, from)
+	if errors.Is(err, problem.Conflict) { // a new password, or disabled, since it was read
+		return Session{}, errWrong
+	}
 	if err != nil {
 		return Session{}, err
 	}
@@ -60,17 +65,16 @@ func (p *Provider) LogIn(ctx context.Context, projectID, email, password string,
 	return s, nil
 }
 
-func (p *Provider) newSession(ctx context.Context, sub fabric.Subscriber, from Visitor) (Session, error) {
+func (p *Provider) newSession(ctx context.Context, sub fabric.Subscriber, began time.Time, from Visitor) (Session, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
 		return Session{}, fmt.Errorf("making session id: %w", err)
 	}
-	now := p.Now()
 	s := Session{
-		ID: id.String(), ProjectID: sub.ProjectID, SubscriberID: sub.ID, AuthTime: now, AMR: []string{"pwd"},
-		UserAgent: cut(from.UserAgent, 256), Address: cut(from.Address, 64), Expires: now.Add(p.Lifetimes.BrowserAbsolute),
+		ID: id.String(), ProjectID: sub.ProjectID, SubscriberID: sub.ID, AuthTime: began, AMR: []string{"pwd"},
+		UserAgent: cut(from.UserAgent, 256), Address: cut(from.Address, 64), Expires: began.Add(p.Lifetimes.BrowserAbsolute),
 	}
-	if err := p.Store.CreateSession(ctx, s); err != nil {
+	if err := p.Store.CreateSession(ctx, s, sub.PasswordHash); err != nil {
 		return Session{}, err
 	}
 	return s, p.remember(ctx, s, p.Sessions.Put)
@@ -78,9 +82,9 @@ func (p *Provider) newSession(ctx context.Context, sub fabric.Subscriber, from V
 
 func cut(s string, n int) string {
 	if len(s) > n {
-		return s[:n]
+		s = s[:n]
 	}
-	return s
+	return strings.ToValidUTF8(s, "")
 }
 
 // rememberFor is how long the entry of a session outlives its last look at the row.
@@ -167,8 +171,8 @@ func (p *Provider) ListSessions(ctx context.Context, projectID, subscriberID str
 // EndSession ends a login: its cookie, its grants and its tokens are dead in
 // every service, here at once and on other nodes within a second.
 func (p *Provider) EndSession(ctx context.Context, sid string) error {
-	now := p.Now()
-	if err := p.Store.EndSession(ctx, sid, now, now.Add(p.Lifetimes.longestAccess())); err != nil {
+	ctx = context.WithoutCancel(ctx) // who asked for it may be gone; it is done all the same
+	if err := p.Store.EndSession(ctx, p.Now(), p.ending(revocation.Session, sid)); err != nil {
 		return fmt.Errorf("ending session: %w", err)
 	}
 	p.seen.Drop(sid)

@@ -44,7 +44,7 @@ type minting struct {
 // mint makes the tokens of a grant.
 func (p *Provider) mint(c Client, g Grant, sub fabric.Subscriber, m minting) (TokenSet, error) {
 	t := fabric.Token{
-		Kind: fabric.SAT, ProjectID: g.ProjectID, SubscriberID: g.SubscriberID, ClientID: c.ID, SessionID: g.SessionID, GrantID: g.ID, Scope: m.scope,
+		Kind: fabric.SAT, ProjectID: g.ProjectID, SubscriberID: g.SubscriberID, ClientID: c.ID, SessionID: g.SessionID, GrantID: grantRef(g.ID), Scope: m.scope,
 	}
 	if c.AccessToken == JWTToken {
 		t.Kind = fabric.Access

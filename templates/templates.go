@@ -36,6 +36,7 @@ type Login struct {
 // Consent asks whether a client may have what it wants.
 type Consent struct {
 	ID, App, Host, Email string
+	Login                string // digest of the login that is asked, to come back with the answer
 	Scopes               []Scope
 }
 

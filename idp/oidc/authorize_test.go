@@ -3,6 +3,7 @@ package oidc_test
 import (
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -273,16 +274,21 @@ func TestConsent(t *testing.T) {
 	if got := b.authorize(request(c, "prompt", "none")); got.param("error") != "consent_required" {
 		t.Errorf("prompt=none before consent: %v", got.location)
 	}
-	id := hiddenID.FindStringSubmatch(page.body)[1]
-	if got := w.browser().post("/consent", url.Values{"id": {id}, "answer": {"allow"}}); got.status != http.StatusBadRequest {
+	answer := func(b *browser, page reply, answer string) reply {
+		form := url.Values{"answer": {answer}}
+		for _, name := range []string{"id", "login"} {
+			form.Set(name, regexp.MustCompile(`name="` + name + `" value="([^"]+)"`).FindStringSubmatch(page.body)[1])
+		}
+		return b.post("/consent", form)
+	}
+	if got := answer(w.browser(), page, "allow"); got.status != http.StatusBadRequest {
 		t.Errorf("consent in another browser: %d, want 400", got.status)
 	}
-	if got := b.post("/consent", url.Values{"id": {id}, "answer": {"deny"}}); got.param("error") != "access_denied" || got.param("state") != "s" {
+	if got := answer(b, page, "deny"); got.param("error") != "access_denied" || got.param("state") != "s" {
 		t.Errorf("deny: %v", got.location)
 	}
 	page = b.authorize(request(c))
-	id = hiddenID.FindStringSubmatch(page.body)[1]
-	if got := b.post("/consent", url.Values{"id": {id}, "answer": {"allow"}}); got.param("code") == "" {
+	if got := answer(b, page, "allow"); got.param("code") == "" {
 		t.Errorf("allow: %v", got.location)
 	}
 	if got := b.authorize(request(c)); got.param("code") == "" {
@@ -291,8 +297,14 @@ func TestConsent(t *testing.T) {
 	if got := b.authorize(request(c, "scope", "openid email")); got.status != http.StatusOK {
 		t.Errorf("a wider scope: %d %v, want the consent page", got.status, got.location)
 	}
-	if got := b.authorize(request(c, "prompt", "consent")); got.status != http.StatusOK {
-		t.Errorf("prompt=consent: %d %v, want the consent page", got.status, got.location)
+	page = b.authorize(request(c, "prompt", "consent"))
+	if page.status != http.StatusOK {
+		t.Errorf("prompt=consent: %d %v, want the consent page", page.status, page.location)
+	}
+	w.subscriber("bob@example.com") // signs in in another tab, before ada answers
+	b.logIn(b.authorize(request(c, "prompt", "login")), "bob@example.com", secret)
+	if got := answer(b, page, "allow"); got.status != http.StatusBadRequest {
+		t.Errorf("ada's page answered by bob's login: %d %v, want 400", got.status, got.location)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/session"
 	"github.com/selvage/selvage/templates"
 )
 
@@ -31,7 +32,7 @@ func (a *API) showConsent(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return fmt.Errorf("finding subscriber: %w", err)
 	}
-	page := templates.Consent{ID: req.ID, App: appName(c), Host: c.Host(), Email: sub.Email}
+	page := templates.Consent{ID: req.ID, App: appName(c), Host: c.Host(), Email: sub.Email, Login: session.Digest(s.ID)}
 	for _, scope := range req.Scope {
 		meaning, ok := meanings[scope]
 		if !ok {
@@ -51,6 +52,9 @@ func (a *API) answerConsent(w http.ResponseWriter, r *http.Request) error {
 	req, c, s, err := a.consentFor(r, form.Get("id"))
 	if err != nil {
 		return err
+	}
+	if form.Get("login") != session.Digest(s.ID) {
+		return errStale // somebody else has signed in since the page was shown
 	}
 	switch form.Get("answer") {
 	case "allow":

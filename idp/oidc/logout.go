@@ -27,17 +27,21 @@ type logoutRequest struct {
 	state      string
 }
 
-// endSession serves GET and POST /oauth/logout.
-func (a *API) endSession(w http.ResponseWriter, r *http.Request) error {
-	v := r.URL.Query()
-	if r.Method == http.MethodPost {
-		form, err := postForm(w, r)
-		if err != nil {
-			return err
-		}
-		v = form
+// endSessionByPost serves POST /oauth/logout. It comes from the client's site,
+// without our cookies (they are SameSite=Lax), so it is sent round once more as a
+// GET, which brings them.
+func (a *API) endSessionByPost(w http.ResponseWriter, r *http.Request) error {
+	form, err := postForm(w, r)
+	if err != nil {
+		return err
 	}
-	req, err := a.parseLogout(r, v)
+	seeOther(w, r.URL.Path+"?"+form.Encode())
+	return nil
+}
+
+// endSession serves GET /oauth/logout.
+func (a *API) endSession(w http.ResponseWriter, r *http.Request) error {
+	req, err := a.parseLogout(r, r.URL.Query())
 	if err != nil {
 		return err
 	}

@@ -1,11 +1,13 @@
 package oidc_test
 
 import (
+	"context"
 	"html/template"
 	"net/http"
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/idp"
@@ -326,3 +328,38 @@ func fabricChange(disabled bool) fabric.SubscriberInput {
 }
 
 func escaped(s string) string { return template.HTMLEscapeString(s) }
+
+// A logout by POST comes without cookies; it must not claim what it cannot know.
+func TestLogoutByPost(t *testing.T) {
+	w := newWorld(t)
+	c, _ := w.client(withLogout)
+	b := w.browser()
+	set := w.redeem(c, b.code(c)).json(t)
+	b.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	got := b.post("/oauth/logout", url.Values{"state": {"x"}})
+	if got.status != http.StatusSeeOther || got.location.Path != "/oauth/logout" || len(got.header["Set-Cookie"]) != 0 {
+		t.Errorf("POST without a hint: %d %v %v, want to be sent round", got.status, got.location, got.header)
+	}
+	if got := w.userinfo(text(set["access_token"])); got.status != http.StatusOK {
+		t.Errorf("the login after it: %d, want 200", got.status)
+	}
+	again := w.browser().post("/oauth/logout", url.Values{"id_token_hint": {text(set["id_token"])}, "post_logout_redirect_uri": {goodbye}})
+	if again.location == nil || again.location.String() != goodbye {
+		t.Errorf("POST with a hint: %d %v", again.status, again.location)
+	}
+}
+
+// A logout is done even if the one who asked for it hangs up.
+func TestLogoutOfOneWhoHangsUp(t *testing.T) {
+	w := newWorld(t)
+	c, _ := w.client(nil)
+	set := w.tokens(c)
+	sid := text(payload(t, w, text(set["id_token"]))["sid"])
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	must(t, w.idp.EndSession(ctx, sid))
+	w.pass(13 * time.Hour) // longer than the entry of a login is remembered
+	if err := w.idp.Live(t.Context(), sid); err == nil {
+		t.Error("an ended login is alive again")
+	}
+}

@@ -99,7 +99,7 @@ func (a *API) Handler() http.Handler {
 	anyOrigin(introspectPath, a.strict(library), http.MethodPost)
 	anyOrigin("/oauth/jwks", a.document(a.serveJWKS), http.MethodGet)
 	page("GET /oauth/logout", a.endSession)
-	page("POST /oauth/logout", a.endSession)
+	page("POST /oauth/logout", a.endSessionByPost)
 	anyOrigin(revokePath, a.strict(library), http.MethodPost)
 	anyOrigin(tokenPath, a.strict(library), http.MethodPost)
 	anyOrigin("/oauth/userinfo", web.Handle(a.userinfo, a.writeBearerError), http.MethodGet, http.MethodPost)

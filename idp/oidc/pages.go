@@ -58,6 +58,8 @@ func (a *API) sameOrigin(next http.Handler) http.Handler {
 		own := "http://" + r.Host
 		if r.TLS != nil {
 			own = "https://" + r.Host
+		} else if a.origin == "https://"+r.Host {
+			own = a.origin // TLS ends in front of us
 		}
 		if origin := r.Header.Get("Origin"); r.Method == http.MethodPost && origin != "" && origin != own && origin != a.origin {
 			refuse(w, r)

@@ -1,6 +1,7 @@
 package oidc
 
 import (
+	"bytes"
 	"encoding/json"
 	"io"
 	"mime"
@@ -46,9 +47,25 @@ func (a *API) strict(next http.Handler) http.Handler {
 		if r.URL.Path == tokenPath && form.Get("grant_type") == idp.GrantCode && form.Get("redirect_uri") == "" {
 			form.Set("redirect_uri", omittedRedirect)
 		}
+		form = known(form)
 		r.Form, r.PostForm = form, form
 		next.ServeHTTP(&challenger{w}, r)
 	})
+}
+
+// known gives the parameters that there are. The library compares names without
+// case, and must not find a second spelling of one that was checked.
+func known(form url.Values) url.Values {
+	only := make(url.Values, len(form))
+	for _, name := range []string{
+		"grant_type", "code", "redirect_uri", "code_verifier", "client_id", "client_secret", "client_assertion", "client_assertion_type",
+		"refresh_token", "scope", "token", "token_type_hint", "assertion",
+	} {
+		if form.Has(name) {
+			only.Set(name, form.Get(name))
+		}
+	}
+	return only
 }
 
 // A refusal is an OAuth error before any rule was asked.
@@ -96,13 +113,15 @@ func (a *API) readForm(r *http.Request) (url.Values, *refusal) {
 
 // legacyJSON reads a JSON body as a form, where it names a mobile-legacy client.
 func (a *API) legacyJSON(r *http.Request, body []byte) (url.Values, bool) {
-	var members map[string]any
-	if r.URL.Path != tokenPath || json.Unmarshal(body, &members) != nil {
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	members, err := web.Members(r)
+	if r.URL.Path != tokenPath || err != nil {
 		return nil, false
 	}
 	form := make(url.Values)
-	for name, value := range members {
-		if s, ok := value.(string); ok {
+	for name, raw := range members {
+		var s string
+		if json.Unmarshal(raw, &s) == nil {
 			form.Set(name, s)
 		}
 	}
@@ -157,10 +176,14 @@ func (a *API) writeOAuth(w http.ResponseWriter, r *http.Request, status int, cod
 	}
 }
 
-// A challenger adds the challenge that a 401 must have (RFC 9110, section 11.6.1).
+// A challenger adds the challenge that a 401 must have (RFC 9110, section 11.6.1),
+// and when to come back after a 503.
 type challenger struct{ http.ResponseWriter }
 
 func (c *challenger) WriteHeader(status int) {
+	if status == http.StatusServiceUnavailable {
+		c.Header().Set("Retry-After", "1")
+	}
 	if status == http.StatusUnauthorized {
 		c.Header().Set("WWW-Authenticate", `Basic realm="selvage", charset="UTF-8"`)
 	}

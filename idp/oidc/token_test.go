@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/keys"
 )
@@ -373,5 +375,74 @@ func TestMobileLegacy(t *testing.T) {
 		if got := b.authorize(request(c, pairs...)); got.param("error") != "invalid_request" {
 			t.Errorf("mobile-legacy with %v: %v", pairs, got.location)
 		}
+	}
+}
+
+// Who has seen a JWT access token cannot end its grant with an invented refresh
+// token: the grant's id is not in it.
+func TestInventedRefreshToken(t *testing.T) {
+	w := newWorld(t)
+	c, _ := w.client(func(n *idp.NewClient) { n.AccessToken = idp.JWTToken })
+	set := w.tokens(c, "scope", "openid offline_access")
+	seen := text(payload(t, w, text(set["access_token"]))["grant_id"])
+	invented := []string{seen + "." + strings.Repeat("A", 52)}
+	if id, err := uuid.Parse(seen); err == nil {
+		invented = append(invented, base64.RawURLEncoding.EncodeToString(id[:])+"."+strings.Repeat("A", 52))
+	}
+	for _, token := range invented {
+		if got := w.token("grant_type", "refresh_token", "client_id", c.ID, "refresh_token", token); got.json(t)["error"] != "invalid_grant" {
+			t.Errorf("an invented refresh token: %d %s", got.status, got.body)
+		}
+	}
+	if got := w.token("grant_type", "refresh_token", "client_id", c.ID, "refresh_token", text(set["refresh_token"])); got.status != http.StatusOK {
+		t.Errorf("the true one afterwards: %d %s", got.status, got.body)
+	}
+}
+
+// What a client may no longer have, its grants do not give it.
+func TestNarrowedClient(t *testing.T) {
+	w := newWorld(t)
+	c, _ := w.client(func(n *idp.NewClient) { n.Scopes = []string{"openid", "email", "Voice"} })
+	set := w.tokens(c, "scope", "openid email Voice")
+	b := w.browser()
+	page := b.authorize(request(c))
+	c.Scopes = []string{"openid", "email"}
+	c.RedirectURIs = []string{"https://app.example/moved"}
+	must(t, w.idp.UpdateClient(t.Context(), c))
+	got := w.token("grant_type", "refresh_token", "client_id", c.ID, "refresh_token", text(set["refresh_token"]))
+	if got.json(t)["scope"] != "openid email" {
+		t.Errorf("a refresh after the client was narrowed: %d %s", got.status, got.body)
+	}
+	if got := b.logIn(page, email, secret); got.status != http.StatusBadRequest || got.location != nil {
+		t.Errorf("a login for a redirect URI that was taken away: %d %v, want 400", got.status, got.location)
+	}
+}
+
+// A parameter is not another one in capitals.
+func TestParameterNames(t *testing.T) {
+	w := newWorld(t)
+	c, _ := w.client(nil)
+	set := w.tokens(c)
+	form := url.Values{"grant_type": {"refresh_token"}, "client_id": {"nobody"}, "refresh_token": {"x"}, "CLIENT_ID": {c.ID}, "REFRESH_TOKEN": {text(set["refresh_token"])}}
+	for range 20 {
+		if got := w.post("/oauth/token", form); got.json(t)["error"] != "invalid_client" {
+			t.Fatalf("names in two spellings: %d %s", got.status, got.body)
+		}
+	}
+}
+
+// A new secret is not undone by an update of what was read before.
+func TestRotateSecret(t *testing.T) {
+	w := newWorld(t)
+	c, old := w.client(func(n *idp.NewClient) { n.Type, n.RedirectURIs, n.Scopes = idp.Service, nil, []string{"Voice"} })
+	next, err := w.idp.RotateSecret(t.Context(), c.ID)
+	must(t, err)
+	must(t, w.idp.UpdateClient(t.Context(), c))
+	form := url.Values{"grant_type": {"client_credentials"}}
+	if got := w.post("/oauth/token", form, "Authorization", basic(c.ID, old)); got.status != http.StatusUnauthorized {
+		t.Errorf("the old secret: %d, want 401", got.status)
+	}
+	if got := w.post("/oauth/token", form, "Authorization", basic(c.ID, next)); got.status != http.StatusOK {
+		t.Errorf("the new secret: %d %s", got.status, got.body)
 	}
 }

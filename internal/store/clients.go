@@ -99,29 +99,37 @@ func (s *Store) ListClients(ctx context.Context, projectID string, q page.Query)
 	return p, rows.Err()
 }
 
-// UpdateClient writes a client's settings and secret hash.
+// UpdateClient writes a client's settings.
 func (s *Store) UpdateClient(ctx context.Context, c idp.Client) error {
 	redirects, logouts, err := clientURIs(c)
 	if err != nil {
 		return err
 	}
 	return s.change(ctx, func(t tx) error {
-		res, err := t.Exec(ctx, `UPDATE clients SET name = $2, profile = $3, auth_method = $4, secret_hash = $5, first_party = $6,
-			pkce_optional = $7, redirect_uris = $8, logout_uris = $9, grants = $10, scopes = $11, access_token = $12, id_token_alg = $13, updated = $14
-			WHERE id = $1`, c.ID, c.Name, c.Profile, c.AuthMethod, c.SecretHash, flag(c.FirstParty), flag(c.PKCEOptional),
+		res, err := t.Exec(ctx, `UPDATE clients SET name = $2, profile = $3, auth_method = $4, first_party = $5,
+			pkce_optional = $6, redirect_uris = $7, logout_uris = $8, grants = $9, scopes = $10, access_token = $11, id_token_alg = $12, updated = $13
+			WHERE id = $1`, c.ID, c.Name, c.Profile, c.AuthMethod, flag(c.FirstParty), flag(c.PKCEOptional),
 			redirects, logouts, strings.Join(c.Grants, " "), strings.Join(c.Scopes, " "), c.AccessToken, c.IDTokenAlg, micros(c.Updated))
 		return oneRow(res, err, "client")
 	})
 }
 
-// DeleteClient deletes a client with its grants and revokes its tokens.
-func (s *Store) DeleteClient(ctx context.Context, id string, now, until time.Time) error {
+// SetClientSecret replaces the hash of a client's secret.
+func (s *Store) SetClientSecret(ctx context.Context, id, hash string, now time.Time) error {
 	return s.change(ctx, func(t tx) error {
-		res, err := t.Exec(ctx, `DELETE FROM clients WHERE id = $1`, id)
+		res, err := t.Exec(ctx, `UPDATE clients SET secret_hash = $2, updated = $3 WHERE id = $1`, id, hash, micros(now))
+		return oneRow(res, err, "client")
+	})
+}
+
+// DeleteClient deletes a client with its grants and revokes its tokens.
+func (s *Store) DeleteClient(ctx context.Context, r revocation.Revocation) error {
+	return s.change(ctx, func(t tx) error {
+		res, err := t.Exec(ctx, `DELETE FROM clients WHERE id = $1`, r.ID)
 		if err := oneRow(res, err, "client"); err != nil {
 			return err
 		}
-		return t.revoke(ctx, revocation.Revocation{Kind: revocation.Client, ID: id, Until: until, Expires: until})
+		return t.revoke(ctx, r)
 	})
 }
 

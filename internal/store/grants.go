@@ -85,7 +85,7 @@ func (s *Store) RotateGrant(ctx context.Context, id, old, new string, idleUntil 
 }
 
 // RevokeGrant ends a grant and its access tokens.
-func (s *Store) RevokeGrant(ctx context.Context, id string, now, until time.Time) error {
+func (s *Store) RevokeGrant(ctx context.Context, id string, now time.Time, r revocation.Revocation) error {
 	return s.change(ctx, func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE grants SET revoked = $2 WHERE id = $1 AND revoked = 0`, id, micros(now))
 		if err := oneRow(res, err, "grant"); errors.Is(err, problem.NotFound) {
@@ -93,7 +93,7 @@ func (s *Store) RevokeGrant(ctx context.Context, id string, now, until time.Time
 		} else if err != nil {
 			return err
 		}
-		return t.revoke(ctx, revocation.Revocation{Kind: revocation.Grant, ID: id, Until: until, Expires: until})
+		return t.revoke(ctx, r)
 	})
 }
 

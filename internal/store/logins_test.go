@@ -28,7 +28,7 @@ func grantRows(t *testing.T) (s *Store, g idp.Grant, ahead *atomic.Int64) {
 	err = s.change(t.Context(), func(tx tx) error {
 		for _, query := range []string{
 			`INSERT INTO projects (id, name, record_rate, created, updated) VALUES ('p', 'P', 0, 0, 0)`,
-			`INSERT INTO subscribers (id, project_id, email, created, updated) VALUES ('s', 'p', 'a@example.com', 0, 0)`,
+			`INSERT INTO subscribers (id, project_id, email, password_hash, created, updated) VALUES ('s', 'p', 'a@example.com', 'hash', 0, 0)`,
 			`INSERT INTO clients (id, project_id, name, type, profile, auth_method, grants, scopes, access_token, id_token_alg, created, updated)
 				VALUES ('c', 'p', '', 'spa', 'default', 'none', '', '', 'fabric', 'RS256', 0, 0)`,
 		} {
@@ -102,13 +102,13 @@ func TestEndSession(t *testing.T) {
 	s, g, _ := grantRows(t)
 	g.ID = newID()
 	login := idp.Session{ID: g.SessionID, ProjectID: "p", SubscriberID: "s", Expires: time.Now()}
-	err := errors.Join(s.CreateSession(t.Context(), login), s.RedeemCode(t.Context(), idp.RedeemedCode{Hash: "h", GrantID: g.ID, ClientID: "c"}, g))
+	err := errors.Join(s.CreateSession(t.Context(), login, "hash"), s.RedeemCode(t.Context(), idp.RedeemedCode{Hash: "h", GrantID: g.ID, ClientID: "c"}, g))
 	if err != nil {
 		t.Fatal(err)
 	}
-	until := time.Now().Add(time.Hour)
+	r := revocation.Revocation{Kind: revocation.Session, ID: g.SessionID, Expires: time.Now().Add(time.Hour)}
 	for range 2 {
-		if err := s.EndSession(t.Context(), g.SessionID, time.Now(), until); err != nil {
+		if err := s.EndSession(t.Context(), time.Now(), r); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -121,12 +121,24 @@ func TestEndSession(t *testing.T) {
 	}
 }
 
+// A login whose password was checked before it was changed does not begin.
+func TestCreateSessionTooLate(t *testing.T) {
+	s, g, _ := grantRows(t)
+	login := idp.Session{ID: g.SessionID, ProjectID: "p", SubscriberID: "s", Expires: time.Now()}
+	if err := s.CreateSession(t.Context(), login, "the hash before"); !errors.Is(err, problem.Conflict) {
+		t.Errorf("CreateSession with another hash = %v, want a conflict", err)
+	}
+	if _, err := s.FindSession(t.Context(), g.SessionID); !errors.Is(err, problem.NotFound) {
+		t.Errorf("FindSession = %v, want not found", err)
+	}
+}
+
 func TestSweepLogins(t *testing.T) {
 	s, g, ahead := grantRows(t)
 	g.ID = newID()
 	login := idp.Session{ID: g.SessionID, ProjectID: "p", SubscriberID: "s", Expires: time.Now()}
 	code := idp.RedeemedCode{Hash: "h", GrantID: g.ID, ClientID: "c", Expires: time.Now().Add(time.Hour)}
-	if err := errors.Join(s.CreateSession(t.Context(), login), s.RedeemCode(t.Context(), code, g)); err != nil {
+	if err := errors.Join(s.CreateSession(t.Context(), login, "hash"), s.RedeemCode(t.Context(), code, g)); err != nil {
 		t.Fatal(err)
 	}
 	there := func() (n int) {

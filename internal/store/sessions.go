@@ -15,13 +15,19 @@ import (
 
 const sessionColumns = `id, project_id, subscriber_id, auth_time, amr, user_agent, address, expires, ended`
 
-// CreateSession inserts a login.
-func (s *Store) CreateSession(ctx context.Context, l idp.Session) error {
+// CreateSession inserts a login, if its subscriber still has the password and is
+// not disabled; else it is a [problem.Conflict].
+func (s *Store) CreateSession(ctx context.Context, l idp.Session, passwordHash string) error {
 	return s.change(ctx, func(t tx) error {
-		_, err := t.Exec(ctx, `INSERT INTO login_sessions (`+sessionColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-			l.ID, l.ProjectID, l.SubscriberID, micros(l.AuthTime), strings.Join(l.AMR, " "), l.UserAgent, l.Address, micros(l.Expires), micros(l.Ended))
-		if err != nil {
-			return fmt.Errorf("inserting session: %w", err)
+		res, err := t.Exec(ctx, `INSERT INTO login_sessions (`+sessionColumns+`)
+			SELECT $1, project_id, id, $2, $3, $4, $5, $6, $7 FROM subscribers
+			WHERE project_id = $8 AND id = $9 AND password_hash = $10 AND disabled = 0`,
+			l.ID, micros(l.AuthTime), strings.Join(l.AMR, " "), l.UserAgent, l.Address, micros(l.Expires), micros(l.Ended),
+			l.ProjectID, l.SubscriberID, passwordHash)
+		if err := oneRow(res, err, "subscriber"); errors.Is(err, problem.NotFound) {
+			return problem.New(problem.Conflict, "subscriber_changed", "the subscriber has changed since its password was checked")
+		} else if err != nil {
+			return err
 		}
 		return nil
 	})
@@ -66,17 +72,17 @@ func (s *Store) ListSessions(ctx context.Context, projectID, subscriberID string
 }
 
 // EndSession ends a login and its grants and revokes its tokens.
-func (s *Store) EndSession(ctx context.Context, id string, now, until time.Time) error {
+func (s *Store) EndSession(ctx context.Context, now time.Time, r revocation.Revocation) error {
 	return s.change(ctx, func(t tx) error {
-		res, err := t.Exec(ctx, `UPDATE login_sessions SET ended = $2 WHERE id = $1 AND ended = 0`, id, micros(now))
+		res, err := t.Exec(ctx, `UPDATE login_sessions SET ended = $2 WHERE id = $1 AND ended = 0`, r.ID, micros(now))
 		if err := oneRow(res, err, "session"); errors.Is(err, problem.NotFound) {
 			return nil // unknown or ended before: there is nothing left to end
 		} else if err != nil {
 			return err
 		}
-		if _, err := t.Exec(ctx, `UPDATE grants SET revoked = $2 WHERE session_id = $1 AND revoked = 0`, id, micros(now)); err != nil {
+		if _, err := t.Exec(ctx, `UPDATE grants SET revoked = $2 WHERE session_id = $1 AND revoked = 0`, r.ID, micros(now)); err != nil {
 			return fmt.Errorf("ending grants: %w", err)
 		}
-		return t.revoke(ctx, revocation.Revocation{Kind: revocation.Session, ID: id, Until: until, Expires: until})
+		return t.revoke(ctx, r)
 	})
 }

@@ -91,6 +91,9 @@ func (b *Browser) Renew(w http.ResponseWriter, r *http.Request) error {
 
 // Forget removes the browser's cookie and all that is remembered.
 func (b *Browser) Forget(w http.ResponseWriter, r *http.Request) error {
+	if b.s.ID == "" {
+		return nil // it came without one
+	}
 	clear(b.s.Values)
 	b.s.Options.MaxAge = -1
 	return b.s.Save(r, w)
