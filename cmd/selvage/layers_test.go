@@ -33,6 +33,7 @@ var layers = map[string][]string{
 	"internal/blob":                {"internal/problem"},
 	"internal/password":            {"internal/problem"},
 	"internal/revocation":          {"internal/problem"},
+	"internal/sqlite":              {"internal/problem"},
 	"keys":                         {"internal/problem"},
 	"templates":                    {"static"},
 	"internal/ca":                  nil,
@@ -40,7 +41,6 @@ var layers = map[string][]string{
 	"internal/problem":             nil,
 	"internal/recent":              nil,
 	"internal/session":             nil,
-	"internal/sqlite":              nil,
 	"recordings/wav":               nil,
 	"static":                       nil,
 	// from outside: the built binary alone

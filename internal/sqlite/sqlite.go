@@ -11,12 +11,17 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
+	"time"
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/selvage/selvage/internal/problem"
 )
 
 // Sync is how far a commit is on its way to the disk when it returns.
@@ -76,7 +81,7 @@ func (d *DB) open(ctx context.Context, c Config) error {
 		return err
 	}
 	db.SetMaxOpenConns(1)
-	if err := c.Prepare(ctx, db); err != nil {
+	if err := alone(c.File, func() error { return c.Prepare(ctx, db) }); err != nil {
 		return errors.Join(err, db.Close())
 	}
 	if d.writer, err = newWriter(ctx, db, c.Single); err != nil {
@@ -88,6 +93,20 @@ func (d *DB) open(ctx context.Context, c Config) error {
 	d.reads.SetMaxOpenConns(8)
 	d.reads.SetMaxIdleConns(8)
 	return d.reads.PingContext(ctx)
+}
+
+// alone runs do while no other process does for the same file: two that start
+// together must not both make its schema.
+func alone(file string, do func() error) error {
+	lock, err := os.OpenFile(file+"-schema-lock", os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return fmt.Errorf("locking schema: %w", err)
+	}
+	defer lock.Close() // which ends the lock
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+		return fmt.Errorf("locking schema: %w", err)
+	}
+	return do()
 }
 
 func connect(c Config, extra string) (*sql.DB, error) {
@@ -117,7 +136,29 @@ func (d *DB) Read() Tx { return Tx{d.onReader} }
 // do undoes what do did. Changes that wait at the same time share one commit;
 // each still succeeds or fails by itself. A change that waits is given up when
 // ctx ends; one that runs is not.
-func (d *DB) Change(ctx context.Context, do func(Tx) error) error { return d.writer.do(ctx, do) }
+// Where the file is locked, the disk full or failing, it is problem.Unavailable.
+func (d *DB) Change(ctx context.Context, do func(Tx) error) error {
+	err := d.writer.do(ctx, do)
+	if away(err) {
+		return fmt.Errorf("%w: %w", &problem.Error{
+			Kind: problem.Unavailable, Code: "temporarily_unavailable", Message: "the database cannot be written", RetryAfter: time.Second,
+		}, err)
+	}
+	return err
+}
+
+// away reports whether an error is the file's, not the change's.
+func away(err error) bool {
+	var e *sqlite.Error
+	if !errors.As(err, &e) {
+		return errors.Is(err, ErrClosed)
+	}
+	switch e.Code() & 0xff { // the primary code of an extended one
+	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN:
+		return true
+	}
+	return false
+}
 
 func (d *DB) onReader(query string) (*sql.Stmt, error) {
 	if st, ok := d.stmts.Load(query); ok {

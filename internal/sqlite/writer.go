@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"runtime/debug"
 	"sync"
 )
 
@@ -109,7 +110,7 @@ func (w *writer) gather(first change) []change {
 // commit runs a batch and answers each of its changes.
 func (w *writer) commit(batch []change) {
 	if w.single && len(batch) == 1 {
-		batch[0].done <- batch[0].do(Tx{w.prepare}) // SQLite makes a transaction of the statement
+		batch[0].done <- w.safely(batch[0]) // SQLite makes a transaction of the statement
 		return
 	}
 	errs, err := w.together(batch)
@@ -136,7 +137,7 @@ func (w *writer) together(batch []change) (errs []error, err error) {
 	errs = make([]error, len(batch))
 	for i, c := range batch {
 		if w.single {
-			errs[i] = c.do(Tx{w.prepare})
+			errs[i] = w.safely(c)
 		} else if errs[i], err = w.nested(c); err != nil {
 			return nil, err
 		}
@@ -152,7 +153,7 @@ func (w *writer) nested(c change) (refused, fatal error) {
 	if err := w.exec(`SAVEPOINT change`); err != nil {
 		return nil, fmt.Errorf("opening savepoint: %w", err)
 	}
-	if refused = c.do(Tx{w.prepare}); refused != nil {
+	if refused = w.safely(c); refused != nil {
 		if err := w.exec(`ROLLBACK TO change`); err != nil {
 			return nil, fmt.Errorf("undoing a change: %w", errors.Join(err, refused))
 		}
@@ -161,6 +162,16 @@ func (w *writer) nested(c change) (refused, fatal error) {
 		return nil, fmt.Errorf("closing savepoint: %w", err)
 	}
 	return refused, nil
+}
+
+// safely runs a change. A panic in it is its own failure, not the end of us all.
+func (w *writer) safely(c change) (err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = fmt.Errorf("panic in a change: %v\n%s", cause, debug.Stack())
+		}
+	}()
+	return c.do(Tx{w.prepare})
 }
 
 // prepare is called by the writer's goroutine alone.
