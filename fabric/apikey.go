@@ -108,7 +108,8 @@ func (f *Fabric) findKey(ctx context.Context, hash string, now time.Time) (APIKe
 	}
 	if now.Sub(k.LastUsed) >= touchEvery {
 		k.LastUsed = now
-		_ = f.c.Store.TouchAPIKey(ctx, k.ID, now) // a disk that is full must not lock everybody out
+		// Beside the request: a disk that is full or busy must not hold everybody up.
+		go func() { _ = f.c.Store.TouchAPIKey(context.WithoutCancel(ctx), k.ID, now) }()
 	}
 	f.keys.put(k, now)
 	return k, nil

@@ -35,10 +35,10 @@ type Issuer struct {
 
 // token gives a token that ends when its issuer does.
 func (i Issuer) token(kind TokenKind) Token {
-	t := Token{Kind: kind, ProjectID: i.ProjectID, KeyID: i.KeyID, ClientID: i.ClientID}
+	t := Token{Kind: kind, ProjectID: i.ProjectID, KeyID: i.KeyID, ClientID: i.ClientID, IssuerID: i.ClientID}
 	if i.SAT != nil {
 		t.SubscriberID, t.SessionID, t.GrantID = i.SAT.SubscriberID, i.SAT.SessionID, i.SAT.GrantID
-		t.ClientID, t.KeyID = i.SAT.ClientID, i.SAT.KeyID
+		t.ClientID, t.KeyID, t.IssuerID, t.ParentID = i.SAT.ClientID, i.SAT.KeyID, i.SAT.IssuerID, i.SAT.FamilyID
 	}
 	return t
 }

@@ -37,6 +37,8 @@ type Token struct {
 	GrantID      string // the OAuth grant
 	FamilyID     string // the refresh token and all that came from it
 	KeyID        string // the API key it was made with
+	IssuerID     string // the OAuth client it was made by, where that is not ClientID
+	ParentID     string // the family of the SAT it was made with
 	Generation   int64  // of a refresh token: how often its family was refreshed before
 	Scope        []string
 	AddressIDs   []string // what a guest or invite token may reach
@@ -57,6 +59,8 @@ type claims struct {
 	GrantID      string    `json:"g,omitempty"`
 	FamilyID     string    `json:"f,omitempty"`
 	KeyID        string    `json:"key,omitempty"`
+	IssuerID     string    `json:"by,omitempty"`
+	ParentID     string    `json:"pf,omitempty"`
 	Generation   int64     `json:"n,omitempty"`
 	Scope        []string  `json:"scope,omitempty"`
 	AddressIDs   []string  `json:"a,omitempty"`
@@ -97,7 +101,7 @@ func (f *Fabric) Seal(t Token) (string, error) {
 	}
 	return sealer.Seal(claims{
 		Kind: t.Kind, ID: t.ID, Issuer: t.Issuer, ProjectID: t.ProjectID, SubscriberID: t.SubscriberID,
-		ClientID: t.ClientID, SessionID: t.SessionID, GrantID: t.GrantID, FamilyID: t.FamilyID, KeyID: t.KeyID,
+		ClientID: t.ClientID, SessionID: t.SessionID, GrantID: t.GrantID, FamilyID: t.FamilyID, KeyID: t.KeyID, IssuerID: t.IssuerID, ParentID: t.ParentID,
 		Generation: t.Generation, Scope: t.Scope, AddressIDs: t.AddressIDs, Fingerprint: t.Fingerprint,
 		IssuedAt: t.IssuedAt.UnixMicro(), ExpiresAt: t.ExpiresAt.UnixMicro(),
 	})
@@ -114,7 +118,7 @@ func (f *Fabric) Inspect(raw string, kinds ...TokenKind) (Token, bool) {
 		}
 		return Token{
 			Kind: c.Kind, ID: c.ID, Issuer: c.Issuer, ProjectID: c.ProjectID, SubscriberID: c.SubscriberID,
-			ClientID: c.ClientID, SessionID: c.SessionID, GrantID: c.GrantID, FamilyID: c.FamilyID, KeyID: c.KeyID,
+			ClientID: c.ClientID, SessionID: c.SessionID, GrantID: c.GrantID, FamilyID: c.FamilyID, KeyID: c.KeyID, IssuerID: c.IssuerID, ParentID: c.ParentID,
 			Generation: c.Generation, Scope: c.Scope, AddressIDs: c.AddressIDs, Fingerprint: c.Fingerprint,
 			IssuedAt: time.UnixMicro(c.IssuedAt).UTC(), ExpiresAt: time.UnixMicro(c.ExpiresAt).UTC(),
 		}, true
@@ -149,6 +153,8 @@ func (f *Fabric) Check(ctx context.Context, t Token) error {
 		revocation.Subject{Kind: revocation.Session, ID: t.SessionID},
 		revocation.Subject{Kind: revocation.Subscriber, ID: t.SubscriberID},
 		revocation.Subject{Kind: revocation.Client, ID: t.ClientID},
+		revocation.Subject{Kind: revocation.Client, ID: t.IssuerID},
+		revocation.Subject{Kind: revocation.Family, ID: t.ParentID},
 		revocation.Subject{Kind: revocation.Key, ID: t.KeyID},
 		revocation.Subject{Kind: revocation.Project, ID: t.ProjectID},
 	)
