@@ -59,6 +59,9 @@ func ReadMaster(file string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading master key: %w", err)
 	}
+	if info, err := os.Stat(file); err == nil && info.Mode().Perm()&0o077 != 0 {
+		return nil, fmt.Errorf("reading master key: others may read %s (mode %o); chmod 600 it, and make a new one if they have", file, info.Mode().Perm())
+	}
 	return ParseMaster(string(text))
 }
 
@@ -92,5 +95,17 @@ func makeMaster(file string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making master key: %w", err)
 	}
-	return key, nil
+	return key, syncDir(filepath.Dir(file))
+}
+
+// syncDir makes the names in a folder as durable as the files.
+func syncDir(path string) error {
+	dir, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("making master key: %w", err)
+	}
+	if err := errors.Join(dir.Sync(), dir.Close()); err != nil {
+		return fmt.Errorf("making master key: %w", err)
+	}
+	return nil
 }

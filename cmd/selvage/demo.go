@@ -84,10 +84,11 @@ func (a *app) undo(ctx context.Context) error {
 	return os.Remove(a.unfinished())
 }
 
-// local reports whether only this machine can reach the server.
+// local reports whether only this machine can reach the server: it listens on
+// loopback, and no proxy in front of it has a name elsewhere.
 func (a *app) local() bool {
 	tls := a.config.tlsAddress()
-	return a.config.Listen.loopback() && (tls == off || tls.loopback())
+	return a.config.Listen.loopback() && (tls == off || tls.loopback()) && a.where.local()
 }
 
 // seed makes the demo.

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"net"
 	"net/http"
 	"net/http/pprof"
+	"strings"
 	"sync/atomic"
 
 	"github.com/selvage/selvage/internal/web"
@@ -31,7 +33,28 @@ func (o ops) Handler() http.Handler {
 	mux.HandleFunc("GET /healthz", o.healthy)
 	mux.Handle("GET /metrics", o.metrics.handler())
 	mux.HandleFunc("GET /readyz", o.ready)
-	return mux
+	return byAddress(mux)
+}
+
+// byAddress refuses names to browsers: a page in an operator's browser could have
+// a name of its own lead here (DNS rebinding), and then read what is answered.
+func byAddress(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host, _, err := net.SplitHostPort(r.Host)
+		if err != nil {
+			host = r.Host
+		}
+		if host != "localhost" && net.ParseIP(strings.Trim(host, "[]")) == nil && isBrowser(r) {
+			http.Error(w, "ask for this by address", http.StatusMisdirectedRequest)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// isBrowser reports whether a browser sent a request.
+func isBrowser(r *http.Request) bool {
+	return r.Header.Get("Sec-Fetch-Site") != "" || strings.HasPrefix(r.UserAgent(), "Mozilla/")
 }
 
 // healthy serves GET /healthz: the process runs, whatever it depends on.

@@ -13,6 +13,21 @@ type where struct {
 	fabric string // the host in fabric tokens
 }
 
+// local reports whether links lead to this machine.
+func (w where) local() bool {
+	for _, raw := range []string{w.public, w.auth} {
+		u, err := url.Parse(raw)
+		if err != nil {
+			return false
+		}
+		host, ip := u.Hostname(), net.ParseIP(u.Hostname())
+		if host != "localhost" && !strings.HasSuffix(host, ".localhost") && (ip == nil || !ip.IsLoopback()) {
+			return false
+		}
+	}
+	return true
+}
+
 // issuer gives the issuer of every token.
 func (w where) issuer() string { return w.auth + "/" }
 

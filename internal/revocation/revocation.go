@@ -8,6 +8,7 @@ package revocation
 import (
 	"context"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -41,10 +42,13 @@ type Log interface {
 	RevocationsSince(ctx context.Context, seq int64) (rows []Revocation, last int64, err error)
 }
 
-// The rhythm of polling, and how stale a list may be before it refuses.
+// The rhythm of polling, how stale a list may be before it refuses, and how often
+// expired revocations are forgotten.
 const (
 	pollEvery = 250 * time.Millisecond
 	staleness = 5 * time.Second
+
+	pruneEvery = 10 * time.Minute // checks wait while all are looked at
 )
 
 // A List answers whether a token was revoked. Make one with [New], then Run it.
@@ -56,6 +60,7 @@ type List struct {
 	dead   map[string]Revocation
 	seq    int64
 	synced time.Time
+	pruned time.Time
 }
 
 // New makes a List over a Log. A nil now means time.Now.
@@ -102,10 +107,9 @@ func (l *List) Sync(ctx context.Context) error {
 	if began.After(l.synced) {
 		l.synced = began
 	}
-	for key, r := range l.dead {
-		if r.Expires.Before(began) {
-			delete(l.dead, key)
-		}
+	if began.Sub(l.pruned) > pruneEvery {
+		l.pruned = began
+		maps.DeleteFunc(l.dead, func(_ string, r Revocation) bool { return r.Expires.Before(began) })
 	}
 	return nil
 }

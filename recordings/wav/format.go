@@ -19,6 +19,7 @@ type Format struct {
 // Bounds of a sensible file.
 const (
 	maxChannels = 32
+	minRate     = 1_000 // below speech, and so that no length overflows
 	maxRate     = 768_000
 )
 
@@ -52,7 +53,7 @@ func parseFormat(body []byte, order binary.ByteOrder, repaired func(format strin
 	if f.Channels < 1 || f.Channels > maxChannels {
 		return f, broken("it claims %d channels", f.Channels)
 	}
-	if f.SampleRate < 1 || f.SampleRate > maxRate {
+	if f.SampleRate < minRate || f.SampleRate > maxRate {
 		return f, broken("it claims a sample rate of %d Hz", f.SampleRate)
 	}
 	if tag == tagExtensible {
