@@ -82,7 +82,7 @@ func write(t *testing.T, name, body string) {
 func TestPagesEscape(t *testing.T) {
 	for _, page := range []templates.Page{
 		templates.Login{ID: hostile, App: hostile, Host: hostile, Email: hostile, Error: hostile},
-		templates.Consent{ID: hostile, App: hostile, Host: hostile, Email: hostile, Scopes: []templates.Scope{{Title: hostile, Why: hostile}}},
+		templates.Consent{ID: hostile, Login: hostile, App: hostile, Host: hostile, Email: hostile, Scopes: []templates.Scope{{Title: hostile, Why: hostile}}},
 		templates.Logout{App: hostile, Fields: map[string]string{hostile: hostile}},
 		templates.LoggedOut{App: hostile},
 		templates.Error{Title: hostile, Text: hostile, Advice: hostile, RequestID: hostile},
