@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/zitadel/oidc/v3/pkg/oidc"
@@ -102,7 +103,7 @@ func (s *server) Introspect(ctx context.Context, r *op.Request[op.IntrospectionR
 		_, err = s.Subscriber(ctx, t)
 	}
 	if errors.Is(err, problem.Unauthenticated) || errors.Is(err, problem.NotFound) || err == nil && t.ClientID != c.ID {
-		return op.NewResponse(&oidc.IntrospectionResponse{}), nil
+		return op.NewResponse(introspection{}), nil
 	}
 	if err != nil {
 		return nil, s.status(ctx, err)
@@ -110,11 +111,27 @@ func (s *server) Introspect(ctx context.Context, r *op.Request[op.IntrospectionR
 	return op.NewResponse(introspected(t)), nil
 }
 
-func introspected(t fabric.Token) *introspection {
-	in := &introspection{SessionID: t.SessionID, IntrospectionResponse: oidc.IntrospectionResponse{
-		Active: true, Scope: t.Scope, ClientID: t.ClientID, TokenType: oidc.BearerToken, Expiration: oidc.FromTime(t.ExpiresAt),
-		IssuedAt: oidc.FromTime(t.IssuedAt), Subject: t.SubscriberID, Audience: oidc.Audience{t.Issuer}, Issuer: t.Issuer, JWTID: t.ID,
-	}}
+// introspection is the answer of RFC 7662, section 2.2. The library's type would
+// go through a map to have the login in it.
+type introspection struct {
+	Active    bool   `json:"active"`
+	Scope     string `json:"scope,omitempty"`
+	ClientID  string `json:"client_id,omitempty"`
+	TokenType string `json:"token_type,omitempty"`
+	Expires   int64  `json:"exp,omitempty"`
+	IssuedAt  int64  `json:"iat,omitempty"`
+	Subject   string `json:"sub,omitempty"`
+	Audience  string `json:"aud,omitempty"`
+	Issuer    string `json:"iss,omitempty"`
+	ID        string `json:"jti,omitempty"`
+	SessionID string `json:"sid,omitempty"`
+}
+
+func introspected(t fabric.Token) introspection {
+	in := introspection{
+		Active: true, Scope: strings.Join(t.Scope, " "), ClientID: t.ClientID, TokenType: oidc.BearerToken, Expires: t.ExpiresAt.Unix(),
+		IssuedAt: t.IssuedAt.Unix(), Subject: t.SubscriberID, Audience: t.Issuer, Issuer: t.Issuer, ID: t.ID, SessionID: t.SessionID,
+	}
 	if in.Subject == "" {
 		in.Subject = t.ClientID
 	}
@@ -158,20 +175,6 @@ func oauthError(code, text string) *oidc.Error {
 
 // assign sets a string of a type that the library does not export.
 func assign[T ~string](to *T, s string) { *to = T(s) }
-
-// introspection adds the login to what the library knows.
-type introspection struct {
-	oidc.IntrospectionResponse
-	SessionID string `json:"sid,omitempty"`
-}
-
-// MarshalJSON replaces that of the embedded type, which would leave sid out.
-func (i *introspection) MarshalJSON() ([]byte, error) {
-	if i.SessionID != "" {
-		i.Claims = map[string]any{"sid": i.SessionID}
-	}
-	return i.IntrospectionResponse.MarshalJSON()
-}
 
 // A client is a registered client in the shape that the library asks for. Of all
 // its methods the library's token endpoint uses three.
