@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/idp"
@@ -92,7 +93,7 @@ func (a *app) build(observe func(event string)) {
 
 func (c Config) lifetimes() idp.Lifetimes {
 	return idp.Lifetimes{
-		AccessFabric: c.Tokens.AccessFabric, AccessJWT: c.Tokens.AccessJWT,
+		Code: time.Duration(c.Tokens.Code), AccessFabric: time.Duration(c.Tokens.AccessFabric), AccessJWT: time.Duration(c.Tokens.AccessJWT),
 		RefreshIdle: c.Tokens.RefreshIdle, RefreshAbsolute: c.Tokens.RefreshAbsolute,
 		BrowserIdle: c.Session.Idle, BrowserAbsolute: c.Session.Absolute,
 	}

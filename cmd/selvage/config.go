@@ -38,8 +38,9 @@ type Config struct {
 	} `koanf:"session"`
 
 	Tokens struct {
-		AccessFabric    time.Duration `koanf:"access_fabric" default:"2h" help:"lifetime of OAuth access tokens that are fabric tokens"`
-		AccessJWT       time.Duration `koanf:"access_jwt" default:"15m" help:"lifetime of OAuth access tokens that are JWTs"`
+		Code            lifetime      `koanf:"code" default:"1m" help:"lifetime of authorization codes"`
+		AccessFabric    lifetime      `koanf:"access_fabric" default:"2h" help:"lifetime of OAuth access tokens that are fabric tokens"`
+		AccessJWT       lifetime      `koanf:"access_jwt" default:"15m" help:"lifetime of OAuth access tokens that are JWTs"`
 		RefreshIdle     time.Duration `koanf:"refresh_idle" default:"720h" help:"how long an OAuth refresh token lives unused"`
 		RefreshAbsolute time.Duration `koanf:"refresh_absolute" default:"4320h" help:"how long OAuth refresh tokens can follow each other"`
 	} `koanf:"tokens"`

@@ -8,6 +8,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
+
+	"github.com/selvage/selvage/idp"
 )
 
 // The types of values. Each reads itself from text, and says in its error what
@@ -18,6 +21,7 @@ type (
 	texts     []string
 	services  []string
 	size      int64
+	lifetime  time.Duration // of a token: what ends one must be remembered as long
 	logLevel  slog.Level
 	logFormat string
 )
@@ -65,6 +69,17 @@ func (u *baseURL) UnmarshalText(text []byte) error {
 	}
 	return nil
 }
+
+func (l *lifetime) UnmarshalText(text []byte) error {
+	d, err := time.ParseDuration(string(text))
+	if err != nil || d < time.Second || d > idp.MaxAccess {
+		return fmt.Errorf("needs a time from 1s to %s, such as 15m or 2h", lifetime(idp.MaxAccess))
+	}
+	*l = lifetime(d)
+	return nil
+}
+
+func (l lifetime) String() string { return time.Duration(l).String() }
 
 func (l *texts) UnmarshalText(text []byte) error {
 	*l = split(string(text))
