@@ -149,13 +149,10 @@ func isLoopback(a netip.Addr) bool {
 // AllowsLogoutTo reports whether a logout may redirect to uri.
 func (c Client) AllowsLogoutTo(uri string) bool { return slices.Contains(c.LogoutURIs, uri) }
 
-// Host gives the place that the client's users know it by, for the sign-in page:
-// the host of its first redirect URI, or the scheme of a native app.
-func (c Client) Host() string {
-	if len(c.RedirectURIs) == 0 {
-		return ""
-	}
-	u, err := url.Parse(c.RedirectURIs[0])
+// Host gives the place that people know an app by: the host of the redirect URI
+// where it waits for them, or the scheme of a native app.
+func (a AuthRequest) Host() string {
+	u, err := url.Parse(a.RedirectURI)
 	if err != nil {
 		return ""
 	}

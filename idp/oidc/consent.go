@@ -32,7 +32,7 @@ func (a *API) showConsent(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return fmt.Errorf("finding subscriber: %w", err)
 	}
-	page := templates.Consent{ID: req.ID, App: appName(c), Host: c.Host(), Email: sub.Email, Login: session.Digest(s.ID)}
+	page := templates.Consent{ID: req.ID, App: appName(c, req), Host: req.Host(), Email: sub.Email, Login: session.Digest(s.ID)}
 	for _, scope := range req.Scope {
 		meaning, ok := meanings[scope]
 		if !ok {

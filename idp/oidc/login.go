@@ -26,7 +26,7 @@ func (a *API) showLogin(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (a *API) loginPage(w http.ResponseWriter, c idp.Client, req idp.AuthRequest, p templates.Login, status int) error {
-	p.ID, p.App, p.Host = req.ID, appName(c), c.Host()
+	p.ID, p.App, p.Host = req.ID, appName(c, req), req.Host()
 	return templates.Write(w, p, templates.Options{Status: status, FormAction: formAction(req.RedirectURI)})
 }
 
@@ -135,11 +135,11 @@ func visitor(r *http.Request) idp.Visitor {
 	return idp.Visitor{UserAgent: strings.ToValidUTF8(r.UserAgent(), ""), Address: host}
 }
 
-func appName(c idp.Client) string {
+func appName(c idp.Client, req idp.AuthRequest) string {
 	if c.Name != "" {
 		return c.Name
 	}
-	return c.Host()
+	return req.Host()
 }
 
 // formAction gives the scheme that a form's answer redirects to: browsers apply

@@ -124,7 +124,7 @@ func (a *API) logoutPage(w http.ResponseWriter, req logoutRequest) error {
 	if req.redirectTo != "" {
 		o.FormAction = formAction(req.redirectTo)
 	}
-	return templates.Write(w, templates.Logout{App: appName(req.client), Fields: fields}, o)
+	return templates.Write(w, templates.Logout{App: req.client.Name, Fields: fields}, o)
 }
 
 // showLogout serves GET /logout: the page to sign out without an app.
@@ -179,7 +179,7 @@ func (a *API) loggedOut(w http.ResponseWriter, r *http.Request, req logoutReques
 		return err
 	}
 	if req.redirectTo == "" {
-		return templates.Write(w, templates.LoggedOut{App: appName(req.client)}, templates.Options{})
+		return templates.Write(w, templates.LoggedOut{App: req.client.Name}, templates.Options{})
 	}
 	to := req.redirectTo
 	if req.state != "" {

@@ -201,6 +201,7 @@ func (w *writer) close() error {
 	w.once.Do(func() {
 		close(w.quit)
 		<-w.done
+		_ = w.exec(`PRAGMA wal_checkpoint(TRUNCATE)`) // so that the file alone is whole; else the next start does it
 		w.closed = errors.Join(w.conn.Close(), w.db.Close())
 	})
 	return w.closed

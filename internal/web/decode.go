@@ -55,7 +55,7 @@ func kindOf(t reflect.Type) string {
 	case reflect.Int, reflect.Int32, reflect.Int64:
 		return "an integer"
 	case reflect.Slice:
-		return "an array"
+		return "an array, each of its elements " + kindOf(t.Elem())
 	}
 	return "an object"
 }
@@ -166,6 +166,9 @@ func formMembers(r *http.Request) (map[string]json.RawMessage, error) {
 	}
 	members := make(map[string]json.RawMessage)
 	for name, values := range r.PostForm {
+		if strings.HasPrefix(strings.TrimSpace(name), "{") { // curl calls all bodies forms
+			return nil, problem.New(problem.Unsupported, "unsupported_media_type", "the body looks like JSON; send Content-Type: application/json")
+		}
 		if len(values) != 1 || !utf8.ValidString(values[0]) {
 			return nil, problem.New(problem.Malformed, "bad_request", "a form field is repeated or not UTF-8")
 		}

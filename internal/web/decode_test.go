@@ -39,7 +39,7 @@ func TestDecode(t *testing.T) {
 	for _, p := range problem.All(err) {
 		params = append(params, p.Param+": "+p.Message)
 	}
-	want := "name: name must be a string|count: count must be an integer|tags: tags must be an array|on: on must be true or false"
+	want := "name: name must be a string|count: count must be an integer|tags: tags must be an array, each of its elements a string|on: on must be true or false"
 	if got := strings.Join(params, "|"); got != want {
 		t.Errorf("Decode = %+v with faults %q, want %q", in, got, want)
 	}
@@ -79,6 +79,7 @@ func TestDecodeRefuses(t *testing.T) {
 		{"UTF-16", "application/json; charset=utf-16", "{}", problem.Unsupported},
 		{"a field twice", "application/x-www-form-urlencoded", "name=a&name=b", problem.Malformed},
 		{"a bad escape", "application/x-www-form-urlencoded", "name=%zz", problem.Malformed},
+		{"JSON as a form", "application/x-www-form-urlencoded", `{"name":"a"}`, problem.Unsupported},
 		{"no boundary", "multipart/form-data", "x", problem.Malformed},
 	}
 	for _, tt := range tests {
