@@ -9,6 +9,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"runtime"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
@@ -33,13 +34,17 @@ const (
 	MaxLength = 72
 )
 
-// A Hasher hashes and checks passwords. Make one with [New]: it runs as many
-// at a time as it was told, and lets callers wait for ten seconds.
-type Hasher struct {
-	Parallel int           // hashes at a time
-	Wait     time.Duration // how long a caller queues before problem.Unavailable; 0 means 10 s
+// How long a caller waits for its turn, and how many wait for each hash that
+// runs: beyond that they are refused at once, as they would wait in vain.
+const (
+	patience = 10 * time.Second
+	queue    = 100
+)
 
-	sem chan struct{}
+// A Hasher hashes and checks passwords, so many at a time. Make one with [New].
+type Hasher struct {
+	sem     chan struct{}
+	waiting atomic.Int64
 }
 
 // New makes a Hasher that runs at most parallel hashes at a time; 0 means GOMAXPROCS.
@@ -47,8 +52,11 @@ func New(parallel int) *Hasher {
 	if parallel <= 0 {
 		parallel = runtime.GOMAXPROCS(0)
 	}
-	return &Hasher{Parallel: parallel, Wait: 10 * time.Second, sem: make(chan struct{}, parallel)}
+	return &Hasher{sem: make(chan struct{}, parallel)}
 }
+
+// Waiting tells how many callers wait for their turn.
+func (h *Hasher) Waiting() int { return int(h.waiting.Load()) }
 
 // Check reports why a password cannot be set, as a problem on param.
 func Check(param, password string) error {
@@ -107,17 +115,31 @@ type params struct {
 }
 
 func (h *Hasher) derive(ctx context.Context, password string, salt []byte, p params) ([]byte, error) {
-	timer := time.NewTimer(h.Wait)
-	defer timer.Stop()
-	select {
-	case h.sem <- struct{}{}:
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	case <-timer.C:
-		return nil, &problem.Error{Kind: problem.Unavailable, Code: "too_many_logins", Message: "too many sign-ins at once", RetryAfter: time.Second}
+	if err := h.turn(ctx); err != nil {
+		return nil, err
 	}
 	defer func() { <-h.sem }()
 	return argon2.IDKey([]byte(norm.NFC.String(password)), salt, p.time, p.memory, p.threads, keyLen), nil
+}
+
+// turn waits until a hash may run.
+func (h *Hasher) turn(ctx context.Context) error {
+	busy := &problem.Error{Kind: problem.Unavailable, Code: "temporarily_unavailable", Message: "too many passwords are being checked at once", RetryAfter: time.Second}
+	if h.waiting.Add(1) > int64(queue*cap(h.sem)) {
+		h.waiting.Add(-1)
+		return busy
+	}
+	defer h.waiting.Add(-1)
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case h.sem <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return busy
+	}
 }
 
 func parse(hash string) (p params, salt, key []byte, err error) {
