@@ -1,0 +1,105 @@
+package revocation_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/revocation"
+	"github.com/selvage/selvage/internal/store"
+)
+
+func openLog(t *testing.T, now func() time.Time) *store.Store {
+	t.Helper()
+	s, err := store.Open(t.Context(), store.Config{Dir: t.TempDir(), Now: now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+func TestCheck(t *testing.T) {
+	var ahead atomic.Int64
+	now := func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+	log := openLog(t, now)
+	here, there := revocation.New(log, now), revocation.New(log, now) // two nodes
+	began := now().Truncate(time.Microsecond)
+	sync := func() {
+		t.Helper()
+		if err := errors.Join(here.Sync(t.Context()), there.Sync(t.Context())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sync()
+	for _, r := range []revocation.Revocation{
+		{Kind: revocation.Subscriber, ID: "a", Until: began.Add(time.Hour), Expires: began.Add(3 * time.Hour)},
+		{Kind: revocation.Subscriber, ID: "a", Until: began, Expires: began.Add(3 * time.Hour)}, // earlier: takes nothing back
+		{Kind: revocation.Token, ID: "b", Until: began.Add(time.Hour), Expires: began.Add(time.Hour)},
+	} {
+		if err := here.Revoke(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sync()
+	tests := []struct {
+		name    string
+		issued  time.Duration
+		subject revocation.Subject
+		ok      bool
+	}{
+		{"before", 0, revocation.Subject{Kind: revocation.Subscriber, ID: "a"}, false},
+		{"at the last moment", time.Hour, revocation.Subject{Kind: revocation.Subscriber, ID: "a"}, false},
+		{"after", time.Hour + time.Microsecond, revocation.Subject{Kind: revocation.Subscriber, ID: "a"}, true},
+		{"another kind", 0, revocation.Subject{Kind: revocation.Token, ID: "a"}, true},
+		{"another id", 0, revocation.Subject{Kind: revocation.Subscriber, ID: "c"}, true},
+		{"no id", 0, revocation.Subject{Kind: revocation.Subscriber}, true},
+		{"one token", 0, revocation.Subject{Kind: revocation.Token, ID: "b"}, false},
+	}
+	for _, tt := range tests {
+		for node, l := range map[string]*revocation.List{"here": here, "there": there} {
+			err := l.Check(began.Add(tt.issued), tt.subject)
+			if (err == nil) != tt.ok || err != nil && !errors.Is(err, problem.Unauthenticated) {
+				t.Errorf("%s, %s: Check = %v, want ok %v", tt.name, node, err, tt.ok)
+			}
+		}
+	}
+	ahead.Store(int64(6 * time.Second))
+	if err := there.Check(began, revocation.Subject{Kind: revocation.Token, ID: "c"}); !errors.Is(err, problem.Unavailable) {
+		t.Errorf("Check on a node that has heard nothing for six seconds = %v, want unavailable", err)
+	}
+	sync()
+	if err := there.Check(began, revocation.Subject{Kind: revocation.Token, ID: "c"}); err != nil {
+		t.Errorf("Check once it has heard = %v", err)
+	}
+}
+
+// deaf is a log that cannot be read.
+type deaf struct{}
+
+func (deaf) AddRevocation(context.Context, revocation.Revocation) error { return errors.New("away") }
+func (deaf) RevocationsSince(context.Context, int64) ([]revocation.Revocation, int64, error) {
+	return nil, 0, errors.New("away")
+}
+
+// A node that never heard anything allows nothing, however long it polls.
+func TestDeaf(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := revocation.New(deaf{}, nil)
+		ctx, cancel := context.WithCancel(t.Context())
+		go l.Run(ctx)
+		time.Sleep(time.Minute)
+		if err := l.Check(time.Now()); !errors.Is(err, problem.Unavailable) {
+			t.Errorf("Check = %v, want unavailable", err)
+		}
+		if err := l.Revoke(ctx, revocation.Revocation{Kind: revocation.Token, ID: "a"}); err == nil {
+			t.Error("Revoke succeeds though it could not be written")
+		}
+		cancel()
+		synctest.Wait()
+	})
+}

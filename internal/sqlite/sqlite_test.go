@@ -1,0 +1,154 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/selvage/selvage/internal/problem"
+)
+
+func makeTable(ctx context.Context, db *sql.DB) error {
+	_, err := db.ExecContext(ctx, `CREATE TABLE IF NOT EXISTS t (id TEXT PRIMARY KEY)`)
+	return err
+}
+
+func open(t *testing.T, file string) *DB {
+	t.Helper()
+	d, err := Open(t.Context(), Config{File: file, Sync: Full, Prepare: makeTable})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.Close() })
+	return d
+}
+
+func insert(id string) func(Tx) error {
+	return func(t Tx) error {
+		_, err := t.Exec(context.Background(), `INSERT INTO t (id) VALUES ($1)`, id)
+		return err
+	}
+}
+
+func count(t *testing.T, d *DB) (n int) {
+	t.Helper()
+	if err := d.Read().Row(t.Context(), `SELECT count(*) FROM t`).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// Changes that share a commit succeed and fail each by itself: what one has done
+// before it fails, or panics, is undone, and the others stay.
+func TestChange(t *testing.T) {
+	d := open(t, filepath.Join(t.TempDir(), "a.db"))
+	var wg sync.WaitGroup
+	for i := range 300 {
+		wg.Go(func() {
+			err := d.Change(context.Background(), func(tx Tx) error {
+				if err := insert(fmt.Sprint(i))(tx); err != nil {
+					return err
+				}
+				switch i % 3 {
+				case 1:
+					return problem.NoSuch("thing")
+				case 2:
+					panic("no")
+				}
+				return nil
+			})
+			if (err == nil) != (i%3 == 0) {
+				t.Errorf("change %d = %v", i, err)
+			}
+		})
+	}
+	wg.Wait()
+	if got := count(t, d); got != 100 {
+		t.Errorf("%d rows, want the 100 of the changes that succeeded", got)
+	}
+	if err := d.Change(t.Context(), insert("0")); !IsUnique(err) {
+		t.Errorf("the same row again = %v, want a unique violation", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := d.Change(ctx, insert("late")); !errors.Is(err, context.Canceled) {
+		t.Errorf("a change of one who went away = %v, want cancelled", err)
+	}
+	if err := errors.Join(d.Close(), d.Close()); err != nil {
+		t.Errorf("Close, twice = %v", err)
+	}
+	if err := d.Change(t.Context(), insert("later")); !errors.Is(err, problem.Unavailable) || !errors.Is(err, ErrClosed) {
+		t.Errorf("a change after Close = %v, want unavailable", err)
+	}
+}
+
+// Processes that start together make the schema once.
+func TestOpenTogether(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "a.db")
+	once := func(ctx context.Context, db *sql.DB) error {
+		var n int
+		if err := db.QueryRowContext(ctx, `SELECT count(*) FROM sqlite_master WHERE name = 't'`).Scan(&n); err != nil || n > 0 {
+			return err
+		}
+		_, err := db.ExecContext(ctx, `CREATE TABLE t (id TEXT PRIMARY KEY)`)
+		return err
+	}
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			d, err := Open(context.Background(), Config{File: file, Sync: Full, Prepare: once})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			_ = d.Close()
+		})
+	}
+	wg.Wait()
+}
+
+// A file that another process holds is unavailable, not an internal error.
+func TestBusy(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "a.db")
+	d, other := open(t, file), open(t, file)
+	release := make(chan struct{})
+	held := make(chan struct{})
+	go func() {
+		_ = other.Change(context.Background(), func(tx Tx) error {
+			err := insert("other")(tx)
+			close(held)
+			<-release
+			return err
+		})
+	}()
+	<-held
+	err := d.writer.exec(`PRAGMA busy_timeout = 1`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Change(t.Context(), insert("a")); !errors.Is(err, problem.Unavailable) {
+		t.Errorf("a change while the file is locked = %v, want unavailable", err)
+	}
+	close(release)
+}
+
+func TestPath(t *testing.T) {
+	tests := []struct{ url, want string }{
+		{"sqlite:a.db", "/data/a.db"},
+		{"sqlite:/x/a.db", "/x/a.db"},
+		{"sqlite:", ""},
+		{"postgres://u:hush@h/db", ""},
+		{"", ""},
+	}
+	for _, tt := range tests {
+		got, err := Path(tt.url, "/data")
+		if got != tt.want || (err == nil) != (tt.want != "") || err != nil && strings.Contains(err.Error(), "hush") {
+			t.Errorf("Path(%q) = %q, %v, want %q", tt.url, got, err, tt.want)
+		}
+	}
+}
