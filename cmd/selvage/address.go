@@ -29,7 +29,7 @@ var addresses = view[fabric.Address]{
 		{name: "Type", value: func(a fabric.Address) string { return a.Type }},
 		{name: "Resource", detail: true, value: func(a fabric.Address) string { return a.ResourceID }},
 		{name: "Name", value: func(a fabric.Address) string { return a.DisplayName }},
-		{name: "Created", value: func(a fabric.Address) string { return stamp(a.Created) }},
+		{name: "Created", aside: true, value: func(a fabric.Address) string { return stamp(a.Created) }},
 	},
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/selvage/selvage/fabric"
@@ -46,10 +45,10 @@ func open(ctx context.Context, c Config, w where, observe func(event string)) (_
 			err = errors.Join(err, a.close())
 		}
 	}()
-	if a.store, err = store.Open(ctx, store.Config{URL: c.Database, Dir: c.Data}); err != nil {
+	if a.store, err = store.Open(ctx, store.Config{URL: string(c.Database), Dir: c.Data}); err != nil {
 		return nil, err
 	}
-	if a.sessions, err = sessionsql.Open(ctx, sessionsql.Config{URL: c.Sessions, Dir: c.Data}); err != nil {
+	if a.sessions, err = sessionsql.Open(ctx, sessionsql.Config{URL: string(c.Sessions), Dir: c.Data}); err != nil {
 		return nil, err
 	}
 	if a.media, err = blob.OpenDir(c.mediaDir()); err != nil {
@@ -102,14 +101,14 @@ func (c Config) lifetimes() idp.Lifetimes {
 // master gives the key that seals the key ring.
 func (c Config) master() ([]byte, error) {
 	if c.MasterKey != "" {
-		return keys.ParseMaster(c.MasterKey)
+		return keys.ParseMaster(string(c.MasterKey))
 	}
 	return keys.ReadMaster(filepath.Join(c.Data, "master.key"))
 }
 
 // mediaDir gives the directory of recordings.
 func (c Config) mediaDir() string {
-	dir := strings.TrimPrefix(c.Media, "dir:")
+	dir := c.Media.folder()
 	if filepath.IsAbs(dir) {
 		return dir
 	}

@@ -61,7 +61,7 @@ func (c *cli) caCommand() *cobra.Command {
 // where there is none.
 func (c *cli) withCA(do func(a localCA) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, _ []string) error {
-		config, _, err := loadConfig(c.getenv, cmd.Flags())
+		config, _, err := c.loadConfig(cmd.Flags())
 		if err != nil {
 			return err
 		}

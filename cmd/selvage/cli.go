@@ -18,6 +18,7 @@ import (
 // A cli is one command line: where it reads and writes.
 type cli struct {
 	getenv         func(string) string
+	environ        []string // the variables that getenv knows, NAME=value
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	output         string // table, json or id
@@ -33,7 +34,7 @@ func (c *cli) rootCommand() *cobra.Command {
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		PersistentPreRunE: func(*cobra.Command, []string) error {
 			if formats := []string{"table", "json", "id"}; !slices.Contains(formats, c.output) {
-				return usagef("-o: there is no format %q%s; there are %s", c.output, didYouMean(c.output, formats), strings.Join(formats, ", "))
+				return usagef("-o: there is no format %q%s", c.output, suggest(c.output, formats, "there are "+strings.Join(formats, ", ")))
 			}
 			return nil
 		},
@@ -77,7 +78,7 @@ func knownVerb(cmd *cobra.Command, args []string) error {
 			names = append(names, sub.Name())
 		}
 	}
-	return usagef("there is no command %q%s; `%s --help` lists them", cmd.CommandPath()+" "+args[0], didYouMean(args[0], names), cmd.CommandPath())
+	return usagef("there is no command %q%s", cmd.CommandPath()+" "+args[0], suggest(args[0], names, fmt.Sprintf("`%s --help` lists them", cmd.CommandPath())))
 }
 
 // positional checks that a command has the arguments of these names; the last
@@ -87,18 +88,34 @@ func positional(names ...string) cobra.PositionalArgs {
 		many := len(names) > 0 && strings.HasSuffix(names[len(names)-1], "…")
 		switch {
 		case len(args) < len(names):
-			return usagef("%s needs %s; `%s --help` tells more", cmd.CommandPath(), names[len(args)], cmd.CommandPath())
+			return usagef("%s needs %s; `%s --help` tells more", verb(cmd), names[len(args)], cmd.CommandPath())
+		case slices.Contains(args, ""):
+			return usagef("%s needs %s, which is empty here", verb(cmd), names[min(slices.Index(args, ""), len(names)-1)])
 		case len(args) > len(names) && !many:
-			return usagef("%s takes no argument %q; `%s --help` tells more", cmd.CommandPath(), args[len(names)], cmd.CommandPath())
+			return usagef("%s takes no argument %q; `%s --help` tells more", verb(cmd), args[len(names)], cmd.CommandPath())
 		}
 		return nil
 	}
 }
 
+// verb names a command in a sentence, which begins with the name of the program.
+func verb(cmd *cobra.Command) string {
+	return strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")
+}
+
 // flagError explains what is wrong with a flag.
 func flagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
-	if !errors.As(err, &unknown) {
+	var bad *pflag.InvalidValueError
+	switch {
+	case errors.As(err, &bad):
+		f := bad.GetFlag()
+		needs := map[string]string{"bool": "needs true or false", "int64": "needs a whole number"}[f.Value.Type()]
+		if needs == "" {
+			needs = errors.Unwrap(bad).Error()
+		}
+		return usagef("--%s %s; it is %q", f.Name, needs, bad.GetValue())
+	case !errors.As(err, &unknown):
 		return usagef("%w; `%s --help` lists the flags", err, cmd.CommandPath())
 	}
 	var names []string
@@ -107,7 +124,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	if unknown.GetSpecifiedShortnames() != "" {
 		name = "-" + unknown.GetSpecifiedName()
 	}
-	return usagef("%s has no flag %s%s; `%s --help` lists the flags", cmd.CommandPath(), name, didYouMean(name, names), cmd.CommandPath())
+	return usagef("there is no flag %s of `%s`%s", name, cmd.CommandPath(), suggest(name, names, fmt.Sprintf("`%s --help` lists them", cmd.CommandPath())))
 }
 
 // need refuses a command line without one of the flags.
@@ -115,7 +132,7 @@ func need(cmd *cobra.Command, flags ...string) error {
 	var errs []error
 	for _, name := range flags {
 		if f := cmd.Flags().Lookup(name); !f.Changed {
-			errs = append(errs, usagef("%s needs --%s: %s", cmd.CommandPath(), name, strings.ReplaceAll(f.Usage, "`", "")))
+			errs = append(errs, usagef("%s needs --%s: %s", verb(cmd), name, strings.ReplaceAll(f.Usage, "`", "")))
 		}
 	}
 	return errors.Join(errs...)
@@ -125,12 +142,15 @@ func need(cmd *cobra.Command, flags ...string) error {
 // there.
 func (c *cli) with(do func(ctx context.Context, a *app, cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		config, _, err := loadConfig(c.getenv, cmd.Flags())
+		config, _, err := c.loadConfig(cmd.Flags())
 		if err != nil {
 			return err
 		}
 		if _, err := os.Stat(config.Data); errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("there is no data directory %s: name the server's with --data, or begin with `selvage serve` or `selvage project create`", config.Data)
+		}
+		if err := checkDataDir(config.Data); err != nil {
+			return err
 		}
 		return c.over(cmd.Context(), config, func(a *app) error { return do(cmd.Context(), a, cmd, args) })
 	}
@@ -157,11 +177,18 @@ func (c *cli) versionCommand() *cobra.Command {
 	}
 }
 
-// version gives the version that Go noted when it built the binary.
+// build is the commit that the Makefile built, by `git describe`.
+var build string
+
+// version gives the version that the Makefile or Go noted when the binary was
+// built.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
-	if !ok || info.Main.Version == "" {
-		return "(devel)"
+	switch {
+	case build != "":
+		return build
+	case ok && info.Main.Version != "" && info.Main.Version != "(devel)":
+		return info.Main.Version // of `go install`, or with the commit where Go was let see it
 	}
-	return info.Main.Version
+	return "(devel)"
 }

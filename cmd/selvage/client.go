@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -17,7 +18,8 @@ type client struct {
 }
 
 var clients = view[client]{
-	id: func(c client) string { return c.ID },
+	id:     func(c client) string { return c.ID },
+	secret: func(c client) string { return c.secret },
 	json: func(c client) any {
 		return struct {
 			ClientID     string          `json:"client_id"`
@@ -49,18 +51,28 @@ var clients = view[client]{
 		{name: "Type", value: func(c client) string { return string(c.Type) }},
 		{name: "Profile", detail: true, value: func(c client) string { return string(c.Profile) }},
 		{name: "Authentication", detail: true, value: func(c client) string { return string(c.AuthMethod) }},
-		{name: "PKCE", detail: true, value: pkce},
+		{name: "PKCE", detail: true, value: onLogin(pkce)},
 		{name: "First party", detail: true, value: func(c client) string { return yesNo(c.FirstParty) }},
 		{name: "Grants", value: func(c client) string { return joined(c.Grants) }},
 		{name: "Scopes", detail: true, value: func(c client) string { return joined(c.Scopes) }},
 		{name: "Redirects to", detail: true, value: func(c client) string { return lines(c.RedirectURIs) }},
 		{name: "After logout", detail: true, value: func(c client) string { return lines(c.LogoutURIs) }},
 		{name: "Access tokens", detail: true, value: func(c client) string { return string(c.AccessToken) }},
-		{name: "ID tokens", detail: true, value: func(c client) string { return string(c.IDTokenAlg) }},
-		{name: "Created", value: func(c client) string { return stamp(c.Created) }},
+		{name: "ID tokens", detail: true, value: onLogin(func(c client) string { return string(c.IDTokenAlg) })},
+		{name: "Created", aside: true, value: func(c client) string { return stamp(c.Created) }},
 		{name: "Updated", detail: true, value: func(c client) string { return stamp(c.Updated) }},
 		{name: "Client secret", detail: true, value: func(c client) string { return once(c.secret) }},
 	},
+}
+
+// onLogin gives a fact that is none of a service, which signs nobody in.
+func onLogin(value func(client) string) func(client) string {
+	return func(c client) string {
+		if c.Type == idp.Service {
+			return ""
+		}
+		return value(c)
+	}
 }
 
 func pkce(c client) string {
@@ -106,6 +118,9 @@ func (c *cli) createClient(ctx context.Context, a *app, cmd *cobra.Command, _ []
 	})
 	if err != nil {
 		return err
+	}
+	if made.Type == idp.Service && len(made.Scopes) == 0 {
+		fmt.Fprintf(c.stderr, "this client may ask for no scope yet; give it some with `selvage client update %s --scope …`\n", made.ID)
 	}
 	return one(c, clients, client{made, secret})
 }

@@ -21,7 +21,7 @@ func addClientFlags(cmd *cobra.Command) {
 	f.String("auth-method", "", "the `method` it proves itself by: none, client_secret_post or client_secret_basic (default by type)")
 	f.StringSlice("grant", nil, "a `grant` it may use: authorization_code, refresh_token or client_credentials; any number (default by type)")
 	f.StringSlice("scope", nil, "a `scope` it may ask; any number: "+strings.Join(idp.Scopes(), " "))
-	f.String("pkce", "", "whether PKCE is `required` or optional (default required)")
+	f.String("pkce", "", "the `rule` for PKCE: required or optional (default required)")
 	f.String("profile", "", "the `profile` its requests are read by: default or mobile-legacy (default default)")
 	f.String("access-token", "", "the `kind` of its access tokens: fabric or jwt (default by type)")
 	f.String("id-token-alg", "", "the `algorithm` that signs its ID tokens: RS256 or ES256 (default RS256)")

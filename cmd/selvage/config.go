@@ -1,6 +1,9 @@
 package main
 
 import (
+	"errors"
+	"fmt"
+	"slices"
 	"time"
 )
 
@@ -18,14 +21,14 @@ type Config struct {
 	AuthURL    baseURL  `koanf:"auth_url" help:"where clients reach the identity provider; the issuer is this and a slash (default: the public URL)"`
 	FabricHost hostPort `koanf:"fabric_host" help:"the host in each fabric token, from which browser SDKs take the addresses they call (default puc.localhost and the port of HTTPS)"`
 
-	Data     string   `koanf:"data" default:"./selvage-data" help:"directory of everything that is kept"`
-	Database string   `koanf:"database" default:"sqlite:selvage.db" help:"where rows are kept"`
-	Sessions string   `koanf:"sessions" default:"sqlite:sessions.db" help:"where short-lived state is kept"`
-	Media    string   `koanf:"media" default:"dir:media" help:"where recordings are kept"`
-	Services services `koanf:"services" default:"idp,fabric,recordings" help:"what this server serves"`
-	NoDemo   bool     `koanf:"no_demo" default:"false" help:"make no demo project on the first start"`
+	Data     string    `koanf:"data" default:"./selvage-data" help:"directory of everything that is kept"`
+	Database sqliteURL `koanf:"database" default:"sqlite:selvage.db" help:"where rows are kept: sqlite:FILE"`
+	Sessions sqliteURL `koanf:"sessions" default:"sqlite:sessions.db" help:"where short-lived state is kept: sqlite:FILE"`
+	Media    folderURL `koanf:"media" default:"dir:media" help:"where recordings are kept: dir:FOLDER"`
+	Services services  `koanf:"services" default:"idp,fabric,recordings" help:"what this server serves"`
+	NoDemo   bool      `koanf:"no_demo" default:"false" help:"make no demo project on the first start"`
 
-	MasterKey string        `koanf:"master_key" secret:"true" help:"base64 of the 32 bytes that seal the key ring (default: master.key in the data directory)"`
+	MasterKey masterKey     `koanf:"master_key" secret:"true" help:"base64 of the 32 bytes that seal the key ring (default: master.key in the data directory)"`
 	Grace     time.Duration `koanf:"grace" default:"25s" help:"how long requests may take to finish once the server is told to stop"`
 
 	TLS struct {
@@ -57,4 +60,19 @@ type Config struct {
 		Level  logLevel  `koanf:"level" default:"info" help:"debug, info, warn or error; read again on SIGHUP"`
 		Format logFormat `koanf:"format" default:"auto" help:"text, json, or auto: text on a terminal"`
 	} `koanf:"log"`
+}
+
+// check reports values that are fine elsewhere but not for their key.
+func (c Config) check(from origins) error {
+	var errs []error
+	refuse := func(path string, got hostPort, unfit ...hostPort) {
+		if slices.Contains(unfit, got) && from.set(path) {
+			errs = append(errs, fmt.Errorf("%s %s; it is %q", value{at: from[path]}.keyAt(path), needsHostPort, got))
+		}
+	}
+	refuse("listen", c.Listen, "", off, auto)
+	refuse("listen_tls", c.ListenTLS, "")
+	refuse("listen_ops", c.ListenOps, "", auto)
+	refuse("fabric_host", c.FabricHost, off, auto)
+	return errors.Join(errs...)
 }

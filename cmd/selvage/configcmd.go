@@ -18,7 +18,7 @@ func (c *cli) configCommand() *cobra.Command {
 	validate := &cobra.Command{
 		Use: "validate", Short: "Check the configuration", Args: positional(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if _, _, err := loadConfig(c.getenv, cmd.Flags()); err != nil {
+			if _, _, err := c.loadConfig(cmd.Flags()); err != nil {
 				return err
 			}
 			_, err := fmt.Fprintln(c.stdout, "the configuration is good")
@@ -82,7 +82,7 @@ var shownSettings = view[shownSetting]{
 }
 
 func (c *cli) showConfig(cmd *cobra.Command, _ []string) error {
-	config, from, err := loadConfig(c.getenv, cmd.Flags())
+	config, from, err := c.loadConfig(cmd.Flags())
 	if err != nil {
 		return err
 	}

@@ -126,8 +126,8 @@ func (a *app) seedSubscriber(ctx context.Context, d *demo) (err error) {
 func (a *app) seedClients(ctx context.Context, d *demo) (err error) {
 	d.spa, _, err = a.idp.CreateClient(ctx, idp.NewClient{
 		ProjectID: d.project.ID, Name: "Demo app", Type: idp.SPA, FirstParty: true,
-		RedirectURIs: []string{a.where.public + "/demo/callback", "http://localhost:3000/callback", "http://localhost:5173/callback"},
-		LogoutURIs:   []string{a.where.public + "/demo", "http://localhost:3000/", "http://localhost:5173/"},
+		RedirectURIs: []string{"http://localhost:3000/callback", "http://localhost:5173/callback"},
+		LogoutURIs:   []string{"http://localhost:3000/", "http://localhost:5173/"},
 	})
 	if err != nil {
 		return err
@@ -206,7 +206,7 @@ func (c *cli) demoCommand() *cobra.Command {
 }
 
 func (c *cli) showDemo(cmd *cobra.Command, _ []string) error {
-	config, _, err := loadConfig(c.getenv, cmd.Flags())
+	config, _, err := c.loadConfig(cmd.Flags())
 	if err != nil {
 		return err
 	}

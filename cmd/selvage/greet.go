@@ -7,10 +7,14 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// A link is something that is mounted.
-type link struct{ title, url, text string }
+// A link is something that is mounted: a page, or an API that is no use to
+// open in a browser.
+type link struct {
+	title, url, text string
+	api              bool
+}
 
-// links lists what people can open.
+// links lists what is mounted.
 func (a *app) links() []link {
 	var all []link
 	add := func(service string, l link) {
@@ -18,10 +22,10 @@ func (a *app) links() []link {
 			all = append(all, l)
 		}
 	}
-	add(serviceIDP, link{"discovery", a.where.auth + "/.well-known/openid-configuration", "how OpenID Connect clients find their way"})
-	add(serviceIDP, link{"signing keys", a.where.auth + "/oauth/jwks", "what verifies ID tokens and JWT access tokens"})
-	add(serviceFabric, link{"fabric API", a.where.public + "/api/fabric", "subscribers, tokens and addresses, for backends and apps"})
-	add(serviceRecordings, link{"recordings API", a.where.public + "/api/laml/2010-04-01", "recordings, as LaML clients speak"})
+	add(serviceIDP, link{"discovery", a.where.auth + "/.well-known/openid-configuration", "how OpenID Connect clients find their way", false})
+	add(serviceIDP, link{"signing keys", a.where.auth + "/oauth/jwks", "what verifies ID tokens and JWT access tokens", false})
+	add(serviceFabric, link{"fabric API", a.where.public + "/api/fabric", "subscribers, tokens and addresses, for backends and apps", true})
+	add(serviceRecordings, link{"recordings API", a.where.public + "/api/laml/2010-04-01", "recordings, as LaML clients speak", true})
 	return all
 }
 

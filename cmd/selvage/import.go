@@ -60,10 +60,25 @@ func (c *cli) importRecordings(ctx context.Context, a *app, cmd *cobra.Command, 
 			return ctx.Err()
 		}
 	}
-	if rejects > 0 {
-		return fmt.Errorf("%d of %d files were rejected; the others are stored", rejects, files)
+	if files == 0 {
+		fmt.Fprintln(c.stderr, "there are no WAV files")
 	}
-	return nil
+	return rejection(rejects, files)
+}
+
+// rejection is the error of an import with files that were rejected.
+func rejection(rejects, files int) error {
+	switch {
+	case rejects == 0:
+		return nil
+	case files == 1:
+		return errors.New("the file was rejected; nothing is stored")
+	case rejects == files:
+		return fmt.Errorf("all %d files were rejected; nothing is stored", files)
+	case rejects == 1:
+		return fmt.Errorf("1 of %d files was rejected; the others are stored", files)
+	}
+	return fmt.Errorf("%d of %d files were rejected; the others are stored", rejects, files)
 }
 
 // wavFiles yields files as they are named, and the WAV files in directories.
@@ -128,8 +143,12 @@ func (c *cli) printImported(in imported) error {
 		_, err := fmt.Fprintf(c.stdout, "%s  %s: %s\n", pad(in.Status, len(duplicate)), harmless(in.Path), harmless(in.Error))
 		return err
 	}
-	length := time.Duration(in.Duration * float64(time.Second)).Round(100 * time.Millisecond)
-	_, err := fmt.Fprintf(c.stdout, "%s  %s  %6s  %s\n", pad(in.Status, len(duplicate)), in.Sid, length, harmless(in.Path))
+	detail := ""
+	if in.Status == duplicate {
+		detail = ": stored before, nothing was changed"
+	}
+	took := length(time.Duration(in.Duration * float64(time.Second)))
+	_, err := fmt.Fprintf(c.stdout, "%s  %s  %6s  %s%s\n", pad(in.Status, len(duplicate)), in.Sid, took, harmless(in.Path), detail)
 	return err
 }
 

@@ -18,7 +18,8 @@ type apiKey struct {
 }
 
 var apiKeys = view[apiKey]{
-	id: func(k apiKey) string { return k.ID },
+	id:     func(k apiKey) string { return k.ID },
+	secret: func(k apiKey) string { return k.secret },
 	json: func(k apiKey) any {
 		return struct {
 			ID         string         `json:"id"`
@@ -36,21 +37,23 @@ var apiKeys = view[apiKey]{
 		{name: "ID", value: func(k apiKey) string { return k.ID }},
 		{name: "Project", detail: true, value: func(k apiKey) string { return k.ProjectID }},
 		{name: "Name", value: func(k apiKey) string { return k.Name }},
+		{name: "Revoked", value: func(k apiKey) string { return stamp(k.Revoked) }},
 		{name: "Begins", value: func(k apiKey) string { return k.Prefix + "…" }},
 		{name: "Scopes", value: func(k apiKey) string { return joined(k.Scopes) }},
-		{name: "Created", value: func(k apiKey) string { return stamp(k.Created) }},
-		{name: "Last used", value: func(k apiKey) string { return stamp(k.LastUsed) }},
-		{name: "Revoked", value: func(k apiKey) string { return stamp(k.Revoked) }},
+		{name: "Created", aside: true, value: func(k apiKey) string { return stamp(k.Created) }},
+		{name: "Last used", aside: true, value: func(k apiKey) string { return stamp(k.LastUsed) }},
 		{name: "Key", detail: true, value: func(k apiKey) string { return once(k.secret) }},
 	},
 }
+
+const shownOnce = "shown this once; only its hash is kept"
 
 // once marks a secret that is not kept and cannot be shown again.
 func once(secret string) string {
 	if secret == "" {
 		return ""
 	}
-	return secret + "\nshown this once; only its hash is kept"
+	return secret + "\n" + shownOnce
 }
 
 func joined[T ~string](items []T) string {
@@ -106,7 +109,7 @@ func parseScopes(names []string) ([]fabric.Scope, error) {
 			for _, s := range fabric.Scopes() {
 				all = append(all, string(s))
 			}
-			return nil, usagef("--scope: there is no scope %q%s; there are %s", name, didYouMean(name, all), strings.Join(all, ", "))
+			return nil, usagef("--scope: there is no scope %q%s", name, suggest(name, all, "there are "+strings.Join(all, ", ")))
 		}
 		scopes = append(scopes, s)
 	}

@@ -22,6 +22,14 @@ type value struct {
 	text string
 }
 
+// keyAt names the key and where it is set; a flag says both.
+func (v value) keyAt(path string) string {
+	if strings.HasPrefix(v.at, "--") {
+		return v.at
+	}
+	return v.at + ": " + path
+}
+
 // A layer is what one source sets, by the path of the key.
 type layer map[string]value
 
@@ -33,9 +41,9 @@ func (o origins) set(path string) bool { return o[path] != "" }
 
 // loadConfig reads the configuration from all its sources. What is wrong in any
 // of them is gathered.
-func loadConfig(getenv func(string) string, flags *pflag.FlagSet) (Config, origins, error) {
-	file, fileErr := fileLayer(getenv, flags)
-	env, envErr := envLayer(getenv)
+func (c *cli) loadConfig(flags *pflag.FlagSet) (Config, origins, error) {
+	file, fileErr := fileLayer(c.getenv, flags)
+	env, envErr := envLayer(c.getenv, c.environ)
 	k, from := koanf.New("."), make(origins)
 	errs := []error{fileErr, envErr, load(k, defaults(), nil)}
 	for _, l := range []layer{file, env, flagLayer(flags)} {
@@ -44,11 +52,14 @@ func loadConfig(getenv func(string) string, flags *pflag.FlagSet) (Config, origi
 	if err := errors.Join(errs...); err != nil {
 		return Config{}, nil, usageError{err}
 	}
-	var c Config
-	if err := k.Unmarshal("", &c); err != nil {
+	var config Config
+	if err := k.Unmarshal("", &config); err != nil {
 		return Config{}, nil, fmt.Errorf("reading configuration: %w", err)
 	}
-	return c, from, nil
+	if err := config.check(from); err != nil {
+		return Config{}, nil, usageError{err}
+	}
+	return config, from, nil
 }
 
 // load merges the values of a layer into k and notes where they came from.
@@ -62,7 +73,7 @@ func load(k *koanf.Koanf, l layer, from origins) error {
 		}
 		parsed, err := s.parse(v.text)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("%s: %s %w%s", v.at, s.path, err, s.quote(v.text)))
+			errs = append(errs, fmt.Errorf("%s %w%s", v.keyAt(s.path), err, s.quote(v.text)))
 		}
 		typed[s.path] = parsed
 		if from != nil {
@@ -75,9 +86,10 @@ func load(k *koanf.Koanf, l layer, from origins) error {
 	return k.Load(nested(typed), nil)
 }
 
-// quote shows a value that was refused, unless it is secret or long.
+// quote shows a value that was refused, unless it is long or may hold a secret,
+// as user:secret@host and password=secret do.
 func (s setting) quote(text string) string {
-	if s.secret || len(text) > 60 {
+	if s.secret || len(text) > 60 || strings.ContainsAny(text, "@=") {
 		return ""
 	}
 	return fmt.Sprintf("; it is %q", text)
@@ -101,9 +113,9 @@ func defaults() layer {
 }
 
 // envLayer reads the environment: a variable, or the file that it names.
-func envLayer(getenv func(string) string) (layer, error) {
+func envLayer(getenv func(string) string, environ []string) (layer, error) {
 	l := make(layer)
-	var errs []error
+	errs := []error{unknownVariables(environ)}
 	for _, s := range settings() {
 		name := s.env()
 		text, file := getenv(name), getenv(name+"_FILE")

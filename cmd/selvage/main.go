@@ -29,7 +29,7 @@ const (
 
 func main() {
 	syscall.Umask(0o077) // what is kept here is nobody else's
-	err := run(context.Background(), os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr)
+	err := run(context.Background(), os.Args[1:], os.Getenv, os.Environ(), os.Stdin, os.Stdout, os.Stderr)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "selvage: "+strings.ReplaceAll(explain(err), "\n", "\nselvage: "))
 		os.Exit(exitStatus(err))
@@ -37,8 +37,8 @@ func main() {
 }
 
 // run runs a command line. Nothing of the process is used but what is passed.
-func run(ctx context.Context, args []string, getenv func(string) string, stdin io.Reader, stdout, stderr io.Writer) error {
-	c := &cli{getenv: getenv, stdin: stdin, stdout: stdout, stderr: stderr}
+func run(ctx context.Context, args []string, getenv func(string) string, environ []string, stdin io.Reader, stdout, stderr io.Writer) error {
+	c := &cli{getenv: getenv, environ: environ, stdin: stdin, stdout: stdout, stderr: stderr}
 	root := c.rootCommand()
 	root.SetArgs(args)
 	root.SetIn(stdin)
@@ -76,18 +76,42 @@ func explain(err error) string {
 	}
 	var lines []string
 	for _, p := range problems {
-		line := p.Message
-		if p.Param != "" {
-			flag := "--" + strings.ReplaceAll(p.Param, "_", "-")
-			line = flag + ": " + strings.TrimPrefix(strings.TrimPrefix(line, p.Param), " ")
-		}
-		lines = append(lines, line+lookUp(p))
+		lines = append(lines, sayOfFlag(p)+lookUp(p))
 	}
 	return strings.Join(lines, "\n")
 }
 
+// givenBy tells how parameters are given here that are not flags of their own
+// name.
+var givenBy = map[string]string{
+	"password":          "the password (typed, or from --password-stdin)",
+	"allowed_addresses": "--address",
+	"address_id":        "--address",
+	"expire_at":         "--expires-in",
+	"expires_at":        "--expires-in",
+}
+
+// sayOfFlag puts the flag in place of the parameter that a message is about.
+func sayOfFlag(p *problem.Error) string {
+	if p.Param == "" {
+		return p.Message
+	}
+	flag, ok := givenBy[p.Param]
+	if !ok {
+		flag = "--" + strings.ReplaceAll(p.Param, "_", "-")
+	}
+	n := len(p.Param)
+	if len(p.Message) > n && strings.EqualFold(p.Message[:n], p.Param) && p.Message[n] == ' ' {
+		return flag + p.Message[n:]
+	}
+	return flag + ": " + p.Message
+}
+
 // lookUp tells where to look for the id of a thing that there is not.
 func lookUp(p *problem.Error) string {
+	if p.Param == "allowed_addresses" {
+		return "; `selvage address list` shows those there are"
+	}
 	thing, missing := strings.CutSuffix(p.Message, " not found")
 	noun := strings.ToLower(strings.TrimPrefix(thing, "API "))
 	switch noun {

@@ -14,9 +14,10 @@ import (
 
 // A view says how the things of a noun are printed.
 type view[T any] struct {
-	id    func(T) string
-	json  func(T) any
-	facts []fact[T]
+	id     func(T) string
+	secret func(T) string // what is shown once, "" for what was not just made; nil if nothing ever is
+	json   func(T) any
+	facts  []fact[T]
 }
 
 // A fact is one thing to know: a column of a list, a line of what is shown
@@ -25,6 +26,7 @@ type fact[T any] struct {
 	name   string
 	value  func(T) string
 	detail bool // only where a thing is shown alone
+	aside  bool // the first to go where a list is wider than the terminal
 }
 
 // list prints many things, as the format asks.
@@ -46,8 +48,12 @@ func list[T any](c *cli, v view[T], items []T) error {
 		}
 	}
 	rows := make([][]string, 1, len(items)+1)
+	var aside []string
 	for _, f := range columns {
 		rows[0] = append(rows[0], f.name)
+		if f.aside {
+			aside = append(aside, f.name)
+		}
 	}
 	for _, it := range items {
 		var row []string
@@ -56,13 +62,17 @@ func list[T any](c *cli, v view[T], items []T) error {
 		}
 		rows = append(rows, row)
 	}
-	return c.table(rows)
+	return c.table(rows, aside)
 }
 
-// one prints a thing alone.
+// one prints a thing alone. Beside its id alone, a secret that cannot be shown
+// again goes to stderr.
 func one[T any](c *cli, v view[T], item T) error {
 	switch c.output {
 	case "id":
+		if v.secret != nil && v.secret(item) != "" {
+			fmt.Fprintf(c.stderr, "its secret (%s): %s\n", shownOnce, v.secret(item))
+		}
 		return ids(c, v.id, item)
 	case "json":
 		return c.json(v.json(item))
@@ -151,7 +161,14 @@ func stamp(t time.Time) string {
 	if t.IsZero() {
 		return ""
 	}
-	return t.Local().Format("2006-01-02 15:04")
+	return t.Local().Format(stampLayout)
+}
+
+const stampLayout = "2006-01-02 15:04"
+
+func isStamp(s string) bool {
+	_, err := time.Parse(stampLayout, s)
+	return err == nil
 }
 
 // A moment is a time in JSON: ISO 8601 in UTC, left out where it is zero.

@@ -27,7 +27,7 @@ var projects = view[fabric.Project]{
 		{name: "ID", value: func(p fabric.Project) string { return p.ID }},
 		{name: "Name", value: func(p fabric.Project) string { return p.Name }},
 		{name: "Price of a minute", detail: true, value: func(p fabric.Project) string { return dollars(p.RecordRate) }},
-		{name: "Created", value: func(p fabric.Project) string { return stamp(p.Created) }},
+		{name: "Created", aside: true, value: func(p fabric.Project) string { return stamp(p.Created) }},
 		{name: "Updated", detail: true, value: func(p fabric.Project) string { return stamp(p.Updated) }},
 	},
 }
@@ -52,7 +52,7 @@ func (c *cli) projectCommand() *cobra.Command {
 // createProject makes the data directory too: it is how a server without a demo
 // begins.
 func (c *cli) createProject(cmd *cobra.Command, args []string) error {
-	config, _, err := loadConfig(c.getenv, cmd.Flags())
+	config, _, err := c.loadConfig(cmd.Flags())
 	if err != nil {
 		return err
 	}
@@ -149,7 +149,7 @@ func (a *app) project(ctx context.Context, cmd *cobra.Command) (fabric.Project, 
 	case len(some.Items) == 0:
 		return fabric.Project{}, notFoundf("there is no project yet; make one with `selvage project create NAME`")
 	case len(some.Items) > 1:
-		return fabric.Project{}, usagef("%s needs --project: there are several; `selvage project list` shows them", cmd.CommandPath())
+		return fabric.Project{}, usagef("%s needs --project: there are several; `selvage project list` shows them", verb(cmd))
 	}
 	return some.Items[0], nil
 }

@@ -47,24 +47,40 @@ var recordingView = view[recordings.Recording]{
 	facts: []fact[recordings.Recording]{
 		{name: "Sid", value: func(r recordings.Recording) string { return r.Sid }},
 		{name: "Project", detail: true, value: func(r recordings.Recording) string { return r.ProjectID }},
-		{name: "Created", value: func(r recordings.Recording) string { return stamp(r.Created) }},
+		{name: "Status", value: func(r recordings.Recording) string { return string(r.Status) }},
+		{name: "Length", value: func(r recordings.Recording) string { return length(r.Duration()) }},
+		{name: "Created", aside: true, value: func(r recordings.Recording) string { return stamp(r.Created) }},
 		{name: "Started", detail: true, value: func(r recordings.Recording) string { return stamp(r.StartTime) }},
 		{name: "From", value: func(r recordings.Recording) string { return r.From }},
 		{name: "To", value: func(r recordings.Recording) string { return r.To }},
 		{name: "Call", detail: true, value: func(r recordings.Recording) string { return r.CallSid }},
 		{name: "Conference", detail: true, value: func(r recordings.Recording) string { return r.ConferenceSid }},
 		{name: "Direction", detail: true, value: func(r recordings.Recording) string { return r.Direction }},
-		{name: "Length", value: func(r recordings.Recording) string { return r.Duration().Round(100 * time.Millisecond).String() }},
 		{name: "Size", value: func(r recordings.Recording) string { return bytesOf(r.Bytes) }},
 		{name: "Format", detail: true, value: audioFormat},
 		{name: "SHA-256", detail: true, value: func(r recordings.Recording) string { return r.SHA256 }},
 		{name: "Repairs", detail: true, value: func(r recordings.Recording) string { return lines(r.Repairs) }},
-		{name: "Status", value: func(r recordings.Recording) string { return string(r.Status) }},
 	},
 }
 
 func audioFormat(r recordings.Recording) string {
 	return fmt.Sprintf("%s, %d Hz, %d channel%s", r.Codec, r.SampleRate, r.Channels, strings.Repeat("s", min(1, max(0, r.Channels-1))))
+}
+
+// length writes a duration for people: 0.06s, where Go says 60ms.
+func length(d time.Duration) string {
+	switch {
+	case d < 10*time.Millisecond:
+		d = d.Round(time.Millisecond)
+	case d < time.Second:
+		d = d.Round(10 * time.Millisecond)
+	default:
+		d = d.Round(100 * time.Millisecond)
+	}
+	if d < time.Second {
+		return strconv.FormatFloat(d.Seconds(), 'f', -1, 64) + "s"
+	}
+	return d.String()
 }
 
 // bytesOf writes a number of bytes for people.

@@ -20,10 +20,10 @@ var ringKeys = view[keys.Record]{
 		}{r.Kid, r.Use, r.State, iso(r.Created), iso(r.Retired)}
 	},
 	facts: []fact[keys.Record]{
-		{name: "kid", value: func(r keys.Record) string { return r.Kid }},
-		{name: "Use", value: func(r keys.Record) string { return string(r.Use) }},
+		{name: "Kid", value: func(r keys.Record) string { return r.Kid }},
 		{name: "State", value: func(r keys.Record) string { return string(r.State) }},
-		{name: "Created", value: func(r keys.Record) string { return stamp(r.Created) }},
+		{name: "Use", value: func(r keys.Record) string { return string(r.Use) }},
+		{name: "Created", aside: true, value: func(r keys.Record) string { return stamp(r.Created) }},
 		{name: "Retired", value: func(r keys.Record) string { return stamp(r.Retired) }},
 	},
 }

@@ -69,7 +69,7 @@ func replaceFile(name string, text []byte, mode fs.FileMode) error {
 func lockData(dir string) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("locking data directory: %w", err)
+		return nil, fmt.Errorf("locking data directory: %w%s", err, nameAnother)
 	}
 	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {

@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -57,7 +58,7 @@ type ports struct {
 }
 
 func (c *cli) serve(cmd *cobra.Command) error {
-	config, from, err := loadConfig(c.getenv, cmd.Flags())
+	config, from, err := c.loadConfig(cmd.Flags())
 	if err != nil {
 		return err
 	}
@@ -101,7 +102,26 @@ func (c *cli) collectLess() {
 
 func makeDataDir(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("making data directory: %w; name one that can be written with --data", err)
+		return fmt.Errorf("making data directory: %w%s", err, nameAnother)
+	}
+	return checkDataDir(dir)
+}
+
+const nameAnother = "; name one that can be written with --data"
+
+// checkDataDir tells early and plainly what each file in it would.
+func checkDataDir(dir string) error {
+	const writable = 0o3 // W_OK and X_OK
+	info, err := os.Stat(dir)
+	switch {
+	case err != nil:
+	case !info.IsDir():
+		err = syscall.ENOTDIR
+	default:
+		err = syscall.Access(dir, writable)
+	}
+	if err != nil {
+		return fmt.Errorf("opening data directory %s: %w%s", dir, err, nameAnother)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding"
+	"errors"
 	"fmt"
 	"reflect"
 	"strconv"
@@ -47,7 +48,7 @@ func fields(t reflect.Type) func(yield func(reflect.StructField) bool) {
 
 // env gives the name of the setting's environment variable.
 func (s setting) env() string {
-	return "SELVAGE_" + strings.ToUpper(strings.ReplaceAll(s.path, ".", "__"))
+	return envPrefix + strings.ToUpper(strings.ReplaceAll(s.path, ".", "__"))
 }
 
 // flag gives the name of the setting's flag, if it has one: a secret given on
@@ -75,7 +76,7 @@ func (s setting) parse(text string) (any, error) {
 	case *time.Duration:
 		d, err := time.ParseDuration(text)
 		if err == nil && d <= 0 {
-			err = fmt.Errorf("not positive")
+			return d, errors.New("must be longer than 0, such as 90s, 15m or 12h")
 		}
 		return d, orElse(err, "needs a time such as 90s, 15m or 12h")
 	}
@@ -87,7 +88,7 @@ func orElse(err error, sentence string) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%s", sentence)
+	return errors.New(sentence)
 }
 
 // everywhere are the flags that all commands have, so that they find what a

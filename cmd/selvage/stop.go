@@ -99,7 +99,7 @@ func (s *server) closeNow() {
 
 // reload reads again what can change while the server runs.
 func (s *server) reload(c *cli, cmd *cobra.Command) error {
-	config, _, err := loadConfig(c.getenv, cmd.Flags())
+	config, _, err := c.loadConfig(cmd.Flags())
 	if err != nil {
 		return err
 	}

@@ -40,6 +40,7 @@ var subscribers = view[fabric.Subscriber]{
 		{name: "ID", value: func(s fabric.Subscriber) string { return s.ID }},
 		{name: "Project", detail: true, value: func(s fabric.Subscriber) string { return s.ProjectID }},
 		{name: "E-mail", value: func(s fabric.Subscriber) string { return s.Email }},
+		{name: "Disabled", value: func(s fabric.Subscriber) string { return strings.TrimPrefix(yesNo(s.Disabled), "no") }},
 		{name: "Reference", value: func(s fabric.Subscriber) string { return s.Reference }},
 		{name: "Name", value: fabric.Subscriber.FullName},
 		{name: "Job title", detail: true, value: func(s fabric.Subscriber) string { return s.JobTitle }},
@@ -48,8 +49,7 @@ var subscribers = view[fabric.Subscriber]{
 		{name: "Country", detail: true, value: func(s fabric.Subscriber) string { return s.Country }},
 		{name: "Region", detail: true, value: func(s fabric.Subscriber) string { return s.Region }},
 		{name: "Password", detail: true, value: func(s fabric.Subscriber) string { return yesNo(s.PasswordHash != "") }},
-		{name: "Disabled", value: func(s fabric.Subscriber) string { return strings.TrimPrefix(yesNo(s.Disabled), "no") }},
-		{name: "Created", value: func(s fabric.Subscriber) string { return stamp(s.Created) }},
+		{name: "Created", aside: true, value: func(s fabric.Subscriber) string { return stamp(s.Created) }},
 		{name: "Updated", detail: true, value: func(s fabric.Subscriber) string { return stamp(s.Updated) }},
 	},
 }
@@ -67,11 +67,11 @@ var logins = view[idp.Session]{
 		}{s.ID, iso(s.AuthTime), s.Address, s.UserAgent, iso(s.Expires), iso(s.Ended)}
 	},
 	facts: []fact[idp.Session]{
-		{name: "sid", value: func(s idp.Session) string { return s.ID }},
-		{name: "Signed in", value: func(s idp.Session) string { return stamp(s.AuthTime) }},
+		{name: "Sid", value: func(s idp.Session) string { return s.ID }},
+		{name: "Ended", value: func(s idp.Session) string { return stamp(s.Ended) }},
+		{name: "Signed in", aside: true, value: func(s idp.Session) string { return stamp(s.AuthTime) }},
 		{name: "From", value: func(s idp.Session) string { return s.Address }},
 		{name: "Browser", value: func(s idp.Session) string { return s.UserAgent }},
-		{name: "Ended", value: func(s idp.Session) string { return stamp(s.Ended) }},
 	},
 }
 

@@ -20,6 +20,15 @@ func didYouMean(name string, names []string) string {
 	return fmt.Sprintf("; did you mean %q?", best)
 }
 
+// suggest tells the name that was meant, if one is near, and then what to know
+// anyway.
+func suggest(name string, names []string, anyway string) string {
+	if near := didYouMean(name, names); near != "" {
+		return near + " " + strings.ToUpper(anyway[:1]) + anyway[1:]
+	}
+	return "; " + anyway
+}
+
 // distance counts the letters to insert, delete, replace or exchange with their
 // neighbour to make b of a.
 func distance(a, b string) int {

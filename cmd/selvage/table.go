@@ -7,13 +7,14 @@ import (
 	"unicode/utf8"
 )
 
-// table prints rows under their head, no wider than the terminal.
-func (c *cli) table(rows [][]string) error {
+// table prints rows under their head, no wider than the terminal. What had to be
+// left out, the columns of aside first, is told to who looks on.
+func (c *cli) table(rows [][]string, aside []string) error {
 	if len(rows) == 1 {
 		_, err := fmt.Fprintln(c.stderr, "none")
 		return err
 	}
-	rows, widths := fit(rows, terminalWidth(c.stdout))
+	rows, widths, hidden := fit(rows, aside, terminalWidth(c.stdout))
 	for i, row := range rows {
 		var b strings.Builder
 		for j, cell := range row {
@@ -30,46 +31,60 @@ func (c *cli) table(rows [][]string) error {
 			return err
 		}
 	}
+	if len(hidden) > 0 && isTerminal(c.stderr) {
+		what := "1 column is"
+		if len(hidden) > 1 {
+			what = fmt.Sprintf("%d columns are", len(hidden))
+		}
+		fmt.Fprintln(c.stderr, c.faint(fmt.Sprintf("%s hidden: %s; -o json shows all", what, strings.Join(hidden, ", "))))
+	}
 	return nil
 }
 
-// The widths between which long cells are cut. A time, with its 16 columns, and
-// the first column, an id that is copied, stay whole.
-const (
-	uncut    = 16
-	shortest = 12
-)
+// shortest is how far long cells are cut. Times, and the first column, an id that
+// is copied, stay whole.
+const shortest = 10
 
 // fit makes a table no wider than limit (0 is no limit), and gives the widths of
 // its columns: empty columns go, long cells are cut, and where that is not enough
-// the last columns go too.
-func fit(rows [][]string, limit int) ([][]string, []int) {
-	widths := widthsOf(rows)
+// columns are hidden: the last of aside, then the last of all.
+func fit(rows [][]string, aside []string, limit int) (fitting [][]string, widths []int, hidden []string) {
 	if limit == 0 {
-		return rows, widths
+		return rows, widthsOf(rows), nil
 	}
-	for j := len(widths) - 1; j > 0; j-- {
+	for j := len(rows[0]) - 1; j > 0; j-- {
 		if !slices.ContainsFunc(rows[1:], func(row []string) bool { return row[j] != "" }) {
 			rows = without(rows, j)
 		}
 	}
 	for {
 		widths = widthsOf(rows)
-		narrow(widths, limit)
+		narrow(widths, rows, limit)
 		if total(widths) <= limit || len(widths) <= 2 {
-			return rows, widths
+			return rows, widths, hidden
 		}
-		rows = without(rows, len(widths)-1)
+		goes := len(widths) - 1
+		for j := goes; j > 1; j-- {
+			if slices.Contains(aside, rows[0][j]) {
+				goes = j
+				break
+			}
+		}
+		hidden = slices.Insert(hidden, 0, rows[0][goes])
+		rows = without(rows, goes)
 	}
 }
 
 // narrow takes from the widest column that may be cut, until all fit.
-func narrow(widths []int, limit int) {
-	natural := slices.Clone(widths)
+func narrow(widths []int, rows [][]string, limit int) {
+	whole := make([]bool, len(widths))
+	for j := range whole {
+		whole[j] = slices.ContainsFunc(rows[1:], func(row []string) bool { return isStamp(row[j]) })
+	}
 	for total(widths) > limit {
 		widest := 0
 		for j := 1; j < len(widths); j++ {
-			if natural[j] != uncut && widths[j] > shortest && (widest == 0 || widths[j] > widths[widest]) {
+			if !whole[j] && widths[j] > shortest && (widest == 0 || widths[j] > widths[widest]) {
 				widest = j
 			}
 		}

@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/problem"
@@ -79,20 +81,42 @@ func (c *cli) tokenCommand() *cobra.Command {
 	invite.Flags().String("address", "", "`id` of the address that it reaches")
 	for _, cmd := range []*cobra.Command{subscriber, guest, invite} {
 		addProject(cmd)
-		cmd.Flags().Duration("expires-in", fabric.TokenLifetime, "the `time` it lives")
+		life := lifespan(fabric.TokenLifetime)
+		cmd.Flags().Var(&life, "expires-in", "the `time` it lives")
 	}
 	inspect := &cobra.Command{Use: "inspect", Short: "Show what a token on stdin says", Args: positional(), RunE: c.with(c.inspectToken)}
 	revoke := &cobra.Command{Use: "revoke", Short: "End the token on stdin", Args: positional(), RunE: c.with(c.revokeToken)}
 	return noun("token", "Tokens: by which subscribers and guests act", subscriber, guest, invite, inspect, revoke)
 }
 
+// A lifespan is a flag's value: how long a token lives.
+type lifespan time.Duration
+
+var _ pflag.Value = (*lifespan)(nil)
+
+// Set reads a lifespan.
+func (l *lifespan) Set(text string) error {
+	d, err := time.ParseDuration(text)
+	if err != nil || d < time.Second || d > fabric.MaxLifetime {
+		return fmt.Errorf("needs a time from 1s to %s, such as 15m or 2h", fabric.MaxLifetime)
+	}
+	*l = lifespan(d)
+	return nil
+}
+
+func (l *lifespan) String() string { return time.Duration(*l).String() }
+
+// Type is the kind of value, for the help.
+func (l *lifespan) Type() string { return "time" }
+
 // expireAt gives the end that --expires-in asks for, nil for the usual one.
 func expireAt(cmd *cobra.Command) *int64 {
-	d, _ := cmd.Flags().GetDuration("expires-in")
-	if !cmd.Flags().Changed("expires-in") {
+	f := cmd.Flags().Lookup("expires-in")
+	life, ok := f.Value.(*lifespan)
+	if !ok || !f.Changed {
 		return nil
 	}
-	at := time.Now().Add(d).Unix()
+	at := time.Now().Add(time.Duration(*life)).Unix()
 	return &at
 }
 

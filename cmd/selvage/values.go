@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -11,12 +12,16 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/keys"
 )
 
 // The types of values. Each reads itself from text, and says in its error what
 // it would have understood.
 type (
 	hostPort  string // host:port, or off, or auto
+	sqliteURL string // sqlite:FILE
+	folderURL string // dir:FOLDER
+	masterKey string // base64 of 32 bytes, or nothing
 	baseURL   string // http or https, without a path
 	texts     []string
 	services  []string
@@ -45,17 +50,55 @@ func (h *hostPort) UnmarshalText(text []byte) error {
 		return nil
 	}
 	_, port, err := net.SplitHostPort(string(text))
-	if n, perr := strconv.Atoi(port); err != nil || perr != nil || n < 0 || n > 65535 {
-		return fmt.Errorf("needs host:port, such as 127.0.0.1:8080 or :8080")
+	if err != nil {
+		return errors.New(needsHostPort)
+	}
+	if n, err := strconv.Atoi(port); err != nil || n < 0 || n > 65535 {
+		return errors.New("needs a port from 0 to 65535, such as 127.0.0.1:8080 or :8080")
 	}
 	return nil
 }
+
+const needsHostPort = "needs host:port, such as 127.0.0.1:8080 or :8080"
 
 // loopback reports whether only this machine can reach the address.
 func (h hostPort) loopback() bool {
 	host, _, err := net.SplitHostPort(string(h))
 	ip := net.ParseIP(host)
 	return err == nil && (host == "localhost" || ip != nil && ip.IsLoopback())
+}
+
+func (u *sqliteURL) UnmarshalText(text []byte) error {
+	*u = sqliteURL(text)
+	if file, ok := strings.CutPrefix(string(text), "sqlite:"); !ok || file == "" {
+		return errors.New("needs sqlite:FILE, such as sqlite:selvage.db; this version knows no other databases")
+	}
+	return nil
+}
+
+func (u *folderURL) UnmarshalText(text []byte) error {
+	*u = folderURL(text)
+	if u.folder() == "" {
+		return errors.New("needs dir:FOLDER, such as dir:media or dir:/srv/media; this version knows no other stores")
+	}
+	return nil
+}
+
+// folder gives the FOLDER of dir:FOLDER, "" if it is none.
+func (u folderURL) folder() string {
+	folder, ok := strings.CutPrefix(string(u), "dir:")
+	if !ok {
+		return ""
+	}
+	return folder
+}
+
+func (k *masterKey) UnmarshalText(text []byte) error {
+	*k = masterKey(text)
+	if _, err := keys.ParseMaster(string(text)); err != nil && *k != "" {
+		return errors.New("needs the base64 of 32 bytes, such as `openssl rand -base64 32` prints")
+	}
+	return nil
 }
 
 func (u *baseURL) UnmarshalText(text []byte) error {
@@ -91,7 +134,7 @@ func (s *services) UnmarshalText(text []byte) error {
 	*s = split(string(text))
 	for _, name := range *s {
 		if !slices.Contains(all, name) {
-			return fmt.Errorf("has no service %q%s; there are %s", name, didYouMean(name, all), strings.Join(all, ", "))
+			return fmt.Errorf("has no service %q%s", name, suggest(name, all, "there are "+strings.Join(all, ", ")))
 		}
 	}
 	if len(*s) == 0 {

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestSize(t *testing.T) {
@@ -87,19 +88,22 @@ func TestFit(t *testing.T) {
 	}
 	tests := []struct {
 		limit   int
+		aside   string
 		columns []string
 		widths  []int
+		hidden  []string
 	}{
-		{0, []string{"ID", "Name", "Empty", "Grants", "Created"}, []int{36, 4, 5, 30, 16}},
-		{200, []string{"ID", "Name", "Grants", "Created"}, []int{36, 4, 30, 16}},
-		{80, []string{"ID", "Name", "Grants", "Created"}, []int{36, 4, 18, 16}},
-		{70, []string{"ID", "Name", "Grants"}, []int{36, 4, 26}},
-		{20, []string{"ID", "Name"}, []int{36, 4}},
+		{0, "", []string{"ID", "Name", "Empty", "Grants", "Created"}, []int{36, 4, 5, 30, 16}, nil},
+		{200, "", []string{"ID", "Name", "Grants", "Created"}, []int{36, 4, 30, 16}, nil},
+		{80, "", []string{"ID", "Name", "Grants", "Created"}, []int{36, 4, 18, 16}, nil},
+		{70, "", []string{"ID", "Name", "Grants"}, []int{36, 4, 26}, []string{"Created"}},
+		{70, "Grants", []string{"ID", "Name", "Created"}, []int{36, 4, 16}, []string{"Grants"}},
+		{20, "Grants", []string{"ID", "Name"}, []int{36, 4}, []string{"Created", "Grants"}},
 	}
 	for _, tt := range tests {
-		got, widths := fit(rows, tt.limit)
-		if !slices.Equal(got[0], tt.columns) || !slices.Equal(widths, tt.widths) {
-			t.Errorf("fit(%d) = %v %v, want %v %v", tt.limit, got[0], widths, tt.columns, tt.widths)
+		got, widths, hidden := fit(rows, []string{tt.aside}, tt.limit)
+		if !slices.Equal(got[0], tt.columns) || !slices.Equal(widths, tt.widths) || !slices.Equal(hidden, tt.hidden) {
+			t.Errorf("fit(%q, %d) = %v %v %v, want %v %v %v", tt.aside, tt.limit, got[0], widths, hidden, tt.columns, tt.widths, tt.hidden)
 		}
 	}
 }
@@ -128,4 +132,71 @@ func FuzzParseFile(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestLength(t *testing.T) {
+	tests := []struct {
+		d    time.Duration
+		want string
+	}{
+		{0, "0s"},
+		{4 * time.Millisecond, "0.004s"},
+		{62 * time.Millisecond, "0.06s"},
+		{996 * time.Millisecond, "1s"},
+		{7213 * time.Millisecond, "7.2s"},
+		{90 * time.Second, "1m30s"},
+	}
+	for _, tt := range tests {
+		if got := length(tt.d); got != tt.want {
+			t.Errorf("length(%v) = %q, want %q", tt.d, got, tt.want)
+		}
+	}
+}
+
+func TestUnknownVariables(t *testing.T) {
+	tests := []struct{ entry, want string }{
+		{"SELVAGE_LISTEN=:80", ""},
+		{"SELVAGE_LISTEN_FILE=x", ""},
+		{"SELVAGE_CONFIG=x", ""},
+		{"SELVAGE_TEST_ALL=1", ""},
+		{"SELVAGE_NOTHING=", ""},
+		{"SELVAGER=1", ""},
+		{"SELVAGE_SERVICE_HOST=10.0.0.1", ""}, // as Kubernetes sets them
+		{"SELVAGE_SERVICE_PORT_HTTP=80", ""},
+		{"SELVAGE_OPS_PORT=tcp://10.0.0.1:80", ""},
+		{"SELVAGE_PORT_80_TCP_ADDR=10.0.0.1", ""},
+		{"SELVAGE_PORT=80", "SELVAGE_PORT: unknown key"},
+		{"SELVAGE_LISTN=:80", `SELVAGE_LISTN: unknown key; did you mean "SELVAGE_LISTEN"?`},
+		{"SELVAGE_LOG_LEVEL=info", `SELVAGE_LOG_LEVEL: unknown key; did you mean "SELVAGE_LOG__LEVEL"?`},
+		{"SELVAGE_MAX_UPLOAD=1", `SELVAGE_MAX_UPLOAD: unknown key; did you mean "SELVAGE_RECORDINGS__MAX_UPLOAD"?`},
+	}
+	for _, tt := range tests {
+		got := ""
+		if err := unknownVariables([]string{"HOME=/", tt.entry}); err != nil {
+			got = err.Error()
+		}
+		if got != tt.want {
+			t.Errorf("unknownVariables(%q) = %q, want %q", tt.entry, got, tt.want)
+		}
+	}
+}
+
+func TestRejection(t *testing.T) {
+	tests := []struct {
+		rejects, files int
+		want           string
+	}{
+		{1, 1, "the file was rejected; nothing is stored"},
+		{2, 2, "all 2 files were rejected; nothing is stored"},
+		{1, 3, "1 of 3 files was rejected; the others are stored"},
+		{2, 3, "2 of 3 files were rejected; the others are stored"},
+	}
+	for _, tt := range tests {
+		if got := rejection(tt.rejects, tt.files); got.Error() != tt.want {
+			t.Errorf("rejection(%d, %d) = %q, want %q", tt.rejects, tt.files, got, tt.want)
+		}
+	}
+	if err := rejection(0, 3); err != nil {
+		t.Errorf("rejection(0, 3) = %v, want nil", err)
+	}
 }

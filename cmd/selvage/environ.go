@@ -1,0 +1,56 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// envPrefix begins the names of our environment variables.
+const envPrefix = "SELVAGE_"
+
+// otherVariables begin like ours and belong to the Makefile, the tests and the
+// benchmark. They set nothing here, and a server that is started there sees them.
+var otherVariables = []string{
+	"SELVAGE_BINARY", "SELVAGE_TEST_ALL", "SELVAGE_TEST_PICTURES", "SELVAGE_PAGES", "SELVAGE_BENCH_PINNED",
+}
+
+// serviceLink matches what Kubernetes sets in each pod beside a service whose name
+// begins with selvage: SELVAGE_SERVICE_HOST, SELVAGE_PORT_80_TCP and the like.
+var serviceLink = regexp.MustCompile(`^SELVAGE(_.+)?_(SERVICE_HOST=|SERVICE_PORT|PORT_[0-9]+_|PORT=[a-z]+://)`)
+
+// unknownVariables refuses variables that look like ours and set nothing. An
+// empty one is as good as none.
+func unknownVariables(environ []string) error {
+	known := []string{"SELVAGE_CONFIG"}
+	for _, s := range settings() {
+		known = append(known, s.env(), s.env()+"_FILE")
+	}
+	var errs []error
+	for _, entry := range environ {
+		name, text, _ := strings.Cut(entry, "=")
+		ours := strings.HasPrefix(name, envPrefix) && text != "" && !slices.Contains(otherVariables, name) && !serviceLink.MatchString(entry)
+		if ours && !slices.Contains(known, name) {
+			errs = append(errs, fmt.Errorf("%s: unknown key%s", name, variableLike(name, known)))
+		}
+	}
+	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+	return errors.Join(errs...)
+}
+
+// variableLike gives the variable that was meant: one of that name in a section,
+// or one that differs by little. The prefix, which all share, counts for nothing.
+func variableLike(name string, known []string) string {
+	name = strings.TrimPrefix(name, envPrefix)
+	var rest []string
+	for _, k := range known {
+		k = strings.TrimPrefix(k, envPrefix)
+		if strings.HasSuffix(k, "__"+name) {
+			return fmt.Sprintf("; did you mean %q?", envPrefix+k)
+		}
+		rest = append(rest, k)
+	}
+	return strings.Replace(didYouMean(name, rest), `"`, `"`+envPrefix, 1)
+}
