@@ -14,7 +14,7 @@ run: build ## build and serve on embedded defaults; flags go into ARGS
 	$(BINARY) serve $(ARGS)
 
 build: ## build bin/selvage
-	CGO_ENABLED=0 go build -trimpath -o $(BINARY) ./cmd/selvage
+	CGO_ENABLED=0 go build -trimpath -ldflags "-X main.build=$$(git describe --always --dirty 2>/dev/null)" -o $(BINARY) ./cmd/selvage
 
 check: ## what needs no servers and no browsers
 	@test -z "$$(gofmt -l cmd idp fabric recordings templates static keys internal test bench)" || { gofmt -l cmd idp fabric recordings templates static keys internal test bench; echo "run gofmt -w on these files" >&2; exit 1; }
