@@ -29,6 +29,7 @@ type app struct {
 	sessions    *sessionsql.Store
 	media       *blob.Dir
 	ring        *keys.Ring
+	passwords   *password.Hasher
 	revocations *revocation.List
 
 	fabric     *fabric.Fabric
@@ -72,14 +73,14 @@ func open(ctx context.Context, c Config, w where, observe func(event string)) (_
 // build makes the services. They meet here: the fabric asks the identity
 // provider whether a login lives, which asks it for subscribers and tokens.
 func (a *app) build(observe func(event string)) {
-	passwords := password.New(a.config.Password.Parallel)
+	a.passwords = password.New(a.config.Password.Parallel)
 	a.fabric = fabric.New(fabric.Config{
-		Store: a.store, Ring: a.ring, Passwords: passwords, Revocations: a.revocations,
+		Store: a.store, Ring: a.ring, Passwords: a.passwords, Revocations: a.revocations,
 		Host: a.where.fabric, Issuer: a.where.issuer(),
 		Live: func(ctx context.Context, sid string) error { return a.idp.Live(ctx, sid) },
 	})
 	a.idp = idp.New(idp.Config{
-		Store: a.store, Subscribers: a.store, Sessions: a.sessions, Fabric: a.fabric, Passwords: passwords,
+		Store: a.store, Subscribers: a.store, Sessions: a.sessions, Fabric: a.fabric, Passwords: a.passwords,
 		Ring: a.ring, Revocations: a.revocations, Issuer: a.where.issuer(), Lifetimes: a.config.lifetimes(), Observe: observe,
 	})
 	a.recordings = recordings.New(recordings.Config{

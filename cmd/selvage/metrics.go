@@ -54,6 +54,14 @@ func (m *metrics) request(route string, status int, took time.Duration) {
 	o.(prometheus.Observer).Observe(took.Seconds())
 }
 
+// queue shows how many passwords wait to be hashed.
+func (m *metrics) queue(waiting func() int) {
+	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "selvage_password_queue",
+		Help: "Passwords that wait to be hashed.",
+	}, func() float64 { return float64(waiting()) }))
+}
+
 // event counts what the identity provider does.
 func (m *metrics) event(name string) { m.events.WithLabelValues(name).Inc() }
 

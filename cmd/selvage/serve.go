@@ -87,6 +87,7 @@ func (c *cli) serve(cmd *cobra.Command) error {
 	if s.app, err = open(cmd.Context(), config, w, s.metrics.event); err != nil {
 		return errors.Join(err, s.ports.close())
 	}
+	s.metrics.queue(s.app.passwords.Waiting)
 	err = s.run(cmd.Context(), c, func() error { return s.reload(c, cmd) })
 	return errors.Join(err, s.app.close())
 }
