@@ -65,8 +65,12 @@ type Home struct {
 	Links   []Link
 }
 
-// A Link leads somewhere.
-type Link struct{ Title, URL, Text string }
+// A Link leads somewhere. That of an API is shown, not followed: what it answers
+// is not for browsers.
+type Link struct {
+	Title, URL, Text string
+	API              bool
+}
 
 func (Login) name() string     { return "login.html" }
 func (Consent) name() string   { return "consent.html" }

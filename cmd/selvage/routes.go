@@ -50,11 +50,7 @@ func (a *app) serves(service string) bool { return slices.Contains(a.config.Serv
 func (a *app) door(w http.ResponseWriter, _ *http.Request) {
 	page := templates.Home{Version: version()}
 	for _, l := range a.links() {
-		shown := templates.Link{Title: l.title, URL: l.url, Text: l.text}
-		if l.api {
-			shown.URL, shown.Text = "", l.url+": "+l.text
-		}
-		page.Links = append(page.Links, shown)
+		page.Links = append(page.Links, templates.Link{Title: l.title, URL: l.url, Text: l.text, API: l.api})
 	}
 	_ = templates.Write(w, page, templates.Options{}) // it was parsed at the start
 }
