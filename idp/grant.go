@@ -44,10 +44,15 @@ func (p *Provider) newGrant(c Client, code Code) (g Grant, refresh string, err e
 		Scope: code.Request.Scope, AuthTime: code.AuthTime, AMR: code.AMR, Created: now,
 		IdleUntil: now.Add(p.Lifetimes.RefreshIdle), Expires: now.Add(p.Lifetimes.RefreshAbsolute),
 	}
-	if c.May(GrantRefresh) && (c.AccessToken == FabricToken || slices.Contains(g.Scope, "offline_access")) {
+	if c.mayKeepGoing(g.Scope) {
 		refresh, g.RefreshHash = newRefreshToken(id)
 	}
 	return g, refresh, nil
+}
+
+// mayKeepGoing reports whether a grant of these scopes comes with a refresh token.
+func (c Client) mayKeepGoing(scopes []string) bool {
+	return c.May(GrantRefresh) && (c.AccessToken == FabricToken || slices.Contains(c.only(scopes), "offline_access"))
 }
 
 // A refresh token is the grant's id and a secret of 256 bits, so that the grant
@@ -118,6 +123,8 @@ func (p *Provider) refreshable(ctx context.Context, c Client, id string) (Grant,
 	switch {
 	case g.ClientID != c.ID || g.RefreshHash == "":
 		return g, invalidGrant("the refresh token is not valid")
+	case !c.mayKeepGoing(g.Scope):
+		return g, invalidGrant("the client may not refresh any more")
 	case !g.Revoked.IsZero():
 		return g, invalidGrant("the grant was revoked")
 	case !now.Before(g.IdleUntil) || !now.Before(g.Expires):

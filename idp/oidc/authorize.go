@@ -55,6 +55,9 @@ func (a *API) authorizeByPost(w http.ResponseWriter, r *http.Request) error {
 	if kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); !strings.EqualFold(strings.TrimSpace(kind), "application/x-www-form-urlencoded") {
 		return pageError(http.StatusUnsupportedMediaType, "The request cannot be read", "An authorization request by POST is a form.")
 	}
+	if web.Encoded(r) {
+		return pageError(http.StatusUnsupportedMediaType, "The request cannot be read", "A compressed form is not read here.")
+	}
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxQuery+1))
 	if err != nil || len(body) > maxQuery {
 		return pageError(http.StatusRequestEntityTooLarge, "The request is too long", "An authorization request has at most 16 KiB of parameters.")

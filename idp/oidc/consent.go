@@ -63,7 +63,7 @@ func (a *API) answerConsent(w http.ResponseWriter, r *http.Request) error {
 		}
 		return a.answer(w, r, req, s)
 	case "deny":
-		if err := a.Drop(r.Context(), req); err != nil {
+		if err := a.drop(r, req); err != nil {
 			return err
 		}
 		denied := &problem.Error{Kind: problem.Forbidden, Code: "access_denied", Message: "the subscriber denied the access"}

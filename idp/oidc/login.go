@@ -72,7 +72,7 @@ func (a *API) setLogin(w http.ResponseWriter, r *http.Request, s idp.Session) er
 // Connect Core, section 3.1.2.1).
 func (a *API) afterLogin(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest, s idp.Session) error {
 	if !req.Means(s) {
-		if err := a.Drop(r.Context(), req); err != nil {
+		if err := a.drop(r, req); err != nil {
 			return err
 		}
 		return a.respondError(w, r, req.RedirectURI, req.State, errOther)
@@ -90,9 +90,7 @@ func (a *API) afterLogin(w http.ResponseWriter, r *http.Request, c idp.Client, r
 
 // answer ends a suspended request with a code: once, however often it is posted.
 func (a *API) answer(w http.ResponseWriter, r *http.Request, req idp.AuthRequest, s idp.Session) error {
-	if err := a.Drop(r.Context(), req); errors.Is(err, problem.NotFound) {
-		return errStale
-	} else if err != nil {
+	if err := a.drop(r, req); err != nil {
 		return err
 	}
 	code, err := a.IssueCode(r.Context(), req, s)
@@ -101,6 +99,15 @@ func (a *API) answer(w http.ResponseWriter, r *http.Request, req idp.AuthRequest
 	}
 	a.respond(w, r, req.RedirectURI, req.State, url.Values{"code": {code}})
 	return nil
+}
+
+// drop ends a suspended request: of several answers the first counts.
+func (a *API) drop(r *http.Request, req idp.AuthRequest) error {
+	err := a.Drop(r.Context(), req)
+	if errors.Is(err, problem.NotFound) {
+		return errStale
+	}
+	return err
 }
 
 // resume finds the request that a page belongs to.

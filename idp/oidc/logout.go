@@ -35,7 +35,13 @@ func (a *API) endSessionByPost(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	seeOther(w, r.URL.Path+"?"+form.Encode())
+	only := make(url.Values)
+	for _, name := range []string{"id_token_hint", "client_id", "post_logout_redirect_uri", "state"} {
+		if form.Has(name) {
+			only.Set(name, form.Get(name))
+		}
+	}
+	seeOther(w, r.URL.Path+"?"+only.Encode())
 	return nil
 }
 

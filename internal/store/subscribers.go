@@ -87,9 +87,12 @@ func (s *Store) ListSubscribers(ctx context.Context, projectID string, q page.Qu
 	return l.page(ctx, s.read(), q)
 }
 
-// UpdateSubscriber writes what is not nil, and the names of its addresses.
+// UpdateSubscriber writes what is not nil, and the names of its addresses. The
+// change counts from when it may write, which it may have had to wait for: logins
+// that began meanwhile are concerned too.
 func (s *Store) UpdateSubscriber(ctx context.Context, projectID, id string, c fabric.SubscriberChange, at time.Time, r *revocation.Revocation) (sub fabric.Subscriber, err error) {
 	err = s.change(ctx, func(t tx) error {
+		at := later(at, s.now())
 		if sub, err = t.updateSubscriber(ctx, projectID, id, c, at); err != nil {
 			return err
 		}
@@ -100,7 +103,9 @@ func (s *Store) UpdateSubscriber(ctx context.Context, projectID, id string, c fa
 		if r == nil {
 			return nil
 		}
-		return errors.Join(t.endLogins(ctx, id, at), t.revoke(ctx, *r))
+		end := *r
+		end.Until = later(end.Until, at)
+		return errors.Join(t.endLogins(ctx, id, at), t.revoke(ctx, end))
 	})
 	return sub, err
 }
@@ -123,6 +128,13 @@ func (t tx) updateSubscriber(ctx context.Context, projectID, id string, c fabric
 		return sub, emailTaken()
 	}
 	return sub, err
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
 }
 
 // endLogins ends the logins and OAuth grants of a subscriber.
