@@ -81,7 +81,7 @@ func (d *DB) open(ctx context.Context, c Config) error {
 		return err
 	}
 	db.SetMaxOpenConns(1)
-	if err := alone(c.File, func() error { return c.Prepare(ctx, db) }); err != nil {
+	if err := alone(ctx, c.File, func() error { return c.Prepare(ctx, db) }); err != nil {
 		return errors.Join(err, db.Close())
 	}
 	if d.writer, err = newWriter(ctx, db, c.Single); err != nil {
@@ -97,17 +97,30 @@ func (d *DB) open(ctx context.Context, c Config) error {
 
 // alone runs do while no other process does for the same file: two that start
 // together must not both make its schema.
-func alone(file string, do func() error) error {
+func alone(ctx context.Context, file string, do func() error) error {
 	lock, err := os.OpenFile(file+"-schema-lock", os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return fmt.Errorf("locking schema: %w", err)
 	}
 	defer lock.Close() // which ends the lock
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
-		return fmt.Errorf("locking schema: %w", err)
+	for deadline := time.Now().Add(patience); ; {
+		err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if err == nil {
+			return do()
+		}
+		if !errors.Is(err, syscall.EWOULDBLOCK) || time.Now().After(deadline) {
+			return fmt.Errorf("locking schema: another selvage has been changing it for %s: %w", patience, err)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(20 * time.Millisecond):
+		}
 	}
-	return do()
 }
+
+// patience is how long a start waits for another that makes the schema.
+const patience = 30 * time.Second
 
 func connect(c Config, extra string) (*sql.DB, error) {
 	pragmas := "_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(" + string(c.Sync) +
@@ -130,7 +143,7 @@ func (d *DB) Close() (err error) {
 }
 
 // Read gives a Tx for queries that change nothing.
-func (d *DB) Read() Tx { return Tx{d.onReader} }
+func (d *DB) Read() Tx { return Tx{d.onReader, explain} }
 
 // Change runs do in a transaction and returns once it is committed. An error of
 // do undoes what do did. Changes that wait at the same time share one commit;
@@ -138,13 +151,17 @@ func (d *DB) Read() Tx { return Tx{d.onReader} }
 // ctx ends; one that runs is not.
 // Where the file is locked, the disk full or failing, it is problem.Unavailable.
 func (d *DB) Change(ctx context.Context, do func(Tx) error) error {
-	err := d.writer.do(ctx, do)
-	if away(err) {
-		return fmt.Errorf("%w: %w", &problem.Error{
-			Kind: problem.Unavailable, Code: "temporarily_unavailable", Message: "the database cannot be written", RetryAfter: time.Second,
-		}, err)
+	return explain(d.writer.do(ctx, do))
+}
+
+// explain makes problem.Unavailable of an error that is the file's.
+func explain(err error) error {
+	if !away(err) {
+		return err
 	}
-	return err
+	return fmt.Errorf("%w: %w", &problem.Error{
+		Kind: problem.Unavailable, Code: "temporarily_unavailable", Message: "the database does not answer", RetryAfter: time.Second,
+	}, err)
 }
 
 // away reports whether an error is the file's, not the change's.
@@ -166,7 +183,7 @@ func (d *DB) onReader(query string) (*sql.Stmt, error) {
 	}
 	st, err := d.reads.Prepare(query)
 	if err != nil {
-		return nil, fmt.Errorf("preparing query: %w", err)
+		return nil, explain(fmt.Errorf("preparing query: %w", err))
 	}
 	if kept, loaded := d.stmts.LoadOrStore(query, st); loaded {
 		_ = st.Close()
@@ -179,6 +196,7 @@ func (d *DB) onReader(query string) (*sql.Stmt, error) {
 // once.
 type Tx struct {
 	prepare func(query string) (*sql.Stmt, error)
+	explain func(error) error // of reading; nil in a change, which is explained as a whole
 }
 
 // Query runs a query that gives rows.
@@ -187,7 +205,11 @@ func (t Tx) Query(ctx context.Context, query string, args ...any) (*sql.Rows, er
 	if err != nil {
 		return nil, err
 	}
-	return st.Query(args...)
+	rows, err := st.Query(args...)
+	if t.explain != nil {
+		err = t.explain(err)
+	}
+	return rows, err
 }
 
 // Row runs a query that gives one row. Scan gives sql.ErrNoRows if there is none.
@@ -195,6 +217,9 @@ func (t Tx) Row(ctx context.Context, query string, args ...any) Scanner {
 	st, err := t.ready(ctx, query)
 	if err != nil {
 		return failed{err}
+	}
+	if t.explain != nil {
+		return explained{st.QueryRow(args...), t.explain}
 	}
 	return st.QueryRow(args...)
 }
@@ -217,6 +242,14 @@ func (t Tx) ready(ctx context.Context, query string) (*sql.Stmt, error) {
 
 // A Scanner is a row: *sql.Row or *sql.Rows.
 type Scanner interface{ Scan(dest ...any) error }
+
+// explained is a row whose error is explained.
+type explained struct {
+	row     *sql.Row
+	explain func(error) error
+}
+
+func (e explained) Scan(dest ...any) error { return e.explain(e.row.Scan(dest...)) }
 
 // failed is the row of a query that could not be run.
 type failed struct{ err error }

@@ -137,7 +137,10 @@ func (w *writer) together(batch []change) (errs []error, err error) {
 	errs = make([]error, len(batch))
 	for i, c := range batch {
 		if w.single {
-			errs[i] = w.safely(c)
+			// Where the file has failed, SQLite may have undone them all by itself.
+			if errs[i] = w.safely(c); away(errs[i]) {
+				return nil, errs[i]
+			}
 		} else if errs[i], err = w.nested(c); err != nil {
 			return nil, err
 		}
@@ -155,7 +158,7 @@ func (w *writer) nested(c change) (refused, fatal error) {
 	}
 	if refused = w.safely(c); refused != nil {
 		if err := w.exec(`ROLLBACK TO change`); err != nil {
-			return nil, fmt.Errorf("undoing a change: %w", errors.Join(err, refused))
+			return nil, fmt.Errorf("undoing a change: %w", errors.Join(refused, err))
 		}
 	}
 	if err := w.exec(`RELEASE change`); err != nil {
@@ -171,7 +174,7 @@ func (w *writer) safely(c change) (err error) {
 			err = fmt.Errorf("panic in a change: %v\n%s", cause, debug.Stack())
 		}
 	}()
-	return c.do(Tx{w.prepare})
+	return c.do(Tx{prepare: w.prepare})
 }
 
 // prepare is called by the writer's goroutine alone.
