@@ -94,8 +94,8 @@ func (a *app) build(observe func(event string)) {
 func (c Config) lifetimes() idp.Lifetimes {
 	return idp.Lifetimes{
 		Code: time.Duration(c.Tokens.Code), AccessFabric: time.Duration(c.Tokens.AccessFabric), AccessJWT: time.Duration(c.Tokens.AccessJWT),
-		RefreshIdle: c.Tokens.RefreshIdle, RefreshAbsolute: c.Tokens.RefreshAbsolute,
-		BrowserIdle: c.Session.Idle, BrowserAbsolute: c.Session.Absolute,
+		RefreshIdle: time.Duration(c.Tokens.RefreshIdle), RefreshAbsolute: time.Duration(c.Tokens.RefreshAbsolute),
+		BrowserIdle: time.Duration(c.Session.Idle), BrowserAbsolute: time.Duration(c.Session.Absolute),
 	}
 }
 

@@ -36,16 +36,16 @@ type Config struct {
 	} `koanf:"tls"`
 
 	Session struct {
-		Idle     time.Duration `koanf:"idle" default:"12h" help:"how long a browser stays signed in unused"`
-		Absolute time.Duration `koanf:"absolute" default:"168h" help:"how long a browser stays signed in at most"`
+		Idle     period `koanf:"idle" default:"12h" help:"how long a browser stays signed in unused"`
+		Absolute period `koanf:"absolute" default:"168h" help:"how long a browser stays signed in at most"`
 	} `koanf:"session"`
 
 	Tokens struct {
-		Code            lifetime      `koanf:"code" default:"1m" help:"lifetime of authorization codes"`
-		AccessFabric    lifetime      `koanf:"access_fabric" default:"2h" help:"lifetime of OAuth access tokens that are fabric tokens"`
-		AccessJWT       lifetime      `koanf:"access_jwt" default:"15m" help:"lifetime of OAuth access tokens that are JWTs"`
-		RefreshIdle     time.Duration `koanf:"refresh_idle" default:"720h" help:"how long an OAuth refresh token lives unused"`
-		RefreshAbsolute time.Duration `koanf:"refresh_absolute" default:"4320h" help:"how long OAuth refresh tokens can follow each other"`
+		Code            lifetime `koanf:"code" default:"1m" help:"lifetime of authorization codes"`
+		AccessFabric    lifetime `koanf:"access_fabric" default:"2h" help:"lifetime of OAuth access tokens that are fabric tokens"`
+		AccessJWT       lifetime `koanf:"access_jwt" default:"15m" help:"lifetime of OAuth access tokens that are JWTs"`
+		RefreshIdle     period   `koanf:"refresh_idle" default:"720h" help:"how long an OAuth refresh token lives unused"`
+		RefreshAbsolute period   `koanf:"refresh_absolute" default:"4320h" help:"how long OAuth refresh tokens can follow each other"`
 	} `koanf:"tokens"`
 
 	Password struct {

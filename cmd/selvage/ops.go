@@ -33,18 +33,20 @@ func (o ops) Handler() http.Handler {
 	mux.HandleFunc("GET /healthz", o.healthy)
 	mux.Handle("GET /metrics", o.metrics.handler())
 	mux.HandleFunc("GET /readyz", o.ready)
-	return byAddress(mux)
+	return o.byAddress(mux)
 }
 
-// byAddress refuses names to browsers: a page in an operator's browser could have
-// a name of its own lead here (DNS rebinding), and then read what is answered.
-func byAddress(next http.Handler) http.Handler {
+// byAddress refuses names to browsers, and on loopback to everyone: a page in an
+// operator's browser could have a name of its own lead here (DNS rebinding), and
+// then read what is answered.
+func (o ops) byAddress(next http.Handler) http.Handler {
+	local := o.app.config.ListenOps.loopback()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host, _, err := net.SplitHostPort(r.Host)
 		if err != nil {
 			host = r.Host
 		}
-		if host != "localhost" && net.ParseIP(strings.Trim(host, "[]")) == nil && isBrowser(r) {
+		if host != "localhost" && net.ParseIP(strings.Trim(host, "[]")) == nil && (local || isBrowser(r)) {
 			http.Error(w, "ask for this by address", http.StatusMisdirectedRequest)
 			return
 		}
@@ -54,7 +56,12 @@ func byAddress(next http.Handler) http.Handler {
 
 // isBrowser reports whether a browser sent a request.
 func isBrowser(r *http.Request) bool {
-	return r.Header.Get("Sec-Fetch-Site") != "" || strings.HasPrefix(r.UserAgent(), "Mozilla/")
+	for _, name := range []string{"Sec-Fetch-Site", "Origin", "Referer", "Accept-Language"} {
+		if r.Header.Get(name) != "" {
+			return true
+		}
+	}
+	return strings.HasPrefix(r.UserAgent(), "Mozilla/")
 }
 
 // healthy serves GET /healthz: the process runs, whatever it depends on.

@@ -27,6 +27,7 @@ type (
 	services  []string
 	size      int64
 	lifetime  time.Duration // of a token: what ends one must be remembered as long
+	period    time.Duration // of a login
 	logLevel  slog.Level
 	logFormat string
 )
@@ -110,6 +111,11 @@ func (u *baseURL) UnmarshalText(text []byte) error {
 	if err != nil || (p.Scheme != "http" && p.Scheme != "https") || p.Host == "" || p.User != nil || string(*u) != p.Scheme+"://"+p.Host {
 		return fmt.Errorf("needs http:// or https:// and a host, such as https://id.example.org, without a path")
 	}
+	// Issuers and origins are compared as strings, and browsers write them so.
+	implied := map[string]string{"http": "80", "https": "443"}[p.Scheme]
+	if strings.ToLower(p.Host) != p.Host || p.Port() == implied {
+		return fmt.Errorf("needs the host in small letters, without the port that %s implies", p.Scheme)
+	}
 	return nil
 }
 
@@ -121,6 +127,18 @@ func (l *lifetime) UnmarshalText(text []byte) error {
 	*l = lifetime(d)
 	return nil
 }
+
+func (p *period) UnmarshalText(text []byte) error {
+	const most = 10 * 365 * 24 * time.Hour
+	d, err := time.ParseDuration(string(text))
+	if err != nil || d < time.Second || d > most {
+		return fmt.Errorf("needs a time from 1s to %s, such as 12h or 720h", period(most))
+	}
+	*p = period(d)
+	return nil
+}
+
+func (p period) String() string { return time.Duration(p).String() }
 
 func (l lifetime) String() string { return time.Duration(l).String() }
 
