@@ -78,25 +78,14 @@ func scanClient(row scanner) (c idp.Client, err error) {
 	return c, nil
 }
 
-// ListClients gives a page of a project's clients in the order of their ids.
-func (s *Store) ListClients(ctx context.Context, projectID string, q page.Query) (p page.Page[idp.Client], err error) {
-	rows, err := s.read().Query(ctx, `SELECT `+clientColumns+` FROM clients WHERE project_id = $1 AND id >= $2 ORDER BY id LIMIT $3`,
-		projectID, q.From, q.Size+1)
-	if err != nil {
-		return p, fmt.Errorf("listing clients: %w", err)
+// ListClients gives a page of a project's clients in the order of creation.
+func (s *Store) ListClients(ctx context.Context, projectID string, q page.Query) (page.Page[idp.Client], error) {
+	l := listing[idp.Client]{
+		thing: "clients", columns: clientColumns, from: "clients", key: []string{"id"}, start: startAt(q.From),
+		scan: scanClient, id: func(c idp.Client) string { return c.ID },
 	}
-	defer rows.Close()
-	for rows.Next() {
-		c, err := scanClient(rows)
-		if err != nil {
-			return p, err
-		}
-		p.Items = append(p.Items, c)
-	}
-	if len(p.Items) > q.Size {
-		p.Items, p.Next = p.Items[:q.Size], p.Items[q.Size].ID
-	}
-	return p, rows.Err()
+	l.where.and(`project_id = $%d`, projectID)
+	return l.page(ctx, s.read(), q)
 }
 
 // UpdateClient writes a client's settings.

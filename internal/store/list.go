@@ -80,21 +80,27 @@ func params(used, n int) string {
 	return strings.Join(names, ", ")
 }
 
-func (l listing[T]) rows(ctx context.Context, t tx, q query) (found []T, err error) {
-	rows, err := t.Query(ctx, q.sql, q.args...)
+func (l listing[T]) rows(ctx context.Context, t tx, q query) ([]T, error) {
+	return gather(ctx, t, "listing "+l.thing, l.scan, q.sql, q.args...)
+}
+
+// gather reads all rows of a query. doing is what an error is said to have
+// happened at.
+func gather[T any](ctx context.Context, t tx, doing string, scan func(scanner) (T, error), sql string, args ...any) (found []T, err error) {
+	rows, err := t.Query(ctx, sql, args...)
 	if err != nil {
-		return nil, fmt.Errorf("listing %s: %w", l.thing, err)
+		return nil, fmt.Errorf("%s: %w", doing, err)
 	}
 	defer rows.Close()
 	for rows.Next() {
-		item, err := l.scan(rows)
+		item, err := scan(rows)
 		if err != nil {
-			return nil, fmt.Errorf("listing %s: %w", l.thing, err)
+			return nil, fmt.Errorf("%s: %w", doing, err)
 		}
 		found = append(found, item)
 	}
 	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("listing %s: %w", l.thing, err)
+		return nil, fmt.Errorf("%s: %w", doing, err)
 	}
 	return found, nil
 }
@@ -106,3 +112,18 @@ func startAt(id string) []any {
 	}
 	return []any{id}
 }
+
+// A where gathers conditions and their arguments.
+type where struct {
+	conditions []string
+	args       []any
+}
+
+// and adds a condition in which $%d stands for the argument.
+func (w *where) and(condition string, arg any) {
+	w.args = append(w.args, arg)
+	w.conditions = append(w.conditions, fmt.Sprintf(condition, len(w.args)))
+}
+
+// String gives the conditions in SQL.
+func (w where) String() string { return strings.Join(w.conditions, " AND ") }

@@ -97,51 +97,12 @@ func (s *Store) FindRecording(ctx context.Context, o recordings.Owner, sid strin
 }
 
 // ListRecordings gives a page of recordings, newest first.
-func (s *Store) ListRecordings(ctx context.Context, f recordings.Filter, q page.Query) (p page.Page[recordings.Recording], err error) {
-	w := matching(f)
-	if q.From != "" {
-		w.and(`id <= $%d`, q.From)
+func (s *Store) ListRecordings(ctx context.Context, f recordings.Filter, q page.Query) (page.Page[recordings.Recording], error) {
+	l := listing[recordings.Recording]{
+		thing: "recordings", columns: recordingColumns, from: "recordings", where: matching(f), key: []string{"id"}, start: startAt(q.From), desc: true,
+		scan: scanRecording, id: func(r recordings.Recording) string { return r.ID },
 	}
-	rows, err := s.read().Query(ctx, fmt.Sprintf(`SELECT %s FROM recordings WHERE %s ORDER BY id DESC LIMIT $%d`,
-		recordingColumns, w, len(w.args)+1), append(w.args, q.Size+1)...)
-	if err != nil {
-		return p, fmt.Errorf("listing recordings: %w", err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		r, err := scanRecording(rows)
-		if err != nil {
-			return p, err
-		}
-		p.Items = append(p.Items, r)
-	}
-	if err := rows.Err(); err != nil {
-		return p, fmt.Errorf("listing recordings: %w", err)
-	}
-	if len(p.Items) > q.Size {
-		p.Items, p.Next = p.Items[:q.Size], p.Items[q.Size].ID
-	}
-	if q.From != "" {
-		p.Prev, err = s.pageBefore(ctx, matching(f), q)
-	}
-	return p, err
-}
-
-// pageBefore gives the id which the page before q begins with.
-func (s *Store) pageBefore(ctx context.Context, w where, q page.Query) (first string, err error) {
-	w.and(`id > $%d`, q.From)
-	rows, err := s.read().Query(ctx, fmt.Sprintf(`SELECT id FROM recordings WHERE %s ORDER BY id LIMIT $%d`, w, len(w.args)+1),
-		append(w.args, q.Size)...)
-	if err != nil {
-		return "", fmt.Errorf("listing recordings: %w", err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		if err := rows.Scan(&first); err != nil {
-			return "", fmt.Errorf("listing recordings: %w", err)
-		}
-	}
-	return first, rows.Err()
+	return l.page(ctx, s.read(), q)
 }
 
 // matching is the conditions of a filter.
@@ -168,21 +129,6 @@ func matching(f recordings.Filter) where {
 	}
 	return w
 }
-
-// A where gathers conditions and their arguments.
-type where struct {
-	conditions []string
-	args       []any
-}
-
-// and adds a condition in which $%d stands for the argument.
-func (w *where) and(condition string, arg any) {
-	w.args = append(w.args, arg)
-	w.conditions = append(w.conditions, fmt.Sprintf(condition, len(w.args)))
-}
-
-// String gives the conditions in SQL.
-func (w where) String() string { return strings.Join(w.conditions, " AND ") }
 
 // DeleteRecording turns a live recording of a project into a stub.
 func (s *Store) DeleteRecording(ctx context.Context, projectID, sid string, at time.Time) (id string, err error) {
@@ -211,20 +157,9 @@ func (s *Store) SweepRecordings(ctx context.Context, before time.Time) error {
 }
 
 // MediaInUse gives the ids of live recordings from first to last.
-func (s *Store) MediaInUse(ctx context.Context, first, last string) (ids []string, err error) {
-	rows, err := s.read().Query(ctx, `SELECT id FROM recordings WHERE id >= $1 AND id <= $2 AND deleted = 0`, first, last)
-	if err != nil {
-		return nil, fmt.Errorf("listing media in use: %w", err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var id string
-		if err := rows.Scan(&id); err != nil {
-			return nil, fmt.Errorf("listing media in use: %w", err)
-		}
-		ids = append(ids, id)
-	}
-	return ids, rows.Err()
+func (s *Store) MediaInUse(ctx context.Context, first, last string) ([]string, error) {
+	return gather(ctx, s.read(), "listing media in use", func(row scanner) (id string, err error) { return id, row.Scan(&id) },
+		`SELECT id FROM recordings WHERE id >= $1 AND id <= $2 AND deleted = 0`, first, last)
 }
 
 // RecordRate gives a project's price of a recorded minute.

@@ -11,22 +11,15 @@ import (
 var _ keys.Store = (*Store)(nil)
 
 // RingKeys gives all keys of the ring, oldest first.
-func (s *Store) RingKeys(ctx context.Context) (found []keys.Record, err error) {
-	rows, err := s.read().Query(ctx, `SELECT kid, use, state, sealed, created, retired FROM ring ORDER BY kid`)
-	if err != nil {
-		return nil, fmt.Errorf("reading ring: %w", err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var r keys.Record
-		var created, retired int64
-		if err := rows.Scan(&r.Kid, &r.Use, &r.State, &r.Sealed, &created, &retired); err != nil {
-			return nil, fmt.Errorf("reading ring: %w", err)
-		}
-		r.Created, r.Retired = moment(created), moment(retired)
-		found = append(found, r)
-	}
-	return found, rows.Err()
+func (s *Store) RingKeys(ctx context.Context) ([]keys.Record, error) {
+	return gather(ctx, s.read(), "reading ring", scanRingKey, `SELECT kid, use, state, sealed, created, retired FROM ring ORDER BY kid`)
+}
+
+func scanRingKey(row scanner) (r keys.Record, err error) {
+	var created, retired int64
+	err = row.Scan(&r.Kid, &r.Use, &r.State, &r.Sealed, &created, &retired)
+	r.Created, r.Retired = moment(created), moment(retired)
+	return r, err
 }
 
 // AddRingKey inserts a key. A second current or next one of a use is a

@@ -54,21 +54,9 @@ func scanSession(row scanner) (l idp.Session, err error) {
 }
 
 // ListSessions gives a subscriber's logins, newest first, at most a thousand.
-func (s *Store) ListSessions(ctx context.Context, projectID, subscriberID string) (found []idp.Session, err error) {
-	rows, err := s.read().Query(ctx, `SELECT `+sessionColumns+` FROM login_sessions
+func (s *Store) ListSessions(ctx context.Context, projectID, subscriberID string) ([]idp.Session, error) {
+	return gather(ctx, s.read(), "listing sessions", scanSession, `SELECT `+sessionColumns+` FROM login_sessions
 		WHERE project_id = $1 AND subscriber_id = $2 ORDER BY id DESC LIMIT 1000`, projectID, subscriberID)
-	if err != nil {
-		return nil, fmt.Errorf("listing sessions: %w", err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		l, err := scanSession(rows)
-		if err != nil {
-			return nil, err
-		}
-		found = append(found, l)
-	}
-	return found, rows.Err()
 }
 
 // EndSession ends a login and its grants and revokes its tokens.
