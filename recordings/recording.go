@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/selvage/selvage/recordings/wav"
 )
 
 // A Recording is one recorded call or conference, with the facts of its audio.
@@ -58,11 +60,9 @@ type Metadata struct {
 
 // Duration is the length of the audio.
 func (r Recording) Duration() time.Duration {
-	if r.SampleRate == 0 {
-		return 0
-	}
-	rate := int64(r.SampleRate)
-	return time.Duration(r.Frames/rate)*time.Second + time.Duration(r.Frames%rate)*time.Second/time.Duration(rate)
+	var f wav.Facts
+	f.SampleRate, f.Frames = r.SampleRate, r.Frames
+	return f.Duration()
 }
 
 // Seconds is the duration in whole seconds, to the nearest, and at least one

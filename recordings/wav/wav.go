@@ -38,6 +38,9 @@ type Facts struct {
 
 // Duration is the length of the audio, from the frames: a byte rate may lie.
 func (f Facts) Duration() time.Duration {
+	if f.SampleRate == 0 {
+		return 0
+	}
 	rate := int64(f.SampleRate)
 	return time.Duration(f.Frames/rate)*time.Second + time.Duration(f.Frames%rate)*time.Second/time.Duration(rate)
 }
