@@ -51,9 +51,13 @@ type NewClient struct {
 // CreateClient registers a client. A confidential one has a secret, which is
 // given here and never again.
 func (p *Provider) CreateClient(ctx context.Context, n NewClient) (c Client, secret string, err error) {
+	id, err := uuid.NewV7()
+	if err != nil {
+		return Client{}, "", fmt.Errorf("making client id: %w", err)
+	}
 	now := p.Now()
 	c = Client{
-		ID: uuid.NewString(), ProjectID: n.ProjectID, Name: n.Name, Type: n.Type, Profile: n.Profile, AuthMethod: n.AuthMethod,
+		ID: id.String(), ProjectID: n.ProjectID, Name: n.Name, Type: n.Type, Profile: n.Profile, AuthMethod: n.AuthMethod,
 		FirstParty: n.FirstParty, PKCEOptional: n.PKCEOptional, RedirectURIs: n.RedirectURIs, LogoutURIs: n.LogoutURIs,
 		Grants: n.Grants, Scopes: n.Scopes, AccessToken: n.AccessToken, IDTokenAlg: n.IDTokenAlg, Created: now, Updated: now,
 	}
@@ -83,7 +87,7 @@ func (p *Provider) FindClient(ctx context.Context, id string) (Client, error) {
 	return c, err
 }
 
-// ListClients lists a project's clients in the order of their ids.
+// ListClients lists a project's clients in the order of creation.
 func (p *Provider) ListClients(ctx context.Context, projectID string, q page.Query) (page.Page[Client], error) {
 	return p.Store.ListClients(ctx, projectID, q)
 }

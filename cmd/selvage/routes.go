@@ -26,7 +26,7 @@ func (a *app) routes(log *slog.Logger) (http.Handler, error) {
 	mount(http.HandlerFunc(notFound), "/")
 	mount(static.Handler(), static.Prefix)
 	if a.serves(serviceIDP) {
-		api, err := oidc.New(oidc.Config{Provider: a.idp, Sessions: a.sessions, PublicURL: a.where.public, AuthURL: a.where.auth, Log: log})
+		api, err := oidc.New(oidc.Config{Provider: a.idp, Sessions: a.sessions, AuthURL: a.where.auth, Log: log})
 		if err != nil {
 			return nil, err
 		}

@@ -23,11 +23,10 @@ import (
 
 // Config says what an API serves.
 type Config struct {
-	Provider  *idp.Provider
-	Sessions  session.Store // for browsers' sessions
-	PublicURL string        // {base_url}: where browsers find us
-	AuthURL   string        // {auth_url}, without the slash: endpoints of the discovery document begin with it
-	Log       *slog.Logger  // nil means slog.Default()
+	Provider *idp.Provider
+	Sessions session.Store // for browsers' sessions
+	AuthURL  string        // {auth_url}, without the slash: where browsers find us; endpoints of the discovery document begin with it
+	Log      *slog.Logger  // nil means slog.Default()
 }
 
 // An API serves the protocol.
