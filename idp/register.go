@@ -77,14 +77,7 @@ func (p *Provider) FindClient(ctx context.Context, id string) (Client, error) {
 	if len(id) > 64 || !utf8.ValidString(id) || strings.ContainsRune(id, 0) {
 		return Client{}, problem.NoSuch("client")
 	}
-	if c, ok := p.clients.Get(id); ok {
-		return c, nil
-	}
-	c, err := p.Store.FindClient(ctx, id)
-	if err == nil {
-		p.clients.Put(id, c)
-	}
-	return c, err
+	return p.clients.Load(id, func() (Client, error) { return p.Store.FindClient(ctx, id) })
 }
 
 // ListClients lists a project's clients in the order of creation.

@@ -109,18 +109,14 @@ func (p *Provider) remember(ctx context.Context, s Session, write func(context.C
 // it was looked at within 300 ms, else from the session store, else from the row.
 // An ended or unknown one is problem.Unauthenticated.
 func (p *Provider) FindSession(ctx context.Context, sid string) (Session, error) {
-	s, ok := p.seen.Get(sid)
-	if !ok {
-		var err error
-		if s, err = p.readSession(ctx, sid); err != nil {
-			return Session{}, err
-		}
-		p.seen.Put(sid, s)
+	s, err := p.seen.Load(sid, func() (Session, error) { return p.readSession(ctx, sid) })
+	if err != nil {
+		return Session{}, err
 	}
 	if !s.Ended.IsZero() {
 		return Session{}, problem.NoCredentials()
 	}
-	err := p.Revocations.Check(s.AuthTime,
+	err = p.Revocations.Check(s.AuthTime,
 		revocation.Subject{Kind: revocation.Session, ID: sid}, revocation.Subject{Kind: revocation.Subscriber, ID: s.SubscriberID},
 		revocation.Subject{Kind: revocation.Project, ID: s.ProjectID})
 	return s, err

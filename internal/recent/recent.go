@@ -17,9 +17,10 @@ const size = 10_000
 // A Cache keeps values for a moment. Make one with [New]; it may be used from
 // any number of goroutines.
 type Cache[V any] struct {
-	now func() time.Time
-	mu  sync.RWMutex
-	m   map[string]entry[V]
+	now   func() time.Time
+	mu    sync.RWMutex
+	m     map[string]entry[V]
+	drops int // how often something was forgotten on purpose
 }
 
 type entry[V any] struct {
@@ -32,22 +33,32 @@ func New[V any](now func() time.Time) *Cache[V] {
 	return &Cache[V]{now: now, m: make(map[string]entry[V])}
 }
 
-// Get gives the value that was put under a key within the last 300 ms.
-func (c *Cache[V]) Get(key string) (V, bool) {
+// Load gives the value of a key: the one that was read within the last 300 ms,
+// else what read gives, unless that is an error. What is read while something is
+// dropped may be old already, and is not kept.
+func (c *Cache[V]) Load(key string, read func() (V, error)) (V, error) {
 	c.mu.RLock()
 	e, ok := c.m[key]
+	drops := c.drops
 	c.mu.RUnlock()
-	return e.value, ok && c.now().Before(e.until)
-}
-
-// Put keeps a value for 300 ms.
-func (c *Cache[V]) Put(key string, value V) {
+	now := c.now() // before it is read: that is how old it is
+	if ok && now.Before(e.until) {
+		return e.value, nil
+	}
+	value, err := read()
+	if err != nil {
+		return value, err
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.drops != drops {
+		return value, nil
+	}
 	if len(c.m) >= size {
 		clear(c.m)
 	}
-	c.m[key] = entry[V]{value, c.now().Add(For)}
+	c.m[key] = entry[V]{value, now.Add(For)}
+	return value, nil
 }
 
 // Drop forgets a key: this process has just changed what it stands for.
@@ -55,4 +66,14 @@ func (c *Cache[V]) Drop(key string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.m, key)
+	c.drops++
+}
+
+// Clear forgets everything: this process has just changed what any key may stand
+// for.
+func (c *Cache[V]) Clear() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	clear(c.m)
+	c.drops++
 }

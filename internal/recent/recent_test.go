@@ -1,6 +1,7 @@
 package recent_test
 
 import (
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -8,28 +9,65 @@ import (
 	"github.com/selvage/selvage/internal/recent"
 )
 
+// A source counts how often it is read.
+type source struct {
+	reads int
+	err   error
+}
+
+func (s *source) read() (int, error) {
+	s.reads++
+	return s.reads, s.err
+}
+
 func TestCache(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := recent.New[int](time.Now)
-		c.Put("a", 1)
+		s := &source{}
+		want := func(what string, value int) {
+			t.Helper()
+			if got, err := c.Load("a", s.read); got != value || err != nil {
+				t.Errorf("%s: Load = %d, %v, want %d", what, got, err, value)
+			}
+		}
+		want("first", 1)
 		time.Sleep(recent.For - time.Nanosecond)
-		if got, ok := c.Get("a"); got != 1 || !ok {
-			t.Errorf("Get just before the end = %d, %v, want 1", got, ok)
-		}
+		want("just before the end", 1)
 		time.Sleep(time.Nanosecond)
-		if got, ok := c.Get("a"); ok {
-			t.Errorf("Get at the end = %d, want nothing", got)
-		}
-		c.Put("b", 2)
-		c.Drop("b")
-		if got, ok := c.Get("b"); ok {
-			t.Errorf("Get after Drop = %d, want nothing", got)
-		}
+		want("at the end", 2)
+		c.Drop("a")
+		want("after Drop", 3)
+		c.Clear()
+		want("after Clear", 4)
 		for i := range 25_000 {
-			c.Put(string(rune(i)), i)
+			_, _ = c.Load(string(rune(i)), (&source{}).read)
 		}
-		if got, ok := c.Get(string(rune(24_999))); got != 24_999 || !ok {
-			t.Errorf("Get of the newest of many = %d, %v, want 24999", got, ok)
+		if got, err := c.Load(string(rune(24_999)), s.read); got != 1 || err != nil {
+			t.Errorf("Load of the newest of many = %d, %v, want 1", got, err)
 		}
 	})
+}
+
+// What was read before it was changed is not kept after.
+func TestLoadWhileDropped(t *testing.T) {
+	c := recent.New[string](time.Now)
+	got, err := c.Load("a", func() (string, error) {
+		c.Drop("a") // a change, between the reading and the keeping
+		return "old", nil
+	})
+	if got != "old" || err != nil {
+		t.Errorf("Load = %q, %v, want old", got, err)
+	}
+	if got, err = c.Load("a", func() (string, error) { return "new", nil }); got != "new" || err != nil {
+		t.Errorf("Load after a change = %q, %v, want new", got, err)
+	}
+}
+
+func TestLoadFails(t *testing.T) {
+	c, s := recent.New[int](time.Now), &source{err: errors.New("away")}
+	for want := range 2 {
+		if got, err := c.Load("a", s.read); got != want+1 || !errors.Is(err, s.err) {
+			t.Errorf("Load = %d, %v, want %d and the error", got, err, want+1)
+		}
+	}
 }
