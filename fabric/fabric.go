@@ -43,6 +43,7 @@ type Fabric struct {
 	c       Config
 	sealers map[TokenKind]*keys.Sealer
 	keys    keyCache
+	lately  lately
 }
 
 // New makes a Fabric.
@@ -56,7 +57,7 @@ func New(c Config) *Fabric {
 	if c.Live == nil {
 		c.Live = func(context.Context, string) error { return nil }
 	}
-	return &Fabric{c: c, sealers: newSealers(c.Ring, c.Host)}
+	return &Fabric{c: c, sealers: newSealers(c.Ring, c.Host), lately: newLately(c.Now)}
 }
 
 // now gives the time to the microsecond, as rows and tokens keep it.

@@ -64,7 +64,7 @@ func (f *Fabric) GuestToken(ctx context.Context, by Issuer, in GuestTokenInput) 
 	if err != nil {
 		return Tokens{}, err
 	}
-	n, err := f.c.Store.CountAddresses(ctx, by.ProjectID, ids)
+	n, err := f.recentCount(ctx, by.ProjectID, ids)
 	if err != nil {
 		return Tokens{}, fmt.Errorf("counting addresses: %w", err)
 	}

@@ -26,18 +26,18 @@ type Info struct {
 // Info gives what the subscriber of a SAT may know. Who is gone or disabled gets
 // problem.Unauthenticated.
 func (f *Fabric) Info(ctx context.Context, sat Token) (Info, error) {
-	s, addresses, err := f.c.Store.SubscriberWithAddresses(ctx, sat.ProjectID, sat.SubscriberID)
+	s, err := f.reachable(ctx, sat.ProjectID, sat.SubscriberID)
 	if errors.Is(err, problem.NotFound) || err == nil && s.Disabled {
 		return Info{}, problem.NoCredentials()
 	}
 	if err != nil {
 		return Info{}, fmt.Errorf("finding subscriber: %w", err)
 	}
-	info := Info{Subscriber: s, Addresses: addresses}
+	info := Info{Subscriber: s.Subscriber, Addresses: s.addresses}
 	if sat.ClientID == "" {
 		return info, nil
 	}
-	app, err := f.c.Store.FindApplication(ctx, sat.ProjectID, sat.ClientID)
+	app, err := f.recentApplication(ctx, sat.ProjectID, sat.ClientID)
 	if errors.Is(err, problem.NotFound) {
 		return info, nil
 	}

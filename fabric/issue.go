@@ -156,7 +156,7 @@ func (f *Fabric) checkApplication(ctx context.Context, projectID, id string) err
 	if id == "" {
 		return nil
 	}
-	_, err := f.c.Store.FindApplication(ctx, projectID, id)
+	_, err := f.recentApplication(ctx, projectID, id)
 	if errors.Is(err, problem.NotFound) {
 		return &problem.Error{
 			Kind: problem.Invalid, Code: "does_not_exist", Param: "application_id", Message: "application_id does not exist in the project",
@@ -204,7 +204,10 @@ func (f *Fabric) issue(t Token) (Tokens, error) {
 // findOrCreate gives the subscriber of a reference: by its reference, else by
 // that e-mail, else a new one. Of parallel calls the store lets one create.
 func (f *Fabric) findOrCreate(ctx context.Context, projectID string, in SubscriberTokenInput) (Subscriber, error) {
-	s, err := f.findByReference(ctx, projectID, in.Reference)
+	s, err := f.recentReference(ctx, projectID, in.Reference)
+	if err == nil && (in.Password != "" || in.Profile.differs(s)) { // it is changed as it is now
+		s, err = f.findByReference(ctx, projectID, in.Reference)
+	}
 	if errors.Is(err, problem.NotFound) {
 		if s, err = f.createByReference(ctx, projectID, in); !errors.Is(err, problem.Conflict) {
 			return s, err

@@ -193,6 +193,7 @@ func (f *Fabric) update(ctx context.Context, s Subscriber, in SubscriberInput) (
 	}
 	now := f.now()
 	end := c.ends(s, now)
+	defer f.lately.forget()
 	if s, err = f.c.Store.UpdateSubscriber(ctx, s.ProjectID, s.ID, c, now, end); err != nil || end == nil {
 		return s, err
 	}
@@ -253,6 +254,7 @@ func (f *Fabric) DeleteSubscriber(ctx context.Context, projectID, id string) err
 	if !ok {
 		return problem.NoSuch("subscriber")
 	}
+	defer f.lately.forget()
 	if err := f.c.Store.DeleteSubscriber(ctx, projectID, gone(revocation.Subscriber, id, f.now())); err != nil {
 		return err
 	}

@@ -205,7 +205,7 @@ func (p *Provider) revokeAccess(ctx context.Context, t fabric.Token) error {
 
 // Subscriber finds whom a token speaks for, unless it is disabled by now.
 func (p *Provider) Subscriber(ctx context.Context, t fabric.Token) (fabric.Subscriber, error) {
-	sub, err := p.Subscribers.FindSubscriber(ctx, t.ProjectID, t.SubscriberID)
+	sub, err := p.Fabric.RecentSubscriber(ctx, t.ProjectID, t.SubscriberID)
 	if err != nil {
 		return sub, fmt.Errorf("finding subscriber: %w", err)
 	}

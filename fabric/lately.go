@@ -1,0 +1,68 @@
+package fabric
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/selvage/selvage/internal/recent"
+)
+
+// lately is what this node has read within the last 300 ms, so that making and
+// using tokens asks the store for a row a few times a second, however often it is
+// needed. What ends tokens never waits for it: that is the revocations' work.
+type lately struct {
+	references   *recent.Cache[Subscriber]
+	subscribers  *recent.Cache[reachable]
+	addresses    *recent.Cache[int]
+	applications *recent.Cache[Application]
+}
+
+// A reachable subscriber is one with its addresses.
+type reachable struct {
+	Subscriber
+	addresses []Address
+}
+
+func newLately(now func() time.Time) lately {
+	return lately{
+		references: recent.New[Subscriber](now), subscribers: recent.New[reachable](now),
+		addresses: recent.New[int](now), applications: recent.New[Application](now),
+	}
+}
+
+// forget is called once this node has changed a subscriber.
+func (l lately) forget() {
+	l.references.Clear()
+	l.subscribers.Clear()
+	l.addresses.Clear()
+}
+
+// RecentSubscriber gives a subscriber of a project as it was within the last
+// 300 ms.
+func (f *Fabric) RecentSubscriber(ctx context.Context, projectID, id string) (Subscriber, error) {
+	s, err := f.reachable(ctx, projectID, id)
+	return s.Subscriber, err
+}
+
+func (f *Fabric) reachable(ctx context.Context, projectID, id string) (reachable, error) {
+	return f.lately.subscribers.Load(projectID+id, func() (s reachable, err error) {
+		s.Subscriber, s.addresses, err = f.c.Store.SubscriberWithAddresses(ctx, projectID, id)
+		return s, err
+	})
+}
+
+// recentReference gives the subscriber of a reference.
+func (f *Fabric) recentReference(ctx context.Context, projectID, reference string) (Subscriber, error) {
+	return f.lately.references.Load(projectID+reference, func() (Subscriber, error) { return f.findByReference(ctx, projectID, reference) })
+}
+
+// recentCount tells how many of the ids are addresses of a project.
+func (f *Fabric) recentCount(ctx context.Context, projectID string, ids []string) (int, error) {
+	return f.lately.addresses.Load(projectID+strings.Join(ids, ""), func() (int, error) { return f.c.Store.CountAddresses(ctx, projectID, ids) })
+}
+
+// recentApplication gives an OAuth client of a project.
+func (f *Fabric) recentApplication(ctx context.Context, projectID, id string) (Application, error) {
+	return f.lately.applications.Load(projectID+id, func() (Application, error) { return f.c.Store.FindApplication(ctx, projectID, id) })
+}
