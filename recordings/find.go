@@ -34,9 +34,10 @@ func (r *Recordings) List(ctx context.Context, f Filter, q page.Query) (page.Pag
 	return r.store.ListRecordings(ctx, f, q)
 }
 
-// Open gives a project's recording and its bytes as they came.
+// Open gives a project's recording, as it was within the last 300 ms, and its
+// bytes as they came.
 func (r *Recordings) Open(ctx context.Context, projectID, sid string) (Recording, io.ReadSeekCloser, error) {
-	rec, err := r.Find(ctx, Owner{ProjectID: projectID}, sid)
+	rec, err := r.lately.Load(projectID+sid, func() (Recording, error) { return r.Find(ctx, Owner{ProjectID: projectID}, sid) })
 	if err != nil {
 		return Recording{}, nil, err
 	}
@@ -59,6 +60,7 @@ func (r *Recordings) Delete(ctx context.Context, projectID, sid string) error {
 	if !isUUID(sid) {
 		return problem.NoSuch("recording")
 	}
+	defer r.lately.Drop(projectID + sid)
 	id, err := r.store.DeleteRecording(ctx, projectID, sid, r.now())
 	if err != nil {
 		return err

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/recent"
 )
 
 // DefaultMaxUpload bounds an upload where [Config] does not: 2 GiB.
@@ -47,6 +48,7 @@ type Recordings struct {
 	subscriberOf func(ctx context.Context, projectID, address string) (string, error)
 	maxUpload    int64
 	now          func() time.Time
+	lately       *recent.Cache[Recording] // by project and sid: one media is asked for in many ranges
 }
 
 // New makes the rules over a store and its media.
@@ -60,7 +62,7 @@ func New(c Config) *Recordings {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	return &Recordings{store: c.Store, media: c.Media, subscriberOf: c.SubscriberOf, maxUpload: c.MaxUpload, now: c.Now}
+	return &Recordings{store: c.Store, media: c.Media, subscriberOf: c.SubscriberOf, maxUpload: c.MaxUpload, now: c.Now, lately: recent.New[Recording](c.Now)}
 }
 
 // MaxUpload is the largest upload taken, in bytes.

@@ -25,7 +25,7 @@ var layers = map[string][]string{
 	// nouns and rules
 	"idp":        {"fabric", "internal/page", "internal/password", "internal/problem", "internal/recent", "internal/revocation", "internal/session", "keys"},
 	"fabric":     {"internal/page", "internal/password", "internal/problem", "internal/recent", "internal/revocation", "keys"},
-	"recordings": {"internal/page", "internal/problem", "recordings/wav"},
+	"recordings": {"internal/page", "internal/problem", "internal/recent", "recordings/wav"},
 	// plumbing
 	"internal/web":                 {"internal/problem", "internal/session"},
 	"internal/session/sql":         {"internal/problem", "internal/session", "internal/sqlite"},
