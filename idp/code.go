@@ -48,7 +48,7 @@ func (p *Provider) Suspend(ctx context.Context, a AuthRequest) error {
 	if err != nil {
 		return fmt.Errorf("writing authorization request: %w", err)
 	}
-	return p.Sessions.Put(ctx, requestKey(a.ID), value, p.Lifetimes.Request)
+	return p.Sessions.Put(ctx, requestKey(a.ID), value, p.Lifetimes().Request)
 }
 
 // Resume finds a suspended request, for the browser that began it alone.
@@ -90,7 +90,7 @@ func (p *Provider) IssueCode(ctx context.Context, a AuthRequest, s Session) (str
 		return "", fmt.Errorf("writing code: %w", err)
 	}
 	code := randomToken()
-	if err := p.Sessions.Put(ctx, codeKey(code), value, p.Lifetimes.Code); err != nil {
+	if err := p.Sessions.Put(ctx, codeKey(code), value, p.Lifetimes().Code); err != nil {
 		return "", fmt.Errorf("writing code: %w", err)
 	}
 	p.Observe("code")
@@ -123,7 +123,7 @@ func (p *Provider) Redeem(ctx context.Context, c Client, r Redemption) (TokenSet
 	if err != nil {
 		return TokenSet{}, err
 	}
-	redeemed := RedeemedCode{Hash: session.Digest(r.Code), GrantID: g.ID, ClientID: c.ID, Expires: p.Now().Add(p.Lifetimes.Code + remembered)}
+	redeemed := RedeemedCode{Hash: session.Digest(r.Code), GrantID: g.ID, ClientID: c.ID, Expires: p.Now().Add(p.Lifetimes().Code + remembered)}
 	if err := p.Store.RedeemCode(ctx, redeemed, g); errors.Is(err, problem.Conflict) {
 		return TokenSet{}, p.replayed(ctx, c, redeemed.Hash)
 	} else if err != nil {

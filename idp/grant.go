@@ -38,11 +38,11 @@ func (p *Provider) newGrant(c Client, code Code) (g Grant, refresh string, err e
 	if err != nil {
 		return g, "", fmt.Errorf("making grant id: %w", err)
 	}
-	now := p.Now()
+	now, l := p.Now(), p.Lifetimes()
 	g = Grant{
 		ID: id.String(), ProjectID: code.ProjectID, ClientID: c.ID, SubscriberID: code.SubjectID, SessionID: code.SessionID,
 		Scope: code.Request.Scope, AuthTime: code.AuthTime, AMR: code.AMR, Created: now,
-		IdleUntil: now.Add(p.Lifetimes.RefreshIdle), Expires: now.Add(p.Lifetimes.RefreshAbsolute),
+		IdleUntil: now.Add(l.RefreshIdle), Expires: now.Add(l.RefreshAbsolute),
 	}
 	if c.mayKeepGoing(g.Scope) {
 		refresh, g.RefreshHash = newRefreshToken(id)
@@ -96,7 +96,7 @@ func (p *Provider) Refresh(ctx context.Context, c Client, token, rawScope string
 		return TokenSet{}, err
 	}
 	next, hash := newRefreshToken(id)
-	err = p.Store.RotateGrant(ctx, g.ID, hashSecret(token), hash, p.Now().Add(p.Lifetimes.RefreshIdle))
+	err = p.Store.RotateGrant(ctx, g.ID, hashSecret(token), hash, p.Now().Add(p.Lifetimes().RefreshIdle))
 	if errors.Is(err, problem.Conflict) {
 		if err := p.RevokeGrant(ctx, g.ID); err != nil {
 			return TokenSet{}, err

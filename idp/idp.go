@@ -9,6 +9,7 @@ package idp
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/selvage/selvage/fabric"
@@ -53,9 +54,10 @@ type Store interface {
 	// RevokeGrant ends a grant and its access tokens, in one transaction.
 	RevokeGrant(ctx context.Context, id string, now time.Time, r revocation.Revocation) error
 
-	// SweepLogins deletes redeemed codes that have expired, and grants and logins
-	// that began before a moment.
-	SweepLogins(ctx context.Context, before time.Time) error
+	// SweepLogins deletes redeemed codes that have expired, grants that began before
+	// a moment and expired before another, and logins that began before it and have
+	// no grants left.
+	SweepLogins(ctx context.Context, began, expired time.Time) error
 
 	// FindConsent gives the scopes that a subscriber has agreed to for a client.
 	FindConsent(ctx context.Context, subscriberID, clientID string) ([]string, error)
@@ -79,7 +81,7 @@ type Config struct {
 	Revocations *revocation.List
 	Issuer      string // {auth_url}/ with the slash; the audience of JWT access tokens too
 
-	Lifetimes Lifetimes
+	Lifetimes Lifetimes          // to begin with: see [Provider.SetLifetimes]
 	Observe   func(event string) // told of "login", "login_refused", "code", "token_<grant>"; nil tells nobody
 	Now       func() time.Time   // nil means time.Now
 }
@@ -126,13 +128,15 @@ const (
 // any number of goroutines.
 type Provider struct {
 	Config
-	seen    *recent.Cache[Session]
-	clients *recent.Cache[Client]
+	lifetimes atomic.Pointer[Lifetimes]
+	seen      *recent.Cache[Session]
+	clients   *recent.Cache[Client]
 }
 
 // Sweep deletes what no token depends on any more.
 func (p *Provider) Sweep(ctx context.Context) error {
-	return p.Store.SweepLogins(ctx, p.Now().Add(-p.Lifetimes.BrowserAbsolute-p.Lifetimes.RefreshAbsolute-remembered))
+	l, expired := p.Lifetimes(), p.Now().Add(-remembered)
+	return p.Store.SweepLogins(ctx, expired.Add(-l.BrowserAbsolute-l.RefreshAbsolute), expired)
 }
 
 // New makes a Provider.
@@ -143,10 +147,20 @@ func New(c Config) *Provider {
 	if c.Observe == nil {
 		c.Observe = func(string) {}
 	}
-	c.Lifetimes.fill()
-	c.Lifetimes.AccessFabric = min(c.Lifetimes.AccessFabric, MaxAccess)
-	c.Lifetimes.AccessJWT = min(c.Lifetimes.AccessJWT, MaxAccess)
-	return &Provider{Config: c, seen: recent.New[Session](c.Now), clients: recent.New[Client](c.Now)}
+	p := &Provider{Config: c, seen: recent.New[Session](c.Now), clients: recent.New[Client](c.Now)}
+	p.SetLifetimes(c.Lifetimes)
+	return p
+}
+
+// Lifetimes says how long what is made now lives.
+func (p *Provider) Lifetimes() Lifetimes { return *p.lifetimes.Load() }
+
+// SetLifetimes changes how long things live that are made from now on. It may be
+// called while others use the Provider.
+func (p *Provider) SetLifetimes(l Lifetimes) {
+	l.fill()
+	l.AccessFabric, l.AccessJWT = min(l.AccessFabric, MaxAccess), min(l.AccessJWT, MaxAccess)
+	p.lifetimes.Store(&l)
 }
 
 // ending is the revocation of everything of a thing, now and later.

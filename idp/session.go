@@ -72,7 +72,7 @@ func (p *Provider) newSession(ctx context.Context, sub fabric.Subscriber, began 
 	}
 	s := Session{
 		ID: id.String(), ProjectID: sub.ProjectID, SubscriberID: sub.ID, AuthTime: began, AMR: []string{"pwd"},
-		UserAgent: cut(from.UserAgent, 256), Address: cut(from.Address, 64), Expires: began.Add(p.Lifetimes.BrowserAbsolute),
+		UserAgent: cut(from.UserAgent, 256), Address: cut(from.Address, 64), Expires: began.Add(p.Lifetimes().BrowserAbsolute),
 	}
 	if err := p.Store.CreateSession(ctx, s, sub.PasswordHash); err != nil {
 		return Session{}, err

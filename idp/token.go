@@ -86,10 +86,10 @@ func (p *Provider) ClientCredentials(_ context.Context, c Client, rawScope strin
 func (p *Provider) access(c Client, t *fabric.Token, authTime time.Time, amr []string) (string, error) {
 	t.ID, t.Issuer, t.IssuedAt = uuid.NewString(), p.Issuer, p.Now()
 	if c.AccessToken == FabricToken {
-		t.ExpiresAt = t.IssuedAt.Add(p.Lifetimes.AccessFabric)
+		t.ExpiresAt = t.IssuedAt.Add(p.Lifetimes().AccessFabric)
 		return p.Fabric.Seal(*t)
 	}
-	t.ExpiresAt = t.IssuedAt.Add(p.Lifetimes.AccessJWT)
+	t.ExpiresAt = t.IssuedAt.Add(p.Lifetimes().AccessJWT)
 	claims := accessClaims{
 		Issuer: t.Issuer, Subject: t.SubscriberID, Audience: p.Issuer, ClientID: c.ID, IssuedAt: t.IssuedAt.Unix(), Expires: t.ExpiresAt.Unix(), ID: t.ID,
 		Scope: strings.Join(t.Scope, " "), SessionID: t.SessionID, GrantID: t.GrantID, ProjectID: t.ProjectID, AuthTime: seconds(authTime), AMR: amr,
@@ -147,7 +147,7 @@ func (p *Provider) idToken(c Client, g Grant, sub fabric.Subscriber, m minting, 
 	now := p.Now()
 	half := sum(access)[:16] // the left half of the SHA-256, for RS256 and ES256 alike
 	return p.Ring.Sign(c.IDTokenAlg, typID, idClaims{
-		Issuer: p.Issuer, Subject: sub.ID, Audience: c.ID, AZP: c.ID, IssuedAt: now.Unix(), Expires: now.Add(p.Lifetimes.IDToken).Unix(),
+		Issuer: p.Issuer, Subject: sub.ID, Audience: c.ID, AZP: c.ID, IssuedAt: now.Unix(), Expires: now.Add(p.Lifetimes().IDToken).Unix(),
 		AuthTime: g.AuthTime.Unix(), Nonce: m.nonce, AMR: g.AMR, SessionID: g.SessionID, AccessHash: base64.RawURLEncoding.EncodeToString(half),
 	})
 }

@@ -11,7 +11,8 @@ import (
 // an environment variable (SELVAGE_ and the key in capitals, __ between levels;
 // with _FILE behind it, the name of a file that holds the value). Those of the
 // top level are flags too, but for secrets. Flags go before the environment, that
-// before the file, that before the default.
+// before the file, that before the default. What is read again on SIGHUP is
+// tagged reload.
 type Config struct {
 	Listen    hostPort `koanf:"listen" default:"127.0.0.1:8080" help:"address for HTTP: everything"`
 	ListenTLS hostPort `koanf:"listen_tls" default:"auto" help:"address for HTTPS, or off; auto is 127.0.0.1:8443 where HTTP is on loopback, else off"`
@@ -36,16 +37,16 @@ type Config struct {
 	} `koanf:"tls"`
 
 	Session struct {
-		Idle     period `koanf:"idle" default:"12h" help:"how long a browser stays signed in unused"`
-		Absolute period `koanf:"absolute" default:"168h" help:"how long a browser stays signed in at most"`
+		Idle     period `koanf:"idle" default:"12h" reload:"true" help:"how long a browser stays signed in unused"`
+		Absolute period `koanf:"absolute" default:"168h" reload:"true" help:"how long a browser stays signed in at most"`
 	} `koanf:"session"`
 
 	Tokens struct {
-		Code            lifetime `koanf:"code" default:"1m" help:"lifetime of authorization codes"`
-		AccessFabric    lifetime `koanf:"access_fabric" default:"2h" help:"lifetime of OAuth access tokens that are fabric tokens"`
-		AccessJWT       lifetime `koanf:"access_jwt" default:"15m" help:"lifetime of OAuth access tokens that are JWTs"`
-		RefreshIdle     period   `koanf:"refresh_idle" default:"720h" help:"how long an OAuth refresh token lives unused"`
-		RefreshAbsolute period   `koanf:"refresh_absolute" default:"4320h" help:"how long OAuth refresh tokens can follow each other"`
+		Code            lifetime `koanf:"code" default:"1m" reload:"true" help:"lifetime of authorization codes"`
+		AccessFabric    lifetime `koanf:"access_fabric" default:"2h" reload:"true" help:"lifetime of OAuth access tokens that are fabric tokens"`
+		AccessJWT       lifetime `koanf:"access_jwt" default:"15m" reload:"true" help:"lifetime of OAuth access tokens that are JWTs"`
+		RefreshIdle     period   `koanf:"refresh_idle" default:"720h" reload:"true" help:"how long an OAuth refresh token lives unused"`
+		RefreshAbsolute period   `koanf:"refresh_absolute" default:"4320h" reload:"true" help:"how long OAuth refresh tokens can follow each other"`
 	} `koanf:"tokens"`
 
 	Password struct {
@@ -57,7 +58,7 @@ type Config struct {
 	} `koanf:"recordings"`
 
 	Log struct {
-		Level  logLevel  `koanf:"level" default:"info" help:"debug, info, warn or error; read again on SIGHUP"`
+		Level  logLevel  `koanf:"level" default:"info" reload:"true" help:"debug, info, warn or error"`
 		Format logFormat `koanf:"format" default:"auto" help:"text, json, or auto: text on a terminal"`
 	} `koanf:"log"`
 }

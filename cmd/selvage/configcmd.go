@@ -54,10 +54,17 @@ func writeSample(w io.Writer) error {
 		if def == "" || strings.ContainsAny(def, ":,") {
 			def = fmt.Sprintf("%q", def)
 		}
-		fmt.Fprintf(&b, "%s# %s\n%s# %s\n%s%s: %s\n", indent, sentence(s.help), indent, s.env(), indent, name, def)
+		fmt.Fprintf(&b, "%s# %s\n%s# %s%s\n%s%s: %s\n", indent, sentence(s.help), indent, s.env(), again(s), indent, name, def)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+func again(s setting) string {
+	if !s.reload {
+		return ""
+	}
+	return " (read again on SIGHUP)"
 }
 
 func sentence(help string) string { return strings.ToUpper(help[:1]) + help[1:] + "." }

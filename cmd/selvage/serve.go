@@ -88,7 +88,7 @@ func (c *cli) serve(cmd *cobra.Command) error {
 		return errors.Join(err, s.ports.close())
 	}
 	s.metrics.queue(s.app.passwords.Waiting)
-	err = s.run(cmd.Context(), c, func() error { return s.reload(c, cmd) })
+	err = s.run(cmd.Context(), c, func() { s.reload(c, cmd) })
 	return errors.Join(err, s.app.close())
 }
 
@@ -128,7 +128,7 @@ func checkDataDir(dir string) error {
 }
 
 // run serves until the process is told to stop.
-func (s *server) run(ctx context.Context, c *cli, reload func() error) error {
+func (s *server) run(ctx context.Context, c *cli, reload func()) error {
 	handler, err := s.app.routes(s.log)
 	if err != nil {
 		return errors.Join(err, s.ports.close())

@@ -19,6 +19,7 @@ type setting struct {
 	def    string
 	help   string
 	secret bool
+	reload bool // it is read again on SIGHUP
 }
 
 // settings lists all keys, in the order of the fields.
@@ -31,7 +32,7 @@ func settingsOf(t reflect.Type, prefix string) (all []setting) {
 			all = append(all, settingsOf(f.Type, path+".")...)
 			continue
 		}
-		all = append(all, setting{path, f.Type, f.Tag.Get("default"), f.Tag.Get("help"), f.Tag.Get("secret") == "true"})
+		all = append(all, setting{path, f.Type, f.Tag.Get("default"), f.Tag.Get("help"), f.Tag.Get("secret") == "true", f.Tag.Get("reload") == "true"})
 	}
 	return all
 }

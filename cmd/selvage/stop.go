@@ -4,14 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"os"
 	"os/signal"
 	"sync"
 	"syscall"
-
-	"github.com/spf13/cobra"
 )
 
 // errForced is how a server ends that is told to stop twice.
@@ -25,12 +22,12 @@ func (s *server) listenToSignals() {
 
 // wait serves until a signal, the end of ctx or the failure of a listener, and
 // then stops.
-func (s *server) wait(ctx context.Context, reload func() error) error {
+func (s *server) wait(ctx context.Context, reload func()) error {
 	for {
 		select {
 		case got := <-s.signals:
 			if got == syscall.SIGHUP {
-				s.logReload(reload())
+				reload()
 				continue
 			}
 			return s.stop()
@@ -95,25 +92,4 @@ func (s *server) closeNow() {
 	for _, srv := range s.servers {
 		_ = srv.Close() // the process ends
 	}
-}
-
-// reload reads again what can change while the server runs.
-func (s *server) reload(c *cli, cmd *cobra.Command) error {
-	config, _, err := c.loadConfig(cmd.Flags())
-	if err != nil {
-		return err
-	}
-	s.level.Set(slog.Level(config.Log.Level))
-	if s.ports.ca != nil {
-		return s.ports.ca.Reload()
-	}
-	return nil
-}
-
-func (s *server) logReload(err error) {
-	if err != nil {
-		s.log.Error("reloading; everything stays as it was", "error", err)
-		return
-	}
-	s.log.Info("reloaded the log level and the certificate; other settings need a restart", "level", logLevel(s.level.Level()).String())
 }

@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/zitadel/oidc/v3/pkg/op"
 
@@ -52,7 +53,10 @@ func New(c Config) (*API, error) {
 	cookies := web.Cookies{PublicURL: public}
 	a := &API{
 		Provider: c.Provider, log: c.Log, authURL: strings.TrimSuffix(c.AuthURL, "/"), cookies: cookies,
-		browsers: &web.Browsers{Store: c.Sessions, Cookies: cookies, Idle: c.Provider.Lifetimes.BrowserIdle, Now: c.Provider.Now},
+		browsers: &web.Browsers{
+			Store: c.Sessions, Cookies: cookies, Now: c.Provider.Now,
+			Idle: func() time.Duration { return c.Provider.Lifetimes().BrowserIdle },
+		},
 	}
 	a.origin = public.Scheme + "://" + public.Host
 	a.metadata, err = a.newMetadata()

@@ -101,27 +101,29 @@ func (s *Store) RevokeGrant(ctx context.Context, id string, now time.Time, r rev
 // login may have to wait for it.
 const sweepBatch = 500
 
-// SweepLogins deletes redeemed codes that no replay can meet any more, and grants
-// and logins that began before a moment. Their ids sort by their beginnings.
-func (s *Store) SweepLogins(ctx context.Context, before time.Time) error {
-	for query, bound := range map[string]any{
-		`DELETE FROM redeemed_codes WHERE hash IN (SELECT hash FROM redeemed_codes WHERE expires < $1 ORDER BY expires LIMIT $2)`: micros(s.now()),
-		`DELETE FROM grants WHERE id IN (SELECT id FROM grants WHERE id < $1 ORDER BY id LIMIT $2)`:                               firstID(before),
-		`DELETE FROM login_sessions WHERE id IN (SELECT id FROM login_sessions WHERE id < $1 ORDER BY id LIMIT $2)`:               firstID(before),
-	} {
-		if err := s.sweep(ctx, query, bound); err != nil {
-			return err
-		}
-	}
-	return nil
+// SweepLogins deletes redeemed codes that no replay can meet any more, grants that
+// began before a moment and expired before another, and logins that began before
+// it and have no grants left. Ids sort by their beginnings; the expiry is looked at
+// because it may have been set under longer lifetimes than those of this node.
+func (s *Store) SweepLogins(ctx context.Context, began, expired time.Time) error {
+	return errors.Join(
+		s.sweep(ctx, `DELETE FROM redeemed_codes WHERE hash IN (SELECT hash FROM redeemed_codes WHERE expires < $2 ORDER BY expires LIMIT $1)`,
+			micros(s.now())),
+		s.sweep(ctx, `DELETE FROM grants WHERE id IN (SELECT id FROM grants WHERE id < $2 AND expires < $3 ORDER BY id LIMIT $1)`,
+			firstID(began), micros(expired)),
+		s.sweep(ctx, `DELETE FROM login_sessions WHERE id IN (SELECT id FROM login_sessions WHERE id < $2
+			AND NOT EXISTS (SELECT 1 FROM grants WHERE session_id = login_sessions.id) ORDER BY id LIMIT $1)`,
+			firstID(began)),
+	)
 }
 
-// sweep repeats a statement that deletes at most $2 rows until none are left.
-func (s *Store) sweep(ctx context.Context, query string, bound any) error {
+// sweep repeats a statement that deletes at most $1 rows until none are left.
+func (s *Store) sweep(ctx context.Context, query string, bounds ...any) error {
+	bounds = append([]any{sweepBatch}, bounds...)
 	for {
 		var n int64
 		err := s.change(ctx, func(t tx) error {
-			res, err := t.Exec(ctx, query, bound, sweepBatch)
+			res, err := t.Exec(ctx, query, bounds...)
 			if err == nil {
 				n, err = res.RowsAffected()
 			}

@@ -152,11 +152,21 @@ func TestSweepLogins(t *testing.T) {
 		}
 		return n
 	}
-	if err := s.SweepLogins(t.Context(), time.Now().Add(-time.Minute)); err != nil || there() != 3 {
-		t.Errorf("a sweep of what is older than a minute leaves %d of 3 rows, %v", there(), err)
+	now := time.Now()
+	tests := []struct {
+		name           string
+		ahead          time.Duration
+		began, expired time.Time
+		left           int
+	}{
+		{"what is older than a minute", 0, now.Add(-time.Minute), now.Add(100 * time.Hour), 3},
+		{"all that has expired, while the grant lives", 2 * time.Hour, now.Add(time.Minute), now, 2},
+		{"all", 2 * time.Hour, now.Add(time.Minute), now.Add(100 * time.Hour), 0},
 	}
-	ahead.Store(int64(2 * time.Hour))
-	if err := s.SweepLogins(t.Context(), time.Now().Add(time.Minute)); err != nil || there() != 0 {
-		t.Errorf("a sweep of everything leaves %d rows, %v", there(), err)
+	for _, tt := range tests {
+		ahead.Store(int64(tt.ahead))
+		if err := s.SweepLogins(t.Context(), tt.began, tt.expired); err != nil || there() != tt.left {
+			t.Errorf("a sweep of %s leaves %d rows, want %d; %v", tt.name, there(), tt.left, err)
+		}
 	}
 }

@@ -27,8 +27,8 @@ const touchEvery = 5 * time.Minute
 type Browsers struct {
 	Store   session.Store
 	Cookies Cookies
-	Idle    time.Duration    // a browser not seen for so long is forgotten
-	Now     func() time.Time // nil means time.Now
+	Idle    func() time.Duration // a browser not seen for so long is forgotten
+	Now     func() time.Time     // nil means time.Now
 }
 
 var _ sessions.Store = (*Browsers)(nil)
@@ -168,7 +168,7 @@ func (b *Browsers) write(ctx context.Context, s *sessions.Session, now time.Time
 	if err != nil {
 		return fmt.Errorf("writing browser session: %w", err)
 	}
-	if err := b.Store.Put(ctx, browserKey(s.ID), value, b.Idle); err != nil {
+	if err := b.Store.Put(ctx, browserKey(s.ID), value, b.Idle()); err != nil {
 		return fmt.Errorf("writing browser session: %w", err)
 	}
 	return nil
