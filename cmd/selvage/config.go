@@ -1,11 +1,6 @@
 package main
 
-import (
-	"errors"
-	"fmt"
-	"slices"
-	"time"
-)
+import "time"
 
 // Config is everything that can be set. Each field is a key of selvage.yaml and
 // an environment variable (SELVAGE_ and the key in capitals, __ between levels;
@@ -22,12 +17,12 @@ type Config struct {
 	AuthURL    baseURL  `koanf:"auth_url" help:"where clients reach the identity provider; the issuer is this and a slash (default: the public URL)"`
 	FabricHost hostPort `koanf:"fabric_host" help:"the host in each fabric token, from which browser SDKs take the addresses they call (default puc.localhost and the port of HTTPS)"`
 
-	Data     string    `koanf:"data" default:"./selvage-data" help:"directory of everything that is kept"`
-	Database sqliteURL `koanf:"database" default:"sqlite:selvage.db" help:"where rows are kept: sqlite:FILE"`
-	Sessions sqliteURL `koanf:"sessions" default:"sqlite:sessions.db" help:"where short-lived state is kept: sqlite:FILE"`
-	Media    folderURL `koanf:"media" default:"dir:media" help:"where recordings are kept: dir:FOLDER"`
-	Services services  `koanf:"services" default:"idp,fabric,recordings" help:"what this server serves"`
-	NoDemo   bool      `koanf:"no_demo" default:"false" help:"make no demo project on the first start"`
+	Data     string      `koanf:"data" default:"./selvage-data" help:"directory of everything that is kept"`
+	Database databaseURL `koanf:"database" default:"sqlite:selvage.db" help:"where rows are kept: sqlite:FILE or postgres://USER@HOST/NAME"`
+	Sessions sessionsURL `koanf:"sessions" default:"sqlite:sessions.db" help:"where short-lived state is kept: sqlite:FILE, postgres://…, redis://HOST:6379, redis-cluster://HOST,HOST or redis-sentinel://MASTER@HOST,HOST (rediss… is with TLS)"`
+	Media    folderURL   `koanf:"media" default:"dir:media" help:"where recordings are kept: dir:FOLDER; nodes that serve recordings share one"`
+	Services services    `koanf:"services" default:"idp,fabric,recordings" help:"what this server serves; some of it alone needs a database and sessions that nodes share"`
+	NoDemo   bool        `koanf:"no_demo" default:"false" help:"make no demo project on the first start"`
 
 	MasterKey masterKey     `koanf:"master_key" secret:"true" help:"base64 of the 32 bytes that seal the key ring (default: master.key in the data directory)"`
 	Grace     time.Duration `koanf:"grace" default:"25s" help:"how long requests may take to finish once the server is told to stop"`
@@ -35,6 +30,11 @@ type Config struct {
 	TLS struct {
 		Hosts texts `koanf:"hosts" help:"names and addresses that the local certificate has beside localhost and its like"`
 	} `koanf:"tls"`
+
+	Pool struct {
+		Database connections `koanf:"database" default:"16" help:"connections to PostgreSQL for rows, at most"`
+		Sessions connections `koanf:"sessions" default:"16" help:"connections for sessions to PostgreSQL, or to each server of Redis, at most"`
+	} `koanf:"pool"`
 
 	Session struct {
 		Idle     period `koanf:"idle" default:"12h" reload:"true" help:"how long a browser stays signed in unused"`
@@ -61,19 +61,4 @@ type Config struct {
 		Level  logLevel  `koanf:"level" default:"info" reload:"true" help:"debug, info, warn or error"`
 		Format logFormat `koanf:"format" default:"auto" help:"text, json, or auto: text on a terminal"`
 	} `koanf:"log"`
-}
-
-// check reports values that are fine elsewhere but not for their key.
-func (c Config) check(from origins) error {
-	var errs []error
-	refuse := func(path string, got hostPort, unfit ...hostPort) {
-		if slices.Contains(unfit, got) && from.set(path) {
-			errs = append(errs, fmt.Errorf("%s %s; it is %q", value{at: from[path]}.keyAt(path), needsHostPort, got))
-		}
-	}
-	refuse("listen", c.Listen, "", off, auto)
-	refuse("listen_tls", c.ListenTLS, "")
-	refuse("listen_ops", c.ListenOps, "", auto)
-	refuse("fabric_host", c.FabricHost, off, auto)
-	return errors.Join(errs...)
 }

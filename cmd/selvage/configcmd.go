@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"net/url"
 	"reflect"
 	"strings"
 
@@ -123,14 +122,10 @@ func fieldOf(v reflect.Value, path string) reflect.Value {
 	return v.Field(i)
 }
 
-// format writes a value without the password of a URL.
+// format writes a value without the passwords of a URL.
 func format(v reflect.Value) string {
 	if v.Kind() == reflect.Slice {
 		return strings.Trim(strings.ReplaceAll(fmt.Sprint(v.Interface()), " ", ","), "[]")
 	}
-	s := fmt.Sprint(v.Interface())
-	if u, err := url.Parse(s); err == nil && u.User != nil {
-		return u.Redacted()
-	}
-	return s
+	return redact(fmt.Sprint(v.Interface()))
 }

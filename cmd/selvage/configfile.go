@@ -1,9 +1,12 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"path"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -13,15 +16,41 @@ import (
 // parseFile reads selvage.yaml. It refuses keys that there are not, with their
 // place and what was meant, and gathers everything that is wrong.
 func parseFile(name string, text []byte) (layer, error) {
-	var doc yaml.Node
-	if err := yaml.Unmarshal(text, &doc); err != nil {
-		return nil, fmt.Errorf("%s: %s", name, strings.TrimPrefix(err.Error(), "yaml: "))
+	var doc, more yaml.Node
+	dec := yaml.NewDecoder(bytes.NewReader(text))
+	err := dec.Decode(&doc)
+	if errors.Is(err, io.EOF) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, syntaxError(name, text, err)
 	}
 	f := file{name: name, known: paths(), values: make(layer)}
-	if len(doc.Content) > 0 {
-		f.section(doc.Content[0], "")
+	f.section(doc.Content[0], "")
+	switch err := dec.Decode(&more); {
+	case err == nil:
+		f.fail(&more, "a second document begins; all keys go into the first")
+	case !errors.Is(err, io.EOF):
+		f.errs = append(f.errs, syntaxError(name, text, err))
 	}
 	return f.values, errors.Join(f.errs...)
+}
+
+// syntaxError says where a file is no YAML. The parser tells the line at best; the
+// usual reason it does not name at all.
+func syntaxError(name string, text []byte, err error) error {
+	n := 0
+	for line := range strings.Lines(string(text)) {
+		n++
+		indent := line[:len(line)-len(strings.TrimLeft(line, " \t"))]
+		if tab := strings.Index(indent, "\t"); tab >= 0 && strings.TrimSpace(line) != "" {
+			return fmt.Errorf("%s:%d:%d: a tab cannot indent; use spaces", name, n, tab+1)
+		}
+	}
+	if at, reason, ok := strings.Cut(strings.TrimPrefix(err.Error(), "yaml: line "), ": "); ok && !strings.HasPrefix(at, "yaml") {
+		return fmt.Errorf("%s:%s: %s", name, at, reason)
+	}
+	return fmt.Errorf("%s: %s", name, strings.TrimPrefix(err.Error(), "yaml: "))
 }
 
 // A file is a configuration file while it is read.
@@ -92,11 +121,18 @@ func (f *file) suggest(prefix, key string) string {
 	return didYouMean(key, here)
 }
 
+// isList reports whether a key takes several values.
+func isList(at string) bool {
+	return slices.ContainsFunc(settings(), func(s setting) bool { return s.path == at && s.kind.Kind() == reflect.Slice })
+}
+
 func (f *file) value(at string, n *yaml.Node) {
 	switch {
 	case n.Tag == "!!null":
 	case n.Kind == yaml.ScalarNode:
 		f.values[at] = value{f.at(n), n.Value}
+	case n.Kind == yaml.SequenceNode && !isList(at):
+		f.fail(n, "%s needs one value, not a list", at)
 	case n.Kind == yaml.SequenceNode && !slices.ContainsFunc(n.Content, func(e *yaml.Node) bool { return e.Kind != yaml.ScalarNode }):
 		var items []string
 		for _, e := range n.Content {

@@ -39,6 +39,14 @@ type origins map[string]string
 // set reports whether somebody set a key.
 func (o origins) set(path string) bool { return o[path] != "" }
 
+// keyAt names a key, and where it is set if it is.
+func (o origins) keyAt(path string) string {
+	if !o.set(path) {
+		return path
+	}
+	return value{at: o[path]}.keyAt(path)
+}
+
 // loadConfig reads the configuration from all its sources. What is wrong in any
 // of them is gathered.
 func (c *cli) loadConfig(flags *pflag.FlagSet) (Config, origins, error) {

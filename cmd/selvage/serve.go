@@ -58,7 +58,7 @@ type ports struct {
 }
 
 func (c *cli) serve(cmd *cobra.Command) error {
-	config, from, err := c.loadConfig(cmd.Flags())
+	config, _, err := c.loadConfig(cmd.Flags())
 	if err != nil {
 		return err
 	}
@@ -81,8 +81,8 @@ func (c *cli) serve(cmd *cobra.Command) error {
 		return err
 	}
 	w := locate(config, portIn(s.ports.http), portIn(s.ports.tls))
-	if !config.Listen.loopback() && !from.set("public_url") {
-		s.log.Warn("links will lead to this machine only; set --public-url to where clients reach it", "public_url", w.public)
+	for _, warning := range config.warnings() {
+		s.log.Warn(warning, "public_url", w.public, "auth_url", w.auth)
 	}
 	if s.app, err = open(cmd.Context(), config, w, s.metrics.event); err != nil {
 		return errors.Join(err, s.ports.close())

@@ -18,18 +18,18 @@ import (
 // The types of values. Each reads itself from text, and says in its error what
 // it would have understood.
 type (
-	hostPort  string // host:port, or off, or auto
-	sqliteURL string // sqlite:FILE
-	folderURL string // dir:FOLDER
-	masterKey string // base64 of 32 bytes, or nothing
-	baseURL   string // http or https, without a path
-	texts     []string
-	services  []string
-	size      int64
-	lifetime  time.Duration // of a token: what ends one must be remembered as long
-	period    time.Duration // of a login
-	logLevel  slog.Level
-	logFormat string
+	hostPort    string // host:port, or off, or auto
+	folderURL   string // dir:FOLDER
+	masterKey   string // base64 of 32 bytes, or nothing
+	baseURL     string // http or https, without a path
+	texts       []string
+	services    []string
+	connections int
+	size        int64
+	lifetime    time.Duration // of a token: what ends one must be remembered as long
+	period      time.Duration // of a login
+	logLevel    slog.Level
+	logFormat   string
 )
 
 // The services that can be served.
@@ -67,14 +67,6 @@ func (h hostPort) loopback() bool {
 	host, _, err := net.SplitHostPort(string(h))
 	ip := net.ParseIP(host)
 	return err == nil && (host == "localhost" || ip != nil && ip.IsLoopback())
-}
-
-func (u *sqliteURL) UnmarshalText(text []byte) error {
-	*u = sqliteURL(text)
-	if file, ok := strings.CutPrefix(string(text), "sqlite:"); !ok || file == "" {
-		return errors.New("needs sqlite:FILE, such as sqlite:selvage.db; this version knows no other databases")
-	}
-	return nil
 }
 
 func (u *folderURL) UnmarshalText(text []byte) error {
@@ -147,8 +139,21 @@ func (l *texts) UnmarshalText(text []byte) error {
 	return nil
 }
 
+func (n *connections) UnmarshalText(text []byte) error {
+	const most = 10_000
+	parsed, err := strconv.Atoi(string(text))
+	if err != nil || parsed < 1 || parsed > most {
+		return fmt.Errorf("needs a number from 1 to %d", most)
+	}
+	*n = connections(parsed)
+	return nil
+}
+
+// allServices are those that there are.
+var allServices = []string{serviceIDP, serviceFabric, serviceRecordings}
+
 func (s *services) UnmarshalText(text []byte) error {
-	all := []string{serviceIDP, serviceFabric, serviceRecordings}
+	all := allServices
 	*s = split(string(text))
 	for _, name := range *s {
 		if !slices.Contains(all, name) {
@@ -160,6 +165,14 @@ func (s *services) UnmarshalText(text []byte) error {
 	}
 	return nil
 }
+
+// missing lists what is not served.
+func (s services) missing() []string {
+	return slices.DeleteFunc(slices.Clone(allServices), func(name string) bool { return slices.Contains(s, name) })
+}
+
+// all reports whether everything is served.
+func (s services) all() bool { return len(s.missing()) == 0 }
 
 func split(text string) []string {
 	var parts []string

@@ -5,6 +5,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/knadh/koanf/v2"
 )
 
 func TestSize(t *testing.T) {
@@ -105,6 +108,35 @@ func TestFit(t *testing.T) {
 		if !slices.Equal(got[0], tt.columns) || !slices.Equal(widths, tt.widths) || !slices.Equal(hidden, tt.hidden) {
 			t.Errorf("fit(%q, %d) = %v %v %v, want %v %v %v", tt.aside, tt.limit, got[0], widths, hidden, tt.columns, tt.widths, tt.hidden)
 		}
+	}
+}
+
+// TestSample shows that the sample has every key once and changes nothing.
+func TestSample(t *testing.T) {
+	var sample strings.Builder
+	if err := writeSample(&sample); err != nil {
+		t.Fatal(err)
+	}
+	written, err := parseFile("selvage.yaml", []byte(sample.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(written) != len(settings()) {
+		t.Errorf("the sample has %d keys, want %d", len(written), len(settings()))
+	}
+	both := []layer{defaults(), written}
+	var got [2]Config
+	for i, l := range both {
+		k := koanf.New(".")
+		if err := load(k, l, nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := k.Unmarshal("", &got[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff(got[0], got[1]); diff != "" {
+		t.Errorf("the sample differs from the defaults:\n%s", diff)
 	}
 }
 

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+)
+
+// check reports values that are fine elsewhere but not for their key, and those
+// that do not go together.
+func (c Config) check(from origins) error {
+	return errors.Join(c.checkListeners(from), c.checkPasswords(from), c.checkServices(from))
+}
+
+func (c Config) checkListeners(from origins) error {
+	var errs []error
+	refuse := func(path string, got hostPort, unfit ...hostPort) {
+		if slices.Contains(unfit, got) && from.set(path) {
+			errs = append(errs, fmt.Errorf("%s %s; it is %q", from.keyAt(path), needsHostPort, got))
+		}
+	}
+	refuse("listen", c.Listen, "", off, auto)
+	refuse("listen_tls", c.ListenTLS, "")
+	refuse("listen_ops", c.ListenOps, "", auto)
+	refuse("fabric_host", c.FabricHost, off, auto)
+	for _, pair := range []struct {
+		path, other string
+		a, b        hostPort
+	}{
+		{"listen_tls", "listen", c.tlsAddress(), c.Listen},
+		{"listen_ops", "listen", c.ListenOps, c.Listen},
+		{"listen_ops", "listen_tls", c.ListenOps, c.tlsAddress()},
+	} {
+		if pair.a.meets(pair.b) {
+			errs = append(errs, fmt.Errorf("%s is %s, where %s is already; choose another port (0 is any that is free)", from.keyAt(pair.path), pair.a, pair.other))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// meets reports whether only one of two addresses can be listened on.
+func (h hostPort) meets(other hostPort) bool {
+	a, port, err := net.SplitHostPort(string(h))
+	b, otherPort, otherErr := net.SplitHostPort(string(other))
+	everywhere := func(host string) bool { ip := net.ParseIP(host); return host == "" || ip != nil && ip.IsUnspecified() }
+	return err == nil && otherErr == nil && port == otherPort && port != "0" && (a == b || everywhere(a) || everywhere(b))
+}
+
+// checkPasswords refuses passwords on the command line.
+func (c Config) checkPasswords(from origins) error {
+	var errs []error
+	for _, url := range []struct{ path, raw string }{{"database", string(c.Database)}, {"sessions", string(c.Sessions)}} {
+		path, raw := url.path, url.raw
+		if !strings.HasPrefix(from[path], "--") || redact(raw) == raw {
+			continue
+		}
+		instead := fmt.Sprintf("set SELVAGE_%[1]s to the URL, or SELVAGE_%[1]s_FILE to the name of a file that holds it", strings.ToUpper(path))
+		if strings.HasPrefix(raw, "postgres") {
+			instead += ", or leave the password out of the URL and PGPASSFILE find it"
+		}
+		errs = append(errs, fmt.Errorf("%s has a password in it, and everybody on this machine can read a command line: %s", from[path], instead))
+	}
+	return errors.Join(errs...)
+}
+
+// checkServices refuses to serve a part where nobody could serve the rest.
+func (c Config) checkServices(from origins) error {
+	if c.Services.all() {
+		return nil
+	}
+	var embedded []string
+	if !c.Database.shared() {
+		embedded = append(embedded, fmt.Sprintf("the database (%s)", c.Database))
+	}
+	if !c.Sessions.shared() {
+		embedded = append(embedded, fmt.Sprintf("the sessions (%s)", c.Sessions))
+	}
+	if len(embedded) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s leaves out %s, but %s can be used by this node alone: serve everything, "+
+		"or keep rows in PostgreSQL (--database) and sessions in PostgreSQL or Redis (--sessions), where nodes that serve the rest find them",
+		from.keyAt("services"), strings.Join(c.Services.missing(), " and "), strings.Join(embedded, " and "))
+}
+
+// warnings lists what is allowed and rarely meant.
+func (c Config) warnings() (all []string) {
+	if !c.Listen.loopback() && c.PublicURL == "" {
+		all = append(all, "links will lead to this machine only; set --public-url to where clients reach it")
+	}
+	if !c.Services.all() && (c.PublicURL == "" || c.AuthURL == "") {
+		all = append(all, "this node serves a part; set --public-url and --auth-url alike on all nodes, or one takes the tokens of another for foreign")
+	}
+	if c.Database.shared() && !c.Sessions.shared() {
+		all = append(all, "sessions are kept on this node alone; where there are other nodes, set --sessions to the URL of the database or of Redis")
+	}
+	return all
+}

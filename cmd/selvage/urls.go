@@ -1,0 +1,167 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// The URLs of what is kept elsewhere or in a file.
+type (
+	databaseURL string // sqlite:FILE or postgres://…
+	sessionsURL string // those, or redis://… and its kin
+)
+
+var (
+	databaseSchemes = []string{"sqlite", "postgres", "postgresql"}
+	redisSchemes    = []string{"redis", "rediss", "redis-cluster", "rediss-cluster", "redis-sentinel", "rediss-sentinel"}
+	sessionsSchemes = slices.Concat(databaseSchemes, redisSchemes)
+)
+
+// otherSchemes are what else people call the same.
+var otherSchemes = map[string]string{
+	"pg": "postgres", "pgsql": "postgres", "pgx": "postgres", "jdbc": "postgres", "sqlite3": "sqlite", "file": "sqlite",
+	"valkey": "redis", "valkeys": "rediss", "redis+tls": "rediss", "redis+ssl": "rediss", "cluster": "redis-cluster", "redis+cluster": "redis-cluster",
+	"rediss+cluster": "rediss-cluster", "sentinel": "redis-sentinel", "redis+sentinel": "redis-sentinel", "rediss+sentinel": "rediss-sentinel",
+}
+
+func (u *databaseURL) UnmarshalText(text []byte) error {
+	*u = databaseURL(text)
+	if slices.Contains(redisSchemes, schemeOf(string(text))) {
+		return errors.New("needs sqlite:FILE or postgres://USER@HOST/NAME; Redis can hold sessions, not rows")
+	}
+	return checkURL(string(text), databaseSchemes, "needs sqlite:FILE or postgres://USER@HOST/NAME")
+}
+
+func (u *sessionsURL) UnmarshalText(text []byte) error {
+	*u = sessionsURL(text)
+	return checkURL(string(text), sessionsSchemes, "needs sqlite:FILE, postgres://USER@HOST/NAME, redis://HOST:6379, "+
+		"redis-cluster://HOST:6379,HOST:6379 or redis-sentinel://MASTER@HOST:26379,HOST:26379")
+}
+
+// shared reports whether other nodes can keep their rows there too.
+func (u databaseURL) shared() bool { return schemeOf(string(u)) != "sqlite" }
+
+// shared reports whether other nodes can keep their sessions there too.
+func (u sessionsURL) shared() bool { return schemeOf(string(u)) != "sqlite" }
+
+func schemeOf(raw string) string {
+	scheme, _, _ := strings.Cut(raw, ":")
+	return scheme
+}
+
+// checkURL finds what is wrong with a URL; needs tells what would be right.
+func checkURL(raw string, schemes []string, needs string) error {
+	scheme, rest, ok := strings.Cut(raw, ":")
+	switch {
+	case !ok || rest == "":
+		return errors.New(needs)
+	case !slices.Contains(schemes, scheme):
+		return errors.New(needs + otherScheme(strings.ToLower(scheme), schemes))
+	case scheme != "sqlite":
+		return checkServers(scheme, rest)
+	case strings.HasPrefix(rest, "//") && !strings.HasPrefix(rest, "///"):
+		return errors.New("needs sqlite:FILE without slashes before it, such as sqlite:selvage.db or sqlite:/srv/selvage.db")
+	}
+	return nil
+}
+
+// otherScheme tells which scheme was meant, if that can be guessed.
+func otherScheme(scheme string, schemes []string) string {
+	if meant := otherSchemes[scheme]; slices.Contains(schemes, meant) {
+		return fmt.Sprintf("; did you mean %q?", meant+":")
+	}
+	return strings.Replace(didYouMean(scheme, schemes), `"?`, `:"?`, 1)
+}
+
+// encode tells what makes most URLs with passwords wrong.
+const encode = " (in a password / ? # @ % are written %2F %3F %23 %40 %25)"
+
+// checkServers checks what follows the scheme of a URL that names servers.
+func checkServers(scheme, rest string) error {
+	rest, ok := strings.CutPrefix(rest, "//")
+	if !ok {
+		return fmt.Errorf("needs %s:// with two slashes", scheme)
+	}
+	authority, path := rest, ""
+	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
+		authority, path = rest[:i], rest[i:]
+	}
+	user, hosts := "", authority
+	if i := strings.LastIndex(authority, "@"); i >= 0 {
+		user, hosts = authority[:i], authority[i+1:]
+	}
+	if _, err := url.PathUnescape(user); err != nil || strings.ContainsAny(rest, " \t\r\n") {
+		return errors.New("cannot be read as a URL" + encode)
+	}
+	for host := range strings.SplitSeq(hosts, ",") {
+		if err := checkHost(host); err != nil && (hosts != "" || slices.Contains(redisSchemes, scheme)) {
+			return err
+		}
+	}
+	return checkRedis(scheme, user, path)
+}
+
+// checkHost checks a host that may have a port.
+func checkHost(host string) error {
+	bare := strings.HasSuffix(host, "]") || !strings.Contains(host, ":")
+	if bare {
+		host += ":1"
+	}
+	name, port, err := net.SplitHostPort(host)
+	if n, e := strconv.Atoi(port); err != nil || e != nil || n < 1 || n > 65535 || name == "" {
+		return errors.New("needs hosts with ports from 1 to 65535, such as HOST:6379" + encode)
+	}
+	return nil
+}
+
+// checkRedis checks what Redis alone has: databases by number, names of masters.
+func checkRedis(scheme, user, path string) error {
+	if !slices.Contains(redisSchemes, scheme) {
+		return nil
+	}
+	path, _, _ = strings.Cut(path, "?")
+	number := strings.TrimPrefix(path, "/")
+	_, err := strconv.ParseUint(number, 10, 16)
+	switch {
+	case strings.HasSuffix(scheme, "-sentinel") && user == "":
+		return fmt.Errorf("needs the name of the master, %s://MASTER@HOST:26379", scheme)
+	case number != "" && strings.HasSuffix(scheme, "-cluster"):
+		return errors.New("names a database, which a Redis Cluster has not")
+	case number != "" && err != nil:
+		return errors.New("needs the number of a database at its end, such as /0, or none" + encode)
+	}
+	return nil
+}
+
+// redact hides the passwords of a URL: the one before its hosts and those among
+// its parameters. Where it is malformed, rather too much is hidden.
+func redact(raw string) string {
+	if head, params, ok := strings.Cut(raw, "?"); ok {
+		all := strings.Split(params, "&")
+		for i, param := range all {
+			name, secret, _ := strings.Cut(param, "=")
+			if strings.Contains(strings.ToLower(name), "password") && secret != "" {
+				all[i] = name + "=" + hidden
+			}
+		}
+		raw = head + "?" + strings.Join(all, "&")
+	}
+	scheme, rest, ok := strings.Cut(raw, "://")
+	at := strings.LastIndex(rest, "@")
+	if !ok || at < 0 {
+		return raw
+	}
+	user, secret, _ := strings.Cut(rest[:at], ":")
+	if secret == "" {
+		return raw
+	}
+	return scheme + "://" + user + ":" + hidden + rest[at:]
+}
+
+// hidden stands where a password was, as in what net/url redacts.
+const hidden = "xxxxx"

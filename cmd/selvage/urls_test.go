@@ -1,0 +1,95 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestBackendURLs(t *testing.T) {
+	const (
+		database = "sqlite:FILE or postgres://USER@HOST/NAME"
+		sessions = "redis-cluster://HOST:6379,HOST:6379"
+	)
+	tests := []struct {
+		url                string
+		database, sessions string // what the error says; "" for none
+	}{
+		{"sqlite:selvage.db", "", ""},
+		{"sqlite:/srv/selvage.db", "", ""},
+		{"sqlite:///srv/selvage.db", "", ""},
+		{"postgres://u@h/db", "", ""},
+		{"postgresql://u:p%2F@a:5432,b:5433/db?sslmode=verify-full", "", ""},
+		{"postgres:///db?host=/run/postgresql", "", ""},
+		{"postgres://u@[::1]:5432/db", "", ""},
+		{"redis://h", "Redis can hold sessions", ""},
+		{"rediss://u:p@h:6379/2", "Redis can hold sessions", ""},
+		{"redis-cluster://a:6379,b:6379", "Redis can hold sessions", ""},
+		{"redis-sentinel://main@a:26379,b:26379/1", "Redis can hold sessions", ""},
+
+		{"", database, sessions},
+		{"selvage.db", database, sessions},
+		{"sqlite:", database, sessions},
+		{"sqlite://selvage.db", "without slashes", "without slashes"},
+		{"sqlite3:selvage.db", `did you mean "sqlite:"?`, `did you mean "sqlite:"?`},
+		{"mysql://h/db", database, sessions},
+		{"postgers://h/db", `did you mean "postgres:"?`, `did you mean "postgres:"?`},
+		{"pgsql://h/db", `did you mean "postgres:"?`, `did you mean "postgres:"?`},
+		{"valkey://h", database, `did you mean "redis:"?`},
+		{"redis+sentinel://main@h", database, `did you mean "redis-sentinel:"?`},
+		{"postgres:h/db", "postgres:// with two slashes", "postgres:// with two slashes"},
+		{"postgres://h:0/db", "ports from 1 to 65535", "ports from 1 to 65535"},
+		{"postgres://u:a/b@h/db", "written %2F", "written %2F"},
+		{"postgres://u:100%@h/db", "written %2F", "written %2F"},
+		{"redis://", "Redis can", "needs hosts"},
+		{"redis://a:6379,,b:6379", "Redis can", "needs hosts"},
+		{"redis://h/db", "Redis can", "number of a database"},
+		{"redis-cluster://a/1", "Redis can", "Redis Cluster has not"},
+		{"redis-sentinel://a:26379", "Redis can", "name of the master"},
+	}
+	for _, tt := range tests {
+		var d databaseURL
+		var s sessionsURL
+		for _, got := range []struct {
+			kind string
+			err  error
+			want string
+		}{{"database", d.UnmarshalText([]byte(tt.url)), tt.database}, {"sessions", s.UnmarshalText([]byte(tt.url)), tt.sessions}} {
+			if (got.err == nil) != (got.want == "") || got.err != nil && !strings.Contains(got.err.Error(), got.want) {
+				t.Errorf("%s %q: %v, want %q", got.kind, tt.url, got.err, got.want)
+			}
+		}
+	}
+}
+
+func TestRedact(t *testing.T) {
+	tests := []struct{ url, want string }{
+		{"sqlite:selvage.db", "sqlite:selvage.db"},
+		{"http://localhost:8080", "http://localhost:8080"},
+		{"postgres://u@h/db", "postgres://u@h/db"},
+		{"postgres://u:hush@h/db", "postgres://u:xxxxx@h/db"},
+		{"postgres://u:hush@a:5432,b:5433/db?sslmode=require", "postgres://u:xxxxx@a:5432,b:5433/db?sslmode=require"},
+		{"postgres://h/db?user=u&password=hush&sslpassword=hush", "postgres://h/db?user=u&password=xxxxx&sslpassword=xxxxx"},
+		{"postgres://h:5432/db?password=hush@hush", "postgres://h:5432/db?password=xxxxx"},
+		{"postgres://u:hu/s@h?@h/db", "postgres://u:xxxxx@h/db"},
+		{"redis://:hush@h:6379/0", "redis://:xxxxx@h:6379/0"},
+		{"redis-sentinel://main@h:26379?sentinel_password=hush", "redis-sentinel://main@h:26379?sentinel_password=xxxxx"},
+	}
+	for _, tt := range tests {
+		if got := redact(tt.url); got != tt.want || strings.Contains(got, "hush") {
+			t.Errorf("redact(%q) = %q, want %q", tt.url, got, tt.want)
+		}
+	}
+}
+
+func FuzzRedact(f *testing.F) {
+	f.Add("postgres", "u", "p", "h:1,g:2/db?x=y")
+	f.Fuzz(func(t *testing.T, scheme, user, secret, rest string) {
+		const marked = "\x00hush\x00"
+		if strings.ContainsAny(scheme+user, "?&:@/") || strings.Contains(rest, "@") {
+			return
+		}
+		if got := redact(scheme + "://" + user + ":" + secret + marked + "@" + rest); strings.Contains(got, marked) {
+			t.Errorf("redact gives %q, which has the password", got)
+		}
+	})
+}
