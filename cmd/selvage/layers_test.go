@@ -49,7 +49,10 @@ var layers = map[string][]string{
 	"test/clients": {"test/harness"},
 	"test/faults":  {"test/harness"},
 	"test/media":   {"test/harness"},
-	"test/harness": nil,
+	"test/harness": {"test/servers"},
+	// what tests talk to
+	"test/servers":     nil,
+	"test/servers/run": {"test/servers"},
 }
 
 // only says which of our packages may import what others have made.

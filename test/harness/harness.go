@@ -9,9 +9,10 @@ package harness
 
 import (
 	"fmt"
-	"os"
 	"os/exec"
 	"strings"
+
+	"github.com/selvage/selvage/test/servers"
 )
 
 // A T is the part of testing.TB that the harness needs; a program that is no
@@ -41,14 +42,7 @@ func Need(t T, commands ...string) {
 // Missing ends the test for want of something, as [Need] does.
 func Missing(t T, what string) {
 	t.Helper()
-	if mustRunAll() {
-		t.Fatalf("%s is missing: run test/setup.sh", what)
-	}
-	t.Skipf("%s is missing: run test/setup.sh to have this test", what)
-}
-
-func mustRunAll() bool {
-	return os.Getenv("CI") == "true" || os.Getenv("SELVAGE_TEST_ALL") == "1"
+	servers.Missing(t, what)
 }
 
 // Debian gives the files of an installed Debian package whose path ends in

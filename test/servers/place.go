@@ -1,0 +1,97 @@
+package servers
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"runtime"
+	"sync"
+	"syscall"
+)
+
+// place makes the directory of all that this process starts, and sees to it that
+// it goes with the process: a shell holds the other end of a pipe that closes
+// when we end, however we end. What still writes there then is about to die.
+var place = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "selvage-servers-")
+	if err != nil {
+		return "", err
+	}
+	// The account that PostgreSQL runs as must be able to pass.
+	if err := os.Chmod(dir, 0o755); err != nil {
+		return "", err
+	}
+	held, end, err := os.Pipe()
+	if err != nil {
+		return "", err
+	}
+	defer held.Close()
+	sweeper := exec.Command("/bin/sh", "-c", `read _; n=0; until rm -rf "$1" 2>/dev/null || [ $n = 100 ]; do n=$((n+1)); sleep 0.1; done`, "sh", dir)
+	sweeper.Stdin = held
+	sweeper.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // what ends our group is no end for it
+	if err := sweeper.Start(); err != nil {
+		return "", fmt.Errorf("starting the shell that sweeps: %w", err)
+	}
+	open = end
+	return dir, nil
+})
+
+// open is our end of the sweeper's pipe, never closed by us.
+var open *os.File
+
+// newPlace makes a directory in the place, for the account; nil is ours.
+func newPlace(kind string, account *syscall.Credential) (string, error) {
+	root, err := place()
+	if err != nil {
+		return "", fmt.Errorf("making a place for servers: %w", err)
+	}
+	dir, err := os.MkdirTemp(root, kind+"-")
+	if err != nil {
+		return "", fmt.Errorf("making a place for %s: %w", kind, err)
+	}
+	if account != nil {
+		if err := os.Chown(dir, int(account.Uid), int(account.Gid)); err != nil {
+			return "", fmt.Errorf("giving a place away: %w", err)
+		}
+	}
+	return dir, nil
+}
+
+// freePort gives a port of 127.0.0.1 that nobody listens on. It is none of those
+// that a connection is given, so that it stays free while its server is stopped.
+func freePort() (int, error) {
+	var last error
+	for range 100 {
+		port := 10000 + rand.IntN(20000)
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		if err != nil {
+			last = err
+			continue
+		}
+		return port, l.Close()
+	}
+	return 0, fmt.Errorf("looking for a free port: %w", last)
+}
+
+// spawner is a thread that starts processes and lives as long as we do: Linux
+// sends the signal of a parent's death when the thread ends that was the parent.
+var spawner = sync.OnceValue(func() chan<- func() {
+	work := make(chan func())
+	go func() {
+		runtime.LockOSThread()
+		for do := range work {
+			do()
+		}
+	}()
+	return work
+})
+
+// spawn starts a command which is sent the signal when this process ends.
+func spawn(cmd *exec.Cmd, dying syscall.Signal) error {
+	dieWithUs(cmd.SysProcAttr, dying)
+	started := make(chan error)
+	spawner() <- func() { started <- cmd.Start() }
+	return <-started
+}

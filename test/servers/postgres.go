@@ -1,0 +1,206 @@
+package servers
+
+import (
+	"bytes"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+)
+
+// A PostgresServer is a running PostgreSQL. What it acknowledges is on disk, and
+// its own order of text is that of a language, not of bytes, as with most servers.
+type PostgresServer struct {
+	Server
+	URL string // of its superuser; see [PostgresServer.Database]
+}
+
+// Postgres gives the URL of an empty database which is dropped with the test. Its
+// role owns it and may do nothing else.
+func Postgres(t T) string {
+	t.Helper()
+	admin := os.Getenv("SELVAGE_TEST_POSTGRES")
+	if admin == "" {
+		p, err := sharedPostgres()
+		check(t, err)
+		admin = p.URL
+	}
+	return database(t, admin)
+}
+
+var sharedPostgres = sync.OnceValues(func() (*PostgresServer, error) { return startPostgres(nil) })
+
+// OwnPostgres starts a server for one test, with settings such as
+// "max_connections=20".
+func OwnPostgres(t T, settings ...string) *PostgresServer {
+	t.Helper()
+	p, err := startPostgres(settings)
+	check(t, err)
+	t.Cleanup(p.remove)
+	return p
+}
+
+// Database gives the URL of an empty database, as [Postgres] does.
+func (p *PostgresServer) Database(t T) string {
+	t.Helper()
+	return database(t, p.URL)
+}
+
+// SQL runs statements as the superuser, each in a transaction of its own, and
+// gives what they answer, one line a row, with bars between the columns.
+func (p *PostgresServer) SQL(t T, statements string) string {
+	t.Helper()
+	return SQL(t, p.URL, statements)
+}
+
+// SQL runs statements as [PostgresServer.SQL] does, in the database of the URL.
+func SQL(t T, url, statements string) string {
+	t.Helper()
+	out, err := psql(url, statements)
+	check(t, err)
+	return out
+}
+
+func database(t T, admin string) string {
+	t.Helper()
+	name := "test_" + strings.ToLower(rand.Text())
+	password := rand.Text()
+	_, err := psql(admin, fmt.Sprintf("CREATE ROLE %[1]s LOGIN PASSWORD '%[2]s';\nCREATE DATABASE %[1]s OWNER %[1]s TEMPLATE template0;\n", name, password))
+	check(t, err)
+	t.Cleanup(func() {
+		// The server may have been stopped, and takes its databases with it.
+		_, _ = psql(admin, fmt.Sprintf("DROP DATABASE %[1]s WITH (FORCE);\nDROP ROLE %[1]s;\n", name))
+	})
+	u, err := url.Parse(admin)
+	check(t, err)
+	u.User, u.Path = url.UserPassword(name, password), "/"+name
+	return u.String()
+}
+
+func startPostgres(settings []string) (*PostgresServer, error) {
+	server, err := program("postgres")
+	if err != nil {
+		return nil, err
+	}
+	account, err := unprivileged()
+	if err != nil {
+		return nil, err
+	}
+	port, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := newPlace("postgres", account)
+	if err != nil {
+		return nil, err
+	}
+	password := rand.Text()
+	if err := initdb(dir, password, account); err != nil {
+		return nil, err
+	}
+	p := &PostgresServer{URL: fmt.Sprintf("postgres://postgres:%s@127.0.0.1:%d/postgres", password, port)}
+	p.Server = Server{
+		Port: port, dir: dir, account: account, ending: syscall.SIGINT,
+		dying:   syscall.SIGQUIT, // at once, but not without giving its shared memory back
+		command: []string{server, "-D", dir, "-p", strconv.Itoa(port)},
+		ready:   func() error { _, err := psql(p.URL, "SELECT 1"); return err },
+	}
+	for _, s := range append([]string{
+		"listen_addresses=127.0.0.1", "unix_socket_directories=", "shared_buffers=32MB", "max_connections=300",
+		"fsync=on", "synchronous_commit=on", "wal_level=replica", "log_min_messages=warning",
+	}, settings...) {
+		p.command = append(p.command, "-c", s)
+	}
+	if err := p.start(); err != nil {
+		p.remove()
+		return nil, err
+	}
+	return p, nil
+}
+
+// initdb makes an empty cluster. That it survives the machine's end matters to
+// nobody, so that this need not be waited for.
+func initdb(dir, password string, account *syscall.Credential) error {
+	initdb, err := program("initdb")
+	if err != nil {
+		return err
+	}
+	file := dir + ".password"
+	if err := os.WriteFile(file, []byte(password), 0o600); err != nil {
+		return fmt.Errorf("writing password: %w", err)
+	}
+	defer os.Remove(file)
+	if account != nil {
+		if err := os.Chown(file, int(account.Uid), int(account.Gid)); err != nil {
+			return fmt.Errorf("giving password file away: %w", err)
+		}
+	}
+	cmd := exec.Command(initdb, "-D", dir, "-U", "postgres", "--pwfile", file, "-A", "scram-sha-256", "--no-sync", "--no-instructions",
+		"-E", "UTF8", "--locale=C.UTF-8", "--locale-provider=icu", "--icu-locale=en")
+	cmd.Dir = filepath.Dir(dir)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: account}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("making a PostgreSQL cluster: %w\n%s", err, out)
+	}
+	return nil
+}
+
+// unprivileged gives an account that PostgreSQL runs as where we are root, whom it
+// refuses; nil is ourselves.
+func unprivileged() (*syscall.Credential, error) {
+	if os.Geteuid() != 0 {
+		return nil, nil
+	}
+	for _, name := range []string{"postgres", "nobody"} {
+		u, err := user.Lookup(name)
+		if err != nil {
+			continue
+		}
+		uid, err1 := strconv.ParseUint(u.Uid, 10, 32)
+		gid, err2 := strconv.ParseUint(u.Gid, 10, 32)
+		if err := errors.Join(err1, err2); err != nil {
+			return nil, fmt.Errorf("reading account %s: %w", name, err)
+		}
+		return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
+	}
+	return nil, errors.New("root may not run PostgreSQL, and there is no account postgres or nobody")
+}
+
+func psql(url, statements string) (string, error) {
+	path, err := program("psql")
+	if err != nil {
+		return "", err
+	}
+	cmd := exec.Command(path, "-XAtq", "-v", "ON_ERROR_STOP=1", url)
+	cmd.Stdin = strings.NewReader(statements)
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("psql: %w: %s", err, bytes.TrimSpace(errs.Bytes()))
+	}
+	return strings.TrimSuffix(string(out), "\n"), nil
+}
+
+// remove ends the server and gives back the shared memory that it could not give
+// back itself if it was killed.
+func (p *PostgresServer) remove() {
+	_ = p.stop() // what will not end goes with the process
+	if text, err := os.ReadFile(filepath.Join(p.dir, "postmaster.pid")); err == nil {
+		// The seventh line is the key and the id of the segment.
+		if lines := strings.Split(string(text), "\n"); len(lines) > 6 {
+			if fields := strings.Fields(lines[6]); len(fields) == 2 {
+				_ = exec.Command("ipcrm", "-m", fields[1]).Run()
+			}
+		}
+	}
+	p.Server.remove()
+}

@@ -1,0 +1,101 @@
+// Command run starts the servers that tests use, once, and runs a command which
+// finds them in its environment: go run ./test/servers/run -- COMMAND [ARGUMENT…]
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"slices"
+
+	"github.com/selvage/selvage/test/servers"
+)
+
+func main() {
+	args := os.Args[1:]
+	if len(args) > 0 && args[0] == "--" {
+		args = args[1:]
+	}
+	if len(args) == 0 {
+		fmt.Fprintln(os.Stderr, "usage: go run ./test/servers/run -- COMMAND [ARGUMENT…]")
+		os.Exit(2)
+	}
+	os.Exit(run(args))
+}
+
+// run gives the status of the command.
+func run(args []string) int {
+	p := &program{}
+	defer p.cleanUp()
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.Env = os.Environ()
+	for name, url := range map[string]func() string{
+		"SELVAGE_TEST_POSTGRES": func() string { return servers.OwnPostgres(p).URL },
+		"SELVAGE_TEST_REDIS":    func() string { return servers.OwnRedis(p).URL },
+		"SELVAGE_TEST_CLUSTER":  func() string { return servers.OwnCluster(p, 0).URL },
+		"SELVAGE_TEST_SENTINEL": func() string { return servers.OwnSentinel(p).URL },
+	} {
+		if os.Getenv(name) == "" {
+			if got := p.try(url); got != "" {
+				cmd.Env = append(cmd.Env, name+"="+got)
+			}
+		}
+	}
+	if p.failed {
+		return 1
+	}
+	// An interrupt is for the command, which has it too; the servers end after it.
+	signal.Notify(make(chan os.Signal, 1), os.Interrupt)
+	var status *exec.ExitError
+	err := cmd.Run()
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintf(os.Stderr, "%s: %v\n", args[0], err)
+	if errors.As(err, &status) && status.ExitCode() > 0 {
+		return status.ExitCode()
+	}
+	return 1
+}
+
+// A program stands where a test would.
+type program struct {
+	cleanups []func()
+	failed   bool
+}
+
+// ended is what a test that can not go on panics with.
+type ended struct{}
+
+// try starts a server, and gives "" if that is not installed.
+func (p *program) try(start func() string) (url string) {
+	defer func() {
+		if r := recover(); r != nil && r != (ended{}) {
+			panic(r)
+		}
+	}()
+	return start()
+}
+
+func (p *program) cleanUp() {
+	for _, do := range slices.Backward(p.cleanups) {
+		do()
+	}
+}
+
+func (p *program) Helper() {}
+
+func (p *program) Cleanup(do func()) { p.cleanups = append(p.cleanups, do) }
+
+func (p *program) Skipf(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, format+"\n", args...)
+	panic(ended{})
+}
+
+func (p *program) Fatalf(format string, args ...any) {
+	p.failed = true
+	p.Skipf(format, args...)
+}

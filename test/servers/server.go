@@ -1,0 +1,212 @@
+package servers
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// patience is how long a server may take to start or to end. It is generous: the
+// machine may be busy with other tests.
+const patience = 30 * time.Second
+
+const pollEvery = 5 * time.Millisecond
+
+// A Server is a process which a test may end, halt and start again, always on the
+// same port. It is for one goroutine.
+type Server struct {
+	Port int
+
+	dir     string // what it keeps; its log is beside it
+	command []string
+	account *syscall.Credential // whom it runs as; nil is ourselves
+	ending  syscall.Signal      // asks it to end well
+	dying   syscall.Signal      // what it is sent when we end
+	ready   func() error        // gives nil once it answers
+	cmd     *exec.Cmd           // nil while it does not run
+	exited  chan struct{}
+}
+
+// Start starts a server that has ended, with the data it had, and waits until it
+// answers.
+func (s *Server) Start(t T) {
+	t.Helper()
+	check(t, s.start())
+}
+
+// Stop asks the server to end and waits until it has.
+func (s *Server) Stop(t T) {
+	t.Helper()
+	check(t, s.stop())
+}
+
+// Kill ends the server and its children at once, with no chance to tidy up
+// (SIGKILL), and waits until they have.
+func (s *Server) Kill(t T) {
+	t.Helper()
+	check(t, s.kill())
+}
+
+// Pause halts the server and its children where they are (SIGSTOP): connections
+// stay open and are not answered.
+func (s *Server) Pause(t T) {
+	t.Helper()
+	check(t, s.signal(syscall.SIGSTOP))
+}
+
+// Resume lets a paused server go on.
+func (s *Server) Resume(t T) {
+	t.Helper()
+	check(t, s.signal(syscall.SIGCONT))
+}
+
+// Log is what the server has printed so far.
+func (s *Server) Log() string {
+	text, err := os.ReadFile(s.dir + ".log")
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
+
+func (s *Server) start() error {
+	if s.cmd != nil {
+		return fmt.Errorf("starting %s: it runs", s.name())
+	}
+	log, err := os.OpenFile(s.dir+".log", os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return fmt.Errorf("opening log: %w", err)
+	}
+	defer log.Close()
+	cmd := exec.Command(s.command[0], s.command[1:]...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = s.dir, log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: s.account}
+	if err := spawn(cmd, s.dying); err != nil {
+		return fmt.Errorf("starting %s: %w", s.name(), err)
+	}
+	exited := make(chan struct{})
+	go func() {
+		_ = cmd.Wait() // how it ended is in its log
+		close(exited)
+	}()
+	s.cmd, s.exited = cmd, exited
+	if err := s.await(); err != nil {
+		return errors.Join(fmt.Errorf("starting %s: %w\n%s", s.name(), err, s.Log()), s.kill())
+	}
+	return nil
+}
+
+// await waits until the server answers.
+func (s *Server) await() error {
+	deadline := time.After(patience)
+	for {
+		err := s.ready()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-s.exited:
+			return errors.New("it ended at once")
+		case <-deadline:
+			return fmt.Errorf("it did not answer within %v: %w", patience, err)
+		case <-time.After(pollEvery):
+		}
+	}
+}
+
+func (s *Server) stop() error {
+	if s.cmd == nil {
+		return nil
+	}
+	_ = s.cmd.Process.Signal(s.ending) // it may have ended by itself
+	select {
+	case <-s.exited:
+		s.cmd = nil
+		return nil
+	case <-time.After(patience):
+		return errors.Join(fmt.Errorf("%s did not end within %v\n%s", s.name(), patience, s.Log()), s.kill())
+	}
+}
+
+func (s *Server) kill() error {
+	if s.cmd == nil {
+		return nil
+	}
+	children := s.children()
+	_ = s.cmd.Process.Kill() // it may have ended by itself
+	<-s.exited
+	s.cmd = nil
+	for _, pid := range children {
+		_ = syscall.Kill(pid, syscall.SIGKILL) // it may have followed its parent
+	}
+	// PostgreSQL does not start while one of them holds its memory.
+	return poll("the children of "+s.name()+" to end", func() error {
+		for _, pid := range children {
+			if stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil && !bytes.Contains(stat, []byte(") Z ")) {
+				return fmt.Errorf("process %d lives", pid)
+			}
+		}
+		return nil
+	})
+}
+
+// signal sends a signal to the server, so that it begets no more children, and
+// then to those it has.
+func (s *Server) signal(sig syscall.Signal) error {
+	if s.cmd == nil {
+		return fmt.Errorf("%s does not run", s.name())
+	}
+	if err := s.cmd.Process.Signal(sig); err != nil {
+		return fmt.Errorf("sending %v to %s: %w", sig, s.name(), err)
+	}
+	for _, pid := range s.children() {
+		_ = syscall.Kill(pid, sig) // it may have ended
+	}
+	return nil
+}
+
+// children lists the processes that a server started, one a connection with
+// PostgreSQL.
+func (s *Server) children() []int {
+	pid := strconv.Itoa(s.cmd.Process.Pid)
+	text, err := os.ReadFile(filepath.Join("/proc", pid, "task", pid, "children"))
+	if err != nil {
+		return nil // it has ended
+	}
+	var pids []int
+	for _, field := range strings.Fields(string(text)) {
+		if n, err := strconv.Atoi(field); err == nil {
+			pids = append(pids, n)
+		}
+	}
+	return pids
+}
+
+// remove ends the server for good and removes what it kept.
+func (s *Server) remove() {
+	_ = s.kill() // what will not end goes with the process
+	_ = os.Remove(s.dir + ".log")
+	_ = os.RemoveAll(s.dir)
+}
+
+func (s *Server) name() string { return filepath.Base(s.command[0]) }
+
+// poll calls done until it gives no error.
+func poll(what string, done func() error) error {
+	for deadline := time.Now().Add(patience); ; time.Sleep(pollEvery) {
+		err := done()
+		if err == nil {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("waited %v for %s: %w", patience, what, err)
+		}
+	}
+}

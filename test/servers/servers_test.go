@@ -1,0 +1,138 @@
+package servers
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestPostgres(t *testing.T) {
+	a, b := Postgres(t), Postgres(t)
+	SQL(t, a, "CREATE TABLE things (name TEXT); INSERT INTO things VALUES ('a'), ('B')")
+	if got, want := SQL(t, a, "SELECT name FROM things ORDER BY name"), "a\nB"; got != want {
+		t.Errorf("in its own order = %q, want %q", got, want)
+	}
+	if got := SQL(t, b, "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'"); got != "0" {
+		t.Errorf("a second database has %s tables, want 0", got)
+	}
+	if out, err := psql(a, "CREATE ROLE x"); err == nil {
+		t.Errorf("the role may make others: %s", out)
+	}
+}
+
+func TestPostgresFaults(t *testing.T) {
+	p := OwnPostgres(t, "max_connections=20")
+	url := p.Database(t)
+	SQL(t, url, "CREATE TABLE things (id BIGINT)")
+	for i, fault := range []func(){
+		func() { p.Stop(t); p.Start(t) },
+		func() { p.Kill(t); p.Start(t) },
+		func() { p.Pause(t); p.Resume(t) },
+	} {
+		SQL(t, url, "INSERT INTO things VALUES (1)")
+		fault()
+		if got, want := len(SQL(t, url, "SELECT '.' FROM things")), 2*i+1; got != want {
+			t.Errorf("after fault %d, %d bytes of rows, want %d", i, got, want)
+		}
+	}
+	if got := p.SQL(t, "SHOW max_connections"); got != "20" {
+		t.Errorf("max_connections = %s, want 20", got)
+	}
+}
+
+func TestRedis(t *testing.T) {
+	a, b := Redis(t), Redis(t)
+	if a == b || !strings.HasPrefix(a, "redis://127.0.0.1:") {
+		t.Errorf("Redis = %s, then %s", a, b)
+	}
+}
+
+func TestRedisFaults(t *testing.T) {
+	r := OwnRedis(t, "--requirepass", "secret")
+	r.CLI(t, "SET", "k", "v")
+	for _, tt := range []struct {
+		name, want string
+		fault      func()
+	}{
+		{"stopped", "v", func() { r.Stop(t); r.Start(t) }},
+		{"killed", "v", func() { r.Kill(t); r.Start(t) }},
+		{"paused", "v", func() { r.Pause(t); r.Resume(t) }},
+		{"emptied", "", func() { r.Kill(t); r.StartEmpty(t) }},
+	} {
+		tt.fault()
+		if got := r.CLI(t, "GET", "k"); got != tt.want {
+			t.Errorf("%s: GET = %q, want %q", tt.name, got, tt.want)
+		}
+	}
+	if !strings.HasPrefix(r.URL, "redis://:secret@") {
+		t.Errorf("URL = %s", r.URL)
+	}
+}
+
+func TestCluster(t *testing.T) {
+	c := OwnCluster(t, 1)
+	for _, key := range []string{"a", "b", "c", "d"} {
+		c.CLI(t, "SET", key, key)
+		if got := c.CLI(t, "GET", key); got != key {
+			t.Errorf("GET = %q, want %q", got, key)
+		}
+	}
+	c.Nodes[0].Kill(t)
+	check(t, poll("a replica to take over", func() error { return says(c.Nodes[1], "cluster_slots_ok:16384", "CLUSTER", "INFO") }))
+	if Cluster(t) != Cluster(t) {
+		t.Error("the shared cluster is not shared")
+	}
+}
+
+func TestSentinel(t *testing.T) {
+	s := OwnSentinel(t)
+	s.Master.Kill(t)
+	check(t, poll("a failover", func() error { return says(s.Replica, "role:master", "INFO", "replication") }))
+	if !strings.HasPrefix(Sentinel(t), "redis-sentinel://selvage@127.0.0.1:") {
+		t.Errorf("URL = %s", Sentinel(t))
+	}
+}
+
+// TestEnd sees that a process which is killed leaves nothing behind.
+func TestEnd(t *testing.T) {
+	if os.Getenv("SELVAGE_TEST_END") != "" {
+		r, p := OwnRedis(t), OwnPostgres(t)
+		os.Stdout.WriteString("\n" + r.dir + " " + p.dir + "\n")
+		select {}
+	}
+	cmd := exec.Command(os.Args[0], "-test.run=^TestEnd$")
+	cmd.Env = append(os.Environ(), "SELVAGE_TEST_END=1")
+	out, err := cmd.StdoutPipe()
+	check(t, err)
+	check(t, cmd.Start())
+	var dirs string
+	for lines := bufio.NewReader(out); !strings.Contains(dirs, "selvage-servers-"); {
+		dirs, err = lines.ReadString('\n')
+		check(t, err)
+	}
+	check(t, cmd.Process.Kill())
+	_ = cmd.Wait() // it was killed
+	for _, dir := range strings.Fields(dirs) {
+		check(t, poll("the place to go", func() error {
+			if _, err := os.Stat(dir); err == nil {
+				return os.ErrExist
+			}
+			return mentioned(dir)
+		}))
+	}
+}
+
+// mentioned reports a process which was started with the text.
+func mentioned(text string) error {
+	all, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, path := range all {
+		if line, err := os.ReadFile(path); err == nil && strings.Contains(string(line), text) {
+			return fmt.Errorf("%s: %q", path, line)
+		}
+	}
+	return err
+}
