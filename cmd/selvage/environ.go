@@ -12,10 +12,11 @@ import (
 const envPrefix = "SELVAGE_"
 
 // otherVariables begin like ours and belong to the Makefile, the tests and the
-// benchmark. They set nothing here, and a server that is started there sees them.
-var otherVariables = []string{
-	"SELVAGE_BINARY", "SELVAGE_TEST_ALL", "SELVAGE_TEST_PICTURES", "SELVAGE_PAGES", "SELVAGE_BENCH_PINNED",
-}
+// benchmark; all that begin with testPrefix do too. They set nothing here, and a
+// server that is started there sees them.
+var otherVariables = []string{"SELVAGE_BINARY", "SELVAGE_PAGES", "SELVAGE_BENCH_PINNED"}
+
+const testPrefix = envPrefix + "TEST_"
 
 // serviceLink matches what Kubernetes sets in each pod beside a service whose name
 // begins with selvage: SELVAGE_SERVICE_HOST, SELVAGE_PORT_80_TCP and the like.
@@ -31,8 +32,8 @@ func unknownVariables(environ []string) error {
 	var errs []error
 	for _, entry := range environ {
 		name, text, _ := strings.Cut(entry, "=")
-		ours := strings.HasPrefix(name, envPrefix) && text != "" && !slices.Contains(otherVariables, name) && !serviceLink.MatchString(entry)
-		if ours && !slices.Contains(known, name) {
+		ours := strings.HasPrefix(name, envPrefix) && text != "" && !strings.HasPrefix(name, testPrefix)
+		if ours && !slices.Contains(otherVariables, name) && !slices.Contains(known, name) && !serviceLink.MatchString(entry) {
 			errs = append(errs, fmt.Errorf("%s: unknown key%s", name, variableLike(name, known)))
 		}
 	}

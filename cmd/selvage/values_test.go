@@ -191,6 +191,7 @@ func TestUnknownVariables(t *testing.T) {
 		{"SELVAGE_LISTEN_FILE=x", ""},
 		{"SELVAGE_CONFIG=x", ""},
 		{"SELVAGE_TEST_ALL=1", ""},
+		{"SELVAGE_BINARY=bin/selvage", ""},
 		{"SELVAGE_NOTHING=", ""},
 		{"SELVAGER=1", ""},
 		{"SELVAGE_SERVICE_HOST=10.0.0.1", ""}, // as Kubernetes sets them
