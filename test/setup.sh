@@ -5,6 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")"
 
 # What a test uses, and the Debian packages that bring it.
+PATH=$PATH:$(printf '%s:' /usr/lib/postgresql/*/bin) # where Debian puts the server
 missing=()
 need() { # need COMMAND PACKAGE...
 	command -v "$1" >/dev/null || missing+=("${@:2}")
@@ -15,6 +16,10 @@ need ffprobe ffmpeg
 need taskset util-linux
 need node nodejs npm
 need npm npm
+need initdb postgresql
+need psql postgresql-client
+need redis-server redis-server
+need redis-cli redis-tools
 dpkg -s asterisk-core-sounds-en-wav >/dev/null 2>&1 || missing+=(asterisk-core-sounds-en-wav)
 
 if ((${#missing[@]})); then
@@ -24,7 +29,15 @@ if ((${#missing[@]})); then
 	fi
 	export DEBIAN_FRONTEND=noninteractive
 	log=$(mktemp)
-	trap 'rm -f "$log"' EXIT
+	# Tests start servers of their own: those of Debian are not started.
+	policy=/usr/sbin/policy-rc.d
+	if [[ -e $policy ]]; then
+		policy=
+	else
+		printf '#!/bin/sh\nexit 101\n' >$policy
+		chmod +x $policy
+	fi
+	trap 'rm -f "$log" $policy' EXIT
 	if ! { apt-get update && apt-get install --yes --no-install-recommends "${missing[@]}"; } >"$log" 2>&1; then
 		cat "$log" >&2
 		exit 1
