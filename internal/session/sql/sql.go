@@ -14,8 +14,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/selvage/selvage/internal/database"
 	"github.com/selvage/selvage/internal/session"
-	"github.com/selvage/selvage/internal/sqlite"
 )
 
 // Config says where sessions are kept.
@@ -29,7 +29,7 @@ type Config struct {
 // A Store is a session.Store in a database. Make one with [Open].
 type Store struct {
 	now   func() time.Time
-	db    *sqlite.DB
+	db    database.DB
 	stop  chan struct{}
 	swept sync.WaitGroup
 }
@@ -59,21 +59,17 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	if c.URL == "" {
 		c.URL = "sqlite:sessions.db"
 	}
-	file, err := sqlite.Path(c.URL, c.Dir)
+	// Normal: what a power cut may take are the last logins in progress.
+	db, err := database.Open(ctx, database.Config{URL: c.URL, Dir: c.Dir, Sync: database.Normal, Prepare: prepare})
 	if err != nil {
 		return nil, fmt.Errorf("opening sessions: %w", err)
-	}
-	// Normal: what a power cut may take are the last logins in progress.
-	db, err := sqlite.Open(ctx, sqlite.Config{File: file, Sync: sqlite.Normal, Single: true, Prepare: prepare})
-	if err != nil {
-		return nil, err
 	}
 	s := &Store{now: c.Now, db: db, stop: make(chan struct{})}
 	s.swept.Go(func() { s.sweepEvery(c.Sweep) })
 	return s, nil
 }
 
-func prepare(ctx context.Context, db *sql.DB) error {
+func prepare(ctx context.Context, db *sql.DB, _ database.Dialect) error {
 	if _, err := db.ExecContext(ctx, schema); err != nil {
 		return fmt.Errorf("making table: %w", err)
 	}
@@ -94,3 +90,6 @@ func (s *Store) Close() error {
 	s.swept.Wait()
 	return s.db.Close()
 }
+
+// Stats tells how busy the database is.
+func (s *Store) Stats() database.Stats { return s.db.Stats() }
