@@ -6,7 +6,8 @@
 // never given up in the middle because its caller left.
 //
 // A database that cannot be reached, is full, locked or failing is
-// problem.Unavailable.
+// problem.Unavailable. So is everything, reading too, once a page of a file was met
+// that is not what it should be: what else is wrong is not known.
 package database
 
 import (
@@ -39,6 +40,11 @@ type Config struct {
 	URL  string // sqlite:FILE
 	Dir  string // where a relative FILE lies
 	Sync Sync
+	// Tables are names of ours: a database that has tables, but none of these, is
+	// another program's and is refused.
+	Tables []string
+	// Check is how long an SQLite file is looked through for damage before it is used.
+	Check time.Duration
 	// Prepare makes or updates the schema. It runs before anything else, and while
 	// that of no other process does for the same database.
 	Prepare func(context.Context, *sql.DB, Dialect) error

@@ -19,6 +19,10 @@ func explain(err error) error {
 	if !away(err) {
 		return err
 	}
+	return unavailable(err)
+}
+
+func unavailable(err error) error {
 	return fmt.Errorf("%w: %w", &problem.Error{
 		Kind: problem.Unavailable, Code: "temporarily_unavailable", Message: "the database does not answer", RetryAfter: time.Second,
 	}, err)

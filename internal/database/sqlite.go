@@ -5,10 +5,12 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	_ "modernc.org/sqlite" // the driver
@@ -32,6 +34,11 @@ type file struct {
 	writer *writer
 	reads  *sql.DB
 	stmts  sync.Map // query to *sql.Stmt
+	leave  func()   // see enter
+
+	name    string
+	sync    Sync
+	damaged atomic.Pointer[DamagedError] // met while it was used: from then on nothing is
 }
 
 var _ DB = (*file)(nil)
@@ -41,14 +48,21 @@ func openFile(ctx context.Context, c Config) (*file, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &file{}
+	d := &file{name: name, sync: c.Sync}
 	if err := d.open(ctx, name, c); err != nil {
 		return nil, fmt.Errorf("opening %s: %w", name, errors.Join(err, d.Close()))
 	}
 	return d, nil
 }
 
-func (d *file) open(ctx context.Context, name string, c Config) error {
+func (d *file) open(ctx context.Context, name string, c Config) (err error) {
+	if d.leave, err = enter(name, func() error { return c.checkLog(name) }); err != nil {
+		return err
+	}
+	// What is not ours, or is damaged, is not touched.
+	if _, err := look(ctx, name, c); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
 	db, err := connect(name, c.Sync, "")
 	if err != nil {
 		return err
@@ -74,7 +88,23 @@ func connect(name string, sync Sync, extra string) (*sql.DB, error) {
 	return sql.Open("sqlite", "file:"+(&url.URL{Path: name}).EscapedPath()+"?"+pragmas+extra)
 }
 
-func (d *file) Ping(ctx context.Context) error { return explain(d.reads.PingContext(ctx)) }
+func (d *file) Ping(ctx context.Context) error {
+	if damage := d.damaged.Load(); damage != nil {
+		return unavailable(damage)
+	}
+	return d.explain(d.reads.PingContext(ctx))
+}
+
+// explain makes problem.Unavailable of an error that is the file's, and ends its use
+// where it is damaged.
+func (d *file) explain(err error) error {
+	var damage *DamagedError
+	if errors.As(diagnose(d.name, d.sync, err), &damage) {
+		d.damaged.Store(damage)
+		return unavailable(damage)
+	}
+	return explain(err)
+}
 
 // Clock gives the time of this machine, which is the file's.
 func (d *file) Clock(context.Context) (time.Time, error) { return time.Now(), nil }
@@ -86,19 +116,29 @@ func (d *file) Close() (err error) {
 	if d.reads != nil {
 		err = errors.Join(err, d.reads.Close())
 	}
+	if d.leave != nil {
+		d.leave()
+	}
 	return err
 }
 
-func (d *file) Read() Tx { return stmtTx{d.onReader, explain} }
+func (d *file) Read() Tx { return stmtTx{d.onReader, d.explain} }
 
 // Change waits for the writer. A change that waits is given up when ctx ends; one
 // that runs is not.
 func (d *file) Change(ctx context.Context, do func(Tx) error) error {
-	return explain(d.writer.do(ctx, change{do: do}))
+	return d.change(ctx, change{do: do})
 }
 
 func (d *file) Once(ctx context.Context, do func(Tx) error) error {
-	return explain(d.writer.do(ctx, change{do: do, once: true}))
+	return d.change(ctx, change{do: do, once: true})
+}
+
+func (d *file) change(ctx context.Context, c change) error {
+	if damage := d.damaged.Load(); damage != nil {
+		return unavailable(damage)
+	}
+	return d.explain(d.writer.do(ctx, c))
 }
 
 func (d *file) Stats() Stats {
@@ -110,12 +150,15 @@ func (d *file) Stats() Stats {
 }
 
 func (d *file) onReader(query string) (*sql.Stmt, error) {
+	if damage := d.damaged.Load(); damage != nil {
+		return nil, unavailable(damage)
+	}
 	if st, ok := d.stmts.Load(query); ok {
 		return st.(*sql.Stmt), nil
 	}
 	st, err := d.reads.Prepare(query)
 	if err != nil {
-		return nil, explain(fmt.Errorf("preparing query: %w", err))
+		return nil, d.explain(fmt.Errorf("preparing query: %w", err))
 	}
 	if kept, loaded := d.stmts.LoadOrStore(query, st); loaded {
 		_ = st.Close()

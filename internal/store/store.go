@@ -17,9 +17,10 @@ import (
 
 // Config says which database to open.
 type Config struct {
-	URL string           // sqlite:FILE; "" means sqlite:selvage.db
-	Dir string           // where a relative FILE lies
-	Now func() time.Time // nil means time.Now
+	URL   string           // sqlite:FILE; "" means sqlite:selvage.db
+	Dir   string           // where a relative FILE lies
+	Now   func() time.Time // nil means time.Now
+	Check time.Duration    // how long a file is looked through for damage before it is used
 }
 
 // A Store is a database with its schema up to date. Its methods may be called
@@ -34,14 +35,27 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	if c.URL == "" {
-		c.URL = "sqlite:selvage.db"
-	}
-	db, err := database.Open(ctx, database.Config{URL: c.URL, Dir: c.Dir, Sync: database.Full, Prepare: migrate})
+	db, err := database.Open(ctx, c.database())
 	if err != nil {
 		return nil, err
 	}
 	return &Store{c.Now, db}, nil
+}
+
+// Look tells what the database looks like and changes nothing, see [database.Look].
+func Look(ctx context.Context, c Config) (database.Report, error) {
+	return database.Look(ctx, c.database())
+}
+
+// database says how the database is opened, or looked at. It is known to be
+// selvage's by either of two tables: sessions may be kept in the same one.
+func (c Config) database() database.Config {
+	if c.URL == "" {
+		c.URL = "sqlite:selvage.db"
+	}
+	return database.Config{
+		URL: c.URL, Dir: c.Dir, Sync: database.Full, Tables: []string{"ring", "session_entries"}, Check: c.Check, Prepare: migrate,
+	}
 }
 
 // Ping reports whether the database answers.

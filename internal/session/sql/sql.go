@@ -24,6 +24,7 @@ type Config struct {
 	Dir   string           // where a relative FILE lies
 	Sweep time.Duration    // how often expired entries are deleted; 0 means every 30 s
 	Now   func() time.Time // nil means time.Now
+	Check time.Duration    // how long a file is looked through for damage before it is used
 }
 
 // A Store is a session.Store in a database. Make one with [Open].
@@ -56,17 +57,28 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	if c.Sweep <= 0 {
 		c.Sweep = 30 * time.Second
 	}
-	if c.URL == "" {
-		c.URL = "sqlite:sessions.db"
-	}
-	// Normal: what a power cut may take are the last logins in progress.
-	db, err := database.Open(ctx, database.Config{URL: c.URL, Dir: c.Dir, Sync: database.Normal, Prepare: prepare})
+	db, err := database.Open(ctx, c.database())
 	if err != nil {
 		return nil, fmt.Errorf("opening sessions: %w", err)
 	}
 	s := &Store{now: c.Now, db: db, stop: make(chan struct{})}
 	s.swept.Go(func() { s.sweepEvery(c.Sweep) })
 	return s, nil
+}
+
+// Look tells what the database looks like and changes nothing, see [database.Look].
+func Look(ctx context.Context, c Config) (database.Report, error) {
+	return database.Look(ctx, c.database())
+}
+
+// database says how the database is opened, or looked at. It is known to be
+// selvage's by either of two tables: rows may be kept in the same one.
+func (c Config) database() database.Config {
+	if c.URL == "" {
+		c.URL = "sqlite:sessions.db"
+	}
+	// Normal: what a power cut may take are the last logins in progress.
+	return database.Config{URL: c.URL, Dir: c.Dir, Sync: database.Normal, Tables: []string{"ring", "session_entries"}, Check: c.Check, Prepare: prepare}
 }
 
 func prepare(ctx context.Context, db *sql.DB, _ database.Dialect) error {
