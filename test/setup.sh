@@ -11,11 +11,15 @@ need() { # need COMMAND PACKAGE...
 	command -v "$1" >/dev/null || missing+=("${@:2}")
 }
 need cc gcc libc6-dev # for the race detector
+need certutil libnss3-tools
 need chromium chromium
+need curl curl
 need ffprobe ffmpeg
 need taskset util-linux
 need node nodejs npm
 need npm npm
+need unshare util-linux
+need update-ca-certificates ca-certificates
 need initdb postgresql
 need psql postgresql-client
 need redis-server redis-server

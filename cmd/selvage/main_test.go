@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -36,6 +37,8 @@ func TestScripts(t *testing.T) {
 			e.Values[clientKey{}] = newScriptClient()
 			demo, err := filepath.Abs("demo")
 			e.Setenv("DEMO", demo)
+			bin, _, _ := strings.Cut(e.Getenv("PATH"), ":")
+			e.Setenv("BIN", bin) // selvage, and nothing else
 			e.Setenv("SERVE", "--listen=127.0.0.1:0")
 			e.Setenv("TLS", "--listen-tls=127.0.0.1:0")
 			e.Setenv("OPS_", "--listen-ops=127.0.0.1:0")

@@ -73,7 +73,7 @@ func Open(c Config) (*Authority, error) {
 	if a.key, err = readKey(filepath.Join(c.Dir, KeyFile)); err != nil {
 		return nil, err
 	}
-	if a.cert, err = a.readCert(filepath.Join(c.Dir, CertFile)); err != nil {
+	if a.cert, err = a.readCert(c.Dir); err != nil {
 		return nil, err
 	}
 	if err := a.check(filepath.Join(c.Dir, CertFile)); err != nil {

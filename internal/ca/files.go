@@ -49,20 +49,29 @@ func makeKey(file string) (*ecdsa.PrivateKey, error) {
 	return key, err
 }
 
-// readCert gives the certificate of a file, which it makes if there is none.
+// readCert gives the certificate of a directory, which it makes if there is none.
 // Processes that make one at the same time make it of the same key, so that
 // either is as good.
-func (a *Authority) readCert(file string) (*x509.Certificate, error) {
-	der, err := readPEM(file, "CERTIFICATE")
-	if errors.Is(err, fs.ErrNotExist) {
-		if der, err = a.authority(); err != nil {
-			return nil, err
-		}
-		err = writePEM(file, "CERTIFICATE", der, 0o644)
-		if errors.Is(err, fs.ErrExist) {
-			der, err = readPEM(file, "CERTIFICATE")
-		}
+func (a *Authority) readCert(dir string) (*x509.Certificate, error) {
+	if cert, err := Read(dir); !errors.Is(err, fs.ErrNotExist) {
+		return cert, err
 	}
+	der, err := a.authority()
+	if err != nil {
+		return nil, err
+	}
+	err = writePEM(filepath.Join(dir, CertFile), "CERTIFICATE", der, 0o644)
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	return Read(dir) // another process may have been faster
+}
+
+// Read gives the certificate of the authority in a directory, and fs.ErrNotExist
+// where there is none.
+func Read(dir string) (*x509.Certificate, error) {
+	file := filepath.Join(dir, CertFile)
+	der, err := readPEM(file, "CERTIFICATE")
 	if err != nil {
 		return nil, err
 	}

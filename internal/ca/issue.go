@@ -21,16 +21,21 @@ var localDomains = []string{"localhost", "local", "test", "internal", "home.arpa
 // localRanges are the addresses of one machine or one network.
 var localRanges = []string{"127.0.0.0/8", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "169.254.0.0/16", "::1/128", "fc00::/7", "fe80::/10"}
 
-// authority makes the certificate of the authority, limited to local names and
-// the configured hosts (RFC 5280, section 4.2.1.10).
-func (a *Authority) authority() ([]byte, error) {
+// Name gives the common name of an authority that is made on this machine.
+func Name() string {
 	owner := "this machine"
 	if name, err := os.Hostname(); err == nil {
 		owner = name
 	}
+	return "selvage local CA on " + owner
+}
+
+// authority makes the certificate of the authority, limited to local names and
+// the configured hosts (RFC 5280, section 4.2.1.10).
+func (a *Authority) authority() ([]byte, error) {
 	t := &x509.Certificate{
 		SerialNumber:                serial(),
-		Subject:                     pkix.Name{CommonName: "selvage local CA on " + owner, Organization: []string{"selvage"}},
+		Subject:                     pkix.Name{CommonName: Name(), Organization: []string{"selvage"}},
 		NotBefore:                   a.now().Add(-clockSkew),
 		NotAfter:                    a.now().Add(lifetime),
 		KeyUsage:                    x509.KeyUsageCertSign,

@@ -24,11 +24,12 @@ type tab struct {
 	ctx context.Context
 }
 
-func newTab(t *testing.T) tab {
+func newTab(t *testing.T, more ...chromedp.ExecAllocatorOption) tab {
 	t.Helper()
 	harness.Need(t, "chromium")
 	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath("chromium"), chromedp.UserDataDir(t.TempDir()),
 		chromedp.NoSandbox, chromedp.DisableGPU, chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true))
+	opts = append(opts, more...)
 	ctx, cancel := context.WithTimeout(context.Background(), chromiumDeadline)
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewExecAllocator(ctx, opts...)

@@ -1,0 +1,93 @@
+package truststore
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/user"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// An account is whose browsers are meant: that of the process or, under sudo,
+// that of who called it.
+type account struct {
+	home   string
+	data   string              // XDG_DATA_HOME
+	config string              // XDG_CONFIG_HOME
+	as     *syscall.Credential // nil for the process's own
+}
+
+// whoIs finds the account. Under sudo its programs run as it, so that none of its
+// files becomes root's.
+func whoIs(getenv func(string) string) (account, error) {
+	a := account{home: getenv("HOME"), data: getenv("XDG_DATA_HOME"), config: getenv("XDG_CONFIG_HOME")}
+	if id := getenv("SUDO_UID"); os.Geteuid() == 0 && id != "" && id != "0" {
+		var err error
+		if a, err = caller(id, getenv("SUDO_GID")); err != nil {
+			return account{}, fmt.Errorf("finding the account that called sudo: %w", err)
+		}
+	}
+	if a.home == "" {
+		return account{}, errors.New("finding browsers: HOME is not set")
+	}
+	if a.data == "" {
+		a.data = a.home + "/.local/share"
+	}
+	if a.config == "" {
+		a.config = a.home + "/.config"
+	}
+	return a, nil
+}
+
+func caller(uid, gid string) (account, error) {
+	u, err := user.LookupId(uid)
+	if err != nil {
+		return account{}, err
+	}
+	id, err := strconv.ParseUint(uid, 10, 32)
+	if err != nil {
+		return account{}, err
+	}
+	if gid == "" {
+		gid = u.Gid
+	}
+	group, err := strconv.ParseUint(gid, 10, 32)
+	if err != nil {
+		return account{}, err
+	}
+	return account{home: u.HomeDir, as: &syscall.Credential{Uid: uint32(id), Gid: uint32(group)}}, nil
+}
+
+// run runs a program as the account, and gives what it prints.
+func (a account) run(ctx context.Context, stdin []byte, program string, args ...string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Dir = "/"
+	cmd.Env = append(os.Environ(), "HOME="+a.home, "LC_ALL=C")
+	cmd.Stdin = bytes.NewReader(stdin)
+	if a.as != nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: a.as}
+	}
+	out, err := cmd.Output()
+	var failed *exec.ExitError
+	if errors.As(err, &failed) {
+		return nil, fmt.Errorf("%s: %s", program, lastLine(failed.Stderr, err))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("running %s: %w", program, err)
+	}
+	return out, nil
+}
+
+// lastLine gives what a program said last, or how it ended.
+func lastLine(stderr []byte, err error) string {
+	lines := strings.Split(strings.TrimSpace(string(stderr)), "\n")
+	if last := strings.TrimSpace(lines[len(lines)-1]); last != "" {
+		return last
+	}
+	return err.Error()
+}

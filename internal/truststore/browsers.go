@@ -1,0 +1,82 @@
+package truststore
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// hasChromium reports whether a browser of its family is installed.
+func hasChromium() bool {
+	return slices.ContainsFunc([]string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "brave-browser", "microsoft-edge"},
+		func(name string) bool {
+			_, err := exec.LookPath(name)
+			return err == nil
+		})
+}
+
+// chromium gives the stores of Chromium and its family: ~/.pki/nssdb and, from
+// where there is none, $XDG_DATA_HOME/pki/nssdb; a snap and a flatpak have homes
+// of their own.
+func (a account) chromium() []string {
+	return directories("",
+		a.home+"/.pki/nssdb", a.data+"/pki/nssdb",
+		a.home+"/snap/chromium/current/.pki/nssdb", a.home+"/snap/chromium/current/.local/share/pki/nssdb",
+		a.home+"/.var/app/*/.pki/nssdb", a.home+"/.var/app/*/data/pki/nssdb")
+}
+
+// firstChromium gives the store to make where there is none: every version reads
+// it, and those which know the other read this one first.
+func (a account) firstChromium() string { return a.home + "/.pki/nssdb" }
+
+// firefox gives the profiles of Firefox, those of a snap and a flatpak too.
+func (a account) firefox() []string {
+	var all []string
+	for _, base := range []string{
+		a.home + "/.mozilla/firefox", a.config + "/mozilla/firefox",
+		a.home + "/snap/firefox/common/.mozilla/firefox", a.home + "/.var/app/org.mozilla.firefox/.mozilla/firefox",
+		a.home + "/.var/app/org.mozilla.firefox/config/mozilla/firefox",
+	} {
+		all = append(all, directories("cert9.db", base+"/*")...)
+		all = append(all, directories("", elsewhere(base+"/profiles.ini")...)...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// elsewhere gives the profiles that profiles.ini names: some lie outside of its
+// directory, and one that was never used has no files yet.
+func elsewhere(ini string) (dirs []string) {
+	text, err := os.ReadFile(ini)
+	if err != nil {
+		return nil
+	}
+	for line := range strings.Lines(string(text)) {
+		path, ok := strings.CutPrefix(strings.TrimSpace(line), "Path=")
+		if !ok {
+			continue
+		}
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(filepath.Dir(ini), path)
+		}
+		dirs = append(dirs, path)
+	}
+	return dirs
+}
+
+// directories gives the directories that match one of the patterns and have a
+// file in them, if one is named.
+func directories(file string, patterns ...string) (found []string) {
+	for _, p := range patterns {
+		matches, _ := filepath.Glob(p) // the patterns are good, unless a home has brackets in its name
+		for _, dir := range matches {
+			info, err := os.Stat(filepath.Join(dir, file))
+			if err == nil && (file != "" || info.IsDir()) {
+				found = append(found, dir)
+			}
+		}
+	}
+	return found
+}

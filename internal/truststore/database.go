@@ -1,0 +1,153 @@
+package truststore
+
+import (
+	"context"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// A database is a store of NSS, which Chromium and Firefox read; certutil
+// changes it. Certificates in it have nicknames, which certificates of the same
+// subject may share.
+type database struct {
+	c    Config
+	who  account
+	kind Kind
+	dir  string
+}
+
+func (d database) place() Place { return Place{Kind: d.kind, Path: d.dir} }
+
+// made reports whether there is a database in the directory yet.
+func (d database) made() bool {
+	_, err := os.Stat(filepath.Join(d.dir, "cert9.db"))
+	return err == nil
+}
+
+// certutil runs certutil on the database. It is never asked for a password, for
+// which it would wait at the terminal.
+func (d database) certutil(ctx context.Context, stdin []byte, args ...string) ([]byte, error) {
+	if err := hasCertutil(); err != nil {
+		return nil, err
+	}
+	return d.who.run(ctx, stdin, "certutil", append(args, "-d", "sql:"+d.dir)...)
+}
+
+func hasCertutil() error {
+	if _, err := exec.LookPath("certutil"); err != nil {
+		return missing("certutil", "libnss3-tools")
+	}
+	return nil
+}
+
+// A named certificate is one in a database.
+type named struct {
+	*x509.Certificate
+	nickname string
+	trusted  bool // for servers
+}
+
+// list reads the certificates of a database.
+func (d database) list(ctx context.Context) (all []named, err error) {
+	if !d.made() {
+		return nil, nil
+	}
+	table, err := d.certutil(ctx, nil, "-L")
+	if err != nil {
+		return nil, err
+	}
+	for line := range strings.Lines(string(table)) {
+		nickname, flags, ok := cutLast(strings.TrimSpace(line))
+		if !ok || strings.Count(flags, ",") != 2 || strings.HasPrefix(flags, "SSL,") {
+			continue // the head of the table
+		}
+		text, err := d.certutil(ctx, nil, "-L", "-a", "-n", nickname)
+		if err != nil && nickname == d.c.Name {
+			return nil, err // others are not our concern
+		}
+		for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
+			if cert, err := x509.ParseCertificate(block.Bytes); err == nil {
+				servers, _, _ := strings.Cut(flags, ",")
+				all = append(all, named{cert, nickname, strings.Contains(servers, "C")})
+			}
+		}
+	}
+	return all, nil
+}
+
+// cutLast cuts a line of the table: the nickname, and the trust at its end.
+func cutLast(line string) (nickname, flags string, ok bool) {
+	i := strings.LastIndexAny(line, " \t")
+	if i < 0 {
+		return "", "", false
+	}
+	return strings.TrimSpace(line[:i]), line[i+1:], true
+}
+
+func (d database) state(ctx context.Context) (State, error) {
+	all, err := d.list(ctx)
+	if err != nil {
+		return Unknown, err
+	}
+	var held []*x509.Certificate
+	for _, n := range all {
+		held = append(held, n.Certificate)
+	}
+	return d.c.stateOf(held, func(cert *x509.Certificate) bool {
+		return slices.ContainsFunc(all, func(n named) bool { return n.Equal(cert) && n.trusted })
+	}), nil
+}
+
+// add replaces what is there of the name. A database that is not there is made,
+// with an empty password, as browsers make theirs.
+func (d database) add(ctx context.Context) error {
+	if err := hasCertutil(); err != nil {
+		return err
+	}
+	if err := d.remove(ctx); err != nil {
+		return err
+	}
+	if !d.made() {
+		if _, err := d.who.run(ctx, nil, "mkdir", "-p", d.dir); err != nil {
+			return err
+		}
+		if _, err := d.certutil(ctx, nil, "-N", "--empty-password"); err != nil {
+			return err
+		}
+	}
+	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: d.c.Cert.Raw})
+	_, err := d.certutil(ctx, text, "-A", "-a", "-n", d.c.Name, "-t", "C,,", "-f", os.DevNull)
+	if err == nil {
+		return nil
+	}
+	if strings.Contains(err.Error(), "SEC_ERROR_BAD_PASSWORD") {
+		err = errors.New("it has a password of its own: import ca.pem in the browser's settings, where it asks for that")
+	}
+	return errors.Join(err, d.remove(ctx)) // it may be there by now, without trust
+}
+
+// remove deletes the certificates of the name, one by one: those that share a
+// nickname cannot be told apart.
+func (d database) remove(ctx context.Context) error {
+	for range 100 {
+		all, err := d.list(ctx)
+		if err != nil {
+			return err
+		}
+		i := slices.IndexFunc(all, func(n named) bool { return d.c.same(n.Certificate) })
+		if i < 0 {
+			return nil
+		}
+		if _, err := d.certutil(ctx, nil, "-D", "-n", all[i].nickname); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("certificates named %q come back as they are deleted", d.c.Name)
+}

@@ -1,0 +1,141 @@
+package truststore
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+)
+
+// Where Debian and its kin take certificates from, and what they make of them.
+const (
+	systemDir    = "/usr/local/share/ca-certificates"
+	systemBundle = "/etc/ssl/certs/ca-certificates.crt"
+	systemFiles  = "selvage-*.crt"
+)
+
+// system is the store of the machine.
+type system struct{ c Config }
+
+func hasSystem() bool {
+	info, err := os.Stat(systemDir)
+	return err == nil && info.IsDir()
+}
+
+func (s system) place() Place { return Place{Kind: System, Path: s.file()} }
+
+// file gives the file of the certificate, named by what tells it from others.
+func (s system) file() string {
+	if s.c.Cert == nil {
+		return filepath.Join(systemDir, systemFiles)
+	}
+	sum := sha256.Sum256(s.c.Cert.Raw)
+	return filepath.Join(systemDir, fmt.Sprintf("selvage-%x.crt", sum[:4]))
+}
+
+// files gives the certificates of the name that are there, by file.
+func (s system) files() (map[string]*x509.Certificate, error) {
+	names, err := filepath.Glob(filepath.Join(systemDir, systemFiles))
+	if err != nil {
+		return nil, err
+	}
+	found := make(map[string]*x509.Certificate)
+	for _, name := range names {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return nil, fmt.Errorf("reading the system's store: %w", err)
+		}
+		for _, cert := range parse(text) {
+			if s.c.same(cert) {
+				found[name] = cert
+			}
+		}
+	}
+	return found, nil
+}
+
+func (s system) state(context.Context) (State, error) {
+	files, err := s.files()
+	if err != nil {
+		return Unknown, err
+	}
+	bundle, err := os.ReadFile(systemBundle)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return Unknown, fmt.Errorf("reading the system's store: %w", err)
+	}
+	bundled := parse(bundle)
+	held := slices.Clone(bundled)
+	for _, cert := range files {
+		held = append(held, cert)
+	}
+	return s.c.stateOf(held, func(cert *x509.Certificate) bool { return slices.ContainsFunc(bundled, cert.Equal) }), nil
+}
+
+// add puts the certificate where the others of the name were.
+func (s system) add(ctx context.Context) error {
+	if !hasSystem() {
+		return missing("update-ca-certificates", "ca-certificates")
+	}
+	if os.Geteuid() != 0 {
+		return ErrNotRoot
+	}
+	if err := s.removeFiles(); err != nil {
+		return err
+	}
+	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.c.Cert.Raw})
+	if err := os.WriteFile(s.file(), text, 0o644); err != nil {
+		return fmt.Errorf("writing the system's store: %w", err)
+	}
+	if err := os.Chmod(s.file(), 0o644); err != nil { // whatever the umask is
+		return fmt.Errorf("writing the system's store: %w", err)
+	}
+	return s.update(ctx)
+}
+
+func (s system) remove(ctx context.Context) error {
+	if os.Geteuid() != 0 {
+		return ErrNotRoot
+	}
+	if err := s.removeFiles(); err != nil {
+		return err
+	}
+	return s.update(ctx, "--fresh") // or its links would stay
+}
+
+func (s system) removeFiles() error {
+	files, err := s.files()
+	if err != nil {
+		return err
+	}
+	for name := range files {
+		err = errors.Join(err, os.Remove(name))
+	}
+	return err
+}
+
+// update makes the bundle anew, with the links beside it. What it makes is for
+// everybody to read.
+func (s system) update(ctx context.Context, args ...string) error {
+	if _, err := exec.LookPath("update-ca-certificates"); err != nil {
+		return missing("update-ca-certificates", "ca-certificates")
+	}
+	_, err := account{home: "/root"}.run(ctx, nil, "sh", append([]string{"-c", `umask 022; exec update-ca-certificates "$@"`, "sh"}, args...)...)
+	return err
+}
+
+// parse reads all certificates of a file.
+func parse(text []byte) (all []*x509.Certificate) {
+	for block, rest := pem.Decode(bytes.TrimSpace(text)); block != nil; block, rest = pem.Decode(rest) {
+		if cert, err := x509.ParseCertificate(block.Bytes); err == nil {
+			all = append(all, cert)
+		}
+	}
+	return all
+}
