@@ -4,17 +4,20 @@ import (
 	"context"
 	"database/sql"
 	"embed"
+	"errors"
 	"fmt"
 	"io/fs"
 
 	"github.com/pressly/goose/v3"
+
+	"github.com/selvage/selvage/internal/database"
 )
 
 //go:embed migrations/*.sql
 var migrations embed.FS
 
 // migrate brings the schema up to date, and refuses one newer than this binary.
-func migrate(ctx context.Context, db *sql.DB) error {
+func migrate(ctx context.Context, db *sql.DB, _ database.Dialect) error {
 	dir, err := fs.Sub(migrations, "migrations")
 	if err != nil {
 		return fmt.Errorf("reading migrations: %w", err)
@@ -37,4 +40,22 @@ func migrate(ctx context.Context, db *sql.DB) error {
 		return fmt.Errorf("updating schema: %w", err)
 	}
 	return nil
+}
+
+// SchemaVersion gives the version of the schema, and the one that this binary
+// makes.
+func (s *Store) SchemaVersion(ctx context.Context) (current, known int64, err error) {
+	if err := s.read().Row(ctx, `SELECT COALESCE(MAX(version_id), 0) FROM goose_db_version`).Scan(&current); err != nil {
+		return 0, 0, fmt.Errorf("reading schema version: %w", err)
+	}
+	files, err := fs.Glob(migrations, "migrations/*.sql")
+	for _, file := range files {
+		version, versionErr := goose.NumericComponent(file)
+		err = errors.Join(err, versionErr)
+		known = max(known, version)
+	}
+	if err != nil {
+		return 0, 0, fmt.Errorf("reading migrations: %w", err)
+	}
+	return current, known, nil
 }

@@ -12,21 +12,22 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/selvage/selvage/internal/sqlite"
+	"github.com/selvage/selvage/internal/database"
 )
 
 // Config says which database to open.
 type Config struct {
-	URL string           // sqlite:FILE; "" means sqlite:selvage.db
-	Dir string           // where a relative FILE lies
-	Now func() time.Time // nil means time.Now
+	URL   string           // sqlite:FILE; "" means sqlite:selvage.db
+	Dir   string           // where a relative FILE lies
+	Now   func() time.Time // nil means time.Now
+	Check time.Duration    // how long a file is looked through for damage before it is used
 }
 
 // A Store is a database with its schema up to date. Its methods may be called
 // at once from any number of goroutines. What it has acknowledged is on disk.
 type Store struct {
 	now func() time.Time
-	db  *sqlite.DB
+	db  database.DB
 }
 
 // Open opens the database and brings its schema up to date.
@@ -34,18 +35,27 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	if c.URL == "" {
-		c.URL = "sqlite:selvage.db"
-	}
-	file, err := sqlite.Path(c.URL, c.Dir)
-	if err != nil {
-		return nil, fmt.Errorf("opening database: %w", err)
-	}
-	db, err := sqlite.Open(ctx, sqlite.Config{File: file, Sync: sqlite.Full, Prepare: migrate})
+	db, err := database.Open(ctx, c.database())
 	if err != nil {
 		return nil, err
 	}
 	return &Store{c.Now, db}, nil
+}
+
+// Look tells what the database looks like and changes nothing, see [database.Look].
+func Look(ctx context.Context, c Config) (database.Report, error) {
+	return database.Look(ctx, c.database())
+}
+
+// database says how the database is opened, or looked at. It is known to be
+// selvage's by either of two tables: sessions may be kept in the same one.
+func (c Config) database() database.Config {
+	if c.URL == "" {
+		c.URL = "sqlite:selvage.db"
+	}
+	return database.Config{
+		URL: c.URL, Dir: c.Dir, Sync: database.Full, Tables: []string{"ring", "session_entries"}, Check: c.Check, Prepare: migrate,
+	}
 }
 
 // Ping reports whether the database answers.
@@ -59,11 +69,23 @@ func (s *Store) Ping(ctx context.Context) error {
 // Close commits what is waiting and closes the database.
 func (s *Store) Close() error { return s.db.Close() }
 
+// Clock gives the time that the database's machine has.
+func (s *Store) Clock(ctx context.Context) (time.Time, error) {
+	now, err := s.db.Clock(ctx)
+	if err != nil {
+		return now, fmt.Errorf("asking the database for the time: %w", err)
+	}
+	return now, nil
+}
+
+// Stats tells how busy the database is.
+func (s *Store) Stats() database.Stats { return s.db.Stats() }
+
 // A tx runs queries, in a change or for reading alone.
-type tx struct{ sqlite.Tx }
+type tx struct{ database.Tx }
 
 // A scanner is a row.
-type scanner = sqlite.Scanner
+type scanner = database.Scanner
 
 // read gives a tx for queries that change nothing.
 func (s *Store) read() tx { return tx{s.db.Read()} }
@@ -71,11 +93,17 @@ func (s *Store) read() tx { return tx{s.db.Read()} }
 // change runs do in a transaction and returns once it is committed and synced to
 // disk. An error of do undoes what do did.
 func (s *Store) change(ctx context.Context, do func(tx) error) error {
-	return s.db.Change(ctx, func(t sqlite.Tx) error { return do(tx{t}) })
+	return s.db.Change(ctx, func(t database.Tx) error { return do(tx{t}) })
 }
 
-func isUnique(err error) bool     { return sqlite.IsUnique(err) }
-func isForeignKey(err error) bool { return sqlite.IsForeignKey(err) }
+// once is change for one statement, which needs no transaction: an error of do
+// undoes nothing.
+func (s *Store) once(ctx context.Context, do func(tx) error) error {
+	return s.db.Once(ctx, func(t database.Tx) error { return do(tx{t}) })
+}
+
+func isUnique(err error) bool     { return database.IsUnique(err) }
+func isForeignKey(err error) bool { return database.IsForeignKey(err) }
 
 // micros turns a time into its column: microseconds since 1970, 0 for no time.
 func micros(t time.Time) int64 {

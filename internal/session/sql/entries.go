@@ -7,14 +7,14 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/selvage/selvage/internal/database"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/session"
-	"github.com/selvage/selvage/internal/sqlite"
 )
 
 // Put sets the value of a key.
 func (s *Store) Put(ctx context.Context, key session.Key, value []byte, ttl time.Duration) error {
-	err := s.db.Change(ctx, func(t sqlite.Tx) error {
+	err := s.db.Once(ctx, func(t database.Tx) error {
 		_, err := t.Exec(ctx, `
 			INSERT INTO session_entries (kind, id, value, count, expires) VALUES ($1, $2, $3, 0, $4)
 			ON CONFLICT (kind, id) DO UPDATE SET value = excluded.value, count = 0, expires = excluded.expires`,
@@ -33,7 +33,7 @@ func (s *Store) Get(ctx context.Context, key session.Key) (value []byte, err err
 
 // Take reads and deletes the value of a key.
 func (s *Store) Take(ctx context.Context, key session.Key) (value []byte, err error) {
-	err = s.db.Change(ctx, func(t sqlite.Tx) error {
+	err = s.db.Once(ctx, func(t database.Tx) error {
 		var expires int64
 		err := t.Row(ctx, `DELETE FROM session_entries WHERE kind = $1 AND id = $2 RETURNING value, expires`,
 			key.Kind, key.ID).Scan(&value, &expires)
@@ -47,7 +47,7 @@ func (s *Store) Take(ctx context.Context, key session.Key) (value []byte, err er
 
 // Add sets the value of a key that is absent, or has expired.
 func (s *Store) Add(ctx context.Context, key session.Key, value []byte, ttl time.Duration) error {
-	err := s.db.Change(ctx, func(t sqlite.Tx) error {
+	err := s.db.Once(ctx, func(t database.Tx) error {
 		return changed(t.Exec(ctx, `
 			INSERT INTO session_entries (kind, id, value, count, expires) VALUES ($1, $2, $3, 0, $4)
 			ON CONFLICT (kind, id) DO UPDATE SET value = excluded.value, count = 0, expires = excluded.expires
@@ -59,7 +59,7 @@ func (s *Store) Add(ctx context.Context, key session.Key, value []byte, ttl time
 
 // CompareAndSwap replaces the value of a key if it is old.
 func (s *Store) CompareAndSwap(ctx context.Context, key session.Key, old, new []byte, ttl time.Duration) error {
-	err := s.db.Change(ctx, func(t sqlite.Tx) error {
+	err := s.db.Once(ctx, func(t database.Tx) error {
 		err := changed(t.Exec(ctx, `
 			UPDATE session_entries SET value = $4, expires = $5
 			WHERE kind = $1 AND id = $2 AND value = $3 AND expires > $6`,
@@ -80,7 +80,7 @@ func (s *Store) CompareAndSwap(ctx context.Context, key session.Key, old, new []
 
 // Delete removes a key.
 func (s *Store) Delete(ctx context.Context, key session.Key) error {
-	err := s.db.Change(ctx, func(t sqlite.Tx) error {
+	err := s.db.Once(ctx, func(t database.Tx) error {
 		_, err := t.Exec(ctx, `DELETE FROM session_entries WHERE kind = $1 AND id = $2`, key.Kind, key.ID)
 		return err
 	})
@@ -89,7 +89,7 @@ func (s *Store) Delete(ctx context.Context, key session.Key) error {
 
 // Incr adds one to a counter.
 func (s *Store) Incr(ctx context.Context, key session.Key, ttl time.Duration) (sum int64, err error) {
-	err = s.db.Change(ctx, func(t sqlite.Tx) error {
+	err = s.db.Once(ctx, func(t database.Tx) error {
 		return t.Row(ctx, `
 			INSERT INTO session_entries (kind, id, value, count, expires) VALUES ($1, $2, '', 1, $3)
 			ON CONFLICT (kind, id) DO UPDATE SET

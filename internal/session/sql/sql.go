@@ -14,8 +14,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/selvage/selvage/internal/database"
 	"github.com/selvage/selvage/internal/session"
-	"github.com/selvage/selvage/internal/sqlite"
 )
 
 // Config says where sessions are kept.
@@ -24,12 +24,13 @@ type Config struct {
 	Dir   string           // where a relative FILE lies
 	Sweep time.Duration    // how often expired entries are deleted; 0 means every 30 s
 	Now   func() time.Time // nil means time.Now
+	Check time.Duration    // how long a file is looked through for damage before it is used
 }
 
 // A Store is a session.Store in a database. Make one with [Open].
 type Store struct {
 	now   func() time.Time
-	db    *sqlite.DB
+	db    database.DB
 	stop  chan struct{}
 	swept sync.WaitGroup
 }
@@ -56,24 +57,31 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	if c.Sweep <= 0 {
 		c.Sweep = 30 * time.Second
 	}
-	if c.URL == "" {
-		c.URL = "sqlite:sessions.db"
-	}
-	file, err := sqlite.Path(c.URL, c.Dir)
+	db, err := database.Open(ctx, c.database())
 	if err != nil {
 		return nil, fmt.Errorf("opening sessions: %w", err)
-	}
-	// Normal: what a power cut may take are the last logins in progress.
-	db, err := sqlite.Open(ctx, sqlite.Config{File: file, Sync: sqlite.Normal, Single: true, Prepare: prepare})
-	if err != nil {
-		return nil, err
 	}
 	s := &Store{now: c.Now, db: db, stop: make(chan struct{})}
 	s.swept.Go(func() { s.sweepEvery(c.Sweep) })
 	return s, nil
 }
 
-func prepare(ctx context.Context, db *sql.DB) error {
+// Look tells what the database looks like and changes nothing, see [database.Look].
+func Look(ctx context.Context, c Config) (database.Report, error) {
+	return database.Look(ctx, c.database())
+}
+
+// database says how the database is opened, or looked at. It is known to be
+// selvage's by either of two tables: rows may be kept in the same one.
+func (c Config) database() database.Config {
+	if c.URL == "" {
+		c.URL = "sqlite:sessions.db"
+	}
+	// Normal: what a power cut may take are the last logins in progress.
+	return database.Config{URL: c.URL, Dir: c.Dir, Sync: database.Normal, Tables: []string{"ring", "session_entries"}, Check: c.Check, Prepare: prepare}
+}
+
+func prepare(ctx context.Context, db *sql.DB, _ database.Dialect) error {
 	if _, err := db.ExecContext(ctx, schema); err != nil {
 		return fmt.Errorf("making table: %w", err)
 	}
@@ -94,3 +102,6 @@ func (s *Store) Close() error {
 	s.swept.Wait()
 	return s.db.Close()
 }
+
+// Stats tells how busy the database is.
+func (s *Store) Stats() database.Stats { return s.db.Stats() }

@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/selvage/selvage/internal/database"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/session"
 	"github.com/selvage/selvage/internal/session/sessiontest"
-	"github.com/selvage/selvage/internal/sqlite"
 )
 
 // open gives a store in a directory, closed with the test.
@@ -56,8 +56,8 @@ func TestReopen(t *testing.T) {
 	if err := errors.Join(s.Put(t.Context(), k, []byte("one"), time.Minute), s.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Put(t.Context(), k, []byte("two"), time.Minute); !errors.Is(err, sqlite.ErrClosed) {
-		t.Errorf("Put after Close = %v, want %v", err, sqlite.ErrClosed)
+	if err := s.Put(t.Context(), k, []byte("two"), time.Minute); !errors.Is(err, database.ErrClosed) {
+		t.Errorf("Put after Close = %v, want %v", err, database.ErrClosed)
 	}
 	if got, err := open(t, Config{Dir: dir}).Get(t.Context(), k); string(got) != "one" || err != nil {
 		t.Errorf("Get = %q, %v, want one", got, err)

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/selvage/selvage/internal/sqlite"
+	"github.com/selvage/selvage/internal/database"
 )
 
 // sweepBatch bounds how many rows one sweep deletes in one statement, and so how
@@ -30,7 +30,7 @@ func (s *Store) sweepEvery(period time.Duration) {
 func (s *Store) sweep(ctx context.Context) error {
 	for {
 		var n int64
-		err := s.db.Change(ctx, func(t sqlite.Tx) error {
+		err := s.db.Once(ctx, func(t database.Tx) error {
 			res, err := t.Exec(ctx, `
 				DELETE FROM session_entries WHERE (kind, id) IN (
 					SELECT kind, id FROM session_entries WHERE expires <= $1 ORDER BY expires LIMIT $2)`,

@@ -1,4 +1,4 @@
-package sqlite
+package database
 
 import (
 	"context"
@@ -8,48 +8,48 @@ import (
 	"runtime"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 )
 
 // maxBatch bounds how many changes share a commit, and so how long one waits.
 const maxBatch = 128
 
-// ErrClosed is what a change gets once the file is closed.
-var ErrClosed = errors.New("the database is closed")
-
 // A writer is the one connection that writes, and the goroutine that owns it.
 type writer struct {
 	db     *sql.DB
 	conn   *sql.Conn
-	single bool
 	stmts  map[string]*sql.Stmt
 	queue  chan change
 	quit   chan struct{}
 	done   chan struct{}
 	once   sync.Once
 	closed error // of closing
+
+	changes, commits atomic.Int64
 }
 
 // A change is one caller's transaction, waiting for its commit.
 type change struct {
 	do   func(Tx) error
+	once bool // it changes rows by one statement at most, which SQLite undoes where it fails
 	done chan error
 }
 
-func newWriter(ctx context.Context, db *sql.DB, single bool) (*writer, error) {
+func newWriter(ctx context.Context, db *sql.DB) (*writer, error) {
 	conn, err := db.Conn(ctx)
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	w := &writer{
-		db: db, conn: conn, single: single, stmts: make(map[string]*sql.Stmt),
+		db: db, conn: conn, stmts: make(map[string]*sql.Stmt),
 		queue: make(chan change, maxBatch), quit: make(chan struct{}), done: make(chan struct{}),
 	}
 	go w.run()
 	return w, nil
 }
 
-func (w *writer) do(ctx context.Context, do func(Tx) error) error {
-	c := change{do: do, done: make(chan error, 1)}
+func (w *writer) do(ctx context.Context, c change) error {
+	c.done = make(chan error, 1)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -109,17 +109,34 @@ func (w *writer) gather(first change) []change {
 
 // commit runs a batch and answers each of its changes.
 func (w *writer) commit(batch []change) {
-	if w.single && len(batch) == 1 {
-		batch[0].done <- w.safely(batch[0]) // SQLite makes a transaction of the statement
-		return
+	var errs []error
+	var err error
+	if len(batch) == 1 && batch[0].once {
+		errs = []error{w.safely(batch[0])} // SQLite makes a transaction of the statement
+	} else {
+		errs, err = w.together(batch)
 	}
-	errs, err := w.together(batch)
+	w.count(errs)
 	for i, c := range batch {
 		if err != nil {
 			c.done <- err
 		} else {
 			c.done <- errs[i]
 		}
+	}
+}
+
+// count counts a commit and the changes in it.
+func (w *writer) count(errs []error) {
+	var n int64
+	for _, err := range errs {
+		if err == nil {
+			n++
+		}
+	}
+	if n > 0 {
+		w.commits.Add(1)
+		w.changes.Add(n)
 	}
 }
 
@@ -136,7 +153,7 @@ func (w *writer) together(batch []change) (errs []error, err error) {
 	}()
 	errs = make([]error, len(batch))
 	for i, c := range batch {
-		if w.single {
+		if c.once {
 			// Where the file has failed, SQLite may have undone them all by itself.
 			if errs[i] = w.safely(c); away(errs[i]) {
 				return nil, errs[i]
@@ -174,7 +191,7 @@ func (w *writer) safely(c change) (err error) {
 			err = fmt.Errorf("panic in a change: %v\n%s", cause, debug.Stack())
 		}
 	}()
-	return c.do(Tx{prepare: w.prepare})
+	return c.do(stmtTx{prepare: w.prepare})
 }
 
 // prepare is called by the writer's goroutine alone.

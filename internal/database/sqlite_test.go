@@ -1,4 +1,4 @@
-package sqlite
+package database
 
 import (
 	"context"
@@ -13,14 +13,14 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-func makeTable(ctx context.Context, db *sql.DB) error {
+func makeTable(ctx context.Context, db *sql.DB, _ Dialect) error {
 	_, err := db.ExecContext(ctx, `CREATE TABLE IF NOT EXISTS t (id TEXT PRIMARY KEY)`)
 	return err
 }
 
-func open(t *testing.T, file string) *DB {
+func open(t *testing.T, name string) *file {
 	t.Helper()
-	d, err := Open(t.Context(), Config{File: file, Sync: Full, Prepare: makeTable})
+	d, err := openFile(t.Context(), Config{URL: "sqlite:" + name, Sync: Full, Tables: []string{"t"}, Prepare: makeTable})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +35,7 @@ func insert(id string) func(Tx) error {
 	}
 }
 
-func count(t *testing.T, d *DB) (n int) {
+func count(t *testing.T, d *file) (n int) {
 	t.Helper()
 	if err := d.Read().Row(t.Context(), `SELECT count(*) FROM t`).Scan(&n); err != nil {
 		t.Fatal(err)
@@ -90,7 +90,7 @@ func TestChange(t *testing.T) {
 // Processes that start together make the schema once.
 func TestOpenTogether(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "a.db")
-	once := func(ctx context.Context, db *sql.DB) error {
+	once := func(ctx context.Context, db *sql.DB, _ Dialect) error {
 		var n int
 		if err := db.QueryRowContext(ctx, `SELECT count(*) FROM sqlite_master WHERE name = 't'`).Scan(&n); err != nil || n > 0 {
 			return err
@@ -101,7 +101,7 @@ func TestOpenTogether(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
-			d, err := Open(context.Background(), Config{File: file, Sync: Full, Prepare: once})
+			d, err := Open(context.Background(), Config{URL: "sqlite:" + file, Sync: Full, Tables: []string{"t"}, Prepare: once})
 			if err != nil {
 				t.Error(err)
 				return
@@ -146,9 +146,9 @@ func TestPath(t *testing.T) {
 		{"", ""},
 	}
 	for _, tt := range tests {
-		got, err := Path(tt.url, "/data")
+		got, err := path(tt.url, "/data")
 		if got != tt.want || (err == nil) != (tt.want != "") || err != nil && strings.Contains(err.Error(), "hush") {
-			t.Errorf("Path(%q) = %q, %v, want %q", tt.url, got, err, tt.want)
+			t.Errorf("path(%q) = %q, %v, want %q", tt.url, got, err, tt.want)
 		}
 	}
 }

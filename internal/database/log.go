@@ -1,0 +1,182 @@
+package database
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+)
+
+// opened are the files that this process has open, and how often. One that is open
+// must not be opened and closed beside SQLite: that would end the locks of POSIX
+// which SQLite has on it (https://sqlite.org/howtocorrupt.html, section 2.2).
+var opened = struct {
+	sync.Mutex
+	files map[string]int
+}{files: make(map[string]int)}
+
+// enter notes that a file is to be opened, after looking at it with first if it is
+// open nowhere else in this process. leave must be called once it is closed.
+func enter(file string, first func() error) (leave func(), err error) {
+	if abs, err := filepath.Abs(file); err == nil {
+		file = abs
+	}
+	opened.Lock()
+	defer opened.Unlock()
+	if opened.files[file] == 0 {
+		if err := first(); err != nil {
+			return nil, err
+		}
+	}
+	opened.files[file]++
+	return sync.OnceFunc(func() {
+		opened.Lock()
+		defer opened.Unlock()
+		opened.files[file]--
+	}), nil
+}
+
+// An index is what FILE-shm says of FILE-wal: how many frames were written, and
+// how many of them were moved into FILE.
+type index struct {
+	frames, moved uint32
+	pageSize      int64
+	salt          [8]byte
+}
+
+// checkLog compares FILE-wal with what FILE-shm says was written to it. SQLite
+// itself would take a log that was cut off, or is gone, for one in which nothing
+// more was ever written, and what it had acknowledged would be lost without a word.
+//
+// It says nothing where another process has the file open, and where FILE-shm is
+// not of this log: it is no more than a hint.
+func checkLog(file string) error {
+	shm, err := os.Open(file + "-shm")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading the index of the log: %w", err)
+	}
+	defer shm.Close()
+	if isShared(shm) {
+		return nil
+	}
+	idx, ok := readIndex(shm)
+	if !ok || idx.frames == 0 {
+		return nil
+	}
+	err = idx.compareFile(file)
+	if again, ok := readIndex(shm); err != nil && (!ok || again != idx || isShared(shm)) {
+		return nil // somebody has opened it meanwhile
+	}
+	return err
+}
+
+// dmsByte is the byte of FILE-shm that is locked by whoever has it open
+// (UNIX_SHM_DMS of os_unix.c).
+const dmsByte = 128
+
+func isShared(shm *os.File) bool {
+	lock := syscall.Flock_t{Type: syscall.F_WRLCK, Start: dmsByte, Len: 1}
+	err := syscall.FcntlFlock(shm.Fd(), syscall.F_GETLK, &lock)
+	return err != nil || lock.Type != syscall.F_UNLCK
+}
+
+// readIndex reads the header of FILE-shm, which is there twice, in the byte order
+// of the machine (https://sqlite.org/walformat.html, section 2.1).
+func readIndex(shm io.ReaderAt) (idx index, ok bool) {
+	var b [136]byte
+	if _, err := shm.ReadAt(b[:], 0); err != nil {
+		return idx, false
+	}
+	order := binary.NativeEndian
+	sum := checksum{order: order}
+	sum.add(b[:40])
+	isInit, twice := b[12] == 1, [48]byte(b[:48]) == [48]byte(b[48:96])
+	if !isInit || !twice || sum.a != order.Uint32(b[40:]) || sum.b != order.Uint32(b[44:]) {
+		return idx, false
+	}
+	idx = index{frames: order.Uint32(b[16:]), moved: order.Uint32(b[96:]), pageSize: int64(order.Uint16(b[14:])), salt: [8]byte(b[32:40])}
+	if idx.pageSize == 1 {
+		idx.pageSize = 1 << 16
+	}
+	return idx, true
+}
+
+func (idx index) compareFile(file string) error {
+	log, err := os.Open(file + "-wal")
+	switch {
+	case err == nil:
+		defer log.Close()
+		return idx.compare(file, log)
+	case !errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("reading the log: %w", err)
+	case idx.moved == idx.frames:
+		return nil
+	}
+	return &LostError{file, 0, idx.frames}
+}
+
+// compare reads the log as SQLite does after a crash, as far as its checksums hold
+// (https://sqlite.org/fileformat2.html, section 4).
+func (idx index) compare(file string, log *os.File) error {
+	var head [32]byte
+	if _, err := log.ReadAt(head[:], 0); err != nil {
+		if idx.moved == idx.frames {
+			return nil
+		}
+		return &LostError{file, 0, idx.frames}
+	}
+	if [8]byte(head[16:24]) != idx.salt {
+		return nil // another log
+	}
+	var order binary.ByteOrder = binary.LittleEndian
+	if head[3]&1 == 1 {
+		order = binary.BigEndian
+	}
+	sum := checksum{order: order}
+	sum.add(head[:24])
+	frame := make([]byte, 24+idx.pageSize)
+	for n := range idx.frames {
+		_, err := log.ReadAt(frame, 32+int64(n)*int64(len(frame)))
+		sum.add(frame[:8])
+		sum.add(frame[24:])
+		whole := sum.a == binary.BigEndian.Uint32(frame[16:]) && sum.b == binary.BigEndian.Uint32(frame[20:])
+		if err != nil || !whole || [8]byte(frame[8:16]) != idx.salt {
+			return &LostError{file, n, idx.frames}
+		}
+	}
+	return nil
+}
+
+// A LostError says that changes which were acknowledged are gone.
+type LostError struct {
+	File        string
+	Whole, Were uint32 // frames of the log
+}
+
+// Error says what is lost, and what to do.
+func (e *LostError) Error() string {
+	name := filepath.Base(e.File)
+	return fmt.Sprintf("its newest changes are gone: of the %d pages in %s-wal, %d are left; put that file back as it was, or restore a backup of %s "+
+		"without a -wal and -shm; to go on without what is lost, delete %s-shm", e.Were, name, e.Whole, name, name)
+}
+
+// A checksum is that of logs: over pairs of words.
+type checksum struct {
+	order binary.ByteOrder
+	a, b  uint32
+}
+
+func (c *checksum) add(p []byte) {
+	for ; len(p) >= 8; p = p[8:] {
+		c.a += c.order.Uint32(p) + c.b
+		c.b += c.order.Uint32(p[4:]) + c.a
+	}
+}

@@ -1,0 +1,193 @@
+package database
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+// A Report says what a database looks like from outside.
+type Report struct {
+	Tables    []string // their names
+	Schema    int64    // the version that migrations have noted, 0 for none
+	Size, Log int64    // bytes of an SQLite file, and of its log
+	Checked   bool     // the whole file was looked through for damage
+}
+
+// Look reads a database and changes nothing: it makes no file, no schema and no
+// log. Of the Config it heeds all but Prepare.
+//
+// A file that is not there is an fs.ErrNotExist; the others are [LostError],
+// [DamagedError] and [ForeignError].
+func Look(ctx context.Context, c Config) (Report, error) {
+	name, err := path(c.URL, c.Dir)
+	if err != nil {
+		return Report{}, err
+	}
+	leave, err := enter(name, func() error { return c.checkLog(name) })
+	if err != nil {
+		return Report{}, err
+	}
+	defer leave()
+	return look(ctx, name, c)
+}
+
+// checkLog misses what is not in the log any more. Of a Normal file that may be its
+// last commits, after a power cut.
+func (c Config) checkLog(name string) error {
+	if c.Sync != Full {
+		return nil
+	}
+	return checkLog(name)
+}
+
+func look(ctx context.Context, name string, c Config) (r Report, err error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return r, err
+	}
+	r.Size = info.Size()
+	if log, err := os.Stat(name + "-wal"); err == nil {
+		r.Log = log.Size()
+	}
+	if r.Size == 0 && r.Log == 0 {
+		return r, nil // as a start leaves it that was killed at once
+	}
+	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: name}).EscapedPath()+"?_pragma=busy_timeout(2000)&"+unchanging(name))
+	if err != nil {
+		return r, err
+	}
+	defer db.Close()
+	db.SetMaxOpenConns(1)
+	if err := r.readTables(ctx, db); err != nil {
+		return r, diagnose(name, c.Sync, err)
+	}
+	if r.foreign(c.Tables) {
+		return r, &ForeignError{r.Tables}
+	}
+	if err := r.readSchema(ctx, db); err != nil {
+		return r, diagnose(name, c.Sync, err)
+	}
+	r.Checked, err = check(ctx, db, name, c)
+	return r, err
+}
+
+// foreign reports whether there are tables, and none of ours. That of goose is
+// anybody's.
+func (r *Report) foreign(ours []string) bool {
+	known := func(name string) bool { return slices.Contains(ours, name) }
+	return slices.ContainsFunc(r.Tables, func(name string) bool { return name != versions }) && !slices.ContainsFunc(r.Tables, known)
+}
+
+// versions is the table in which goose notes migrations.
+const versions = "goose_db_version"
+
+// unchanging gives the parameters that keep SQLite from making files: whoever only
+// reads would make a log and its index where there are none. With an index there is
+// somebody who may write, and whose locks count.
+func unchanging(name string) string {
+	if _, err := os.Stat(name + "-shm"); errors.Is(err, fs.ErrNotExist) {
+		if log, err := os.Stat(name + "-wal"); err != nil || log.Size() == 0 {
+			return "immutable=1"
+		}
+	}
+	return "mode=ro"
+}
+
+func (r *Report) readTables(ctx context.Context, db *sql.DB) error {
+	rows, err := db.QueryContext(ctx, `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name`)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			return err
+		}
+		r.Tables = append(r.Tables, name)
+	}
+	return rows.Err()
+}
+
+func (r *Report) readSchema(ctx context.Context, db *sql.DB) error {
+	if !slices.Contains(r.Tables, versions) {
+		return nil
+	}
+	return db.QueryRowContext(ctx, `SELECT coalesce(max(version_id), 0) FROM goose_db_version WHERE is_applied`).Scan(&r.Schema)
+}
+
+// check looks for pages that are not what they should be, as far as it comes in the
+// time it has.
+func check(ctx context.Context, db *sql.DB, name string, c Config) (whole bool, err error) {
+	if c.Check <= 0 {
+		return false, nil
+	}
+	timed, cancel := context.WithTimeout(ctx, c.Check)
+	defer cancel()
+	var found string
+	err = db.QueryRowContext(timed, `PRAGMA quick_check(1)`).Scan(&found)
+	switch {
+	case err != nil && timed.Err() != nil:
+		return false, ctx.Err()
+	case err != nil:
+		return false, diagnose(name, c.Sync, err)
+	case found != "ok":
+		return true, &DamagedError{strings.ReplaceAll(found, "\n", ": "), remedy(name, c.Sync)}
+	}
+	return true, nil
+}
+
+// diagnose says of an error of SQLite what it means for the file.
+func diagnose(name string, sync Sync, err error) error {
+	var e *sqlite.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	switch e.Code() & 0xff {
+	case sqlite3.SQLITE_NOTADB:
+		return &DamagedError{"it does not begin as an SQLite database does", remedy(name, sync)}
+	case sqlite3.SQLITE_CORRUPT:
+		return &DamagedError{e.Error(), remedy(name, sync)}
+	}
+	return err
+}
+
+// remedy says what to do with a damaged file.
+func remedy(name string, sync Sync) string {
+	name = filepath.Base(name)
+	if sync == Normal { // nobody would be angry to lose it
+		return fmt.Sprintf("move %s, %s-wal and %s-shm away; a new one is made, and only logins in progress are lost", name, name, name)
+	}
+	return fmt.Sprintf("copy %s, %s-wal and %s-shm aside, and put a backup of %s in their place", name, name, name, name)
+}
+
+// A DamagedError says that a file is not, or not any more, a database.
+type DamagedError struct{ Found, Remedy string }
+
+// Error says what is wrong, and what to do.
+func (e *DamagedError) Error() string {
+	return fmt.Sprintf("it is damaged (%s): %s", e.Found, e.Remedy)
+}
+
+// A ForeignError says that a database has tables, and none of ours.
+type ForeignError struct{ Tables []string }
+
+// Error says whose tables there are, and what to do.
+func (e *ForeignError) Error() string {
+	some := e.Tables
+	if len(some) > 3 {
+		some = append(slices.Clone(some[:3]), "…")
+	}
+	return fmt.Sprintf("it is another program's: it has tables (%s), and none of selvage's; name another, or one that is empty", strings.Join(some, ", "))
+}

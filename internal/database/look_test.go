@@ -1,0 +1,172 @@
+package database
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// closed gives a file with some rows, that nobody has open.
+func closed(t *testing.T) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "a.db")
+	d := open(t, file)
+	for i := range 500 {
+		if err := d.Change(t.Context(), insert(fmt.Sprintf("%04d%s", i, strings.Repeat("x", 60)))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func config(file string) Config {
+	return Config{URL: "sqlite:" + file, Sync: Full, Tables: []string{"t"}, Check: time.Minute, Prepare: makeTable}
+}
+
+// scribble overwrites the second page of a file: the root of the first table.
+func scribble(t *testing.T, file string) {
+	t.Helper()
+	f, err := os.OpenFile(file, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := make([]byte, 4096)
+	rand.Read(page)
+	if _, err := f.WriteAt(page, 4096); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A file that is not ours, or is not whole, is neither used nor changed.
+func TestRefused(t *testing.T) {
+	foreign := func(t *testing.T) string {
+		file := filepath.Join(t.TempDir(), "a.db")
+		db, err := sql.Open("sqlite", "file:"+file)
+		if err == nil {
+			_, err = db.ExecContext(t.Context(), `CREATE TABLE users (id TEXT); CREATE TABLE goose_db_version (id TEXT)`)
+			err = errors.Join(err, db.Close())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	tests := []struct {
+		name string
+		make func(*testing.T) string
+		want string
+	}{
+		{"a page overwritten", func(t *testing.T) string {
+			file := closed(t)
+			scribble(t, file)
+			return file
+		}, "it is damaged ("},
+		{"cut off", func(t *testing.T) string {
+			file := closed(t)
+			if err := os.Truncate(file, 3*4096); err != nil {
+				t.Fatal(err)
+			}
+			return file
+		}, "it is damaged ("},
+		{"no database", func(t *testing.T) string {
+			file := filepath.Join(t.TempDir(), "a.db")
+			if err := os.WriteFile(file, []byte(strings.Repeat("no database ", 1000)), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			return file
+		}, "it does not begin as an SQLite database does"},
+		{"another program's", foreign, "it is another program's: it has tables (goose_db_version, users)"},
+	}
+	for _, tt := range tests {
+		file := tt.make(t)
+		before, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, do := range []func() error{
+			func() error { _, err := Look(t.Context(), config(file)); return err },
+			func() error { _, err := Open(t.Context(), config(file)); return err },
+		} {
+			if err := do(); err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("%s: %s = %v, want %q", tt.name, [...]string{"Look", "Open"}[i], err, tt.want)
+			}
+		}
+		if after, err := os.ReadFile(file); err != nil || string(after) != string(before) {
+			t.Errorf("%s: the file was changed, or is gone: %v", tt.name, err)
+		}
+	}
+}
+
+// Looking makes nothing.
+func TestLook(t *testing.T) {
+	file := closed(t)
+	for _, suffix := range []string{"-wal", "-shm", "-schema-lock"} {
+		_ = os.Remove(file + suffix) // as it was copied alone
+	}
+	r, err := Look(t.Context(), config(file))
+	if err != nil || !r.Checked || r.Size == 0 || strings.Join(r.Tables, " ") != "t" {
+		t.Errorf("Look = %+v, %v", r, err)
+	}
+	if found, err := filepath.Glob(file + "*"); err != nil || len(found) != 1 {
+		t.Errorf("files after a look: %q, %v", found, err)
+	}
+	if _, err := Look(t.Context(), config(file+"x")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("Look at nothing = %v", err)
+	}
+	d := open(t, file)
+	if err := d.Change(t.Context(), insert("later")); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := Look(t.Context(), config(file)); err != nil || r.Log == 0 {
+		t.Errorf("Look beside a writer = %+v, %v", r, err)
+	}
+	if err := d.Change(t.Context(), insert("still later")); err != nil {
+		t.Errorf("a change after a look = %v", err)
+	}
+}
+
+// A file that turns out to be damaged while it is used is not used any more.
+func TestDamageMet(t *testing.T) {
+	file := closed(t)
+	c := config(file)
+	c.Check = 0
+	d, err := openFile(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.Close() })
+	scribble(t, file)
+	if n, err := all(t.Context(), d); !errors.Is(err, problem.Unavailable) || !strings.Contains(err.Error(), "it is damaged") {
+		t.Errorf("reading every row = %d, %v, want unavailable", n, err)
+	}
+	if err := d.Change(t.Context(), insert("later")); !errors.Is(err, problem.Unavailable) {
+		t.Errorf("a change afterwards = %v, want unavailable", err)
+	}
+	if err := d.Read().Row(t.Context(), `SELECT 1`).Scan(new(int)); !errors.Is(err, problem.Unavailable) {
+		t.Errorf("reading afterwards = %v, want unavailable", err)
+	}
+	if err := d.Ping(t.Context()); err == nil {
+		t.Error("Ping afterwards says nothing")
+	}
+}
+
+func all(ctx context.Context, d *file) (n int, err error) {
+	err = d.Read().Row(ctx, `SELECT count(*) FROM t NOT INDEXED WHERE id > ''`).Scan(&n)
+	return n, err
+}

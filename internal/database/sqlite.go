@@ -1,0 +1,229 @@
+package database
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	_ "modernc.org/sqlite" // the driver
+)
+
+// path gives the file that a URL of the form sqlite:FILE names.
+func path(raw, dir string) (string, error) {
+	file, ok := strings.CutPrefix(raw, "sqlite:")
+	if !ok || file == "" {
+		return "", errors.New("the URL of a database is sqlite:FILE")
+	}
+	if !filepath.IsAbs(file) {
+		file = filepath.Join(dir, file)
+	}
+	return file, nil
+}
+
+// A file is an SQLite database: one writer whose changes share commits, and many
+// readers.
+type file struct {
+	writer *writer
+	reads  *sql.DB
+	stmts  sync.Map // query to *sql.Stmt
+	leave  func()   // see enter
+
+	name    string
+	sync    Sync
+	damaged atomic.Pointer[DamagedError] // met while it was used: from then on nothing is
+}
+
+var _ DB = (*file)(nil)
+
+func openFile(ctx context.Context, c Config) (*file, error) {
+	name, err := path(c.URL, c.Dir)
+	if err != nil {
+		return nil, err
+	}
+	d := &file{name: name, sync: c.Sync}
+	if err := d.open(ctx, name, c); err != nil {
+		return nil, fmt.Errorf("opening %s: %w", name, errors.Join(err, d.Close()))
+	}
+	return d, nil
+}
+
+func (d *file) open(ctx context.Context, name string, c Config) (err error) {
+	if d.leave, err = enter(name, func() error { return c.checkLog(name) }); err != nil {
+		return err
+	}
+	// What is not ours, or is damaged, is not touched.
+	if _, err := look(ctx, name, c); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	db, err := connect(name, c.Sync, "")
+	if err != nil {
+		return err
+	}
+	db.SetMaxOpenConns(1)
+	if err := alone(ctx, name, func() error { return c.Prepare(ctx, db, SQLite) }); err != nil {
+		return errors.Join(err, db.Close())
+	}
+	if d.writer, err = newWriter(ctx, db); err != nil {
+		return err
+	}
+	if d.reads, err = connect(name, c.Sync, "&_pragma=query_only(1)"); err != nil {
+		return err
+	}
+	d.reads.SetMaxOpenConns(8)
+	d.reads.SetMaxIdleConns(8)
+	return d.reads.PingContext(ctx)
+}
+
+func connect(name string, sync Sync, extra string) (*sql.DB, error) {
+	pragmas := "_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(" + string(sync) +
+		")&_pragma=foreign_keys(1)&_pragma=cache_size(-16000)&_pragma=wal_autocheckpoint(4000)"
+	return sql.Open("sqlite", "file:"+(&url.URL{Path: name}).EscapedPath()+"?"+pragmas+extra)
+}
+
+func (d *file) Ping(ctx context.Context) error {
+	if damage := d.damaged.Load(); damage != nil {
+		return unavailable(damage)
+	}
+	return d.explain(d.reads.PingContext(ctx))
+}
+
+// explain makes problem.Unavailable of an error that is the file's, and ends its use
+// where it is damaged.
+func (d *file) explain(err error) error {
+	var damage *DamagedError
+	if errors.As(diagnose(d.name, d.sync, err), &damage) {
+		d.damaged.Store(damage)
+		return unavailable(damage)
+	}
+	return explain(err)
+}
+
+// Clock gives the time of this machine, which is the file's.
+func (d *file) Clock(context.Context) (time.Time, error) { return time.Now(), nil }
+
+func (d *file) Close() (err error) {
+	if d.writer != nil {
+		err = d.writer.close()
+	}
+	if d.reads != nil {
+		err = errors.Join(err, d.reads.Close())
+	}
+	if d.leave != nil {
+		d.leave()
+	}
+	return err
+}
+
+func (d *file) Read() Tx { return stmtTx{d.onReader, d.explain} }
+
+// Change waits for the writer. A change that waits is given up when ctx ends; one
+// that runs is not.
+func (d *file) Change(ctx context.Context, do func(Tx) error) error {
+	return d.change(ctx, change{do: do})
+}
+
+func (d *file) Once(ctx context.Context, do func(Tx) error) error {
+	return d.change(ctx, change{do: do, once: true})
+}
+
+func (d *file) change(ctx context.Context, c change) error {
+	if damage := d.damaged.Load(); damage != nil {
+		return unavailable(damage)
+	}
+	return d.explain(d.writer.do(ctx, c))
+}
+
+func (d *file) Stats() Stats {
+	reads := d.reads.Stats()
+	return Stats{
+		Open: reads.OpenConnections + 1, InUse: reads.InUse, Waits: reads.WaitCount, Waited: reads.WaitDuration,
+		Changes: d.writer.changes.Load(), Commits: d.writer.commits.Load(),
+	}
+}
+
+func (d *file) onReader(query string) (*sql.Stmt, error) {
+	if damage := d.damaged.Load(); damage != nil {
+		return nil, unavailable(damage)
+	}
+	if st, ok := d.stmts.Load(query); ok {
+		return st.(*sql.Stmt), nil
+	}
+	st, err := d.reads.Prepare(query)
+	if err != nil {
+		return nil, d.explain(fmt.Errorf("preparing query: %w", err))
+	}
+	if kept, loaded := d.stmts.LoadOrStore(query, st); loaded {
+		_ = st.Close()
+		return kept.(*sql.Stmt), nil
+	}
+	return st, nil
+}
+
+// A stmtTx runs queries as prepared statements: in a change, or on a reading
+// connection.
+type stmtTx struct {
+	prepare func(query string) (*sql.Stmt, error)
+	explain func(error) error // of reading; nil in a change, which is explained as a whole
+}
+
+func (t stmtTx) Query(ctx context.Context, query string, args ...any) (Rows, error) {
+	st, err := t.ready(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := st.Query(args...)
+	if err == nil {
+		return rows, nil
+	}
+	if t.explain != nil {
+		err = t.explain(err)
+	}
+	return nil, err
+}
+
+func (t stmtTx) Row(ctx context.Context, query string, args ...any) Scanner {
+	st, err := t.ready(ctx, query)
+	if err != nil {
+		return failed{err}
+	}
+	if t.explain != nil {
+		return explained{st.QueryRow(args...), t.explain}
+	}
+	return st.QueryRow(args...)
+}
+
+func (t stmtTx) Exec(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	st, err := t.ready(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	return st.Exec(args...)
+}
+
+func (t stmtTx) ready(ctx context.Context, query string) (*sql.Stmt, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return t.prepare(query)
+}
+
+// explained is a row whose error is explained.
+type explained struct {
+	row     *sql.Row
+	explain func(error) error
+}
+
+func (e explained) Scan(dest ...any) error { return e.explain(e.row.Scan(dest...)) }
+
+// failed is the row of a query that could not be run.
+type failed struct{ err error }
+
+func (f failed) Scan(...any) error { return f.err }

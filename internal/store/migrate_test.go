@@ -1,0 +1,11 @@
+package store
+
+import "testing"
+
+func TestSchemaVersion(t *testing.T) {
+	s, _, _ := grantRows(t)
+	current, known, err := s.SchemaVersion(t.Context())
+	if current != known || known < 4 || err != nil {
+		t.Errorf("SchemaVersion = %d, %d, %v, want what this binary makes, twice", current, known, err)
+	}
+}
