@@ -1,7 +1,6 @@
 package sessiontest
 
 import (
-	"context"
 	"errors"
 	"testing"
 	"time"
@@ -78,21 +77,48 @@ func incrAfterExpiry(t *testing.T, s session.Store) {
 	wantCount(t, s, k, 2, time.Hour)
 }
 
-func swapRestartsTTL(t *testing.T, s session.Store) {
-	k, witness := key(t, "login"), key(t, "witness")
-	mustPut(t, s, k, "one", short)
-	wantErr(t, "CompareAndSwap", s.CompareAndSwap(t.Context(), k, []byte("one"), []byte("two"), time.Minute), nil)
+// ttlRestarts shows that a write gives an entry a lifetime of its own, longer or
+// shorter than the one before.
+func ttlRestarts(t *testing.T, s session.Store) {
+	swapped, longer, shorter, witness := key(t, "login"), key(t, "login"), key(t, "login"), key(t, "witness")
+	mustPut(t, s, swapped, "one", short)
+	mustPut(t, s, longer, "one", short)
+	mustPut(t, s, shorter, "one", time.Hour)
+	wantErr(t, "CompareAndSwap", s.CompareAndSwap(t.Context(), swapped, []byte("one"), []byte("two"), time.Minute), nil)
+	mustPut(t, s, longer, "two", time.Minute)
 	began := time.Now()
+	mustPut(t, s, shorter, "two", short)
 	mustPut(t, s, witness, "one", short)
 	gone(t, began, absent(t, s, witness))
-	wantValue(t, s, k, "two")
+	gone(t, began, absent(t, s, shorter))
+	wantValue(t, s, swapped, "two")
+	wantValue(t, s, longer, "two")
 }
 
-// cancelled shows that a caller who has left changes nothing.
-func cancelled(t *testing.T, s session.Store) {
-	k := key(t, "code")
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	wantErr(t, "Put of a caller who left", s.Put(ctx, k, []byte("one"), time.Minute), context.Canceled)
-	wantNone(t, s, k)
+// ttlStays shows that what changes nothing does not prolong a lifetime either.
+func ttlStays(t *testing.T, s session.Store) {
+	k := key(t, "login")
+	began := time.Now()
+	mustPut(t, s, k, "one", short)
+	wantErr(t, "Add", s.Add(t.Context(), k, []byte("two"), time.Hour), problem.Conflict)
+	wantErr(t, "CompareAndSwap", s.CompareAndSwap(t.Context(), k, []byte("two"), []byte("two"), time.Hour), problem.Conflict)
+	wantValue(t, s, k, "one")
+	gone(t, began, absent(t, s, k))
+}
+
+// ttlOfNothing shows that a lifetime too short to be counted is not for ever.
+func ttlOfNothing(t *testing.T, s session.Store) {
+	put, added, counted := key(t, "code"), key(t, "jti"), key(t, "tries")
+	mustPut(t, s, put, "one", time.Nanosecond)
+	wantErr(t, "Add", s.Add(t.Context(), added, []byte("one"), time.Nanosecond), nil)
+	wantCount(t, s, counted, 1, time.Nanosecond)
+	for began := time.Now(); ; {
+		n, err := s.Incr(t.Context(), counted, time.Nanosecond)
+		if absent(t, s, put)() && absent(t, s, added)() && n == 1 && err == nil {
+			return
+		}
+		if time.Since(began) > patience {
+			t.Fatalf("still there %v after a lifetime of a nanosecond", time.Since(began))
+		}
+	}
 }

@@ -3,6 +3,8 @@ package sessiontest
 import (
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -85,4 +87,45 @@ func allCount(t *testing.T, s session.Store) {
 		}
 	})
 	wantCount(t, s, k, callers+1, time.Minute)
+}
+
+// allSwap counts by CompareAndSwap: no count is lost.
+func allSwap(t *testing.T, s session.Store) {
+	k := key(t, "login")
+	mustPut(t, s, k, "0", time.Minute)
+	together(func(int) {
+		for {
+			value, err := s.Get(t.Context(), k)
+			n, bad := strconv.Atoi(string(value))
+			if err != nil || bad != nil {
+				t.Errorf("Get = %q, %v", value, err)
+				return
+			}
+			if err = s.CompareAndSwap(t.Context(), k, value, strconv.AppendInt(nil, int64(n+1), 10), time.Minute); err == nil {
+				return
+			} else if !errors.Is(err, problem.Conflict) {
+				t.Errorf("CompareAndSwap = %v", err)
+				return
+			}
+		}
+	})
+	wantValue(t, s, k, strconv.Itoa(callers))
+}
+
+// noneMixedUp has all callers read and write entries of their own, of all sizes,
+// that name themselves.
+func noneMixedUp(t *testing.T, s session.Store) {
+	together(func(i int) {
+		for round := range 10 {
+			k := key(t, "code")
+			want := strings.Repeat(k.ID, 1+i*round)
+			if err := s.Put(t.Context(), k, []byte(want), time.Minute); err != nil {
+				t.Errorf("Put = %v", err)
+			}
+			wantValue(t, s, k, want)
+			if got, err := s.Take(t.Context(), k); string(got) != want || err != nil {
+				t.Errorf("Take = %s, %v, want %s", brief(got), err, brief([]byte(want)))
+			}
+		}
+	})
 }

@@ -2,6 +2,7 @@
 package sessiontest
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"testing"
@@ -11,26 +12,38 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
+// A check is one case; those that wait for the end of a lifetime wait together.
+type check struct {
+	name  string
+	run   func(*testing.T, session.Store)
+	waits bool
+}
+
 // Run checks a backend. open gives an empty store, or one that other tests
 // use at once: each case has keys of its own.
 func Run(t *testing.T, open func(t *testing.T) session.Store) {
-	cases := []struct {
-		name string
-		run  func(*testing.T, session.Store)
-	}{
-		{"Put", put}, {"Get", get}, {"Take", take}, {"Add", add}, {"CompareAndSwap", compareAndSwap},
-		{"Delete", remove}, {"Incr", incr}, {"Kinds", kinds}, {"Values", values}, {"Cancelled", cancelled},
-		{"Expiry", expiry}, {"AddAfterExpiry", addAfterExpiry}, {"IncrAfterExpiry", incrAfterExpiry}, {"SwapRestartsTTL", swapRestartsTTL},
-		{"OneTakes", oneTakes}, {"OneAdds", oneAdds}, {"OneSwaps", oneSwaps}, {"AllCount", allCount},
+	checks := []check{
+		{"Put", put, false}, {"Get", get, false}, {"Take", take, false}, {"Add", add, false}, {"CompareAndSwap", compareAndSwap, false},
+		{"Delete", remove, false}, {"Incr", incr, false}, {"Kinds", kinds, false}, {"Values", values, false},
+		{"Cancelled", cancelled, false}, {"Leaving", leaving, false},
+		{"Expiry", expiry, true}, {"AddAfterExpiry", addAfterExpiry, true}, {"IncrAfterExpiry", incrAfterExpiry, true},
+		{"TTLRestarts", ttlRestarts, true}, {"TTLStays", ttlStays, true}, {"TTLOfNothing", ttlOfNothing, true},
+		{"OneTakes", oneTakes, false}, {"OneAdds", oneAdds, false}, {"OneSwaps", oneSwaps, false},
+		{"AllCount", allCount, false}, {"AllSwap", allSwap, false}, {"NoneMixedUp", noneMixedUp, false},
 	}
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) { c.run(t, open(t)) })
+	for _, c := range checks {
+		t.Run(c.name, func(t *testing.T) {
+			if c.waits {
+				t.Parallel()
+			}
+			c.run(t, open(t))
+		})
 	}
 }
 
 // key gives a key that no other case uses.
 func key(t *testing.T, kind string) session.Key {
-	return session.Key{Kind: kind, ID: session.Digest(t.Name() + time.Now().String())}
+	return session.Key{Kind: kind, ID: session.Digest(t.Name() + rand.Text())}
 }
 
 func put(t *testing.T, s session.Store) {
@@ -106,8 +119,15 @@ func kinds(t *testing.T, s session.Store) {
 	login.ID = code.ID
 	mustPut(t, s, code, "one", time.Minute)
 	wantNone(t, s, login)
-	wantErr(t, "Delete", s.Delete(t.Context(), login), nil)
+	_, err := s.Take(t.Context(), login)
+	wantErr(t, "Take of another kind", err, problem.NotFound)
+	err = s.CompareAndSwap(t.Context(), login, []byte("one"), []byte("two"), time.Minute)
+	wantErr(t, "CompareAndSwap of another kind", err, problem.NotFound)
+	wantErr(t, "Delete of another kind", s.Delete(t.Context(), login), nil)
+	wantValue(t, s, code, "one")
 	wantErr(t, "Add", s.Add(t.Context(), login, []byte("two"), time.Minute), nil)
+	wantCount(t, s, session.Key{Kind: "tries", ID: code.ID}, 1, time.Minute)
+	wantCount(t, s, session.Key{Kind: "guesses", ID: code.ID}, 1, time.Minute)
 	wantValue(t, s, code, "one")
 	wantValue(t, s, login, "two")
 }
@@ -118,13 +138,24 @@ func values(t *testing.T, s session.Store) {
 	for i := range big {
 		big[i] = byte(i)
 	}
-	for _, want := range []string{"", "\x00", "\xff\xfe", "it's {\"json\"}", "naïve", "123", string(big)} {
-		k := key(t, "value")
-		mustPut(t, s, k, want, time.Minute)
-		wantValue(t, s, k, want)
-		wantErr(t, "CompareAndSwap", s.CompareAndSwap(t.Context(), k, []byte(want), []byte(want+"!"), time.Minute), nil)
-		wantValue(t, s, k, want+"!")
+	for _, want := range []string{"", "\x00", "\xff\xfe", "\r\n$-1\r\n", "it's {\"json\"}", "naïve", "123", "-1", string(big)} {
+		put, added := key(t, "value"), key(t, "value")
+		mustPut(t, s, put, want, time.Minute)
+		wantValue(t, s, put, want)
+		wantErr(t, "CompareAndSwap", s.CompareAndSwap(t.Context(), put, []byte(want), []byte(want+"!"), time.Minute), nil)
+		wantValue(t, s, put, want+"!")
+		wantErr(t, "CompareAndSwap back", s.CompareAndSwap(t.Context(), put, []byte(want+"!"), []byte(want), time.Minute), nil)
+		if got, err := s.Take(t.Context(), put); string(got) != want || err != nil {
+			t.Errorf("Take = %s, %v, want %s", brief(got), err, brief([]byte(want)))
+		}
+		wantErr(t, "Add", s.Add(t.Context(), added, []byte(want), time.Minute), nil)
+		wantValue(t, s, added, want)
 	}
+	none := key(t, "value")
+	wantErr(t, "Put of nil", s.Put(t.Context(), none, nil, time.Minute), nil)
+	wantValue(t, s, none, "")
+	wantErr(t, "CompareAndSwap of nil", s.CompareAndSwap(t.Context(), none, nil, []byte("one"), time.Minute), nil)
+	wantValue(t, s, none, "one")
 }
 
 func mustPut(t *testing.T, s session.Store, k session.Key, value string, ttl time.Duration) {
