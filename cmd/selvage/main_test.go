@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/selvage/selvage/test/servers"
 )
 
 // TestMain lets scripts run the command as `exec selvage`.
@@ -26,15 +28,20 @@ func TestMain(m *testing.M) {
 //	drain USER:KEY URL FILE [force]  stops the server, once or twice, in the middle of an upload
 //	await FILE REGEXP                waits until a file has a match
 //	pkce                             sets VERIFIER and CHALLENGE
+//	fresh                            gives the commands that follow rows and sessions of their own
+//
+// They run on the backend that SELVAGE_TEST_BACKEND chooses, in a database of
+// their own; a line that holds for one of them begins with [sqlite] or the like.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata",
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"http": cmdHTTP, "ready": cmdReady, "sigterm": cmdSigterm, "sighup": cmdSighup, "let": cmdLet, "until": cmdUntil, "pkce": cmdPKCE, "await": cmdAwait,
-			"drain": cmdDrain,
+			"drain": cmdDrain, "fresh": cmdFresh,
 		},
 		Setup: func(e *testscript.Env) error {
 			e.Values[clientKey{}] = newScriptClient()
+			setBackend(e)
 			demo, err := filepath.Abs("demo")
 			e.Setenv("DEMO", demo)
 			bin, _, _ := strings.Cut(e.Getenv("PATH"), ":")
@@ -44,6 +51,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("OPS_", "--listen-ops=127.0.0.1:0")
 			return err
 		},
+		Condition:     onBackend(servers.BackendName(t)),
 		UpdateScripts: os.Getenv("UPDATE_SCRIPTS") != "",
 	})
 }

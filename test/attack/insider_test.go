@@ -20,7 +20,7 @@ import (
 // ring opens the key ring of a running server: what an insider could do.
 func ring(t *testing.T, s *harness.Server) *keys.Ring {
 	t.Helper()
-	rows, err := store.Open(t.Context(), store.Config{Dir: s.Data})
+	rows, err := store.Open(t.Context(), store.Config{URL: s.Database(), Dir: s.Data})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"os"
 	"os/exec"
 	"strings"
 )
@@ -29,6 +30,7 @@ func (s *Server) Command(t T, stdin string, args ...string) string {
 func (s *Server) command(t T, stdin string, args ...string) []byte {
 	t.Helper()
 	cmd := exec.Command(s.binary, append(args, "--data", s.Data)...)
+	cmd.Env = append(os.Environ(), s.Backends...)
 	cmd.Stdin = strings.NewReader(stdin)
 	out, err := cmd.Output()
 	if err != nil {

@@ -9,10 +9,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/selvage/selvage/test/servers"
 )
 
 // Deadlines for what the server must do in time. They are generous: a machine
@@ -27,6 +30,7 @@ const (
 // loopback ports with a fresh data directory and no demo data.
 type Config struct {
 	Data   string   // data directory; "" makes one
+	Beside *Server  // shares its database and sessions; nil makes new ones, of the backend that servers.Backend chooses
 	Args   []string // more arguments of selvage serve
 	Env    []string // more environment
 	Prefix []string // a command to run the server under, such as taskset -c 0
@@ -48,7 +52,8 @@ func (r Run) Issuer() string { return strings.TrimSuffix(r.AuthURL, "/") + "/" }
 // A Server is a running selvage.
 type Server struct {
 	Run
-	Data string // its data directory
+	Data     string   // its data directory
+	Backends []string // the environment that names its database and its sessions; nothing for files in Data
 
 	config Config
 	binary string
@@ -72,6 +77,11 @@ func StartConfig(t T, c Config) *Server {
 	if s.Data == "" {
 		s.Data = filepath.Join(t.TempDir(), "data")
 	}
+	if c.Beside != nil {
+		s.Backends = c.Beside.Backends
+	} else {
+		s.Backends = servers.Backend(t)
+	}
 	t.Cleanup(func() { s.finish(t) })
 	s.start(t, "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0")
 	return s
@@ -83,7 +93,7 @@ func (s *Server) start(t T, plain, tls, ops string) {
 	args = append(args, s.binary, "serve", "--data", s.Data, "--listen", plain, "--listen-tls", tls, "--listen-ops", ops, "--no-demo")
 	args = append(args, s.config.Args...)
 	s.cmd = exec.Command(args[0], args[1:]...)
-	s.cmd.Env = append(os.Environ(), s.config.Env...)
+	s.cmd.Env = slices.Concat(os.Environ(), s.Backends, s.config.Env)
 	s.cmd.Stdout, s.cmd.Stderr = &s.log, &s.log
 	if err := s.cmd.Start(); err != nil {
 		t.Fatalf("starting selvage: %v", err)
@@ -176,6 +186,17 @@ func (s *Server) finish(t T) {
 func killed(e *exec.ExitError) bool {
 	status, ok := e.Sys().(syscall.WaitStatus)
 	return ok && status.Signaled() && status.Signal() == syscall.SIGKILL
+}
+
+// Database gives the URL of the server's rows, "" where they are in its data
+// directory.
+func (s *Server) Database() string {
+	for _, entry := range s.Backends {
+		if url, ok := strings.CutPrefix(entry, "SELVAGE_DATABASE="); ok {
+			return url
+		}
+	}
+	return ""
 }
 
 // Log is what the server has printed so far.

@@ -3,13 +3,23 @@ package harness
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
+
+	"github.com/selvage/selvage/test/servers"
 )
 
 var (
 	sharedMu sync.Mutex
 	shared   *Server
+	endings  []func() // of what the shared server uses
 )
+
+// A lasting T is that of the test which comes first; what it would clean up stays
+// until the end of all.
+type lasting struct{ T }
+
+func (lasting) Cleanup(do func()) { endings = append(endings, do) }
 
 // Shared gives the server that the tests of a package share, each in a project
 // of its own. [Main] ends it. A server of one's own is for tests that stop it or
@@ -23,7 +33,7 @@ func Shared(t T) *Server {
 		if err != nil {
 			t.Fatalf("making a data directory: %v", err)
 		}
-		s := &Server{Data: filepath.Join(dir, "data"), binary: Binary(t)}
+		s := &Server{Data: filepath.Join(dir, "data"), Backends: servers.Backend(lasting{t}), binary: Binary(t)}
 		s.start(t, "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0")
 		shared = s
 	}
@@ -40,4 +50,7 @@ func (s *Server) end() {
 	_ = s.cmd.Process.Signal(os.Interrupt)
 	<-s.exited
 	_ = os.RemoveAll(filepath.Dir(s.Data))
+	for _, end := range slices.Backward(endings) {
+		end()
+	}
 }
