@@ -42,6 +42,7 @@ func TestScripts(t *testing.T) {
 		Setup: func(e *testscript.Env) error {
 			e.Values[clientKey{}] = newScriptClient()
 			setBackend(e)
+			e.Setenv("GORACE", "atexit_sleep_ms=0") // else each command under the race detector takes a second more
 			demo, err := filepath.Abs("demo")
 			e.Setenv("DEMO", demo)
 			bin, _, _ := strings.Cut(e.Getenv("PATH"), ":")
