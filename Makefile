@@ -3,12 +3,15 @@
 BINARY := bin/selvage
 # The race detector needs a C compiler.
 RACE := $(shell command -v "$$(go env CC)" >/dev/null 2>&1 && echo -race)
-# Packages whose tests need nothing but Go.
+# Packages whose tests need no built binary; those that need a server are skipped without one.
 PACKAGES := $(shell go list ./... | grep -v -e /test/ -e /bench)
+# Suites that run the built binary, and what they run it on.
+SUITES := $(shell go list ./test/... | grep -v -e /harness -e /servers)
+BACKENDS := sqlite
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .DEFAULT_GOAL := build
-.PHONY: run build check test lint bench
+.PHONY: run build check test suites lint bench
 
 run: build ## build and serve on embedded defaults; flags go into ARGS
 	$(BINARY) serve $(ARGS)
@@ -23,8 +26,13 @@ check: ## what needs no servers and no browsers
 
 test: build ## everything; installs what the tests need on Debian when it is missing
 	test/setup.sh
-	@go test $(RACE) -count=1 $(PACKAGES)
-	SELVAGE_BINARY=$(CURDIR)/$(BINARY) SELVAGE_TEST_ALL=1 go test -count=1 ./test/...
+	@SELVAGE_BINARY=$(CURDIR)/$(BINARY) SELVAGE_TEST_ALL=1 go run ./test/servers/run -- $(MAKE) --no-print-directory suites BACKENDS="$(BACKENDS)"
+
+# What `make test` runs once PostgreSQL and Redis are there.
+suites:
+	@go test $(RACE) -count=1 -skip '^TestScripts$$' $(PACKAGES) ./test/harness ./test/servers/...
+	@set -e; for backend in $(BACKENDS); do echo "on $$backend:"; export SELVAGE_TEST_BACKEND=$$backend; \
+		go test $(RACE) -count=1 -run '^TestScripts$$' ./cmd/selvage; go test -count=1 $(SUITES); done
 
 lint: ## vet and staticcheck
 	go vet ./...
