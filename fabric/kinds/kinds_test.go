@@ -1,0 +1,248 @@
+package kinds
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/selvage/selvage/internal/problem"
+)
+
+func load(t *testing.T, dir string) *Catalog {
+	t.Helper()
+	c, err := Load(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// good gives a value that a field takes.
+func good(t *testing.T, f Field) json.RawMessage {
+	t.Helper()
+	var v any
+	switch {
+	case f.Default != nil:
+		return f.Default
+	case f.Format == "uri":
+		v = "https://pbx.example.org/answer"
+	case f.Format == "uuid":
+		v = "5f3c1d52-8d1c-4d6e-9d4e-0d2a0e1b2c3d"
+	case f.Format == "date-time":
+		v = "2026-11-21T08:00:00Z"
+	case len(f.Enum) > 0:
+		v = f.Enum[0]
+	default:
+		v = map[string]any{"string": "text", "integer": 1, "boolean": true, "object": map[string]any{"a": 1}, "array": []any{}}[f.Type]
+	}
+	raw, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
+// whole gives values for every field of a kind that a caller may set.
+func whole(t *testing.T, k *Kind) Values {
+	v := make(Values)
+	for _, f := range k.Fields {
+		if !f.ReadOnly {
+			v[f.Name] = good(t, f)
+		}
+	}
+	return v
+}
+
+// Ours are not tried at the start, but here.
+func TestBuiltin(t *testing.T) {
+	all := load(t, "").All()
+	if len(all) != 13 {
+		t.Errorf("there are %d kinds, want 13 beside the subscribers", len(all))
+	}
+	for _, k := range all {
+		if err := k.try(); err != nil {
+			t.Errorf("%s: %v", k.Type, err)
+		}
+	}
+}
+
+// Every kind takes a whole document, and gives back what it took.
+func TestNew(t *testing.T) {
+	for _, k := range load(t, "").All() {
+		sent := whole(t, k)
+		got, err := k.New(sent)
+		if diff := cmp.Diff(sent, got); diff != "" || err != nil {
+			t.Errorf("%s: New of a whole document: %v\n%s", k.Type, err, diff)
+		}
+		if k.DisplayName(got) == "" {
+			t.Errorf("%s has no display name", k.Type)
+		}
+		sent["id"], sent["project_id"], sent["no_such"] = []byte(`"x"`), []byte(`"y"`), []byte(`{}`)
+		for _, f := range k.Fields {
+			if f.ReadOnly {
+				sent[f.Name] = []byte(`"ours"`)
+			}
+		}
+		if ignored, err := k.New(sent); cmp.Diff(got, ignored) != "" || err != nil {
+			t.Errorf("%s: New with members that are not to be set = %v, %v", k.Type, ignored, err)
+		}
+	}
+}
+
+// A wrong type in each field is named, all of them at once.
+func TestWrongTypes(t *testing.T) {
+	for _, k := range load(t, "").All() {
+		sent, want := make(Values), []string(nil)
+		for _, f := range k.Fields {
+			if f.ReadOnly {
+				continue
+			}
+			want = append(want, f.Name)
+			sent[f.Name] = []byte(`17.5`)
+		}
+		_, err := k.New(sent)
+		var got []string
+		for _, p := range problem.All(err) {
+			got = append(got, p.Param)
+			if p.Kind != problem.Invalid || p.Code != "invalid_parameter" {
+				t.Errorf("%s: %v is %s %s", k.Type, p, p.Kind, p.Code)
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: wrong types of %v are told of %v", k.Type, want, got)
+		}
+	}
+}
+
+// A change of one field keeps the rest.
+func TestChange(t *testing.T) {
+	for _, k := range load(t, "").All() {
+		old := whole(t, k)
+		for _, f := range k.Fields {
+			if f.ReadOnly {
+				continue
+			}
+			got, err := k.Change(old, Values{f.Name: old[f.Name]})
+			if diff := cmp.Diff(old, got); diff != "" || err != nil {
+				t.Errorf("%s: Change of %s: %v\n%s", k.Type, f.Name, err, diff)
+			}
+			if f.Required {
+				if _, err := k.Change(old, Values{f.Name: []byte("null")}); problem.First(err) == nil || problem.First(err).Code != "missing_required_parameter" {
+					t.Errorf("%s: Change of %s to null = %v, want it missing", k.Type, f.Name, err)
+				}
+			}
+		}
+	}
+}
+
+func TestFaults(t *testing.T) {
+	c := load(t, "")
+	tests := []struct {
+		path, sent, param, code, message string
+	}{
+		{"swml_scripts", `{}`, "display_name", "missing_required_parameter", "display_name is required"},
+		{"swml_scripts", `{"name":" ","contents":{}}`, "display_name", "missing_required_parameter", "is required"},
+		{"swml_scripts", `{"name":"a","contents":"x"}`, "contents", "invalid_parameter", "contents must be an object"},
+		{"cxml_webhooks", `{"primary_request_url":"javascript:alert(1)"}`, "primary_request_url", "not_an_http_url", "http or https"},
+		{"cxml_webhooks", `{"primary_request_url":"https://a:b@c.example"}`, "primary_request_url", "not_an_http_url", "http or https"},
+		{"cxml_webhooks", `{"primary_request_url":"https://c.example","used_for":"faxes"}`, "used_for", "invalid_parameter", "one of calling, messaging"},
+		{"conference_rooms", `{"name":"a","max_members":301}`, "max_members", "invalid_parameter", "300"},
+		{"conference_rooms", `{"name":"a\u0000b"}`, "name", "invalid_parameter", "control characters"},
+		{"conference_rooms", `{"name":"` + strings.Repeat("ü", 256) + `"}`, "name", "invalid_parameter", "too long (maximum is 255"},
+		{"sip_gateways", `{"name":"a","uri":"b","encryption":"default","ciphers":["x"],"codecs":[]}`, "ciphers", "invalid_parameter", "ciphers.0"},
+	}
+	for _, tt := range tests {
+		var sent map[string]json.RawMessage
+		if err := json.Unmarshal([]byte(tt.sent), &sent); err != nil {
+			t.Fatal(err)
+		}
+		_, err := c.ByPath(tt.path).New(sent)
+		p := problem.First(err)
+		if p == nil || p.Param != tt.param || p.Code != tt.code || !strings.Contains(p.Message, tt.message) {
+			t.Errorf("New(%s) = %+v, want %s on %s with %q", tt.sent, p, tt.code, tt.param, tt.message)
+		}
+	}
+}
+
+func TestDocument(t *testing.T) {
+	k := load(t, "").ByType("freeswitch_connector")
+	v, err := k.New(Values{"name": []byte(`"pbx"`), "token": []byte(`"5f3c1d52-8d1c-4d6e-9d4e-0d2a0e1b2c3d"`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := string(k.Document([]Member{{"id", []byte(`"1"`)}}, v))
+	if want := `{"id":"1","name":"pbx","caller_id":null,"send_as":null}`; got != want {
+		t.Errorf("Document = %s, want %s", got, want)
+	}
+}
+
+// An operator's kind is a file; one that is wrong is refused with its reason.
+func TestLoad(t *testing.T) {
+	const fax = `{"title":"Fax","x-kind":{"type":"fax_line","path":"fax_lines","key":"fax_line","update":"PUT","name":["name"],"address":"app","channels":["audio"]},
+		"type":"object","required":["name"],"properties":{"name":{"type":"string","default":"fax"}}}`
+	tests := []struct{ name, text, want string }{
+		{"good", fax, ""},
+		{"not JSON", `{`, "unexpected end"},
+		{"taken", strings.Replace(fax, `"fax_lines"`, `"subscribers"`, 1), "already"},
+		{"of ours", strings.Replace(fax, `"fax_line",`, `"ai_agent",`, 1), "already"},
+		{"path", strings.Replace(fax, `"fax_lines"`, `"../x"`, 1), "x-kind.path"},
+		{"method", strings.Replace(fax, `"PUT"`, `"POST"`, 1), "x-kind.update"},
+		{"default", strings.Replace(fax, `"default":"fax"`, `"default":7`, 1), "the default of name"},
+		{"type", strings.Replace(fax, `"string"`, `"number"`, 1), "no type we know"},
+		{"required", strings.Replace(fax, `["name"],"properties"`, `["nome"],"properties"`, 1), "no property"},
+		{"elsewhere", strings.Replace(fax, `"type":"string",`, `"type":"string","$ref":"file:///etc/passwd",`, 1), "cannot refer"},
+	}
+	for _, tt := range tests {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "fax.json"), []byte(tt.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c, err := Load(dir)
+		switch {
+		case tt.want == "" && (err != nil || c.ByPath("fax_lines") == nil):
+			t.Errorf("%s: Load = %v", tt.name, err)
+		case tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "fax.json")):
+			t.Errorf("%s: Load = %v, want fax.json and %q", tt.name, err, tt.want)
+		}
+	}
+	if _, err := Load(filepath.Join(t.TempDir(), "none")); err != nil {
+		t.Errorf("Load of a directory that is not there = %v", err)
+	}
+}
+
+func FuzzNew(f *testing.F) {
+	c, err := Load("")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(`{"name":"a","topic":"b"}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		var sent map[string]json.RawMessage
+		if json.Unmarshal([]byte(text), &sent) != nil {
+			return
+		}
+		for _, k := range c.All() {
+			v, err := k.New(sent)
+			if err != nil && !errors.Is(err, problem.Invalid) {
+				t.Errorf("%s: New = %v", k.Type, err)
+			}
+			if err == nil && !json.Valid(k.Document(nil, v)) {
+				t.Errorf("%s: Document of %s is not JSON", k.Type, text)
+			}
+		}
+	})
+}
+
+func BenchmarkLoad(b *testing.B) {
+	for b.Loop() {
+		if _, err := Load(""); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

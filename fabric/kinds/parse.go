@@ -1,0 +1,170 @@
+package kinds
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// parse reads the file of a kind.
+func parse(text []byte) (*Kind, error) {
+	k := &Kind{}
+	if err := json.Unmarshal(text, k); err != nil {
+		return nil, err
+	}
+	var err error
+	if k.Fields, err = fields(text); err != nil {
+		return nil, err
+	}
+	if err := k.check(); err != nil {
+		return nil, err
+	}
+	k.schemas = sync.OnceValues(func() (map[string]*jsonschema.Schema, error) { return k.compile(text) })
+	return k, nil
+}
+
+// compile makes what checks the values of each field.
+func (k *Kind) compile(text []byte) (map[string]*jsonschema.Schema, error) {
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		return nil, err
+	}
+	c := jsonschema.NewCompiler()
+	c.DefaultDraft(jsonschema.Draft2020)
+	c.UseLoader(nowhere{})
+	c.RegisterFormat(&jsonschema.Format{Name: "uri", Validate: webURL})
+	c.AssertFormat()
+	if err := c.AddResource(k.url(), doc); err != nil {
+		return nil, err
+	}
+	whole, err := c.Compile(k.url())
+	if err != nil {
+		return nil, err
+	}
+	return whole.Properties, nil
+}
+
+// try compiles the schema and looks at the defaults.
+func (k *Kind) try() error {
+	if _, err := k.schemas(); err != nil {
+		return err
+	}
+	for _, f := range k.Fields {
+		if f.Default == nil {
+			continue
+		}
+		if err := k.checkField(f, f.Default); err != nil {
+			return fmt.Errorf("the default of %s: %w", f.Name, err)
+		}
+	}
+	return nil
+}
+
+// nowhere refuses schemas that refer to others: nothing is fetched.
+type nowhere struct{}
+
+func (nowhere) Load(url string) (any, error) {
+	return nil, fmt.Errorf("a kind cannot refer to %s", url)
+}
+
+// webURL refuses what telephony could not ask: URLs that are not http or https,
+// or carry credentials.
+func webURL(v any) error {
+	text, ok := v.(string)
+	if !ok {
+		return nil
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil {
+		return errors.New("is no http or https URL")
+	}
+	return nil
+}
+
+// A property is what we read of one.
+type property struct {
+	Type        types           `json:"type"`
+	Description string          `json:"description"`
+	Format      string          `json:"format"`
+	Enum        []any           `json:"enum"`
+	Default     json.RawMessage `json:"default"`
+	ReadOnly    bool            `json:"readOnly"`
+	WriteOnly   bool            `json:"writeOnly"`
+}
+
+// types is one type, or several.
+type types []string
+
+func (t *types) UnmarshalJSON(text []byte) error {
+	var one string
+	if json.Unmarshal(text, &one) == nil {
+		*t = types{one}
+		return nil
+	}
+	return json.Unmarshal(text, (*[]string)(t))
+}
+
+// fields reads the properties of a schema in their order.
+func fields(text []byte) (all []Field, err error) {
+	var doc struct {
+		Required   []string        `json:"required"`
+		Properties json.RawMessage `json:"properties"`
+	}
+	if err := json.Unmarshal(text, &doc); err != nil {
+		return nil, err
+	}
+	dec := json.NewDecoder(bytes.NewReader(doc.Properties))
+	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
+		return nil, errors.New("there are no properties")
+	}
+	for dec.More() {
+		t, err := dec.Token()
+		if err != nil {
+			return nil, err
+		}
+		var p property
+		if err := dec.Decode(&p); err != nil {
+			return nil, err
+		}
+		f, err := p.field(fmt.Sprint(t))
+		if err != nil {
+			return nil, err
+		}
+		f.Required = slices.Contains(doc.Required, f.Name)
+		all = append(all, f)
+	}
+	for _, name := range doc.Required {
+		if !slices.ContainsFunc(all, func(f Field) bool { return f.Name == name }) {
+			return nil, fmt.Errorf("%s is required and no property", name)
+		}
+	}
+	return all, nil
+}
+
+func (p property) field(name string) (Field, error) {
+	f := Field{
+		Name: name, Description: p.Description, Format: p.Format, Default: p.Default, ReadOnly: p.ReadOnly, WriteOnly: p.WriteOnly,
+		Nullable: slices.Contains(p.Type, "null"),
+	}
+	for _, t := range p.Type {
+		if t != "null" {
+			f.Type = t
+		}
+	}
+	if !slices.Contains([]string{"string", "integer", "boolean", "object", "array"}, f.Type) {
+		return f, fmt.Errorf("%s is of no type we know: %s", name, strings.Join(p.Type, ", "))
+	}
+	for _, v := range p.Enum {
+		if v != nil {
+			f.Enum = append(f.Enum, fmt.Sprint(v))
+		}
+	}
+	return f, nil
+}

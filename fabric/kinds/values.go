@@ -1,0 +1,201 @@
+package kinds
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	schemakind "github.com/santhosh-tekuri/jsonschema/v6/kind"
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
+
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// Values are the members of one resource, as JSON by name.
+type Values map[string]json.RawMessage
+
+// New gives the values of a new resource: what was sent, and the defaults of
+// what was not. Members that there are not and those that are ours to set are
+// ignored. Everything that is wrong is gathered: problem.Invalid, the member in
+// Param.
+func (k *Kind) New(sent map[string]json.RawMessage) (Values, error) {
+	v, errs := k.taken(sent)
+	for _, f := range k.Fields {
+		_, ok := v[f.Name]
+		switch {
+		case ok:
+		case f.Required:
+			errs = append(errs, problem.Missing(f.Name))
+		case f.Default != nil:
+			v[f.Name] = f.Default
+		}
+	}
+	return v, errors.Join(errs...)
+}
+
+// Change gives the values with what was sent in the place of what was there.
+// Members that were not sent stay.
+func (k *Kind) Change(old Values, sent map[string]json.RawMessage) (Values, error) {
+	changed, errs := k.taken(sent)
+	for name, value := range old {
+		if _, ok := changed[name]; !ok {
+			changed[name] = value
+		}
+	}
+	return changed, errors.Join(errs...)
+}
+
+// taken gives what was sent and can be taken, and what is wrong with it.
+func (k *Kind) taken(sent map[string]json.RawMessage) (v Values, errs []error) {
+	v = make(Values)
+	for _, f := range k.Fields {
+		raw, ok := k.sent(f.Name, sent)
+		if !ok || f.ReadOnly {
+			continue
+		}
+		if f.Required && isBlank(raw) {
+			errs = append(errs, problem.Missing(f.Name))
+		} else if err := k.checkField(f, raw); err != nil {
+			errs = append(errs, err)
+		}
+		v[f.Name] = raw
+	}
+	return v, errs
+}
+
+// sent finds a member by its name or another that stands for it.
+func (k *Kind) sent(name string, all map[string]json.RawMessage) (json.RawMessage, bool) {
+	if raw, ok := all[name]; ok {
+		return raw, true
+	}
+	for alias, of := range k.Alias {
+		if raw, ok := all[alias]; ok && of == name {
+			return raw, true
+		}
+	}
+	return nil, false
+}
+
+// isBlank reports whether a value is null, or a text of nothing but space.
+func isBlank(raw json.RawMessage) bool {
+	var text string
+	return string(raw) == "null" || json.Unmarshal(raw, &text) == nil && strings.TrimSpace(text) == ""
+}
+
+// checkField reports what is wrong with the value of a field.
+func (k *Kind) checkField(f Field, raw json.RawMessage) error {
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
+	if err != nil {
+		return problem.BadParam(f.Name, "%s is not JSON", f.Name)
+	}
+	schemas, err := k.schemas()
+	if err != nil {
+		return fmt.Errorf("compiling kind %s: %w", k.Type, err)
+	}
+	var bad *jsonschema.ValidationError
+	if errors.As(schemas[f.Name].Validate(value), &bad) {
+		return explain(f, leaf(bad))
+	}
+	if text, ok := value.(string); ok && strings.ContainsFunc(text, isControl) {
+		return problem.BadParam(f.Name, "%s must not contain control characters", f.Name)
+	}
+	return nil
+}
+
+// isControl leaves out what texts of several lines have.
+func isControl(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\r' && r != '\t' }
+
+// leaf gives the first cause that has no other.
+func leaf(e *jsonschema.ValidationError) *jsonschema.ValidationError {
+	for len(e.Causes) > 0 {
+		e = e.Causes[0]
+	}
+	return e
+}
+
+var english = message.NewPrinter(language.English)
+
+// explain tells a fault of a value in our words.
+func explain(f Field, e *jsonschema.ValidationError) error {
+	at := f.Name
+	for _, step := range e.InstanceLocation {
+		at += "." + step
+	}
+	switch k := e.ErrorKind.(type) {
+	case *schemakind.Type:
+		return problem.BadParam(f.Name, "%s must be %s", at, oneOf(k.Want))
+	case *schemakind.Enum:
+		return problem.BadParam(f.Name, "%s must be one of %s", at, strings.Join(f.Enum, ", "))
+	case *schemakind.MaxLength:
+		return problem.BadParam(f.Name, "%s is too long (maximum is %d characters)", at, k.Want)
+	case *schemakind.Format:
+		if k.Want == "uri" {
+			return &problem.Error{Kind: problem.Invalid, Code: "not_an_http_url", Param: f.Name, Message: at + " must be an http or https URL"}
+		}
+		return problem.BadParam(f.Name, "%s must be a %s", at, k.Want)
+	}
+	return problem.BadParam(f.Name, "%s: %s", at, e.ErrorKind.LocalizedString(english))
+}
+
+// oneOf names JSON types.
+func oneOf(types []string) string {
+	words := map[string]string{"string": "a string", "integer": "an integer", "boolean": "true or false", "object": "an object", "array": "an array"}
+	var named []string
+	for _, t := range types {
+		if w := words[t]; w != "" {
+			named = append(named, w)
+		} else {
+			named = append(named, t)
+		}
+	}
+	return strings.Join(named, " or ")
+}
+
+// DisplayName gives the name to show of a resource, or "".
+func (k *Kind) DisplayName(v Values) string {
+	for _, name := range k.Name {
+		var text string
+		if json.Unmarshal(v[name], &text) == nil && strings.TrimSpace(text) != "" {
+			return strings.TrimSpace(text)
+		}
+	}
+	return ""
+}
+
+// Document writes the members to show, in the order of the schema, after those
+// that every resource has. Secrets are left out; what has no value is null, where
+// null may stand there.
+func (k *Kind) Document(before []Member, v Values) json.RawMessage {
+	var b bytes.Buffer
+	write := func(m Member) {
+		if b.Len() > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, "%q:%s", m.Name, m.Value)
+	}
+	for _, m := range before {
+		write(m)
+	}
+	for _, f := range k.Fields {
+		value, ok := v[f.Name]
+		switch {
+		case f.WriteOnly:
+		case ok:
+			write(Member{f.Name, value})
+		case f.Nullable:
+			write(Member{f.Name, json.RawMessage("null")})
+		}
+	}
+	return json.RawMessage("{" + b.String() + "}")
+}
+
+// A Member is a name and its JSON.
+type Member struct {
+	Name  string
+	Value json.RawMessage
+}
