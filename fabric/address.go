@@ -25,6 +25,9 @@ const (
 	TypeSubscriber = "subscriber"
 )
 
+// allChannels are those of a subscriber.
+var allChannels = []string{"audio", "messaging", "video"}
+
 // An Address is where a resource is reached: /<context>/<name>.
 type Address struct {
 	ID          string
@@ -34,6 +37,7 @@ type Address struct {
 	Context     string
 	Name        string // unique in its project and context
 	DisplayName string
+	Channels    []string // what can be had there: audio, messaging, video
 	Created     time.Time
 }
 
@@ -130,7 +134,7 @@ func privateAddress(s Subscriber) Address {
 	}
 	return Address{
 		ID: newID(), ProjectID: s.ProjectID, ResourceID: s.ID, Type: TypeSubscriber,
-		Context: Private, Name: name, DisplayName: shown, Created: s.Created,
+		Context: Private, Name: name, DisplayName: shown, Channels: allChannels, Created: s.Created,
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/selvage/selvage/fabric/kinds"
 	"github.com/selvage/selvage/internal/password"
 	"github.com/selvage/selvage/internal/revocation"
 	"github.com/selvage/selvage/keys"
@@ -26,6 +27,7 @@ import (
 type Config struct {
 	Store       Store
 	Ring        *keys.Ring
+	Kinds       *kinds.Catalog   // of resources; nil means those of package kinds
 	Passwords   *password.Hasher // nil means one of its own
 	Revocations *revocation.List
 	Host        string           // "ch" of every token, e.g. puc.localhost:8443
@@ -53,6 +55,9 @@ func New(c Config) *Fabric {
 	}
 	if c.Passwords == nil {
 		c.Passwords = password.New(0)
+	}
+	if c.Kinds == nil {
+		c.Kinds = kinds.Builtin()
 	}
 	if c.Live == nil {
 		c.Live = func(context.Context, string) error { return nil }

@@ -49,6 +49,20 @@ type Store interface {
 	// SubscriberWithAddresses reads both at once.
 	SubscriberWithAddresses(ctx context.Context, projectID, id string) (Subscriber, []Address, error)
 
+	// CreateResource writes a resource with its first address. An address name in
+	// use gives problem.Conflict on "name".
+	CreateResource(ctx context.Context, r Resource, a Address) error
+	FindResource(ctx context.Context, projectID, typ, id string) (Resource, error)
+	ListResources(ctx context.Context, projectID, typ string, q page.Query) (page.Page[Resource], error)
+	// UpdateResource writes a resource that was last changed at a moment, and
+	// renames its addresses; problem.Conflict if it was changed or deleted since.
+	UpdateResource(ctx context.Context, r Resource, old time.Time) error
+	// DeleteResource deletes its addresses too.
+	DeleteResource(ctx context.Context, projectID, typ, id string) error
+	// FindThings gives those of the ids that are there, in their order.
+	FindThings(ctx context.Context, projectID string, ids []string) ([]Thing, error)
+	ListThings(ctx context.Context, projectID string, q page.Query) (page.Page[Thing], error)
+
 	// ListAddresses leaves out those of disabled subscribers. A From which the
 	// sorting needs and which is gone gives problem.Invalid on "page_token".
 	ListAddresses(ctx context.Context, projectID string, f AddressFilter, q page.Query) (page.Page[Address], error)

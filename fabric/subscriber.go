@@ -138,15 +138,7 @@ func (f *Fabric) newSubscriber(ctx context.Context, projectID string, in Subscri
 
 // insert writes a new subscriber with an address whose name is free.
 func (f *Fabric) insert(ctx context.Context, s Subscriber) error {
-	a := privateAddress(s)
-	for {
-		err := f.c.Store.CreateSubscriber(ctx, s, a)
-		var p *problem.Error
-		if !errors.As(err, &p) || p.Kind != problem.Conflict || p.Param != "name" {
-			return err
-		}
-		a = a.renamed()
-	}
+	return f.insertNamed(privateAddress(s), func(a Address) error { return f.c.Store.CreateSubscriber(ctx, s, a) })
 }
 
 // FindSubscriber gives a subscriber of a project.

@@ -18,13 +18,13 @@ var layers = map[string][]string{
 	// the root: everything; nothing imports it
 	"cmd/selvage": {"*"},
 	// protocols and rows: their nouns and the plumbing, never each other
-	"fabric/rest":     {"fabric", "internal/page", "internal/problem", "internal/web"},
+	"fabric/rest":     {"fabric", "fabric/kinds", "internal/page", "internal/problem", "internal/web"},
 	"idp/oidc":        {"fabric", "idp", "internal/problem", "internal/session", "internal/web", "keys", "templates"},
 	"recordings/laml": {"internal/page", "internal/problem", "internal/web", "recordings"},
 	"internal/store":  {"fabric", "idp", "internal/database", "internal/page", "internal/problem", "internal/revocation", "keys", "recordings"},
 	// nouns and rules
 	"idp":        {"fabric", "internal/page", "internal/password", "internal/problem", "internal/recent", "internal/revocation", "internal/session", "keys"},
-	"fabric":     {"internal/page", "internal/password", "internal/problem", "internal/recent", "internal/revocation", "keys"},
+	"fabric":     {"fabric/kinds", "internal/page", "internal/password", "internal/problem", "internal/recent", "internal/revocation", "keys"},
 	"recordings": {"internal/page", "internal/problem", "internal/recent", "recordings/wav"},
 	// plumbing
 	"internal/web":                 {"internal/problem", "internal/session"},
@@ -36,6 +36,7 @@ var layers = map[string][]string{
 	"internal/database":            {"internal/problem"},
 	"keys":                         {"internal/problem"},
 	"templates":                    {"static"},
+	"fabric/kinds":                 {"internal/problem"},
 	"internal/ca":                  nil,
 	"internal/page":                nil,
 	"internal/problem":             nil,

@@ -18,6 +18,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
@@ -82,6 +83,15 @@ type Catalog struct {
 	byPath map[string]*Kind
 	byType map[string]*Kind
 }
+
+// Builtin gives the kinds of selvage.
+var Builtin = sync.OnceValue(func() *Catalog {
+	c, err := Load("")
+	if err != nil {
+		panic(err) // they are in the binary, and tested
+	}
+	return c
+})
 
 // Load gives the kinds of selvage and those of the *.json files in a directory;
 // "" is no directory, and one that is not there has none.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -133,6 +134,8 @@ func explain(f Field, e *jsonschema.ValidationError) error {
 		return problem.BadParam(f.Name, "%s must be one of %s", at, strings.Join(f.Enum, ", "))
 	case *schemakind.MaxLength:
 		return problem.BadParam(f.Name, "%s is too long (maximum is %d characters)", at, k.Want)
+	case *schemakind.Pattern:
+		return problem.BadParam(f.Name, "%s must match %s", at, k.Want)
 	case *schemakind.Format:
 		if k.Want == "uri" {
 			return &problem.Error{Kind: problem.Invalid, Code: "not_an_http_url", Param: f.Name, Message: at + " must be an http or https URL"}
@@ -171,31 +174,35 @@ func (k *Kind) DisplayName(v Values) string {
 // that every resource has. Secrets are left out; what has no value is null, where
 // null may stand there.
 func (k *Kind) Document(before []Member, v Values) json.RawMessage {
-	var b bytes.Buffer
-	write := func(m Member) {
-		if b.Len() > 0 {
-			b.WriteByte(',')
-		}
-		fmt.Fprintf(&b, "%q:%s", m.Name, m.Value)
-	}
-	for _, m := range before {
-		write(m)
-	}
+	all := append([]Member(nil), before...)
 	for _, f := range k.Fields {
 		value, ok := v[f.Name]
 		switch {
 		case f.WriteOnly:
 		case ok:
-			write(Member{f.Name, value})
+			all = append(all, Member{f.Name, value})
 		case f.Nullable:
-			write(Member{f.Name, json.RawMessage("null")})
+			all = append(all, Member{f.Name, json.RawMessage("null")})
 		}
 	}
-	return json.RawMessage("{" + b.String() + "}")
+	return Object(all)
 }
 
 // A Member is a name and its JSON.
 type Member struct {
 	Name  string
 	Value json.RawMessage
+}
+
+// Object writes members as a JSON object, in their order.
+func Object(all []Member) json.RawMessage {
+	b := []byte{'{'}
+	for i, m := range all {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(strconv.AppendQuote(b, m.Name), ':') // names are words
+		b = append(b, m.Value...)
+	}
+	return append(b, '}')
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/problem"
@@ -24,16 +25,21 @@ type addressResponse struct {
 }
 
 type channels struct {
-	Audio     string `json:"audio"`
-	Messaging string `json:"messaging"`
-	Video     string `json:"video"`
+	Audio     string `json:"audio,omitempty"`
+	Messaging string `json:"messaging,omitempty"`
+	Video     string `json:"video,omitempty"`
 }
 
 func showAddress(a fabric.Address) addressResponse {
-	path := a.Path() + "?channel="
+	channel := func(name string) string {
+		if !slices.Contains(a.Channels, name) {
+			return ""
+		}
+		return a.Path() + "?channel=" + name
+	}
 	return addressResponse{
 		ID: a.ID, ResourceID: a.ResourceID, Name: a.Name, DisplayName: a.DisplayName, Type: a.Type,
-		Channels:  channels{Audio: path + "audio", Messaging: path + "messaging", Video: path + "video"},
+		Channels:  channels{Audio: channel("audio"), Messaging: channel("messaging"), Video: channel("video")},
 		CreatedAt: iso(a.Created),
 	}
 }

@@ -55,10 +55,14 @@ type route struct {
 
 // routes lists every route of the API.
 func (a *API) routes() []route {
-	return []route{
+	all := []route{
 		{"GET", "/api/fabric/addresses", a.bearer(a.listAddresses, fabric.SAT, fabric.Guest, fabric.Invite)},
 		{"GET", "/api/fabric/addresses/{id}", a.bearer(a.getAddress, fabric.SAT, fabric.Guest, fabric.Invite)},
 		{"POST", "/api/fabric/guests/tokens", a.projectOrSAT(a.createGuestToken)},
+		{"GET", "/api/fabric/resources", a.project(a.listThings)},
+		{"DELETE", "/api/fabric/resources/{id}", a.project(a.deleteThing)},
+		{"GET", "/api/fabric/resources/{id}", a.project(a.getThing)},
+		{"GET", "/api/fabric/resources/{id}/{what}", a.project(a.getOfThing)},
 		{"GET", "/api/fabric/resources/subscribers", a.project(a.listSubscribers)},
 		{"POST", "/api/fabric/resources/subscribers", a.project(a.createSubscriber)},
 		{"DELETE", "/api/fabric/resources/subscribers/{id}", a.project(a.deleteSubscriber)},
@@ -73,6 +77,10 @@ func (a *API) routes() []route {
 		{"POST", "/api/fabric/subscribers/tokens/refresh", a.project(a.refreshToken)},
 		{"GET", "/subscriber/info", a.bearer(a.getInfo, fabric.SAT)},
 	}
+	for _, k := range a.fabric.Kinds().All() {
+		all = append(all, a.kindRoutes(k)...)
+	}
+	return all
 }
 
 // Handler serves the API. Every other path is not found, for who has credentials.
@@ -87,11 +95,19 @@ func (a *API) Handler() http.Handler {
 		if slices.Contains(methods, http.MethodGet) {
 			methods = append(methods, http.MethodHead)
 		}
-		mux.Handle(path, a.handle(notAllowed(strings.Join(methods, ", "))))
+		// Method by method: a path for all of them would stand against the wildcards.
+		for _, method := range allMethods {
+			if !slices.Contains(methods, method) {
+				mux.Handle(method+" "+path, a.handle(notAllowed(strings.Join(methods, ", "))))
+			}
+		}
 	}
 	mux.Handle("/", a.handle(a.unknown))
-	return web.AnyOrigin(mux, http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete)
+	return web.AnyOrigin(mux, allMethods...)
 }
+
+// allMethods are those that some path has.
+var allMethods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
 
 // handle makes an http.Handler; nothing that it answers is for a cache.
 func (a *API) handle(h web.Handler) http.Handler {

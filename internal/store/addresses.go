@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	addressColumns = `a.id, a.project_id, a.resource_id, a.type, a.context, a.name, a.display_name, a.created`
+	addressColumns = `a.id, a.project_id, a.resource_id, a.type, a.context, a.name, a.display_name, a.channels, a.created`
 
 	// reachable are the addresses but those of disabled subscribers.
 	reachable      = `addresses a LEFT JOIN subscribers s ON s.id = a.resource_id`
@@ -21,16 +21,17 @@ const (
 
 func scanAddress(row scanner) (a fabric.Address, err error) {
 	var created int64
-	err = row.Scan(&a.ID, &a.ProjectID, &a.ResourceID, &a.Type, &a.Context, &a.Name, &a.DisplayName, &created)
-	a.Created = moment(created)
+	var channels string
+	err = row.Scan(&a.ID, &a.ProjectID, &a.ResourceID, &a.Type, &a.Context, &a.Name, &a.DisplayName, &channels, &created)
+	a.Created, a.Channels = moment(created), strings.Fields(channels)
 	return a, found(err, "address")
 }
 
 // insertAddress inserts an address whose name the unique index finds free.
 func (t tx) insertAddress(ctx context.Context, a fabric.Address) error {
-	res, err := t.Exec(ctx, `INSERT INTO addresses (id, project_id, resource_id, type, context, name, display_name, created)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (project_id, context, name) DO NOTHING`,
-		a.ID, a.ProjectID, a.ResourceID, a.Type, a.Context, a.Name, a.DisplayName, micros(a.Created))
+	res, err := t.Exec(ctx, `INSERT INTO addresses (id, project_id, resource_id, type, context, name, display_name, channels, created)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (project_id, context, name) DO NOTHING`,
+		a.ID, a.ProjectID, a.ResourceID, a.Type, a.Context, a.Name, a.DisplayName, strings.Join(a.Channels, " "), micros(a.Created))
 	return inserted(res, err, "address", problem.Taken("name", "Name has already been taken"))
 }
 
@@ -123,7 +124,7 @@ func (s *Store) CountAddresses(ctx context.Context, projectID string, ids []stri
 
 const withAddresses = `SELECT s.id, s.project_id, COALESCE(s.email, ''), COALESCE(s.reference, ''), s.password_hash, s.first_name, s.last_name,
 	s.display_name, s.job_title, s.time_zone, s.country, s.company_name, s.region, s.disabled, s.created, s.updated,
-	COALESCE(a.id, ''), COALESCE(a.type, ''), COALESCE(a.context, ''), COALESCE(a.name, ''), COALESCE(a.display_name, ''), COALESCE(a.created, 0)
+	COALESCE(a.id, ''), COALESCE(a.type, ''), COALESCE(a.context, ''), COALESCE(a.name, ''), COALESCE(a.display_name, ''), COALESCE(a.channels, ''), COALESCE(a.created, 0)
 	FROM subscribers s LEFT JOIN addresses a ON a.resource_id = s.id WHERE s.id = $2 AND s.project_id = $1 ORDER BY a.id`
 
 // SubscriberWithAddresses finds a subscriber and its addresses by one query.
@@ -136,11 +137,12 @@ func (s *Store) SubscriberWithAddresses(ctx context.Context, projectID, id strin
 	for rows.Next() {
 		a := fabric.Address{ProjectID: projectID, ResourceID: id}
 		var created int64
-		sub, err = scanSubscriber(rows, &a.ID, &a.Type, &a.Context, &a.Name, &a.DisplayName, &created)
+		var channels string
+		sub, err = scanSubscriber(rows, &a.ID, &a.Type, &a.Context, &a.Name, &a.DisplayName, &channels, &created)
 		if err != nil {
 			return sub, nil, err
 		}
-		if a.Created = moment(created); a.ID != "" {
+		if a.Created, a.Channels = moment(created), strings.Fields(channels); a.ID != "" {
 			all = append(all, a)
 		}
 	}

@@ -1,0 +1,211 @@
+package fabric
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/selvage/selvage/fabric/kinds"
+	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// A Resource is anything that can be called, but for a [Subscriber]. What it is
+// made of is said by its [kinds.Kind].
+type Resource struct {
+	ID          string
+	ProjectID   string
+	Type        string // of its kind
+	DisplayName string
+	Fields      kinds.Values
+	Created     time.Time
+	Updated     time.Time
+}
+
+// A Thing is a resource or a subscriber, whichever is there.
+type Thing struct {
+	Resource   *Resource
+	Subscriber *Subscriber
+}
+
+// ID gives the id of what is there.
+func (t Thing) ID() string {
+	if t.Subscriber != nil {
+		return t.Subscriber.ID
+	}
+	return t.Resource.ID
+}
+
+// Kinds are the kinds of resources that there are.
+func (f *Fabric) Kinds() *kinds.Catalog { return f.c.Kinds }
+
+// CreateResource makes a resource of a kind, with its first address. What is
+// wrong with the members is gathered, see [kinds.Kind.New].
+func (f *Fabric) CreateResource(ctx context.Context, projectID string, k *kinds.Kind, sent map[string]json.RawMessage) (Resource, error) {
+	values, err := k.New(sent)
+	if err != nil {
+		return Resource{}, err
+	}
+	r := Resource{ID: newID(), ProjectID: projectID, Type: k.Type, Fields: values, Created: f.now()}
+	r.Updated, r.DisplayName = r.Created, titleOf(k, values)
+	return r, f.insertNamed(firstAddress(k, r), func(a Address) error { return f.c.Store.CreateResource(ctx, r, a) })
+}
+
+// titleOf gives the name to show of a resource, which may be that of its kind.
+func titleOf(k *kinds.Kind, values kinds.Values) string {
+	if name := k.DisplayName(values); name != "" {
+		return name
+	}
+	return k.Title
+}
+
+// firstAddress gives the address that a new resource is made with.
+func firstAddress(k *kinds.Kind, r Resource) Address {
+	a := Address{
+		ID: newID(), ProjectID: r.ProjectID, ResourceID: r.ID, Type: k.Address, Context: Public,
+		Name: slug(r.DisplayName), DisplayName: r.DisplayName, Channels: k.Channels, Created: r.Created,
+	}
+	if k.Context != "" {
+		a.Context = k.Context
+	}
+	if a.Name == "" {
+		a.Name = slug(k.Type + "-" + r.ID[len(r.ID)-8:])
+	}
+	return a
+}
+
+// insertNamed inserts something with its address, whose name is changed until it
+// is one that is free.
+func (f *Fabric) insertNamed(a Address, insert func(a Address) error) error {
+	for {
+		err := insert(a)
+		var p *problem.Error
+		if !errors.As(err, &p) || p.Kind != problem.Conflict || p.Param != "name" {
+			return err
+		}
+		a = a.renamed()
+	}
+}
+
+// FindResource gives a resource of a project and kind.
+func (f *Fabric) FindResource(ctx context.Context, projectID string, k *kinds.Kind, id string) (Resource, error) {
+	id, ok := canonical(id)
+	if !ok {
+		return Resource{}, problem.NoSuch("resource")
+	}
+	return f.c.Store.FindResource(ctx, projectID, k.Type, id)
+}
+
+// ListResources gives a page of a project's resources of a kind.
+func (f *Fabric) ListResources(ctx context.Context, projectID string, k *kinds.Kind, q page.Query) (page.Page[Resource], error) {
+	return f.c.Store.ListResources(ctx, projectID, k.Type, q)
+}
+
+// tries is how often a change is merged anew, because another came between.
+const tries = 10
+
+// UpdateResource changes the members that were sent; the others stay, whoever
+// changes them at the same time.
+func (f *Fabric) UpdateResource(ctx context.Context, projectID string, k *kinds.Kind, id string, sent map[string]json.RawMessage) (Resource, error) {
+	for range tries {
+		r, err := f.FindResource(ctx, projectID, k, id)
+		if err != nil {
+			return Resource{}, err
+		}
+		old := r.Updated
+		if r.Fields, err = change(k, r.Fields, sent); err != nil {
+			return Resource{}, err
+		}
+		r.DisplayName, r.Updated = titleOf(k, r.Fields), later(f.now(), old.Add(time.Microsecond))
+		err = f.c.Store.UpdateResource(ctx, r, old)
+		if !errors.Is(err, problem.Conflict) {
+			f.lately.forget()
+			return r, err
+		}
+	}
+	return Resource{}, &problem.Error{
+		Kind: problem.Unavailable, Code: "temporarily_unavailable", Message: "the resource is being changed by many at once", RetryAfter: time.Second,
+	}
+}
+
+// versionField counts the changes of what has versions.
+const versionField = "document_version"
+
+// change merges what was sent. Where there are versions, the caller names the
+// next one, so that no change is made over one that was not seen.
+func change(k *kinds.Kind, old kinds.Values, sent map[string]json.RawMessage) (kinds.Values, error) {
+	values, err := k.Change(old, sent)
+	if err != nil || !k.Versions {
+		return values, err
+	}
+	var was, is int64
+	if err := json.Unmarshal(old[versionField], &was); err != nil {
+		return nil, fmt.Errorf("reading version: %w", err)
+	}
+	if _, ok := sent[versionField]; !ok {
+		return nil, problem.Missing(versionField)
+	}
+	if err := json.Unmarshal(values[versionField], &is); err != nil || is != was+1 {
+		return nil, &problem.Error{
+			Kind: problem.Invalid, Code: "document_version_mismatch", Param: versionField,
+			Message: fmt.Sprintf("%s must be %d, the one after that which is there", versionField, was+1),
+		}
+	}
+	return values, nil
+}
+
+// DeleteResource deletes a resource of a kind with its addresses.
+func (f *Fabric) DeleteResource(ctx context.Context, projectID string, k *kinds.Kind, id string) error {
+	id, ok := canonical(id)
+	if !ok {
+		return problem.NoSuch("resource")
+	}
+	defer f.lately.forget()
+	return f.c.Store.DeleteResource(ctx, projectID, k.Type, id)
+}
+
+// FindThing gives the resource or subscriber of an id.
+func (f *Fabric) FindThing(ctx context.Context, projectID, id string) (Thing, error) {
+	id, ok := canonical(id)
+	if !ok {
+		return Thing{}, problem.NoSuch("resource")
+	}
+	all, err := f.c.Store.FindThings(ctx, projectID, []string{id})
+	if err == nil && len(all) == 0 {
+		err = problem.NoSuch("resource")
+	}
+	if err != nil {
+		return Thing{}, err
+	}
+	return all[0], nil
+}
+
+// ListThings gives a page of everything of a project that can be called.
+func (f *Fabric) ListThings(ctx context.Context, projectID string, q page.Query) (page.Page[Thing], error) {
+	return f.c.Store.ListThings(ctx, projectID, q)
+}
+
+// DeleteThing deletes the resource or subscriber of an id.
+func (f *Fabric) DeleteThing(ctx context.Context, projectID, id string) error {
+	t, err := f.FindThing(ctx, projectID, id)
+	switch {
+	case err != nil:
+		return err
+	case t.Subscriber != nil:
+		return f.DeleteSubscriber(ctx, projectID, t.Subscriber.ID)
+	}
+	defer f.lately.forget()
+	return f.c.Store.DeleteResource(ctx, projectID, t.Resource.Type, t.Resource.ID)
+}
+
+// ThingAddresses gives a page of the addresses of a resource or subscriber, for
+// its project.
+func (f *Fabric) ThingAddresses(ctx context.Context, projectID, id string, q page.Query) (page.Page[Address], error) {
+	t, err := f.FindThing(ctx, projectID, id)
+	if err != nil {
+		return page.Page[Address]{}, err
+	}
+	return f.c.Store.ListAddresses(ctx, projectID, AddressFilter{ResourceID: t.ID()}, q)
+}

@@ -1,0 +1,202 @@
+package rest
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/fabric/kinds"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/web"
+)
+
+const resources = "/api/fabric/resources/"
+
+// A kindAPI serves the resources of one kind.
+type kindAPI struct {
+	*API
+	kind *kinds.Kind
+}
+
+// kindRoutes lists the routes of a kind.
+func (a *API) kindRoutes(k *kinds.Kind) []route {
+	c, base := kindAPI{a, k}, resources+k.Path
+	all := []route{
+		{"GET", base, a.project(c.list)},
+		{"DELETE", base + "/{id}", a.project(c.delete)},
+		{"GET", base + "/{id}", a.project(c.get)},
+		{"PATCH", base + "/{id}", a.project(c.update)},
+		{"PUT", base + "/{id}", a.project(c.update)},
+		{"GET", base + "/{id}/addresses", a.project(c.listAddresses)},
+	}
+	if k.Create == "" {
+		all = append(all, route{"POST", base, a.project(c.create)})
+	}
+	if k.Under() != k.Path {
+		all = append(all, route{"GET", resources + k.Under() + "/{id}/addresses", a.project(c.listAddresses)})
+	}
+	return all
+}
+
+// create serves POST /api/fabric/resources/{kind}.
+func (c kindAPI) create(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
+	sent, err := web.Members(r)
+	if err != nil {
+		return err
+	}
+	made, err := c.fabric.CreateResource(r.Context(), by.ProjectID, c.kind, sent)
+	if err != nil {
+		return err
+	}
+	return web.JSON(w, http.StatusCreated, c.show(made))
+}
+
+// list serves GET /api/fabric/resources/{kind}.
+func (c kindAPI) list(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
+	asked, err := readPage(r.URL.Query())
+	if err != nil {
+		return err
+	}
+	p, err := c.fabric.ListResources(r.Context(), by.ProjectID, c.kind, asked.Query)
+	if err != nil {
+		return err
+	}
+	return answerPage(w, r, asked, p, c.show)
+}
+
+// get serves GET /api/fabric/resources/{kind}/{id}.
+func (c kindAPI) get(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
+	found, err := c.fabric.FindResource(r.Context(), by.ProjectID, c.kind, r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	return web.JSON(w, http.StatusOK, c.show(found))
+}
+
+// update serves PUT and PATCH /api/fabric/resources/{kind}/{id}: members that
+// are not sent stay.
+func (c kindAPI) update(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
+	if _, err := c.fabric.FindResource(r.Context(), by.ProjectID, c.kind, r.PathValue("id")); err != nil {
+		return err
+	}
+	sent, err := web.Members(r)
+	if err != nil {
+		return err
+	}
+	changed, err := c.fabric.UpdateResource(r.Context(), by.ProjectID, c.kind, r.PathValue("id"), sent)
+	if err != nil {
+		return err
+	}
+	return web.JSON(w, http.StatusOK, c.show(changed))
+}
+
+// delete serves DELETE /api/fabric/resources/{kind}/{id}.
+func (c kindAPI) delete(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
+	if err := c.fabric.DeleteResource(r.Context(), by.ProjectID, c.kind, r.PathValue("id")); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// listAddresses serves GET /api/fabric/resources/{kind}/{id}/addresses.
+func (c kindAPI) listAddresses(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
+	if _, err := c.fabric.FindResource(r.Context(), by.ProjectID, c.kind, r.PathValue("id")); err != nil {
+		return err
+	}
+	return c.answerAddresses(w, r, by)
+}
+
+// show writes a resource as it is asked for by its kind.
+func (c kindAPI) show(r fabric.Resource) json.RawMessage {
+	if !c.kind.Flat {
+		return envelope(c.kind, r)
+	}
+	return c.kind.Document([]kinds.Member{text("type", r.Type), text("id", r.ID)}, r.Fields)
+}
+
+// envelope writes a resource among those of other kinds.
+func envelope(k *kinds.Kind, r fabric.Resource) json.RawMessage {
+	own := []kinds.Member{text("id", r.ID)}
+	if k.Flat {
+		own = append(own, text("type", r.Type))
+	}
+	all := []kinds.Member{text("id", r.ID), text("project_id", r.ProjectID), text("display_name", r.DisplayName)}
+	if k.EnvelopeName {
+		all = append(all, text("name", r.DisplayName))
+	}
+	all = append(all, text("type", r.Type), text("created_at", iso(r.Created)), text("updated_at", iso(r.Updated)),
+		kinds.Member{Name: k.Key, Value: k.Document(own, r.Fields)})
+	return kinds.Object(all)
+}
+
+// text gives a member whose value is a string.
+func text(name, value string) kinds.Member {
+	raw, _ := json.Marshal(value) // a string always encodes
+	return kinds.Member{Name: name, Value: raw}
+}
+
+// showThing writes a resource of any kind, or a subscriber.
+func (a *API) showThing(t fabric.Thing) any {
+	if t.Subscriber != nil {
+		return showSubscriber(*t.Subscriber)
+	}
+	k := a.fabric.Kinds().ByType(t.Resource.Type)
+	if k == nil { // an operator's, whose file is gone
+		k = &kinds.Kind{Meta: kinds.Meta{Key: t.Resource.Type}}
+	}
+	return envelope(k, *t.Resource)
+}
+
+// listThings serves GET /api/fabric/resources.
+func (a *API) listThings(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
+	asked, err := readPage(r.URL.Query())
+	if err != nil {
+		return err
+	}
+	p, err := a.fabric.ListThings(r.Context(), by.ProjectID, asked.Query)
+	if err != nil {
+		return err
+	}
+	return answerPage(w, r, asked, p, a.showThing)
+}
+
+// getThing serves GET /api/fabric/resources/{id}.
+func (a *API) getThing(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
+	t, err := a.fabric.FindThing(r.Context(), by.ProjectID, r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	return web.JSON(w, http.StatusOK, a.showThing(t))
+}
+
+// deleteThing serves DELETE /api/fabric/resources/{id}.
+func (a *API) deleteThing(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
+	if err := a.fabric.DeleteThing(r.Context(), by.ProjectID, r.PathValue("id")); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// getOfThing serves GET /api/fabric/resources/{id}/addresses. The last segment is
+// a wildcard, since the routes of kinds have an id in its place.
+func (a *API) getOfThing(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
+	if r.PathValue("what") != "addresses" {
+		return problem.NoSuch("path")
+	}
+	return a.answerAddresses(w, r, by)
+}
+
+// answerAddresses answers with the addresses of the resource of the path.
+func (a *API) answerAddresses(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
+	asked, err := readPage(r.URL.Query())
+	if err != nil {
+		return err
+	}
+	p, err := a.fabric.ThingAddresses(r.Context(), by.ProjectID, r.PathValue("id"), asked.Query)
+	if err != nil {
+		return err
+	}
+	return answerPage(w, r, asked, p, showAddress)
+}

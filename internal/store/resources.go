@@ -1,0 +1,160 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/problem"
+)
+
+const resourceColumns = `id, project_id, type, display_name, fields, created, updated`
+
+func scanResource(row scanner) (r fabric.Resource, err error) {
+	var fields []byte
+	var created, updated int64
+	err = row.Scan(&r.ID, &r.ProjectID, &r.Type, &r.DisplayName, &fields, &created, &updated)
+	if err != nil {
+		return r, found(err, "resource")
+	}
+	if err := json.Unmarshal(fields, &r.Fields); err != nil {
+		return r, fmt.Errorf("reading fields of resource %s: %w", r.ID, err)
+	}
+	r.Created, r.Updated = moment(created), moment(updated)
+	return r, nil
+}
+
+// CreateResource inserts a resource and its address.
+func (s *Store) CreateResource(ctx context.Context, r fabric.Resource, a fabric.Address) error {
+	fields, err := json.Marshal(r.Fields)
+	if err != nil {
+		return fmt.Errorf("writing fields: %w", err)
+	}
+	return s.change(ctx, func(t tx) error {
+		_, err := t.Exec(ctx, `INSERT INTO resources (`+resourceColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+			r.ID, r.ProjectID, r.Type, r.DisplayName, string(fields), micros(r.Created), micros(r.Updated))
+		if isForeignKey(err) {
+			return problem.NoSuch("project")
+		}
+		if err != nil {
+			return fmt.Errorf("inserting resource: %w", err)
+		}
+		return t.insertAddress(ctx, a)
+	})
+}
+
+// FindResource finds a resource of a project and type.
+func (s *Store) FindResource(ctx context.Context, projectID, typ, id string) (fabric.Resource, error) {
+	return scanResource(s.read().Row(ctx, `SELECT `+resourceColumns+` FROM resources WHERE id = $3 AND project_id = $1 AND type = $2`, projectID, typ, id))
+}
+
+// ListResources gives a page of a project's resources of a type.
+func (s *Store) ListResources(ctx context.Context, projectID, typ string, q page.Query) (page.Page[fabric.Resource], error) {
+	l := listing[fabric.Resource]{
+		thing: "resources", columns: resourceColumns, from: "resources", key: []string{"id"}, start: startAt(q.From),
+		scan: scanResource, id: func(r fabric.Resource) string { return r.ID },
+	}
+	l.where.and(`project_id = $%d`, projectID)
+	l.where.and(`type = $%d`, typ)
+	return l.page(ctx, s.read(), q)
+}
+
+// UpdateResource writes a resource whose row is still as it was at a moment, and
+// renames its addresses.
+func (s *Store) UpdateResource(ctx context.Context, r fabric.Resource, old time.Time) error {
+	fields, err := json.Marshal(r.Fields)
+	if err != nil {
+		return fmt.Errorf("writing fields: %w", err)
+	}
+	return s.change(ctx, func(t tx) error {
+		res, err := t.Exec(ctx, `UPDATE resources SET display_name = $4, fields = $5, updated = $6
+			WHERE id = $1 AND project_id = $2 AND updated = $3`, r.ID, r.ProjectID, micros(old), r.DisplayName, string(fields), micros(r.Updated))
+		if err := oneRow(res, err, "resource"); errors.Is(err, problem.NotFound) {
+			return problem.New(problem.Conflict, "conflict", "the resource was changed meanwhile")
+		} else if err != nil {
+			return err
+		}
+		if _, err := t.Exec(ctx, `UPDATE addresses SET display_name = $2 WHERE resource_id = $1`, r.ID, r.DisplayName); err != nil {
+			return fmt.Errorf("renaming addresses: %w", err)
+		}
+		return nil
+	})
+}
+
+// DeleteResource deletes a resource and its addresses.
+func (s *Store) DeleteResource(ctx context.Context, projectID, typ, id string) error {
+	return s.change(ctx, func(t tx) error {
+		res, err := t.Exec(ctx, `DELETE FROM resources WHERE id = $3 AND project_id = $1 AND type = $2`, projectID, typ, id)
+		if err := oneRow(res, err, "resource"); err != nil {
+			return err
+		}
+		if _, err := t.Exec(ctx, `DELETE FROM addresses WHERE resource_id = $1`, id); err != nil {
+			return fmt.Errorf("deleting addresses: %w", err)
+		}
+		return nil
+	})
+}
+
+// things are the ids of all that can be called.
+const things = `(SELECT id, project_id FROM resources UNION ALL SELECT id, project_id FROM subscribers) AS things`
+
+func scanID(row scanner) (id string, err error) {
+	err = row.Scan(&id)
+	return id, err
+}
+
+// ListThings gives a page of resources and subscribers: their ids by one query,
+// then what they are.
+func (s *Store) ListThings(ctx context.Context, projectID string, q page.Query) (p page.Page[fabric.Thing], err error) {
+	l := listing[string]{
+		thing: "resources", columns: "id", from: things, key: []string{"id"}, start: startAt(q.From),
+		scan: scanID, id: func(id string) string { return id },
+	}
+	l.where.and(`project_id = $%d`, projectID)
+	ids, err := l.page(ctx, s.read(), q)
+	if err != nil {
+		return p, err
+	}
+	p.Next, p.Prev = ids.Next, ids.Prev
+	p.Items, err = s.FindThings(ctx, projectID, ids.Items)
+	return p, err
+}
+
+// FindThings gives those of the ids that are there, in their order.
+func (s *Store) FindThings(ctx context.Context, projectID string, ids []string) (all []fabric.Thing, err error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	w := where{}
+	w.and(`project_id = $%d`, projectID)
+	w.conditions = append(w.conditions, `id IN (`+params(1, len(ids))+`)`)
+	for _, id := range ids {
+		w.args = append(w.args, id)
+	}
+	resources, err := gather(ctx, s.read(), "reading resources", scanResource, `SELECT `+resourceColumns+` FROM resources WHERE `+w.String(), w.args...)
+	if err != nil {
+		return nil, err
+	}
+	scan := func(row scanner) (fabric.Subscriber, error) { return scanSubscriber(row) }
+	subscribers, err := gather(ctx, s.read(), "reading subscribers", scan, `SELECT `+subscriberColumns+` FROM subscribers WHERE `+w.String(), w.args...)
+	if err != nil {
+		return nil, err
+	}
+	byID := make(map[string]fabric.Thing, len(ids))
+	for i := range resources {
+		byID[resources[i].ID] = fabric.Thing{Resource: &resources[i]}
+	}
+	for i := range subscribers {
+		byID[subscribers[i].ID] = fabric.Thing{Subscriber: &subscribers[i]}
+	}
+	for _, id := range ids {
+		if t, ok := byID[id]; ok {
+			all = append(all, t)
+		}
+	}
+	return all, nil
+}
