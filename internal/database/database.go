@@ -45,6 +45,8 @@ type Config struct {
 	Tables []string
 	// Check is how long an SQLite file is looked through for damage before it is used.
 	Check time.Duration
+	// ReadOnly opens the database as it is: nothing is made, prepared or changed.
+	ReadOnly bool
 	// Prepare makes or updates the schema. It runs before anything else, and while
 	// that of no other process does for the same database.
 	Prepare func(context.Context, *sql.DB, Dialect) error

@@ -14,6 +14,9 @@ import (
 // ErrClosed is what a query gets once the database is closed.
 var ErrClosed = errors.New("the database is closed")
 
+// ErrReadOnly is what a change gets in a database that was opened for reading.
+var ErrReadOnly = errors.New("the database was opened for reading alone")
+
 // explain makes problem.Unavailable of an error that is the database's.
 func explain(err error) error {
 	if !away(err) {

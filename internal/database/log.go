@@ -1,6 +1,7 @@
 package database
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"path/filepath"
 	"sync"
 	"syscall"
+	"time"
 )
 
 // opened are the files that this process has open, and how often. One that is open
@@ -78,14 +80,49 @@ func checkLog(file string) error {
 	return err
 }
 
-// dmsByte is the byte of FILE-shm that is locked by whoever has it open
-// (UNIX_SHM_DMS of os_unix.c).
-const dmsByte = 128
+// The bytes of FILE-shm that are locked by who writes, and by all who have it open
+// (https://sqlite.org/walformat.html, section 2.3).
+const (
+	writeByte = 120
+	openByte  = 128
+)
 
 func isShared(shm *os.File) bool {
-	lock := syscall.Flock_t{Type: syscall.F_WRLCK, Start: dmsByte, Len: 1}
-	err := syscall.FcntlFlock(shm.Fd(), syscall.F_GETLK, &lock)
-	return err != nil || lock.Type != syscall.F_UNLCK
+	holder, err := holderOf(shm, openByte)
+	return err != nil || holder != 0
+}
+
+// holderOf gives the process that has locked a byte, 0 for none.
+func holderOf(shm *os.File, at int64) (pid int, err error) {
+	lock := syscall.Flock_t{Type: syscall.F_WRLCK, Start: at, Len: 1}
+	if err := syscall.FcntlFlock(shm.Fd(), syscall.F_GETLK, &lock); err != nil {
+		return 0, err
+	}
+	if lock.Type == syscall.F_UNLCK {
+		return 0, nil
+	}
+	return int(lock.Pid), nil
+}
+
+// writerOf gives a process that is writing for as long as one looks, 0 for none.
+func writerOf(ctx context.Context, name string) (pid int) {
+	shm, err := os.Open(name + "-shm")
+	if err != nil {
+		return 0
+	}
+	defer shm.Close()
+	for i := range 5 {
+		holder, err := holderOf(shm, writeByte)
+		if err != nil || holder == 0 || i > 0 && holder != pid {
+			return 0
+		}
+		pid = holder
+		select {
+		case <-ctx.Done():
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+	return pid
 }
 
 // readIndex reads the header of FILE-shm, which is there twice, in the byte order
@@ -120,7 +157,7 @@ func (idx index) compareFile(file string) error {
 	case idx.moved == idx.frames:
 		return nil
 	}
-	return &LostError{file, 0, idx.frames}
+	return lost(file, 0, idx.frames)
 }
 
 // compare reads the log as SQLite does after a crash, as far as its checksums hold
@@ -131,7 +168,7 @@ func (idx index) compare(file string, log *os.File) error {
 		if idx.moved == idx.frames {
 			return nil
 		}
-		return &LostError{file, 0, idx.frames}
+		return lost(file, 0, idx.frames)
 	}
 	if [8]byte(head[16:24]) != idx.salt {
 		return nil // another log
@@ -149,23 +186,20 @@ func (idx index) compare(file string, log *os.File) error {
 		sum.add(frame[24:])
 		whole := sum.a == binary.BigEndian.Uint32(frame[16:]) && sum.b == binary.BigEndian.Uint32(frame[20:])
 		if err != nil || !whole || [8]byte(frame[8:16]) != idx.salt {
-			return &LostError{file, n, idx.frames}
+			return lost(file, n, idx.frames)
 		}
 	}
 	return nil
 }
 
-// A LostError says that changes which were acknowledged are gone.
-type LostError struct {
-	File        string
-	Whole, Were uint32 // frames of the log
-}
-
-// Error says what is lost, and what to do.
-func (e *LostError) Error() string {
-	name := filepath.Base(e.File)
-	return fmt.Sprintf("its newest changes are gone: of the %d pages in %s-wal, %d are left; put that file back as it was, or restore a backup of %s "+
-		"without a -wal and -shm; to go on without what is lost, delete %s-shm", e.Were, name, e.Whole, name, name)
+// lost says that changes which were acknowledged are gone: of so many pages in the
+// log, as many are whole.
+func lost(name string, whole, were uint32) *Unfit {
+	name = filepath.Base(name)
+	return &Unfit{
+		fmt.Sprintf("its newest changes are gone: of %d pages in %s-wal, %d are left", were, name, whole),
+		fmt.Sprintf("put %s-wal back as it was, or a backup of %s in its place, without -wal and -shm; to go on without what is lost, delete %s-shm", name, name, name),
+	}
 }
 
 // A checksum is that of logs: over pairs of words.

@@ -85,8 +85,8 @@ func TestLog(t *testing.T) {
 		file := abandoned(t, tt.moved)
 		tt.spoil(t, file)
 		d, err := openFile(t.Context(), config(file))
-		var lost *LostError
-		if errors.As(err, &lost) != tt.lost || (err != nil) != tt.lost {
+		var unfit *Unfit
+		if errors.As(err, &unfit) != tt.lost || (err != nil) != tt.lost {
 			t.Errorf("%s: Open = %v, want it to be missed: %v", tt.name, err, tt.lost)
 		}
 		if err != nil {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,24 +21,31 @@ type Report struct {
 	Schema    int64    // the version that migrations have noted, 0 for none
 	Size, Log int64    // bytes of an SQLite file, and of its log
 	Checked   bool     // the whole file was looked through for damage
+	Writer    int      // the process that keeps others from writing to it, 0 for none
 }
 
 // Look reads a database and changes nothing: it makes no file, no schema and no
 // log. Of the Config it heeds all but Prepare.
 //
-// A file that is not there is an fs.ErrNotExist; the others are [LostError],
-// [DamagedError] and [ForeignError].
+// A file that is not there is an fs.ErrNotExist; a database that Open would refuse is
+// an [Unfit].
 func Look(ctx context.Context, c Config) (Report, error) {
 	name, err := path(c.URL, c.Dir)
 	if err != nil {
 		return Report{}, err
 	}
-	leave, err := enter(name, func() error { return c.checkLog(name) })
+	writer := 0
+	leave, err := enter(name, func() error {
+		writer = writerOf(ctx, name)
+		return c.checkLog(name)
+	})
 	if err != nil {
 		return Report{}, err
 	}
 	defer leave()
-	return look(ctx, name, c)
+	r, err := look(ctx, name, c)
+	r.Writer = writer
+	return r, err
 }
 
 // checkLog misses what is not in the log any more. Of a Normal file that may be its
@@ -63,7 +69,7 @@ func look(ctx context.Context, name string, c Config) (r Report, err error) {
 	if r.Size == 0 && r.Log == 0 {
 		return r, nil // as a start leaves it that was killed at once
 	}
-	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: name}).EscapedPath()+"?_pragma=busy_timeout(2000)&"+unchanging(name))
+	db, err := sql.Open("sqlite", address(name, "_pragma=busy_timeout(2000)&"+unchanging(name)))
 	if err != nil {
 		return r, err
 	}
@@ -73,7 +79,7 @@ func look(ctx context.Context, name string, c Config) (r Report, err error) {
 		return r, diagnose(name, c.Sync, err)
 	}
 	if r.foreign(c.Tables) {
-		return r, &ForeignError{r.Tables}
+		return r, foreign(r.Tables)
 	}
 	if err := r.readSchema(ctx, db); err != nil {
 		return r, diagnose(name, c.Sync, err)
@@ -143,12 +149,13 @@ func check(ctx context.Context, db *sql.DB, name string, c Config) (whole bool, 
 	case err != nil:
 		return false, diagnose(name, c.Sync, err)
 	case found != "ok":
-		return true, &DamagedError{strings.ReplaceAll(found, "\n", ": "), remedy(name, c.Sync)}
+		return true, damaged(name, c.Sync, strings.ReplaceAll(found, "\n", ": "))
 	}
 	return true, nil
 }
 
-// diagnose says of an error of SQLite what it means for the file.
+// diagnose makes an [Unfit] of an error of SQLite that says that the file is not, or
+// not any more, a database. Others stay.
 func diagnose(name string, sync Sync, err error) error {
 	var e *sqlite.Error
 	if !errors.As(err, &e) {
@@ -156,38 +163,34 @@ func diagnose(name string, sync Sync, err error) error {
 	}
 	switch e.Code() & 0xff {
 	case sqlite3.SQLITE_NOTADB:
-		return &DamagedError{"it does not begin as an SQLite database does", remedy(name, sync)}
+		return &Unfit{"it is no SQLite database, or not any more", "name another, or put a backup of it in its place"}
 	case sqlite3.SQLITE_CORRUPT:
-		return &DamagedError{e.Error(), remedy(name, sync)}
+		return damaged(name, sync, e.Error())
 	}
 	return err
 }
 
-// remedy says what to do with a damaged file.
-func remedy(name string, sync Sync) string {
+func damaged(name string, sync Sync, how string) *Unfit {
 	name = filepath.Base(name)
+	remedy := fmt.Sprintf("copy %s, %s-wal and %s-shm aside, and put a backup of %s in their place", name, name, name, name)
 	if sync == Normal { // nobody would be angry to lose it
-		return fmt.Sprintf("move %s, %s-wal and %s-shm away; a new one is made, and only logins in progress are lost", name, name, name)
+		remedy = fmt.Sprintf("move %s, %s-wal and %s-shm away; a new one is made, and only logins in progress are lost", name, name, name)
 	}
-	return fmt.Sprintf("copy %s, %s-wal and %s-shm aside, and put a backup of %s in their place", name, name, name, name)
+	return &Unfit{fmt.Sprintf("it is damaged (%s)", how), remedy}
 }
 
-// A DamagedError says that a file is not, or not any more, a database.
-type DamagedError struct{ Found, Remedy string }
+// An Unfit is why a database cannot be used as it is, and what to do about it.
+type Unfit struct{ Found, Remedy string }
 
-// Error says what is wrong, and what to do.
-func (e *DamagedError) Error() string {
-	return fmt.Sprintf("it is damaged (%s): %s", e.Found, e.Remedy)
-}
+// Error says both.
+func (u *Unfit) Error() string { return u.Found + ": " + u.Remedy }
 
-// A ForeignError says that a database has tables, and none of ours.
-type ForeignError struct{ Tables []string }
-
-// Error says whose tables there are, and what to do.
-func (e *ForeignError) Error() string {
-	some := e.Tables
-	if len(some) > 3 {
-		some = append(slices.Clone(some[:3]), "…")
+func foreign(tables []string) *Unfit {
+	if len(tables) > 3 {
+		tables = append(slices.Clone(tables[:3]), "…")
 	}
-	return fmt.Sprintf("it is another program's: it has tables (%s), and none of selvage's; name another, or one that is empty", strings.Join(some, ", "))
+	return &Unfit{
+		fmt.Sprintf("it is another program's, with tables %s and none of selvage's", strings.Join(tables, ", ")),
+		"name another, or one that is empty",
+	}
 }

@@ -90,8 +90,8 @@ func TestRefused(t *testing.T) {
 				t.Fatal(err)
 			}
 			return file
-		}, "it does not begin as an SQLite database does"},
-		{"another program's", foreign, "it is another program's: it has tables (goose_db_version, users)"},
+		}, "it is no SQLite database"},
+		{"another program's", foreign, "it is another program's, with tables goose_db_version, users and none of selvage's: name another"},
 	}
 	for _, tt := range tests {
 		file := tt.make(t)
@@ -138,6 +138,32 @@ func TestLook(t *testing.T) {
 	}
 	if err := d.Change(t.Context(), insert("still later")); err != nil {
 		t.Errorf("a change after a look = %v", err)
+	}
+}
+
+// Who only reads makes nothing, and changes nothing.
+func TestReadOnly(t *testing.T) {
+	file := closed(t)
+	for _, suffix := range []string{"-wal", "-shm", "-schema-lock"} {
+		_ = os.Remove(file + suffix)
+	}
+	c := config(file)
+	c.ReadOnly = true
+	d, err := openFile(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := count(t, d); n != 500 {
+		t.Errorf("%d rows, want 500", n)
+	}
+	if err := d.Change(t.Context(), insert("a")); !errors.Is(err, ErrReadOnly) {
+		t.Errorf("a change = %v, want ErrReadOnly", err)
+	}
+	if err := d.Close(); err != nil {
+		t.Error(err)
+	}
+	if found, err := filepath.Glob(file + "*"); err != nil || len(found) != 1 {
+		t.Errorf("files afterwards: %q, %v", found, err)
 	}
 }
 

@@ -38,7 +38,7 @@ type file struct {
 
 	name    string
 	sync    Sync
-	damaged atomic.Pointer[DamagedError] // met while it was used: from then on nothing is
+	damaged atomic.Pointer[Unfit] // met while it was used: from then on nothing is
 }
 
 var _ DB = (*file)(nil)
@@ -60,10 +60,13 @@ func (d *file) open(ctx context.Context, name string, c Config) (err error) {
 		return err
 	}
 	// What is not ours, or is damaged, is not touched.
-	if _, err := look(ctx, name, c); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if _, err := look(ctx, name, c); err != nil && (c.ReadOnly || !errors.Is(err, fs.ErrNotExist)) {
 		return err
 	}
-	db, err := connect(name, c.Sync, "")
+	if c.ReadOnly {
+		return d.openReads(ctx, address(name, "_pragma=busy_timeout(5000)&"+unchanging(name)))
+	}
+	db, err := sql.Open("sqlite", dsn(name, c.Sync))
 	if err != nil {
 		return err
 	}
@@ -74,7 +77,11 @@ func (d *file) open(ctx context.Context, name string, c Config) (err error) {
 	if d.writer, err = newWriter(ctx, db); err != nil {
 		return err
 	}
-	if d.reads, err = connect(name, c.Sync, "&_pragma=query_only(1)"); err != nil {
+	return d.openReads(ctx, dsn(name, c.Sync)+"&_pragma=query_only(1)")
+}
+
+func (d *file) openReads(ctx context.Context, dsn string) (err error) {
+	if d.reads, err = sql.Open("sqlite", dsn); err != nil {
 		return err
 	}
 	d.reads.SetMaxOpenConns(8)
@@ -82,10 +89,14 @@ func (d *file) open(ctx context.Context, name string, c Config) (err error) {
 	return d.reads.PingContext(ctx)
 }
 
-func connect(name string, sync Sync, extra string) (*sql.DB, error) {
-	pragmas := "_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(" + string(sync) +
-		")&_pragma=foreign_keys(1)&_pragma=cache_size(-16000)&_pragma=wal_autocheckpoint(4000)"
-	return sql.Open("sqlite", "file:"+(&url.URL{Path: name}).EscapedPath()+"?"+pragmas+extra)
+// address gives a file as the driver takes it, with parameters.
+func address(name, parameters string) string {
+	return "file:" + (&url.URL{Path: name}).EscapedPath() + "?" + parameters
+}
+
+func dsn(name string, sync Sync) string {
+	return address(name, "_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous("+string(sync)+
+		")&_pragma=foreign_keys(1)&_pragma=cache_size(-16000)&_pragma=wal_autocheckpoint(4000)")
 }
 
 func (d *file) Ping(ctx context.Context) error {
@@ -98,7 +109,7 @@ func (d *file) Ping(ctx context.Context) error {
 // explain makes problem.Unavailable of an error that is the file's, and ends its use
 // where it is damaged.
 func (d *file) explain(err error) error {
-	var damage *DamagedError
+	var damage *Unfit
 	if errors.As(diagnose(d.name, d.sync, err), &damage) {
 		d.damaged.Store(damage)
 		return unavailable(damage)
@@ -138,11 +149,17 @@ func (d *file) change(ctx context.Context, c change) error {
 	if damage := d.damaged.Load(); damage != nil {
 		return unavailable(damage)
 	}
+	if d.writer == nil {
+		return ErrReadOnly
+	}
 	return d.explain(d.writer.do(ctx, c))
 }
 
 func (d *file) Stats() Stats {
 	reads := d.reads.Stats()
+	if d.writer == nil {
+		return Stats{Open: reads.OpenConnections, InUse: reads.InUse}
+	}
 	return Stats{
 		Open: reads.OpenConnections + 1, InUse: reads.InUse, Waits: reads.WaitCount, Waited: reads.WaitDuration,
 		Changes: d.writer.changes.Load(), Commits: d.writer.commits.Load(),

@@ -31,7 +31,7 @@ func migrate(ctx context.Context, db *sql.DB, _ database.Dialect) error {
 		return fmt.Errorf("reading schema version: %w", err)
 	}
 	if current > target {
-		return fmt.Errorf("the database has schema %d and this selvage knows %d: it was used by a newer version; run that one", current, target)
+		return newer(current, target)
 	}
 	if current == target {
 		return nil
@@ -42,12 +42,25 @@ func migrate(ctx context.Context, db *sql.DB, _ database.Dialect) error {
 	return nil
 }
 
+// newer refuses a schema that a later version has made.
+func newer(current, known int64) *database.Unfit {
+	return &database.Unfit{
+		Found:  fmt.Sprintf("the database has schema %d and this selvage knows %d: it was used by a newer version", current, known),
+		Remedy: "run that one",
+	}
+}
+
 // SchemaVersion gives the version of the schema, and the one that this binary
 // makes.
 func (s *Store) SchemaVersion(ctx context.Context) (current, known int64, err error) {
 	if err := s.read().Row(ctx, `SELECT COALESCE(MAX(version_id), 0) FROM goose_db_version`).Scan(&current); err != nil {
 		return 0, 0, fmt.Errorf("reading schema version: %w", err)
 	}
+	known, err = knownSchema()
+	return current, known, err
+}
+
+func knownSchema() (known int64, err error) {
 	files, err := fs.Glob(migrations, "migrations/*.sql")
 	for _, file := range files {
 		version, versionErr := goose.NumericComponent(file)
@@ -55,7 +68,7 @@ func (s *Store) SchemaVersion(ctx context.Context) (current, known int64, err er
 		known = max(known, version)
 	}
 	if err != nil {
-		return 0, 0, fmt.Errorf("reading migrations: %w", err)
+		return 0, fmt.Errorf("reading migrations: %w", err)
 	}
-	return current, known, nil
+	return known, nil
 }

@@ -21,6 +21,8 @@ type Config struct {
 	Dir   string           // where a relative FILE lies
 	Now   func() time.Time // nil means time.Now
 	Check time.Duration    // how long a file is looked through for damage before it is used
+
+	ReadOnly bool // the database is read as it is: nothing is made or changed
 }
 
 // A Store is a database with its schema up to date. Its methods may be called
@@ -42,9 +44,17 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	return &Store{c.Now, db}, nil
 }
 
-// Look tells what the database looks like and changes nothing, see [database.Look].
-func Look(ctx context.Context, c Config) (database.Report, error) {
-	return database.Look(ctx, c.database())
+// Look tells what the database looks like and changes nothing, see [database.Look],
+// and the version of the schema that this binary makes.
+func Look(ctx context.Context, c Config) (r database.Report, known int64, err error) {
+	if known, err = knownSchema(); err != nil {
+		return r, known, err
+	}
+	r, err = database.Look(ctx, c.database())
+	if err == nil && r.Schema > known {
+		err = newer(r.Schema, known)
+	}
+	return r, known, err
 }
 
 // database says how the database is opened, or looked at. It is known to be
@@ -54,7 +64,8 @@ func (c Config) database() database.Config {
 		c.URL = "sqlite:selvage.db"
 	}
 	return database.Config{
-		URL: c.URL, Dir: c.Dir, Sync: database.Full, Tables: []string{"ring", "session_entries"}, Check: c.Check, Prepare: migrate,
+		URL: c.URL, Dir: c.Dir, Sync: database.Full, Tables: []string{"ring", "session_entries"}, Check: c.Check,
+		ReadOnly: c.ReadOnly, Prepare: migrate,
 	}
 }
 
