@@ -69,14 +69,17 @@ func (o ops) healthy(w http.ResponseWriter, _ *http.Request) {
 	_ = web.JSON(w, http.StatusOK, map[string]string{"status": "ok"}) // a map of strings always encodes
 }
 
+// A readiness is what /readyz answers.
+type readiness struct {
+	Status  string            `json:"status"`
+	Checks  map[string]string `json:"checks"`
+	Version string            `json:"version"`
+}
+
 // ready serves GET /readyz: requests may be sent here. It fails first when the
 // server is told to stop.
 func (o ops) ready(w http.ResponseWriter, r *http.Request) {
-	type answer struct {
-		Status string            `json:"status"`
-		Checks map[string]string `json:"checks"`
-	}
-	a, status := answer{"ready", make(map[string]string)}, http.StatusOK
+	a, status := readiness{"ready", make(map[string]string), version()}, http.StatusOK
 	for name, err := range o.app.ready(r.Context()) {
 		a.Checks[name] = "ok"
 		if err != nil {

@@ -131,11 +131,15 @@ func harmless(s string) string {
 }
 
 // faint dims a text where the terminal shows it so.
-func (c *cli) faint(s string) string {
+func (c *cli) faint(s string) string { return c.coloured("2", s) }
+
+// coloured writes a text under parameters of SGR (ECMA-48, section 8.3.117), where
+// the terminal shows it so and nobody asked for none.
+func (c *cli) coloured(sgr, s string) string {
 	if !isTerminal(c.stdout) || c.getenv("NO_COLOR") != "" || c.getenv("TERM") == "dumb" || strings.TrimSpace(s) == "" {
 		return s
 	}
-	return "\x1b[2m" + s + "\x1b[0m"
+	return "\x1b[" + sgr + "m" + s + "\x1b[0m"
 }
 
 func isTerminal(w any) bool {

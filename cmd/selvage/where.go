@@ -58,7 +58,7 @@ func locateBeside(c Config) where {
 	if c.PublicURL == "" {
 		w.public = r.PublicURL
 	}
-	if c.AuthURL == "" {
+	if c.AuthURL == "" && c.PublicURL == "" {
 		w.auth = r.AuthURL
 	}
 	if u, err := url.Parse(r.HTTPS); err == nil && u.Port() != "" && c.FabricHost == "" {

@@ -1,0 +1,188 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// A verdict is what a check came to.
+type verdict string
+
+// The verdicts, from good to bad. Nothing is wrong with what was skipped: there
+// was nothing to look at, or no way to.
+const (
+	skipped verdict = "skipped"
+	fine    verdict = "ok"
+	warned  verdict = "warning"
+	broken  verdict = "failed"
+)
+
+// worse orders verdicts.
+func (v verdict) worse(than verdict) bool {
+	order := []verdict{skipped, fine, warned, broken}
+	return slices.Index(order, v) > slices.Index(order, than)
+}
+
+// A finding is one line of an examination: what was looked at, what was found,
+// and, where that is not good, the command or setting that mends it.
+type finding struct {
+	Group  string  `json:"group"`
+	Name   string  `json:"name"`
+	Status verdict `json:"status"`
+	Found  string  `json:"found"`
+	Remedy string  `json:"remedy,omitempty"`
+}
+
+func finef(format string, args ...any) finding {
+	return finding{Status: fine, Found: fmt.Sprintf(format, args...)}
+}
+
+func skippedf(format string, args ...any) finding {
+	return finding{Status: skipped, Found: fmt.Sprintf(format, args...)}
+}
+
+// warnedf and brokenf give findings that want a remedy.
+func warnedf(remedy, format string, args ...any) finding {
+	return finding{Status: warned, Found: fmt.Sprintf(format, args...), Remedy: remedy}
+}
+
+func brokenf(remedy, format string, args ...any) finding {
+	return finding{Status: broken, Found: fmt.Sprintf(format, args...), Remedy: remedy}
+}
+
+// of names what a finding is of, where that is not all its check looks at.
+func (f finding) of(name string) finding {
+	f.Name = name
+	return f
+}
+
+// A check looks at one thing. It changes nothing, and may be run beside any
+// number of others.
+type check struct {
+	group, name string
+	look        func(context.Context) []finding
+}
+
+// An examination is what checks look at: an installation, as its configuration
+// tells of it.
+type examination struct {
+	cli     *cli
+	config  Config
+	from    origins
+	where   where
+	running running // what run.json says
+	alive   bool    // its process is there
+}
+
+func (c *cli) doctorCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Look for what is wrong, and tell what to do",
+		Long: "Looks at the configuration, the data directory, the databases, keys, certificates, listeners and the\n" +
+			"running server, beside it or without one. It changes nothing, and takes ten seconds at most. The exit\n" +
+			"status is 1 where something failed, and 0 where there are but warnings.",
+		Args: positional(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if asJSON {
+				c.output = "json"
+			}
+			return c.doctor(cmd)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, as -o json does")
+	addFlags(cmd.Flags(), false)
+	return cmd
+}
+
+func (c *cli) doctor(cmd *cobra.Command) error {
+	e := &examination{cli: c}
+	var configuration []finding
+	e.config, e.from, configuration = c.examineConfig(cmd.Flags())
+	checks := e.withoutConfig()
+	if e.from != nil {
+		e.where = locateBeside(e.config)
+		e.running, e.alive = findRunning(e.config.Data)
+		checks = append(checks, e.checks()...)
+	}
+	findings := append(configuration, examine(cmd.Context(), checks, patienceOfDoctor)...)
+	if err := c.printFindings(findings); err != nil {
+		return err
+	}
+	return sumUp(findings)
+}
+
+// patienceOfDoctor is how long a check may take.
+const patienceOfDoctor = 8 * time.Second
+
+// examine runs checks at once, and gives their findings in the order of the
+// checks. One that takes longer than patience, whatever it hangs in, is broken.
+func examine(ctx context.Context, checks []check, patience time.Duration) (all []finding) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	answers := make([]chan []finding, len(checks))
+	for i, c := range checks {
+		answers[i] = make(chan []finding, 1) // who answers too late must not wait
+		go func() { answers[i] <- c.look(ctx) }()
+	}
+	late := time.After(patience + patience/8) // who heeds ctx says more than we could
+	for i, c := range checks {
+		var found []finding
+		select {
+		case found = <-answers[i]:
+		case <-late:
+			select {
+			case found = <-answers[i]:
+			default:
+				found = []finding{brokenf("look for what hangs: `dmesg`, `df`, `mount`", "no answer in %s", patience)}
+			}
+			late = closed
+		}
+		for _, f := range found {
+			if f.Name == "" {
+				f.Name = c.name
+			}
+			f.Group = c.group
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+// closed is a time that has come.
+var closed = func() <-chan time.Time {
+	c := make(chan time.Time)
+	close(c)
+	return c
+}()
+
+// checks lists what is looked at, in the order it is told.
+func (e *examination) checks() []check {
+	return slices.Concat(e.dataChecks(), e.databaseChecks(), e.networkChecks(), e.processChecks())
+}
+
+// withoutConfig lists what can be looked at where the configuration cannot be read.
+func (e *examination) withoutConfig() []check { return nil }
+
+// sumUp is an error where something is broken.
+func sumUp(findings []finding) error {
+	if n := count(findings, broken); n == 1 {
+		return fmt.Errorf("1 check of %d failed", len(findings))
+	} else if n > 1 {
+		return fmt.Errorf("%d checks of %d failed", n, len(findings))
+	}
+	return nil
+}
+
+func count(findings []finding, v verdict) (n int) {
+	for _, f := range findings {
+		if f.Status == v {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// examineConfig reads the configuration. Where it cannot be read there are no
+// origins either.
+func (c *cli) examineConfig(flags *pflag.FlagSet) (Config, origins, []finding) {
+	config, from, err := c.loadConfig(flags)
+	if err != nil {
+		var all []finding
+		for _, line := range strings.Split(err.Error(), "\n") {
+			all = append(all, configured(brokenf("", "%s", line)))
+		}
+		all[len(all)-1].Remedy = "mend this first, nothing else can be looked at; `selvage config sample` prints every key"
+		return Config{}, nil, all
+	}
+	sources := sourcesOf(from)
+	told := "the defaults alone"
+	if len(sources) > 0 {
+		told = strings.Join(sources, ", ") + "; `selvage config show` tells what each sets"
+	}
+	return config, from, append([]finding{configured(finef("%s", told))}, readableSecrets(c.getenv, from)...)
+}
+
+func configured(f finding) finding {
+	f.Group, f.Name = "Configuration", "configuration"
+	return f
+}
+
+// place is where in a file a value stands.
+var place = regexp.MustCompile(`:\d+:\d+$`)
+
+// sourcesOf lists the files, variables and flags that set something.
+func sourcesOf(from origins) []string {
+	all := make(map[string]bool)
+	for at := range maps.Values(from) {
+		all[place.ReplaceAllString(at, "")] = true
+	}
+	return slices.Sorted(maps.Keys(all))
+}
+
+// readableSecrets warns of files that hold a secret and that everybody may read.
+func readableSecrets(getenv func(string) string, from origins) (all []finding) {
+	for _, s := range settings() {
+		at := from[s.path]
+		file := place.ReplaceAllString(at, "")
+		switch {
+		case !s.secret || strings.HasPrefix(at, "--"):
+			continue
+		case strings.HasSuffix(at, "_FILE"):
+			file = getenv(at)
+		case file == at:
+			continue // a variable
+		}
+		// Kubernetes mounts secrets as links to files of mode 0644, in directories of the pod's own.
+		info, err := os.Stat(file)
+		if err != nil || info.Mode().Perm()&0o004 == 0 || filepath.Dir(file) == "/run/secrets" {
+			continue
+		}
+		f := warnedf("chmod o-r "+file, "everybody on this machine may read %s, which sets %s", file, s.path)
+		f.Group, f.Name = "Configuration", "secrets"
+		all = append(all, f)
+	}
+	return all
+}

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/selvage/selvage/internal/database"
+	sessionsql "github.com/selvage/selvage/internal/session/sql"
+	"github.com/selvage/selvage/internal/store"
+)
+
+// patienceOfCheck is how long a file is looked through for damage.
+const patienceOfCheck = 5 * time.Second
+
+func (e *examination) databaseChecks() []check {
+	return []check{
+		{"Database", "rows", e.rows},
+		{"Sessions", "entries", e.entries},
+	}
+}
+
+func (e *examination) storeConfig() store.Config {
+	return store.Config{URL: string(e.config.Database), Dir: e.config.Data, Check: patienceOfCheck}
+}
+
+// rows looks at the database.
+func (e *examination) rows(ctx context.Context) []finding {
+	r, known, err := store.Look(ctx, e.storeConfig())
+	if errors.Is(err, fs.ErrNotExist) {
+		return []finding{e.noDatabase()}
+	}
+	if err != nil {
+		return []finding{unfit(string(e.config.Database), err)}
+	}
+	all := e.file(r, string(e.config.Database))
+	switch {
+	case r.Schema == 0:
+		all = append(all, finef("none yet; a start makes it").of("schema"))
+	case r.Schema < known:
+		all = append(all, finef("%d; the next start makes %d of it, so make a backup first", r.Schema, known).of("schema"))
+	default:
+		all = append(all, finef("%d, which this version knows", r.Schema).of("schema"))
+	}
+	return all
+}
+
+// noDatabase tells apart what was never there and what is gone.
+func (e *examination) noDatabase() finding {
+	entries, err := os.ReadDir(e.config.Data)
+	if err != nil || len(entries) == 0 {
+		return skippedf("there is none before the first start")
+	}
+	return brokenf("put it back, or name it with --database; a start makes an empty one",
+		"%s is not there, and %s is not empty", fileOf(string(e.config.Database)), e.config.Data)
+}
+
+// entries looks at where short-lived state is kept.
+func (e *examination) entries(ctx context.Context) []finding {
+	r, err := sessionsql.Look(ctx, sessionsql.Config{URL: string(e.config.Sessions), Dir: e.config.Data, Check: patienceOfCheck})
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return []finding{skippedf("there are none yet; a start makes the file")}
+	case err != nil:
+		return []finding{unfit(string(e.config.Sessions), err)}
+	}
+	return e.file(r, string(e.config.Sessions))
+}
+
+// unfit tells why a database cannot be used.
+func unfit(url string, err error) finding {
+	var u *database.Unfit
+	if errors.As(err, &u) {
+		return brokenf(u.Remedy, "%s: %s", fileOf(url), u.Found)
+	}
+	return brokenf("see `Data` above: the file has to be readable, and locked by nobody for good", "%s", cause(err))
+}
+
+// largeLog is how large the log of an SQLite file is when something keeps it from
+// being moved into the file.
+const largeLog = 256 << 20
+
+// file tells what was seen of an SQLite file.
+func (e *examination) file(r database.Report, url string) []finding {
+	name := fileOf(url)
+	size := inUnits(uint64(r.Size + r.Log))
+	told := fmt.Sprintf("%s, %s, looked through and whole", name, size)
+	if !r.Checked {
+		told = fmt.Sprintf("%s, %s; too large to be looked through in %s", name, size, patienceOfCheck)
+	}
+	all := []finding{finef("%s", told)}
+	if r.Log > largeLog {
+		all = append(all, warnedf("restart the server; if it grows again, find what reads for so long (a backup, an sqlite3 shell)",
+			"%s-wal has grown to %s", name, inUnits(uint64(r.Log))).of("log"))
+	}
+	if r.Writer != 0 && r.Writer != e.running.PID {
+		all = append(all, brokenf("end it; until then changes wait, and are answered 503 after 5 seconds",
+			"process %d has locked %s for writing", r.Writer, name).of("lock"))
+	}
+	return all
+}
+
+// fileOf gives the FILE of sqlite:FILE.
+func fileOf(url string) string { return strings.TrimPrefix(url, "sqlite:") }

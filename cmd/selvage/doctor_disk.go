@@ -1,0 +1,119 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// space looks at what is left, of bytes and of inodes.
+func (f folder) space(context.Context) []finding {
+	var s syscall.Statfs_t
+	if !f.there() {
+		return nil
+	}
+	if err := syscall.Statfs(f.path, &s); err != nil {
+		return []finding{skippedf("the filesystem does not tell: %v", err)}
+	}
+	free, all := uint64(s.Bavail)*uint64(s.Bsize), uint64(s.Blocks)*uint64(s.Bsize)
+	inodes, most := uint64(s.Ffree), uint64(s.Files)
+	const remedy = "free some, or move it to a larger disk; when it is full the server only reads, and answers 503 to what writes"
+	told := inUnits(free) + " of " + inUnits(all) + " free"
+	findings := []finding{finef("%s", told)}
+	switch {
+	case free < 32<<20:
+		findings[0] = brokenf(remedy, "%s", told)
+	case free < 1<<30 && free < all/20, free < 256<<20:
+		findings[0] = warnedf(remedy, "%s", told)
+	}
+	if most > 0 && inodes < most/100 {
+		findings = append(findings, warnedf("remove small files nobody needs, or move it", "%d of %d files can still be made", inodes, most).of("inodes"))
+	}
+	return findings
+}
+
+func inUnits(n uint64) string {
+	const units = "KMGTPE"
+	if n < 1<<10 {
+		return strconv.FormatUint(n, 10) + " B"
+	}
+	unit, v := -1, float64(n)
+	for v >= 1024 && unit < len(units)-1 {
+		v /= 1024
+		unit++
+	}
+	return strconv.FormatFloat(v, 'f', 1, 64) + " " + units[unit:unit+1] + "iB"
+}
+
+func sameDevice(a, b string) bool {
+	x, errX := os.Stat(a)
+	y, errY := os.Stat(b)
+	if errX != nil || errY != nil {
+		return true // nothing to look at
+	}
+	return x.Sys().(*syscall.Stat_t).Dev == y.Sys().(*syscall.Stat_t).Dev
+}
+
+// The kinds of filesystems that are not a disk of this machine.
+var (
+	networkKinds = []string{"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "fuse.glusterfs", "fuse.sshfs", "fuse.s3fs", "fuse.rclone", "fuse.ceph", "gpfs", "lustre", "ocfs2", "webdavfs"}
+	memoryKinds  = []string{"tmpfs", "ramfs"}
+)
+
+// filesystem looks at what the folder lies on.
+func (f folder) filesystem(context.Context) []finding {
+	if !f.there() {
+		return nil
+	}
+	kind, mount := mountOf(f.path)
+	switch {
+	case kind == "":
+		return []finding{skippedf("this system does not tell")}
+	case slices.Contains(networkKinds, kind):
+		return []finding{warnedf("use a disk of this machine: locks and syncs of SQLite cannot be relied on over a network",
+			"%s, mounted at %s, is reached over a network", kind, mount)}
+	case slices.Contains(memoryKinds, kind):
+		return []finding{warnedf("use a disk", "%s, mounted at %s, is gone when the machine restarts", kind, mount)}
+	case kind == "overlay":
+		return []finding{warnedf("mount a volume at "+absolute(f.path), "it lies in a container's own layer, and goes with the container")}
+	}
+	return []finding{finef("%s, mounted at %s", kind, mount)}
+}
+
+// mountOf gives the kind of the filesystem that a path lies on, and where it is
+// mounted: the longest mount point above the path, the last of those that hide each
+// other (proc(5), mountinfo).
+func mountOf(path string) (kind, mount string) {
+	path, err := filepath.EvalSymlinks(absolute(path))
+	if err != nil {
+		return "", ""
+	}
+	table, err := os.Open("/proc/self/mountinfo")
+	if err != nil {
+		return "", ""
+	}
+	defer table.Close()
+	for lines := bufio.NewScanner(table); lines.Scan(); {
+		before, after, _ := strings.Cut(lines.Text(), " - ")
+		fields, kinds := strings.Fields(before), strings.Fields(after)
+		if len(fields) < 5 || len(kinds) == 0 {
+			continue
+		}
+		point := unescapeOctal(fields[4])
+		within := point == "/" || path == point || strings.HasPrefix(path, point+"/")
+		if within && len(point) >= len(mount) {
+			kind, mount = kinds[0], point
+		}
+	}
+	return kind, mount
+}
+
+// unescapeOctal reads the spaces of a mount point, which are written \040.
+func unescapeOctal(s string) string {
+	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
+}

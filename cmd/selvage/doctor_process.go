@@ -1,0 +1,81 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// fewFiles is how many connections and files a server can do with.
+const fewFiles = 4096
+
+func (e *examination) processChecks() []check {
+	return []check{
+		{"Process", "account", e.account},
+		{"Process", "open files", e.openFiles},
+	}
+}
+
+// account looks at who the server is: the one that runs, or the owner of its data.
+func (e *examination) account(context.Context) []finding {
+	at := e.config.Data
+	if e.alive && isDir(procOf(e.running.PID)) {
+		at = procOf(e.running.PID)
+	}
+	info, err := os.Stat(at)
+	if err != nil {
+		return nil // there is no server yet
+	}
+	if uidOf(info) != 0 {
+		return []finding{finef("%s", ownerOf(info))}
+	}
+	return []finding{warnedf("make an account for it (useradd --system selvage), give it the data directory (chown -R), and run it as that",
+		"the server is root, which it needs for nothing")}
+}
+
+func procOf(pid int) string { return "/proc/" + strconv.Itoa(pid) }
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// openFiles looks at how many files the server may have open, or would if it were
+// started from here.
+func (e *examination) openFiles(context.Context) []finding {
+	const remedy = "LimitNOFILE=65536 in the unit, or `ulimit -n 65536` before the start"
+	most, whose := uint64(0), "a server started from here"
+	if most = limitOf(e.running.PID); e.alive && most > 0 {
+		whose = "the running server"
+	} else {
+		var limit syscall.Rlimit
+		if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+			return []finding{skippedf("%v", err)}
+		}
+		most = uint64(limit.Max) // to which Go raises what holds
+	}
+	if most < fewFiles {
+		return []finding{warnedf(remedy, "%s may have %d open, and each connection is one", whose, most)}
+	}
+	return []finding{finef("%s may have %d", whose, most)}
+}
+
+// limitOf gives how many files a process may have open, 0 if this system does not
+// tell (proc(5), /proc/PID/limits).
+func limitOf(pid int) uint64 {
+	f, err := os.Open(procOf(pid) + "/limits")
+	if err != nil {
+		return 0
+	}
+	defer f.Close()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		if rest, ok := strings.CutPrefix(lines.Text(), "Max open files"); ok && len(strings.Fields(rest)) > 0 {
+			n, _ := strconv.ParseUint(strings.Fields(rest)[0], 10, 64) // "unlimited" is none
+			return n
+		}
+	}
+	return 0
+}
