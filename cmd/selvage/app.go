@@ -3,18 +3,13 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"os"
-	"path/filepath"
+	"log/slog"
 	"time"
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/idp"
-	"github.com/selvage/selvage/internal/blob"
 	"github.com/selvage/selvage/internal/password"
 	"github.com/selvage/selvage/internal/revocation"
-	sessionsql "github.com/selvage/selvage/internal/session/sql"
-	"github.com/selvage/selvage/internal/store"
 	"github.com/selvage/selvage/keys"
 	"github.com/selvage/selvage/recordings"
 )
@@ -25,48 +20,50 @@ type app struct {
 	config Config
 	where  where
 
-	store       *store.Store
-	sessions    *sessionsql.Store
-	media       *blob.Dir
+	backends
 	ring        *keys.Ring
 	passwords   *password.Hasher
 	revocations *revocation.List
 
 	fabric     *fabric.Fabric
 	idp        *idp.Provider
-	recordings *recordings.Recordings
+	recordings *recordings.Recordings // nil without media
 }
 
-// open opens the backends and builds the services. observe is told what the
-// identity provider does; nil tells nobody.
-func open(ctx context.Context, c Config, w where, observe func(event string)) (_ *app, err error) {
+// options are what a server and a command want to be different.
+type options struct {
+	log     *slog.Logger       // told of what works and yet should not be so
+	observe func(event string) // told what the identity provider does; nil tells nobody
+	media   bool               // recordings are served or handled
+}
+
+// open opens the backends and builds the services.
+func open(ctx context.Context, c Config, w where, o options) (_ *app, err error) {
 	a := &app{config: c, where: w}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, a.close())
 		}
 	}()
-	if a.store, err = store.Open(ctx, store.Config{URL: string(c.Database), Dir: c.Data}); err != nil {
+	if err := a.openStore(ctx, c); err != nil {
 		return nil, err
 	}
-	if a.sessions, err = sessionsql.Open(ctx, sessionsql.Config{URL: string(c.Sessions), Dir: c.Data}); err != nil {
+	if a.ring, err = openRing(ctx, c, a.store, o.log); err != nil {
 		return nil, err
 	}
-	if a.media, err = blob.OpenDir(c.mediaDir()); err != nil {
+	if err := a.openSessions(ctx, c, o.log); err != nil {
 		return nil, err
 	}
-	master, err := c.master()
-	if err != nil {
-		return nil, err
-	}
-	if a.ring, err = keys.Open(ctx, keys.Config{Store: a.store, Master: master}); err != nil {
-		return nil, err
+	if o.media {
+		if err := a.openMedia(c); err != nil {
+			return nil, err
+		}
 	}
 	a.revocations = revocation.New(a.store, nil)
 	if err := a.revocations.Sync(ctx); err != nil {
 		return nil, err
 	}
-	a.build(observe)
+	a.build(o.observe)
 	return a, nil
 }
 
@@ -83,6 +80,9 @@ func (a *app) build(observe func(event string)) {
 		Store: a.store, Subscribers: a.store, Sessions: a.sessions, Fabric: a.fabric, Passwords: a.passwords,
 		Ring: a.ring, Revocations: a.revocations, Issuer: a.where.issuer(), Lifetimes: a.config.lifetimes(), Observe: observe,
 	})
+	if a.media == nil {
+		return
+	}
 	a.recordings = recordings.New(recordings.Config{
 		Store: a.store, Media: a.media, MaxUpload: int64(a.config.Recordings.MaxUpload),
 		SubscriberOf: func(ctx context.Context, projectID, address string) (string, error) {
@@ -97,44 +97,4 @@ func (c Config) lifetimes() idp.Lifetimes {
 		RefreshIdle: time.Duration(c.Tokens.RefreshIdle), RefreshAbsolute: time.Duration(c.Tokens.RefreshAbsolute),
 		BrowserIdle: time.Duration(c.Session.Idle), BrowserAbsolute: time.Duration(c.Session.Absolute),
 	}
-}
-
-// master gives the key that seals the key ring.
-func (c Config) master() ([]byte, error) {
-	if c.MasterKey != "" {
-		return keys.ParseMaster(string(c.MasterKey))
-	}
-	return keys.ReadMaster(filepath.Join(c.Data, "master.key"))
-}
-
-// mediaDir gives the directory of recordings.
-func (c Config) mediaDir() string {
-	dir := c.Media.folder()
-	if filepath.IsAbs(dir) {
-		return dir
-	}
-	return filepath.Join(c.Data, dir)
-}
-
-// ready reports what does not answer, by its name.
-func (a *app) ready(ctx context.Context) map[string]error {
-	_, err := os.Stat(a.config.mediaDir())
-	if err != nil {
-		err = fmt.Errorf("reading media directory: %w", err)
-	}
-	return map[string]error{"store": a.store.Ping(ctx), "sessions": a.sessions.Ping(ctx), "media": err}
-}
-
-// close closes the backends, as far as they were opened.
-func (a *app) close() (err error) {
-	if a.media != nil {
-		err = a.media.Close()
-	}
-	if a.sessions != nil {
-		err = errors.Join(err, a.sessions.Close())
-	}
-	if a.store != nil {
-		err = errors.Join(err, a.store.Close())
-	}
-	return err
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"os"
 	"runtime/debug"
 	"slices"
@@ -138,27 +139,49 @@ func need(cmd *cobra.Command, flags ...string) error {
 	return errors.Join(errs...)
 }
 
-// with runs a command over the services of its data directory, which must be
-// there.
-func (c *cli) with(do func(ctx context.Context, a *app, cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
+// with runs a command over the services. Rows that lie in the data directory must
+// be there.
+func (c *cli) with(do command) func(*cobra.Command, []string) error { return c.run(do, false) }
+
+// withMedia runs a command over the services and the media of recordings.
+func (c *cli) withMedia(do command) func(*cobra.Command, []string) error { return c.run(do, true) }
+
+// A command does what its command line says.
+type command func(ctx context.Context, a *app, cmd *cobra.Command, args []string) error
+
+func (c *cli) run(do command, media bool) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		config, _, err := c.loadConfig(cmd.Flags())
 		if err != nil {
 			return err
 		}
-		if _, err := os.Stat(config.Data); errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("there is no data directory %s: name the server's with --data, or begin with `selvage serve` or `selvage project create`", config.Data)
-		}
-		if err := checkDataDir(config.Data); err != nil {
+		if err := config.checkRows(); err != nil {
 			return err
 		}
-		return c.over(cmd.Context(), config, func(a *app) error { return do(cmd.Context(), a, cmd, args) })
+		if media && !config.Services.has(serviceRecordings) {
+			return usagef("%s needs a node that serves recordings, and services here are %s", verb(cmd), strings.Join(config.Services, ","))
+		}
+		return c.over(cmd.Context(), config, options{media: media}, func(a *app) error { return do(cmd.Context(), a, cmd, args) })
 	}
 }
 
+// checkRows tells early and plainly where rows should lie in the data directory
+// and cannot.
+func (c Config) checkRows() error {
+	if c.Database.shared() {
+		return nil
+	}
+	if _, err := os.Stat(c.Data); errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("there is no data directory %s: name the server's with --data or its database with --database, "+
+			"or begin with `selvage serve` or `selvage project create`", c.Data)
+	}
+	return checkDataDir(c.Data)
+}
+
 // over runs something over the services of a configuration.
-func (c *cli) over(ctx context.Context, config Config, do func(a *app) error) error {
-	a, err := open(ctx, config, locateBeside(config), nil)
+func (c *cli) over(ctx context.Context, config Config, o options, do func(a *app) error) error {
+	o.log = newLogger(c.stderr, "text", slog.LevelWarn)
+	a, err := open(ctx, config, locateBeside(config), o)
 	if err != nil {
 		return err
 	}

@@ -47,7 +47,7 @@ type demo struct {
 // can reach, and gives what to tell about it; "" on every other start.
 func (a *app) firstRun(ctx context.Context) (text string, err error) {
 	file := filepath.Join(a.config.Data, firstRunFile)
-	if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) || a.config.NoDemo || !a.local() {
+	if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) || a.config.NoDemo || !a.local() || !a.config.Services.all() {
 		return "", nil
 	}
 	if err := a.undo(ctx); err != nil {

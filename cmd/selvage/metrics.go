@@ -2,6 +2,7 @@ package main
 
 import (
 	"net/http"
+	"runtime"
 	"strconv"
 	"sync"
 	"time"
@@ -37,6 +38,7 @@ func newMetrics() *metrics {
 			Help: "Logins, refused logins, authorization codes, and tokens by grant.",
 		}, []string{"event"}),
 	}
+	m.gauge("selvage_build_info", "Always 1; the labels say what was built.", prometheus.Labels{"version": version(), "go": runtime.Version()}, func() float64 { return 1 })
 	m.registry.MustRegister(m.requests, m.events, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -54,12 +56,15 @@ func (m *metrics) request(route string, status int, took time.Duration) {
 	o.(prometheus.Observer).Observe(took.Seconds())
 }
 
-// queue shows how many passwords wait to be hashed.
-func (m *metrics) queue(waiting func() int) {
-	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "selvage_password_queue",
-		Help: "Passwords that wait to be hashed.",
-	}, func() float64 { return float64(waiting()) }))
+// watch shows the state of an app, read when it is asked for.
+func (m *metrics) watch(a *app) {
+	m.gauge("selvage_password_queue", "Passwords that wait to be hashed.", nil, func() float64 { return float64(a.passwords.Waiting()) })
+	m.gauge("selvage_revocations_age_seconds", "Time since revocations were read; after 5 seconds tokens are refused.", nil,
+		func() float64 { return a.revocations.Age().Seconds() })
+}
+
+func (m *metrics) gauge(name, help string, labels prometheus.Labels, read func() float64) {
+	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: labels}, read))
 }
 
 // event counts what the identity provider does.

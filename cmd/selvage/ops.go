@@ -12,8 +12,9 @@ import (
 
 // An ops is what operators and their machines ask, on a listener of its own.
 type ops struct {
-	app      *app
+	config   Config
 	metrics  *metrics
+	needs    *dependencies
 	stopping *atomic.Bool
 }
 
@@ -40,7 +41,7 @@ func (o ops) Handler() http.Handler {
 // operator's browser could have a name of its own lead here (DNS rebinding), and
 // then read what is answered.
 func (o ops) byAddress(next http.Handler) http.Handler {
-	local := o.app.config.ListenOps.loopback()
+	local := o.config.ListenOps.loopback()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host, _, err := net.SplitHostPort(r.Host)
 		if err != nil {
@@ -78,12 +79,12 @@ type readiness struct {
 
 // ready serves GET /readyz: requests may be sent here. It fails first when the
 // server is told to stop.
-func (o ops) ready(w http.ResponseWriter, r *http.Request) {
+func (o ops) ready(w http.ResponseWriter, _ *http.Request) {
 	a, status := readiness{"ready", make(map[string]string), version()}, http.StatusOK
-	for name, err := range o.app.ready(r.Context()) {
-		a.Checks[name] = "ok"
-		if err != nil {
-			a.Checks[name], a.Status, status = err.Error(), "not ready", http.StatusServiceUnavailable
+	for name, said := range o.needs.check() {
+		a.Checks[name] = said.String()
+		if said.err != nil {
+			a.Status, status = "not ready", http.StatusServiceUnavailable
 		}
 	}
 	if o.stopping.Load() {

@@ -56,10 +56,12 @@ func (c *cli) createProject(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := makeDataDir(config.Data); err != nil {
-		return err
+	if !config.Database.shared() {
+		if err := makeDataDir(config.Data); err != nil {
+			return err
+		}
 	}
-	return c.over(cmd.Context(), config, func(a *app) error {
+	return c.over(cmd.Context(), config, options{}, func(a *app) error {
 		p, err := a.fabric.CreateProject(cmd.Context(), args[0])
 		if err != nil {
 			return err

@@ -96,15 +96,15 @@ func bytesOf(n int64) string {
 
 func (c *cli) recordingCommand() *cobra.Command {
 	imports := &cobra.Command{
-		Use: "import PATH…", Short: "Store WAV files, and those in directories", Args: positional("PATH…"), RunE: c.with(c.importRecordings),
+		Use: "import PATH…", Short: "Store WAV files, and those in directories", Args: positional("PATH…"), RunE: c.withMedia(c.importRecordings),
 	}
 	imports.Flags().String("call-sid", "", "`id` of the call that was recorded")
 	imports.Flags().String("subscriber", "", "`id` of the subscriber whose recordings they are")
-	ls := &cobra.Command{Use: "list", Short: "List the recordings of a project, newest first", Args: positional(), RunE: c.with(c.listRecordings)}
-	show := &cobra.Command{Use: "show SID", Short: "Show a recording", Args: positional("SID"), RunE: c.with(c.showRecording)}
-	download := &cobra.Command{Use: "download SID", Short: "Write a recording's bytes to a file, as they came", Args: positional("SID"), RunE: c.with(c.downloadRecording)}
+	ls := &cobra.Command{Use: "list", Short: "List the recordings of a project, newest first", Args: positional(), RunE: c.withMedia(c.listRecordings)}
+	show := &cobra.Command{Use: "show SID", Short: "Show a recording", Args: positional("SID"), RunE: c.withMedia(c.showRecording)}
+	download := &cobra.Command{Use: "download SID", Short: "Write a recording's bytes to a file, as they came", Args: positional("SID"), RunE: c.withMedia(c.downloadRecording)}
 	download.Flags().String("to", "", "`file` to write (default SID.wav; - is stdout)")
-	remove := &cobra.Command{Use: "delete SID", Short: "Delete a recording; a stub of it stays for 40 days", Args: positional("SID"), RunE: c.with(c.deleteRecording)}
+	remove := &cobra.Command{Use: "delete SID", Short: "Delete a recording; a stub of it stays for 40 days", Args: positional("SID"), RunE: c.withMedia(c.deleteRecording)}
 	addYes(remove)
 	for _, cmd := range []*cobra.Command{imports, ls, show, download, remove} {
 		addProject(cmd)

@@ -44,7 +44,7 @@ func (a *app) routes(log *slog.Logger) (http.Handler, error) {
 	return plainPath(mux), nil
 }
 
-func (a *app) serves(service string) bool { return slices.Contains(a.config.Services, service) }
+func (a *app) serves(service string) bool { return a.config.Services.has(service) }
 
 // door serves GET /: what runs here.
 func (a *app) door(w http.ResponseWriter, _ *http.Request) {

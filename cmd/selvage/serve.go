@@ -84,10 +84,10 @@ func (c *cli) serve(cmd *cobra.Command) error {
 	for _, warning := range config.warnings() {
 		s.log.Warn(warning, "public_url", w.public, "auth_url", w.auth)
 	}
-	if s.app, err = open(cmd.Context(), config, w, s.metrics.event); err != nil {
+	if s.app, err = open(cmd.Context(), config, w, options{s.log, s.metrics.event, config.Services.has(serviceRecordings)}); err != nil {
 		return errors.Join(err, s.ports.close())
 	}
-	s.metrics.queue(s.app.passwords.Waiting)
+	s.metrics.watch(s.app)
 	err = s.run(cmd.Context(), c, func() { s.reload(c, cmd) })
 	return errors.Join(err, s.app.close())
 }
@@ -165,7 +165,7 @@ func (s *server) start(h http.Handler) {
 		go func() { s.failed <- secure.ServeTLS(s.ports.tls, "", "") }()
 	}
 	if s.ports.ops != nil {
-		s.ops = newServer(ops{s.app, s.metrics, &s.stopping}.Handler(), s.log)
+		s.ops = newServer(ops{s.app.config, s.metrics, &dependencies{log: s.log, all: s.app.needs()}, &s.stopping}.Handler(), s.log)
 		s.servers = append(s.servers, s.ops)
 		go func() { s.failed <- s.ops.Serve(s.ports.ops) }()
 	}
@@ -188,7 +188,10 @@ func (a *app) sweep(ctx context.Context, log *slog.Logger) {
 	tick := time.NewTicker(time.Minute)
 	defer tick.Stop()
 	for {
-		err := errors.Join(a.recordings.Sweep(ctx), a.store.SweepRevocations(ctx), a.store.SweepFamilies(ctx), a.idp.Sweep(ctx))
+		err := errors.Join(a.store.SweepRevocations(ctx), a.store.SweepFamilies(ctx), a.idp.Sweep(ctx))
+		if a.recordings != nil {
+			err = errors.Join(err, a.recordings.Sweep(ctx))
+		}
 		if err != nil && ctx.Err() == nil {
 			log.Error("sweeping", "error", err)
 		}

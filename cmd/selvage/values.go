@@ -166,9 +166,11 @@ func (s *services) UnmarshalText(text []byte) error {
 	return nil
 }
 
+func (s services) has(name string) bool { return slices.Contains(s, name) }
+
 // missing lists what is not served.
 func (s services) missing() []string {
-	return slices.DeleteFunc(slices.Clone(allServices), func(name string) bool { return slices.Contains(s, name) })
+	return slices.DeleteFunc(slices.Clone(allServices), s.has)
 }
 
 // all reports whether everything is served.

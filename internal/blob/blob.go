@@ -12,6 +12,7 @@
 package blob
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -55,6 +56,20 @@ func OpenDir(dir string) (*Dir, error) {
 
 // Close lets go of the directory.
 func (d *Dir) Close() error { return d.root.Close() }
+
+// Probe reports whether bytes can be written: it writes one, and removes it.
+func (d *Dir) Probe() error {
+	name := path.Join(incoming, "probe-"+rand.Text())
+	f, err := d.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return fmt.Errorf("writing to media directory: %w", err)
+	}
+	_, err = f.Write([]byte{0})
+	if err = errors.Join(err, f.Close(), d.remove(name)); err != nil {
+		return fmt.Errorf("writing to media directory: %w", err)
+	}
+	return nil
+}
 
 // Open gives the bytes of a key as an *os.File. An absent key is an
 // fs.ErrNotExist.

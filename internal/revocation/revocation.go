@@ -114,6 +114,13 @@ func (l *List) Sync(ctx context.Context) error {
 	return nil
 }
 
+// Age tells how long ago this node has heard from the log; since ever if never.
+func (l *List) Age() time.Duration {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return l.now().Sub(l.synced)
+}
+
 // Revoke writes a revocation and makes it known to this node.
 func (l *List) Revoke(ctx context.Context, r Revocation) error {
 	if err := l.log.AddRevocation(ctx, r); err != nil {

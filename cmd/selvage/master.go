@@ -1,0 +1,65 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"github.com/selvage/selvage/keys"
+)
+
+// masterFile holds the key that seals the key ring.
+const masterFile = "master.key"
+
+// openRing opens the key ring by the master key: the configuration's, or that of
+// the data directory, which is made with the ring. A ring that is there was sealed
+// by one that is somewhere, so none is made for it.
+func openRing(ctx context.Context, c Config, rows keys.Store, log *slog.Logger) (*keys.Ring, error) {
+	master, made, err := c.master(ctx, rows)
+	if err != nil {
+		return nil, err
+	}
+	if made && c.Database.shared() {
+		log.Warn("made a master key; nodes on the same database each need a copy of this file, or SELVAGE_MASTER_KEY_FILE", "file", c.masterFile())
+	}
+	return keys.Open(ctx, keys.Config{Store: rows, Master: master})
+}
+
+func (c Config) masterFile() string { return filepath.Join(c.Data, masterFile) }
+
+// master gives the master key, and whether it has just been made.
+func (c Config) master(ctx context.Context, rows keys.Store) (key []byte, made bool, err error) {
+	if c.MasterKey != "" {
+		key, err = keys.ParseMaster(string(c.MasterKey))
+		return key, false, err
+	}
+	missing := func() bool { _, err := os.Stat(c.masterFile()); return errors.Is(err, fs.ErrNotExist) }
+	if missing() {
+		ring, err := rows.RingKeys(ctx)
+		if err != nil {
+			return nil, false, err
+		}
+		// Whoever made the ring made the file first: it may be there by now.
+		if made = missing(); made && len(ring) > 0 {
+			return nil, false, c.noMaster()
+		}
+		if err := makeDataDir(c.Data); err != nil {
+			return nil, false, err
+		}
+	}
+	key, err = keys.ReadMaster(c.masterFile())
+	return key, made, err
+}
+
+// noMaster says what to do where the ring was sealed by a key that is not here.
+func (c Config) noMaster() error {
+	whence := "put it back from where it is kept"
+	if c.Database.shared() {
+		whence = "copy it from a node that uses the same database"
+	}
+	return fmt.Errorf("there is no %s, and the key ring in the database was sealed by it: %s, or set SELVAGE_MASTER_KEY_FILE to a file that holds it", c.masterFile(), whence)
+}

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// How long a dependency may take to answer, and how long its answer is given
+// again: however many probes there are, each is asked once a second.
+const (
+	askAtMost = 2 * time.Second
+	askEvery  = time.Second
+)
+
+// A dependency is something that a server needs to serve.
+type dependency struct {
+	name string
+	// ask gives what there is to say though it is ready, or why it is not.
+	ask func(ctx context.Context) (note string, err error)
+
+	asked chan answer // holds or awaits the answer of an ask that was begun; else nil
+	last  answer
+}
+
+// An answer is what a dependency said.
+type answer struct {
+	note string
+	err  error
+}
+
+func (a answer) String() string {
+	switch {
+	case a.err != nil:
+		return plainly(a.err)
+	case a.note != "":
+		return "ok: " + a.note
+	}
+	return "ok"
+}
+
+// dependencies tell whether requests may be sent here. They may be asked at once.
+type dependencies struct {
+	all []*dependency
+	log *slog.Logger // told when one gets lost, and found again
+
+	mu    sync.Mutex
+	asked time.Time
+}
+
+// check asks all dependencies at once, unless that was done a moment ago, and
+// gives what each said, by its name.
+func (n *dependencies) check() (answers map[string]answer) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if time.Since(n.asked) > askEvery {
+		n.askAll()
+		n.asked = time.Now()
+	}
+	answers = make(map[string]answer)
+	for _, d := range n.all {
+		answers[d.name] = d.last
+	}
+	return answers
+}
+
+func (n *dependencies) askAll() {
+	ctx, cancel := context.WithTimeout(context.Background(), askAtMost)
+	defer cancel()
+	for _, d := range n.all {
+		d.begin(ctx)
+	}
+	for _, d := range n.all {
+		n.note(d, d.wait(ctx))
+	}
+}
+
+// begin asks, unless an answer is still awaited: what hangs is asked once.
+func (d *dependency) begin(ctx context.Context) {
+	if d.asked != nil {
+		return
+	}
+	asked := make(chan answer, 1)
+	d.asked = asked
+	go func() {
+		note, err := d.ask(ctx)
+		asked <- answer{note, err}
+	}()
+}
+
+// wait gives the answer, if it comes in time.
+func (d *dependency) wait(ctx context.Context) answer {
+	got := answer{err: context.DeadlineExceeded}
+	select {
+	case got = <-d.asked:
+	case <-ctx.Done():
+		select {
+		case got = <-d.asked: // in time, while another was waited for
+		default:
+			return got
+		}
+	}
+	d.asked = nil
+	return got
+}
+
+// note keeps an answer, and logs one that is unlike the last.
+func (n *dependencies) note(d *dependency, a answer) {
+	switch {
+	case a.err != nil && d.last.err == nil:
+		n.log.Warn("not ready", "dependency", d.name, "error", a.err)
+	case a.err == nil && d.last.err != nil:
+		n.log.Info("ready again", "dependency", d.name)
+	}
+	d.last = a
+}
+
+// plainly says an error in a line, without what it came from.
+func plainly(err error) string {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Sprintf("no answer in %s", askAtMost)
+	}
+	if p := problem.First(err); p != nil {
+		return p.Message
+	}
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	return line
+}
+
+// needs lists what this server depends on.
+func (a *app) needs() []*dependency {
+	without := func(ask func(ctx context.Context) error) func(context.Context) (string, error) {
+		return func(ctx context.Context) (string, error) { return "", ask(ctx) }
+	}
+	all := []*dependency{
+		{name: "store", ask: without(a.store.Ping)},
+		{name: "sessions", ask: without(a.sessions.Ping)},
+		{name: "revocations", ask: without(func(context.Context) error { return a.revocations.Check(time.Now()) })},
+	}
+	if a.media != nil {
+		all = append(all, &dependency{name: "media", ask: without(func(context.Context) error { return a.media.Probe() })})
+	}
+	return all
+}
