@@ -51,7 +51,8 @@ func (c *cli) rootCommand() *cobra.Command {
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(
 		c.serveCommand(), c.demoCommand(), c.projectCommand(), c.keyCommand(), c.clientCommand(), c.subscriberCommand(),
-		c.addressCommand(), c.tokenCommand(), c.recordingCommand(), c.ringCommand(), c.caCommand(), c.configCommand(), c.doctorCommand(), c.versionCommand(),
+		c.resourceCommand(), c.addressCommand(), c.tokenCommand(), c.recordingCommand(), c.ringCommand(), c.caCommand(), c.configCommand(),
+		c.doctorCommand(), c.versionCommand(),
 	)
 	return root
 }

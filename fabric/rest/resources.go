@@ -109,31 +109,10 @@ func (c kindAPI) listAddresses(w http.ResponseWriter, r *http.Request, by fabric
 
 // show writes a resource as it is asked for by its kind.
 func (c kindAPI) show(r fabric.Resource) json.RawMessage {
-	if !c.kind.Flat {
-		return envelope(c.kind, r)
+	if c.kind.Flat {
+		return fabric.FlatDocument(c.kind, r)
 	}
-	return c.kind.Document([]kinds.Member{text("type", r.Type), text("id", r.ID)}, r.Fields)
-}
-
-// envelope writes a resource among those of other kinds.
-func envelope(k *kinds.Kind, r fabric.Resource) json.RawMessage {
-	own := []kinds.Member{text("id", r.ID)}
-	if k.Flat {
-		own = append(own, text("type", r.Type))
-	}
-	all := []kinds.Member{text("id", r.ID), text("project_id", r.ProjectID), text("display_name", r.DisplayName)}
-	if k.EnvelopeName {
-		all = append(all, text("name", r.DisplayName))
-	}
-	all = append(all, text("type", r.Type), text("created_at", iso(r.Created)), text("updated_at", iso(r.Updated)),
-		kinds.Member{Name: k.Key, Value: k.Document(own, r.Fields)})
-	return kinds.Object(all)
-}
-
-// text gives a member whose value is a string.
-func text(name, value string) kinds.Member {
-	raw, _ := json.Marshal(value) // a string always encodes
-	return kinds.Member{Name: name, Value: raw}
+	return fabric.Document(c.kind, r)
 }
 
 // showThing writes a resource of any kind, or a subscriber.
@@ -141,11 +120,7 @@ func (a *API) showThing(t fabric.Thing) any {
 	if t.Subscriber != nil {
 		return showSubscriber(*t.Subscriber)
 	}
-	k := a.fabric.Kinds().ByType(t.Resource.Type)
-	if k == nil { // an operator's, whose file is gone
-		k = &kinds.Kind{Meta: kinds.Meta{Key: t.Resource.Type}}
-	}
-	return envelope(k, *t.Resource)
+	return fabric.Document(a.fabric.KindOf(*t.Resource), *t.Resource)
 }
 
 // listThings serves GET /api/fabric/resources.
