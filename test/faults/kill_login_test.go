@@ -1,7 +1,6 @@
 package faults
 
 import (
-	"errors"
 	"sync"
 	"testing"
 
@@ -83,19 +82,7 @@ func (l *login) check(t *testing.T) {
 		t.Errorf("an acknowledged refresh token is gone after the kill: %v", err)
 	}
 	if l.old != "" {
-		wantInvalidGrant(t, "a refresh token that was used before the kill")(c.QuickRefresh(l.old))
+		harness.WantInvalidGrant(t, "a refresh token that was used before the kill")(c.QuickRefresh(l.old))
 	}
-	wantInvalidGrant(t, "a code that was redeemed before the kill")(l.flow.QuickRedeem(l.code))
-}
-
-// wantInvalidGrant gives a check of a token answer: that it is a refusal.
-func wantInvalidGrant(t *testing.T, what string) func(harness.Tokens, error) {
-	t.Helper()
-	return func(_ harness.Tokens, err error) {
-		t.Helper()
-		var r *harness.Refusal
-		if !errors.As(err, &r) || r.Status != 400 || r.Code != "invalid_grant" {
-			t.Errorf("%s: %v, want 400 invalid_grant", what, err)
-		}
-	}
+	harness.WantInvalidGrant(t, "a code that was redeemed before the kill")(l.flow.QuickRedeem(l.code))
 }
