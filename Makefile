@@ -31,8 +31,13 @@ test: build ## everything; installs what the tests need on Debian when it is mis
 # What `make test` runs once PostgreSQL and Redis are there.
 suites:
 	@go test $(RACE) -count=1 -skip '^TestScripts$$' $(PACKAGES) ./test/harness ./test/servers/...
-	@set -e; for backend in $(BACKENDS); do echo "on $$backend:"; export SELVAGE_TEST_BACKEND=$$backend; \
-		go test $(RACE) -count=1 -run '^TestScripts$$' ./cmd/selvage; go test -count=1 $(SUITES); done
+	@$(MAKE) --no-print-directory $(BACKENDS:%=suites-%)
+
+# Nodes cannot share files.
+suites-%:
+	@echo "on $*:"
+	@SELVAGE_TEST_BACKEND=$* go test $(RACE) -count=1 -run '^TestScripts$$' ./cmd/selvage
+	@SELVAGE_TEST_BACKEND=$* go test -count=1 $(if $(filter sqlite,$*),$(filter-out %/nodes,$(SUITES)),$(SUITES))
 
 lint: ## vet and staticcheck
 	go vet ./...

@@ -51,6 +51,7 @@ var layers = map[string][]string{
 	"test/clients": {"test/harness"},
 	"test/faults":  {"test/harness"},
 	"test/media":   {"test/harness"},
+	"test/nodes":   {"test/harness"},
 	"test/harness": {"test/servers"},
 	// what tests talk to
 	"test/servers":     nil,

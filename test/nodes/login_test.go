@@ -1,0 +1,70 @@
+package nodes
+
+import (
+	"testing"
+
+	"github.com/selvage/selvage/test/harness"
+)
+
+// TestLoginGoesOnElsewhere makes every step of a login at the node which did not
+// make the one before.
+func TestLoginGoesOnElsewhere(t *testing.T) {
+	n := two(t)
+	p := n.NewProject(t)
+	for _, kind := range []string{"fabric", "jwt"} {
+		t.Run(kind, func(t *testing.T) {
+			c := p.NewClient(t, "web", "--access-token", kind)
+			sub := p.NewSubscriber(t)
+			tokens, b := c.SignIn(t, sub, loginScope)
+			for i := range 6 {
+				for _, node := range n.Each {
+					node.Get(t, "/oauth/userinfo", harness.Bearer(tokens.AccessToken)).Want(t, 200)
+				}
+				used := tokens.RefreshToken
+				c.Refresh(t, used).Want(t, 200).Read(t, &tokens)
+				if tokens.RefreshToken == used {
+					t.Fatalf("refresh %d gave the token there was", i)
+				}
+			}
+			// The browser is signed in at both, and needs no page.
+			for range n.Each {
+				if _, err := c.NewFlow(loginScope).QuickCode(b.Cookies()); err != nil {
+					t.Errorf("the browser is not signed in everywhere: %v", err)
+				}
+			}
+		})
+	}
+}
+
+// TestAtOnce asks both nodes for the same thing many times at once.
+func TestAtOnce(t *testing.T) {
+	n := two(t)
+	for name, ask := range map[string]func(harness.T, *harness.Project){
+		"redemption":     harness.RedeemAtOnce,
+		"refresh":        harness.RefreshAtOnce,
+		"fabric refresh": harness.RefreshFabricAtOnce,
+		"reference":      harness.ReferAtOnce,
+	} {
+		t.Run(name, func(t *testing.T) { ask(t, n.NewProject(t)) })
+	}
+}
+
+// TestNodeDies kills one of two nodes: the other knows all that was acknowledged.
+func TestNodeDies(t *testing.T) {
+	n := two(t)
+	p := n.NewProject(t)
+	c := p.NewClient(t, "web", "--first-party", "--access-token", "fabric")
+	tokens, b := c.SignIn(t, p.NewSubscriber(t), loginScope)
+	f := c.NewFlow(loginScope)
+	code, err := f.QuickCode(b.Cookies())
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.Each[0].Kill()
+	n.HTTP = n.Each[1].HTTP
+	if _, err := f.QuickRedeem(code); err != nil {
+		t.Errorf("a code that the other node made: %v", err)
+	}
+	c.Refresh(t, tokens.RefreshToken).Want(t, 200)
+	n.Get(t, "/subscriber/info", harness.Bearer(tokens.AccessToken)).Want(t, 200)
+}

@@ -1,0 +1,58 @@
+package nodes
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/selvage/selvage/test/harness"
+)
+
+// serviceOf gives the node that a path belongs to: the identity provider, the
+// fabric, or recordings.
+func serviceOf(path string) int {
+	for i, prefixes := range [][]string{{"/api/fabric", "/subscriber"}, {"/api/laml", "/2010-04-01"}} {
+		for _, prefix := range prefixes {
+			if strings.HasPrefix(path, prefix) {
+				return i + 1
+			}
+		}
+	}
+	return 0
+}
+
+// TestOneServiceEach gives each service a node of its own.
+func TestOneServiceEach(t *testing.T) {
+	n := harness.StartNodes(t, serviceOf,
+		harness.Config{Args: []string{"--services", "idp"}},
+		harness.Config{Args: []string{"--services", "fabric"}},
+		harness.Config{Args: []string{"--services", "recordings"}})
+	l := logIn(t, n)
+	n.Get(t, "/subscriber/info", harness.Bearer(l.tokens.AccessToken)).Want(t, 200)
+	wav := harness.Tone(8000, 8)
+	sid := l.project.Upload(t, wav)
+	if got := n.Get(t, l.project.LaML("/Recordings/"+sid+".wav")).Want(t, 200); !bytes.Equal(got.Body, wav) {
+		t.Errorf("the recording comes back as %d bytes, want %d", len(got.Body), len(wav))
+	}
+	service := l.project.NewClient(t, "service", "--access-token", "fabric", "--scope", "Voice")
+	var made harness.Tokens
+	service.Token(t, map[string][]string{"grant_type": {"client_credentials"}, "scope": {"Voice"}}).Want(t, 200).Read(t, &made)
+	n.Get(t, l.project.LaML("/Recordings"), harness.Bearer(made.AccessToken)).Want(t, 200)
+
+	// What a node does not serve is not there.
+	for path, serving := range map[string]int{
+		"/.well-known/openid-configuration": 0, "/oauth/jwks": 0, "/api/fabric/addresses": 1, "/subscriber/info": 1, l.project.LaML("/Recordings"): 2,
+	} {
+		for i, node := range n.Each {
+			if got := node.Get(t, path).Status; (got == 404) != (i != serving) {
+				t.Errorf("GET %s at node %d = %d; node %d serves it", path, i, got, serving)
+			}
+		}
+	}
+
+	// A logout at one ends the token at the others.
+	n.Each[0].Command(t, l.tokens.AccessToken, "token", "revoke")
+	harness.WithinASecond(t, "a revoked token at the fabric", func() error {
+		return n.Get(t, "/subscriber/info", harness.Bearer(l.tokens.AccessToken)).StatusIs(401)
+	})
+}
