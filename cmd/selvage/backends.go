@@ -17,6 +17,8 @@ type backends struct {
 	store    *store.Store
 	sessions sessions
 	media    *blob.Dir // nil where nobody handles recordings
+
+	databases databases // that are open
 }
 
 // sessions keep short-lived state.
@@ -28,8 +30,11 @@ type sessions interface {
 
 // openStore opens what holds the rows.
 func (b *backends) openStore(ctx context.Context, c Config) (err error) {
-	b.store, err = store.Open(ctx, store.Config{URL: string(c.Database), Dir: c.Data})
-	return err
+	if b.store, err = store.Open(ctx, store.Config{URL: string(c.Database), Dir: c.Data}); err != nil {
+		return err
+	}
+	b.databases = databases{"rows": b.store.Stats}
+	return nil
 }
 
 // openSessions opens what holds short-lived state. log is told of what does not
@@ -44,7 +49,7 @@ func (b *backends) openSessions(ctx context.Context, c Config, _ *slog.Logger) e
 	if err != nil {
 		return err
 	}
-	b.sessions = opened
+	b.sessions, b.databases["sessions"] = opened, opened.Stats
 	return nil
 }
 

@@ -141,6 +141,7 @@ func (a *app) needs() []*dependency {
 	all := []*dependency{
 		{name: "store", ask: without(a.store.Ping)},
 		{name: "sessions", ask: without(a.sessions.Ping)},
+		{name: "clock", ask: without(clock(a.store.Clock).inTime)},
 		{name: "revocations", ask: without(func(context.Context) error { return a.revocations.Check(time.Now()) })},
 	}
 	if a.media != nil {

@@ -87,6 +87,9 @@ func (c *cli) serve(cmd *cobra.Command) error {
 	if s.app, err = open(cmd.Context(), config, w, options{s.log, s.metrics.event, config.Services.has(serviceRecordings)}); err != nil {
 		return errors.Join(err, s.ports.close())
 	}
+	if err := clock(s.app.store.Clock).check(cmd.Context(), s.log); err != nil {
+		return errors.Join(err, s.app.close(), s.ports.close())
+	}
 	s.metrics.watch(s.app)
 	err = s.run(cmd.Context(), c, func() { s.reload(c, cmd) })
 	return errors.Join(err, s.app.close())
