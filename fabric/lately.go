@@ -16,6 +16,7 @@ type lately struct {
 	subscribers  *recent.Cache[reachable]
 	addresses    *recent.Cache[int]
 	applications *recent.Cache[Application]
+	embeds       *recent.Cache[EmbedKey]
 }
 
 // A reachable subscriber is one with its addresses.
@@ -27,7 +28,7 @@ type reachable struct {
 func newLately(now func() time.Time) lately {
 	return lately{
 		references: recent.New[Subscriber](now), subscribers: recent.New[reachable](now),
-		addresses: recent.New[int](now), applications: recent.New[Application](now),
+		addresses: recent.New[int](now), applications: recent.New[Application](now), embeds: recent.New[EmbedKey](now),
 	}
 }
 

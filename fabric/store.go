@@ -63,6 +63,19 @@ type Store interface {
 	FindThings(ctx context.Context, projectID string, ids []string) ([]Thing, error)
 	ListThings(ctx context.Context, projectID string, q page.Query) (page.Page[Thing], error)
 
+	// CreateEmbedKey gives problem.NotFound if there is no such address.
+	CreateEmbedKey(ctx context.Context, k EmbedKey) error
+	FindEmbedKeyByHash(ctx context.Context, hash string) (EmbedKey, error)
+	ListEmbedKeys(ctx context.Context, projectID string, q page.Query) (page.Page[EmbedKey], error)
+	// RevokeEmbedKey ends a key; one that was revoked before stays as it is.
+	RevokeEmbedKey(ctx context.Context, projectID string, r revocation.Revocation, at time.Time) error
+
+	// PutDevice writes a device, or renames the one of that token, which keeps its
+	// id, key and beginning. Of a subscriber there are at most so many, else it is
+	// problem.Invalid.
+	PutDevice(ctx context.Context, d Device, most int) (Device, error)
+	DeleteDevice(ctx context.Context, subscriberID, id string) error
+
 	// ListAddresses leaves out those of disabled subscribers. A From which the
 	// sorting needs and which is gone gives problem.Invalid on "page_token".
 	ListAddresses(ctx context.Context, projectID string, f AddressFilter, q page.Query) (page.Page[Address], error)

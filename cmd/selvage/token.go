@@ -86,7 +86,7 @@ func (c *cli) tokenCommand() *cobra.Command {
 	}
 	inspect := &cobra.Command{Use: "inspect", Short: "Show what a token on stdin says", Args: positional(), RunE: c.with(c.inspectToken)}
 	revoke := &cobra.Command{Use: "revoke", Short: "End the token on stdin", Args: positional(), RunE: c.with(c.revokeToken)}
-	return noun("token", "Tokens: by which subscribers and guests act", subscriber, guest, invite, inspect, revoke)
+	return noun("token", "Tokens: by which subscribers and guests act", subscriber, guest, invite, c.embedCommand(), inspect, revoke)
 }
 
 // A lifespan is a flag's value: how long a token lives.
@@ -153,7 +153,11 @@ func (c *cli) guestToken(ctx context.Context, a *app, cmd *cobra.Command, _ []st
 }
 
 func (c *cli) inspectToken(ctx context.Context, a *app, _ *cobra.Command, _ []string) error {
-	t, err := c.readToken(ctx, a)
+	raw, err := c.secret("token")
+	if err != nil {
+		return err
+	}
+	t, err := a.openAny(ctx, raw)
 	if err != nil {
 		return err
 	}
@@ -168,19 +172,22 @@ func (c *cli) inspectToken(ctx context.Context, a *app, _ *cobra.Command, _ []st
 }
 
 func (c *cli) revokeToken(ctx context.Context, a *app, _ *cobra.Command, _ []string) error {
-	t, err := c.readToken(ctx, a)
+	raw, err := c.secret("token")
+	if err != nil {
+		return err
+	}
+	if k, err := a.fabric.FindEmbedKey(ctx, strings.TrimSpace(raw)); err == nil {
+		return a.fabric.RevokeEmbedKey(ctx, k)
+	}
+	t, err := a.openAny(ctx, raw)
 	if err != nil {
 		return err
 	}
 	return a.fabric.Revoke(ctx, t)
 }
 
-// readToken gives what a token on stdin says.
-func (c *cli) readToken(ctx context.Context, a *app) (fabric.Token, error) {
-	raw, err := c.secret("token")
-	if err != nil {
-		return fabric.Token{}, err
-	}
+// openAny gives what a token of whatever kind says.
+func (a *app) openAny(ctx context.Context, raw string) (fabric.Token, error) {
 	raw = strings.TrimSpace(raw)
 	if t, ok := a.fabric.Inspect(raw, fabric.SAT, fabric.Guest, fabric.Invite, fabric.Refresh, fabric.Service); ok {
 		return t, nil

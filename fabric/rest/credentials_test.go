@@ -199,7 +199,7 @@ func TestMethodsAndPaths(t *testing.T) {
 		}
 	}
 	sat := w.tokens(`{"reference":"ada"}`).Token
-	for _, path := range []string{"/api/fabric", "/api/fabric/", "/api/fabric/nothing", "/api/fabric/addresses/", "/subscriber/devices"} {
+	for _, path := range []string{"/api/fabric", "/api/fabric/", "/api/fabric/nothing", "/api/fabric/addresses/", "/subscriber/nothing"} {
 		for _, auth := range []authorization{w.basic(), bearer(sat)} {
 			if r := w.call(auth, "GET", path, ""); r.status != http.StatusNotFound || strings.TrimSpace(r.text) != `{"error":"Not Found"}` {
 				t.Errorf("GET %s: got %d %s, want 404", path, r.status, r.text)

@@ -58,6 +58,7 @@ func (a *API) routes() []route {
 	all := []route{
 		{"GET", "/api/fabric/addresses", a.bearer(a.listAddresses, fabric.SAT, fabric.Guest, fabric.Invite)},
 		{"GET", "/api/fabric/addresses/{id}", a.bearer(a.getAddress, fabric.SAT, fabric.Guest, fabric.Invite)},
+		{"POST", "/api/fabric/embeds/tokens", a.createEmbedToken},
 		{"POST", "/api/fabric/guests/tokens", a.projectOrSAT(a.createGuestToken)},
 		{"GET", "/api/fabric/resources", a.project(a.listThings)},
 		{"DELETE", "/api/fabric/resources/{id}", a.project(a.deleteThing)},
@@ -75,6 +76,8 @@ func (a *API) routes() []route {
 		{"POST", "/api/fabric/subscribers", a.project(a.createSubscriber)},
 		{"POST", "/api/fabric/subscribers/tokens", a.project(a.createSubscriberToken)},
 		{"POST", "/api/fabric/subscribers/tokens/refresh", a.project(a.refreshToken)},
+		{"POST", "/subscriber/devices", a.bearer(a.registerDevice, fabric.SAT)},
+		{"DELETE", "/subscriber/devices/{id}", a.bearer(a.deleteDevice, fabric.SAT)},
 		{"GET", "/subscriber/info", a.bearer(a.getInfo, fabric.SAT)},
 	}
 	for _, k := range a.fabric.Kinds().All() {

@@ -150,3 +150,19 @@ func (a *API) createInvite(w http.ResponseWriter, r *http.Request, sat fabric.To
 	}
 	return web.JSON(w, http.StatusCreated, tokenResponse{Token: token})
 }
+
+// createEmbedToken serves POST /api/fabric/embeds/tokens, which needs no
+// credentials but the key in its body.
+func (a *API) createEmbedToken(w http.ResponseWriter, r *http.Request) error {
+	in, err := web.Decode[struct {
+		Token string `json:"token"`
+	}](r)
+	if err != nil {
+		return err
+	}
+	token, err := a.fabric.EmbedToken(r.Context(), in.Token)
+	if err != nil {
+		return err
+	}
+	return web.JSON(w, http.StatusCreated, tokenResponse{Token: token})
+}

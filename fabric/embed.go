@@ -1,0 +1,114 @@
+package fabric
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/revocation"
+)
+
+// An EmbedKey stands in a page that anybody may read. It gives guest tokens to
+// one address, and nothing else.
+type EmbedKey struct {
+	ID        string
+	ProjectID string
+	AddressID string
+	Name      string
+	Prefix    string // its first characters, to be told apart by
+	Hash      string // SHA-256
+	Created   time.Time
+	Revoked   time.Time // zero while it is good
+}
+
+// embedPrefix begins every embed key: clients know them by it.
+const embedPrefix = "c2c_"
+
+// embedLifetime is that of the tokens which embed keys give.
+const embedLifetime = time.Hour
+
+// CreateEmbedKey makes a key of an address and gives it, this once.
+func (f *Fabric) CreateEmbedKey(ctx context.Context, projectID, addressID, name string) (k EmbedKey, secret string, err error) {
+	addressID, ok := canonical(addressID)
+	if !ok {
+		return EmbedKey{}, "", badAddress()
+	}
+	if err := checkText("name", name); err != nil {
+		return EmbedKey{}, "", err
+	}
+	if _, err := f.c.Store.FindAddress(ctx, projectID, addressID); errors.Is(err, problem.NotFound) {
+		return EmbedKey{}, "", badAddress()
+	} else if err != nil {
+		return EmbedKey{}, "", fmt.Errorf("finding address: %w", err)
+	}
+	var random [24]byte
+	rand.Read(random[:])
+	secret = embedPrefix + hex.EncodeToString(random[:])
+	k = EmbedKey{
+		ID: newID(), ProjectID: projectID, AddressID: addressID, Name: name, Prefix: secret[:12], Hash: hashKey(secret), Created: f.now(),
+	}
+	if err := f.c.Store.CreateEmbedKey(ctx, k); err != nil {
+		return EmbedKey{}, "", fmt.Errorf("creating embed key: %w", err)
+	}
+	return k, secret, nil
+}
+
+// ListEmbedKeys gives a page of a project's embed keys, revoked ones included.
+func (f *Fabric) ListEmbedKeys(ctx context.Context, projectID string, q page.Query) (page.Page[EmbedKey], error) {
+	return f.c.Store.ListEmbedKeys(ctx, projectID, q)
+}
+
+// FindEmbedKey gives the key of a secret, revoked or not; problem.Forbidden if
+// there is none.
+func (f *Fabric) FindEmbedKey(ctx context.Context, secret string) (EmbedKey, error) {
+	refused := problem.New(problem.Forbidden, "forbidden", "the embed key is unknown or was revoked")
+	if !strings.HasPrefix(secret, embedPrefix) || len(secret) > 255 {
+		return EmbedKey{}, refused
+	}
+	k, err := f.lately.embeds.Load(hashKey(secret), func() (EmbedKey, error) { return f.c.Store.FindEmbedKeyByHash(ctx, hashKey(secret)) })
+	if errors.Is(err, problem.NotFound) {
+		return EmbedKey{}, refused
+	}
+	if err != nil {
+		return EmbedKey{}, fmt.Errorf("finding embed key: %w", err)
+	}
+	return k, nil
+}
+
+// RevokeEmbedKey ends a key and the tokens that it gave.
+func (f *Fabric) RevokeEmbedKey(ctx context.Context, k EmbedKey) error {
+	now := f.now()
+	defer f.lately.embeds.Clear()
+	if err := f.c.Store.RevokeEmbedKey(ctx, k.ProjectID, gone(revocation.Key, k.ID, now), now); err != nil {
+		return err
+	}
+	return f.c.Revocations.Sync(ctx)
+}
+
+// EmbedToken gives a guest token to the address of an embed key.
+func (f *Fabric) EmbedToken(ctx context.Context, secret string) (string, error) {
+	if strings.TrimSpace(secret) == "" {
+		return "", problem.Missing("token")
+	}
+	began := f.now()
+	k, err := f.FindEmbedKey(ctx, secret)
+	if err != nil {
+		return "", err
+	}
+	n, err := f.recentCount(ctx, k.ProjectID, []string{k.AddressID})
+	if err != nil {
+		return "", err
+	}
+	t := Issuer{ProjectID: k.ProjectID, KeyID: k.ID}.token(Guest)
+	t.FamilyID, t.AddressIDs, t.IssuedAt, t.ExpiresAt = newID(), []string{k.AddressID}, began, began.Add(embedLifetime)
+	if n == 0 || !k.Revoked.IsZero() || f.Check(ctx, t) != nil {
+		return "", problem.New(problem.Forbidden, "forbidden", "the embed key is unknown or was revoked")
+	}
+	return f.Seal(t)
+}

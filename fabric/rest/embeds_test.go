@@ -1,0 +1,89 @@
+package rest_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/selvage/selvage/fabric"
+)
+
+const embeds = "/api/fabric/embeds/tokens"
+
+// An embed key gives tokens to its address and no other, until it is revoked;
+// then its tokens are dead too.
+func TestEmbeds(t *testing.T) {
+	w := newWorld(t)
+	sat := w.tokens(`{"reference":"ada"}`).Token
+	other := w.address(w.tokens(`{"reference":"grace"}`).Token)
+	a := w.address(sat)
+	k, secret, err := w.fabric.CreateEmbedKey(t.Context(), w.project.ID, a.ID, "shop")
+	if err != nil {
+		t.Fatal(err)
+	}
+	body := `{"token":"` + secret + `","subscriber_id":"x","ttl":1}`
+	r := w.call(nobody, "POST", embeds, body)
+	if r.status != http.StatusCreated || !strings.HasPrefix(secret, "c2c_") {
+		t.Fatalf("POST with %.8s… = %d %s, want 201", secret, r.status, r.text)
+	}
+	guest := bearer(as[tokens](t, r).Token)
+	list := as[struct{ Data []address }](t, w.call(guest, "GET", "/api/fabric/addresses", ""))
+	if len(list.Data) != 1 || list.Data[0].ID != a.ID {
+		t.Errorf("the guest sees %v, want %s alone", list.Data, a.ID)
+	}
+	if r := w.call(guest, "GET", "/api/fabric/addresses/"+other.ID, ""); r.status != http.StatusNotFound {
+		t.Errorf("another address = %d, want 404", r.status)
+	}
+	if r := w.call(guest, "GET", "/subscriber/info", ""); r.status != http.StatusUnauthorized {
+		t.Errorf("subscriber info by a guest = %d, want 401", r.status)
+	}
+	if err := w.fabric.RevokeEmbedKey(t.Context(), k); err != nil {
+		t.Fatal(err)
+	}
+	if r := w.call(nobody, "POST", embeds, body); r.status != http.StatusForbidden || strings.TrimSpace(r.text) != `{"error":"Forbidden"}` {
+		t.Errorf("POST after revocation = %d %s, want 403", r.status, r.text)
+	}
+	if r := w.call(guest, "GET", "/api/fabric/addresses", ""); r.status != http.StatusUnauthorized {
+		t.Errorf("the guest of a revoked key = %d, want 401", r.status)
+	}
+}
+
+func TestEmbedFaults(t *testing.T) {
+	w := newWorld(t)
+	sat := w.tokens(`{"reference":"ada"}`)
+	a := w.address(sat.Token)
+	for body, want := range map[string]string{
+		`{}`:              "token:missing_required_parameter",
+		`{"token":" "}`:   "token:missing_required_parameter",
+		`{"token":["x"]}`: "token:invalid_parameter",
+	} {
+		if got := w.call(nobody, "POST", embeds, body).faults(t); got != want {
+			t.Errorf("POST %s = %s, want %s", body, got, want)
+		}
+	}
+	for _, secret := range []string{"c2c_0", "c2c_" + strings.Repeat("0", 48), sat.Token, w.key, "c2c_\\u0000", "c2c_" + strings.Repeat("x", 5000)} {
+		if r := w.call(nobody, "POST", embeds, `{"token":"`+secret+`"}`); r.status != http.StatusForbidden {
+			t.Errorf("POST with %.12s… = %d %s, want 403", secret, r.status, r.text)
+		}
+	}
+	for _, id := range []string{"", "x", w.project.ID} {
+		if _, _, err := w.fabric.CreateEmbedKey(t.Context(), w.project.ID, id, ""); err == nil {
+			t.Errorf("CreateEmbedKey of the address %q is no error", id)
+		}
+	}
+	if _, _, err := w.fabric.CreateEmbedKey(t.Context(), w.other.ID, a.ID, ""); err == nil {
+		t.Error("CreateEmbedKey of another project's address is no error")
+	}
+	// A disabled subscriber is reached by nobody.
+	_, secret, err := w.fabric.CreateEmbedKey(t.Context(), w.project.ID, a.ID, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	yes := true
+	if _, err := w.fabric.UpdateSubscriber(t.Context(), w.project.ID, sat.SubscriberID, fabric.SubscriberInput{Disabled: &yes}); err != nil {
+		t.Fatal(err)
+	}
+	if r := w.call(nobody, "POST", embeds, `{"token":"`+secret+`"}`); r.status != http.StatusForbidden {
+		t.Errorf("POST for a disabled subscriber = %d %s, want 403", r.status, r.text)
+	}
+}
