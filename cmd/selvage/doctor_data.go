@@ -3,18 +3,15 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
-	"os/user"
 	"path/filepath"
-	"strconv"
 	"syscall"
 	"time"
 )
 
 func (e *examination) dataChecks() []check {
-	data, media := folder{"the data directory", e.config.Data}, folder{"the media directory", e.config.mediaDir()}
+	data, media := folder{e, "the data directory", e.config.Data}, folder{e, "the media directory", e.config.mediaDir()}
 	all := []check{
 		{"Data", "directory", e.dataDirectory},
 		{"Data", "files", func(context.Context) []finding { return e.files(data.path) }},
@@ -31,12 +28,9 @@ func (e *examination) dataChecks() []check {
 }
 
 // A folder is a directory with its name in a sentence.
-type folder struct{ name, path string }
-
-// there reports whether a folder can be looked at. If not, somebody else says why.
-func (f folder) there() bool {
-	info, err := os.Stat(f.path)
-	return err == nil && info.IsDir()
+type folder struct {
+	*examination
+	name, path string
 }
 
 func (e *examination) dataDirectory(context.Context) []finding {
@@ -44,79 +38,48 @@ func (e *examination) dataDirectory(context.Context) []finding {
 	info, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return []finding{warnedf("name the server's with --data or SELVAGE_DATA, or begin with `selvage serve`, which makes it",
-			"there is no %s", absolute(dir))}
+		return []finding{e.noDirectory(dir)}
 	case err != nil:
-		return []finding{brokenf(asOwner(dir), "%s", cause(err))}
+		return []finding{brokenf(e.asServer(dir), "%s", cause(err))}
 	case !info.IsDir():
 		return []finding{brokenf("name a directory with --data", "%s is no directory", absolute(dir))}
 	}
 	mode := info.Mode().Perm()
-	all := []finding{finef("%s, of %s, mode %o", absolute(dir), ownerOf(info), mode)}
-	if mode&0o022 != 0 {
-		all[0] = brokenf("chmod 700 "+dir, "others may write in %s (mode %o)", absolute(dir), mode)
-	} else if mode&0o055 != 0 {
-		all[0] = warnedf("chmod 700 "+dir, "others may look into %s (mode %o)", absolute(dir), mode)
+	switch {
+	case mode&0o002 != 0 && info.Mode()&fs.ModeSticky == 0:
+		return []finding{brokenf("chmod 700 "+dir, "everybody may write in %s (mode %o)", absolute(dir), mode)}
+	case mode&0o007 != 0:
+		return []finding{warnedf("chmod 700 "+dir, "everybody may look into %s (mode %o)", absolute(dir), mode)}
 	}
-	if uid := os.Geteuid(); uid != 0 && uid != uidOf(info) {
-		all = append(all, brokenf(asOwner(dir), "the directory belongs to %s, and this is %s", ownerOf(info), nameOfUID(uid)).of("account"))
-	}
-	return all
+	return []finding{finef("%s, of %s, mode %o", absolute(dir), ownerOf(info), mode)}
 }
 
-// asOwner says how to look as whoever may.
-func asOwner(dir string) string {
-	for ; ; dir = filepath.Dir(dir) {
-		if info, err := os.Stat(dir); err == nil {
-			return fmt.Sprintf("run this as the server's account: sudo -u %s selvage doctor", ownerOf(info))
-		}
-		if dir == filepath.Dir(dir) {
-			return "run this as the server's account"
+// noDirectory tells what a start would do.
+func (e *examination) noDirectory(dir string) finding {
+	const writable = 0o3 // W_OK and X_OK
+	above := filepath.Dir(absolute(dir))
+	for ; above != "/"; above = filepath.Dir(above) {
+		if isDir(above) {
+			break
 		}
 	}
+	if err := syscall.Access(above, writable); err != nil {
+		return brokenf("name one with --data, or make it for the server's account", "there is no %s, and it cannot be made: %s: %v", absolute(dir), above, err)
+	}
+	return warnedf("name the server's with --data or SELVAGE_DATA, or begin with `selvage serve`, which makes it", "there is no %s", absolute(dir))
 }
-
-// files looks at the owners and modes of what lies in the data directory.
-func (e *examination) files(dir string) (all []finding) {
-	home, err := os.Stat(dir)
-	entries, readErr := os.ReadDir(dir)
-	if err != nil || readErr != nil {
-		return nil // told of the directory
-	}
-	for _, entry := range entries {
-		info, err := entry.Info()
-		if err != nil {
-			continue // it went away
-		}
-		name := filepath.Join(dir, entry.Name())
-		if uidOf(info) != uidOf(home) {
-			all = append(all, brokenf(fmt.Sprintf("chown -R %s %s", ownerOf(home), name),
-				"%s belongs to %s, the directory to %s", entry.Name(), ownerOf(info), ownerOf(home)))
-		}
-		if open := info.Mode().Perm() & 0o077; open != 0 && !public(entry.Name()) && !info.IsDir() {
-			all = append(all, warnedf("chmod 600 "+name, "others may read %s (mode %o)", entry.Name(), info.Mode().Perm()))
-		}
-	}
-	if all == nil {
-		all = []finding{finef("%s, all of one account", plural(len(entries), "file"))}
-	}
-	return all
-}
-
-// public reports whether a file is meant for others, too.
-func public(name string) bool { return name == runFile || name == "ca.pem" }
 
 func (e *examination) mediaDirectory(context.Context) []finding {
 	dir := e.config.mediaDir()
 	info, err := os.Stat(dir)
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && !(folder{path: e.config.Data}).there():
+	case errors.Is(err, fs.ErrNotExist) && !isDir(e.config.Data):
 		return []finding{skippedf("there is none before the first start")}
 	case errors.Is(err, fs.ErrNotExist):
 		return []finding{brokenf("put it back, or name where it is with --media; a start makes an empty one, and then recordings have no bytes",
 			"there is no %s", absolute(dir))}
 	case err != nil:
-		return []finding{brokenf(asOwner(dir), "%s", cause(err))}
+		return []finding{brokenf(e.asServer(dir), "%s", cause(err))}
 	case !info.IsDir():
 		return []finding{brokenf("name a directory with --media", "%s is no directory", absolute(dir))}
 	}
@@ -125,7 +88,7 @@ func (e *examination) mediaDirectory(context.Context) []finding {
 
 // writing makes a file as the server makes them, and removes it.
 func (f folder) writing(context.Context) []finding {
-	if !f.there() {
+	if !isDir(f.path) {
 		return nil
 	}
 	began := time.Now()
@@ -138,7 +101,7 @@ func (f folder) writing(context.Context) []finding {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return []finding{brokenf("free some space, or raise the quota; the server goes on by itself", "there is no space left in %s", f.name)}
 	case errors.Is(err, fs.ErrPermission):
-		return []finding{brokenf(asOwner(f.path), "%s cannot be written in", f.name)}
+		return []finding{brokenf(f.asServer(f.path), "%s cannot be written in", f.name)}
 	case err != nil:
 		return []finding{brokenf("look into `dmesg`: the disk may be failing", "%s", cause(err))}
 	case took > 250*time.Millisecond:
@@ -147,9 +110,12 @@ func (f folder) writing(context.Context) []finding {
 	return []finding{finef("a file is on the disk after %s", max(took, time.Millisecond))}
 }
 
+// probe begins the names of files that are made to see whether they can be.
+const probe = ".doctor-"
+
 // tryWriting creates, writes, syncs, renames and removes a file.
 func tryWriting(dir string) error {
-	f, err := os.CreateTemp(dir, ".doctor-*")
+	f, err := os.CreateTemp(dir, probe+"*")
 	if err != nil {
 		return err
 	}
@@ -162,17 +128,6 @@ func tryWriting(dir string) error {
 		return errors.Join(err, gone)
 	}
 	return errors.Join(err, os.Remove(name))
-}
-
-func uidOf(info fs.FileInfo) int { return int(info.Sys().(*syscall.Stat_t).Uid) }
-
-func ownerOf(info fs.FileInfo) string { return nameOfUID(uidOf(info)) }
-
-func nameOfUID(uid int) string {
-	if u, err := user.LookupId(strconv.Itoa(uid)); err == nil {
-		return u.Username
-	}
-	return strconv.Itoa(uid)
 }
 
 func absolute(path string) string {

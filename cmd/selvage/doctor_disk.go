@@ -14,7 +14,7 @@ import (
 // space looks at what is left, of bytes and of inodes.
 func (f folder) space(context.Context) []finding {
 	var s syscall.Statfs_t
-	if !f.there() {
+	if !isDir(f.path) {
 		return nil
 	}
 	if err := syscall.Statfs(f.path, &s); err != nil {
@@ -67,7 +67,7 @@ var (
 
 // filesystem looks at what the folder lies on.
 func (f folder) filesystem(context.Context) []finding {
-	if !f.there() {
+	if !isDir(f.path) {
 		return nil
 	}
 	kind, mount := mountOf(f.path)

@@ -19,18 +19,13 @@ func (e *examination) processChecks() []check {
 	}
 }
 
-// account looks at who the server is: the one that runs, or the owner of its data.
+// account looks at who the server is.
 func (e *examination) account(context.Context) []finding {
-	at := e.config.Data
-	if e.alive && isDir(procOf(e.running.PID)) {
-		at = procOf(e.running.PID)
-	}
-	info, err := os.Stat(at)
-	if err != nil {
+	if !isDir(e.config.Data) {
 		return nil // there is no server yet
 	}
-	if uidOf(info) != 0 {
-		return []finding{finef("%s", ownerOf(info))}
+	if uid := e.server(); uid != 0 {
+		return []finding{finef("%s", nameOfUID(uid))}
 	}
 	return []finding{warnedf("make an account for it (useradd --system selvage), give it the data directory (chown -R), and run it as that",
 		"the server is root, which it needs for nothing")}

@@ -192,16 +192,6 @@ func (idx index) compare(file string, log *os.File) error {
 	return nil
 }
 
-// lost says that changes which were acknowledged are gone: of so many pages in the
-// log, as many are whole.
-func lost(name string, whole, were uint32) *Unfit {
-	name = filepath.Base(name)
-	return &Unfit{
-		fmt.Sprintf("its newest changes are gone: of %d pages in %s-wal, %d are left", were, name, whole),
-		fmt.Sprintf("put %s-wal back as it was, or a backup of %s in its place, without -wal and -shm; to go on without what is lost, delete %s-shm", name, name, name),
-	}
-}
-
 // A checksum is that of logs: over pairs of words.
 type checksum struct {
 	order binary.ByteOrder

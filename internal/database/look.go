@@ -4,15 +4,10 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
-
-	"modernc.org/sqlite"
-	sqlite3 "modernc.org/sqlite/lib"
 )
 
 // A Report says what a database looks like from outside.
@@ -37,7 +32,7 @@ func Look(ctx context.Context, c Config) (Report, error) {
 	writer := 0
 	leave, err := enter(name, func() error {
 		writer = writerOf(ctx, name)
-		return c.checkLog(name)
+		return c.first(name, false)
 	})
 	if err != nil {
 		return Report{}, err
@@ -45,14 +40,14 @@ func Look(ctx context.Context, c Config) (Report, error) {
 	defer leave()
 	r, err := look(ctx, name, c)
 	r.Writer = writer
-	return r, err
+	return r, diagnose(name, c.Sync, err)
 }
 
-// checkLog misses what is not in the log any more. Of a Normal file that may be its
-// last commits, after a power cut.
-func (c Config) checkLog(name string) error {
-	if c.Sync != Full {
-		return nil
+// first looks at a file that is not open yet: whether it may be opened, and whether
+// its log is whole. A Normal file may lack its last commits after a power cut.
+func (c Config) first(name string, write bool) error {
+	if err := permitted(name, write); err != nil || c.Sync != Full {
+		return err
 	}
 	return checkLog(name)
 }
@@ -76,13 +71,13 @@ func look(ctx context.Context, name string, c Config) (r Report, err error) {
 	defer db.Close()
 	db.SetMaxOpenConns(1)
 	if err := r.readTables(ctx, db); err != nil {
-		return r, diagnose(name, c.Sync, err)
+		return r, err
 	}
 	if r.foreign(c.Tables) {
 		return r, foreign(r.Tables)
 	}
 	if err := r.readSchema(ctx, db); err != nil {
-		return r, diagnose(name, c.Sync, err)
+		return r, err
 	}
 	r.Checked, err = check(ctx, db, name, c)
 	return r, err
@@ -147,50 +142,9 @@ func check(ctx context.Context, db *sql.DB, name string, c Config) (whole bool, 
 	case err != nil && timed.Err() != nil:
 		return false, ctx.Err()
 	case err != nil:
-		return false, diagnose(name, c.Sync, err)
+		return false, err
 	case found != "ok":
 		return true, damaged(name, c.Sync, strings.ReplaceAll(found, "\n", ": "))
 	}
 	return true, nil
-}
-
-// diagnose makes an [Unfit] of an error of SQLite that says that the file is not, or
-// not any more, a database. Others stay.
-func diagnose(name string, sync Sync, err error) error {
-	var e *sqlite.Error
-	if !errors.As(err, &e) {
-		return err
-	}
-	switch e.Code() & 0xff {
-	case sqlite3.SQLITE_NOTADB:
-		return &Unfit{"it is no SQLite database, or not any more", "name another, or put a backup of it in its place"}
-	case sqlite3.SQLITE_CORRUPT:
-		return damaged(name, sync, e.Error())
-	}
-	return err
-}
-
-func damaged(name string, sync Sync, how string) *Unfit {
-	name = filepath.Base(name)
-	remedy := fmt.Sprintf("copy %s, %s-wal and %s-shm aside, and put a backup of %s in their place", name, name, name, name)
-	if sync == Normal { // nobody would be angry to lose it
-		remedy = fmt.Sprintf("move %s, %s-wal and %s-shm away; a new one is made, and only logins in progress are lost", name, name, name)
-	}
-	return &Unfit{fmt.Sprintf("it is damaged (%s)", how), remedy}
-}
-
-// An Unfit is why a database cannot be used as it is, and what to do about it.
-type Unfit struct{ Found, Remedy string }
-
-// Error says both.
-func (u *Unfit) Error() string { return u.Found + ": " + u.Remedy }
-
-func foreign(tables []string) *Unfit {
-	if len(tables) > 3 {
-		tables = append(slices.Clone(tables[:3]), "…")
-	}
-	return &Unfit{
-		fmt.Sprintf("it is another program's, with tables %s and none of selvage's", strings.Join(tables, ", ")),
-		"name another, or one that is empty",
-	}
 }

@@ -50,13 +50,13 @@ func openFile(ctx context.Context, c Config) (*file, error) {
 	}
 	d := &file{name: name, sync: c.Sync}
 	if err := d.open(ctx, name, c); err != nil {
-		return nil, fmt.Errorf("opening %s: %w", name, errors.Join(err, d.Close()))
+		return nil, fmt.Errorf("opening %s: %w", name, errors.Join(diagnose(name, c.Sync, err), d.Close()))
 	}
 	return d, nil
 }
 
 func (d *file) open(ctx context.Context, name string, c Config) (err error) {
-	if d.leave, err = enter(name, func() error { return c.checkLog(name) }); err != nil {
+	if d.leave, err = enter(name, func() error { return c.first(name, !c.ReadOnly) }); err != nil {
 		return err
 	}
 	// What is not ours, or is damaged, is not touched.
@@ -109,10 +109,10 @@ func (d *file) Ping(ctx context.Context) error {
 // explain makes problem.Unavailable of an error that is the file's, and ends its use
 // where it is damaged.
 func (d *file) explain(err error) error {
-	var damage *Unfit
-	if errors.As(diagnose(d.name, d.sync, err), &damage) {
-		d.damaged.Store(damage)
-		return unavailable(damage)
+	var found *Unfit
+	if errors.As(damage(d.name, d.sync, err), &found) {
+		d.damaged.Store(found)
+		return unavailable(found)
 	}
 	return explain(err)
 }

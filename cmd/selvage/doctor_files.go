@@ -1,0 +1,98 @@
+package main
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// asServer says how to look as whoever may.
+func (e *examination) asServer(path string) string {
+	me, theirs := os.Geteuid(), -1
+	for dir := absolute(path); ; dir = filepath.Dir(dir) {
+		if info, err := os.Stat(dir); err == nil {
+			theirs = uidOf(info)
+			break
+		}
+	}
+	if me == theirs {
+		return "chmod u+rwX " + path
+	}
+	return fmt.Sprintf("run this as the server's account (sudo -u %s selvage doctor), or give it to this one (chown -R %s %s)",
+		nameOfUID(theirs), nameOfUID(me), e.config.Data)
+}
+
+// server gives the account that the server has, or would have if it were started
+// from here; root, who may look at others' servers, would start it as the owner of
+// the directory.
+func (e *examination) server() int {
+	if info, err := os.Stat(procOf(e.running.PID)); e.alive && err == nil {
+		return uidOf(info)
+	}
+	if me := os.Geteuid(); me != 0 {
+		return me
+	}
+	if info, err := os.Stat(e.config.Data); err == nil {
+		return uidOf(info)
+	}
+	return 0
+}
+
+// files looks at the owners and modes of what lies in the data directory.
+func (e *examination) files(dir string) (all []finding) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil // told of the directory
+	}
+	var strange, open []string
+	who := e.server()
+	for _, entry := range entries {
+		info, err := entry.Info()
+		if err != nil || strings.HasPrefix(entry.Name(), probe) {
+			continue
+		}
+		if who != 0 && uidOf(info) != who {
+			strange = append(strange, fmt.Sprintf("%s (%s)", entry.Name(), ownerOf(info)))
+		}
+		if info.Mode().Perm()&0o007 != 0 && !public(entry.Name()) && !info.IsDir() {
+			open = append(open, entry.Name())
+		}
+	}
+	if strange != nil {
+		all = append(all, brokenf(fmt.Sprintf("chown -R %s %s", nameOfUID(who), dir), "not of %s, the server's account: %s", nameOfUID(who), few(strange)))
+	}
+	if open != nil {
+		all = append(all, warnedf(fmt.Sprintf("cd %s && chmod 600 %s", dir, strings.Join(open, " ")), "everybody may read %s", few(open)))
+	}
+	if all == nil {
+		all = []finding{finef("%s, all of %s", plural(len(entries), "file"), nameOfUID(who))}
+	}
+	return all
+}
+
+// few lists the first of many.
+func few(all []string) string {
+	if len(all) > 4 {
+		return strings.Join(all[:3], ", ") + fmt.Sprintf(" and %d others", len(all)-3)
+	}
+	return strings.Join(all, ", ")
+}
+
+// public reports whether a file is meant for others, too.
+func public(name string) bool { return name == runFile || name == "ca.pem" }
+
+func uidOf(info fs.FileInfo) int { return int(info.Sys().(*syscall.Stat_t).Uid) }
+
+func ownerOf(info fs.FileInfo) string { return nameOfUID(uidOf(info)) }
+
+func nameOfUID(uid int) string {
+	if u, err := user.LookupId(strconv.Itoa(uid)); err == nil {
+		return u.Username
+	}
+	return strconv.Itoa(uid)
+}

@@ -1,0 +1,138 @@
+package database
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+// An Unfit is why a database cannot be used as it is, and what to do about it.
+type Unfit struct{ Found, Remedy string }
+
+// Error says both.
+func (u *Unfit) Error() string { return u.Found + ": " + u.Remedy }
+
+func foreign(tables []string) *Unfit {
+	if len(tables) > 3 {
+		tables = append(slices.Clone(tables[:3]), "…")
+	}
+	return &Unfit{
+		fmt.Sprintf("it is another program's, with tables %s and none of selvage's", strings.Join(tables, ", ")),
+		"name another, or one that is empty",
+	}
+}
+
+// lost says that changes which were acknowledged are gone: of so many pages in the
+// log, as many are whole.
+func lost(name string, whole, were uint32) *Unfit {
+	name = filepath.Base(name)
+	return &Unfit{
+		fmt.Sprintf("its newest changes are gone: of %d pages in %s-wal, %d are left", were, name, whole),
+		fmt.Sprintf("put %s-wal back as it was, or a backup of %s in its place, without -wal and -shm; to go on without what is lost, delete %s-shm", name, name, name),
+	}
+}
+
+// damage makes an Unfit of an error of SQLite that says that the file is not, or not
+// any more, a database. Others stay.
+func damage(name string, sync Sync, err error) error {
+	switch code, text := codeOf(err); code {
+	case sqlite3.SQLITE_NOTADB:
+		return &Unfit{"it is no SQLite database, or not any more", "name another, or put a backup of it in its place"}
+	case sqlite3.SQLITE_CORRUPT:
+		return damaged(name, sync, text)
+	}
+	return err
+}
+
+func damaged(name string, sync Sync, how string) *Unfit {
+	name = filepath.Base(name)
+	remedy := fmt.Sprintf("copy %s, %s-wal and %s-shm aside, and put a backup of %s in their place", name, name, name, name)
+	if sync == Normal { // nobody would be angry to lose it
+		remedy = fmt.Sprintf("move %s, %s-wal and %s-shm away; a new one is made, and only logins in progress are lost", name, name, name)
+	}
+	return &Unfit{fmt.Sprintf("it is damaged (%s)", how), remedy}
+}
+
+// diagnose makes an Unfit of an error that keeps a file from being opened. Others
+// stay.
+func diagnose(name string, sync Sync, err error) error {
+	switch code, text := codeOf(err); code {
+	case sqlite3.SQLITE_FULL:
+		return &Unfit{"there is no space left where it lies", "free some, and start again; nothing is lost"}
+	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
+		return &Unfit{"another program has locked it", fmt.Sprintf("end that; `fuser -v %s` names it", name)}
+	case sqlite3.SQLITE_READONLY:
+		return &Unfit{"it cannot be written to", fmt.Sprintf("look at `ls -l %s*` and at `mount`: the file, its directory and the filesystem must be writable", name)}
+	case sqlite3.SQLITE_IOERR:
+		return &Unfit{fmt.Sprintf("the disk does not do what it should (%s)", text), "look into `dmesg`, and at the space that is left (`df`)"}
+	}
+	return damage(name, sync, err)
+}
+
+// codeOf gives the primary code of an error of SQLite, and its text; -1 for others.
+func codeOf(err error) (code int, text string) {
+	var e *sqlite.Error
+	if !errors.As(err, &e) {
+		return -1, ""
+	}
+	return e.Code() & 0xff, e.Error()
+}
+
+// permitted says early and plainly whose a file is that may not be opened: to read,
+// or to write too.
+func permitted(name string, write bool) error {
+	const read, alter, search = 0o4, 0o2, 0o1 // R_OK, W_OK, X_OK
+	dir, mode := uint32(search), uint32(read)
+	if write {
+		dir, mode = search|alter, read|alter
+	}
+	switch err := access(filepath.Dir(name), dir); {
+	case errors.Is(err, fs.ErrNotExist) && write:
+		return &Unfit{"there is no directory " + filepath.Dir(name), "make it, or name another file"}
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	}
+	for _, suffix := range []string{"", "-wal", "-shm"} {
+		if err := access(name+suffix, mode); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+func access(path string, mode uint32) error {
+	err := syscall.Access(path, mode)
+	switch {
+	case errors.Is(err, syscall.EROFS):
+		return &Unfit{path + " is on a filesystem that is read-only", "remount it writable, and look into `dmesg` for why it is not"}
+	case !errors.Is(err, syscall.EACCES):
+		return err
+	}
+	who, me := "another account", strconv.Itoa(os.Geteuid())
+	if u, err := user.Current(); err == nil {
+		me = u.Username
+	}
+	if info, err := os.Stat(path); err == nil {
+		uid := strconv.Itoa(int(info.Sys().(*syscall.Stat_t).Uid))
+		who = "account " + uid
+		if u, err := user.LookupId(uid); err == nil {
+			who = u.Username
+		}
+	}
+	return &Unfit{
+		fmt.Sprintf("%s belongs to %s, and this is %s: permission denied", path, who, me),
+		fmt.Sprintf("run this as the other account, or give it away (chown %s %s)", me, path),
+	}
+}
