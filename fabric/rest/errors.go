@@ -51,8 +51,10 @@ var names = map[int]string{http.StatusRequestEntityTooLarge: "Payload Too Large"
 // fail answers a request with an error.
 func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
 	first := problem.First(err)
-	if first == nil {
+	if first == nil || first.Kind == problem.Unavailable {
 		web.LogInternal(r, a.log, err)
+	}
+	if first == nil {
 		plain(w, http.StatusInternalServerError)
 		return
 	}

@@ -178,8 +178,10 @@ func (a *API) respond(w http.ResponseWriter, r *http.Request, redirectURI, state
 // as server_error and logged.
 func (a *API) respondError(w http.ResponseWriter, r *http.Request, redirectURI, state string, err error) error {
 	p := problem.First(err)
-	if p == nil {
+	if p == nil || p.Kind == problem.Unavailable {
 		web.LogInternal(r, a.log, err)
+	}
+	if p == nil {
 		p = &problem.Error{Code: "server_error", Message: "something went wrong here; request " + web.RequestID(r.Context())}
 	}
 	if p.Kind == problem.Unavailable {

@@ -84,8 +84,10 @@ func (a *API) writePage(w http.ResponseWriter, r *http.Request, err error) {
 
 func (a *API) pageOf(w http.ResponseWriter, r *http.Request, err error) *shown {
 	p := problem.First(err)
-	if p == nil || p.Kind != problem.Unavailable && p.Kind != problem.RateLimited {
+	if p == nil || p.Kind != problem.RateLimited {
 		web.LogInternal(r, a.log, err)
+	}
+	if p == nil || p.Kind != problem.Unavailable && p.Kind != problem.RateLimited {
 		return &shown{http.StatusInternalServerError, templates.Error{Title: "Something went wrong here", Text: "It is not your fault. Go back to the app and try again."}}
 	}
 	w.Header().Set("Retry-After", strconv.Itoa(max(1, int(p.RetryAfter.Seconds()))))

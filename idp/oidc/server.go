@@ -160,6 +160,9 @@ func (s *server) status(ctx context.Context, err error) error {
 		s.log.ErrorContext(ctx, "internal error", "request_id", web.RequestID(ctx), "error", err)
 		return op.NewStatusError(oauthError("server_error", "something went wrong here"), http.StatusInternalServerError)
 	case p.Kind == problem.Unavailable:
+		if error(p) != err { // which says all there is
+			s.log.ErrorContext(ctx, "unavailable", "request_id", web.RequestID(ctx), "error", err)
+		}
 		return op.NewStatusError(oauthError("temporarily_unavailable", p.Message), http.StatusServiceUnavailable)
 	case p.Kind == problem.Unauthenticated:
 		return op.NewStatusError(oauthError("invalid_client", p.Message), http.StatusUnauthorized)

@@ -85,6 +85,7 @@ func (a *API) writeBearerError(w http.ResponseWriter, r *http.Request, err error
 	case p == nil:
 		web.LogInternal(r, a.log, err)
 	case p.Kind == problem.Unavailable:
+		web.LogInternal(r, a.log, err)
 		body, status = &oidc.Error{ErrorType: "temporarily_unavailable", Description: p.Message}, http.StatusServiceUnavailable
 		w.Header().Set("Retry-After", strconv.Itoa(max(1, int(p.RetryAfter.Seconds()))))
 	case p.Kind == problem.Forbidden:

@@ -19,7 +19,9 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 	"syscall"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -80,7 +82,7 @@ func (d *Dir) Open(key string) (io.ReadSeekCloser, error) {
 	}
 	f, err := d.root.Open(name)
 	if err != nil {
-		return nil, fmt.Errorf("opening blob: %w", err)
+		return nil, unavailable(fmt.Errorf("opening blob: %w", err))
 	}
 	return f, nil
 }
@@ -110,10 +112,22 @@ func nameOf(key string) (string, error) {
 	return path.Join(key[:prefix], key), nil
 }
 
-// full turns the error of a full disk into a problem; others stay.
-func full(err error) error {
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		return errors.Join(problem.New(problem.Unavailable, "no_space", "there is no space left to store this"), err)
+// away are the errors of a disk or a mount that does not do what it should.
+var away = []error{
+	syscall.EROFS, syscall.EIO, syscall.EACCES, syscall.EPERM, syscall.ESTALE, syscall.ENODEV, syscall.ENXIO, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM,
+}
+
+// unavailable turns the error of a disk that is full, or fails, into a problem;
+// others stay.
+func unavailable(err error) error {
+	is := func(target error) bool { return errors.Is(err, target) }
+	p := &problem.Error{Kind: problem.Unavailable, Code: "no_space", Message: "there is no space left to store this", RetryAfter: 10 * time.Second}
+	switch {
+	case is(syscall.ENOSPC) || is(syscall.EDQUOT):
+	case slices.ContainsFunc(away, is):
+		p.Code, p.Message = "temporarily_unavailable", "recordings cannot be stored or read at the moment"
+	default:
+		return err
 	}
-	return err
+	return errors.Join(p, err)
 }

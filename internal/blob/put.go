@@ -20,12 +20,12 @@ func (d *Dir) Put(key string, write func(f *os.File) error, commit func() (keep 
 	}
 	f, err := d.create(path.Join(incoming, key))
 	if err != nil {
-		return full(err)
+		return unavailable(err)
 	}
 	// Closing gives up the lock: only after the row is there, or the file is gone.
 	defer func() { _ = f.Close() }()
 	if err := d.settle(f, name, write); err != nil {
-		return errors.Join(full(err), d.remove(path.Join(incoming, key)))
+		return errors.Join(unavailable(err), d.remove(path.Join(incoming, key)))
 	}
 	keep, err := commit()
 	if err != nil || keep {

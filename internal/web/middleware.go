@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/rs/cors"
+
+	"github.com/selvage/selvage/internal/problem"
 )
 
 type requestIDKey struct{}
@@ -87,12 +89,19 @@ func finish(r *http.Request, w *recorder, began time.Time, log *slog.Logger, obs
 	}
 }
 
-// LogInternal logs an error that is told as "internal" only.
+// LogInternal logs what the client is not told: an error that is "internal" to it,
+// or why something is unavailable.
 func LogInternal(r *http.Request, log *slog.Logger, err error) {
-	if errors.Is(err, context.Canceled) && r.Context().Err() != nil {
+	message := "internal error"
+	switch first := problem.First(err); {
+	case errors.Is(err, context.Canceled) && r.Context().Err() != nil:
 		return // the client went away
+	case error(first) == err:
+		return // it says all there is
+	case first != nil && first.Kind == problem.Unavailable:
+		message = "unavailable"
 	}
-	log.ErrorContext(r.Context(), "internal error", "request_id", RequestID(r.Context()), "route", r.Pattern, "error", err)
+	log.ErrorContext(r.Context(), message, "request_id", RequestID(r.Context()), "route", r.Pattern, "error", err)
 }
 
 // AnyOrigin lets scripts of every origin call next, without cookies: for
