@@ -24,11 +24,12 @@ func TestMain(m *testing.M) {
 //	sigterm                          tells the server of the last ready to stop
 //	sighup                           tells it to reload
 //	let NAME REGEXP                  sets NAME to the first group found in stdout, then stderr
-//	until [flags] METHOD URL STATUS  asks until the answer has the status
+//	until [flags] METHOD URL STATUS  asks until the answer has the status, and with -m a match
 //	drain USER:KEY URL FILE [force]  stops the server, once or twice, in the middle of an upload
 //	await FILE REGEXP                waits until a file has a match
 //	pkce                             sets VERIFIER and CHALLENGE
 //	fresh                            gives the commands that follow rows and sessions of their own
+//	redis VERB                       does something to a Redis of the script; see cmdRedis
 //
 // They run on the backend that SELVAGE_TEST_BACKEND chooses, in a database of
 // their own; a line that holds for one of them begins with [sqlite] or the like.
@@ -37,7 +38,7 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata",
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"http": cmdHTTP, "ready": cmdReady, "sigterm": cmdSigterm, "sighup": cmdSighup, "let": cmdLet, "until": cmdUntil, "pkce": cmdPKCE, "await": cmdAwait,
-			"drain": cmdDrain, "fresh": cmdFresh,
+			"drain": cmdDrain, "fresh": cmdFresh, "redis": cmdRedis,
 		},
 		Setup: func(e *testscript.Env) error {
 			e.Values[clientKey{}] = newScriptClient()

@@ -44,9 +44,9 @@ func newScriptClient() *http.Client {
 
 // A scriptRequest is what the arguments of http ask.
 type scriptRequest struct {
-	basic, bearer, json, form, file, head, out string
-	method, url                                string
-	status                                     int
+	basic, bearer, json, form, file, head, out, match string
+	method, url                                       string
+	status                                            int
 }
 
 func parseRequest(args []string) (r scriptRequest, err error) {
@@ -58,6 +58,7 @@ func parseRequest(args []string) (r scriptRequest, err error) {
 	f.StringVar(&r.file, "w", "", "WAV file to send")
 	f.StringVar(&r.head, "H", "", "header")
 	f.StringVar(&r.out, "o", "", "file to write the body to")
+	f.StringVar(&r.match, "m", "", "what to wait for in the body")
 	if err := f.Parse(args); err != nil {
 		return r, err
 	}
@@ -134,18 +135,20 @@ func cmdHTTP(ts *testscript.TestScript, _ bool, args []string) {
 func cmdUntil(ts *testscript.TestScript, _ bool, args []string) {
 	r, err := parseRequest(args)
 	ts.Check(err)
+	match, err := regexp.Compile(r.match)
+	ts.Check(err)
 	var got string
 	for deadline := time.Now().Add(patient); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
-		resp, _, err := r.do(ts)
-		if err == nil && resp.StatusCode == r.status {
+		resp, body, err := r.do(ts)
+		if err == nil && resp.StatusCode == r.status && match.Match(body) {
 			return
 		}
 		got = fmt.Sprint(err)
 		if err == nil {
-			got = resp.Status
+			got = resp.Status + " " + string(body)
 		}
 	}
-	ts.Fatalf("%s %s still answers %s, want %d", r.method, r.url, got, r.status)
+	ts.Fatalf("%s %s still answers %s, want %d %s", r.method, r.url, got, r.status, r.match)
 }
 
 func cmdAwait(ts *testscript.TestScript, _ bool, args []string) {
