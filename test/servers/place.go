@@ -11,43 +11,44 @@ import (
 	"syscall"
 )
 
-// place makes the directory of all that this process starts, and sees to it that
-// it goes with the process: a shell holds the other end of a pipe that closes
-// when we end, however we end. What still writes there then is about to die.
-var place = sync.OnceValues(func() (string, error) {
+// A place is the directory of all that this process starts. It goes with the
+// process: a shell holds the other end of a pipe that closes when we end, however
+// we end. What still writes there then is about to die.
+type place struct {
+	dir  string
+	open *os.File // our end of the pipe, which must not be collected
+}
+
+var thePlace = sync.OnceValues(func() (*place, error) {
 	dir, err := os.MkdirTemp("", "selvage-servers-")
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	// The account that PostgreSQL runs as must be able to pass.
 	if err := os.Chmod(dir, 0o755); err != nil {
-		return "", err
+		return nil, err
 	}
 	held, end, err := os.Pipe()
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	defer held.Close()
 	sweeper := exec.Command("/bin/sh", "-c", `read _; n=0; until rm -rf "$1" 2>/dev/null || [ $n = 100 ]; do n=$((n+1)); sleep 0.1; done`, "sh", dir)
 	sweeper.Stdin = held
 	sweeper.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // what ends our group is no end for it
 	if err := sweeper.Start(); err != nil {
-		return "", fmt.Errorf("starting the shell that sweeps: %w", err)
+		return nil, fmt.Errorf("starting the shell that sweeps: %w", err)
 	}
-	open = end
-	return dir, nil
+	return &place{dir: dir, open: end}, nil
 })
-
-// open is our end of the sweeper's pipe, never closed by us.
-var open *os.File
 
 // newPlace makes a directory in the place, for the account; nil is ours.
 func newPlace(kind string, account *syscall.Credential) (string, error) {
-	root, err := place()
+	p, err := thePlace()
 	if err != nil {
 		return "", fmt.Errorf("making a place for servers: %w", err)
 	}
-	dir, err := os.MkdirTemp(root, kind+"-")
+	dir, err := os.MkdirTemp(p.dir, kind+"-")
 	if err != nil {
 		return "", fmt.Errorf("making a place for %s: %w", kind, err)
 	}
