@@ -124,6 +124,10 @@ const (
 	remembered = MaxAccess + 24*time.Hour
 )
 
+// A key is kept until all that it signed has expired: this does not compile where
+// it is not.
+const _ = uint64(keys.Kept - MaxAccess)
+
 // A Provider is the identity provider. Its methods may be called at once from
 // any number of goroutines.
 type Provider struct {

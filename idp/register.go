@@ -157,7 +157,7 @@ func (c *Client) check() error {
 	oneOf(bad, "profile", c.Profile, Default, MobileLegacy)
 	oneOf(bad, "auth_method", c.AuthMethod, AuthNone, AuthBasic, AuthPost)
 	oneOf(bad, "access_token", c.AccessToken, FabricToken, JWTToken)
-	oneOf(bad, "id_token_alg", c.IDTokenAlg, keys.RS256, keys.ES256)
+	oneOf(bad, "id_token_alg", c.IDTokenAlg, keys.Algorithms()...)
 	for _, g := range c.Grants {
 		oneOf(bad, "grant", g, GrantCode, GrantRefresh, GrantClientCredentials)
 	}

@@ -2,7 +2,6 @@ package idp
 
 import (
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -145,10 +144,9 @@ type idClaims struct {
 
 func (p *Provider) idToken(c Client, g Grant, sub fabric.Subscriber, m minting, access string) (string, error) {
 	now := p.Now()
-	half := sum(access)[:16] // the left half of the SHA-256, for RS256 and ES256 alike
 	return p.Ring.Sign(c.IDTokenAlg, typID, idClaims{
 		Issuer: p.Issuer, Subject: sub.ID, Audience: c.ID, AZP: c.ID, IssuedAt: now.Unix(), Expires: now.Add(p.Lifetimes().IDToken).Unix(),
-		AuthTime: g.AuthTime.Unix(), Nonce: m.nonce, AMR: g.AMR, SessionID: g.SessionID, AccessHash: base64.RawURLEncoding.EncodeToString(half),
+		AuthTime: g.AuthTime.Unix(), Nonce: m.nonce, AMR: g.AMR, SessionID: g.SessionID, AccessHash: c.IDTokenAlg.HalfHash(access),
 	})
 }
 

@@ -3,68 +3,101 @@
 //
 // Each use has one current key, one next (published before it signs, so that
 // verifiers which cache the JWKS know it in time) and retired ones (kept while
-// something they made may live). Private parts lie in the [Store] sealed under a
-// master key that does not. Sealing keys are never used themselves: each type of
-// token has its own, derived by HKDF.
+// something they made may live). One that is not to be trusted any more is
+// revoked, and verifies nothing from then on. Nodes agree in the [Store], where
+// each step is a compare-and-swap; there is no leader.
+//
+// Private parts lie in the Store sealed under a master key that does not, and
+// signing ones may be elsewhere altogether: see [Custody]. Sealing keys are never
+// used themselves: each type of token has its own, derived by HKDF.
 package keys
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
-
-	"github.com/google/uuid"
 
 	"github.com/selvage/selvage/internal/problem"
 )
-
-// A Use is what a key is for: an algorithm of RFC 7518 that signs, or sealing.
-type Use string
-
-// The uses.
-const (
-	RS256 Use = "RS256"
-	ES256 Use = "ES256"
-	Seal  Use = "seal"
-)
-
-var uses = []Use{RS256, ES256, Seal}
 
 // A State is where a key stands in its life.
 type State string
 
 // The states.
 const (
-	Next    State = "next"
-	Current State = "current"
-	Retired State = "retired"
+	Next    State = "next"    // published, and does nothing yet
+	Current State = "current" // signs or seals
+	Retired State = "retired" // verifies or opens what it made, and goes after [Kept]
+	Revoked State = "revoked" // does nothing; its secret is gone, its row stays to tell
 )
 
 // A Record is a key as the store has it.
 type Record struct {
-	Kid     string
-	Use     Use
-	State   State
-	Sealed  string // the key itself, sealed by the master key
-	Created time.Time
-	Retired time.Time // zero unless State is Retired
+	Kid       string
+	Use       Use
+	State     State
+	Sealed    string // its secret or handle, sealed by the master key; "" if State is Revoked
+	Created   time.Time
+	Activated time.Time // when it became Current; zero if it never did
+	Retired   time.Time // when it became Retired, or Revoked
 }
 
-// A Store keeps records. At most one key of a use is current and one is next:
-// AddRingKey gives problem.Conflict where another node was faster.
+// A Move takes a key from a state to that of To, whose other fields it takes too.
+type Move struct {
+	From State
+	To   Record
+}
+
+// A Store keeps records. At most one key of a use is current and one is next.
 type Store interface {
+	// RingKeys gives all keys, oldest first.
 	RingKeys(ctx context.Context) ([]Record, error)
-	AddRingKey(ctx context.Context, r Record) error
+	// RingVersion gives a number that grows with each change.
+	RingVersion(ctx context.Context) (int64, error)
+	// ChangeRing makes moves, in their order, and adds keys: all of it or nothing.
+	// It gives problem.Conflict where a key is not in the state it is moved from,
+	// or where there is one already in a state that only one may be in.
+	ChangeRing(ctx context.Context, moves []Move, added []Record) error
+	// SweepRing deletes the keys that became Retired before a moment.
+	SweepRing(ctx context.Context, before time.Time) error
 }
 
-// Config says where a ring is kept.
+// Kept is how long a retired key is kept: longer than any token lives.
+const Kept = 31 * 24 * time.Hour
+
+// Config says where a ring is kept and how it turns.
 type Config struct {
-	Store  Store
-	Master []byte           // 32 bytes, see [ReadMaster]
-	Now    func() time.Time // nil means time.Now
+	Store   Store
+	Master  []byte           // 32 bytes, see [ReadMaster]
+	Custody Custody          // nil means [PKCS8]
+	Now     func() time.Time // nil means time.Now
+
+	SigningRotation time.Duration // how long a key signs; 0 means 720 h
+	SealingRotation time.Duration // how long a key seals; 0 means 24 h
+	// Publish is how long a key is there before it signs or seals; 0 means 1 h.
+	// The JWKS may be cached for less than half of it, so that clocks of nodes may
+	// be half of it apart.
+	Publish time.Duration
+}
+
+func (c *Config) fill() {
+	def := func(d *time.Duration, v time.Duration) {
+		if *d <= 0 {
+			*d = v
+		}
+	}
+	def(&c.SigningRotation, 720*time.Hour)
+	def(&c.SealingRotation, 24*time.Hour)
+	def(&c.Publish, time.Hour)
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Custody == nil {
+		c.Custody = PKCS8{}
+	}
 }
 
 // A Ring signs, seals and opens. Its methods may be called at once from any
@@ -72,97 +105,44 @@ type Config struct {
 type Ring struct {
 	c      Config
 	master *vault
+	latest atomic.Pointer[snapshot]
 
-	mu      sync.RWMutex
-	signers map[string]*signer // by kid
-	roots   map[string][]byte  // sealing root keys by kid
-	current map[Use]string     // kid
-	jwks    Document
+	mu     sync.Mutex
+	synced time.Time // when the store last answered
+	cut    error     // why it does not
+	stuck  error     // why what was due could not be done
+	retry  time.Time // when that is tried again
+
+	strangers sync.Mutex // held while a ring is read for an unknown kid
+	asked     time.Time  // when it was last
 }
 
-// Open reads the ring and makes the keys that are missing.
+// Open reads the ring and makes the keys that are missing. It fails where the
+// current key of a use cannot be opened, such as with another master key; then
+// it has changed nothing.
 func Open(ctx context.Context, c Config) (*Ring, error) {
-	if c.Now == nil {
-		c.Now = time.Now
-	}
+	c.fill()
 	master, err := newVault(c.Master)
 	if err != nil {
 		return nil, err
 	}
 	r := &Ring{c: c, master: master}
-	for _, use := range uses {
-		for _, state := range []State{Current, Next} {
-			if err := r.ensure(ctx, use, state); err != nil {
-				return nil, err
-			}
+	for range attempts {
+		if err = r.Sync(ctx); err != nil {
+			return nil, err
+		}
+		if err = r.latest.Load().usable(); err != nil {
+			return nil, err
+		}
+		if err = r.complete(ctx); !errors.Is(err, problem.Conflict) {
+			break
 		}
 	}
-	return r, r.Reload(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("opening key ring: %w", err)
+	}
+	return r, nil
 }
 
-// ensure makes the key of a use and state, unless there is one.
-func (r *Ring) ensure(ctx context.Context, use Use, state State) error {
-	records, err := r.c.Store.RingKeys(ctx)
-	if err != nil {
-		return fmt.Errorf("reading key ring: %w", err)
-	}
-	for _, rec := range records {
-		if rec.Use == use && rec.State == state {
-			return nil
-		}
-	}
-	secret, err := generate(use)
-	if err != nil {
-		return err
-	}
-	kid := newKid()
-	sealed, err := r.master.seal(secret, kid)
-	if err != nil {
-		return err
-	}
-	err = r.c.Store.AddRingKey(ctx, Record{Kid: kid, Use: use, State: state, Sealed: sealed, Created: r.c.Now()})
-	if err != nil && !errors.Is(err, problem.Conflict) {
-		return fmt.Errorf("writing key ring: %w", err)
-	}
-	return nil
-}
-
-// Reload reads the ring anew, as another node may have changed it.
-func (r *Ring) Reload(ctx context.Context) error {
-	records, err := r.c.Store.RingKeys(ctx)
-	if err != nil {
-		return fmt.Errorf("reading key ring: %w", err)
-	}
-	signers, roots, current := make(map[string]*signer), make(map[string][]byte), make(map[Use]string)
-	for _, rec := range records {
-		secret, err := r.master.open(rec.Sealed, rec.Kid)
-		if err != nil {
-			return fmt.Errorf("opening key %s: the master key is not the one that sealed it: %w", rec.Kid, err)
-		}
-		if rec.Use == Seal {
-			roots[rec.Kid] = secret
-		} else if signers[rec.Kid], err = newSigner(rec, secret); err != nil {
-			return err
-		}
-		if rec.State == Current {
-			current[rec.Use] = rec.Kid
-		}
-	}
-	jwks, err := document(records, signers)
-	if err != nil {
-		return err
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.signers, r.roots, r.current, r.jwks = signers, roots, current, jwks
-	return nil
-}
-
-// newKid gives a key id: time-ordered, and saying nothing else.
-func newKid() string {
-	id, err := uuid.NewV7()
-	if err != nil {
-		return rand.Text()
-	}
-	return id.String()
-}
+// attempts is how often something is tried again that another node was faster at.
+const attempts = 8

@@ -47,13 +47,8 @@ func TestSealOpen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	head, _, _ := strings.Cut(token, ".")
-	raw, err := base64.RawURLEncoding.DecodeString(head)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var header map[string]string
-	if err := json.Unmarshal(raw, &header); err != nil {
+	if err := json.Unmarshal([]byte(head(t, token)), &header); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{"alg": "dir", "enc": "A256GCM", "typ": "SAT", "ch": "puc.localhost:8443"} {
@@ -92,6 +87,17 @@ func TestSealOpen(t *testing.T) {
 			t.Errorf("%s: Open = %v, %q, want %v", tt.name, ok, got.Sub, tt.ok)
 		}
 	}
+}
+
+// head gives the header of a token.
+func head(t *testing.T, token string) string {
+	t.Helper()
+	part, _, _ := strings.Cut(token, ".")
+	raw, err := base64.RawURLEncoding.DecodeString(part)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
 }
 
 func flip(s string) string {
@@ -168,7 +174,7 @@ func TestOpenTogether(t *testing.T) {
 	}
 	wg.Wait()
 	for _, r := range rings {
-		if err := r.Reload(context.Background()); err != nil {
+		if err := r.Sync(context.Background()); err != nil {
 			t.Fatal(err)
 		}
 		if got, want := r.JWKS().ETag, rings[0].JWKS().ETag; got != want {

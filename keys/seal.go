@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 )
 
 // maxToken bounds the tokens that are looked at.
@@ -24,8 +25,15 @@ type Sealer struct {
 	purpose string
 	typ, ch string
 
-	ends  sync.Map // kid to *end
-	heads sync.Map // header of a good token, as it is written, to its *end
+	kept atomic.Pointer[ends]
+}
+
+// ends are what a Sealer derives from one state of the ring. They go with it, and
+// so does a key that was revoked.
+type ends struct {
+	from   *snapshot
+	byKid  sync.Map // kid to *end
+	byHead sync.Map // header of a good token, as it is written, to its *end
 }
 
 // An end is what a Sealer keeps for one ring key.
@@ -52,10 +60,8 @@ func (s *Sealer) Seal(claims any) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("writing claims: %w", err)
 	}
-	s.ring.mu.RLock()
-	kid := s.ring.current[Seal]
-	s.ring.mu.RUnlock()
-	e, err := s.end(kid)
+	now := s.ends()
+	e, err := s.end(now, now.from.makers[Seal].Kid)
 	if err != nil {
 		return "", err
 	}
@@ -98,35 +104,52 @@ func (s *Sealer) Open(token string, claims any) (ok bool) {
 	if !found || len(token) > maxToken || strings.Count(rest, ".") != 2 {
 		return false
 	}
-	e, ok := s.known(head)
-	if !ok {
+	now, e := s.opener(head)
+	if e == nil {
 		return false
 	}
 	payload, ok := e.open(head, strings.Split(rest, "."))
 	if !ok {
 		return false
 	}
-	s.heads.Store(head, e) // there are few good ones: one for each ring key and ch
+	now.byHead.Store(head, e) // there are few good ones: one for each ring key and ch
 	return json.Unmarshal(payload, claims) == nil
 }
 
-// known gives what opens the tokens with a header.
-func (s *Sealer) known(head string) (*end, bool) {
-	if e, ok := s.heads.Load(head); ok {
-		return e.(*end), true
+// ends gives what belongs to the ring as it is now.
+func (s *Sealer) ends() *ends {
+	from := s.ring.latest.Load()
+	if kept := s.kept.Load(); kept != nil && kept.from == from {
+		return kept
+	}
+	e := &ends{from: from}
+	s.kept.Store(e)
+	return e
+}
+
+// opener gives what opens the tokens with a header, nil if nothing does.
+func (s *Sealer) opener(head string) (*ends, *end) {
+	now := s.ends()
+	if e, ok := now.byHead.Load(head); ok {
+		return now, e.(*end)
 	}
 	kid, ok := s.kid(head)
 	if !ok {
-		return nil, false
+		return now, nil
 	}
-	e, err := s.end(kid)
-	return e, err == nil
+	if now.from.roots[kid] == nil {
+		s.ring.lookAgain()
+		now = s.ends()
+	}
+	e, _ := s.end(now, kid) // nil where there is no such key
+	return now, e
 }
 
-// A header is that of a token (RFC 7516, section 4.1), and ch.
+// A header is that of a token (RFC 7516, section 4.1; RFC 7515, section 4.1), and
+// ch.
 type header struct {
 	Alg string `json:"alg"`
-	Enc string `json:"enc"`
+	Enc string `json:"enc,omitempty"`
 	Kid string `json:"kid"`
 	Typ string `json:"typ"`
 	Ch  string `json:"ch,omitempty"`
@@ -148,13 +171,12 @@ func (s *Sealer) kid(head string) (string, bool) {
 	return h.Kid, true
 }
 
-func (s *Sealer) end(kid string) (*end, error) {
-	if e, ok := s.ends.Load(kid); ok {
+// end gives what seals and opens under a ring key.
+func (s *Sealer) end(now *ends, kid string) (*end, error) {
+	if e, ok := now.byKid.Load(kid); ok {
 		return e.(*end), nil
 	}
-	s.ring.mu.RLock()
-	root := s.ring.roots[kid]
-	s.ring.mu.RUnlock()
+	root := now.from.roots[kid]
 	if root == nil {
 		return nil, fmt.Errorf("sealing: no key %s", kid)
 	}
@@ -175,6 +197,6 @@ func (s *Sealer) end(kid string) (*end, error) {
 		return nil, fmt.Errorf("writing header: %w", err)
 	}
 	e := &end{base64.RawURLEncoding.EncodeToString(head), aead}
-	s.ends.Store(kid, e)
+	now.byKid.Store(kid, e)
 	return e, nil
 }

@@ -13,7 +13,8 @@ import (
 // TestSealIsJWE lets the library read our tokens, and us those of the library.
 func TestSealIsJWE(t *testing.T) {
 	root := bytes.Repeat([]byte{7}, 32)
-	ring := &Ring{roots: map[string][]byte{"k1": root}, current: map[Use]string{Seal: "k1"}}
+	ring := &Ring{}
+	ring.latest.Store(&snapshot{roots: map[string][]byte{"k1": root}, makers: map[Use]Record{Seal: {Kid: "k1"}}})
 	sealer := ring.Sealer("sat", "SAT", "puc.localhost:8443")
 	key, err := hkdf.Key(sha256.New, root, nil, "selvage token sat", 32)
 	if err != nil {

@@ -2,75 +2,54 @@ package keys
 
 import (
 	"crypto"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/rsa"
-	"crypto/sha256"
-	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"sync"
 
 	"github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/cryptosigner"
 )
 
-// generate makes the secret of a new key: PKCS #8 of a signing key, or 32
-// random bytes.
-func generate(use Use) (secret []byte, err error) {
-	var key any
-	switch use {
-	case RS256:
-		key, err = rsa.GenerateKey(rand.Reader, 2048)
-	case ES256:
-		key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	default:
-		secret = make([]byte, 32)
-		rand.Read(secret)
-		return secret, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("making %s key: %w", use, err)
-	}
-	secret, err = x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		return nil, fmt.Errorf("making %s key: %w", use, err)
-	}
-	return secret, nil
-}
-
-// A signer is a signing key with a jose.Signer for each header typ, made once.
+// A signer is an opened signing key.
 type signer struct {
-	kid   string
-	alg   jose.SignatureAlgorithm
-	key   crypto.Signer
-	byTyp sync.Map // typ to jose.Signer
+	kid    string
+	alg    jose.SignatureAlgorithm
+	public crypto.PublicKey
+	key    jose.OpaqueSigner
+	heads  sync.Map // typ to the header of its tokens, as it is written
 }
 
-func newSigner(rec Record, pkcs8 []byte) (*signer, error) {
-	key, err := x509.ParsePKCS8PrivateKey(pkcs8)
-	if err != nil {
-		return nil, fmt.Errorf("reading key %s: %w", rec.Kid, err)
-	}
-	s, ok := key.(crypto.Signer)
-	if !ok {
-		return nil, fmt.Errorf("reading key %s: a %T cannot sign", rec.Kid, key)
-	}
-	return &signer{kid: rec.Kid, alg: jose.SignatureAlgorithm(rec.Use), key: s}, nil
+func newSigner(rec Record, key crypto.Signer) *signer {
+	return &signer{kid: rec.Kid, alg: jose.SignatureAlgorithm(rec.Use), public: key.Public(), key: cryptosigner.Opaque(key)}
 }
 
-func (s *signer) forType(typ string) (jose.Signer, error) {
-	if js, ok := s.byTyp.Load(typ); ok {
-		return js.(jose.Signer), nil
+// head gives the header of the tokens of a typ (RFC 7515, section 4.1).
+func (s *signer) head(typ string) (string, error) {
+	if head, ok := s.heads.Load(typ); ok {
+		return head.(string), nil
 	}
-	js, err := jose.NewSigner(jose.SigningKey{Algorithm: s.alg, Key: jose.JSONWebKey{Key: s.key, KeyID: s.kid}},
-		(&jose.SignerOptions{}).WithType(jose.ContentType(typ)))
+	raw, err := json.Marshal(header{Alg: string(s.alg), Kid: s.kid, Typ: typ})
 	if err != nil {
-		return nil, fmt.Errorf("preparing signer: %w", err)
+		return "", fmt.Errorf("writing header: %w", err)
 	}
-	s.byTyp.Store(typ, js)
-	return js, nil
+	head := base64.RawURLEncoding.EncodeToString(raw)
+	s.heads.Store(typ, head)
+	return head, nil
+}
+
+// sign writes a compact JWS (RFC 7515, section 7.1).
+func (s *signer) sign(typ string, payload []byte) (string, error) {
+	head, err := s.head(typ)
+	if err != nil {
+		return "", err
+	}
+	token := base64.RawURLEncoding.AppendEncode(append([]byte(head), '.'), payload)
+	signature, err := s.key.SignPayload(token, s.alg)
+	if err != nil {
+		return "", fmt.Errorf("signing: %w", err)
+	}
+	return string(base64.RawURLEncoding.AppendEncode(append(token, '.'), signature)), nil
 }
 
 // Sign gives the compact JWS of claims under the current key of an algorithm,
@@ -80,21 +59,12 @@ func (r *Ring) Sign(alg Use, typ string, claims any) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("writing claims: %w", err)
 	}
-	r.mu.RLock()
-	s := r.signers[r.current[alg]]
-	r.mu.RUnlock()
+	now := r.latest.Load()
+	s := now.signers[now.makers[alg].Kid]
 	if s == nil {
 		return "", fmt.Errorf("signing: no key for %s", alg)
 	}
-	js, err := s.forType(typ)
-	if err != nil {
-		return "", err
-	}
-	jws, err := js.Sign(payload)
-	if err != nil {
-		return "", fmt.Errorf("signing: %w", err)
-	}
-	return jws.CompactSerialize()
+	return s.sign(typ, payload)
 }
 
 // VerifyJWS checks a compact JWS of this ring with the given header typ and gives
@@ -103,45 +73,24 @@ func (r *Ring) VerifyJWS(token, typ string) (payload []byte, ok bool) {
 	if len(token) > maxToken {
 		return nil, false
 	}
-	jws, err := jose.ParseSignedCompact(token, []jose.SignatureAlgorithm{jose.RS256, jose.ES256})
+	jws, err := jose.ParseSignedCompact(token, signatures)
 	if err != nil || len(jws.Signatures) != 1 {
 		return nil, false
 	}
 	header := jws.Signatures[0].Protected
-	r.mu.RLock()
-	s := r.signers[header.KeyID]
-	r.mu.RUnlock()
+	s := r.signer(header.KeyID)
 	if s == nil || header.Algorithm != string(s.alg) || header.ExtraHeaders[jose.HeaderType] != typ {
 		return nil, false
 	}
-	payload, err = jws.Verify(s.key.Public())
+	payload, err = jws.Verify(s.public)
 	return payload, err == nil
 }
 
-// A Document is a JWKS (RFC 7517, section 5) as bytes ready to serve.
-type Document struct {
-	Body []byte
-	ETag string
-}
-
-// JWKS gives the public keys of all signing keys that verifiers may meet.
-func (r *Ring) JWKS() Document {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	return r.jwks
-}
-
-func document(records []Record, signers map[string]*signer) (Document, error) {
-	set := jose.JSONWebKeySet{Keys: []jose.JSONWebKey{}}
-	for _, rec := range records {
-		if s := signers[rec.Kid]; s != nil {
-			set.Keys = append(set.Keys, jose.JSONWebKey{Key: s.key.Public(), KeyID: s.kid, Algorithm: string(s.alg), Use: "sig"})
-		}
+// signer gives the signing key of a kid, nil if there is none.
+func (r *Ring) signer(kid string) *signer {
+	if s := r.latest.Load().signers[kid]; s != nil {
+		return s
 	}
-	body, err := json.Marshal(set)
-	if err != nil {
-		return Document{}, fmt.Errorf("writing JWKS: %w", err)
-	}
-	sum := sha256.Sum256(body)
-	return Document{Body: body, ETag: `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`}, nil
+	r.lookAgain()
+	return r.latest.Load().signers[kid]
 }

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strconv"
+	"time"
 
 	"github.com/zitadel/oidc/v3/pkg/oidc"
 
@@ -13,8 +15,8 @@ import (
 	"github.com/selvage/selvage/keys"
 )
 
-// cacheFor is how long verifiers may keep discovery and keys without asking.
-const cacheFor = "public, max-age=300"
+// cacheFor is how long clients may keep discovery without asking.
+const cacheFor = 5 * time.Minute
 
 // metadata is the discovery document (OpenID Connect Discovery, section 3; RFC
 // 8414, section 2) as bytes ready to serve. It names what is there, nothing else.
@@ -42,7 +44,7 @@ func (a *API) newMetadata() (metadata, error) {
 			ResponseModesSupported:                    []string{"query"},
 			GrantTypesSupported:                       []oidc.GrantType{oidc.GrantTypeCode, oidc.GrantTypeRefreshToken, oidc.GrantTypeClientCredentials},
 			SubjectTypesSupported:                     []string{"public"},
-			IDTokenSigningAlgValuesSupported:          []string{string(keys.RS256), string(keys.ES256)},
+			IDTokenSigningAlgValuesSupported:          algorithms(),
 			TokenEndpointAuthMethodsSupported:         allMethods,
 			RevocationEndpointAuthMethodsSupported:    allMethods,
 			IntrospectionEndpointAuthMethodsSupported: secretMethods,
@@ -59,7 +61,14 @@ func (a *API) newMetadata() (metadata, error) {
 		return metadata{}, fmt.Errorf("writing discovery document: %w", err)
 	}
 	sum := sha256.Sum256(body)
-	return metadata{Body: body, ETag: `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`}, nil
+	return metadata{Body: body, ETag: `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`, MaxAge: cacheFor}, nil
+}
+
+func algorithms() (names []string) {
+	for _, alg := range keys.Algorithms() {
+		names = append(names, string(alg))
+	}
+	return names
 }
 
 func (m metadata) serve(w http.ResponseWriter, r *http.Request) {
@@ -74,7 +83,7 @@ func (a *API) serveJWKS(w http.ResponseWriter, r *http.Request) {
 // serveDocument answers with ready bytes, or 304.
 func serveDocument(w http.ResponseWriter, r *http.Request, d keys.Document, kind string) {
 	h := w.Header()
-	h.Set("Cache-Control", cacheFor)
+	h.Set("Cache-Control", "public, max-age="+strconv.Itoa(int(d.MaxAge.Seconds())))
 	h.Set("ETag", d.ETag)
 	h.Set("X-Content-Type-Options", "nosniff")
 	if r.Header.Get("If-None-Match") == d.ETag {

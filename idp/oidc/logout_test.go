@@ -293,7 +293,8 @@ func TestDocuments(t *testing.T) {
 	w := newWorld(t)
 	for _, path := range []string{"/.well-known/openid-configuration", "/.well-known/oauth-authorization-server", "/oauth/jwks"} {
 		got := w.browser().get(path)
-		if got.status != http.StatusOK || !strings.HasPrefix(got.header.Get("Content-Type"), "application/j") || got.header.Get("ETag") == "" {
+		if got.status != http.StatusOK || !strings.HasPrefix(got.header.Get("Content-Type"), "application/j") || got.header.Get("ETag") == "" ||
+			got.header.Get("Cache-Control") != "public, max-age=300" {
 			t.Errorf("GET %s: %d %v", path, got.status, got.header)
 		}
 		req, err := http.NewRequest(http.MethodGet, w.url+path, nil)

@@ -1,0 +1,92 @@
+package keys
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
+	_ "crypto/sha256" // the hash of algorithms
+	"encoding/base64"
+	"fmt"
+	"slices"
+
+	"github.com/go-jose/go-jose/v4"
+)
+
+// A Use is what a key is for: an algorithm of RFC 7518 that signs, or sealing.
+type Use string
+
+// The uses.
+const (
+	RS256 Use = "RS256"
+	ES256 Use = "ES256"
+	Seal  Use = "seal"
+)
+
+// algorithms are the uses that sign: how a key is made for each, and its hash.
+// What signs and verifies, the JWKS and the metadata follow this list.
+var algorithms = []algorithm{
+	{RS256, crypto.SHA256, func() (crypto.Signer, error) { return rsa.GenerateKey(rand.Reader, 2048) }},
+	{ES256, crypto.SHA256, func() (crypto.Signer, error) { return ecdsa.GenerateKey(elliptic.P256(), rand.Reader) }},
+}
+
+type algorithm struct {
+	use  Use
+	hash crypto.Hash
+	make func() (crypto.Signer, error)
+}
+
+func find(use Use) (algorithm, bool) {
+	i := slices.IndexFunc(algorithms, func(a algorithm) bool { return a.use == use })
+	if i < 0 {
+		return algorithm{}, false
+	}
+	return algorithms[i], true
+}
+
+// Algorithms lists the uses that sign.
+func Algorithms() []Use {
+	var uses []Use
+	for _, a := range algorithms {
+		uses = append(uses, a.use)
+	}
+	return uses
+}
+
+// Uses lists all uses.
+func Uses() []Use { return append(Algorithms(), Seal) }
+
+// signatures are the algorithms in the words of the library.
+var signatures = func() (all []jose.SignatureAlgorithm) {
+	for _, a := range algorithms {
+		all = append(all, jose.SignatureAlgorithm(a.use))
+	}
+	return all
+}()
+
+// generate makes a private key of an algorithm.
+func generate(use Use) (crypto.Signer, error) {
+	a, ok := find(use)
+	if !ok {
+		return nil, fmt.Errorf("making key: no algorithm %q", use)
+	}
+	key, err := a.make()
+	if err != nil {
+		return nil, fmt.Errorf("making %s key: %w", use, err)
+	}
+	return key, nil
+}
+
+// HalfHash gives the left half of a token's hash by an algorithm's hash function,
+// as ID tokens have it (OpenID Connect Core, section 3.1.3.6).
+func (u Use) HalfHash(token string) string {
+	a, ok := find(u)
+	if !ok {
+		return ""
+	}
+	h := a.hash.New()
+	h.Write([]byte(token))
+	sum := h.Sum(nil)
+	return base64.RawURLEncoding.EncodeToString(sum[:len(sum)/2])
+}

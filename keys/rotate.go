@@ -1,0 +1,164 @@
+package keys
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// Rotate lets the next key of a use sign or seal from now on, retires the current
+// one and makes a new next one, and gives the key that is current then. Unless at
+// once is asked for, it is problem.Conflict while the next key is not published
+// for long enough. Where another node changed the ring at the same time it is
+// problem.Conflict too.
+func (r *Ring) Rotate(ctx context.Context, use Use, atOnce bool) (Record, error) {
+	if err := r.Sync(ctx); err != nil {
+		return Record{}, err
+	}
+	s := r.latest.Load()
+	current, _ := s.find(use, Current)
+	next, ok := s.find(use, Next)
+	if !ok {
+		return Record{}, problem.New(problem.NotFound, "not_found", "there is no next %s key", use)
+	}
+	if err := s.closed[next.Kid]; err != nil {
+		return Record{}, err
+	}
+	if from := next.Created.Add(r.c.Publish); !atOnce && r.c.Now().Before(from) {
+		return Record{}, problem.New(problem.Conflict, "not_published",
+			"the next %s key is published since %s and may not be known to every verifier before %s", use, clock(next.Created), clock(from))
+	}
+	after, err := r.create(ctx, use, Next)
+	if err != nil {
+		return Record{}, err
+	}
+	rise := r.promoted(next)
+	return rise.To, r.change(ctx, []Move{r.ended(current, Retired), rise}, after)
+}
+
+// Retire ends a key at once, on every node within a second or two: what it signed
+// or sealed is refused, it leaves the JWKS, and its secret is deleted. In place of
+// a current key comes the next one, published for long enough or not. A key that
+// is ended already stays so. It gives problem.NotFound if there is no such key.
+func (r *Ring) Retire(ctx context.Context, kid string) (err error) {
+	for range attempts {
+		if err = r.Sync(ctx); err != nil {
+			return err
+		}
+		if err = r.revoke(ctx, kid); !errors.Is(err, problem.Conflict) {
+			return err
+		}
+	}
+	return err
+}
+
+func (r *Ring) revoke(ctx context.Context, kid string) error {
+	s := r.latest.Load()
+	i := slices.IndexFunc(s.records, func(rec Record) bool { return rec.Kid == kid })
+	if i < 0 {
+		return problem.NoSuch("key")
+	}
+	rec := s.records[i]
+	moves := []Move{r.ended(rec, Revoked)}
+	fill := rec.State // what is to be made
+	switch rec.State {
+	case Revoked:
+		return nil
+	case Retired:
+		return r.change(ctx, moves)
+	case Current:
+		if next, ok := s.find(rec.Use, Next); ok && s.closed[next.Kid] == nil {
+			moves, fill = append(moves, r.promoted(next)), Next
+		}
+	}
+	made, err := r.create(ctx, rec.Use, fill)
+	switch {
+	case err == nil:
+		return r.change(ctx, moves, made)
+	case fill == Current:
+		return err
+	}
+	return r.change(ctx, moves) // this cannot wait; Tend makes the next key
+}
+
+// promoted is the move of a next key to Current.
+func (r *Ring) promoted(next Record) Move {
+	next.State, next.Activated = Current, r.c.Now()
+	return Move{Next, next}
+}
+
+// ended is the move of a key to Retired or Revoked.
+func (r *Ring) ended(rec Record, end State) Move {
+	from := rec.State
+	rec.State, rec.Retired = end, r.c.Now()
+	if end == Revoked {
+		rec.Sealed = ""
+	}
+	return Move{from, rec}
+}
+
+// change makes moves and adds keys, and reads the ring that is there then.
+func (r *Ring) change(ctx context.Context, moves []Move, added ...Record) error {
+	err := r.c.Store.ChangeRing(ctx, moves, added)
+	if err != nil && !errors.Is(err, problem.Conflict) {
+		return fmt.Errorf("changing key ring: %w", err)
+	}
+	return errors.Join(err, r.Sync(ctx))
+}
+
+// create makes a key that is to be added. Its kid is time-ordered, and says nothing
+// else.
+func (r *Ring) create(ctx context.Context, use Use, state State) (rec Record, err error) {
+	id, err := uuid.NewV7()
+	if err != nil {
+		return rec, fmt.Errorf("making key id: %w", err)
+	}
+	secret := make([]byte, 32)
+	rand.Read(secret)
+	if use != Seal {
+		ctx, cancel := context.WithTimeout(ctx, patience)
+		defer cancel()
+		if secret, err = r.c.Custody.Make(ctx, use); err != nil {
+			return rec, err
+		}
+	}
+	rec = Record{Kid: id.String(), Use: use, State: state, Created: r.c.Now()} // after what takes long: it is not published before
+	if state == Current {
+		rec.Activated = rec.Created
+	}
+	rec.Sealed, err = r.master.seal(secret, rec.Kid)
+	return rec, err
+}
+
+// complete makes the keys that there should be, as one step: nodes that begin
+// together must not have each a part.
+func (r *Ring) complete(ctx context.Context) error {
+	var added []Record
+	s := r.latest.Load()
+	for _, use := range Uses() {
+		for _, state := range []State{Current, Next} {
+			if _, ok := s.find(use, state); ok {
+				continue
+			}
+			rec, err := r.create(ctx, use, state)
+			if err != nil {
+				return err
+			}
+			added = append(added, rec)
+		}
+	}
+	if len(added) == 0 {
+		return nil
+	}
+	return r.change(ctx, nil, added...)
+}
+
+// clock writes a moment for people.
+func clock(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05") }

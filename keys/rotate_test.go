@@ -1,0 +1,296 @@
+package keys_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/store"
+	"github.com/selvage/selvage/keys"
+)
+
+// A hand is a clock that is moved by hand.
+type hand struct{ ahead atomic.Int64 }
+
+func (h *hand) now() time.Time       { return began.Add(time.Duration(h.ahead.Load())) }
+func (h *hand) pass(d time.Duration) { h.ahead.Add(int64(d)) }
+func (h *hand) node(s keys.Store) keys.Config {
+	return keys.Config{Store: s, Master: make([]byte, 32), Now: h.now}
+}
+
+var began = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+func open(t testing.TB, c keys.Config) *keys.Ring {
+	t.Helper()
+	r, err := keys.Open(context.Background(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// kid gives the key of a use and state, "" if there is none.
+func kid(t testing.TB, s *store.Store, use keys.Use, state keys.State) string {
+	t.Helper()
+	for _, rec := range records(t, s) {
+		if rec.Use == use && rec.State == state {
+			return rec.Kid
+		}
+	}
+	return ""
+}
+
+func records(t testing.TB, s *store.Store) []keys.Record {
+	t.Helper()
+	all, err := s.RingKeys(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// states counts the keys of a use by state.
+func states(t testing.TB, s *store.Store, use keys.Use) map[keys.State]int {
+	counts := make(map[keys.State]int)
+	for _, rec := range records(t, s) {
+		if rec.Use == use {
+			counts[rec.State]++
+		}
+	}
+	return counts
+}
+
+func published(t testing.TB, r *keys.Ring) (kids []string) {
+	t.Helper()
+	var set jose.JSONWebKeySet
+	if err := json.Unmarshal(r.JWKS().Body, &set); err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range set.Keys {
+		kids = append(kids, k.KeyID)
+	}
+	return kids
+}
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestTend turns a ring through a life of its keys: next, current, retired, gone.
+func TestTend(t *testing.T) {
+	rows, clock := openStore(t), &hand{}
+	r, other := open(t, clock.node(rows)), open(t, clock.node(rows))
+	first, next := kid(t, rows, keys.ES256, keys.Current), kid(t, rows, keys.ES256, keys.Next)
+	token, err := r.Sign(keys.ES256, "JWT", claims{"alice"})
+	check(t, err)
+
+	clock.pass(720*time.Hour - time.Second)
+	check(t, r.Tend(t.Context())) // which turns the sealing keys
+	if got := kid(t, rows, keys.ES256, keys.Current); got != first {
+		t.Errorf("a second before its time another key is current")
+	}
+	sealed, err := r.Sealer("sat", "SAT", "x").Seal(claims{"alice"})
+	check(t, err)
+	clock.pass(time.Second)
+	_, err = r.Rotate(t.Context(), keys.Seal, true)
+	check(t, errors.Join(err, r.Tend(t.Context()), other.Tend(t.Context())))
+	if got := kid(t, rows, keys.ES256, keys.Current); got != next {
+		t.Errorf("the current key is %s, want the next one %s", got, next)
+	}
+	for _, use := range keys.Algorithms() {
+		if got := states(t, rows, use); got[keys.Current] != 1 || got[keys.Next] != 1 || got[keys.Retired] != 1 {
+			t.Errorf("%s has %v, want one key of each state", use, got)
+		}
+	}
+	if kids := published(t, other); !slices.Contains(kids, first) || !slices.Contains(kids, next) || len(kids) != 6 {
+		t.Errorf("the JWKS has %v, want the next, current and retired key of each algorithm", kids)
+	}
+	if since := r.Status().Since[keys.ES256]; !since.Equal(clock.now()) {
+		t.Errorf("the key signs since %s, want %s", since, clock.now())
+	}
+
+	clock.pass(keys.Kept)
+	check(t, errors.Join(r.Tend(t.Context()), other.Tend(t.Context())))
+	var claims claims
+	if _, ok := other.VerifyJWS(token, "JWT"); !ok || !other.Sealer("sat", "SAT", "x").Open(sealed, &claims) {
+		t.Error("what a retired key made is refused before it is gone")
+	}
+	clock.pass(time.Second)
+	check(t, errors.Join(r.Tend(t.Context()), other.Tend(t.Context())))
+	for node, ring := range map[string]*keys.Ring{"this": r, "other": other} {
+		if _, ok := ring.VerifyJWS(token, "JWT"); ok || ring.Sealer("sat", "SAT", "x").Open(sealed, &claims) || slices.Contains(published(t, ring), first) {
+			t.Errorf("%s node: a key that is gone verifies, opens or is published", node)
+		}
+	}
+}
+
+// TestTendTogether lets fifty rings find at once that a key has had its time.
+func TestTendTogether(t *testing.T) {
+	rows, clock := openStore(t), &hand{}
+	rings := make([]*keys.Ring, 50)
+	for i := range rings {
+		rings[i] = open(t, clock.node(rows))
+	}
+	next := kid(t, rows, keys.Seal, keys.Next)
+	clock.pass(24 * time.Hour)
+	var wg sync.WaitGroup
+	for _, r := range rings {
+		wg.Go(func() {
+			if err := r.Tend(context.Background()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if got := states(t, rows, keys.Seal); got[keys.Current] != 1 || got[keys.Next] != 1 || got[keys.Retired] != 1 {
+		t.Errorf("there are %v, want one of each", got)
+	}
+	if got := kid(t, rows, keys.Seal, keys.Current); got != next {
+		t.Errorf("the current key is %s, want %s", got, next)
+	}
+	token, err := rings[0].Sealer("sat", "SAT", "x").Seal(claims{"alice"})
+	check(t, err)
+	for i, r := range rings {
+		var got claims
+		if !r.Sealer("sat", "SAT", "x").Open(token, &got) {
+			t.Errorf("node %d does not open what the first sealed", i)
+		}
+	}
+}
+
+func TestRotate(t *testing.T) {
+	rows, clock := openStore(t), &hand{}
+	r := open(t, clock.node(rows))
+	clock.pass(time.Hour - time.Second)
+	if _, err := r.Rotate(t.Context(), keys.ES256, false); !errors.Is(err, problem.Conflict) || !strings.Contains(err.Error(), "is published since") {
+		t.Errorf("Rotate before the next key is published long enough: %v, want a conflict that says so", err)
+	}
+	clock.pass(time.Second)
+	next := kid(t, rows, keys.ES256, keys.Next)
+	rec, err := r.Rotate(t.Context(), keys.ES256, false)
+	if err != nil || rec.Kid != next || rec.State != keys.Current || !rec.Activated.Equal(clock.now()) {
+		t.Errorf("Rotate = %v, %v, want the key that was next", rec, err)
+	}
+	next = kid(t, rows, keys.ES256, keys.Next)
+	if rec, err := r.Rotate(t.Context(), keys.ES256, true); err != nil || rec.Kid != next {
+		t.Errorf("Rotate at once = %v, %v, want the key that was next", rec, err)
+	}
+	if _, err := r.Rotate(t.Context(), "HS256", true); !errors.Is(err, problem.NotFound) {
+		t.Errorf("Rotate of an unknown use: %v, want not found", err)
+	}
+}
+
+// TestRetire ends keys in each state, and sees that another node refuses what
+// they made.
+func TestRetire(t *testing.T) {
+	for _, use := range []keys.Use{keys.ES256, keys.Seal} {
+		rows, clock := openStore(t), &hand{}
+		r, other := open(t, clock.node(rows)), open(t, clock.node(rows))
+		sealers := map[*keys.Ring]*keys.Sealer{r: r.Sealer("sat", "SAT", "x"), other: other.Sealer("sat", "SAT", "x")}
+		token := func() string {
+			if use == keys.Seal {
+				token, err := sealers[r].Seal(claims{"alice"})
+				check(t, err)
+				return token
+			}
+			token, err := r.Sign(use, "JWT", claims{"alice"})
+			check(t, err)
+			return token
+		}
+		good := func(ring *keys.Ring, token string) bool {
+			if use == keys.Seal {
+				var got claims
+				return sealers[ring].Open(token, &got)
+			}
+			_, ok := ring.VerifyJWS(token, "JWT")
+			return ok
+		}
+		retire := func(kid string) {
+			t.Helper()
+			check(t, errors.Join(r.Retire(t.Context(), kid), r.Retire(t.Context(), kid))) // twice is no harm
+			check(t, other.Sync(t.Context()))
+			for _, ring := range []*keys.Ring{r, other} {
+				if slices.Contains(published(t, ring), kid) {
+					t.Errorf("%s: the JWKS has a revoked key", use)
+				}
+			}
+			i := slices.IndexFunc(records(t, rows), func(rec keys.Record) bool { return rec.Kid == kid })
+			if rec := records(t, rows)[i]; rec.State != keys.Revoked || rec.Sealed != "" || !rec.Retired.Equal(clock.now()) {
+				t.Errorf("%s: the row is %v, want a revoked key without a secret", use, rec)
+			}
+		}
+
+		old := token()
+		oldKid := kid(t, rows, use, keys.Current)
+		_, err := r.Rotate(t.Context(), use, true)
+		check(t, err)
+		check(t, other.Sync(t.Context()))
+		young := token()
+		if !good(r, old) || !good(other, old) || !good(other, young) {
+			t.Errorf("%s: a good token is refused", use)
+		}
+		clock.pass(time.Minute)
+		retire(oldKid)
+		if good(r, old) || good(other, old) || !good(r, young) || !good(other, young) {
+			t.Errorf("%s: after the retired key was revoked, its tokens are good, or those of another are not", use)
+		}
+
+		next := kid(t, rows, use, keys.Next)
+		retire(kid(t, rows, use, keys.Current))
+		if good(r, young) || good(other, young) {
+			t.Errorf("%s: after the current key was revoked, its tokens are good", use)
+		}
+		if got := kid(t, rows, use, keys.Current); got != next || !good(other, token()) {
+			t.Errorf("%s: the current key is %s, want the next one %s", use, got, next)
+		}
+		retire(kid(t, rows, use, keys.Next))
+		if got := states(t, rows, use); got[keys.Current] != 1 || got[keys.Next] != 1 || got[keys.Revoked] != 3 {
+			t.Errorf("%s: there are %v, want one current, one next and three revoked", use, got)
+		}
+		if err := r.Retire(t.Context(), "none"); !errors.Is(err, problem.NotFound) {
+			t.Errorf("Retire of an unknown key: %v, want not found", err)
+		}
+		clock.pass(2 * keys.Kept)
+		check(t, r.Tend(t.Context()))
+		if got := states(t, rows, use); got[keys.Revoked] != 3 {
+			t.Errorf("%s: there are %v, want the revoked keys to stay in the list", use, got)
+		}
+	}
+}
+
+// TestRetireTogether lets fifty operators end one key.
+func TestRetireTogether(t *testing.T) {
+	rows, clock := openStore(t), &hand{}
+	rings := make([]*keys.Ring, 50)
+	for i := range rings {
+		rings[i] = open(t, clock.node(rows))
+	}
+	bad := kid(t, rows, keys.Seal, keys.Current)
+	var wg sync.WaitGroup
+	for _, r := range rings {
+		wg.Go(func() {
+			if err := r.Retire(context.Background(), bad); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if got := states(t, rows, keys.Seal); got[keys.Current] != 1 || got[keys.Next] != 1 {
+		t.Errorf("there are %v, want one current and one next", got)
+	}
+	if got := states(t, rows, keys.Seal); got[keys.Revoked] != 1 || kid(t, rows, keys.Seal, keys.Revoked) != bad {
+		t.Errorf("there are %v, want one revoked: the one that was to be", got)
+	}
+}

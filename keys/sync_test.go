@@ -1,0 +1,166 @@
+package keys_test
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/selvage/selvage/internal/store"
+	"github.com/selvage/selvage/keys"
+)
+
+// A counted store counts what it is asked, and can be exchanged.
+type counted struct {
+	*store.Store
+	asked atomic.Int64
+}
+
+func (c *counted) RingVersion(ctx context.Context) (int64, error) {
+	c.asked.Add(1)
+	return c.Store.RingVersion(ctx)
+}
+
+// TestUnknownKid lets a node meet tokens under keys that it has not heard of.
+func TestUnknownKid(t *testing.T) {
+	rows, clock := openStore(t), &hand{}
+	count := &counted{Store: rows}
+	fast, slow := open(t, clock.node(rows)), open(t, clock.node(count))
+	for range 2 { // its next key is unknown too
+		for _, use := range keys.Uses() {
+			_, err := fast.Rotate(t.Context(), use, true)
+			check(t, err)
+		}
+	}
+	signed, err := fast.Sign(keys.ES256, "JWT", claims{"alice"})
+	check(t, err)
+	sealed, err := fast.Sealer("sat", "SAT", "x").Seal(claims{"alice"})
+	check(t, err)
+	foreign, err := openRing(t, openStore(t)).Sign(keys.ES256, "JWT", claims{"alice"})
+	check(t, err)
+
+	if _, ok := slow.VerifyJWS(signed, "JWT"); !ok {
+		t.Error("a token by a key that is new here is refused")
+	}
+	var got claims
+	if !slow.Sealer("sat", "SAT", "x").Open(sealed, &got) {
+		t.Error("a token sealed by a key that is new here is refused")
+	}
+	flood := func() (asked int64) {
+		before := count.asked.Load()
+		var wg sync.WaitGroup
+		for range 50 {
+			wg.Go(func() {
+				for range 20 {
+					if _, ok := slow.VerifyJWS(foreign, "JWT"); ok {
+						t.Error("a token of another ring is good")
+					}
+				}
+			})
+		}
+		wg.Wait()
+		return count.asked.Load() - before
+	}
+	clock.pass(time.Second)
+	if asked := flood(); asked != 1 {
+		t.Errorf("a thousand unknown kids within a second asked the store %d times, want 1", asked)
+	}
+	clock.pass(time.Second - 1)
+	if asked := flood(); asked != 0 {
+		t.Errorf("a second later but for a nanosecond they asked %d times, want 0", asked)
+	}
+	clock.pass(1)
+	if asked := flood(); asked != 1 {
+		t.Errorf("a second later they asked %d times, want 1", asked)
+	}
+}
+
+// TestStoreAway closes the store under a running ring, and gives it another later.
+func TestStoreAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		openRows := func() *store.Store {
+			rows, err := store.Open(t.Context(), store.Config{Dir: dir})
+			check(t, err)
+			return rows
+		}
+		rows := &counted{Store: openRows()}
+		ctx, stop := context.WithCancel(t.Context())
+		r := open(t, keys.Config{Store: rows, Master: make([]byte, 32)})
+		var log bytes.Buffer
+		var work sync.WaitGroup
+		work.Go(func() { r.Run(ctx, slog.New(slog.NewTextHandler(&log, nil))) })
+		settle := func(d time.Duration) { time.Sleep(d); synctest.Wait() }
+		settle(time.Hour + 500*time.Millisecond)
+		check(t, r.Status().Err)
+		if age := time.Since(r.Status().Synced); age != 500*time.Millisecond {
+			t.Errorf("the ring is %s old, want that it was read half a second ago", age)
+		}
+
+		check(t, rows.Close())
+		settle(48 * time.Hour) // the sealing key is due
+		if age := time.Since(r.Status().Synced); r.Status().Err == nil || age < 48*time.Hour {
+			t.Errorf("Status without a store: %v, %s old", r.Status().Err, age)
+		}
+		signed, err := r.Sign(keys.RS256, "JWT", claims{"alice"})
+		check(t, err)
+		sealed, err := r.Sealer("sat", "SAT", "x").Seal(claims{"alice"})
+		check(t, err)
+		var got claims
+		if _, ok := r.VerifyJWS(signed, "JWT"); !ok || !r.Sealer("sat", "SAT", "x").Open(sealed, &got) {
+			t.Error("without a store, what the ring makes is refused")
+		}
+		if _, err := r.Rotate(t.Context(), keys.ES256, true); err == nil {
+			t.Error("Rotate without a store: no error")
+		}
+
+		again := openRows()
+		rows.Store = again // between two polls
+		settle(2 * time.Second)
+		if age := time.Since(r.Status().Synced); r.Status().Err != nil || age > time.Second {
+			t.Errorf("Status with a store again: %v, %s old", r.Status().Err, age)
+		}
+		if since := time.Since(r.Status().Since[keys.Seal]); since > 2*time.Second {
+			t.Errorf("the sealing key is %s old, want it to be new", since)
+		}
+		stop()
+		work.Wait()
+		check(t, again.Close())
+		for what, want := range map[string]int{"level=ERROR": 1, "is well again": 1, "a new key is in use": 1} {
+			if got := strings.Count(log.String(), what); got != want {
+				t.Errorf("the log has %q %d times, want %d:\n%s", what, got, want, log.String())
+			}
+		}
+	})
+}
+
+// TestOpenTogetherWithOtherMasters begins rings with two master keys at once: one
+// of the two has all the keys, and the others are told.
+func TestOpenTogetherWithOtherMasters(t *testing.T) {
+	rows := openStore(t)
+	errs := make([]error, 8)
+	var wg sync.WaitGroup
+	for i := range errs {
+		wg.Go(func() {
+			_, errs[i] = keys.Open(context.Background(), keys.Config{Store: rows, Master: bytes.Repeat([]byte{byte(i % 2)}, 32)})
+		})
+	}
+	wg.Wait()
+	won := 0
+	for i, err := range errs {
+		if (err == nil) != (errs[i%2] == nil) || err != nil && !strings.Contains(err.Error(), "the master key is not the one") {
+			t.Errorf("Open %d: %v; the first with that master key: %v", i, err, errs[i%2])
+		}
+		if err == nil {
+			won++
+		}
+	}
+	if won != 4 || len(records(t, rows)) != 6 {
+		t.Errorf("%d rings of 8 opened and there are %d keys, want 4 and 6", won, len(records(t, rows)))
+	}
+}

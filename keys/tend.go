@@ -1,0 +1,122 @@
+package keys
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// pollEvery is how often a ring looks for what other nodes have changed, and how
+// often at most it does for a token under an unknown kid.
+const pollEvery = time.Second
+
+// Run keeps the ring up to date until ctx ends, and logs what changes. While the
+// store does not answer, the keys that are there do their work.
+func (r *Ring) Run(ctx context.Context, log *slog.Logger) {
+	tick := time.NewTicker(pollEvery)
+	defer tick.Stop()
+	made, trouble := r.latest.Load().makers, ""
+	for {
+		err := r.Tend(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		trouble = tell(log, trouble, err)
+		before := made
+		made = r.latest.Load().makers
+		for use, rec := range made {
+			if rec.Kid != before[use].Kid {
+				log.Info("a new key is in use", "use", use, "kid", rec.Kid, "before", before[use].Kid)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// tell logs a trouble when it begins, changes or ends.
+func tell(log *slog.Logger, before string, err error) (now string) {
+	if err != nil {
+		now = err.Error()
+	}
+	switch {
+	case now == before:
+	case err != nil:
+		log.Error("tending the key ring; the keys that are there go on", "error", err)
+	default:
+		log.Info("the key ring is well again")
+	}
+	return now
+}
+
+// Tend does what is due: it reads what other nodes have changed, lets next keys
+// take over, and deletes what was retired long ago. Run calls it once a second.
+// Its error is that of Status.
+func (r *Ring) Tend(ctx context.Context) error {
+	if err := r.Sync(ctx); err != nil {
+		return err
+	}
+	now := r.c.Now()
+	r.mu.Lock()
+	paused := now.Before(r.retry)
+	r.mu.Unlock()
+	if !paused {
+		err := r.step(ctx, now)
+		r.mu.Lock()
+		r.stuck, r.retry = err, time.Time{}
+		if err != nil {
+			r.retry = now.Add(retryEvery)
+		}
+		r.mu.Unlock()
+	}
+	return r.Status().Err
+}
+
+// retryEvery is how long a step that failed is not tried again: keys are dear to
+// make.
+const retryEvery = 10 * time.Second
+
+func (r *Ring) step(ctx context.Context, now time.Time) error {
+	errs := []error{r.complete(ctx)}
+	for _, use := range Uses() {
+		if r.due(use, now) {
+			_, err := r.Rotate(ctx, use, false)
+			errs = append(errs, err)
+		}
+	}
+	if before := now.Add(-Kept); r.latest.Load().over(before) {
+		errs = append(errs, r.c.Store.SweepRing(ctx, before), r.Sync(ctx))
+	}
+	return errors.Join(slices.DeleteFunc(errs, func(err error) bool {
+		return errors.Is(err, problem.Conflict) // another node was faster
+	})...)
+}
+
+// due reports whether the next key of a use is to take over.
+func (r *Ring) due(use Use, now time.Time) bool {
+	after := r.c.SigningRotation
+	if use == Seal {
+		after = r.c.SealingRotation
+	}
+	s := r.latest.Load()
+	current, _ := s.find(use, Current)
+	next, ok := s.find(use, Next)
+	return ok && now.Sub(current.Activated) >= after && now.Sub(next.Created) >= r.c.Publish
+}
+
+// over reports whether a key was retired before a moment.
+func (s *snapshot) over(before time.Time) bool {
+	for _, rec := range s.records {
+		if rec.State == Retired && rec.Retired.Before(before) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,128 @@
+package keys_test
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+
+	"github.com/selvage/selvage/internal/store"
+	"github.com/selvage/selvage/keys"
+)
+
+// A verifier checks tokens with the JWKS of some node, which it caches for as long
+// as it may.
+type verifier struct {
+	set   jose.JSONWebKeySet
+	until time.Time
+}
+
+func (v *verifier) verify(t *testing.T, node *keys.Ring, token string) bool {
+	t.Helper()
+	if !time.Now().Before(v.until) {
+		doc := node.JWKS()
+		v.set, v.until = jose.JSONWebKeySet{}, time.Now().Add(doc.MaxAge)
+		if err := json.Unmarshal(doc.Body, &v.set); err != nil {
+			t.Fatal(err)
+		}
+	}
+	jws, err := jose.ParseSignedCompact(token, []jose.SignatureAlgorithm{jose.RS256, jose.ES256})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = jws.Verify(v.set)
+	return err == nil
+}
+
+// TestRotationUnderLoad turns the keys of three nodes as fast as they may be, whose
+// clocks are as far apart as they may be. Whatever node made a token and whatever
+// node is asked, it is good; and who verifies by a cached JWKS need not even ask
+// again for a kid that it does not know.
+func TestRotationUnderLoad(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const publish = 10 * time.Minute
+		rows, err := store.Open(t.Context(), store.Config{Dir: t.TempDir()})
+		check(t, err)
+		defer rows.Close()
+		nodes, sealers := make([]*keys.Ring, 3), make([]*keys.Sealer, 3)
+		for i := range nodes {
+			skew := time.Duration(i-1) * publish / 4
+			nodes[i] = open(t, keys.Config{
+				Store: rows, Master: make([]byte, 32), Now: func() time.Time { return time.Now().Add(skew) },
+				SigningRotation: publish, SealingRotation: publish, Publish: publish,
+			})
+			sealers[i] = nodes[i].Sealer("sat", "SAT", "x")
+		}
+		verifiers := make([]verifier, 20)
+		busy := 0 // the node that rotates: another every few minutes, so that one makes a key and another lets it sign
+		for second := 0; second < 2*60*60; second += 2 {
+			for i, r := range nodes {
+				check(t, r.Sync(t.Context()))
+				if i == busy {
+					check(t, r.Tend(t.Context()))
+				}
+			}
+			if rand.IntN(100) == 0 {
+				busy = rand.IntN(len(nodes))
+			}
+			time.Sleep(2 * time.Second)
+			alg := keys.ES256
+			if second%20 == 0 {
+				alg = keys.RS256
+			}
+			maker, opener, node := rand.IntN(len(nodes)), rand.IntN(len(nodes)), rand.IntN(len(nodes))
+			token, err := nodes[maker].Sign(alg, "JWT", claims{"alice"})
+			check(t, err)
+			if _, ok := nodes[opener].VerifyJWS(token, "JWT"); !ok {
+				t.Fatalf("node %d refuses what %d signed", opener, maker)
+			}
+			if !verifiers[rand.IntN(len(verifiers))].verify(t, nodes[node], token) {
+				t.Fatalf("a verifier refuses what node %d signed", maker)
+			}
+			sealed, err := sealers[maker].Seal(claims{"alice"})
+			check(t, err)
+			var got claims
+			if !sealers[opener].Open(sealed, &got) {
+				t.Fatalf("node %d does not open what %d sealed", opener, maker)
+			}
+		}
+		for _, use := range keys.Uses() {
+			if got := states(t, rows, use); got[keys.Retired] < 6 || got[keys.Current] != 1 || got[keys.Next] != 1 {
+				t.Errorf("%s: there are %v, want one current, one next and at least six retired", use, got)
+			}
+		}
+	})
+}
+
+// TestRunHearsOfRetire measures how long a node takes a key that another has ended.
+func TestRunHearsOfRetire(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rows, err := store.Open(t.Context(), store.Config{Dir: t.TempDir()})
+		check(t, err)
+		defer rows.Close()
+		ctx, stop := context.WithCancel(t.Context())
+		var work sync.WaitGroup
+		defer work.Wait()
+		defer stop()
+		c := keys.Config{Store: rows, Master: make([]byte, 32)}
+		here, there := open(t, c), open(t, c)
+		work.Go(func() { there.Run(ctx, slog.New(slog.DiscardHandler)) })
+		token, err := here.Sign(keys.ES256, "JWT", claims{"alice"})
+		check(t, err)
+		time.Sleep(time.Second / 2)
+		check(t, here.Retire(t.Context(), kid(t, rows, keys.ES256, keys.Current)))
+		asked := time.Now()
+		for good := true; good; time.Sleep(time.Millisecond) {
+			_, good = there.VerifyJWS(token, "JWT")
+		}
+		if took := time.Since(asked); took > 1500*time.Millisecond {
+			t.Errorf("the other node took the token for %s", took)
+		}
+	})
+}
