@@ -146,7 +146,20 @@ func (f *Fabric) expired(t Token) bool {
 // since it was issued. It looks at no other member, so that it serves tokens
 // which were not sealed here too.
 func (f *Fabric) Check(ctx context.Context, t Token) error {
-	err := f.c.Revocations.Check(t.IssuedAt,
+	if err := f.Revoked(t); err != nil || t.SessionID == "" {
+		return err
+	}
+	return f.c.Live(ctx, t.SessionID)
+}
+
+// Heard changes whenever this node hears of a revocation: who holds many tokens
+// for long, such as open sockets, then asks [Fabric.Revoked] again.
+func (f *Fabric) Heard() int64 { return f.c.Revocations.Heard() }
+
+// Revoked is the part of [Fabric.Check] that asks nobody. Since the end of a login
+// is a revocation too, it is enough for a token which was checked before.
+func (f *Fabric) Revoked(t Token) error {
+	return f.c.Revocations.Check(t.IssuedAt,
 		revocation.Subject{Kind: revocation.Token, ID: t.ID},
 		revocation.Subject{Kind: revocation.Family, ID: t.FamilyID},
 		revocation.Subject{Kind: revocation.Grant, ID: t.GrantID},
@@ -158,10 +171,6 @@ func (f *Fabric) Check(ctx context.Context, t Token) error {
 		revocation.Subject{Kind: revocation.Key, ID: t.KeyID},
 		revocation.Subject{Kind: revocation.Project, ID: t.ProjectID},
 	)
-	if err != nil || t.SessionID == "" {
-		return err
-	}
-	return f.c.Live(ctx, t.SessionID)
 }
 
 // reaches reports whether the token may see an address of its project: a SAT

@@ -58,6 +58,7 @@ type List struct {
 
 	mu     sync.RWMutex
 	dead   map[string]Revocation
+	heard  int64
 	seq    int64
 	synced time.Time
 	pruned time.Time
@@ -101,6 +102,7 @@ func (l *List) Sync(ctx context.Context) error {
 	for _, r := range rows {
 		if old, ok := l.dead[r.Kind+":"+r.ID]; !ok || r.Until.After(old.Until) {
 			l.dead[r.Kind+":"+r.ID] = r
+			l.heard++
 		}
 	}
 	l.seq = max(l.seq, last)
@@ -127,6 +129,14 @@ func (l *List) Revoke(ctx context.Context, r Revocation) error {
 		return fmt.Errorf("writing revocation: %w", err)
 	}
 	return l.Sync(ctx)
+}
+
+// Heard tells how many revocations this node has heard of. While it stays what it
+// was before a token was checked, the token need not be checked again.
+func (l *List) Heard() int64 {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return l.heard
 }
 
 // A Subject is one thing that a token depends on.

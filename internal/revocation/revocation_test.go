@@ -45,7 +45,14 @@ func TestCheck(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	if got := there.Heard(); got != 0 {
+		t.Errorf("Heard before anything was read = %d, want 0", got)
+	}
 	sync()
+	heard := there.Heard()
+	if sync(); heard == 0 || there.Heard() != heard {
+		t.Errorf("Heard = %d and, with nothing new, %d, want the same and not 0", heard, there.Heard())
+	}
 	tests := []struct {
 		name    string
 		issued  time.Duration
