@@ -20,6 +20,7 @@ import (
 	"github.com/selvage/selvage/fabric/kinds"
 	"github.com/selvage/selvage/internal/password"
 	"github.com/selvage/selvage/internal/revocation"
+	"github.com/selvage/selvage/internal/session"
 	"github.com/selvage/selvage/keys"
 )
 
@@ -30,6 +31,7 @@ type Config struct {
 	Kinds       *kinds.Catalog   // of resources; nil means those of package kinds
 	Passwords   *password.Hasher // nil means one of its own
 	Revocations *revocation.List
+	Sessions    session.Store    // who is online; nil where nobody goes online
 	Host        string           // "ch" of every token, e.g. puc.localhost:8443
 	Issuer      string           // in every token; those of another issuer do not open
 	Now         func() time.Time // nil means time.Now

@@ -24,7 +24,7 @@ var layers = map[string][]string{
 	"internal/store":  {"fabric", "idp", "internal/database", "internal/page", "internal/problem", "internal/revocation", "keys", "recordings"},
 	// nouns and rules
 	"idp":        {"fabric", "internal/page", "internal/password", "internal/problem", "internal/recent", "internal/revocation", "internal/session", "keys"},
-	"fabric":     {"fabric/kinds", "internal/page", "internal/password", "internal/problem", "internal/recent", "internal/revocation", "keys"},
+	"fabric":     {"fabric/kinds", "internal/page", "internal/password", "internal/problem", "internal/recent", "internal/revocation", "internal/session", "keys"},
 	"recordings": {"internal/page", "internal/problem", "internal/recent", "recordings/wav"},
 	// plumbing
 	"internal/web":                 {"internal/problem", "internal/session"},

@@ -1,0 +1,209 @@
+package fabric
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/session"
+)
+
+// StayOnline is how often a socket that is online says so again: often enough
+// that one attempt may fail and clocks may be half a minute apart.
+const StayOnline = onlineFor / 3
+
+const (
+	onlineFor    = time.Minute // how long a socket is online that says nothing more: its node may be dead
+	resumableFor = time.Hour   // and how long the socket that follows it may take its place: a laptop sleeps
+	maxOnline    = 100         // sockets of a subscriber
+
+	maxTries = 2 * maxOnline // of a change, each of which another one has won
+)
+
+// A Presence is whether a subscriber can be reached now. The zero value is one
+// that cannot.
+type Presence struct {
+	Sockets int       // through how many sockets, on all nodes
+	Since   time.Time // when the first of them went online
+}
+
+// Online reports whether the subscriber can be reached.
+func (p Presence) Online() bool { return p.Sockets > 0 }
+
+// An attendance is who is online as a subscriber, as it lies in the session
+// store: one entry a subscriber, changed by compare-and-swap.
+type attendance struct {
+	ProjectID string     `json:"p"`
+	Sockets   []attendee `json:"s"`
+}
+
+// An attendee is one socket. It stays for a while after it was online last, so
+// that another may take its place.
+type attendee struct {
+	ID    string `json:"id"`
+	Since int64  `json:"since"` // microseconds, as Until
+	Until int64  `json:"until"`
+}
+
+// Presence tells whether a subscriber of a project is online, on any node.
+func (f *Fabric) Presence(ctx context.Context, projectID, subscriberID string) (Presence, error) {
+	if f.c.Sessions == nil {
+		return Presence{}, nil
+	}
+	a, _, err := f.attendance(ctx, subscriberID)
+	if err != nil || a.ProjectID != projectID {
+		return Presence{}, err
+	}
+	var p Presence
+	now := f.now()
+	for _, s := range a.Sockets {
+		if since := time.UnixMicro(s.Since).UTC(); now.UnixMicro() < s.Until {
+			if p.Sockets++; p.Sockets == 1 || since.Before(p.Since) {
+				p.Since = since
+			}
+		}
+	}
+	return p, nil
+}
+
+// Online makes a socket of a SAT's subscriber online for a minute, or for another
+// one: see [StayOnline]. The holders of other tokens cannot be reached, which is
+// problem.Forbidden.
+func (f *Fabric) Online(ctx context.Context, t Token, socket string) error {
+	if t.Kind != SAT {
+		return problem.New(problem.Forbidden, "not_a_subscriber", "only a subscriber can be online, not the holder of a guest or invite token")
+	}
+	return f.attend(ctx, t, func(a *attendance, now time.Time) error {
+		i := slices.IndexFunc(a.Sockets, func(s attendee) bool { return s.ID == socket })
+		if i < 0 {
+			if err := a.makeRoom(now); err != nil {
+				return err
+			}
+			i = len(a.Sockets)
+			a.Sockets = append(a.Sockets, attendee{ID: socket, Since: now.UnixMicro()})
+		}
+		a.Sockets[i].Until = onlineUntil(t, now)
+		return nil
+	})
+}
+
+// makeRoom forgets the socket that has been away for longest, if there are too
+// many.
+func (a *attendance) makeRoom(now time.Time) error {
+	if len(a.Sockets) < maxOnline {
+		return nil
+	}
+	oldest := 0
+	for i, s := range a.Sockets {
+		if s.Until < a.Sockets[oldest].Until {
+			oldest = i
+		}
+	}
+	if a.Sockets[oldest].Until > now.UnixMicro() {
+		return problem.New(problem.RateLimited, "too_many_sockets", "the subscriber is online %d times already", maxOnline)
+	}
+	a.Sockets = slices.Delete(a.Sockets, oldest, oldest+1)
+	return nil
+}
+
+// Offline makes a socket of a token's subscriber be online no more.
+func (f *Fabric) Offline(ctx context.Context, t Token, socket string) error {
+	return f.attend(ctx, t, func(a *attendance, _ time.Time) error {
+		a.Sockets = slices.DeleteFunc(a.Sockets, func(s attendee) bool { return s.ID == socket })
+		return nil
+	})
+}
+
+// Resume puts a socket in the place of one that was lost, on whatever node, and
+// reports whether that one was online when it was: clients that connect again
+// take it for granted that they still are.
+func (f *Fabric) Resume(ctx context.Context, t Token, lost, socket string) (online bool, err error) {
+	if t.Kind != SAT {
+		return false, nil
+	}
+	err = f.attend(ctx, t, func(a *attendance, now time.Time) error {
+		i := slices.IndexFunc(a.Sockets, func(s attendee) bool { return s.ID == lost })
+		if online = i >= 0; online {
+			a.Sockets[i].ID, a.Sockets[i].Until = socket, onlineUntil(t, now)
+		}
+		return nil
+	})
+	return online, err
+}
+
+func onlineUntil(t Token, now time.Time) int64 {
+	return min(now.Add(onlineFor).UnixMicro(), t.ExpiresAt.UnixMicro())
+}
+
+// attend changes the attendance of a token's subscriber. Since it is done again
+// where another node was faster, change must set, not add up.
+func (f *Fabric) attend(ctx context.Context, t Token, change func(*attendance, time.Time) error) error {
+	if f.c.Sessions == nil {
+		return errors.New("changing presence: there is no session store")
+	}
+	for range maxTries {
+		err := f.tryAttend(ctx, t, change)
+		if !errors.Is(err, problem.Conflict) && !errors.Is(err, problem.NotFound) {
+			return err
+		}
+	}
+	return &problem.Error{Kind: problem.Unavailable, Code: "temporarily_unavailable", Message: "presence changes too often", RetryAfter: time.Second}
+}
+
+func (f *Fabric) tryAttend(ctx context.Context, t Token, change func(*attendance, time.Time) error) error {
+	a, old, err := f.attendance(ctx, t.SubscriberID)
+	if err != nil {
+		return err
+	}
+	now := f.now()
+	a.ProjectID = t.ProjectID
+	forgotten := now.Add(-resumableFor).UnixMicro()
+	a.Sockets = slices.DeleteFunc(a.Sockets, func(s attendee) bool { return s.Until < forgotten })
+	if err := change(&a, now); err != nil {
+		return err
+	}
+	if old == nil && len(a.Sockets) == 0 {
+		return nil
+	}
+	value, err := json.Marshal(a)
+	if err != nil {
+		return fmt.Errorf("writing presence: %w", err)
+	}
+	key, ttl := presenceKey(t.SubscriberID), onlineFor+resumableFor
+	switch {
+	case old == nil:
+		err = f.c.Sessions.Add(ctx, key, value, ttl)
+	case len(a.Sockets) == 0:
+		err = f.c.Sessions.CompareAndSwap(ctx, key, old, value, onlineFor)
+	case string(value) != string(old):
+		err = f.c.Sessions.CompareAndSwap(ctx, key, old, value, ttl)
+	}
+	if err != nil {
+		return fmt.Errorf("writing presence: %w", err)
+	}
+	return nil
+}
+
+// attendance reads who is online as a subscriber, and the bytes that say so: nil
+// if there are none.
+func (f *Fabric) attendance(ctx context.Context, subscriberID string) (a attendance, value []byte, err error) {
+	value, err = f.c.Sessions.Get(ctx, presenceKey(subscriberID))
+	if errors.Is(err, problem.NotFound) {
+		return a, nil, nil
+	}
+	if err != nil {
+		return a, nil, fmt.Errorf("reading presence: %w", err)
+	}
+	if json.Unmarshal(value, &a) != nil {
+		a = attendance{} // written by another version: begin anew
+	}
+	return a, value, nil
+}
+
+func presenceKey(subscriberID string) session.Key {
+	return session.Key{Kind: "presence", ID: subscriberID}
+}

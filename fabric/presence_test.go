@@ -1,0 +1,190 @@
+package fabric_test
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/revocation"
+	sessionsql "github.com/selvage/selvage/internal/session/sql"
+	"github.com/selvage/selvage/internal/store"
+	"github.com/selvage/selvage/keys"
+)
+
+// nodes gives two nodes on the same stores and on a clock, which pass moves on.
+func nodes(t *testing.T) (one, two *fabric.Fabric, pass func(time.Duration)) {
+	t.Helper()
+	dir := t.TempDir()
+	var ahead atomic.Int64
+	now := func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+	rows, err := store.Open(t.Context(), store.Config{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = rows.Close() })
+	sessions, err := sessionsql.Open(t.Context(), sessionsql.Config{Dir: dir, Now: now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = sessions.Close() })
+	master, err := keys.ReadMaster(filepath.Join(dir, "master.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ring, err := keys.Open(t.Context(), keys.Config{Store: rows, Master: master})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := fabric.Config{Store: rows, Ring: ring, Revocations: revocation.New(rows, now), Sessions: sessions, Now: now}
+	return fabric.New(c), fabric.New(c), func(d time.Duration) { ahead.Add(int64(d)) }
+}
+
+func sat(subscriber string) fabric.Token {
+	return fabric.Token{Kind: fabric.SAT, ProjectID: "p", SubscriberID: subscriber, ExpiresAt: time.Now().Add(24 * time.Hour)}
+}
+
+// wantSockets reports any other number of sockets than want through which a
+// subscriber is online.
+func wantSockets(t *testing.T, f *fabric.Fabric, when, subscriber string, want int) fabric.Presence {
+	t.Helper()
+	got, err := f.Presence(t.Context(), "p", subscriber)
+	if err != nil || got.Sockets != want || got.Online() != (want > 0) {
+		t.Errorf("%s: Presence = %+v, %v, want %d sockets", when, got, err, want)
+	}
+	return got
+}
+
+func TestPresence(t *testing.T) {
+	one, two, pass := nodes(t)
+	ctx, ada := t.Context(), sat("ada")
+	do := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	wantSockets(t, one, "at first", "ada", 0)
+	do(one.Offline(ctx, ada, "a"))
+	do(one.Online(ctx, ada, "a"))
+	since := wantSockets(t, two, "one socket", "ada", 1).Since
+	wantSockets(t, two, "of another", "bob", 0)
+	if p, err := two.Presence(ctx, "q", "ada"); err != nil || p.Online() {
+		t.Errorf("Presence asked by another project = %+v, %v, want none", p, err)
+	}
+	pass(40 * time.Second)
+	do(two.Online(ctx, ada, "b"))
+	if got := wantSockets(t, one, "two sockets", "ada", 2); !got.Since.Equal(since) {
+		t.Errorf("online since %v, want %v, when the first went online", got.Since, since)
+	}
+	pass(30 * time.Second)
+	if got := wantSockets(t, one, "the first said nothing for more than a minute", "ada", 1); !got.Since.After(since) {
+		t.Errorf("online since %v, want a time after %v", got.Since, since)
+	}
+	do(one.Online(ctx, ada, "a"))
+	wantSockets(t, two, "the first is back", "ada", 2)
+	do(one.Offline(ctx, ada, "b")) // whichever node it is
+	do(one.Offline(ctx, ada, "b"))
+	do(two.Offline(ctx, ada, "a"))
+	wantSockets(t, two, "at the end", "ada", 0)
+}
+
+// TestPresenceRefused goes online with tokens that do not allow it, or not for
+// long.
+func TestPresenceRefused(t *testing.T) {
+	one, _, pass := nodes(t)
+	for _, kind := range []fabric.TokenKind{fabric.Guest, fabric.Invite, fabric.Service} {
+		token := sat("ada")
+		token.Kind = kind
+		if err := one.Online(t.Context(), token, "a"); !errors.Is(err, problem.Forbidden) {
+			t.Errorf("Online with a %s = %v, want forbidden", kind, err)
+		}
+		if online, err := one.Resume(t.Context(), token, "a", "b"); online || err != nil {
+			t.Errorf("Resume with a %s = %v, %v, want false", kind, online, err)
+		}
+	}
+	short := sat("ada")
+	short.ExpiresAt = time.Now().Add(10 * time.Second)
+	if err := one.Online(t.Context(), short, "a"); err != nil {
+		t.Fatal(err)
+	}
+	wantSockets(t, one, "before the token expires", "ada", 1)
+	pass(11 * time.Second)
+	wantSockets(t, one, "after the token has expired", "ada", 0)
+}
+
+func TestResume(t *testing.T) {
+	one, two, pass := nodes(t)
+	ctx, ada := t.Context(), sat("ada")
+	if err := one.Online(ctx, ada, "a"); err != nil {
+		t.Fatal(err)
+	}
+	resume := func(f *fabric.Fabric, token fabric.Token, lost, socket string, want bool) {
+		t.Helper()
+		if got, err := f.Resume(ctx, token, lost, socket); got != want || err != nil {
+			t.Errorf("Resume of %s as %s = %v, %v, want %v", lost, socket, got, err, want)
+		}
+	}
+	resume(two, sat("bob"), "a", "x", false)
+	resume(two, ada, "z", "x", false)
+	wantSockets(t, two, "nothing resumed", "ada", 1)
+	resume(two, ada, "a", "b", true)
+	wantSockets(t, one, "resumed at once", "ada", 1)
+	resume(two, ada, "a", "c", false)
+	pass(50 * time.Minute)
+	wantSockets(t, one, "lost for long", "ada", 0)
+	resume(one, ada, "b", "c", true)
+	wantSockets(t, two, "resumed after a while", "ada", 1)
+	pass(2 * time.Hour)
+	resume(one, ada, "c", "d", false)
+	wantSockets(t, two, "lost for too long", "ada", 0)
+}
+
+// TestPresenceRace has 50 sockets go online and offline at once, on two nodes.
+func TestPresenceRace(t *testing.T) {
+	one, two, _ := nodes(t)
+	ada := sat("ada")
+	each := func(do func(f *fabric.Fabric, socket string) error) {
+		t.Helper()
+		var work sync.WaitGroup
+		for i := range 50 {
+			work.Go(func() {
+				if err := do([]*fabric.Fabric{one, two}[i%2], fmt.Sprint(i)); err != nil {
+					t.Errorf("socket %d: %v", i, err)
+				}
+			})
+		}
+		work.Wait()
+	}
+	each(func(f *fabric.Fabric, socket string) error { return f.Online(t.Context(), ada, socket) })
+	wantSockets(t, one, "after all went online", "ada", 50)
+	each(func(f *fabric.Fabric, socket string) error { return f.Offline(t.Context(), ada, socket) })
+	wantSockets(t, one, "after all went offline", "ada", 0)
+}
+
+// TestTooManySockets fills the list of a subscriber.
+func TestTooManySockets(t *testing.T) {
+	one, _, pass := nodes(t)
+	ada := sat("ada")
+	for i := range 100 {
+		if err := one.Online(t.Context(), ada, fmt.Sprint(i)); err != nil {
+			t.Fatalf("socket %d: %v", i, err)
+		}
+	}
+	if err := one.Online(t.Context(), ada, "one more"); !errors.Is(err, problem.RateLimited) {
+		t.Errorf("one more = %v, want rate limited", err)
+	}
+	if err := one.Online(t.Context(), ada, "7"); err != nil {
+		t.Errorf("one that is online says so again: %v", err)
+	}
+	pass(2 * time.Minute)
+	if err := one.Online(t.Context(), ada, "one more"); err != nil {
+		t.Errorf("one more, once the others are away: %v", err)
+	}
+	wantSockets(t, one, "at the end", "ada", 1)
+}
