@@ -18,6 +18,7 @@ var layers = map[string][]string{
 	// the root: everything; nothing imports it
 	"cmd/selvage": {"*"},
 	// protocols and rows: their nouns and the plumbing, never each other
+	"fabric/relay":    {"fabric", "internal/problem", "internal/web"},
 	"fabric/rest":     {"fabric", "fabric/kinds", "internal/page", "internal/problem", "internal/web"},
 	"idp/oidc":        {"fabric", "idp", "internal/problem", "internal/session", "internal/web", "keys", "templates"},
 	"recordings/laml": {"internal/page", "internal/problem", "internal/web", "recordings"},
@@ -61,6 +62,7 @@ var layers = map[string][]string{
 // only says which of our packages may import what others have made.
 var only = map[string][]string{
 	"github.com/zitadel/oidc":             {"idp/oidc"},
+	"github.com/coder/websocket":          {"fabric/relay"},
 	"github.com/gorilla/sessions":         {"internal/web"},
 	"github.com/rs/cors":                  {"internal/web"},
 	"github.com/pressly/goose":            {"internal/store"},
@@ -69,7 +71,7 @@ var only = map[string][]string{
 	"github.com/knadh/koanf":              {"cmd/selvage"},
 	"github.com/prometheus/client_golang": {"cmd/selvage"},
 	"database/sql":                        {"internal/database", "internal/session/sql", "internal/store"},
-	"net/http":                            {"bench", "cmd/selvage", "fabric/rest", "idp/oidc", "internal/web", "recordings/laml", "static", "templates", "test/harness"},
+	"net/http":                            {"bench", "cmd/selvage", "fabric/relay", "fabric/rest", "idp/oidc", "internal/web", "recordings/laml", "static", "templates", "test/harness"},
 }
 
 // A listed package is what `go list` tells of one.

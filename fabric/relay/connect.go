@@ -1,0 +1,194 @@
+package relay
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/coder/websocket"
+	"github.com/google/uuid"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// An authentication is by whose token a client acts.
+type authentication struct {
+	Authentication struct {
+		Project string `json:"project"`
+		Token   string `json:"jwt_token"`
+	} `json:"authentication"`
+}
+
+type connectParams struct {
+	authentication
+	Protocol string          `json:"protocol"` // of a socket before this one
+	State    json.RawMessage `json:"authorization_state"`
+}
+
+type connectResult struct {
+	Identity      string        `json:"identity"`
+	Protocol      string        `json:"protocol"`
+	Authorization authorization `json:"authorization"`
+	ICEServers    []struct{}    `json:"ice_servers"`
+}
+
+type authorization struct {
+	JTI        string           `json:"jti"`
+	ProjectID  string           `json:"project_id"`
+	Subscriber fabricSubscriber `json:"fabric_subscriber"`
+}
+
+type fabricSubscriber struct {
+	Version       int    `json:"version"`
+	SubscriberID  string `json:"subscriber_id"` // "" for guests
+	ApplicationID string `json:"application_id"`
+	ProjectID     string `json:"project_id"`
+	SpaceID       string `json:"space_id"`
+	ExpiresAt     int64  `json:"expires_at"` // unix seconds
+}
+
+// connect serves signalwire.connect: the socket acts for the holder of a token
+// from now on.
+func connect(ctx context.Context, s *socket, raw json.RawMessage) (any, error) {
+	var in connectParams
+	if err := params(raw, &in); err != nil {
+		return nil, err
+	}
+	if _, already := s.authenticated(); already {
+		return nil, &fault{invalidRequest, "this socket is connected; signalwire.reauthenticate changes its token"}
+	}
+	heard := s.relay.fabric.Heard()
+	token, err := s.open(ctx, in.authentication)
+	if err != nil {
+		return nil, s.orLater(err)
+	}
+	lost, ours := socketOf(in.Protocol)
+	if !ours || isSaid(in.State) { // we give out no such states
+		return nil, notValid()
+	}
+	caller := callerOf(token)
+	if !s.relay.enter(caller, "") {
+		return nil, tooMany()
+	}
+	id, resumed := uuid.NewString(), false
+	if lost != "" {
+		if resumed, err = s.relay.fabric.Resume(ctx, token, lost, id); err != nil {
+			s.relay.leave(caller)
+			return nil, s.orLater(err)
+		}
+	}
+	s.begin(caller, id, token, heard)
+	if resumed {
+		s.setOnline(true)
+	}
+	return showConnection(id, token), nil
+}
+
+// begin makes a stranger's socket one that has authenticated.
+func (s *socket) begin(caller, id string, token fabric.Token, heard int64) {
+	s.relay.release(s.from)
+	s.relay.connected.Add(1)
+	s.conn.SetReadLimit(maxMessage)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.caller, s.id, s.token, s.heard = caller, id, token, heard
+}
+
+func tooMany() error { return &fault{refused, "too many sockets are open with this token"} }
+
+// reauthenticate serves signalwire.reauthenticate: a newer token of the same
+// holder. Any other leaves things as they are.
+func reauthenticate(ctx context.Context, s *socket, raw json.RawMessage) (any, error) {
+	var in authentication
+	if err := params(raw, &in); err != nil {
+		return nil, err
+	}
+	heard := s.relay.fabric.Heard()
+	token, err := s.open(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	old, _ := s.authenticated()
+	if token.Kind != old.Kind || token.ProjectID != old.ProjectID || token.SubscriberID != old.SubscriberID {
+		return nil, notValid()
+	}
+	caller := callerOf(token)
+	if !s.relay.enter(caller, s.caller) {
+		return nil, tooMany()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.caller, s.token, s.heard = caller, token, heard
+	s.onlineAt = time.Time{} // say at once that it is, for as long as this token lives
+	return showConnection(s.id, token), nil
+}
+
+// open gives what the token of an authentication says.
+func (s *socket) open(ctx context.Context, in authentication) (fabric.Token, error) {
+	if in.Authentication.Token == "" {
+		return fabric.Token{}, badParams("params.authentication.jwt_token is required")
+	}
+	token, err := s.relay.fabric.Open(ctx, in.Authentication.Token, fabric.SAT, fabric.Guest, fabric.Invite)
+	if p := in.Authentication.Project; err == nil && p != "" && !strings.EqualFold(p, token.ProjectID) {
+		err = problem.NoCredentials()
+	}
+	return token, err
+}
+
+// orLater gives the error of a connect whose token is wrong. Whatever else went
+// wrong closes the socket, so that clients come again by themselves: an error
+// would be the end of them.
+func (s *socket) orLater(err error) error {
+	if errors.Is(err, problem.Unauthenticated) {
+		return err
+	}
+	if _, asked := faultOf(err); asked && !errors.Is(err, problem.Unavailable) {
+		return err
+	}
+	s.relay.log.Warn("a socket has to come again later", "request_id", s.name, "error", err)
+	return &farewell{code: websocket.StatusTryAgainLater, reason: "try again later"}
+}
+
+// callerOf names who holds a token, for counting: a subscriber, or whoever has
+// the same guest or invite token.
+func callerOf(t fabric.Token) string {
+	if t.Kind == fabric.SAT {
+		return t.SubscriberID
+	}
+	return t.ID
+}
+
+// protocolOf names a socket as SDKs remember it: they compare the second part
+// with the token's id, and say the whole when they connect again.
+func protocolOf(t fabric.Token, id string) string { return "signalwire_" + t.ID + "_" + id }
+
+// socketOf gives the socket that a protocol names, "" if it names none, and
+// whether it is one of ours.
+func socketOf(protocol string) (id string, ours bool) {
+	if protocol == "" {
+		return "", true
+	}
+	parts := strings.Split(protocol, "_")
+	if len(parts) != 3 || parts[0] != "signalwire" {
+		return "", false
+	}
+	u, err := uuid.Parse(parts[2])
+	return u.String(), err == nil
+}
+
+// isSaid reports whether a member is there and neither null nor "".
+func isSaid(raw json.RawMessage) bool {
+	return len(raw) > 0 && string(raw) != "null" && string(raw) != `""`
+}
+
+func showConnection(id string, t fabric.Token) connectResult {
+	return connectResult{
+		Identity: id, Protocol: protocolOf(t, id), ICEServers: []struct{}{},
+		Authorization: authorization{JTI: t.ID, ProjectID: t.ProjectID, Subscriber: fabricSubscriber{
+			Version: 1, SubscriberID: t.SubscriberID, ApplicationID: t.ClientID, ProjectID: t.ProjectID, ExpiresAt: t.ExpiresAt.Unix(),
+		}},
+	}
+}

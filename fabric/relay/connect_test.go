@@ -1,0 +1,183 @@
+package relay_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/fabric/relay"
+	"github.com/selvage/selvage/internal/revocation"
+)
+
+// The codes that clients get.
+const (
+	parseError           = -32700
+	invalidRequest       = -32600
+	methodNotFound       = -32601
+	invalidParams        = -32602
+	validationFailed     = -32003
+	authenticationFailed = -32002
+	refused              = -32000
+)
+
+func TestConnect(t *testing.T) {
+	n := newWorld(t).node(relay.Limits{})
+	for _, kind := range []fabric.TokenKind{fabric.SAT, fabric.Guest, fabric.Invite} {
+		t.Run(string(kind), func(t *testing.T) {
+			token := n.token(func(t *fabric.Token) {
+				if t.Kind = kind; kind == fabric.Guest {
+					t.SubscriberID, t.ClientID = "", ""
+				}
+			})
+			_, got := n.connect(must[string](t)(n.fabric.Seal(token)))
+			a := got.Authorization
+			if a.JTI != token.ID || a.ProjectID != token.ProjectID || a.Subscriber.ProjectID != token.ProjectID || a.Subscriber.SubscriberID != token.SubscriberID ||
+				a.Subscriber.ApplicationID != token.ClientID || a.Subscriber.ExpiresAt != token.ExpiresAt.Unix() || a.Subscriber.Version != 1 {
+				t.Errorf("connecting with %+v gives %+v", token, a)
+			}
+			if parts := strings.Split(got.Protocol, "_"); len(parts) != 3 || parts[1] != token.ID || got.Identity == "" || got.ICEServers == nil {
+				t.Errorf("connecting gives the protocol %q, the identity %q, the ICE servers %v", got.Protocol, got.Identity, got.ICEServers)
+			}
+		})
+	}
+}
+
+// TestConnectRefused connects with what is not good for it; the socket may try
+// again, and then succeeds.
+func TestConnectRefused(t *testing.T) {
+	n := newWorld(t).node(relay.Limits{})
+	good := n.seal(nil)
+	ended := n.token(func(t *fabric.Token) { t.ID = uuidOf("e") })
+	if err := n.fabric.Revoke(t.Context(), ended); err != nil {
+		t.Fatal(err)
+	}
+	with := func(token string) string { return authentication(token) + "}" }
+	kind := func(k fabric.TokenKind) string { return with(n.seal(func(t *fabric.Token) { t.Kind = k })) }
+	tests := []struct {
+		name, params string
+		code         int
+		message      string
+	}{
+		{"no params", `null`, invalidParams, ""},
+		{"a list", `[]`, invalidParams, ""},
+		{"no authentication", `{}`, invalidParams, ""},
+		{"no token", `{"authentication":{"project":"p","token":"secret"}}`, invalidParams, ""},
+		{"a number", `{"authentication":{"jwt_token":7}}`, invalidParams, ""},
+		{"garbage", with("garbage"), authenticationFailed, ""},
+		{"altered", with(good[:len(good)-2] + "AA"), authenticationFailed, ""},
+		{"a service's", kind(fabric.Service), authenticationFailed, ""},
+		{"a refresh token", kind(fabric.Refresh), authenticationFailed, ""},
+		{"expired", with(n.seal(func(t *fabric.Token) { t.ExpiresAt = n.now().Add(-time.Second) })), authenticationFailed, ""},
+		{"revoked", with(must[string](t)(n.fabric.Seal(ended))), authenticationFailed, ""},
+		{"of another issuer", with(n.seal(func(t *fabric.Token) { t.Issuer = "http://elsewhere/" })), authenticationFailed, ""},
+		{"of another project", strings.Replace(with(good), `"jwt_token"`, `"project":"`+uuidOf("9")+`","jwt_token"`, 1), authenticationFailed, ""},
+		{"a protocol of another server", authentication(good) + `,"protocol":"signalwire_a_b_c"}`, validationFailed, "Requester validation failed"},
+		{"a state of another server", authentication(good) + `,"authorization_state":"abc"}`, validationFailed, "Requester validation failed"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			c := n.dial()
+			got := c.call("signalwire.connect", tt.params)
+			if got.code() != tt.code || tt.message != "" && got.Error.Message != tt.message {
+				t.Errorf("connecting gives %+v %s, want the code %d", got.Error, got.Result, tt.code)
+			}
+			if got := c.call("subscriber.online", `{}`); got.code() != authenticationFailed {
+				t.Errorf("subscriber.online after it gives %+v %s", got.Error, got.Result)
+			}
+			c.connect(good)
+			if got := c.call("signalwire.connect", authentication(good)+"}"); got.code() != invalidRequest {
+				t.Errorf("connecting twice gives %+v %s", got.Error, got.Result)
+			}
+		})
+	}
+}
+
+// TestConnectLater connects to a node that cannot know what was revoked: clients
+// that got an error would never come back.
+func TestConnectLater(t *testing.T) {
+	n := newWorld(t).node(relay.Limits{})
+	good := n.seal(nil)
+	before, _ := n.connect(good)
+	n.ahead.Store(int64(time.Minute)) // the poll of the revocations has not come yet
+	n.ends()
+	eventually(t, "the node to hear nothing", func() bool { return n.fabric.Revoked(n.token(nil)) != nil })
+	c := n.dial()
+	c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"signalwire.connect","params":%s}}`, authentication(good)))
+	if code, reason := c.closed(); code != 1013 {
+		t.Errorf("the socket is closed with %d %q, want 1013", code, reason)
+	}
+	if got := before.call("subscriber.online", `{}`); got.code() != refused {
+		t.Errorf("subscriber.online meanwhile gives %+v %s", got.Error, got.Result)
+	}
+}
+
+func TestReauthenticate(t *testing.T) {
+	w := newWorld(t)
+	n := w.node(relay.Limits{})
+	for _, kind := range []fabric.TokenKind{fabric.SAT, fabric.Guest} {
+		make := func(change func(*fabric.Token)) string {
+			return n.seal(func(t *fabric.Token) {
+				t.Kind, t.ExpiresAt = kind, t.ExpiresAt.Add(time.Minute)
+				t.ID = ""
+				if change != nil {
+					change(t)
+				}
+			})
+		}
+		other := fabric.Guest
+		if kind == fabric.Guest {
+			other = fabric.SAT
+		}
+		c, first := n.connect(make(nil))
+		for name, tt := range map[string]struct {
+			token string
+			code  int
+		}{
+			"garbage":               {"garbage", authenticationFailed},
+			"expired":               {make(func(t *fabric.Token) { t.ExpiresAt = w.now().Add(-time.Second) }), authenticationFailed},
+			"another subscriber":    {make(func(t *fabric.Token) { t.SubscriberID = uuidOf("6") }), validationFailed},
+			"another project":       {make(func(t *fabric.Token) { t.ProjectID = uuidOf("6") }), validationFailed},
+			"another kind of token": {make(func(t *fabric.Token) { t.Kind = other }), validationFailed},
+		} {
+			if got := c.call("signalwire.reauthenticate", fmt.Sprintf(`{"authentication":{"jwt_token":%q}}`, tt.token)); got.code() != tt.code {
+				t.Errorf("%s, %s: got %+v %s, want the code %d", kind, name, got.Error, got.Result, tt.code)
+			}
+		}
+		var second connected
+		token := make(func(t *fabric.Token) { t.ExpiresAt = t.ExpiresAt.Add(time.Hour) })
+		c.call("signalwire.reauthenticate", fmt.Sprintf(`{"authentication":{"project":%q,"jwt_token":%q}}`, first.Authorization.ProjectID, token)).into(t, &second)
+		if second.Authorization.JTI == first.Authorization.JTI || second.Identity != first.Identity ||
+			second.Authorization.Subscriber.ExpiresAt != first.Authorization.Subscriber.ExpiresAt+3600 || strings.Split(second.Protocol, "_")[1] != second.Authorization.JTI {
+			t.Errorf("%s: a new token gives %+v after %+v", kind, second, first)
+		}
+	}
+	if got := n.dial().call("signalwire.reauthenticate", fmt.Sprintf(`{"authentication":{"jwt_token":%q}}`, n.seal(nil))); got.code() != authenticationFailed {
+		t.Errorf("reauthenticating before connecting gives %+v %s", got.Error, got.Result)
+	}
+}
+
+// TestOldTokenRevoked revokes the token that a socket no longer has.
+func TestOldTokenRevoked(t *testing.T) {
+	n := newWorld(t).node(relay.Limits{})
+	old := n.token(func(t *fabric.Token) { t.ID = uuidOf("a") })
+	c, _ := n.connect(must[string](t)(n.fabric.Seal(old)))
+	var r connected
+	c.call("signalwire.reauthenticate", fmt.Sprintf(`{"authentication":{"jwt_token":%q}}`, n.seal(func(t *fabric.Token) { t.ID = uuidOf("b") }))).into(t, &r)
+	for _, id := range []string{old.ID, uuidOf("b")} {
+		r := revocation.Revocation{Kind: revocation.Token, ID: id, Until: n.now().Add(time.Hour), Expires: n.now().Add(2 * time.Hour)}
+		if err := n.revoked.Revoke(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+		if id == old.ID {
+			c.call("signalwire.ping", `{}`)
+			if got := c.call("subscriber.online", `{}`); got.Error != nil {
+				t.Errorf("after the old token was revoked: %+v", got.Error)
+			}
+		}
+	}
+	if code, reason := c.closed(); code != 4401 {
+		t.Errorf("after its own token was revoked the socket is closed with %d %q", code, reason)
+	}
+}

@@ -1,0 +1,56 @@
+package relay
+
+import (
+	"testing"
+	"time"
+)
+
+func TestBucket(t *testing.T) {
+	var b bucket
+	now := time.Now()
+	for i := range int(messageBurst) {
+		if got := b.take(now); got != 0 {
+			t.Fatalf("message %d of a burst waits %v", i, got)
+		}
+	}
+	if got, want := b.take(now), time.Second/messageRate; got != want {
+		t.Errorf("the first message after a burst waits %v, want %v", got, want)
+	}
+	now = now.Add(time.Second / messageRate)
+	if got, want := b.take(now), time.Second/messageRate; got.Round(time.Microsecond) != want {
+		t.Errorf("the next message, after that wait, waits %v, want %v", got, want)
+	}
+	if got := b.take(now.Add(time.Minute)); got != 0 {
+		t.Errorf("a message after a minute waits %v", got)
+	}
+	if b.tokens != messageBurst-1 {
+		t.Errorf("after a minute there are %v messages left, want %v", b.tokens, messageBurst-1)
+	}
+}
+
+func TestNetwork(t *testing.T) {
+	for remote, want := range map[string]string{
+		"192.0.2.7:1":               "192.0.2.7",
+		"[::ffff:192.0.2.7]:1":      "192.0.2.7",
+		"[2001:db8:1:2:3:4:5:6]:99": "2001:db8:1:2::/64",
+		"[fe80::1%eth0]:1":          "fe80::/64",
+		"@":                         "",
+		"":                          "",
+	} {
+		if got := network(remote); got != want {
+			t.Errorf("network(%q) = %q, want %q", remote, got, want)
+		}
+	}
+}
+
+func TestLimitsOrDefaults(t *testing.T) {
+	if got, want := (Limits{}).orDefaults(), (Limits{100, 200, 10 * time.Second, 10 * time.Second, 45 * time.Second}); got != want {
+		t.Errorf("the defaults are %+v, want %+v", got, want)
+	}
+	if got, want := (Limits{PerCaller: 7, Ping: time.Second}).orDefaults(), (Limits{7, 200, 10 * time.Second, time.Second, 45 * time.Second}); got != want {
+		t.Errorf("with two set they are %+v, want %+v", got, want)
+	}
+	if got := (Limits{-1, -1, -1, -1, -1}).orDefaults(); got.PerCaller < 1e6 || got.PerNetwork < 1e6 || got.Silence < 1e6*time.Second {
+		t.Errorf("no limits are %+v", got)
+	}
+}

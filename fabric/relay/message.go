@@ -1,0 +1,142 @@
+package relay
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// A message is a request or an answer (JSON-RPC 2.0, sections 4 and 5). An
+// answer has no method.
+type message struct {
+	Version string          `json:"jsonrpc"`
+	ID      json.RawMessage `json:"id"`
+	Method  string          `json:"method"`
+	Params  json.RawMessage `json:"params"`
+}
+
+// The codes of errors. Those below -32099 are JSON-RPC's own; SDKs know
+// authenticationFailed and validationFailed.
+const (
+	parseError           = -32700
+	invalidRequest       = -32600
+	methodNotFound       = -32601
+	invalidParams        = -32602
+	internalError        = -32603
+	validationFailed     = -32003
+	authenticationFailed = -32002
+	refused              = -32000 // for now: a limit, or a dependency that is away
+)
+
+// A fault is an error as a client gets it.
+type fault struct {
+	Code    int    `json:"code"`
+	Message string `json:"message"`
+}
+
+func (f *fault) Error() string { return f.Message }
+
+// notValid makes SDKs forget what they remember of former sockets and connect
+// anew, by its very words.
+func notValid() error { return &fault{validationFailed, "Requester validation failed"} }
+
+func badParams(format string, args ...any) error {
+	return &fault{invalidParams, fmt.Sprintf(format, args...)}
+}
+
+// faultOf gives what a client may learn of an error; ok is false for an internal
+// one.
+func faultOf(err error) (f *fault, ok bool) {
+	if errors.As(err, &f) {
+		return f, true
+	}
+	p := problem.First(err)
+	if p == nil {
+		return &fault{internalError, "internal error"}, false
+	}
+	switch p.Kind {
+	case problem.Unauthenticated:
+		return &fault{authenticationFailed, "Authentication failed: the token is wrong, has expired or was revoked"}, true
+	case problem.Malformed, problem.Invalid:
+		return &fault{invalidParams, p.Message}, true
+	}
+	return &fault{refused, p.Message}, true
+}
+
+// label gives the result for an Observe.
+func (f *fault) label() string { return strconv.Itoa(f.Code) }
+
+// parse reads a message. What is no message is a fault.
+func parse(text []byte) (m message, err error) {
+	if err := json.Unmarshal(text, &m); err != nil {
+		var syntax *json.SyntaxError
+		if errors.As(err, &syntax) {
+			return message{}, &fault{parseError, "the message is not JSON"}
+		}
+		return message{}, &fault{invalidRequest, "the message is not a JSON-RPC request"}
+	}
+	if m.Version != "2.0" || !isID(m.ID) {
+		return message{}, &fault{invalidRequest, "the message is not JSON-RPC 2.0"}
+	}
+	return m, nil
+}
+
+// isID reports whether an id may be one: a string, a number, null or absent.
+func isID(id json.RawMessage) bool {
+	return len(id) == 0 || string(id) == "null" || id[0] == '"' || id[0] == '-' || '0' <= id[0] && id[0] <= '9'
+}
+
+// params reads the parameters of a request into v.
+func params(raw json.RawMessage, v any) error {
+	if len(raw) == 0 {
+		raw = json.RawMessage("{}")
+	}
+	if err := json.Unmarshal(raw, v); err != nil {
+		var wrong *json.UnmarshalTypeError
+		if errors.As(err, &wrong) && wrong.Field != "" {
+			return badParams("params.%s has the wrong type", wrong.Field)
+		}
+		return badParams("params must be an object")
+	}
+	return nil
+}
+
+// request encodes a request of ours.
+func request(id, method string, params any) []byte {
+	return encode(struct {
+		Version string `json:"jsonrpc"`
+		ID      string `json:"id"`
+		Method  string `json:"method"`
+		Params  any    `json:"params"`
+	}{"2.0", id, method, params})
+}
+
+// response encodes an answer: a result, or the fault if there is one.
+func response(id json.RawMessage, result any, f *fault) []byte {
+	if len(id) == 0 {
+		id = json.RawMessage("null")
+	}
+	if f != nil {
+		result = nil
+	}
+	return encode(struct {
+		Version string          `json:"jsonrpc"`
+		ID      json.RawMessage `json:"id"`
+		Result  any             `json:"result,omitempty"`
+		Error   *fault          `json:"error,omitempty"`
+	}{"2.0", id, result, f})
+}
+
+func encode(v any) []byte {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		panic(err) // our own types always encode
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}

@@ -1,0 +1,161 @@
+package relay
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+)
+
+// patience is how long a request may take.
+const patience = 5 * time.Second
+
+// A method answers one kind of request. An error that is a farewell closes the
+// socket instead of being told.
+type method func(ctx context.Context, s *socket, raw json.RawMessage) (result any, err error)
+
+// served lists the methods.
+func served() map[string]method {
+	return map[string]method{
+		"signalwire.connect":        connect,
+		"signalwire.ping":           ping,
+		"signalwire.reauthenticate": checked(reauthenticate),
+		"subscriber.offline":        checked(offline),
+		"subscriber.online":         checked(online),
+		"webrtc.verto":              checked(verto),
+	}
+}
+
+// checked serves sockets that have authenticated and whose token is still good.
+func checked(m method) method {
+	return func(ctx context.Context, s *socket, raw json.RawMessage) (any, error) {
+		token, ok := s.authenticated()
+		if !ok {
+			return nil, &fault{authenticationFailed, "Authentication failed: signalwire.connect comes first"}
+		}
+		if err := s.relay.fabric.Check(ctx, token); err != nil {
+			return nil, err
+		}
+		return m(ctx, s, raw)
+	}
+}
+
+// unknown stands for methods that are not served, where they are counted.
+const unknown = "unknown"
+
+// receive answers a message.
+func (s *socket) receive(text []byte) {
+	m, err := parse(text)
+	if err != nil {
+		f, _ := faultOf(err)
+		s.relay.observe(unknown, f.label())
+		s.out.send(s.conn, response(nil, nil, f))
+		return
+	}
+	leaving := s.heardOf()
+	switch {
+	case m.Method == "": // an answer of the client's
+		if leaving != nil && string(m.ID) == `"`+leaving.id+`"` {
+			s.out.close(s.conn, *leaving)
+		}
+	case leaving == nil: // else it is to ask elsewhere
+		s.answer(m)
+	}
+}
+
+// heardOf notes that the client lives, and tells whether it was told to go.
+func (s *socket) heardOf() (leaving *farewell) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.spoke = time.Now()
+	return s.leaving
+}
+
+func (s *socket) answer(m message) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	name := m.Method
+	serve, ok := s.relay.methods[name]
+	if !ok {
+		name, serve = unknown, noSuchMethod
+	}
+	result, err := serve(ctx, s, m.Params)
+	if err == nil {
+		s.relay.observe(name, "ok")
+		s.reply(m, response(m.ID, result, nil))
+		return
+	}
+	f, known := faultOf(err)
+	s.relay.observe(name, f.label())
+	if !known {
+		s.relay.log.Error("internal error", "request_id", s.name, "method", name, "error", err)
+	}
+	var bye *farewell
+	if errors.As(err, &bye) {
+		s.out.close(s.conn, *bye)
+		return
+	}
+	s.reply(m, response(m.ID, nil, f))
+}
+
+// reply sends an answer, unless the request was a notification (JSON-RPC 2.0,
+// section 4.1).
+func (s *socket) reply(m message, text []byte) {
+	if len(m.ID) > 0 {
+		s.out.send(s.conn, text)
+	}
+}
+
+func noSuchMethod(context.Context, *socket, json.RawMessage) (any, error) {
+	return nil, &fault{methodNotFound, "there is no such method"}
+}
+
+// done is the result of what has none.
+var done = struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}{"200", "OK"}
+
+// ping serves signalwire.ping: the client asks whether the server is there.
+func ping(_ context.Context, _ *socket, raw json.RawMessage) (any, error) {
+	var in struct {
+		Timestamp json.RawMessage `json:"timestamp"`
+	}
+	if err := params(raw, &in); err != nil {
+		return nil, err
+	}
+	if len(in.Timestamp) == 0 || !isID(in.Timestamp) {
+		return beat{now()}, nil
+	}
+	return in, nil
+}
+
+// A beat is what pings carry: seconds since 1970.
+type beat struct {
+	Timestamp float64 `json:"timestamp"`
+}
+
+func now() float64 { return float64(time.Now().UnixMilli()) / 1000 }
+
+// online serves subscriber.online: calls of the subscriber shall reach this
+// socket.
+func online(ctx context.Context, s *socket, _ json.RawMessage) (any, error) {
+	return done, s.attend(ctx)
+}
+
+// offline serves subscriber.offline.
+func offline(ctx context.Context, s *socket, _ json.RawMessage) (any, error) {
+	s.presence.Lock()
+	defer s.presence.Unlock()
+	token, _ := s.authenticated()
+	if err := s.relay.fabric.Offline(ctx, token, s.id); err != nil {
+		return nil, err
+	}
+	s.setOnline(false)
+	return done, nil
+}
+
+// verto answers webrtc.verto, by which clients dial and answer.
+func verto(context.Context, *socket, json.RawMessage) (any, error) {
+	return nil, &fault{methodNotFound, "webrtc.verto: this server does not carry calls"}
+}

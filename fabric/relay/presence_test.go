@@ -1,0 +1,117 @@
+package relay_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/fabric/relay"
+)
+
+// online reports through how many sockets the subscriber of the tests is, as
+// another node sees it.
+func (n *node) online() int {
+	n.t.Helper()
+	return must[fabric.Presence](n.t)(n.fabric.Presence(n.t.Context(), n.project.ID, uuidOf("5"))).Sockets
+}
+
+func (c *client) must(method string) {
+	c.t.Helper()
+	var r struct{ Code, Message string }
+	if c.call(method, `{}`).into(c.t, &r); r.Code != "200" || r.Message != "OK" {
+		c.t.Fatalf("%s gives %+v", method, r)
+	}
+}
+
+func TestOnline(t *testing.T) {
+	w := newWorld(t)
+	here, there := w.node(relay.Limits{}), w.node(relay.Limits{})
+	want := func(when string, sockets int) {
+		t.Helper()
+		eventually(t, when, func() bool { return here.online() == sockets && there.online() == sockets })
+	}
+	a, _ := here.connect(here.seal(nil))
+	b, _ := there.connect(there.seal(nil))
+	want("nobody to be online", 0)
+	a.must("subscriber.online")
+	want("one to be online", 1)
+	b.must("subscriber.online")
+	a.must("subscriber.online")
+	want("both to be online", 2)
+	if got := here.relay.Stats(); got != (relay.Stats{Sockets: 1, Connected: 1, Online: 1}) {
+		t.Errorf("Stats = %+v", got)
+	}
+	b.must("subscriber.offline")
+	b.must("subscriber.offline")
+	want("one to be offline", 1)
+	b.must("subscriber.online")
+	if err := b.conn.Close(websocket.StatusGoingAway, ""); err != nil { // a page that is left
+		t.Fatal(err)
+	}
+	want("the one that left to be offline", 1)
+	if err := a.conn.Close(websocket.StatusNoStatusRcvd, ""); err != nil { // as SDKs disconnect
+		t.Fatal(err)
+	}
+	want("nobody to be online any more", 0)
+	eventually(t, "the sockets to be counted out", func() bool { return here.relay.Stats() == relay.Stats{} })
+
+	guest, _ := here.connect(here.seal(func(t *fabric.Token) { t.Kind = fabric.Guest }))
+	if got := guest.call("subscriber.online", `{}`); got.code() != refused {
+		t.Errorf("a guest goes online: %+v %s", got.Error, got.Result)
+	}
+}
+
+// TestReconnect loses a socket and comes back on another node: who was online
+// still is, and nobody else becomes so.
+func TestReconnect(t *testing.T) {
+	w := newWorld(t)
+	here, there := w.node(relay.Limits{}), w.node(relay.Limits{})
+	c, first := here.connect(here.seal(nil))
+	c.must("subscriber.online")
+	_ = c.conn.CloseNow() // no goodbye
+	eventually(t, "the socket to be counted out", func() bool { return here.relay.Stats() == relay.Stats{} })
+	if got := here.online(); got != 1 {
+		t.Fatalf("the subscriber is online %d times once its socket was lost, want 1 for a while", got)
+	}
+
+	stranger := there.seal(func(t *fabric.Token) { t.SubscriberID = uuidOf("6") })
+	there.connect(stranger, `,"protocol":"`+first.Protocol+`"`)
+	if got := there.relay.Stats(); got.Online != 0 {
+		t.Fatalf("another subscriber took the place of a socket: %+v", got)
+	}
+	again, second := there.connect(there.seal(func(t *fabric.Token) { t.ID = uuidOf("b") }), `,"protocol":"`+first.Protocol+`"`)
+	if got := there.relay.Stats(); got.Online != 1 || there.online() != 1 {
+		t.Errorf("back on another node: %+v, online %d times, want once", got, there.online())
+	}
+	again.must("subscriber.offline")
+	if got := here.online(); got != 0 {
+		t.Errorf("offline after coming back, it is online %d times", got)
+	}
+	_ = again.conn.CloseNow()
+	there.connect(there.seal(nil), `,"protocol":"`+second.Protocol+`"`)
+	if got := here.online(); got != 0 {
+		t.Errorf("who was offline is online %d times after coming back", got)
+	}
+}
+
+// TestStaysOnline lets the time pass for which the session store believes that a
+// socket is online.
+func TestStaysOnline(t *testing.T) {
+	w := newWorld(t)
+	n := w.node(relay.Limits{})
+	c, _ := n.connect(n.seal(nil))
+	c.must("subscriber.online")
+	w.ahead.Store(int64(50 * time.Second))
+	n.relay.WatchAt(time.Now().Add(fabric.StayOnline))
+	eventually(t, "the socket to say again that it is online", func() bool {
+		w.ahead.Store(int64(70 * time.Second))
+		defer w.ahead.Store(int64(50 * time.Second))
+		return n.online() == 1
+	})
+	w.ahead.Store(int64(3 * time.Minute))
+	if got := n.online(); got != 0 {
+		t.Errorf("online %d times after minutes in which nobody said so", got)
+	}
+}

@@ -1,0 +1,144 @@
+package relay_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/coder/websocket"
+
+	"github.com/selvage/selvage/fabric/relay"
+)
+
+// TestMessages sends what is and what is not JSON-RPC; after each the socket
+// still answers.
+func TestMessages(t *testing.T) {
+	n := newWorld(t).node(relay.Limits{})
+	c, _ := n.connect(n.seal(nil))
+	tests := []struct {
+		text string
+		id   string
+		code int
+	}{
+		{`{`, `null`, parseError},
+		{``, `null`, parseError},
+		{strings.Repeat("[", 60_000), `null`, parseError},
+		{`[]`, `null`, invalidRequest},
+		{`"signalwire.ping"`, `null`, invalidRequest},
+		{`{}`, `null`, invalidRequest},
+		{`{"jsonrpc":"1.0","id":1,"method":"signalwire.ping"}`, `null`, invalidRequest},
+		{`{"jsonrpc":"2.0","id":{},"method":"signalwire.ping"}`, `null`, invalidRequest},
+		{`{"jsonrpc":"2.0","id":1,"method":7}`, `null`, invalidRequest},
+		{`{"jsonrpc":"2.0","id":1,"method":"signalwire.ping"}`, `1`, 0},
+		{`{"jsonrpc":"2.0","id":"ü\u0000","method":"signalwire.ping"}`, `"ü\u0000"`, 0},
+		{`{"jsonrpc":"2.0","id":-1.5e3,"method":"signalwire.ping","params":{"timestamp":12.5}}`, `-1.5e3`, 0},
+		{`{"jsonrpc":"2.0","id":null,"method":"signalwire.ping","params":{"timestamp":{}}}`, `null`, 0},
+		{`{"jsonrpc":"2.0","id":1,"method":"signalwire.ping","params":[]}`, `1`, invalidParams},
+		{`{"jsonrpc":"2.0","id":1,"method":"calling.dial","params":{}}`, `1`, methodNotFound},
+		{`{"jsonrpc":"2.0","id":1,"method":"webrtc.verto","params":{"message":{"method":"verto.invite"}}}`, `1`, methodNotFound},
+	}
+	for _, tt := range tests {
+		c.send(tt.text)
+		got, err := c.read()
+		if err != nil {
+			t.Fatalf("after %.80s: %v", tt.text, err)
+		}
+		if string(got.ID) != tt.id || got.code() != tt.code {
+			t.Errorf("%.80s gives %s with the id %s and the error %+v, want %s and %d", tt.text, got.Result, got.ID, got.Error, tt.id, tt.code)
+		}
+	}
+	c.send(`{"jsonrpc":"2.0","method":"signalwire.ping"}`) // a notification
+	c.send(`{"jsonrpc":"2.0","id":"nobody asked","result":{}}`)
+	c.send(`{"jsonrpc":"2.0","id":"nobody asked","error":{"code":1}}`)
+	var beat struct{ Timestamp float64 }
+	if c.call("signalwire.ping", `{"timestamp":1752000000.25}`).into(t, &beat); beat.Timestamp != 1752000000.25 {
+		t.Errorf("a ping gives the timestamp %v", beat.Timestamp)
+	}
+	if c.call("signalwire.ping", `{}`).into(t, &beat); beat.Timestamp < 1752000000 {
+		t.Errorf("a ping without a timestamp gives %v", beat.Timestamp)
+	}
+	if got := c.call("webrtc.verto", `{}`); !strings.Contains(got.Error.Message, "does not carry calls") {
+		t.Errorf("webrtc.verto says %q", got.Error.Message)
+	}
+}
+
+// TestFrames sends what ends a socket.
+func TestFrames(t *testing.T) {
+	n := newWorld(t).node(relay.Limits{})
+	ping := func(size int) string {
+		return fmt.Sprintf(`{"jsonrpc":"2.0","id":"%s","method":"signalwire.ping"}`, strings.Repeat("x", size))
+	}
+	tests := []struct {
+		name      string
+		connected bool
+		kind      websocket.MessageType
+		text      string
+		code      int
+	}{
+		{"binary", true, websocket.MessageBinary, "{}", 1003},
+		{"not UTF-8", true, websocket.MessageText, "\"\xff\"", 1007},
+		{"long before it is connected", false, websocket.MessageText, ping(9 << 10), 1009},
+		{"too long", true, websocket.MessageText, ping(65 << 10), 1009},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			c := n.dial()
+			if tt.connected {
+				c.connect(n.seal(nil))
+				c.send(ping(60 << 10)) // is not too long
+			}
+			if err := c.conn.Write(t.Context(), tt.kind, []byte(tt.text)); err != nil {
+				t.Fatal(err)
+			}
+			if code, reason := c.closed(); code != tt.code {
+				t.Errorf("the socket is closed with %d %q, want %d", code, reason, tt.code)
+			}
+		})
+	}
+	eventually(t, "all sockets to be forgotten", func() bool { return n.relay.Stats() == relay.Stats{} })
+}
+
+// TestHandshake asks for sockets in ways that are none.
+func TestHandshake(t *testing.T) {
+	n := newWorld(t).node(relay.Limits{})
+	tests := []struct {
+		name           string
+		header         http.Header
+		wanted         bool
+		method         string
+		status         int
+		alsoCompressed bool
+	}{
+		{name: "no upgrade", header: http.Header{}, status: http.StatusUpgradeRequired},
+		{name: "another protocol", header: http.Header{"Upgrade": {"h2c"}, "Connection": {"Upgrade"}}, status: http.StatusUpgradeRequired},
+		{name: "an old version", header: http.Header{"Upgrade": {"WebSocket"}, "Connection": {"Upgrade"}, "Sec-Websocket-Version": {"8"}}, wanted: true, status: http.StatusBadRequest},
+		{name: "no key", header: http.Header{"Upgrade": {"h2c, websocket"}, "Connection": {"Upgrade"}, "Sec-Websocket-Version": {"13"}}, wanted: true, status: http.StatusBadRequest},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			req := must[*http.Request](t)(http.NewRequestWithContext(t.Context(), http.MethodGet, "http"+strings.TrimPrefix(n.url, "ws"), nil))
+			req.Header = tt.header
+			if got := relay.Wanted(req); got != tt.wanted {
+				t.Errorf("Wanted = %v, want %v", got, tt.wanted)
+			}
+			resp := must[*http.Response](t)(http.DefaultClient.Do(req))
+			_ = resp.Body.Close()
+			if resp.StatusCode != tt.status {
+				t.Errorf("got %d, want %d", resp.StatusCode, tt.status)
+			}
+		})
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), deadline)
+	defer cancel()
+	conn, resp, err := websocket.Dial(ctx, n.url, &websocket.DialOptions{CompressionMode: websocket.CompressionContextTakeover})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.CloseNow()
+	if got := resp.Header.Get("Sec-WebSocket-Extensions"); got != "" {
+		t.Errorf("compression is offered: %q", got)
+	}
+	eventually(t, "the handshakes that failed to be forgotten", func() bool { return n.relay.Stats() == relay.Stats{Sockets: 1} })
+}

@@ -1,0 +1,84 @@
+package relay_test
+
+import (
+	"context"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/fabric/relay"
+)
+
+// TestTooMany opens more sockets than one may.
+func TestTooMany(t *testing.T) {
+	n := newWorld(t).node(relay.Limits{PerCaller: 2, PerNetwork: 3})
+	good := n.seal(nil)
+	first, _ := n.connect(good)
+	n.connect(n.seal(func(t *fabric.Token) { t.ID = uuidOf("d") })) // another token of the same subscriber
+	third := n.dial()
+	if got := third.call("signalwire.connect", authentication(good)+"}"); got.code() != refused {
+		t.Errorf("a third socket of a subscriber gives %+v %s", got.Error, got.Result)
+	}
+	guest := func(id string) string {
+		return n.seal(func(t *fabric.Token) { t.Kind, t.ID, t.SubscriberID = fabric.Guest, uuidOf(id), "" })
+	}
+	for range 2 {
+		n.connect(guest("1"))
+		n.connect(guest("2"))
+	}
+	_ = first.conn.CloseNow()
+	eventually(t, "there to be room", func() bool { return third.call("signalwire.connect", authentication(good)+"}").Error == nil })
+
+	for i := range 3 {
+		if c, status := n.tryDial(); c == nil {
+			t.Fatalf("stranger %d gets %d", i, status)
+		}
+	}
+	if c, status := n.tryDial(); c != nil || status != http.StatusTooManyRequests {
+		t.Errorf("one stranger too many gets %d, want 429", status)
+	}
+}
+
+// TestShutdown stops a node under sockets of all kinds.
+func TestShutdown(t *testing.T) {
+	n := newWorld(t).node(relay.Limits{})
+	stranger := n.dial()
+	lively, _ := n.connect(n.seal(nil))
+	deaf, _ := n.connect(n.seal(nil))
+	deaf.deaf = true
+	lively.must("subscriber.online")
+
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		ctx, cancel := context.WithTimeout(context.Background(), deadline)
+		defer cancel()
+		n.relay.Shutdown(ctx)
+	}()
+	for name, c := range map[string]*client{"a stranger": stranger, "a client": lively, "a client that does not answer": deaf} {
+		if code, reason := c.closed(); code != 1012 {
+			t.Errorf("the socket of %s is closed with %d %q, want 1012", name, code, reason)
+		}
+	}
+	if !lively.wasTold("signalwire.disconnect") {
+		t.Errorf("the client is told %+v, want signalwire.disconnect", lively.told)
+	}
+	<-stopped
+	if c, status := n.tryDial(); c != nil || status != http.StatusServiceUnavailable {
+		t.Errorf("a socket of a node that stops: %d, want 503", status)
+	}
+	if got := n.online(); got != 1 {
+		t.Errorf("the subscriber is online %d times, want 1 until it has come back", got)
+	}
+}
+
+// TestShutdownLate stops a node whose client does not even read.
+func TestShutdownLate(t *testing.T) {
+	n := newWorld(t).node(relay.Limits{})
+	n.connect(n.seal(nil))
+	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
+	defer cancel()
+	n.relay.Shutdown(ctx)
+	eventually(t, "the socket to be gone", func() bool { return n.relay.Stats() == relay.Stats{} })
+}

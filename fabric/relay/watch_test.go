@@ -1,0 +1,93 @@
+package relay_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/fabric/relay"
+	"github.com/selvage/selvage/internal/revocation"
+)
+
+// TestRevoked revokes, on another node, each thing that a token depends on.
+func TestRevoked(t *testing.T) {
+	w := newWorld(t)
+	here, there := w.node(relay.Limits{}), w.node(relay.Limits{})
+	token := func(t *fabric.Token) {
+		t.SessionID, t.GrantID, t.FamilyID, t.KeyID, t.IssuerID, t.ParentID = "sid", "grant", "family", "key", "issuer", "parent"
+	}
+	for kind, id := range map[string]string{
+		revocation.Token: uuidOf("7"), revocation.Session: "sid", revocation.Grant: "grant", revocation.Family: "parent",
+		revocation.Subscriber: uuidOf("5"), revocation.Client: uuidOf("c"), revocation.Key: "key", revocation.Project: w.project.ID,
+	} {
+		t.Run(kind, func(t *testing.T) {
+			c, _ := here.connect(here.seal(token))
+			c.must("subscriber.online")
+			other, _ := here.connect(here.seal(func(t *fabric.Token) {
+				t.ID, t.SubscriberID, t.ClientID, t.ProjectID = uuidOf("1"), uuidOf("2"), uuidOf("3"), uuidOf("4")
+			}))
+			now := w.now()
+			r := revocation.Revocation{Kind: kind, ID: id, Until: now, Expires: now.Add(time.Hour)}
+			if err := there.revoked.Revoke(t.Context(), r); err != nil {
+				t.Fatal(err)
+			}
+			if code, reason := c.closed(); code != 4401 || !strings.Contains(reason, "revoked") || !c.wasTold("signalwire.disconnect") {
+				t.Errorf("the socket is told %+v and closed with %d %q, want signalwire.disconnect and 4401", c.told, code, reason)
+			}
+			eventually(t, "the subscriber to be offline", func() bool { return there.online() == 0 })
+			other.must("subscriber.online")
+		})
+	}
+}
+
+func TestExpired(t *testing.T) {
+	n := newWorld(t).node(relay.Limits{})
+	soon := func(t *fabric.Token) { t.ExpiresAt = n.now().Add(time.Second) }
+	c, _ := n.connect(n.seal(soon))
+	c.must("subscriber.online")
+	deaf, _ := n.connect(n.seal(soon))
+	deaf.deaf = true
+	for name, c := range map[string]*client{"answers": c, "does not answer": deaf} {
+		code, reason := c.closed()
+		if code != 4401 || !strings.Contains(reason, "expired") || !c.deaf && !c.wasTold("signalwire.disconnect") {
+			t.Errorf("the socket of a client that %s is told %+v and closed with %d %q, want signalwire.disconnect and 4401", name, c.told, code, reason)
+		}
+	}
+	eventually(t, "the subscriber to be offline", func() bool { return n.online() == 0 })
+}
+
+// TestSilence has clients that say nothing, before and after they connect.
+func TestSilence(t *testing.T) {
+	n := newWorld(t).node(relay.Limits{Authenticate: 300 * time.Millisecond, Ping: 100 * time.Millisecond, Silence: time.Second})
+	nobody := n.dial()
+	if code, reason := nobody.closed(); code != 4408 || len(nobody.told) != 0 {
+		t.Errorf("a socket that does not connect is told %+v and closed with %d %q, want 4408", nobody.told, code, reason)
+	}
+	lively, _ := n.connect(n.seal(nil))
+	deaf, _ := n.connect(n.seal(nil))
+	deaf.deaf = true
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		if code, reason := deaf.closed(); code != 4408 {
+			t.Errorf("a client that answers nothing is closed with %d %q, want 4408", code, reason)
+		}
+	}()
+	pings := 0
+	lively.until("the deaf one to be gone", func(f frame) bool {
+		if f.Method == "signalwire.ping" {
+			pings++
+		}
+		select {
+		case <-ended:
+			return true
+		default:
+			return false
+		}
+	})
+	lively.must("subscriber.online")
+	if pings < 2 {
+		t.Errorf("a client that answers was pinged %d times", pings)
+	}
+}

@@ -1,0 +1,322 @@
+package relay_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/fabric/relay"
+	"github.com/selvage/selvage/internal/revocation"
+	sessionsql "github.com/selvage/selvage/internal/session/sql"
+	"github.com/selvage/selvage/internal/store"
+	"github.com/selvage/selvage/internal/web"
+	"github.com/selvage/selvage/keys"
+)
+
+// deadline bounds every wait of these tests.
+const deadline = 15 * time.Second
+
+// A world is stores on which nodes stand, and a clock that tests set.
+type world struct {
+	t        *testing.T
+	rows     *store.Store
+	sessions *sessionsql.Store
+	ring     *keys.Ring
+	project  fabric.Project
+	ahead    atomic.Int64
+}
+
+// A node is a relay and what it stands on.
+type node struct {
+	*world
+	fabric  *fabric.Fabric
+	revoked *revocation.List
+	relay   *relay.Relay
+	url     string
+	ends    context.CancelFunc // of what runs in the background
+}
+
+func must[T any](t testing.TB) func(T, error) T {
+	return func(v T, err error) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	t.Parallel()
+	ctx, dir := t.Context(), t.TempDir()
+	w := &world{t: t}
+	w.rows = must[*store.Store](t)(store.Open(ctx, store.Config{Dir: dir}))
+	t.Cleanup(func() { _ = w.rows.Close() })
+	w.sessions = must[*sessionsql.Store](t)(sessionsql.Open(ctx, sessionsql.Config{Dir: dir}))
+	t.Cleanup(func() { _ = w.sessions.Close() })
+	master := must[[]byte](t)(keys.ReadMaster(filepath.Join(dir, "master.key")))
+	w.ring = must[*keys.Ring](t)(keys.Open(ctx, keys.Config{Store: w.rows, Master: master}))
+	return w
+}
+
+func (w *world) now() time.Time { return time.Now().Add(time.Duration(w.ahead.Load())) }
+
+// node starts a node, which ends with the test.
+func (w *world) node(limits relay.Limits) *node {
+	w.t.Helper()
+	n := &node{world: w, revoked: revocation.New(w.rows, w.now)}
+	if err := n.revoked.Sync(w.t.Context()); err != nil {
+		w.t.Fatal(err)
+	}
+	n.fabric = fabric.New(fabric.Config{
+		Store: w.rows, Ring: w.ring, Revocations: n.revoked, Sessions: w.sessions, Host: "puc.localhost", Issuer: "http://localhost/", Now: w.now,
+	})
+	if w.project.ID == "" {
+		w.project = must[fabric.Project](w.t)(n.fabric.CreateProject(w.t.Context(), "one"))
+	}
+	n.relay = relay.New(relay.Config{Fabric: n.fabric, Limits: limits, Log: slog.New(slog.DiscardHandler)})
+	srv := httptest.NewServer(web.Outer(n.relay, slog.New(slog.DiscardHandler), nil))
+	n.url = "ws" + strings.TrimPrefix(srv.URL, "http")
+	ctx, cancel := context.WithCancel(context.Background())
+	n.ends = cancel
+	stopped := make(chan struct{})
+	go n.revoked.Run(ctx)
+	go func() {
+		defer close(stopped)
+		n.relay.Run(ctx)
+	}()
+	w.t.Cleanup(func() {
+		soon, done := context.WithTimeout(context.Background(), time.Second)
+		defer done()
+		n.relay.Shutdown(soon)
+		cancel()
+		<-stopped
+		srv.Close()
+	})
+	return n
+}
+
+// token gives a subscriber's SAT, or what change makes of it.
+func (w *world) token(change func(*fabric.Token)) fabric.Token {
+	t := fabric.Token{
+		Kind: fabric.SAT, ID: uuidOf("7"), ProjectID: w.project.ID, SubscriberID: uuidOf("5"), ClientID: uuidOf("c"),
+		ExpiresAt: w.now().Add(time.Hour).Truncate(time.Second),
+	}
+	if change != nil {
+		change(&t)
+	}
+	return t
+}
+
+// uuidOf gives a UUID of one digit.
+func uuidOf(digit string) string {
+	return strings.Join([]string{strings.Repeat(digit, 8), strings.Repeat(digit, 4), strings.Repeat(digit, 4), strings.Repeat(digit, 4), strings.Repeat(digit, 12)}, "-")
+}
+
+func (n *node) seal(change func(*fabric.Token)) string {
+	n.t.Helper()
+	return must[string](n.t)(n.fabric.Seal(n.token(change)))
+}
+
+// A client is the other end of a socket. It answers pings unless it is deaf.
+type client struct {
+	t    *testing.T
+	conn *websocket.Conn
+	deaf bool
+	next int
+	told []frame // requests of the server
+}
+
+// A frame is a message, whichever way.
+type frame struct {
+	Version string          `json:"jsonrpc"`
+	ID      json.RawMessage `json:"id,omitempty"`
+	Method  string          `json:"method,omitempty"`
+	Params  json.RawMessage `json:"params,omitempty"`
+	Result  json.RawMessage `json:"result,omitempty"`
+	Error   *struct {
+		Code    int    `json:"code"`
+		Message string `json:"message"`
+	} `json:"error,omitempty"`
+}
+
+// dial opens a socket as a page of some other site does.
+func (n *node) dial() *client {
+	n.t.Helper()
+	c, status := n.tryDial()
+	if c == nil {
+		n.t.Fatalf("opening a socket gives %d", status)
+	}
+	return c
+}
+
+func (n *node) tryDial() (*client, int) {
+	n.t.Helper()
+	ctx, cancel := context.WithTimeout(n.t.Context(), deadline)
+	defer cancel()
+	conn, resp, err := websocket.Dial(ctx, n.url+"/", &websocket.DialOptions{HTTPHeader: http.Header{"Origin": {"https://app.example"}}})
+	if err != nil {
+		if resp == nil {
+			n.t.Fatal(err)
+		}
+		return nil, resp.StatusCode
+	}
+	conn.SetReadLimit(1 << 20)
+	n.t.Cleanup(func() { _ = conn.CloseNow() })
+	return &client{t: n.t, conn: conn}, resp.StatusCode
+}
+
+// connect opens a socket and authenticates.
+func (n *node) connect(token string, more ...string) (*client, connected) {
+	n.t.Helper()
+	c := n.dial()
+	return c, c.connect(token, more...)
+}
+
+// connected is what signalwire.connect and reauthenticate give.
+type connected struct {
+	Identity      string `json:"identity"`
+	Protocol      string `json:"protocol"`
+	Authorization struct {
+		JTI        string `json:"jti"`
+		ProjectID  string `json:"project_id"`
+		Subscriber struct {
+			Version       int    `json:"version"`
+			SubscriberID  string `json:"subscriber_id"`
+			ApplicationID string `json:"application_id"`
+			ProjectID     string `json:"project_id"`
+			SpaceID       string `json:"space_id"`
+			ExpiresAt     int64  `json:"expires_at"`
+		} `json:"fabric_subscriber"`
+	} `json:"authorization"`
+	ICEServers []any `json:"ice_servers"`
+}
+
+func authentication(token string) string {
+	return fmt.Sprintf(`{"version":{"major":4,"minor":0,"revision":0},"event_acks":true,"agent":"@signalwire/js/browser/3.30.0","authentication":{"jwt_token":%q}`, token)
+}
+
+func (c *client) connect(token string, more ...string) (r connected) {
+	c.t.Helper()
+	c.call("signalwire.connect", authentication(token)+strings.Join(more, "")+"}").into(c.t, &r)
+	return r
+}
+
+func (f frame) into(t *testing.T, v any) {
+	t.Helper()
+	if f.Error != nil {
+		t.Fatalf("got the error %d %q", f.Error.Code, f.Error.Message)
+	}
+	if err := json.Unmarshal(f.Result, v); err != nil {
+		t.Fatalf("reading %s: %v", f.Result, err)
+	}
+}
+
+// code gives the code of an error, 0 for a result.
+func (f frame) code() int {
+	if f.Error == nil {
+		return 0
+	}
+	return f.Error.Code
+}
+
+// call sends a request and gives the answer.
+func (c *client) call(method, params string) frame {
+	c.t.Helper()
+	c.next++
+	id := fmt.Sprintf(`"%d"`, c.next)
+	c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":%q,"params":%s}`, id, method, params))
+	return c.until("an answer to "+method, func(f frame) bool { return string(f.ID) == id && f.Method == "" })
+}
+
+func (c *client) send(text string) {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(c.t.Context(), deadline)
+	defer cancel()
+	if err := c.conn.Write(ctx, websocket.MessageText, []byte(text)); err != nil {
+		c.t.Fatalf("sending %.80s: %v", text, err)
+	}
+}
+
+// until reads messages until one is as wanted.
+func (c *client) until(what string, wanted func(frame) bool) frame {
+	c.t.Helper()
+	for {
+		f, err := c.read()
+		if err != nil {
+			c.t.Fatalf("waiting for %s: %v", what, err)
+		}
+		if wanted(f) {
+			return f
+		}
+	}
+}
+
+func (c *client) read() (f frame, err error) {
+	ctx, cancel := context.WithTimeout(c.t.Context(), deadline)
+	defer cancel()
+	_, text, err := c.conn.Read(ctx)
+	if err != nil {
+		return f, err
+	}
+	if err := json.Unmarshal(text, &f); err != nil || f.Version != "2.0" {
+		c.t.Fatalf("the server sent %.200s", text)
+	}
+	if f.Method == "" || c.deaf {
+		return f, nil
+	}
+	c.told = append(c.told, f)
+	c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{}}`, f.ID))
+	return f, nil
+}
+
+// closed reads until the server closes the socket, and gives the code and reason.
+func (c *client) closed() (code int, reason string) {
+	c.t.Helper()
+	for {
+		_, err := c.read()
+		var closed websocket.CloseError
+		switch {
+		case err == nil:
+		case errors.As(err, &closed):
+			return int(closed.Code), closed.Reason
+		default:
+			return -1, err.Error()
+		}
+	}
+}
+
+// wasTold reports whether the server has sent a request of a method.
+func (c *client) wasTold(method string) bool {
+	for _, f := range c.told {
+		if f.Method == method {
+			return true
+		}
+	}
+	return false
+}
+
+// eventually waits until ready.
+func eventually(t *testing.T, what string, ready func() bool) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(deadline); !ready(); <-tick.C {
+		if time.Now().After(end) {
+			t.Fatalf("waited %v for %s", deadline, what)
+		}
+	}
+}
