@@ -30,6 +30,7 @@ var layers = map[string][]string{
 	// plumbing
 	"internal/web":                 {"internal/problem", "internal/session"},
 	"internal/session/sql":         {"internal/database", "internal/problem", "internal/session"},
+	"internal/session/redis":       {"internal/problem", "internal/session"},
 	"internal/session/sessiontest": {"internal/problem", "internal/session"},
 	"internal/blob":                {"internal/problem"},
 	"internal/password":            {"internal/problem"},
@@ -64,6 +65,7 @@ var only = map[string][]string{
 	"github.com/zitadel/oidc":             {"idp/oidc"},
 	"github.com/coder/websocket":          {"fabric/relay"},
 	"github.com/gorilla/sessions":         {"internal/web"},
+	"github.com/redis/go-redis":           {"internal/session/redis"},
 	"github.com/rs/cors":                  {"internal/web"},
 	"github.com/pressly/goose":            {"internal/store"},
 	"modernc.org/sqlite":                  {"internal/database"},

@@ -1,0 +1,82 @@
+package redis
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"syscall"
+	"time"
+)
+
+func tlsConfig(ca, cert, key string) (*tls.Config, error) {
+	c := &tls.Config{MinVersion: tls.VersionTLS12}
+	if ca != "" {
+		pem, err := os.ReadFile(ca)
+		if err != nil {
+			return nil, fmt.Errorf("reading the ca of the Redis URL: %w", err)
+		}
+		c.RootCAs = x509.NewCertPool()
+		if !c.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("the ca of the Redis URL, %s, has no certificate in PEM", ca)
+		}
+	}
+	if (cert == "") != (key == "") {
+		return nil, errors.New("the Redis URL needs both cert and key, or neither")
+	}
+	if cert != "" {
+		ours, err := tls.LoadX509KeyPair(cert, key)
+		if err != nil {
+			return nil, fmt.Errorf("reading cert and key of the Redis URL: %w", err)
+		}
+		c.Certificates = []tls.Certificate{ours}
+	}
+	return c, nil
+}
+
+// dial connects to a server of the location.
+func (l location) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	d := net.Dialer{KeepAlive: 30 * time.Second} // ctx has the deadline
+	raw, err := d.DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	tcp, ok := raw.(*net.TCPConn)
+	if !ok {
+		return nil, errors.Join(fmt.Errorf("%s is not TCP", address), raw.Close())
+	}
+	c := &conn{Conn: tcp, tcp: tcp}
+	if l.tls == nil {
+		return c, nil
+	}
+	config := l.tls.Clone()
+	if config.ServerName, _, err = net.SplitHostPort(address); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	secure := tls.Client(tcp, config)
+	if err := secure.HandshakeContext(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("agreeing on TLS with %s: %w", address, err), c.Close())
+	}
+	c.Conn = secure
+	return c, nil
+}
+
+// A conn is a connection that forgets what it has not sent when it is closed. A
+// command that was given up must not reach the server later, when the network is
+// whole again and the entry has been written elsewhere.
+type conn struct {
+	net.Conn
+	tcp *net.TCPConn
+}
+
+// Close ends the connection at once.
+func (c *conn) Close() error {
+	_ = c.tcp.SetLinger(0) // it may be closed already
+	return c.Conn.Close()
+}
+
+// SyscallConn lets the pool see, with TLS too, that the other side has gone.
+func (c *conn) SyscallConn() (syscall.RawConn, error) { return c.tcp.SyscallConn() }

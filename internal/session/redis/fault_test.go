@@ -1,0 +1,204 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/session"
+	"github.com/selvage/selvage/test/servers"
+)
+
+// eventually waits until check gives no error.
+func eventually(t *testing.T, what string, check func() error) {
+	t.Helper()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for began := time.Now(); ; <-tick.C {
+		err := check()
+		if err == nil {
+			return
+		}
+		if time.Since(began) > 30*time.Second {
+			t.Fatalf("waited %v for %s: %v", time.Since(began), what, err)
+		}
+	}
+}
+
+// failing asks until the probe fails for a reason.
+func failing(s *Store, reason string) func() error {
+	return func() error {
+		err := s.Probe(context.Background())
+		if err == nil || !strings.Contains(err.Error(), reason) {
+			return fmt.Errorf("Probe = %w, want %q in it", err, reason)
+		}
+		return nil
+	}
+}
+
+// TestProbe shows that a Redis which does not take writes fails its probe, and one
+// that does again does not.
+func TestProbe(t *testing.T) {
+	r := servers.OwnRedis(t)
+	faults := []struct {
+		name, reason string
+		begin, end   func()
+	}{
+		{"a replica", "READONLY", func() { r.CLI(t, "REPLICAOF", "127.0.0.1", "1") }, func() { r.CLI(t, "REPLICAOF", "NO", "ONE") }},
+		{"full", "OOM", func() { r.CLI(t, "CONFIG", "SET", "maxmemory", "1mb") }, func() { r.CLI(t, "CONFIG", "SET", "maxmemory", "0") }},
+		{"without replicas", "NOREPLICAS", func() { r.CLI(t, "CONFIG", "SET", "min-replicas-to-write", "1") }, func() { r.CLI(t, "CONFIG", "SET", "min-replicas-to-write", "0") }},
+		{"paused", "timeout", func() { r.Pause(t) }, func() { r.Resume(t) }},
+		{"dead", "refused", func() { r.Kill(t) }, func() { r.Start(t) }},
+		{"locked", "asks for a password", func() {
+			r.CLI(t, "CONFIG", "SET", "requirepass", "x")
+			r.CLI(t, "-a", "x", "CLIENT", "KILL", "TYPE", "normal")
+		},
+			func() { r.CLI(t, "-a", "x", "CONFIG", "SET", "requirepass", "") }},
+	}
+	s := open(t, Config{URL: r.URL})
+	whole := func() error { return s.Probe(t.Context()) }
+	for _, f := range faults {
+		eventually(t, "a whole Redis", whole)
+		f.begin()
+		eventually(t, "a Redis that is "+f.name, failing(s, f.reason))
+		f.end()
+	}
+	eventually(t, "a whole Redis", whole)
+}
+
+// TestProbeCluster shows that each master counts.
+func TestProbeCluster(t *testing.T) {
+	c := servers.OwnCluster(t, 0)
+	s := open(t, Config{URL: c.URL})
+	for _, n := range c.Nodes {
+		eventually(t, "a whole cluster", func() error { return s.Probe(t.Context()) })
+		n.Pause(t)
+		eventually(t, "a cluster with a paused master", failing(s, "probing Redis"))
+		n.Resume(t)
+		eventually(t, "a whole cluster", func() error { return s.Probe(t.Context()) })
+		n.CLI(t, "CONFIG", "SET", "maxmemory", "1mb")
+		eventually(t, "a cluster with a full master", failing(s, "OOM"))
+		n.CLI(t, "CONFIG", "SET", "maxmemory", "0")
+	}
+}
+
+// TestFailover shows that a new master is found, by Sentinel and in a Cluster.
+func TestFailover(t *testing.T) {
+	k := session.Key{Kind: "login", ID: "1"}
+	watched, cluster := servers.OwnSentinel(t), servers.OwnCluster(t, 1)
+	tests := map[string]struct {
+		url  string
+		kill func()
+	}{
+		"Sentinel": {watched.URL, func() { watched.Master.Kill(t) }},
+		"Cluster":  {cluster.URL, func() { cluster.Nodes[0].Kill(t) }},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, Config{URL: tt.url, Patience: patient})
+			if err := s.Put(t.Context(), k, []byte("one"), time.Minute); err != nil {
+				t.Fatal(err)
+			}
+			tt.kill()
+			eventually(t, "a failing probe", failing(s, "probing Redis"))
+			eventually(t, "a new master", func() error { return s.Probe(t.Context()) })
+			if err := s.Put(t.Context(), k, []byte("two"), time.Minute); err != nil {
+				t.Errorf("Put = %v", err)
+			}
+		})
+	}
+}
+
+// TestRestart shows that connections from before are not used, and scripts are
+// sent again.
+func TestRestart(t *testing.T) {
+	r := servers.OwnRedis(t)
+	s := open(t, Config{URL: r.URL, Patience: patient})
+	k := session.Key{Kind: "code", ID: "1"}
+	var all sync.WaitGroup
+	for range 16 { // so that there are many connections
+		all.Go(func() { _, _ = s.Get(t.Context(), k) })
+	}
+	all.Wait()
+	r.Stop(t)
+	r.StartEmpty(t)
+	if err := s.Put(t.Context(), k, []byte("one"), time.Minute); err != nil {
+		t.Errorf("Put = %v", err)
+	}
+	if got, err := s.Take(t.Context(), k); string(got) != "one" || err != nil {
+		t.Errorf("Take = %q, %v, want one", got, err)
+	}
+}
+
+// TestPaused shows that a pause costs answers and mixes none up.
+func TestPaused(t *testing.T) {
+	r := servers.OwnRedis(t)
+	s := open(t, Config{URL: r.URL})
+	keys := make([]session.Key, 20)
+	for i := range keys {
+		keys[i] = session.Key{Kind: "login", ID: fmt.Sprint(i)}
+		eventually(t, "an entry", func() error { return s.Put(t.Context(), keys[i], []byte(keys[i].ID), time.Minute) })
+	}
+	read := func() (failed int) {
+		var mu sync.Mutex
+		var all sync.WaitGroup
+		for _, k := range keys {
+			all.Go(func() {
+				got, err := s.Get(t.Context(), k)
+				if err == nil && string(got) != k.ID {
+					t.Errorf("Get(%s) = %q", k.ID, got)
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				if err != nil {
+					failed++
+				}
+			})
+		}
+		all.Wait()
+		return failed
+	}
+	r.Pause(t)
+	if failed := read(); failed != len(keys) {
+		t.Errorf("%d of %d reads of a paused Redis failed", failed, len(keys))
+	}
+	r.Resume(t)
+	eventually(t, "answers", func() error {
+		if failed := read(); failed > 0 {
+			return fmt.Errorf("%d reads failed", failed)
+		}
+		return nil
+	})
+}
+
+// TestForeignValue shows that an entry whose value is of another kind is none, and
+// is left alone.
+func TestForeignValue(t *testing.T) {
+	r := servers.OwnRedis(t)
+	s := open(t, Config{URL: r.URL, Patience: patient})
+	k := session.Key{Kind: "login", ID: "1"}
+	for _, foreign := range []string{"code:one", "log", "", "login"} {
+		r.CLI(t, "SET", k.String(), foreign)
+		_, err := s.Get(t.Context(), k)
+		_, err2 := s.Take(t.Context(), k)
+		err3 := s.CompareAndSwap(t.Context(), k, []byte("one"), []byte("two"), time.Minute)
+		for _, err := range []error{err, err2, err3} {
+			if !errors.Is(err, problem.NotFound) {
+				t.Errorf("with %q: %v, want not found", foreign, err)
+			}
+		}
+		if got := r.CLI(t, "GET", k.String()); got != foreign {
+			t.Errorf("%q became %q", foreign, got)
+		}
+	}
+	for _, sent := range []string{"v1:", "one", "hush"} {
+		if text := plain(fmt.Errorf("ERR unknown command 'SET', with args beginning with: 'v1:code:{x}' 'code:one' 'hush'")).Error(); strings.Contains(text, sent) {
+			t.Errorf("an error repeats what was sent: %s", text)
+		}
+	}
+}

@@ -1,0 +1,123 @@
+package redis
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/session"
+)
+
+// Probe reports, within the deadline of ctx or a second, whether every master
+// takes writes and runs scripts: a whole Redis, or none. One that is away, full,
+// loading, a replica, or without its Cluster gives its reason.
+func (s *Store) Probe(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	masters, err := s.masters(ctx)
+	if err != nil {
+		return fmt.Errorf("probing Redis: %w", s.explain(err))
+	}
+	errs := make([]error, len(masters))
+	var all sync.WaitGroup
+	for i, m := range masters {
+		all.Go(func() { errs[i] = m.probe(ctx) })
+	}
+	all.Wait()
+	for i, err := range errs {
+		if err != nil {
+			return fmt.Errorf("probing Redis at %s: %w", masters[i].address, s.explain(err))
+		}
+	}
+	return nil
+}
+
+// explain gives an error as it may be shown, in our words where it is known.
+func (s *Store) explain(err error) error {
+	if wrong := s.at.wrong(err); wrong != nil {
+		return wrong
+	}
+	return plain(err)
+}
+
+// A master is a server that takes writes, with a key that is its own.
+type master struct {
+	address string
+	client  redis.UniversalClient
+	key     session.Key
+}
+
+// probe writes an entry and takes it away again.
+func (m master) probe(ctx context.Context) error {
+	s := &Store{client: m.client}
+	if _, err := s.send(ctx, "set", m.key.String(), mark(m.key, nil), "px", 10_000); err != nil {
+		return err
+	}
+	_, err := s.sendScript(ctx, take, m.key, prefix(m.key)) // another node's probe may have taken it
+	return err
+}
+
+// masters lists the masters there are now.
+func (s *Store) masters(ctx context.Context) ([]master, error) {
+	if s.cluster == nil {
+		return []master{{address: s.at.String(), client: s.client, key: probeKey(0)}}, nil
+	}
+	var mu sync.Mutex
+	found := make(map[*redis.Client]*master)
+	err := s.cluster.ForEachMaster(ctx, func(_ context.Context, c *redis.Client) error {
+		mu.Lock()
+		defer mu.Unlock()
+		found[c] = &master{address: c.Options().Addr, client: c}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	// A key's slot decides which master has it: try keys until each has one.
+	all := make([]master, 0, len(found))
+	for i := 0; len(all) < len(found) && i < 100*len(found); i++ {
+		c, err := s.cluster.MasterForKey(ctx, probeKey(i).String())
+		if err != nil {
+			return nil, err
+		}
+		if m := found[c]; m != nil && m.key.ID == "" {
+			m.key = probeKey(i)
+			all = append(all, *m)
+		}
+	}
+	return all, nil
+}
+
+func probeKey(i int) session.Key { return session.Key{Kind: "probe", ID: strconv.Itoa(i)} }
+
+// rehearse does all that a Store will have to, so that what the account may not
+// do is found at the start. It gives what is misconfigured.
+func (s *Store) rehearse(ctx context.Context) error {
+	key := session.Key{Kind: "probe", ID: rand.Text()}
+	const ttl = 10 * time.Second
+	one, two := []byte("1"), []byte("2")
+	steps := []func() error{
+		func() error { return s.Put(ctx, key, one, ttl) },
+		func() error { return s.CompareAndSwap(ctx, key, one, two, ttl) },
+		func() error { _, err := s.Get(ctx, key); return err },
+		func() error { _, err := s.Take(ctx, key); return err },
+		func() error { return s.Add(ctx, key, one, ttl) },
+		func() error { return s.Delete(ctx, key) },
+		func() error { _, err := s.Incr(ctx, key, ttl); return err },
+		func() error { return s.Delete(ctx, key) },
+		func() error { return s.Probe(ctx) },
+	}
+	for _, step := range steps {
+		if err := step(); err != nil && !errors.Is(err, problem.NotFound) && !errors.Is(err, problem.Conflict) {
+			return s.at.wrong(err)
+		}
+	}
+	return nil
+}

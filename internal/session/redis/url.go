@@ -1,0 +1,163 @@
+package redis
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A Mode says what sort of Redis a URL means.
+type Mode string
+
+// The modes.
+const (
+	Single   Mode = "single"
+	Cluster  Mode = "cluster"
+	Sentinel Mode = "sentinel"
+)
+
+// modes are the schemes without their s for TLS.
+var modes = map[string]Mode{"redis": Single, "redis-cluster": Cluster, "redis-sentinel": Sentinel}
+
+// A location is a URL taken apart.
+type location struct {
+	scheme                         string
+	mode                           Mode
+	user, password                 string
+	master                         string // whom the Sentinels watch
+	sentinelUser, sentinelPassword string
+	hosts                          []string // each with its port
+	database                       int
+	tls                            *tls.Config // nil is none
+}
+
+// String gives the URL without credentials.
+func (l location) String() string {
+	s := l.scheme + "://"
+	if l.master != "" {
+		s += url.PathEscape(l.master) + "@"
+	}
+	s += strings.Join(l.hosts, ",")
+	if l.database != 0 {
+		s += "/" + strconv.Itoa(l.database)
+	}
+	return s
+}
+
+// encode tells what makes most URLs with passwords wrong.
+const encode = "; in a password / ? # @ : % are written %2F %3F %23 %40 %3A %25"
+
+// parse reads a URL. net/url does not: it takes one host, and its errors show the
+// URL with the password in it.
+func parse(raw string) (l location, err error) {
+	scheme, rest, ok := strings.Cut(raw, "://")
+	var known bool
+	plain, secure := strings.CutPrefix(scheme, "rediss")
+	if secure {
+		plain = "redis" + plain
+	} else {
+		plain = scheme
+	}
+	if l.mode, known = modes[plain]; !ok || !known {
+		return l, errors.New("a Redis URL begins with redis://, redis-cluster:// or redis-sentinel://, with rediss in place of redis for TLS")
+	}
+	l.scheme = scheme
+	rest, query, _ := strings.Cut(rest, "?")
+	authority, path, _ := strings.Cut(rest, "/")
+	credentials, hosts := "", authority
+	if i := strings.LastIndex(authority, "@"); i >= 0 {
+		credentials, hosts = authority[:i], authority[i+1:]
+	}
+	return l, errors.Join(l.parseCredentials(credentials), l.parseHosts(hosts), l.parseDatabase(path), l.parseParameters(query, secure))
+}
+
+func (l *location) parseCredentials(raw string) (err error) {
+	if l.mode == Sentinel {
+		i := strings.LastIndex(raw, "@")
+		name := raw[i+1:]
+		raw = raw[:max(i, 0)]
+		if i < 0 { // redis-sentinel://MASTER:PASSWORD@…
+			var password string
+			if name, password, _ = strings.Cut(name, ":"); password != "" {
+				raw = ":" + password
+			}
+		}
+		if l.master, err = url.PathUnescape(name); err != nil || l.master == "" {
+			return fmt.Errorf("the Redis URL lacks the name by which the Sentinels know the master: %s://MASTER@HOST:26379%s", l.scheme, encode)
+		}
+	}
+	user, password, both := strings.Cut(raw, ":")
+	if raw != "" && !both {
+		return errors.New("the Redis URL has a user without a password: write USER:PASSWORD@, or :PASSWORD@ for the default user" + encode)
+	}
+	var err1, err2 error
+	l.user, err1 = url.PathUnescape(user)
+	l.password, err2 = url.PathUnescape(password)
+	if err1 != nil || err2 != nil || l.user != "" && l.password == "" {
+		return errors.New("the user and password in the Redis URL cannot be read" + encode)
+	}
+	return nil
+}
+
+func (l *location) parseHosts(raw string) error {
+	for host := range strings.SplitSeq(raw, ",") {
+		if strings.HasSuffix(host, "]") || !strings.Contains(host, ":") {
+			host += ":" + map[Mode]string{Single: "6379", Cluster: "6379", Sentinel: "26379"}[l.mode]
+		}
+		name, port, err := net.SplitHostPort(host)
+		n, notNumber := strconv.Atoi(port)
+		if err != nil || notNumber != nil || n < 1 || n > 65535 || name == "" || strings.ContainsAny(name, " \t#") {
+			return fmt.Errorf("the Redis URL needs a host, and a port from 1 to 65535 where it is another than the usual one: %s://HOST:6379%s", l.scheme, encode)
+		}
+		l.hosts = append(l.hosts, net.JoinHostPort(name, port))
+	}
+	if l.mode == Single && len(l.hosts) > 1 {
+		return errors.New("the Redis URL names several hosts: write redis-cluster:// if they are a Cluster, redis-sentinel:// if they are Sentinels")
+	}
+	return nil
+}
+
+func (l *location) parseDatabase(path string) error {
+	if path == "" {
+		return nil
+	}
+	n, err := strconv.ParseUint(path, 10, 16)
+	switch {
+	case err != nil:
+		return errors.New("the Redis URL ends in something that is not the number of a database, such as /0" + encode)
+	case n > 0 && l.mode == Cluster:
+		return errors.New("the Redis URL names a database; a Cluster has the one alone")
+	}
+	l.database = int(n)
+	return nil
+}
+
+func (l *location) parseParameters(query string, secure bool) error {
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return errors.New("the parameters of the Redis URL cannot be read" + encode)
+	}
+	known := []string{"ca", "cert", "key", "sentinel_user", "sentinel_password"}
+	for name, v := range values {
+		switch {
+		case !slices.Contains(known, name):
+			return fmt.Errorf("the Redis URL has an unknown parameter %q; there are %s", name, strings.Join(known, ", "))
+		case len(v) > 1 || v[0] == "":
+			return fmt.Errorf("the parameter %s of the Redis URL needs one value", name)
+		case strings.HasPrefix(name, "sentinel") && l.mode != Sentinel:
+			return fmt.Errorf("the parameter %s of the Redis URL belongs to redis-sentinel://", name)
+		case !strings.HasPrefix(name, "sentinel") && !secure:
+			return fmt.Errorf("the parameter %s of the Redis URL is for TLS: write rediss in place of redis, or leave it out", name)
+		}
+	}
+	l.sentinelUser, l.sentinelPassword = values.Get("sentinel_user"), values.Get("sentinel_password")
+	if secure {
+		l.tls, err = tlsConfig(values.Get("ca"), values.Get("cert"), values.Get("key"))
+	}
+	return err
+}
