@@ -69,6 +69,7 @@ var only = map[string][]string{
 	"github.com/rs/cors":                  {"internal/web"},
 	"github.com/pressly/goose":            {"internal/store"},
 	"modernc.org/sqlite":                  {"internal/database"},
+	"github.com/jackc/pgx":                {"internal/database"},
 	"github.com/spf13/cobra":              {"cmd/selvage"},
 	"github.com/knadh/koanf":              {"cmd/selvage"},
 	"github.com/prometheus/client_golang": {"cmd/selvage"},

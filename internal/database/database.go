@@ -5,6 +5,13 @@
 // microseconds, and a context that can end costs two goroutines each. A change is
 // never given up in the middle because its caller left.
 //
+// On PostgreSQL changes are READ COMMITTED: of two that meet in a row, the second
+// waits for the first and then sees what it did. One that reads what another may be
+// changing locks that row first, by an UPDATE that changes nothing.
+//
+// Text is UTF-8 without NULs; anything else is problem.Malformed. It is compared by
+// bytes.
+//
 // A database that cannot be reached, is full, locked or failing is
 // problem.Unavailable. So is everything, reading too, once a page of a file was met
 // that is not what it should be: what else is wrong is not known.
@@ -27,18 +34,11 @@ const (
 	Normal Sync = "NORMAL"
 )
 
-// A Dialect is what a database speaks. Only who makes its schema has to know.
-type Dialect string
-
-// The dialects.
-const (
-	SQLite Dialect = "sqlite"
-)
-
 // Config says how to open a database.
 type Config struct {
-	URL  string // sqlite:FILE
+	URL  string // sqlite:FILE, or postgres://USER:PASSWORD@HOST:PORT/NAME
 	Dir  string // where a relative FILE lies
+	Pool int    // connections to PostgreSQL, at most; 0 means 16
 	Sync Sync
 	// Tables are names of ours: a database that has tables, but none of these, is
 	// another program's and is refused.
@@ -54,7 +54,13 @@ type Config struct {
 
 // Open opens the database that a URL names.
 func Open(ctx context.Context, c Config) (DB, error) {
-	d, err := openFile(ctx, c)
+	var d DB
+	var err error
+	if isServer(c.URL) {
+		d, err = openServer(ctx, c)
+	} else {
+		d, err = openFile(ctx, c)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("opening database: %w", err)
 	}
@@ -99,6 +105,10 @@ type Tx interface {
 
 	// Exec runs a query that gives no rows.
 	Exec(ctx context.Context, query string, args ...any) (sql.Result, error)
+
+	// Later runs a query whose result nobody looks at: before the next one, or before
+	// the commit. Where it fails, so does that.
+	Later(ctx context.Context, query string, args ...any) error
 }
 
 // A Scanner is a row: one, or the present one of Rows.

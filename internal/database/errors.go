@@ -3,8 +3,10 @@ package database
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
@@ -31,14 +33,52 @@ func unavailable(err error) error {
 	}, err)
 }
 
+// The states of PostgreSQL that are told apart (its manual, appendix A).
+const (
+	uniqueViolation      = "23505"
+	foreignKeyViolation  = "23503"
+	readOnly             = "25006"
+	serializationFailure = "40001"
+	deadlockDetected     = "40P01"
+	lockNotAvailable     = "55P03"
+)
+
 // away reports whether an error is the database's, not the query's.
 func away(err error) bool {
-	var e *sqlite.Error
-	if !errors.As(err, &e) {
-		return errors.Is(err, ErrClosed)
+	var file *sqlite.Error
+	var server *pgconn.PgError
+	var lost lostError
+	switch {
+	case errors.As(err, &file):
+		return fileAway(file.Code() & 0xff) // the primary code of an extended one
+	case errors.As(err, &server):
+		return serverAway(server.Code)
 	}
-	switch e.Code() & 0xff { // the primary code of an extended one
+	return errors.Is(err, ErrClosed) || errors.As(err, &lost)
+}
+
+func fileAway(code int) bool {
+	switch code {
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN:
+		return true
+	}
+	return false
+}
+
+func serverAway(code string) bool {
+	switch code {
+	case readOnly, serializationFailure, deadlockDetected, lockNotAvailable,
+		"25P03", "25P04", // the transaction took too long, or waited for us
+		"26000", // a prepared statement is gone: something between us shares connections
+		"57014": // the statement took too long
+		return true
+	}
+	switch class := code[:min(2, len(code))]; class {
+	case "08", // the connection
+		"28", // it does not let us in any more
+		"53", // no memory, no disk, no connections
+		"57", // it is shut down, or starting
+		"58": // its machine
 		return true
 	}
 	return false
@@ -46,22 +86,20 @@ func away(err error) bool {
 
 // IsUnique reports whether err says that a unique index refused a row.
 func IsUnique(err error) bool {
-	return is(err, sqlite3.SQLITE_CONSTRAINT_UNIQUE, sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY)
+	return is(err, uniqueViolation, sqlite3.SQLITE_CONSTRAINT_UNIQUE, sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY)
 }
 
 // IsForeignKey reports whether err says that a row refers to one that is not
 // there, or is referred to.
-func IsForeignKey(err error) bool { return is(err, sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY) }
+func IsForeignKey(err error) bool {
+	return is(err, foreignKeyViolation, sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY)
+}
 
-func is(err error, codes ...int) bool {
-	var e *sqlite.Error
-	if !errors.As(err, &e) {
-		return false
+func is(err error, state string, codes ...int) bool {
+	var server *pgconn.PgError
+	if errors.As(err, &server) {
+		return server.Code == state
 	}
-	for _, code := range codes {
-		if e.Code() == code {
-			return true
-		}
-	}
-	return false
+	var file *sqlite.Error
+	return errors.As(err, &file) && slices.Contains(codes, file.Code())
 }

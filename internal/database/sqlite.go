@@ -20,7 +20,7 @@ import (
 func path(raw, dir string) (string, error) {
 	file, ok := strings.CutPrefix(raw, "sqlite:")
 	if !ok || file == "" {
-		return "", errors.New("the URL of a database is sqlite:FILE")
+		return "", errors.New("the URL of a database is sqlite:FILE or postgres://USER:PASSWORD@HOST:PORT/NAME")
 	}
 	if !filepath.IsAbs(file) {
 		file = filepath.Join(dir, file)
@@ -192,7 +192,7 @@ type stmtTx struct {
 }
 
 func (t stmtTx) Query(ctx context.Context, query string, args ...any) (Rows, error) {
-	st, err := t.ready(ctx, query)
+	st, err := t.ready(ctx, query, args)
 	if err != nil {
 		return nil, err
 	}
@@ -207,7 +207,7 @@ func (t stmtTx) Query(ctx context.Context, query string, args ...any) (Rows, err
 }
 
 func (t stmtTx) Row(ctx context.Context, query string, args ...any) Scanner {
-	st, err := t.ready(ctx, query)
+	st, err := t.ready(ctx, query, args)
 	if err != nil {
 		return failed{err}
 	}
@@ -218,15 +218,23 @@ func (t stmtTx) Row(ctx context.Context, query string, args ...any) Scanner {
 }
 
 func (t stmtTx) Exec(ctx context.Context, query string, args ...any) (sql.Result, error) {
-	st, err := t.ready(ctx, query)
+	st, err := t.ready(ctx, query, args)
 	if err != nil {
 		return nil, err
 	}
 	return st.Exec(args...)
 }
 
-func (t stmtTx) ready(ctx context.Context, query string) (*sql.Stmt, error) {
-	if err := ctx.Err(); err != nil {
+func (t stmtTx) Later(ctx context.Context, query string, args ...any) error {
+	_, err := t.Exec(ctx, query, args...)
+	return err
+}
+
+func (t stmtTx) ready(ctx context.Context, query string, args []any) (*sql.Stmt, error) {
+	if t.explain != nil && ctx.Err() != nil { // a change goes on
+		return nil, ctx.Err()
+	}
+	if err := fit(args); err != nil {
 		return nil, err
 	}
 	return t.prepare(query)

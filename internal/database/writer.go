@@ -112,7 +112,7 @@ func (w *writer) commit(batch []change) {
 	var errs []error
 	var err error
 	if len(batch) == 1 && batch[0].once {
-		errs = []error{w.safely(batch[0])} // SQLite makes a transaction of the statement
+		errs = []error{safely(batch[0].do, w.tx())} // SQLite makes a transaction of the statement
 	} else {
 		errs, err = w.together(batch)
 	}
@@ -155,7 +155,7 @@ func (w *writer) together(batch []change) (errs []error, err error) {
 	for i, c := range batch {
 		if c.once {
 			// Where the file has failed, SQLite may have undone them all by itself.
-			if errs[i] = w.safely(c); away(errs[i]) {
+			if errs[i] = safely(c.do, w.tx()); away(errs[i]) {
 				return nil, errs[i]
 			}
 		} else if errs[i], err = w.nested(c); err != nil {
@@ -173,7 +173,7 @@ func (w *writer) nested(c change) (refused, fatal error) {
 	if err := w.exec(`SAVEPOINT change`); err != nil {
 		return nil, fmt.Errorf("opening savepoint: %w", err)
 	}
-	if refused = w.safely(c); refused != nil {
+	if refused = safely(c.do, w.tx()); refused != nil {
 		if err := w.exec(`ROLLBACK TO change`); err != nil {
 			return nil, fmt.Errorf("undoing a change: %w", errors.Join(refused, err))
 		}
@@ -185,14 +185,16 @@ func (w *writer) nested(c change) (refused, fatal error) {
 }
 
 // safely runs a change. A panic in it is its own failure, not the end of us all.
-func (w *writer) safely(c change) (err error) {
+func safely(do func(Tx) error, t Tx) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			err = fmt.Errorf("panic in a change: %v\n%s", cause, debug.Stack())
 		}
 	}()
-	return c.do(stmtTx{prepare: w.prepare})
+	return do(t)
 }
+
+func (w *writer) tx() Tx { return stmtTx{prepare: w.prepare} }
 
 // prepare is called by the writer's goroutine alone.
 func (w *writer) prepare(query string) (*sql.Stmt, error) {

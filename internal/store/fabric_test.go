@@ -20,9 +20,9 @@ import (
 const crowd = 50
 
 // fabricRows is a store with one project.
-func fabricRows(t *testing.T) (*store.Store, fabric.Project) {
+func fabricRows(t *testing.T, c store.Config) (*store.Store, fabric.Project) {
 	t.Helper()
-	s, err := store.Open(context.Background(), store.Config{Dir: t.TempDir()})
+	s, err := store.Open(context.Background(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,9 @@ func race(do func(i int) (bool, error)) (won int, errs []error) {
 	return won, errs
 }
 
-func TestCreateSubscriberRace(t *testing.T) {
+func TestCreateSubscriberRace(t *testing.T) { store.EachDatabase(t, testCreateSubscriberRace) }
+
+func testCreateSubscriberRace(t *testing.T, c store.Config) {
 	tests := []struct {
 		name string
 		made func(p fabric.Project, i int) (fabric.Subscriber, fabric.Address)
@@ -90,7 +92,7 @@ func TestCreateSubscriberRace(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			rows, p := fabricRows(t)
+			rows, p := fabricRows(t, c)
 			ctx := context.Background()
 			won, errs := race(func(i int) (bool, error) {
 				s, a := tt.made(p, i)
@@ -116,8 +118,10 @@ func TestCreateSubscriberRace(t *testing.T) {
 	}
 }
 
-func TestUniqueWithinProject(t *testing.T) {
-	rows, p := fabricRows(t)
+func TestUniqueWithinProject(t *testing.T) { store.EachDatabase(t, testUniqueWithinProject) }
+
+func testUniqueWithinProject(t *testing.T, c store.Config) {
+	rows, p := fabricRows(t, c)
 	for _, project := range []fabric.Project{p, newProject(t, rows)} {
 		s, a := subscriber(project, "ada@example.com", "ada", "ada")
 		if err := rows.CreateSubscriber(context.Background(), s, a); err != nil {
@@ -136,9 +140,11 @@ func TestUniqueWithinProject(t *testing.T) {
 	}
 }
 
-func TestRotateFamily(t *testing.T) {
+func TestRotateFamily(t *testing.T) { store.EachDatabase(t, testRotateFamily) }
+
+func testRotateFamily(t *testing.T, c store.Config) {
 	ctx := context.Background()
-	rows, p := fabricRows(t)
+	rows, p := fabricRows(t, c)
 	family := newID()
 	use := func(generation int64) fabric.FamilyUse {
 		return fabric.FamilyUse{
@@ -175,9 +181,11 @@ func TestRotateFamily(t *testing.T) {
 	}
 }
 
-func TestRotateFamilyRace(t *testing.T) {
+func TestRotateFamilyRace(t *testing.T) { store.EachDatabase(t, testRotateFamilyRace) }
+
+func testRotateFamilyRace(t *testing.T, c store.Config) {
 	for generation := range int64(2) {
-		rows, p := fabricRows(t)
+		rows, p := fabricRows(t, c)
 		u := fabric.FamilyUse{
 			ID: newID(), ProjectID: p.ID, Expires: time.Now().Add(time.Hour),
 			Revocation: revocation.Revocation{Kind: revocation.Family, ID: "f", Until: time.Now(), Expires: time.Now().Add(time.Hour)},
@@ -194,9 +202,11 @@ func TestRotateFamilyRace(t *testing.T) {
 	}
 }
 
-func TestSweepFamilies(t *testing.T) {
+func TestSweepFamilies(t *testing.T) { store.EachDatabase(t, testSweepFamilies) }
+
+func testSweepFamilies(t *testing.T, c store.Config) {
 	ctx := context.Background()
-	rows, p := fabricRows(t)
+	rows, p := fabricRows(t, c)
 	late := fabric.FamilyUse{ID: newID(), ProjectID: p.ID, Expires: time.Now().Add(time.Hour)}
 	next := fabric.FamilyUse{ID: late.ID, ProjectID: p.ID, Generation: 1, Expires: time.Now().Add(-time.Hour)}
 	early := fabric.FamilyUse{ID: newID(), ProjectID: p.ID, Expires: time.Now().Add(-time.Hour)}
@@ -218,9 +228,11 @@ func TestSweepFamilies(t *testing.T) {
 }
 
 // TestPages walks through each order of a list, forth and back.
-func TestPages(t *testing.T) {
+func TestPages(t *testing.T) { store.EachDatabase(t, testPages) }
+
+func testPages(t *testing.T, c store.Config) {
 	ctx := context.Background()
-	rows, p := fabricRows(t)
+	rows, p := fabricRows(t, c)
 	other := newProject(t, rows)
 	names := []string{"d", "a", "g", "b", "f", "c", "e"}
 	for _, name := range names {
@@ -285,9 +297,11 @@ func TestPages(t *testing.T) {
 	}
 }
 
-func TestDeleteProjectTakesAll(t *testing.T) {
+func TestDeleteProjectTakesAll(t *testing.T) { store.EachDatabase(t, testDeleteProjectTakesAll) }
+
+func testDeleteProjectTakesAll(t *testing.T, c store.Config) {
 	ctx := context.Background()
-	rows, p := fabricRows(t)
+	rows, p := fabricRows(t, c)
 	s, a := subscriber(p, "ada@example.com", "", "ada")
 	key := fabric.APIKey{ID: newID(), ProjectID: p.ID, Hash: "hash", Scopes: []fabric.Scope{fabric.Voice}, Created: time.Now()}
 	end := revocation.Revocation{Kind: revocation.Project, ID: p.ID, Until: time.Now(), Expires: time.Now().Add(time.Hour)}

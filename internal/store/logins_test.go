@@ -16,10 +16,11 @@ import (
 )
 
 // grantRows makes a store with a project, a client, a subscriber and a clock.
-func grantRows(t *testing.T) (s *Store, g idp.Grant, ahead *atomic.Int64) {
+func grantRows(t *testing.T, c Config) (s *Store, g idp.Grant, ahead *atomic.Int64) {
 	t.Helper()
 	ahead = new(atomic.Int64)
-	s, err := Open(t.Context(), Config{Dir: t.TempDir(), Now: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }})
+	c.Now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+	s, err := Open(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,8 +68,10 @@ func crowd(t *testing.T, do func() error) (won, lost int64) {
 	return w.Load(), l.Load()
 }
 
-func TestRedeemCodeOnce(t *testing.T) {
-	s, g, _ := grantRows(t)
+func TestRedeemCodeOnce(t *testing.T) { EachDatabase(t, testRedeemCodeOnce) }
+
+func testRedeemCodeOnce(t *testing.T, c Config) {
+	s, g, _ := grantRows(t, c)
 	won, lost := crowd(t, func() error {
 		g := g
 		g.ID = newID()
@@ -86,8 +89,10 @@ func TestRedeemCodeOnce(t *testing.T) {
 	}
 }
 
-func TestRotateGrantOnce(t *testing.T) {
-	s, g, _ := grantRows(t)
+func TestRotateGrantOnce(t *testing.T) { EachDatabase(t, testRotateGrantOnce) }
+
+func testRotateGrantOnce(t *testing.T, c Config) {
+	s, g, _ := grantRows(t, c)
 	g.ID = newID()
 	if err := s.RedeemCode(t.Context(), idp.RedeemedCode{Hash: "h", GrantID: g.ID, ClientID: "c"}, g); err != nil {
 		t.Fatal(err)
@@ -98,8 +103,10 @@ func TestRotateGrantOnce(t *testing.T) {
 	}
 }
 
-func TestEndSession(t *testing.T) {
-	s, g, _ := grantRows(t)
+func TestEndSession(t *testing.T) { EachDatabase(t, testEndSession) }
+
+func testEndSession(t *testing.T, c Config) {
+	s, g, _ := grantRows(t, c)
 	g.ID = newID()
 	login := idp.Session{ID: g.SessionID, ProjectID: "p", SubscriberID: "s", Expires: time.Now()}
 	err := errors.Join(s.CreateSession(t.Context(), login, "hash"), s.RedeemCode(t.Context(), idp.RedeemedCode{Hash: "h", GrantID: g.ID, ClientID: "c"}, g))
@@ -122,8 +129,10 @@ func TestEndSession(t *testing.T) {
 }
 
 // A login whose password was checked before it was changed does not begin.
-func TestCreateSessionTooLate(t *testing.T) {
-	s, g, _ := grantRows(t)
+func TestCreateSessionTooLate(t *testing.T) { EachDatabase(t, testCreateSessionTooLate) }
+
+func testCreateSessionTooLate(t *testing.T, c Config) {
+	s, g, _ := grantRows(t, c)
 	login := idp.Session{ID: g.SessionID, ProjectID: "p", SubscriberID: "s", Expires: time.Now()}
 	if err := s.CreateSession(t.Context(), login, "the hash before"); !errors.Is(err, problem.Conflict) {
 		t.Errorf("CreateSession with another hash = %v, want a conflict", err)
@@ -133,8 +142,10 @@ func TestCreateSessionTooLate(t *testing.T) {
 	}
 }
 
-func TestSweepLogins(t *testing.T) {
-	s, g, ahead := grantRows(t)
+func TestSweepLogins(t *testing.T) { EachDatabase(t, testSweepLogins) }
+
+func testSweepLogins(t *testing.T, c Config) {
+	s, g, ahead := grantRows(t, c)
 	g.ID = newID()
 	login := idp.Session{ID: g.SessionID, ProjectID: "p", SubscriberID: "s", Expires: time.Now()}
 	code := idp.RedeemedCode{Hash: "h", GrantID: g.ID, ClientID: "c", Expires: time.Now().Add(time.Hour)}

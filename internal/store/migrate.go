@@ -17,12 +17,12 @@ import (
 var migrations embed.FS
 
 // migrate brings the schema up to date, and refuses one newer than this binary.
-func migrate(ctx context.Context, db *sql.DB, _ database.Dialect) error {
+func migrate(ctx context.Context, db *sql.DB, dialect database.Dialect) error {
 	dir, err := fs.Sub(migrations, "migrations")
 	if err != nil {
 		return fmt.Errorf("reading migrations: %w", err)
 	}
-	provider, err := goose.NewProvider(goose.DialectSQLite3, db, dir)
+	provider, err := goose.NewProvider(gooseDialects[dialect], db, dialect.Schemas(dir))
 	if err != nil {
 		return fmt.Errorf("reading migrations: %w", err)
 	}
@@ -41,6 +41,8 @@ func migrate(ctx context.Context, db *sql.DB, _ database.Dialect) error {
 	}
 	return nil
 }
+
+var gooseDialects = map[database.Dialect]goose.Dialect{database.SQLite: goose.DialectSQLite3, database.Postgres: goose.DialectPostgres}
 
 // newer refuses a schema that a later version has made.
 func newer(current, known int64) *database.Unfit {

@@ -10,13 +10,16 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/store"
 	"github.com/selvage/selvage/keys"
 )
 
 // TestChangeRing lets fifty nodes take the same step: one does, and the others
 // leave no trace of theirs.
-func TestChangeRing(t *testing.T) {
-	s, _ := fabricRows(t)
+func TestChangeRing(t *testing.T) { store.EachDatabase(t, testChangeRing) }
+
+func testChangeRing(t *testing.T, c store.Config) {
+	s, _ := fabricRows(t, c)
 	now := time.Now().UTC().Truncate(time.Microsecond)
 	key := func(kid string, state keys.State) keys.Record {
 		return keys.Record{Kid: kid, Use: keys.ES256, State: state, Sealed: "sealed", Created: now}

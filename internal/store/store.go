@@ -17,8 +17,9 @@ import (
 
 // Config says which database to open.
 type Config struct {
-	URL   string           // sqlite:FILE; "" means sqlite:selvage.db
+	URL   string           // sqlite:FILE or postgres://…; "" means sqlite:selvage.db
 	Dir   string           // where a relative FILE lies
+	Pool  int              // connections to PostgreSQL, at most; 0 means 16
 	Now   func() time.Time // nil means time.Now
 	Check time.Duration    // how long a file is looked through for damage before it is used
 
@@ -64,7 +65,7 @@ func (c Config) database() database.Config {
 		c.URL = "sqlite:selvage.db"
 	}
 	return database.Config{
-		URL: c.URL, Dir: c.Dir, Sync: database.Full, Tables: []string{"ring", "session_entries"}, Check: c.Check,
+		URL: c.URL, Dir: c.Dir, Pool: c.Pool, Sync: database.Full, Tables: []string{"ring", "session_entries"}, Check: c.Check,
 		ReadOnly: c.ReadOnly, Prepare: migrate,
 	}
 }

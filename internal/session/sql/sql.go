@@ -1,9 +1,9 @@
 // Package sql keeps sessions in SQL: the default [session.Store], in an SQLite
-// file of its own which survives a crash and a restart.
+// file of its own which survives a crash and a restart, or in PostgreSQL.
 //
 // Each operation is one statement, in the SQL that SQLite and PostgreSQL share,
 // and the database decides who wins. An entry that has expired is never given,
-// whether or not it was swept yet. What a power cut takes from this file are the
+// whether or not it was swept yet. What a power cut takes from it are the
 // last logins in progress, so commits do not wait for the disk.
 package sql
 
@@ -20,8 +20,9 @@ import (
 
 // Config says where sessions are kept.
 type Config struct {
-	URL   string           // sqlite:FILE; "" means sqlite:sessions.db
+	URL   string           // sqlite:FILE or postgres://…; "" means sqlite:sessions.db
 	Dir   string           // where a relative FILE lies
+	Pool  int              // connections to PostgreSQL, at most; 0 means 16
 	Sweep time.Duration    // how often expired entries are deleted; 0 means every 30 s
 	Now   func() time.Time // nil means time.Now
 	Check time.Duration    // how long a file is looked through for damage before it is used
@@ -38,7 +39,7 @@ type Store struct {
 var _ session.Store = (*Store)(nil)
 
 const schema = `
-	CREATE TABLE IF NOT EXISTS session_entries (
+	CREATE TABLE session_entries (
 		kind    TEXT   NOT NULL,
 		id      TEXT   NOT NULL,
 		value   BYTEA  NOT NULL,
@@ -46,7 +47,7 @@ const schema = `
 		expires BIGINT NOT NULL,
 		PRIMARY KEY (kind, id)
 	);
-	CREATE INDEX IF NOT EXISTS session_entries_expires ON session_entries (expires);`
+	CREATE INDEX session_entries_expires ON session_entries (expires);`
 
 // Open opens the database, makes its table if there is none, and begins to
 // sweep.
@@ -78,11 +79,23 @@ func (c Config) database() database.Config {
 		c.URL = "sqlite:sessions.db"
 	}
 	// Normal: what a power cut may take are the last logins in progress.
-	return database.Config{URL: c.URL, Dir: c.Dir, Sync: database.Normal, Tables: []string{"ring", "session_entries"}, Check: c.Check, Prepare: prepare}
+	return database.Config{URL: c.URL, Dir: c.Dir, Pool: c.Pool, Sync: database.Normal, Tables: []string{"ring", "session_entries"}, Check: c.Check, Prepare: prepare}
 }
 
-func prepare(ctx context.Context, db *sql.DB, _ database.Dialect) error {
-	if _, err := db.ExecContext(ctx, schema); err != nil {
+func prepare(ctx context.Context, db *sql.DB, dialect database.Dialect) error {
+	if there, err := dialect.HasTable(ctx, db, "session_entries"); there || err != nil {
+		return err
+	}
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("making table: %w", err)
+	}
+	defer tx.Rollback()
+	_, err = tx.ExecContext(ctx, dialect.Schema(schema))
+	if err == nil {
+		err = tx.Commit()
+	}
+	if err != nil {
 		return fmt.Errorf("making table: %w", err)
 	}
 	return nil

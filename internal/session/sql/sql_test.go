@@ -11,6 +11,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/session"
 	"github.com/selvage/selvage/internal/session/sessiontest"
+	"github.com/selvage/selvage/test/servers"
 )
 
 // open gives a store in a directory, closed with the test.
@@ -29,13 +30,25 @@ func open(t testing.TB, c Config) *Store {
 }
 
 func TestStore(t *testing.T) {
-	sessiontest.Run(t, func(t *testing.T) session.Store { return open(t, Config{Dir: t.TempDir()}) })
+	eachDatabase(t, func(t *testing.T, fresh func(*testing.T) Config) {
+		sessiontest.Run(t, func(t *testing.T) session.Store { return open(t, fresh(t)) })
+	})
 }
 
-// TestTwoProcesses shows that two stores over one file are one store.
-func TestTwoProcesses(t *testing.T) {
-	dir := t.TempDir()
-	a, b := open(t, Config{Dir: dir}), open(t, Config{Dir: dir})
+// eachDatabase runs a test on every database there is. What fresh gives is empty.
+func eachDatabase(t *testing.T, test func(t *testing.T, fresh func(*testing.T) Config)) {
+	t.Run("sqlite", func(t *testing.T) { test(t, func(t *testing.T) Config { return Config{Dir: t.TempDir()} }) })
+	t.Run("postgres", func(t *testing.T) {
+		test(t, func(t *testing.T) Config { return Config{URL: servers.Postgres(t)} })
+	})
+}
+
+// TestTwoProcesses shows that two stores over one database are one store.
+func TestTwoProcesses(t *testing.T) { eachDatabase(t, testTwoProcesses) }
+
+func testTwoProcesses(t *testing.T, fresh func(*testing.T) Config) {
+	c := fresh(t)
+	a, b := open(t, c), open(t, c)
 	k := session.Key{Kind: "code", ID: "1"}
 	for i := range 50 {
 		if err := a.Put(t.Context(), k, []byte(strconv.Itoa(i)), time.Minute); err != nil {
@@ -47,9 +60,11 @@ func TestTwoProcesses(t *testing.T) {
 	}
 }
 
-func TestReopen(t *testing.T) {
-	dir, k := t.TempDir(), session.Key{Kind: "login", ID: "1"}
-	s, err := Open(t.Context(), Config{Dir: dir})
+func TestReopen(t *testing.T) { eachDatabase(t, testReopen) }
+
+func testReopen(t *testing.T, fresh func(*testing.T) Config) {
+	c, k := fresh(t), session.Key{Kind: "login", ID: "1"}
+	s, err := Open(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,16 +74,20 @@ func TestReopen(t *testing.T) {
 	if err := s.Put(t.Context(), k, []byte("two"), time.Minute); !errors.Is(err, database.ErrClosed) {
 		t.Errorf("Put after Close = %v, want %v", err, database.ErrClosed)
 	}
-	if got, err := open(t, Config{Dir: dir}).Get(t.Context(), k); string(got) != "one" || err != nil {
+	if got, err := open(t, c).Get(t.Context(), k); string(got) != "one" || err != nil {
 		t.Errorf("Get = %q, %v, want one", got, err)
 	}
 }
 
 // TestSweep shows that a sweep deletes what has expired, and that alone.
-func TestSweep(t *testing.T) {
+func TestSweep(t *testing.T) { eachDatabase(t, testSweep) }
+
+func testSweep(t *testing.T, fresh func(*testing.T) Config) {
 	var us atomic.Int64
 	us.Store(time.Now().UnixMicro())
-	s := open(t, Config{Dir: t.TempDir(), Now: func() time.Time { return time.UnixMicro(us.Load()) }})
+	c := fresh(t)
+	c.Now = func() time.Time { return time.UnixMicro(us.Load()) }
+	s := open(t, c)
 	for i := range 3*sweepBatch/2 + 1 {
 		if err := s.Put(t.Context(), session.Key{Kind: "code", ID: strconv.Itoa(i)}, nil, time.Minute); err != nil {
 			t.Fatal(err)

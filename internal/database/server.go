@@ -1,0 +1,138 @@
+package database
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// A server is a PostgreSQL database.
+type server struct {
+	pool     *pool
+	readOnly bool
+
+	changes, retries atomic.Int64
+}
+
+var _ DB = (*server)(nil)
+
+func openServer(ctx context.Context, c Config) (*server, error) {
+	config, err := c.server()
+	if err != nil {
+		return nil, err
+	}
+	if err := prepareServer(ctx, config, c); err != nil {
+		return nil, fmt.Errorf("opening %s: %w", shown(config), err)
+	}
+	if c.Pool <= 0 {
+		c.Pool = 16
+	}
+	return &server{pool: newPool(c.Pool, connector(config)), readOnly: c.ReadOnly}, nil
+}
+
+func (s *server) Ping(ctx context.Context) error {
+	var standby bool
+	if err := s.Read().Row(ctx, `SELECT pg_is_in_recovery()`).Scan(&standby); err != nil {
+		return err
+	}
+	if standby && !s.readOnly {
+		return unavailable(errStandby)
+	}
+	return nil
+}
+
+func (s *server) Clock(ctx context.Context) (time.Time, error) {
+	var us int64
+	err := s.Read().Row(ctx, `SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)`).Scan(&us)
+	return time.UnixMicro(us), err
+}
+
+func (s *server) Stats() Stats {
+	stats := s.pool.stats()
+	stats.Changes, stats.Retries = s.changes.Load(), s.retries.Load()
+	stats.Commits = stats.Changes
+	return stats
+}
+
+func (s *server) Close() error {
+	s.pool.close()
+	return nil
+}
+
+func (s *server) Read() Tx { return serverRead{s} }
+
+func (s *server) Change(ctx context.Context, do func(Tx) error) error {
+	return s.again(ctx, func(c *conn) error { return transact(c, do) })
+}
+
+func (s *server) Once(ctx context.Context, do func(Tx) error) error {
+	return s.again(ctx, func(c *conn) error { return safely(do, &serverTx{conn: c}) })
+}
+
+// again runs a change, more than once where the server has undone it because of
+// another change.
+func (s *server) again(ctx context.Context, run func(*conn) error) error {
+	if s.readOnly {
+		return ErrReadOnly
+	}
+	for try := 1; ; try++ {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		c, err := s.pool.get(ctx)
+		if err != nil {
+			return err
+		}
+		err = run(c)
+		s.pool.put(c)
+		if err == nil {
+			s.changes.Add(1)
+			return nil
+		}
+		if try >= tries(err) {
+			return explain(err)
+		}
+		s.retries.Add(1)
+		time.Sleep(rand.N(5 * time.Millisecond << try))
+	}
+}
+
+// tries tells how often a change may be run that ended so. One whose commit was not
+// answered is not run again: it may have been made.
+func tries(err error) int {
+	var e *pgconn.PgError
+	if !errors.As(err, &e) {
+		return 1
+	}
+	switch e.Code {
+	case serializationFailure, deadlockDetected:
+		return 5
+	case lockNotAvailable: // which took the lock's timeout to find out
+		return 2
+	}
+	return 1
+}
+
+// transact runs a change in a transaction, whose beginning goes along with its first
+// query.
+func transact(c *conn, do func(Tx) error) (err error) {
+	t := &serverTx{conn: c, before: new(pgx.Batch)}
+	t.before.Queue("begin")
+	defer func() {
+		if err != nil && !c.IsClosed() && c.PgConn().TxStatus() != 'I' {
+			if _, err := c.Exec(context.Background(), "rollback"); err != nil {
+				c.bad = true
+			}
+		}
+	}()
+	if err := safely(do, t); err != nil {
+		return err
+	}
+	return t.commit()
+}

@@ -1,0 +1,129 @@
+package database
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// How long the server lets things take. What it does not answer in answerFor it
+// does not answer at all: the connection is given up.
+const (
+	statementFor = 5 * time.Second
+	lockFor      = 2 * time.Second
+	answerFor    = statementFor + time.Second
+)
+
+// isServer reports whether a URL is PostgreSQL's.
+func isServer(raw string) bool {
+	return strings.HasPrefix(raw, "postgres://") || strings.HasPrefix(raw, "postgresql://")
+}
+
+// server says how connections are made that the pool keeps.
+func (c Config) server() (*pgx.ConnConfig, error) {
+	config, err := parseServer(c.URL)
+	if err != nil {
+		return nil, err
+	}
+	config.DialFunc = dial(answerFor)
+	config.ConnectTimeout = connectFor
+	config.ValidateConnect = verify(c)
+	set := func(name, value string) { config.RuntimeParams[name] = value }
+	set("application_name", "selvage")
+	set("client_encoding", "UTF8")
+	set("default_transaction_isolation", "read committed")
+	set("statement_timeout", millis(statementFor))
+	set("lock_timeout", millis(lockFor))
+	set("idle_in_transaction_session_timeout", millis(statementFor))
+	if c.Sync == Normal {
+		set("synchronous_commit", "off")
+	}
+	if c.ReadOnly {
+		set("default_transaction_read_only", "on")
+	}
+	return config, nil
+}
+
+func millis(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
+
+// parseServer reads a URL, and the environment and files that libpq's programs read
+// too. Its errors never show the URL, which has the password in it.
+func parseServer(raw string) (*pgx.ConnConfig, error) {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return nil, &Unfit{"the URL of PostgreSQL cannot be read", "write it as postgres://USER:PASSWORD@HOST:PORT/NAME, special characters in the parts as %XX"}
+	}
+	config, err := pgx.ParseConfig(raw)
+	if err == nil {
+		return config, nil
+	}
+	reason := err.Error()
+	if _, after, ok := strings.Cut(reason, "`: "); ok {
+		reason = after
+	}
+	if password, ok := u.User.Password(); ok && password != "" {
+		reason = strings.ReplaceAll(reason, password, "…")
+	}
+	return nil, &Unfit{"the URL of PostgreSQL cannot be used: " + reason, "write it as postgres://USER:PASSWORD@HOST:PORT/NAME"}
+}
+
+// shown is a server as it may be shown: without the password.
+func shown(config *pgx.ConnConfig) string {
+	return (&url.URL{Scheme: "postgres", User: url.User(config.User), Host: host(config), Path: "/" + config.Database}).String()
+}
+
+// host gives the hosts of a server.
+func host(config *pgx.ConnConfig) string {
+	hosts := []string{net.JoinHostPort(config.Host, strconv.Itoa(int(config.Port)))}
+	for _, f := range config.Fallbacks {
+		if h := net.JoinHostPort(f.Host, strconv.Itoa(int(f.Port))); h != hosts[len(hosts)-1] {
+			hosts = append(hosts, h)
+		}
+	}
+	return strings.Join(hosts, ",")
+}
+
+// refusal says why a server cannot be used, and what to do about it. pgx's own errors
+// hold the password, though they do not print it.
+func refusal(config *pgx.ConnConfig, err error) *Unfit {
+	at := "PostgreSQL at " + host(config)
+	var e *pgconn.PgError
+	if !errors.As(err, &e) {
+		if errors.Is(err, errStandby) {
+			return &Unfit{at + " is a standby, or lets this role only read", "name the primary; of several hosts in the URL the one that takes writes is used"}
+		}
+		return &Unfit{at + " cannot be reached: " + reason(err), "start it, or set another in the URL"}
+	}
+	switch {
+	case e.Code == "28P01":
+		return &Unfit{fmt.Sprintf("%s refuses the password of role %s", at, config.User), "set the right one in the URL, or in the file that PGPASSFILE names"}
+	case strings.HasPrefix(e.Code, "28"):
+		return &Unfit{fmt.Sprintf("%s refuses role %s: %s", at, config.User, e.Message), "make the role, and let it in with a line in pg_hba.conf"}
+	case e.Code == "3D000":
+		return &Unfit{fmt.Sprintf("%s has no database %s", at, config.Database), fmt.Sprintf("make it: CREATE DATABASE %s OWNER %s", config.Database, config.User)}
+	case e.Code == "42501":
+		return &Unfit{fmt.Sprintf("%s does not let role %s make what it needs in database %s: %s", at, config.User, config.Database, e.Message),
+			fmt.Sprintf("make the role its owner: ALTER DATABASE %s OWNER TO %s; or GRANT CREATE, USAGE ON SCHEMA public TO %s", config.Database, config.User, config.User)}
+	case e.Code == "53300":
+		return &Unfit{at + " has no connection left: " + e.Message, "raise its max_connections, or lower the pool of each node"}
+	case e.Code == "57P03":
+		return &Unfit{at + " is not ready: " + e.Message, "wait until it is"}
+	}
+	return &Unfit{fmt.Sprintf("%s answers: %s (%s)", at, e.Message, e.Code), "look into its log"}
+}
+
+// reason gives what is at the bottom of an error of connecting.
+func reason(err error) string {
+	var connect *pgconn.ConnectError
+	if errors.As(err, &connect) {
+		err = connect.Unwrap()
+	}
+	return strings.ReplaceAll(err.Error(), "\n", "; ")
+}

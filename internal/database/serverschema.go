@@ -1,0 +1,155 @@
+package database
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/stdlib"
+)
+
+// schemaLock is the advisory lock of who makes or changes a schema of ours.
+const schemaLock = 0x73656c76616765 // "selvage"
+
+// prepareServer looks at a database, and makes or updates its schema unless it was
+// opened for reading.
+func prepareServer(ctx context.Context, config *pgx.ConnConfig, c Config) error {
+	db := oneConnection(config)
+	defer db.Close()
+	err := inspect(ctx, db, config, c, nil)
+	if err == nil && !c.ReadOnly {
+		if err = lockSchema(ctx, db); err == nil {
+			err = c.Prepare(ctx, db, Postgres)
+		}
+	}
+	var e *pgconn.PgError
+	var connect *pgconn.ConnectError
+	if errors.As(err, &e) || errors.As(err, &connect) {
+		return refusal(config, err)
+	}
+	return err
+}
+
+// oneConnection gives a pool of one connection, which is not replaced when it is
+// lost: its lock is lost with it. A migration may take its time.
+func oneConnection(config *pgx.ConnConfig) *sql.DB {
+	config = config.Copy()
+	config.DialFunc = dial(0)
+	config.RuntimeParams["statement_timeout"] = "0"
+	config.RuntimeParams["lock_timeout"] = millis(patience)
+	db := sql.OpenDB(&once{Connector: stdlib.GetConnector(*config)})
+	db.SetMaxOpenConns(1)
+	return db
+}
+
+// once is a connector that connects once.
+type once struct {
+	driver.Connector
+	done atomic.Bool
+}
+
+func (o *once) Connect(ctx context.Context) (driver.Conn, error) {
+	if o.done.Swap(true) {
+		return nil, errors.New("the connection to PostgreSQL was lost while the schema was made")
+	}
+	return o.Connector.Connect(ctx)
+}
+
+// lockSchema takes the lock of who makes a schema, which ends with the connection.
+func lockSchema(ctx context.Context, db *sql.DB) error {
+	for deadline := time.Now().Add(patience); ; {
+		var ours bool
+		if err := db.QueryRowContext(ctx, `SELECT pg_try_advisory_lock($1)`, schemaLock).Scan(&ours); err != nil {
+			return fmt.Errorf("locking schema: %w", err)
+		}
+		if ours {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("locking schema: another selvage has been changing it for %s", patience)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// inspect refuses a database that is not ours to use, and tells what it looks like
+// where report is not nil.
+func inspect(ctx context.Context, db *sql.DB, config *pgx.ConnConfig, c Config, report *Report) error {
+	var schema sql.NullString
+	var encoding string
+	err := db.QueryRowContext(ctx, `SELECT current_schema(), current_setting('server_encoding')`).Scan(&schema, &encoding)
+	if err != nil {
+		return fmt.Errorf("looking at the database: %w", err)
+	}
+	switch {
+	case encoding != "UTF8":
+		return &Unfit{fmt.Sprintf("its encoding is %s", encoding), fmt.Sprintf("make one with: CREATE DATABASE %s TEMPLATE template0 ENCODING 'UTF8'", config.Database)}
+	case !schema.Valid:
+		return &Unfit{fmt.Sprintf("no schema in the search_path of role %s exists, or it may use none", config.User), fmt.Sprintf("GRANT CREATE, USAGE ON SCHEMA public TO %s", config.User)}
+	}
+	r := Report{}
+	if err := r.readServer(ctx, db); err != nil {
+		return fmt.Errorf("looking at the database: %w", err)
+	}
+	if r.foreign(c.Tables) {
+		return foreign(r.Tables)
+	}
+	if report != nil {
+		*report = r
+	}
+	return nil
+}
+
+// readServer reads which tables there are, but for those of extensions, and which
+// migrations were made.
+func (r *Report) readServer(ctx context.Context, db *sql.DB) error {
+	rows, err := db.QueryContext(ctx, `SELECT c.relname FROM pg_class c WHERE c.relnamespace = to_regnamespace(quote_ident(current_schema()))
+		AND c.relkind IN ('r', 'p') AND NOT EXISTS (SELECT 1 FROM pg_depend d WHERE d.objid = c.oid AND d.classid = 'pg_class'::regclass AND d.deptype = 'e')
+		ORDER BY c.relname`)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			return err
+		}
+		r.Tables = append(r.Tables, name)
+	}
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	if err := r.readSchema(ctx, db); err != nil {
+		return err
+	}
+	return db.QueryRowContext(ctx, `SELECT pg_database_size(current_database())`).Scan(&r.Size)
+}
+
+// lookServer looks at a server's database.
+func lookServer(ctx context.Context, c Config) (r Report, err error) {
+	c.ReadOnly = true
+	config, err := c.server()
+	if err != nil {
+		return r, err
+	}
+	db := oneConnection(config)
+	defer db.Close()
+	err = inspect(ctx, db, config, c, &r)
+	var e *pgconn.PgError
+	var connect *pgconn.ConnectError
+	if errors.As(err, &e) || errors.As(err, &connect) {
+		return r, refusal(config, err)
+	}
+	return r, err
+}

@@ -1,0 +1,231 @@
+package database
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// A serverTx runs queries on one connection.
+type serverTx struct {
+	conn   *conn
+	before *pgx.Batch // goes along with the next query; nil where nothing does
+}
+
+func (t *serverTx) Query(_ context.Context, query string, args ...any) (Rows, error) {
+	if err := fit(args); err != nil {
+		return nil, err
+	}
+	if t.before == nil {
+		rows, err := t.conn.Query(context.Background(), query, args...)
+		if err != nil {
+			return nil, t.conn.check(err)
+		}
+		return &serverRows{rows: rows, conn: t.conn}, nil
+	}
+	batch, err := t.send(query, args)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := batch.Query()
+	if err != nil {
+		_ = batch.Close()
+		return nil, t.conn.check(err)
+	}
+	return &serverRows{rows: rows, conn: t.conn, batch: batch}, nil
+}
+
+func (t *serverTx) Row(ctx context.Context, query string, args ...any) Scanner {
+	rows, err := t.Query(ctx, query, args...)
+	if err != nil {
+		return failed{err}
+	}
+	return single{rows}
+}
+
+func (t *serverTx) Exec(_ context.Context, query string, args ...any) (sql.Result, error) {
+	if err := fit(args); err != nil {
+		return nil, err
+	}
+	var tag pgconn.CommandTag
+	var err error
+	if t.before == nil {
+		tag, err = t.conn.Exec(context.Background(), query, args...)
+	} else {
+		var batch pgx.BatchResults
+		if batch, err = t.send(query, args); err != nil {
+			return nil, err
+		}
+		tag, err = batch.Exec()
+		if closed := batch.Close(); err == nil {
+			err = closed
+		}
+	}
+	if err != nil {
+		return nil, t.conn.check(err)
+	}
+	return driver.RowsAffected(tag.RowsAffected()), nil
+}
+
+// Later keeps a query to send it with the next one, or with the commit.
+func (t *serverTx) Later(ctx context.Context, query string, args ...any) error {
+	if t.before == nil {
+		if t.conn.PgConn().TxStatus() == 'I' { // there will be no commit
+			_, err := t.Exec(ctx, query, args...)
+			return err
+		}
+		t.before = new(pgx.Batch)
+	}
+	if err := fit(args); err != nil {
+		return err
+	}
+	t.before.Queue(query, args...)
+	return nil
+}
+
+// send sends a query with what goes before it, whose results it reads.
+func (t *serverTx) send(query string, args []any) (pgx.BatchResults, error) {
+	before := t.before
+	t.before = nil
+	n := before.Len()
+	before.Queue(query, args...)
+	batch := t.conn.SendBatch(context.Background(), before)
+	for range n {
+		if _, err := batch.Exec(); err != nil {
+			_ = batch.Close()
+			return nil, t.conn.check(err)
+		}
+	}
+	return batch, nil
+}
+
+// commit ends the transaction, if one began. Where the connection is lost meanwhile
+// nobody knows whether it was committed.
+func (t *serverTx) commit() error {
+	if t.before == nil {
+		t.before = new(pgx.Batch)
+	} else if t.before.Len() == 1 && t.conn.PgConn().TxStatus() == 'I' {
+		return nil // begin alone
+	}
+	batch, err := t.send("commit", nil)
+	if err != nil {
+		return err
+	}
+	tag, err := batch.Exec()
+	if closed := batch.Close(); err == nil {
+		err = closed
+	}
+	if err == nil && tag.String() != "COMMIT" {
+		err = errors.New("the server has undone the transaction")
+	}
+	if err != nil {
+		return fmt.Errorf("committing: %w", t.conn.check(err))
+	}
+	return nil
+}
+
+// A serverRead runs queries for reading, each on whatever connection is free.
+type serverRead struct{ server *server }
+
+func (r serverRead) Query(ctx context.Context, query string, args ...any) (Rows, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	c, err := r.server.pool.get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := (&serverTx{conn: c}).Query(ctx, query, args...)
+	if err != nil {
+		r.server.pool.put(c)
+		return nil, explain(err)
+	}
+	read := rows.(*serverRows)
+	read.pool = r.server.pool
+	return read, nil
+}
+
+func (r serverRead) Row(ctx context.Context, query string, args ...any) Scanner {
+	rows, err := r.Query(ctx, query, args...)
+	if err != nil {
+		return failed{err}
+	}
+	return single{rows}
+}
+
+func (r serverRead) Exec(ctx context.Context, query string, args ...any) (res sql.Result, err error) {
+	return nil, errors.New("a query for reading changes rows")
+}
+
+func (r serverRead) Later(context.Context, string, ...any) error {
+	return errors.New("a query for reading changes rows")
+}
+
+// serverRows are the rows of a query.
+type serverRows struct {
+	rows   pgx.Rows
+	conn   *conn
+	batch  pgx.BatchResults // to be closed with them
+	pool   *pool            // which their connection goes back to
+	closed bool
+	err    error // once they are closed
+}
+
+func (r *serverRows) Next() bool             { return r.rows.Next() }
+func (r *serverRows) Scan(dest ...any) error { return r.explained(r.rows.Scan(dest...)) }
+
+func (r *serverRows) Err() error {
+	if r.closed {
+		return r.err
+	}
+	return r.explained(r.rows.Err())
+}
+
+// explained explains an error of reading; that of a change is explained as a whole.
+func (r *serverRows) explained(err error) error {
+	if err == nil {
+		return nil
+	}
+	if err = r.conn.check(err); r.pool != nil {
+		return explain(err)
+	}
+	return err
+}
+
+func (r *serverRows) Close() error {
+	if r.closed {
+		return r.err
+	}
+	r.rows.Close()
+	r.err = r.Err()
+	if r.batch != nil {
+		if err := r.batch.Close(); r.err == nil {
+			r.err = r.explained(err)
+		}
+	}
+	r.closed = true
+	if r.pool != nil {
+		r.pool.put(r.conn)
+	}
+	return r.err
+}
+
+// single is one row of rows.
+type single struct{ rows Rows }
+
+func (s single) Scan(dest ...any) (err error) {
+	defer func() {
+		if closed := s.rows.Close(); closed != nil && (err == nil || err == sql.ErrNoRows) {
+			err = closed
+		}
+	}()
+	if !s.rows.Next() {
+		return sql.ErrNoRows // unless closing them tells more
+	}
+	return s.rows.Scan(dest...)
+}
