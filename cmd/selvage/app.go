@@ -35,6 +35,7 @@ type options struct {
 	log     *slog.Logger       // told of what works and yet should not be so
 	observe func(event string) // told what the identity provider does; nil tells nobody
 	media   bool               // recordings are served or handled
+	check   time.Duration      // how long the database is looked through for damage
 }
 
 // open opens the backends and builds the services.
@@ -45,7 +46,7 @@ func open(ctx context.Context, c Config, w where, o options) (_ *app, err error)
 			err = errors.Join(err, a.close())
 		}
 	}()
-	if err := a.openStore(ctx, c); err != nil {
+	if err := a.openStore(ctx, c, o.check); err != nil {
 		return nil, err
 	}
 	if a.ring, err = openRing(ctx, c, a.store, o.log); err != nil {

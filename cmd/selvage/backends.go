@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"path/filepath"
+	"time"
 
 	"github.com/selvage/selvage/internal/blob"
 	"github.com/selvage/selvage/internal/session"
@@ -29,8 +30,8 @@ type sessions interface {
 }
 
 // openStore opens what holds the rows.
-func (b *backends) openStore(ctx context.Context, c Config) (err error) {
-	if b.store, err = store.Open(ctx, store.Config{URL: string(c.Database), Dir: c.Data}); err != nil {
+func (b *backends) openStore(ctx context.Context, c Config, check time.Duration) (err error) {
+	if b.store, err = store.Open(ctx, store.Config{URL: string(c.Database), Dir: c.Data, Check: check}); err != nil {
 		return err
 	}
 	b.databases = databases{"rows": b.store.Stats}

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"github.com/selvage/selvage/internal/store"
 )
 
 func (e *examination) dataChecks() []check {
@@ -69,21 +71,30 @@ func (e *examination) noDirectory(dir string) finding {
 	return warnedf("name the server's with --data or SELVAGE_DATA, or begin with `selvage serve`, which makes it", "there is no %s", absolute(dir))
 }
 
-func (e *examination) mediaDirectory(context.Context) []finding {
+func (e *examination) mediaDirectory(ctx context.Context) []finding {
 	dir := e.config.mediaDir()
 	info, err := os.Stat(dir)
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && !isDir(e.config.Data):
-		return []finding{skippedf("there is none before the first start")}
 	case errors.Is(err, fs.ErrNotExist):
-		return []finding{brokenf("put it back, or name where it is with --media; a start makes an empty one, and then recordings have no bytes",
-			"there is no %s", absolute(dir))}
+		return []finding{e.noMedia(ctx, dir)}
 	case err != nil:
 		return []finding{brokenf(e.asServer(dir), "%s", cause(err))}
 	case !info.IsDir():
 		return []finding{brokenf("name a directory with --media", "%s is no directory", absolute(dir))}
 	}
 	return []finding{finef("%s, of %s, mode %o", absolute(dir), ownerOf(info), info.Mode().Perm())}
+}
+
+// noMedia tells apart what was never there and what is gone.
+func (e *examination) noMedia(ctx context.Context, dir string) finding {
+	missing := skippedf("there is no %s yet; a start makes it", absolute(dir))
+	e.overRows(ctx, func(s *store.Store) []finding {
+		if has, err := s.HasRecordings(ctx); err == nil && has {
+			missing = brokenf("put it back, mount it, or name where it is with --media", "there is no %s, and there are recordings that lie in it", absolute(dir))
+		}
+		return nil
+	})
+	return missing
 }
 
 // writing makes a file as the server makes them, and removes it.

@@ -21,6 +21,7 @@ func (e *examination) databaseChecks() []check {
 	return []check{
 		{"Database", "rows", e.rows},
 		{"Sessions", "entries", e.entries},
+		{"Clocks", "clocks", e.clocks},
 	}
 }
 
@@ -47,6 +48,22 @@ func (e *examination) rows(ctx context.Context) []finding {
 		all = append(all, finef("%d, which this version knows", r.Schema).of("schema"))
 	}
 	return all
+}
+
+// overRows looks into the database, where there is one of our schema. If not,
+// somebody else says why.
+func (e *examination) overRows(ctx context.Context, look func(*store.Store) []finding) []finding {
+	c := e.storeConfig()
+	c.Check, c.ReadOnly = 0, true
+	if r, known, err := store.Look(ctx, c); err != nil || r.Schema != known {
+		return nil
+	}
+	s, err := store.Open(ctx, c)
+	if err != nil {
+		return nil
+	}
+	defer s.Close()
+	return look(s)
 }
 
 // noDatabase tells apart what was never there and what is gone.

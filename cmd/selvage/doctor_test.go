@@ -2,10 +2,16 @@ package main
 
 import (
 	"context"
+	"encoding/binary"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/store"
 )
 
 // An examination ends, whatever one of its checks hangs in.
@@ -60,5 +66,28 @@ func TestHang(t *testing.T) {
 func TestMountOf(t *testing.T) {
 	if kind, mount := mountOf("/proc/self"); kind != "" && (kind != "proc" || mount != "/proc") {
 		t.Errorf("mountOf(/proc/self) = %q, %q", kind, mount)
+	}
+}
+
+// A clock that was set back is told by rows that were made later than now.
+func TestClocksOfRows(t *testing.T) {
+	s, err := store.Open(t.Context(), store.Config{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	e := &examination{config: Config{Database: "sqlite:selvage.db"}}
+	for _, tt := range []struct {
+		ahead time.Duration
+		want  verdict
+	}{{-time.Hour, fine}, {30 * time.Second, fine}, {time.Hour, broken}} {
+		id := uuid.Must(uuid.NewV7())
+		binary.BigEndian.PutUint64(id[:], uint64(time.Now().Add(tt.ahead).UnixMilli())<<16|0x7000)
+		if err := s.CreateProject(t.Context(), fabric.Project{ID: id.String(), Name: tt.ahead.String()}); err != nil {
+			t.Fatal(err)
+		}
+		if got := e.clocksOfRows(t.Context(), s)[0]; got.Status != tt.want {
+			t.Errorf("a row made %s from now = %+v, want %s", tt.ahead, got, tt.want)
+		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/selvage/selvage/internal/database"
 	"github.com/selvage/selvage/internal/problem"
 )
 
@@ -125,6 +126,10 @@ func (n *dependencies) note(d *dependency, a answer) {
 func plainly(err error) string {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Sprintf("no answer in %s", askAtMost)
+	}
+	var unfit *database.Unfit
+	if errors.As(err, &unfit) {
+		return unfit.Error()
 	}
 	if p := problem.First(err); p != nil {
 		return p.Message

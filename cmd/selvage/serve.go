@@ -57,6 +57,10 @@ type ports struct {
 	ca             *ca.Authority
 }
 
+// lookThrough is how long a start looks through an SQLite file for damage: a
+// gigabyte in the cache of the system, or what a disk reads in that time.
+const lookThrough = time.Second
+
 func (c *cli) serve(cmd *cobra.Command) error {
 	config, _, err := c.loadConfig(cmd.Flags())
 	if err != nil {
@@ -84,7 +88,7 @@ func (c *cli) serve(cmd *cobra.Command) error {
 	for _, warning := range config.warnings() {
 		s.log.Warn(warning, "public_url", w.public, "auth_url", w.auth)
 	}
-	if s.app, err = open(cmd.Context(), config, w, options{s.log, s.metrics.event, config.Services.has(serviceRecordings)}); err != nil {
+	if s.app, err = open(cmd.Context(), config, w, options{s.log, s.metrics.event, config.Services.has(serviceRecordings), lookThrough}); err != nil {
 		return errors.Join(err, s.ports.close())
 	}
 	if err := clock(s.app.store.Clock).check(cmd.Context(), s.log); err != nil {
@@ -111,7 +115,12 @@ func makeDataDir(dir string) error {
 	return checkDataDir(dir)
 }
 
-const nameAnother = "; name one that can be written with --data"
+// How errors of the data directory end.
+const (
+	another     = "name one that can be written with --data"
+	nameAnother = "; " + another
+	orAnother   = ", or " + another
+)
 
 // checkDataDir tells early and plainly what each file in it would.
 func checkDataDir(dir string) error {
@@ -123,6 +132,9 @@ func checkDataDir(dir string) error {
 		err = syscall.ENOTDIR
 	default:
 		err = syscall.Access(dir, writable)
+	}
+	if errors.Is(err, syscall.EACCES) && uidOf(info) != os.Geteuid() {
+		return fmt.Errorf("opening data directory %s: %w: it belongs to %s, and this is %s; run it as that account%s", dir, err, ownerOf(info), nameOfUID(os.Geteuid()), orAnother)
 	}
 	if err != nil {
 		return fmt.Errorf("opening data directory %s: %w%s", dir, err, nameAnother)

@@ -89,7 +89,7 @@ func readPEM(file, kind string) ([]byte, error) {
 	}
 	block, _ := pem.Decode(text)
 	if block == nil || block.Type != kind {
-		return nil, fmt.Errorf("reading %s: there is no %s in it", file, kind)
+		return nil, fmt.Errorf("reading %s: there is no %s in it; put it back as it was, or delete %s and %s to have new ones made", file, kind, CertFile, KeyFile)
 	}
 	return block.Bytes, nil
 }

@@ -45,19 +45,6 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	return &Store{c.Now, db}, nil
 }
 
-// Look tells what the database looks like and changes nothing, see [database.Look],
-// and the version of the schema that this binary makes.
-func Look(ctx context.Context, c Config) (r database.Report, known int64, err error) {
-	if known, err = knownSchema(); err != nil {
-		return r, known, err
-	}
-	r, err = database.Look(ctx, c.database())
-	if err == nil && r.Schema > known {
-		err = newer(r.Schema, known)
-	}
-	return r, known, err
-}
-
 // database says how the database is opened, or looked at. It is known to be
 // selvage's by either of two tables: sessions may be kept in the same one.
 func (c Config) database() database.Config {
