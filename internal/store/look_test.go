@@ -12,7 +12,7 @@ import (
 )
 
 func TestNewest(t *testing.T) {
-	s, p := fabricRows(t)
+	s, p := fabricRows(t, store.Config{Dir: t.TempDir()})
 	before := time.Now().Add(-time.Second)
 	sub, address := subscriber(p, "ada@example.com", "", "ada")
 	if err := s.CreateSubscriber(context.Background(), sub, address); err != nil {
