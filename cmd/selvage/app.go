@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/fabric/relay"
 	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/password"
 	"github.com/selvage/selvage/internal/revocation"
@@ -28,6 +29,7 @@ type app struct {
 	fabric     *fabric.Fabric
 	idp        *idp.Provider
 	recordings *recordings.Recordings // nil without media
+	relay      *relay.Relay           // nil where it is not served
 }
 
 // options are what a server and a command want to be different.
@@ -73,7 +75,7 @@ func open(ctx context.Context, c Config, w where, o options) (_ *app, err error)
 func (a *app) build(observe func(event string)) {
 	a.passwords = password.New(a.config.Password.Parallel)
 	a.fabric = fabric.New(fabric.Config{
-		Store: a.store, Ring: a.ring, Passwords: a.passwords, Revocations: a.revocations,
+		Store: a.store, Ring: a.ring, Passwords: a.passwords, Revocations: a.revocations, Sessions: a.sessions,
 		Host: a.where.fabric, Issuer: a.where.issuer(),
 		Live: func(ctx context.Context, sid string) error { return a.idp.Live(ctx, sid) },
 	})
@@ -90,6 +92,17 @@ func (a *app) build(observe func(event string)) {
 			return a.fabric.SubscriberOf(ctx, projectID, address, "")
 		},
 	})
+}
+
+// serveRelay makes the relay, if it is asked for. observe is told of its messages.
+func (a *app) serveRelay(log *slog.Logger, observe func(method, result string)) {
+	if a.serves(serviceRelay) {
+		limits := a.config.Limits
+		a.relay = relay.New(relay.Config{
+			Fabric: a.fabric, Observe: observe, Log: log,
+			Limits: relay.Limits{PerCaller: limits.RelaySockets.orNone(), PerNetwork: limits.RelayUnauthenticated.orNone()},
+		})
+	}
 }
 
 func (c Config) lifetimes() idp.Lifetimes {

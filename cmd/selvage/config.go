@@ -21,7 +21,7 @@ type Config struct {
 	Database databaseURL `koanf:"database" default:"sqlite:selvage.db" help:"where rows are kept: sqlite:FILE or postgres://USER@HOST/NAME"`
 	Sessions sessionsURL `koanf:"sessions" default:"sqlite:sessions.db" help:"where short-lived state is kept: sqlite:FILE, postgres://…, redis://HOST:6379, redis-cluster://HOST,HOST or redis-sentinel://MASTER@HOST,HOST (rediss… is with TLS)"`
 	Media    folderURL   `koanf:"media" default:"dir:media" help:"where recordings are kept: dir:FOLDER; nodes that serve recordings share one"`
-	Services services    `koanf:"services" default:"idp,fabric,recordings" help:"what this server serves; some of it alone needs a database and sessions that nodes share"`
+	Services services    `koanf:"services" default:"idp,fabric,relay,recordings" help:"what this server serves; some of it alone needs a database and sessions that nodes share"`
 	NoDemo   bool        `koanf:"no_demo" default:"false" help:"make no demo project on the first start"`
 
 	MasterKey masterKey     `koanf:"master_key" secret:"true" help:"base64 of the 32 bytes that seal the key ring (default: master.key in the data directory)"`
@@ -56,6 +56,11 @@ type Config struct {
 	Recordings struct {
 		MaxUpload size `koanf:"max_upload" default:"2GiB" help:"largest recording that is taken"`
 	} `koanf:"recordings"`
+
+	Limits struct {
+		RelaySockets         limit `koanf:"relay_sockets" default:"100" help:"sockets that a subscriber, or whoever has the same guest token, may have open to this server; 0 for no limit"`
+		RelayUnauthenticated limit `koanf:"relay_unauthenticated" default:"200" help:"sockets from one address that have not said whose they are yet; 0 for no limit"`
+	} `koanf:"limits"`
 
 	Log struct {
 		Level  logLevel  `koanf:"level" default:"info" reload:"true" help:"debug, info, warn or error"`

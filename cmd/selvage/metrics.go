@@ -10,6 +10,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/selvage/selvage/fabric/relay"
 )
 
 // metrics counts what the server does.
@@ -17,6 +19,7 @@ type metrics struct {
 	registry *prometheus.Registry
 	requests *prometheus.HistogramVec
 	events   *prometheus.CounterVec
+	messages *prometheus.CounterVec
 	byRoute  sync.Map // requestLabels to prometheus.Observer, which saves the look-up by strings
 }
 
@@ -37,9 +40,13 @@ func newMetrics() *metrics {
 			Name: "selvage_identity_events_total",
 			Help: "Logins, refused logins, authorization codes, and tokens by grant.",
 		}, []string{"event"}),
+		messages: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "selvage_relay_messages_total",
+			Help: "Requests over sockets, by method and by ok or the code of the error.",
+		}, []string{"method", "result"}),
 	}
 	m.gauge("selvage_build_info", "Always 1; the labels say what was built.", prometheus.Labels{"version": version(), "go": runtime.Version()}, func() float64 { return 1 })
-	m.registry.MustRegister(m.requests, m.events, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.registry.MustRegister(m.requests, m.events, m.messages, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
 
@@ -62,6 +69,18 @@ func (m *metrics) watch(a *app) {
 	m.gauge("selvage_password_queue", "Passwords that wait to be hashed.", nil, func() float64 { return float64(a.passwords.Waiting()) })
 	m.gauge("selvage_revocations_age_seconds", "Time since revocations were read; after 5 seconds tokens are refused.", nil,
 		func() float64 { return a.revocations.Age().Seconds() })
+	m.watchRelay(a.relay)
+}
+
+// watchRelay shows how many sockets are open.
+func (m *metrics) watchRelay(r *relay.Relay) {
+	if r == nil {
+		return
+	}
+	const sockets, help = "selvage_relay_sockets", "Open sockets, by whether they have authenticated."
+	m.gauge(sockets, help, prometheus.Labels{"state": "authenticated"}, func() float64 { return float64(r.Stats().Connected) })
+	m.gauge(sockets, help, prometheus.Labels{"state": "new"}, func() float64 { s := r.Stats(); return float64(s.Sockets - s.Connected) })
+	m.gauge("selvage_relay_online", "Sockets through which a subscriber is online.", nil, func() float64 { return float64(r.Stats().Online) })
 }
 
 func (m *metrics) gauge(name, help string, labels prometheus.Labels, read func() float64) {
@@ -70,6 +89,11 @@ func (m *metrics) gauge(name, help string, labels prometheus.Labels, read func()
 
 // event counts what the identity provider does.
 func (m *metrics) event(name string) { m.events.WithLabelValues(name).Inc() }
+
+// message counts what the relay answers.
+func (m *metrics) message(method, result string) {
+	m.messages.WithLabelValues(method, result).Inc()
+}
 
 // handler serves GET /metrics.
 func (m *metrics) handler() http.Handler {

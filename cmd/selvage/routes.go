@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/selvage/selvage/fabric/relay"
 	"github.com/selvage/selvage/fabric/rest"
 	"github.com/selvage/selvage/idp/oidc"
 	"github.com/selvage/selvage/internal/web"
@@ -40,11 +41,20 @@ func (a *app) routes(log *slog.Logger) (http.Handler, error) {
 		api := laml.New(laml.Config{Recordings: a.recordings, Credentials: a.caller, PublicURL: a.where.public, Log: log})
 		mount(api.Handler(), "/api/laml/", "/2010-04-01/")
 	}
-	mux.HandleFunc("GET /{$}", a.door)
+	mux.HandleFunc("GET /{$}", a.front)
 	return plainPath(mux), nil
 }
 
 func (a *app) serves(service string) bool { return a.config.Services.has(service) }
+
+// front serves GET /: SDKs open a socket there, people come to the door.
+func (a *app) front(w http.ResponseWriter, r *http.Request) {
+	if a.relay != nil && relay.Wanted(r) {
+		a.relay.ServeHTTP(w, r)
+		return
+	}
+	a.door(w, r)
+}
 
 // door serves GET /: what runs here.
 func (a *app) door(w http.ResponseWriter, _ *http.Request) {

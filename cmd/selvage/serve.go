@@ -94,6 +94,7 @@ func (c *cli) serve(cmd *cobra.Command) error {
 	if err := clock(s.app.store.Clock).check(cmd.Context(), s.log); err != nil {
 		return errors.Join(err, s.app.close(), s.ports.close())
 	}
+	s.app.serveRelay(s.log, s.metrics.message)
 	s.metrics.watch(s.app)
 	err = s.run(cmd.Context(), c, func() { s.reload(c, cmd) })
 	return errors.Join(err, s.app.close())
@@ -158,6 +159,9 @@ func (s *server) run(ctx context.Context, c *cli, reload func()) error {
 	defer stop()
 	work.Go(func() { s.app.revocations.Run(background) })
 	work.Go(func() { s.app.sweep(background, s.log) })
+	if s.app.relay != nil {
+		work.Go(func() { s.app.relay.Run(background) })
+	}
 
 	s.start(web.Outer(patientBodies(handler, patience), s.log, s.metrics.request))
 	if err := s.running().write(s.app.config.Data); err != nil {

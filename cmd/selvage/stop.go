@@ -62,8 +62,8 @@ func (s *server) stop() error {
 }
 
 // shutdown stops the public listeners at once and waits for their requests until
-// ctx ends; those that take longer are cut off, which is no failure. Health is
-// told until the end.
+// ctx ends; those that take longer are cut off, which is no failure. Sockets are
+// told to go elsewhere. Health is told until the end.
 func (s *server) shutdown(ctx context.Context) error {
 	var public sync.WaitGroup
 	errs := make([]error, len(s.servers))
@@ -71,6 +71,9 @@ func (s *server) shutdown(ctx context.Context) error {
 		if srv != s.ops {
 			public.Go(func() { errs[i] = s.drain(ctx, srv) })
 		}
+	}
+	if s.app.relay != nil { // net/http no longer knows of sockets
+		public.Go(func() { s.app.relay.Shutdown(ctx) })
 	}
 	public.Wait()
 	if s.ops != nil {

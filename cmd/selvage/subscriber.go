@@ -12,30 +12,8 @@ import (
 )
 
 var subscribers = view[fabric.Subscriber]{
-	id: func(s fabric.Subscriber) string { return s.ID },
-	json: func(s fabric.Subscriber) any {
-		return struct {
-			ID          string `json:"id"`
-			Email       string `json:"email"`
-			ProjectID   string `json:"project_id"`
-			Reference   string `json:"reference,omitempty"`
-			FirstName   string `json:"first_name,omitempty"`
-			LastName    string `json:"last_name,omitempty"`
-			DisplayName string `json:"display_name,omitempty"`
-			JobTitle    string `json:"job_title,omitempty"`
-			TimeZone    string `json:"time_zone,omitempty"`
-			Country     string `json:"country,omitempty"`
-			CompanyName string `json:"company_name,omitempty"`
-			Region      string `json:"region,omitempty"`
-			HasPassword bool   `json:"has_password"`
-			Disabled    bool   `json:"disabled"`
-			CreatedAt   moment `json:"created_at"`
-			UpdatedAt   moment `json:"updated_at"`
-		}{
-			s.ID, s.Email, s.ProjectID, s.Reference, s.FirstName, s.LastName, s.DisplayName, s.JobTitle, s.TimeZone, s.Country,
-			s.CompanyName, s.Region, s.PasswordHash != "", s.Disabled, iso(s.Created), iso(s.Updated),
-		}
-	},
+	id:   func(s fabric.Subscriber) string { return s.ID },
+	json: func(s fabric.Subscriber) any { return printSubscriber(s) },
 	facts: []fact[fabric.Subscriber]{
 		{name: "ID", value: func(s fabric.Subscriber) string { return s.ID }},
 		{name: "Project", detail: true, value: func(s fabric.Subscriber) string { return s.ProjectID }},
@@ -171,7 +149,11 @@ func (c *cli) showSubscriber(ctx context.Context, a *app, cmd *cobra.Command, ar
 	if err != nil {
 		return err
 	}
-	return one(c, subscribers, s)
+	p, err := a.fabric.Presence(ctx, s.ProjectID, s.ID)
+	if err != nil {
+		return err
+	}
+	return one(c, withPresence(p), s)
 }
 
 func (c *cli) updateSubscriber(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {

@@ -25,6 +25,7 @@ type (
 	texts       []string
 	services    []string
 	connections int
+	limit       int // of something, 0 for none
 	size        int64
 	lifetime    time.Duration // of a token: what ends one must be remembered as long
 	period      time.Duration // of a login
@@ -36,6 +37,7 @@ type (
 const (
 	serviceIDP        = "idp"
 	serviceFabric     = "fabric"
+	serviceRelay      = "relay"
 	serviceRecordings = "recordings"
 )
 
@@ -149,8 +151,26 @@ func (n *connections) UnmarshalText(text []byte) error {
 	return nil
 }
 
+func (l *limit) UnmarshalText(text []byte) error {
+	const most = 1_000_000
+	parsed, err := strconv.Atoi(string(text))
+	if err != nil || parsed < 0 || parsed > most {
+		return fmt.Errorf("needs a number up to %d, 0 for no limit", most)
+	}
+	*l = limit(parsed)
+	return nil
+}
+
+// orNone gives the limit, less than 0 where there is none.
+func (l limit) orNone() int {
+	if l == 0 {
+		return -1
+	}
+	return int(l)
+}
+
 // allServices are those that there are.
-var allServices = []string{serviceIDP, serviceFabric, serviceRecordings}
+var allServices = []string{serviceIDP, serviceFabric, serviceRelay, serviceRecordings}
 
 func (s *services) UnmarshalText(text []byte) error {
 	all := allServices

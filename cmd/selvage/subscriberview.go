@@ -1,0 +1,56 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/selvage/selvage/fabric"
+)
+
+// A printedSubscriber is a subscriber for programs.
+type printedSubscriber struct {
+	ID          string `json:"id"`
+	Email       string `json:"email"`
+	ProjectID   string `json:"project_id"`
+	Reference   string `json:"reference,omitempty"`
+	FirstName   string `json:"first_name,omitempty"`
+	LastName    string `json:"last_name,omitempty"`
+	DisplayName string `json:"display_name,omitempty"`
+	JobTitle    string `json:"job_title,omitempty"`
+	TimeZone    string `json:"time_zone,omitempty"`
+	Country     string `json:"country,omitempty"`
+	CompanyName string `json:"company_name,omitempty"`
+	Region      string `json:"region,omitempty"`
+	HasPassword bool   `json:"has_password"`
+	Disabled    bool   `json:"disabled"`
+	Online      *bool  `json:"online,omitempty"` // where it is shown alone
+	OnlineSince moment `json:"online_since,omitempty"`
+	CreatedAt   moment `json:"created_at"`
+	UpdatedAt   moment `json:"updated_at"`
+}
+
+func printSubscriber(s fabric.Subscriber) printedSubscriber {
+	return printedSubscriber{
+		ID: s.ID, Email: s.Email, ProjectID: s.ProjectID, Reference: s.Reference, FirstName: s.FirstName, LastName: s.LastName,
+		DisplayName: s.DisplayName, JobTitle: s.JobTitle, TimeZone: s.TimeZone, Country: s.Country, CompanyName: s.CompanyName, Region: s.Region,
+		HasPassword: s.PasswordHash != "", Disabled: s.Disabled, CreatedAt: iso(s.Created), UpdatedAt: iso(s.Updated),
+	}
+}
+
+// withPresence gives the view of a subscriber of whom it is known whether it is
+// online.
+func withPresence(p fabric.Presence) view[fabric.Subscriber] {
+	v, online := subscribers, p.Online()
+	v.json = func(s fabric.Subscriber) any {
+		printed := printSubscriber(s)
+		printed.Online, printed.OnlineSince = &online, iso(p.Since)
+		return printed
+	}
+	v.facts = append(slices.Clone(v.facts), fact[fabric.Subscriber]{name: "Online", value: func(fabric.Subscriber) string {
+		if !online {
+			return "no"
+		}
+		return fmt.Sprintf("since %s, sockets: %d", stamp(p.Since), p.Sockets)
+	}})
+	return v
+}
