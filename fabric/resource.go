@@ -20,6 +20,7 @@ type Resource struct {
 	Type        string // of its kind
 	DisplayName string
 	Fields      kinds.Values
+	Secrets     string // the members that are never shown, sealed
 	Created     time.Time
 	Updated     time.Time
 }
@@ -45,12 +46,25 @@ func (f *Fabric) Kinds() *kinds.Catalog { return f.c.Kinds }
 // wrong with the members is gathered, see [kinds.Kind.New].
 func (f *Fabric) CreateResource(ctx context.Context, projectID string, k *kinds.Kind, sent map[string]json.RawMessage) (Resource, error) {
 	values, err := k.New(sent)
-	if err != nil {
+	if err := errors.Join(err, f.checkMembers(ctx, projectID, values)); err != nil {
 		return Resource{}, err
 	}
 	r := Resource{ID: newID(), ProjectID: projectID, Type: k.Type, Fields: values, Created: f.now()}
 	r.Updated, r.DisplayName = r.Created, titleOf(k, values)
+	if r.Secrets, err = f.sealSecrets(k, r.Fields, r.ID, ""); err != nil {
+		return Resource{}, err
+	}
 	return r, f.insertNamed(firstAddress(k, r), func(a Address) error { return f.c.Store.CreateResource(ctx, r, a) })
+}
+
+// checkMembers reports a handler that the project does not have.
+func (f *Fabric) checkMembers(ctx context.Context, projectID string, values kinds.Values) error {
+	id := values.Text(handlerField)
+	if id == "" {
+		return nil
+	}
+	_, err := f.FindThing(ctx, projectID, id)
+	return noHandler(err)
 }
 
 // titleOf gives the name to show of a resource, which may be that of its kind.
@@ -103,31 +117,47 @@ func (f *Fabric) ListResources(ctx context.Context, projectID string, k *kinds.K
 	return f.c.Store.ListResources(ctx, projectID, k.Type, q)
 }
 
+// UpdateResource changes the members that were sent; the others stay, whoever
+// changes them at the same time.
+func (f *Fabric) UpdateResource(ctx context.Context, projectID string, k *kinds.Kind, id string, sent map[string]json.RawMessage) (r Resource, err error) {
+	defer f.lately.forget()
+	err = again(func() error {
+		if r, err = f.FindResource(ctx, projectID, k, id); err != nil {
+			return err
+		}
+		old := r.Updated
+		r.Fields, err = change(k, r.Fields, sent)
+		if err := errors.Join(err, f.checkMembers(ctx, projectID, r.Fields)); err != nil {
+			return err
+		}
+		if r.Secrets, err = f.sealSecrets(k, r.Fields, r.ID, r.Secrets); err != nil {
+			return err
+		}
+		r.DisplayName, r.Updated = titleOf(k, r.Fields), later(f.now(), old.Add(time.Microsecond))
+		return f.c.Store.UpdateResource(ctx, r, old)
+	})
+	return r, err
+}
+
 // tries is how often a change is merged anew, because another came between.
 const tries = 10
 
-// UpdateResource changes the members that were sent; the others stay, whoever
-// changes them at the same time.
-func (f *Fabric) UpdateResource(ctx context.Context, projectID string, k *kinds.Kind, id string, sent map[string]json.RawMessage) (Resource, error) {
+// again repeats a change until nobody came between its reading and its writing.
+func again(change func() error) error {
 	for range tries {
-		r, err := f.FindResource(ctx, projectID, k, id)
-		if err != nil {
-			return Resource{}, err
-		}
-		old := r.Updated
-		if r.Fields, err = change(k, r.Fields, sent); err != nil {
-			return Resource{}, err
-		}
-		r.DisplayName, r.Updated = titleOf(k, r.Fields), later(f.now(), old.Add(time.Microsecond))
-		err = f.c.Store.UpdateResource(ctx, r, old)
-		if !errors.Is(err, problem.Conflict) {
-			f.lately.forget()
-			return r, err
+		if err := change(); !errors.Is(err, problem.Conflict) || isTaken(err) {
+			return err
 		}
 	}
-	return Resource{}, &problem.Error{
-		Kind: problem.Unavailable, Code: "temporarily_unavailable", Message: "the resource is being changed by many at once", RetryAfter: time.Second,
+	return &problem.Error{
+		Kind: problem.Unavailable, Code: "temporarily_unavailable", Message: "it is being changed by many at once", RetryAfter: time.Second,
 	}
+}
+
+// isTaken tells a value that another has from a change that came between.
+func isTaken(err error) bool {
+	p := problem.First(err)
+	return p != nil && p.Param != ""
 }
 
 // versionField counts the changes of what has versions.
@@ -162,8 +192,16 @@ func (f *Fabric) DeleteResource(ctx context.Context, projectID string, k *kinds.
 	if !ok {
 		return problem.NoSuch("resource")
 	}
+	return f.deleteResource(ctx, projectID, k.Type, id)
+}
+
+func (f *Fabric) deleteResource(ctx context.Context, projectID, typ, id string) error {
 	defer f.lately.forget()
-	return f.c.Store.DeleteResource(ctx, projectID, k.Type, id)
+	err := f.c.Store.DeleteResource(ctx, projectID, typ, id)
+	if errors.Is(err, problem.Conflict) {
+		return errAssigned()
+	}
+	return err
 }
 
 // FindThing gives the resource or subscriber of an id.
@@ -196,8 +234,7 @@ func (f *Fabric) DeleteThing(ctx context.Context, projectID, id string) error {
 	case t.Subscriber != nil:
 		return f.DeleteSubscriber(ctx, projectID, t.Subscriber.ID)
 	}
-	defer f.lately.forget()
-	return f.c.Store.DeleteResource(ctx, projectID, t.Resource.Type, t.Resource.ID)
+	return f.deleteResource(ctx, projectID, t.Resource.Type, t.Resource.ID)
 }
 
 // ThingAddresses gives a page of the addresses of a resource or subscriber, for

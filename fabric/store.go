@@ -57,11 +57,37 @@ type Store interface {
 	// UpdateResource writes a resource that was last changed at a moment, and
 	// renames its addresses; problem.Conflict if it was changed or deleted since.
 	UpdateResource(ctx context.Context, r Resource, old time.Time) error
-	// DeleteResource deletes its addresses too.
+	// DeleteResource deletes its addresses too. One that takes calls of something
+	// is problem.Conflict.
 	DeleteResource(ctx context.Context, projectID, typ, id string) error
 	// FindThings gives those of the ids that are there, in their order.
 	FindThings(ctx context.Context, projectID string, ids []string) ([]Thing, error)
 	ListThings(ctx context.Context, projectID string, q page.Query) (page.Page[Thing], error)
+
+	// CreateVersion gives the version with its number, the next of the resource.
+	CreateVersion(ctx context.Context, v Version) (Version, error)
+	FindVersion(ctx context.Context, resourceID, id string) (Version, error)
+	ListVersions(ctx context.Context, resourceID string, q page.Query) (page.Page[Version], error)
+
+	// CreateSIPAddress gives problem.Conflict on "name" where it is in use.
+	CreateSIPAddress(ctx context.Context, a SIPAddress) error
+	FindSIPAddress(ctx context.Context, projectID, id string) (SIPAddress, error)
+	ListSIPAddresses(ctx context.Context, projectID string, q page.Query) (page.Page[SIPAddress], error)
+	// UpdateSIPAddress writes one that was last changed at a moment, else it is
+	// problem.Conflict; on "name" where that is in use.
+	UpdateSIPAddress(ctx context.Context, a SIPAddress, old time.Time) error
+	DeleteSIPAddress(ctx context.Context, projectID, id string) error
+
+	// CreateSIPCredential gives problem.Conflict on "username" where it is in use.
+	CreateSIPCredential(ctx context.Context, c SIPCredential) error
+	FindSIPCredential(ctx context.Context, projectID, subscriberID, id string) (SIPCredential, error)
+	ListSIPCredentials(ctx context.Context, subscriberID string, q page.Query) (page.Page[SIPCredential], error)
+	// UpdateSIPCredential does as UpdateSIPAddress, on "username".
+	UpdateSIPCredential(ctx context.Context, c SIPCredential, old time.Time) error
+	DeleteSIPCredential(ctx context.Context, subscriberID, id string) error
+
+	// PutPhoneRoute writes a route in the place of the number's for that handler.
+	PutPhoneRoute(ctx context.Context, r PhoneRoute) error
 
 	// CreateEmbedKey gives problem.NotFound if there is no such address.
 	CreateEmbedKey(ctx context.Context, k EmbedKey) error

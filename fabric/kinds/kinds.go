@@ -23,7 +23,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-//go:embed *.json
+//go:embed *.json parts/*.json
 var builtin embed.FS
 
 // A Kind is one kind of resource.
@@ -82,6 +82,7 @@ type Catalog struct {
 	all    []*Kind
 	byPath map[string]*Kind
 	byType map[string]*Kind
+	parts  map[string]*Kind // by type
 }
 
 // Builtin gives the kinds of selvage.
@@ -96,8 +97,8 @@ var Builtin = sync.OnceValue(func() *Catalog {
 // Load gives the kinds of selvage and those of the *.json files in a directory;
 // "" is no directory, and one that is not there has none.
 func Load(dir string) (*Catalog, error) {
-	c := &Catalog{byPath: make(map[string]*Kind), byType: make(map[string]*Kind)}
-	if err := c.read(builtin, false); err != nil {
+	c := &Catalog{byPath: make(map[string]*Kind), byType: make(map[string]*Kind), parts: make(map[string]*Kind)}
+	if err := errors.Join(c.read(builtin, false), c.readParts()); err != nil {
 		return nil, err
 	}
 	if dir == "" {
@@ -139,6 +140,27 @@ func (c *Catalog) read(files fs.FS, try bool) error {
 	slices.SortFunc(c.all, func(a, b *Kind) int { return strings.Compare(a.Path, b.Path) })
 	return nil
 }
+
+// readParts takes the schemas of what belongs to resources and is none itself.
+func (c *Catalog) readParts() error {
+	names, err := fs.Glob(builtin, "parts/*.json")
+	for _, name := range names {
+		text, err := builtin.ReadFile(name)
+		if err != nil {
+			return fmt.Errorf("reading kind: %w", err)
+		}
+		k, err := parse(text)
+		if err != nil {
+			return fmt.Errorf("reading kind %s: %w", name, err)
+		}
+		c.parts[k.Type] = k
+	}
+	return err
+}
+
+// Part gives the schema of what belongs to resources and is none itself:
+// "sip_address" or "sip_credential".
+func (c *Catalog) Part(typ string) *Kind { return c.parts[typ] }
 
 // taken are paths below /resources/ that are no kind's of this package.
 var taken = map[string]bool{"subscribers": true, "addresses": true, "call_flow": true, "conference_room": true}

@@ -65,7 +65,8 @@ func TestBuiltin(t *testing.T) {
 	if len(all) != 13 {
 		t.Errorf("there are %d kinds, want 13 beside the subscribers", len(all))
 	}
-	for _, k := range all {
+	c := load(t, "")
+	for _, k := range append(all, c.Part("sip_address"), c.Part("sip_credential")) {
 		if err := k.try(); err != nil {
 			t.Errorf("%s: %v", k.Type, err)
 		}

@@ -20,6 +20,15 @@ import (
 // Values are the members of one resource, as JSON by name.
 type Values map[string]json.RawMessage
 
+// Text gives the value of a member that is a string, else "".
+func (v Values) Text(name string) string {
+	var text string
+	if json.Unmarshal(v[name], &text) != nil {
+		return ""
+	}
+	return text
+}
+
 // New gives the values of a new resource: what was sent, and the defaults of
 // what was not. Members that there are not and those that are ours to set are
 // ignored. Everything that is wrong is gathered: problem.Invalid, the member in
@@ -162,9 +171,8 @@ func oneOf(types []string) string {
 // DisplayName gives the name to show of a resource, or "".
 func (k *Kind) DisplayName(v Values) string {
 	for _, name := range k.Name {
-		var text string
-		if json.Unmarshal(v[name], &text) == nil && strings.TrimSpace(text) != "" {
-			return strings.TrimSpace(text)
+		if text := strings.TrimSpace(v.Text(name)); text != "" {
+			return text
 		}
 	}
 	return ""

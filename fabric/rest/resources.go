@@ -32,6 +32,9 @@ func (a *API) kindRoutes(k *kinds.Kind) []route {
 	if k.Create == "" {
 		all = append(all, route{"POST", base, a.project(c.create)})
 	}
+	if k.Versions {
+		all = append(all, c.versionRoutes()...)
+	}
 	if k.Under() != k.Path {
 		all = append(all, route{"GET", resources + k.Under() + "/{id}/addresses", a.project(c.listAddresses)})
 	}

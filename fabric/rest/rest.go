@@ -64,6 +64,7 @@ func (a *API) routes() []route {
 		{"DELETE", "/api/fabric/resources/{id}", a.project(a.deleteThing)},
 		{"GET", "/api/fabric/resources/{id}", a.project(a.getThing)},
 		{"GET", "/api/fabric/resources/{id}/{what}", a.project(a.getOfThing)},
+		{"POST", "/api/fabric/resources/{id}/{what}", a.project(a.assign)},
 		{"GET", "/api/fabric/resources/subscribers", a.project(a.listSubscribers)},
 		{"POST", "/api/fabric/resources/subscribers", a.project(a.createSubscriber)},
 		{"DELETE", "/api/fabric/resources/subscribers/{id}", a.project(a.deleteSubscriber)},
@@ -80,6 +81,7 @@ func (a *API) routes() []route {
 		{"DELETE", "/subscriber/devices/{id}", a.bearer(a.deleteDevice, fabric.SAT)},
 		{"GET", "/subscriber/info", a.bearer(a.getInfo, fabric.SAT)},
 	}
+	all = append(all, a.sipRoutes()...)
 	for _, k := range a.fabric.Kinds().All() {
 		all = append(all, a.kindRoutes(k)...)
 	}

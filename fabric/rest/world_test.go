@@ -28,6 +28,7 @@ const host = "puc.localhost:8443"
 // clock that tests set.
 type world struct {
 	t       testing.TB
+	dir     string
 	rows    *store.Store
 	fabric  *fabric.Fabric
 	revoked *revocation.List
@@ -56,7 +57,7 @@ func must[T any](t testing.TB) func(T, error) T {
 func newWorld(t testing.TB) *world {
 	t.Helper()
 	ctx, dir := context.Background(), t.TempDir()
-	w := &world{t: t, ended: make(map[string]bool)}
+	w := &world{t: t, dir: dir, ended: make(map[string]bool)}
 	w.rows = must[*store.Store](t)(store.Open(ctx, store.Config{Dir: dir}))
 	t.Cleanup(func() { _ = w.rows.Close() })
 	master := must[[]byte](t)(keys.ReadMaster(filepath.Join(dir, "master.key")))

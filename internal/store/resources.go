@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,12 +13,12 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-const resourceColumns = `id, project_id, type, display_name, fields, created, updated`
+const resourceColumns = `id, project_id, type, display_name, fields, secrets, created, updated`
 
 func scanResource(row scanner) (r fabric.Resource, err error) {
 	var fields []byte
 	var created, updated int64
-	err = row.Scan(&r.ID, &r.ProjectID, &r.Type, &r.DisplayName, &fields, &created, &updated)
+	err = row.Scan(&r.ID, &r.ProjectID, &r.Type, &r.DisplayName, &fields, &r.Secrets, &created, &updated)
 	if err != nil {
 		return r, found(err, "resource")
 	}
@@ -35,8 +36,8 @@ func (s *Store) CreateResource(ctx context.Context, r fabric.Resource, a fabric.
 		return fmt.Errorf("writing fields: %w", err)
 	}
 	return s.change(ctx, func(t tx) error {
-		_, err := t.Exec(ctx, `INSERT INTO resources (`+resourceColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-			r.ID, r.ProjectID, r.Type, r.DisplayName, string(fields), micros(r.Created), micros(r.Updated))
+		_, err := t.Exec(ctx, `INSERT INTO resources (`+resourceColumns+`, handler_id) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+			r.ID, r.ProjectID, r.Type, r.DisplayName, string(fields), r.Secrets, micros(r.Created), micros(r.Updated), r.Fields.Text("calling_handler_resource_id"))
 		if isForeignKey(err) {
 			return problem.NoSuch("project")
 		}
@@ -71,11 +72,9 @@ func (s *Store) UpdateResource(ctx context.Context, r fabric.Resource, old time.
 		return fmt.Errorf("writing fields: %w", err)
 	}
 	return s.change(ctx, func(t tx) error {
-		res, err := t.Exec(ctx, `UPDATE resources SET display_name = $4, fields = $5, updated = $6
-			WHERE id = $1 AND project_id = $2 AND updated = $3`, r.ID, r.ProjectID, micros(old), r.DisplayName, string(fields), micros(r.Updated))
-		if err := oneRow(res, err, "resource"); errors.Is(err, problem.NotFound) {
-			return problem.New(problem.Conflict, "conflict", "the resource was changed meanwhile")
-		} else if err != nil {
+		res, err := t.Exec(ctx, `UPDATE resources SET display_name = $4, fields = $5, updated = $6, handler_id = $7, secrets = $8
+			WHERE id = $1 AND project_id = $2 AND updated = $3`, r.ID, r.ProjectID, micros(old), r.DisplayName, string(fields), micros(r.Updated), r.Fields.Text("calling_handler_resource_id"), r.Secrets)
+		if err := unchanged(res, err, "resource"); err != nil {
 			return err
 		}
 		if _, err := t.Exec(ctx, `UPDATE addresses SET display_name = $2 WHERE resource_id = $1`, r.ID, r.DisplayName); err != nil {
@@ -85,12 +84,34 @@ func (s *Store) UpdateResource(ctx context.Context, r fabric.Resource, old time.
 	})
 }
 
-// DeleteResource deletes a resource and its addresses.
+// unchanged gives problem.Conflict where a row was not as it was read.
+func unchanged(res sql.Result, err error, thing string) error {
+	if err := oneRow(res, err, thing); errors.Is(err, problem.NotFound) {
+		return problem.New(problem.Conflict, "conflict", "the %s was changed meanwhile", thing)
+	} else if err != nil {
+		return err
+	}
+	return nil
+}
+
+// handled counts what a resource takes the calls of.
+const handled = `SELECT (SELECT count(*) FROM phone_routes WHERE resource_id = $1) + (SELECT count(*) FROM sip_addresses WHERE resource_id = $1) +
+	(SELECT count(*) FROM resources WHERE handler_id = $1)`
+
+// DeleteResource deletes a resource and its addresses, unless it takes calls of
+// something.
 func (s *Store) DeleteResource(ctx context.Context, projectID, typ, id string) error {
 	return s.change(ctx, func(t tx) error {
 		res, err := t.Exec(ctx, `DELETE FROM resources WHERE id = $3 AND project_id = $1 AND type = $2`, projectID, typ, id)
 		if err := oneRow(res, err, "resource"); err != nil {
 			return err
+		}
+		var n int
+		if err := t.Row(ctx, handled, id).Scan(&n); err != nil {
+			return fmt.Errorf("counting assignments: %w", err)
+		}
+		if n > 0 {
+			return problem.New(problem.Conflict, "conflict", "the resource takes calls")
 		}
 		if _, err := t.Exec(ctx, `DELETE FROM addresses WHERE resource_id = $1`, id); err != nil {
 			return fmt.Errorf("deleting addresses: %w", err)

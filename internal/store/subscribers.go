@@ -156,6 +156,11 @@ func (s *Store) DeleteSubscriber(ctx context.Context, projectID string, r revoca
 		if err := oneRow(res, err, "subscriber"); err != nil {
 			return err
 		}
+		for _, table := range []string{"phone_routes", "sip_addresses"} { // what led to it leads nowhere
+			if _, err := t.Exec(ctx, `DELETE FROM `+table+` WHERE resource_id = $1`, r.ID); err != nil {
+				return fmt.Errorf("deleting from %s: %w", table, err)
+			}
+		}
 		if _, err := t.Exec(ctx, `DELETE FROM addresses WHERE resource_id = $1`, r.ID); err != nil {
 			return fmt.Errorf("deleting addresses: %w", err)
 		}

@@ -1,0 +1,117 @@
+package fabric
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// A PhoneRoute says which resource takes the calls or messages of a number.
+// Numbers are kept by telephony, which gives them their ids.
+type PhoneRoute struct {
+	ID         string
+	ProjectID  string
+	Handler    string // calling or messaging
+	ResourceID string
+	Assigned   time.Time
+}
+
+// firstOf gives the first address of a resource or subscriber.
+func (f *Fabric) firstOf(ctx context.Context, projectID, id string) (Address, error) {
+	p, err := f.c.Store.ListAddresses(ctx, projectID, AddressFilter{ResourceID: id}, page.Query{Size: 1})
+	if err == nil && len(p.Items) == 0 {
+		err = problem.NoSuch("address")
+	}
+	if err != nil {
+		return Address{}, err
+	}
+	return p.Items[0], nil
+}
+
+// AssignPhoneRoute lets a resource take what comes to a number, and gives the
+// resource's address. A number that another resource had is its no more.
+func (f *Fabric) AssignPhoneRoute(ctx context.Context, projectID, id, routeID, handler string) (Address, error) {
+	t, err := f.FindThing(ctx, projectID, id)
+	if err != nil {
+		return Address{}, err
+	}
+	route, ok := canonical(routeID)
+	var errs []error
+	switch {
+	case routeID == "":
+		errs = append(errs, problem.Missing("phone_route_id"))
+	case !ok:
+		errs = append(errs, problem.BadParam("phone_route_id", "phone_route_id must be a UUID"))
+	}
+	switch handler {
+	case "calling", "messaging":
+	case "":
+		errs = append(errs, problem.Missing("handler"))
+	default:
+		errs = append(errs, problem.BadParam("handler", "handler must be calling or messaging"))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return Address{}, err
+	}
+	r := PhoneRoute{ID: route, ProjectID: projectID, Handler: handler, ResourceID: t.ID(), Assigned: f.now()}
+	if err := f.c.Store.PutPhoneRoute(ctx, r); err != nil {
+		return Address{}, err
+	}
+	return f.firstOf(ctx, projectID, t.ID())
+}
+
+// AssignSIPAddress lets a resource take the calls of a SIP address.
+func (f *Fabric) AssignSIPAddress(ctx context.Context, projectID, id, sipAddressID string) (SIPAddress, error) {
+	const param = "domain_application_id"
+	t, err := f.FindThing(ctx, projectID, id)
+	if err != nil {
+		return SIPAddress{}, err
+	}
+	a, err := f.UpdateSIPAddress(ctx, projectID, sipAddressID, map[string]json.RawMessage{handlerField: quoted(t.ID())})
+	return a, assignable(param, sipAddressID, err)
+}
+
+// AssignSIPEndpoint lets a resource take the calls of a SIP endpoint, and gives
+// the endpoint's address.
+func (f *Fabric) AssignSIPEndpoint(ctx context.Context, projectID, id, endpointID string) (Address, error) {
+	const param = "sip_endpoint_id"
+	t, err := f.FindThing(ctx, projectID, id)
+	if err != nil {
+		return Address{}, err
+	}
+	_, err = f.UpdateResource(ctx, projectID, f.c.Kinds.ByType("sip_endpoint"), endpointID, map[string]json.RawMessage{
+		"call_handler": quoted("resource"), handlerField: quoted(t.ID()),
+	})
+	if err := assignable(param, endpointID, err); err != nil {
+		return Address{}, err
+	}
+	canon, _ := canonical(endpointID)
+	return f.firstOf(ctx, projectID, canon)
+}
+
+// assignable tells of what is assigned what was told of a path.
+func assignable(param, id string, err error) error {
+	switch {
+	case id == "":
+		return problem.Missing(param)
+	case errors.Is(err, problem.NotFound):
+		return &problem.Error{Kind: problem.Invalid, Code: "does_not_exist", Param: param, Message: param + " does not exist in the project"}
+	}
+	return err
+}
+
+func quoted(text string) json.RawMessage {
+	raw, _ := json.Marshal(text) // a string always encodes
+	return raw
+}
+
+// errAssigned refuses to delete what takes calls.
+func errAssigned() error {
+	return &problem.Error{
+		Kind: problem.Invalid, Code: "resource_assigned_as_handler", Message: "the resource takes calls of a number, a SIP address or a SIP endpoint; assign another first",
+	}
+}

@@ -1,0 +1,43 @@
+package fabric
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/selvage/selvage/fabric/kinds"
+)
+
+// sealSecrets takes out of the values what is never shown, and gives it sealed
+// under the id that it belongs to, with what of the sealed ones was not sent.
+func (f *Fabric) sealSecrets(k *kinds.Kind, v kinds.Values, id, sealed string) (string, error) {
+	sent := make(kinds.Values)
+	for _, field := range k.Fields {
+		if raw, ok := v[field.Name]; ok && field.WriteOnly {
+			sent[field.Name] = raw
+			delete(v, field.Name)
+		}
+	}
+	if len(sent) == 0 {
+		return sealed, nil
+	}
+	all := make(kinds.Values)
+	if sealed != "" {
+		raw, err := f.c.Ring.OpenSecret(secretName(id), sealed)
+		if err != nil {
+			return "", err
+		}
+		if err := json.Unmarshal(raw, &all); err != nil {
+			return "", fmt.Errorf("reading secrets: %w", err)
+		}
+	}
+	for name, raw := range sent {
+		all[name] = raw
+	}
+	raw, err := json.Marshal(all)
+	if err != nil {
+		return "", fmt.Errorf("writing secrets: %w", err)
+	}
+	return f.c.Ring.SealSecret(secretName(id), raw)
+}
+
+func secretName(id string) string { return "resource:" + id }

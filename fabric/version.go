@@ -1,0 +1,92 @@
+package fabric
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/selvage/selvage/fabric/kinds"
+	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// A Version is a resource as it was deployed.
+type Version struct {
+	ID              string
+	ProjectID       string
+	ResourceID      string
+	Number          int64 // 1, 2, 3 of the resource
+	DocumentVersion int64
+	Fields          kinds.Values
+	Created         time.Time
+}
+
+// A DeployInput says what to deploy: the document as it is now, by its version,
+// or what was deployed before, by its id.
+type DeployInput struct {
+	DocumentVersion *int64
+	VersionID       string
+}
+
+// Deploy makes a version of a resource whose kind has versions.
+func (f *Fabric) Deploy(ctx context.Context, projectID string, k *kinds.Kind, id string, in DeployInput) (Version, error) {
+	r, err := f.FindResource(ctx, projectID, k, id)
+	if err != nil {
+		return Version{}, err
+	}
+	v := Version{ID: newID(), ProjectID: projectID, ResourceID: r.ID, Created: f.now()}
+	switch {
+	case in.VersionID != "":
+		err = f.deployAgain(ctx, in.VersionID, &v)
+	case in.DocumentVersion != nil:
+		err = deployCurrent(r, *in.DocumentVersion, &v)
+	default:
+		err = problem.Missing(versionField)
+	}
+	if err != nil {
+		return Version{}, err
+	}
+	return f.c.Store.CreateVersion(ctx, v)
+}
+
+// deployCurrent takes the document as it is, if it is the one that was meant.
+func deployCurrent(r Resource, meant int64, v *Version) error {
+	var is int64
+	if err := json.Unmarshal(r.Fields[versionField], &is); err != nil {
+		return fmt.Errorf("reading version: %w", err)
+	}
+	if meant != is {
+		return &problem.Error{
+			Kind: problem.Invalid, Code: "document_version_mismatch", Param: versionField,
+			Message: fmt.Sprintf("%s must be %d, the one that is there", versionField, is),
+		}
+	}
+	v.DocumentVersion, v.Fields = is, r.Fields
+	return nil
+}
+
+// deployAgain takes what was deployed before.
+func (f *Fabric) deployAgain(ctx context.Context, id string, v *Version) error {
+	const param = "call_flow_version_id"
+	id, ok := canonical(id)
+	if !ok {
+		return problem.BadParam(param, "%s must be a UUID", param)
+	}
+	old, err := f.c.Store.FindVersion(ctx, v.ResourceID, id)
+	if errors.Is(err, problem.NotFound) {
+		return &problem.Error{Kind: problem.Invalid, Code: "does_not_exist", Param: param, Message: param + " is of no version of this resource"}
+	}
+	v.DocumentVersion, v.Fields = old.DocumentVersion, old.Fields
+	return err
+}
+
+// ListVersions gives a page of what was deployed of a resource.
+func (f *Fabric) ListVersions(ctx context.Context, projectID string, k *kinds.Kind, id string, q page.Query) (page.Page[Version], error) {
+	r, err := f.FindResource(ctx, projectID, k, id)
+	if err != nil {
+		return page.Page[Version]{}, err
+	}
+	return f.c.Store.ListVersions(ctx, r.ID, q)
+}

@@ -1,0 +1,185 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/problem"
+)
+
+const sipAddressColumns = `id, project_id, resource_id, fields, secrets, created, updated`
+
+func scanSIPAddress(row scanner) (a fabric.SIPAddress, err error) {
+	var fields []byte
+	var created, updated int64
+	if err = row.Scan(&a.ID, &a.ProjectID, &a.ResourceID, &fields, &a.Secrets, &created, &updated); err != nil {
+		return a, found(err, "SIP address")
+	}
+	a.Created, a.Updated = moment(created), moment(updated)
+	return a, read(fields, &a.Fields)
+}
+
+// read reads the members of a row that are JSON.
+func read(fields []byte, into any) error {
+	if err := json.Unmarshal(fields, into); err != nil {
+		return fmt.Errorf("reading fields: %w", err)
+	}
+	return nil
+}
+
+// written writes members for a row.
+func written(fields any) (string, error) {
+	raw, err := json.Marshal(fields)
+	if err != nil {
+		return "", fmt.Errorf("writing fields: %w", err)
+	}
+	return string(raw), nil
+}
+
+func sipNameTaken() error { return problem.Taken("name", "Name has already been taken") }
+
+// CreateSIPAddress inserts a SIP address, whose name and user the unique index
+// finds free.
+func (s *Store) CreateSIPAddress(ctx context.Context, a fabric.SIPAddress) error {
+	fields, err := written(a.Fields)
+	if err != nil {
+		return err
+	}
+	return s.change(ctx, func(t tx) error {
+		res, err := t.Exec(ctx, `INSERT INTO sip_addresses (`+sipAddressColumns+`, name, "user") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING`,
+			a.ID, a.ProjectID, a.ResourceID, fields, a.Secrets, micros(a.Created), micros(a.Updated), a.Name(), a.User())
+		if isForeignKey(err) {
+			return problem.NoSuch("project")
+		}
+		return inserted(res, err, "SIP address", sipNameTaken())
+	})
+}
+
+// FindSIPAddress finds a SIP address of a project.
+func (s *Store) FindSIPAddress(ctx context.Context, projectID, id string) (fabric.SIPAddress, error) {
+	return scanSIPAddress(s.read().Row(ctx, `SELECT `+sipAddressColumns+` FROM sip_addresses WHERE id = $2 AND project_id = $1`, projectID, id))
+}
+
+// ListSIPAddresses gives a page of a project's SIP addresses.
+func (s *Store) ListSIPAddresses(ctx context.Context, projectID string, q page.Query) (page.Page[fabric.SIPAddress], error) {
+	l := listing[fabric.SIPAddress]{
+		thing: "SIP addresses", columns: sipAddressColumns, from: "sip_addresses", key: []string{"id"}, start: startAt(q.From),
+		scan: scanSIPAddress, id: func(a fabric.SIPAddress) string { return a.ID },
+	}
+	l.where.and(`project_id = $%d`, projectID)
+	return l.page(ctx, s.read(), q)
+}
+
+// UpdateSIPAddress writes a SIP address whose row is still as it was.
+func (s *Store) UpdateSIPAddress(ctx context.Context, a fabric.SIPAddress, old time.Time) error {
+	fields, err := written(a.Fields)
+	if err != nil {
+		return err
+	}
+	return s.change(ctx, func(t tx) error {
+		res, err := t.Exec(ctx, `UPDATE sip_addresses SET resource_id = $3, fields = $4, secrets = $5, updated = $6, name = $7, "user" = $8 WHERE id = $1 AND updated = $2`,
+			a.ID, micros(old), a.ResourceID, fields, a.Secrets, micros(a.Updated), a.Name(), a.User())
+		if isUnique(err) {
+			return sipNameTaken()
+		}
+		return unchanged(res, err, "SIP address")
+	})
+}
+
+// DeleteSIPAddress deletes a SIP address.
+func (s *Store) DeleteSIPAddress(ctx context.Context, projectID, id string) error {
+	return s.change(ctx, func(t tx) error {
+		res, err := t.Exec(ctx, `DELETE FROM sip_addresses WHERE id = $2 AND project_id = $1`, projectID, id)
+		return oneRow(res, err, "SIP address")
+	})
+}
+
+const sipCredentialColumns = `id, project_id, subscriber_id, fields, secrets, created, updated`
+
+func scanSIPCredential(row scanner) (c fabric.SIPCredential, err error) {
+	var fields []byte
+	var created, updated int64
+	if err = row.Scan(&c.ID, &c.ProjectID, &c.SubscriberID, &fields, &c.Secrets, &created, &updated); err != nil {
+		return c, found(err, "SIP credentials")
+	}
+	c.Created, c.Updated = moment(created), moment(updated)
+	return c, read(fields, &c.Fields)
+}
+
+func usernameTaken() error { return problem.Taken("username", "Username has already been taken") }
+
+// CreateSIPCredential inserts credentials, whose name the unique index finds free.
+func (s *Store) CreateSIPCredential(ctx context.Context, c fabric.SIPCredential) error {
+	fields, err := written(c.Fields)
+	if err != nil {
+		return err
+	}
+	return s.change(ctx, func(t tx) error {
+		res, err := t.Exec(ctx, `INSERT INTO sip_credentials (`+sipCredentialColumns+`, username) VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING`,
+			c.ID, c.ProjectID, c.SubscriberID, fields, c.Secrets, micros(c.Created), micros(c.Updated), c.Username())
+		if isForeignKey(err) {
+			return problem.NoSuch("subscriber")
+		}
+		return inserted(res, err, "SIP credentials", usernameTaken())
+	})
+}
+
+// FindSIPCredential finds credentials of a subscriber.
+func (s *Store) FindSIPCredential(ctx context.Context, projectID, subscriberID, id string) (fabric.SIPCredential, error) {
+	return scanSIPCredential(s.read().Row(ctx, `SELECT `+sipCredentialColumns+` FROM sip_credentials WHERE id = $3 AND project_id = $1 AND subscriber_id = $2`,
+		projectID, subscriberID, id))
+}
+
+// ListSIPCredentials gives a page of a subscriber's credentials.
+func (s *Store) ListSIPCredentials(ctx context.Context, subscriberID string, q page.Query) (page.Page[fabric.SIPCredential], error) {
+	l := listing[fabric.SIPCredential]{
+		thing: "SIP credentials", columns: sipCredentialColumns, from: "sip_credentials", key: []string{"id"}, start: startAt(q.From),
+		scan: scanSIPCredential, id: func(c fabric.SIPCredential) string { return c.ID },
+	}
+	l.where.and(`subscriber_id = $%d`, subscriberID)
+	return l.page(ctx, s.read(), q)
+}
+
+// UpdateSIPCredential writes credentials whose row is still as it was.
+func (s *Store) UpdateSIPCredential(ctx context.Context, c fabric.SIPCredential, old time.Time) error {
+	fields, err := written(c.Fields)
+	if err != nil {
+		return err
+	}
+	return s.change(ctx, func(t tx) error {
+		res, err := t.Exec(ctx, `UPDATE sip_credentials SET fields = $3, secrets = $4, updated = $5, username = $6 WHERE id = $1 AND updated = $2`,
+			c.ID, micros(old), fields, c.Secrets, micros(c.Updated), c.Username())
+		if isUnique(err) {
+			return usernameTaken()
+		}
+		return unchanged(res, err, "SIP credentials")
+	})
+}
+
+// DeleteSIPCredential deletes credentials of a subscriber.
+func (s *Store) DeleteSIPCredential(ctx context.Context, subscriberID, id string) error {
+	return s.change(ctx, func(t tx) error {
+		res, err := t.Exec(ctx, `DELETE FROM sip_credentials WHERE id = $2 AND subscriber_id = $1`, subscriberID, id)
+		return oneRow(res, err, "SIP credentials")
+	})
+}
+
+// PutPhoneRoute writes which resource takes what comes to a number.
+func (s *Store) PutPhoneRoute(ctx context.Context, r fabric.PhoneRoute) error {
+	return s.change(ctx, func(t tx) error {
+		_, err := t.Exec(ctx, `INSERT INTO phone_routes (id, project_id, handler, resource_id, assigned) VALUES ($1, $2, $3, $4, $5)
+			ON CONFLICT (project_id, id, handler) DO UPDATE SET resource_id = excluded.resource_id, assigned = excluded.assigned`,
+			r.ID, r.ProjectID, r.Handler, r.ResourceID, micros(r.Assigned))
+		if isForeignKey(err) {
+			return problem.NoSuch("project")
+		}
+		if err != nil {
+			return fmt.Errorf("assigning phone route: %w", err)
+		}
+		return nil
+	})
+}
