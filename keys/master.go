@@ -15,6 +15,9 @@ import (
 	"strings"
 )
 
+// ErrMaster says that a key of the ring was sealed by another master key.
+var ErrMaster = errors.New("the master key is not the one that sealed it")
+
 // A vault seals ring keys under the master key, bound to their kid.
 type vault struct{ aead cipher.AEAD }
 

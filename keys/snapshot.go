@@ -52,7 +52,7 @@ func (r *Ring) open(ctx context.Context, s, old *snapshot, rec Record) error {
 	}
 	secret, err := r.master.open(rec.Sealed, rec.Kid)
 	if err != nil {
-		return fmt.Errorf("opening key %s: the master key is not the one that sealed it: %w", rec.Kid, err)
+		return fmt.Errorf("opening key %s: %w", rec.Kid, ErrMaster)
 	}
 	if rec.Use == Seal {
 		s.roots[rec.Kid] = secret

@@ -23,10 +23,16 @@ func openRing(ctx context.Context, c Config, rows keys.Store, log *slog.Logger) 
 	if err != nil {
 		return nil, err
 	}
-	if made && c.Database.shared() {
+	ring, err := keys.Open(ctx, keys.Config{Store: rows, Master: master})
+	switch {
+	case errors.Is(err, keys.ErrMaster) && made: // another node was faster to make a ring
+		return nil, errors.Join(c.noMaster(), os.Remove(c.masterFile()))
+	case errors.Is(err, keys.ErrMaster):
+		return nil, c.otherMaster()
+	case err == nil && made && c.Database.shared():
 		log.Warn("made a master key; nodes on the same database each need a copy of this file, or SELVAGE_MASTER_KEY_FILE", "file", c.masterFile())
 	}
-	return keys.Open(ctx, keys.Config{Store: rows, Master: master})
+	return ring, err
 }
 
 func (c Config) masterFile() string { return filepath.Join(c.Data, masterFile) }
@@ -55,11 +61,24 @@ func (c Config) master(ctx context.Context, rows keys.Store) (key []byte, made b
 	return key, made, err
 }
 
-// noMaster says what to do where the ring was sealed by a key that is not here.
+// noMaster says what to do where the ring was sealed by a key that is not here,
+// otherMaster where another is.
 func (c Config) noMaster() error {
-	whence := "put it back from where it is kept"
-	if c.Database.shared() {
-		whence = "copy it from a node that uses the same database"
+	return fmt.Errorf("there is no %s, and the key ring in the database was sealed by it: %s, or set SELVAGE_MASTER_KEY_FILE to a file that holds it",
+		c.masterFile(), c.masterWhence())
+}
+
+func (c Config) otherMaster() error {
+	if c.MasterKey != "" {
+		return errors.New("the key ring in the database was sealed by another master key than the one of the configuration (master_key): set the one that nodes on this database use")
 	}
-	return fmt.Errorf("there is no %s, and the key ring in the database was sealed by it: %s, or set SELVAGE_MASTER_KEY_FILE to a file that holds it", c.masterFile(), whence)
+	return fmt.Errorf("the key ring in the database was sealed by another master key than %s: %s, or set SELVAGE_MASTER_KEY_FILE to a file that holds the right one",
+		c.masterFile(), c.masterWhence())
+}
+
+func (c Config) masterWhence() string {
+	if c.Database.shared() {
+		return "copy it from a node that uses the same database"
+	}
+	return "put it back from where it is kept"
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/selvage/selvage/internal/session/redis"
 )
 
 // The URLs of what is kept elsewhere or in a file.
@@ -62,8 +64,12 @@ func checkURL(raw string, schemes []string, needs string) error {
 		return errors.New(needs)
 	case !slices.Contains(schemes, scheme):
 		return errors.New(needs + otherScheme(strings.ToLower(scheme), schemes))
+	case slices.Contains(redisSchemes, scheme):
+		if err := redis.Check(raw); err != nil {
+			return fmt.Errorf("cannot be used: %w", err)
+		}
 	case scheme != "sqlite":
-		return checkServers(scheme, rest)
+		return checkPostgres(scheme, rest)
 	case strings.HasPrefix(rest, "//") && !strings.HasPrefix(rest, "///"):
 		return errors.New("needs sqlite:FILE without slashes before it, such as sqlite:selvage.db or sqlite:/srv/selvage.db")
 	}
@@ -81,15 +87,15 @@ func otherScheme(scheme string, schemes []string) string {
 // encode tells what makes most URLs with passwords wrong.
 const encode = " (in a password / ? # @ % are written %2F %3F %23 %40 %25)"
 
-// checkServers checks what follows the scheme of a URL that names servers.
-func checkServers(scheme, rest string) error {
+// checkPostgres checks what follows the scheme of a PostgreSQL URL.
+func checkPostgres(scheme, rest string) error {
 	rest, ok := strings.CutPrefix(rest, "//")
 	if !ok {
 		return fmt.Errorf("needs %s:// with two slashes", scheme)
 	}
-	authority, path := rest, ""
+	authority := rest
 	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
-		authority, path = rest[:i], rest[i:]
+		authority = rest[:i]
 	}
 	user, hosts := "", authority
 	if i := strings.LastIndex(authority, "@"); i >= 0 {
@@ -99,11 +105,11 @@ func checkServers(scheme, rest string) error {
 		return errors.New("cannot be read as a URL" + encode)
 	}
 	for host := range strings.SplitSeq(hosts, ",") {
-		if err := checkHost(host); err != nil && (hosts != "" || slices.Contains(redisSchemes, scheme)) {
+		if err := checkHost(host); err != nil && hosts != "" {
 			return err
 		}
 	}
-	return checkRedis(scheme, user, path)
+	return nil
 }
 
 // checkHost checks a host that may have a port.
@@ -114,26 +120,7 @@ func checkHost(host string) error {
 	}
 	name, port, err := net.SplitHostPort(host)
 	if n, e := strconv.Atoi(port); err != nil || e != nil || n < 1 || n > 65535 || name == "" {
-		return errors.New("needs hosts with ports from 1 to 65535, such as HOST:6379" + encode)
-	}
-	return nil
-}
-
-// checkRedis checks what Redis alone has: databases by number, names of masters.
-func checkRedis(scheme, user, path string) error {
-	if !slices.Contains(redisSchemes, scheme) {
-		return nil
-	}
-	path, _, _ = strings.Cut(path, "?")
-	number := strings.TrimPrefix(path, "/")
-	_, err := strconv.ParseUint(number, 10, 16)
-	switch {
-	case strings.HasSuffix(scheme, "-sentinel") && user == "":
-		return fmt.Errorf("needs the name of the master, %s://MASTER@HOST:26379", scheme)
-	case number != "" && strings.HasSuffix(scheme, "-cluster"):
-		return errors.New("names a database, which a Redis Cluster has not")
-	case number != "" && err != nil:
-		return errors.New("needs the number of a database at its end, such as /0, or none" + encode)
+		return errors.New("needs hosts with ports from 1 to 65535, such as HOST:5432" + encode)
 	}
 	return nil
 }

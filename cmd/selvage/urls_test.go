@@ -40,11 +40,8 @@ func TestBackendURLs(t *testing.T) {
 		{"postgres://h:0/db", "ports from 1 to 65535", "ports from 1 to 65535"},
 		{"postgres://u:a/b@h/db", "written %2F", "written %2F"},
 		{"postgres://u:100%@h/db", "written %2F", "written %2F"},
-		{"redis://", "Redis can", "needs hosts"},
-		{"redis://a:6379,,b:6379", "Redis can", "needs hosts"},
-		{"redis://h/db", "Redis can", "number of a database"},
-		{"redis-cluster://a/1", "Redis can", "Redis Cluster has not"},
-		{"redis-sentinel://a:26379", "Redis can", "name of the master"},
+		{"redis://", "Redis can", "cannot be used: the Redis URL needs a host"},
+		{"redis-sentinel://a:26379", "Redis can", "MASTER@HOST"},
 	}
 	for _, tt := range tests {
 		var d databaseURL

@@ -52,6 +52,13 @@ func (l location) String() string {
 // encode tells what makes most URLs with passwords wrong.
 const encode = "; in a password / ? # @ : % are written %2F %3F %23 %40 %3A %25"
 
+// Check tells what is wrong with a URL, and the files it names, before anything is
+// connected to.
+func Check(raw string) error {
+	_, err := parse(raw)
+	return err
+}
+
 // parse reads a URL. net/url does not: it takes one host, and its errors show the
 // URL with the password in it.
 func parse(raw string) (l location, err error) {
