@@ -31,7 +31,7 @@ type sessions interface {
 
 // openStore opens what holds the rows.
 func (b *backends) openStore(ctx context.Context, c Config, check time.Duration) (err error) {
-	if b.store, err = store.Open(ctx, store.Config{URL: string(c.Database), Dir: c.Data, Check: check}); err != nil {
+	if b.store, err = store.Open(ctx, store.Config{URL: string(c.Database), Dir: c.Data, Pool: int(c.Pool.Database), Check: check}); err != nil {
 		return err
 	}
 	b.databases = databases{"rows": b.store.Stats}
@@ -46,7 +46,7 @@ func (b *backends) openSessions(ctx context.Context, c Config, _ *slog.Logger) e
 			return err
 		}
 	}
-	opened, err := sessionsql.Open(ctx, sessionsql.Config{URL: string(c.Sessions), Dir: c.Data})
+	opened, err := sessionsql.Open(ctx, sessionsql.Config{URL: string(c.Sessions), Dir: c.Data, Pool: int(c.Pool.Sessions)})
 	if err != nil {
 		return err
 	}

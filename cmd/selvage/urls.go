@@ -3,12 +3,10 @@ package main
 import (
 	"errors"
 	"fmt"
-	"net"
-	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 
+	"github.com/selvage/selvage/internal/database"
 	"github.com/selvage/selvage/internal/session/redis"
 )
 
@@ -65,15 +63,22 @@ func checkURL(raw string, schemes []string, needs string) error {
 	case !slices.Contains(schemes, scheme):
 		return errors.New(needs + otherScheme(strings.ToLower(scheme), schemes))
 	case slices.Contains(redisSchemes, scheme):
-		if err := redis.Check(raw); err != nil {
-			return fmt.Errorf("cannot be used: %w", err)
-		}
+		return unusable(redis.Check(raw))
+	case scheme != "sqlite" && !strings.HasPrefix(rest, "//"):
+		return fmt.Errorf("needs %s:// with two slashes", scheme)
 	case scheme != "sqlite":
-		return checkPostgres(scheme, rest)
+		return unusable(database.Check(raw))
 	case strings.HasPrefix(rest, "//") && !strings.HasPrefix(rest, "///"):
 		return errors.New("needs sqlite:FILE without slashes before it, such as sqlite:selvage.db or sqlite:/srv/selvage.db")
 	}
 	return nil
+}
+
+func unusable(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("cannot be used: %w", err)
 }
 
 // otherScheme tells which scheme was meant, if that can be guessed.
@@ -82,47 +87,6 @@ func otherScheme(scheme string, schemes []string) string {
 		return fmt.Sprintf("; did you mean %q?", meant+":")
 	}
 	return strings.Replace(didYouMean(scheme, schemes), `"?`, `:"?`, 1)
-}
-
-// encode tells what makes most URLs with passwords wrong.
-const encode = " (in a password / ? # @ % are written %2F %3F %23 %40 %25)"
-
-// checkPostgres checks what follows the scheme of a PostgreSQL URL.
-func checkPostgres(scheme, rest string) error {
-	rest, ok := strings.CutPrefix(rest, "//")
-	if !ok {
-		return fmt.Errorf("needs %s:// with two slashes", scheme)
-	}
-	authority := rest
-	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
-		authority = rest[:i]
-	}
-	user, hosts := "", authority
-	if i := strings.LastIndex(authority, "@"); i >= 0 {
-		user, hosts = authority[:i], authority[i+1:]
-	}
-	if _, err := url.PathUnescape(user); err != nil || strings.ContainsAny(rest, " \t\r\n") {
-		return errors.New("cannot be read as a URL" + encode)
-	}
-	for host := range strings.SplitSeq(hosts, ",") {
-		if err := checkHost(host); err != nil && hosts != "" {
-			return err
-		}
-	}
-	return nil
-}
-
-// checkHost checks a host that may have a port.
-func checkHost(host string) error {
-	bare := strings.HasSuffix(host, "]") || !strings.Contains(host, ":")
-	if bare {
-		host += ":1"
-	}
-	name, port, err := net.SplitHostPort(host)
-	if n, e := strconv.Atoi(port); err != nil || e != nil || n < 1 || n > 65535 || name == "" {
-		return errors.New("needs hosts with ports from 1 to 65535, such as HOST:5432" + encode)
-	}
-	return nil
 }
 
 // redact hides the passwords of a URL: the one before its hosts and those among

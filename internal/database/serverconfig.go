@@ -26,6 +26,13 @@ func isServer(raw string) bool {
 	return strings.HasPrefix(raw, "postgres://") || strings.HasPrefix(raw, "postgresql://")
 }
 
+// Check tells what is wrong with the URL of a server, and the files it names, before
+// anything is connected to.
+func Check(raw string) error {
+	_, err := parseServer(raw)
+	return err
+}
+
 // server says how connections are made that the pool keeps.
 func (c Config) server() (*pgx.ConnConfig, error) {
 	config, err := parseServer(c.URL)
