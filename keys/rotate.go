@@ -63,7 +63,7 @@ func (r *Ring) revoke(ctx context.Context, kid string) error {
 	s := r.latest.Load()
 	i := slices.IndexFunc(s.records, func(rec Record) bool { return rec.Kid == kid })
 	if i < 0 {
-		return problem.NoSuch("key")
+		return problem.NoSuch("ring key")
 	}
 	rec := s.records[i]
 	moves := []Move{r.ended(rec, Revoked)}

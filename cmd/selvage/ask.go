@@ -39,7 +39,7 @@ func (c *cli) confirm(cmd *cobra.Command, what, name string) error {
 		return fmt.Errorf("reading answer: %w", err)
 	}
 	if strings.TrimSpace(line) != name {
-		return errors.New("that is not its name; nothing was deleted")
+		return errors.New("that is not its name; nothing was done")
 	}
 	return nil
 }

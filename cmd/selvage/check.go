@@ -6,12 +6,13 @@ import (
 	"net"
 	"slices"
 	"strings"
+	"time"
 )
 
 // check reports values that are fine elsewhere but not for their key, and those
 // that do not go together.
 func (c Config) check(from origins) error {
-	return errors.Join(c.checkListeners(from), c.checkPasswords(from), c.checkServices(from))
+	return errors.Join(c.checkListeners(from), c.checkPasswords(from), c.checkKeys(from), c.checkServices(from))
 }
 
 func (c Config) checkListeners(from origins) error {
@@ -61,6 +62,28 @@ func (c Config) checkPasswords(from origins) error {
 			instead += ", or leave the password out of the URL and PGPASSFILE find it"
 		}
 		errs = append(errs, fmt.Errorf("%s has a password in it, and everybody on this machine can read a command line: %s", from[path], instead))
+	}
+	return errors.Join(errs...)
+}
+
+// longestSealing keeps what one key seals far below 2^32 tokens, where random
+// nonces begin to meet (NIST SP 800-38D, section 8.3).
+const longestSealing = period(7 * 24 * time.Hour)
+
+// checkKeys refuses keys that would sign before they were published.
+func (c Config) checkKeys(from origins) error {
+	var errs []error
+	for _, k := range []struct {
+		path     string
+		rotation period
+	}{{"keys.signing_rotation", c.Keys.SigningRotation}, {"keys.sealing_rotation", c.Keys.SealingRotation}} {
+		if k.rotation < c.Keys.Publish {
+			errs = append(errs, fmt.Errorf("%s is %s, and a key must be published for %s before it takes over (keys.publish): make the first longer or the second shorter",
+				from.keyAt(k.path), k.rotation, c.Keys.Publish))
+		}
+	}
+	if c.Keys.SealingRotation > longestSealing {
+		errs = append(errs, fmt.Errorf("%s needs a time up to %s, or one key would seal too much; it is %s", from.keyAt("keys.sealing_rotation"), longestSealing, c.Keys.SealingRotation))
 	}
 	return errors.Join(errs...)
 }

@@ -31,6 +31,12 @@ type Config struct {
 		Hosts texts `koanf:"hosts" help:"names and addresses that the local certificate has beside localhost and its like"`
 	} `koanf:"tls"`
 
+	Keys struct {
+		SigningRotation period `koanf:"signing_rotation" default:"720h" help:"how long a key signs before the next one does"`
+		SealingRotation period `koanf:"sealing_rotation" default:"24h" help:"how long a key seals fabric tokens before the next one does; at most 168h"`
+		Publish         period `koanf:"publish" default:"1h" help:"how long a key is published before it signs; clocks of nodes, and of who caches the JWKS, may be half of it apart"`
+	} `koanf:"keys"`
+
 	Pool struct {
 		Database connections `koanf:"database" default:"16" help:"connections to PostgreSQL for rows, at most"`
 		Sessions connections `koanf:"sessions" default:"16" help:"connections for sessions to PostgreSQL, or to each server of Redis, at most"`

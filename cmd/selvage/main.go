@@ -109,12 +109,17 @@ func sayOfFlag(p *problem.Error) string {
 
 // lookUp tells where to look for the id of a thing that there is not.
 func lookUp(p *problem.Error) string {
-	if p.Param == "allowed_addresses" {
+	switch {
+	case p.Param == "allowed_addresses":
 		return "; `selvage address list` shows those there are"
+	case p.Code == "not_published":
+		return "; --now does not wait for them"
 	}
 	thing, missing := strings.CutSuffix(p.Message, " not found")
 	noun := strings.ToLower(strings.TrimPrefix(thing, "API "))
 	switch noun {
+	case "ring key":
+		noun = "ring"
 	case "project", "key", "client", "subscriber", "address", "recording":
 	default:
 		return ""

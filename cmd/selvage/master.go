@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/selvage/selvage/keys"
 )
@@ -23,7 +24,10 @@ func openRing(ctx context.Context, c Config, rows keys.Store, log *slog.Logger) 
 	if err != nil {
 		return nil, err
 	}
-	ring, err := keys.Open(ctx, keys.Config{Store: rows, Master: master})
+	ring, err := keys.Open(ctx, keys.Config{
+		Store: rows, Master: master,
+		SigningRotation: time.Duration(c.Keys.SigningRotation), SealingRotation: time.Duration(c.Keys.SealingRotation), Publish: time.Duration(c.Keys.Publish),
+	})
 	switch {
 	case errors.Is(err, keys.ErrMaster) && made: // another node was faster to make a ring
 		return nil, errors.Join(c.noMaster(), os.Remove(c.masterFile()))

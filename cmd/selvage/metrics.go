@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/selvage/selvage/fabric/relay"
+	"github.com/selvage/selvage/keys"
 )
 
 // metrics counts what the server does.
@@ -69,7 +70,18 @@ func (m *metrics) watch(a *app) {
 	m.gauge("selvage_password_queue", "Passwords that wait to be hashed.", nil, func() float64 { return float64(a.passwords.Waiting()) })
 	m.gauge("selvage_revocations_age_seconds", "Time since revocations were read; after 5 seconds tokens are refused.", nil,
 		func() float64 { return a.revocations.Age().Seconds() })
+	m.watchRing(a.ring)
 	m.watchRelay(a.relay)
+}
+
+// watchRing shows how old the key ring is, and its keys.
+func (m *metrics) watchRing(r *keys.Ring) {
+	m.gauge("selvage_ring_age_seconds", "Time since the key ring was read; the keys of then go on.", nil,
+		func() float64 { return time.Since(r.Status().Synced).Seconds() })
+	for _, use := range keys.Uses() {
+		m.gauge("selvage_ring_key_age_seconds", "Time since the key took over that signs or seals.", prometheus.Labels{"use": string(use)},
+			func() float64 { return time.Since(r.Status().Since[use]).Seconds() })
+	}
 }
 
 // watchRelay shows how many sockets are open.

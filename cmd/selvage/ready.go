@@ -147,10 +147,20 @@ func (a *app) needs() []*dependency {
 		{name: "store", ask: without(a.store.Ping)},
 		{name: "sessions", ask: without(a.sessions.Ping)},
 		{name: "clock", ask: without(clock(a.store.Clock).inTime)},
+		{name: "keys", ask: func(context.Context) (string, error) { return a.ringNote(), nil }},
 		{name: "revocations", ask: without(func(context.Context) error { return a.revocations.Check(time.Now()) })},
 	}
 	if a.media != nil {
 		all = append(all, &dependency{name: "media", ask: without(func(context.Context) error { return a.media.Probe() })})
 	}
 	return all
+}
+
+// ringNote says what is wrong with the key ring, which does its work all the same.
+func (a *app) ringNote() string {
+	s := a.ring.Status()
+	if s.Err == nil {
+		return ""
+	}
+	return fmt.Sprintf("the keys of %s ago go on: %s", time.Since(s.Synced).Round(time.Second), plainly(s.Err))
 }

@@ -158,6 +158,7 @@ func (s *server) run(ctx context.Context, c *cli, reload func()) error {
 	defer work.Wait()
 	defer stop()
 	work.Go(func() { s.app.revocations.Run(background) })
+	work.Go(func() { s.app.ring.Run(background, s.log) })
 	work.Go(func() { s.app.sweep(background, s.log) })
 	if s.app.relay != nil {
 		work.Go(func() { s.app.relay.Run(background) })
