@@ -40,6 +40,7 @@ var layers = map[string][]string{
 	"templates":                    {"static"},
 	"fabric/kinds":                 {"internal/problem"},
 	"internal/ca":                  nil,
+	"internal/certs":               {"internal/problem"},
 	"internal/page":                nil,
 	"internal/problem":             nil,
 	"internal/recent":              nil,
@@ -70,11 +71,12 @@ var only = map[string][]string{
 	"github.com/pressly/goose":            {"internal/store"},
 	"modernc.org/sqlite":                  {"internal/database"},
 	"github.com/jackc/pgx":                {"internal/database"},
+	"golang.org/x/crypto/acme":            {"internal/certs"},
 	"github.com/spf13/cobra":              {"cmd/selvage"},
 	"github.com/knadh/koanf":              {"cmd/selvage"},
 	"github.com/prometheus/client_golang": {"cmd/selvage"},
 	"database/sql":                        {"internal/database", "internal/session/sql", "internal/store"},
-	"net/http":                            {"bench", "cmd/selvage", "fabric/relay", "fabric/rest", "idp/oidc", "internal/web", "recordings/laml", "static", "templates", "test/harness"},
+	"net/http":                            {"bench", "cmd/selvage", "fabric/relay", "fabric/rest", "idp/oidc", "internal/certs", "internal/web", "recordings/laml", "static", "templates", "test/harness"},
 }
 
 // A listed package is what `go list` tells of one.

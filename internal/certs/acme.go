@@ -1,0 +1,161 @@
+package certs
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/crypto/acme"
+	"golang.org/x/crypto/acme/autocert"
+)
+
+// A Store is where nodes share certificates and what it takes to have them.
+type Store interface {
+	FindCertificate(ctx context.Context, name string) (sealed string, err error)
+	PutCertificate(ctx context.Context, name, sealed string) error
+	DeleteCertificate(ctx context.Context, name string) error
+	// ClaimCertificate makes the caller the one who asks for what the name says, until
+	// then or its release. It gives problem.Conflict while somebody else is.
+	ClaimCertificate(ctx context.Context, name string, until time.Time) error
+	ReleaseCertificate(ctx context.Context, name string, until time.Time) error
+}
+
+// A Sealer seals what lies in the Store.
+type Sealer interface {
+	SealSecret(name string, secret []byte) (string, error)
+	OpenSecret(name, sealed string) ([]byte, error)
+}
+
+// ACMEConfig says which certificates to ask for, and whom.
+type ACMEConfig struct {
+	Hosts     []string // each has a certificate of its own
+	Email     string   // whom the authority writes to; may be ""
+	Directory string   // "" means Let's Encrypt
+	CA        string   // a PEM file that vouches for the directory's HTTPS; "" means the system's store
+	Store     Store
+	Sealer    Sealer
+	Log       *slog.Logger     // nil means slog.Default
+	Now       func() time.Time // nil means time.Now
+}
+
+// ACME has certificates by RFC 8555, proven by tls-alpn-01 (RFC 8737) on the
+// HTTPS listener or http-01 on the HTTP listener. Only [ACME.Run] asks for new
+// ones: whoever connects cannot make it do so.
+type ACME struct {
+	c       ACMEConfig
+	manager *autocert.Manager
+	reasons *reasons
+	again   chan struct{} // closed, and made anew, by Reload
+
+	mu    sync.RWMutex
+	ready map[string]bool // the hosts that have a certificate
+}
+
+// OpenACME prepares to have certificates. Whoever calls it has accepted the terms
+// of the directory.
+func OpenACME(c ACMEConfig) (*ACME, error) {
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Directory == "" {
+		c.Directory = acme.LetsEncryptURL
+	}
+	transport, err := transportOf(c.CA)
+	if err != nil {
+		return nil, err
+	}
+	a := &ACME{c: c, reasons: &reasons{next: transport, by: make(map[string]string)}, again: make(chan struct{}), ready: make(map[string]bool)}
+	a.manager = &autocert.Manager{
+		Prompt:     autocert.AcceptTOS,
+		Cache:      cache{c.Store, c.Sealer, c.Log},
+		HostPolicy: func(_ context.Context, host string) error { return a.allow(host) },
+		Email:      c.Email,
+		Client: &acme.Client{
+			DirectoryURL: c.Directory, UserAgent: "selvage",
+			HTTPClient: &http.Client{Transport: a.reasons, Timeout: time.Minute},
+		},
+	}
+	return a, nil
+}
+
+// transportOf gives the way to a directory that a file vouches for.
+func transportOf(file string) (http.RoundTripper, error) {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	if file == "" {
+		return t, nil
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("reading tls.acme.ca: %w", err)
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(text) {
+		return nil, fmt.Errorf("reading tls.acme.ca: there is no certificate in %s, which is to be PEM", file)
+	}
+	t.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
+	return t, nil
+}
+
+// allow refuses names that are not ours.
+func (a *ACME) allow(host string) error {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	if !slices.Contains(a.c.Hosts, host) {
+		return errors.New("this server has no such name")
+	}
+	return nil
+}
+
+// TLS gives the configuration of the HTTPS listener.
+func (a *ACME) TLS() *tls.Config {
+	c := config(a.certificate)
+	c.NextProtos = []string{"h2", "http/1.1", acme.ALPNProto}
+	return c
+}
+
+// Handler answers http-01 challenges and leaves all else to next.
+func (a *ACME) Handler(next http.Handler) http.Handler { return a.manager.HTTPHandler(next) }
+
+// certificate gives the certificate of a host, or what answers a challenge.
+func (a *ACME) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+	host := strings.ToLower(strings.TrimSuffix(hello.ServerName, "."))
+	if host == "" {
+		host = a.c.Hosts[0] // who asks by address
+	}
+	if err := a.allow(host); err != nil {
+		return nil, err
+	}
+	if slices.Equal(hello.SupportedProtos, []string{acme.ALPNProto}) {
+		return a.manager.GetCertificate(&tls.ClientHelloInfo{ServerName: host, SupportedProtos: hello.SupportedProtos})
+	}
+	a.mu.RLock()
+	ready := a.ready[host]
+	a.mu.RUnlock()
+	if !ready {
+		return nil, fmt.Errorf("there is no certificate for %s yet", host)
+	}
+	return a.get(host)
+}
+
+// get has the manager give a certificate, or ask for one. It is to be ECDSA: a
+// second one, for clients of which there are none any more, could be asked for by
+// whoever pretends to be one.
+func (a *ACME) get(host string) (*tls.Certificate, error) {
+	return a.manager.GetCertificate(&tls.ClientHelloInfo{
+		ServerName: host, CipherSuites: []uint16{tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256},
+	})
+}

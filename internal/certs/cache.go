@@ -1,0 +1,68 @@
+package certs
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+
+	"golang.org/x/crypto/acme/autocert"
+
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// A cache keeps what the manager does in the store, sealed and bound to its name.
+type cache struct {
+	rows Store
+	seal Sealer
+	log  *slog.Logger
+}
+
+var _ autocert.Cache = cache{}
+
+// errCache is told to clients of a handshake or a challenge: why is in the log.
+var errCache = errors.New("certificates cannot be read or kept now")
+
+// longest is how long the names of the manager are at most. Those of challenges
+// come from requests.
+const longest = 400
+
+func (c cache) Get(ctx context.Context, name string) ([]byte, error) {
+	if len(name) > longest {
+		return nil, autocert.ErrCacheMiss
+	}
+	sealed, err := c.rows.FindCertificate(ctx, name)
+	if errors.Is(err, problem.NotFound) {
+		return nil, autocert.ErrCacheMiss
+	}
+	if err != nil {
+		return nil, c.tell("reading", name, err)
+	}
+	secret, err := c.seal.OpenSecret("certificate "+name, sealed)
+	if err != nil {
+		return nil, c.tell("opening", name, err)
+	}
+	return secret, nil
+}
+
+func (c cache) Put(ctx context.Context, name string, secret []byte) error {
+	sealed, err := c.seal.SealSecret("certificate "+name, secret)
+	if err == nil {
+		err = c.rows.PutCertificate(ctx, name, sealed)
+	}
+	if err != nil {
+		return c.tell("keeping", name, err)
+	}
+	return nil
+}
+
+func (c cache) Delete(ctx context.Context, name string) error {
+	if err := c.rows.DeleteCertificate(ctx, name); err != nil {
+		return c.tell("deleting", name, err)
+	}
+	return nil
+}
+
+func (c cache) tell(did, name string, err error) error {
+	c.log.Error(did+" what ACME keeps", "name", name, "error", err)
+	return errCache
+}

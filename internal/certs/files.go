@@ -1,0 +1,166 @@
+package certs
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/pem"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// FilesConfig says which files hold a certificate.
+type FilesConfig struct {
+	Cert  string           // PEM: the server's certificate, then those that vouch for it
+	Key   string           // PEM: its key, which others may not read
+	Hosts []string         // what it must name
+	Log   *slog.Logger     // nil means slog.Default
+	Now   func() time.Time // nil means time.Now
+}
+
+// Files is a certificate and its key in two files. It is read anew when they
+// change.
+type Files struct {
+	c     FilesConfig
+	inUse atomic.Pointer[tls.Certificate]
+
+	mu     sync.Mutex
+	loaded stamp // of the files that were read last, good or not
+}
+
+// OpenFiles reads the files.
+func OpenFiles(c FilesConfig) (*Files, error) {
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	f := &Files{c: c}
+	return f, f.Reload()
+}
+
+// TLS gives the configuration of a listener, whose certificate is the newest good
+// one.
+func (f *Files) TLS() *tls.Config {
+	return config(func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return f.inUse.Load(), nil })
+}
+
+// Reload reads the files now. If they are not good, the certificate stays what it
+// was.
+func (f *Files) Reload() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.loaded = f.stamp() // before they are read: what changes meanwhile is read again
+	pair, err := f.read()
+	if err != nil {
+		return err
+	}
+	f.inUse.Store(pair)
+	return nil
+}
+
+func (f *Files) read() (*tls.Certificate, error) {
+	chain, err := os.ReadFile(f.c.Cert)
+	if err != nil {
+		return nil, fmt.Errorf("reading tls.cert: %w", err)
+	}
+	info, err := os.Stat(f.c.Key)
+	if err != nil {
+		return nil, fmt.Errorf("reading tls.key: %w", err)
+	}
+	if mode := info.Mode().Perm(); mode&0o077 != 0 {
+		return nil, fmt.Errorf("reading tls.key: others may read %s (mode %o); chmod 600 it, and have a new one certified if they have", f.c.Key, mode)
+	}
+	key, err := os.ReadFile(f.c.Key)
+	if err != nil {
+		return nil, fmt.Errorf("reading tls.key: %w", err)
+	}
+	pair, err := tls.X509KeyPair(chain, key)
+	if err != nil {
+		return nil, f.explain(err, chain, key)
+	}
+	return &pair, check(pair.Leaf, "the certificate in "+f.c.Cert, f.c.Now(), f.c.Hosts)
+}
+
+// Run reads the files when they have changed, until ctx ends. It waits until
+// they have not changed for a while, since two files are not written at once. It
+// logs what it did, and once a day that a certificate should have been renewed.
+func (f *Files) Run(ctx context.Context) {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	var seen stamp
+	var warned time.Time
+	for {
+		if now := f.c.Now(); ending(f.inUse.Load().Leaf, now) && now.Sub(warned) >= 24*time.Hour {
+			f.c.Log.Warn("the certificate was not renewed in time", "file", f.c.Cert, "ends", f.inUse.Load().Leaf.NotAfter.Format(time.RFC3339))
+			warned = now
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		last := seen
+		if seen = f.stamp(); seen != last || seen == f.lastLoaded() {
+			continue
+		}
+		if err := f.Reload(); err != nil {
+			f.c.Log.Error("reading the changed certificate; the one before stays in use", "error", err)
+			continue
+		}
+		f.c.Log.Info("read the changed certificate", "file", f.c.Cert, "ends", f.inUse.Load().Leaf.NotAfter.Format(time.RFC3339))
+	}
+}
+
+// lookEvery is how often Run looks at the files.
+const lookEvery = 5 * time.Second
+
+func (f *Files) lastLoaded() stamp {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.loaded
+}
+
+// A stamp tells whether files have changed.
+type stamp [2]struct {
+	changed time.Time
+	size    int64
+	mode    os.FileMode
+}
+
+// stamp looks at the files, through links. One that is not there has the zero
+// stamp.
+func (f *Files) stamp() (s stamp) {
+	for i, name := range []string{f.c.Cert, f.c.Key} {
+		if info, err := os.Stat(name); err == nil {
+			s[i].changed, s[i].size, s[i].mode = info.ModTime(), info.Size(), info.Mode()
+		}
+	}
+	return s
+}
+
+// explain says what to do about files that are no pair.
+func (f *Files) explain(err error, chain, key []byte) error {
+	switch {
+	case !hasBlock(chain, "CERTIFICATE"):
+		return fmt.Errorf("reading tls.cert: there is no certificate in %s, which is to be PEM", f.c.Cert)
+	case !hasBlock(key, "PRIVATE KEY", "EC PRIVATE KEY", "RSA PRIVATE KEY"):
+		return fmt.Errorf("reading tls.key: there is no key in %s, which is to be PEM without a password", f.c.Key)
+	}
+	return fmt.Errorf("%s and %s do not belong together (%w): give the key of the certificate that comes first in its file", f.c.Cert, f.c.Key, err)
+}
+
+// hasBlock reports whether a PEM text has a block of one of the types.
+func hasBlock(text []byte, types ...string) bool {
+	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
+		if slices.Contains(types, block.Type) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,146 @@
+package certs
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// How a certificate is asked for. An order takes minutes at most; the manager
+// remembers for one that an order failed; and directories count failures by the
+// hour.
+const (
+	orderTime   = 5 * time.Minute
+	claimTime   = orderTime + time.Minute
+	askElse     = 2 * time.Second // while another node has the claim
+	manageEvery = time.Hour
+)
+
+var pauses = []time.Duration{time.Minute + 5*time.Second, 10 * time.Minute, time.Hour}
+
+// Run has a certificate for each host, from the store or the directory, and sees
+// to it that they are renewed, until ctx ends. The listeners must be open.
+func (a *ACME) Run(ctx context.Context) {
+	var hosts sync.WaitGroup
+	for _, host := range a.c.Hosts {
+		hosts.Go(func() {
+			if a.obtain(ctx, host) {
+				a.mind(ctx, host)
+			}
+		})
+	}
+	hosts.Wait()
+}
+
+// Reload asks at once for what could not be had.
+func (a *ACME) Reload() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	close(a.again)
+	a.again = make(chan struct{})
+	return nil
+}
+
+// obtain asks until there is a certificate. It gives false where ctx ended first.
+func (a *ACME) obtain(ctx context.Context, host string) bool {
+	for failed := 0; ; {
+		pair, err := a.order(ctx, host)
+		switch {
+		case ctx.Err() != nil:
+			return false
+		case err == nil:
+			a.c.Log.Info("there is a certificate", "host", host, "ends", pair.Leaf.NotAfter.Format(time.RFC3339))
+			a.mu.Lock()
+			a.ready[host] = true
+			a.mu.Unlock()
+			return true
+		case errors.Is(err, problem.Conflict):
+			if !wait(ctx, askElse, nil) {
+				return false
+			}
+			continue
+		}
+		pause := pauses[min(failed, len(pauses)-1)]
+		a.c.Log.Error("asking for a certificate", "host", host, "error", a.reasons.of(host, err), "again_in", pause.String())
+		a.mu.RLock()
+		again := a.again
+		a.mu.RUnlock()
+		if !wait(ctx, pauses[0], nil) || !wait(ctx, pause-pauses[0], again) {
+			return false
+		}
+		failed++
+	}
+}
+
+// order takes the certificate that is in the store or asks for one, which one
+// node does at a time: directories count certificates, too.
+func (a *ACME) order(ctx context.Context, host string) (*tls.Certificate, error) {
+	if a.stored(ctx, host) {
+		return a.get(host)
+	}
+	name, until := host+"+claim", a.c.Now().Add(claimTime)
+	if err := a.c.Store.ClaimCertificate(ctx, name, until); err != nil {
+		return nil, err
+	}
+	type result struct {
+		pair *tls.Certificate
+		err  error
+	}
+	done := make(chan result, 1)
+	go func() {
+		pair, err := a.get(host)
+		if err := a.c.Store.ReleaseCertificate(context.WithoutCancel(ctx), name, until); err != nil && ctx.Err() == nil {
+			a.c.Log.Warn("releasing a claim, which runs out by itself", "host", host, "error", err)
+		}
+		done <- result{pair, err}
+	}()
+	select {
+	case r := <-done:
+		return r.pair, r.err
+	case <-ctx.Done(): // an order cannot be called back
+		return nil, ctx.Err()
+	}
+}
+
+// stored reports whether a good certificate is in the store.
+func (a *ACME) stored(ctx context.Context, host string) bool {
+	text, err := a.manager.Cache.Get(ctx, host)
+	if err != nil {
+		return false
+	}
+	pair, err := tls.X509KeyPair(text, text)
+	return err == nil && check(pair.Leaf, "", a.c.Now(), []string{host}) == nil
+}
+
+// mind tells once a day that a certificate was not renewed, which the manager
+// does by itself and says nothing of.
+func (a *ACME) mind(ctx context.Context, host string) {
+	var warned time.Time
+	for wait(ctx, manageEvery, nil) {
+		pair, err := a.get(host)
+		now := a.c.Now()
+		if err != nil || !ending(pair.Leaf, now) || now.Sub(warned) < 24*time.Hour {
+			continue
+		}
+		a.c.Log.Warn("the certificate was not renewed in time", "host", host, "ends", pair.Leaf.NotAfter.Format(time.RFC3339),
+			"error", a.reasons.of(host, fmt.Errorf("no reason is known")))
+		warned = now
+	}
+}
+
+// wait waits for a time, or until a channel is closed. It gives false where ctx
+// ended.
+func wait(ctx context.Context, d time.Duration, sooner <-chan struct{}) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+	case <-sooner:
+	}
+	return true
+}

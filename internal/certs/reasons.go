@@ -1,0 +1,83 @@
+package certs
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+)
+
+// reasons carries requests to a directory and listens to its answers for why a
+// host was not proven: the manager tries one challenge after the other, and then
+// says only that none is left.
+type reasons struct {
+	next http.RoundTripper
+
+	mu sync.Mutex
+	by map[string]string // host
+}
+
+// authorization is what we read of one (RFC 8555, section 7.1.4).
+type authorization struct {
+	Status     string `json:"status"`
+	Identifier struct {
+		Value string `json:"value"`
+	} `json:"identifier"`
+	Challenges []struct {
+		Type  string `json:"type"`
+		Error struct {
+			Detail string `json:"detail"`
+		} `json:"error"`
+	} `json:"challenges"`
+}
+
+// The lengths of an answer that is read, and of a reason that is told.
+const (
+	maxAnswer = 1 << 20
+	maxReason = 400
+)
+
+func (r *reasons) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := r.next.RoundTrip(req)
+	if err != nil || resp.StatusCode != http.StatusOK || !strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") {
+		return resp, err
+	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if err != nil {
+		_ = resp.Body.Close() // reading it has failed already
+		return nil, err
+	}
+	resp.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(body), resp.Body), resp.Body}
+	r.note(body)
+	return resp, nil
+}
+
+// note remembers why an authorization became invalid.
+func (r *reasons) note(body []byte) {
+	var z authorization
+	if json.Unmarshal(body, &z) != nil || z.Status != "invalid" || z.Identifier.Value == "" {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, c := range z.Challenges {
+		if known := r.by[z.Identifier.Value]; c.Error.Detail != "" && len(known) < maxReason {
+			r.by[z.Identifier.Value] = fmt.Sprintf("%s; %s: %.*s", known, c.Type, maxReason, c.Error.Detail)
+		}
+	}
+}
+
+// of gives an error with what is known about a host, once.
+func (r *reasons) of(host string, err error) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	known := r.by[host]
+	delete(r.by, host)
+	return fmt.Errorf("%w%s", err, known)
+}
