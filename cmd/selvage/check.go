@@ -12,7 +12,7 @@ import (
 // check reports values that are fine elsewhere but not for their key, and those
 // that do not go together.
 func (c Config) check(from origins) error {
-	return errors.Join(c.checkListeners(from), c.checkPasswords(from), c.checkKeys(from), c.checkServices(from))
+	return errors.Join(c.checkListeners(from), c.checkPasswords(from), c.checkKeys(from), c.checkServices(from), c.checkTLS(from))
 }
 
 func (c Config) checkListeners(from origins) error {
@@ -120,4 +120,39 @@ func (c Config) warnings() (all []string) {
 		all = append(all, "sessions are kept on this node alone; where there are other nodes, set --sessions to the URL of the database or of Redis")
 	}
 	return all
+}
+
+// checkTLS refuses certificates of two sources, and halves of one.
+func (c Config) checkTLS(from origins) error {
+	files, acme := c.TLS.Cert != "" || c.TLS.Key != "", c.TLS.ACME
+	var errs []error
+	refuse := func(path, format string, args ...any) {
+		errs = append(errs, fmt.Errorf(from.keyAt(path)+" "+format, args...))
+	}
+	switch {
+	case c.TLS.Cert == "" && files:
+		refuse("tls.key", "is set and tls.cert is not: name the file of its certificate, too")
+	case c.TLS.Key == "" && files:
+		refuse("tls.cert", "is set and tls.key is not: name the file of its key, too")
+	}
+	if len(acme.Hosts) == 0 {
+		for path, set := range map[string]bool{"tls.acme.accept_terms": acme.AcceptTerms, "tls.acme.email": acme.Email != "", "tls.acme.ca": acme.CA != ""} {
+			if set {
+				refuse(path, "is set and tls.acme.hosts is not: say which names to have certificates for")
+			}
+		}
+		return errors.Join(errs...)
+	}
+	if files {
+		refuse("tls.acme.hosts", "is set and so are files (tls.cert, tls.key): the certificate comes from one or the other")
+	}
+	if !acme.AcceptTerms {
+		refuse("tls.acme.hosts", "needs tls.acme.accept_terms: true, once you have read the terms of service of the authority at %s", acme.Directory)
+	}
+	for _, host := range c.secureHosts() {
+		if !slices.Contains(acme.Hosts, host) {
+			refuse("tls.acme.hosts", "does not have %s, where clients reach this server", host)
+		}
+	}
+	return errors.Join(errs...)
 }

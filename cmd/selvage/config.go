@@ -10,7 +10,7 @@ import "time"
 // tagged reload.
 type Config struct {
 	Listen    hostPort `koanf:"listen" default:"127.0.0.1:8080" help:"address for HTTP: everything"`
-	ListenTLS hostPort `koanf:"listen_tls" default:"auto" help:"address for HTTPS, or off; auto is 127.0.0.1:8443 where HTTP is on loopback, else off"`
+	ListenTLS hostPort `koanf:"listen_tls" default:"auto" help:"address for HTTPS, or off; auto is 127.0.0.1:8443 where HTTP is on loopback, beside HTTP where tls.cert or tls.acme.hosts is set (443 beside 80, else 8443), else off"`
 	ListenOps hostPort `koanf:"listen_ops" default:"127.0.0.1:9090" help:"address for /healthz, /readyz, /metrics and pprof, or off"`
 
 	PublicURL  baseURL  `koanf:"public_url" help:"where clients reach this server; every link comes from it (default http://localhost and the port of HTTP)"`
@@ -28,7 +28,16 @@ type Config struct {
 	Grace     time.Duration `koanf:"grace" default:"25s" help:"how long requests may take to finish once the server is told to stop"`
 
 	TLS struct {
-		Hosts texts `koanf:"hosts" help:"names and addresses that the local certificate has beside localhost and its like"`
+		Hosts texts    `koanf:"hosts" help:"names and addresses that the local certificate has beside localhost and its like"`
+		Cert  fileName `koanf:"cert" help:"file of the certificate for HTTPS and of those that vouch for it, in this order, as PEM; read again when it changes"`
+		Key   fileName `koanf:"key" help:"file of its key, as PEM, for nobody else to read"`
+		ACME  struct {
+			Hosts       hostNames    `koanf:"hosts" help:"names to have a certificate for from a public authority, which reaches them on port 80 or 443"`
+			AcceptTerms bool         `koanf:"accept_terms" default:"false" help:"that authority's terms of service are accepted; nothing is asked of it before"`
+			Email       string       `koanf:"email" help:"whom it writes to about the certificates"`
+			Directory   directoryURL `koanf:"directory" default:"https://acme-v02.api.letsencrypt.org/directory" help:"where it is asked"`
+			CA          fileName     `koanf:"ca" help:"file of the certificate that vouches for the HTTPS of a private one, as PEM (default: those that the system trusts)"`
+		} `koanf:"acme"`
 	} `koanf:"tls"`
 
 	Keys struct {

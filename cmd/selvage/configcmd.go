@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -36,19 +37,20 @@ func writeSample(w io.Writer) error {
 	b.WriteString("# selvage.yaml: every key with its default. Nothing here needs to be set.\n" +
 		"# Each is an environment variable too, or a file that one names with _FILE;\n" +
 		"# those of the top level are flags. Flags go before variables before this file.\n")
-	section := ""
+	var section []string
 	for _, s := range settings() {
-		head, name, nested := strings.Cut(s.path, ".")
-		indent := "  "
-		if !nested {
-			head, name, indent = "", s.path, ""
-		}
-		if head != section {
-			fmt.Fprintf(&b, "\n%s:\n", head)
-			section = head
-		} else {
+		keys := strings.Split(s.path, ".")
+		name, within := keys[len(keys)-1], keys[:len(keys)-1]
+		indent := strings.Repeat("  ", len(within))
+		if len(within) == 0 || slices.Equal(within, section) {
 			b.WriteString("\n")
 		}
+		for i, head := range within {
+			if !slices.Equal(within[:i+1], section[:min(i+1, len(section))]) {
+				fmt.Fprintf(&b, "\n%s%s:\n", strings.Repeat("  ", i), head)
+			}
+		}
+		section = within
 		def := s.def
 		if def == "" || strings.ContainsAny(def, ":,") {
 			def = fmt.Sprintf("%q", def)

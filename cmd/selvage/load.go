@@ -179,8 +179,10 @@ func paths() []string {
 	all := make(map[string]bool)
 	for _, s := range settings() {
 		all[s.path] = true
-		if section, _, ok := strings.Cut(s.path, "."); ok {
-			all[section] = true
+		for i, letter := range s.path {
+			if letter == '.' {
+				all[s.path[:i]] = true
+			}
 		}
 	}
 	return slices.Sorted(maps.Keys(all))

@@ -28,6 +28,8 @@ func TestMain(m *testing.M) {
 //	drain USER:KEY URL FILE [force]  stops the server, once or twice, in the middle of an upload
 //	await FILE REGEXP                waits until a file has a match
 //	pkce                             sets VERIFIER and CHALLENGE
+//	certify NAME HOST...             makes NAME.pem and NAME-key.pem
+//	shows URL HOST                   waits until the certificate there has that name first
 //	fresh                            gives the commands that follow rows and sessions of their own
 //	redis VERB                       does something to a Redis of the script; see cmdRedis
 //
@@ -38,7 +40,7 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata",
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"http": cmdHTTP, "ready": cmdReady, "sigterm": cmdSigterm, "sighup": cmdSighup, "let": cmdLet, "until": cmdUntil, "pkce": cmdPKCE, "await": cmdAwait,
-			"drain": cmdDrain, "fresh": cmdFresh, "redis": cmdRedis,
+			"drain": cmdDrain, "fresh": cmdFresh, "redis": cmdRedis, "certify": cmdCertify, "shows": cmdShows,
 		},
 		Setup: func(e *testscript.Env) error {
 			e.Values[clientKey{}] = newScriptClient()

@@ -12,8 +12,8 @@ import (
 // the server runs. What is wrong in it changes nothing.
 func (s *server) reload(c *cli, cmd *cobra.Command) {
 	config, _, err := c.loadConfig(cmd.Flags())
-	if err == nil && s.ports.ca != nil {
-		err = s.ports.ca.Reload()
+	if err == nil && s.certs != nil {
+		err = s.certs.Reload()
 	}
 	if err != nil {
 		s.log.Error("reloading; everything stays as it was", "error", err)

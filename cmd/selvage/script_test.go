@@ -96,6 +96,9 @@ func (r scriptRequest) make(ts *testscript.TestScript) (*http.Request, error) {
 	}
 	if name, v, ok := strings.Cut(r.head, ": "); ok {
 		req.Header.Set(name, v)
+		if name == "Host" {
+			req.Host = v
+		}
 	}
 	return req, nil
 }

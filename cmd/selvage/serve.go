@@ -19,7 +19,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/selvage/selvage/internal/ca"
 	"github.com/selvage/selvage/internal/web"
 )
 
@@ -45,6 +44,7 @@ type server struct {
 	metrics  *metrics
 	stopping atomic.Bool
 	ports    ports
+	certs    certificates // of ports.tls
 	servers  []*http.Server
 	ops      *http.Server // the one of servers for operators, or nil
 	failed   chan error
@@ -54,7 +54,6 @@ type server struct {
 // ports are the opened listeners; tls and ops may be nil.
 type ports struct {
 	http, tls, ops net.Listener
-	ca             *ca.Authority
 }
 
 // lookThrough is how long a start looks through an SQLite file for damage: a
@@ -96,6 +95,11 @@ func (c *cli) serve(cmd *cobra.Command) error {
 	}
 	s.app.serveRelay(s.log, s.metrics.message)
 	s.metrics.watch(s.app)
+	if s.ports.tls != nil {
+		if s.certs, err = openCertificates(config, s.app, s.log); err != nil {
+			return errors.Join(err, s.ports.close(), s.app.close())
+		}
+	}
 	err = s.run(cmd.Context(), c, func() { s.reload(c, cmd) })
 	return errors.Join(err, s.app.close())
 }
@@ -164,7 +168,13 @@ func (s *server) run(ctx context.Context, c *cli, reload func()) error {
 		work.Go(func() { s.app.relay.Run(background) })
 	}
 
-	s.start(web.Outer(patientBodies(handler, patience), s.log, s.metrics.request))
+	if c, ok := s.certs.(challenged); ok {
+		handler = c.Handler(handler)
+	}
+	s.start(web.Outer(s.app.config.strictTransport(patientBodies(handler, patience)), s.log, s.metrics.request))
+	if r, ok := s.certs.(runner); ok {
+		work.Go(func() { r.Run(background) })
+	}
 	if err := s.running().write(s.app.config.Data); err != nil {
 		return errors.Join(err, s.shutdown(ctx))
 	}
@@ -180,7 +190,7 @@ func (s *server) start(h http.Handler) {
 	go func() { s.failed <- public.Serve(s.ports.http) }()
 	if s.ports.tls != nil {
 		secure := newServer(h, s.log)
-		secure.TLSConfig = s.ports.ca.TLS()
+		secure.TLSConfig = s.certs.TLS()
 		s.servers = append(s.servers, secure)
 		go func() { s.failed <- secure.ServeTLS(s.ports.tls, "", "") }()
 	}
@@ -234,9 +244,6 @@ func openPorts(ctx context.Context, c Config) (p ports, err error) {
 		return p, err
 	}
 	if address := c.tlsAddress(); address != off {
-		if p.ca, err = ca.Open(ca.Config{Dir: c.Data, Hosts: c.certified()}); err != nil {
-			return p, err
-		}
 		if p.tls, err = listen(ctx, address, "--listen-tls"); err != nil {
 			return p, err
 		}

@@ -20,12 +20,17 @@ func (w where) local() bool {
 		if err != nil {
 			return false
 		}
-		host, ip := u.Hostname(), net.ParseIP(u.Hostname())
-		if host != "localhost" && !strings.HasSuffix(host, ".localhost") && (ip == nil || !ip.IsLoopback()) {
+		if !localHost(u.Hostname()) {
 			return false
 		}
 	}
 	return true
+}
+
+// localHost reports whether a name or address is this machine.
+func localHost(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || strings.HasSuffix(host, ".localhost") || ip != nil && ip.IsLoopback()
 }
 
 // issuer gives the issuer of every token.
@@ -85,11 +90,18 @@ func portOf(a hostPort, otherwise string) string {
 	return port
 }
 
-// tlsAddress gives the address for HTTPS, or off.
+// tlsAddress gives the address for HTTPS, or off. Where a certificate is
+// configured it is beside HTTP, on the port that goes with that of HTTP.
 func (c Config) tlsAddress() hostPort {
 	switch {
 	case c.ListenTLS != auto:
 		return c.ListenTLS
+	case c.TLS.Cert != "" || len(c.TLS.ACME.Hosts) > 0:
+		host, port, _ := net.SplitHostPort(string(c.Listen))
+		if port == "80" {
+			return hostPort(net.JoinHostPort(host, "443"))
+		}
+		return hostPort(net.JoinHostPort(host, "8443"))
 	case c.Listen.loopback():
 		return "127.0.0.1:8443"
 	}

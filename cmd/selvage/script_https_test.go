@@ -1,0 +1,49 @@
+package main
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"math/big"
+	"net/url"
+	"os"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func cmdCertify(ts *testscript.TestScript, _ bool, args []string) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	ts.Check(err)
+	now := time.Now()
+	t := &x509.Certificate{SerialNumber: big.NewInt(now.UnixNano()), NotBefore: now.Add(-time.Hour), NotAfter: now.Add(time.Hour), DNSNames: args[1:]}
+	der, err := x509.CreateCertificate(rand.Reader, t, t, key.Public(), key)
+	ts.Check(err)
+	secret, err := x509.MarshalPKCS8PrivateKey(key)
+	ts.Check(err)
+	for file, block := range map[string]*pem.Block{
+		args[0] + ".pem":     {Type: "CERTIFICATE", Bytes: der},
+		args[0] + "-key.pem": {Type: "PRIVATE KEY", Bytes: secret},
+	} {
+		ts.Check(os.WriteFile(ts.MkAbs(file), pem.EncodeToMemory(block), 0o600))
+	}
+}
+
+func cmdShows(ts *testscript.TestScript, _ bool, args []string) {
+	u, err := url.Parse(args[0])
+	ts.Check(err)
+	var got []string
+	for deadline := time.Now().Add(patient); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		conn, err := tls.Dial("tcp", u.Host, &tls.Config{InsecureSkipVerify: true, ServerName: args[1]})
+		ts.Check(err)
+		got = conn.ConnectionState().PeerCertificates[0].DNSNames
+		ts.Check(conn.Close())
+		if len(got) > 0 && got[0] == args[1] {
+			return
+		}
+	}
+	ts.Fatalf("the certificate at %s names %v, want %s", args[0], got, args[1])
+}
