@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")"
 
 # What a test uses, and the Debian packages that bring it.
-PATH=$PATH:$(printf '%s:' /usr/lib/postgresql/*/bin) # where Debian puts the server
+PATH=$PATH:/usr/sbin:$(printf '%s:' /usr/lib/postgresql/*/bin) # where Debian puts the server
 missing=()
 need() { # need COMMAND PACKAGE...
 	command -v "$1" >/dev/null || missing+=("${@:2}")
@@ -47,6 +47,8 @@ if ((${#missing[@]})); then
 		exit 1
 	fi
 fi
+
+(cd pebble && go mod download) # the ACME server, which its test builds
 
 # npm writes this file last: it is as new as the lock file once all is installed.
 if [[ ! clients/node_modules/.package-lock.json -nt clients/package-lock.json ]]; then

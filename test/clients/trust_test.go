@@ -27,7 +27,7 @@ func newHome(t *testing.T) string {
 // plain is an environment of little more than a home: whatever this machine sets
 // about certificates is not in it.
 func plain(home string) []string {
-	return []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8"}
+	return []string{"HOME=" + home, "PATH=" + os.Getenv("PATH") + ":/usr/sbin", "LANG=C.UTF-8"}
 }
 
 // ca runs a verb of selvage ca as whose home that is.
