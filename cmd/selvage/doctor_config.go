@@ -28,7 +28,12 @@ func (c *cli) examineConfig(flags *pflag.FlagSet) (Config, origins, []finding) {
 	if len(sources) > 0 {
 		told = strings.Join(sources, ", ") + "; `selvage config show` tells what each sets"
 	}
-	return config, from, append([]finding{configured(finef("%s", told))}, readableSecrets(c.getenv, from)...)
+	all := []finding{configured(finef("%s", told))}
+	for _, warning := range config.warnings() {
+		found, remedy, _ := strings.Cut(warning, "; ")
+		all = append(all, configured(warnedf(remedy, "%s", found)))
+	}
+	return config, from, append(all, readableSecrets(c.getenv, from)...)
 }
 
 func configured(f finding) finding {

@@ -38,7 +38,7 @@ func (e *examination) rows(ctx context.Context) []finding {
 	if err != nil {
 		return []finding{unfit(string(e.config.Database), err)}
 	}
-	all := e.file(r, string(e.config.Database))
+	all := e.database(r, string(e.config.Database), e.connections(), true)
 	switch {
 	case r.Schema == 0:
 		all = append(all, finef("none yet; a start makes it").of("schema"))
@@ -54,7 +54,7 @@ func (e *examination) rows(ctx context.Context) []finding {
 // somebody else says why.
 func (e *examination) overRows(ctx context.Context, look func(*store.Store) []finding) []finding {
 	c := e.storeConfig()
-	c.Check, c.ReadOnly = 0, true
+	c.Check, c.ReadOnly, c.Pool = 0, true, 1
 	if r, known, err := store.Look(ctx, c); err != nil || r.Schema != known {
 		return nil
 	}
@@ -78,6 +78,9 @@ func (e *examination) noDatabase() finding {
 
 // entries looks at where short-lived state is kept.
 func (e *examination) entries(ctx context.Context) []finding {
+	if e.config.Sessions.shared() && string(e.config.Sessions) == string(e.config.Database) {
+		return []finding{finef("in the database of the rows")}
+	}
 	r, err := sessionsql.Look(ctx, sessionsql.Config{URL: string(e.config.Sessions), Dir: e.config.Data, Check: patienceOfCheck})
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -85,16 +88,36 @@ func (e *examination) entries(ctx context.Context) []finding {
 	case err != nil:
 		return []finding{unfit(string(e.config.Sessions), err)}
 	}
-	return e.file(r, string(e.config.Sessions))
+	return e.database(r, string(e.config.Sessions), int(e.config.Pool.Sessions), false)
+}
+
+// database tells what was seen of a file or a server.
+func (e *examination) database(r database.Report, url string, connections int, rows bool) []finding {
+	if r.Server != nil {
+		return postgres(r, connections, rows)
+	}
+	return e.file(r, url)
+}
+
+// connections counts those that this node makes to the database of the rows.
+func (e *examination) connections() int {
+	n := int(e.config.Pool.Database)
+	if string(e.config.Sessions) == string(e.config.Database) {
+		n += int(e.config.Pool.Sessions)
+	}
+	return n
 }
 
 // unfit tells why a database cannot be used.
 func unfit(url string, err error) finding {
 	var u *database.Unfit
 	if errors.As(err, &u) {
+		if schemeOf(url) != "sqlite" {
+			return brokenf(u.Remedy, "%s", u.Found)
+		}
 		return brokenf(u.Remedy, "%s: %s", fileOf(url), u.Found)
 	}
-	return brokenf("see `Data` above: the file has to be readable, and locked by nobody for good", "%s", cause(err))
+	return brokenf("see what is found of the data directory, and look into the log of the server", "%s", plainly(err))
 }
 
 // largeLog is how large the log of an SQLite file is when something keeps it from

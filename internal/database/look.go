@@ -17,6 +17,8 @@ type Report struct {
 	Size, Log int64    // bytes of an SQLite file, and of its log
 	Checked   bool     // the whole file was looked through for damage
 	Writer    int      // the process that keeps others from writing to it, 0 for none
+
+	Server *ServerReport // nil of a file
 }
 
 // Look reads a database and changes nothing: it makes no file, no schema and no

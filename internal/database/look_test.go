@@ -91,7 +91,7 @@ func TestRefused(t *testing.T) {
 			}
 			return file
 		}, "it is no SQLite database"},
-		{"another program's", foreign, "it is another program's, with tables goose_db_version, users and none of selvage's: name another"},
+		{"another program's", foreign, "it is another program's, with tables goose_db_version, users and none of selvage's; name another"},
 	}
 	for _, tt := range tests {
 		file := tt.make(t)

@@ -1,10 +1,12 @@
 package database
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -126,11 +128,42 @@ func refusal(config *pgx.ConnConfig, err error) *Unfit {
 	return &Unfit{fmt.Sprintf("%s answers: %s (%s)", at, e.Message, e.Code), "look into its log"}
 }
 
-// reason gives what is at the bottom of an error of connecting.
+// reason gives what is at the bottom of an error of connecting: of each address that
+// was tried, and once where they all say the same.
 func reason(err error) string {
-	var connect *pgconn.ConnectError
-	if errors.As(err, &connect) {
-		err = connect.Unwrap()
+	var all []string
+	for _, text := range bottoms(err) {
+		if !slices.Contains(all, text) {
+			all = append(all, text)
+		}
 	}
-	return strings.ReplaceAll(err.Error(), "\n", "; ")
+	return strings.Join(all, ", ")
+}
+
+const noAnswer = "no answer in time"
+
+func bottoms(err error) []string {
+	var dns *net.DNSError
+	switch e := err.(type) {
+	case interface{ Unwrap() []error }:
+		var all []string
+		for _, child := range e.Unwrap() {
+			all = append(all, bottoms(child)...)
+		}
+		return all
+	case *net.OpError:
+		if e.Timeout() {
+			return []string{noAnswer}
+		}
+	}
+	if err == context.DeadlineExceeded {
+		return []string{noAnswer}
+	}
+	if inner := errors.Unwrap(err); inner != nil && !errors.As(err, &dns) {
+		return bottoms(inner)
+	}
+	if dns != nil {
+		return []string{dns.Error()}
+	}
+	return []string{strings.ReplaceAll(err.Error(), "\n", "; ")}
 }

@@ -135,21 +135,3 @@ func (r *Report) readServer(ctx context.Context, db *sql.DB) error {
 	}
 	return db.QueryRowContext(ctx, `SELECT pg_database_size(current_database())`).Scan(&r.Size)
 }
-
-// lookServer looks at a server's database.
-func lookServer(ctx context.Context, c Config) (r Report, err error) {
-	c.ReadOnly = true
-	config, err := c.server()
-	if err != nil {
-		return r, err
-	}
-	db := oneConnection(config)
-	defer db.Close()
-	err = inspect(ctx, db, config, c, &r)
-	var e *pgconn.PgError
-	var connect *pgconn.ConnectError
-	if errors.As(err, &e) || errors.As(err, &connect) {
-		return r, refusal(config, err)
-	}
-	return r, err
-}

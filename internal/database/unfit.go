@@ -20,7 +20,7 @@ import (
 type Unfit struct{ Found, Remedy string }
 
 // Error says both.
-func (u *Unfit) Error() string { return u.Found + ": " + u.Remedy }
+func (u *Unfit) Error() string { return u.Found + "; " + u.Remedy }
 
 func foreign(tables []string) *Unfit {
 	if len(tables) > 3 {
