@@ -63,6 +63,8 @@ type Store interface {
 	ChangeRing(ctx context.Context, moves []Move, added []Record) error
 	// SweepRing deletes the keys that became Retired before a moment.
 	SweepRing(ctx context.Context, before time.Time) error
+	// Clock gives the time that the store has, for all nodes.
+	Clock(ctx context.Context) (time.Time, error)
 }
 
 // Kept is how long a retired key is kept: longer than any token lives.
@@ -79,7 +81,8 @@ type Config struct {
 	SealingRotation time.Duration // how long a key seals; 0 means 24 h
 	// Publish is how long a key is there before it signs or seals; 0 means 1 h.
 	// The JWKS may be cached for less than half of it, so that clocks of nodes may
-	// be half of it apart.
+	// be half of it apart. One that is a quarter of it from the store's rotates
+	// nothing by time.
 	Publish time.Duration
 }
 

@@ -242,3 +242,16 @@ func BenchmarkOpen(b *testing.B) {
 		}
 	}
 }
+
+func BenchmarkSign(b *testing.B) {
+	r := openRing(b, openStore(b))
+	for _, alg := range keys.Algorithms() {
+		b.Run(string(alg), func(b *testing.B) {
+			for b.Loop() {
+				if _, err := r.Sign(alg, "at+jwt", claims{"alice"}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -31,9 +31,10 @@ func (r *Ring) Rotate(ctx context.Context, use Use, atOnce bool) (Record, error)
 	if err := s.closed[next.Kid]; err != nil {
 		return Record{}, err
 	}
-	if from := next.Created.Add(r.c.Publish); !atOnce && r.c.Now().Before(from) {
-		return Record{}, problem.New(problem.Conflict, "not_published",
-			"the next %s key is published since %s and may not be known to every verifier before %s", use, clock(next.Created), clock(from))
+	if !atOnce {
+		if err := r.ripe(ctx, next); err != nil {
+			return Record{}, err
+		}
 	}
 	after, err := r.create(ctx, use, Next)
 	if err != nil {
@@ -41,6 +42,28 @@ func (r *Ring) Rotate(ctx context.Context, use Use, atOnce bool) (Record, error)
 	}
 	rise := r.promoted(next)
 	return rise.To, r.change(ctx, []Move{r.ended(current, Retired), rise}, after)
+}
+
+// ripe reports that a next key is not published for long enough.
+func (r *Ring) ripe(ctx context.Context, next Record) error {
+	if from := next.Created.Add(r.c.Publish); r.c.Now().Before(from) {
+		return problem.New(problem.Conflict, "not_published",
+			"the next %s key is published since %s and may not be known to every verifier before %s", next.Use, clock(next.Created), clock(from))
+	}
+	return r.inTime(ctx)
+}
+
+// inTime reports that this machine's clock is far from the store's. By such a one
+// no key takes over, and none is deleted.
+func (r *Ring) inTime(ctx context.Context) error {
+	theirs, err := r.c.Store.Clock(ctx)
+	if err != nil {
+		return fmt.Errorf("asking for the time: %w", err)
+	}
+	if apart := r.c.Now().Sub(theirs).Abs(); apart > max(r.c.Publish/4, time.Second) {
+		return fmt.Errorf("this machine's clock and the database's are %s apart: no key takes over by it", apart.Round(time.Second))
+	}
+	return nil
 }
 
 // Retire ends a key at once, on every node within a second or two: what it signed

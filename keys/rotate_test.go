@@ -16,6 +16,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/store"
 	"github.com/selvage/selvage/keys"
+	"github.com/selvage/selvage/test/servers"
 )
 
 // A hand is a clock that is moved by hand.
@@ -23,9 +24,19 @@ type hand struct{ ahead atomic.Int64 }
 
 func (h *hand) now() time.Time       { return began.Add(time.Duration(h.ahead.Load())) }
 func (h *hand) pass(d time.Duration) { h.ahead.Add(int64(d)) }
+
+// node is the configuration of a node whose clock, and that of its store, is h.
 func (h *hand) node(s keys.Store) keys.Config {
-	return keys.Config{Store: s, Master: make([]byte, 32), Now: h.now}
+	return keys.Config{Store: timed{s, h.now}, Master: make([]byte, 32), Now: h.now}
 }
+
+// A timed store has a clock of its own.
+type timed struct {
+	keys.Store
+	now func() time.Time
+}
+
+func (s timed) Clock(context.Context) (time.Time, error) { return s.now(), nil }
 
 var began = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
@@ -88,6 +99,17 @@ func check(t testing.TB, err error) {
 	}
 }
 
+// eachStore runs a test on every kind of database.
+func eachStore(t *testing.T, test func(t *testing.T, rows *store.Store)) {
+	t.Run("sqlite", func(t *testing.T) { test(t, openStore(t)) })
+	t.Run("postgres", func(t *testing.T) {
+		s, err := store.Open(context.Background(), store.Config{URL: servers.Postgres(t)})
+		check(t, err)
+		t.Cleanup(func() { _ = s.Close() })
+		test(t, s)
+	})
+}
+
 // TestTend turns a ring through a life of its keys: next, current, retired, gone.
 func TestTend(t *testing.T) {
 	rows, clock := openStore(t), &hand{}
@@ -137,8 +159,10 @@ func TestTend(t *testing.T) {
 }
 
 // TestTendTogether lets fifty rings find at once that a key has had its time.
-func TestTendTogether(t *testing.T) {
-	rows, clock := openStore(t), &hand{}
+func TestTendTogether(t *testing.T) { eachStore(t, testTendTogether) }
+
+func testTendTogether(t *testing.T, rows *store.Store) {
+	clock := &hand{}
 	rings := make([]*keys.Ring, 50)
 	for i := range rings {
 		rings[i] = open(t, clock.node(rows))
@@ -189,6 +213,40 @@ func TestRotate(t *testing.T) {
 	}
 	if _, err := r.Rotate(t.Context(), "HS256", true); !errors.Is(err, problem.NotFound) {
 		t.Errorf("Rotate of an unknown use: %v, want not found", err)
+	}
+}
+
+// TestClockApart gives one node a clock that is not the store's.
+func TestClockApart(t *testing.T) {
+	rows, clock := openStore(t), &hand{}
+	c := clock.node(rows)
+	r := open(t, c)
+	current := kid(t, rows, keys.ES256, keys.Current)
+	for _, ahead := range []time.Duration{-16 * time.Minute, 16 * time.Minute, 800 * time.Hour} {
+		clock.ahead.Store(int64(721 * time.Hour))
+		c.Store = timed{rows, func() time.Time { return clock.now().Add(-ahead) }}
+		apart := open(t, c)
+		if err := apart.Tend(t.Context()); err == nil || !strings.Contains(err.Error(), "apart") {
+			t.Errorf("Tend with a clock that is %s ahead: %v, want an error that says so", ahead, err)
+		}
+		if got := kid(t, rows, keys.ES256, keys.Current); got != current {
+			t.Errorf("a node whose clock is %s ahead has let a key take over", ahead)
+		}
+	}
+	c.Store = timed{rows, func() time.Time { return clock.now().Add(15 * time.Minute) }}
+	check(t, open(t, c).Tend(t.Context()))
+	check(t, r.Sync(t.Context()))
+	first := current
+	if current = kid(t, rows, keys.ES256, keys.Current); current == first {
+		t.Error("a node whose clock is a quarter of the publish time off has let no key take over")
+	}
+	clock.pass(keys.Kept + time.Hour)
+	c.Store = timed{rows, func() time.Time { return clock.now().Add(-time.Hour) }}
+	if err := open(t, c).Tend(t.Context()); err == nil || states(t, rows, keys.ES256)[keys.Retired] != 1 {
+		t.Errorf("Tend an hour ahead, when a key is to go: %v, want an error and the key to stay", err)
+	}
+	if err := r.Retire(t.Context(), current); err != nil {
+		t.Errorf("Retire: %v, whatever the clock says", err)
 	}
 }
 
@@ -271,8 +329,10 @@ func TestRetire(t *testing.T) {
 }
 
 // TestRetireTogether lets fifty operators end one key.
-func TestRetireTogether(t *testing.T) {
-	rows, clock := openStore(t), &hand{}
+func TestRetireTogether(t *testing.T) { eachStore(t, testRetireTogether) }
+
+func testRetireTogether(t *testing.T, rows *store.Store) {
+	clock := &hand{}
 	rings := make([]*keys.Ring, 50)
 	for i := range rings {
 		rings[i] = open(t, clock.node(rows))

@@ -141,8 +141,9 @@ func TestStoreAway(t *testing.T) {
 
 // TestOpenTogetherWithOtherMasters begins rings with two master keys at once: one
 // of the two has all the keys, and the others are told.
-func TestOpenTogetherWithOtherMasters(t *testing.T) {
-	rows := openStore(t)
+func TestOpenTogetherWithOtherMasters(t *testing.T) { eachStore(t, testOtherMasters) }
+
+func testOtherMasters(t *testing.T, rows *store.Store) {
 	errs := make([]error, 8)
 	var wg sync.WaitGroup
 	for i := range errs {

@@ -92,7 +92,11 @@ func (r *Ring) step(ctx context.Context, now time.Time) error {
 		}
 	}
 	if before := now.Add(-Kept); r.latest.Load().over(before) {
-		errs = append(errs, r.c.Store.SweepRing(ctx, before), r.Sync(ctx))
+		err := r.inTime(ctx)
+		if err == nil {
+			err = errors.Join(r.c.Store.SweepRing(ctx, before), r.Sync(ctx))
+		}
+		errs = append(errs, err)
 	}
 	return errors.Join(slices.DeleteFunc(errs, func(err error) bool {
 		return errors.Is(err, problem.Conflict) // another node was faster
