@@ -126,6 +126,8 @@ func (p *Provider) Redeem(ctx context.Context, c Client, r Redemption) (TokenSet
 	redeemed := RedeemedCode{Hash: session.Digest(r.Code), GrantID: g.ID, ClientID: c.ID, Expires: p.Now().Add(p.Lifetimes().Code + remembered)}
 	if err := p.Store.RedeemCode(ctx, redeemed, g); errors.Is(err, problem.Conflict) {
 		return TokenSet{}, p.replayed(ctx, c, redeemed.Hash)
+	} else if errors.Is(err, problem.NotFound) {
+		return TokenSet{}, errDead
 	} else if err != nil {
 		return TokenSet{}, err
 	}

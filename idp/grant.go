@@ -159,21 +159,23 @@ func narrowed(granted []string, raw string) ([]string, error) {
 	return known, nil
 }
 
+// errDead is the answer where tokens of a login are asked for that was ended.
+var errDead = invalidGrant("the subscriber is disabled or has signed out")
+
 // living finds the subscriber that tokens are made for, unless it is disabled or
 // its login was ended.
 func (p *Provider) living(ctx context.Context, projectID, subscriberID, sid string) (fabric.Subscriber, error) {
-	dead := invalidGrant("the subscriber is disabled or has signed out")
 	sub, err := p.Subscribers.FindSubscriber(ctx, projectID, subscriberID)
 	switch {
 	case errors.Is(err, problem.NotFound):
-		return sub, dead
+		return sub, errDead
 	case err != nil:
 		return sub, fmt.Errorf("finding subscriber: %w", err)
 	case sub.Disabled:
-		return sub, dead
+		return sub, errDead
 	}
 	if err := p.Live(ctx, sid); errors.Is(err, problem.Unauthenticated) {
-		return sub, dead
+		return sub, errDead
 	} else if err != nil {
 		return sub, err
 	}

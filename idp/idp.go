@@ -44,7 +44,8 @@ type Store interface {
 	EndSession(ctx context.Context, now time.Time, r revocation.Revocation) error
 
 	// RedeemCode makes the grant of a code, unless the code with this hash was
-	// redeemed before: then it is a problem.Conflict.
+	// redeemed before: then it is a problem.Conflict. Where the login was ended
+	// meanwhile, or the client or subscriber deleted, it is problem.NotFound.
 	RedeemCode(ctx context.Context, c RedeemedCode, g Grant) error
 	FindRedeemedCode(ctx context.Context, hash string) (RedeemedCode, error)
 	FindGrant(ctx context.Context, id string) (Grant, error)

@@ -36,7 +36,8 @@ type Revocation struct {
 
 // A Log is where revocations are written and read, by every node. Rows carry
 // numbers in the order of their commits; RevocationsSince gives those after seq
-// which have not expired, and the last number.
+// which have not expired, and the last number. Where that is less than seq, the log
+// was set back, to a backup: then it gives all.
 type Log interface {
 	AddRevocation(ctx context.Context, r Revocation) error
 	RevocationsSince(ctx context.Context, seq int64) (rows []Revocation, last int64, err error)
@@ -60,6 +61,7 @@ type List struct {
 	dead   map[string]Revocation
 	heard  int64
 	seq    int64
+	deaf   bool // the last look failed: what is there now may be an older log
 	synced time.Time
 	pruned time.Time
 }
@@ -91,19 +93,27 @@ func (l *List) Run(ctx context.Context) {
 func (l *List) Sync(ctx context.Context) error {
 	l.mu.RLock()
 	seq := l.seq
+	if l.deaf {
+		seq = 0
+	}
 	l.mu.RUnlock()
 	began := l.now()
 	rows, last, err := l.log.RevocationsSince(ctx, seq)
-	if err != nil {
-		return fmt.Errorf("reading revocations: %w", err)
-	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if err != nil {
+		l.deaf = l.deaf || ctx.Err() == nil
+		return fmt.Errorf("reading revocations: %w", err)
+	}
+	l.deaf = false
 	for _, r := range rows {
 		if old, ok := l.dead[r.Kind+":"+r.ID]; !ok || r.Until.After(old.Until) {
 			l.dead[r.Kind+":"+r.ID] = r
 			l.heard++
 		}
+	}
+	if last < seq {
+		l.seq = last
 	}
 	l.seq = max(l.seq, last)
 	if began.After(l.synced) {

@@ -3,6 +3,7 @@ package revocation_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -109,4 +110,54 @@ func TestDeaf(t *testing.T) {
 		cancel()
 		synctest.Wait()
 	})
+}
+
+// moving is a log whose database can be replaced, by a backup or by nothing.
+type moving struct{ *store.Store }
+
+func (m *moving) RevocationsSince(ctx context.Context, seq int64) ([]revocation.Revocation, int64, error) {
+	if m.Store == nil {
+		return nil, 0, errors.New("away")
+	}
+	return m.Store.RevocationsSince(ctx, seq)
+}
+
+// A database that was set back to a backup brings nothing back to life that this
+// node knows of, and hides nothing that is written from then on.
+func TestSetBack(t *testing.T) {
+	revoke := func(s *store.Store, ids ...string) *store.Store {
+		for _, id := range ids {
+			err := s.AddRevocation(t.Context(), revocation.Revocation{Kind: revocation.Token, ID: id, Until: time.Now().Add(time.Hour), Expires: time.Now().Add(time.Hour)})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		return s
+	}
+	full, backup, further := revoke(openLog(t, nil), "a", "b"), revoke(openLog(t, nil), "c"), revoke(openLog(t, nil), "c", "d", "e", "f")
+	tests := []struct {
+		name   string
+		stages []*store.Store // nil is away
+		dead   string
+	}{
+		{"fewer are there", []*store.Store{full, backup}, "abc"},
+		{"more are there, after it was away", []*store.Store{full, nil, further}, "abcdef"},
+	}
+	for _, tt := range tests {
+		log := &moving{}
+		l := revocation.New(log, nil)
+		for _, log.Store = range tt.stages {
+			for range 2 {
+				if err := l.Sync(t.Context()); (err != nil) != (log.Store == nil) {
+					t.Errorf("%s: Sync = %v", tt.name, err)
+				}
+			}
+		}
+		for _, id := range []string{"a", "b", "c", "d", "e", "f"} {
+			err := l.Check(time.Now(), revocation.Subject{Kind: revocation.Token, ID: id})
+			if want := strings.Contains(tt.dead, id); errors.Is(err, problem.Unauthenticated) != want {
+				t.Errorf("%s: Check(%s) = %v, want it dead: %v", tt.name, id, err, want)
+			}
+		}
+	}
 }

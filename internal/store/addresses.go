@@ -61,7 +61,7 @@ func filtered(projectID string, f fabric.AddressFilter) where {
 		{`a.type = $%d`, f.Type},
 		{`a.name = $%d`, f.Name},
 		{`a.resource_id = $%d`, f.ResourceID},
-		{`LOWER(a.display_name) LIKE LOWER($%d) ESCAPE '\'`, contains(f.DisplayName)},
+		{`LOWER(a.display_name) LIKE $%d ESCAPE '\'`, contains(f.DisplayName)},
 	} {
 		if c.value != "" {
 			w.and(c.condition, c.value)
@@ -76,11 +76,18 @@ func filtered(projectID string, f fabric.AddressFilter) where {
 	return w
 }
 
-// contains gives the LIKE pattern of a text that holds part, "" for "".
+// contains gives the LIKE pattern of a text in small letters that holds part, ""
+// for "". Small letters are what LOWER makes of A to Z, and of them alone.
 func contains(part string) string {
 	if part == "" {
 		return ""
 	}
+	part = strings.Map(func(r rune) rune {
+		if 'A' <= r && r <= 'Z' {
+			r += 'a' - 'A'
+		}
+		return r
+	}, part)
 	return "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(part) + "%"
 }
 

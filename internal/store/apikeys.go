@@ -31,7 +31,7 @@ func (s *Store) CreateAPIKey(ctx context.Context, k fabric.APIKey) error {
 	for i, scope := range k.Scopes {
 		names[i] = string(scope)
 	}
-	return s.change(ctx, func(t tx) error {
+	return s.once(ctx, func(t tx) error {
 		_, err := t.Exec(ctx, `INSERT INTO api_keys (`+apiKeyColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
 			k.ID, k.ProjectID, k.Name, k.Prefix, k.Hash, strings.Join(names, " "), micros(k.Created), micros(k.Revoked), micros(k.LastUsed))
 		if isForeignKey(err) {
@@ -67,13 +67,13 @@ func (s *Store) RevokeAPIKey(ctx context.Context, projectID string, r revocation
 		if err := oneRow(res, err, "API key"); err != nil {
 			return err
 		}
-		return t.revoke(ctx, r)
+		return t.revoke(ctx, s.ending(r))
 	})
 }
 
 // TouchAPIKey notes that a key was used.
 func (s *Store) TouchAPIKey(ctx context.Context, id string, at time.Time) error {
-	return s.change(ctx, func(t tx) error {
+	return s.once(ctx, func(t tx) error {
 		if _, err := t.Exec(ctx, `UPDATE api_keys SET last_used = $2 WHERE id = $1 AND last_used < $2`, id, micros(at)); err != nil {
 			return fmt.Errorf("touching API key: %w", err)
 		}

@@ -26,7 +26,7 @@ func (s *Store) CreateClient(ctx context.Context, c idp.Client) error {
 	if err != nil {
 		return err
 	}
-	return s.change(ctx, func(t tx) error {
+	return s.once(ctx, func(t tx) error {
 		_, err := t.Exec(ctx, `INSERT INTO clients (`+clientColumns+`)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`,
 			c.ID, c.ProjectID, c.Name, c.Type, c.Profile, c.AuthMethod, c.SecretHash, flag(c.FirstParty), flag(c.PKCEOptional),
@@ -94,7 +94,7 @@ func (s *Store) UpdateClient(ctx context.Context, c idp.Client) error {
 	if err != nil {
 		return err
 	}
-	return s.change(ctx, func(t tx) error {
+	return s.once(ctx, func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE clients SET name = $2, profile = $3, auth_method = $4, first_party = $5,
 			pkce_optional = $6, redirect_uris = $7, logout_uris = $8, grants = $9, scopes = $10, access_token = $11, id_token_alg = $12, updated = $13
 			WHERE id = $1`, c.ID, c.Name, c.Profile, c.AuthMethod, flag(c.FirstParty), flag(c.PKCEOptional),
@@ -105,7 +105,7 @@ func (s *Store) UpdateClient(ctx context.Context, c idp.Client) error {
 
 // SetClientSecret replaces the hash of a client's secret.
 func (s *Store) SetClientSecret(ctx context.Context, id, hash string, now time.Time) error {
-	return s.change(ctx, func(t tx) error {
+	return s.once(ctx, func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE clients SET secret_hash = $2, updated = $3 WHERE id = $1`, id, hash, micros(now))
 		return oneRow(res, err, "client")
 	})
@@ -118,7 +118,7 @@ func (s *Store) DeleteClient(ctx context.Context, r revocation.Revocation) error
 		if err := oneRow(res, err, "client"); err != nil {
 			return err
 		}
-		return t.revoke(ctx, r)
+		return t.revoke(ctx, s.ending(r))
 	})
 }
 

@@ -26,10 +26,13 @@ func (s *Store) FindConsent(ctx context.Context, subscriberID, clientID string) 
 
 // PutConsent replaces the scopes that a subscriber has agreed to for a client.
 func (s *Store) PutConsent(ctx context.Context, subscriberID, clientID string, scopes []string, now time.Time) error {
-	return s.change(ctx, func(t tx) error {
+	return s.once(ctx, func(t tx) error {
 		_, err := t.Exec(ctx, `INSERT INTO consents (subscriber_id, client_id, scope, updated) VALUES ($1, $2, $3, $4)
 			ON CONFLICT (subscriber_id, client_id) DO UPDATE SET scope = excluded.scope, updated = excluded.updated`,
 			subscriberID, clientID, strings.Join(scopes, " "), micros(now))
+		if isForeignKey(err) {
+			return problem.NoSuch("client or subscriber")
+		}
 		if err != nil {
 			return fmt.Errorf("writing consent: %w", err)
 		}

@@ -41,7 +41,7 @@ func (s *Store) PutDevice(ctx context.Context, d fabric.Device, most int) (kept 
 
 // DeleteDevice deletes a device of a subscriber.
 func (s *Store) DeleteDevice(ctx context.Context, subscriberID, id string) error {
-	return s.change(ctx, func(t tx) error {
+	return s.once(ctx, func(t tx) error {
 		res, err := t.Exec(ctx, `DELETE FROM devices WHERE id = $2 AND subscriber_id = $1`, subscriberID, id)
 		return oneRow(res, err, "device")
 	})

@@ -22,7 +22,7 @@ func scanEmbedKey(row scanner) (k fabric.EmbedKey, err error) {
 
 // CreateEmbedKey inserts a key.
 func (s *Store) CreateEmbedKey(ctx context.Context, k fabric.EmbedKey) error {
-	return s.change(ctx, func(t tx) error {
+	return s.once(ctx, func(t tx) error {
 		_, err := t.Exec(ctx, `INSERT INTO embed_keys (`+embedColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
 			k.ID, k.ProjectID, k.AddressID, k.Name, k.Prefix, k.Hash, micros(k.Created), micros(k.Revoked))
 		if isForeignKey(err) {
@@ -58,6 +58,6 @@ func (s *Store) RevokeEmbedKey(ctx context.Context, projectID string, r revocati
 		if err := oneRow(res, err, "embed key"); err != nil {
 			return err
 		}
-		return t.revoke(ctx, r)
+		return t.revoke(ctx, s.ending(r))
 	})
 }

@@ -13,20 +13,23 @@ import (
 // generation is made by its first use. Whoever comes too late revokes the
 // family, and is told so without an error, since the revocation must stay.
 func (s *Store) RotateFamily(ctx context.Context, u fabric.FamilyUse) (used bool, err error) {
-	err = s.change(ctx, func(t tx) (err error) {
-		if used, err = t.rotate(ctx, u); err != nil || used {
-			return err
-		}
+	err = s.once(ctx, func(t tx) (err error) {
+		used, err = t.rotate(ctx, u)
+		return err
+	})
+	if err != nil || used {
+		return used, err
+	}
+	return false, s.change(ctx, func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE families SET revoked = 1 WHERE id = $1 AND revoked = 0`, u.ID)
 		if err != nil {
 			return fmt.Errorf("revoking family: %w", err)
 		}
 		if n, err := res.RowsAffected(); err != nil || n == 0 {
-			return err // revoked before
+			return err // unknown, or revoked before
 		}
-		return t.revoke(ctx, u.Revocation)
+		return t.revoke(ctx, s.ending(u.Revocation))
 	})
-	return used, err
 }
 
 func (t tx) rotate(ctx context.Context, u fabric.FamilyUse) (bool, error) {
@@ -51,7 +54,7 @@ func (t tx) rotate(ctx context.Context, u fabric.FamilyUse) (bool, error) {
 
 // SweepFamilies deletes the families all of whose tokens have expired.
 func (s *Store) SweepFamilies(ctx context.Context) error {
-	return s.change(ctx, func(t tx) error {
+	return s.once(ctx, func(t tx) error {
 		if _, err := t.Exec(ctx, `DELETE FROM families WHERE expires <= $1`, micros(s.now())); err != nil {
 			return fmt.Errorf("sweeping families: %w", err)
 		}

@@ -16,25 +16,39 @@ import (
 const grantColumns = `id, project_id, client_id, subscriber_id, session_id, scope, auth_time, amr, refresh_hash, created, idle_until, expires, revoked`
 
 // RedeemCode inserts a code's hash and its grant. A hash that is there already is
-// a [problem.Conflict]: of many redemptions one succeeds.
+// a [problem.Conflict]: of many redemptions one succeeds. A login that was ended, or
+// anything else of the grant that is gone, is a [problem.NotFound].
 func (s *Store) RedeemCode(ctx context.Context, c idp.RedeemedCode, g idp.Grant) error {
-	return s.change(ctx, func(t tx) error {
-		_, err := t.Exec(ctx, `INSERT INTO redeemed_codes (hash, grant_id, client_id, expires) VALUES ($1, $2, $3, $4)`,
-			c.Hash, c.GrantID, c.ClientID, micros(c.Expires))
-		if isUnique(err) {
-			return problem.New(problem.Conflict, "code_redeemed", "the code was redeemed before")
+	err := s.change(ctx, func(t tx) error {
+		if err := t.insertGrant(ctx, c, g); err != nil {
+			return err
 		}
-		if err != nil {
-			return fmt.Errorf("inserting redeemed code: %w", err)
-		}
-		_, err = t.Exec(ctx, `INSERT INTO grants (`+grantColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
-			g.ID, g.ProjectID, g.ClientID, g.SubscriberID, g.SessionID, strings.Join(g.Scope, " "), micros(g.AuthTime), strings.Join(g.AMR, " "),
-			g.RefreshHash, micros(g.Created), micros(g.IdleUntil), micros(g.Expires), micros(g.Revoked))
-		if err != nil {
-			return fmt.Errorf("inserting grant: %w", err)
-		}
-		return nil
+		// Who ends the login waits here for us, and then ends the grant; or we for them.
+		res, err := t.Exec(ctx, `UPDATE login_sessions SET ended = 0 WHERE id = $1 AND ended = 0`, g.SessionID)
+		return oneRow(res, err, "session")
 	})
+	switch {
+	case isUnique(err):
+		return problem.New(problem.Conflict, "code_redeemed", "the code was redeemed before")
+	case isForeignKey(err):
+		return problem.NoSuch("client or subscriber")
+	}
+	return err
+}
+
+func (t tx) insertGrant(ctx context.Context, c idp.RedeemedCode, g idp.Grant) error {
+	err := t.Later(ctx, `INSERT INTO redeemed_codes (hash, grant_id, client_id, expires) VALUES ($1, $2, $3, $4)`,
+		c.Hash, c.GrantID, c.ClientID, micros(c.Expires))
+	if err != nil {
+		return fmt.Errorf("inserting redeemed code: %w", err)
+	}
+	err = t.Later(ctx, `INSERT INTO grants (`+grantColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
+		g.ID, g.ProjectID, g.ClientID, g.SubscriberID, g.SessionID, strings.Join(g.Scope, " "), micros(g.AuthTime), strings.Join(g.AMR, " "),
+		g.RefreshHash, micros(g.Created), micros(g.IdleUntil), micros(g.Expires), micros(g.Revoked))
+	if err != nil {
+		return fmt.Errorf("inserting grant: %w", err)
+	}
+	return nil
 }
 
 // FindRedeemedCode finds a redeemed code by its hash.
@@ -72,7 +86,7 @@ func (s *Store) FindGrant(ctx context.Context, id string) (g idp.Grant, err erro
 // RotateGrant replaces the refresh hash of a living grant if it is still old. A
 // [problem.Conflict] means that the token was used before, or the grant revoked.
 func (s *Store) RotateGrant(ctx context.Context, id, old, new string, idleUntil time.Time) error {
-	return s.change(ctx, func(t tx) error {
+	return s.once(ctx, func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE grants SET refresh_hash = $3, idle_until = $4 WHERE id = $1 AND refresh_hash = $2 AND revoked = 0`,
 			id, old, new, micros(idleUntil))
 		if err := oneRow(res, err, "grant"); errors.Is(err, problem.NotFound) {
@@ -93,7 +107,7 @@ func (s *Store) RevokeGrant(ctx context.Context, id string, now time.Time, r rev
 		} else if err != nil {
 			return err
 		}
-		return t.revoke(ctx, r)
+		return t.revoke(ctx, s.ending(r))
 	})
 }
 
@@ -122,7 +136,7 @@ func (s *Store) sweep(ctx context.Context, query string, bounds ...any) error {
 	bounds = append([]any{sweepBatch}, bounds...)
 	for {
 		var n int64
-		err := s.change(ctx, func(t tx) error {
+		err := s.once(ctx, func(t tx) error {
 			res, err := t.Exec(ctx, query, bounds...)
 			if err == nil {
 				n, err = res.RowsAffected()

@@ -45,6 +45,18 @@ func grantRows(t *testing.T, c Config) (s *Store, g idp.Grant, ahead *atomic.Int
 	return s, g, ahead
 }
 
+// signIn makes the login of a grant.
+func signIn(t *testing.T, s *Store, g idp.Grant) {
+	t.Helper()
+	if err := s.CreateSession(t.Context(), login(g), "hash"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func login(g idp.Grant) idp.Session {
+	return idp.Session{ID: g.SessionID, ProjectID: "p", SubscriberID: "s", Expires: time.Now()}
+}
+
 func newID() string { return uuid.Must(uuid.NewV7()).String() }
 
 // crowd runs do fifty times at once, and counts who won and who met a conflict.
@@ -72,6 +84,7 @@ func TestRedeemCodeOnce(t *testing.T) { EachDatabase(t, testRedeemCodeOnce) }
 
 func testRedeemCodeOnce(t *testing.T, c Config) {
 	s, g, _ := grantRows(t, c)
+	signIn(t, s, g)
 	won, lost := crowd(t, func() error {
 		g := g
 		g.ID = newID()
@@ -93,6 +106,7 @@ func TestRotateGrantOnce(t *testing.T) { EachDatabase(t, testRotateGrantOnce) }
 
 func testRotateGrantOnce(t *testing.T, c Config) {
 	s, g, _ := grantRows(t, c)
+	signIn(t, s, g)
 	g.ID = newID()
 	if err := s.RedeemCode(t.Context(), idp.RedeemedCode{Hash: "h", GrantID: g.ID, ClientID: "c"}, g); err != nil {
 		t.Fatal(err)
@@ -108,8 +122,7 @@ func TestEndSession(t *testing.T) { EachDatabase(t, testEndSession) }
 func testEndSession(t *testing.T, c Config) {
 	s, g, _ := grantRows(t, c)
 	g.ID = newID()
-	login := idp.Session{ID: g.SessionID, ProjectID: "p", SubscriberID: "s", Expires: time.Now()}
-	err := errors.Join(s.CreateSession(t.Context(), login, "hash"), s.RedeemCode(t.Context(), idp.RedeemedCode{Hash: "h", GrantID: g.ID, ClientID: "c"}, g))
+	err := errors.Join(s.CreateSession(t.Context(), login(g), "hash"), s.RedeemCode(t.Context(), idp.RedeemedCode{Hash: "h", GrantID: g.ID, ClientID: "c"}, g))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,8 +146,7 @@ func TestCreateSessionTooLate(t *testing.T) { EachDatabase(t, testCreateSessionT
 
 func testCreateSessionTooLate(t *testing.T, c Config) {
 	s, g, _ := grantRows(t, c)
-	login := idp.Session{ID: g.SessionID, ProjectID: "p", SubscriberID: "s", Expires: time.Now()}
-	if err := s.CreateSession(t.Context(), login, "the hash before"); !errors.Is(err, problem.Conflict) {
+	if err := s.CreateSession(t.Context(), login(g), "the hash before"); !errors.Is(err, problem.Conflict) {
 		t.Errorf("CreateSession with another hash = %v, want a conflict", err)
 	}
 	if _, err := s.FindSession(t.Context(), g.SessionID); !errors.Is(err, problem.NotFound) {
@@ -147,9 +159,8 @@ func TestSweepLogins(t *testing.T) { EachDatabase(t, testSweepLogins) }
 func testSweepLogins(t *testing.T, c Config) {
 	s, g, ahead := grantRows(t, c)
 	g.ID = newID()
-	login := idp.Session{ID: g.SessionID, ProjectID: "p", SubscriberID: "s", Expires: time.Now()}
 	code := idp.RedeemedCode{Hash: "h", GrantID: g.ID, ClientID: "c", Expires: time.Now().Add(time.Hour)}
-	if err := errors.Join(s.CreateSession(t.Context(), login, "hash"), s.RedeemCode(t.Context(), code, g)); err != nil {
+	if err := errors.Join(s.CreateSession(t.Context(), login(g), "hash"), s.RedeemCode(t.Context(), code, g)); err != nil {
 		t.Fatal(err)
 	}
 	there := func() (n int) {

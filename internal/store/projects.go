@@ -37,7 +37,7 @@ func found(err error, thing string) error {
 
 // CreateProject inserts a project.
 func (s *Store) CreateProject(ctx context.Context, p fabric.Project) error {
-	return s.change(ctx, func(t tx) error {
+	return s.once(ctx, func(t tx) error {
 		_, err := t.Exec(ctx, `INSERT INTO projects (`+projectColumns+`) VALUES ($1, $2, $3, $4, $5)`,
 			p.ID, p.Name, p.RecordRate, micros(p.Created), micros(p.Updated))
 		if err != nil {
@@ -63,7 +63,7 @@ func (s *Store) ListProjects(ctx context.Context, q page.Query) (page.Page[fabri
 
 // UpdateProject writes what is not nil.
 func (s *Store) UpdateProject(ctx context.Context, id string, c fabric.ProjectChange, at time.Time) (p fabric.Project, err error) {
-	err = s.change(ctx, func(t tx) (err error) {
+	err = s.once(ctx, func(t tx) (err error) {
 		p, err = scanProject(t.Row(ctx, `UPDATE projects SET name = COALESCE($2, name), record_rate = COALESCE($3, record_rate), updated = $4
 			WHERE id = $1 RETURNING `+projectColumns, id, c.Name, c.RecordRate, micros(at)))
 		return err
@@ -79,6 +79,6 @@ func (s *Store) DeleteProject(ctx context.Context, r revocation.Revocation) erro
 		if err := oneRow(res, err, "project"); err != nil {
 			return err
 		}
-		return t.revoke(ctx, r)
+		return t.revoke(ctx, s.ending(r))
 	})
 }

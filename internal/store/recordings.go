@@ -21,6 +21,20 @@ const recordingColumns = `id, sid, project_id, call_sid, conference_sid, from_ad
 // AddRecording inserts a recording, unless a live one of its project has the same
 // identity: then that one is given.
 func (s *Store) AddRecording(ctx context.Context, r recordings.Recording, identity string, subscriberIDs []string) (kept recordings.Recording, added bool, err error) {
+	// The other one may be deleted between the insert and the look at it.
+	for range 3 {
+		kept, added, err = s.addRecording(ctx, r, identity, subscriberIDs)
+		if !errors.Is(err, errGone) {
+			return kept, added, err
+		}
+	}
+	return kept, false, err
+}
+
+// errGone is met where a recording was deleted that had just been in the way.
+var errGone = problem.New(problem.Conflict, "conflict", "the recording is being deleted")
+
+func (s *Store) addRecording(ctx context.Context, r recordings.Recording, identity string, subscriberIDs []string) (kept recordings.Recording, added bool, err error) {
 	err = s.change(ctx, func(t tx) error {
 		if added, err = t.insertRecording(ctx, r, identity); err != nil {
 			return err
@@ -28,11 +42,14 @@ func (s *Store) AddRecording(ctx context.Context, r recordings.Recording, identi
 		if !added {
 			kept, err = scanRecording(t.Row(ctx, `SELECT `+recordingColumns+` FROM recordings
 				WHERE project_id = $1 AND identity = $2 AND deleted = 0`, r.ProjectID, identity))
+			if errors.Is(err, problem.NotFound) {
+				return errGone
+			}
 			return err
 		}
 		kept = r
 		for _, id := range subscriberIDs {
-			if _, err := t.Exec(ctx, `INSERT INTO recording_subscribers (subscriber_id, recording_id) VALUES ($1, $2)`, id, r.ID); err != nil {
+			if err := t.Later(ctx, `INSERT INTO recording_subscribers (subscriber_id, recording_id) VALUES ($1, $2)`, id, r.ID); err != nil {
 				return fmt.Errorf("tying recording: %w", err)
 			}
 		}
@@ -132,7 +149,7 @@ func matching(f recordings.Filter) where {
 
 // DeleteRecording turns a live recording of a project into a stub.
 func (s *Store) DeleteRecording(ctx context.Context, projectID, sid string, at time.Time) (id string, err error) {
-	err = s.change(ctx, func(t tx) error {
+	err = s.once(ctx, func(t tx) error {
 		err := t.Row(ctx, `UPDATE recordings SET deleted = $3, updated = $3 WHERE project_id = $1 AND sid = $2 AND deleted = 0 RETURNING id`,
 			projectID, sid, micros(at)).Scan(&id)
 		if errors.Is(err, sql.ErrNoRows) {
@@ -148,7 +165,7 @@ func (s *Store) DeleteRecording(ctx context.Context, projectID, sid string, at t
 
 // SweepRecordings deletes the stubs of recordings deleted before a time.
 func (s *Store) SweepRecordings(ctx context.Context, before time.Time) error {
-	return s.change(ctx, func(t tx) error {
+	return s.once(ctx, func(t tx) error {
 		if _, err := t.Exec(ctx, `DELETE FROM recordings WHERE deleted <> 0 AND deleted < $1`, micros(before)); err != nil {
 			return fmt.Errorf("sweeping recordings: %w", err)
 		}

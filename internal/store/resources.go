@@ -77,7 +77,7 @@ func (s *Store) UpdateResource(ctx context.Context, r fabric.Resource, old time.
 		if err := unchanged(res, err, "resource"); err != nil {
 			return err
 		}
-		if _, err := t.Exec(ctx, `UPDATE addresses SET display_name = $2 WHERE resource_id = $1`, r.ID, r.DisplayName); err != nil {
+		if err := t.Later(ctx, `UPDATE addresses SET display_name = $2 WHERE resource_id = $1`, r.ID, r.DisplayName); err != nil {
 			return fmt.Errorf("renaming addresses: %w", err)
 		}
 		return nil
@@ -113,7 +113,7 @@ func (s *Store) DeleteResource(ctx context.Context, projectID, typ, id string) e
 		if n > 0 {
 			return problem.New(problem.Conflict, "conflict", "the resource takes calls")
 		}
-		if _, err := t.Exec(ctx, `DELETE FROM addresses WHERE resource_id = $1`, id); err != nil {
+		if err := t.Later(ctx, `DELETE FROM addresses WHERE resource_id = $1`, id); err != nil {
 			return fmt.Errorf("deleting addresses: %w", err)
 		}
 		return nil

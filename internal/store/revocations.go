@@ -2,7 +2,9 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"time"
 
 	"github.com/selvage/selvage/internal/revocation"
 )
@@ -14,44 +16,80 @@ func (s *Store) AddRevocation(ctx context.Context, r revocation.Revocation) erro
 	return s.change(ctx, func(t tx) error { return t.revoke(ctx, r) })
 }
 
-// revoke writes a revocation in the transaction of the change that causes it.
+// revoke writes a revocation in the transaction of the change that causes it, as
+// the last thing it does. The row of the sequence is locked until the commit, so that
+// numbers appear in their order.
 func (t tx) revoke(ctx context.Context, r revocation.Revocation) error {
-	var seq int64
-	if err := t.Row(ctx, `UPDATE sequences SET value = value + 1 WHERE name = 'revocations' RETURNING value`).Scan(&seq); err != nil {
+	if err := t.Later(ctx, `UPDATE sequences SET value = value + 1 WHERE name = 'revocations'`); err != nil {
 		return fmt.Errorf("numbering revocation: %w", err)
 	}
-	_, err := t.Exec(ctx, `INSERT INTO revocations (seq, kind, id, until, expires) VALUES ($1, $2, $3, $4, $5)`,
-		seq, r.Kind, r.ID, micros(r.Until), micros(r.Expires))
+	err := t.Later(ctx, `INSERT INTO revocations (seq, kind, id, until, expires) SELECT value, $1, $2, $3, $4 FROM sequences WHERE name = 'revocations'`,
+		r.Kind, r.ID, micros(r.Until), micros(r.Expires))
 	if err != nil {
 		return fmt.Errorf("inserting revocation: %w", err)
 	}
 	return nil
 }
 
-// RevocationsSince gives the revocations numbered after seq that still matter.
+// ending is a revocation that counts from now at least: the change that causes it may
+// have waited for others, whose tokens it ends too.
+func (s *Store) ending(r revocation.Revocation) revocation.Revocation {
+	r.Until = later(r.Until, s.now())
+	return r
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+// RevocationsSince gives the revocations numbered after seq that still matter, and
+// the last number; all of them, where fewer were ever written than seq.
 func (s *Store) RevocationsSince(ctx context.Context, seq int64) (found []revocation.Revocation, last int64, err error) {
-	rows, err := s.read().Query(ctx, `SELECT seq, kind, id, until, expires FROM revocations WHERE seq > $1 AND expires > $2 ORDER BY seq`,
-		seq, micros(s.now()))
+	if found, last, err = s.revocationsSince(ctx, seq); err == nil && last < seq {
+		found, last, err = s.revocationsSince(ctx, 0)
+	}
 	if err != nil {
 		return nil, 0, fmt.Errorf("reading revocations: %w", err)
 	}
+	return found, last, nil
+}
+
+// revocationsSince reads the number and the rows at one moment.
+func (s *Store) revocationsSince(ctx context.Context, seq int64) (found []revocation.Revocation, last int64, err error) {
+	rows, err := s.read().Query(ctx, `SELECT s.value, COALESCE(r.seq, 0), COALESCE(r.kind, ''), COALESCE(r.id, ''), COALESCE(r.until, 0), COALESCE(r.expires, 0)
+		FROM sequences s LEFT JOIN revocations r ON r.seq > $1 AND r.expires > $2 WHERE s.name = 'revocations' ORDER BY r.seq`, seq, micros(s.now()))
+	if err != nil {
+		return nil, 0, err
+	}
 	defer rows.Close()
-	last = seq
+	none := true
 	for rows.Next() {
 		var r revocation.Revocation
-		var until, expires int64
-		if err := rows.Scan(&last, &r.Kind, &r.ID, &until, &expires); err != nil {
-			return nil, 0, fmt.Errorf("reading revocations: %w", err)
+		var number, until, expires int64
+		if err := rows.Scan(&last, &number, &r.Kind, &r.ID, &until, &expires); err != nil {
+			return nil, 0, err
 		}
-		r.Until, r.Expires = moment(until), moment(expires)
-		found = append(found, r)
+		none = false
+		if number > 0 {
+			r.Until, r.Expires = moment(until), moment(expires)
+			found = append(found, r)
+		}
 	}
-	return found, last, rows.Err()
+	if err := rows.Err(); err != nil {
+		return nil, 0, err
+	}
+	if none {
+		return nil, 0, errors.New("their sequence is gone")
+	}
+	return found, last, nil
 }
 
 // SweepRevocations deletes the revocations that no living token can meet.
 func (s *Store) SweepRevocations(ctx context.Context) error {
-	return s.change(ctx, func(t tx) error {
+	return s.once(ctx, func(t tx) error {
 		if _, err := t.Exec(ctx, `DELETE FROM revocations WHERE expires <= $1`, micros(s.now())); err != nil {
 			return fmt.Errorf("sweeping revocations: %w", err)
 		}

@@ -54,7 +54,7 @@ func (s *Store) ChangeRing(ctx context.Context, moves []keys.Move, added []keys.
 }
 
 func (t tx) countRing(ctx context.Context) error {
-	if _, err := t.Exec(ctx, `UPDATE sequences SET value = value + 1 WHERE name = 'ring'`); err != nil {
+	if err := t.Later(ctx, `UPDATE sequences SET value = value + 1 WHERE name = 'ring'`); err != nil {
 		return fmt.Errorf("counting change of ring: %w", err)
 	}
 	return nil
@@ -98,7 +98,7 @@ func (s *Store) SweepRing(ctx context.Context, before time.Time) error {
 		if err := t.countRing(ctx); err != nil {
 			return err
 		}
-		if _, err := t.Exec(ctx, `DELETE FROM ring WHERE state = 'retired' AND retired < $1`, micros(before)); err != nil {
+		if err := t.Later(ctx, `DELETE FROM ring WHERE state = 'retired' AND retired < $1`, micros(before)); err != nil {
 			return fmt.Errorf("sweeping ring: %w", err)
 		}
 		return nil

@@ -19,15 +19,19 @@ const sessionColumns = `id, project_id, subscriber_id, auth_time, amr, user_agen
 // not disabled; else it is a [problem.Conflict].
 func (s *Store) CreateSession(ctx context.Context, l idp.Session, passwordHash string) error {
 	return s.change(ctx, func(t tx) error {
-		res, err := t.Exec(ctx, `INSERT INTO login_sessions (`+sessionColumns+`)
-			SELECT $1, project_id, id, $2, $3, $4, $5, $6, $7 FROM subscribers
-			WHERE project_id = $8 AND id = $9 AND password_hash = $10 AND disabled = 0`,
-			l.ID, micros(l.AuthTime), strings.Join(l.AMR, " "), l.UserAgent, l.Address, micros(l.Expires), micros(l.Ended),
+		// Who changes the subscriber waits here for us, and then ends the login; or we
+		// for them, and then find it changed.
+		res, err := t.Exec(ctx, `UPDATE subscribers SET updated = updated WHERE project_id = $1 AND id = $2 AND password_hash = $3 AND disabled = 0`,
 			l.ProjectID, l.SubscriberID, passwordHash)
 		if err := oneRow(res, err, "subscriber"); errors.Is(err, problem.NotFound) {
 			return problem.New(problem.Conflict, "subscriber_changed", "the subscriber has changed since its password was checked")
 		} else if err != nil {
 			return err
+		}
+		err = t.Later(ctx, `INSERT INTO login_sessions (`+sessionColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+			l.ID, l.ProjectID, l.SubscriberID, micros(l.AuthTime), strings.Join(l.AMR, " "), l.UserAgent, l.Address, micros(l.Expires), micros(l.Ended))
+		if err != nil {
+			return fmt.Errorf("inserting session: %w", err)
 		}
 		return nil
 	})
@@ -68,9 +72,9 @@ func (s *Store) EndSession(ctx context.Context, now time.Time, r revocation.Revo
 		} else if err != nil {
 			return err
 		}
-		if _, err := t.Exec(ctx, `UPDATE grants SET revoked = $2 WHERE session_id = $1 AND revoked = 0`, r.ID, micros(now)); err != nil {
+		if err := t.Later(ctx, `UPDATE grants SET revoked = $2 WHERE session_id = $1 AND revoked = 0`, r.ID, micros(now)); err != nil {
 			return fmt.Errorf("ending grants: %w", err)
 		}
-		return t.revoke(ctx, r)
+		return t.revoke(ctx, s.ending(r))
 	})
 }

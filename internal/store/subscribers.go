@@ -92,11 +92,16 @@ func (s *Store) ListSubscribers(ctx context.Context, projectID string, q page.Qu
 // that began meanwhile are concerned too.
 func (s *Store) UpdateSubscriber(ctx context.Context, projectID, id string, c fabric.SubscriberChange, at time.Time, r *revocation.Revocation) (sub fabric.Subscriber, err error) {
 	err = s.change(ctx, func(t tx) error {
+		if r != nil {
+			if _, err := t.Exec(ctx, `UPDATE subscribers SET updated = updated WHERE id = $2 AND project_id = $1`, projectID, id); err != nil {
+				return fmt.Errorf("locking subscriber: %w", err)
+			}
+		}
 		at := later(at, s.now())
 		if sub, err = t.updateSubscriber(ctx, projectID, id, c, at); err != nil {
 			return err
 		}
-		_, err := t.Exec(ctx, `UPDATE addresses SET display_name = COALESCE(NULLIF($2, ''), name) WHERE resource_id = $1`, id, sub.FullName())
+		err := t.Later(ctx, `UPDATE addresses SET display_name = COALESCE(NULLIF($2, ''), name) WHERE resource_id = $1`, id, sub.FullName())
 		if err != nil {
 			return fmt.Errorf("renaming addresses: %w", err)
 		}
@@ -130,19 +135,12 @@ func (t tx) updateSubscriber(ctx context.Context, projectID, id string, c fabric
 	return sub, err
 }
 
-func later(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
-}
-
 // endLogins ends the logins and OAuth grants of a subscriber.
 func (t tx) endLogins(ctx context.Context, subscriberID string, at time.Time) error {
-	if _, err := t.Exec(ctx, `UPDATE login_sessions SET ended = $2 WHERE subscriber_id = $1 AND ended = 0`, subscriberID, micros(at)); err != nil {
+	if err := t.Later(ctx, `UPDATE login_sessions SET ended = $2 WHERE subscriber_id = $1 AND ended = 0`, subscriberID, micros(at)); err != nil {
 		return fmt.Errorf("ending logins: %w", err)
 	}
-	if _, err := t.Exec(ctx, `UPDATE grants SET revoked = $2 WHERE subscriber_id = $1 AND revoked = 0`, subscriberID, micros(at)); err != nil {
+	if err := t.Later(ctx, `UPDATE grants SET revoked = $2 WHERE subscriber_id = $1 AND revoked = 0`, subscriberID, micros(at)); err != nil {
 		return fmt.Errorf("revoking grants: %w", err)
 	}
 	return nil
@@ -157,13 +155,13 @@ func (s *Store) DeleteSubscriber(ctx context.Context, projectID string, r revoca
 			return err
 		}
 		for _, table := range []string{"phone_routes", "sip_addresses"} { // what led to it leads nowhere
-			if _, err := t.Exec(ctx, `DELETE FROM `+table+` WHERE resource_id = $1`, r.ID); err != nil {
+			if err := t.Later(ctx, `DELETE FROM `+table+` WHERE resource_id = $1`, r.ID); err != nil {
 				return fmt.Errorf("deleting from %s: %w", table, err)
 			}
 		}
-		if _, err := t.Exec(ctx, `DELETE FROM addresses WHERE resource_id = $1`, r.ID); err != nil {
+		if err := t.Later(ctx, `DELETE FROM addresses WHERE resource_id = $1`, r.ID); err != nil {
 			return fmt.Errorf("deleting addresses: %w", err)
 		}
-		return t.revoke(ctx, r)
+		return t.revoke(ctx, s.ending(r))
 	})
 }

@@ -1,0 +1,265 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/revocation"
+	"github.com/selvage/selvage/recordings"
+)
+
+// rounds is how often things are let run at once that must not slip past each other.
+const rounds = 30
+
+// together begins all at once, and waits until all have ended.
+func together(do ...func()) {
+	var begun, ended sync.WaitGroup
+	begun.Add(len(do))
+	for _, f := range do {
+		ended.Go(func() {
+			begun.Done()
+			begun.Wait()
+			f()
+		})
+	}
+	ended.Wait()
+}
+
+// expect reports an error that is none of the kinds.
+func expect(t *testing.T, doing string, err error, kinds ...problem.Kind) {
+	t.Helper()
+	for _, kind := range kinds {
+		if errors.Is(err, kind) {
+			return
+		}
+	}
+	if err != nil {
+		t.Errorf("%s = %v, want none, or one of %v", doing, err, kinds)
+	}
+}
+
+func end(kind, id string) revocation.Revocation {
+	return revocation.Revocation{Kind: kind, ID: id, Until: time.Now(), Expires: time.Now().Add(time.Hour)}
+}
+
+// Whoever ends the logins of a subscriber ends those that begin at the same time,
+// or keeps them from beginning.
+func TestLoginsAgainstEnds(t *testing.T) { EachDatabase(t, testLoginsAgainstEnds) }
+
+func testLoginsAgainstEnds(t *testing.T, c Config) {
+	s, _, _ := grantRows(t, c)
+	ctx := context.Background()
+	hash, off := "hash", true
+	for round := range rounds {
+		next := fmt.Sprint("hash", round)
+		change := fabric.SubscriberChange{PasswordHash: &next}
+		if round%2 == 1 {
+			change = fabric.SubscriberChange{Disabled: &off}
+		}
+		var begun []idp.Session
+		var mu sync.Mutex
+		logIn := func() {
+			l := login(idp.Grant{SessionID: newID()})
+			if err := s.CreateSession(ctx, l, hash); err == nil {
+				mu.Lock()
+				defer mu.Unlock()
+				begun = append(begun, l)
+			} else {
+				expect(t, "CreateSession", err, problem.Conflict)
+			}
+		}
+		together(logIn, logIn, logIn, logIn, func() {
+			r := end(revocation.Subscriber, "s")
+			_, err := s.UpdateSubscriber(ctx, "p", "s", change, time.Now(), &r)
+			expect(t, "UpdateSubscriber", err)
+		}, logIn, logIn, logIn, logIn)
+		for _, l := range begun {
+			if got, err := s.FindSession(ctx, l.ID); err != nil || got.Ended.IsZero() {
+				t.Errorf("round %d: a login that began while all were ended: %+v, %v, want it ended", round, got, err)
+			}
+		}
+		on := false
+		if _, err := s.UpdateSubscriber(ctx, "p", "s", fabric.SubscriberChange{Disabled: &on}, time.Now(), nil); err != nil {
+			t.Fatal(err)
+		}
+		if round%2 == 0 {
+			hash = next
+		}
+	}
+}
+
+// A code that is redeemed while something of it ends gives a dead grant, or none.
+func TestRedeemAgainstEnds(t *testing.T) { EachDatabase(t, testRedeemAgainstEnds) }
+
+func testRedeemAgainstEnds(t *testing.T, c Config) {
+	s, g, _ := grantRows(t, c)
+	ctx := context.Background()
+	ends := []struct {
+		name string
+		do   func(g idp.Grant) error
+	}{
+		{"EndSession", func(g idp.Grant) error { return s.EndSession(ctx, time.Now(), end(revocation.Session, g.SessionID)) }},
+		{"UpdateSubscriber", func(idp.Grant) error {
+			hash, email, r := "hash", newID()+"@example.com", end(revocation.Subscriber, "s")
+			_, err := s.UpdateSubscriber(ctx, "p", "s", fabric.SubscriberChange{PasswordHash: &hash, Email: &email}, time.Now(), &r)
+			return err
+		}},
+		{"DeleteClient", func(g idp.Grant) error { return s.DeleteClient(ctx, end(revocation.Client, g.ClientID)) }},
+		{"DeleteSubscriber", func(idp.Grant) error { return s.DeleteSubscriber(ctx, "p", end(revocation.Subscriber, "s")) }},
+	}
+	for i, e := range ends {
+		for round := range rounds {
+			if e.name == "DeleteSubscriber" && round > 0 {
+				break
+			}
+			g.SessionID, g.ClientID = newID(), newID()
+			signIn(t, s, g)
+			client := idp.Client{ID: g.ClientID, ProjectID: "p", Created: time.Now()}
+			if err := s.CreateClient(ctx, client); err != nil {
+				t.Fatal(err)
+			}
+			var mu sync.Mutex
+			var given []string
+			redeem := func() {
+				g := g
+				g.ID = newID()
+				if err := s.RedeemCode(ctx, idp.RedeemedCode{Hash: newID(), GrantID: g.ID, ClientID: g.ClientID}, g); err == nil {
+					mu.Lock()
+					defer mu.Unlock()
+					given = append(given, g.ID)
+				} else {
+					expect(t, "RedeemCode against "+e.name, err, problem.NotFound)
+				}
+			}
+			together(redeem, redeem, redeem, func() { expect(t, ends[i].name, e.do(g)) }, redeem, redeem, redeem)
+			for _, id := range given {
+				if got, err := s.FindGrant(ctx, id); err == nil && got.Revoked.IsZero() {
+					t.Errorf("a grant made during %s is alive: %+v", e.name, got)
+				} else {
+					expect(t, "FindGrant", err, problem.NotFound)
+				}
+			}
+		}
+	}
+}
+
+// All who upload one recording get the same one, while it is deleted, too.
+func TestAddRecordingAgainstDelete(t *testing.T) { EachDatabase(t, testAddRecordingAgainstDelete) }
+
+func testAddRecordingAgainstDelete(t *testing.T, c Config) {
+	s, _, _ := grantRows(t, c)
+	ctx := context.Background()
+	for range rounds {
+		var mu sync.Mutex
+		kept := map[string]int{}
+		var all []func()
+		for range 10 {
+			all = append(all, func() {
+				r := recordings.Recording{ID: newID(), Sid: newID(), ProjectID: "p", Created: time.Now()}
+				got, added, err := s.AddRecording(ctx, r, "same", []string{"s"})
+				expect(t, "AddRecording", err)
+				mu.Lock()
+				defer mu.Unlock()
+				if kept[got.ID] += 0; added {
+					kept[got.ID]++
+				}
+				if _, err := s.DeleteRecording(ctx, "p", got.Sid, time.Now()); err != nil {
+					expect(t, "DeleteRecording", err, problem.NotFound)
+				}
+			})
+		}
+		together(all...)
+		for id, n := range kept {
+			if n != 1 {
+				t.Errorf("recording %s was added %d times, want once", id, n)
+			}
+		}
+	}
+}
+
+// Revocations appear in the order of their numbers: who reads those after the last
+// that it knows misses none.
+func TestRevocationsInOrder(t *testing.T) { EachDatabase(t, testRevocationsInOrder) }
+
+func testRevocationsInOrder(t *testing.T, c Config) {
+	s, _, _ := grantRows(t, c)
+	ctx := context.Background()
+	const writers, each = 10, 20
+	var writing sync.WaitGroup
+	for w := range writers {
+		writing.Go(func() {
+			for i := range each {
+				expect(t, "AddRevocation", s.AddRevocation(ctx, end(revocation.Token, fmt.Sprint(w, ".", i))))
+			}
+		})
+	}
+	done := make(chan struct{})
+	go func() { writing.Wait(); close(done) }()
+	seen := map[string]bool{}
+	var seq int64
+	for last := false; !last; {
+		select {
+		case <-done:
+			last = true
+		default:
+		}
+		rows, at, err := s.RevocationsSince(ctx, seq)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range rows {
+			seen[r.ID] = true
+		}
+		seq = at
+	}
+	if len(seen) != writers*each || seq != writers*each {
+		t.Errorf("%d revocations seen, up to %d, want %d", len(seen), seq, writers*each)
+	}
+}
+
+// What is deleted and what is changed at the same time do not block each other for
+// good, whichever comes first.
+func TestDeleteAgainstChanges(t *testing.T) { EachDatabase(t, testDeleteAgainstChanges) }
+
+func testDeleteAgainstChanges(t *testing.T, c Config) {
+	s, g, _ := grantRows(t, c)
+	ctx := context.Background()
+	signIn(t, s, g)
+	g.ID = newID()
+	if err := s.RedeemCode(ctx, idp.RedeemedCode{Hash: "h", GrantID: g.ID, ClientID: "c"}, g); err != nil {
+		t.Fatal(err)
+	}
+	gone := []problem.Kind{problem.NotFound, problem.Conflict}
+	name := "new"
+	together(
+		func() { expect(t, "DeleteProject", s.DeleteProject(ctx, end(revocation.Project, "p"))) },
+		func() {
+			expect(t, "DeleteSubscriber", s.DeleteSubscriber(ctx, "p", end(revocation.Subscriber, "s")), gone...)
+		},
+		func() { expect(t, "DeleteClient", s.DeleteClient(ctx, end(revocation.Client, "c")), gone...) },
+		func() { expect(t, "EndSession", s.EndSession(ctx, time.Now(), end(revocation.Session, g.SessionID))) },
+		func() { expect(t, "RevokeGrant", s.RevokeGrant(ctx, g.ID, time.Now(), end(revocation.Grant, g.ID))) },
+		func() { expect(t, "RotateGrant", s.RotateGrant(ctx, g.ID, "first", "second", time.Now()), gone...) },
+		func() {
+			expect(t, "CreateSession", s.CreateSession(ctx, login(idp.Grant{SessionID: newID()}), "hash"), gone...)
+		},
+		func() { expect(t, "PutConsent", s.PutConsent(ctx, "s", "c", []string{"openid"}, time.Now()), gone...) },
+		func() {
+			r := end(revocation.Subscriber, "s")
+			_, err := s.UpdateSubscriber(ctx, "p", "s", fabric.SubscriberChange{PasswordHash: &name}, time.Now(), &r)
+			expect(t, "UpdateSubscriber", err, gone...)
+		},
+		func() {
+			g := g
+			g.ID = newID()
+			expect(t, "RedeemCode", s.RedeemCode(ctx, idp.RedeemedCode{Hash: "i", GrantID: g.ID, ClientID: "c"}, g), gone...)
+		},
+	)
+}
