@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"path/filepath"
 	"time"
 
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/fabric/kinds"
 	"github.com/selvage/selvage/fabric/relay"
 	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/password"
@@ -40,6 +42,9 @@ type options struct {
 	check   time.Duration      // how long the database is looked through for damage
 }
 
+// kindsDir holds an operator's own kinds of resources, in the data directory.
+const kindsDir = "kinds"
+
 // open opens the backends and builds the services.
 func open(ctx context.Context, c Config, w where, o options) (_ *app, err error) {
 	a := &app{config: c, where: w}
@@ -66,16 +71,20 @@ func open(ctx context.Context, c Config, w where, o options) (_ *app, err error)
 	if err := a.revocations.Sync(ctx); err != nil {
 		return nil, err
 	}
-	a.build(o.observe)
+	all, err := kinds.Load(filepath.Join(c.Data, kindsDir))
+	if err != nil {
+		return nil, err
+	}
+	a.build(all, o.observe)
 	return a, nil
 }
 
 // build makes the services. They meet here: the fabric asks the identity
 // provider whether a login lives, which asks it for subscribers and tokens.
-func (a *app) build(observe func(event string)) {
+func (a *app) build(all *kinds.Catalog, observe func(event string)) {
 	a.passwords = password.New(a.config.Password.Parallel)
 	a.fabric = fabric.New(fabric.Config{
-		Store: a.store, Ring: a.ring, Passwords: a.passwords, Revocations: a.revocations, Sessions: a.sessions,
+		Store: a.store, Ring: a.ring, Kinds: all, Passwords: a.passwords, Revocations: a.revocations, Sessions: a.sessions,
 		Host: a.where.fabric, Issuer: a.where.issuer(),
 		Live: func(ctx context.Context, sid string) error { return a.idp.Live(ctx, sid) },
 	})
