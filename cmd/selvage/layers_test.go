@@ -31,6 +31,7 @@ var layers = map[string][]string{
 	"internal/web":                 {"internal/problem", "internal/session"},
 	"internal/session/sql":         {"internal/database", "internal/problem", "internal/session"},
 	"internal/session/redis":       {"internal/problem", "internal/session"},
+	"internal/session/failover":    {"internal/problem", "internal/session"},
 	"internal/session/sessiontest": {"internal/problem", "internal/session"},
 	"internal/blob":                {"internal/problem"},
 	"internal/password":            {"internal/problem"},

@@ -1,0 +1,202 @@
+package failover
+
+import (
+	"context"
+	"time"
+
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/session"
+)
+
+// Put sets the value of a key.
+func (s *Store) Put(ctx context.Context, key session.Key, value []byte, ttl time.Duration) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.lives(ttl)
+	if era, up := s.up(); up {
+		err := s.primary.Put(ctx, key, value, ttl)
+		if s.answered(ctx, era, err) {
+			if err == nil {
+				err = s.dropKept(ctx, key)
+			}
+			return err
+		}
+	}
+	s.linger(ttl)
+	return s.tally(s.fallback.Put(ctx, key, value, ttl))
+}
+
+// Get reads the value of a key.
+func (s *Store) Get(ctx context.Context, key session.Key) ([]byte, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	era, up := s.up()
+	asked := !up || s.lingers()
+	if asked {
+		if value, found, err := s.kept(ctx, key); found || err != nil || !up {
+			return value, orAbsent(key, found, err)
+		}
+	}
+	value, err := s.primary.Get(ctx, key)
+	answered := s.answered(ctx, era, err)
+	if answered && (asked || !isAbsent(err)) {
+		return value, err
+	}
+	if !asked {
+		if value, found, err := s.kept(ctx, key); found || err != nil || answered {
+			return value, orAbsent(key, found, err)
+		}
+	}
+	// The primary failed, and the fallback has nothing. If it was but a moment's
+	// trouble, the entry is there.
+	if now, _ := s.up(); now == era {
+		if value, err := s.primary.Get(ctx, key); s.answered(ctx, era, err) {
+			return value, err
+		}
+	}
+	return nil, problem.NoSuch(key.Kind)
+}
+
+// Take reads and deletes the value of a key.
+func (s *Store) Take(ctx context.Context, key session.Key) ([]byte, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	era, up := s.up()
+	asked := !up || s.lingers()
+	if asked {
+		if value, found, err := s.takeKept(ctx, key); found || err != nil || !up {
+			return value, orAbsent(key, found, err)
+		}
+	}
+	value, err := s.primary.Take(ctx, key)
+	if answered := s.answered(ctx, era, err); answered && (asked || !isAbsent(err)) {
+		return value, err
+	}
+	if asked {
+		return nil, problem.NoSuch(key.Kind)
+	}
+	value, found, err := s.takeKept(ctx, key)
+	return value, orAbsent(key, found, err)
+}
+
+// Add sets the value of a key that is absent.
+func (s *Store) Add(ctx context.Context, key session.Key, value []byte, ttl time.Duration) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.lives(ttl)
+	era, up := s.up()
+	if !up {
+		return s.addKept(ctx, key, value, ttl)
+	}
+	if s.lingers() {
+		switch _, found, err := s.kept(ctx, key); {
+		case found && err == nil:
+			return errConflict()
+		case found: // it was deleted here; what the primary has is dead
+			return s.addKept(ctx, key, value, ttl)
+		case err != nil:
+			return err
+		}
+	}
+	err := s.primary.Add(ctx, key, value, ttl)
+	if s.answered(ctx, era, err) {
+		return err
+	}
+	return s.addKept(ctx, key, value, ttl)
+}
+
+// CompareAndSwap replaces the value of a key if it is old.
+func (s *Store) CompareAndSwap(ctx context.Context, key session.Key, old, new []byte, ttl time.Duration) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.lives(ttl)
+	swap := func() (found bool, err error) {
+		if _, found, err = s.kept(ctx, key); found && err == nil {
+			err = s.swapKept(ctx, key, old, new, ttl)
+		}
+		return found, err
+	}
+	era, up := s.up()
+	asked := !up || s.lingers()
+	if asked {
+		if found, err := swap(); found || err != nil || !up {
+			return orAbsent(key, found, err)
+		}
+	}
+	err := s.primary.CompareAndSwap(ctx, key, old, new, ttl)
+	if answered := s.answered(ctx, era, err); answered && (asked || !isAbsent(err)) {
+		return err
+	}
+	if asked {
+		return problem.NoSuch(key.Kind)
+	}
+	found, err := swap()
+	return orAbsent(key, found, err)
+}
+
+// Delete removes a key.
+func (s *Store) Delete(ctx context.Context, key session.Key) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if era, up := s.up(); up {
+		err := s.primary.Delete(ctx, key)
+		if s.answered(ctx, era, err) {
+			if err == nil {
+				err = s.dropKept(ctx, key)
+			}
+			return err
+		}
+	}
+	longest := time.Duration(s.longest.Load())
+	s.linger(longest)
+	return s.tally(s.fallback.Put(ctx, key, deleted, longest))
+}
+
+// Incr adds one to a counter.
+func (s *Store) Incr(ctx context.Context, key session.Key, ttl time.Duration) (int64, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	s.lives(ttl)
+	if era, up := s.up(); up {
+		if err := s.dropDeleted(ctx, era, key); err != nil {
+			return 0, err
+		}
+		sum, err := s.primary.Incr(ctx, key, ttl)
+		if s.answered(ctx, era, err) {
+			return sum, err
+		}
+	}
+	// A counter that was deleted begins anew, with a lifetime of its own.
+	_ = s.swapKept(ctx, key, deleted, nil, ttl)
+	sum, err := s.fallback.Incr(ctx, key, ttl)
+	return sum, s.tally(err)
+}
+
+// dropDeleted deletes in the primary a counter that was deleted while it was away.
+func (s *Store) dropDeleted(ctx context.Context, era uint64, key session.Key) error {
+	if !s.lingers() {
+		return nil
+	}
+	if _, found, err := s.kept(ctx, key); !found || !isAbsent(err) {
+		return err
+	}
+	if err := s.primary.Delete(ctx, key); !s.answered(ctx, era, err) {
+		return nil // the counter goes to the fallback, where it is deleted
+	}
+	return s.dropKept(ctx, key)
+}
+
+// orAbsent gives problem.NotFound for what was not found.
+func orAbsent(key session.Key, found bool, err error) error {
+	if !found && err == nil {
+		return problem.NoSuch(key.Kind)
+	}
+	return err
+}

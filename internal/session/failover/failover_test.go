@@ -1,0 +1,313 @@
+package failover
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/session"
+	"github.com/selvage/selvage/internal/session/redis"
+	"github.com/selvage/selvage/internal/session/sessiontest"
+	"github.com/selvage/selvage/internal/session/sql"
+	"github.com/selvage/selvage/test/servers"
+)
+
+// A world is a store over a Redis of its own, behind a wire, and a database.
+type world struct {
+	*Store
+	redis *redis.Store
+	sql   *sql.Store
+	log   *lines
+}
+
+// newWorld opens a store over the Redis at a URL. patience is how long one
+// operation waits for it; 0 is the usual.
+func newWorld(t testing.TB, url string, patience time.Duration) *world {
+	t.Helper()
+	r, err := redis.Open(t.Context(), redis.Config{URL: url, Patience: patience})
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed(t, r.Close)
+	db, err := sql.Open(t.Context(), sql.Config{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed(t, db.Close)
+	return join(t, r, db)
+}
+
+// join makes a store of two, as another process would.
+func join(t testing.TB, r *redis.Store, db *sql.Store) *world {
+	t.Helper()
+	log := &lines{}
+	s := New(r, db, Config{Log: slog.New(slog.NewTextHandler(log, nil))})
+	closed(t, s.Close)
+	return &world{s, r, db, log}
+}
+
+func closed(t testing.TB, end func() error) {
+	t.Cleanup(func() {
+		if err := end(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// lines keeps what is logged.
+type lines struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// eventually waits until check gives no error.
+func eventually(t testing.TB, what string, check func() error) {
+	t.Helper()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for began := time.Now(); ; <-tick.C {
+		err := check()
+		if err == nil {
+			return
+		}
+		if time.Since(began) > 30*time.Second {
+			t.Fatalf("waited %v for %s: %v", time.Since(began), what, err)
+		}
+	}
+}
+
+func (w *world) away(t testing.TB) {
+	t.Helper()
+	eventually(t, "the breaker to open", func() error {
+		if !w.State().Away {
+			return errors.New("it is closed")
+		}
+		return nil
+	})
+}
+
+func (w *world) back(t testing.TB) {
+	t.Helper()
+	eventually(t, "the breaker to close", func() error {
+		if now := w.State(); now.Away {
+			return fmt.Errorf("it is open: %s", now.Cause)
+		}
+		return nil
+	})
+}
+
+func (w *world) put(t testing.TB, id, value string) session.Key {
+	t.Helper()
+	k := session.Key{Kind: "login", ID: id}
+	if err := w.Put(t.Context(), k, []byte(value), time.Minute); err != nil {
+		t.Fatalf("Put = %v", err)
+	}
+	return k
+}
+
+// want gets an entry; "" means that it is absent.
+func (w *world) want(t testing.TB, k session.Key, value string) {
+	t.Helper()
+	got, err := w.Get(t.Context(), k)
+	if value == "" && !errors.Is(err, problem.NotFound) || value != "" && (err != nil || string(got) != value) {
+		t.Errorf("Get(%s) = %q, %v, want %q", k.ID, got, err, value)
+	}
+}
+
+// wantTake takes an entry; "" means that it is absent.
+func (w *world) wantTake(t testing.TB, k session.Key, value string) {
+	t.Helper()
+	got, err := w.Take(t.Context(), k)
+	if value == "" && !errors.Is(err, problem.NotFound) || value != "" && (err != nil || string(got) != value) {
+		t.Errorf("Take(%s) = %q, %v, want %q", k.ID, got, err, value)
+	}
+}
+
+// TestStore runs the suite while the primary lives, after an outage, and during
+// one.
+func TestStore(t *testing.T) {
+	const patient = 10 * time.Second
+	t.Run("There", func(t *testing.T) {
+		w := newWorld(t, servers.Redis(t), patient)
+		sessiontest.Run(t, func(*testing.T) session.Store { return w })
+		if w.log.String() != "" || !w.State().Until.IsZero() {
+			t.Errorf("there was no outage, but %+v and\n%s", w.State(), w.log)
+		}
+	})
+	t.Run("Back", func(t *testing.T) {
+		w := newWorld(t, servers.Redis(t), patient)
+		w.linger(time.Hour)
+		sessiontest.Run(t, func(*testing.T) session.Store { return w })
+		if w.log.String() != "" || w.State().Until.IsZero() {
+			t.Errorf("it lingers, but %+v and\n%s", w.State(), w.log)
+		}
+	})
+	t.Run("Away", func(t *testing.T) {
+		w := newWorld(t, "redis://127.0.0.1:1", patient)
+		w.away(t)
+		sessiontest.Run(t, func(*testing.T) session.Store { return w })
+	})
+	t.Run("Going", func(t *testing.T) { // the breaker opens under the first cases
+		w := newWorld(t, "redis://127.0.0.1:1", patient)
+		sessiontest.Run(t, func(*testing.T) session.Store { return w })
+	})
+}
+
+// A wire leads to a server, and can be cut, or carry nothing back.
+type wire struct {
+	URL    string
+	mu     sync.Mutex
+	deaf   bool
+	cut    bool
+	ends   []net.Conn
+	listen net.Listener
+}
+
+func newWire(t testing.TB, r *servers.RedisServer) *wire {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &wire{URL: "redis://" + l.Addr().String(), listen: l}
+	t.Cleanup(func() { _ = l.Close(); w.Cut() })
+	go func() {
+		for {
+			from, err := l.Accept()
+			if err != nil {
+				return
+			}
+			to, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", r.Port))
+			if err != nil {
+				_ = from.Close()
+				continue
+			}
+			w.mu.Lock()
+			if w.ends = append(w.ends, from, to); w.cut {
+				_, _ = from.Close(), to.Close()
+			}
+			w.mu.Unlock()
+			go w.carry(to, from, false)
+			go w.carry(from, to, true)
+		}
+	}()
+	return w
+}
+
+func (w *wire) carry(to, from net.Conn, back bool) {
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := from.Read(buf)
+		w.mu.Lock()
+		drop := back && w.deaf
+		w.mu.Unlock()
+		if n > 0 && !drop {
+			_, _ = to.Write(buf[:n])
+		}
+		if err != nil {
+			_, _ = from.Close(), to.Close()
+			return
+		}
+	}
+}
+
+// Cut ends all connections and those to come.
+func (w *wire) Cut() { w.set(func() { w.cut = true }) }
+
+// Deafen lets commands through, and no answers.
+func (w *wire) Deafen() { w.set(func() { w.deaf = true }) }
+
+// Mend makes the wire whole.
+func (w *wire) Mend() { w.set(func() { w.cut, w.deaf = false, false }) }
+
+func (w *wire) set(change func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	change()
+	if w.cut {
+		for _, c := range w.ends {
+			_ = c.Close()
+		}
+		w.ends = nil
+	}
+}
+
+func count(w *world, backend string) (n uint64) {
+	for _, c := range w.Stats() {
+		if c.Backend == backend {
+			n += c.N
+		}
+	}
+	return n
+}
+
+// TestHotPath shows that nothing is asked of the fallback while there is no need.
+func TestHotPath(t *testing.T) {
+	w := newWorld(t, servers.Redis(t), 10*time.Second)
+	k := w.put(t, "1", "one")
+	for range 10 {
+		w.want(t, k, "one")
+	}
+	w.wantTake(t, k, "one")
+	if there, fallen := count(w, "primary"), count(w, "fallback"); there != 12 || fallen != 0 {
+		t.Errorf("%d operations of the primary and %d of the fallback, want 12 and 0", there, fallen)
+	}
+}
+
+// TestLog shows that an outage has two lines, with its cause and no secret.
+func TestLog(t *testing.T) {
+	r := servers.OwnRedis(t, "--requirepass", "hush")
+	w := newWorld(t, r.URL, 0)
+	for range 2 {
+		r.Kill(t)
+		w.put(t, "1", "canary")
+		w.away(t)
+		for range 10 {
+			w.put(t, "1", "canary")
+		}
+		r.Start(t)
+		w.back(t)
+	}
+	text := w.log.String()
+	if strings.Count(text, "\n") != 4 || strings.Count(text, "is away") != 2 || strings.Count(text, "is back") != 2 || !strings.Contains(text, "refused") {
+		t.Errorf("two outages are logged as\n%s", text)
+	}
+	if strings.Contains(text, "hush") || strings.Contains(text, "canary") {
+		t.Errorf("the log has a secret:\n%s", text)
+	}
+}
+
+// BenchmarkGet compares what a store over two costs with what its primary does.
+func BenchmarkGet(b *testing.B) {
+	w := newWorld(b, servers.Redis(b), 10*time.Second)
+	k := w.put(b, "1", strings.Repeat("x", 400))
+	for name, s := range map[string]session.Store{"Primary": w.redis, "Both": w} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := s.Get(b.Context(), k); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

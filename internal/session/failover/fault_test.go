@@ -1,0 +1,291 @@
+package failover
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/session"
+	"github.com/selvage/selvage/test/servers"
+)
+
+// A fault is one that a Redis has for a while.
+type fault struct {
+	name       string
+	begin, end func(t *testing.T, r *servers.RedisServer)
+	forgets    bool // it loses what it had
+}
+
+var faults = []fault{
+	{name: "Killed", begin: func(t *testing.T, r *servers.RedisServer) { r.Kill(t) }, end: func(t *testing.T, r *servers.RedisServer) { r.Start(t) }},
+	{name: "Emptied", begin: func(t *testing.T, r *servers.RedisServer) { r.Kill(t) }, end: func(t *testing.T, r *servers.RedisServer) { r.StartEmpty(t) }, forgets: true},
+	{name: "Stopped", begin: func(t *testing.T, r *servers.RedisServer) { r.Pause(t) }, end: func(t *testing.T, r *servers.RedisServer) { r.Resume(t) }},
+	{name: "Sleeping", begin: func(t *testing.T, r *servers.RedisServer) { go r.CLI(t, "DEBUG", "SLEEP", "3") }, end: func(*testing.T, *servers.RedisServer) {}},
+	{name: "Paused", begin: func(t *testing.T, r *servers.RedisServer) { r.CLI(t, "CLIENT", "PAUSE", "3000", "ALL") }, end: func(*testing.T, *servers.RedisServer) {}},
+	{name: "ReadOnly", begin: func(t *testing.T, r *servers.RedisServer) { r.CLI(t, "REPLICAOF", "127.0.0.1", "1") },
+		end: func(t *testing.T, r *servers.RedisServer) { r.CLI(t, "REPLICAOF", "NO", "ONE") }},
+	{name: "Full", begin: func(t *testing.T, r *servers.RedisServer) { r.CLI(t, "CONFIG", "SET", "maxmemory", "1mb") },
+		end: func(t *testing.T, r *servers.RedisServer) { r.CLI(t, "CONFIG", "SET", "maxmemory", "0") }},
+	{name: "Locked", begin: func(t *testing.T, r *servers.RedisServer) {
+		r.CLI(t, "ACL", "SETUSER", "default", "-@write", "-eval", "-evalsha")
+	}, end: func(t *testing.T, r *servers.RedisServer) {
+		r.CLI(t, "ACL", "SETUSER", "default", "+@all")
+	}},
+}
+
+// TestFaults goes through an outage of each sort: nothing fails while it lasts,
+// and what was written, deleted, taken and added meanwhile is so afterwards.
+func TestFaults(t *testing.T) {
+	for _, f := range faults {
+		t.Run(f.name, func(t *testing.T) {
+			t.Parallel()
+			r := servers.OwnRedis(t)
+			outage(t, newWorld(t, r.URL, 0), r, f)
+		})
+	}
+}
+
+func outage(t *testing.T, w *world, r *servers.RedisServer, f fault) {
+	stays, changed, deleted, taken := w.put(t, "stays", "old"), w.put(t, "changed", "old"), w.put(t, "deleted", "old"), w.put(t, "taken", "old")
+	jti, tries := session.Key{Kind: "jti", ID: "1"}, session.Key{Kind: "tries", ID: "1"}
+	f.begin(t, r)
+
+	eventually(t, "the breaker to open", func() error {
+		if w.put(t, "changed", "new"); !w.State().Away {
+			return errors.New("it is closed")
+		}
+		return nil
+	})
+	w.put(t, "changed", "new")
+	if cause := w.State().Cause; cause == "" || strings.Contains(cause, "stays") {
+		t.Errorf("the cause is %q", cause)
+	}
+	w.want(t, changed, "new")
+	if err := w.Delete(t.Context(), deleted); err != nil {
+		t.Errorf("Delete = %v", err)
+	}
+	w.put(t, "taken", "new")
+	w.wantTake(t, taken, "new")
+	w.wantTake(t, taken, "")
+	if err := errors.Join(w.Add(t.Context(), jti, nil, time.Minute), w.CompareAndSwap(t.Context(), changed, []byte("new"), []byte("newer"), time.Minute)); err != nil {
+		t.Errorf("Add and CompareAndSwap = %v", err)
+	}
+	for range 3 {
+		if n, err := w.Incr(t.Context(), tries, time.Minute); err != nil {
+			t.Errorf("Incr = %d, %v", n, err)
+		}
+	}
+	written := w.put(t, "written", "new")
+
+	f.end(t, r)
+	w.back(t)
+	if f.forgets {
+		w.want(t, stays, "")
+	} else {
+		w.want(t, stays, "old")
+	}
+	w.want(t, written, "new")
+	w.want(t, changed, "newer")
+	w.want(t, deleted, "")
+	w.wantTake(t, deleted, "")
+	w.wantTake(t, taken, "")
+	if err := w.Add(t.Context(), jti, nil, time.Minute); !errors.Is(err, problem.Conflict) {
+		t.Errorf("a second Add = %v, want a conflict", err)
+	}
+	for _, k := range []session.Key{deleted, taken} {
+		if err := w.CompareAndSwap(t.Context(), k, []byte("old"), []byte("x"), time.Minute); !errors.Is(err, problem.NotFound) {
+			t.Errorf("CompareAndSwap of what is gone = %v", err)
+		}
+		if err := w.Add(t.Context(), k, []byte("again"), time.Minute); err != nil {
+			t.Errorf("Add of what is gone = %v", err)
+		}
+		w.want(t, k, "again")
+	}
+	w.put(t, "written", "newest")
+	w.wantTake(t, written, "newest")
+	w.wantTake(t, written, "")
+}
+
+// TestSlow has answers come later than they are waited for: entries may seem gone,
+// but nobody gets another's.
+func TestSlow(t *testing.T) {
+	r := servers.OwnRedis(t)
+	w := newWorld(t, r.URL, 0)
+	var all sync.WaitGroup
+	for i := range 20 {
+		all.Go(func() {
+			for round := range 10 {
+				value := fmt.Sprintf("%d in round %d", i, round)
+				got, err := w.Get(t.Context(), w.put(t, value, value))
+				if err == nil && string(got) != value || err != nil && !errors.Is(err, problem.NotFound) {
+					t.Errorf("Get = %q, %v, want %q", got, err, value)
+				}
+				if i == 0 && round%3 == 0 {
+					r.CLI(t, "CLIENT", "PAUSE", "400", "ALL")
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+// TestFlushed empties a Redis that stays there: that is no outage.
+func TestFlushed(t *testing.T) {
+	r := servers.OwnRedis(t)
+	w := newWorld(t, r.URL, 10*time.Second)
+	k := w.put(t, "1", "one")
+	r.CLI(t, "FLUSHALL")
+	w.want(t, k, "")
+	w.wantTake(t, k, "")
+	w.put(t, "1", "two")
+	w.wantTake(t, k, "two")
+	if now := w.State(); now.Away || w.log.String() != "" {
+		t.Errorf("%+v and\n%s", now, w.log)
+	}
+}
+
+// TestEvicting fills a Redis that makes room by itself: entries go, and nothing
+// fails.
+func TestEvicting(t *testing.T) {
+	r := servers.OwnRedis(t, "--maxmemory", "4mb", "--maxmemory-policy", "allkeys-random")
+	w := newWorld(t, r.URL, 10*time.Second)
+	var gone int
+	for i := range 300 {
+		k := w.put(t, fmt.Sprint(i), strings.Repeat("x", 32<<10))
+		if _, err := w.Get(t.Context(), session.Key{Kind: k.Kind, ID: fmt.Sprint(i / 2)}); errors.Is(err, problem.NotFound) {
+			gone++
+		} else if err != nil {
+			t.Fatalf("Get = %v", err)
+		}
+	}
+	if gone == 0 {
+		t.Error("nothing was evicted")
+	}
+	if now := w.State(); now.Away {
+		t.Errorf("%+v", now)
+	}
+}
+
+// TestOneMaster has one master of a cluster away: the breaker opens even though
+// hardly anything is asked.
+func TestOneMaster(t *testing.T) {
+	c := servers.OwnCluster(t, 0)
+	w := newWorld(t, c.URL, 0)
+	c.Nodes[0].Pause(t)
+	w.away(t)
+	w.put(t, "1", "one")
+	c.Nodes[0].Resume(t)
+	w.back(t)
+	w.want(t, session.Key{Kind: "login", ID: "1"}, "one")
+}
+
+// TestLostAnswers has Redis do what it is told, and its answers get lost: the
+// entry is in both stores, and yet taken and added once.
+func TestLostAnswers(t *testing.T) {
+	r := servers.OwnRedis(t)
+	line := newWire(t, r)
+	w := newWorld(t, line.URL, 0)
+	line.Deafen()
+	taken := w.put(t, "taken", "one")
+	jti := session.Key{Kind: "jti", ID: "1"}
+	if err := w.Add(t.Context(), jti, nil, time.Minute); err != nil {
+		t.Errorf("Add = %v", err)
+	}
+	deleted := w.put(t, "deleted", "one")
+	if err := w.Delete(t.Context(), deleted); err != nil {
+		t.Errorf("Delete = %v", err)
+	}
+	if got := r.CLI(t, "EXISTS", taken.String()); got != "1" {
+		t.Fatalf("Redis has not done what it was told: %s", got)
+	}
+	r.CLI(t, "SET", deleted.String(), "login:one") // as if the command came late
+	line.Mend()
+	w.away(t)
+	w.back(t)
+	w.wantTake(t, taken, "one")
+	w.wantTake(t, taken, "")
+	w.want(t, deleted, "")
+	if err := w.Add(t.Context(), jti, nil, time.Minute); !errors.Is(err, problem.Conflict) {
+		t.Errorf("a second Add = %v, want a conflict", err)
+	}
+}
+
+// TestTakenOnce has many take entries while the wire is cut, deaf and mended:
+// nobody gets one twice.
+func TestTakenOnce(t *testing.T) {
+	r := servers.OwnRedis(t)
+	line := newWire(t, r)
+	w := newWorld(t, line.URL, 0)
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Go(func() {
+			for round := range 25 {
+				k := w.put(t, fmt.Sprint(i, "-", round), "one")
+				if i == 0 {
+					[]func(){line.Deafen, line.Mend, line.Cut, line.Mend, line.Mend}[round%5]()
+				}
+				var winners int
+				var mu sync.Mutex
+				var takers sync.WaitGroup
+				for range 4 {
+					takers.Go(func() {
+						_, err := w.Take(t.Context(), k)
+						mu.Lock()
+						defer mu.Unlock()
+						if err == nil {
+							winners++
+						} else if !errors.Is(err, problem.NotFound) {
+							t.Errorf("Take = %v", err)
+						}
+					})
+				}
+				takers.Wait()
+				if _, err := w.Take(t.Context(), k); err == nil {
+					winners++
+				}
+				if winners > 1 {
+					t.Errorf("%s was taken %d times", k.ID, winners)
+				}
+			}
+		})
+	}
+	all.Wait()
+	line.Mend()
+	w.back(t)
+}
+
+// TestTwoNodes has one of two nodes cut off from Redis.
+func TestTwoNodes(t *testing.T) {
+	r := servers.OwnRedis(t)
+	line := newWire(t, r)
+	cut := newWorld(t, line.URL, 0)
+	near := newWorld(t, r.URL, 10*time.Second)
+	near = join(t, near.redis, cut.sql)
+	near.put(t, "1", "old")
+	line.Cut()
+	k := cut.put(t, "1", "new")
+	eventually(t, "the other node to know", func() error {
+		if near.State().Until.IsZero() {
+			return errors.New("it does not")
+		}
+		return nil
+	})
+	near.want(t, k, "new")
+	again := join(t, near.redis, cut.sql) // a process that begins now knows at once
+	again.want(t, k, "new")
+	again.wantTake(t, k, "new")
+	near.wantTake(t, k, "")
+	cut.wantTake(t, k, "")
+	near.put(t, "1", "newer")
+	line.Mend()
+	cut.back(t)
+	cut.want(t, k, "newer")
+	if err := near.Delete(t.Context(), k); err != nil {
+		t.Errorf("Delete = %v", err)
+	}
+	cut.want(t, k, "")
+}

@@ -1,0 +1,76 @@
+package failover
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/session"
+)
+
+// deleted is the value, in the fallback, of an entry that was deleted or taken
+// while the primary was away or may have another copy. No entry has it for its
+// value.
+var deleted = []byte("\x00selvage: deleted 5Zb1qB0mUuWZ2vJY\x00")
+
+func errConflict() error {
+	return problem.New(problem.Conflict, "conflict", "the entry exists")
+}
+
+// kept gives what the fallback has. found and problem.NotFound together mean that
+// the entry was deleted, wherever else it may be.
+func (s *Store) kept(ctx context.Context, key session.Key) (value []byte, found bool, err error) {
+	value, err = s.fallback.Get(ctx, key)
+	switch s.tally(err); {
+	case isAbsent(err):
+		return nil, false, nil
+	case err != nil:
+		return nil, false, err
+	case string(value) == string(deleted):
+		return nil, true, problem.NoSuch(key.Kind)
+	}
+	return value, true, nil
+}
+
+// takeKept takes what the fallback has, and leaves the mark that it is gone.
+func (s *Store) takeKept(ctx context.Context, key session.Key) (value []byte, found bool, err error) {
+	for {
+		if value, found, err = s.kept(ctx, key); !found || err != nil {
+			return nil, found, err
+		}
+		err = s.swapKept(ctx, key, value, deleted, time.Duration(s.longest.Load()))
+		if err == nil {
+			return value, true, nil
+		}
+		if !isAbsent(err) && !errors.Is(err, problem.Conflict) {
+			return nil, false, err
+		}
+	}
+}
+
+// addKept adds to the fallback what is not there, or was deleted.
+func (s *Store) addKept(ctx context.Context, key session.Key, value []byte, ttl time.Duration) error {
+	for {
+		s.linger(ttl)
+		if err := s.tally(s.fallback.Add(ctx, key, value, ttl)); !errors.Is(err, problem.Conflict) {
+			return err
+		}
+		if err := s.swapKept(ctx, key, deleted, value, ttl); !isAbsent(err) {
+			return err
+		}
+	}
+}
+
+func (s *Store) swapKept(ctx context.Context, key session.Key, old, new []byte, ttl time.Duration) error {
+	s.linger(ttl)
+	return s.tally(s.fallback.CompareAndSwap(ctx, key, old, new, ttl))
+}
+
+// dropKept removes what the fallback has, now that the primary knows better.
+func (s *Store) dropKept(ctx context.Context, key session.Key) error {
+	if !s.lingers() {
+		return nil
+	}
+	return s.tally(s.fallback.Delete(ctx, key))
+}

@@ -1,0 +1,90 @@
+package failover
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/selvage/selvage/internal/session"
+)
+
+// lingerKey is the entry of the fallback which says until when it lingers.
+var lingerKey = session.Key{Kind: "failover", ID: "until"}
+
+// grain is how exactly that is kept: so that it is seldom written, and clocks
+// need not agree.
+const grain = time.Minute
+
+// lingers reports whether the fallback may hold entries from an outage.
+func (s *Store) lingers() bool {
+	until := s.until.Load()
+	return until != 0 && time.Now().UnixMicro() < until
+}
+
+// linger says that the fallback is about to get an entry with a lifetime.
+func (s *Store) linger(ttl time.Duration) {
+	if s.raise(time.Now().Add(ttl + grain).Truncate(grain).Add(grain)) {
+		s.writeLinger() // what cannot be written now is in a second
+	}
+}
+
+// raise moves the end further away, and reports whether it did.
+func (s *Store) raise(until time.Time) bool {
+	for to := until.UnixMicro(); ; {
+		from := s.until.Load()
+		if from >= to {
+			return false
+		}
+		if s.until.CompareAndSwap(from, to) {
+			return true
+		}
+	}
+}
+
+// watchLinger learns from the fallback, once a second, whether other nodes have
+// written there, until the Store is closed.
+func (s *Store) watchLinger() {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-s.done.Done():
+			return
+		case <-tick.C:
+			_ = s.readLinger() // it is asked again in a second
+		}
+	}
+}
+
+// readLinger learns what the fallback says, and has it say what we know better.
+func (s *Store) readLinger() error {
+	ctx, cancel := context.WithTimeout(s.done, time.Second)
+	defer cancel()
+	value, err := s.fallback.Get(ctx, lingerKey)
+	if err != nil && !isAbsent(err) {
+		return err
+	}
+	said, _ := strconv.ParseInt(string(value), 10, 64)
+	s.raise(time.UnixMicro(said))
+	if s.lingers() && said < s.until.Load() {
+		s.writeLinger()
+	}
+	return nil
+}
+
+func (s *Store) writeLinger() {
+	ctx, cancel := context.WithTimeout(s.done, time.Second)
+	defer cancel()
+	until := s.until.Load()
+	_ = s.fallback.Put(ctx, lingerKey, strconv.AppendInt(nil, until, 10), time.Until(time.UnixMicro(until)))
+}
+
+// lives notes the lifetime of an entry of the primary.
+func (s *Store) lives(ttl time.Duration) {
+	for {
+		longest := s.longest.Load()
+		if int64(ttl) <= longest || s.longest.CompareAndSwap(longest, int64(ttl)) {
+			return
+		}
+	}
+}
