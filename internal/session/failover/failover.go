@@ -22,7 +22,8 @@
 // What is absent in the primary is looked for in the fallback. While entries from
 // an outage can be left there - it lingers, as long as the longest lifetime that
 // was given to one - the fallback is asked first: its copy is newer than the
-// primary's. Writing the entry again in the primary removes the copy. An entry
+// primary's. Putting the entry again in the primary removes the copy; swapping it
+// changes the copy, which then ends with the lingering at the latest. An entry
 // deleted or taken during an outage leaves a mark in the fallback, since the
 // primary may have it still, or get it yet from a command that was given up and
 // done all the same.

@@ -289,3 +289,24 @@ func TestTwoNodes(t *testing.T) {
 	}
 	cut.want(t, k, "")
 }
+
+// TestSwappedAfterwards swaps an entry from an outage again and again: the
+// fallback lingers no longer for it.
+func TestSwappedAfterwards(t *testing.T) {
+	w := newWorld(t, servers.Redis(t), 10*time.Second)
+	w.linger(time.Minute)
+	k := session.Key{Kind: "online", ID: "1"}
+	if err := w.sql.Put(t.Context(), k, []byte("0"), time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	until := w.State().Until
+	for i := range 5 {
+		if err := w.CompareAndSwap(t.Context(), k, []byte(fmt.Sprint(i)), []byte(fmt.Sprint(i+1)), time.Hour); err != nil {
+			t.Errorf("CompareAndSwap = %v", err)
+		}
+	}
+	w.want(t, k, "5")
+	if now := w.State().Until; now != until {
+		t.Errorf("it lingers until %v, before until %v", now, until)
+	}
+}

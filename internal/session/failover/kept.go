@@ -62,8 +62,15 @@ func (s *Store) addKept(ctx context.Context, key session.Key, value []byte, ttl 
 	}
 }
 
+// swapKept swaps what the fallback has. While the primary is there, that does not
+// make the fallback linger for longer: who swaps an entry again and again would
+// have it linger for ever.
 func (s *Store) swapKept(ctx context.Context, key session.Key, old, new []byte, ttl time.Duration) error {
-	s.linger(ttl)
+	if _, up := s.up(); up && s.lingers() {
+		ttl = min(ttl, max(s.lingersFor(), time.Millisecond))
+	} else {
+		s.linger(ttl)
+	}
 	return s.tally(s.fallback.CompareAndSwap(ctx, key, old, new, ttl))
 }
 

@@ -21,6 +21,9 @@ func (s *Store) lingers() bool {
 	return until != 0 && time.Now().UnixMicro() < until
 }
 
+// lingersFor gives how long the fallback still lingers.
+func (s *Store) lingersFor() time.Duration { return time.Until(time.UnixMicro(s.until.Load())) }
+
 // linger says that the fallback is about to get an entry with a lifetime.
 func (s *Store) linger(ttl time.Duration) {
 	if s.raise(time.Now().Add(ttl + grain).Truncate(grain).Add(grain)) {
