@@ -147,5 +147,17 @@ func Open(ctx context.Context, c Config) (*Ring, error) {
 	return r, nil
 }
 
+// Read reads a ring as it is and makes nothing, for who looks at it: its Status
+// tells which keys cannot be opened.
+func Read(ctx context.Context, c Config) (*Ring, error) {
+	c.fill()
+	master, err := newVault(c.Master)
+	if err != nil {
+		return nil, err
+	}
+	r := &Ring{c: c, master: master}
+	return r, r.Sync(ctx)
+}
+
 // attempts is how often something is tried again that another node was faster at.
 const attempts = 8

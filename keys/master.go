@@ -65,7 +65,11 @@ func ReadMaster(file string) ([]byte, error) {
 	if info, err := os.Stat(file); err == nil && info.Mode().Perm()&0o077 != 0 {
 		return nil, fmt.Errorf("reading master key: others may read %s (mode %o); chmod 600 it, and make a new one if they have", file, info.Mode().Perm())
 	}
-	return ParseMaster(string(text))
+	key, err := ParseMaster(string(text))
+	if err != nil {
+		return nil, fmt.Errorf("%w, in %s; put it back from where it is kept", err, file)
+	}
+	return key, nil
 }
 
 // ParseMaster reads a master key from its text form.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -146,7 +147,7 @@ func examine(ctx context.Context, checks []check, patience time.Duration) (all [
 			if f.Name == "" {
 				f.Name = c.name
 			}
-			f.Group = c.group
+			f.Group, f.Found = c.group, strings.ReplaceAll(f.Found, "\n", "; ")
 			all = append(all, f)
 		}
 	}
@@ -162,7 +163,7 @@ var closed = func() <-chan time.Time {
 
 // checks lists what is looked at, in the order it is told.
 func (e *examination) checks() []check {
-	return slices.Concat(e.dataChecks(), e.databaseChecks(), e.networkChecks(), e.processChecks())
+	return slices.Concat(e.dataChecks(), e.databaseChecks(), e.keyChecks(), e.networkChecks(), e.processChecks())
 }
 
 // withoutConfig lists what can be looked at where the configuration cannot be read.

@@ -78,6 +78,9 @@ func (e *examination) noDatabase() finding {
 
 // entries looks at where short-lived state is kept.
 func (e *examination) entries(ctx context.Context) []finding {
+	if e.config.Sessions.redis() {
+		return e.inRedis(ctx)
+	}
 	if e.config.Sessions.shared() && string(e.config.Sessions) == string(e.config.Database) {
 		return []finding{finef("in the database of the rows")}
 	}

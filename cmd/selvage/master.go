@@ -24,10 +24,7 @@ func openRing(ctx context.Context, c Config, rows keys.Store, log *slog.Logger) 
 	if err != nil {
 		return nil, err
 	}
-	ring, err := keys.Open(ctx, keys.Config{
-		Store: rows, Master: master,
-		SigningRotation: time.Duration(c.Keys.SigningRotation), SealingRotation: time.Duration(c.Keys.SealingRotation), Publish: time.Duration(c.Keys.Publish),
-	})
+	ring, err := keys.Open(ctx, c.ringConfig(rows, master))
 	switch {
 	case errors.Is(err, keys.ErrMaster) && made: // another node was faster to make a ring
 		return nil, errors.Join(c.noMaster(), os.Remove(c.masterFile()))
@@ -37,6 +34,13 @@ func openRing(ctx context.Context, c Config, rows keys.Store, log *slog.Logger) 
 		log.Warn("made a master key; nodes on the same database each need a copy of this file, or SELVAGE_MASTER_KEY_FILE", "file", c.masterFile())
 	}
 	return ring, err
+}
+
+func (c Config) ringConfig(rows keys.Store, master []byte) keys.Config {
+	return keys.Config{
+		Store: rows, Master: master,
+		SigningRotation: time.Duration(c.Keys.SigningRotation), SealingRotation: time.Duration(c.Keys.SealingRotation), Publish: time.Duration(c.Keys.Publish),
+	}
 }
 
 func (c Config) masterFile() string { return filepath.Join(c.Data, masterFile) }

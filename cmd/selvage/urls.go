@@ -49,6 +49,9 @@ func (u databaseURL) shared() bool { return schemeOf(string(u)) != "sqlite" }
 // shared reports whether other nodes can keep their sessions there too.
 func (u sessionsURL) shared() bool { return schemeOf(string(u)) != "sqlite" }
 
+// redis reports whether sessions are kept in Redis.
+func (u sessionsURL) redis() bool { return slices.Contains(redisSchemes, schemeOf(string(u))) }
+
 func schemeOf(raw string) string {
 	scheme, _, _ := strings.Cut(raw, ":")
 	return scheme
