@@ -163,7 +163,7 @@ var closed = func() <-chan time.Time {
 
 // checks lists what is looked at, in the order it is told.
 func (e *examination) checks() []check {
-	return slices.Concat(e.dataChecks(), e.databaseChecks(), e.keyChecks(), e.networkChecks(), e.processChecks())
+	return slices.Concat(e.dataChecks(), e.databaseChecks(), e.keyChecks(), e.certificateChecks(), e.networkChecks(), e.processChecks())
 }
 
 // withoutConfig lists what can be looked at where the configuration cannot be read.

@@ -2,7 +2,10 @@ package certs
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
+	"fmt"
 	"log/slog"
 
 	"golang.org/x/crypto/acme/autocert"
@@ -65,4 +68,22 @@ func (c cache) Delete(ctx context.Context, name string) error {
 func (c cache) tell(did, name string, err error) error {
 	c.log.Error(did+" what ACME keeps", "name", name, "error", err)
 	return errCache
+}
+
+// Stored gives the certificate of a host that ACME has given, from the store. There
+// may be none, which is problem.NotFound.
+func Stored(ctx context.Context, rows Store, seal Sealer, host string) (*x509.Certificate, error) {
+	sealed, err := rows.FindCertificate(ctx, host)
+	if err != nil {
+		return nil, err
+	}
+	text, err := seal.OpenSecret("certificate "+host, sealed)
+	if err != nil {
+		return nil, fmt.Errorf("opening certificate: %w", err)
+	}
+	pair, err := tls.X509KeyPair(text, text)
+	if err != nil {
+		return nil, fmt.Errorf("reading certificate: %w", err)
+	}
+	return pair.Leaf, nil
 }
