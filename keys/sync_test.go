@@ -17,13 +17,18 @@ import (
 
 // A counted store counts what it is asked, and can be exchanged.
 type counted struct {
-	*store.Store
 	asked atomic.Int64
+	mu    sync.Mutex
+	*store.Store
 }
 
+// RingVersion is what a ring asks first, and so learns of an exchange.
 func (c *counted) RingVersion(ctx context.Context) (int64, error) {
 	c.asked.Add(1)
-	return c.Store.RingVersion(ctx)
+	c.mu.Lock()
+	rows := c.Store
+	c.mu.Unlock()
+	return rows.RingVersion(ctx)
 }
 
 // TestUnknownKid lets a node meet tokens under keys that it has not heard of.
@@ -120,7 +125,9 @@ func TestStoreAway(t *testing.T) {
 		}
 
 		again := openRows()
-		rows.Store = again // between two polls
+		rows.mu.Lock()
+		rows.Store = again
+		rows.mu.Unlock()
 		settle(2 * time.Second)
 		if age := time.Since(r.Status().Synced); r.Status().Err != nil || age > time.Second {
 			t.Errorf("Status with a store again: %v, %s old", r.Status().Err, age)

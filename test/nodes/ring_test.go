@@ -1,0 +1,84 @@
+package nodes
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/test/harness"
+)
+
+// patience is more than the second or two in which each node hears of a step.
+const patience = 5 * time.Second
+
+// TestRingTurns lets the next key of each use take over beside one node, without
+// waiting: what either node makes from then on is good at both, at once.
+func TestRingTurns(t *testing.T) {
+	n := two(t)
+	p := n.NewProject(t)
+	c := p.NewClient(t, "service", "--access-token", "jwt", "--scope", "Voice")
+	for range 2 {
+		n.Each[0].Command(t, "", "ring", "rotate", "--now")
+		deadline := time.Now().Add(1500 * time.Millisecond) // until both have heard of it
+		for time.Now().Before(deadline) {
+			for i, maker := range n.Each {
+				l := login{project: p, c: c}
+				token := grant(t, l.at(maker))
+				n.Each[1-i].Get(t, p.LaML("/Recordings"), harness.Bearer(token)).Want(t, 200)
+				sat := l.at(maker).NewSAT(t, "ada").Token
+				n.Each[1-i].Get(t, "/subscriber/info", harness.Bearer(sat)).Want(t, 200)
+			}
+		}
+	}
+}
+
+// TestRingEndedEverywhere ends a key beside one node: the other refuses what it
+// signed, and does not publish it.
+func TestRingEndedEverywhere(t *testing.T) {
+	n := two(t)
+	p := n.NewProject(t)
+	token := grant(t, p.NewClient(t, "service", "--access-token", "jwt", "--scope", "Voice"))
+	sat := p.NewSAT(t, "ada").Token
+	there := n.Each[1]
+	asks := map[string]func() harness.Answer{
+		"a JWT": func() harness.Answer { return there.Get(t, p.LaML("/Recordings"), harness.Bearer(token)) },
+		"a SAT": func() harness.Answer { return there.Get(t, "/subscriber/info", harness.Bearer(sat)) },
+	}
+	for _, ask := range asks {
+		ask().Want(t, 200)
+	}
+	var ring []struct{ Kid, Use, State string }
+	if err := json.Unmarshal([]byte(n.Each[0].Command(t, "", "ring", "list", "-o", "json")), &ring); err != nil {
+		t.Fatal(err)
+	}
+	var ended []string
+	for _, key := range ring {
+		if key.State == "current" {
+			n.Each[0].Command(t, "", "ring", "retire", key.Kid)
+			ended = append(ended, key.Kid)
+		}
+	}
+	for what, ask := range asks {
+		harness.Eventually(t, patience, what+" at the other node is refused", func() error { return ask().StatusIs(401) })
+	}
+	harness.Eventually(t, patience, "the ended keys are no longer published", func() error {
+		var set struct{ Keys []struct{ Kid string } }
+		there.Get(t, "/oauth/jwks").Want(t, 200).Read(t, &set)
+		for _, key := range set.Keys {
+			if slices.Contains(ended, key.Kid) {
+				return fmt.Errorf("%s is published", key.Kid)
+			}
+		}
+		return nil
+	})
+}
+
+// grant gives an access token that a client has for itself.
+func grant(t *testing.T, c *harness.Client) string {
+	t.Helper()
+	var tokens harness.Tokens
+	c.Token(t, map[string][]string{"grant_type": {"client_credentials"}}).Want(t, 200).Read(t, &tokens)
+	return tokens.AccessToken
+}
