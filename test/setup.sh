@@ -48,7 +48,7 @@ if ((${#missing[@]})); then
 	fi
 fi
 
-(cd pebble && go mod download) # the ACME server, which its test builds
+(cd acme/pebble && go mod download) # the ACME server, which its test builds
 
 # npm writes this file last: it is as new as the lock file once all is installed.
 if [[ ! clients/node_modules/.package-lock.json -nt clients/package-lock.json ]]; then

@@ -52,10 +52,11 @@ var layers = map[string][]string{
 	// from outside: the built binary alone
 	"bench":        {"test/harness"},
 	"test/attack":  {"test/harness"},
-	"test/clients": {"test/harness"},
+	"test/acme":    {"test/harness"},
+	"test/clients": {"test/acme", "test/harness"},
 	"test/faults":  {"test/harness"},
 	"test/media":   {"test/harness"},
-	"test/nodes":   {"test/harness"},
+	"test/nodes":   {"test/acme", "test/harness"},
 	"test/harness": {"test/servers"},
 	// what tests talk to
 	"test/servers":     nil,
@@ -77,7 +78,7 @@ var only = map[string][]string{
 	"github.com/knadh/koanf":              {"cmd/selvage"},
 	"github.com/prometheus/client_golang": {"cmd/selvage"},
 	"database/sql":                        {"internal/database", "internal/session/sql", "internal/store"},
-	"net/http":                            {"bench", "cmd/selvage", "fabric/relay", "fabric/rest", "idp/oidc", "internal/certs", "internal/web", "recordings/laml", "static", "templates", "test/harness"},
+	"net/http":                            {"bench", "cmd/selvage", "fabric/relay", "fabric/rest", "idp/oidc", "internal/certs", "internal/web", "recordings/laml", "static", "templates", "test/acme", "test/harness"},
 }
 
 // A listed package is what `go list` tells of one.

@@ -1,6 +1,6 @@
 // Pebble, the ACME server that the tests use: a module of its own, so that
 // selvage requires nothing of it.
-module github.com/selvage/selvage/test/pebble
+module github.com/selvage/selvage/test/acme/pebble
 
 go 1.26.0
 

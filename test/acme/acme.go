@@ -1,0 +1,156 @@
+// Package acme runs an ACME server for tests, pebble, which proves names as a
+// public authority does: it looks them up and connects to where they lead, on the
+// ports it is told. Every name leads to this machine.
+package acme
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/selvage/selvage/test/harness"
+)
+
+// A Config says how names are proven. A port where nobody listens makes that
+// proof fail.
+type Config struct {
+	HTTP, TLS int           // the ports of http-01 and tls-alpn-01
+	Lifetime  time.Duration // of certificates
+}
+
+// A Server is a running pebble.
+type Server struct {
+	Directory string // its URL
+	CA        string // the file that vouches for its HTTPS
+
+	manage string // where it tells of itself
+	client *http.Client
+}
+
+// patience is how long a step of an order may take.
+const patience = time.Minute
+
+// Start starts a pebble that ends with the test.
+func Start(t harness.T, c Config) *Server {
+	t.Helper()
+	dir := t.TempDir()
+	dns, acme, manage := Local(FreePort(t)), Local(FreePort(t)), Local(FreePort(t))
+	run(t, nil, program(t, "pebble-challtestsrv"), "-dnsserver", dns, "-management", Local(FreePort(t)),
+		"-defaultIPv4", "127.0.0.1", "-defaultIPv6", "", "-http01", "", "-https01", "", "-tlsalpn01", "", "-doh", "")
+
+	s := &Server{Directory: "https://" + acme + "/dir", manage: "https://" + manage, CA: filepath.Join(dir, "pebble.pem")}
+	key := filepath.Join(dir, "pebble-key.pem")
+	s.client = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: certify(t, s.CA, key)}}}
+	text, err := json.Marshal(map[string]any{"pebble": map[string]any{
+		"listenAddress": acme, "managementListenAddress": manage, "certificate": s.CA, "privateKey": key,
+		"httpPort": c.HTTP, "tlsPort": c.TLS,
+		"retryAfter": map[string]int{"authz": 1, "order": 1},
+		"profiles":   map[string]any{"default": map[string]any{"description": "the only one", "validityPeriod": int(c.Lifetime.Seconds())}},
+	}})
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	file := filepath.Join(dir, "pebble.json")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatalf("%v", err)
+	}
+	run(t, []string{"PEBBLE_VA_NOSLEEP=1"}, program(t, "pebble"), "-config", file, "-dnsserver", dns, "-strict")
+	harness.Eventually(t, patience, "pebble to answer", func() error {
+		_, err := s.get(s.Directory)
+		return err
+	})
+	return s
+}
+
+// program builds a program of the module pebble, unless it is in Go's cache, and
+// gives its path.
+func program(t harness.T, name string) string {
+	t.Helper()
+	cmd := exec.Command("go", "tool", "-n", name)
+	cmd.Dir = filepath.Join("..", "acme", "pebble") // the suites are beside us
+	cmd.Stderr = new(strings.Builder)
+	out, err := cmd.Output()
+	if err != nil {
+		harness.Missing(t, fmt.Sprintf("%s (%v: %s)", name, err, cmd.Stderr))
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// run runs a program until the end of the test.
+func run(t harness.T, env []string, program string, args ...string) {
+	t.Helper()
+	cmd := exec.Command(program, args...)
+	cmd.Env = append(os.Environ(), env...)
+	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := cmd.Start(); err != nil {
+		t.Fatalf("%v", err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait() // it was killed
+		if text, err := os.ReadFile(log.Name()); t.Failed() && err == nil {
+			t.Logf("log of %s:\n%s", filepath.Base(program), text)
+		}
+		_ = log.Close()
+	})
+}
+
+func (s *Server) get(url string) ([]byte, error) {
+	resp, err := s.client.Get(url)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	return io.ReadAll(resp.Body)
+}
+
+// Roots gives the authority that vouches for what was ordered; it is new with each
+// server.
+func (s *Server) Roots(t harness.T) *x509.CertPool {
+	t.Helper()
+	text, err := s.get(s.manage + "/roots/0")
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(text) {
+		t.Fatalf("pebble's root is %q", text)
+	}
+	return pool
+}
+
+// Env makes a selvage have certificates for hosts.
+func (s *Server) Env(hosts ...string) []string {
+	return []string{
+		"SELVAGE_TLS__ACME__HOSTS=" + strings.Join(hosts, ","), "SELVAGE_TLS__ACME__ACCEPT_TERMS=true", "SELVAGE_TLS__ACME__EMAIL=ops@selvage.test",
+		"SELVAGE_TLS__ACME__DIRECTORY=" + s.Directory, "SELVAGE_TLS__ACME__CA=" + s.CA,
+	}
+}
+
+// FreePort gives a port that nobody listens on.
+func FreePort(t harness.T) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+// Local gives the address of a port of this machine.
+func Local(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
