@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"time"
 
 	"github.com/selvage/selvage/internal/ca"
 	"github.com/selvage/selvage/internal/certs"
@@ -18,6 +19,7 @@ import (
 type certificates interface {
 	TLS() *tls.Config
 	Reload() error
+	Ends() time.Time // of the one that does first; zero while one is missing
 }
 
 // Those that others vouch for have something to do while the server runs, and

@@ -95,6 +95,16 @@ func (m *metrics) watchRelay(r *relay.Relay) {
 	m.gauge("selvage_relay_online", "Sockets through which a subscriber is online.", nil, func() float64 { return float64(r.Stats().Online) })
 }
 
+// watchCertificates shows when HTTPS ends, unless somebody renews its certificate.
+func (m *metrics) watchCertificates(c certificates) {
+	m.gauge("selvage_certificate_end_timestamp_seconds", "When the first certificate of HTTPS ends, in seconds since 1970; 0 while one is missing.", nil, func() float64 {
+		if end := c.Ends(); !end.IsZero() {
+			return float64(end.Unix())
+		}
+		return 0
+	})
+}
+
 func (m *metrics) gauge(name, help string, labels prometheus.Labels, read func() float64) {
 	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: labels}, read))
 }

@@ -99,6 +99,7 @@ func (c *cli) serve(cmd *cobra.Command) error {
 		if s.certs, err = openCertificates(config, s.app, s.log); err != nil {
 			return errors.Join(err, s.ports.close(), s.app.close())
 		}
+		s.metrics.watchCertificates(s.certs)
 	}
 	err = s.run(cmd.Context(), c, func() { s.reload(c, cmd) })
 	return errors.Join(err, s.app.close())

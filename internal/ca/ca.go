@@ -120,6 +120,15 @@ func (a *Authority) TLS() *tls.Config {
 	}
 }
 
+// Ends tells when the server's certificate ends.
+func (a *Authority) Ends() time.Time {
+	leaf, err := a.certificate()
+	if err != nil {
+		return time.Time{}
+	}
+	return leaf.Leaf.NotAfter
+}
+
 // certificate gives the server's certificate, made anew where it is old.
 func (a *Authority) certificate() (*tls.Certificate, error) {
 	a.mu.Lock()

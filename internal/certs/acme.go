@@ -127,6 +127,26 @@ func (a *ACME) TLS() *tls.Config {
 	return c
 }
 
+// Ends tells when the first of the certificates ends; zero while a host has none.
+func (a *ACME) Ends() (first time.Time) {
+	for _, host := range a.c.Hosts {
+		if !a.has(host) {
+			return time.Time{}
+		}
+		if pair, err := a.get(host); err == nil && (first.IsZero() || pair.Leaf.NotAfter.Before(first)) {
+			first = pair.Leaf.NotAfter
+		}
+	}
+	return first
+}
+
+// has reports whether a host has a certificate.
+func (a *ACME) has(host string) bool {
+	a.mu.RLock()
+	defer a.mu.RUnlock()
+	return a.ready[host]
+}
+
 // Handler answers http-01 challenges and leaves all else to next.
 func (a *ACME) Handler(next http.Handler) http.Handler { return a.manager.HTTPHandler(next) }
 
@@ -142,10 +162,7 @@ func (a *ACME) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error)
 	if slices.Equal(hello.SupportedProtos, []string{acme.ALPNProto}) {
 		return a.manager.GetCertificate(&tls.ClientHelloInfo{ServerName: host, SupportedProtos: hello.SupportedProtos})
 	}
-	a.mu.RLock()
-	ready := a.ready[host]
-	a.mu.RUnlock()
-	if !ready {
+	if !a.has(host) {
 		return nil, fmt.Errorf("there is no certificate for %s yet", host)
 	}
 	return a.get(host)

@@ -50,6 +50,9 @@ func (f *Files) TLS() *tls.Config {
 	return config(func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return f.inUse.Load(), nil })
 }
 
+// Ends tells when the certificate ends.
+func (f *Files) Ends() time.Time { return f.inUse.Load().Leaf.NotAfter }
+
 // Reload reads the files now. If they are not good, the certificate stays what it
 // was.
 func (f *Files) Reload() error {
