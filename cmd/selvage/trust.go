@@ -116,6 +116,8 @@ func (c *cli) troubles(cmd *cobra.Command, places []truststore.Place) error {
 		switch {
 		case errors.Is(p.Err, truststore.ErrNotRoot):
 			errs = append(errs, fmt.Errorf("%s: %w; run `%s`", p.Kind, p.Err, c.withSudo(cmd)))
+		case p.Err != nil && p.Kind == "":
+			errs = append(errs, p.Err)
 		case p.Err != nil && p.Path == "":
 			errs = append(errs, fmt.Errorf("%s: %w", p.Kind, p.Err))
 		case p.Err != nil:
