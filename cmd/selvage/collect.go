@@ -4,6 +4,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/selvage/selvage/internal/database"
+	"github.com/selvage/selvage/internal/session/failover"
+	"github.com/selvage/selvage/internal/session/redis"
 )
 
 // databases show what databases tell of themselves, by what they hold, whenever
@@ -46,4 +48,47 @@ func (d databases) Collect(to chan<- prometheus.Metric) {
 			to <- prometheus.MustNewConstMetric(m.desc, m.kind, m.read(now), holds)
 		}
 	}
+}
+
+// redisSessions show how sessions in Redis, and those in its fallback, are doing.
+type redisSessions struct {
+	redis    *redis.Store
+	failover *failover.Store
+}
+
+var (
+	sessionOperations = prometheus.NewDesc("selvage_session_operations_total",
+		"Operations on sessions, by backend (primary is Redis, fallback the database) and result.", []string{"backend", "result"}, nil)
+	sessionFallback = prometheus.NewDesc("selvage_session_fallback", "1 while Redis is away and sessions are kept in the database, else 0.", nil, nil)
+	redisOpen       = prometheus.NewDesc("selvage_redis_connections_open", "Connections to all servers of Redis.", nil, nil)
+	redisInUse      = prometheus.NewDesc("selvage_redis_connections_in_use", "Connections to Redis that are in use.", nil, nil)
+	redisWaits      = prometheus.NewDesc("selvage_redis_waits_total", "Operations that waited for a connection to Redis.", nil, nil)
+	redisWaited     = prometheus.NewDesc("selvage_redis_wait_seconds_total", "Time that operations have waited for a connection to Redis.", nil, nil)
+)
+
+// Describe names the metrics.
+func (s redisSessions) Describe(to chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{sessionOperations, sessionFallback, redisOpen, redisInUse, redisWaits, redisWaited} {
+		to <- d
+	}
+}
+
+// Collect reads them.
+func (s redisSessions) Collect(to chan<- prometheus.Metric) {
+	send := func(d *prometheus.Desc, kind prometheus.ValueType, v float64, labels ...string) {
+		to <- prometheus.MustNewConstMetric(d, kind, v, labels...)
+	}
+	for _, c := range s.failover.Stats() {
+		send(sessionOperations, prometheus.CounterValue, float64(c.N), c.Backend, c.Result)
+	}
+	away := 0.0
+	if s.failover.State().Away {
+		away = 1
+	}
+	send(sessionFallback, prometheus.GaugeValue, away)
+	stats := s.redis.Stats()
+	send(redisOpen, prometheus.GaugeValue, float64(stats.Open))
+	send(redisInUse, prometheus.GaugeValue, float64(stats.Open-stats.Idle))
+	send(redisWaits, prometheus.CounterValue, float64(stats.Waits))
+	send(redisWaited, prometheus.CounterValue, stats.Waited.Seconds())
 }

@@ -67,6 +67,9 @@ func (m *metrics) request(route string, status int, took time.Duration) {
 // watch shows the state of an app, read when it is asked for.
 func (m *metrics) watch(a *app) {
 	m.registry.MustRegister(a.databases)
+	if a.failover != nil {
+		m.registry.MustRegister(redisSessions{a.redis, a.failover})
+	}
 	m.gauge("selvage_password_queue", "Passwords that wait to be hashed.", nil, func() float64 { return float64(a.passwords.Waiting()) })
 	m.gauge("selvage_revocations_age_seconds", "Time since revocations were read; after 5 seconds tokens are refused.", nil,
 		func() float64 { return a.revocations.Age().Seconds() })

@@ -145,7 +145,7 @@ func (a *app) needs() []*dependency {
 	}
 	all := []*dependency{
 		{name: "store", ask: without(a.store.Ping)},
-		{name: "sessions", ask: without(a.sessions.Ping)},
+		{name: "sessions", ask: a.askSessions},
 		{name: "clock", ask: without(clock(a.store.Clock).inTime)},
 		{name: "keys", ask: func(context.Context) (string, error) { return a.ringNote(), nil }},
 		{name: "revocations", ask: without(func(context.Context) error { return a.revocations.Check(time.Now()) })},

@@ -47,7 +47,7 @@ func (u *sessionsURL) UnmarshalText(text []byte) error {
 func (u databaseURL) shared() bool { return schemeOf(string(u)) != "sqlite" }
 
 // shared reports whether other nodes can keep their sessions there too.
-func (u sessionsURL) shared() bool { return schemeOf(string(u)) != "sqlite" }
+func (u sessionsURL) shared() bool { return u != "" && schemeOf(string(u)) != "sqlite" }
 
 // redis reports whether sessions are kept in Redis.
 func (u sessionsURL) redis() bool { return slices.Contains(redisSchemes, schemeOf(string(u))) }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -137,6 +138,28 @@ func TestSample(t *testing.T) {
 	}
 	if diff := cmp.Diff(got[0], got[1]); diff != "" {
 		t.Errorf("the sample differs from the defaults:\n%s", diff)
+	}
+}
+
+// TestManual shows that the configuration files in the manual can be used.
+func TestManual(t *testing.T) {
+	manual, err := os.ReadFile("../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := strings.Split(string(manual), "```yaml\n")[1:]
+	for _, b := range blocks {
+		text, _, _ := strings.Cut(b, "```")
+		written, err := parseFile("operations.md", []byte(text))
+		if err == nil {
+			err = load(koanf.New("."), written, nil)
+		}
+		if err != nil || len(written) == 0 {
+			t.Errorf("%v in\n%s", err, text)
+		}
+	}
+	if len(blocks) == 0 {
+		t.Error("there are none")
 	}
 }
 
