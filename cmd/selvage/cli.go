@@ -179,9 +179,12 @@ func (c Config) checkRows() error {
 	return checkDataDir(c.Data)
 }
 
+// warnings gives what commands say beside their output.
+func (c *cli) warnings() *slog.Logger { return newLogger(c.stderr, "text", slog.LevelWarn) }
+
 // over runs something over the services of a configuration.
 func (c *cli) over(ctx context.Context, config Config, o options, do func(a *app) error) error {
-	o.log = newLogger(c.stderr, "text", slog.LevelWarn)
+	o.log = c.warnings()
 	a, err := open(ctx, config, locateBeside(config), o)
 	if err != nil {
 		return err

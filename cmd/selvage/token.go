@@ -73,20 +73,32 @@ var inspections = view[inspected]{
 }
 
 func (c *cli) tokenCommand() *cobra.Command {
-	subscriber := &cobra.Command{Use: "subscriber", Short: "Make a subscriber's access token", Args: positional(), RunE: c.with(c.subscriberToken)}
+	subscriber := &cobra.Command{Use: "subscriber", Short: "Make a subscriber's access token", Args: positional(), RunE: c.withIssuer(c.subscriberToken)}
 	subscriber.Flags().String("reference", "", "its `reference` or e-mail; an unknown one makes a subscriber")
-	guest := &cobra.Command{Use: "guest", Short: "Make a token that reaches a few addresses", Args: positional(), RunE: c.with(c.guestToken)}
+	guest := &cobra.Command{Use: "guest", Short: "Make a token that reaches a few addresses", Args: positional(), RunE: c.withIssuer(c.guestToken)}
 	guest.Flags().StringSlice("address", nil, "`id` of an address that it reaches, up to ten")
-	invite := &cobra.Command{Use: "invite", Short: "Make a token that reaches one address of a subscriber", Args: positional(), RunE: c.with(c.inviteToken)}
+	invite := &cobra.Command{Use: "invite", Short: "Make a token that reaches one address of a subscriber", Args: positional(), RunE: c.withIssuer(c.inviteToken)}
 	invite.Flags().String("address", "", "`id` of the address that it reaches")
 	for _, cmd := range []*cobra.Command{subscriber, guest, invite} {
 		addProject(cmd)
 		life := lifespan(fabric.TokenLifetime)
 		cmd.Flags().Var(&life, "expires-in", "the `time` it lives")
 	}
-	inspect := &cobra.Command{Use: "inspect", Short: "Show what a token on stdin says", Args: positional(), RunE: c.with(c.inspectToken)}
-	revoke := &cobra.Command{Use: "revoke", Short: "End the token on stdin", Args: positional(), RunE: c.with(c.revokeToken)}
+	inspect := &cobra.Command{Use: "inspect", Short: "Show what a token on stdin says", Args: positional(), RunE: c.withIssuer(c.inspectToken)}
+	revoke := &cobra.Command{Use: "revoke", Short: "End the token on stdin", Args: positional(), RunE: c.withIssuer(c.revokeToken)}
 	return noun("token", "Tokens: by which subscribers and guests act", subscriber, guest, invite, c.embedCommand(), inspect, revoke)
+}
+
+// withIssuer runs a command about tokens, which name their issuer: that of the
+// server in the data directory, where the configuration does not say.
+func (c *cli) withIssuer(do command) func(*cobra.Command, []string) error {
+	return c.with(func(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
+		_, beside := readRunning(a.config.Data)
+		if a.config.Database.shared() && a.config.AuthURL == "" && a.config.PublicURL == "" && !beside {
+			c.warnings().Warn("tokens of other nodes may have another issuer than here; set SELVAGE_AUTH_URL as they do", "issuer", a.where.issuer())
+		}
+		return do(ctx, a, cmd, args)
+	})
 }
 
 // A lifespan is a flag's value: how long a token lives.
