@@ -32,6 +32,11 @@ func TestMain(m *testing.M) {
 //	shows URL HOST                   waits until the certificate there has that name first
 //	fresh                            gives the commands that follow rows and sessions of their own
 //	redis VERB                       does something to a Redis of the script; see cmdRedis
+//	sql FILE STATEMENTS              runs SQL in an SQLite file
+//	hold FILE                        locks an SQLite file for writing, until
+//	release                          which lets go of it
+//
+// [namespaces] holds where a script may mount what only it sees, with unshare -rm.
 //
 // They run on the backend that SELVAGE_TEST_BACKEND chooses, in a database of
 // their own; a line that holds for one of them begins with [sqlite] or the like.
@@ -40,10 +45,11 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata",
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"http": cmdHTTP, "ready": cmdReady, "sigterm": cmdSigterm, "sighup": cmdSighup, "let": cmdLet, "until": cmdUntil, "pkce": cmdPKCE, "await": cmdAwait,
-			"drain": cmdDrain, "fresh": cmdFresh, "redis": cmdRedis, "certify": cmdCertify, "shows": cmdShows,
+			"drain": cmdDrain, "fresh": cmdFresh, "redis": cmdRedis, "sql": cmdSQL, "hold": cmdHold, "release": cmdRelease, "certify": cmdCertify, "shows": cmdShows,
 		},
 		Setup: func(e *testscript.Env) error {
 			e.Values[clientKey{}] = newScriptClient()
+			e.Values[holdKey{}] = new(hold)
 			setBackend(e)
 			e.Setenv("GORACE", "atexit_sleep_ms=0") // else each command under the race detector takes a second more
 			demo, err := filepath.Abs("demo")
@@ -55,7 +61,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("OPS_", "--listen-ops=127.0.0.1:0")
 			return err
 		},
-		Condition:     onBackend(servers.BackendName(t)),
+		Condition:     orNamespaces(onBackend(servers.BackendName(t))),
 		UpdateScripts: os.Getenv("UPDATE_SCRIPTS") != "",
 	})
 }

@@ -1,7 +1,6 @@
 package database
 
 import (
-	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 	"path/filepath"
 	"sync"
 	"syscall"
-	"time"
 )
 
 // opened are the files that this process has open, and how often. One that is open
@@ -88,41 +86,9 @@ const (
 )
 
 func isShared(shm *os.File) bool {
-	holder, err := holderOf(shm, openByte)
-	return err != nil || holder != 0
-}
-
-// holderOf gives the process that has locked a byte, 0 for none.
-func holderOf(shm *os.File, at int64) (pid int, err error) {
-	lock := syscall.Flock_t{Type: syscall.F_WRLCK, Start: at, Len: 1}
-	if err := syscall.FcntlFlock(shm.Fd(), syscall.F_GETLK, &lock); err != nil {
-		return 0, err
-	}
-	if lock.Type == syscall.F_UNLCK {
-		return 0, nil
-	}
-	return int(lock.Pid), nil
-}
-
-// writerOf gives a process that is writing for as long as one looks, 0 for none.
-func writerOf(ctx context.Context, name string) (pid int) {
-	shm, err := os.Open(name + "-shm")
-	if err != nil {
-		return 0
-	}
-	defer shm.Close()
-	for i := range 5 {
-		holder, err := holderOf(shm, writeByte)
-		if err != nil || holder == 0 || i > 0 && holder != pid {
-			return 0
-		}
-		pid = holder
-		select {
-		case <-ctx.Done():
-		case <-time.After(100 * time.Millisecond):
-		}
-	}
-	return pid
+	lock := syscall.Flock_t{Type: syscall.F_WRLCK, Start: openByte, Len: 1}
+	err := syscall.FcntlFlock(shm.Fd(), syscall.F_GETLK, &lock)
+	return err != nil || lock.Type != syscall.F_UNLCK
 }
 
 // readIndex reads the header of FILE-shm, which is there twice, in the byte order

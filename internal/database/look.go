@@ -34,17 +34,13 @@ func Look(ctx context.Context, c Config) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	writer := 0
-	leave, err := enter(name, func() error {
-		writer = writerOf(ctx, name)
-		return c.first(name, false)
-	})
+	leave, err := enter(name, func() error { return c.first(name, false) })
 	if err != nil {
 		return Report{}, err
 	}
 	defer leave()
 	r, err := look(ctx, name, c)
-	r.Writer = writer
+	r.Writer = writerOf(ctx, name)
 	return r, diagnose(name, c.Sync, err)
 }
 

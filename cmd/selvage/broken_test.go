@@ -1,0 +1,55 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"os/exec"
+	"sync"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+type holdKey struct{}
+
+// cmdSQL makes or changes an SQLite file behind our back.
+func cmdSQL(ts *testscript.TestScript, _ bool, args []string) {
+	db, err := sql.Open("sqlite", "file:"+ts.MkAbs(args[0]))
+	ts.Check(err)
+	defer db.Close()
+	_, err = db.Exec(args[1])
+	ts.Check(err)
+}
+
+// cmdHold locks an SQLite file for writing until release, or the end of the script.
+func cmdHold(ts *testscript.TestScript, _ bool, args []string) {
+	db, err := sql.Open("sqlite", "file:"+ts.MkAbs(args[0]))
+	ts.Check(err)
+	conn, err := db.Conn(context.Background())
+	ts.Check(err)
+	_, err = conn.ExecContext(context.Background(), `BEGIN IMMEDIATE`)
+	ts.Check(err)
+	free := func() {
+		_ = conn.Close()
+		_ = db.Close()
+	}
+	ts.Defer(free)
+	ts.Value(holdKey{}).(*hold).release = free
+}
+
+func cmdRelease(ts *testscript.TestScript, _ bool, _ []string) {
+	ts.Value(holdKey{}).(*hold).release()
+}
+
+// A hold is a lock that a script has.
+type hold struct{ release func() }
+
+// orNamespaces adds the condition that this account may make namespaces.
+func orNamespaces(others func(string) (bool, error)) func(string) (bool, error) {
+	may := sync.OnceValue(func() bool { return exec.Command("unshare", "-rm", "true").Run() == nil })
+	return func(condition string) (bool, error) {
+		if condition == "namespaces" {
+			return may(), nil
+		}
+		return others(condition)
+	}
+}
