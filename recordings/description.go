@@ -1,7 +1,9 @@
 package recordings
 
 import (
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -86,15 +88,16 @@ func (m Metadata) withDefaults() Metadata {
 	return m
 }
 
-// identity is what another upload of the same thing has too, or "".
-func (d Description) identity(sha256 string) string {
+// identity is what another upload of the same thing has too, or "". The content is
+// told by its digest.
+func (d Description) identity(content string) string {
 	switch {
 	case d.IdempotencyKey != "":
 		return "key:" + d.IdempotencyKey
 	case d.Path != "":
-		return "path:" + sha256 + ":" + d.Path
+		return "path:" + content + ":" + fmt.Sprintf("%x", sha256.Sum256([]byte(d.Path))) // paths are too long for an index
 	case d.CallSid != "":
-		return "call:" + sha256 + ":" + d.CallSid
+		return "call:" + content + ":" + d.CallSid
 	}
 	return ""
 }

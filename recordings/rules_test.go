@@ -70,7 +70,7 @@ func TestIdentity(t *testing.T) {
 	}{
 		{Description{}, ""},
 		{Description{Metadata: call}, "call:sum:c"},
-		{Description{Metadata: call, Path: "/a.wav"}, "path:sum:/a.wav"},
+		{Description{Metadata: call, Path: "/a.wav"}, "path:sum:6567a806e422b2e27429a5f436104282d68d33142dcaea6cc2c39dbddf499ccc"},
 		{Description{Metadata: call, Path: "/a.wav", IdempotencyKey: "k"}, "key:k"},
 		{Description{Metadata: Metadata{ConferenceSid: "c"}}, ""},
 	}

@@ -82,13 +82,13 @@ func contains(part string) string {
 	if part == "" {
 		return ""
 	}
-	part = strings.Map(func(r rune) rune {
-		if 'A' <= r && r <= 'Z' {
-			r += 'a' - 'A'
+	small := []byte(part)
+	for i, b := range small {
+		if 'A' <= b && b <= 'Z' {
+			small[i] += 'a' - 'A'
 		}
-		return r
-	}, part)
-	return "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(part) + "%"
+	}
+	return "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(string(small)) + "%"
 }
 
 // startAtName gives the key of a row in a listing by name.

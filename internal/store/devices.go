@@ -2,6 +2,8 @@ package store
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
 
 	"github.com/selvage/selvage/fabric"
@@ -19,14 +21,9 @@ func (s *Store) PutDevice(ctx context.Context, d fabric.Device, most int) (kept 
 		if err := oneRow(res, err, "subscriber"); err != nil {
 			return err
 		}
-		var created int64
-		err = t.Row(ctx, `INSERT INTO devices (id, project_id, subscriber_id, type, token, name, push_key, created) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
-			ON CONFLICT (subscriber_id, token) DO UPDATE SET type = excluded.type, name = excluded.name RETURNING id, push_key, created`,
-			d.ID, d.ProjectID, d.SubscriberID, d.Type, d.Token, d.Name, d.PushKey, micros(d.Created)).Scan(&kept.ID, &kept.PushKey, &created)
-		if err != nil {
-			return fmt.Errorf("inserting device: %w", err)
+		if err := t.putDevice(ctx, &kept); err != nil {
+			return err
 		}
-		kept.Created = moment(created)
 		var n int
 		if err := t.Row(ctx, `SELECT count(*) FROM devices WHERE subscriber_id = $1`, d.SubscriberID).Scan(&n); err != nil {
 			return fmt.Errorf("counting devices: %w", err)
@@ -37,6 +34,27 @@ func (s *Store) PutDevice(ctx context.Context, d fabric.Device, most int) (kept 
 		return nil
 	})
 	return kept, err
+}
+
+// putDevice inserts a device, unless the subscriber has one of that token. It needs
+// the subscriber's lock.
+func (t tx) putDevice(ctx context.Context, d *fabric.Device) error {
+	var created int64
+	err := t.Row(ctx, `UPDATE devices SET type = $3, name = $4 WHERE subscriber_id = $1 AND token = $2 RETURNING id, push_key, created`,
+		d.SubscriberID, d.Token, d.Type, d.Name).Scan(&d.ID, &d.PushKey, &created)
+	switch {
+	case err == nil:
+		d.Created = moment(created)
+		return nil
+	case !errors.Is(err, sql.ErrNoRows):
+		return fmt.Errorf("renaming device: %w", err)
+	}
+	_, err = t.Exec(ctx, `INSERT INTO devices (id, project_id, subscriber_id, type, token, name, push_key, created) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+		d.ID, d.ProjectID, d.SubscriberID, d.Type, d.Token, d.Name, d.PushKey, micros(d.Created))
+	if err != nil {
+		return fmt.Errorf("inserting device: %w", err)
+	}
+	return nil
 }
 
 // DeleteDevice deletes a device of a subscriber.

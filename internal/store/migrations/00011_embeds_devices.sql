@@ -25,7 +25,7 @@ CREATE TABLE devices (
     push_key       TEXT NOT NULL,            -- what pushes to it are sealed with
     created        BIGINT NOT NULL
 );
-CREATE UNIQUE INDEX devices_token ON devices (subscriber_id, token);
+CREATE INDEX devices_subscriber ON devices (subscriber_id, id); -- tokens are too long for one in PostgreSQL
 CREATE INDEX devices_project ON devices (project_id);
 
 -- +goose Down
