@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -32,58 +31,6 @@ func insert(id string) func(Tx) error {
 	return func(t Tx) error {
 		_, err := t.Exec(context.Background(), `INSERT INTO t (id) VALUES ($1)`, id)
 		return err
-	}
-}
-
-func count(t *testing.T, d *file) (n int) {
-	t.Helper()
-	if err := d.Read().Row(t.Context(), `SELECT count(*) FROM t`).Scan(&n); err != nil {
-		t.Fatal(err)
-	}
-	return n
-}
-
-// Changes that share a commit succeed and fail each by itself: what one has done
-// before it fails, or panics, is undone, and the others stay.
-func TestChange(t *testing.T) {
-	d := open(t, filepath.Join(t.TempDir(), "a.db"))
-	var wg sync.WaitGroup
-	for i := range 300 {
-		wg.Go(func() {
-			err := d.Change(context.Background(), func(tx Tx) error {
-				if err := insert(fmt.Sprint(i))(tx); err != nil {
-					return err
-				}
-				switch i % 3 {
-				case 1:
-					return problem.NoSuch("thing")
-				case 2:
-					panic("no")
-				}
-				return nil
-			})
-			if (err == nil) != (i%3 == 0) {
-				t.Errorf("change %d = %v", i, err)
-			}
-		})
-	}
-	wg.Wait()
-	if got := count(t, d); got != 100 {
-		t.Errorf("%d rows, want the 100 of the changes that succeeded", got)
-	}
-	if err := d.Change(t.Context(), insert("0")); !IsUnique(err) {
-		t.Errorf("the same row again = %v, want a unique violation", err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := d.Change(ctx, insert("late")); !errors.Is(err, context.Canceled) {
-		t.Errorf("a change of one who went away = %v, want cancelled", err)
-	}
-	if err := errors.Join(d.Close(), d.Close()); err != nil {
-		t.Errorf("Close, twice = %v", err)
-	}
-	if err := d.Change(t.Context(), insert("later")); !errors.Is(err, problem.Unavailable) || !errors.Is(err, ErrClosed) {
-		t.Errorf("a change after Close = %v, want unavailable", err)
 	}
 }
 
