@@ -1,0 +1,53 @@
+'use strict'
+// What the tests do with an SDK, in a page and in Node alike. Nothing in here may
+// hang: an outcome says so instead.
+
+let client
+const events = []
+
+/** Says what came of a promise: {value}, {error: {code, name, message}} or {hangs: true}. */
+function outcome(promise, patience = 12000) {
+  const late = new Promise((resolve) => setTimeout(resolve, patience, { hangs: true }))
+  const came = Promise.resolve(promise).then(
+    (value) => ({ value: value ?? null }),
+    (err) => ({ error: { code: Number(err?.code ?? 0), name: String(err?.name), message: String(err?.message ?? err) } }),
+  )
+  return Promise.race([came, late])
+}
+
+/** Makes the client of a token; `more` are options of SignalWire(). */
+async function open(token, more) {
+  client = await SignalWire.SignalWire({ token, logLevel: 'silent', ...more })
+  await client.connect?.() // 3.27 does so only when it is asked to
+  const session = client.__wsClient.session ?? client.__wsClient.wsClient.session
+  for (const name of ['session.connected', 'session.reconnecting', 'session.auth_error', 'session.disconnected']) {
+    session.on(name, (err) => events.push(err ? `${name} ${err.code}` : name))
+  }
+  return 'open'
+}
+
+/** Makes a client of version 4; its errors are the events. */
+function begin(token) {
+  client = new SignalWire.SignalWire(new SignalWire.StaticCredentialProvider({ token }))
+  client.errors$.subscribe((err) => events.push(String(err.message ?? err)))
+  return 0
+}
+
+/** Waits until an event has come by, and gives all that have. */
+async function seen(name) {
+  for (const end = Date.now() + 12000; !events.includes(name) && Date.now() < end; ) {
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+  return events
+}
+
+const online = () => client.online({ incomingCallHandlers: { all() {} } })
+
+/** Walks through pages of addresses, and gives their names. */
+async function names(params) {
+  const all = []
+  for (let page = await client.address.getAddresses(params); page; page = await page.nextPage()) {
+    all.push(page.data.map((address) => address.name))
+  }
+  return all
+}

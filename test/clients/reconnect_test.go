@@ -1,0 +1,84 @@
+package clients
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/selvage/selvage/test/harness"
+)
+
+// TestSignalWireReconnects stops and kills the server under an SDK that is
+// online: it connects again by itself, and is still online.
+func TestSignalWireReconnects(t *testing.T) {
+	for where, load := range map[string]func(*testing.T, *harness.Server, string) sdk{"Chromium": inChromium, "Node": inNode} {
+		t.Run(where, func(t *testing.T) {
+			server := harness.Start(t)
+			p := server.NewProject(t)
+			v := visitor{p, p.NewSubscriber(t)}
+			s := load(t, server, "3.30.0")
+			s.open(v.token(t, 0))
+			s.do("online()", nil)
+			for how, end := range map[string]func(){
+				"stopped": func() {
+					if err := server.Stop(t); err != nil {
+						t.Fatal(err)
+					}
+				},
+				"killed": server.Kill,
+			} {
+				s.eval(t, "events.length = 0", new(int))
+				end()
+				server.Restart(t)
+				s.wantEvent("session.reconnecting")
+				s.wantEvent("session.connected")
+				if !v.online(t) {
+					t.Errorf("the server was %s: the SDK has connected again, and the subscriber is not online", how)
+				}
+				s.do("client.getSubscriberInfo()", nil)
+			}
+			s.do("client.offline()", nil)
+			v.wantOnline(t, false)
+		})
+	}
+}
+
+// TestSignalWireBeta shows how far a version to come gets, which has another
+// interface; docs/divergences.md says so too.
+func TestSignalWireBeta(t *testing.T) {
+	server := harness.Shared(t)
+	p := server.NewProject(t)
+	v := visitor{p, p.NewSubscriber(t)}
+	s := inChromium(t, server, "4.0.0-beta.12")
+	token := v.token(t, 0)
+	s.eval(t, fmt.Sprintf("begin(%q)", token), new(int))
+	s.await("!client.isConnected || !client.isRegistered")
+	v.wantOnline(t, true)
+	var email string
+	if s.do("client.user.email", &email); email != v.sub.Email {
+		t.Errorf("client.user.email is %q, want %q", email, v.sub.Email)
+	}
+	s.do("client.unregister()", nil)
+	v.wantOnline(t, false)
+	s.do("client.register()", nil)
+	v.wantOnline(t, true)
+	var errs []string
+	if s.eval(t, "events", &errs); len(errs) != 0 {
+		t.Errorf("so far there are the errors %q", errs)
+	}
+	v.Command(t, token, "token", "revoke")
+	s.await("!events.length")
+	v.wantOnline(t, false)
+}
+
+// await waits until an expression is false.
+func (s sdk) await(not string) {
+	s.Helper()
+	harness.Eventually(s, patience, not+" to be over", func() error {
+		var still bool
+		if s.eval(s.T, not, &still); still {
+			return errors.New("it is not")
+		}
+		return nil
+	})
+}

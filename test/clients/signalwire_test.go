@@ -1,0 +1,259 @@
+package clients
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/test/harness"
+)
+
+// A visitor is whose token an SDK is given.
+type visitor struct {
+	*harness.Project
+	sub harness.Subscriber
+}
+
+// token makes a token of the visitor's, which lives for so long; 0 is the default.
+func (v visitor) token(t *testing.T, life time.Duration) string {
+	t.Helper()
+	in := map[string]any{"reference": v.sub.Email}
+	if life > 0 {
+		in["expire_at"] = time.Now().Add(life).Unix()
+	}
+	var sat harness.SAT
+	v.Post(t, "/api/fabric/subscribers/tokens", v.Basic(), harness.JSON(in)).Want(t, 200).Read(t, &sat)
+	return sat.Token
+}
+
+// online asks the command whether the visitor is.
+func (v visitor) online(t *testing.T) bool {
+	t.Helper()
+	online, _ := v.CLI(t, "", "subscriber", "show", "--project", v.ID, v.sub.ID)["online"].(bool)
+	return online
+}
+
+func (v visitor) wantOnline(t *testing.T, want bool) {
+	t.Helper()
+	harness.Eventually(t, patience, fmt.Sprintf("the subscriber to be online: %v", want), func() error {
+		if got := v.online(t); got != want {
+			return fmt.Errorf("online is %v", got)
+		}
+		return nil
+	})
+}
+
+// TestSignalWireJS takes each version of the stock browser SDK through what apps
+// do with it.
+func TestSignalWireJS(t *testing.T) {
+	s := harness.Shared(t)
+	journeys := []struct {
+		name string
+		walk func(s sdk, v visitor)
+	}{
+		{"kinds", walkKinds}, {"info", walkInfo}, {"addresses", walkAddresses}, {"online", walkOnline}, {"refused", walkRefused},
+		{"revoked", walkRevoked}, {"updateToken", walkUpdateToken}, {"dial", walkDial},
+	}
+	load := map[string]func(*testing.T, *harness.Server, string) sdk{"Chromium": inChromium, "Node": inNode}
+	for _, tt := range []struct{ where, version string }{
+		{"Chromium", "3.27.0"}, {"Chromium", "3.28.0"}, {"Chromium", "3.29.2"}, {"Chromium", "3.30.0"}, {"Node", "3.30.0"},
+	} {
+		t.Run(tt.version+" in "+tt.where, func(t *testing.T) {
+			app := load[tt.where](t, s, tt.version)
+			for _, j := range journeys {
+				if tt.where == "Node" && j.name == "dial" {
+					continue // there is no media in Node
+				}
+				t.Run(j.name, func(t *testing.T) {
+					p := s.NewProject(t)
+					app.T = t
+					app.reload(t)
+					j.walk(app, visitor{p, p.NewSubscriber(t)})
+				})
+			}
+		})
+	}
+}
+
+// walkKinds connects with a token of each kind.
+func walkKinds(s sdk, v visitor) {
+	sat := v.token(s.T, 0)
+	address := v.Address(s, v.sub.ID)
+	embed, _ := v.CLI(s, "", "token", "embed", "--project", v.ID, "--address", address)["token"].(string)
+	var exchanged struct{ Token string }
+	v.Post(s, "/api/fabric/embeds/tokens", harness.JSON(map[string]string{"token": embed})).Want(s, 201).Read(s, &exchanged)
+	for kind, token := range map[string]string{
+		"SAT": sat, "guest": v.NewGuest(s, address).Token, "invite": v.NewInvite(s, sat, address), "embed": exchanged.Token,
+	} {
+		s.open(token)
+		var pages [][]string
+		if s.do("names({})", &pages); len(pages) != 1 || len(pages[0]) != 1 {
+			s.Errorf("%s: sees the addresses %v, want one", kind, pages)
+		}
+		if kind == "guest" { // the SDK asks ten times
+			if o := s.try("online()"); o.Error == nil || o.Error.Code != -32000 {
+				s.Errorf("a guest goes online: %s, want the error -32000", o)
+			}
+		}
+		s.do("client.disconnect()", nil)
+	}
+}
+
+func walkInfo(s sdk, v visitor) {
+	s.open(v.token(s.T, 0))
+	var info struct {
+		ID, Email       string
+		FabricAddresses []struct{ ID string } `json:"fabric_addresses"`
+	}
+	s.do("client.getSubscriberInfo()", &info)
+	if info.ID != v.sub.ID || info.Email != v.sub.Email || len(info.FabricAddresses) != 1 {
+		s.Errorf("getSubscriberInfo gives %+v, want %s, %s", info, v.sub.ID, v.sub.Email)
+	}
+	var device struct{ ID string }
+	s.do("client.registerDevice({ deviceType: 'Desktop', deviceToken: 'abc123' })", &device)
+	s.do(fmt.Sprintf("client.unregisterDevice({ id: %q })", device.ID), nil)
+	s.do("client.disconnect()", nil)
+}
+
+// walkAddresses lists, filters, sorts and pages.
+func walkAddresses(s sdk, v visitor) {
+	for _, name := range []string{"Zoe", "Bob", "Bob"} {
+		v.Post(s, "/api/fabric/subscribers/tokens", v.Basic(), harness.JSON(map[string]any{
+			"reference": "ref " + name + fmt.Sprint(time.Now().UnixNano()), "display_name": name + " & Co",
+		})).Want(s, 200)
+	}
+	s.open(v.token(s.T, 0))
+	var pages [][]string
+	if s.do("names({ pageSize: 3, sortBy: 'name', sortOrder: 'asc' })", &pages); len(pages) != 2 || len(pages[0]) != 3 || len(pages[1]) != 1 {
+		s.Fatalf("two pages of addresses are %v", pages)
+	}
+	if s.version != "3.27.0" { // which neither sorts nor finds by name
+		s.wantSorted(slices.Concat(pages...))
+	}
+	for params, want := range map[string]int{"{ displayName: 'Bob & Co' }": 2, "{ type: 'subscriber' }": 4, "{ type: 'room' }": 0} {
+		var found [][]string
+		if s.do("names("+params+")", &found); len(found) != 1 || len(found[0]) != want {
+			s.Errorf("the addresses of %s are %v, want %d", params, found, want)
+		}
+	}
+	s.wantError("client.address.getAddress({ id: 'b7a5c2a0-0000-4000-8000-000000000000' })", "HttpError", 404)
+	s.do("client.disconnect()", nil)
+}
+
+// wantSorted asks for the same addresses the other way round, and one by one.
+func (s sdk) wantSorted(ordered []string) {
+	s.Helper()
+	var reversed [][]string
+	s.do("names({ pageSize: 50, sortBy: 'name', sortOrder: 'desc' })", &reversed)
+	if slices.Reverse(reversed[0]); !slices.IsSorted(ordered) || !slices.Equal(ordered, reversed[0]) {
+		s.Errorf("sorted by name they are %v, and the other way round %v", ordered, reversed[0])
+	}
+	type address struct{ ID, Name string }
+	var first []address
+	var byID, byName address
+	s.do("client.address.getAddresses({ sortBy: 'name', sortOrder: 'asc' }).then(page => page.data)", &first)
+	s.do(fmt.Sprintf("client.address.getAddress({ id: %q })", first[2].ID), &byID)
+	s.do(fmt.Sprintf("client.address.getAddress({ name: %q })", first[2].Name), &byName)
+	if byID != first[2] || byName != first[2] {
+		s.Errorf("by its id the address is %+v, by its name %+v, want %+v", byID, byName, first[2])
+	}
+	s.wantError("client.address.getAddress({ name: 'nobody' })", "HttpError", 404)
+}
+
+func walkOnline(s sdk, v visitor) {
+	s.open(v.token(s.T, 0))
+	v.wantOnline(s.T, false)
+	s.do("online()", nil)
+	v.wantOnline(s.T, true)
+	s.do("client.offline()", nil)
+	v.wantOnline(s.T, false)
+	s.do("online()", nil)
+	v.wantOnline(s.T, true)
+	s.do("client.disconnect()", nil)
+	v.wantOnline(s.T, false)
+}
+
+// walkRefused begins with tokens that are not good.
+func walkRefused(s sdk, v visitor) {
+	expired, revoked := v.token(s.T, time.Second+time.Second/2), v.token(s.T, 0)
+	v.Command(s, revoked, "token", "revoke")
+	harness.Eventually(s, patience, "the token to expire", func() error {
+		return v.Get(s, "/subscriber/info", harness.Bearer(expired)).StatusIs(401)
+	})
+	harness.Eventually(s, patience, "the token to be revoked", func() error {
+		return v.Get(s, "/subscriber/info", harness.Bearer(revoked)).StatusIs(401)
+	})
+	host := strings.Replace(strings.TrimPrefix(v.HTTPS, "https://"), "127.0.0.1", "puc.localhost", 1)
+	for name, promise := range map[string]string{
+		"expired": fmt.Sprintf("open(%q)", expired),
+		"revoked": fmt.Sprintf("open(%q)", revoked),
+		"garbage": fmt.Sprintf("open('garbage', { host: %q })", host),
+		"refresh": fmt.Sprintf("open(%q)", v.NewSAT(s, v.sub.Email).RefreshToken),
+	} {
+		s.Run(name, func(t *testing.T) {
+			s := s
+			s.T = t
+			s.reload(t)
+			s.wantError(promise, "AuthError", -32002)
+		})
+	}
+}
+
+// walkRevoked revokes the token of an SDK that is online.
+func walkRevoked(s sdk, v visitor) {
+	token := v.token(s.T, 0)
+	s.open(token)
+	s.do("online()", nil)
+	v.wantOnline(s.T, true)
+	v.Command(s, token, "token", "revoke")
+	harness.WithinASecond(s, "the socket of a revoked token", func() error {
+		if v.online(s.T) {
+			return fmt.Errorf("the subscriber is still online")
+		}
+		return nil
+	})
+	s.wantEvent("session.reconnecting")
+	s.wantEvent("session.auth_error -32002")
+	if s.version != "3.27.0" { // which has no such error
+		s.wantError("client.getSubscriberInfo()", "AuthError", 401)
+	}
+}
+
+// walkUpdateToken changes the token under a client, and takes the old one away.
+func walkUpdateToken(s sdk, v visitor) {
+	first, second := v.token(s.T, 0), v.token(s.T, 0)
+	s.open(first)
+	s.do("online()", nil)
+	if s.version == "3.27.0" || s.version == "3.28.0" {
+		// Their promise waits for an event of the client, and it is one of the session.
+		s.eval(s.T, fmt.Sprintf("void client.updateToken(%q), 0", second), new(int))
+	} else {
+		s.do(fmt.Sprintf("client.updateToken(%q)", second), nil)
+	}
+	s.wantEvent("session.connected")
+	v.Command(s, first, "token", "revoke")
+	harness.Eventually(s, patience, "the old token to be revoked", func() error {
+		return v.Get(s, "/subscriber/info", harness.Bearer(first)).StatusIs(401)
+	})
+	s.do("online()", nil)
+	v.wantOnline(s.T, true)
+	var events []string
+	if s.eval(s.T, "events", &events); slices.Contains(events, "session.reconnecting") {
+		s.Errorf("after updateToken the old token is revoked, and the SDK tells of %q", events)
+	}
+	if s.version == "3.30.0" {
+		s.wantError(fmt.Sprintf("client.updateToken(%q), 30000", v.NewSAT(s, "someone else").Token), "AuthError", -32003)
+	}
+}
+
+// walkDial calls somebody: there is an answer, and it says why not.
+func walkDial(s sdk, v visitor) {
+	s.open(v.token(s.T, 0))
+	o := s.try("client.dial({ to: '/private/bob?channel=audio', audio: true, video: false }).then(call => call.start()), 30000")
+	if o.Error == nil || o.Error.Code != -32601 {
+		s.Errorf("a call: %s, want the error -32601", o)
+	}
+	s.do("client.disconnect()", nil)
+}
