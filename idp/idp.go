@@ -43,6 +43,15 @@ type Store interface {
 	// transaction. Ending it again changes nothing.
 	EndSession(ctx context.Context, now time.Time, r revocation.Revocation) error
 
+	// FindBrowser gives the logins that a browser holds, by project, and when it was
+	// here last; those that were ended or have expired are none.
+	FindBrowser(ctx context.Context, browser string) (logins map[string]string, seen time.Time, err error)
+	// MoveBrowser gives logins, by project, to a browser, and takes all others from
+	// the one that it was before, in one transaction; either may be "".
+	MoveBrowser(ctx context.Context, from, to string, logins map[string]string) error
+	// SeeBrowser notes that a browser is here now.
+	SeeBrowser(ctx context.Context, browser string) error
+
 	// RedeemCode makes the grant of a code, unless the code with this hash was
 	// redeemed before: then it is a problem.Conflict. Where the login was ended
 	// meanwhile, or the client or subscriber deleted, it is problem.NotFound.

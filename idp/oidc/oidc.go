@@ -54,7 +54,7 @@ func New(c Config) (*API, error) {
 	a := &API{
 		Provider: c.Provider, log: c.Log, authURL: strings.TrimSuffix(c.AuthURL, "/"), cookies: cookies,
 		browsers: &web.Browsers{
-			Store: c.Sessions, Cookies: cookies, Now: c.Provider.Now,
+			Store: c.Sessions, Rows: c.Provider.Store, Cookies: cookies, Now: c.Provider.Now,
 			Idle: func() time.Duration { return c.Provider.Lifetimes().BrowserIdle },
 		},
 	}

@@ -48,6 +48,7 @@ func TestMain(m *testing.M) {
 // real server, and a clock that tests set.
 type world struct {
 	t       testing.TB
+	dir     string
 	handler http.Handler
 	url     string
 	rows    *store.Store
@@ -84,7 +85,7 @@ func must(t testing.TB, err error) {
 func newWorld(t testing.TB) *world {
 	t.Helper()
 	ctx, dir := context.Background(), t.TempDir()
-	w := &world{t: t}
+	w := &world{t: t, dir: dir}
 	var err error
 	w.rows, err = store.Open(ctx, store.Config{Dir: dir, Now: w.now})
 	must(t, err)

@@ -1,0 +1,186 @@
+package oidc_test
+
+import (
+	"context"
+	"database/sql"
+	"net/http/httptest"
+	"net/url"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/idp/oidc"
+	"github.com/selvage/selvage/internal/store"
+)
+
+// forget removes the entries of a kind from the session store; "" is all.
+func (w *world) forget(kind string) {
+	w.t.Helper()
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(w.dir, "sessions.db")+"?_pragma=busy_timeout(5000)")
+	must(w.t, err)
+	defer db.Close()
+	_, err = db.Exec(`DELETE FROM session_entries WHERE kind = $1 OR $1 = ''`, kind)
+	must(w.t, err)
+}
+
+// empty removes everything from the session store, as one that is flushed or
+// starts anew.
+func (w *world) empty() { w.forget("") }
+
+// signedIn reports whether a browser gets a code without a password.
+func (b *browser) signedIn(c idp.Client) bool {
+	b.w.t.Helper()
+	got := b.authorize(request(c, "prompt", "none"))
+	if code, failed := got.param("code"), got.param("error"); code == "" && failed != "login_required" {
+		b.w.t.Fatalf("prompt=none: %d %v", got.status, got.location)
+	}
+	return got.param("code") != ""
+}
+
+// copy gives another browser with the same cookies.
+func (b *browser) copy() *browser {
+	b.w.t.Helper()
+	home, err := url.Parse(b.w.url)
+	must(b.w.t, err)
+	other := b.w.browser()
+	other.http.Jar.SetCookies(home, b.http.Jar.Cookies(home))
+	return other
+}
+
+// A session store that is emptied signs nobody out, and nobody in.
+func TestEmptied(t *testing.T) {
+	w := newWorld(t)
+	c, _ := w.client(withLogout)
+	stays, leaves, ends, locked := w.browser(), w.browser(), w.browser(), w.browser()
+	stays.code(c)
+	leaves.code(c)
+	left := leaves.copy()
+	leaves.post("/logout", url.Values{})
+	sid := text(payload(t, w, text(w.redeem(c, ends.code(c)).json(t)["id_token"]))["sid"])
+	must(t, w.idp.EndSession(t.Context(), sid))
+	bob := w.subscriber("bob@example.com")
+	locked.logIn(locked.authorize(request(c)), "bob@example.com", secret)
+	_, err := w.fabric.UpdateSubscriber(t.Context(), w.project.ID, bob.ID, fabricChange(true))
+	must(t, err)
+	for range 2 {
+		w.empty()
+		for name, tt := range map[string]struct {
+			b    *browser
+			want bool
+		}{
+			"who stays": {stays, true}, "who signed out": {leaves, false}, "a cookie from before that": {left, false},
+			"who was signed out": {ends, false}, "who was disabled": {locked, false}, "who never was": {w.browser(), false},
+		} {
+			if got := tt.b.signedIn(c); got != tt.want {
+				t.Errorf("%s is signed in: %v, want %v", name, got, tt.want)
+			}
+		}
+		must(t, w.idp.Sweep(t.Context()))
+	}
+}
+
+// How long a browser stays signed in is the same whether or not its entry is lost.
+func TestEmptiedAndTime(t *testing.T) {
+	for name, lose := range map[string]func(*world){"kept": func(*world) {}, "emptied": (*world).empty} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			c, _ := w.client(nil)
+			idle, visits := w.browser(), w.browser()
+			idle.code(c)
+			visits.code(c)
+			for range 16 {
+				w.pass(10 * time.Hour)
+				lose(w)
+				if !visits.signedIn(c) {
+					t.Fatal("who visits within the idle limit was signed out")
+				}
+				w.pass(time.Minute) // within which nothing is noted
+			}
+			if idle.signedIn(c) {
+				t.Error("who was away for longer than the idle limit is signed in")
+			}
+			w.pass(8 * time.Hour) // a week since the login
+			lose(w)
+			if visits.signedIn(c) {
+				t.Error("who signed in a week ago is signed in")
+			}
+		})
+	}
+}
+
+// An id from before a login stays worthless.
+func TestEmptiedAndRenewed(t *testing.T) {
+	w := newWorld(t)
+	c, _ := w.client(nil)
+	b := w.browser()
+	b.code(c)
+	planted := b.copy()
+	b.logIn(b.authorize(request(c, "prompt", "login")), email, secret)
+	for _, lose := range []func(){func() {}, w.empty} {
+		lose()
+		if planted.signedIn(c) || !b.signedIn(c) {
+			t.Error("the id from before the login is good, or the one after it is not")
+		}
+	}
+}
+
+// A browser may hold a login in each project, and loses one without the other.
+func TestEmptiedWithTwoLogins(t *testing.T) {
+	w := newWorld(t)
+	here, _ := w.client(withLogout)
+	other, err := w.fabric.CreateProject(t.Context(), "Other")
+	must(t, err)
+	w.project = other
+	w.subscriber(email)
+	there, _ := w.client(withLogout)
+	b := w.browser()
+	b.code(here)
+	b.code(there)
+	w.empty()
+	if !b.signedIn(here) || !b.signedIn(there) {
+		t.Error("a login was lost")
+	}
+	b.post("/logout", url.Values{"client_id": {here.ID}})
+	w.empty()
+	if b.signedIn(here) || !b.signedIn(there) {
+		t.Error("not the one login was ended")
+	}
+}
+
+// slowRows has something happen between reading a browser and giving it.
+type slowRows struct {
+	*store.Store
+	meanwhile func()
+}
+
+func (r slowRows) FindBrowser(ctx context.Context, browser string) (map[string]string, time.Time, error) {
+	logins, seen, err := r.Store.FindBrowser(ctx, browser)
+	r.meanwhile()
+	return logins, seen, err
+}
+
+// An id that is renewed while another request reads from the rows what it stood
+// for is not put back by that.
+func TestEmptiedDuringRenewal(t *testing.T) {
+	w := newWorld(t)
+	c, _ := w.client(nil)
+	b := w.browser()
+	b.code(c)
+	old := b.copy()
+	page := b.authorize(request(c, "prompt", "login"))
+	node := w.idp.Config
+	node.Store = slowRows{w.rows, func() { b.logIn(page, email, secret) }}
+	api, err := oidc.New(oidc.Config{Provider: idp.New(node), Sessions: node.Sessions, AuthURL: w.url})
+	must(t, err)
+	second := httptest.NewServer(api.Handler())
+	t.Cleanup(second.Close)
+
+	w.forget("browser")
+	res, err := old.http.Get(second.URL + "/login/oauth/authorize?" + request(c).Encode())
+	must(t, err)
+	must(t, res.Body.Close())
+	if old.signedIn(c) || !b.signedIn(c) {
+		t.Error("the id from before the login is good, or the one after it is not")
+	}
+}

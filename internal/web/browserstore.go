@@ -1,0 +1,164 @@
+package web
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/gorilla/sessions"
+
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/session"
+)
+
+// touchEvery bounds how often a visit pushes the idle limit on.
+const touchEvery = 5 * time.Minute
+
+// retired is how long the entry of an old id says that it is none: longer than
+// any request runs that has read from the rows what it was.
+const retired = time.Minute
+
+var _ sessions.Store = (*Browsers)(nil)
+
+// A browserValue is the entry of a browser. One without values is of an id that
+// was renewed or forgotten.
+type browserValue struct {
+	Seen   time.Time         `json:"seen"`
+	Values map[string]string `json:"values"`
+}
+
+// Get gives the session of r, reading it once a request.
+func (b *Browsers) Get(r *http.Request, name string) (*sessions.Session, error) {
+	return sessions.GetRegistry(r).Get(b, name)
+}
+
+// New reads the session of r.
+func (b *Browsers) New(r *http.Request, name string) (*sessions.Session, error) {
+	s := sessions.NewSession(b, name)
+	s.Options = &sessions.Options{Path: "/"}
+	s.IsNew = true
+	id := b.Cookies.read(r, name)
+	if len(id) != len(newBrowserID()) {
+		return s, nil
+	}
+	kept, err := b.read(r.Context(), id)
+	if err != nil {
+		return s, fmt.Errorf("reading browser session: %w", err)
+	}
+	if len(kept.Values) == 0 {
+		return s, nil
+	}
+	s.ID, s.IsNew = id, false
+	for k, v := range kept.Values {
+		s.Values[k] = v
+	}
+	return s, nil
+}
+
+// Save writes the session and sets its cookie.
+func (b *Browsers) Save(r *http.Request, w http.ResponseWriter, s *sessions.Session) error {
+	if s.Options.MaxAge < 0 {
+		http.SetCookie(w, b.Cookies.make(r, s.Name(), ""))
+		return b.retire(r.Context(), s.ID)
+	}
+	if s.ID == "" {
+		s.ID = newBrowserID()
+	}
+	kept := browserValue{Seen: b.now(), Values: make(map[string]string, len(s.Values))}
+	for k, v := range s.Values {
+		name, _ := k.(string)
+		kept.Values[name], _ = v.(string)
+	}
+	value, err := json.Marshal(kept)
+	if err == nil {
+		err = b.Store.Put(r.Context(), browserKey(s.ID), value, b.Idle())
+	}
+	if err != nil {
+		return fmt.Errorf("writing browser session: %w", err)
+	}
+	http.SetCookie(w, b.Cookies.make(r, s.Name(), s.ID))
+	return nil
+}
+
+// read gives what is known of a browser, and notes that it is here.
+func (b *Browsers) read(ctx context.Context, id string) (kept browserValue, err error) {
+	value, err := b.Store.Get(ctx, browserKey(id))
+	if err != nil || json.Unmarshal(value, &kept) != nil {
+		kept, value, err = b.restore(ctx, id)
+	}
+	if err != nil && !errors.Is(err, problem.NotFound) {
+		return browserValue{}, err
+	}
+	away := b.now().Sub(kept.Seen)
+	if len(kept.Values) == 0 || away >= b.Idle() {
+		return browserValue{}, nil
+	}
+	if away > touchEvery {
+		b.touch(ctx, id, kept, value)
+	}
+	return kept, nil
+}
+
+// restore reads a browser whose entry is absent, or away with the session store,
+// from the rows, and puts the entry back.
+func (b *Browsers) restore(ctx context.Context, id string) (kept browserValue, value []byte, err error) {
+	if kept.Values, kept.Seen, err = b.Rows.FindBrowser(ctx, digest(id)); err != nil {
+		return kept, nil, err
+	}
+	if value, err = json.Marshal(kept); err != nil {
+		return kept, nil, err
+	}
+	if left := b.Idle() - b.now().Sub(kept.Seen); left > 0 {
+		// Add: where the id was renewed meanwhile, there is an entry that says so.
+		_ = b.Store.Add(ctx, browserKey(id), value, left) // only saves the next request the rows
+	}
+	return kept, value, nil
+}
+
+// touch pushes the idle limit on, unless the entry has changed meanwhile. A
+// missed push is made up by the next visit.
+func (b *Browsers) touch(ctx context.Context, id string, kept browserValue, old []byte) {
+	kept.Seen = b.now()
+	value, err := json.Marshal(kept)
+	if err == nil {
+		err = b.Store.CompareAndSwap(ctx, browserKey(id), old, value, b.Idle())
+	}
+	if !errors.Is(err, problem.Conflict) {
+		_ = b.Rows.SeeBrowser(ctx, digest(id))
+	}
+}
+
+// retire makes an id worthless: also to a request that has read, before the rows
+// changed, what it stood for, and is about to put that back.
+func (b *Browsers) retire(ctx context.Context, id string) error {
+	if id == "" {
+		return nil
+	}
+	if err := b.Store.Put(ctx, browserKey(id), []byte("{}"), retired); err != nil {
+		return fmt.Errorf("retiring browser session: %w", err)
+	}
+	return nil
+}
+
+func (b *Browsers) now() time.Time {
+	if b.Now != nil {
+		return b.Now()
+	}
+	return time.Now()
+}
+
+func newBrowserID() string { return rand.Text() + rand.Text() }
+
+func browserKey(id string) session.Key { return session.Key{Kind: "browser", ID: digest(id)} }
+
+// digest names a browser without giving its id away; "" is none.
+func digest(id string) string {
+	if id == "" {
+		return ""
+	}
+	return session.Digest(id)
+}
