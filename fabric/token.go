@@ -45,6 +45,8 @@ type Token struct {
 	Fingerprint  string   // cnf.jkt: the thumbprint of the holder's key (RFC 7638)
 	IssuedAt     time.Time
 	ExpiresAt    time.Time
+
+	sealedBy string // the key of the ring; "" if it was not sealed
 }
 
 // claims is a Token as it lies in the seal.
@@ -113,7 +115,11 @@ func (f *Fabric) Inspect(raw string, kinds ...TokenKind) (Token, bool) {
 	for _, kind := range kinds {
 		var c claims
 		sealer := f.sealers[kind]
-		if sealer == nil || !sealer.Open(raw, &c) || c.Kind != kind {
+		if sealer == nil {
+			continue
+		}
+		kid, ok := sealer.OpenBy(raw, &c)
+		if !ok || c.Kind != kind {
 			continue
 		}
 		return Token{
@@ -121,6 +127,7 @@ func (f *Fabric) Inspect(raw string, kinds ...TokenKind) (Token, bool) {
 			ClientID: c.ClientID, SessionID: c.SessionID, GrantID: c.GrantID, FamilyID: c.FamilyID, KeyID: c.KeyID, IssuerID: c.IssuerID, ParentID: c.ParentID,
 			Generation: c.Generation, Scope: c.Scope, AddressIDs: c.AddressIDs, Fingerprint: c.Fingerprint,
 			IssuedAt: time.UnixMicro(c.IssuedAt).UTC(), ExpiresAt: time.UnixMicro(c.ExpiresAt).UTC(),
+			sealedBy: kid,
 		}, true
 	}
 	return Token{}, false
@@ -152,13 +159,17 @@ func (f *Fabric) Check(ctx context.Context, t Token) error {
 	return f.c.Live(ctx, t.SessionID)
 }
 
-// Heard changes whenever this node hears of a revocation: who holds many tokens
-// for long, such as open sockets, then asks [Fabric.Revoked] again.
-func (f *Fabric) Heard() int64 { return f.c.Revocations.Heard() }
+// Heard changes whenever this node hears of a revocation or of the end of a key:
+// who holds many tokens for long, such as open sockets, then asks [Fabric.Revoked]
+// again.
+func (f *Fabric) Heard() int64 { return f.c.Revocations.Heard() + f.c.Ring.Heard() }
 
 // Revoked is the part of [Fabric.Check] that asks nobody. Since the end of a login
 // is a revocation too, it is enough for a token which was checked before.
 func (f *Fabric) Revoked(t Token) error {
+	if t.sealedBy != "" && !f.c.Ring.Trusts(t.sealedBy) {
+		return problem.NoCredentials()
+	}
 	return f.c.Revocations.Check(t.IssuedAt,
 		revocation.Subject{Kind: revocation.Token, ID: t.ID},
 		revocation.Subject{Kind: revocation.Family, ID: t.FamilyID},

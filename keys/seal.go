@@ -38,6 +38,7 @@ type ends struct {
 
 // An end is what a Sealer keeps for one ring key.
 type end struct {
+	kid  string
 	head string      // the header of its tokens, as it is written
 	aead cipher.AEAD // draws the nonce itself
 }
@@ -100,20 +101,27 @@ func (e *end) open(head string, parts []string) (payload []byte, ok bool) {
 // any other token: another type, another ring, changed, malformed. Whether the
 // token has expired or was revoked is the caller's business.
 func (s *Sealer) Open(token string, claims any) (ok bool) {
+	_, ok = s.OpenBy(token, claims)
+	return ok
+}
+
+// OpenBy is Open, and gives the key that the token is sealed by too. Who goes by
+// the token for long asks [Ring.Trusts] about it again.
+func (s *Sealer) OpenBy(token string, claims any) (kid string, ok bool) {
 	head, rest, found := strings.Cut(token, "..")
 	if !found || len(token) > maxToken || strings.Count(rest, ".") != 2 {
-		return false
+		return "", false
 	}
 	now, e := s.opener(head)
 	if e == nil {
-		return false
+		return "", false
 	}
 	payload, ok := e.open(head, strings.Split(rest, "."))
 	if !ok {
-		return false
+		return "", false
 	}
 	now.byHead.Store(head, e) // there are few good ones: one for each ring key and ch
-	return json.Unmarshal(payload, claims) == nil
+	return e.kid, json.Unmarshal(payload, claims) == nil
 }
 
 // ends gives what belongs to the ring as it is now.
@@ -196,7 +204,7 @@ func (s *Sealer) end(now *ends, kid string) (*end, error) {
 	if err != nil {
 		return nil, fmt.Errorf("writing header: %w", err)
 	}
-	e := &end{base64.RawURLEncoding.EncodeToString(head), aead}
+	e := &end{kid, base64.RawURLEncoding.EncodeToString(head), aead}
 	now.byKid.Store(kid, e)
 	return e, nil
 }

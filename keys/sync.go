@@ -59,6 +59,16 @@ func (r *Ring) lookAgain() {
 	_ = r.Sync(ctx) // an error is in Status
 }
 
+// Trusts reports whether what a key has made is still to be taken: whether it is
+// neither ended nor gone.
+func (r *Ring) Trusts(kid string) bool {
+	s := r.latest.Load()
+	return s.signers[kid] != nil || s.roots[kid] != nil
+}
+
+// Heard changes whenever this node hears of a change of the ring.
+func (r *Ring) Heard() int64 { return r.latest.Load().version }
+
 // A Status tells how a ring is doing.
 type Status struct {
 	Synced time.Time         // when the store last answered

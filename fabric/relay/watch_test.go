@@ -8,6 +8,7 @@ import (
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/fabric/relay"
 	"github.com/selvage/selvage/internal/revocation"
+	"github.com/selvage/selvage/keys"
 )
 
 // TestRevoked revokes, on another node, each thing that a token depends on.
@@ -39,6 +40,31 @@ func TestRevoked(t *testing.T) {
 			other.must("subscriber.online")
 		})
 	}
+}
+
+// TestKeyEnded ends the key that a token was sealed by, and not another's.
+func TestKeyEnded(t *testing.T) {
+	w := newWorld(t)
+	n := w.node(relay.Limits{})
+	c, _ := n.connect(n.seal(nil))
+	ended := ""
+	for _, rec := range must[[]keys.Record](t)(w.rows.RingKeys(t.Context())) {
+		if rec.Use == keys.Seal && rec.State == keys.Current {
+			ended = rec.Kid
+		}
+	}
+	if _, err := w.ring.Rotate(t.Context(), keys.Seal, true); err != nil {
+		t.Fatal(err)
+	}
+	other, _ := n.connect(n.seal(nil))
+	c.must("subscriber.online") // a retired key's token is good
+	if err := w.ring.Retire(t.Context(), ended); err != nil {
+		t.Fatal(err)
+	}
+	if code, reason := c.closed(); code != 4401 || !strings.Contains(reason, "revoked") {
+		t.Errorf("the socket is closed with %d %q, want 4401", code, reason)
+	}
+	other.must("subscriber.online")
 }
 
 func TestExpired(t *testing.T) {
