@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -116,8 +117,12 @@ func also(reading, values error) error {
 	return reading
 }
 
-// respelled gives the errors with a parameter's name as this body spells it.
+// respelled gives the errors with a parameter's name as this body spells it. What
+// is about no parameter stays as it is, with its cause.
 func respelled(err error, from, to string) error {
+	if !slices.ContainsFunc(problem.All(err), func(p *problem.Error) bool { return p.Param == from }) {
+		return err
+	}
 	var all []error
 	for _, p := range problem.All(err) {
 		if p.Param == from {
@@ -126,9 +131,6 @@ func respelled(err error, from, to string) error {
 			p = &q
 		}
 		all = append(all, p)
-	}
-	if all == nil {
-		return err
 	}
 	return errors.Join(all...)
 }
