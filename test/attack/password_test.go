@@ -10,14 +10,30 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestP01Timing compares how long an unknown e-mail and a wrong password take.
+// TestP01Timing compares how long an unknown e-mail and a wrong password take. A
+// difference that is there shows each time; one of a busy machine does not.
 func TestP01Timing(t *testing.T) {
-	const tries = 25
 	p := project(t)
 	c := p.NewClient(t, "spa")
 	sub := p.NewSubscriber(t)
 	b := c.Browser()
 	page := b.Open(t, c.NewFlow("openid").URL())
+	var differences []string
+	for range 3 {
+		wrong, unknown := failedLogins(t, b, page, sub)
+		if diff := (wrong - unknown).Abs(); diff <= wrong/4 {
+			return
+		}
+		differences = append(differences, fmt.Sprintf("a wrong password takes %v, an unknown e-mail %v", wrong, unknown))
+	}
+	t.Errorf("each time: %s", strings.Join(differences, "; "))
+}
+
+// failedLogins gives the medians of the times that two kinds of failed logins
+// take, by turns.
+func failedLogins(t *testing.T, b *harness.Browser, page harness.Page, sub harness.Subscriber) (wrong, unknown time.Duration) {
+	t.Helper()
+	const tries = 15
 	took := map[bool][]time.Duration{}
 	for i := range 2 * tries {
 		known := i%2 == 0
@@ -33,10 +49,7 @@ func TestP01Timing(t *testing.T) {
 		slices.Sort(took[known])
 		return took[known][tries/2]
 	}
-	wrong, unknown := median(true), median(false)
-	if diff := (wrong - unknown).Abs(); diff > wrong/4 {
-		t.Errorf("a wrong password takes %v, an unknown e-mail %v", wrong, unknown)
-	}
+	return median(true), median(false)
 }
 
 // TestP02OneAnswer fails a login in every way: nothing tells them apart.
