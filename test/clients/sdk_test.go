@@ -103,7 +103,7 @@ func inChromium(t *testing.T, s *harness.Server, version string) sdk {
 	t.Helper()
 	needNode(t)
 	home := newHome(t)
-	ca(t, s, home, "install")
+	ca(t, s, home, "install", "--store", "chromium")
 	mux := http.NewServeMux()
 	mux.Handle("GET /", http.FileServer(http.Dir("page")))
 	mux.HandleFunc("GET /sdk-under-test.js", func(w http.ResponseWriter, r *http.Request) {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -30,9 +31,13 @@ func plain(home string) []string {
 	return []string{"HOME=" + home, "PATH=" + os.Getenv("PATH") + ":/usr/sbin", "LANG=C.UTF-8"}
 }
 
-// ca runs a verb of selvage ca as whose home that is.
+// ca runs a verb of selvage ca as whose home that is. It must name the stores of
+// that home: by default, root changes the machine's.
 func ca(t *testing.T, s *harness.Server, home string, args ...string) string {
 	t.Helper()
+	if !slices.Contains(args, "--store") || slices.Contains(args, "system") {
+		t.Fatalf("selvage ca %s would change the store of this machine", strings.Join(args, " "))
+	}
 	cmd := exec.Command(harness.Binary(t), append([]string{"ca", "--data", s.Data}, args...)...)
 	cmd.Env = plain(home)
 	out, err := cmd.CombinedOutput()
