@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/web"
@@ -61,11 +62,15 @@ func (a *API) sameOrigin(next http.Handler) http.Handler {
 		} else if a.origin == "https://"+r.Host {
 			own = a.origin // TLS ends in front of us
 		}
-		if origin := r.Header.Get("Origin"); r.Method == http.MethodPost && origin != "" && origin != own && origin != a.origin {
+		origin := r.Header.Get("Origin")
+		switch {
+		case r.Method == http.MethodPost && origin != "" && origin != own && origin != a.origin:
 			refuse(w, r)
-			return
+		case origin == a.origin && r.Header.Get("Sec-Fetch-Site") == "" && (r.TLS == nil || strings.HasPrefix(origin, "https:")):
+			next.ServeHTTP(w, r) // of an older browser, whose Origin is ours whatever a proxy made of the Host
+		default:
+			checked.ServeHTTP(w, r)
 		}
-		checked.ServeHTTP(w, r)
 	})
 }
 
