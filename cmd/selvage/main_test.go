@@ -35,6 +35,8 @@ func TestMain(m *testing.M) {
 //	sql FILE STATEMENTS              runs SQL in an SQLite file
 //	hold FILE                        locks an SQLite file for writing, until
 //	release                          which lets go of it
+//	proxy                            starts a proxy and sets PROXY
+//	behind HOW URL                   puts it in front of a server
 //
 // [namespaces] holds where a script may mount what only it sees, with unshare -rm.
 //
@@ -45,11 +47,11 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata",
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"http": cmdHTTP, "ready": cmdReady, "sigterm": cmdSigterm, "sighup": cmdSighup, "let": cmdLet, "until": cmdUntil, "pkce": cmdPKCE, "await": cmdAwait,
-			"drain": cmdDrain, "fresh": cmdFresh, "redis": cmdRedis, "sql": cmdSQL, "hold": cmdHold, "release": cmdRelease, "certify": cmdCertify, "shows": cmdShows,
+			"drain": cmdDrain, "fresh": cmdFresh, "redis": cmdRedis, "sql": cmdSQL, "hold": cmdHold, "release": cmdRelease, "proxy": cmdProxy, "behind": cmdBehind, "certify": cmdCertify, "shows": cmdShows,
 		},
 		Setup: func(e *testscript.Env) error {
 			e.Values[clientKey{}] = newScriptClient()
-			e.Values[holdKey{}] = new(hold)
+			e.Values[holdKey{}], e.Values[proxyKey{}] = new(hold), new(*proxy)
 			setBackend(e)
 			e.Setenv("GORACE", "atexit_sleep_ms=0") // else each command under the race detector takes a second more
 			demo, err := filepath.Abs("demo")

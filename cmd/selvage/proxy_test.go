@@ -1,0 +1,64 @@
+package main
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync/atomic"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// A proxy is what stands in front of a server, and does to requests what one that
+// is not set up well does.
+type proxy struct {
+	how atomic.Pointer[string]
+	to  atomic.Pointer[url.URL]
+}
+
+type proxyKey struct{}
+
+// cmdProxy starts a proxy, whose URL is in PROXY.
+func cmdProxy(ts *testscript.TestScript, _ bool, _ []string) {
+	p := new(proxy)
+	how := "away"
+	p.how.Store(&how)
+	s := httptest.NewServer(p)
+	ts.Defer(s.Close)
+	*ts.Value(proxyKey{}).(**proxy) = p
+	ts.Setenv("PROXY", s.URL)
+}
+
+// cmdBehind has the proxy stand in front of a server: HOW URL.
+func cmdBehind(ts *testscript.TestScript, _ bool, args []string) {
+	to, err := url.Parse(args[1])
+	ts.Check(err)
+	p := *ts.Value(proxyKey{}).(**proxy)
+	p.to.Store(to)
+	p.how.Store(&args[0])
+}
+
+func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	const fewBytes = 1 << 20 // what nginx lets through by default
+	to := p.to.Load()
+	pass := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(to) // and the Host of the server
+		if *p.how.Load() == "well" {
+			r.Out.Host = r.In.Host
+		}
+	}}
+	switch how := *p.how.Load(); {
+	case how == "away":
+		http.Error(w, "<html>Bad Gateway", http.StatusBadGateway)
+	case how == "small" && r.ContentLength > fewBytes:
+		http.Error(w, "<html>Too large", http.StatusRequestEntityTooLarge)
+	case how == "elsewhere":
+		http.Redirect(w, r, "https://id.invalid"+r.URL.Path, http.StatusMovedPermanently)
+	case how == "below" && !strings.HasPrefix(r.URL.Path, "/auth/"):
+		http.NotFound(w, r)
+	default:
+		pass.ServeHTTP(w, r)
+	}
+}
