@@ -6,7 +6,7 @@ RACE := $(shell command -v "$$(go env CC)" >/dev/null 2>&1 && echo -race)
 # Packages whose tests need no built binary; those that need a server are skipped without one.
 PACKAGES := $(shell go list ./... | grep -v -e /test/ -e /bench)
 # Suites that run the built binary, and what they run it on.
-SUITES := $(shell go list ./test/... | grep -v -e /harness -e /servers)
+SUITES := $(shell go list ./test/... | grep -v -e /harness -e /servers -e /outages)
 BACKENDS := sqlite
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
@@ -31,6 +31,7 @@ test: build ## everything; installs what the tests need on Debian when it is mis
 # What `make test` runs once PostgreSQL and Redis are there.
 suites:
 	@go test $(RACE) -count=1 -skip '^TestScripts$$' $(PACKAGES) ./test/harness ./test/servers/...
+	@go test -count=1 ./test/outages
 	@$(MAKE) --no-print-directory $(BACKENDS:%=suites-%)
 
 # Nodes cannot share files.

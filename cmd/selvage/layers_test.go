@@ -55,6 +55,7 @@ var layers = map[string][]string{
 	"test/acme":    {"test/harness"},
 	"test/clients": {"test/acme", "test/harness"},
 	"test/faults":  {"test/harness"},
+	"test/outages": {"test/harness"},
 	"test/media":   {"test/harness"},
 	"test/nodes":   {"test/acme", "test/harness"},
 	"test/harness": {"test/servers"},

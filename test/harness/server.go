@@ -29,11 +29,12 @@ const (
 // A Config says how a server is started. The zero value is a server on free
 // loopback ports with a fresh data directory and no demo data.
 type Config struct {
-	Data   string   // data directory; "" makes one
-	Beside *Server  // shares its database and sessions; nil makes new ones, of the backend that servers.Backend chooses
-	Args   []string // more arguments of selvage serve
-	Env    []string // more environment
-	Prefix []string // a command to run the server under, such as taskset -c 0
+	Data     string   // data directory; "" makes one
+	Backends []string // the environment that names its database and its sessions; nil takes Beside's, or new ones
+	Beside   *Server  // shares its database and sessions; nil makes new ones, of the backend that servers.Backend chooses
+	Args     []string // more arguments of selvage serve
+	Env      []string // more environment
+	Prefix   []string // a command to run the server under, such as taskset -c 0
 }
 
 // Run is what run.json says of a running server.
@@ -77,9 +78,12 @@ func StartConfig(t T, c Config) *Server {
 	if s.Data == "" {
 		s.Data = filepath.Join(t.TempDir(), "data")
 	}
-	if c.Beside != nil {
+	switch {
+	case c.Backends != nil:
+		s.Backends = c.Backends
+	case c.Beside != nil:
 		s.Backends = c.Beside.Backends
-	} else {
+	default:
 		s.Backends = servers.Backend(t)
 	}
 	t.Cleanup(func() { s.finish(t) })

@@ -1,0 +1,165 @@
+package outages
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/test/harness"
+)
+
+// recovery is how long a server may take to be well after a fault has ended.
+const recovery = 10 * time.Second
+
+// A crowd of clients signs in, refreshes and asks, while something is broken, and
+// notes what it was told.
+type clients struct {
+	t       *testing.T
+	client  *harness.Client
+	cookies harness.Option
+	done    atomic.Int64 // operations that succeeded
+	stop    atomic.Bool
+	wg      sync.WaitGroup
+
+	mu     sync.Mutex
+	chains []*chain
+	failed []string // answers that are no refusal that a client could understand
+}
+
+// A chain is a login and its refresh tokens, as far as they were acknowledged.
+type chain struct {
+	flow      *harness.Flow
+	code      string
+	newest    string // the last refresh token that was given
+	used      string // the one before, which was exchanged for it; "" if none
+	uncertain bool   // the last exchange got no answer: it may have been made
+}
+
+// loadClients starts clients of a server, and waits until they are at work.
+func loadClients(t *testing.T, s *harness.Server) *clients {
+	t.Helper()
+	p := s.NewProject(t)
+	c := &clients{t: t, client: p.NewClient(t, "web", "--first-party", "--id-token-alg", "ES256")}
+	_, b := c.client.SignIn(t, p.NewSubscriber(t), "openid offline_access")
+	c.cookies = b.Cookies()
+	for range 2 {
+		c.wg.Go(func() {
+			for !c.stop.Load() {
+				c.logIn()
+			}
+		})
+	}
+	c.working(t)
+	return c
+}
+
+// working waits until operations succeed again, or fails the test.
+func (c *clients) working(t *testing.T) {
+	t.Helper()
+	const some = 20
+	want := c.done.Load() + some
+	harness.Eventually(t, recovery, "operations to succeed", func() error {
+		if n := c.done.Load(); n < want {
+			return errMore(want - n)
+		}
+		return nil
+	})
+}
+
+type errMore int64
+
+func (e errMore) Error() string { return "some are still to come" }
+
+// logIn makes a chain: a code, its redemption, a few refreshes.
+func (c *clients) logIn() {
+	f := c.client.NewFlow("openid offline_access")
+	a, ok := c.ask("GET", "/login/oauth/authorize?"+f.Query.Encode(), c.cookies)
+	if !ok {
+		return
+	}
+	to, err := url.Parse(a.Header.Get("Location"))
+	if err != nil || to.Query().Get("code") == "" {
+		return // sent to sign in again, or told that it is temporarily unavailable
+	}
+	l := &chain{flow: f, code: to.Query().Get("code")}
+	tokens, ok := c.token(f.Form(l.code))
+	if !ok {
+		return // whether it was redeemed is not known, or the login is to start again
+	}
+	l.newest = tokens.RefreshToken
+	c.mu.Lock()
+	c.chains = append(c.chains, l)
+	c.mu.Unlock()
+	for range 3 {
+		tokens, ok := c.token(url.Values{"grant_type": {"refresh_token"}, "refresh_token": {l.newest}})
+		if !ok {
+			l.uncertain = true
+			return
+		}
+		l.used, l.newest = l.newest, tokens.RefreshToken
+	}
+}
+
+func (c *clients) token(form url.Values) (tokens harness.Tokens, ok bool) {
+	a, ok := c.ask("POST", "/oauth/token", c.client.Authenticated(form)...)
+	return tokens, ok && a.Status == http.StatusOK && json.Unmarshal(a.Body, &tokens) == nil
+}
+
+// ask sends a request. An answer that is neither good nor a 503 to come back
+// after is a fault of the server's.
+func (c *clients) ask(method, path string, opts ...harness.Option) (harness.Answer, bool) {
+	a, err := c.client.Try(method, path, opts...)
+	if err != nil {
+		return a, false
+	}
+	switch {
+	case a.Status < 400:
+		c.done.Add(1)
+		return a, true
+	case a.Status == http.StatusServiceUnavailable && a.Header.Get("Retry-After") != "":
+	case a.Status == http.StatusBadRequest && strings.Contains(string(a.Body), codeGone): // a login in progress starts again
+	default:
+		c.mu.Lock()
+		c.failed = append(c.failed, method+" "+a.Header.Get("X-Request-Id")+": "+http.StatusText(a.Status)+" "+string(a.Body))
+		c.mu.Unlock()
+	}
+	return a, false
+}
+
+// codeGone is said of a code that the session store lost.
+const codeGone = "the code is not valid or has expired"
+
+// check ends the load and holds the server to what it said: nothing that it
+// acknowledged is lost, and nothing that was used up can be used again.
+func (c *clients) check(t *testing.T) {
+	t.Helper()
+	c.stop.Store(true)
+	c.wg.Wait()
+	for i, f := range c.failed {
+		if i < 5 {
+			t.Errorf("an answer that no client can understand: %s", f)
+		}
+	}
+	if len(c.failed) > 5 {
+		t.Errorf("and %d more of them", len(c.failed)-5)
+	}
+	rand.Shuffle(len(c.chains), func(i, j int) { c.chains[i], c.chains[j] = c.chains[j], c.chains[i] })
+	for _, l := range c.chains[:min(len(c.chains), checked())] {
+		if _, err := c.client.QuickRefresh(l.newest); err != nil && !l.uncertain {
+			t.Errorf("an acknowledged refresh token is gone: %v", err)
+		}
+		if l.used != "" {
+			harness.WantInvalidGrant(t, "a refresh token that was used")(c.client.QuickRefresh(l.used))
+		}
+		harness.WantInvalidGrant(t, "a code that was redeemed")(l.flow.QuickRedeem(l.code))
+	}
+	if len(c.chains) == 0 {
+		t.Error("nothing was done")
+	}
+}

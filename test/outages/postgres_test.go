@@ -1,0 +1,92 @@
+package outages
+
+import (
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/test/harness"
+	"github.com/selvage/selvage/test/servers"
+)
+
+// onPostgres starts a PostgreSQL of one's own, and a server that keeps everything
+// in it.
+func onPostgres(t *testing.T, settings ...string) (*servers.PostgresServer, *harness.Server) {
+	t.Helper()
+	p := servers.OwnPostgres(t, settings...)
+	url := p.Database(t)
+	return p, harness.StartConfig(t, harness.Config{Backends: []string{"SELVAGE_DATABASE=" + url, "SELVAGE_SESSIONS=" + url}})
+}
+
+// PostgreSQL is killed, stopped and started again under load: whoever asks
+// meanwhile is told to come back.
+func TestPostgresRestarts(t *testing.T) {
+	t.Parallel()
+	p, s := onPostgres(t)
+	c := loadClients(t, s)
+	p.Stop(t)
+	p.Start(t)
+	c.working(t)
+	p.Kill(t)
+	p.Start(t)
+	c.working(t)
+	c.check(t)
+}
+
+// PostgreSQL hangs: nobody waits for it for ever, and nothing is lost.
+func TestPostgresHangs(t *testing.T) {
+	t.Parallel()
+	p, s := onPostgres(t)
+	c := loadClients(t, s)
+	p.Pause(t)
+	began := time.Now()
+	harness.Eventually(t, 15*time.Second, "a refusal while the database hangs", func() error {
+		return s.Get(t, s.Ops+"/readyz").StatusIs(503)
+	})
+	if took := time.Since(began); took > recovery {
+		t.Errorf("refused only after %v", took)
+	}
+	p.Resume(t)
+	c.working(t)
+	c.check(t)
+}
+
+// All connections are taken by others: whoever asks is told to come back, and the
+// pool is whole afterwards.
+func TestPostgresIsFull(t *testing.T) {
+	t.Parallel()
+	p, s := onPostgres(t, "max_connections=12", "superuser_reserved_connections=3")
+	c := loadClients(t, s)
+	p.SQL(t, `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name LIKE 'selvage%'`)
+	c.working(t)
+	c.check(t)
+}
+
+// A table is locked for longer than anybody waits: that is 503, and it goes by.
+func TestPostgresLock(t *testing.T) {
+	t.Parallel()
+	p, s := onPostgres(t)
+	c := loadClients(t, s)
+	url := ""
+	for _, e := range s.Backends {
+		url = e[len("SELVAGE_DATABASE="):]
+		break
+	}
+	servers.SQL(t, url, `BEGIN; LOCK TABLE grants IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep(5); COMMIT`)
+	c.working(t)
+	c.check(t)
+	if n := p.SQL(t, `SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'selvage%' AND wait_event_type = 'Lock'`); n != "0" {
+		t.Errorf("%s connections still wait for a lock", n)
+	}
+}
+
+// The operator's default is that transactions are serializable: what fails for
+// that is tried again.
+func TestPostgresSerializable(t *testing.T) {
+	t.Parallel()
+	_, s := onPostgres(t, "default_transaction_isolation=serializable")
+	c := loadClients(t, s)
+	c.working(t)
+	c.check(t)
+	harness.RefreshAtOnce(t, s.NewProject(t))
+	harness.ReferAtOnce(t, s.NewProject(t))
+}
