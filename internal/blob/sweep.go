@@ -100,7 +100,7 @@ func (d *Dir) sweepFolder(ctx context.Context, folder string, keys []string, inU
 // removeUnowned deletes a file that nobody holds the lock of and that, with the
 // lock in hand, still is an orphan.
 func (d *Dir) removeUnowned(name string, orphaned func() (bool, error)) error {
-	f, err := d.root.OpenFile(name, os.O_RDONLY, 0)
+	f, err := d.root.OpenFile(name, os.O_RDWR, 0) // NFS locks only what may be written (flock(2))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
