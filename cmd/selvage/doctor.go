@@ -102,19 +102,36 @@ func (c *cli) doctorCommand() *cobra.Command {
 
 func (c *cli) doctor(cmd *cobra.Command) error {
 	e := &examination{cli: c}
-	var configuration []finding
-	e.config, e.from, configuration = c.examineConfig(cmd.Flags())
-	checks := e.withoutConfig()
+	var findings []finding
+	e.config, e.from, findings = c.examineConfig(cmd.Flags())
 	if e.from != nil {
-		e.where = locateBeside(e.config)
-		e.running, e.alive = findRunning(e.config.Data)
-		checks = append(checks, e.checks()...)
+		findings = append(findings, e.examine(cmd.Context())...)
 	}
-	findings := append(configuration, examine(cmd.Context(), checks, patienceOfDoctor)...)
 	if err := c.printFindings(findings); err != nil {
 		return err
 	}
 	return sumUp(findings)
+}
+
+// examine looks around, and then at everything. It ends in time even where looking
+// into the data directory hangs.
+func (e *examination) examine(ctx context.Context) []finding {
+	around := make(chan []check, 1)
+	go func() {
+		e.where = locateBeside(e.config)
+		e.running, e.alive = findRunning(e.config.Data)
+		around <- e.checks()
+	}()
+	select {
+	case checks := <-around:
+		return examine(ctx, checks, patienceOfDoctor)
+	case <-time.After(patienceOfDoctor):
+		return examine(ctx, []check{{"Data", "directory", func(context.Context) []finding { return []finding{hangs(patienceOfDoctor)} }}}, time.Second)
+	}
+}
+
+func hangs(patience time.Duration) finding {
+	return brokenf("look for what hangs: `dmesg`, `mount`, `df`; a network filesystem whose server is away does", "no answer in %s", patience)
 }
 
 // patienceOfDoctor is how long a check may take.
@@ -139,7 +156,7 @@ func examine(ctx context.Context, checks []check, patience time.Duration) (all [
 			select {
 			case found = <-answers[i]:
 			default:
-				found = []finding{brokenf("look for what hangs: `dmesg`, `df`, `mount`", "no answer in %s", patience)}
+				found = []finding{hangs(patience)}
 			}
 			late = closed
 		}
@@ -165,9 +182,6 @@ var closed = func() <-chan time.Time {
 func (e *examination) checks() []check {
 	return slices.Concat(e.dataChecks(), e.databaseChecks(), e.keyChecks(), e.certificateChecks(), e.networkChecks(), e.processChecks())
 }
-
-// withoutConfig lists what can be looked at where the configuration cannot be read.
-func (e *examination) withoutConfig() []check { return nil }
 
 // sumUp is an error where something is broken.
 func sumUp(findings []finding) error {
