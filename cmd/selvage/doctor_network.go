@@ -20,6 +20,7 @@ func (e *examination) networkChecks() []check {
 		{"Listeners", "operators", e.listener("--listen-ops", e.config.ListenOps, e.running.Ops)},
 		{"Server", "running", e.runningServer},
 		{"Server", "public URL", e.publicURL},
+		{"Server", "fabric host", e.fabricHost},
 	}
 }
 

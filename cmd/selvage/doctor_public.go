@@ -5,7 +5,6 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -29,7 +28,7 @@ func (e *examination) publicURL(ctx context.Context) []finding {
 	if !e.alive {
 		return append(all, skippedf("%s: no server runs here", e.where.auth))
 	}
-	if !slices.Contains(e.config.Services, serviceIDP) {
+	if !e.config.Services.has(serviceIDP) {
 		return append(all, skippedf("%s: this server does not serve %s", e.where.auth, serviceIDP))
 	}
 	all = append(all, e.discovery(ctx)...)
@@ -92,7 +91,7 @@ func kids(ctx context.Context, client *http.Client, at string) (all []string, er
 // uploads asks whether the largest recording would be let through, without
 // sending it: what is in front answers before it waits for a body.
 func (e *examination) uploads(ctx context.Context) []finding {
-	if !slices.Contains(e.config.Services, serviceRecordings) {
+	if !e.config.Services.has(serviceRecordings) {
 		return nil
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.where.public+"/api/laml/2010-04-01/Accounts/doctor/Recordings", unsent{})
@@ -122,13 +121,16 @@ func (unsent) Read([]byte) (int, error) { return 0, errors.New("not sent") }
 
 // nginx gives the lines of a proxy in front of this server.
 func (e *examination) nginx() string {
-	return fmt.Sprintf(`location / {
-    proxy_pass %s;
-    proxy_set_header Host $host;
+	return `map $http_upgrade $connection { default upgrade; "" ""; }
+location / {
+    proxy_pass ` + e.running.HTTP + `;
     proxy_http_version 1.1;
+    proxy_set_header Host $host;
+    proxy_set_header Upgrade $http_upgrade;
+    proxy_set_header Connection $connection;
     proxy_request_buffering off;
-    client_max_body_size %dm;
-}`, e.running.HTTP, (int64(e.config.Recordings.MaxUpload)+1<<20-1)>>20)
+    client_max_body_size 0;
+}`
 }
 
 // unmoved says what to do where a redirect answers.

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"encoding/pem"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"os"
 	"strings"
 	"sync/atomic"
 
@@ -20,13 +22,20 @@ type proxy struct {
 
 type proxyKey struct{}
 
-// cmdProxy starts a proxy, whose URL is in PROXY.
-func cmdProxy(ts *testscript.TestScript, _ bool, _ []string) {
+// cmdProxy starts a proxy, whose URL is in PROXY: with HTTPS where it is given a
+// file to write the certificate to that vouches for it.
+func cmdProxy(ts *testscript.TestScript, _ bool, args []string) {
 	p := new(proxy)
 	how := "away"
 	p.how.Store(&how)
-	s := httptest.NewServer(p)
+	s := httptest.NewUnstartedServer(p)
 	ts.Defer(s.Close)
+	if len(args) == 0 {
+		s.Start()
+	} else {
+		s.StartTLS()
+		ts.Check(os.WriteFile(ts.MkAbs(args[0]), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}), 0o644))
+	}
 	*ts.Value(proxyKey{}).(**proxy) = p
 	ts.Setenv("PROXY", s.URL)
 }
@@ -54,6 +63,10 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "<html>Bad Gateway", http.StatusBadGateway)
 	case how == "small" && r.ContentLength > fewBytes:
 		http.Error(w, "<html>Too large", http.StatusRequestEntityTooLarge)
+	case how == "plain" && r.Header.Get("Upgrade") != "":
+		r.Header.Del("Upgrade")
+		r.Header.Del("Connection")
+		pass.ServeHTTP(w, r)
 	case how == "elsewhere":
 		http.Redirect(w, r, "https://id.invalid"+r.URL.Path, http.StatusMovedPermanently)
 	case how == "below" && !strings.HasPrefix(r.URL.Path, "/auth/"):

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/selvage/selvage/internal/ca"
+)
+
+// fabricHost asks where browser SDKs do: for a WebSocket on the fabric host, and
+// for the API beside it.
+func (e *examination) fabricHost(ctx context.Context) []finding {
+	switch {
+	case !e.alive:
+		return []finding{skippedf("%s: no server runs here", e.where.fabric)}
+	case !e.config.Services.has(serviceRelay):
+		return []finding{skippedf("%s: this server does not serve %s", e.where.fabric, serviceRelay)}
+	case e.config.FabricHost == "" && e.running.HTTPS == "":
+		return []finding{skippedf("there is none without HTTPS; set --fabric-host where that ends in front")}
+	}
+	all := []finding{e.webSocket(ctx)}
+	host, port, _ := net.SplitHostPort(e.where.fabric)
+	if _, domain, ok := strings.Cut(host, "."); ok && net.ParseIP(host) == nil && all[0].Status == fine {
+		all = append(all, e.besideFabric(ctx, net.JoinHostPort("fabric."+domain, port)))
+	}
+	return all
+}
+
+// webSocket opens one (RFC 6455, section 4.1) and leaves.
+func (e *examination) webSocket(ctx context.Context) finding {
+	key := make([]byte, 16)
+	rand.Read(key)
+	resp, err := e.askFabric(ctx, e.where.fabric, "/", http.Header{
+		"Connection": {"Upgrade"}, "Upgrade": {"websocket"}, "Sec-Websocket-Version": {"13"}, "Sec-Websocket-Key": {base64.StdEncoding.EncodeToString(key)},
+	})
+	if err != nil {
+		return brokenf(e.unreached(err), "wss://%s does not answer: %s", e.where.fabric, netCause(err))
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusSwitchingProtocols {
+		return brokenf("have the proxy pass the upgrade on; for nginx:\n"+e.nginx(), "wss://%s answers %d, and opens no WebSocket", e.where.fabric, resp.StatusCode)
+	}
+	return finef("wss://%s opens WebSockets", e.where.fabric)
+}
+
+// besideFabric asks the API at the host that SDKs make of the fabric host.
+func (e *examination) besideFabric(ctx context.Context, host string) finding {
+	resp, err := e.askFabric(ctx, host, "/subscriber/info", http.Header{})
+	if err != nil {
+		return brokenf("browser SDKs make that name of --fabric-host: "+e.unreached(err), "https://%s does not answer: %s", host, netCause(err)).of("fabric API")
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusUnauthorized && e.config.Services.has(serviceFabric) {
+		return brokenf("have the proxy pass that host on, too; for nginx:\n"+e.nginx(), "https://%s answers %d where a token is missing", host, resp.StatusCode).of("fabric API")
+	}
+	return finef("https://%s answers", host).of("fabric API")
+}
+
+// askFabric asks over HTTPS. Names below localhost are this machine's, whatever DNS
+// says, and the local authority is trusted: whether browsers do is another check.
+func (e *examination) askFabric(ctx context.Context, host, path string, header http.Header) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+host+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header = header
+	roots, err := x509.SystemCertPool()
+	if err != nil {
+		roots = x509.NewCertPool()
+	}
+	if text, err := os.ReadFile(filepath.Join(e.config.Data, ca.CertFile)); err == nil {
+		roots.AppendCertsFromPEM(text)
+	}
+	client := plainClient()
+	transport := client.Transport.(*http.Transport)
+	transport.TLSClientConfig = &tls.Config{RootCAs: roots} // which leaves it at HTTP/1.1, as upgrades need
+	transport.DisableKeepAlives = false                     // which would be said in Connection
+	transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		name, port, _ := net.SplitHostPort(address)
+		if strings.HasSuffix(name, ".localhost") {
+			address = net.JoinHostPort("127.0.0.1", port)
+		}
+		return new(net.Dialer).DialContext(ctx, network, address)
+	}
+	defer transport.CloseIdleConnections()
+	return client.Do(req)
+}
