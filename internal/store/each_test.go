@@ -11,3 +11,6 @@ func EachDatabase(t *testing.T, test func(t *testing.T, c Config)) {
 	t.Run("sqlite", func(t *testing.T) { test(t, Config{Dir: t.TempDir()}) })
 	t.Run("postgres", func(t *testing.T) { test(t, Config{URL: servers.Postgres(t)}) })
 }
+
+// freshServer gives the URL of an empty PostgreSQL database.
+func freshServer(t *testing.T) string { return servers.Postgres(t) }

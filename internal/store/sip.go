@@ -49,7 +49,7 @@ func (s *Store) CreateSIPAddress(ctx context.Context, a fabric.SIPAddress) error
 	if err != nil {
 		return err
 	}
-	return s.change(ctx, func(t tx) error {
+	return s.once(ctx, func(t tx) error {
 		res, err := t.Exec(ctx, `INSERT INTO sip_addresses (`+sipAddressColumns+`, name, "user") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING`,
 			a.ID, a.ProjectID, a.ResourceID, fields, a.Secrets, micros(a.Created), micros(a.Updated), a.Name(), a.User())
 		if isForeignKey(err) {
@@ -80,7 +80,7 @@ func (s *Store) UpdateSIPAddress(ctx context.Context, a fabric.SIPAddress, old t
 	if err != nil {
 		return err
 	}
-	return s.change(ctx, func(t tx) error {
+	return s.once(ctx, func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE sip_addresses SET resource_id = $3, fields = $4, secrets = $5, updated = $6, name = $7, "user" = $8 WHERE id = $1 AND updated = $2`,
 			a.ID, micros(old), a.ResourceID, fields, a.Secrets, micros(a.Updated), a.Name(), a.User())
 		if isUnique(err) {
@@ -92,7 +92,7 @@ func (s *Store) UpdateSIPAddress(ctx context.Context, a fabric.SIPAddress, old t
 
 // DeleteSIPAddress deletes a SIP address.
 func (s *Store) DeleteSIPAddress(ctx context.Context, projectID, id string) error {
-	return s.change(ctx, func(t tx) error {
+	return s.once(ctx, func(t tx) error {
 		res, err := t.Exec(ctx, `DELETE FROM sip_addresses WHERE id = $2 AND project_id = $1`, projectID, id)
 		return oneRow(res, err, "SIP address")
 	})
@@ -118,7 +118,7 @@ func (s *Store) CreateSIPCredential(ctx context.Context, c fabric.SIPCredential)
 	if err != nil {
 		return err
 	}
-	return s.change(ctx, func(t tx) error {
+	return s.once(ctx, func(t tx) error {
 		res, err := t.Exec(ctx, `INSERT INTO sip_credentials (`+sipCredentialColumns+`, username) VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING`,
 			c.ID, c.ProjectID, c.SubscriberID, fields, c.Secrets, micros(c.Created), micros(c.Updated), c.Username())
 		if isForeignKey(err) {
@@ -150,7 +150,7 @@ func (s *Store) UpdateSIPCredential(ctx context.Context, c fabric.SIPCredential,
 	if err != nil {
 		return err
 	}
-	return s.change(ctx, func(t tx) error {
+	return s.once(ctx, func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE sip_credentials SET fields = $3, secrets = $4, updated = $5, username = $6 WHERE id = $1 AND updated = $2`,
 			c.ID, micros(old), fields, c.Secrets, micros(c.Updated), c.Username())
 		if isUnique(err) {
@@ -162,7 +162,7 @@ func (s *Store) UpdateSIPCredential(ctx context.Context, c fabric.SIPCredential,
 
 // DeleteSIPCredential deletes credentials of a subscriber.
 func (s *Store) DeleteSIPCredential(ctx context.Context, subscriberID, id string) error {
-	return s.change(ctx, func(t tx) error {
+	return s.once(ctx, func(t tx) error {
 		res, err := t.Exec(ctx, `DELETE FROM sip_credentials WHERE id = $2 AND subscriber_id = $1`, subscriberID, id)
 		return oneRow(res, err, "SIP credentials")
 	})
@@ -170,7 +170,7 @@ func (s *Store) DeleteSIPCredential(ctx context.Context, subscriberID, id string
 
 // PutPhoneRoute writes which resource takes what comes to a number.
 func (s *Store) PutPhoneRoute(ctx context.Context, r fabric.PhoneRoute) error {
-	return s.change(ctx, func(t tx) error {
+	return s.once(ctx, func(t tx) error {
 		_, err := t.Exec(ctx, `INSERT INTO phone_routes (id, project_id, handler, resource_id, assigned) VALUES ($1, $2, $3, $4, $5)
 			ON CONFLICT (project_id, id, handler) DO UPDATE SET resource_id = excluded.resource_id, assigned = excluded.assigned`,
 			r.ID, r.ProjectID, r.Handler, r.ResourceID, micros(r.Assigned))

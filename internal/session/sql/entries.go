@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/selvage/selvage/internal/database"
@@ -60,20 +61,25 @@ func (s *Store) Add(ctx context.Context, key session.Key, value []byte, ttl time
 // CompareAndSwap replaces the value of a key if it is old.
 func (s *Store) CompareAndSwap(ctx context.Context, key session.Key, old, new []byte, ttl time.Duration) error {
 	err := s.db.Once(ctx, func(t database.Tx) error {
-		err := changed(t.Exec(ctx, `
-			UPDATE session_entries SET value = $4, expires = $5
-			WHERE kind = $1 AND id = $2 AND value = $3 AND expires > $6`,
-			key.Kind, key.ID, bytes(old), bytes(new), s.after(ttl), s.after(0)))
-		if !errors.Is(err, problem.Conflict) {
-			return err
+		for {
+			err := changed(t.Exec(ctx, `
+				UPDATE session_entries SET value = $4, expires = $5
+				WHERE kind = $1 AND id = $2 AND value = $3 AND expires > $6`,
+				key.Kind, key.ID, bytes(old), bytes(new), s.after(ttl), s.after(0)))
+			if !errors.Is(err, problem.Conflict) {
+				return err
+			}
+			var value []byte
+			absent := t.Row(ctx, `SELECT value FROM session_entries WHERE kind = $1 AND id = $2 AND expires > $3`,
+				key.Kind, key.ID, s.after(0)).Scan(&value)
+			if absent != nil {
+				return absent
+			}
+			if !slices.Equal(value, bytes(old)) {
+				return err
+			}
+			// Another has written just that between the two: there is no conflict.
 		}
-		var there int
-		absent := t.Row(ctx, `SELECT 1 FROM session_entries WHERE kind = $1 AND id = $2 AND expires > $3`,
-			key.Kind, key.ID, s.after(0)).Scan(&there)
-		if absent != nil {
-			return absent
-		}
-		return err
 	})
 	return wrap("swapping", key, err)
 }
