@@ -297,6 +297,23 @@ func refused(t *testing.T, name string, c Config, want string) {
 	}
 }
 
+// Of several hosts the one is used that answers and takes writes; tables are where
+// the search path says.
+func TestServerURLs(t *testing.T) {
+	url1, url2 := servers.Postgres(t), servers.Postgres(t)
+	servers.SQL(t, url2, `CREATE SCHEMA apart; CREATE TABLE users (id INT)`)
+	tables := func(s *server) (n int) {
+		if err := s.Read().Row(t.Context(), `SELECT count(*) FROM pg_tables WHERE tablename = 't' AND schemaname = 'apart'`).Scan(&n); err != nil {
+			t.Error(err)
+		}
+		return n
+	}
+	openAt(t, with(t, url1, func(u *url.URL) { u.Host = "127.0.0.1:1," + u.Host }), 1)
+	if n := tables(openAt(t, with(t, url2, func(u *url.URL) { u.RawQuery = "search_path=apart" }), 1)); n != 1 {
+		t.Errorf("%d tables in the schema of the search path, want 1", n)
+	}
+}
+
 // A role without the right to make tables is told so, and needs none once they are
 // there.
 func TestServerWithoutRights(t *testing.T) {
