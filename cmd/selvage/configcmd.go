@@ -18,10 +18,14 @@ func (c *cli) configCommand() *cobra.Command {
 	validate := &cobra.Command{
 		Use: "validate", Short: "Check the configuration", Args: positional(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if _, _, err := c.loadConfig(cmd.Flags()); err != nil {
+			config, _, err := c.loadConfig(cmd.Flags())
+			if err != nil {
 				return err
 			}
-			_, err := fmt.Fprintln(c.stdout, "the configuration is good")
+			for _, warning := range config.warnings() {
+				c.warnings().Warn(warning)
+			}
+			_, err = fmt.Fprintln(c.stdout, "the configuration is good")
 			return err
 		},
 	}
