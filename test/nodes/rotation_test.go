@@ -1,0 +1,112 @@
+package nodes
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+
+	"github.com/selvage/selvage/test/harness"
+)
+
+// turns is how often the keys shall turn under load. A release waits for more.
+const turns = 3
+
+// TestRotationUnderLoad lets keys turn by themselves every six seconds, while both
+// nodes sign and seal, and a verifier keeps the JWKS for as long as it may and asks
+// again for a key that it does not know: it never fails, and nor does either node
+// with what the other made.
+func TestRotationUnderLoad(t *testing.T) {
+	t.Parallel()
+	quick := harness.Config{Env: []string{"SELVAGE_KEYS__PUBLISH=6s", "SELVAGE_KEYS__SIGNING_ROTATION=6s", "SELVAGE_KEYS__SEALING_ROTATION=6s"}}
+	n := harness.StartNodes(t, nil, quick, quick)
+	p := n.NewProject(t)
+	c := p.NewClient(t, "service", "--access-token", "jwt", "--scope", "Voice")
+	v := &verifier{server: n.Server, kids: make(map[string]bool)}
+	ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
+	defer cancel()
+	var wg sync.WaitGroup
+	for i, maker := range n.Each {
+		l := login{project: p, c: c}
+		wg.Go(func() {
+			for ctx.Err() == nil && !v.turned(turns) {
+				token := grant(t, l.at(maker))
+				v.verify(t, token)
+				n.Each[1-i].Get(t, p.LaML("/Recordings"), harness.Bearer(token)).Want(t, 200)
+				sat := l.at(maker).NewSAT(t, "ada").Token
+				n.Each[1-i].Get(t, "/subscriber/info", harness.Bearer(sat)).Want(t, 200)
+			}
+		})
+	}
+	wg.Wait()
+	if !v.turned(turns) {
+		t.Errorf("tokens were signed under %d keys, want %d", len(v.kids), turns+1)
+	}
+}
+
+// A verifier keeps a JWKS for as long as its Cache-Control says, and asks again,
+// once, for a key that is not in it.
+type verifier struct {
+	server *harness.Server
+
+	mu      sync.Mutex
+	set     jose.JSONWebKeySet
+	expires time.Time
+	kids    map[string]bool // that tokens were signed under
+}
+
+// turned reports whether tokens were signed under more than so many keys.
+func (v *verifier) turned(n int) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return len(v.kids) > n
+}
+
+func (v *verifier) verify(t *testing.T, token string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	jws, err := jose.ParseSigned(token, []jose.SignatureAlgorithm{jose.ES256})
+	if err != nil {
+		t.Errorf("a token is no JWS: %v", err)
+		return
+	}
+	kid := jws.Signatures[0].Protected.KeyID
+	v.kids[kid] = true
+	if time.Now().After(v.expires) || len(v.set.Key(kid)) == 0 {
+		v.fetch(t)
+	}
+	if len(v.set.Key(kid)) == 0 {
+		t.Errorf("the key %s is not published", kid)
+		return
+	}
+	if _, err := jws.Verify(v.set.Key(kid)[0]); err != nil {
+		t.Errorf("a token does not verify: %v", err)
+	}
+}
+
+var maxAge = regexp.MustCompile(`max-age=(\d+)`)
+
+func (v *verifier) fetch(t *testing.T) {
+	a := v.server.Get(t, "/oauth/jwks").Want(t, http.StatusOK)
+	v.set = jose.JSONWebKeySet{}
+	if err := json.Unmarshal(a.Body, &v.set); err != nil {
+		t.Errorf("reading the JWKS: %v", err)
+	}
+	found := maxAge.FindStringSubmatch(a.Header.Get("Cache-Control"))
+	if found == nil {
+		t.Errorf("the JWKS has the Cache-Control %q", a.Header.Get("Cache-Control"))
+		return
+	}
+	seconds, _ := strconv.Atoi(found[1]) // digits
+	v.expires = time.Now().Add(time.Duration(seconds) * time.Second)
+	if !slices.ContainsFunc(v.set.Keys, func(k jose.JSONWebKey) bool { return k.Algorithm == "ES256" }) {
+		t.Error("the JWKS has no ES256 key")
+	}
+}
