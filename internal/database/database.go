@@ -76,6 +76,10 @@ type DB interface {
 	// Read gives a Tx for queries that change nothing, each by itself.
 	Read() Tx
 
+	// Watch is Read for the few small queries that must be answered however busy the
+	// database is: they wait for none of the others.
+	Watch() Tx
+
 	// Change runs do in a transaction and returns once it is committed. An error of
 	// do undoes what do did, and is given. do may be run more than once: what it
 	// leaves behind in Go it must set, not append.

@@ -15,6 +15,7 @@ import (
 // A server is a PostgreSQL database.
 type server struct {
 	pool     *pool
+	watch    *pool // one connection
 	readOnly bool
 
 	changes, retries atomic.Int64
@@ -33,12 +34,13 @@ func openServer(ctx context.Context, c Config) (*server, error) {
 	if c.Pool <= 0 {
 		c.Pool = 16
 	}
-	return &server{pool: newPool(c.Pool, connector(config)), readOnly: c.ReadOnly}, nil
+	connect := connector(config)
+	return &server{pool: newPool(c.Pool, connect), watch: newPool(1, connect), readOnly: c.ReadOnly}, nil
 }
 
 func (s *server) Ping(ctx context.Context) error {
 	var standby bool
-	if err := s.Read().Row(ctx, `SELECT pg_is_in_recovery()`).Scan(&standby); err != nil {
+	if err := s.Watch().Row(ctx, `SELECT pg_is_in_recovery()`).Scan(&standby); err != nil {
 		return err
 	}
 	if standby && !s.readOnly {
@@ -49,12 +51,14 @@ func (s *server) Ping(ctx context.Context) error {
 
 func (s *server) Clock(ctx context.Context) (time.Time, error) {
 	var us int64
-	err := s.Read().Row(ctx, `SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)`).Scan(&us)
+	err := s.Watch().Row(ctx, `SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)`).Scan(&us)
 	return time.UnixMicro(us), err
 }
 
 func (s *server) Stats() Stats {
-	stats := s.pool.stats()
+	stats, watch := s.pool.stats(), s.watch.stats()
+	stats.Open += watch.Open
+	stats.InUse += watch.InUse
 	stats.Changes, stats.Retries = s.changes.Load(), s.retries.Load()
 	stats.Commits = stats.Changes
 	return stats
@@ -62,10 +66,12 @@ func (s *server) Stats() Stats {
 
 func (s *server) Close() error {
 	s.pool.close()
+	s.watch.close()
 	return nil
 }
 
-func (s *server) Read() Tx { return serverRead{s} }
+func (s *server) Read() Tx  { return serverRead{s.pool} }
+func (s *server) Watch() Tx { return serverRead{s.watch} }
 
 func (s *server) Change(ctx context.Context, do func(Tx) error) error {
 	return s.again(ctx, func(c *conn) error { return transact(c, do) })

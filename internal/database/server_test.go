@@ -139,17 +139,24 @@ func TestServerPool(t *testing.T) {
 	if got := s.Stats(); got.Open != 2 || got.InUse != 2 {
 		t.Errorf("Stats = %+v, want 2 of 2 connections in use", got)
 	}
-	if err := s.Ping(t.Context()); !errors.Is(err, problem.Unavailable) || !strings.Contains(err.Error(), "none of 2 connections") {
-		t.Errorf("Ping without a free connection = %v, want unavailable", err)
+	read := func(ctx context.Context) (err error) {
+		var n int
+		return s.Read().Row(ctx, `SELECT 1`).Scan(&n)
+	}
+	if err := read(t.Context()); !errors.Is(err, problem.Unavailable) || !strings.Contains(err.Error(), "none of 2 connections") {
+		t.Errorf("a read without a free connection = %v, want unavailable", err)
+	}
+	if err := s.Ping(t.Context()); err != nil {
+		t.Errorf("Ping, which waits for nobody = %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(time.Millisecond, cancel)
-	if err := s.Ping(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("Ping of one who goes = %v, want cancelled", err)
+	if err := read(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("a read of one who goes = %v, want cancelled", err)
 	}
 	waits := s.Stats().Waits
 	done := make(chan error)
-	go func() { done <- s.Ping(context.Background()) }()
+	go func() { done <- read(context.Background()) }()
 	for !func() bool { s.pool.mu.Lock(); defer s.pool.mu.Unlock(); return len(s.pool.waiting) > 0 }() {
 		time.Sleep(time.Millisecond)
 	}
@@ -157,7 +164,7 @@ func TestServerPool(t *testing.T) {
 		t.Error(err)
 	}
 	if err := <-done; err != nil {
-		t.Errorf("Ping once a connection is free = %v", err)
+		t.Errorf("a read once a connection is free = %v", err)
 	}
 	if got := s.Stats(); got.Waits != waits+1 || got.Waited <= 0 {
 		t.Errorf("Stats = %+v, want one more wait", got)

@@ -130,23 +130,23 @@ func (t *serverTx) commit() error {
 }
 
 // A serverRead runs queries for reading, each on whatever connection is free.
-type serverRead struct{ server *server }
+type serverRead struct{ pool *pool }
 
 func (r serverRead) Query(ctx context.Context, query string, args ...any) (Rows, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	c, err := r.server.pool.get(ctx)
+	c, err := r.pool.get(ctx)
 	if err != nil {
 		return nil, err
 	}
 	rows, err := (&serverTx{conn: c}).Query(ctx, query, args...)
 	if err != nil {
-		r.server.pool.put(c)
+		r.pool.put(c)
 		return nil, explain(err)
 	}
 	read := rows.(*serverRows)
-	read.pool = r.server.pool
+	read.pool = r.pool
 	return read, nil
 }
 

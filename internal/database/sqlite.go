@@ -133,7 +133,8 @@ func (d *file) Close() (err error) {
 	return err
 }
 
-func (d *file) Read() Tx { return stmtTx{d.onReader, d.explain} }
+func (d *file) Read() Tx  { return stmtTx{d.onReader, d.explain} }
+func (d *file) Watch() Tx { return d.Read() }
 
 // Change waits for the writer. A change that waits is given up when ctx ends; one
 // that runs is not.

@@ -59,7 +59,7 @@ func (s *Store) RevocationsSince(ctx context.Context, seq int64) (found []revoca
 
 // revocationsSince reads the number and the rows at one moment.
 func (s *Store) revocationsSince(ctx context.Context, seq int64) (found []revocation.Revocation, last int64, err error) {
-	rows, err := s.read().Query(ctx, `SELECT s.value, COALESCE(r.seq, 0), COALESCE(r.kind, ''), COALESCE(r.id, ''), COALESCE(r.until, 0), COALESCE(r.expires, 0)
+	rows, err := s.watch().Query(ctx, `SELECT s.value, COALESCE(r.seq, 0), COALESCE(r.kind, ''), COALESCE(r.id, ''), COALESCE(r.until, 0), COALESCE(r.expires, 0)
 		FROM sequences s LEFT JOIN revocations r ON r.seq > $1 AND r.expires > $2 WHERE s.name = 'revocations' ORDER BY r.seq`, seq, micros(s.now()))
 	if err != nil {
 		return nil, 0, err

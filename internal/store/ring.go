@@ -26,7 +26,7 @@ func scanRingKey(row scanner) (r keys.Record, err error) {
 
 // RingVersion gives the number of changes of the ring.
 func (s *Store) RingVersion(ctx context.Context) (version int64, err error) {
-	if err = s.read().Row(ctx, `SELECT value FROM sequences WHERE name = 'ring'`).Scan(&version); err != nil {
+	if err = s.watch().Row(ctx, `SELECT value FROM sequences WHERE name = 'ring'`).Scan(&version); err != nil {
 		return 0, fmt.Errorf("reading version of ring: %w", err)
 	}
 	return version, nil

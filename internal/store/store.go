@@ -89,6 +89,9 @@ type scanner = database.Scanner
 // read gives a tx for queries that change nothing.
 func (s *Store) read() tx { return tx{s.db.Read()} }
 
+// watch is read for what must be known however busy the database is.
+func (s *Store) watch() tx { return tx{s.db.Watch()} }
+
 // change runs do in a transaction and returns once it is committed and synced to
 // disk. An error of do undoes what do did.
 func (s *Store) change(ctx context.Context, do func(tx) error) error {
