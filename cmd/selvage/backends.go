@@ -45,7 +45,7 @@ func (b *backends) openStore(ctx context.Context, c Config, check time.Duration)
 // where the rows are, if other nodes can look there too. log is told when that
 // happens.
 func (b *backends) openSessions(ctx context.Context, c Config, log *slog.Logger) (err error) {
-	if !slices.Contains(redisSchemes, schemeOf(string(c.Sessions))) {
+	if !c.Sessions.redis() {
 		err = b.openSessionRows(ctx, c, string(c.Sessions))
 		b.sessions = b.sessionRows
 		return err

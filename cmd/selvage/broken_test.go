@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"os/exec"
+	"strings"
 	"sync"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -11,9 +12,14 @@ import (
 
 type holdKey struct{}
 
-// cmdSQL makes or changes an SQLite file behind our back.
+// cmdSQL makes or changes an SQLite file, or what a URL of PostgreSQL names, behind
+// our back.
 func cmdSQL(ts *testscript.TestScript, _ bool, args []string) {
-	db, err := sql.Open("sqlite", "file:"+ts.MkAbs(args[0]))
+	driver, name := "pgx", args[0]
+	if !strings.HasPrefix(name, "postgres") {
+		driver, name = "sqlite", "file:"+ts.MkAbs(name)
+	}
+	db, err := sql.Open(driver, name)
 	ts.Check(err)
 	defer db.Close()
 	_, err = db.Exec(args[1])

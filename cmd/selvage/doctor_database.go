@@ -79,7 +79,7 @@ func (e *examination) noDatabase() finding {
 // entries looks at where short-lived state is kept.
 func (e *examination) entries(ctx context.Context) []finding {
 	if e.config.Sessions.redis() {
-		return e.inRedis(ctx)
+		return append(e.inRedis(ctx), e.fallback(ctx)...)
 	}
 	if e.config.Sessions.shared() && string(e.config.Sessions) == string(e.config.Database) {
 		return []finding{finef("in the database of the rows")}
@@ -94,6 +94,23 @@ func (e *examination) entries(ctx context.Context) []finding {
 	return e.database(r, string(e.config.Sessions), int(e.config.Pool.Sessions), false)
 }
 
+// fallback looks at the file in which sessions are kept while Redis is away, if it is
+// one.
+func (e *examination) fallback(ctx context.Context) []finding {
+	const url = "sqlite:sessions.db"
+	if e.config.Database.shared() {
+		return nil
+	}
+	r, err := sessionsql.Look(ctx, sessionsql.Config{URL: url, Dir: e.config.Data, Check: patienceOfCheck})
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil // a start makes it
+	case err != nil:
+		return []finding{unfit(url, err).of("fallback")}
+	}
+	return []finding{e.file(r, url)[0].of("fallback")}
+}
+
 // database tells what was seen of a file or a server.
 func (e *examination) database(r database.Report, url string, connections int, rows bool) []finding {
 	if r.Server != nil {
@@ -105,7 +122,7 @@ func (e *examination) database(r database.Report, url string, connections int, r
 // connections counts those that this node makes to the database of the rows.
 func (e *examination) connections() int {
 	n := int(e.config.Pool.Database)
-	if string(e.config.Sessions) == string(e.config.Database) {
+	if string(e.config.Sessions) == string(e.config.Database) || e.config.Sessions.redis() { // whose fallback is there
 		n += int(e.config.Pool.Sessions)
 	}
 	return n

@@ -74,8 +74,6 @@ func safety(s *database.ServerReport) finding {
 		return brokenf(fmt.Sprintf(remedy, "fsync"), "fsync is off: a power cut destroys the database")
 	case !s.FullPages:
 		return brokenf(fmt.Sprintf(remedy, "full_page_writes"), "full_page_writes is off: a power cut can destroy the database")
-	case s.SynchronousCommit == "off":
-		return brokenf(fmt.Sprintf(remedy, "synchronous_commit"), "synchronous_commit is off: a power cut takes what was acknowledged, revocations too")
 	}
 	return finef("commits are on disk when they return (synchronous_commit is %s)", s.SynchronousCommit)
 }

@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 //	shows URL HOST                   waits until the certificate there has that name first
 //	fresh                            gives the commands that follow rows and sessions of their own
 //	redis VERB                       does something to a Redis of the script; see cmdRedis
-//	sql FILE STATEMENTS              runs SQL in an SQLite file
+//	sql FILE|URL STATEMENTS          runs SQL in an SQLite file, or in PostgreSQL
 //	hold FILE                        locks an SQLite file for writing, until
 //	release                          which lets go of it
 //	proxy                            starts a proxy and sets PROXY

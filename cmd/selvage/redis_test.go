@@ -23,6 +23,7 @@ type redisKey struct{}
 //	redis pause    lets it hold connections and answer nothing
 //	redis resume   lets it go on
 //	redis flush    removes all it has
+//	redis config NAME VALUE
 func cmdRedis(ts *testscript.TestScript, _ bool, args []string) {
 	t := ts.Value(scriptTKey{}).(scriptT)
 	r, ok := t.Values[redisKey{}].(*scriptRedis)
@@ -46,6 +47,8 @@ func cmdRedis(ts *testscript.TestScript, _ bool, args []string) {
 			n.Pause(t)
 		case "resume":
 			n.Resume(t)
+		case "config":
+			n.CLI(t, "CONFIG", "SET", args[1], args[2])
 		case "flush":
 			n.CLI(t, "FLUSHALL")
 		default:

@@ -20,7 +20,7 @@ type ServerReport struct {
 	Connections int // that roles without privileges may have together
 	InUse       int // connections that there are
 
-	SynchronousCommit string // "off" may lose what was acknowledged
+	SynchronousCommit string // as rows are written, whatever the role's default
 	Fsync, FullPages  bool   // without them a power cut damages the database
 	Checksums         bool   // damage of its disk is noticed
 	Autovacuum        bool
@@ -33,7 +33,7 @@ type ServerReport struct {
 
 // lookServer looks at a server's database.
 func lookServer(ctx context.Context, c Config) (r Report, err error) {
-	c.ReadOnly, c.Sync = true, Full // which leaves synchronous_commit as it is
+	c.ReadOnly, c.Sync = true, Full // the way in which rows are written
 	config, err := c.server()
 	if err != nil {
 		return r, err
