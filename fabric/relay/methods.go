@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"runtime/debug"
 	"time"
 )
 
@@ -43,8 +44,26 @@ func checked(m method) method {
 // unknown stands for methods that are not served, where they are counted.
 const unknown = "unknown"
 
-// receive answers a message.
-func (s *socket) receive(text []byte) {
+// receive answers a message. It does so in a goroutine of its own, so that the
+// one that reads keeps the small stack which it waits with. It reports whether
+// that came to its end.
+func (s *socket) receive(text []byte) (whole bool) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer func() {
+			if cause := recover(); cause != nil {
+				s.relay.log.Error("panic", "request_id", s.name, "cause", cause, "stack", string(debug.Stack()))
+			}
+		}()
+		s.handle(text)
+		whole = true
+	}()
+	<-done
+	return whole
+}
+
+func (s *socket) handle(text []byte) {
 	m, err := parse(text)
 	if err != nil {
 		f, _ := faultOf(err)

@@ -11,8 +11,8 @@ import (
 // net/http have 4 KiB each, which ten thousand idle sockets would hold for
 // nothing.
 const (
-	readBuffer  = 512
-	writeBuffer = 1 << 10
+	readBuffer  = 256
+	writeBuffer = 512
 )
 
 // slim gives a connection that is taken over (hijacked) small buffers.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"runtime/debug"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -78,13 +77,7 @@ func (s *socket) serve() {
 }
 
 // read answers messages. The error says how the socket was closed.
-func (s *socket) read() (err error) {
-	defer func() {
-		if cause := recover(); cause != nil {
-			s.relay.log.Error("panic", "request_id", s.name, "cause", cause, "stack", string(debug.Stack()))
-			err = errPanic
-		}
-	}()
+func (s *socket) read() error {
 	for {
 		kind, text, err := s.conn.Read(context.Background())
 		switch {
@@ -96,7 +89,9 @@ func (s *socket) read() (err error) {
 			s.out.close(s.conn, farewell{code: websocket.StatusInvalidFramePayloadData, reason: "messages are UTF-8"})
 		default:
 			s.pace()
-			s.receive(text)
+			if !s.receive(text) {
+				return errPanic
+			}
 		}
 	}
 }
