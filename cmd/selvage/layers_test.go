@@ -67,7 +67,7 @@ var layers = map[string][]string{
 // only says which of our packages may import what others have made.
 var only = map[string][]string{
 	"github.com/zitadel/oidc":             {"idp/oidc"},
-	"github.com/coder/websocket":          {"fabric/relay"},
+	"github.com/coder/websocket":          {"fabric/relay", "test/harness"},
 	"github.com/gorilla/sessions":         {"internal/web"},
 	"github.com/redis/go-redis":           {"internal/session/redis"},
 	"github.com/rs/cors":                  {"internal/web"},

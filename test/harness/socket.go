@@ -1,0 +1,145 @@
+package harness
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/coder/websocket"
+)
+
+// A Socket is a WebSocket as a browser SDK has one. It answers what the server
+// asks while something is read.
+type Socket struct {
+	conn *websocket.Conn
+	next int
+	told []string // methods of the server's requests
+}
+
+// A Reply is the answer to a request over a socket.
+type Reply struct {
+	Result json.RawMessage `json:"result"`
+	Error  *struct {
+		Code    int    `json:"code"`
+		Message string `json:"message"`
+	} `json:"error"`
+}
+
+// Dial opens a socket, or gives the status of the refusal.
+func (s *Server) Dial(t T) (*Socket, int) {
+	t.Helper()
+	socket, status, err := s.TryDial()
+	if err != nil {
+		t.Fatalf("opening a socket: %v", err)
+	}
+	if socket != nil {
+		t.Cleanup(func() { _ = socket.conn.CloseNow() })
+	}
+	return socket, status
+}
+
+// TryDial opens a socket as Dial does, which may come to nothing.
+func (s *Server) TryDial() (*Socket, int, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	conn, resp, err := websocket.Dial(ctx, "ws"+strings.TrimPrefix(s.HTTP, "http")+"/", &websocket.DialOptions{
+		HTTPHeader: http.Header{"Origin": {"https://app.example"}},
+	})
+	switch {
+	case err == nil:
+		return &Socket{conn: conn}, resp.StatusCode, nil
+	case resp != nil:
+		return nil, resp.StatusCode, nil
+	}
+	return nil, 0, err
+}
+
+// Connect opens a socket and authenticates with a fabric token. protocol is that
+// of a socket before it, or "". It gives the new one's.
+func (s *Server) Connect(t T, token, protocol string) (socket *Socket, newProtocol string) {
+	t.Helper()
+	socket, status := s.Dial(t)
+	if socket == nil {
+		t.Fatalf("opening a socket gives %d", status)
+	}
+	r := socket.Call(t, "signalwire.connect", map[string]any{"authentication": map[string]string{"jwt_token": token}, "protocol": protocol})
+	var result struct{ Protocol string }
+	if r.Error != nil || json.Unmarshal(r.Result, &result) != nil {
+		t.Fatalf("signalwire.connect gives %+v %s", r.Error, r.Result)
+	}
+	return socket, result.Protocol
+}
+
+// Call sends a request and gives its answer.
+func (s *Socket) Call(t T, method string, params any) Reply {
+	t.Helper()
+	r, err := s.TryCall(method, params)
+	if err != nil {
+		t.Fatalf("%s: %v", method, err)
+	}
+	return r
+}
+
+// TryCall does the same where the socket may be closed meanwhile.
+func (s *Socket) TryCall(method string, params any) (r Reply, err error) {
+	s.next++
+	id := fmt.Sprint(s.next)
+	text, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+	if err != nil {
+		return r, err
+	}
+	if err := s.Send(string(text)); err != nil {
+		return r, err
+	}
+	for {
+		answered, text, err := s.read()
+		if err != nil || answered == id {
+			return r, errors.Join(err, json.Unmarshal(text, &r))
+		}
+	}
+}
+
+// Send sends a text, which need not be a request.
+func (s *Socket) Send(text string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	return s.conn.Write(ctx, websocket.MessageText, []byte(text))
+}
+
+// read reads a message, and answers it if it is a request; else it gives the id
+// that it answers.
+func (s *Socket) read() (answered string, text []byte, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	_, text, err = s.conn.Read(ctx)
+	if err != nil {
+		return "", []byte("{}"), err
+	}
+	var m struct{ ID, Method string }
+	if err := json.Unmarshal(text, &m); err != nil || m.Method == "" {
+		return m.ID, text, nil // an error about a text that has no id is nobody's answer
+	}
+	s.told = append(s.told, m.Method)
+	return "", nil, s.Send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%q,"result":{}}`, m.ID))
+}
+
+// Closed reads until the server has closed the socket, and gives the code, or -1
+// if it was lost.
+func (s *Socket) Closed() int {
+	for {
+		if _, _, err := s.read(); err != nil {
+			return int(websocket.CloseStatus(err))
+		}
+	}
+}
+
+// WasTold reports whether the server has sent a request of that method.
+func (s *Socket) WasTold(method string) bool { return slices.Contains(s.told, method) }
+
+// Abandon ends the connection without a goodbye.
+func (s *Socket) Abandon() { _ = s.conn.CloseNow() }

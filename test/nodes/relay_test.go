@@ -1,0 +1,114 @@
+package nodes
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/test/harness"
+)
+
+// soon bounds what a node may take to notice.
+const soon = 15 * time.Second
+
+// wantOnline waits until the command, beside the first node, says whether a
+// subscriber is online.
+func wantOnline(t *testing.T, p *harness.Project, subscriber string, want bool) {
+	t.Helper()
+	harness.Eventually(t, soon, fmt.Sprintf("the subscriber to be online: %v", want), func() error {
+		if got := p.CLI(t, "", "subscriber", "show", "--project", p.ID, subscriber)["online"]; got != want {
+			return fmt.Errorf("it is %v", got)
+		}
+		return nil
+	})
+}
+
+func online(t *testing.T, s *harness.Socket) {
+	t.Helper()
+	if r := s.Call(t, "subscriber.online", map[string]any{}); r.Error != nil {
+		t.Fatalf("subscriber.online: %+v", r.Error)
+	}
+}
+
+// TestOnlineSeenElsewhere has a subscriber online at both nodes, then at one, then
+// at none.
+func TestOnlineSeenElsewhere(t *testing.T) {
+	n := two(t)
+	here, there := n.Each[0], n.Each[1]
+	p := n.NewProject(t)
+	sat := p.NewSAT(t, "ada")
+	a, _ := here.Connect(t, sat.Token, "")
+	b, _ := there.Connect(t, sat.Token, "")
+	wantOnline(t, p, sat.SubscriberID, false)
+	online(t, a)
+	wantOnline(t, p, sat.SubscriberID, true)
+	online(t, b)
+	a.Call(t, "subscriber.offline", map[string]any{})
+	wantOnline(t, p, sat.SubscriberID, true)
+	b.Call(t, "subscriber.offline", map[string]any{})
+	wantOnline(t, p, sat.SubscriberID, false)
+}
+
+// TestRevokedElsewhere revokes at one node the token of a socket at the other.
+func TestRevokedElsewhere(t *testing.T) {
+	n := two(t)
+	p := n.NewProject(t)
+	for name, end := range map[string]func(sat harness.SAT){
+		"the token is revoked": func(sat harness.SAT) { n.Each[0].Command(t, sat.Token, "token", "revoke") },
+		"the subscriber is deleted": func(sat harness.SAT) {
+			n.Each[0].Do(t, "DELETE", "/api/fabric/resources/subscribers/"+sat.SubscriberID, p.Basic()).Want(t, 204)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			sat := p.NewSAT(t, name)
+			s, _ := n.Each[1].Connect(t, sat.Token, "")
+			online(t, s)
+			end(sat)
+			harness.WithinASecond(t, name, func() error {
+				_, err := s.TryCall("signalwire.ping", map[string]any{})
+				if err == nil {
+					return fmt.Errorf("the socket is open")
+				}
+				return nil
+			})
+			if !s.WasTold("signalwire.disconnect") {
+				t.Error("the client was not told to go")
+			}
+		})
+	}
+}
+
+// TestSocketsGoElsewhere stops one node and kills the other: clients come back
+// with what they know of their socket, and are online as they were.
+func TestSocketsGoElsewhere(t *testing.T) {
+	for _, how := range []string{"stopped", "killed"} {
+		t.Run(how, func(t *testing.T) {
+			n := two(t)
+			p := n.NewProject(t)
+			sat := p.NewSAT(t, "ada")
+			s, protocol := n.Each[1].Connect(t, sat.Token, "")
+			online(t, s)
+			if how == "killed" {
+				n.Each[1].Kill()
+			} else if err := stop(t, n.Each[1], s); err != nil {
+				t.Errorf("the node ended with %v", err)
+			}
+			wantOnline(t, p, sat.SubscriberID, true)
+			again, _ := n.Each[0].Connect(t, sat.Token, protocol)
+			again.Call(t, "subscriber.offline", map[string]any{})
+			wantOnline(t, p, sat.SubscriberID, false)
+		})
+	}
+}
+
+// stop stops a node under a socket, whose client is told.
+func stop(t *testing.T, node *harness.Server, s *harness.Socket) error {
+	t.Helper()
+	code := make(chan int, 1)
+	go func() { code <- s.Closed() }()
+	err := node.Stop(t)
+	if got := <-code; got != 1012 || !s.WasTold("signalwire.disconnect") {
+		t.Errorf("the socket is closed with %d, told to go: %v; want 1012", got, s.WasTold("signalwire.disconnect"))
+	}
+	return err
+}
