@@ -8,25 +8,26 @@ import (
 )
 
 // Shutdown opens no more sockets, tells the clients of all that are open to go,
-// so that they connect elsewhere, and waits until they have. It cuts off those
-// that are still open when ctx ends.
+// so that they connect elsewhere, and waits until they have: for three seconds at
+// most, or until ctx ends. Those that are open then are cut off.
 func (r *Relay) Shutdown(ctx context.Context) {
 	r.mu.Lock()
 	r.stopping = true
 	r.mu.Unlock()
-	by := time.Now().Add(stopAnswers)
+	ctx, cancel := context.WithTimeout(ctx, stopAnswers+stopCloses)
+	defer cancel()
+	late := time.Now().Add(stopAnswers)
 	for _, s := range r.all(nil) {
-		s.goAway(by)
+		s.goAway(late)
 	}
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	for late := false; ; {
+	for {
 		open := r.all(nil)
 		if len(open) == 0 {
 			return
 		}
-		if !late && time.Now().After(by) {
-			late = true
+		if time.Now().After(late) {
 			for _, s := range open {
 				s.out.close(s.conn, stopped)
 			}

@@ -26,7 +26,8 @@ const (
 // closed.
 const (
 	deadAnswers = 250 * time.Millisecond // its token is dead
-	stopAnswers = 2 * time.Second
+	stopAnswers = 2 * time.Second        // the server stops
+	stopCloses  = time.Second            // and then to close its end
 )
 
 // The codes of our own with which sockets are closed (RFC 6455, section 7.4.2):
