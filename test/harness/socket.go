@@ -52,6 +52,7 @@ func (s *Server) TryDial() (*Socket, int, error) {
 	})
 	switch {
 	case err == nil:
+		conn.SetReadLimit(1 << 20)
 		return &Socket{conn: conn}, resp.StatusCode, nil
 	case resp != nil:
 		return nil, resp.StatusCode, nil

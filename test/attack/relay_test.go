@@ -1,0 +1,177 @@
+package attack
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/test/harness"
+)
+
+// connectWith sends signalwire.connect over a socket of its own and gives the
+// code of the error, 0 for none.
+func connectWith(t *testing.T, s *harness.Server, params any) int {
+	t.Helper()
+	socket, status := s.Dial(t)
+	if socket == nil {
+		t.Fatalf("opening a socket gives %d", status)
+	}
+	defer socket.Abandon()
+	if r := socket.Call(t, "signalwire.connect", params); r.Error != nil {
+		return r.Error.Code
+	}
+	return 0
+}
+
+func withToken(token any) map[string]any {
+	return map[string]any{"authentication": map[string]any{"jwt_token": token}}
+}
+
+// TestJ11RelayTokens connects with what is no token of a caller: other kinds,
+// broken ones, ones in other places.
+func TestJ11RelayTokens(t *testing.T) {
+	p := project(t)
+	sat := p.NewSAT(t, "ada")
+	if got := connectWith(t, p.Server, withToken(sat.Token)); got != 0 {
+		t.Fatalf("a SAT gives %d", got)
+	}
+	service, _ := p.NewClient(t, "service", "--scope", "Voice", "--access-token", "fabric").Token(t, clientCredentials()).Want(t, 200).Object(t)["access_token"].(string)
+	parts := strings.Split(sat.Token, ".")
+	for name, token := range map[string]any{
+		"refresh": sat.RefreshToken, "service": service, "API key": p.Key, "empty": "", "null": nil, "list": []string{sat.Token},
+		"no header": strings.Join(parts[1:], "."), "altered header": "e30." + strings.Join(parts[1:], "."), "two tokens": sat.Token + " " + sat.Token,
+		"long": sat.Token + strings.Repeat("A", 4000),
+	} {
+		if got := connectWith(t, p.Server, withToken(token)); got != -32002 && got != -32602 {
+			t.Errorf("%s gives %d, want -32002 or -32602", name, got)
+		}
+	}
+	for name, params := range map[string]any{
+		"another place":   map[string]any{"jwt_token": sat.Token},
+		"an API key":      map[string]any{"authentication": map[string]any{"project": p.ID, "token": p.Key}},
+		"another project": map[string]any{"authentication": map[string]any{"project": project(t).ID, "jwt_token": sat.Token}},
+	} {
+		if got := connectWith(t, p.Server, params); got != -32002 && got != -32602 {
+			t.Errorf("%s gives %d, want -32002 or -32602", name, got)
+		}
+	}
+}
+
+// TestF11RelayForeign tries to act for others: by the protocol of another's
+// socket, by a token of another, before there is any.
+func TestF11RelayForeign(t *testing.T) {
+	p := project(t)
+	ada, bob := p.NewSAT(t, "ada"), p.NewSAT(t, "bob")
+	online := func(id string) any { return p.CLI(t, "", "subscriber", "show", "--project", p.ID, id)["online"] }
+	s, protocol := p.Connect(t, ada.Token, "")
+	s.Call(t, "subscriber.online", nil)
+	s.Abandon()
+	thief, _ := p.Connect(t, bob.Token, protocol)
+	if online(bob.SubscriberID) != false || online(ada.SubscriberID) != true {
+		t.Errorf("with the protocol of ada's socket bob is online: %v, ada: %v", online(bob.SubscriberID), online(ada.SubscriberID))
+	}
+	guest := p.NewGuest(t, p.Address(t, ada.SubscriberID))
+	invite := p.NewInvite(t, ada.Token, p.Address(t, ada.SubscriberID))
+	for name, token := range map[string]string{"another's SAT": ada.Token, "a guest token": guest.Token, "an invite of another": invite} {
+		if r := thief.Call(t, "signalwire.reauthenticate", withToken(token)); r.Error == nil || r.Error.Code != -32003 {
+			t.Errorf("a socket becomes that of %s: %+v %s", name, r.Error, r.Result)
+		}
+	}
+	stranger, _ := p.Dial(t)
+	for _, method := range []string{"subscriber.online", "subscriber.offline", "signalwire.reauthenticate", "webrtc.verto"} {
+		if r := stranger.Call(t, method, withToken(ada.Token)); r.Error == nil || r.Error.Code != -32002 {
+			t.Errorf("%s of nobody gives %+v %s", method, r.Error, r.Result)
+		}
+	}
+}
+
+// TestI01Sockets opens sockets and says nothing: there are only so many from one
+// address, they are closed in time, and others are served meanwhile.
+func TestI01Sockets(t *testing.T) {
+	s := harness.Start(t)
+	p := s.NewProject(t)
+	sat := p.NewSAT(t, "ada")
+	began := time.Now()
+	var silent []*harness.Socket
+	for range 300 {
+		socket, status := s.Dial(t)
+		if socket == nil {
+			if status != 429 {
+				t.Fatalf("socket %d gives %d, want 429", len(silent), status)
+			}
+			break
+		}
+		silent = append(silent, socket)
+	}
+	if len(silent) != 200 {
+		t.Errorf("%d sockets say nothing, want 200", len(silent))
+	}
+	p.Get(t, "/subscriber/info", harness.Bearer(sat.Token)).Want(t, 200)
+	for i, socket := range silent {
+		if code := socket.Closed(); code != 4408 {
+			t.Fatalf("silent socket %d is closed with %d, want 4408", i, code)
+		}
+	}
+	if took := time.Since(began); took > 15*time.Second {
+		t.Errorf("sockets that say nothing are closed after %v, want 10s", took)
+	}
+	p.Connect(t, sat.Token, "")
+}
+
+// TestI08RelayLog looks for tokens in a log that says all it can.
+func TestI08RelayLog(t *testing.T) {
+	s := harness.StartConfig(t, harness.Config{Env: []string{"SELVAGE_LOG__LEVEL=debug"}})
+	p := s.NewProject(t)
+	sat := p.NewSAT(t, "ada")
+	socket, protocol := s.Connect(t, sat.Token, "")
+	socket.Call(t, "subscriber.online", nil)
+	socket.Call(t, "signalwire.reauthenticate", withToken(sat.RefreshToken))
+	socket.Call(t, sat.Token, map[string]any{"canary": sat.Token})
+	socket.Abandon()
+	p.Connect(t, sat.Token, protocol)
+	connectWith(t, s, withToken("canary-"+sat.RefreshToken))
+	if err := s.Stop(t); err != nil {
+		t.Error(err)
+	}
+	log := s.Log()
+	if !strings.Contains(log, `"socket closed"`) {
+		t.Errorf("the log does not tell of sockets:\n%s", log)
+	}
+	for name, secret := range map[string]string{"SAT": sat.Token, "refresh token": sat.RefreshToken, "key": p.Key} {
+		for _, part := range strings.Split(secret, ".") {
+			if len(part) > 20 && strings.Contains(log, part) {
+				t.Errorf("the %s is in the log", name)
+			}
+		}
+	}
+}
+
+// TestF05Messages sends what is large, deep and fast: the socket is closed or
+// answers, and others are served meanwhile.
+func TestF05Messages(t *testing.T) {
+	p := project(t)
+	sat := p.NewSAT(t, "ada")
+	for name, text := range map[string]string{
+		"nested":          `{"jsonrpc":"2.0","id":1,"method":"signalwire.ping","params":` + strings.Repeat(`{"a":`, 10_000) + "1" + strings.Repeat("}", 10_000) + "}",
+		"a long method":   fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q}`, strings.Repeat("m", 60_000)),
+		"a long id":       fmt.Sprintf(`{"jsonrpc":"2.0","id":%q,"method":"signalwire.ping"}`, strings.Repeat("i", 60_000)),
+		"a number":        `{"jsonrpc":"2.0","id":1e99999,"method":"signalwire.ping","params":{"timestamp":1e99999}}`,
+		"duplicate":       `{"jsonrpc":"2.0","id":1,"id":2,"method":"subscriber.online","method":"signalwire.ping"}`,
+		"a batch":         `[` + strings.Repeat(`{"jsonrpc":"2.0","id":1,"method":"signalwire.ping"},`, 500) + `1]`,
+		"control and RTL": `{"jsonrpc":"2.0","id":"\u0000\u202e","method":"\u001b[31m"}`,
+	} {
+		s, _ := p.Connect(t, sat.Token, "")
+		if err := s.Send(text); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if r := s.Call(t, "signalwire.ping", nil); r.Error != nil {
+			t.Errorf("%s: a ping after it gives %+v", name, r.Error)
+		}
+	}
+	large, _ := p.Connect(t, sat.Token, "")
+	if err := large.Send(`"` + strings.Repeat("a", 1<<20) + `"`); err == nil && large.Closed() == 0 {
+		t.Error("a message of a MiB is taken")
+	}
+	p.Get(t, "/subscriber/info", harness.Bearer(sat.Token)).Want(t, 200)
+}
