@@ -171,6 +171,26 @@ func TestFaults(t *testing.T) {
 	}
 }
 
+// A number that is short to write and long to compare is none.
+func TestNumbers(t *testing.T) {
+	for _, k := range load(t, "").All() {
+		for _, f := range k.Fields {
+			for _, raw := range []string{
+				"1e999999", "1E-999999", "1e99999999999999999999", strings.Repeat("9", 401),
+				"[1e999999,2e999999,3e999999]", `{"a":[{"b":1e999999}]}`,
+			} {
+				if err := k.checkField(f, json.RawMessage(raw)); problem.First(err) == nil || !strings.Contains(err.Error(), "a number that long or large") {
+					t.Errorf("%s: %s = %.30s: %v, want it refused for its number", k.Type, f.Name, raw, err)
+				}
+			}
+		}
+	}
+	flow := load(t, "").ByType("call_flow")
+	if err := flow.checkField(*flow.Field("flow_data"), json.RawMessage(`{"a":[-1.5e300,2.5E-7,12345678901234567890]}`)); err != nil {
+		t.Errorf("numbers of every day: %v", err)
+	}
+}
+
 func TestDocument(t *testing.T) {
 	k := load(t, "").ByType("freeswitch_connector")
 	v, err := k.New(Values{"name": []byte(`"pbx"`), "token": []byte(`"5f3c1d52-8d1c-4d6e-9d4e-0d2a0e1b2c3d"`)})

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -103,6 +104,9 @@ func (k *Kind) checkField(f Field, raw json.RawMessage) error {
 	if err != nil {
 		return problem.BadParam(f.Name, "%s is not JSON", f.Name)
 	}
+	if !isBounded(value) {
+		return problem.BadParam(f.Name, "%s must not hold a number that long or large", f.Name)
+	}
 	schemas, err := k.schemas()
 	if err != nil {
 		return fmt.Errorf("compiling kind %s: %w", k.Type, err)
@@ -115,6 +119,27 @@ func (k *Kind) checkField(f Field, raw json.RawMessage) error {
 		return problem.BadParam(f.Name, "%s must not contain control characters", f.Name)
 	}
 	return nil
+}
+
+// isBounded reports whether the numbers in a value are such as a double can hold
+// (RFC 8259, section 6). A schema compares them as fractions: the million digits of
+// 1e999999 take it a tenth of a second, each time.
+func isBounded(value any) bool {
+	switch v := value.(type) {
+	case json.Number:
+		_, exponent, ok := strings.Cut(strings.ToLower(string(v)), "e")
+		n, err := strconv.Atoi(exponent)
+		return len(v) <= 400 && (!ok || err == nil && -400 <= n && n <= 400)
+	case []any:
+		return !slices.ContainsFunc(v, func(item any) bool { return !isBounded(item) })
+	case map[string]any:
+		for _, member := range v {
+			if !isBounded(member) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // isControl leaves out what texts of several lines have.
