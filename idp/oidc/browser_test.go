@@ -184,3 +184,23 @@ func TestEmptiedDuringRenewal(t *testing.T) {
 		t.Error("the id from before the login is good, or the one after it is not")
 	}
 }
+
+// What says that an id is worthless outlives what it stood for, which a store that
+// was away when that was written may have still.
+func TestRetiredStays(t *testing.T) {
+	w := newWorld(t)
+	c, _ := w.client(withLogout)
+	b := w.browser()
+	b.code(c)
+	b.logIn(b.authorize(request(c, "prompt", "login")), email, secret)
+	b.post("/logout", url.Values{})
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(w.dir, "sessions.db")+"?_pragma=busy_timeout(5000)")
+	must(t, err)
+	defer db.Close()
+	var all int
+	var first int64
+	must(t, db.QueryRow(`SELECT count(*), min(expires) FROM session_entries WHERE kind = 'browser'`).Scan(&all, &first))
+	if left := time.UnixMicro(first).Sub(w.now()); all != 2 || left < w.idp.Lifetimes().BrowserIdle-time.Minute {
+		t.Errorf("%d ids are worthless, the first for %v; want 2, for as long as a browser may be idle", all, left)
+	}
+}

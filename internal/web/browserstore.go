@@ -18,10 +18,6 @@ import (
 // touchEvery bounds how often a visit pushes the idle limit on.
 const touchEvery = 5 * time.Minute
 
-// retired is how long the entry of an old id says that it is none: longer than
-// any request runs that has read from the rows what it was.
-const retired = time.Minute
-
 var _ sessions.Store = (*Browsers)(nil)
 
 // A browserValue is the entry of a browser. One without values is of an id that
@@ -133,12 +129,14 @@ func (b *Browsers) touch(ctx context.Context, id string, kept browserValue, old 
 }
 
 // retire makes an id worthless: also to a request that has read, before the rows
-// changed, what it stood for, and is about to put that back.
+// changed, what it stood for, and is about to put that back. What says so lives as
+// long as any entry: a store that fails over to another while this is written has
+// the old one still, and would give it again.
 func (b *Browsers) retire(ctx context.Context, id string) error {
 	if id == "" {
 		return nil
 	}
-	if err := b.Store.Put(ctx, browserKey(id), []byte("{}"), retired); err != nil {
+	if err := b.Store.Put(ctx, browserKey(id), []byte("{}"), b.Idle()); err != nil {
 		return fmt.Errorf("retiring browser session: %w", err)
 	}
 	return nil
