@@ -20,6 +20,7 @@ func (e *examination) dataChecks() []check {
 		{"Data", "writing", data.writing},
 		{"Data", "space", data.space},
 		{"Data", "filesystem", data.filesystem},
+		{"Data", "kinds", e.ownKinds},
 		{"Media", "directory", e.mediaDirectory},
 		{"Media", "writing", media.writing},
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io/fs"
 	"os"
@@ -9,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/selvage/selvage/fabric/kinds"
 )
 
 // asServer says how to look as whoever may.
@@ -73,6 +76,18 @@ func (e *examination) files(dir string) (all []finding) {
 		all = []finding{finef("%s, all of %s", plural(len(entries), "file"), nameOfUID(who))}
 	}
 	return all
+}
+
+// ownKinds reads the operator's own kinds of resources, where there are any.
+func (e *examination) ownKinds(context.Context) []finding {
+	dir := filepath.Join(e.config.Data, kindsDir)
+	if !isDir(dir) {
+		return nil
+	}
+	if _, err := kinds.Load(dir); err != nil {
+		return []finding{brokenf("mend the file, or take it away: the server does not start with it", "%v", err)}
+	}
+	return []finding{finef("those in %s can be read", absolute(dir))}
 }
 
 // few lists the first of many.
