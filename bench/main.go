@@ -113,6 +113,7 @@ func run(p *program, s settings, pinned bool) report {
 	}
 	w.addNginx(p, s, &r, serverPrefix(pinned))
 	r.BusyMiB = residentMiB(p, w.PID())
+	r.Crowd = sockets(p, s, serverPrefix(pinned))
 	harness.Sweep()
 	return r
 }

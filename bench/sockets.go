@@ -1,0 +1,76 @@
+package main
+
+import (
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/selvage/selvage/test/harness"
+)
+
+// A crowd is what many idle sockets cost.
+type crowd struct {
+	Sockets int     `json:"sockets"`
+	MiB     float64 `json:"mib"`         // of the whole process
+	Connect float64 `json:"connect_ms"`  // CPU milliseconds to open one and authenticate
+	Idle    float64 `json:"idle_of_cpu"` // share of a core, for being there
+}
+
+// manySockets are as many as a node shall be able to hold.
+const manySockets = 10_000
+
+// sockets opens many sockets at a server of their own, and leaves them idle.
+func sockets(p *program, s settings, prefix []string) *crowd {
+	const name = "idle sockets"
+	var files syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil || files.Max < manySockets+100 {
+		p.Logf("%s: not measured, as a process may open %d files", name, files.Max)
+		return nil
+	}
+	if !s.only.MatchString(name) {
+		return nil
+	}
+	p.Logf("%s, %d", name, manySockets)
+	server := harness.StartConfig(p, harness.Config{Prefix: prefix, Env: []string{
+		procs, "SELVAGE_LIMITS__RELAY_SOCKETS=0", "SELVAGE_LIMITS__RELAY_UNAUTHENTICATED=0",
+	}})
+	sat := server.NewProject(p).NewSAT(p, "crowd")
+	before := cpu(p, server.PID())
+	var lost atomic.Int64
+	openSockets(p, server, sat.Token, &lost)
+	c := &crowd{Sockets: manySockets, Connect: milliseconds(cpu(p, server.PID())-before) / manySockets}
+	before, began := cpu(p, server.PID()), time.Now()
+	time.Sleep(10 * s.length) // each socket is pinged every ten seconds
+	c.Idle = float64(cpu(p, server.PID())-before) / float64(time.Since(began))
+	c.MiB = residentMiB(p, server.PID())
+	if n := lost.Load(); n > 0 {
+		p.Fatalf("%s: %d were closed meanwhile", name, n)
+	}
+	return c
+}
+
+// openSockets opens many sockets, some at a time, and keeps each.
+func openSockets(p *program, server *harness.Server, token string, lost *atomic.Int64) {
+	const workers = 25
+	var work sync.WaitGroup
+	for range workers {
+		work.Go(func() {
+			for range manySockets / workers {
+				socket, status, err := server.TryDial()
+				if err != nil || socket == nil {
+					p.Fatalf("opening a socket: %d, %v", status, err)
+				}
+				r, err := socket.TryCall("signalwire.connect", map[string]any{"authentication": map[string]string{"jwt_token": token}})
+				if err != nil || r.Error != nil {
+					p.Fatalf("signalwire.connect: %+v, %v", r.Error, err)
+				}
+				go func() {
+					socket.Closed() // answers pings until then
+					lost.Add(1)
+				}()
+			}
+		})
+	}
+	work.Wait()
+}
