@@ -72,7 +72,7 @@ func (v *verifier) turned(n int) bool {
 func (v *verifier) verify(t *testing.T, token string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	jws, err := jose.ParseSigned(token, []jose.SignatureAlgorithm{jose.ES256})
+	jws, err := jose.ParseSignedCompact(token, []jose.SignatureAlgorithm{jose.ES256})
 	if err != nil {
 		t.Errorf("a token is no JWS: %v", err)
 		return
