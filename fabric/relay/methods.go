@@ -159,14 +159,27 @@ func now() float64 { return float64(time.Now().UnixMilli()) / 1000 }
 // online serves subscriber.online: calls of the subscriber shall reach this
 // socket.
 func online(ctx context.Context, s *socket, _ json.RawMessage) (any, error) {
-	return done, s.attend(ctx)
+	s.presence.Lock()
+	defer s.presence.Unlock()
+	token, online := s.attendance()
+	if online {
+		return done, nil // the watch says so again
+	}
+	if err := s.relay.fabric.Online(ctx, token, s.id); err != nil {
+		return nil, err
+	}
+	s.setOnline(true)
+	return done, nil
 }
 
 // offline serves subscriber.offline.
 func offline(ctx context.Context, s *socket, _ json.RawMessage) (any, error) {
 	s.presence.Lock()
 	defer s.presence.Unlock()
-	token, _ := s.authenticated()
+	token, online := s.attendance()
+	if !online {
+		return done, nil
+	}
 	if err := s.relay.fabric.Offline(ctx, token, s.id); err != nil {
 		return nil, err
 	}

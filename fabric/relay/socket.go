@@ -2,7 +2,6 @@ package relay
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -90,13 +89,11 @@ func (s *socket) read() error {
 		default:
 			s.pace()
 			if !s.receive(text) {
-				return errPanic
+				s.out.close(s.conn, farewell{code: websocket.StatusInternalError, reason: "internal error"})
 			}
 		}
 	}
 }
-
-var errPanic = errors.New("panic")
 
 // control takes a ping or pong of WebSocket itself: a sign of life, too.
 func (s *socket) control(context.Context, []byte) bool {
@@ -157,22 +154,12 @@ func (s *socket) authenticated() (token fabric.Token, ok bool) {
 	return s.token, s.caller != ""
 }
 
-func (s *socket) isOnline() bool {
+// attendance gives the token of the socket, and whether its subscriber is online
+// through it; s.presence is held.
+func (s *socket) attendance() (token fabric.Token, online bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.online
-}
-
-// attend makes the subscriber be online through the socket.
-func (s *socket) attend(ctx context.Context) error {
-	s.presence.Lock()
-	defer s.presence.Unlock()
-	token, _ := s.authenticated()
-	if err := s.relay.fabric.Online(ctx, token, s.id); err != nil {
-		return err
-	}
-	s.setOnline(true)
-	return nil
+	return s.token, s.online
 }
 
 // setOnline notes whether the socket is online, and gives whether it was.

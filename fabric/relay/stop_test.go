@@ -40,6 +40,21 @@ func TestTooMany(t *testing.T) {
 	}
 }
 
+// TestPanic has a method panic: its socket ends, and the others do not notice.
+func TestPanic(t *testing.T) {
+	n := newWorld(t).node(relay.Limits{})
+	n.relay.Panic("webrtc.verto")
+	other, _ := n.connect(n.seal(nil))
+	c, _ := n.connect(n.seal(nil))
+	c.must("subscriber.online")
+	c.send(`{"jsonrpc":"2.0","id":1,"method":"webrtc.verto"}`)
+	if code, reason := c.closed(); code != 1011 {
+		t.Errorf("the socket is closed with %d %q, want 1011", code, reason)
+	}
+	other.must("subscriber.online")
+	eventually(t, "the socket to be forgotten", func() bool { return n.relay.Stats() == relay.Stats{Sockets: 1, Connected: 1, Online: 1} })
+}
+
 // TestShutdown stops a node under sockets of all kinds.
 func TestShutdown(t *testing.T) {
 	n := newWorld(t).node(relay.Limits{})

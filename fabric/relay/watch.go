@@ -154,8 +154,8 @@ func (s *socket) stay(ctx context.Context) {
 	defer cancel()
 	s.presence.Lock()
 	defer s.presence.Unlock()
-	token, ok := s.authenticated()
-	if !ok || !s.isOnline() {
+	token, online := s.attendance()
+	if !online {
 		return // it has just gone offline
 	}
 	if err := s.relay.fabric.Online(ctx, token, s.id); err != nil && ctx.Err() == nil {
