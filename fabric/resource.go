@@ -54,16 +54,29 @@ func (f *Fabric) CreateResource(ctx context.Context, projectID string, k *kinds.
 	if r.Secrets, err = f.sealSecrets(k, r.Fields, r.ID, ""); err != nil {
 		return Resource{}, err
 	}
-	return r, f.insertNamed(firstAddress(k, r), func(a Address) error { return f.c.Store.CreateResource(ctx, r, a) })
+	return r, f.insertNamed(firstAddress(k, r), func(a Address) error { return handlerGone(r, f.c.Store.CreateResource(ctx, r, a)) })
 }
 
-// checkMembers reports a handler that the project does not have.
+// checkMembers reports a handler that the project does not have, and writes its id as
+// its row has it.
 func (f *Fabric) checkMembers(ctx context.Context, projectID string, values kinds.Values) error {
 	id := values.Text(handlerField)
 	if id == "" {
 		return nil
 	}
-	_, err := f.FindThing(ctx, projectID, id)
+	t, err := f.FindThing(ctx, projectID, id)
+	if err == nil {
+		values[handlerField] = quoted(t.ID())
+	}
+	return noHandler(err)
+}
+
+// handlerGone tells of the handler of a resource what was not found: it was deleted
+// since it was checked.
+func handlerGone(r Resource, err error) error {
+	if r.Fields.Text(handlerField) == "" {
+		return err
+	}
 	return noHandler(err)
 }
 
@@ -134,7 +147,7 @@ func (f *Fabric) UpdateResource(ctx context.Context, projectID string, k *kinds.
 			return err
 		}
 		r.DisplayName, r.Updated = titleOf(k, r.Fields), later(f.now(), old.Add(time.Microsecond))
-		return f.c.Store.UpdateResource(ctx, r, old)
+		return handlerGone(r, f.c.Store.UpdateResource(ctx, r, old))
 	})
 	return r, err
 }

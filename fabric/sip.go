@@ -74,7 +74,7 @@ func (f *Fabric) CreateSIPAddress(ctx context.Context, projectID string, sent ma
 	if a.Secrets, err = f.sealSecrets(f.c.Kinds.Part("sip_address"), a.Fields, a.ID, ""); err != nil {
 		return a, err
 	}
-	return a, f.c.Store.CreateSIPAddress(ctx, a)
+	return a, noHandler(f.c.Store.CreateSIPAddress(ctx, a))
 }
 
 // checkNetworks reports what of ip_auth is no address and no network.
@@ -140,7 +140,7 @@ func (f *Fabric) UpdateSIPAddress(ctx context.Context, projectID, id string, sen
 			return err
 		}
 		a.Updated = later(f.now(), old.Add(time.Microsecond))
-		return f.c.Store.UpdateSIPAddress(ctx, a, old)
+		return noHandler(f.c.Store.UpdateSIPAddress(ctx, a, old))
 	})
 	return a, err
 }

@@ -145,6 +145,20 @@ func TestAssign(t *testing.T) {
 	}
 }
 
+// An id means the same however it is written.
+func TestHandlerInCapitals(t *testing.T) {
+	w := newWorld(t)
+	script := w.make(t, w.fabric.Kinds().ByType("swml_script"), "menu")
+	endpoint := w.make(t, w.fabric.Kinds().ByType("sip_endpoint"), "desk")
+	r := w.call(w.basic(), "PUT", resources+"/sip_endpoints/"+endpoint, `{"call_handler":"resource","calling_handler_resource_id":"`+strings.ToUpper(script)+`"}`)
+	if r.status != http.StatusOK || !strings.Contains(r.text, `"calling_handler_resource_id":"`+script+`"`) {
+		t.Errorf("PUT = %d %s, want the handler's id as it is", r.status, r.text)
+	}
+	if got := w.call(w.basic(), "DELETE", resources+"/swml_scripts/"+script, "").faults(t); got != ":resource_assigned_as_handler" {
+		t.Errorf("DELETE of what takes calls = %s", got)
+	}
+}
+
 // What is never shown is not in the files either, but sealed.
 func TestSecretsAreSealed(t *testing.T) {
 	w := newWorld(t)

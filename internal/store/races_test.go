@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/fabric/kinds"
 	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/revocation"
@@ -262,4 +263,44 @@ func testDeleteAgainstChanges(t *testing.T, c Config) {
 			expect(t, "RedeemCode", s.RedeemCode(ctx, idp.RedeemedCode{Hash: "i", GrantID: g.ID, ClientID: "c"}, g), gone...)
 		},
 	)
+}
+
+// Calls are never led to what is deleted at the same time: either it is not deleted,
+// or they are not led there.
+func TestAssignAgainstDelete(t *testing.T) { EachDatabase(t, testAssignAgainstDelete) }
+
+func testAssignAgainstDelete(t *testing.T, c Config) {
+	s, _, _ := grantRows(t, c)
+	ctx := context.Background()
+	create := func(fields kinds.Values) (fabric.Resource, error) {
+		r := fabric.Resource{ID: newID(), ProjectID: "p", Type: "swml_script", Fields: fields}
+		return r, s.CreateResource(ctx, r, fabric.Address{ID: newID(), ProjectID: "p", ResourceID: r.ID, Name: r.ID})
+	}
+	for round := range rounds {
+		target, err := create(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sip := fabric.SIPAddress{ID: newID(), ProjectID: "p", ResourceID: target.ID, Fields: kinds.Values{"name": []byte(fmt.Sprintf("%q", newID()))}}
+		assign := []struct {
+			name string
+			do   func() error
+		}{
+			{"PutPhoneRoute", func() error {
+				return s.PutPhoneRoute(ctx, fabric.PhoneRoute{ID: newID(), ProjectID: "p", Handler: "calling", ResourceID: target.ID})
+			}},
+			{"CreateSIPAddress", func() error { return s.CreateSIPAddress(ctx, sip) }},
+			{"CreateResource", func() error {
+				_, err := create(kinds.Values{"calling_handler_resource_id": []byte(fmt.Sprintf("%q", target.ID))})
+				return err
+			}},
+		}[round%3]
+		var assigned, deleted error
+		together(func() { assigned = assign.do() }, func() { deleted = s.DeleteResource(ctx, "p", "swml_script", target.ID) })
+		expect(t, assign.name, assigned, problem.NotFound)
+		expect(t, "DeleteResource", deleted, problem.Conflict)
+		if (assigned == nil) == (deleted == nil) {
+			t.Errorf("round %d: %s = %v and DeleteResource = %v, want one of them done", round, assign.name, assigned, deleted)
+		}
+	}
 }

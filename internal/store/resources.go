@@ -44,6 +44,9 @@ func (s *Store) CreateResource(ctx context.Context, r fabric.Resource, a fabric.
 		if err != nil {
 			return fmt.Errorf("inserting resource: %w", err)
 		}
+		if err := t.holdHandler(ctx, r); err != nil {
+			return err
+		}
 		return t.insertAddress(ctx, a)
 	})
 }
@@ -77,11 +80,35 @@ func (s *Store) UpdateResource(ctx context.Context, r fabric.Resource, old time.
 		if err := unchanged(res, err, "resource"); err != nil {
 			return err
 		}
+		if err := t.holdHandler(ctx, r); err != nil {
+			return err
+		}
 		if err := t.Later(ctx, `UPDATE addresses SET display_name = $2 WHERE resource_id = $1`, r.ID, r.DisplayName); err != nil {
 			return fmt.Errorf("renaming addresses: %w", err)
 		}
 		return nil
 	})
+}
+
+// hold keeps a resource or subscriber in its project until the end of the transaction,
+// which is about to lead calls to it. Who deletes it waits here for us, and then sees
+// that; or we for them, and then it is a [problem.NotFound].
+func (t tx) hold(ctx context.Context, projectID, id string) error {
+	for _, table := range []string{"resources", "subscribers"} {
+		res, err := t.Exec(ctx, `UPDATE `+table+` SET updated = updated WHERE id = $1 AND project_id = $2`, id, projectID)
+		if err := oneRow(res, err, "resource"); !errors.Is(err, problem.NotFound) {
+			return err
+		}
+	}
+	return problem.NoSuch("resource")
+}
+
+// holdHandler holds what takes the calls of a resource, if anything does.
+func (t tx) holdHandler(ctx context.Context, r fabric.Resource) error {
+	if id := r.Fields.Text("calling_handler_resource_id"); id != "" {
+		return t.hold(ctx, r.ProjectID, id)
+	}
+	return nil
 }
 
 // unchanged gives problem.Conflict where a row was not as it was read.

@@ -43,18 +43,18 @@ func written(fields any) (string, error) {
 func sipNameTaken() error { return problem.Taken("name", "Name has already been taken") }
 
 // CreateSIPAddress inserts a SIP address, whose name and user the unique index
-// finds free.
+// finds free. What takes its calls must be there, else it is a [problem.NotFound].
 func (s *Store) CreateSIPAddress(ctx context.Context, a fabric.SIPAddress) error {
 	fields, err := written(a.Fields)
 	if err != nil {
 		return err
 	}
-	return s.once(ctx, func(t tx) error {
+	return s.change(ctx, func(t tx) error {
+		if err := t.hold(ctx, a.ProjectID, a.ResourceID); err != nil {
+			return err
+		}
 		res, err := t.Exec(ctx, `INSERT INTO sip_addresses (`+sipAddressColumns+`, name, "user") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING`,
 			a.ID, a.ProjectID, a.ResourceID, fields, a.Secrets, micros(a.Created), micros(a.Updated), a.Name(), a.User())
-		if isForeignKey(err) {
-			return problem.NoSuch("project")
-		}
 		return inserted(res, err, "SIP address", sipNameTaken())
 	})
 }
@@ -74,13 +74,17 @@ func (s *Store) ListSIPAddresses(ctx context.Context, projectID string, q page.Q
 	return l.page(ctx, s.read(), q)
 }
 
-// UpdateSIPAddress writes a SIP address whose row is still as it was.
+// UpdateSIPAddress writes a SIP address whose row is still as it was. What takes its
+// calls must be there, else it is a [problem.NotFound].
 func (s *Store) UpdateSIPAddress(ctx context.Context, a fabric.SIPAddress, old time.Time) error {
 	fields, err := written(a.Fields)
 	if err != nil {
 		return err
 	}
-	return s.once(ctx, func(t tx) error {
+	return s.change(ctx, func(t tx) error {
+		if err := t.hold(ctx, a.ProjectID, a.ResourceID); err != nil {
+			return err
+		}
 		res, err := t.Exec(ctx, `UPDATE sip_addresses SET resource_id = $3, fields = $4, secrets = $5, updated = $6, name = $7, "user" = $8 WHERE id = $1 AND updated = $2`,
 			a.ID, micros(old), a.ResourceID, fields, a.Secrets, micros(a.Updated), a.Name(), a.User())
 		if isUnique(err) {
@@ -168,15 +172,16 @@ func (s *Store) DeleteSIPCredential(ctx context.Context, subscriberID, id string
 	})
 }
 
-// PutPhoneRoute writes which resource takes what comes to a number.
+// PutPhoneRoute writes which resource takes what comes to a number. It must be there,
+// else it is a [problem.NotFound].
 func (s *Store) PutPhoneRoute(ctx context.Context, r fabric.PhoneRoute) error {
-	return s.once(ctx, func(t tx) error {
+	return s.change(ctx, func(t tx) error {
+		if err := t.hold(ctx, r.ProjectID, r.ResourceID); err != nil {
+			return err
+		}
 		_, err := t.Exec(ctx, `INSERT INTO phone_routes (id, project_id, handler, resource_id, assigned) VALUES ($1, $2, $3, $4, $5)
 			ON CONFLICT (project_id, id, handler) DO UPDATE SET resource_id = excluded.resource_id, assigned = excluded.assigned`,
 			r.ID, r.ProjectID, r.Handler, r.ResourceID, micros(r.Assigned))
-		if isForeignKey(err) {
-			return problem.NoSuch("project")
-		}
 		if err != nil {
 			return fmt.Errorf("assigning phone route: %w", err)
 		}
