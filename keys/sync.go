@@ -49,14 +49,13 @@ func (r *Ring) sync(ctx context.Context) error {
 func (r *Ring) lookAgain() {
 	r.strangers.Lock()
 	defer r.strangers.Unlock()
-	now := r.c.Now()
-	if since := now.Sub(r.asked); since >= 0 && since < pollEvery {
+	if since := r.c.Now().Sub(r.asked); since >= 0 && since < pollEvery {
 		return
 	}
-	r.asked = now
 	ctx, cancel := context.WithTimeout(context.Background(), pollEvery)
 	defer cancel()
-	_ = r.Sync(ctx) // an error is in Status
+	_ = r.Sync(ctx)     // an error is in Status
+	r.asked = r.c.Now() // afterwards: where the store hangs, who has waited need not try, too
 }
 
 // Trusts reports whether what a key has made is still to be taken: whether it is

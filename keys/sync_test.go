@@ -85,6 +85,39 @@ func TestUnknownKid(t *testing.T) {
 	}
 }
 
+// A hanging store does not answer.
+type hanging struct {
+	*store.Store
+	hangs atomic.Bool
+}
+
+func (h *hanging) RingVersion(ctx context.Context) (int64, error) {
+	if h.hangs.Load() {
+		<-ctx.Done()
+		return 0, ctx.Err()
+	}
+	return h.Store.RingVersion(ctx)
+}
+
+// While the store hangs, who comes with an unknown kid waits for one attempt, and not
+// for that of everybody before.
+func TestUnknownKidsWhileStoreHangs(t *testing.T) {
+	rows := &hanging{Store: openStore(t)}
+	r := openRing(t, rows)
+	foreign, err := openRing(t, openStore(t)).Sign(keys.ES256, "JWT", claims{"alice"})
+	check(t, err)
+	rows.hangs.Store(true)
+	began := time.Now()
+	var wg sync.WaitGroup
+	for range 10 {
+		wg.Go(func() { _, _ = r.VerifyJWS(foreign, "JWT") })
+	}
+	wg.Wait()
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("ten tokens took %v, want little more than a second", took)
+	}
+}
+
 // TestStoreAway closes the store under a running ring, and gives it another later.
 func TestStoreAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
