@@ -153,7 +153,8 @@ func (l *location) parseParameters(query string, secure bool) error {
 	for name, v := range values {
 		switch {
 		case !slices.Contains(known, name):
-			return fmt.Errorf("the Redis URL has an unknown parameter %q; there are %s", name, strings.Join(known, ", "))
+			// Its name is not shown: it is the rest of a password with a ? in it, as like as not.
+			return fmt.Errorf("the Redis URL has an unknown parameter; there are %s%s", strings.Join(known, ", "), encode)
 		case len(v) > 1 || v[0] == "":
 			return fmt.Errorf("the parameter %s of the Redis URL needs one value", name)
 		case strings.HasPrefix(name, "sentinel") && l.mode != Sentinel:
