@@ -1,9 +1,11 @@
 package main
 
 import (
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -33,7 +35,7 @@ func (c *cli) examineConfig(flags *pflag.FlagSet) (Config, origins, []finding) {
 		found, remedy, _ := strings.Cut(warning, "; ")
 		all = append(all, configured(warnedf(remedy, "%s", found)))
 	}
-	return config, from, append(all, readableSecrets(c.getenv, from)...)
+	return config, from, append(all, config.readableSecrets(c.getenv, from)...)
 }
 
 func configured(f finding) finding {
@@ -54,12 +56,12 @@ func sourcesOf(from origins) []string {
 }
 
 // readableSecrets warns of files that hold a secret and that everybody may read.
-func readableSecrets(getenv func(string) string, from origins) (all []finding) {
+func (c Config) readableSecrets(getenv func(string) string, from origins) (all []finding) {
 	for _, s := range settings() {
-		at := from[s.path]
+		at, text := from[s.path], fmt.Sprint(fieldOf(reflect.ValueOf(c), s.path).Interface())
 		file := place.ReplaceAllString(at, "")
 		switch {
-		case !s.secret || strings.HasPrefix(at, "--"):
+		case !s.secret && redact(text) == text || strings.HasPrefix(at, "--"):
 			continue
 		case strings.HasSuffix(at, "_FILE"):
 			file = getenv(at)
