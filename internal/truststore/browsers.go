@@ -1,11 +1,14 @@
 package truststore
 
 import (
+	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 )
 
 // hasChromium reports whether a browser of its family is installed.
@@ -49,7 +52,7 @@ func (a account) firefox() []string {
 // elsewhere gives the profiles that profiles.ini names: some lie outside of its
 // directory, and one that was never used has no files yet.
 func elsewhere(ini string) (dirs []string) {
-	text, err := os.ReadFile(ini)
+	text, err := readSmall(ini)
 	if err != nil {
 		return nil
 	}
@@ -64,6 +67,24 @@ func elsewhere(ini string) (dirs []string) {
 		dirs = append(dirs, path)
 	}
 	return dirs
+}
+
+// readSmall reads a file of an account, which may not be root's: a pipe, a device or a
+// file without an end is none.
+func readSmall(name string) ([]byte, error) {
+	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fs.ErrInvalid
+	}
+	return io.ReadAll(io.LimitReader(f, 1<<20))
 }
 
 // directories gives the directories that match one of the patterns and have a

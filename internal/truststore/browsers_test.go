@@ -1,0 +1,33 @@
+package truststore
+
+import (
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// What lies in an account's home does not keep root waiting, nor fill its memory.
+func TestElsewhereOfNoFile(t *testing.T) {
+	dir := t.TempDir()
+	pipe, device := filepath.Join(dir, "pipe"), filepath.Join(dir, "device")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("/dev/zero", device); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{pipe, device, dir} {
+		done := make(chan []string, 1)
+		go func() { done <- elsewhere(name) }()
+		select {
+		case got := <-done:
+			if len(got) > 0 {
+				t.Errorf("elsewhere(%s) = %q, want none", name, got)
+			}
+		case <-time.After(10 * time.Second):
+			t.Fatalf("elsewhere(%s) does not end", name)
+		}
+	}
+}
