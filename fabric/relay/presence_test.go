@@ -8,6 +8,7 @@ import (
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/fabric/relay"
+	"github.com/selvage/selvage/internal/session"
 )
 
 // online reports through how many sockets the subscriber of the tests is, as
@@ -110,6 +111,11 @@ func TestStaysOnline(t *testing.T) {
 		defer w.ahead.Store(int64(50 * time.Second))
 		return n.online() == 1
 	})
+	if err := w.sessions.Delete(t.Context(), session.Key{Kind: "presence", ID: uuidOf("5")}); err != nil {
+		t.Fatal(err)
+	}
+	n.relay.WatchAt(time.Now().Add(2 * fabric.StayOnline))
+	eventually(t, "the socket to say so after the store was emptied", func() bool { return n.online() == 1 })
 	w.ahead.Store(int64(3 * time.Minute))
 	if got := n.online(); got != 0 {
 		t.Errorf("online %d times after minutes in which nobody said so", got)
