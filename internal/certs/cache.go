@@ -34,7 +34,7 @@ func (c cache) Get(ctx context.Context, name string) ([]byte, error) {
 		return nil, autocert.ErrCacheMiss
 	}
 	sealed, err := c.rows.FindCertificate(ctx, name)
-	if errors.Is(err, problem.NotFound) {
+	if errors.Is(err, problem.NotFound) || errors.Is(err, problem.Malformed) { // it is no text: nobody asked for that
 		return nil, autocert.ErrCacheMiss
 	}
 	if err != nil {
