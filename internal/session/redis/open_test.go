@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -33,10 +34,15 @@ func TestOpenRefuses(t *testing.T) {
 		{"redis-sentinel://main@" + guard, `know no master by the name "main"`},
 	}
 	for _, tt := range tests {
-		s, err := Open(t.Context(), Config{URL: tt.url, Patience: patient})
-		if err == nil {
-			_ = s.Close()
-		}
+		var err error
+		eventually(t, "a refusal of "+tt.url, func() error { // one that is slow to answer is away, which is no error
+			s, refused := Open(t.Context(), Config{URL: tt.url, Patience: patient})
+			if err = refused; err == nil {
+				_ = s.Close()
+				return errors.New("it was opened")
+			}
+			return nil
+		})
 		if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "right@") || strings.Contains(err.Error(), "v1:") {
 			t.Errorf("Open(%s) = %v, want %q in it", tt.url, err, tt.want)
 		}
