@@ -48,7 +48,7 @@ func (r *Ring) Rotate(ctx context.Context, use Use, atOnce bool) (Record, error)
 func (r *Ring) ripe(ctx context.Context, next Record) error {
 	if from := next.Created.Add(r.c.Publish); r.c.Now().Before(from) {
 		return problem.New(problem.Conflict, "not_published",
-			"the next %s key is published since %s and may not be known to every verifier before %s", next.Use, clock(next.Created), clock(from))
+			"the next %s key has been published since %s and may not be known to every verifier before %s", next.Use, clock(next.Created), clock(from))
 	}
 	return r.inTime(ctx)
 }

@@ -198,7 +198,7 @@ func TestRotate(t *testing.T) {
 	rows, clock := openStore(t), &hand{}
 	r := open(t, clock.node(rows))
 	clock.pass(time.Hour - time.Second)
-	if _, err := r.Rotate(t.Context(), keys.ES256, false); !errors.Is(err, problem.Conflict) || !strings.Contains(err.Error(), "is published since") {
+	if _, err := r.Rotate(t.Context(), keys.ES256, false); !errors.Is(err, problem.Conflict) || !strings.Contains(err.Error(), "has been published since") {
 		t.Errorf("Rotate before the next key is published long enough: %v, want a conflict that says so", err)
 	}
 	clock.pass(time.Second)

@@ -86,7 +86,7 @@ func (e *examination) trust(ctx context.Context) []finding {
 	case len(places) == 0:
 		return []finding{skippedf("there is no store on this machine")}
 	case not != nil:
-		return []finding{warnedf("`sudo selvage ca install`, where browsers or programs of this machine are to use HTTPS", "not trusted by %s", strings.Join(not, ", "))}
+		return []finding{warnedf("`selvage ca install`, where browsers or programs of this machine are to use HTTPS; it says what needs root", "not trusted by %s", strings.Join(not, ", "))}
 	}
 	return []finding{finef("trusted by %s of this machine", plural(len(places), "store"))}
 }

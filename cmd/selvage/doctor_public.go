@@ -48,7 +48,7 @@ func (e *examination) discovery(ctx context.Context) []finding {
 	case errors.As(err, &moved):
 		return []finding{brokenf(e.unmoved(moved.to), "%s is redirected to %s", at, moved.to)}
 	case err != nil && status == 0:
-		return []finding{brokenf(e.unreached(err), "%s does not answer: %s", at, netCause(err))}
+		return []finding{brokenf(e.unreached(err, "--public-url"), "%s does not answer: %s", at, netCause(err))}
 	case status == http.StatusBadGateway || status == http.StatusServiceUnavailable || status == http.StatusGatewayTimeout:
 		return []finding{brokenf("have the proxy pass requests on to this server; for nginx:\n"+e.nginx(), "%s answers %d: a proxy answers, but does not reach the server", at, status)}
 	case err != nil || status != http.StatusOK:
@@ -142,22 +142,22 @@ func (e *examination) unmoved(to string) string {
 	return "have the proxy pass every path on as it is; for nginx:\n" + e.nginx()
 }
 
-// unreached says what to do where nobody answers.
-func (e *examination) unreached(err error) string {
+// unreached says what to do where nobody answers at the host that a flag sets.
+func (e *examination) unreached(err error, flag string) string {
 	var dns *net.DNSError
 	var unknown x509.UnknownAuthorityError
 	var name x509.HostnameError
 	switch {
 	case errors.As(err, &dns):
-		return "give that name an address in DNS, or set --public-url to one that has"
+		return "give that name an address in DNS, or set " + flag + " to one that has"
 	case errors.As(err, &unknown):
 		return "`selvage ca install` where it is the local authority; else complete the chain of the certificate in front"
 	case errors.As(err, &name):
-		return "have the certificate in front name that host, or set --public-url to one that it names"
+		return "have the certificate in front name that host, or set " + flag + " to one that it names"
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return "start what listens there, or set --public-url to where clients reach this server"
+		return "start what listens there, or set " + flag + " to where clients reach this server"
 	}
-	return "set --public-url to where clients reach this server; if that is right, look at firewalls and proxies on the way"
+	return "set " + flag + " to where clients reach this server; if that is right, look at firewalls and proxies on the way"
 }
 
 // A redirected is an answer that sends elsewhere, which clients of a discovery

@@ -42,7 +42,7 @@ func (e *examination) webSocket(ctx context.Context) finding {
 		"Connection": {"Upgrade"}, "Upgrade": {"websocket"}, "Sec-Websocket-Version": {"13"}, "Sec-Websocket-Key": {base64.StdEncoding.EncodeToString(key)},
 	})
 	if err != nil {
-		return brokenf(e.unreached(err), "wss://%s does not answer: %s", e.where.fabric, netCause(err))
+		return brokenf(e.unreached(err, "--fabric-host"), "wss://%s does not answer: %s", e.where.fabric, netCause(err))
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusSwitchingProtocols {
@@ -55,7 +55,7 @@ func (e *examination) webSocket(ctx context.Context) finding {
 func (e *examination) besideFabric(ctx context.Context, host string) finding {
 	resp, err := e.askFabric(ctx, host, "/subscriber/info", http.Header{})
 	if err != nil {
-		return brokenf("browser SDKs make that name of --fabric-host: "+e.unreached(err), "https://%s does not answer: %s", host, netCause(err)).of("fabric API")
+		return brokenf("browser SDKs make that name of --fabric-host: "+e.unreached(err, "--fabric-host"), "https://%s does not answer: %s", host, netCause(err)).of("fabric API")
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusUnauthorized && e.config.Services.has(serviceFabric) {

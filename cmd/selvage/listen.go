@@ -49,6 +49,8 @@ func listen(ctx context.Context, address hostPort, flag string) (net.Listener, e
 		return nil, fmt.Errorf("listening on %s: another program does so already; stop it, or choose another address with %s (port 0 is any that is free)", address, flag)
 	case errors.Is(err, syscall.EACCES):
 		return nil, fmt.Errorf("listening on %s: not permitted; choose a port from 1024 on with %s, or give the binary CAP_NET_BIND_SERVICE", address, flag)
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return nil, fmt.Errorf("listening on %s: this machine does not have that address; choose one that it has with %s", address, flag)
 	case err != nil:
 		return nil, fmt.Errorf("listening on %s: %w", address, err)
 	}

@@ -136,6 +136,7 @@ func envLayer(getenv func(string) string, environ []string) (layer, error) {
 			content, err := os.ReadFile(file)
 			if err != nil {
 				errs = append(errs, fmt.Errorf("%s_FILE: %w", name, err))
+				continue
 			}
 			l[s.path] = value{name + "_FILE", strings.TrimSpace(string(content))}
 		}

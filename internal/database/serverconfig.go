@@ -120,6 +120,8 @@ func refusal(config *pgx.ConnConfig, err error) *Unfit {
 	case e.Code == "42501":
 		return &Unfit{fmt.Sprintf("%s does not let role %s make what it needs in database %s: %s", at, config.User, config.Database, e.Message),
 			fmt.Sprintf("make the role its owner: ALTER DATABASE %s OWNER TO %s; or GRANT CREATE, USAGE ON SCHEMA public TO %s", config.Database, config.User, config.User)}
+	case e.Code == "42P07":
+		return &Unfit{fmt.Sprintf("%s has something else in database %s: %s", at, config.Database, e.Message), "use a database that nothing else uses, or a schema: ?search_path=SCHEMA"}
 	case e.Code == "53300":
 		return &Unfit{at + " has no connection left: " + e.Message, "raise its max_connections, or lower the pool of each node"}
 	case e.Code == "57P03":
