@@ -97,6 +97,9 @@ func (s *Store) masters(ctx context.Context) ([]master, error) {
 
 func probeKey(i int) session.Key { return session.Key{Kind: "probe", ID: strconv.Itoa(i)} }
 
+// many is how many keys show that a server does not have all slots of a Cluster.
+const many = 24
+
 // rehearse does all that a Store will have to, so that what the account may not
 // do is found at the start. It gives what is misconfigured.
 func (s *Store) rehearse(ctx context.Context) error {
@@ -113,6 +116,9 @@ func (s *Store) rehearse(ctx context.Context) error {
 		func() error { _, err := s.Incr(ctx, key, ttl); return err },
 		func() error { return s.Delete(ctx, key) },
 		func() error { return s.Probe(ctx) },
+	}
+	for i := range many { // a node of a Cluster that is asked as a single server refuses the keys that others have
+		steps = append(steps, func() error { _, err := s.Get(ctx, probeKey(i)); return err })
 	}
 	for _, step := range steps {
 		if err := step(); err != nil && !errors.Is(err, problem.NotFound) && !errors.Is(err, problem.Conflict) {
