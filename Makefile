@@ -6,12 +6,17 @@ RACE := $(shell command -v "$$(go env CC)" >/dev/null 2>&1 && echo -race)
 # Packages whose tests need no built binary; those that need a server are skipped without one.
 PACKAGES := $(shell go list ./... | grep -v -e /test/ -e /bench)
 # Suites that run the built binary, and what they run it on.
+<<<<<<< HEAD
 SUITES := $(shell go list ./test/... | grep -v -e /harness -e /servers -e /outages)
 BACKENDS := sqlite
+=======
+SUITES := $(shell go list ./test/... | grep -v -e /acme -e /harness -e /servers -e /outages)
+BACKENDS := sqlite postgres redis cluster
+>>>>>>> 7446a74 (Makefile, test: suites of three backends at a time)
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .DEFAULT_GOAL := build
-.PHONY: run build check test suites lint bench
+.PHONY: run build check test suites outages lint bench
 
 run: build ## build and serve on embedded defaults; flags go into ARGS
 	$(BINARY) serve $(ARGS)
@@ -28,17 +33,22 @@ test: build ## everything; installs what the tests need on Debian when it is mis
 	test/setup.sh
 	@SELVAGE_BINARY=$(CURDIR)/$(BINARY) SELVAGE_TEST_ALL=1 go run ./test/servers/run -- $(MAKE) --no-print-directory suites BACKENDS="$(BACKENDS)"
 
-# What `make test` runs once PostgreSQL and Redis are there.
+# What `make test` runs once PostgreSQL and Redis are there. The suites mostly wait,
+# for browsers and for time to pass: three of them go together.
 suites:
-	@go test $(RACE) -count=1 -skip '^TestScripts$$' $(PACKAGES) ./test/harness ./test/servers/...
-	@go test -count=1 ./test/outages
-	@$(MAKE) --no-print-directory $(BACKENDS:%=suites-%)
+	@go test $(RACE) -count=1 -skip '^TestScripts$$|^TestKilledMigrations$$' $(PACKAGES) ./test/harness ./test/servers/...
+	@$(MAKE) --no-print-directory -j3 --output-sync=target $(BACKENDS:%=suites-%) outages
 
-# Nodes cannot share files.
+outages:
+	@go test -count=1 -vet=off ./test/outages
+	@go test -count=1 -vet=off -run '^TestKilledMigrations$$' ./internal/store
+
+# The scripts run under the race detector where most happens at once. Nodes cannot
+# share files.
 suites-%:
 	@echo "on $*:"
-	@SELVAGE_TEST_BACKEND=$* go test $(RACE) -count=1 -run '^TestScripts$$' ./cmd/selvage
-	@SELVAGE_TEST_BACKEND=$* go test -count=1 $(if $(filter sqlite,$*),$(filter-out %/nodes,$(SUITES)),$(SUITES))
+	@SELVAGE_TEST_BACKEND=$* go test $(if $(filter redis,$*),$(RACE)) -count=1 -vet=off -parallel 4 -run '^TestScripts$$' ./cmd/selvage
+	@SELVAGE_TEST_BACKEND=$* go test -count=1 -vet=off -parallel 4 $(if $(filter sqlite,$*),$(filter-out %/nodes,$(SUITES)),$(SUITES))
 
 lint: ## vet and staticcheck
 	go vet ./...

@@ -85,6 +85,7 @@ func (b tab) signIn(origin, email, secret string) {
 
 // TestOIDCClientTS walks a browser app through a whole login.
 func TestOIDCClientTS(t *testing.T) {
+	harness.NotStorage(t)
 	p := harness.Shared(t).NewProject(t)
 	sub, origin := p.NewSubscriber(t), app(t, p)
 	b := newTab(t)

@@ -11,6 +11,7 @@ import (
 // TestSignalWireReconnects stops and kills the server under an SDK that is
 // online: it connects again by itself, and is still online.
 func TestSignalWireReconnects(t *testing.T) {
+	harness.NotStorage(t)
 	for where, load := range map[string]func(*testing.T, *harness.Server, string) sdk{"Chromium": inChromium, "Node": inNode} {
 		t.Run(where, func(t *testing.T) {
 			server := harness.Start(t)
@@ -46,6 +47,7 @@ func TestSignalWireReconnects(t *testing.T) {
 // TestSignalWireBeta shows how far a version to come gets, which has another
 // interface; docs/divergences.md says so too.
 func TestSignalWireBeta(t *testing.T) {
+	harness.NotStorage(t)
 	server := harness.Shared(t)
 	p := server.NewProject(t)
 	v := visitor{p, p.NewSubscriber(t)}

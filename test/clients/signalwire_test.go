@@ -48,6 +48,7 @@ func (v visitor) wantOnline(t *testing.T, want bool) {
 // TestSignalWireJS takes each version of the stock browser SDK through what apps
 // do with it.
 func TestSignalWireJS(t *testing.T) {
+	harness.NotStorage(t)
 	s := harness.Shared(t)
 	journeys := []struct {
 		name string

@@ -45,6 +45,16 @@ func Missing(t T, what string) {
 	servers.Missing(t, what)
 }
 
+// NotStorage ends a test that has little to do with storage and takes long, as in a
+// browser, on backends which differ from others in their storage alone: it runs on
+// SQLite, and with PostgreSQL and Redis.
+func NotStorage(t T) {
+	t.Helper()
+	if name := servers.BackendName(t); name == "postgres" || name == "cluster" {
+		t.Skipf("runs on sqlite and redis")
+	}
+}
+
 // Debian gives the files of an installed Debian package whose path ends in
 // suffix, or ends the test as [Need] does.
 func Debian(t T, pkg, suffix string) []string {
