@@ -3,16 +3,13 @@
 BINARY := bin/selvage
 # The race detector needs a C compiler.
 RACE := $(shell command -v "$$(go env CC)" >/dev/null 2>&1 && echo -race)
+# Under it each process takes a second longer to end, and tests start many.
+export GORACE := atexit_sleep_ms=0
 # Packages whose tests need no built binary; those that need a server are skipped without one.
 PACKAGES := $(shell go list ./... | grep -v -e /test/ -e /bench)
 # Suites that run the built binary, and what they run it on.
-<<<<<<< HEAD
-SUITES := $(shell go list ./test/... | grep -v -e /harness -e /servers -e /outages)
-BACKENDS := sqlite
-=======
 SUITES := $(shell go list ./test/... | grep -v -e /acme -e /harness -e /servers -e /outages)
 BACKENDS := sqlite postgres redis cluster
->>>>>>> 7446a74 (Makefile, test: suites of three backends at a time)
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .DEFAULT_GOAL := build
@@ -36,12 +33,11 @@ test: build ## everything; installs what the tests need on Debian when it is mis
 # What `make test` runs once PostgreSQL and Redis are there. The suites mostly wait,
 # for browsers and for time to pass: three of them go together.
 suites:
-	@go test $(RACE) -count=1 -skip '^TestScripts$$|^TestKilledMigrations$$' $(PACKAGES) ./test/harness ./test/servers/...
+	@go test $(RACE) -count=1 -skip '^TestScripts$$' $(PACKAGES) ./test/harness ./test/servers/...
 	@$(MAKE) --no-print-directory -j3 --output-sync=target $(BACKENDS:%=suites-%) outages
 
 outages:
 	@go test -count=1 -vet=off ./test/outages
-	@go test -count=1 -vet=off -run '^TestKilledMigrations$$' ./internal/store
 
 # The scripts run under the race detector where most happens at once. Nodes cannot
 # share files.

@@ -67,7 +67,7 @@ func testKilledMigrations(t *testing.T, c Config) {
 	killed := 0
 	for {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestOpenAndDie$")
-		cmd.Env = append(os.Environ(), "SELVAGE_TEST_URL="+c.URL)
+		cmd.Env = append(os.Environ(), "SELVAGE_TEST_URL="+c.URL, "GORACE=atexit_sleep_ms=0")
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
