@@ -7,9 +7,13 @@ RACE := $(shell command -v "$$(go env CC)" >/dev/null 2>&1 && echo -race)
 export GORACE := atexit_sleep_ms=0
 # Packages whose tests need no built binary; those that need a server are skipped without one.
 PACKAGES := $(shell go list ./... | grep -v -e /test/ -e /bench)
-# Suites that run the built binary, and what they run it on.
-SUITES := $(shell go list ./test/... | grep -v -e /acme -e /harness -e /servers -e /outages)
+# Suites that run the built binary, and what each backend is for beside the scripts: attacks where rows are, nodes
+# where sessions are, browsers and media on one of either.
 BACKENDS := sqlite postgres redis cluster
+SUITES_sqlite := ./test/attack ./test/clients ./test/faults ./test/media
+SUITES_postgres := ./test/attack ./test/faults
+SUITES_redis := ./test/clients ./test/faults ./test/media ./test/nodes
+SUITES_cluster := ./test/faults ./test/nodes
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .DEFAULT_GOAL := build
@@ -39,12 +43,11 @@ suites:
 outages:
 	@go test -count=1 -vet=off ./test/outages
 
-# The scripts run under the race detector where most happens at once. Nodes cannot
-# share files.
+# The scripts run under the race detector where most happens at once.
 suites-%:
 	@echo "on $*:"
 	@SELVAGE_TEST_BACKEND=$* go test $(if $(filter redis,$*),$(RACE)) -count=1 -vet=off -parallel 4 -run '^TestScripts$$' ./cmd/selvage
-	@SELVAGE_TEST_BACKEND=$* go test -count=1 -vet=off -parallel 4 $(if $(filter sqlite,$*),$(filter-out %/nodes,$(SUITES)),$(SUITES))
+	@SELVAGE_TEST_BACKEND=$* go test -count=1 -vet=off -parallel 4 $(SUITES_$*)
 
 lint: ## vet and staticcheck
 	go vet ./...
