@@ -1,0 +1,156 @@
+package main
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os/exec"
+	"path/filepath"
+	"slices"
+)
+
+var allRates = []int{8000, 11025, 12000, 16000, 22050, 24000, 32000, 44100, 48000}
+
+const sounds = "/usr/share/asterisk/sounds/en_US_f_Allison"
+
+// A material is a sound at some rate.
+type material struct {
+	name string
+	make func(rate int) (*clip, error)
+}
+
+var materials = []material{
+	{"speech", speech},
+	{"DTMF", func(rate int) (*clip, error) { return fromFloats(rate, dtmf(rate)), nil }},
+	{"clicks", func(rate int) (*clip, error) { return fromFloats(rate, clicks(rate)), nil }},
+	{"music", func(rate int) (*clip, error) { return fromFloats(rate, music(rate)), nil }},
+}
+
+// speech is a voice that was recorded at a telephone's rate, and synthetic where
+// more of the spectrum is needed.
+func speech(rate int) (*clip, error) {
+	if rate == 8000 {
+		return prompts(20)
+	}
+	return ffmpeg(rate, 1, "-f", "lavfi", "-i", "flite=voice=slt:text='The quick brown fox jumps over the lazy dog. "+
+		"She sells sea shells by the sea shore. Please press seven or six or five, or stay on the line to be connected with an operator. Thank you for calling.'")
+}
+
+// prompts joins the longest of the recorded prompts, until there are so many seconds.
+func prompts(seconds int) (*clip, error) {
+	files, _ := filepath.Glob(sounds + "/*.wav")
+	all := &clip{rate: 8000, channels: 1}
+	for i := 0; len(all.samples) < seconds*8000; i++ {
+		if len(files) == 0 {
+			return nil, fmt.Errorf("no sounds in %s: install asterisk-core-sounds-en-wav", sounds)
+		}
+		c, err := ffmpeg(8000, 1, "-i", files[i*7%len(files)])
+		if err != nil {
+			return nil, err
+		}
+		all.samples = append(all.samples, c.samples...)
+	}
+	all.samples = all.samples[:seconds*8000]
+	return all, nil
+}
+
+// ffmpeg decodes or makes a clip.
+func ffmpeg(rate, channels int, input ...string) (*clip, error) {
+	args := slices.Concat([]string{"-v", "error"}, input, []string{"-f", "s16le", "-ac", fmt.Sprint(channels), "-ar", fmt.Sprint(rate), "-"})
+	var stderr bytes.Buffer
+	cmd := exec.Command("ffmpeg", args...)
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("ffmpeg: %w: %s", err, stderr.String())
+	}
+	c := &clip{rate, channels, make([]int16, len(out)/2)}
+	_, err = binary.Decode(out, binary.LittleEndian, c.samples)
+	return c, err
+}
+
+func newRandom(rate int) *rand.Rand { return rand.New(rand.NewPCG(7, uint64(rate))) }
+
+// addTone adds a decaying or steady tone at a time.
+func addTone(x []float64, rate int, at, seconds, frequency, level, decay float64) {
+	from := int(at * float64(rate))
+	for i := range int(seconds * float64(rate)) {
+		if from+i >= len(x) {
+			return
+		}
+		s := float64(i) / float64(rate)
+		x[from+i] += level * math.Sin(2*math.Pi*frequency*s) * math.Exp(-s*decay)
+	}
+}
+
+// background is a quiet noise, as there is on every line.
+func background(rate, seconds int, random *rand.Rand) []float64 {
+	x := make([]float64, rate*seconds)
+	for i := range x {
+		x[i] = 2e-4 * random.NormFloat64()
+	}
+	return x
+}
+
+// dtmf is keys being pressed, with pauses.
+func dtmf(rate int) []float64 {
+	random := newRandom(rate)
+	x := background(rate, 10, random)
+	for t := 0.2; t < 9.7; t += 0.14 + 0.16*random.Float64() {
+		addTone(x, rate, t, 0.08, []float64{697, 770, 852, 941}[random.IntN(4)], 0.3, 0)
+		addTone(x, rate, t, 0.08, []float64{1209, 1336, 1477, 1633}[random.IntN(4)], 0.35, 0)
+	}
+	return x
+}
+
+// clicks are as of castanets: attacks with nothing before them.
+func clicks(rate int) []float64 {
+	random := newRandom(rate)
+	x := background(rate, 10, random)
+	for t := 0.2; t < 9.7; t += 0.1 + 0.3*random.Float64() {
+		from := int(t * float64(rate))
+		for i := range rate / 12 {
+			x[from+i] += 0.3 * random.NormFloat64() * math.Exp(-float64(i)/float64(rate)/0.006)
+		}
+		addTone(x, rate, t, 0.08, min(2200, 0.3*float64(rate)), 0.4, 160)
+	}
+	return x
+}
+
+// music is plucked strings over a chord, with a little percussion.
+func music(rate int) []float64 {
+	random := newRandom(rate)
+	x := background(rate, 15, random)
+	notes := []float64{110, 138.6, 164.8, 220, 277.2, 329.6, 440, 554.4, 659.3}
+	for t := 0.1; t < 12.4; t += 0.1 + 0.25*random.Float64() {
+		for range 1 + random.IntN(3) {
+			pluck(x, rate, t, notes[random.IntN(len(notes))], 0.1+0.15*random.Float64(), random)
+		}
+		if random.IntN(5) < 2 {
+			from := int(t * float64(rate))
+			for i := range rate / 16 {
+				x[from+i] += 0.15 * random.NormFloat64() * math.Exp(-float64(i)/float64(rate)/0.012)
+			}
+		}
+	}
+	for _, f := range []float64{220, 277.2, 329.6} {
+		addTone(x, rate, 0, 15, f, 0.03, 0)
+	}
+	return x
+}
+
+// pluck adds a string (Karplus and Strong).
+func pluck(x []float64, rate int, at, frequency, level float64, random *rand.Rand) {
+	ring := make([]float64, int(float64(rate)/frequency))
+	for i := range ring {
+		ring[i] = level * (2*random.Float64() - 1)
+	}
+	from := int(at * float64(rate))
+	for i := range int(2.5 * float64(rate)) {
+		k, next := i%len(ring), (i+1)%len(ring)
+		x[from+i] += ring[k] * math.Exp(-float64(i)/float64(rate)/0.8)
+		ring[k] = 0.498 * (ring[k] + ring[next])
+	}
+}

@@ -1,0 +1,210 @@
+package levels
+
+import "math"
+
+// A meter measures audio that comes in pieces of any size.
+type meter struct {
+	rate     int
+	channels int
+	legs     []leg
+	frames   int64 // so far
+	slot     slot
+	outline  outliner
+	talk     talk
+	loudness loudness
+}
+
+// A slot is the 20 ms that talk is decided by. Slots of rates that 50 does not
+// divide differ by a frame, so that they never drift.
+type slot struct {
+	number int64
+	began  int64 // frame
+	ends   int64
+}
+
+const slotsPerSecond = 50
+
+// A leg is what is known of one channel.
+type leg struct {
+	weight     weighting
+	energy     float64 // of the slot under way, weighted; in squared samples
+	sum        int64   // of samples, since fold
+	squares    int64   // of samples, since fold
+	total      float64
+	power      float64
+	least      int // of the pixel under way
+	most       int
+	largest    int // by amount, of all
+	clipped    int64
+	rail       int   // the last sample that was near the largest value
+	railAt     int64 // and where
+	railLength int   // how many like it stand together
+}
+
+func newMeter(rate, channels int, frames int64) *meter {
+	m := &meter{rate: rate, channels: channels, legs: make([]leg, channels), outline: newOutliner(rate, channels, frames)}
+	for i := range m.legs {
+		m.legs[i] = leg{weight: newWeighting(rate), least: math.MaxInt16, most: math.MinInt16, railAt: -2}
+	}
+	m.talk.legs = make([]voice, channels)
+	for i := range m.talk.legs {
+		m.talk.legs[i] = newVoice()
+	}
+	m.slot.ends = int64(rate) / slotsPerSecond
+	return m
+}
+
+// add measures interleaved samples, run by run: one ends where a pixel or a slot
+// does.
+func (m *meter) add(samples []int16) {
+	for len(samples) > 0 {
+		n := min(m.slot.ends-m.frames, m.outline.left, int64(len(samples)/m.channels))
+		run := samples[:int(n)*m.channels]
+		for c := range m.legs {
+			m.legs[c].add(run, c, m.channels, m.frames)
+		}
+		samples = samples[len(run):]
+		m.frames += n
+		if m.outline.left -= n; m.outline.left == 0 {
+			m.endPixel()
+		}
+		if m.frames == m.slot.ends {
+			m.endSlot()
+		}
+	}
+}
+
+// add measures one channel of a run.
+func (l *leg) add(run []int16, channel, channels int, at int64) {
+	least, most, sum, squares, energy := l.least, l.most, l.sum, l.squares, l.energy
+	// Two filters of the second order, transposed direct form II, all in registers.
+	shelf, a1, a2 := l.weight.shelf, l.weight.high.a1, l.weight.high.a2
+	s1, s2, h1, h2 := l.weight.s1, l.weight.s2, l.weight.h1, l.weight.h2
+	for i := channel; i < len(run); i += channels {
+		v := int(run[i])
+		least, most = min(least, v), max(most, v)
+		sum += int64(v)
+		squares += int64(v * v)
+		if uint(v+nearRail) > 2*nearRail {
+			l.clip(v, at+int64(i/channels))
+		}
+		x := float64(v)
+		y := shelf.b0*x + s1
+		s1 = shelf.b1*x + s2 - shelf.a1*y // in this order: y is there last
+		s2 = shelf.b2*x - shelf.a2*y
+		z := y + h1
+		h1 = h2 - 2*y - a1*z
+		h2 = y - a2*z
+		energy += z * z
+	}
+	l.weight.s1, l.weight.s2, l.weight.h1, l.weight.h2 = audible(s1), audible(s2), audible(h1), audible(h2)
+	l.least, l.most, l.sum, l.squares, l.energy = least, most, sum, squares, energy
+}
+
+// Samples beyond nearRail are as large as codecs can say: mu-law ends at 32124,
+// A-law at 32256. Some of them in a row, all alike, were cut off; a sine that just
+// reaches so far has few.
+const (
+	nearRail  = 31999
+	railFrom  = 3
+	fullScale = 32768
+)
+
+// clip counts a sample that is near the largest value.
+func (l *leg) clip(v int, at int64) {
+	if l.railAt == at-1 && l.rail == v {
+		l.railLength++
+	} else {
+		l.railLength = 1
+	}
+	l.rail, l.railAt = v, at
+	switch {
+	case l.railLength == railFrom:
+		l.clipped += railFrom
+	case l.railLength > railFrom:
+		l.clipped++
+	}
+}
+
+// endSlot hands on what the slot had. The sums move to floats before they could
+// overflow, few at a time, so that nothing is lost over days.
+func (m *meter) endSlot() {
+	length := float64(m.frames - m.slot.began)
+	var all float64
+	for c := range m.legs {
+		l := &m.legs[c]
+		l.fold()
+		power := l.energy / length
+		m.talk.legs[c].power = power
+		all += power
+		l.energy = 0
+	}
+	m.talk.step()
+	m.loudness.slot(all)
+	m.slot.number++
+	m.slot.began, m.slot.ends = m.frames, (m.slot.number+1)*int64(m.rate)/slotsPerSecond
+}
+
+func (l *leg) fold() {
+	l.total += float64(l.sum)
+	l.power += float64(l.squares)
+	l.sum, l.squares = 0, 0
+}
+
+// endPixel writes what the pixel had.
+func (m *meter) endPixel() {
+	for c := range m.legs {
+		l := &m.legs[c]
+		m.outline.add(l.least, l.most)
+		l.largest = max(l.largest, -l.least, l.most)
+		l.least, l.most = math.MaxInt16, math.MinInt16
+	}
+	m.outline.left = m.outline.perPixel
+}
+
+// end gives the facts, once everything was added.
+func (m *meter) end() (f Facts, o Outline) {
+	if m.frames == 0 {
+		return Facts{Talk: make([]float64, m.channels)}, m.outline.end()
+	}
+	if m.outline.left < m.outline.perPixel {
+		m.endPixel()
+	}
+	m.talk.end()
+	var largest int
+	var power float64
+	for c := range m.legs {
+		l := &m.legs[c]
+		l.fold()
+		largest = max(largest, l.largest)
+		power += l.power
+		f.Clipped = max(f.Clipped, float64(l.clipped)/float64(m.frames))
+		if offset := l.total / float64(m.frames) / fullScale; math.Abs(offset) > math.Abs(f.DCOffset) {
+			f.DCOffset = offset
+		}
+	}
+	f.Clipped, f.DCOffset = round(f.Clipped, 6), round(f.DCOffset, 5)
+	f.Peak = level(decibels(float64(largest) * float64(largest)))
+	f.RMS = level(decibels(power / float64(m.frames) / float64(m.channels)))
+	f.Loudness = level(m.loudness.integrated())
+	m.talk.facts(&f, float64(m.frames)/float64(m.rate))
+	f.Flags = f.flags(largest)
+	return f, m.outline.end()
+}
+
+// decibels gives the level of a power in squared samples; of none, minus infinity.
+func decibels(power float64) float64 { return 10 * math.Log10(power/(fullScale*fullScale)) }
+
+// level is a level as it is told: to a hundredth, nil where there is none.
+func level(db float64) *float64 {
+	if math.IsInf(db, 0) || math.IsNaN(db) {
+		return nil
+	}
+	db = round(db, 2)
+	return &db
+}
+
+func round(v float64, digits int) float64 {
+	scale := math.Pow10(digits)
+	return math.Round(v*scale)/scale + 0 // no -0
+}

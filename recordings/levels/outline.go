@@ -1,0 +1,148 @@
+package levels
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strconv"
+)
+
+// An Outline is the least and the greatest sample of each channel in each pixel,
+// in 8 bits, as audiowaveform has them.
+type Outline struct {
+	Rate     int
+	Channels int
+	PerPixel int    // frames
+	Data     []int8 // for each pixel, for each channel: least, greatest
+}
+
+// PixelsPerSecond is how fine an outline is measured, unless the audio is so long
+// that this would be too much.
+const PixelsPerSecond = 20
+
+// maxData bounds the numbers of an outline: whoever knows a recording may ask for
+// all of them, as often as they like.
+const maxData = 512 << 10
+
+// Length is the number of pixels.
+func (o Outline) Length() int { return len(o.Data) / (2 * max(1, o.Channels)) }
+
+// An outliner makes an Outline.
+type outliner struct {
+	Outline
+	perPixel int64
+	left     int64 // frames to the end of the pixel
+}
+
+func newOutliner(rate, channels int, frames int64) outliner {
+	per := max(1, int64(rate+PixelsPerSecond/2)/PixelsPerSecond)
+	for frames/per*int64(2*channels) > maxData {
+		per *= 2
+	}
+	o := outliner{Outline: Outline{Rate: rate, Channels: channels, PerPixel: int(per)}, perPixel: per, left: per}
+	o.Data = make([]int8, 0, (frames/per+1)*int64(2*channels))
+	return o
+}
+
+func (o *outliner) add(least, most int) {
+	if len(o.Data) < 2*maxData { // the source may be longer than it said
+		o.Data = append(o.Data, int8(least/256), int8(most/256))
+	}
+}
+
+func (o *outliner) end() Outline { return o.Outline }
+
+// Scale gives the outline of audio of so many frames in pixels of other frames,
+// which are at least as many as now: each has what those have that it covers, even
+// in part.
+func (o Outline) Scale(perPixel int, frames int64) Outline {
+	if perPixel <= o.PerPixel {
+		return o
+	}
+	to := Outline{Rate: o.Rate, Channels: o.Channels, PerPixel: perPixel}
+	for first := int64(0); first < frames; first += int64(perPixel) {
+		from, before := first/int64(o.PerPixel), (min(frames, first+int64(perPixel))-1)/int64(o.PerPixel)+1
+		pixels := o.Data[min(2*from*int64(o.Channels), int64(len(o.Data))):min(2*before*int64(o.Channels), int64(len(o.Data)))]
+		for c := range o.Channels {
+			least, most := extremes(pixels, c, o.Channels)
+			to.Data = append(to.Data, least, most)
+		}
+	}
+	return to
+}
+
+// extremes gives the least and the greatest sample of a channel in some pixels; of
+// none, silence.
+func extremes(pixels []int8, channel, channels int) (least, most int8) {
+	for at := 2 * channel; at < len(pixels); at += 2 * channels {
+		if at == 2*channel {
+			least, most = pixels[at], pixels[at+1]
+		}
+		least, most = min(least, pixels[at]), max(most, pixels[at+1])
+	}
+	return least, most
+}
+
+// The binary form of audiowaveform, version 2: a header, and the numbers.
+const (
+	version    = 2
+	headerSize = 24
+	eightBits  = 1 // a flag
+)
+
+// Marshal gives the outline as audiowaveform's .dat files have it.
+func (o Outline) Marshal() []byte {
+	b := make([]byte, headerSize, headerSize+len(o.Data))
+	for i, v := range []int{version, eightBits, o.Rate, o.PerPixel, o.Length(), o.Channels} {
+		binary.LittleEndian.PutUint32(b[4*i:], uint32(v))
+	}
+	for _, v := range o.Data {
+		b = append(b, byte(v))
+	}
+	return b
+}
+
+// ParseOutline reads what Marshal gave.
+func ParseOutline(b []byte) (o Outline, err error) {
+	if len(b) < headerSize {
+		return o, errors.New("reading outline: it is cut short")
+	}
+	var head [headerSize / 4]int
+	for i := range head {
+		head[i] = int(binary.LittleEndian.Uint32(b[4*i:]))
+	}
+	o = Outline{Rate: head[2], PerPixel: head[3], Channels: head[5]}
+	if head[0] != version || head[1] != eightBits || o.Rate < 1 || o.PerPixel < 1 || o.Channels < 1 || 2*head[4]*o.Channels != len(b)-headerSize {
+		return Outline{}, errors.New("reading outline: its header is wrong")
+	}
+	o.Data = make([]int8, len(b)-headerSize)
+	for i, v := range b[headerSize:] {
+		o.Data[i] = int8(v)
+	}
+	return o, nil
+}
+
+// MarshalJSON writes the outline as audiowaveform does.
+func (o Outline) MarshalJSON() ([]byte, error) {
+	const head = `{"version":%d,"channels":%d,"sample_rate":%d,"samples_per_pixel":%d,"bits":8,"length":%d,"data":[`
+	b := make([]byte, 0, len(head)+64+5*len(o.Data)) // the longest number is -128, with a comma
+	b = fmt.Appendf(b, head, version, o.Channels, o.Rate, o.PerPixel, o.Length())
+	for i, v := range o.Data {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = strconv.AppendInt(b, int64(v), 10)
+	}
+	return append(b, "]}"...), nil
+}
+
+// Waves gives for each channel what wavesurfer.js draws: the least and the greatest
+// sample of each pixel in turn, from -1 to 1.
+func (o Outline) Waves() [][]float64 {
+	waves := make([][]float64, o.Channels)
+	for i := 0; i < len(o.Data); i += 2 {
+		c := i / 2 % o.Channels
+		waves[c] = append(waves[c], round(float64(o.Data[i])/128, 3), round(float64(o.Data[i+1])/128, 3))
+	}
+	return waves
+}

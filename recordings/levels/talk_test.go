@@ -1,0 +1,145 @@
+package levels_test
+
+import (
+	"io"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/selvage/selvage/recordings/levels"
+)
+
+// A call is legs of 8 kHz, made of speech and noise.
+type call [][]int16
+
+func (c call) Rate() int     { return 8000 }
+func (c call) Channels() int { return len(c) }
+func (c call) Frames() int64 { return int64(len(c[0])) }
+func (c call) ReadFrames(dst []int16, at int64) (n int, err error) {
+	n = int(min(int64(len(dst)/len(c)), c.Frames()-at))
+	for i := range n {
+		for leg := range c {
+			dst[i*len(c)+leg] = c[leg][at+int64(i)]
+		}
+	}
+	if n < len(dst)/len(c) {
+		err = io.EOF
+	}
+	return n, err
+}
+
+// A part is speech in a call, in seconds.
+type part struct{ from, to float64 }
+
+// leg says speech at a level where the parts are, and has noise at a level, in dB,
+// throughout; -inf is none.
+func leg(t *testing.T, seconds, speechDB, noiseDB float64, parts ...part) []int16 {
+	t.Helper()
+	speech := make([]int16, 36_000) // speech of 4.5 s, without the quiet at both ends
+	if _, err := open(t, "speech_s16_8k.wav").ReadFrames(speech, 1000); err != nil {
+		t.Fatal(err)
+	}
+	const own = -18.9 // RMS of that file
+	random := rand.New(rand.NewPCG(1, 2))
+	gain, noise := math.Pow(10, (speechDB-own)/20), 32768*math.Pow(10, noiseDB/20)
+	l := make([]int16, int(seconds*8000))
+	for i := range l {
+		v := noise * random.NormFloat64()
+		for _, p := range parts {
+			if at := float64(i) / 8000; at >= p.from && at < p.to {
+				v += gain * float64(speech[int((at-p.from)*8000)%len(speech)])
+			}
+		}
+		l[i] = int16(max(-32768, min(32767, v)))
+	}
+	return l
+}
+
+func TestTalkOfACall(t *testing.T) {
+	caller := []part{{2, 8}, {15, 19}, {40, 44}}
+	callee := []part{{7, 14}, {20, 22}}
+	none := math.Inf(-1)
+	tests := []struct {
+		name          string
+		speech, noise float64
+	}{
+		{"clean", -20, none},
+		{"comfort noise", -20, -62},
+		{"noisy line", -20, -45},
+		{"quiet talkers", -34, -60},
+		{"loud", -14, -50},
+	}
+	for _, tt := range tests {
+		f, _ := measure(t, call{leg(t, 50, tt.speech, tt.noise, caller...), leg(t, 50, tt.speech, tt.noise, callee...)})
+		want := []float64{14, 9}
+		for i := range want {
+			if math.Abs(f.Talk[i]-want[i]) > 0.1*want[i] {
+				t.Errorf("%s: leg %d talks %v s, want about %v", tt.name, i+1, f.Talk[i], want[i])
+			}
+		}
+		if math.Abs(*f.Overlap-1) > 0.3 || math.Abs(*f.FirstSpeech-2) > 0.25 || math.Abs(f.LongestSilence-18) > 0.5 || math.Abs(f.SilenceRatio-28.0/50) > 0.05 {
+			t.Errorf("%s: overlap %v, first speech %v, longest silence %v, silence %v, want about 1, 2, 18 and 0.56",
+				tt.name, *f.Overlap, *f.FirstSpeech, f.LongestSilence, f.SilenceRatio)
+		}
+		if got := f.Flags.Names(); !slices.Equal(got, []string{"dead-air"}) {
+			t.Errorf("%s: flags %q, want dead air alone", tt.name, got)
+		}
+	}
+}
+
+func TestFlags(t *testing.T) {
+	none := math.Inf(-1)
+	talk := []part{{1, 4}, {5, 9}}
+	constant := func(seconds int, v int16) []int16 { return slices.Repeat([]int16{v}, seconds*8000) }
+	clip := leg(t, 9, 5, none, talk...)
+	tests := []struct {
+		name string
+		call call
+		want []string
+	}{
+		{"both talk", call{leg(t, 9, -20, -60, part{1, 5}), leg(t, 9, -20, -60, part{5, 8})}, nil},
+		{"one leg only, as it should", call{leg(t, 9, -20, -60, talk...)}, nil},
+		{"the other leg is dead", call{leg(t, 9, -20, -60, talk...), constant(9, 0)}, []string{"one-way"}},
+		{"the other leg has noise", call{leg(t, 9, -20, -60, talk...), leg(t, 9, 0, -45)}, []string{"one-way"}},
+		{"the other leg clicks", call{leg(t, 9, -20, -60, talk...), click(9)}, []string{"one-way"}},
+		{"nobody talks", call{leg(t, 12, 0, -50), leg(t, 12, 0, -50)}, []string{"dead-air"}},
+		{"nothing at all", call{constant(11, 0)}, []string{"silent", "dead-air"}},
+		{"silence of A-law", call{constant(5, 8), constant(5, -8)}, []string{"silent"}},
+		{"too loud", call{clip}, []string{"clipped"}},
+		{"full scale, not cut off", call{leg(t, 9, -18.9+3.2, none, talk...)}, nil},
+		{"stuck at the rail", call{constant(1, 32767)}, []string{"clipped"}},
+	}
+	for _, tt := range tests {
+		f, _ := measure(t, tt.call)
+		if got := f.Flags.Names(); !slices.Equal(got, append([]string{}, tt.want...)) {
+			t.Errorf("%s: flags %q, want %q: %+v", tt.name, got, tt.want, f)
+		}
+	}
+}
+
+// click gives a leg with a click in each second.
+func click(seconds int) []int16 {
+	l := make([]int16, seconds*8000)
+	for i := 0; i < len(l); i += 8000 {
+		for j := range 160 {
+			l[i+j] = int16(20000 * (1 - j%2*2))
+		}
+	}
+	return l
+}
+
+// Sine waves that just reach full scale are not taken for clipped.
+func TestSineIsNotClipped(t *testing.T) {
+	for _, hz := range []float64{50, 440, 997, 3000} {
+		for _, rate := range []int{8000, 48000} {
+			if f, _ := measure(t, sound{rate: rate, channels: 1, seconds: 1, at: sine(0, hz)}); f.Flags&levels.Clipped != 0 {
+				t.Errorf("a sine of %v Hz at %d Hz is clipped by %v", hz, rate, f.Clipped)
+			}
+		}
+	}
+	half, _ := measure(t, sound{rate: 8000, channels: 1, seconds: 1, at: sine(6, 300)})
+	if half.Clipped < 0.5 || half.Clipped > 0.8 { // 2/π · arccos(1/2) is 2/3
+		t.Errorf("a sine 6 dB too loud is clipped by %v, want two thirds", half.Clipped)
+	}
+}

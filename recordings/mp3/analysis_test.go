@@ -1,0 +1,110 @@
+package mp3
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// TestPolyphase holds the fast filterbank against its definition (ISO 11172-3, C.1.3).
+func TestPolyphase(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 1))
+	var pcm [history + 576]float32
+	for i := range pcm {
+		pcm[i] = float32(random.IntN(65536) - 32768)
+	}
+	var got [32][18]float32
+	polyphase(&pcm, &got)
+	for slot := range 18 {
+		for sb := range 32 {
+			want := 0.0
+			for i := range 512 { // from the newest sample back
+				d := float64(window[min(i, 512-i)]) / 65536 / 32
+				if i > 256 && i%64 != 0 {
+					d = -d
+				}
+				want += d * float64(pcm[history+32*slot+31-i]) * math.Cos(float64(2*sb+1)*float64(i%64-16)*math.Pi/64)
+			}
+			if sb&slot&1 == 1 {
+				want = -want
+			}
+			if math.Abs(want-float64(got[sb][slot])) > 0.1 {
+				t.Fatalf("subband %d of slot %d = %f, want %f", sb, slot, got[sb][slot], want)
+			}
+		}
+	}
+}
+
+// TestMDCT holds the fast transforms against their definition.
+func TestMDCT(t *testing.T) {
+	random := rand.New(rand.NewPCG(2, 2))
+	var before, now, got [18]float32
+	for i := range 18 {
+		before[i], now[i] = random.Float32(), random.Float32()
+	}
+	z := append(append([]float32{}, before[:]...), now[:]...)
+	for _, kind := range []int{normal, start, stop} {
+		mdct36(&before, &now, &foldings[kind], &got)
+		for i := range 18 {
+			want := 0.0
+			for k := range 36 {
+				want += longWindow(kind, k) * float64(z[k]) * math.Cos(math.Pi/72*float64(2*k+1+18)*float64(2*i+1)) / 9
+			}
+			if math.Abs(want-float64(got[i])) > 1e-5 {
+				t.Errorf("line %d with window %d = %f, want %f", i, kind, got[i], want)
+			}
+		}
+	}
+	mdct12(&before, &now, &got)
+	for i := range 18 {
+		want := 0.0
+		for k := range 12 {
+			want += math.Sin(math.Pi/12*(float64(k)+0.5)) * float64(z[6+6*(i%3)+k]) * math.Cos(math.Pi/24*float64(2*k+1+6)*float64(2*(i/3)+1)) / 3
+		}
+		if math.Abs(want-float64(got[i])) > 1e-5 {
+			t.Errorf("line %d of short blocks = %f, want %f", i, got[i], want)
+		}
+	}
+}
+
+// TestWindowsFitTogether walks through all patterns of attacks: a window that ends with
+// a short slope is followed by one that begins with one.
+func TestWindowsFitTogether(t *testing.T) {
+	for pattern := range 1 << 12 {
+		a := attacks{channels: 1, back: 3}
+		for n := range 14 {
+			a.tags[n&7] = 0
+		}
+		last := normal
+		for n := int64(2); n < 12; n++ {
+			for m := n - 2; m <= n+1; m++ { // one bit a granule, in its first third
+				a.tags[m&7] = m + 2
+				a.changes[m&7][0] = uint8(pattern >> m & 1)
+			}
+			kind, err := a.kind(n, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n > 2 && (last == start || last == short) != (kind == short || kind == stop) {
+				t.Fatalf("attacks %012b: window %d of granule %d after %d", pattern, kind, n, last)
+			}
+			last = kind
+		}
+	}
+}
+
+// TestExact holds the constants against those of package math.
+func TestExact(t *testing.T) {
+	for d := 1; d < 130; d++ {
+		for n := -3 * d; n < 3*d; n++ {
+			if got, want := cosPi(n, d), math.Cos(math.Pi*float64(n)/float64(d)); math.Abs(got-want) > 1e-14 {
+				t.Fatalf("cosPi(%d, %d) = %v, want %v", n, d, got, want)
+			}
+		}
+	}
+	for n := -500; n < 500; n++ {
+		if got, want := exp2(n), math.Pow(2, float64(n)/16); math.Abs(got/want-1) > 1e-14 {
+			t.Fatalf("exp2(%d) = %v, want %v", n, got, want)
+		}
+	}
+}

@@ -1,0 +1,64 @@
+package mp3
+
+// bands are the edges of the scale factor bands of a rate: the lines between
+// edges b and b+1 share a scale factor.
+type bands struct {
+	long  [23]int // the last band has no scale factor
+	short [14]int // of one of the three windows; the same holds of the last one
+	// Where the second region of Huffman codes begins in granules of other windows
+	// than the normal one, in lines: for short blocks, and for others. Decoders do
+	// not agree on 8 kHz, for which there is one region only.
+	firstShort, firstLong int
+	triple                [40]int // the edges of short for the three windows in turn
+}
+
+// The edges are those of ISO 11172-3, table B.8, and of ISO 13818-3, table B.2;
+// 8 kHz has its own in MPEG-2.5, and 11.025 and 12 kHz have those of 16.
+var (
+	bands44 = bands{
+		long:  [23]int{0, 4, 8, 12, 16, 20, 24, 30, 36, 44, 52, 62, 74, 90, 110, 134, 162, 196, 238, 288, 342, 418, 576},
+		short: [14]int{0, 4, 8, 12, 16, 22, 30, 40, 52, 66, 84, 106, 136, 192}, firstShort: 36, firstLong: 36,
+	}
+	bands48 = bands{
+		long:  [23]int{0, 4, 8, 12, 16, 20, 24, 30, 36, 42, 50, 60, 72, 88, 106, 128, 156, 190, 230, 276, 330, 384, 576},
+		short: [14]int{0, 4, 8, 12, 16, 22, 28, 38, 50, 64, 80, 100, 126, 192}, firstShort: 36, firstLong: 36,
+	}
+	bands32 = bands{
+		long:  [23]int{0, 4, 8, 12, 16, 20, 24, 30, 36, 44, 54, 66, 82, 102, 126, 156, 194, 240, 296, 364, 448, 550, 576},
+		short: [14]int{0, 4, 8, 12, 16, 22, 30, 42, 58, 78, 104, 138, 180, 192}, firstShort: 36, firstLong: 36,
+	}
+	bands22 = bands{
+		long:  [23]int{0, 6, 12, 18, 24, 30, 36, 44, 54, 66, 80, 96, 116, 140, 168, 200, 238, 284, 336, 396, 464, 522, 576},
+		short: [14]int{0, 4, 8, 12, 18, 24, 32, 42, 56, 74, 100, 132, 174, 192}, firstShort: 36, firstLong: 54,
+	}
+	bands24 = bands{
+		long:  [23]int{0, 6, 12, 18, 24, 30, 36, 44, 54, 66, 80, 96, 114, 136, 162, 194, 232, 278, 332, 394, 464, 540, 576},
+		short: [14]int{0, 4, 8, 12, 18, 26, 36, 48, 62, 80, 104, 136, 180, 192}, firstShort: 36, firstLong: 54,
+	}
+	bands16 = bands{
+		long:  [23]int{0, 6, 12, 18, 24, 30, 36, 44, 54, 66, 80, 96, 116, 140, 168, 200, 238, 284, 336, 396, 464, 522, 576},
+		short: [14]int{0, 4, 8, 12, 18, 26, 36, 48, 62, 80, 104, 134, 174, 192}, firstShort: 36, firstLong: 54,
+	}
+	bands8 = bands{
+		long:  [23]int{0, 12, 24, 36, 48, 60, 72, 88, 108, 132, 160, 192, 232, 280, 336, 400, 476, 566, 568, 570, 572, 574, 576},
+		short: [14]int{0, 8, 16, 24, 36, 52, 72, 96, 124, 160, 162, 164, 166, 192}, firstShort: 576, firstLong: 576,
+	}
+)
+
+// bandsOf finds the bands of a version and a sampling frequency, both as a header
+// has them.
+func bandsOf(version, rateBits int) bands {
+	b := []bands{bands16, bands16, bands8}[rateBits]
+	switch version {
+	case 3:
+		b = []bands{bands44, bands48, bands32}[rateBits]
+	case 2:
+		b = []bands{bands22, bands24, bands16}[rateBits]
+	}
+	for i := range b.triple {
+		width := b.short[min(12, i/3)+1] - b.short[min(12, i/3)]
+		b.triple[i] = 3*b.short[min(12, i/3)] + i%3*width
+	}
+	b.triple[39] = 576
+	return b
+}

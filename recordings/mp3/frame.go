@@ -1,0 +1,265 @@
+package mp3
+
+// An encoder makes frames. It keeps nothing from one to the next but memory, and
+// the subbands of the last granule while frames are asked for in turn.
+type encoder struct {
+	f    *format
+	in   *input
+	subs [2][2][32][18]float32 // by the number of the granule, odd or even, and channel
+	last int64                 // the granule whose subbands subs has as its newest
+	gr   [2][2]granule         // of a frame, by granule and channel
+
+	attacks attacks
+	gain    int // that granules were quantised with last
+}
+
+func newEncoder(f *format, src Source) *encoder {
+	e := &encoder{f: f, in: newInput(src, 2*(history+576)), last: -3}
+	e.attacks.in, e.attacks.channels, e.attacks.back = e.in, f.channels, lookBack(f.rate)
+	return e
+}
+
+// frame encodes frame n, of audio alone, into buf, which is as long as the frame.
+func (e *encoder) frame(n int64, padded bool, buf []byte) error {
+	for i := range e.f.granules {
+		if err := e.analyse(n*int64(e.f.granules)+int64(i), &e.gr[i]); err != nil {
+			return err
+		}
+	}
+	e.allot(8 * (len(buf) - 4 - e.f.sideInfo()))
+	e.write(padded, buf)
+	return nil
+}
+
+// analyse makes the lines of a granule of each channel.
+func (e *encoder) analyse(n int64, to *[2]granule) error {
+	if e.last != n-1 {
+		if err := e.split(n - 1); err != nil {
+			return err
+		}
+	}
+	if err := e.split(n); err != nil {
+		return err
+	}
+	for ch := range e.f.channels {
+		kind, err := e.attacks.kind(n, ch)
+		if err != nil {
+			return err
+		}
+		to[ch].transform(kind, &e.f.bands, &e.subs[(n+1)&1][ch], &e.subs[n&1][ch])
+		to[ch].power()
+		to[ch].shape(e.f.mpeg1())
+		to[ch].limit()
+	}
+	return nil
+}
+
+// split makes the subbands of a granule.
+func (e *encoder) split(n int64) error {
+	for ch := range e.f.channels {
+		pcm, err := e.in.samples(ch, 576*n-lead-history, history+576)
+		if err != nil {
+			return err
+		}
+		polyphase((*[history + 576]float32)(pcm), &e.subs[n&1][ch])
+	}
+	e.last = n
+	return nil
+}
+
+// allot finds the least gain, the same of all granules but for their offsets, at
+// which they fit into so many bits. It starts where the energies say, so that what it
+// finds is a function of the frame alone.
+func (e *encoder) allot(bits int) {
+	lo, hi := -100, 255 // lo is too little, hi is enough
+	at := e.guess(bits)
+	for tries := 0; hi-lo > 1; tries++ {
+		lines, sum, least := e.quantise(at)
+		if sum <= bits {
+			hi = at
+			if least {
+				break
+			}
+		} else {
+			lo = at
+		}
+		// A step of the gain is a quarter of a bit for each line that is not 0.
+		step := 4 * (sum - bits) / max(100, lines)
+		if sum > bits {
+			step = max(step, 1)
+		}
+		at += step
+		if tries > 3 {
+			at = (lo + hi) / 2
+		}
+		at = max(lo+1, min(hi-1, at))
+	}
+	if e.gain != hi {
+		e.quantise(hi)
+	}
+}
+
+// guess is the gain at which the bands take so many bits, if a line takes half a bit
+// more than the logarithm of its ratio to the noise, and no line less than none.
+func (e *encoder) guess(bits int) int {
+	noise := float32(-1e9) // its logarithm without what follows the bands
+	for range 4 {
+		sum, lines := float32(-bits), float32(0)
+		for i := range e.f.granules {
+			for ch := range e.f.channels {
+				g := &e.gr[i][ch]
+				for b, height := range g.heights[:len(g.edges)-1] {
+					if height > noise {
+						width := float32(g.edges[b+1] - g.edges[b])
+						lines += width
+						sum += float32(width * height)
+					}
+				}
+			}
+		}
+		if lines == 0 {
+			break
+		}
+		noise = sum / lines
+	}
+	return unit + int(max(-200, min(100, float32(4*noise))))
+}
+
+// quantise gives the bits of all granules at a gain, how many lines are not left out,
+// and whether no granule can have a lower gain.
+func (e *encoder) quantise(gain int) (lines, sum int, least bool) {
+	e.gain = gain
+	least = true
+	for i := range e.f.granules {
+		for ch := range e.f.channels {
+			g := &e.gr[i][ch]
+			g.quantise(min(255, max(g.minGain, gain+g.offset)))
+			least = least && g.gain == g.minGain
+			if g.bits > maxBits {
+				sum += 1 << 20
+			}
+			lines += g.big
+			sum += g.bits
+		}
+	}
+	return lines, sum, least
+}
+
+// write puts the frame together (2.4.1).
+func (e *encoder) write(padded bool, buf []byte) {
+	w := newBitWriter(buf)
+	w.put(e.f.header(padded), 32)
+	if e.f.mpeg1() {
+		w.put(0, 9)
+		w.put(0, 7-2*e.f.channels) // private bits
+		w.put(0, 4*e.f.channels)   // scfsi
+	} else {
+		w.put(0, 8)
+		w.put(0, e.f.channels)
+	}
+	for i := range e.f.granules {
+		for ch := range e.f.channels {
+			e.gr[i][ch].writeSide(&w, e.f.mpeg1())
+		}
+	}
+	for i := range e.f.granules {
+		for ch := range e.f.channels {
+			g := &e.gr[i][ch]
+			g.writeValues(&w)
+		}
+	}
+	w.end()
+}
+
+// writeSide writes what the side information says of a granule.
+func (g *granule) writeSide(w *bitWriter, mpeg1 bool) {
+	w.put(uint32(g.bits), 12)
+	w.put(uint32(g.big/2), 9)
+	w.put(uint32(g.gain), 8)
+	if mpeg1 {
+		w.put(uint32(g.compress), 4)
+	} else {
+		w.put(uint32(g.compress), 9)
+	}
+	if g.kind == normal {
+		w.put(0, 1)
+		for _, t := range g.tables {
+			w.put(uint32(t), 5)
+		}
+		w.put(uint32(g.regions[0]), 4)
+		w.put(uint32(g.regions[1]), 3)
+	} else {
+		w.put(1, 1)
+		w.put(uint32(g.kind), 2)
+		w.put(0, 1)
+		w.put(uint32(g.tables[0]), 5)
+		w.put(uint32(g.tables[1]), 5)
+		for _, s := range g.subGain {
+			w.put(uint32(s), 3)
+		}
+	}
+	if mpeg1 {
+		w.put(0, 1) // preflag
+	}
+	w.put(uint32(g.scale), 1)
+	w.put(uint32(g.quadTable), 1)
+}
+
+// writeValues writes the Huffman codes of a granule.
+func (g *granule) writeValues(w *bitWriter) {
+	from := 0
+	for i := range g.groups {
+		for ; from < g.groups[i].to; from++ {
+			w.put(uint32(g.sf[from]), g.groups[i].length)
+		}
+	}
+	from = 0
+	for i, to := range [3]int{g.ends[0], g.ends[1], g.big} {
+		if g.tables[i] != 0 {
+			g.writePairs(w, from, to, &books[g.tables[i]])
+		}
+		from = to
+	}
+	codes := &quads[g.quadTable]
+	for ; from < g.quads; from += 4 {
+		v := 0
+		for i := range 4 {
+			v = v<<1 | int(g.q[from+i])
+		}
+		w.put(codes[v].bits, int(codes[v].len))
+		for i := range 4 {
+			if g.q[from+i] != 0 {
+				w.put(g.sign(from+i), 1)
+			}
+		}
+	}
+}
+
+// sign is 1 where a line is negative.
+func (g *granule) sign(i int) uint32 {
+	if g.lines[i] < 0 {
+		return 1
+	}
+	return 0
+}
+
+func (g *granule) writePairs(w *bitWriter, from, to int, b *book) {
+	for i := from; i < to; i += 2 {
+		x, y := int(g.q[i]), int(g.q[i+1])
+		c := b.codes[min(x, 15)<<4|min(y, 15)]
+		w.put(c.bits, int(c.len))
+		g.writeRest(w, i, x, b.linbits)
+		g.writeRest(w, i+1, y, b.linbits)
+	}
+}
+
+// writeRest writes what the code of a value does not say: how much it is above 15,
+// and its sign.
+func (g *granule) writeRest(w *bitWriter, i, x, linbits int) {
+	if x >= 15 && linbits > 0 {
+		w.put(uint32(x-15), linbits)
+	}
+	if x != 0 {
+		w.put(g.sign(i), 1)
+	}
+}

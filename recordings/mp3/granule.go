@@ -1,0 +1,159 @@
+package mp3
+
+import "math"
+
+// A granule is 576 lines of one channel, and what is said of them in the frame.
+type granule struct {
+	kind  int // of its window
+	edges []int
+	lines [576]float32 // in the order of the frame
+	mags  [576]float32 // |line|^(3/4), scale factors put in
+	q     [576]uint16  // mags as they are quantised
+	used  int          // lines that are not 0, rounded up to an even number
+
+	gain     int         // global_gain
+	minGain  int         // the least that values can be coded with
+	heights  [39]float32 // of bands above the noise that follows them, in powers of 2
+	offset   int         // of gain against the other granules of the frame
+	sf       [39]uint8
+	scale    int // scalefac_scale
+	subGain  [3]int
+	compress int // scalefac_compress
+	groups   [4]group
+	sfBits   int
+
+	big       int    // lines coded in pairs
+	quads     int    // lines coded in pairs and in fours
+	regions   [2]int // region0_count, region1_count
+	first     int    // where the second region begins if the window is not normal
+	ends      [2]int // of the first two regions
+	tables    [3]int
+	quadTable int
+	bits      int // part2_3_length
+}
+
+const (
+	maxValue  = 8191 + 15
+	maxBits   = 4095
+	rounding  = 0.4054 // the border between values lies lower for its power of 4/3
+	unit      = 150    // the gain at which the step is one sample of 16 bits
+	leastGain = unit - 12
+)
+
+// steps are the factors of a gain to mags.
+var steps = allSteps()
+
+func allSteps() (s [256]float32) {
+	for gain := range s {
+		s[gain] = float32(exp2(-3 * (gain - unit)))
+	}
+	return s
+}
+
+// power makes mags of lines.
+func (g *granule) power() {
+	used := 0
+	for i, x := range &g.lines {
+		x = float32(math.Abs(float64(x)))
+		r := float32(math.Sqrt(float64(x)))
+		g.mags[i] = float32(math.Sqrt(float64(float32(x * r))))
+		if x > 0.01 {
+			used = i + 1
+		}
+	}
+	g.used = (used + 1) &^ 1
+}
+
+// limit finds the gain at which the largest value can just be coded.
+func (g *granule) limit() {
+	top := float32(0)
+	for _, m := range g.mags[:g.used] {
+		top = max(top, m)
+	}
+	g.minGain = leastGain
+	for g.minGain < 255 && float32(top*steps[g.minGain]) > maxValue {
+		g.minGain++
+	}
+}
+
+// quantise sets the gain, and finds the values and how many bits they take.
+func (g *granule) quantise(gain int) {
+	g.gain = gain
+	step := steps[gain]
+	used := g.used
+	for used > 0 && float32(g.mags[used-1]*step) < 1-rounding {
+		used--
+	}
+	mags, q := g.mags[:used], g.q[:used]
+	for i, m := range mags {
+		q[i] = uint16(int32(float32(m*step) + rounding))
+	}
+	for ; used&3 != 0; used++ {
+		g.q[used] = 0
+	}
+	g.count(used)
+}
+
+// count finds the bits of the values, which are 0 from used on.
+func (g *granule) count(used int) {
+	q := g.q[:used]
+	big := used
+	for big >= 4 && q[big-1]|q[big-2]|q[big-3]|q[big-4] <= 1 {
+		big -= 4
+	}
+	if big >= 2 && q[big-1]|q[big-2] == 0 {
+		big -= 2
+	}
+	quads := used
+	if (quads-big)&3 != 0 { // pairs of zeros were left out
+		quads += 2
+		if quads > 576 {
+			quads = 576
+			big += 2
+		} else if quads > used {
+			g.q[used], g.q[used+1] = 0, 0
+		}
+	}
+	g.big, g.quads = big, quads
+	n := 0
+	g.quadTable, n = quadBits(g.q[big:quads])
+	g.bits = g.sfBits + n + g.split()
+}
+
+// regionsOf says how to split so many bands in three.
+func regionsOf(bands int) (first, second int) {
+	first = max(0, bands/3-1)
+	second = max(0, (bands-first-1)/2-1)
+	return min(first, 15), min(second, 7)
+}
+
+// split divides the pairs into regions with a table each, and gives their bits.
+func (g *granule) split() (sum int) {
+	if g.kind == normal {
+		bands := 0
+		for g.edges[bands] < g.big {
+			bands++
+		}
+		g.regions[0], g.regions[1] = regionsOf(bands)
+		g.ends[0] = min(g.big, g.edges[g.regions[0]+1])
+		g.ends[1] = min(g.big, g.edges[g.regions[0]+g.regions[1]+2])
+	} else {
+		g.ends[0], g.ends[1] = min(g.big, g.first), g.big
+	}
+	from := 0
+	for i, to := range [3]int{g.ends[0], g.ends[1], g.big} {
+		q := g.q[from:to]
+		top := uint16(0)
+		for _, v := range q {
+			top = max(top, v)
+		}
+		n := 0
+		g.tables[i], n = pairBits(q, top)
+		sum += n
+		from = to
+	}
+	if g.kind != normal && g.ends[0] == g.big {
+		g.tables[1] = g.tables[0] // for decoders that see another border
+	}
+	return sum
+}

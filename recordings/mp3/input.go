@@ -1,0 +1,97 @@
+package mp3
+
+import (
+	"errors"
+	"fmt"
+	"io"
+)
+
+// An input gives the samples of a source by channel, zeros before its first and
+// after its last. It reads in blocks, and keeps the last of them.
+type input struct {
+	src    Source
+	frames int64
+	back   int         // frames before those last asked for that may be asked for yet
+	block  [][]float32 // a channel each
+	from   int64       // the first frame in block
+	have   int         // frames in block
+	wide   []int16     // as they are read
+}
+
+// blockFrames are in a block: enough that reading one costs little, not so many that
+// a short range waits for them.
+const blockFrames = 4096
+
+// newInput reads src, of which at most back frames are asked for at once.
+func newInput(src Source, back int) *input {
+	in := &input{src: src, frames: src.Frames(), back: back, block: make([][]float32, src.Channels())}
+	size := max(blockFrames, 2*back)
+	for ch := range in.block {
+		in.block[ch] = make([]float32, size)
+	}
+	in.wide = make([]int16, size*len(in.block))
+	return in
+}
+
+// samples gives n samples of a channel from the frame at, which may be negative. They
+// are there until the next call.
+func (in *input) samples(ch int, at int64, n int) ([]float32, error) {
+	if at < in.from || at+int64(n) > in.from+int64(in.have) {
+		if err := in.fetch(at); err != nil {
+			return nil, err
+		}
+	}
+	return in.block[ch][at-in.from:][:n], nil
+}
+
+// fetch fills the block from back frames before at.
+func (in *input) fetch(at int64) error {
+	from, kept := at-int64(in.back), 0
+	if end := in.from + int64(in.have); from >= in.from && from < end {
+		kept = int(end - from)
+		for _, x := range in.block {
+			copy(x, x[in.have-kept:in.have])
+		}
+	}
+	in.have = 0
+	if err := in.fill(from, kept); err != nil {
+		return fmt.Errorf("reading samples from frame %d: %w", max(0, from+int64(kept)), err)
+	}
+	in.from, in.have = from, len(in.block[0])
+	return nil
+}
+
+// fill reads a block that begins at from, but for the frames that it has already.
+func (in *input) fill(from int64, have int) error {
+	size := len(in.block[0])
+	for have < size {
+		at := from + int64(have)
+		if at < 0 || at >= in.frames {
+			end := size
+			if at < 0 {
+				end = int(min(int64(size), -from))
+			}
+			for _, x := range in.block {
+				clear(x[have:end])
+			}
+			have = end
+			continue
+		}
+		channels := len(in.block)
+		want := int(min(int64(size-have), in.frames-at))
+		n, err := in.src.ReadFrames(in.wide[:want*channels], at)
+		if n <= 0 {
+			if err == nil || errors.Is(err, io.EOF) {
+				err = io.ErrUnexpectedEOF
+			}
+			return err
+		}
+		for ch, x := range in.block {
+			for i := range n {
+				x[have+i] = float32(in.wide[i*channels+ch])
+			}
+		}
+		have += n
+	}
+	return nil
+}

@@ -1,0 +1,184 @@
+package mp3
+
+import "math"
+
+// How noise follows the sound: its level in a band is that of the band to this
+// power, so that it is spread neither flat, which is heard where nothing covers it,
+// nor in proportion, which costs too many bits.
+const (
+	following = 0.3
+	quietest  = 1.0 // energy of a line below which there is nothing to follow
+)
+
+// log2 is the logarithm of x > 0, by straight lines between the powers of 2.
+func log2(x float32) float32 {
+	return float32(float32(int32(math.Float32bits(x))-0x3f800000) * (1.0 / (1 << 23)))
+}
+
+// shape picks the scale factors, by which the noise follows the energy of the bands,
+// and how much the gain is against that of other granules.
+func (g *granule) shape(mpeg1 bool) {
+	var levels [39]float32
+	top := g.follow(&levels)
+	g.offset = int(math.Floor(float64(float32(4*top)) + 0.5))
+	g.subGain = [3]int{}
+	scaled, wide := 21, 11
+	if g.kind == short {
+		scaled, wide = 36, 18
+		g.shareWindows(&levels, top)
+	}
+	for b := range levels[:scaled] {
+		if g.edges[b] < g.used {
+			levels[b] = max(0, top-levels[b])
+		} else {
+			levels[b] = 0
+		}
+	}
+	g.factors(levels[:scaled], wide)
+	g.pack(mpeg1, scaled)
+	g.amplify(scaled)
+}
+
+// follow finds the levels of noise, in powers of 2, and the highest of them.
+func (g *granule) follow(levels *[39]float32) (top float32) {
+	for b := range len(g.edges) - 1 {
+		sum := float32(0)
+		from, to := g.edges[b], g.edges[b+1]
+		for _, x := range g.lines[from:to] {
+			sum += float32(x * x)
+		}
+		power := log2(max(quietest, sum/float32(to-from)))
+		levels[b] = float32(following / 2 * power)
+		g.heights[b] = float32(0.5*power) - levels[b] + 0.5
+		if from < g.used {
+			top = max(top, levels[b])
+		}
+	}
+	return top
+}
+
+// factors makes scale factors of how far, in powers of 2, the noise of bands is to be
+// under the highest, in steps of 3 dB, or of 6 where those do not reach: from the band
+// wide on a factor has at most 3 bits, before it 4.
+func (g *granule) factors(depths []float32, wide int) {
+	g.scale = 0
+	for b, depth := range depths {
+		if limit := factorLimit(b, wide); float32(2*depth) >= limit+0.5 {
+			g.scale = 1
+		}
+	}
+	for b, depth := range depths {
+		if g.scale == 0 {
+			depth = float32(2 * depth)
+		}
+		g.sf[b] = uint8(min(factorLimit(b, wide), float32(math.Floor(float64(depth)+0.5))))
+	}
+}
+
+func factorLimit(b, wide int) float32 {
+	if b < wide {
+		return 15
+	}
+	return 7
+}
+
+// shareWindows gives the windows of short blocks gains of their own, in steps of 12
+// dB, and takes them off the levels.
+func (g *granule) shareWindows(levels *[39]float32, top float32) {
+	for w := range 3 {
+		most := float32(math.Inf(-1))
+		for b := w; b < 39; b += 3 {
+			if g.edges[b] < g.used {
+				most = max(most, levels[b])
+			}
+		}
+		n := int(min(7, max(0, (top-most)/2)))
+		g.subGain[w] = n
+		for b := w; b < 39; b += 3 {
+			levels[b] += float32(2 * n)
+		}
+	}
+}
+
+// amplify puts the scale factors into mags.
+func (g *granule) amplify(scaled int) {
+	for b := range len(g.edges) - 1 {
+		n := 0
+		if b < scaled {
+			n = 6 * int(g.sf[b]) * (1 + g.scale)
+		}
+		if g.kind == short {
+			n += 24 * g.subGain[b%3]
+		}
+		if n == 0 {
+			continue
+		}
+		factor := amplifiers[n]
+		m := g.mags[g.edges[b]:g.edges[b+1]]
+		for i := range m {
+			m[i] = float32(m[i] * factor)
+		}
+	}
+}
+
+// amplifiers are the powers 2^(n/16).
+var amplifiers = func() (a [512]float32) {
+	for n := range a {
+		a[n] = float32(exp2(n))
+	}
+	return a
+}()
+
+// The lengths of scale factors in MPEG-1, of the first and the second group, by
+// scalefac_compress (ISO 11172-3, 2.4.2.7).
+var lengths1 = [16][2]int{
+	{0, 0}, {0, 1}, {0, 2}, {0, 3}, {3, 0}, {1, 1}, {1, 2}, {1, 3},
+	{2, 1}, {2, 2}, {2, 3}, {3, 1}, {3, 2}, {3, 3}, {4, 2}, {4, 3},
+}
+
+// group is the scale factors that are as long as each other.
+type group struct{ to, length int }
+
+// pack finds the shortest way to write the scale factors.
+func (g *granule) pack(mpeg1 bool, scaled int) {
+	if mpeg1 {
+		first := 11
+		if g.kind == short {
+			first = 18
+		}
+		a, b := g.width(0, first), g.width(first, scaled)
+		best := 1 << 20
+		for i, l := range lengths1 {
+			if n := l[0]*first + l[1]*(scaled-first); l[0] >= a && l[1] >= b && n < best {
+				best, g.compress = n, i
+				g.groups = [4]group{{first, l[0]}, {scaled, l[1]}, {scaled, 0}, {scaled, 0}}
+			}
+		}
+		g.sfBits = best
+		return
+	}
+	g.groups = [4]group{{to: 6}, {to: 11}, {to: 16}, {to: 21}} // ISO 13818-3, 2.4.3.2
+	if g.kind == short {
+		g.groups = [4]group{{to: 9}, {to: 18}, {to: 27}, {to: 36}}
+	}
+	from := 0
+	g.sfBits = 0
+	for i := range g.groups {
+		l := &g.groups[i]
+		l.length = g.width(from, l.to)
+		g.sfBits += l.length * (l.to - from)
+		from = l.to
+	}
+	l := &g.groups
+	g.compress = (l[0].length*5+l[1].length)<<4 | l[2].length<<2 | l[3].length
+}
+
+// width is the bits that the largest of some scale factors needs.
+func (g *granule) width(from, to int) (n int) {
+	for _, v := range g.sf[from:to] {
+		for v>>n != 0 {
+			n++
+		}
+	}
+	return n
+}
