@@ -1,0 +1,79 @@
+package deliver
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/selvage/selvage/internal/egress"
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// timeout is how long a receiver may take to answer, from the look at its name to
+// the end of what is read.
+const timeout = 10 * time.Second
+
+// maxAnswer is how much of an answer is read, so that its connection can be used
+// again.
+const maxAnswer = 16 << 10
+
+// An answer is what a receiver gave.
+type answer struct {
+	status     int
+	err        string // why there is none; nothing of it is the receiver's own words
+	retryAfter time.Duration
+}
+
+// isDown reports whether it takes nothing at all, as it seems: one that refuses a
+// body takes others.
+func (a answer) isDown() bool {
+	return a.status == 0 || a.status >= 500 || a.status == http.StatusTooManyRequests || a.status == http.StatusRequestTimeout
+}
+
+// post sends a body.
+func (v *visit) post(ctx context.Context, j Job) answer {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	body, header, err := v.write(ctx, j)
+	if err != nil {
+		v.d.c.Log.Error("writing what is to be sent", v.d.c.What, v.receiver.ID, "delivery", j.ID, "error", err)
+		return answer{err: "it could not be written"}
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, v.receiver.URL, bytes.NewReader(body))
+	if err != nil {
+		return answer{err: "the URL cannot be used"}
+	}
+	req.Header = header
+	req.Header.Set("User-Agent", v.d.c.Agent)
+	resp, err := v.d.c.Client.Do(req)
+	if err != nil {
+		return answer{err: reason(err)}
+	}
+	defer resp.Body.Close()
+	_, _ = io.CopyN(io.Discard, resp.Body, maxAnswer) // it has said what matters
+	return answer{status: resp.StatusCode, retryAfter: retryAfter(resp.Header, v.d.now())}
+}
+
+// retryAfter reads when a receiver wants to be asked again (RFC 9110, section
+// 10.2.3): seconds, or a date.
+func retryAfter(h http.Header, now time.Time) time.Duration {
+	text := h.Get("Retry-After")
+	if s, err := strconv.Atoi(text); err == nil && s >= 0 && s < 1<<30 {
+		return time.Duration(s) * time.Second
+	}
+	if at, err := http.ParseTime(text); err == nil {
+		return max(0, at.Sub(now))
+	}
+	return 0
+}
+
+// reason says why there is no answer.
+func reason(err error) string {
+	if problem.First(err) == nil && egress.IsTimeout(err) {
+		return "no answer in " + timeout.String()
+	}
+	return egress.Reason(err)
+}

@@ -1,0 +1,97 @@
+package deliver
+
+import (
+	"context"
+	"net/http"
+	"testing"
+	"time"
+)
+
+func TestDelay(t *testing.T) {
+	var sum time.Duration
+	for n := 1; n <= len(delays); n++ {
+		d, again := delay(n, 0)
+		if !again || d < delays[n-1]*8/10 || d > delays[n-1]*12/10 {
+			t.Errorf("delay after attempt %d = %v, %v, want about %v", n, d, again, delays[n-1])
+		}
+		sum += d
+	}
+	if sum < 16*time.Hour || sum > 30*time.Hour {
+		t.Errorf("all delays are %v, want about a day", sum)
+	}
+	if d, again := delay(len(delays)+1, 0); again {
+		t.Errorf("delay after the last attempt = %v, want none", d)
+	}
+	if d, _ := delay(1, 90*time.Second); d != 90*time.Second {
+		t.Errorf("delay where 90 s are asked for = %v", d)
+	}
+	if d, _ := delay(1, 1000*time.Hour); d != longestDelay {
+		t.Errorf("delay where 1000 h are asked for = %v, want %v", d, longestDelay)
+	}
+	if d, _ := delay(5, time.Second); d < 40*time.Minute {
+		t.Errorf("delay where less is asked for = %v, want an hour all the same", d)
+	}
+}
+
+func TestRest(t *testing.T) {
+	for failures, want := range map[int]time.Duration{0: 0, 2: 0, 3: 10 * time.Second, 4: 20 * time.Second, 9: 10 * time.Minute, 1 << 40: 10 * time.Minute} {
+		if got := rest(failures); got != want {
+			t.Errorf("rest(%d) = %v, want %v", failures, got, want)
+		}
+	}
+}
+
+func TestRetryAfter(t *testing.T) {
+	now := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
+	for text, want := range map[string]time.Duration{
+		"": 0, "5": 5 * time.Second, "-5": 0, "x": 0, "9999999999999": 0,
+		now.Add(time.Minute).Format(http.TimeFormat): time.Minute, now.Add(-time.Minute).Format(http.TimeFormat): 0,
+	} {
+		if got := retryAfter(http.Header{"Retry-After": {text}}, now); got != want {
+			t.Errorf("retryAfter(%q) = %v, want %v", text, got, want)
+		}
+	}
+}
+
+func TestSettled(t *testing.T) {
+	now := time.Now()
+	v := &visit{d: New(Config{}), receiver: Receiver{ID: "r"}}
+	for _, tt := range []struct {
+		answer   answer
+		attempts int
+		want     State
+	}{
+		{answer{status: 200}, 0, Delivered}, {answer{status: 299}, 8, Delivered},
+		{answer{status: 302}, 0, Pending}, {answer{status: 404}, 0, Pending}, {answer{status: 500}, 7, Pending}, {answer{err: "x"}, 0, Pending},
+		{answer{status: 410}, 0, Dead}, {answer{status: 500}, 8, Dead}, {answer{err: "x"}, 8, Dead},
+	} {
+		got := v.settled(Job{ID: "j", Attempts: tt.attempts}, tt.answer, now)
+		if got.State != tt.want || got.Attempts != tt.attempts+1 || got.Ended.IsZero() != (tt.want == Pending) || got.Due.After(now) != (tt.want == Pending) {
+			t.Errorf("settled %+v after %d attempts = %+v, want %s", tt.answer, tt.attempts, got, tt.want)
+		}
+	}
+}
+
+// TestReason sees that what is told of a failure tells nothing of the network, nor
+// what may be in a URL.
+func TestReason(t *testing.T) {
+	client := &http.Client{}
+	for url, want := range map[string]string{
+		"http://127.0.0.1:1/?token=secret": "it cannot be connected to",
+		"http://no.such.invalid/":          "the name of the host leads nowhere",
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := client.Do(req)
+		if err == nil {
+			resp.Body.Close()
+			t.Errorf("%s answers", url)
+		} else if got := reason(err); got != want {
+			t.Errorf("reason of %v = %q, want %q", err, got, want)
+		}
+		cancel()
+	}
+}

@@ -1,0 +1,170 @@
+package deliver
+
+import (
+	"context"
+	"hash/maphash"
+	"sync"
+	"time"
+)
+
+// A visit is this node's turn with a receiver.
+type visit struct {
+	d        *Deliverer
+	receiver Receiver
+	write    Write
+	began    time.Time
+
+	mu       sync.Mutex
+	failures int
+	rests    time.Time
+	lost     bool // another node may hold it by now
+}
+
+// maxBatches is how long a turn is, so that the next receiver has its own; one that
+// takes its time to answer has fewer, see turnFor.
+const maxBatches = 8
+
+// serve sends what is due to a receiver.
+func (d *Deliverer) serve(ctx context.Context, id string) {
+	r, ok := d.hold(ctx, id)
+	if !ok {
+		return
+	}
+	v := &visit{d: d, receiver: r, began: time.Now(), failures: r.Failures}
+	kept, stop := context.WithCancel(ctx)
+	var keeping sync.WaitGroup
+	keeping.Go(func() { v.keep(kept) })
+	defer func() {
+		stop()
+		keeping.Wait()
+		v.release(context.WithoutCancel(ctx))
+	}()
+	var err error
+	if v.write, err = d.c.Writer(ctx, r); err != nil {
+		d.c.Log.Error("reading what signs", "project", r.ProjectID, "error", err)
+		v.rests = d.now().Add(rest(restAfter))
+		return
+	}
+	for range maxBatches {
+		jobs, err := d.c.Queue.DueJobs(ctx, id, d.now(), batch)
+		if err != nil && ctx.Err() == nil {
+			d.c.Log.Error("reading deliveries", d.c.What, id, "error", err)
+		}
+		if len(jobs) == 0 || !v.send(ctx, jobs) {
+			return
+		}
+	}
+}
+
+// keep renews the hold until ctx ends.
+func (v *visit) keep(ctx context.Context) {
+	tick := time.NewTicker(holdFor / 3)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if _, ok := v.d.hold(ctx, v.receiver.ID); !ok && ctx.Err() == nil {
+			v.mu.Lock()
+			v.lost = true
+			v.mu.Unlock()
+			return
+		}
+	}
+}
+
+func (v *visit) release(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, holdFor)
+	defer cancel()
+	if err := v.d.c.Queue.ReleaseReceiver(ctx, v.receiver.ID, v.d.holder, v.d.now(), v.failures, v.rests); err != nil {
+		v.d.c.Log.Warn("a receiver is held for some seconds more", v.d.c.What, v.receiver.ID, "error", err)
+	}
+}
+
+// over reports whether the turn is: it was long enough, the receiver rests, or the
+// node stops.
+func (v *visit) over(ctx context.Context) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.lost || !v.rests.IsZero() || time.Since(v.began) >= turnFor || v.d.stopping(ctx)
+}
+
+var seed = maphash.MakeSeed()
+
+// send sends jobs, those about the same subject one after the other, and reports
+// whether more may follow.
+func (v *visit) send(ctx context.Context, jobs []Job) bool {
+	var byLane [lanes][]Job
+	for _, j := range jobs {
+		i := maphash.String(seed, j.Subject) % lanes
+		byLane[i] = append(byLane[i], j)
+	}
+	var work sync.WaitGroup
+	for _, jobs := range byLane {
+		if len(jobs) == 0 {
+			continue
+		}
+		work.Go(func() {
+			for _, j := range jobs {
+				if v.over(ctx) || !v.attempt(ctx, j) {
+					return
+				}
+			}
+		})
+	}
+	work.Wait()
+	return !v.over(ctx)
+}
+
+// attempt sends a body once and notes what came of it. It reports whether that
+// could be noted.
+func (v *visit) attempt(ctx context.Context, j Job) bool {
+	a := v.post(ctx, j)
+	if a.err != "" && ctx.Err() != nil {
+		return false // we have cut it off
+	}
+	now := v.d.now()
+	v.tally(a, now)
+	r := v.settled(j, a, now)
+	// A body that was taken is noted even if the node stops meanwhile.
+	if err := v.d.c.Queue.Settle(context.WithoutCancel(ctx), r); err != nil {
+		v.d.c.Log.Error("noting a delivery; it is sent again", v.d.c.What, v.receiver.ID, "delivery", j.ID, "error", err)
+		return false
+	}
+	v.tell(r)
+	return true
+}
+
+// tell counts an attempt and logs what needs somebody.
+func (v *visit) tell(r Result) {
+	switch r.State {
+	case Delivered:
+		v.d.c.Observe("delivered")
+	case Dead:
+		v.d.c.Observe("dead")
+		v.d.c.Log.Warn("a delivery was given up", v.d.c.What, r.ReceiverID, "delivery", r.JobID, "attempts", r.Attempts, "status", r.Status, "error", r.Error)
+	default:
+		v.d.c.Observe("failed")
+		v.d.c.Log.Debug("a delivery failed", v.d.c.What, r.ReceiverID, "delivery", r.JobID, "attempts", r.Attempts, "status", r.Status, "error", r.Error)
+	}
+}
+
+// tally counts failures in a row, after which the receiver rests. Those of attempts
+// that were under way when it was to rest say nothing new.
+func (v *visit) tally(a answer, now time.Time) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if !a.isDown() {
+		v.failures = 0
+		return
+	}
+	if !v.rests.IsZero() {
+		return
+	}
+	v.failures++
+	if pause := max(rest(v.failures), min(a.retryAfter, longestRest)); pause > 0 {
+		v.rests = now.Add(pause)
+	}
+}

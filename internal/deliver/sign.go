@@ -1,0 +1,45 @@
+package deliver
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha1"
+	"crypto/sha256"
+	"encoding/hex"
+	"hash"
+	"net/http"
+)
+
+// The headers of a signature, as validators of the vendor's read them.
+const (
+	SHA1Header   = "X-Signalwire-Signature"
+	SHA256Header = "X-Signalwire-SHA256-Signature"
+)
+
+// Signed gives a Writer of JSON bodies, as they are in their jobs, signed under the
+// key of the receiver's project.
+func Signed(key func(ctx context.Context, projectID string) (string, error)) func(context.Context, Receiver) (Write, error) {
+	return func(ctx context.Context, r Receiver) (Write, error) {
+		key, err := key(ctx, r.ProjectID)
+		return func(_ context.Context, j Job) ([]byte, http.Header, error) {
+			h := Signature(key, r.URL, j.Body)
+			h.Set("Content-Type", "application/json")
+			h.Set("X-Selvage-Event", j.Event)
+			h.Set("X-Selvage-Delivery", j.ID)
+			return j.Body, h, nil
+		}, err
+	}
+}
+
+// Signature gives the headers by which a receiver knows that a JSON body is from
+// who has the key: HMACs over the URL, as it is configured, and the body.
+func Signature(key, url string, body []byte) http.Header {
+	return http.Header{SHA1Header: {mac(sha1.New, key, url, body)}, SHA256Header: {mac(sha256.New, key, url, body)}}
+}
+
+func mac(of func() hash.Hash, key, url string, body []byte) string {
+	h := hmac.New(of, []byte(key))
+	h.Write([]byte(url))
+	h.Write(body)
+	return hex.EncodeToString(h.Sum(nil))
+}

@@ -1,0 +1,58 @@
+package deliver
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A counter is as much of a Queue as a turn needs.
+type counter struct {
+	Queue
+	settled atomic.Int64
+}
+
+func (c *counter) Settle(context.Context, Result) error {
+	c.settled.Add(1)
+	return nil
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// TestTurnOfSlowReceiver sees that a receiver which takes all bodies, each at the last
+// moment, does not keep its turn from the others.
+func TestTurnOfSlowReceiver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := roundTrip(func(*http.Request) (*http.Response, error) {
+			time.Sleep(timeout - time.Second)
+			return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(""))}, nil
+		})
+		var q counter
+		d := New(Config{Queue: &q, Client: &http.Client{Transport: slow}, Log: slog.New(slog.DiscardHandler)})
+		v := &visit{d: d, receiver: Receiver{ID: "r", URL: "http://slow.example/"}, began: time.Now()}
+		v.write = func(context.Context, Job) ([]byte, http.Header, error) { return nil, http.Header{}, nil }
+		jobs := make([]Job, batch)
+		for i := range jobs {
+			jobs[i] = Job{ID: fmt.Sprint(i), Subject: fmt.Sprint(i)}
+		}
+		began := time.Now()
+		if v.send(t.Context(), jobs) {
+			t.Error("send = true, want no more in this turn")
+		}
+		if took := time.Since(began); took > turnFor+timeout {
+			t.Errorf("the turn took %s, want at most %s", took, turnFor+timeout)
+		}
+		if n := q.settled.Load(); n == 0 || n > 2*lanes {
+			t.Errorf("%d were sent, want some, and at most %d", n, 2*lanes)
+		}
+	})
+}

@@ -1,0 +1,63 @@
+package egress
+
+import "net/netip"
+
+// elsewhere are the networks that are global by their form and yet not the internet
+// (IANA's registries of special-purpose addresses).
+var elsewhere = prefixes(
+	"0.0.0.0/8",       // this network
+	"10.0.0.0/8",      // private
+	"100.64.0.0/10",   // behind a carrier's NAT
+	"127.0.0.0/8",     // loopback
+	"169.254.0.0/16",  // link-local, and what clouds tell their machines
+	"172.16.0.0/12",   // private
+	"192.0.0.0/24",    // protocols
+	"192.0.2.0/24",    // documentation
+	"192.88.99.0/24",  // 6to4 relays
+	"192.168.0.0/16",  // private
+	"198.18.0.0/15",   // benchmarks
+	"198.51.100.0/24", // documentation
+	"203.0.113.0/24",  // documentation
+	"224.0.0.0/3",     // multicast, reserved, broadcast
+	"2001::/23",       // protocols, Teredo
+	"2001:db8::/32",   // documentation
+	"3fff::/20",       // documentation
+)
+
+// What IPv6 addresses have an IPv4 address in them that packets go to in the end.
+var (
+	nat64  = netip.MustParsePrefix("64:ff9b::/96")
+	sixTo4 = netip.MustParsePrefix("2002::/16")
+	global = netip.MustParsePrefix("2000::/3") // the only IPv6 addresses that are given out
+)
+
+func prefixes(texts ...string) (all []netip.Prefix) {
+	for _, text := range texts {
+		all = append(all, netip.MustParsePrefix(text))
+	}
+	return all
+}
+
+// isPublic reports whether an address is one of the internet.
+func isPublic(ip netip.Addr) bool {
+	if ip = ip.Unmap(); !ip.IsValid() || ip.Zone() != "" {
+		return false
+	}
+	if ip.Is6() {
+		b := ip.As16()
+		switch {
+		case nat64.Contains(ip):
+			return isPublic(netip.AddrFrom4([4]byte(b[12:16])))
+		case sixTo4.Contains(ip):
+			return isPublic(netip.AddrFrom4([4]byte(b[2:6])))
+		case !global.Contains(ip):
+			return false
+		}
+	}
+	for _, p := range elsewhere {
+		if p.Contains(ip) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,61 @@
+package egress_test
+
+import (
+	"context"
+	"net"
+	"testing"
+
+	"golang.org/x/net/dns/dnsmessage"
+)
+
+// resolver gives one whose names lead where answer says, told by a DNS server of our
+// own.
+func resolver(t *testing.T, answer func(name string) net.IP) *net.Resolver {
+	t.Helper()
+	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	go func() {
+		buf := make([]byte, 1500)
+		for {
+			n, from, err := conn.ReadFrom(buf)
+			if err != nil {
+				return // the test is over
+			}
+			if reply := respond(buf[:n], answer); reply != nil {
+				_, _ = conn.WriteTo(reply, from) // or the resolver asks again
+			}
+		}
+	}()
+	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "udp", conn.LocalAddr().String())
+	}}
+}
+
+// respond answers a question about an address of the kind that there is.
+func respond(query []byte, answer func(name string) net.IP) []byte {
+	var m dnsmessage.Message
+	if m.Unpack(query) != nil || len(m.Questions) != 1 {
+		return nil
+	}
+	m.Response, m.Additionals = true, nil
+	q := m.Questions[0]
+	head := dnsmessage.ResourceHeader{Name: q.Name, Type: q.Type, Class: q.Class}
+	switch q.Type {
+	case dnsmessage.TypeA:
+		if ip := answer(q.Name.String()).To4(); ip != nil {
+			m.Answers = []dnsmessage.Resource{{Header: head, Body: &dnsmessage.AResource{A: [4]byte(ip)}}}
+		}
+	case dnsmessage.TypeAAAA:
+		if ip := answer(q.Name.String()); ip.To4() == nil {
+			m.Answers = []dnsmessage.Resource{{Header: head, Body: &dnsmessage.AAAAResource{AAAA: [16]byte(ip)}}}
+		}
+	}
+	reply, err := m.Pack()
+	if err != nil {
+		return nil
+	}
+	return reply
+}

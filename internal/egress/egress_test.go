@@ -1,0 +1,182 @@
+package egress_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/selvage/selvage/internal/egress"
+	"github.com/selvage/selvage/internal/problem"
+)
+
+func TestCheck(t *testing.T) {
+	p := egress.Policy{Allow: []string{"pbx.internal", "10.1.2.3", "[fd00::1]", "LocalHost"}}
+	tests := []struct{ url, code string }{
+		{"https://example.com/hook?a=b", ""},
+		{"http://example.com:8080/", ""},
+		{"https://example.com:443", ""},
+		{"https://93.184.216.34/", ""},
+		{"https://[2606:2800:220:1::1]/", ""},
+		{"https://xn--bcher-kva.example/", ""},
+		{"http://pbx.internal:25/", ""},
+		{"http://PBX.Internal./", ""},
+		{"http://10.1.2.3:99/", ""},
+		{"http://[fd00::1]/", ""},
+		{"http://localhost:3000/", ""},
+		{"", "not_an_http_url"},
+		{"example.com", "not_an_http_url"},
+		{"/path", "not_an_http_url"},
+		{"https:example.com", "not_an_http_url"},
+		{"https:///x", "not_an_http_url"},
+		{"https://:80/", "not_an_http_url"},
+		{"gopher://example.com/", "not_an_http_url"},
+		{"file:///etc/passwd", "not_an_http_url"},
+		{"ftp://example.com/", "not_an_http_url"},
+		{"javascript:alert(1)", "not_an_http_url"},
+		{"https://example.com\\@10.0.0.1/", "not_an_http_url"},
+		{"https://exa mple.com/", "not_an_http_url"},
+		{"https://example.com/\r\nX: y", "not_an_http_url"},
+		{"https://b\u00fccher.example/", "not_an_http_url"},
+		{"https://1\u30022.3.4/", "not_an_http_url"},
+		{"https://a:b@example.com/", "url_is_unsafe"},
+		{"https://example.com@10.0.0.1/", "url_is_unsafe"},
+		{"https://example.com/#x", "url_is_unsafe"},
+		{"https://example.com:0/", "url_is_unsafe"},
+		{"https://example.com:/", "url_is_unsafe"},
+		{"https://example.com:22/", "url_is_unsafe"},
+		{"https://example.com:70000/", "url_is_unsafe"},
+		{"http://127.0.0.1/", "url_is_unsafe"},
+		{"http://127.0.0.1./", "url_is_unsafe"},
+		{"http://127.1/", "url_is_unsafe"},
+		{"http://2130706433/", "url_is_unsafe"},
+		{"http://0x7f000001/", "url_is_unsafe"},
+		{"http://0x7f.0.0.0x1/", "url_is_unsafe"},
+		{"http://017700000001/", "url_is_unsafe"},
+		{"http://0/", "url_is_unsafe"},
+		{"http://a.localhost/", "url_is_unsafe"},
+		{"http://localhost./", ""}, // allowed above
+		{"http://169.254.169.254/latest/meta-data/", "url_is_unsafe"},
+		{"http://[::]/", "url_is_unsafe"},
+		{"http://[::1]/", "url_is_unsafe"},
+		{"http://[::ffff:127.0.0.1]/", "url_is_unsafe"},
+		{"http://[::ffff:7f00:1]/", "url_is_unsafe"},
+		{"http://[64:ff9b::7f00:1]/", "url_is_unsafe"},
+		{"http://[2002:7f00:1::]/", "url_is_unsafe"},
+		{"http://[fe80::1%25eth0]/", "url_is_unsafe"},
+		{"http://[fd00::2]/", "url_is_unsafe"},
+		{"http://100.100.100.200/", "url_is_unsafe"},
+		{"http://10.1.2.4/", "url_is_unsafe"},
+		{"http://239.1.1.1/", "url_is_unsafe"},
+		{"http://255.255.255.255/", "url_is_unsafe"},
+	}
+	for _, tt := range tests {
+		code := ""
+		if err := p.Check("url", tt.url); err != nil {
+			if problem.First(err) == nil || problem.First(err).Kind != problem.Invalid || problem.First(err).Param != "url" {
+				t.Errorf("Check(%q) = %#v, want a fault of url", tt.url, err)
+				continue
+			}
+			code = problem.First(err).Code
+		}
+		if code != tt.code {
+			t.Errorf("Check(%q) = %q, want %q", tt.url, code, tt.code)
+		}
+	}
+}
+
+// A receiver is a server on loopback that must not be reached, unless it is allowed.
+func receiver(t *testing.T) (port string, reached func() bool) {
+	t.Helper()
+	hits := make(chan struct{}, 16)
+	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { hits <- struct{}{} }))
+	t.Cleanup(s.Close)
+	_, port, _ = net.SplitHostPort(s.Listener.Addr().String())
+	return port, func() bool { return len(hits) > 0 }
+}
+
+// TestDial dials loopback under every name that an attacker may give it, past all
+// checks of the URL.
+func TestDial(t *testing.T) {
+	port, reached := receiver(t)
+	names := resolver(t, func(string) net.IP { return net.IPv4(127, 0, 0, 1) })
+	client := egress.Policy{Resolver: names}.Client()
+	for _, host := range []string{"127.0.0.1", "localhost", "rebound.example", "[::1]", "[::]", "0.0.0.0", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "2130706433", "0x7f000001", "127.1"} {
+		resp, err := client.Get("http://" + host + ":" + port + "/")
+		if err == nil {
+			resp.Body.Close()
+			t.Errorf("%s: answered", host)
+		}
+	}
+	if reached() {
+		t.Error("loopback was reached")
+	}
+	resp, err := egress.Policy{Resolver: names, Allow: []string{"pbx.example"}}.Client().Get("http://pbx.example:" + port + "/")
+	if err != nil {
+		t.Fatalf("an allowed name: %v", err)
+	}
+	resp.Body.Close()
+	if !reached() {
+		t.Error("an allowed name did not reach its host")
+	}
+}
+
+// TestRebind looks at a name that leads to a public address when it is looked at, and
+// to loopback when it is dialled.
+func TestRebind(t *testing.T) {
+	port, reached := receiver(t)
+	var asked atomic.Int32
+	p := egress.Policy{Resolver: resolver(t, func(string) net.IP {
+		if asked.Add(1) == 1 {
+			return net.IPv4(93, 184, 216, 34)
+		}
+		return net.IPv4(127, 0, 0, 1)
+	})}
+	if ips, err := p.Resolver.LookupIP(context.Background(), "ip4", "rebound.example"); err != nil || !ips[0].Equal(net.IPv4(93, 184, 216, 34)) {
+		t.Fatalf("the first look gives %v, %v", ips, err)
+	}
+	_, err := p.Client().Get("http://rebound.example:" + port + "/")
+	if problem.First(err) == nil || problem.First(err).Code != "url_is_unsafe" || strings.Contains(problem.First(err).Message, "127") {
+		t.Errorf("the second gives %v, want one that is unsafe and tells no address", err)
+	}
+	if n := asked.Load(); n < 2 || reached() {
+		t.Errorf("asked %d times, reached: %v", n, reached())
+	}
+}
+
+// TestRedirect answers with a redirect to a private address, and has a proxy in the
+// environment.
+func TestRedirect(t *testing.T) {
+	port, reached := receiver(t)
+	t.Setenv("HTTP_PROXY", "http://127.0.0.1:"+port)
+	front := httptest.NewServer(http.RedirectHandler("http://127.0.0.1:"+port+"/", http.StatusTemporaryRedirect))
+	defer front.Close()
+	_, frontPort, _ := net.SplitHostPort(front.Listener.Addr().String())
+	p := egress.Policy{Allow: []string{"front.example"}, Resolver: resolver(t, func(string) net.IP { return net.IPv4(127, 0, 0, 1) })}
+	resp, err := p.Client().Get("http://front.example:" + frontPort + "/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if resp.StatusCode != http.StatusTemporaryRedirect || reached() {
+		t.Errorf("got %d, want the redirect itself; reached: %v", resp.StatusCode, reached())
+	}
+}
+
+func TestDialMany(t *testing.T) {
+	for _, ip := range []string{"10.0.0.1", "172.31.255.255", "192.168.1.1", "100.64.0.1", "169.254.169.254", "0.1.2.3", "198.18.0.1", "192.0.0.192", "224.0.0.1", "fc00::1", "fe80::1", "ff02::1", "::2", "2001::1", "2001:db8::1", "64:ff9b:1::1", "2002:a00:1::1", "64:ff9b::a00:1", "100::1"} {
+		p := egress.Policy{Resolver: resolver(t, func(string) net.IP { return net.ParseIP(ip) })}
+		_, err := p.Client().Get("http://x.example:8080/")
+		if !errors.Is(err, problem.Forbidden) {
+			t.Errorf("%s: %v, want that it is refused", ip, err)
+		}
+	}
+	p := egress.Policy{Resolver: resolver(t, func(string) net.IP { return net.IPv4(93, 184, 216, 34) })}
+	if _, err := p.Client().Get("http://x.example:22/"); !errors.Is(err, problem.Forbidden) {
+		t.Errorf("port 22 of a public address: %v, want that it is refused", err)
+	}
+}

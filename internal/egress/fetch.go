@@ -1,0 +1,89 @@
+package egress
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// fetchTimeout is how long a document may take, with all of its body.
+const fetchTimeout = 5 * time.Second
+
+// Fetcher gives what gets a document of at most limit bytes from a URL. Its errors
+// may be told: they have no address in them.
+func (p Policy) Fetcher() func(ctx context.Context, url string, limit int64) ([]byte, error) {
+	client := p.Client()
+	return func(ctx context.Context, url string, limit int64) ([]byte, error) {
+		if err := p.Check("URL", url); err != nil {
+			return nil, err
+		}
+		return fetch(ctx, client, url, limit)
+	}
+}
+
+func fetch(ctx context.Context, client *http.Client, url string, limit int64) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, errors.New("the URL cannot be used")
+	}
+	req.Header = http.Header{"Accept": {"application/json"}, "User-Agent": {"selvage"}}
+	resp, err := client.Do(req)
+	if err != nil {
+		return nil, errors.New(Reason(err))
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("it answers %d", resp.StatusCode)
+	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
+	if err != nil {
+		return nil, errors.New(Reason(err))
+	}
+	if int64(len(body)) > limit {
+		return nil, fmt.Errorf("it is larger than %d bytes", limit)
+	}
+	return body, nil
+}
+
+// Reason says why there is no answer, in words of ours: an error may hold a URL, and
+// tell of a network what is nobody's business.
+func Reason(err error) string {
+	var dns *net.DNSError
+	var tlsErr *tls.CertificateVerificationError
+	var unknown x509.UnknownAuthorityError
+	var record tls.RecordHeaderError
+	var op *net.OpError
+	var alert tls.AlertError
+	if p := problem.First(err); p != nil {
+		return p.Message // of the policy, which tells what may be told
+	}
+	switch {
+	case IsTimeout(err):
+		return "no answer in time"
+	case errors.As(err, &dns):
+		return "the name of the host leads nowhere"
+	case errors.As(err, &tlsErr), errors.As(err, &unknown):
+		return "its certificate is not trusted"
+	case errors.As(err, &record), errors.As(err, &alert):
+		return "it does not speak HTTPS"
+	case errors.As(err, &op) && op.Op == "dial":
+		return "it cannot be connected to"
+	}
+	return "the connection broke"
+}
+
+// IsTimeout reports whether it was the time that was over.
+func IsTimeout(err error) bool {
+	var n net.Error
+	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &n) && n.Timeout()
+}

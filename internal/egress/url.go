@@ -1,0 +1,77 @@
+package egress
+
+import (
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// Check reports a URL that nothing can ever be sent to, as the fault of a parameter.
+// It looks nothing up: where a name leads is judged when it is dialled.
+func (p Policy) Check(param, text string) error {
+	u, err := url.Parse(text)
+	if err != nil || strings.ContainsFunc(text, isOdd) || u.Scheme != "http" && u.Scheme != "https" || u.Opaque != "" || u.Hostname() == "" {
+		return &problem.Error{Kind: problem.Invalid, Code: "not_an_http_url", Param: param, Message: param + " must be an http or https URL with a host"}
+	}
+	if u.User != nil {
+		return unsafe(param, "must not have a name or password in it")
+	}
+	if u.Fragment != "" || strings.HasSuffix(text, "#") {
+		return unsafe(param, "must not have a fragment")
+	}
+	if p.allows(u.Hostname()) {
+		return checkPort(param, u, true)
+	}
+	return p.checkHost(param, u)
+}
+
+// isOdd matches what has no place in a URL, and which parsers differ about.
+func isOdd(r rune) bool {
+	return r == '\\' || unicode.IsSpace(r) || unicode.IsControl(r) || r > unicode.MaxASCII
+}
+
+func unsafe(param, why string) error {
+	return &problem.Error{Kind: problem.Invalid, Code: "url_is_unsafe", Param: param, Message: param + " " + why}
+}
+
+func (p Policy) checkHost(param string, u *url.URL) error {
+	host := strings.ToLower(bare(u.Hostname()))
+	ip, err := netip.ParseAddr(host)
+	switch {
+	case err == nil && isPublic(ip):
+	case err == nil, isLocal(host), isNumber(host):
+		return unsafe(param, "leads to an address that nothing may be sent to; egress.allow of the configuration allows hosts")
+	}
+	return checkPort(param, u, false)
+}
+
+// isLocal reports whether a name is this machine's by its form (RFC 6761, section
+// 6.3).
+func isLocal(host string) bool {
+	return host == "localhost" || strings.HasSuffix(host, ".localhost")
+}
+
+// isNumber reports whether a host is a number, or ends in one, without being an
+// address as we write them: 2130706433, 0x7f000001, 127.1. Some resolvers understand
+// these as IPv4 (inet_aton).
+func isNumber(host string) bool {
+	last := host[strings.LastIndexByte(host, '.')+1:]
+	_, err := strconv.ParseUint(last, 0, 64)
+	return err == nil || strings.TrimLeft(last, "0123456789") == "" || strings.HasPrefix(last, "0x")
+}
+
+func checkPort(param string, u *url.URL, any bool) error {
+	text := u.Port()
+	if text == "" && !strings.HasSuffix(u.Host, ":") {
+		return nil
+	}
+	n, err := strconv.ParseUint(text, 10, 16)
+	if err != nil || n == 0 || !any && !isPlainPort(uint16(n)) {
+		return unsafe(param, "must have the port 80, 443, or one from 1024 on")
+	}
+	return nil
+}
