@@ -1,0 +1,44 @@
+package apidoc
+
+import (
+	"html/template"
+	"regexp"
+	"strings"
+)
+
+var (
+	codeSpan = regexp.MustCompile("`([^`]+)`")
+	strong   = regexp.MustCompile(`\*\*([^*]+)\*\*`)
+	emphasis = regexp.MustCompile(`\*([^*]+)\*`)
+)
+
+// rich makes HTML of the little Markdown that the document is written in:
+// paragraphs, code, strong and emphasis.
+func rich(markdown string) template.HTML {
+	var b strings.Builder
+	for paragraph := range strings.SplitSeq(strings.TrimSpace(markdown), "\n\n") {
+		if paragraph != "" {
+			b.WriteString("<p>" + spans(strings.ReplaceAll(strings.TrimSpace(paragraph), "\n", " ")) + "</p>\n")
+		}
+	}
+	return template.HTML(b.String())
+}
+
+// inline makes HTML of one paragraph, without its tags.
+func inline(markdown string) template.HTML { return template.HTML(spans(markdown)) }
+
+// spans escapes all of a text, and then marks what is in it. Code stays as it is.
+func spans(text string) string {
+	var codes []string
+	text = codeSpan.ReplaceAllStringFunc(text, func(span string) string {
+		codes = append(codes, "<code>"+template.HTMLEscapeString(strings.Trim(span, "`"))+"</code>")
+		return "\x00"
+	})
+	text = template.HTMLEscapeString(strings.ReplaceAll(text, "\x00", "\x01"))
+	text = strong.ReplaceAllString(text, "<strong>$1</strong>")
+	text = emphasis.ReplaceAllString(text, "<em>$1</em>")
+	for _, code := range codes {
+		text = strings.Replace(text, "\x01", code, 1)
+	}
+	return text
+}

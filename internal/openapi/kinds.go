@@ -1,0 +1,338 @@
+package openapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"text/template"
+	"unicode"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/selvage/selvage/fabric/kinds"
+)
+
+var kindTemplate = template.Must(template.New("kind.yaml.tmpl").Funcs(template.FuncMap{"quote": strconv.Quote}).ParseFS(sources, "source/kind.yaml.tmpl"))
+
+// A kindView is what the template shows of a kind.
+type kindView struct {
+	*kinds.Kind
+	Name            string // of its schemas: "VideoRoom"
+	One, Many, A    string // "conference room", "conference rooms", "a"
+	Plural          string // "Conference rooms"
+	About           string
+	ChannelList     string
+	Creatable       bool
+	Updates         []method
+	AddressPaths    []string
+	Notes           map[string]string // behind the titles of those that are paths of the same
+	Example, Change string            // JSON
+}
+
+// A method is one of the methods that change a resource.
+type method struct{ Method, Verb, Note, About string }
+
+// addKinds adds the operations and schemas of every kind, and what belongs to
+// resources.
+func (b *builder) addKinds(all *kinds.Catalog) error {
+	var each []*yaml.Node
+	b.note(slices.Concat(schemasOf("SipAddress"), schemasOf("SipCredential")))
+	for _, k := range all.All() {
+		name, err := b.addKind(k)
+		if err != nil {
+			return fmt.Errorf("%s: %w", k.Type, err)
+		}
+		each = append(each, ref("schemas", name))
+	}
+	each = append(each, ref("schemas", "Subscriber"))
+	schemas := get(get(b.root, "components"), "schemas")
+	put(schemas, "Resource", mapping("description", "A resource of any kind, told apart by its type.", "oneOf", &yaml.Node{Kind: yaml.SequenceNode, Content: each}))
+	b.addPart(all.Part("sip_address"), "SipAddress", []*yaml.Node{
+		described("id", "string", "uuid", "The id of the SIP address."), described("type", "", "", "sip_address"),
+		described("resource_id", "string", "uuid", "The resource that takes the calls."), described("display_name", "string", "", "The name to show."),
+		described("context", "", "", "public"), described("uri", "string", "", "What to dial."), described("created_at", "string", "date-time", ""), described("updated_at", "string", "date-time", ""),
+	})
+	b.addPart(all.Part("sip_credential"), "SipCredential", []*yaml.Node{described("id", "string", "uuid", "The id of the credentials.")})
+	return nil
+}
+
+// described is a member that is ours: a string, or without a type the constant
+// that stands in about.
+func described(name, typ, format, about string) *yaml.Node {
+	if typ == "" {
+		return mapping(name, mapping("const", about))
+	}
+	m := mapping("type", typ)
+	if format != "" {
+		put(m, "format", text(format))
+	}
+	if about != "" {
+		put(m, "description", text(about))
+	}
+	if example := exampleIDs[name]; example != "" {
+		put(m, "examples", texts(example))
+	}
+	if format == "date-time" {
+		put(m, "examples", texts("2026-11-21T08:00:00Z"))
+	}
+	return mapping(name, m)
+}
+
+// exampleIDs are the ids and addresses of the examples, by member.
+var exampleIDs = map[string]string{
+	"id": "5b2a7c9e-3e1d-4b8a-9c66-7d0f4e2b8a13", "project_id": "2f9d1c1a-6b5e-4c0e-9a51-0d7e3c9b1a10", "resource_id": "5b2a7c9e-3e1d-4b8a-9c66-7d0f4e2b8a13",
+	"uri": "sip:help@support.example.org",
+}
+
+// addKind adds one, and gives the name of its schema among all resources.
+func (b *builder) addKind(k *kinds.Kind) (name string, err error) {
+	v, src, err := b.describe(k)
+	if err != nil {
+		return "", err
+	}
+	if err := b.add(src); err != nil {
+		return "", err
+	}
+	id := described("id", "string", "uuid", "The id of the "+v.One+".")
+	typ := described("type", "", "", k.Type)
+	own := b.fields(k, v.Name, []*yaml.Node{id})
+	if k.Flat {
+		own = b.fields(k, v.Name, []*yaml.Node{typ, id})
+	}
+	schemas := get(get(b.root, "components"), "schemas")
+	name = v.Name
+	if k.Flat {
+		put(schemas, v.Name, own)
+		own, name = ref("schemas", v.Name), v.Name+"Resource"
+	}
+	envelope := []*yaml.Node{id, described("project_id", "string", "uuid", "The id of its project."), described("display_name", "string", "", "The name to show.")}
+	if k.EnvelopeName {
+		envelope = append(envelope, described("name", "string", "", "The same name."))
+	}
+	envelope = append(envelope, typ, described("created_at", "string", "date-time", ""), described("updated_at", "string", "date-time", ""), mapping(k.Key, own))
+	put(schemas, name, object(envelope, nil, nil))
+	return name, nil
+}
+
+// describe gives what the template makes of a kind, under a name by which none of
+// its schemas and operations is called like another's, and in an area of its own.
+func (b *builder) describe(k *kinds.Kind) (kindView, *yaml.Node, error) {
+	v := view(k)
+	if b.taken[areaOf(v.Plural)] {
+		v.Plural += " (" + k.Path + ")"
+	}
+	for ; ; v.Name += "Kind" {
+		var out bytes.Buffer
+		if err := kindTemplate.Execute(&out, v); err != nil {
+			return v, nil, err
+		}
+		src, err := parse(out.Bytes())
+		if err != nil {
+			return v, nil, err
+		}
+		names := slices.Concat(namesIn(src), schemasOf(v.Name), []string{v.Name + "Resource"})
+		if !slices.ContainsFunc(names, func(name string) bool { return b.taken[name] }) {
+			b.note(names)
+			return v, src, nil
+		}
+	}
+}
+
+// schemasOf lists the schemas that are made of fields.
+func schemasOf(name string) []string {
+	return []string{name, name + "CreateRequest", name + "UpdateRequest"}
+}
+
+// addPart adds the schemas of what belongs to resources.
+func (b *builder) addPart(k *kinds.Kind, name string, before []*yaml.Node) {
+	put(get(get(b.root, "components"), "schemas"), name, b.fields(k, name, before))
+}
+
+// fields adds the schemas of the bodies by which one is created and changed, and
+// gives that of what is shown: the members before, and those of the kind.
+func (b *builder) fields(k *kinds.Kind, name string, before []*yaml.Node) *yaml.Node {
+	var create, change, shown []*yaml.Node
+	var required, always []string
+	var either *yaml.Node
+	for _, f := range k.Fields {
+		schema, err := parse(f.Schema)
+		if err != nil {
+			schema = mapping() // it was parsed before
+		}
+		if example := exampleOf(k, f); example != nil && get(schema, "examples") == nil {
+			put(schema, "examples", &yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{example}})
+		}
+		member := mapping(f.Name, unstyled(schema))
+		if !f.ReadOnly {
+			create, change = append(create, member), append(change, member)
+		}
+		alias := aliasOf(k, f.Name)
+		if alias != "" && !f.ReadOnly {
+			other := mapping(alias, mapping("type", f.Type, "description", "Another name of `"+f.Name+"`."))
+			create, change = append(create, other), append(change, other)
+		}
+		if f.Required && alias == "" {
+			required = append(required, f.Name)
+		} else if f.Required {
+			either = list(mapping("required", texts(f.Name)), mapping("required", texts(alias)))
+		}
+		if !f.WriteOnly {
+			shown = append(shown, member)
+			if f.Required || f.Nullable || f.Default != nil {
+				always = append(always, f.Name)
+			}
+		}
+	}
+	schemas := get(get(b.root, "components"), "schemas")
+	if k.Create == "" {
+		request := object(nil, create, required)
+		if either != nil {
+			put(request, "anyOf", either)
+		}
+		put(schemas, name+"CreateRequest", request)
+	}
+	put(schemas, name+"UpdateRequest", object(nil, change, nil))
+	return object(before, shown, always)
+}
+
+// exampleOf gives the value of a field in the example of its kind, or nil.
+func exampleOf(k *kinds.Kind, f kinds.Field) *yaml.Node {
+	if len(k.Examples) == 0 {
+		return nil
+	}
+	whole, err := parse(k.Examples[0])
+	if err != nil {
+		return nil
+	}
+	if v := get(whole, f.Name); v != nil {
+		return v
+	}
+	return get(whole, aliasOf(k, f.Name))
+}
+
+// aliasOf gives the other name of a member, or "".
+func aliasOf(k *kinds.Kind, name string) string {
+	for alias, of := range k.Alias {
+		if of == name {
+			return alias
+		}
+	}
+	return ""
+}
+
+// object is a schema of members: those before are always there.
+func object(before, members []*yaml.Node, required []string) *yaml.Node {
+	properties, always := mapping(), []string(nil)
+	for _, m := range before {
+		always = append(always, m.Content[0].Value)
+	}
+	for _, m := range append(before, members...) {
+		put(properties, m.Content[0].Value, plain(m.Content[1]))
+	}
+	o := mapping("type", "object")
+	if always = append(always, required...); len(always) > 0 {
+		put(o, "required", texts(always...))
+	}
+	put(o, "properties", properties)
+	return o
+}
+
+// view prepares a kind for the template.
+func view(k *kinds.Kind) kindView {
+	v := kindView{Kind: k, Creatable: k.Create == "", About: k.Description, ChannelList: strings.Join(k.Channels, ", ")}
+	v.One = lowerFirst(k.Title)
+	v.Many, v.Plural, v.A = v.One+"s", k.Title+"s", article(v.One)
+	v.Name = camel(k.Type)
+	if !v.Creatable {
+		v.About += " They are made by the operator: `selvage resource create " + k.Path + " FILE.json`."
+	}
+	kept := "What is not sent stays as it is."
+	if k.Versions {
+		kept += " A change names the next `document_version`, so that nobody overwrites what another changed meanwhile."
+	}
+	other := map[string]string{"PUT": "PATCH", "PATCH": "PUT"}[k.Update]
+	v.Updates = []method{
+		{strings.ToLower(k.Update), "update", "", kept},
+		{strings.ToLower(other), strings.ToLower(other), " (" + other + ")", "The same as `" + k.Update + "`."},
+	}
+	v.AddressPaths = []string{k.Under()}
+	if k.Under() != k.Path {
+		v.AddressPaths, v.Notes = append(v.AddressPaths, k.Path), map[string]string{k.Path: " (other path)"}
+	}
+	v.Example, v.Change = examples(k)
+	return v
+}
+
+// examples gives what creates one, and a change of it.
+func examples(k *kinds.Kind) (whole, change string) {
+	if len(k.Examples) > 1 {
+		return string(k.Examples[0]), string(k.Examples[1])
+	}
+	sent := make(map[string]json.RawMessage)
+	for _, f := range k.Fields {
+		if f.Required {
+			sent[f.Name] = sample(f)
+		}
+	}
+	raw, _ := json.Marshal(sent) // JSON of JSON
+	if len(k.Examples) > 0 {
+		raw = k.Examples[0]
+	}
+	f := *k.Field(k.Meta.Name[0])
+	name, _ := json.Marshal(map[string]json.RawMessage{f.Name: sample(f)})
+	return string(raw), string(name)
+}
+
+// sample gives a value that a field takes.
+func sample(f kinds.Field) json.RawMessage {
+	var v any
+	switch {
+	case f.Default != nil:
+		return f.Default
+	case len(f.Enum) > 0:
+		v = f.Enum[0]
+	case f.Format != "":
+		v = map[string]string{"uri": "https://pbx.example.org/answer", "uuid": "5b2a7c9e-3e1d-4b8a-9c66-7d0f4e2b8a13", "date-time": "2026-11-21T08:00:00Z"}[f.Format]
+	default:
+		v = map[string]any{"string": f.Name, "integer": 1, "boolean": true, "object": map[string]any{}, "array": []any{}}[f.Type]
+	}
+	raw, _ := json.Marshal(v) // plain values
+	return raw
+}
+
+// camel makes VideoRoom of video_room.
+func camel(s string) string {
+	var b strings.Builder
+	for part := range strings.SplitSeq(s, "_") {
+		if part != "" {
+			b.WriteString(strings.ToUpper(part[:1]) + part[1:])
+		}
+	}
+	return b.String()
+}
+
+// lowerFirst leaves names such as SIP, AI and FreeSWITCH as they are.
+func lowerFirst(s string) string {
+	r := []rune(s)
+	if len(r) > 1 && !slices.ContainsFunc([]rune(strings.Fields(s)[0])[1:], unicode.IsUpper) && !slices.Contains(brands, strings.Fields(s)[0]) {
+		r[0] = unicode.ToLower(r[0])
+	}
+	return string(r)
+}
+
+// brands are names that keep their capital.
+var brands = []string{"Dialogflow"}
+
+// article gives the indefinite article of a word, or of an abbreviation that is
+// spelled.
+func article(s string) string {
+	word, _, _ := strings.Cut(s, " ")
+	spelled := word == strings.ToUpper(word) && !strings.ContainsAny(word, "AEIOU")
+	if spelled && strings.ContainsAny(word[:1], "FHLMNRSX") || strings.ContainsAny(word[:1], "AEIOUaeiou") {
+		return "an"
+	}
+	return "a"
+}

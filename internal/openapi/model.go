@@ -1,0 +1,156 @@
+package openapi
+
+import (
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// A Group is a heading of the navigation.
+type Group struct {
+	Name string
+	Tags []Tag
+}
+
+// A Tag is an area of the document with its operations.
+type Tag struct {
+	Name        string
+	Description string
+	Operations  []Operation
+}
+
+// An Operation is one thing that can be asked for.
+type Operation struct {
+	ID, Method, Path     string
+	Server               string // before the path
+	Servers              []string
+	Summary, Description string
+	Who                  []string // the security schemes, one of them; "none" is nobody
+	Scopes               []string // of which one is needed
+	Parameters           []Parameter
+	Bodies               []Body
+	Responses            []Response
+}
+
+// A Parameter is part of the path, query or headers.
+type Parameter struct {
+	Name, In, Description string
+	Required              bool
+	Schema                Schema
+}
+
+// A Body is one form of a body: a media type, its schema and an example as JSON.
+type Body struct {
+	Type    string
+	Schema  Schema
+	Example string
+}
+
+// A Response is an answer by its status.
+type Response struct {
+	Status, Description string
+	Shared              bool // by many operations: a failure
+	Bodies              []Body
+}
+
+// Description gives the text that begins the document.
+func (d *Document) Description() string { return value(get(d.root, "info"), "description") }
+
+// Groups lists all operations, as the navigation has them.
+func (d *Document) Groups() []Group {
+	byTag := make(map[string][]Operation)
+	each(get(d.root, "paths"), func(path string, item *yaml.Node) {
+		servers := serversOf(item)
+		if servers == nil {
+			servers = serversOf(d.root)
+		}
+		each(item, func(method string, n *yaml.Node) {
+			if method != "servers" {
+				tag := words(get(n, "tags"))[0]
+				byTag[tag] = append(byTag[tag], d.operation(strings.ToUpper(method), path, servers, n))
+			}
+		})
+	})
+	about := make(map[string]string)
+	for _, tag := range get(d.root, "tags").Content {
+		about[value(tag, "name")] = value(tag, "description")
+	}
+	var all []Group
+	for _, g := range get(d.root, "x-tagGroups").Content {
+		group := Group{Name: value(g, "name")}
+		for _, name := range words(get(g, "tags")) {
+			group.Tags = append(group.Tags, Tag{name, about[name], byTag[name]})
+		}
+		all = append(all, group)
+	}
+	return all
+}
+
+func serversOf(n *yaml.Node) (all []string) {
+	if servers := get(n, "servers"); servers != nil {
+		for _, s := range servers.Content {
+			all = append(all, value(s, "url"))
+		}
+	}
+	return all
+}
+
+func (d *Document) operation(method, path string, servers []string, n *yaml.Node) Operation {
+	op := Operation{
+		ID: value(n, "operationId"), Method: method, Path: path, Server: servers[0], Servers: servers,
+		Summary: value(n, "summary"), Description: value(n, "description"), Scopes: words(get(n, "x-scopes")),
+	}
+	for _, s := range get(n, "security").Content {
+		if len(s.Content) == 0 {
+			op.Who = append(op.Who, "none")
+		} else {
+			op.Who = append(op.Who, s.Content[0].Value)
+		}
+	}
+	if params := get(n, "parameters"); params != nil {
+		for _, p := range params.Content {
+			p = d.resolve(p)
+			op.Parameters = append(op.Parameters, Parameter{
+				value(p, "name"), value(p, "in"), value(p, "description"), value(p, "required") == "true", d.schema(get(p, "schema"), 0),
+			})
+		}
+	}
+	op.Bodies = d.bodies(get(n, "requestBody"))
+	each(get(n, "responses"), func(status string, r *yaml.Node) {
+		found := d.resolve(r)
+		op.Responses = append(op.Responses, Response{status, value(found, "description"), found != r, d.bodies(found)})
+	})
+	slices.SortStableFunc(op.Responses, func(a, b Response) int { return strings.Compare(a.Status, b.Status) })
+	return op
+}
+
+// bodies gives the forms of a body.
+func (d *Document) bodies(n *yaml.Node) (all []Body) {
+	each(get(n, "content"), func(kind string, media *yaml.Node) {
+		b := Body{Type: kind, Schema: d.schema(get(media, "schema"), 0)}
+		if example := get(media, "example"); example != nil {
+			b.Example = jsonText(example)
+		} else {
+			b.Example = jsonText(d.example(get(media, "schema"), 0))
+		}
+		all = append(all, b)
+	})
+	return all
+}
+
+// resolve follows a reference; one that leads nowhere gives an empty mapping.
+func (d *Document) resolve(n *yaml.Node) *yaml.Node {
+	for range 8 {
+		target := value(n, "$ref")
+		if target == "" {
+			return n
+		}
+		at := d.root
+		for step := range strings.SplitSeq(strings.TrimPrefix(target, "#/"), "/") {
+			at = get(at, step)
+		}
+		n = at
+	}
+	return mapping()
+}

@@ -1,0 +1,157 @@
+package openapi
+
+import (
+	"fmt"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// read gives the mapping of a source.
+func read(name string) (*yaml.Node, error) {
+	text, err := sources.ReadFile("source/" + name)
+	if err != nil {
+		return nil, fmt.Errorf("reading source: %w", err)
+	}
+	return parse(text)
+}
+
+// parse reads a mapping.
+func parse(text []byte) (*yaml.Node, error) {
+	var doc yaml.Node
+	if err := yaml.Unmarshal(text, &doc); err != nil {
+		return nil, err
+	}
+	if len(doc.Content) != 1 || doc.Content[0].Kind != yaml.MappingNode {
+		return nil, fmt.Errorf("it is no mapping")
+	}
+	return plain(doc.Content[0]), nil
+}
+
+// plain copies a node with what its aliases and merges (<<) stand for, and no
+// comments.
+func plain(n *yaml.Node) *yaml.Node {
+	if n.Kind == yaml.AliasNode {
+		return plain(n.Alias)
+	}
+	copied := &yaml.Node{Kind: n.Kind, Style: n.Style, Tag: n.Tag, Value: n.Value}
+	for i := 0; i < len(n.Content); i++ {
+		if n.Kind == yaml.MappingNode && i%2 == 0 && n.Content[i].Value == "<<" {
+			i++
+			copied.Content = append(copied.Content, plain(n.Content[i]).Content...)
+			continue
+		}
+		copied.Content = append(copied.Content, plain(n.Content[i]))
+	}
+	return copied
+}
+
+// unstyled makes blocks of what was JSON.
+func unstyled(n *yaml.Node) *yaml.Node {
+	n.Style = 0
+	for _, child := range n.Content {
+		unstyled(child)
+	}
+	return n
+}
+
+// get gives a member of a mapping, or nil.
+func get(m *yaml.Node, key string) *yaml.Node {
+	for i := 0; m != nil && i+1 < len(m.Content); i += 2 {
+		if m.Content[i].Value == key {
+			return m.Content[i+1]
+		}
+	}
+	return nil
+}
+
+// take gives a member of a mapping and removes it; nil if it is not there.
+func take(m *yaml.Node, key string) *yaml.Node {
+	for i := 0; i+1 < len(m.Content); i += 2 {
+		if m.Content[i].Value == key {
+			v := m.Content[i+1]
+			m.Content = append(m.Content[:i:i], m.Content[i+2:]...)
+			return v
+		}
+	}
+	return nil
+}
+
+// put sets a member of a mapping; a new one comes last.
+func put(m *yaml.Node, key string, v *yaml.Node) {
+	for i := 0; i+1 < len(m.Content); i += 2 {
+		if m.Content[i].Value == key {
+			m.Content[i+1] = v
+			return
+		}
+	}
+	m.Content = append(m.Content, text(key), v)
+}
+
+// sub gives a member that is a mapping, made if it is not there.
+func sub(m *yaml.Node, key string) *yaml.Node {
+	v := get(m, key)
+	if v == nil {
+		v = mapping()
+		put(m, key, v)
+	}
+	return v
+}
+
+// each calls f with the members of a mapping, in order.
+func each(m *yaml.Node, f func(key string, v *yaml.Node)) {
+	for i := 0; m != nil && i+1 < len(m.Content); i += 2 {
+		f(m.Content[i].Value, m.Content[i+1])
+	}
+}
+
+// words gives the scalars of a sequence.
+func words(n *yaml.Node) (all []string) {
+	if n != nil {
+		for _, item := range n.Content {
+			all = append(all, item.Value)
+		}
+	}
+	return all
+}
+
+// text is a string.
+func text(s string) *yaml.Node {
+	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s}
+}
+
+// yes is true.
+func yes() *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: "true"} }
+
+// list is a sequence on one line.
+func list(items ...*yaml.Node) *yaml.Node {
+	return &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle, Content: items}
+}
+
+// texts is a sequence of strings.
+func texts(all ...string) *yaml.Node {
+	l := list()
+	for _, s := range all {
+		l.Content = append(l.Content, text(s))
+	}
+	return l
+}
+
+// mapping makes a mapping of keys and values by turns.
+func mapping(pairs ...any) *yaml.Node {
+	m := &yaml.Node{Kind: yaml.MappingNode}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		v, ok := pairs[i+1].(*yaml.Node)
+		if !ok {
+			v = text(pairs[i+1].(string))
+		}
+		put(m, pairs[i].(string), v)
+	}
+	return m
+}
+
+// ref refers to a component.
+func ref(kind, name string) *yaml.Node {
+	m := mapping("$ref", "#/components/"+kind+"/"+name)
+	m.Style = yaml.FlowStyle
+	return m
+}

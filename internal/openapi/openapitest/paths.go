@@ -1,0 +1,99 @@
+package openapitest
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/getkin/kin-openapi/openapi3"
+)
+
+// A path of the document, below each of its servers.
+type path struct {
+	name  string // as the document has it
+	steps []string
+	item  *openapi3.PathItem
+}
+
+// findPaths lists the paths, those that are more exact first.
+func (d *Document) findPaths() {
+	for name, item := range d.Paths.Map() {
+		for _, prefix := range Prefixes(item) {
+			d.paths = append(d.paths, path{name, strings.Split(prefix+name, "/"), item})
+		}
+	}
+	slices.SortFunc(d.paths, func(a, b path) int { return strings.Compare(a.rank(), b.rank()) })
+}
+
+// Prefixes gives the paths of an item's own servers, below each of which it is;
+// "" where it has none.
+func Prefixes(item *openapi3.PathItem) (all []string) {
+	if len(item.Servers) == 0 {
+		return []string{""}
+	}
+	for _, s := range item.Servers {
+		if u, err := url.Parse(s.URL); err == nil {
+			all = append(all, strings.TrimSuffix(u.Path, "/"))
+		}
+	}
+	return all
+}
+
+// rank orders paths: a step that is written out comes before one that is partly,
+// and that before any.
+func (p path) rank() string {
+	var b strings.Builder
+	for _, step := range p.steps {
+		switch {
+		case !strings.Contains(step, "{"):
+			b.WriteByte('a')
+		case !strings.HasSuffix(step, "}"):
+			fmt.Fprintf(&b, "b%03d", 999-len(step)) // {Sid}.peaks.json before {Sid}.json
+		default:
+			b.WriteByte('c')
+		}
+	}
+	return b.String() + p.name
+}
+
+// find gives the path of the document that a request's belongs to.
+func (d *Document) find(target string) (path, bool) {
+	u, err := url.Parse(target)
+	if err != nil {
+		return path{}, false
+	}
+	steps := strings.Split(u.EscapedPath(), "/")
+	for _, p := range d.paths {
+		if p.matches(steps) {
+			return p, true
+		}
+	}
+	return path{}, false
+}
+
+func (p path) matches(steps []string) bool {
+	if len(steps) != len(p.steps) {
+		return false
+	}
+	for i, want := range p.steps {
+		open := strings.IndexByte(want, '{')
+		if open < 0 {
+			if steps[i] != want {
+				return false
+			}
+			continue
+		}
+		after := want[strings.IndexByte(want, '}')+1:]
+		got, ok := strings.CutSuffix(steps[i], after)
+		if !ok || got == "" || got == "." || got == ".." || after == "" && known(got) {
+			return false
+		}
+	}
+	return true
+}
+
+// known reports whether a step has an ending that paths write out.
+func known(step string) bool {
+	return slices.ContainsFunc([]string{".json", ".mp3", ".wav"}, func(ext string) bool { return strings.HasSuffix(step, ext) })
+}

@@ -1,0 +1,82 @@
+package openapitest
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+)
+
+// A Transport holds every response that it brings against the document. What is
+// wrong is gathered, for [Transport.Faults].
+type Transport struct {
+	http.RoundTripper // nil means http.DefaultTransport
+
+	mu     sync.Mutex
+	faults []error
+}
+
+// RoundTrip sends a request.
+func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	next := t.RoundTripper
+	if next == nil {
+		next = http.DefaultTransport
+	}
+	res, err := next.RoundTrip(r)
+	if err != nil || res.StatusCode == http.StatusSwitchingProtocols || res.Header.Get("X-Request-Id") == "" {
+		return res, err // without an id it was answered before any operation, as where HTTP itself was broken
+	}
+	var body []byte
+	if isJSON(res.Header) {
+		body, err = io.ReadAll(res.Body)
+		_ = res.Body.Close() // it was read to its end, or will not be
+		// Who reads it meets the same error at the same place.
+		res.Body = io.NopCloser(io.MultiReader(bytes.NewReader(body), failing{err}))
+		if err != nil {
+			return res, nil
+		}
+	}
+	if fault := Ours().Check(r.Method, r.URL.String(), res.StatusCode, res.Header, body); fault != nil {
+		t.mu.Lock()
+		t.faults = append(t.faults, fault)
+		t.mu.Unlock()
+	}
+	return res, nil
+}
+
+// isJSON reports whether a body is of a type that has a schema; media is not read
+// ahead.
+func isJSON(h http.Header) bool {
+	kind, _, _ := strings.Cut(h.Get("Content-Type"), ";")
+	return strings.HasSuffix(kind, "json")
+}
+
+// failing is the end of a body that broke off.
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error) {
+	if f.err == nil {
+		return 0, io.EOF
+	}
+	return 0, f.err
+}
+
+// Faults gives what is wrong since it was asked last.
+func (t *Transport) Faults() []error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	found := t.faults
+	t.faults = nil
+	return found
+}
+
+// CheckRecorded holds what a handler has answered against the document.
+func CheckRecorded(r *http.Request, rec *httptest.ResponseRecorder) error {
+	var body []byte
+	if isJSON(rec.Header()) || rec.Header().Get("Content-Type") == "" {
+		body = rec.Body.Bytes()
+	}
+	return Ours().Check(r.Method, r.URL.String(), rec.Code, rec.Header(), body)
+}

@@ -1,0 +1,186 @@
+package openapi
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// A Schema says what a value is.
+type Schema struct {
+	Type        string // in words: "string, uuid", "array of string", "string or null"
+	Description string
+	Limits      []string // in words: "one of PUT, POST", "at most 10"
+	Properties  []Property
+	Name        string // of the component, or ""
+}
+
+// A Property is a member of an object.
+type Property struct {
+	Name     string
+	Required bool
+	Schema   Schema
+}
+
+// deepest bounds schemas that refer to themselves.
+const deepest = 8
+
+func (d *Document) schema(n *yaml.Node, depth int) (s Schema) {
+	if n == nil || depth > deepest {
+		return s
+	}
+	if target := value(n, "$ref"); target != "" {
+		s.Name = target[strings.LastIndexByte(target, '/')+1:]
+	}
+	n = d.resolve(n)
+	s.Type, s.Description, s.Limits = d.typeOf(n, depth), value(n, "description"), limits(n)
+	inner := n
+	if items := get(n, "items"); items != nil {
+		inner = d.resolve(items)
+	}
+	required := words(get(inner, "required"))
+	each(get(inner, "properties"), func(name string, p *yaml.Node) {
+		s.Properties = append(s.Properties, Property{name, slices.Contains(required, name), d.schema(p, depth+1)})
+	})
+	return s
+}
+
+// typeOf names the type of a schema.
+func (d *Document) typeOf(n *yaml.Node, depth int) string {
+	if c := get(n, "const"); c != nil {
+		return jsonText(c)
+	}
+	types := words(get(n, "type"))
+	if t := value(n, "type"); t != "" {
+		types = []string{t}
+	}
+	for i, t := range types {
+		if items := d.resolve(get(n, "items")); t == "array" && items != nil && len(items.Content) > 0 && depth <= deepest {
+			types[i] = "array of " + d.typeOf(items, depth+1)
+		}
+	}
+	name := strings.Join(types, " or ")
+	if format := value(n, "format"); format != "" {
+		name += ", " + format
+	}
+	return name
+}
+
+// limits tells in words what values there may be.
+func limits(n *yaml.Node) (all []string) {
+	if enum := get(n, "enum"); enum != nil {
+		all = append(all, "one of "+strings.Join(words(enum), ", "))
+	} else if items := get(n, "items"); items != nil && get(items, "enum") != nil {
+		all = append(all, "each one of "+strings.Join(words(get(items, "enum")), ", "))
+	}
+	for _, l := range []struct{ key, before, after string }{
+		{"minimum", "at least ", ""}, {"maximum", "at most ", ""}, {"minLength", "at least ", " characters"}, {"maxLength", "at most ", " characters"},
+		{"minItems", "at least ", ""}, {"maxItems", "at most ", ""}, {"pattern", "matches ", ""},
+	} {
+		if v := value(n, l.key); v != "" && !(l.key == "minLength" && v == "1") {
+			all = append(all, l.before+v+l.after)
+		}
+	}
+	if v := get(n, "default"); v != nil && jsonText(v) != `""` {
+		all = append(all, jsonText(v)+" if it is not sent")
+	}
+	if value(n, "writeOnly") == "true" {
+		all = append(all, "never shown")
+	}
+	if value(n, "readOnly") == "true" {
+		all = append(all, "not taken")
+	}
+	return all
+}
+
+// example gives a value that a schema describes.
+func (d *Document) example(n *yaml.Node, depth int) *yaml.Node {
+	n = d.resolve(n)
+	if n == nil || depth > deepest {
+		return mapping()
+	}
+	if examples := get(n, "examples"); examples != nil && len(examples.Content) > 0 {
+		return examples.Content[0]
+	}
+	for _, key := range []string{"const", "default"} {
+		if v := get(n, key); v != nil {
+			return v
+		}
+	}
+	if enum := get(n, "enum"); enum != nil {
+		return enum.Content[0]
+	}
+	if variants := get(n, "oneOf"); variants != nil {
+		return d.example(variants.Content[0], depth+1)
+	}
+	return d.exampleOfType(n, depth)
+}
+
+func (d *Document) exampleOfType(n *yaml.Node, depth int) *yaml.Node {
+	t := value(n, "type")
+	if types := words(get(n, "type")); len(types) > 0 {
+		if t = types[0]; slices.Contains(types, "null") {
+			t = "null"
+		}
+	}
+	switch t {
+	case "object":
+		m := mapping()
+		each(get(n, "properties"), func(name string, p *yaml.Node) {
+			if value(p, "writeOnly") == "" {
+				put(m, name, d.example(p, depth+1))
+			}
+		})
+		return m
+	case "array":
+		items := get(n, "items")
+		if resolved := d.resolve(items); items == nil || get(resolved, "properties") == nil && get(resolved, "oneOf") == nil {
+			return &yaml.Node{Kind: yaml.SequenceNode}
+		}
+		return list(d.example(items, depth+1))
+	case "integer", "number":
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: "0"}
+	case "boolean":
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: "false"}
+	case "null":
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Value: "null"}
+	}
+	return text(map[string]string{"uuid": "c6b5a4d3-e2f1-4a0b-9c8d-7e6f5a4b3c19", "uri": "https://pbx.example.org/", "date-time": "2026-11-21T08:00:00Z"}[value(n, "format")])
+}
+
+// jsonText writes a value as JSON, its members in their order.
+func jsonText(n *yaml.Node) string {
+	var b strings.Builder
+	writeJSON(&b, n)
+	return b.String()
+}
+
+func writeJSON(b *strings.Builder, n *yaml.Node) {
+	open, close := "{", "}"
+	switch n.Kind {
+	case yaml.ScalarNode:
+		var v any
+		_ = n.Decode(&v) // scalars always decode
+		if n.ShortTag() == "!!timestamp" {
+			v = n.Value
+		}
+		raw, _ := json.Marshal(v)
+		b.WriteString(strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&").Replace(string(raw)))
+		return
+	case yaml.SequenceNode:
+		open, close = "[", "]"
+	}
+	b.WriteString(open)
+	for i, child := range n.Content {
+		if i > 0 && (n.Kind == yaml.SequenceNode || i%2 == 0) {
+			b.WriteByte(',')
+		}
+		writeJSON(b, child)
+		if n.Kind == yaml.MappingNode && i%2 == 0 {
+			b.WriteByte(':')
+		}
+	}
+	b.WriteString(close)
+}
