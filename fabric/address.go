@@ -6,6 +6,10 @@ import (
 	"errors"
 	"strings"
 	"time"
+	"unicode"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/unicode/norm"
 
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
@@ -35,7 +39,7 @@ type Address struct {
 	ResourceID  string
 	Type        string
 	Context     string
-	Name        string // unique in its project and context
+	Name        string // unique in its project and context, see [slug]
 	DisplayName string
 	Channels    []string // what can be had there: audio, messaging, video
 	Created     time.Time
@@ -73,6 +77,7 @@ func (f *Fabric) ListAddresses(ctx context.Context, t Token, filter AddressFilte
 	if err := filter.Check(); err != nil {
 		return page.Page[Address]{}, err
 	}
+	filter.Name = strings.ToLower(filter.Name)
 	if t.Kind != SAT {
 		filter.IDs = append([]string{}, t.AddressIDs...)
 	}
@@ -106,7 +111,7 @@ func (f *Fabric) SubscriberOf(ctx context.Context, projectID, from, to string) (
 		if !ok || checkText("path", path) != nil {
 			continue
 		}
-		a, err := f.c.Store.FindAddressByName(ctx, projectID, where, name)
+		a, err := f.c.Store.FindAddressByName(ctx, projectID, where, strings.ToLower(name))
 		switch {
 		case errors.Is(err, problem.NotFound):
 		case err != nil:
@@ -150,19 +155,26 @@ func (a Address) renamed() Address {
 }
 
 // slug makes a name of an address: [a-z0-9._-], beginning and ending with a
-// letter or digit, at most 50 of them, "" if nothing is left.
+// letter or digit, at most 50 of them, "" if nothing is left. It has no other
+// letters, so that no two names look the same and one can be dialled anywhere.
 func slug(text string) string {
-	text = strings.Map(func(r rune) rune {
+	var b strings.Builder
+	for _, r := range norm.NFKD.String(cases.Fold().String(norm.NFKC.String(text))) {
 		switch {
 		case r >= 'a' && r <= 'z', r >= '0' && r <= '9', r == '.', r == '_', r == '-':
-			return r
-		case r == ' ', r == '+', r == '@':
-			return '-'
+			b.WriteRune(r)
+		case unicode.IsSpace(r), r == '+', r == '@', isSlash(r):
+			b.WriteByte('-')
+		default:
+			b.WriteString(latin[r])
 		}
-		return -1
-	}, strings.ToLower(text))
-	for strings.Contains(text, "--") {
-		text = strings.ReplaceAll(text, "--", "-")
 	}
-	return strings.Trim(text[:min(len(text), 50)], "._-")
+	name := b.String()
+	for strings.Contains(name, "--") {
+		name = strings.ReplaceAll(name, "--", "-")
+	}
+	return strings.Trim(name[:min(len(name), 50)], "._-")
 }
+
+// latin are the letters that are no letter of ASCII with a mark.
+var latin = map[rune]string{'æ': "ae", 'œ': "oe", 'ø': "o", 'ł': "l", 'đ': "d", 'ð': "d", 'þ': "th", 'ħ': "h", 'ı': "i", 'ŋ': "ng"}

@@ -44,3 +44,39 @@ func text(name, value string) kinds.Member {
 
 // moment writes a time as the API does (RFC 3339, seconds, UTC).
 func moment(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// A SubscriberDocument is a subscriber as the API shows it: without its password
+// and reference.
+type SubscriberDocument struct {
+	ID          string         `json:"id"`
+	ProjectID   string         `json:"project_id"`
+	DisplayName string         `json:"display_name"`
+	Type        string         `json:"type"`
+	CreatedAt   string         `json:"created_at"`
+	UpdatedAt   string         `json:"updated_at"`
+	Subscriber  SubscriberBody `json:"subscriber"`
+}
+
+// A SubscriberBody has the members of a subscriber's own.
+type SubscriberBody struct {
+	ID          string `json:"id"`
+	Email       string `json:"email"`
+	FirstName   string `json:"first_name"`
+	LastName    string `json:"last_name"`
+	DisplayName string `json:"display_name"`
+	JobTitle    string `json:"job_title"`
+	TimeZone    string `json:"timezone"`
+	Country     string `json:"country"`
+	CompanyName string `json:"company_name"`
+}
+
+// DocumentOf writes a subscriber among resources of other kinds.
+func DocumentOf(s Subscriber) SubscriberDocument {
+	return SubscriberDocument{
+		ID: s.ID, ProjectID: s.ProjectID, DisplayName: s.Title(), Type: "subscriber", CreatedAt: moment(s.Created), UpdatedAt: moment(s.Updated),
+		Subscriber: SubscriberBody{
+			ID: s.ID, Email: s.Email, FirstName: s.FirstName, LastName: s.LastName, DisplayName: s.DisplayName,
+			JobTitle: s.JobTitle, TimeZone: s.TimeZone, Country: s.Country, CompanyName: s.CompanyName,
+		},
+	}
+}

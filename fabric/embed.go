@@ -107,8 +107,12 @@ func (f *Fabric) EmbedToken(ctx context.Context, secret string) (string, error) 
 	}
 	t := Issuer{ProjectID: k.ProjectID, KeyID: k.ID}.token(Guest)
 	t.FamilyID, t.AddressIDs, t.IssuedAt, t.ExpiresAt = newID(), []string{k.AddressID}, began, began.Add(embedLifetime)
+	t.Embedded = true
 	if n == 0 || !k.Revoked.IsZero() || f.Check(ctx, t) != nil {
 		return "", problem.New(problem.Forbidden, "forbidden", "the embed key is unknown or was revoked")
+	}
+	if err := f.count(ctx, "embed-token", k.ID, f.c.EmbedLimits.Tokens); err != nil {
+		return "", err
 	}
 	return f.Seal(t)
 }

@@ -1,6 +1,6 @@
 // Package fabric keeps what calls are made of: projects and their API keys,
-// subscribers, the addresses where they are reached, and the tokens by which
-// they act.
+// subscribers and other resources, the addresses where they are reached, the tokens
+// by which people and pages act, and the webhooks that are told of it all.
 //
 // Tokens are sealed, not stored: issuing one for a known subscriber writes
 // nothing, and opening one asks the key ring and the list of revocations in
@@ -35,10 +35,23 @@ type Config struct {
 	Host        string           // "ch" of every token, e.g. puc.localhost:8443
 	Issuer      string           // in every token; those of another issuer do not open
 	Now         func() time.Time // nil means time.Now
+	EmbedLimits EmbedLimits      // counted in Sessions
 
 	// Live gives problem.Unauthenticated once the login of a sid has ended. Nil
 	// takes every login for live.
 	Live func(ctx context.Context, sid string) error
+
+	// EndLogin ends the login of a sid with all that was born of it. Nil is where
+	// there are no logins.
+	EndLogin func(ctx context.Context, sid string) error
+
+	// RevokeConsent takes back what a subscriber has agreed to for an OAuth client,
+	// with all that the client has got. Nil is where there are no clients.
+	RevokeConsent func(ctx context.Context, subscriberID, clientID string) error
+
+	// CheckURL reports a URL that nothing may be sent to, as a fault of a parameter.
+	// Nil takes every one.
+	CheckURL func(param, url string) error
 }
 
 // A Fabric applies the rules. Its methods may be called at once from any number
@@ -63,6 +76,9 @@ func New(c Config) *Fabric {
 	}
 	if c.Live == nil {
 		c.Live = func(context.Context, string) error { return nil }
+	}
+	if c.CheckURL == nil {
+		c.CheckURL = func(string, string) error { return nil }
 	}
 	return &Fabric{c: c, sealers: newSealers(c.Ring, c.Host), lately: newLately(c.Now)}
 }

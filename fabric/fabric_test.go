@@ -3,7 +3,6 @@ package fabric_test
 import (
 	"context"
 	"errors"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -14,33 +13,20 @@ import (
 	"github.com/selvage/selvage/internal/password"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/revocation"
-	"github.com/selvage/selvage/internal/store"
-	"github.com/selvage/selvage/keys"
+	"github.com/selvage/selvage/internal/store/storetest"
 )
 
 // newFabric gives a fabric over real rows, and one of another issuer over the
 // same.
 func newFabric(t *testing.T) (ours, theirs *fabric.Fabric) {
 	t.Helper()
-	ctx, dir := context.Background(), t.TempDir()
-	rows, err := store.Open(ctx, store.Config{Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = rows.Close() })
-	master, err := keys.ReadMaster(filepath.Join(dir, "master.key"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	ring, err := keys.Open(ctx, keys.Config{Store: rows, Master: master})
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := storetest.Dir(t)
+	rows := storetest.Open(t, dir, nil)
 	revoked := revocation.New(rows, nil)
-	if err := revoked.Sync(ctx); err != nil {
+	if err := revoked.Sync(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	c := fabric.Config{Store: rows, Ring: ring, Passwords: password.New(1), Revocations: revoked, Host: "h", Issuer: "http://ours/"}
+	c := fabric.Config{Store: rows, Ring: storetest.Ring(t, dir, rows, nil), Passwords: password.New(1), Revocations: revoked, Host: "h", Issuer: "http://ours/"}
 	ours = fabric.New(c)
 	c.Issuer = "http://theirs/"
 	return ours, fabric.New(c)
@@ -183,7 +169,7 @@ func TestProjectRules(t *testing.T) {
 	}
 	_, err = f.UpdateProject(ctx, p.ID, fabric.ProjectChange{Name: &name})
 	_, err2 := f.FindProject(ctx, "nonsense")
-	_, _, err3 := f.CreateAPIKey(ctx, p.ID, "", []fabric.Scope{fabric.Voice})
+	_, _, err3 := f.CreateAPIKey(ctx, p.ID, fabric.APIKeyInput{Scopes: []fabric.Scope{fabric.Voice}}, nil)
 	for _, err := range []error{err, err2, err3, f.DeleteProject(ctx, p.ID)} {
 		if !errors.Is(err, problem.NotFound) {
 			t.Errorf("of a project that is gone: got %v, want not found", err)
@@ -198,10 +184,11 @@ func TestAPIKeys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := f.CreateAPIKey(ctx, p.ID, "x", nil); !errors.Is(err, problem.Invalid) {
+	if _, _, err := f.CreateAPIKey(ctx, p.ID, fabric.APIKeyInput{}, nil); !errors.Is(err, problem.Invalid) {
 		t.Errorf("CreateAPIKey without scopes: got %v, want invalid", err)
 	}
-	k, secret, err := f.CreateAPIKey(ctx, p.ID, "backend", []fabric.Scope{fabric.Voice, fabric.Fax})
+	name := "backend"
+	k, secret, err := f.CreateAPIKey(ctx, p.ID, fabric.APIKeyInput{Name: &name, Scopes: []fabric.Scope{fabric.Voice, fabric.Fax}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

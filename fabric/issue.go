@@ -31,6 +31,7 @@ type Issuer struct {
 	KeyID     string
 	ClientID  string
 	SAT       *Token
+	Rights    *Rights // what it may give to API keys; nil is everything
 }
 
 // token gives a token that ends when its issuer does.
@@ -39,6 +40,7 @@ func (i Issuer) token(kind TokenKind) Token {
 	if i.SAT != nil {
 		t.SubscriberID, t.SessionID, t.GrantID = i.SAT.SubscriberID, i.SAT.SessionID, i.SAT.GrantID
 		t.ClientID, t.KeyID, t.IssuerID, t.ParentID = i.SAT.ClientID, i.SAT.KeyID, i.SAT.IssuerID, i.SAT.FamilyID
+		t.RootedAt = i.SAT.root()
 	}
 	return t
 }

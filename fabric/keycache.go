@@ -13,8 +13,9 @@ const (
 	rememberMax = 4096
 )
 
-// A keyCache remembers good API keys by their hash, so that a busy backend costs
-// no query. Revocations reach it as they reach tokens.
+// A keyCache remembers good API keys by the hash of a secret, so that a busy
+// backend costs no query. Revocations, and news of other changes, reach it as they
+// reach tokens.
 type keyCache struct {
 	mu     sync.RWMutex
 	byHash map[string]rememberedKey
@@ -25,13 +26,13 @@ type rememberedKey struct {
 	read time.Time // before it was read
 }
 
-func (c *keyCache) put(k APIKey, read time.Time) {
+func (c *keyCache) put(hash string, k APIKey, read time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.byHash == nil || len(c.byHash) >= rememberMax {
 		c.byHash = make(map[string]rememberedKey)
 	}
-	c.byHash[k.Hash] = rememberedKey{k, read}
+	c.byHash[hash] = rememberedKey{k, read}
 }
 
 func (c *keyCache) get(hash string, now time.Time) (rememberedKey, bool) {
@@ -42,13 +43,14 @@ func (c *keyCache) get(hash string, now time.Time) (rememberedKey, bool) {
 	return r, ok && age >= 0 && age < rememberFor
 }
 
-// remembered gives a key that was good lately, unless it was revoked since.
+// remembered gives a key that was good lately, unless it was changed since.
 func (f *Fabric) remembered(hash string, now time.Time) (APIKey, bool) {
 	r, ok := f.keys.get(hash, now)
 	if !ok {
 		return APIKey{}, false
 	}
 	err := f.c.Revocations.Check(r.read,
-		revocation.Subject{Kind: revocation.Key, ID: r.key.ID}, revocation.Subject{Kind: revocation.Project, ID: r.key.ProjectID})
+		revocation.Subject{Kind: revocation.Key, ID: r.key.ID}, revocation.Subject{Kind: revocation.KeyChange, ID: r.key.ID},
+		revocation.Subject{Kind: revocation.Project, ID: r.key.ProjectID})
 	return r.key, err == nil
 }

@@ -17,6 +17,8 @@ type lately struct {
 	addresses    *recent.Cache[int]
 	applications *recent.Cache[Application]
 	embeds       *recent.Cache[EmbedKey]
+	signing      *recent.Cache[string]
+	wants        *recent.Cache[bool]
 }
 
 // A reachable subscriber is one with its addresses.
@@ -29,6 +31,7 @@ func newLately(now func() time.Time) lately {
 	return lately{
 		references: recent.New[Subscriber](now), subscribers: recent.New[reachable](now),
 		addresses: recent.New[int](now), applications: recent.New[Application](now), embeds: recent.New[EmbedKey](now),
+		signing: recent.New[string](now), wants: recent.New[bool](now),
 	}
 }
 

@@ -39,6 +39,17 @@ func (p Presence) Online() bool { return p.Sockets > 0 }
 type attendance struct {
 	ProjectID string     `json:"p"`
 	Sockets   []attendee `json:"s"`
+	Told      bool       `json:"t,omitempty"` // webhooks know that it is online
+}
+
+// online counts the sockets that are online at a moment.
+func (a attendance) online(now time.Time) (n int) {
+	for _, s := range a.Sockets {
+		if now.UnixMicro() < s.Until {
+			n++
+		}
+	}
+	return n
 }
 
 // An attendee is one socket. It stays for a while after it was online last, so
@@ -146,7 +157,10 @@ func (f *Fabric) attend(ctx context.Context, t Token, change func(*attendance, t
 		return errors.New("changing presence: there is no session store")
 	}
 	for range maxTries {
-		err := f.tryAttend(ctx, t, change)
+		news, err := f.tryAttend(ctx, t, change)
+		if err == nil && news {
+			err = f.announce(ctx, t)
+		}
 		if !errors.Is(err, problem.Conflict) && !errors.Is(err, problem.NotFound) {
 			return err
 		}
@@ -154,24 +168,29 @@ func (f *Fabric) attend(ctx context.Context, t Token, change func(*attendance, t
 	return &problem.Error{Kind: problem.Unavailable, Code: "temporarily_unavailable", Message: "presence changes too often", RetryAfter: time.Second}
 }
 
-func (f *Fabric) tryAttend(ctx context.Context, t Token, change func(*attendance, time.Time) error) error {
+// tryAttend reports news: that the first socket is online, or the last one no more,
+// or that it is not known whether webhooks were told of it.
+func (f *Fabric) tryAttend(ctx context.Context, t Token, change func(*attendance, time.Time) error) (news bool, err error) {
 	a, old, err := f.attendance(ctx, t.SubscriberID)
 	if err != nil {
-		return err
+		return false, err
 	}
 	now := f.now()
+	was := a.online(now)
 	a.ProjectID = t.ProjectID
 	forgotten := now.Add(-resumableFor).UnixMicro()
 	a.Sockets = slices.DeleteFunc(a.Sockets, func(s attendee) bool { return s.Until < forgotten })
 	if err := change(&a, now); err != nil {
-		return err
+		return false, err
 	}
+	is := a.online(now)
+	a.Told = a.Told && was > 0 && is > 0
 	if old == nil && len(a.Sockets) == 0 {
-		return nil
+		return false, nil
 	}
 	value, err := json.Marshal(a)
 	if err != nil {
-		return fmt.Errorf("writing presence: %w", err)
+		return false, fmt.Errorf("writing presence: %w", err)
 	}
 	key, ttl := presenceKey(t.SubscriberID), onlineFor+resumableFor
 	switch {
@@ -183,9 +202,9 @@ func (f *Fabric) tryAttend(ctx context.Context, t Token, change func(*attendance
 		err = f.c.Sessions.CompareAndSwap(ctx, key, old, value, ttl)
 	}
 	if err != nil {
-		return fmt.Errorf("writing presence: %w", err)
+		return false, fmt.Errorf("writing presence: %w", err)
 	}
-	return nil
+	return (was > 0) != (is > 0) || is > 0 && !a.Told, nil
 }
 
 // attendance reads who is online as a subscriber, and the bytes that say so: nil

@@ -3,7 +3,6 @@ package fabric_test
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -13,35 +12,22 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/revocation"
 	sessionsql "github.com/selvage/selvage/internal/session/sql"
-	"github.com/selvage/selvage/internal/store"
-	"github.com/selvage/selvage/keys"
+	"github.com/selvage/selvage/internal/store/storetest"
 )
 
 // nodes gives two nodes on the same stores and on a clock, which pass moves on.
 func nodes(t *testing.T) (one, two *fabric.Fabric, pass func(time.Duration)) {
 	t.Helper()
-	dir := t.TempDir()
+	dir := storetest.Dir(t)
 	var ahead atomic.Int64
 	now := func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
-	rows, err := store.Open(t.Context(), store.Config{Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = rows.Close() })
+	rows := storetest.Open(t, dir, nil)
 	sessions, err := sessionsql.Open(t.Context(), sessionsql.Config{Dir: dir, Now: now})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = sessions.Close() })
-	master, err := keys.ReadMaster(filepath.Join(dir, "master.key"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	ring, err := keys.Open(t.Context(), keys.Config{Store: rows, Master: master})
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := fabric.Config{Store: rows, Ring: ring, Revocations: revocation.New(rows, now), Sessions: sessions, Now: now}
+	c := fabric.Config{Store: rows, Ring: storetest.Ring(t, dir, rows, nil), Revocations: revocation.New(rows, now), Sessions: sessions, Now: now}
 	return fabric.New(c), fabric.New(c), func(d time.Duration) { ahead.Add(int64(d)) }
 }
 

@@ -50,10 +50,10 @@ func checkEmail(param, email string) error {
 
 // isEmail reports whether a normalized text is a plain e-mail address: no
 // display name, no comment, no quotes, no address literal (RFC 5321, section 4.5.3
-// gives the length).
+// gives the length), and nothing in it that looks like another.
 func isEmail(text string) bool {
 	parsed, err := mail.ParseAddress(text)
-	return err == nil && parsed.Address == text && len(text) <= 254 && !strings.ContainsAny(text, " \"[]<>,;:\\")
+	return err == nil && parsed.Address == text && len(text) <= 254 && !strings.ContainsAny(text, " \"[]<>,;:\\") && checkShown("email", text) == nil
 }
 
 // NormalizeEmail gives the form in which e-mails are kept and compared: NFC and
@@ -90,6 +90,13 @@ func (p Profile) check() error {
 		}
 		if err := checkText(f.param, *f.said); err != nil {
 			errs = append(errs, err)
+			continue
+		}
+		switch f.param {
+		case "display_name":
+			errs = append(errs, checkName(f.param, *f.said))
+		case "first_name", "last_name":
+			errs = append(errs, checkShown(f.param, *f.said))
 		}
 	}
 	return errors.Join(errs...)

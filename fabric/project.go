@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/selvage/selvage/internal/page"
@@ -19,15 +21,22 @@ const DefaultRecordRate = 2500
 type Project struct {
 	ID         string
 	Name       string
-	RecordRate int64 // price of a recorded minute, in millionths of a dollar
+	RecordRate int64  // price of a recorded minute, in millionths of a dollar
+	MediaAuth  string // who may fetch the media of its recordings: a member of MediaAuths
 	Created    time.Time
 	Updated    time.Time
 }
+
+// MediaAuths are the ways to say who may fetch media, the default first: whoever
+// knows its URL; who has credentials; those, and whoever has a link that they
+// signed.
+var MediaAuths = []string{"public", "basic", "signed"}
 
 // A ProjectChange is what of a project to change; nil fields stay.
 type ProjectChange struct {
 	Name       *string
 	RecordRate *int64
+	MediaAuth  *string
 }
 
 func (c ProjectChange) check() error {
@@ -38,6 +47,9 @@ func (c ProjectChange) check() error {
 	if c.RecordRate != nil && *c.RecordRate < 0 {
 		errs = append(errs, problem.BadParam("record_rate", "record_rate must not be negative"))
 	}
+	if c.MediaAuth != nil && !slices.Contains(MediaAuths, *c.MediaAuth) {
+		errs = append(errs, problem.BadParam("media_auth", "media_auth must be one of %s", strings.Join(MediaAuths, ", ")))
+	}
 	return errors.Join(errs...)
 }
 
@@ -47,7 +59,7 @@ func (f *Fabric) CreateProject(ctx context.Context, name string) (Project, error
 		return Project{}, err
 	}
 	now := f.now()
-	p := Project{ID: newID(), Name: name, RecordRate: DefaultRecordRate, Created: now, Updated: now}
+	p := Project{ID: newID(), Name: name, RecordRate: DefaultRecordRate, MediaAuth: MediaAuths[0], Created: now, Updated: now}
 	if err := f.c.Store.CreateProject(ctx, p); err != nil {
 		return Project{}, fmt.Errorf("creating project: %w", err)
 	}

@@ -30,7 +30,8 @@ func (f *Fabric) Refresh(ctx context.Context, by Issuer, raw string) (Tokens, er
 	t := old.successor(by)
 	t.IssuedAt, t.ExpiresAt = began, began.Add(TokenLifetime)
 	used, err := f.c.Store.RotateFamily(ctx, FamilyUse{
-		ID: old.FamilyID, ProjectID: old.ProjectID, Generation: old.Generation,
+		ID: old.FamilyID, ProjectID: old.ProjectID, SubscriberID: old.SubscriberID, ClientID: old.ClientID, Generation: old.Generation,
+		Created: old.IssuedAt, Used: began,
 		Expires:    later(old.ExpiresAt, t.ExpiresAt.Add(refreshMargin)),
 		Revocation: gone(revocation.Family, old.FamilyID, began),
 	})
@@ -52,6 +53,7 @@ func (t Token) successor(by Issuer) Token {
 		t.Kind = Guest
 	}
 	t.Generation++
+	t.RootedAt = t.root()
 	return t
 }
 

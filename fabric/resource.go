@@ -19,6 +19,7 @@ type Resource struct {
 	ProjectID   string
 	Type        string // of its kind
 	DisplayName string
+	NameDigest  string // of the name that it was given, see [nameDigest]; no two of a kind have the same but ""
 	Fields      kinds.Values
 	Secrets     string // the members that are never shown, sealed
 	Created     time.Time
@@ -46,15 +47,43 @@ func (f *Fabric) Kinds() *kinds.Catalog { return f.c.Kinds }
 // wrong with the members is gathered, see [kinds.Kind.New].
 func (f *Fabric) CreateResource(ctx context.Context, projectID string, k *kinds.Kind, sent map[string]json.RawMessage) (Resource, error) {
 	values, err := k.New(sent)
-	if err := errors.Join(err, f.checkMembers(ctx, projectID, values)); err != nil {
+	if err := errors.Join(err, checkNames(k, values, nil), f.checkMembers(ctx, projectID, values)); err != nil {
 		return Resource{}, err
 	}
 	r := Resource{ID: newID(), ProjectID: projectID, Type: k.Type, Fields: values, Created: f.now()}
-	r.Updated, r.DisplayName = r.Created, titleOf(k, values)
+	r.Updated, r.DisplayName, r.NameDigest = r.Created, titleOf(k, values), nameDigest(k.DisplayName(values))
 	if r.Secrets, err = f.sealSecrets(k, r.Fields, r.ID, ""); err != nil {
 		return Resource{}, err
 	}
-	return r, f.insertNamed(firstAddress(k, r), func(a Address) error { return handlerGone(r, f.c.Store.CreateResource(ctx, r, a)) })
+	tell := f.resourceEvent(ResourceCreated, r.Created)
+	return r, f.insertNamed(firstAddress(k, r), func(a Address) error {
+		return nameTaken(k, r, handlerGone(r, f.c.Store.CreateResource(ctx, r, a, tell)))
+	})
+}
+
+// checkNames reports what is wrong with the names among the values, but for those
+// that were there before.
+func checkNames(k *kinds.Kind, values, old kinds.Values) error {
+	var errs []error
+	for _, member := range k.Name {
+		if name := values.Text(member); name != old.Text(member) {
+			errs = append(errs, checkName(member, name))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// nameTaken tells of the name of a resource, by the member that it was sent as, that
+// another of its kind has it.
+func nameTaken(k *kinds.Kind, r Resource, err error) error {
+	p := problem.First(err)
+	if p == nil || p.Kind != problem.Conflict || p.Param != "name" {
+		return err
+	}
+	by := k.NamedBy(r.Fields)
+	return &problem.Error{
+		Kind: problem.Conflict, Code: "not_unique_within_project", Param: by, Message: by + " has already been taken by another " + k.Title + " of the project",
+	}
 }
 
 // checkMembers reports a handler that the project does not have, and writes its id as
@@ -92,10 +121,13 @@ func titleOf(k *kinds.Kind, values kinds.Values) string {
 func firstAddress(k *kinds.Kind, r Resource) Address {
 	a := Address{
 		ID: newID(), ProjectID: r.ProjectID, ResourceID: r.ID, Type: k.Address, Context: Public,
-		Name: slug(r.DisplayName), DisplayName: r.DisplayName, Channels: k.Channels, Created: r.Created,
+		Name: slug(r.Fields.Text(k.AddressName)), DisplayName: r.DisplayName, Channels: k.Channels, Created: r.Created,
 	}
 	if k.Context != "" {
 		a.Context = k.Context
+	}
+	if a.Name == "" {
+		a.Name = slug(r.DisplayName)
 	}
 	if a.Name == "" {
 		a.Name = slug(k.Type + "-" + r.ID[len(r.ID)-8:])
@@ -109,7 +141,7 @@ func (f *Fabric) insertNamed(a Address, insert func(a Address) error) error {
 	for {
 		err := insert(a)
 		var p *problem.Error
-		if !errors.As(err, &p) || p.Kind != problem.Conflict || p.Param != "name" {
+		if !errors.As(err, &p) || p.Kind != problem.Conflict || p.Param != "address" {
 			return err
 		}
 		a = a.renamed()
@@ -138,16 +170,19 @@ func (f *Fabric) UpdateResource(ctx context.Context, projectID string, k *kinds.
 		if r, err = f.FindResource(ctx, projectID, k, id); err != nil {
 			return err
 		}
-		old := r.Updated
+		old, fields := r.Updated, r.Fields
 		r.Fields, err = change(k, r.Fields, sent)
-		if err := errors.Join(err, f.checkMembers(ctx, projectID, r.Fields)); err != nil {
+		if err := errors.Join(err, checkNames(k, r.Fields, fields), f.checkMembers(ctx, projectID, r.Fields)); err != nil {
 			return err
+		}
+		if name := k.DisplayName(r.Fields); name != k.DisplayName(fields) {
+			r.NameDigest = nameDigest(name)
 		}
 		if r.Secrets, err = f.sealSecrets(k, r.Fields, r.ID, r.Secrets); err != nil {
 			return err
 		}
 		r.DisplayName, r.Updated = titleOf(k, r.Fields), later(f.now(), old.Add(time.Microsecond))
-		return handlerGone(r, f.c.Store.UpdateResource(ctx, r, old))
+		return nameTaken(k, r, handlerGone(r, f.c.Store.UpdateResource(ctx, r, old, f.resourceEvent(ResourceUpdated, r.Updated))))
 	})
 	return r, err
 }
@@ -210,7 +245,7 @@ func (f *Fabric) DeleteResource(ctx context.Context, projectID string, k *kinds.
 
 func (f *Fabric) deleteResource(ctx context.Context, projectID, typ, id string) error {
 	defer f.lately.forget()
-	err := f.c.Store.DeleteResource(ctx, projectID, typ, id)
+	err := f.c.Store.DeleteResource(ctx, projectID, typ, id, f.resourceEvent(ResourceDeleted, f.now()))
 	if errors.Is(err, problem.Conflict) {
 		return errAssigned()
 	}

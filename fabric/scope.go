@@ -37,6 +37,26 @@ func ParseScope(name string) (Scope, bool) {
 	return s, ok
 }
 
+// Identifier gives the name that the vendor's API of keys has for the scope:
+// "calling" for Voice, else its name in small letters.
+func (s Scope) Identifier() string {
+	if s == Voice {
+		return "calling"
+	}
+	return strings.ToLower(string(s))
+}
+
+// distinct gives the scopes without repetitions.
+func distinct(given []Scope) []Scope {
+	var once []Scope
+	for _, s := range given {
+		if !slices.Contains(once, s) {
+			once = append(once, s)
+		}
+	}
+	return once
+}
+
 // Has reports whether the token carries one of the scopes.
 func (t Token) Has(wanted ...Scope) bool {
 	return slices.ContainsFunc(t.Scope, func(name string) bool {

@@ -65,7 +65,7 @@ func (f *Fabric) CreateSIPAddress(ctx context.Context, projectID string, sent ma
 	a = SIPAddress{ID: newID(), ProjectID: projectID, Created: f.now()}
 	a.Updated = a.Created
 	a.Fields, err = f.c.Kinds.Part("sip_address").New(sent)
-	if err := errors.Join(err, checkNetworks(a.Fields)); err != nil {
+	if err := errors.Join(err, checkName("user", a.User()), checkNetworks(a.Fields)); err != nil {
 		return a, err
 	}
 	if err := f.checkHandler(ctx, projectID, &a); err != nil {
@@ -128,8 +128,11 @@ func (f *Fabric) UpdateSIPAddress(ctx context.Context, projectID, id string, sen
 		if a, err = f.FindSIPAddress(ctx, projectID, id); err != nil {
 			return err
 		}
-		old := a.Updated
+		old, user := a.Updated, a.User()
 		a.Fields, err = f.c.Kinds.Part("sip_address").Change(a.Fields, sent)
+		if a.User() != user {
+			err = errors.Join(err, checkName("user", a.User()))
+		}
 		if err := errors.Join(err, checkNetworks(a.Fields)); err != nil {
 			return err
 		}
@@ -162,7 +165,8 @@ func (f *Fabric) CreateSIPCredential(ctx context.Context, projectID, subscriberI
 	}
 	c = SIPCredential{ID: newID(), ProjectID: projectID, SubscriberID: s.ID, Created: f.now()}
 	c.Updated = c.Created
-	if c.Fields, err = f.c.Kinds.Part("sip_credential").New(sent); err != nil {
+	c.Fields, err = f.c.Kinds.Part("sip_credential").New(sent)
+	if err := errors.Join(err, checkName("username", c.Username())); err != nil {
 		return c, err
 	}
 	if c.Secrets, err = f.sealSecrets(f.c.Kinds.Part("sip_credential"), c.Fields, c.ID, ""); err != nil {
@@ -196,8 +200,12 @@ func (f *Fabric) UpdateSIPCredential(ctx context.Context, projectID, subscriberI
 		if c, err = f.FindSIPCredential(ctx, projectID, subscriberID, id); err != nil {
 			return err
 		}
-		old := c.Updated
-		if c.Fields, err = f.c.Kinds.Part("sip_credential").Change(c.Fields, sent); err != nil {
+		old, username := c.Updated, c.Username()
+		c.Fields, err = f.c.Kinds.Part("sip_credential").Change(c.Fields, sent)
+		if c.Username() != username {
+			err = errors.Join(err, checkName("username", c.Username()))
+		}
+		if err != nil {
 			return err
 		}
 		if c.Secrets, err = f.sealSecrets(f.c.Kinds.Part("sip_credential"), c.Fields, c.ID, c.Secrets); err != nil {

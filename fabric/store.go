@@ -12,7 +12,9 @@ import (
 // may be called at once. Find, Update and Delete give problem.NotFound for what
 // is absent or belongs to another project. Lists are in the order of creation.
 // Where a method takes a [revocation.Revocation], it is written in the same
-// transaction.
+// transaction. So is the [Event] of every change of a subscriber or resource, for
+// each webhook that wants it; of subscribers the store makes it by [SubscriberEvent],
+// of resources by a [Teller], and where there are no webhooks not at all.
 type Store interface {
 	CreateProject(ctx context.Context, p Project) error
 	FindProject(ctx context.Context, id string) (Project, error)
@@ -23,16 +25,25 @@ type Store interface {
 
 	// CreateAPIKey gives problem.NotFound if there is no such project.
 	CreateAPIKey(ctx context.Context, k APIKey) error
+	FindAPIKey(ctx context.Context, projectID, id string) (APIKey, error)
+	// FindAPIKeyByHash finds the key that has a secret, or had it before.
 	FindAPIKeyByHash(ctx context.Context, hash string) (APIKey, error)
 	ListAPIKeys(ctx context.Context, projectID string, q page.Query) (page.Page[APIKey], error)
 	// RevokeAPIKey ends a key; one that was revoked before stays as it is.
 	RevokeAPIKey(ctx context.Context, projectID string, r revocation.Revocation, at time.Time) error
-	TouchAPIKey(ctx context.Context, id string, at time.Time) error
+	// UpdateAPIKey writes the fields that are not nil and gives the new row. A key
+	// that was revoked is problem.Conflict.
+	UpdateAPIKey(ctx context.Context, projectID, id string, c APIKeyInput, r revocation.Revocation) (APIKey, error)
+	// RotateAPIKey writes the secrets of a key whose hash is still old; else, or if it
+	// was revoked, it is problem.Conflict.
+	RotateAPIKey(ctx context.Context, k APIKey, old string, r revocation.Revocation) error
+	// TouchAPIKey notes that a key was used, by the secret of a hash.
+	TouchAPIKey(ctx context.Context, id, hash string, at time.Time) error
 
 	// CreateSubscriber writes a subscriber with its first address. A reference or
 	// e-mail in use in the project gives problem.Conflict on the parameter
 	// "email", and of many callers one succeeds; an address name in use gives
-	// problem.Conflict on "name". An unknown project is problem.NotFound.
+	// problem.Conflict on "address". An unknown project is problem.NotFound.
 	CreateSubscriber(ctx context.Context, s Subscriber, a Address) error
 	FindSubscriber(ctx context.Context, projectID, id string) (Subscriber, error)
 	// FindSubscriberByEmail looks for what [NormalizeEmail] gave.
@@ -49,17 +60,19 @@ type Store interface {
 	// SubscriberWithAddresses reads both at once.
 	SubscriberWithAddresses(ctx context.Context, projectID, id string) (Subscriber, []Address, error)
 
-	// CreateResource writes a resource with its first address. An address name in
-	// use gives problem.Conflict on "name".
-	CreateResource(ctx context.Context, r Resource, a Address) error
+	// CreateResource writes a resource with its first address. The digest of a name
+	// that another of its type has gives problem.Conflict on "name", an address name in
+	// use on "address".
+	CreateResource(ctx context.Context, r Resource, a Address, tell Teller) error
 	FindResource(ctx context.Context, projectID, typ, id string) (Resource, error)
 	ListResources(ctx context.Context, projectID, typ string, q page.Query) (page.Page[Resource], error)
 	// UpdateResource writes a resource that was last changed at a moment, and
-	// renames its addresses; problem.Conflict if it was changed or deleted since.
-	UpdateResource(ctx context.Context, r Resource, old time.Time) error
+	// renames its addresses; problem.Conflict if it was changed or deleted since, and
+	// on "name" as CreateResource.
+	UpdateResource(ctx context.Context, r Resource, old time.Time, tell Teller) error
 	// DeleteResource deletes its addresses too. One that takes calls of something
-	// is problem.Conflict.
-	DeleteResource(ctx context.Context, projectID, typ, id string) error
+	// is problem.Conflict. tell is given what was deleted.
+	DeleteResource(ctx context.Context, projectID, typ, id string, tell Teller) error
 	// FindThings gives those of the ids that are there, in their order.
 	FindThings(ctx context.Context, projectID string, ids []string) ([]Thing, error)
 	ListThings(ctx context.Context, projectID string, q page.Query) (page.Page[Thing], error)
@@ -114,17 +127,94 @@ type Store interface {
 	// FindApplication finds an OAuth client of the project.
 	FindApplication(ctx context.Context, projectID, id string) (Application, error)
 
+	// CreateWebhook gives problem.Invalid where the project has so many.
+	CreateWebhook(ctx context.Context, w Webhook, most int) error
+	FindWebhook(ctx context.Context, projectID, id string) (Webhook, error)
+	ListWebhooks(ctx context.Context, projectID string, q page.Query) (page.Page[Webhook], error)
+	// UpdateWebhook writes one that was last changed at a moment, else it is
+	// problem.Conflict.
+	UpdateWebhook(ctx context.Context, w Webhook, old time.Time) error
+	// DeleteWebhook deletes its deliveries too.
+	DeleteWebhook(ctx context.Context, projectID, id string) error
+
+	FindDelivery(ctx context.Context, webhookID, id string) (Delivery, error)
+	// QueueDelivery queues an event for one webhook alone.
+	QueueDelivery(ctx context.Context, webhookID string, e Event) (Delivery, error)
+	// ListDeliveries gives the newest first; a state of "" is any.
+	ListDeliveries(ctx context.Context, webhookID string, state DeliveryState, q page.Query) (page.Page[Delivery], error)
+	// Redeliver makes a delivery wait again, from now on, and its webhook rest no more.
+	Redeliver(ctx context.Context, webhookID, id string, now time.Time) (Delivery, error)
+	// RedeliverDead does so with all that are dead, and gives how many.
+	RedeliverDead(ctx context.Context, webhookID string, now time.Time) (int, error)
+	// ExpireDeliveries gives up those that wait since before a moment.
+	ExpireDeliveries(ctx context.Context, before, now time.Time) error
+	// ForgetDeliveries deletes those that were delivered or given up before these
+	// moments, and those of no webhook.
+	ForgetDeliveries(ctx context.Context, delivered, dead time.Time) error
+
+	// ListLogouts gives what an OAuth client is told of logouts, those of the newest
+	// logins first; a state of "" is any.
+	ListLogouts(ctx context.Context, clientID string, state DeliveryState, q page.Query) (page.Page[Logout], error)
+	// RedeliverLogout makes a logout wait again, from now on, and its client rest no more.
+	RedeliverLogout(ctx context.Context, clientID, loginID string, now time.Time) (Logout, error)
+	// RedeliverDeadLogouts does so with all that are dead, and gives how many.
+	RedeliverDeadLogouts(ctx context.Context, clientID string, now time.Time) (int, error)
+	// ExpireLogouts gives up those that wait since before a moment.
+	ExpireLogouts(ctx context.Context, before, now time.Time) error
+	// ForgetLogouts deletes those that were delivered or given up before these moments,
+	// and those of no client that is told.
+	ForgetLogouts(ctx context.Context, delivered, dead time.Time) error
+
+	// CreateSigningKey gives problem.Conflict where the project has one that starts
+	// when this one does, and of many callers one succeeds.
+	CreateSigningKey(ctx context.Context, k SigningKey) error
+	// ListSigningKeys gives all of a project, in the order of their beginning.
+	ListSigningKeys(ctx context.Context, projectID string) ([]SigningKey, error)
+	// RotateSigningKey adds a key and deletes those that began before current. Where
+	// alone is set, it deletes all others.
+	RotateSigningKey(ctx context.Context, k SigningKey, current time.Time, alone bool) error
+
+	// WantsPresence reports whether a webhook of the project wants to know who is online.
+	WantsPresence(ctx context.Context, projectID string) (bool, error)
+	// FindTold gives what was told of a subscriber; a Version of 0 where nothing was.
+	FindTold(ctx context.Context, subscriberID string) (Told, error)
+	// TellPresence writes what is told from now on, in the place of the version before,
+	// and an event if there is one. Another version there is problem.Conflict; a
+	// subscriber that is gone is problem.NotFound.
+	TellPresence(ctx context.Context, t Told, due time.Time, e *Event) error
+	// DuePresences gives some that were told to be online and are due to be looked at,
+	// and puts off their next look.
+	DuePresences(ctx context.Context, now, next time.Time, most int) ([]Told, error)
+	// ForgetPresences deletes what was told of a project's subscribers.
+	ForgetPresences(ctx context.Context, projectID string) error
+
 	// RotateFamily marks the refresh token of a generation as used: of many
 	// callers one gets used = false. Any other use revokes the family, which
 	// holds although it is no error.
 	RotateFamily(ctx context.Context, u FamilyUse) (used bool, err error)
+
+	// ListLogins gives a subscriber's logins with their grants, newest first.
+	ListLogins(ctx context.Context, projectID, subscriberID string, q page.Query) (page.Page[Login], error)
+	// ListConsents gives what a subscriber has agreed to, by client.
+	ListConsents(ctx context.Context, projectID, subscriberID string, q page.Query) (page.Page[Consent], error)
+	// ListFamilies gives the refresh tokens of a subscriber that were used, newest
+	// first.
+	ListFamilies(ctx context.Context, projectID, subscriberID string, q page.Query) (page.Page[Family], error)
+	// RevokeFamily ends a family of a subscriber; one that was revoked before stays as
+	// it is.
+	RevokeFamily(ctx context.Context, projectID, subscriberID string, r revocation.Revocation) error
+	ListDevices(ctx context.Context, projectID, subscriberID string, q page.Query) (page.Page[Device], error)
 }
 
 // A FamilyUse is one use of a refresh token.
 type FamilyUse struct {
-	ID         string
-	ProjectID  string
-	Generation int64
-	Expires    time.Time             // when both it and its successor have expired
-	Revocation revocation.Revocation // written if the token was used before
+	ID           string
+	ProjectID    string
+	SubscriberID string // "" for guests
+	ClientID     string
+	Generation   int64
+	Created      time.Time             // when the token was made
+	Used         time.Time             // now
+	Expires      time.Time             // when both it and its successor have expired
+	Revocation   revocation.Revocation // written if the token was used before
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"time"
 
@@ -28,6 +29,8 @@ type Subscriber struct {
 	Country      string
 	CompanyName  string
 	Region       string
+	Claims       StandardClaims
+	Verified     bool // somebody has shown that the e-mail is the subscriber's
 	Disabled     bool // signs in nowhere, is listed nowhere, has no good token
 	Created      time.Time
 	Updated      time.Time
@@ -68,14 +71,18 @@ type Profile struct {
 // fields stay as they are.
 type SubscriberInput struct {
 	Email    *string
+	Verified *bool // see [Subscriber]; another e-mail is not verified unless this says so
 	Password *string
 	Disabled *bool
+	Claims   *StandardClaims // in place of all that were
 	Profile
 }
 
 // A SubscriberChange is what a [Store] writes; nil fields stay.
 type SubscriberChange struct {
 	Email        *string
+	Verified     *bool
+	Claims       *StandardClaims
 	PasswordHash *string
 	Disabled     *bool
 	Profile
@@ -90,6 +97,9 @@ func (in SubscriberInput) Check(isNew bool) error {
 		errs = append(errs, checkEmail("email", *in.Email))
 	case isNew:
 		errs = append(errs, problem.Missing("email"))
+	}
+	if in.Claims != nil {
+		errs = append(errs, in.Claims.check())
 	}
 	switch {
 	case in.Password == nil:
@@ -123,6 +133,12 @@ func (f *Fabric) newSubscriber(ctx context.Context, projectID string, in Subscri
 	}
 	if in.Disabled != nil {
 		s.Disabled = *in.Disabled
+	}
+	if in.Verified != nil {
+		s.Verified = *in.Verified
+	}
+	if in.Claims != nil {
+		s.Claims = *in.Claims
 	}
 	if in.Password != nil && *in.Password != "" {
 		hash, err := f.c.Passwords.Hash(ctx, *in.Password)
@@ -175,7 +191,7 @@ func (f *Fabric) update(ctx context.Context, s Subscriber, in SubscriberInput) (
 	if err != nil {
 		return Subscriber{}, err
 	}
-	c := SubscriberChange{Email: in.Email, PasswordHash: hash, Disabled: in.Disabled, Profile: in.Profile}
+	c := SubscriberChange{Email: in.Email, PasswordHash: hash, Disabled: in.Disabled, Verified: in.Verified, Claims: in.Claims, Profile: in.Profile}
 	if in.Email != nil {
 		email := NormalizeEmail(*in.Email)
 		c.Email = &email
@@ -195,7 +211,8 @@ func (f *Fabric) update(ctx context.Context, s Subscriber, in SubscriberInput) (
 // differs reports whether the change has anything that s has not.
 func (c SubscriberChange) differs(s Subscriber) bool {
 	return c.PasswordHash != nil || c.Email != nil && *c.Email != s.Email ||
-		c.Disabled != nil && *c.Disabled != s.Disabled || c.Profile.differs(s)
+		c.Disabled != nil && *c.Disabled != s.Disabled || c.Verified != nil && *c.Verified != s.Verified ||
+		c.Claims != nil && !reflect.DeepEqual(*c.Claims, s.Claims) || c.Profile.differs(s)
 }
 
 // disablingTakes is more than a commit: a token that is being issued while its

@@ -41,34 +41,15 @@ type Token struct {
 	ParentID     string // the family of the SAT it was made with
 	Generation   int64  // of a refresh token: how often its family was refreshed before
 	Scope        []string
+	Claims       []string // of its subscriber, that userinfo gives beside those of the scope
 	AddressIDs   []string // what a guest or invite token may reach
 	Fingerprint  string   // cnf.jkt: the thumbprint of the holder's key (RFC 7638)
+	Embedded     bool     // KeyID is that of an embed key, which anybody may read
 	IssuedAt     time.Time
+	RootedAt     time.Time // when the token was issued that it came from in the end; zero where it came from none
 	ExpiresAt    time.Time
 
 	sealedBy string // the key of the ring; "" if it was not sealed
-}
-
-// claims is a Token as it lies in the seal.
-type claims struct {
-	Kind         TokenKind `json:"k"`
-	ID           string    `json:"jti"`
-	Issuer       string    `json:"iss"`
-	ProjectID    string    `json:"p"`
-	SubscriberID string    `json:"s,omitempty"`
-	ClientID     string    `json:"c,omitempty"`
-	SessionID    string    `json:"sid,omitempty"`
-	GrantID      string    `json:"g,omitempty"`
-	FamilyID     string    `json:"f,omitempty"`
-	KeyID        string    `json:"key,omitempty"`
-	IssuerID     string    `json:"by,omitempty"`
-	ParentID     string    `json:"pf,omitempty"`
-	Generation   int64     `json:"n,omitempty"`
-	Scope        []string  `json:"scope,omitempty"`
-	AddressIDs   []string  `json:"a,omitempty"`
-	Fingerprint  string    `json:"jkt,omitempty"`
-	IssuedAt     int64     `json:"iat"` // microseconds, so that a revocation can tell tokens of one second apart
-	ExpiresAt    int64     `json:"exp"`
 }
 
 // skew is how far the clocks of two nodes may be apart.
@@ -101,12 +82,7 @@ func (f *Fabric) Seal(t Token) (string, error) {
 	if t.IssuedAt.IsZero() {
 		t.IssuedAt = f.now()
 	}
-	return sealer.Seal(claims{
-		Kind: t.Kind, ID: t.ID, Issuer: t.Issuer, ProjectID: t.ProjectID, SubscriberID: t.SubscriberID,
-		ClientID: t.ClientID, SessionID: t.SessionID, GrantID: t.GrantID, FamilyID: t.FamilyID, KeyID: t.KeyID, IssuerID: t.IssuerID, ParentID: t.ParentID,
-		Generation: t.Generation, Scope: t.Scope, AddressIDs: t.AddressIDs, Fingerprint: t.Fingerprint,
-		IssuedAt: t.IssuedAt.UnixMicro(), ExpiresAt: t.ExpiresAt.UnixMicro(),
-	})
+	return sealer.Seal(&claims{t})
 }
 
 // Inspect gives what a sealed token of this ring says, expired and revoked ones
@@ -122,13 +98,8 @@ func (f *Fabric) Inspect(raw string, kinds ...TokenKind) (Token, bool) {
 		if !ok || c.Kind != kind {
 			continue
 		}
-		return Token{
-			Kind: c.Kind, ID: c.ID, Issuer: c.Issuer, ProjectID: c.ProjectID, SubscriberID: c.SubscriberID,
-			ClientID: c.ClientID, SessionID: c.SessionID, GrantID: c.GrantID, FamilyID: c.FamilyID, KeyID: c.KeyID, IssuerID: c.IssuerID, ParentID: c.ParentID,
-			Generation: c.Generation, Scope: c.Scope, AddressIDs: c.AddressIDs, Fingerprint: c.Fingerprint,
-			IssuedAt: time.UnixMicro(c.IssuedAt).UTC(), ExpiresAt: time.UnixMicro(c.ExpiresAt).UTC(),
-			sealedBy: kid,
-		}, true
+		c.sealedBy = kid
+		return c.Token, true
 	}
 	return Token{}, false
 }
@@ -170,7 +141,7 @@ func (f *Fabric) Revoked(t Token) error {
 	if t.sealedBy != "" && !f.c.Ring.Trusts(t.sealedBy) {
 		return problem.NoCredentials()
 	}
-	return f.c.Revocations.Check(t.IssuedAt,
+	return f.c.Revocations.Check(t.root(),
 		revocation.Subject{Kind: revocation.Token, ID: t.ID},
 		revocation.Subject{Kind: revocation.Family, ID: t.FamilyID},
 		revocation.Subject{Kind: revocation.Grant, ID: t.GrantID},
@@ -182,6 +153,16 @@ func (f *Fabric) Revoked(t Token) error {
 		revocation.Subject{Kind: revocation.Key, ID: t.KeyID},
 		revocation.Subject{Kind: revocation.Project, ID: t.ProjectID},
 	)
+}
+
+// root gives the moment by which revocations judge the token: that of the token which
+// it came from in the end. A node may make it of one whose revocation it has not heard
+// of yet; it is dead all the same.
+func (t Token) root() time.Time {
+	if t.RootedAt.IsZero() {
+		return t.IssuedAt
+	}
+	return t.RootedAt
 }
 
 // reaches reports whether the token may see an address of its project: a SAT

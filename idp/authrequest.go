@@ -14,19 +14,25 @@ import (
 // An AuthRequest is an authorization request (OpenID Connect Core, section
 // 3.1.2.1) that was checked: its client and redirect URI are proven.
 type AuthRequest struct {
-	ID          string    `json:"id"`
-	ClientID    string    `json:"client_id"`
-	RedirectURI string    `json:"redirect_uri"`
-	State       string    `json:"state,omitempty"`
-	Nonce       string    `json:"nonce,omitempty"`
-	Challenge   string    `json:"code_challenge,omitempty"` // S256 (RFC 7636); "" where the client may leave it out
-	Scope       []string  `json:"scope,omitempty"`
-	Prompt      []string  `json:"prompt,omitempty"`
-	MaxAge      *int64    `json:"max_age,omitempty"` // seconds
-	LoginHint   string    `json:"login_hint,omitempty"`
-	Hint        string    `json:"hint,omitempty"` // the subject of a good id_token_hint
-	Created     time.Time `json:"created"`
-	Browser     string    `json:"browser"` // digest of the cookie of the browser that began it
+	ID           string       `json:"id"`
+	ClientID     string       `json:"client_id"`
+	ResponseType string       `json:"response_type,omitempty"` // "" means ResponseCode
+	RedirectURI  string       `json:"redirect_uri"`
+	Mode         ResponseMode `json:"response_mode,omitempty"` // "" means Query
+	Device       string       `json:"device,omitempty"`        // of a device that waits for the answer, and there is no redirect URI
+	State        string       `json:"state,omitempty"`
+	Nonce        string       `json:"nonce,omitempty"`
+	Challenge    string       `json:"code_challenge,omitempty"` // S256 (RFC 7636); "" where the client may leave it out
+	Scope        []string     `json:"scope,omitempty"`
+	Prompt       []string     `json:"prompt,omitempty"`
+	MaxAge       *int64       `json:"max_age,omitempty"` // seconds
+	LoginHint    string       `json:"login_hint,omitempty"`
+	Meant        []string     `json:"meant,omitzero"` // the only subscribers it may be answered for; nil means any
+	Claims       Claims       `json:"claims,omitzero"`
+	Resources    []string     `json:"resources,omitempty"` // that its access tokens may be for (RFC 8707); none means us
+	Chosen       string       `json:"chosen,omitempty"`    // the login that a person chose for it
+	Created      time.Time    `json:"created"`
+	Browser      string       `json:"browser"` // digest of the cookie of the browser that began it
 }
 
 // Has reports whether the request has a prompt value.
@@ -37,14 +43,18 @@ func (a AuthRequest) Satisfied(s Session, now time.Time) bool {
 	if !a.Means(s) {
 		return false
 	}
-	if (a.Has("login") || a.Has("select_account")) && s.AuthTime.Before(a.Created) {
+	old := s.AuthTime.Before(a.Created)
+	if old && (a.Has("login") || a.Has("select_account") && a.Chosen != s.ID) {
 		return false
 	}
-	return a.MaxAge == nil || !s.AuthTime.Before(a.Created) || now.Sub(s.AuthTime) <= time.Duration(*a.MaxAge)*time.Second
+	return a.MaxAge == nil || !old || now.Sub(s.AuthTime) <= time.Duration(*a.MaxAge)*time.Second
 }
 
-// Means reports whether a login is of the subscriber whom the request hints at.
-func (a AuthRequest) Means(s Session) bool { return a.Hint == "" || a.Hint == s.SubscriberID }
+// Means reports whether a login is of a subscriber whom the request means: by an
+// id_token_hint, or by a value of the claim sub.
+func (a AuthRequest) Means(s Session) bool {
+	return a.Meant == nil || slices.Contains(a.Meant, s.SubscriberID)
+}
 
 // The bounds of a request's parameters.
 const (
@@ -61,26 +71,35 @@ var (
 
 // ParseAuthRequest checks the parameters of a request whose client and redirect
 // URI are proven already. Its errors have codes of RFC 6749, section 4.1.2.1 and
-// OpenID Connect Core, section 3.1.2.6, and are told by redirect.
+// OpenID Connect Core, section 3.1.2.6, and are told to the client in the Mode of
+// what comes with them.
 func (p *Provider) ParseAuthRequest(c Client, v url.Values) (AuthRequest, error) {
 	a := AuthRequest{
 		ID: randomToken(), ClientID: c.ID, RedirectURI: v.Get("redirect_uri"), State: v.Get("state"), Nonce: v.Get("nonce"),
 		LoginHint: v.Get("login_hint"), Created: p.Now(),
 	}
+	var err error
+	if a.Mode, err = parseResponseMode(v); err != nil {
+		return a, err
+	}
+	if a.Prompt, err = parsePrompt(v.Get("prompt")); err != nil {
+		return a, err
+	}
 	if err := unsupported(v); err != nil {
 		return a, err
 	}
-	if err := checkResponseType(c, v); err != nil {
-		return a, err
-	}
-	var err error
-	if a.Challenge, err = parseChallenge(c, v); err != nil {
+	if a.ResponseType, err = parseResponseType(c, v); err != nil {
 		return a, err
 	}
 	if a.Scope, err = c.parseScope(v.Get("scope")); err != nil {
 		return a, err
 	}
-	if a.Prompt, err = parsePrompt(v.Get("prompt")); err != nil {
+	if a.ResponseType == ResponseIDToken {
+		err = a.checkImplicit()
+	} else {
+		a.Challenge, err = parseChallenge(c, v)
+	}
+	if err != nil {
 		return a, err
 	}
 	if a.MaxAge, err = parseMaxAge(v); err != nil {
@@ -88,7 +107,13 @@ func (p *Provider) ParseAuthRequest(c Client, v url.Values) (AuthRequest, error)
 	}
 	// A hint that is not good says nothing; it must not fail the request.
 	if hint, ok := p.OpenIDHint(v.Get("id_token_hint")); ok && hint.ClientID == c.ID {
-		a.Hint = hint.Subject
+		a.meanOneOf(p, c, []string{hint.Subject})
+	}
+	if err := p.parseClaims(c, &a, v.Get("claims")); err != nil {
+		return a, err
+	}
+	if a.Resources, err = p.parseResources(c, v["resource"]); err != nil {
+		return a, err
 	}
 	switch {
 	case len(a.State) > maxState:
@@ -119,22 +144,21 @@ func unsupported(v url.Values) error {
 	return nil
 }
 
-func checkResponseType(c Client, v url.Values) error {
-	switch t := v.Get("response_type"); {
-	case t == "code":
+// parseResponseType gives the response type, if the client is registered for it.
+func parseResponseType(c Client, v url.Values) (string, error) {
+	t := v.Get("response_type")
+	switch {
 	case t == "" && c.Profile == MobileLegacy:
+		t = ResponseCode
 	case t == "":
-		return oauth("invalid_request", "response_type is missing; it must be code")
-	default:
-		return oauth("unsupported_response_type", "response_type must be code")
+		return "", oauth("invalid_request", "response_type is missing; it may be %s", strings.Join(ResponseTypes(), " or "))
+	case !slices.Contains(ResponseTypes(), t):
+		return "", oauth("unsupported_response_type", "response_type must be %s", strings.Join(ResponseTypes(), " or "))
 	}
-	if !c.May(GrantCode) {
-		return oauth("unauthorized_client", "this client is not registered for authorization_code")
+	if !c.Answers(t) {
+		return "", oauth("unauthorized_client", "this client is not registered for the response_type %s", t)
 	}
-	if m := v.Get("response_mode"); m != "" && m != "query" {
-		return oauth("invalid_request", "response_mode must be query")
-	}
-	return nil
+	return t, nil
 }
 
 // parseChallenge applies the rows "no code_challenge" and "method" of the client

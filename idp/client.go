@@ -45,7 +45,12 @@ const (
 	AuthNone  AuthMethod = "none"
 	AuthBasic AuthMethod = "client_secret_basic"
 	AuthPost  AuthMethod = "client_secret_post"
+	// AuthPrivateKeyJWT signs an assertion for each request (RFC 7523, section 2.2).
+	AuthPrivateKeyJWT AuthMethod = "private_key_jwt"
 )
+
+// bySecret reports whether a client with the method has a secret.
+func (m AuthMethod) bySecret() bool { return m == AuthBasic || m == AuthPost }
 
 // A TokenFormat is what a client's access tokens are: sealed fabric tokens
 // (SATs), or JWTs of RFC 9068.
@@ -62,6 +67,7 @@ const (
 	GrantCode              = "authorization_code"
 	GrantRefresh           = "refresh_token"
 	GrantClientCredentials = "client_credentials"
+	GrantDevice            = "urn:ietf:params:oauth:grant-type:device_code"
 )
 
 // A Client is an application that asks for tokens.
@@ -71,7 +77,7 @@ type Client struct {
 	Type          ClientType
 	Profile       Profile
 	AuthMethod    AuthMethod
-	SecretHash    string // SHA-256 in hex; "" for AuthNone
+	SecretHash    string // SHA-256 in hex; "" where the AuthMethod has no secret
 	FirstParty    bool   // of the operator's own: no consent is asked
 	PKCEOptional  bool   // a confidential client that may leave PKCE out
 	RedirectURIs  []string
@@ -80,8 +86,9 @@ type Client struct {
 	Scopes        []string // what it may ask
 	AccessToken   TokenFormat
 	IDTokenAlg    keys.Use
-	Created       time.Time
-	Updated       time.Time
+	Metadata
+	Created time.Time
+	Updated time.Time
 }
 
 // May reports whether the client is registered for a grant.
@@ -160,4 +167,13 @@ func (a AuthRequest) Host() string {
 		return u.Host
 	}
 	return u.Scheme
+}
+
+// Origin gives the origin of an http or https redirect URI, or "".
+func (a AuthRequest) Origin() string {
+	u, err := url.Parse(a.RedirectURI)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" {
+		return ""
+	}
+	return u.Scheme + "://" + u.Host
 }

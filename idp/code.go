@@ -29,6 +29,7 @@ type Code struct {
 // the code would have expired and a replay could still harm.
 type RedeemedCode struct {
 	Hash, GrantID, ClientID string
+	Rights                  []string // not kept: what the subscriber must agree to, now; nil where nobody is asked
 	Expires                 time.Time
 }
 
@@ -69,7 +70,7 @@ func (p *Provider) Resume(ctx context.Context, id, browser string) (a AuthReques
 	if c, err = p.FindClient(ctx, a.ClientID); err != nil {
 		return a, c, err
 	}
-	if !c.AllowsRedirect(a.RedirectURI) { // not any more
+	if !c.mayEnd(a) { // not any more
 		return AuthRequest{}, c, problem.NoSuch("authorization request")
 	}
 	return a, c, nil
@@ -81,11 +82,18 @@ func (p *Provider) Drop(ctx context.Context, a AuthRequest) error {
 	return err
 }
 
+// mayEnd reports whether a request of the client may still be answered: by a
+// redirect, or by a device that asks for what came of it.
+func (c Client) mayEnd(a AuthRequest) bool {
+	if a.Device != "" {
+		return c.May(GrantDevice)
+	}
+	return c.AllowsRedirect(a.RedirectURI)
+}
+
 // IssueCode gives the authorization code of a request that a login answered.
 func (p *Provider) IssueCode(ctx context.Context, a AuthRequest, s Session) (string, error) {
-	value, err := json.Marshal(Code{
-		Request: a, ProjectID: s.ProjectID, SessionID: s.ID, SubjectID: s.SubscriberID, AuthTime: s.AuthTime, AMR: s.AMR,
-	})
+	value, err := json.Marshal(codeOf(a, s))
 	if err != nil {
 		return "", fmt.Errorf("writing code: %w", err)
 	}
@@ -97,11 +105,16 @@ func (p *Provider) IssueCode(ctx context.Context, a AuthRequest, s Session) (str
 	return code, nil
 }
 
+func codeOf(a AuthRequest, s Session) Code {
+	return Code{Request: a, ProjectID: s.ProjectID, SessionID: s.ID, SubjectID: s.SubscriberID, AuthTime: s.AuthTime, AMR: s.AMR}
+}
+
 // A Redemption is a request for the tokens of a code (RFC 6749, section 4.1.3).
 type Redemption struct {
 	Code        string
-	RedirectURI string // "" where it was left out
-	Verifier    string // RFC 7636, section 4.5
+	RedirectURI string   // "" where it was left out
+	Verifier    string   // RFC 7636, section 4.5
+	Resources   []string // RFC 8707, section 2.2
 }
 
 // Redeem makes a code's tokens. Every failure is invalid_grant; presenting a code
@@ -114,16 +127,30 @@ func (p *Provider) Redeem(ctx context.Context, c Client, r Redemption) (TokenSet
 	if err := checkRedemption(c, code, r); err != nil {
 		return TokenSet{}, err
 	}
-	sub, err := p.living(ctx, code.ProjectID, code.SubjectID, code.SessionID)
+	audience, err := p.audienceOf(c, code.Request.Resources, r.Resources)
 	if err != nil {
 		return TokenSet{}, err
 	}
+	set, err := p.exchange(ctx, c, code, audience, RedeemedCode{Hash: session.Digest(r.Code), Expires: p.Now().Add(p.Lifetimes().Code + remembered)})
+	if err == nil {
+		_ = p.Sessions.Delete(ctx, codeKey(r.Code)) // tidiness; the row decides
+		p.Observe("token_" + GrantCode)
+	}
+	return set, err
+}
+
+// exchange makes the tokens of a code, once, the access token for an audience.
+func (p *Provider) exchange(ctx context.Context, c Client, code Code, audience string, redeemed RedeemedCode) (TokenSet, error) {
 	code.Request.Scope = c.only(code.Request.Scope)
 	g, refresh, err := p.newGrant(c, code)
 	if err != nil {
 		return TokenSet{}, err
 	}
-	redeemed := RedeemedCode{Hash: session.Digest(r.Code), GrantID: g.ID, ClientID: c.ID, Expires: p.Now().Add(p.Lifetimes().Code + remembered)}
+	sub, err := p.holder(ctx, g)
+	if err != nil {
+		return TokenSet{}, err
+	}
+	redeemed.GrantID, redeemed.ClientID, redeemed.Rights = g.ID, c.ID, c.needed(code.Request)
 	if err := p.Store.RedeemCode(ctx, redeemed, g); errors.Is(err, problem.Conflict) {
 		return TokenSet{}, p.replayed(ctx, c, redeemed.Hash)
 	} else if errors.Is(err, problem.NotFound) {
@@ -131,9 +158,7 @@ func (p *Provider) Redeem(ctx context.Context, c Client, r Redemption) (TokenSet
 	} else if err != nil {
 		return TokenSet{}, err
 	}
-	_ = p.Sessions.Delete(ctx, codeKey(r.Code)) // tidiness; the row decides
-	p.Observe("token_" + GrantCode)
-	return p.mint(c, g, sub, minting{scope: g.Scope, nonce: code.Request.Nonce, refresh: refresh, idToken: true})
+	return p.mint(c, g, sub, minting{scope: g.Scope, audience: audience, nonce: code.Request.Nonce, refresh: refresh, idToken: true})
 }
 
 // findCode reads a code of this client. One that is no longer there may be a

@@ -2,6 +2,9 @@ package idp
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base32"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -23,9 +26,13 @@ type Grant struct {
 	ID, ProjectID, ClientID, SubscriberID string
 	SessionID                             string
 	Scope                                 []string
+	Claims                                Claims
+	Resources                             []string // that access tokens may be for; none means us
 	AuthTime                              time.Time
 	AMR                                   []string
-	RefreshHash                           string // SHA-256 of the refresh token; "" where none was given
+	RefreshHash                           string    // SHA-256 of the refresh token; "" where none was given
+	Seed                                  string    // sealed; with the refresh token before this one it makes this one
+	Rotated                               time.Time // when this one took its place; zero for the first
 	Created                               time.Time
 	IdleUntil, Expires                    time.Time // when the refresh token dies unused, and when in any case
 	Revoked                               time.Time
@@ -41,7 +48,7 @@ func (p *Provider) newGrant(c Client, code Code) (g Grant, refresh string, err e
 	now, l := p.Now(), p.Lifetimes()
 	g = Grant{
 		ID: id.String(), ProjectID: code.ProjectID, ClientID: c.ID, SubscriberID: code.SubjectID, SessionID: code.SessionID,
-		Scope: code.Request.Scope, AuthTime: code.AuthTime, AMR: code.AMR, Created: now,
+		Scope: code.Request.Scope, Claims: code.Request.Claims, Resources: code.Request.Resources, AuthTime: code.AuthTime, AMR: code.AMR, Created: now,
 		IdleUntil: now.Add(l.RefreshIdle), Expires: now.Add(l.RefreshAbsolute),
 	}
 	if c.mayKeepGoing(g.Scope) {
@@ -75,10 +82,16 @@ func grantOf(token string) (id uuid.UUID, ok bool) {
 	return uuid.UUID(raw), true
 }
 
+// grace is how long the refresh token before the current one gives the current one
+// again: for who asked twice at once, or never heard the answer.
+const grace = 10 * time.Second
+
 // Refresh replaces a refresh token and mints new tokens, for the scope asked
-// (raw, "" means all) if it is no wider than what was granted. A token that was
-// used before revokes the grant (RFC 9700, section 4.14.2).
-func (p *Provider) Refresh(ctx context.Context, c Client, token, rawScope string) (TokenSet, error) {
+// (raw, "" means all) if it is no wider than what was granted, and for one of the
+// resources that were (RFC 8707). A token that was
+// used before gives its successor again for a short while, so that there is never
+// more than one; then it revokes the grant (RFC 9700, section 4.14.2).
+func (p *Provider) Refresh(ctx context.Context, c Client, token, rawScope string, resources []string) (TokenSet, error) {
 	id, ok := grantOf(token)
 	if !ok {
 		return TokenSet{}, invalidGrant("the refresh token is not valid")
@@ -91,24 +104,74 @@ func (p *Provider) Refresh(ctx context.Context, c Client, token, rawScope string
 	if err != nil {
 		return TokenSet{}, err
 	}
-	sub, err := p.living(ctx, g.ProjectID, g.SubscriberID, g.SessionID)
+	audience, err := p.audienceOf(c, g.Resources, resources)
 	if err != nil {
 		return TokenSet{}, err
 	}
-	next, hash := newRefreshToken(id)
-	err = p.Store.RotateGrant(ctx, g.ID, hashSecret(token), hash, p.Now().Add(p.Lifetimes().RefreshIdle))
+	sub, err := p.holder(ctx, g)
+	if err != nil {
+		return TokenSet{}, err
+	}
+	next, err := p.rotate(ctx, g, token)
 	if errors.Is(err, problem.Conflict) {
-		if err := p.RevokeGrant(ctx, g.ID); err != nil {
-			return TokenSet{}, err
-		}
-		return TokenSet{}, invalidGrant("the refresh token was used before; the grant is revoked")
+		next, err = p.again(ctx, c, g.ID, token)
 	}
 	if err != nil {
 		return TokenSet{}, err
 	}
 	p.Observe("token_" + GrantRefresh)
-	return p.mint(c, g, sub, minting{scope: scope, refresh: next, idToken: true})
+	return p.mint(c, g, sub, minting{scope: scope, audience: audience, refresh: next, idToken: true})
 }
+
+// rotate puts a new refresh token in the place of one, if that is the current one.
+func (p *Provider) rotate(ctx context.Context, g Grant, token string) (next string, err error) {
+	seed := randomToken()
+	if g.Seed, err = p.Ring.SealSecret(seedOf(g), []byte(seed)); err != nil {
+		return "", err
+	}
+	next = refreshAfter(token, seed)
+	g.RefreshHash, g.Rotated = hashSecret(next), p.Now()
+	g.IdleUntil = g.Rotated.Add(p.Lifetimes().RefreshIdle)
+	return next, p.Store.RotateGrant(ctx, g, hashSecret(token))
+}
+
+// again answers a refresh token that is not the current one.
+func (p *Provider) again(ctx context.Context, c Client, id, token string) (next string, err error) {
+	g, err := p.refreshable(ctx, c, id) // as it is now
+	if err != nil {
+		return "", err
+	}
+	if next, ok := p.successor(g, token); ok {
+		return next, nil
+	}
+	if err := p.RevokeGrant(ctx, g.ID); err != nil {
+		return "", err
+	}
+	return "", invalidGrant("the refresh token was used before; the grant is revoked")
+}
+
+// successor gives a grant's refresh token to who has the one before it, for the
+// grace.
+func (p *Provider) successor(g Grant, token string) (string, bool) {
+	if !p.Now().Before(g.Rotated.Add(grace)) {
+		return "", false
+	}
+	seed, err := p.Ring.OpenSecret(seedOf(g), g.Seed)
+	next := refreshAfter(token, string(seed))
+	return next, err == nil && hashSecret(next) == g.RefreshHash
+}
+
+// refreshAfter gives the refresh token after another one. It takes both that one and the
+// seed, so that neither who has used tokens nor who has the rows and all keys can
+// make it.
+func refreshAfter(token, seed string) string {
+	head, _, _ := strings.Cut(token, ".")
+	h := hmac.New(sha256.New, []byte(seed))
+	h.Write([]byte(token))
+	return head + "." + base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(h.Sum(nil))
+}
+
+func seedOf(g Grant) string { return "seed of " + g.ID }
 
 // refreshable finds a grant that this client may still refresh.
 func (p *Provider) refreshable(ctx context.Context, c Client, id string) (Grant, error) {
@@ -160,7 +223,7 @@ func narrowed(granted []string, raw string) ([]string, error) {
 }
 
 // errDead is the answer where tokens of a login are asked for that was ended.
-var errDead = invalidGrant("the subscriber is disabled or has signed out")
+var errDead = invalidGrant("the subscriber is disabled, has signed out, or has taken its consent back")
 
 // living finds the subscriber that tokens are made for, unless it is disabled or
 // its login was ended.
@@ -174,12 +237,27 @@ func (p *Provider) living(ctx context.Context, projectID, subscriberID, sid stri
 	case sub.Disabled:
 		return sub, errDead
 	}
-	if err := p.Live(ctx, sid); errors.Is(err, problem.Unauthenticated) {
-		return sub, errDead
-	} else if err != nil {
-		return sub, err
+	return sub, p.unended(ctx, sid)
+}
+
+// unended is Live in the words of the token endpoint.
+func (p *Provider) unended(ctx context.Context, sid string) error {
+	err := p.Live(ctx, sid)
+	if errors.Is(err, problem.Unauthenticated) {
+		return errDead
 	}
-	return sub, nil
+	return err
+}
+
+// holder gives whom the tokens of a grant are made for, whose row is about to be
+// written. That fails where the subscriber was disabled or deleted, which ends its
+// logins and grants in the same transaction, so it is read only if its ID token tells
+// more than who it is.
+func (p *Provider) holder(ctx context.Context, g Grant) (fabric.Subscriber, error) {
+	if len(g.Claims.IDToken) > 0 {
+		return p.living(ctx, g.ProjectID, g.SubscriberID, g.SessionID)
+	}
+	return fabric.Subscriber{ID: g.SubscriberID, ProjectID: g.ProjectID}, p.unended(ctx, g.SessionID)
 }
 
 // RevokeGrant ends a grant: its refresh token and its access tokens.
@@ -200,12 +278,12 @@ func (p *Provider) Revoke(ctx context.Context, c Client, token string) error {
 		if err != nil {
 			return ignoreNotFound(err)
 		}
-		if g.ClientID != c.ID || g.RefreshHash != hashSecret(token) {
+		if _, before := p.successor(g, token); g.ClientID != c.ID || g.RefreshHash != hashSecret(token) && !before {
 			return nil
 		}
 		return p.RevokeGrant(ctx, g.ID)
 	}
-	t, err := p.OpenAccessToken(ctx, token)
+	t, _, err := p.InspectAccessToken(ctx, token)
 	if errors.Is(err, problem.Unauthenticated) {
 		return nil
 	}

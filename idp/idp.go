@@ -9,6 +9,7 @@ package idp
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"time"
 
@@ -24,6 +25,9 @@ import (
 // A Store keeps the rows of the identity provider. Absent things are
 // problem.NotFound.
 type Store interface {
+	// CreateClient writes a client. From now on, and as long as it has a
+	// BackchannelLogoutURI, whatever ends a login of which it had a grant queues a logout
+	// for it, in the same transaction.
 	CreateClient(ctx context.Context, c Client) error
 	FindClient(ctx context.Context, id string) (Client, error)
 	ListClients(ctx context.Context, projectID string, q page.Query) (page.Page[Client], error)
@@ -38,15 +42,14 @@ type Store interface {
 	// that was checked and is not disabled; else it is a problem.Conflict.
 	CreateSession(ctx context.Context, s Session, passwordHash string) error
 	FindSession(ctx context.Context, id string) (Session, error)
-	ListSessions(ctx context.Context, projectID, subscriberID string) ([]Session, error)
-	// EndSession ends a login and its grants and revokes its tokens, in one
-	// transaction. Ending it again changes nothing.
+	// EndSession ends a login and its grants, revokes its tokens and queues its logouts,
+	// in one transaction. Ending it again changes nothing.
 	EndSession(ctx context.Context, now time.Time, r revocation.Revocation) error
 
-	// FindBrowser gives the logins that a browser holds, by project, and when it was
+	// FindBrowser gives the Logins that a browser holds, by project, and when it was
 	// here last; those that were ended or have expired are none.
 	FindBrowser(ctx context.Context, browser string) (logins map[string]string, seen time.Time, err error)
-	// MoveBrowser gives logins, by project, to a browser, and takes all others from
+	// MoveBrowser gives Logins, by project, to a browser, and takes all others from
 	// the one that it was before, in one transaction; either may be "".
 	MoveBrowser(ctx context.Context, from, to string, logins map[string]string) error
 	// SeeBrowser notes that a browser is here now.
@@ -54,13 +57,15 @@ type Store interface {
 
 	// RedeemCode makes the grant of a code, unless the code with this hash was
 	// redeemed before: then it is a problem.Conflict. Where the login was ended
-	// meanwhile, or the client or subscriber deleted, it is problem.NotFound.
+	// meanwhile, a consent taken back, or the client or subscriber deleted, it is
+	// problem.NotFound.
 	RedeemCode(ctx context.Context, c RedeemedCode, g Grant) error
 	FindRedeemedCode(ctx context.Context, hash string) (RedeemedCode, error)
 	FindGrant(ctx context.Context, id string) (Grant, error)
-	// RotateGrant replaces the refresh hash of a living grant if it is still old;
-	// a problem.Conflict means that the token was used before.
-	RotateGrant(ctx context.Context, id, old, new string, idleUntil time.Time) error
+	// RotateGrant writes the refresh token of a living grant (its hash, Seed,
+	// Rotated and IdleUntil) if the hash is still old; a problem.Conflict means that
+	// the token was used before.
+	RotateGrant(ctx context.Context, g Grant, old string) error
 	// RevokeGrant ends a grant and its access tokens, in one transaction.
 	RevokeGrant(ctx context.Context, id string, now time.Time, r revocation.Revocation) error
 
@@ -71,7 +76,11 @@ type Store interface {
 
 	// FindConsent gives the scopes that a subscriber has agreed to for a client.
 	FindConsent(ctx context.Context, subscriberID, clientID string) ([]string, error)
-	PutConsent(ctx context.Context, subscriberID, clientID string, scopes []string, now time.Time) error
+	// AddConsent adds to them, or begins them.
+	AddConsent(ctx context.Context, subscriberID, clientID string, scopes []string, now time.Time) error
+	// RevokeConsent takes a consent back and ends the client's grants, in one
+	// transaction; where there is neither it is problem.NotFound.
+	RevokeConsent(ctx context.Context, subscriberID, clientID string, now time.Time, ending func(grantID string) revocation.Revocation) error
 }
 
 // Subscribers finds who logs in.
@@ -91,6 +100,16 @@ type Config struct {
 	Revocations *revocation.List
 	Issuer      string // {auth_url}/ with the slash; the audience of JWT access tokens too
 
+	// CheckURL reports a URL that nothing may be sent to, as the fault of a parameter;
+	// nil takes any.
+	CheckURL func(param, url string) error
+	// Fetch gets a document of at most limit bytes from a URL that a client's
+	// registration has. Its errors are told to the client; nil fetches nothing.
+	Fetch func(ctx context.Context, url string, limit int64) ([]byte, error)
+	// DeviceGuesses is how many wrong user codes of devices may be typed at one place
+	// in ten minutes; 0 is no limit.
+	DeviceGuesses int
+
 	Lifetimes Lifetimes          // to begin with: see [Provider.SetLifetimes]
 	Observe   func(event string) // told of "login", "login_refused", "code", "token_<grant>"; nil tells nobody
 	Now       func() time.Time   // nil means time.Now
@@ -99,6 +118,7 @@ type Config struct {
 // Lifetimes says how long things live; a zero field means its default.
 type Lifetimes struct {
 	Request         time.Duration // an authorization request waiting for its login: 30 minutes
+	Device          time.Duration // a device waiting for its login: 10 minutes
 	Code            time.Duration // 60 seconds (RFC 6749, section 4.1.2 allows ten minutes)
 	IDToken         time.Duration // 1 hour
 	AccessFabric    time.Duration // a sealed access token: 2 hours; at most MaxAccess
@@ -116,6 +136,7 @@ func (l *Lifetimes) fill() {
 		}
 	}
 	def(&l.Request, 30*time.Minute)
+	def(&l.Device, 10*time.Minute)
 	def(&l.Code, time.Minute)
 	def(&l.IDToken, time.Hour)
 	def(&l.AccessFabric, 2*time.Hour)
@@ -145,6 +166,7 @@ type Provider struct {
 	lifetimes atomic.Pointer[Lifetimes]
 	seen      *recent.Cache[Session]
 	clients   *recent.Cache[Client]
+	remote    keyring
 }
 
 // Sweep deletes what no token depends on any more.
@@ -160,6 +182,14 @@ func New(c Config) *Provider {
 	}
 	if c.Observe == nil {
 		c.Observe = func(string) {}
+	}
+	if c.CheckURL == nil {
+		c.CheckURL = func(string, string) error { return nil }
+	}
+	if c.Fetch == nil {
+		c.Fetch = func(context.Context, string, int64) ([]byte, error) {
+			return nil, errors.New("nothing is fetched here")
+		}
 	}
 	p := &Provider{Config: c, seen: recent.New[Session](c.Now), clients: recent.New[Client](c.Now)}
 	p.SetLifetimes(c.Lifetimes)

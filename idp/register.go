@@ -19,7 +19,10 @@ import (
 )
 
 // The scopes of OpenID Connect that a client may ask beside those of the fabric.
-var loginScopes = []string{"openid", "profile", "email", "offline_access"}
+var loginScopes = []string{"openid", "profile", "email", "address", "phone", "offline_access"}
+
+// defaultScopes are those that a client may ask which is registered without any.
+var defaultScopes = []string{"openid", "profile", "email", "offline_access"}
 
 // Scopes lists every scope there is, as the discovery document prints them.
 func Scopes() []string {
@@ -30,42 +33,21 @@ func Scopes() []string {
 	return all
 }
 
-// A NewClient is a client to be registered. Empty fields take the defaults of
-// the Type.
-type NewClient struct {
-	ProjectID    string
-	Name         string
-	Type         ClientType
-	Profile      Profile
-	AuthMethod   AuthMethod
-	FirstParty   bool
-	PKCEOptional bool
-	RedirectURIs []string
-	LogoutURIs   []string
-	Grants       []string
-	Scopes       []string
-	AccessToken  TokenFormat
-	IDTokenAlg   keys.Use
-}
-
-// CreateClient registers a client. A confidential one has a secret, which is
-// given here and never again.
-func (p *Provider) CreateClient(ctx context.Context, n NewClient) (c Client, secret string, err error) {
+// CreateClient registers a client by its settings: empty ones take the defaults
+// of the Type; the id, the secret and the times are made here. A confidential
+// client's secret is given now and never again.
+func (p *Provider) CreateClient(ctx context.Context, c Client) (made Client, secret string, err error) {
 	id, err := uuid.NewV7()
 	if err != nil {
 		return Client{}, "", fmt.Errorf("making client id: %w", err)
 	}
-	now := p.Now()
-	c = Client{
-		ID: id.String(), ProjectID: n.ProjectID, Name: n.Name, Type: n.Type, Profile: n.Profile, AuthMethod: n.AuthMethod,
-		FirstParty: n.FirstParty, PKCEOptional: n.PKCEOptional, RedirectURIs: n.RedirectURIs, LogoutURIs: n.LogoutURIs,
-		Grants: n.Grants, Scopes: n.Scopes, AccessToken: n.AccessToken, IDTokenAlg: n.IDTokenAlg, Created: now, Updated: now,
-	}
+	c.ID, c.SecretHash, c.Created = id.String(), "", p.Now()
+	c.Updated = c.Created
 	c.fill()
-	if err := c.check(); err != nil {
+	if err := p.check(ctx, &c); err != nil {
 		return Client{}, "", err
 	}
-	if c.AuthMethod != AuthNone {
+	if c.AuthMethod.bySecret() {
 		secret, c.SecretHash = newSecret()
 	}
 	return c, secret, p.Store.CreateClient(ctx, c)
@@ -87,7 +69,7 @@ func (p *Provider) ListClients(ctx context.Context, projectID string, q page.Que
 
 // UpdateClient changes a client's settings; the project and the secret stay.
 func (p *Provider) UpdateClient(ctx context.Context, c Client) error {
-	if err := c.check(); err != nil {
+	if err := p.check(ctx, &c); err != nil {
 		return err
 	}
 	c.Updated = p.Now()
@@ -101,8 +83,8 @@ func (p *Provider) RotateSecret(ctx context.Context, id string) (secret string, 
 	if err != nil {
 		return "", err
 	}
-	if c.AuthMethod == AuthNone {
-		return "", problem.New(problem.Invalid, "no_secret", "a public client has no secret")
+	if !c.AuthMethod.bySecret() {
+		return "", problem.New(problem.Invalid, "no_secret", "a client with the auth method %s has no secret", c.AuthMethod)
 	}
 	secret, hash := newSecret()
 	defer p.clients.Drop(c.ID)
@@ -127,7 +109,7 @@ func (c *Client) fill() {
 		c.IDTokenAlg = keys.RS256
 	}
 	method, grants, token := AuthNone, []string{GrantCode, GrantRefresh}, FabricToken
-	scopes := loginScopes
+	scopes := defaultScopes
 	switch c.Type {
 	case Web:
 		method = AuthBasic
@@ -148,30 +130,48 @@ func (c *Client) fill() {
 	}
 }
 
-// check gathers what is wrong with a client, and writes its scopes as they are
+// check gathers what is wrong with a client.
+func (p *Provider) check(ctx context.Context, c *Client) error {
+	err := errors.Join(c.check(), p.checkBackchannel(*c), p.checkAddresses(*c))
+	if err == nil && c.SectorURI != "" {
+		err = p.checkSector(ctx, *c)
+	}
+	return err
+}
+
+// check gathers what is wrong with a client by itself, and writes its scopes as they are
 // printed everywhere.
 func (c *Client) check() error {
 	var errs []error
 	bad := func(param, format string, args ...any) { errs = append(errs, problem.BadParam(param, format, args...)) }
 	oneOf(bad, "type", c.Type, SPA, Native, Web, Service)
 	oneOf(bad, "profile", c.Profile, Default, MobileLegacy)
-	oneOf(bad, "auth_method", c.AuthMethod, AuthNone, AuthBasic, AuthPost)
+	oneOf(bad, "auth_method", c.AuthMethod, AuthNone, AuthBasic, AuthPost, AuthPrivateKeyJWT)
 	oneOf(bad, "access_token", c.AccessToken, FabricToken, JWTToken)
 	oneOf(bad, "id_token_alg", c.IDTokenAlg, keys.Algorithms()...)
 	for _, g := range c.Grants {
-		oneOf(bad, "grant", g, GrantCode, GrantRefresh, GrantClientCredentials)
+		oneOf(bad, "grant", g, GrantCode, GrantRefresh, GrantClientCredentials, GrantDevice)
 	}
 	if utf8.RuneCountInString(c.Name) > 100 || !utf8.ValidString(c.Name) || strings.ContainsFunc(c.Name, isControl) {
 		bad("name", "a name has at most 100 characters, none of them a control character")
 	}
-	if c.May(GrantCode) && len(c.RedirectURIs) == 0 {
-		bad("redirect_uri", "a client with the grant authorization_code needs a redirect URI")
+	for _, t := range c.ResponseTypes {
+		oneOf(bad, "response_type", t, ResponseTypes()...)
+	}
+	if (c.May(GrantCode) || c.Answers(ResponseIDToken)) && len(c.RedirectURIs) == 0 {
+		bad("redirect_uri", "a client that people sign in to needs a redirect URI")
 	}
 	if c.May(GrantClientCredentials) && c.AuthMethod == AuthNone {
-		bad("grant", "client_credentials needs a client with a secret")
+		bad("grant", "client_credentials needs a client that proves itself, with a secret or a key")
 	}
 	if c.PKCEOptional && c.AuthMethod == AuthNone {
-		bad("pkce", "PKCE is optional only for a client with a secret")
+		bad("pkce", "PKCE is optional only for a client that proves itself, with a secret or a key")
+	}
+	c.checkKeys(bad)
+	c.checkSubjects(bad)
+	c.checkResources(bad)
+	if c.UserinfoAlg != "" {
+		oneOf(bad, "userinfo_signed_response_alg", c.UserinfoAlg, keys.Algorithms()...)
 	}
 	for _, uri := range c.RedirectURIs {
 		c.checkURI(bad, "redirect_uri", uri)
@@ -195,13 +195,16 @@ func oneOf[T ~string](bad func(param, format string, args ...any), param string,
 
 func isControl(r rune) bool { return r < 0x20 || r == 0x7f }
 
+// maxURI bounds an address of a client's.
+const maxURI = 2000
+
 // checkURI refuses what may not be registered: relative addresses, fragments
 // (RFC 6749, section 3.1.2), http beyond loopback, wildcards, and schemes that a
 // browser would run.
 func (c *Client) checkURI(bad func(param, format string, args ...any), param, uri string) {
 	u, err := url.Parse(uri)
 	switch {
-	case err != nil || len(uri) > 2000 || !u.IsAbs() || strings.ContainsAny(uri, "#*\\ \t\r\n") || u.User != nil || !isASCII(uri):
+	case err != nil || len(uri) > maxURI || !u.IsAbs() || strings.ContainsAny(uri, "#*\\ \t\r\n") || u.User != nil || !isASCII(uri):
 		bad(param, "%q is not an absolute address without fragment, wildcard, user or spaces", uri)
 	case u.Scheme == "https" && u.Host != "", u.Scheme == "http" && isLocal(u.Hostname()):
 	case u.Scheme == "http":

@@ -159,11 +159,6 @@ func (p *Provider) BrowserSession(ctx context.Context, sid, projectID string) (S
 	return s, nil
 }
 
-// ListSessions lists a subscriber's logins, newest first.
-func (p *Provider) ListSessions(ctx context.Context, projectID, subscriberID string) ([]Session, error) {
-	return p.Store.ListSessions(ctx, projectID, subscriberID)
-}
-
 // EndSession ends a login: its cookie, its grants and its tokens are dead in
 // every service, here at once and on other nodes within a second.
 func (p *Provider) EndSession(ctx context.Context, sid string) error {

@@ -3,6 +3,7 @@ package idp
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -34,21 +35,23 @@ type TokenSet struct {
 
 // minting is what differs between the ways to a TokenSet.
 type minting struct {
-	scope   []string
-	nonce   string
-	refresh string
-	idToken bool
+	scope    []string
+	nonce    string
+	refresh  string
+	idToken  bool
+	audience string // of the access token
 }
 
 // mint makes the tokens of a grant.
 func (p *Provider) mint(c Client, g Grant, sub fabric.Subscriber, m minting) (TokenSet, error) {
 	t := fabric.Token{
 		Kind: fabric.SAT, ProjectID: g.ProjectID, SubscriberID: g.SubscriberID, ClientID: c.ID, SessionID: g.SessionID, GrantID: grantRef(g.ID), Scope: m.scope,
+		Claims: c.onlyClaims(g.left(g.Claims.Userinfo, m.scope)),
 	}
 	if c.AccessToken == JWTToken {
 		t.Kind = fabric.Access
 	}
-	access, err := p.access(c, &t, g.AuthTime, g.AMR)
+	access, err := p.access(c, &t, m.audience, g.AuthTime, g.AMR)
 	if err != nil {
 		return TokenSet{}, err
 	}
@@ -60,20 +63,23 @@ func (p *Provider) mint(c Client, g Grant, sub fabric.Subscriber, m minting) (To
 }
 
 // ClientCredentials makes a service's own access token, for the scope asked (raw,
-// "" means all it is registered for).
-func (p *Provider) ClientCredentials(_ context.Context, c Client, rawScope string) (TokenSet, error) {
+// "" means all it is registered for), and for the resources asked (RFC 8707).
+func (p *Provider) ClientCredentials(_ context.Context, c Client, rawScope string, resources []string) (TokenSet, error) {
+	audience, err := p.audience(c, resources)
+	if err != nil {
+		return TokenSet{}, err
+	}
 	scope := slices.DeleteFunc(slices.Clone(c.Scopes), func(s string) bool { return slices.Contains(loginScopes, s) })
 	if strings.TrimSpace(rawScope) != "" {
-		var err error
 		if scope, err = c.allowedScopes(strings.Fields(rawScope)); err != nil {
 			return TokenSet{}, err
 		}
 		if slices.ContainsFunc(scope, func(s string) bool { return slices.Contains(loginScopes, s) }) {
-			return TokenSet{}, oauth("invalid_scope", "nobody logs in with client_credentials: openid, profile, email and offline_access have no meaning")
+			return TokenSet{}, oauth("invalid_scope", "nobody logs in with client_credentials: openid, profile and their like have no meaning")
 		}
 	}
 	t := fabric.Token{Kind: fabric.Service, ProjectID: c.ProjectID, ClientID: c.ID, Scope: scope}
-	access, err := p.access(c, &t, time.Time{}, nil)
+	access, err := p.access(c, &t, audience, time.Time{}, nil)
 	if err != nil {
 		return TokenSet{}, err
 	}
@@ -82,7 +88,7 @@ func (p *Provider) ClientCredentials(_ context.Context, c Client, rawScope strin
 }
 
 // access seals or signs an access token, and fills in its id and times.
-func (p *Provider) access(c Client, t *fabric.Token, authTime time.Time, amr []string) (string, error) {
+func (p *Provider) access(c Client, t *fabric.Token, audience string, authTime time.Time, amr []string) (string, error) {
 	t.ID, t.Issuer, t.IssuedAt = uuid.NewString(), p.Issuer, p.Now()
 	if c.AccessToken == FabricToken {
 		t.ExpiresAt = t.IssuedAt.Add(p.Lifetimes().AccessFabric)
@@ -90,8 +96,9 @@ func (p *Provider) access(c Client, t *fabric.Token, authTime time.Time, amr []s
 	}
 	t.ExpiresAt = t.IssuedAt.Add(p.Lifetimes().AccessJWT)
 	claims := accessClaims{
-		Issuer: t.Issuer, Subject: t.SubscriberID, Audience: p.Issuer, ClientID: c.ID, IssuedAt: t.IssuedAt.Unix(), Expires: t.ExpiresAt.Unix(), ID: t.ID,
-		Scope: strings.Join(t.Scope, " "), SessionID: t.SessionID, GrantID: t.GrantID, ProjectID: t.ProjectID, AuthTime: seconds(authTime), AMR: amr,
+		Issuer: t.Issuer, Subject: p.SubjectFor(c, t.SubscriberID), Audience: audience, ClientID: c.ID, IssuedAt: t.IssuedAt.Unix(), Expires: t.ExpiresAt.Unix(), ID: t.ID,
+		Scope: strings.Join(t.Scope, " "), SessionID: t.SessionID, GrantID: t.GrantID, ProjectID: t.ProjectID, AuthTime: seconds(authTime), ACR: acrOf(amr), AMR: amr,
+		Claims: t.Claims,
 	}
 	if t.SubscriberID == "" {
 		claims.Subject = c.ID // RFC 9068, section 2.2: nobody's token has its client for a subject
@@ -124,7 +131,9 @@ type accessClaims struct {
 	GrantID   string   `json:"grant_id,omitempty"`
 	ProjectID string   `json:"project_id"`
 	AuthTime  int64    `json:"auth_time,omitempty"`
+	ACR       string   `json:"acr,omitempty"`
 	AMR       []string `json:"amr,omitempty"`
+	Claims    []string `json:"claims,omitempty"` // for userinfo, beside those of the scope
 }
 
 // idClaims are those of OpenID Connect Core, section 2.
@@ -137,20 +146,30 @@ type idClaims struct {
 	Expires    int64    `json:"exp"`
 	AuthTime   int64    `json:"auth_time"`
 	Nonce      string   `json:"nonce,omitempty"`
+	ACR        string   `json:"acr,omitempty"`
 	AMR        []string `json:"amr,omitempty"`
 	SessionID  string   `json:"sid,omitempty"`
 	AccessHash string   `json:"at_hash,omitempty"`
+	Person
 }
 
+// idToken signs the ID token that comes with an access token, or alone where that is "".
 func (p *Provider) idToken(c Client, g Grant, sub fabric.Subscriber, m minting, access string) (string, error) {
-	now := p.Now()
+	now, names, hash := p.Now(), g.left(g.Claims.IDToken, m.scope), ""
+	if access == "" {
+		names = slices.Concat(names, ClaimsOf(m.scope...))
+	} else {
+		hash = c.IDTokenAlg.HalfHash(access)
+	}
 	return p.Ring.Sign(c.IDTokenAlg, typID, idClaims{
-		Issuer: p.Issuer, Subject: sub.ID, Audience: c.ID, AZP: c.ID, IssuedAt: now.Unix(), Expires: now.Add(p.Lifetimes().IDToken).Unix(),
-		AuthTime: g.AuthTime.Unix(), Nonce: m.nonce, AMR: g.AMR, SessionID: g.SessionID, AccessHash: c.IDTokenAlg.HalfHash(access),
+		Issuer: p.Issuer, Subject: p.SubjectFor(c, sub.ID), Audience: c.ID, AZP: c.ID, IssuedAt: now.Unix(), Expires: now.Add(p.Lifetimes().IDToken).Unix(),
+		AuthTime: g.AuthTime.Unix(), Nonce: m.nonce, ACR: acrOf(g.AMR), AMR: g.AMR, SessionID: g.SessionID, AccessHash: hash,
+		Person: PersonOf(sub, c.onlyClaims(names)),
 	})
 }
 
-// An IDHint is what an id_token_hint says: a login of ours, perhaps long ago.
+// An IDHint is what an id_token_hint says: a login of ours, perhaps long ago. Whom
+// its client means by the subject, [Provider.SubscriberOf] tells.
 type IDHint struct{ Subject, ClientID, SessionID string }
 
 // OpenIDHint reads an ID token of ours. Its expiry does not matter (OpenID
@@ -158,34 +177,65 @@ type IDHint struct{ Subject, ClientID, SessionID string }
 func (p *Provider) OpenIDHint(token string) (IDHint, bool) {
 	payload, ok := p.Ring.VerifyJWS(token, typID)
 	var c idClaims
-	if !ok || json.Unmarshal(payload, &c) != nil || c.Issuer != p.Issuer || c.Subject == "" {
+	if !ok || json.Unmarshal(payload, &c) != nil || c.Issuer != p.Issuer || c.Subject == "" || c.Expires == 0 {
 		return IDHint{}, false
 	}
 	return IDHint{c.Subject, c.Audience, c.SessionID}, true
 }
 
 // OpenAccessToken checks an access token of this issuer, sealed or JWT, and gives
-// what it says. Every failure is problem.Unauthenticated.
+// what it says. Every failure is problem.Unauthenticated; so is a token for another
+// resource than us.
 func (p *Provider) OpenAccessToken(ctx context.Context, raw string) (fabric.Token, error) {
+	t, audience, err := p.InspectAccessToken(ctx, raw)
+	if err == nil && audience != p.Issuer {
+		return fabric.Token{}, problem.NoCredentials()
+	}
+	return t, err
+}
+
+// InspectAccessToken is OpenAccessToken for who asks about a token, or ends it, and
+// does not go by it: it may be for any resource.
+func (p *Provider) InspectAccessToken(ctx context.Context, raw string) (t fabric.Token, audience string, err error) {
 	if strings.Contains(raw, "..") { // a JWE with an empty key
-		return p.Fabric.Open(ctx, raw, fabric.SAT, fabric.Service)
+		t, err = p.Fabric.Open(ctx, raw, fabric.SAT, fabric.Service)
+		return t, p.Issuer, err
 	}
 	payload, ok := p.Ring.VerifyJWS(raw, typAccess)
 	var c accessClaims
 	if !ok || json.Unmarshal(payload, &c) != nil {
-		return fabric.Token{}, problem.NoCredentials()
+		return t, "", problem.NoCredentials()
 	}
+	if t, err = p.readAccess(ctx, c); err != nil || c.Audience == p.Issuer {
+		return t, c.Audience, err
+	}
+	client, err := p.ClientOf(ctx, t)
+	if err == nil && !slices.Contains(client.Resources, c.Audience) {
+		err = problem.NoCredentials()
+	}
+	return t, c.Audience, err
+}
+
+// readAccess checks the claims of a JWT access token but for its audience.
+func (p *Provider) readAccess(ctx context.Context, c accessClaims) (fabric.Token, error) {
 	now := p.Now()
 	t := fabric.Token{
 		Kind: fabric.Access, ID: c.ID, Issuer: c.Issuer, ProjectID: c.ProjectID, SubscriberID: c.Subject, ClientID: c.ClientID,
-		SessionID: c.SessionID, GrantID: c.GrantID, Scope: strings.Fields(c.Scope), IssuedAt: time.Unix(c.IssuedAt, 0), ExpiresAt: time.Unix(c.Expires, 0),
+		SessionID: c.SessionID, GrantID: c.GrantID, Scope: strings.Fields(c.Scope), Claims: c.Claims, IssuedAt: time.Unix(c.IssuedAt, 0), ExpiresAt: time.Unix(c.Expires, 0),
 	}
 	if c.GrantID == "" && c.Subject == c.ClientID {
 		t.Kind, t.SubscriberID = fabric.Service, ""
 	}
+	if _, ok := pairwiseSubject(c.Subject); ok {
+		client, err := p.ClientOf(ctx, t)
+		if err != nil {
+			return fabric.Token{}, err
+		}
+		t.SubscriberID = p.SubscriberOf(client, c.Subject)
+	}
 	whole := c.ID != "" && c.Subject != "" && c.ClientID != "" && c.ProjectID != "" && c.IssuedAt > 0
 	timely := now.Before(t.ExpiresAt) && !t.IssuedAt.After(now.Add(skew)) && c.NotBefore <= now.Add(skew).Unix()
-	if c.Issuer != p.Issuer || c.Audience != p.Issuer || !whole || !timely {
+	if c.Issuer != p.Issuer || c.Audience == "" || !whole || !timely {
 		return fabric.Token{}, problem.NoCredentials()
 	}
 	// iat counts seconds. A revocation of the subscriber, which holds for what was
@@ -194,6 +244,15 @@ func (p *Provider) OpenAccessToken(ctx context.Context, raw string) (fabric.Toke
 	check := t
 	check.IssuedAt = t.IssuedAt.Add(time.Second - time.Microsecond)
 	return t, p.Fabric.Check(ctx, check)
+}
+
+// ClientOf finds the client that a token was made for.
+func (p *Provider) ClientOf(ctx context.Context, t fabric.Token) (Client, error) {
+	c, err := p.FindClient(ctx, t.ClientID)
+	if errors.Is(err, problem.NotFound) {
+		return c, problem.NoCredentials()
+	}
+	return c, err
 }
 
 // revokeAccess ends one access token.
@@ -211,31 +270,4 @@ func (p *Provider) Subscriber(ctx context.Context, t fabric.Token) (fabric.Subsc
 		return sub, problem.NoCredentials()
 	}
 	return sub, nil
-}
-
-// Consented reports whether a client may have the scopes without asking: it is
-// the operator's own, or the subscriber agreed to all of them before.
-func (p *Provider) Consented(ctx context.Context, c Client, subscriberID string, scopes []string) (bool, error) {
-	if c.FirstParty {
-		return true, nil
-	}
-	agreed, err := p.Store.FindConsent(ctx, subscriberID, c.ID)
-	if err != nil {
-		return false, ignoreNotFound(err)
-	}
-	return !slices.ContainsFunc(scopes, func(s string) bool { return !slices.Contains(agreed, s) }), nil
-}
-
-// Consent remembers that a subscriber agreed to a client's having the scopes.
-func (p *Provider) Consent(ctx context.Context, c Client, subscriberID string, scopes []string) error {
-	agreed, err := p.Store.FindConsent(ctx, subscriberID, c.ID)
-	if err := ignoreNotFound(err); err != nil {
-		return err
-	}
-	for _, s := range scopes {
-		if !slices.Contains(agreed, s) {
-			agreed = append(agreed, s)
-		}
-	}
-	return p.Store.PutConsent(ctx, subscriberID, c.ID, agreed, p.Now())
 }

@@ -3,10 +3,12 @@ package keys
 import (
 	"crypto"
 	"crypto/ecdsa"
+	"crypto/ed25519"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/rsa"
-	_ "crypto/sha256" // the hash of algorithms
+	_ "crypto/sha256" // the hashes of algorithms
+	_ "crypto/sha512"
 	"encoding/base64"
 	"fmt"
 	"slices"
@@ -21,6 +23,8 @@ type Use string
 const (
 	RS256 Use = "RS256"
 	ES256 Use = "ES256"
+	PS256 Use = "PS256"
+	EdDSA Use = "EdDSA" // with Ed25519 (RFC 8037, section 3.1)
 	Seal  Use = "seal"
 )
 
@@ -29,6 +33,8 @@ const (
 var algorithms = []algorithm{
 	{RS256, crypto.SHA256, func() (crypto.Signer, error) { return rsa.GenerateKey(rand.Reader, 2048) }},
 	{ES256, crypto.SHA256, func() (crypto.Signer, error) { return ecdsa.GenerateKey(elliptic.P256(), rand.Reader) }},
+	{PS256, crypto.SHA256, func() (crypto.Signer, error) { return rsa.GenerateKey(rand.Reader, 2048) }}, // no key of RS256: one key, one algorithm (RFC 7517, section 4.4)
+	{EdDSA, crypto.SHA512, func() (crypto.Signer, error) { _, key, err := ed25519.GenerateKey(rand.Reader); return key, err }},
 }
 
 type algorithm struct {

@@ -31,7 +31,8 @@ const patience = 3 * time.Second
 // revoked or gone from the ring, and of one that was made and never kept, because
 // another node was faster.
 type Custody interface {
-	// Make makes a key for one of the [Algorithms] and gives its handle. Its ctx, and
+	// Make makes a key for one of the [Algorithms] and gives its handle; it is called
+	// at once for several. Its ctx, and
 	// that of Open, ends after three seconds: a ring does nothing else meanwhile.
 	Make(ctx context.Context, use Use) (handle []byte, err error)
 	// Open gives the key of a handle. A ring opens each key once, and tries again

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto"
 	"crypto/ecdsa"
+	"crypto/ed25519"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/rsa"
@@ -40,10 +41,13 @@ func (m *module) Make(_ context.Context, use keys.Use) ([]byte, error) {
 	}
 	var key crypto.Signer
 	var err error
-	if use == keys.RS256 {
-		key, err = rsa.GenerateKey(rand.Reader, 2048)
-	} else {
+	switch use {
+	case keys.ES256:
 		key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	case keys.EdDSA:
+		_, key, err = ed25519.GenerateKey(rand.Reader)
+	default:
+		key, err = rsa.GenerateKey(rand.Reader, 2048)
 	}
 	name := fmt.Sprintf("module/%d", len(m.keys))
 	m.keys[name] = key
@@ -96,7 +100,7 @@ func TestCustody(t *testing.T) {
 		}
 	}
 	check(t, other.Sync(t.Context()))
-	if got := len(m.keys); got != 4 {
+	if got := len(m.keys); got != 2*len(keys.Algorithms()) {
 		t.Errorf("the module has %d keys, want one current and one next of each algorithm", got)
 	}
 	if _, ok := other.VerifyJWS(token, "JWT"); !ok {
@@ -110,7 +114,7 @@ func TestCustody(t *testing.T) {
 		if _, ok := other.VerifyJWS(token, "JWT"); !ok {
 			t.Errorf("another node refuses %s of the module", use)
 		}
-		jws, err := jose.ParseSignedCompact(token, []jose.SignatureAlgorithm{jose.RS256, jose.ES256})
+		jws, err := jose.ParseSignedCompact(token, []jose.SignatureAlgorithm{jose.SignatureAlgorithm(use)})
 		check(t, err)
 		if _, err := jws.Verify(set); err != nil {
 			t.Errorf("a verifier with the JWKS refuses %s of the module: %v", use, err)

@@ -14,6 +14,8 @@ package keys
 
 import (
 	"context"
+	"crypto/hkdf"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"sync"
@@ -108,6 +110,7 @@ func (c *Config) fill() {
 type Ring struct {
 	c      Config
 	master *vault
+	shared *vault // see SealSecret
 	latest atomic.Pointer[snapshot]
 
 	mu     sync.Mutex
@@ -124,12 +127,10 @@ type Ring struct {
 // current key of a use cannot be opened, such as with another master key; then
 // it has changed nothing.
 func Open(ctx context.Context, c Config) (*Ring, error) {
-	c.fill()
-	master, err := newVault(c.Master)
+	r, err := newRing(c)
 	if err != nil {
 		return nil, err
 	}
-	r := &Ring{c: c, master: master}
 	for range attempts {
 		if err = r.Sync(ctx); err != nil {
 			return nil, err
@@ -150,13 +151,25 @@ func Open(ctx context.Context, c Config) (*Ring, error) {
 // Read reads a ring as it is and makes nothing, for who looks at it: its Status
 // tells which keys cannot be opened.
 func Read(ctx context.Context, c Config) (*Ring, error) {
+	r, err := newRing(c)
+	if err != nil {
+		return nil, err
+	}
+	return r, r.Sync(ctx)
+}
+
+func newRing(c Config) (*Ring, error) {
 	c.fill()
 	master, err := newVault(c.Master)
 	if err != nil {
 		return nil, err
 	}
-	r := &Ring{c: c, master: master}
-	return r, r.Sync(ctx)
+	key, err := hkdf.Key(sha256.New, c.Master, nil, "selvage secrets", 32)
+	if err != nil {
+		return nil, fmt.Errorf("deriving key: %w", err)
+	}
+	shared, err := newVault(key)
+	return &Ring{c: c, master: master, shared: shared}, err
 }
 
 // attempts is how often something is tried again that another node was faster at.

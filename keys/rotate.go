@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -136,21 +137,32 @@ func (r *Ring) change(ctx context.Context, moves []Move, added ...Record) error 
 	return errors.Join(err, r.Sync(ctx))
 }
 
-// create makes a key that is to be added. Its kid is time-ordered, and says nothing
-// else.
+// create makes a key that is to be added.
 func (r *Ring) create(ctx context.Context, use Use, state State) (rec Record, err error) {
+	secret, err := r.secret(ctx, use)
+	if err != nil {
+		return rec, err
+	}
+	return r.record(use, state, secret)
+}
+
+// secret makes the secret of a key, or its handle.
+func (r *Ring) secret(ctx context.Context, use Use) ([]byte, error) {
+	if use == Seal {
+		secret := make([]byte, 32)
+		rand.Read(secret)
+		return secret, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return r.c.Custody.Make(ctx, use)
+}
+
+// record gives a key as it is kept. Its kid is time-ordered, and says nothing else.
+func (r *Ring) record(use Use, state State, secret []byte) (rec Record, err error) {
 	id, err := uuid.NewV7()
 	if err != nil {
 		return rec, fmt.Errorf("making key id: %w", err)
-	}
-	secret := make([]byte, 32)
-	rand.Read(secret)
-	if use != Seal {
-		ctx, cancel := context.WithTimeout(ctx, patience)
-		defer cancel()
-		if secret, err = r.c.Custody.Make(ctx, use); err != nil {
-			return rec, err
-		}
 	}
 	rec = Record{Kid: id.String(), Use: use, State: state, Created: r.c.Now()} // after what takes long: it is not published before
 	if state == Current {
@@ -162,23 +174,37 @@ func (r *Ring) create(ctx context.Context, use Use, state State) (rec Record, er
 
 // complete makes the keys that there should be, as one step: nodes that begin
 // together must not have each a part.
+//
+// They are made at once, on all processors: an RSA key takes a tenth of a second
+// and a first start needs four, which so take two processors no longer than the two
+// of RS256 one after the other. Making those of PS256 later would leave a time in
+// which discovery names an algorithm that nothing signs by.
 func (r *Ring) complete(ctx context.Context) error {
 	var added []Record
 	s := r.latest.Load()
 	for _, use := range Uses() {
 		for _, state := range []State{Current, Next} {
-			if _, ok := s.find(use, state); ok {
-				continue
+			if _, ok := s.find(use, state); !ok {
+				added = append(added, Record{Use: use, State: state})
 			}
-			rec, err := r.create(ctx, use, state)
-			if err != nil {
-				return err
-			}
-			added = append(added, rec)
 		}
 	}
 	if len(added) == 0 {
 		return nil
+	}
+	secrets, errs := make([][]byte, len(added)), make([]error, len(added))
+	var making sync.WaitGroup
+	for i, rec := range added {
+		making.Go(func() { secrets[i], errs[i] = r.secret(ctx, rec.Use) })
+	}
+	making.Wait()
+	for i, rec := range added {
+		if errs[i] == nil {
+			added[i], errs[i] = r.record(rec.Use, rec.State, secrets[i])
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
 	}
 	return r.change(ctx, nil, added...)
 }

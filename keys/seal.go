@@ -6,6 +6,7 @@ import (
 	"crypto/cipher"
 	"crypto/hkdf"
 	"crypto/sha256"
+	"encoding"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -55,9 +56,13 @@ func (r *Ring) Sealer(purpose, typ, ch string) *Sealer {
 	return &Sealer{ring: r, purpose: purpose, typ: typ, ch: ch}
 }
 
-// Seal gives the token of claims.
+// Seal gives the token of claims: in the binary form that they bring, else as JSON.
 func (s *Sealer) Seal(claims any) (string, error) {
-	payload, err := json.Marshal(claims)
+	marshal := func() ([]byte, error) { return json.Marshal(claims) }
+	if own, ok := claims.(encoding.BinaryMarshaler); ok {
+		marshal = own.MarshalBinary
+	}
+	payload, err := marshal()
 	if err != nil {
 		return "", fmt.Errorf("writing claims: %w", err)
 	}
@@ -120,7 +125,12 @@ func (s *Sealer) OpenBy(token string, claims any) (kid string, ok bool) {
 	if !ok {
 		return "", false
 	}
-	now.byHead.Store(head, e) // there are few good ones: one for each ring key and ch
+	if _, known := now.byHead.Load(head); !known {
+		now.byHead.Store(head, e) // there are few good ones: one for each ring key and ch
+	}
+	if own, ok := claims.(encoding.BinaryUnmarshaler); ok {
+		return e.kid, own.UnmarshalBinary(payload) == nil
+	}
 	return e.kid, json.Unmarshal(payload, claims) == nil
 }
 

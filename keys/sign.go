@@ -2,9 +2,11 @@ package keys
 
 import (
 	"crypto"
+	"crypto/rsa"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"io"
 	"sync"
 
 	"github.com/go-jose/go-jose/v4"
@@ -21,7 +23,18 @@ type signer struct {
 }
 
 func newSigner(rec Record, key crypto.Signer) *signer {
-	return &signer{kid: rec.Kid, alg: jose.SignatureAlgorithm(rec.Use), public: key.Public(), key: cryptosigner.Opaque(key)}
+	return &signer{kid: rec.Kid, alg: jose.SignatureAlgorithm(rec.Use), public: key.Public(), key: cryptosigner.Opaque(salted{key})}
+}
+
+// salted makes signatures of PS256 with a salt as long as the hash (RFC 7518,
+// section 3.5). The library asks for the longest that fits, which verifiers refuse.
+type salted struct{ crypto.Signer }
+
+func (s salted) Sign(random io.Reader, digest []byte, opts crypto.SignerOpts) ([]byte, error) {
+	if pss, ok := opts.(*rsa.PSSOptions); ok {
+		opts = &rsa.PSSOptions{SaltLength: rsa.PSSSaltLengthEqualsHash, Hash: pss.Hash}
+	}
+	return s.Signer.Sign(random, digest, opts)
 }
 
 // head gives the header of the tokens of a typ (RFC 7515, section 4.1).

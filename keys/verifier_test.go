@@ -32,7 +32,7 @@ func (v *verifier) verify(t *testing.T, node *keys.Ring, token string) bool {
 			t.Fatal(err)
 		}
 	}
-	jws, err := jose.ParseSignedCompact(token, []jose.SignatureAlgorithm{jose.RS256, jose.ES256})
+	jws, err := jose.ParseSignedCompact(token, []jose.SignatureAlgorithm{jose.RS256, jose.ES256, jose.PS256, jose.EdDSA})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,9 +72,9 @@ func TestRotationUnderLoad(t *testing.T) {
 				busy = rand.IntN(len(nodes))
 			}
 			time.Sleep(2 * time.Second)
-			alg := keys.ES256
+			alg := []keys.Use{keys.ES256, keys.EdDSA}[rand.IntN(2)]
 			if second%20 == 0 {
-				alg = keys.RS256
+				alg = []keys.Use{keys.RS256, keys.PS256}[rand.IntN(2)]
 			}
 			maker, opener, node := rand.IntN(len(nodes)), rand.IntN(len(nodes)), rand.IntN(len(nodes))
 			token, err := nodes[maker].Sign(alg, "JWT", claims{"alice"})

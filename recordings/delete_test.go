@@ -38,7 +38,7 @@ func TestDelete(t *testing.T) {
 	if err := w.Delete(t.Context(), other, rec.Sid); !errors.Is(err, problem.NotFound) {
 		t.Errorf("Delete by another project: %v, want NotFound", err)
 	}
-	_, open, err := w.Open(t.Context(), w.project, rec.Sid)
+	_, open, err := w.Open(t.Context(), recordings.Owner{ProjectID: w.project}, rec.Sid)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func TestDelete(t *testing.T) {
 	if err := w.Delete(t.Context(), w.project, rec.Sid); !errors.Is(err, problem.NotFound) {
 		t.Errorf("second Delete: %v, want NotFound", err)
 	}
-	if _, _, err := w.Open(t.Context(), w.project, rec.Sid); !errors.Is(err, problem.NotFound) {
+	if _, _, err := w.Open(t.Context(), recordings.Owner{ProjectID: w.project}, rec.Sid); !errors.Is(err, problem.NotFound) {
 		t.Errorf("Open after Delete: %v, want NotFound", err)
 	}
 	if got := w.list(t, recordings.Filter{}); len(got) != 0 {
@@ -106,8 +106,8 @@ func TestSweepAfterDeletedProject(t *testing.T) {
 	if err := w.Sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if got := w.mediaFiles(t); !slices.Equal(got, []string{kept.ID}) {
-		t.Errorf("files after the sweep: %q, want %s", got, kept.ID)
+	if got, want := w.mediaFiles(t), []string{kept.ID, kept.ID + ".peaks"}; !slices.Equal(got, want) {
+		t.Errorf("files after the sweep: %q, want %q", got, want)
 	}
 	w.project = home
 	if got := len(w.read(t, kept.Sid)); int64(got) != kept.Bytes {

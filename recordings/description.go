@@ -29,6 +29,7 @@ const maxText = 255
 type Description struct {
 	Metadata
 	SubscriberID string // ties the recording to a subscriber of the project
+	Sid          string // of the recording that waits for this upload; "" finds the one of the call or conference
 
 	// What makes an upload the repetition of another, the first one given: the same
 	// IdempotencyKey; the same Path and bytes; the same CallSid and bytes.
@@ -42,7 +43,7 @@ func (r *Recordings) Check(d Description) error {
 	var errs []error
 	for _, text := range []struct{ param, value string }{
 		{"CallSid", d.CallSid}, {"ConferenceSid", d.ConferenceSid}, {"From", d.From}, {"To", d.To},
-		{"SubscriberId", d.SubscriberID}, {"Idempotency-Key", d.IdempotencyKey},
+		{"SubscriberId", d.SubscriberID}, {"RecordingSid", d.Sid}, {"Idempotency-Key", d.IdempotencyKey},
 	} {
 		errs = append(errs, checkText(text.param, text.value, maxText))
 	}
@@ -96,8 +97,12 @@ func (d Description) identity(content string) string {
 		return "key:" + d.IdempotencyKey
 	case d.Path != "":
 		return "path:" + content + ":" + fmt.Sprintf("%x", sha256.Sum256([]byte(d.Path))) // paths are too long for an index
+	case d.CallSid != "" && d.Track != "": // two tracks of silence are alike
+		return "call:" + content + ":" + d.CallSid + "\n" + d.Track
 	case d.CallSid != "":
 		return "call:" + content + ":" + d.CallSid
+	case d.Sid != "":
+		return "sid:" + content + ":" + d.Sid
 	}
 	return ""
 }

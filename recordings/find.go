@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -34,22 +35,46 @@ func (r *Recordings) List(ctx context.Context, f Filter, q page.Query) (page.Pag
 	return r.store.ListRecordings(ctx, f, q)
 }
 
-// Open gives a project's recording, as it was within the last 300 ms, and its
-// bytes as they came.
-func (r *Recordings) Open(ctx context.Context, projectID, sid string) (Recording, io.ReadSeekCloser, error) {
-	rec, err := r.lately.Load(projectID+sid, func() (Recording, error) { return r.Find(ctx, Owner{ProjectID: projectID}, sid) })
+// unfinished is how long a client is told to wait for a recording that waits for
+// its media itself.
+const unfinished = 5 * time.Second
+
+// withMedia gives a recording of the owner, as it was within the last 300 ms. One
+// without bytes is a problem.NotFound.
+func (r *Recordings) withMedia(ctx context.Context, o Owner, sid string) (Recording, error) {
+	rec, err := r.lately.Load(o.ProjectID+"\n"+o.SubscriberID+"\n"+sid, func() (Recording, error) { return r.Find(ctx, o, sid) })
+	switch {
+	case err != nil:
+		return Recording{}, err
+	case !rec.Waits.IsZero():
+		return Recording{}, &problem.Error{Kind: problem.NotFound, Code: "not_found", Message: "the recording is not complete yet", RetryAfter: unfinished}
+	case rec.Bytes == 0:
+		return Recording{}, problem.New(problem.NotFound, "not_found", "the recording has no media: none ever came")
+	}
+	return rec, nil
+}
+
+// unlessGone gives why there are no bytes: the recording was deleted since its row
+// was read, else err.
+func (r *Recordings) unlessGone(ctx context.Context, o Owner, sid string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, gone := r.Find(ctx, o, sid); gone != nil {
+			return gone
+		}
+	}
+	return err
+}
+
+// Open gives a recording of the owner, as it was within the last 300 ms, and its
+// bytes as they came. One without bytes is a problem.NotFound.
+func (r *Recordings) Open(ctx context.Context, o Owner, sid string) (Recording, io.ReadSeekCloser, error) {
+	rec, err := r.withMedia(ctx, o, sid)
 	if err != nil {
 		return Recording{}, nil, err
 	}
-	media, err := r.media.Open(rec.ID)
-	if errors.Is(err, fs.ErrNotExist) {
-		// Deleted since the row was read, unless the row is still there.
-		if _, gone := r.Find(ctx, Owner{ProjectID: projectID}, sid); gone != nil {
-			return Recording{}, nil, gone
-		}
-	}
+	media, err := r.media.Open(rec.MediaKey)
 	if err != nil {
-		return Recording{}, nil, fmt.Errorf("opening media of %s: %w", rec.ID, err)
+		return Recording{}, nil, r.unlessGone(ctx, o, sid, fmt.Errorf("opening media of %s: %w", rec.ID, err))
 	}
 	return rec, media, nil
 }
@@ -60,21 +85,23 @@ func (r *Recordings) Delete(ctx context.Context, projectID, sid string) error {
 	if !isUUID(sid) {
 		return problem.NoSuch("recording")
 	}
-	defer r.lately.Drop(projectID + sid)
-	id, err := r.store.DeleteRecording(ctx, projectID, sid, r.now())
+	defer r.lately.Clear()
+	key, err := r.store.DeleteRecording(ctx, projectID, sid, r.now())
 	if err != nil {
 		return err
 	}
-	if err := r.media.Remove(id); err != nil {
-		return fmt.Errorf("removing media of %s: %w", id, err)
+	if err := r.media.Remove(key, partNames...); err != nil {
+		return fmt.Errorf("removing media of %s: %w", key, err)
 	}
 	return nil
 }
 
 // Sweep removes what is left of killed uploads and of deleted recordings, and
-// the stubs whose time is over. Run it at start and every minute.
+// the stubs whose time is over, and gives up waiting for media that never came.
+// Run it at start and every minute.
 func (r *Recordings) Sweep(ctx context.Context) error {
 	return errors.Join(
+		r.store.GiveUpRecordings(ctx, r.now()),
 		r.store.SweepRecordings(ctx, r.now().Add(-StubLife)),
 		r.media.Sweep(ctx, r.store.MediaInUse),
 	)

@@ -13,6 +13,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/recordings/audio"
+	"github.com/selvage/selvage/recordings/levels"
 	"github.com/selvage/selvage/recordings/wav"
 )
 
@@ -23,12 +25,15 @@ type Upload struct {
 	// Describe is asked once the Body is read to its end, since a form may go on
 	// after its file.
 	Describe func() (Description, error)
+	// Hints are what its sender calls it, the best one first: a name, a path or a
+	// Content-Type each. They are believed only of audio without a header.
+	Hints []string
 }
 
 // Ingest stores an upload and makes its recording, or finds the one that it
-// repeats; then added is false. A file that holds no audio is kept as [Absent]. A
-// file that cannot be served, an upload that breaks off and a wrong description
-// leave nothing behind.
+// repeats; then added is false. A file in which there is nothing to hear is kept as
+// [Absent]. A file that is not taken, an upload that breaks off and a wrong
+// description leave nothing behind.
 func (r *Recordings) Ingest(ctx context.Context, u Upload) (kept Recording, added bool, err error) {
 	rate, err := r.store.RecordRate(ctx, u.ProjectID)
 	if err != nil {
@@ -40,19 +45,23 @@ func (r *Recordings) Ingest(ctx context.Context, u Upload) (kept Recording, adde
 	}
 	var about Description
 	var subscribers []string
-	write := func(f *os.File) (err error) {
-		if err := r.receive(f, u.Body, &rec); err != nil {
-			return err
+	write := func(f *os.File) (parts map[string][]byte, err error) {
+		facts, err := r.receive(f, u, &rec)
+		if err != nil {
+			return nil, err
 		}
 		if about, err = r.describe(u); err != nil {
-			return err
+			return nil, err
 		}
-		subscribers, err = r.subscribers(ctx, u.ProjectID, about)
-		return err
+		if subscribers, err = r.subscribers(ctx, u.ProjectID, about); err != nil {
+			return nil, err
+		}
+		return r.measure(f, facts, &rec), nil
 	}
 	commit := func() (_ bool, err error) {
+		rec.Status, rec.ErrorCode = heard(rec)
 		rec.Metadata, rec.Price = about.Metadata.withDefaults(), price(rec.Seconds(), rate)
-		kept, added, err = r.store.AddRecording(ctx, rec, about.identity(rec.SHA256), subscribers)
+		kept, added, err = r.store.AddRecording(ctx, rec, Arrival{about.identity(rec.SHA256), subscribers, about.Metadata, about.Sid})
 		return added, err
 	}
 	if err := r.media.Put(rec.ID, write, commit); err != nil {
@@ -75,7 +84,7 @@ func (r *Recordings) begin(projectID string) (Recording, error) {
 	if err != nil {
 		return Recording{}, fmt.Errorf("making a sid: %w", err)
 	}
-	return Recording{ID: id, Sid: sid.String(), ProjectID: projectID, Created: now, Updated: now}, nil
+	return Recording{ID: id, MediaKey: id, Sid: sid.String(), ProjectID: projectID, Created: now, Updated: now, Live: Live{Trim: Trims[0]}}, nil
 }
 
 // describe asks for the description and checks it.
@@ -88,23 +97,29 @@ func (r *Recordings) describe(u Upload) (Description, error) {
 }
 
 // receive copies an upload into f, while hashing it, and notes its facts.
-func (r *Recordings) receive(f *os.File, body io.Reader, rec *Recording) error {
+func (r *Recordings) receive(f *os.File, u Upload, rec *Recording) (wav.Facts, error) {
 	hash := sha256.New()
-	size, err := io.CopyBuffer(io.MultiWriter(f, hash), &source{body: body, left: r.maxUpload}, make([]byte, 256<<10))
+	size, err := io.CopyBuffer(io.MultiWriter(f, hash), &source{body: u.Body, left: r.maxUpload}, make([]byte, 256<<10))
 	if err != nil {
-		return fmt.Errorf("receiving upload: %w", err)
+		return wav.Facts{}, fmt.Errorf("receiving upload: %w", err)
 	}
-	facts, err := wav.Parse(f, size)
+	facts, err := audio.Parse(f, size, u.Hints...)
 	if err != nil {
-		return refuse(err, f, size)
+		return wav.Facts{}, refuse(err, size)
 	}
 	rec.Bytes, rec.SHA256 = size, hex.EncodeToString(hash.Sum(nil))
 	rec.Codec, rec.SampleRate, rec.Channels, rec.Bits = facts.Codec, facts.SampleRate, facts.Channels, facts.Bits
-	rec.Frames, rec.Repairs, rec.Status = facts.Frames, facts.Repairs, Completed
-	if facts.Frames == 0 {
-		rec.Status, rec.ErrorCode = Absent, NoAudio
+	rec.Frames, rec.Repairs = facts.Frames, facts.Repairs
+	return facts, nil
+}
+
+// heard gives the status of an upload: a recorder that heard nothing wrote a header
+// alone, or silence.
+func heard(rec Recording) (status Status, errorCode string) {
+	if rec.Frames == 0 || rec.Levels != nil && rec.Levels.Flags&levels.Silent != 0 {
+		return Absent, NoAudio
 	}
-	return nil
+	return Completed, ""
 }
 
 // subscribers gives whom a recording is tied to: the one the sender says, else
@@ -151,33 +166,17 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, problem.New(problem.Malformed, "bad_request", "the upload broke off")
 }
 
-// refuse turns the reason why a file cannot be served into a problem.
-func refuse(err error, f io.ReaderAt, size int64) error {
-	if size == 0 {
-		return problem.New(problem.Invalid, "invalid_parameter", "the upload is empty")
-	}
+// refuse turns the reason why a file is not taken into a problem.
+func refuse(err error, size int64) error {
 	switch {
-	case errors.Is(err, wav.ErrNotWAV):
-		return problem.New(problem.Unsupported, "unsupported_media_type", "the upload is not a WAV file (RIFF, RF64 or RIFX)%s", looksLike(f))
+	case size == 0:
+		return problem.New(problem.Invalid, "invalid_parameter", "the upload is empty")
+	case errors.Is(err, audio.ErrUnknown):
+		return problem.New(problem.Unsupported, "unsupported_media_type", "the upload is %v", err)
 	case errors.Is(err, wav.ErrCodec):
-		return problem.New(problem.Unsupported, "unsupported_media_type", "the WAV file cannot be served: %v", err)
+		return problem.New(problem.Unsupported, "unsupported_media_type", "the upload cannot be served: %v", err)
 	case errors.Is(err, wav.ErrBroken):
-		return problem.New(problem.Invalid, "invalid_parameter", "the WAV file cannot be read: %v", err)
+		return problem.New(problem.Invalid, "invalid_parameter", "the upload cannot be read: %v", err)
 	}
 	return fmt.Errorf("parsing upload: %w", err)
-}
-
-// looksLike names the formats that are often sent instead.
-func looksLike(f io.ReaderAt) string {
-	var head [4]byte
-	_, _ = f.ReadAt(head[:], 0) // a short file leaves zeros
-	switch {
-	case string(head[:]) == "OggS":
-		return "; it looks like Ogg"
-	case string(head[:]) == "fLaC":
-		return "; it looks like FLAC"
-	case string(head[:3]) == "ID3", head[0] == 0xFF && head[1]&0xE0 == 0xE0:
-		return "; it looks like MP3"
-	}
-	return ""
 }

@@ -7,12 +7,15 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/recordings/levels"
 	"github.com/selvage/selvage/recordings/wav"
 )
 
 // A Recording is one recorded call or conference, with the facts of its audio.
 type Recording struct {
-	ID        string // orders by creation; names the media; told to nobody
+	ID        string // orders by creation; told to nobody
+	MediaKey  string // names the media; the ID, but of one that waited for it
 	Sid       string // random, 122 bits
 	ProjectID string
 	Metadata
@@ -29,6 +32,10 @@ type Recording struct {
 	Repairs    []string // what was wrong with the header, a sentence each
 	Price      int64    // millionths of a dollar, frozen at ingest
 
+	Levels *levels.Facts // how it sounds; nil where nothing could be measured
+
+	Live
+
 	Created time.Time
 	Updated time.Time
 	Deleted time.Time // zero while it lives
@@ -37,13 +44,17 @@ type Recording struct {
 // A Status says how far a recording has come.
 type Status string
 
-// The statuses of a recording that was uploaded.
+// The statuses. In the first three a recording waits for its media.
 const (
-	Completed Status = "completed"
-	Absent    Status = "absent" // there was no audio
+	InProgress Status = "in-progress"
+	Paused     Status = "paused"
+	Stopped    Status = "stopped"
+	Completed  Status = "completed"
+	Absent     Status = "absent" // there is nothing to hear
 )
 
-// NoAudio is the ErrorCode of an upload that holds a header and no audio.
+// NoAudio is the ErrorCode of an upload that holds a header and no audio, or
+// silence alone, and of a recording that waited for its media in vain.
 const NoAudio = "16102"
 
 // Metadata is what is known of the call besides its sound. Only one of CallSid
@@ -74,6 +85,9 @@ func (r Recording) Seconds() int64 {
 	return max(1, int64(r.Duration().Round(time.Second)/time.Second))
 }
 
+// HasMedia tells whether there are bytes of it.
+func (r Recording) HasMedia() bool { return r.Bytes > 0 && r.Waits.IsZero() && r.Deleted.IsZero() }
+
 // EndTime is when the recording ended, by its whole seconds; zero where it is not
 // known when it began.
 func (r Recording) EndTime() time.Time {
@@ -94,6 +108,14 @@ type Owner struct {
 	SubscriberID string
 }
 
+// MayChange refuses a subscriber, who may read its recordings and change nothing.
+func (o Owner) MayChange() error {
+	if o.SubscriberID == "" {
+		return nil
+	}
+	return problem.New(problem.Forbidden, "forbidden", "a subscriber may read its recordings and change nothing")
+}
+
 // A Filter says which recordings to list.
 type Filter struct {
 	Owner
@@ -102,6 +124,8 @@ type Filter struct {
 	CreatedFrom    time.Time // that moment or later; zero means any
 	CreatedBefore  time.Time // before that moment; zero means any
 	IncludeDeleted bool      // the stubs too
+
+	Flag levels.Flags // one flag that they have; 0 means any recording
 }
 
 // newID makes an ID at a time: a UUID of version 7, with the fraction of the

@@ -70,6 +70,8 @@ func TestIdentity(t *testing.T) {
 	}{
 		{Description{}, ""},
 		{Description{Metadata: call}, "call:sum:c"},
+		{Description{Metadata: Metadata{CallSid: "c", Track: "inbound"}}, "call:sum:c\ninbound"},
+		{Description{Sid: "s"}, "sid:sum:s"},
 		{Description{Metadata: call, Path: "/a.wav"}, "path:sum:6567a806e422b2e27429a5f436104282d68d33142dcaea6cc2c39dbddf499ccc"},
 		{Description{Metadata: call, Path: "/a.wav", IdempotencyKey: "k"}, "key:k"},
 		{Description{Metadata: Metadata{ConferenceSid: "c"}}, ""},

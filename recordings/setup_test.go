@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/blob"
 	"github.com/selvage/selvage/internal/store"
+	"github.com/selvage/selvage/internal/store/storetest"
 	"github.com/selvage/selvage/recordings"
 )
 
@@ -36,10 +38,7 @@ func newWorld(t testing.TB, change ...func(*recordings.Config)) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = dir.Close() })
-	if w.store, err = store.Open(t.Context(), store.Config{Dir: t.TempDir()}); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = w.store.Close() })
+	w.store = storetest.Open(t, storetest.Dir(t), nil)
 	c := recordings.Config{Store: w.store, Media: dir, SubscriberOf: w.store.SubscriberOf, Now: func() time.Time { return w.now }}
 	for _, f := range change {
 		f(&c)
@@ -51,7 +50,7 @@ func newWorld(t testing.TB, change ...func(*recordings.Config)) *world {
 
 func (w *world) addProject(t testing.TB) string {
 	t.Helper()
-	p := fabric.Project{ID: uuid.NewString(), Name: "p", RecordRate: fabric.DefaultRecordRate, Created: w.now, Updated: w.now}
+	p := fabric.Project{ID: uuid.NewString(), Name: "p", RecordRate: fabric.DefaultRecordRate, MediaAuth: "public", Created: w.now, Updated: w.now}
 	if err := w.store.CreateProject(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
@@ -83,6 +82,12 @@ func saying(d recordings.Description) func() (recordings.Description, error) {
 	return func() (recordings.Description, error) { return d, nil }
 }
 
+// keys gives the keys of all media, parts left out.
+func (w *world) keys(t testing.TB) []string {
+	t.Helper()
+	return slices.DeleteFunc(w.mediaFiles(t), func(name string) bool { return strings.Contains(name, ".") })
+}
+
 // mediaFiles gives the names of all files of the media directory.
 func (w *world) mediaFiles(t testing.TB) (found []string) {
 	t.Helper()
@@ -111,9 +116,11 @@ func corpusFile(t testing.TB, name string) []byte {
 type verdict struct {
 	Result     string  `json:"result"`
 	Absent     bool    `json:"may_accept_absent"`
+	Silent     bool    `json:"silent"`
 	Headerless bool    `json:"headerless"`
 	Codec      string  `json:"codec"`
 	Duration   float64 `json:"duration_s"`
+	Tolerance  float64 `json:"tolerance_s"`
 	SHA256     string  `json:"sha256"`
 }
 

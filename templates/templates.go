@@ -5,6 +5,7 @@ package templates
 
 import (
 	"bytes"
+	"cmp"
 	"embed"
 	"fmt"
 	"html/template"
@@ -33,6 +34,18 @@ type Login struct {
 	EmailFocus bool   // whether the e-mail is what to type first
 }
 
+// Accounts asks as which of those who are signed in to go on.
+type Accounts struct {
+	ID, App, Host string
+	Accounts      []Account
+}
+
+// An Account is a login that may be chosen.
+type Account struct {
+	Login       string // its digest, to come back with the answer
+	Name, Email string
+}
+
 // Consent asks whether a client may have what it wants.
 type Consent struct {
 	ID, App, Host, Email string
@@ -42,6 +55,31 @@ type Consent struct {
 
 // A Scope is a right in plain words.
 type Scope struct{ Title, Why string }
+
+// Return has the browser post an answer to the app that waits for it.
+type Return struct {
+	App, Host string
+	URL       string // where to
+	Fields    map[string]string
+}
+
+// Device asks for the code that a device shows.
+type Device struct {
+	Code  string // typed before, or in the link that was followed
+	Error string // "" at first
+}
+
+// DeviceConsent asks whether a device may be signed in.
+type DeviceConsent struct {
+	Consent
+	UserCode string // that the device shows
+}
+
+// DeviceDone says what became of the device.
+type DeviceDone struct {
+	App    string
+	Denied bool
+}
 
 // Logout asks whether to sign out. Hidden fields go back with the answer.
 type Logout struct {
@@ -72,21 +110,30 @@ type Link struct {
 	API              bool
 }
 
-func (Login) name() string     { return "login.html" }
-func (Consent) name() string   { return "consent.html" }
-func (Logout) name() string    { return "logout.html" }
-func (LoggedOut) name() string { return "loggedout.html" }
-func (Error) name() string     { return "error.html" }
-func (Home) name() string      { return "home.html" }
+func (Login) name() string         { return "login.html" }
+func (Accounts) name() string      { return "accounts.html" }
+func (Consent) name() string       { return "consent.html" }
+func (Return) name() string        { return "return.html" }
+func (Device) name() string        { return "device.html" }
+func (DeviceConsent) name() string { return "deviceconsent.html" }
+func (DeviceDone) name() string    { return "devicedone.html" }
+func (Logout) name() string        { return "logout.html" }
+func (LoggedOut) name() string     { return "loggedout.html" }
+func (Error) name() string         { return "error.html" }
+func (Home) name() string          { return "home.html" }
 
 // Options are what differs in a page's headers.
 type Options struct {
 	Status     int      // 0 means 200
 	FormAction []string // where forms may lead beside ourselves, as CSP sources
+	Scripts    bool     // it has scripts of ours
+	Framer     string   // the one origin that may frame it; "" for none
+	Referrer   string   // its Referrer-Policy; "" means same-origin
 }
 
-// Write answers with a page. It is never cached or framed, runs nothing, and
-// fetches nothing from elsewhere.
+// Write answers with a page. It is never cached, framed by none but who is named,
+// runs nothing but scripts of ours where it has some, and fetches nothing from
+// elsewhere.
 func Write(w http.ResponseWriter, p Page, o Options) error {
 	var body bytes.Buffer
 	if err := parsed.ExecuteTemplate(&body, p.name(), p); err != nil {
@@ -94,11 +141,18 @@ func Write(w http.ResponseWriter, p Page, o Options) error {
 	}
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
-	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; img-src 'self' data:; base-uri 'none'; frame-ancestors 'none'; form-action "+
+	scripts, framers := "", o.Framer
+	if o.Scripts {
+		scripts = "script-src 'self'; "
+	}
+	if framers == "" {
+		framers = "'none'"
+		h.Set("X-Frame-Options", "DENY") // which cannot name an origin
+	}
+	h.Set("Content-Security-Policy", "default-src 'none'; "+scripts+"style-src 'self'; img-src 'self' data:; base-uri 'none'; frame-ancestors "+framers+"; form-action "+
 		strings.Join(append([]string{"'self'"}, o.FormAction...), " "))
-	h.Set("X-Frame-Options", "DENY")
 	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Referrer-Policy", "same-origin") // with no-referrer a browser posts Origin: null
+	h.Set("Referrer-Policy", cmp.Or(o.Referrer, "same-origin")) // with no-referrer a browser posts Origin: null
 	h.Set("Cache-Control", "no-store")
 	if o.Status == 0 {
 		o.Status = http.StatusOK

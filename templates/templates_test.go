@@ -21,8 +21,17 @@ func pages() map[string]templates.Page {
 		"consent": templates.Consent{ID: "abc", App: "Acme Dialer", Host: "dialer.acme.example", Email: "ada@acme.example", Scopes: []templates.Scope{
 			{Title: "Know who you are", Why: "An identifier that is always the same for you."}, {Title: "See your email address"},
 			{Title: "Stay signed in", Why: "Also while you do not use it, until you sign out."}}},
-		"logout":    templates.Logout{App: "Acme Dialer", Fields: map[string]string{"client_id": "1", "state": "s"}},
-		"loggedout": templates.LoggedOut{App: "Acme Dialer"},
+		"accounts": templates.Accounts{ID: "abc", App: "Acme Dialer", Host: "dialer.acme.example", Accounts: []templates.Account{
+			{Login: "1", Name: "Ada Lovelace", Email: "ada@acme.example"}, {Login: "2", Email: "grace.hopper.of.the.navy@a-rather-long-host-name.acme.example"}}},
+		"device":       templates.Device{},
+		"device-wrong": templates.Device{Code: "WDJB-MJHT", Error: "No device shows this code now. Look at it again, or have the device show a new one."},
+		"device-consent": templates.DeviceConsent{UserCode: "WDJB-MJHT", Consent: templates.Consent{ID: "abc", App: "Acme TV", Email: "ada@acme.example", Scopes: []templates.Scope{
+			{Title: "Know who you are", Why: "An identifier that is always the same for you."}, {Title: "Stay signed in", Why: "Also while you do not use it, until you sign out."}}}},
+		"device-done":   templates.DeviceDone{App: "Acme TV"},
+		"device-denied": templates.DeviceDone{App: "Acme TV", Denied: true},
+		"return":        templates.Return{App: "Acme Dialer", Host: "dialer.acme.example", URL: "https://dialer.acme.example/cb", Fields: map[string]string{"code": "abc", "state": "s"}},
+		"logout":        templates.Logout{App: "Acme Dialer", Fields: map[string]string{"client_id": "1", "state": "s"}},
+		"loggedout":     templates.LoggedOut{App: "Acme Dialer"},
 		"error": templates.Error{Title: "The app cannot sign you in here", Text: "The app is not known here, or its redirect address is not registered.",
 			Advice: "If you make this app: client_id and redirect_uri must each be sent once, and redirect_uri must be, character for character, one of those registered for the client.", RequestID: "7KQX2MZJ4W"},
 		"home": templates.Home{Version: "0.1.0", Links: []templates.Link{{Title: "Issuer", URL: "http://localhost:8080/.well-known/openid-configuration", Text: "the discovery document"}}},
@@ -32,11 +41,18 @@ func pages() map[string]templates.Page {
 // With SELVAGE_PAGES set to a folder the pages are written there, to be looked at.
 func TestPages(t *testing.T) {
 	ids := map[string][]string{
-		"login":     {`id="username"`, `id="password"`, `id="login-submit"`, "Sign in"},
-		"consent":   {`id="consent-allow"`, `id="consent-deny"`},
-		"logout":    {`id="logout-confirm"`},
-		"loggedout": {`id="logged-out"`, "You are signed out"},
-		"error":     {`id="error-page"`, "redirect address is not registered"},
+		"login":          {`id="username"`, `id="password"`, `id="login-submit"`, "Sign in"},
+		"consent":        {`id="consent-allow"`, `id="consent-deny"`},
+		"accounts":       {`id="account-0"`, `id="account-1"`, `id="account-other"`, "Choose an account"},
+		"device":         {`id="user-code"`, `id="device-submit"`},
+		"device-wrong":   {`id="device-error"`, `value="WDJB-MJHT"`},
+		"device-consent": {`id="device-code"`, "WDJB-MJHT", `id="device-warning"`, "ada@acme.example", `id="consent-allow"`, `id="consent-deny"`, `action="/consent"`, `href="/accounts?id=abc"`},
+		"device-done":    {`id="device-done"`, "The device is signed in"},
+		"device-denied":  {`id="device-denied"`, "The device is not signed in"},
+		"return":         {`id="return-submit"`, `action="https://dialer.acme.example/cb"`, `name="code" value="abc"`},
+		"logout":         {`id="logout-confirm"`},
+		"loggedout":      {`id="logged-out"`, "You are signed out"},
+		"error":          {`id="error-page"`, "redirect address is not registered"},
 	}
 	for name, page := range pages() {
 		rec := httptest.NewRecorder()
@@ -57,6 +73,7 @@ func TestPages(t *testing.T) {
 		if csp := rec.Header().Get("Content-Security-Policy"); strings.Contains(csp, "unsafe") || !strings.Contains(csp, "frame-ancestors 'none'") || !strings.Contains(csp, "form-action 'self' https:") {
 			t.Errorf("page %s: Content-Security-Policy = %q", name, csp)
 		}
+		body = strings.Replace(body, `<script src="`+static.URL("return.js")+`"></script>`, "", 1)
 		if strings.Contains(body, "<script") || strings.Contains(body, "style=") {
 			t.Errorf("page %s has a script or a style of its own", name)
 		}
@@ -83,6 +100,8 @@ func TestPagesEscape(t *testing.T) {
 	for _, page := range []templates.Page{
 		templates.Login{ID: hostile, App: hostile, Host: hostile, Email: hostile, Error: hostile},
 		templates.Consent{ID: hostile, Login: hostile, App: hostile, Host: hostile, Email: hostile, Scopes: []templates.Scope{{Title: hostile, Why: hostile}}},
+		templates.Accounts{ID: hostile, App: hostile, Host: hostile, Accounts: []templates.Account{{Login: hostile, Name: hostile, Email: hostile}}},
+		templates.Return{App: hostile, Host: hostile, URL: "javascript:alert(1)", Fields: map[string]string{hostile: hostile}},
 		templates.Logout{App: hostile, Fields: map[string]string{hostile: hostile}},
 		templates.LoggedOut{App: hostile},
 		templates.Error{Title: hostile, Text: hostile, Advice: hostile, RequestID: hostile},
@@ -92,7 +111,8 @@ func TestPagesEscape(t *testing.T) {
 		if err := templates.Write(rec, page, templates.Options{}); err != nil {
 			t.Fatal(err)
 		}
-		if body := rec.Body.String(); strings.Contains(body, "<script") || strings.Contains(body, `"javascript:`) || strings.Contains(body, `="">`) {
+		body := strings.Replace(rec.Body.String(), `<script src="`+static.URL("return.js")+`"></script>`, "", 1)
+		if strings.Contains(body, "<script") || strings.Contains(body, `"javascript:`) || strings.Contains(body, `="">`) {
 			t.Errorf("%T lets HTML through:\n%s", page, body)
 		}
 	}

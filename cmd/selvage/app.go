@@ -11,6 +11,9 @@ import (
 	"github.com/selvage/selvage/fabric/kinds"
 	"github.com/selvage/selvage/fabric/relay"
 	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/idp/oidc"
+	"github.com/selvage/selvage/internal/deliver"
+	"github.com/selvage/selvage/internal/egress"
 	"github.com/selvage/selvage/internal/password"
 	"github.com/selvage/selvage/internal/revocation"
 	"github.com/selvage/selvage/keys"
@@ -27,11 +30,14 @@ type app struct {
 	ring        *keys.Ring
 	passwords   *password.Hasher
 	revocations *revocation.List
+	egress      egress.Policy
 
 	fabric     *fabric.Fabric
 	idp        *idp.Provider
 	recordings *recordings.Recordings // nil without media
 	relay      *relay.Relay           // nil where it is not served
+	webhooks   *deliver.Deliverer     // nil but in a server
+	logouts    *deliver.Deliverer     // likewise
 }
 
 // options are what a server and a command want to be different.
@@ -83,20 +89,29 @@ func open(ctx context.Context, c Config, w where, o options) (_ *app, err error)
 // provider whether a login lives, which asks it for subscribers and tokens.
 func (a *app) build(all *kinds.Catalog, observe func(event string)) {
 	a.passwords = password.New(a.config.Password.Parallel)
+	a.egress = egress.Policy{Allow: a.config.Egress.Allow}
 	a.fabric = fabric.New(fabric.Config{
 		Store: a.store, Ring: a.ring, Kinds: all, Passwords: a.passwords, Revocations: a.revocations, Sessions: a.sessions,
 		Host: a.where.fabric, Issuer: a.where.issuer(),
-		Live: func(ctx context.Context, sid string) error { return a.idp.Live(ctx, sid) },
+		Live:        func(ctx context.Context, sid string) error { return a.idp.Live(ctx, sid) },
+		EmbedLimits: fabric.EmbedLimits{Tokens: int(a.config.Limits.EmbedTokens), Sockets: int(a.config.Limits.EmbedSockets)},
+		EndLogin:    func(ctx context.Context, sid string) error { return a.idp.EndSession(ctx, sid) },
+		RevokeConsent: func(ctx context.Context, subscriberID, clientID string) error {
+			return a.idp.RevokeConsent(ctx, subscriberID, clientID)
+		},
+		CheckURL: a.egress.Check,
 	})
 	a.idp = idp.New(idp.Config{
 		Store: a.store, Subscribers: a.store, Sessions: a.sessions, Fabric: a.fabric, Passwords: a.passwords,
 		Ring: a.ring, Revocations: a.revocations, Issuer: a.where.issuer(), Lifetimes: a.config.lifetimes(), Observe: observe,
+		CheckURL: a.egress.Check, Fetch: a.egress.Fetcher(),
+		DeviceGuesses: int(a.config.Limits.DeviceCodes),
 	})
 	if a.media == nil {
 		return
 	}
 	a.recordings = recordings.New(recordings.Config{
-		Store: a.store, Media: a.media, MaxUpload: int64(a.config.Recordings.MaxUpload),
+		Store: a.store, Media: a.media, MaxUpload: int64(a.config.Recordings.MaxUpload), Wait: time.Duration(a.config.Recordings.Wait), Links: a.ring,
 		SubscriberOf: func(ctx context.Context, projectID, address string) (string, error) {
 			return a.fabric.SubscriberOf(ctx, projectID, address, "")
 		},
@@ -112,6 +127,18 @@ func (a *app) serveRelay(log *slog.Logger, observe func(method, result string)) 
 			Limits: relay.Limits{PerCaller: limits.RelaySockets.orNone(), PerNetwork: limits.RelayUnauthenticated.orNone()},
 		})
 	}
+}
+
+// serveDeliveries makes what tells webhooks of events, and clients of logouts. Every node
+// does, whatever it serves. webhook and logout are told of each attempt.
+func (a *app) serveDeliveries(log *slog.Logger, webhook, logout func(result string)) {
+	a.webhooks = deliver.New(deliver.Config{
+		Queue: a.store.Webhooks(), Client: a.egress.Client(), Writer: deliver.Signed(a.fabric.SigningKey), Agent: "selvage", Observe: webhook, Log: log,
+	})
+	a.logouts = deliver.New(deliver.Config{
+		Queue: a.store.Logouts(), Client: a.egress.Client(), Writer: oidc.LogoutWriter(a.idp), Verdict: oidc.LogoutVerdict,
+		Agent: "selvage", What: "client", Observe: logout, Log: log,
+	})
 }
 
 func (c Config) lifetimes() idp.Lifetimes {

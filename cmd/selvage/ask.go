@@ -69,7 +69,13 @@ func (c *cli) password(cmd *cobra.Command, prompt bool) (*string, error) {
 		return &secret, err
 	}
 	f, ok := c.stdin.(*os.File)
-	if !prompt || !ok || !isTerminal(f) {
+	if !prompt || !ok {
+		return nil, nil
+	}
+	if !isTerminal(f) {
+		if isPiped(f) {
+			fmt.Fprintln(c.stderr, "it gets no password; one on stdin is read with --password-stdin")
+		}
 		return nil, nil
 	}
 	fmt.Fprint(c.stderr, "Password (empty for none): ")
@@ -83,4 +89,10 @@ func (c *cli) password(cmd *cobra.Command, prompt bool) (*string, error) {
 	}
 	secret := string(typed)
 	return &secret, nil
+}
+
+// isPiped reports whether somebody gives something on stdin, be it nothing.
+func isPiped(f *os.File) bool {
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice == 0
 }

@@ -51,7 +51,7 @@ func (c *cli) rootCommand() *cobra.Command {
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(
 		c.serveCommand(), c.demoCommand(), c.projectCommand(), c.keyCommand(), c.clientCommand(), c.subscriberCommand(),
-		c.resourceCommand(), c.addressCommand(), c.tokenCommand(), c.recordingCommand(), c.ringCommand(), c.caCommand(), c.configCommand(),
+		c.resourceCommand(), c.addressCommand(), c.tokenCommand(), c.webhookCommand(), c.recordingCommand(), c.ringCommand(), c.caCommand(), c.configCommand(),
 		c.doctorCommand(), c.versionCommand(),
 	)
 	return root
@@ -84,15 +84,16 @@ func knownVerb(cmd *cobra.Command, args []string) error {
 }
 
 // positional checks that a command has the arguments of these names; the last
-// may end in "…" and be many.
+// may end in "…" and be many, or stand in brackets and be left out.
 func positional(names ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		many := len(names) > 0 && strings.HasSuffix(names[len(names)-1], "…")
+		optional := len(args) == len(names)-1 && strings.HasPrefix(names[len(args)], "[")
 		switch {
-		case len(args) < len(names):
+		case len(args) < len(names) && !optional:
 			return usagef("%s needs %s; `%s --help` tells more", verb(cmd), names[len(args)], cmd.CommandPath())
 		case slices.Contains(args, ""):
-			return usagef("%s needs %s, which is empty here", verb(cmd), names[min(slices.Index(args, ""), len(names)-1)])
+			return usagef("%s needs %s, which is empty here", verb(cmd), strings.Trim(names[min(slices.Index(args, ""), len(names)-1)], "[]"))
 		case len(args) > len(names) && !many:
 			return usagef("%s takes no argument %q; `%s --help` tells more", verb(cmd), args[len(names)], cmd.CommandPath())
 		}

@@ -37,11 +37,13 @@ var clients = view[client]{
 			Scopes       []string        `json:"scopes"`
 			AccessToken  idp.TokenFormat `json:"access_token"`
 			IDTokenAlg   string          `json:"id_token_alg"`
-			CreatedAt    moment          `json:"created_at"`
-			UpdatedAt    moment          `json:"updated_at"`
+			idp.Metadata
+			CreatedAt moment `json:"created_at"`
+			UpdatedAt moment `json:"updated_at"`
 		}{
 			c.ID, c.secret, c.Type, c.ProjectID, c.Name, c.Profile, c.AuthMethod, c.FirstParty, pkce(c), c.RedirectURIs, c.LogoutURIs,
-			append([]string{}, c.Grants...), append([]string{}, c.Scopes...), c.AccessToken, string(c.IDTokenAlg), iso(c.Created), iso(c.Updated),
+			append([]string{}, c.Grants...), append([]string{}, c.Scopes...), c.AccessToken, string(c.IDTokenAlg),
+			c.Metadata, iso(c.Created), iso(c.Updated),
 		}
 	},
 	facts: []fact[client]{
@@ -51,14 +53,21 @@ var clients = view[client]{
 		{name: "Type", value: func(c client) string { return string(c.Type) }},
 		{name: "Profile", detail: true, value: func(c client) string { return string(c.Profile) }},
 		{name: "Authentication", detail: true, value: func(c client) string { return string(c.AuthMethod) }},
+		{name: "Keys", detail: true, value: keysOf},
 		{name: "PKCE", detail: true, value: onLogin(pkce)},
 		{name: "First party", detail: true, value: func(c client) string { return yesNo(c.FirstParty) }},
 		{name: "Grants", value: func(c client) string { return joined(c.Grants) }},
+		{name: "Answers", detail: true, value: func(c client) string { return joined(c.ResponseTypes) }},
 		{name: "Scopes", detail: true, value: func(c client) string { return joined(c.Scopes) }},
 		{name: "Redirects to", detail: true, value: func(c client) string { return lines(c.RedirectURIs) }},
 		{name: "After logout", detail: true, value: func(c client) string { return lines(c.LogoutURIs) }},
+		{name: "Told of logouts", detail: true, value: func(c client) string { return c.BackchannelLogoutURI }},
 		{name: "Access tokens", detail: true, value: func(c client) string { return string(c.AccessToken) }},
 		{name: "ID tokens", detail: true, value: onLogin(func(c client) string { return string(c.IDTokenAlg) })},
+		{name: "Resources", detail: true, value: func(c client) string { return lines(c.Resources) }},
+		{name: "Userinfo", detail: true, value: func(c client) string { return string(c.UserinfoAlg) }},
+		{name: "Subjects", detail: true, value: func(c client) string { return string(c.SubjectType) }},
+		{name: "Sector", detail: true, value: func(c client) string { return c.SectorURI }},
 		{name: "Created", aside: true, value: func(c client) string { return stamp(c.Created) }},
 		{name: "Updated", detail: true, value: func(c client) string { return stamp(c.Updated) }},
 		{name: "Client secret", detail: true, value: func(c client) string { return once(c.secret) }},
@@ -95,7 +104,8 @@ func (c *cli) clientCommand() *cobra.Command {
 	addYes(remove)
 	addProject(create)
 	addProject(ls)
-	return noun("client", "OAuth clients: applications that ask for tokens", create, ls, show, update, rotate, remove)
+	told, redeliver := c.logoutCommands()
+	return noun("client", "OAuth clients: applications that ask for tokens", create, ls, show, update, rotate, remove, told, redeliver)
 }
 
 func (c *cli) createClient(ctx context.Context, a *app, cmd *cobra.Command, _ []string) error {
@@ -111,11 +121,8 @@ func (c *cli) createClient(ctx context.Context, a *app, cmd *cobra.Command, _ []
 	if err != nil {
 		return err
 	}
-	made, secret, err := a.idp.CreateClient(ctx, idp.NewClient{
-		ProjectID: p.ID, Name: settings.Name, Type: settings.Type, Profile: settings.Profile, AuthMethod: settings.AuthMethod,
-		FirstParty: settings.FirstParty, PKCEOptional: settings.PKCEOptional, RedirectURIs: settings.RedirectURIs, LogoutURIs: settings.LogoutURIs,
-		Grants: settings.Grants, Scopes: settings.Scopes, AccessToken: settings.AccessToken, IDTokenAlg: settings.IDTokenAlg,
-	})
+	settings.ProjectID = p.ID
+	made, secret, err := a.idp.CreateClient(ctx, settings)
 	if err != nil {
 		return err
 	}

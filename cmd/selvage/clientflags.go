@@ -17,15 +17,24 @@ func addClientFlags(cmd *cobra.Command) {
 	f.String("name", "", "the `name` that people see where they sign in")
 	f.StringArray("redirect-uri", nil, "a `uri` it may be sent to after a login; any number")
 	f.StringArray("post-logout-redirect-uri", nil, "a `uri` it may be sent to after a logout; any number")
+	f.String("backchannel-logout-uri", "", "the `uri` that is told when a login ends which it has got something of, by POST; \"\" ends that")
+	f.Bool("backchannel-logout-session-required", false, "it wants the sid of the login in each logout token; it is always there")
 	f.Bool("first-party", false, "it belongs to the operator: nobody is asked for consent")
-	f.String("auth-method", "", "the `method` it proves itself by: none, client_secret_post or client_secret_basic (default by type)")
-	f.StringSlice("grant", nil, "a `grant` it may use: authorization_code, refresh_token or client_credentials; any number (default by type)")
+	f.String("auth-method", "", "the `method` it proves itself by: none, client_secret_post, client_secret_basic or private_key_jwt (default by type)")
+	f.String("jwks", "", "a `file` of its public keys (JWKS), for private_key_jwt")
+	f.String("jwks-uri", "", "the `uri` of its public keys instead, which are read again when they change")
+	f.StringSlice("grant", nil, "a `grant` it may use: authorization_code, refresh_token, client_credentials or device_code; any number (default by type)")
+	f.StringSlice("response-type", nil, "a `type` of answer it may ask for: code or id_token; any number (default code)")
 	f.StringSlice("scope", nil, "a `scope` it may ask; any number: "+strings.Join(idp.Scopes(), " "))
 	f.String("pkce", "", "the `rule` for PKCE: required or optional (default required)")
 	f.String("profile", "", "the `profile` its requests are read by: default or mobile-legacy (default default)")
 	f.String("access-token", "", "the `kind` of its access tokens: fabric or jwt (default by type)")
-	f.String("id-token-alg", "", "the `algorithm` that signs its ID tokens: RS256 or ES256 (default RS256)")
-	for _, name := range []string{"jwks", "jwks-uri", "backchannel-logout-uri", "frontchannel-logout-uri"} {
+	f.String("id-token-alg", "", "the `algorithm` that signs its ID tokens: RS256, ES256, PS256 or EdDSA (default RS256)")
+	f.String("userinfo-signed-response-alg", "", "the `algorithm` that signs its userinfo: RS256, ES256, PS256 or EdDSA (default: plain JSON)")
+	f.StringArray("resource", nil, "a `uri` of a service that it may ask tokens for (RFC 8707); any number")
+	f.String("subject-type", "", "the `kind` of its subjects: public, or pairwise, which only its sector shares (default public)")
+	f.String("sector-identifier-uri", "", "the `uri` of the sector's list of redirect URIs, where they have not one host; another sector has other subjects")
+	for _, name := range []string{"frontchannel-logout-uri"} {
 		f.String(name, "", "not in this version")
 		_ = f.MarkHidden(name) // it was defined a line above
 	}
@@ -35,15 +44,8 @@ func addClientFlags(cmd *cobra.Command) {
 // refused are the settings that are known and not there: in this version none of
 // them would have an effect.
 var refused = []struct{ flag, value, sentence string }{
-	{"jwks", "", "a client proves itself with a secret or not at all; private_key_jwt and its keys are not in this version"},
-	{"jwks-uri", "", "a client proves itself with a secret or not at all; private_key_jwt and its keys are not in this version"},
-	{"auth-method", "private_key_jwt", "private_key_jwt is not in this version; use client_secret_basic or client_secret_post"},
 	{"profile", "fapi2", "the profile fapi2 is not in this version; default is the strictest"},
-	{"id-token-alg", "PS256", "PS256 is not in this version; use RS256 or ES256"},
-	{"id-token-alg", "EdDSA", "EdDSA is not in this version; use RS256 or ES256"},
-	{"grant", "device_code", "the device grant is not in this version; a device with a browser uses authorization_code"},
-	{"backchannel-logout-uri", "", "logouts are not delivered to clients in this version; their tokens end within a second"},
-	{"frontchannel-logout-uri", "", "logouts are not delivered to clients in this version; their tokens end within a second"},
+	{"frontchannel-logout-uri", "", "logouts are not delivered by browsers in this version; use --backchannel-logout-uri"},
 }
 
 // refuse gives a sentence for each setting that is not there.
@@ -72,9 +74,22 @@ func clientSettings(cmd *cobra.Command, c *idp.Client) error {
 	setTexts(cmd, "redirect-uri", &c.RedirectURIs)
 	setTexts(cmd, "post-logout-redirect-uri", &c.LogoutURIs)
 	setTexts(cmd, "grant", &c.Grants)
+	for i, g := range c.Grants {
+		if g == "device_code" {
+			c.Grants[i] = idp.GrantDevice
+		}
+	}
+	setTexts(cmd, "response-type", &c.ResponseTypes)
 	setTexts(cmd, "scope", &c.Scopes)
-	if cmd.Flags().Changed("first-party") {
-		c.FirstParty, _ = cmd.Flags().GetBool("first-party")
+	setText(cmd, "backchannel-logout-uri", &c.BackchannelLogoutURI)
+	setBool(cmd, "backchannel-logout-session-required", &c.BackchannelLogoutSession)
+	setBool(cmd, "first-party", &c.FirstParty)
+	setText(cmd, "userinfo-signed-response-alg", &c.UserinfoAlg)
+	setTexts(cmd, "resource", &c.Resources)
+	setText(cmd, "subject-type", &c.SubjectType)
+	setText(cmd, "sector-identifier-uri", &c.SectorURI)
+	if err := setKeys(cmd, c); err != nil {
+		return err
 	}
 	if v := text(cmd, "pkce"); v != nil {
 		if *v != "required" && *v != "optional" {
@@ -88,6 +103,12 @@ func clientSettings(cmd *cobra.Command, c *idp.Client) error {
 func setText[T ~string](cmd *cobra.Command, flag string, to *T) {
 	if v := text(cmd, flag); v != nil {
 		*to = T(*v)
+	}
+}
+
+func setBool(cmd *cobra.Command, flag string, to *bool) {
+	if cmd.Flags().Changed(flag) {
+		*to, _ = cmd.Flags().GetBool(flag)
 	}
 }
 

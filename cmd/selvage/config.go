@@ -69,12 +69,23 @@ type Config struct {
 	} `koanf:"password"`
 
 	Recordings struct {
-		MaxUpload size `koanf:"max_upload" default:"2GiB" help:"largest recording that is taken"`
+		MaxUpload     size       `koanf:"max_upload" default:"2GiB" help:"largest recording that is taken"`
+		Wait          period     `koanf:"wait" default:"24h" help:"how long a recording that was announced waits for its media, from the last that was heard of it; then it is absent"`
+		MP3Parallel   int        `koanf:"mp3_parallel" default:"0" help:"pieces of MP3 that are encoded at a time; 0 is one a processor"`
+		Offload       offloading `koanf:"offload" default:"off" help:"header by which the server in front sends whole files itself: off, x-accel-redirect (nginx) or x-sendfile (Apache, lighttpd)"`
+		OffloadPrefix string     `koanf:"offload_prefix" help:"what that header has in front of a file: a location of nginx (default /selvage-media/), or a directory (default: the media directory)"`
 	} `koanf:"recordings"`
+
+	Egress struct {
+		Allow texts `koanf:"allow" help:"names of hosts that webhooks may be sent to, and documents of clients fetched from, although they have private addresses, or ports of other services"`
+	} `koanf:"egress"`
 
 	Limits struct {
 		RelaySockets         limit `koanf:"relay_sockets" default:"100" help:"sockets that a subscriber, or whoever has the same guest token, may have open to this server; 0 for no limit"`
 		RelayUnauthenticated limit `koanf:"relay_unauthenticated" default:"200" help:"sockets from one address that have not said whose they are yet; 0 for no limit"`
+		EmbedTokens          limit `koanf:"embed_tokens" default:"600" help:"guest tokens that an embed key gives a minute, at all nodes together; 0 for no limit"`
+		EmbedSockets         limit `koanf:"embed_sockets" default:"600" help:"sockets opened with such tokens of a key a minute, at all nodes together; 0 for no limit"`
+		DeviceCodes          limit `koanf:"device_codes" default:"20" help:"codes of devices that are wrong and come from one address in ten minutes; 0 for no limit"`
 	} `koanf:"limits"`
 
 	Log struct {

@@ -100,7 +100,8 @@ func (a *app) seed(ctx context.Context) (d demo, err error) {
 		return d, err
 	}
 	scopes := []fabric.Scope{fabric.Voice, fabric.Messaging, fabric.Fax, fabric.Video}
-	if _, d.key, err = a.fabric.CreateAPIKey(ctx, d.project.ID, "demo", scopes); err != nil {
+	name := "demo"
+	if _, d.key, err = a.fabric.CreateAPIKey(ctx, d.project.ID, fabric.APIKeyInput{Name: &name, Scopes: scopes}, nil); err != nil {
 		return d, err
 	}
 	if err := a.seedSubscriber(ctx, &d); err != nil {
@@ -124,7 +125,7 @@ func (a *app) seedSubscriber(ctx context.Context, d *demo) (err error) {
 // seedClients makes a client for an app in a browser, wherever on this machine it
 // is likely to be served, and one for a backend.
 func (a *app) seedClients(ctx context.Context, d *demo) (err error) {
-	d.spa, _, err = a.idp.CreateClient(ctx, idp.NewClient{
+	d.spa, _, err = a.idp.CreateClient(ctx, idp.Client{
 		ProjectID: d.project.ID, Name: "Demo app", Type: idp.SPA, FirstParty: true,
 		RedirectURIs: []string{"http://localhost:3000/callback", "http://localhost:5173/callback"},
 		LogoutURIs:   []string{"http://localhost:3000/", "http://localhost:5173/"},
@@ -132,7 +133,7 @@ func (a *app) seedClients(ctx context.Context, d *demo) (err error) {
 	if err != nil {
 		return err
 	}
-	d.service, d.secret, err = a.idp.CreateClient(ctx, idp.NewClient{
+	d.service, d.secret, err = a.idp.CreateClient(ctx, idp.Client{
 		ProjectID: d.project.ID, Name: "Demo backend", Type: idp.Service, Scopes: []string{string(fabric.Voice)},
 	})
 	return err

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/internal/database"
+	"github.com/selvage/selvage/internal/deliver"
 	sessionsql "github.com/selvage/selvage/internal/session/sql"
 	"github.com/selvage/selvage/internal/store"
 )
@@ -21,6 +22,8 @@ func (e *examination) databaseChecks() []check {
 	return []check{
 		{"Database", "rows", e.rows},
 		{"Sessions", "entries", e.entries},
+		{"Webhooks", "deliveries", e.webhooks},
+		{"Clients", "logouts", e.logouts},
 		{"Clocks", "clocks", e.clocks},
 	}
 }
@@ -166,3 +169,32 @@ func (e *examination) file(r database.Report, url string) []finding {
 
 // fileOf gives the FILE of sqlite:FILE.
 func fileOf(url string) string { return strings.TrimPrefix(url, "sqlite:") }
+
+// stale is how long a delivery may wait before somebody should look at its receiver.
+const stale = time.Hour
+
+// webhooks looks at what waits to be told to webhooks.
+func (e *examination) webhooks(ctx context.Context) []finding {
+	return e.waiting(ctx, (*store.Store).Webhooks, "deliveries", "`selvage webhook list` shows which receivers fail, `selvage webhook deliveries ID` how")
+}
+
+// logouts looks at what waits to be told to clients.
+func (e *examination) logouts(ctx context.Context) []finding {
+	return e.waiting(ctx, (*store.Store).Logouts, "logouts", "`selvage client logouts ID` shows how a client fails")
+}
+
+// waiting looks at a queue.
+func (e *examination) waiting(ctx context.Context, of func(*store.Store) deliver.Queue, what, advice string) []finding {
+	return e.overRows(ctx, func(s *store.Store) []finding {
+		n, oldest, err := of(s).Backlog(ctx)
+		switch waits := time.Since(oldest); {
+		case err != nil:
+			return []finding{skippedf("%s", plainly(err))}
+		case n == 0:
+			return []finding{finef("nothing waits to be told")}
+		case waits > stale:
+			return []finding{warnedf(advice, "%d %s wait, the oldest for %s", n, what, waits.Round(time.Minute))}
+		}
+		return []finding{finef("%d %s wait, none for long", n, what)}
+	})
+}

@@ -28,7 +28,7 @@ func TestRingVerdicts(t *testing.T) {
 	}
 	since := func(seal time.Duration) keys.Status {
 		now := time.Now()
-		return keys.Status{Since: map[keys.Use]time.Time{keys.RS256: now, keys.ES256: now, keys.Seal: now.Add(-seal)}}
+		return keys.Status{Since: map[keys.Use]time.Time{keys.RS256: now, keys.ES256: now, keys.PS256: now, keys.EdDSA: now, keys.Seal: now.Add(-seal)}}
 	}
 	wantVerdict(t, "a whole ring", e.ringKeys(since(time.Hour), whole())[0], fine)
 	wantVerdict(t, "one that has just come due", e.ringKeys(since(24*time.Hour+time.Minute), whole())[0], fine)

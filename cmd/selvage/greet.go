@@ -27,7 +27,7 @@ func (a *app) links() []link {
 	add(serviceFabric, link{"Fabric API", a.where.public + "/api/fabric", "subscribers, tokens and addresses, for backends and apps", true})
 	add(serviceRelay, link{"Relay", "wss://" + a.where.fabric, "the WebSocket that browser SDKs open", true})
 	add(serviceRecordings, link{"Recordings API", a.where.public + "/api/laml/2010-04-01", "recordings, as LaML clients speak", true})
-	return all
+	return append(all, link{"API document", a.where.public + "/docs", "every operation, with lines to paste", false})
 }
 
 // greet tells that the server is ready: two lines, and on the first start what

@@ -8,13 +8,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/recordings"
+	"github.com/selvage/selvage/recordings/audio"
 )
 
 // What became of a file.
@@ -43,7 +43,7 @@ func (c *cli) importRecordings(ctx context.Context, a *app, cmd *cobra.Command, 
 	subscriberID, _ := cmd.Flags().GetString("subscriber")
 	d := recordings.Description{Metadata: recordings.Metadata{CallSid: callSid}, SubscriberID: subscriberID}
 	files, rejects := 0, 0
-	for file, err := range wavFiles(args) {
+	for file, err := range audioFiles(args) {
 		in := imported{Path: file, Status: rejected}
 		if err == nil {
 			in, err = a.importFile(ctx, p.ID, file, d)
@@ -61,7 +61,7 @@ func (c *cli) importRecordings(ctx context.Context, a *app, cmd *cobra.Command, 
 		}
 	}
 	if files == 0 {
-		fmt.Fprintln(c.stderr, "there are no WAV files")
+		fmt.Fprintln(c.stderr, "there are no files of audio")
 	}
 	return rejection(rejects, files)
 }
@@ -81,14 +81,15 @@ func rejection(rejects, files int) error {
 	return fmt.Errorf("%d of %d files were rejected; the others are stored", rejects, files)
 }
 
-// wavFiles yields files as they are named, and the WAV files in directories.
-func wavFiles(paths []string) func(yield func(string, error) bool) {
+// audioFiles yields files as they are named, and in directories those that are
+// called like audio.
+func audioFiles(paths []string) func(yield func(string, error) bool) {
 	return func(yield func(string, error) bool) {
 		for _, root := range paths {
 			err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 				switch {
 				case err != nil:
-				case d.IsDir(), path != root && !strings.EqualFold(filepath.Ext(path), ".wav"):
+				case d.IsDir(), path != root && !audio.IsName(path):
 					return nil
 				}
 				if !yield(path, err) {
@@ -114,7 +115,7 @@ func (a *app) importFile(ctx context.Context, projectID, file string, d recordin
 		return in, fmt.Errorf("finding %s: %w", file, err)
 	}
 	r, added, err := a.recordings.Ingest(ctx, recordings.Upload{
-		ProjectID: projectID, Body: f, Describe: func() (recordings.Description, error) { return d, nil },
+		ProjectID: projectID, Body: f, Hints: []string{file}, Describe: func() (recordings.Description, error) { return d, nil },
 	})
 	if err != nil {
 		return in, err

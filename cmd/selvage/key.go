@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -29,21 +30,50 @@ var apiKeys = view[apiKey]{
 			Prefix     string         `json:"prefix"`
 			Scopes     []fabric.Scope `json:"scopes"`
 			CreatedAt  moment         `json:"created_at"`
+			ExpiresAt  moment         `json:"expires_at,omitempty"`
 			LastUsedAt moment         `json:"last_used_at,omitempty"`
 			RevokedAt  moment         `json:"revoked_at,omitempty"`
-		}{k.ID, k.ProjectID, k.secret, k.Name, k.Prefix, k.Scopes, iso(k.Created), iso(k.LastUsed), iso(k.Revoked)}
+			RotatedAt  moment         `json:"rotated_at,omitempty"`
+			OldUntil   moment         `json:"old_until,omitempty"`
+			OldUsedAt  moment         `json:"old_used_at,omitempty"`
+		}{
+			k.ID, k.ProjectID, k.secret, k.Name, k.Prefix, k.Scopes, iso(k.Created), iso(k.Expires), iso(k.LastUsed), iso(k.Revoked),
+			iso(k.Rotated), iso(k.OldUntil), iso(k.OldUsed),
+		}
 	},
 	facts: []fact[apiKey]{
 		{name: "ID", value: func(k apiKey) string { return k.ID }},
 		{name: "Project", detail: true, value: func(k apiKey) string { return k.ProjectID }},
 		{name: "Name", value: func(k apiKey) string { return k.Name }},
 		{name: "Revoked", value: func(k apiKey) string { return stamp(k.Revoked) }},
+		{name: "Expires", value: func(k apiKey) string { return expiry(k.Expires) }},
 		{name: "Begins", value: func(k apiKey) string { return k.Prefix + "…" }},
 		{name: "Scopes", value: func(k apiKey) string { return joined(k.Scopes) }},
 		{name: "Created", aside: true, value: func(k apiKey) string { return stamp(k.Created) }},
 		{name: "Last used", aside: true, value: func(k apiKey) string { return stamp(k.LastUsed) }},
+		{name: "Rotated", detail: true, value: func(k apiKey) string { return stamp(k.Rotated) }},
+		{name: "Old secret", detail: true, value: oldSecret},
 		{name: "Key", detail: true, value: func(k apiKey) string { return once(k.secret) }},
 	},
+}
+
+// expiry writes when something ends by itself, and whether it has.
+func expiry(at time.Time) string {
+	if !at.IsZero() && !time.Now().Before(at) {
+		return stamp(at) + " (over)"
+	}
+	return stamp(at)
+}
+
+// oldSecret tells of the secret before, while it may still be used.
+func oldSecret(k apiKey) string {
+	switch {
+	case k.OldHash == "" || !time.Now().Before(k.OldUntil):
+		return ""
+	case k.OldUsed.IsZero():
+		return "good until " + stamp(k.OldUntil)
+	}
+	return "good until " + stamp(k.OldUntil) + ", last used " + stamp(k.OldUsed)
 }
 
 const shownOnce = "shown this once; only its hash is kept"
@@ -66,25 +96,31 @@ func joined[T ~string](items []T) string {
 
 func (c *cli) keyCommand() *cobra.Command {
 	create := &cobra.Command{Use: "create", Short: "Make an API key of a project", Args: positional(), RunE: c.with(c.createKey)}
-	create.Flags().StringSlice("scope", nil, "a `scope` it may be used for; any number: "+joined(fabric.Scopes()))
-	create.Flags().String("name", "", "the `name` it has in lists")
 	ls := &cobra.Command{Use: "list", Short: "List the API keys of a project", Args: positional(), RunE: c.with(c.listKeys)}
+	show := &cobra.Command{Use: "show ID", Short: "Show an API key", Args: positional("ID"), RunE: c.with(c.showKey)}
+	update := &cobra.Command{Use: "update ID", Short: "Change an API key; what is not given stays", Args: positional("ID"), RunE: c.with(c.updateKey)}
+	rotate := &cobra.Command{
+		Use: "rotate ID", Short: "Give an API key a new secret; the old one is good for a while", Args: positional("ID"), RunE: c.with(c.rotateKey),
+	}
 	revoke := &cobra.Command{Use: "revoke ID", Short: "End an API key and the tokens made with it", Args: positional("ID"), RunE: c.with(c.revokeKey)}
-	for _, cmd := range []*cobra.Command{create, ls, revoke} {
+	for _, cmd := range []*cobra.Command{create, update} {
+		cmd.Flags().StringSlice("scope", nil, "a `scope` it may be used for; any number: "+joined(fabric.Scopes()))
+		cmd.Flags().String("name", "", "the `name` it has in lists")
+		cmd.Flags().Var(&span{most: 100 * 365 * day}, "expires-in", "the `time` it is good for, such as 12h or 90d")
+		cmd.Flags().Var(new(dayOrTime), "expires-at", "the `day` or time at which it ends, such as 2030-01-31, or never")
+	}
+	rotate.Flags().Var(&span{length: fabric.UsualOverlap, most: fabric.MaxOverlap}, "overlap", "the `time` that the old secret is good for; 0 ends it at once")
+	for _, cmd := range []*cobra.Command{create, ls, show, update, rotate, revoke} {
 		addProject(cmd)
 	}
-	return noun("key", "API keys: the passwords of backends", create, ls, revoke)
+	return noun("key", "API keys: the passwords of backends", create, ls, show, update, rotate, revoke)
 }
 
 func (c *cli) createKey(ctx context.Context, a *app, cmd *cobra.Command, _ []string) error {
 	if err := need(cmd, "scope"); err != nil {
 		return err
 	}
-	names, err := cmd.Flags().GetStringSlice("scope")
-	if err != nil {
-		return err
-	}
-	scopes, err := parseScopes(names)
+	in, err := keyInput(cmd)
 	if err != nil {
 		return err
 	}
@@ -92,28 +128,11 @@ func (c *cli) createKey(ctx context.Context, a *app, cmd *cobra.Command, _ []str
 	if err != nil {
 		return err
 	}
-	name, _ := cmd.Flags().GetString("name")
-	k, secret, err := a.fabric.CreateAPIKey(ctx, p.ID, name, scopes)
+	k, secret, err := a.fabric.CreateAPIKey(ctx, p.ID, in, nil)
 	if err != nil {
 		return err
 	}
 	return one(c, apiKeys, apiKey{k, secret})
-}
-
-func parseScopes(names []string) ([]fabric.Scope, error) {
-	var scopes []fabric.Scope
-	for _, name := range names {
-		s, ok := fabric.ParseScope(strings.TrimSpace(name))
-		if !ok {
-			var all []string
-			for _, s := range fabric.Scopes() {
-				all = append(all, string(s))
-			}
-			return nil, usagef("--scope: there is no scope %q%s", name, suggest(name, all, "there are "+strings.Join(all, ", ")))
-		}
-		scopes = append(scopes, s)
-	}
-	return scopes, nil
 }
 
 func (c *cli) listKeys(ctx context.Context, a *app, cmd *cobra.Command, _ []string) error {

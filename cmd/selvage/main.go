@@ -89,6 +89,7 @@ var givenBy = map[string]string{
 	"address_id":        "--address",
 	"expire_at":         "--expires-in",
 	"expires_at":        "--expires-in",
+	"events":            "--event",
 }
 
 // sayOfFlag puts the flag in place of the parameter that a message is about.
@@ -120,7 +121,7 @@ func lookUp(p *problem.Error) string {
 	switch noun {
 	case "ring key":
 		noun = "ring"
-	case "project", "key", "client", "subscriber", "address", "recording":
+	case "project", "key", "client", "subscriber", "address", "recording", "webhook":
 	default:
 		return ""
 	}

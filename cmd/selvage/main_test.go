@@ -37,6 +37,7 @@ func TestMain(m *testing.M) {
 //	release                          which lets go of it
 //	proxy                            starts a proxy and sets PROXY
 //	behind HOW URL                   puts it in front of a server
+//	receive FILE                     starts a receiver of webhooks, HOOK, that writes them there, a line each
 //
 // [namespaces] holds where a script may mount what only it sees, with unshare -rm.
 //
@@ -47,7 +48,7 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata",
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"http": cmdHTTP, "ready": cmdReady, "sigterm": cmdSigterm, "sighup": cmdSighup, "let": cmdLet, "until": cmdUntil, "pkce": cmdPKCE, "await": cmdAwait,
-			"drain": cmdDrain, "fresh": cmdFresh, "redis": cmdRedis, "sql": cmdSQL, "hold": cmdHold, "release": cmdRelease, "proxy": cmdProxy, "behind": cmdBehind, "certify": cmdCertify, "shows": cmdShows,
+			"drain": cmdDrain, "fresh": cmdFresh, "redis": cmdRedis, "sql": cmdSQL, "hold": cmdHold, "release": cmdRelease, "proxy": cmdProxy, "behind": cmdBehind, "certify": cmdCertify, "shows": cmdShows, "receive": cmdReceive,
 		},
 		Setup: func(e *testscript.Env) error {
 			e.Values[clientKey{}] = newScriptClient()

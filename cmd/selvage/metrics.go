@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/selvage/selvage/fabric/relay"
+	"github.com/selvage/selvage/internal/deliver"
 	"github.com/selvage/selvage/keys"
 )
 
@@ -21,6 +22,8 @@ type metrics struct {
 	requests *prometheus.HistogramVec
 	events   *prometheus.CounterVec
 	messages *prometheus.CounterVec
+	webhooks *prometheus.CounterVec
+	logouts  *prometheus.CounterVec
 	byRoute  sync.Map // requestLabels to prometheus.Observer, which saves the look-up by strings
 }
 
@@ -45,9 +48,17 @@ func newMetrics() *metrics {
 			Name: "selvage_relay_messages_total",
 			Help: "Requests over sockets, by method and by ok or the code of the error.",
 		}, []string{"method", "result"}),
+		webhooks: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "selvage_webhook_attempts_total",
+			Help: "Attempts to tell a webhook, by what they came to: delivered, failed, or dead where it was the last.",
+		}, []string{"result"}),
+		logouts: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "selvage_logout_attempts_total",
+			Help: "Attempts to tell an OAuth client of a logout, by what they came to: delivered, failed, or dead where it was the last.",
+		}, []string{"result"}),
 	}
 	m.gauge("selvage_build_info", "Always 1; the labels say what was built.", prometheus.Labels{"version": version(), "go": runtime.Version()}, func() float64 { return 1 })
-	m.registry.MustRegister(m.requests, m.events, m.messages, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.registry.MustRegister(m.requests, m.events, m.messages, m.webhooks, m.logouts, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
 
@@ -75,6 +86,8 @@ func (m *metrics) watch(a *app) {
 		func() float64 { return a.revocations.Age().Seconds() })
 	m.watchRing(a.ring)
 	m.watchRelay(a.relay)
+	m.watchDeliverer("webhook", "Deliveries", a.webhooks)
+	m.watchDeliverer("logout", "Logouts", a.logouts)
 }
 
 // watchRing shows how old the key ring is, and its keys.
@@ -98,6 +111,12 @@ func (m *metrics) watchRelay(r *relay.Relay) {
 	m.gauge("selvage_relay_online", "Sockets through which a subscriber is online.", nil, func() float64 { return float64(r.Stats().Online) })
 }
 
+// watchDeliverer shows what waits to be told.
+func (m *metrics) watchDeliverer(name, what string, d *deliver.Deliverer) {
+	m.gauge("selvage_"+name+"_queue", what+" that wait, on all nodes, as of a minute ago at most.", nil, func() float64 { n, _ := d.Backlog(); return float64(n) })
+	m.gauge("selvage_"+name+"_queue_age_seconds", "How long the oldest of them has waited.", nil, func() float64 { _, age := d.Backlog(); return age.Seconds() })
+}
+
 // watchCertificates shows when HTTPS ends, unless somebody renews its certificate.
 func (m *metrics) watchCertificates(c certificates) {
 	m.gauge("selvage_certificate_end_timestamp_seconds", "When the first certificate of HTTPS ends, in seconds since 1970; 0 while one is missing.", nil, func() float64 {
@@ -114,6 +133,12 @@ func (m *metrics) gauge(name, help string, labels prometheus.Labels, read func()
 
 // event counts what the identity provider does.
 func (m *metrics) event(name string) { m.events.WithLabelValues(name).Inc() }
+
+// webhook counts what is told to webhooks.
+func (m *metrics) webhook(result string) { m.webhooks.WithLabelValues(result).Inc() }
+
+// logout counts what clients are told of logouts.
+func (m *metrics) logout(result string) { m.logouts.WithLabelValues(result).Inc() }
 
 // message counts what the relay answers.
 func (m *metrics) message(method, result string) {

@@ -19,17 +19,26 @@ var projects = view[fabric.Project]{
 			ID         string `json:"id"`
 			Name       string `json:"name"`
 			RecordRate int64  `json:"record_rate"`
+			MediaAuth  string `json:"media_auth"`
 			CreatedAt  moment `json:"created_at"`
 			UpdatedAt  moment `json:"updated_at"`
-		}{p.ID, p.Name, p.RecordRate, iso(p.Created), iso(p.Updated)}
+		}{p.ID, p.Name, p.RecordRate, p.MediaAuth, iso(p.Created), iso(p.Updated)}
 	},
 	facts: []fact[fabric.Project]{
 		{name: "ID", value: func(p fabric.Project) string { return p.ID }},
 		{name: "Name", value: func(p fabric.Project) string { return p.Name }},
 		{name: "Price of a minute", detail: true, value: func(p fabric.Project) string { return dollars(p.RecordRate) }},
+		{name: "Media", detail: true, value: func(p fabric.Project) string { return mediaFor[p.MediaAuth] }},
 		{name: "Created", aside: true, value: func(p fabric.Project) string { return stamp(p.Created) }},
 		{name: "Updated", detail: true, value: func(p fabric.Project) string { return stamp(p.Updated) }},
 	},
+}
+
+// mediaFor says in words who may fetch media.
+var mediaFor = map[string]string{
+	"public": "public: for whoever knows the URL",
+	"basic":  "basic: for who has credentials",
+	"signed": "signed: for who has credentials, or a link that they signed",
 }
 
 // dollars writes millionths of a dollar.
@@ -42,6 +51,7 @@ func (c *cli) projectCommand() *cobra.Command {
 	update := &cobra.Command{Use: "update ID", Short: "Change a project", Args: positional("ID"), RunE: c.with(c.updateProject)}
 	update.Flags().String("name", "", "its `name`")
 	update.Flags().Int64("record-rate", 0, "`price` of a recorded minute, in millionths of a dollar")
+	update.Flags().String("media-auth", "", "`who` may fetch the media of recordings: public, basic (credentials) or signed (those, and signed links)")
 	remove := &cobra.Command{
 		Use: "delete ID", Short: "Delete a project with everything in it", Args: positional("ID"), RunE: c.with(c.deleteProject),
 	}
@@ -87,7 +97,7 @@ func (c *cli) showProject(ctx context.Context, a *app, _ *cobra.Command, args []
 }
 
 func (c *cli) updateProject(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
-	change := fabric.ProjectChange{Name: text(cmd, "name")}
+	change := fabric.ProjectChange{Name: text(cmd, "name"), MediaAuth: text(cmd, "media-auth")}
 	if cmd.Flags().Changed("record-rate") {
 		rate, err := cmd.Flags().GetInt64("record-rate")
 		if err != nil {

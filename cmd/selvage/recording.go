@@ -14,6 +14,7 @@ import (
 
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/recordings"
+	"github.com/selvage/selvage/recordings/levels"
 )
 
 var recordingView = view[recordings.Recording]{
@@ -37,18 +38,19 @@ var recordingView = view[recordings.Recording]{
 			Bytes         int64             `json:"bytes"`
 			SHA256        string            `json:"sha256"`
 			Repairs       []string          `json:"repairs,omitempty"`
+			Levels        *levels.Facts     `json:"levels"` // null where nothing could be measured
 			StartTime     moment            `json:"start_time,omitempty"`
 			CreatedAt     moment            `json:"created_at"`
 		}{
 			r.Sid, r.ProjectID, r.CallSid, r.ConferenceSid, r.From, r.To, r.Direction, r.Source, r.Track, r.Status, r.Duration().Seconds(),
-			r.Codec, r.SampleRate, r.Channels, r.Bytes, r.SHA256, r.Repairs, iso(r.StartTime), iso(r.Created),
+			r.Codec, r.SampleRate, r.Channels, r.Bytes, r.SHA256, r.Repairs, r.Levels, iso(r.StartTime), iso(r.Created),
 		}
 	},
 	facts: []fact[recordings.Recording]{
 		{name: "Sid", value: func(r recordings.Recording) string { return r.Sid }},
 		{name: "Project", detail: true, value: func(r recordings.Recording) string { return r.ProjectID }},
 		{name: "Status", value: func(r recordings.Recording) string { return string(r.Status) }},
-		{name: "Length", value: func(r recordings.Recording) string { return length(r.Duration()) }},
+		{name: "Length", value: func(r recordings.Recording) string { return heard(r, length(r.Duration())) }},
 		{name: "Created", aside: true, value: func(r recordings.Recording) string { return stamp(r.Created) }},
 		{name: "Started", detail: true, value: func(r recordings.Recording) string { return stamp(r.StartTime) }},
 		{name: "From", value: func(r recordings.Recording) string { return r.From }},
@@ -56,15 +58,27 @@ var recordingView = view[recordings.Recording]{
 		{name: "Call", detail: true, value: func(r recordings.Recording) string { return r.CallSid }},
 		{name: "Conference", detail: true, value: func(r recordings.Recording) string { return r.ConferenceSid }},
 		{name: "Direction", detail: true, value: func(r recordings.Recording) string { return r.Direction }},
-		{name: "Size", value: func(r recordings.Recording) string { return bytesOf(r.Bytes) }},
+		{name: "Size", value: func(r recordings.Recording) string { return heard(r, bytesOf(r.Bytes)) }},
 		{name: "Format", detail: true, value: audioFormat},
 		{name: "SHA-256", detail: true, value: func(r recordings.Recording) string { return r.SHA256 }},
 		{name: "Repairs", detail: true, value: func(r recordings.Recording) string { return lines(r.Repairs) }},
+		{name: "Flags", value: measured(func(l *levels.Facts) string { return strings.Join(l.Flags.Names(), " ") })},
+		{name: "Level", detail: true, value: measured(loudness)},
+		{name: "Talk", detail: true, value: measured(talk)},
+		{name: "Silence", detail: true, value: measured(silence)},
 	},
 }
 
 func audioFormat(r recordings.Recording) string {
-	return fmt.Sprintf("%s, %d Hz, %d channel%s", r.Codec, r.SampleRate, r.Channels, strings.Repeat("s", min(1, max(0, r.Channels-1))))
+	return heard(r, fmt.Sprintf("%s, %d Hz, %d channel%s", r.Codec, r.SampleRate, r.Channels, strings.Repeat("s", min(1, max(0, r.Channels-1)))))
+}
+
+// heard gives a fact of the sound, and nothing where none has come yet.
+func heard(r recordings.Recording, fact string) string {
+	if r.Codec == "" {
+		return ""
+	}
+	return fact
 }
 
 // length writes a duration for people: 0.06s, where Go says 60ms.
@@ -96,20 +110,25 @@ func bytesOf(n int64) string {
 
 func (c *cli) recordingCommand() *cobra.Command {
 	imports := &cobra.Command{
-		Use: "import PATH…", Short: "Store WAV files, and those in directories", Args: positional("PATH…"), RunE: c.withMedia(c.importRecordings),
+		Use: "import PATH…", Short: "Store files of audio, and those in directories", Args: positional("PATH…"), RunE: c.withMedia(c.importRecordings),
 	}
 	imports.Flags().String("call-sid", "", "`id` of the call that was recorded")
 	imports.Flags().String("subscriber", "", "`id` of the subscriber whose recordings they are")
 	ls := &cobra.Command{Use: "list", Short: "List the recordings of a project, newest first", Args: positional(), RunE: c.withMedia(c.listRecordings)}
+	ls.Flags().String("flag", "", "only those that are `flag`: "+strings.Join(levels.FlagNames(), ", "))
 	show := &cobra.Command{Use: "show SID", Short: "Show a recording", Args: positional("SID"), RunE: c.withMedia(c.showRecording)}
-	download := &cobra.Command{Use: "download SID", Short: "Write a recording's bytes to a file, as they came", Args: positional("SID"), RunE: c.withMedia(c.downloadRecording)}
-	download.Flags().String("to", "", "`file` to write (default SID.wav; - is stdout)")
+	download := &cobra.Command{
+		Use: "download SID [FILE]", Short: "Write a recording's bytes to a file, as they came", Args: positional("SID", "[FILE]"), RunE: c.withMedia(c.downloadRecording),
+		Long: "Writes the bytes of a recording to FILE, as they came; - is stdout. Without FILE it is named by the Sid and by what it is: SID.wav, SID.mp3.",
+	}
+	download.Flags().String("to", "", "`file` to write, as FILE")
 	remove := &cobra.Command{Use: "delete SID", Short: "Delete a recording; a stub of it stays for 40 days", Args: positional("SID"), RunE: c.withMedia(c.deleteRecording)}
 	addYes(remove)
-	for _, cmd := range []*cobra.Command{imports, ls, show, download, remove} {
+	link := c.linkCommand()
+	for _, cmd := range []*cobra.Command{imports, ls, show, download, remove, link} {
 		addProject(cmd)
 	}
-	return noun("recording", "Recordings: calls that were recorded", imports, ls, show, download, remove)
+	return noun("recording", "Recordings: calls that were recorded", imports, ls, show, download, link, remove)
 }
 
 func (c *cli) listRecordings(ctx context.Context, a *app, cmd *cobra.Command, _ []string) error {
@@ -117,8 +136,15 @@ func (c *cli) listRecordings(ctx context.Context, a *app, cmd *cobra.Command, _ 
 	if err != nil {
 		return err
 	}
+	filter := recordings.Filter{Owner: recordings.Owner{ProjectID: p.ID}}
+	if name, _ := cmd.Flags().GetString("flag"); name != "" {
+		var ok bool
+		if filter.Flag, ok = levels.FlagOf(name); !ok {
+			return fmt.Errorf("--flag must be one of %s", strings.Join(levels.FlagNames(), ", "))
+		}
+	}
 	found, err := every(ctx, func(ctx context.Context, q page.Query) (page.Page[recordings.Recording], error) {
-		return a.recordings.List(ctx, recordings.Filter{Owner: recordings.Owner{ProjectID: p.ID}}, q)
+		return a.recordings.List(ctx, filter, q)
 	})
 	if err != nil {
 		return err
@@ -156,27 +182,32 @@ func (c *cli) downloadRecording(ctx context.Context, a *app, cmd *cobra.Command,
 	if err != nil {
 		return err
 	}
-	_, media, err := a.recordings.Open(ctx, r.ProjectID, r.Sid)
+	name, _ := cmd.Flags().GetString("to")
+	if len(args) > 1 && name != "" {
+		return usagef("FILE and --to say the same: give one of them")
+	} else if len(args) > 1 {
+		name = args[1]
+	}
+	media, err := a.recordings.Render(ctx, recordings.Owner{ProjectID: r.ProjectID}, r.Sid, recordings.Wanted{Format: recordings.Original})
 	if err != nil {
 		return err
 	}
 	defer media.Close()
-	name, _ := cmd.Flags().GetString("to")
 	switch name {
 	case "-":
-		_, err := io.Copy(c.stdout, media)
+		_, err := io.Copy(c.stdout, media.Content)
 		return err
 	case "":
-		name = r.Sid + ".wav"
+		name = r.Sid + media.Ext
 	}
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, os.ErrExist) {
-		return fmt.Errorf("%s is there already: name another file with --to", name)
+		return fmt.Errorf("%s is there already: name another FILE", name)
 	}
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(f, media)
+	_, err = io.Copy(f, media.Content)
 	if err = errors.Join(err, f.Close()); err != nil {
 		return fmt.Errorf("writing %s: %w", name, err)
 	}

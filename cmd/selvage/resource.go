@@ -62,8 +62,10 @@ func (a *app) kindNamed(name string) (*kinds.Kind, error) {
 	if k := all.ByType(name); k != nil {
 		return k, nil
 	}
-	if k := all.ByPath(name); k != nil {
-		return k, nil
+	for _, path := range []string{name, name + "s"} {
+		if k := all.ByPath(path); k != nil {
+			return k, nil
+		}
 	}
 	var types []string
 	for _, k := range all.All() {
@@ -151,12 +153,20 @@ func inFile(name string, err error) error {
 		if p.Param == "" {
 			return err
 		}
-		faults = append(faults, usagef("%s: %s", name, p.Message))
+		faults = append(faults, usagef("%s: %s", shown(name), p.Message))
 	}
 	if faults == nil {
 		return err
 	}
 	return errors.Join(faults...)
+}
+
+// shown names a file of the command line.
+func shown(name string) string {
+	if name == "-" {
+		return "stdin"
+	}
+	return name
 }
 
 // readObject reads the JSON object of a file, or of stdin.
@@ -178,7 +188,7 @@ func (c *cli) readObject(name string) (object map[string]json.RawMessage, err er
 		return nil, fmt.Errorf("%s is larger than 1 MiB", name)
 	}
 	if err := json.Unmarshal(text, &object); err != nil {
-		return nil, usagef("%s needs a JSON object: %w", name, err)
+		return nil, usagef("%s needs a JSON object: %w", shown(name), err)
 	}
 	return object, nil
 }

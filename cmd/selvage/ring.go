@@ -38,12 +38,10 @@ func (c *cli) ringCommand() *cobra.Command {
 	rotate := &cobra.Command{
 		Use:   "rotate [USE]",
 		Short: "Let the next key take over",
-		Long: "Lets the next key of a use (RS256, ES256 or seal; all if none is named) take over, once it is published long\n" +
-			"enough to be known to everybody. What the key before it made stays good. A running server does this by\n" +
+		Long: "Lets the next key of a use (RS256, ES256, PS256, EdDSA or seal; all if none is named) take over, once it is\n" +
+			"published long enough to be known to everybody. What the key before it made stays good. A running server does this by\n" +
 			"itself, see keys.signing_rotation and keys.sealing_rotation.",
-		Args: func(cmd *cobra.Command, args []string) error {
-			return positional([]string{"USE"}[:min(1, len(args))]...)(cmd, args)
-		},
+		Args: positional("[USE]"),
 		RunE: c.with(c.rotateRing),
 	}
 	rotate.Flags().Bool("now", false, "do not wait until verifiers know the key; they may refuse tokens until they ask for keys again")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -9,8 +10,11 @@ import (
 	"github.com/selvage/selvage/fabric/relay"
 	"github.com/selvage/selvage/fabric/rest"
 	"github.com/selvage/selvage/idp/oidc"
+	"github.com/selvage/selvage/internal/apidoc"
+	"github.com/selvage/selvage/internal/openapi"
 	"github.com/selvage/selvage/internal/web"
 	"github.com/selvage/selvage/recordings/laml"
+	relayrest "github.com/selvage/selvage/recordings/rest"
 	"github.com/selvage/selvage/static"
 	"github.com/selvage/selvage/templates"
 )
@@ -26,21 +30,32 @@ func (a *app) routes(log *slog.Logger) (http.Handler, error) {
 	}
 	mount(http.HandlerFunc(notFound), "/")
 	mount(static.Handler(), static.Prefix)
+	docs := apidoc.New(apidoc.Config{Config: openapi.Config{Kinds: a.fabric.Kinds(), PublicURL: a.where.public, AuthURL: a.where.auth}, Log: log})
+	mount(orNotFound(docs.Handler()), "/docs", apidoc.Prefix)
 	if a.serves(serviceIDP) {
 		api, err := oidc.New(oidc.Config{Provider: a.idp, Sessions: a.sessions, AuthURL: a.where.auth, Log: log})
 		if err != nil {
 			return nil, err
 		}
-		mount(orNotFound(api.Handler()), "/.well-known/", "/consent", "/login", "/login/", "/logout", "/oauth/")
+		mount(orNotFound(api.Handler()), "/.well-known/", "/accounts", "/consent", "/device", "/login", "/login/", "/logout", "/oauth/")
 	}
 	if a.serves(serviceFabric) {
 		api := rest.New(rest.Config{Fabric: a.fabric, Access: a.idp.OpenAccessToken, Log: log})
-		mount(api.Handler(), "/api/fabric", "/api/fabric/", "/subscriber/")
+		mount(api.Handler(), "/api/fabric", "/api/fabric/", "/api/project/", "/subscriber/")
 	}
 	if a.serves(serviceRecordings) {
-		api := laml.New(laml.Config{Recordings: a.recordings, Credentials: a.caller, PublicURL: a.where.public, Log: log})
+		offload, err := a.config.offload()
+		if err != nil {
+			return nil, err
+		}
+		api := laml.New(laml.Config{
+			Recordings: a.recordings, Credentials: a.caller, PublicURL: a.where.public, Encoders: a.config.Recordings.MP3Parallel, Offload: offload, Log: log,
+		})
 		mount(api.Handler(), "/api/laml/", "/2010-04-01/")
+		native := relayrest.New(relayrest.Config{Recordings: a.recordings, Credentials: a.caller, MediaURLs: api.MediaURLs, Log: log})
+		mount(native.Handler(), relayrest.Prefix, relayrest.Prefix+"/")
 	}
+	mux.HandleFunc("GET /robots.txt", robots)
 	mux.HandleFunc("GET /{$}", a.front)
 	return plainPath(mux), nil
 }
@@ -63,6 +78,12 @@ func (a *app) door(w http.ResponseWriter, _ *http.Request) {
 		page.Links = append(page.Links, templates.Link{Title: l.title, URL: l.url, Text: l.text, API: l.api})
 	}
 	_ = templates.Write(w, page, templates.Options{}) // it was parsed at the start
+}
+
+// robots serves GET /robots.txt: nothing here is for search engines.
+func robots(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	_, _ = io.WriteString(w, "User-agent: *\nDisallow: /\n") // the client may have gone
 }
 
 // plainPath understands paths with one slash too many, which clients make of an

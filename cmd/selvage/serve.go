@@ -93,6 +93,7 @@ func (c *cli) serve(cmd *cobra.Command) error {
 		return errors.Join(err, s.app.close(), s.ports.close())
 	}
 	s.app.serveRelay(s.log, s.metrics.message)
+	s.app.serveDeliveries(s.log, s.metrics.webhook, s.metrics.logout)
 	s.metrics.watch(s.app)
 	if s.ports.tls != nil {
 		if s.certs, err = openCertificates(config, s.app, s.log); err != nil {
@@ -156,6 +157,11 @@ func (s *server) run(ctx context.Context, c *cli, reload func()) error {
 	work.Go(func() { c.boundMemory(background) })
 	work.Go(func() { s.app.ring.Run(background, s.log) })
 	work.Go(func() { s.app.sweep(background, s.log) })
+	work.Go(func() { s.app.webhooks.Run(background) })
+	work.Go(func() { s.app.logouts.Run(background) })
+	work.Go(func() {
+		s.app.fabric.WatchPresence(background, func(err error) { s.log.Error("looking who is online no more", "error", err) })
+	})
 	if s.app.relay != nil {
 		work.Go(func() { s.app.relay.Run(background) })
 	}
@@ -210,7 +216,7 @@ func (a *app) sweep(ctx context.Context, log *slog.Logger) {
 	tick := time.NewTicker(time.Minute)
 	defer tick.Stop()
 	for {
-		err := errors.Join(a.store.SweepRevocations(ctx), a.store.SweepFamilies(ctx), a.idp.Sweep(ctx))
+		err := errors.Join(a.store.SweepRevocations(ctx), a.store.SweepFamilies(ctx), a.idp.Sweep(ctx), a.fabric.SweepDeliveries(ctx))
 		if a.recordings != nil {
 			err = errors.Join(err, a.recordings.Sweep(ctx))
 		}

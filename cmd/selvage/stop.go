@@ -63,7 +63,7 @@ func (s *server) stop() error {
 
 // shutdown stops the public listeners at once and waits for their requests until
 // ctx ends; those that take longer are cut off, which is no failure. Sockets are
-// told to go elsewhere. Health is told until the end.
+// told to go elsewhere, and what webhooks and clients are being told is told to its end. Health is told until the end.
 func (s *server) shutdown(ctx context.Context) error {
 	var public sync.WaitGroup
 	errs := make([]error, len(s.servers))
@@ -75,6 +75,8 @@ func (s *server) shutdown(ctx context.Context) error {
 	if s.app.relay != nil { // net/http no longer knows of sockets
 		public.Go(func() { s.app.relay.Shutdown(ctx) })
 	}
+	public.Go(func() { s.app.webhooks.Shutdown(ctx) })
+	public.Go(func() { s.app.logouts.Shutdown(ctx) })
 	public.Wait()
 	if s.ops != nil {
 		errs = append(errs, s.drain(ctx, s.ops))

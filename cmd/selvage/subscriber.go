@@ -1,13 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/selvage/selvage/fabric"
-	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/page"
 )
 
@@ -26,30 +27,11 @@ var subscribers = view[fabric.Subscriber]{
 		{name: "Time zone", detail: true, value: func(s fabric.Subscriber) string { return s.TimeZone }},
 		{name: "Country", detail: true, value: func(s fabric.Subscriber) string { return s.Country }},
 		{name: "Region", detail: true, value: func(s fabric.Subscriber) string { return s.Region }},
+		{name: "Verified", detail: true, value: func(s fabric.Subscriber) string { return yesNo(s.Verified) }},
+		{name: "Claims", detail: true, value: otherClaims},
 		{name: "Password", detail: true, value: func(s fabric.Subscriber) string { return yesNo(s.PasswordHash != "") }},
 		{name: "Created", aside: true, value: func(s fabric.Subscriber) string { return stamp(s.Created) }},
 		{name: "Updated", detail: true, value: func(s fabric.Subscriber) string { return stamp(s.Updated) }},
-	},
-}
-
-var logins = view[idp.Session]{
-	id: func(s idp.Session) string { return s.ID },
-	json: func(s idp.Session) any {
-		return struct {
-			SID       string `json:"sid"`
-			AuthTime  moment `json:"auth_time"`
-			Address   string `json:"address"`
-			UserAgent string `json:"user_agent"`
-			ExpiresAt moment `json:"expires_at"`
-			EndedAt   moment `json:"ended_at,omitempty"`
-		}{s.ID, iso(s.AuthTime), s.Address, s.UserAgent, iso(s.Expires), iso(s.Ended)}
-	},
-	facts: []fact[idp.Session]{
-		{name: "Sid", value: func(s idp.Session) string { return s.ID }},
-		{name: "Ended", value: func(s idp.Session) string { return stamp(s.Ended) }},
-		{name: "Signed in", aside: true, value: func(s idp.Session) string { return stamp(s.AuthTime) }},
-		{name: "From", value: func(s idp.Session) string { return s.Address }},
-		{name: "Browser", value: func(s idp.Session) string { return s.UserAgent }},
 	},
 }
 
@@ -60,6 +42,14 @@ func (c *cli) subscriberCommand() *cobra.Command {
 	update := &cobra.Command{Use: "update ID", Short: "Change a subscriber; what is not given stays", Args: positional("ID"), RunE: c.with(c.updateSubscriber)}
 	remove := &cobra.Command{Use: "delete ID", Short: "Delete a subscriber and end its tokens", Args: positional("ID"), RunE: c.with(c.deleteSubscriber)}
 	sessions := &cobra.Command{Use: "sessions ID", Short: "List a subscriber's logins", Args: positional("ID"), RunE: c.with(c.listSessions)}
+	consents := &cobra.Command{Use: "consents ID", Short: "List what a subscriber has agreed to, by client", Args: positional("ID"), RunE: c.with(c.listConsents)}
+	tokens := &cobra.Command{Use: "tokens ID", Short: "List a subscriber's refresh tokens that were used", Args: positional("ID"), RunE: c.with(c.listFamilies)}
+	revoke := &cobra.Command{
+		Use: "revoke ID", Short: "End all that a subscriber holds by now: logins, tokens, sockets", Args: positional("ID"), RunE: c.with(c.revokeSubscriber),
+	}
+	revoke.Flags().String("session", "", "only the login of this `sid`, with what was born of it")
+	revoke.Flags().String("token", "", "only the refresh token of this `id`, with what came from it")
+	revoke.Flags().String("client", "", "only what the client of this `id` has got, and the consent to it")
 	addYes(remove)
 	for _, cmd := range []*cobra.Command{create, update} {
 		cmd.Flags().String("email", "", "its e-mail `address`")
@@ -67,13 +57,15 @@ func (c *cli) subscriberCommand() *cobra.Command {
 		for _, p := range profileFlags {
 			cmd.Flags().String(p.flag, "", p.usage)
 		}
+		cmd.Flags().String("claims", "", "its other standard claims, such as picture, birthdate or phone_number, as a JSON object in this `file`; they take the place of those it had")
+		cmd.Flags().Bool("email-verified", false, "somebody has shown that the e-mail is its own")
 		cmd.Flags().SortFlags = false
 	}
 	update.Flags().Bool("disabled", false, "lock it out, or with =false let it in again")
-	for _, cmd := range []*cobra.Command{create, ls, show, update, remove, sessions} {
+	for _, cmd := range []*cobra.Command{create, ls, show, update, remove, sessions, consents, tokens, revoke} {
 		addProject(cmd)
 	}
-	return noun("subscriber", "Subscribers: the people of a project", create, ls, show, update, remove, sessions)
+	return noun("subscriber", "Subscribers: the people of a project", create, ls, show, update, remove, sessions, consents, tokens, revoke)
 }
 
 // profileFlags are the flags of what is said of a subscriber.
@@ -97,12 +89,45 @@ func (c *cli) subscriberInput(cmd *cobra.Command, prompt bool) (in fabric.Subscr
 	for _, p := range profileFlags {
 		*p.field(&in.Profile) = text(cmd, p.flag)
 	}
-	if f := cmd.Flags().Lookup("disabled"); f != nil && f.Changed {
-		disabled := f.Value.String() == "true"
-		in.Disabled = &disabled
+	in.Disabled, in.Verified = truth(cmd, "disabled"), truth(cmd, "email-verified")
+	if in.Claims, err = c.standardClaims(cmd); err != nil {
+		return in, err
 	}
 	in.Password, err = c.password(cmd, prompt)
 	return in, err
+}
+
+// truth gives a flag that is true or false, or nil where it was not given.
+func truth(cmd *cobra.Command, flag string) *bool {
+	f := cmd.Flags().Lookup(flag)
+	if f == nil || !f.Changed {
+		return nil
+	}
+	v := f.Value.String() == "true"
+	return &v
+}
+
+// standardClaims reads the file of --claims.
+func (c *cli) standardClaims(cmd *cobra.Command) (*fabric.StandardClaims, error) {
+	file := text(cmd, "claims")
+	if file == nil {
+		return nil, nil
+	}
+	object, err := c.readObject(*file)
+	if err != nil {
+		return nil, err
+	}
+	body, err := json.Marshal(object)
+	if err != nil {
+		return nil, err
+	}
+	dec := json.NewDecoder(bytes.NewReader(body))
+	dec.DisallowUnknownFields()
+	var claims fabric.StandardClaims
+	if err := dec.Decode(&claims); err != nil {
+		return nil, usagef("--claims: %s is not a JSON object of standard claims (OpenID Connect Core, section 5.1): %v", *file, err)
+	}
+	return &claims, nil
 }
 
 func (c *cli) createSubscriber(ctx context.Context, a *app, cmd *cobra.Command, _ []string) error {
@@ -180,16 +205,4 @@ func (c *cli) deleteSubscriber(ctx context.Context, a *app, cmd *cobra.Command, 
 		return err
 	}
 	return a.fabric.DeleteSubscriber(ctx, s.ProjectID, s.ID)
-}
-
-func (c *cli) listSessions(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
-	s, err := a.subscriber(ctx, cmd, args[0])
-	if err != nil {
-		return err
-	}
-	all, err := a.idp.ListSessions(ctx, s.ProjectID, s.ID)
-	if err != nil {
-		return err
-	}
-	return list(c, logins, all)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -9,32 +10,57 @@ import (
 
 // A printedSubscriber is a subscriber for programs.
 type printedSubscriber struct {
-	ID          string `json:"id"`
-	Email       string `json:"email"`
-	ProjectID   string `json:"project_id"`
-	Reference   string `json:"reference,omitempty"`
-	FirstName   string `json:"first_name,omitempty"`
-	LastName    string `json:"last_name,omitempty"`
-	DisplayName string `json:"display_name,omitempty"`
-	JobTitle    string `json:"job_title,omitempty"`
-	TimeZone    string `json:"time_zone,omitempty"`
-	Country     string `json:"country,omitempty"`
-	CompanyName string `json:"company_name,omitempty"`
-	Region      string `json:"region,omitempty"`
-	HasPassword bool   `json:"has_password"`
-	Disabled    bool   `json:"disabled"`
-	Online      *bool  `json:"online,omitempty"` // where it is shown alone
-	OnlineSince moment `json:"online_since,omitempty"`
-	CreatedAt   moment `json:"created_at"`
-	UpdatedAt   moment `json:"updated_at"`
+	ID          string                 `json:"id"`
+	Email       string                 `json:"email"`
+	ProjectID   string                 `json:"project_id"`
+	Reference   string                 `json:"reference,omitempty"`
+	FirstName   string                 `json:"first_name,omitempty"`
+	LastName    string                 `json:"last_name,omitempty"`
+	DisplayName string                 `json:"display_name,omitempty"`
+	JobTitle    string                 `json:"job_title,omitempty"`
+	TimeZone    string                 `json:"time_zone,omitempty"`
+	Country     string                 `json:"country,omitempty"`
+	CompanyName string                 `json:"company_name,omitempty"`
+	Region      string                 `json:"region,omitempty"`
+	Verified    bool                   `json:"email_verified"`
+	Claims      *fabric.StandardClaims `json:"claims,omitempty"`
+	HasPassword bool                   `json:"has_password"`
+	Disabled    bool                   `json:"disabled"`
+	Online      *bool                  `json:"online,omitempty"` // where it is shown alone
+	OnlineSince moment                 `json:"online_since,omitempty"`
+	CreatedAt   moment                 `json:"created_at"`
+	UpdatedAt   moment                 `json:"updated_at"`
 }
 
 func printSubscriber(s fabric.Subscriber) printedSubscriber {
-	return printedSubscriber{
+	printed := printedSubscriber{
 		ID: s.ID, Email: s.Email, ProjectID: s.ProjectID, Reference: s.Reference, FirstName: s.FirstName, LastName: s.LastName,
 		DisplayName: s.DisplayName, JobTitle: s.JobTitle, TimeZone: s.TimeZone, Country: s.Country, CompanyName: s.CompanyName, Region: s.Region,
-		HasPassword: s.PasswordHash != "", Disabled: s.Disabled, CreatedAt: iso(s.Created), UpdatedAt: iso(s.Updated),
+		Verified: s.Verified, HasPassword: s.PasswordHash != "", Disabled: s.Disabled, CreatedAt: iso(s.Created), UpdatedAt: iso(s.Updated),
 	}
+	if s.Claims != (fabric.StandardClaims{}) {
+		printed.Claims = &s.Claims
+	}
+	return printed
+}
+
+// otherClaims gives the claims beside the profile, a line each.
+func otherClaims(s fabric.Subscriber) string {
+	raw, err := json.Marshal(s.Claims)
+	var said map[string]any
+	if err != nil || json.Unmarshal(raw, &said) != nil {
+		return ""
+	}
+	var all []string
+	for name, value := range said {
+		if _, isText := value.(string); !isText {
+			raw, _ := json.Marshal(value) // it was just read
+			value = string(raw)
+		}
+		all = append(all, fmt.Sprintf("%s: %s", name, value))
+	}
+	slices.Sort(all)
+	return lines(all)
 }
 
 // withPresence gives the view of a subscriber of whom it is known whether it is

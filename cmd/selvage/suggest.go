@@ -8,9 +8,10 @@ import (
 // didYouMean gives `; did you mean "x"?` for the name nearest to a mistyped one,
 // or "" if none is near.
 func didYouMean(name string, names []string) string {
-	best, least := "", 1+len(name)/3
+	bare := func(s string) string { return strings.ToLower(strings.TrimLeft(s, "-")) } // what all flags begin with makes none the nearer
+	best, least := "", 1+len(bare(name))/3
 	for _, n := range names {
-		if d := distance(strings.ToLower(name), strings.ToLower(n)); d <= least {
+		if d := distance(bare(name), bare(n)); d <= least {
 			best, least = n, d-1
 		}
 	}

@@ -2,12 +2,10 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/problem"
@@ -48,11 +46,12 @@ var inspections = view[inspected]{
 			ClientID     string           `json:"client_id,omitempty"`
 			SessionID    string           `json:"sid,omitempty"`
 			Scope        string           `json:"scope,omitempty"`
+			Thumbprint   string           `json:"jkt,omitempty"`
 			AddressIDs   []string         `json:"address_ids,omitempty"`
 			IssuedAt     moment           `json:"issued_at"`
 			ExpiresAt    moment           `json:"expires_at"`
 		}{
-			t.state, t.Kind, t.ID, t.Issuer, t.ProjectID, t.SubscriberID, t.ClientID, t.SessionID, joined(t.Scope), t.AddressIDs,
+			t.state, t.Kind, t.ID, t.Issuer, t.ProjectID, t.SubscriberID, t.ClientID, t.SessionID, joined(t.Scope), t.Fingerprint, t.AddressIDs,
 			iso(t.IssuedAt), iso(t.ExpiresAt),
 		}
 	},
@@ -66,6 +65,7 @@ var inspections = view[inspected]{
 		{name: "Client", value: func(t inspected) string { return t.ClientID }},
 		{name: "Session", value: func(t inspected) string { return t.SessionID }},
 		{name: "Scope", value: func(t inspected) string { return joined(t.Scope) }},
+		{name: "Bound to", value: func(t inspected) string { return t.Fingerprint }},
 		{name: "Addresses", value: func(t inspected) string { return lines(t.AddressIDs) }},
 		{name: "Issued", value: func(t inspected) string { return stamp(t.IssuedAt) }},
 		{name: "Expires", value: func(t inspected) string { return stamp(t.ExpiresAt) }},
@@ -81,8 +81,7 @@ func (c *cli) tokenCommand() *cobra.Command {
 	invite.Flags().String("address", "", "`id` of the address that it reaches")
 	for _, cmd := range []*cobra.Command{subscriber, guest, invite} {
 		addProject(cmd)
-		life := lifespan(fabric.TokenLifetime)
-		cmd.Flags().Var(&life, "expires-in", "the `time` it lives")
+		cmd.Flags().Var(&span{fabric.TokenLifetime, time.Second, fabric.MaxLifetime}, "expires-in", "the `time` it lives")
 	}
 	inspect := &cobra.Command{Use: "inspect", Short: "Show what a token on stdin says", Args: positional(), RunE: c.withIssuer(c.inspectToken)}
 	revoke := &cobra.Command{Use: "revoke", Short: "End the token on stdin", Args: positional(), RunE: c.withIssuer(c.revokeToken)}
@@ -101,34 +100,12 @@ func (c *cli) withIssuer(do command) func(*cobra.Command, []string) error {
 	})
 }
 
-// A lifespan is a flag's value: how long a token lives.
-type lifespan time.Duration
-
-var _ pflag.Value = (*lifespan)(nil)
-
-// Set reads a lifespan.
-func (l *lifespan) Set(text string) error {
-	d, err := time.ParseDuration(text)
-	if err != nil || d < time.Second || d > fabric.MaxLifetime {
-		return fmt.Errorf("needs a time from 1s to %s, such as 15m or 2h", fabric.MaxLifetime)
-	}
-	*l = lifespan(d)
-	return nil
-}
-
-func (l *lifespan) String() string { return time.Duration(*l).String() }
-
-// Type is the kind of value, for the help.
-func (l *lifespan) Type() string { return "time" }
-
 // expireAt gives the end that --expires-in asks for, nil for the usual one.
 func expireAt(cmd *cobra.Command) *int64 {
-	f := cmd.Flags().Lookup("expires-in")
-	life, ok := f.Value.(*lifespan)
-	if !ok || !f.Changed {
+	if !cmd.Flags().Changed("expires-in") {
 		return nil
 	}
-	at := time.Now().Add(time.Duration(*life)).Unix()
+	at := time.Now().Add(spanOf(cmd, "expires-in")).Unix()
 	return &at
 }
 
@@ -204,7 +181,7 @@ func (a *app) openAny(ctx context.Context, raw string) (fabric.Token, error) {
 	if t, ok := a.fabric.Inspect(raw, fabric.SAT, fabric.Guest, fabric.Invite, fabric.Refresh, fabric.Service); ok {
 		return t, nil
 	}
-	t, err := a.idp.OpenAccessToken(ctx, raw)
+	t, _, err := a.idp.InspectAccessToken(ctx, raw)
 	if err != nil {
 		return fabric.Token{}, problem.New(problem.Unauthenticated, "unauthorized",
 			"this is no token of the server's, or a JWT that has expired or was revoked")

@@ -32,6 +32,9 @@ type Kind struct {
 	Description string  `json:"description"`
 	Fields      []Field `json:"-"` // the members of its own, in order
 
+	// Examples are a whole one as it is sent, and a change of it.
+	Examples []json.RawMessage `json:"examples,omitempty"`
+
 	Meta `json:"x-kind"`
 
 	// schemas gives what checks each field, by its name. Compiling takes longer than
@@ -53,6 +56,9 @@ type Meta struct {
 	Create   string            `json:"create,omitempty"`   // "command": it is made by the operator, not over HTTP
 	Versions bool              `json:"versions,omitempty"` // it has versions, which are deployed
 
+	// AddressName is the member that its first address is named by; "" means the name
+	// to show.
+	AddressName string `json:"addressName,omitempty"`
 	// AddressesUnder is the segment that stands for Path where clients ask for its
 	// addresses and versions; "" means Path.
 	AddressesUnder string `json:"addressesUnder,omitempty"`
@@ -74,6 +80,7 @@ type Field struct {
 	Nullable    bool            // null stands for no value
 	ReadOnly    bool            // ours to set
 	WriteOnly   bool            // a secret: taken, never shown
+	Schema      json.RawMessage // as it stands in the file
 }
 
 // A Catalog is a set of kinds. Make one with [Load]; it may be read at once from
@@ -199,6 +206,7 @@ func (k *Kind) check() error {
 	for _, name := range k.Name {
 		need(k.Field(name) != nil, "x-kind.name has %q, which is no property", name)
 	}
+	need(k.AddressName == "" || k.Field(k.AddressName) != nil, "x-kind.addressName is %q, which is no property", k.AddressName)
 	for alias, name := range k.Alias {
 		need(k.Field(alias) == nil && k.Field(name) != nil, "x-kind.alias %q must be another name of a property", alias)
 	}

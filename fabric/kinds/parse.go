@@ -129,15 +129,19 @@ func fields(text []byte) (all []Field, err error) {
 		if err != nil {
 			return nil, err
 		}
+		var raw json.RawMessage
+		if err := dec.Decode(&raw); err != nil {
+			return nil, err
+		}
 		var p property
-		if err := dec.Decode(&p); err != nil {
+		if err := json.Unmarshal(raw, &p); err != nil {
 			return nil, err
 		}
 		f, err := p.field(fmt.Sprint(t))
 		if err != nil {
 			return nil, err
 		}
-		f.Required = slices.Contains(doc.Required, f.Name)
+		f.Required, f.Schema = slices.Contains(doc.Required, f.Name), raw
 		all = append(all, f)
 	}
 	for _, name := range doc.Required {

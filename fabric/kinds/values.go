@@ -21,13 +21,14 @@ import (
 // Values are the members of one resource, as JSON by name.
 type Values map[string]json.RawMessage
 
-// Text gives the value of a member that is a string, else "".
+// Text gives the value of a member that is a string, without the space around it,
+// else "".
 func (v Values) Text(name string) string {
 	var text string
 	if json.Unmarshal(v[name], &text) != nil {
 		return ""
 	}
-	return text
+	return strings.TrimSpace(text)
 }
 
 // New gives the values of a new resource: what was sent, and the defaults of
@@ -194,10 +195,13 @@ func oneOf(types []string) string {
 }
 
 // DisplayName gives the name to show of a resource, or "".
-func (k *Kind) DisplayName(v Values) string {
+func (k *Kind) DisplayName(v Values) string { return v.Text(k.NamedBy(v)) }
+
+// NamedBy gives the member that a resource has its name to show of, or "".
+func (k *Kind) NamedBy(v Values) string {
 	for _, name := range k.Name {
-		if text := strings.TrimSpace(v.Text(name)); text != "" {
-			return text
+		if v.Text(name) != "" {
+			return name
 		}
 	}
 	return ""

@@ -73,6 +73,10 @@ func connect(ctx context.Context, s *socket, raw json.RawMessage) (any, error) {
 	if !s.relay.enter(caller, "") {
 		return nil, tooMany()
 	}
+	if err := s.relay.fabric.AdmitSocket(ctx, token); err != nil {
+		s.relay.leave(caller)
+		return nil, err
+	}
 	id, resumed := uuid.NewString(), false
 	if lost != "" {
 		if resumed, err = s.relay.fabric.Resume(ctx, token, lost, id); err != nil {

@@ -2,7 +2,6 @@ package relay
 
 import (
 	"net/http"
-	"net/netip"
 	"time"
 )
 
@@ -78,24 +77,6 @@ func (b *bucket) take(now time.Time) time.Duration {
 		return 0
 	}
 	return time.Duration(-b.tokens / messageRate * float64(time.Second))
-}
-
-// network gives what is counted as one place: an IPv4 address, or the /64 of an
-// IPv6 one, which one person has.
-func network(remote string) string {
-	at, err := netip.ParseAddrPort(remote)
-	if err != nil {
-		return "" // a listener that is no TCP: all are one
-	}
-	ip := at.Addr().Unmap().WithZone("")
-	if ip.Is4() {
-		return ip.String()
-	}
-	prefix, err := ip.Prefix(64)
-	if err != nil {
-		return ""
-	}
-	return prefix.String()
 }
 
 // admit counts a socket to be, and gives the status of a refusal.

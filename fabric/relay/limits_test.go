@@ -28,21 +28,6 @@ func TestBucket(t *testing.T) {
 	}
 }
 
-func TestNetwork(t *testing.T) {
-	for remote, want := range map[string]string{
-		"192.0.2.7:1":               "192.0.2.7",
-		"[::ffff:192.0.2.7]:1":      "192.0.2.7",
-		"[2001:db8:1:2:3:4:5:6]:99": "2001:db8:1:2::/64",
-		"[fe80::1%eth0]:1":          "fe80::/64",
-		"@":                         "",
-		"":                          "",
-	} {
-		if got := network(remote); got != want {
-			t.Errorf("network(%q) = %q, want %q", remote, got, want)
-		}
-	}
-}
-
 func TestLimitsOrDefaults(t *testing.T) {
 	if got, want := (Limits{}).orDefaults(), (Limits{100, 200, 10 * time.Second, 10 * time.Second, 45 * time.Second}); got != want {
 		t.Errorf("the defaults are %+v, want %+v", got, want)

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -21,6 +20,7 @@ import (
 	"github.com/selvage/selvage/internal/revocation"
 	sessionsql "github.com/selvage/selvage/internal/session/sql"
 	"github.com/selvage/selvage/internal/store"
+	"github.com/selvage/selvage/internal/store/storetest"
 	"github.com/selvage/selvage/internal/web"
 	"github.com/selvage/selvage/keys"
 )
@@ -58,17 +58,17 @@ func must[T any](t testing.TB) func(T, error) T {
 	}
 }
 
+// embedLimit is how many sockets may be opened a minute by an embed key here.
+const embedLimit = 3
+
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	t.Parallel()
-	ctx, dir := t.Context(), t.TempDir()
-	w := &world{t: t}
-	w.rows = must[*store.Store](t)(store.Open(ctx, store.Config{Dir: dir}))
-	t.Cleanup(func() { _ = w.rows.Close() })
-	w.sessions = must[*sessionsql.Store](t)(sessionsql.Open(ctx, sessionsql.Config{Dir: dir}))
+	dir := storetest.Dir(t)
+	w := &world{t: t, rows: storetest.Open(t, dir, nil)}
+	w.sessions = must[*sessionsql.Store](t)(sessionsql.Open(t.Context(), sessionsql.Config{Dir: dir}))
 	t.Cleanup(func() { _ = w.sessions.Close() })
-	master := must[[]byte](t)(keys.ReadMaster(filepath.Join(dir, "master.key")))
-	w.ring = must[*keys.Ring](t)(keys.Open(ctx, keys.Config{Store: w.rows, Master: master}))
+	w.ring = storetest.Ring(t, dir, w.rows, nil)
 	return w
 }
 
@@ -83,6 +83,7 @@ func (w *world) node(limits relay.Limits) *node {
 	}
 	n.fabric = fabric.New(fabric.Config{
 		Store: w.rows, Ring: w.ring, Revocations: n.revoked, Sessions: w.sessions, Host: "puc.localhost", Issuer: "http://localhost/", Now: w.now,
+		EmbedLimits: fabric.EmbedLimits{Sockets: embedLimit},
 	})
 	if w.project.ID == "" {
 		w.project = must[fabric.Project](w.t)(n.fabric.CreateProject(w.t.Context(), "one"))

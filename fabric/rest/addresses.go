@@ -47,7 +47,7 @@ func showAddress(a fabric.Address) addressResponse {
 // listAddresses serves GET /api/fabric/addresses.
 func (a *API) listAddresses(w http.ResponseWriter, r *http.Request, t fabric.Token) error {
 	q := r.URL.Query()
-	asked, err := readPage(q)
+	asked, err := web.ReadPage(q)
 	filter, ferr := readFilter(q)
 	if err := errors.Join(err, ferr); err != nil {
 		return err
@@ -56,7 +56,7 @@ func (a *API) listAddresses(w http.ResponseWriter, r *http.Request, t fabric.Tok
 	if err != nil {
 		return err
 	}
-	return answerPage(w, r, asked, p, showAddress)
+	return web.AnswerPage(w, r, asked, p, showAddress, filters...)
 }
 
 // readFilter reads what to list, and in which order.

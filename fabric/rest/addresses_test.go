@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/selvage/selvage/fabric"
 )
 
 const addresses = "/api/fabric/addresses"
@@ -16,7 +18,8 @@ func TestAddressNames(t *testing.T) {
 	for _, tt := range []struct{ reference, name string }{
 		{"Ada.Lovelace@example.com", "ada.lovelace"},
 		{"Grace Hopper", "grace-hopper"},
-		{"../../etc/passwd", "etcpasswd"},
+		{"../../etc/passwd", "etc-passwd"},
+		{"Jürgen Groß", "jurgen-gross"},
 		{"ada+calls@example.com", "ada-calls"},
 		{strings.Repeat("long", 60), strings.Repeat("long", 13)[:50]},
 	} {
@@ -151,5 +154,38 @@ func TestInfo(t *testing.T) {
 	}
 	if texts[0] != texts[1] || sat.DisplayName != "Countess" {
 		t.Errorf("the two paths differ:\n%s\n%s", texts[0], texts[1])
+	}
+}
+
+// The application and the key that a SAT was made for stay through refreshes, and
+// are shown.
+func TestInfoOfApplication(t *testing.T) {
+	w := newWorld(t)
+	app, jkt := w.application(w.project.ID), strings.Repeat("k", 43)
+	got := w.tokens(`{"reference":"ada","scope":["sat:refresh"],"fingerprint":"` + jkt + `","application_id":"` + strings.ToUpper(app.ID) + `"}`)
+	for range 2 {
+		info := as[struct {
+			App *struct {
+				DisplayName string   `json:"display_name"`
+				Scopes      []string `json:"scopes"`
+			} `json:"app_settings"`
+			Claims struct {
+				Scope     []string
+				Cnf       map[string]string
+				ExpiresAt int64 `json:"expires_at"`
+			} `json:"sat_claims"`
+		}](t, w.call(bearer(got.Token), "GET", "/subscriber/info", ""))
+		if info.App == nil || info.App.DisplayName != app.Name || len(info.App.Scopes) != len(app.Scopes) {
+			t.Errorf("app_settings: got %+v, want %s", info.App, app.Name)
+		}
+		sat := w.open(got.Token, fabric.SAT)
+		if info.Claims.Cnf["jkt"] != jkt || len(info.Claims.Scope) != 1 || info.Claims.ExpiresAt != sat.ExpiresAt.Unix() || sat.ClientID != app.ID {
+			t.Errorf("sat_claims: got %+v of %+v", info.Claims, sat)
+		}
+		got = w.refresh(got.RefreshToken)
+	}
+	plain := as[map[string]json.RawMessage](t, w.call(bearer(w.tokens(`{"reference":"bob"}`).Token), "GET", "/subscriber/info", ""))
+	if claims := string(plain["sat_claims"]); !strings.Contains(claims, `"scope":[]`) || strings.Contains(claims, "cnf") {
+		t.Errorf("sat_claims of a SAT that is bound to nothing: got %s", claims)
 	}
 }

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"errors"
 	"net/http"
 
 	"github.com/selvage/selvage/fabric"
@@ -20,39 +21,55 @@ const (
 	bearerChallenge = `Bearer`
 )
 
-// A key or a service's token needs one of these scopes.
+// A key or a service's token needs one of these scopes, but to keep API keys and webhooks.
 var anyScope = []fabric.Scope{fabric.Voice, fabric.Messaging, fabric.Fax, fabric.Video}
 
 // project asks for an API key by HTTP Basic, or a service's token.
-func (a *API) project(h projectHandler) web.Handler {
-	return func(w http.ResponseWriter, r *http.Request) error {
-		w.Header().Set("WWW-Authenticate", basicChallenge)
-		by, err := a.issuer(r)
+func (a *API) project(h projectHandler) web.Handler { return a.scoped(h, anyScope...) }
+
+// keeper asks as project does, for the one scope that keeps API keys and
+// webhooks.
+func (a *API) keeper(h projectHandler) web.Handler { return a.scoped(h, fabric.Management) }
+
+func (a *API) scoped(h projectHandler, scopes ...fabric.Scope) web.Handler {
+	return challenging(basicChallenge, func(w http.ResponseWriter, r *http.Request) error {
+		by, err := a.issuer(r, scopes)
 		if err != nil {
 			return err
 		}
-		w.Header().Del("WWW-Authenticate")
 		return h(w, r, by)
+	})
+}
+
+// challenging adds the challenge to every 401, also where the credentials are
+// good and whom they belong to is gone.
+func challenging(challenge string, h web.Handler) web.Handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		err := h(w, r)
+		if errors.Is(err, problem.Unauthenticated) {
+			w.Header().Set("WWW-Authenticate", challenge)
+		}
+		return err
 	}
 }
 
-func (a *API) issuer(r *http.Request) (fabric.Issuer, error) {
+func (a *API) issuer(r *http.Request, scopes []fabric.Scope) (fabric.Issuer, error) {
 	if projectID, key, ok := web.Basic(r); ok {
 		k, err := a.fabric.Authenticate(r.Context(), projectID, key)
-		if err == nil && !k.Has(anyScope...) {
+		if err == nil && !k.Has(scopes...) {
 			err = problem.NoCredentials()
 		}
-		return fabric.Issuer{ProjectID: k.ProjectID, KeyID: k.ID}, err
+		return fabric.Issuer{ProjectID: k.ProjectID, KeyID: k.ID, Rights: k.Rights(key)}, err
 	}
 	raw, ok := web.Bearer(r)
 	if !ok {
 		return fabric.Issuer{}, problem.NoCredentials()
 	}
 	t, err := a.access(r.Context(), raw)
-	if err == nil && (t.Kind != fabric.Service || !t.Has(anyScope...)) {
+	if err == nil && (t.Kind != fabric.Service || !t.Has(scopes...)) {
 		err = problem.NoCredentials()
 	}
-	return fabric.Issuer{ProjectID: t.ProjectID, ClientID: t.ClientID}, err
+	return fabric.Issuer{ProjectID: t.ProjectID, ClientID: t.ClientID, Rights: t.Rights()}, err
 }
 
 // projectOrSAT asks for what project does, or a SAT.
@@ -71,8 +88,7 @@ func (a *API) projectOrSAT(h projectHandler) web.Handler {
 
 // bearer asks for a fabric token of one of the kinds.
 func (a *API) bearer(h tokenHandler, kinds ...fabric.TokenKind) web.Handler {
-	return func(w http.ResponseWriter, r *http.Request) error {
-		w.Header().Set("WWW-Authenticate", bearerChallenge)
+	return challenging(bearerChallenge, func(w http.ResponseWriter, r *http.Request) error {
 		raw, ok := web.Bearer(r)
 		if !ok {
 			return problem.NoCredentials()
@@ -81,9 +97,8 @@ func (a *API) bearer(h tokenHandler, kinds ...fabric.TokenKind) web.Handler {
 		if err != nil {
 			return err
 		}
-		w.Header().Del("WWW-Authenticate")
 		return h(w, r, t)
-	}
+	})
 }
 
 // unknown serves every path that is none of ours: it is not found, but only for

@@ -37,7 +37,7 @@ func TestUnauthorized(t *testing.T) {
 	ada := w.tokens(`{"reference":"ada"}`)
 	id := w.address(ada.Token).ID
 	guest, invite := w.guest(id), w.invite(ada.Token, id)
-	elsewhere := newWorld(t).tokens(`{"reference":"ada"}`)
+	elsewhere := openWorld(t, t.TempDir()).tokens(`{"reference":"ada"}`)
 	_, fax, _ := w.newProject("chatting", fabric.Chat, fabric.Management)
 	now := w.now()
 	access := must[string](t)(w.fabric.Seal(fabric.Token{Kind: fabric.Service, ProjectID: w.project.ID, Scope: []string{"Chat"}, ExpiresAt: now.Add(time.Hour)}))

@@ -2,8 +2,10 @@ package rest_test
 
 import (
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/selvage/selvage/fabric"
 )
@@ -85,5 +87,38 @@ func TestEmbedFaults(t *testing.T) {
 	}
 	if r := w.call(nobody, "POST", embeds, `{"token":"`+secret+`"}`); r.status != http.StatusForbidden {
 		t.Errorf("POST for a disabled subscriber = %d %s, want 403", r.status, r.text)
+	}
+}
+
+// What an embed key gives a minute is limited for the key, not for its neighbour,
+// and counted anew afterwards.
+func TestEmbedLimit(t *testing.T) {
+	w := newWorld(t)
+	a := w.address(w.tokens(`{"reference":"ada"}`).Token)
+	w.pass(w.now().Truncate(time.Minute).Add(time.Minute + time.Second).Sub(w.now())) // a minute of its own
+	var bodies [2]string
+	for i := range bodies {
+		_, secret, err := w.fabric.CreateEmbedKey(t.Context(), w.project.ID, a.ID, "shop")
+		if err != nil {
+			t.Fatal(err)
+		}
+		bodies[i] = `{"token":"` + secret + `"}`
+	}
+	for i := range embedLimit {
+		if r := w.call(nobody, "POST", embeds, bodies[0]); r.status != http.StatusCreated {
+			t.Fatalf("token %d: got %d %s, want 201", i, r.status, r.text)
+		}
+	}
+	r := w.call(nobody, "POST", embeds, bodies[0])
+	after, err := strconv.Atoi(r.header.Get("Retry-After"))
+	if r.status != http.StatusTooManyRequests || strings.TrimSpace(r.text) != `{"error":"Too Many Requests"}` || err != nil || after < 1 || after > 60 {
+		t.Errorf("one too many: got %d %s, Retry-After %q, want 429", r.status, r.text, r.header.Get("Retry-After"))
+	}
+	if r := w.call(nobody, "POST", embeds, bodies[1]); r.status != http.StatusCreated {
+		t.Errorf("another key: got %d, want 201", r.status)
+	}
+	w.pass(time.Duration(after) * time.Second)
+	if r := w.call(nobody, "POST", embeds, bodies[0]); r.status != http.StatusCreated {
+		t.Errorf("after Retry-After: got %d, want 201", r.status)
 	}
 }

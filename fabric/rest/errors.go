@@ -2,10 +2,8 @@ package rest
 
 import (
 	"errors"
-	"math"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -63,11 +61,7 @@ func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
 		_ = web.JSON(w, http.StatusUnprocessableEntity, validation(problem.All(err))) // strings always marshal
 		return
 	}
-	if first.RetryAfter > 0 {
-		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(first.RetryAfter.Seconds()))))
-	} else if first.Kind == problem.Unavailable || first.Kind == problem.RateLimited {
-		w.Header().Set("Retry-After", "1")
-	}
+	web.RetryAfter(w, first)
 	plain(w, statuses[first.Kind])
 }
 

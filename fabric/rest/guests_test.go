@@ -135,3 +135,36 @@ func TestInvite(t *testing.T) {
 		t.Errorf("an invite of a subscriber who is gone: got %d, want 401", r.status)
 	}
 }
+
+// A subscriber asks for guests of what it can reach itself; who is no subscriber for
+// none.
+func TestGuestBySubscriber(t *testing.T) {
+	w := newWorld(t)
+	ada, bob := w.tokens(`{"reference":"ada"}`), w.tokens(`{"reference":"bob"}`)
+	eve := as[tokens](t, w.call(w.stranger(), "POST", issue, `{"reference":"eve"}`))
+	mine, theirs, foreign := w.address(ada.Token).ID, w.address(bob.Token).ID, w.address(eve.Token).ID
+	for _, tt := range []struct{ body, want string }{
+		{allowing(foreign), "allowed_addresses:must_belong_to_project"},
+		{allowing(mine, foreign), "allowed_addresses:must_belong_to_project"},
+		{`{}`, "allowed_addresses:missing_required_parameter"},
+		{`{"allowed_addresses":["` + mine + `"],"ch":"evil.example"}`, "ch:invalid_parameter"},
+	} {
+		if got := w.call(bearer(ada.Token), "POST", guests, tt.body).faults(t); got != tt.want {
+			t.Errorf("POST %s by a SAT: got %s, want %s", tt.body, got, tt.want)
+		}
+	}
+	guest := as[tokens](t, w.call(bearer(ada.Token), "POST", guests, allowing(mine, theirs)))
+	yes := true
+	if _, err := w.fabric.UpdateSubscriber(t.Context(), w.project.ID, bob.SubscriberID, fabric.SubscriberInput{Disabled: &yes}); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.call(bearer(ada.Token), "POST", guests, allowing(theirs)).faults(t); got != "allowed_addresses:must_belong_to_project" {
+		t.Errorf("an address that the SAT reaches no more: got %s", got)
+	}
+	if all := as[listed[address]](t, w.call(bearer(guest.Token), "GET", "/api/fabric/addresses", "")); len(all.Data) != 1 || all.Data[0].ID != mine {
+		t.Errorf("its guest sees %+v, want %s alone", all.Data, mine)
+	}
+	for name, token := range map[string]string{"a guest": guest.Token, "an invite": w.invite(ada.Token, mine), "a refresh token": ada.RefreshToken} {
+		wantUnauthorized(t, name, [2]string{"POST", guests}, w.call(bearer(token), "POST", guests, allowing(mine)))
+	}
+}

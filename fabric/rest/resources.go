@@ -6,6 +6,7 @@ import (
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/fabric/kinds"
+	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/web"
 )
@@ -56,15 +57,9 @@ func (c kindAPI) create(w http.ResponseWriter, r *http.Request, by fabric.Issuer
 
 // list serves GET /api/fabric/resources/{kind}.
 func (c kindAPI) list(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	asked, err := readPage(r.URL.Query())
-	if err != nil {
-		return err
-	}
-	p, err := c.fabric.ListResources(r.Context(), by.ProjectID, c.kind, asked.Query)
-	if err != nil {
-		return err
-	}
-	return answerPage(w, r, asked, p, c.show)
+	return paged(w, r, func(q page.Query) (page.Page[fabric.Resource], error) {
+		return c.fabric.ListResources(r.Context(), by.ProjectID, c.kind, q)
+	}, c.show)
 }
 
 // get serves GET /api/fabric/resources/{kind}/{id}.
@@ -121,22 +116,16 @@ func (c kindAPI) show(r fabric.Resource) json.RawMessage {
 // showThing writes a resource of any kind, or a subscriber.
 func (a *API) showThing(t fabric.Thing) any {
 	if t.Subscriber != nil {
-		return showSubscriber(*t.Subscriber)
+		return fabric.DocumentOf(*t.Subscriber)
 	}
 	return fabric.Document(a.fabric.KindOf(*t.Resource), *t.Resource)
 }
 
 // listThings serves GET /api/fabric/resources.
 func (a *API) listThings(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	asked, err := readPage(r.URL.Query())
-	if err != nil {
-		return err
-	}
-	p, err := a.fabric.ListThings(r.Context(), by.ProjectID, asked.Query)
-	if err != nil {
-		return err
-	}
-	return answerPage(w, r, asked, p, a.showThing)
+	return paged(w, r, func(q page.Query) (page.Page[fabric.Thing], error) {
+		return a.fabric.ListThings(r.Context(), by.ProjectID, q)
+	}, a.showThing)
 }
 
 // getThing serves GET /api/fabric/resources/{id}.
@@ -168,13 +157,7 @@ func (a *API) getOfThing(w http.ResponseWriter, r *http.Request, by fabric.Issue
 
 // answerAddresses answers with the addresses of the resource of the path.
 func (a *API) answerAddresses(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	asked, err := readPage(r.URL.Query())
-	if err != nil {
-		return err
-	}
-	p, err := a.fabric.ThingAddresses(r.Context(), by.ProjectID, r.PathValue("id"), asked.Query)
-	if err != nil {
-		return err
-	}
-	return answerPage(w, r, asked, p, showAddress)
+	return paged(w, r, func(q page.Query) (page.Page[fabric.Address], error) {
+		return a.fabric.ThingAddresses(r.Context(), by.ProjectID, r.PathValue("id"), q)
+	}, showAddress)
 }

@@ -1,4 +1,6 @@
-// Package rest is the JSON API of the fabric, under /api/fabric.
+// Package rest is the JSON API of the fabric, under /api/fabric, that of the
+// project's API keys, under /api/project, and what subscribers ask of themselves,
+// under /subscriber.
 //
 // It speaks what clients of the Call Fabric API expect to the letter: paths,
 // statuses, member names, pages, errors. What is allowed and what happens is
@@ -74,16 +76,36 @@ func (a *API) routes() []route {
 		{"GET", "/api/fabric/resources/subscribers/{id}/addresses", a.project(a.listSubscriberAddresses)},
 		{"GET", "/api/fabric/subscriber/info", a.bearer(a.getInfo, fabric.SAT)},
 		{"POST", "/api/fabric/subscriber/invites", a.bearer(a.createInvite, fabric.SAT)},
+		{"GET", "/api/fabric/resources/subscribers/{id}/claims", a.project(a.getClaims)},
+		{"PUT", "/api/fabric/resources/subscribers/{id}/claims", a.project(a.putClaims)},
 		{"POST", "/api/fabric/subscribers", a.project(a.createSubscriber)},
 		{"POST", "/api/fabric/subscribers/tokens", a.project(a.createSubscriberToken)},
 		{"POST", "/api/fabric/subscribers/tokens/refresh", a.project(a.refreshToken)},
+		{"GET", "/api/project/tokens", a.keeper(a.listKeys)},
+		{"POST", "/api/project/tokens", a.keeper(a.createKey)},
+		{"DELETE", "/api/project/tokens/{id}", a.keeper(a.revokeKey)},
+		{"GET", "/api/project/tokens/{id}", a.keeper(a.getKey)},
+		{"PATCH", "/api/project/tokens/{id}", a.keeper(a.updateKey)},
+		{"PUT", "/api/project/tokens/{id}", a.keeper(a.updateKey)},
+		{"POST", "/api/project/tokens/{id}/rotate", a.keeper(a.rotateKey)},
 		{"POST", "/subscriber/devices", a.bearer(a.registerDevice, fabric.SAT)},
 		{"DELETE", "/subscriber/devices/{id}", a.bearer(a.deleteDevice, fabric.SAT)},
 		{"GET", "/subscriber/info", a.bearer(a.getInfo, fabric.SAT)},
 	}
 	all = append(all, a.sipRoutes()...)
+	all = append(all, a.heldRoutes()...)
+	all = append(all, a.webhookRoutes()...)
+	all = append(all, a.logoutRoutes()...)
 	for _, k := range a.fabric.Kinds().All() {
 		all = append(all, a.kindRoutes(k)...)
+	}
+	return all
+}
+
+// Routes lists the patterns that are served.
+func (a *API) Routes() (all []string) {
+	for _, rt := range a.routes() {
+		all = append(all, rt.method+" "+rt.path)
 	}
 	return all
 }

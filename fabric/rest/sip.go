@@ -48,19 +48,6 @@ func (a *API) listCredentials(w http.ResponseWriter, r *http.Request, by fabric.
 	}, a.showCredential)
 }
 
-// paged answers with the page that a request asks for.
-func paged[T, U any](w http.ResponseWriter, r *http.Request, list func(page.Query) (page.Page[T], error), show func(T) U) error {
-	asked, err := readPage(r.URL.Query())
-	if err != nil {
-		return err
-	}
-	p, err := list(asked.Query)
-	if err != nil {
-		return err
-	}
-	return answerPage(w, r, asked, p, show)
-}
-
 // createCredential serves POST /api/fabric/resources/subscribers/{id}/sip_endpoints.
 func (a *API) createCredential(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
 	if _, err := a.fabric.FindSubscriber(r.Context(), by.ProjectID, r.PathValue("subscriber")); err != nil {

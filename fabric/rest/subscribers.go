@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/web"
 )
 
@@ -26,38 +27,6 @@ func (in subscriberRequest) input() fabric.SubscriberInput {
 	}}
 }
 
-type subscriberResponse struct {
-	ID          string         `json:"id"`
-	ProjectID   string         `json:"project_id"`
-	DisplayName string         `json:"display_name"`
-	Type        string         `json:"type"`
-	CreatedAt   string         `json:"created_at"`
-	UpdatedAt   string         `json:"updated_at"`
-	Subscriber  subscriberBody `json:"subscriber"`
-}
-
-type subscriberBody struct {
-	ID          string `json:"id"`
-	Email       string `json:"email"`
-	FirstName   string `json:"first_name"`
-	LastName    string `json:"last_name"`
-	DisplayName string `json:"display_name"`
-	JobTitle    string `json:"job_title"`
-	TimeZone    string `json:"timezone"`
-	Country     string `json:"country"`
-	CompanyName string `json:"company_name"`
-}
-
-func showSubscriber(s fabric.Subscriber) subscriberResponse {
-	return subscriberResponse{
-		ID: s.ID, ProjectID: s.ProjectID, DisplayName: s.Title(), Type: "subscriber", CreatedAt: iso(s.Created), UpdatedAt: iso(s.Updated),
-		Subscriber: subscriberBody{
-			ID: s.ID, Email: s.Email, FirstName: s.FirstName, LastName: s.LastName, DisplayName: s.DisplayName,
-			JobTitle: s.JobTitle, TimeZone: s.TimeZone, Country: s.Country, CompanyName: s.CompanyName,
-		},
-	}
-}
-
 // createSubscriber serves POST /api/fabric/subscribers and
 // /api/fabric/resources/subscribers.
 func (a *API) createSubscriber(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
@@ -69,22 +38,16 @@ func (a *API) createSubscriber(w http.ResponseWriter, r *http.Request, by fabric
 	if err != nil {
 		return subscriberFault(err)
 	}
-	return web.JSON(w, http.StatusCreated, showSubscriber(s))
+	return web.JSON(w, http.StatusCreated, fabric.DocumentOf(s))
 }
 
 func subscriberFault(err error) error { return respelled(err, "time_zone", "timezone") }
 
 // listSubscribers serves GET /api/fabric/resources/subscribers.
 func (a *API) listSubscribers(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	asked, err := readPage(r.URL.Query())
-	if err != nil {
-		return err
-	}
-	p, err := a.fabric.ListSubscribers(r.Context(), by.ProjectID, asked.Query)
-	if err != nil {
-		return err
-	}
-	return answerPage(w, r, asked, p, showSubscriber)
+	return paged(w, r, func(q page.Query) (page.Page[fabric.Subscriber], error) {
+		return a.fabric.ListSubscribers(r.Context(), by.ProjectID, q)
+	}, fabric.DocumentOf)
 }
 
 // getSubscriber serves GET /api/fabric/resources/subscribers/{id}.
@@ -93,7 +56,7 @@ func (a *API) getSubscriber(w http.ResponseWriter, r *http.Request, by fabric.Is
 	if err != nil {
 		return err
 	}
-	return web.JSON(w, http.StatusOK, showSubscriber(s))
+	return web.JSON(w, http.StatusOK, fabric.DocumentOf(s))
 }
 
 // updateSubscriber serves PUT and PATCH /api/fabric/resources/subscribers/{id}:
@@ -110,7 +73,7 @@ func (a *API) updateSubscriber(w http.ResponseWriter, r *http.Request, by fabric
 	if err != nil {
 		return subscriberFault(err)
 	}
-	return web.JSON(w, http.StatusOK, showSubscriber(s))
+	return web.JSON(w, http.StatusOK, fabric.DocumentOf(s))
 }
 
 // deleteSubscriber serves DELETE /api/fabric/resources/subscribers/{id}.
@@ -124,13 +87,7 @@ func (a *API) deleteSubscriber(w http.ResponseWriter, r *http.Request, by fabric
 
 // listSubscriberAddresses serves GET /api/fabric/resources/subscribers/{id}/addresses.
 func (a *API) listSubscriberAddresses(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	asked, err := readPage(r.URL.Query())
-	if err != nil {
-		return err
-	}
-	p, err := a.fabric.SubscriberAddresses(r.Context(), by.ProjectID, r.PathValue("id"), asked.Query)
-	if err != nil {
-		return err
-	}
-	return answerPage(w, r, asked, p, showAddress)
+	return paged(w, r, func(q page.Query) (page.Page[fabric.Address], error) {
+		return a.fabric.SubscriberAddresses(r.Context(), by.ProjectID, r.PathValue("id"), q)
+	}, showAddress)
 }

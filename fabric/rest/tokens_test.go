@@ -234,7 +234,7 @@ func TestPasswordByToken(t *testing.T) {
 
 func TestOneReferenceAtOnce(t *testing.T) {
 	w := newWorld(t)
-	ids := make([]string, 50)
+	ids := make([]string, 64)
 	var wait sync.WaitGroup
 	for i := range ids {
 		wait.Go(func() {
@@ -247,7 +247,7 @@ func TestOneReferenceAtOnce(t *testing.T) {
 	wait.Wait()
 	for _, id := range ids {
 		if id == "" || id != ids[0] {
-			t.Fatalf("50 calls with one reference: got subscribers %v, want one", ids)
+			t.Fatalf("64 calls with one reference: got subscribers %v, want one", ids)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/fabric/kinds"
+	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/web"
 )
 
@@ -21,15 +22,9 @@ func (c kindAPI) versionRoutes() []route {
 
 // listVersions serves GET /api/fabric/resources/call_flow/{id}/versions.
 func (c kindAPI) listVersions(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	asked, err := readPage(r.URL.Query())
-	if err != nil {
-		return err
-	}
-	p, err := c.fabric.ListVersions(r.Context(), by.ProjectID, c.kind, r.PathValue("id"), asked.Query)
-	if err != nil {
-		return err
-	}
-	return answerPage(w, r, asked, p, func(v fabric.Version) json.RawMessage {
+	return paged(w, r, func(q page.Query) (page.Page[fabric.Version], error) {
+		return c.fabric.ListVersions(r.Context(), by.ProjectID, c.kind, r.PathValue("id"), q)
+	}, func(v fabric.Version) json.RawMessage {
 		return showVersion(v, text("version", strconv.FormatInt(v.Number, 10)))
 	})
 }

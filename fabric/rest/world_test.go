@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -15,10 +14,14 @@ import (
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/fabric/rest"
+	"github.com/selvage/selvage/internal/egress"
+	"github.com/selvage/selvage/internal/openapi/openapitest"
 	"github.com/selvage/selvage/internal/password"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/revocation"
+	sessionsql "github.com/selvage/selvage/internal/session/sql"
 	"github.com/selvage/selvage/internal/store"
+	"github.com/selvage/selvage/internal/store/storetest"
 	"github.com/selvage/selvage/keys"
 )
 
@@ -30,8 +33,10 @@ type world struct {
 	t       testing.TB
 	dir     string
 	rows    *store.Store
+	ring    *keys.Ring
 	fabric  *fabric.Fabric
 	revoked *revocation.List
+	api     *rest.API
 	handler http.Handler
 	project fabric.Project
 	key     string // Basic password of project
@@ -43,6 +48,9 @@ type world struct {
 	ahead time.Duration
 	ended map[string]bool // sids of logins that have ended
 }
+
+// embedLimit is how many tokens an embed key gives a minute here.
+const embedLimit = 5
 
 func must[T any](t testing.TB) func(T, error) T {
 	return func(v T, err error) T {
@@ -56,28 +64,54 @@ func must[T any](t testing.TB) func(T, error) T {
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	ctx, dir := context.Background(), t.TempDir()
+	return openWorld(t, storetest.Dir(t))
+}
+
+// openWorld makes a world in a directory: with keys of its own where that is empty.
+func openWorld(t testing.TB, dir string) *world {
+	t.Helper()
+	ctx := context.Background()
 	w := &world{t: t, dir: dir, ended: make(map[string]bool)}
-	w.rows = must[*store.Store](t)(store.Open(ctx, store.Config{Dir: dir}))
-	t.Cleanup(func() { _ = w.rows.Close() })
-	master := must[[]byte](t)(keys.ReadMaster(filepath.Join(dir, "master.key")))
-	ring := must[*keys.Ring](t)(keys.Open(ctx, keys.Config{Store: w.rows, Master: master}))
+	w.rows = storetest.Open(t, dir, nil)
+	w.ring = storetest.Ring(t, dir, w.rows, nil)
 	w.revoked = revocation.New(w.rows, w.now)
 	w.sync()
+	w.poll()
+	sessions := must[*sessionsql.Store](t)(sessionsql.Open(ctx, sessionsql.Config{Dir: dir}))
+	t.Cleanup(func() { _ = sessions.Close() })
 	w.fabric = fabric.New(fabric.Config{
-		Store: w.rows, Ring: ring, Passwords: password.New(2), Revocations: w.revoked,
-		Host: host, Issuer: "http://localhost:8080/", Now: w.now, Live: w.live,
+		Store: w.rows, Ring: w.ring, Passwords: password.New(2), Revocations: w.revoked,
+		Host: host, Issuer: "http://localhost:8080/", Now: w.now, Live: w.live, EndLogin: w.endLogin, RevokeConsent: w.revokeConsent,
+		Sessions: sessions, EmbedLimits: fabric.EmbedLimits{Tokens: embedLimit}, CheckURL: egress.Policy{}.Check,
 	})
-	w.handler = rest.New(rest.Config{Fabric: w.fabric, Log: slog.New(slog.DiscardHandler)}).Handler()
+	w.api = rest.New(rest.Config{Fabric: w.fabric, Log: slog.New(slog.DiscardHandler)})
+	w.handler = w.api.Handler()
 	w.project, w.key, w.keyID = w.newProject("one", fabric.Voice)
 	w.other, w.foreign, _ = w.newProject("two", fabric.Messaging)
 	return w
 }
 
+// deafNode is another node, which hears of no revocation.
+func (w *world) deafNode() *fabric.Fabric {
+	w.t.Helper()
+	revoked := revocation.New(deafLog{w.rows}, w.now)
+	if err := revoked.Sync(context.Background()); err != nil {
+		w.t.Fatal(err)
+	}
+	return fabric.New(fabric.Config{Store: w.rows, Ring: w.ring, Passwords: password.New(2), Revocations: revoked, Host: host, Issuer: "http://localhost:8080/", Now: w.now})
+}
+
+// A deafLog has no revocations to tell of.
+type deafLog struct{ revocation.Log }
+
+func (deafLog) RevocationsSince(context.Context, int64) ([]revocation.Revocation, int64, error) {
+	return nil, 0, nil
+}
+
 func (w *world) newProject(name string, scopes ...fabric.Scope) (fabric.Project, string, string) {
 	w.t.Helper()
 	p := must[fabric.Project](w.t)(w.fabric.CreateProject(context.Background(), name))
-	k, secret, err := w.fabric.CreateAPIKey(context.Background(), p.ID, "key", scopes)
+	k, secret, err := w.fabric.CreateAPIKey(context.Background(), p.ID, fabric.APIKeyInput{Scopes: scopes}, nil)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -98,6 +132,15 @@ func (w *world) pass(d time.Duration) {
 	w.sync()
 }
 
+// poll hears of revocations as a server does: a slow machine takes longer for a test
+// than they may be old.
+func (w *world) poll() {
+	ctx, stop := context.WithCancel(context.Background())
+	var polls sync.WaitGroup
+	polls.Go(func() { w.revoked.Run(ctx) })
+	w.t.Cleanup(func() { stop(); polls.Wait() })
+}
+
 func (w *world) sync() {
 	w.t.Helper()
 	if err := w.revoked.Sync(context.Background()); err != nil {
@@ -111,6 +154,23 @@ func (w *world) live(_ context.Context, sid string) error {
 	if w.ended[sid] {
 		return problem.NoCredentials()
 	}
+	return nil
+}
+
+func (w *world) endLogin(_ context.Context, sid string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ended[sid] = true
+	return nil
+}
+
+func (w *world) revokeConsent(_ context.Context, subscriberID, clientID string) error {
+	if _, err := w.rows.FindConsent(context.Background(), subscriberID, clientID); err != nil {
+		return err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ended[clientID] = true
 	return nil
 }
 
@@ -191,6 +251,9 @@ func (w *world) do(auth authorization, method, path, kind, body string) reply {
 	auth(r)
 	rec := httptest.NewRecorder()
 	w.handler.ServeHTTP(rec, r)
+	if err := openapitest.CheckRecorded(r, rec); err != nil {
+		w.t.Error(err)
+	}
 	return reply{rec.Code, rec.Header(), rec.Body.String()}
 }
 

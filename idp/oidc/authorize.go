@@ -30,22 +30,14 @@ func (a *API) authorize(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	err = checkParams(v)
-	var req idp.AuthRequest
-	if err == nil {
-		req, err = a.ParseAuthRequest(c, v)
+	req, err := a.ParseAuthRequest(c, v)
+	if bad := checkParams(v); bad != nil {
+		err = bad
 	}
-	if err == nil {
-		var code string
-		if code, err = a.proceed(w, r, c, req); code == "" && err == nil {
-			return nil // on to a page of ours
-		}
-		if err == nil {
-			a.respond(w, r, v.Get("redirect_uri"), v.Get("state"), url.Values{"code": {code}})
-			return nil
-		}
+	if err != nil {
+		return a.respondError(w, r, c, req, err)
 	}
-	return a.respondError(w, r, v.Get("redirect_uri"), v.Get("state"), err)
+	return a.proceed(w, r, c, req)
 }
 
 // authorizeByPost serves POST /login/oauth/authorize: the same request as a form.
@@ -106,88 +98,53 @@ func (a *API) provenClient(r *http.Request, v url.Values) (idp.Client, error) {
 	return c, nil
 }
 
-// proceed answers a request from the browser's live login with a code, or leads
-// to the page that is missing and gives "".
-func (a *API) proceed(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest) (code string, err error) {
-	s, loggedIn, err := a.currentLogin(r, c.ProjectID)
+// proceed answers a request from a live login of the browser, or leads to the page
+// that is missing.
+func (a *API) proceed(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest) error {
+	l, err := a.loginsOf(r, c.ProjectID)
 	if err != nil {
-		return "", err
+		return a.respondError(w, r, c, req, err)
 	}
 	silent := req.Has("none")
-	if !loggedIn || !req.Satisfied(s, a.Now()) {
-		if silent {
-			return "", &problem.Error{Kind: problem.Invalid, Code: "login_required", Message: "nobody is signed in, or not recently enough"}
-		}
-		return "", a.suspend(w, r, req, "/login")
+	s, ok := l.answering(req)
+	switch {
+	case ok && req.Satisfied(s, a.Now()):
+	case silent && l.mayChoose(req):
+		return a.respondError(w, r, c, req, errSelectionRequired)
+	case silent:
+		return a.respondError(w, r, c, req, errLoginRequired)
+	case l.mayChoose(req):
+		return a.suspend(w, r, c, req, "/accounts")
+	default:
+		return a.suspend(w, r, c, req, "/login")
 	}
-	agreed, err := a.Consented(r.Context(), c, s.SubscriberID, req.Scope)
+	agreed, err := a.Consented(r.Context(), c, s.SubscriberID, req.Rights())
 	if err != nil {
-		return "", err
+		return a.respondError(w, r, c, req, err)
 	}
 	if !agreed || req.Has("consent") {
 		if silent {
-			return "", &problem.Error{Kind: problem.Invalid, Code: "consent_required", Message: "the subscriber has not agreed to these scopes"}
+			return a.respondError(w, r, c, req, errConsentRequired)
 		}
-		return "", a.suspend(w, r, req, "/consent")
+		return a.suspend(w, r, c, req, "/consent")
 	}
-	return a.IssueCode(r.Context(), req, s)
+	return a.grant(w, r, c, req, s)
 }
+
+// The errors of prompt=none (OpenID Connect Core, section 3.1.2.6).
+var (
+	errSelectionRequired = &problem.Error{Kind: problem.Invalid, Code: "account_selection_required", Message: "several may sign in, and none was chosen"}
+	errLoginRequired     = &problem.Error{Kind: problem.Invalid, Code: "login_required", Message: "nobody is signed in, or not recently enough"}
+	errConsentRequired   = &problem.Error{Kind: problem.Invalid, Code: "consent_required", Message: "the subscriber has not agreed to these scopes"}
+)
 
 // suspend keeps the request, bound to this browser, and leads to a page of ours.
-func (a *API) suspend(w http.ResponseWriter, r *http.Request, req idp.AuthRequest, path string) error {
+func (a *API) suspend(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest, path string) error {
 	req.Browser = session.Digest(a.cookies.Flow(w, r))
 	if err := a.Suspend(r.Context(), req); err != nil {
-		return err
+		return a.respondError(w, r, c, req, err)
 	}
 	seeOther(w, path+"?id="+url.QueryEscape(req.ID))
-	return nil
-}
-
-// currentLogin gives the browser's live login in a project.
-func (a *API) currentLogin(r *http.Request, projectID string) (s idp.Session, ok bool, err error) {
-	b, err := a.browsers.Open(r)
-	if err != nil {
-		return s, false, err
-	}
-	sid := b.Value(projectID)
-	if sid == "" {
-		return s, false, nil
-	}
-	s, err = a.BrowserSession(r.Context(), sid, projectID)
-	if errors.Is(err, problem.Unauthenticated) {
-		return s, false, nil
-	}
-	return s, err == nil, err
-}
-
-// respond sends an authorization response to a proven redirect URI, with state
-// and iss (RFC 9207).
-func (a *API) respond(w http.ResponseWriter, r *http.Request, redirectURI, state string, v url.Values) {
-	if state != "" {
-		v.Set("state", state)
-	}
-	v.Set("iss", a.Issuer)
-	sep := "?"
-	if strings.Contains(redirectURI, "?") {
-		sep = "&"
-	}
-	seeOther(w, redirectURI+sep+v.Encode())
-}
-
-// respondError tells an error to the client by redirect. An internal one is told
-// as server_error and logged.
-func (a *API) respondError(w http.ResponseWriter, r *http.Request, redirectURI, state string, err error) error {
-	p := problem.First(err)
-	if p == nil || p.Kind == problem.Unavailable {
-		web.LogInternal(r, a.log, err)
-	}
-	if p == nil {
-		p = &problem.Error{Code: "server_error", Message: "something went wrong here; request " + web.RequestID(r.Context())}
-	}
-	if p.Kind == problem.Unavailable {
-		p = &problem.Error{Code: "temporarily_unavailable", Message: p.Message}
-	}
-	a.respond(w, r, redirectURI, state, url.Values{"error": {p.Code}, "error_description": {p.Message}})
 	return nil
 }
 

@@ -29,7 +29,7 @@ func (w *world) answer(method, path string, form url.Values, headers ...string) 
 // token, with the rows on disk.
 func BenchmarkCodeFlow(b *testing.B) {
 	w := newWorld(b)
-	c, _ := w.client(func(n *idp.NewClient) { n.IDTokenAlg = keys.ES256 })
+	c, _ := w.client(func(n *idp.Client) { n.IDTokenAlg = keys.ES256 })
 	br := w.browser()
 	br.code(c)
 	home, err := url.Parse(w.url)
@@ -72,7 +72,7 @@ func BenchmarkUserinfo(b *testing.B) {
 
 func BenchmarkIntrospect(b *testing.B) {
 	w := newWorld(b)
-	c, secret := w.client(func(n *idp.NewClient) { n.Type, n.RedirectURIs, n.AccessToken = idp.Service, nil, idp.FabricToken })
+	c, secret := w.client(func(n *idp.Client) { n.Type, n.RedirectURIs, n.AccessToken = idp.Service, nil, idp.FabricToken })
 	set := w.post("/oauth/token", url.Values{"grant_type": {"client_credentials"}}, "Authorization", basic(c.ID, secret)).json(b)
 	form := url.Values{"token": {text(set["access_token"])}}
 	b.RunParallel(func(pb *testing.PB) {

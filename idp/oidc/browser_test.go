@@ -20,8 +20,26 @@ func (w *world) forget(kind string) {
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(w.dir, "sessions.db")+"?_pragma=busy_timeout(5000)")
 	must(w.t, err)
 	defer db.Close()
-	_, err = db.Exec(`DELETE FROM session_entries WHERE kind = $1 OR $1 = ''`, kind)
+	_, err = db.Exec(`DELETE FROM selvage_sessions WHERE kind = $1 OR $1 = ''`, kind)
 	must(w.t, err)
+}
+
+// entries gives the values of the session store.
+func (w *world) entries() (values []string) {
+	w.t.Helper()
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(w.dir, "sessions.db")+"?_pragma=busy_timeout(5000)")
+	must(w.t, err)
+	defer db.Close()
+	rows, err := db.Query(`SELECT id || ' ' || CAST(value AS TEXT) FROM selvage_sessions`)
+	must(w.t, err)
+	defer rows.Close()
+	for rows.Next() {
+		var value string
+		must(w.t, rows.Scan(&value))
+		values = append(values, value)
+	}
+	must(w.t, rows.Err())
+	return values
 }
 
 // empty removes everything from the session store, as one that is flushed or
@@ -199,7 +217,7 @@ func TestRetiredStays(t *testing.T) {
 	defer db.Close()
 	var all int
 	var first int64
-	must(t, db.QueryRow(`SELECT count(*), min(expires) FROM session_entries WHERE kind = 'browser'`).Scan(&all, &first))
+	must(t, db.QueryRow(`SELECT count(*), min(expires) FROM selvage_sessions WHERE kind = 'browser'`).Scan(&all, &first))
 	if left := time.UnixMicro(first).Sub(w.now()); all != 2 || left < w.idp.Lifetimes().BrowserIdle-time.Minute {
 		t.Errorf("%d ids are worthless, the first for %v; want 2, for as long as a browser may be idle", all, left)
 	}

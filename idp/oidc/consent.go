@@ -3,6 +3,7 @@ package oidc
 import (
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/problem"
@@ -13,8 +14,10 @@ import (
 // meanings tells scopes in plain words.
 var meanings = map[string]templates.Scope{
 	"openid":         {Title: "Know who you are", Why: "An identifier that is always the same for you."},
-	"profile":        {Title: "See your profile", Why: "Your names, job title, company, country and time zone."},
+	"profile":        {Title: "See your profile", Why: "Your names, picture, birthday, language and time zone, as far as you gave them."},
 	"email":          {Title: "See your email address"},
+	"address":        {Title: "See your postal address"},
+	"phone":          {Title: "See your phone number"},
 	"offline_access": {Title: "Stay signed in", Why: "Also while you do not use it, until you sign out."},
 	"Voice":          {Title: "Use voice", Why: "Calls, and the recordings of yours."},
 	"Messaging":      {Title: "Use messaging"},
@@ -33,12 +36,19 @@ func (a *API) showConsent(w http.ResponseWriter, r *http.Request) error {
 		return fmt.Errorf("finding subscriber: %w", err)
 	}
 	page := templates.Consent{ID: req.ID, App: appName(c, req), Host: req.Host(), Email: sub.Email, Login: session.Digest(s.ID)}
-	for _, scope := range req.Scope {
+	for _, scope := range req.Rights() {
 		meaning, ok := meanings[scope]
-		if !ok {
+		switch {
+		case ok:
+		case strings.Contains(scope, ":"): // a resource
+			meaning = templates.Scope{Title: "Act for you at " + scope}
+		default:
 			meaning = templates.Scope{Title: "Use " + scope}
 		}
 		page.Scopes = append(page.Scopes, meaning)
+	}
+	if req.Device != "" {
+		return a.devicePage(w, r, req, page)
 	}
 	return templates.Write(w, page, templates.Options{FormAction: formAction(req.RedirectURI)})
 }
@@ -58,16 +68,19 @@ func (a *API) answerConsent(w http.ResponseWriter, r *http.Request) error {
 	}
 	switch form.Get("answer") {
 	case "allow":
-		if err := a.Consent(r.Context(), c, s.SubscriberID, req.Scope); err != nil {
+		if err := a.Consent(r.Context(), c, s.SubscriberID, req.Rights()); err != nil {
 			return err
 		}
-		return a.answer(w, r, req, s)
+		return a.answer(w, r, c, req, s)
 	case "deny":
 		if err := a.drop(r, req); err != nil {
 			return err
 		}
+		if req.Device != "" {
+			return a.denyDevice(w, r, c, req)
+		}
 		denied := &problem.Error{Kind: problem.Forbidden, Code: "access_denied", Message: "the subscriber denied the access"}
-		return a.respondError(w, r, req.RedirectURI, req.State, denied)
+		return a.respondError(w, r, c, req, denied)
 	}
 	return badRequest("The answer is neither allow nor deny.")
 }
@@ -78,7 +91,8 @@ func (a *API) consentFor(r *http.Request, id string) (idp.AuthRequest, idp.Clien
 	if err != nil {
 		return req, c, idp.Session{}, err
 	}
-	s, ok, err := a.currentLogin(r, c.ProjectID)
+	l, err := a.loginsOf(r, c.ProjectID)
+	s, ok := l.answering(req)
 	if err == nil && (!ok || !req.Satisfied(s, a.Now())) {
 		err = errStale
 	}

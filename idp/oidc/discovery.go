@@ -1,8 +1,6 @@
 package oidc
 
 import (
-	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -10,8 +8,10 @@ import (
 	"time"
 
 	"github.com/zitadel/oidc/v3/pkg/oidc"
+	"golang.org/x/text/language"
 
 	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/web"
 	"github.com/selvage/selvage/keys"
 )
 
@@ -23,8 +23,8 @@ const cacheFor = 5 * time.Minute
 type metadata keys.Document
 
 func (a *API) newMetadata() (metadata, error) {
-	secretMethods := []oidc.AuthMethod{oidc.AuthMethodBasic, oidc.AuthMethodPost}
-	allMethods := append(secretMethods, oidc.AuthMethodNone)
+	provenMethods := []oidc.AuthMethod{oidc.AuthMethodBasic, oidc.AuthMethodPost, oidc.AuthMethodPrivateKeyJWT}
+	allMethods := append(provenMethods, oidc.AuthMethodNone)
 	doc := struct {
 		oidc.DiscoveryConfiguration
 		ResponseIss bool `json:"authorization_response_iss_parameter_supported"` // RFC 9207, section 3
@@ -37,31 +37,40 @@ func (a *API) newMetadata() (metadata, error) {
 			IntrospectionEndpoint:                     a.authURL + introspectPath,
 			UserinfoEndpoint:                          a.authURL + "/oauth/userinfo",
 			RevocationEndpoint:                        a.authURL + revokePath,
+			DeviceAuthorizationEndpoint:               a.authURL + devicePath,
 			EndSessionEndpoint:                        a.authURL + "/oauth/logout",
 			JwksURI:                                   a.authURL + "/oauth/jwks",
 			ScopesSupported:                           idp.Scopes(),
-			ResponseTypesSupported:                    []string{"code"},
-			ResponseModesSupported:                    []string{"query"},
-			GrantTypesSupported:                       []oidc.GrantType{oidc.GrantTypeCode, oidc.GrantTypeRefreshToken, oidc.GrantTypeClientCredentials},
-			SubjectTypesSupported:                     []string{"public"},
+			ResponseTypesSupported:                    idp.ResponseTypes(),
+			ResponseModesSupported:                    idp.ResponseModes(),
+			GrantTypesSupported:                       []oidc.GrantType{oidc.GrantTypeCode, oidc.GrantTypeRefreshToken, oidc.GrantTypeClientCredentials, oidc.GrantTypeImplicit, oidc.GrantTypeDeviceCode},
+			SubjectTypesSupported:                     []string{string(idp.Public), string(idp.Pairwise)},
 			IDTokenSigningAlgValuesSupported:          algorithms(),
 			TokenEndpointAuthMethodsSupported:         allMethods,
 			RevocationEndpointAuthMethodsSupported:    allMethods,
-			IntrospectionEndpointAuthMethodsSupported: secretMethods,
+			IntrospectionEndpointAuthMethodsSupported: provenMethods,
+			ACRValuesSupported:                        idp.ACRValues(),
+			DisplayValuesSupported:                    []oidc.Display{oidc.DisplayPage},
+			UILocalesSupported:                        oidc.Locales{language.English},
+			ClaimsParameterSupported:                  true,
+			BackChannelLogoutSupported:                true,
+			BackChannelLogoutSessionSupported:         true,
 			ClaimTypesSupported:                       []string{"normal"},
-			ClaimsSupported: []string{
-				"sub", "iss", "aud", "azp", "exp", "iat", "auth_time", "nonce", "amr", "sid", "at_hash",
-				"name", "given_name", "family_name", "zoneinfo", "updated_at", "email",
-			},
+			ClaimsSupported: append([]string{
+				"sub", "iss", "aud", "azp", "exp", "iat", "auth_time", "nonce", "acr", "amr", "sid", "at_hash",
+			}, idp.ClaimsOf("profile", "email", "address", "phone")...),
 			CodeChallengeMethodsSupported: []oidc.CodeChallengeMethod{oidc.CodeChallengeMethodS256},
 		},
 	}
+	doc.UserinfoSigningAlgValuesSupported = algorithms()
+	doc.TokenEndpointAuthSigningAlgValuesSupported = idp.AssertionAlgorithms()
+	doc.RevocationEndpointAuthSigningAlgValuesSupported = idp.AssertionAlgorithms()
+	doc.IntrospectionEndpointAuthSigningAlgValuesSupported = idp.AssertionAlgorithms()
 	body, err := json.Marshal(doc)
 	if err != nil {
 		return metadata{}, fmt.Errorf("writing discovery document: %w", err)
 	}
-	sum := sha256.Sum256(body)
-	return metadata{Body: body, ETag: `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`, MaxAge: cacheFor}, nil
+	return metadata{Body: body, ETag: web.ETag(body), MaxAge: cacheFor}, nil
 }
 
 func algorithms() (names []string) {
@@ -82,16 +91,8 @@ func (a *API) serveJWKS(w http.ResponseWriter, r *http.Request) {
 
 // serveDocument answers with ready bytes, or 304.
 func serveDocument(w http.ResponseWriter, r *http.Request, d keys.Document, kind string) {
-	h := w.Header()
-	h.Set("Cache-Control", "public, max-age="+strconv.Itoa(int(d.MaxAge.Seconds())))
-	h.Set("ETag", d.ETag)
-	h.Set("X-Content-Type-Options", "nosniff")
-	if r.Header.Get("If-None-Match") == d.ETag {
-		w.WriteHeader(http.StatusNotModified)
-		return
-	}
-	h.Set("Content-Type", kind)
-	_, _ = w.Write(d.Body) // the client may have gone
+	w.Header().Set("Cache-Control", "public, max-age="+strconv.Itoa(int(d.MaxAge.Seconds())))
+	web.ServeDocument(w, r, kind, d.ETag, d.Body)
 }
 
 // document makes a handler of a document, for GET and HEAD alone.

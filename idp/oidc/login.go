@@ -52,20 +52,11 @@ func (a *API) logIn(w http.ResponseWriter, r *http.Request) error {
 	if err := a.setLogin(w, r, s); err != nil {
 		return err
 	}
+	req.Chosen = s.ID
 	return a.afterLogin(w, r, c, req, s)
 }
 
-var errOther = &problem.Error{Kind: problem.Invalid, Code: "login_required", Message: "somebody else signed in than the id_token_hint names"}
-
-// setLogin makes s the browser's login in its project, under a new cookie.
-func (a *API) setLogin(w http.ResponseWriter, r *http.Request, s idp.Session) error {
-	b, err := a.browsers.Open(r)
-	if err != nil {
-		return err
-	}
-	b.Set(s.ProjectID, s.ID)
-	return b.Renew(w, r)
-}
+var errOther = &problem.Error{Kind: problem.Invalid, Code: "login_required", Message: "somebody else signed in than the request means"}
 
 // afterLogin asks for consent if it must, else answers the client. Where somebody
 // else signed in than the client meant, it is told so and gets nothing (OpenID
@@ -75,30 +66,24 @@ func (a *API) afterLogin(w http.ResponseWriter, r *http.Request, c idp.Client, r
 		if err := a.drop(r, req); err != nil {
 			return err
 		}
-		return a.respondError(w, r, req.RedirectURI, req.State, errOther)
+		return a.respondError(w, r, c, req, errOther)
 	}
-	agreed, err := a.Consented(r.Context(), c, s.SubscriberID, req.Scope)
+	agreed, err := a.Consented(r.Context(), c, s.SubscriberID, req.Rights())
 	if err != nil {
 		return err
 	}
 	if !agreed || req.Has("consent") {
-		seeOther(w, "/consent?id="+url.QueryEscape(req.ID))
-		return nil
+		return a.suspend(w, r, c, req, "/consent")
 	}
-	return a.answer(w, r, req, s)
+	return a.answer(w, r, c, req, s)
 }
 
-// answer ends a suspended request with a code: once, however often it is posted.
-func (a *API) answer(w http.ResponseWriter, r *http.Request, req idp.AuthRequest, s idp.Session) error {
+// answer ends a suspended request from a login: once, however often it is posted.
+func (a *API) answer(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest, s idp.Session) error {
 	if err := a.drop(r, req); err != nil {
 		return err
 	}
-	code, err := a.IssueCode(r.Context(), req, s)
-	if err != nil {
-		return a.respondError(w, r, req.RedirectURI, req.State, err)
-	}
-	a.respond(w, r, req.RedirectURI, req.State, url.Values{"code": {code}})
-	return nil
+	return a.grant(w, r, c, req, s)
 }
 
 // drop ends a suspended request: of several answers the first counts.
@@ -146,12 +131,18 @@ func appName(c idp.Client, req idp.AuthRequest) string {
 	if c.Name != "" {
 		return c.Name
 	}
+	if req.Device != "" {
+		return c.ID
+	}
 	return req.Host()
 }
 
 // formAction gives the scheme that a form's answer redirects to: browsers apply
 // the policy to redirects too, and the client may redirect further.
 func formAction(redirectURI string) []string {
-	scheme, _, _ := strings.Cut(redirectURI, ":")
+	scheme, _, found := strings.Cut(redirectURI, ":")
+	if !found {
+		return nil
+	}
 	return []string{scheme + ":"}
 }

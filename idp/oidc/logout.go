@@ -58,7 +58,12 @@ func (a *API) endSession(w http.ResponseWriter, r *http.Request) error {
 	if !sure {
 		return a.logoutPage(w, req)
 	}
-	if sid != "" {
+	// The browser may have signed in anew since the hint was given: the login of then
+	// lives on without it, and so do its tokens.
+	for _, sid := range []string{sid, req.hint.SessionID} {
+		if sid == "" {
+			continue
+		}
 		if err := a.EndSession(r.Context(), sid); err != nil {
 			return err
 		}
@@ -84,6 +89,7 @@ func (a *API) parseLogout(r *http.Request, v url.Values) (req logoutRequest, err
 		} else if err != nil {
 			return req, err
 		}
+		req.hint.Subject = a.SubscriberOf(req.client, req.hint.Subject)
 	}
 	req.redirectTo, req.state = v.Get("post_logout_redirect_uri"), v.Get("state")
 	if req.redirectTo != "" && !req.client.AllowsLogoutTo(req.redirectTo) {
@@ -92,8 +98,8 @@ func (a *API) parseLogout(r *http.Request, v url.Values) (req logoutRequest, err
 	return req, nil
 }
 
-// sessionToEnd finds the login that a request means. sure is false where the
-// person must be asked first: without a hint, or where the browser is signed in
+// sessionToEnd finds the login of the browser that a request means, beside the one
+// that the hint is of. sure is false where the person must be asked first: without a hint, or where the browser is signed in
 // as somebody else than the hint says.
 func (a *API) sessionToEnd(r *http.Request, req logoutRequest) (sid string, sure bool, err error) {
 	b, err := a.browsers.Open(r)
@@ -103,20 +109,16 @@ func (a *API) sessionToEnd(r *http.Request, req logoutRequest) (sid string, sure
 	if req.hint.Subject == "" {
 		return "", len(b.Values()) == 0, nil // nobody is signed in: nothing to ask
 	}
-	current, ok, err := a.currentLogin(r, req.client.ProjectID)
-	switch {
-	case err != nil:
+	l, err := a.loginsOf(r, req.client.ProjectID)
+	if err != nil {
 		return "", false, err
-	case ok && current.SubscriberID == req.hint.Subject:
-		return current.ID, true, nil
-	case ok:
-		return "", false, nil
 	}
-	hinted, err := a.FindSession(r.Context(), req.hint.SessionID)
-	if errors.Is(err, problem.Unauthenticated) || err == nil && hinted.SubscriberID != req.hint.Subject {
-		return "", true, nil // over already
+	for _, s := range l.all {
+		if s.SubscriberID == req.hint.Subject {
+			return s.ID, true, nil
+		}
 	}
-	return hinted.ID, true, err
+	return "", !l.inUse, nil
 }
 
 func (a *API) logoutPage(w http.ResponseWriter, req logoutRequest) error {
@@ -139,7 +141,7 @@ func (a *API) showLogout(w http.ResponseWriter, _ *http.Request) error {
 }
 
 // logOut serves POST /logout: the answer to the confirmation page. It ends the
-// browser's login in the client's project, or all of them where none is named.
+// browser's logins in the client's project, or all of them where none is named.
 func (a *API) logOut(w http.ResponseWriter, r *http.Request) error {
 	form, err := postForm(w, r)
 	if err != nil {
@@ -154,8 +156,11 @@ func (a *API) logOut(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	for projectID, sid := range b.Values() {
-		if req.client.ID == "" || req.client.ProjectID == projectID {
+	for projectID, text := range b.Values() {
+		for _, sid := range idp.ParseLogins(text) {
+			if sid == "" || req.client.ID != "" && req.client.ProjectID != projectID {
+				continue
+			}
 			if err := a.EndSession(r.Context(), sid); err != nil {
 				return err
 			}
@@ -171,11 +176,7 @@ func (a *API) loggedOut(w http.ResponseWriter, r *http.Request, req logoutReques
 	if err != nil {
 		return err
 	}
-	for projectID, sid := range b.Values() {
-		if _, err := a.BrowserSession(r.Context(), sid, projectID); errors.Is(err, problem.Unauthenticated) {
-			b.Set(projectID, "")
-		}
-	}
+	a.tidy(r, b)
 	if len(b.Values()) == 0 {
 		err = b.Forget(w, r)
 	} else {

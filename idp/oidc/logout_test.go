@@ -15,7 +15,7 @@ import (
 
 const goodbye = "https://app.example/bye"
 
-func withLogout(n *idp.NewClient) { n.LogoutURIs = []string{goodbye} }
+func withLogout(n *idp.Client) { n.LogoutURIs = []string{goodbye} }
 
 func TestLogout(t *testing.T) {
 	w := newWorld(t)
@@ -160,8 +160,8 @@ func TestLogoutRefuses(t *testing.T) {
 func TestRevokeAndIntrospect(t *testing.T) {
 	w := newWorld(t)
 	for _, format := range []idp.TokenFormat{idp.FabricToken, idp.JWTToken} {
-		c, s := w.client(func(n *idp.NewClient) { n.Type, n.AccessToken = idp.Web, format })
-		other, otherSecret := w.client(func(n *idp.NewClient) { n.Type = idp.Web })
+		c, s := w.client(func(n *idp.Client) { n.Type, n.AccessToken = idp.Web, format })
+		other, otherSecret := w.client(func(n *idp.Client) { n.Type = idp.Web })
 		got := w.post("/oauth/token", url.Values{"grant_type": {"authorization_code"}, "code": {w.browser().code(c, "scope", "openid offline_access")},
 			"redirect_uri": {callback}, "code_verifier": {verifier}}, "Authorization", basic(c.ID, s)).json(t)
 		access, refresh := text(got["access_token"]), text(got["refresh_token"])
@@ -249,7 +249,7 @@ func TestSubscriberEnds(t *testing.T) {
 
 func TestUserinfoRefuses(t *testing.T) {
 	w := newWorld(t)
-	c, _ := w.client(func(n *idp.NewClient) { n.Scopes = []string{"openid", "Voice", "email"} })
+	c, _ := w.client(func(n *idp.Client) { n.Scopes = []string{"openid", "Voice", "email"} })
 	set := w.tokens(c)
 	plain := w.tokens(c, "scope", "Voice")
 	if plain["id_token"] != nil {

@@ -2,10 +2,11 @@
 // provider: it reads requests, shows pages, answers with tokens and errors. The
 // rules are in package idp.
 //
-// The token, introspection, revocation, JWKS and discovery endpoints stand on
-// zitadel/oidc's Server, with every grant turned on deliberately and a stricter
-// reading of requests in front of it; what the library does not do the way the
-// standards ask is served here: authorize, login, consent, userinfo, logout.
+// The token, device authorization and revocation endpoints stand on zitadel/oidc's
+// Server, with every grant turned on deliberately and a stricter reading of
+// requests in front of it; what the library does not do the way the standards ask,
+// or at a cost that is felt, is served here: authorize, login, consent,
+// introspection, userinfo, logout.
 package oidc
 
 import (
@@ -67,10 +68,13 @@ func New(c Config) (*API, error) {
 //
 //	GET       /.well-known/oauth-authorization-server
 //	GET       /.well-known/openid-configuration
+//	GET, POST /accounts
 //	GET, POST /consent
+//	GET, POST /device
 //	GET, POST /login
 //	GET, POST /login/oauth/authorize
 //	POST      /logout
+//	POST      /oauth/device_authorization
 //	POST      /oauth/introspect
 //	GET       /oauth/jwks
 //	GET, POST /oauth/logout
@@ -78,10 +82,24 @@ func New(c Config) (*API, error) {
 //	POST      /oauth/token
 //	GET, POST /oauth/userinfo
 func (a *API) Handler() http.Handler {
-	library := op.RegisterServer(&server{API: a}, op.Endpoints{
-		Token: op.NewEndpoint(tokenPath), Introspection: op.NewEndpoint(introspectPath), Revocation: op.NewEndpoint(revokePath),
-	}, op.WithServerCORSOptions(nil))
 	mux := http.NewServeMux()
+	a.mount(mux)
+	return mux
+}
+
+// Routes lists the patterns that are served.
+func (a *API) Routes() []string {
+	var all web.Patterns
+	a.mount(&all)
+	return all
+}
+
+func (a *API) mount(mux web.Mux) {
+	s := &server{API: a}
+	library := op.RegisterServer(s, op.Endpoints{
+		Token: op.NewEndpoint(tokenPath), Revocation: op.NewEndpoint(revokePath),
+		DeviceAuthorization: op.NewEndpoint(devicePath),
+	}, op.WithServerCORSOptions(nil))
 	page := func(pattern string, h web.Handler) { mux.Handle(pattern, web.Handle(h, a.writePage)) }
 	own := func(pattern string, h web.Handler) {
 		mux.Handle(pattern, a.sameOrigin(web.Handle(h, a.writePage)))
@@ -91,26 +109,31 @@ func (a *API) Handler() http.Handler {
 	}
 	anyOrigin("/.well-known/oauth-authorization-server", a.document(a.metadata.serve), http.MethodGet)
 	anyOrigin("/.well-known/openid-configuration", a.document(a.metadata.serve), http.MethodGet)
+	own("GET /accounts", a.showAccounts)
+	own("POST /accounts", a.chooseAccount)
 	own("GET /consent", a.showConsent)
 	own("POST /consent", a.answerConsent)
+	own("GET /device", a.showDevice)
+	own("POST /device", a.enterUserCode)
 	own("GET /login", a.showLogin)
 	own("POST /login", a.logIn)
 	page("GET /login/oauth/authorize", a.authorize)
 	page("POST /login/oauth/authorize", a.authorizeByPost)
 	own("GET /logout", a.showLogout)
 	own("POST /logout", a.logOut)
-	anyOrigin(introspectPath, a.strict(library), http.MethodPost)
+	anyOrigin(devicePath, a.strict(library), http.MethodPost)
+	anyOrigin(introspectPath, a.strict(http.HandlerFunc(s.introspect)), http.MethodPost)
 	anyOrigin("/oauth/jwks", a.document(a.serveJWKS), http.MethodGet)
 	page("GET /oauth/logout", a.endSession)
 	page("POST /oauth/logout", a.endSessionByPost)
 	anyOrigin(revokePath, a.strict(library), http.MethodPost)
 	anyOrigin(tokenPath, a.strict(library), http.MethodPost)
 	anyOrigin("/oauth/userinfo", web.Handle(a.userinfo, a.writeBearerError), http.MethodGet, http.MethodPost)
-	return mux
 }
 
-// The paths that the library serves.
+// The paths whose requests are read strictly.
 const (
+	devicePath     = "/oauth/device_authorization"
 	tokenPath      = "/oauth/token"
 	introspectPath = "/oauth/introspect"
 	revokePath     = "/oauth/revoke"

@@ -3,7 +3,6 @@ package oidc
 import (
 	"errors"
 	"net/http"
-	"strconv"
 	"strings"
 
 	"github.com/selvage/selvage/internal/problem"
@@ -95,7 +94,7 @@ func (a *API) pageOf(w http.ResponseWriter, r *http.Request, err error) *shown {
 	if p == nil || p.Kind != problem.Unavailable && p.Kind != problem.RateLimited {
 		return &shown{http.StatusInternalServerError, templates.Error{Title: "Something went wrong here", Text: "It is not your fault. Go back to the app and try again."}}
 	}
-	w.Header().Set("Retry-After", strconv.Itoa(max(1, int(p.RetryAfter.Seconds()))))
+	web.RetryAfter(w, p)
 	status := http.StatusServiceUnavailable
 	if p.Kind == problem.RateLimited {
 		status = http.StatusTooManyRequests

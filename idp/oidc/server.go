@@ -5,13 +5,11 @@ import (
 	"errors"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/zitadel/oidc/v3/pkg/oidc"
 	"github.com/zitadel/oidc/v3/pkg/op"
 
-	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/web"
@@ -38,6 +36,9 @@ func (s *server) VerifyClient(ctx context.Context, r *op.Request[op.ClientCreden
 }
 
 func (s *server) verifyClient(ctx context.Context, h http.Header, cc *op.ClientCredentials) (idp.Client, error) {
+	if cc.ClientAssertion != "" {
+		return s.VerifyAssertion(ctx, idp.Assertion{JWT: cc.ClientAssertion, ClientID: cc.ClientID, Audiences: s.audiences()})
+	}
 	c, err := s.FindClient(ctx, cc.ClientID)
 	if errors.Is(err, problem.NotFound) {
 		return c, errClient
@@ -52,10 +53,16 @@ func (s *server) verifyClient(ctx context.Context, h http.Header, cc *op.ClientC
 	case cc.ClientSecret != "":
 		used = idp.AuthPost
 	}
-	if cc.ClientAssertion != "" || used != c.AuthMethod || used != idp.AuthNone && !c.HasSecret(cc.ClientSecret) {
+	if used != c.AuthMethod || used != idp.AuthNone && !c.HasSecret(cc.ClientSecret) {
 		return c, errClient
 	}
 	return c, nil
+}
+
+// audiences are the names by which an assertion may mean us: the issuer first, as
+// RFC 7523, section 3 and its revision would have it, or an endpoint that it is for.
+func (s *server) audiences() []string {
+	return []string{s.Issuer, s.authURL + tokenPath, s.authURL + devicePath, s.authURL + introspectPath, s.authURL + revokePath}
 }
 
 // CodeExchange serves grant_type=authorization_code (RFC 6749, section 4.1.3).
@@ -64,18 +71,18 @@ func (s *server) CodeExchange(ctx context.Context, r *op.ClientRequest[oidc.Acce
 	if redirect == omittedRedirect {
 		redirect = ""
 	}
-	return s.tokens(ctx)(s.Redeem(ctx, registered(r.Client), idp.Redemption{Code: r.Data.Code, RedirectURI: redirect, Verifier: r.Data.CodeVerifier}))
+	return s.tokens(ctx)(s.Redeem(ctx, registered(r.Client), idp.Redemption{Code: r.Data.Code, RedirectURI: redirect, Verifier: r.Data.CodeVerifier, Resources: r.Form["resource"]}))
 }
 
 // RefreshToken serves grant_type=refresh_token (RFC 6749, section 6).
 func (s *server) RefreshToken(ctx context.Context, r *op.ClientRequest[oidc.RefreshTokenRequest]) (*op.Response, error) {
-	return s.tokens(ctx)(s.Refresh(ctx, registered(r.Client), r.Data.RefreshToken, r.Form.Get("scope")))
+	return s.tokens(ctx)(s.Refresh(ctx, registered(r.Client), r.Data.RefreshToken, r.Form.Get("scope"), r.Form["resource"]))
 }
 
 // ClientCredentialsExchange serves grant_type=client_credentials (RFC 6749,
 // section 4.4).
 func (s *server) ClientCredentialsExchange(ctx context.Context, r *op.ClientRequest[oidc.ClientCredentialsRequest]) (*op.Response, error) {
-	return s.tokens(ctx)(s.ClientCredentials(ctx, registered(r.Client), r.Form.Get("scope")))
+	return s.tokens(ctx)(s.ClientCredentials(ctx, registered(r.Client), r.Form.Get("scope"), r.Form["resource"]))
 }
 
 // tokens makes a token response (RFC 6749, section 5.1).
@@ -89,53 +96,6 @@ func (s *server) tokens(ctx context.Context) func(idp.TokenSet, error) (*op.Resp
 			RefreshToken: set.RefreshToken, IDToken: set.IDToken, Scope: set.Scope,
 		}), nil
 	}
-}
-
-// Introspect serves RFC 7662: a client learns about its own tokens, and nothing
-// of any other.
-func (s *server) Introspect(ctx context.Context, r *op.Request[op.IntrospectionRequest]) (*op.Response, error) {
-	c, err := s.verifyClient(ctx, r.Header, r.Data.ClientCredentials)
-	if err != nil {
-		return nil, s.status(ctx, err)
-	}
-	t, err := s.OpenAccessToken(ctx, r.Data.Token)
-	if err == nil && t.SubscriberID != "" {
-		_, err = s.Subscriber(ctx, t)
-	}
-	if errors.Is(err, problem.Unauthenticated) || errors.Is(err, problem.NotFound) || err == nil && t.ClientID != c.ID {
-		return op.NewResponse(introspection{}), nil
-	}
-	if err != nil {
-		return nil, s.status(ctx, err)
-	}
-	return op.NewResponse(introspected(t)), nil
-}
-
-// introspection is the answer of RFC 7662, section 2.2. The library's type would
-// go through a map to have the login in it.
-type introspection struct {
-	Active    bool   `json:"active"`
-	Scope     string `json:"scope,omitempty"`
-	ClientID  string `json:"client_id,omitempty"`
-	TokenType string `json:"token_type,omitempty"`
-	Expires   int64  `json:"exp,omitempty"`
-	IssuedAt  int64  `json:"iat,omitempty"`
-	Subject   string `json:"sub,omitempty"`
-	Audience  string `json:"aud,omitempty"`
-	Issuer    string `json:"iss,omitempty"`
-	ID        string `json:"jti,omitempty"`
-	SessionID string `json:"sid,omitempty"`
-}
-
-func introspected(t fabric.Token) introspection {
-	in := introspection{
-		Active: true, Scope: strings.Join(t.Scope, " "), ClientID: t.ClientID, TokenType: oidc.BearerToken, Expires: t.ExpiresAt.Unix(),
-		IssuedAt: t.IssuedAt.Unix(), Subject: t.SubscriberID, Audience: t.Issuer, Issuer: t.Issuer, ID: t.ID, SessionID: t.SessionID,
-	}
-	if in.Subject == "" {
-		in.Subject = t.ClientID
-	}
-	return in
 }
 
 // Revocation serves RFC 7009. A token that is not the client's, or none at all,

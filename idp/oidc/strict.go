@@ -59,11 +59,14 @@ func known(form url.Values) url.Values {
 	only := make(url.Values, len(form))
 	for _, name := range []string{
 		"grant_type", "code", "redirect_uri", "code_verifier", "client_id", "client_secret", "client_assertion", "client_assertion_type",
-		"refresh_token", "scope", "token", "token_type_hint", "assertion",
+		"refresh_token", "device_code", "scope", "token", "token_type_hint", "assertion",
 	} {
 		if form.Has(name) {
 			only.Set(name, form.Get(name))
 		}
+	}
+	if form.Has("resource") {
+		only["resource"] = form["resource"] // the one that may be there more than once (RFC 8707, section 2)
 	}
 	return only
 }
@@ -145,7 +148,13 @@ func checkForm(r *http.Request, form url.Values) *refusal {
 // checkAuthorization refuses a header that is not readable Basic, and client
 // credentials given in two ways (RFC 6749, section 2.3).
 func checkAuthorization(r *http.Request, form url.Values) *refusal {
-	headers := r.Header.Values("Authorization")
+	headers, asserted := r.Header.Values("Authorization"), form.Has("client_assertion") || form.Has("client_assertion_type")
+	if asserted && (len(headers) > 0 || form.Has("client_secret")) {
+		return invalidRequest("the client authenticates in more than one way")
+	}
+	if asserted {
+		return checkAssertionForm(form)
+	}
 	if len(headers) == 0 {
 		if !form.Has("client_id") || r.URL.Path == introspectPath && !form.Has("client_secret") {
 			return &refusal{http.StatusUnauthorized, "invalid_client", "the client does not authenticate"}
@@ -160,11 +169,23 @@ func checkAuthorization(r *http.Request, form url.Values) *refusal {
 	if !ok || err != nil || name == "" {
 		return &refusal{http.StatusUnauthorized, "invalid_client", "the Authorization header is not readable as Basic credentials"}
 	}
-	if form.Has("client_secret") || form.Has("client_assertion") {
+	if form.Get("client_secret") != "" {
 		return invalidRequest("the client authenticates in more than one way")
 	}
+	form.Del("client_secret") // one without a value is none (RFC 6749, section 3.2), and some send it
 	if other := form.Get("client_id"); other != "" && other != name {
 		return invalidRequest("client_id is not the one of the Authorization header")
+	}
+	return nil
+}
+
+// checkAssertionForm wants both parameters of RFC 7521, section 4.2.
+func checkAssertionForm(form url.Values) *refusal {
+	switch {
+	case form.Get("client_assertion_type") != idp.AssertionType:
+		return &refusal{http.StatusUnauthorized, "invalid_client", "client_assertion_type must be " + idp.AssertionType}
+	case form.Get("client_assertion") == "":
+		return &refusal{http.StatusUnauthorized, "invalid_client", "client_assertion is missing"}
 	}
 	return nil
 }

@@ -1,7 +1,10 @@
 package oidc_test
 
 import (
+	"context"
 	"encoding/base64"
+	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -11,7 +14,9 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/revocation"
 	"github.com/selvage/selvage/keys"
 )
 
@@ -22,7 +27,7 @@ func TestTokens(t *testing.T) {
 		alg     keys.Use
 		seconds float64
 	}{{idp.FabricToken, keys.RS256, 7200}, {idp.JWTToken, keys.ES256, 900}} {
-		c, _ := w.client(func(n *idp.NewClient) { n.AccessToken, n.IDTokenAlg = tt.format, tt.alg })
+		c, _ := w.client(func(n *idp.Client) { n.AccessToken, n.IDTokenAlg = tt.format, tt.alg })
 		got := w.tokens(c, "scope", "openid email profile offline_access", "nonce", "n1")
 		if got["token_type"] != "Bearer" || got["expires_in"] != tt.seconds || text(got["refresh_token"]) == "" || got["scope"] != "openid email profile offline_access" {
 			t.Errorf("%s: token response %v", tt.format, got)
@@ -48,7 +53,7 @@ func TestTokens(t *testing.T) {
 }
 
 // payload reads a JWS of the ring.
-func payload(t *testing.T, w *world, token string) map[string]any {
+func payload(t testing.TB, w *world, token string) map[string]any {
 	t.Helper()
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {
@@ -63,7 +68,7 @@ func TestRedeemRefuses(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
 	other, _ := w.client(nil)
-	confidential, secret1 := w.client(func(n *idp.NewClient) { n.Type, n.PKCEOptional, n.AuthMethod = idp.Web, true, idp.AuthPost })
+	confidential, secret1 := w.client(func(n *idp.Client) { n.Type, n.PKCEOptional, n.AuthMethod = idp.Web, true, idp.AuthPost })
 	tests := []struct {
 		name  string
 		pairs []string
@@ -115,7 +120,7 @@ func TestRedeemRefuses(t *testing.T) {
 func TestCodeReplay(t *testing.T) {
 	w := newWorld(t)
 	for _, format := range []idp.TokenFormat{idp.FabricToken, idp.JWTToken} {
-		c, _ := w.client(func(n *idp.NewClient) { n.AccessToken = format })
+		c, _ := w.client(func(n *idp.Client) { n.AccessToken = format })
 		code := w.browser().code(c, "scope", "openid offline_access")
 		first := w.redeem(c, code).json(t)
 		if got := w.userinfo(text(first["access_token"])); got.status != http.StatusOK {
@@ -157,22 +162,127 @@ func TestParallel(t *testing.T) {
 	if won := count(func() reply { return w.redeem(c, code) }); won != 1 {
 		t.Errorf("%d of 50 redemptions of one code succeeded, want 1", won)
 	}
-	refresh := text(w.tokens(c)["refresh_token"])
-	won := count(func() reply {
-		return w.token("grant_type", "refresh_token", "client_id", c.ID, "refresh_token", refresh)
-	})
-	if won != 1 {
-		t.Errorf("%d of 50 uses of one refresh token succeeded, want 1", won)
+}
+
+// Of many uses of one refresh token at once, at any node, one rotates it, and all
+// are given what that one made.
+func TestRefreshParallel(t *testing.T) {
+	w := newWorld(t)
+	other := w.second()
+	c, _ := w.client(nil)
+	first := text(w.tokens(c)["refresh_token"])
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	given := make(map[string]int)
+	for i := range 50 {
+		wg.Go(func() {
+			p := w.idp
+			if i%2 == 1 {
+				p = other
+			}
+			set, err := p.Refresh(t.Context(), c, first, "", nil)
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				t.Errorf("a refresh among many: %v", err)
+			}
+			given[set.RefreshToken]++
+		})
 	}
+	wg.Wait()
+	if len(given) != 1 {
+		t.Fatalf("50 uses of one refresh token gave %d others, want one: %v", len(given), given)
+	}
+	for next := range given {
+		if next == first || w.refresh(c, next).status != http.StatusOK {
+			t.Error("what they gave is what they were given, or does not refresh")
+		}
+	}
+}
+
+// A refresh token that was used gives its successor again, for ten seconds and while
+// that is the newest. After that its use ends the grant.
+func TestRefreshGrace(t *testing.T) {
+	w := newWorld(t)
+	c, _ := w.client(nil)
+	stranger, _ := w.client(nil)
+	tests := []struct {
+		name  string
+		again func(p *idp.Provider, used, next string) error // whether the grant goes on is asked thereafter
+		lives bool
+	}{
+		{"at once", func(p *idp.Provider, used, next string) error { return w.gives(p, c, used, next) }, true},
+		{"after 9 seconds", func(p *idp.Provider, used, next string) error {
+			w.pass(9 * time.Second)
+			return w.gives(p, c, used, next)
+		}, true},
+		{"after 9 seconds and 9 more, since a use does not prolong it", func(p *idp.Provider, used, next string) error {
+			w.pass(9 * time.Second)
+			err := w.gives(p, c, used, next)
+			w.pass(9 * time.Second)
+			return errors.Join(err, w.gives(p, c, used, ""))
+		}, false},
+		{"after 10 seconds", func(p *idp.Provider, used, _ string) error {
+			w.pass(10 * time.Second)
+			return w.gives(p, c, used, "")
+		}, false},
+		{"by another client", func(p *idp.Provider, used, _ string) error { return w.gives(p, stranger, used, "") }, true},
+		{"for more than was granted", func(p *idp.Provider, used, _ string) error {
+			if _, err := p.Refresh(t.Context(), c, used, "openid email", nil); err == nil {
+				return errors.New("a wider scope is given")
+			}
+			return nil
+		}, true},
+		{"with another secret", func(p *idp.Provider, used, _ string) error {
+			return w.gives(p, c, used[:len(used)-52]+strings.Repeat("A", 52), "")
+		}, false},
+		{"to revoke it", func(p *idp.Provider, used, _ string) error { return p.Revoke(t.Context(), c, used) }, false},
+		{"to revoke it, too late", func(p *idp.Provider, used, _ string) error {
+			w.pass(10 * time.Second)
+			return p.Revoke(t.Context(), c, used)
+		}, true},
+	}
+	for node, p := range map[string]*idp.Provider{"the node": w.idp, "another node": w.second()} {
+		for _, tt := range tests {
+			used := text(w.tokens(c)["refresh_token"])
+			next := text(w.refresh(c, used).json(t)["refresh_token"])
+			if err := tt.again(p, used, next); err != nil {
+				t.Errorf("a used refresh token %s, at %s: %v", tt.name, node, err)
+			}
+			if got := w.refresh(c, next); (got.status == http.StatusOK) != tt.lives {
+				t.Errorf("the newest refresh token, after the one before %s at %s: %d %s", tt.name, node, got.status, got.body)
+			}
+		}
+	}
+}
+
+// Who ends a grant within the grace ends it for the token before, too.
+func TestRefreshGraceRevoked(t *testing.T) {
+	w := newWorld(t)
+	c, _ := w.client(nil)
+	used := text(w.tokens(c)["refresh_token"])
+	next := text(w.refresh(c, used).json(t)["refresh_token"])
+	must(t, w.idp.Revoke(t.Context(), c, next))
+	if got := w.refresh(c, used); got.json(t)["error"] != "invalid_grant" {
+		t.Errorf("the token before one that was revoked: %d %s", got.status, got.body)
+	}
+}
+
+// gives reports, as an error, whether a refresh at a node does not give the refresh
+// token that is wanted; "" wants a refusal.
+func (w *world) gives(p *idp.Provider, c idp.Client, token, want string) error {
+	set, err := p.Refresh(context.Background(), c, token, "", nil)
+	if set.RefreshToken != want || (err == nil) != (want != "") {
+		return fmt.Errorf("it gives %q, %v, want %q", set.RefreshToken, err, want)
+	}
+	return nil
 }
 
 func TestRefresh(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
 	other, _ := w.client(nil)
-	refresh := func(token string, pairs ...string) reply {
-		return w.token(append([]string{"grant_type", "refresh_token", "client_id", c.ID, "refresh_token", token}, pairs...)...)
-	}
+	refresh := func(token string, pairs ...string) reply { return w.refresh(c, token, pairs...) }
 	first := w.tokens(c, "scope", "openid email", "nonce", "n1")
 	old := text(first["refresh_token"])
 	if got := refresh(old, "client_id", other.ID); got.json(t)["error"] != "invalid_grant" {
@@ -205,6 +315,34 @@ func TestRefresh(t *testing.T) {
 	for _, token := range []string{"", "x", strings.Repeat("x", 10_000), "AAAAAAAAAAAAAAAAAAAAAA." + strings.Repeat("A", 52)} {
 		if got := refresh(token); got.status != http.StatusBadRequest {
 			t.Errorf("refresh token %.20q: %d, want 400", token, got.status)
+		}
+	}
+}
+
+// Rows that a node has not heard of end a grant and a code all the same: the subscriber
+// is disabled, or gone, without a word to this node.
+func TestEndedUnheard(t *testing.T) {
+	for name, end := range map[string]func(w *world, r revocation.Revocation) error{
+		"disabled": func(w *world, r revocation.Revocation) error {
+			disabled := true
+			_, err := w.rows.UpdateSubscriber(t.Context(), w.project.ID, w.ada.ID, fabric.SubscriberChange{Disabled: &disabled}, w.now(), &r)
+			return err
+		},
+		"deleted": func(w *world, r revocation.Revocation) error {
+			return w.rows.DeleteSubscriber(t.Context(), w.project.ID, r)
+		},
+	} {
+		w := newWorld(t)
+		c, _ := w.client(nil)
+		b := w.browser()
+		code := b.code(c)
+		refresh := text(w.redeem(c, b.code(c)).json(t)["refresh_token"])
+		must(t, end(w, revocation.Revocation{Kind: revocation.Subscriber, ID: w.ada.ID, Until: w.now(), Expires: w.now().Add(time.Hour)}))
+		if got := w.refresh(c, refresh); got.json(t)["error"] != "invalid_grant" {
+			t.Errorf("a refresh of who was just %s: %d %s", name, got.status, got.body)
+		}
+		if got := w.redeem(c, code); got.json(t)["error"] != "invalid_grant" {
+			t.Errorf("a code of who was just %s: %d %s", name, got.status, got.body)
 		}
 	}
 }
@@ -251,7 +389,7 @@ func (w *world) post(path string, form url.Values, headers ...string) reply {
 func TestClientAuthentication(t *testing.T) {
 	w := newWorld(t)
 	service := func(m idp.AuthMethod) (idp.Client, string) {
-		return w.client(func(n *idp.NewClient) {
+		return w.client(func(n *idp.Client) {
 			n.Type, n.AuthMethod, n.RedirectURIs, n.Scopes = idp.Service, m, nil, []string{"voice"}
 		})
 	}
@@ -281,6 +419,7 @@ func TestClientAuthentication(t *testing.T) {
 		{"no client", cc(), nil, 401, "invalid_client"},
 		{"a public client with a secret", cc("client_id", spa.ID, "client_secret", "x"), nil, 401, "invalid_client"},
 		{"a public client", cc("client_id", spa.ID), nil, 400, "unauthorized_client"},
+		{"the other way without a value", cc("client_secret", ""), []string{"Authorization", basic(b.ID, bSecret)}, 200, ""},
 		{"two ways", cc("client_secret", bSecret), []string{"Authorization", basic(b.ID, bSecret)}, 400, "invalid_request"},
 		{"two clients", cc("client_id", p.ID), []string{"Authorization", basic(b.ID, bSecret)}, 400, "invalid_request"},
 		{"two headers", cc(), []string{"Authorization", basic(b.ID, bSecret), "Authorization", basic(b.ID, bSecret)}, 401, "invalid_client"},
@@ -318,6 +457,8 @@ func TestClientAuthentication(t *testing.T) {
 
 func TestTokenRequestShape(t *testing.T) {
 	w := newWorld(t)
+	spa, _ := w.client(nil)
+	service, serviceSecret := w.client(func(n *idp.Client) { n.Type, n.AuthMethod, n.RedirectURIs = idp.Service, idp.AuthPost, nil })
 	do := func(method, path, kind, body string) reply {
 		req, err := http.NewRequest(method, w.url+path, strings.NewReader(body))
 		must(t, err)
@@ -346,6 +487,9 @@ func TestTokenRequestShape(t *testing.T) {
 		{"introspect GET", http.MethodGet, "/oauth/introspect?token=x", "", "", 405},
 		{"introspect without authentication", http.MethodPost, "/oauth/introspect", form, "token=x", 401},
 		{"introspect by a name alone", http.MethodPost, "/oauth/introspect", form, "token=x&client_id=y", 401},
+		{"introspect with a secret of nothing", http.MethodPost, "/oauth/introspect", form, "token=x&client_secret=&client_id=" + spa.ID, 401},
+		{"introspect nothing", http.MethodPost, "/oauth/introspect", form, "client_secret=" + serviceSecret + "&client_id=" + service.ID, 400},
+		{"introspect", http.MethodPost, "/oauth/introspect", form, "token=x&client_secret=" + serviceSecret + "&client_id=" + service.ID, 200},
 		{"revoke GET", http.MethodGet, "/oauth/revoke?token=x", "", "", 405},
 	}
 	for _, tt := range tests {
@@ -357,7 +501,7 @@ func TestTokenRequestShape(t *testing.T) {
 
 func TestMobileLegacy(t *testing.T) {
 	w := newWorld(t)
-	c, secret1 := w.client(func(n *idp.NewClient) {
+	c, secret1 := w.client(func(n *idp.Client) {
 		n.Type, n.Profile, n.AuthMethod, n.RedirectURIs = idp.Native, idp.MobileLegacy, idp.AuthPost, []string{"com.dialer.app://oauth-callback"}
 	})
 	b := w.browser()
@@ -382,7 +526,7 @@ func TestMobileLegacy(t *testing.T) {
 // token: the grant's id is not in it.
 func TestInventedRefreshToken(t *testing.T) {
 	w := newWorld(t)
-	c, _ := w.client(func(n *idp.NewClient) { n.AccessToken = idp.JWTToken })
+	c, _ := w.client(func(n *idp.Client) { n.AccessToken = idp.JWTToken })
 	set := w.tokens(c, "scope", "openid offline_access")
 	seen := text(payload(t, w, text(set["access_token"]))["grant_id"])
 	invented := []string{seen + "." + strings.Repeat("A", 52)}
@@ -402,7 +546,7 @@ func TestInventedRefreshToken(t *testing.T) {
 // What a client may no longer have, its grants do not give it.
 func TestNarrowedClient(t *testing.T) {
 	w := newWorld(t)
-	c, _ := w.client(func(n *idp.NewClient) { n.Scopes = []string{"openid", "email", "Voice"} })
+	c, _ := w.client(func(n *idp.Client) { n.Scopes = []string{"openid", "email", "Voice"} })
 	set := w.tokens(c, "scope", "openid email Voice")
 	b := w.browser()
 	page := b.authorize(request(c))
@@ -434,7 +578,7 @@ func TestParameterNames(t *testing.T) {
 // A new secret is not undone by an update of what was read before.
 func TestRotateSecret(t *testing.T) {
 	w := newWorld(t)
-	c, old := w.client(func(n *idp.NewClient) { n.Type, n.RedirectURIs, n.Scopes = idp.Service, nil, []string{"Voice"} })
+	c, old := w.client(func(n *idp.Client) { n.Type, n.RedirectURIs, n.Scopes = idp.Service, nil, []string{"Voice"} })
 	next, err := w.idp.RotateSecret(t.Context(), c.ID)
 	must(t, err)
 	must(t, w.idp.UpdateClient(t.Context(), c))

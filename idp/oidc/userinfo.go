@@ -2,14 +2,14 @@ package oidc
 
 import (
 	"errors"
+	"io"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/zitadel/oidc/v3/pkg/oidc"
 
-	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/web"
 )
@@ -42,7 +42,32 @@ func (a *API) userinfo(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return web.JSON(w, http.StatusOK, claimsOf(sub, t.Scope))
+	c, err := a.ClientOf(r.Context(), t)
+	if err != nil {
+		return err
+	}
+	claims := userClaims{a.SubjectFor(c, sub.ID), idp.PersonOf(sub, slices.Concat(idp.ClaimsOf(t.Scope...), t.Claims))}
+	if c.UserinfoAlg != "" {
+		return a.signedUserinfo(w, c, claims)
+	}
+	return web.JSON(w, http.StatusOK, claims)
+}
+
+// signedUserinfo answers with a JWT (OpenID Connect Core, section 5.3.2). It has no
+// exp, which an ID token has: so it is none, though the same keys have signed it.
+func (a *API) signedUserinfo(w http.ResponseWriter, c idp.Client, claims userClaims) error {
+	token, err := a.Ring.Sign(c.UserinfoAlg, "JWT", struct {
+		Issuer   string `json:"iss"`
+		Audience string `json:"aud"`
+		userClaims
+	}{a.Issuer, c.ID, claims})
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/jwt")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	_, _ = io.WriteString(w, token) // the client may have gone
+	return nil
 }
 
 // bearer gives the token of the header, or of a form (RFC 6750, sections 2.1 and
@@ -62,18 +87,10 @@ func bearer(w http.ResponseWriter, r *http.Request) (string, error) {
 	return form.Get("access_token"), nil
 }
 
-// claimsOf gives the claims of the scopes (OpenID Connect Core, section 5.4).
-func claimsOf(s fabric.Subscriber, scopes []string) *oidc.UserInfo {
-	info := &oidc.UserInfo{Subject: s.ID}
-	if slices.Contains(scopes, "profile") {
-		info.UserInfoProfile = oidc.UserInfoProfile{
-			Name: s.DisplayName, GivenName: s.FirstName, FamilyName: s.LastName, Zoneinfo: s.TimeZone, UpdatedAt: oidc.FromTime(s.Updated),
-		}
-	}
-	if slices.Contains(scopes, "email") {
-		info.UserInfoEmail = oidc.UserInfoEmail{Email: s.Email}
-	}
-	return info
+// userClaims are the claims that a token lets its client see.
+type userClaims struct {
+	Subject string `json:"sub"`
+	idp.Person
 }
 
 // writeBearerError tells an error of a resource that takes access tokens
@@ -87,7 +104,7 @@ func (a *API) writeBearerError(w http.ResponseWriter, r *http.Request, err error
 	case p.Kind == problem.Unavailable:
 		web.LogInternal(r, a.log, err)
 		body, status = &oidc.Error{ErrorType: "temporarily_unavailable", Description: p.Message}, http.StatusServiceUnavailable
-		w.Header().Set("Retry-After", strconv.Itoa(max(1, int(p.RetryAfter.Seconds()))))
+		web.RetryAfter(w, p)
 	case p.Kind == problem.Forbidden:
 		w.Header().Set("WWW-Authenticate", `Bearer realm="selvage", error="insufficient_scope", scope="openid"`)
 		body, status = &oidc.Error{ErrorType: "insufficient_scope", Description: p.Message}, http.StatusForbidden

@@ -4,14 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"html"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
 	"net/url"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -21,12 +22,14 @@ import (
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/idp/oidc"
+	"github.com/selvage/selvage/internal/egress"
+	"github.com/selvage/selvage/internal/openapi/openapitest"
 	"github.com/selvage/selvage/internal/password"
 	"github.com/selvage/selvage/internal/revocation"
 	sessions "github.com/selvage/selvage/internal/session/sql"
 	"github.com/selvage/selvage/internal/store"
+	"github.com/selvage/selvage/internal/store/storetest"
 	"github.com/selvage/selvage/internal/web"
-	"github.com/selvage/selvage/keys"
 )
 
 const (
@@ -84,19 +87,13 @@ func must(t testing.TB, err error) {
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	ctx, dir := context.Background(), t.TempDir()
+	ctx, dir := context.Background(), storetest.Dir(t)
 	w := &world{t: t, dir: dir}
-	var err error
-	w.rows, err = store.Open(ctx, store.Config{Dir: dir, Now: w.now})
-	must(t, err)
-	t.Cleanup(func() { _ = w.rows.Close() })
+	w.rows = storetest.Open(t, dir, w.now)
 	live, err := sessions.Open(ctx, sessions.Config{Dir: dir, Now: w.now})
 	must(t, err)
 	t.Cleanup(func() { _ = live.Close() })
-	master, err := keys.ReadMaster(filepath.Join(dir, "master.key"))
-	must(t, err)
-	ring, err := keys.Open(ctx, keys.Config{Store: w.rows, Master: master, Now: w.now})
-	must(t, err)
+	ring := storetest.Ring(t, dir, w.rows, w.now)
 
 	var handler http.Handler
 	srv := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { handler.ServeHTTP(rw, r) }))
@@ -104,6 +101,10 @@ func newWorld(t testing.TB) *world {
 	w.url = srv.URL
 	revoked := revocation.New(w.rows, w.now)
 	must(t, revoked.Sync(ctx))
+	polling, stop := context.WithCancel(ctx)
+	var polls sync.WaitGroup
+	polls.Go(func() { revoked.Run(polling) }) // a slow machine takes longer for a test than they may be old
+	t.Cleanup(func() { stop(); polls.Wait() })
 	pass := password.New(2)
 	w.fabric = fabric.New(fabric.Config{
 		Store: w.rows, Ring: ring, Passwords: pass, Revocations: revoked, Host: "puc.localhost:8443", Issuer: w.url + "/", Now: w.now,
@@ -111,6 +112,7 @@ func newWorld(t testing.TB) *world {
 	})
 	w.idp = idp.New(idp.Config{
 		Store: w.rows, Subscribers: w.rows, Sessions: live, Fabric: w.fabric, Passwords: pass, Ring: ring, Revocations: revoked, Issuer: w.url + "/", Now: w.now,
+		Fetch: egress.Policy{Allow: []string{"127.0.0.1"}}.Fetcher(),
 	})
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
 	api, err := oidc.New(oidc.Config{Provider: w.idp, Sessions: live, AuthURL: w.url, Log: log})
@@ -133,9 +135,9 @@ func (w *world) subscriber(email string) fabric.Subscriber {
 }
 
 // client registers a client; a first-party SPA where change says nothing else.
-func (w *world) client(change func(*idp.NewClient)) (idp.Client, string) {
+func (w *world) client(change func(*idp.Client)) (idp.Client, string) {
 	w.t.Helper()
-	n := idp.NewClient{ProjectID: w.project.ID, Name: "App", Type: idp.SPA, FirstParty: true, RedirectURIs: []string{callback}}
+	n := idp.Client{ProjectID: w.project.ID, Name: "App", Type: idp.SPA, FirstParty: true, RedirectURIs: []string{callback}}
 	if change != nil {
 		change(&n)
 	}
@@ -146,19 +148,21 @@ func (w *world) client(change func(*idp.NewClient)) (idp.Client, string) {
 
 // A browser keeps cookies and follows no redirect beyond the provider.
 type browser struct {
-	w    *world
-	http *http.Client
+	w          *world
+	http       *http.Client
+	documented *openapitest.Transport
 }
 
 func (w *world) browser() *browser {
 	jar, err := cookiejar.New(nil)
 	must(w.t, err)
-	return &browser{w, &http.Client{Jar: jar, CheckRedirect: func(r *http.Request, _ []*http.Request) error {
+	documented := &openapitest.Transport{}
+	return &browser{w, &http.Client{Jar: jar, Transport: documented, CheckRedirect: func(r *http.Request, _ []*http.Request) error {
 		if !strings.HasPrefix(r.URL.String(), w.url) {
 			return http.ErrUseLastResponse
 		}
 		return nil
-	}}}
+	}}, documented}
 }
 
 // A reply is an answer, read whole.
@@ -178,18 +182,37 @@ func (r reply) json(t testing.TB) map[string]any {
 	return v
 }
 
-// param gives a parameter of the redirect.
-func (r reply) param(name string) string {
+// told gives what the client is told: by redirect, in the query or the fragment, or
+// by a form of a page.
+func (r reply) told() url.Values {
 	if r.location == nil {
-		return ""
+		told := url.Values{}
+		if strings.Contains(r.body, `id="return-submit"`) {
+			for _, m := range hiddenField.FindAllStringSubmatch(r.body, -1) {
+				told.Set(m[1], html.UnescapeString(m[2]))
+			}
+		}
+		return told
 	}
-	return r.location.Query().Get(name)
+	if r.location.Fragment != "" {
+		told, _ := url.ParseQuery(r.location.EscapedFragment())
+		return told
+	}
+	return r.location.Query()
 }
+
+// param gives one thing that the client is told.
+func (r reply) param(name string) string { return r.told().Get(name) }
+
+var hiddenField = regexp.MustCompile(`<input type="hidden" name="([^"]*)" value="([^"]*)">`)
 
 func (b *browser) do(req *http.Request) reply {
 	b.w.t.Helper()
 	res, err := b.http.Do(req)
 	must(b.w.t, err)
+	for _, fault := range b.documented.Faults() {
+		b.w.t.Error(fault)
+	}
 	defer res.Body.Close()
 	body, err := io.ReadAll(res.Body)
 	must(b.w.t, err)
@@ -248,6 +271,16 @@ func (b *browser) logIn(page reply, email, password string) reply {
 	return b.post("/login", url.Values{"id": {id[1]}, "username": {email}, "password": {password}})
 }
 
+// consent answers the consent page that an answer shows.
+func (b *browser) consent(page reply, answer string) reply {
+	b.w.t.Helper()
+	form := url.Values{"answer": {answer}}
+	for _, m := range hiddenField.FindAllStringSubmatch(page.body, -1) {
+		form.Set(m[1], m[2])
+	}
+	return b.post("/consent", form)
+}
+
 // code signs ada in and gives the code.
 func (b *browser) code(c idp.Client, pairs ...string) string {
 	b.w.t.Helper()
@@ -271,6 +304,29 @@ func (w *world) redeem(c idp.Client, code string, pairs ...string) reply {
 	w.t.Helper()
 	v := url.Values{"grant_type": {"authorization_code"}, "client_id": {c.ID}, "code": {code}, "redirect_uri": {c.RedirectURIs[0]}, "code_verifier": {verifier}}
 	return w.browser().post("/oauth/token", with(v, pairs...))
+}
+
+// redeemWith does the same with fields that may be there more than once.
+func (w *world) redeemWith(c idp.Client, code string, more url.Values) reply {
+	w.t.Helper()
+	v := url.Values{"grant_type": {"authorization_code"}, "client_id": {c.ID}, "code": {code}, "redirect_uri": {c.RedirectURIs[0]}, "code_verifier": {verifier}}
+	maps.Copy(v, more)
+	return w.browser().post("/oauth/token", v)
+}
+
+// refresh uses a refresh token of a public client.
+func (w *world) refresh(c idp.Client, token string, pairs ...string) reply {
+	w.t.Helper()
+	return w.token(append([]string{"grant_type", "refresh_token", "client_id", c.ID, "refresh_token", token}, pairs...)...)
+}
+
+// second gives the provider of another node: it shares the rows, the session store
+// and the clock, and has a key ring of its own.
+func (w *world) second() *idp.Provider {
+	w.t.Helper()
+	node := w.idp.Config
+	node.Ring = storetest.Ring(w.t, w.dir, w.rows, w.now)
+	return idp.New(node)
 }
 
 // tokens signs ada in and gives the token response.

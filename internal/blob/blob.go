@@ -7,6 +7,9 @@
 // tell what is being written from what a crash left behind. Nothing outside the
 // directory can be reached, whatever a key says or a link points at.
 //
+// A key may have small parts, such as what was learnt from its bytes while they
+// came in. A part has a name, is written with its key and goes with it.
+//
 // Keys are UUIDs in text form. Those of version 7 order by time, and so do the
 // folders they lie in.
 package blob
@@ -20,6 +23,7 @@ import (
 	"os"
 	"path"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -87,14 +91,36 @@ func (d *Dir) Open(key string) (io.ReadSeekCloser, error) {
 	return f, nil
 }
 
-// Remove deletes the bytes of a key; an absent one is no error. Who has them
-// open may read on.
-func (d *Dir) Remove(key string) error {
-	name, err := nameOf(key)
+// ReadPart gives a part of a key. An absent one is an fs.ErrNotExist.
+func (d *Dir) ReadPart(key, part string) ([]byte, error) {
+	name, err := partOf(key, part)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return d.remove(name)
+	content, err := d.root.ReadFile(name)
+	if err != nil {
+		return nil, unavailable(fmt.Errorf("reading part of blob: %w", err))
+	}
+	return content, nil
+}
+
+// Remove deletes the bytes of a key, and these parts of it; what is absent is no
+// error. Who has the bytes open may read on. Parts that are not named here are left
+// to Sweep.
+func (d *Dir) Remove(key string, parts ...string) error {
+	var errs []error
+	for _, part := range parts {
+		name, err := partOf(key, part)
+		if err == nil {
+			err = d.remove(name)
+		}
+		errs = append(errs, err)
+	}
+	name, err := nameOf(key)
+	if err == nil {
+		err = d.remove(name)
+	}
+	return errors.Join(append(errs, err)...)
 }
 
 func (d *Dir) remove(name string) error {
@@ -104,12 +130,45 @@ func (d *Dir) remove(name string) error {
 	return nil
 }
 
+// Name gives the file of a key within its directory, for a server that sends files
+// itself.
+func Name(key string) string { return path.Join(key[:prefix], key) }
+
 // nameOf gives the file of a key.
 func nameOf(key string) (string, error) {
 	if u, err := uuid.Parse(key); err != nil || u.String() != key {
 		return "", fmt.Errorf("opening blob: %q is not a key: %w", key, fs.ErrNotExist)
 	}
-	return path.Join(key[:prefix], key), nil
+	return path.Join(folderOf(key), key), nil
+}
+
+func folderOf(key string) string { return key[:prefix] }
+
+// partMark stands between a key and the name of a part, which has small letters
+// only.
+const partMark = "."
+
+// partOf gives the file of a part.
+func partOf(key, part string) (string, error) {
+	name, err := nameOf(key)
+	if err != nil {
+		return "", err
+	}
+	if part == "" || strings.Trim(part, "abcdefghijklmnopqrstuvwxyz") != "" {
+		return "", fmt.Errorf("opening blob: %q is no name of a part: %w", part, fs.ErrNotExist)
+	}
+	return name + partMark + part, nil
+}
+
+// keyOf gives the key that a file of a folder belongs to; ok is false where it is
+// none of ours.
+func keyOf(folder, file string) (key string, ok bool) {
+	key, part, isPart := strings.Cut(file, partMark)
+	name, err := nameOf(key)
+	if err == nil && isPart {
+		name, err = partOf(key, part)
+	}
+	return key, err == nil && name == path.Join(folder, file)
 }
 
 // away are the errors of a disk or a mount that does not do what it should.

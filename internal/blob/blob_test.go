@@ -53,10 +53,15 @@ func files(t *testing.T, path string) (found []string) {
 	return found
 }
 
-func writing(text string) func(*os.File) error {
-	return func(f *os.File) error {
+// filling writes a text, and the same into each of some parts.
+func filling(text string, parts ...string) func(*os.File) (map[string][]byte, error) {
+	return func(f *os.File) (map[string][]byte, error) {
 		_, err := f.WriteString(text)
-		return err
+		contents := make(map[string][]byte)
+		for _, part := range parts {
+			contents[part] = []byte(text)
+		}
+		return contents, err
 	}
 }
 
@@ -79,7 +84,7 @@ func using(keys ...string) InUse {
 func TestPutAndOpen(t *testing.T) {
 	d, path := open(t)
 	key := newKey(t)
-	if err := d.Put(key, writing("hello"), keeping(true, nil)); err != nil {
+	if err := d.Put(key, filling("hello"), keeping(true, nil)); err != nil {
 		t.Fatal(err)
 	}
 	f, err := d.Open(key)
@@ -113,20 +118,49 @@ func TestPutAndOpen(t *testing.T) {
 	}
 }
 
+func TestParts(t *testing.T) {
+	d, path := open(t)
+	key := newKey(t)
+	if err := d.Put(key, filling("hello", "peaks", "index"), keeping(true, nil)); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := d.ReadPart(key, "peaks"); string(got) != "hello" || err != nil {
+		t.Errorf("ReadPart = %q, %v, want hello", got, err)
+	}
+	for _, part := range []string{"", ".", "..", "PEAKS", "peaks2", "/etc/passwd", "../" + key, "x"} {
+		if _, err := d.ReadPart(key, part); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("ReadPart(%q): %v, want fs.ErrNotExist", part, err)
+		}
+	}
+	if err := d.Remove(key, "peaks", "none"); err != nil {
+		t.Errorf("Remove: %v", err)
+	}
+	if got, want := files(t, path), []string{key + ".index"}; !slices.Equal(got, want) {
+		t.Errorf("files after Remove: %q, want the part that was not named, %q", got, want)
+	}
+	if err := d.Sweep(t.Context(), using()); err != nil {
+		t.Fatal(err)
+	}
+	if left := files(t, path); len(left) != 0 {
+		t.Errorf("files left after a sweep: %q", left)
+	}
+}
+
 func TestPutThatFails(t *testing.T) {
 	d, path := open(t)
 	broken := errors.New("broken")
-	refuses := func(*os.File) error { return broken }
+	refuses := func(*os.File) (map[string][]byte, error) { return nil, broken }
 	tests := []struct {
 		name   string
-		write  func(*os.File) error
+		write  func(*os.File) (map[string][]byte, error)
 		commit func() (bool, error)
 		want   error
 		left   int
 	}{
 		{"write fails", refuses, keeping(true, nil), broken, 0},
-		{"not kept", writing("x"), keeping(false, nil), nil, 0},
-		{"commit fails, so nobody knows", writing("x"), keeping(false, broken), broken, 1},
+		{"a part has a bad name", filling("x", "peaks", "../x"), keeping(true, nil), fs.ErrNotExist, 0},
+		{"not kept", filling("x", "peaks", "index"), keeping(false, nil), nil, 0},
+		{"commit fails, so nobody knows", filling("x", "peaks"), keeping(false, broken), broken, 2},
 	}
 	for _, tt := range tests {
 		if err := d.Put(newKey(t), tt.write, tt.commit); !errors.Is(err, tt.want) {
@@ -162,7 +196,7 @@ func TestKeysReachNothingOutside(t *testing.T) {
 			_ = f.Close()
 			t.Errorf("Open(%q) succeeds, want an error", key)
 		}
-		if err := d.Put(key, writing("x"), keeping(true, nil)); err == nil && key != planted {
+		if err := d.Put(key, filling("x"), keeping(true, nil)); err == nil && key != planted {
 			t.Errorf("Put(%q) succeeds, want an error", key)
 		}
 	}
@@ -175,7 +209,7 @@ func TestSweepSparesWhatIsOwned(t *testing.T) {
 	d, path := open(t)
 	owned, orphan := newKey(t), newKey(t)
 	for _, key := range []string{owned, orphan} {
-		if err := d.Put(key, writing("x"), keeping(true, nil)); err != nil {
+		if err := d.Put(key, filling("x", "peaks"), keeping(true, nil)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -191,7 +225,7 @@ func TestSweepSparesWhatIsOwned(t *testing.T) {
 	if err := os.Remove(filepath.Join(path, "lost+found")); err != nil {
 		t.Fatal(err)
 	}
-	got, want := files(t, path), []string{owned, "README"}
+	got, want := files(t, path), []string{owned, owned + ".peaks", "README"}
 	if slices.Sort(got); !slices.Equal(got, want) {
 		t.Errorf("files after a sweep: %q, want %q", got, want)
 	}
@@ -204,13 +238,16 @@ func TestSweepDuringPut(t *testing.T) {
 	sweep := func() error { return d.Sweep(t.Context(), using()) }
 	key := newKey(t)
 	err := d.Put(key,
-		func(f *os.File) error { return errors.Join(writing("x")(f), sweep()) },
+		func(f *os.File) (map[string][]byte, error) {
+			parts, err := filling("x", "peaks")(f)
+			return parts, errors.Join(err, sweep())
+		},
 		func() (bool, error) { return true, sweep() })
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := files(t, path); !slices.Equal(got, []string{key}) {
-		t.Errorf("files after sweeps during Put: %q, want %s", got, key)
+	if got, want := files(t, path), []string{key, key + ".peaks"}; !slices.Equal(got, want) {
+		t.Errorf("files after sweeps during Put: %q, want %q", got, want)
 	}
 }
 
@@ -239,7 +276,7 @@ func TestSweepBesideManyPuts(t *testing.T) {
 	for range 50 {
 		key := newKey(t)
 		putters.Go(func() {
-			err := d.Put(key, writing("x"), func() (bool, error) {
+			err := d.Put(key, filling("x", "peaks"), func() (bool, error) {
 				mu.Lock()
 				defer mu.Unlock()
 				rows[key] = true
@@ -253,7 +290,7 @@ func TestSweepBesideManyPuts(t *testing.T) {
 	putters.Wait()
 	stop()
 	sweeper.Wait()
-	if got := len(files(t, path)); got != 50 {
-		t.Errorf("%d files after 50 puts beside a sweeper", got)
+	if got := len(files(t, path)); got != 100 {
+		t.Errorf("%d files after 50 puts of a part each beside a sweeper, want 100", got)
 	}
 }

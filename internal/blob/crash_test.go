@@ -31,12 +31,11 @@ func hang(dir, key, step string) {
 		_, _ = os.Stdout.WriteString("here\n")
 		_, _ = io.Copy(io.Discard, os.Stdin) // which nobody closes
 	}
-	_ = d.Put(key, func(f *os.File) error {
-		if _, err := f.WriteString("half a recording"); err != nil || step == "commit" {
-			return err
+	_ = d.Put(key, func(f *os.File) (map[string][]byte, error) {
+		if step == "write" {
+			defer stay()
 		}
-		stay()
-		return nil
+		return filling("half a recording", "peaks")(f)
 	}, func() (bool, error) {
 		stay()
 		return true, nil
@@ -76,8 +75,12 @@ func TestSweepAfterKill(t *testing.T) {
 		if err := d.Sweep(t.Context(), using()); err != nil {
 			t.Fatal(err)
 		}
-		if got := files(t, path); !slices.Equal(got, []string{key}) {
-			t.Errorf("%s: files while the child lives: %q, want %s", tt.step, got, key)
+		written := []string{key}
+		if tt.step == "commit" {
+			written = append(written, key+".peaks")
+		}
+		if got := files(t, path); !slices.Equal(got, written) {
+			t.Errorf("%s: files while the child lives: %q, want %q", tt.step, got, written)
 		}
 		if err := child.Process.Kill(); err != nil {
 			t.Fatal(err)
@@ -90,7 +93,7 @@ func TestSweepAfterKill(t *testing.T) {
 		if err := d.Sweep(t.Context(), using(rows...)); err != nil {
 			t.Fatal(err)
 		}
-		if left := len(files(t, path)) == 1; left != tt.left {
+		if left := len(files(t, path)) == 2; left != tt.left {
 			t.Errorf("killed in %s, row %v: file left %v, want %v", tt.step, tt.row, left, tt.left)
 		}
 	}

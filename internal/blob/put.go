@@ -5,33 +5,112 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"slices"
 	"syscall"
 )
 
-// Put stores what write puts into the file, under a key that was never used
-// before. Once the bytes and their name are synced to disk it calls commit, which
-// makes the row that owns them. If write fails, or commit does not want to keep
-// the bytes, they are gone when Put returns. If commit fails, nobody knows
-// whether there is a row, and Sweep decides.
-func (d *Dir) Put(key string, write func(f *os.File) error, commit func() (keep bool, err error)) (err error) {
-	name, err := nameOf(key)
-	if err != nil {
+// Put stores what write puts into the file, and the parts that it gives by name,
+// under a key that was never used before. Once the bytes and their names are synced
+// to disk it calls commit, which makes the row that owns them. If write fails, or
+// commit does not want to keep the bytes, they are gone when Put returns. If commit
+// fails, nobody knows whether there is a row, and Sweep decides.
+func (d *Dir) Put(key string, write func(f *os.File) (parts map[string][]byte, err error), commit func() (keep bool, err error)) (err error) {
+	if _, err := nameOf(key); err != nil {
 		return err
 	}
-	f, err := d.create(path.Join(incoming, key))
-	if err != nil {
-		return unavailable(err)
-	}
-	// Closing gives up the lock: only after the row is there, or the file is gone.
-	defer func() { _ = f.Close() }()
-	if err := d.settle(f, name, write); err != nil {
-		return errors.Join(unavailable(err), d.remove(path.Join(incoming, key)))
+	w := writing{dir: d, key: key}
+	// Closing gives up the locks: only after the row is there, or the files are gone.
+	defer w.close()
+	if err := w.settle(write); err != nil {
+		return errors.Join(unavailable(err), w.remove())
 	}
 	keep, err := commit()
 	if err != nil || keep {
 		return err
 	}
-	return d.remove(name)
+	return w.remove()
+}
+
+// A writing is a Put under way: the files of one key, each locked.
+type writing struct {
+	dir   *Dir
+	key   string
+	files []*os.File
+	names []string // where each of the files is
+}
+
+func (w *writing) close() {
+	for _, f := range w.files {
+		_ = f.Close()
+	}
+}
+
+// remove takes all files away, the parts before what they belong to.
+func (w *writing) remove() error {
+	var errs []error
+	for _, name := range slices.Backward(w.names) {
+		errs = append(errs, w.dir.remove(name))
+	}
+	return errors.Join(errs...)
+}
+
+// settle fills the files and moves them to their place, each step synced to disk.
+func (w *writing) settle(write func(f *os.File) (map[string][]byte, error)) error {
+	var parts map[string][]byte
+	err := w.add(w.key, func(f *os.File) (err error) {
+		parts, err = write(f)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for part, content := range parts {
+		if _, err := partOf(w.key, part); err != nil {
+			return err
+		}
+		err := w.add(w.key+partMark+part, func(f *os.File) error {
+			_, err := f.Write(content)
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("writing %s: %w", part, err)
+		}
+	}
+	return w.name()
+}
+
+// add makes a file and fills it.
+func (w *writing) add(file string, fill func(f *os.File) error) error {
+	name := path.Join(incoming, file)
+	f, err := w.dir.create(name)
+	if err != nil {
+		return err
+	}
+	w.files, w.names = append(w.files, f), append(w.names, name)
+	if err := fill(f); err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		return fmt.Errorf("syncing blob: %w", err)
+	}
+	return nil
+}
+
+// name moves the files from where they were written: no part before what it
+// belongs to.
+func (w *writing) name() error {
+	folder := folderOf(w.key)
+	if err := w.dir.mkdir(folder); err != nil {
+		return err
+	}
+	for i, from := range w.names {
+		to := path.Join(folder, path.Base(from))
+		if err := w.dir.root.Rename(from, to); err != nil {
+			return fmt.Errorf("naming blob: %w", err)
+		}
+		w.names[i] = to
+	}
+	return w.dir.sync(folder)
 }
 
 // create makes a file and locks it. Between the two a sweep may take it away;
@@ -60,28 +139,6 @@ func (d *Dir) names(name string, f *os.File) bool {
 	}
 	named, err := d.root.Lstat(name)
 	return err == nil && os.SameFile(mine, named)
-}
-
-// settle fills the file and moves it to its place, each step synced to disk.
-func (d *Dir) settle(f *os.File, name string, write func(f *os.File) error) error {
-	if err := write(f); err != nil {
-		return err
-	}
-	if err := f.Sync(); err != nil {
-		return fmt.Errorf("syncing blob: %w", err)
-	}
-	folder, key := path.Split(name)
-	folder = path.Clean(folder)
-	if err := d.mkdir(folder); err != nil {
-		return err
-	}
-	if err := d.root.Rename(path.Join(incoming, key), name); err != nil {
-		return fmt.Errorf("naming blob: %w", err)
-	}
-	if err := d.sync(folder); err != nil {
-		return errors.Join(err, d.remove(name))
-	}
-	return nil
 }
 
 // mkdir makes a folder whose own name is synced.

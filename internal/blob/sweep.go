@@ -30,9 +30,9 @@ func (d *Dir) Sweep(ctx context.Context, inUse InUse) error {
 		if folder != incoming && len(folder) != prefix {
 			continue // lost+found and the like
 		}
-		keys, err := d.list(folder)
+		files, err := d.list(folder)
 		errs = append(errs, err)
-		for some := range slices.Chunk(keys, chunk) {
+		for some := range slices.Chunk(files, chunk) {
 			if folder == incoming {
 				err = d.sweepIncoming(ctx, some)
 			} else {
@@ -64,35 +64,43 @@ func (d *Dir) list(folder string) ([]string, error) {
 
 // sweepIncoming deletes unfinished files that nobody is writing: no row can own
 // one.
-func (d *Dir) sweepIncoming(ctx context.Context, keys []string) error {
+func (d *Dir) sweepIncoming(ctx context.Context, files []string) error {
 	orphaned := func() (bool, error) { return true, ctx.Err() }
 	var errs []error
-	for _, key := range keys {
-		errs = append(errs, d.removeUnowned(path.Join(incoming, key), orphaned))
+	for _, file := range files {
+		errs = append(errs, d.removeUnowned(path.Join(incoming, file), orphaned))
 	}
 	return errors.Join(errs...)
 }
 
-// sweepFolder deletes those of the sorted keys that are not in use.
-func (d *Dir) sweepFolder(ctx context.Context, folder string, keys []string, inUse InUse) error {
-	used, err := inUse(ctx, keys[0], keys[len(keys)-1])
+// sweepFolder deletes those of the sorted files whose key is not in use. Each file
+// of a key has a lock of its own, so that each is judged by itself.
+func (d *Dir) sweepFolder(ctx context.Context, folder string, files []string, inUse InUse) error {
+	ours := slices.DeleteFunc(slices.Clone(files), func(file string) bool {
+		_, ok := keyOf(folder, file)
+		return !ok
+	})
+	if len(ours) == 0 {
+		return nil
+	}
+	first, _ := keyOf(folder, ours[0])
+	last, _ := keyOf(folder, ours[len(ours)-1])
+	used, err := inUse(ctx, first, last)
 	if err != nil {
 		return err
 	}
 	slices.Sort(used)
 	var errs []error
-	for _, key := range keys {
+	for _, file := range ours {
+		key, _ := keyOf(folder, file)
 		if _, found := slices.BinarySearch(used, key); found {
 			continue
-		}
-		if name, err := nameOf(key); err != nil || name != path.Join(folder, key) {
-			continue // not a file of ours
 		}
 		orphaned := func() (bool, error) {
 			used, err := inUse(ctx, key, key)
 			return len(used) == 0, err
 		}
-		errs = append(errs, d.removeUnowned(path.Join(folder, key), orphaned))
+		errs = append(errs, d.removeUnowned(path.Join(folder, file), orphaned))
 	}
 	return errors.Join(errs...)
 }

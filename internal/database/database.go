@@ -40,9 +40,9 @@ type Config struct {
 	Dir  string // where a relative FILE lies
 	Pool int    // connections to PostgreSQL, at most; 0 means 16
 	Sync Sync
-	// Tables are names of ours: a database that has tables, but none of these, is
-	// another program's and is refused.
-	Tables []string
+	// Ours tells by the names of all tables whether a database that has some is ours.
+	// Another program's is refused.
+	Ours func(tables []string) bool
 	// Check is how long an SQLite file is looked through for damage before it is used.
 	Check time.Duration
 	// ReadOnly opens the database as it is: nothing is made, prepared or changed.

@@ -73,3 +73,11 @@ func (d Dialect) HasTable(ctx context.Context, db *sql.DB, name string) (there b
 	}
 	return n > 0, nil
 }
+
+// Rename gives a table another name.
+func (d Dialect) Rename(ctx context.Context, db *sql.DB, from, to string) error {
+	if _, err := db.ExecContext(ctx, `ALTER TABLE `+from+` RENAME TO `+to); err != nil {
+		return fmt.Errorf("renaming table %s: %w", from, err)
+	}
+	return nil
+}

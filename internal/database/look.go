@@ -74,7 +74,7 @@ func look(ctx context.Context, name string, c Config) (r Report, err error) {
 	if err := r.readTables(ctx, db); err != nil {
 		return r, err
 	}
-	if r.foreign(c.Tables) {
+	if len(r.Tables) > 0 && !c.Ours(r.Tables) {
 		return r, foreign(r.Tables)
 	}
 	if err := r.readSchema(ctx, db); err != nil {
@@ -83,16 +83,6 @@ func look(ctx context.Context, name string, c Config) (r Report, err error) {
 	r.Checked, err = check(ctx, db, name, c)
 	return r, err
 }
-
-// foreign reports whether there are tables, and none of ours. That of goose is
-// anybody's.
-func (r *Report) foreign(ours []string) bool {
-	known := func(name string) bool { return slices.Contains(ours, name) }
-	return slices.ContainsFunc(r.Tables, func(name string) bool { return name != versions }) && !slices.ContainsFunc(r.Tables, known)
-}
-
-// versions is the table in which goose notes migrations.
-const versions = "goose_db_version"
 
 // unchanging gives the parameters that keep SQLite from making files: whoever only
 // reads would make a log and its index where there are none. With an index there is
@@ -123,10 +113,14 @@ func (r *Report) readTables(ctx context.Context, db *sql.DB) error {
 }
 
 func (r *Report) readSchema(ctx context.Context, db *sql.DB) error {
-	if !slices.Contains(r.Tables, versions) {
+	name := Versions
+	if HasEarlier(r.Tables) {
+		name = EarlierVersions
+	}
+	if !slices.Contains(r.Tables, name) {
 		return nil
 	}
-	return db.QueryRowContext(ctx, `SELECT coalesce(max(version_id), 0) FROM goose_db_version WHERE is_applied`).Scan(&r.Schema)
+	return db.QueryRowContext(ctx, `SELECT coalesce(max(version_id), 0) FROM `+name+` WHERE is_applied`).Scan(&r.Schema)
 }
 
 // check looks for pages that are not what they should be, as far as it comes in the

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -32,8 +33,11 @@ func closed(t *testing.T) string {
 	return file
 }
 
+// hasT knows the databases of these tests.
+func hasT(tables []string) bool { return slices.Contains(tables, "t") }
+
 func config(file string) Config {
-	return Config{URL: "sqlite:" + file, Sync: Full, Tables: []string{"t"}, Check: time.Minute, Prepare: makeTable}
+	return Config{URL: "sqlite:" + file, Sync: Full, Ours: hasT, Check: time.Minute, Prepare: makeTable}
 }
 
 // scribble overwrites the second page of a file: the root of the first table.

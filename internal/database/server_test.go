@@ -17,7 +17,7 @@ import (
 )
 
 func at(url string) Config {
-	return Config{URL: url, Sync: Full, Tables: []string{"t"}, Prepare: makeTable}
+	return Config{URL: url, Sync: Full, Ours: hasT, Prepare: makeTable}
 }
 
 // openAt opens a server's database with so many connections.
@@ -275,6 +275,7 @@ func TestServerRefused(t *testing.T) {
 	}
 	for _, tt := range []struct{ name, prepare, want string }{
 		{"another program's", `CREATE TABLE users (id INT); CREATE TABLE goose_db_version (id INT, version_id BIGINT, is_applied BOOLEAN)`, "it is another program's, with tables goose_db_version, users"},
+		{"another program's with a table of a name of ours", `CREATE TABLE ring (id INT); CREATE TABLE goose_db_version (id INT)`, "it is another program's, with tables goose_db_version, ring"},
 		{"one that only reads", `DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET default_transaction_read_only = on', current_database()); END $$`, "is a standby, or lets this role only read"},
 		{"no schema", `ALTER ROLE CURRENT_USER SET search_path = nowhere`, "no schema in the search_path"},
 	} {

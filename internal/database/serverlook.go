@@ -42,7 +42,7 @@ func lookServer(ctx context.Context, c Config) (r Report, err error) {
 	defer db.Close()
 	if err = inspect(ctx, db, config, c, &r); err == nil {
 		r.Server = &ServerReport{At: host(config), Role: config.User, Name: config.Database}
-		err = r.Server.read(ctx, db, c.Tables)
+		err = r.Server.read(ctx, db, []string{"ring", Sessions, Versions})
 	}
 	var e *pgconn.PgError
 	var connect *pgconn.ConnectError

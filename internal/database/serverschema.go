@@ -101,7 +101,7 @@ func inspect(ctx context.Context, db *sql.DB, config *pgx.ConnConfig, c Config, 
 	if err := r.readServer(ctx, db); err != nil {
 		return fmt.Errorf("looking at the database: %w", err)
 	}
-	if r.foreign(c.Tables) {
+	if len(r.Tables) > 0 && !c.Ours(r.Tables) {
 		return foreign(r.Tables)
 	}
 	if report != nil {

@@ -19,7 +19,7 @@ func makeTable(ctx context.Context, db *sql.DB, _ Dialect) error {
 
 func open(t *testing.T, name string) *file {
 	t.Helper()
-	d, err := openFile(t.Context(), Config{URL: "sqlite:" + name, Sync: Full, Tables: []string{"t"}, Prepare: makeTable})
+	d, err := openFile(t.Context(), Config{URL: "sqlite:" + name, Sync: Full, Ours: hasT, Prepare: makeTable})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func TestOpenTogether(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
-			d, err := Open(context.Background(), Config{URL: "sqlite:" + file, Sync: Full, Tables: []string{"t"}, Prepare: once})
+			d, err := Open(context.Background(), Config{URL: "sqlite:" + file, Sync: Full, Ours: hasT, Prepare: once})
 			if err != nil {
 				t.Error(err)
 				return

@@ -25,7 +25,7 @@ type Cache[V any] struct {
 
 type entry[V any] struct {
 	value V
-	until time.Time
+	read  time.Time
 }
 
 // New makes a cache on a clock.
@@ -41,8 +41,8 @@ func (c *Cache[V]) Load(key string, read func() (V, error)) (V, error) {
 	e, ok := c.m[key]
 	drops := c.drops
 	c.mu.RUnlock()
-	now := c.now() // before it is read: that is how old it is
-	if ok && now.Before(e.until) {
+	now := c.now()                                           // before it is read: that is how old it is
+	if age := now.Sub(e.read); ok && 0 <= age && age < For { // a clock may be set back
 		return e.value, nil
 	}
 	value, err := read()
@@ -57,7 +57,7 @@ func (c *Cache[V]) Load(key string, read func() (V, error)) (V, error) {
 	if len(c.m) >= size {
 		clear(c.m)
 	}
-	c.m[key] = entry[V]{value, now.Add(For)}
+	c.m[key] = entry[V]{value, now}
 	return value, nil
 }
 

@@ -63,6 +63,18 @@ func TestLoadWhileDropped(t *testing.T) {
 	}
 }
 
+// A clock that is set back makes nothing young again.
+func TestClockBack(t *testing.T) {
+	now := time.Now()
+	c, s := recent.New[int](func() time.Time { return now }), &source{}
+	for i, step := range []time.Duration{0, -time.Hour, time.Hour} {
+		now = now.Add(step)
+		if got, err := c.Load("a", s.read); got != i+1 || err != nil {
+			t.Errorf("Load after a step of %v = %d, %v, want it read again", step, got, err)
+		}
+	}
+}
+
 func TestLoadFails(t *testing.T) {
 	c, s := recent.New[int](time.Now), &source{err: errors.New("away")}
 	for want := range 2 {

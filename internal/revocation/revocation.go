@@ -25,6 +25,8 @@ const (
 	Client     = "client"     // all tokens of an OAuth client
 	Key        = "key"        // an API key
 	Project    = "project"    // everything of a project
+
+	KeyChange = "key-change" // what nodes remember of an API key; its tokens live on
 )
 
 // A Revocation ends what was issued for a thing up to a moment.

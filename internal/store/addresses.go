@@ -12,11 +12,11 @@ import (
 )
 
 const (
-	addressColumns = `a.id, a.project_id, a.resource_id, a.type, a.context, a.name, a.display_name, a.channels, a.created`
+	addressColumns = `id, project_id, resource_id, type, context, name, display_name, channels, created`
 
-	// reachable are the addresses but those of disabled subscribers.
-	reachable      = `addresses a LEFT JOIN subscribers s ON s.id = a.resource_id`
-	reachableWhere = `COALESCE(s.disabled, 0) = 0`
+	// reachable are the addresses but those of disabled subscribers. It stands as it is
+	// in the indexes.
+	reachable = `hidden = 0`
 )
 
 func scanAddress(row scanner) (a fabric.Address, err error) {
@@ -28,11 +28,10 @@ func scanAddress(row scanner) (a fabric.Address, err error) {
 }
 
 // insertAddress inserts an address whose name the unique index finds free.
-func (t tx) insertAddress(ctx context.Context, a fabric.Address) error {
-	res, err := t.Exec(ctx, `INSERT INTO addresses (id, project_id, resource_id, type, context, name, display_name, channels, created)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (project_id, context, name) DO NOTHING`,
-		a.ID, a.ProjectID, a.ResourceID, a.Type, a.Context, a.Name, a.DisplayName, strings.Join(a.Channels, " "), micros(a.Created))
-	return inserted(res, err, "address", problem.Taken("name", "Name has already been taken"))
+func (t tx) insertAddress(ctx context.Context, a fabric.Address, hidden bool) error {
+	res, err := t.Exec(ctx, `INSERT INTO addresses (`+addressColumns+`, hidden) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT (project_id, context, name) DO NOTHING`,
+		a.ID, a.ProjectID, a.ResourceID, a.Type, a.Context, a.Name, a.DisplayName, strings.Join(a.Channels, " "), micros(a.Created), flag(hidden))
+	return inserted(res, err, "address", problem.Taken("address", "Address has already been taken"))
 }
 
 // ListAddresses gives a page of the addresses that a filter lets through.
@@ -41,12 +40,12 @@ func (s *Store) ListAddresses(ctx context.Context, projectID string, f fabric.Ad
 		return p, nil
 	}
 	l := listing[fabric.Address]{
-		thing: "addresses", columns: addressColumns, from: reachable, where: filtered(projectID, f),
-		key: []string{"a.id"}, start: startAt(q.From), desc: f.Descending,
+		thing: "addresses", columns: addressColumns, from: "addresses", where: filtered(projectID, f),
+		key: []string{"id"}, start: startAt(q.From), desc: f.Descending,
 		scan: scanAddress, id: func(a fabric.Address) string { return a.ID },
 	}
 	if f.ByName {
-		l.key = []string{"a.name", "a.id"}
+		l.key = []string{"name", "id"}
 		if l.start, err = s.startAtName(ctx, projectID, q.From); err != nil {
 			return p, err
 		}
@@ -55,20 +54,20 @@ func (s *Store) ListAddresses(ctx context.Context, projectID string, f fabric.Ad
 }
 
 func filtered(projectID string, f fabric.AddressFilter) where {
-	w := where{conditions: []string{reachableWhere}}
-	w.and(`a.project_id = $%d`, projectID)
+	w := where{conditions: []string{reachable}}
+	w.and(`project_id = $%d`, projectID)
 	for _, c := range []struct{ condition, value string }{
-		{`a.type = $%d`, f.Type},
-		{`a.name = $%d`, f.Name},
-		{`a.resource_id = $%d`, f.ResourceID},
-		{`LOWER(a.display_name) LIKE $%d ESCAPE '\'`, contains(f.DisplayName)},
+		{`type = $%d`, f.Type},
+		{`name = $%d`, f.Name},
+		{`resource_id = $%d`, f.ResourceID},
+		{`LOWER(display_name) LIKE $%d ESCAPE '\'`, contains(f.DisplayName)},
 	} {
 		if c.value != "" {
 			w.and(c.condition, c.value)
 		}
 	}
 	if len(f.IDs) > 0 {
-		w.conditions = append(w.conditions, `a.id IN (`+params(len(w.args), len(f.IDs))+`)`)
+		w.conditions = append(w.conditions, `id IN (`+params(len(w.args), len(f.IDs))+`)`)
 		for _, id := range f.IDs {
 			w.args = append(w.args, id)
 		}
@@ -106,12 +105,12 @@ func (s *Store) startAtName(ctx context.Context, projectID, id string) ([]any, e
 
 // FindAddress finds an address that can be reached.
 func (s *Store) FindAddress(ctx context.Context, projectID, id string) (fabric.Address, error) {
-	return scanAddress(s.read().Row(ctx, `SELECT `+addressColumns+` FROM `+reachable+` WHERE a.id = $2 AND a.project_id = $1 AND `+reachableWhere, projectID, id))
+	return scanAddress(s.read().Row(ctx, `SELECT `+addressColumns+` FROM addresses WHERE id = $2 AND project_id = $1 AND `+reachable, projectID, id))
 }
 
 // FindAddressByName finds an address by its context and name.
 func (s *Store) FindAddressByName(ctx context.Context, projectID, context, name string) (fabric.Address, error) {
-	return scanAddress(s.read().Row(ctx, `SELECT `+addressColumns+` FROM addresses a WHERE a.project_id = $1 AND a.context = $2 AND a.name = $3`,
+	return scanAddress(s.read().Row(ctx, `SELECT `+addressColumns+` FROM addresses WHERE project_id = $1 AND context = $2 AND name = $3`,
 		projectID, context, name))
 }
 
@@ -122,7 +121,7 @@ func (s *Store) CountAddresses(ctx context.Context, projectID string, ids []stri
 	for _, id := range ids {
 		args = append(args, id)
 	}
-	err = s.read().Row(ctx, `SELECT COUNT(*) FROM `+reachable+` WHERE a.id IN (`+params(1, len(ids))+`) AND a.project_id = $1 AND `+reachableWhere, args...).Scan(&n)
+	err = s.read().Row(ctx, `SELECT COUNT(*) FROM addresses WHERE id IN (`+params(1, len(ids))+`) AND project_id = $1 AND `+reachable, args...).Scan(&n)
 	if err != nil {
 		return 0, fmt.Errorf("counting addresses: %w", err)
 	}
@@ -130,7 +129,7 @@ func (s *Store) CountAddresses(ctx context.Context, projectID string, ids []stri
 }
 
 const withAddresses = `SELECT s.id, s.project_id, COALESCE(s.email, ''), COALESCE(s.reference, ''), s.password_hash, s.first_name, s.last_name,
-	s.display_name, s.job_title, s.time_zone, s.country, s.company_name, s.region, s.disabled, s.created, s.updated,
+	s.display_name, s.job_title, s.time_zone, s.country, s.company_name, s.region, s.claims, s.email_verified, s.disabled, s.created, s.updated,
 	COALESCE(a.id, ''), COALESCE(a.type, ''), COALESCE(a.context, ''), COALESCE(a.name, ''), COALESCE(a.display_name, ''), COALESCE(a.channels, ''), COALESCE(a.created, 0)
 	FROM subscribers s LEFT JOIN addresses a ON a.resource_id = s.id WHERE s.id = $2 AND s.project_id = $1 ORDER BY a.id`
 

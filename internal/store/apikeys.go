@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -12,13 +13,14 @@ import (
 	"github.com/selvage/selvage/internal/revocation"
 )
 
-const apiKeyColumns = `id, project_id, name, prefix, hash, scopes, created, revoked, last_used`
+const apiKeyColumns = `id, project_id, name, prefix, hash, scopes, created, expires, revoked, last_used, rotated, old_hash, old_until, old_used`
 
 func scanAPIKey(row scanner) (k fabric.APIKey, err error) {
 	var scopes string
-	var created, revoked, used int64
-	err = row.Scan(&k.ID, &k.ProjectID, &k.Name, &k.Prefix, &k.Hash, &scopes, &created, &revoked, &used)
-	k.Created, k.Revoked, k.LastUsed = moment(created), moment(revoked), moment(used)
+	var created, expires, revoked, used, rotated, oldUntil, oldUsed int64
+	err = row.Scan(&k.ID, &k.ProjectID, &k.Name, &k.Prefix, &k.Hash, &scopes, &created, &expires, &revoked, &used, &rotated, &k.OldHash, &oldUntil, &oldUsed)
+	k.Created, k.Expires, k.Revoked, k.LastUsed = moment(created), moment(expires), moment(revoked), moment(used)
+	k.Rotated, k.OldUntil, k.OldUsed = moment(rotated), moment(oldUntil), moment(oldUsed)
 	for _, name := range strings.Fields(scopes) {
 		k.Scopes = append(k.Scopes, fabric.Scope(name))
 	}
@@ -27,13 +29,10 @@ func scanAPIKey(row scanner) (k fabric.APIKey, err error) {
 
 // CreateAPIKey inserts a key.
 func (s *Store) CreateAPIKey(ctx context.Context, k fabric.APIKey) error {
-	names := make([]string, len(k.Scopes))
-	for i, scope := range k.Scopes {
-		names[i] = string(scope)
-	}
 	return s.once(ctx, func(t tx) error {
-		_, err := t.Exec(ctx, `INSERT INTO api_keys (`+apiKeyColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-			k.ID, k.ProjectID, k.Name, k.Prefix, k.Hash, strings.Join(names, " "), micros(k.Created), micros(k.Revoked), micros(k.LastUsed))
+		_, err := t.Exec(ctx, `INSERT INTO api_keys (`+apiKeyColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
+			k.ID, k.ProjectID, k.Name, k.Prefix, k.Hash, words(k.Scopes), micros(k.Created), micros(k.Expires), micros(k.Revoked), micros(k.LastUsed),
+			micros(k.Rotated), k.OldHash, micros(k.OldUntil), micros(k.OldUsed))
 		if isForeignKey(err) {
 			return problem.NoSuch("project")
 		}
@@ -44,9 +43,24 @@ func (s *Store) CreateAPIKey(ctx context.Context, k fabric.APIKey) error {
 	})
 }
 
-// FindAPIKeyByHash finds a key of any project, revoked ones too.
+// words writes scopes as their column has them.
+func words(scopes []fabric.Scope) string {
+	names := make([]string, len(scopes))
+	for i, scope := range scopes {
+		names[i] = string(scope)
+	}
+	return strings.Join(names, " ")
+}
+
+// FindAPIKey finds a key by its id, revoked ones too.
+func (s *Store) FindAPIKey(ctx context.Context, projectID, id string) (fabric.APIKey, error) {
+	return scanAPIKey(s.read().Row(ctx, `SELECT `+apiKeyColumns+` FROM api_keys WHERE id = $2 AND project_id = $1`, projectID, id))
+}
+
+// FindAPIKeyByHash finds a key of any project by its secret or the one before,
+// revoked ones too.
 func (s *Store) FindAPIKeyByHash(ctx context.Context, hash string) (fabric.APIKey, error) {
-	return scanAPIKey(s.read().Row(ctx, `SELECT `+apiKeyColumns+` FROM api_keys WHERE hash = $1`, hash))
+	return scanAPIKey(s.read().Row(ctx, `SELECT `+apiKeyColumns+` FROM api_keys WHERE hash = $1 OR old_hash = $1 AND old_hash <> '' LIMIT 1`, hash))
 }
 
 // ListAPIKeys gives a page of a project's keys.
@@ -71,10 +85,56 @@ func (s *Store) RevokeAPIKey(ctx context.Context, projectID string, r revocation
 	})
 }
 
+// UpdateAPIKey writes what is not nil.
+func (s *Store) UpdateAPIKey(ctx context.Context, projectID, id string, c fabric.APIKeyInput, r revocation.Revocation) (k fabric.APIKey, err error) {
+	var scopes *string
+	var expires *int64
+	if c.Scopes != nil {
+		scopes = new(string)
+		*scopes = words(c.Scopes)
+	}
+	if c.Expires != nil {
+		expires = new(int64)
+		*expires = micros(*c.Expires)
+	}
+	err = s.change(ctx, func(t tx) error {
+		k, err = scanAPIKey(t.Row(ctx, `UPDATE api_keys SET name = COALESCE($3, name), scopes = COALESCE($4, scopes), expires = COALESCE($5, expires)
+			WHERE id = $2 AND project_id = $1 AND revoked = 0 RETURNING `+apiKeyColumns, projectID, id, c.Name, scopes, expires))
+		if err != nil {
+			return whyUnchanged(err)
+		}
+		return t.revoke(ctx, s.ending(r))
+	})
+	return k, err
+}
+
+// RotateAPIKey replaces the secret of a key that still has the old one.
+func (s *Store) RotateAPIKey(ctx context.Context, k fabric.APIKey, old string, r revocation.Revocation) error {
+	return s.change(ctx, func(t tx) error {
+		res, err := t.Exec(ctx, `UPDATE api_keys SET prefix = $4, hash = $5, rotated = $6, old_hash = $7, old_until = $8, old_used = $9
+			WHERE id = $2 AND project_id = $1 AND hash = $3 AND revoked = 0`,
+			k.ProjectID, k.ID, old, k.Prefix, k.Hash, micros(k.Rotated), k.OldHash, micros(k.OldUntil), micros(k.OldUsed))
+		if err := oneRow(res, err, "API key"); err != nil {
+			return whyUnchanged(err)
+		}
+		return t.revoke(ctx, s.ending(r))
+	})
+}
+
+// whyUnchanged tells why a key that was there a moment ago could not be changed.
+func whyUnchanged(err error) error {
+	if errors.Is(err, problem.NotFound) {
+		return problem.New(problem.Conflict, "token_changed", "the key was revoked, or given another secret meanwhile")
+	}
+	return err
+}
+
 // TouchAPIKey notes that a key was used.
-func (s *Store) TouchAPIKey(ctx context.Context, id string, at time.Time) error {
+func (s *Store) TouchAPIKey(ctx context.Context, id, hash string, at time.Time) error {
 	return s.once(ctx, func(t tx) error {
-		if _, err := t.Exec(ctx, `UPDATE api_keys SET last_used = $2 WHERE id = $1 AND last_used < $2`, id, micros(at)); err != nil {
+		_, err := t.Exec(ctx, `UPDATE api_keys SET last_used = CASE WHEN last_used < $2 THEN $2 ELSE last_used END,
+			old_used = CASE WHEN old_hash = $3 AND old_used < $2 THEN $2 ELSE old_used END WHERE id = $1`, id, micros(at), hash)
+		if err != nil {
 			return fmt.Errorf("touching API key: %w", err)
 		}
 		return nil

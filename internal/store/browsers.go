@@ -7,38 +7,48 @@ import (
 	"slices"
 	"time"
 
+	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// FindBrowser gives the logins that a browser holds, by project, and when it was
-// here last. Those that were ended or have expired are none.
-func (s *Store) FindBrowser(ctx context.Context, browser string) (logins map[string]string, seen time.Time, err error) {
-	type held struct {
-		project, login string
-		seen           int64
+// FindBrowser gives the logins that a browser holds, by project, as [idp.Logins] are
+// written, and when it was here last. Those that were ended or have expired are none.
+func (s *Store) FindBrowser(ctx context.Context, browser string) (held map[string]string, seen time.Time, err error) {
+	type login struct {
+		project, id string
+		seen        int64
+		place       int
 	}
-	all, err := gather(ctx, s.read(), "finding browser", func(row scanner) (h held, err error) {
-		return h, row.Scan(&h.project, &h.login, &h.seen)
-	}, `SELECT project_id, id, seen FROM login_sessions WHERE browser = $1 AND browser <> '' AND ended = 0 AND expires > $2`, browser, micros(s.now()))
+	all, err := gather(ctx, s.read(), "finding browser", func(row scanner) (l login, err error) {
+		return l, row.Scan(&l.project, &l.id, &l.seen, &l.place)
+	}, `SELECT project_id, id, seen, place FROM login_sessions WHERE browser = $1 AND browser <> '' AND ended = 0 AND expires > $2 ORDER BY place, id`,
+		browser, micros(s.now()))
 	if err != nil {
 		return nil, seen, err
 	}
 	if len(all) == 0 {
 		return nil, seen, problem.NoSuch("browser")
 	}
-	logins = make(map[string]string, len(all))
-	for _, h := range all {
-		logins[h.project] = h.login
-		if here := moment(h.seen); here.After(seen) {
+	logins := make(map[string]idp.Logins, len(all))
+	for _, l := range all {
+		if len(logins[l.project]) == 0 && l.place > 0 {
+			logins[l.project] = idp.Logins{""} // that in use has ended
+		}
+		logins[l.project] = append(logins[l.project], l.id)
+		if here := moment(l.seen); here.After(seen) {
 			seen = here
 		}
 	}
-	return logins, seen, nil
+	held = make(map[string]string, len(logins))
+	for project, l := range logins {
+		held[project] = l.String()
+	}
+	return held, seen, nil
 }
 
-// MoveBrowser gives logins, by project, to a browser, and takes all others from
-// the one that it was before; either may be "".
-func (s *Store) MoveBrowser(ctx context.Context, from, to string, logins map[string]string) error {
+// MoveBrowser gives logins, by project, as [idp.Logins] are written, to a browser, and
+// takes all others from the one that it was before; either may be "".
+func (s *Store) MoveBrowser(ctx context.Context, from, to string, held map[string]string) error {
 	return s.change(ctx, func(t tx) error {
 		if from != "" {
 			if err := t.Later(ctx, `UPDATE login_sessions SET browser = '' WHERE browser = $1 AND browser <> ''`, from); err != nil {
@@ -48,11 +58,16 @@ func (s *Store) MoveBrowser(ctx context.Context, from, to string, logins map[str
 		if to == "" {
 			return nil
 		}
-		for _, project := range slices.Sorted(maps.Keys(logins)) {
-			err := t.Later(ctx, `UPDATE login_sessions SET browser = $1, seen = $2 WHERE id = $3 AND project_id = $4`,
-				to, micros(s.now()), logins[project], project)
-			if err != nil {
-				return fmt.Errorf("filling browser: %w", err)
+		for _, project := range slices.Sorted(maps.Keys(held)) {
+			for place, id := range idp.ParseLogins(held[project]) {
+				if id == "" {
+					continue
+				}
+				err := t.Later(ctx, `UPDATE login_sessions SET browser = $1, seen = $2, place = $3 WHERE id = $4 AND project_id = $5`,
+					to, micros(s.now()), place, id, project)
+				if err != nil {
+					return fmt.Errorf("filling browser: %w", err)
+				}
 			}
 		}
 		return nil

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/revocation"
 )
@@ -68,4 +69,24 @@ func testBrowsers(t *testing.T, c Config) {
 		t.Fatal(err)
 	}
 	want("ended", "e", nil, 0)
+
+	ids := make(idp.Logins, 3)
+	for i := range ids {
+		login.ID = newID()
+		ids[i] = login.ID
+		if err := s.CreateSession(t.Context(), login, "hash"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	several := func(l ...string) map[string]string { return map[string]string{"p": idp.Logins(l).String()} }
+	move("", "f", several(ids[2], ids[0], ids[1]))
+	want("several, in their order", "f", several(ids[2], ids[0], ids[1]), 0)
+	move("f", "g", several(ids[1], ids[2]))
+	want("another first, one left out", "g", several(ids[1], ids[2]), 0)
+	if err := s.EndSession(t.Context(), time.Now(), revocation.Revocation{Kind: revocation.Session, ID: ids[1]}); err != nil {
+		t.Fatal(err)
+	}
+	want("the first has ended", "g", several("", ids[2]), 0)
+	move("g", "h", several("", ids[2]))
+	want("none is first", "h", several("", ids[2]), 0)
 }

@@ -18,39 +18,42 @@ import (
 var _ idp.Store = (*Store)(nil)
 
 const clientColumns = `id, project_id, name, type, profile, auth_method, secret_hash, first_party, pkce_optional,
-	redirect_uris, logout_uris, grants, scopes, access_token, id_token_alg, created, updated`
+	redirect_uris, logout_uris, grants, scopes, access_token, id_token_alg, metadata, created, updated`
 
 // CreateClient inserts a client.
 func (s *Store) CreateClient(ctx context.Context, c idp.Client) error {
-	redirects, logouts, err := clientURIs(c)
+	redirects, logouts, metadata, err := clientTexts(c)
 	if err != nil {
 		return err
 	}
-	return s.once(ctx, func(t tx) error {
+	return s.change(ctx, func(t tx) error {
 		_, err := t.Exec(ctx, `INSERT INTO clients (`+clientColumns+`)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`,
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`,
 			c.ID, c.ProjectID, c.Name, c.Type, c.Profile, c.AuthMethod, c.SecretHash, flag(c.FirstParty), flag(c.PKCEOptional),
-			redirects, logouts, strings.Join(c.Grants, " "), strings.Join(c.Scopes, " "), c.AccessToken, c.IDTokenAlg, micros(c.Created), micros(c.Updated))
+			redirects, logouts, strings.Join(c.Grants, " "), strings.Join(c.Scopes, " "), c.AccessToken, c.IDTokenAlg,
+			metadata, micros(c.Created), micros(c.Updated))
 		if isForeignKey(err) {
 			return problem.NoSuch("project")
 		}
 		if err != nil {
 			return fmt.Errorf("inserting client: %w", err)
 		}
-		return nil
+		return t.receiveLogouts(ctx, c)
 	})
 }
 
-func clientURIs(c idp.Client) (redirects, logouts string, err error) {
-	r, err := json.Marshal(append([]string{}, c.RedirectURIs...))
-	if err != nil {
-		return "", "", fmt.Errorf("writing client: %w", err)
+// clientTexts gives the columns that are JSON.
+func clientTexts(c idp.Client) (redirects, logouts, metadata string, err error) {
+	for text, value := range map[*string]any{
+		&redirects: append([]string{}, c.RedirectURIs...), &logouts: append([]string{}, c.LogoutURIs...), &metadata: c.Metadata,
+	} {
+		raw, err := json.Marshal(value)
+		if err != nil {
+			return "", "", "", fmt.Errorf("writing client: %w", err)
+		}
+		*text = string(raw)
 	}
-	l, err := json.Marshal(append([]string{}, c.LogoutURIs...))
-	if err != nil {
-		return "", "", fmt.Errorf("writing client: %w", err)
-	}
-	return string(r), string(l), nil
+	return redirects, logouts, metadata, nil
 }
 
 // FindClient finds a client by its id, in any project.
@@ -63,14 +66,16 @@ func (s *Store) FindClient(ctx context.Context, id string) (idp.Client, error) {
 }
 
 func scanClient(row scanner) (c idp.Client, err error) {
-	var redirects, logouts, grants, scopes string
+	var redirects, logouts, grants, scopes, metadata string
 	var created, updated int64
 	err = row.Scan(&c.ID, &c.ProjectID, &c.Name, &c.Type, &c.Profile, &c.AuthMethod, &c.SecretHash, &c.FirstParty, &c.PKCEOptional,
-		&redirects, &logouts, &grants, &scopes, &c.AccessToken, &c.IDTokenAlg, &created, &updated)
+		&redirects, &logouts, &grants, &scopes, &c.AccessToken, &c.IDTokenAlg, &metadata, &created, &updated)
 	if err != nil {
 		return c, fmt.Errorf("reading client: %w", err)
 	}
-	if err := errors.Join(json.Unmarshal([]byte(redirects), &c.RedirectURIs), json.Unmarshal([]byte(logouts), &c.LogoutURIs)); err != nil {
+	err = errors.Join(json.Unmarshal([]byte(redirects), &c.RedirectURIs), json.Unmarshal([]byte(logouts), &c.LogoutURIs),
+		json.Unmarshal([]byte(metadata), &c.Metadata))
+	if err != nil {
 		return c, fmt.Errorf("reading client: %w", err)
 	}
 	c.Grants, c.Scopes = strings.Fields(grants), strings.Fields(scopes)
@@ -90,16 +95,19 @@ func (s *Store) ListClients(ctx context.Context, projectID string, q page.Query)
 
 // UpdateClient writes a client's settings.
 func (s *Store) UpdateClient(ctx context.Context, c idp.Client) error {
-	redirects, logouts, err := clientURIs(c)
+	redirects, logouts, metadata, err := clientTexts(c)
 	if err != nil {
 		return err
 	}
-	return s.once(ctx, func(t tx) error {
+	return s.change(ctx, func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE clients SET name = $2, profile = $3, auth_method = $4, first_party = $5,
-			pkce_optional = $6, redirect_uris = $7, logout_uris = $8, grants = $9, scopes = $10, access_token = $11, id_token_alg = $12, updated = $13
-			WHERE id = $1`, c.ID, c.Name, c.Profile, c.AuthMethod, flag(c.FirstParty), flag(c.PKCEOptional),
-			redirects, logouts, strings.Join(c.Grants, " "), strings.Join(c.Scopes, " "), c.AccessToken, c.IDTokenAlg, micros(c.Updated))
-		return oneRow(res, err, "client")
+			pkce_optional = $6, redirect_uris = $7, logout_uris = $8, grants = $9, scopes = $10, access_token = $11, id_token_alg = $12,
+			metadata = $13, updated = $14 WHERE id = $1`, c.ID, c.Name, c.Profile, c.AuthMethod, flag(c.FirstParty), flag(c.PKCEOptional),
+			redirects, logouts, strings.Join(c.Grants, " "), strings.Join(c.Scopes, " "), c.AccessToken, c.IDTokenAlg, metadata, micros(c.Updated))
+		if err := oneRow(res, err, "client"); err != nil {
+			return err
+		}
+		return t.receiveLogouts(ctx, c)
 	})
 }
 
@@ -128,6 +136,15 @@ func flag(b bool) int64 {
 		return 1
 	}
 	return 0
+}
+
+// flagOf writes a bool that may be nil.
+func flagOf(b *bool) *int64 {
+	if b == nil {
+		return nil
+	}
+	n := flag(*b)
+	return &n
 }
 
 // oneRow makes problem.NotFound of a statement that changed nothing.

@@ -5,10 +5,14 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/revocation"
 )
 
 // FindConsent gives the scopes that a subscriber has agreed to for a client.
@@ -24,18 +28,92 @@ func (s *Store) FindConsent(ctx context.Context, subscriberID, clientID string) 
 	return strings.Fields(scope), nil
 }
 
-// PutConsent replaces the scopes that a subscriber has agreed to for a client.
-func (s *Store) PutConsent(ctx context.Context, subscriberID, clientID string, scopes []string, now time.Time) error {
-	return s.once(ctx, func(t tx) error {
-		_, err := t.Exec(ctx, `INSERT INTO consents (subscriber_id, client_id, scope, updated) VALUES ($1, $2, $3, $4)
-			ON CONFLICT (subscriber_id, client_id) DO UPDATE SET scope = excluded.scope, updated = excluded.updated`,
-			subscriberID, clientID, strings.Join(scopes, " "), micros(now))
+// ListConsents gives a page of what a subscriber has agreed to, by client.
+func (s *Store) ListConsents(ctx context.Context, projectID, subscriberID string, q page.Query) (page.Page[fabric.Consent], error) {
+	l := listing[fabric.Consent]{
+		thing: "consents", columns: `o.client_id, c.name, o.scope, o.updated`, from: "consents o JOIN clients c ON c.id = o.client_id",
+		key: []string{"o.client_id"}, start: startAt(q.From),
+		scan: func(row scanner) (o fabric.Consent, err error) {
+			var scope string
+			var updated int64
+			err = row.Scan(&o.ClientID, &o.ClientName, &scope, &updated)
+			o.Scope, o.Updated = strings.Fields(scope), moment(updated)
+			return o, found(err, "consent")
+		},
+		id: func(o fabric.Consent) string { return o.ClientID },
+	}
+	l.where.and(`c.project_id = $%d`, projectID)
+	l.where.and(`o.subscriber_id = $%d`, subscriberID)
+	return l.page(ctx, s.read(), q)
+}
+
+// RevokeConsent takes back what a subscriber has agreed to for a client, and ends the
+// client's grants with their access tokens; ending gives the revocation of a grant.
+// Where there is neither, it is a [problem.NotFound].
+func (s *Store) RevokeConsent(ctx context.Context, subscriberID, clientID string, now time.Time, ending func(grantID string) revocation.Revocation) error {
+	return s.change(ctx, func(t tx) error {
+		// Who redeems a code waits here for us, and then finds no consent; or we for
+		// them, and then find their grant.
+		res, err := t.Exec(ctx, `DELETE FROM consents WHERE subscriber_id = $1 AND client_id = $2`, subscriberID, clientID)
+		none := oneRow(res, err, "consent")
+		if none != nil && !errors.Is(none, problem.NotFound) {
+			return none
+		}
+		grants, err := gather(ctx, t, "finding grants", func(row scanner) (id string, err error) { return id, row.Scan(&id) },
+			`SELECT id FROM grants WHERE subscriber_id = $1 AND client_id = $2 AND revoked = 0 ORDER BY id`, subscriberID, clientID)
+		if err != nil {
+			return err
+		}
+		if len(grants) == 0 {
+			return none
+		}
+		for _, id := range grants {
+			if err := t.Later(ctx, `UPDATE grants SET revoked = $2 WHERE id = $1 AND revoked = 0`, id, micros(now)); err != nil {
+				return fmt.Errorf("ending grants: %w", err)
+			}
+		}
+		for _, id := range grants {
+			if err := t.revoke(ctx, s.ending(ending(id))); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// AddConsent adds to the scopes that a subscriber has agreed to for a client.
+func (s *Store) AddConsent(ctx context.Context, subscriberID, clientID string, scopes []string, now time.Time) error {
+	return s.change(ctx, func(t tx) error {
+		_, err := t.Exec(ctx, `INSERT INTO consents (subscriber_id, client_id, scope, updated) VALUES ($1, $2, '', $3) ON CONFLICT DO NOTHING`,
+			subscriberID, clientID, micros(now))
 		if isForeignKey(err) {
 			return problem.NoSuch("client or subscriber")
 		}
 		if err != nil {
 			return fmt.Errorf("writing consent: %w", err)
 		}
+		agreed, err := t.lockConsent(ctx, subscriberID, clientID)
+		if err != nil {
+			return err
+		}
+		for _, scope := range scopes {
+			if !slices.Contains(agreed, scope) {
+				agreed = append(agreed, scope)
+			}
+		}
+		err = t.Later(ctx, `UPDATE consents SET scope = $3, updated = $4 WHERE subscriber_id = $1 AND client_id = $2`,
+			subscriberID, clientID, strings.Join(agreed, " "), micros(now))
+		if err != nil {
+			return fmt.Errorf("writing consent: %w", err)
+		}
 		return nil
 	})
+}
+
+// lockConsent gives the scopes that a subscriber has agreed to for a client, which
+// nobody else adds to or takes back before the end of the transaction.
+func (t tx) lockConsent(ctx context.Context, subscriberID, clientID string) ([]string, error) {
+	var scope string
+	err := t.Row(ctx, `UPDATE consents SET updated = updated WHERE subscriber_id = $1 AND client_id = $2 RETURNING scope`, subscriberID, clientID).Scan(&scope)
+	return strings.Fields(scope), found(err, "consent")
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
 )
 
@@ -63,4 +64,22 @@ func (s *Store) DeleteDevice(ctx context.Context, subscriberID, id string) error
 		res, err := t.Exec(ctx, `DELETE FROM devices WHERE id = $2 AND subscriber_id = $1`, subscriberID, id)
 		return oneRow(res, err, "device")
 	})
+}
+
+// ListDevices gives a page of a subscriber's devices.
+func (s *Store) ListDevices(ctx context.Context, projectID, subscriberID string, q page.Query) (page.Page[fabric.Device], error) {
+	l := listing[fabric.Device]{
+		thing: "devices", columns: `id, project_id, subscriber_id, type, token, name, push_key, created`, from: "devices",
+		key: []string{"id"}, start: startAt(q.From),
+		scan: func(row scanner) (d fabric.Device, err error) {
+			var created int64
+			err = row.Scan(&d.ID, &d.ProjectID, &d.SubscriberID, &d.Type, &d.Token, &d.Name, &d.PushKey, &created)
+			d.Created = moment(created)
+			return d, found(err, "device")
+		},
+		id: func(d fabric.Device) string { return d.ID },
+	}
+	l.where.and(`project_id = $%d`, projectID)
+	l.where.and(`subscriber_id = $%d`, subscriberID)
+	return l.page(ctx, s.read(), q)
 }

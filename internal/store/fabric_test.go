@@ -32,7 +32,7 @@ func fabricRows(t *testing.T, c store.Config) (*store.Store, fabric.Project) {
 
 func newProject(t *testing.T, s *store.Store) fabric.Project {
 	t.Helper()
-	p := fabric.Project{ID: newID(), Name: "one", RecordRate: 2500, Created: time.Now(), Updated: time.Now()}
+	p := fabric.Project{ID: newID(), Name: "one", RecordRate: 2500, MediaAuth: "public", Created: time.Now(), Updated: time.Now()}
 	if err := s.CreateProject(context.Background(), p); err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,9 @@ import (
 	"fmt"
 
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/revocation"
 )
 
 // RotateFamily moves a family on from a generation, once. The row of the first
@@ -36,11 +38,12 @@ func (t tx) rotate(ctx context.Context, u fabric.FamilyUse) (bool, error) {
 	var res sql.Result
 	var err error
 	if u.Generation == 0 {
-		res, err = t.Exec(ctx, `INSERT INTO families (id, project_id, generation, expires) VALUES ($1, $2, 1, $3) ON CONFLICT (id) DO NOTHING`,
-			u.ID, u.ProjectID, micros(u.Expires))
+		res, err = t.Exec(ctx, `INSERT INTO families (id, project_id, subscriber_id, client_id, generation, created, used, expires)
+			VALUES ($1, $2, $3, $4, 1, $5, $6, $7) ON CONFLICT (id) DO NOTHING`,
+			u.ID, u.ProjectID, u.SubscriberID, u.ClientID, micros(u.Created), micros(u.Used), micros(u.Expires))
 	} else {
-		res, err = t.Exec(ctx, `UPDATE families SET generation = generation + 1, expires = CASE WHEN expires < $3 THEN $3 ELSE expires END
-			WHERE id = $1 AND generation = $2 AND revoked = 0`, u.ID, u.Generation, micros(u.Expires))
+		res, err = t.Exec(ctx, `UPDATE families SET generation = generation + 1, used = $4, expires = CASE WHEN expires < $3 THEN $3 ELSE expires END
+			WHERE id = $1 AND generation = $2 AND revoked = 0`, u.ID, u.Generation, micros(u.Expires), micros(u.Used))
 	}
 	if isForeignKey(err) {
 		return false, problem.NoSuch("project")
@@ -60,4 +63,44 @@ func (s *Store) SweepFamilies(ctx context.Context) error {
 		}
 		return nil
 	})
+}
+
+// ListFamilies gives a page of a subscriber's families.
+func (s *Store) ListFamilies(ctx context.Context, projectID, subscriberID string, q page.Query) (page.Page[fabric.Family], error) {
+	l := listing[fabric.Family]{
+		thing: "families", columns: `id, client_id, created, used, generation, expires, revoked`, from: "families",
+		key: []string{"id"}, start: startAt(q.From), desc: true,
+		scan: scanFamily, id: func(f fabric.Family) string { return f.ID },
+	}
+	l.where.and(`project_id = $%d`, projectID)
+	l.where.and(`subscriber_id = $%d`, subscriberID)
+	l.where.conditions = append(l.where.conditions, `subscriber_id <> ''`) // as its index
+	return l.page(ctx, s.read(), q)
+}
+
+func scanFamily(row scanner) (f fabric.Family, err error) {
+	var created, used, expires int64
+	err = row.Scan(&f.ID, &f.ClientID, &created, &used, &f.Refreshes, &expires, &f.Revoked)
+	f.Created, f.Used, f.Expires = moment(created), moment(used), moment(expires)
+	return f, found(err, "token")
+}
+
+// RevokeFamily ends the family that a revocation names.
+func (s *Store) RevokeFamily(ctx context.Context, projectID, subscriberID string, r revocation.Revocation) error {
+	return s.change(ctx, func(t tx) error {
+		res, err := t.Exec(ctx, `UPDATE families SET revoked = 1 WHERE id = $1 AND project_id = $2 AND subscriber_id = $3`, r.ID, projectID, subscriberID)
+		if err := oneRow(res, err, "token"); err != nil {
+			return err
+		}
+		return t.revoke(ctx, s.ending(r))
+	})
+}
+
+// endFamilies marks the refresh tokens of a subscriber as revoked, for who lists
+// them: what ends them is the revocation.
+func (t tx) endFamilies(ctx context.Context, subscriberID string) error {
+	if err := t.Later(ctx, `UPDATE families SET revoked = 1 WHERE subscriber_id = $1 AND subscriber_id <> '' AND revoked = 0`, subscriberID); err != nil {
+		return fmt.Errorf("revoking families: %w", err)
+	}
+	return nil
 }

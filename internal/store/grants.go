@@ -3,8 +3,10 @@ package store
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,15 +15,26 @@ import (
 	"github.com/selvage/selvage/internal/revocation"
 )
 
-const grantColumns = `id, project_id, client_id, subscriber_id, session_id, scope, auth_time, amr, refresh_hash, created, idle_until, expires, revoked`
+const grantColumns = `id, project_id, client_id, subscriber_id, session_id, scope, auth_time, amr, refresh_hash, created, idle_until, expires, revoked, seed, rotated, claims, resources`
 
 // RedeemCode inserts a code's hash and its grant. A hash that is there already is
 // a [problem.Conflict]: of many redemptions one succeeds. A login that was ended, or
-// anything else of the grant that is gone, is a [problem.NotFound].
+// anything else of the grant that is gone, such as the consent that it needs, is a
+// [problem.NotFound].
 func (s *Store) RedeemCode(ctx context.Context, c idp.RedeemedCode, g idp.Grant) error {
 	err := s.change(ctx, func(t tx) error {
 		if err := t.insertGrant(ctx, c, g); err != nil {
 			return err
+		}
+		if c.Rights != nil {
+			// As below, with who takes the consent back.
+			agreed, err := t.lockConsent(ctx, g.SubscriberID, g.ClientID)
+			if err != nil {
+				return err
+			}
+			if slices.ContainsFunc(c.Rights, func(right string) bool { return !slices.Contains(agreed, right) }) {
+				return problem.NoSuch("consent")
+			}
 		}
 		// Who ends the login waits here for us, and then ends the grant; or we for them.
 		res, err := t.Exec(ctx, `UPDATE login_sessions SET ended = 0 WHERE id = $1 AND ended = 0`, g.SessionID)
@@ -42,9 +55,17 @@ func (t tx) insertGrant(ctx context.Context, c idp.RedeemedCode, g idp.Grant) er
 	if err != nil {
 		return fmt.Errorf("inserting redeemed code: %w", err)
 	}
-	err = t.Later(ctx, `INSERT INTO grants (`+grantColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
+	claims := ""
+	if len(g.Claims.Userinfo)+len(g.Claims.IDToken) > 0 {
+		raw, err := json.Marshal(g.Claims)
+		if err != nil {
+			return fmt.Errorf("writing claims of a grant: %w", err)
+		}
+		claims = string(raw)
+	}
+	err = t.Later(ctx, `INSERT INTO grants (`+grantColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`,
 		g.ID, g.ProjectID, g.ClientID, g.SubscriberID, g.SessionID, strings.Join(g.Scope, " "), micros(g.AuthTime), strings.Join(g.AMR, " "),
-		g.RefreshHash, micros(g.Created), micros(g.IdleUntil), micros(g.Expires), micros(g.Revoked))
+		g.RefreshHash, micros(g.Created), micros(g.IdleUntil), micros(g.Expires), micros(g.Revoked), g.Seed, micros(g.Rotated), claims, strings.Join(g.Resources, " "))
 	if err != nil {
 		return fmt.Errorf("inserting grant: %w", err)
 	}
@@ -68,27 +89,33 @@ func (s *Store) FindRedeemedCode(ctx context.Context, hash string) (c idp.Redeem
 
 // FindGrant finds a grant, revoked or not.
 func (s *Store) FindGrant(ctx context.Context, id string) (g idp.Grant, err error) {
-	var scope, amr string
-	var authTime, created, idle, expires, revoked int64
+	var scope, amr, claims, resources string
+	var authTime, created, idle, expires, revoked, rotated int64
 	err = s.read().Row(ctx, `SELECT `+grantColumns+` FROM grants WHERE id = $1`, id).
-		Scan(&g.ID, &g.ProjectID, &g.ClientID, &g.SubscriberID, &g.SessionID, &scope, &authTime, &amr, &g.RefreshHash, &created, &idle, &expires, &revoked)
+		Scan(&g.ID, &g.ProjectID, &g.ClientID, &g.SubscriberID, &g.SessionID, &scope, &authTime, &amr, &g.RefreshHash, &created, &idle, &expires, &revoked, &g.Seed, &rotated, &claims, &resources)
 	if errors.Is(err, sql.ErrNoRows) {
 		return g, problem.NoSuch("grant")
 	}
 	if err != nil {
 		return g, fmt.Errorf("reading grant: %w", err)
 	}
-	g.Scope, g.AMR = strings.Fields(scope), strings.Fields(amr)
-	g.AuthTime, g.Created, g.IdleUntil, g.Expires, g.Revoked = moment(authTime), moment(created), moment(idle), moment(expires), moment(revoked)
+	g.Scope, g.AMR, g.Resources = strings.Fields(scope), strings.Fields(amr), strings.Fields(resources)
+	g.AuthTime, g.Created, g.IdleUntil, g.Expires, g.Revoked, g.Rotated = moment(authTime), moment(created), moment(idle), moment(expires), moment(revoked), moment(rotated)
+	if claims != "" {
+		if err := json.Unmarshal([]byte(claims), &g.Claims); err != nil {
+			return g, fmt.Errorf("reading claims of a grant: %w", err)
+		}
+	}
 	return g, nil
 }
 
-// RotateGrant replaces the refresh hash of a living grant if it is still old. A
+// RotateGrant writes the refresh token of a living grant if the hash is still old. A
 // [problem.Conflict] means that the token was used before, or the grant revoked.
-func (s *Store) RotateGrant(ctx context.Context, id, old, new string, idleUntil time.Time) error {
+func (s *Store) RotateGrant(ctx context.Context, g idp.Grant, old string) error {
 	return s.once(ctx, func(t tx) error {
-		res, err := t.Exec(ctx, `UPDATE grants SET refresh_hash = $3, idle_until = $4 WHERE id = $1 AND refresh_hash = $2 AND revoked = 0`,
-			id, old, new, micros(idleUntil))
+		res, err := t.Exec(ctx, `UPDATE grants SET refresh_hash = $3, seed = $4, rotated = $5, idle_until = $6
+			WHERE id = $1 AND refresh_hash = $2 AND revoked = 0`,
+			g.ID, old, g.RefreshHash, g.Seed, micros(g.Rotated), micros(g.IdleUntil))
 		if err := oneRow(res, err, "grant"); errors.Is(err, problem.NotFound) {
 			return problem.New(problem.Conflict, "token_reused", "the refresh token was used before")
 		} else if err != nil {

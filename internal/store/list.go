@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/selvage/selvage/internal/page"
@@ -16,6 +17,7 @@ type listing[T any] struct {
 	where   where
 	key     []string // the columns to sort by; the last is the id
 	start   []any    // the key of the row to begin with; nil means the first
+	within  span     // of keys, where a filter bounds them
 	desc    bool
 	scan    func(scanner) (T, error)
 	id      func(T) string
@@ -33,11 +35,47 @@ func (l listing[T]) page(ctx context.Context, t tx, q page.Query) (p page.Page[T
 	if l.start == nil {
 		return p, nil
 	}
-	before, err := l.rows(ctx, t, l.query(q.Size, true))
+	before, err := l.before(ctx, t, q.Size)
 	if err == nil && len(before) > 0 {
-		p.Prev = l.id(before[len(before)-1])
+		p.Prev = before[len(before)-1]
 	}
 	return p, err
+}
+
+// before gives the ids of the rows before the start, the nearest first, and reads
+// nothing else of them.
+func (l listing[T]) before(ctx context.Context, t tx, n int) ([]string, error) {
+	ids := l
+	ids.columns = l.key[len(l.key)-1]
+	q := ids.query(n, true)
+	return gather(ctx, t, "listing "+l.thing, func(row scanner) (id string, err error) { return id, row.Scan(&id) }, q.sql, q.args...)
+}
+
+// A span bounds the keys of a listing whose key is one column: from low on, and
+// below high; "" is no bound. It is no condition like others, since a database
+// takes one bound of an index on each side, and the start of a page is the nearer
+// one.
+type span struct{ low, high string }
+
+// startAt gives the key of the first row of a page within the span; one outside is
+// of another list, and is no start.
+func (s span) startAt(id string) []any {
+	if id < s.low || s.high != "" && id >= s.high {
+		return nil
+	}
+	return startAt(id)
+}
+
+// bound adds what of the span the start of the page does not say already.
+func (l listing[T]) bound(w *where, backward bool) {
+	above := l.start != nil && l.desc == backward // the rows wanted are above it
+	below := l.start != nil && l.desc != backward
+	if l.within.low != "" && !above {
+		w.and(l.key[0]+` >= $%d`, l.within.low)
+	}
+	if l.within.high != "" && !below {
+		w.and(l.key[0]+` < $%d`, l.within.high)
+	}
 }
 
 type query struct {
@@ -47,8 +85,9 @@ type query struct {
 
 // query asks for the rows from the start on, or backward for those before it.
 func (l listing[T]) query(limit int, backward bool) query {
-	args := append([]any{}, l.where.args...)
-	conditions := l.where.conditions[:len(l.where.conditions):len(l.where.conditions)]
+	w := where{slices.Clone(l.where.conditions), slices.Clone(l.where.args)}
+	l.bound(&w, backward)
+	conditions, args := w.conditions, w.args
 	compare, direction := ">=", " ASC"
 	switch {
 	case l.desc && backward:
@@ -124,6 +163,9 @@ func (w *where) and(condition string, arg any) {
 	w.args = append(w.args, arg)
 	w.conditions = append(w.conditions, fmt.Sprintf(condition, len(w.args)))
 }
+
+// always adds a condition without an argument, written as a partial index has it.
+func (w *where) always(condition string) { w.conditions = append(w.conditions, condition) }
 
 // String gives the conditions in SQL.
 func (w where) String() string { return strings.Join(w.conditions, " AND ") }

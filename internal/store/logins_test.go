@@ -111,9 +111,19 @@ func testRotateGrantOnce(t *testing.T, c Config) {
 	if err := s.RedeemCode(t.Context(), idp.RedeemedCode{Hash: "h", GrantID: g.ID, ClientID: "c"}, g); err != nil {
 		t.Fatal(err)
 	}
-	won, lost := crowd(t, func() error { return s.RotateGrant(context.Background(), g.ID, "first", newID(), time.Now()) })
+	next := func(hash string) idp.Grant {
+		return idp.Grant{ID: g.ID, RefreshHash: hash, Seed: "sealed " + hash, Rotated: time.UnixMicro(5).UTC(), IdleUntil: time.UnixMicro(7).UTC()}
+	}
+	won, lost := crowd(t, func() error { return s.RotateGrant(context.Background(), next(newID()), "first") })
 	if won != 1 || lost != 49 {
 		t.Errorf("%d rotations of one token won and %d lost, want 1 and 49", won, lost)
+	}
+	got, err := s.FindGrant(t.Context(), g.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := next(got.RefreshHash); got.RefreshHash == "first" || got.Seed != want.Seed || got.Rotated != want.Rotated || got.IdleUntil != want.IdleUntil {
+		t.Errorf("FindGrant after a rotation = %+v, want one of those that were written, whole", got)
 	}
 }
 

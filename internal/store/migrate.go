@@ -22,7 +22,10 @@ func migrate(ctx context.Context, db *sql.DB, dialect database.Dialect) error {
 	if err != nil {
 		return fmt.Errorf("reading migrations: %w", err)
 	}
-	provider, err := goose.NewProvider(gooseDialects[dialect], db, dialect.Schemas(dir))
+	if err := rename(ctx, db, dialect); err != nil {
+		return err
+	}
+	provider, err := goose.NewProvider(gooseDialects[dialect], db, dialect.Schemas(dir), goose.WithTableName(database.Versions))
 	if err != nil {
 		return fmt.Errorf("reading migrations: %w", err)
 	}
@@ -42,6 +45,25 @@ func migrate(ctx context.Context, db *sql.DB, dialect database.Dialect) error {
 	return nil
 }
 
+// rename gives the table of versions the name that is ours alone, where it has the one
+// that it had at first. That of another program stays as it is.
+func rename(ctx context.Context, db *sql.DB, dialect database.Dialect) error {
+	var tables []string
+	for _, name := range []string{database.EarlierVersions, "ring", "sequences", "revocations", database.Versions} {
+		there, err := dialect.HasTable(ctx, db, name)
+		if err != nil {
+			return err
+		}
+		if there {
+			tables = append(tables, name)
+		}
+	}
+	if !database.HasEarlier(tables) {
+		return nil
+	}
+	return dialect.Rename(ctx, db, database.EarlierVersions, database.Versions)
+}
+
 var gooseDialects = map[database.Dialect]goose.Dialect{database.SQLite: goose.DialectSQLite3, database.Postgres: goose.DialectPostgres}
 
 // newer refuses a schema that a later version has made.
@@ -55,7 +77,7 @@ func newer(current, known int64) *database.Unfit {
 // SchemaVersion gives the version of the schema, and the one that this binary
 // makes.
 func (s *Store) SchemaVersion(ctx context.Context) (current, known int64, err error) {
-	if err := s.read().Row(ctx, `SELECT COALESCE(MAX(version_id), 0) FROM goose_db_version`).Scan(&current); err != nil {
+	if err := s.read().Row(ctx, `SELECT COALESCE(MAX(version_id), 0) FROM `+database.Versions).Scan(&current); err != nil {
 		return 0, 0, fmt.Errorf("reading schema version: %w", err)
 	}
 	known, err = knownSchema()

@@ -33,7 +33,7 @@ func TestNewerSchema(t *testing.T) { EachDatabase(t, testNewerSchema) }
 func testNewerSchema(t *testing.T, c Config) {
 	s, _, _ := grantRows(t, c)
 	err := s.db.Once(t.Context(), func(tx database.Tx) error {
-		_, err := tx.Exec(t.Context(), `INSERT INTO goose_db_version (version_id, is_applied) VALUES (99999, TRUE)`)
+		_, err := tx.Exec(t.Context(), `INSERT INTO selvage_versions (version_id, is_applied) VALUES (99999, TRUE)`)
 		return err
 	})
 	if err != nil {
@@ -44,6 +44,37 @@ func testNewerSchema(t *testing.T, c Config) {
 	if !errors.As(err, &unfit) || !strings.Contains(err.Error(), "the database has schema 99999") {
 		t.Errorf("Open = %v, want it refused", err)
 	}
+}
+
+// What was made when the table of versions had another name is opened as it is, and
+// another program's table of that name stays.
+func TestEarlierName(t *testing.T) { EachDatabase(t, testEarlierName) }
+
+func testEarlierName(t *testing.T, c Config) {
+	s, _, _ := grantRows(t, c)
+	do := func(sql string) {
+		t.Helper()
+		if err := s.db.Once(t.Context(), func(tx database.Tx) error { _, err := tx.Exec(t.Context(), sql); return err }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	do(`ALTER TABLE selvage_versions RENAME TO goose_db_version`)
+	r, known, err := Look(t.Context(), c)
+	if err != nil || r.Schema != known {
+		t.Errorf("Look = schema %d, %v, want %d", r.Schema, err, known)
+	}
+	for range 2 {
+		again, err := Open(t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if current, known, err := again.SchemaVersion(t.Context()); current != known || err != nil {
+			t.Errorf("SchemaVersion = %d, %d, %v", current, known, err)
+		}
+		_ = again.Close()
+		do(`CREATE TABLE IF NOT EXISTS goose_db_version (id TEXT)`)
+	}
+	do(`SELECT id FROM goose_db_version`)
 }
 
 // TestOpenAndDie is what TestKilledMigrations runs, and kills.

@@ -15,11 +15,11 @@ import (
 
 var _ fabric.Store = (*Store)(nil)
 
-const projectColumns = `id, name, record_rate, created, updated`
+const projectColumns = `id, name, record_rate, media_auth, created, updated`
 
 func scanProject(row scanner) (p fabric.Project, err error) {
 	var created, updated int64
-	err = row.Scan(&p.ID, &p.Name, &p.RecordRate, &created, &updated)
+	err = row.Scan(&p.ID, &p.Name, &p.RecordRate, &p.MediaAuth, &created, &updated)
 	p.Created, p.Updated = moment(created), moment(updated)
 	return p, found(err, "project")
 }
@@ -38,8 +38,8 @@ func found(err error, thing string) error {
 // CreateProject inserts a project.
 func (s *Store) CreateProject(ctx context.Context, p fabric.Project) error {
 	return s.once(ctx, func(t tx) error {
-		_, err := t.Exec(ctx, `INSERT INTO projects (`+projectColumns+`) VALUES ($1, $2, $3, $4, $5)`,
-			p.ID, p.Name, p.RecordRate, micros(p.Created), micros(p.Updated))
+		_, err := t.Exec(ctx, `INSERT INTO projects (`+projectColumns+`) VALUES ($1, $2, $3, $4, $5, $6)`,
+			p.ID, p.Name, p.RecordRate, p.MediaAuth, micros(p.Created), micros(p.Updated))
 		if err != nil {
 			return fmt.Errorf("inserting project: %w", err)
 		}
@@ -64,8 +64,8 @@ func (s *Store) ListProjects(ctx context.Context, q page.Query) (page.Page[fabri
 // UpdateProject writes what is not nil.
 func (s *Store) UpdateProject(ctx context.Context, id string, c fabric.ProjectChange, at time.Time) (p fabric.Project, err error) {
 	err = s.once(ctx, func(t tx) (err error) {
-		p, err = scanProject(t.Row(ctx, `UPDATE projects SET name = COALESCE($2, name), record_rate = COALESCE($3, record_rate), updated = $4
-			WHERE id = $1 RETURNING `+projectColumns, id, c.Name, c.RecordRate, micros(at)))
+		p, err = scanProject(t.Row(ctx, `UPDATE projects SET name = COALESCE($2, name), record_rate = COALESCE($3, record_rate),
+			media_auth = COALESCE($4, media_auth), updated = $5 WHERE id = $1 RETURNING `+projectColumns, id, c.Name, c.RecordRate, c.MediaAuth, micros(at)))
 		return err
 	})
 	return p, err

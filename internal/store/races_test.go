@@ -96,7 +96,8 @@ func testLoginsAgainstEnds(t *testing.T, c Config) {
 	}
 }
 
-// A code that is redeemed while something of it ends gives a dead grant, or none.
+// A code that is redeemed while something of it ends gives a dead grant, or none. Where
+// its login ends, the client is told of it once if it got a grant, else not.
 func TestRedeemAgainstEnds(t *testing.T) { EachDatabase(t, testRedeemAgainstEnds) }
 
 func testRedeemAgainstEnds(t *testing.T, c Config) {
@@ -112,6 +113,9 @@ func testRedeemAgainstEnds(t *testing.T, c Config) {
 			_, err := s.UpdateSubscriber(ctx, "p", "s", fabric.SubscriberChange{PasswordHash: &hash, Email: &email}, time.Now(), &r)
 			return err
 		}},
+		{"RevokeConsent", func(g idp.Grant) error {
+			return s.RevokeConsent(ctx, "s", g.ClientID, time.Now(), func(id string) revocation.Revocation { return end(revocation.Grant, id) })
+		}},
 		{"DeleteClient", func(g idp.Grant) error { return s.DeleteClient(ctx, end(revocation.Client, g.ClientID)) }},
 		{"DeleteSubscriber", func(idp.Grant) error { return s.DeleteSubscriber(ctx, "p", end(revocation.Subscriber, "s")) }},
 	}
@@ -122,8 +126,8 @@ func testRedeemAgainstEnds(t *testing.T, c Config) {
 			}
 			g.SessionID, g.ClientID = newID(), newID()
 			signIn(t, s, g)
-			client := idp.Client{ID: g.ClientID, ProjectID: "p", Created: time.Now()}
-			if err := s.CreateClient(ctx, client); err != nil {
+			client := idp.Client{ID: g.ClientID, ProjectID: "p", Created: time.Now(), Metadata: listens}
+			if err := errors.Join(s.CreateClient(ctx, client), s.AddConsent(ctx, "s", g.ClientID, []string{"openid"}, time.Now())); err != nil {
 				t.Fatal(err)
 			}
 			var mu sync.Mutex
@@ -131,7 +135,7 @@ func testRedeemAgainstEnds(t *testing.T, c Config) {
 			redeem := func() {
 				g := g
 				g.ID = newID()
-				if err := s.RedeemCode(ctx, idp.RedeemedCode{Hash: newID(), GrantID: g.ID, ClientID: g.ClientID}, g); err == nil {
+				if err := s.RedeemCode(ctx, idp.RedeemedCode{Hash: newID(), GrantID: g.ID, ClientID: g.ClientID, Rights: []string{"openid"}}, g); err == nil {
 					mu.Lock()
 					defer mu.Unlock()
 					given = append(given, g.ID)
@@ -146,6 +150,13 @@ func testRedeemAgainstEnds(t *testing.T, c Config) {
 				} else {
 					expect(t, "FindGrant", err, problem.NotFound)
 				}
+			}
+			switch e.name {
+			case "DeleteClient":
+			case "RevokeConsent":
+				wantLogouts(t, s, g.ClientID, 0) // the login goes on
+			default:
+				wantLogouts(t, s, g.ClientID, min(len(given), 1))
 			}
 		}
 	}
@@ -164,7 +175,7 @@ func testAddRecordingAgainstDelete(t *testing.T, c Config) {
 		for range 10 {
 			all = append(all, func() {
 				r := recordings.Recording{ID: newID(), Sid: newID(), ProjectID: "p", Created: time.Now()}
-				got, added, err := s.AddRecording(ctx, r, "same", []string{"s"})
+				got, added, err := s.AddRecording(ctx, r, recordings.Arrival{Identity: "same", SubscriberIDs: []string{"s"}})
 				expect(t, "AddRecording", err)
 				mu.Lock()
 				defer mu.Unlock()
@@ -182,6 +193,37 @@ func testAddRecordingAgainstDelete(t *testing.T, c Config) {
 				t.Errorf("recording %s was added %d times, want once", id, n)
 			}
 		}
+	}
+}
+
+// Of the legs of a call that are uploaded at once, each completes one that waits.
+func TestLegsAtOnce(t *testing.T) { EachDatabase(t, testLegsAtOnce) }
+
+func testLegsAtOnce(t *testing.T, c Config) {
+	s, _, _ := grantRows(t, c)
+	ctx := context.Background()
+	for range rounds {
+		call := newID()
+		var waiting sync.Map
+		var uploads []func()
+		for _, track := range recordings.Tracks {
+			leg := recordings.Recording{ID: newID(), Sid: newID(), ProjectID: "p", Metadata: recordings.Metadata{CallSid: call, Track: track}, Created: time.Now()}
+			leg.Waits = leg.Created.Add(time.Hour)
+			if _, _, err := s.AddRecording(ctx, leg, recordings.Arrival{Identity: leg.ID}); err != nil {
+				t.Fatal(err)
+			}
+			waiting.Store(leg.Sid, track)
+			uploads = append(uploads, func() {
+				r := recordings.Recording{ID: newID(), Sid: newID(), ProjectID: "p", Metadata: recordings.Metadata{CallSid: call}, Created: time.Now()}
+				r.MediaKey = r.ID
+				got, _, err := s.AddRecording(ctx, r, recordings.Arrival{Identity: r.ID, Given: r.Metadata})
+				expect(t, "AddRecording", err)
+				if _, waited := waiting.LoadAndDelete(got.Sid); !waited {
+					t.Errorf("an upload made a recording of its own, or completed one that another had")
+				}
+			})
+		}
+		together(uploads...)
 	}
 }
 
@@ -247,11 +289,13 @@ func testDeleteAgainstChanges(t *testing.T, c Config) {
 		func() { expect(t, "DeleteClient", s.DeleteClient(ctx, end(revocation.Client, "c")), gone...) },
 		func() { expect(t, "EndSession", s.EndSession(ctx, time.Now(), end(revocation.Session, g.SessionID))) },
 		func() { expect(t, "RevokeGrant", s.RevokeGrant(ctx, g.ID, time.Now(), end(revocation.Grant, g.ID))) },
-		func() { expect(t, "RotateGrant", s.RotateGrant(ctx, g.ID, "first", "second", time.Now()), gone...) },
+		func() {
+			expect(t, "RotateGrant", s.RotateGrant(ctx, idp.Grant{ID: g.ID, RefreshHash: "second"}, "first"), gone...)
+		},
 		func() {
 			expect(t, "CreateSession", s.CreateSession(ctx, login(idp.Grant{SessionID: newID()}), "hash"), gone...)
 		},
-		func() { expect(t, "PutConsent", s.PutConsent(ctx, "s", "c", []string{"openid"}, time.Now()), gone...) },
+		func() { expect(t, "AddConsent", s.AddConsent(ctx, "s", "c", []string{"openid"}, time.Now()), gone...) },
 		func() {
 			r := end(revocation.Subscriber, "s")
 			_, err := s.UpdateSubscriber(ctx, "p", "s", fabric.SubscriberChange{PasswordHash: &name}, time.Now(), &r)
@@ -274,7 +318,7 @@ func testAssignAgainstDelete(t *testing.T, c Config) {
 	ctx := context.Background()
 	create := func(fields kinds.Values) (fabric.Resource, error) {
 		r := fabric.Resource{ID: newID(), ProjectID: "p", Type: "swml_script", Fields: fields}
-		return r, s.CreateResource(ctx, r, fabric.Address{ID: newID(), ProjectID: "p", ResourceID: r.ID, Name: r.ID})
+		return r, s.CreateResource(ctx, r, fabric.Address{ID: newID(), ProjectID: "p", ResourceID: r.ID, Name: r.ID}, nil)
 	}
 	for round := range rounds {
 		target, err := create(nil)
@@ -296,11 +340,31 @@ func testAssignAgainstDelete(t *testing.T, c Config) {
 			}},
 		}[round%3]
 		var assigned, deleted error
-		together(func() { assigned = assign.do() }, func() { deleted = s.DeleteResource(ctx, "p", "swml_script", target.ID) })
+		together(func() { assigned = assign.do() }, func() {
+			deleted = s.DeleteResource(ctx, "p", "swml_script", target.ID, nil)
+		})
 		expect(t, assign.name, assigned, problem.NotFound)
 		expect(t, "DeleteResource", deleted, problem.Conflict)
 		if (assigned == nil) == (deleted == nil) {
 			t.Errorf("round %d: %s = %v and DeleteResource = %v, want one of them done", round, assign.name, assigned, deleted)
 		}
+	}
+}
+
+// Of many who agree to something at once, nobody's is lost.
+func TestConsentsAtOnce(t *testing.T) { EachDatabase(t, testConsentsAtOnce) }
+
+func testConsentsAtOnce(t *testing.T, c Config) {
+	s, g, _ := grantRows(t, c)
+	ctx := context.Background()
+	var all []func()
+	for i := range 10 {
+		all = append(all, func() {
+			expect(t, "AddConsent", s.AddConsent(ctx, g.SubscriberID, g.ClientID, []string{"openid", fmt.Sprint("scope", i)}, time.Now()))
+		})
+	}
+	together(all...)
+	if agreed, err := s.FindConsent(ctx, g.SubscriberID, g.ClientID); err != nil || len(agreed) != 11 {
+		t.Errorf("agreed = %v, %v, want 11 scopes", agreed, err)
 	}
 }

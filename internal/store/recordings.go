@@ -11,19 +11,85 @@ import (
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/recordings"
+	"github.com/selvage/selvage/recordings/levels"
 )
 
 var _ recordings.Store = (*Store)(nil)
 
-const recordingColumns = `id, sid, project_id, call_sid, conference_sid, from_address, to_address, direction, source, track, start_time,
-	status, error_code, codec, sample_rate, channels, bits, frames, bytes, sha256, repairs, price, created, updated, deleted`
+const recordingColumns = `id, media_key, sid, project_id, call_sid, conference_sid, from_address, to_address, direction, source, track, start_time,
+	status, error_code, codec, sample_rate, channels, bits, frames, bytes, sha256, repairs, price, levels,
+	waits, trim, pause_behavior, callback_url, callback_events, callback_method, created, updated, deleted`
+
+// recordingValues gives what goes into the columns.
+func recordingValues(r recordings.Recording) []any {
+	return []any{
+		r.ID, mediaKey(r), r.Sid, r.ProjectID, null(r.CallSid), null(r.ConferenceSid), r.From, r.To, r.Direction, r.Source, r.Track, micros(r.StartTime),
+		r.Status, r.ErrorCode, r.Codec, r.SampleRate, r.Channels, r.Bits, r.Frames, r.Bytes, r.SHA256, strings.Join(r.Repairs, "\n"), r.Price,
+		levelsOf(r), micros(r.Waits), r.Trim, r.PauseBehavior, r.Callback.URL, strings.Join(r.Callback.Events, " "), r.Callback.Method,
+		micros(r.Created), micros(r.Updated), micros(r.Deleted),
+	}
+}
+
+// mediaKey is NULL where the id names the media.
+func mediaKey(r recordings.Recording) sql.NullString {
+	return sql.NullString{String: r.MediaKey, Valid: r.MediaKey != "" && r.MediaKey != r.ID}
+}
+
+// levelsOf gives what was measured as text, "" where nothing was.
+func levelsOf(r recordings.Recording) string {
+	if r.Levels == nil {
+		return ""
+	}
+	return r.Levels.Text()
+}
+
+func flagsOf(r recordings.Recording) int64 {
+	if r.Levels == nil {
+		return 0
+	}
+	return int64(r.Levels.Flags)
+}
+
+func scanRecording(row scanner) (r recordings.Recording, err error) {
+	var media, call, conference sql.NullString
+	var repairs, events, sound string
+	var start, waits, created, updated, deleted int64
+	err = row.Scan(&r.ID, &media, &r.Sid, &r.ProjectID, &call, &conference, &r.From, &r.To, &r.Direction, &r.Source, &r.Track, &start,
+		&r.Status, &r.ErrorCode, &r.Codec, &r.SampleRate, &r.Channels, &r.Bits, &r.Frames, &r.Bytes, &r.SHA256, &repairs, &r.Price, &sound,
+		&waits, &r.Trim, &r.PauseBehavior, &r.Callback.URL, &events, &r.Callback.Method, &created, &updated, &deleted)
+	if errors.Is(err, sql.ErrNoRows) {
+		return r, problem.NoSuch("recording")
+	}
+	if err != nil {
+		return r, fmt.Errorf("reading recording: %w", err)
+	}
+	r.MediaKey, r.CallSid, r.ConferenceSid = r.ID, call.String, conference.String
+	if media.Valid {
+		r.MediaKey = media.String
+	}
+	if repairs != "" {
+		r.Repairs = strings.Split(repairs, "\n")
+	}
+	if sound != "" {
+		found, err := levels.ParseText(sound)
+		if err != nil {
+			return r, err
+		}
+		r.Levels = &found
+	}
+	r.Callback.Events = strings.Fields(events)
+	r.StartTime, r.Waits, r.Created, r.Updated, r.Deleted = moment(start), moment(waits), moment(created), moment(updated), moment(deleted)
+	return r, nil
+}
 
 // AddRecording inserts a recording, unless a live one of its project has the same
-// identity: then that one is given.
-func (s *Store) AddRecording(ctx context.Context, r recordings.Recording, identity string, subscriberIDs []string) (kept recordings.Recording, added bool, err error) {
-	// The other one may be deleted between the insert and the look at it.
-	for range 3 {
-		kept, added, err = s.addRecording(ctx, r, identity, subscriberIDs)
+// identity, which is given then, or waits for it, which is completed then.
+func (s *Store) AddRecording(ctx context.Context, r recordings.Recording, a recordings.Arrival) (kept recordings.Recording, added bool, err error) {
+	// The other one may be deleted between the insert and the look at it, and of two
+	// alike that wait each may be completed with the same. Whenever it fails, somebody
+	// else has got on: so many times in a row it does not.
+	for range 50 {
+		kept, added, err = s.addRecording(ctx, r, a)
 		if !errors.Is(err, errGone) {
 			return kept, added, err
 		}
@@ -31,25 +97,17 @@ func (s *Store) AddRecording(ctx context.Context, r recordings.Recording, identi
 	return kept, false, err
 }
 
-// errGone is met where a recording was deleted that had just been in the way.
-var errGone = problem.New(problem.Conflict, "conflict", "the recording is being deleted")
+// errGone is met where a recording was deleted that had just been in the way, or
+// was made that had not.
+var errGone = problem.New(problem.Conflict, "conflict", "the recording is being changed by others")
 
-func (s *Store) addRecording(ctx context.Context, r recordings.Recording, identity string, subscriberIDs []string) (kept recordings.Recording, added bool, err error) {
+func (s *Store) addRecording(ctx context.Context, r recordings.Recording, a recordings.Arrival) (kept recordings.Recording, added bool, err error) {
 	err = s.change(ctx, func(t tx) error {
-		if added, err = t.insertRecording(ctx, r, identity); err != nil {
+		if kept, added, err = t.settleRecording(ctx, r, a); err != nil || !added {
 			return err
 		}
-		if !added {
-			kept, err = scanRecording(t.Row(ctx, `SELECT `+recordingColumns+` FROM recordings
-				WHERE project_id = $1 AND identity = $2 AND deleted = 0`, r.ProjectID, identity))
-			if errors.Is(err, problem.NotFound) {
-				return errGone
-			}
-			return err
-		}
-		kept = r
-		for _, id := range subscriberIDs {
-			if err := t.Later(ctx, `INSERT INTO recording_subscribers (subscriber_id, recording_id) VALUES ($1, $2)`, id, r.ID); err != nil {
+		for _, id := range a.SubscriberIDs {
+			if err := t.Later(ctx, `INSERT INTO recording_subscribers (subscriber_id, recording_id) VALUES ($1, $2) ON CONFLICT DO NOTHING`, id, kept.ID); err != nil {
 				return fmt.Errorf("tying recording: %w", err)
 			}
 		}
@@ -58,13 +116,31 @@ func (s *Store) addRecording(ctx context.Context, r recordings.Recording, identi
 	return kept, added, err
 }
 
+// settleRecording completes the recording that waits, else inserts one, else
+// gives the one that has the identity.
+func (t tx) settleRecording(ctx context.Context, r recordings.Recording, a recordings.Arrival) (kept recordings.Recording, added bool, err error) {
+	kept, err = t.completeRecording(ctx, r, a)
+	if !errors.Is(err, problem.NotFound) {
+		return kept, err == nil, err
+	}
+	missing := errGone
+	if a.Sid != "" {
+		missing = errNotWaiting
+	} else if added, err = t.insertRecording(ctx, r, a.Identity); added || err != nil {
+		return r, added, err
+	}
+	kept, err = scanRecording(t.Row(ctx, `SELECT `+recordingColumns+` FROM recordings
+		WHERE project_id = $1 AND identity = $2 AND deleted = 0`, r.ProjectID, a.Identity))
+	if errors.Is(err, problem.NotFound) {
+		err = missing
+	}
+	return kept, false, err
+}
+
 func (t tx) insertRecording(ctx context.Context, r recordings.Recording, identity string) (added bool, err error) {
-	res, err := t.Exec(ctx, `INSERT INTO recordings (identity, `+recordingColumns+`)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26)
-		ON CONFLICT (project_id, identity) WHERE deleted = 0 DO NOTHING`,
-		null(identity), r.ID, r.Sid, r.ProjectID, null(r.CallSid), null(r.ConferenceSid), r.From, r.To, r.Direction, r.Source, r.Track, micros(r.StartTime),
-		r.Status, r.ErrorCode, r.Codec, r.SampleRate, r.Channels, r.Bits, r.Frames, r.Bytes, r.SHA256, strings.Join(r.Repairs, "\n"), r.Price,
-		micros(r.Created), micros(r.Updated), micros(r.Deleted))
+	values := append(recordingValues(r), flagsOf(r), null(identity))
+	res, err := t.Exec(ctx, `INSERT INTO recordings (`+recordingColumns+`, flags, identity) VALUES (`+params(0, len(values))+`)
+		ON CONFLICT (project_id, identity) WHERE deleted = 0 DO NOTHING`, values...)
 	if isForeignKey(err) {
 		return false, problem.NoSuch("project")
 	}
@@ -77,27 +153,6 @@ func (t tx) insertRecording(ctx context.Context, r recordings.Recording, identit
 
 // null keeps the empty string out of unique and partial indexes.
 func null(text string) sql.NullString { return sql.NullString{String: text, Valid: text != ""} }
-
-func scanRecording(row scanner) (r recordings.Recording, err error) {
-	var call, conference sql.NullString
-	var repairs string
-	var start, created, updated, deleted int64
-	err = row.Scan(&r.ID, &r.Sid, &r.ProjectID, &call, &conference, &r.From, &r.To, &r.Direction, &r.Source, &r.Track, &start,
-		&r.Status, &r.ErrorCode, &r.Codec, &r.SampleRate, &r.Channels, &r.Bits, &r.Frames, &r.Bytes, &r.SHA256, &repairs, &r.Price,
-		&created, &updated, &deleted)
-	if errors.Is(err, sql.ErrNoRows) {
-		return r, problem.NoSuch("recording")
-	}
-	if err != nil {
-		return r, fmt.Errorf("reading recording: %w", err)
-	}
-	r.CallSid, r.ConferenceSid = call.String, conference.String
-	if repairs != "" {
-		r.Repairs = strings.Split(repairs, "\n")
-	}
-	r.StartTime, r.Created, r.Updated, r.Deleted = moment(start), moment(created), moment(updated), moment(deleted)
-	return r, nil
-}
 
 // tied is the condition that a recording is tied to a subscriber.
 const tied = `id IN (SELECT recording_id FROM recording_subscribers WHERE subscriber_id = $%d)`
@@ -115,43 +170,67 @@ func (s *Store) FindRecording(ctx context.Context, o recordings.Owner, sid strin
 
 // ListRecordings gives a page of recordings, newest first.
 func (s *Store) ListRecordings(ctx context.Context, f recordings.Filter, q page.Query) (page.Page[recordings.Recording], error) {
-	l := listing[recordings.Recording]{
-		thing: "recordings", columns: recordingColumns, from: "recordings", where: matching(f), key: []string{"id"}, start: startAt(q.From), desc: true,
-		scan: scanRecording, id: func(r recordings.Recording) string { return r.ID },
-	}
-	return l.page(ctx, s.read(), q)
+	return recordingListing(f, q.From).page(ctx, s.read(), q)
 }
 
-// matching is the conditions of a filter.
+// recordingListing is the listing of what a filter matches. What is tied to a
+// subscriber is found in the order of its ties, so that a page costs the same
+// however many there are; SQLite takes the tables of a CROSS JOIN as they stand.
+func recordingListing(f recordings.Filter, from string) listing[recordings.Recording] {
+	l := listing[recordings.Recording]{
+		thing: "recordings", columns: recordingColumns, from: "recordings", key: []string{"id"}, within: created(f), start: created(f).startAt(from), desc: true,
+		scan: scanRecording, id: func(r recordings.Recording) string { return r.ID },
+	}
+	l.where = matching(f)
+	switch {
+	case f.SubscriberID == "":
+	case f.CallSid != "" || f.ConferenceSid != "": // of which there are few
+		l.where.and(`EXISTS (SELECT 1 FROM recording_subscribers WHERE subscriber_id = $%d AND recording_id = id)`, f.SubscriberID)
+	default:
+		l.from, l.key = "recording_subscribers CROSS JOIN recordings", []string{"recording_id"}
+		l.where.and(`subscriber_id = $%d`, f.SubscriberID)
+		l.where.always(`id = recording_id`)
+	}
+	return l
+}
+
+// created gives the span of the ids that a filter allows.
+func created(f recordings.Filter) (s span) {
+	if !f.CreatedFrom.IsZero() {
+		s.low = recordings.FirstID(f.CreatedFrom)
+	}
+	if !f.CreatedBefore.IsZero() {
+		s.high = recordings.FirstID(f.CreatedBefore)
+	}
+	return s
+}
+
+// matching is the conditions of a filter, but for the subscriber and the time.
 func matching(f recordings.Filter) where {
 	var w where
 	w.and(`project_id = $%d`, f.ProjectID)
-	if f.SubscriberID != "" {
-		w.and(tied, f.SubscriberID)
-	}
 	if f.CallSid != "" {
 		w.and(`call_sid = $%d`, f.CallSid)
 	}
 	if f.ConferenceSid != "" {
 		w.and(`conference_sid = $%d`, f.ConferenceSid)
 	}
-	if !f.CreatedFrom.IsZero() {
-		w.and(`id >= $%d`, recordings.FirstID(f.CreatedFrom))
-	}
-	if !f.CreatedBefore.IsZero() {
-		w.and(`id < $%d`, recordings.FirstID(f.CreatedBefore))
+	if f.Flag != 0 {
+		w.always(fmt.Sprintf(`(flags & %d) <> 0`, f.Flag)) // as an index has it
 	}
 	if !f.IncludeDeleted {
-		w.and(`deleted = $%d`, 0)
+		w.always(`deleted = 0`)
 	}
 	return w
 }
 
-// DeleteRecording turns a live recording of a project into a stub.
-func (s *Store) DeleteRecording(ctx context.Context, projectID, sid string, at time.Time) (id string, err error) {
+// DeleteRecording turns a live recording of a project into a stub, and gives the
+// key of its media.
+func (s *Store) DeleteRecording(ctx context.Context, projectID, sid string, at time.Time) (key string, err error) {
 	err = s.once(ctx, func(t tx) error {
-		err := t.Row(ctx, `UPDATE recordings SET deleted = $3, updated = $3 WHERE project_id = $1 AND sid = $2 AND deleted = 0 RETURNING id`,
-			projectID, sid, micros(at)).Scan(&id)
+		err := t.Row(ctx, `UPDATE recordings SET deleted = $3, updated = $3, waits = 0 WHERE project_id = $1 AND sid = $2 AND deleted = 0
+			RETURNING COALESCE(media_key, id)`,
+			projectID, sid, micros(at)).Scan(&key)
 		if errors.Is(err, sql.ErrNoRows) {
 			return problem.NoSuch("recording")
 		}
@@ -160,7 +239,7 @@ func (s *Store) DeleteRecording(ctx context.Context, projectID, sid string, at t
 		}
 		return nil
 	})
-	return id, err
+	return key, err
 }
 
 // SweepRecordings deletes the stubs of recordings deleted before a time.
@@ -173,10 +252,11 @@ func (s *Store) SweepRecordings(ctx context.Context, before time.Time) error {
 	})
 }
 
-// MediaInUse gives the ids of live recordings from first to last.
+// MediaInUse gives the keys of the media of live recordings from first to last.
 func (s *Store) MediaInUse(ctx context.Context, first, last string) ([]string, error) {
-	return gather(ctx, s.read(), "listing media in use", func(row scanner) (id string, err error) { return id, row.Scan(&id) },
-		`SELECT id FROM recordings WHERE id >= $1 AND id <= $2 AND deleted = 0`, first, last)
+	return gather(ctx, s.read(), "listing media in use", func(row scanner) (key string, err error) { return key, row.Scan(&key) },
+		`SELECT id FROM recordings WHERE id >= $1 AND id <= $2 AND media_key IS NULL AND deleted = 0
+		UNION ALL SELECT media_key FROM recordings WHERE media_key >= $1 AND media_key <= $2 AND deleted = 0`, first, last)
 }
 
 // RecordRate gives a project's price of a recorded minute.
@@ -189,6 +269,12 @@ func (s *Store) RecordRate(ctx context.Context, projectID string) (rate int64, e
 		return 0, fmt.Errorf("reading record rate: %w", err)
 	}
 	return rate, nil
+}
+
+// MediaAuth tells who may fetch the media of a project.
+func (s *Store) MediaAuth(ctx context.Context, projectID string) (auth recordings.MediaAuth, err error) {
+	err = s.read().Row(ctx, `SELECT media_auth FROM projects WHERE id = $1`, projectID).Scan(&auth)
+	return auth, found(err, "project")
 }
 
 // HasSubscriber tells whether a subscriber is one of the project.

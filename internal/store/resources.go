@@ -13,12 +13,14 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-const resourceColumns = `id, project_id, type, display_name, fields, secrets, created, updated`
+const resourceColumns = `id, project_id, type, display_name, COALESCE(name_digest, ''), fields, secrets, created, updated`
 
-func scanResource(row scanner) (r fabric.Resource, err error) {
+func scanResource(row scanner) (r fabric.Resource, err error) { return scanResourceAnd(row) }
+
+func scanResourceAnd(row scanner, more ...any) (r fabric.Resource, err error) {
 	var fields []byte
 	var created, updated int64
-	err = row.Scan(&r.ID, &r.ProjectID, &r.Type, &r.DisplayName, &fields, &r.Secrets, &created, &updated)
+	err = row.Scan(append([]any{&r.ID, &r.ProjectID, &r.Type, &r.DisplayName, &r.NameDigest, &fields, &r.Secrets, &created, &updated}, more...)...)
 	if err != nil {
 		return r, found(err, "resource")
 	}
@@ -29,25 +31,28 @@ func scanResource(row scanner) (r fabric.Resource, err error) {
 	return r, nil
 }
 
-// CreateResource inserts a resource and its address.
-func (s *Store) CreateResource(ctx context.Context, r fabric.Resource, a fabric.Address) error {
+// CreateResource inserts a resource and its address, and tells of it.
+func (s *Store) CreateResource(ctx context.Context, r fabric.Resource, a fabric.Address, tell fabric.Teller) error {
 	fields, err := json.Marshal(r.Fields)
 	if err != nil {
 		return fmt.Errorf("writing fields: %w", err)
 	}
 	return s.change(ctx, func(t tx) error {
-		_, err := t.Exec(ctx, `INSERT INTO resources (`+resourceColumns+`, handler_id) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-			r.ID, r.ProjectID, r.Type, r.DisplayName, string(fields), r.Secrets, micros(r.Created), micros(r.Updated), r.Fields.Text("calling_handler_resource_id"))
-		if isForeignKey(err) {
-			return problem.NoSuch("project")
-		}
-		if err != nil {
-			return fmt.Errorf("inserting resource: %w", err)
+		var webhooks int
+		err := t.Row(ctx, `INSERT INTO resources (id, project_id, type, display_name, name_digest, fields, secrets, created, updated, handler_id)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT (project_id, type, name_digest) DO NOTHING
+			RETURNING `+webhooksOf("resources"),
+			r.ID, r.ProjectID, r.Type, r.DisplayName, null(r.NameDigest), string(fields), r.Secrets, micros(r.Created), micros(r.Updated), r.Fields.Text("calling_handler_resource_id")).Scan(&webhooks)
+		if err := told(err, "resource", nameTaken()); err != nil {
+			return err
 		}
 		if err := t.holdHandler(ctx, r); err != nil {
 			return err
 		}
-		return t.insertAddress(ctx, a)
+		if err := t.insertAddress(ctx, a, false); err != nil {
+			return err
+		}
+		return tellAny(ctx, t, webhooks, r, tell)
 	})
 }
 
@@ -67,18 +72,25 @@ func (s *Store) ListResources(ctx context.Context, projectID, typ string, q page
 	return l.page(ctx, s.read(), q)
 }
 
-// UpdateResource writes a resource whose row is still as it was at a moment, and
-// renames its addresses.
-func (s *Store) UpdateResource(ctx context.Context, r fabric.Resource, old time.Time) error {
+// UpdateResource writes a resource whose row is still as it was at a moment, renames
+// its addresses, and tells of it.
+func (s *Store) UpdateResource(ctx context.Context, r fabric.Resource, old time.Time, tell fabric.Teller) error {
 	fields, err := json.Marshal(r.Fields)
 	if err != nil {
 		return fmt.Errorf("writing fields: %w", err)
 	}
 	return s.change(ctx, func(t tx) error {
-		res, err := t.Exec(ctx, `UPDATE resources SET display_name = $4, fields = $5, updated = $6, handler_id = $7, secrets = $8
-			WHERE id = $1 AND project_id = $2 AND updated = $3`, r.ID, r.ProjectID, micros(old), r.DisplayName, string(fields), micros(r.Updated), r.Fields.Text("calling_handler_resource_id"), r.Secrets)
-		if err := unchanged(res, err, "resource"); err != nil {
-			return err
+		var webhooks int
+		err := t.Row(ctx, `UPDATE resources SET display_name = $4, fields = $5, updated = $6, handler_id = $7, secrets = $8, name_digest = $9
+			WHERE id = $1 AND project_id = $2 AND updated = $3 RETURNING `+webhooksOf("resources"),
+			r.ID, r.ProjectID, micros(old), r.DisplayName, string(fields), micros(r.Updated), r.Fields.Text("calling_handler_resource_id"), r.Secrets, null(r.NameDigest)).Scan(&webhooks)
+		switch {
+		case isUnique(err):
+			return nameTaken()
+		case errors.Is(err, sql.ErrNoRows):
+			return changedMeanwhile("resource")
+		case err != nil:
+			return fmt.Errorf("changing resource: %w", err)
 		}
 		if err := t.holdHandler(ctx, r); err != nil {
 			return err
@@ -86,7 +98,7 @@ func (s *Store) UpdateResource(ctx context.Context, r fabric.Resource, old time.
 		if err := t.Later(ctx, `UPDATE addresses SET display_name = $2 WHERE resource_id = $1`, r.ID, r.DisplayName); err != nil {
 			return fmt.Errorf("renaming addresses: %w", err)
 		}
-		return nil
+		return tellAny(ctx, t, webhooks, r, tell)
 	})
 }
 
@@ -113,12 +125,14 @@ func (t tx) holdHandler(ctx context.Context, r fabric.Resource) error {
 
 // unchanged gives problem.Conflict where a row was not as it was read.
 func unchanged(res sql.Result, err error, thing string) error {
-	if err := oneRow(res, err, thing); errors.Is(err, problem.NotFound) {
-		return problem.New(problem.Conflict, "conflict", "the %s was changed meanwhile", thing)
-	} else if err != nil {
-		return err
+	if err = oneRow(res, err, thing); errors.Is(err, problem.NotFound) {
+		return changedMeanwhile(thing)
 	}
-	return nil
+	return err
+}
+
+func changedMeanwhile(thing string) error {
+	return problem.New(problem.Conflict, "conflict", "the %s was changed meanwhile", thing)
 }
 
 // handled counts what a resource takes the calls of.
@@ -126,11 +140,13 @@ const handled = `SELECT (SELECT count(*) FROM phone_routes WHERE resource_id = $
 	(SELECT count(*) FROM resources WHERE handler_id = $1)`
 
 // DeleteResource deletes a resource and its addresses, unless it takes calls of
-// something.
-func (s *Store) DeleteResource(ctx context.Context, projectID, typ, id string) error {
+// something, and tells of it.
+func (s *Store) DeleteResource(ctx context.Context, projectID, typ, id string, tell fabric.Teller) error {
 	return s.change(ctx, func(t tx) error {
-		res, err := t.Exec(ctx, `DELETE FROM resources WHERE id = $3 AND project_id = $1 AND type = $2`, projectID, typ, id)
-		if err := oneRow(res, err, "resource"); err != nil {
+		var webhooks int
+		r, err := scanResourceAnd(t.Row(ctx, `DELETE FROM resources WHERE id = $3 AND project_id = $1 AND type = $2
+			RETURNING `+resourceColumns+`, `+webhooksOf("resources"), projectID, typ, id), &webhooks)
+		if err != nil {
 			return err
 		}
 		var n int
@@ -143,7 +159,7 @@ func (s *Store) DeleteResource(ctx context.Context, projectID, typ, id string) e
 		if err := t.Later(ctx, `DELETE FROM addresses WHERE resource_id = $1`, id); err != nil {
 			return fmt.Errorf("deleting addresses: %w", err)
 		}
-		return nil
+		return tellAny(ctx, t, webhooks, r, tell)
 	})
 }
 

@@ -57,13 +57,7 @@ func scanSession(row scanner) (l idp.Session, err error) {
 	return l, nil
 }
 
-// ListSessions gives a subscriber's logins, newest first, at most a thousand.
-func (s *Store) ListSessions(ctx context.Context, projectID, subscriberID string) ([]idp.Session, error) {
-	return gather(ctx, s.read(), "listing sessions", scanSession, `SELECT `+sessionColumns+` FROM login_sessions
-		WHERE project_id = $1 AND subscriber_id = $2 ORDER BY id DESC LIMIT 1000`, projectID, subscriberID)
-}
-
-// EndSession ends a login and its grants and revokes its tokens.
+// EndSession ends a login and its grants, revokes its tokens and tells its clients.
 func (s *Store) EndSession(ctx context.Context, now time.Time, r revocation.Revocation) error {
 	return s.change(ctx, func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE login_sessions SET ended = $2 WHERE id = $1 AND ended = 0`, r.ID, micros(now))
@@ -74,6 +68,9 @@ func (s *Store) EndSession(ctx context.Context, now time.Time, r revocation.Revo
 		}
 		if err := t.Later(ctx, `UPDATE grants SET revoked = $2 WHERE session_id = $1 AND revoked = 0`, r.ID, micros(now)); err != nil {
 			return fmt.Errorf("ending grants: %w", err)
+		}
+		if err := t.tellLogouts(ctx, "id", r.ID, now); err != nil {
+			return err
 		}
 		return t.revoke(ctx, s.ending(r))
 	})

@@ -40,7 +40,7 @@ func written(fields any) (string, error) {
 	return string(raw), nil
 }
 
-func sipNameTaken() error { return problem.Taken("name", "Name has already been taken") }
+func nameTaken() error { return problem.Taken("name", "Name has already been taken") }
 
 // CreateSIPAddress inserts a SIP address, whose name and user the unique index
 // finds free. What takes its calls must be there, else it is a [problem.NotFound].
@@ -55,7 +55,7 @@ func (s *Store) CreateSIPAddress(ctx context.Context, a fabric.SIPAddress) error
 		}
 		res, err := t.Exec(ctx, `INSERT INTO sip_addresses (`+sipAddressColumns+`, name, "user") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING`,
 			a.ID, a.ProjectID, a.ResourceID, fields, a.Secrets, micros(a.Created), micros(a.Updated), a.Name(), a.User())
-		return inserted(res, err, "SIP address", sipNameTaken())
+		return inserted(res, err, "SIP address", nameTaken())
 	})
 }
 
@@ -88,7 +88,7 @@ func (s *Store) UpdateSIPAddress(ctx context.Context, a fabric.SIPAddress, old t
 		res, err := t.Exec(ctx, `UPDATE sip_addresses SET resource_id = $3, fields = $4, secrets = $5, updated = $6, name = $7, "user" = $8 WHERE id = $1 AND updated = $2`,
 			a.ID, micros(old), a.ResourceID, fields, a.Secrets, micros(a.Updated), a.Name(), a.User())
 		if isUnique(err) {
-			return sipNameTaken()
+			return nameTaken()
 		}
 		return unchanged(res, err, "SIP address")
 	})

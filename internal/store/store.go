@@ -45,14 +45,14 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	return &Store{c.Now, db}, nil
 }
 
-// database says how the database is opened, or looked at. It is known to be
-// selvage's by either of two tables: sessions may be kept in the same one.
+// database says how the database is opened, or looked at. Sessions may be kept in the
+// same one, and have been there first.
 func (c Config) database() database.Config {
 	if c.URL == "" {
 		c.URL = "sqlite:selvage.db"
 	}
 	return database.Config{
-		URL: c.URL, Dir: c.Dir, Pool: c.Pool, Sync: database.Full, Tables: []string{"ring", "session_entries"}, Check: c.Check,
+		URL: c.URL, Dir: c.Dir, Pool: c.Pool, Sync: database.Full, Ours: database.IsOurs, Check: c.Check,
 		ReadOnly: c.ReadOnly, Prepare: migrate,
 	}
 }

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -14,34 +15,48 @@ import (
 )
 
 const subscriberColumns = `id, project_id, COALESCE(email, ''), COALESCE(reference, ''), password_hash, first_name, last_name, display_name,
-	job_title, time_zone, country, company_name, region, disabled, created, updated`
+	job_title, time_zone, country, company_name, region, claims, email_verified, disabled, created, updated`
 
 func scanSubscriber(row scanner, more ...any) (s fabric.Subscriber, err error) {
+	var claims string
 	var created, updated int64
 	err = row.Scan(append([]any{
 		&s.ID, &s.ProjectID, &s.Email, &s.Reference, &s.PasswordHash, &s.FirstName, &s.LastName, &s.DisplayName,
-		&s.JobTitle, &s.TimeZone, &s.Country, &s.CompanyName, &s.Region, &s.Disabled, &created, &updated,
+		&s.JobTitle, &s.TimeZone, &s.Country, &s.CompanyName, &s.Region, &claims, &s.Verified, &s.Disabled, &created, &updated,
 	}, more...)...)
+	if err == nil && claims != noClaims {
+		err = json.Unmarshal([]byte(claims), &s.Claims)
+	}
 	s.Created, s.Updated = moment(created), moment(updated)
 	return s, found(err, "subscriber")
 }
 
+// noClaims is what most subscribers have.
+const noClaims = "{}"
+
 // CreateSubscriber inserts a subscriber and its address. The unique indexes
 // decide which of many callers succeeds.
 func (s *Store) CreateSubscriber(ctx context.Context, sub fabric.Subscriber, a fabric.Address) error {
+	claims, err := json.Marshal(sub.Claims)
+	if err != nil {
+		return fmt.Errorf("writing claims: %w", err)
+	}
 	return s.change(ctx, func(t tx) error {
-		res, err := t.Exec(ctx, `INSERT INTO subscribers (id, project_id, email, reference, password_hash, first_name, last_name, display_name,
-			job_title, time_zone, country, company_name, region, disabled, created, updated)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16) ON CONFLICT DO NOTHING`,
+		var webhooks int
+		err := t.Row(ctx, `INSERT INTO subscribers (id, project_id, email, reference, password_hash, first_name, last_name, display_name,
+			job_title, time_zone, country, company_name, region, claims, email_verified, disabled, created, updated)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18) ON CONFLICT DO NOTHING RETURNING `+webhooksOf("subscribers"),
 			sub.ID, sub.ProjectID, null(sub.Email), null(sub.Reference), sub.PasswordHash, sub.FirstName, sub.LastName, sub.DisplayName,
-			sub.JobTitle, sub.TimeZone, sub.Country, sub.CompanyName, sub.Region, flag(sub.Disabled), micros(sub.Created), micros(sub.Updated))
-		if isForeignKey(err) {
-			return problem.NoSuch("project")
-		}
-		if err := inserted(res, err, "subscriber", emailTaken()); err != nil {
+			sub.JobTitle, sub.TimeZone, sub.Country, sub.CompanyName, sub.Region, string(claims), flag(sub.Verified), flag(sub.Disabled), micros(sub.Created), micros(sub.Updated)).Scan(&webhooks)
+		if err := told(err, "subscriber", emailTaken()); err != nil {
 			return err
 		}
-		return t.insertAddress(ctx, a)
+		if err := t.insertAddress(ctx, a, sub.Disabled); err != nil {
+			return err
+		}
+		return tellAny(ctx, t, webhooks, sub, func(sub fabric.Subscriber) (fabric.Event, error) {
+			return fabric.SubscriberEvent(fabric.SubscriberCreated, sub, sub.Created)
+		})
 	})
 }
 
@@ -87,7 +102,7 @@ func (s *Store) ListSubscribers(ctx context.Context, projectID string, q page.Qu
 	return l.page(ctx, s.read(), q)
 }
 
-// UpdateSubscriber writes what is not nil, and the names of its addresses. The
+// UpdateSubscriber writes what is not nil, and in its addresses what they say of it. The
 // change counts from when it may write, which it may have had to wait for: logins
 // that began meanwhile are concerned too.
 func (s *Store) UpdateSubscriber(ctx context.Context, projectID, id string, c fabric.SubscriberChange, at time.Time, r *revocation.Revocation) (sub fabric.Subscriber, err error) {
@@ -98,15 +113,19 @@ func (s *Store) UpdateSubscriber(ctx context.Context, projectID, id string, c fa
 			}
 		}
 		at := later(at, s.now())
-		if sub, err = t.updateSubscriber(ctx, projectID, id, c, at); err != nil {
+		var webhooks int
+		if sub, webhooks, err = t.updateSubscriber(ctx, projectID, id, c, at); err != nil {
 			return err
 		}
-		err := t.Later(ctx, `UPDATE addresses SET display_name = COALESCE(NULLIF($2, ''), name) WHERE resource_id = $1`, id, sub.FullName())
+		err := t.Later(ctx, `UPDATE addresses SET display_name = COALESCE(NULLIF($2, ''), name), hidden = $3 WHERE resource_id = $1`, id, sub.FullName(), flag(sub.Disabled))
 		if err != nil {
-			return fmt.Errorf("renaming addresses: %w", err)
+			return fmt.Errorf("changing addresses: %w", err)
 		}
-		if r == nil {
-			return nil
+		err = tellAny(ctx, t, webhooks, sub, func(sub fabric.Subscriber) (fabric.Event, error) {
+			return fabric.SubscriberEvent(fabric.SubscriberUpdated, sub, at)
+		})
+		if err != nil || r == nil {
+			return err
 		}
 		end := *r
 		end.Until = later(end.Until, at)
@@ -115,27 +134,34 @@ func (s *Store) UpdateSubscriber(ctx context.Context, projectID, id string, c fa
 	return sub, err
 }
 
-func (t tx) updateSubscriber(ctx context.Context, projectID, id string, c fabric.SubscriberChange, at time.Time) (fabric.Subscriber, error) {
-	var disabled *int64
-	if c.Disabled != nil {
-		disabled = new(int64)
-		*disabled = flag(*c.Disabled)
+func (t tx) updateSubscriber(ctx context.Context, projectID, id string, c fabric.SubscriberChange, at time.Time) (sub fabric.Subscriber, webhooks int, err error) {
+	var claims *string
+	if c.Claims != nil {
+		raw, err := json.Marshal(*c.Claims)
+		if err != nil {
+			return sub, 0, fmt.Errorf("writing claims: %w", err)
+		}
+		text := string(raw)
+		claims = &text
 	}
-	sub, err := scanSubscriber(t.Row(ctx, `UPDATE subscribers SET
+	sub, err = scanSubscriber(t.Row(ctx, `UPDATE subscribers SET
 			email = COALESCE($3, email), password_hash = COALESCE($4, password_hash), disabled = COALESCE($5, disabled),
 			first_name = COALESCE($6, first_name), last_name = COALESCE($7, last_name), display_name = COALESCE($8, display_name),
 			job_title = COALESCE($9, job_title), time_zone = COALESCE($10, time_zone), country = COALESCE($11, country),
-			company_name = COALESCE($12, company_name), region = COALESCE($13, region), updated = $14
-		WHERE id = $2 AND project_id = $1 RETURNING `+subscriberColumns,
-		projectID, id, c.Email, c.PasswordHash, disabled, c.FirstName, c.LastName, c.DisplayName,
-		c.JobTitle, c.TimeZone, c.Country, c.CompanyName, c.Region, micros(at)))
+			company_name = COALESCE($12, company_name), region = COALESCE($13, region), updated = $14,
+			claims = COALESCE($15, claims),
+			email_verified = COALESCE($16, CASE WHEN COALESCE($3, email) = email THEN email_verified ELSE 0 END)
+		WHERE id = $2 AND project_id = $1 RETURNING `+subscriberColumns+`, `+webhooksOf("subscribers"),
+		projectID, id, c.Email, c.PasswordHash, flagOf(c.Disabled), c.FirstName, c.LastName, c.DisplayName,
+		c.JobTitle, c.TimeZone, c.Country, c.CompanyName, c.Region, micros(at), claims, flagOf(c.Verified)), &webhooks)
 	if isUnique(err) {
-		return sub, emailTaken()
+		err = emailTaken()
 	}
-	return sub, err
+	return sub, webhooks, err
 }
 
-// endLogins ends the logins and OAuth grants of a subscriber.
+// endLogins ends the logins, OAuth grants and refresh tokens of a subscriber, and tells
+// the clients of those logins.
 func (t tx) endLogins(ctx context.Context, subscriberID string, at time.Time) error {
 	if err := t.Later(ctx, `UPDATE login_sessions SET ended = $2 WHERE subscriber_id = $1 AND ended = 0`, subscriberID, micros(at)); err != nil {
 		return fmt.Errorf("ending logins: %w", err)
@@ -143,16 +169,30 @@ func (t tx) endLogins(ctx context.Context, subscriberID string, at time.Time) er
 	if err := t.Later(ctx, `UPDATE grants SET revoked = $2 WHERE subscriber_id = $1 AND revoked = 0`, subscriberID, micros(at)); err != nil {
 		return fmt.Errorf("revoking grants: %w", err)
 	}
-	return nil
+	return errors.Join(t.tellLogouts(ctx, "subscriber_id", subscriberID, at), t.endFamilies(ctx, subscriberID))
 }
 
 // DeleteSubscriber deletes the subscriber that a revocation names, with its
 // addresses; its logins and grants go with it.
 func (s *Store) DeleteSubscriber(ctx context.Context, projectID string, r revocation.Revocation) error {
 	return s.change(ctx, func(t tx) error {
-		res, err := t.Exec(ctx, `DELETE FROM subscribers WHERE id = $2 AND project_id = $1`, projectID, r.ID)
-		if err := oneRow(res, err, "subscriber"); err != nil {
+		var webhooks int
+		sub, err := scanSubscriber(t.Row(ctx, `UPDATE subscribers SET updated = updated WHERE id = $2 AND project_id = $1
+			RETURNING `+subscriberColumns+`, `+webhooksOf("subscribers"), projectID, r.ID), &webhooks)
+		if err != nil {
 			return err
+		}
+		// Who redeems a code of it waits here for us, or we for them, so that no grant is
+		// made whose client would not be told: PostgreSQL has those who refer to a row wait
+		// for a change of its keys, and for no other.
+		if err := t.Later(ctx, `UPDATE subscribers SET email = id WHERE id = $1`, r.ID); err != nil {
+			return fmt.Errorf("locking subscriber: %w", err)
+		}
+		if err := t.endLogins(ctx, r.ID, s.now()); err != nil {
+			return err
+		}
+		if err := t.Later(ctx, `DELETE FROM subscribers WHERE id = $1`, r.ID); err != nil {
+			return fmt.Errorf("deleting subscriber: %w", err)
 		}
 		for _, table := range []string{"phone_routes", "sip_addresses"} { // what led to it leads nowhere
 			if err := t.Later(ctx, `DELETE FROM `+table+` WHERE resource_id = $1`, r.ID); err != nil {
@@ -162,6 +202,13 @@ func (s *Store) DeleteSubscriber(ctx context.Context, projectID string, r revoca
 		if err := t.Later(ctx, `DELETE FROM addresses WHERE resource_id = $1`, r.ID); err != nil {
 			return fmt.Errorf("deleting addresses: %w", err)
 		}
-		return t.revoke(ctx, s.ending(r))
+		end := s.ending(r)
+		err = tellAny(ctx, t, webhooks, sub, func(sub fabric.Subscriber) (fabric.Event, error) {
+			return fabric.SubscriberEvent(fabric.SubscriberDeleted, sub, s.now())
+		})
+		if err != nil {
+			return err
+		}
+		return t.revoke(ctx, end)
 	})
 }

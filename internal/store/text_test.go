@@ -25,7 +25,7 @@ func testMalformedText(t *testing.T, c store.Config) {
 		_, update := s.UpdateProject(ctx, p.ID, fabric.ProjectChange{Name: &text}, time.Now())
 		sub, a := subscriber(p, "", text, "ada")
 		_, list := s.ListAddresses(ctx, p.ID, fabric.AddressFilter{DisplayName: text}, page.Query{Size: 1})
-		for _, err := range []error{find, update, s.CreateSubscriber(ctx, sub, a), list, s.PutConsent(ctx, text, "c", nil, time.Now())} {
+		for _, err := range []error{find, update, s.CreateSubscriber(ctx, sub, a), list, s.AddConsent(ctx, text, "c", nil, time.Now())} {
 			if !errors.Is(err, problem.Malformed) {
 				t.Errorf("%q: got %v, want it malformed", text, err)
 			}

@@ -8,6 +8,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -29,7 +30,16 @@ func hasSystem() bool {
 	return err == nil && info.IsDir()
 }
 
-func (s system) place() Place { return Place{Kind: System, Path: s.file()} }
+// place names the file that is there, if only another of the name is.
+func (s system) place() Place {
+	p := Place{Kind: System, Path: s.file()}
+	if files, err := s.files(); err == nil && files[p.Path] == nil {
+		for _, name := range slices.Sorted(maps.Keys(files)) {
+			p.Path = name
+		}
+	}
+	return p
+}
 
 // file gives the file of the certificate, named by what tells it from others.
 func (s system) file() string {

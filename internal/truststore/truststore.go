@@ -144,8 +144,9 @@ func (s *Stores) Remove(ctx context.Context) []Place {
 func (s *Stores) each(ctx context.Context, wanted State, do func(store) error) []Place {
 	places := make([]Place, 0, len(s.all))
 	for _, st := range s.all {
-		p := st.place()
-		p.Err = do(st)
+		doing := do(st)
+		p := st.place() // afterwards: it may be another file than before
+		p.Err = doing
 		var err error
 		p.State, err = st.state(ctx)
 		switch {

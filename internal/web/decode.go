@@ -8,7 +8,9 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"net/url"
 	"reflect"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -23,11 +25,18 @@ const maxBody = 1 << 20
 // wrong type is a problem on its name, and all of them are gathered, so that a
 // client learns every fault at once. The T holds whatever could be read.
 func Decode[T any](r *http.Request) (T, error) {
-	var in T
 	members, err := Members(r)
 	if err != nil {
+		var in T
 		return in, err
 	}
+	return FromMembers[T](members)
+}
+
+// FromMembers reads the members of an object as [Decode] does, for who puts a body
+// together of several types.
+func FromMembers[T any](members map[string]json.RawMessage) (T, error) {
+	var in T
 	var errs []error
 	v := reflect.ValueOf(&in).Elem()
 	for i := range v.NumField() {
@@ -64,27 +73,33 @@ func kindOf(t reflect.Type) string {
 // name. It refuses other content types, a compressed body, bodies over 1 MiB,
 // repeated names, and anything after the object.
 func Members(r *http.Request) (map[string]json.RawMessage, error) {
+	kind, err := contentType(r)
+	if err != nil {
+		return nil, err
+	}
+	if kind != "application/json" {
+		return formMembers(r, kind)
+	}
+	body, err := readBody(r)
+	if err != nil {
+		return nil, err
+	}
+	return jsonMembers(body)
+}
+
+// contentType gives the type of a body that can be read.
+func contentType(r *http.Request) (kind string, err error) {
 	if Encoded(r) {
-		return nil, problem.New(problem.Unsupported, "unsupported_media_type", "a compressed body is not read")
+		return "", problem.New(problem.Unsupported, "unsupported_media_type", "a compressed body is not read")
 	}
 	kind, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil && r.Header.Get("Content-Type") != "" {
-		return nil, problem.New(problem.Unsupported, "unsupported_media_type", "the Content-Type is not readable")
+		return "", problem.New(problem.Unsupported, "unsupported_media_type", "the Content-Type is not readable")
 	}
 	if cs := params["charset"]; cs != "" && !strings.EqualFold(cs, "utf-8") {
-		return nil, problem.New(problem.Unsupported, "unsupported_media_type", "the charset must be UTF-8")
+		return "", problem.New(problem.Unsupported, "unsupported_media_type", "the charset must be UTF-8")
 	}
-	switch kind {
-	case "application/json":
-		body, err := readBody(r)
-		if err != nil {
-			return nil, err
-		}
-		return jsonMembers(body)
-	case "multipart/form-data", "application/x-www-form-urlencoded":
-		return formMembers(r)
-	}
-	return nil, problem.New(problem.Unsupported, "unsupported_media_type", "send application/json")
+	return kind, nil
 }
 
 func readBody(r *http.Request) ([]byte, error) {
@@ -143,7 +158,30 @@ func badJSON(err error) error {
 	return problem.New(problem.Malformed, "bad_request", "the body is not valid JSON: %v", err)
 }
 
-func formMembers(r *http.Request) (map[string]json.RawMessage, error) {
+func formMembers(r *http.Request, kind string) (map[string]json.RawMessage, error) {
+	fields, err := form(r, kind)
+	if err != nil {
+		return nil, err
+	}
+	members := make(map[string]json.RawMessage)
+	for name, values := range fields {
+		if len(values) != 1 {
+			return nil, problem.New(problem.Malformed, "bad_request", "a form field is repeated or not UTF-8")
+		}
+		raw, err := json.Marshal(values[0])
+		if err != nil {
+			return nil, fmt.Errorf("reading form: %w", err)
+		}
+		members[name] = raw
+	}
+	return members, nil
+}
+
+// form reads the fields of a form.
+func form(r *http.Request, kind string) (url.Values, error) {
+	if kind != "multipart/form-data" && kind != "application/x-www-form-urlencoded" {
+		return nil, problem.New(problem.Unsupported, "unsupported_media_type", "send application/json")
+	}
 	if r.ContentLength > maxBody {
 		return nil, tooLarge()
 	}
@@ -164,19 +202,13 @@ func formMembers(r *http.Request) (map[string]json.RawMessage, error) {
 	if r.MultipartForm != nil {
 		defer func() { _ = r.MultipartForm.RemoveAll() }()
 	}
-	members := make(map[string]json.RawMessage)
 	for name, values := range r.PostForm {
 		if strings.HasPrefix(strings.TrimSpace(name), "{") { // curl calls all bodies forms
 			return nil, problem.New(problem.Unsupported, "unsupported_media_type", "the body looks like JSON; send Content-Type: application/json")
 		}
-		if len(values) != 1 || !utf8.ValidString(values[0]) {
+		if slices.ContainsFunc(values, func(v string) bool { return !utf8.ValidString(v) }) {
 			return nil, problem.New(problem.Malformed, "bad_request", "a form field is repeated or not UTF-8")
 		}
-		raw, err := json.Marshal(values[0])
-		if err != nil {
-			return nil, fmt.Errorf("reading form: %w", err)
-		}
-		members[name] = raw
 	}
-	return members, nil
+	return r.PostForm, nil
 }

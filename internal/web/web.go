@@ -75,3 +75,14 @@ func Bearer(r *http.Request) (token string, ok bool) {
 	}
 	return token, true
 }
+
+// A Mux is where an API mounts its handlers: an http.ServeMux, or [Patterns].
+type Mux interface {
+	Handle(pattern string, h http.Handler)
+}
+
+// Patterns notes what an API mounts, for who asks which routes there are.
+type Patterns []string
+
+// Handle notes a pattern.
+func (p *Patterns) Handle(pattern string, _ http.Handler) { *p = append(*p, pattern) }

@@ -3,6 +3,10 @@ package laml_test
 import (
 	"net/http"
 	"testing"
+
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/recordings"
+	"github.com/selvage/selvage/recordings/laml"
 )
 
 func TestAccess(t *testing.T) {
@@ -31,6 +35,15 @@ func TestAccess(t *testing.T) {
 		{"GET", "/Calls/mine/Recordings", nobody, 401, 20003},
 		{"GET", "/Calls/mine/Recordings/" + own, nobody, 401, 20003},
 		{"GET", "/Conferences/x/Recordings", nobody, 401, 20003},
+		{"POST", "/Recordings?CallSid=mine&Status=in-progress", nobody, 401, 20003},
+		{"POST", "/Calls/mine/Recordings", nobody, 401, 20003},
+		{"POST", "/Calls/mine/Recordings/" + own, nobody, 401, 20003},
+		{"POST", "/Conferences/mine/Recordings/" + own, nobody, 401, 20003},
+		{"GET", "/Recordings/" + own + "/Transcriptions", nobody, 401, 20003},
+		{"GET", "/Recordings/" + other + "/Transcriptions", asSubscriber, 404, 20404},
+		{"POST", "/Recordings?CallSid=mine&Status=in-progress", asSubscriber, 403, 20403},
+		{"POST", "/Calls/mine/Recordings", asSubscriber, 403, 20403},
+		{"POST", "/Calls/mine/Recordings/" + own, asSubscriber, 403, 20403},
 		{"GET", "/Recordings/" + own + ".json", asSubscriber, 200, 0},
 		{"GET", "/Calls/mine/Recordings/" + own + ".json", asSubscriber, 200, 0},
 		{"GET", "/Recordings/" + other + ".json", asSubscriber, 404, 20404},
@@ -76,12 +89,14 @@ func TestUnknownPathsAndMethods(t *testing.T) {
 		{"GET", "/api/laml/2010-04-01/", 404, 20404, ""},
 		{"GET", "/api/laml/2008-08-01/Accounts", 404, 20404, ""},
 		{"GET", "/2010-04-01/Accounts/" + s.project + ".json", 404, 20404, ""},
-		{"GET", s.path("/Recordings/" + sid + "/Transcriptions.json"), 404, 20404, ""},
+		{"GET", s.path("/Recordings/" + s.project + "/Transcriptions.json"), 404, 20404, ""},
+		{"DELETE", s.path("/Recordings/" + sid + "/Transcriptions.json"), 405, 20405, "GET, HEAD"},
 		{"POST", s.path("/Recordings/" + sid), 405, 20405, "DELETE, GET, HEAD, OPTIONS"},
 		{"PUT", s.path("/Recordings"), 405, 20405, "GET, HEAD, POST"},
 		{"PATCH", s.path("/Recordings.json"), 405, 20405, "GET, HEAD, POST"},
-		{"POST", s.path("/Calls/c/Recordings.json"), 405, 20405, "GET, HEAD"},
-		{"PUT", s.path("/Conferences/c/Recordings/" + sid), 405, 20405, "DELETE, GET, HEAD"},
+		{"PUT", s.path("/Calls/c/Recordings.json"), 405, 20405, "GET, HEAD, POST"},
+		{"PUT", s.path("/Conferences/c/Recordings/" + sid), 405, 20405, "DELETE, GET, HEAD, POST"},
+		{"POST", s.path("/Conferences/c/Recordings"), 405, 20405, "GET, HEAD"},
 	}
 	for _, tt := range tests {
 		a := s.do(t, tt.method, tt.path, s.basic)
@@ -89,5 +104,19 @@ func TestUnknownPathsAndMethods(t *testing.T) {
 		if got := a.Header.Get("Allow"); got != tt.allow {
 			t.Errorf("%s %s: Allow = %q, want %q", tt.method, tt.path, got, tt.allow)
 		}
+	}
+}
+
+// Who comes while something behind the server is away is told when to come back.
+func TestAway(t *testing.T) {
+	s := newServer(t, func(_ *server, _ *recordings.Config, c *laml.Config) {
+		c.Credentials = func(*http.Request) (recordings.Owner, error) {
+			return recordings.Owner{}, problem.New(problem.Unavailable, "unavailable", "the database is away")
+		}
+	})
+	a := s.do(t, "GET", s.path("/Recordings"), s.basic)
+	wantError(t, "a list", a, 503, 20503)
+	if got := a.Header.Get("Retry-After"); got != "1" {
+		t.Errorf("Retry-After = %q, want 1", got)
 	}
 }

@@ -3,6 +3,7 @@ package laml_test
 import (
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"testing"
 )
 
@@ -37,5 +38,23 @@ func BenchmarkWAV(b *testing.B) {
 				_ = res.Body.Close() // it is read to its end
 			}
 		})
+	}
+}
+
+// BenchmarkList gives a page of fifty recordings, from the rows to the document.
+func BenchmarkList(b *testing.B) {
+	s := newServer(b)
+	for range 51 {
+		s.upload(b, speech, "CallSid=c&From=/private/alice")
+	}
+	r := httptest.NewRequest("GET", s.path("/Recordings?CallSid=c"), nil)
+	s.basic(r)
+	b.ReportAllocs()
+	for b.Loop() {
+		w := httptest.NewRecorder()
+		s.Config.Handler.ServeHTTP(w, r)
+		if w.Code != 200 {
+			b.Fatalf("status %d: %s", w.Code, w.Body)
+		}
 	}
 }

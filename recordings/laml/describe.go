@@ -40,6 +40,7 @@ var parameters = []parameter{
 	{"Track", []string{"X-Recording-Track"}, text(func(d *recordings.Description) *string { return &d.Track })},
 	{"SubscriberId", []string{"X-Recording-SubscriberId", "X-Recording-Subscriber-Id"},
 		text(func(d *recordings.Description) *string { return &d.SubscriberID })},
+	{"RecordingSid", []string{"X-Recording-Sid", "X-Recording-RecordingSid"}, text(func(d *recordings.Description) *string { return &d.Sid })},
 	{"StartTime", []string{"X-Recording-StartTime", "X-Recording-Start-Time", "X-Recording-Stream-Start-Time", "X-Recording-Call-Start-Time"},
 		setStartTime},
 	{"", []string{"Idempotency-Key"}, text(func(d *recordings.Description) *string { return &d.IdempotencyKey })},

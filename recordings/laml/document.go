@@ -39,12 +39,15 @@ type document struct {
 
 // media is what the vendor's document has no member for.
 type media struct {
-	MediaURL   *string  `json:"media_url"` // null once the bytes are deleted
+	MediaURL   *string  `json:"media_url"` // null where there are no bytes
+	MP3URL     *string  `json:"mp3_url"`
+	PeaksURL   *string  `json:"peaks_url"`   // null where there is no outline
+	URLExpires *string  `json:"url_expires"` // null where they last
 	SampleRate int      `json:"sample_rate"`
 	Codec      string   `json:"codec"`
 	Bits       int      `json:"bits"`
 	Bytes      int64    `json:"bytes"`
-	SHA256     string   `json:"sha256"`
+	SHA256     *string  `json:"sha256"`   // null until there are bytes
 	Duration   float64  `json:"duration"` // exact, in seconds
 	Repaired   bool     `json:"repaired"`
 	Repairs    []string `json:"repairs"`
@@ -52,10 +55,11 @@ type media struct {
 	To         *string  `json:"to"`
 	Direction  *string  `json:"direction"`
 	Track      string   `json:"track"`
+	sound
 }
 
 // document writes a recording.
-func (a *API) document(r recordings.Recording) document {
+func (a *API) document(r recordings.Recording, urls mediaURLs) document {
 	account := prefix + "/Accounts/" + r.ProjectID
 	uri := account + "/Recordings/" + r.Sid
 	parent := uri
@@ -67,25 +71,32 @@ func (a *API) document(r recordings.Recording) document {
 		CallSid: optional(r.CallSid), ConferenceSid: optional(r.ConferenceSid),
 		Channel: strconv.Itoa(r.Channels), Channels: strconv.Itoa(r.Channels),
 		DateCreated: date(r.Created), DateUpdated: date(r.Updated),
-		StartTime: optional(date(r.StartTime)), EndTime: optional(date(r.EndTime())),
+		StartTime: optional(date(r.StartTime)), EndTime: optional(endTime(r)),
 		Duration: r.Seconds(), PriceUnit: "USD", Source: r.Source, Status: r.Status, ErrorCode: optional(r.ErrorCode),
-		URI: parent + ".json", SubresourceURIs: map[string]string{"transcriptions": uri + "/Transcriptions.json"}, Trim: "do-not-trim",
+		URI: parent + ".json", SubresourceURIs: map[string]string{"transcriptions": uri + "/Transcriptions.json"}, Trim: r.Trim,
 		Media: mediaOf(r),
 	}
 	if r.Status == recordings.Completed {
 		d.Price = optional(price(r.Price))
 	}
-	if r.Deleted.IsZero() {
-		d.Media.MediaURL = optional(a.publicURL + uri + ".wav")
-	}
+	urls.put(&d.Media, r)
 	return d
+}
+
+// endTime is when a recording ended, "" while it has not.
+func endTime(r recordings.Recording) string {
+	if !r.Waits.IsZero() {
+		return ""
+	}
+	return date(r.EndTime())
 }
 
 func mediaOf(r recordings.Recording) media {
 	return media{
-		SampleRate: r.SampleRate, Codec: r.Codec, Bits: r.Bits, Bytes: r.Bytes, SHA256: r.SHA256, Duration: r.Duration().Seconds(),
+		SampleRate: r.SampleRate, Codec: r.Codec, Bits: r.Bits, Bytes: r.Bytes, SHA256: optional(r.SHA256), Duration: r.Duration().Seconds(),
 		Repaired: len(r.Repairs) > 0, Repairs: append([]string{}, r.Repairs...),
 		From: optional(r.From), To: optional(r.To), Direction: optional(r.Direction), Track: r.Track,
+		sound: soundOf(r),
 	}
 }
 

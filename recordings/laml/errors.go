@@ -1,7 +1,6 @@
 package laml
 
 import (
-	"math"
 	"net/http"
 	"strconv"
 
@@ -35,7 +34,8 @@ var statuses = map[problem.Kind]int{
 	problem.Unavailable:     http.StatusServiceUnavailable,
 }
 
-// codeOf gives the LaML code of a status: three of them have their own.
+// codeOf gives the LaML code of a status: three of them have their own. A problem
+// whose code is a number has that.
 func codeOf(status int) int {
 	switch status {
 	case http.StatusBadRequest:
@@ -64,14 +64,16 @@ func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", `Basic realm="selvage", charset="UTF-8"`)
 	}
-	if p.RetryAfter > 0 {
-		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(p.RetryAfter.Seconds()))))
+	web.RetryAfter(w, p)
+	code, err := strconv.Atoi(p.Code)
+	if err != nil {
+		code = codeOf(status)
 	}
-	a.write(w, status, p.Message)
+	a.write(w, status, code, p.Message)
 }
 
 // write writes the body of an error, which no cache may keep.
-func (a *API) write(w http.ResponseWriter, status int, message string) {
+func (a *API) write(w http.ResponseWriter, status, code int, message string) {
 	web.NoStore(w)
-	_ = web.JSON(w, status, lamlError{codeOf(status), message, moreInfo, status}) // these types always marshal
+	_ = web.JSON(w, status, lamlError{code, message, moreInfo, status}) // these types always marshal
 }

@@ -7,29 +7,36 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/web"
 	"github.com/selvage/selvage/recordings"
+	"github.com/selvage/selvage/recordings/levels"
 )
 
 // A list is a page of recordings. The clients find the list as the one member
 // they do not know, so there must be no other.
 type list struct {
-	URI             string     `json:"uri"`
-	FirstPageURI    string     `json:"first_page_uri"`
-	NextPageURI     *string    `json:"next_page_uri"`
-	PreviousPageURI *string    `json:"previous_page_uri"`
-	Page            int        `json:"page"`
-	PageSize        int        `json:"page_size"`
-	Recordings      []document `json:"recordings"`
+	paging
+	Recordings []document `json:"recordings"`
+}
+
+// paging is what every page says of itself.
+type paging struct {
+	URI             string  `json:"uri"`
+	FirstPageURI    string  `json:"first_page_uri"`
+	NextPageURI     *string `json:"next_page_uri"`
+	PreviousPageURI *string `json:"previous_page_uri"`
+	Page            int     `json:"page"`
+	PageSize        int     `json:"page_size"`
 }
 
 // listRecordings serves GET /Recordings, and the same below a call or a
 // conference.
-func (a *API) listRecordings(w http.ResponseWriter, r *http.Request, o recordings.Owner) error {
+func (a *API) listRecordings(w http.ResponseWriter, r *http.Request, o recordings.Owner, urls mediaURLs) error {
 	q, err := parseListQuery(r)
 	if err != nil {
 		return err
@@ -39,10 +46,7 @@ func (a *API) listRecordings(w http.ResponseWriter, r *http.Request, o recording
 	if err != nil {
 		return err
 	}
-	doc := list{
-		URI: q.uri(q.page, q.query.From), FirstPageURI: q.uri(0, ""), Page: q.page, PageSize: q.query.Size,
-		Recordings: make([]document, 0, len(found.Items)),
-	}
+	doc := list{q.links(), make([]document, 0, len(found.Items))}
 	if found.Next != "" {
 		doc.NextPageURI = optional(q.uri(q.page+1, found.Next))
 	}
@@ -50,7 +54,7 @@ func (a *API) listRecordings(w http.ResponseWriter, r *http.Request, o recording
 		doc.PreviousPageURI = optional(q.uri(q.page-1, found.Prev))
 	}
 	for _, rec := range found.Items {
-		doc.Recordings = append(doc.Recordings, a.document(rec))
+		doc.Recordings = append(doc.Recordings, a.document(rec, urls))
 	}
 	return web.JSON(w, http.StatusOK, doc)
 }
@@ -62,6 +66,11 @@ type listQuery struct {
 	page   int
 	query  page.Query
 	filter recordings.Filter
+}
+
+// links gives what the page that was asked for says of itself.
+func (q listQuery) links() paging {
+	return paging{URI: q.uri(q.page, q.query.From), FirstPageURI: q.uri(0, ""), Page: q.page, PageSize: q.query.Size}
 }
 
 // uri gives the root-relative link of a page.
@@ -82,9 +91,10 @@ const (
 	createdBefore  = "DateCreated<"
 	createdFrom    = "DateCreated>"
 	includeDeleted = "IncludeSoftDeleted"
+	flagged        = "Flag"
 )
 
-var filters = []string{"CallSid", "ConferenceSid", createdOn, createdBefore, createdFrom, includeDeleted}
+var filters = []string{"CallSid", "ConferenceSid", createdOn, createdBefore, createdFrom, includeDeleted, flagged, urlTTL}
 
 // parseListQuery reads the query of a list, and the call or conference of its
 // path.
@@ -110,7 +120,7 @@ func parseListQuery(r *http.Request) (listQuery, error) {
 		q.path, q.filter.ConferenceSid = q.path+"/Conferences/"+url.PathEscape(conference), conference
 	}
 	q.path += "/Recordings"
-	return q, errors.Join(q.paging(values), q.created(values), q.deleted(values))
+	return q, errors.Join(q.paging(values), q.created(values), q.deleted(values), q.flagged(values))
 }
 
 // paging reads which page is wanted. A size above the largest is lowered, since
@@ -216,4 +226,17 @@ func (q *listQuery) deleted(values url.Values) error {
 		return nil
 	}
 	return problem.BadParam(includeDeleted, "%s must be true or false", includeDeleted)
+}
+
+// flagged reads which fault the recordings are to have.
+func (q *listQuery) flagged(values url.Values) error {
+	name := values.Get(flagged)
+	if name == "" {
+		return nil
+	}
+	var ok bool
+	if q.filter.Flag, ok = levels.FlagOf(name); !ok {
+		return problem.BadParam(flagged, "%s must be one of %s", flagged, strings.Join(levels.FlagNames(), ", "))
+	}
+	return nil
 }

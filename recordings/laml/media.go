@@ -1,8 +1,13 @@
 package laml
 
 import (
+	"errors"
 	"net/http"
+	"net/url"
 	"strings"
+
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/recordings"
 )
 
 // maxRanges bounds the ranges of one request: who asks for more gets the whole.
@@ -16,30 +21,125 @@ func ignoreOdd(h http.Header) {
 	}
 }
 
-// serveWAV serves the bytes of a recording as they came in, to anybody.
-func (a *API) serveWAV(w http.ResponseWriter, r *http.Request, sid string) error {
-	h := w.Header()
-	allowAnyOrigin(h)
-	rec, media, err := a.recordings.Open(r.Context(), r.PathValue("AccountSid"), sid)
+// serveMedia serves the media of a recording to whom its project lets fetch it.
+func (a *API) serveMedia(w http.ResponseWriter, r *http.Request, sid string, f recordings.Format) error {
+	allowAnyOrigin(w.Header())
+	wanted, download, err := parseWanted(r, f)
+	if err != nil {
+		return err
+	}
+	owner, auth, err := a.mayFetch(r, sid, wanted.Format)
+	if err != nil {
+		return err
+	}
+	media, err := a.recordings.Render(r.Context(), owner, sid, wanted)
 	if err != nil {
 		return err
 	}
 	defer media.Close()
-	h.Set("Content-Type", "audio/x-wav")
-	h.Set("Content-Disposition", `inline; filename="`+rec.Sid+`.wav"`)
-	h.Set("ETag", `"`+rec.SHA256+`"`)
+	mediaHeaders(w.Header(), media, auth, download)
+	if media.Whole && a.offload != nil {
+		a.handOver(w, media.Recording.MediaKey)
+		return nil
+	}
+	ignoreOdd(r.Header)
+	content := media.Content
+	if media.Encoded {
+		content = a.inTurn(w, r, content)
+	}
+	http.ServeContent(w, r, "", media.Recording.Created, content)
+	return nil
+}
+
+// parseWanted reads how media is wanted, and whether it is to be saved.
+func parseWanted(r *http.Request, f recordings.Format) (w recordings.Wanted, download bool, err error) {
+	w.Format = f
+	if r.URL.RawQuery == "" {
+		return w, false, nil
+	}
+	query, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return w, false, problem.New(problem.Malformed, "bad_request", "the query is not readable")
+	}
+	var asIs bool
+	if err := errors.Join(flag(query, "Download", &download), flag(query, original, &asIs),
+		number(query, "RequestedChannels", &w.Channels), number(query, "Channel", &w.Leg)); err != nil {
+		return w, false, err
+	}
+	switch {
+	case w.Channels > 0 && w.Leg > 0:
+		err = problem.BadParam("Channel", "give Channel, for one of them, or RequestedChannels")
+	case asIs && w.Channels+w.Leg > 0:
+		err = problem.BadParam(original, "the original has the channels that it has")
+	case asIs && f == recordings.MP3:
+		err = problem.BadParam(original, "ask for the original with .wav, whatever it is")
+	case asIs:
+		w.Format = recordings.Original
+	}
+	return w, download, err
+}
+
+// flag reads a parameter that is true or false.
+func flag(query url.Values, name string, into *bool) error {
+	switch text := query.Get(name); {
+	case len(query[name]) > 1:
+		return problem.BadParam(name, "%s is repeated", name)
+	case strings.EqualFold(text, "true"):
+		*into = true
+	case text != "" && !strings.EqualFold(text, "false"):
+		return problem.BadParam(name, "%s must be true or false", name)
+	}
+	return nil
+}
+
+// number reads a parameter that is 1 or 2.
+func number(query url.Values, name string, into *int) error {
+	switch text := query.Get(name); {
+	case len(query[name]) > 1:
+		return problem.BadParam(name, "%s is repeated", name)
+	case text == "1" || text == "2":
+		*into = int(text[0] - '0')
+	case text != "":
+		return problem.BadParam(name, "%s must be 1 or 2", name)
+	}
+	return nil
+}
+
+// mediaHeaders says what is served.
+func mediaHeaders(h http.Header, m *recordings.Rendition, auth recordings.MediaAuth, download bool) {
+	disposition := "inline"
+	if download {
+		disposition = "attachment"
+	}
+	h.Set("Content-Type", m.Type)
+	h.Set("Content-Disposition", disposition+`; filename="`+m.Recording.Sid+m.Ext+`"`) // the Sid has nothing to be quoted
+	h.Set("ETag", `"`+m.Tag+`"`)
+	sealed(h, auth)
+}
+
+// sealed says who may keep what is public by its URL, and that no browser takes it
+// for a page, whatever was uploaded.
+func sealed(h http.Header, auth recordings.MediaAuth) {
 	// Not immutable: a recording can be deleted.
 	h.Set("Cache-Control", "public, max-age=300, must-revalidate")
+	if auth != recordings.Public {
+		h.Set("Cache-Control", "private, no-store")
+	}
 	h.Del("Pragma") // of an attempt to give the document
-	// Whatever was uploaded, no browser takes it for a page.
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Content-Security-Policy", "default-src 'none'; sandbox")
 	h.Set("X-Robots-Tag", "noindex, nofollow, noarchive")
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Cross-Origin-Resource-Policy", "cross-origin")
-	ignoreOdd(r.Header)
-	http.ServeContent(w, r, "", rec.Created, media)
-	return nil
+}
+
+// handOver leaves a whole file to the server in front, which knows of validators
+// and ranges by itself.
+func (a *API) handOver(w http.ResponseWriter, key string) {
+	header, value := a.offload(key)
+	w.Header().Del("ETag")
+	w.Header().Set(header, value)
+	w.WriteHeader(http.StatusOK)
 }
 
 // allowAnyOrigin lets the scripts of any page read the media, which needs no
@@ -56,7 +156,7 @@ func (a *API) preflight(w http.ResponseWriter, r *http.Request) error {
 	if _, ext := parseFile(r.PathValue("file")); ext != ".json" {
 		allowAnyOrigin(h)
 		h.Set("Access-Control-Allow-Methods", "GET, HEAD, OPTIONS")
-		h.Set("Access-Control-Allow-Headers", "Range, If-Range")
+		h.Set("Access-Control-Allow-Headers", "Authorization, Range, If-Range")
 		h.Set("Access-Control-Max-Age", "86400")
 	}
 	w.WriteHeader(http.StatusNoContent)

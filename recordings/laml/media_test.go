@@ -185,17 +185,6 @@ func TestUnknownIsOneAnswer(t *testing.T) {
 	}
 }
 
-func TestMP3SaysWhatThereIs(t *testing.T) {
-	s := newServer(t)
-	for _, sid := range []string{s.upload(t, speech, ""), "7f2c3a52-0b1d-4f6e-9a57-1c2d3e4f5a6b"} {
-		a := s.do(t, "GET", s.path("/Recordings/"+sid+".mp3"))
-		wantError(t, "an MP3", a, 404, 20404)
-		if !bytes.Contains(a.body, []byte(".wav")) {
-			t.Errorf("MP3 = %s, want a hint at .wav", a.body)
-		}
-	}
-}
-
 func TestPreflight(t *testing.T) {
 	s := newServer(t)
 	for ext, want := range map[string]string{"": "*", ".wav": "*", ".json": ""} {

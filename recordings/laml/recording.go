@@ -18,26 +18,29 @@ func parseFile(file string) (sid, ext string) {
 	return file, ""
 }
 
-// getRecording serves GET /Recordings/{file}: the media, public, or the document
-// for valid credentials. Without an extension it is the media, unless valid
+// getRecording serves GET /Recordings/{file}: the media and its outline, public, or
+// the document for valid credentials. Without an extension it is the media, unless valid
 // credentials come with a wish for JSON.
 func (a *API) getRecording(w http.ResponseWriter, r *http.Request) error {
+	if sid, ok := strings.CutSuffix(r.PathValue("file"), peaksEnd); ok {
+		return a.servePeaks(w, r, sid)
+	}
 	switch sid, ext := parseFile(r.PathValue("file")); ext {
 	case ".wav":
-		return a.serveWAV(w, r, sid)
+		return a.serveMedia(w, r, sid, recordings.WAV)
 	case ".json":
-		return a.owned(a.showRecording)(w, r)
+		return a.documented(a.showRecording)(w, r)
 	case ".mp3":
-		return problem.New(problem.NotFound, "not_found", "MP3 is not available here; ask for the same recording with .wav")
+		return a.serveMedia(w, r, sid, recordings.MP3)
 	case "":
 		w.Header().Set("Vary", "Accept, Authorization")
 		if !wantsJSON(r) {
-			return a.serveWAV(w, r, sid)
+			return a.serveMedia(w, r, sid, recordings.WAV)
 		}
-		if err := a.owned(a.showRecording)(w, r); !unauthenticated(err) {
+		if err := a.documented(a.showRecording)(w, r); !unauthenticated(err) {
 			return err
 		}
-		return a.serveWAV(w, r, sid)
+		return a.serveMedia(w, r, sid, recordings.WAV)
 	}
 	return problem.NoSuch("recording")
 }
@@ -57,17 +60,17 @@ func wantsJSON(r *http.Request) bool {
 
 // showRecording serves the document: GET /Recordings/{file}, and the same below
 // a call or a conference.
-func (a *API) showRecording(w http.ResponseWriter, r *http.Request, o recordings.Owner) error {
+func (a *API) showRecording(w http.ResponseWriter, r *http.Request, o recordings.Owner, urls mediaURLs) error {
 	rec, err := a.findRecording(r, o)
 	if err != nil {
 		return err
 	}
-	return web.JSON(w, http.StatusOK, a.document(rec))
+	return web.JSON(w, http.StatusOK, a.document(rec, urls))
 }
 
 // deleteRecording serves DELETE of the same paths.
 func (a *API) deleteRecording(w http.ResponseWriter, r *http.Request, o recordings.Owner) error {
-	if err := readOnly(o); err != nil {
+	if err := o.MayChange(); err != nil {
 		return err
 	}
 	rec, err := a.findRecording(r, o)

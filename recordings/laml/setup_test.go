@@ -18,8 +18,10 @@ import (
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/blob"
+	"github.com/selvage/selvage/internal/openapi/openapitest"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/store"
+	"github.com/selvage/selvage/internal/store/storetest"
 	"github.com/selvage/selvage/internal/web"
 	"github.com/selvage/selvage/recordings"
 	"github.com/selvage/selvage/recordings/laml"
@@ -33,6 +35,7 @@ const key = "PTkey"
 type server struct {
 	*httptest.Server
 	rules      *recordings.Recordings
+	dir        string
 	store      *store.Store
 	media      string
 	project    string
@@ -42,7 +45,7 @@ type server struct {
 
 const maxUpload = 1 << 20
 
-func newServer(t testing.TB) *server {
+func newServer(t testing.TB, change ...func(*server, *recordings.Config, *laml.Config)) *server {
 	t.Helper()
 	s := &server{media: filepath.Join(t.TempDir(), "media"), now: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)}
 	dir, err := blob.OpenDir(s.media)
@@ -50,36 +53,54 @@ func newServer(t testing.TB) *server {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = dir.Close() })
-	if s.store, err = store.Open(t.Context(), store.Config{Dir: t.TempDir()}); err != nil {
-		t.Fatal(err)
+	s.dir = storetest.Dir(t)
+	s.store = storetest.Open(t, s.dir, nil)
+	rules := recordings.Config{Store: s.store, Media: dir, SubscriberOf: s.store.SubscriberOf, MaxUpload: maxUpload, Now: func() time.Time { return s.now }}
+	log := slog.New(slog.DiscardHandler)
+	c := laml.Config{Credentials: s.credentials, PublicURL: "https://example.com", Log: log}
+	for _, f := range change {
+		f(s, &rules, &c)
 	}
-	t.Cleanup(func() { _ = s.store.Close() })
-	s.rules = recordings.New(recordings.Config{
-		Store: s.store, Media: dir, SubscriberOf: s.store.SubscriberOf, MaxUpload: maxUpload, Now: func() time.Time { return s.now },
-	})
+	s.rules = recordings.New(rules)
+	c.Recordings = s.rules
 	s.project = s.addProject(t)
 	s.subscriber = s.addSubscriber(t)
-	log := slog.New(slog.DiscardHandler)
-	api := laml.New(laml.Config{Recordings: s.rules, Credentials: s.credentials, PublicURL: "https://example.com", Log: log})
-	s.Server = httptest.NewServer(web.Outer(api.Handler(), log, nil))
+	s.Server = httptest.NewServer(web.Outer(laml.New(c).Handler(), log, nil))
 	t.Cleanup(s.Close)
 	return s
 }
 
+// signing gives a server keys to sign links with.
+func signing(t testing.TB) func(*server, *recordings.Config, *laml.Config) {
+	return func(s *server, c *recordings.Config, _ *laml.Config) {
+		c.Links = storetest.Ring(t, s.dir, s.store, nil)
+	}
+}
+
+// setMediaAuth says who may fetch the project's media.
+func (s *server) setMediaAuth(t testing.TB, auth recordings.MediaAuth) {
+	t.Helper()
+	text := string(auth)
+	if _, err := s.store.UpdateProject(t.Context(), s.project, fabric.ProjectChange{MediaAuth: &text}, s.now); err != nil {
+		t.Fatal(err)
+	}
+	s.now = s.now.Add(time.Second) // what was read before is forgotten
+}
+
 // credentials knows the key of every project, and a token of the subscriber.
-func (s *server) credentials(r *http.Request) (laml.Caller, error) {
+func (s *server) credentials(r *http.Request) (recordings.Owner, error) {
 	if project, secret, ok := web.Basic(r); ok && secret == key {
-		return laml.Caller{ProjectID: project}, nil
+		return recordings.Owner{ProjectID: project}, nil
 	}
 	if token, ok := web.Bearer(r); ok && token == "subscriber" {
-		return laml.Caller{ProjectID: s.project, SubscriberID: s.subscriber}, nil
+		return recordings.Owner{ProjectID: s.project, SubscriberID: s.subscriber}, nil
 	}
-	return laml.Caller{}, problem.NoCredentials()
+	return recordings.Owner{}, problem.NoCredentials()
 }
 
 func (s *server) addProject(t testing.TB) string {
 	t.Helper()
-	p := fabric.Project{ID: uuid.NewString(), Name: "p", RecordRate: fabric.DefaultRecordRate, Created: s.now, Updated: s.now}
+	p := fabric.Project{ID: uuid.NewString(), Name: "p", RecordRate: fabric.DefaultRecordRate, MediaAuth: "public", Created: s.now, Updated: s.now}
 	if err := s.store.CreateProject(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
@@ -134,9 +155,13 @@ func (s *server) do(t testing.TB, method, path string, opts ...option) answer {
 	for _, o := range opts {
 		o(r)
 	}
-	res, err := http.DefaultTransport.RoundTrip(r)
+	var documented openapitest.Transport
+	res, err := documented.RoundTrip(r)
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, fault := range documented.Faults() {
+		t.Error(fault)
 	}
 	defer res.Body.Close()
 	b, err := io.ReadAll(res.Body)

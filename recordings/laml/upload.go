@@ -16,11 +16,18 @@ import (
 
 // createRecording serves POST /Recordings: 201 for a new recording, 200 for one
 // that is here already. The body is the file, or a form with the file in it.
-func (a *API) createRecording(w http.ResponseWriter, r *http.Request, o recordings.Owner) error {
-	if err := readOnly(o); err != nil {
+func (a *API) createRecording(w http.ResponseWriter, r *http.Request, o recordings.Owner, urls mediaURLs) error {
+	if err := o.MayChange(); err != nil {
 		return err
 	}
-	upload, err := a.upload(w, r)
+	query, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return problem.New(problem.Malformed, "bad_request", "the query is not readable")
+	}
+	if query.Has("Status") {
+		return a.announceRecording(w, r, o, urls, query)
+	}
+	upload, err := a.upload(w, r, query)
 	if err != nil {
 		return err
 	}
@@ -33,15 +40,11 @@ func (a *API) createRecording(w http.ResponseWriter, r *http.Request, o recordin
 	if added {
 		status = http.StatusCreated
 	}
-	return web.JSON(w, status, a.document(rec))
+	return web.JSON(w, status, a.document(rec, urls))
 }
 
 // upload finds the file in a request, and what is said of it.
-func (a *API) upload(w http.ResponseWriter, r *http.Request) (u recordings.Upload, err error) {
-	query, err := url.ParseQuery(r.URL.RawQuery)
-	if err != nil {
-		return u, problem.New(problem.Malformed, "bad_request", "the query is not readable")
-	}
+func (a *API) upload(w http.ResponseWriter, r *http.Request, query url.Values) (u recordings.Upload, err error) {
 	if r.ContentLength > a.recordings.MaxUpload()+maxFields {
 		return u, problem.New(problem.TooLarge, "request_too_large", "the upload is larger than %d bytes", a.recordings.MaxUpload())
 	}
@@ -68,14 +71,18 @@ func (a *API) rawUpload(r *http.Request, query url.Values) (recordings.Upload, e
 	if err == nil {
 		err = a.recordings.Check(d)
 	}
-	return recordings.Upload{Body: r.Body, Describe: func() (recordings.Description, error) { return d, nil }}, err
+	hints := []string{r.Header.Get("Content-Type"), d.Path}
+	return recordings.Upload{Body: r.Body, Hints: hints, Describe: func() (recordings.Description, error) { return d, nil }}, err
 }
 
 // formUpload takes the file out of a form.
 func formUpload(parts *multipart.Reader, headers http.Header, query url.Values) (recordings.Upload, error) {
 	f := &form{reader: parts, fields: make(url.Values)}
-	err := f.findFile()
-	return recordings.Upload{Body: f, Describe: func() (recordings.Description, error) { return describe(headers, query, f.fields) }}, err
+	if err := f.findFile(); err != nil {
+		return recordings.Upload{}, err
+	}
+	hints := []string{f.file.Header.Get("Content-Type"), f.file.FileName()}
+	return recordings.Upload{Body: f, Hints: hints, Describe: func() (recordings.Description, error) { return describe(headers, query, f.fields) }}, nil
 }
 
 // Bounds of a form, its file apart.

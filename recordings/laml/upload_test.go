@@ -96,6 +96,41 @@ func TestUploadForms(t *testing.T) {
 	}
 }
 
+// What has no header is told by its type or its name; what is not WAV is kept too.
+func TestUploadsOfOtherFormats(t *testing.T) {
+	s := newServer(t)
+	file := func(name string) []byte { return corpusFile(t, name) }
+	form := func(name, kind, from string) option { return form(t, part{"f", name, kind, string(file(from))}) }
+	tests := []struct {
+		name string
+		opts []option
+		want string // codec and rate
+	}{
+		{"mu-law by its type", []option{body("audio/PCMU", file("speech.ulaw"))}, "mulaw 8000"},
+		{"mu-law by its name", []option{body("", file("speech.ulaw")), header("X-Recording-File-Name", "/tmp/a.ul")}, "mulaw 8000"},
+		{"mu-law in a form", []option{form("a.pcmu", "application/octet-stream", "speech.ulaw")}, "mulaw 8000"},
+		{"mu-law in a form, by its type", []option{form("a", "audio/basic", "speech.ulaw")}, "mulaw 8000"},
+		{"PCM by its name", []option{form("a.sln16", "", "speech.sln")}, "pcm_s16le 16000"},
+		{"PCM by its type", []option{body("audio/L16; rate=8000", file("speech.sln"))}, "pcm_s16be 8000"},
+		{"GSM", []option{form("a.gsm", "", "speech.gsm")}, "gsm 8000"},
+		{"G.722", []option{form("a.g722", "", "speech.g722")}, "g722 16000"},
+		{"MP3", []option{body("audio/mpeg", file("speech_cbr32.mp3"))}, "mp3 8000"},
+		{"MP3 by another name", []option{form("a.wav", "audio/wav", "speech_vbr_notag.mp3")}, "mp3 8000"},
+		{"Ogg", []option{body("application/octet-stream", file("speech.ogg"))}, "opus 48000"},
+	}
+	for _, tt := range tests {
+		a := s.do(t, "POST", s.path("/Recordings.json"), append(tt.opts, s.basic)...)
+		if a.StatusCode != http.StatusCreated {
+			t.Errorf("%s = %d %s, want 201", tt.name, a.StatusCode, a.body)
+			continue
+		}
+		media := read[map[string]any](t, a)["media"].(map[string]any)
+		if got := fmt.Sprint(media["codec"], " ", media["sample_rate"]); got != tt.want {
+			t.Errorf("%s is taken for %s, want %s", tt.name, got, tt.want)
+		}
+	}
+}
+
 func TestUploadTwice(t *testing.T) {
 	s := newServer(t)
 	wav, other := corpusFile(t, speech), corpusFile(t, "canonical_44.wav")
@@ -141,8 +176,8 @@ func TestParallelUploadsHaveOneWinner(t *testing.T) {
 	if len(sids) != 1 || statuses[201] != 1 || statuses[200] != 49 {
 		t.Errorf("%d recordings, statuses %v, want one recording, a 201 and 200s", len(sids), statuses)
 	}
-	if all := read[list](t, s.do(t, "GET", s.path("/Recordings"), s.basic)); len(all.Recordings) != 1 || s.mediaFiles(t) != 1 {
-		t.Errorf("%d rows and %d files, want one of each", len(all.Recordings), s.mediaFiles(t))
+	if all := read[list](t, s.do(t, "GET", s.path("/Recordings"), s.basic)); len(all.Recordings) != 1 || s.mediaFiles(t) != 2 {
+		t.Errorf("%d rows and %d files, want one row, its media and its outline", len(all.Recordings), s.mediaFiles(t))
 	}
 }
 
@@ -163,7 +198,9 @@ func TestUploadsThatAreRefused(t *testing.T) {
 	}{
 		{"empty", "", []option{body("audio/wav", nil)}, 400, 10000},
 		{"a page", "", []option{body("audio/wav", []byte("<html><script>alert(1)</script></html>"))}, 415, 20415},
-		{"MP3", "", []option{body("audio/mpeg", corpusFile(t, "speech_cbr32.mp3"))}, 415, 20415},
+		{"FLAC", "", []option{body("audio/flac", []byte("fLaC"+strings.Repeat("\x00", 1000)))}, 415, 20415},
+		{"audio without a header, no codec told", "", []option{body("audio/wav", corpusFile(t, "speech.ulaw"))}, 415, 20415},
+		{"L16 without a rate", "", []option{body("audio/L16", corpusFile(t, "speech.sln"))}, 400, 10000},
 		{"unknown codec", "", []option{body("audio/wav", corpusFile(t, "unknown_tag.wav"))}, 415, 20415},
 		{"broken", "", []option{body("audio/wav", corpusFile(t, "zero_channels.wav"))}, 400, 10000},
 		{"JSON", "", []option{body("application/json", []byte("{}"))}, 415, 20415},
@@ -189,6 +226,8 @@ func TestUploadsThatAreRefused(t *testing.T) {
 		{"query, too early", "StartTime=-1", []option{raw}, 400, 10000},
 		{"query, no number", "StartTime=NaN", []option{raw}, 400, 10000},
 		{"query, too late", "StartTime=2030-01-01", []option{raw}, 400, 10000},
+		{"query, no time for links", "MediaUrlTtl=0", []option{raw}, 400, 10000},
+		{"query, no time for links of one that begins", "Status=in-progress&CallSid=c&MediaUrlTtl=soon", nil, 400, 10000},
 		{"query, unknown subscriber", "SubscriberId=x", []option{raw}, 400, 10000},
 	}
 	for _, tt := range tests {

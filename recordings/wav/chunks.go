@@ -25,6 +25,7 @@ type parser struct {
 	dataSize int64 // of the audio, as ds64 has it; -1 without one
 	fact     int64 // frames, as "fact" has it
 	streamed bool  // the size of the audio was never written
+	common   bool  // RIFF, and no EXTENSIBLE format
 	visited  int
 	buf      [64]byte
 }
@@ -64,6 +65,7 @@ func (p *parser) header() error {
 	p.riffSize = int64(p.order.Uint32(b[4:])) + 8
 	switch magic {
 	case "RIFF", "RIFX":
+		p.common = magic == "RIFF"
 		return nil
 	case "RF64", "BW64":
 		return p.ds64()
@@ -117,7 +119,7 @@ func (p *parser) after(c chunk) (next chunk, ok bool, err error) {
 		return next, ok, err
 	}
 	if unpadded, found, err := p.chunkAt(c.end()); err != nil || found && p.fits(unpadded) {
-		p.repaired("a chunk of odd size lacks its padding")
+		p.facts.repaired("a chunk of odd size lacks its padding")
 		return unpadded, found, err
 	}
 	return next, ok, nil
@@ -160,7 +162,8 @@ func (p *parser) visit(c chunk) (err error) {
 		if err != nil || len(b) < 16 {
 			return errors.Join(err, ErrBroken)
 		}
-		p.facts.Format, err = parseFormat(b, p.order, p.repaired)
+		p.common = p.common && p.order.Uint16(b) != tagExtensible
+		p.facts.Format, err = parseFormat(b, p.order, p.facts.repaired)
 		return err
 	case c.id == "fact" && c.size >= 4:
 		b, err := p.read(c.offset, 4)
@@ -198,7 +201,7 @@ func (p *parser) data() error {
 // toTheEnd takes everything that is left as audio.
 func (p *parser) toTheEnd(why string) {
 	p.facts.Length, p.streamed = p.size-p.facts.Offset, true
-	p.repaired("%s", why)
+	p.facts.repaired("%s", why)
 }
 
 // onlyChunks tells whether there is nothing but whole chunks from an offset on.
@@ -220,7 +223,7 @@ func (p *parser) afterData() error {
 	c, ok, err := p.after(audio)
 	for ; ok && err == nil && c.end() <= p.size; c, ok, err = p.after(c) {
 		if c.id == "data" {
-			p.repaired("there is a second data chunk, which is not used")
+			p.facts.repaired("there is a second data chunk, which is not used")
 		}
 		last = c
 	}
@@ -228,9 +231,9 @@ func (p *parser) afterData() error {
 	case err != nil:
 		return err
 	case end < p.size:
-		p.repaired("there are %d bytes of something else after the last chunk", p.size-end)
+		p.facts.repaired("there are %d bytes of something else after the last chunk", p.size-end)
 	case p.riffSize != last.end() && p.riffSize != end:
-		p.repaired("the size in the RIFF header is %d, not %d", p.riffSize-8, end-8)
+		p.facts.repaired("the size in the RIFF header is %d, not %d", p.riffSize-8, end-8)
 	}
 	return nil
 }

@@ -50,11 +50,8 @@ func parseFormat(body []byte, order binary.ByteOrder, repaired func(format strin
 		Bits:       int(order.Uint16(body[14:])),
 	}
 	f.ValidBits = f.Bits
-	if f.Channels < 1 || f.Channels > maxChannels {
-		return f, broken("it claims %d channels", f.Channels)
-	}
-	if f.SampleRate < minRate || f.SampleRate > maxRate {
-		return f, broken("it claims a sample rate of %d Hz", f.SampleRate)
+	if err := f.Check(); err != nil {
+		return f, err
 	}
 	if tag == tagExtensible {
 		var err error
@@ -69,6 +66,18 @@ func parseFormat(body []byte, order binary.ByteOrder, repaired func(format strin
 		f.align(byteRate, repaired)
 	}
 	return f, nil
+}
+
+// Check refuses a number of channels or a rate that no file of speech has, as an
+// [ErrBroken].
+func (f *Format) Check() error {
+	if f.Channels < 1 || f.Channels > maxChannels {
+		return broken("it claims %d channels", f.Channels)
+	}
+	if f.SampleRate < minRate || f.SampleRate > maxRate {
+		return broken("it claims a sample rate of %d Hz", f.SampleRate)
+	}
+	return nil
 }
 
 // extensible reads the tag that EXTENSIBLE hides in a GUID.
@@ -108,10 +117,10 @@ func (f *Format) codec(tag uint16, order binary.ByteOrder) error {
 	switch tag {
 	case tagIMAADPCM:
 		f.Codec = "adpcm_ima_wav"
-		return f.adpcm(4, 1)
+		return f.adpcm()
 	case tagMSADPCM:
 		f.Codec = "adpcm_ms"
-		return f.adpcm(7, 2)
+		return f.adpcm()
 	case tagGSM610:
 		return f.gsm()
 	}
@@ -150,17 +159,27 @@ func (f *Format) align(byteRate int64, repaired func(format string, args ...any)
 	}
 }
 
-// adpcm is blocks of 4-bit samples behind a head for each channel, which holds
-// the first frames itself.
-func (f *Format) adpcm(head, first int) error {
+// adpcm checks blocks of 4-bit samples, which have a head for each channel.
+func (f *Format) adpcm() error {
 	if f.Bits != 4 {
 		return broken("it claims ADPCM samples of %d bits", f.Bits)
 	}
-	if f.BlockAlign <= head*f.Channels {
+	if f.BlockFrames = f.inBlock(f.BlockAlign); f.BlockFrames <= 2 {
 		return broken("it claims ADPCM blocks of %d bytes", f.BlockAlign)
 	}
-	f.BlockFrames = (f.BlockAlign-head*f.Channels)*2/f.Channels + first
 	return nil
+}
+
+// inBlock gives the frames in a block of ADPCM that has a number of bytes: the
+// first ones are in the head.
+func (f *Format) inBlock(bytes int) int {
+	switch n := f.Channels; {
+	case f.Codec == "adpcm_ms" && bytes >= 7*n:
+		return 2 + (bytes-7*n)*2/n
+	case f.Codec == "adpcm_ima_wav" && bytes >= 4*n:
+		return 1 + (bytes-4*n)/(4*n)*8
+	}
+	return 0
 }
 
 // gsm is the packets of WAV49: two GSM frames in 65 bytes.
@@ -175,10 +194,5 @@ func (f *Format) gsm() error {
 // frames gives the frames in a number of bytes. A last ADPCM block may be short.
 func (f *Format) frames(length int64) int64 {
 	blocks, rest := length/int64(f.BlockAlign), length%int64(f.BlockAlign)
-	frames := blocks * int64(f.BlockFrames)
-	if f.Bits != 4 {
-		return frames
-	}
-	missing := (int64(f.BlockAlign) - rest) * 2 / int64(f.Channels)
-	return frames + max(0, int64(f.BlockFrames)-missing)
+	return blocks*int64(f.BlockFrames) + int64(f.inBlock(int(rest)))
 }

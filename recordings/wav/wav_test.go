@@ -57,6 +57,51 @@ func TestParse(t *testing.T) {
 	}
 }
 
+// extensible makes a format whose tag is in a GUID.
+func extensible(tag, channels, align, bits uint16) string {
+	le := binary.LittleEndian
+	b := le.AppendUint16(le.AppendUint16(nil, tagExtensible), channels)
+	b = le.AppendUint32(le.AppendUint32(b, 8000), 8000*uint32(align))
+	b = le.AppendUint16(le.AppendUint16(b, align), bits)
+	b = append(le.AppendUint16(b, 22), "\x00\x00\x00\x00\x00\x00"...)
+	return piece("fmt ", string(append(le.AppendUint16(b, tag), subformat...)))
+}
+
+func TestExtensible(t *testing.T) {
+	tests := []struct {
+		tag, channels, align, bits uint16
+		codec                      string
+		frames                     int64 // in 1300 bytes
+	}{
+		{tagPCM, 1, 2, 16, "pcm_s16le", 650},
+		{tagPCM, 2, 6, 24, "pcm_s24le", 216},
+		{tagFloat, 1, 4, 32, "pcm_f32le", 325},
+		{tagFloat, 1, 8, 64, "pcm_f64le", 162},
+		{tagALaw, 2, 2, 8, "alaw", 650},
+		{tagMuLaw, 1, 1, 8, "mulaw", 1300},
+		{tagIMAADPCM, 1, 256, 4, "adpcm_ima_wav", 5*505 + 1 + 4*8},
+		{tagIMAADPCM, 2, 256, 4, "adpcm_ima_wav", 5*249 + 1 + 8},
+		{tagMSADPCM, 1, 256, 4, "adpcm_ms", 5*500 + 2 + 2*13},
+		{tagMSADPCM, 2, 256, 4, "adpcm_ms", 5*244 + 2 + 6},
+		{tagGSM610, 1, 65, 0, "gsm_ms", 20 * 320},
+	}
+	for _, tt := range tests {
+		file := riff(extensible(tt.tag, tt.channels, tt.align, tt.bits), piece("data", strings.Repeat("\x01", 1300)))
+		for _, file := range []string{file, "BW64\xff\xff\xff\xffWAVE" + piece("ds64", string(binary.LittleEndian.AppendUint64(nil, uint64(len(file)+28)))+"\x14\x05\x00\x00"+strings.Repeat("\x00", 16)) + file[12:]} {
+			got, err := Parse(strings.NewReader(file), int64(len(file)))
+			if err != nil || got.Codec != tt.codec || got.Frames != tt.frames || got.Channels != int(tt.channels) || got.Plain() {
+				t.Errorf("%.4s, tag %#x = %+v, %v, want %s, %d frames", file, tt.tag, got, err, tt.codec, tt.frames)
+				continue
+			}
+			s, err := Open(strings.NewReader(file), got, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			readView(t, s)
+		}
+	}
+}
+
 func TestParseRefuses(t *testing.T) {
 	audio := piece("data", "\x01\x02")
 	tests := []struct {

@@ -17,7 +17,7 @@ import (
 func (s *Store) Put(ctx context.Context, key session.Key, value []byte, ttl time.Duration) error {
 	err := s.db.Once(ctx, func(t database.Tx) error {
 		_, err := t.Exec(ctx, `
-			INSERT INTO session_entries (kind, id, value, count, expires) VALUES ($1, $2, $3, 0, $4)
+			INSERT INTO selvage_sessions (kind, id, value, count, expires) VALUES ($1, $2, $3, 0, $4)
 			ON CONFLICT (kind, id) DO UPDATE SET value = excluded.value, count = 0, expires = excluded.expires`,
 			key.Kind, key.ID, bytes(value), s.after(ttl))
 		return err
@@ -27,7 +27,7 @@ func (s *Store) Put(ctx context.Context, key session.Key, value []byte, ttl time
 
 // Get reads the value of a key.
 func (s *Store) Get(ctx context.Context, key session.Key) (value []byte, err error) {
-	err = s.db.Read().Row(ctx, `SELECT value FROM session_entries WHERE kind = $1 AND id = $2 AND expires > $3`,
+	err = s.db.Read().Row(ctx, `SELECT value FROM selvage_sessions WHERE kind = $1 AND id = $2 AND expires > $3`,
 		key.Kind, key.ID, s.after(0)).Scan(&value)
 	return value, wrap("getting", key, err)
 }
@@ -36,7 +36,7 @@ func (s *Store) Get(ctx context.Context, key session.Key) (value []byte, err err
 func (s *Store) Take(ctx context.Context, key session.Key) (value []byte, err error) {
 	err = s.db.Once(ctx, func(t database.Tx) error {
 		var expires int64
-		err := t.Row(ctx, `DELETE FROM session_entries WHERE kind = $1 AND id = $2 RETURNING value, expires`,
+		err := t.Row(ctx, `DELETE FROM selvage_sessions WHERE kind = $1 AND id = $2 RETURNING value, expires`,
 			key.Kind, key.ID).Scan(&value, &expires)
 		if err == nil && expires <= s.after(0) {
 			value, err = nil, sql.ErrNoRows
@@ -50,9 +50,9 @@ func (s *Store) Take(ctx context.Context, key session.Key) (value []byte, err er
 func (s *Store) Add(ctx context.Context, key session.Key, value []byte, ttl time.Duration) error {
 	err := s.db.Once(ctx, func(t database.Tx) error {
 		return changed(t.Exec(ctx, `
-			INSERT INTO session_entries (kind, id, value, count, expires) VALUES ($1, $2, $3, 0, $4)
+			INSERT INTO selvage_sessions (kind, id, value, count, expires) VALUES ($1, $2, $3, 0, $4)
 			ON CONFLICT (kind, id) DO UPDATE SET value = excluded.value, count = 0, expires = excluded.expires
-			WHERE session_entries.expires <= $5`,
+			WHERE selvage_sessions.expires <= $5`,
 			key.Kind, key.ID, bytes(value), s.after(ttl), s.after(0)))
 	})
 	return wrap("adding", key, err)
@@ -63,14 +63,14 @@ func (s *Store) CompareAndSwap(ctx context.Context, key session.Key, old, new []
 	err := s.db.Once(ctx, func(t database.Tx) error {
 		for {
 			err := changed(t.Exec(ctx, `
-				UPDATE session_entries SET value = $4, expires = $5
+				UPDATE selvage_sessions SET value = $4, expires = $5
 				WHERE kind = $1 AND id = $2 AND value = $3 AND expires > $6`,
 				key.Kind, key.ID, bytes(old), bytes(new), s.after(ttl), s.after(0)))
 			if !errors.Is(err, problem.Conflict) {
 				return err
 			}
 			var value []byte
-			absent := t.Row(ctx, `SELECT value FROM session_entries WHERE kind = $1 AND id = $2 AND expires > $3`,
+			absent := t.Row(ctx, `SELECT value FROM selvage_sessions WHERE kind = $1 AND id = $2 AND expires > $3`,
 				key.Kind, key.ID, s.after(0)).Scan(&value)
 			if absent != nil {
 				return absent
@@ -87,7 +87,7 @@ func (s *Store) CompareAndSwap(ctx context.Context, key session.Key, old, new []
 // Delete removes a key.
 func (s *Store) Delete(ctx context.Context, key session.Key) error {
 	err := s.db.Once(ctx, func(t database.Tx) error {
-		_, err := t.Exec(ctx, `DELETE FROM session_entries WHERE kind = $1 AND id = $2`, key.Kind, key.ID)
+		_, err := t.Exec(ctx, `DELETE FROM selvage_sessions WHERE kind = $1 AND id = $2`, key.Kind, key.ID)
 		return err
 	})
 	return wrap("deleting", key, err)
@@ -97,10 +97,10 @@ func (s *Store) Delete(ctx context.Context, key session.Key) error {
 func (s *Store) Incr(ctx context.Context, key session.Key, ttl time.Duration) (sum int64, err error) {
 	err = s.db.Once(ctx, func(t database.Tx) error {
 		return t.Row(ctx, `
-			INSERT INTO session_entries (kind, id, value, count, expires) VALUES ($1, $2, '', 1, $3)
+			INSERT INTO selvage_sessions (kind, id, value, count, expires) VALUES ($1, $2, '', 1, $3)
 			ON CONFLICT (kind, id) DO UPDATE SET
-				count   = CASE WHEN session_entries.expires <= $4 THEN 1 ELSE session_entries.count + 1 END,
-				expires = CASE WHEN session_entries.expires <= $4 THEN excluded.expires ELSE session_entries.expires END
+				count   = CASE WHEN selvage_sessions.expires <= $4 THEN 1 ELSE selvage_sessions.count + 1 END,
+				expires = CASE WHEN selvage_sessions.expires <= $4 THEN excluded.expires ELSE selvage_sessions.expires END
 			RETURNING count`,
 			key.Kind, key.ID, s.after(ttl), s.after(0)).Scan(&sum)
 	})

@@ -10,6 +10,7 @@ package sql
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -39,7 +40,7 @@ type Store struct {
 var _ session.Store = (*Store)(nil)
 
 const schema = `
-	CREATE TABLE session_entries (
+	CREATE TABLE selvage_sessions (
 		kind    TEXT   NOT NULL,
 		id      TEXT   NOT NULL,
 		value   BYTEA  NOT NULL,
@@ -47,7 +48,7 @@ const schema = `
 		expires BIGINT NOT NULL,
 		PRIMARY KEY (kind, id)
 	);
-	CREATE INDEX session_entries_expires ON session_entries (expires);`
+	CREATE INDEX selvage_sessions_expires ON selvage_sessions (expires);`
 
 // Open opens the database, makes its table if there is none, and begins to
 // sweep.
@@ -72,19 +73,22 @@ func Look(ctx context.Context, c Config) (database.Report, error) {
 	return database.Look(ctx, c.database())
 }
 
-// database says how the database is opened, or looked at. It is known to be
-// selvage's by either of two tables: rows may be kept in the same one.
+// database says how the database is opened, or looked at. Rows may be kept in the
+// same one.
 func (c Config) database() database.Config {
 	if c.URL == "" {
 		c.URL = "sqlite:sessions.db"
 	}
 	// Normal: what a power cut may take are the last logins in progress.
-	return database.Config{URL: c.URL, Dir: c.Dir, Pool: c.Pool, Sync: database.Normal, Tables: []string{"ring", "session_entries"}, Check: c.Check, Prepare: prepare}
+	return database.Config{URL: c.URL, Dir: c.Dir, Pool: c.Pool, Sync: database.Normal, Ours: database.IsOurs, Check: c.Check, Prepare: prepare}
 }
 
 func prepare(ctx context.Context, db *sql.DB, dialect database.Dialect) error {
-	if there, err := dialect.HasTable(ctx, db, "session_entries"); there || err != nil {
+	if there, err := dialect.HasTable(ctx, db, database.Sessions); there || err != nil {
 		return err
+	}
+	if there, err := dialect.HasTable(ctx, db, database.EarlierSessions); there || err != nil {
+		return errors.Join(err, dialect.Rename(ctx, db, database.EarlierSessions, database.Sessions))
 	}
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {

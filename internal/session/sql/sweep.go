@@ -32,8 +32,8 @@ func (s *Store) sweep(ctx context.Context) error {
 		var n int64
 		err := s.db.Once(ctx, func(t database.Tx) error {
 			res, err := t.Exec(ctx, `
-				DELETE FROM session_entries WHERE (kind, id) IN (
-					SELECT kind, id FROM session_entries WHERE expires <= $1 ORDER BY expires LIMIT $2)`,
+				DELETE FROM selvage_sessions WHERE (kind, id) IN (
+					SELECT kind, id FROM selvage_sessions WHERE expires <= $1 ORDER BY expires LIMIT $2)`,
 				s.after(0), sweepBatch)
 			if err == nil {
 				n, err = res.RowsAffected()

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/selvage/selvage/recordings"
+	"github.com/selvage/selvage/recordings/laml"
+)
+
+func (c *cli) linkCommand() *cobra.Command {
+	link := &cobra.Command{
+		Use: "link SID", Short: "Print a link to a recording's media that holds for a while", Args: positional("SID"), RunE: c.withMedia(c.linkRecording),
+		Long: "Prints a URL that lets whoever has it fetch the media of one recording, in one format, until it expires.\n" +
+			"Links are for projects whose media is signed: see selvage project update --media-auth.",
+	}
+	link.Flags().Var(&span{time.Hour, time.Second, recordings.LongestLink}, "expires-in", "for how `long` it holds: 90s, 10m, 30d at most")
+	link.Flags().String("format", "", "`what` it gives: wav, mp3 or original (default the first of them that there is)")
+	return link
+}
+
+// linkRecording prints a link. Where media is public, that is its URL.
+func (c *cli) linkRecording(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
+	r, err := a.recording(ctx, cmd, args[0])
+	if err != nil {
+		return err
+	}
+	format, err := linkFormat(cmd, r)
+	if err != nil {
+		return err
+	}
+	auth, err := a.recordings.MediaAuth(ctx, r.ProjectID)
+	if err != nil {
+		return err
+	}
+	url := a.where.public + laml.MediaPath(r, format)
+	switch auth {
+	case recordings.Public:
+		fmt.Fprintln(c.stderr, "The media of this project is public: this is its URL, and it does not expire.")
+		return c.printLink(url, time.Time{})
+	case recordings.Signed:
+	default:
+		return fmt.Errorf("the media of this project is for who has credentials, and links do not count: `selvage project update %s --media-auth signed` makes them", r.ProjectID)
+	}
+	signed, err := a.recordings.Sign(r, format, spanOf(cmd, "expires-in"))
+	if err != nil {
+		return err
+	}
+	return c.printLink(laml.WithLink(url, signed), signed.Expires)
+}
+
+// linkFormat gives the format that a link is to, which has to be one that there is,
+// or may be once the media has come.
+func linkFormat(cmd *cobra.Command, r recordings.Recording) (recordings.Format, error) {
+	text, _ := cmd.Flags().GetString("format")
+	format := recordings.Format(text)
+	switch {
+	case text == "":
+		return r.BestFormat(), nil
+	case !slices.Contains(recordings.Formats, format):
+		return "", usagef("--format needs wav, mp3 or original; it is %q", text)
+	case r.HasMedia() && !r.Can(format):
+		return "", fmt.Errorf("the recording is kept as it came, as %s: there is no %s of it; leave out --format", r.Codec, text)
+	}
+	return format, nil
+}
+
+func (c *cli) printLink(url string, expires time.Time) error {
+	if c.output == "json" {
+		return json.NewEncoder(c.stdout).Encode(struct {
+			URL     string `json:"url"`
+			Expires moment `json:"expires_at,omitempty"`
+		}{url, iso(expires)})
+	}
+	_, err := fmt.Fprintln(c.stdout, url)
+	return err
+}

@@ -1,0 +1,38 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"sync"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/selvage/selvage/internal/deliver"
+)
+
+// cmdReceive starts a receiver that takes everything. Each line of its file is the
+// SHA-256 signature and the body.
+func cmdReceive(ts *testscript.TestScript, _ bool, args []string) {
+	file, err := os.OpenFile(ts.MkAbs(args[0]), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	ts.Check(err)
+	var mu sync.Mutex
+	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		mu.Lock()
+		defer mu.Unlock()
+		if _, werr := fmt.Fprintln(file, r.Header.Get(deliver.SHA256Header), string(body)); err != nil || werr != nil {
+			panic(http.ErrAbortHandler) // it is told again
+		}
+	}))
+	ts.Defer(func() {
+		s.Close()
+		_ = file.Close()
+	})
+	_, port, err := net.SplitHostPort(s.Listener.Addr().String())
+	ts.Check(err)
+	ts.Setenv("HOOK", "http://localhost:"+port+"/hook")
+}

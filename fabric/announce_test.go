@@ -1,0 +1,179 @@
+package fabric_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/password"
+	"github.com/selvage/selvage/internal/revocation"
+	sessionsql "github.com/selvage/selvage/internal/session/sql"
+	"github.com/selvage/selvage/internal/store/storetest"
+)
+
+// A pair is two nodes with a project whose webhook wants to know who is online.
+type pair struct {
+	t        *testing.T
+	one, two *fabric.Fabric
+	webhook  fabric.Webhook
+	token    fabric.Token // of a subscriber
+	pass     func(time.Duration)
+}
+
+func newPair(t *testing.T) *pair {
+	t.Helper()
+	ctx, dir := t.Context(), storetest.Dir(t)
+	var ahead atomic.Int64
+	now := func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+	rows := storetest.Open(t, dir, nil)
+	sessions, err := sessionsql.Open(ctx, sessionsql.Config{Dir: dir, Now: now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = sessions.Close() })
+	c := fabric.Config{Store: rows, Ring: storetest.Ring(t, dir, rows, nil), Passwords: password.New(1), Revocations: revocation.New(rows, now), Sessions: sessions, Now: now}
+	p := &pair{t: t, one: fabric.New(c), two: fabric.New(c), pass: func(d time.Duration) { ahead.Add(int64(d)) }}
+	project, err := p.one.CreateProject(ctx, "p")
+	if err != nil {
+		t.Fatal(err)
+	}
+	url, email := "https://example.com/", "ada@example.com"
+	events := []string{"subscriber.online", "subscriber.offline"}
+	s, serr := p.one.CreateSubscriber(ctx, project.ID, fabric.SubscriberInput{Email: &email})
+	if p.webhook, err = p.one.CreateWebhook(ctx, project.ID, fabric.WebhookInput{URL: &url, Events: &events}); err != nil || serr != nil {
+		t.Fatal(err, serr)
+	}
+	p.token = fabric.Token{Kind: fabric.SAT, ProjectID: project.ID, SubscriberID: s.ID, ExpiresAt: now().Add(24 * time.Hour)}
+	return p
+}
+
+// want reports anything else that was told, the oldest first.
+func (p *pair) want(when string, events ...string) {
+	p.t.Helper()
+	all, err := p.one.ListDeliveries(p.t.Context(), p.token.ProjectID, p.webhook.ID, "", page.Query{Size: 100})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	var got []string
+	for _, d := range slices.Backward(all.Items) {
+		got = append(got, strings.TrimPrefix(string(d.Event), "subscriber."))
+		if !strings.Contains(string(d.Body), `"email":"ada@example.com"`) {
+			p.t.Errorf("told %s, which is not about the subscriber", d.Body)
+		}
+	}
+	if !slices.Equal(got, events) {
+		p.t.Errorf("%s: told %v, want %v", when, got, events)
+	}
+}
+
+func (p *pair) do(errs ...error) {
+	p.t.Helper()
+	if err := errors.Join(errs...); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// TestAnnounce sees that the first socket is told, and the last one's end, on whatever
+// node.
+func TestAnnounce(t *testing.T) {
+	p := newPair(t)
+	ctx := t.Context()
+	p.do(p.one.Online(ctx, p.token, "a"))
+	p.want("the first socket", "online")
+	p.do(p.two.Online(ctx, p.token, "b"), p.one.Online(ctx, p.token, "a"))
+	p.do(p.one.Offline(ctx, p.token, "a"))
+	p.want("one of two gone", "online")
+	p.do(p.two.Offline(ctx, p.token, "b"), p.one.Offline(ctx, p.token, "b"))
+	p.want("both gone", "online", "offline")
+	p.do(p.two.Online(ctx, p.token, "c"))
+	p.want("back again", "online", "offline", "online")
+	p.pass(50 * time.Second)
+	if resumed, err := p.one.Resume(ctx, p.token, "c", "d"); err != nil || !resumed {
+		t.Fatalf("Resume = %v, %v", resumed, err)
+	}
+	p.do(p.two.LookForAbsent(ctx))
+	p.want("on another node", "online", "offline", "online")
+}
+
+// TestAnnounceLost loses a socket whose node says nothing more; the other node looks.
+func TestAnnounceLost(t *testing.T) {
+	p := newPair(t)
+	ctx := t.Context()
+	p.do(p.one.Online(ctx, p.token, "a"), p.two.LookForAbsent(ctx))
+	p.want("online", "online")
+	p.pass(30 * time.Second)
+	p.do(p.one.Online(ctx, p.token, "a"))
+	p.pass(31 * time.Second)
+	p.do(p.two.LookForAbsent(ctx))
+	p.want("still there", "online")
+	p.pass(40 * time.Second)
+	p.do(p.two.LookForAbsent(ctx), p.one.LookForAbsent(ctx))
+	p.want("lost", "online", "offline")
+	if resumed, err := p.two.Resume(ctx, p.token, "a", "b"); err != nil || !resumed {
+		t.Fatalf("Resume = %v, %v", resumed, err)
+	}
+	p.want("found again", "online", "offline", "online")
+}
+
+// TestAnnounceLater makes a webhook while a subscriber is online: the next sign of life
+// tells of it.
+func TestAnnounceLater(t *testing.T) {
+	p := newPair(t)
+	ctx, off, on := t.Context(), false, true
+	update := func(enabled *bool) {
+		t.Helper()
+		if _, err := p.one.UpdateWebhook(ctx, p.token.ProjectID, p.webhook.ID, fabric.WebhookInput{Enabled: enabled}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	update(&off)
+	p.do(p.one.Online(ctx, p.token, "a"))
+	p.want("nobody asks")
+	update(&on)
+	p.do(p.one.Online(ctx, p.token, "a"))
+	p.want("somebody does", "online")
+	p.do(p.one.Online(ctx, p.token, "a"))
+	p.want("it was told", "online")
+}
+
+// TestAnnounceRace has many sockets come and go on both nodes at once: what is told
+// alternates, and ends with what is so.
+func TestAnnounceRace(t *testing.T) {
+	p := newPair(t)
+	ctx := t.Context()
+	var work sync.WaitGroup
+	for i := range 12 {
+		f := []*fabric.Fabric{p.one, p.two}[i%2]
+		work.Go(func() {
+			id := string(rune('a' + i))
+			for range 4 {
+				if err := errors.Join(f.Online(ctx, p.token, id), f.Offline(ctx, p.token, id)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	work.Wait()
+	all, err := p.one.ListDeliveries(ctx, p.token.ProjectID, p.webhook.ID, "", page.Query{Size: 1000})
+	if err != nil || len(all.Items) == 0 {
+		t.Fatalf("told %d, %v", len(all.Items), err)
+	}
+	for i, d := range slices.Backward(all.Items) {
+		want := fabric.SubscriberOnline
+		if (len(all.Items)-1-i)%2 == 1 {
+			want = fabric.SubscriberOffline
+		}
+		if d.Event != want {
+			t.Errorf("event %d of %d is %s, want %s", len(all.Items)-i, len(all.Items), d.Event, want)
+		}
+	}
+	if last := all.Items[0].Event; last != fabric.SubscriberOffline {
+		t.Errorf("told last that it is %s, and it is offline", last)
+	}
+}

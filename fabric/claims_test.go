@@ -1,0 +1,76 @@
+package fabric
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// whole is a token that has every member.
+func whole(t *testing.T) Token {
+	t.Helper()
+	var token Token
+	v := reflect.ValueOf(&token).Elem()
+	for i := range v.NumField() {
+		switch f := v.Field(i); {
+		case !v.Type().Field(i).IsExported():
+		case f.Kind() == reflect.String:
+			f.SetString(fmt.Sprintf("member %d", i))
+		case f.Kind() == reflect.Int64:
+			f.SetInt(int64(i))
+		case f.Kind() == reflect.Bool:
+			f.SetBool(true)
+		case f.Type() == reflect.TypeFor[[]string]():
+			f.Set(reflect.ValueOf([]string{newID(), "", fmt.Sprint(i)}))
+		case f.Type() == reflect.TypeFor[time.Time]():
+			f.Set(reflect.ValueOf(time.UnixMicro(int64(i)).UTC()))
+		default:
+			t.Fatalf("no value for the member %s", v.Type().Field(i).Name)
+		}
+	}
+	return token
+}
+
+// Every member of a token comes through the seal as it was, and nothing that was cut or
+// lengthened is taken.
+func TestClaims(t *testing.T) {
+	ids := Token{ID: newID(), ProjectID: strings.ToUpper(newID()), FamilyID: "{" + newID()[:34] + "}", KeyID: strings.Repeat("k", 300)}
+	for _, token := range []Token{whole(t), ids, {}} {
+		raw, err := (&claims{token}).MarshalBinary()
+		var got claims
+		if err != nil || got.UnmarshalBinary(raw) != nil {
+			t.Fatalf("%+v is not read: %v", token, err)
+		}
+		if diff := cmp.Diff(token, got.Token, cmp.AllowUnexported(Token{})); diff != "" {
+			t.Errorf("claims changed:\n%s", diff)
+		}
+		for n := range raw {
+			if new(claims).UnmarshalBinary(raw[:n]) == nil {
+				t.Errorf("the first %d of %d bytes are read", n, len(raw))
+			}
+		}
+		if new(claims).UnmarshalBinary(append(raw, 0)) == nil {
+			t.Error("a byte too many is read")
+		}
+	}
+}
+
+func FuzzClaims(f *testing.F) {
+	raw, _ := (&claims{Token{Kind: SAT, ID: newID(), Scope: []string{"a"}}}).MarshalBinary()
+	f.Add(raw)
+	f.Add([]byte{claimsVersion, 1, 1, 0xff, 0xff, 0xff, 0xff, 0xff})
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		var c, again claims
+		if c.UnmarshalBinary(raw) != nil {
+			return
+		}
+		written, err := c.MarshalBinary()
+		if err != nil || again.UnmarshalBinary(written) != nil || !cmp.Equal(c.Token, again.Token, cmp.AllowUnexported(Token{})) {
+			t.Errorf("%x is read as %+v, which is read as %+v", raw, c.Token, again.Token)
+		}
+	})
+}

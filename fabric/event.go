@@ -1,0 +1,118 @@
+package fabric
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// An EventName says what happened.
+type EventName string
+
+// The events.
+const (
+	SubscriberCreated EventName = "subscriber.created"
+	SubscriberUpdated EventName = "subscriber.updated"
+	SubscriberDeleted EventName = "subscriber.deleted"
+	SubscriberOnline  EventName = "subscriber.online"
+	SubscriberOffline EventName = "subscriber.offline"
+	ResourceCreated   EventName = "resource.created"
+	ResourceUpdated   EventName = "resource.updated"
+	ResourceDeleted   EventName = "resource.deleted"
+
+	// WebhookTest is what a webhook is told where somebody tries it.
+	WebhookTest EventName = "webhook.test"
+
+	// AnyEvent stands for all events, those of later versions too.
+	AnyEvent EventName = "*"
+)
+
+// EventNames lists the events that a webhook may want.
+func EventNames() []EventName {
+	return []EventName{
+		SubscriberCreated, SubscriberUpdated, SubscriberDeleted, SubscriberOnline, SubscriberOffline,
+		ResourceCreated, ResourceUpdated, ResourceDeleted,
+	}
+}
+
+// An Event is what webhooks are told of a subscriber or resource. It is written
+// with the change that it tells of, or not at all.
+type Event struct {
+	ID        string
+	ProjectID string
+	Name      EventName
+	Subject   string // the id of the subscriber or resource
+	Created   time.Time
+	Body      []byte // JSON, as it is sent and signed
+}
+
+// A Teller makes the event of a resource.
+type Teller func(Resource) (Event, error)
+
+// SubscriberEvent tells of a subscriber as it is after a change, or was before it
+// was deleted.
+func SubscriberEvent(name EventName, s Subscriber, at time.Time) (Event, error) {
+	return newEvent(name, s.ProjectID, s.ID, at, DocumentOf(s))
+}
+
+// resourceEvent gives what does the same of a resource.
+func (f *Fabric) resourceEvent(name EventName, at time.Time) Teller {
+	return func(r Resource) (Event, error) {
+		return newEvent(name, r.ProjectID, r.ID, at, Document(f.KindOf(r), r))
+	}
+}
+
+// newEvent makes an event, whose data is the document that the API gives.
+func newEvent(name EventName, projectID, subject string, at time.Time, data any) (Event, error) {
+	e := Event{ID: newID(), ProjectID: projectID, Name: name, Subject: subject, Created: at}
+	var body bytes.Buffer
+	enc := json.NewEncoder(&body)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(struct {
+		ID        string    `json:"id"`
+		Event     EventName `json:"event"`
+		CreatedAt string    `json:"created_at"`
+		ProjectID string    `json:"project_id"`
+		Data      any       `json:"data"`
+	}{e.ID, e.Name, at.UTC().Format(exactly), e.ProjectID, data})
+	e.Body = bytes.TrimSpace(body.Bytes())
+	return e, err
+}
+
+// exactly is the layout of an event's time, of which many may be in a second.
+const exactly = "2006-01-02T15:04:05.000000Z07:00"
+
+// checkEvents reports events that there are not, and gives the others without
+// repetitions. None at all are all.
+func checkEvents(names []string) (events []EventName, err error) {
+	if len(names) == 0 {
+		return []EventName{AnyEvent}, nil
+	}
+	for _, name := range names {
+		e := EventName(name)
+		if e != AnyEvent && !slices.Contains(EventNames(), e) {
+			return nil, problem.BadParam("events", "events has no event %q; there are %s, and * for all", name, listed(EventNames()))
+		}
+		if !slices.Contains(events, e) {
+			events = append(events, e)
+		}
+	}
+	if slices.Contains(events, AnyEvent) {
+		events = []EventName{AnyEvent}
+	}
+	return events, nil
+}
+
+// listed writes names one after the other.
+func listed[T ~string](names []T) (text string) {
+	for i, name := range names {
+		if i > 0 {
+			text += ", "
+		}
+		text += string(name)
+	}
+	return text
+}

@@ -1,0 +1,141 @@
+package fabric
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// escape is a percent escape, as %2e.
+var escape = regexp.MustCompile(`%[0-9A-Fa-f]{2}`)
+
+// checkName reports a name of a resource or subscriber which reads as something that
+// it is not: as a path, or as another name, see [checkShown].
+func checkName(param, name string) error {
+	if err := checkShown(param, name); err != nil {
+		return err
+	}
+	segments := strings.FieldsFunc(name, isSlash)
+	for i, s := range segments {
+		segments[i] = strings.Trim(s, " ")
+	}
+	if strings.IndexFunc(name, isSlash) == 0 || slices.Contains(segments, ".") || slices.Contains(segments, "..") {
+		return problem.BadParam(param, "%s must not be a path", param)
+	}
+	if escape.MatchString(name) {
+		return problem.BadParam(param, "%s must not contain percent escapes such as %s", param, escape.FindString(name))
+	}
+	return nil
+}
+
+// isSlash knows what looks like a slash, too: fullwidth ones, and those of fractions
+// and division.
+func isSlash(r rune) bool { return strings.ContainsRune(`/\／＼⁄∕⧵⧸`, r) }
+
+// checkShown reports a text which others could not tell from another that looks the
+// same: with characters that do not show or that turn the direction of those after
+// them, with more marks on a letter than a script needs, or with words of mixed
+// scripts.
+//
+// The last is the level "highly restrictive" of UTS 39, section 5.2, word by word:
+// a word is of one script, but for those that are written together.
+func checkShown(param, text string) error {
+	text = norm.NFC.String(text)
+	if !isShown([]rune(text)) {
+		return problem.BadParam(param, "%s must not contain characters that do not show, or that change the direction of others", param)
+	}
+	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return !unicode.In(r, unicode.L, unicode.M, unicode.Nd) }) {
+		if !isPlain(word) {
+			return problem.BadParam(param, "%s must not mix letters of different scripts in a word: %s", param, strings.ToValidUTF8(word, ""))
+		}
+	}
+	return nil
+}
+
+// mostMarks on one letter (UTS 39, section 5.4).
+const mostMarks = 4
+
+// hidden are the characters that do not show, and those that no font has.
+var hidden = []*unicode.RangeTable{
+	unicode.Cc, unicode.Cf, unicode.Co, unicode.Cs, unicode.Zl, unicode.Zp, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector, unicode.Noncharacter_Code_Point,
+}
+
+// isShown reports whether every character of a text shows, or changes how the one
+// before it does as its script or an emoji needs.
+func isShown(text []rune) bool {
+	marks := 0
+	for i, r := range text {
+		marks++
+		if !unicode.Is(unicode.Mn, r) {
+			marks = 0
+		}
+		if marks > mostMarks || r == brailleBlank || unicode.In(r, hidden...) && !joins(text, i) {
+			return false
+		}
+	}
+	return true
+}
+
+const (
+	zwnj, zwj           = 0x200c, 0x200d   // zero-width (non-)joiner
+	asText, asEmoji     = 0xfe0e, 0xfe0f   // selectors of a form
+	brailleBlank        = 0x2800           // a symbol that is nothing
+	firstSkin, lastSkin = 0x1f3fb, 0x1f3ff // of an emoji's person
+	virama              = 9                // the combining class of what kills a vowel
+)
+
+// joins reports whether a hidden character has its place: a joiner where RFC 5892,
+// appendix A.1 and A.2, have one, or inside an emoji, and the selector of its form
+// after an emoji.
+func joins(text []rune, i int) bool {
+	if i == 0 {
+		return false
+	}
+	before, after := text[i-1], rune(0)
+	if i+1 < len(text) {
+		after = text[i+1]
+	}
+	switch text[i] {
+	case asText, asEmoji:
+		return isEmoji(before) || strings.ContainsRune("0123456789#*", before)
+	case zwj, zwnj:
+		if norm.NFC.PropertiesString(string(before)).CCC() == virama {
+			return true
+		}
+		if text[i] == zwnj {
+			return unicode.Is(unicode.Arabic, before) && unicode.Is(unicode.Arabic, after)
+		}
+		return (isEmoji(before) || before == asEmoji) && isEmoji(after)
+	}
+	return false
+}
+
+func isEmoji(r rune) bool {
+	return unicode.In(r, unicode.So, unicode.Sm) || firstSkin <= r && r <= lastSkin
+}
+
+// nameDigest gives what two names have in common that are the same to who reads them:
+// after NFKC and case folding, without what does not show. "" has none.
+func nameDigest(name string) string {
+	folded := norm.NFKC.String(cases.Fold().String(norm.NFKC.String(name)))
+	folded = strings.Map(func(r rune) rune {
+		if unicode.In(r, hidden...) {
+			return -1
+		}
+		return r
+	}, folded)
+	folded = strings.Join(strings.Fields(folded), " ")
+	if folded == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(folded))
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,153 @@
+package fabric
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// What may be a name: 0 nowhere, 1 of a person, 2 anywhere.
+func TestNames(t *testing.T) {
+	const nowhere, shown, anywhere = 0, 1, 2
+	tests := []struct {
+		name string
+		want int
+	}{
+		{"", anywhere},
+		{"Front desk", anywhere},
+		{"24/7 Support", anywhere},
+		{"R&D (Zürich) #3 – 100 %", anywhere},
+		{"v1.2...", anywhere},
+		{"../x", shown},
+		{`..\x`, shown},
+		{"x/../y", shown},
+		{"x/ .. /y", shown},
+		{"..", shown},
+		{".", shown},
+		{"/private/x", shown},
+		{"／private／x", shown},
+		{"%2e%2e", shown},
+		{"a%2Fb", shown},
+		// What does not show.
+		{"ad\u200da", nowhere},
+		{"ad\u200ca", nowhere},
+		{"ad\u200ba", nowhere},
+		{"\u200dada", nowhere},
+		{"ada\u202ecod", nowhere},
+		{"ada\u2067cod", nowhere},
+		{"ada\ufeff", nowhere},
+		{"ada\u00ad", nowhere},
+		{"ada\u034f", nowhere},
+		{"ada\u3164", nowhere},
+		{"ada\u2800", nowhere},
+		{"ada\ufe0f", nowhere},
+		{"ada\U000e0041", nowhere},
+		{"ada\ue000", nowhere},
+		{"ada\u2028", nowhere},
+		{"ada\nb", nowhere},
+		{"e" + strings.Repeat("\u0301\u0302\u0303", 2), nowhere},
+		// What other scripts and emoji need.
+		{"می\u200cخواهم", anywhere},
+		{"क्\u200dष", anywhere},
+		{"👩\u200d💻 Hotline ☎\ufe0f", anywhere},
+		{"👩🏽\u200d💻", anywhere},
+		{"1\ufe0f⃣", anywhere},
+		{"قسم الدعم", anywhere},
+		{"תמיכה", anywhere},
+		{"Việt", anywhere},
+		// Letters of several scripts.
+		{"Suppоrt", nowhere}, // with a Cyrillic о
+		{"pаypаl", nowhere},
+		{"Αdmin", nowhere},   // with a Greek Α
+		{"agent৪", nowhere},  // with a Bengali digit
+		{"аlice@x", nowhere}, // with a Cyrillic а
+		{"Поддержка", anywhere},
+		{"Поддержка Support", anywhere},
+		{"東京タワーのTシャツ", anywhere},
+		{"서울大學", anywhere},
+		{"東京서울タ", nowhere},
+	}
+	for _, tt := range tests {
+		got := anywhere
+		if checkName("name", tt.name) != nil {
+			got = shown
+		}
+		if err := checkShown("name", tt.name); err != nil {
+			got = nowhere
+			if p := problem.First(err); p.Kind != problem.Invalid || p.Param != "name" || p.Code != "invalid_parameter" {
+				t.Errorf("checkShown(%+q) = %+v", tt.name, p)
+			}
+		}
+		if got != tt.want {
+			t.Errorf("%+q may be a name at level %d, want %d", tt.name, got, tt.want)
+		}
+	}
+}
+
+// Names that are the same to who reads them.
+func TestNameDigest(t *testing.T) {
+	same := [][]string{
+		{"Café", "Cafe\u0301", "CAFÉ", " café "},
+		{"Straße", "STRASSE", "strasse"},
+		{"Front  desk", "front\u00a0desk", "Ｆｒｏｎｔ desk"},
+		{"ﬁx", "FIX"},
+		{"می\u200cخواهم", "میخواهم"},
+		{"Ὀδυσσεύς", "ὈΔΥΣΣΕΎΣ"},
+		{"Cafe"}, {"Поддержка"}, {"东京"}, {"24/7"}, {"24-7"},
+	}
+	seen := make(map[string]int)
+	for i, names := range same {
+		for _, name := range names {
+			d := nameDigest(name)
+			if was, ok := seen[d]; ok && was != i || len(d) != 64 {
+				t.Errorf("nameDigest(%q) = %q, as that of %q", name, d, same[was][0])
+			} else if !ok && name != names[0] {
+				t.Errorf("nameDigest(%q) is not that of %q", name, names[0])
+			}
+			seen[d] = i
+		}
+	}
+	if d := nameDigest(" \u200d "); d != "" {
+		t.Errorf("nameDigest of nothing = %q", d)
+	}
+}
+
+func TestSlug(t *testing.T) {
+	tests := []struct{ text, want string }{
+		{"Front desk", "front-desk"},
+		{"24/7 Support", "24-7-support"},
+		{"Crème brûlée", "creme-brulee"},
+		{"Straße Łódź Ærø", "strasse-lodz-aero"},
+		{"../../etc", "etc"},
+		{"%2e%2e", "2e2e"},
+		{"Ｆｕｌｌ", "full"},
+		{"İstanbul", "istanbul"},
+		{"Поддержка", ""},
+		{"ada+calls", "ada-calls"},
+		{"a -- b", "a-b"},
+		{strings.Repeat("x", 49) + "-y", strings.Repeat("x", 49)},
+	}
+	for _, tt := range tests {
+		if got := slug(tt.text); got != tt.want {
+			t.Errorf("slug(%q) = %q, want %q", tt.text, got, tt.want)
+		}
+	}
+}
+
+// A slug is one of itself, so that an address's name is what its name is made of.
+func FuzzNames(f *testing.F) {
+	for _, seed := range []string{"Front desk", "../x", "\xff", "e\u0301", "ﷺ", "ad\u200da", "--a--"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		name := slug(text)
+		if slug(name) != name || len(name) > 50 || checkName("name", name) != nil {
+			t.Errorf("slug(%q) = %q, of which it makes %q", text, name, slug(name))
+		}
+		_ = checkName("name", text)
+		if d := nameDigest(text); len(d) != 0 && len(d) != 64 {
+			t.Errorf("nameDigest(%q) = %q", text, d)
+		}
+	})
+}

@@ -1,0 +1,36 @@
+package relay_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/fabric/relay"
+)
+
+// Sockets that are opened by the tokens of an embed key are counted for the key, on
+// all nodes together; those of others are not.
+func TestEmbedSockets(t *testing.T) {
+	w := newWorld(t)
+	w.ahead.Store(int64(time.Until(time.Now().Truncate(time.Minute).Add(time.Minute)))) // a minute of its own
+	nodes := []*node{w.node(relay.Limits{}), w.node(relay.Limits{})}
+	embedded := func(key string, i int) func(*fabric.Token) {
+		return func(t *fabric.Token) {
+			t.ID, t.Kind, t.SubscriberID, t.KeyID, t.Embedded = fmt.Sprint(key, i), fabric.Guest, "", key, true
+		}
+	}
+	key, other := uuidOf("e"), uuidOf("f")
+	for i := range embedLimit {
+		n := nodes[i%len(nodes)]
+		n.connect(n.seal(embedded(key, i)))
+	}
+	for i, n := range nodes {
+		got := n.dial().call("signalwire.connect", authentication(n.seal(embedded(key, embedLimit+i)))+"}")
+		if got.code() != refused {
+			t.Errorf("one socket too many at node %d: got code %d, want %d", i, got.code(), refused)
+		}
+		n.connect(n.seal(embedded(other, i)))
+		n.connect(n.seal(func(t *fabric.Token) { t.Kind, t.SubscriberID, t.KeyID = fabric.Guest, "", key }))
+	}
+}

@@ -1,0 +1,226 @@
+package rest
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/web"
+)
+
+type keyRequest struct {
+	Name         *string         `json:"name"`
+	Permissions  []string        `json:"permissions"`
+	ExpiresAt    json.RawMessage `json:"expires_at"`
+	SubprojectID string          `json:"subproject_id"`
+}
+
+// input gives what a request says of a key, and what is wrong with it.
+func (in keyRequest) input(projectID string) (out fabric.APIKeyInput, err error) {
+	var errs []error
+	if out.Name = in.Name; in.Name != nil && strings.TrimSpace(*in.Name) == "" {
+		errs = append(errs, problem.Missing("name"))
+	}
+	if in.Permissions != nil {
+		out.Scopes = []fabric.Scope{}
+	}
+	for _, name := range in.Permissions {
+		s, ok := fabric.ParseScope(name)
+		if !ok {
+			errs = append(errs, problem.BadParam("permissions", "permissions must be among %s", strings.Join(identifiers(fabric.Scopes()), ", ")))
+			break
+		}
+		out.Scopes = append(out.Scopes, s)
+	}
+	if out.Expires, err = readInstant("expires_at", in.ExpiresAt); err != nil {
+		errs = append(errs, err)
+	}
+	if in.SubprojectID != "" && !strings.EqualFold(in.SubprojectID, projectID) {
+		errs = append(errs, problem.BadParam("subproject_id", "subproject_id must be left out: there are none"))
+	}
+	return out, errors.Join(errs...)
+}
+
+// readInstant reads a time as this API writes it, or in unix seconds. It is nil
+// where nothing is said, and zero where null is.
+func readInstant(param string, raw json.RawMessage) (*time.Time, error) {
+	var at time.Time
+	var unix seconds
+	switch {
+	case raw == nil:
+		return nil, nil
+	case string(raw) == "null", string(raw) == `""`:
+		return &at, nil
+	case unix.UnmarshalJSON(raw) == nil:
+		at = time.Unix(int64(unix), 0).UTC()
+	default:
+		_ = json.Unmarshal(raw, &at) // what is no time stays none
+	}
+	if at.Year() < 1970 || at.Year() > 9999 {
+		return nil, problem.BadParam(param, "%s must be a time such as 2030-01-31T12:00:00Z, or null", param)
+	}
+	return &at, nil
+}
+
+func identifiers(scopes []fabric.Scope) []string {
+	names := make([]string, len(scopes))
+	for i, s := range scopes {
+		names[i] = s.Identifier()
+	}
+	return names
+}
+
+type keyResponse struct {
+	ID          string     `json:"id"`
+	Name        string     `json:"name"`
+	Permissions []string   `json:"permissions"`
+	Token       string     `json:"token,omitempty"` // where it was just made
+	Prefix      string     `json:"prefix"`
+	CreatedAt   string     `json:"created_at"`
+	ExpiresAt   *string    `json:"expires_at"`
+	RevokedAt   *string    `json:"revoked_at"`
+	LastUsedAt  *string    `json:"last_used_at"`
+	RotatedAt   *string    `json:"rotated_at"`
+	Previous    *oldSecret `json:"previous"`
+}
+
+// An oldSecret is the one before, while it may still be used.
+type oldSecret struct {
+	ExpiresAt  string  `json:"expires_at"`
+	LastUsedAt *string `json:"last_used_at"`
+}
+
+func showKey(k fabric.APIKey) keyResponse {
+	body := keyResponse{
+		ID: k.ID, Name: k.Name, Permissions: identifiers(k.Scopes), Prefix: k.Prefix, CreatedAt: iso(k.Created),
+		ExpiresAt: isoOrNull(k.Expires), RevokedAt: isoOrNull(k.Revoked), LastUsedAt: isoOrNull(k.LastUsed), RotatedAt: isoOrNull(k.Rotated),
+	}
+	if k.OldHash != "" {
+		body.Previous = &oldSecret{ExpiresAt: iso(k.OldUntil), LastUsedAt: isoOrNull(k.OldUsed)}
+	}
+	return body
+}
+
+func isoOrNull(t time.Time) *string {
+	if t.IsZero() {
+		return nil
+	}
+	text := iso(t)
+	return &text
+}
+
+// keyFault names what is at fault as this API does.
+func keyFault(err error) error { return respelled(err, "scopes", "permissions") }
+
+// listKeys serves GET /api/project/tokens.
+func (a *API) listKeys(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
+	return paged(w, r, func(q page.Query) (page.Page[fabric.APIKey], error) {
+		return a.fabric.ListAPIKeys(r.Context(), by.ProjectID, q)
+	}, showKey)
+}
+
+// createKey serves POST /api/project/tokens.
+func (a *API) createKey(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
+	sent, err := web.Decode[keyRequest](r)
+	in, wrong := sent.input(by.ProjectID)
+	if sent.Name == nil {
+		wrong = errors.Join(problem.Missing("name"), wrong)
+	}
+	if err := faults(err, wrong, keyFault(a.fabric.CheckAPIKey(in, true))); err != nil {
+		return err
+	}
+	k, secret, err := a.fabric.CreateAPIKey(r.Context(), by.ProjectID, in, by.Rights)
+	if err != nil {
+		return keyFault(err)
+	}
+	body := showKey(k)
+	body.Token = secret
+	return web.JSON(w, http.StatusOK, body)
+}
+
+// faults gathers what is wrong with a body, of each member what was found first.
+func faults(found ...error) (all error) {
+	for _, err := range found {
+		if all == nil {
+			all = err
+		} else {
+			all = also(all, err)
+		}
+	}
+	return all
+}
+
+// getKey serves GET /api/project/tokens/{id}.
+func (a *API) getKey(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
+	k, err := a.fabric.FindAPIKey(r.Context(), by.ProjectID, r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	return web.JSON(w, http.StatusOK, showKey(k))
+}
+
+// updateKey serves PATCH and PUT /api/project/tokens/{id}: members that are not sent
+// stay.
+func (a *API) updateKey(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
+	if _, err := a.fabric.FindAPIKey(r.Context(), by.ProjectID, r.PathValue("id")); err != nil {
+		return err
+	}
+	sent, err := web.Decode[keyRequest](r)
+	in, wrong := sent.input(by.ProjectID)
+	if err := faults(err, wrong, keyFault(a.fabric.CheckAPIKey(in, false))); err != nil {
+		return err
+	}
+	k, err := a.fabric.UpdateAPIKey(r.Context(), by.ProjectID, r.PathValue("id"), in, by.Rights)
+	if err != nil {
+		return keyFault(err)
+	}
+	return web.JSON(w, http.StatusOK, showKey(k))
+}
+
+// revokeKey serves DELETE /api/project/tokens/{id}.
+func (a *API) revokeKey(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
+	if err := a.fabric.RevokeAPIKey(r.Context(), by.ProjectID, r.PathValue("id")); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// rotateKey serves POST /api/project/tokens/{id}/rotate. Its body may be left out.
+func (a *API) rotateKey(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
+	if _, err := a.fabric.FindAPIKey(r.Context(), by.ProjectID, r.PathValue("id")); err != nil {
+		return err
+	}
+	overlap, err := readOverlap(r)
+	if err != nil {
+		return err
+	}
+	k, secret, err := a.fabric.RotateAPIKey(r.Context(), by.ProjectID, r.PathValue("id"), overlap, by.Rights)
+	if err != nil {
+		return err
+	}
+	body := showKey(k)
+	body.Token = secret
+	return web.JSON(w, http.StatusOK, body)
+}
+
+// readOverlap reads for how long the old secret stays good beside the new one. The body
+// may be left out.
+func readOverlap(r *http.Request) (time.Duration, error) {
+	if r.ContentLength == 0 {
+		return fabric.UsualOverlap, nil
+	}
+	in, err := web.Decode[struct {
+		Overlap *seconds `json:"overlap"`
+	}](r)
+	if err != nil || in.Overlap == nil {
+		return fabric.UsualOverlap, err
+	}
+	// What lies outside is refused by the rule; bounded, it cannot overflow.
+	return time.Duration(max(-1, min(*in.Overlap, seconds(fabric.MaxOverlap.Seconds())+1))) * time.Second, nil
+}

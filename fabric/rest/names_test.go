@@ -1,0 +1,169 @@
+package rest_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/fabric/kinds"
+)
+
+// spoofs are names that read as something which they are not.
+var spoofs = []string{
+	"../x", `..\\x`, "/private/x", "x/../../y", "%2e%2e", "%2E%2e%2f", "ad\u200da", "ad\u200ba", "ada\ufeff", "\u202eevil", "ada\u2066x",
+	"Supp\u043ert", "\u0391dmin", "ada\u3164", strings.Repeat("long ", 2048),
+}
+
+// A name that deceives is refused wherever one is taken, and named.
+func TestSpoofedNames(t *testing.T) {
+	w := newWorld(t)
+	subscriber := w.tokens(`{"reference":"ada"}`).SubscriberID
+	k := w.fabric.Kinds().ByPath("conference_rooms")
+	room := w.make(t, k, "Room")
+	for _, tt := range []struct{ method, path, member, rest string }{
+		{"POST", resources + "/conference_rooms", "name", ``},
+		{"POST", resources + "/conference_rooms", "display_name", `,"name":"fine"`},
+		{"PATCH", resources + "/conference_rooms/" + room, "name", ``},
+		{"POST", resources + "/ai_agents", "name", `,"prompt":{"text":"x"}`},
+		{"POST", resources + "/call_flows", "title", ``},
+		{"POST", resources + "/swml_scripts", "display_name", `,"contents":{"a":1}`},
+		{"POST", resources + "/subscribers", "display_name", `,"email":"b@example.com"`},
+		{"PUT", resources + "/subscribers/" + subscriber, "display_name", ``},
+		{"POST", issue, "display_name", `,"reference":"b"`},
+		{"POST", resources + "/sip_endpoints", "username", ``},
+		{"POST", resources + "/subscribers/" + subscriber + "/sip_endpoints", "username", `,"password":"fathom-lantern"`},
+		{"POST", "/api/fabric/sip_addresses", "user", `,"name":"a","calling_handler_resource_id":"` + room + `"`},
+		{"POST", "/api/fabric/sip_addresses", "name", `,"calling_handler_resource_id":"` + room + `"`},
+	} {
+		for _, name := range spoofs {
+			got := w.call(w.basic(), tt.method, tt.path, `{"`+tt.member+`":"`+name+`"`+tt.rest+`}`).faults(t)
+			if got != tt.member+":invalid_parameter" {
+				t.Errorf("%s %s with %s %.40q: %s", tt.method, tt.path, tt.member, name, got)
+			}
+		}
+	}
+	for _, email := range []string{"ad\u200da@example.com", "\u0430da@example.com", "ada@ex\u00adample.com"} {
+		if got := w.call(w.basic(), "POST", resources+"/subscribers", `{"email":"`+email+`"}`).faults(t); got != "email:invalid_parameter" {
+			t.Errorf("e-mail %s: %s", email, got)
+		}
+	}
+	if r := w.call(w.basic(), "GET", resources+"/conference_rooms", ""); strings.Count(r.text, `"type":"video_room"`) != 1 {
+		t.Errorf("there are other rooms than one: %s", r.text)
+	}
+}
+
+// Two resources of a kind have not the same name to who reads it; what belongs to
+// other projects and kinds does not count.
+func TestEqualNames(t *testing.T) {
+	w := newWorld(t)
+	rooms := resources + "/conference_rooms"
+	post := func(auth authorization, path, name string) reply {
+		return w.call(auth, "POST", path, `{"title":"`+name+`","name":"`+name+`","primary_request_url":"https://a.example"}`)
+	}
+	made := post(w.basic(), rooms, "Caf\u00e9 Zwei")
+	for _, name := range []string{"Caf\u00e9 Zwei", "Cafe\u0301 Zwei", "CAF\u00c9 ZWEI", " caf\u00e9\u00a0zwei ", "Ｃafé Zwei"} {
+		if got := post(w.basic(), rooms, name).faults(t); got != "name:not_unique_within_project" {
+			t.Errorf("POST of %s, which is taken: %s", name, got)
+		}
+	}
+	names := make(map[string]bool)
+	for i, r := range []reply{
+		made, post(w.basic(), rooms, "Cafe Zwei"), post(w.basic(), resources+"/call_flows", "Caf\u00e9 Zwei"),
+		post(w.stranger(), rooms, "Caf\u00e9 Zwei"), post(w.basic(), rooms, "\u6771\u4eac"),
+	} {
+		if r.status != http.StatusCreated {
+			t.Fatalf("POST %d = %d %s, want 201", i, r.status, r.text)
+		}
+		auth, id := w.basic(), as[struct{ ID string }](t, r).ID
+		if i == 3 {
+			auth = w.stranger()
+		}
+		name := as[struct{ Data []address }](t, w.call(auth, "GET", resources+"/"+id+"/addresses", "")).Data[0].Name
+		if names[name] && i != 3 || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789._-") != "" || i < 4 && !strings.HasPrefix(name, "cafe-zwei") {
+			t.Errorf("the address of %s is named %q", r.text, name)
+		}
+		names[name] = true
+	}
+	for range 2 { // those without a name are not of one name
+		if r := w.call(w.basic(), "POST", resources+"/swml_webhooks", `{"primary_request_url":"https://a.example"}`); r.status != http.StatusCreated {
+			t.Errorf("POST without a name = %d %s", r.status, r.text)
+		}
+	}
+}
+
+// A change may give a resource a name that is free, or its own, and no other.
+func TestRename(t *testing.T) {
+	w := newWorld(t)
+	k := w.fabric.Kinds().ByPath("ai_agents")
+	one, two := w.make(t, k, "One"), w.make(t, k, "Two")
+	at := resources + "/ai_agents/"
+	for _, tt := range []struct{ id, name, want string }{
+		{two, "ONE", "name:not_unique_within_project"},
+		{two, "TWO", ""},
+		{one, "Uno", ""},
+		{two, "one", ""},
+		{one, "One", "name:not_unique_within_project"},
+	} {
+		r := w.call(w.basic(), "PATCH", at+tt.id, fmt.Sprintf(`{"name":%q}`, tt.name))
+		if tt.want == "" && r.status != http.StatusOK || tt.want != "" && r.faults(t) != tt.want {
+			t.Errorf("PATCH with the name %s = %d %s, want %s", tt.name, r.status, r.text, tt.want)
+		}
+	}
+}
+
+// What was named before there were these rules stays, and can be changed.
+func TestOldNames(t *testing.T) {
+	w := newWorld(t)
+	k := w.fabric.Kinds().ByPath("ai_agents")
+	for i := range 2 {
+		old := w.resource(k, kinds.Values{"name": []byte(`"../old"`), "prompt": []byte(`{"text":"x"}`)}, fmt.Sprintf("old-%d", i))
+		for _, body := range []string{`{"prompt":{"text":"y"}}`, `{"name":"../old","prompt":{"text":"z"}}`} {
+			if r := w.call(w.basic(), "PATCH", resources+"/ai_agents/"+old, body); r.status != http.StatusOK || !strings.Contains(r.text, "../old") {
+				t.Errorf("PATCH %s = %d %s, want 200", body, r.status, r.text)
+			}
+		}
+	}
+}
+
+// resource writes the row of a resource, whatever its name.
+func (w *world) resource(k *kinds.Kind, v kinds.Values, address string) (id string) {
+	w.t.Helper()
+	now := w.now()
+	r := fabric.Resource{ID: newID(w.t), ProjectID: w.project.ID, Type: k.Type, DisplayName: k.DisplayName(v), Fields: v, Created: now, Updated: now}
+	a := fabric.Address{ID: newID(w.t), ProjectID: r.ProjectID, ResourceID: r.ID, Type: k.Address, Context: fabric.Public, Name: address, Created: now}
+	if err := w.rows.CreateResource(w.t.Context(), r, a, nil); err != nil {
+		w.t.Fatal(err)
+	}
+	return r.ID
+}
+
+func newID(t testing.TB) string { return must[uuid.UUID](t)(uuid.NewV7()).String() }
+
+// Of many who give a name at once one gets it.
+func TestNameRace(t *testing.T) {
+	w := newWorld(t)
+	var won atomic.Int64
+	var all sync.WaitGroup
+	for i := range 50 {
+		all.Go(func() {
+			name := [...]string{"Café", "CAFÉ", "Cafe\u0301"}[i%3]
+			switch r := w.call(w.basic(), "POST", resources+"/conference_rooms", `{"name":"`+name+`"}`); r.status {
+			case http.StatusCreated:
+				won.Add(1)
+			case http.StatusUnprocessableEntity:
+			default:
+				t.Errorf("POST = %d %s", r.status, r.text)
+			}
+		})
+	}
+	all.Wait()
+	if won.Load() != 1 {
+		t.Errorf("%d rooms of one name were made, want 1", won.Load())
+	}
+}

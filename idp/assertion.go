@@ -1,0 +1,140 @@
+package idp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/jwt"
+
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/session"
+)
+
+// AssertionType is the client_assertion_type of private_key_jwt (RFC 7523,
+// section 2.2).
+const AssertionType = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
+
+// The bounds of an assertion.
+const (
+	maxAssertion = 8 << 10
+	maxAhead     = 10 * time.Minute // of its exp
+	clientSkew   = 10 * time.Second // that a client's clock may be ahead
+)
+
+// refuseAssertion is the error of an assertion. It tells the developer what is
+// wrong: who reads it has made the assertion.
+func refuseAssertion(format string, args ...any) error {
+	return problem.New(problem.Unauthenticated, "invalid_client", "client_assertion: "+format, args...)
+}
+
+// An Assertion is how a client with private_key_jwt proves itself (OpenID Connect
+// Core, section 9; RFC 7523, section 3).
+type Assertion struct {
+	JWT       string
+	ClientID  string   // of the request beside it; "" where there is none
+	Audiences []string // the names that we go by
+}
+
+// VerifyAssertion gives the client whose assertion it is. It is good once, at all
+// nodes together. Every failure is problem.Unauthenticated.
+func (p *Provider) VerifyAssertion(ctx context.Context, a Assertion) (Client, error) {
+	if len(a.JWT) > maxAssertion {
+		return Client{}, refuseAssertion("it is longer than %d bytes", maxAssertion)
+	}
+	token, err := jwt.ParseSigned(a.JWT, assertionAlgorithms)
+	if err != nil || len(token.Headers) != 1 {
+		return Client{}, refuseAssertion("it is not a compact JWT signed by one of %s", strings.Join(AssertionAlgorithms(), ", "))
+	}
+	var claims jwt.Claims
+	if err := token.UnsafeClaimsWithoutVerification(&claims); err != nil {
+		return Client{}, refuseAssertion("its claims cannot be read")
+	}
+	c, err := p.asserting(ctx, a, claims)
+	if err != nil {
+		return c, err
+	}
+	if err := p.checkSignature(ctx, c, token); err != nil {
+		return c, err
+	}
+	if err := checkAssertion(claims, a.Audiences, p.Now()); err != nil {
+		return c, err
+	}
+	return c, p.spend(ctx, c, claims)
+}
+
+// asserting finds the client that an assertion speaks for; nothing is proven yet.
+func (p *Provider) asserting(ctx context.Context, a Assertion, claims jwt.Claims) (Client, error) {
+	switch {
+	case claims.Subject == "" || claims.Issuer != claims.Subject:
+		return Client{}, refuseAssertion("iss and sub must both be the client_id")
+	case a.ClientID != "" && a.ClientID != claims.Subject:
+		return Client{}, refuseAssertion("its sub is not the client_id of the request")
+	}
+	c, err := p.FindClient(ctx, claims.Subject)
+	if errors.Is(err, problem.NotFound) || err == nil && c.AuthMethod != AuthPrivateKeyJWT {
+		return c, refuseAssertion("the client is not known, or not registered for private_key_jwt")
+	}
+	return c, err
+}
+
+// checkSignature wants a key of the client's that fits the header. No key comes
+// from the assertion itself (RFC 8725, section 3.10).
+func (p *Provider) checkSignature(ctx context.Context, c Client, token *jwt.JSONWebToken) error {
+	head := token.Headers[0]
+	typ, _ := head.ExtraHeaders[jose.HeaderType].(string)
+	if typ = strings.TrimPrefix(strings.ToLower(typ), "application/"); !slices.Contains([]string{"", "jwt", "client-authentication+jwt"}, typ) {
+		return refuseAssertion("its typ %q is that of another kind of JWT", head.ExtraHeaders[jose.HeaderType])
+	}
+	candidates, err := p.keysOf(ctx, c, head.KeyID, jose.SignatureAlgorithm(head.Algorithm))
+	if err != nil {
+		return err
+	}
+	for _, key := range candidates {
+		if token.Claims(key.Key, &jwt.Claims{}) == nil {
+			return nil
+		}
+	}
+	if len(candidates) == 0 {
+		return refuseAssertion("the client's key set has no key for alg %s and kid %q", head.Algorithm, head.KeyID)
+	}
+	return refuseAssertion("its signature is not by the client's key")
+}
+
+// checkAssertion applies RFC 7523, section 3 to what is signed.
+func checkAssertion(c jwt.Claims, audiences []string, now time.Time) error {
+	soon := now.Add(clientSkew)
+	switch {
+	case !slices.ContainsFunc(c.Audience, func(aud string) bool { return slices.Contains(audiences, aud) }):
+		return refuseAssertion("its aud must be the issuer, %s, or the URL of the token endpoint", audiences[0])
+	case c.Expiry == nil:
+		return refuseAssertion("its exp is missing")
+	case !now.Before(c.Expiry.Time()):
+		return refuseAssertion("it has expired")
+	case c.Expiry.Time().After(soon.Add(maxAhead)):
+		return refuseAssertion("its exp is more than %s ahead", maxAhead)
+	case c.NotBefore != nil && c.NotBefore.Time().After(soon), c.IssuedAt != nil && c.IssuedAt.Time().After(soon):
+		return refuseAssertion("its nbf or iat is in the future")
+	case c.ID == "":
+		return refuseAssertion("its jti is missing")
+	}
+	return nil
+}
+
+// spend lets an assertion be good once: its jti is remembered where all nodes look,
+// until it has expired.
+func (p *Provider) spend(ctx context.Context, c Client, claims jwt.Claims) error {
+	key := session.Key{Kind: "assertion", ID: session.Digest(c.ID + " " + claims.ID)}
+	err := p.Sessions.Add(ctx, key, []byte{1}, claims.Expiry.Time().Sub(p.Now())+clientSkew)
+	if errors.Is(err, problem.Conflict) {
+		return refuseAssertion("it was used before; each has a jti of its own")
+	}
+	if err != nil {
+		return fmt.Errorf("remembering assertion: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,213 @@
+package idp
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/selvage/selvage/fabric"
+)
+
+// acrPassword is what a password proves, the one way to log in that there is: level
+// 1 of ISO/IEC 29115 (OpenID Connect Core, section 2).
+const acrPassword = "1"
+
+// ACRValues lists the authentication context classes that a login may have.
+func ACRValues() []string { return []string{acrPassword} }
+
+// acrOf gives the authentication context class of a login that was proven so, or "".
+func acrOf(amr []string) string {
+	if slices.Contains(amr, "pwd") {
+		return acrPassword
+	}
+	return ""
+}
+
+// Claims are those that a request names one by one (OpenID Connect Core, section
+// 5.5), beside those of its scopes.
+type Claims struct {
+	Userinfo []string `json:"userinfo,omitempty"`
+	IDToken  []string `json:"id_token,omitempty"`
+}
+
+// claimScopes says in which scope a claim of a subscriber is (OpenID Connect Core,
+// section 5.4).
+var claimScopes = map[string]string{
+	"name": "profile", "given_name": "profile", "family_name": "profile", "middle_name": "profile", "nickname": "profile",
+	"preferred_username": "profile", "profile": "profile", "picture": "profile", "website": "profile", "gender": "profile",
+	"birthdate": "profile", "zoneinfo": "profile", "locale": "profile", "updated_at": "profile",
+	"email": "email", "email_verified": "email", "address": "address", "phone_number": "phone", "phone_number_verified": "phone",
+}
+
+// ClaimsOf lists the claims of scopes, in order.
+func ClaimsOf(scopes ...string) (names []string) {
+	for name, scope := range claimScopes {
+		if slices.Contains(scopes, scope) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// A Person is what the claims of scopes say of a subscriber (OpenID Connect Core,
+// section 5.1).
+type Person struct {
+	Name          string `json:"name,omitempty"`
+	GivenName     string `json:"given_name,omitempty"`
+	FamilyName    string `json:"family_name,omitempty"`
+	Zoneinfo      string `json:"zoneinfo,omitempty"`
+	UpdatedAt     int64  `json:"updated_at,omitempty"`
+	Email         string `json:"email,omitempty"`
+	EmailVerified *bool  `json:"email_verified,omitempty"`
+	fabric.StandardClaims
+}
+
+// PersonOf gives the named claims of a subscriber; names of others say nothing.
+func PersonOf(s fabric.Subscriber, names []string) (p Person) {
+	for _, name := range names {
+		switch name {
+		case "name":
+			p.Name = s.FullName()
+		case "given_name":
+			p.GivenName = s.FirstName
+		case "family_name":
+			p.FamilyName = s.LastName
+		case "zoneinfo":
+			p.Zoneinfo = s.TimeZone
+		case "updated_at":
+			p.UpdatedAt = s.Updated.Unix()
+		case "email":
+			p.Email = s.Email
+		case "email_verified":
+			if s.Email != "" {
+				p.EmailVerified = &s.Verified
+			}
+		default:
+			p.say(s.Claims, name)
+		}
+	}
+	return p
+}
+
+// say copies a claim by its name.
+func (p *Person) say(c fabric.StandardClaims, name string) {
+	switch name {
+	case "middle_name":
+		p.MiddleName = c.MiddleName
+	case "nickname":
+		p.Nickname = c.Nickname
+	case "preferred_username":
+		p.PreferredUsername = c.PreferredUsername
+	case "profile":
+		p.ProfilePage = c.ProfilePage
+	case "picture":
+		p.Picture = c.Picture
+	case "website":
+		p.Website = c.Website
+	case "gender":
+		p.Gender = c.Gender
+	case "birthdate":
+		p.Birthdate = c.Birthdate
+	case "locale":
+		p.Locale = c.Locale
+	case "phone_number":
+		p.PhoneNumber = c.PhoneNumber
+	case "phone_number_verified":
+		p.PhoneNumberVerified = c.PhoneNumberVerified
+	case "address":
+		p.Address = c.Address
+	}
+}
+
+// left gives those of the claims which a narrower scope leaves: a claim goes with its
+// scope, where that was granted.
+func (g Grant) left(names, scope []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		return slices.Contains(g.Scope, claimScopes[name]) && !slices.Contains(scope, claimScopes[name])
+	})
+}
+
+// onlyClaims gives those of the claims whose scope the client may ask for.
+func (c Client) onlyClaims(names []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !slices.Contains(c.Scopes, claimScopes[name]) })
+}
+
+// Rights are the scopes that a request needs an agreement to: those that it asks
+// for, those which the claims that it names belong to, and the resources, which are
+// URIs and so are no scopes.
+func (a AuthRequest) Rights() []string {
+	rights := slices.Clone(a.Scope)
+	for _, name := range slices.Concat(a.Claims.Userinfo, a.Claims.IDToken) {
+		if !slices.Contains(rights, claimScopes[name]) {
+			rights = append(rights, claimScopes[name])
+		}
+	}
+	return append(rights, a.Resources...)
+}
+
+// A claimRequest is what a request wants of one claim (OpenID Connect Core, section
+// 5.5.1).
+type claimRequest struct {
+	Essential bool  `json:"essential"`
+	Value     any   `json:"value"`
+	Values    []any `json:"values"`
+}
+
+// among gives the values that will do, those that are text; ok is false where any will.
+func (r *claimRequest) among() (values []string, ok bool) {
+	if r == nil || r.Value == nil && r.Values == nil {
+		return nil, false
+	}
+	for _, v := range append(r.Values, r.Value) {
+		if text, ok := v.(string); ok {
+			values = append(values, text)
+		}
+	}
+	return values, true
+}
+
+// parseClaims reads the parameter claims. What the client may not have, and what
+// there is not, it does not get; it is told so by what it gets (section 5.5.1). Two
+// values are commands: of sub, and of an acr that is essential.
+func (p *Provider) parseClaims(c Client, a *AuthRequest, raw string) error {
+	if raw == "" {
+		return nil
+	}
+	var asked struct {
+		Userinfo map[string]*claimRequest `json:"userinfo"`
+		IDToken  map[string]*claimRequest `json:"id_token"`
+	}
+	if err := json.Unmarshal([]byte(raw), &asked); err != nil {
+		return oauth("invalid_request", "claims is not a JSON object of OpenID Connect Core, section 5.5")
+	}
+	for _, of := range []struct {
+		asked map[string]*claimRequest
+		names *[]string
+	}{{asked.Userinfo, &a.Claims.Userinfo}, {asked.IDToken, &a.Claims.IDToken}} {
+		for name := range of.asked {
+			*of.names = append(*of.names, name)
+		}
+		*of.names = c.onlyClaims(*of.names)
+		slices.Sort(*of.names)
+		if subs, ok := of.asked["sub"].among(); ok {
+			a.meanOneOf(p, c, subs)
+		}
+	}
+	acr := asked.IDToken["acr"]
+	if values, ok := acr.among(); ok && acr.Essential && !slices.Contains(values, acrPassword) {
+		return oauth("unmet_authentication_requirements", "nobody can log in here in the way that the claim acr demands")
+	}
+	return nil
+}
+
+// meanOneOf narrows the request to subscribers whom the client knows by these subs.
+func (a *AuthRequest) meanOneOf(p *Provider, c Client, subs []string) {
+	meant := []string{}
+	for _, sub := range subs {
+		id := p.SubscriberOf(c, sub)
+		if id != "" && (a.Meant == nil || slices.Contains(a.Meant, id)) {
+			meant = append(meant, id)
+		}
+	}
+	a.Meant = meant
+}

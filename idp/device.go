@@ -1,0 +1,330 @@
+package idp
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/session"
+)
+
+// A Device waits for somebody to sign it in elsewhere (RFC 8628). It lies in the
+// session store under the digest of its device code; that of its user code leads
+// there.
+type Device struct {
+	ClientID string        `json:"client_id"`
+	Scope    []string      `json:"scope"`
+	UserCode string        `json:"user_code"` // sealed
+	Expires  time.Time     `json:"expires"`
+	Interval time.Duration `json:"interval"` // between two polls
+	Polled   time.Time     `json:"polled"`
+	Denied   bool          `json:"denied,omitempty"`
+	Granted  *Code         `json:"granted,omitempty"` // what it may redeem, once somebody has signed it in
+}
+
+const (
+	devicePoll    = 5 * time.Second // between polls, and added by each that comes too soon (RFC 8628, section 3.5)
+	devicePollMax = time.Minute
+	deviceJitter  = time.Second      // by which a poll may be less late on its way than the one before
+	deviceKept    = 10 * time.Minute // after its end, to say so
+	deviceTries   = 10               // to write what others write at the same time
+)
+
+func deviceKey(id string) session.Key { return session.Key{Kind: "device", ID: id} }
+func userCodeKey(code string) session.Key {
+	return session.Key{Kind: "usercode", ID: session.Digest(code)}
+}
+
+// DeviceCodes are what a device is given to begin with (RFC 8628, section 3.2).
+type DeviceCodes struct {
+	Device, User        string
+	ExpiresIn, Interval time.Duration
+}
+
+// BeginDevice has a device wait for a login, for the scope that it asks (raw). Its
+// tokens are for us: the resources asked may say so, and nothing else.
+func (p *Provider) BeginDevice(ctx context.Context, c Client, rawScope string, resources []string) (DeviceCodes, error) {
+	if _, err := p.audienceOf(c, nil, resources); err != nil {
+		return DeviceCodes{}, err
+	}
+	if !c.May(GrantDevice) {
+		return DeviceCodes{}, oauth("unauthorized_client", "this client is not registered for "+GrantDevice)
+	}
+	scope, err := c.parseScope(rawScope)
+	if err != nil {
+		return DeviceCodes{}, err
+	}
+	life := p.Lifetimes().Device
+	codes := DeviceCodes{Device: randomToken(), ExpiresIn: life, Interval: devicePoll}
+	id := session.Digest(codes.Device)
+	if codes.User, err = p.newUserCode(ctx, id, life); err != nil {
+		return DeviceCodes{}, err
+	}
+	d := Device{ClientID: c.ID, Scope: scope, Expires: p.Now().Add(life), Interval: devicePoll}
+	if d.UserCode, err = p.Ring.SealSecret(userCodeOf(id), []byte(codes.User)); err != nil {
+		return DeviceCodes{}, err
+	}
+	value, err := json.Marshal(d)
+	if err != nil {
+		return DeviceCodes{}, fmt.Errorf("writing device: %w", err)
+	}
+	return codes, p.Sessions.Put(ctx, deviceKey(id), value, life+deviceKept)
+}
+
+func userCodeOf(device string) string { return "user code of " + device }
+
+// userLetters are those of user codes (RFC 8628, section 6.1): no vowels, so that
+// they spell nothing.
+const (
+	userLetters = "BCDFGHJKLMNPQRSTVWXZ"
+	userLength  = 8
+)
+
+// newUserCode makes a user code that no other device has, and remembers whose it is.
+func (p *Provider) newUserCode(ctx context.Context, device string, life time.Duration) (string, error) {
+	for {
+		code := randomUserCode()
+		if err := p.Sessions.Add(ctx, userCodeKey(code), []byte(device), life); !errors.Is(err, problem.Conflict) {
+			return code, err
+		}
+	}
+}
+
+// randomUserCode gives a code as people see it, XXXX-XXXX: 34 bits.
+func randomUserCode() string {
+	var random [8]byte
+	rand.Read(random[:])
+	n := binary.BigEndian.Uint64(random[:]) // 20⁸ is so much less that all codes are alike
+	var code [userLength]byte
+	for i := range code {
+		code[i] = userLetters[n%uint64(len(userLetters))]
+		n /= uint64(len(userLetters))
+	}
+	return string(code[:userLength/2]) + "-" + string(code[userLength/2:])
+}
+
+// ReadUserCode gives a user code as it was given out, however it was typed: case,
+// hyphens and spaces do not matter (RFC 8628, section 6.1).
+func ReadUserCode(typed string) (code string, ok bool) {
+	letters := strings.Map(func(r rune) rune {
+		if r == '-' || r == ' ' {
+			return -1
+		}
+		return r
+	}, strings.ToUpper(typed))
+	if len(letters) != userLength || strings.Trim(letters, userLetters) != "" {
+		return "", false
+	}
+	return letters[:userLength/2] + "-" + letters[userLength/2:], true
+}
+
+// EnterUserCode begins the request of the device that shows a code, for whoever typed
+// the code at a place. A code that no device waits with is problem.NotFound; too many
+// of them from one place are problem.RateLimited (RFC 8628, section 5.1).
+func (p *Provider) EnterUserCode(ctx context.Context, typed, place string) (a AuthRequest, c Client, err error) {
+	code, ok := ReadUserCode(typed)
+	if !ok {
+		return a, c, problem.NoSuch("device") // a slip, no guess
+	}
+	if err := p.mayGuess(ctx, place); err != nil {
+		return a, c, err
+	}
+	id, err := p.Sessions.Get(ctx, userCodeKey(code))
+	var d Device
+	if err == nil {
+		d, err = p.waiting(ctx, string(id))
+	}
+	if err == nil {
+		c, err = p.FindClient(ctx, d.ClientID)
+	}
+	if errors.Is(err, problem.NotFound) {
+		return a, c, errors.Join(err, p.guessed(ctx, place))
+	}
+	// Consent, so that it is asked for each device: who typed the code need not be who
+	// has it (RFC 8628, section 5.4).
+	return AuthRequest{ID: randomToken(), ClientID: d.ClientID, Device: string(id), Scope: d.Scope, Prompt: []string{"consent"}, Created: p.Now()}, c, err
+}
+
+// waiting finds a device for which nobody has answered yet.
+func (p *Provider) waiting(ctx context.Context, id string) (d Device, err error) {
+	value, err := p.Sessions.Get(ctx, deviceKey(id))
+	if err != nil {
+		return d, err
+	}
+	if err := json.Unmarshal(value, &d); err != nil {
+		return d, fmt.Errorf("reading device: %w", err)
+	}
+	if !d.waits(p.Now()) {
+		return d, problem.NoSuch("device")
+	}
+	return d, nil
+}
+
+func (d Device) waits(now time.Time) bool {
+	return !d.Denied && d.Granted == nil && now.Before(d.Expires)
+}
+
+// UserCode gives the code that the device of a request shows, while it waits.
+func (p *Provider) UserCode(ctx context.Context, a AuthRequest) (string, error) {
+	d, err := p.waiting(ctx, a.Device)
+	if err != nil {
+		return "", err
+	}
+	code, err := p.Ring.OpenSecret(userCodeOf(a.Device), d.UserCode)
+	return string(code), err
+}
+
+// SignInDevice has the device of a request redeem a login.
+func (p *Provider) SignInDevice(ctx context.Context, a AuthRequest, s Session) error {
+	code := codeOf(a, s)
+	return p.answerDevice(ctx, a, func(d *Device) { d.Granted = &code })
+}
+
+// DenyDevice has the device of a request hear that it is not wanted.
+func (p *Provider) DenyDevice(ctx context.Context, a AuthRequest) error {
+	return p.answerDevice(ctx, a, func(d *Device) { d.Denied = true })
+}
+
+// answerDevice answers a device once: of many answers the first counts.
+func (p *Provider) answerDevice(ctx context.Context, a AuthRequest, answer func(*Device)) error {
+	return p.changeDevice(ctx, a.Device, func(d *Device) error {
+		if !d.waits(p.Now()) {
+			return problem.NoSuch("device")
+		}
+		answer(d)
+		return nil
+	})
+}
+
+// changeDevice changes a device, and looks again where others do so at the same
+// time. With too many of them it is a problem.Conflict.
+func (p *Provider) changeDevice(ctx context.Context, id string, change func(*Device) error) (err error) {
+	for range deviceTries {
+		var old, value []byte
+		if old, err = p.Sessions.Get(ctx, deviceKey(id)); err != nil {
+			return err
+		}
+		var d Device
+		if err := json.Unmarshal(old, &d); err != nil {
+			return fmt.Errorf("reading device: %w", err)
+		}
+		if err := change(&d); err != nil {
+			return err
+		}
+		if value, err = json.Marshal(d); err != nil {
+			return fmt.Errorf("writing device: %w", err)
+		}
+		left := d.Expires.Add(deviceKept).Sub(p.Now())
+		if err = p.Sessions.CompareAndSwap(ctx, deviceKey(id), old, value, left); !errors.Is(err, problem.Conflict) {
+			return err
+		}
+	}
+	return err
+}
+
+// The answers to a device that polls (RFC 8628, section 3.5).
+var (
+	errPending      = oauth("authorization_pending", "nobody has answered yet; ask again")
+	errSlowDown     = oauth("slow_down", "ask less often: wait five seconds longer from now on")
+	errExpired      = oauth("expired_token", "the device code has expired; begin again")
+	errDeviceDenied = oauth("access_denied", "the subscriber denied the access")
+)
+
+// RedeemDevice makes the tokens of a device that was signed in, once: a device code
+// that is redeemed again ends what it gave, as other codes do. The resources asked are
+// as those of BeginDevice.
+func (p *Provider) RedeemDevice(ctx context.Context, c Client, code string, resources []string) (TokenSet, error) {
+	if _, err := p.audienceOf(c, nil, resources); err != nil {
+		return TokenSet{}, err
+	}
+	if len(code) > 128 {
+		return TokenSet{}, invalidGrant("the device code is not valid")
+	}
+	id := session.Digest(code)
+	granted, err := p.poll(ctx, c, id)
+	switch {
+	case errors.Is(err, problem.NotFound):
+		return TokenSet{}, p.replayed(ctx, c, id)
+	case errors.Is(err, problem.Conflict):
+		return TokenSet{}, errSlowDown // it asks many times at once
+	case err != nil:
+		return TokenSet{}, err
+	}
+	set, err := p.exchange(ctx, c, granted, p.Issuer, RedeemedCode{Hash: id, Expires: p.Now().Add(p.Lifetimes().Device + deviceKept + remembered)})
+	if err == nil {
+		_ = p.Sessions.Delete(ctx, deviceKey(id)) // tidiness; the row decides
+		p.Observe("token_" + GrantDevice)
+	}
+	return set, err
+}
+
+// poll gives what a device may redeem, or says why there is nothing yet.
+func (p *Provider) poll(ctx context.Context, c Client, id string) (granted Code, err error) {
+	var answer error
+	err = p.changeDevice(ctx, id, func(d *Device) error {
+		now := p.Now()
+		switch soon := now.Before(d.Polled.Add(d.Interval - deviceJitter)); {
+		case d.ClientID != c.ID:
+			return invalidGrant("the device code is not valid")
+		case !now.Before(d.Expires):
+			return errExpired
+		case d.Denied:
+			return errDeviceDenied
+		case d.Granted != nil:
+			granted, answer = *d.Granted, nil
+		case soon:
+			answer, d.Interval = errSlowDown, min(d.Interval+devicePoll, devicePollMax)
+		default:
+			answer = errPending
+		}
+		d.Polled = now
+		return nil
+	})
+	if err == nil {
+		err = answer
+	}
+	return granted, err
+}
+
+// guessWindow is how long wrong user codes are counted together.
+const guessWindow = 10 * time.Minute
+
+func guessKey(kind, place string) session.Key {
+	return session.Key{Kind: kind, ID: session.Digest(place)}
+}
+
+// mayGuess refuses a place that has typed too many wrong codes: right ones too, or
+// else it would learn which are.
+func (p *Provider) mayGuess(ctx context.Context, place string) error {
+	value, err := p.Sessions.Get(ctx, guessKey("guess-stop", place))
+	if err != nil {
+		return ignoreNotFound(err)
+	}
+	until, err := strconv.ParseInt(string(value), 10, 64)
+	if err != nil {
+		return fmt.Errorf("reading limit: %w", err)
+	}
+	return &problem.Error{
+		Kind: problem.RateLimited, Code: "rate_limit_exceeded", Message: "too many codes that no device shows", RetryAfter: time.Unix(until, 0).Sub(p.Now()),
+	}
+}
+
+// guessed counts a wrong code.
+func (p *Provider) guessed(ctx context.Context, place string) error {
+	if p.DeviceGuesses <= 0 {
+		return nil
+	}
+	n, err := p.Sessions.Incr(ctx, guessKey("guess", place), guessWindow)
+	if err == nil && n >= int64(p.DeviceGuesses) {
+		until := strconv.FormatInt(p.Now().Add(guessWindow).Unix(), 10)
+		err = p.Sessions.Put(ctx, guessKey("guess-stop", place), []byte(until), guessWindow)
+	}
+	return err
+}

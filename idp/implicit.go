@@ -1,0 +1,74 @@
+package idp
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/session"
+)
+
+// The response types (OpenID Connect Core, section 3): a code, or an ID token alone
+// for clients that are registered for it. Access tokens never come this way (RFC
+// 9700, section 2.1.2).
+const (
+	ResponseCode    = "code"
+	ResponseIDToken = "id_token"
+)
+
+// ResponseTypes lists the response types.
+func ResponseTypes() []string { return []string{ResponseCode, ResponseIDToken} }
+
+// Answers reports whether the client is registered for a response type.
+func (c Client) Answers(responseType string) bool {
+	if responseType == ResponseCode && !c.May(GrantCode) {
+		return false
+	}
+	return slices.Contains(c.ResponseTypes, responseType) || len(c.ResponseTypes) == 0 && responseType == ResponseCode
+}
+
+// checkImplicit applies what holds for a request of an ID token alone: it has a
+// nonce (OpenID Connect Core, section 3.2.2.1), and nothing is asked for that an
+// access token would be needed for.
+func (a *AuthRequest) checkImplicit() error {
+	if a.Nonce == "" {
+		return oauth("invalid_request", "nonce is missing; response_type id_token needs one")
+	}
+	if !slices.Contains(a.Scope, "openid") {
+		return oauth("invalid_scope", "response_type id_token needs the scope openid")
+	}
+	a.Scope = slices.DeleteFunc(slices.Clone(a.Scope), func(s string) bool { return s != "openid" && len(ClaimsOf(s)) == 0 })
+	return nil
+}
+
+// IssueIDToken gives the ID token of a request that a login answered. The claims of
+// its scopes are in it, there being no access token for userinfo (OpenID Connect
+// Core, section 5.4). It is a grant of the login, as that of a code is.
+func (p *Provider) IssueIDToken(ctx context.Context, c Client, a AuthRequest, s Session) (string, error) {
+	gone := oauth("login_required", "the login was ended, or the consent taken back, meanwhile")
+	sub, err := p.living(ctx, s.ProjectID, s.SubscriberID, s.ID)
+	if errors.Is(err, errDead) {
+		return "", gone
+	}
+	if err != nil {
+		return "", err
+	}
+	g, _, err := p.newGrant(c, codeOf(a, s))
+	if err != nil {
+		return "", err
+	}
+	g.RefreshHash, g.Seed = "", ""
+	g.Expires = g.Created.Add(p.Lifetimes().IDToken)
+	g.IdleUntil = g.Expires
+	// There is no code: one that nobody will ever have is redeemed.
+	err = p.Store.RedeemCode(ctx, RedeemedCode{Hash: session.Digest(randomToken()), GrantID: g.ID, ClientID: c.ID, Rights: c.needed(a), Expires: g.Created}, g)
+	if errors.Is(err, problem.NotFound) {
+		return "", gone
+	}
+	if err != nil {
+		return "", err
+	}
+	p.Observe("id_token")
+	return p.idToken(c, g, sub, minting{scope: g.Scope, nonce: a.Nonce}, "")
+}

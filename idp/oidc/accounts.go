@@ -1,0 +1,167 @@
+package oidc
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+
+	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/session"
+	"github.com/selvage/selvage/internal/web"
+	"github.com/selvage/selvage/templates"
+)
+
+// logins are those of a browser in a project that are live, the one in use first.
+type logins struct {
+	all   []idp.Session
+	inUse bool // whether the first is in use, and not only there to be chosen
+}
+
+// loginsOf gives the browser's live logins in a project.
+func (a *API) loginsOf(r *http.Request, projectID string) (l logins, err error) {
+	b, err := a.browsers.Open(r)
+	if err != nil {
+		return l, err
+	}
+	for i, sid := range idp.ParseLogins(b.Value(projectID)) {
+		s, err := a.BrowserSession(r.Context(), sid, projectID)
+		if errors.Is(err, problem.Unauthenticated) {
+			continue
+		}
+		if err != nil {
+			return l, err
+		}
+		l.all = append(l.all, s)
+		l.inUse = l.inUse || i == 0
+	}
+	return l, nil
+}
+
+// answering gives the login that answers for a request: the one that was chosen for
+// it, or that it means, else the one in use.
+func (l logins) answering(req idp.AuthRequest) (s idp.Session, ok bool) {
+	is := func(s idp.Session) bool { return s.ID == req.Chosen }
+	switch {
+	case req.Chosen != "":
+	case req.Meant != nil:
+		is = req.Means
+	case l.inUse:
+		return l.all[0], true
+	default:
+		return s, false
+	}
+	i := slices.IndexFunc(l.all, is)
+	if i < 0 {
+		return s, false
+	}
+	return l.all[i], true
+}
+
+// mayChoose reports whether somebody without the right login may be asked which of
+// those there are it shall be.
+func (l logins) mayChoose(req idp.AuthRequest) bool {
+	return len(l.all) > 0 && (req.Has("select_account") || !l.inUse && req.Meant == nil)
+}
+
+// setLogin puts a login in use in its project, under a new cookie. It takes the place
+// of another of the same subscriber.
+func (a *API) setLogin(w http.ResponseWriter, r *http.Request, s idp.Session) error {
+	l, err := a.loginsOf(r, s.ProjectID)
+	if err != nil {
+		return err
+	}
+	var ids idp.Logins
+	for _, other := range l.all {
+		if other.SubscriberID != s.SubscriberID {
+			ids = append(ids, other.ID)
+		}
+	}
+	b, err := a.browsers.Open(r)
+	if err != nil {
+		return err
+	}
+	b.Set(s.ProjectID, ids.Use(s.ID).String())
+	return b.Renew(w, r)
+}
+
+// tidy takes the logins out of a browser that were ended. Where that in use was, none
+// is: somebody who has signed out is not to find out as whom else.
+func (a *API) tidy(r *http.Request, b *web.Browser) {
+	for projectID, text := range b.Values() {
+		kept := idp.Logins{""}
+		for i, sid := range idp.ParseLogins(text) {
+			if _, err := a.BrowserSession(r.Context(), sid, projectID); errors.Is(err, problem.Unauthenticated) {
+				continue
+			}
+			if i == 0 {
+				kept[0] = sid
+			} else {
+				kept = append(kept, sid)
+			}
+		}
+		b.Set(projectID, kept.String())
+	}
+}
+
+// showAccounts serves GET /accounts?id=.
+func (a *API) showAccounts(w http.ResponseWriter, r *http.Request) error {
+	req, c, err := a.resume(r, r.URL.Query().Get("id"))
+	if err != nil {
+		return err
+	}
+	l, err := a.loginsOf(r, c.ProjectID)
+	if err != nil {
+		return err
+	}
+	page := templates.Accounts{ID: req.ID, App: appName(c, req), Host: req.Host()}
+	for _, s := range l.all {
+		sub, err := a.Subscribers.FindSubscriber(r.Context(), s.ProjectID, s.SubscriberID)
+		if err != nil {
+			return fmt.Errorf("finding subscriber: %w", err)
+		}
+		page.Accounts = append(page.Accounts, templates.Account{Login: session.Digest(s.ID), Name: sub.FullName(), Email: sub.Email})
+	}
+	if len(page.Accounts) == 0 { // they have ended meanwhile
+		seeOther(w, "/login?id="+url.QueryEscape(req.ID))
+		return nil
+	}
+	return templates.Write(w, page, templates.Options{FormAction: formAction(req.RedirectURI)})
+}
+
+// chooseAccount serves POST /accounts: the form of the page of accounts.
+func (a *API) chooseAccount(w http.ResponseWriter, r *http.Request) error {
+	form, err := postForm(w, r)
+	if err != nil {
+		return err
+	}
+	req, c, err := a.resume(r, form.Get("id"))
+	if err != nil {
+		return err
+	}
+	l, err := a.loginsOf(r, c.ProjectID)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(l.all, func(s idp.Session) bool { return session.Digest(s.ID) == form.Get("account") })
+	if i < 0 {
+		return errStale
+	}
+	s := l.all[i]
+	if i > 0 || !l.inUse {
+		if err := a.setLogin(w, r, s); err != nil {
+			return err
+		}
+	}
+	if req.Chosen = s.ID; req.Satisfied(s, a.Now()) || !req.Means(s) {
+		return a.afterLogin(w, r, c, req, s)
+	}
+	sub, err := a.Subscribers.FindSubscriber(r.Context(), s.ProjectID, s.SubscriberID)
+	if err != nil {
+		return fmt.Errorf("finding subscriber: %w", err)
+	}
+	req.LoginHint = sub.Email
+	return a.suspend(w, r, c, req, "/login")
+}

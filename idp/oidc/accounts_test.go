@@ -1,0 +1,205 @@
+package oidc_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/idp"
+)
+
+// choose answers the page of accounts with the one of an e-mail.
+func (b *browser) choose(page reply, email string) reply {
+	b.w.t.Helper()
+	account := regexp.MustCompile(`name="account" value="([^"]+)">(?:<span class="name">[^<]*</span>)?<span class="why">` + regexp.QuoteMeta(email) + `<`).FindStringSubmatch(page.body)
+	id := hiddenID.FindStringSubmatch(page.body)
+	if account == nil || id == nil {
+		b.w.t.Fatalf("no page of accounts with %s: %d %v %s", email, page.status, page.location, page.body)
+	}
+	return b.post("/accounts", url.Values{"id": {id[1]}, "account": {account[1]}})
+}
+
+// who gives the subject of the tokens that an answer's code gives.
+func (w *world) who(c idp.Client, got reply) string {
+	w.t.Helper()
+	if got.param("code") == "" {
+		w.t.Fatalf("no code: %d %v", got.status, got.told())
+	}
+	return text(payload(w.t, w, text(w.redeem(c, got.param("code")).json(w.t)["id_token"]))["sub"])
+}
+
+const bobs = "bob@example.com"
+
+// A browser holds several logins of a project; a person chooses, and an app gets whom
+// it means.
+func TestAccounts(t *testing.T) {
+	w := newWorld(t)
+	bob := w.subscriber(bobs)
+	c, _ := w.client(withLogout)
+	b := w.browser()
+	hint := text(w.redeem(c, b.code(c)).json(t)["id_token"])
+	if page := b.authorize(request(c, "prompt", "select_account")); !strings.Contains(page.body, `id="account-0"`) || strings.Contains(page.body, `id="account-1"`) {
+		t.Errorf("the only account is not offered alone: %s", page.body)
+	}
+	w.pass(time.Minute)
+	if got := w.who(c, b.logIn(b.authorize(request(c, "prompt", "select_account")), bobs, secret)); got != bob.ID {
+		t.Fatalf("bob signs in and the tokens are of %s", got)
+	}
+	for range 2 {
+		for _, tt := range []struct {
+			name  string
+			pairs []string
+			want  string
+		}{
+			{"whoever is in use", nil, bob.ID},
+			{"ada by a hint", []string{"id_token_hint", hint}, w.ada.ID},
+			{"ada by the claim sub", []string{"claims", `{"id_token":{"sub":{"value":"` + w.ada.ID + `"}}}`}, w.ada.ID},
+		} {
+			if got := w.who(c, b.authorize(request(c, append(tt.pairs, "prompt", "none")...))); got != tt.want {
+				t.Errorf("%s: the tokens are of %s, want %s", tt.name, got, tt.want)
+			}
+		}
+		w.empty() // the rows know it too
+	}
+	if got := w.who(c, b.choose(b.authorize(request(c, "prompt", "select_account")), email)); got != w.ada.ID {
+		t.Errorf("ada is chosen and the tokens are of %s", got)
+	}
+	if got := w.who(c, b.authorize(request(c, "prompt", "none"))); got != w.ada.ID {
+		t.Errorf("after ada was chosen %s is in use", got)
+	}
+	page := b.authorize(request(c, "prompt", "select_account", "id_token_hint", hint))
+	if got := b.choose(page, bobs); got.param("error") != "login_required" {
+		t.Errorf("bob is chosen where ada was meant: %d %v", got.status, got.told())
+	}
+}
+
+// Choosing is no way round a new login.
+func TestAccountsAndAge(t *testing.T) {
+	w := newWorld(t)
+	w.subscriber(bobs)
+	c, _ := w.client(nil)
+	b := w.browser()
+	b.code(c)
+	b.logIn(b.authorize(request(c, "prompt", "login")), bobs, secret)
+	w.pass(time.Minute)
+	for _, pairs := range [][]string{{"prompt", "select_account login"}, {"prompt", "select_account", "max_age", "5"}} {
+		got := b.choose(b.authorize(request(c, pairs...)), email)
+		if got.location != nil || !strings.Contains(got.body, `value="`+email+`"`) || !strings.Contains(got.body, `id="login-submit"`) {
+			t.Errorf("%v: %d %v %s, want a login page with the e-mail", pairs, got.status, got.location, got.body)
+		}
+		if got := w.who(c, b.logIn(got, email, secret)); got != w.ada.ID {
+			t.Errorf("%v: the tokens are of %s", pairs, got)
+		}
+		w.pass(time.Minute)
+	}
+}
+
+// Who signs out leaves nobody else in use.
+func TestAccountsAfterLogout(t *testing.T) {
+	w := newWorld(t)
+	w.subscriber(bobs)
+	c, _ := w.client(withLogout)
+	b := w.browser()
+	b.code(c)
+	got := b.logIn(b.authorize(request(c, "prompt", "login")), bobs, secret)
+	hint := text(w.redeem(c, got.param("code")).json(t)["id_token"])
+	b.get("/oauth/logout?" + url.Values{"id_token_hint": {hint}}.Encode())
+	for range 2 {
+		if got := b.authorize(request(c, "prompt", "none")); got.param("error") != "account_selection_required" {
+			t.Errorf("prompt=none after the logout: %v", got.told())
+		}
+		page := b.authorize(request(c))
+		if !strings.Contains(page.body, email) || strings.Contains(page.body, bobs) {
+			t.Errorf("after bob's logout: %d %v %s, want a choice of ada", page.status, page.told(), page.body)
+		}
+		w.empty()
+	}
+	if got := w.who(c, b.choose(b.authorize(request(c)), email)); got != w.ada.ID {
+		t.Errorf("ada is chosen and the tokens are of %s", got)
+	}
+	b.post("/logout", url.Values{})
+	if page := b.authorize(request(c)); !strings.Contains(page.body, `id="login-submit"`) {
+		t.Errorf("after a logout of all: %d %s", page.status, page.body)
+	}
+}
+
+// An answer of another browser, another project or of nobody chooses nothing.
+func TestAccountsOfOthers(t *testing.T) {
+	w := newWorld(t)
+	c, _ := w.client(nil)
+	b := w.browser()
+	b.code(c)
+	here := w.project
+	other, err := w.fabric.CreateProject(t.Context(), "Other")
+	must(t, err)
+	w.project = other
+	w.subscriber(email)
+	there, _ := w.client(nil)
+	w.project = here
+	b.code(there)
+	account := regexp.MustCompile(`name="account" value="([^"]+)"`)
+	foreign := account.FindStringSubmatch(b.authorize(request(there, "prompt", "select_account")).body)[1]
+	stranger := w.browser()
+	stranger.code(c)
+	theirs := account.FindStringSubmatch(stranger.authorize(request(c, "prompt", "select_account")).body)[1]
+	page := b.authorize(request(c, "prompt", "select_account"))
+	id, own := hiddenID.FindStringSubmatch(page.body)[1], account.FindStringSubmatch(page.body)[1]
+	for name, digest := range map[string]string{"another project's": foreign, "another browser's": theirs, "none": "", "nonsense": "x"} {
+		if got := b.post("/accounts", url.Values{"id": {id}, "account": {digest}}); got.status != http.StatusBadRequest || got.location != nil {
+			t.Errorf("%s: %d %v, want 400", name, got.status, got.location)
+		}
+	}
+	if got := stranger.post("/accounts", url.Values{"id": {id}, "account": {own}}); got.status != http.StatusBadRequest {
+		t.Errorf("a page of another browser: %d, want 400", got.status)
+	}
+	req, err := http.NewRequest(http.MethodPost, w.url+"/accounts", strings.NewReader(url.Values{"id": {id}, "account": {own}}.Encode()))
+	must(t, err)
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	req.Header.Set("Sec-Fetch-Site", "cross-site")
+	if got := b.do(req); got.status != http.StatusForbidden {
+		t.Errorf("a choice from another site: %d, want 403", got.status)
+	}
+	if got := b.post("/accounts", url.Values{"id": {id}, "account": {own}}); got.param("code") == "" {
+		t.Errorf("the choice itself: %d %v", got.status, got.told())
+	}
+}
+
+// What is chosen is asked for its consent; a disabled subscriber is not offered; a
+// browser holds no more than a few.
+func TestAccountsInUse(t *testing.T) {
+	w := newWorld(t)
+	first := w.subscriber("1@example.com")
+	c, _ := w.client(nil)
+	third, _ := w.client(func(n *idp.Client) { n.FirstParty = false })
+	b := w.browser()
+	b.logIn(b.authorize(request(c)), "1@example.com", secret)
+	for i := 2; i <= idp.MaxLogins+1; i++ {
+		w.subscriber(fmt.Sprintf("%d@example.com", i))
+		b.logIn(b.authorize(request(c, "prompt", "login")), fmt.Sprintf("%d@example.com", i), secret)
+	}
+	page := b.authorize(request(third, "prompt", "select_account"))
+	if n := strings.Count(page.body, `name="account"`); n != idp.MaxLogins || strings.Contains(page.body, "1@example.com") {
+		t.Errorf("%d accounts are offered, or the first of %d: %s", n, idp.MaxLogins+1, page.body)
+	}
+	if hint := b.authorize(request(c, "prompt", "none", "claims", `{"id_token":{"sub":{"value":"`+first.ID+`"}}}`)); hint.param("error") != "login_required" {
+		t.Errorf("the login that was left out: %v", hint.told())
+	}
+	consent := b.choose(page, "3@example.com")
+	if !strings.Contains(consent.body, "3@example.com") || !strings.Contains(consent.body, `id="consent-allow"`) {
+		t.Fatalf("no consent page of the chosen: %d %s", consent.status, consent.body)
+	}
+	if got := b.consent(consent, "allow"); got.param("code") == "" {
+		t.Errorf("allow: %d %v", got.status, got.told())
+	}
+	two, err := w.rows.FindSubscriberByEmail(t.Context(), w.project.ID, "2@example.com")
+	must(t, err)
+	_, err = w.fabric.UpdateSubscriber(t.Context(), w.project.ID, two.ID, fabricChange(true))
+	must(t, err)
+	if page := b.authorize(request(c, "prompt", "select_account")); strings.Contains(page.body, "2@example.com") || !strings.Contains(page.body, "4@example.com") {
+		t.Errorf("who is disabled is offered: %s", page.body)
+	}
+}

@@ -1,0 +1,37 @@
+package oidc
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+
+	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/deliver"
+)
+
+// LogoutWriter gives what writes the requests of OpenID Connect Back-Channel Logout,
+// section 2.5, for a deliverer whose receivers are clients. The token is signed for
+// each attempt, so that it is fresh however long a client was away.
+func LogoutWriter(p *idp.Provider) func(context.Context, deliver.Receiver) (deliver.Write, error) {
+	return func(_ context.Context, r deliver.Receiver) (deliver.Write, error) {
+		return func(ctx context.Context, j deliver.Job) ([]byte, http.Header, error) {
+			token, err := p.LogoutToken(ctx, r.ID, j.Subject, j.ID)
+			body := url.Values{"logout_token": {token}}.Encode()
+			return []byte(body), http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}, err
+		}, nil
+	}
+}
+
+// LogoutVerdict reads the answer to a logout (OpenID Connect Back-Channel Logout,
+// section 2.8). 200 is success, and so is the 204 that frameworks make of it. By 400
+// the client says that it has judged the token and will not have it; another, which
+// would say the same, is sent when somebody has mended what is wrong.
+func LogoutVerdict(status int) deliver.State {
+	switch status {
+	case http.StatusOK, http.StatusNoContent:
+		return deliver.Delivered
+	case http.StatusBadRequest, http.StatusGone:
+		return deliver.Dead
+	}
+	return deliver.Pending
+}

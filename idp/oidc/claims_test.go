@@ -1,0 +1,201 @@
+package oidc_test
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/idp"
+)
+
+// A claim that is asked by itself comes where it is asked, and nothing more does:
+// also after a refresh, and of either kind of access token.
+func TestClaimsParameter(t *testing.T) {
+	w := newWorld(t)
+	for _, kind := range []idp.TokenFormat{idp.FabricToken, idp.JWTToken} {
+		c, _ := w.client(func(n *idp.Client) { n.AccessToken = kind })
+		got := w.tokens(c, "scope", "openid offline_access", "claims",
+			`{"userinfo":{"given_name":{"essential":true},"phone_number":null},"id_token":{"email":null,"auth_time":{"essential":true},"nonsense":{"value":7}}}`)
+		for _, when := range []string{"first", "refreshed"} {
+			info := w.userinfo(text(got["access_token"])).json(t)
+			if len(info) != 2 || info["given_name"] != "Ada" || info["sub"] != w.ada.ID {
+				t.Errorf("%s, %s: userinfo %v, want sub and given_name", kind, when, info)
+			}
+			id := payload(t, w, text(got["id_token"]))
+			if id["email"] != email || id["given_name"] != nil || id["auth_time"] == nil {
+				t.Errorf("%s, %s: ID token %v, want the email and no other name", kind, when, id)
+			}
+			got = w.token("grant_type", "refresh_token", "client_id", c.ID, "refresh_token", text(got["refresh_token"])).json(t)
+		}
+		plain := w.tokens(c, "scope", "openid")
+		if info := w.userinfo(text(plain["access_token"])).json(t); len(info) != 1 {
+			t.Errorf("%s: userinfo %v of a login without claims", kind, info)
+		}
+	}
+}
+
+// A client gets no claim whose scope it may not ask for, then or later, and a
+// subscriber is asked before it gets any.
+func TestClaimsAreRights(t *testing.T) {
+	w := newWorld(t)
+	const both = `{"userinfo":{"given_name":null,"email":null},"id_token":{"email":null}}`
+	narrow, _ := w.client(func(n *idp.Client) { n.Scopes = []string{"openid", "profile"} })
+	got := w.tokens(narrow, "claims", both)
+	info, id := w.userinfo(text(got["access_token"])).json(t), payload(t, w, text(got["id_token"]))
+	if info["email"] != nil || id["email"] != nil || info["given_name"] != "Ada" {
+		t.Errorf("a client without the scope email gets %v and %v", info, id)
+	}
+	c, _ := w.client(func(n *idp.Client) { n.FirstParty = false })
+	b := w.browser()
+	if got := b.consent(b.logIn(b.authorize(request(c)), email, secret), "allow"); got.param("code") == "" {
+		t.Fatalf("allow: %d %v", got.status, got.told())
+	}
+	if got := b.authorize(request(c, "claims", both, "prompt", "none")); got.param("error") != "consent_required" {
+		t.Errorf("claims nobody agreed to: %d %v", got.status, got.told())
+	}
+	page := b.authorize(request(c, "claims", both))
+	if !strings.Contains(page.body, "See your email address") || !strings.Contains(page.body, "See your profile") {
+		t.Fatalf("no page asks for the claims: %d %s", page.status, page.body)
+	}
+	if got := b.consent(page, "allow"); got.param("code") == "" {
+		t.Errorf("allow: %d %v", got.status, got.told())
+	}
+}
+
+// A value of the claim sub says for whom an answer may be.
+func TestClaimsSub(t *testing.T) {
+	w := newWorld(t)
+	bob := w.subscriber("bob@example.com")
+	c, _ := w.client(nil)
+	pairwise, _ := w.client(func(n *idp.Client) { n.SubjectType, n.AccessToken = idp.Pairwise, idp.JWTToken })
+	b := w.browser()
+	b.code(c)
+	sub := func(c idp.Client, id string) string { return `"` + w.idp.SubjectFor(c, id) + `"` }
+	for _, tt := range []struct {
+		name   string
+		c      idp.Client
+		claims string
+		want   bool
+	}{
+		{"ada", c, `{"id_token":{"sub":{"value":` + sub(c, w.ada.ID) + `}}}`, true},
+		{"ada at userinfo", c, `{"userinfo":{"sub":{"value":` + sub(c, w.ada.ID) + `}}}`, true},
+		{"one of two", c, `{"id_token":{"sub":{"values":[` + sub(c, bob.ID) + `,` + sub(c, w.ada.ID) + `]}}}`, true},
+		{"bob", c, `{"id_token":{"sub":{"value":` + sub(c, bob.ID) + `}}}`, false},
+		{"ada and bob", c, `{"id_token":{"sub":{"value":` + sub(c, w.ada.ID) + `}},"userinfo":{"sub":{"value":` + sub(c, bob.ID) + `}}}`, false},
+		{"a number", c, `{"id_token":{"sub":{"value":7}}}`, false},
+		{"nobody", c, `{"id_token":{"sub":{"values":[]}}}`, false},
+		{"whoever it is", c, `{"id_token":{"sub":{"essential":true}}}`, true},
+		{"ada, of a sector", pairwise, `{"id_token":{"sub":{"value":` + sub(pairwise, w.ada.ID) + `}}}`, true},
+		{"ada, of no sector", pairwise, `{"id_token":{"sub":{"value":` + sub(c, w.ada.ID) + `}}}`, false},
+	} {
+		got := b.authorize(request(tt.c, "prompt", "none", "claims", tt.claims))
+		if (got.param("code") != "") != tt.want || (got.param("error") == "login_required") == tt.want {
+			t.Errorf("%s: %v, want a code: %v", tt.name, got.told(), tt.want)
+		}
+	}
+	hint := text(w.tokens(c)["id_token"])
+	if got := b.authorize(request(c, "prompt", "none", "id_token_hint", hint, "claims", `{"id_token":{"sub":{"value":`+sub(c, bob.ID)+`}}}`)); got.param("error") != "login_required" {
+		t.Errorf("a hint at ada and the sub of bob: %v", got.told())
+	}
+}
+
+// An acr that must be and cannot be fails; one that is wished for does not, and the
+// ID token tells the truth.
+func TestACR(t *testing.T) {
+	w := newWorld(t)
+	c, _ := w.client(nil)
+	for _, tt := range []struct {
+		pair []string
+		want string
+	}{
+		{nil, ""},
+		{[]string{"acr_values", "1 2"}, ""},
+		{[]string{"acr_values", "urn:mace:incommon:iap:silver"}, ""},
+		{[]string{"claims", `{"id_token":{"acr":{"essential":true}}}`}, ""},
+		{[]string{"claims", `{"id_token":{"acr":{"essential":true,"values":["2","1"]}}}`}, ""},
+		{[]string{"claims", `{"id_token":{"acr":{"value":"2"}}}`}, ""},
+		{[]string{"claims", `{"id_token":{"acr":{"essential":true,"value":"2"}}}`}, "unmet_authentication_requirements"},
+		{[]string{"claims", `{"id_token":{"acr":{"essential":true,"values":[]}}}`}, "unmet_authentication_requirements"},
+		{[]string{"claims", `{"id_token":{"acr":{"essential":true,"value":1}}}`}, "unmet_authentication_requirements"},
+		{[]string{"claims", `{`}, "invalid_request"},
+		{[]string{"claims", `[]`}, "invalid_request"},
+		{[]string{"claims", `{"id_token":{"acr":"1"}}`}, "invalid_request"},
+	} {
+		b := w.browser()
+		got := b.authorize(request(c, tt.pair...))
+		if tt.want != "" {
+			if got.param("error") != tt.want || got.param("state") != "s" {
+				t.Errorf("%v: %d %v, want %s", tt.pair, got.status, got.told(), tt.want)
+			}
+			continue
+		}
+		got = w.redeem(c, b.logIn(got, email, secret).param("code"))
+		id := payload(t, w, text(got.json(t)["id_token"]))
+		if amr, _ := id["amr"].([]any); id["acr"] != "1" || len(amr) != 1 || amr[0] != "pwd" {
+			t.Errorf("%v: the ID token has acr %v, amr %v", tt.pair, id["acr"], id["amr"])
+		}
+	}
+}
+
+// Wishes for how a page looks do not fail a request.
+func TestWishes(t *testing.T) {
+	w := newWorld(t)
+	c, _ := w.client(nil)
+	for _, pair := range [][2]string{
+		{"display", "page"}, {"display", "popup"}, {"display", "touch"}, {"display", "wap"}, {"display", "nonsense"},
+		{"ui_locales", "se"}, {"ui_locales", "fr-CA fr en"}, {"claims_locales", "se"}, {"extra", "foobar"},
+	} {
+		got := w.browser().authorize(request(c, pair[0], pair[1]))
+		if got.status != http.StatusOK || !strings.Contains(got.body, `id="login-submit"`) {
+			t.Errorf("%v: %d %v", pair, got.status, got.told())
+		}
+	}
+}
+
+// The claims of a scope are all that are said of the subscriber, and no others.
+func TestScopesAreClaims(t *testing.T) {
+	w := newWorld(t)
+	said := fabric.StandardClaims{
+		MiddleName: "King", Nickname: "Ada", PreferredUsername: "ada", ProfilePage: "https://example.com/ada", Picture: "https://example.com/ada.png",
+		Website: "https://example.com", Gender: "female", Birthdate: "1815-12-10", Locale: "en-GB", PhoneNumber: "+442071234567",
+		PhoneNumberVerified: new(bool), Address: &fabric.Postal{Locality: "London", Country: "GB"},
+	}
+	last, zone := "Lovelace", "Europe/London"
+	_, err := w.fabric.UpdateSubscriber(t.Context(), w.project.ID, w.ada.ID, fabric.SubscriberInput{Claims: &said, Profile: fabric.Profile{LastName: &last, TimeZone: &zone}})
+	must(t, err)
+	c, _ := w.client(func(n *idp.Client) { n.Scopes = []string{"openid", "profile", "email", "address", "phone"} })
+	for scope, want := range map[string]string{
+		"openid":         "sub",
+		"openid profile": "birthdate family_name gender given_name locale middle_name name nickname picture preferred_username profile sub updated_at website zoneinfo",
+		"openid email":   "email email_verified sub", "openid address": "address sub", "openid phone": "phone_number phone_number_verified sub",
+	} {
+		info := w.userinfo(text(w.tokens(c, "scope", scope)["access_token"])).json(t)
+		if got := strings.Join(slices.Sorted(maps.Keys(info)), " "); got != want {
+			t.Errorf("%s: userinfo has %s, want %s", scope, got, want)
+		}
+		if info["email_verified"] == true || info["phone_number_verified"] == true {
+			t.Errorf("%s: %v is verified", scope, info)
+		}
+	}
+}
+
+// Who narrows the scope gets no claims of the scopes that are left out.
+func TestClaimsAreNarrowed(t *testing.T) {
+	w := newWorld(t)
+	c, _ := w.client(nil)
+	got := w.tokens(c, "scope", "openid email offline_access", "claims", `{"userinfo":{"email":null,"given_name":null},"id_token":{"email":null}}`)
+	for _, tt := range []struct {
+		scope string
+		email bool
+	}{{"openid email", true}, {"openid", false}} {
+		next := w.refresh(c, text(got["refresh_token"]), "scope", tt.scope).json(t)
+		info, id := w.userinfo(text(next["access_token"])).json(t), payload(t, w, text(next["id_token"]))
+		if (info["email"] != nil) != tt.email || (id["email"] != nil) != tt.email || info["given_name"] != "Ada" {
+			t.Errorf("%s: userinfo %v, ID token %v", tt.scope, info, id)
+		}
+		got = next
+	}
+}

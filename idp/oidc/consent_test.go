@@ -1,0 +1,75 @@
+package oidc_test
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// A consent that is taken back ends all that the client has got, a code that it has
+// not redeemed too, and it must be asked for anew; other clients go on.
+func TestConsentRevoked(t *testing.T) {
+	w := newWorld(t)
+	for _, kind := range []idp.TokenFormat{idp.FabricToken, idp.JWTToken} {
+		third := func(n *idp.Client) {
+			n.FirstParty, n.AccessToken, n.ResponseTypes = false, kind, []string{"code", "id_token"}
+		}
+		c, _ := w.client(third)
+		other, _ := w.client(third)
+		b := w.browser()
+		allow := func(c idp.Client) map[string]any {
+			t.Helper()
+			page := b.authorize(request(c, "scope", "openid offline_access"))
+			if strings.Contains(page.body, `id="login-submit"`) {
+				page = b.logIn(page, email, secret)
+			}
+			return w.redeem(c, b.consent(page, "allow").param("code")).json(t)
+		}
+		got, others := allow(c), allow(other)
+		code := b.code(c)
+		must(t, w.idp.RevokeConsent(t.Context(), w.ada.ID, c.ID))
+		if r := w.userinfo(text(got["access_token"])); r.status != http.StatusUnauthorized {
+			t.Errorf("%s: userinfo after the consent was taken back: %d", kind, r.status)
+		}
+		if r := w.refresh(c, text(got["refresh_token"])); r.status != http.StatusBadRequest || r.json(t)["error"] != "invalid_grant" {
+			t.Errorf("%s: a refresh after the consent was taken back: %d %s", kind, r.status, r.body)
+		}
+		if r := w.redeem(c, code); r.status != http.StatusBadRequest || r.json(t)["error"] != "invalid_grant" {
+			t.Errorf("%s: a code from before the consent was taken back: %d %s", kind, r.status, r.body)
+		}
+		if r := b.authorize(request(c, "prompt", "none")); r.param("error") != "consent_required" {
+			t.Errorf("%s: prompt=none after the consent was taken back: %v", kind, r.told())
+		}
+		if r := b.authorize(implicit(c, "prompt", "none")); r.param("error") != "consent_required" {
+			t.Errorf("%s: an ID token after the consent was taken back: %v", kind, r.told())
+		}
+		if r := w.userinfo(text(others["access_token"])); r.status != http.StatusOK {
+			t.Errorf("%s: another client's token: %d", kind, r.status)
+		}
+		if r := w.refresh(other, text(others["refresh_token"])); r.status != http.StatusOK {
+			t.Errorf("%s: another client's refresh: %d %s", kind, r.status, r.body)
+		}
+		if err := w.idp.RevokeConsent(t.Context(), w.ada.ID, c.ID); !errors.Is(err, problem.NotFound) {
+			t.Errorf("%s: once more: %v, want not found", kind, err)
+		}
+		if again := allow(c); w.userinfo(text(again["access_token"])).status != http.StatusOK {
+			t.Errorf("%s: a token of a new consent does not work", kind)
+		}
+	}
+}
+
+// Clients of the operator need no consent, and are ended by their tokens alone.
+func TestConsentOfFirstParty(t *testing.T) {
+	w := newWorld(t)
+	c, _ := w.client(nil)
+	got := w.tokens(c, "scope", "openid offline_access")
+	must(t, w.idp.RevokeConsent(t.Context(), w.ada.ID, c.ID))
+	if r := w.refresh(c, text(got["refresh_token"])); r.json(t)["error"] != "invalid_grant" {
+		t.Errorf("a refresh of what was taken back: %d %s", r.status, r.body)
+	}
+	w.tokens(c)
+}

@@ -1,0 +1,99 @@
+package oidc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/zitadel/oidc/v3/pkg/oidc"
+	"github.com/zitadel/oidc/v3/pkg/op"
+
+	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/web"
+	"github.com/selvage/selvage/templates"
+)
+
+// DeviceAuthorization serves POST /oauth/device_authorization (RFC 8628, section 3.1).
+func (s *server) DeviceAuthorization(ctx context.Context, r *op.ClientRequest[oidc.DeviceAuthorizationRequest]) (*op.Response, error) {
+	codes, err := s.BeginDevice(ctx, registered(r.Client), r.Form.Get("scope"), r.Form["resource"])
+	if err != nil {
+		return nil, s.status(ctx, err)
+	}
+	page := s.authURL + "/device"
+	return op.NewResponse(&oidc.DeviceAuthorizationResponse{
+		DeviceCode: codes.Device, UserCode: codes.User, VerificationURI: page, VerificationURIComplete: page + "?user_code=" + codes.User,
+		ExpiresIn: int(codes.ExpiresIn / time.Second), Interval: int(codes.Interval / time.Second),
+	}), nil
+}
+
+// DeviceToken serves grant_type=urn:ietf:params:oauth:grant-type:device_code (RFC
+// 8628, section 3.4).
+func (s *server) DeviceToken(ctx context.Context, r *op.ClientRequest[oidc.DeviceAccessTokenRequest]) (*op.Response, error) {
+	return s.tokens(ctx)(s.RedeemDevice(ctx, registered(r.Client), r.Data.DeviceCode, r.Form["resource"]))
+}
+
+// showDevice serves GET /device, or with user_code in the query the link that a device
+// shows as a picture (RFC 8628, section 3.3.1): it fills the code in, no more.
+func (a *API) showDevice(w http.ResponseWriter, r *http.Request) error {
+	code, _ := idp.ReadUserCode(r.URL.Query().Get("user_code"))
+	return templates.Write(w, templates.Device{Code: code}, templates.Options{})
+}
+
+// enterUserCode serves POST /device: the form of that page.
+func (a *API) enterUserCode(w http.ResponseWriter, r *http.Request) error {
+	form, err := postForm(w, r)
+	if err != nil {
+		return err
+	}
+	typed := form.Get("user_code")
+	req, c, err := a.EnterUserCode(r.Context(), typed, web.Network(r.RemoteAddr))
+	switch {
+	case errors.Is(err, problem.NotFound):
+		page := templates.Device{Code: typed, Error: "No device shows this code now. Look at it again, or have the device show a new one."}
+		return templates.Write(w, page, templates.Options{Status: http.StatusUnprocessableEntity})
+	case errors.Is(err, problem.RateLimited):
+		wait := problem.First(err).RetryAfter
+		w.Header().Set("Retry-After", strconv.Itoa(max(1, int(wait.Seconds()))))
+		page := templates.Device{Code: typed, Error: fmt.Sprintf("Too many codes were wrong. Try again in %d minutes.", int(wait.Minutes())+1)}
+		return templates.Write(w, page, templates.Options{Status: http.StatusTooManyRequests})
+	case err != nil:
+		return err
+	}
+	return a.proceed(w, r, c, req)
+}
+
+// devicePage asks whether the device of a request may be signed in.
+func (a *API) devicePage(w http.ResponseWriter, r *http.Request, req idp.AuthRequest, page templates.Consent) error {
+	code, err := a.UserCode(r.Context(), req)
+	if err != nil {
+		return stale(err)
+	}
+	return templates.Write(w, templates.DeviceConsent{Consent: page, UserCode: code}, templates.Options{})
+}
+
+// signInDevice answers the device of a request from a login.
+func (a *API) signInDevice(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest, s idp.Session) error {
+	if err := a.SignInDevice(r.Context(), req, s); err != nil {
+		return stale(err)
+	}
+	return templates.Write(w, templates.DeviceDone{App: appName(c, req)}, templates.Options{})
+}
+
+func (a *API) denyDevice(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest) error {
+	if err := a.DenyDevice(r.Context(), req); err != nil {
+		return stale(err)
+	}
+	return templates.Write(w, templates.DeviceDone{App: appName(c, req), Denied: true}, templates.Options{})
+}
+
+// stale is the answer where a device waits no more.
+func stale(err error) error {
+	if errors.Is(err, problem.NotFound) {
+		return errStale
+	}
+	return err
+}

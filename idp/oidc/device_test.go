@@ -1,0 +1,442 @@
+package oidc_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+
+	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/idp/oidc"
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// A device is an app without a browser, and the codes that it was given.
+type device struct {
+	w          *world
+	c          idp.Client
+	code, user string
+	complete   string // the path of the link that it shows as a picture
+}
+
+// tv registers a client of devices.
+func (w *world) tv() idp.Client {
+	w.t.Helper()
+	c, _ := w.client(func(n *idp.Client) {
+		n.Name, n.Type, n.RedirectURIs, n.Grants = "TV", idp.Native, nil, []string{idp.GrantDevice, idp.GrantRefresh}
+	})
+	return c
+}
+
+func (w *world) device(c idp.Client) device {
+	w.t.Helper()
+	got := w.post("/oauth/device_authorization", url.Values{"client_id": {c.ID}, "scope": {"openid email offline_access"}})
+	if got.status != http.StatusOK {
+		w.t.Fatalf("device authorization: %d %s", got.status, got.body)
+	}
+	v := got.json(w.t)
+	return device{w, c, text(v["device_code"]), text(v["user_code"]), strings.TrimPrefix(text(v["verification_uri_complete"]), w.url)}
+}
+
+// poll asks for the tokens.
+func (d device) poll(pairs ...string) reply {
+	d.w.t.Helper()
+	return d.w.token(append([]string{"grant_type", idp.GrantDevice, "client_id", d.c.ID, "device_code", d.code}, pairs...)...)
+}
+
+// wants polls, and reports an answer that is not the error, or none, that is wanted.
+func (d device) wants(when, code string) map[string]any {
+	d.w.t.Helper()
+	got := d.poll()
+	v := got.json(d.w.t)
+	if (got.status == http.StatusOK) != (code == "") || got.status != http.StatusOK && got.status != http.StatusBadRequest || code != "" && v["error"] != code {
+		d.w.t.Errorf("a device that polls %s: %d %s, want %q", when, got.status, got.body, code)
+	}
+	return v
+}
+
+// enter types a code.
+func (b *browser) enter(code string) reply {
+	b.w.t.Helper()
+	return b.post("/device", url.Values{"user_code": {code}})
+}
+
+// confirmation enters the code of a device and signs ada in if it must.
+func (b *browser) confirmation(d device) reply {
+	b.w.t.Helper()
+	page := b.enter(d.user)
+	if strings.Contains(page.body, `id="login-submit"`) {
+		page = b.logIn(page, email, secret)
+	}
+	if page.status != http.StatusOK || !strings.Contains(page.body, `id="device-warning"`) {
+		b.w.t.Fatalf("no confirmation page: %d %s", page.status, page.body)
+	}
+	return page
+}
+
+func TestDevice(t *testing.T) {
+	w := newWorld(t)
+	c := w.tv()
+	b := w.browser()
+	d := w.device(c)
+	if !regexp.MustCompile(`^[BCDFGHJKLMNPQRSTVWXZ]{4}-[BCDFGHJKLMNPQRSTVWXZ]{4}$`).MatchString(d.user) || len(d.code) < 43 {
+		t.Fatalf("codes %q and %q", d.user, d.code)
+	}
+	d.wants("at once", "authorization_pending")
+	linked := b.get(d.complete)
+	if linked.status != http.StatusOK || !strings.Contains(linked.body, `value="`+d.user+`"`) {
+		t.Errorf("the link that is shown as a picture: %d %s", linked.status, linked.body)
+	}
+	page := b.enter(strings.ToLower(strings.ReplaceAll(d.user, "-", " ")))
+	if !strings.Contains(page.body, "to continue to <strong>TV</strong>") {
+		t.Fatalf("no login page after the code: %d %s", page.status, page.body)
+	}
+	page = b.logIn(page, email, secret)
+	for _, want := range []string{"<strong>TV</strong>", email, d.user} {
+		if !strings.Contains(page.body, want) {
+			t.Errorf("the confirmation page does not have %s: %s", want, page.body)
+		}
+	}
+	w.pass(5 * time.Second)
+	d.wants("while the page is shown", "authorization_pending")
+	if done := b.consent(page, "allow"); done.status != http.StatusOK || !strings.Contains(done.body, `id="device-done"`) {
+		t.Fatalf("allowed: %d %s", done.status, done.body)
+	}
+	set := d.wants("after it was signed in", "")
+	if set["scope"] != "openid email offline_access" || set["refresh_token"] == nil {
+		t.Errorf("tokens of a device: %v", set)
+	}
+	if id := payload(t, w, text(set["id_token"])); id["sub"] != w.ada.ID || id["aud"] != c.ID || id["sid"] == nil {
+		t.Errorf("ID token of a device: %v", id)
+	}
+	if got := w.userinfo(text(set["access_token"])); got.json(t)["email"] != email {
+		t.Errorf("userinfo: %d %s", got.status, got.body)
+	}
+	if got := w.refresh(c, text(set["refresh_token"])); got.status != http.StatusOK {
+		t.Errorf("refresh: %d %s", got.status, got.body)
+	}
+	// Signed in already, and agreed before: it is asked for each device all the same.
+	second := w.device(c)
+	if got := b.consent(b.confirmation(second), "allow"); got.status != http.StatusOK {
+		t.Errorf("a second device: %d %s", got.status, got.body)
+	}
+	second.wants("as the second one", "")
+	d.wants("after its code was redeemed", "invalid_grant")
+	if got := w.userinfo(text(set["access_token"])); got.status != http.StatusUnauthorized {
+		t.Errorf("userinfo after the device code was used again: %d, want 401", got.status)
+	}
+}
+
+func TestDeviceAuthorizationRefuses(t *testing.T) {
+	w := newWorld(t)
+	tv := w.tv()
+	spa, _ := w.client(nil)
+	web, _ := w.client(func(n *idp.Client) { n.Type, n.Grants, n.RedirectURIs = idp.Web, []string{idp.GrantDevice}, nil })
+	for name, tt := range map[string]struct {
+		form   url.Values
+		status int
+		code   string
+	}{
+		"a client without the grant":      {url.Values{"client_id": {spa.ID}, "scope": {"openid"}}, 400, "unauthorized_client"},
+		"no client":                       {url.Values{"scope": {"openid"}}, 401, "invalid_client"},
+		"an unknown client":               {url.Values{"client_id": {"x"}, "scope": {"openid"}}, 401, "invalid_client"},
+		"a client without its secret":     {url.Values{"client_id": {web.ID}, "scope": {"openid"}}, 401, "invalid_client"},
+		"no scope":                        {url.Values{"client_id": {tv.ID}}, 400, "invalid_scope"},
+		"a scope that it may not have":    {url.Values{"client_id": {tv.ID}, "scope": {"Voice"}}, 400, "invalid_scope"},
+		"a parameter that is there twice": {url.Values{"client_id": {tv.ID}, "scope": {"openid", "openid"}}, 400, "invalid_request"},
+	} {
+		if got := w.post("/oauth/device_authorization", tt.form); got.status != tt.status || got.json(t)["error"] != tt.code {
+			t.Errorf("%s: %d %s, want %d %s", name, got.status, got.body, tt.status, tt.code)
+		}
+	}
+	if got := w.browser().get("/oauth/device_authorization?client_id=" + tv.ID); got.status != http.StatusMethodNotAllowed {
+		t.Errorf("GET: %d, want 405", got.status)
+	}
+	if got := w.token("grant_type", idp.GrantDevice, "client_id", spa.ID, "device_code", "x"); got.json(t)["error"] != "unauthorized_client" {
+		t.Errorf("polling without the grant: %d %s", got.status, got.body)
+	}
+}
+
+func TestDevicePolls(t *testing.T) {
+	w := newWorld(t)
+	other := w.tv()
+	d := w.device(w.tv())
+	d.wants("first", "authorization_pending")
+	d.wants("again at once", "slow_down")
+	w.pass(6 * time.Second)
+	d.wants("after 6 seconds, once slowed down", "slow_down")
+	w.pass(15 * time.Second)
+	d.wants("after 15 seconds, twice slowed down", "authorization_pending")
+	if got := d.poll("client_id", other.ID); got.json(t)["error"] != "invalid_grant" {
+		t.Errorf("another client polls: %d %s", got.status, got.body)
+	}
+	for _, code := range []string{"x", strings.Repeat("x", 10_000)} {
+		if got := d.poll("device_code", code); got.json(t)["error"] != "invalid_grant" {
+			t.Errorf("device code %.5q: %d %s", code, got.status, got.body)
+		}
+	}
+	if got := d.poll("device_code", ""); got.json(t)["error"] != "invalid_request" {
+		t.Errorf("no device code: %d %s", got.status, got.body)
+	}
+	w.pass(10 * time.Minute)
+	d.wants("after its time", "expired_token")
+	w.pass(10 * time.Minute)
+	d.wants("long after its time", "invalid_grant")
+}
+
+func TestDeviceDenied(t *testing.T) {
+	w := newWorld(t)
+	d := w.device(w.tv())
+	b := w.browser()
+	page := b.confirmation(d)
+	if got := b.consent(page, "deny"); got.status != http.StatusOK || !strings.Contains(got.body, `id="device-denied"`) {
+		t.Errorf("denied: %d %s", got.status, got.body)
+	}
+	for range 2 {
+		d.wants("after it was denied", "access_denied")
+	}
+	if got := b.consent(page, "allow"); got.status != http.StatusBadRequest {
+		t.Errorf("the page is answered again: %d, want 400", got.status)
+	}
+	if got := b.enter(d.user); got.status != http.StatusUnprocessableEntity {
+		t.Errorf("the code is typed again: %d, want 422", got.status)
+	}
+	d.wants("after it was denied, and allowed", "access_denied")
+}
+
+// A code is not what another device shows, and none that was answered or has expired.
+func TestUserCodeWrong(t *testing.T) {
+	w := newWorld(t)
+	c := w.tv()
+	used, old := w.device(c), w.device(c)
+	b := w.browser()
+	b.consent(b.confirmation(used), "allow")
+	page := b.confirmation(old)
+	w.pass(10 * time.Minute)
+	for name, code := range map[string]string{
+		"none": "", "short": "BCDF", "long": used.user + "B", "vowels": "AEIO-UAEI", "no letters": "1234-5678", "unknown": "BBBB-BBBB", "huge": strings.Repeat("B", 5000),
+		"used": used.user, "expired": old.user, "markup": `"><script>`, "of other capitals": strings.Repeat("ǰ", 8),
+	} {
+		got := b.enter(code)
+		if got.status != http.StatusUnprocessableEntity || !strings.Contains(got.body, `id="device-error"`) || strings.Contains(got.body, "<script") {
+			t.Errorf("%s: %d %s, want 422", name, got.status, got.body)
+		}
+	}
+	if got := b.consent(page, "allow"); got.status != http.StatusBadRequest {
+		t.Errorf("the page of a device that has expired: %d, want 400", got.status)
+	}
+	old.wants("after its time", "expired_token")
+	if got := b.get("/device?user_code=" + url.QueryEscape(`"><script>`)); got.status != http.StatusOK || !strings.Contains(got.body, `value=""`) {
+		t.Errorf("a link with no code: %d %s", got.status, got.body)
+	}
+}
+
+// Who types many wrong codes finds out nothing any more, until some time has passed.
+func TestUserCodeGuessed(t *testing.T) {
+	w := newWorld(t)
+	w.idp.DeviceGuesses = 5
+	d := w.device(w.tv())
+	for i := range 5 {
+		if got := w.browser().enter(fmt.Sprintf("BBBB-BBB%c", "BCDFG"[i])); got.status != http.StatusUnprocessableEntity {
+			t.Fatalf("guess %d: %d %s", i, got.status, got.body)
+		}
+	}
+	for _, code := range []string{d.user, "BBBB-BBBH"} {
+		got := w.browser().enter(code)
+		if got.status != http.StatusTooManyRequests || got.header.Get("Retry-After") == "" || !strings.Contains(got.body, "Too many codes") {
+			t.Errorf("%s after five guesses: %d %v %s, want 429", code, got.status, got.header, got.body)
+		}
+	}
+	w.pass(10*time.Minute + time.Second)
+	b := w.browser()
+	d = w.device(d.c)
+	b.consent(b.confirmation(d), "allow")
+	d.wants("after the guesses were forgotten", "")
+}
+
+// A confirmation page is of the browser, and the login, that typed the code.
+func TestDeviceConfirmation(t *testing.T) {
+	w := newWorld(t)
+	w.subscriber("bob@example.com")
+	c := w.tv()
+	d := w.device(c)
+	b := w.browser()
+	page := b.confirmation(d)
+	other := w.browser()
+	other.confirmation(w.device(c)) // signed in, and with a page of its own
+	if got := other.consent(page, "allow"); got.status != http.StatusBadRequest {
+		t.Errorf("the page of another browser: %d, want 400", got.status)
+	}
+	form := url.Values{"answer": {"allow"}}
+	for _, m := range hiddenField.FindAllStringSubmatch(page.body, -1) {
+		form.Set(m[1], m[2])
+	}
+	for path, form := range map[string]url.Values{"/consent": form, "/device": {"user_code": {d.user}}} {
+		for header, value := range map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example"} {
+			req, err := http.NewRequest(http.MethodPost, w.url+path, strings.NewReader(form.Encode()))
+			must(t, err)
+			req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+			req.Header.Set(header, value)
+			if got := b.do(req); got.status != http.StatusForbidden {
+				t.Errorf("%s with %s %s: %d, want 403", path, header, value, got.status)
+			}
+		}
+	}
+	if got := b.get("/accounts?id=" + form.Get("id")); got.status != http.StatusOK || !strings.Contains(got.body, `href="/login?id=`+form.Get("id")) {
+		t.Errorf("the way to another account: %d %s", got.status, got.body)
+	}
+	b.logIn(b.get("/login?id="+form.Get("id")), "bob@example.com", secret)
+	if got := b.consent(page, "allow"); got.status != http.StatusBadRequest {
+		t.Errorf("ada's page answered by bob's login: %d, want 400", got.status)
+	}
+	if got := b.consent(page, "maybe"); got.status != http.StatusBadRequest {
+		t.Errorf("another answer: %d, want 400", got.status)
+	}
+	d.wants("after pages that were not its own", "authorization_pending")
+	if got := b.consent(b.get("/consent?id="+form.Get("id")), "allow"); got.status != http.StatusOK {
+		t.Fatalf("bob's page: %d %s", got.status, got.body)
+	}
+	if id := payload(t, w, text(d.wants("for bob", "")["id_token"])); id["sub"] == w.ada.ID {
+		t.Error("bob's device is signed in as ada")
+	}
+}
+
+// What ends a login or a client ends what waits for it.
+func TestDeviceMeanwhile(t *testing.T) {
+	tests := []struct {
+		name             string
+		end              func(w *world, d device)
+		answered, polled string // what the page and the device hear, where it happens before the answer and after
+	}{
+		{"the subscriber is disabled", func(w *world, _ device) {
+			_, err := w.fabric.UpdateSubscriber(t.Context(), w.project.ID, w.ada.ID, fabricChange(true))
+			must(t, err)
+		}, "authorization_pending", "invalid_grant"},
+		{"the client is deleted", func(w *world, d device) { must(t, w.idp.DeleteClient(t.Context(), d.c.ID)) }, "invalid_client", "invalid_client"},
+		{"the client may not any more", func(w *world, d device) {
+			d.c.Grants = []string{idp.GrantRefresh}
+			must(t, w.idp.UpdateClient(t.Context(), d.c))
+		}, "unauthorized_client", "unauthorized_client"},
+		{"the session store is emptied", func(w *world, _ device) { w.empty() }, "invalid_grant", "invalid_grant"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t)
+			c := w.tv()
+			before, after := w.device(c), w.device(c)
+			b := w.browser()
+			b.consent(b.confirmation(after), "allow")
+			page := b.confirmation(before)
+			tt.end(w, before)
+			w.pass(time.Second)
+			if got := b.consent(page, "allow"); got.status != http.StatusBadRequest {
+				t.Errorf("the confirmation page: %d, want 400", got.status)
+			}
+			if got := before.poll().json(t)["error"]; got != tt.answered {
+				t.Errorf("a device whose page was open: %v, want %s", got, tt.answered)
+			}
+			if got := after.poll().json(t)["error"]; got != tt.polled {
+				t.Errorf("a device that was signed in: %v, want %s", got, tt.polled)
+			}
+		})
+	}
+}
+
+// A client that belongs to somebody else is agreed to with the device.
+func TestDeviceConsent(t *testing.T) {
+	w := newWorld(t)
+	c := w.tv()
+	c.FirstParty = false
+	must(t, w.idp.UpdateClient(t.Context(), c))
+	d := w.device(c)
+	b := w.browser()
+	b.consent(b.confirmation(d), "allow")
+	d.wants("of somebody else's app", "")
+	if agreed, err := w.idp.Consented(t.Context(), c, w.ada.ID, []string{"openid", "email", "offline_access"}); !agreed || err != nil {
+		t.Errorf("Consented = %v, %v, want what the device asked", agreed, err)
+	}
+}
+
+// Every step at another node than the one before; of fifty polls at once one gets
+// tokens, of two answers at once one counts, and nothing in the session store is a code.
+func TestDeviceAtNodes(t *testing.T) {
+	w := newWorld(t)
+	other := w.second()
+	api, err := oidc.New(oidc.Config{Provider: other, Sessions: other.Sessions, AuthURL: w.url})
+	must(t, err)
+	second := httptest.NewServer(api.Handler())
+	t.Cleanup(second.Close)
+	first := w.url
+	c := w.tv()
+	d := w.device(c)
+	w.url = second.URL
+	b := w.browser()
+	page := b.enter(d.user)
+	w.url = first
+	page = b.logIn(page, email, secret)
+	w.url = second.URL
+	for _, entry := range w.entries() {
+		for _, code := range []string{d.code, d.user, strings.ReplaceAll(d.user, "-", "")} {
+			if strings.Contains(entry, code) {
+				t.Errorf("the session store has %s: %s", code, entry)
+			}
+		}
+	}
+	if got := b.consent(page, "allow"); got.status != http.StatusOK {
+		t.Fatalf("allowed at another node: %d %s", got.status, got.body)
+	}
+	w.url = first
+	d.wantsOneOfMany(other)
+}
+
+// wantsOneOfMany polls fifty times at once, at two nodes.
+func (d device) wantsOneOfMany(other *idp.Provider) {
+	d.w.t.Helper()
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	told := make(map[string]int)
+	for i := range 50 {
+		wg.Go(func() {
+			p := d.w.idp
+			if i%2 == 1 {
+				p = other
+			}
+			_, err := p.RedeemDevice(context.Background(), d.c, d.code, nil)
+			mu.Lock()
+			defer mu.Unlock()
+			if known := problem.First(err); known != nil {
+				told[known.Code]++
+			} else {
+				told[text(err)]++
+			}
+		})
+	}
+	wg.Wait()
+	if told["<nil>"] != 1 || told["invalid_grant"]+told["slow_down"] != 49 {
+		d.w.t.Errorf("fifty polls at once are told %v, want one that gets tokens", told)
+	}
+}
+
+// A device may prove itself by a key, and mean the endpoint that it asks.
+func TestDeviceWithKey(t *testing.T) {
+	w := newWorld(t)
+	p := w.party(t, jose.ES256)
+	p.c.Grants, p.c.Scopes = append(p.c.Grants, idp.GrantDevice), []string{"openid"}
+	must(t, w.idp.UpdateClient(t.Context(), p.c))
+	for aud, want := range map[string]int{w.url + "/oauth/device_authorization": http.StatusOK, w.url + "/device": http.StatusUnauthorized} {
+		got := w.post("/oauth/device_authorization", url.Values{
+			"scope": {"openid"}, "client_assertion": {p.assertion(t, "aud", aud)}, "client_assertion_type": {idp.AssertionType},
+		})
+		if got.status != want {
+			t.Errorf("an assertion for %s: %d %s, want %d", aud, got.status, got.body, want)
+		}
+	}
+}

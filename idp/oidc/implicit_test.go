@@ -1,0 +1,95 @@
+package oidc_test
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/page"
+)
+
+func withIDToken(n *idp.Client) { n.ResponseTypes = []string{"id_token"} }
+
+// implicit gives the parameters of a good request of an ID token alone.
+func implicit(c idp.Client, pairs ...string) url.Values {
+	v := request(c, "response_type", "id_token", "nonce", "n", "code_challenge", "", "code_challenge_method", "", "scope", "openid profile")
+	return with(v, pairs...)
+}
+
+// A client that is registered for it gets an ID token without a code, with the
+// claims of its scopes, in a fragment or by a form.
+func TestImplicit(t *testing.T) {
+	w := newWorld(t)
+	c, _ := w.client(withIDToken)
+	for mode, fragment := range map[string]bool{"": true, "fragment": true, "form_post": false} {
+		b := w.browser()
+		got := b.logIn(b.authorize(implicit(c, "response_mode", mode, "claims", `{"id_token":{"email":null}}`)), email, secret)
+		if fragment != (got.location != nil && strings.HasPrefix(got.location.String(), callback+"#")) || len(got.told()) != 3 || got.param("state") != "s" {
+			t.Fatalf("%q: %d to %v with %v", mode, got.status, got.location, got.told())
+		}
+		id := payload(t, w, got.param("id_token"))
+		if id["sub"] != w.ada.ID || id["nonce"] != "n" || id["given_name"] != "Ada" || id["email"] != email || id["at_hash"] != nil || id["sid"] == nil {
+			t.Errorf("%q: ID token %v", mode, id)
+		}
+		if again := b.authorize(implicit(c, "prompt", "none", "scope", "openid")); payload(t, w, again.param("id_token"))["given_name"] != nil {
+			t.Errorf("%q: a claim of a scope that was not asked for: %v", mode, again.told())
+		}
+	}
+}
+
+// What is not safe is not given.
+func TestImplicitErrors(t *testing.T) {
+	w := newWorld(t)
+	c, _ := w.client(withIDToken)
+	b := w.browser()
+	b.logIn(b.authorize(implicit(c)), email, secret)
+	for _, tt := range []struct {
+		name string
+		v    url.Values
+		want string
+	}{
+		{"no nonce", implicit(c, "nonce", ""), "invalid_request"},
+		{"in the query", implicit(c, "response_mode", "query"), "invalid_request"},
+		{"without openid", implicit(c, "scope", "profile"), "invalid_scope"},
+		{"a code, not registered", request(c), "unauthorized_client"},
+		{"with an access token", implicit(c, "response_type", "id_token token"), "unsupported_response_type"},
+		{"an access token", implicit(c, "response_type", "token"), "unsupported_response_type"},
+		{"nobody signed in", implicit(c, "prompt", "none", "max_age", "0"), "login_required"},
+	} {
+		if tt.name == "nobody signed in" {
+			b = w.browser()
+		}
+		got := b.authorize(tt.v)
+		if got.location == nil || got.param("error") != tt.want || got.param("id_token") != "" || got.param("state") != "s" {
+			t.Errorf("%s: %d to %v, want %s", tt.name, got.status, got.location, tt.want)
+		}
+		if want := tt.v.Get("response_type") != "code"; (got.location.Fragment != "") != want {
+			t.Errorf("%s: told to %v, in the fragment: %v", tt.name, got.location, want)
+		}
+	}
+	both, _ := w.client(func(n *idp.Client) { n.ResponseTypes = []string{"code", "id_token"} })
+	if w.browser().code(both) == "" {
+		t.Error("a client of both types gets no code")
+	}
+}
+
+// The login shows the app, and an ID token is no way to a refresh token.
+func TestImplicitIsAGrant(t *testing.T) {
+	w := newWorld(t)
+	c, _ := w.client(withIDToken)
+	b := w.browser()
+	got := b.logIn(b.authorize(implicit(c, "scope", "openid offline_access")), email, secret)
+	p, err := w.rows.ListLogins(t.Context(), w.project.ID, w.ada.ID, page.Query{Size: 10})
+	must(t, err)
+	if len(p.Items) != 1 || len(p.Items[0].Grants) != 1 {
+		t.Fatalf("the logins are %+v, want one with one grant", p.Items)
+	}
+	if g := p.Items[0].Grants[0]; g.ClientID != c.ID || strings.Join(g.Scope, " ") != "openid" || !g.Revoked.IsZero() {
+		t.Errorf("the grant is %+v", g)
+	}
+	must(t, w.idp.EndSession(t.Context(), text(payload(t, w, got.param("id_token"))["sid"])))
+	if got := b.authorize(implicit(c, "prompt", "none")); got.param("error") != "login_required" {
+		t.Errorf("after the login was ended: %v", got.told())
+	}
+}

@@ -1,0 +1,205 @@
+package oidc_test
+
+import (
+	"crypto"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+
+	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/egress"
+)
+
+// A publisher serves a client's key set.
+type publisher struct {
+	url  string
+	hits atomic.Int64
+
+	mu     sync.Mutex
+	status int
+	body   []byte
+}
+
+func newPublisher(t *testing.T) *publisher {
+	p := &publisher{status: http.StatusOK}
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p.hits.Add(1)
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.status == http.StatusFound {
+			w.Header().Set("Location", "/elsewhere")
+		}
+		w.WriteHeader(p.status)
+		_, _ = w.Write(p.body)
+	}))
+	t.Cleanup(srv.Close)
+	p.url = srv.URL + "/jwks"
+	return p
+}
+
+func (p *publisher) publish(status int, body []byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.status, p.body = status, body
+}
+
+// remoteParty registers a service whose key set is at an address.
+func (w *world) remoteParty(t *testing.T, uri string) party {
+	t.Helper()
+	p := party{w: w, kid: "k1", alg: jose.ES256, key: newKey(t, jose.ES256)}
+	p.c, _ = w.client(func(n *idp.Client) {
+		n.Type, n.AuthMethod, n.RedirectURIs, n.JWKSURI = idp.Service, idp.AuthPrivateKeyJWT, nil, uri
+	})
+	return p
+}
+
+func (p party) set(t *testing.T) json.RawMessage {
+	return keySet(t, "", map[string]crypto.Signer{p.kid: p.key})
+}
+
+// A standing is a provider whose clock moves by hand alone.
+type standing struct {
+	*idp.Provider
+	at time.Time
+}
+
+func (w *world) standing() *standing {
+	s := &standing{at: w.now()}
+	c := w.idp.Config
+	c.Now = func() time.Time { return s.at }
+	s.Provider = idp.New(c)
+	return s
+}
+
+// verify presents a good assertion.
+func (s *standing) verify(t *testing.T, p party) error {
+	t.Helper()
+	signed := p.assertion(t, "iat", s.at.Unix(), "exp", s.at.Add(time.Minute).Unix())
+	_, err := s.VerifyAssertion(t.Context(), idp.Assertion{JWT: signed, Audiences: []string{p.w.url + "/"}})
+	return err
+}
+
+func TestRemoteKeys(t *testing.T) {
+	w, at := newWorld(t), newPublisher(t)
+	p, node := w.remoteParty(t, at.url), w.standing()
+	at.publish(http.StatusOK, p.set(t))
+	want := func(name string, ok bool, hits int64) {
+		t.Helper()
+		if err := node.verify(t, p); (err == nil) != ok || at.hits.Load() != hits {
+			t.Errorf("%s: %v after %d requests for keys, want it good %v after %d", name, err, at.hits.Load(), ok, hits)
+		}
+	}
+	want("the first", true, 1)
+	want("the next", true, 1)
+
+	old := p
+	p.kid, p.key = "k2", newKey(t, jose.ES256)
+	at.publish(http.StatusOK, p.set(t))
+	want("a new key, right after the set was read", false, 1)
+	node.at = node.at.Add(6 * time.Second)
+	want("a new key", true, 2)
+	if node.verify(t, old) == nil {
+		t.Error("a key that was taken out, once that is known: no error")
+	}
+
+	at.publish(http.StatusOK, keySet(t, "", map[string]crypto.Signer{}))
+	node.at = node.at.Add(4 * time.Minute)
+	want("a key that was taken out a short while ago", true, 2)
+	node.at = node.at.Add(2 * time.Minute)
+	want("a key that was taken out", false, 3)
+
+	at.publish(http.StatusOK, p.set(t))
+	node.at = node.at.Add(6 * time.Second)
+	want("it is back", true, 4)
+	at.publish(http.StatusInternalServerError, nil)
+	node.at = node.at.Add(30 * time.Minute)
+	want("its address is away", true, 5)
+	node.at = node.at.Add(31 * time.Minute)
+	want("its address is away for an hour", false, 6)
+}
+
+// TestUnknownKids makes up kids: they must not make requests of the client's host.
+func TestUnknownKids(t *testing.T) {
+	w, at := newWorld(t), newPublisher(t)
+	p, node := w.remoteParty(t, at.url), w.standing()
+	at.publish(http.StatusOK, p.set(t))
+	must(t, node.verify(t, p))
+	node.at = node.at.Add(6 * time.Second)
+	stranger := p
+	stranger.kid, stranger.key = "made-up", newKey(t, jose.ES256)
+	forged := make([]string, 100)
+	for i := range forged {
+		forged[i] = stranger.assertion(t)
+	}
+	var all sync.WaitGroup
+	for _, assertion := range forged {
+		all.Go(func() {
+			if _, err := node.VerifyAssertion(t.Context(), idp.Assertion{JWT: assertion, Audiences: []string{w.url + "/"}}); err == nil {
+				t.Error("a made-up kid: no error")
+			}
+		})
+	}
+	all.Wait()
+	if hits := at.hits.Load(); hits != 2 {
+		t.Errorf("the key set was read %d times, want once, and once for the made-up kids", hits)
+	}
+}
+
+// TestBadKeySets publishes what is no key set, or nothing that may be read.
+func TestBadKeySets(t *testing.T) {
+	w := newWorld(t)
+	huge := append([]byte(`{"keys":[`), make([]byte, 65<<10)...)
+	private, err := json.Marshal(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: newKey(t, jose.ES256), KeyID: "k1"}}})
+	must(t, err)
+	for name, tt := range map[string]struct {
+		status int
+		body   []byte
+		want   string
+	}{
+		"too large":     {http.StatusOK, huge, "larger than 65536 bytes"},
+		"no JSON":       {http.StatusOK, []byte("<html>"), "it is no JWKS"},
+		"a redirect":    {http.StatusFound, nil, "it answers 302"},
+		"nothing there": {http.StatusNotFound, nil, "it answers 404"},
+		"a private key": {http.StatusOK, private, "private"},
+	} {
+		at := newPublisher(t)
+		p := w.remoteParty(t, at.url)
+		at.publish(tt.status, tt.body)
+		got := p.ask(p.assertion(t))
+		wantInvalidClient(t, name, got)
+		if !strings.Contains(got.body, tt.want) || at.hits.Load() != 1 {
+			t.Errorf("%s: %s after %d requests, want %q after one", name, got.body, at.hits.Load(), tt.want)
+		}
+	}
+}
+
+// TestPrivateKeySets names addresses that nothing may be sent to.
+func TestPrivateKeySets(t *testing.T) {
+	w, at := newWorld(t), newPublisher(t)
+	p := w.remoteParty(t, at.url) // of a time when the operator allowed it
+	at.publish(http.StatusOK, p.set(t))
+	closed := w.idp.Config
+	closed.CheckURL, closed.Fetch = egress.Policy{}.Check, egress.Policy{}.Fetcher()
+	node := idp.New(closed)
+	_, err := node.VerifyAssertion(t.Context(), idp.Assertion{JWT: p.assertion(t), Audiences: []string{w.url + "/"}})
+	if err == nil || !strings.Contains(err.Error(), "an address that nothing may be sent to") || at.hits.Load() != 0 {
+		t.Errorf("a key set on loopback: %v after %d requests, want none", err, at.hits.Load())
+	}
+	for _, uri := range []string{
+		at.url, "https://169.254.169.254/jwks", "https://10.0.0.1/jwks", "https://[::1]/jwks", "http://app.example/jwks", "file:///etc/passwd", "https://u:p@app.example/jwks",
+	} {
+		_, _, err := node.CreateClient(t.Context(), idp.Client{
+			ProjectID: w.project.ID, Type: idp.Service, AuthMethod: idp.AuthPrivateKeyJWT, Metadata: idp.Metadata{JWKSURI: uri},
+		})
+		if err == nil || !strings.Contains(err.Error(), "jwks_uri") && !strings.Contains(err.Error(), "https") {
+			t.Errorf("jwks_uri %s is registered: %v", uri, err)
+		}
+	}
+}

@@ -1,0 +1,107 @@
+package oidc_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/selvage/selvage/idp"
+)
+
+// An answer comes in the mode that is asked for, an error as well as a code.
+func TestResponseModes(t *testing.T) {
+	w := newWorld(t)
+	c, _ := w.client(func(n *idp.Client) { n.RedirectURIs = []string{callback + "?a=b"} })
+	b := w.browser()
+	for _, tt := range []struct{ kind, mode, want string }{
+		{"code", "", "&"}, {"code", "query", "&"}, {"code", "fragment", "#"}, {"code", "form_post", ""},
+		{"token", "", "#"}, {"code id_token", "", "#"}, {"token", "query", "#"}, {"token", "form_post", ""},
+		{"code", "web_message", "&"}, {"code", "fragment query", "&"},
+	} {
+		for _, prompt := range []string{"", "none"} {
+			got := b.authorize(request(c, "response_type", tt.kind, "response_mode", tt.mode, "prompt", prompt))
+			if strings.Contains(got.body, `id="login-submit"`) {
+				got = b.logIn(got, email, secret)
+			}
+			good := tt.kind == "code" && !strings.Contains(tt.mode, "message") && !strings.Contains(tt.mode, " ")
+			if got.param("state") != "s" || got.param("iss") != w.url+"/" || (got.param("code") != "") != good || (got.param("error") == "") != good {
+				t.Errorf("%+v, prompt %q: %d %v", tt, prompt, got.status, got.told())
+			}
+			switch {
+			case tt.want == "" && (got.location != nil || got.status != http.StatusOK || !strings.Contains(got.body, `<form method="post" action="`+callback+`?a=b">`)):
+				t.Errorf("%+v: no form for the client: %d %v %s", tt, got.status, got.location, got.body)
+			case tt.want != "" && (got.location == nil || got.status != http.StatusSeeOther || !strings.HasPrefix(got.location.String(), callback+"?a=b"+tt.want)):
+				t.Errorf("%+v: %d to %v", tt, got.status, got.location)
+			}
+		}
+	}
+}
+
+// Errors of the pages come in the mode, too.
+func TestResponseModeOfDenial(t *testing.T) {
+	w := newWorld(t)
+	c, _ := w.client(func(n *idp.Client) { n.FirstParty = false })
+	for mode, want := range map[string]int{"fragment": http.StatusSeeOther, "form_post": http.StatusOK} {
+		b := w.browser()
+		page := b.logIn(b.authorize(request(c, "response_mode", mode)), email, secret)
+		got := b.consent(page, "deny")
+		if got.status != want || got.param("error") != "access_denied" || got.param("state") != "s" {
+			t.Errorf("%s: denied with %d %v", mode, got.status, got.told())
+		}
+	}
+}
+
+// What a form cannot carry is not changed by one.
+func TestFormPostCarriesWhatItCan(t *testing.T) {
+	w := newWorld(t)
+	c, _ := w.client(nil)
+	native, _ := w.client(func(n *idp.Client) { n.Type, n.RedirectURIs = idp.Native, []string{"com.dialer.app://cb"} })
+	odd, _ := w.client(func(n *idp.Client) { n.Type, n.RedirectURIs = idp.Native, []string{"http.dialer.app://cb"} })
+	b := w.browser()
+	b.code(c)
+	for _, state := range []string{`"><script>alert(1)</script>`, "\u202e", "a b+c%20&amp;", strings.Repeat("s", 4096)} {
+		if got := b.authorize(request(c, "response_mode", "form_post", "state", state)); got.param("state") != state || strings.Contains(got.body, "<script>") {
+			t.Errorf("state %.20q comes back as %.20q in %s", state, got.param("state"), got.body)
+		}
+	}
+	for _, state := range []string{"a\r\nb", "a\nb", "\x00"} {
+		got := b.authorize(request(c, "response_mode", "form_post", "state", state))
+		if got.location == nil || got.param("error") != "invalid_request" || got.param("state") != state {
+			t.Errorf("state %q: %d %v", state, got.status, got.told())
+		}
+	}
+	for _, c := range []idp.Client{native, odd} {
+		got := b.authorize(request(c, "response_mode", "form_post"))
+		if got.location == nil || got.param("error") != "invalid_request" || !strings.HasSuffix(got.location.Scheme, ".app") {
+			t.Errorf("form_post to an app without a host: %d %v", got.status, got.location)
+		}
+	}
+}
+
+// The page that ends a silent request may be framed by the app, and by nobody else.
+func TestFraming(t *testing.T) {
+	w := newWorld(t)
+	c, _ := w.client(nil)
+	b := w.browser()
+	for _, answer := range []string{"error", "code"} {
+		for _, tt := range []struct{ name, prompt, framers string }{{"silent", "none", "https://app.example"}, {"not silent", "", "'none'"}} {
+			got := b.authorize(request(c, "response_mode", "form_post", "prompt", tt.prompt))
+			csp, other := got.header.Get("Content-Security-Policy"), got.header.Get("X-Frame-Options")
+			if !strings.Contains(csp, "frame-ancestors "+tt.framers+";") || (other == "DENY") != (tt.prompt == "") || tt.prompt != "" && got.param(answer) == "" {
+				t.Errorf("%s, %s: %d %q %q %v", answer, tt.name, got.status, csp, other, got.told())
+			}
+			if csp := got.header.Get("Content-Security-Policy"); strings.Contains(csp, "unsafe") || !strings.Contains(csp, "default-src 'none'") {
+				t.Errorf("%s, %s: Content-Security-Policy %q", answer, tt.name, csp)
+			}
+		}
+		b.code(c)
+	}
+	bad := b.authorize(request(c, "response_mode", "form_post", "prompt", "none", "scope", "bogus"))
+	if bad.param("error") != "invalid_scope" || bad.header.Get("X-Frame-Options") != "" {
+		t.Errorf("a silent request that is wrong: %v %v", bad.told(), bad.header)
+	}
+	unproven := b.authorize(request(c, "redirect_uri", "https://evil.example/cb", "prompt", "none"))
+	if unproven.header.Get("X-Frame-Options") != "DENY" || !strings.Contains(unproven.header.Get("Content-Security-Policy"), "frame-ancestors 'none'") {
+		t.Errorf("an error page of a redirect URI that is not proven: %v", unproven.header)
+	}
+}

@@ -1,0 +1,101 @@
+package oidc_test
+
+import (
+	"crypto"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha256"
+	"encoding/base64"
+	"net/url"
+	"strings"
+	"testing"
+)
+
+// forged gives a JWT that says the same under the same kid, signed by a key of
+// somebody else's.
+func forged(t *testing.T, token string) string {
+	t.Helper()
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	must(t, err)
+	said := token[:strings.LastIndexByte(token, '.')]
+	sum := sha256.Sum256([]byte(said))
+	signature, err := rsa.SignPKCS1v15(rand.Reader, key, crypto.SHA256, sum[:])
+	must(t, err)
+	return said + "." + base64.RawURLEncoding.EncodeToString(signature)
+}
+
+// TestRPInitiatedLogout has a test for each module of the certification plan of
+// RP-Initiated Logout, under its name.
+func TestRPInitiatedLogout(t *testing.T) {
+	const state = "a state of 0123"
+	w := newWorld(t)
+	c, _ := w.client(withLogout)
+	tests := []struct {
+		module string
+		change func(v url.Values) // of a request with a hint, a URI and a state
+		want   string             // where the browser is sent, or the id on the page it is shown
+	}{
+		{"oidcc-rp-initiated-logout", func(url.Values) {}, goodbye + "?state=a+state+of+0123"},
+		{"oidcc-rp-initiated-logout-no-state", func(v url.Values) { v.Del("state") }, goodbye},
+		{"oidcc-rp-initiated-logout-bad-post-logout-redirect-uri", func(v url.Values) { v.Set("post_logout_redirect_uri", goodbye+"/0123") }, "error-page"},
+		{"oidcc-rp-initiated-logout-query-added-to-post-logout-redirect-uri", func(v url.Values) { v.Set("post_logout_redirect_uri", goodbye+"?foo=bar") }, "error-page"},
+		{"oidcc-rp-initiated-logout-modified-id-token-hint", func(v url.Values) {
+			parts := strings.Split(v.Get("id_token_hint"), ".")
+			v.Set("id_token_hint", "eyJhbGciOiJub25lIn0."+parts[1]+".")
+		}, "error-page"},
+		{"oidcc-rp-initiated-logout-bad-id-token-hint", func(v url.Values) {
+			v.Set("id_token_hint", forged(t, v.Get("id_token_hint")))
+		}, "error-page"},
+		{"oidcc-rp-initiated-logout-no-id-token-hint", func(v url.Values) { v.Del("id_token_hint") }, "error-page"},
+		{"oidcc-rp-initiated-logout-no-params", func(v url.Values) { clear(v) }, "logout-confirm"},
+		{"oidcc-rp-initiated-logout-only-state", func(v url.Values) { clear(v); v.Set("state", state) }, "logout-confirm"},
+		{"oidcc-rp-initiated-logout-no-post-logout-redirect-uri", func(v url.Values) { v.Del("post_logout_redirect_uri"); v.Del("state") }, "logged-out"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.module, func(t *testing.T) {
+			b := w.browser()
+			v := url.Values{"id_token_hint": {text(w.redeem(c, b.code(c)).json(t)["id_token"])}, "post_logout_redirect_uri": {goodbye}, "state": {state}}
+			tt.change(v)
+			got := b.get("/oauth/logout?" + v.Encode())
+			if strings.HasPrefix(tt.want, "https:") {
+				if got.location == nil || got.location.String() != tt.want {
+					t.Errorf("logout: %d to %v, want %s", got.status, got.location, tt.want)
+				}
+			} else if got.location != nil || !strings.Contains(got.body, `id="`+tt.want+`"`) {
+				t.Errorf("logout: %d to %v, want a page with #%s", got.status, got.location, tt.want)
+			}
+			if tt.want == "logout-confirm" {
+				if got = b.post("/logout", url.Values{"state": v["state"]}); got.location != nil || !strings.Contains(got.body, `id="logged-out"`) {
+					t.Errorf("confirmed: %d to %v, want the page that says so", got.status, got.location)
+				}
+			}
+			if in := b.signedIn(c); in != (tt.want == "error-page") {
+				t.Errorf("signed in afterwards: %v", in)
+			}
+		})
+	}
+	t.Run("oidcc-rp-initiated-logout-discovery-endpoint-verification", func(t *testing.T) {
+		if doc := w.browser().get("/.well-known/openid-configuration").json(t); doc["end_session_endpoint"] != w.url+"/oauth/logout" {
+			t.Errorf("end_session_endpoint = %v", doc["end_session_endpoint"])
+		}
+	})
+}
+
+// An app may hold a login from before its browser signed in anew: both end.
+func TestLogoutOfAnOlderLogin(t *testing.T) {
+	w := newWorld(t)
+	c, _ := w.client(withLogout)
+	b := w.browser()
+	before := w.redeem(c, b.code(c)).json(t)
+	page := b.authorize(request(c, "prompt", "login"))
+	after := w.redeem(c, b.logIn(page, email, secret).param("code")).json(t)
+	b.get("/oauth/logout?" + url.Values{"id_token_hint": {text(before["id_token"])}}.Encode())
+	for name, set := range map[string]map[string]any{"before": before, "after": after} {
+		if got := w.userinfo(text(set["access_token"])); got.status != 401 {
+			t.Errorf("the access token of the login %s: %d, want 401", name, got.status)
+		}
+	}
+	if b.signedIn(c) {
+		t.Error("the browser is signed in")
+	}
+}

@@ -1,0 +1,131 @@
+package oidc_test
+
+import (
+	"encoding/base64"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/keys"
+)
+
+func TestPairwise(t *testing.T) {
+	w := newWorld(t)
+	pairwise := func(redirect string) idp.Client {
+		c, _ := w.client(func(n *idp.Client) {
+			n.SubjectType, n.AccessToken, n.RedirectURIs, n.LogoutURIs = idp.Pairwise, idp.JWTToken, []string{redirect}, []string{redirect}
+		})
+		return c
+	}
+	app, sister, other := pairwise(callback), pairwise("https://app.example/sister"), pairwise("https://other.example/cb")
+	b := w.browser()
+	seen := make(map[string]string) // sub by client
+	for _, c := range []idp.Client{app, sister, other} {
+		got := w.redeem(c, b.code(c)).json(t)
+		id, access := payload(t, w, text(got["id_token"])), payload(t, w, text(got["access_token"]))
+		sub := text(id["sub"])
+		if raw, err := base64.RawURLEncoding.DecodeString(sub); err != nil || len(raw) != 16 || uuid.UUID(raw).String() == w.ada.ID {
+			t.Fatalf("the sub %q is not a pairwise one", sub)
+		}
+		info := w.userinfo(text(got["access_token"]))
+		if info.status != http.StatusOK || info.json(t)["sub"] != sub || access["sub"] != sub {
+			t.Errorf("the ID token has the sub %q, the access token %v, userinfo %d %s", sub, access["sub"], info.status, info.body)
+		}
+		opened, err := w.idp.OpenAccessToken(t.Context(), text(got["access_token"]))
+		if err != nil || opened.SubscriberID != w.ada.ID {
+			t.Errorf("the access token opened is of %q, %v, want %q", opened.SubscriberID, err, w.ada.ID)
+		}
+		if silent := b.authorize(request(c, "prompt", "none", "id_token_hint", text(got["id_token"]))); silent.param("code") == "" {
+			t.Errorf("its own ID token as a hint: %v", silent.location)
+		}
+		seen[c.ID] = sub
+	}
+	if seen[app.ID] != seen[sister.ID] || seen[app.ID] == seen[other.ID] {
+		t.Errorf("subs %v: want the same within a sector, and no other", seen)
+	}
+	bob := w.subscriber("bob@example.com")
+	if w.idp.SubjectFor(app, bob.ID) == seen[app.ID] || w.idp.SubscriberOf(other, seen[app.ID]) == w.ada.ID {
+		t.Error("a sub is that of two subscribers, or means the same in another sector")
+	}
+	hint := text(w.redeem(app, b.code(app)).json(t)["id_token"])
+	out := b.get("/oauth/logout?" + url.Values{"id_token_hint": {hint}, "post_logout_redirect_uri": {callback}}.Encode())
+	if out.location == nil || out.location.Scheme+"://"+out.location.Host+out.location.Path != callback {
+		t.Errorf("logout with a pairwise hint: %d %s", out.status, out.body)
+	}
+}
+
+func TestSectors(t *testing.T) {
+	w, at := newWorld(t), newPublisher(t)
+	at.publish(http.StatusOK, []byte(`["https://app.example/cb","https://b.example/cb"]`))
+	register := func(change func(*idp.Client)) error {
+		n := idp.Client{
+			ProjectID: w.project.ID, Type: idp.SPA, AccessToken: idp.JWTToken, RedirectURIs: []string{callback, "https://b.example/cb"},
+			Metadata: idp.Metadata{SubjectType: idp.Pairwise, SectorURI: at.url},
+		}
+		change(&n)
+		_, _, err := w.idp.CreateClient(t.Context(), n)
+		return err
+	}
+	if err := register(func(*idp.Client) {}); err != nil {
+		t.Errorf("a sector that lists the redirect URIs: %v", err)
+	}
+	for name, tt := range map[string]struct {
+		param  string
+		change func(*idp.Client)
+	}{
+		"a redirect URI that is not listed": {"sector_identifier_uri", func(n *idp.Client) { n.RedirectURIs = append(n.RedirectURIs, "https://c.example/cb") }},
+		"two hosts and no sector":           {"subject_type", func(n *idp.Client) { n.SectorURI = "" }},
+		"no redirect URI and no sector": {"subject_type", func(n *idp.Client) {
+			n.Type, n.RedirectURIs, n.SectorURI = idp.Service, nil, ""
+		}},
+		"a sector by http":                   {"sector_identifier_uri", func(n *idp.Client) { n.SectorURI = "http://b.example/sector" }},
+		"a sector on a private address":      {"sector_identifier_uri", func(n *idp.Client) { n.SectorURI = "https://10.0.0.1/sector" }},
+		"a sector of a client with no need":  {"sector_identifier_uri", func(n *idp.Client) { n.SubjectType = idp.Public }},
+		"a type that is not there":           {"subject_type", func(n *idp.Client) { n.SubjectType = "ephemeral" }},
+		"tokens that tell who the person is": {"subject_type", func(n *idp.Client) { n.AccessToken = idp.FabricToken }},
+	} {
+		if err := register(tt.change); problem.First(err) == nil || problem.First(err).Param != tt.param {
+			t.Errorf("%s: %v, want a fault of %s", name, err, tt.param)
+		}
+	}
+	for name, body := range map[string]string{"an object": `{"redirect_uris":[]}`, "nothing": "", "too much": `["` + strings.Repeat("x", 65<<10) + `"]`} {
+		at.publish(http.StatusOK, []byte(body))
+		if err := register(func(*idp.Client) {}); problem.First(err) == nil || problem.First(err).Param != "sector_identifier_uri" {
+			t.Errorf("a sector document that is %s: %v", name, err)
+		}
+	}
+}
+
+func TestSignedUserinfo(t *testing.T) {
+	w := newWorld(t)
+	var hint string
+	for _, alg := range keys.Algorithms() {
+		c, _ := w.client(func(n *idp.Client) { n.UserinfoAlg = alg })
+		tokens := w.tokens(c, "scope", "openid email")
+		got := w.userinfo(text(tokens["access_token"]))
+		if got.status != http.StatusOK || got.header.Get("Content-Type") != "application/jwt" || got.header.Get("Cache-Control") != "no-store" {
+			t.Errorf("%s: %d %v %s", alg, got.status, got.header, got.body)
+			continue
+		}
+		claims := payload(t, w, got.body)
+		if _, ok := w.idp.Ring.VerifyJWS(got.body, "JWT"); !ok || claims["iss"] != w.url+"/" || claims["aud"] != c.ID || claims["sub"] != w.ada.ID || claims["email"] != email {
+			t.Errorf("%s: userinfo %v", alg, claims)
+		}
+		head, err := base64.RawURLEncoding.DecodeString(strings.SplitN(got.body, ".", 2)[0])
+		if err != nil || !strings.Contains(string(head), `"alg":"`+string(alg)+`"`) {
+			t.Errorf("%s: the header is %s", alg, head)
+		}
+		hint = got.body
+	}
+	if _, ok := w.idp.OpenIDHint(hint); ok {
+		t.Error("userinfo passes for an ID token")
+	}
+	if _, err := w.idp.OpenAccessToken(t.Context(), hint); err == nil {
+		t.Error("userinfo passes for an access token")
+	}
+}

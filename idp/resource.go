@@ -1,0 +1,70 @@
+package idp
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// audience gives whom a token is for: the resource asked, or us (RFC 8707,
+// section 2; RFC 9068, section 3). A token has one audience, so that no resource can
+// use at another what it was sent.
+func (p *Provider) audience(c Client, asked []string) (string, error) {
+	switch {
+	case len(asked) == 0:
+		return p.Issuer, nil
+	case len(asked) > 1:
+		return "", oauth("invalid_target", "a token is for one resource; ask for one at a time")
+	case asked[0] != p.Issuer && !slices.Contains(c.Resources, asked[0]):
+		return "", oauth("invalid_target", "this client is not registered for the resource")
+	}
+	return asked[0], nil
+}
+
+// parseResources reads what resources an authorization request asks for: of those
+// registered, or us (RFC 8707, section 2.1).
+func (p *Provider) parseResources(c Client, asked []string) ([]string, error) {
+	if len(asked) > maxScopes {
+		return nil, oauth("invalid_target", "more than %d resources", maxScopes)
+	}
+	var resources []string
+	for _, uri := range asked {
+		if _, err := p.audience(c, []string{uri}); err != nil {
+			return nil, err
+		}
+		if !slices.Contains(resources, uri) {
+			resources = append(resources, uri)
+		}
+	}
+	return resources, nil
+}
+
+// audienceOf gives whom an access token of a grant is for: the resource asked, which
+// must be one that was granted, or the only one that was (RFC 8707, section 2.2).
+func (p *Provider) audienceOf(c Client, granted, asked []string) (string, error) {
+	if len(granted) == 0 {
+		granted = []string{p.Issuer}
+	}
+	if len(asked) == 0 {
+		asked = granted
+	}
+	for _, uri := range asked {
+		if !slices.Contains(granted, uri) {
+			return "", oauth("invalid_target", "the resource is not one of those that were granted")
+		}
+	}
+	return p.audience(c, asked)
+}
+
+// checkResources applies RFC 8707, section 2 to what may be asked.
+func (c *Client) checkResources(bad func(param, format string, args ...any)) {
+	if len(c.Resources) > 0 && c.AccessToken != JWTToken {
+		bad("resource", "only a client whose access tokens are JWTs asks for resources")
+	}
+	for _, uri := range c.Resources {
+		u, err := url.Parse(uri)
+		if err != nil || len(uri) > maxURI || !u.IsAbs() || u.Fragment != "" || u.User != nil || !isASCII(uri) || strings.Contains(uri, " ") {
+			bad("resource", "%q is not an absolute URI without fragment or user", uri)
+		}
+	}
+}

@@ -1,0 +1,123 @@
+package idp
+
+import (
+	"context"
+	"crypto/aes"
+	"crypto/cipher"
+	"encoding/base64"
+	"encoding/json"
+	"net/url"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// SubjectFor gives the sub by which a client knows a subscriber: its id, or for a
+// client with pairwise subjects one that only the clients of its sector share
+// (OpenID Connect Core, section 8.1). Wherever a sub leaves us, it comes from here.
+func (p *Provider) SubjectFor(c Client, subscriberID string) string {
+	if c.SubjectType != Pairwise {
+		return subscriberID
+	}
+	id, err := uuid.Parse(subscriberID)
+	if err != nil {
+		return "" // nobody's
+	}
+	p.pairing(c).Encrypt(id[:], id[:])
+	return base64.RawURLEncoding.EncodeToString(id[:])
+}
+
+// SubscriberOf gives the subscriber whom a client knows by a sub of ours, or "".
+func (p *Provider) SubscriberOf(c Client, sub string) string {
+	if c.SubjectType != Pairwise {
+		return sub
+	}
+	id, ok := pairwiseSubject(sub)
+	if !ok {
+		return ""
+	}
+	p.pairing(c).Decrypt(id[:], id[:])
+	return id.String()
+}
+
+// pairwiseSubject reads a sub that is not the id of a subscriber.
+func pairwiseSubject(sub string) (id uuid.UUID, ok bool) {
+	raw, err := base64.RawURLEncoding.Strict().DecodeString(sub)
+	if err != nil || len(raw) != len(id) {
+		return id, false
+	}
+	return uuid.UUID(raw), true
+}
+
+// pairing is the permutation of ids that is a sector's own. It is one block of AES,
+// the size of an id: as unguessable as a hash, never the same for two subscribers,
+// and turned round without a table of who is who.
+func (p *Provider) pairing(c Client) cipher.Block {
+	key := p.Ring.Derive("pairwise " + c.sector())
+	block, _ := aes.NewCipher(key[:]) // 32 bytes are a key
+	return block
+}
+
+// sector gives the host that clients with the same pairwise subjects share: of the
+// sector document, or of the redirect URIs, which have one.
+func (c Client) sector() string {
+	uri := c.SectorURI
+	if uri == "" && len(c.RedirectURIs) > 0 {
+		uri = c.RedirectURIs[0]
+	}
+	return hostOf(uri)
+}
+
+func hostOf(uri string) string {
+	u, err := url.Parse(uri)
+	if err != nil {
+		return ""
+	}
+	return u.Hostname()
+}
+
+const sectorParam = "sector_identifier_uri"
+
+// maxSector bounds a sector document.
+const maxSector = 64 << 10
+
+// checkSubjects applies what is to be said about pairwise subjects without a look
+// at the sector document (OpenID Connect Core, section 8.1).
+func (c *Client) checkSubjects(bad func(param, format string, args ...any)) {
+	oneOf(bad, "subject_type", c.SubjectType, "", Public, Pairwise)
+	switch {
+	case c.SubjectType != Pairwise && c.SectorURI != "":
+		bad(sectorParam, "only a client with the subject type pairwise has a sector")
+	case c.SubjectType != Pairwise:
+	case c.AccessToken != JWTToken:
+		bad("subject_type", "pairwise needs access tokens that are JWTs: what takes a fabric token tells the subscriber's id")
+	case len(c.RedirectURIs) == 0:
+		bad("subject_type", "pairwise needs redirect URIs, by which a sector says that the client belongs to it")
+	case c.SectorURI != "":
+		checkFetched(bad, sectorParam, c.SectorURI)
+	case c.sector() == "" || slices.ContainsFunc(c.RedirectURIs, func(uri string) bool { return hostOf(uri) != c.sector() }):
+		bad("subject_type", "pairwise needs redirect URIs of one host, or a sector_identifier_uri that lists them")
+	}
+}
+
+// checkSector reads the sector document, which must list the redirect URIs: so the
+// host agrees that the client belongs to it (OpenID Connect Dynamic Client
+// Registration, section 5).
+func (p *Provider) checkSector(ctx context.Context, c Client) error {
+	raw, err := p.Fetch(ctx, c.SectorURI, maxSector)
+	if err != nil {
+		return problem.BadParam(sectorParam, "the sector document cannot be read: %v", err)
+	}
+	var listed []string
+	if json.Unmarshal(raw, &listed) != nil {
+		return problem.BadParam(sectorParam, "the sector document is no JSON array of redirect URIs")
+	}
+	for _, uri := range c.RedirectURIs {
+		if !slices.Contains(listed, uri) {
+			return problem.BadParam(sectorParam, "the sector document does not list %q", uri)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,245 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/deliver"
+	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/revocation"
+)
+
+// listens is what a client has that is told of logouts.
+var listens = idp.Metadata{BackchannelLogoutURI: "https://rp.example/logout"}
+
+// logoutsOf gives what waits for a client or was told it.
+func logoutsOf(t *testing.T, s *Store, clientID string) []fabric.Logout {
+	t.Helper()
+	p, err := s.ListLogouts(t.Context(), clientID, "", page.Query{Size: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p.Items
+}
+
+func wantLogouts(t *testing.T, s *Store, clientID string, want int) {
+	t.Helper()
+	if got := logoutsOf(t, s, clientID); len(got) != want {
+		t.Errorf("client %s is told of %+v, want %d logouts", clientID, got, want)
+	}
+}
+
+// granted gives a client a grant of a login.
+func granted(t *testing.T, s *Store, sid, clientID string) {
+	t.Helper()
+	g := idp.Grant{ID: newID(), ProjectID: "p", ClientID: clientID, SubscriberID: "s", SessionID: sid, Expires: time.Now().Add(time.Hour)}
+	if err := s.RedeemCode(t.Context(), idp.RedeemedCode{Hash: newID(), GrantID: g.ID, ClientID: clientID}, g); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func newClient(t *testing.T, s *Store, m idp.Metadata) idp.Client {
+	t.Helper()
+	c := idp.Client{ID: newID(), ProjectID: "p", Metadata: m}
+	if err := s.CreateClient(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// Whatever ends a login tells the clients that had a grant of it, each once, and no
+// others; of a login that goes on nobody is told.
+func TestLogouts(t *testing.T) { EachDatabase(t, testLogouts) }
+
+func testLogouts(t *testing.T, c Config) {
+	s, _, _ := grantRows(t, c)
+	ctx := t.Context()
+	hash, off, on := "hash", true, false
+	change := func(c fabric.SubscriberChange) func(string) error {
+		return func(string) error {
+			r := end(revocation.Subscriber, "s")
+			_, err := s.UpdateSubscriber(ctx, "p", "s", c, time.Now(), &r)
+			return err
+		}
+	}
+	for _, e := range []struct {
+		name   string
+		do     func(sid string) error
+		others int // logouts of another login of the subscriber
+	}{
+		{"EndSession", func(sid string) error { return s.EndSession(ctx, time.Now(), end(revocation.Session, sid)) }, 0},
+		{"EndSession once more", func(sid string) error {
+			return errors.Join(s.EndSession(ctx, time.Now(), end(revocation.Session, sid)), s.EndSession(ctx, time.Now(), end(revocation.Session, sid)))
+		}, 0},
+		{"a new password", change(fabric.SubscriberChange{PasswordHash: &hash}), 1},
+		{"disabled", change(fabric.SubscriberChange{Disabled: &off}), 1},
+		{"enabled again, and all revoked", change(fabric.SubscriberChange{Disabled: &on}), 1},
+		{"deleted by another project", func(string) error {
+			if err := s.DeleteSubscriber(ctx, "q", end(revocation.Subscriber, "s")); !errors.Is(err, problem.NotFound) {
+				t.Errorf("DeleteSubscriber of another project = %v, want not found", err)
+			}
+			return nil
+		}, -1},
+		{"deleted", func(string) error { return s.DeleteSubscriber(ctx, "p", end(revocation.Subscriber, "s")) }, 1},
+	} {
+		t.Run(e.name, func(t *testing.T) {
+			if _, err := s.UpdateSubscriber(ctx, "p", "s", fabric.SubscriberChange{Disabled: &on}, time.Now(), nil); err != nil {
+				t.Fatal(err)
+			}
+			sid, other := newID(), newID()
+			for _, id := range []string{sid, other} {
+				if err := s.CreateSession(ctx, login(idp.Grant{SessionID: id}), hash); err != nil {
+					t.Fatal(err)
+				}
+			}
+			twice, revoked, elsewhere, silent, none := newClient(t, s, listens), newClient(t, s, listens), newClient(t, s, listens), newClient(t, s, idp.Metadata{}), newClient(t, s, listens)
+			for _, id := range []string{twice.ID, twice.ID, revoked.ID, silent.ID} {
+				granted(t, s, sid, id)
+			}
+			granted(t, s, other, elsewhere.ID)
+			err := s.change(ctx, func(t tx) error { // what a client gives back itself leaves its own session as it was
+				_, err := t.Exec(ctx, `UPDATE grants SET revoked = 1 WHERE client_id = $1`, revoked.ID)
+				return err
+			})
+			if err := errors.Join(err, e.do(sid)); err != nil {
+				t.Fatal(err)
+			}
+			want := 1
+			if e.others < 0 { // nothing has ended
+				want, e.others = 0, 0
+			}
+			wantLogouts(t, s, twice.ID, want)
+			wantLogouts(t, s, revoked.ID, want)
+			wantLogouts(t, s, elsewhere.ID, e.others)
+			wantLogouts(t, s, silent.ID, 0)
+			wantLogouts(t, s, none.ID, 0)
+			for _, l := range logoutsOf(t, s, twice.ID) {
+				if l.LoginID != sid || l.SubscriberID != "s" || l.State != fabric.Pending || l.Created.IsZero() {
+					t.Errorf("the logout is %+v, want one of %s that waits", l, sid)
+				}
+			}
+		})
+	}
+}
+
+// What waits goes where the client wants to be told now, and nowhere once it does not.
+func TestLogoutReceivers(t *testing.T) { EachDatabase(t, testLogoutReceivers) }
+
+func testLogoutReceivers(t *testing.T, c Config) {
+	s, g, _ := grantRows(t, c)
+	ctx := t.Context()
+	q := s.Logouts()
+	client := newClient(t, s, listens)
+	signIn(t, s, g)
+	granted(t, s, g.SessionID, client.ID)
+	if err := s.EndSession(ctx, time.Now(), end(revocation.Session, g.SessionID)); err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	due := func(want ...string) {
+		t.Helper()
+		if ids, err := q.DueReceivers(ctx, now, 10); err != nil || fmt.Sprint(ids) != fmt.Sprint(want) {
+			t.Errorf("DueReceivers = %v, %v, want %v", ids, err, want)
+		}
+	}
+	due(client.ID)
+	r, err := q.HoldReceiver(ctx, client.ID, "a", now, now.Add(time.Minute))
+	if err != nil || r.URL != listens.BackchannelLogoutURI || r.ProjectID != "p" {
+		t.Errorf("HoldReceiver = %+v, %v", r, err)
+	}
+	if _, err := q.HoldReceiver(ctx, client.ID, "b", now, now.Add(time.Minute)); !errors.Is(err, problem.Conflict) {
+		t.Errorf("HoldReceiver of one that is held = %v, want a conflict", err)
+	}
+	jobs, err := q.DueJobs(ctx, client.ID, now, 10)
+	if err != nil || len(jobs) != 1 || jobs[0].ID != g.SessionID || jobs[0].Subject != "s" {
+		t.Fatalf("DueJobs = %+v, %v, want the logout", jobs, err)
+	}
+	if err := q.ReleaseReceiver(ctx, client.ID, "a", now, 3, now.Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	due() // it rests
+	client.Name = "the same URI"
+	if err := s.UpdateClient(ctx, client); err != nil {
+		t.Fatal(err)
+	}
+	due()
+	client.BackchannelLogoutURI = "https://rp.example/elsewhere"
+	if err := s.UpdateClient(ctx, client); err != nil {
+		t.Fatal(err)
+	}
+	due(client.ID)
+	if r, err := q.HoldReceiver(ctx, client.ID, "b", now, now); err != nil || r.URL != client.BackchannelLogoutURI || r.Failures != 0 {
+		t.Errorf("HoldReceiver after a change = %+v, %v", r, err)
+	}
+	client.BackchannelLogoutURI = ""
+	if err := s.UpdateClient(ctx, client); err != nil {
+		t.Fatal(err)
+	}
+	due()
+	if err := s.ForgetLogouts(ctx, time.Time{}, time.Time{}); err != nil {
+		t.Fatal(err)
+	}
+	wantLogouts(t, s, client.ID, 0)
+}
+
+func TestLogoutsOver(t *testing.T) { EachDatabase(t, testLogoutsOver) }
+
+func testLogoutsOver(t *testing.T, c Config) {
+	s, g, _ := grantRows(t, c)
+	ctx := t.Context()
+	q := s.Logouts()
+	client := newClient(t, s, listens)
+	now := time.Now()
+	var sids []string
+	for range 4 {
+		g.SessionID = newID()
+		sids = append(sids, g.SessionID)
+		signIn(t, s, g)
+		granted(t, s, g.SessionID, client.ID)
+		if err := s.EndSession(ctx, now, end(revocation.Session, g.SessionID)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, r := range []deliver.Result{
+		{State: deliver.Delivered, Status: 200, Ended: now.Add(-48 * time.Hour)},
+		{State: deliver.Dead, Status: 400, Ended: now, Attempts: 1},
+		{State: deliver.Dead, Status: 500, Ended: now, Attempts: 9},
+	} {
+		r.ReceiverID, r.JobID = client.ID, sids[i]
+		if err := q.Settle(ctx, r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n, oldest, err := q.Backlog(ctx); n != 1 || oldest.IsZero() || err != nil {
+		t.Errorf("Backlog = %d, %v, %v, want the one that waits", n, oldest, err)
+	}
+	if err := s.ForgetLogouts(ctx, now.Add(-24*time.Hour), now.Add(-30*24*time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	wantLogouts(t, s, client.ID, 3)
+	if l, err := s.RedeliverLogout(ctx, client.ID, sids[1], now); err != nil || l.State != fabric.Pending || l.Attempts != 0 || l.Status != 0 {
+		t.Errorf("RedeliverLogout = %+v, %v, want it to wait", l, err)
+	}
+	if _, err := s.RedeliverLogout(ctx, client.ID, sids[0], now); !errors.Is(err, problem.NotFound) {
+		t.Errorf("RedeliverLogout of what was forgotten = %v, want not found", err)
+	}
+	if n, err := s.RedeliverDeadLogouts(ctx, client.ID, now); n != 1 || err != nil {
+		t.Errorf("RedeliverDeadLogouts = %d, %v, want 1", n, err)
+	}
+	if p, err := s.ListLogouts(ctx, client.ID, fabric.Dead, page.Query{Size: 10}); len(p.Items) != 0 || err != nil {
+		t.Errorf("ListLogouts of the dead = %+v, %v, want none", p.Items, err)
+	}
+	if err := s.ExpireLogouts(ctx, now.Add(time.Hour), now); err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range logoutsOf(t, s, client.ID) {
+		if l.State != fabric.Dead || l.Error == "" {
+			t.Errorf("expired: %+v, want a dead letter", l)
+		}
+	}
+}

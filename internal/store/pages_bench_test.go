@@ -1,0 +1,58 @@
+package store
+
+import (
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/internal/page"
+)
+
+// BenchmarkPages reads the second page and page 20,000 of lists of a million rows, 50 a
+// page: where a list has fewer, the one where those rows end. Both look for the
+// beginning of the page before them, as the first need not. cpu-us is what counts on a
+// machine that others use. Making the rows takes minutes.
+func BenchmarkPages(b *testing.B) {
+	s, err := Open(b.Context(), Config{Dir: b.TempDir()})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	fill(b, s, 1_350_000, 1) // of which a quarter is hidden
+	for _, l := range lists() {
+		order := "id"
+		if strings.Contains(l.name, "by name") {
+			order = "name"
+		}
+		for _, at := range []struct {
+			page string
+			rows int
+		}{{"page 2", 50}, {"page 20,000", 999_950}} {
+			var from string
+			sql := `SELECT id FROM addresses WHERE hidden = 0 ORDER BY ` + order + ` LIMIT 1 OFFSET $1`
+			if err := s.read().Row(b.Context(), sql, at.rows).Scan(&from); err != nil {
+				b.Fatal(err)
+			}
+			b.Run(fmt.Sprintf("%s/%s", l.name, at.page), func(b *testing.B) {
+				before := processorTime(b)
+				for b.Loop() {
+					if _, err := l.list(s, page.Query{Size: 50, From: from}); err != nil {
+						b.Fatal(err)
+					}
+				}
+				b.ReportMetric(float64((processorTime(b)-before).Microseconds())/float64(b.N), "cpu-us/op")
+			})
+		}
+	}
+}
+
+// processorTime gives what this process has used.
+func processorTime(b *testing.B) time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}

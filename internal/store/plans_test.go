@@ -1,0 +1,237 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/database"
+	"github.com/selvage/selvage/internal/page"
+)
+
+// A spy keeps the queries that read rows.
+type spy struct {
+	database.DB
+	asked []query
+}
+
+func (s *spy) Read() database.Tx { return spyTx{s.DB.Read(), s} }
+
+type spyTx struct {
+	database.Tx
+	spy *spy
+}
+
+func (t spyTx) Query(ctx context.Context, sql string, args ...any) (database.Rows, error) {
+	t.spy.asked = append(t.spy.asked, query{sql, args})
+	return t.Tx.Query(ctx, sql, args...)
+}
+
+func (t spyTx) Row(ctx context.Context, sql string, args ...any) database.Scanner {
+	t.spy.asked = append(t.spy.asked, query{sql, args})
+	return t.Tx.Row(ctx, sql, args...)
+}
+
+// one is the project whose lists are read. The id of a row has its number at its end.
+const one = "01900000-0000-7000-8000-000000000000"
+
+// mid is the number of a row of project one, not hidden.
+const mid = 8_032
+
+func idAt(i int) string { return fmt.Sprintf("01900000-0000-7000-8000-%d", 100_000_000_000+i) }
+
+// fill makes n rows of each table. Project one has every so many of them, the first
+// among them, and another project the rest. Of one's, a quarter of the subscribers and
+// addresses is hidden, and a sixteenth are rooms and agents.
+func fill(t testing.TB, s *Store, n, every int) {
+	t.Helper()
+	const (
+		rows    = `WITH RECURSIVE n (i, k) AS (SELECT CAST($1 AS BIGINT), $1 / $3 UNION ALL SELECT i + 1, (i + 1) / $3 FROM n WHERE i < $2 - 1) `
+		id      = `'01900000-0000-7000-8000-' || CAST(100000000000 + i AS TEXT)`
+		owner   = `'01900000-0000-7000-8000-' || CAST(100000000000 + i / 100 AS TEXT)`
+		project = `'01900000-0000-7000-8000-00000000000' || CASE WHEN i = k * $3 THEN '0' ELSE '1' END`
+		hidden  = `CASE WHEN k % 4 = 0 THEN 1 ELSE 0 END`
+	)
+	insert := func(tx tx, from, to int) error {
+		for _, sql := range []string{
+			`INSERT INTO projects (id, name, record_rate, created, updated)
+				SELECT '01900000-0000-7000-8000-00000000000' || CAST(i AS TEXT), 'p', 1, 1, 1 FROM n WHERE i < 2`,
+			`INSERT INTO subscribers (id, project_id, email, disabled, created, updated)
+				SELECT ` + id + `, ` + project + `, 's' || CAST(i AS TEXT), ` + hidden + `, i, i FROM n`,
+			`INSERT INTO resources (id, project_id, type, display_name, fields, created, updated)
+				SELECT ` + id + `, ` + project + `, CASE WHEN k % 16 = 1 THEN 'ai_agent' ELSE 'call_flow' END, 'r', '{}', i, i FROM n`,
+			`INSERT INTO addresses (id, project_id, resource_id, type, context, name, display_name, created, hidden)
+				SELECT ` + id + `, ` + project + `, ` + id + `, CASE WHEN k % 16 = 1 THEN 'room' ELSE 'subscriber' END, 'private',
+					'a' || CAST(100000 + (i * 7919) % 800011 AS TEXT) || '-' || CAST(i AS TEXT), 'Ada ' || CAST(i AS TEXT), i, ` + hidden + ` FROM n`,
+			`INSERT INTO sip_addresses (id, project_id, resource_id, name, "user", fields, created, updated)
+				SELECT ` + id + `, ` + project + `, ` + id + `, 's' || CAST(i AS TEXT), '*', '{}', i, i FROM n`,
+			`INSERT INTO sip_credentials (id, project_id, subscriber_id, username, fields, secrets, created, updated)
+				SELECT ` + id + `, ` + project + `, ` + owner + `, 's' || CAST(i AS TEXT), '{}', '', i, i FROM n`,
+			`INSERT INTO resource_versions (id, project_id, resource_id, number, document_version, fields, created)
+				SELECT ` + id + `, ` + project + `, ` + owner + `, i, 1, '{}', i FROM n`,
+		} {
+			if _, err := tx.Exec(t.Context(), rows+sql, from, to, every); err != nil {
+				return fmt.Errorf("%w of %s", err, sql)
+			}
+		}
+		return nil
+	}
+	const some = 1000 // by one statement, which must not take too long
+	for at := 0; at < n; at += some {
+		if err := s.change(t.Context(), func(tx tx) error { return insert(tx, at, min(at+some, n)) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.once(t.Context(), func(tx tx) error { _, err := tx.Exec(t.Context(), `ANALYZE`); return err }); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A lister gives one page of a list.
+type lister struct {
+	name string
+	list func(s *Store, q page.Query) (next string, err error)
+	// few says that those are given which have a part of a name, or that there are a few
+	// in all. Where PostgreSQL expects few, as it may of the former too, it sorts.
+	few bool
+}
+
+// lists are all that the fabric pages through.
+func lists() (all []lister) {
+	ctx := context.Background()
+	addresses := func(name string, f fabric.AddressFilter) {
+		for _, l := range []struct {
+			order        string
+			byName, desc bool
+		}{{"created_at", false, false}, {"created_at desc", false, true}, {"name", true, false}, {"name desc", true, true}} {
+			f.ByName, f.Descending = l.byName, l.desc
+			all = append(all, lister{"addresses" + name + " by " + l.order, func(s *Store, q page.Query) (string, error) {
+				p, err := s.ListAddresses(ctx, one, f, q)
+				return p.Next, err
+			}, f.DisplayName != ""})
+		}
+	}
+	addresses("", fabric.AddressFilter{})
+	addresses(" of a type", fabric.AddressFilter{Type: fabric.TypeSubscriber})
+	addresses(" of a rare type", fabric.AddressFilter{Type: fabric.TypeRoom})
+	addresses(" with a part of a name", fabric.AddressFilter{DisplayName: "ada"})
+	addresses(" of a type with a part of a name", fabric.AddressFilter{Type: fabric.TypeSubscriber, DisplayName: "ada"})
+	return append(all,
+		lister{"resources and subscribers", func(s *Store, q page.Query) (string, error) { p, err := s.ListThings(ctx, one, q); return p.Next, err }, false},
+		lister{"resources of a kind", func(s *Store, q page.Query) (string, error) {
+			p, err := s.ListResources(ctx, one, "ai_agent", q)
+			return p.Next, err
+		}, false},
+		lister{"subscribers", func(s *Store, q page.Query) (string, error) {
+			p, err := s.ListSubscribers(ctx, one, q)
+			return p.Next, err
+		}, false},
+		lister{"SIP addresses", func(s *Store, q page.Query) (string, error) {
+			p, err := s.ListSIPAddresses(ctx, one, q)
+			return p.Next, err
+		}, false},
+		lister{"SIP credentials", func(s *Store, q page.Query) (string, error) {
+			p, err := s.ListSIPCredentials(ctx, idAt(mid/100), q)
+			return p.Next, err
+		}, false},
+		lister{"versions", func(s *Store, q page.Query) (string, error) {
+			p, err := s.ListVersions(ctx, idAt(mid/100), q)
+			return p.Next, err
+		}, false},
+		lister{"a resource's addresses", func(s *Store, q page.Query) (string, error) {
+			p, err := s.ListAddresses(ctx, one, fabric.AddressFilter{ResourceID: idAt(mid)}, q)
+			return p.Next, err
+		}, false},
+		lister{"a guest's addresses", func(s *Store, q page.Query) (string, error) {
+			p, err := s.ListAddresses(ctx, one, fabric.AddressFilter{IDs: []string{idAt(mid), idAt(mid + 32)}}, q)
+			return p.Next, err
+		}, true},
+	)
+}
+
+// Every page of every list begins at its row in an index and is read in its order: no
+// query scans a table or sorts what it found.
+func TestPlans(t *testing.T) {
+	EachDatabase(t, func(t *testing.T, c Config) {
+		s, err := Open(t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = s.Close() })
+		fill(t, s, 2*mid, 32)
+		for _, l := range lists() {
+			watch := &spy{DB: s.db}
+			spied := &Store{s.now, watch}
+			if _, err := l.list(spied, page.Query{Size: 50}); err != nil {
+				t.Fatalf("%s: %v", l.name, err)
+			}
+			if _, err := l.list(spied, page.Query{Size: 50, From: idAt(mid)}); err != nil {
+				t.Fatalf("%s: %v", l.name, err)
+			}
+			for _, q := range watch.asked {
+				plan := explain(t, s, q, c.URL != "")
+				if step := costly.FindString(plan); step != "" && !(l.few && c.URL != "") {
+					t.Errorf("%s: %s in the plan of\n%s\n%s", l.name, step, q.sql, plan)
+				}
+			}
+		}
+	})
+}
+
+// What is left of webhooks that are gone is found without reading all deliveries.
+func TestGoneWebhooksPlan(t *testing.T) {
+	EachDatabase(t, func(t *testing.T, c Config) {
+		s, err := Open(t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = s.Close() })
+		for _, sql := range []string{
+			`WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 9999)
+				INSERT INTO webhook_deliveries (webhook_id, id, event, subject, body, state, created, queued, due)
+				SELECT 'w' || CAST(i % 10 AS TEXT), CAST(i AS TEXT), 'e', 's', '{}', 'pending', 0, 0, 0 FROM n`,
+			`ANALYZE`,
+		} {
+			if err := s.once(t.Context(), func(tx tx) error { _, err := tx.Exec(t.Context(), sql); return err }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		watch := &spy{DB: s.db}
+		if err := (&Store{s.now, watch}).ForgetDeliveries(t.Context(), time.Time{}, time.Time{}); err != nil {
+			t.Fatal(err)
+		}
+		plan := explain(t, s, watch.asked[0], c.URL != "")
+		if step := regexp.MustCompile(`SCAN webhook_deliveries|Seq Scan on webhook_deliveries`).FindString(plan); step != "" {
+			t.Errorf("%s in the plan of\n%s\n%s", step, watch.asked[0].sql, plan)
+		}
+		if n, _, err := s.Webhooks().Backlog(t.Context()); n != 0 || err != nil {
+			t.Errorf("Backlog = %d, %v, want nothing of webhooks that are gone", n, err)
+		}
+	})
+}
+
+// explain gives how the database would answer a query.
+func explain(t *testing.T, s *Store, q query, server bool) string {
+	t.Helper()
+	sql, scan := "EXPLAIN QUERY PLAN ", func(row scanner) (line string, err error) {
+		var a, b, c int
+		return line, row.Scan(&a, &b, &c, &line)
+	}
+	if server {
+		sql, scan = "EXPLAIN ", func(row scanner) (line string, err error) { return line, row.Scan(&line) }
+	}
+	lines, err := gather(t.Context(), s.read(), "asking for a plan", scan, sql+q.sql, q.args...)
+	if err != nil {
+		t.Fatalf("%v of %s", err, q.sql)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// costly are the steps of plans that take the longer the more rows there are: to read a
+// table or an index whole, to sort, and to gather rows before
+// they are given.
+var costly = regexp.MustCompile(`SCAN \w+( USING .*)?(\n|$)|USE TEMP B-TREE|Seq Scan|(^|-> +)(Incremental )?Sort|Bitmap|Hash`)

@@ -1,0 +1,205 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/recordings"
+	"github.com/selvage/selvage/recordings/levels"
+)
+
+// manyRecordings fills a project with recordings, a second after each other: every
+// tenth is deleted, ten are of the call c and ten of the conference r, and a tenth is tied to the
+// subscriber s, the others to others. Ten are one-way, and every third has dead air.
+func manyRecordings(t testing.TB, s *Store, project string, n int) {
+	t.Helper()
+	ctx := context.Background()
+	err := s.change(ctx, func(t tx) error {
+		for _, sql := range []string{
+			fmt.Sprintf(`WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < %[1]d)
+			INSERT INTO recordings (id, sid, project_id, call_sid, conference_sid, from_address, to_address, direction, source, track, start_time, status,
+				error_code, codec, sample_rate, channels, bits, frames, bytes, sha256, repairs, price, levels, flags, created, updated, deleted)
+			SELECT '01900000-0000-7000-8000-' || CAST(100000000000 + i AS TEXT), 'sid-' || CAST(i AS TEXT), '%[2]s',
+				CASE WHEN i %% %[3]d = 1 THEN 'c' WHEN i %% %[3]d <> 2 THEN 'call-' || CAST(i AS TEXT) END, CASE WHEN i %% %[3]d = 2 THEN 'r' END,
+				'+15551234', '/private/alice', 'inbound', 'DialVerb', 'both', 0, 'completed', '', 'pcm_s16le', 8000, 1, 16, 8000, 16044, 'sha', '', 2500,
+				'1 0 -3.23 -18.87 -19.03 0.92 0.1 0 0 0.0461 0.16 5.38 0.92', CASE WHEN i %% %[3]d = 3 THEN 2 WHEN i %% 3 = 0 THEN 8 ELSE 0 END,
+				CAST(i AS BIGINT) * 1000000, CAST(i AS BIGINT) * 1000000, CASE WHEN i %% 10 = 5 THEN 1 ELSE 0 END FROM n`, n-1, project, n/10),
+			`INSERT INTO recording_subscribers (subscriber_id, recording_id)
+			SELECT CASE WHEN sid LIKE '%3' THEN 's' ELSE sid END, id FROM recordings`,
+		} {
+			if _, err := t.Exec(ctx, sql); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// filters are those that a list of recordings can have.
+func filters(project string) map[string]recordings.Filter {
+	at := time.UnixMilli(0x019000000000)
+	owner := recordings.Owner{ProjectID: project}
+	tied := recordings.Owner{ProjectID: project, SubscriberID: "s"}
+	return map[string]recordings.Filter{
+		"all":            {Owner: owner},
+		"and deleted":    {Owner: owner, IncludeDeleted: true},
+		"of a call":      {Owner: owner, CallSid: "c"},
+		"of conference":  {Owner: owner, ConferenceSid: "r"},
+		"of a time":      {Owner: owner, CreatedFrom: at, CreatedBefore: at.Add(time.Hour)},
+		"before":         {Owner: owner, CreatedBefore: at.Add(time.Hour), IncludeDeleted: true},
+		"tied":           {Owner: tied},
+		"tied, of time":  {Owner: tied, CreatedFrom: at},
+		"tied, of call":  {Owner: tied, CallSid: "c"},
+		"of call, dated": {Owner: owner, CallSid: "c", CreatedFrom: at},
+		"rare flag":      {Owner: owner, Flag: levels.OneWay},
+		"flag":           {Owner: owner, Flag: levels.DeadAir},
+		"flag, dated":    {Owner: owner, Flag: levels.OneWay, CreatedFrom: at},
+		"of call, flag":  {Owner: owner, CallSid: "c", Flag: levels.DeadAir},
+	}
+}
+
+// Every list of recordings is read in the order of an index: nothing is sorted, and
+// no table is read through.
+func TestRecordingPlans(t *testing.T) { EachDatabase(t, testRecordingPlans) }
+
+func testRecordingPlans(t *testing.T, c Config) {
+	s, _, _ := grantRows(t, c)
+	ctx := context.Background()
+	manyRecordings(t, s, "p", 10_000)
+	explain := "EXPLAIN QUERY PLAN "
+	if c.URL != "" {
+		explain = "EXPLAIN "
+	}
+	if err := s.once(ctx, func(t tx) error { _, err := t.Exec(ctx, "ANALYZE"); return err }); err != nil {
+		t.Fatal(err)
+	}
+	for name, f := range filters("p") {
+		for _, from := range []string{"", "01900000-0000-7000-8000-100000005001"} {
+			for _, backward := range []bool{false, true} {
+				if from == "" && backward {
+					continue
+				}
+				q := recordingListing(f, from).query(51, backward)
+				for _, side := range []string{"<", ">"} {
+					if n := strings.Count(q.sql, "id "+side) + strings.Count(q.sql, "id) "+side); n > 1 {
+						t.Errorf("%s, from %q: an index takes one bound on each side, and there are %d in %s", name, from, n, q.sql)
+					}
+				}
+				plan := strings.Join(explained(t, s, explain+q.sql, q.args), "\n")
+				for _, bad := range []string{"SCAN", "TEMP B-TREE", "Seq Scan", "Sort"} {
+					if strings.Contains(plan, bad) && !mayPick(c, name, plan) {
+						t.Errorf("%s, from %q: the plan has %q:\n%s", name, from, bad, plan)
+					}
+				}
+			}
+		}
+	}
+}
+
+// mayPick is what PostgreSQL does where a filter leaves a handful: it sorts those.
+func mayPick(c Config, name, plan string) bool {
+	return c.URL != "" && strings.Contains(name, "call") && !strings.Contains(plan, "Seq Scan")
+}
+
+// explained gives the lines of a plan.
+func explained(t *testing.T, s *Store, sql string, args []any) []string {
+	t.Helper()
+	ctx := context.Background()
+	lines, err := gather(ctx, s.read(), "explaining", func(row scanner) (line string, err error) {
+		var a, b, c any
+		if strings.HasPrefix(sql, "EXPLAIN QUERY PLAN") {
+			return line, row.Scan(&a, &b, &c, &line)
+		}
+		return line, row.Scan(&line)
+	}, sql, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(lines) == 0 {
+		t.Fatal("there is no plan")
+	}
+	return lines
+}
+
+// Each page of a list has what the filter matches, in order, however it is found.
+func TestRecordingPages(t *testing.T) { EachDatabase(t, testRecordingPages) }
+
+func testRecordingPages(t *testing.T, c Config) {
+	s, _, _ := grantRows(t, c)
+	manyRecordings(t, s, "p", 2000)
+	want := map[string]int{
+		"all": 1800, "and deleted": 2000, "of a call": 10, "of conference": 10, "of a time": 1800, "before": 2000,
+		"tied": 200, "tied, of time": 200, "tied, of call": 0, "of call, dated": 10,
+		"rare flag": 10, "flag": 596, "flag, dated": 10, "of call, flag": 3,
+	}
+	for name, f := range filters("p") {
+		var ids []string
+		for q := (page.Query{Size: 300}); ; {
+			p, err := s.ListRecordings(context.Background(), f, q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range p.Items {
+				ids = append(ids, r.ID)
+			}
+			if q.From = p.Next; p.Next == "" {
+				break
+			}
+		}
+		for i := 1; i < len(ids); i++ {
+			if ids[i] >= ids[i-1] {
+				t.Fatalf("%s: %s comes after %s", name, ids[i], ids[i-1])
+			}
+		}
+		if len(ids) != want[name] {
+			t.Errorf("%s: %d recordings, want %d", name, len(ids), want[name])
+		}
+	}
+}
+
+// BenchmarkListRecordings reads a page of fifty out of a million recordings, the
+// first and one in their middle.
+func BenchmarkListRecordings(b *testing.B) {
+	s, err := Open(b.Context(), Config{Dir: b.TempDir()})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	if err := s.CreateProject(b.Context(), fabric.Project{ID: "p", MediaAuth: "public"}); err != nil {
+		b.Fatal(err)
+	}
+	manyRecordings(b, s, "p", 1_000_000)
+	for name, f := range filters("p") {
+		for where, from := range map[string]string{"first": "", "middle": "01900000-0000-7000-8000-100000500001"} {
+			b.Run(strings.ReplaceAll(name, " ", "_")+"/"+where, func(b *testing.B) {
+				b.ReportAllocs()
+				began := processor(b)
+				for b.Loop() {
+					if _, err := s.ListRecordings(b.Context(), f, page.Query{Size: 50, From: from}); err != nil {
+						b.Fatal(err)
+					}
+				}
+				b.ReportMetric(float64(processor(b)-began)/float64(b.N), "cpu-ns/op")
+			})
+		}
+	}
+}
+
+// processor gives the time of the processor that this process has used.
+func processor(b *testing.B) time.Duration {
+	b.Helper()
+	var used syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
+}

@@ -1,0 +1,64 @@
+package web
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"net/url"
+
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// Fields reads the body as [Members] does, for who takes a field that is repeated:
+// a form's fields, or a JSON object's members as text, of which an array repeats.
+// A member that is null is none. No body has no fields.
+func Fields(r *http.Request) (url.Values, error) {
+	if r.ContentLength == 0 && r.Header.Get("Content-Type") == "" {
+		return url.Values{}, nil
+	}
+	kind, err := contentType(r)
+	if err != nil {
+		return nil, err
+	}
+	if kind != "application/json" {
+		return form(r, kind)
+	}
+	body, err := readBody(r)
+	if err != nil {
+		return nil, err
+	}
+	members, err := jsonMembers(body)
+	if err != nil {
+		return nil, err
+	}
+	fields := make(url.Values, len(members))
+	for name, raw := range members {
+		if fields[name], err = texts(name, raw); err != nil {
+			return nil, err
+		}
+	}
+	return fields, nil
+}
+
+// texts reads a JSON value as text, or an array of such.
+func texts(name string, raw json.RawMessage) ([]string, error) {
+	var list []json.RawMessage
+	if json.Unmarshal(raw, &list) != nil {
+		list = []json.RawMessage{raw}
+	}
+	var all []string
+	for _, item := range list {
+		var text string
+		switch item = bytes.TrimSpace(item); {
+		case json.Unmarshal(item, &text) == nil:
+		case item[0] == '{' || item[0] == '[':
+			return nil, problem.BadParam(name, "%s must be a string", name)
+		default:
+			text = string(item) // a number, true or false
+		}
+		if string(item) != "null" {
+			all = append(all, text)
+		}
+	}
+	return all, nil
+}

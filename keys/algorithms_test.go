@@ -1,0 +1,105 @@
+package keys_test
+
+import (
+	"crypto"
+	"crypto/rsa"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/go-jose/go-jose/v4"
+
+	"github.com/selvage/selvage/keys"
+)
+
+func TestAlgorithms(t *testing.T) {
+	r := openRing(t, openStore(t))
+	var set jose.JSONWebKeySet
+	check(t, json.Unmarshal(r.JWKS().Body, &set))
+	for _, alg := range []keys.Use{keys.RS256, keys.ES256, keys.PS256, keys.EdDSA} {
+		token, err := r.Sign(alg, "JWT", claims{"alice"})
+		check(t, err)
+		jws, err := jose.ParseSignedCompact(token, []jose.SignatureAlgorithm{jose.SignatureAlgorithm(alg)})
+		check(t, err)
+		if _, err := jws.Verify(set); err != nil {
+			t.Errorf("a verifier with the JWKS refuses %s: %v", alg, err)
+		}
+		if _, ok := r.VerifyJWS(token, "JWT"); !ok {
+			t.Errorf("the ring refuses its own %s", alg)
+		}
+		published := set.Key(jws.Signatures[0].Protected.KeyID)
+		if len(published) != 1 || published[0].Algorithm != string(alg) {
+			t.Errorf("%s is signed by %v", alg, published)
+		}
+		for _, other := range keys.Algorithms() { // one key, one algorithm
+			renamed := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"` + string(other) + `","kid":"` + jws.Signatures[0].Protected.KeyID + `","typ":"JWT"}`))
+			if _, ok := r.VerifyJWS(renamed+token[strings.Index(token, "."):], "JWT"); ok && other != alg {
+				t.Errorf("a signature by %s passes as %s", alg, other)
+			}
+		}
+	}
+}
+
+// TestSalt verifies PS256 as strictly as RFC 7518, section 3.5, has it: the salt is
+// as long as the hash.
+func TestSalt(t *testing.T) {
+	r := openRing(t, openStore(t))
+	token, err := r.Sign(keys.PS256, "JWT", claims{"alice"})
+	check(t, err)
+	jws, err := jose.ParseSignedCompact(token, []jose.SignatureAlgorithm{jose.PS256})
+	check(t, err)
+	var set jose.JSONWebKeySet
+	check(t, json.Unmarshal(r.JWKS().Body, &set))
+	key := set.Key(jws.Signatures[0].Protected.KeyID)[0].Key.(*rsa.PublicKey)
+	sum := sha256.Sum256([]byte(token[:strings.LastIndex(token, ".")]))
+	if err := rsa.VerifyPSS(key, crypto.SHA256, sum[:], jws.Signatures[0].Signature, &rsa.PSSOptions{SaltLength: rsa.PSSSaltLengthEqualsHash}); err != nil {
+		t.Errorf("the salt of PS256: %v", err)
+	}
+}
+
+// TestNewAlgorithms opens the ring of a version that had fewer of them.
+func TestNewAlgorithms(t *testing.T) {
+	newer, older := openStore(t), openStore(t)
+	openRing(t, newer)
+	records, err := newer.RingKeys(t.Context())
+	check(t, err)
+	had := make(map[string]keys.Use)
+	for _, rec := range records {
+		if rec.Use == keys.RS256 || rec.Use == keys.ES256 || rec.Use == keys.Seal {
+			check(t, older.ChangeRing(t.Context(), nil, []keys.Record{rec}))
+			had[rec.Kid] = rec.Use
+		}
+	}
+	r := openRing(t, older)
+	for _, alg := range keys.Algorithms() {
+		if _, err := r.Sign(alg, "JWT", claims{"alice"}); err != nil {
+			t.Errorf("the ring has no key for %s: %v", alg, err)
+		}
+	}
+	records, err = older.RingKeys(t.Context())
+	check(t, err)
+	for _, rec := range records {
+		if delete(had, rec.Kid); rec.State != keys.Current && rec.State != keys.Next {
+			t.Errorf("the key %s is %s", rec.Kid, rec.State)
+		}
+	}
+	if len(had) > 0 || len(records) != 2*len(keys.Uses()) {
+		t.Errorf("%v are gone, %d keys are there, want all that were, and each use's current and next", had, len(records))
+	}
+}
+
+// TestHalfHash takes at_hash by the hash of each algorithm (OpenID Connect Core,
+// section 3.1.3.6; Ed25519 hashes by SHA-512: RFC 8032, section 5.1).
+func TestHalfHash(t *testing.T) {
+	const token = "jHkWEdUXMU1BwAsC4vtUsZwnNvTIxEl0z9K3vx5KF0Y" // of the OpenID Connect Core, appendix A.3
+	for alg, want := range map[keys.Use]string{
+		keys.RS256: "77QmUPtjPfzWtF2AnpK9RQ", keys.PS256: "77QmUPtjPfzWtF2AnpK9RQ",
+		keys.EdDSA: "q7nS86GgvvFaZkzALLWqJYaJIKw2wCDAVfCAsm5CrBM",
+	} {
+		if got := alg.HalfHash(token); got != want {
+			t.Errorf("HalfHash by %s = %q, want %q", alg, got, want)
+		}
+	}
+}

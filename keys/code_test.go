@@ -1,0 +1,70 @@
+package keys_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/selvage/selvage/keys"
+)
+
+func TestCode(t *testing.T) {
+	rows, clock := openStore(t), &hand{}
+	r, other := open(t, clock.node(rows)), open(t, clock.node(rows))
+	code, err := r.Code("links of one", "message")
+	check(t, err)
+	kid, mac, _ := strings.Cut(code, ".")
+	tests := []struct {
+		name                   string
+		purpose, message, code string
+		want                   bool
+	}{
+		{"as it was made", "links of one", "message", code, true},
+		{"another purpose", "links of two", "message", code, false},
+		{"another message", "links of one", "massage", code, false},
+		{"none", "links of one", "message", "", false},
+		{"a kid alone", "links of one", "message", kid, false},
+		{"no code", "links of one", "message", kid + ".", false},
+		{"an unknown key", "links of one", "message", "nobody." + mac, false},
+		{"no key", "links of one", "message", "." + mac, false},
+		{"longer", "links of one", "message", code + "AA", false},
+		{"shorter", "links of one", "message", code[:len(code)-2], false},
+		{"padded", "links of one", "message", code + "=", false},
+		{"with a bit set that says nothing", "links of one", "message", code[:len(code)-1] + string(code[len(code)-1]+1), false},
+	}
+	for _, tt := range tests {
+		for node, ring := range map[string]*keys.Ring{"the same node": r, "another node": other} {
+			if got := ring.VerifyCode(tt.purpose, tt.message, tt.code); got != tt.want {
+				t.Errorf("%s on %s: VerifyCode(%q, %q, %q) = %v, want %v", tt.name, node, tt.purpose, tt.message, tt.code, got, tt.want)
+			}
+		}
+	}
+}
+
+// TestCodeOutlivesItsKey rotates the key away, which verifies on, and revokes it.
+func TestCodeOutlivesItsKey(t *testing.T) {
+	rows, clock := openStore(t), &hand{}
+	r, other := open(t, clock.node(rows)), open(t, clock.node(rows))
+	old, err := r.Code("p", "m")
+	check(t, err)
+	for range 2 {
+		_, err = r.Rotate(t.Context(), keys.Seal, true)
+		check(t, err)
+	}
+	fresh, err := r.Code("p", "m")
+	check(t, err)
+	if strings.HasPrefix(fresh, old[:36]) {
+		t.Errorf("Code after a rotation is by the same key as before")
+	}
+	for _, code := range []string{old, fresh} {
+		if !other.VerifyCode("p", "m", code) { // which has not heard of the new key
+			t.Errorf("VerifyCode(%q) after a rotation is false", code)
+		}
+	}
+	check(t, r.Retire(t.Context(), old[:36]))
+	check(t, other.Sync(t.Context()))
+	for node, ring := range map[string]*keys.Ring{"the same node": r, "another node": other} {
+		if ring.VerifyCode("p", "m", old) {
+			t.Errorf("a code of a revoked key holds on %s", node)
+		}
+	}
+}

@@ -1,0 +1,95 @@
+package audio
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/selvage/selvage/recordings/wav"
+)
+
+// Bounds of what is read of an Ogg file: the first page, and behind it, some
+// pages of other streams; the last page, which has at most 65,307 bytes.
+const (
+	oggHead = 27 // bytes of a page before its segment table
+	oggTail = 2 * 65307
+)
+
+// parseOgg reads the facts of a file of Opus, Vorbis or Speex in Ogg (RFC 3533).
+// ok is false if it is no Ogg.
+func parseOgg(r io.ReaderAt, size int64) (f wav.Facts, ok bool, err error) {
+	first, err := read(r, make([]byte, 512), 0)
+	if err != nil || len(first) < oggHead+1 || string(first[:5]) != "OggS\x00" {
+		return f, false, err
+	}
+	serial := binary.LittleEndian.Uint32(first[14:])
+	packet := first[min(len(first), oggHead+int(first[26])):]
+	skip, err := oggFormat(&f, packet)
+	if err != nil {
+		return f, true, err
+	}
+	start := max(0, size-oggTail)
+	tail, err := read(r, make([]byte, min(size, oggTail)), start)
+	if err != nil {
+		return f, true, err
+	}
+	end := lastGranule(tail, serial)
+	f.Frames, f.Length = max(0, end-skip), size
+	switch {
+	case end < 0:
+		return f, true, fmt.Errorf("%w: it has no last page", wav.ErrBroken)
+	case f.Frames/int64(f.SampleRate) > size:
+		return f, true, fmt.Errorf("%w: it claims %d frames in %d bytes", wav.ErrBroken, f.Frames, size)
+	}
+	return f, true, nil
+}
+
+// oggFormat reads the first packet of a stream, and gives how many of the first
+// frames are not played.
+func oggFormat(f *wav.Facts, packet []byte) (skip int64, err error) {
+	le := binary.LittleEndian
+	switch {
+	case bytes.HasPrefix(packet, []byte("OpusHead")) && len(packet) >= 19: // RFC 7845, section 5.1
+		f.Codec, f.SampleRate, f.Channels = "opus", 48_000, int(packet[9])
+		skip = int64(le.Uint16(packet[10:]))
+	case bytes.HasPrefix(packet, []byte("\x01vorbis")) && len(packet) >= 30:
+		f.Codec, f.SampleRate, f.Channels = "vorbis", int(le.Uint32(packet[12:])), int(packet[11])
+	case bytes.HasPrefix(packet, []byte("Speex   ")) && len(packet) >= 80:
+		f.Codec, f.SampleRate, f.Channels = "speex", int(le.Uint32(packet[36:])), int(le.Uint32(packet[48:]))
+	default:
+		return 0, fmt.Errorf("%w: Ogg with neither Opus, Vorbis nor Speex in it", wav.ErrCodec)
+	}
+	return skip, f.Check()
+}
+
+// lastGranule gives the position that the last whole page of a stream ends at; -1
+// if there is none.
+func lastGranule(tail []byte, serial uint32) int64 {
+	for at := len(tail); ; {
+		if at = bytes.LastIndex(tail[:at], []byte("OggS\x00")); at < 0 {
+			return -1
+		}
+		page := tail[at:]
+		if len(page) < oggHead || len(page) < oggHead+int(page[26]) || binary.LittleEndian.Uint32(page[14:]) != serial {
+			continue
+		}
+		length := oggHead + int(page[26])
+		for _, segment := range page[oggHead:length] {
+			length += int(segment)
+		}
+		if granule := int64(binary.LittleEndian.Uint64(page[6:])); granule >= 0 && length <= len(page) {
+			return granule
+		}
+	}
+}
+
+// read reads into p, less at the end of the file.
+func read(r io.ReaderAt, p []byte, offset int64) ([]byte, error) {
+	n, err := r.ReadAt(p, offset)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("reading header: %w", err)
+	}
+	return p[:n], nil
+}

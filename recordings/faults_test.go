@@ -1,0 +1,38 @@
+package recordings
+
+import (
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/selvage/selvage/recordings/wav"
+)
+
+// A broken disk cannot be read.
+type brokenDisk func() error
+
+func (b brokenDisk) ReadAt([]byte, int64) (int, error) { return 0, b() }
+
+// Whatever goes wrong while a recording is measured, it is kept without levels, and
+// the log says so.
+func TestMeasuringNeverFails(t *testing.T) {
+	facts := wav.Facts{Format: wav.Format{Codec: "pcm_s16le", SampleRate: 8000, Channels: 1, Bits: 16, BlockAlign: 2, BlockFrames: 1}, Frames: 100, Length: 200}
+	faults := map[string]func() error{
+		"error": func() error { return errors.New("sector not found") },
+		"panic": func() error { panic("index out of range") },
+	}
+	for name, fault := range faults {
+		var log strings.Builder
+		r := New(Config{Log: slog.New(slog.NewTextHandler(&log, nil))})
+		for range 10 { // which gives back its place among those who measure
+			var rec Recording
+			if parts := r.measure(brokenDisk(fault), facts, &rec); parts != nil || rec.Levels != nil {
+				t.Errorf("%s: parts %v, levels %v, want none", name, parts, rec.Levels)
+			}
+		}
+		if got := strings.Count(log.String(), "was not measured"); got != 10 {
+			t.Errorf("%s: the log tells %d times of 10:\n%s", name, got, log.String())
+		}
+	}
+}

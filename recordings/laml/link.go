@@ -1,0 +1,143 @@
+package laml
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/recordings"
+)
+
+// urlTTL is the parameter that says for how many seconds the links to media hold
+// which a document gives.
+const urlTTL = "MediaUrlTtl"
+
+// linkLasts is how long they hold where it does not.
+const linkLasts = time.Hour
+
+// mediaURLs writes the links to media into the documents of a project.
+type mediaURLs struct {
+	public string // in front of each
+	sign   func(rec recordings.Recording, f recordings.Format) (recordings.Link, error)
+}
+
+// mediaURLs gives what writes links as the project has them: signed where that is
+// what lets one fetch media.
+func (a *API) mediaURLs(r *http.Request, projectID string) (mediaURLs, error) {
+	lasts, err := linkTime(r.URL.Query().Get(urlTTL))
+	if err != nil {
+		return mediaURLs{}, err
+	}
+	auth, err := a.recordings.MediaAuth(r.Context(), projectID)
+	urls := mediaURLs{public: a.publicURL}
+	if auth == recordings.Signed {
+		urls.sign = func(rec recordings.Recording, f recordings.Format) (recordings.Link, error) {
+			return a.recordings.Sign(rec, f, lasts)
+		}
+	}
+	return urls, err
+}
+
+// linkTime reads for how long links are to hold.
+func linkTime(seconds string) (time.Duration, error) {
+	if seconds == "" {
+		return linkLasts, nil
+	}
+	n, err := strconv.Atoi(seconds)
+	if most := int(recordings.LongestLink / time.Second); err != nil || n < 1 || n > most {
+		return 0, problem.BadParam(urlTTL, "%s must be a number of seconds from 1 to %d", urlTTL, most)
+	}
+	return time.Duration(n) * time.Second, nil
+}
+
+// put writes the links to the media of a recording, to what can be had of it.
+func (u mediaURLs) put(m *media, rec recordings.Recording) {
+	if f := rec.BestFormat(); rec.Can(f) {
+		m.MediaURL = u.url(m, rec, f, MediaPath(rec, f))
+	}
+	if rec.Can(recordings.MP3) {
+		m.MP3URL = u.url(m, rec, recordings.MP3, MediaPath(rec, recordings.MP3))
+	}
+	if rec.HasMedia() && rec.Levels != nil {
+		m.PeaksURL = u.url(m, rec, recordings.WAV, peaksPath(rec))
+	}
+}
+
+// url gives a link to a path that whoever may fetch a format may see, or nil where
+// it cannot be signed.
+func (u mediaURLs) url(m *media, rec recordings.Recording, f recordings.Format, path string) *string {
+	link := u.public + path
+	if u.sign != nil {
+		signed, err := u.sign(rec, f)
+		if err != nil {
+			return nil
+		}
+		link = WithLink(link, signed)
+		m.URLExpires = optional(date(signed.Expires))
+	}
+	return &link
+}
+
+// MediaURLs gives what writes the URL of the media of a project's recordings, ""
+// for one that has none.
+func (a *API) MediaURLs(r *http.Request, projectID string) (func(recordings.Recording) string, error) {
+	urls, err := a.mediaURLs(r, projectID)
+	return func(rec recordings.Recording) string {
+		var m media
+		if urls.put(&m, rec); m.MediaURL == nil {
+			return ""
+		}
+		return *m.MediaURL
+	}, err
+}
+
+// MediaPath gives the path of a recording's media in a format.
+func MediaPath(rec recordings.Recording, f recordings.Format) string {
+	path := prefix + "/Accounts/" + rec.ProjectID + "/Recordings/" + rec.Sid
+	if f == recordings.Original {
+		return path + ".wav?" + original + "=true"
+	}
+	return path + "." + string(f)
+}
+
+// original is the parameter that asks for the bytes as they came.
+const original = "Original"
+
+// WithLink signs the URL of media.
+func WithLink(mediaURL string, l recordings.Link) string {
+	mark := "?"
+	if strings.Contains(mediaURL, mark) {
+		mark = "&"
+	}
+	return mediaURL + mark + "exp=" + strconv.FormatInt(l.Expires.Unix(), 10) + "&sig=" + url.QueryEscape(l.Signature)
+}
+
+// mayFetch gives as whose recordings a request may fetch the media of one, by what
+// the project says: everybody's, or the caller's. A link to one of the formats will do.
+func (a *API) mayFetch(r *http.Request, sid string, formats ...recordings.Format) (o recordings.Owner, auth recordings.MediaAuth, err error) {
+	o.ProjectID = r.PathValue("AccountSid")
+	if auth, err = a.recordings.MediaAuth(r.Context(), o.ProjectID); err != nil || auth == recordings.Public {
+		return o, auth, err
+	}
+	query := r.URL.Query()
+	exp, sig := query["exp"], query["sig"]
+	linked := auth == recordings.Signed && len(sig) > 0
+	if linked && len(sig) == 1 && len(exp) == 1 && slices.ContainsFunc(formats, func(f recordings.Format) bool {
+		return a.recordings.Verify(o.ProjectID, sid, f, exp[0], sig[0])
+	}) {
+		return o, auth, nil
+	}
+	caller, err := a.credentials(r)
+	switch {
+	case unauthenticated(err) && linked && r.Header.Get("Authorization") == "":
+		// Not 401: a page that embeds the link must not ask people for a password.
+		err = problem.New(problem.Forbidden, "forbidden", "the link has expired, or is not one that was given")
+	case err == nil && caller.ProjectID != o.ProjectID:
+		err = problem.NoSuch("recording")
+	}
+	return caller, auth, err
+}

@@ -1,0 +1,179 @@
+package laml_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/recordings"
+)
+
+// links are the URLs of a document.
+type links struct {
+	Media struct {
+		MediaURL   *string `json:"media_url"`
+		MP3URL     *string `json:"mp3_url"`
+		URLExpires *string `json:"url_expires"`
+	} `json:"media"`
+}
+
+// path gives a link without what is public of it.
+func pathOf(t *testing.T, link *string) string {
+	t.Helper()
+	path, ok := strings.CutPrefix(fmt.Sprint(*link), "https://example.com")
+	if !ok {
+		t.Fatalf("the link %s does not lead to the public URL", *link)
+	}
+	return path
+}
+
+func TestWhoMayFetchMedia(t *testing.T) {
+	s := newServer(t, signing(t))
+	own, other := s.upload(t, speech, "To=/private/alice"), s.upload(t, speech, "")
+	const unknown = "7f2c3a52-0b1d-4f6e-9a57-1c2d3e4f5a6b"
+	nobody := func(*http.Request) {}
+	wrong := func(r *http.Request) { r.SetBasicAuth(s.project, "wrong") }
+	foreign := func(r *http.Request) { r.SetBasicAuth(s.addProject(t), key) }
+	tests := []struct {
+		auth   recordings.MediaAuth
+		sid    string
+		as     option
+		status int
+	}{
+		{recordings.Public, own, nobody, 200},
+		{recordings.Public, own, wrong, 200},
+		{recordings.Public, unknown, nobody, 404},
+		{recordings.Basic, own, nobody, 401},
+		{recordings.Basic, unknown, nobody, 401}, // whether there is one is not told
+		{recordings.Basic, own, wrong, 401},
+		{recordings.Basic, own, foreign, 404},
+		{recordings.Basic, own, s.basic, 200},
+		{recordings.Basic, unknown, s.basic, 404},
+		{recordings.Basic, own, asSubscriber, 200},
+		{recordings.Basic, other, asSubscriber, 404},
+		{recordings.Signed, own, nobody, 401},
+		{recordings.Signed, own, s.basic, 200},
+		{recordings.Signed, other, asSubscriber, 404},
+		{"unheard of", own, nobody, 401},
+	}
+	for _, tt := range tests {
+		s.setMediaAuth(t, tt.auth)
+		for _, end := range []string{"", ".wav", ".wav?Original=true", ".peaks.json"} {
+			for _, method := range []string{"GET", "HEAD"} {
+				a := s.do(t, method, s.path("/Recordings/"+tt.sid+end), tt.as)
+				if a.StatusCode != tt.status {
+					t.Errorf("%s %s of a %s project = %d, want %d", method, end, tt.auth, a.StatusCode, tt.status)
+				}
+				cache := a.Header.Get("Cache-Control")
+				if open := strings.HasPrefix(cache, "public"); open != (tt.auth == recordings.Public && tt.status == 200) {
+					t.Errorf("%s %s of a %s project = %d: Cache-Control = %q", method, end, tt.auth, a.StatusCode, cache)
+				}
+				if challenge := a.Header.Get("WWW-Authenticate") != ""; challenge != (tt.status == 401) {
+					t.Errorf("%s %s of a %s project = %d: WWW-Authenticate = %v", method, end, tt.auth, a.StatusCode, challenge)
+				}
+			}
+		}
+	}
+}
+
+func TestSignedLinks(t *testing.T) {
+	s := newServer(t, signing(t))
+	sid, other := s.upload(t, speech, ""), s.upload(t, speech, "")
+	s.setMediaAuth(t, recordings.Signed)
+	doc := read[links](t, s.do(t, "GET", s.path("/Recordings/"+sid+".json?MediaUrlTtl=600"), s.basic))
+	if want := s.now.Add(600 * time.Second).Format(time.RFC1123Z); doc.Media.URLExpires == nil || *doc.Media.URLExpires != want {
+		t.Fatalf("url_expires = %v, want %s", doc.Media.URLExpires, want)
+	}
+	wav := pathOf(t, doc.Media.MediaURL)
+	query := wav[strings.Index(wav, "?"):]
+	exp := s.now.Add(600 * time.Second).Unix()
+	sig := strings.TrimPrefix(query, fmt.Sprintf("?exp=%d&sig=", exp))
+	media := func(sid, end, query string) string { return s.path("/Recordings/" + sid + end + query) }
+	elsewhere := strings.Replace(wav, s.project, s.addProject(t), 1)
+	tests := []struct {
+		name, path string
+		status     int
+	}{
+		{"the link", wav, 200},
+		{"the link by the other prefix", strings.TrimPrefix(wav, "/api/laml"), 200},
+		{"without the extension, which is the same", media(sid, "", query), 200},
+		{"with more that it does not cover", wav + "&Download=true", 200},
+		{"as another format", media(sid, ".mp3", query), 403},
+		{"as the original", media(sid, ".wav", query+"&Original=true"), 403},
+		{"of another recording", media(other, ".wav", query), 403},
+		{"of no recording", media("7f2c3a52-0b1d-4f6e-9a57-1c2d3e4f5a6b", ".wav", query), 403},
+		{"of another project", elsewhere, 404}, // which is public, and has no such recording
+		{"for longer", media(sid, ".wav", fmt.Sprintf("?exp=%d&sig=%s", exp+1, sig)), 403},
+		{"for ever", media(sid, ".wav", "?exp=9999999999999&sig="+sig), 403},
+		{"for more than ever", media(sid, ".wav", "?exp=99999999999999999999&sig="+sig), 403},
+		{"with a number written in another way", media(sid, ".wav", fmt.Sprintf("?exp=0%d&sig=%s", exp, sig)), 403},
+		{"without expiry", media(sid, ".wav", "?sig="+sig), 403},
+		{"without signature", media(sid, ".wav", fmt.Sprintf("?exp=%d", exp)), 401},
+		{"with two signatures", wav + "&sig=" + sig, 403},
+		{"with two expiries", wav + fmt.Sprintf("&exp=%d", exp+9), 403},
+		{"with a letter changed", media(sid, ".wav", fmt.Sprintf("?exp=%d&sig=%s", exp, flip(sig))), 403},
+		{"cut short", wav[:len(wav)-1], 403},
+		{"the JSON by it", media(sid, ".json", query), 401},
+		{"the list by it", s.path("/Recordings" + query), 401},
+	}
+	for _, tt := range tests {
+		if a := s.do(t, "GET", tt.path); a.StatusCode != tt.status || a.StatusCode == 200 && a.Header.Get("Cache-Control") != "private, no-store" {
+			t.Errorf("%s: GET %s = %d, Cache-Control %q, want %d", tt.name, tt.path, a.StatusCode, a.Header.Get("Cache-Control"), tt.status)
+		}
+	}
+	wantError(t, "a changed link", s.do(t, "GET", wav[:len(wav)-1]), 403, 20403)
+	if a := s.do(t, "DELETE", media(sid, "", query)); a.StatusCode != 401 {
+		t.Errorf("DELETE by a link = %d, want 401", a.StatusCode)
+	}
+	if a := s.do(t, "GET", wav[:len(wav)-1], s.basic); a.StatusCode != 200 {
+		t.Errorf("a changed link and good credentials = %d, want 200", a.StatusCode)
+	}
+	s.setMediaAuth(t, recordings.Basic)
+	if a := s.do(t, "GET", wav); a.StatusCode != 401 {
+		t.Errorf("the link where only credentials count = %d, want 401", a.StatusCode)
+	}
+	s.setMediaAuth(t, recordings.Signed)
+	s.now = time.Unix(exp-1, 0)
+	if a := s.do(t, "GET", wav); a.StatusCode != 200 {
+		t.Errorf("the link in its last second = %d, want 200", a.StatusCode)
+	}
+	s.now = time.Unix(exp, 0)
+	if a := s.do(t, "GET", wav); a.StatusCode != 403 {
+		t.Errorf("the link after its time = %d, want 403", a.StatusCode)
+	}
+}
+
+// flip changes a character in the middle.
+func flip(text string) string {
+	b := []byte(text)
+	i := len(b) - 10
+	if b[i]++; b[i] > 'y' {
+		b[i] = 'a'
+	}
+	return url.QueryEscape(string(b))
+}
+
+func TestLinksOfDocuments(t *testing.T) {
+	s := newServer(t, signing(t))
+	sid := s.upload(t, speech, "CallSid=c")
+	s.setMediaAuth(t, recordings.Signed)
+	one := read[links](t, s.do(t, "GET", s.path("/Recordings/"+sid+".json"), s.basic))
+	if a := s.do(t, "GET", pathOf(t, one.Media.MediaURL)); a.StatusCode != 200 {
+		t.Errorf("the media_url of the document = %d, want 200", a.StatusCode)
+	}
+	all := read[struct{ Recordings []links }](t, s.do(t, "GET", s.path("/Calls/c/Recordings?MediaUrlTtl=60"), s.basic))
+	if a := s.do(t, "GET", pathOf(t, all.Recordings[0].Media.MediaURL)); a.StatusCode != 200 {
+		t.Errorf("the media_url of the list = %d, want 200", a.StatusCode)
+	}
+	for _, ttl := range []string{"0", "-1", "x", "2592001", "1e3"} {
+		wantError(t, ttl, s.do(t, "GET", s.path("/Recordings/"+sid+".json?MediaUrlTtl="+ttl), s.basic), 400, 10000)
+		wantError(t, ttl, s.do(t, "GET", s.path("/Recordings?MediaUrlTtl="+ttl), s.basic), 400, 10000)
+	}
+	s.setMediaAuth(t, recordings.Public)
+	if plain := read[links](t, s.do(t, "GET", s.path("/Recordings/"+sid+".json"), s.basic)); strings.Contains(*plain.Media.MediaURL, "?") || plain.Media.URLExpires != nil {
+		t.Errorf("the media_url of a public project = %s, expires %v", *plain.Media.MediaURL, plain.Media.URLExpires)
+	}
+}

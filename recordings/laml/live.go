@@ -1,0 +1,110 @@
+package laml
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/web"
+	"github.com/selvage/selvage/recordings"
+)
+
+// announceRecording serves POST /Recordings?Status=in-progress without a body: 201
+// for a recording that has begun, 200 where it is known already.
+func (a *API) announceRecording(w http.ResponseWriter, r *http.Request, o recordings.Owner, urls mediaURLs, query url.Values) error {
+	if status := query["Status"]; len(status) != 1 || recordings.Status(status[0]) != recordings.InProgress {
+		return problem.BadParam("Status", "Status can be in-progress, for a recording that has begun, or is left out")
+	}
+	if r.ContentLength != 0 {
+		return problem.BadParam("Status", "a recording that is in progress has no file yet: send no body, or no Status")
+	}
+	d, err := describe(r.Header, query)
+	if err != nil {
+		return err
+	}
+	rec, added, err := a.recordings.Announce(r.Context(), o.ProjectID, d)
+	if err != nil {
+		return err
+	}
+	status := http.StatusOK
+	if added {
+		status = http.StatusCreated
+	}
+	return web.JSON(w, status, a.document(rec, urls))
+}
+
+// startRecording serves POST /Calls/{CallSid}/Recordings.
+func (a *API) startRecording(w http.ResponseWriter, r *http.Request, o recordings.Owner, urls mediaURLs) error {
+	if err := o.MayChange(); err != nil {
+		return err
+	}
+	fields, err := web.Fields(r)
+	if err != nil {
+		return err
+	}
+	start := recordings.Start{Callback: recordings.Callback{Events: events(fields["RecordingStatusCallbackEvent"])}}
+	err = single(fields, map[string]*string{
+		"RecordingChannels": &start.Channels, "RecordingTrack": &start.Track, "Trim": &start.Trim,
+		"RecordingStatusCallback": &start.Callback.URL, "RecordingStatusCallbackMethod": &start.Callback.Method,
+	})
+	if err != nil {
+		return err
+	}
+	start.Callback.Method = strings.ToUpper(start.Callback.Method)
+	rec, err := a.recordings.Start(r.Context(), o.ProjectID, r.PathValue("CallSid"), start)
+	if err != nil {
+		return err
+	}
+	return web.JSON(w, http.StatusCreated, a.document(rec, urls))
+}
+
+// events splits the events of a callback: clients repeat the field, documents put
+// spaces between.
+func events(given []string) (all []string) {
+	for _, text := range given {
+		all = append(all, strings.Fields(text)...)
+	}
+	return all
+}
+
+// moveRecording serves POST /Calls/{CallSid}/Recordings/{file}, and the same below
+// a conference.
+func (a *API) moveRecording(w http.ResponseWriter, r *http.Request, o recordings.Owner, urls mediaURLs) error {
+	if err := o.MayChange(); err != nil {
+		return err
+	}
+	fields, err := web.Fields(r)
+	if err != nil {
+		return err
+	}
+	var status, pause string
+	if err := single(fields, map[string]*string{"Status": &status, "PauseBehavior": &pause}); err != nil {
+		return err
+	}
+	if status == "" {
+		return problem.Missing("Status")
+	}
+	rec, err := a.findRecording(r, o)
+	if err != nil {
+		return err
+	}
+	if rec, err = a.recordings.Move(r.Context(), rec, recordings.Status(status), pause); err != nil {
+		return err
+	}
+	return web.JSON(w, http.StatusOK, a.document(rec, urls))
+}
+
+// single reads fields that are given once at most.
+func single(fields url.Values, into map[string]*string) error {
+	for name, to := range into {
+		switch values := fields[name]; len(values) {
+		case 0:
+		case 1:
+			*to = values[0]
+		default:
+			return problem.BadParam(name, "%s is repeated", name)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,330 @@
+package laml_test
+
+import (
+	"fmt"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/recordings"
+)
+
+// A live is what of a document says how a recording gets on.
+type live struct {
+	Sid      string
+	Status   string
+	Channels string
+	Source   string
+	Trim     string
+	Price    *string
+	Duration int
+	CallSid  *string `json:"call_sid"`
+	Start    *string `json:"start_time"`
+	End      *string `json:"end_time"`
+	Error    *string `json:"error_code"`
+	Media    struct {
+		MediaURL *string `json:"media_url"`
+		From     *string
+	}
+}
+
+const formType = "application/x-www-form-urlencoded"
+
+func (s *server) post(t *testing.T, path, fields string) answer {
+	t.Helper()
+	return s.do(t, "POST", s.path(path), s.basic, body(formType, []byte(fields)))
+}
+
+// announce makes a call known and gives the Sid of its recording.
+func (s *server) announce(t *testing.T, query string) live {
+	t.Helper()
+	a := s.do(t, "POST", s.path("/Recordings?Status=in-progress&"+query), s.basic)
+	if a.StatusCode != http.StatusCreated {
+		t.Fatalf("announcing %s = %d %s, want 201", query, a.StatusCode, a.body)
+	}
+	return read[live](t, a)
+}
+
+func (s *server) show(t *testing.T, sid string) live {
+	t.Helper()
+	return read[live](t, s.do(t, "GET", s.path("/Recordings/"+sid+".json"), s.basic))
+}
+
+// A recording begins, is paused, goes on, stops and gets its media, all under one
+// Sid.
+func TestLiveRecording(t *testing.T) {
+	s := newServer(t)
+	begun := s.announce(t, "CallSid=c&From=/private/alice")
+	if begun.Status != "in-progress" || begun.Price != nil || begun.Duration != 0 || begun.End != nil || begun.Media.MediaURL != nil ||
+		begun.Start == nil || *begun.Start != s.now.Format(time.RFC1123Z) || *begun.CallSid != "c" {
+		t.Errorf("announced: %+v", begun)
+	}
+	for _, end := range []string{"", ".wav", ".mp3"} {
+		a := s.do(t, "GET", s.path("/Recordings/"+begun.Sid+end))
+		wantError(t, "the media of it", a, 404, 20404)
+		if retry := a.Header.Get("Retry-After"); retry != "5" {
+			t.Errorf("the media of it: Retry-After = %q, want 5", retry)
+		}
+	}
+	started := s.post(t, "/Calls/c/Recordings.json", "RecordingChannels=dual&Trim=trim-silence&RecordingStatusCallback=https://example.com/cb"+
+		"&RecordingStatusCallbackEvent=completed&RecordingStatusCallbackEvent=absent&RecordingStatusCallbackMethod=get")
+	if got := read[live](t, started); started.StatusCode != 201 || got.Sid != begun.Sid || got.Channels != "2" || got.Trim != "trim-silence" {
+		t.Errorf("start = %d %+v, want 201 and the recording that runs, as was said", started.StatusCode, got)
+	}
+	kept, err := s.rules.Find(t.Context(), recordings.Owner{ProjectID: s.project}, begun.Sid)
+	if want := (recordings.Callback{URL: "https://example.com/cb", Events: []string{"completed", "absent"}, Method: "GET"}); err != nil || fmt.Sprint(kept.Callback) != fmt.Sprint(want) {
+		t.Errorf("the callback kept is %+v, %v, want %+v", kept.Callback, err, want)
+	}
+	for _, move := range []struct{ fields, status, pause string }{
+		{"Status=paused", "paused", "silence"},
+		{"Status=paused&PauseBehavior=skip", "paused", "skip"},
+		{"Status=in-progress", "in-progress", "skip"},
+		{"Status=stopped", "stopped", "skip"},
+		{"Status=stopped", "stopped", "skip"}, // again
+	} {
+		a := s.post(t, "/Calls/c/Recordings/"+begun.Sid+".json", move.fields)
+		if got := read[live](t, a); a.StatusCode != 200 || got.Status != move.status || got.Sid != begun.Sid {
+			t.Errorf("%s = %d %+v, want 200 and %s", move.fields, a.StatusCode, got, move.status)
+		}
+		if kept, _ := s.rules.Find(t.Context(), recordings.Owner{ProjectID: s.project}, begun.Sid); kept.PauseBehavior != move.pause {
+			t.Errorf("%s: PauseBehavior = %q, want %q", move.fields, kept.PauseBehavior, move.pause)
+		}
+	}
+	wantError(t, "going on after the stop", s.post(t, "/Calls/c/Recordings/"+begun.Sid, "Status=in-progress"), 400, 21220)
+
+	s.now = s.now.Add(time.Minute)
+	up := s.do(t, "POST", s.path("/Recordings?CallSid=c&To=/private/bob"), s.basic, body("audio/wav", corpusFile(t, speech)))
+	done := read[live](t, up)
+	if up.StatusCode != 201 || done.Sid != begun.Sid || done.Status != "completed" || done.Duration != 6 || done.Price == nil || *done.Price != "-0.0025" ||
+		done.End == nil || done.Media.From == nil || *done.Media.From != "/private/alice" || done.Trim != "trim-silence" {
+		t.Errorf("the upload = %d %+v, want it to complete %s", up.StatusCode, done, begun.Sid)
+	}
+	if a := s.do(t, "GET", s.path("/Recordings/"+begun.Sid+".wav")); a.StatusCode != 200 || string(a.body) != string(corpusFile(t, speech)) {
+		t.Errorf("the media = %d with %d bytes, want the file", a.StatusCode, len(a.body))
+	}
+	again := s.do(t, "POST", s.path("/Recordings?CallSid=c&To=/private/bob"), s.basic, body("audio/wav", corpusFile(t, speech)))
+	if again.StatusCode != 200 || read[live](t, again).Sid != begun.Sid {
+		t.Errorf("the upload again = %d %s, want 200 and the same recording", again.StatusCode, again.body)
+	}
+	wantError(t, "stopping what is complete", s.post(t, "/Calls/c/Recordings/"+begun.Sid, "Status=stopped"), 400, 21220)
+	wantError(t, "starting when the call is over", s.post(t, "/Calls/c/Recordings", ""), 400, 21220)
+	if seen := read[list](t, s.do(t, "GET", s.path("/Recordings"), asSubscriber)); len(seen.Recordings) != 1 {
+		t.Errorf("the subscriber whose address was announced sees %q, want the recording", seen.sids())
+	}
+	if err := s.rules.Sweep(t.Context()); err != nil || s.mediaFiles(t) == 0 {
+		t.Errorf("after a sweep there are %d files, %v, want that of the recording", s.mediaFiles(t), err)
+	}
+	if a := s.do(t, "DELETE", s.path("/Recordings/"+begun.Sid), s.basic); a.StatusCode != 204 || s.mediaFiles(t) != 0 {
+		t.Errorf("DELETE = %d with %d files left, want 204 and none", a.StatusCode, s.mediaFiles(t))
+	}
+}
+
+func TestConferenceRecording(t *testing.T) {
+	s := newServer(t)
+	begun := s.announce(t, "ConferenceSid=room")
+	path := "/Conferences/room/Recordings/" + begun.Sid
+	if got := read[live](t, s.post(t, path, "Status=paused")); got.Status != "paused" {
+		t.Errorf("paused: %+v", got)
+	}
+	wantError(t, "of another conference", s.post(t, "/Conferences/hall/Recordings/"+begun.Sid, "Status=paused"), 404, 20404)
+	wantError(t, "as a call's", s.post(t, "/Calls/room/Recordings/"+begun.Sid, "Status=paused"), 404, 20404)
+	wantError(t, "of a bad status", s.post(t, path, "Status=completed"), 400, 10000)
+	s.upload(t, speech, "ConferenceSid=room")
+	if got := s.show(t, begun.Sid); got.Status != "completed" {
+		t.Errorf("after the upload: %+v, want it completed", got)
+	}
+}
+
+func TestStartForms(t *testing.T) {
+	s := newServer(t)
+	begun := s.announce(t, "CallSid=c")
+	path := s.path("/Calls/c/Recordings")
+	json := body("application/json", []byte(`{"RecordingStatusCallbackEvent":["in-progress","absent"],"RecordingStatusCallback":"http://x.example/","RecordingChannels":"mono","TrackX":1}`))
+	for name, o := range map[string]option{
+		"nothing":   func(*http.Request) {},
+		"JSON":      json,
+		"one field": body(formType, []byte("RecordingStatusCallbackEvent=completed+absent&RecordingStatusCallback=http://x.example/")),
+	} {
+		if a := s.do(t, "POST", path, s.basic, o); a.StatusCode != 201 || read[live](t, a).Sid != begun.Sid {
+			t.Errorf("start with %s = %d %s, want 201 and %s", name, a.StatusCode, a.body, begun.Sid)
+		}
+	}
+	other := read[live](t, s.post(t, "/Calls/c/Recordings", "RecordingTrack=inbound"))
+	if other.Sid == begun.Sid || other.Status != "in-progress" {
+		t.Errorf("another track = %+v, want another recording", other)
+	}
+	if a := s.do(t, "POST", s.path("/Recordings?CallSid=c&Track=inbound&Status=in-progress"), s.basic); a.StatusCode != 200 || read[live](t, a).Sid != other.Sid {
+		t.Errorf("announcing what runs = %d %s, want 200 and %s", a.StatusCode, a.body, other.Sid)
+	}
+	up := read[live](t, s.do(t, "POST", s.path("/Recordings?CallSid=c&Track=inbound"), s.basic, body("audio/wav", corpusFile(t, speech))))
+	if up.Sid != other.Sid {
+		t.Errorf("the upload of the track completes %s, want %s", up.Sid, other.Sid)
+	}
+	// A call can be recorded in parts.
+	s.post(t, "/Calls/c/Recordings/"+begun.Sid, "Status=stopped")
+	s.now = s.now.Add(time.Second)
+	second := read[live](t, s.post(t, "/Calls/c/Recordings", ""))
+	if second.Sid == begun.Sid || second.Status != "in-progress" {
+		t.Errorf("start after a stop = %+v, want another recording", second)
+	}
+	for i, want := range []string{begun.Sid, second.Sid} { // in their order
+		wav := corpusFile(t, []string{"canonical_44.wav", speech}[i])
+		if got := read[live](t, s.do(t, "POST", s.path("/Recordings?CallSid=c"), s.basic, body("audio/wav", wav))); got.Sid != want {
+			t.Errorf("upload %d completes %s, want %s", i, got.Sid, want)
+		}
+	}
+}
+
+func TestUploadBySid(t *testing.T) {
+	s := newServer(t)
+	first := s.announce(t, "CallSid=c")
+	s.post(t, "/Calls/c/Recordings/"+first.Sid, "Status=stopped")
+	second := s.announce(t, "CallSid=c")
+	by := func(query string) answer {
+		return s.do(t, "POST", s.path("/Recordings?"+query), s.basic, body("audio/wav", corpusFile(t, speech)))
+	}
+	if a := by("RecordingSid=" + second.Sid); a.StatusCode != 201 || read[live](t, a).Sid != second.Sid {
+		t.Errorf("the upload by Sid = %d %s, want %s", a.StatusCode, a.body, second.Sid)
+	}
+	if a := by("RecordingSid=" + second.Sid); a.StatusCode != 200 || read[live](t, a).Sid != second.Sid {
+		t.Errorf("the same again = %d %s, want 200 and %s", a.StatusCode, a.body, second.Sid)
+	}
+	wantError(t, "a Sid of nothing", by("RecordingSid="+s.project), 400, 10000)
+	wantError(t, "a Sid of another call", by("CallSid=d&RecordingSid="+first.Sid), 400, 10000)
+	home := s.project
+	s.project = s.addProject(t)
+	wantError(t, "a Sid of another project", by("RecordingSid="+first.Sid), 400, 10000)
+	s.project = home
+	if got := s.show(t, first.Sid); got.Status != "stopped" {
+		t.Errorf("the recording that nobody meant: %+v", got)
+	}
+}
+
+func TestLiveIsRefused(t *testing.T) {
+	s := newServer(t)
+	begun := s.announce(t, "CallSid=c")
+	move, start := "/Calls/c/Recordings/"+begun.Sid, "/Calls/c/Recordings"
+	tests := []struct {
+		name, path, fields string
+		status, code       int
+	}{
+		{"an unknown call", "/Calls/nobody/Recordings", "", 400, 21220},
+		{"an unknown call of a bad event", "/Calls/nobody/Recordings", "RecordingStatusCallbackEvent=x", 400, 13621},
+		{"a bad event", start, "RecordingStatusCallbackEvent=completed+ended", 400, 13621},
+		{"a bad trim", start, "Trim=yes", 400, 13699},
+		{"bad channels", start, "RecordingChannels=3", 400, 10000},
+		{"a bad track", start, "RecordingTrack=left", 400, 10000},
+		{"a bad method", start, "RecordingStatusCallback=http://x.example/&RecordingStatusCallbackMethod=PUT", 400, 10000},
+		{"no URL", start, "RecordingStatusCallback=x", 400, 10000},
+		{"another scheme", start, "RecordingStatusCallback=file:///etc/passwd", 400, 10000},
+		{"a URL without a host", start, "RecordingStatusCallback=http:///x", 400, 10000},
+		{"a URL with a control character", start, "RecordingStatusCallback=http://x.example/%0d%0a", 400, 10000},
+		{"a repeated field", start, "Trim=trim-silence&Trim=do-not-trim", 400, 10000},
+		{"no status", move, "", 400, 10000},
+		{"a bad status", move, "Status=completed", 400, 10000},
+		{"a bad pause", move, "Status=paused&PauseBehavior=x", 400, 10000},
+		{"a stop, and no time for links", move + "?MediaUrlTtl=0", "Status=stopped", 400, 10000},
+		{"another track, and no time for links", start + "?MediaUrlTtl=0", "RecordingTrack=inbound", 400, 10000},
+		{"an unknown recording", "/Calls/c/Recordings/" + s.project, "Status=paused", 404, 20404},
+		{"another call", "/Calls/d/Recordings/" + begun.Sid, "Status=paused", 404, 20404},
+	}
+	for _, tt := range tests {
+		wantError(t, tt.name, s.post(t, tt.path, tt.fields), tt.status, tt.code)
+	}
+	for _, query := range []string{"Status=completed&CallSid=x", "Status=&CallSid=x", "Status=in-progress", "Status=in-progress&Status=in-progress&CallSid=x", "Status=in-progress&CallSid=x&Track=left"} {
+		wantError(t, query, s.do(t, "POST", s.path("/Recordings?"+query), s.basic), 400, 10000)
+	}
+	wantError(t, "an announcement with a body", s.do(t, "POST", s.path("/Recordings?Status=in-progress&CallSid=x"), s.basic, body("audio/wav", corpusFile(t, speech))), 400, 10000)
+	if a := s.do(t, "POST", s.path(start), s.basic, body("text/plain", []byte("x"))); a.StatusCode != 415 {
+		t.Errorf("start with text = %d, want 415", a.StatusCode)
+	}
+	if got := s.show(t, begun.Sid); got.Status != "in-progress" || got.Trim != "do-not-trim" {
+		t.Errorf("the recording after all this: %+v", got)
+	}
+	home := s.project
+	s.project = s.addProject(t)
+	wantError(t, "another project's call", s.post(t, start, ""), 400, 21220)
+	s.project = home
+}
+
+// What waits in vain is absent after a day without a word.
+func TestWaitingEnds(t *testing.T) {
+	s := newServer(t)
+	begun, other := s.announce(t, "CallSid=c"), s.announce(t, "CallSid=d")
+	s.now = s.now.Add(23 * time.Hour)
+	s.post(t, "/Calls/d/Recordings/"+other.Sid, "Status=paused")
+	s.now = s.now.Add(2 * time.Hour)
+	if err := s.rules.Sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.show(t, begun.Sid); got.Status != "absent" || got.Error == nil || *got.Error != recordings.NoAudio || got.Price != nil {
+		t.Errorf("what waited for 25 hours: %+v, want it absent", got)
+	}
+	if got := s.show(t, other.Sid); got.Status != "paused" {
+		t.Errorf("what was heard of two hours ago: %+v, want it paused", got)
+	}
+	wantError(t, "the media of it", s.do(t, "GET", s.path("/Recordings/"+begun.Sid+".wav")), 404, 20404)
+	wantError(t, "starting then", s.post(t, "/Calls/c/Recordings", ""), 400, 21220)
+	if late := s.upload(t, speech, "CallSid=c"); late == begun.Sid {
+		t.Errorf("an upload after that is %s, want another recording", late)
+	}
+	if a := s.do(t, "DELETE", s.path("/Recordings/"+other.Sid), s.basic); a.StatusCode != 204 {
+		t.Errorf("DELETE of one that waits = %d, want 204", a.StatusCode)
+	}
+	if sid := s.upload(t, speech, "CallSid=d"); sid == other.Sid {
+		t.Errorf("an upload completes %s, which was deleted", sid)
+	}
+}
+
+// Of many who announce, start and complete the same there is one recording.
+func TestLiveAtOnce(t *testing.T) {
+	s := newServer(t)
+	wav := corpusFile(t, speech)
+	each := func(what string, do func() answer) map[string]int {
+		t.Helper()
+		var wait sync.WaitGroup
+		answers := make([]answer, 50)
+		for i := range answers {
+			wait.Go(func() { answers[i] = do() })
+		}
+		wait.Wait()
+		sids := make(map[string]int)
+		for _, a := range answers {
+			if a.StatusCode > 201 {
+				t.Fatalf("%s = %d %s", what, a.StatusCode, a.body)
+			}
+			sids[read[live](t, a).Sid]++
+		}
+		if len(sids) != 1 {
+			t.Errorf("%s gives %d recordings, want one", what, len(sids))
+		}
+		return sids
+	}
+	announced := each("announcing", func() answer { return s.do(t, "POST", s.path("/Recordings?Status=in-progress&CallSid=c"), s.basic) })
+	each("starting", func() answer { return s.do(t, "POST", s.path("/Calls/c/Recordings"), s.basic) })
+	completed := each("uploading", func() answer {
+		return s.do(t, "POST", s.path("/Recordings?CallSid=c"), s.basic, body("audio/wav", wav))
+	})
+	for sid := range announced {
+		if completed[sid] == 0 {
+			t.Errorf("the uploads complete %v, want %s", completed, sid)
+		}
+	}
+	if n := len(read[list](t, s.do(t, "GET", s.path("/Recordings"), s.basic)).Recordings); n != 1 || s.mediaFiles(t) == 0 {
+		t.Errorf("%d recordings and %d files, want one", n, s.mediaFiles(t))
+	}
+}
+
+func TestTranscriptions(t *testing.T) {
+	s := newServer(t)
+	sid := s.upload(t, speech, "")
+	for _, end := range []string{"", ".json"} {
+		a := s.do(t, "GET", s.path("/Recordings/"+sid+"/Transcriptions"+end), s.basic)
+		want := fmt.Sprintf(`{"uri":"%[1]s?Page=0&PageSize=50","first_page_uri":"%[1]s?Page=0&PageSize=50","next_page_uri":null,"previous_page_uri":null,"page":0,"page_size":50,"transcriptions":[]}`+"\n",
+			s.path("/Recordings/"+sid+"/Transcriptions"))
+		if a.StatusCode != 200 || string(a.body) != want {
+			t.Errorf("transcriptions%s = %d %s, want %s", end, a.StatusCode, a.body, want)
+		}
+	}
+}

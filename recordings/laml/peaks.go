@@ -1,0 +1,109 @@
+package laml
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"hash/crc32"
+	"math"
+	"net/http"
+	"strconv"
+
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/recordings"
+	"github.com/selvage/selvage/recordings/levels"
+)
+
+// peaksEnd is how the name of an outline ends, after the Sid.
+const peaksEnd = ".peaks.json"
+
+// peaksPath gives the path of a recording's outline.
+func peaksPath(rec recordings.Recording) string {
+	return prefix + "/Accounts/" + rec.ProjectID + "/Recordings/" + rec.Sid + peaksEnd
+}
+
+// The parameters of an outline.
+const (
+	pixelsParam   = "pixels"
+	perPixelParam = "samples_per_pixel"
+	formatParam   = "format"
+)
+
+// servePeaks serves GET /Recordings/{Sid}.peaks.json: the outline that a player
+// draws, to whom may fetch the sound in any format.
+func (a *API) servePeaks(w http.ResponseWriter, r *http.Request, sid string) error {
+	allowAnyOrigin(w.Header())
+	owner, auth, err := a.mayFetch(r, sid, recordings.Formats...)
+	if err != nil {
+		return err
+	}
+	rec, body, err := a.draw(r, owner, sid)
+	if err != nil {
+		return err
+	}
+	h := w.Header()
+	sealed(h, auth)
+	h.Set("Content-Type", "application/json")
+	h.Set("ETag", fmt.Sprintf(`"%s-peaks-%08x"`, rec.SHA256, crc32.ChecksumIEEE(body)))
+	r.Header.Del("Range") // half of a document is of no use
+	http.ServeContent(w, r, "", rec.Updated, bytes.NewReader(body))
+	return nil
+}
+
+// draw reads and writes an outline once it is its turn, since that may take some
+// memory, however short the request.
+func (a *API) draw(r *http.Request, o recordings.Owner, sid string) (recordings.Recording, []byte, error) {
+	done, err := a.turn(r.Context())
+	if err != nil {
+		return recordings.Recording{}, nil, err
+	}
+	defer done()
+	rec, outline, err := a.recordings.Outline(r.Context(), o, sid)
+	if err != nil {
+		return rec, nil, err
+	}
+	body, err := drawn(r, rec, outline)
+	return rec, body, err
+}
+
+// drawn writes an outline as it was asked for.
+func drawn(r *http.Request, rec recordings.Recording, o levels.Outline) ([]byte, error) {
+	query := r.URL.Query()
+	perPixel, err := pixelSize(query.Get(pixelsParam), query.Get(perPixelParam), rec, o)
+	if err != nil {
+		return nil, err
+	}
+	o = o.Scale(perPixel, rec.Frames)
+	switch format := query.Get(formatParam); format {
+	case "", "audiowaveform":
+		return o.MarshalJSON() // json.Marshal would go over it twice more
+	case "wavesurfer":
+		return json.Marshal(struct {
+			Peaks    [][]float64 `json:"peaks"`
+			Duration float64     `json:"duration"`
+		}{o.Waves(), rec.Duration().Seconds()})
+	}
+	return nil, problem.BadParam(formatParam, "%s must be audiowaveform or wavesurfer", formatParam)
+}
+
+// pixelSize reads how many frames a pixel is to have: so many that there are no
+// more pixels than asked for, or as many as said. What was measured is the finest.
+func pixelSize(pixels, perPixel string, rec recordings.Recording, o levels.Outline) (int, error) {
+	switch {
+	case pixels != "" && perPixel != "":
+		return 0, problem.BadParam(pixelsParam, "give %s or %s", pixelsParam, perPixelParam)
+	case pixels != "":
+		n, err := strconv.ParseInt(pixels, 10, 32)
+		if err != nil || n < 1 {
+			return 0, problem.BadParam(pixelsParam, "%s must be an integer from 1", pixelsParam)
+		}
+		return int(min((rec.Frames+n-1)/n, math.MaxInt32)), nil
+	case perPixel != "":
+		n, err := strconv.ParseInt(perPixel, 10, 32)
+		if err != nil || int(n) < o.PerPixel {
+			return 0, problem.BadParam(perPixelParam, "%s must be an integer from %d: nothing finer was measured", perPixelParam, o.PerPixel)
+		}
+		return int(n), nil
+	}
+	return o.PerPixel, nil
+}

@@ -1,0 +1,70 @@
+package recordings
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime/debug"
+
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/recordings/levels"
+	"github.com/selvage/selvage/recordings/wav"
+)
+
+// measure notes how a recording sounds, in one pass over its audio, and gives the
+// parts that go with its media. What cannot be converted has no levels. An upload is
+// worth more than its levels: whatever goes wrong here, it is kept, and the log
+// tells.
+func (r *Recordings) measure(f io.ReaderAt, facts wav.Facts, rec *Recording) (parts map[string][]byte) {
+	if facts.Frames == 0 {
+		return nil
+	}
+	r.measuring <- struct{}{}
+	defer func() {
+		<-r.measuring
+		if fault := recover(); fault != nil {
+			r.log.Error("a recording was not measured", "sha256", rec.SHA256, "panic", fmt.Sprint(fault), "stack", string(debug.Stack()))
+			rec.Levels, parts = nil, nil
+		}
+	}()
+	samples, err := wav.Open(f, facts, nil)
+	if errors.Is(err, wav.ErrCodec) {
+		return nil
+	}
+	var found levels.Facts
+	var outline levels.Outline
+	if err == nil {
+		found, outline, err = levels.Measure(samples)
+	}
+	if err != nil {
+		r.log.Error("a recording was not measured", "sha256", rec.SHA256, "error", err)
+		return nil
+	}
+	rec.Levels = &found
+	parts = map[string][]byte{peaksPart: outline.Marshal()}
+	if index := samples.Index(); index != nil {
+		parts[indexPart] = index
+	}
+	return parts
+}
+
+// Outline gives a recording of the owner, as it was within the last 300 ms, and its
+// outline. One that was not measured is a problem.NotAcceptable, one without media a
+// problem.NotFound.
+func (r *Recordings) Outline(ctx context.Context, o Owner, sid string) (Recording, levels.Outline, error) {
+	rec, err := r.withMedia(ctx, o, sid)
+	if err != nil {
+		return rec, levels.Outline{}, err
+	}
+	if rec.Levels == nil {
+		return rec, levels.Outline{}, problem.New(problem.NotAcceptable, "not_acceptable",
+			"the recording has no outline: its codec, %s, is kept as it came", rec.Codec)
+	}
+	part, err := r.media.ReadPart(rec.MediaKey, peaksPart)
+	if err != nil {
+		return rec, levels.Outline{}, r.unlessGone(ctx, o, sid, fmt.Errorf("opening outline of %s: %w", rec.ID, err))
+	}
+	outline, err := levels.ParseOutline(part)
+	return rec, outline, err
+}

@@ -1,0 +1,100 @@
+package recordings_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"testing"
+
+	"github.com/selvage/selvage/recordings"
+)
+
+// There is one mix of a recording: that which is asked for, and that which an MP3 of
+// more than two channels is.
+func TestRenditionMixes(t *testing.T) {
+	w := newWorld(t)
+	rec, _, err := w.ingest(t, "four_channels.wav", recordings.Description{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	render := func(wanted recordings.Wanted) (tag, content string) {
+		t.Helper()
+		n, err := w.Render(t.Context(), recordings.Owner{ProjectID: w.project}, rec.Sid, wanted)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer n.Close()
+		all, err := io.ReadAll(n.Content)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n.Tag, string(all)
+	}
+	tag, content := render(recordings.Wanted{Format: recordings.MP3})
+	mixedTag, mixed := render(recordings.Wanted{Format: recordings.MP3, Channels: 1})
+	if tag != mixedTag || content != mixed || content == "" {
+		t.Errorf("the MP3 of four channels is %d bytes with the tag %s, that of their mix %d with %s", len(content), tag, len(mixed), mixedTag)
+	}
+	if legTag, leg := render(recordings.Wanted{Format: recordings.MP3, Leg: 3}); legTag == tag || leg == content {
+		t.Errorf("one of four channels is their mix")
+	}
+}
+
+// A partMedia counts the parts that are read.
+type partMedia struct {
+	recordings.Media
+	read int
+}
+
+func (m *partMedia) ReadPart(key, part string) ([]byte, error) {
+	m.read++
+	return m.Media.ReadPart(key, part)
+}
+
+// The index is read of codecs that have one alone.
+func TestRenditionReadsTheIndex(t *testing.T) {
+	var media *partMedia
+	w := newWorld(t, func(c *recordings.Config) {
+		media = &partMedia{Media: c.Media}
+		c.Media = media
+	})
+	for file, want := range map[string]int{"speech_s16_8k.wav": 0, "speech_alaw_8k.wav": 0, "speech_wav49.WAV": 1} {
+		rec, _, err := w.ingest(t, file, recordings.Description{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		media.read = 0
+		n, err := w.Render(t.Context(), recordings.Owner{ProjectID: w.project}, rec.Sid, recordings.Wanted{Format: recordings.MP3})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _ = n.Close(); media.read != want {
+			t.Errorf("%s as MP3: %d parts were read, want %d", file, media.read, want)
+		}
+	}
+}
+
+// Who asks for the end of a recording whose index is lost, and hangs up, does not
+// leave a processor at work on all that is before it.
+func TestRenditionEndsWithItsRequest(t *testing.T) {
+	for _, format := range []recordings.Format{recordings.WAV, recordings.MP3} {
+		w := newWorld(t)
+		rec, _, err := w.ingest(t, "speech_wav49.WAV", recordings.Description{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		media, err := w.Render(ctx, recordings.Owner{ProjectID: w.project}, rec.Sid, recordings.Wanted{Format: format})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = media.Close() })
+		cancel()
+		if _, err := media.Content.Seek(-1, io.SeekEnd); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := io.ReadFull(media.Content, make([]byte, 1)); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: reading its end for nobody = %d, %v, want %v", format, n, err, context.Canceled)
+		}
+	}
+}

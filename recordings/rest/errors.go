@@ -1,0 +1,57 @@
+package rest
+
+import (
+	"net/http"
+	"strconv"
+
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/web"
+)
+
+// statuses gives the status of each kind of problem.
+var statuses = map[problem.Kind]int{
+	problem.Malformed:       http.StatusBadRequest,
+	problem.Invalid:         http.StatusUnprocessableEntity,
+	problem.Unauthenticated: http.StatusUnauthorized,
+	problem.Forbidden:       http.StatusForbidden,
+	problem.NotFound:        http.StatusNotFound,
+	problem.Conflict:        http.StatusConflict,
+	problem.RateLimited:     http.StatusTooManyRequests,
+	problem.Unavailable:     http.StatusServiceUnavailable,
+}
+
+// A fault is one of those of a 422; status and code are strings.
+type fault struct {
+	Detail string `json:"detail"`
+	Status string `json:"status"`
+	Title  string `json:"title"`
+	Code   string `json:"code"`
+}
+
+// fail answers with an error: 422 lists what is wrong, the others say their status.
+func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
+	all := problem.All(err)
+	status := http.StatusInternalServerError
+	if len(all) > 0 {
+		if known, ok := statuses[all[0].Kind]; ok {
+			status = known
+		}
+		web.RetryAfter(w, all[0])
+	}
+	if status == http.StatusInternalServerError || status == http.StatusServiceUnavailable {
+		web.LogInternal(r, a.c.Log, err)
+	}
+	if status == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", `Basic realm="selvage", charset="UTF-8"`)
+	}
+	web.NoStore(w)
+	if status != http.StatusUnprocessableEntity {
+		_ = web.JSON(w, status, map[string]string{"error": http.StatusText(status)}) // a map of strings always encodes
+		return
+	}
+	faults := make([]fault, len(all))
+	for i, p := range all {
+		faults[i] = fault{Detail: p.Message, Status: strconv.Itoa(status), Title: "Invalid parameter", Code: p.Code}
+	}
+	_ = web.JSON(w, status, map[string][]fault{"errors": faults}) // these types always marshal
+}

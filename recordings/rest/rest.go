@@ -1,0 +1,143 @@
+// Package rest serves recordings under /api/relay/rest, as the vendor's native
+// API has them: a list, one of them, and its end.
+//
+// The rules are those of package recordings, and who may do what is the same as in
+// LaML; only the shape is another.
+package rest
+
+import (
+	"log/slog"
+	"net/http"
+
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/web"
+	"github.com/selvage/selvage/recordings"
+)
+
+// Config says what an [API] stands on.
+type Config struct {
+	Recordings *recordings.Recordings // the rules; required
+
+	// Credentials gives whose recordings a caller may see. None, wrong ones and ones
+	// without the scope Voice are a problem.Unauthenticated. nil accepts nobody.
+	Credentials func(r *http.Request) (recordings.Owner, error)
+
+	// MediaURLs gives what writes the URL of the media of a project's recordings, ""
+	// for one that has none. nil writes none.
+	MediaURLs func(r *http.Request, projectID string) (func(recordings.Recording) string, error)
+
+	Log *slog.Logger // nil means slog.Default
+}
+
+// An API serves the recordings.
+type API struct {
+	c Config
+}
+
+// New makes the API.
+func New(c Config) *API {
+	if c.Credentials == nil {
+		c.Credentials = func(*http.Request) (recordings.Owner, error) { return recordings.Owner{}, problem.NoCredentials() }
+	}
+	if c.MediaURLs == nil {
+		c.MediaURLs = func(*http.Request, string) (func(recordings.Recording) string, error) {
+			return func(recordings.Recording) string { return "" }, nil
+		}
+	}
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	return &API{c}
+}
+
+// Prefix is that of all paths here.
+const Prefix = "/api/relay/rest/recordings"
+
+// Handler serves all paths below the prefix.
+func (a *API) Handler() http.Handler {
+	mux := http.NewServeMux()
+	a.mount(mux)
+	mux.Handle("/", web.Handle(func(http.ResponseWriter, *http.Request) error { return problem.NoSuch("resource") }, a.fail))
+	return mux
+}
+
+// Routes lists the patterns that are served.
+func (a *API) Routes() []string {
+	var all web.Patterns
+	a.mount(&all)
+	return all
+}
+
+func (a *API) mount(mux web.Mux) {
+	handle := func(pattern string, h ownedHandler) { mux.Handle(pattern, web.Handle(a.owned(h), a.fail)) }
+	handle("GET "+Prefix, a.list)
+	handle("DELETE "+Prefix+"/{id}", a.remove)
+	handle("GET "+Prefix+"/{id}", a.show)
+	mux.Handle(Prefix, web.Handle(a.wrongMethod("GET, HEAD"), a.fail))
+	mux.Handle(Prefix+"/{id}", web.Handle(a.wrongMethod("DELETE, GET, HEAD"), a.fail))
+}
+
+// wrongMethod answers the methods that a path does not take.
+func (a *API) wrongMethod(allowed string) web.Handler {
+	return func(w http.ResponseWriter, _ *http.Request) error {
+		w.Header().Set("Allow", allowed)
+		web.NoStore(w)
+		return web.JSON(w, http.StatusMethodNotAllowed, map[string]string{"error": http.StatusText(http.StatusMethodNotAllowed)})
+	}
+}
+
+// An ownedHandler serves a caller with valid credentials.
+type ownedHandler func(w http.ResponseWriter, r *http.Request, o recordings.Owner) error
+
+func (a *API) owned(h ownedHandler) web.Handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		web.NoStore(w)
+		o, err := a.c.Credentials(r)
+		if err != nil {
+			return err
+		}
+		return h(w, r, o)
+	}
+}
+
+// list serves GET /api/relay/rest/recordings, the newest first.
+func (a *API) list(w http.ResponseWriter, r *http.Request, o recordings.Owner) error {
+	asked, err := web.ReadPage(r.URL.Query())
+	if err != nil {
+		return err
+	}
+	url, err := a.c.MediaURLs(r, o.ProjectID)
+	if err != nil {
+		return err
+	}
+	found, err := a.c.Recordings.List(r.Context(), recordings.Filter{Owner: o}, asked.Query)
+	if err != nil {
+		return err
+	}
+	return web.AnswerPage(w, r, asked, found, func(rec recordings.Recording) document { return describe(rec, url(rec)) })
+}
+
+// show serves GET /api/relay/rest/recordings/{id}.
+func (a *API) show(w http.ResponseWriter, r *http.Request, o recordings.Owner) error {
+	rec, err := a.c.Recordings.Find(r.Context(), o, r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	url, err := a.c.MediaURLs(r, o.ProjectID)
+	if err != nil {
+		return err
+	}
+	return web.JSON(w, http.StatusOK, describe(rec, url(rec)))
+}
+
+// remove serves DELETE /api/relay/rest/recordings/{id}.
+func (a *API) remove(w http.ResponseWriter, r *http.Request, o recordings.Owner) error {
+	if err := o.MayChange(); err != nil {
+		return err
+	}
+	if err := a.c.Recordings.Delete(r.Context(), o.ProjectID, r.PathValue("id")); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}

@@ -1,0 +1,90 @@
+package recordings_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/recordings"
+)
+
+// A busyStore has something else happen just before a recording is updated, once.
+type busyStore struct {
+	recordings.Store
+	before func()
+}
+
+func (s *busyStore) UpdateRecording(ctx context.Context, r recordings.Recording, identity string, old time.Time) error {
+	if f := s.before; f != nil {
+		s.before = nil
+		f()
+	}
+	return s.Store.UpdateRecording(ctx, r, identity, old)
+}
+
+// What is stopped while it is being started again stays stopped.
+func TestStartRevivesNothing(t *testing.T) {
+	var busy *busyStore
+	w := newWorld(t, func(c *recordings.Config) {
+		busy = &busyStore{Store: c.Store}
+		c.Store = busy
+	})
+	call := recordings.Description{Metadata: recordings.Metadata{CallSid: "c"}}
+	rec, _, err := w.Announce(t.Context(), w.project, call)
+	if err != nil {
+		t.Fatal(err)
+	}
+	busy.before = func() {
+		if _, err := w.Move(t.Context(), rec, recordings.Stopped, ""); err != nil {
+			t.Error(err)
+		}
+	}
+	if got, err := w.Start(t.Context(), w.project, "c", recordings.Start{}); !errors.Is(err, problem.Invalid) {
+		t.Errorf("Start of what was stopped = %s, %v, want %v", got.Status, err, problem.Invalid)
+	}
+	if got, err := w.Find(t.Context(), recordings.Owner{ProjectID: w.project}, rec.Sid); got.Status != recordings.Stopped || err != nil {
+		t.Errorf("then it is %s, %v, want %s", got.Status, err, recordings.Stopped)
+	}
+}
+
+// What two who start it at once say of a recording is all kept.
+func TestStartLosesNothing(t *testing.T) {
+	var busy *busyStore
+	w := newWorld(t, func(c *recordings.Config) {
+		busy = &busyStore{Store: c.Store}
+		c.Store = busy
+	})
+	rec, _, err := w.Announce(t.Context(), w.project, recordings.Description{Metadata: recordings.Metadata{CallSid: "c"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	busy.before = func() {
+		if _, err := w.Start(t.Context(), w.project, "c", recordings.Start{Trim: "trim-silence"}); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := w.Start(t.Context(), w.project, "c", recordings.Start{Channels: "dual"}); err != nil {
+		t.Error(err)
+	}
+	got, err := w.Find(t.Context(), recordings.Owner{ProjectID: w.project}, rec.Sid)
+	if got.Trim != "trim-silence" || got.Channels != 2 || err != nil {
+		t.Errorf("then it is %q with %d channels, %v, want trim-silence and 2", got.Trim, got.Channels, err)
+	}
+}
+
+// An event that is named many times is kept once.
+func TestStartKeepsEventsOnce(t *testing.T) {
+	w := newWorld(t)
+	if _, _, err := w.Announce(t.Context(), w.project, recordings.Description{Metadata: recordings.Metadata{CallSid: "c"}}); err != nil {
+		t.Fatal(err)
+	}
+	events := strings.Fields(strings.Repeat("completed absent ", 1000))
+	rec, err := w.Start(t.Context(), w.project, "c", recordings.Start{Callback: recordings.Callback{URL: "https://x.example/", Events: events}})
+	if want := []string{"completed", "absent"}; err != nil || !slices.Equal(rec.Callback.Events, want) {
+		t.Errorf("%d events, %v, want %q", len(rec.Callback.Events), err, want)
+	}
+}

@@ -1,0 +1,125 @@
+package wav
+
+import "io"
+
+// A decoder turns blocks of bytes into samples: as many as there is room for.
+type decoder interface {
+	block(dst []int16, src []byte)
+}
+
+// blocks reads audio that is coded in blocks: it decodes one at a time, and keeps
+// what of it was not asked for yet.
+type blocks struct {
+	decoder decoder
+	marks   *marks // nil where no block depends on those before it
+	file    window
+	bytes   int64 // of a block
+	frames  int   // of a block
+	facts   Facts
+
+	held int64 // the block whose samples are in out; -1 for none
+	out  []int16
+}
+
+// newBlocks gives a reader for codecs with blocks, nil for others.
+func newBlocks(r io.ReaderAt, f Facts) *blocks {
+	b := &blocks{bytes: int64(f.BlockAlign), frames: f.BlockFrames, facts: f, held: -1}
+	var state stateful
+	switch f.Codec {
+	case "adpcm_ima_wav":
+		b.decoder = ima{f.Channels}
+	case "adpcm_ms":
+		b.decoder = ms{make([]msChannel, f.Channels)}
+	case "gsm_ms":
+		state = &gsm{wav49: true}
+	case "gsm":
+		state = &gsm{}
+	case "g722":
+		state, b.bytes, b.frames = &g722{}, g722Block, 2*g722Block
+	default:
+		return nil
+	}
+	if state != nil {
+		b.decoder = state
+		b.marks = newMarks(state, (f.Length+b.bytes-1)/b.bytes, f.SampleRate/b.frames)
+	}
+	b.out = make([]int16, b.frames*f.Channels)
+	b.file = window{file: r, start: f.Offset, end: f.Offset + f.Length, buf: make([]byte, 0, max(windowBytes, int(b.bytes)))}
+	return b
+}
+
+// readFrames fills dst with frames from frame at on, all of which are there.
+func (b *blocks) readFrames(dst []int16, at int64) error {
+	channels, size := b.facts.Channels, int64(b.frames)
+	for len(dst) > 0 {
+		n, skip := at/size, int(at%size)*channels
+		out := b.out
+		if n != b.held {
+			// The samples of a whole block go where they belong. The last block is kept,
+			// since who reads on may begin with its last frame again.
+			direct := skip == 0 && len(dst) > len(out)
+			if direct {
+				out = dst[:len(out)]
+			} else {
+				b.held = -1
+			}
+			if err := b.decode(out, n); err != nil {
+				return err
+			}
+			if direct {
+				dst, at = dst[len(out):], at+size
+				continue
+			}
+			b.held = n
+		}
+		done := copy(dst, out[skip:])
+		dst, at = dst[done:], at+int64(done/channels)
+	}
+	return nil
+}
+
+// decode decodes block n into out, which has room for a whole one; before it
+// those that its decoder has to go through.
+func (b *blocks) decode(out []int16, n int64) error {
+	from := n
+	if b.marks != nil {
+		from = b.marks.seek(n)
+	}
+	for i := from; i <= n; i++ {
+		src, err := b.file.at(i*b.bytes, b.bytes)
+		if err != nil {
+			return err
+		}
+		b.decoder.block(out[:min(len(out), b.facts.samplesIn(len(src)))], src)
+		if b.marks != nil {
+			b.marks.passed(i)
+		}
+	}
+	return nil
+}
+
+// samplesIn gives the samples of all channels in a number of bytes.
+func (f *Facts) samplesIn(bytes int) int { return int(f.frames(int64(bytes))) * f.Channels }
+
+// A window is a part of a file, of which some bytes are held.
+type window struct {
+	file       io.ReaderAt
+	start, end int64
+	buf        []byte
+	offset     int64 // of the bytes held, from start
+}
+
+// at gives n bytes from an offset behind start, fewer at the end. They are good
+// until the next call.
+func (w *window) at(offset, n int64) ([]byte, error) {
+	n = min(n, w.end-w.start-offset)
+	if held := int64(len(w.buf)); offset < w.offset || offset+n > w.offset+held {
+		w.buf = w.buf[:min(int64(cap(w.buf)), w.end-w.start-offset)]
+		if err := readAt(w.file, w.buf, w.start+offset); err != nil {
+			w.buf = w.buf[:0]
+			return nil, err
+		}
+		w.offset = offset
+	}
+	return w.buf[offset-w.offset:][:n], nil
+}

@@ -1,0 +1,75 @@
+package wav
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// FuzzOpen reads whatever Parse takes, and a range of it again.
+func FuzzOpen(f *testing.F) {
+	for name := range expectations(f) {
+		file, err := os.ReadFile(filepath.Join(corpus, name))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(file[:min(len(file), 4096)], filepath.Ext(name), uint16(100), uint16(1000))
+	}
+	f.Fuzz(func(t *testing.T, file []byte, kind string, from, n uint16) {
+		facts, err := Parse(bytes.NewReader(file), int64(len(file)))
+		if err != nil {
+			facts, err = ParseRaw(kind, bytes.NewReader(file), int64(len(file)))
+		}
+		if err != nil {
+			return
+		}
+		s, err := Open(bytes.NewReader(file), facts, nil)
+		if err != nil {
+			t.Fatalf("what was parsed as %s is not opened: %v", facts.Codec, err)
+		}
+		whole := readView(t, s)
+		if most := 44 + 1024*len(file); len(whole) > most {
+			t.Errorf("%d bytes became %d", len(file), len(whole))
+		}
+		s, err = Open(bytes.NewReader(file), facts, having(s.Index()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := NewView(s)
+		want := whole[min(int(from), len(whole)):]
+		want = want[:min(int(n), len(want))]
+		got := make([]byte, len(want))
+		if _, err := v.Seek(int64(from), io.SeekStart); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadFull(v, got); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%d bytes from %d are not those of the whole, %v", n, from, err)
+		}
+	})
+}
+
+// FuzzParseRaw looks for types and extensions that make senseless facts.
+func FuzzParseRaw(f *testing.F) {
+	for kind := range raw {
+		f.Add("."+kind, int64(1000))
+	}
+	for kind := range rawTypes {
+		f.Add("audio/"+kind+"; rate=8000; channels=2", int64(1000))
+	}
+	f.Fuzz(func(t *testing.T, kind string, size int64) {
+		size = max(size, 0)
+		got, err := ParseRaw(kind, bytes.NewReader(make([]byte, 64)), size)
+		if err != nil {
+			if !errors.Is(err, ErrNotWAV) && !errors.Is(err, ErrBroken) && !errors.Is(err, io.ErrUnexpectedEOF) {
+				t.Errorf("an error of another kind: %v", err)
+			}
+			return
+		}
+		if got.Check() != nil || got.BlockAlign < 1 || got.BlockFrames < 1 || got.Frames < 0 || got.Length > size || got.Duration() < 0 {
+			t.Errorf("senseless facts: %+v", got)
+		}
+	})
+}

@@ -1,0 +1,131 @@
+package wav
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"strconv"
+	"strings"
+)
+
+// raw are the codecs of files without a header by their extension, as Asterisk
+// and FreeSWITCH name them; each has one channel.
+var raw = map[string]struct {
+	codec string
+	rate  int
+}{
+	"al": {"alaw", 8000}, "alaw": {"alaw", 8000}, "pcma": {"alaw", 8000},
+	"ul": {"mulaw", 8000}, "ulaw": {"mulaw", 8000}, "mulaw": {"mulaw", 8000}, "pcmu": {"mulaw", 8000},
+	"g722": {"g722", 16000}, "gsm": {"gsm", 8000},
+	"raw": {"pcm_s16le", 8000}, "sln": {"pcm_s16le", 8000}, "sln8": {"pcm_s16le", 8000}, "sln12": {"pcm_s16le", 12000},
+	"sln16": {"pcm_s16le", 16000}, "sln24": {"pcm_s16le", 24000}, "sln32": {"pcm_s16le", 32000}, "sln44": {"pcm_s16le", 44100},
+	"sln48": {"pcm_s16le", 48000}, "sln96": {"pcm_s16le", 96000}, "sln192": {"pcm_s16le", 192000},
+	"r8": {"pcm_s16le", 8000}, "r16": {"pcm_s16le", 16000}, "r24": {"pcm_s16le", 24000}, "r32": {"pcm_s16le", 32000},
+}
+
+// rawTypes are the same by subtype of audio/, with the rate that RFC 3551 gives
+// where the type need not say it.
+var rawTypes = map[string]struct {
+	codec string
+	rate  int
+}{
+	"basic": {"mulaw", 8000}, "pcmu": {"mulaw", 8000}, "pcma": {"alaw", 8000},
+	"gsm": {"gsm", 8000}, "x-gsm": {"gsm", 8000}, "g722": {"g722", 16000},
+	"x-sln": {"pcm_s16le", 8000}, "l8": {"pcm_u8", 0}, "l16": {"pcm_s16be", 0}, "l24": {"pcm_s24be", 0},
+}
+
+// ParseRaw gives the facts of a file without a header, whose codec only its name
+// or its Content-Type tells: an extension such as ".sln16", or a type such as
+// "audio/L16;rate=16000;channels=2", whose samples have the high byte first, or
+// "audio/x-sln;rate=8000;channels=2" for the low byte first. What names no such
+// codec is an [ErrNotWAV].
+func ParseRaw(kind string, r io.ReaderAt, size int64) (Facts, error) {
+	codec, rate, channels, err := rawKind(kind)
+	if err != nil {
+		return Facts{}, err
+	}
+	f, err := Headerless(codec, rate, channels, size)
+	if err == nil && codec == "gsm" {
+		err = checkGSM(r, f)
+	}
+	if err != nil {
+		return Facts{}, err
+	}
+	return f, nil
+}
+
+// IsRaw tells whether [ParseRaw] knows an extension or a type.
+func IsRaw(kind string) bool {
+	_, _, _, err := rawKind(kind)
+	return !errors.Is(err, ErrNotWAV)
+}
+
+// rawKind reads an extension or a type.
+func rawKind(kind string) (codec string, rate, channels int, err error) {
+	if found, ok := raw[strings.ToLower(strings.TrimPrefix(kind, "."))]; ok {
+		return found.codec, found.rate, 1, nil
+	}
+	whole, params, err := mime.ParseMediaType(kind)
+	subtype, audio := strings.CutPrefix(whole, "audio/")
+	found, known := rawTypes[subtype]
+	if err != nil || !audio || !known {
+		return "", 0, 0, fmt.Errorf("%w, and %q names no codec", ErrNotWAV, kind)
+	}
+	rate, channels = found.rate, 1
+	for param, value := range map[string]*int{"rate": &rate, "channels": &channels} {
+		said, ok := params[param]
+		if !ok || found.codec == "g722" || found.codec == "gsm" { // RFC 3551 has G.722 say 8000
+			continue
+		}
+		if *value, err = strconv.Atoi(said); err != nil {
+			return "", 0, 0, broken("%s=%s in its type is no number", param, said)
+		}
+	}
+	return found.codec, rate, channels, nil
+}
+
+// Headerless gives the facts of a file of some bytes that is nothing but audio, as
+// [ParseRaw] found them before. Codecs that need a header are an [ErrCodec].
+func Headerless(codec string, rate, channels int, size int64) (Facts, error) {
+	f := Facts{Format: Format{Codec: codec, SampleRate: rate, Channels: channels}, Length: size}
+	if err := f.Check(); err != nil {
+		return Facts{}, err
+	}
+	f.BlockFrames = 1
+	switch codec {
+	case "mulaw", "alaw", "pcm_u8":
+		f.Bits = 8
+	case "pcm_s16le", "pcm_s16be":
+		f.Bits = 16
+	case "pcm_s24be":
+		f.Bits = 24
+	case "gsm":
+		f.BlockAlign, f.BlockFrames = gsmBytes, gsmFrame
+	case "g722":
+		f.BlockAlign, f.BlockFrames = 1, 2
+	default:
+		return Facts{}, fmt.Errorf("%w: %s without a header", ErrCodec, codec)
+	}
+	if f.BlockFrames == 1 {
+		f.ValidBits, f.BlockAlign = f.Bits, f.Channels*f.Bits/8
+	} else if channels != 1 {
+		return Facts{}, broken("%s has one channel, not %d", codec, channels)
+	}
+	f.count()
+	return f, nil
+}
+
+// checkGSM looks at a few frames of GSM, each of which begins with the same bits.
+func checkGSM(r io.ReaderAt, f Facts) error {
+	var first [1]byte
+	for i := range min(int64(16), f.Length/gsmBytes) {
+		if err := readAt(r, first[:], i*gsmBytes); err != nil {
+			return fmt.Errorf("reading audio: %w", err)
+		}
+		if first[0]>>4 != gsmMagic {
+			return broken("frame %d is not GSM", i+1)
+		}
+	}
+	return nil
+}
