@@ -111,7 +111,15 @@ func run(p *program, s settings, pinned bool) report {
 			w.profile(p, s, op)
 		}
 	}
+	if s.only.MatchString(mp3Whole) {
+		for _, op := range w.soundOperations(p) {
+			r.add(p, s, op, w.PID())
+			w.profile(p, s, op)
+		}
+	}
+	w.addLame(p, s, &r, serverPrefix(pinned))
 	w.addNginx(p, s, &r, serverPrefix(pinned))
+	r.compare()
 	r.BusyMiB = residentMiB(p, w.PID())
 	r.Crowd = sockets(p, s, serverPrefix(pinned))
 	harness.Sweep()

@@ -22,6 +22,7 @@ type report struct {
 	BusyMiB  float64 `json:"busy_mib"`
 	BinaryMB float64 `json:"binary_mb"`
 	Figures  []row   `json:"figures"`
+	Ratios   []ratio `json:"ratios,omitempty"`
 	Crowd    *crowd  `json:"crowd,omitempty"`
 }
 
@@ -78,6 +79,7 @@ func (r *report) print(w io.Writer) {
 		fmt.Fprintf(t, "%s\t%d\t%.3f\t%.1f\t%s\t%.0f\t%.2f\t%.2f%s\t\n", f.Name, f.Connections, f.CPU, f.Floors, goal, f.Rate, f.P50, f.P99, pace)
 	}
 	_ = t.Flush() // to a terminal
+	r.printRatios(w)
 	if c := r.Crowd; c != nil {
 		fmt.Fprintf(w, "\n%d idle sockets: %.0f MiB, %.3f CPU ms to open one, %.1f %% of a core for all\n", c.Sockets, c.MiB, c.Connect, 100*c.Idle)
 	}

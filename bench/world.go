@@ -1,7 +1,6 @@
 package main
 
 import (
-	"math"
 	"net/http"
 	"slices"
 	"time"
@@ -42,7 +41,7 @@ func newWorld(p *program, pinned bool) *world {
 	w.cookies = cookieHeader(p, b, w.Issuer())
 	w.sat = w.NewSAT(p, "bench")
 	w.address = w.Address(p, w.sat.SubscriberID)
-	w.speech = tenMinutes()
+	w.speech = speechOf(p, 600)
 	w.media = w.LaML("/Recordings/" + w.Upload(p, w.speech) + ".wav")
 	return w
 }
@@ -55,18 +54,6 @@ func cookieHeader(p *program, b *harness.Browser, origin string) string {
 	}
 	b.Cookies()(req)
 	return req.Header.Get("Cookie")
-}
-
-// tenMinutes gives a recording of that length, 8 kHz, 16 bits, one channel: a
-// sweep at the pitch of a voice, since only its size matters.
-func tenMinutes() []byte {
-	const seconds, rate = 600, 8000
-	samples := make([]int16, seconds*rate)
-	for i := range samples {
-		at := float64(i) / rate
-		samples[i] = int16(9000 * math.Sin(2*math.Pi*(150+50*math.Sin(at))*at))
-	}
-	return harness.WAV(samples)
 }
 
 // startTime restarts the server on its data and gives the median milliseconds to

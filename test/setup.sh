@@ -15,6 +15,11 @@ need certutil libnss3-tools
 need chromium chromium
 need curl curl
 need ffprobe ffmpeg
+need lame lame
+need mp3val mp3val
+need nginx nginx-light
+need qemu-aarch64 qemu-user # runs what is built for arm64
+need sox sox libsox-fmt-mp3
 need taskset util-linux
 need node nodejs npm
 need npm npm

@@ -89,16 +89,17 @@ func authTime(t *testing.T, tokens harness.Tokens) int64 {
 func TestA22Requests(t *testing.T) {
 	c := project(t).NewClient(t, "spa")
 	b := c.Browser()
-	for _, kind := range []string{"token", "id_token", "code token", "code code", "code id_token", "none", "CODE"} {
+	for _, kind := range []string{"token", "id_token token", "code token", "code code", "code id_token", "none", "CODE"} {
 		b.Open(t, c.NewFlow("openid").With("response_type", kind).URL()).WantCallbackError(t, "unsupported_response_type")
 	}
+	b.Open(t, c.NewFlow("openid").With("response_type", "id_token").With("nonce", "n").URL()).WantCallbackError(t, "unauthorized_client")
 	b.Open(t, c.NewFlow("openid").With("response_type", "").URL()).WantCallbackError(t, "unsupported_response_type", "invalid_request")
 	b.Open(t, c.NewFlow("openid").Without("response_type").URL()).WantCallbackError(t, "unsupported_response_type", "invalid_request")
 	for _, scope := range []string{"", "nonsense", "openid nonsense", "openid Voice", strings.Repeat("a ", 2000)} {
 		b.Open(t, c.NewFlow(scope).URL()).WantCallbackError(t, "invalid_scope")
 	}
 	b.Open(t, c.NewFlow("").Without("scope").URL()).WantCallbackError(t, "invalid_scope")
-	b.Open(t, c.NewFlow("openid").With("response_mode", "fragment").URL()).WantCallbackError(t, "invalid_request")
+	b.Open(t, c.NewFlow("openid").With("response_mode", "web_message").URL()).WantCallbackError(t, "invalid_request")
 
 	b.Open(t, c.NewFlow("openid").With("x", strings.Repeat("x", 64<<10)).URL()).Want(t, 414, 431)
 	c.Post(t, "/login/oauth/authorize", harness.Body("application/x-www-form-urlencoded", []byte("state="+strings.Repeat("x", 2<<20)))).Want(t, 413)

@@ -148,7 +148,7 @@ func TestR09Uploads(t *testing.T) {
 		}
 	}
 	path := p.LaML("/Recordings/" + p.Upload(t, harness.Tone(8000, 8)))
-	for _, end := range []string{"", ".wav"} {
+	for _, end := range []string{"", ".wav", ".mp3", ".wav?Channel=1", ".wav?Original=true"} {
 		wantMediaHeaders(t, p.Get(t, path+end).Want(t, 200))
 		wantMediaHeaders(t, p.Do(t, "HEAD", path+end).Want(t, 200))
 		wantMediaHeaders(t, p.Get(t, path+end, harness.Header("Range", "bytes=0-1")).Want(t, 206))
@@ -188,6 +188,9 @@ func TestR13NoCredentials(t *testing.T) {
 				wantLaML(t, p.Do(t, "DELETE", base+"/"+sid, by), 401, 20003)
 				wantLaML(t, p.Do(t, "DELETE", base+"/"+sid+".json", by), 401, 20003)
 				wantLaML(t, p.Post(t, base, by, harness.Body("audio/wav", harness.Tone(800, 8))), 401, 20003)
+				wantLaML(t, p.Post(t, base+"?Status=in-progress&CallSid=c", by), 401, 20003)
+				wantLaML(t, p.Post(t, prefix+"/Accounts/"+p.ID+"/Calls/c/Recordings", by), 401, 20003)
+				wantLaML(t, p.Get(t, base+"/"+sid+"/Transcriptions.json", by), 401, 20003)
 			}
 		})
 	}

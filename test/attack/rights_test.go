@@ -62,6 +62,11 @@ var protected = []struct{ method, path string }{
 	{"GET", "/api/fabric/resources/subscribers/x"}, {"PUT", "/api/fabric/resources/subscribers/x"}, {"DELETE", "/api/fabric/resources/subscribers/x"},
 	{"GET", "/api/fabric/resources/subscribers/x/addresses"}, {"POST", "/api/fabric/subscriber/invites"}, {"POST", "/api/fabric/subscribers/tokens"},
 	{"POST", "/api/fabric/subscribers/tokens/refresh"}, {"GET", "/subscriber/info"}, {"GET", "/api/fabric/subscriber/info"},
+	{"GET", "/api/project/tokens"}, {"POST", "/api/project/tokens"}, {"GET", "/api/project/tokens/x"}, {"PATCH", "/api/project/tokens/x"},
+	{"DELETE", "/api/project/tokens/x"}, {"POST", "/api/project/tokens/x/rotate"}, {"GET", "/api/fabric/resources/subscribers/x/sessions"},
+	{"GET", "/api/fabric/resources/subscribers/x/consents"}, {"DELETE", "/api/fabric/resources/subscribers/x/consents/x"},
+	{"DELETE", "/api/fabric/resources/subscribers/x/sessions/x"}, {"GET", "/api/fabric/resources/subscribers/x/tokens"},
+	{"DELETE", "/api/fabric/resources/subscribers/x/tokens"}, {"GET", "/api/fabric/resources/subscribers/x/presence"},
 }
 
 // TestK01NoCredentials asks for each route of the fabric without credentials, or

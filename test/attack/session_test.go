@@ -180,9 +180,14 @@ func TestS08Headers(t *testing.T) {
 	consent := b.Submit(t, login, "login-submit", map[string]string{"username": sub.Email, "password": sub.Password})
 	wrong := p.Browser()
 	again := wrong.Submit(t, wrong.Open(t, c.NewFlow("openid").URL()), "login-submit", map[string]string{"username": sub.Email, "password": "x"})
+	accounts := b.Open(t, c.NewFlow("openid").With("prompt", "select_account").URL())
+	if !accounts.Has("account-0") {
+		t.Fatalf("prompt=select_account = %d %s, want #account-0", accounts.Status, accounts.Body)
+	}
+	back := b.Open(t, c.NewFlow("openid").With("response_mode", "form_post").With("prompt", "none").URL())
 	logout := b.Open(t, "/oauth/logout")
 	fault := b.Open(t, "/login/oauth/authorize")
-	for name, page := range map[string]harness.Page{"login": login, "login again": again, "consent": consent, "logout": logout, "error": fault} {
+	for name, page := range map[string]harness.Page{"login": login, "login again": again, "consent": consent, "accounts": accounts, "logout": logout, "error": fault} {
 		h := page.Header
 		csp := h.Get("Content-Security-Policy")
 		if strings.Contains(csp, "unsafe-inline") || strings.Contains(csp, "unsafe-eval") || !strings.Contains(csp, "frame-ancestors 'none'") || !strings.Contains(csp, "default-src") {
@@ -197,7 +202,12 @@ func TestS08Headers(t *testing.T) {
 			t.Errorf("%s: the headers are %v", name, h)
 		}
 	}
-	for _, page := range []harness.Page{login, again, consent} {
+	// What ends a silent request is the one page that may be framed, by its app alone.
+	csp := back.Header.Get("Content-Security-Policy")
+	if !back.Has("return-submit") || !strings.Contains(csp, "frame-ancestors https://rp.example;") || strings.Contains(csp, "unsafe") || !strings.Contains(csp, "default-src 'none'") {
+		t.Errorf("form_post of a silent request: %d with Content-Security-Policy %q", back.Status, csp)
+	}
+	for _, page := range []harness.Page{login, again, consent, accounts} {
 		if got := page.Header.Get("Cross-Origin-Opener-Policy"); got != "" {
 			t.Errorf("%s has Cross-Origin-Opener-Policy %q: popup logins need their opener", page.URL.Path, got)
 		}

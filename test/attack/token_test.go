@@ -3,6 +3,7 @@ package attack
 import (
 	"bytes"
 	"encoding/base64"
+	"fmt"
 	"net/url"
 	"strings"
 	"testing"
@@ -124,23 +125,37 @@ func TestT07Grants(t *testing.T) {
 	service.Refresh(t, "x").WantError(t, 400, "unauthorized_client")
 }
 
-// TestT08RefreshReuse uses a refresh token again: its family ends.
+// TestT08RefreshReuse uses a refresh token again: the one before the current one
+// after its grace, in which it gives the current one again, and the one before that
+// at once. Their families end.
 func TestT08RefreshReuse(t *testing.T) {
 	p := project(t)
 	sub := p.NewSubscriber(t)
 	for _, kind := range []string{"fabric", "jwt"} {
 		for back := 1; back <= 2; back++ {
-			c := p.NewClient(t, "spa", "--access-token", kind)
-			tokens, _ := c.SignIn(t, sub, loginScope)
-			used := tokens.RefreshToken
-			for range back {
-				c.Refresh(t, tokens.RefreshToken).Want(t, 200).Read(t, &tokens)
-			}
-			p.Get(t, "/oauth/userinfo", harness.Bearer(tokens.AccessToken)).Want(t, 200)
-			c.Refresh(t, used).WantError(t, 400, "invalid_grant")
-			c.Refresh(t, tokens.RefreshToken).WantError(t, 400, "invalid_grant")
-			harness.WithinASecond(t, "an access token of a family that was ended", func() error {
-				return p.Get(t, "/oauth/userinfo", harness.Bearer(tokens.AccessToken)).StatusIs(401)
+			t.Run(fmt.Sprintf("%s, %d back", kind, back), func(t *testing.T) {
+				t.Parallel()
+				c := p.NewClient(t, "spa", "--access-token", kind)
+				tokens, _ := c.SignIn(t, sub, loginScope)
+				used := tokens.RefreshToken
+				for range back {
+					c.Refresh(t, tokens.RefreshToken).Want(t, 200).Read(t, &tokens)
+				}
+				p.Get(t, "/oauth/userinfo", harness.Bearer(tokens.AccessToken)).Want(t, 200)
+				if back == 1 {
+					harness.Eventually(t, 15*time.Second, "the end of the grace", func() error {
+						again := c.Refresh(t, used)
+						if again.Status == 200 && again.Object(t)["refresh_token"] != tokens.RefreshToken {
+							t.Errorf("a used refresh token gives another successor: %s", again.Body)
+						}
+						return again.StatusIs(400)
+					})
+				}
+				c.Refresh(t, used).WantError(t, 400, "invalid_grant")
+				c.Refresh(t, tokens.RefreshToken).WantError(t, 400, "invalid_grant")
+				harness.WithinASecond(t, "an access token of a family that was ended", func() error {
+					return p.Get(t, "/oauth/userinfo", harness.Bearer(tokens.AccessToken)).StatusIs(401)
+				})
 			})
 		}
 	}

@@ -12,12 +12,26 @@ export async function visit(url) {
   return new URL((await lines.next()).value)
 }
 
+// The private key of a client that has one, for an algorithm of RFC 7518.
+const algorithms = {
+  RS256: { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256' },
+  PS256: { name: 'RSA-PSS', hash: 'SHA-256' },
+  ES256: { name: 'ECDSA', namedCurve: 'P-256' },
+  EdDSA: { name: 'Ed25519' },
+}
+const jwk = settings.key && JSON.parse(settings.key)
+const key = jwk && { key: await crypto.subtle.importKey('jwk', { ...jwk, alg: undefined }, algorithms[jwk.alg], false, ['sign']), kid: jwk.kid }
+
+// RFC 9864 renames EdDSA with Ed25519; the metadata offers the name of RFC 8037.
+const named = (header) => { header.alg = jwk.alg }
+
 /** Discovers the provider as the client that the settings name. */
-export function discover(options) {
+export async function discover(options) {
   const authentication = {
     none: () => client.None(),
     client_secret_basic: () => client.ClientSecretBasic(settings.client_secret),
     client_secret_post: () => client.ClientSecretPost(settings.client_secret),
+    private_key_jwt: () => client.PrivateKeyJwt(key, { [client.modifyAssertion]: named }),
   }[settings.method]()
   const metadata = { id_token_signed_response_alg: settings.alg ?? 'RS256' }
   const execute = [client.allowInsecureRequests, client.enableNonRepudiationChecks]

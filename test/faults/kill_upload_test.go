@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"net/http"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -49,7 +50,7 @@ func TestKillDuringUploads(t *testing.T) {
 	}
 	listed := list(t, p)
 	harness.Eventually(t, sweepDeadline, "the sweep of bytes of no recording", func() error {
-		return sameCount(filepath.Join(s.Data, "media"), len(listed))
+		return sameKeys(filepath.Join(s.Data, "media"), len(listed))
 	})
 }
 
@@ -132,17 +133,19 @@ func list(t *testing.T, p *harness.Project) (sids []string) {
 	return sids
 }
 
-// sameCount gives an error unless there are so many files below dir.
-func sameCount(dir string, want int) error {
-	got := 0
+// sameKeys gives an error unless the files below dir are of so many keys. The
+// parts of a key are called after it.
+func sameKeys(dir string, want int) error {
+	keys := map[string]bool{}
 	err := filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 		if err == nil && d.Type().IsRegular() {
-			got++
+			key, _, _ := strings.Cut(d.Name(), ".")
+			keys[key] = true
 		}
 		return err
 	})
-	if err == nil && got != want {
-		err = fmt.Errorf("%d files for %d recordings", got, want)
+	if err == nil && len(keys) != want {
+		err = fmt.Errorf("files of %d keys for %d recordings", len(keys), want)
 	}
 	return err
 }

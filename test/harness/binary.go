@@ -45,6 +45,10 @@ func Binary(t T) string {
 // package's TestMain calls it.
 func Main(m interface{ Run() int }) {
 	code := m.Run()
+	for _, fault := range documented.Faults() {
+		fmt.Fprintln(os.Stderr, fault)
+		code = 1
+	}
 	Sweep()
 	os.Exit(code)
 }

@@ -111,11 +111,18 @@ func (b *Browser) SignIn(t T, authorize string, s Subscriber) url.Values {
 	return p.Callback(t)
 }
 
-// Callback gives the query with which the browser was sent to the client.
+// Callback gives what the client is told: in the query with which the browser was
+// sent to it, in the fragment, or in the form of a page.
 func (p Page) Callback(t T) url.Values {
 	t.Helper()
+	if p.Left == nil && p.Has("return-submit") {
+		return p.form(t, "return-submit").fill(t, "return-submit", nil)
+	}
 	if p.Left == nil {
 		t.Fatalf("%s stayed at %s with %d %s", p.what, p.URL.Path, p.Status, clip(p.Body))
+	}
+	if told, err := url.ParseQuery(p.Left.EscapedFragment()); err == nil && p.Left.Fragment != "" {
+		return told
 	}
 	return p.Left.Query()
 }

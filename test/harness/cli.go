@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 )
 
@@ -30,7 +31,7 @@ func (s *Server) Command(t T, stdin string, args ...string) string {
 func (s *Server) command(t T, stdin string, args ...string) []byte {
 	t.Helper()
 	cmd := exec.Command(s.binary, append(args, "--data", s.Data)...)
-	cmd.Env = append(os.Environ(), s.Backends...)
+	cmd.Env = slices.Concat(os.Environ(), s.Backends, s.config.Env)
 	cmd.Stdin = strings.NewReader(stdin)
 	out, err := cmd.Output()
 	if err != nil {

@@ -16,8 +16,8 @@ var (
 
 // A form of a page, and the attributes of its controls.
 type form struct {
-	action   string
-	controls []map[string]string
+	action, method string
+	controls       []map[string]string
 }
 
 // Has reports whether an element of the page has the id.
@@ -29,7 +29,8 @@ func (p Page) Has(id string) bool {
 func (p Page) form(t T, id string) form {
 	t.Helper()
 	for _, m := range formPattern.FindAllStringSubmatch(string(p.Body), -1) {
-		f := form{action: attributes(m[1])["action"]}
+		attrs := attributes(m[1])
+		f := form{action: attrs["action"], method: strings.ToLower(attrs["method"])}
 		for _, tag := range tagPattern.FindAllStringSubmatch(m[2], -1) {
 			f.controls = append(f.controls, attributes(tag[2]))
 		}

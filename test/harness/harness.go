@@ -55,6 +55,15 @@ func NotStorage(t T) {
 	}
 }
 
+// OneBackend ends a test that has nothing to do with backends and takes long: it runs on
+// SQLite alone.
+func OneBackend(t T) {
+	t.Helper()
+	if name := servers.BackendName(t); name != "sqlite" {
+		t.Skipf("runs on sqlite")
+	}
+}
+
 // Debian gives the files of an installed Debian package whose path ends in
 // suffix, or ends the test as [Need] does.
 func Debian(t T, pkg, suffix string) []string {

@@ -9,6 +9,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/selvage/selvage/internal/openapi/openapitest"
 )
 
 // An Option changes a request before it is sent.
@@ -82,7 +84,18 @@ type Answer struct {
 var client = &http.Client{
 	Timeout:       time.Minute,
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	Transport:     &http.Transport{MaxIdleConnsPerHost: 64, DisableCompression: true},
+	Transport:     documented,
+}
+
+// documented holds every response against the OpenAPI document.
+var documented = &openapitest.Transport{RoundTripper: &http.Transport{MaxIdleConnsPerHost: 64, DisableCompression: true}}
+
+// reportFaults fails the test if a response was not as it is documented.
+func reportFaults(t T) {
+	t.Helper()
+	for _, fault := range documented.Faults() {
+		t.Errorf("%v", fault)
+	}
 }
 
 // Do sends a request. The target is a path of the server, or a whole URL.
@@ -109,6 +122,7 @@ func (s *Server) Post(t T, target string, opts ...Option) Answer {
 func send(t T, c *http.Client, method, target string, opts ...Option) Answer {
 	t.Helper()
 	a, err := try(c, method, target, opts...)
+	reportFaults(t)
 	if err != nil {
 		t.Fatalf("%v", err)
 	}

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"net/url"
+	"strings"
 )
 
 // RedirectURI is where the clients of the tests want their codes; nobody needs
@@ -16,7 +17,7 @@ type Client struct {
 	*Project
 	ID, Secret string
 	Redirect   string
-	AuthMethod string // none, client_secret_basic or client_secret_post
+	AuthMethod string // none, client_secret_basic, client_secret_post or private_key_jwt, which the harness cannot do
 }
 
 // NewClient makes a client of a type (spa, native, web, service) with more
@@ -41,7 +42,7 @@ func (p *Project) NewClient(t T, kind string, flags ...string) *Client {
 	}
 	made := p.CLI(t, "", append(args, flags...)...)
 	c.ID = member(t, made, "client_id")
-	if c.AuthMethod != "none" {
+	if strings.HasPrefix(c.AuthMethod, "client_secret_") {
 		c.Secret = member(t, made, "client_secret")
 	}
 	return c

@@ -174,6 +174,7 @@ func hostOf(address string) string {
 
 // finish stops the server at the end of a test and shows its log if that failed.
 func (s *Server) finish(t T) {
+	reportFaults(t)
 	if s.cmd == nil || s.cmd.Process == nil {
 		return
 	}

@@ -69,13 +69,3 @@ func TestRangeForms(t *testing.T) {
 		t.Errorf("ETag = %q, want the same for HEAD and GET", etag)
 	}
 }
-
-// TestMP3IsHonest asks for what is not made.
-func TestMP3IsHonest(t *testing.T) {
-	p := harness.Shared(t).NewProject(t)
-	sid := p.Upload(t, harness.ReadSpeech(t))
-	o := p.Get(t, p.LaML("/Recordings/"+sid+".mp3")).Want(t, 404).Object(t)
-	if o["code"] != 20404.0 || o["status"] != 404.0 || o["message"] == "" || o["more_info"] == "" {
-		t.Errorf(".mp3 answers %v, want a LaML 404", o)
-	}
-}

@@ -1,6 +1,8 @@
 package nodes
 
 import (
+	"fmt"
+	"net/url"
 	"testing"
 
 	"github.com/selvage/selvage/test/harness"
@@ -67,4 +69,37 @@ func TestNodeDies(t *testing.T) {
 	}
 	c.Refresh(t, tokens.RefreshToken).Want(t, 200)
 	n.Get(t, "/subscriber/info", harness.Bearer(tokens.AccessToken)).Want(t, 200)
+}
+
+// TestDeviceElsewhere signs a device in, every step at the node which did not make the
+// one before.
+func TestDeviceElsewhere(t *testing.T) {
+	n := two(t)
+	p := n.NewProject(t)
+	c := p.NewClient(t, "native", "--grant", "device_code,refresh_token")
+	sub, b := p.NewSubscriber(t), n.Browser()
+	for _, answer := range []string{"consent-allow", "consent-deny"} {
+		begun := c.Post(t, "/oauth/device_authorization", c.Authenticated(url.Values{"scope": {loginScope}})...).Want(t, 200).Object(t)
+		poll := url.Values{"grant_type": {"urn:ietf:params:oauth:grant-type:device_code"}, "device_code": {fmt.Sprint(begun["device_code"])}}
+		c.Token(t, poll).WantError(t, 400, "authorization_pending")
+		c.Token(t, poll).WantError(t, 400, "slow_down")
+		page := b.Submit(t, b.Open(t, "/device"), "device-submit", map[string]string{"user-code": fmt.Sprint(begun["user_code"])})
+		if page.Has("username") {
+			page = b.Submit(t, page, "login-submit", map[string]string{"username": sub.Email, "password": sub.Password})
+		}
+		if !page.Has("device-warning") {
+			t.Fatalf("the browser is at %s with %d %s, want the page that asks about a device", page.URL.Path, page.Status, page.Body)
+		}
+		b.Submit(t, page, answer, nil).Want(t, 200)
+		if answer == "consent-deny" {
+			c.Token(t, poll).WantError(t, 400, "access_denied")
+			continue
+		}
+		var tokens harness.Tokens
+		c.Token(t, poll).Want(t, 200).Read(t, &tokens)
+		for _, node := range n.Each {
+			node.Get(t, "/oauth/userinfo", harness.Bearer(tokens.AccessToken)).Want(t, 200)
+		}
+		c.Refresh(t, tokens.RefreshToken).Want(t, 200)
+	}
 }

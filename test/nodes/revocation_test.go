@@ -26,13 +26,25 @@ func TestEndedEverywhere(t *testing.T) {
 		{"the subscriber is deleted over REST", func(t *testing.T, l *login) {
 			here.Do(t, "DELETE", "/api/fabric/resources/subscribers/"+l.sub.ID, l.project.Basic()).Want(t, 204)
 		}},
+		{"the login is ended over REST", func(t *testing.T, l *login) {
+			var all struct{ Data []struct{ ID string } }
+			path := "/api/fabric/resources/subscribers/" + l.sub.ID + "/sessions"
+			here.Get(t, path, l.project.Basic()).Want(t, 200).Read(t, &all)
+			here.Do(t, "DELETE", path+"/"+all.Data[0].ID, l.project.Basic()).Want(t, 204)
+		}},
+		{"all is revoked over REST", func(t *testing.T, l *login) {
+			here.Do(t, "DELETE", "/api/fabric/resources/subscribers/"+l.sub.ID+"/tokens", l.project.Basic()).Want(t, 204)
+		}},
+		{"all is revoked by the command", func(t *testing.T, l *login) { here.Command(t, "", "subscriber", "revoke", l.sub.ID) }},
 		{"the client is deleted", func(t *testing.T, l *login) { here.Command(t, "", "client", "delete", l.c.ID) }},
 		{"the project is deleted", func(t *testing.T, l *login) { here.Command(t, "", "project", "delete", l.project.ID) }},
 		{"the code is used again", func(t *testing.T, l *login) {
 			l.at(here).Token(t, l.flow.Form(l.code)).WantError(t, 400, "invalid_grant")
 		}},
 		{"the refresh token is used again", func(t *testing.T, l *login) {
-			l.at(there).Refresh(t, l.tokens.RefreshToken).Want(t, 200)
+			var next harness.Tokens
+			l.at(there).Refresh(t, l.tokens.RefreshToken).Want(t, 200).Read(t, &next)
+			l.at(here).Refresh(t, next.RefreshToken).Want(t, 200)
 			l.at(here).Refresh(t, l.tokens.RefreshToken).WantError(t, 400, "invalid_grant")
 		}},
 	}

@@ -1,14 +1,11 @@
-// The compatibility API's client on five recordings of one to five seconds, the
+// A client of the recordings API on five recordings of one to five seconds, the
 // newest of which is the longest.
 import assert from 'node:assert/strict'
-import { RestClient } from '@signalwire/compatibility-api'
+import { connect, notFound, settings, sidsOf } from './laml.mjs'
 
-const settings = JSON.parse(process.env.SETTINGS)
 const sids = settings.sids.split(' ')
 const newestFirst = sids.toReversed()
-
-const client = RestClient(settings.project, settings.key, { signalwireSpaceUrl: settings.space })
-if (settings.base) client.api.baseUrl = settings.base
+const client = connect(settings.key)
 
 const one = await client.recordings(sids[1]).fetch()
 assert.equal(one.sid, sids[1])
@@ -45,14 +42,24 @@ await assert.rejects(client.recordings(sids[0]).fetch(), notFound)
 await assert.rejects(client.recordings(sids[0]).remove(), notFound)
 assert.deepEqual(sidsOf(await client.recordings.list()), newestFirst.slice(0, 4))
 
-const stranger = RestClient(settings.project, 'PTwrong', { signalwireSpaceUrl: settings.space })
-if (settings.base) stranger.api.baseUrl = settings.base
-await assert.rejects(stranger.recordings.list(), (err) => err.status === 401 && err.code === 20003)
-process.exit(0)
+// Filters, of the account, of a call and of a conference.
+const call = client.calls(settings.call)
+assert.deepEqual(sidsOf(await client.recordings.list({ callSid: settings.call })), [sids[1]])
+assert.deepEqual(sidsOf(await call.recordings.list()), [sids[1]])
+assert.equal((await call.recordings(sids[1]).fetch()).callSid, settings.call)
+await assert.rejects(call.recordings(sids[2]).fetch(), notFound)
+assert.deepEqual(sidsOf(await client.recordings.list({ conferenceSid: settings.conference })), [sids[2]])
+assert.deepEqual(sidsOf(await client.conferences(settings.conference).recordings.list()), [sids[2]])
+assert.equal((await client.conferences(settings.conference).recordings(sids[2]).fetch()).source, 'StartConferenceRecording')
+assert.deepEqual(await client.recordings.list({ callSid: settings.conference }), [])
+const day = new Date(one.dateCreated).setUTCHours(0, 0, 0, 0)
+assert.ok(sidsOf(await client.recordings.list({ dateCreated: new Date(day) })).includes(sids[1]))
+assert.deepEqual(await client.recordings.list({ dateCreated: new Date(day - 86400_000) }), [])
+assert.deepEqual(sidsOf(await client.recordings.list({ includeSoftDeleted: true })), newestFirst)
+assert.deepEqual(await client.recordings(sids[1]).transcriptions.list(), [])
 
-function sidsOf(recordings) {
-  return recordings.map((r) => r.sid)
-}
+await assert.rejects(connect('PTwrong').recordings.list(), (err) => err.status === 401 && err.code === 20003)
+process.exit(0)
 
 function each(options) {
   return new Promise((resolve, reject) => {
@@ -60,8 +67,4 @@ function each(options) {
     const done = (err) => (err ? reject(err) : resolve(seen))
     client.recordings.each({ ...options, callback: (r) => seen.push(r.sid), done })
   })
-}
-
-function notFound(err) {
-  return err.constructor.name === 'RestException' && err.status === 404 && err.code === 20404 && err.message !== '' && err.moreInfo !== ''
 }

@@ -1,0 +1,245 @@
+package attack
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/test/harness"
+)
+
+const keysPath = "/api/project/tokens"
+
+// A keptKey is an API key as its API shows it.
+type keptKey struct {
+	ID          string
+	Name        string
+	Permissions []string
+	Token       string
+	ExpiresAt   *string `json:"expires_at"`
+	RevokedAt   *string `json:"revoked_at"`
+}
+
+// keysOf lists the keys of a project, by who may.
+func keysOf(t *testing.T, p *harness.Project, by harness.Option) map[string]keptKey {
+	t.Helper()
+	var list struct{ Data []keptKey }
+	p.Get(t, keysPath, by).Want(t, 200).Read(t, &list)
+	all := map[string]keptKey{}
+	for _, k := range list.Data {
+		all[k.ID] = k
+	}
+	return all
+}
+
+func sameKeys(a, b map[string]keptKey) bool {
+	return maps.EqualFunc(a, b, func(x, y keptKey) bool {
+		return x.Name == y.Name && slices.Equal(x.Permissions, y.Permissions) && (x.RevokedAt == nil) == (y.RevokedAt == nil)
+	})
+}
+
+// TestK05KeysWithoutManagement has keys, services and tokens without the scope
+// Management keep API keys, their own among them.
+func TestK05KeysWithoutManagement(t *testing.T) {
+	p := project(t)
+	boss := harness.Basic(p.ID, p.NewKey(t, "Management"))
+	service := p.NewClient(t, "service", "--scope", "Voice,Messaging")
+	var given struct {
+		Token string `json:"access_token"`
+	}
+	service.Token(t, map[string][]string{"grant_type": {"client_credentials"}, "scope": {"Voice Messaging"}}).Want(t, 200).Read(t, &given)
+	before := keysOf(t, p, boss)
+	for who, by := range map[string]harness.Option{
+		"a key": p.Basic(), "a service": harness.Bearer(given.Token), "a subscriber": harness.Bearer(p.NewSAT(t, "ada").Token),
+		"another project's": harness.Basic(p.ID, project(t).NewKey(t, "Management")),
+	} {
+		t.Run(who, func(t *testing.T) {
+			all := harness.JSON(map[string]any{"name": "mine", "permissions": []string{"management", "calling"}, "overlap": 0})
+			p.Get(t, keysPath, by).WantUnauthorized(t)
+			p.Post(t, keysPath, by, all).WantUnauthorized(t)
+			for id := range before {
+				p.Get(t, keysPath+"/"+id, by).WantUnauthorized(t)
+				p.Do(t, "PATCH", keysPath+"/"+id, by, all).WantUnauthorized(t)
+				p.Do(t, "PUT", keysPath+"/"+id, by, all).WantUnauthorized(t)
+				p.Do(t, "DELETE", keysPath+"/"+id, by).WantUnauthorized(t)
+				p.Post(t, keysPath+"/"+id+"/rotate", by, all).WantUnauthorized(t)
+			}
+		})
+	}
+	if after := keysOf(t, p, boss); !sameKeys(before, after) {
+		t.Errorf("refused calls made of the keys %v these: %v", before, after)
+	}
+}
+
+// TestK05Escalation has a key for keeping keys alone make itself one for everything.
+func TestK05Escalation(t *testing.T) {
+	p := project(t)
+	boss := harness.Basic(p.ID, p.NewKey(t, "Management"))
+	before := keysOf(t, p, boss)
+	faults(t, p.Post(t, keysPath, boss, harness.JSON(map[string]any{"name": "more", "permissions": []string{"calling"}})))
+	for id, k := range before {
+		if slices.Contains(k.Permissions, "management") {
+			faults(t, p.Do(t, "PATCH", keysPath+"/"+id, boss, harness.JSON(map[string]any{"permissions": []string{"management", "video"}})))
+			continue
+		}
+		p.Post(t, keysPath+"/"+id+"/rotate", boss, harness.JSON(map[string]any{"overlap": 0})).WantError(t, 403, "Forbidden")
+	}
+	if after := keysOf(t, p, boss); !sameKeys(before, after) {
+		t.Errorf("refused calls made of the keys %v these: %v", before, after)
+	}
+	p.Get(t, "/api/fabric/resources/subscribers", p.Basic()).Want(t, 200)
+	p.Get(t, p.LaML("/Recordings"), boss).Want(t, 401)
+}
+
+// TestK08KeyTiming compares keys that are wrong from their first byte with some that
+// are wrong in their last: a difference that is there shows each time.
+func TestK08KeyTiming(t *testing.T) {
+	p := project(t)
+	first, last := "XX"+p.Key[2:], p.Key[:len(p.Key)-1]+"x"
+	var differences []string
+	for range 5 {
+		const tries = 101
+		var took [2][]time.Duration
+		for i := range 2 * tries {
+			key := []string{first, last}[i%2]
+			began := time.Now()
+			p.Get(t, "/api/fabric/resources/subscribers", harness.Basic(p.ID, key)).Want(t, 401)
+			took[i%2] = append(took[i%2], time.Since(began))
+		}
+		slices.Sort(took[0])
+		slices.Sort(took[1])
+		a, b := took[0][tries/2], took[1][tries/2]
+		if (a - b).Abs() <= max(a, b)/4 {
+			return
+		}
+		differences = append(differences, fmt.Sprintf("%v and %v", a, b))
+	}
+	t.Errorf("each time: %s", strings.Join(differences, "; "))
+}
+
+// TestF04MassAssignment sends members that are not the caller's to set.
+func TestF04MassAssignment(t *testing.T) {
+	p, stranger := project(t), project(t)
+	eve := stranger.NewSubscriber(t)
+	boss := harness.Basic(p.ID, p.NewKey(t, append(harness.APIScopes, "Management")...))
+	extra := map[string]any{
+		"id": eve.ID, "project_id": stranger.ID, "subscriber_id": eve.ID, "scopes": []string{"Management"}, "created_at": "1999-01-01T00:00:00Z",
+		"updated_at": "1999-01-01T00:00:00Z", "email_verified": true, "disabled": true, "password_hash": "x", "type": "admin", "hash": "x", "token": "PTmine",
+		"revoked_at": "1999-01-01T00:00:00Z", "last_used_at": "1999-01-01T00:00:00Z", "prefix": "PTmine", "kind": "sat", "jti": "x",
+	}
+	with := func(more map[string]any) harness.Option {
+		body := maps.Clone(extra)
+		maps.Copy(body, more)
+		return harness.JSON(body)
+	}
+	wantOwn := func(what string, o map[string]any) {
+		t.Helper()
+		for member, bad := range map[string]any{
+			"id": eve.ID, "project_id": stranger.ID, "subscriber_id": eve.ID, "created_at": "1999-01-01T00:00:00Z", "token": "PTmine",
+			"prefix": "PTmine", "revoked_at": "1999-01-01T00:00:00Z", "last_used_at": "1999-01-01T00:00:00Z", "type": "admin",
+		} {
+			if o[member] == bad {
+				t.Errorf("%s has taken %s from the body", what, member)
+			}
+		}
+	}
+	sub := p.Post(t, "/api/fabric/resources/subscribers", p.Basic(), with(map[string]any{"email": "ada@example.com"})).Want(t, 201).Object(t)
+	wantOwn("a new subscriber", sub)
+	path := "/api/fabric/resources/subscribers/" + sub["id"].(string)
+	wantOwn("a changed subscriber", p.Do(t, "PATCH", path, p.Basic(), with(map[string]any{"first_name": "Ada"})).Want(t, 200).Object(t))
+	room := p.Post(t, "/api/fabric/resources/conference_rooms", p.Basic(), with(map[string]any{"name": "room"})).Want(t, 200, 201).Object(t)
+	wantOwn("a new resource", room)
+	var sat harness.SAT
+	p.Post(t, "/api/fabric/subscribers/tokens", p.Basic(), with(map[string]any{"reference": "ada@example.com"})).Want(t, 200).Read(t, &sat)
+	if sat.SubscriberID != sub["id"] {
+		t.Errorf("a token for %v was made for %v", sub["id"], sat.SubscriberID)
+	}
+	p.Get(t, "/subscriber/info", harness.Bearer(sat.Token)).Want(t, 200) // it is not disabled
+	key := p.Post(t, keysPath, boss, with(map[string]any{"name": "key", "permissions": []string{"fax"}})).Want(t, 200).Object(t)
+	wantOwn("a new key", key)
+	wantOwn("a changed key", p.Do(t, "PATCH", keysPath+"/"+key["id"].(string), boss, with(map[string]any{"name": "other"})).Want(t, 200).Object(t))
+	if got := keysOf(t, p, boss)[key["id"].(string)].Permissions; !slices.Equal(got, []string{"fax"}) {
+		t.Errorf("a key of fax has the permissions %v", got)
+	}
+	theirs := stranger.Get(t, "/api/fabric/resources/subscribers/"+eve.ID, stranger.Basic()).Want(t, 200).Object(t)
+	if theirs["project_id"] != stranger.ID {
+		t.Errorf("another project's subscriber is now %v", theirs)
+	}
+}
+
+// TestF05BodiesEverywhere sends far too much, and what is no text, to each operation
+// that reads a body.
+func TestF05BodiesEverywhere(t *testing.T) {
+	p := project(t)
+	boss := harness.Basic(p.ID, p.NewKey(t, append(harness.APIScopes, "Management")...))
+	sat := p.NewSAT(t, "ada")
+	me := "/api/fabric/resources/subscribers/" + sat.SubscriberID
+	var key keptKey
+	p.Post(t, keysPath, boss, harness.JSON(map[string]any{"name": "key", "permissions": []string{"fax"}})).Want(t, 200).Read(t, &key)
+	huge := []byte(`{"name":"` + strings.Repeat("x", 10<<20) + `"}`)
+	deep := []byte(`{"nothing":` + strings.Repeat("[", 100_000))
+	closed := []byte(`{"nothing":` + strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000) + `}`)
+	for _, op := range []struct {
+		method, path string
+		by           harness.Option
+	}{
+		{"POST", keysPath, boss}, {"PATCH", keysPath + "/" + key.ID, boss}, {"POST", keysPath + "/" + key.ID + "/rotate", boss},
+		{"POST", "/api/fabric/subscribers/tokens", p.Basic()}, {"POST", "/api/fabric/subscribers/tokens/refresh", p.Basic()},
+		{"POST", "/api/fabric/guests/tokens", p.Basic()}, {"POST", "/api/fabric/subscriber/invites", harness.Bearer(sat.Token)},
+		{"POST", "/api/fabric/embeds/tokens", harness.Header("X-Nothing", "")}, {"POST", "/subscriber/devices", harness.Bearer(sat.Token)},
+		{"POST", "/api/fabric/resources/subscribers", p.Basic()}, {"PUT", me, p.Basic()}, {"POST", me + "/sip_endpoints", p.Basic()},
+		{"POST", "/api/fabric/resources/ai_agents", p.Basic()}, {"POST", "/api/fabric/sip_addresses", p.Basic()},
+	} {
+		t.Run(op.method+" "+op.path, func(t *testing.T) {
+			for name, body := range map[string][]byte{"10 MiB": huge, "100,000 brackets": deep, "closed brackets": closed, "not UTF-8": []byte("{\"name\":\"\xff\xfe\"}")} {
+				a := p.Do(t, op.method, op.path, op.by, harness.Body("application/json", body)).Want(t, 400, 413)
+				if want := map[bool]int{true: 413, false: 400}[name == "10 MiB"]; a.Status != want {
+					t.Errorf("%s gives %d, want %d", name, a.Status, want)
+				}
+			}
+			p.Do(t, op.method, op.path, op.by, harness.Body("text/plain", []byte(`{"name":"x"}`))).Want(t, 415)
+			p.Do(t, op.method, op.path, op.by, harness.Body("application/xml", huge)).Want(t, 413, 415)
+		})
+	}
+	if got := keysOf(t, p, boss)[key.ID]; got.Name != "key" || got.RevokedAt != nil {
+		t.Errorf("refused bodies left the key %+v", got)
+	}
+	p.Get(t, me, p.Basic()).Want(t, 200)
+}
+
+// TestF11SameReference has two projects give one name each its own password: neither
+// opens the other's subscriber.
+func TestF11SameReference(t *testing.T) {
+	var projects [2]*harness.Project
+	var subs [2]harness.Subscriber
+	for i := range projects {
+		projects[i] = project(t)
+		subs[i] = harness.Subscriber{Email: "ada@example.com", Password: fmt.Sprint("fathom-lantern-", i)}
+		var sat harness.SAT
+		body := harness.JSON(map[string]string{"reference": subs[i].Email, "password": subs[i].Password})
+		projects[i].Post(t, "/api/fabric/subscribers/tokens", projects[i].Basic(), body).Want(t, 200).Read(t, &sat)
+		subs[i].ID = sat.SubscriberID
+	}
+	if subs[0].ID == subs[1].ID {
+		t.Fatal("two projects have one subscriber")
+	}
+	for i, p := range projects {
+		c := p.NewClient(t, "spa", "--access-token", "fabric")
+		tokens, _ := c.SignIn(t, subs[i], loginScope)
+		info := p.Get(t, "/subscriber/info", harness.Bearer(tokens.AccessToken)).Want(t, 200).Object(t)
+		if info["id"] != subs[i].ID {
+			t.Errorf("signing in at project %d gives the subscriber %v, want %s", i, info["id"], subs[i].ID)
+		}
+		b := c.Browser()
+		page := b.Open(t, c.NewFlow("openid").URL())
+		page = b.Submit(t, page, "login-submit", map[string]string{"username": subs[i].Email, "password": subs[1-i].Password})
+		if !strings.Contains(string(page.Body), "Email or password is wrong") {
+			t.Errorf("the password of project %d opens the subscriber of the other", 1-i)
+		}
+		p.Do(t, "DELETE", "/api/fabric/resources/subscribers/"+subs[1-i].ID, p.Basic()).Want(t, 404)
+		p.Do(t, "DELETE", "/api/fabric/resources/subscribers/"+subs[1-i].ID+"/tokens", p.Basic()).Want(t, 404)
+	}
+}

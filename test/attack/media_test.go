@@ -1,0 +1,192 @@
+package attack
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/selvage/selvage/test/harness"
+)
+
+// TestR01Guessing asks for Sids at random: none is there, and all answers are one.
+// That addresses which do so are slowed down is not here.
+func TestR01Guessing(t *testing.T) {
+	p := project(t)
+	sids := map[string]bool{}
+	var bits [122]int
+	for i := range 64 {
+		sid := p.Upload(t, harness.Tone(800+i, 8))
+		u, err := uuid.Parse(sid)
+		if err != nil || u.Version() != 4 || sids[sid] {
+			t.Fatalf("the Sid %s is not random", sid)
+		}
+		sids[sid] = true
+		for b, n := 0, 0; b < 128; b++ {
+			if b/8 == 6 && b%8 < 4 || b/8 == 8 && b%8 < 2 {
+				continue // version and variant
+			}
+			bits[n] += int(u[b/8] >> (7 - b%8) & 1)
+			n++
+		}
+	}
+	for n, ones := range bits {
+		if ones == 0 || ones == len(sids) {
+			t.Errorf("bit %d of every Sid is the same", n)
+		}
+	}
+	first := p.Get(t, p.LaML("/Recordings/"+uuid.NewString()+".wav")).Want(t, 404)
+	for range 500 {
+		if a := p.Get(t, p.LaML("/Recordings/"+uuid.NewString()+".wav")); a.Status != 404 || !bytes.Equal(a.Body, first.Body) {
+			t.Fatalf("a guess = %d %s, want 404 %s", a.Status, a.Body, first.Body)
+		}
+	}
+	for sid := range sids {
+		if strings.Contains(p.Log(), sid) {
+			t.Errorf("the log has the Sid %s in it", sid)
+		}
+	}
+}
+
+// TestR05MP3Conditions asks for an MP3 with validators and ranges: it is encoded
+// where bytes are wanted, and they are those of the whole.
+func TestR05MP3Conditions(t *testing.T) {
+	p := project(t)
+	path := p.LaML("/Recordings/" + p.Upload(t, harness.Tone(80_000, 8)) + ".mp3")
+	whole := p.Get(t, path).Want(t, 200)
+	etag, modified := whole.Header.Get("ETag"), whole.Header.Get("Last-Modified")
+	for _, tt := range []struct {
+		name   string
+		opts   []harness.Option
+		status int
+		want   []byte
+	}{
+		{"If-Range fresh", []harness.Option{harness.Header("Range", "bytes=5000-5099"), harness.Header("If-Range", etag)}, 206, whole.Body[5000:5100]},
+		{"If-Range stale", []harness.Option{harness.Header("Range", "bytes=0-9"), harness.Header("If-Range", `"old"`)}, 200, whole.Body},
+		{"If-None-Match", []harness.Option{harness.Header("If-None-Match", etag)}, 304, nil},
+		{"If-Modified-Since", []harness.Option{harness.Header("If-Modified-Since", modified)}, 304, nil},
+		{"Accept-Encoding", []harness.Option{harness.Header("Accept-Encoding", "gzip, br")}, 200, whole.Body},
+		{"beyond", []harness.Option{harness.Header("Range", fmt.Sprintf("bytes=%d-", len(whole.Body)))}, 416, nil},
+		{"a thousand ranges", []harness.Option{harness.Header("Range", "bytes=0-"+strings.Repeat(",0-", 1000))}, 200, whole.Body},
+	} {
+		a := p.Get(t, path, tt.opts...)
+		if a.Status != tt.status || tt.want != nil && !bytes.Equal(a.Body, tt.want) || a.Header.Get("Content-Encoding") != "" {
+			t.Errorf("%s = %d with %d bytes, want %d with %d", tt.name, a.Status, len(a.Body), tt.status, len(tt.want))
+		}
+	}
+	if head := p.Do(t, "HEAD", path); head.Header.Get("Content-Length") != fmt.Sprint(len(whole.Body)) || head.Header.Get("ETag") != etag {
+		t.Errorf("HEAD says %s bytes, ETag %s; want %d, %s", head.Header.Get("Content-Length"), head.Header.Get("ETag"), len(whole.Body), etag)
+	}
+}
+
+// TestR08Deleted deletes a recording whose media was just read and is being read:
+// nobody gets it any more, who reads may finish, and no bytes are left.
+func TestR08Deleted(t *testing.T) {
+	p := project(t)
+	wav := harness.Tone(8_000_000, 8) // more than sockets hold
+	sid := p.Upload(t, wav)
+	path := p.LaML("/Recordings/" + sid + ".wav")
+	for range 5 {
+		p.Do(t, "HEAD", path).Want(t, 200)
+	}
+	res, err := http.Get(p.HTTP + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if _, err := io.ReadFull(res.Body, make([]byte, 1000)); err != nil {
+		t.Fatal(err)
+	}
+	p.Do(t, "DELETE", p.LaML("/Recordings/"+sid), p.Basic()).Want(t, 204)
+	for _, end := range []string{"", ".wav", ".mp3", ".json", ".wav?Original=true"} {
+		wantLaML(t, p.Get(t, p.LaML("/Recordings/"+sid+end), p.Basic()), 404, 20404)
+	}
+	if n, err := io.Copy(io.Discard, res.Body); err != nil || n != int64(len(wav)-1000) {
+		t.Errorf("the download goes on for %d bytes, %v; want %d", n, err, len(wav)-1000)
+	}
+	harness.Eventually(t, time.Minute, "the bytes to be gone", func() error {
+		return filepath.WalkDir(filepath.Join(p.Data, "media"), func(path string, e os.DirEntry, err error) error {
+			if err != nil || e.IsDir() {
+				return err
+			}
+			if info, err := e.Info(); err == nil && info.Size() == int64(len(wav)) {
+				return fmt.Errorf("%s has as many bytes", path)
+			}
+			return nil
+		})
+	})
+	stub := p.Get(t, p.LaML("/Recordings?IncludeSoftDeleted=true"), p.Basic()).Want(t, 200)
+	if !bytes.Contains(stub.Body, []byte(sid)) {
+		t.Errorf("the list with deleted ones has no stub: %s", stub.Body)
+	}
+}
+
+// TestR11ManyMP3 asks for many long MP3s at once, and goes away in their middle:
+// others are served meanwhile, and the work ends.
+func TestR11ManyMP3(t *testing.T) {
+	p := project(t)
+	long := p.Upload(t, harness.Tone(20_000_000, 8)) // forty minutes
+	short := p.LaML("/Recordings/" + p.Upload(t, harness.Tone(8000, 8)))
+	ctx, gone := context.WithCancel(t.Context())
+	var reading sync.WaitGroup
+	for range 50 {
+		reading.Go(func() {
+			r, err := http.NewRequestWithContext(ctx, "GET", p.HTTP+p.LaML("/Recordings/"+long+".mp3"), nil)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			res, err := http.DefaultClient.Do(r)
+			if err != nil {
+				return // it was cancelled first
+			}
+			defer res.Body.Close()
+			_, _ = io.Copy(io.Discard, res.Body) // until it is cancelled
+		})
+	}
+	for range 10 { // no assertion of time: that they come at all, in the middle of it
+		p.Get(t, short+".wav").Want(t, 200)
+		p.Get(t, short+".mp3").Want(t, 200)
+		p.Get(t, p.LaML("/Recordings"), p.Basic()).Want(t, 200)
+	}
+	gone()
+	reading.Wait()
+	p.Get(t, short+".mp3").Want(t, 200)
+}
+
+// TestSignedMedia reaches for media that wants a link or credentials.
+func TestSignedMedia(t *testing.T) {
+	p := project(t)
+	sid, other := p.Upload(t, harness.Tone(8000, 8)), p.Upload(t, harness.Tone(9000, 8))
+	p.CLI(t, "", "project", "update", p.ID, "--media-auth", "signed")
+	harness.Eventually(t, 10*time.Second, "the media to be closed", func() error { return p.Get(t, p.LaML("/Recordings/"+sid+".wav")).StatusIs(401) })
+	link := fmt.Sprint(p.CLI(t, "", "recording", "link", sid, "--expires-in", "10m")["url"])
+	_, query, _ := strings.Cut(link, "?")
+	p.Get(t, p.LaML("/Recordings/"+sid+".wav?"+query)).Want(t, 200)
+	for _, path := range []string{
+		"/Recordings/" + other + ".wav?" + query, "/Recordings/" + sid + ".mp3?" + query, "/Recordings/" + sid + ".wav?Original=true&" + query,
+		"/Recordings/" + sid + ".wav?" + strings.Replace(query, "exp=1", "exp=2", 1), "/Recordings/" + sid + ".wav?" + query + "&exp=9999999999",
+		"/Recordings/" + sid + ".wav?" + query[:len(query)-1], "/Recordings/" + uuid.NewString() + ".wav?" + query,
+	} {
+		wantLaML(t, p.Get(t, p.LaML(path)), 403, 20403)
+	}
+	for _, path := range []string{"/Recordings?" + query, "/Recordings/" + sid + ".json?" + query} {
+		wantLaML(t, p.Get(t, p.LaML(path)), 401, 20003)
+	}
+	mine := project(t)
+	wantLaML(t, mine.Get(t, p.LaML("/Recordings/"+sid+".wav"), mine.Basic()), 404, 20404)
+	sat := p.NewSAT(t, "ada")
+	wantLaML(t, p.Get(t, p.LaML("/Recordings/"+sid+".wav"), harness.Bearer(sat.Token)), 401, 20003)
+	if strings.Contains(p.Log(), "sig=") {
+		t.Error("the log has a signature in it")
+	}
+}

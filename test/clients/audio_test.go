@@ -1,0 +1,150 @@
+package clients
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/selvage/selvage/test/harness"
+)
+
+// The recording that is played: ten hours of silence in mu-law, but for a tone of
+// half a minute.
+const (
+	hours    = 10
+	rate     = 8000
+	toneFrom = 7*3600 + 1234 // seconds
+	toneFor  = 30
+)
+
+// tenHours gives its bytes, one for each sample.
+func tenHours() (size int64, body io.Reader) {
+	const quiet, pitch = 0xFF, 500
+	samples := int64(hours * 3600 * rate)
+	head := append([]byte{}, "RIFF"...)
+	head = binary.LittleEndian.AppendUint32(head, uint32(36+samples))
+	head = append(head, "WAVEfmt "...)
+	head = binary.LittleEndian.AppendUint32(head, 16)
+	for _, v := range []uint16{7, 1} { // mu-law, one channel
+		head = binary.LittleEndian.AppendUint16(head, v)
+	}
+	head = binary.LittleEndian.AppendUint32(head, rate)
+	head = binary.LittleEndian.AppendUint32(head, rate)
+	for _, v := range []uint16{1, 8} {
+		head = binary.LittleEndian.AppendUint16(head, v)
+	}
+	head = append(head, "data"...)
+	head = binary.LittleEndian.AppendUint32(head, uint32(samples))
+	// A square wave: two loud samples of mu-law.
+	tone := bytes.Repeat(append(bytes.Repeat([]byte{0x90}, rate/pitch/2), bytes.Repeat([]byte{0x10}, rate/pitch/2)...), toneFor*pitch)
+	silence := func(seconds int64) io.Reader { return io.LimitReader(constant(quiet), seconds*rate) }
+	return int64(len(head)) + samples, io.MultiReader(bytes.NewReader(head), silence(toneFrom), bytes.NewReader(tone), silence(hours*3600-toneFrom-toneFor))
+}
+
+// A constant is the same byte without end.
+type constant byte
+
+func (c constant) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = byte(c)
+	}
+	return len(p), nil
+}
+
+// uploadTenHours stores it, and gives its Sid.
+func uploadTenHours(t *testing.T, p *harness.Project) string {
+	t.Helper()
+	size, body := tenHours()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, p.HTTP+p.LaML("/Recordings"), body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.ContentLength = size
+	r.Header.Set("Content-Type", "audio/wav")
+	r.SetBasicAuth(p.ID, p.Key)
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil || res.StatusCode != http.StatusCreated {
+		t.Fatalf("upload of ten hours = %d %s, %v", res.StatusCode, text, err)
+	}
+	return harness.Answer{Status: res.StatusCode, Body: text}.Object(t)["sid"].(string)
+}
+
+// player makes an <audio> of a URL, and what tells how loud it is.
+const player = `
+new Promise((done, failed) => {
+	const audio = window.audio = document.createElement('audio')
+	audio.crossOrigin = 'anonymous'
+	audio.preload = 'metadata'
+	audio.onloadedmetadata = () => done(audio.duration)
+	audio.onerror = () => failed(new Error(audio.error.message))
+	audio.src = %q
+	document.body.append(audio)
+	const context = window.context = new AudioContext()
+	const meter = context.createAnalyser()
+	const source = context.createMediaElementSource(audio)
+	source.connect(meter)
+	meter.connect(context.destination)
+	window.loudest = () => {
+		const samples = new Float32Array(meter.fftSize)
+		meter.getFloatTimeDomainData(samples)
+		return Math.max(...samples.map(Math.abs))
+	}
+})`
+
+// playAt seeks, plays, and gives how loud it is a little later, and where it is.
+const playAt = `
+new Promise(async (done, failed) => {
+	audio.pause()
+	audio.onerror = () => failed(new Error(audio.error.message))
+	audio.currentTime = %v
+	await context.resume()
+	await new Promise((seeked) => { audio.onseeked = seeked })
+	await audio.play()
+	const began = audio.currentTime
+	audio.ontimeupdate = () => {
+		if (audio.currentTime < began + 0.5) return
+		audio.ontimeupdate = null
+		done({ loudest: loudest(), at: audio.currentTime })
+	}
+})`
+
+// TestChromiumSeeksInTenHours plays an MP3 that is never stored: Chromium knows how
+// long it is at once, and what it plays after a seek is what is there.
+func TestChromiumSeeksInTenHours(t *testing.T) {
+	harness.OneBackend(t)
+	p := harness.Shared(t).NewProject(t)
+	url := p.HTTP + p.LaML("/Recordings/"+uploadTenHours(t, p)+".mp3")
+	b := newTab(t, chromedp.Flag("autoplay-policy", "no-user-gesture-required"))
+	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = io.WriteString(w, "<!DOCTYPE html><title>a player of somebody else</title>") // Chromium tells if it did not come
+	}))
+	t.Cleanup(page.Close)
+	b.do(chromedp.Navigate(page.URL))
+	if length := eval[float64](b, fmt.Sprintf(player, url)); math.Abs(length-hours*3600) > 0.3 {
+		t.Errorf("Chromium takes it for %v s long, want %d", length, hours*3600)
+	}
+	for _, seek := range []struct {
+		to   int
+		loud bool
+	}{
+		{toneFrom + 10, true}, {toneFrom - 20, false}, {hours*3600 - 60, false}, {toneFrom + 20, true}, {1, false},
+	} {
+		heard := eval[struct{ Loudest, At float64 }](b, fmt.Sprintf(playAt, seek.to))
+		if loud := heard.Loudest > 0.1; loud != seek.loud || math.Abs(heard.At-float64(seek.to)) > 10 {
+			t.Errorf("after a seek to %d s it plays at %v s, at %v of full scale, want loud %v", seek.to, heard.At, heard.Loudest, seek.loud)
+		}
+	}
+}

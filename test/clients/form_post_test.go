@@ -1,0 +1,83 @@
+package clients
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/selvage/selvage/test/harness"
+)
+
+// A post is what an app was posted, and by whom.
+type post struct {
+	form   url.Values
+	origin string
+}
+
+// postee serves an app that takes answers at /cb, and frames at / what it is asked to.
+func postee(t *testing.T, p *harness.Project) (origin string, posts chan post) {
+	t.Helper()
+	posts = make(chan post, 8)
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /cb", func(w http.ResponseWriter, r *http.Request) {
+		if err := r.ParseForm(); err == nil {
+			posts <- post{r.PostForm, r.Header.Get("Origin")}
+		}
+		_, _ = fmt.Fprint(w, "taken")
+	})
+	mux.HandleFunc("GET /", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = fmt.Fprint(w, `<script>
+const frame = document.createElement("iframe");
+frame.onload = () => { window.framed = true; };
+frame.src = new URLSearchParams(location.search).get("u");
+document.documentElement.append(frame);
+</script>`)
+	})
+	return serveBeside(t, p.Issuer(), mux), posts
+}
+
+// TestFormPostInChromium has an answer post itself, as it does where scripts run; the
+// app renews by it in a frame, and nobody else has it in one.
+func TestFormPostInChromium(t *testing.T) {
+	harness.NotStorage(t)
+	p := harness.Shared(t).NewProject(t)
+	origin, posts := postee(t, p)
+	stranger, _ := postee(t, p)
+	c := p.NewClient(t, "spa", "--first-party", "--redirect-uri", origin+"/cb")
+	sub := p.NewSubscriber(t)
+	b := newTab(t)
+	took := func(f *harness.Flow) {
+		t.Helper()
+		select {
+		case got := <-posts:
+			if got.origin+"/" != p.Issuer() || got.form.Get("state") != f.Query.Get("state") {
+				t.Errorf("the app was posted %v by %q, want the state %s", got.form, got.origin, f.Query.Get("state"))
+			}
+			f.Redeem(t, got.form.Get("code")).Want(t, 200)
+		case <-time.After(patience):
+			t.Fatal("nothing was posted to the app")
+		}
+	}
+	first := c.NewFlow("openid").With("response_mode", "form_post")
+	b.do(chromedp.Navigate(first.URL()))
+	b.signIn(origin, sub.Email, sub.Password)
+	took(first)
+
+	silent := c.NewFlow("openid").With("response_mode", "form_post").With("prompt", "none")
+	frame := func(by string) {
+		t.Helper()
+		b.do(chromedp.Navigate(by + "/?" + url.Values{"u": {silent.URL()}}.Encode()))
+		b.until("the frame", "window.framed")
+	}
+	frame(stranger) // its frame is loaded: with nothing
+	frame(origin)
+	took(silent)
+	if len(posts) > 0 {
+		t.Errorf("the app was posted something by the frame of another, too: %v", <-posts)
+	}
+}

@@ -1,0 +1,26 @@
+// The clients of the recordings API: the vendor's own, and twilio's, which it came
+// from.
+import { RestClient } from '@signalwire/compatibility-api'
+import twilio from 'twilio'
+
+export const settings = JSON.parse(process.env.SETTINGS)
+
+/** Gives the client. That of twilio takes no account id but one that begins with AC, until it is made. */
+export function connect(key) {
+  const client =
+    settings.library === 'twilio'
+      ? twilio(settings.project, key, { accountSid: `AC${'0'.repeat(32)}` })
+      : RestClient(settings.project, key, { signalwireSpaceUrl: settings.space })
+  client.accountSid = settings.project
+  if (settings.base) client.api.baseUrl = settings.base
+  return client
+}
+
+export function sidsOf(recordings) {
+  return recordings.map((r) => r.sid)
+}
+
+/** Tells whether an error is what a client makes of a LaML 404. */
+export function notFound(err) {
+  return err.constructor.name === 'RestException' && err.status === 404 && err.code === 20404 && err.message !== '' && err.moreInfo !== ''
+}

@@ -1,0 +1,9 @@
+// The vendor's validator on what a webhook was told.
+import assert from 'node:assert/strict'
+import { validateRequest } from '@signalwire/web-api'
+
+const { key, url, body, signature } = JSON.parse(process.env.SETTINGS)
+assert.equal(validateRequest(key, signature, url, body), true)
+assert.equal(validateRequest(key + 'x', signature, url, body), false)
+assert.equal(validateRequest(key, signature, url + '?', body), false)
+assert.equal(validateRequest(key, signature, url, body.replace('created', 'deleted')), false)

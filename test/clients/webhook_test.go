@@ -1,0 +1,30 @@
+package clients
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/test/harness"
+)
+
+// TestWebhookValidator lets the vendor's own validator look at what a webhook is told.
+func TestWebhookValidator(t *testing.T) {
+	harness.NotStorage(t)
+	s := harness.StartConfig(t, harness.Config{Env: []string{harness.AllowLocal}})
+	p := s.NewProject(t)
+	r := harness.NewReceiver(t)
+	p.NewWebhook(t, r.URL)
+	p.NewSubscriber(t)
+	harness.Eventually(t, time.Minute, "to be told", func() error {
+		if len(r.Told()) == 0 {
+			return errors.New("nothing was told")
+		}
+		return nil
+	})
+	key := p.CLI(t, "", "webhook", "key", "show", "--project", p.ID)["key"].(string)
+	told := r.Told()[0]
+	runNode(t, "webhook.mjs", map[string]string{
+		"key": key, "url": r.URL, "body": string(told.Body), "signature": told.Header.Get("X-Signalwire-Signature"),
+	}, noVisit)
+}

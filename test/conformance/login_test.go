@@ -1,0 +1,90 @@
+package conformance
+
+import (
+	"crypto/rand"
+	"fmt"
+	"time"
+
+	"github.com/selvage/selvage/test/harness"
+)
+
+// longState is of the length with which the suite looks for states that are cut.
+func longState() string {
+	return (rand.Text() + rand.Text() + rand.Text() + rand.Text() + rand.Text())[:128]
+}
+
+// uiErrors are those of requests that may show nothing, where something would
+// have to be shown.
+var uiErrors = []string{"interaction_required", "login_required", "account_selection_required", "consent_required"}
+
+// again runs a second login in the module's browser, which must ask for a password
+// or must not.
+func (m *module) again(asks bool, params ...string) signedIn {
+	m.Helper()
+	r := m.request(params...)
+	p := m.browser.Open(m, r.url())
+	m.check(p.Has("login-submit") == asks, "a login page is shown the second time: %v, want %v", p.Has("login-submit"), asks)
+	s := r.redeem(r.form(r.code(m.told(m.signIn(p)))))
+	m.userInfo(s)
+	return s
+}
+
+// await waits for a time to come.
+func (m *module) await(when time.Time) {
+	m.Helper()
+	harness.Eventually(m, time.Minute, "the clock to move on", func() error {
+		if left := time.Until(when); left > 0 {
+			return fmt.Errorf("%v are left", left)
+		}
+		return nil
+	})
+}
+
+func promptLogin(m *module) {
+	first := m.request().flow()
+	m.await(m.moment(first.claims, "auth_time").Add(time.Second))
+	m.wantLaterLogin(first, m.again(true, "prompt", "login"))
+}
+
+func maxAge1(m *module) {
+	first := m.request().flow()
+	m.await(m.moment(first.claims, "auth_time").Add(3 * time.Second))
+	second := m.again(true, "max_age", "1")
+	m.wantLaterLogin(first, second)
+	m.check(time.Since(m.moment(second.claims, "auth_time")) < skew, "auth_time = %v is long ago", second.claims["auth_time"])
+}
+
+func (m *module) wantLaterLogin(first, second signedIn) {
+	m.Helper()
+	before, after := m.moment(first.claims, "auth_time"), m.moment(second.claims, "auth_time")
+	m.check(after.After(before), "auth_time = %v after a new login, %v before", after, before)
+}
+
+// wantSameLogin checks that both are of one login (auth_time and sub).
+func (m *module) wantSameLogin(first, second signedIn) {
+	m.Helper()
+	m.check(first.claims["auth_time"] == second.claims["auth_time"], "auth_time = %v without a new login, %v before", second.claims["auth_time"], first.claims["auth_time"])
+	m.check(first.sub() == second.sub(), "sub = %s the second time, %s before", second.sub(), first.sub())
+}
+
+func maxAge10000(m *module) {
+	first := m.request("max_age", "15000").flow()
+	second := m.again(false, "max_age", "10000")
+	m.check(first.claims["auth_time"] != nil && second.claims["auth_time"] != nil, "auth_time is not there, though max_age was sent")
+	m.wantSameLogin(first, second)
+}
+
+func promptNoneNotLoggedIn(m *module) {
+	r := m.request("prompt", "none", "state", longState())
+	r.wantError(m.told(m.browser.Open(m, r.url())), uiErrors...)
+}
+
+func promptNoneLoggedIn(m *module) {
+	first := m.request().flow()
+	m.wantSameLogin(first, m.again(false, "prompt", "none"))
+}
+
+func idTokenHint(m *module) {
+	first := m.request().flow()
+	m.wantSameLogin(first, m.again(false, "prompt", "none", "id_token_hint", first.IDToken))
+}

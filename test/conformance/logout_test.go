@@ -1,0 +1,145 @@
+package conformance
+
+import (
+	"crypto/rand"
+	"crypto/rsa"
+	"encoding/base64"
+	"encoding/json"
+	"net/url"
+	"strings"
+
+	"github.com/go-jose/go-jose/v4"
+
+	"github.com/selvage/selvage/test/harness"
+)
+
+// endSession signs in and goes to the end_session_endpoint with what the plan
+// sends: the ID token, where to go and a long state, changed by alter.
+func (m *module) endSession(alter func(url.Values)) (page harness.Page, state string) {
+	m.Helper()
+	s := m.request("state", longState()).flow()
+	v := url.Values{"id_token_hint": {s.IDToken}, "post_logout_redirect_uri": {logoutURI}, "state": {longState()}}
+	if alter != nil {
+		alter(v)
+	}
+	return m.browser.Open(m, m.op.endpoint(m, "end_session_endpoint")+"?"+v.Encode()), v.Get("state")
+}
+
+// wantLoggedOut asks silently for a login, which must be over.
+func (m *module) wantLoggedOut() {
+	m.Helper()
+	r := m.request("prompt", "none", "state", longState())
+	r.wantError(m.told(m.browser.Open(m, r.url())), uiErrors...)
+}
+
+// wantReturn checks that the browser was sent back, with no more than the state.
+func (m *module) wantReturn(p harness.Page, state string) {
+	m.Helper()
+	v := p.Callback(m)
+	back := *p.Left
+	back.RawQuery = ""
+	m.check(back.String() == logoutURI, "the browser is sent to %s, want %s", p.Left, logoutURI)
+	m.check(v.Get("state") == state, "state = %q, want %q", v.Get("state"), state)
+	if err := only(v, "state"); err != nil {
+		m.Errorf("the way back: %v", err)
+	}
+	m.check(state != "" || !v.Has("state"), "there is a state where none was sent")
+}
+
+func logout(m *module) {
+	m.wantReturn(m.endSession(nil))
+	m.wantLoggedOut()
+}
+
+func logoutNoState(m *module) {
+	m.wantReturn(m.endSession(func(v url.Values) { v.Del("state") }))
+	m.wantLoggedOut()
+}
+
+// refused is a logout that must not lead back: an error page, or a question. What
+// a person then answers must lead back neither.
+func (m *module) refused(alter func(url.Values)) {
+	m.Helper()
+	p, _ := m.endSession(alter)
+	if p.Left != nil {
+		m.Fatalf("the browser is sent to %s", p.Left)
+	}
+	if !p.Has("logout-confirm") {
+		p.WantErrorPage(m, 400)
+	}
+}
+
+func logoutBadURI(m *module) {
+	m.refused(func(v url.Values) {
+		v.Set("post_logout_redirect_uri", "https://rp.example/bad_post_logout_redirect_uri")
+	})
+}
+
+func logoutQueryAdded(m *module) {
+	m.refused(func(v url.Values) { v.Set("post_logout_redirect_uri", logoutURI+"?foo=bar") })
+}
+
+func logoutNoHint(m *module) {
+	m.refused(func(v url.Values) { v.Del("id_token_hint") })
+}
+
+// logoutModifiedHint takes the signature off the hint.
+func logoutModifiedHint(m *module) {
+	m.refused(func(v url.Values) {
+		header := base64.RawURLEncoding.EncodeToString([]byte(`{"alg": "none"}`))
+		v.Set("id_token_hint", header+"."+strings.Split(v.Get("id_token_hint"), ".")[1]+".")
+	})
+}
+
+// logoutBadHint signs the hint's claims with a key of its own.
+func logoutBadHint(m *module) {
+	m.refused(func(v url.Values) {
+		key, err := rsa.GenerateKey(rand.Reader, 2048)
+		if err != nil {
+			m.Fatal(err)
+		}
+		signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.RS256, Key: jose.JSONWebKey{Key: key, KeyID: m.op.keys.Keys[0].KeyID}}, nil)
+		if err != nil {
+			m.Fatal(err)
+		}
+		claims, err := json.Marshal(m.verify(v.Get("id_token_hint"), jose.RS256))
+		if err != nil {
+			m.Fatal(err)
+		}
+		sig, err := signer.Sign(claims)
+		if err != nil {
+			m.Fatal(err)
+		}
+		hint, err := sig.CompactSerialize()
+		if err != nil {
+			m.Fatal(err)
+		}
+		v.Set("id_token_hint", hint)
+	})
+}
+
+// wantLogoutPage is a logout that leads nowhere: the person is signed out and
+// told so, after a question where no hint says who it is.
+func (m *module) wantLogoutPage(alter func(url.Values)) {
+	m.Helper()
+	p, _ := m.endSession(alter)
+	if p.Has("logout-confirm") {
+		p = m.browser.Submit(m, p, "logout-confirm", nil)
+	}
+	if p.Left != nil || !p.Has("logged-out") || !strings.Contains(string(p.Body), "You are signed out") {
+		m.Fatalf("the logout ends at %d %s", p.Status, p.URL)
+	}
+	m.wantLoggedOut()
+}
+
+func logoutNoURI(m *module) {
+	m.wantLogoutPage(func(v url.Values) { v.Del("post_logout_redirect_uri") })
+}
+
+func logoutNoParams(m *module) {
+	m.wantLogoutPage(func(v url.Values) { clear(v) })
+}
+
+func logoutOnlyState(m *module) {
+	m.wantLogoutPage(func(v url.Values) { v.Del("post_logout_redirect_uri"); v.Del("id_token_hint") })
+}

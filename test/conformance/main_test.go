@@ -1,0 +1,156 @@
+package conformance
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/go-jose/go-jose/v4"
+
+	"github.com/selvage/selvage/test/harness"
+)
+
+func TestMain(m *testing.M) { harness.Main(m) }
+
+// A plan is a certification plan of the OpenID Foundation.
+type plan struct {
+	name    string // in the Foundation's suite
+	test    string // here
+	mode    string // response_mode of its requests; "" sends none
+	modules []entry
+}
+
+// An entry is a module of a plan, and what it does.
+type entry struct {
+	name string
+	run  func(*module)
+}
+
+// A module is one that runs: a person who has never been there, in a browser
+// without cookies, and the clients that the plan's configuration names.
+type module struct {
+	*testing.T
+	op      *provider
+	mode    string
+	browser *harness.Browser
+	outcome string // passes, or one of the others and why
+}
+
+// What the suite says of a module that does not fail.
+const (
+	passes  = "passes"
+	warns   = "warning: "
+	skipped = "skipped: "
+)
+
+// A provider is the server as the plans' configuration describes it: its
+// metadata, its keys, three clients by static registration and a person.
+type provider struct {
+	*harness.Project
+	metadata            map[string]any
+	keys                jose.JSONWebKeySet
+	basic, second, post *harness.Client
+	person              harness.Subscriber
+}
+
+// logoutURI is where the clients want browsers after a logout.
+const logoutURI = "https://rp.example/post_logout_redirect"
+
+func newProvider(t *testing.T) *provider {
+	t.Helper()
+	return newProviderOf(t, harness.Shared(t))
+}
+
+// said is what the person's claims are beside the profile, so that none is lacking.
+var said = map[string]any{
+	"email_verified": true, "middle_name": "King", "nickname": "Ada", "preferred_username": "ada", "profile": "https://example.com/ada",
+	"picture": "https://example.com/ada.png", "website": "https://example.com", "gender": "female", "birthdate": "1815-12-10", "locale": "en-GB",
+	"phone_number": "+442071234567", "phone_number_verified": true,
+	"address": map[string]string{"street_address": "12 St James's Square", "locality": "London", "country": "GB"},
+}
+
+// newProviderOf gives one that is a server of its own, and more flags to its
+// clients.
+func newProviderOf(t *testing.T, s *harness.Server, flags ...string) *provider {
+	t.Helper()
+	p := s.NewProject(t)
+	op := &provider{Project: p, person: p.NewSubscriber(t)}
+	full := harness.JSON(map[string]string{"timezone": "Europe/London"})
+	p.Do(t, "PUT", "/api/fabric/resources/subscribers/"+op.person.ID, p.Basic(), full).Want(t, 200)
+	p.Do(t, "PUT", "/api/fabric/resources/subscribers/"+op.person.ID+"/claims", p.Basic(), harness.JSON(said)).Want(t, 200)
+	// The plans send no challenge except where they test it.
+	register := func(method string) *harness.Client {
+		all := []string{"--pkce", "optional", "--auth-method", method, "--post-logout-redirect-uri", logoutURI, "--access-token", "jwt", "--scope", "openid,profile,email,address,phone,offline_access"}
+		return p.NewClient(t, "web", append(all, flags...)...)
+	}
+	op.basic, op.second, op.post = register("client_secret_basic"), register("client_secret_basic"), register("client_secret_post")
+	op.metadata = p.Get(t, "/.well-known/openid-configuration").Want(t, 200).Object(t)
+	p.Get(t, op.endpoint(t, "jwks_uri")).Want(t, 200).Read(t, &op.keys)
+	return op
+}
+
+// endpoint gives a URL of the metadata.
+func (op *provider) endpoint(t harness.T, name string) string {
+	t.Helper()
+	u, _ := op.metadata[name].(string)
+	if u == "" {
+		t.Fatalf("the metadata has no %s", name)
+	}
+	return u
+}
+
+// offers reports whether a list of the metadata has the value.
+func (op *provider) offers(list, value string) bool {
+	values, _ := op.metadata[list].([]any)
+	for _, v := range values {
+		if v == value {
+			return true
+		}
+	}
+	return false
+}
+
+// run runs every module of the plan and holds what comes out of it against its
+// row in docs/openid.md.
+func (p plan) run(t *testing.T, op *provider) {
+	t.Parallel()
+	rows := readTable(t)[p.name]
+	for _, e := range p.modules {
+		t.Run(e.name, func(t *testing.T) {
+			t.Parallel()
+			m := &module{T: t, op: op, mode: p.mode, browser: op.Browser(), outcome: passes}
+			e.run(m)
+			if got := rows[e.name].state; !t.Failed() && got != m.outcome {
+				t.Errorf("docs/openid.md says %q of this module, and it comes out as %q", got, m.outcome)
+			}
+		})
+	}
+}
+
+// warn notes that the suite would warn of something.
+func (m *module) warn(format string, args ...any) { m.outcome = warns + fmt.Sprintf(format, args...) }
+
+// skip notes that the suite would end the module, since the provider does not
+// offer what it tests.
+func (m *module) skip(format string, args ...any) { m.outcome = skipped + fmt.Sprintf(format, args...) }
+
+// check fails the module unless ok.
+func (m *module) check(ok bool, format string, args ...any) {
+	m.Helper()
+	if !ok {
+		m.Errorf(format, args...)
+	}
+}
+
+// only gives an error for members that are not among those named.
+func only[V any](members map[string]V, names ...string) error {
+	known := map[string]bool{}
+	for _, n := range names {
+		known[n] = true
+	}
+	for name := range members {
+		if !known[name] {
+			return fmt.Errorf("%q is not one of %q", name, names)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,63 @@
+package conformance
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+
+	"github.com/selvage/selvage/test/harness"
+)
+
+// registeredRedirectURI goes on to an address that nobody has registered.
+func registeredRedirectURI(m *module) {
+	m.browser.Open(m, m.request("redirect_uri", harness.RedirectURI+"/"+rand.Text()).url()).WantErrorPage(m, 400)
+}
+
+// requestURI passes the request by reference; the suite skips what is refused as
+// unsupported.
+func requestURI(m *module) {
+	m.check(m.op.metadata["request_uri_parameter_supported"] == false, "request_uri_parameter_supported = %v, want false", m.op.metadata["request_uri_parameter_supported"])
+	r := m.request("request_uri", "https://rp.example/request/"+rand.Text())
+	r.wantError(m.told(m.browser.Open(m, r.url())), "request_uri_not_supported")
+	m.skip("request_uri_not_supported")
+}
+
+// requestObject passes it by value: to ignore the object would be wrong.
+func requestObject(m *module) {
+	m.check(m.op.metadata["request_parameter_supported"] != true, "request_parameter_supported = true")
+	r := m.request()
+	r.Set("request", unsigned(m, r))
+	r.wantError(m.told(m.browser.Open(m, r.url())), "request_not_supported")
+
+	// As the suite has it, state is in the object alone.
+	bare := m.request()
+	object := unsigned(m, bare)
+	bare.Del("state")
+	bare.Del("nonce")
+	bare.Set("request", object)
+	bare.wantError(m.told(m.browser.Open(m, bare.url())), "request_not_supported")
+	m.skip("request_not_supported")
+}
+
+// requestObjectRedirectURI has a good address in the object and a bad one beside
+// it: an error page it must be, since objects are not read.
+func requestObjectRedirectURI(m *module) {
+	r := m.request()
+	r.Set("request", unsigned(m, r))
+	r.Set("redirect_uri", harness.RedirectURI+"/"+rand.Text())
+	m.browser.Open(m, r.url()).WantErrorPage(m, 400)
+}
+
+// unsigned gives a request as a request object without a signature.
+func unsigned(m *module, r request) string {
+	m.Helper()
+	claims := map[string]string{}
+	for name := range r.Values {
+		claims[name] = r.Get(name)
+	}
+	text, err := json.Marshal(claims)
+	if err != nil {
+		m.Fatal(err)
+	}
+	return base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"none"}`)) + "." + base64.RawURLEncoding.EncodeToString(text) + "."
+}

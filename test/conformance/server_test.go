@@ -1,0 +1,130 @@
+package conformance
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/go-jose/go-jose/v4"
+
+	"github.com/selvage/selvage/test/harness"
+)
+
+// server is the code flow in full.
+func server(m *module) {
+	r := m.request()
+	code := r.code(r.answer())
+	m.check(len(code)*8 >= 128, "the code %s is shorter than 128 bits", code)
+	m.check(entropy(code) > 96, "the code %s has an entropy of %.0f bits, want more than 96", code, entropy(code))
+	s := r.redeem(r.form(code))
+	m.userInfo(s)
+	if h := s.claims["at_hash"]; h != nil {
+		m.check(h == hashOf(s.AccessToken), "at_hash = %v, want %s", h, hashOf(s.AccessToken))
+	}
+	if h := s.claims["c_hash"]; h != nil {
+		m.check(h == hashOf(code), "c_hash = %v, want %s", h, hashOf(code))
+	}
+	if err := only(s.claims, "iss", "sub", "aud", "exp", "iat", "auth_time", "nonce", "acr", "amr", "azp", "at_hash", "c_hash", "nbf", "jti", "sid", "s_hash", "txn"); err != nil {
+		m.Errorf("the ID token has a claim that nobody asked for: %v", err)
+	}
+}
+
+// entropy is Shannon's, as the suite reckons it.
+func entropy(s string) float64 {
+	counts := map[rune]float64{}
+	for _, r := range s {
+		counts[r]++
+	}
+	n, bits := float64(len(s)), 0.0
+	for _, c := range counts {
+		bits -= c * math.Log2(c/n)
+	}
+	return bits
+}
+
+// responseTypeMissing may end in an error page, or at the client.
+func responseTypeMissing(m *module) {
+	r := m.request()
+	r.Del("response_type")
+	p := m.browser.Open(m, r.url())
+	if p.Has("error-page") {
+		p.WantErrorPage(m, 400)
+		return
+	}
+	r.wantError(m.told(p), "unsupported_response_type", "invalid_request")
+}
+
+// idTokenSignature is of a client that was registered without an algorithm.
+func idTokenSignature(m *module) {
+	s := m.request().flow() // which verifies RS256 and the key's name
+	sig, err := jose.ParseSignedCompact(s.IDToken, []jose.SignatureAlgorithm{jose.RS256})
+	if err != nil {
+		m.Fatal(err)
+	}
+	m.check(len(m.op.keys.Key(sig.Signatures[0].Header.KeyID)) == 1, "the key set has not one key %s", sig.Signatures[0].Header.KeyID)
+}
+
+// idTokenUnsigned is skipped where none is not offered, as it must not be.
+func idTokenUnsigned(m *module) {
+	if m.op.offers("id_token_signing_alg_values_supported", "none") {
+		m.Fatal("the metadata offers unsigned ID tokens")
+	}
+	m.skip("id_token_signing_alg_values_supported has no none")
+}
+
+// withParameter gives a module that sends a parameter which must do no harm.
+func withParameter(name, value string) func(*module) {
+	return func(m *module) { m.request(name, value).flow() }
+}
+
+// withoutNonce ends with the authorization response, as the suite's does; and
+// there are tokens without a nonce for it.
+func withoutNonce(m *module) {
+	r := m.request()
+	r.Del("nonce")
+	r.flow()
+}
+
+func clientSecretPost(m *module) {
+	m.check(m.op.offers("token_endpoint_auth_methods_supported", "client_secret_post"), "the metadata does not offer client_secret_post")
+	m.requestOf(m.op.post).flow()
+}
+
+func withPKCE(m *module) {
+	f := m.op.basic.NewFlow("openid")
+	r := m.request("code_challenge", harness.Challenge(f.Verifier), "code_challenge_method", "S256")
+	form := r.form(r.code(r.answer()))
+	form.Set("code_verifier", f.Verifier)
+	m.userInfo(r.redeem(form))
+}
+
+// byPost sends the authorization request as a form.
+func byPost(m *module) {
+	r := m.request()
+	p := m.browser.Post(m, m.op.endpoint(m, "authorization_endpoint"), r.Values)
+	r.redeem(r.form(r.code(m.told(m.signIn(p)))))
+}
+
+// loginHint names the person, who must find the name in the form.
+func loginHint(m *module) {
+	r := m.request("login_hint", m.op.person.Email)
+	p := m.browser.Open(m, r.url())
+	m.check(strings.Contains(string(p.Body), m.op.person.Email), "the login page does not show the login_hint")
+	r.redeem(r.form(r.code(m.told(m.signIn(p)))))
+}
+
+// acrValues asks for what the metadata offers, and is answered with one of it.
+func acrValues(m *module) {
+	var offered []string
+	list, _ := m.op.metadata["acr_values_supported"].([]any)
+	for _, v := range list {
+		offered = append(offered, v.(string))
+	}
+	if len(offered) == 0 {
+		offered = []string{"1", "2"}
+	}
+	s := m.request("acr_values", strings.Join(offered, " ")).flow()
+	if acr, _ := s.claims["acr"].(string); !slices.Contains(offered, acr) {
+		m.warn("acr = %v is none of %q", s.claims["acr"], offered)
+	}
+}

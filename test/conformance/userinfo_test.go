@@ -1,0 +1,164 @@
+package conformance
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"net/url"
+
+	"github.com/selvage/selvage/test/harness"
+)
+
+// scopeClaims are the claims that a scope asks for (OpenID Connect Core, section
+// 5.4). The suite warns where one of them is not there.
+var scopeClaims = map[string][]string{
+	"openid": {"sub"},
+	"profile": {
+		"name", "given_name", "family_name", "middle_name", "nickname", "profile", "picture", "website", "gender", "birthdate", "zoneinfo", "locale",
+		"updated_at", "preferred_username",
+	},
+	"email":   {"email", "email_verified"},
+	"address": {"address"},
+	"phone":   {"phone_number", "phone_number_verified"},
+}
+
+func userInfoGet(m *module) {
+	m.request().flow()
+}
+
+func userInfoPostHeader(m *module) {
+	s := m.request().flow()
+	m.checkUserInfo(s, m.op.Post(m, m.op.endpoint(m, "userinfo_endpoint"), harness.Bearer(s.AccessToken)))
+}
+
+// userInfoPostBody sends the token as RFC 6750, section 2.2, has it.
+func userInfoPostBody(m *module) {
+	s := m.request().flow()
+	m.checkUserInfo(s, m.op.Post(m, m.op.endpoint(m, "userinfo_endpoint"), harness.Form(url.Values{"access_token": {s.AccessToken}})))
+}
+
+// checkUserInfo checks an answer of the userinfo endpoint, and gives its claims
+// (OpenID Connect Core, section 5.3.2).
+func (m *module) checkUserInfo(s signedIn, a harness.Answer) map[string]any {
+	m.Helper()
+	a.Want(m, 200)
+	m.check(isJSON(a), "Content-Type of userinfo = %q, want application/json", a.Header.Get("Content-Type"))
+	info := a.Object(m)
+	m.check(info["sub"] == s.sub(), "userinfo has sub %v, the ID token %s", info["sub"], s.sub())
+	for name, value := range info {
+		if err := standard(name, value); err != nil {
+			m.Errorf("userinfo: %v", err)
+		}
+	}
+	if info["updated_at"] != nil {
+		at := m.moment(info, "updated_at")
+		m.check(at.Year() >= 1990 && time.Until(at) < skew, "updated_at = %v", at)
+	}
+	return info
+}
+
+// standard checks a standard claim (OpenID Connect Core, section 5.1): texts are
+// not empty.
+func standard(name string, value any) error {
+	switch name {
+	case "email_verified", "phone_number_verified":
+		if _, ok := value.(bool); !ok {
+			return fmt.Errorf("%s = %v is not true or false", name, value)
+		}
+	case "updated_at":
+		if _, ok := value.(float64); !ok {
+			return fmt.Errorf("%s = %v is no number", name, value)
+		}
+	case "address":
+		members, _ := value.(map[string]any)
+		for member, v := range members {
+			if err := standard("address."+member, v); err != nil {
+				return err
+			}
+		}
+		if len(members) == 0 {
+			return fmt.Errorf("%s = %v is no object with members", name, value)
+		}
+	default:
+		if s, ok := value.(string); !ok || strings.TrimSpace(s) == "" || strings.EqualFold(s, "null") {
+			return fmt.Errorf("%s = %v is no text", name, value)
+		}
+	}
+	return nil
+}
+
+func scopeProfile(m *module) { m.scopes("profile") }
+func scopeAddress(m *module) { m.scopes("address") }
+func scopePhone(m *module)   { m.scopes("phone") }
+func scopeAll(m *module)     { m.scopes("email", "phone", "address", "profile") }
+
+// scopeEmail asks for the address alone: the name must not come with it, and
+// neither belongs in the ID token, since there is an access token.
+func scopeEmail(m *module) {
+	if s, info := m.scopes("email"); info != nil {
+		m.check(info["name"] == nil, "userinfo has a name where the scope is email")
+		m.check(s.claims["name"] == nil && s.claims["email"] == nil, "the ID token has a name or an email address")
+	}
+}
+
+// scopes asks for scopes beside openid, and finds their claims at the userinfo
+// endpoint. It gives nothing where they are not offered.
+func (m *module) scopes(scopes ...string) (signedIn, map[string]any) {
+	m.Helper()
+	return m.scopesOf(nil, scopes...)
+}
+
+func (m *module) scopesOf(alter func(request) string, scopes ...string) (s signedIn, info map[string]any) {
+	m.Helper()
+	for _, scope := range scopes {
+		if !m.op.offers("scopes_supported", scope) {
+			m.skip("scopes_supported has no %s", scope)
+			return s, nil
+		}
+	}
+	r := m.request("scope", strings.Join(append([]string{"openid"}, scopes...), " "))
+	where := r.url()
+	if alter != nil {
+		where = alter(r)
+	}
+	s = r.redeem(r.form(r.code(m.told(m.signIn(m.browser.Open(m, where))))))
+	info = m.userInfo(s)
+	var lacks []string
+	for _, scope := range scopes {
+		for _, claim := range scopeClaims[scope] {
+			if info[claim] == nil {
+				lacks = append(lacks, claim)
+			}
+		}
+	}
+	if lacks != nil {
+		slices.Sort(lacks)
+		m.warn("userinfo lacks %s", strings.Join(lacks, ", "))
+	}
+	return s, info
+}
+
+// alternateHappyFlow sends scopes and parameters in another order.
+func alternateHappyFlow(m *module) {
+	s, info := m.scopesOf(func(r request) string {
+		r.Set("scope", "email openid")
+		params := strings.Split(r.Encode(), "&")
+		slices.Reverse(params)
+		return m.op.endpoint(m, "authorization_endpoint") + "?" + strings.Join(params, "&")
+	}, "email")
+	m.check(info["name"] == nil && s.claims["name"] == nil && s.claims["email"] == nil, "a name or an email address is where it does not belong")
+}
+
+// claimsEssential asks for the name by the claims parameter (OpenID Connect Core,
+// section 5.5): at the userinfo endpoint, so not in the ID token.
+func claimsEssential(m *module) {
+	r := m.request("claims", `{"userinfo":{"name":{"essential":true}}}`)
+	s := r.redeem(r.form(r.code(r.answer())))
+	info := m.userInfo(s)
+	if info["name"] == nil {
+		m.warn("userinfo has no name")
+	}
+	m.check(s.claims["name"] == nil, "the ID token has a name, which was asked of userinfo")
+}

@@ -1,0 +1,205 @@
+package contract
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"github.com/selvage/selvage/test/harness"
+)
+
+// notHere are statuses of recordings that the tests of recordings/laml provoke: they
+// take audio that nobody can convert, or an upload of gigabytes.
+var notHere = []string{"406"}
+
+// login gives the token of somebody who may see recordings, and its id.
+func (w *world) login(t *testing.T, scope string) (string, harness.Option) {
+	t.Helper()
+	sub := w.NewSubscriber(t)
+	flags := []string{"--first-party"}
+	for s := range strings.FieldsSeq(scope) {
+		flags = append(flags, "--scope", s)
+	}
+	tokens, _ := w.NewClient(t, "spa", flags...).SignIn(t, sub, scope)
+	return sub.ID, harness.Bearer(tokens.AccessToken)
+}
+
+// recording makes a recording that a path can name, whose subscriber is given, and
+// fills it in.
+func (w *world) recording(t *testing.T, op operation, subscriber string) string {
+	t.Helper()
+	q := url.Values{"SubscriberId": {subscriber}}
+	call := unique("call-")
+	if strings.Contains(op.path, "{ConferenceSid}") {
+		q.Set("ConferenceSid", call)
+	} else {
+		q.Set("CallSid", call)
+	}
+	wav := harness.Tone(8000, 20+int(serial.Add(1)))
+	opts := []harness.Option{w.who["basic"], harness.Body("audio/wav", wav)}
+	if op.method == "POST" && strings.Contains(op.path, "{") { // it is about one that goes on
+		q.Set("Status", "in-progress")
+		opts = opts[:1]
+	}
+	a := w.Post(t, w.LaML("/Recordings")+"?"+q.Encode(), opts...).Want(t, 201)
+	sid, _ := a.Object(t)["sid"].(string)
+	return strings.NewReplacer("{AccountSid}", w.ID, "{Sid}", sid, "{id}", sid, "{CallSid}", call, "{ConferenceSid}", call).Replace(op.path)
+}
+
+// open reports whether nobody in particular may ask.
+func (op operation) open() bool {
+	return slices.ContainsFunc(*op.Security, func(r openapi3.SecurityRequirement) bool { return len(r) == 0 })
+}
+
+// uploads reports whether the body of an operation is a file.
+func (op operation) uploads() bool {
+	return op.RequestBody != nil && op.RequestBody.Value.Content["audio/*"] != nil
+}
+
+// TestRecordings asks for every operation of recordings, as TestOperations does.
+func TestRecordings(t *testing.T) {
+	w := newWorld(t)
+	subscriber, login := w.login(t, "openid Voice")
+	w.who["login"] = login
+	for _, op := range w.operations("Recordings") {
+		t.Run(op.OperationID, func(t *testing.T) {
+			r := &recordingTest{w, op, subscriber, make(map[string]bool)}
+			r.succeeds(t)
+			r.refuses(t)
+			r.hides(t)
+			if op.Responses.Status(304) != nil {
+				r.ranges(t)
+			}
+			for status := range op.Responses.Map() {
+				if !r.seen[status] && !slices.Contains(unprovoked, status) && !slices.Contains(notHere, status) && !(status == "413" && op.uploads()) {
+					t.Errorf("%s is documented, and nothing gave it", status)
+				}
+			}
+		})
+	}
+}
+
+// A recordingTest asks for one operation.
+type recordingTest struct {
+	*world
+	op         operation
+	subscriber string
+	seen       map[string]bool
+}
+
+func (r *recordingTest) path(t *testing.T) string {
+	t.Helper()
+	return r.recording(t, r.op, r.subscriber)
+}
+
+// do asks at a path, with the body of the operation's example.
+func (r *recordingTest) do(t *testing.T, who harness.Option, path string, more ...harness.Option) harness.Answer {
+	t.Helper()
+	opts := []harness.Option{who}
+	if r.op.uploads() {
+		opts = append(opts, harness.Body("audio/wav", harness.Tone(8000, 20+int(serial.Add(1)))))
+	} else if body := r.body(t, r.op); body != nil {
+		opts = append(opts, harness.Body("application/json", body))
+	}
+	a := r.Do(t, r.op.method, path, append(opts, more...)...)
+	r.seen[strconv.Itoa(a.Status)] = true
+	return a
+}
+
+func (r *recordingTest) succeeds(t *testing.T) {
+	t.Helper()
+	for _, name := range r.op.schemes() {
+		if a := r.do(t, r.who[name], r.path(t)); a.Status < 200 || a.Status > 299 {
+			t.Errorf("as %s: %d %s", name, a.Status, a.Body)
+		}
+	}
+	if r.op.uploads() {
+		same := []harness.Option{harness.Header("Idempotency-Key", unique("key")), harness.Body("audio/wav", harness.Tone(8000, 17))}
+		r.do(t, r.who["basic"], r.path(t), same...).Want(t, 201)
+		r.do(t, r.who["basic"], r.path(t), same...).Want(t, 200)
+		r.do(t, r.who["basic"], r.path(t), same[0], harness.Body("audio/wav", harness.Tone(8000, 18))).Want(t, 409)
+	}
+}
+
+// refuses asks without credentials, without rights, and for what cannot be read.
+func (r *recordingTest) refuses(t *testing.T) {
+	t.Helper()
+	path, basic := r.path(t), r.who["basic"]
+	if r.op.open() {
+		r.mediaAuth(t, "signed", path, 401)
+		r.do(t, nobody(), path+"?exp=4102444800&sig=made-up").Want(t, 403)
+		r.mediaAuth(t, "public", path, 200)
+		r.do(t, nobody(), path+"?Channel=7&pixels=0").Want(t, 400)
+		return
+	}
+	for name, who := range map[string]harness.Option{"nobody": nobody(), "a key of no use": r.weak, "a SAT without the scope": r.who["sat"], "a guest": r.who["guest"]} {
+		if a := r.do(t, who, path); a.Status != 401 {
+			t.Errorf("as %s: %d %s, want 401", name, a.Status, a.Body)
+		}
+	}
+	if r.op.Responses.Status(403) != nil {
+		r.do(t, r.who["login"], path).Want(t, 403)
+	}
+	if r.op.Parameters.GetByInAndName("query", "page_size") != nil {
+		r.do(t, basic, path+"?page_size=0").Want(t, 422)
+	}
+	switch {
+	case r.op.uploads():
+		r.do(t, basic, path+"?StartTime=never").Want(t, 400)
+		r.do(t, basic, path, harness.Body("application/json", []byte(`{}`))).Want(t, 415)
+	case r.op.RequestBody != nil:
+		r.do(t, basic, path, harness.Body("application/json", []byte(`{"Status":"danced","RecordingTrack":"third"}`))).Want(t, 400)
+		r.do(t, basic, path, harness.Body("text/plain", []byte(`x`))).Want(t, 415)
+		r.do(t, basic, path, harness.Body("application/json", []byte(`{"Status":"`+strings.Repeat("x", 2<<20)+`"}`))).Want(t, 413)
+	case r.op.Responses.Status(400) != nil:
+		r.do(t, basic, path+"?MediaUrlTtl=0&PageSize=0").Want(t, 400)
+	}
+}
+
+// mediaAuth changes who may fetch media, and waits until the server has heard.
+func (r *recordingTest) mediaAuth(t *testing.T, who, path string, status int) {
+	t.Helper()
+	r.CLI(t, "", "project", "update", r.ID, "--media-auth", who)
+	harness.Eventually(t, 10*time.Second, "media to be "+who, func() error { return r.do(t, nobody(), path).StatusIs(status) })
+}
+
+// hides asks for what is another project's, and what is not there.
+func (r *recordingTest) hides(t *testing.T) {
+	t.Helper()
+	if !strings.Contains(r.op.path, "{") {
+		return // everybody has a list
+	}
+	const unknown = "c6b5a4d3-e2f1-4a0b-9c8d-7e6f5a4b3c19"
+	path := r.path(t)
+	if !r.op.open() {
+		r.do(t, r.foreign["basic"], path).Want(t, 404)
+	}
+	if strings.Contains(r.op.path, "{AccountSid}") {
+		r.do(t, r.who["basic"], strings.Replace(path, r.ID, unknown, 1)).Want(t, 404)
+	}
+	if at := strings.LastIndex(strings.ToLower(path), "/recordings/"); at >= 0 {
+		sid := path[at+len("/recordings/"):]
+		sid = sid[:min(len(sid), 36)]
+		r.do(t, r.who["basic"], strings.Replace(path, sid, unknown, 1)).Want(t, 404)
+	}
+}
+
+// ranges asks for parts of a file, and whether it has changed.
+func (r *recordingTest) ranges(t *testing.T) {
+	t.Helper()
+	path := r.path(t)
+	whole := r.do(t, nobody(), path).Want(t, 200)
+	etag := harness.Header("If-None-Match", whole.Header.Get("ETag"))
+	r.do(t, nobody(), path, etag).Want(t, http.StatusNotModified)
+	r.do(t, nobody(), path, harness.Header("If-Match", `"another"`)).Want(t, http.StatusPreconditionFailed)
+	if r.op.Responses.Status(206) != nil {
+		r.do(t, nobody(), path, harness.Header("Range", "bytes=0-9")).Want(t, http.StatusPartialContent)
+		r.do(t, nobody(), path, harness.Header("Range", "bytes=99999999-")).Want(t, http.StatusRequestedRangeNotSatisfiable)
+	}
+}

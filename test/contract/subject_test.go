@@ -1,0 +1,108 @@
+package contract
+
+import (
+	"errors"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/test/harness"
+)
+
+// subject makes what an operation is about and gives the path to it.
+func (w *world) subject(t *testing.T, op operation) string {
+	t.Helper()
+	if !strings.Contains(op.path, "{") {
+		return op.path
+	}
+	fill := func(pairs ...string) string {
+		path := strings.NewReplacer(pairs...).Replace(op.path)
+		if strings.Contains(path, "{") {
+			t.Fatalf("nobody knows what stands for the parameters of %s", path)
+		}
+		return path
+	}
+	switch op.Tags[0] {
+	case "SIP credentials":
+		return w.credentialsOf(t, op)
+	case "What subscribers hold":
+		return w.held(t, op)
+	case "Logouts":
+		c := w.NewClient(t, "web", "--first-party", "--backchannel-logout-uri", "https://hooks.invalid/logout")
+		sub := w.NewSubscriber(t)
+		tokens, _ := c.SignIn(t, sub, "openid")
+		sid := tokens.SessionOf(t)
+		w.Do(t, "DELETE", "/api/fabric/resources/subscribers/"+sub.ID+"/sessions/"+sid, w.who["basic"]).Want(t, 204)
+		return fill("{id}", c.ID, "{session}", sid)
+	case "Addresses":
+		return fill("{id}", w.Address(t, w.NewSAT(t, "ada").SubscriberID))
+	case "The subscriber itself":
+		a := w.Post(t, "/subscriber/devices", w.who["sat"], harness.JSON(map[string]string{"device_type": "iOS", "device_token": unique("token")}))
+		return fill("{id}", id(t, a.Want(t, 201)))
+	case "Resources":
+		return fill("{id}", w.create(t, "SWML scripts"))
+	}
+	made := w.create(t, op.Tags[0])
+	if strings.Contains(op.path, "{delivery}") {
+		return fill("{id}", made, "{delivery}", w.delivery(t, made))
+	}
+	return fill("{id}", made)
+}
+
+// delivery lets something happen that a webhook is told of.
+func (w *world) delivery(t *testing.T, webhook string) string {
+	t.Helper()
+	w.NewSubscriber(t)
+	var page struct{ Data []struct{ ID string } }
+	harness.Eventually(t, 10*time.Second, "a delivery", func() error {
+		w.Get(t, "/api/fabric/webhooks/"+webhook+"/deliveries", w.who["basic"]).Want(t, 200).Read(t, &page)
+		if len(page.Data) == 0 {
+			return errors.New("there is none")
+		}
+		return nil
+	})
+	return page.Data[0].ID
+}
+
+// credentialsOf makes a subscriber with SIP credentials.
+func (w *world) credentialsOf(t *testing.T, op operation) string {
+	t.Helper()
+	of := "/api/fabric/resources/subscribers/" + w.NewSubscriber(t).ID + "/sip_endpoints"
+	if !strings.HasSuffix(op.path, "{id}") {
+		return of
+	}
+	a := w.Post(t, of, w.who["basic"], harness.JSON(map[string]string{"username": unique("phone"), "password": "not to be guessed"}))
+	return of + "/" + id(t, a.Want(t, 201))
+}
+
+// held makes a subscriber who holds what the path names.
+func (w *world) held(t *testing.T, op operation) string {
+	t.Helper()
+	sub := w.NewSubscriber(t)
+	of := "/api/fabric/resources/subscribers/" + sub.ID
+	rest := op.path[strings.Index(op.path, "}")+1:]
+	if !strings.HasSuffix(rest, "{id}") {
+		return of + rest
+	}
+	list := of + strings.TrimSuffix(rest, "/{id}")
+	sat := w.NewSAT(t, sub.Email)
+	switch rest {
+	case "/consents/{id}":
+		c := w.NewClient(t, "spa")
+		c.SignIn(t, sub, "openid")
+		return list + "/" + c.ID
+	case "/sessions/{id}":
+		w.NewClient(t, "spa", "--first-party").SignIn(t, sub, "openid")
+	case "/tokens/{id}":
+		w.Post(t, "/api/fabric/subscribers/tokens/refresh", w.who["basic"], harness.JSON(map[string]string{"refresh_token": sat.RefreshToken})).Want(t, 201)
+	case "/devices/{id}":
+		w.Post(t, "/subscriber/devices", harness.Bearer(sat.Token), harness.JSON(map[string]string{"device_type": "iOS", "device_token": unique("token")})).Want(t, 201)
+	}
+	var page struct{ Data []struct{ ID string } }
+	w.Get(t, list, w.who["basic"]).Want(t, 200).Read(t, &page)
+	if len(page.Data) != 1 {
+		t.Fatalf("%s has %d entries, want one", list, len(page.Data))
+	}
+	return list + "/" + url.PathEscape(page.Data[0].ID)
+}

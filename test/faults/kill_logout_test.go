@@ -1,0 +1,90 @@
+package faults
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/selvage/selvage/test/harness"
+)
+
+// TestKillBeforeLogout kills the server while logins are ended. Of each end that was
+// acknowledged the client is told, and of none that goes on.
+func TestKillBeforeLogout(t *testing.T) {
+	const workers, each = 2, 12
+	s := harness.StartConfig(t, harness.Config{Env: []string{harness.AllowLocal}})
+	p := s.NewProject(t)
+	h := harness.NewHangup(t)
+	c := p.NewClient(t, "web", "--first-party", "--id-token-alg", "ES256", "--access-token", "fabric", "--backchannel-logout-uri", h.URL)
+	sub := p.NewSubscriber(t)
+	logins := make([][]*ended, workers)
+	for i := range logins {
+		for range each {
+			tokens, _ := c.SignIn(t, sub, "openid")
+			logins[i] = append(logins[i], &ended{sid: tokens.SessionOf(t), access: tokens.AccessToken})
+		}
+	}
+	for round := range min(rounds(), 2) {
+		acked := newCounter()
+		var wg sync.WaitGroup
+		for _, mine := range logins {
+			wg.Go(func() { endUntilKilled(p, sub, mine, acked) })
+		}
+		acked.await(2 + 3*round)
+		s.Kill()
+		wg.Wait()
+		wantWhole(t, s)
+		s.Restart(t)
+	}
+	var all, going []string
+	for _, l := range slices.Concat(logins...) {
+		if l.acked || p.Get(t, "/subscriber/info", harness.Bearer(l.access)).Status == http.StatusUnauthorized {
+			all = append(all, l.sid)
+		} else {
+			going = append(going, l.sid)
+		}
+	}
+	told := func() (sids []string) {
+		for _, l := range h.Told(t) {
+			sids = append(sids, l.SessionID)
+		}
+		return sids
+	}
+	harness.Eventually(t, tellDeadline, "all logouts that were acknowledged to be told", func() error {
+		for _, sid := range all {
+			if !slices.Contains(told(), sid) {
+				return fmt.Errorf("%s was not told among %d of %d", sid, len(told()), len(all))
+			}
+		}
+		return nil
+	})
+	for _, sid := range going {
+		if slices.Contains(told(), sid) {
+			t.Errorf("the client is told of the login %s, which goes on", sid)
+		}
+	}
+}
+
+// An ended login is one that was to end, or did.
+type ended struct {
+	sid, access string
+	acked       bool
+}
+
+// endUntilKilled ends one login after the other until the server is gone, and notes
+// which were acknowledged.
+func endUntilKilled(p *harness.Project, sub harness.Subscriber, logins []*ended, acked *counter) {
+	for _, l := range logins {
+		if l.acked {
+			continue
+		}
+		a, err := p.Try("DELETE", "/api/fabric/resources/subscribers/"+sub.ID+"/sessions/"+l.sid, p.Basic())
+		if err != nil || a.Status != http.StatusNoContent {
+			return
+		}
+		l.acked = true
+		acked.add()
+	}
+}

@@ -1,0 +1,74 @@
+package faults
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/test/harness"
+)
+
+// tellDeadline is how long what is to be told may take after a start: a node that was
+// killed holds a webhook for some seconds.
+const tellDeadline = 90 * time.Second
+
+// TestKillBeforeDelivery kills the server while subscribers are made. Each that was
+// acknowledged is told, and none that there is not.
+func TestKillBeforeDelivery(t *testing.T) {
+	const workers = 4
+	s := harness.StartConfig(t, harness.Config{Env: []string{harness.AllowLocal}})
+	p := s.NewProject(t)
+	r := harness.NewReceiver(t)
+	p.NewWebhook(t, r.URL, "subscriber.created")
+	var made []string
+	for round := range rounds() {
+		acked := newCounter()
+		done := make([][]string, workers)
+		var wg sync.WaitGroup
+		for i := range workers {
+			wg.Go(func() { done[i] = subscribeUntilKilled(p, fmt.Sprintf("r%dw%d", round, i), acked) })
+		}
+		acked.await(6 + 3*round)
+		s.Kill()
+		wg.Wait()
+		wantWhole(t, s)
+		s.Restart(t)
+		made = slices.Concat(append([][]string{made}, done...)...)
+	}
+	harness.Eventually(t, tellDeadline, "all that was acknowledged to be told", func() error {
+		var told []string
+		for _, e := range r.Told() {
+			told = append(told, e.Data.ID)
+		}
+		for _, id := range made {
+			if !slices.Contains(told, id) {
+				return fmt.Errorf("%s was acknowledged and not told, among %d", id, len(told))
+			}
+		}
+		return nil
+	})
+	for _, e := range r.Told() {
+		p.Get(t, "/api/fabric/resources/subscribers/"+e.Data.ID, p.Basic()).Want(t, 200)
+	}
+}
+
+// subscribeUntilKilled makes one subscriber after the other until the server is gone,
+// and gives the ids of those that were acknowledged.
+func subscribeUntilKilled(p *harness.Project, name string, acked *counter) (ids []string) {
+	for i := 0; ; i++ {
+		a, err := p.Try("POST", "/api/fabric/resources/subscribers", p.Basic(), harness.JSON(map[string]string{"email": fmt.Sprintf("%sn%d@example.com", name, i)}))
+		if err != nil || a.Status != http.StatusCreated {
+			return ids
+		}
+		var made struct{ ID string }
+		if json.Unmarshal(a.Body, &made) != nil {
+			return ids
+		}
+		ids = append(ids, made.ID)
+		acked.add()
+	}
+}

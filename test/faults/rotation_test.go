@@ -1,0 +1,120 @@
+package faults
+
+import (
+	"context"
+	"os"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/test/harness"
+)
+
+// The load under which keys turn: so many requests a second by so many clients.
+const (
+	verifications = 500
+	verifiers     = 10
+	turnEvery     = 8 * time.Second // twice what a next key takes to be known, and more
+)
+
+// TestRotationUnderLoad lets all keys turn by command every few seconds while tokens
+// are verified, those of earlier keys too: none is refused. LONG=1 does it for a
+// minute.
+func TestRotationUnderLoad(t *testing.T) {
+	harness.OneBackend(t)
+	publish := "SELVAGE_KEYS__PUBLISH=2s"
+	s := harness.StartConfig(t, harness.Config{Env: []string{publish}})
+	s.Backends = append(s.Backends, publish) // the command looks whether a key was published for so long
+	l := newVerifications(t, s.NewProject(t))
+	turns := 5
+	if os.Getenv("LONG") == "1" {
+		turns = 15
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	for range verifiers {
+		wg.Go(func() { l.run(ctx) })
+	}
+	began, tick := time.Now(), time.NewTicker(turnEvery)
+	defer tick.Stop()
+	for range turns {
+		<-tick.C
+		s.Command(t, "", "ring", "rotate")
+		l.mint()
+	}
+	stop()
+	wg.Wait()
+	t.Logf("%d verifications in %v", l.count.Load(), time.Since(began))
+	if l.count.Load() == 0 || len(l.tokens) != 2*(turns+1) {
+		t.Errorf("%d tokens were verified %d times, want %d", len(l.tokens), l.count.Load(), 2*(turns+1))
+	}
+}
+
+// A load verifies tokens: signed ones at userinfo, sealed ones at the fabric.
+type load struct {
+	t       *testing.T
+	project *harness.Project
+	client  *harness.Client
+	cookies harness.Option
+	count   atomic.Int64
+
+	mu     sync.Mutex
+	tokens []asked
+}
+
+// asked is a token, and where it is good.
+type asked struct{ path, token string }
+
+func newVerifications(t *testing.T, p *harness.Project) *load {
+	t.Helper()
+	l := &load{t: t, project: p, client: p.NewClient(t, "spa", "--first-party", "--access-token", "jwt")}
+	_, b := l.client.SignIn(t, p.NewSubscriber(t), "openid")
+	l.cookies = b.Cookies()
+	l.mint()
+	return l
+}
+
+// mint adds two tokens of the keys that are current.
+func (l *load) mint() {
+	l.t.Helper()
+	f := l.client.NewFlow("openid")
+	code, err := f.QuickCode(l.cookies)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	tokens, err := f.QuickRedeem(code)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	sat := l.project.NewSAT(l.t, "ada").Token
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.tokens = append(l.tokens, asked{"/oauth/userinfo", tokens.AccessToken}, asked{"/subscriber/info", sat})
+}
+
+// run verifies one token after the other, at its share of the rate, until it is
+// stopped.
+func (l *load) run(ctx context.Context) {
+	tick := time.NewTicker(verifiers * time.Second / verifications)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		n := l.count.Add(1)
+		l.mu.Lock()
+		next := l.tokens[int(n)%len(l.tokens)]
+		l.mu.Unlock()
+		a, err := l.project.Try("GET", next.path, harness.Bearer(next.token))
+		if err == nil {
+			err = a.StatusIs(200)
+		}
+		if err != nil {
+			l.t.Errorf("a good token: %v", err)
+			return
+		}
+	}
+}

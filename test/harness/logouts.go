@@ -1,0 +1,101 @@
+package harness
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// A LogoutToken is what a client is told when a login has ended.
+type LogoutToken struct {
+	ID        string `json:"jti"`
+	Subject   string `json:"sub"`
+	SessionID string `json:"sid"`
+	Audience  string `json:"aud"`
+	Expires   int64  `json:"exp"`
+}
+
+// A Hangup is where a client is told of logouts.
+type Hangup struct {
+	URL string
+
+	mu     sync.Mutex
+	answer int
+	told   []LogoutToken
+	fault  error
+}
+
+// NewHangup starts one that takes everything.
+func NewHangup(t T) *Hangup {
+	t.Helper()
+	h := &Hangup{answer: http.StatusOK}
+	s := httptest.NewServer(h)
+	t.Cleanup(s.Close)
+	_, port, err := net.SplitHostPort(s.Listener.Addr().String())
+	if err != nil {
+		t.Fatalf("listening: %v", err)
+	}
+	h.URL = "http://localhost:" + port + "/logout"
+	return h
+}
+
+func (h *Hangup) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	token, err := readLogoutToken(r.PostFormValue("logout_token"))
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.fault = errors.Join(h.fault, err)
+	h.told = append(h.told, token)
+	w.WriteHeader(h.answer)
+}
+
+// readLogoutToken reads the claims of a token; whether it is ours is tested elsewhere.
+func readLogoutToken(text string) (token LogoutToken, err error) {
+	parts := strings.Split(text, ".")
+	if len(parts) != 3 {
+		return token, errors.New("no logout token")
+	}
+	raw, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err == nil {
+		err = json.Unmarshal(raw, &token)
+	}
+	if err == nil && time.Now().Unix() >= token.Expires {
+		err = errors.New("a logout token that has expired")
+	}
+	return token, err
+}
+
+// Answer sets the status with which it answers from now on.
+func (h *Hangup) Answer(status int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.answer = status
+}
+
+// Told gives what it was told so far, in that order. All of it must have been logout
+// tokens, none of them expired.
+func (h *Hangup) Told(t T) []LogoutToken {
+	t.Helper()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.fault != nil {
+		t.Fatalf("told of logouts: %v", h.fault)
+	}
+	return slices.Clone(h.told)
+}
+
+// SessionOf gives the sid of an ID token.
+func (s Tokens) SessionOf(t T) string {
+	t.Helper()
+	token, err := readLogoutToken(s.IDToken) // which has these claims too
+	if err != nil || token.SessionID == "" {
+		t.Fatalf("the ID token has no sid: %v", err)
+	}
+	return token.SessionID
+}

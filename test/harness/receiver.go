@@ -1,0 +1,87 @@
+package harness
+
+import (
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"sync"
+)
+
+// AllowLocal is the environment of a server whose webhooks may be told on this
+// machine, at the name localhost.
+const AllowLocal = "SELVAGE_EGRESS__ALLOW=localhost"
+
+// A Receiver is told of events.
+type Receiver struct {
+	URL string
+
+	mu     sync.Mutex
+	answer int
+	told   []Told
+}
+
+// Told is a request to a receiver.
+type Told struct {
+	ID, Event string
+	Data      struct {
+		ID   string
+		Type string
+	}
+	Body   []byte      `json:"-"`
+	Header http.Header `json:"-"`
+}
+
+// NewReceiver starts a receiver, which takes everything.
+func NewReceiver(t T) *Receiver {
+	t.Helper()
+	r := &Receiver{answer: http.StatusNoContent}
+	s := httptest.NewServer(r)
+	t.Cleanup(s.Close)
+	_, port, err := net.SplitHostPort(s.Listener.Addr().String())
+	if err != nil {
+		t.Fatalf("listening: %v", err)
+	}
+	r.URL = "http://localhost:" + port + "/hook"
+	return r
+}
+
+func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	body, err := io.ReadAll(req.Body)
+	told := Told{Body: body, Header: req.Header}
+	if err == nil {
+		err = json.Unmarshal(body, &told)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err != nil {
+		told.Event = err.Error() // which no test expects
+	}
+	r.told = append(r.told, told)
+	w.WriteHeader(r.answer)
+}
+
+// Answer sets the status with which it answers from now on.
+func (r *Receiver) Answer(status int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.answer = status
+}
+
+// Told gives what it was told so far, in that order.
+func (r *Receiver) Told() []Told {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.told)
+}
+
+// NewWebhook makes a webhook, of all events or some, and gives its path. The server
+// must allow localhost, see [AllowLocal].
+func (p *Project) NewWebhook(t T, url string, events ...string) (path string) {
+	t.Helper()
+	in := map[string]any{"url": url, "events": events}
+	made := p.Post(t, "/api/fabric/webhooks", Basic(p.ID, p.NewKey(t, "Management")), JSON(in)).Want(t, 201).Object(t)
+	return "/api/fabric/webhooks/" + member(t, made, "id")
+}

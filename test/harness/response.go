@@ -1,0 +1,26 @@
+package harness
+
+import (
+	"net/http"
+	"net/url"
+)
+
+// Post posts a form to a URL of the server, as another site's page does, and goes
+// on through redirects.
+func (b *Browser) Post(t T, target string, v url.Values) Page {
+	t.Helper()
+	return b.follow(t, http.MethodPost, target, Form(v), Header("Origin", "https://rp.example"), Header("Sec-Fetch-Site", "cross-site"))
+}
+
+// FormPost gives where a page's answer for the client goes, and what a browser
+// posts there when the button is pressed (OAuth 2.0 Form Post Response Mode,
+// section 2).
+func (p Page) FormPost(t T) (action string, v url.Values) {
+	t.Helper()
+	p.Want(t, http.StatusOK)
+	f := p.form(t, "return-submit")
+	if f.method != "post" {
+		t.Fatalf("the form of %s is sent by %q, want post", p.URL.Path, f.method)
+	}
+	return f.action, f.fill(t, "return-submit", nil)
+}

@@ -1,0 +1,141 @@
+package nodes
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/selvage/selvage/test/harness"
+)
+
+const resources = "/api/fabric/resources/"
+
+// TestFabricElsewhere makes, changes and deletes at one node what the fabric has: the
+// other shows it as it is, at once, since both ask the same rows.
+func TestFabricElsewhere(t *testing.T) {
+	n := two(t)
+	here, there := n.Each[0], n.Each[1]
+	p := n.NewProject(t)
+	sub := p.NewSubscriber(t)
+	flow := made(t, here, p, resources+"call_flows", `{"title":"Flow"}`)
+	tests := []struct{ path, body, change, name string }{
+		{resources + "ai_agents", `{"name":"x","prompt":{"text":"hi"}}`, `{"name":"new"}`, "name"},
+		{resources + "call_flows", `{"title":"x"}`, `{"title":"new","document_version":2}`, "title"},
+		{resources + "conference_rooms", `{"name":"x"}`, `{"name":"new"}`, "name"},
+		{resources + "cxml_scripts", `{"display_name":"x","contents":"<Response/>"}`, `{"display_name":"new"}`, "display_name"},
+		{resources + "cxml_webhooks", `{"name":"x","primary_request_url":"https://a.example"}`, `{"name":"new"}`, "name"},
+		{resources + "freeswitch_connectors", `{"name":"x","token":"5f3c1d52-8d1c-4d6e-9d4e-0d2a0e1b2c3d"}`, `{"name":"new"}`, "name"},
+		{resources + "relay_applications", `{"name":"x","topic":"calls"}`, `{"name":"new"}`, "name"},
+		{resources + "sip_endpoints", `{"username":"x"}`, `{"username":"new"}`, "username"},
+		{resources + "sip_gateways", `{"name":"x","uri":"sip.example","encryption":"default","ciphers":[],"codecs":[]}`, `{"name":"new"}`, "name"},
+		{resources + "subscribers", `{"email":"x@example.com"}`, `{"display_name":"new"}`, "display_name"},
+		{resources + "swml_scripts", `{"name":"x","contents":{"version":"1.0.0"}}`, `{"display_name":"new"}`, "display_name"},
+		{resources + "swml_webhooks", `{"name":"x","primary_request_url":"https://a.example"}`, `{"name":"new"}`, "name"},
+		{resources + "subscribers/" + sub.ID + "/sip_endpoints", `{"username":"x","password":"fathom-lantern"}`, `{"username":"new"}`, "username"},
+		{"/api/fabric/sip_addresses", `{"name":"x","calling_handler_resource_id":"` + flow + `"}`, `{"name":"new"}`, "name"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.path, func(t *testing.T) {
+			id := made(t, here, p, tt.path, tt.body)
+			at := tt.path + "/" + id
+			there.Get(t, at, p.Basic()).Want(t, 200)
+			here.Do(t, "PATCH", at, p.Basic(), harness.JSON(tt.change)).Want(t, 200)
+			if got := find(there.Get(t, at, p.Basic()).Want(t, 200).Object(t), tt.name); got != "new" {
+				t.Errorf("%s is %v at the other node after a change, want new", tt.name, got)
+			}
+			if listed := has(t, there, p, tt.path, id); !listed {
+				t.Error("it is not in the other node's list")
+			}
+			there.Do(t, "DELETE", at, p.Basic()).Want(t, 204)
+			here.Get(t, at, p.Basic()).Want(t, 404)
+			if has(t, here, p, tt.path, id) {
+				t.Error("it is still in the list")
+			}
+		})
+	}
+}
+
+// made makes something at a node and gives its id.
+func made(t *testing.T, node *harness.Server, p *harness.Project, path, body string) string {
+	t.Helper()
+	id, _ := node.Post(t, path, p.Basic(), harness.JSON(body)).Want(t, 200, 201).Object(t)["id"].(string)
+	return id
+}
+
+// has tells whether a node's list has something.
+func has(t *testing.T, node *harness.Server, p *harness.Project, path, id string) bool {
+	t.Helper()
+	var list struct{ Data []struct{ ID string } }
+	node.Get(t, path+"?page_size=1000", p.Basic()).Want(t, 200).Read(t, &list)
+	for _, item := range list.Data {
+		if item.ID == id {
+			return true
+		}
+	}
+	return false
+}
+
+// find gives a member of a document, which may be in the one of its kind.
+func find(doc map[string]any, name string) any {
+	for _, member := range doc {
+		if inner, ok := member.(map[string]any); ok && inner[name] != nil {
+			return inner[name]
+		}
+	}
+	return doc[name]
+}
+
+// TestAssignedElsewhere deploys a call flow at one node and assigns it at the other:
+// either knows, and keeps it from being deleted.
+func TestAssignedElsewhere(t *testing.T) {
+	n := two(t)
+	here, there := n.Each[0], n.Each[1]
+	p := n.NewProject(t)
+	flow := made(t, here, p, resources+"call_flows", `{"title":"Flow"}`)
+	versions := resources + "call_flow/" + flow + "/versions"
+	first := made(t, here, p, versions, `{"document_version":1}`)
+	there.Do(t, "PUT", resources+"call_flows/"+flow, p.Basic(), harness.JSON(`{"flow_data":{"a":1},"document_version":2}`)).Want(t, 200)
+	here.Do(t, "PUT", resources+"call_flows/"+flow, p.Basic(), harness.JSON(`{"flow_data":{"a":2},"document_version":2}`)).Want(t, 422)
+	again := made(t, there, p, versions, `{"call_flow_version_id":"`+first+`"}`)
+	if !has(t, here, p, versions, again) {
+		t.Error("a version that was deployed at one node is not listed at the other")
+	}
+	here.Post(t, resources+flow+"/phone_routes", p.Basic(), harness.JSON(`{"phone_route_id":"5f3c1d52-8d1c-4d6e-9d4e-0d2a0e1b2c3d","handler":"calling"}`)).Want(t, 200)
+	there.Do(t, "DELETE", resources+flow, p.Basic()).Want(t, 422)
+}
+
+// TestAddressesElsewhere has a SAT list at one node what comes, changes and goes at the
+// other, and what is not listed while its subscriber is disabled.
+func TestAddressesElsewhere(t *testing.T) {
+	n := two(t)
+	here, there := n.Each[0], n.Each[1]
+	p := n.NewProject(t)
+	sat := p.NewSAT(t, "ada")
+	wants := func(what, name string) {
+		t.Helper()
+		harness.WithinASecond(t, what+" at the other node", func() error {
+			var list struct {
+				Data []struct {
+					DisplayName string `json:"display_name"`
+				}
+			}
+			there.Get(t, "/api/fabric/addresses?sort_by=created_at&sort_order=desc&page_size=1", harness.Bearer(sat.Token)).Want(t, 200).Read(t, &list)
+			if len(list.Data) != 1 || list.Data[0].DisplayName != name {
+				return fmt.Errorf("the newest address is %+v, want %s", list.Data, name)
+			}
+			return nil
+		})
+	}
+	wants("one", "ada")
+	room := made(t, here, p, resources+"conference_rooms", `{"name":"Room"}`)
+	wants("a new one", "Room")
+	here.Do(t, "PATCH", resources+"conference_rooms/"+room, p.Basic(), harness.JSON(`{"name":"Hall"}`)).Want(t, 200)
+	wants("a renamed one", "Hall")
+	here.Do(t, "DELETE", resources+room, p.Basic()).Want(t, 204)
+	wants("one less", "ada")
+	bob := p.NewSubscriber(t)
+	wants("a subscriber's", "Ada L.")
+	here.Command(t, "", "subscriber", "update", bob.ID, "--disabled")
+	wants("one of a disabled subscriber less", "ada")
+	here.Command(t, "", "subscriber", "update", bob.ID, "--disabled=false")
+	wants("one of an enabled subscriber", "Ada L.")
+}

@@ -1,0 +1,220 @@
+package nodes
+
+import (
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/selvage/selvage/test/harness"
+)
+
+const (
+	crowd  = 64
+	rounds = 4
+	grace  = 10 * time.Second // in which a used refresh token gives its successor again
+)
+
+// A use is that of a code, or of a refresh token where there is one. What it gives
+// is the refresh token of the answer, "" if it is refused.
+type use struct{ token string }
+
+// A family is what may be known of a login's code and refresh tokens.
+type family struct {
+	redeemed, dead    bool
+	previous, current string
+}
+
+// step gives whether a use may give a token, were it the only one at its time, and
+// what is then. graceful says that no grace can have ended.
+func (f family) step(in use, out string, graceful bool) (bool, family) {
+	switch {
+	case in.token == "" && !f.redeemed:
+		return out != "", family{redeemed: true, current: out}
+	case f.dead || in.token == "": // a second use of the code ends all
+		return out == "", family{redeemed: true, dead: true}
+	case in.token == f.current:
+		return out != "" && out != f.current, family{redeemed: true, previous: f.current, current: out}
+	case in.token == f.previous && out != "":
+		return out == f.current, f
+	}
+	return out == "" && (in.token != f.previous || !graceful), family{redeemed: true, dead: true}
+}
+
+func familyModel(graceful bool) porcupine.Model {
+	return porcupine.Model{
+		Init: func() any { return family{} },
+		Step: func(state, in, out any) (bool, any) {
+			ok, next := state.(family).step(in.(use), out.(string), graceful)
+			return ok, next
+		},
+	}
+}
+
+// TestFamilyModel holds the model against histories that must not be: the tests
+// below could not fail without it.
+func TestFamilyModel(t *testing.T) {
+	code := use{}
+	tests := map[string][]struct {
+		in  use
+		out string
+	}{
+		"a code gives two":                 {{code, "a"}, {code, "b"}},
+		"a refresh token gives two":        {{code, "a"}, {use{"a"}, "b"}, {use{"a"}, "c"}},
+		"one is refused that is good":      {{code, "a"}, {use{"a"}, ""}},
+		"an older one is good":             {{code, "a"}, {use{"a"}, "b"}, {use{"b"}, "c"}, {use{"a"}, "c"}},
+		"a family outlasts an older one":   {{code, "a"}, {use{"a"}, "b"}, {use{"b"}, "c"}, {use{"a"}, ""}, {use{"c"}, "d"}},
+		"a family outlasts a second code":  {{code, "a"}, {code, ""}, {use{"a"}, "b"}},
+		"a used one is refused in a grace": {{code, "a"}, {use{"a"}, "b"}, {use{"a"}, ""}},
+	}
+	for name, uses := range tests {
+		var history []porcupine.Operation
+		for i, u := range uses {
+			history = append(history, porcupine.Operation{Input: u.in, Output: u.out, Call: int64(2 * i), Return: int64(2*i + 1)})
+		}
+		if porcupine.CheckOperations(familyModel(true), history) {
+			t.Errorf("%s: the model allows it", name)
+		}
+	}
+}
+
+// A history is what was asked of two nodes about one login, and answered.
+type history struct {
+	t     *testing.T
+	began time.Time
+
+	mu  sync.Mutex
+	all []porcupine.Operation
+}
+
+// ask notes a use, and gives what it gives.
+func (h *history) ask(client int, in use, do func() (harness.Tokens, error)) string {
+	call := time.Since(h.began)
+	tokens, err := do()
+	done := time.Since(h.began)
+	var r *harness.Refusal
+	if err != nil && (!errors.As(err, &r) || r.Code != "invalid_grant") {
+		h.t.Errorf("a use of %+v: %v", in, err)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.all = append(h.all, porcupine.Operation{ClientId: client, Input: in, Output: tokens.RefreshToken, Call: int64(call), Return: int64(done)})
+	return tokens.RefreshToken
+}
+
+// check looks for an order in which all answers are right.
+func (h *history) check(what string) {
+	h.t.Helper()
+	graceful, few := time.Since(h.began) < grace, merged(h.all)
+	if got := porcupine.CheckOperationsTimeout(familyModel(graceful), few, time.Minute); got != porcupine.Ok {
+		h.t.Errorf("%s: %d answers of two nodes in no order that one could have given (%s): %+v", what, len(h.all), got, few)
+	}
+}
+
+// merged gives two operations for all that ask and give the same: the second of
+// such changes nothing, and nor do more. The first of them is over when any is, the
+// last begins when all have, and between the two the others find a place.
+func merged(all []porcupine.Operation) (few []porcupine.Operation) {
+	type same struct{ in, out any }
+	first, last := map[same]porcupine.Operation{}, map[same]porcupine.Operation{}
+	for _, op := range all {
+		key := same{op.Input, op.Output}
+		f, seen := first[key]
+		if !seen {
+			first[key] = op
+			continue
+		}
+		l, twice := last[key]
+		if !twice {
+			l = f
+		}
+		f.Call, f.Return = min(f.Call, op.Call), min(f.Return, op.Return)
+		l.Call, l.Return = max(l.Call, op.Call), max(l.Return, op.Return)
+		first[key], last[key] = f, l
+	}
+	for key, op := range first {
+		op.ClientId = len(few) // each is a client of its own, since they overlap
+		few = append(few, op)
+		if l, twice := last[key]; twice {
+			l.ClientId = len(few)
+			few = append(few, l)
+		}
+	}
+	return few
+}
+
+// TestLinearRedemptions lets many redeem one code at two nodes at once, and refresh
+// what it gave: as if one node had answered one after the other.
+func TestLinearRedemptions(t *testing.T) {
+	p, c, cookies := linear(t)
+	for range rounds {
+		f := c.NewFlow("openid offline_access")
+		code, err := f.QuickCode(cookies)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := &history{t: t, began: time.Now()}
+		h.atOnce(func(i int) {
+			if got := h.ask(i, use{}, func() (harness.Tokens, error) { return f.QuickRedeem(code) }); got != "" {
+				h.ask(i, use{got}, func() (harness.Tokens, error) { return c.QuickRefresh(got) })
+			}
+		})
+		h.check("a code of project " + p.ID)
+	}
+}
+
+// TestLinearRefreshes lets many refresh one login at two nodes at once, mostly by
+// the newest token that they know of.
+func TestLinearRefreshes(t *testing.T) {
+	p, c, cookies := linear(t)
+	for range rounds {
+		f := c.NewFlow("openid offline_access")
+		code, err := f.QuickCode(cookies)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := &history{t: t, began: time.Now()}
+		var mu sync.Mutex
+		known := []string{h.ask(crowd, use{}, func() (harness.Tokens, error) { return f.QuickRedeem(code) })}
+		h.atOnce(func(i int) {
+			for range 3 {
+				mu.Lock()
+				token := known[max(0, len(known)-1-int(rand.ExpFloat64()))]
+				mu.Unlock()
+				got := h.ask(i, use{token}, func() (harness.Tokens, error) { return c.QuickRefresh(token) })
+				mu.Lock()
+				if got != "" && got != known[len(known)-1] {
+					known = append(known, got)
+				}
+				mu.Unlock()
+			}
+		})
+		h.check("a login of project " + p.ID)
+	}
+}
+
+// linear gives a client at two nodes, and a browser's cookies with a login.
+func linear(t *testing.T) (*harness.Project, *harness.Client, harness.Option) {
+	t.Helper()
+	p := two(t).NewProject(t)
+	c := p.NewClient(t, "spa", "--first-party", "--id-token-alg", "ES256", "--access-token", "fabric")
+	_, b := c.SignIn(t, p.NewSubscriber(t), "openid offline_access")
+	return p, c, b.Cookies()
+}
+
+// atOnce runs the crowd.
+func (h *history) atOnce(do func(client int)) {
+	begin := make(chan struct{})
+	var wg sync.WaitGroup
+	for i := range crowd {
+		wg.Go(func() {
+			<-begin
+			do(i)
+		})
+	}
+	close(begin)
+	wg.Wait()
+}

@@ -1,0 +1,79 @@
+package nodes
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/selvage/selvage/test/harness"
+)
+
+// TestLogoutToldOnce has two nodes end logins, by all the ways that commands and
+// backends have: a client is told once of each. Those that end while it fails, and one
+// of the nodes is killed, are told by the node that is left.
+func TestLogoutToldOnce(t *testing.T) {
+	n := telling(t)
+	p := n.NewProject(t)
+	h := harness.NewHangup(t)
+	c := p.NewClient(t, "web", "--first-party", "--access-token", "fabric", "--backchannel-logout-uri", h.URL, "--backchannel-logout-session-required")
+	ways := []func(at *harness.Server, sub, sid string){
+		func(at *harness.Server, sub, sid string) {
+			at.Command(t, "", "subscriber", "revoke", sub, "--session", sid)
+		},
+		func(at *harness.Server, sub, sid string) {
+			at.Do(t, "DELETE", "/api/fabric/resources/subscribers/"+sub+"/sessions/"+sid, p.Basic()).Want(t, 204)
+		},
+		func(at *harness.Server, sub, _ string) {
+			at.Do(t, "DELETE", "/api/fabric/resources/subscribers/"+sub+"/tokens", p.Basic()).Want(t, 204)
+		},
+		func(at *harness.Server, sub, _ string) { at.Command(t, "", "subscriber", "update", sub, "--disabled") },
+		func(at *harness.Server, sub, _ string) {
+			at.Do(t, "DELETE", "/api/fabric/resources/subscribers/"+sub, p.Basic()).Want(t, 204)
+		},
+	}
+	var sids []string
+	end := func() {
+		t.Helper()
+		var work sync.WaitGroup
+		var do []func()
+		for i, way := range ways {
+			sub := p.NewSubscriber(t)
+			tokens, _ := c.SignIn(t, sub, loginScope)
+			s, _ := n.Each[0].Connect(t, tokens.AccessToken, "")
+			sid := tokens.SessionOf(t)
+			sids = append(sids, sid)
+			do = append(do, func() { way(n.Each[i%2], sub.ID, sid) }, func() {
+				if code := s.Closed(); code != 4401 {
+					t.Errorf("the socket of a login that ended is closed with %d, want 4401", code)
+				}
+			})
+		}
+		for _, each := range do {
+			work.Go(each)
+		}
+		work.Wait()
+	}
+	toldOf := func() error {
+		var told []string
+		for _, l := range h.Told(t) {
+			told = append(told, l.SessionID)
+		}
+		for _, sid := range sids {
+			if !slices.Contains(told, sid) {
+				return fmt.Errorf("%s was not told among %v", sid, told)
+			}
+		}
+		return nil
+	}
+	end()
+	harness.Eventually(t, soon, "all logouts to be told", toldOf)
+	if got := len(h.Told(t)); got != len(sids) {
+		t.Errorf("told %d times of %d logouts", got, len(sids))
+	}
+	h.Answer(503)
+	end()
+	n.Each[1].Kill()
+	h.Answer(204)
+	harness.Eventually(t, 4*soon, "all logouts to be told by the node that is left", toldOf)
+}

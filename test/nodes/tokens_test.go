@@ -1,0 +1,148 @@
+package nodes
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/selvage/selvage/test/harness"
+)
+
+// A grantee is what tokens are made for at one node: a subscriber with its address.
+type grantee struct {
+	*harness.Project
+	harness.SAT
+	address string
+}
+
+// newGrantee makes one beside the first node.
+func newGrantee(t *testing.T, n *harness.Nodes, p *harness.Project) *grantee {
+	t.Helper()
+	g := &grantee{Project: p, SAT: p.NewSAT(t, t.Name())}
+	g.address = p.Address(t, g.SubscriberID)
+	return g
+}
+
+// at gives the project as it asks one node alone.
+func (g *grantee) at(node *harness.Server) *harness.Project {
+	p := *g.Project
+	p.Server = node
+	return &p
+}
+
+// TestTokensElsewhere makes each kind of token at one node, uses it at the other, ends
+// it there in each way that there is for it, and asks the first.
+func TestTokensElsewhere(t *testing.T) {
+	n := two(t)
+	here, there := n.Each[1], n.Each[0] // beside which commands run
+	p := n.NewProject(t)
+	sat := func(t *testing.T, g *grantee) string { return g.at(here).NewSAT(t, t.Name()).Token }
+	guest := func(t *testing.T, g *grantee) string { return g.at(here).NewGuest(t, g.address).Token }
+	invite := func(t *testing.T, g *grantee) string { return g.at(here).NewInvite(t, g.Token, g.address) }
+	embed := func(t *testing.T, g *grantee) string {
+		key := g.CLI(t, "", "token", "embed", "--address", g.address)["token"]
+		token, _ := here.Post(t, "/api/fabric/embeds/tokens", harness.JSON(map[string]any{"token": key})).Want(t, 201).Object(t)["token"].(string)
+		return token
+	}
+	revoke := func(t *testing.T, _ *grantee, token string) { there.Command(t, token, "token", "revoke") }
+	subscriber := func(g *grantee) string { return "/api/fabric/resources/subscribers/" + g.SubscriberID }
+	remove := func(t *testing.T, g *grantee, _ string) { there.Do(t, "DELETE", subscriber(g), g.Basic()).Want(t, 204) }
+	disable := func(t *testing.T, g *grantee, _ string) {
+		there.Command(t, "", "subscriber", "update", g.SubscriberID, "--disabled")
+	}
+	everything := func(t *testing.T, g *grantee, _ string) {
+		there.Do(t, "DELETE", subscriber(g)+"/tokens", g.Basic()).Want(t, 204)
+	}
+	endKeys := func(t *testing.T, g *grantee, _ string) {
+		there.Command(t, "", "token", "embed", "revoke", "--project", g.ID, onlyID(t, there, "token", "embed", "list", "--project", g.ID))
+	}
+	tests := []struct {
+		name string
+		make func(*testing.T, *grantee) string
+		end  func(*testing.T, *grantee, string)
+	}{
+		{"SAT revoked", sat, revoke},
+		{"SAT of a deleted subscriber", sat, remove},
+		{"SAT of a disabled subscriber", sat, disable},
+		{"SAT among all of a subscriber", sat, everything},
+		{"guest token revoked", guest, revoke},
+		{"invite revoked", invite, revoke},
+		{"invite of a deleted subscriber", invite, remove},
+		{"invite among all of a subscriber", invite, everything},
+		{"guest token of an embed key revoked", embed, revoke},
+		{"guest token of an embed key that is revoked", embed, endKeys},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			p := p
+			if tt.name == "guest token of an embed key that is revoked" {
+				p = n.NewProject(t) // with that embed key alone
+			}
+			g := newGrantee(t, n, p)
+			token := tt.make(t, g)
+			const path = "/api/fabric/addresses"
+			for _, node := range n.Each {
+				node.Get(t, path, harness.Bearer(token)).Want(t, 200)
+			}
+			s, _ := here.Connect(t, token, "")
+			tt.end(t, g, token)
+			harness.WithinASecond(t, tt.name+" at the other node", func() error { return here.Get(t, path, harness.Bearer(token)).StatusIs(401) })
+			if code := s.Closed(); code < 1000 || !s.WasTold("signalwire.disconnect") {
+				t.Errorf("its socket at the other node is closed with %d, told to go: %v", code, s.WasTold("signalwire.disconnect"))
+			}
+		})
+	}
+}
+
+// onlyID gives the id of the one thing that a command lists.
+func onlyID(t *testing.T, node *harness.Server, command ...string) string {
+	t.Helper()
+	id := node.Command(t, "", append(command, "-o", "id")...)
+	if len(id) != 37 {
+		t.Fatalf("%v lists %q, want one id", command, id)
+	}
+	return id[:36]
+}
+
+// TestFamilyElsewhere refreshes a token at one node and uses it again at the other: what
+// came of it is dead at both.
+func TestFamilyElsewhere(t *testing.T) {
+	n := two(t)
+	p := n.NewProject(t)
+	for i, first := range n.Each {
+		t.Run(fmt.Sprintf("at node %d first", i), func(t *testing.T) {
+			second := n.Each[1-i]
+			sat := p.NewSAT(t, t.Name())
+			refresh := func(node *harness.Server, token string) harness.Answer {
+				return node.Post(t, "/api/fabric/subscribers/tokens/refresh", p.Basic(), harness.JSON(map[string]string{"refresh_token": token}))
+			}
+			var next harness.SAT
+			refresh(first, sat.RefreshToken).Want(t, 201).Read(t, &next)
+			second.Get(t, "/subscriber/info", harness.Bearer(next.Token)).Want(t, 200)
+			refresh(second, sat.RefreshToken).Want(t, 422)
+			for _, node := range n.Each {
+				for _, token := range []string{sat.Token, next.Token} {
+					harness.WithinASecond(t, "the family's end", func() error { return node.Get(t, "/subscriber/info", harness.Bearer(token)).StatusIs(401) })
+				}
+				refresh(node, next.RefreshToken).Want(t, 422)
+			}
+		})
+	}
+}
+
+// TestDevicesElsewhere registers a device at one node and again at the other: it is one.
+func TestDevicesElsewhere(t *testing.T) {
+	n := two(t)
+	p := n.NewProject(t)
+	sat := p.NewSAT(t, "ada")
+	register := func(node *harness.Server) string {
+		a := node.Post(t, "/subscriber/devices", harness.Bearer(sat.Token), harness.JSON(`{"device_type":"iOS","device_token":"abc"}`))
+		id, _ := a.Want(t, 200, 201).Object(t)["id"].(string)
+		return id
+	}
+	a, b := register(n.Each[0]), register(n.Each[1])
+	if a == "" || a != b {
+		t.Errorf("one device is %q at one node and %q at the other", a, b)
+	}
+	n.Each[1].Do(t, "DELETE", "/subscriber/devices/"+a, harness.Bearer(sat.Token)).Want(t, 204)
+	n.Each[0].Do(t, "DELETE", "/subscriber/devices/"+a, harness.Bearer(sat.Token)).Want(t, 404)
+}

@@ -1,0 +1,105 @@
+package nodes
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/selvage/selvage/test/harness"
+)
+
+// telling starts two nodes whose webhooks may be told on this machine.
+func telling(t *testing.T) *harness.Nodes {
+	t.Helper()
+	c := harness.Config{Env: []string{harness.AllowLocal}}
+	return harness.StartNodes(t, nil, c, c)
+}
+
+// TestToldOnce has two nodes make subscribers, each of which is told once, and once
+// more of those that are told while one of the nodes is killed.
+func TestToldOnce(t *testing.T) {
+	n := telling(t)
+	p := n.NewProject(t)
+	r := harness.NewReceiver(t)
+	p.NewWebhook(t, r.URL, "subscriber.created")
+	ids := crowdOf(t, p, "first", 40)
+	harness.Eventually(t, soon, "all to be told", func() error { return toldOf(r, ids) })
+	if got := len(r.Told()); got != len(ids) {
+		t.Errorf("told %d times of %d subscribers", got, len(ids))
+	}
+	r.Answer(503)
+	ids = append(ids, crowdOf(t, p, "while it fails", 10)...)
+	n.Each[1].Kill()
+	r.Answer(200)
+	at := &harness.Project{Server: n.Each[0], ID: p.ID, Key: p.Key}
+	ids = append(ids, crowdOf(t, at, "at one node", 10)...)
+	harness.Eventually(t, 4*soon, "all to be told by the node that is left", func() error { return toldOf(r, ids) })
+}
+
+// crowdOf makes subscribers, many at once.
+func crowdOf(t *testing.T, p *harness.Project, name string, n int) []string {
+	t.Helper()
+	ids := make([]string, n)
+	var work sync.WaitGroup
+	for i := range ids {
+		work.Go(func() { ids[i] = p.NewSAT(t, fmt.Sprintf("%s %d", name, i)).SubscriberID })
+	}
+	work.Wait()
+	return ids
+}
+
+// toldOf gives an error unless all of the ids were told.
+func toldOf(r *harness.Receiver, ids []string) error {
+	var told []string
+	for _, e := range r.Told() {
+		told = append(told, e.Data.ID)
+	}
+	for _, id := range ids {
+		if !slices.Contains(told, id) {
+			return fmt.Errorf("%s was not told among %d", id, len(told))
+		}
+	}
+	return nil
+}
+
+// TestPresenceTold has a subscriber online through both nodes: the first socket is
+// told, and the end of the last.
+func TestPresenceTold(t *testing.T) {
+	n := telling(t)
+	p := n.NewProject(t)
+	r := harness.NewReceiver(t)
+	p.NewWebhook(t, r.URL, "subscriber.online", "subscriber.offline")
+	sat := p.NewSAT(t, "ada")
+	wantTold := func(events ...string) {
+		t.Helper()
+		var got []string
+		harness.Eventually(t, soon, fmt.Sprintf("to be told %v", events), func() error {
+			got = nil
+			for _, e := range r.Told() {
+				got = append(got, e.Event)
+			}
+			if len(got) < len(events) {
+				return fmt.Errorf("told %v", got)
+			}
+			return nil
+		})
+		if !slices.Equal(got, events) {
+			t.Errorf("told %v, want %v", got, events)
+		}
+	}
+	a, _ := n.Each[0].Connect(t, sat.Token, "")
+	b, _ := n.Each[1].Connect(t, sat.Token, "")
+	online(t, a)
+	wantTold("subscriber.online")
+	online(t, b)
+	a.Call(t, "subscriber.offline", map[string]any{})
+	b.Call(t, "subscriber.offline", map[string]any{})
+	wantTold("subscriber.online", "subscriber.offline")
+	c, protocol := n.Each[1].Connect(t, sat.Token, "")
+	online(t, c)
+	n.Each[1].Kill()
+	d, _ := n.Each[0].Connect(t, sat.Token, protocol)
+	d.Call(t, "subscriber.offline", map[string]any{})
+	wantTold("subscriber.online", "subscriber.offline", "subscriber.online", "subscriber.offline")
+}
