@@ -13,11 +13,14 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// How long a dependency may take to answer, and how long its answer is given
-// again: however many probes there are, each is asked once a second.
+// How long a probe waits for answers, and how long those are given again: however
+// many probes there are, each dependency is asked once a second. What answered and
+// has not yet answered again is busy, as it is under load: it is lost only after
+// lostAfter, or every node would be taken out of use when there is most to do.
 const (
-	askAtMost = 2 * time.Second
+	answerIn  = 500 * time.Millisecond
 	askEvery  = time.Second
+	lostAfter = 10 * time.Second
 )
 
 // A dependency is something that a server needs to serve.
@@ -27,6 +30,7 @@ type dependency struct {
 	ask func(ctx context.Context) (note string, err error)
 
 	asked chan answer // holds or awaits the answer of an ask that was begun; else nil
+	began time.Time   // when that was
 	last  answer
 }
 
@@ -72,43 +76,58 @@ func (n *dependencies) check() (answers map[string]answer) {
 }
 
 func (n *dependencies) askAll() {
-	ctx, cancel := context.WithTimeout(context.Background(), askAtMost)
+	wait, cancel := context.WithTimeout(context.Background(), answerIn)
 	defer cancel()
 	for _, d := range n.all {
-		d.begin(ctx)
+		d.begin()
 	}
 	for _, d := range n.all {
-		n.note(d, d.wait(ctx))
+		n.note(d, d.wait(wait))
 	}
 }
 
 // begin asks, unless an answer is still awaited: what hangs is asked once.
-func (d *dependency) begin(ctx context.Context) {
+func (d *dependency) begin() {
 	if d.asked != nil {
 		return
 	}
 	asked := make(chan answer, 1)
-	d.asked = asked
+	d.asked, d.began = asked, time.Now()
 	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), lostAfter)
+		defer cancel()
 		note, err := d.ask(ctx)
 		asked <- answer{note, err}
 	}()
 }
 
-// wait gives the answer, if it comes in time.
+// wait gives the answer; where it does not come in time, what is to be thought
+// meanwhile.
 func (d *dependency) wait(ctx context.Context) answer {
-	got := answer{err: context.DeadlineExceeded}
+	var got answer
 	select {
 	case got = <-d.asked:
 	case <-ctx.Done():
 		select {
 		case got = <-d.asked: // in time, while another was waited for
 		default:
-			return got
+			return d.meanwhile()
 		}
 	}
 	d.asked = nil
 	return got
+}
+
+// meanwhile stands for an answer that has not come: the last one, for so long.
+func (d *dependency) meanwhile() answer {
+	waited := time.Since(d.began)
+	switch {
+	case waited >= lostAfter:
+		return answer{err: context.DeadlineExceeded}
+	case d.last.err != nil:
+		return d.last
+	}
+	return answer{note: "busy, no answer for " + waited.Round(100*time.Millisecond).String()}
 }
 
 // note keeps an answer, and logs one that is unlike the last.
@@ -125,7 +144,7 @@ func (n *dependencies) note(d *dependency, a answer) {
 // plainly says an error in a line, without what it came from.
 func plainly(err error) string {
 	if errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Sprintf("no answer in %s", askAtMost)
+		return fmt.Sprintf("no answer in %s", lostAfter)
 	}
 	var unfit *database.Unfit
 	if errors.As(err, &unfit) {

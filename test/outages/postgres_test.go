@@ -1,6 +1,7 @@
 package outages
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -54,9 +55,17 @@ func TestPostgresHangs(t *testing.T) {
 // pool is whole afterwards.
 func TestPostgresIsFull(t *testing.T) {
 	t.Parallel()
-	p, s := onPostgres(t, "max_connections=12", "superuser_reserved_connections=3")
+	p, s := onPostgres(t)
 	c := loadClients(t, s)
+	limit := func(n int) {
+		p.SQL(t, fmt.Sprintf(`DO $$ BEGIN EXECUTE (SELECT format('ALTER ROLE %%I CONNECTION LIMIT %d', rolname) FROM pg_roles WHERE rolname LIKE 'test\_%%'); END $$`, n))
+	}
+	limit(0)
 	p.SQL(t, `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name LIKE 'selvage%'`)
+	harness.Eventually(t, recovery, "a refusal while nobody may connect", func() error {
+		return s.Get(t, s.Ops+"/readyz").StatusIs(503)
+	})
+	limit(-1)
 	c.working(t)
 	c.check(t)
 }
