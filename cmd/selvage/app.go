@@ -17,6 +17,7 @@ import (
 	"github.com/selvage/selvage/internal/password"
 	"github.com/selvage/selvage/internal/revocation"
 	"github.com/selvage/selvage/keys"
+	"github.com/selvage/selvage/operator"
 	"github.com/selvage/selvage/recordings"
 )
 
@@ -34,6 +35,7 @@ type app struct {
 
 	fabric     *fabric.Fabric
 	idp        *idp.Provider
+	operators  *operator.Operators
 	recordings *recordings.Recordings // nil without media
 	relay      *relay.Relay           // nil where it is not served
 	webhooks   *deliver.Deliverer     // nil but in a server
@@ -106,6 +108,9 @@ func (a *app) build(all *kinds.Catalog, observe func(event string)) {
 		Ring: a.ring, Revocations: a.revocations, Issuer: a.where.issuer(), Lifetimes: a.config.lifetimes(), Observe: observe,
 		CheckURL: a.egress.Check, Fetch: a.egress.Fetcher(),
 		DeviceGuesses: int(a.config.Limits.DeviceCodes),
+	})
+	a.operators = operator.New(operator.Config{
+		Store: a.store, Passwords: a.passwords, Idle: time.Duration(a.config.Operators.Idle), Absolute: time.Duration(a.config.Operators.Absolute),
 	})
 	if a.media == nil {
 		return

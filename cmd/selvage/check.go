@@ -12,7 +12,7 @@ import (
 // check reports values that are fine elsewhere but not for their key, and those
 // that do not go together.
 func (c Config) check(from origins) error {
-	return errors.Join(c.checkListeners(from), c.checkPasswords(from), c.checkKeys(from), c.checkServices(from), c.checkTLS(from), c.checkOffload(from))
+	return errors.Join(c.checkListeners(from), c.checkPasswords(from), c.checkKeys(from), c.checkServices(from), c.checkTLS(from), c.checkOffload(from), c.checkBootstrap(from))
 }
 
 func (c Config) checkListeners(from origins) error {

@@ -21,8 +21,12 @@ type Config struct {
 	Database databaseURL `koanf:"database" default:"sqlite:selvage.db" help:"where rows are kept: sqlite:FILE or postgres://USER@HOST/NAME"`
 	Sessions sessionsURL `koanf:"sessions" default:"sqlite:sessions.db" help:"where short-lived state is kept: sqlite:FILE, postgres://…, redis://HOST:6379, redis-cluster://HOST,HOST or redis-sentinel://MASTER@HOST,HOST (rediss… is with TLS)"`
 	Media    folderURL   `koanf:"media" default:"dir:media" help:"where recordings are kept: dir:FOLDER; nodes that serve recordings share one"`
-	Services services    `koanf:"services" default:"idp,fabric,relay,recordings" help:"what this server serves; some of it alone needs a database and sessions that nodes share"`
+	Services services    `koanf:"services" default:"idp,fabric,relay,recordings,dashboard" help:"what this server serves; some of it alone needs a database and sessions that nodes share"`
 	NoDemo   bool        `koanf:"no_demo" default:"false" help:"make no demo project on the first start"`
+
+	BootstrapAdminEmail    string `koanf:"bootstrap_admin_email" secret:"true" help:"e-mail of the owner that a start makes where there is no operator yet"`
+	BootstrapAdminPassword string `koanf:"bootstrap_admin_password" secret:"true" help:"password of that owner, at least 12 characters"`
+	BootstrapAdminAPIToken string `koanf:"bootstrap_admin_api_token" secret:"true" help:"API key that a start makes beside that owner, with every scope: PT and 64 hexadecimal digits, such as echo PT$(openssl rand -hex 32) prints"`
 
 	MasterKey masterKey     `koanf:"master_key" secret:"true" help:"base64 of the 32 bytes that seal the key ring (default: master.key in the data directory)"`
 	Grace     time.Duration `koanf:"grace" default:"25s" help:"how long requests may take to finish once the server is told to stop"`
@@ -55,6 +59,11 @@ type Config struct {
 		Idle     period `koanf:"idle" default:"12h" reload:"true" help:"how long a browser stays signed in unused"`
 		Absolute period `koanf:"absolute" default:"168h" reload:"true" help:"how long a browser stays signed in at most"`
 	} `koanf:"session"`
+
+	Operators struct {
+		Idle     period `koanf:"idle" default:"1h" help:"how long an operator stays signed in to the dashboard unused"`
+		Absolute period `koanf:"absolute" default:"12h" help:"how long an operator stays signed in to the dashboard at most"`
+	} `koanf:"operators"`
 
 	Tokens struct {
 		Code            lifetime `koanf:"code" default:"1m" reload:"true" help:"lifetime of authorization codes"`

@@ -41,6 +41,7 @@ type demo struct {
 	service    idp.Client
 	secret     string
 	sids       []string
+	setup      string // the link for the first operator; "" where there is one
 }
 
 // firstRun makes the demo on the first start of a server that only this machine
@@ -60,6 +61,9 @@ func (a *app) firstRun(ctx context.Context) (text string, err error) {
 	d, err := a.seed(ctx)
 	if err != nil {
 		return "", fmt.Errorf("making the demo: %w", err)
+	}
+	if d.setup, err = a.setupLink(ctx); err != nil {
+		return "", err
 	}
 	text = a.describe(d)
 	if err := replaceFile(file, []byte(text), 0o600); err != nil {
@@ -193,6 +197,10 @@ func (a *app) describe(d demo) string {
 	head("Where")
 	for _, l := range a.links() {
 		row(l.title, l.url)
+	}
+	if d.setup != "" {
+		head("Operator: who opens this within a day is the first one, an owner")
+		row("setup link", d.setup)
 	}
 	head("Try: mint a token for a subscriber, list the recordings, listen to one")
 	fmt.Fprintf(&b, "\ncurl -s -u %s:%s -H 'Content-Type: application/json' -d '{\"reference\":\"%s\"}' %s/api/fabric/subscribers/tokens\n", d.project.ID, d.key, d.subscriber.Email, base)

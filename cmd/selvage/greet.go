@@ -27,17 +27,23 @@ func (a *app) links() []link {
 	add(serviceFabric, link{"Fabric API", a.where.public + "/api/fabric", "subscribers, tokens and addresses, for backends and apps", true})
 	add(serviceRelay, link{"Relay", "wss://" + a.where.fabric, "the WebSocket that browser SDKs open", true})
 	add(serviceRecordings, link{"Recordings API", a.where.public + "/api/laml/2010-04-01", "recordings, as LaML clients speak", true})
+	add(serviceDashboard, link{"Dashboard", a.where.public + "/dashboard", "where operators see and change all this", false})
 	return append(all, link{"API document", a.where.public + "/docs", "every operation, with lines to paste", false})
 }
 
 // greet tells that the server is ready: two lines, and on the first start what
 // the demo is, to a terminal alone.
-func (s *server) greet(c *cli, first string) {
+func (s *server) greet(c *cli, first, setup string) {
 	r := s.running()
 	if first != "" && isTerminal(c.stdout) {
 		fmt.Fprintf(c.stdout, "\n%s\n", first)
 	} else if first != "" {
 		fmt.Fprintf(c.stdout, "a demo project was made; its ids and secrets are in %s\n", filepath.Join(s.app.config.Data, firstRunFile))
+	}
+	if setup != "" && isTerminal(c.stdout) {
+		fmt.Fprintf(c.stdout, "there is no operator yet; who opens this within a day is the first one, an owner:\n  %s\n", setup)
+	} else if setup != "" {
+		fmt.Fprintf(c.stdout, "there is no operator yet; the link for the first one is in %s\n", filepath.Join(s.app.config.Data, setupFile))
 	}
 	fmt.Fprintf(c.stdout, "selvage is ready at %s%s\n", s.app.where.public, also(r.HTTPS, ", "))
 	fmt.Fprintf(c.stdout, "data in %s%s; Ctrl-C stops\n", s.app.config.Data, also(r.Ops, ", health and metrics at "))

@@ -23,10 +23,11 @@ var layers = map[string][]string{
 	"idp/oidc":        {"fabric", "idp", "internal/deliver", "internal/problem", "internal/session", "internal/web", "keys", "templates"},
 	"recordings/laml": {"internal/page", "internal/problem", "internal/web", "recordings", "recordings/levels"},
 	"recordings/rest": {"internal/problem", "internal/web", "recordings"},
-	"internal/store":  {"fabric", "idp", "internal/database", "internal/deliver", "internal/page", "internal/problem", "internal/revocation", "keys", "recordings", "recordings/levels"},
+	"internal/store":  {"fabric", "idp", "internal/database", "internal/deliver", "internal/page", "internal/problem", "internal/revocation", "keys", "operator", "recordings", "recordings/levels"},
 	// nouns and rules
 	"idp":        {"fabric", "internal/page", "internal/password", "internal/problem", "internal/recent", "internal/revocation", "internal/session", "keys"},
 	"fabric":     {"fabric/kinds", "internal/page", "internal/password", "internal/problem", "internal/recent", "internal/revocation", "internal/session", "keys"},
+	"operator":   {"fabric", "internal/page", "internal/password", "internal/problem", "internal/session"},
 	"recordings": {"internal/page", "internal/problem", "internal/recent", "recordings/audio", "recordings/levels", "recordings/mp3", "recordings/wav"},
 	// plumbing
 	"internal/apidoc":              {"internal/openapi", "internal/problem", "internal/web", "templates"},

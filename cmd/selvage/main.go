@@ -121,7 +121,7 @@ func lookUp(p *problem.Error) string {
 	switch noun {
 	case "ring key":
 		noun = "ring"
-	case "project", "key", "client", "subscriber", "address", "recording", "webhook":
+	case "project", "operator", "key", "client", "subscriber", "address", "recording", "webhook":
 	default:
 		return ""
 	}

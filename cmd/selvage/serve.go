@@ -145,7 +145,14 @@ func (s *server) run(ctx context.Context, c *cli, reload func()) error {
 	if err != nil {
 		return errors.Join(err, s.ports.close())
 	}
+	if err := s.app.bootstrap(ctx); err != nil {
+		return errors.Join(err, s.ports.close())
+	}
 	first, err := s.app.firstRun(ctx)
+	if err != nil {
+		return errors.Join(err, s.ports.close())
+	}
+	setup, err := s.app.firstOperator(ctx)
 	if err != nil {
 		return errors.Join(err, s.ports.close())
 	}
@@ -177,7 +184,7 @@ func (s *server) run(ctx context.Context, c *cli, reload func()) error {
 		return errors.Join(err, s.shutdown(ctx))
 	}
 	defer os.Remove(filepath.Join(s.app.config.Data, runFile))
-	s.greet(c, first)
+	s.greet(c, first, setup)
 	return s.wait(ctx, reload)
 }
 
@@ -216,7 +223,7 @@ func (a *app) sweep(ctx context.Context, log *slog.Logger) {
 	tick := time.NewTicker(time.Minute)
 	defer tick.Stop()
 	for {
-		err := errors.Join(a.store.SweepRevocations(ctx), a.store.SweepFamilies(ctx), a.idp.Sweep(ctx), a.fabric.SweepDeliveries(ctx))
+		err := errors.Join(a.store.SweepRevocations(ctx), a.store.SweepFamilies(ctx), a.idp.Sweep(ctx), a.fabric.SweepDeliveries(ctx), a.operators.Sweep(ctx))
 		if a.recordings != nil {
 			err = errors.Join(err, a.recordings.Sweep(ctx))
 		}

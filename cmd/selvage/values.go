@@ -39,6 +39,7 @@ const (
 	serviceFabric     = "fabric"
 	serviceRelay      = "relay"
 	serviceRecordings = "recordings"
+	serviceDashboard  = "dashboard"
 )
 
 // off switches a listener off, auto chooses its address.
@@ -170,7 +171,7 @@ func (l limit) orNone() int {
 }
 
 // allServices are those that there are.
-var allServices = []string{serviceIDP, serviceFabric, serviceRelay, serviceRecordings}
+var allServices = []string{serviceIDP, serviceFabric, serviceRelay, serviceRecordings, serviceDashboard}
 
 func (s *services) UnmarshalText(text []byte) error {
 	all := allServices
@@ -188,9 +189,10 @@ func (s *services) UnmarshalText(text []byte) error {
 
 func (s services) has(name string) bool { return slices.Contains(s, name) }
 
-// missing lists what is not served.
+// missing lists what is not served and is missed by who uses the APIs: the dashboard is
+// for operators, who have the command line too.
 func (s services) missing() []string {
-	return slices.DeleteFunc(slices.Clone(allServices), s.has)
+	return slices.DeleteFunc(slices.Clone(allServices), func(name string) bool { return s.has(name) || name == serviceDashboard })
 }
 
 // all reports whether everything is served.

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"path/filepath"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/operator"
+)
+
+// setupFile keeps the link for the first operator where no terminal gets to see it.
+const setupFile = "setup-link.txt"
+
+// owner is the role of who comes first: an owner of the installation.
+var owner = operator.Membership{Role: operator.Owner}
+
+// checkBootstrap reports what is wrong with the first operator of the configuration,
+// before anything is written.
+func (c Config) checkBootstrap(from origins) error {
+	var errs []error
+	refuse := func(path, format string, args ...any) {
+		errs = append(errs, fmt.Errorf(from.keyAt(path)+" "+format, args...))
+	}
+	email, secret, token := c.BootstrapAdminEmail, c.BootstrapAdminPassword, c.BootstrapAdminAPIToken
+	switch {
+	case email == "" && secret == "" && token == "":
+		return nil
+	case email == "":
+		refuse("bootstrap_admin_email", "is needed where bootstrap_admin_password or bootstrap_admin_api_token is set")
+	case fabric.CheckEmail("email", email) != nil:
+		refuse("bootstrap_admin_email", "needs an e-mail address")
+	}
+	if p := problem.First(operator.CheckPassword(secret, email)); p != nil {
+		refuse("bootstrap_admin_password", "cannot be used: %s", p.Message)
+	}
+	if token != "" && fabric.CheckSecret("key", token) != nil {
+		refuse("bootstrap_admin_api_token", "needs PT and 64 hexadecimal digits in small letters, such as `echo PT$(openssl rand -hex 32)` prints")
+	}
+	return errors.Join(errs...)
+}
+
+// firstOperator makes a link for the first operator, where there is neither. It gives
+// the link: "" on every other start.
+func (a *app) firstOperator(ctx context.Context) (link string, err error) {
+	if !a.serves(serviceDashboard) {
+		return "", nil
+	}
+	if link, err = a.setupLink(ctx); err != nil || link == "" {
+		return "", err
+	}
+	return link, replaceFile(filepath.Join(a.config.Data, setupFile), []byte(link+"\n"), 0o600)
+}
+
+// setupLink makes the link for the first operator, "" where there is one, or a link.
+func (a *app) setupLink(ctx context.Context) (string, error) {
+	_, token, err := a.operators.First(ctx)
+	if errors.Is(err, problem.Conflict) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	return a.setupURL(token), nil
+}
+
+// setupURL gives the link of a token.
+func (a *app) setupURL(token string) string {
+	return a.where.public + "/dashboard/setup?" + url.Values{"token": {token}}.Encode()
+}
+
+// bootstrap makes the owner of the configuration where there is no operator, with an API
+// key if one is said. Of several nodes that start together one does.
+func (a *app) bootstrap(ctx context.Context) error {
+	c := a.config
+	if c.BootstrapAdminEmail == "" {
+		return nil
+	}
+	some, err := a.operators.List(ctx, page.Query{Size: 1})
+	if err != nil || len(some.Items) > 0 {
+		return err
+	}
+	_, err = a.operators.Create(ctx, operator.Input{Email: &c.BootstrapAdminEmail, Password: &c.BootstrapAdminPassword, Roles: []operator.Membership{owner}})
+	if errors.Is(err, problem.Conflict) {
+		return nil
+	}
+	if err != nil || c.BootstrapAdminAPIToken == "" {
+		return err
+	}
+	projects, err := a.fabric.ListProjects(ctx, page.Query{Size: 1})
+	if err != nil {
+		return err
+	}
+	if len(projects.Items) == 0 {
+		p, err := a.fabric.CreateProject(ctx, "Default")
+		if err != nil {
+			return err
+		}
+		projects.Items = []fabric.Project{p}
+	}
+	name := "bootstrap"
+	return a.fabric.AdoptAPIKey(ctx, projects.Items[0].ID, fabric.APIKeyInput{Name: &name, Scopes: fabric.Scopes()}, c.BootstrapAdminAPIToken)
+}

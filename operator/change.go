@@ -1,0 +1,159 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/google/uuid"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/password"
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// MinPassword is how long an operator's password must be: more is lost by it than by
+// a subscriber's.
+const MinPassword = 12
+
+// An Input is an operator to create, or what of one to change; nil fields stay.
+type Input struct {
+	Email    *string // of a new one
+	Name     *string
+	Password *string
+	Disabled *bool
+	Roles    []Membership
+}
+
+// CheckPassword reports why a password cannot be that of the operator with an e-mail.
+func CheckPassword(secret, email string) error {
+	if err := password.Check("password", secret); err != nil {
+		return err
+	}
+	if utf8.RuneCountInString(norm.NFC.String(secret)) < MinPassword {
+		return problem.BadParam("password", "password is too short (minimum is %d characters)", MinPassword)
+	}
+	folded := strings.ToLower(secret)
+	local, _, _ := strings.Cut(strings.ToLower(email), "@")
+	if len(local) > 3 && strings.Contains(folded, local) || strings.Count(folded, folded[:1]) == len(folded) {
+		return problem.BadParam("password", "password is too easily guessed")
+	}
+	return nil
+}
+
+// checkPassword is CheckPassword, with what the installation asks beside.
+func (a *Operators) checkPassword(secret, email string) error {
+	if err := CheckPassword(secret, email); err != nil {
+		return err
+	}
+	return a.c.Weak("password", secret, email)
+}
+
+// check reports everything that is wrong with an input.
+func (a *Operators) check(in Input, isNew bool, email string) error {
+	var errs []error
+	if isNew {
+		if in.Email == nil {
+			errs = append(errs, problem.Missing("email"))
+		} else {
+			errs = append(errs, fabric.CheckEmail("email", *in.Email))
+		}
+	}
+	if in.Name != nil {
+		errs = append(errs, fabric.CheckPersonName("name", *in.Name))
+	}
+	if isNew || in.Roles != nil {
+		errs = append(errs, checkRoles(in.Roles))
+	}
+	if in.Password != nil {
+		errs = append(errs, a.checkPassword(*in.Password, email))
+	}
+	return errors.Join(errs...)
+}
+
+// make gives the operator of an input that it checks.
+func (a *Operators) make(ctx context.Context, in Input) (Operator, error) {
+	email := ""
+	if in.Email != nil {
+		email = fabric.NormalizeEmail(*in.Email)
+	}
+	if err := a.check(in, true, email); err != nil {
+		return Operator{}, err
+	}
+	o := Operator{ID: newID(), Email: email, Roles: in.Roles, Created: a.now()}
+	o.Updated = o.Created
+	if in.Name != nil {
+		o.Name = *in.Name
+	}
+	if in.Disabled != nil {
+		o.Disabled = *in.Disabled
+	}
+	if in.Password != nil {
+		hash, err := a.c.Passwords.Hash(ctx, *in.Password)
+		if err != nil {
+			return Operator{}, fmt.Errorf("hashing password: %w", err)
+		}
+		o.PasswordHash = hash
+	}
+	return o, nil
+}
+
+// Create makes an operator. Without a password none opens it until one is set.
+func (a *Operators) Create(ctx context.Context, in Input) (Operator, error) {
+	o, err := a.make(ctx, in)
+	if err != nil {
+		return Operator{}, err
+	}
+	if err := a.c.Store.CreateOperator(ctx, o); err != nil {
+		return Operator{}, fmt.Errorf("creating operator: %w", err)
+	}
+	return o, nil
+}
+
+// Find gives an operator by its id or its e-mail.
+func (a *Operators) Find(ctx context.Context, name string) (Operator, error) {
+	if u, err := uuid.Parse(name); err == nil && len(name) == 36 {
+		return a.c.Store.FindOperator(ctx, u.String())
+	}
+	return a.byEmail(ctx, name)
+}
+
+// List gives a page of all operators, in the order of their creation.
+func (a *Operators) List(ctx context.Context, q page.Query) (page.Page[Operator], error) {
+	return a.c.Store.ListOperators(ctx, q)
+}
+
+// Update changes an operator. A new password and disabling end its sessions, but for
+// the one of keep, which asks.
+func (a *Operators) Update(ctx context.Context, id string, in Input, keep string) (Operator, error) {
+	o, err := a.Find(ctx, id)
+	if err != nil {
+		return Operator{}, err
+	}
+	if err := a.check(in, false, o.Email); err != nil {
+		return Operator{}, err
+	}
+	c := Change{Name: in.Name, Disabled: in.Disabled, Roles: in.Roles}
+	if in.Password != nil {
+		hash, err := a.c.Passwords.Hash(ctx, *in.Password)
+		if err != nil {
+			return Operator{}, fmt.Errorf("hashing password: %w", err)
+		}
+		c.PasswordHash = &hash
+	}
+	return a.c.Store.UpdateOperator(ctx, o.ID, c, a.now(), keep)
+}
+
+// Delete removes an operator with its sessions.
+func (a *Operators) Delete(ctx context.Context, id string) error {
+	o, err := a.Find(ctx, id)
+	if err != nil {
+		return err
+	}
+	return a.c.Store.DeleteOperator(ctx, o.ID)
+}
