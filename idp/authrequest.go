@@ -20,6 +20,7 @@ type AuthRequest struct {
 	RedirectURI  string       `json:"redirect_uri"`
 	Mode         ResponseMode `json:"response_mode,omitempty"` // "" means Query
 	Device       string       `json:"device,omitempty"`        // of a device that waits for the answer, and there is no redirect URI
+	Account      string       `json:"account,omitempty"`       // the project of a subscriber who goes to its own page; there is no client then
 	State        string       `json:"state,omitempty"`
 	Nonce        string       `json:"nonce,omitempty"`
 	Challenge    string       `json:"code_challenge,omitempty"` // S256 (RFC 7636); "" where the client may leave it out

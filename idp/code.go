@@ -67,6 +67,9 @@ func (p *Provider) Resume(ctx context.Context, id, browser string) (a AuthReques
 	if subtle.ConstantTimeCompare([]byte(a.Browser), []byte(session.Digest(browser))) != 1 {
 		return AuthRequest{}, c, problem.NoSuch("authorization request")
 	}
+	if a.Account != "" {
+		return a, ownClient(a.Account), nil
+	}
 	if c, err = p.FindClient(ctx, a.ClientID); err != nil {
 		return a, c, err
 	}

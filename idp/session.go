@@ -54,7 +54,7 @@ func (p *Provider) LogIn(ctx context.Context, projectID, email, password string,
 		p.Observe("login_refused")
 		return Session{}, errWrong
 	}
-	s, err := p.newSession(ctx, sub, began, from)
+	s, err := p.newSession(ctx, sub, began, []string{"pwd"}, from)
 	if errors.Is(err, problem.Conflict) { // a new password, or disabled, since it was read
 		return Session{}, errWrong
 	}
@@ -65,13 +65,13 @@ func (p *Provider) LogIn(ctx context.Context, projectID, email, password string,
 	return s, nil
 }
 
-func (p *Provider) newSession(ctx context.Context, sub fabric.Subscriber, began time.Time, from Visitor) (Session, error) {
+func (p *Provider) newSession(ctx context.Context, sub fabric.Subscriber, began time.Time, amr []string, from Visitor) (Session, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
 		return Session{}, fmt.Errorf("making session id: %w", err)
 	}
 	s := Session{
-		ID: id.String(), ProjectID: sub.ProjectID, SubscriberID: sub.ID, AuthTime: began, AMR: []string{"pwd"},
+		ID: id.String(), ProjectID: sub.ProjectID, SubscriberID: sub.ID, AuthTime: began, AMR: amr,
 		UserAgent: cut(from.UserAgent, 256), Address: cut(from.Address, 64), Expires: began.Add(p.Lifetimes().BrowserAbsolute),
 	}
 	if err := p.Store.CreateSession(ctx, s, sub.PasswordHash); err != nil {

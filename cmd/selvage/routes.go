@@ -37,7 +37,7 @@ func (a *app) routes(log *slog.Logger) (http.Handler, error) {
 		if err != nil {
 			return nil, err
 		}
-		mount(orNotFound(api.Handler()), "/.well-known/", "/accounts", "/consent", "/device", "/login", "/login/", "/logout", "/oauth/")
+		mount(orNotFound(api.Handler()), "/.well-known/", "/account", "/account/", "/accounts", "/consent", "/device", "/login", "/login/", "/logout", "/oauth/")
 	}
 	if a.serves(serviceFabric) {
 		api := rest.New(rest.Config{Fabric: a.fabric, Access: a.idp.OpenAccessToken, Log: log})

@@ -68,6 +68,10 @@ func New(c Config) (*API, error) {
 //
 //	GET       /.well-known/oauth-authorization-server
 //	GET       /.well-known/openid-configuration
+//	GET       /account
+//	POST      /account/password
+//	POST      /account/profile
+//	POST      /account/sign-in
 //	GET, POST /accounts
 //	GET, POST /consent
 //	GET, POST /device
@@ -109,6 +113,10 @@ func (a *API) mount(mux web.Mux) {
 	}
 	anyOrigin("/.well-known/oauth-authorization-server", a.document(a.metadata.serve), http.MethodGet)
 	anyOrigin("/.well-known/openid-configuration", a.document(a.metadata.serve), http.MethodGet)
+	own("GET /account", a.showAccount)
+	own("POST /account/password", a.onAccount(a.changePassword))
+	own("POST /account/profile", a.onAccount(a.changeProfile))
+	own("POST /account/sign-in", a.onAccount(a.signInAgain))
 	own("GET /accounts", a.showAccounts)
 	own("POST /accounts", a.chooseAccount)
 	own("GET /consent", a.showConsent)

@@ -14,8 +14,12 @@ import (
 
 // grant answers a request from a login.
 func (a *API) grant(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest, s idp.Session) error {
-	if req.Device != "" {
+	switch {
+	case req.Device != "":
 		return a.signInDevice(w, r, c, req, s)
+	case req.Account != "":
+		seeOther(w, accountURL(s.ProjectID))
+		return nil
 	}
 	var value string
 	var err error
@@ -69,9 +73,10 @@ func postBack(w http.ResponseWriter, c idp.Client, req idp.AuthRequest, v url.Va
 }
 
 // respondError tells an error to the client. An internal one is told as
-// server_error and logged. A device is told by its next poll alone.
+// server_error and logged. A device is told by its next poll alone, and on the way to
+// the subscriber's own page there is no client.
 func (a *API) respondError(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest, err error) error {
-	if req.Device != "" {
+	if req.Device != "" || req.Account != "" {
 		return err
 	}
 	p := problem.First(err)

@@ -1,0 +1,203 @@
+package oidc
+
+import (
+	"cmp"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/templates"
+)
+
+// The page of a subscriber's own account is made of sections. Each has a template of its
+// own, and a file here with the handlers of its forms and a func of [sections] that says
+// what the page shows of it.
+
+// A visit is a subscriber at its own page: the login of its browser, and who it is.
+type visit struct {
+	idp.Session
+	sub fabric.Subscriber
+}
+
+// A section says what the page shows of a part of the account.
+type section func(a *API, r *http.Request, v visit, page *templates.AccountPage) error
+
+// sections are those of the page.
+var sections = []section{showProfile, showPassword}
+
+// showAccount serves GET /account, with project in the query where it matters which.
+func (a *API) showAccount(w http.ResponseWriter, r *http.Request) error {
+	projectID, err := a.accountProject(r, r.URL.Query().Get("project"))
+	if err != nil {
+		return err
+	}
+	v, err := a.visitOf(r, projectID)
+	if errors.Is(err, problem.Unauthenticated) {
+		return a.beginAccount(w, r, projectID, nil)
+	}
+	if err != nil {
+		return err
+	}
+	return a.accountPage(w, r, v, templates.AccountPage{Notice: notices[r.URL.Query().Get("done")]}, http.StatusOK)
+}
+
+// notices say what was done, by the name of it.
+var notices = map[string]string{
+	"profile":  "Your profile is saved.",
+	"password": "Your password is changed. You are signed out everywhere else.",
+}
+
+// accountProject gives the project whose account is shown: the one that is asked for,
+// else the one where the browser signed in last, else the only one that there is.
+func (a *API) accountProject(r *http.Request, asked string) (string, error) {
+	if asked != "" {
+		return asked, nil
+	}
+	b, err := a.browsers.Open(r)
+	if err != nil {
+		return "", err
+	}
+	var last idp.Session
+	for projectID := range b.Values() {
+		l, err := a.loginsOf(r, projectID)
+		if err != nil {
+			return "", err
+		}
+		if l.inUse && l.all[0].AuthTime.After(last.AuthTime) {
+			last = l.all[0]
+		}
+	}
+	if last.ID != "" {
+		return last.ProjectID, nil
+	}
+	only, err := a.OnlyProject(r.Context())
+	if err == nil && only == "" {
+		err = errWhichAccount
+	}
+	return only, err
+}
+
+var errWhichAccount = &shown{http.StatusNotFound, templates.Error{
+	Title: "Which account is it?",
+	Text:  "Nobody is signed in on this browser. Sign in to an app first, or follow its link to your account.",
+}}
+
+// visitOf gives the login in use of the browser in a project, and its subscriber;
+// problem.Unauthenticated where there is none.
+func (a *API) visitOf(r *http.Request, projectID string) (visit, error) {
+	l, err := a.loginsOf(r, projectID)
+	if err != nil {
+		return visit{}, err
+	}
+	if !l.inUse {
+		return visit{}, problem.NoCredentials()
+	}
+	sub, err := a.Subscribers.FindSubscriber(r.Context(), projectID, l.all[0].SubscriberID)
+	if errors.Is(err, problem.NotFound) {
+		err = problem.NoCredentials()
+	}
+	return visit{l.all[0], sub}, err
+}
+
+// beginAccount leads to a login, and from there to the account. With again it is a login
+// of that visit's subscriber who is signed in, but not lately enough.
+func (a *API) beginAccount(w http.ResponseWriter, r *http.Request, projectID string, again *visit) error {
+	req, c, err := a.BeginAccount(r.Context(), projectID)
+	if errors.Is(err, problem.NotFound) {
+		return errWhichAccount
+	}
+	if err != nil {
+		return err
+	}
+	if again != nil {
+		req.Prompt, req.LoginHint, req.Meant = []string{"login"}, again.sub.Email, []string{again.SubscriberID}
+	}
+	return a.proceed(w, r, c, req)
+}
+
+// accountPage shows the page: what is in it already, and what the sections have to say.
+func (a *API) accountPage(w http.ResponseWriter, r *http.Request, v visit, page templates.AccountPage, status int) error {
+	page.Project, page.Token, page.Name, page.Email = v.ProjectID, a.formToken(v.Session), cmp.Or(v.sub.FullName(), v.sub.Email, "Your account"), v.sub.Email
+	page.Stale = !a.lately(v.Session)
+	for _, show := range sections {
+		if err := show(a, r, v, &page); err != nil {
+			return err
+		}
+	}
+	return templates.Write(w, page, templates.Options{Status: status, Scripts: true})
+}
+
+// An accountHandler serves a form of the page, for the visit that it belongs to.
+type accountHandler func(w http.ResponseWriter, r *http.Request, v visit, form url.Values) error
+
+// onAccount lets forms through that the page had, for the login that it was shown to.
+func (a *API) onAccount(serve accountHandler) func(http.ResponseWriter, *http.Request) error {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		form, err := postForm(w, r)
+		if err != nil {
+			return err
+		}
+		v, err := a.visitOf(r, form.Get("project"))
+		if errors.Is(err, problem.Unauthenticated) {
+			return a.beginAccount(w, r, form.Get("project"), nil)
+		}
+		if err != nil {
+			return err
+		}
+		if !hmac.Equal([]byte(form.Get("token")), []byte(a.formToken(v.Session))) {
+			return errForm
+		}
+		return serve(w, r, v, form)
+	}
+}
+
+// lately is how long after its login somebody may change how it signs in.
+const lately = 10 * time.Minute
+
+func (a *API) lately(s idp.Session) bool { return a.Now().Sub(s.AuthTime) <= lately }
+
+// sensitive lets a form through if the login is not old, else it has the subscriber
+// sign in again: a browser that was left open must not become somebody else's account.
+func (a *API) sensitive(serve accountHandler) func(http.ResponseWriter, *http.Request) error {
+	return a.onAccount(func(w http.ResponseWriter, r *http.Request, v visit, form url.Values) error {
+		if !a.lately(v.Session) {
+			return a.beginAccount(w, r, v.ProjectID, &v)
+		}
+		return serve(w, r, v, form)
+	})
+}
+
+// signInAgain serves POST /account/sign-in.
+func (a *API) signInAgain(w http.ResponseWriter, r *http.Request, v visit, _ url.Values) error {
+	return a.beginAccount(w, r, v.ProjectID, &v)
+}
+
+var errForm = &shown{http.StatusForbidden, templates.Error{
+	Title: "The form is of another sign-in",
+	Text:  "Nothing was changed. Open your account again, and repeat what you did.",
+}}
+
+// formToken is in each form of the page: it belongs to the login that the page was shown
+// to, so that no other page can have made the form.
+func (a *API) formToken(s idp.Session) string {
+	key := a.Ring.Derive("account form")
+	mac := hmac.New(sha256.New, key[:])
+	mac.Write([]byte(s.ID))
+	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
+}
+
+// accountURL is where the page of a project's subscribers is.
+func accountURL(projectID string) string { return "/account?project=" + url.QueryEscape(projectID) }
+
+// backToAccount leads to the page, which says what was done.
+func backToAccount(w http.ResponseWriter, v visit, done string) error {
+	seeOther(w, accountURL(v.ProjectID)+"&done="+done)
+	return nil
+}

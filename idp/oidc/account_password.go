@@ -1,0 +1,38 @@
+package oidc
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/templates"
+)
+
+func showPassword(_ *API, _ *http.Request, v visit, page *templates.AccountPage) error {
+	page.Password.Set = v.sub.PasswordHash != ""
+	return nil
+}
+
+// changePassword serves POST /account/password. Who has a password shows that it knows
+// it; who has none must have signed in lately.
+func (a *API) changePassword(w http.ResponseWriter, r *http.Request, v visit, form url.Values) error {
+	if v.sub.PasswordHash == "" && !a.lately(v.Session) {
+		return a.beginAccount(w, r, v.ProjectID, &v)
+	}
+	s, err := a.ChangePassword(r.Context(), v.Session, form.Get("current"), form.Get("password"), visitor(r))
+	if p := problem.First(err); p != nil && (p.Kind == problem.Invalid || p.Kind == problem.RateLimited) {
+		page := templates.AccountPage{Password: templates.PasswordSection{Error: p.Message, ErrorIn: p.Param}}
+		return a.accountPage(w, r, v, page, http.StatusUnprocessableEntity)
+	}
+	if errors.Is(err, problem.Unauthenticated) {
+		return a.beginAccount(w, r, v.ProjectID, nil)
+	}
+	if err != nil {
+		return err
+	}
+	if err := a.setLogin(w, r, s); err != nil {
+		return err
+	}
+	return backToAccount(w, v, "password")
+}

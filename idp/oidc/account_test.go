@@ -1,0 +1,115 @@
+package oidc_test
+
+import (
+	"context"
+	"html"
+	"maps"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+)
+
+// account opens the page of the account and signs ada in where it must.
+func (b *browser) account() reply {
+	b.w.t.Helper()
+	page := b.get("/account?project=" + b.w.project.ID)
+	if hiddenID.MatchString(page.body) {
+		page = b.logIn(page, email, secret)
+	}
+	if !strings.Contains(page.body, `id="account-page"`) {
+		b.w.t.Fatalf("no account: %d %s", page.status, page.body)
+	}
+	return page
+}
+
+// onPage posts a form of a page with its hidden fields.
+func (b *browser) onPage(page reply, path string, pairs ...string) reply {
+	b.w.t.Helper()
+	form := url.Values{}
+	for _, m := range hiddenField.FindAllStringSubmatch(page.body, -1) {
+		form.Set(m[1], html.UnescapeString(m[2]))
+	}
+	return b.post(path, with(form, pairs...))
+}
+
+func TestAccountProfile(t *testing.T) {
+	w := newWorld(t)
+	b := w.browser()
+	got := b.onPage(b.account(), "/account/profile", "first_name", "Augusta", "last_name", `<script>King`, "display_name", "")
+	if !strings.Contains(got.body, "Your profile is saved.") || !strings.Contains(got.body, "Augusta &lt;script&gt;King") {
+		t.Errorf("saving the profile: %d %s", got.status, got.body)
+	}
+	sub, err := w.fabric.FindSubscriber(context.Background(), w.project.ID, w.ada.ID)
+	must(t, err)
+	if sub.FirstName != "Augusta" {
+		t.Errorf("first name = %q", sub.FirstName)
+	}
+	if got := b.get("/account"); !strings.Contains(got.body, `id="account-page"`) {
+		t.Errorf("/account without a project, signed in: %d %s", got.status, got.body)
+	}
+	if got := w.browser().get("/account?project=" + w.ada.ID); got.status != http.StatusNotFound {
+		t.Errorf("/account of no project: %d", got.status)
+	}
+}
+
+// A form of the page belongs to the login that it was shown to.
+func TestAccountForms(t *testing.T) {
+	w := newWorld(t)
+	grace := w.subscriber("grace@example.com")
+	mine, theirs := w.browser(), w.browser()
+	page := mine.account()
+	got := theirs.get("/account?project=" + w.project.ID)
+	got = theirs.logIn(got, grace.Email, secret)
+	token := url.Values{}
+	for _, m := range hiddenField.FindAllStringSubmatch(got.body, -1) {
+		token.Set(m[1], m[2])
+	}
+	if token.Get("token") == "" {
+		t.Fatalf("no form token: %s", got.body)
+	}
+	for name, value := range map[string]string{"of another login": token.Get("token"), "missing": "", "made up": "AAAA"} {
+		if got := mine.onPage(page, "/account/profile", "token", value, "first_name", "Eve"); got.status != http.StatusForbidden {
+			t.Errorf("a form whose token is %s: %d, want 403", name, got.status)
+		}
+	}
+	sub, err := w.fabric.FindSubscriber(context.Background(), w.project.ID, w.ada.ID)
+	must(t, err)
+	if sub.FirstName != "Ada" {
+		t.Errorf("a refused form changed the name to %q", sub.FirstName)
+	}
+	req, err := http.NewRequest(http.MethodPost, w.url+"/account/profile", strings.NewReader(maps.Clone(token).Encode()))
+	must(t, err)
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	req.Header.Set("Origin", "https://evil.example")
+	if got := theirs.do(req); got.status != http.StatusForbidden {
+		t.Errorf("a form of another site: %d, want 403", got.status)
+	}
+}
+
+func TestAccountPassword(t *testing.T) {
+	w := newWorld(t)
+	c, _ := w.client(nil)
+	here, there := w.browser(), w.browser()
+	there.account()
+	page := here.account()
+	if got := here.onPage(page, "/account/password", "current", "wrong", "password", "violet ferry kitchen 9"); got.status != http.StatusUnprocessableEntity || !strings.Contains(got.body, "The current password is wrong.") {
+		t.Errorf("with a wrong password: %d %s", got.status, got.body)
+	}
+	w.pass(time.Second)
+	got := here.onPage(page, "/account/password", "current", secret, "password", "violet ferry kitchen 9")
+	if !strings.Contains(got.body, "Your password is changed.") {
+		t.Fatalf("changing the password: %d %s", got.status, got.body)
+	}
+	w.pass(time.Second)
+	if got := here.get("/account"); !strings.Contains(got.body, `id="account-page"`) {
+		t.Errorf("the browser that changed the password is signed out: %s", got.body)
+	}
+	if got := there.get("/account?project=" + w.project.ID); !hiddenID.MatchString(got.body) {
+		t.Errorf("another browser is still signed in: %s", got.body)
+	}
+	if got := w.browser(); got.logIn(got.authorize(request(c)), email, secret).status != http.StatusUnprocessableEntity {
+		t.Error("the old password still opens it")
+	}
+}
