@@ -24,6 +24,7 @@ const (
 	maxAssertion = 8 << 10
 	maxAhead     = 10 * time.Minute // of its exp
 	clientSkew   = 10 * time.Second // that a client's clock may be ahead
+	usedFor      = skew             // that it is remembered longer: nodes' clocks may be apart
 )
 
 // refuseAssertion is the error of an assertion. It tells the developer what is
@@ -95,7 +96,7 @@ func (p *Provider) checkSignature(ctx context.Context, c Client, token *jwt.JSON
 		return err
 	}
 	for _, key := range candidates {
-		if token.Claims(key.Key, &jwt.Claims{}) == nil {
+		if token.Claims(verifier(key, jose.SignatureAlgorithm(head.Algorithm)), &jwt.Claims{}) == nil {
 			return nil
 		}
 	}
@@ -125,11 +126,10 @@ func checkAssertion(c jwt.Claims, audiences []string, now time.Time) error {
 	return nil
 }
 
-// spend lets an assertion be good once: its jti is remembered where all nodes look,
-// until it has expired.
+// spend lets an assertion be good once: a row says that its jti was used, until it has
+// expired. The session store would forget it when it is emptied.
 func (p *Provider) spend(ctx context.Context, c Client, claims jwt.Claims) error {
-	key := session.Key{Kind: "assertion", ID: session.Digest(c.ID + " " + claims.ID)}
-	err := p.Sessions.Add(ctx, key, []byte{1}, claims.Expiry.Time().Sub(p.Now())+clientSkew)
+	err := p.Store.UseAssertion(ctx, session.Digest(c.ID+" "+claims.ID), claims.Expiry.Time().Add(usedFor))
 	if errors.Is(err, problem.Conflict) {
 		return refuseAssertion("it was used before; each has a jti of its own")
 	}

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -127,13 +126,13 @@ func ReadUserCode(typed string) (code string, ok bool) {
 
 // EnterUserCode begins the request of the device that shows a code, for whoever typed
 // the code at a place. A code that no device waits with is problem.NotFound; too many
-// of them from one place are problem.RateLimited (RFC 8628, section 5.1).
+// from one place are problem.RateLimited (RFC 8628, section 5.1).
 func (p *Provider) EnterUserCode(ctx context.Context, typed, place string) (a AuthRequest, c Client, err error) {
 	code, ok := ReadUserCode(typed)
 	if !ok {
 		return a, c, problem.NoSuch("device") // a slip, no guess
 	}
-	if err := p.mayGuess(ctx, place); err != nil {
+	if err := p.guess(ctx, place); err != nil {
 		return a, c, err
 	}
 	id, err := p.Sessions.Get(ctx, userCodeKey(code))
@@ -144,12 +143,12 @@ func (p *Provider) EnterUserCode(ctx context.Context, typed, place string) (a Au
 	if err == nil {
 		c, err = p.FindClient(ctx, d.ClientID)
 	}
-	if errors.Is(err, problem.NotFound) {
-		return a, c, errors.Join(err, p.guessed(ctx, place))
+	if err != nil {
+		return a, c, err
 	}
 	// Consent, so that it is asked for each device: who typed the code need not be who
 	// has it (RFC 8628, section 5.4).
-	return AuthRequest{ID: randomToken(), ClientID: d.ClientID, Device: string(id), Scope: d.Scope, Prompt: []string{"consent"}, Created: p.Now()}, c, err
+	return AuthRequest{ID: randomToken(), ClientID: d.ClientID, Device: string(id), Scope: d.Scope, Prompt: []string{"consent"}, Created: p.Now()}, c, nil
 }
 
 // waiting finds a device for which nobody has answered yet.
@@ -293,38 +292,19 @@ func (p *Provider) poll(ctx context.Context, c Client, id string) (granted Code,
 	return granted, err
 }
 
-// guessWindow is how long wrong user codes are counted together.
+// guessWindow is how long the user codes typed at a place are counted together.
 const guessWindow = 10 * time.Minute
 
-func guessKey(kind, place string) session.Key {
-	return session.Key{Kind: kind, ID: session.Digest(place)}
-}
-
-// mayGuess refuses a place that has typed too many wrong codes: right ones too, or
-// else it would learn which are.
-func (p *Provider) mayGuess(ctx context.Context, place string) error {
-	value, err := p.Sessions.Get(ctx, guessKey("guess-stop", place))
-	if err != nil {
-		return ignoreNotFound(err)
-	}
-	until, err := strconv.ParseInt(string(value), 10, 64)
-	if err != nil {
-		return fmt.Errorf("reading limit: %w", err)
-	}
-	return &problem.Error{
-		Kind: problem.RateLimited, Code: "rate_limit_exceeded", Message: "too many codes that no device shows", RetryAfter: time.Unix(until, 0).Sub(p.Now()),
-	}
-}
-
-// guessed counts a wrong code.
-func (p *Provider) guessed(ctx context.Context, place string) error {
+// guess counts a user code and refuses it where the place has typed too many: right ones
+// too, or else it would learn which are. It is counted before it is looked up, and what
+// counts is one operation, so that however many are typed at once, no more are answered.
+func (p *Provider) guess(ctx context.Context, place string) error {
 	if p.DeviceGuesses <= 0 {
 		return nil
 	}
-	n, err := p.Sessions.Incr(ctx, guessKey("guess", place), guessWindow)
-	if err == nil && n >= int64(p.DeviceGuesses) {
-		until := strconv.FormatInt(p.Now().Add(guessWindow).Unix(), 10)
-		err = p.Sessions.Put(ctx, guessKey("guess-stop", place), []byte(until), guessWindow)
+	n, err := p.Sessions.Incr(ctx, session.Key{Kind: "guess", ID: session.Digest(place)}, guessWindow)
+	if err != nil || n <= int64(p.DeviceGuesses) {
+		return err
 	}
-	return err
+	return &problem.Error{Kind: problem.RateLimited, Code: "rate_limit_exceeded", Message: "too many codes of devices", RetryAfter: guessWindow}
 }

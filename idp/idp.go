@@ -42,9 +42,11 @@ type Store interface {
 	// that was checked and is not disabled; else it is a problem.Conflict.
 	CreateSession(ctx context.Context, s Session, passwordHash string) error
 	FindSession(ctx context.Context, id string) (Session, error)
-	// EndSession ends a login and its grants, revokes its tokens and queues its logouts,
-	// in one transaction. Ending it again changes nothing.
-	EndSession(ctx context.Context, now time.Time, r revocation.Revocation) error
+	// MarkedSessions gives the logins made in the browser of a mark that were not ended.
+	MarkedSessions(ctx context.Context, mark string) ([]Session, error)
+	// EndSessions ends logins and their grants, revokes their tokens and queues their
+	// logouts, in one transaction. Ending one again changes nothing.
+	EndSessions(ctx context.Context, now time.Time, all ...revocation.Revocation) error
 
 	// FindBrowser gives the Logins that a browser holds, by project, and when it was
 	// here last; those that were ended or have expired are none.
@@ -69,7 +71,11 @@ type Store interface {
 	// RevokeGrant ends a grant and its access tokens, in one transaction.
 	RevokeGrant(ctx context.Context, id string, now time.Time, r revocation.Revocation) error
 
-	// SweepLogins deletes redeemed codes that have expired, grants that began before
+	// UseAssertion remembers the digest of an assertion until it has expired; one that
+	// is remembered already is a problem.Conflict.
+	UseAssertion(ctx context.Context, hash string, expires time.Time) error
+
+	// SweepLogins deletes redeemed codes and used assertions that have expired, grants that began before
 	// a moment and expired before another, and logins that began before it and have
 	// no grants left.
 	SweepLogins(ctx context.Context, began, expired time.Time) error
@@ -106,8 +112,8 @@ type Config struct {
 	// Fetch gets a document of at most limit bytes from a URL that a client's
 	// registration has. Its errors are told to the client; nil fetches nothing.
 	Fetch func(ctx context.Context, url string, limit int64) ([]byte, error)
-	// DeviceGuesses is how many wrong user codes of devices may be typed at one place
-	// in ten minutes; 0 is no limit.
+	// DeviceGuesses is how many user codes of devices may be typed at one place in ten
+	// minutes; 0 is no limit.
 	DeviceGuesses int
 
 	Lifetimes Lifetimes          // to begin with: see [Provider.SetLifetimes]

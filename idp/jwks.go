@@ -16,7 +16,32 @@ import (
 
 // assertionAlgorithms are those that a client may sign by: none that is symmetric,
 // for which a public key would be a secret.
-var assertionAlgorithms = []jose.SignatureAlgorithm{jose.RS256, jose.PS256, jose.ES256, jose.EdDSA}
+var assertionAlgorithms = []jose.SignatureAlgorithm{jose.RS256, jose.PS256, jose.ES256, jose.EdDSA, ed25519Name}
+
+// ed25519Name is the name of EdDSA with the curve of its keys (RFC 9864, section 2.2).
+// The library knows EdDSA alone.
+const ed25519Name jose.SignatureAlgorithm = "Ed25519"
+
+// An edwards is a key that verifies what is signed under the name Ed25519.
+type edwards ed25519.PublicKey
+
+var _ jose.OpaqueVerifier = edwards(nil)
+
+// VerifyPayload reports a signature that is not by the key.
+func (k edwards) VerifyPayload(payload, signature []byte, alg jose.SignatureAlgorithm) error {
+	if alg != ed25519Name || len(k) != ed25519.PublicKeySize || !ed25519.Verify(ed25519.PublicKey(k), payload, signature) {
+		return jose.ErrCryptoFailure
+	}
+	return nil
+}
+
+// verifier gives what the library verifies by, for a key that fits an algorithm.
+func verifier(k jose.JSONWebKey, alg jose.SignatureAlgorithm) any {
+	if key, ok := k.Key.(ed25519.PublicKey); ok && alg == ed25519Name {
+		return edwards(key)
+	}
+	return k.Key
+}
 
 // AssertionAlgorithms lists what a client may sign its assertions by.
 func AssertionAlgorithms() (names []string) {
@@ -49,11 +74,20 @@ func (p *Provider) keysOf(ctx context.Context, c Client, kid string, alg jose.Si
 // meant.
 func fitting(set []jose.JSONWebKey, kid string, alg jose.SignatureAlgorithm) (some []jose.JSONWebKey) {
 	for _, k := range set {
-		if (kid == "" || k.KeyID == kid) && (k.Algorithm == "" || k.Algorithm == string(alg)) && signs(k, alg) {
+		if (kid == "" || k.KeyID == kid) && (k.Algorithm == "" || isNamed(k, alg)) && signs(k, alg) {
 			some = append(some, k)
 		}
 	}
 	return some
+}
+
+// isNamed reports whether a key says that it is of an algorithm, by either name that
+// Ed25519 has.
+func isNamed(k jose.JSONWebKey, alg jose.SignatureAlgorithm) bool {
+	if alg == ed25519Name && k.Algorithm == string(jose.EdDSA) || alg == jose.EdDSA && k.Algorithm == string(ed25519Name) {
+		return true
+	}
+	return k.Algorithm == string(alg)
 }
 
 // signs reports whether a key is one of an algorithm, and as strong as RFC 7518,
@@ -69,7 +103,7 @@ func signs(k jose.JSONWebKey, alg jose.SignatureAlgorithm) bool {
 	case *ecdsa.PublicKey:
 		return alg == jose.ES256 && key.Curve == elliptic.P256()
 	case ed25519.PublicKey:
-		return alg == jose.EdDSA
+		return alg == jose.EdDSA || alg == ed25519Name
 	}
 	return false
 }

@@ -28,11 +28,15 @@ type Session struct {
 	Address      string    `json:"address"`
 	Expires      time.Time `json:"expires"` // when the browser's cookie ends; tokens live on
 	Ended        time.Time `json:"ended"`   // zero while it has not been ended
+
+	// Mark is the digest of the mark of the browser that it was made in. It stays as it
+	// is while the browser's cookie is renewed; "" is no browser.
+	Mark string `json:"mark,omitempty"`
 }
 
 // A Visitor is the browser that a login comes from, as the subscriber will see
-// it in the list of sessions.
-type Visitor struct{ UserAgent, Address string }
+// it in the list of sessions, and the digest of its mark.
+type Visitor struct{ UserAgent, Address, Mark string }
 
 // errWrong is the one answer to every login that does not succeed. Nothing in it,
 // nor the time it takes, says whether the e-mail is known.
@@ -73,6 +77,7 @@ func (p *Provider) newSession(ctx context.Context, sub fabric.Subscriber, began 
 	s := Session{
 		ID: id.String(), ProjectID: sub.ProjectID, SubscriberID: sub.ID, AuthTime: began, AMR: amr,
 		UserAgent: cut(from.UserAgent, 256), Address: cut(from.Address, 64), Expires: began.Add(p.Lifetimes().BrowserAbsolute),
+		Mark: from.Mark,
 	}
 	if err := p.Store.CreateSession(ctx, s, sub.PasswordHash); err != nil {
 		return Session{}, err
@@ -162,18 +167,44 @@ func (p *Provider) BrowserSession(ctx context.Context, sid, projectID string) (S
 // EndSession ends a login: its cookie, its grants and its tokens are dead in
 // every service, here at once and on other nodes within a second.
 func (p *Provider) EndSession(ctx context.Context, sid string) error {
-	ctx = context.WithoutCancel(ctx) // who asked for it may be gone; it is done all the same
-	if err := p.Store.EndSession(ctx, p.Now(), p.ending(revocation.Session, sid)); err != nil {
-		return fmt.Errorf("ending session: %w", err)
+	return p.EndSessions(ctx, sid)
+}
+
+// EndSessions ends several logins in one transaction.
+func (p *Provider) EndSessions(ctx context.Context, sids ...string) error {
+	if len(sids) == 0 {
+		return nil
 	}
-	p.seen.Drop(sid)
-	s, err := p.Store.FindSession(ctx, sid)
-	if err == nil {
-		err = p.remember(ctx, s, p.Sessions.Put)
+	ctx = context.WithoutCancel(ctx) // who asked for it may be gone; it is done all the same
+	all := make([]revocation.Revocation, len(sids))
+	for i, sid := range sids {
+		all[i] = p.ending(revocation.Session, sid)
+	}
+	if err := p.Store.EndSessions(ctx, p.Now(), all...); err != nil {
+		return fmt.Errorf("ending session: %w", err)
 	}
 	// The session store only makes it known faster: the revocation, written with
 	// the row, holds without it.
-	return errors.Join(p.Revocations.Sync(ctx), ignoreNotFound(err))
+	errs := []error{p.Revocations.Sync(ctx)}
+	for _, sid := range sids {
+		p.seen.Drop(sid)
+		s, err := p.Store.FindSession(ctx, sid)
+		if err == nil {
+			err = p.remember(ctx, s, p.Sessions.Put)
+		}
+		errs = append(errs, ignoreNotFound(err))
+	}
+	return errors.Join(errs...)
+}
+
+// MadeIn gives the logins, not ended, that were made in the browser of a mark (its
+// digest): also those whose place in it another has taken, and those whose cookie has
+// expired, since their tokens live on.
+func (p *Provider) MadeIn(ctx context.Context, mark string) ([]Session, error) {
+	if mark == "" {
+		return nil, nil
+	}
+	return p.Store.MarkedSessions(ctx, mark)
 }
 
 func ignoreNotFound(err error) error {

@@ -25,7 +25,7 @@ func (p *Provider) SubjectFor(c Client, subscriberID string) string {
 	if err != nil {
 		return "" // nobody's
 	}
-	p.pairing(c).Encrypt(id[:], id[:])
+	p.pairing("pairwise", c).Encrypt(id[:], id[:])
 	return base64.RawURLEncoding.EncodeToString(id[:])
 }
 
@@ -38,7 +38,31 @@ func (p *Provider) SubscriberOf(c Client, sub string) string {
 	if !ok {
 		return ""
 	}
-	p.pairing(c).Decrypt(id[:], id[:])
+	p.pairing("pairwise", c).Decrypt(id[:], id[:])
+	return id.String()
+}
+
+// SessionFor gives the sid by which a client knows a login: its id, or for a client
+// with pairwise subjects one that only the clients of its sector share, since one sid
+// at all of them would say that their subjects are one person. Wherever a sid leaves us
+// for a client, it comes from here.
+func (p *Provider) SessionFor(c Client, sid string) string {
+	id, err := uuid.Parse(sid)
+	if c.SubjectType != Pairwise || err != nil {
+		return sid
+	}
+	p.pairing("pairwise sid", c).Encrypt(id[:], id[:])
+	return base64.RawURLEncoding.EncodeToString(id[:])
+}
+
+// SessionOf gives the login that a client knows by a sid of ours. One that is not of a
+// sector is that of a token from before sids were.
+func (p *Provider) SessionOf(c Client, sid string) string {
+	id, ok := pairwiseSubject(sid)
+	if c.SubjectType != Pairwise || !ok {
+		return sid
+	}
+	p.pairing("pairwise sid", c).Decrypt(id[:], id[:])
 	return id.String()
 }
 
@@ -51,11 +75,11 @@ func pairwiseSubject(sub string) (id uuid.UUID, ok bool) {
 	return uuid.UUID(raw), true
 }
 
-// pairing is the permutation of ids that is a sector's own. It is one block of AES,
+// pairing is the permutation of ids of a kind that is a sector's own. It is one block of AES,
 // the size of an id: as unguessable as a hash, never the same for two subscribers,
 // and turned round without a table of who is who.
-func (p *Provider) pairing(c Client) cipher.Block {
-	key := p.Ring.Derive("pairwise " + c.sector())
+func (p *Provider) pairing(kind string, c Client) cipher.Block {
+	key := p.Ring.Derive(kind + " " + c.sector())
 	block, _ := aes.NewCipher(key[:]) // 32 bytes are a key
 	return block
 }

@@ -97,7 +97,7 @@ func (p *Provider) access(c Client, t *fabric.Token, audience string, authTime t
 	t.ExpiresAt = t.IssuedAt.Add(p.Lifetimes().AccessJWT)
 	claims := accessClaims{
 		Issuer: t.Issuer, Subject: p.SubjectFor(c, t.SubscriberID), Audience: audience, ClientID: c.ID, IssuedAt: t.IssuedAt.Unix(), Expires: t.ExpiresAt.Unix(), ID: t.ID,
-		Scope: strings.Join(t.Scope, " "), SessionID: t.SessionID, GrantID: t.GrantID, ProjectID: t.ProjectID, AuthTime: seconds(authTime), ACR: acrOf(amr), AMR: amr,
+		Scope: strings.Join(t.Scope, " "), SessionID: p.SessionFor(c, t.SessionID), GrantID: t.GrantID, ProjectID: t.ProjectID, AuthTime: seconds(authTime), ACR: acrOf(amr), AMR: amr,
 		Claims: t.Claims,
 	}
 	if t.SubscriberID == "" {
@@ -163,13 +163,14 @@ func (p *Provider) idToken(c Client, g Grant, sub fabric.Subscriber, m minting, 
 	}
 	return p.Ring.Sign(c.IDTokenAlg, typID, idClaims{
 		Issuer: p.Issuer, Subject: p.SubjectFor(c, sub.ID), Audience: c.ID, AZP: c.ID, IssuedAt: now.Unix(), Expires: now.Add(p.Lifetimes().IDToken).Unix(),
-		AuthTime: g.AuthTime.Unix(), Nonce: m.nonce, ACR: acrOf(g.AMR), AMR: g.AMR, SessionID: g.SessionID, AccessHash: hash,
+		AuthTime: g.AuthTime.Unix(), Nonce: m.nonce, ACR: acrOf(g.AMR), AMR: g.AMR, SessionID: p.SessionFor(c, g.SessionID), AccessHash: hash,
 		Person: PersonOf(sub, c.onlyClaims(names)),
 	})
 }
 
 // An IDHint is what an id_token_hint says: a login of ours, perhaps long ago. Whom
-// its client means by the subject, [Provider.SubscriberOf] tells.
+// its client means by the subject, [Provider.SubscriberOf] tells, and which login by
+// the sid [Provider.SessionOf].
 type IDHint struct{ Subject, ClientID, SessionID string }
 
 // OpenIDHint reads an ID token of ours. Its expiry does not matter (OpenID
@@ -231,7 +232,7 @@ func (p *Provider) readAccess(ctx context.Context, c accessClaims) (fabric.Token
 		if err != nil {
 			return fabric.Token{}, err
 		}
-		t.SubscriberID = p.SubscriberOf(client, c.Subject)
+		t.SubscriberID, t.SessionID = p.SubscriberOf(client, c.Subject), p.SessionOf(client, c.SessionID)
 	}
 	whole := c.ID != "" && c.Subject != "" && c.ClientID != "" && c.ProjectID != "" && c.IssuedAt > 0
 	timely := now.Before(t.ExpiresAt) && !t.IssuedAt.After(now.Add(skew)) && c.NotBefore <= now.Add(skew).Unix()

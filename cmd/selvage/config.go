@@ -94,7 +94,7 @@ type Config struct {
 		RelayUnauthenticated limit `koanf:"relay_unauthenticated" default:"200" help:"sockets from one address that have not said whose they are yet; 0 for no limit"`
 		EmbedTokens          limit `koanf:"embed_tokens" default:"600" help:"guest tokens that an embed key gives a minute, at all nodes together; 0 for no limit"`
 		EmbedSockets         limit `koanf:"embed_sockets" default:"600" help:"sockets opened with such tokens of a key a minute, at all nodes together; 0 for no limit"`
-		DeviceCodes          limit `koanf:"device_codes" default:"20" help:"codes of devices that are wrong and come from one address in ten minutes; 0 for no limit"`
+		DeviceCodes          limit `koanf:"device_codes" default:"20" help:"codes of devices that are typed at one address in ten minutes; 0 for no limit"`
 	} `koanf:"limits"`
 
 	Log struct {

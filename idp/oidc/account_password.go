@@ -20,7 +20,7 @@ func (a *API) changePassword(w http.ResponseWriter, r *http.Request, v visit, fo
 	if v.sub.PasswordHash == "" && !a.lately(v.Session) {
 		return a.beginAccount(w, r, v.ProjectID, &v)
 	}
-	s, err := a.ChangePassword(r.Context(), v.Session, form.Get("current"), form.Get("password"), visitor(r))
+	s, err := a.ChangePassword(r.Context(), v.Session, form.Get("current"), form.Get("password"), a.visitor(r))
 	if p := problem.First(err); p != nil && (p.Kind == problem.Invalid || p.Kind == problem.RateLimited) {
 		page := templates.AccountPage{Password: templates.PasswordSection{Error: p.Message, ErrorIn: p.Param}}
 		return a.accountPage(w, r, v, page, http.StatusUnprocessableEntity)

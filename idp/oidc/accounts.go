@@ -67,7 +67,8 @@ func (l logins) mayChoose(req idp.AuthRequest) bool {
 }
 
 // setLogin puts a login in use in its project, under a new cookie. It takes the place
-// of another of the same subscriber.
+// of another of the same subscriber, which lives on by its tokens until that one signs
+// out here. Whoever is one too many is signed out.
 func (a *API) setLogin(w http.ResponseWriter, r *http.Request, s idp.Session) error {
 	l, err := a.loginsOf(r, s.ProjectID)
 	if err != nil {
@@ -79,12 +80,76 @@ func (a *API) setLogin(w http.ResponseWriter, r *http.Request, s idp.Session) er
 			ids = append(ids, other.ID)
 		}
 	}
+	used := ids.Use(s.ID)
+	for _, other := range l.all {
+		if other.SubscriberID == s.SubscriberID || slices.Contains(used, other.ID) {
+			continue
+		}
+		err := a.endHeld(r, func(one idp.Session) bool {
+			return one.ProjectID == s.ProjectID && one.SubscriberID == other.SubscriberID
+		})
+		if err != nil {
+			return err
+		}
+	}
 	b, err := a.browsers.Open(r)
 	if err != nil {
 		return err
 	}
-	b.Set(s.ProjectID, ids.Use(s.ID).String())
+	b.Set(s.ProjectID, used.String())
 	return b.Renew(w, r)
+}
+
+// markOf gives the digest of the mark of the browser of r, or "".
+func (a *API) markOf(r *http.Request) string {
+	mark := a.cookies.FlowOf(r)
+	if mark == "" {
+		return ""
+	}
+	return session.Digest(mark)
+}
+
+// held gives the logins of a browser that were not ended: those that its cookie holds,
+// and those made in it whose place another has taken or whose cookie has expired.
+func (a *API) held(r *http.Request) (all []idp.Session, err error) {
+	if all, err = a.MadeIn(r.Context(), a.markOf(r)); err != nil {
+		return nil, err
+	}
+	b, err := a.browsers.Open(r)
+	if err != nil {
+		return nil, err
+	}
+	for _, text := range b.Values() {
+		for _, sid := range idp.ParseLogins(text) {
+			if sid == "" || slices.ContainsFunc(all, func(s idp.Session) bool { return s.ID == sid }) {
+				continue
+			}
+			s, err := a.FindSession(r.Context(), sid)
+			if errors.Is(err, problem.Unauthenticated) {
+				continue
+			}
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, s)
+		}
+	}
+	return all, nil
+}
+
+// endHeld ends those of the browser's logins that are meant.
+func (a *API) endHeld(r *http.Request, meant func(idp.Session) bool) error {
+	all, err := a.held(r)
+	if err != nil {
+		return err
+	}
+	var ids []string
+	for _, s := range all {
+		if meant(s) {
+			ids = append(ids, s.ID)
+		}
+	}
+	return a.EndSessions(r.Context(), ids...)
 }
 
 // tidy takes the logins out of a browser that were ended. Where that in use was, none

@@ -306,6 +306,10 @@ func TestAssertionOnce(t *testing.T) {
 	if won != 1 {
 		t.Errorf("%d of %d had a token of one assertion, want 1", won, len(errs))
 	}
+	w.empty() // a session store that fails over has forgotten what was used
+	if _, err := nodes[1].VerifyAssertion(t.Context(), a); problem.First(err) == nil || problem.First(err).Code != "invalid_client" {
+		t.Errorf("a replay after the session store was emptied: %v", err)
+	}
 	again := a
 	again.JWT = p.assertion(t)
 	w.pass(9 * time.Minute)

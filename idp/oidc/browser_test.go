@@ -3,6 +3,7 @@ package oidc_test
 import (
 	"context"
 	"database/sql"
+	"html"
 	"net/http/httptest"
 	"net/url"
 	"path/filepath"
@@ -221,4 +222,14 @@ func TestRetiredStays(t *testing.T) {
 	if left := time.UnixMicro(first).Sub(w.now()); all != 2 || left < w.idp.Lifetimes().BrowserIdle-time.Minute {
 		t.Errorf("%d ids are worthless, the first for %v; want 2, for as long as a browser may be idle", all, left)
 	}
+}
+
+// submit answers the confirmation page of a logout.
+func (b *browser) submit(page reply) reply {
+	b.w.t.Helper()
+	form := url.Values{}
+	for _, m := range hiddenField.FindAllStringSubmatch(page.body, -1) {
+		form.Set(m[1], html.UnescapeString(m[2]))
+	}
+	return b.post("/logout", form)
 }

@@ -73,11 +73,11 @@ func (a *API) answerConsent(w http.ResponseWriter, r *http.Request) error {
 		}
 		return a.answer(w, r, c, req, s)
 	case "deny":
-		if err := a.drop(r, req); err != nil {
-			return err
-		}
 		if req.Device != "" {
 			return a.denyDevice(w, r, c, req)
+		}
+		if err := a.drop(r, req); err != nil {
+			return err
 		}
 		denied := &problem.Error{Kind: problem.Forbidden, Code: "access_denied", Message: "the subscriber denied the access"}
 		return a.respondError(w, r, c, req, denied)

@@ -58,7 +58,7 @@ func (a *API) enterUserCode(w http.ResponseWriter, r *http.Request) error {
 	case errors.Is(err, problem.RateLimited):
 		wait := problem.First(err).RetryAfter
 		w.Header().Set("Retry-After", strconv.Itoa(max(1, int(wait.Seconds()))))
-		page := templates.Device{Code: typed, Error: fmt.Sprintf("Too many codes were wrong. Try again in %d minutes.", int(wait.Minutes())+1)}
+		page := templates.Device{Code: typed, Error: fmt.Sprintf("Too many codes were typed here. Try again in %d minutes.", int(wait.Minutes())+1)}
 		return templates.Write(w, page, templates.Options{Status: http.StatusTooManyRequests})
 	case err != nil:
 		return err
@@ -75,11 +75,14 @@ func (a *API) devicePage(w http.ResponseWriter, r *http.Request, req idp.AuthReq
 	return templates.Write(w, templates.DeviceConsent{Consent: page, UserCode: code}, templates.Options{})
 }
 
-// signInDevice answers the device of a request from a login.
+// signInDevice answers the device of a request from a login. Of several answers the
+// first counts, which the device itself decides: the request is dropped after it, so
+// that an answer which met an error of the store can be given again.
 func (a *API) signInDevice(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest, s idp.Session) error {
 	if err := a.SignInDevice(r.Context(), req, s); err != nil {
 		return stale(err)
 	}
+	a.dropAnswered(r, req)
 	return templates.Write(w, templates.DeviceDone{App: appName(c, req)}, templates.Options{})
 }
 
@@ -87,7 +90,16 @@ func (a *API) denyDevice(w http.ResponseWriter, r *http.Request, c idp.Client, r
 	if err := a.DenyDevice(r.Context(), req); err != nil {
 		return stale(err)
 	}
+	a.dropAnswered(r, req)
 	return templates.Write(w, templates.DeviceDone{App: appName(c, req), Denied: true}, templates.Options{})
+}
+
+// dropAnswered forgets the request of a device that was answered. Where that fails the
+// request expires, and means nothing: the device takes no second answer.
+func (a *API) dropAnswered(r *http.Request, req idp.AuthRequest) {
+	if err := a.Drop(r.Context(), req); err != nil && !errors.Is(err, problem.NotFound) {
+		web.LogInternal(r, a.log, err)
+	}
 }
 
 // stale is the answer where a device waits no more.

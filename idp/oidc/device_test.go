@@ -2,6 +2,7 @@ package oidc_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -9,6 +10,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,6 +19,7 @@ import (
 	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/idp/oidc"
 	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/session"
 )
 
 // A device is an app without a browser, and the codes that it was given.
@@ -260,6 +263,66 @@ func TestUserCodeGuessed(t *testing.T) {
 	d = w.device(d.c)
 	b.consent(b.confirmation(d), "allow")
 	d.wants("after the guesses were forgotten", "")
+}
+
+// Of many codes that are typed at once, no more are looked up than may be.
+func TestUserCodesGuessedAtOnce(t *testing.T) {
+	w := newWorld(t)
+	w.idp.DeviceGuesses = 5
+	var looked atomic.Int64
+	var all sync.WaitGroup
+	for range 50 {
+		all.Go(func() {
+			if _, _, err := w.idp.EnterUserCode(t.Context(), "BBBB-BBBB", "192.0.2.1"); errors.Is(err, problem.NotFound) {
+				looked.Add(1)
+			} else if !errors.Is(err, problem.RateLimited) {
+				t.Errorf("a guess: %v", err)
+			}
+		})
+	}
+	all.Wait()
+	if looked.Load() != 5 {
+		t.Errorf("%d of 50 guesses at once were looked up, want 5", looked.Load())
+	}
+	if _, _, err := w.idp.EnterUserCode(t.Context(), "BBBB-BBBB", "192.0.2.2"); !errors.Is(err, problem.NotFound) {
+		t.Errorf("a guess at another place: %v", err)
+	}
+}
+
+// A moody store fails to write for as long as it is told to.
+type moody struct {
+	session.Store
+	down bool
+}
+
+func (m *moody) CompareAndSwap(ctx context.Context, key session.Key, old, new []byte, ttl time.Duration) error {
+	if m.down {
+		return problem.New(problem.Unavailable, "unavailable", "the store is away")
+	}
+	return m.Store.CompareAndSwap(ctx, key, old, new, ttl)
+}
+
+// An answer that met an error of the store is given again.
+func TestDeviceAnsweredAgain(t *testing.T) {
+	w := newWorld(t)
+	store := &moody{Store: w.idp.Sessions}
+	w.idp.Sessions = store
+	for answer, want := range map[string]string{"allow": "", "deny": "access_denied"} {
+		d, b := w.device(w.tv()), w.browser()
+		page := b.confirmation(d)
+		store.down = true
+		if got := b.consent(page, answer); got.status != http.StatusServiceUnavailable {
+			t.Errorf("%s while the store is away: %d %s, want 503", answer, got.status, got.body)
+		}
+		store.down = false
+		if got := b.consent(page, answer); got.status != http.StatusOK || !strings.Contains(got.body, `id="device-`) {
+			t.Errorf("%s again: %d %s", answer, got.status, got.body)
+		}
+		d.wants("after "+answer, want)
+		if got := b.consent(page, "allow"); got.status != http.StatusBadRequest {
+			t.Errorf("a third answer: %d, want 400", got.status)
+		}
+	}
 }
 
 // A confirmation page is of the browser, and the login, that typed the code.

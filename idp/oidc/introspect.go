@@ -51,6 +51,7 @@ func (s *server) about(r *http.Request) (introspection, error) {
 	case err != nil:
 		return introspection{}, err
 	}
+	t.SessionID = s.SessionFor(c, t.SessionID)
 	return introspected(t, s.SubjectFor(c, t.SubscriberID), audience), nil
 }
 

@@ -41,7 +41,7 @@ func (a *API) logIn(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	email := form.Get("username")
-	s, err := a.LogIn(r.Context(), c.ProjectID, email, form.Get("password"), visitor(r))
+	s, err := a.LogIn(r.Context(), c.ProjectID, email, form.Get("password"), a.visitor(r))
 	if errors.Is(err, problem.Unauthenticated) {
 		page := templates.Login{Email: email, Error: problem.First(err).Message}
 		return a.loginPage(w, c, req, page, http.StatusUnprocessableEntity)
@@ -80,6 +80,9 @@ func (a *API) afterLogin(w http.ResponseWriter, r *http.Request, c idp.Client, r
 
 // answer ends a suspended request from a login: once, however often it is posted.
 func (a *API) answer(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest, s idp.Session) error {
+	if req.Device != "" {
+		return a.signInDevice(w, r, c, req, s)
+	}
 	if err := a.drop(r, req); err != nil {
 		return err
 	}
@@ -119,12 +122,13 @@ func postForm(w http.ResponseWriter, r *http.Request) (url.Values, error) {
 	return r.PostForm, nil
 }
 
-func visitor(r *http.Request) idp.Visitor {
+// visitor tells of the browser of r.
+func (a *API) visitor(r *http.Request) idp.Visitor {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
 		host = r.RemoteAddr
 	}
-	return idp.Visitor{UserAgent: strings.ToValidUTF8(r.UserAgent(), ""), Address: host}
+	return idp.Visitor{UserAgent: strings.ToValidUTF8(r.UserAgent(), ""), Address: host, Mark: a.markOf(r)}
 }
 
 func appName(c idp.Client, req idp.AuthRequest) string {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/selvage/selvage/idp"
@@ -51,24 +52,40 @@ func (a *API) endSession(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	sid, sure, err := a.sessionToEnd(r, req)
+	all, err := a.held(r)
 	if err != nil {
 		return err
 	}
+	ends, sure := req.ends(all)
 	if !sure {
 		return a.logoutPage(w, req)
 	}
-	// The browser may have signed in anew since the hint was given: the login of then
-	// lives on without it, and so do its tokens.
-	for _, sid := range []string{sid, req.hint.SessionID} {
-		if sid == "" {
-			continue
-		}
-		if err := a.EndSession(r.Context(), sid); err != nil {
-			return err
-		}
+	if err := a.EndSessions(r.Context(), ends...); err != nil {
+		return err
 	}
 	return a.loggedOut(w, r, req)
+}
+
+// ends gives the logins of a browser that a request ends. An ID token is no credential:
+// apps hand it on, and old ones lie in logs. So it means a login only in the browser that
+// the login was made in, and then all that its subscriber has made there, since that one
+// may have signed in anew after the token was given. sure is false where the person must
+// be asked first: without a hint, or with that of another login, if there is any that
+// the answer would end.
+func (req logoutRequest) ends(all []idp.Session) (ids []string, sure bool) {
+	hinted := slices.IndexFunc(all, func(s idp.Session) bool { return req.hint.SessionID != "" && s.ID == req.hint.SessionID })
+	for _, s := range all {
+		if hinted >= 0 && s.SubscriberID == all[hinted].SubscriberID {
+			ids = append(ids, s.ID)
+		}
+	}
+	return ids, hinted >= 0 || !slices.ContainsFunc(all, req.reaches)
+}
+
+// reaches reports whether a confirmed request ends a login of the browser: in the
+// client's project, or any where none is named.
+func (req logoutRequest) reaches(s idp.Session) bool {
+	return req.client.ID == "" || req.client.ProjectID == s.ProjectID
 }
 
 func (a *API) parseLogout(r *http.Request, v url.Values) (req logoutRequest, err error) {
@@ -89,36 +106,13 @@ func (a *API) parseLogout(r *http.Request, v url.Values) (req logoutRequest, err
 		} else if err != nil {
 			return req, err
 		}
-		req.hint.Subject = a.SubscriberOf(req.client, req.hint.Subject)
+		req.hint.SessionID = a.SessionOf(req.client, req.hint.SessionID)
 	}
 	req.redirectTo, req.state = v.Get("post_logout_redirect_uri"), v.Get("state")
 	if req.redirectTo != "" && !req.client.AllowsLogoutTo(req.redirectTo) {
 		return req, errLogout
 	}
 	return req, nil
-}
-
-// sessionToEnd finds the login of the browser that a request means, beside the one
-// that the hint is of. sure is false where the person must be asked first: without a hint, or where the browser is signed in
-// as somebody else than the hint says.
-func (a *API) sessionToEnd(r *http.Request, req logoutRequest) (sid string, sure bool, err error) {
-	b, err := a.browsers.Open(r)
-	if err != nil {
-		return "", false, err
-	}
-	if req.hint.Subject == "" {
-		return "", len(b.Values()) == 0, nil // nobody is signed in: nothing to ask
-	}
-	l, err := a.loginsOf(r, req.client.ProjectID)
-	if err != nil {
-		return "", false, err
-	}
-	for _, s := range l.all {
-		if s.SubscriberID == req.hint.Subject {
-			return s.ID, true, nil
-		}
-	}
-	return "", !l.inUse, nil
 }
 
 func (a *API) logoutPage(w http.ResponseWriter, req logoutRequest) error {
@@ -140,8 +134,9 @@ func (a *API) showLogout(w http.ResponseWriter, _ *http.Request) error {
 	return a.logoutPage(w, logoutRequest{})
 }
 
-// logOut serves POST /logout: the answer to the confirmation page. It ends the
-// browser's logins in the client's project, or all of them where none is named.
+// logOut serves POST /logout: the answer to the confirmation page. It ends all logins
+// made in the browser in the client's project, whoever's they are, or all of them where
+// no client is named. A login of another browser it does not touch, whatever was hinted.
 func (a *API) logOut(w http.ResponseWriter, r *http.Request) error {
 	form, err := postForm(w, r)
 	if err != nil {
@@ -152,19 +147,8 @@ func (a *API) logOut(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	b, err := a.browsers.Open(r)
-	if err != nil {
+	if err := a.endHeld(r, req.reaches); err != nil {
 		return err
-	}
-	for projectID, text := range b.Values() {
-		for _, sid := range idp.ParseLogins(text) {
-			if sid == "" || req.client.ID != "" && req.client.ProjectID != projectID {
-				continue
-			}
-			if err := a.EndSession(r.Context(), sid); err != nil {
-				return err
-			}
-		}
 	}
 	return a.loggedOut(w, r, req)
 }

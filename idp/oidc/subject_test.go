@@ -25,6 +25,8 @@ func TestPairwise(t *testing.T) {
 	app, sister, other := pairwise(callback), pairwise("https://app.example/sister"), pairwise("https://other.example/cb")
 	b := w.browser()
 	seen := make(map[string]string) // sub by client
+	sids := make(map[string]string) // sid by client
+	var login string                // the sid that we ourselves know
 	for _, c := range []idp.Client{app, sister, other} {
 		got := w.redeem(c, b.code(c)).json(t)
 		id, access := payload(t, w, text(got["id_token"])), payload(t, w, text(got["access_token"]))
@@ -44,6 +46,19 @@ func TestPairwise(t *testing.T) {
 			t.Errorf("its own ID token as a hint: %v", silent.location)
 		}
 		seen[c.ID] = sub
+		sid := text(id["sid"])
+		if sids[c.ID] = sid; access["sid"] != sid || w.idp.SessionOf(c, sid) != opened.SessionID || login != "" && login != opened.SessionID {
+			t.Errorf("the ID token has the sid %q, the access token %v; opened it is %q", sid, access["sid"], opened.SessionID)
+		}
+		login = opened.SessionID
+		logout, err := w.idp.LogoutToken(t.Context(), c.ID, w.ada.ID, login)
+		must(t, err)
+		if told := payload(t, w, logout); told["sid"] != sid || told["sub"] != sub {
+			t.Errorf("the logout token has the sid %v and the sub %v, want %q and %q", told["sid"], told["sub"], sid, sub)
+		}
+	}
+	if sids[app.ID] != sids[sister.ID] || sids[app.ID] == sids[other.ID] || sids[app.ID] == login {
+		t.Errorf("sids %v of the login %s: want the same within a sector, and no other", sids, login)
 	}
 	if seen[app.ID] != seen[sister.ID] || seen[app.ID] == seen[other.ID] {
 		t.Errorf("subs %v: want the same within a sector, and no other", seen)
@@ -54,6 +69,9 @@ func TestPairwise(t *testing.T) {
 	}
 	hint := text(w.redeem(app, b.code(app)).json(t)["id_token"])
 	out := b.get("/oauth/logout?" + url.Values{"id_token_hint": {hint}, "post_logout_redirect_uri": {callback}}.Encode())
+	if _, err := w.idp.FindSession(t.Context(), login); err == nil {
+		t.Error("the login lives on after a logout with a pairwise hint")
+	}
 	if out.location == nil || out.location.Scheme+"://"+out.location.Host+out.location.Path != callback {
 		t.Errorf("logout with a pairwise hint: %d %s", out.status, out.body)
 	}

@@ -65,7 +65,7 @@ func testBrowsers(t *testing.T, c Config) {
 	move("d", "", nil)
 	want("forgotten", "d", nil, 0)
 	move("", "e", holds)
-	if err := s.EndSession(t.Context(), time.Now(), revocation.Revocation{Kind: revocation.Session, ID: login.ID}); err != nil {
+	if err := s.EndSessions(t.Context(), time.Now(), revocation.Revocation{Kind: revocation.Session, ID: login.ID}); err != nil {
 		t.Fatal(err)
 	}
 	want("ended", "e", nil, 0)
@@ -83,7 +83,7 @@ func testBrowsers(t *testing.T, c Config) {
 	want("several, in their order", "f", several(ids[2], ids[0], ids[1]), 0)
 	move("f", "g", several(ids[1], ids[2]))
 	want("another first, one left out", "g", several(ids[1], ids[2]), 0)
-	if err := s.EndSession(t.Context(), time.Now(), revocation.Revocation{Kind: revocation.Session, ID: ids[1]}); err != nil {
+	if err := s.EndSessions(t.Context(), time.Now(), revocation.Revocation{Kind: revocation.Session, ID: ids[1]}); err != nil {
 		t.Fatal(err)
 	}
 	want("the first has ended", "g", several("", ids[2]), 0)

@@ -142,13 +142,15 @@ func (s *Store) RevokeGrant(ctx context.Context, id string, now time.Time, r rev
 // login may have to wait for it.
 const sweepBatch = 500
 
-// SweepLogins deletes redeemed codes that no replay can meet any more, grants that
+// SweepLogins deletes redeemed codes and used assertions that no replay can meet any more, grants that
 // began before a moment and expired before another, and logins that began before
 // it and have no grants left. Ids sort by their beginnings; the expiry is looked at
 // because it may have been set under longer lifetimes than those of this node.
 func (s *Store) SweepLogins(ctx context.Context, began, expired time.Time) error {
 	return errors.Join(
 		s.sweep(ctx, `DELETE FROM redeemed_codes WHERE hash IN (SELECT hash FROM redeemed_codes WHERE expires < $2 ORDER BY expires LIMIT $1)`,
+			micros(s.now())),
+		s.sweep(ctx, `DELETE FROM used_assertions WHERE hash IN (SELECT hash FROM used_assertions WHERE expires < $2 ORDER BY expires LIMIT $1)`,
 			micros(s.now())),
 		s.sweep(ctx, `DELETE FROM grants WHERE id IN (SELECT id FROM grants WHERE id < $2 AND expires < $3 ORDER BY id LIMIT $1)`,
 			firstID(began), micros(expired)),

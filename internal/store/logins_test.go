@@ -138,7 +138,7 @@ func testEndSession(t *testing.T, c Config) {
 	}
 	r := revocation.Revocation{Kind: revocation.Session, ID: g.SessionID, Expires: time.Now().Add(time.Hour)}
 	for range 2 {
-		if err := s.EndSession(t.Context(), time.Now(), r); err != nil {
+		if err := s.EndSessions(t.Context(), time.Now(), r); err != nil {
 			t.Fatal(err)
 		}
 	}

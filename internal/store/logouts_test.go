@@ -72,9 +72,9 @@ func testLogouts(t *testing.T, c Config) {
 		do     func(sid string) error
 		others int // logouts of another login of the subscriber
 	}{
-		{"EndSession", func(sid string) error { return s.EndSession(ctx, time.Now(), end(revocation.Session, sid)) }, 0},
+		{"EndSession", func(sid string) error { return s.EndSessions(ctx, time.Now(), end(revocation.Session, sid)) }, 0},
 		{"EndSession once more", func(sid string) error {
-			return errors.Join(s.EndSession(ctx, time.Now(), end(revocation.Session, sid)), s.EndSession(ctx, time.Now(), end(revocation.Session, sid)))
+			return errors.Join(s.EndSessions(ctx, time.Now(), end(revocation.Session, sid)), s.EndSessions(ctx, time.Now(), end(revocation.Session, sid)))
 		}, 0},
 		{"a new password", change(fabric.SubscriberChange{PasswordHash: &hash}), 1},
 		{"disabled", change(fabric.SubscriberChange{Disabled: &off}), 1},
@@ -137,7 +137,7 @@ func testLogoutReceivers(t *testing.T, c Config) {
 	client := newClient(t, s, listens)
 	signIn(t, s, g)
 	granted(t, s, g.SessionID, client.ID)
-	if err := s.EndSession(ctx, time.Now(), end(revocation.Session, g.SessionID)); err != nil {
+	if err := s.EndSessions(ctx, time.Now(), end(revocation.Session, g.SessionID)); err != nil {
 		t.Fatal(err)
 	}
 	now := time.Now()
@@ -201,7 +201,7 @@ func testLogoutsOver(t *testing.T, c Config) {
 		sids = append(sids, g.SessionID)
 		signIn(t, s, g)
 		granted(t, s, g.SessionID, client.ID)
-		if err := s.EndSession(ctx, now, end(revocation.Session, g.SessionID)); err != nil {
+		if err := s.EndSessions(ctx, now, end(revocation.Session, g.SessionID)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -107,7 +107,7 @@ func testRedeemAgainstEnds(t *testing.T, c Config) {
 		name string
 		do   func(g idp.Grant) error
 	}{
-		{"EndSession", func(g idp.Grant) error { return s.EndSession(ctx, time.Now(), end(revocation.Session, g.SessionID)) }},
+		{"EndSession", func(g idp.Grant) error { return s.EndSessions(ctx, time.Now(), end(revocation.Session, g.SessionID)) }},
 		{"UpdateSubscriber", func(idp.Grant) error {
 			hash, email, r := "hash", newID()+"@example.com", end(revocation.Subscriber, "s")
 			_, err := s.UpdateSubscriber(ctx, "p", "s", fabric.SubscriberChange{PasswordHash: &hash, Email: &email}, time.Now(), &r)
@@ -287,7 +287,7 @@ func testDeleteAgainstChanges(t *testing.T, c Config) {
 			expect(t, "DeleteSubscriber", s.DeleteSubscriber(ctx, "p", end(revocation.Subscriber, "s")), gone...)
 		},
 		func() { expect(t, "DeleteClient", s.DeleteClient(ctx, end(revocation.Client, "c")), gone...) },
-		func() { expect(t, "EndSession", s.EndSession(ctx, time.Now(), end(revocation.Session, g.SessionID))) },
+		func() { expect(t, "EndSession", s.EndSessions(ctx, time.Now(), end(revocation.Session, g.SessionID))) },
 		func() { expect(t, "RevokeGrant", s.RevokeGrant(ctx, g.ID, time.Now(), end(revocation.Grant, g.ID))) },
 		func() {
 			expect(t, "RotateGrant", s.RotateGrant(ctx, idp.Grant{ID: g.ID, RefreshHash: "second"}, "first"), gone...)

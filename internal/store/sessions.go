@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,7 +14,7 @@ import (
 	"github.com/selvage/selvage/internal/revocation"
 )
 
-const sessionColumns = `id, project_id, subscriber_id, auth_time, amr, user_agent, address, expires, ended`
+const sessionColumns = `id, project_id, subscriber_id, auth_time, amr, user_agent, address, expires, ended, mark`
 
 // CreateSession inserts a login, if its subscriber still has the password and is
 // not disabled; else it is a [problem.Conflict].
@@ -28,8 +29,8 @@ func (s *Store) CreateSession(ctx context.Context, l idp.Session, passwordHash s
 		} else if err != nil {
 			return err
 		}
-		err = t.Later(ctx, `INSERT INTO login_sessions (`+sessionColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-			l.ID, l.ProjectID, l.SubscriberID, micros(l.AuthTime), strings.Join(l.AMR, " "), l.UserAgent, l.Address, micros(l.Expires), micros(l.Ended))
+		err = t.Later(ctx, `INSERT INTO login_sessions (`+sessionColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+			l.ID, l.ProjectID, l.SubscriberID, micros(l.AuthTime), strings.Join(l.AMR, " "), l.UserAgent, l.Address, micros(l.Expires), micros(l.Ended), l.Mark)
 		if err != nil {
 			return fmt.Errorf("inserting session: %w", err)
 		}
@@ -49,7 +50,7 @@ func (s *Store) FindSession(ctx context.Context, id string) (idp.Session, error)
 func scanSession(row scanner) (l idp.Session, err error) {
 	var amr string
 	var authTime, expires, ended int64
-	err = row.Scan(&l.ID, &l.ProjectID, &l.SubscriberID, &authTime, &amr, &l.UserAgent, &l.Address, &expires, &ended)
+	err = row.Scan(&l.ID, &l.ProjectID, &l.SubscriberID, &authTime, &amr, &l.UserAgent, &l.Address, &expires, &ended, &l.Mark)
 	if err != nil {
 		return l, fmt.Errorf("reading session: %w", err)
 	}
@@ -57,21 +58,37 @@ func scanSession(row scanner) (l idp.Session, err error) {
 	return l, nil
 }
 
-// EndSession ends a login and its grants, revokes its tokens and tells its clients.
-func (s *Store) EndSession(ctx context.Context, now time.Time, r revocation.Revocation) error {
+// MarkedSessions gives the logins made in the browser of a mark that were not ended.
+func (s *Store) MarkedSessions(ctx context.Context, mark string) ([]idp.Session, error) {
+	return gather(ctx, s.read(), "finding sessions", scanSession,
+		`SELECT `+sessionColumns+` FROM login_sessions WHERE mark = $1 AND mark <> '' AND ended = 0 ORDER BY id`, mark)
+}
+
+// EndSessions ends logins and their grants, revokes their tokens and tells their clients.
+func (s *Store) EndSessions(ctx context.Context, now time.Time, all ...revocation.Revocation) error {
+	all = slices.SortedFunc(slices.Values(all), func(a, b revocation.Revocation) int { return strings.Compare(a.ID, b.ID) }) // locked by all in this order
 	return s.change(ctx, func(t tx) error {
-		res, err := t.Exec(ctx, `UPDATE login_sessions SET ended = $2 WHERE id = $1 AND ended = 0`, r.ID, micros(now))
-		if err := oneRow(res, err, "session"); errors.Is(err, problem.NotFound) {
-			return nil // unknown or ended before: there is nothing left to end
-		} else if err != nil {
-			return err
+		var ended []revocation.Revocation
+		for _, r := range all {
+			res, err := t.Exec(ctx, `UPDATE login_sessions SET ended = $2 WHERE id = $1 AND ended = 0`, r.ID, micros(now))
+			if err := oneRow(res, err, "session"); errors.Is(err, problem.NotFound) {
+				continue // unknown or ended before: there is nothing left to end
+			} else if err != nil {
+				return err
+			}
+			ended = append(ended, r)
+			if err := t.Later(ctx, `UPDATE grants SET revoked = $2 WHERE session_id = $1 AND revoked = 0`, r.ID, micros(now)); err != nil {
+				return fmt.Errorf("ending grants: %w", err)
+			}
+			if err := t.tellLogouts(ctx, "id", r.ID, now); err != nil {
+				return err
+			}
 		}
-		if err := t.Later(ctx, `UPDATE grants SET revoked = $2 WHERE session_id = $1 AND revoked = 0`, r.ID, micros(now)); err != nil {
-			return fmt.Errorf("ending grants: %w", err)
+		for _, r := range ended {
+			if err := t.revoke(ctx, s.ending(r)); err != nil {
+				return err
+			}
 		}
-		if err := t.tellLogouts(ctx, "id", r.ID, now); err != nil {
-			return err
-		}
-		return t.revoke(ctx, s.ending(r))
+		return nil
 	})
 }

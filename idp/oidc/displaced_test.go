@@ -1,0 +1,131 @@
+package oidc_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/idp"
+)
+
+// lives reports what became of the access tokens of logins.
+func (w *world) lives(when string, want bool, sets ...map[string]any) {
+	w.t.Helper()
+	status := http.StatusUnauthorized
+	if want {
+		status = http.StatusOK
+	}
+	for i, set := range sets {
+		if got := w.userinfo(text(set["access_token"])); got.status != status {
+			w.t.Errorf("%s: access token %d of %d: %d, want %d", when, i+1, len(sets), got.status, status)
+		}
+	}
+}
+
+// A login whose place another of the same subscriber has taken lives on by its tokens,
+// and ends when somebody signs out, however often that has happened.
+func TestDisplacedLogins(t *testing.T) {
+	for name, out := range map[string]func(b *browser, newest string){
+		"by an ID token": func(b *browser, newest string) {
+			b.get("/oauth/logout?" + url.Values{"id_token_hint": {newest}}.Encode())
+		},
+		"by the page": func(b *browser, _ string) { b.submit(b.get("/logout")) },
+	} {
+		w := newWorld(t)
+		first, second := w.rp(nil), w.rp(nil)
+		b, elsewhere := w.browser(), w.browser()
+		c, _ := w.client(withLogout)
+		other := w.redeem(c, elsewhere.code(c)).json(t)
+		first.signIn(b, email)
+		sets := []map[string]any{w.redeem(c, b.code(c)).json(t)}
+		for range 2 {
+			got := b.logIn(b.authorize(request(c, "prompt", "login")), email, secret)
+			sets = append(sets, w.redeem(c, got.param("code")).json(t))
+		}
+		second.signIn(b, email)
+		w.lives(name+", before", true, sets...)
+		w.empty()
+		out(b, text(sets[2]["id_token"]))
+		w.lives(name+", after", false, sets...)
+		w.lives(name+", of another browser", true, other)
+		for i, r := range []*rp{first, second} {
+			if told := r.logouts(); len(told) != 1 {
+				t.Errorf("%s: client %d is told of %d logouts, want 1", name, i, len(told))
+			}
+		}
+	}
+}
+
+// Who is one too many for a browser is signed out of it.
+func TestOneLoginTooMany(t *testing.T) {
+	w := newWorld(t)
+	c, _ := w.client(nil)
+	b := w.browser()
+	var sets []map[string]any
+	for i := range idp.MaxLogins + 1 {
+		who := fmt.Sprintf("%d@example.com", i)
+		w.subscriber(who)
+		w.lives("before the last", true, sets...)
+		sets = append(sets, w.redeem(c, b.logIn(b.authorize(request(c, "prompt", "login")), who, secret).param("code")).json(t))
+	}
+	w.lives("the first", false, sets[0])
+	w.lives("the others", true, sets[1:]...)
+}
+
+// An ID token is no credential: in a browser that its login was not made in it ends
+// nothing, and nothing unasked.
+func TestHintOfAnotherBrowser(t *testing.T) {
+	w := newWorld(t)
+	w.subscriber(bobs)
+	c, _ := w.client(withLogout)
+	b := w.browser()
+	ada := w.redeem(c, b.code(c)).json(t)
+	out := "/oauth/logout?" + url.Values{"id_token_hint": {text(ada["id_token"])}, "post_logout_redirect_uri": {goodbye}}.Encode()
+
+	if got := w.browser().get(out); got.location == nil || got.location.String() != goodbye {
+		t.Errorf("where nobody is signed in: %d %v, want to be led back", got.status, got.location)
+	}
+	w.lives("after a stranger's logout", true, ada)
+	for _, who := range []string{email, bobs} {
+		other := w.browser()
+		theirs := w.redeem(c, other.logIn(other.authorize(request(c)), who, secret).param("code")).json(t)
+		page := other.get(out)
+		if page.location != nil || !strings.Contains(page.body, `id="logout-confirm"`) {
+			t.Errorf("in a browser of %s: %d %v, want the question", who, page.status, page.location)
+		}
+		w.lives("asked in a browser of "+who, true, ada, theirs)
+		if got := other.submit(page); got.location == nil || got.location.String() != goodbye {
+			t.Errorf("answered in a browser of %s: %d %v", who, got.status, got.location)
+		}
+		w.lives("the login of that browser", false, theirs)
+		w.lives("answered in a browser of "+who, true, ada)
+	}
+
+	w.pass(13 * time.Hour) // the cookie has expired; the app still knows its login
+	ada = w.refresh(c, text(ada["refresh_token"])).json(t)
+	if got := b.get(out); got.location == nil {
+		t.Errorf("in its own browser, after the cookie: %d %s", got.status, got.body)
+	}
+	w.lives("after its own logout", false, ada)
+}
+
+// What is confirmed ends everything that was made in the browser in the app's project,
+// also for somebody whose cookie another has replaced since.
+func TestConfirmedLogoutEndsAll(t *testing.T) {
+	w := newWorld(t)
+	w.subscriber(bobs)
+	c, _ := w.client(withLogout)
+	b := w.browser()
+	ada := w.redeem(c, b.code(c)).json(t)
+	w.pass(13 * time.Hour)
+	ada = w.refresh(c, text(ada["refresh_token"])).json(t)
+	bob := w.redeem(c, b.logIn(b.authorize(request(c)), bobs, secret).param("code")).json(t)
+	page := b.get("/oauth/logout?" + url.Values{"client_id": {c.ID}}.Encode())
+	if got := b.submit(page); !strings.Contains(got.body, `id="logged-out"`) {
+		t.Errorf("confirmed: %d %s", got.status, got.body)
+	}
+	w.lives("after it", false, ada, bob)
+}

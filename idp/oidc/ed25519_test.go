@@ -1,0 +1,71 @@
+package oidc_test
+
+import (
+	"crypto"
+	"crypto/ed25519"
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"testing"
+
+	"github.com/go-jose/go-jose/v4"
+
+	"github.com/selvage/selvage/idp"
+)
+
+// signEd signs an assertion under any name, by Ed25519.
+func (p party) signEd(t *testing.T, head map[string]any, claims map[string]any) string {
+	t.Helper()
+	part := func(v any) string {
+		raw, err := json.Marshal(v)
+		must(t, err)
+		return base64.RawURLEncoding.EncodeToString(raw)
+	}
+	said := part(head) + "." + part(claims)
+	return said + "." + base64.RawURLEncoding.EncodeToString(ed25519.Sign(p.key.(ed25519.PrivateKey), []byte(said)))
+}
+
+// An assertion may call its algorithm Ed25519 (RFC 9864), and is held to the same.
+func TestAssertionEd25519(t *testing.T) {
+	w := newWorld(t)
+	p, other := w.party(t, jose.EdDSA), w.party(t, jose.EdDSA)
+	head := func(pairs ...any) map[string]any {
+		h := map[string]any{"alg": "Ed25519", "kid": p.kid}
+		for i := 0; i < len(pairs); i += 2 {
+			h[pairs[i].(string)] = pairs[i+1]
+		}
+		return h
+	}
+	for _, alg := range []string{"", "EdDSA", "Ed25519"} {
+		p.c.JWKS = keySet(t, alg, map[string]crypto.Signer{p.kid: p.key})
+		must(t, w.idp.UpdateClient(t.Context(), p.c))
+		good := p.signEd(t, head(), p.claims())
+		if got := p.ask(good); got.status != http.StatusOK {
+			t.Errorf("a key whose alg is %q: %d %s", alg, got.status, got.body)
+		}
+		wantInvalidClient(t, "its replay", p.ask(good))
+	}
+	strange := other
+	strange.c = p.c
+	ec := w.party(t, jose.ES256)
+	for name, assertion := range map[string]string{
+		"another's key":               strange.signEd(t, head(), p.claims()),
+		"a header nobody understands": p.signEd(t, head("crit", []string{"x"}, "x", 1), p.claims()),
+		"another kind of JWT":         p.signEd(t, head("typ", "dpop+jwt"), p.claims()),
+		"a name in lower case":        p.signEd(t, head("alg", "ed25519"), p.claims()),
+		"a curve that is not there":   p.signEd(t, head("alg", "Ed448"), p.claims()),
+		"a client with another key":   p.signEd(t, head(), ec.claims()),
+		"other claims than signed":    p.signEd(t, head(), p.claims())[:40] + "x",
+	} {
+		wantInvalidClient(t, name, p.ask(assertion))
+	}
+	doc := w.browser().get("/.well-known/openid-configuration").json(t)
+	for _, name := range []string{"token_endpoint_auth_signing_alg_values_supported", "introspection_endpoint_auth_signing_alg_values_supported"} {
+		if got := text(doc[name]); got != "[RS256 PS256 ES256 EdDSA Ed25519]" {
+			t.Errorf("%s = %s", name, got)
+		}
+	}
+	if got := idp.AssertionAlgorithms(); got[len(got)-1] != "Ed25519" {
+		t.Errorf("AssertionAlgorithms() = %v", got)
+	}
+}
