@@ -50,4 +50,8 @@ type Store interface {
 	// Incr adds one to a counter and gives the sum. The ttl begins with the first.
 	// Counters are read by Incr alone; Get of one is undefined.
 	Incr(ctx context.Context, key Key, ttl time.Duration) (int64, error)
+	// Allow takes n of what a rate allows a key, all of them or none: where they are
+	// not there it says how long to wait, and nothing is counted. A negative n gives
+	// so many back. A key has one rate, and is asked by Allow alone.
+	Allow(ctx context.Context, key Key, rate Rate, n int) (wait time.Duration, err error)
 }

@@ -179,6 +179,21 @@ func (s *Store) Incr(ctx context.Context, key session.Key, ttl time.Duration) (i
 	return sum, s.tally(err)
 }
 
+// Allow takes n of what a rate allows a key. While the primary is away each node
+// counts by itself, in memory: whoever floods us then must not flood the fallback.
+func (s *Store) Allow(ctx context.Context, key session.Key, rate session.Rate, n int) (time.Duration, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	if era, up := s.up(); up {
+		wait, err := s.primary.Allow(ctx, key, rate, n)
+		if s.answered(ctx, era, err) {
+			return wait, err
+		}
+	}
+	return s.meter.Allow(key, rate, n), nil
+}
+
 // dropDeleted deletes in the primary a counter that was deleted while it was away.
 func (s *Store) dropDeleted(ctx context.Context, era uint64, key session.Key) error {
 	if !s.lingers() {

@@ -36,7 +36,7 @@
 //   - What only the primary has is absent while it is away. Logins in progress
 //     begin again, and Add succeeds for a key that is there.
 //   - Counters begin again on the fallback, and go on afterwards where the primary
-//     left off.
+//     left off. So do rates, which each node keeps in its memory meanwhile.
 //   - An operation that failed without an answer may have been done. A Take may
 //     have lost the entry, a CompareAndSwap may have won and say NotFound, an Incr
 //     may have counted twice. Never does one entry get taken twice.
@@ -83,6 +83,7 @@ type Config struct {
 type Store struct {
 	primary  Primary
 	fallback session.Store
+	meter    session.Meter // counts rates while the primary is away
 	log      *slog.Logger
 
 	era     atomic.Uint64 // even while the primary is asked; each change of that begins another

@@ -66,6 +66,13 @@ func (s *Store) Incr(ctx context.Context, key session.Key, ttl time.Duration) (i
 	return sum, wrap("counting", key, err)
 }
 
+// Allow takes n of what a rate allows a key.
+func (s *Store) Allow(ctx context.Context, key session.Key, rate session.Rate, n int) (time.Duration, error) {
+	answer, err := s.run(ctx, allow, key, prefix(key), rate.Cost(n).Microseconds(), rate.Slack().Microseconds())
+	wait, _ := answer.(int64)
+	return time.Duration(wait) * time.Microsecond, wrap("limiting", key, err)
+}
+
 // A once is a command that a Cluster's client does not send again, except where
 // a server said that another one has the key, and so has not done it.
 type once struct{ *redis.Cmd }

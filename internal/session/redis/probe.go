@@ -115,6 +115,8 @@ func (s *Store) rehearse(ctx context.Context) error {
 		func() error { return s.Delete(ctx, key) },
 		func() error { _, err := s.Incr(ctx, key, ttl); return err },
 		func() error { return s.Delete(ctx, key) },
+		func() error { _, err := s.Allow(ctx, key, session.Rate{Burst: 1, Every: ttl}, 1); return err },
+		func() error { return s.Delete(ctx, key) },
 		func() error { return s.Probe(ctx) },
 	}
 	for i := range many { // a node of a Cluster that is asked as a single server refuses the keys that others have

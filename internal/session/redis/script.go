@@ -31,4 +31,21 @@ return 1`)
 local sum = redis.call('INCR', KEYS[1])
 if sum == 1 then redis.call('PEXPIRE', KEYS[1], ARGV[1]) end
 return sum`)
+	// The value is when everything is there again, in microseconds of the server's
+	// clock: whole numbers that a Lua number holds.
+	allow = newScript(`
+local cost, slack, time = tonumber(ARGV[2]), tonumber(ARGV[3]), redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+local full, value = now, redis.call('GET', KEYS[1])
+if value and string.sub(value, 1, #ARGV[1]) == ARGV[1] then
+  full = math.max(now, tonumber(string.sub(value, #ARGV[1] + 1)) or now)
+end
+local next = full + cost
+if cost > 0 and next - now > slack then return next - now - slack end
+if next > now then
+  redis.call('SET', KEYS[1], ARGV[1] .. string.format('%.0f', next), 'PX', string.format('%.0f', math.ceil((next - now) / 1000)))
+elseif value then
+  redis.call('DEL', KEYS[1])
+end
+return 0`)
 )

@@ -35,6 +35,10 @@ func cancelled(t *testing.T, s session.Store) {
 	_, err = s.Incr(left, tries, time.Minute)
 	gone("Incr", err)
 	wantCount(t, s, tries, 1, time.Minute)
+	limited, rate := key(t, "limit"), session.Rate{Burst: 1, Every: time.Hour}
+	_, err = s.Allow(left, limited, rate, 1)
+	gone("Allow", err)
+	wantAllowed(t, s, limited, rate, 1)
 }
 
 // leaving has callers leave at any moment while others stay: nobody gets

@@ -25,6 +25,7 @@ func Run(t *testing.T, open func(t *testing.T) session.Store) {
 	checks := []check{
 		{"Put", put, false}, {"Get", get, false}, {"Take", take, false}, {"Add", add, false}, {"CompareAndSwap", compareAndSwap, false},
 		{"Delete", remove, false}, {"Incr", incr, false}, {"Kinds", kinds, false}, {"Values", values, false},
+		{"Rates", rates, false}, {"RateReturned", rateReturned, false}, {"RateExact", rateExact, false}, {"RateRefills", rateRefills, true},
 		{"Cancelled", cancelled, false}, {"Leaving", leaving, false},
 		{"Expiry", expiry, true}, {"AddAfterExpiry", addAfterExpiry, true}, {"IncrAfterExpiry", incrAfterExpiry, true},
 		{"TTLRestarts", ttlRestarts, true}, {"TTLStays", ttlStays, true}, {"TTLOfNothing", ttlOfNothing, true},

@@ -107,6 +107,42 @@ func (s *Store) Incr(ctx context.Context, key session.Key, ttl time.Duration) (s
 	return sum, wrap("counting", key, err)
 }
 
+// Allow takes n of what a rate allows a key. Its entry expires when everything is
+// there again, so that one which is absent is the same as one that has expired.
+func (s *Store) Allow(ctx context.Context, key session.Key, rate session.Rate, n int) (wait time.Duration, err error) {
+	if n < 0 {
+		err := s.db.Once(ctx, func(t database.Tx) error {
+			_, err := t.Exec(ctx, `UPDATE selvage_sessions SET expires = expires - $3 WHERE kind = $1 AND id = $2`,
+				key.Kind, key.ID, rate.Cost(-n).Microseconds())
+			return err
+		})
+		return 0, wrap("limiting", key, err)
+	}
+	if n > rate.Burst {
+		return rate.Cost(n - rate.Burst), ctx.Err()
+	}
+	err = s.db.Once(ctx, func(t database.Tx) error {
+		now, cost := s.after(0), rate.Cost(n).Microseconds()
+		latest := now + rate.Slack().Microseconds() - cost // by when everything must be there now
+		err := changed(t.Exec(ctx, `
+			INSERT INTO selvage_sessions (kind, id, value, count, expires) VALUES ($1, $2, '', 0, $3)
+			ON CONFLICT (kind, id) DO UPDATE SET
+				expires = CASE WHEN selvage_sessions.expires <= $4 THEN excluded.expires ELSE selvage_sessions.expires + $5 END
+			WHERE selvage_sessions.expires <= $6`,
+			key.Kind, key.ID, now+cost, now, cost, latest))
+		if !errors.Is(err, problem.Conflict) {
+			return err
+		}
+		full := latest // who reads it gone meanwhile waits for a moment all the same
+		if err := t.Row(ctx, `SELECT expires FROM selvage_sessions WHERE kind = $1 AND id = $2`, key.Kind, key.ID).Scan(&full); err != nil && !errors.Is(err, sql.ErrNoRows) {
+			return err
+		}
+		wait = time.Duration(max(full-latest, 1)) * time.Microsecond
+		return nil
+	})
+	return wait, wrap("limiting", key, err)
+}
+
 // after gives the moment in ttl from now, in microseconds.
 func (s *Store) after(ttl time.Duration) int64 { return s.now().Add(ttl).UnixMicro() }
 

@@ -1,0 +1,92 @@
+package sessiontest
+
+import (
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/internal/session"
+)
+
+// rates shows that a key has what its rate allows, and no other key's.
+func rates(t *testing.T, s session.Store) {
+	rate := session.Rate{Burst: 3, Every: time.Hour}
+	k, other, huge := key(t, "limit"), key(t, "limit"), key(t, "limit")
+	for range rate.Burst {
+		wantAllowed(t, s, k, rate, 1)
+	}
+	wantRefused(t, s, k, rate, 1, time.Hour)
+	wantRefused(t, s, k, rate, 2, 2*time.Hour)
+	wantRefused(t, s, k, rate, 1, time.Hour) // who was refused is no farther away for it
+	wantAllowed(t, s, k, rate, 0)
+	wantAllowed(t, s, session.Key{Kind: "other", ID: k.ID}, rate, 3)
+	wantAllowed(t, s, other, rate, 2)
+	wantRefused(t, s, other, rate, 2, time.Hour)
+	wantAllowed(t, s, other, rate, 1)
+	wantRefused(t, s, huge, rate, 5, 2*time.Hour)
+	wantErr(t, "Delete", s.Delete(t.Context(), k), nil)
+}
+
+// rateReturned shows that what is given back is there again, and no more than there
+// ever was.
+func rateReturned(t *testing.T, s session.Store) {
+	rate := session.Rate{Burst: 2, Every: time.Hour}
+	k := key(t, "limit")
+	wantAllowed(t, s, k, rate, -1)
+	wantAllowed(t, s, k, rate, 2)
+	wantRefused(t, s, k, rate, 1, time.Hour)
+	wantAllowed(t, s, k, rate, -1)
+	wantAllowed(t, s, k, rate, 1)
+	wantRefused(t, s, k, rate, 1, time.Hour)
+	wantAllowed(t, s, k, rate, -9)
+	wantAllowed(t, s, k, rate, 2)
+	wantRefused(t, s, k, rate, 1, time.Hour)
+}
+
+// rateExact shows that of many who ask at once as many are let through as there may
+// be.
+func rateExact(t *testing.T, s session.Store) {
+	rate := session.Rate{Burst: callers / 5, Every: time.Hour}
+	k := key(t, "limit")
+	var allowed atomic.Int64
+	together(func(int) {
+		wait, err := s.Allow(t.Context(), k, rate, 1)
+		if err != nil {
+			t.Errorf("Allow = %v", err)
+		}
+		if wait == 0 {
+			allowed.Add(1)
+		}
+	})
+	if got := allowed.Load(); got != int64(rate.Burst) {
+		t.Errorf("%d of %d callers were let through, want %d", got, callers, rate.Burst)
+	}
+}
+
+// rateRefills shows that one is there again after the time of one.
+func rateRefills(t *testing.T, s session.Store) {
+	rate := session.Rate{Burst: 2, Every: short}
+	k := key(t, "limit")
+	began := time.Now()
+	wantAllowed(t, s, k, rate, 2)
+	gone(t, began, func() bool {
+		wait, err := s.Allow(t.Context(), k, rate, 1)
+		return wait == 0 && err == nil
+	})
+}
+
+func wantAllowed(t *testing.T, s session.Store, k session.Key, rate session.Rate, n int) {
+	t.Helper()
+	if wait, err := s.Allow(t.Context(), k, rate, n); wait != 0 || err != nil {
+		t.Errorf("Allow(%v, %d) = %v, %v, want no wait", rate, n, wait, err)
+	}
+}
+
+// wantRefused wants a wait that is about as long as given: the hour of a rate has
+// begun a moment ago.
+func wantRefused(t *testing.T, s session.Store, k session.Key, rate session.Rate, n int, about time.Duration) {
+	t.Helper()
+	if wait, err := s.Allow(t.Context(), k, rate, n); wait > about || wait < about-15*time.Minute || err != nil {
+		t.Errorf("Allow(%v, %d) = %v, %v, want a wait of %v", rate, n, wait, err, about)
+	}
+}
