@@ -52,6 +52,18 @@ type Token struct {
 	sealedBy string // the key of the ring; "" if it was not sealed
 }
 
+// Caller names who holds a token, for counting: a subscriber, a client, or whoever
+// has the same guest or invite token.
+func (t Token) Caller() string {
+	switch t.Kind {
+	case SAT, Access:
+		return t.SubscriberID
+	case Service:
+		return t.ClientID
+	}
+	return t.ID
+}
+
 // skew is how far the clocks of two nodes may be apart.
 const skew = time.Minute
 

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/limit"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/password"
 	"github.com/selvage/selvage/internal/recent"
@@ -115,6 +116,8 @@ type Config struct {
 	// DeviceGuesses is how many user codes of devices may be typed at one place in ten
 	// minutes; 0 is no limit.
 	DeviceGuesses int
+	// Limits holds logins and authorization requests; nil holds none.
+	Limits *limit.Limiter
 
 	Lifetimes Lifetimes          // to begin with: see [Provider.SetLifetimes]
 	Observe   func(event string) // told of "login", "login_refused", "code", "token_<grant>"; nil tells nobody

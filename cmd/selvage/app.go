@@ -14,8 +14,10 @@ import (
 	"github.com/selvage/selvage/idp/oidc"
 	"github.com/selvage/selvage/internal/deliver"
 	"github.com/selvage/selvage/internal/egress"
+	"github.com/selvage/selvage/internal/limit"
 	"github.com/selvage/selvage/internal/password"
 	"github.com/selvage/selvage/internal/revocation"
+	"github.com/selvage/selvage/internal/web"
 	"github.com/selvage/selvage/keys"
 	"github.com/selvage/selvage/operator"
 	"github.com/selvage/selvage/recordings"
@@ -31,6 +33,8 @@ type app struct {
 	ring        *keys.Ring
 	passwords   *password.Hasher
 	revocations *revocation.List
+	limits      *limit.Limiter
+	proxies     web.Proxies
 	egress      egress.Policy
 
 	fabric     *fabric.Fabric
@@ -91,6 +95,8 @@ func open(ctx context.Context, c Config, w where, o options) (_ *app, err error)
 // provider whether a login lives, which asks it for subscribers and tokens.
 func (a *app) build(all *kinds.Catalog, observe func(event string)) {
 	a.passwords = password.New(a.config.Password.Parallel)
+	a.limits = limit.New(a.sessions, a.config.rates())
+	a.proxies.Set(a.config.TrustedProxies.prefixes())
 	a.egress = egress.Policy{Allow: a.config.Egress.Allow}
 	a.fabric = fabric.New(fabric.Config{
 		Store: a.store, Ring: a.ring, Kinds: all, Passwords: a.passwords, Revocations: a.revocations, Sessions: a.sessions,
@@ -107,7 +113,7 @@ func (a *app) build(all *kinds.Catalog, observe func(event string)) {
 		Store: a.store, Subscribers: a.store, Sessions: a.sessions, Fabric: a.fabric, Passwords: a.passwords,
 		Ring: a.ring, Revocations: a.revocations, Issuer: a.where.issuer(), Lifetimes: a.config.lifetimes(), Observe: observe,
 		CheckURL: a.egress.Check, Fetch: a.egress.Fetcher(),
-		DeviceGuesses: int(a.config.Limits.DeviceCodes),
+		DeviceGuesses: int(a.config.Limits.DeviceCodes), Limits: a.limits,
 	})
 	a.operators = operator.New(operator.Config{
 		Store: a.store, Passwords: a.passwords, Idle: time.Duration(a.config.Operators.Idle), Absolute: time.Duration(a.config.Operators.Absolute),

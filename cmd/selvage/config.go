@@ -17,6 +17,8 @@ type Config struct {
 	AuthURL    baseURL  `koanf:"auth_url" help:"where clients reach the identity provider; the issuer is this and a slash (default: the public URL)"`
 	FabricHost hostPort `koanf:"fabric_host" help:"the host in each fabric token, from which browser SDKs take the addresses they call (default puc.localhost and the port of HTTPS)"`
 
+	TrustedProxies networks `koanf:"trusted_proxies" reload:"true" help:"networks of the proxies in front, such as 10.0.0.0/8: what they say in X-Forwarded-For, or Forwarded, is where a request comes from; nobody else is asked"`
+
 	Data     string      `koanf:"data" default:"./selvage-data" help:"directory of everything that is kept"`
 	Database databaseURL `koanf:"database" default:"sqlite:selvage.db" help:"where rows are kept: sqlite:FILE or postgres://USER@HOST/NAME"`
 	Sessions sessionsURL `koanf:"sessions" default:"sqlite:sessions.db" help:"where short-lived state is kept: sqlite:FILE, postgres://…, redis://HOST:6379, redis-cluster://HOST,HOST or redis-sentinel://MASTER@HOST,HOST (rediss… is with TLS)"`
@@ -90,11 +92,22 @@ type Config struct {
 	} `koanf:"egress"`
 
 	Limits struct {
-		RelaySockets         limit `koanf:"relay_sockets" default:"100" help:"sockets that a subscriber, or whoever has the same guest token, may have open to this server; 0 for no limit"`
-		RelayUnauthenticated limit `koanf:"relay_unauthenticated" default:"200" help:"sockets from one address that have not said whose they are yet; 0 for no limit"`
-		EmbedTokens          limit `koanf:"embed_tokens" default:"600" help:"guest tokens that an embed key gives a minute, at all nodes together; 0 for no limit"`
-		EmbedSockets         limit `koanf:"embed_sockets" default:"600" help:"sockets opened with such tokens of a key a minute, at all nodes together; 0 for no limit"`
-		DeviceCodes          limit `koanf:"device_codes" default:"20" help:"codes of devices that are typed at one address in ten minutes; 0 for no limit"`
+		RelaySockets         atMost `koanf:"relay_sockets" default:"100" help:"sockets that a subscriber, or whoever has the same guest token, may have open to this server; 0 for no limit"`
+		RelayUnauthenticated atMost `koanf:"relay_unauthenticated" default:"200" help:"sockets from one address that have not said whose they are yet; 0 for no limit"`
+		EmbedTokens          atMost `koanf:"embed_tokens" default:"600" help:"guest tokens that an embed key gives a minute, at all nodes together; 0 for no limit"`
+		EmbedSockets         atMost `koanf:"embed_sockets" default:"600" help:"sockets opened with such tokens of a key a minute, at all nodes together; 0 for no limit"`
+		DeviceCodes          atMost `koanf:"device_codes" default:"20" help:"codes of devices that are typed at one address in ten minutes; 0 for no limit"`
+
+		LoginPerAccount       atMost `koanf:"login_per_account" default:"10" reload:"true" help:"passwords that may be tried at an account at once, right ones not counted, and two and a half times as many within an hour; so many too by each device that signed in to it before; 0 for no limit"`
+		LoginPerNetwork       atMost `koanf:"login_per_network" default:"80" reload:"true" help:"wrong passwords from one address in 15 minutes; 0 for no limit"`
+		AuthorizePerNetwork   atMost `koanf:"authorize_per_network" default:"1200" reload:"true" help:"authorization requests from one address a minute; 0 for no limit"`
+		TokenPerClient        atMost `koanf:"token_per_client" default:"6000" reload:"true" help:"requests for tokens of a client from one address a minute; 0 for no limit"`
+		RegisterPerNetwork    atMost `koanf:"register_per_network" default:"20" reload:"true" help:"registrations from one address an hour; 0 for no limit"`
+		MailPerAddress        atMost `koanf:"mail_per_address" default:"5" reload:"true" help:"mails an hour to one address that who is not signed in asks for; 0 for no limit"`
+		MailPerNetwork        atMost `koanf:"mail_per_network" default:"30" reload:"true" help:"mails an hour that one address asks for without being signed in; 0 for no limit"`
+		APIRequests           atMost `koanf:"api_requests" default:"60000" reload:"true" help:"requests of an API key, a client or a token a minute; 0 for no limit"`
+		APIWrites             atMost `koanf:"api_writes" default:"30000" reload:"true" help:"those of them that change something; 0 for no limit"`
+		MediaMissesPerNetwork atMost `koanf:"media_misses_per_network" default:"300" reload:"true" help:"recordings that there are not, asked for from one address a minute; 0 for no limit"`
 	} `koanf:"limits"`
 
 	Log struct {

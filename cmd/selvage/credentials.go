@@ -20,7 +20,7 @@ func (a *app) caller(r *http.Request) (recordings.Owner, error) {
 		if !k.Has(fabric.Voice) {
 			return recordings.Owner{}, problem.NoCredentials()
 		}
-		return recordings.Owner{ProjectID: k.ProjectID}, nil
+		return recordings.Owner{ProjectID: k.ProjectID}, a.admit(r, k.ID)
 	}
 	raw, ok := web.Bearer(r)
 	if !ok {
@@ -33,5 +33,5 @@ func (a *app) caller(r *http.Request) (recordings.Owner, error) {
 	if !t.Has(fabric.Voice) || t.Kind != fabric.Service && t.SubscriberID == "" {
 		return recordings.Owner{}, problem.NoCredentials()
 	}
-	return recordings.Owner{ProjectID: t.ProjectID, SubscriberID: t.SubscriberID}, nil
+	return recordings.Owner{ProjectID: t.ProjectID, SubscriberID: t.SubscriberID}, a.admit(r, t.Caller())
 }

@@ -20,12 +20,12 @@ var layers = map[string][]string{
 	// protocols and rows: their nouns and the plumbing, never each other
 	"fabric/relay":    {"fabric", "internal/problem", "internal/web"},
 	"fabric/rest":     {"fabric", "fabric/kinds", "internal/page", "internal/problem", "internal/web"},
-	"idp/oidc":        {"fabric", "idp", "internal/deliver", "internal/problem", "internal/session", "internal/web", "keys", "templates"},
+	"idp/oidc":        {"fabric", "idp", "internal/deliver", "internal/limit", "internal/problem", "internal/session", "internal/web", "keys", "templates"},
 	"recordings/laml": {"internal/page", "internal/problem", "internal/web", "recordings", "recordings/levels"},
 	"recordings/rest": {"internal/problem", "internal/web", "recordings"},
 	"internal/store":  {"fabric", "idp", "internal/database", "internal/deliver", "internal/page", "internal/problem", "internal/revocation", "keys", "operator", "recordings", "recordings/levels"},
 	// nouns and rules
-	"idp":        {"fabric", "internal/page", "internal/password", "internal/problem", "internal/recent", "internal/revocation", "internal/session", "keys"},
+	"idp":        {"fabric", "internal/limit", "internal/page", "internal/password", "internal/problem", "internal/recent", "internal/revocation", "internal/session", "keys"},
 	"fabric":     {"fabric/kinds", "internal/page", "internal/password", "internal/problem", "internal/recent", "internal/revocation", "internal/session", "keys"},
 	"operator":   {"fabric", "internal/page", "internal/password", "internal/problem", "internal/session"},
 	"recordings": {"internal/page", "internal/problem", "internal/recent", "recordings/audio", "recordings/levels", "recordings/mp3", "recordings/wav"},
@@ -50,6 +50,7 @@ var layers = map[string][]string{
 	"fabric/kinds":                 {"internal/problem"},
 	"internal/ca":                  nil,
 	"internal/certs":               {"internal/problem"},
+	"internal/limit":               {"internal/problem", "internal/session"},
 	"internal/page":                nil,
 	"internal/problem":             nil,
 	"internal/recent":              nil,

@@ -21,7 +21,9 @@ func (s *server) reload(c *cli, cmd *cobra.Command) {
 	}
 	s.level.Set(slog.Level(config.Log.Level))
 	s.app.idp.SetLifetimes(config.lifetimes())
-	const done = "reloaded the certificate, the log level and lifetimes"
+	s.app.limits.Set(config.rates())
+	s.app.proxies.Set(config.TrustedProxies.prefixes())
+	const done = "reloaded the certificate, the log level, lifetimes, limits and trusted proxies"
 	level := slog.String("log_level", config.Log.Level.String())
 	if keys := needRestart(s.app.config, config); len(keys) > 0 {
 		s.log.Warn(done+"; other settings that have changed need a restart", level, "changed", strings.Join(keys, " "))

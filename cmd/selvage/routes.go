@@ -40,7 +40,7 @@ func (a *app) routes(log *slog.Logger) (http.Handler, error) {
 		mount(orNotFound(api.Handler()), "/.well-known/", "/account", "/account/", "/accounts", "/consent", "/device", "/login", "/login/", "/logout", "/oauth/")
 	}
 	if a.serves(serviceFabric) {
-		api := rest.New(rest.Config{Fabric: a.fabric, Access: a.idp.OpenAccessToken, Log: log})
+		api := rest.New(rest.Config{Fabric: a.fabric, Access: a.idp.OpenAccessToken, Admit: a.admit, Log: log})
 		mount(api.Handler(), "/api/fabric", "/api/fabric/", "/api/project/", "/subscriber/")
 	}
 	if a.serves(serviceRecordings) {
@@ -49,7 +49,7 @@ func (a *app) routes(log *slog.Logger) (http.Handler, error) {
 			return nil, err
 		}
 		api := laml.New(laml.Config{
-			Recordings: a.recordings, Credentials: a.caller, PublicURL: a.where.public, Encoders: a.config.Recordings.MP3Parallel, Offload: offload, Log: log,
+			Recordings: a.recordings, Credentials: a.caller, Miss: a.miss, PublicURL: a.where.public, Encoders: a.config.Recordings.MP3Parallel, Offload: offload, Log: log,
 		})
 		mount(api.Handler(), "/api/laml/", "/2010-04-01/")
 		native := relayrest.New(relayrest.Config{Recordings: a.recordings, Credentials: a.caller, MediaURLs: api.MediaURLs, Log: log})

@@ -176,7 +176,7 @@ func (s *server) run(ctx context.Context, c *cli, reload func()) error {
 	if c, ok := s.certs.(challenged); ok {
 		handler = c.Handler(handler)
 	}
-	s.start(web.Outer(s.app.config.strictTransport(patientBodies(handler, patience)), s.log, s.metrics.request))
+	s.start(s.app.proxies.Handler(web.Outer(s.app.config.strictTransport(patientBodies(handler, patience)), s.log, s.metrics.request)))
 	if r, ok := s.certs.(runner); ok {
 		work.Go(func() { r.Run(background) })
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strconv"
@@ -23,9 +24,10 @@ type (
 	masterKey   string // base64 of 32 bytes, or nothing
 	baseURL     string // http or https, without a path
 	texts       []string
+	networks    []string // as netip.Prefix writes them
 	services    []string
 	connections int
-	limit       int // of something, 0 for none
+	atMost      int // of something, 0 for none
 	size        int64
 	lifetime    time.Duration // of a token: what ends one must be remembered as long
 	period      time.Duration // of a login
@@ -142,6 +144,29 @@ func (l *texts) UnmarshalText(text []byte) error {
 	return nil
 }
 
+func (n *networks) UnmarshalText(text []byte) error {
+	*n = nil
+	for _, part := range split(string(text)) {
+		prefix, err := netip.ParsePrefix(part)
+		if at, single := netip.ParseAddr(part); single == nil {
+			prefix, err = at.Prefix(at.BitLen())
+		}
+		if err != nil || prefix.Masked() != prefix || prefix.Addr().Is4In6() {
+			return errors.New("needs networks or addresses, such as 10.0.0.0/8, 2001:db8::/32 or 127.0.0.1")
+		}
+		*n = append(*n, prefix.String())
+	}
+	return nil
+}
+
+// prefixes gives the networks; they were read before.
+func (n networks) prefixes() (all []netip.Prefix) {
+	for _, text := range n {
+		all = append(all, netip.MustParsePrefix(text))
+	}
+	return all
+}
+
 func (n *connections) UnmarshalText(text []byte) error {
 	const most = 10_000
 	parsed, err := strconv.Atoi(string(text))
@@ -152,18 +177,18 @@ func (n *connections) UnmarshalText(text []byte) error {
 	return nil
 }
 
-func (l *limit) UnmarshalText(text []byte) error {
+func (l *atMost) UnmarshalText(text []byte) error {
 	const most = 1_000_000
 	parsed, err := strconv.Atoi(string(text))
 	if err != nil || parsed < 0 || parsed > most {
 		return fmt.Errorf("needs a number up to %d, 0 for no limit", most)
 	}
-	*l = limit(parsed)
+	*l = atMost(parsed)
 	return nil
 }
 
 // orNone gives the limit, less than 0 where there is none.
-func (l limit) orNone() int {
+func (l atMost) orNone() int {
 	if l == 0 {
 		return -1
 	}

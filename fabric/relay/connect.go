@@ -69,7 +69,7 @@ func connect(ctx context.Context, s *socket, raw json.RawMessage) (any, error) {
 	if !ours || isSaid(in.State) { // we give out no such states
 		return nil, notValid()
 	}
-	caller := callerOf(token)
+	caller := token.Caller()
 	if !s.relay.enter(caller, "") {
 		return nil, tooMany()
 	}
@@ -119,7 +119,7 @@ func reauthenticate(ctx context.Context, s *socket, raw json.RawMessage) (any, e
 	if token.Kind != old.Kind || token.ProjectID != old.ProjectID || token.SubscriberID != old.SubscriberID {
 		return nil, notValid()
 	}
-	caller := callerOf(token)
+	caller := token.Caller()
 	if !s.relay.enter(caller, s.caller) {
 		return nil, tooMany()
 	}
@@ -154,15 +154,6 @@ func (s *socket) orLater(err error) error {
 	}
 	s.relay.log.Warn("a socket has to come again later", "request_id", s.name, "error", err)
 	return &farewell{code: websocket.StatusTryAgainLater, reason: "try again later"}
-}
-
-// callerOf names who holds a token, for counting: a subscriber, or whoever has
-// the same guest or invite token.
-func callerOf(t fabric.Token) string {
-	if t.Kind == fabric.SAT {
-		return t.SubscriberID
-	}
-	return t.ID
 }
 
 // protocolOf names a socket as SDKs remember it: they compare the second part

@@ -99,7 +99,7 @@ func Wanted(r *http.Request) bool {
 // ServeHTTP opens a socket. Pages of any origin may: no cookie is read, and who
 // does not hold a token has come for nothing.
 func (r *Relay) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	from := web.Network(req.RemoteAddr)
+	from := web.Network(req)
 	if status := r.admit(from); status != http.StatusOK {
 		w.Header().Set("Retry-After", "1")
 		http.Error(w, http.StatusText(status), status)

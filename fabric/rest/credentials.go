@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 
@@ -34,6 +35,9 @@ func (a *API) keeper(h projectHandler) web.Handler { return a.scoped(h, fabric.M
 func (a *API) scoped(h projectHandler, scopes ...fabric.Scope) web.Handler {
 	return challenging(basicChallenge, func(w http.ResponseWriter, r *http.Request) error {
 		by, err := a.issuer(r, scopes)
+		if err == nil {
+			err = a.admit(r, cmp.Or(by.KeyID, by.ClientID))
+		}
 		if err != nil {
 			return err
 		}
@@ -79,6 +83,9 @@ func (a *API) projectOrSAT(h projectHandler) web.Handler {
 		if raw, ok := web.Bearer(r); ok {
 			t, err := a.fabric.Open(r.Context(), raw, fabric.SAT)
 			if err == nil {
+				if err := a.admit(r, t.Caller()); err != nil {
+					return err
+				}
 				return h(w, r, fabric.Issuer{ProjectID: t.ProjectID, SAT: &t})
 			}
 		}
@@ -94,6 +101,9 @@ func (a *API) bearer(h tokenHandler, kinds ...fabric.TokenKind) web.Handler {
 			return problem.NoCredentials()
 		}
 		t, err := a.fabric.Open(r.Context(), raw, kinds...)
+		if err == nil {
+			err = a.admit(r, t.Caller())
+		}
 		if err != nil {
 			return err
 		}

@@ -26,6 +26,10 @@ type Config struct {
 	// problem.Unauthenticated for all else. Nil opens the sealed ones.
 	Access func(ctx context.Context, raw string) (fabric.Token, error)
 
+	// Admit counts a request of who has valid credentials, by a name of theirs, and
+	// gives problem.RateLimited where there are too many. Nil admits all.
+	Admit func(r *http.Request, who string) error
+
 	Log *slog.Logger // nil means slog.Default()
 }
 
@@ -33,12 +37,16 @@ type Config struct {
 type API struct {
 	fabric *fabric.Fabric
 	access func(ctx context.Context, raw string) (fabric.Token, error)
+	admit  func(r *http.Request, who string) error
 	log    *slog.Logger
 }
 
 // New makes an API.
 func New(c Config) *API {
-	a := &API{fabric: c.Fabric, access: c.Access, log: c.Log}
+	a := &API{fabric: c.Fabric, access: c.Access, admit: c.Admit, log: c.Log}
+	if a.admit == nil {
+		a.admit = func(*http.Request, string) error { return nil }
+	}
 	if a.access == nil {
 		a.access = func(ctx context.Context, raw string) (fabric.Token, error) {
 			return a.fabric.Open(ctx, raw, fabric.SAT, fabric.Service)

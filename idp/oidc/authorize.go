@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/limit"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/session"
 	"github.com/selvage/selvage/internal/web"
@@ -19,6 +20,9 @@ const maxQuery = 16 << 10
 
 // authorize serves GET /login/oauth/authorize (OpenID Connect Core, section 3.1.2).
 func (a *API) authorize(w http.ResponseWriter, r *http.Request) error {
+	if err := a.Limits.Pass(r.Context(), limit.AuthorizePerNetwork, web.Network(r)); err != nil {
+		return err
+	}
 	if len(r.URL.RawQuery) > maxQuery {
 		return pageError(http.StatusRequestURITooLong, "The request is too long", "An authorization request has at most 16 KiB of parameters.")
 	}

@@ -50,7 +50,7 @@ func (a *API) enterUserCode(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	typed := form.Get("user_code")
-	req, c, err := a.EnterUserCode(r.Context(), typed, web.Network(r.RemoteAddr))
+	req, c, err := a.EnterUserCode(r.Context(), typed, web.Network(r))
 	switch {
 	case errors.Is(err, problem.NotFound):
 		page := templates.Device{Code: typed, Error: "No device shows this code now. Look at it again, or have the device show a new one."}

@@ -2,7 +2,6 @@ package oidc
 
 import (
 	"errors"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -124,11 +123,7 @@ func postForm(w http.ResponseWriter, r *http.Request) (url.Values, error) {
 
 // visitor tells of the browser of r.
 func (a *API) visitor(r *http.Request) idp.Visitor {
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		host = r.RemoteAddr
-	}
-	return idp.Visitor{UserAgent: strings.ToValidUTF8(r.UserAgent(), ""), Address: host, Mark: a.markOf(r)}
+	return idp.Visitor{UserAgent: strings.ToValidUTF8(r.UserAgent(), ""), Address: web.Address(r), Mark: a.markOf(r)}
 }
 
 func appName(c idp.Client, req idp.AuthRequest) string {

@@ -124,6 +124,8 @@ func (s *server) status(ctx context.Context, err error) error {
 			s.log.ErrorContext(ctx, "unavailable", "request_id", web.RequestID(ctx), "error", err)
 		}
 		return op.NewStatusError(oauthError("temporarily_unavailable", p.Message), http.StatusServiceUnavailable)
+	case p.Kind == problem.RateLimited:
+		return op.NewStatusError(oauthError("slow_down", p.Message), http.StatusTooManyRequests)
 	case p.Kind == problem.Unauthenticated:
 		return op.NewStatusError(oauthError("invalid_client", p.Message), http.StatusUnauthorized)
 	}

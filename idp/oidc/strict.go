@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/limit"
+	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/web"
 )
 
@@ -44,6 +46,11 @@ func (a *API) strict(next http.Handler) http.Handler {
 			a.writeOAuth(w, r, refusal.status, refusal.code, refusal.text)
 			return
 		}
+		if p := problem.First(a.admitClient(r, form)); p != nil {
+			web.RetryAfter(w, p)
+			a.writeOAuth(w, r, http.StatusTooManyRequests, "slow_down", p.Message)
+			return
+		}
 		if r.URL.Path == tokenPath && form.Get("grant_type") == idp.GrantCode && form.Get("redirect_uri") == "" {
 			form.Set("redirect_uri", omittedRedirect)
 		}
@@ -51,6 +58,16 @@ func (a *API) strict(next http.Handler) http.Handler {
 		r.Form, r.PostForm = form, form
 		next.ServeHTTP(&challenger{w}, r)
 	})
+}
+
+// admitClient counts a request of a client from where it comes: whoever names it, so
+// that its secret cannot be guessed, and nobody elsewhere uses up what it may.
+func (a *API) admitClient(r *http.Request, form url.Values) error {
+	id := form.Get("client_id")
+	if name, _, ok := web.Basic(r); ok {
+		id = name
+	}
+	return a.Limits.Pass(r.Context(), limit.TokenPerClient, id+" "+web.Network(r))
 }
 
 // known gives the parameters that there are. The library compares names without

@@ -54,7 +54,7 @@ func (t traits) statuses(errors string) []string {
 	}
 	switch errors {
 	case "fabric", "relay":
-		add(t.guarded, "401")
+		add(t.guarded, "401", "429")
 		add(t.fills, "404")
 		add(t.asks, "422")
 		add(t.body, "400", "413", "415", "422")
@@ -62,9 +62,9 @@ func (t traits) statuses(errors string) []string {
 	case "laml":
 		add(t.guarded, "401")
 		add(t.asks || t.body, "400")
-		add(true, "404", "500", "503")
+		add(true, "404", "429", "500", "503")
 	case "oauth":
-		add(t.body || t.guarded, "500", "503")
+		add(t.body || t.guarded, "429", "500", "503")
 	}
 	return all
 }

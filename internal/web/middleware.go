@@ -85,7 +85,7 @@ func finish(r *http.Request, w *recorder, began time.Time, log *slog.Logger, obs
 	if log.Enabled(r.Context(), level) {
 		// The pattern, not the path: paths of media are secrets.
 		log.LogAttrs(r.Context(), level, "request", slog.String("request_id", RequestID(r.Context())), slog.String("method", r.Method),
-			slog.String("route", r.Pattern), slog.Int("status", w.status), slog.Int64("bytes", w.bytes), slog.Duration("took", took))
+			slog.String("route", r.Pattern), slog.Int("status", w.status), slog.Int64("bytes", w.bytes), slog.Duration("took", took), slog.String("address", Address(r)))
 	}
 }
 

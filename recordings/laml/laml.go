@@ -27,6 +27,11 @@ type Config struct {
 	// without the scope Voice are a problem.Unauthenticated. nil accepts nobody.
 	Credentials func(r *http.Request) (recordings.Owner, error)
 
+	// Miss counts a request for media from a network, before it is known whether there
+	// is any, and gives problem.RateLimited where there are too many; found takes it
+	// back. Nil counts none.
+	Miss func(r *http.Request) (found func(), err error)
+
 	PublicURL string // in front of each media_url; "" leaves it root-relative
 
 	// Encoders is how many pieces of MP3 are encoded, and outlines drawn, at a time;
@@ -44,6 +49,7 @@ type Config struct {
 type API struct {
 	recordings  *recordings.Recordings
 	credentials func(r *http.Request) (recordings.Owner, error)
+	miss        func(r *http.Request) (found func(), err error)
 	publicURL   string
 	offload     func(key string) (header, value string)
 	turns       chan struct{} // to encode or draw, one for each that does
@@ -55,6 +61,9 @@ func New(c Config) *API {
 	if c.Credentials == nil {
 		c.Credentials = func(*http.Request) (recordings.Owner, error) { return recordings.Owner{}, problem.NoCredentials() }
 	}
+	if c.Miss == nil {
+		c.Miss = func(*http.Request) (func(), error) { return func() {}, nil }
+	}
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
@@ -62,7 +71,7 @@ func New(c Config) *API {
 		c.Encoders = runtime.GOMAXPROCS(0)
 	}
 	return &API{
-		recordings: c.Recordings, credentials: c.Credentials, publicURL: c.PublicURL,
+		recordings: c.Recordings, credentials: c.Credentials, miss: c.Miss, publicURL: c.PublicURL,
 		offload: c.Offload, turns: make(chan struct{}, c.Encoders), log: c.Log,
 	}
 }

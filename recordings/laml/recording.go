@@ -1,6 +1,7 @@
 package laml
 
 import (
+	"errors"
 	"net/http"
 	"strings"
 
@@ -23,26 +24,44 @@ func parseFile(file string) (sid, ext string) {
 // credentials come with a wish for JSON.
 func (a *API) getRecording(w http.ResponseWriter, r *http.Request) error {
 	if sid, ok := strings.CutSuffix(r.PathValue("file"), peaksEnd); ok {
-		return a.servePeaks(w, r, sid)
+		return a.guessed(r, func() error { return a.servePeaks(w, r, sid) })
 	}
 	switch sid, ext := parseFile(r.PathValue("file")); ext {
 	case ".wav":
-		return a.serveMedia(w, r, sid, recordings.WAV)
+		return a.serveGuessed(w, r, sid, recordings.WAV)
 	case ".json":
 		return a.documented(a.showRecording)(w, r)
 	case ".mp3":
-		return a.serveMedia(w, r, sid, recordings.MP3)
+		return a.serveGuessed(w, r, sid, recordings.MP3)
 	case "":
 		w.Header().Set("Vary", "Accept, Authorization")
 		if !wantsJSON(r) {
-			return a.serveMedia(w, r, sid, recordings.WAV)
+			return a.serveGuessed(w, r, sid, recordings.WAV)
 		}
 		if err := a.documented(a.showRecording)(w, r); !unauthenticated(err) {
 			return err
 		}
-		return a.serveMedia(w, r, sid, recordings.WAV)
+		return a.serveGuessed(w, r, sid, recordings.WAV)
 	}
 	return problem.NoSuch("recording")
+}
+
+// serveGuessed serves media as serveMedia does, to whoever may be guessing Sids.
+func (a *API) serveGuessed(w http.ResponseWriter, r *http.Request, sid string, f recordings.Format) error {
+	return a.guessed(r, func() error { return a.serveMedia(w, r, sid, f) })
+}
+
+// guessed serves what is public by its Sid: too many Sids of nothing from one network
+// end the guessing, and right ones with it, or else it would learn which they are.
+func (a *API) guessed(r *http.Request, serve func() error) error {
+	found, err := a.miss(r)
+	if err == nil {
+		err = serve()
+	}
+	if !errors.Is(err, problem.NotFound) && !errors.Is(err, problem.RateLimited) {
+		found()
+	}
+	return err
 }
 
 // wantsJSON tells whether Accept names JSON itself.

@@ -97,7 +97,7 @@ func (s *Server) start(t T, plain, tls, ops string) {
 	args = append(args, s.binary, "serve", "--data", s.Data, "--listen", plain, "--listen-tls", tls, "--listen-ops", ops, "--no-demo")
 	args = append(args, s.config.Args...)
 	s.cmd = exec.Command(args[0], args[1:]...)
-	s.cmd.Env = slices.Concat(os.Environ(), s.Backends, s.config.Env)
+	s.cmd.Env = slices.Concat(os.Environ(), unlimited(), s.Backends, s.config.Env)
 	s.cmd.Stdout, s.cmd.Stderr = &s.log, &s.log
 	if err := s.cmd.Start(); err != nil {
 		t.Fatalf("starting selvage: %v", err)
@@ -108,6 +108,18 @@ func (s *Server) start(t T, plain, tls, ops string) {
 		close(s.exited)
 	}()
 	s.await(t)
+}
+
+// unlimited raises the limits of what one address, account or key may do: all tests
+// come from the same. Who tests a limit sets it in the environment of a [Config].
+func unlimited() (env []string) {
+	for _, name := range []string{
+		"LOGIN_PER_ACCOUNT", "LOGIN_PER_NETWORK", "AUTHORIZE_PER_NETWORK", "TOKEN_PER_CLIENT", "REGISTER_PER_NETWORK",
+		"MAIL_PER_ADDRESS", "MAIL_PER_NETWORK", "API_REQUESTS", "API_WRITES", "MEDIA_MISSES_PER_NETWORK",
+	} {
+		env = append(env, "SELVAGE_LIMITS__"+name+"=1000000")
+	}
+	return env
 }
 
 // await polls run.json until it is the one of our process.

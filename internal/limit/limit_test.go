@@ -1,0 +1,148 @@
+package limit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/session"
+	"github.com/selvage/selvage/internal/session/sql"
+)
+
+func open(t *testing.T) *sql.Store {
+	t.Helper()
+	s, err := sql.Open(t.Context(), sql.Config{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func wantLimited(t *testing.T, doing string, err error) {
+	t.Helper()
+	if p := problem.First(err); p == nil || p.Kind != problem.RateLimited || p.RetryAfter <= 0 {
+		t.Errorf("%s = %v, want rate limited with a time to wait", doing, err)
+	}
+}
+
+func wantFree(t *testing.T, doing string, err error) {
+	t.Helper()
+	if err != nil {
+		t.Errorf("%s = %v, want no error", doing, err)
+	}
+}
+
+func TestTake(t *testing.T) {
+	ctx := t.Context()
+	l := New(open(t), Rates{LoginPerAccount: Of(3, time.Hour), APIWrites: {}})
+	for range 3 {
+		wantFree(t, "Take", l.Take(ctx, LoginPerAccount, "ada"))
+	}
+	wantLimited(t, "Take of one too many", l.Take(ctx, LoginPerAccount, "ada"))
+	wantFree(t, "Take of another", l.Take(ctx, LoginPerAccount, "{grace}"))
+	l.Return(ctx, LoginPerAccount, "ada")
+	wantFree(t, "Take after Return", l.Take(ctx, LoginPerAccount, "ada"))
+	wantLimited(t, "Take after that", l.Take(ctx, LoginPerAccount, "ada"))
+	wantFree(t, "Reset", l.Reset(ctx, LoginPerAccount, "ada"))
+	wantFree(t, "Take after Reset", l.Take(ctx, LoginPerAccount, "ada"))
+	for range 100 {
+		wantFree(t, "Take of a limit that is off", l.Take(ctx, APIWrites, "ada"))
+		wantFree(t, "Take of a limit that is absent", l.Take(ctx, APIRequests, "ada"))
+		wantFree(t, "Take without limits", (*Limiter)(nil).Take(ctx, LoginPerAccount, "ada"))
+	}
+	l.Set(Rates{APIRequests: Of(1, time.Hour)})
+	wantFree(t, "Take of a limit that was set", l.Take(ctx, APIRequests, "ada"))
+	wantLimited(t, "Take of one too many", l.Take(ctx, APIRequests, "ada"))
+	wantFree(t, "Take of a limit that was set off", l.Take(ctx, LoginPerAccount, "ada"))
+}
+
+// TestTakeOnce has many callers take at once, at two nodes.
+func TestTakeOnce(t *testing.T) {
+	store, rates := open(t), Rates{LoginPerAccount: Of(10, time.Hour)}
+	nodes := []*Limiter{New(store, rates), New(store, rates)}
+	var through atomic.Int64
+	var all sync.WaitGroup
+	for i := range 64 {
+		all.Go(func() {
+			if nodes[i%2].Take(t.Context(), LoginPerAccount, "ada") == nil {
+				through.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	if got := through.Load(); got != 10 {
+		t.Errorf("%d of 64 callers got through, want 10", got)
+	}
+}
+
+// TestPass shows that shares add up to what the rate allows, and who is refused does
+// not cost the store anything.
+func TestPass(t *testing.T) {
+	ctx := t.Context()
+	c := &counting{Store: open(t)}
+	l := New(c, Rates{APIRequests: Of(1000, time.Hour), MediaMissesPerNetwork: Of(5, time.Hour)})
+	for i := range 1000 {
+		wantFree(t, fmt.Sprint("Pass ", i), l.Pass(ctx, APIRequests, "key"))
+	}
+	for range 100 {
+		wantLimited(t, "Pass of one too many", l.Pass(ctx, APIRequests, "key"))
+	}
+	if got := c.n.Load(); got > 110 {
+		t.Errorf("the store was asked %d times, want once for ten and a few times more", got)
+	}
+	for range 100 {
+		wantFree(t, "Pass", l.Pass(ctx, MediaMissesPerNetwork, "here"))
+		l.Unpass(MediaMissesPerNetwork, "here")
+	}
+	for range 5 {
+		wantFree(t, "Pass", l.Pass(ctx, MediaMissesPerNetwork, "here"))
+	}
+	wantLimited(t, "Pass of one too many", l.Pass(ctx, MediaMissesPerNetwork, "here"))
+	for i := range 3 * maxShares {
+		l.keep(keyOf(APIRequests, fmt.Sprint(i)), 1, 0)
+	}
+	if len(l.shares) > maxShares {
+		t.Errorf("%d shares are kept, want %d at most", len(l.shares), maxShares)
+	}
+}
+
+// counting counts how often a store is asked.
+type counting struct {
+	session.Store
+	n atomic.Int64
+}
+
+func (c *counting) Allow(ctx context.Context, key session.Key, rate session.Rate, n int) (time.Duration, error) {
+	c.n.Add(1)
+	return c.Store.Allow(ctx, key, rate, n)
+}
+
+// away is a store that does not answer.
+type away struct{ session.Store }
+
+func (away) Allow(ctx context.Context, _ session.Key, _ session.Rate, _ int) (time.Duration, error) {
+	return 0, errors.Join(ctx.Err(), errors.New("away"))
+}
+
+// TestAway shows that limits hold on each node while there is no store.
+func TestAway(t *testing.T) {
+	l := New(away{open(t)}, Rates{LoginPerAccount: Of(2, time.Hour)})
+	wantFree(t, "Take", l.Take(t.Context(), LoginPerAccount, "ada"))
+	wantFree(t, "Take", l.Take(t.Context(), LoginPerAccount, "ada"))
+	wantLimited(t, "Take of one too many", l.Take(t.Context(), LoginPerAccount, "ada"))
+	left, leave := context.WithCancel(t.Context())
+	leave()
+	if err := l.Take(left, LoginPerAccount, "grace"); !errors.Is(err, context.Canceled) {
+		t.Errorf("Take of a caller who left = %v, want cancelled", err)
+	}
+}

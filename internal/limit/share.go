@@ -1,0 +1,82 @@
+package limit
+
+import (
+	"context"
+	"time"
+
+	"github.com/selvage/selvage/internal/session"
+)
+
+// A share is what this node may let through without asking the store again.
+type share struct {
+	left   int       // taken already, and not used yet
+	closed time.Time // until when all were refused
+}
+
+// maxShares bounds what is remembered of callers; who is forgotten loses a share.
+const maxShares = 20_000
+
+// Pass counts one as Take does, at less cost: a hundredth of what a rate allows is
+// taken from the store at once, and who was refused is refused until it may try
+// again. With several nodes a few more are refused than the rate says, never fewer.
+func (l *Limiter) Pass(ctx context.Context, name Name, who string) error {
+	rate, ok := l.rate(name)
+	if !ok {
+		return nil
+	}
+	key := keyOf(name, who)
+	if wait, known := l.use(key, time.Now()); known {
+		return refused(wait, nil)
+	}
+	n := max(1, rate.Burst/100)
+	wait, err := l.ask(ctx, key, rate, n)
+	if wait > 0 && n > 1 && err == nil {
+		n = 1
+		wait, err = l.ask(ctx, key, rate, n)
+	}
+	if err == nil {
+		l.keep(key, n-1, wait)
+	}
+	return refused(wait, err)
+}
+
+// Unpass gives back what Pass took: it did not count after all.
+func (l *Limiter) Unpass(name Name, who string) {
+	if _, ok := l.rate(name); ok {
+		l.keep(keyOf(name, who), 1, 0)
+	}
+}
+
+// use takes one of a share, where there is one or all are refused.
+func (l *Limiter) use(key session.Key, now time.Time) (wait time.Duration, known bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s, ok := l.shares[key]
+	switch {
+	case ok && s.left > 0:
+		s.left--
+		l.shares[key] = s
+		return 0, true
+	case ok && now.Before(s.closed):
+		return s.closed.Sub(now), true
+	}
+	return 0, false
+}
+
+// keep adds to a share, or has all refused for a while.
+func (l *Limiter) keep(key session.Key, more int, wait time.Duration) {
+	if more == 0 && wait <= 0 {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.shares) >= maxShares {
+		clear(l.shares)
+	}
+	s := l.shares[key]
+	s.left += more
+	if wait > 0 {
+		s.closed = time.Now().Add(wait)
+	}
+	l.shares[key] = s
+}

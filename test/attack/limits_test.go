@@ -1,0 +1,95 @@
+package attack
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/selvage/selvage/test/harness"
+)
+
+// limited gives a project on a server with limits of its own, as NAME=N.
+func limited(t *testing.T, env ...string) *harness.Project {
+	t.Helper()
+	for i, e := range env {
+		if !strings.HasPrefix(e, "SELVAGE_") {
+			env[i] = "SELVAGE_LIMITS__" + e
+		}
+	}
+	return harness.StartConfig(t, harness.Config{Env: env}).NewProject(t)
+}
+
+// wantLater wants an answer that says when to come back.
+func wantLater(t *testing.T, a harness.Answer, body string) {
+	t.Helper()
+	after, err := strconv.Atoi(a.Header.Get("Retry-After"))
+	if a.Status != http.StatusTooManyRequests || err != nil || after < 1 || !strings.Contains(string(a.Body), body) {
+		t.Errorf("one too many = %d %s, Retry-After %q, want 429 with %s", a.Status, a.Body, a.Header.Get("Retry-After"), body)
+	}
+}
+
+// TestLimitsOfKeys has a key ask for more than it may: it alone is refused, in the
+// shape of each API, and reading goes on where writing may not.
+func TestLimitsOfKeys(t *testing.T) {
+	p := limited(t, "API_REQUESTS=6", "API_WRITES=2")
+	other := p.Server.NewProject(t)
+	make := func(p *harness.Project, i int) harness.Answer {
+		return p.Post(t, "/api/fabric/subscribers/tokens", p.Basic(), harness.JSON(map[string]string{"reference": fmt.Sprint("ref", i)}))
+	}
+	for i := range 2 {
+		make(p, i).Want(t, 200)
+	}
+	wantLater(t, make(p, 3), `{"error":"Too Many Requests"}`)
+	for range 3 {
+		p.Get(t, p.LaML("/Recordings.json"), p.Basic()).Want(t, 200)
+	}
+	wantLater(t, p.Get(t, p.LaML("/Recordings.json"), p.Basic()), `"status":429`)
+	wantLater(t, p.Get(t, "/api/relay/rest/recordings", p.Basic()), `"error`)
+	wantLater(t, p.Get(t, "/api/fabric/resources", p.Basic()), `{"error":"Too Many Requests"}`)
+	make(other, 1).Want(t, 200)
+	p.Get(t, "/api/fabric/resources", harness.Basic(p.ID, "PT_wrong")).Want(t, 401)
+}
+
+// TestLimitsOfNetworks asks too often from one network: by another address of its /64
+// too, but not from elsewhere. What a stranger says of its address does not count.
+func TestLimitsOfNetworks(t *testing.T) {
+	for _, tt := range []struct {
+		trusted, name string
+		elsewhere     bool // whether another address in the header is another network
+	}{{"127.0.0.1", "a trusted proxy", true}, {"192.0.2.1", "a stranger", false}} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := limited(t, "SELVAGE_TRUSTED_PROXIES="+tt.trusted, "TOKEN_PER_CLIENT=2", "AUTHORIZE_PER_NETWORK=2", "MEDIA_MISSES_PER_NETWORK=2")
+			c := p.NewClient(t, "service", "--scope", "Voice")
+			media, found := p.LaML("/Recordings/2c3d5f0e-0b0c-4b6e-9f8a-0d8f6b1a2c3d.wav"), p.LaML("/Recordings/"+p.Upload(t, harness.Tone(800, 40))+".wav")
+			for name, ask := range map[string]func(from string) harness.Answer{
+				"token": func(from string) harness.Answer {
+					return p.Post(t, "/oauth/token", append(c.Authenticated(url.Values{"grant_type": {"client_credentials"}}), harness.Header("X-Forwarded-For", from))...)
+				},
+				"authorize": func(from string) harness.Answer {
+					return p.Get(t, "/login/oauth/authorize", harness.Header("X-Forwarded-For", from))
+				},
+				"media": func(from string) harness.Answer { return p.Get(t, media, harness.Header("X-Forwarded-For", from)) },
+			} {
+				for i := range 2 {
+					if a := ask(fmt.Sprintf("2001:db8::%d", i)); a.Status == http.StatusTooManyRequests {
+						t.Errorf("%s %d = %d", name, i, a.Status)
+					}
+				}
+				wantLater(t, ask("192.0.2.66, 2001:db8::ffff"), "")
+				if got := ask("2001:db8:0:1::1").Status != http.StatusTooManyRequests; got != tt.elsewhere {
+					t.Errorf("%s from another network: let through %v, want %v", name, got, tt.elsewhere)
+				}
+			}
+			// Who guesses does not learn which Sids are right.
+			wantLater(t, p.Get(t, found, harness.Header("X-Forwarded-For", "2001:db8::1")), `"status":429`)
+			if tt.elsewhere {
+				for range 5 { // those that there are do not count
+					p.Get(t, found, harness.Header("X-Forwarded-For", "203.0.113.1")).Want(t, 200)
+				}
+			}
+		})
+	}
+}
