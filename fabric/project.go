@@ -23,8 +23,10 @@ type Project struct {
 	Name       string
 	RecordRate int64  // price of a recorded minute, in millionths of a dollar
 	MediaAuth  string // who may fetch the media of its recordings: a member of MediaAuths
-	Created    time.Time
-	Updated    time.Time
+	// RequireFactor has every login of a subscriber proven by two factors.
+	RequireFactor bool
+	Created       time.Time
+	Updated       time.Time
 }
 
 // MediaAuths are the ways to say who may fetch media, the default first: whoever
@@ -37,6 +39,8 @@ type ProjectChange struct {
 	Name       *string
 	RecordRate *int64
 	MediaAuth  *string
+
+	RequireFactor *bool
 }
 
 func (c ProjectChange) check() error {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/factor"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/revocation"
@@ -15,11 +16,11 @@ import (
 
 var _ fabric.Store = (*Store)(nil)
 
-const projectColumns = `id, name, record_rate, media_auth, created, updated`
+const projectColumns = `id, name, record_rate, media_auth, require_factor, created, updated`
 
 func scanProject(row scanner) (p fabric.Project, err error) {
 	var created, updated int64
-	err = row.Scan(&p.ID, &p.Name, &p.RecordRate, &p.MediaAuth, &created, &updated)
+	err = row.Scan(&p.ID, &p.Name, &p.RecordRate, &p.MediaAuth, &p.RequireFactor, &created, &updated)
 	p.Created, p.Updated = moment(created), moment(updated)
 	return p, found(err, "project")
 }
@@ -38,8 +39,8 @@ func found(err error, thing string) error {
 // CreateProject inserts a project.
 func (s *Store) CreateProject(ctx context.Context, p fabric.Project) error {
 	return s.once(ctx, func(t tx) error {
-		_, err := t.Exec(ctx, `INSERT INTO projects (`+projectColumns+`) VALUES ($1, $2, $3, $4, $5, $6)`,
-			p.ID, p.Name, p.RecordRate, p.MediaAuth, micros(p.Created), micros(p.Updated))
+		_, err := t.Exec(ctx, `INSERT INTO projects (`+projectColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+			p.ID, p.Name, p.RecordRate, p.MediaAuth, flag(p.RequireFactor), micros(p.Created), micros(p.Updated))
 		if err != nil {
 			return fmt.Errorf("inserting project: %w", err)
 		}
@@ -65,7 +66,7 @@ func (s *Store) ListProjects(ctx context.Context, q page.Query) (page.Page[fabri
 func (s *Store) UpdateProject(ctx context.Context, id string, c fabric.ProjectChange, at time.Time) (p fabric.Project, err error) {
 	err = s.once(ctx, func(t tx) (err error) {
 		p, err = scanProject(t.Row(ctx, `UPDATE projects SET name = COALESCE($2, name), record_rate = COALESCE($3, record_rate),
-			media_auth = COALESCE($4, media_auth), updated = $5 WHERE id = $1 RETURNING `+projectColumns, id, c.Name, c.RecordRate, c.MediaAuth, micros(at)))
+			media_auth = COALESCE($4, media_auth), require_factor = COALESCE($6, require_factor), updated = $5 WHERE id = $1 RETURNING `+projectColumns, id, c.Name, c.RecordRate, c.MediaAuth, micros(at), flagOf(c.RequireFactor)))
 		return err
 	})
 	return p, err
@@ -75,6 +76,9 @@ func (s *Store) UpdateProject(ctx context.Context, id string, c fabric.ProjectCh
 // project go with it.
 func (s *Store) DeleteProject(ctx context.Context, r revocation.Revocation) error {
 	return s.change(ctx, func(t tx) error {
+		if err := t.deleteFactors(ctx, factor.Subscriber, "IN (SELECT id FROM subscribers WHERE project_id = $1)", r.ID); err != nil {
+			return err
+		}
 		res, err := t.Exec(ctx, `DELETE FROM projects WHERE id = $1`, r.ID)
 		if err := oneRow(res, err, "project"); err != nil {
 			return err

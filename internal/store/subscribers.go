@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/factor"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/revocation"
@@ -193,6 +194,9 @@ func (s *Store) DeleteSubscriber(ctx context.Context, projectID string, r revoca
 		}
 		if err := t.Later(ctx, `DELETE FROM subscribers WHERE id = $1`, r.ID); err != nil {
 			return fmt.Errorf("deleting subscriber: %w", err)
+		}
+		if err := t.deleteFactors(ctx, factor.Subscriber, "= $1", r.ID); err != nil {
+			return err
 		}
 		for _, table := range []string{"phone_routes", "sip_addresses"} { // what led to it leads nowhere
 			if err := t.Later(ctx, `DELETE FROM `+table+` WHERE resource_id = $1`, r.ID); err != nil {

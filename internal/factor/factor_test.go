@@ -1,0 +1,228 @@
+package factor_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"image/png"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/factor"
+	"github.com/selvage/selvage/internal/factor/factortest"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/revocation"
+	sessions "github.com/selvage/selvage/internal/session/sql"
+	"github.com/selvage/selvage/internal/store"
+	"github.com/selvage/selvage/internal/store/storetest"
+)
+
+const origin = "https://id.example"
+
+// A world is two subscribers' factors, on real rows, and a clock.
+type world struct {
+	*factor.Factors
+	rows       *store.Store
+	ada, grace factor.Owner
+	ahead      atomic.Int64
+}
+
+func (w *world) now() time.Time { return time.Now().Add(time.Duration(w.ahead.Load())) }
+
+// pass lets time go by.
+func (w *world) pass(d time.Duration) { w.ahead.Add(int64(d)) }
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func newWorld(t *testing.T, change func(*factor.Config)) *world {
+	t.Helper()
+	w, dir, ctx := &world{}, storetest.Dir(t), t.Context()
+	rows := storetest.Open(t, dir, w.now)
+	w.rows = rows
+	live, err := sessions.Open(ctx, sessions.Config{Dir: dir, Now: w.now})
+	must(t, err)
+	t.Cleanup(func() { _ = live.Close() })
+	ring := storetest.Ring(t, dir, rows, w.now)
+	c := factor.Config{Store: rows, Sessions: live, Ring: ring, AuthURL: origin, Now: w.now}
+	if change != nil {
+		change(&c)
+	}
+	w.Factors, err = factor.New(c)
+	must(t, err)
+	f := fabric.New(fabric.Config{Store: rows, Ring: ring, Revocations: revocation.New(rows, w.now), Now: w.now})
+	p, err := f.CreateProject(ctx, "Acme")
+	must(t, err)
+	for email, to := range map[string]*factor.Owner{"ada@example.com": &w.ada, "grace@example.com": &w.grace} {
+		s, err := f.CreateSubscriber(ctx, p.ID, fabric.SubscriberInput{Email: &email})
+		must(t, err)
+		*to = factor.Owner{Kind: factor.Subscriber, ID: s.ID}
+	}
+	return w
+}
+
+// app sets an authenticator app up and gives its secret.
+func (w *world) app(t *testing.T, o factor.Owner) string {
+	t.Helper()
+	e, err := w.BeginTOTP(t.Context(), o, "flow", "Acme", "ada@example.com")
+	must(t, err)
+	must(t, w.ConfirmTOTP(t.Context(), o, "flow", factortest.Code(e.Secret, w.now())))
+	return e.Secret
+}
+
+func TestTOTP(t *testing.T) {
+	w := newWorld(t, func(c *factor.Config) { c.Guesses = 100 })
+	ctx := t.Context()
+	e, err := w.BeginTOTP(ctx, w.ada, "flow", "Acme: Dialer", "ada@example.com")
+	must(t, err)
+	if _, err := png.Decode(bytes.NewReader(e.PNG)); err != nil || !strings.HasPrefix(e.URL, "otpauth://totp/Acme%20%20Dialer:ada@example.com?") {
+		t.Errorf("enrolment: %v, %s", err, e.URL)
+	}
+	if again, err := w.BeginTOTP(ctx, w.ada, "flow", "Acme", "ada@example.com"); err != nil || again.Secret != e.Secret {
+		t.Errorf("the page shown again has another secret: %v", err)
+	}
+	if err := w.ConfirmTOTP(ctx, w.grace, "flow", factortest.Code(e.Secret, w.now())); !errors.Is(err, factor.ErrPending) {
+		t.Errorf("somebody else's set-up is confirmed: %v", err)
+	}
+	if err := w.ConfirmTOTP(ctx, w.ada, "flow", "000000"); !errors.Is(err, factor.ErrWrong) {
+		t.Errorf("confirmed by a wrong code: %v", err)
+	}
+	if set, err := w.Has(ctx, w.ada); err != nil || set.Any() {
+		t.Errorf("before it is confirmed: %+v, %v", set, err)
+	}
+	confirmed := factortest.Code(e.Secret, w.now())
+	must(t, w.ConfirmTOTP(ctx, w.ada, "flow", confirmed))
+	if set, err := w.Has(ctx, w.ada); err != nil || !set.TOTP || set.Passkeys {
+		t.Errorf("once it is confirmed: %+v, %v", set, err)
+	}
+	if err := w.CheckTOTP(ctx, w.ada, confirmed); !errors.Is(err, factor.ErrUsed) {
+		t.Errorf("the code of the set-up used again: %v, want ErrUsed", err)
+	}
+	w.pass(time.Minute)
+	for _, tt := range []struct {
+		name string
+		code string
+		want error
+	}{
+		{"two steps late", factortest.Code(e.Secret, w.now().Add(-time.Minute)), factor.ErrWrong},
+		{"two steps early", factortest.Code(e.Secret, w.now().Add(time.Minute)), factor.ErrWrong},
+		{"not digits", "ABCDEF", factor.ErrWrong},
+		{"empty", "", factor.ErrWrong},
+		{"one step early, typed with a space", space(factortest.Code(e.Secret, w.now().Add(30*time.Second))), nil},
+		{"of now, after that", factortest.Code(e.Secret, w.now()), factor.ErrUsed},
+	} {
+		if err := w.CheckTOTP(ctx, w.ada, tt.code); !errors.Is(err, tt.want) {
+			t.Errorf("a code %s: %v, want %v", tt.name, err, tt.want)
+		}
+	}
+	if err := w.CheckTOTP(ctx, w.grace, factortest.Code(e.Secret, w.now().Add(30*time.Second))); !errors.Is(err, factor.ErrWrong) {
+		t.Errorf("a code of somebody else: %v", err)
+	}
+}
+
+func space(code string) string { return code[:3] + " " + code[3:] }
+
+// Of many who give the same code at once, one is let in.
+func TestTOTPOnce(t *testing.T) {
+	w := newWorld(t, func(c *factor.Config) { c.Guesses = 1000 })
+	secret := w.app(t, w.ada)
+	w.pass(time.Minute)
+	code := factortest.Code(secret, w.now())
+	if won := race(func() error { return w.CheckTOTP(context.Background(), w.ada, code) }); won != 1 {
+		t.Errorf("%d of 50 were let in by one code", won)
+	}
+	codes, err := w.NewCodes(t.Context(), w.ada)
+	must(t, err)
+	if won := race(func() error { return w.UseCode(context.Background(), w.ada, codes[3]) }); won != 1 {
+		t.Errorf("%d of 50 were let in by one recovery code", won)
+	}
+}
+
+// race runs fifty at once and gives how many had no error.
+func race(try func() error) (won int64) {
+	var all sync.WaitGroup
+	var n atomic.Int64
+	for range 50 {
+		all.Go(func() {
+			if try() == nil {
+				n.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	return n.Load()
+}
+
+// However many guess at once, no more than the limit are looked at: also the right code
+// is refused then.
+func TestGuesses(t *testing.T) {
+	w := newWorld(t, nil)
+	secret := w.app(t, w.ada)
+	codes, err := w.NewCodes(t.Context(), w.ada)
+	must(t, err)
+	w.pass(time.Minute)
+	var wrong, limited atomic.Int64
+	race(func() error {
+		switch err := w.CheckTOTP(context.Background(), w.ada, "000000"); {
+		case errors.Is(err, problem.RateLimited):
+			limited.Add(1)
+		case errors.Is(err, factor.ErrWrong):
+			wrong.Add(1)
+		}
+		return nil
+	})
+	if wrong.Load() != 6 || limited.Load() != 44 {
+		t.Errorf("of 50 guesses %d were looked at and %d refused, want 6 and 44", wrong.Load(), limited.Load())
+	}
+	if err := w.CheckTOTP(t.Context(), w.ada, factortest.Code(secret, w.now())); !errors.Is(err, problem.RateLimited) {
+		t.Errorf("the right code after them: %v", err)
+	}
+	if err := w.UseCode(t.Context(), w.ada, codes[0]); !errors.Is(err, problem.RateLimited) {
+		t.Errorf("a recovery code after them: %v", err)
+	}
+	if err := w.UseCode(t.Context(), w.grace, "aaaaa-aaaaa"); !errors.Is(err, factor.ErrWrong) {
+		t.Errorf("somebody else pays for them: %v", err)
+	}
+	w.pass(factor.GuessWindow + time.Second)
+	must(t, w.CheckTOTP(t.Context(), w.ada, factortest.Code(secret, w.now())))
+}
+
+func TestRecoveryCodes(t *testing.T) {
+	w := newWorld(t, nil)
+	ctx := t.Context()
+	first, err := w.FirstCodes(ctx, w.ada)
+	must(t, err)
+	if again, err := w.FirstCodes(ctx, w.ada); err != nil || again != nil {
+		t.Errorf("first codes once more: %v, %v", again, err)
+	}
+	slices.Sort(first)
+	if len(slices.Compact(slices.Clone(first))) != factor.CodeCount {
+		t.Errorf("codes %v: want ten that differ", first)
+	}
+	must(t, w.UseCode(ctx, w.ada, " "+strings.ToUpper(strings.ReplaceAll(first[0], "-", ""))))
+	for name, tt := range map[string]struct {
+		o    factor.Owner
+		code string
+	}{"used before": {w.ada, first[0]}, "of another": {w.grace, first[1]}, "of nobody": {w.ada, "aaaaa-aaaaa"}, "empty": {w.ada, ""}} {
+		if err := w.UseCode(ctx, tt.o, tt.code); !errors.Is(err, factor.ErrWrong) {
+			t.Errorf("a code %s: %v, want ErrWrong", name, err)
+		}
+	}
+	if left, err := w.RecoveryCodes(ctx, w.ada); err != nil || left.Left != 9 {
+		t.Errorf("left: %+v, %v", left, err)
+	}
+	_, err = w.NewCodes(ctx, w.ada)
+	must(t, err)
+	if err := w.UseCode(ctx, w.ada, first[1]); !errors.Is(err, factor.ErrWrong) {
+		t.Errorf("a code of before: %v", err)
+	}
+}

@@ -1,0 +1,159 @@
+// Package factortest gives tests what people have in their hands: a passkey
+// authenticator in memory, and the codes of an authenticator app. Both are written from
+// the standards, beside the libraries that the server checks them with.
+package factortest
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha1"
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// An Authenticator makes passkeys and uses them (Web Authentication, section 6). Its
+// fields are how it behaves; change them to have it lie.
+type Authenticator struct {
+	Origin     string // of the page that asks
+	RPID       string // "" is what the options say
+	Unverified bool   // nobody types a PIN
+	Synced     bool   // its keys may be on several devices
+	Counts     bool   // it counts signatures
+	Count      uint32 // of the last one
+	Handle     []byte // the user handle to give; nil is the one of the passkey
+	ID         []byte // the credential id to give; nil is the one of the passkey
+
+	id, user []byte
+	key      *ecdsa.PrivateKey
+}
+
+type options struct {
+	Challenge string `json:"challenge"`
+	RPID      string `json:"rpId"`
+	RP        struct {
+		ID string `json:"id"`
+	} `json:"rp"`
+	User struct {
+		ID string `json:"id"`
+	} `json:"user"`
+}
+
+// Flags of authenticator data (section 6.1).
+const (
+	present  = 1 << 0
+	verified = 1 << 2
+	eligible = 1 << 3
+	backedUp = 1 << 4
+	attested = 1 << 6
+)
+
+// Create makes the passkey, and gives what a page posts of it.
+func (a *Authenticator) Create(raw []byte) []byte {
+	o := read(raw)
+	a.id = make([]byte, 32)
+	rand.Read(a.id)
+	a.key, _ = ecdsa.GenerateKey(elliptic.P256(), rand.Reader) // of a random source that never fails
+	a.user = decode(o.User.ID)
+	point, _ := a.key.PublicKey.Bytes() // of a curve that is known
+	// A COSE key of ES256 (RFC 9053, section 7.1.1), in CBOR.
+	cose := concat([]byte{0xa5, 0x01, 0x02, 0x03, 0x26, 0x20, 0x01, 0x21, 0x58, 0x20}, point[1:33], []byte{0x22, 0x58, 0x20}, point[33:])
+	data := concat(a.data(o.RP.ID, attested), make([]byte, 16), binary.BigEndian.AppendUint16(nil, uint16(len(a.id))), a.id, cose)
+	object := concat([]byte("\xa3\x63fmt\x64none\x67attStmt\xa0\x68authData\x59"), binary.BigEndian.AppendUint16(nil, uint16(len(data))), data)
+	return a.answer(map[string]any{
+		"clientDataJSON": encode(a.clientData("webauthn.create", o.Challenge)), "attestationObject": encode(object), "transports": []string{"internal"},
+	})
+}
+
+// Get uses the passkey, and gives what a page posts of that.
+func (a *Authenticator) Get(raw []byte) []byte {
+	o := read(raw)
+	if a.Counts {
+		a.Count++
+	}
+	client, data := a.clientData("webauthn.get", o.Challenge), a.data(o.RPID, 0)
+	sum := sha256.Sum256(client)
+	digest := sha256.Sum256(concat(data, sum[:]))
+	signature, err := ecdsa.SignASN1(rand.Reader, a.key, digest[:])
+	if err != nil {
+		panic(err)
+	}
+	handle := a.user
+	if a.Handle != nil {
+		handle = a.Handle
+	}
+	return a.answer(map[string]any{
+		"clientDataJSON": encode(client), "authenticatorData": encode(data), "signature": encode(signature), "userHandle": encode(handle),
+	})
+}
+
+func (a *Authenticator) answer(response map[string]any) []byte {
+	id := a.id
+	if a.ID != nil {
+		id = a.ID
+	}
+	return must(json.Marshal(map[string]any{
+		"id": encode(id), "rawId": encode(id), "type": "public-key", "response": response, "clientExtensionResults": map[string]any{},
+	}))
+}
+
+func (a *Authenticator) clientData(kind, challenge string) []byte {
+	return must(json.Marshal(map[string]any{"type": kind, "challenge": challenge, "origin": a.Origin, "crossOrigin": false}))
+}
+
+// data gives authenticator data without a credential.
+func (a *Authenticator) data(rpID string, flags byte) []byte {
+	if a.RPID != "" {
+		rpID = a.RPID
+	}
+	flags |= present
+	if !a.Unverified {
+		flags |= verified
+	}
+	if a.Synced {
+		flags |= eligible | backedUp
+	}
+	sum := sha256.Sum256([]byte(rpID))
+	return binary.BigEndian.AppendUint32(append(sum[:], flags), a.Count)
+}
+
+func read(raw []byte) (o options) {
+	if err := json.Unmarshal(raw, &o); err != nil {
+		panic(fmt.Sprintf("options: %v", err))
+	}
+	return o
+}
+
+func must(b []byte, err error) []byte {
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+func concat(parts ...[]byte) (all []byte) {
+	for _, p := range parts {
+		all = append(all, p...)
+	}
+	return all
+}
+
+func encode(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }
+func decode(s string) []byte { return must(base64.RawURLEncoding.DecodeString(s)) }
+
+// Code gives the code that an authenticator app with a secret, in base32, shows at a
+// moment (RFC 6238, section 4; RFC 4226, section 5.3).
+func Code(secret string, at time.Time) string {
+	key := must(base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(secret))
+	mac := hmac.New(sha1.New, key)
+	mac.Write(binary.BigEndian.AppendUint64(nil, uint64(at.Unix()/30)))
+	sum := mac.Sum(nil)
+	from := sum[len(sum)-1] & 15
+	return fmt.Sprintf("%06d", binary.BigEndian.Uint32(sum[from:])&0x7fffffff%1_000_000)
+}

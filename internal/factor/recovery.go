@@ -1,0 +1,76 @@
+package factor
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// CodeCount is how many recovery codes there are at first.
+const CodeCount = 10
+
+// RecoveryCodes say how many codes are left, and since when there are those.
+type RecoveryCodes struct {
+	Left    int
+	Created time.Time
+}
+
+// NewCodes gives an owner new recovery codes in place of all that it had. They are
+// nowhere else: only what cannot be turned back is kept.
+func (f *Factors) NewCodes(ctx context.Context, o Owner) ([]string, error) {
+	codes, hashes := make([]string, CodeCount), make([]string, CodeCount)
+	for i := range codes {
+		text := strings.ToLower(rand.Text()) // base32: no 0, 1, 8 or 9 to be taken for letters
+		codes[i] = text[:5] + "-" + text[5:10]
+		hashes[i] = f.hashCode(o, codes[i])
+	}
+	if err := f.c.Store.ReplaceRecoveryCodes(ctx, o, hashes, f.now()); err != nil {
+		return nil, err
+	}
+	return codes, nil
+}
+
+// FirstCodes is NewCodes for an owner that has none left, and nothing for others.
+func (f *Factors) FirstCodes(ctx context.Context, o Owner) ([]string, error) {
+	left, err := f.c.Store.FindRecoveryCodes(ctx, o)
+	if err != nil || left.Left > 0 {
+		return nil, err
+	}
+	return f.NewCodes(ctx, o)
+}
+
+// RecoveryCodes tells what an owner has left.
+func (f *Factors) RecoveryCodes(ctx context.Context, o Owner) (RecoveryCodes, error) {
+	return f.c.Store.FindRecoveryCodes(ctx, o)
+}
+
+// UseCode takes a recovery code of an owner: once.
+func (f *Factors) UseCode(ctx context.Context, o Owner, code string) error {
+	if err := f.guess(ctx, o); err != nil {
+		return err
+	}
+	err := f.c.Store.TakeRecoveryCode(ctx, o, f.hashCode(o, code))
+	if errors.Is(err, problem.NotFound) {
+		return ErrWrong
+	}
+	if err == nil {
+		f.guessed(ctx, o)
+	}
+	return err
+}
+
+// hashCode gives what is kept of a code. It has 50 bits, which a thief of the rows
+// could try one by one; not without the master key.
+func (f *Factors) hashCode(o Owner, code string) string {
+	key := f.c.Ring.Derive("recovery codes")
+	mac := hmac.New(sha256.New, key[:])
+	mac.Write([]byte(o.String() + " " + strings.ToLower(digits(code))))
+	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
+}

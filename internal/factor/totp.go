@@ -1,0 +1,214 @@
+package factor
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/base32"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"image/png"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/pquerna/otp"
+	"github.com/pquerna/otp/hotp"
+	"github.com/pquerna/otp/totp"
+
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/session"
+)
+
+// A TOTP is an authenticator app that shares a secret with us.
+type TOTP struct {
+	ID      string
+	Owner   Owner
+	Sealed  string // the secret, sealed by the master key
+	Step    int64  // of the last code that was taken; none before it is taken any more
+	Created time.Time
+	Used    time.Time // zero if it never was
+}
+
+// The parameters that all authenticator apps know (RFC 6238, section 4).
+const (
+	period = 30
+	skew   = 1 // steps that a clock may be off, on either side (section 5.2)
+)
+
+// enrolFor is how long somebody may take to set up an authenticator app.
+const enrolFor = 20 * time.Minute
+
+// An Enrolment is an authenticator app that is being set up.
+type Enrolment struct {
+	Secret string // in base32, for who types it
+	URL    string // otpauth://…
+	PNG    []byte // the URL as a QR code
+}
+
+// pending is what is kept of an Enrolment.
+type pending struct {
+	Owner  Owner
+	Sealed string
+}
+
+// BeginTOTP has an owner set up an authenticator app, and gives the same again while it
+// does. The flow is whatever it must end in, such as a login; issuer and account are
+// what the app shows.
+func (f *Factors) BeginTOTP(ctx context.Context, o Owner, flow, issuer, account string) (Enrolment, error) {
+	p, err := f.pendingTOTP(ctx, o, flow)
+	if errors.Is(err, problem.NotFound) {
+		p, err = f.newTOTP(ctx, o, flow)
+	}
+	if err != nil {
+		return Enrolment{}, err
+	}
+	secret, err := f.c.Ring.OpenSecret(totpName(o), p.Sealed)
+	if err != nil {
+		return Enrolment{}, err
+	}
+	key, err := totp.Generate(totp.GenerateOpts{Issuer: strings.ReplaceAll(issuer, ":", " "), AccountName: account, Period: period, Secret: secret})
+	if err != nil {
+		return Enrolment{}, fmt.Errorf("making otpauth URL: %w", err)
+	}
+	picture, err := key.Image(280, 280)
+	if err != nil {
+		return Enrolment{}, fmt.Errorf("drawing QR code: %w", err)
+	}
+	var body bytes.Buffer
+	if err := png.Encode(&body, picture); err != nil {
+		return Enrolment{}, fmt.Errorf("writing QR code: %w", err)
+	}
+	return Enrolment{Secret: key.Secret(), URL: key.URL(), PNG: body.Bytes()}, nil
+}
+
+// DataURL gives the QR code as the source of a picture.
+func (e Enrolment) DataURL() string {
+	return "data:image/png;base64," + base64.StdEncoding.EncodeToString(e.PNG)
+}
+
+func totpKey(flow string) session.Key {
+	return session.Key{Kind: "totp_enrolment", ID: session.Digest(flow)}
+}
+
+func totpName(o Owner) string { return "totp:" + o.String() }
+
+func (f *Factors) newTOTP(ctx context.Context, o Owner, flow string) (p pending, err error) {
+	var secret [20]byte
+	rand.Read(secret[:])
+	p.Owner = o
+	if p.Sealed, err = f.c.Ring.SealSecret(totpName(o), secret[:]); err != nil {
+		return p, fmt.Errorf("sealing secret: %w", err)
+	}
+	value, err := json.Marshal(p)
+	if err == nil {
+		err = f.c.Sessions.Put(ctx, totpKey(flow), value, enrolFor)
+	}
+	if err != nil {
+		return p, fmt.Errorf("keeping enrolment: %w", err)
+	}
+	return p, nil
+}
+
+func (f *Factors) pendingTOTP(ctx context.Context, o Owner, flow string) (p pending, err error) {
+	value, err := f.c.Sessions.Get(ctx, totpKey(flow))
+	if err != nil {
+		return p, err
+	}
+	if err := json.Unmarshal(value, &p); err != nil {
+		return p, fmt.Errorf("reading enrolment: %w", err)
+	}
+	if p.Owner != o {
+		return p, problem.NoSuch("enrolment")
+	}
+	return p, nil
+}
+
+// ConfirmTOTP ends the set-up of an authenticator app by a code of it. That code is
+// used then.
+func (f *Factors) ConfirmTOTP(ctx context.Context, o Owner, flow, code string) error {
+	p, err := f.pendingTOTP(ctx, o, flow)
+	if errors.Is(err, problem.NotFound) {
+		return ErrPending
+	}
+	if err != nil {
+		return err
+	}
+	if err := f.guess(ctx, o); err != nil {
+		return err
+	}
+	t := TOTP{ID: uuid.Must(uuid.NewV7()).String(), Owner: o, Sealed: p.Sealed, Created: f.now()}
+	if t.Step, err = f.step(t, code); err != nil {
+		return err
+	}
+	if err := f.c.Store.CreateTOTP(ctx, t); err != nil {
+		return conflict(err, ErrEnrolled)
+	}
+	f.guessed(ctx, o)
+	_ = f.c.Sessions.Delete(ctx, totpKey(flow)) // it expires by itself
+	return nil
+}
+
+// CheckTOTP takes a code of an owner's authenticator app: each once, and none that is
+// older than one that was taken (RFC 6238, section 5.2).
+func (f *Factors) CheckTOTP(ctx context.Context, o Owner, code string) error {
+	if err := f.guess(ctx, o); err != nil {
+		return err
+	}
+	t, err := f.c.Store.FindTOTP(ctx, o)
+	if errors.Is(err, problem.NotFound) {
+		return ErrWrong
+	}
+	if err != nil {
+		return err
+	}
+	if t.Step, err = f.step(t, code); err != nil {
+		return err
+	}
+	t.Used = f.now()
+	if err := f.c.Store.UseTOTP(ctx, t); err != nil {
+		return conflict(err, ErrUsed)
+	}
+	f.guessed(ctx, o)
+	return nil
+}
+
+// step gives the step that a code is of, if that is about now and after the last.
+func (f *Factors) step(t TOTP, code string) (int64, error) {
+	secret, err := f.c.Ring.OpenSecret(totpName(t.Owner), t.Sealed)
+	if err != nil {
+		return 0, err
+	}
+	text := base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(secret)
+	code = digits(code)
+	now, used := f.c.Now().Unix()/period, false
+	for step := now - skew; step <= now+skew; step++ {
+		want, err := hotp.GenerateCodeCustom(text, uint64(step), hotp.ValidateOpts{Digits: otp.DigitsSix, Algorithm: otp.AlgorithmSHA1})
+		if err != nil {
+			return 0, fmt.Errorf("computing code: %w", err)
+		}
+		switch right := subtle.ConstantTimeCompare([]byte(want), []byte(code)) == 1; {
+		case right && step > t.Step:
+			return step, nil
+		case right:
+			used = true
+		}
+	}
+	if used {
+		return 0, ErrUsed
+	}
+	return 0, ErrWrong
+}
+
+// digits leaves out the spaces that people type and apps show.
+func digits(code string) string {
+	return strings.Map(func(r rune) rune {
+		if r == ' ' || r == '-' || r == '\u00a0' {
+			return -1
+		}
+		return r
+	}, code)
+}

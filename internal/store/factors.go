@@ -1,0 +1,206 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/selvage/selvage/internal/factor"
+	"github.com/selvage/selvage/internal/problem"
+)
+
+var _ factor.Store = (*Store)(nil)
+
+// factorTables are what an owner has rows in.
+var factorTables = []string{"passkeys", "totps", "recovery_codes"}
+
+// lockOwner has whoever deletes an owner wait, or finds it gone, so that no factor is
+// left without its owner.
+func (t tx) lockOwner(ctx context.Context, o factor.Owner) error {
+	table := map[factor.Kind]string{factor.Subscriber: "subscribers", factor.Operator: "operators"}[o.Kind]
+	if table == "" {
+		return problem.NoSuch("owner")
+	}
+	res, err := t.Exec(ctx, `UPDATE `+table+` SET updated = updated WHERE id = $1`, o.ID)
+	return oneRow(res, err, string(o.Kind))
+}
+
+// deleteFactors deletes what the owners that a condition on owner_id names have.
+func (t tx) deleteFactors(ctx context.Context, kind factor.Kind, owners string, args ...any) error {
+	for _, table := range factorTables {
+		if err := t.Later(ctx, `DELETE FROM `+table+` WHERE owner_kind = '`+string(kind)+`' AND owner_id `+owners, args...); err != nil {
+			return fmt.Errorf("deleting from %s: %w", table, err)
+		}
+	}
+	return nil
+}
+
+// HasFactors tells what an owner has.
+func (s *Store) HasFactors(ctx context.Context, o factor.Owner) (set factor.Set, err error) {
+	err = s.read().Row(ctx, `SELECT EXISTS (SELECT 1 FROM passkeys WHERE owner_id = $1 AND owner_kind = $2),
+		EXISTS (SELECT 1 FROM totps WHERE owner_id = $1 AND owner_kind = $2)`, o.ID, string(o.Kind)).Scan(&set.Passkeys, &set.TOTP)
+	if err != nil {
+		return set, fmt.Errorf("reading factors: %w", err)
+	}
+	return set, nil
+}
+
+const passkeyColumns = `id, owner_kind, owner_id, credential, name, record, count, synced, backed_up, created, used`
+
+func scanPasskey(row scanner) (p factor.Passkey, err error) {
+	var count, created, used int64
+	var record string
+	err = row.Scan(&p.ID, &p.Owner.Kind, &p.Owner.ID, &p.Credential, &p.Name, &record, &count, &p.Synced, &p.BackedUp, &created, &used)
+	p.Record, p.Count, p.Created, p.Used = []byte(record), uint32(count), moment(created), moment(used)
+	return p, found(err, "passkey")
+}
+
+// CreatePasskey inserts a passkey; the unique index on its credential decides.
+func (s *Store) CreatePasskey(ctx context.Context, p factor.Passkey) error {
+	return s.change(ctx, func(t tx) error {
+		if err := t.lockOwner(ctx, p.Owner); err != nil {
+			return err
+		}
+		res, err := t.Exec(ctx, `INSERT INTO passkeys (`+passkeyColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT DO NOTHING`,
+			p.ID, string(p.Owner.Kind), p.Owner.ID, p.Credential, p.Name, string(p.Record), int64(p.Count), flag(p.Synced), flag(p.BackedUp), micros(p.Created), micros(p.Used))
+		return inserted(res, err, "passkey", problem.New(problem.Conflict, "conflict", "there is such a passkey"))
+	})
+}
+
+// FindPasskey finds a passkey by its credential id.
+func (s *Store) FindPasskey(ctx context.Context, credential string) (factor.Passkey, error) {
+	return scanPasskey(s.read().Row(ctx, `SELECT `+passkeyColumns+` FROM passkeys WHERE credential = $1`, credential))
+}
+
+// ListPasskeys gives an owner's passkeys by their age.
+func (s *Store) ListPasskeys(ctx context.Context, o factor.Owner) ([]factor.Passkey, error) {
+	return gather(ctx, s.read(), "listing passkeys", scanPasskey,
+		`SELECT `+passkeyColumns+` FROM passkeys WHERE owner_id = $1 AND owner_kind = $2 ORDER BY id`, o.ID, string(o.Kind))
+}
+
+// RenamePasskey gives a passkey another name.
+func (s *Store) RenamePasskey(ctx context.Context, o factor.Owner, id, name string) error {
+	return s.once(ctx, func(t tx) error {
+		res, err := t.Exec(ctx, `UPDATE passkeys SET name = $4 WHERE id = $1 AND owner_id = $2 AND owner_kind = $3`, id, o.ID, string(o.Kind), name)
+		return oneRow(res, err, "passkey")
+	})
+}
+
+// UsePasskey notes a use, if the passkey was not used since it was read.
+func (s *Store) UsePasskey(ctx context.Context, p factor.Passkey, old uint32) error {
+	return s.once(ctx, func(t tx) error {
+		res, err := t.Exec(ctx, `UPDATE passkeys SET record = $3, count = $4, backed_up = $5, used = $6 WHERE id = $1 AND count = $2`,
+			p.ID, int64(old), string(p.Record), int64(p.Count), flag(p.BackedUp), micros(p.Used))
+		return swapped(res, err, "passkey")
+	})
+}
+
+// DeletePasskey deletes a passkey of an owner.
+func (s *Store) DeletePasskey(ctx context.Context, o factor.Owner, id string) error {
+	return s.deleteFactor(ctx, "passkeys", "passkey", o, id)
+}
+
+func (s *Store) deleteFactor(ctx context.Context, table, thing string, o factor.Owner, id string) error {
+	return s.once(ctx, func(t tx) error {
+		res, err := t.Exec(ctx, `DELETE FROM `+table+` WHERE id = $1 AND owner_id = $2 AND owner_kind = $3`, id, o.ID, string(o.Kind))
+		return oneRow(res, err, thing)
+	})
+}
+
+const totpColumns = `id, owner_kind, owner_id, sealed, step, created, used`
+
+// CreateTOTP inserts an authenticator app; an owner has one at most.
+func (s *Store) CreateTOTP(ctx context.Context, a factor.TOTP) error {
+	return s.change(ctx, func(t tx) error {
+		if err := t.lockOwner(ctx, a.Owner); err != nil {
+			return err
+		}
+		res, err := t.Exec(ctx, `INSERT INTO totps (`+totpColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING`,
+			a.ID, string(a.Owner.Kind), a.Owner.ID, a.Sealed, a.Step, micros(a.Created), micros(a.Used))
+		return inserted(res, err, "authenticator app", problem.New(problem.Conflict, "conflict", "there is an authenticator app"))
+	})
+}
+
+// FindTOTP finds the authenticator app of an owner.
+func (s *Store) FindTOTP(ctx context.Context, o factor.Owner) (a factor.TOTP, err error) {
+	var created, used int64
+	err = s.read().Row(ctx, `SELECT `+totpColumns+` FROM totps WHERE owner_id = $1 AND owner_kind = $2`, o.ID, string(o.Kind)).
+		Scan(&a.ID, &a.Owner.Kind, &a.Owner.ID, &a.Sealed, &a.Step, &created, &used)
+	a.Created, a.Used = moment(created), moment(used)
+	return a, found(err, "authenticator app")
+}
+
+// UseTOTP takes the code of a step, if none of it or of a later one was taken.
+func (s *Store) UseTOTP(ctx context.Context, a factor.TOTP) error {
+	return s.once(ctx, func(t tx) error {
+		res, err := t.Exec(ctx, `UPDATE totps SET step = $4, used = $5 WHERE id = $1 AND owner_id = $2 AND owner_kind = $3 AND step < $4`,
+			a.ID, a.Owner.ID, string(a.Owner.Kind), a.Step, micros(a.Used))
+		return swapped(res, err, "authenticator app")
+	})
+}
+
+// swapped makes problem.Conflict of a compare-and-swap that changed nothing.
+func swapped(res sql.Result, err error, thing string) error {
+	if err != nil {
+		return fmt.Errorf("changing %s: %w", thing, err)
+	}
+	n, err := res.RowsAffected()
+	if err != nil {
+		return fmt.Errorf("changing %s: %w", thing, err)
+	}
+	if n == 0 {
+		return problem.New(problem.Conflict, "conflict", "the %s was used meanwhile", thing)
+	}
+	return nil
+}
+
+// DeleteTOTP deletes the authenticator app of an owner, if it has that id.
+func (s *Store) DeleteTOTP(ctx context.Context, o factor.Owner, id string) error {
+	return s.deleteFactor(ctx, "totps", "factor", o, id)
+}
+
+// ReplaceRecoveryCodes deletes the codes of an owner and inserts others.
+func (s *Store) ReplaceRecoveryCodes(ctx context.Context, o factor.Owner, hashes []string, at time.Time) error {
+	return s.change(ctx, func(t tx) error {
+		if err := t.lockOwner(ctx, o); err != nil {
+			return err
+		}
+		_, err := t.Exec(ctx, `DELETE FROM recovery_codes WHERE owner_id = $1 AND owner_kind = $2`, o.ID, string(o.Kind))
+		if err != nil {
+			return fmt.Errorf("deleting recovery codes: %w", err)
+		}
+		args, rows := []any{o.ID, string(o.Kind), micros(at)}, make([]string, len(hashes))
+		for i, hash := range hashes {
+			rows[i] = fmt.Sprintf("($1, $2, $%d, $3)", i+4)
+			args = append(args, hash)
+		}
+		if len(rows) == 0 {
+			return nil
+		}
+		if _, err := t.Exec(ctx, `INSERT INTO recovery_codes (owner_id, owner_kind, hash, created) VALUES `+strings.Join(rows, ", "), args...); err != nil {
+			return fmt.Errorf("inserting recovery codes: %w", err)
+		}
+		return nil
+	})
+}
+
+// TakeRecoveryCode deletes a code.
+func (s *Store) TakeRecoveryCode(ctx context.Context, o factor.Owner, hash string) error {
+	return s.once(ctx, func(t tx) error {
+		res, err := t.Exec(ctx, `DELETE FROM recovery_codes WHERE owner_id = $1 AND owner_kind = $2 AND hash = $3`, o.ID, string(o.Kind), hash)
+		return oneRow(res, err, "recovery code")
+	})
+}
+
+// FindRecoveryCodes counts the codes that are left.
+func (s *Store) FindRecoveryCodes(ctx context.Context, o factor.Owner) (codes factor.RecoveryCodes, err error) {
+	var created int64
+	err = s.read().Row(ctx, `SELECT COUNT(*), COALESCE(MIN(created), 0) FROM recovery_codes WHERE owner_id = $1 AND owner_kind = $2`, o.ID, string(o.Kind)).Scan(&codes.Left, &created)
+	codes.Created = moment(created)
+	if err != nil {
+		return codes, fmt.Errorf("counting recovery codes: %w", err)
+	}
+	return codes, nil
+}

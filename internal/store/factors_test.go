@@ -1,0 +1,136 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/internal/factor"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/revocation"
+)
+
+// ada is the owner whom grantRows makes.
+var ada = factor.Owner{Kind: factor.Subscriber, ID: "s"}
+
+// TestFactorsOnce has many take what one may have.
+func TestFactorsOnce(t *testing.T) {
+	EachDatabase(t, func(t *testing.T, c Config) {
+		s, _, _ := grantRows(t, c)
+		ctx := t.Context()
+		once := func(what string, try func(i int) error, lost problem.Kind) {
+			t.Helper()
+			var all sync.WaitGroup
+			var won atomic.Int64
+			for i := range 50 {
+				all.Go(func() {
+					switch err := try(i); {
+					case err == nil:
+						won.Add(1)
+					case !errors.Is(err, lost):
+						t.Errorf("%s: %v, want %s", what, err, lost)
+					}
+				})
+			}
+			all.Wait()
+			if won.Load() != 1 {
+				t.Errorf("%s: %d of 50 won", what, won.Load())
+			}
+		}
+		app := factor.TOTP{Owner: ada, Sealed: "x", Step: 7}
+		once("setting an app up", func(i int) error {
+			app := app
+			app.ID = fmt.Sprint(i)
+			return s.CreateTOTP(ctx, app)
+		}, problem.Conflict)
+		app, err := s.FindTOTP(ctx, ada)
+		if err != nil {
+			t.Fatal(err)
+		}
+		app.Step++
+		once("the code of a step", func(int) error { return s.UseTOTP(ctx, app) }, problem.Conflict)
+		once("a credential", func(i int) error {
+			return s.CreatePasskey(ctx, factor.Passkey{ID: fmt.Sprint(i), Owner: ada, Credential: "c", Record: []byte("{}"), Count: 3})
+		}, problem.Conflict)
+		p, err := s.FindPasskey(ctx, "c")
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Count = 4
+		once("a count", func(int) error { return s.UsePasskey(ctx, p, 3) }, problem.Conflict)
+		var all sync.WaitGroup
+		for i := range 20 {
+			all.Go(func() {
+				hashes := make([]string, 10)
+				for k := range hashes {
+					hashes[k] = fmt.Sprint(i, "-", k)
+				}
+				if err := s.ReplaceRecoveryCodes(ctx, ada, hashes, time.Now()); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		if codes, err := s.FindRecoveryCodes(ctx, ada); err != nil || codes.Left != 10 || codes.Created.IsZero() {
+			t.Errorf("after twenty sets of codes: %+v, %v; want the ten of one", codes, err)
+		}
+		if err := s.ReplaceRecoveryCodes(ctx, ada, []string{"h"}, time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		once("a recovery code", func(int) error { return s.TakeRecoveryCode(ctx, ada, "h") }, problem.NotFound)
+	})
+}
+
+// TestFactorsGo deletes owners: what they had goes with them, and nothing is made for
+// who is not there.
+func TestFactorsGo(t *testing.T) {
+	EachDatabase(t, func(t *testing.T, c Config) {
+		s, _, _ := grantRows(t, c)
+		ctx := t.Context()
+		own := func(o factor.Owner) error {
+			return errors.Join(s.CreateTOTP(ctx, factor.TOTP{ID: "t" + o.ID, Owner: o}),
+				s.CreatePasskey(ctx, factor.Passkey{ID: "p" + o.ID, Owner: o, Credential: o.ID, Record: []byte("{}")}),
+				s.ReplaceRecoveryCodes(ctx, o, []string{"h"}, time.Now()))
+		}
+		add := func(id string) factor.Owner {
+			err := s.change(ctx, func(t tx) error {
+				_, err := t.Exec(ctx, `INSERT INTO subscribers (id, project_id, email, password_hash, created, updated) VALUES ($1, 'p', $1, '', 0, 0)`, id)
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return factor.Owner{Kind: factor.Subscriber, ID: id}
+		}
+		grace := add("g")
+		if err := errors.Join(own(ada), own(grace)); err != nil {
+			t.Fatal(err)
+		}
+		gone := func(o factor.Owner) {
+			t.Helper()
+			set, err := s.HasFactors(ctx, o)
+			codes, err2 := s.FindRecoveryCodes(ctx, o)
+			if err := errors.Join(err, err2); err != nil || set.Any() || codes.Left > 0 {
+				t.Errorf("%s has %+v and %d codes (%v), want nothing", o, set, codes.Left, err)
+			}
+			if err := own(o); !errors.Is(err, problem.NotFound) {
+				t.Errorf("factors for %s who is gone: %v", o, err)
+			}
+		}
+		if err := s.DeleteSubscriber(ctx, "p", revocation.Revocation{Kind: revocation.Subscriber, ID: "s"}); err != nil {
+			t.Fatal(err)
+		}
+		gone(ada)
+		if set, err := s.HasFactors(context.Background(), grace); err != nil || !set.Passkeys || !set.TOTP {
+			t.Errorf("the other's: %+v, %v", set, err)
+		}
+		if err := s.DeleteProject(ctx, revocation.Revocation{Kind: revocation.Project, ID: "p"}); err != nil {
+			t.Fatal(err)
+		}
+		gone(grace)
+	})
+}
