@@ -52,7 +52,8 @@ func (p *Provider) Suspend(ctx context.Context, a AuthRequest) error {
 	return p.Sessions.Put(ctx, requestKey(a.ID), value, p.Lifetimes().Request)
 }
 
-// Resume finds a suspended request, for the browser that began it alone.
+// Resume finds a suspended request, for the browser that began it alone: at another it
+// is problem.Forbidden.
 func (p *Provider) Resume(ctx context.Context, id, browser string) (a AuthRequest, c Client, err error) {
 	if len(id) > 64 || browser == "" {
 		return a, c, problem.NoSuch("authorization request")
@@ -65,7 +66,7 @@ func (p *Provider) Resume(ctx context.Context, id, browser string) (a AuthReques
 		return a, c, fmt.Errorf("reading authorization request: %w", err)
 	}
 	if subtle.ConstantTimeCompare([]byte(a.Browser), []byte(session.Digest(browser))) != 1 {
-		return AuthRequest{}, c, problem.NoSuch("authorization request")
+		return AuthRequest{}, c, problem.New(problem.Forbidden, "another_browser", "the authorization request was begun in another browser")
 	}
 	if a.Account != "" {
 		return a, ownClient(a.Account), nil

@@ -45,6 +45,12 @@ type Store interface {
 	FindSession(ctx context.Context, id string) (Session, error)
 	// MarkedSessions gives the logins made in the browser of a mark that were not ended.
 	MarkedSessions(ctx context.Context, mark string) ([]Session, error)
+	// HeldSessions gives the logins of a subscriber that were not ended, whose cookie is
+	// good or of which there is a grant that is, newest first.
+	HeldSessions(ctx context.Context, projectID, subscriberID string, now time.Time) ([]Held, error)
+	// ListApps gives the clients that a subscriber has agreed to, or that have a grant of
+	// its which is good, by name.
+	ListApps(ctx context.Context, projectID, subscriberID string, now time.Time) ([]App, error)
 	// EndSessions ends logins and their grants, revokes their tokens and queues their
 	// logouts, in one transaction. Ending one again changes nothing.
 	EndSessions(ctx context.Context, now time.Time, all ...revocation.Revocation) error

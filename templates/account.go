@@ -12,6 +12,8 @@ type AccountPage struct {
 
 	Profile  ProfileSection
 	Password PasswordSection
+	Sessions []SessionRow
+	Apps     []AppRow
 }
 
 func (AccountPage) name() string { return "account.html" }

@@ -65,6 +65,7 @@ type Return struct {
 
 // Device asks for the code that a device shows.
 type Device struct {
+	Token string // that goes back with the answer
 	Code  string // typed before, or in the link that was followed
 	Error string // "" at first
 }
@@ -83,6 +84,7 @@ type DeviceDone struct {
 
 // Logout asks whether to sign out. Hidden fields go back with the answer.
 type Logout struct {
+	Token  string // one of them
 	App    string
 	Fields map[string]string
 }

@@ -23,7 +23,7 @@ func pages() map[string]templates.Page {
 			{Title: "Stay signed in", Why: "Also while you do not use it, until you sign out."}}},
 		"accounts": templates.Accounts{ID: "abc", App: "Acme Dialer", Host: "dialer.acme.example", Accounts: []templates.Account{
 			{Login: "1", Name: "Ada Lovelace", Email: "ada@acme.example"}, {Login: "2", Email: "grace.hopper.of.the.navy@a-rather-long-host-name.acme.example"}}},
-		"device":       templates.Device{},
+		"device":       templates.Device{Token: "t"},
 		"device-wrong": templates.Device{Code: "WDJB-MJHT", Error: "No device shows this code now. Look at it again, or have the device show a new one."},
 		"device-consent": templates.DeviceConsent{UserCode: "WDJB-MJHT", Consent: templates.Consent{ID: "abc", App: "Acme TV", Email: "ada@acme.example", Scopes: []templates.Scope{
 			{Title: "Know who you are", Why: "An identifier that is always the same for you."}, {Title: "Stay signed in", Why: "Also while you do not use it, until you sign out."}}}},
@@ -102,7 +102,7 @@ func TestPagesEscape(t *testing.T) {
 		templates.Consent{ID: hostile, Login: hostile, App: hostile, Host: hostile, Email: hostile, Scopes: []templates.Scope{{Title: hostile, Why: hostile}}},
 		templates.Accounts{ID: hostile, App: hostile, Host: hostile, Accounts: []templates.Account{{Login: hostile, Name: hostile, Email: hostile}}},
 		templates.Return{App: hostile, Host: hostile, URL: "javascript:alert(1)", Fields: map[string]string{hostile: hostile}},
-		templates.Logout{App: hostile, Fields: map[string]string{hostile: hostile}},
+		templates.Logout{Token: hostile, App: hostile, Fields: map[string]string{hostile: hostile}},
 		templates.LoggedOut{App: hostile},
 		templates.Error{Title: hostile, Text: hostile, Advice: hostile, RequestID: hostile},
 		templates.Home{Version: hostile, Links: []templates.Link{{Title: hostile, URL: "javascript:alert(1)", Text: hostile}}},

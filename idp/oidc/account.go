@@ -2,9 +2,6 @@ package oidc
 
 import (
 	"cmp"
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/base64"
 	"errors"
 	"net/http"
 	"net/url"
@@ -30,7 +27,7 @@ type visit struct {
 type section func(a *API, r *http.Request, v visit, page *templates.AccountPage) error
 
 // sections are those of the page.
-var sections = []section{showProfile, showPassword}
+var sections = []section{showProfile, showPassword, showSessions, showApps}
 
 // showAccount serves GET /account, with project in the query where it matters which.
 func (a *API) showAccount(w http.ResponseWriter, r *http.Request) error {
@@ -52,6 +49,8 @@ func (a *API) showAccount(w http.ResponseWriter, r *http.Request) error {
 var notices = map[string]string{
 	"profile":  "Your profile is saved.",
 	"password": "Your password is changed. You are signed out everywhere else.",
+	"session":  "That browser is signed out, and its apps with it.",
+	"app":      "The app has no access any more.",
 }
 
 // accountProject gives the project whose account is shown: the one that is asked for,
@@ -151,7 +150,7 @@ func (a *API) onAccount(serve accountHandler) func(http.ResponseWriter, *http.Re
 		if err != nil {
 			return err
 		}
-		if !hmac.Equal([]byte(form.Get("token")), []byte(a.formToken(v.Session))) {
+		if !sameToken(form, a.formToken(v.Session)) {
 			return errForm
 		}
 		return serve(w, r, v, form)
@@ -177,20 +176,6 @@ func (a *API) sensitive(serve accountHandler) func(http.ResponseWriter, *http.Re
 // signInAgain serves POST /account/sign-in.
 func (a *API) signInAgain(w http.ResponseWriter, r *http.Request, v visit, _ url.Values) error {
 	return a.beginAccount(w, r, v.ProjectID, &v)
-}
-
-var errForm = &shown{http.StatusForbidden, templates.Error{
-	Title: "The form is of another sign-in",
-	Text:  "Nothing was changed. Open your account again, and repeat what you did.",
-}}
-
-// formToken is in each form of the page: it belongs to the login that the page was shown
-// to, so that no other page can have made the form.
-func (a *API) formToken(s idp.Session) string {
-	key := a.Ring.Derive("account form")
-	mac := hmac.New(sha256.New, key[:])
-	mac.Write([]byte(s.ID))
-	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
 // accountURL is where the page of a project's subscribers is.

@@ -198,11 +198,7 @@ func (a *API) showAccounts(w http.ResponseWriter, r *http.Request) error {
 
 // chooseAccount serves POST /accounts: the form of the page of accounts.
 func (a *API) chooseAccount(w http.ResponseWriter, r *http.Request) error {
-	form, err := postForm(w, r)
-	if err != nil {
-		return err
-	}
-	req, c, err := a.resume(r, form.Get("id"))
+	form, req, c, err := a.flowForm(w, r)
 	if err != nil {
 		return err
 	}

@@ -121,7 +121,7 @@ func TestAccountsAfterLogout(t *testing.T) {
 	if got := w.who(c, b.choose(b.authorize(request(c)), email)); got != w.ada.ID {
 		t.Errorf("ada is chosen and the tokens are of %s", got)
 	}
-	b.post("/logout", url.Values{})
+	b.submit(b.get("/logout"))
 	if page := b.authorize(request(c)); !strings.Contains(page.body, `id="login-submit"`) {
 		t.Errorf("after a logout of all: %d %s", page.status, page.body)
 	}
@@ -153,8 +153,8 @@ func TestAccountsOfOthers(t *testing.T) {
 			t.Errorf("%s: %d %v, want 400", name, got.status, got.location)
 		}
 	}
-	if got := stranger.post("/accounts", url.Values{"id": {id}, "account": {own}}); got.status != http.StatusBadRequest {
-		t.Errorf("a page of another browser: %d, want 400", got.status)
+	if got := stranger.post("/accounts", url.Values{"id": {id}, "account": {own}}); got.status != http.StatusForbidden {
+		t.Errorf("a page of another browser: %d, want 403", got.status)
 	}
 	req, err := http.NewRequest(http.MethodPost, w.url+"/accounts", strings.NewReader(url.Values{"id": {id}, "account": {own}}.Encode()))
 	must(t, err)

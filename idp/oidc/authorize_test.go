@@ -72,8 +72,8 @@ func TestLoginOfAnotherBrowser(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
 	page := w.browser().authorize(request(c))
-	if got := w.browser().logIn(page, email, secret); got.status != http.StatusBadRequest || got.param("code") != "" {
-		t.Errorf("a login page opened elsewhere: %d to %v, want 400", got.status, got.location)
+	if got := w.browser().logIn(page, email, secret); got.status != http.StatusForbidden || got.param("code") != "" {
+		t.Errorf("a login page opened elsewhere: %d to %v, want 403", got.status, got.location)
 	}
 }
 
@@ -274,8 +274,8 @@ func TestConsent(t *testing.T) {
 	if got := b.authorize(request(c, "prompt", "none")); got.param("error") != "consent_required" {
 		t.Errorf("prompt=none before consent: %v", got.location)
 	}
-	if got := w.browser().consent(page, "allow"); got.status != http.StatusBadRequest {
-		t.Errorf("consent in another browser: %d, want 400", got.status)
+	if got := w.browser().consent(page, "allow"); got.status != http.StatusForbidden {
+		t.Errorf("consent in another browser: %d, want 403", got.status)
 	}
 	if got := b.consent(page, "deny"); got.param("error") != "access_denied" || got.param("state") != "s" {
 		t.Errorf("deny: %v", got.location)

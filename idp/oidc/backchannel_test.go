@@ -176,7 +176,7 @@ func TestBackchannelLogout(t *testing.T) {
 			return nil
 		}},
 		{"it signs out by the page", keys.ES256, func(b *browser, _ idp.Client, _ fabric.Subscriber, _ string) error {
-			b.post("/logout", url.Values{})
+			b.signOut()
 			return nil
 		}},
 		{"the login is ended by its id", keys.PS256, func(_ *browser, _ idp.Client, _ fabric.Subscriber, idToken string) error {
@@ -242,7 +242,7 @@ func TestBackchannelRetry(t *testing.T) {
 	id := r.signIn(b, email)
 	r.answer(http.StatusServiceUnavailable)
 	w.deliver()
-	b.post("/logout", url.Values{})
+	b.signOut()
 	first := r.told(1)[0]
 	wantLogoutToken(t, w, r.client, first, id)
 	w.pass(10 * time.Minute)
@@ -273,7 +273,7 @@ func TestBackchannelRefused(t *testing.T) {
 	id := r.signIn(b, email)
 	r.answer(http.StatusBadRequest)
 	w.deliver()
-	b.post("/logout", url.Values{})
+	b.signOut()
 	r.told(1)
 	if got := r.logouts(); len(got) != 1 || got[0].State != fabric.Dead || got[0].Status != 400 {
 		t.Fatalf("logouts %+v, want a dead letter", got)

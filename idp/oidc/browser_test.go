@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"path/filepath"
+	"regexp"
 	"testing"
 	"time"
 
@@ -75,7 +76,7 @@ func TestEmptied(t *testing.T) {
 	stays.code(c)
 	leaves.code(c)
 	left := leaves.copy()
-	leaves.post("/logout", url.Values{})
+	leaves.signOut()
 	sid := text(payload(t, w, text(w.redeem(c, ends.code(c)).json(t)["id_token"]))["sid"])
 	must(t, w.idp.EndSession(t.Context(), sid))
 	bob := w.subscriber("bob@example.com")
@@ -160,7 +161,7 @@ func TestEmptiedWithTwoLogins(t *testing.T) {
 	if !b.signedIn(here) || !b.signedIn(there) {
 		t.Error("a login was lost")
 	}
-	b.post("/logout", url.Values{"client_id": {here.ID}})
+	b.submit(b.get("/oauth/logout?client_id=" + here.ID))
 	w.empty()
 	if b.signedIn(here) || !b.signedIn(there) {
 		t.Error("not the one login was ended")
@@ -212,7 +213,7 @@ func TestRetiredStays(t *testing.T) {
 	b := w.browser()
 	b.code(c)
 	b.logIn(b.authorize(request(c, "prompt", "login")), email, secret)
-	b.post("/logout", url.Values{})
+	b.signOut()
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(w.dir, "sessions.db")+"?_pragma=busy_timeout(5000)")
 	must(t, err)
 	defer db.Close()
@@ -232,4 +233,20 @@ func (b *browser) submit(page reply) reply {
 		form.Set(m[1], html.UnescapeString(m[2]))
 	}
 	return b.post("/logout", form)
+}
+
+// pageToken opens a page and gives the token of its form.
+func (b *browser) pageToken(path string) string {
+	b.w.t.Helper()
+	m := regexp.MustCompile(`name="token" value="([^"]+)"`).FindStringSubmatch(b.get(path).body)
+	if m == nil {
+		b.w.t.Fatalf("the page %s has no token", path)
+	}
+	return m[1]
+}
+
+// signOut signs the browser out of everything.
+func (b *browser) signOut() reply {
+	b.w.t.Helper()
+	return b.submit(b.get("/logout"))
 }

@@ -25,9 +25,25 @@ var meanings = map[string]templates.Scope{
 	"Fax":            {Title: "Use fax"},
 }
 
+// meaningOf tells a right in plain words.
+func meaningOf(scope string) templates.Scope {
+	meaning, ok := meanings[scope]
+	switch {
+	case ok:
+		return meaning
+	case strings.Contains(scope, ":"): // a resource
+		return templates.Scope{Title: "Act for you at " + scope}
+	}
+	return templates.Scope{Title: "Use " + scope}
+}
+
 // showConsent serves GET /consent?id=.
 func (a *API) showConsent(w http.ResponseWriter, r *http.Request) error {
-	req, c, s, err := a.consentFor(r, r.URL.Query().Get("id"))
+	req, c, err := a.resume(r, r.URL.Query().Get("id"))
+	if err != nil {
+		return err
+	}
+	s, err := a.consenting(r, c, req)
 	if err != nil {
 		return err
 	}
@@ -37,15 +53,7 @@ func (a *API) showConsent(w http.ResponseWriter, r *http.Request) error {
 	}
 	page := templates.Consent{ID: req.ID, App: appName(c, req), Host: req.Host(), Email: sub.Email, Login: session.Digest(s.ID)}
 	for _, scope := range req.Rights() {
-		meaning, ok := meanings[scope]
-		switch {
-		case ok:
-		case strings.Contains(scope, ":"): // a resource
-			meaning = templates.Scope{Title: "Act for you at " + scope}
-		default:
-			meaning = templates.Scope{Title: "Use " + scope}
-		}
-		page.Scopes = append(page.Scopes, meaning)
+		page.Scopes = append(page.Scopes, meaningOf(scope))
 	}
 	if req.Device != "" {
 		return a.devicePage(w, r, req, page)
@@ -55,11 +63,11 @@ func (a *API) showConsent(w http.ResponseWriter, r *http.Request) error {
 
 // answerConsent serves POST /consent: the form of the consent page.
 func (a *API) answerConsent(w http.ResponseWriter, r *http.Request) error {
-	form, err := postForm(w, r)
+	form, req, c, err := a.flowForm(w, r)
 	if err != nil {
 		return err
 	}
-	req, c, s, err := a.consentFor(r, form.Get("id"))
+	s, err := a.consenting(r, c, req)
 	if err != nil {
 		return err
 	}
@@ -85,16 +93,12 @@ func (a *API) answerConsent(w http.ResponseWriter, r *http.Request) error {
 	return badRequest("The answer is neither allow nor deny.")
 }
 
-// consentFor finds a suspended request and the login that answers for it.
-func (a *API) consentFor(r *http.Request, id string) (idp.AuthRequest, idp.Client, idp.Session, error) {
-	req, c, err := a.resume(r, id)
-	if err != nil {
-		return req, c, idp.Session{}, err
-	}
+// consenting gives the login that answers for a suspended request.
+func (a *API) consenting(r *http.Request, c idp.Client, req idp.AuthRequest) (idp.Session, error) {
 	l, err := a.loginsOf(r, c.ProjectID)
 	s, ok := l.answering(req)
 	if err == nil && (!ok || !req.Satisfied(s, a.Now())) {
 		err = errStale
 	}
-	return req, c, s, err
+	return s, err
 }

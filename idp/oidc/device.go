@@ -40,12 +40,12 @@ func (s *server) DeviceToken(ctx context.Context, r *op.ClientRequest[oidc.Devic
 // shows as a picture (RFC 8628, section 3.3.1): it fills the code in, no more.
 func (a *API) showDevice(w http.ResponseWriter, r *http.Request) error {
 	code, _ := idp.ReadUserCode(r.URL.Query().Get("user_code"))
-	return templates.Write(w, templates.Device{Code: code}, templates.Options{})
+	return templates.Write(w, templates.Device{Token: a.pageToken(w, r), Code: code}, templates.Options{})
 }
 
 // enterUserCode serves POST /device: the form of that page.
 func (a *API) enterUserCode(w http.ResponseWriter, r *http.Request) error {
-	form, err := postForm(w, r)
+	form, err := a.pageForm(w, r)
 	if err != nil {
 		return err
 	}
@@ -53,12 +53,12 @@ func (a *API) enterUserCode(w http.ResponseWriter, r *http.Request) error {
 	req, c, err := a.EnterUserCode(r.Context(), typed, web.Network(r))
 	switch {
 	case errors.Is(err, problem.NotFound):
-		page := templates.Device{Code: typed, Error: "No device shows this code now. Look at it again, or have the device show a new one."}
+		page := templates.Device{Token: a.pageToken(w, r), Code: typed, Error: "No device shows this code now. Look at it again, or have the device show a new one."}
 		return templates.Write(w, page, templates.Options{Status: http.StatusUnprocessableEntity})
 	case errors.Is(err, problem.RateLimited):
 		wait := problem.First(err).RetryAfter
 		w.Header().Set("Retry-After", strconv.Itoa(max(1, int(wait.Seconds()))))
-		page := templates.Device{Code: typed, Error: fmt.Sprintf("Too many codes were typed here. Try again in %d minutes.", int(wait.Minutes())+1)}
+		page := templates.Device{Token: a.pageToken(w, r), Code: typed, Error: fmt.Sprintf("Too many codes were typed here. Try again in %d minutes.", int(wait.Minutes())+1)}
 		return templates.Write(w, page, templates.Options{Status: http.StatusTooManyRequests})
 	case err != nil:
 		return err

@@ -69,7 +69,7 @@ func (d device) wants(when, code string) map[string]any {
 // enter types a code.
 func (b *browser) enter(code string) reply {
 	b.w.t.Helper()
-	return b.post("/device", url.Values{"user_code": {code}})
+	return b.post("/device", url.Values{"token": {b.pageToken("/device")}, "user_code": {code}})
 }
 
 // confirmation enters the code of a device and signs ada in if it must.
@@ -335,14 +335,14 @@ func TestDeviceConfirmation(t *testing.T) {
 	page := b.confirmation(d)
 	other := w.browser()
 	other.confirmation(w.device(c)) // signed in, and with a page of its own
-	if got := other.consent(page, "allow"); got.status != http.StatusBadRequest {
-		t.Errorf("the page of another browser: %d, want 400", got.status)
+	if got := other.consent(page, "allow"); got.status != http.StatusForbidden {
+		t.Errorf("the page of another browser: %d, want 403", got.status)
 	}
 	form := url.Values{"answer": {"allow"}}
 	for _, m := range hiddenField.FindAllStringSubmatch(page.body, -1) {
 		form.Set(m[1], m[2])
 	}
-	for path, form := range map[string]url.Values{"/consent": form, "/device": {"user_code": {d.user}}} {
+	for path, form := range map[string]url.Values{"/consent": form, "/device": {"token": {b.pageToken("/device")}, "user_code": {d.user}}} {
 		for header, value := range map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example"} {
 			req, err := http.NewRequest(http.MethodPost, w.url+path, strings.NewReader(form.Encode()))
 			must(t, err)

@@ -31,11 +31,7 @@ func (a *API) loginPage(w http.ResponseWriter, c idp.Client, req idp.AuthRequest
 
 // logIn serves POST /login: the form of the login page.
 func (a *API) logIn(w http.ResponseWriter, r *http.Request) error {
-	form, err := postForm(w, r)
-	if err != nil {
-		return err
-	}
-	req, c, err := a.resume(r, form.Get("id"))
+	form, req, c, err := a.flowForm(w, r)
 	if err != nil {
 		return err
 	}
@@ -100,7 +96,7 @@ func (a *API) drop(r *http.Request, req idp.AuthRequest) error {
 // resume finds the request that a page belongs to.
 func (a *API) resume(r *http.Request, id string) (idp.AuthRequest, idp.Client, error) {
 	req, c, err := a.Resume(r.Context(), id, a.cookies.FlowOf(r))
-	if errors.Is(err, problem.NotFound) {
+	if errors.Is(err, problem.NotFound) || errors.Is(err, problem.Forbidden) {
 		err = errStale
 	}
 	return req, c, err

@@ -58,7 +58,7 @@ func (a *API) endSession(w http.ResponseWriter, r *http.Request) error {
 	}
 	ends, sure := req.ends(all)
 	if !sure {
-		return a.logoutPage(w, req)
+		return a.logoutPage(w, r, req)
 	}
 	if err := a.EndSessions(r.Context(), ends...); err != nil {
 		return err
@@ -115,7 +115,7 @@ func (a *API) parseLogout(r *http.Request, v url.Values) (req logoutRequest, err
 	return req, nil
 }
 
-func (a *API) logoutPage(w http.ResponseWriter, req logoutRequest) error {
+func (a *API) logoutPage(w http.ResponseWriter, r *http.Request, req logoutRequest) error {
 	fields := make(map[string]string)
 	for name, value := range map[string]string{"client_id": req.client.ID, "post_logout_redirect_uri": req.redirectTo, "state": req.state} {
 		if value != "" {
@@ -126,22 +126,23 @@ func (a *API) logoutPage(w http.ResponseWriter, req logoutRequest) error {
 	if req.redirectTo != "" {
 		o.FormAction = formAction(req.redirectTo)
 	}
-	return templates.Write(w, templates.Logout{App: req.client.Name, Fields: fields}, o)
+	return templates.Write(w, templates.Logout{Token: a.pageToken(w, r), App: req.client.Name, Fields: fields}, o)
 }
 
 // showLogout serves GET /logout: the page to sign out without an app.
-func (a *API) showLogout(w http.ResponseWriter, _ *http.Request) error {
-	return a.logoutPage(w, logoutRequest{})
+func (a *API) showLogout(w http.ResponseWriter, r *http.Request) error {
+	return a.logoutPage(w, r, logoutRequest{})
 }
 
 // logOut serves POST /logout: the answer to the confirmation page. It ends all logins
 // made in the browser in the client's project, whoever's they are, or all of them where
 // no client is named. A login of another browser it does not touch, whatever was hinted.
 func (a *API) logOut(w http.ResponseWriter, r *http.Request) error {
-	form, err := postForm(w, r)
+	form, err := a.pageForm(w, r)
 	if err != nil {
 		return err
 	}
+	form.Del("token")
 	form.Del("id_token_hint") // the person has answered; a hint has no say here
 	req, err := a.parseLogout(r, form)
 	if err != nil {

@@ -101,14 +101,14 @@ func TestLogoutAsks(t *testing.T) {
 	if got := b.authorize(request(c)); got.param("code") == "" {
 		t.Fatalf("asked, but not answered: %d %v", got.status, got.location)
 	}
-	got := b.post("/logout", url.Values{"client_id": {c.ID}, "post_logout_redirect_uri": {goodbye}, "state": {"x"}})
+	got := b.submit(b.get("/oauth/logout?" + url.Values{"client_id": {c.ID}, "post_logout_redirect_uri": {goodbye}, "state": {"x"}}.Encode()))
 	if got.location == nil || got.location.String() != goodbye+"?state=x" {
 		t.Errorf("confirmed: %d %v", got.status, got.location)
 	}
 	if got := b.authorize(request(c)); got.status != http.StatusOK {
 		t.Errorf("after the confirmation: %d %v, want the login page", got.status, got.location)
 	}
-	if got := b.post("/logout", url.Values{}); !strings.Contains(got.body, "You are signed out") {
+	if got := b.submit(b.get("/logout")); !strings.Contains(got.body, "You are signed out") {
 		t.Errorf("confirmed without a login: %d %s", got.status, got.body)
 	}
 }

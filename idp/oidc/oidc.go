@@ -69,8 +69,11 @@ func New(c Config) (*API, error) {
 //	GET       /.well-known/oauth-authorization-server
 //	GET       /.well-known/openid-configuration
 //	GET       /account
+//	POST      /account/apps/revoke
 //	POST      /account/password
 //	POST      /account/profile
+//	POST      /account/sessions/end
+//	POST      /account/sessions/end-all
 //	POST      /account/sign-in
 //	GET, POST /accounts
 //	GET, POST /consent
@@ -114,8 +117,11 @@ func (a *API) mount(mux web.Mux) {
 	anyOrigin("/.well-known/oauth-authorization-server", a.document(a.metadata.serve), http.MethodGet)
 	anyOrigin("/.well-known/openid-configuration", a.document(a.metadata.serve), http.MethodGet)
 	own("GET /account", a.showAccount)
+	own("POST /account/apps/revoke", a.onAccount(a.revokeApp))
 	own("POST /account/password", a.onAccount(a.changePassword))
 	own("POST /account/profile", a.onAccount(a.changeProfile))
+	own("POST /account/sessions/end", a.onAccount(a.endOneSession))
+	own("POST /account/sessions/end-all", a.onAccount(a.endAllSessions))
 	own("POST /account/sign-in", a.onAccount(a.signInAgain))
 	own("GET /accounts", a.showAccounts)
 	own("POST /accounts", a.chooseAccount)

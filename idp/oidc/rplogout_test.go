@@ -65,7 +65,7 @@ func TestRPInitiatedLogout(t *testing.T) {
 				t.Errorf("logout: %d to %v, want a page with #%s", got.status, got.location, tt.want)
 			}
 			if tt.want == "logout-confirm" {
-				if got = b.post("/logout", url.Values{"state": v["state"]}); got.location != nil || !strings.Contains(got.body, `id="logged-out"`) {
+				if got = b.submit(got); got.location != nil || !strings.Contains(got.body, `id="logged-out"`) {
 					t.Errorf("confirmed: %d to %v, want the page that says so", got.status, got.location)
 				}
 			}

@@ -47,10 +47,10 @@ func (s *Store) FindSession(ctx context.Context, id string) (idp.Session, error)
 	return l, err
 }
 
-func scanSession(row scanner) (l idp.Session, err error) {
+func scanSession(row scanner, more ...any) (l idp.Session, err error) {
 	var amr string
 	var authTime, expires, ended int64
-	err = row.Scan(&l.ID, &l.ProjectID, &l.SubscriberID, &authTime, &amr, &l.UserAgent, &l.Address, &expires, &ended, &l.Mark)
+	err = row.Scan(append([]any{&l.ID, &l.ProjectID, &l.SubscriberID, &authTime, &amr, &l.UserAgent, &l.Address, &expires, &ended, &l.Mark}, more...)...)
 	if err != nil {
 		return l, fmt.Errorf("reading session: %w", err)
 	}
@@ -60,7 +60,7 @@ func scanSession(row scanner) (l idp.Session, err error) {
 
 // MarkedSessions gives the logins made in the browser of a mark that were not ended.
 func (s *Store) MarkedSessions(ctx context.Context, mark string) ([]idp.Session, error) {
-	return gather(ctx, s.read(), "finding sessions", scanSession,
+	return gather(ctx, s.read(), "finding sessions", func(row scanner) (idp.Session, error) { return scanSession(row) },
 		`SELECT `+sessionColumns+` FROM login_sessions WHERE mark = $1 AND mark <> '' AND ended = 0 ORDER BY id`, mark)
 }
 

@@ -1,0 +1,111 @@
+package oidc
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+
+	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/session"
+	"github.com/selvage/selvage/templates"
+)
+
+// sameBrowser reports whether two logins were made in one browser.
+func sameBrowser(a, b idp.Session) bool { return a.ID == b.ID || a.Mark != "" && a.Mark == b.Mark }
+
+// browsersOf gives the logins of a subscriber by the browser that they were made in, the
+// newest of each first: a login in the place of another is the same session to people.
+func browsersOf(all []idp.Held) (browsers [][]idp.Held) {
+	for _, h := range all {
+		i := slices.IndexFunc(browsers, func(of []idp.Held) bool { return sameBrowser(of[0].Session, h.Session) })
+		if i < 0 {
+			browsers = append(browsers, []idp.Held{h})
+		} else {
+			browsers[i] = append(browsers[i], h)
+		}
+	}
+	return browsers
+}
+
+func showSessions(a *API, r *http.Request, v visit, page *templates.AccountPage) error {
+	all, err := a.HeldSessions(r.Context(), v.ProjectID, v.SubscriberID)
+	if err != nil {
+		return err
+	}
+	now := a.Now()
+	for _, of := range browsersOf(all) {
+		seen := slices.MaxFunc(of, func(a, b idp.Held) int { return a.Seen.Compare(b.Seen) }).Seen
+		row := templates.SessionRow{
+			ID: session.Digest(of[0].ID), Device: deviceOf(of[0].UserAgent), Address: of[0].Address,
+			SignedIn: ago(now, of[0].AuthTime), Seen: ago(now, seen), Here: sameBrowser(of[0].Session, v.Session),
+		}
+		if row.Here {
+			page.Sessions = slices.Insert(page.Sessions, 0, row)
+		} else {
+			page.Sessions = append(page.Sessions, row)
+		}
+	}
+	return nil
+}
+
+// endOneSession serves POST /account/sessions/end.
+func (a *API) endOneSession(w http.ResponseWriter, r *http.Request, v visit, form url.Values) error {
+	all, err := a.HeldSessions(r.Context(), v.ProjectID, v.SubscriberID)
+	if err != nil {
+		return err
+	}
+	for _, of := range browsersOf(all) {
+		if session.Digest(of[0].ID) != form.Get("session") {
+			continue
+		}
+		var ids []string
+		for _, h := range of {
+			ids = append(ids, h.ID)
+		}
+		if err := a.EndSessions(r.Context(), ids...); err != nil {
+			return err
+		}
+		if sameBrowser(of[0].Session, v.Session) {
+			return a.loggedOut(w, r, logoutRequest{})
+		}
+	}
+	return backToAccount(w, v, "session") // also where it was over before
+}
+
+// endAllSessions serves POST /account/sessions/end-all: signs out everywhere, with all
+// tokens that the subscriber has.
+func (a *API) endAllSessions(w http.ResponseWriter, r *http.Request, v visit, _ url.Values) error {
+	if err := a.Fabric.RevokeSubscriber(r.Context(), v.ProjectID, v.SubscriberID); err != nil {
+		return err
+	}
+	return a.loggedOut(w, r, logoutRequest{})
+}
+
+func showApps(a *API, r *http.Request, v visit, page *templates.AccountPage) error {
+	apps, err := a.Apps(r.Context(), v.ProjectID, v.SubscriberID)
+	if err != nil {
+		return err
+	}
+	for _, app := range apps {
+		row := templates.AppRow{ClientID: app.ClientID, Name: app.Name, Since: ago(a.Now(), app.Since)}
+		if row.Name == "" {
+			row.Name = app.ClientID
+		}
+		for _, scope := range app.Scopes {
+			row.Scopes = append(row.Scopes, meaningOf(scope).Title)
+		}
+		page.Apps = append(page.Apps, row)
+	}
+	return nil
+}
+
+// revokeApp serves POST /account/apps/revoke.
+func (a *API) revokeApp(w http.ResponseWriter, r *http.Request, v visit, form url.Values) error {
+	err := a.RevokeConsent(r.Context(), v.SubscriberID, form.Get("client"))
+	if err != nil && !errors.Is(err, problem.NotFound) { // it had none any more
+		return err
+	}
+	return backToAccount(w, v, "app")
+}

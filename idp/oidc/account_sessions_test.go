@@ -1,0 +1,168 @@
+package oidc_test
+
+import (
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/idp"
+)
+
+// on gives a browser that calls itself something.
+func (w *world) on(userAgent string) *browser {
+	b := w.browser()
+	b.http.Transport = named{b.http.Transport, userAgent}
+	return b
+}
+
+type named struct {
+	http.RoundTripper
+	userAgent string
+}
+
+func (n named) RoundTrip(r *http.Request) (*http.Response, error) {
+	r.Header.Set("User-Agent", n.userAgent)
+	return n.RoundTripper.RoundTrip(r)
+}
+
+const (
+	firefox = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
+	iphone  = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.5 Mobile/15E148 Safari/604.1"
+)
+
+var sessionField = regexp.MustCompile(`(?s)<span class="name">([^<]*)</span>(.*?)name="session" value="([^"]+)"`)
+
+// sessions gives the sessions that a page of an account lists, their ids by device, and
+// which is this browser's.
+func sessionsOf(page reply) (ids map[string]string, here string) {
+	ids = make(map[string]string)
+	for _, m := range sessionField.FindAllStringSubmatch(page.body, -1) {
+		if ids[m[1]] = m[3]; strings.Contains(m[2], `id="session-here"`) {
+			here = m[1]
+		}
+	}
+	return ids, here
+}
+
+// A subscriber sees where it is signed in, and signs out of one of them or of all.
+func TestAccountSessions(t *testing.T) {
+	w := newWorld(t)
+	c, _ := w.client(nil)
+	desk, phone, stranger := w.on(firefox), w.on(iphone), w.browser()
+	w.subscriber(bobs)
+	bob := w.redeem(c, stranger.logIn(stranger.authorize(request(c)), bobs, secret).param("code")).json(t)
+	atDesk := w.redeem(c, desk.code(c)).json(t)
+	onPhone := w.redeem(c, phone.code(c)).json(t)
+	w.pass(3 * time.Hour)
+	atDesk, onPhone = w.refresh(c, text(atDesk["refresh_token"])).json(t), w.refresh(c, text(onPhone["refresh_token"])).json(t)
+	anew := desk.logIn(desk.authorize(request(c, "prompt", "login")), email, secret)
+	again := w.redeem(c, anew.param("code")).json(t)
+	bob = w.refresh(c, text(bob["refresh_token"])).json(t)
+
+	page := desk.account()
+	ids, here := sessionsOf(page)
+	if len(ids) != 2 || here != "Firefox on Linux" || ids["Safari on iPhone"] == "" || !strings.Contains(page.body, "signed in 3 hours ago") || !strings.Contains(page.body, "127.0.0.1") {
+		t.Fatalf("the sessions are %v, this one %q: %s", ids, here, page.body)
+	}
+	form := formOf(t, page, "/account/sessions/end")
+	if got := desk.post("/account/sessions/end", with(form, "session", "nobody's")); !strings.Contains(got.body, `id="account-notice"`) {
+		t.Errorf("a session that is none: %d %s", got.status, got.body)
+	}
+	theirs, _ := sessionsOf(stranger.get("/account"))
+	for _, id := range theirs {
+		desk.post("/account/sessions/end", with(form, "session", id))
+	}
+	w.lives("before", true, atDesk, again, onPhone, bob)
+	desk.post("/account/sessions/end", with(form, "session", ids["Safari on iPhone"]))
+	w.lives("the phone's", false, onPhone)
+	w.lives("the others", true, atDesk, again, bob)
+	if phone.signedIn(c) || !desk.signedIn(c) {
+		t.Error("the wrong browser is signed out")
+	}
+	if got := desk.post("/account/sessions/end", with(form, "session", ids["Firefox on Linux"])); !strings.Contains(got.body, `id="logged-out"`) {
+		t.Errorf("its own session: %d %s", got.status, got.body)
+	}
+	w.lives("the desk's, the older one too", false, atDesk, again)
+
+	all := []map[string]any{w.redeem(c, desk.code(c)).json(t), w.redeem(c, phone.code(c)).json(t)}
+	page = phone.account()
+	if got := phone.post("/account/sessions/end-all", formOf(t, page, "/account/sessions/end-all")); !strings.Contains(got.body, `id="logged-out"`) {
+		t.Errorf("everywhere: %d %s", got.status, got.body)
+	}
+	w.lives("everywhere", false, all...)
+	w.lives("bob's", true, bob)
+	if phone.signedIn(c) || desk.signedIn(c) || !stranger.signedIn(c) {
+		t.Error("a browser is still signed in, or another's is not")
+	}
+}
+
+// A subscriber sees which apps have access, and takes it back.
+func TestAccountApps(t *testing.T) {
+	w := newWorld(t)
+	own, _ := w.client(func(n *idp.Client) { n.Name = "Own" })
+	third, _ := w.client(func(n *idp.Client) { n.Name, n.FirstParty = "Third", false })
+	b := w.browser()
+	page := b.account()
+	if !strings.Contains(page.body, `id="apps-none"`) {
+		t.Errorf("apps before there are any: %s", page.body)
+	}
+	ours := w.redeem(own, b.code(own)).json(t)
+	theirs := w.redeem(third, b.consent(b.authorize(request(third, "scope", "openid email")), "allow").param("code")).json(t)
+	page = b.account()
+	for _, want := range []string{">Own<", ">Third<", "See your email address", `id="app-revoke-1"`} {
+		if !strings.Contains(page.body, want) {
+			t.Errorf("the apps do not have %s: %s", want, page.body)
+		}
+	}
+	form := formOf(t, page, "/account/apps/revoke")
+	got := b.post("/account/apps/revoke", with(form, "client", third.ID))
+	if strings.Contains(got.body, ">Third<") || !strings.Contains(got.body, `id="account-notice"`) {
+		t.Errorf("after it was taken back: %d %s", got.status, got.body)
+	}
+	w.lives("the app's", false, theirs)
+	w.lives("the other's", true, ours)
+	if got := b.authorize(request(third, "prompt", "none")); got.param("error") != "consent_required" {
+		t.Errorf("the app asks again: %v", got.told())
+	}
+	for _, client := range []string{third.ID, "nobody", ""} {
+		if got := b.post("/account/apps/revoke", with(form, "client", client)); got.status != http.StatusOK {
+			t.Errorf("taken back of %q: %d", client, got.status)
+		}
+	}
+	b.post("/account/apps/revoke", with(form, "client", own.ID))
+	w.lives("the own app's", false, ours)
+}
+
+// A browser's session ends 12 hours after its last visit, and 7 days after its login,
+// however often it is used; the session store may forget it in between.
+func TestBrowserLimits(t *testing.T) {
+	w := newWorld(t)
+	c, _ := w.client(nil)
+	b := w.browser()
+	b.code(c)
+	for range 3 {
+		w.pass(11 * time.Hour)
+		if !b.signedIn(c) {
+			t.Fatal("a browser that comes every 11 hours is signed out")
+		}
+		w.empty()
+	}
+	w.pass(12*time.Hour + time.Minute)
+	if b.signedIn(c) {
+		t.Error("a browser that was away for 12 hours is signed in")
+	}
+	b.code(c)
+	days := 0
+	for ; days < 8 && b.signedIn(c); days++ {
+		for range 3 {
+			w.pass(8 * time.Hour)
+			b.get("/account?" + url.Values{"project": {w.project.ID}}.Encode())
+		}
+	}
+	if days != 7 {
+		t.Errorf("a browser that comes every 8 hours is signed in for %d days, want 7", days)
+	}
+}

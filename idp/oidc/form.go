@@ -1,0 +1,73 @@
+package oidc
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"net/http"
+	"net/url"
+
+	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/templates"
+)
+
+// Whatever a page posts to us carries something that no other page can know, beside the
+// check of where it comes from (see sameOrigin): the id of its authorization request,
+// which only the browser that began it may answer; on the account's own page the token of
+// the login that it was shown to; and on pages without either that of the browser's mark.
+
+var errForm = &shown{http.StatusForbidden, templates.Error{
+	Title: "The form is of another sign-in",
+	Text:  "Nothing was changed. Open the page again, in a browser that keeps cookies, and repeat what you did.",
+}}
+
+// sign gives the token of forms of a kind, for one login or browser.
+func (a *API) sign(kind, id string) string {
+	key := a.Ring.Derive(kind)
+	mac := hmac.New(sha256.New, key[:])
+	mac.Write([]byte(id))
+	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
+}
+
+// formToken is in each form of the account's page, for the login that it was shown to.
+func (a *API) formToken(s idp.Session) string { return a.sign("account form", s.ID) }
+
+// pageToken is in the forms of other pages, for the browser that they are shown to.
+func (a *API) pageToken(w http.ResponseWriter, r *http.Request) string {
+	return a.sign("page form", a.cookies.Flow(w, r))
+}
+
+// pageForm reads a form that has a pageToken.
+func (a *API) pageForm(w http.ResponseWriter, r *http.Request) (url.Values, error) {
+	form, err := postForm(w, r)
+	if err != nil {
+		return nil, err
+	}
+	mark := a.cookies.FlowOf(r)
+	if mark == "" || !sameToken(form, a.sign("page form", mark)) {
+		return nil, errForm
+	}
+	return form, nil
+}
+
+func sameToken(form url.Values, token string) bool {
+	return hmac.Equal([]byte(form.Get("token")), []byte(token))
+}
+
+// flowForm reads a form that belongs to a suspended request, and the request.
+func (a *API) flowForm(w http.ResponseWriter, r *http.Request) (url.Values, idp.AuthRequest, idp.Client, error) {
+	form, err := postForm(w, r)
+	if err != nil {
+		return nil, idp.AuthRequest{}, idp.Client{}, err
+	}
+	if form.Get("id") == "" || a.cookies.FlowOf(r) == "" {
+		return nil, idp.AuthRequest{}, idp.Client{}, errForm
+	}
+	req, c, err := a.Resume(r.Context(), form.Get("id"), a.cookies.FlowOf(r))
+	if errors.Is(err, problem.Forbidden) {
+		err = errForm
+	}
+	return form, req, c, stale(err)
+}
