@@ -57,7 +57,7 @@ outages:
 suites-%:
 	@echo "on $*:"
 	@SELVAGE_TEST_BACKEND=$* $(if $(filter redis,$*),CGO_ENABLED=1 go test $(RACE),go test) -count=1 -vet=off -parallel 4 -run '^TestScripts$$' ./cmd/selvage
-	@SELVAGE_TEST_BACKEND=$* go test -p 1 -count=1 -vet=off -parallel 4 $(SUITES_$*)
+	@SELVAGE_TEST_BACKEND=$* go test -p 1 -timeout 30m -count=1 -vet=off -parallel 4 $(SUITES_$*)
 
 lint: ## vet and staticcheck
 	go vet ./...

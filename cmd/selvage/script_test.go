@@ -26,7 +26,7 @@ import (
 )
 
 // patient is how long a script waits for what must happen in time.
-const patient = 30 * time.Second
+const patient = time.Minute
 
 type clientKey struct{}
 

@@ -69,7 +69,7 @@ func TestKeyEnded(t *testing.T) {
 
 func TestExpired(t *testing.T) {
 	n := newWorld(t).node(relay.Limits{})
-	soon := func(t *fabric.Token) { t.ExpiresAt = n.now().Add(time.Second) }
+	soon := func(t *fabric.Token) { t.ExpiresAt = n.now().Add(3 * time.Second) }
 	c, _ := n.connect(n.seal(soon))
 	c.must("subscriber.online")
 	deaf, _ := n.connect(n.seal(soon))
@@ -85,7 +85,7 @@ func TestExpired(t *testing.T) {
 
 // TestSilence has clients that say nothing, before and after they connect.
 func TestSilence(t *testing.T) {
-	n := newWorld(t).node(relay.Limits{Authenticate: 300 * time.Millisecond, Ping: 100 * time.Millisecond, Silence: time.Second})
+	n := newWorld(t).node(relay.Limits{Authenticate: 2 * time.Second, Ping: 100 * time.Millisecond, Silence: 3 * time.Second})
 	nobody := n.dial()
 	if code, reason := nobody.closed(); code != 4408 || len(nobody.told) != 0 {
 		t.Errorf("a socket that does not connect is told %+v and closed with %d %q, want 4408", nobody.told, code, reason)

@@ -26,7 +26,7 @@ import (
 )
 
 // deadline bounds every wait of these tests.
-const deadline = 15 * time.Second
+const deadline = time.Minute
 
 // A world is stores on which nodes stand, and a clock that tests set.
 type world struct {

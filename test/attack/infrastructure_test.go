@@ -22,7 +22,7 @@ func raw(t *testing.T, s *harness.Server, request io.Reader) (status int, closed
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	go func() { _, _ = io.Copy(conn, request) }() // the server may close before it has read all
@@ -84,7 +84,7 @@ func TestI02Continue(t *testing.T) {
 	if status, _ := raw(t, p.Server, strings.NewReader(head)); status != 401 {
 		t.Errorf("a body that is only promised: %d, want 401", status)
 	}
-	if took := time.Since(began); took > 5*time.Second {
+	if took := time.Since(began); took > 20*time.Second {
 		t.Errorf("the refusal took %v", took)
 	}
 }

@@ -168,7 +168,7 @@ func TestSignedMedia(t *testing.T) {
 	p := project(t)
 	sid, other := p.Upload(t, harness.Tone(8000, 8)), p.Upload(t, harness.Tone(9000, 8))
 	p.CLI(t, "", "project", "update", p.ID, "--media-auth", "signed")
-	harness.Eventually(t, 10*time.Second, "the media to be closed", func() error { return p.Get(t, p.LaML("/Recordings/"+sid+".wav")).StatusIs(401) })
+	harness.Eventually(t, time.Minute, "the media to be closed", func() error { return p.Get(t, p.LaML("/Recordings/"+sid+".wav")).StatusIs(401) })
 	link := fmt.Sprint(p.CLI(t, "", "recording", "link", sid, "--expires-in", "10m")["url"])
 	_, query, _ := strings.Cut(link, "?")
 	p.Get(t, p.LaML("/Recordings/"+sid+".wav?"+query)).Want(t, 200)

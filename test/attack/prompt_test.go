@@ -44,7 +44,7 @@ func TestA20Reauthentication(t *testing.T) {
 	if !b.Open(t, c.NewFlow("openid").With("prompt", "login").URL()).Has("password") {
 		t.Errorf("prompt=login asks for no password")
 	}
-	harness.Eventually(t, 5*time.Second, "a login to be older than max_age=1", func() error {
+	harness.Eventually(t, time.Minute, "a login to be older than max_age=1", func() error {
 		if !b.Open(t, c.NewFlow("openid").With("max_age", "1").URL()).Has("password") {
 			return fmt.Errorf("no password was asked for")
 		}

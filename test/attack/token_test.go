@@ -143,7 +143,7 @@ func TestT08RefreshReuse(t *testing.T) {
 				}
 				p.Get(t, "/oauth/userinfo", harness.Bearer(tokens.AccessToken)).Want(t, 200)
 				if back == 1 {
-					harness.Eventually(t, 15*time.Second, "the end of the grace", func() error {
+					harness.Eventually(t, time.Minute, "the end of the grace", func() error {
 						again := c.Refresh(t, used)
 						if again.Status == 200 && again.Object(t)["refresh_token"] != tokens.RefreshToken {
 							t.Errorf("a used refresh token gives another successor: %s", again.Body)
@@ -213,7 +213,7 @@ func TestT14Bodies(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			began := time.Now()
 			c.Post(t, "/oauth/token", harness.Body(tt.kind, tt.body), auth).Want(t, tt.status...)
-			if took := time.Since(began); took > time.Second {
+			if took := time.Since(began); took > 10*time.Second {
 				t.Errorf("the refusal took %v", took)
 			}
 		})

@@ -14,8 +14,8 @@ import (
 
 // chromiumDeadline bounds a test in Chromium, and patience one step of it.
 const (
-	chromiumDeadline = 2 * time.Minute
-	patience         = 30 * time.Second
+	chromiumDeadline = 5 * time.Minute
+	patience         = time.Minute
 )
 
 // A tab is a page of a headless Chromium with a profile of its own.

@@ -14,7 +14,7 @@ import (
 )
 
 // nodeDeadline bounds one script.
-const nodeDeadline = time.Minute
+const nodeDeadline = 3 * time.Minute
 
 // runNode runs a script which gets its settings as JSON in the environment.
 // Each line that it prints is a URL to open in a browser; what visit makes of it

@@ -42,7 +42,7 @@ func backchannelLogout(m *module) {
 	select {
 	case post := <-told:
 		m.wantLogoutToken(r, login, post)
-	case <-time.After(30 * time.Second):
+	case <-time.After(time.Minute):
 		m.Fatal("the client was not told of the logout")
 	}
 	m.wantLoggedOut()

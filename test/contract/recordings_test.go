@@ -166,7 +166,7 @@ func (r *recordingTest) refuses(t *testing.T) {
 func (r *recordingTest) mediaAuth(t *testing.T, who, path string, status int) {
 	t.Helper()
 	r.CLI(t, "", "project", "update", r.ID, "--media-auth", who)
-	harness.Eventually(t, 10*time.Second, "media to be "+who, func() error { return r.do(t, nobody(), path).StatusIs(status) })
+	harness.Eventually(t, time.Minute, "media to be "+who, func() error { return r.do(t, nobody(), path).StatusIs(status) })
 }
 
 // hides asks for what is another project's, and what is not there.

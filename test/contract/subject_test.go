@@ -55,7 +55,7 @@ func (w *world) delivery(t *testing.T, webhook string) string {
 	t.Helper()
 	w.NewSubscriber(t)
 	var page struct{ Data []struct{ ID string } }
-	harness.Eventually(t, 10*time.Second, "a delivery", func() error {
+	harness.Eventually(t, time.Minute, "a delivery", func() error {
 		w.Get(t, "/api/fabric/webhooks/"+webhook+"/deliveries", w.who["basic"]).Want(t, 200).Read(t, &page)
 		if len(page.Data) == 0 {
 			return errors.New("there is none")

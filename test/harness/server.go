@@ -21,8 +21,8 @@ import (
 // Deadlines for what the server must do in time. They are generous: a machine
 // that is busy with other suites must not fail a test.
 const (
-	startDeadline = 30 * time.Second
-	stopDeadline  = 30 * time.Second
+	startDeadline = time.Minute
+	stopDeadline  = time.Minute
 	pollEvery     = 10 * time.Millisecond
 )
 

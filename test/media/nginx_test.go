@@ -72,7 +72,7 @@ func startCache(t *testing.T, behind string) string {
 			t.Logf("nginx: %s", faults.String())
 		}
 	})
-	harness.Eventually(t, 10*time.Second, "nginx to listen", func() error {
+	harness.Eventually(t, time.Minute, "nginx to listen", func() error {
 		c, err := net.Dial("tcp", address)
 		if err == nil {
 			err = c.Close()

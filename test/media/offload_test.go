@@ -131,7 +131,7 @@ func startNginx(t *testing.T, s *harness.Server, location string) string {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait() // it was killed
 	})
-	harness.Eventually(t, 10*time.Second, "nginx to listen", func() error {
+	harness.Eventually(t, time.Minute, "nginx to listen", func() error {
 		c, err := net.Dial("tcp", address)
 		if err == nil {
 			err = c.Close()

@@ -75,5 +75,5 @@ func TestLogoutToldOnce(t *testing.T) {
 	end()
 	n.Each[1].Kill()
 	h.Answer(204)
-	harness.Eventually(t, 4*soon, "all logouts to be told by the node that is left", toldOf)
+	harness.Eventually(t, 2*soon, "all logouts to be told by the node that is left", toldOf)
 }

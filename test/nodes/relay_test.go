@@ -9,7 +9,7 @@ import (
 )
 
 // soon bounds what a node may take to notice.
-const soon = 15 * time.Second
+const soon = time.Minute
 
 // wantOnline waits until the command, beside the first node, says whether a
 // subscriber is online.

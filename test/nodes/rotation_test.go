@@ -30,7 +30,7 @@ func TestRotationUnderLoad(t *testing.T) {
 	p := n.NewProject(t)
 	c := p.NewClient(t, "service", "--access-token", "jwt", "--scope", "Voice")
 	v := &verifier{server: n.Server, kids: make(map[string]bool)}
-	ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	var wg sync.WaitGroup
 	for i, maker := range n.Each {

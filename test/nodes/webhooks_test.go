@@ -34,7 +34,7 @@ func TestToldOnce(t *testing.T) {
 	r.Answer(200)
 	at := &harness.Project{Server: n.Each[0], ID: p.ID, Key: p.Key}
 	ids = append(ids, crowdOf(t, at, "at one node", 10)...)
-	harness.Eventually(t, 4*soon, "all to be told by the node that is left", func() error { return toldOf(r, ids) })
+	harness.Eventually(t, 2*soon, "all to be told by the node that is left", func() error { return toldOf(r, ids) })
 }
 
 // crowdOf makes subscribers, many at once.

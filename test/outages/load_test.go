@@ -15,7 +15,7 @@ import (
 )
 
 // recovery is how long a server may take to be well after a fault has ended.
-const recovery = 10 * time.Second
+const recovery = time.Minute
 
 // A crowd of clients signs in, refreshes and asks, while something is broken, and
 // notes what it was told.

@@ -3,7 +3,6 @@ package outages
 import (
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/selvage/selvage/test/harness"
 	"github.com/selvage/selvage/test/servers"
@@ -39,13 +38,9 @@ func TestPostgresHangs(t *testing.T) {
 	p, s := onPostgres(t)
 	c := loadClients(t, s)
 	p.Pause(t)
-	began := time.Now()
-	harness.Eventually(t, 15*time.Second, "a refusal while the database hangs", func() error {
+	harness.Eventually(t, recovery, "a refusal while the database hangs", func() error {
 		return s.Get(t, s.Ops+"/readyz").StatusIs(503)
 	})
-	if took := time.Since(began); took > recovery {
-		t.Errorf("refused only after %v", took)
-	}
 	p.Resume(t)
 	c.working(t)
 	c.check(t)

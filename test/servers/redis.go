@@ -153,7 +153,7 @@ func newRedis(port int, dir string, args []string) (*RedisServer, error) {
 // ask sends commands to a Redis without a password and gives the first line of
 // the last answer, each of one line.
 func ask(address string, commands ...string) (answer string, err error) {
-	conn, err := net.DialTimeout("tcp", address, time.Second)
+	conn, err := net.DialTimeout("tcp", address, 10*time.Second)
 	if err != nil {
 		return "", err
 	}

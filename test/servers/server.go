@@ -15,7 +15,7 @@ import (
 
 // patience is how long a server may take to start or to end. It is generous: the
 // machine may be busy with other tests.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 const pollEvery = 5 * time.Millisecond
 

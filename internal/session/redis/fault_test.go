@@ -24,7 +24,7 @@ func eventually(t *testing.T, what string, check func() error) {
 		if err == nil {
 			return
 		}
-		if time.Since(began) > 30*time.Second {
+		if time.Since(began) > time.Minute {
 			t.Fatalf("waited %v for %s: %v", time.Since(began), what, err)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 // enough to wait for, and long enough not to end between two lines.
 const (
 	short    = 700 * time.Millisecond
-	patience = 15 * time.Second
+	patience = time.Minute
 )
 
 // gone waits until check says so, and fails if that is before the lifetime that
