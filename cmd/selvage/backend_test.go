@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -28,10 +27,7 @@ func (t scriptT) Cleanup(do func()) { t.Defer(do) }
 func setBackend(e *testscript.Env) {
 	t := scriptT{e}
 	e.Values[scriptTKey{}] = t
-	for _, entry := range servers.Backend(t) {
-		name, url, _ := strings.Cut(entry, "=")
-		e.Setenv(name, url)
-	}
+	setAll(e.Setenv, servers.Backend(t))
 }
 
 // onBackend lets a line hold for one backend, as in [sqlite] or [!sqlite].
@@ -46,8 +42,5 @@ func onBackend(name string) func(condition string) (bool, error) {
 
 // cmdFresh gives what follows rows and sessions that no one has used.
 func cmdFresh(ts *testscript.TestScript, _ bool, _ []string) {
-	for _, entry := range servers.Backend(ts.Value(scriptTKey{}).(scriptT)) {
-		name, url, _ := strings.Cut(entry, "=")
-		ts.Setenv(name, url)
-	}
+	setAll(ts.Setenv, servers.Backend(ts.Value(scriptTKey{}).(scriptT)))
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"sync"
 )
 
@@ -53,10 +54,14 @@ func Main(m interface{ Run() int }) {
 	os.Exit(code)
 }
 
-// Sweep removes the binary that was built and ends the server that was shared.
+// Sweep removes the binary that was built and ends the server that was shared, and
+// what lasted as long.
 func Sweep() {
 	if shared != nil {
 		shared.end()
+	}
+	for _, end := range slices.Backward(endings) {
+		end()
 	}
 	if built != "" {
 		_ = os.RemoveAll(built)

@@ -27,9 +27,9 @@ const (
 )
 
 // A Config says how a server is started. The zero value is a server on free
-// loopback ports with a fresh data directory and no demo data.
+// loopback ports, with nothing in it but keys.
 type Config struct {
-	Data     string   // data directory; "" makes one
+	Data     string   // data directory; "" makes one, in which a server was begun before
 	Backends []string // the environment that names its database and its sessions; nil takes Beside's, or new ones
 	Beside   *Server  // shares its database and sessions; nil makes new ones, of the backend that servers.Backend chooses
 	Args     []string // more arguments of selvage serve
@@ -75,7 +75,8 @@ func Start(t T, args ...string) *Server {
 func StartConfig(t T, c Config) *Server {
 	t.Helper()
 	s := &Server{Data: c.Data, config: c, binary: Binary(t)}
-	if s.Data == "" {
+	fresh := s.Data == ""
+	if fresh {
 		s.Data = filepath.Join(t.TempDir(), "data")
 	}
 	switch {
@@ -83,6 +84,8 @@ func StartConfig(t T, c Config) *Server {
 		s.Backends = c.Backends
 	case c.Beside != nil:
 		s.Backends = c.Beside.Backends
+	case fresh:
+		s.Backends = begin(t, s.Data)
 	default:
 		s.Backends = servers.Backend(t)
 	}

@@ -3,7 +3,6 @@ package harness
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 
 	"github.com/selvage/selvage/test/servers"
@@ -12,7 +11,7 @@ import (
 var (
 	sharedMu sync.Mutex
 	shared   *Server
-	endings  []func() // of what the shared server uses
+	endings  []func() // of what lasts as long as the process
 )
 
 // A lasting T is that of the test which comes first; what it would clean up stays
@@ -50,7 +49,4 @@ func (s *Server) end() {
 	_ = s.cmd.Process.Signal(os.Interrupt)
 	<-s.exited
 	_ = os.RemoveAll(filepath.Dir(s.Data))
-	for _, end := range slices.Backward(endings) {
-		end()
-	}
 }

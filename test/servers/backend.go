@@ -27,11 +27,18 @@ func BackendName(t T) string {
 // something new on the chosen backend. It is gone with the test.
 func Backend(t T) []string {
 	t.Helper()
+	return BackendLike(t, "")
+}
+
+// BackendLike is Backend with the rows that a database has, as [PostgresLike] copies
+// them; "" has none, as a file of SQLite.
+func BackendLike(t T, database string) []string {
+	t.Helper()
 	name := BackendName(t)
 	if name == "sqlite" {
 		return nil // the default
 	}
-	rows := Postgres(t)
+	rows := PostgresLike(t, database)
 	sessions := rows
 	switch name {
 	case "redis":

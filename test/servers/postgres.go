@@ -27,13 +27,20 @@ type PostgresServer struct {
 // role owns it and may do nothing else.
 func Postgres(t T) string {
 	t.Helper()
+	return PostgresLike(t, "")
+}
+
+// PostgresLike is Postgres with all that the database of a URL has, which nobody may
+// use meanwhile; that of "" has nothing. The role may do there what its owner may.
+func PostgresLike(t T, like string) string {
+	t.Helper()
 	admin := os.Getenv("SELVAGE_TEST_POSTGRES")
 	if admin == "" {
 		p, err := sharedPostgres()
 		check(t, err)
 		admin = p.URL
 	}
-	return database(t, admin)
+	return database(t, admin, like)
 }
 
 var sharedPostgres = sync.OnceValues(func() (*PostgresServer, error) { return startPostgres(nil) })
@@ -51,7 +58,7 @@ func OwnPostgres(t T, settings ...string) *PostgresServer {
 // Database gives the URL of an empty database, as [Postgres] does.
 func (p *PostgresServer) Database(t T) string {
 	t.Helper()
-	return database(t, p.URL)
+	return database(t, p.URL, "")
 }
 
 // SQL runs statements as the superuser, each in a transaction of its own, and
@@ -69,11 +76,17 @@ func SQL(t T, url, statements string) string {
 	return out
 }
 
-func database(t T, admin string) string {
+func database(t T, admin, like string) string {
 	t.Helper()
 	name := "test_" + strings.ToLower(rand.Text())
 	password := rand.Text()
-	_, err := psql(admin, fmt.Sprintf("CREATE ROLE %[1]s LOGIN PASSWORD '%[2]s';\nCREATE DATABASE %[1]s OWNER %[1]s TEMPLATE template0;\n", name, password))
+	template, member := "template0", ""
+	if like != "" {
+		u, err := url.Parse(like)
+		check(t, err)
+		template, member = strings.TrimPrefix(u.Path, "/"), " IN ROLE "+u.User.Username()
+	}
+	_, err := psql(admin, fmt.Sprintf("CREATE ROLE %[1]s LOGIN PASSWORD '%[2]s'%[4]s;\nCREATE DATABASE %[1]s OWNER %[1]s TEMPLATE %[3]s;\n", name, password, template, member))
 	check(t, err)
 	t.Cleanup(func() {
 		// The server may have been stopped, and takes its databases with it.

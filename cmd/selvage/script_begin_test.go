@@ -1,0 +1,80 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/selvage/selvage/test/servers"
+)
+
+// A beginning is what a first command leaves, made once for all scripts that ask for
+// it: keys and a schema, with which a script is spared to make its own.
+type beginning struct {
+	files   map[string][]byte // of the data directory
+	backend []string          // the environment of that command
+}
+
+// newBeginning gives a func that makes the beginning when it is first called. It is
+// gone with the test.
+func newBeginning(t *testing.T) func(selvage string) (*beginning, error) {
+	var once sync.Once
+	var b *beginning
+	var err error
+	return func(selvage string) (*beginning, error) {
+		once.Do(func() { b, err = begin(selvage, t.TempDir(), servers.Backend(t)) })
+		return b, err
+	}
+}
+
+func begin(selvage, dir string, backend []string) (*beginning, error) {
+	cmd := exec.Command(selvage, "ring", "list", "--data", dir)
+	cmd.Env = slices.Concat(os.Environ(), backend)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("beginning: %w\n%s", err, out)
+	}
+	b := &beginning{make(map[string][]byte), backend}
+	files, err := filepath.Glob(filepath.Join(dir, "*"))
+	for _, file := range files {
+		if info, statErr := os.Stat(file); statErr != nil || !info.Mode().IsRegular() || strings.HasSuffix(file, "-shm") {
+			continue
+		}
+		content, readErr := os.ReadFile(file)
+		if b.files[filepath.Base(file)] = content; readErr != nil {
+			err = readErr
+		}
+	}
+	return b, err
+}
+
+// cmdBegun gives selvage-data, and the database that goes with it, the beginning.
+func cmdBegun(begun func(selvage string) (*beginning, error)) func(*testscript.TestScript, bool, []string) {
+	return func(ts *testscript.TestScript, _ bool, _ []string) {
+		b, err := begun(filepath.Join(ts.Getenv("BIN"), "selvage"))
+		ts.Check(err)
+		ts.Check(os.Mkdir(ts.MkAbs("selvage-data"), 0o700))
+		for name, content := range b.files {
+			ts.Check(os.WriteFile(ts.MkAbs(filepath.Join("selvage-data", name)), content, 0o600))
+		}
+		t := ts.Value(scriptTKey{}).(scriptT)
+		for _, entry := range b.backend {
+			if url, ok := strings.CutPrefix(entry, "SELVAGE_DATABASE="); ok {
+				setAll(ts.Setenv, servers.BackendLike(t, url))
+			}
+		}
+	}
+}
+
+func setAll(set func(name, value string), environment []string) {
+	for _, entry := range environment {
+		name, value, _ := strings.Cut(entry, "=")
+		set(name, value)
+	}
+}
