@@ -24,7 +24,7 @@ func openStore(t testing.TB) *store.Store {
 
 func openRing(t testing.TB, s keys.Store) *keys.Ring {
 	t.Helper()
-	r, err := keys.Open(context.Background(), keys.Config{Store: s, Master: make([]byte, 32)})
+	r, err := keys.Open(context.Background(), keys.Config{Store: s, Master: make([]byte, 32), Custody: spared{}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,6 +42,9 @@ var began = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func open(t testing.TB, c keys.Config) *keys.Ring {
 	t.Helper()
+	if c.Custody == nil {
+		c.Custody = spared{}
+	}
 	r, err := keys.Open(context.Background(), c)
 	if err != nil {
 		t.Fatal(err)

@@ -15,7 +15,7 @@ func TestSecret(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, err := keys.Open(context.Background(), keys.Config{Store: openStore(t), Master: []byte(strings.Repeat("k", 32))})
+	other, err := keys.Open(context.Background(), keys.Config{Store: openStore(t), Master: []byte(strings.Repeat("k", 32)), Custody: spared{}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -109,9 +109,7 @@ func TestK08KeyTiming(t *testing.T) {
 			p.Get(t, "/api/fabric/resources/subscribers", harness.Basic(p.ID, key)).Want(t, 401)
 			took[i%2] = append(took[i%2], time.Since(began))
 		}
-		slices.Sort(took[0])
-		slices.Sort(took[1])
-		a, b := took[0][tries/2], took[1][tries/2]
+		a, b := slices.Min(took[0]), slices.Min(took[1]) // what nothing else on the machine has made longer
 		if (a - b).Abs() <= max(a, b)/4 {
 			return
 		}
