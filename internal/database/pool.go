@@ -9,8 +9,7 @@ import (
 )
 
 const (
-	waitFor    = time.Second            // how long a query waits for a connection that others use
-	watchFor   = statementFor           // and for the one of Watch, which those use who can wait
+	waitFor    = statementFor           // how long a query waits for a connection: as long as those before it may take, or one to be made
 	connectFor = 5 * time.Second        // how long one may take to be made
 	closeFor   = 7 * time.Second        // how long Close waits for those in use: as long as a query may take
 	restFor    = 100 * time.Millisecond // none is tried for so long after one could not be made
@@ -21,13 +20,11 @@ const (
 // and wait to be used again; the one that was used last is used first.
 type pool struct {
 	max     int
-	waitFor time.Duration
 	connect func(context.Context) (*conn, error)
 
 	mu      sync.Mutex
 	idle    []*conn
 	open    int // connections, with those that are being made
-	making  int
 	waiting []chan given
 	failed  time.Time // when one could not be made
 	failure error
@@ -44,8 +41,8 @@ type given struct {
 	err  error
 }
 
-func newPool(max int, waitFor time.Duration, connect func(context.Context) (*conn, error)) *pool {
-	return &pool{max: max, waitFor: waitFor, connect: connect, emptied: make(chan struct{})}
+func newPool(max int, connect func(context.Context) (*conn, error)) *pool {
+	return &pool{max: max, connect: connect, emptied: make(chan struct{})}
 }
 
 // get gives a connection, which is to be put back.
@@ -84,21 +81,16 @@ func (p *pool) take() (*conn, chan given, error) {
 
 func (p *pool) wait(ctx context.Context, turn chan given) (*conn, error) {
 	began := time.Now()
-	timer := time.NewTimer(p.waitFor)
+	timer := time.NewTimer(waitFor)
 	defer timer.Stop()
 	var err error
-	for waiting := true; waiting; {
-		select {
-		case g := <-turn:
-			p.note(time.Since(began))
-			return g.conn, g.err
-		case <-ctx.Done():
-			err, waiting = ctx.Err(), false
-		case <-timer.C:
-			if waiting = p.beginning() && time.Since(began) < connectFor; waiting {
-				timer.Reset(p.waitFor)
-			}
-		}
+	select {
+	case g := <-turn:
+		p.note(time.Since(began))
+		return g.conn, g.err
+	case <-ctx.Done():
+		err = ctx.Err()
+	case <-timer.C:
 	}
 	p.note(time.Since(began))
 	p.mu.Lock()
@@ -118,20 +110,12 @@ func (p *pool) wait(ctx context.Context, turn chan given) (*conn, error) {
 	return nil, err
 }
 
-// beginning reports whether there are no connections but those that are being made,
-// and nothing says that they cannot be: that takes its time on a busy machine.
-func (p *pool) beginning() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.making > 0 && p.making == p.open && p.failure == nil
-}
-
 // busy says why nobody was given a connection in time.
 func (p *pool) busy() error {
 	if p.failure != nil && time.Since(p.failed) < connectFor {
-		return fmt.Errorf("no connection became free in %s: %w", p.waitFor, p.failure)
+		return fmt.Errorf("no connection became free in %s: %w", waitFor, p.failure)
 	}
-	return fmt.Errorf("none of %d connections became free in %s", p.open, p.waitFor)
+	return fmt.Errorf("none of %d connections became free in %s", p.open, waitFor)
 }
 
 func (p *pool) note(waited time.Duration) {
@@ -151,14 +135,12 @@ func (p *pool) more() {
 		return
 	}
 	p.open++
-	p.making++
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), connectFor)
 		defer cancel()
 		c, err := p.connect(ctx)
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		p.making--
 		switch {
 		case err != nil:
 			p.open--
