@@ -3,7 +3,6 @@ package oidc
 import (
 	"errors"
 	"net/http"
-	"strings"
 
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/web"
@@ -47,30 +46,9 @@ var errCrossSite = &shown{http.StatusForbidden, templates.Error{
 	Text:  "Nothing was changed. Go back to the app and sign in again.",
 }}
 
-// sameOrigin lets forms through that our own pages sent. The check of net/http
-// compares hosts; an Origin of another scheme is another site too.
+// sameOrigin lets forms through that our own pages sent.
 func (a *API) sameOrigin(next http.Handler) http.Handler {
-	protection := http.NewCrossOriginProtection()
-	refuse := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { a.writePage(w, r, errCrossSite) })
-	protection.SetDenyHandler(refuse)
-	checked := protection.Handler(next)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		own := "http://" + r.Host
-		if r.TLS != nil {
-			own = "https://" + r.Host
-		} else if a.origin == "https://"+r.Host {
-			own = a.origin // TLS ends in front of us
-		}
-		origin := r.Header.Get("Origin")
-		switch {
-		case r.Method == http.MethodPost && origin != "" && origin != own && origin != a.origin:
-			refuse(w, r)
-		case origin == a.origin && r.Header.Get("Sec-Fetch-Site") == "" && (r.TLS == nil || strings.HasPrefix(origin, "https:")):
-			next.ServeHTTP(w, r) // of an older browser, whose Origin is ours whatever a proxy made of the Host
-		default:
-			checked.ServeHTTP(w, r)
-		}
-	})
+	return web.SameOrigin(a.origin, next, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { a.writePage(w, r, errCrossSite) }))
 }
 
 // writePage tells an error as a page.

@@ -54,6 +54,14 @@ func (c Cookies) read(r *http.Request, name string) string {
 	return ""
 }
 
+// Set gives r's browser a cookie; an empty value removes it.
+func (c Cookies) Set(w http.ResponseWriter, r *http.Request, name, value string) {
+	http.SetCookie(w, c.make(r, name, value))
+}
+
+// Read gives a cookie's value, or "". Two cookies of one name are none.
+func (c Cookies) Read(r *http.Request, name string) string { return c.read(r, name) }
+
 // flowCookie binds a login to the browser that began it.
 const flowCookie = "selvage-flow"
 
