@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/selvage/selvage/internal/limit"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/password"
 )
@@ -104,6 +105,7 @@ type Change struct {
 type Config struct {
 	Store     Store
 	Passwords *password.Hasher
+	Limits    *limit.Limiter   // of tries of passwords; nil holds nobody
 	Idle      time.Duration    // a session that is not used ends; 0 means an hour
 	Absolute  time.Duration    // a session ends; 0 means twelve hours
 	Now       func() time.Time // nil means time.Now

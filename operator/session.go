@@ -44,8 +44,12 @@ type Visitor struct{ UserAgent, Address string }
 var errWrong = problem.New(problem.Unauthenticated, "wrong_credentials", "Email or password is wrong.")
 
 // SignIn checks an e-mail and a password, and begins a session. Where wantsFactor says
-// so it is not proven yet. It gives the cookie of the session.
-func (a *Operators) SignIn(ctx context.Context, email, secret string, from Visitor, wantsFactor func(Operator) (bool, error)) (s Session, cookie string, err error) {
+// so it is not proven yet. It gives the cookie of the session. network is the place that
+// is asked from, where tries are counted.
+func (a *Operators) SignIn(ctx context.Context, email, secret, network string, from Visitor, wantsFactor func(Operator) (bool, error)) (s Session, cookie string, err error) {
+	if err := a.count(ctx, email, network); err != nil {
+		return Session{}, "", err
+	}
 	o, err := a.byEmail(ctx, email)
 	if err != nil && !errors.Is(err, problem.NotFound) {
 		return Session{}, "", fmt.Errorf("finding operator: %w", err)
@@ -57,6 +61,7 @@ func (a *Operators) SignIn(ctx context.Context, email, secret string, from Visit
 	if !ok || o.Disabled {
 		return Session{}, "", errWrong
 	}
+	a.forgive(ctx, email, network)
 	wants := false
 	if wantsFactor != nil {
 		if wants, err = wantsFactor(o); err != nil {
@@ -143,11 +148,6 @@ func (a *Operators) Raise(ctx context.Context, s Session, methods ...string) (Se
 		return Session{}, "", err
 	}
 	return s, cookie, nil
-}
-
-// Verify reports whether a password is the operator's.
-func (a *Operators) Verify(ctx context.Context, o Operator, secret string) (bool, error) {
-	return a.c.Passwords.Verify(ctx, o.PasswordHash, secret)
 }
 
 // IsFresh reports whether the operator proved who it is lately enough for what would

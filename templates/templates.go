@@ -129,6 +129,7 @@ type Options struct {
 	Status     int      // 0 means 200
 	FormAction []string // where forms may lead beside ourselves, as CSP sources
 	Scripts    bool     // it has scripts of ours
+	Media      bool     // it plays what we serve
 	Framer     string   // the one origin that may frame it; "" for none
 	Referrer   string   // its Referrer-Policy; "" means same-origin
 }
@@ -138,7 +139,11 @@ type Options struct {
 // elsewhere.
 func Write(w http.ResponseWriter, p Page, o Options) error {
 	var body bytes.Buffer
-	if err := parsed.ExecuteTemplate(&body, p.name(), p); err != nil {
+	set := parsed
+	if _, ok := p.(Dashboard); ok {
+		set = dashboard
+	}
+	if err := set.ExecuteTemplate(&body, p.name(), p); err != nil {
 		return fmt.Errorf("writing page %s: %w", p.name(), err)
 	}
 	h := w.Header()
@@ -146,6 +151,9 @@ func Write(w http.ResponseWriter, p Page, o Options) error {
 	scripts, framers := "", o.Framer
 	if o.Scripts {
 		scripts = "script-src 'self'; "
+	}
+	if o.Media {
+		scripts += "media-src 'self'; "
 	}
 	if framers == "" {
 		framers = "'none'"

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/selvage/selvage/dashboard"
 	"github.com/selvage/selvage/fabric/relay"
 	"github.com/selvage/selvage/fabric/rest"
 	"github.com/selvage/selvage/idp/oidc"
@@ -54,6 +55,16 @@ func (a *app) routes(log *slog.Logger) (http.Handler, error) {
 		mount(api.Handler(), "/api/laml/", "/2010-04-01/")
 		native := relayrest.New(relayrest.Config{Recordings: a.recordings, Credentials: a.caller, MediaURLs: api.MediaURLs, Log: log})
 		mount(native.Handler(), relayrest.Prefix, relayrest.Prefix+"/")
+	}
+	if a.serves(serviceDashboard) {
+		pages, err := dashboard.New(dashboard.Config{
+			Operators: a.operators, Fabric: a.fabric, Clients: a.idp, Recordings: a.recordings, PublicURL: a.where.public, AuthURL: a.where.auth,
+			Health: a.healthOf(log), Log: log,
+		})
+		if err != nil {
+			return nil, err
+		}
+		mount(orNotFound(pages.Handler()), dashboard.Prefix, dashboard.Prefix+"/")
 	}
 	mux.HandleFunc("GET /robots.txt", robots)
 	mux.HandleFunc("GET /{$}", a.front)

@@ -1,0 +1,77 @@
+package dashboard
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/selvage/selvage/internal/web"
+	"github.com/selvage/selvage/operator"
+)
+
+// An accountPage is what an operator has of its own.
+type accountPage struct {
+	Email, Name string
+	Roles       []roleRow
+	Sessions    []sessionRow
+	Shortest    int
+	Now         time.Time
+	Faults      []string
+}
+
+type sessionRow struct {
+	operator.Session
+	Device string
+	Here   bool
+}
+
+// showAccount serves GET /dashboard/account.
+func (a *API) showAccount(v *visit) error { return a.accountPage(v, http.StatusOK, nil) }
+
+func (a *API) accountPage(v *visit, status int, wrong []string) error {
+	sessions, err := a.Operators.Sessions(v.r.Context(), v.who.ID)
+	if err != nil {
+		return err
+	}
+	projects, err := a.projectsOf(v)
+	if err != nil {
+		return err
+	}
+	p := accountPage{
+		Email: v.who.Email, Name: v.who.Name, Roles: operatorRowOf(v, v.who, projects).Roles, Shortest: operator.MinPassword, Now: v.now, Faults: wrong,
+	}
+	for _, s := range sessions {
+		p.Sessions = append(p.Sessions, sessionRow{s, device(s.UserAgent), s.ID == v.session.ID})
+	}
+	return a.page(v, status, "My account", "account", p)
+}
+
+// changePassword serves POST /dashboard/account/password.
+func (a *API) changePassword(v *visit) error {
+	err := a.Operators.SetPassword(v.r.Context(), v.who, v.form.Get("current"), v.form.Get("password"), web.Network(v.r), v.session.ID)
+	if all, ok := faults(err); ok {
+		return a.accountPage(v, http.StatusUnprocessableEntity, all)
+	}
+	if err != nil {
+		return err
+	}
+	_, cookie, err := a.Operators.Raise(v.r.Context(), v.session)
+	if err != nil {
+		return err
+	}
+	a.cookies.Set(v.w, v.r, sessionCookie, cookie)
+	return v.redirect(Prefix + "/account?done=password")
+}
+
+// revokeSession serves POST /dashboard/account/sessions/revoke: one session, or all but
+// this one.
+func (a *API) revokeSession(v *visit) (err error) {
+	if id := v.form.Get("session"); id != "" {
+		err = a.Operators.EndSession(v.r.Context(), v.who.ID, id)
+	} else {
+		err = a.Operators.EndOthers(v.r.Context(), v.who.ID, v.session.ID)
+	}
+	if err != nil {
+		return err
+	}
+	return v.redirect(Prefix + "/account?done=ended")
+}

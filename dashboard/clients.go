@@ -1,0 +1,162 @@
+package dashboard
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/operator"
+)
+
+// typeTitles are what the types of clients are for.
+var typeTitles = []choice{
+	{Value: string(idp.SPA), Title: "App in a browser", Why: "JavaScript on a page: no secret, PKCE"},
+	{Value: string(idp.Native), Title: "App on a phone or desktop", Why: "no secret, PKCE, a redirect to the app itself"},
+	{Value: string(idp.Web), Title: "Web app with a server", Why: "a secret that the server keeps"},
+	{Value: string(idp.Service), Title: "Service", Why: "a backend that acts for itself: nobody signs in"},
+}
+
+// A clientRow is an OAuth client as it is listed.
+type clientRow struct {
+	idp.Client
+	Title, URL, Kind string
+}
+
+func (v *visit) clientRow(c idp.Client) clientRow {
+	row := clientRow{c, c.Name, v.base() + "/clients/" + c.ID, string(c.Type)}
+	if row.Title == "" {
+		row.Title = c.ID
+	}
+	for _, t := range typeTitles {
+		if t.Value == string(c.Type) {
+			row.Kind = t.Title
+		}
+	}
+	return row
+}
+
+// listClients serves GET /dashboard/projects/{project}/clients.
+func (a *API) listClients(v *visit) error {
+	found, err := a.Clients.ListClients(v.r.Context(), v.project.ID, v.query())
+	if err != nil {
+		return err
+	}
+	p := struct {
+		Clients []clientRow
+		Pager   pager
+		Base    string
+		MayMake bool
+		Now     time.Time
+	}{Pager: v.pager(found.Prev, found.Next), Base: v.base(), MayMake: v.mayIn(operator.Write), Now: v.now}
+	for _, c := range found.Items {
+		p.Clients = append(p.Clients, v.clientRow(c))
+	}
+	return a.page(v, http.StatusOK, "OAuth clients", "clients", p)
+}
+
+// A clientForm asks for a new client.
+type clientForm struct {
+	Base, Name, Redirects, Logouts string
+	FirstParty                     bool
+	Types                          []choice
+	Faults                         []string
+}
+
+// newClient serves GET /dashboard/projects/{project}/clients/new.
+func (a *API) newClient(v *visit) error {
+	return a.clientForm(v, http.StatusOK, clientForm{}, string(idp.SPA))
+}
+
+func (a *API) clientForm(v *visit, status int, p clientForm, chosen string) error {
+	p.Base = v.base()
+	for _, t := range typeTitles {
+		t.Chosen = t.Value == chosen
+		p.Types = append(p.Types, t)
+	}
+	return a.page(v, status, "New OAuth client", "client_new", p)
+}
+
+// createClient serves POST /dashboard/projects/{project}/clients. The secret is shown
+// this once.
+func (a *API) createClient(v *visit) error {
+	p := clientForm{
+		Name: v.form.Get("name"), Redirects: v.form.Get("redirect_uris"), Logouts: v.form.Get("logout_uris"), FirstParty: v.form.Get("first_party") != "",
+	}
+	c, secret, err := a.Clients.CreateClient(v.r.Context(), idp.Client{
+		ProjectID: v.project.ID, Name: p.Name, Type: idp.ClientType(v.form.Get("type")), FirstParty: p.FirstParty,
+		RedirectURIs: strings.Fields(p.Redirects), LogoutURIs: strings.Fields(p.Logouts),
+	})
+	var ok bool
+	if p.Faults, ok = faults(err); ok {
+		return a.clientForm(v, http.StatusUnprocessableEntity, p, v.form.Get("type"))
+	}
+	if err != nil {
+		return err
+	}
+	return a.clientPage(v, c, secret, nil)
+}
+
+// client finds the client of the path, if it is one of the project.
+func (a *API) client(v *visit) (idp.Client, error) {
+	c, err := a.Clients.FindClient(v.r.Context(), v.r.PathValue("id"))
+	if err == nil && c.ProjectID != v.project.ID {
+		err = problem.NoSuch("client")
+	}
+	return c, err
+}
+
+// showClient serves GET /dashboard/projects/{project}/clients/{id}.
+func (a *API) showClient(v *visit) error {
+	c, err := a.client(v)
+	if err != nil {
+		return err
+	}
+	return a.clientPage(v, c, "", nil)
+}
+
+func (a *API) clientPage(v *visit, c idp.Client, secret string, wrong []string) error {
+	p := struct {
+		Client       clientRow
+		Base, Secret string
+		Issuer       string
+		HasSecret    bool
+		MayChange    bool
+		Now          time.Time
+		Faults       []string
+	}{v.clientRow(c), v.base(), secret, a.AuthURL + "/", c.SecretHash != "", v.mayIn(operator.Write), v.now, wrong}
+	code := http.StatusOK
+	if wrong != nil {
+		code = http.StatusUnprocessableEntity
+	}
+	return a.page(v, code, p.Client.Title, "client", p)
+}
+
+// rotateClient serves POST /dashboard/projects/{project}/clients/{id}/rotate.
+func (a *API) rotateClient(v *visit) error {
+	c, err := a.client(v)
+	if err != nil {
+		return err
+	}
+	secret, err := a.Clients.RotateSecret(v.r.Context(), c.ID)
+	if err != nil {
+		return err
+	}
+	return a.clientPage(v, c, secret, nil)
+}
+
+// deleteClient serves POST /dashboard/projects/{project}/clients/{id}/delete.
+func (a *API) deleteClient(v *visit) error {
+	c, err := a.client(v)
+	if err != nil {
+		return err
+	}
+	if v.form.Get("confirm") != v.clientRow(c).Title {
+		return a.clientPage(v, c, "", []string{notItsName})
+	}
+	if err := a.Clients.DeleteClient(v.r.Context(), c.ID); err != nil {
+		return err
+	}
+	return v.redirect(v.base() + "/clients?done=deleted")
+}

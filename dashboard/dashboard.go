@@ -1,0 +1,96 @@
+// Package dashboard serves the pages on which operators see and change what there is:
+// under /dashboard, as HTML made here, of which none needs JavaScript.
+//
+// [routes] is the one table of what is served: each route names who may have it, so that
+// a page is a file with its handlers, a line in that table and a file under
+// templates/pages/dashboard. Handlers find the operator's rights checked, the project
+// read and the form's token proven.
+//
+// The rules are elsewhere: in package operator what a role may do, in fabric, idp and
+// recordings all else.
+package dashboard
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/web"
+	"github.com/selvage/selvage/operator"
+	"github.com/selvage/selvage/recordings"
+)
+
+// Config says what an API serves.
+type Config struct {
+	Operators  *operator.Operators
+	Fabric     *fabric.Fabric
+	Clients    *idp.Provider
+	Recordings *recordings.Recordings // nil where there are none
+	PublicURL  string                 // {base_url}: where browsers find us
+	AuthURL    string                 // {auth_url}
+
+	// Health tells how what we stand on does; nil tells nothing.
+	Health func(ctx context.Context) []Health
+
+	Log *slog.Logger     // nil means slog.Default()
+	Now func() time.Time // nil means time.Now
+}
+
+// Health is how one thing does that we stand on.
+type Health struct {
+	Name string
+	Note string // "" where there is nothing to say
+	OK   bool
+}
+
+// An API serves the pages.
+type API struct {
+	Config
+	origin  string
+	cookies web.Cookies
+	routes  []route
+}
+
+// New makes an API.
+func New(c Config) (*API, error) {
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	public, err := url.Parse(c.PublicURL)
+	if err != nil {
+		return nil, err
+	}
+	c.PublicURL = strings.TrimSuffix(c.PublicURL, "/")
+	return &API{Config: c, origin: public.Scheme + "://" + public.Host, cookies: web.Cookies{PublicURL: public}, routes: routes()}, nil
+}
+
+// Prefix is the path under which the pages are.
+const Prefix = "/dashboard"
+
+// Handler serves the routes.
+func (a *API) Handler() http.Handler {
+	mux := http.NewServeMux()
+	a.mount(mux)
+	return mux
+}
+
+// Routes lists the patterns that are served.
+func (a *API) Routes() []string {
+	var all web.Patterns
+	a.mount(&all)
+	return all
+}
+
+func (a *API) mount(mux web.Mux) {
+	for _, rt := range a.routes {
+		mux.Handle(rt.pattern, a.handle(rt))
+	}
+}

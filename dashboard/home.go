@@ -1,0 +1,134 @@
+package dashboard
+
+import (
+	"net/http"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/operator"
+	"github.com/selvage/selvage/recordings"
+)
+
+// A homePage is where an operator arrives in a project.
+type homePage struct {
+	ID, API, Issuer string
+	Steps           []step
+	Health          []Health
+	MayDelete       bool
+	Name            string
+	Faults          []string
+}
+
+// A step is one thing to do first.
+type step struct {
+	Title, URL, Command string
+	Done                bool
+}
+
+// home serves GET /dashboard/projects/{project}.
+func (a *API) home(v *visit) error {
+	p, err := a.homePage(v)
+	if err != nil {
+		return err
+	}
+	return a.page(v, http.StatusOK, v.project.Name, "home", p)
+}
+
+func (a *API) homePage(v *visit) (homePage, error) {
+	p := homePage{ID: v.project.ID, API: a.PublicURL, Issuer: a.AuthURL + "/", Name: v.project.Name, MayDelete: v.mayIn(operator.DeleteProject)}
+	if a.Health != nil {
+		p.Health = a.Health(v.r.Context())
+	}
+	var err error
+	p.Steps, err = a.steps(v)
+	return p, err
+}
+
+// steps gives what is done first in a project, and whether it was.
+func (a *API) steps(v *visit) ([]step, error) {
+	ctx, id, q := v.r.Context(), v.project.ID, page.Query{Size: 1}
+	keys, err := a.Fabric.ListAPIKeys(ctx, id, q)
+	if err != nil {
+		return nil, err
+	}
+	subscribers, err := a.Fabric.ListSubscribers(ctx, id, q)
+	if err != nil {
+		return nil, err
+	}
+	clients, err := a.Clients.ListClients(ctx, id, q)
+	if err != nil {
+		return nil, err
+	}
+	all := []step{
+		{"Make an API key for your backend", v.base() + "/keys", "selvage key create --project " + id + " --scope Voice", len(keys.Items) > 0},
+		{"Add a subscriber who signs in", v.base() + "/subscribers", "selvage subscriber create --project " + id + " --email ada@example.com", len(subscribers.Items) > 0},
+		{"Register your app as an OAuth client", v.base() + "/clients", "selvage client create --project " + id + " --type spa --redirect-uri http://localhost:3000/callback", len(clients.Items) > 0},
+	}
+	if a.Recordings != nil {
+		some, err := a.Recordings.List(ctx, recordings.Filter{Owner: recordings.Owner{ProjectID: id}}, q)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, step{"Store a recording", v.base() + "/recordings", "selvage recording import --project " + id + " call.wav", len(some.Items) > 0})
+	}
+	return all, nil
+}
+
+// deleteProject serves POST /dashboard/projects/{project}/delete.
+func (a *API) deleteProject(v *visit) error {
+	if v.form.Get("confirm") != v.project.Name {
+		p, err := a.homePage(v)
+		if err != nil {
+			return err
+		}
+		p.Faults = []string{notItsName}
+		return a.page(v, http.StatusUnprocessableEntity, v.project.Name, "home", p)
+	}
+	if err := a.Fabric.DeleteProject(v.r.Context(), v.project.ID); err != nil {
+		return err
+	}
+	return v.redirect(Prefix + "/projects?done=deleted")
+}
+
+// notItsName is the answer to who typed something else before something is gone.
+const notItsName = "That is not its name. Nothing was deleted."
+
+// A projectsPage lists the projects that an operator sees.
+type projectsPage struct {
+	Projects []projectRow
+	MayMake  bool
+	Name     string
+	Faults   []string
+}
+
+type projectRow struct {
+	fabric.Project
+	Role operator.Role
+}
+
+// listProjects serves GET /dashboard/projects.
+func (a *API) listProjects(v *visit) error { return a.projectsPage(v, http.StatusOK, "", nil) }
+
+func (a *API) projectsPage(v *visit, status int, name string, faults []string) error {
+	all, err := a.projectsOf(v)
+	if err != nil {
+		return err
+	}
+	p := projectsPage{MayMake: v.who.Check(operator.MakeProject, "") == nil, Name: name, Faults: faults}
+	for _, project := range all {
+		p.Projects = append(p.Projects, projectRow{project, v.who.In(project.ID)})
+	}
+	return a.page(v, status, "Projects", "projects", p)
+}
+
+// createProject serves POST /dashboard/projects.
+func (a *API) createProject(v *visit) error {
+	project, err := a.Fabric.CreateProject(v.r.Context(), v.form.Get("name"))
+	if all, ok := faults(err); ok {
+		return a.projectsPage(v, http.StatusUnprocessableEntity, v.form.Get("name"), all)
+	}
+	if err != nil {
+		return err
+	}
+	return v.redirect(Prefix + "/projects/" + project.ID)
+}

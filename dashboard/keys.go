@@ -1,0 +1,175 @@
+package dashboard
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/operator"
+)
+
+// A keyRow is an API key as it is listed.
+type keyRow struct {
+	fabric.APIKey
+	Title, URL, Scopes string
+	Status             status
+}
+
+func (a *API) keyRow(v *visit, k fabric.APIKey) keyRow {
+	names := make([]string, len(k.Scopes))
+	for i, s := range k.Scopes {
+		names[i] = string(s)
+	}
+	row := keyRow{k, k.Name, v.base() + "/keys/" + k.ID, strings.Join(names, ", "), status{"good", "Good"}}
+	if row.Title == "" {
+		row.Title = k.Prefix + "…"
+	}
+	switch {
+	case !k.Revoked.IsZero():
+		row.Status = status{"bad", "Revoked"}
+	case !k.Expires.IsZero() && !v.now.Before(k.Expires):
+		row.Status = status{"", "Expired"}
+	case k.OldHash != "" && v.now.Before(k.OldUntil):
+		row.Status = status{"warn", "Two secrets"}
+	}
+	return row
+}
+
+// listKeys serves GET /dashboard/projects/{project}/keys.
+func (a *API) listKeys(v *visit) error {
+	found, err := a.Fabric.ListAPIKeys(v.r.Context(), v.project.ID, v.query())
+	if err != nil {
+		return err
+	}
+	p := struct {
+		Keys    []keyRow
+		Pager   pager
+		Base    string
+		MayMake bool
+	}{Pager: v.pager(found.Prev, found.Next), Base: v.base(), MayMake: v.mayIn(operator.Write)}
+	for _, k := range found.Items {
+		p.Keys = append(p.Keys, a.keyRow(v, k))
+	}
+	return a.page(v, http.StatusOK, "API keys", "keys", p)
+}
+
+// A keyForm asks for a new key.
+type keyForm struct {
+	Base, Name, Expires string
+	Scopes              []choice
+	Faults              []string
+}
+
+// A choice is a box or a button that may be chosen.
+type choice struct {
+	Value, Title, Why string
+	Chosen            bool
+}
+
+// newKey serves GET /dashboard/projects/{project}/keys/new.
+func (a *API) newKey(v *visit) error {
+	return a.keyForm(v, http.StatusOK, keyForm{}, []string{string(fabric.Voice)})
+}
+
+func (a *API) keyForm(v *visit, status int, p keyForm, chosen []string) error {
+	p.Base = v.base()
+	for _, s := range fabric.Scopes() {
+		is := false
+		for _, c := range chosen {
+			is = is || c == string(s)
+		}
+		p.Scopes = append(p.Scopes, choice{Value: string(s), Title: string(s), Chosen: is})
+	}
+	return a.page(v, status, "New API key", "key_new", p)
+}
+
+// keyLives are how long a key may be made to be good.
+var keyLives = map[string]time.Duration{"": 0, "30d": 30 * 24 * time.Hour, "90d": 90 * 24 * time.Hour, "365d": 365 * 24 * time.Hour}
+
+// createKey serves POST /dashboard/projects/{project}/keys. The secret is shown this
+// once.
+func (a *API) createKey(v *visit) error {
+	p := keyForm{Name: v.form.Get("name"), Expires: v.form.Get("expires")}
+	in := fabric.APIKeyInput{Name: &p.Name}
+	for _, name := range v.form["scope"] {
+		if s, ok := fabric.ParseScope(name); ok {
+			in.Scopes = append(in.Scopes, s)
+		}
+	}
+	life, ok := keyLives[p.Expires]
+	if !ok {
+		return problem.BadParam("expires", "there is no such end")
+	}
+	if life > 0 {
+		end := v.now.Add(life)
+		in.Expires = &end
+	}
+	k, secret, err := a.Fabric.CreateAPIKey(v.r.Context(), v.project.ID, in, nil)
+	if p.Faults, ok = faults(err); ok {
+		return a.keyForm(v, http.StatusUnprocessableEntity, p, v.form["scope"])
+	}
+	if err != nil {
+		return err
+	}
+	return a.keyPage(v, k, secret, nil)
+}
+
+// showKey serves GET /dashboard/projects/{project}/keys/{id}.
+func (a *API) showKey(v *visit) error {
+	k, err := a.Fabric.FindAPIKey(v.r.Context(), v.project.ID, v.r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	return a.keyPage(v, k, "", nil)
+}
+
+func (a *API) keyPage(v *visit, k fabric.APIKey, secret string, wrong []string) error {
+	row := a.keyRow(v, k)
+	p := struct {
+		Key               keyRow
+		Base, Secret, API string
+		Project           string
+		TwoSecrets        bool
+		MayChange         bool
+		Now               time.Time
+		Faults            []string
+	}{row, v.base(), secret, a.PublicURL, v.project.ID, row.Status.Word == "Two secrets", v.mayIn(operator.Write) && k.Revoked.IsZero(), v.now, wrong}
+	code := http.StatusOK
+	if wrong != nil {
+		code = http.StatusUnprocessableEntity
+	}
+	return a.page(v, code, row.Title, "key", p)
+}
+
+// overlaps are how long the secret before may be good beside a new one.
+var overlaps = map[string]time.Duration{"day": fabric.UsualOverlap, "week": 7 * 24 * time.Hour, "now": 0}
+
+// rotateKey serves POST /dashboard/projects/{project}/keys/{id}/rotate.
+func (a *API) rotateKey(v *visit) error {
+	overlap, ok := overlaps[v.form.Get("overlap")]
+	if !ok {
+		return problem.BadParam("overlap", "there is no such overlap")
+	}
+	k, secret, err := a.Fabric.RotateAPIKey(v.r.Context(), v.project.ID, v.r.PathValue("id"), overlap, nil)
+	if err != nil {
+		return err
+	}
+	return a.keyPage(v, k, secret, nil)
+}
+
+// revokeKey serves POST /dashboard/projects/{project}/keys/{id}/revoke.
+func (a *API) revokeKey(v *visit) error {
+	k, err := a.Fabric.FindAPIKey(v.r.Context(), v.project.ID, v.r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	if v.form.Get("confirm") != a.keyRow(v, k).Title {
+		return a.keyPage(v, k, "", []string{"That is not its name. Nothing was revoked."})
+	}
+	if err := a.Fabric.RevokeAPIKey(v.r.Context(), v.project.ID, k.ID); err != nil {
+		return err
+	}
+	return v.redirect(v.base() + "/keys?done=revoked")
+}

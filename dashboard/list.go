@@ -1,0 +1,35 @@
+package dashboard
+
+import (
+	"net/url"
+
+	"github.com/selvage/selvage/internal/page"
+)
+
+// A pager leads to the neighbouring pages of a list, "" at its ends.
+type pager struct{ Prev, Next string }
+
+// query reads which page of a list an address asks for.
+func (v *visit) query() page.Query {
+	from, _ := page.ParseToken(v.r.URL.Query().Get("from")) // anything else is the first page
+	return page.Query{Size: page.DefaultSize, From: from}
+}
+
+// pager gives the ways to the neighbours of a page; all filters stay in the address.
+func (v *visit) pager(prev, next string) pager {
+	link := func(from string) string {
+		if from == "" {
+			return ""
+		}
+		q := make(url.Values)
+		for name, values := range v.r.URL.Query() {
+			q[name] = values
+		}
+		q.Set("from", page.Token(from))
+		return v.r.URL.Path + "?" + q.Encode()
+	}
+	return pager{link(prev), link(next)}
+}
+
+// A status is a word with a dot: good, warn, bad, or "" for neither.
+type status struct{ Kind, Word string }

@@ -1,0 +1,198 @@
+package dashboard
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/web"
+	"github.com/selvage/selvage/operator"
+)
+
+// A loginPage asks for e-mail and password.
+type loginPage struct {
+	Email, Next string
+	Faults      []string
+}
+
+// showLogin serves GET /dashboard/login.
+func (a *API) showLogin(v *visit) error {
+	next := ownPath(v.r.URL.Query().Get("next"))
+	if v.who.ID != "" {
+		return v.redirect(orFront(next))
+	}
+	return a.page(v, http.StatusOK, "Sign in", "login", loginPage{Next: next})
+}
+
+// logIn serves POST /dashboard/login.
+func (a *API) logIn(v *visit) error {
+	email, next := v.form.Get("username"), ownPath(v.form.Get("next"))
+	_, cookie, err := a.Operators.SignIn(v.r.Context(), email, v.form.Get("password"), web.Network(v.r), visitor(v.r), nil)
+	if errors.Is(err, problem.Unauthenticated) || errors.Is(err, problem.RateLimited) {
+		p, status := problem.First(err), http.StatusUnprocessableEntity
+		if p.Kind == problem.RateLimited {
+			status = http.StatusTooManyRequests
+			web.RetryAfter(v.w, p)
+		}
+		return a.page(v, status, "Sign in", "login", loginPage{Email: email, Next: next, Faults: []string{p.Message}})
+	}
+	if err != nil {
+		return err
+	}
+	a.cookies.Set(v.w, v.r, sessionCookie, cookie)
+	return v.redirect(orFront(next))
+}
+
+// logOut serves POST /dashboard/logout.
+func (a *API) logOut(v *visit) error {
+	if err := a.Operators.EndSession(v.r.Context(), v.who.ID, v.session.ID); err != nil {
+		return err
+	}
+	a.cookies.Set(v.w, v.r, sessionCookie, "")
+	return v.redirect(Prefix + "/login")
+}
+
+// showConfirm serves GET /dashboard/confirm: what hurts most wants the password once
+// more.
+func (a *API) showConfirm(v *visit) error {
+	return a.page(v, http.StatusOK, "Confirm that it is you", "confirm", loginPage{Email: v.who.Email, Next: ownPath(v.r.URL.Query().Get("next"))})
+}
+
+// confirm serves POST /dashboard/confirm.
+func (a *API) confirm(v *visit) error {
+	next := ownPath(v.form.Get("next"))
+	err := a.Operators.Prove(v.r.Context(), v.who, v.form.Get("password"), web.Network(v.r))
+	if errors.Is(err, problem.Unauthenticated) || errors.Is(err, problem.RateLimited) {
+		return a.page(v, http.StatusUnprocessableEntity, "Confirm that it is you", "confirm",
+			loginPage{Email: v.who.Email, Next: next, Faults: []string{problem.First(err).Message}})
+	}
+	if err != nil {
+		return err
+	}
+	_, cookie, err := a.Operators.Raise(v.r.Context(), v.session, "pwd")
+	if err != nil {
+		return err
+	}
+	a.cookies.Set(v.w, v.r, sessionCookie, cookie)
+	return v.redirect(orFront(next))
+}
+
+// A setupPage lets somebody in who has a link.
+type setupPage struct {
+	Token     string
+	Email     string // of whom the link is for, or typed before
+	Fixed     bool   // the e-mail is the link's
+	Name      string
+	Recovers  bool // it sets the password of an operator there is
+	Role      string
+	Project   string
+	InvitedBy string
+	Shortest  int
+	Faults    []string
+}
+
+func (a *API) setupPage(v *visit, token string) (setupPage, error) {
+	l, err := a.Operators.FindLink(v.r.Context(), token)
+	if err != nil {
+		return setupPage{}, err
+	}
+	p := setupPage{
+		Token: token, Email: l.Email, Fixed: l.Email != "", Recovers: l.OperatorID != "", Role: string(l.Role.Role), InvitedBy: l.MadeBy,
+		Shortest: operator.MinPassword,
+	}
+	if l.Role.ProjectID != "" {
+		project, err := a.Fabric.FindProject(v.r.Context(), l.Role.ProjectID)
+		if err != nil {
+			return p, err
+		}
+		p.Project = project.Name
+	}
+	return p, nil
+}
+
+// linkOver answers a link that is not good.
+func (a *API) linkOver(v *visit) error {
+	return a.page(v, http.StatusNotFound, "This link is over", "error", errorPage{
+		Text: "It was used, is older than a day, or never was a link. Whoever sent it can make another one.",
+	})
+}
+
+// showSetup serves GET /dashboard/setup: it uses nothing up, so that whoever looks
+// through mail burns no link.
+func (a *API) showSetup(v *visit) error {
+	p, err := a.setupPage(v, v.r.URL.Query().Get("token"))
+	if errors.Is(err, problem.NotFound) {
+		return a.linkOver(v)
+	}
+	if err != nil {
+		return err
+	}
+	return a.page(v, http.StatusOK, "Set up", "setup", p)
+}
+
+// setUp serves POST /dashboard/setup.
+func (a *API) setUp(v *visit) error {
+	p, err := a.setupPage(v, v.form.Get("token"))
+	if errors.Is(err, problem.NotFound) {
+		return a.linkOver(v)
+	}
+	if err != nil {
+		return err
+	}
+	email, name, secret := v.form.Get("username"), strings.TrimSpace(v.form.Get("name")), v.form.Get("password")
+	if !p.Fixed {
+		p.Email = email
+	}
+	p.Name = name
+	o, err := a.Operators.Use(v.r.Context(), p.Token, operator.Input{Email: &email, Name: &name, Password: &secret})
+	if p.Faults, _ = faults(err); p.Faults != nil {
+		return a.page(v, http.StatusUnprocessableEntity, "Set up", "setup", p)
+	}
+	if errors.Is(err, problem.NotFound) {
+		return a.linkOver(v)
+	}
+	if err != nil {
+		return err
+	}
+	if o.Disabled {
+		return v.redirect(Prefix + "/login")
+	}
+	_, cookie, err := a.Operators.Begin(v.r.Context(), o, visitor(v.r), true)
+	if err != nil {
+		return err
+	}
+	a.cookies.Set(v.w, v.r, sessionCookie, cookie)
+	return v.redirect(Prefix)
+}
+
+// ownPath gives a path of the dashboard, or "" for anything else: nothing leads away.
+func ownPath(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil || u.Host != "" || u.Scheme != "" || strings.ContainsAny(raw, "\\\r\n\t") || len(raw) > 2000 {
+		return ""
+	}
+	if u.Path != Prefix && !strings.HasPrefix(u.Path, Prefix+"/") {
+		return ""
+	}
+	return u.RequestURI()
+}
+
+func orFront(path string) string {
+	if path == "" {
+		return Prefix
+	}
+	return path
+}
+
+func nextQuery(path string) string { return url.Values{"next": {path}}.Encode() }
+
+// fromPage gives the path of the page on which a form was.
+func fromPage(r *http.Request) string {
+	u, err := url.Parse(r.Referer())
+	if err != nil {
+		return ""
+	}
+	return u.RequestURI()
+}

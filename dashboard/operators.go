@@ -1,0 +1,238 @@
+package dashboard
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/operator"
+)
+
+// An operatorRow is an operator as it is listed.
+type operatorRow struct {
+	operator.Operator
+	Title, URL string
+	Roles      []roleRow
+	Status     status
+	Self       bool
+}
+
+// A roleRow is a role with the name of its project.
+type roleRow struct{ Role, Project string }
+
+func operatorRowOf(v *visit, o operator.Operator, projects []fabric.Project) operatorRow {
+	row := operatorRow{Operator: o, Title: o.Title(), URL: Prefix + "/operators/" + o.ID, Status: status{"good", "Active"}, Self: o.ID == v.who.ID}
+	for _, m := range o.Roles {
+		r := roleRow{Role: string(m.Role), Project: "every project"}
+		for _, p := range projects {
+			if p.ID == m.ProjectID {
+				r.Project = p.Name
+			}
+		}
+		row.Roles = append(row.Roles, r)
+	}
+	switch {
+	case o.Disabled:
+		row.Status = status{"bad", "Disabled"}
+	case o.PasswordHash == "":
+		row.Status = status{"warn", "No password yet"}
+	}
+	return row
+}
+
+// listOperators serves GET /dashboard/operators.
+func (a *API) listOperators(v *visit) error {
+	found, err := a.Operators.List(v.r.Context(), v.query())
+	if err != nil {
+		return err
+	}
+	projects, err := a.projectsOf(v)
+	if err != nil {
+		return err
+	}
+	p := struct {
+		Operators []operatorRow
+		Pager     pager
+	}{Pager: v.pager(found.Prev, found.Next)}
+	for _, o := range found.Items {
+		p.Operators = append(p.Operators, operatorRowOf(v, o, projects))
+	}
+	return a.page(v, http.StatusOK, "Operators", "operators", p)
+}
+
+// An inviteForm asks whom to let in.
+type inviteForm struct {
+	Email    string
+	Roles    []choice
+	Projects []choice
+	Link     string // once it was made
+	Faults   []string
+}
+
+// showInvite serves GET /dashboard/operators/invite.
+func (a *API) showInvite(v *visit) error {
+	return a.inviteForm(v, http.StatusOK, inviteForm{}, string(operator.Admin), "")
+}
+
+// what each role is, in a few words.
+var aboutRoles = map[operator.Role]string{
+	operator.Owner:  "everything, operators and deleting projects among it",
+	operator.Admin:  "everything else in a project",
+	operator.Viewer: "reads, without secrets or tokens",
+}
+
+func roleChoices(chosen string) (all []choice) {
+	for _, r := range operator.Roles() {
+		all = append(all, choice{string(r), strings.ToUpper(string(r[:1])) + string(r[1:]), aboutRoles[r], string(r) == chosen})
+	}
+	return all
+}
+
+func (a *API) projectChoices(v *visit, chosen string) ([]choice, error) {
+	projects, err := a.projectsOf(v)
+	all := []choice{{"", "Every project, and the installation", "", chosen == ""}}
+	for _, p := range projects {
+		all = append(all, choice{p.ID, p.Name, "", p.ID == chosen})
+	}
+	return all, err
+}
+
+func (a *API) inviteForm(v *visit, status int, p inviteForm, role, project string) (err error) {
+	p.Roles = roleChoices(role)
+	if p.Projects, err = a.projectChoices(v, project); err != nil {
+		return err
+	}
+	return a.page(v, status, "Invite an operator", "operator_invite", p)
+}
+
+// invite serves POST /dashboard/operators/invite. The link is shown this once.
+func (a *API) invite(v *visit) error {
+	role, _ := operator.ParseRole(v.form.Get("role")) // what is none is told by the rules
+	m := operator.Membership{Role: role, ProjectID: v.form.Get("project")}
+	p := inviteForm{Email: v.form.Get("email")}
+	if p.Email == "" {
+		p.Faults = []string{"Email is required."}
+		return a.inviteForm(v, http.StatusUnprocessableEntity, p, string(role), m.ProjectID)
+	}
+	_, token, err := a.Operators.Invite(v.r.Context(), p.Email, m, v.who.Email)
+	var ok bool
+	if p.Faults, ok = faults(err); ok {
+		return a.inviteForm(v, http.StatusUnprocessableEntity, p, string(role), m.ProjectID)
+	}
+	if err != nil {
+		return err
+	}
+	p.Link = a.setupURL(token)
+	return a.inviteForm(v, http.StatusOK, p, string(role), m.ProjectID)
+}
+
+func (a *API) setupURL(token string) string {
+	return a.PublicURL + Prefix + "/setup?" + url.Values{"token": {token}}.Encode()
+}
+
+// An operatorPage shows one operator.
+type operatorPage struct {
+	Operator operatorRow
+	Choices  []choice
+	Projects []choice
+	Link     string
+	Faults   []string
+}
+
+// showOperator serves GET /dashboard/operators/{id}.
+func (a *API) showOperator(v *visit) error { return a.operatorPage(v, http.StatusOK, operatorPage{}) }
+
+func (a *API) operatorPage(v *visit, status int, p operatorPage) error {
+	o, err := a.Operators.Find(v.r.Context(), v.r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	projects, err := a.projectsOf(v)
+	if err != nil {
+		return err
+	}
+	p.Operator = operatorRowOf(v, o, projects)
+	var role operator.Membership
+	if len(o.Roles) > 0 {
+		role = o.Roles[0]
+	}
+	p.Choices = roleChoices(string(role.Role))
+	if p.Projects, err = a.projectChoices(v, role.ProjectID); err != nil {
+		return err
+	}
+	return a.page(v, status, p.Operator.Title, "operator", p)
+}
+
+// change changes an operator; what the rules refuse is told on its page.
+func (a *API) change(v *visit, in operator.Input, done string) error {
+	_, err := a.Operators.Update(v.r.Context(), v.r.PathValue("id"), in, "")
+	if all, ok := faults(err); ok {
+		return a.operatorPage(v, http.StatusUnprocessableEntity, operatorPage{Faults: all})
+	}
+	if err != nil {
+		return err
+	}
+	return v.redirect(Prefix + "/operators/" + v.r.PathValue("id") + "?done=" + done)
+}
+
+// changeRole serves POST /dashboard/operators/{id}/role: the role takes the place of
+// those there were.
+func (a *API) changeRole(v *visit) error {
+	role, ok := operator.ParseRole(v.form.Get("role"))
+	if !ok {
+		return problem.BadParam("role", "there is no such role")
+	}
+	return a.change(v, operator.Input{Roles: []operator.Membership{{Role: role, ProjectID: v.form.Get("project")}}}, "changed")
+}
+
+// disableOperator serves POST /dashboard/operators/{id}/disable.
+func (a *API) disableOperator(v *visit) error {
+	yes := true
+	return a.named(v, func() error { return a.change(v, operator.Input{Disabled: &yes}, "disabled") })
+}
+
+// enableOperator serves POST /dashboard/operators/{id}/enable.
+func (a *API) enableOperator(v *visit) error {
+	no := false
+	return a.change(v, operator.Input{Disabled: &no}, "enabled")
+}
+
+// named does what cannot be taken back, if the operator's e-mail was typed.
+func (a *API) named(v *visit, do func() error) error {
+	o, err := a.Operators.Find(v.r.Context(), v.r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	if v.form.Get("confirm") != o.Email {
+		return a.operatorPage(v, http.StatusUnprocessableEntity, operatorPage{Faults: []string{"That is not the e-mail. Nothing was done."}})
+	}
+	return do()
+}
+
+// recoverOperator serves POST /dashboard/operators/{id}/link: a link by which it sets
+// its password.
+func (a *API) recoverOperator(v *visit) error {
+	_, token, err := a.Operators.Recover(v.r.Context(), v.r.PathValue("id"), v.who.Email)
+	if err != nil {
+		return err
+	}
+	return a.operatorPage(v, http.StatusOK, operatorPage{Link: a.setupURL(token)})
+}
+
+// deleteOperator serves POST /dashboard/operators/{id}/delete.
+func (a *API) deleteOperator(v *visit) error {
+	return a.named(v, func() error {
+		err := a.Operators.Delete(v.r.Context(), v.r.PathValue("id"))
+		if errors.Is(err, problem.Conflict) {
+			all, _ := faults(err)
+			return a.operatorPage(v, http.StatusUnprocessableEntity, operatorPage{Faults: all})
+		}
+		if err != nil {
+			return err
+		}
+		return v.redirect(Prefix + "/operators?done=deleted")
+	})
+}

@@ -1,0 +1,96 @@
+package dashboard
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/page"
+)
+
+// A resourceRow is a resource as it is listed.
+type resourceRow struct {
+	ID, Title, Kind string
+	Created         time.Time
+}
+
+// listResources serves GET /dashboard/projects/{project}/resources. A kind in the
+// address asks for its resources alone.
+func (a *API) listResources(v *visit) error {
+	kind := v.r.URL.Query().Get("kind")
+	p := struct {
+		Resources []resourceRow
+		Kinds     []choice
+		Kind      string
+		Pager     pager
+		Base      string
+		Now       time.Time
+	}{Kind: kind, Base: v.base(), Now: v.now}
+	for _, k := range a.Fabric.Kinds().All() {
+		p.Kinds = append(p.Kinds, choice{Value: k.Path, Title: k.Title, Chosen: k.Path == kind})
+	}
+	found, err := a.findResources(v, kind)
+	if err != nil {
+		return err
+	}
+	p.Pager = v.pager(found.Prev, found.Next)
+	for _, r := range found.Items {
+		p.Resources = append(p.Resources, a.resourceRow(r))
+	}
+	return a.page(v, http.StatusOK, "Resources", "resources", p)
+}
+
+func (a *API) findResources(v *visit, kind string) (page.Page[fabric.Resource], error) {
+	if k := a.Fabric.Kinds().ByPath(kind); k != nil {
+		return a.Fabric.ListResources(v.r.Context(), v.project.ID, k, v.query())
+	}
+	things, err := a.Fabric.ListThings(v.r.Context(), v.project.ID, v.query())
+	p := page.Page[fabric.Resource]{Next: things.Next, Prev: things.Prev}
+	for _, t := range things.Items {
+		if t.Resource != nil {
+			p.Items = append(p.Items, *t.Resource)
+		} else {
+			p.Items = append(p.Items, fabric.Resource{ID: t.Subscriber.ID, Type: "subscriber", DisplayName: t.Subscriber.Title(), Created: t.Subscriber.Created})
+		}
+	}
+	return p, err
+}
+
+func (a *API) resourceRow(r fabric.Resource) resourceRow {
+	row := resourceRow{r.ID, r.DisplayName, strings.ReplaceAll(r.Type, "_", " "), r.Created}
+	if k := a.Fabric.Kinds().ByType(r.Type); k != nil {
+		row.Kind = k.Title
+	}
+	if row.Kind != "" {
+		row.Kind = strings.ToUpper(row.Kind[:1]) + row.Kind[1:]
+	}
+	return row
+}
+
+// listAddresses serves GET /dashboard/projects/{project}/addresses. A name in the
+// address asks for those whose title has it.
+func (a *API) listAddresses(v *visit) error {
+	name := strings.TrimSpace(v.r.URL.Query().Get("name"))
+	all := fabric.Token{Kind: fabric.SAT, ProjectID: v.project.ID} // as one that reaches each address
+	found, err := a.Fabric.ListAddresses(v.r.Context(), all, fabric.AddressFilter{DisplayName: name}, v.query())
+	if err != nil {
+		return err
+	}
+	p := struct {
+		Addresses []addressRow
+		Name      string
+		Pager     pager
+		Base      string
+		Now       time.Time
+	}{Name: name, Pager: v.pager(found.Prev, found.Next), Base: v.base(), Now: v.now}
+	for _, address := range found.Items {
+		p.Addresses = append(p.Addresses, addressRow{address, strings.Join(address.Channels, ", ")})
+	}
+	return a.page(v, http.StatusOK, "Addresses", "addresses", p)
+}
+
+type addressRow struct {
+	fabric.Address
+	Has string
+}

@@ -1,0 +1,82 @@
+package dashboard
+
+import "github.com/selvage/selvage/operator"
+
+// Who may have a route beside those whose role allows an action.
+const (
+	anyone   operator.Action = ""          // nobody needs to be signed in
+	signedIn operator.Action = "signed in" // each operator, for what is its own
+)
+
+// A route is one thing that is served.
+type route struct {
+	pattern string
+	may     operator.Action // what the operator's role must allow: in the project of {project}, or in the installation
+	serve   func(*API, *visit) error
+	nav     string // its title in the rail; "" for what is not there
+	fresh   bool   // the operator must have proven lately who it is
+}
+
+// routes are all of them. Each page is a group; those that the rail shows are in its order.
+func routes() []route {
+	return []route{
+		{pattern: "GET /dashboard", may: signedIn, serve: (*API).front},
+		{pattern: "GET /dashboard/login", may: anyone, serve: (*API).showLogin},
+		{pattern: "POST /dashboard/login", may: anyone, serve: (*API).logIn},
+		{pattern: "GET /dashboard/setup", may: anyone, serve: (*API).showSetup},
+		{pattern: "POST /dashboard/setup", may: anyone, serve: (*API).setUp},
+		{pattern: "POST /dashboard/logout", may: signedIn, serve: (*API).logOut},
+		{pattern: "GET /dashboard/confirm", may: signedIn, serve: (*API).showConfirm},
+		{pattern: "POST /dashboard/confirm", may: signedIn, serve: (*API).confirm},
+
+		{pattern: "GET /dashboard/projects/{project}", may: operator.Read, serve: (*API).home, nav: "Home"},
+		{pattern: "GET /dashboard/projects/{project}/resources", may: operator.Read, serve: (*API).listResources, nav: "Resources"},
+		{pattern: "GET /dashboard/projects/{project}/addresses", may: operator.Read, serve: (*API).listAddresses, nav: "Addresses"},
+
+		{pattern: "GET /dashboard/projects/{project}/subscribers", may: operator.Read, serve: (*API).listSubscribers, nav: "Subscribers"},
+		{pattern: "POST /dashboard/projects/{project}/subscribers", may: operator.Write, serve: (*API).createSubscriber},
+		{pattern: "GET /dashboard/projects/{project}/subscribers/new", may: operator.Write, serve: (*API).newSubscriber},
+		{pattern: "GET /dashboard/projects/{project}/subscribers/{id}", may: operator.Read, serve: (*API).showSubscriber},
+		{pattern: "POST /dashboard/projects/{project}/subscribers/{id}/disable", may: operator.Write, serve: (*API).disableSubscriber},
+		{pattern: "POST /dashboard/projects/{project}/subscribers/{id}/enable", may: operator.Write, serve: (*API).enableSubscriber},
+		{pattern: "POST /dashboard/projects/{project}/subscribers/{id}/revoke", may: operator.Write, serve: (*API).revokeSubscriber},
+		{pattern: "POST /dashboard/projects/{project}/subscribers/{id}/delete", may: operator.Write, serve: (*API).deleteSubscriber},
+
+		{pattern: "GET /dashboard/projects/{project}/recordings", may: operator.Read, serve: (*API).listRecordings, nav: "Recordings"},
+		{pattern: "GET /dashboard/projects/{project}/recordings/{sid}", may: operator.Read, serve: (*API).showRecording},
+		{pattern: "POST /dashboard/projects/{project}/recordings/{sid}/delete", may: operator.Write, serve: (*API).deleteRecording},
+
+		{pattern: "GET /dashboard/projects/{project}/keys", may: operator.Read, serve: (*API).listKeys, nav: "API keys"},
+		{pattern: "POST /dashboard/projects/{project}/keys", may: operator.Write, serve: (*API).createKey},
+		{pattern: "GET /dashboard/projects/{project}/keys/new", may: operator.Write, serve: (*API).newKey},
+		{pattern: "GET /dashboard/projects/{project}/keys/{id}", may: operator.Read, serve: (*API).showKey},
+		{pattern: "POST /dashboard/projects/{project}/keys/{id}/rotate", may: operator.Write, serve: (*API).rotateKey, fresh: true},
+		{pattern: "POST /dashboard/projects/{project}/keys/{id}/revoke", may: operator.Write, serve: (*API).revokeKey},
+
+		{pattern: "GET /dashboard/projects/{project}/clients", may: operator.Read, serve: (*API).listClients, nav: "OAuth clients"},
+		{pattern: "POST /dashboard/projects/{project}/clients", may: operator.Write, serve: (*API).createClient},
+		{pattern: "GET /dashboard/projects/{project}/clients/new", may: operator.Write, serve: (*API).newClient},
+		{pattern: "GET /dashboard/projects/{project}/clients/{id}", may: operator.Read, serve: (*API).showClient},
+		{pattern: "POST /dashboard/projects/{project}/clients/{id}/rotate", may: operator.Write, serve: (*API).rotateClient, fresh: true},
+		{pattern: "POST /dashboard/projects/{project}/clients/{id}/delete", may: operator.Write, serve: (*API).deleteClient},
+
+		{pattern: "POST /dashboard/projects/{project}/delete", may: operator.DeleteProject, serve: (*API).deleteProject, fresh: true},
+
+		{pattern: "GET /dashboard/projects", may: signedIn, serve: (*API).listProjects, nav: "Projects"},
+		{pattern: "POST /dashboard/projects", may: operator.MakeProject, serve: (*API).createProject},
+
+		{pattern: "GET /dashboard/operators", may: operator.KeepOperators, serve: (*API).listOperators, nav: "Operators"},
+		{pattern: "GET /dashboard/operators/invite", may: operator.KeepOperators, serve: (*API).showInvite, fresh: true},
+		{pattern: "POST /dashboard/operators/invite", may: operator.KeepOperators, serve: (*API).invite, fresh: true},
+		{pattern: "GET /dashboard/operators/{id}", may: operator.KeepOperators, serve: (*API).showOperator},
+		{pattern: "POST /dashboard/operators/{id}/role", may: operator.KeepOperators, serve: (*API).changeRole, fresh: true},
+		{pattern: "POST /dashboard/operators/{id}/disable", may: operator.KeepOperators, serve: (*API).disableOperator, fresh: true},
+		{pattern: "POST /dashboard/operators/{id}/enable", may: operator.KeepOperators, serve: (*API).enableOperator, fresh: true},
+		{pattern: "POST /dashboard/operators/{id}/link", may: operator.KeepOperators, serve: (*API).recoverOperator, fresh: true},
+		{pattern: "POST /dashboard/operators/{id}/delete", may: operator.KeepOperators, serve: (*API).deleteOperator, fresh: true},
+
+		{pattern: "GET /dashboard/account", may: signedIn, serve: (*API).showAccount},
+		{pattern: "POST /dashboard/account/password", may: signedIn, serve: (*API).changePassword},
+		{pattern: "POST /dashboard/account/sessions/revoke", may: signedIn, serve: (*API).revokeSession},
+	}
+}

@@ -1,0 +1,150 @@
+package dashboard_test
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/operator"
+)
+
+// open are the routes that need nobody to be signed in.
+var open = map[string]bool{
+	"GET /dashboard/login": true, "POST /dashboard/login": true, "GET /dashboard/setup": true, "POST /dashboard/setup": true,
+}
+
+// own are those that each operator has, for what is its own.
+var own = []string{"/dashboard", "/dashboard/account", "/dashboard/account/password", "/dashboard/account/sessions/revoke", "/dashboard/confirm", "/dashboard/logout", "/dashboard/projects"}
+
+// things are ids of what is there, by the names that paths have for them.
+func (w *world) things(t *testing.T) *strings.Replacer {
+	ctx := context.Background()
+	name, mail := "key", "ada@example.com"
+	k, _, err := w.fabric.CreateAPIKey(ctx, w.one.ID, fabric.APIKeyInput{Name: &name, Scopes: []fabric.Scope{fabric.Voice}}, nil)
+	must(t, err)
+	s, err := w.fabric.CreateSubscriber(ctx, w.one.ID, fabric.SubscriberInput{Email: &mail})
+	must(t, err)
+	c, _, err := w.idp.CreateClient(ctx, idp.Client{ProjectID: w.one.ID, Name: "app", Type: idp.Service, Scopes: []string{"Voice"}})
+	must(t, err)
+	victim := "victim@example.com"
+	o, err := w.operators.Create(ctx, operator.Input{Email: &victim, Roles: []operator.Membership{{Role: operator.Viewer}}})
+	must(t, err)
+	r := w.record(w.one.ID, "a-call")
+	return strings.NewReplacer("{project}", w.one.ID, "/keys/{id}", "/keys/"+k.ID, "/subscribers/{id}", "/subscribers/"+s.ID, "/clients/{id}", "/clients/"+c.ID,
+		"/operators/{id}", "/operators/"+o.ID, "{sid}", r.Sid)
+}
+
+// Each route is refused to who may not have it: nobody, a viewer, an operator of another
+// project, one without a role, and one whose cookie is another's (threats D02, D04).
+func TestRoutesAreRefused(t *testing.T) {
+	w := newWorld(t)
+	ids := w.things(t)
+	in := func(p fabric.Project, r operator.Role) operator.Membership {
+		return operator.Membership{ProjectID: p.ID, Role: r}
+	}
+	w.operator("owner@example.com", ofAll)
+	_, viewer := w.operator("viewer@example.com", in(w.one, operator.Viewer))
+	_, other := w.operator("other@example.com", in(w.two, operator.Owner))
+	_, admin := w.operator("admin@example.com", operator.Membership{Role: operator.Admin})
+	nobody := w.browser()
+	routes := w.api.Routes()
+	for _, route := range routes {
+		method, pattern, _ := strings.Cut(route, " ")
+		path := ids.Replace(pattern)
+		if open[route] {
+			continue
+		}
+		isOwn, ofProject := false, strings.Contains(pattern, "{project}")
+		for _, p := range own {
+			isOwn = isOwn || p == pattern && route != "POST /dashboard/projects"
+		}
+		refused := func(who string, b browser, want int) {
+			form := url.Values{"form": {b.token(map[bool]string{true: "/dashboard/login", false: "/dashboard/account"}[who == "nobody"])}}
+			if method == http.MethodGet {
+				form = nil
+			}
+			if a := b.send(b.request(method, path, form)); a.StatusCode != want || strings.Contains(a.body, "ada@example.com") {
+				t.Errorf("%s as %s: %s, want %d", route, who, a.Status, want)
+			} else if want == http.StatusSeeOther && !strings.HasPrefix(a.Header.Get("Location"), "/dashboard/login") {
+				t.Errorf("%s as %s leads to %s, want the page to sign in", route, who, a.Header.Get("Location"))
+			}
+		}
+		refused("nobody", nobody, http.StatusSeeOther)
+		if isOwn {
+			continue
+		}
+		changes := method == http.MethodPost || strings.HasSuffix(pattern, "/new")
+		switch {
+		case ofProject:
+			refused("an owner of another project", other, http.StatusNotFound)
+			if changes {
+				refused("a viewer", viewer, http.StatusForbidden)
+			}
+			if strings.HasSuffix(pattern, "{project}/delete") {
+				refused("an admin", admin, http.StatusForbidden)
+			}
+		default: // of the installation
+			refused("a viewer", viewer, http.StatusForbidden)
+			refused("an owner of another project", other, http.StatusForbidden)
+			refused("an admin of all projects", admin, http.StatusForbidden)
+		}
+	}
+	if len(routes) < 40 {
+		t.Errorf("there are %d routes; were they walked?", len(routes))
+	}
+}
+
+// Nothing is changed by a GET, nor by a form of another site or session.
+func TestForms(t *testing.T) {
+	w := newWorld(t)
+	ids := w.things(t)
+	_, b := w.operator("owner@example.com", ofAll)
+	_, another := w.operator("another@example.com", ofAll)
+	gets := make(map[string]bool)
+	for _, route := range w.api.Routes() {
+		if path, ok := strings.CutPrefix(route, "GET "); ok {
+			gets[path] = true
+		}
+	}
+	token, theirs := b.token("/dashboard/account"), another.token("/dashboard/account")
+	for _, route := range w.api.Routes() {
+		pattern, ok := strings.CutPrefix(route, "POST ")
+		if !ok {
+			continue
+		}
+		path := ids.Replace(pattern)
+		if !gets[pattern] {
+			// …/new and …/invite lie where an id could: what is not routed at all is no page.
+			if a := b.get(path); a.StatusCode != http.StatusMethodNotAllowed && a.StatusCode != http.StatusNotFound {
+				t.Errorf("GET %s: %s, want 405", path, a.Status)
+			}
+		}
+		for name, change := range map[string]func(r *http.Request){
+			"cross-site":       func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site") },
+			"of a sister site": func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "same-site") },
+			"of an Origin":     func(r *http.Request) { r.Header.Del("Sec-Fetch-Site"); r.Header.Set("Origin", "https://evil.example") },
+			"of Origin null":   func(r *http.Request) { r.Header.Del("Sec-Fetch-Site"); r.Header.Set("Origin", "null") },
+			"of http for https": func(r *http.Request) {
+				r.Header.Set("Origin", strings.Replace(w.url, "http:", "https:", 1))
+			},
+		} {
+			r := b.request("POST", path, url.Values{"form": {token}, "confirm": {"One"}})
+			change(r)
+			if a := b.send(r); a.StatusCode != http.StatusForbidden {
+				t.Errorf("POST %s, %s: %s, want 403", path, name, a.Status)
+			}
+		}
+		for name, value := range map[string]string{"without a token": "", "with another session's": theirs} {
+			if a := b.send(b.request("POST", path, url.Values{"form": {value}, "confirm": {"One"}})); a.StatusCode != http.StatusForbidden {
+				t.Errorf("POST %s %s: %s, want 403", path, name, a.Status)
+			}
+		}
+	}
+	if a := b.get("/dashboard/projects/" + w.one.ID); a.StatusCode != http.StatusOK {
+		t.Errorf("after all that the project is %s", a.Status)
+	}
+}

@@ -1,0 +1,200 @@
+package dashboard
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/operator"
+)
+
+// A subscriberRow is a subscriber as it is listed.
+type subscriberRow struct {
+	fabric.Subscriber
+	Title, URL string
+	Status     status
+}
+
+func (v *visit) subscriberRow(s fabric.Subscriber) subscriberRow {
+	row := subscriberRow{s, s.Email, v.base() + "/subscribers/" + s.ID, status{"good", "Active"}}
+	if row.Title == "" {
+		row.Title = s.Reference
+	}
+	switch {
+	case s.Disabled:
+		row.Status = status{"bad", "Disabled"}
+	case s.PasswordHash == "":
+		row.Status = status{"", "No password"}
+	}
+	return row
+}
+
+// listSubscribers serves GET /dashboard/projects/{project}/subscribers. An e-mail in the
+// address asks for the one who has it.
+func (a *API) listSubscribers(v *visit) error {
+	email := strings.TrimSpace(v.r.URL.Query().Get("email"))
+	found, err := a.findSubscribers(v, email)
+	if err != nil {
+		return err
+	}
+	p := struct {
+		Subscribers []subscriberRow
+		Pager       pager
+		Base, Email string
+		MayMake     bool
+		Now         time.Time
+	}{Pager: v.pager(found.Prev, found.Next), Base: v.base(), Email: email, MayMake: v.mayIn(operator.Write), Now: v.now}
+	for _, s := range found.Items {
+		p.Subscribers = append(p.Subscribers, v.subscriberRow(s))
+	}
+	return a.page(v, http.StatusOK, "Subscribers", "subscribers", p)
+}
+
+func (a *API) findSubscribers(v *visit, email string) (page.Page[fabric.Subscriber], error) {
+	if email == "" {
+		return a.Fabric.ListSubscribers(v.r.Context(), v.project.ID, v.query())
+	}
+	var p page.Page[fabric.Subscriber]
+	if fabric.CheckEmail("email", email) != nil {
+		return p, nil
+	}
+	s, err := a.Clients.Subscribers.FindSubscriberByEmail(v.r.Context(), v.project.ID, fabric.NormalizeEmail(email))
+	if errors.Is(err, problem.NotFound) {
+		return p, nil
+	}
+	p.Items = []fabric.Subscriber{s}
+	return p, err
+}
+
+// A subscriberForm asks for a new subscriber.
+type subscriberForm struct {
+	Base, Email, First, Last, Reference string
+	Faults                              []string
+}
+
+// newSubscriber serves GET /dashboard/projects/{project}/subscribers/new.
+func (a *API) newSubscriber(v *visit) error {
+	return a.page(v, http.StatusOK, "New subscriber", "subscriber_new", subscriberForm{Base: v.base()})
+}
+
+// createSubscriber serves POST /dashboard/projects/{project}/subscribers.
+func (a *API) createSubscriber(v *visit) error {
+	p := subscriberForm{v.base(), v.form.Get("email"), v.form.Get("first_name"), v.form.Get("last_name"), v.form.Get("reference"), nil}
+	in := fabric.SubscriberInput{Email: &p.Email, Profile: fabric.Profile{FirstName: &p.First, LastName: &p.Last}}
+	if secret := v.form.Get("password"); secret != "" {
+		in.Password = &secret
+	}
+	s, err := a.Fabric.CreateSubscriber(v.r.Context(), v.project.ID, in)
+	var ok bool
+	if p.Faults, ok = faults(err); ok {
+		return a.page(v, http.StatusUnprocessableEntity, "New subscriber", "subscriber_new", p)
+	}
+	if err != nil {
+		return err
+	}
+	return v.redirect(v.base() + "/subscribers/" + s.ID)
+}
+
+// A subscriberPage shows one subscriber.
+type subscriberPage struct {
+	Subscriber subscriberRow
+	Name, Base string
+	Addresses  []fabric.Address
+	Logins     []loginRow
+	Online     bool
+	MayChange  bool
+	Now        time.Time
+	Faults     []string
+}
+
+type loginRow struct {
+	fabric.Login
+	Device string
+	Status status
+}
+
+// showSubscriber serves GET /dashboard/projects/{project}/subscribers/{id}.
+func (a *API) showSubscriber(v *visit) error { return a.subscriberPage(v, http.StatusOK, nil) }
+
+func (a *API) subscriberPage(v *visit, code int, wrong []string) error {
+	ctx := v.r.Context()
+	s, err := a.Fabric.FindSubscriber(ctx, v.project.ID, v.r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	addresses, err := a.Fabric.SubscriberAddresses(ctx, v.project.ID, s.ID, page.Query{Size: page.DefaultSize})
+	if err != nil {
+		return err
+	}
+	logins, err := a.Fabric.SubscriberLogins(ctx, v.project.ID, s.ID, page.Query{Size: 20})
+	if err != nil {
+		return err
+	}
+	presence, err := a.Fabric.Presence(ctx, v.project.ID, s.ID)
+	if err != nil {
+		return err
+	}
+	p := subscriberPage{
+		Subscriber: v.subscriberRow(s), Name: s.FullName(), Base: v.base(), Addresses: addresses.Items, Online: presence.Online(),
+		MayChange: v.mayIn(operator.Write), Now: v.now, Faults: wrong,
+	}
+	for _, l := range logins.Items {
+		row := loginRow{l, device(l.UserAgent), status{"good", "Signed in"}}
+		switch {
+		case !l.Ended.IsZero():
+			row.Status = status{"", "Ended"}
+		case !v.now.Before(l.Expires):
+			row.Status = status{"", "Cookie expired"}
+		}
+		p.Logins = append(p.Logins, row)
+	}
+	return a.page(v, code, p.Subscriber.Title, "subscriber", p)
+}
+
+// changeSubscriber disables or enables a subscriber.
+func (a *API) changeSubscriber(v *visit, disabled bool, done string) error {
+	if _, err := a.Fabric.UpdateSubscriber(v.r.Context(), v.project.ID, v.r.PathValue("id"), fabric.SubscriberInput{Disabled: &disabled}); err != nil {
+		return err
+	}
+	return v.redirect(v.base() + "/subscribers/" + v.r.PathValue("id") + "?done=" + done)
+}
+
+// disableSubscriber serves POST /dashboard/projects/{project}/subscribers/{id}/disable.
+func (a *API) disableSubscriber(v *visit) error { return a.changeSubscriber(v, true, "disabled") }
+
+// enableSubscriber serves POST /dashboard/projects/{project}/subscribers/{id}/enable.
+func (a *API) enableSubscriber(v *visit) error { return a.changeSubscriber(v, false, "enabled") }
+
+// revokeSubscriber serves POST /dashboard/projects/{project}/subscribers/{id}/revoke: one
+// of its sessions, or all that it holds.
+func (a *API) revokeSubscriber(v *visit) (err error) {
+	id, done := v.r.PathValue("id"), "signedout"
+	if sid := v.form.Get("session"); sid != "" {
+		err, done = a.Fabric.EndLogin(v.r.Context(), v.project.ID, id, sid), "ended"
+	} else {
+		err = a.Fabric.RevokeSubscriber(v.r.Context(), v.project.ID, id)
+	}
+	if err != nil {
+		return err
+	}
+	return v.redirect(v.base() + "/subscribers/" + id + "?done=" + done)
+}
+
+// deleteSubscriber serves POST /dashboard/projects/{project}/subscribers/{id}/delete.
+func (a *API) deleteSubscriber(v *visit) error {
+	s, err := a.Fabric.FindSubscriber(v.r.Context(), v.project.ID, v.r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	if v.form.Get("confirm") != v.subscriberRow(s).Title {
+		return a.subscriberPage(v, http.StatusUnprocessableEntity, []string{notItsName})
+	}
+	if err := a.Fabric.DeleteSubscriber(v.r.Context(), v.project.ID, s.ID); err != nil {
+		return err
+	}
+	return v.redirect(v.base() + "/subscribers?done=deleted")
+}
