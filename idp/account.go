@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/limit"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
 )
@@ -65,7 +66,14 @@ var errCurrent = &problem.Error{Kind: problem.Invalid, Code: "wrong_password", P
 // checkCurrent checks the password of a subscriber who is signed in already, a few
 // times in a while.
 func (p *Provider) checkCurrent(ctx context.Context, sub fabric.Subscriber, current string) error {
+	counted := counted{limit.LoginPerDevice, "signed in " + sub.ID}
+	if err := p.Limits.Take(ctx, counted.name, counted.who); err != nil {
+		return err
+	}
 	ok, err := p.Passwords.Verify(ctx, sub.PasswordHash, current)
+	if ok || err != nil {
+		p.Limits.Return(ctx, counted.name, counted.who)
+	}
 	if err != nil {
 		return fmt.Errorf("checking password: %w", err)
 	}

@@ -36,23 +36,36 @@ type Session struct {
 
 // A Visitor is the browser that a login comes from, as the subscriber will see
 // it in the list of sessions, and the digest of its mark.
-type Visitor struct{ UserAgent, Address, Mark string }
+type Visitor struct {
+	UserAgent, Address, Mark string
+	Network                  string // what is counted as one place
+	Device                   string // see [Provider.DeviceMark]
+}
 
 // errWrong is the one answer to every login that does not succeed. Nothing in it,
 // nor the time it takes, says whether the e-mail is known.
 var errWrong = problem.New(problem.Unauthenticated, "wrong_credentials", "Email or password is wrong.")
 
 // LogIn checks an e-mail and password against a project's subscribers and makes
-// a new Session.
+// a new Session. Too many wrong ones are problem.RateLimited, whether or not the
+// e-mail is known.
 func (p *Provider) LogIn(ctx context.Context, projectID, email, password string, from Visitor) (Session, error) {
 	began := p.Now() // whatever ends the subscriber's logins meanwhile concerns this one too
 	sub, err := p.Subscribers.FindSubscriberByEmail(ctx, projectID, fabric.NormalizeEmail(email))
 	if err != nil && !errors.Is(err, problem.NotFound) {
 		return Session{}, fmt.Errorf("finding subscriber: %w", err)
 	}
+	tried, err := p.try(ctx, projectID, email, sub, from)
+	if err != nil {
+		return Session{}, err
+	}
 	ok, err := p.Passwords.Verify(ctx, sub.PasswordHash, password) // takes its time for nobody, too
 	if err != nil {
+		tried.back(ctx)
 		return Session{}, fmt.Errorf("checking password: %w", err)
+	}
+	if ok && !sub.Disabled {
+		tried.back(ctx)
 	}
 	if !ok || sub.Disabled {
 		p.Observe("login_refused")

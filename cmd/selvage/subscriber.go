@@ -47,6 +47,9 @@ func (c *cli) subscriberCommand() *cobra.Command {
 	revoke := &cobra.Command{
 		Use: "revoke ID", Short: "End all that a subscriber holds by now: logins, tokens, sockets", Args: positional("ID"), RunE: c.with(c.revokeSubscriber),
 	}
+	unlock := &cobra.Command{
+		Use: "unlock ID", Short: "Let passwords be tried again at a subscriber's account after too many wrong ones", Args: positional("ID"), RunE: c.with(c.unlockSubscriber),
+	}
 	revoke.Flags().String("session", "", "only the login of this `sid`, with what was born of it")
 	revoke.Flags().String("token", "", "only the refresh token of this `id`, with what came from it")
 	revoke.Flags().String("client", "", "only what the client of this `id` has got, and the consent to it")
@@ -62,10 +65,10 @@ func (c *cli) subscriberCommand() *cobra.Command {
 		cmd.Flags().SortFlags = false
 	}
 	update.Flags().Bool("disabled", false, "lock it out, or with =false let it in again")
-	for _, cmd := range []*cobra.Command{create, ls, show, update, remove, sessions, consents, tokens, revoke} {
+	for _, cmd := range []*cobra.Command{create, ls, show, update, remove, sessions, consents, tokens, revoke, unlock} {
 		addProject(cmd)
 	}
-	return noun("subscriber", "Subscribers: the people of a project", create, ls, show, update, remove, sessions, consents, tokens, revoke)
+	return noun("subscriber", "Subscribers: the people of a project", create, ls, show, update, remove, sessions, consents, tokens, revoke, unlock)
 }
 
 // profileFlags are the flags of what is said of a subscriber.
@@ -194,6 +197,14 @@ func (c *cli) updateSubscriber(ctx context.Context, a *app, cmd *cobra.Command, 
 		return err
 	}
 	return one(c, subscribers, s)
+}
+
+func (c *cli) unlockSubscriber(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
+	s, err := a.subscriber(ctx, cmd, args[0])
+	if err != nil {
+		return err
+	}
+	return a.idp.Unlock(ctx, s)
 }
 
 func (c *cli) deleteSubscriber(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {

@@ -21,7 +21,11 @@ func (a *API) changePassword(w http.ResponseWriter, r *http.Request, v visit, fo
 		return a.beginAccount(w, r, v.ProjectID, &v)
 	}
 	s, err := a.ChangePassword(r.Context(), v.Session, form.Get("current"), form.Get("password"), a.visitor(r))
-	if p := problem.First(err); p != nil && (p.Kind == problem.Invalid || p.Kind == problem.RateLimited) {
+	if p := problem.First(err); p != nil && p.Kind == problem.RateLimited {
+		page := templates.AccountPage{Password: templates.PasswordSection{Error: a.throttled(w, p), ErrorIn: "current"}}
+		return a.accountPage(w, r, v, page, http.StatusTooManyRequests)
+	}
+	if p := problem.First(err); p != nil && p.Kind == problem.Invalid {
 		page := templates.AccountPage{Password: templates.PasswordSection{Error: p.Message, ErrorIn: p.Param}}
 		return a.accountPage(w, r, v, page, http.StatusUnprocessableEntity)
 	}

@@ -97,7 +97,12 @@ func (a *API) setLogin(w http.ResponseWriter, r *http.Request, s idp.Session) er
 		return err
 	}
 	b.Set(s.ProjectID, used.String())
-	return b.Renew(w, r)
+	if err := b.Renew(w, r); err != nil {
+		return err
+	}
+	mark, kept := a.DeviceMark(a.cookies.Device(r), s.SubscriberID)
+	a.cookies.SetDevice(w, r, mark, kept)
+	return nil
 }
 
 // markOf gives the digest of the mark of the browser of r, or "".

@@ -41,6 +41,10 @@ func (a *API) logIn(w http.ResponseWriter, r *http.Request) error {
 		page := templates.Login{Email: email, Error: problem.First(err).Message}
 		return a.loginPage(w, c, req, page, http.StatusUnprocessableEntity)
 	}
+	if errors.Is(err, problem.RateLimited) {
+		page := templates.Login{Email: email, Error: a.throttled(w, problem.First(err))}
+		return a.loginPage(w, c, req, page, http.StatusTooManyRequests)
+	}
 	if err != nil {
 		return err
 	}
@@ -119,7 +123,7 @@ func postForm(w http.ResponseWriter, r *http.Request) (url.Values, error) {
 
 // visitor tells of the browser of r.
 func (a *API) visitor(r *http.Request) idp.Visitor {
-	return idp.Visitor{UserAgent: strings.ToValidUTF8(r.UserAgent(), ""), Address: web.Address(r), Mark: a.markOf(r)}
+	return idp.Visitor{UserAgent: strings.ToValidUTF8(r.UserAgent(), ""), Address: web.Address(r), Mark: a.markOf(r), Network: web.Network(r), Device: a.cookies.Device(r)}
 }
 
 func appName(c idp.Client, req idp.AuthRequest) string {

@@ -23,6 +23,7 @@ import (
 	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/idp/oidc"
 	"github.com/selvage/selvage/internal/egress"
+	"github.com/selvage/selvage/internal/limit"
 	"github.com/selvage/selvage/internal/openapi/openapitest"
 	"github.com/selvage/selvage/internal/password"
 	"github.com/selvage/selvage/internal/revocation"
@@ -57,6 +58,7 @@ type world struct {
 	rows    *store.Store
 	fabric  *fabric.Fabric
 	idp     *idp.Provider
+	limits  *limit.Limiter // that hold nobody until a test sets them
 	project fabric.Project
 	ada     fabric.Subscriber
 
@@ -110,8 +112,10 @@ func newWorld(t testing.TB) *world {
 		Store: w.rows, Ring: ring, Passwords: pass, Revocations: revoked, Host: "puc.localhost:8443", Issuer: w.url + "/", Now: w.now,
 		Live: func(ctx context.Context, sid string) error { return w.idp.Live(ctx, sid) },
 	})
+	w.limits = limit.New(live, nil)
 	w.idp = idp.New(idp.Config{
-		Store: w.rows, Subscribers: w.rows, Sessions: live, Fabric: w.fabric, Passwords: pass, Ring: ring, Revocations: revoked, Issuer: w.url + "/", Now: w.now,
+		Limits: w.limits,
+		Store:  w.rows, Subscribers: w.rows, Sessions: live, Fabric: w.fabric, Passwords: pass, Ring: ring, Revocations: revoked, Issuer: w.url + "/", Now: w.now,
 		Fetch: egress.Policy{Allow: []string{"127.0.0.1"}}.Fetcher(),
 	})
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))

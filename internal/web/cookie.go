@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 )
 
 // Cookies says how cookies are named and marked. Over TLS, and on loopback in
@@ -73,6 +74,19 @@ func (c Cookies) Flow(w http.ResponseWriter, r *http.Request) string {
 	mark := rand.Text()
 	http.SetCookie(w, c.make(r, flowCookie, mark))
 	return mark
+}
+
+// deviceCookie sets a device apart from strangers, long after it was signed out.
+const deviceCookie = "selvage-device"
+
+// Device gives what SetDevice has set, or "".
+func (c Cookies) Device(r *http.Request) string { return c.read(r, deviceCookie) }
+
+// SetDevice sets what is remembered of a device, for so long.
+func (c Cookies) SetDevice(w http.ResponseWriter, r *http.Request, value string, kept time.Duration) {
+	ck := c.make(r, deviceCookie, value)
+	ck.MaxAge = int(kept.Seconds())
+	http.SetCookie(w, ck)
 }
 
 // FlowOf gives the browser's mark, or "".

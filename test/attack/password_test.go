@@ -2,6 +2,8 @@ package attack
 
 import (
 	"fmt"
+	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -114,4 +116,92 @@ func TestP10NoPassword(t *testing.T) {
 		}
 	}
 	c.SignIn(t, harness.Subscriber{Email: strings.ToUpper(sub.Email), Password: sub.Password}, loginScope)
+}
+
+// TestP03Guessing guesses at an account from wherever it can, then types the right
+// password: too late, from anywhere else too, but not for a device that signed in
+// before, and not once it is unlocked.
+func TestP03Guessing(t *testing.T) {
+	p := limited(t, "SELVAGE_TRUSTED_PROXIES=127.0.0.1", "LOGIN_PER_ACCOUNT=10", "LOGIN_PER_NETWORK=80")
+	c := p.NewClient(t, "spa", "--first-party")
+	sub := p.NewSubscriber(t)
+	_, home := c.SignIn(t, sub, loginScope)
+	login := func(b *harness.Browser, email, password string, i int) harness.Page {
+		from := harness.Header("X-Forwarded-For", fmt.Sprintf("198.51.100.%d", i))
+		page := b.Open(t, c.NewFlow("openid").With("prompt", "login").URL(), from)
+		return b.Submit(t, page, "login-submit", map[string]string{"username": email, "password": password}, from)
+	}
+	var throttled [2]string
+	for i, email := range []string{sub.Email, "nobody@example.com"} {
+		checked := 0
+		for guess := range 12 {
+			if login(c.Browser(), email, "wrong", guess).Status == http.StatusUnprocessableEntity {
+				checked++
+			}
+		}
+		if checked < 10 || checked > 11 { // one more after four minutes, on a very slow machine
+			t.Errorf("%d guesses at %s were looked at, want 10", checked, email)
+		}
+		page := login(c.Browser(), email, sub.Password, 200)
+		wantLater(t, page.Answer, "Too many tries. Wait until ")
+		throttled[i] = fmt.Sprint(page.Status, page.Header.Values("Set-Cookie"), plain(page.Answer, `value="`+email+`"`, requestOf(page), page.Header.Get("Retry-After"), clock.FindString(string(page.Body))))
+	}
+	if throttled[0] != throttled[1] {
+		t.Errorf("an account that there is is throttled with other words than none:\n%s\n%s", throttled[0], throttled[1])
+	}
+	if page := login(home, sub.Email, sub.Password, 200); page.Left == nil {
+		t.Errorf("the owner's own device = %d, want to be signed in", page.Status)
+	}
+	p.Command(t, "", "subscriber", "unlock", sub.ID)
+	if page := login(c.Browser(), sub.Email, sub.Password, 200); page.Left == nil {
+		t.Errorf("the right password after the account was unlocked = %d, want to be signed in", page.Status)
+	}
+}
+
+// clock is when and in how many minutes a page says that one may try again.
+var clock = regexp.MustCompile(`[0-9]{2}:[0-9]{2} UTC \([0-9]+ minutes?\)`)
+
+// TestP06Spraying tries one password at many accounts from one network, whatever its
+// client says of where it is.
+func TestP06Spraying(t *testing.T) {
+	p := limited(t, "LOGIN_PER_NETWORK=20", "LOGIN_PER_ACCOUNT=10")
+	c := p.NewClient(t, "spa")
+	b := c.Browser()
+	page := b.Open(t, c.NewFlow("openid").URL())
+	for i := range 100 {
+		page = b.Submit(t, page, "login-submit", map[string]string{"username": fmt.Sprintf("person%d@example.com", i), "password": "Summer2026!"},
+			harness.Header("X-Forwarded-For", fmt.Sprintf("198.51.100.%d", i)))
+		if page.Status == http.StatusTooManyRequests {
+			wantLater(t, page.Answer, "Too many tries. Wait until ")
+			if i < 20 {
+				t.Errorf("guess %d was refused, want 20 of them looked at", i)
+			}
+			return
+		}
+	}
+	t.Error("100 accounts were tried from one network")
+}
+
+// TestP07Unicode types a password in another normal form, and cut off at a NUL.
+func TestP07Unicode(t *testing.T) {
+	p := project(t)
+	c := p.NewClient(t, "spa", "--first-party")
+	sub := p.NewSubscriber(t)
+	const nfc, nfd = "caf\u00e9 lantern \U0001f3ee fathom", "cafe\u0301 lantern \U0001f3ee fathom"
+	p.Command(t, nfd, "subscriber", "update", sub.ID, "--password-stdin")
+	for _, tt := range []struct {
+		name, password string
+		opens          bool
+	}{
+		{"composed", nfc, true}, {"decomposed", nfd, true}, {"without the accent", "cafe lantern \U0001f3ee fathom", false},
+		{"cut off at a NUL", nfc + "\x00", false}, {"with a NUL and more", nfc + "\x00x", false},
+		{"8 KiB of marks", strings.Repeat("e\u0301", 4<<10), false}, {"marks without end on one letter", "e" + strings.Repeat("\u0301", 6<<10), false},
+	} {
+		b := c.Browser()
+		began := time.Now()
+		page := b.Submit(t, b.Open(t, c.NewFlow("openid").URL()), "login-submit", map[string]string{"username": sub.Email, "password": tt.password})
+		if opened := page.Left != nil; opened != tt.opens || page.Status >= 500 || time.Since(began) > 10*time.Second {
+			t.Errorf("%s = %d after %v, opened %v, want %v", tt.name, page.Status, time.Since(began), opened, tt.opens)
+		}
+	}
 }

@@ -1,0 +1,65 @@
+package idp
+
+import (
+	"context"
+	"errors"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/limit"
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// A try is a password that may be checked. It was counted before that, so that of
+// many at once no more are checked than there may be.
+type try struct {
+	p      *Provider
+	counts []counted
+}
+
+type counted struct {
+	name limit.Name
+	who  string
+}
+
+// try counts a password for an e-mail as it was typed, whether or not there is such an
+// account, and for the network that it comes from. A device that signed in to the
+// account before is counted by itself alone: strangers' guesses do not keep it out.
+// Where there were too many it gives problem.RateLimited, the same for any e-mail.
+func (p *Provider) try(ctx context.Context, projectID, email string, sub fabric.Subscriber, from Visitor) (try, error) {
+	t := try{p: p}
+	if device := p.knownDevice(from.Device, sub.ID); device != "" {
+		t.counts = []counted{{limit.LoginPerDevice, device + " " + sub.ID}}
+	} else {
+		t.counts = []counted{{limit.LoginPerAccount, accountOf(projectID, email)}, {limit.LoginPerNetwork, from.Network}}
+	}
+	for i, c := range t.counts {
+		if err := p.Limits.Take(ctx, c.name, c.who); err != nil {
+			t.counts = t.counts[:i]
+			t.back(ctx)
+			if errors.Is(err, problem.RateLimited) {
+				p.Observe("login_throttled")
+			}
+			return t, err
+		}
+	}
+	return t, nil
+}
+
+// back has the try not count: the password was right, or was not checked.
+func (t try) back(ctx context.Context) {
+	for _, c := range t.counts {
+		t.p.Limits.Return(ctx, c.name, c.who)
+	}
+}
+
+// accountOf names an account for counting by the e-mail that was typed, however it was
+// spelled.
+func accountOf(projectID, email string) string {
+	return projectID + " " + fabric.NormalizeEmail(email)
+}
+
+// Unlock has passwords tried again at a subscriber's account: those that were wrong
+// count no more.
+func (p *Provider) Unlock(ctx context.Context, sub fabric.Subscriber) error {
+	return p.Limits.Reset(ctx, limit.LoginPerAccount, accountOf(sub.ProjectID, sub.Email))
+}

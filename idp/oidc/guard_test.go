@@ -1,0 +1,194 @@
+package oidc_test
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/limit"
+	"github.com/selvage/selvage/internal/session"
+)
+
+// guesses has wrong passwords typed at an account until one is not looked at, and
+// gives that answer.
+func (b *browser) guesses(c idp.Client, email string, allowed int) reply {
+	b.w.t.Helper()
+	page := b.authorize(request(c))
+	for i := range allowed {
+		if page = b.logIn(page, email, fmt.Sprint("guess-", i)); page.status != http.StatusUnprocessableEntity {
+			b.w.t.Fatalf("guess %d at %s = %d, want 422", i, email, page.status)
+		}
+	}
+	page = b.logIn(page, email, "one-too-many")
+	if after, err := strconv.Atoi(page.header.Get("Retry-After")); page.status != http.StatusTooManyRequests || err != nil || after < 1 {
+		b.w.t.Fatalf("guess %d at %s = %d, Retry-After %q, want 429", allowed, email, page.status, page.header.Get("Retry-After"))
+	}
+	return page
+}
+
+// TestThrottled shows that after a few wrong passwords the right one does not open an
+// account either until a while has passed, and that this says nothing of the account.
+func TestThrottled(t *testing.T) {
+	w := newWorld(t)
+	w.limits.Set(limit.Rates{limit.LoginPerAccount: {Burst: 3, Every: 4 * time.Minute}})
+	c, _ := w.client(nil)
+	w.pass(w.now().Truncate(time.Minute).Add(time.Minute + time.Second).Sub(w.now()))
+	at := w.now()
+	b := w.browser()
+	known := b.guesses(c, email, 3)
+	until := at.Add(5 * time.Minute).UTC().Truncate(time.Minute).Format("15:04")
+	want := `>Too many tries. Wait until ` + until + ` UTC (4 minutes), or reset your password.<`
+	if !strings.Contains(known.body, want) || !strings.Contains(known.body, `value="`+email+`"`) {
+		t.Errorf("the page is %s, want %s and the e-mail", known.body, want)
+	}
+	unknown := w.browser().guesses(c, "nobody@example.com", 3)
+	id := func(r reply) string { return hiddenID.FindStringSubmatch(r.body)[1] }
+	if strings.NewReplacer(email, "X", id(known), "ID").Replace(known.body) != strings.NewReplacer("nobody@example.com", "X", id(unknown), "ID").Replace(unknown.body) {
+		t.Error("an unknown account is throttled with other words")
+	}
+	for _, spelled := range []string{email, strings.ToUpper(email), " " + email + " "} {
+		other := w.browser()
+		if got := other.logIn(other.authorize(request(c)), spelled, secret); got.status != http.StatusTooManyRequests {
+			t.Errorf("the right password of %q at a throttled account = %d, want 429", spelled, got.status)
+		}
+	}
+	w.pass(4 * time.Minute)
+	for range 5 { // right ones do not count
+		if got := w.browser().code(c); got == "" {
+			t.Error("the right password after the wait opened nothing")
+		}
+	}
+	w.browser().guesses(c, email, 1)
+	must(t, w.idp.Unlock(t.Context(), w.ada))
+	w.browser().guesses(c, email, 3)
+}
+
+// TestKnownDevice shows that strangers' guesses do not keep a device out that signed
+// in before, and that nobody can say of itself that it did.
+func TestKnownDevice(t *testing.T) {
+	w := newWorld(t)
+	w.limits.Set(limit.Rates{
+		limit.LoginPerAccount: {Burst: 3, Every: 4 * time.Minute}, limit.LoginPerDevice: {Burst: 3, Every: 4 * time.Minute},
+		limit.LoginPerNetwork: {Burst: 5, Every: time.Minute},
+	})
+	c, _ := w.client(nil)
+	other := w.subscriber("grace@example.com")
+	home, theirs := w.browser(), w.browser()
+	home.code(c)
+	theirs.logIn(theirs.authorize(request(c)), other.Email, secret)
+	w.browser().guesses(c, email, 3)
+	w.browser().guesses(c, "somebody@example.com", 2) // the network has no more
+	login := func(b *browser, page reply) int { return b.logIn(page, email, secret).status }
+	again := func(b *browser) reply { return b.authorize(request(c, "prompt", "login")) }
+	if got := login(home, again(home)); got != http.StatusSeeOther {
+		t.Errorf("the device that signed in before = %d, want 303", got)
+	}
+	if got := login(theirs, again(theirs)); got != http.StatusTooManyRequests {
+		t.Errorf("a device that signed in to another account = %d, want 429", got)
+	}
+	mark, _ := w.idp.DeviceMark("", other.ID)
+	good, _ := w.idp.DeviceMark("", w.ada.ID)
+	id, codes, _ := strings.Cut(good, ".")
+	moved, _, _ := strings.Cut(mark, ".")
+	until, mac, _ := strings.Cut(codes, "-")
+	later, _ := strconv.ParseInt(until, 10, 64)
+	for _, made := range []string{
+		mark, "", ".", good + "x", strings.ToUpper(good), moved + "." + codes, id + "." + strconv.FormatInt(later+1, 10) + "-" + mac,
+		id + "." + until + "-", id, strings.Repeat(good, 20), "\x00" + good,
+	} {
+		from := idp.Visitor{Network: "192.0.2.1", Device: made}
+		if _, err := w.idp.LogIn(t.Context(), w.project.ID, email, secret, from); err == nil {
+			t.Errorf("the mark %q lets its bearer in", made)
+		}
+	}
+	if _, err := w.idp.LogIn(t.Context(), w.project.ID, email, secret, idp.Visitor{Device: good}); err != nil {
+		t.Errorf("a good mark: %v", err)
+	}
+	// A known device has no more guesses than others, and is not locked for long.
+	page := again(home)
+	for range 3 {
+		page = home.logIn(page, email, "wrong-guess")
+	}
+	if got := login(home, page); got != http.StatusTooManyRequests {
+		t.Errorf("a known device after three wrong passwords = %d, want 429", got)
+	}
+	w.pass(4 * time.Minute)
+	if got := login(home, again(home)); got != http.StatusSeeOther {
+		t.Errorf("a known device after the wait = %d, want 303", got)
+	}
+	w.limits.Set(limit.Rates{limit.LoginPerAccount: {Burst: 1, Every: 200 * 24 * time.Hour}})
+	edsger := w.subscriber("edsger@example.com")
+	mark, _ = w.idp.DeviceMark("", edsger.ID)
+	w.browser().guesses(c, edsger.Email, 1)
+	w.pass(181 * 24 * time.Hour)
+	if _, err := w.idp.LogIn(t.Context(), w.project.ID, edsger.Email, secret, idp.Visitor{Device: mark}); err == nil {
+		t.Error("a mark is good for ever")
+	}
+}
+
+// TestDeviceMark shows that a device remembers a few accounts, the last of them first.
+func TestDeviceMark(t *testing.T) {
+	w := newWorld(t)
+	w.limits.Set(limit.Rates{limit.LoginPerAccount: {Burst: 1, Every: time.Hour}})
+	mark := ""
+	for i := range 40 {
+		mark, _ = w.idp.DeviceMark(mark, fmt.Sprint("subscriber-", i%8))
+	}
+	mark, kept := w.idp.DeviceMark(mark, w.ada.ID)
+	again, _ := w.idp.DeviceMark(mark, w.ada.ID)
+	if len(mark) > 512 || kept < 90*24*time.Hour || len(again) != len(mark) {
+		t.Errorf("marks of %d and %d bytes are kept for %v", len(mark), len(again), kept)
+	}
+	for range 3 {
+		if _, err := w.idp.LogIn(t.Context(), w.project.ID, email, secret, idp.Visitor{Device: again}); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestParallelGuesses types 64 passwords at once: as many are looked at as there may
+// be, whichever node is asked.
+func TestParallelGuesses(t *testing.T) {
+	w := newWorld(t)
+	w.limits.Set(limit.Rates{limit.LoginPerAccount: {Burst: 10, Every: time.Hour}})
+	nodes := []*idp.Provider{w.idp, w.second()}
+	var mu sync.Mutex
+	answers := make(map[string]int)
+	var all sync.WaitGroup
+	for i := range 64 {
+		all.Go(func() {
+			_, err := nodes[i%2].LogIn(t.Context(), w.project.ID, email, fmt.Sprint("guess-", i), idp.Visitor{})
+			mu.Lock()
+			defer mu.Unlock()
+			answers[fmt.Sprint(err)]++
+		})
+	}
+	all.Wait()
+	if answers["Email or password is wrong."] != 10 || len(answers) != 2 {
+		t.Errorf("of 64 guesses at once the answers were %v, want 10 looked at", answers)
+	}
+}
+
+// TestThrottledCurrent shows that who has taken over a browser cannot guess the
+// password that a change of it asks for.
+func TestThrottledCurrent(t *testing.T) {
+	w := newWorld(t)
+	w.limits.Set(limit.Rates{limit.LoginPerDevice: session.Rate{Burst: 2, Every: time.Hour}})
+	s, err := w.idp.LogIn(t.Context(), w.project.ID, email, secret, idp.Visitor{})
+	must(t, err)
+	for i, want := range []string{"current: The current password is wrong.", "current: The current password is wrong.", "too many requests; try again later"} {
+		if _, err := w.idp.ChangePassword(t.Context(), s, "wrong", "another-lantern-9", idp.Visitor{}); err == nil || err.Error() != want {
+			t.Errorf("guess %d = %v, want %s", i, err, want)
+		}
+	}
+	b := w.browser()
+	got := b.onPage(b.account(), "/account/password", "current", secret, "password", "another-lantern-9")
+	if got.status != http.StatusTooManyRequests || !strings.Contains(got.body, "Too many tries. Wait until") {
+		t.Errorf("POST /account/password = %d %s, want 429", got.status, got.body)
+	}
+}
