@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/revocation"
 )
@@ -16,6 +17,10 @@ import (
 // each webhook that wants it; of subscribers the store makes it by [SubscriberEvent],
 // of resources by a [Teller], and where there are no webhooks not at all.
 type Store interface {
+	// Record writes the audit event of a decision that changes no row. Every other method
+	// that changes something writes its own, in the same transaction.
+	Record(ctx context.Context, e audit.Event) error
+
 	CreateProject(ctx context.Context, p Project) error
 	FindProject(ctx context.Context, id string) (Project, error)
 	ListProjects(ctx context.Context, q page.Query) (page.Page[Project], error)

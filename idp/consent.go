@@ -3,8 +3,10 @@ package idp
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
+	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/revocation"
 )
@@ -35,6 +37,15 @@ func (c Client) needed(a AuthRequest) []string {
 // those of before.
 func (p *Provider) Consent(ctx context.Context, c Client, subscriberID string, scopes []string) error {
 	return p.Store.AddConsent(ctx, subscriberID, c.ID, scopes, p.Now())
+}
+
+// Deny notes that a subscriber did not agree.
+func (p *Provider) Deny(ctx context.Context, c Client, s Session) error {
+	e := audit.Of("consent.given", s.ProjectID, "subscriber", s.SubscriberID).By(audit.Subscriber, s.SubscriberID).With("client", c.ID)
+	if err := p.Store.Record(ctx, e.Refuse("the subscriber denied it")); err != nil {
+		return fmt.Errorf("noting a consent denied: %w", err)
+	}
+	return nil
 }
 
 // RevokeConsent takes back what a subscriber has agreed to for a client, which is

@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/revocation"
 	"github.com/selvage/selvage/internal/session"
@@ -144,7 +145,7 @@ func (p *Provider) again(ctx context.Context, c Client, id, token string) (next 
 	if next, ok := p.successor(g, token); ok {
 		return next, nil
 	}
-	if err := p.RevokeGrant(ctx, g.ID); err != nil {
+	if err := p.RevokeGrant(audit.Because(ctx, "the refresh token was used before"), g.ID); err != nil {
 		return "", err
 	}
 	return "", invalidGrant("the refresh token was used before; the grant is revoked")

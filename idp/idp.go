@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/limit"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/password"
@@ -38,6 +39,10 @@ type Store interface {
 	SetClientSecret(ctx context.Context, id, hash string, now time.Time) error
 	// DeleteClient removes a client and its grants, and revokes its tokens.
 	DeleteClient(ctx context.Context, r revocation.Revocation) error
+
+	// Record writes the audit event of a decision that changes no row. Every other method
+	// that changes something writes its own, in the same transaction.
+	Record(ctx context.Context, e audit.Event) error
 
 	// CreateSession writes a login, if the subscriber still has the password hash
 	// that was checked and is not disabled; else it is a problem.Conflict.

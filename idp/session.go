@@ -67,19 +67,31 @@ func (p *Provider) LogIn(ctx context.Context, projectID, email, password string,
 	if ok && !sub.Disabled {
 		tried.back(ctx)
 	}
-	if !ok || sub.Disabled {
-		p.Observe("login_refused")
-		return Session{}, errWrong
+	if reason := whyNot(sub, ok); reason != "" {
+		return Session{}, p.refused(ctx, projectID, email, sub, reason)
 	}
 	s, err := p.newSession(ctx, sub, began, []string{"pwd"}, from)
 	if errors.Is(err, problem.Conflict) { // a new password, or disabled, since it was read
-		return Session{}, errWrong
+		return Session{}, p.refused(ctx, projectID, email, sub, refusedChanged)
 	}
 	if err != nil {
 		return Session{}, err
 	}
 	p.Observe("login")
 	return s, nil
+}
+
+// whyNot tells why a login is refused, "" if it is not.
+func whyNot(sub fabric.Subscriber, password bool) string {
+	switch {
+	case sub.ID == "":
+		return refusedUnknown
+	case !password:
+		return refusedPassword
+	case sub.Disabled:
+		return refusedDisabled
+	}
+	return ""
 }
 
 func (p *Provider) newSession(ctx context.Context, sub fabric.Subscriber, began time.Time, amr []string, from Visitor) (Session, error) {

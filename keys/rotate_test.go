@@ -15,6 +15,7 @@ import (
 
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/store"
+	"github.com/selvage/selvage/internal/store/storetest"
 	"github.com/selvage/selvage/keys"
 	"github.com/selvage/selvage/test/servers"
 )
@@ -106,7 +107,7 @@ func check(t testing.TB, err error) {
 func eachStore(t *testing.T, test func(t *testing.T, rows *store.Store)) {
 	t.Run("sqlite", func(t *testing.T) { test(t, openStore(t)) })
 	t.Run("postgres", func(t *testing.T) {
-		s, err := store.Open(context.Background(), store.Config{URL: servers.Postgres(t)})
+		s, err := store.Open(context.Background(), store.Config{Audit: storetest.Key(), URL: servers.Postgres(t)})
 		check(t, err)
 		t.Cleanup(func() { _ = s.Close() })
 		test(t, s)

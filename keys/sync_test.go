@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/internal/store"
+	"github.com/selvage/selvage/internal/store/storetest"
 	"github.com/selvage/selvage/keys"
 )
 
@@ -123,7 +124,7 @@ func TestStoreAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
 		openRows := func() *store.Store {
-			rows, err := store.Open(t.Context(), store.Config{Dir: dir})
+			rows, err := store.Open(t.Context(), store.Config{Audit: storetest.Key(), Dir: dir})
 			check(t, err)
 			return rows
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 
 	"github.com/selvage/selvage/internal/store"
+	"github.com/selvage/selvage/internal/store/storetest"
 	"github.com/selvage/selvage/keys"
 )
 
@@ -47,7 +48,7 @@ func (v *verifier) verify(t *testing.T, node *keys.Ring, token string) bool {
 func TestRotationUnderLoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const publish = 10 * time.Minute
-		rows, err := store.Open(t.Context(), store.Config{Dir: t.TempDir()})
+		rows, err := store.Open(t.Context(), store.Config{Audit: storetest.Key(), Dir: t.TempDir()})
 		check(t, err)
 		defer rows.Close()
 		nodes, sealers := make([]*keys.Ring, 3), make([]*keys.Sealer, 3)
@@ -103,7 +104,7 @@ func TestRotationUnderLoad(t *testing.T) {
 // TestRunHearsOfRetire measures how long a node takes a key that another has ended.
 func TestRunHearsOfRetire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		rows, err := store.Open(t.Context(), store.Config{Dir: t.TempDir()})
+		rows, err := store.Open(t.Context(), store.Config{Audit: storetest.Key(), Dir: t.TempDir()})
 		check(t, err)
 		defer rows.Close()
 		ctx, stop := context.WithCancel(t.Context())

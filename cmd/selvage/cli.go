@@ -14,6 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/selvage/selvage/internal/audit"
 )
 
 // A cli is one command line: where it reads and writes.
@@ -33,7 +35,8 @@ func (c *cli) rootCommand() *cobra.Command {
 		SilenceUsage:  true,
 		Args:          knownVerb,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-		PersistentPreRunE: func(*cobra.Command, []string) error {
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			cmd.SetContext(audit.With(cmd.Context(), &audit.Origin{Actor: audit.Actor{Kind: audit.CLI, ID: whoAmI()}}))
 			if formats := []string{"table", "json", "id"}; !slices.Contains(formats, c.output) {
 				return usagef("-o: there is no format %q%s", c.output, suggest(c.output, formats, "there are "+strings.Join(formats, ", ")))
 			}

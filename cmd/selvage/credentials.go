@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/web"
 	"github.com/selvage/selvage/recordings"
@@ -17,6 +18,7 @@ func (a *app) caller(r *http.Request) (recordings.Owner, error) {
 		if err != nil {
 			return recordings.Owner{}, err
 		}
+		audit.As(r.Context(), audit.APIKey, k.ID)
 		if !k.Has(fabric.Voice) {
 			return recordings.Owner{}, problem.NoCredentials()
 		}
@@ -32,6 +34,11 @@ func (a *app) caller(r *http.Request) (recordings.Owner, error) {
 	}
 	if !t.Has(fabric.Voice) || t.Kind != fabric.Service && t.SubscriberID == "" {
 		return recordings.Owner{}, problem.NoCredentials()
+	}
+	if t.SubscriberID != "" {
+		audit.As(r.Context(), audit.Subscriber, t.SubscriberID)
+	} else {
+		audit.As(r.Context(), audit.Client, t.ClientID)
 	}
 	return recordings.Owner{ProjectID: t.ProjectID, SubscriberID: t.SubscriberID}, a.admit(r, t.Caller())
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/store"
+	"github.com/selvage/selvage/internal/store/storetest"
 )
 
 // An examination ends, whatever one of its checks hangs in.
@@ -71,7 +72,7 @@ func TestMountOf(t *testing.T) {
 
 // A clock that was set back is told by rows that were made later than now.
 func TestClocksOfRows(t *testing.T) {
-	s, err := store.Open(t.Context(), store.Config{Dir: t.TempDir()})
+	s, err := store.Open(t.Context(), store.Config{Audit: storetest.Key(), Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

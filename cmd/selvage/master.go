@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/selvage/selvage/internal/audit"
+	"github.com/selvage/selvage/internal/store"
 	"github.com/selvage/selvage/keys"
 )
 
@@ -19,11 +21,16 @@ const masterFile = "master.key"
 // openRing opens the key ring by the master key: the configuration's, or that of
 // the data directory, which is made with the ring. A ring that is there was sealed
 // by one that is somewhere, so none is made for it.
-func openRing(ctx context.Context, c Config, rows keys.Store, log *slog.Logger) (*keys.Ring, error) {
+func openRing(ctx context.Context, c Config, rows *store.Store, log *slog.Logger) (*keys.Ring, error) {
 	master, made, err := c.master(ctx, rows)
 	if err != nil {
 		return nil, err
 	}
+	chains, err := audit.NewKey(master)
+	if err != nil {
+		return nil, err
+	}
+	rows.AuditBy(chains)
 	ring, err := keys.Open(ctx, c.ringConfig(rows, master))
 	switch {
 	case errors.Is(err, keys.ErrMaster) && made: // another node was faster to make a ring

@@ -18,6 +18,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/web"
 )
 
@@ -65,6 +66,7 @@ func (c *cli) serve(cmd *cobra.Command) error {
 		return err
 	}
 	c.collectLess()
+	cmd.SetContext(audit.With(cmd.Context(), &audit.Origin{Actor: audit.Actor{Kind: audit.System}}))
 	s := &server{level: new(slog.LevelVar), metrics: newMetrics(), failed: make(chan error, 3)}
 	s.listenToSignals()
 	defer signal.Stop(s.signals)

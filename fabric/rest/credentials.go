@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"errors"
 	"net/http"
+	"slices"
 
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/web"
 )
@@ -60,8 +62,9 @@ func challenging(challenge string, h web.Handler) web.Handler {
 func (a *API) issuer(r *http.Request, scopes []fabric.Scope) (fabric.Issuer, error) {
 	if projectID, key, ok := web.Basic(r); ok {
 		k, err := a.fabric.Authenticate(r.Context(), projectID, key)
-		if err == nil && !k.Has(scopes...) {
-			err = problem.NoCredentials()
+		if err == nil {
+			audit.As(r.Context(), audit.APIKey, k.ID)
+			err = a.allowed(r, k.ProjectID, k.Has(scopes...), scopes)
 		}
 		return fabric.Issuer{ProjectID: k.ProjectID, KeyID: k.ID, Rights: k.Rights(key)}, err
 	}
@@ -70,10 +73,25 @@ func (a *API) issuer(r *http.Request, scopes []fabric.Scope) (fabric.Issuer, err
 		return fabric.Issuer{}, problem.NoCredentials()
 	}
 	t, err := a.access(r.Context(), raw)
-	if err == nil && (t.Kind != fabric.Service || !t.Has(scopes...)) {
-		err = problem.NoCredentials()
+	if err == nil {
+		audit.As(r.Context(), audit.Client, t.ClientID)
+		err = a.allowed(r, t.ProjectID, t.Kind == fabric.Service && t.Has(scopes...), scopes)
 	}
 	return fabric.Issuer{ProjectID: t.ProjectID, ClientID: t.ClientID, Rights: t.Rights()}, err
+}
+
+// allowed refuses credentials that are good, but not for this. That somebody tries to change
+// with them what only Management may is noted first.
+func (a *API) allowed(r *http.Request, projectID string, ok bool, scopes []fabric.Scope) error {
+	if ok {
+		return nil
+	}
+	if slices.Contains(scopes, fabric.Management) && r.Method != http.MethodGet && r.Method != http.MethodHead {
+		if err := a.fabric.RefuseManagement(r.Context(), projectID, r.Pattern); err != nil {
+			return err
+		}
+	}
+	return problem.NoCredentials()
 }
 
 // projectOrSAT asks for what project does, or a SAT.
@@ -83,6 +101,7 @@ func (a *API) projectOrSAT(h projectHandler) web.Handler {
 		if raw, ok := web.Bearer(r); ok {
 			t, err := a.fabric.Open(r.Context(), raw, fabric.SAT)
 			if err == nil {
+				audit.As(r.Context(), audit.Subscriber, t.SubscriberID)
 				if err := a.admit(r, t.Caller()); err != nil {
 					return err
 				}
@@ -107,6 +126,7 @@ func (a *API) bearer(h tokenHandler, kinds ...fabric.TokenKind) web.Handler {
 		if err != nil {
 			return err
 		}
+		audit.As(r.Context(), audit.Subscriber, t.SubscriberID)
 		return h(w, r, t)
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/session"
 	"github.com/selvage/selvage/internal/web"
@@ -36,6 +37,9 @@ func (a *API) loginsOf(r *http.Request, projectID string) (l logins, err error) 
 		}
 		l.all = append(l.all, s)
 		l.inUse = l.inUse || i == 0
+	}
+	if l.inUse {
+		audit.As(r.Context(), audit.Subscriber, l.all[0].SubscriberID)
 	}
 	return l, nil
 }

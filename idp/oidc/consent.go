@@ -81,6 +81,9 @@ func (a *API) answerConsent(w http.ResponseWriter, r *http.Request) error {
 		}
 		return a.answer(w, r, c, req, s)
 	case "deny":
+		if err := a.Deny(r.Context(), c, s); err != nil {
+			return err
+		}
 		if req.Device != "" {
 			return a.denyDevice(w, r, c, req)
 		}

@@ -9,12 +9,13 @@ import (
 	"golang.org/x/crypto/acme/autocert"
 
 	"github.com/selvage/selvage/internal/store"
+	"github.com/selvage/selvage/internal/store/storetest"
 )
 
 // Names of challenges that are none, which anybody may ask for, are not there, and
 // nothing that an operator should hear of.
 func TestCacheOfNoName(t *testing.T) {
-	rows, err := store.Open(t.Context(), store.Config{Dir: t.TempDir()})
+	rows, err := store.Open(t.Context(), store.Config{Audit: storetest.Key(), Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -56,7 +56,7 @@ type Config struct {
 func Open(ctx context.Context, c Config) (DB, error) {
 	var d DB
 	var err error
-	if isServer(c.URL) {
+	if IsServer(c.URL) {
 		d, err = openServer(ctx, c)
 	} else {
 		d, err = openFile(ctx, c)

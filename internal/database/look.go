@@ -27,7 +27,7 @@ type Report struct {
 // A file that is not there is an fs.ErrNotExist; a database that Open would refuse is
 // an [Unfit].
 func Look(ctx context.Context, c Config) (Report, error) {
-	if isServer(c.URL) {
+	if IsServer(c.URL) {
 		return lookServer(ctx, c)
 	}
 	name, err := path(c.URL, c.Dir)

@@ -24,7 +24,7 @@ const (
 )
 
 // isServer reports whether a URL is PostgreSQL's.
-func isServer(raw string) bool {
+func IsServer(raw string) bool {
 	return strings.HasPrefix(raw, "postgres://") || strings.HasPrefix(raw, "postgresql://")
 }
 

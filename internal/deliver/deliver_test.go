@@ -25,6 +25,7 @@ import (
 	"github.com/selvage/selvage/internal/egress"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/store"
+	"github.com/selvage/selvage/internal/store/storetest"
 	"github.com/selvage/selvage/test/servers"
 )
 
@@ -157,8 +158,8 @@ func (l *log) all() []string {
 
 // TestDeliver has two nodes tell one webhook of many events: each once, signed.
 func TestDeliver(t *testing.T) {
-	t.Run("sqlite", func(t *testing.T) { testDeliver(t, store.Config{Dir: t.TempDir()}) })
-	t.Run("postgres", func(t *testing.T) { testDeliver(t, store.Config{URL: servers.Postgres(t)}) })
+	t.Run("sqlite", func(t *testing.T) { testDeliver(t, store.Config{Audit: storetest.Key(), Dir: t.TempDir()}) })
+	t.Run("postgres", func(t *testing.T) { testDeliver(t, store.Config{Audit: storetest.Key(), URL: servers.Postgres(t)}) })
 }
 
 func testDeliver(t *testing.T, c store.Config) {
@@ -213,7 +214,7 @@ func testDeliver(t *testing.T, c store.Config) {
 
 // TestOrder sees that of one subject the older event is told first.
 func TestOrder(t *testing.T) {
-	w := newWorld(t, store.Config{Dir: t.TempDir()})
+	w := newWorld(t, store.Config{Audit: storetest.Key(), Dir: t.TempDir()})
 	var got log
 	hook := w.webhook(func(_ http.ResponseWriter, r *http.Request) { got.add(r.Header.Get("X-Selvage-Event")) })
 	s := fabric.Subscriber{ID: newID(), ProjectID: w.project.ID, Created: time.Now(), Updated: time.Now()}
@@ -236,7 +237,7 @@ func TestOrder(t *testing.T) {
 // TestRetries lets a receiver fail until there are no attempts left, and then dig up
 // what has died.
 func TestRetries(t *testing.T) {
-	w := newWorld(t, store.Config{Dir: t.TempDir()})
+	w := newWorld(t, store.Config{Audit: storetest.Key(), Dir: t.TempDir()})
 	var status atomic.Int64
 	status.Store(500)
 	var tries atomic.Int64
@@ -266,7 +267,7 @@ func TestRetries(t *testing.T) {
 // TestAnswers sees that a receiver which says Gone is not asked again, and that one which
 // redirects is not followed.
 func TestAnswers(t *testing.T) {
-	w := newWorld(t, store.Config{Dir: t.TempDir()})
+	w := newWorld(t, store.Config{Audit: storetest.Key(), Dir: t.TempDir()})
 	var followed atomic.Bool
 	gone := w.webhook(func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(http.StatusGone) })
 	away := w.webhook(func(rw http.ResponseWriter, r *http.Request) {
@@ -302,7 +303,7 @@ func TestAnswers(t *testing.T) {
 // TestOneHangs has one receiver that never answers, with a lot to be told, and another
 // that does.
 func TestOneHangs(t *testing.T) {
-	w := newWorld(t, store.Config{Dir: t.TempDir()})
+	w := newWorld(t, store.Config{Audit: storetest.Key(), Dir: t.TempDir()})
 	hang := make(chan struct{})
 	w.webhook(func(http.ResponseWriter, *http.Request) { <-hang })
 	defer close(hang)
@@ -315,7 +316,7 @@ func TestOneHangs(t *testing.T) {
 // TestShutdown stops a node in the middle of an attempt, which comes to its end; the
 // next node does the rest.
 func TestShutdown(t *testing.T) {
-	w := newWorld(t, store.Config{Dir: t.TempDir()})
+	w := newWorld(t, store.Config{Audit: storetest.Key(), Dir: t.TempDir()})
 	began, answer := make(chan struct{}, 100), make(chan struct{})
 	hook := w.webhook(func(http.ResponseWriter, *http.Request) {
 		began <- struct{}{}

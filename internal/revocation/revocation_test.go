@@ -12,11 +12,12 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/revocation"
 	"github.com/selvage/selvage/internal/store"
+	"github.com/selvage/selvage/internal/store/storetest"
 )
 
 func openLog(t *testing.T, now func() time.Time) *store.Store {
 	t.Helper()
-	s, err := store.Open(t.Context(), store.Config{Dir: t.TempDir(), Now: now})
+	s, err := store.Open(t.Context(), store.Config{Audit: storetest.Key(), Dir: t.TempDir(), Now: now})
 	if err != nil {
 		t.Fatal(err)
 	}

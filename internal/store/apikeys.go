@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/revocation"
@@ -29,7 +30,7 @@ func scanAPIKey(row scanner) (k fabric.APIKey, err error) {
 
 // CreateAPIKey inserts a key.
 func (s *Store) CreateAPIKey(ctx context.Context, k fabric.APIKey) error {
-	return s.once(ctx, func(t tx) error {
+	return s.once(ctx, audit.Of("api_key.created", k.ProjectID, "api_key", k.ID).With("name", k.Name, "scopes", words(k.Scopes)), func(t tx) error {
 		_, err := t.Exec(ctx, `INSERT INTO api_keys (`+apiKeyColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
 			k.ID, k.ProjectID, k.Name, k.Prefix, k.Hash, words(k.Scopes), micros(k.Created), micros(k.Expires), micros(k.Revoked), micros(k.LastUsed),
 			micros(k.Rotated), k.OldHash, micros(k.OldUntil), micros(k.OldUsed))
@@ -75,7 +76,7 @@ func (s *Store) ListAPIKeys(ctx context.Context, projectID string, q page.Query)
 
 // RevokeAPIKey ends the key that a revocation names.
 func (s *Store) RevokeAPIKey(ctx context.Context, projectID string, r revocation.Revocation, at time.Time) error {
-	return s.change(ctx, func(t tx) error {
+	return s.change(ctx, audit.Of("api_key.revoked", projectID, "api_key", r.ID), func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE api_keys SET revoked = CASE WHEN revoked = 0 THEN $3 ELSE revoked END WHERE id = $1 AND project_id = $2`,
 			r.ID, projectID, micros(at))
 		if err := oneRow(res, err, "API key"); err != nil {
@@ -97,12 +98,13 @@ func (s *Store) UpdateAPIKey(ctx context.Context, projectID, id string, c fabric
 		expires = new(int64)
 		*expires = micros(*c.Expires)
 	}
-	err = s.change(ctx, func(t tx) error {
+	err = s.change(ctx, audit.Of("api_key.updated", projectID, "api_key", id), func(t tx) error {
 		k, err = scanAPIKey(t.Row(ctx, `UPDATE api_keys SET name = COALESCE($3, name), scopes = COALESCE($4, scopes), expires = COALESCE($5, expires)
 			WHERE id = $2 AND project_id = $1 AND revoked = 0 RETURNING `+apiKeyColumns, projectID, id, c.Name, scopes, expires))
 		if err != nil {
 			return whyUnchanged(err)
 		}
+		t.event.Add("name", k.Name, "scopes", words(k.Scopes), "expires", date(k.Expires))
 		return t.revoke(ctx, s.ending(r))
 	})
 	return k, err
@@ -110,7 +112,7 @@ func (s *Store) UpdateAPIKey(ctx context.Context, projectID, id string, c fabric
 
 // RotateAPIKey replaces the secret of a key that still has the old one.
 func (s *Store) RotateAPIKey(ctx context.Context, k fabric.APIKey, old string, r revocation.Revocation) error {
-	return s.change(ctx, func(t tx) error {
+	return s.change(ctx, audit.Of("api_key.rotated", k.ProjectID, "api_key", k.ID).With("old_until", date(k.OldUntil)), func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE api_keys SET prefix = $4, hash = $5, rotated = $6, old_hash = $7, old_until = $8, old_used = $9
 			WHERE id = $2 AND project_id = $1 AND hash = $3 AND revoked = 0`,
 			k.ProjectID, k.ID, old, k.Prefix, k.Hash, micros(k.Rotated), k.OldHash, micros(k.OldUntil), micros(k.OldUsed))
@@ -131,7 +133,7 @@ func whyUnchanged(err error) error {
 
 // TouchAPIKey notes that a key was used.
 func (s *Store) TouchAPIKey(ctx context.Context, id, hash string, at time.Time) error {
-	return s.once(ctx, func(t tx) error {
+	return s.once(ctx, audit.None("a use, which changes nothing that it may"), func(t tx) error {
 		_, err := t.Exec(ctx, `UPDATE api_keys SET last_used = CASE WHEN last_used < $2 THEN $2 ELSE last_used END,
 			old_used = CASE WHEN old_hash = $3 AND old_used < $2 THEN $2 ELSE old_used END WHERE id = $1`, id, micros(at), hash)
 		if err != nil {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/problem"
 )
 
@@ -49,7 +50,7 @@ func (s *Store) FindBrowser(ctx context.Context, browser string) (held map[strin
 // MoveBrowser gives logins, by project, as [idp.Logins] are written, to a browser, and
 // takes all others from the one that it was before; either may be "".
 func (s *Store) MoveBrowser(ctx context.Context, from, to string, held map[string]string) error {
-	return s.change(ctx, func(t tx) error {
+	return s.change(ctx, audit.None("which browser holds a login; its beginning and end have events"), func(t tx) error {
 		if from != "" {
 			if err := t.Later(ctx, `UPDATE login_sessions SET browser = '' WHERE browser = $1 AND browser <> ''`, from); err != nil {
 				return fmt.Errorf("emptying browser: %w", err)
@@ -76,7 +77,7 @@ func (s *Store) MoveBrowser(ctx context.Context, from, to string, held map[strin
 
 // SeeBrowser notes that a browser is here now.
 func (s *Store) SeeBrowser(ctx context.Context, browser string) error {
-	return s.once(ctx, func(t tx) error {
+	return s.once(ctx, audit.None("a use"), func(t tx) error {
 		_, err := t.Exec(ctx, `UPDATE login_sessions SET seen = $2 WHERE browser = $1 AND browser <> ''`, browser, micros(s.now()))
 		if err != nil {
 			return fmt.Errorf("seeing browser: %w", err)

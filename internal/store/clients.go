@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/revocation"
@@ -26,7 +27,7 @@ func (s *Store) CreateClient(ctx context.Context, c idp.Client) error {
 	if err != nil {
 		return err
 	}
-	return s.change(ctx, func(t tx) error {
+	return s.change(ctx, clientEvent("client.created", c), func(t tx) error {
 		_, err := t.Exec(ctx, `INSERT INTO clients (`+clientColumns+`)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`,
 			c.ID, c.ProjectID, c.Name, c.Type, c.Profile, c.AuthMethod, c.SecretHash, flag(c.FirstParty), flag(c.PKCEOptional),
@@ -99,7 +100,7 @@ func (s *Store) UpdateClient(ctx context.Context, c idp.Client) error {
 	if err != nil {
 		return err
 	}
-	return s.change(ctx, func(t tx) error {
+	return s.change(ctx, clientEvent("client.updated", c), func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE clients SET name = $2, profile = $3, auth_method = $4, first_party = $5,
 			pkce_optional = $6, redirect_uris = $7, logout_uris = $8, grants = $9, scopes = $10, access_token = $11, id_token_alg = $12,
 			metadata = $13, updated = $14 WHERE id = $1`, c.ID, c.Name, c.Profile, c.AuthMethod, flag(c.FirstParty), flag(c.PKCEOptional),
@@ -113,19 +114,21 @@ func (s *Store) UpdateClient(ctx context.Context, c idp.Client) error {
 
 // SetClientSecret replaces the hash of a client's secret.
 func (s *Store) SetClientSecret(ctx context.Context, id, hash string, now time.Time) error {
-	return s.once(ctx, func(t tx) error {
-		res, err := t.Exec(ctx, `UPDATE clients SET secret_hash = $2, updated = $3 WHERE id = $1`, id, hash, micros(now))
-		return oneRow(res, err, "client")
+	return s.once(ctx, audit.Of("client.secret_rotated", "", "client", id), func(t tx) error {
+		err := t.Row(ctx, `UPDATE clients SET secret_hash = $2, updated = $3 WHERE id = $1 RETURNING project_id`, id, hash, micros(now)).Scan(&t.event.ProjectID)
+		return found(err, "client")
 	})
 }
 
 // DeleteClient deletes a client with its grants and revokes its tokens.
 func (s *Store) DeleteClient(ctx context.Context, r revocation.Revocation) error {
-	return s.change(ctx, func(t tx) error {
-		res, err := t.Exec(ctx, `DELETE FROM clients WHERE id = $1`, r.ID)
-		if err := oneRow(res, err, "client"); err != nil {
+	return s.change(ctx, audit.Of("client.deleted", "", "client", r.ID), func(t tx) error {
+		var name string
+		err := t.Row(ctx, `DELETE FROM clients WHERE id = $1 RETURNING project_id, name`, r.ID).Scan(&t.event.ProjectID, &name)
+		if err := found(err, "client"); err != nil {
 			return err
 		}
+		t.event.Add("name", name)
 		return t.revoke(ctx, s.ending(r))
 	})
 }

@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/revocation"
@@ -51,11 +53,12 @@ func (s *Store) ListConsents(ctx context.Context, projectID, subscriberID string
 // client's grants with their access tokens; ending gives the revocation of a grant.
 // Where there is neither, it is a [problem.NotFound].
 func (s *Store) RevokeConsent(ctx context.Context, subscriberID, clientID string, now time.Time, ending func(grantID string) revocation.Revocation) error {
-	return s.change(ctx, func(t tx) error {
+	return s.change(ctx, audit.Of("consent.revoked", "", "subscriber", subscriberID).With("client", clientID), func(t tx) error {
 		// Who redeems a code waits here for us, and then finds no consent; or we for
 		// them, and then find their grant.
-		res, err := t.Exec(ctx, `DELETE FROM consents WHERE subscriber_id = $1 AND client_id = $2`, subscriberID, clientID)
-		none := oneRow(res, err, "consent")
+		var scope string
+		err := t.Row(ctx, `DELETE FROM consents WHERE subscriber_id = $1 AND client_id = $2 RETURNING scope`, subscriberID, clientID).Scan(&scope)
+		none := found(err, "consent")
 		if none != nil && !errors.Is(none, problem.NotFound) {
 			return none
 		}
@@ -64,9 +67,13 @@ func (s *Store) RevokeConsent(ctx context.Context, subscriberID, clientID string
 		if err != nil {
 			return err
 		}
-		if len(grants) == 0 {
+		if len(grants) == 0 && none != nil {
 			return none
 		}
+		if t.event.ProjectID, err = t.projectOf(ctx, clientID); err != nil {
+			return err
+		}
+		t.event.Add("scope", scope, "grants", strconv.Itoa(len(grants)))
 		for _, id := range grants {
 			if err := t.Later(ctx, `UPDATE grants SET revoked = $2 WHERE id = $1 AND revoked = 0`, id, micros(now)); err != nil {
 				return fmt.Errorf("ending grants: %w", err)
@@ -83,7 +90,8 @@ func (s *Store) RevokeConsent(ctx context.Context, subscriberID, clientID string
 
 // AddConsent adds to the scopes that a subscriber has agreed to for a client.
 func (s *Store) AddConsent(ctx context.Context, subscriberID, clientID string, scopes []string, now time.Time) error {
-	return s.change(ctx, func(t tx) error {
+	return s.change(ctx, audit.Of("consent.given", "", "subscriber", subscriberID).
+		By(audit.Subscriber, subscriberID).With("client", clientID, "scope", strings.Join(scopes, " ")), func(t tx) error {
 		_, err := t.Exec(ctx, `INSERT INTO consents (subscriber_id, client_id, scope, updated) VALUES ($1, $2, '', $3) ON CONFLICT DO NOTHING`,
 			subscriberID, clientID, micros(now))
 		if isForeignKey(err) {
@@ -91,6 +99,9 @@ func (s *Store) AddConsent(ctx context.Context, subscriberID, clientID string, s
 		}
 		if err != nil {
 			return fmt.Errorf("writing consent: %w", err)
+		}
+		if t.event.ProjectID, err = t.projectOf(ctx, clientID); err != nil {
+			return err
 		}
 		agreed, err := t.lockConsent(ctx, subscriberID, clientID)
 		if err != nil {

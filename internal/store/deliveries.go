@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/page"
 )
 
@@ -24,7 +25,7 @@ func (s *Store) FindDelivery(ctx context.Context, webhookID, id string) (fabric.
 
 // QueueDelivery inserts a delivery of one webhook.
 func (s *Store) QueueDelivery(ctx context.Context, webhookID string, e fabric.Event) (d fabric.Delivery, err error) {
-	err = s.once(ctx, func(t tx) error {
+	err = s.once(ctx, audit.Of("webhook.tested", e.ProjectID, "webhook", webhookID), func(t tx) error {
 		d, err = scanDelivery(t.Row(ctx, `INSERT INTO webhook_deliveries (webhook_id, id, event, subject, body, state, created, queued, due)
 			VALUES ($1, $2, $3, $4, $5, 'pending', $6, $6, 0) RETURNING `+deliveryColumns,
 			webhookID, e.ID, string(e.Name), e.Subject, string(e.Body), micros(e.Created)))
@@ -49,8 +50,11 @@ func (s *Store) ListDeliveries(ctx context.Context, webhookID string, state fabr
 // Redeliver makes a delivery wait again, and its webhook rest no more.
 func (s *Store) Redeliver(ctx context.Context, webhookID, id string, now time.Time) (d fabric.Delivery, err error) {
 	q := s.webhooks()
-	err = s.change(ctx, func(t tx) error {
+	err = s.change(ctx, audit.Of("webhook.redelivered", "", "webhook", webhookID).With("delivery", id), func(t tx) error {
 		if d, err = scanDelivery(q.requeue(ctx, t, webhookID, id, now, deliveryColumns)); err != nil {
+			return err
+		}
+		if err := t.placeReceiver(ctx, q, webhookID); err != nil {
 			return err
 		}
 		return q.wake(ctx, t, webhookID)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
 )
@@ -14,7 +15,7 @@ import (
 // PutDevice inserts a device, or renames the one of that token, which keeps its
 // id, key and beginning. More than most of a subscriber are problem.Invalid.
 func (s *Store) PutDevice(ctx context.Context, d fabric.Device, most int) (kept fabric.Device, err error) {
-	err = s.change(ctx, func(t tx) error {
+	err = s.change(ctx, audit.Of("device.registered", d.ProjectID, "subscriber", d.SubscriberID).With("type", d.Type, "name", d.Name), func(t tx) error {
 		kept = d
 		// Who registers waits for who does so for the same subscriber: that is how they
 		// are counted.
@@ -29,6 +30,7 @@ func (s *Store) PutDevice(ctx context.Context, d fabric.Device, most int) (kept 
 		if err := t.Row(ctx, `SELECT count(*) FROM devices WHERE subscriber_id = $1`, d.SubscriberID).Scan(&n); err != nil {
 			return fmt.Errorf("counting devices: %w", err)
 		}
+		t.event.Add("device", kept.ID)
 		if n > most {
 			return problem.BadParam("device_token", "there are %d devices already; delete one", most)
 		}
@@ -60,9 +62,9 @@ func (t tx) putDevice(ctx context.Context, d *fabric.Device) error {
 
 // DeleteDevice deletes a device of a subscriber.
 func (s *Store) DeleteDevice(ctx context.Context, subscriberID, id string) error {
-	return s.once(ctx, func(t tx) error {
-		res, err := t.Exec(ctx, `DELETE FROM devices WHERE id = $2 AND subscriber_id = $1`, subscriberID, id)
-		return oneRow(res, err, "device")
+	return s.once(ctx, audit.Of("device.deleted", "", "subscriber", subscriberID).With("device", id), func(t tx) error {
+		err := t.Row(ctx, `DELETE FROM devices WHERE id = $2 AND subscriber_id = $1 RETURNING project_id`, subscriberID, id).Scan(&t.event.ProjectID)
+		return found(err, "device")
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/test/servers"
 )
 
@@ -20,9 +21,18 @@ func EachDatabase(t *testing.T, test func(t *testing.T, c Config)) {
 		if err = errors.Join(err, os.WriteFile(filepath.Join(dir, "selvage.db"), file, 0o600)); err != nil {
 			t.Fatal(err)
 		}
-		test(t, Config{Dir: dir})
+		test(t, Config{Dir: dir, Audit: auditKey(t)})
 	})
-	t.Run("postgres", func(t *testing.T) { test(t, Config{URL: servers.Postgres(t)}) })
+	t.Run("postgres", func(t *testing.T) { test(t, Config{URL: servers.Postgres(t), Audit: auditKey(t)}) })
+}
+
+func auditKey(t *testing.T) *audit.Key {
+	t.Helper()
+	key, err := audit.NewKey(make([]byte, 32))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
 }
 
 // prepared gives the file of a database without rows.

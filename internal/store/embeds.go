@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/revocation"
@@ -22,7 +23,7 @@ func scanEmbedKey(row scanner) (k fabric.EmbedKey, err error) {
 
 // CreateEmbedKey inserts a key.
 func (s *Store) CreateEmbedKey(ctx context.Context, k fabric.EmbedKey) error {
-	return s.once(ctx, func(t tx) error {
+	return s.once(ctx, audit.Of("embed_key.created", k.ProjectID, "embed_key", k.ID).With("name", k.Name, "address", k.AddressID), func(t tx) error {
 		_, err := t.Exec(ctx, `INSERT INTO embed_keys (`+embedColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
 			k.ID, k.ProjectID, k.AddressID, k.Name, k.Prefix, k.Hash, micros(k.Created), micros(k.Revoked))
 		if isForeignKey(err) {
@@ -52,7 +53,7 @@ func (s *Store) ListEmbedKeys(ctx context.Context, projectID string, q page.Quer
 
 // RevokeEmbedKey ends a key and the tokens that it gave.
 func (s *Store) RevokeEmbedKey(ctx context.Context, projectID string, r revocation.Revocation, at time.Time) error {
-	return s.change(ctx, func(t tx) error {
+	return s.change(ctx, audit.Of("embed_key.revoked", projectID, "embed_key", r.ID), func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE embed_keys SET revoked = CASE WHEN revoked = 0 THEN $3 ELSE revoked END WHERE id = $1 AND project_id = $2`,
 			r.ID, projectID, micros(at))
 		if err := oneRow(res, err, "embed key"); err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/revocation"
 	"github.com/selvage/selvage/internal/store"
+	"github.com/selvage/selvage/internal/store/storetest"
 )
 
 const crowd = 50
@@ -22,6 +23,7 @@ const crowd = 50
 // fabricRows is a store with one project.
 func fabricRows(t *testing.T, c store.Config) (*store.Store, fabric.Project) {
 	t.Helper()
+	c.Audit = storetest.Key()
 	s, err := store.Open(context.Background(), c)
 	if err != nil {
 		t.Fatal(err)

@@ -4,9 +4,11 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
+	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/factor"
 	"github.com/selvage/selvage/internal/problem"
 )
@@ -24,7 +26,10 @@ func (t tx) lockOwner(ctx context.Context, o factor.Owner) error {
 		return problem.NoSuch("owner")
 	}
 	res, err := t.Exec(ctx, `UPDATE `+table+` SET updated = updated WHERE id = $1`, o.ID)
-	return oneRow(res, err, string(o.Kind))
+	if err := oneRow(res, err, string(o.Kind)); err != nil {
+		return err
+	}
+	return t.placeOwner(ctx, o)
 }
 
 // deleteFactors deletes what the owners that a condition on owner_id names have.
@@ -59,7 +64,7 @@ func scanPasskey(row scanner) (p factor.Passkey, err error) {
 
 // CreatePasskey inserts a passkey; the unique index on its credential decides.
 func (s *Store) CreatePasskey(ctx context.Context, p factor.Passkey) error {
-	return s.change(ctx, func(t tx) error {
+	return s.change(ctx, factorEvent("factor.added", p.Owner, "passkey", p.ID).With("name", p.Name), func(t tx) error {
 		if err := t.lockOwner(ctx, p.Owner); err != nil {
 			return err
 		}
@@ -82,15 +87,18 @@ func (s *Store) ListPasskeys(ctx context.Context, o factor.Owner) ([]factor.Pass
 
 // RenamePasskey gives a passkey another name.
 func (s *Store) RenamePasskey(ctx context.Context, o factor.Owner, id, name string) error {
-	return s.once(ctx, func(t tx) error {
+	return s.once(ctx, factorEvent("factor.renamed", o, "passkey", id).With("name", name), func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE passkeys SET name = $4 WHERE id = $1 AND owner_id = $2 AND owner_kind = $3`, id, o.ID, string(o.Kind), name)
-		return oneRow(res, err, "passkey")
+		if err := oneRow(res, err, "passkey"); err != nil {
+			return err
+		}
+		return t.placeOwner(ctx, o)
 	})
 }
 
 // UsePasskey notes a use, if the passkey was not used since it was read.
 func (s *Store) UsePasskey(ctx context.Context, p factor.Passkey, old uint32) error {
-	return s.once(ctx, func(t tx) error {
+	return s.once(ctx, audit.None("a use; the login has an event"), func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE passkeys SET record = $3, count = $4, backed_up = $5, used = $6 WHERE id = $1 AND count = $2`,
 			p.ID, int64(old), string(p.Record), int64(p.Count), flag(p.BackedUp), micros(p.Used))
 		return swapped(res, err, "passkey")
@@ -103,9 +111,12 @@ func (s *Store) DeletePasskey(ctx context.Context, o factor.Owner, id string) er
 }
 
 func (s *Store) deleteFactor(ctx context.Context, table, thing string, o factor.Owner, id string) error {
-	return s.once(ctx, func(t tx) error {
+	return s.once(ctx, factorEvent("factor.removed", o, thing, id), func(t tx) error {
 		res, err := t.Exec(ctx, `DELETE FROM `+table+` WHERE id = $1 AND owner_id = $2 AND owner_kind = $3`, id, o.ID, string(o.Kind))
-		return oneRow(res, err, thing)
+		if err := oneRow(res, err, thing); err != nil {
+			return err
+		}
+		return t.placeOwner(ctx, o)
 	})
 }
 
@@ -113,7 +124,7 @@ const totpColumns = `id, owner_kind, owner_id, sealed, step, created, used`
 
 // CreateTOTP inserts an authenticator app; an owner has one at most.
 func (s *Store) CreateTOTP(ctx context.Context, a factor.TOTP) error {
-	return s.change(ctx, func(t tx) error {
+	return s.change(ctx, factorEvent("factor.added", a.Owner, "totp", a.ID), func(t tx) error {
 		if err := t.lockOwner(ctx, a.Owner); err != nil {
 			return err
 		}
@@ -134,7 +145,7 @@ func (s *Store) FindTOTP(ctx context.Context, o factor.Owner) (a factor.TOTP, er
 
 // UseTOTP takes the code of a step, if none of it or of a later one was taken.
 func (s *Store) UseTOTP(ctx context.Context, a factor.TOTP) error {
-	return s.once(ctx, func(t tx) error {
+	return s.once(ctx, audit.None("a use; the login has an event"), func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE totps SET step = $4, used = $5 WHERE id = $1 AND owner_id = $2 AND owner_kind = $3 AND step < $4`,
 			a.ID, a.Owner.ID, string(a.Owner.Kind), a.Step, micros(a.Used))
 		return swapped(res, err, "authenticator app")
@@ -163,7 +174,7 @@ func (s *Store) DeleteTOTP(ctx context.Context, o factor.Owner, id string) error
 
 // ReplaceRecoveryCodes deletes the codes of an owner and inserts others.
 func (s *Store) ReplaceRecoveryCodes(ctx context.Context, o factor.Owner, hashes []string, at time.Time) error {
-	return s.change(ctx, func(t tx) error {
+	return s.change(ctx, factorEvent("recovery_codes.replaced", o, "recovery_codes", "").With("codes", strconv.Itoa(len(hashes))), func(t tx) error {
 		if err := t.lockOwner(ctx, o); err != nil {
 			return err
 		}
@@ -188,9 +199,12 @@ func (s *Store) ReplaceRecoveryCodes(ctx context.Context, o factor.Owner, hashes
 
 // TakeRecoveryCode deletes a code.
 func (s *Store) TakeRecoveryCode(ctx context.Context, o factor.Owner, hash string) error {
-	return s.once(ctx, func(t tx) error {
+	return s.once(ctx, factorEvent("recovery_code.used", o, "recovery_codes", ""), func(t tx) error {
 		res, err := t.Exec(ctx, `DELETE FROM recovery_codes WHERE owner_id = $1 AND owner_kind = $2 AND hash = $3`, o.ID, string(o.Kind), hash)
-		return oneRow(res, err, "recovery code")
+		if err := oneRow(res, err, "recovery code"); err != nil {
+			return err
+		}
+		return t.placeOwner(ctx, o)
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/factor"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/revocation"
@@ -97,7 +98,7 @@ func TestFactorsGo(t *testing.T) {
 				s.ReplaceRecoveryCodes(ctx, o, []string{"h"}, time.Now()))
 		}
 		add := func(id string) factor.Owner {
-			err := s.change(ctx, func(t tx) error {
+			err := s.change(ctx, audit.None("a test"), func(t tx) error {
 				_, err := t.Exec(ctx, `INSERT INTO subscribers (id, project_id, email, password_hash, created, updated) VALUES ($1, 'p', $1, '', 0, 0)`, id)
 				return err
 			})

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/revocation"
@@ -15,20 +16,23 @@ import (
 // generation is made by its first use. Whoever comes too late revokes the
 // family, and is told so without an error, since the revocation must stay.
 func (s *Store) RotateFamily(ctx context.Context, u fabric.FamilyUse) (used bool, err error) {
-	err = s.once(ctx, func(t tx) (err error) {
+	err = s.once(ctx, audit.None("a use: tokens in the place of others"), func(t tx) (err error) {
 		used, err = t.rotate(ctx, u)
 		return err
 	})
 	if err != nil || used {
 		return used, err
 	}
-	return false, s.change(ctx, func(t tx) error {
+	return false, s.change(ctx, audit.Of("token.reused", u.ProjectID, "token", u.ID).With("subscriber", u.SubscriberID, "client", u.ClientID).Refuse("the refresh token was used before; its family is revoked"), func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE families SET revoked = 1 WHERE id = $1 AND revoked = 0`, u.ID)
 		if err != nil {
 			return fmt.Errorf("revoking family: %w", err)
 		}
-		if n, err := res.RowsAffected(); err != nil || n == 0 {
-			return err // unknown, or revoked before
+		if n, err := res.RowsAffected(); err != nil {
+			return err
+		} else if n == 0 { // unknown, or revoked before
+			t.event.Drop()
+			return nil
 		}
 		return t.revoke(ctx, s.ending(u.Revocation))
 	})
@@ -57,7 +61,7 @@ func (t tx) rotate(ctx context.Context, u fabric.FamilyUse) (bool, error) {
 
 // SweepFamilies deletes the families all of whose tokens have expired.
 func (s *Store) SweepFamilies(ctx context.Context) error {
-	return s.once(ctx, func(t tx) error {
+	return s.once(ctx, audit.None("what has expired"), func(t tx) error {
 		if _, err := t.Exec(ctx, `DELETE FROM families WHERE expires <= $1`, micros(s.now())); err != nil {
 			return fmt.Errorf("sweeping families: %w", err)
 		}
@@ -87,7 +91,7 @@ func scanFamily(row scanner) (f fabric.Family, err error) {
 
 // RevokeFamily ends the family that a revocation names.
 func (s *Store) RevokeFamily(ctx context.Context, projectID, subscriberID string, r revocation.Revocation) error {
-	return s.change(ctx, func(t tx) error {
+	return s.change(ctx, audit.Of("token.revoked", projectID, "token", r.ID).With("subscriber", subscriberID), func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE families SET revoked = 1 WHERE id = $1 AND project_id = $2 AND subscriber_id = $3`, r.ID, projectID, subscriberID)
 		if err := oneRow(res, err, "token"); err != nil {
 			return err

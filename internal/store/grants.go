@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/revocation"
 )
@@ -22,7 +23,8 @@ const grantColumns = `id, project_id, client_id, subscriber_id, session_id, scop
 // anything else of the grant that is gone, such as the consent that it needs, is a
 // [problem.NotFound].
 func (s *Store) RedeemCode(ctx context.Context, c idp.RedeemedCode, g idp.Grant) error {
-	err := s.change(ctx, func(t tx) error {
+	err := s.change(ctx, audit.Of("grant.created", g.ProjectID, "grant", g.ID).
+		With("client", g.ClientID, "subscriber", g.SubscriberID, "session", g.SessionID, "scope", strings.Join(g.Scope, " ")), func(t tx) error {
 		if err := t.insertGrant(ctx, c, g); err != nil {
 			return err
 		}
@@ -112,7 +114,7 @@ func (s *Store) FindGrant(ctx context.Context, id string) (g idp.Grant, err erro
 // RotateGrant writes the refresh token of a living grant if the hash is still old. A
 // [problem.Conflict] means that the token was used before, or the grant revoked.
 func (s *Store) RotateGrant(ctx context.Context, g idp.Grant, old string) error {
-	return s.once(ctx, func(t tx) error {
+	return s.once(ctx, audit.None("a use: tokens in the place of others"), func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE grants SET refresh_hash = $3, seed = $4, rotated = $5, idle_until = $6
 			WHERE id = $1 AND refresh_hash = $2 AND revoked = 0`,
 			g.ID, old, g.RefreshHash, g.Seed, micros(g.Rotated), micros(g.IdleUntil))
@@ -127,13 +129,17 @@ func (s *Store) RotateGrant(ctx context.Context, g idp.Grant, old string) error 
 
 // RevokeGrant ends a grant and its access tokens.
 func (s *Store) RevokeGrant(ctx context.Context, id string, now time.Time, r revocation.Revocation) error {
-	return s.change(ctx, func(t tx) error {
-		res, err := t.Exec(ctx, `UPDATE grants SET revoked = $2 WHERE id = $1 AND revoked = 0`, id, micros(now))
-		if err := oneRow(res, err, "grant"); errors.Is(err, problem.NotFound) {
-			return nil // gone or revoked before
+	return s.change(ctx, audit.Of("grant.revoked", "", "grant", id), func(t tx) error {
+		var client, subscriber string
+		err := t.Row(ctx, `UPDATE grants SET revoked = $2 WHERE id = $1 AND revoked = 0 RETURNING project_id, client_id, subscriber_id`, id, micros(now)).
+			Scan(&t.event.ProjectID, &client, &subscriber)
+		if err := found(err, "grant"); errors.Is(err, problem.NotFound) { // gone or revoked before
+			t.event.Drop()
+			return nil
 		} else if err != nil {
 			return err
 		}
+		t.event.Add("client", client, "subscriber", subscriber)
 		return t.revoke(ctx, s.ending(r))
 	})
 }
@@ -165,7 +171,7 @@ func (s *Store) sweep(ctx context.Context, query string, bounds ...any) error {
 	bounds = append([]any{sweepBatch}, bounds...)
 	for {
 		var n int64
-		err := s.once(ctx, func(t tx) error {
+		err := s.once(ctx, audit.None("what has expired"), func(t tx) error {
 			res, err := t.Exec(ctx, query, bounds...)
 			if err == nil {
 				n, err = res.RowsAffected()

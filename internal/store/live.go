@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/recordings"
 )
@@ -84,7 +85,7 @@ var errNotWaiting = problem.BadParam("RecordingSid", "no recording with this Rec
 // UpdateRecording writes how far a recording has come that waits, if it was last
 // changed at the time old.
 func (s *Store) UpdateRecording(ctx context.Context, r recordings.Recording, identity string, old time.Time) error {
-	return s.once(ctx, func(t tx) error {
+	return s.once(ctx, audit.Of("recording.updated", r.ProjectID, "recording", r.ID).With("status", string(r.Status)), func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE recordings SET identity = $1, status = $2, channels = $3, waits = $4, trim = $5, pause_behavior = $6,
 				callback_url = $7, callback_events = $8, callback_method = $9, updated = $10
 			WHERE id = $11 AND updated = $12 AND waits <> 0 AND deleted = 0`,
@@ -113,7 +114,7 @@ func (s *Store) AwaitsMedia(ctx context.Context, projectID string, m recordings.
 
 // GiveUpRecordings makes absent what has waited until a time.
 func (s *Store) GiveUpRecordings(ctx context.Context, until time.Time) error {
-	return s.once(ctx, func(t tx) error {
+	return s.once(ctx, audit.None("what was waited for long enough"), func(t tx) error {
 		_, err := t.Exec(ctx, `UPDATE recordings SET status = $1, error_code = $2, identity = NULL, updated = waits, waits = 0
 			WHERE waits <> 0 AND waits < $3 AND deleted = 0`, recordings.Absent, recordings.NoAudio, micros(until))
 		if err != nil {

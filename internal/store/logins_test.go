@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/revocation"
 )
@@ -26,7 +27,7 @@ func grantRows(t *testing.T, c Config) (s *Store, g idp.Grant, ahead *atomic.Int
 	}
 	t.Cleanup(func() { _ = s.Close() })
 	g = idp.Grant{ProjectID: "p", ClientID: "c", SubscriberID: "s", SessionID: newID(), RefreshHash: "first", Expires: time.Now().Add(time.Hour), IdleUntil: time.Now().Add(time.Hour)}
-	err = s.change(t.Context(), func(tx tx) error {
+	err = s.change(t.Context(), audit.None("a test"), func(tx tx) error {
 		for _, query := range []string{
 			`INSERT INTO projects (id, name, record_rate, created, updated) VALUES ('p', 'P', 0, 0, 0)`,
 			`INSERT INTO subscribers (id, project_id, email, password_hash, created, updated) VALUES ('s', 'p', 'a@example.com', 'hash', 0, 0)`,

@@ -8,6 +8,7 @@ import (
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/deliver"
 	"github.com/selvage/selvage/internal/page"
 )
@@ -75,8 +76,11 @@ func (s *Store) ListLogouts(ctx context.Context, clientID string, state fabric.D
 // RedeliverLogout makes a logout wait again, and its client rest no more.
 func (s *Store) RedeliverLogout(ctx context.Context, clientID, loginID string, now time.Time) (l fabric.Logout, err error) {
 	q := s.logouts()
-	err = s.change(ctx, func(t tx) error {
+	err = s.change(ctx, audit.Of("logout.redelivered", "", "client", clientID).With("session", loginID), func(t tx) error {
 		if l, err = scanLogout(q.requeue(ctx, t, clientID, loginID, now, logoutColumns)); err != nil {
+			return err
+		}
+		if err := t.placeReceiver(ctx, q, clientID); err != nil {
 			return err
 		}
 		return q.wake(ctx, t, clientID)

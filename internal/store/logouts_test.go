@@ -8,6 +8,7 @@ import (
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/deliver"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
@@ -102,7 +103,7 @@ func testLogouts(t *testing.T, c Config) {
 				granted(t, s, sid, id)
 			}
 			granted(t, s, other, elsewhere.ID)
-			err := s.change(ctx, func(t tx) error { // what a client gives back itself leaves its own session as it was
+			err := s.change(ctx, audit.None("a test"), func(t tx) error { // what a client gives back itself leaves its own session as it was
 				_, err := t.Exec(ctx, `UPDATE grants SET revoked = 1 WHERE client_id = $1`, revoked.ID)
 				return err
 			})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/selvage/selvage/internal/database"
 	"github.com/selvage/selvage/internal/store"
+	"github.com/selvage/selvage/internal/store/storetest"
 )
 
 func TestNewest(t *testing.T) {
@@ -25,7 +26,7 @@ func TestNewest(t *testing.T) {
 
 // Looking makes no database, and reading one as it is changes nothing.
 func TestLook(t *testing.T) {
-	c := store.Config{Dir: t.TempDir()}
+	c := store.Config{Dir: t.TempDir(), Audit: storetest.Key()}
 	if _, known, err := store.Look(t.Context(), c); !errors.Is(err, fs.ErrNotExist) || known == 0 {
 		t.Errorf("Look before there is anything = schema %d, %v", known, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/operator"
@@ -24,7 +25,7 @@ func scanOperator(row scanner, more ...any) (o operator.Operator, err error) {
 
 // CreateOperator inserts an operator with its roles.
 func (s *Store) CreateOperator(ctx context.Context, o operator.Operator) error {
-	return s.change(ctx, func(t tx) error { return t.insertOperator(ctx, o) })
+	return s.change(ctx, operatorEvent("operator.created", o), func(t tx) error { return t.insertOperator(ctx, o) })
 }
 
 func (t tx) insertOperator(ctx context.Context, o operator.Operator) error {
@@ -112,8 +113,8 @@ const owners = `SELECT COUNT(*) FROM operators o JOIN operator_roles r ON r.oper
 
 // keepOwner runs a change which may take an owner away. Those that could wait for each
 // other, so that each counts what the one before it has left.
-func (s *Store) keepOwner(ctx context.Context, do func(tx) error) error {
-	return s.change(ctx, func(t tx) error {
+func (s *Store) keepOwner(ctx context.Context, e audit.Event, do func(tx) error) error {
+	return s.change(ctx, e, func(t tx) error {
 		if _, err := t.Exec(ctx, `UPDATE sequences SET value = value + 1 WHERE name = 'operators'`); err != nil {
 			return fmt.Errorf("locking operators: %w", err)
 		}
@@ -136,7 +137,7 @@ func (s *Store) keepOwner(ctx context.Context, do func(tx) error) error {
 
 // UpdateOperator writes what is not nil.
 func (s *Store) UpdateOperator(ctx context.Context, id string, c operator.Change, at time.Time, keep string) (o operator.Operator, err error) {
-	err = s.keepOwner(ctx, func(t tx) error {
+	err = s.keepOwner(ctx, operatorChange(id, c), func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE operators SET name = COALESCE($2, name), password_hash = COALESCE($3, password_hash),
 			disabled = COALESCE($4, disabled), updated = $5 WHERE id = $1`, id, c.Name, c.PasswordHash, flagOf(c.Disabled), micros(at))
 		if err := oneRow(res, err, "operator"); err != nil {
@@ -175,7 +176,7 @@ func (t tx) endOperator(ctx context.Context, id, keep string, at time.Time) erro
 
 // DeleteOperator deletes an operator; its roles, sessions and links go with it.
 func (s *Store) DeleteOperator(ctx context.Context, id string) error {
-	return s.keepOwner(ctx, func(t tx) error {
+	return s.keepOwner(ctx, audit.Of("operator.deleted", "", "operator", id), func(t tx) error {
 		res, err := t.Exec(ctx, `DELETE FROM operators WHERE id = $1`, id)
 		return oneRow(res, err, "operator")
 	})
@@ -183,7 +184,7 @@ func (s *Store) DeleteOperator(ctx context.Context, id string) error {
 
 // CreateOperatorLink inserts a link.
 func (s *Store) CreateOperatorLink(ctx context.Context, l operator.Link, alone bool) error {
-	return s.keepOwner(ctx, func(t tx) error {
+	return s.keepOwner(ctx, linkEvent(l), func(t tx) error {
 		if alone {
 			var others int
 			err := t.Row(ctx, `SELECT (SELECT COUNT(*) FROM operators) + (SELECT COUNT(*) FROM operator_links WHERE operator_id IS NULL AND used = 0 AND expires > $1)`,
@@ -230,12 +231,16 @@ func (s *Store) FindOperatorLink(ctx context.Context, hash string) (operator.Lin
 
 // UseOperatorLink uses a link up, and makes or changes its operator.
 func (s *Store) UseOperatorLink(ctx context.Context, hash string, o operator.Operator, at time.Time) (operator.Operator, error) {
-	err := s.change(ctx, func(t tx) error {
+	err := s.change(ctx, audit.Of("operator_link.used", "", "operator", ""), func(t tx) error {
 		l, err := scanLink(t.Row(ctx, `UPDATE operator_links SET used = $2 WHERE hash = $1 AND used = 0 AND expires > $2 RETURNING `+linkColumns, hash, micros(at)))
 		if err != nil {
 			return err
 		}
+		t.event.Target.ID = l.OperatorID
+		t.event.Add("link", l.ID)
 		if l.OperatorID == "" {
+			t.event.Target.ID = o.ID
+			t.event.Actor = audit.Actor{Kind: audit.Operator, ID: o.ID}
 			return t.insertOperator(ctx, o)
 		}
 		res, err := t.Exec(ctx, `UPDATE operators SET password_hash = $2, updated = $3 WHERE id = $1`, l.OperatorID, o.PasswordHash, micros(at))
@@ -253,7 +258,7 @@ func (s *Store) UseOperatorLink(ctx context.Context, hash string, o operator.Ope
 
 // SweepOperators deletes sessions and links that were over before a moment.
 func (s *Store) SweepOperators(ctx context.Context, before time.Time) error {
-	return s.change(ctx, func(t tx) error {
+	return s.change(ctx, audit.None("what has expired"), func(t tx) error {
 		_, err := t.Exec(ctx, `DELETE FROM operator_sessions WHERE expires < $1 OR ended > 0 AND ended < $1`, micros(before))
 		_, err2 := t.Exec(ctx, `DELETE FROM operator_links WHERE expires < $1`, micros(before))
 		if err := errors.Join(err, err2); err != nil {

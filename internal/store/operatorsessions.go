@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
+	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/operator"
 )
@@ -34,7 +36,8 @@ func (r *operatorSession) session() operator.Session {
 // CreateOperatorSession inserts a session, if its operator still has the password and
 // is not disabled.
 func (s *Store) CreateOperatorSession(ctx context.Context, l operator.Session, passwordHash string) error {
-	return s.change(ctx, func(t tx) error {
+	return s.change(ctx, audit.Of("login", "", "operator", l.OperatorID).By(audit.Operator, l.OperatorID).
+		With("session", l.ID, "amr", strings.Join(l.AMR, " "), "proven", strconv.FormatBool(l.Proven), "user_agent", l.UserAgent), func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE operators SET updated = updated WHERE id = $1 AND password_hash = $2 AND disabled = 0`, l.OperatorID, passwordHash)
 		if err := oneRow(res, err, "operator"); errors.Is(err, problem.NotFound) {
 			return problem.New(problem.Conflict, "operator_changed", "the operator has changed since its password was checked")
@@ -67,7 +70,8 @@ func (s *Store) FindOperatorSession(ctx context.Context, browser string) (operat
 
 // RaiseOperatorSession writes what a session was raised to.
 func (s *Store) RaiseOperatorSession(ctx context.Context, l operator.Session, old string) error {
-	return s.once(ctx, func(t tx) error {
+	return s.once(ctx, audit.Of("session.raised", "", "operator", l.OperatorID).By(audit.Operator, l.OperatorID).
+		With("session", l.ID, "amr", strings.Join(l.AMR, " "), "proven", strconv.FormatBool(l.Proven)), func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE operator_sessions SET browser = $3, proven = $4, amr = $5, fresh = $6, seen = $7 WHERE id = $1 AND browser = $2 AND ended = 0`,
 			l.ID, old, l.Browser, flag(l.Proven), strings.Join(l.AMR, " "), micros(l.Fresh), micros(l.Seen))
 		if err := oneRow(res, err, "session"); errors.Is(err, problem.NotFound) {
@@ -81,7 +85,7 @@ func (s *Store) RaiseOperatorSession(ctx context.Context, l operator.Session, ol
 
 // SeeOperatorSession notes that a session was used.
 func (s *Store) SeeOperatorSession(ctx context.Context, id string, at time.Time) error {
-	return s.once(ctx, func(t tx) error {
+	return s.once(ctx, audit.None("a use"), func(t tx) error {
 		if _, err := t.Exec(ctx, `UPDATE operator_sessions SET seen = $2 WHERE id = $1 AND seen < $2`, id, micros(at)); err != nil {
 			return fmt.Errorf("seeing operator's session: %w", err)
 		}
@@ -101,12 +105,16 @@ func (s *Store) ListOperatorSessions(ctx context.Context, operatorID string, now
 
 // EndOperatorSession ends one session of an operator, or all but keep.
 func (s *Store) EndOperatorSession(ctx context.Context, operatorID, id, keep string, at time.Time) error {
-	return s.once(ctx, func(t tx) error {
-		_, err := t.Exec(ctx, `UPDATE operator_sessions SET ended = $4 WHERE operator_id = $1 AND ended = 0 AND (id = $2 OR $2 = '' AND id <> $3)`,
+	return s.once(ctx, audit.Of("session.ended", "", "operator", operatorID).With("session", id, "all_but", keep), func(t tx) error {
+		res, err := t.Exec(ctx, `UPDATE operator_sessions SET ended = $4 WHERE operator_id = $1 AND ended = 0 AND (id = $2 OR $2 = '' AND id <> $3)`,
 			operatorID, id, keep, micros(at))
 		if err != nil {
 			return fmt.Errorf("ending an operator's session: %w", err)
 		}
+		if n, err := res.RowsAffected(); err != nil || n > 0 {
+			return err
+		}
+		t.event.Drop()
 		return nil
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/database"
 	"github.com/selvage/selvage/internal/page"
 )
@@ -82,11 +83,11 @@ func fill(t testing.TB, s *Store, n, every int) {
 	}
 	const some = 1000 // by one statement, which must not take too long
 	for at := 0; at < n; at += some {
-		if err := s.change(t.Context(), func(tx tx) error { return insert(tx, at, min(at+some, n)) }); err != nil {
+		if err := s.change(t.Context(), audit.None("a test"), func(tx tx) error { return insert(tx, at, min(at+some, n)) }); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := s.once(t.Context(), func(tx tx) error { _, err := tx.Exec(t.Context(), `ANALYZE`); return err }); err != nil {
+	if err := s.once(t.Context(), audit.None("a test"), func(tx tx) error { _, err := tx.Exec(t.Context(), `ANALYZE`); return err }); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -165,7 +166,7 @@ func TestPlans(t *testing.T) {
 		fill(t, s, 2*mid, 32)
 		for _, l := range lists() {
 			watch := &spy{DB: s.db}
-			spied := &Store{s.now, watch}
+			spied := &Store{now: s.now, db: watch}
 			if _, err := l.list(spied, page.Query{Size: 50}); err != nil {
 				t.Fatalf("%s: %v", l.name, err)
 			}
@@ -196,12 +197,12 @@ func TestGoneWebhooksPlan(t *testing.T) {
 				SELECT 'w' || CAST(i % 10 AS TEXT), CAST(i AS TEXT), 'e', 's', '{}', 'pending', 0, 0, 0 FROM n`,
 			`ANALYZE`,
 		} {
-			if err := s.once(t.Context(), func(tx tx) error { _, err := tx.Exec(t.Context(), sql); return err }); err != nil {
+			if err := s.once(t.Context(), audit.None("a test"), func(tx tx) error { _, err := tx.Exec(t.Context(), sql); return err }); err != nil {
 				t.Fatal(err)
 			}
 		}
 		watch := &spy{DB: s.db}
-		if err := (&Store{s.now, watch}).ForgetDeliveries(t.Context(), time.Time{}, time.Time{}); err != nil {
+		if err := (&Store{now: s.now, db: watch}).ForgetDeliveries(t.Context(), time.Time{}, time.Time{}); err != nil {
 			t.Fatal(err)
 		}
 		plan := explain(t, s, watch.asked[0], c.URL != "")

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/problem"
 )
 
@@ -43,7 +44,7 @@ func (s *Store) FindTold(ctx context.Context, subscriberID string) (fabric.Told,
 
 // TellPresence writes what is told, if nobody has since the version before.
 func (s *Store) TellPresence(ctx context.Context, told fabric.Told, due time.Time, e *fabric.Event) error {
-	return s.change(ctx, func(t tx) error {
+	return s.change(ctx, audit.None("who is online"), func(t tx) error {
 		res, err := t.Exec(ctx, `INSERT INTO presences (`+toldColumns+`, due) VALUES ($1, $2, $3, $4, $5)
 			ON CONFLICT (subscriber_id) DO UPDATE SET online = excluded.online, version = excluded.version, due = excluded.due
 			WHERE presences.version = excluded.version - 1`,
@@ -65,7 +66,7 @@ func (s *Store) DuePresences(ctx context.Context, now, next time.Time, most int)
 	} else if err != nil {
 		return nil, fmt.Errorf("looking for presences: %w", err)
 	}
-	err = s.change(ctx, func(t tx) error {
+	err = s.change(ctx, audit.None("a lease"), func(t tx) error {
 		if err := t.Later(ctx, `UPDATE sequences SET value = value WHERE name = 'presences'`); err != nil {
 			return fmt.Errorf("taking turns: %w", err)
 		}
@@ -78,7 +79,7 @@ func (s *Store) DuePresences(ctx context.Context, now, next time.Time, most int)
 
 // ForgetPresences deletes what was told of a project's subscribers.
 func (s *Store) ForgetPresences(ctx context.Context, projectID string) error {
-	return s.once(ctx, func(t tx) error {
+	return s.once(ctx, audit.None("who is online"), func(t tx) error {
 		if _, err := t.Exec(ctx, `DELETE FROM presences WHERE project_id = $1`, projectID); err != nil {
 			return fmt.Errorf("forgetting presences: %w", err)
 		}

@@ -5,9 +5,11 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/factor"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
@@ -38,7 +40,7 @@ func found(err error, thing string) error {
 
 // CreateProject inserts a project.
 func (s *Store) CreateProject(ctx context.Context, p fabric.Project) error {
-	return s.once(ctx, func(t tx) error {
+	return s.once(ctx, audit.Of("project.created", p.ID, "project", p.ID).With("name", p.Name), func(t tx) error {
 		_, err := t.Exec(ctx, `INSERT INTO projects (`+projectColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
 			p.ID, p.Name, p.RecordRate, p.MediaAuth, flag(p.RequireFactor), micros(p.Created), micros(p.Updated))
 		if err != nil {
@@ -64,9 +66,10 @@ func (s *Store) ListProjects(ctx context.Context, q page.Query) (page.Page[fabri
 
 // UpdateProject writes what is not nil.
 func (s *Store) UpdateProject(ctx context.Context, id string, c fabric.ProjectChange, at time.Time) (p fabric.Project, err error) {
-	err = s.once(ctx, func(t tx) (err error) {
+	err = s.once(ctx, audit.Of("project.updated", id, "project", id), func(t tx) (err error) {
 		p, err = scanProject(t.Row(ctx, `UPDATE projects SET name = COALESCE($2, name), record_rate = COALESCE($3, record_rate),
 			media_auth = COALESCE($4, media_auth), require_factor = COALESCE($6, require_factor), updated = $5 WHERE id = $1 RETURNING `+projectColumns, id, c.Name, c.RecordRate, c.MediaAuth, micros(at), flagOf(c.RequireFactor)))
+		t.event.Add("name", p.Name, "record_rate", strconv.FormatInt(p.RecordRate, 10), "media_auth", string(p.MediaAuth), "require_factor", strconv.FormatBool(p.RequireFactor))
 		return err
 	})
 	return p, err
@@ -75,7 +78,7 @@ func (s *Store) UpdateProject(ctx context.Context, id string, c fabric.ProjectCh
 // DeleteProject deletes the project that a revocation names; all rows of the
 // project go with it.
 func (s *Store) DeleteProject(ctx context.Context, r revocation.Revocation) error {
-	return s.change(ctx, func(t tx) error {
+	return s.change(ctx, audit.Of("project.deleted", r.ID, "project", r.ID), func(t tx) error {
 		if err := t.deleteFactors(ctx, factor.Subscriber, "IN (SELECT id FROM subscribers WHERE project_id = $1)", r.ID); err != nil {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/deliver"
 	"github.com/selvage/selvage/internal/problem"
 )
@@ -43,7 +44,7 @@ func (q queue) DueReceivers(ctx context.Context, now time.Time, most int) ([]str
 
 // HoldReceiver leases a receiver, or renews the lease.
 func (q queue) HoldReceiver(ctx context.Context, id, holder string, now, until time.Time) (r deliver.Receiver, err error) {
-	err = q.s.once(ctx, func(t tx) error {
+	err = q.s.once(ctx, audit.None("a lease"), func(t tx) error {
 		err := t.Row(ctx, q.names.Replace(`UPDATE {receivers} SET lease = $4, holder = $2 WHERE id = $1 AND {on} AND (lease <= $3 OR holder = $2)
 			RETURNING id, project_id, url, failures`), id, holder, micros(now), micros(until)).Scan(&r.ID, &r.ProjectID, &r.URL, &r.Failures)
 		if err := found(err, "receiver"); errors.Is(err, problem.NotFound) {
@@ -68,7 +69,7 @@ func (q queue) DueJobs(ctx context.Context, receiverID string, now time.Time, mo
 
 // Settle writes what an attempt came to.
 func (q queue) Settle(ctx context.Context, r deliver.Result) error {
-	return q.s.once(ctx, func(t tx) error {
+	return q.s.once(ctx, audit.None("how far a delivery is"), func(t tx) error {
 		_, err := t.Exec(ctx, q.names.Replace(`UPDATE {deliveries} SET state = $3, attempts = $4, status = $5, error = $6, due = $7, ended = $8
 			WHERE {receiver} = $1 AND {job} = $2 AND state = 'pending'`),
 			r.ReceiverID, r.JobID, string(r.State), r.Attempts, r.Status, r.Error, micros(r.Due), micros(r.Ended))
@@ -81,7 +82,7 @@ func (q queue) Settle(ctx context.Context, r deliver.Result) error {
 
 // ReleaseReceiver ends a lease at this moment, which is then the order of turns.
 func (q queue) ReleaseReceiver(ctx context.Context, id, holder string, now time.Time, failures int, rests time.Time) error {
-	return q.s.once(ctx, func(t tx) error {
+	return q.s.once(ctx, audit.None("a lease"), func(t tx) error {
 		_, err := t.Exec(ctx, q.names.Replace(`UPDATE {receivers} SET lease = $3, holder = '', failures = $4, rests = $5 WHERE id = $1 AND holder = $2`),
 			id, holder, micros(now), failures, micros(rests))
 		if err != nil {

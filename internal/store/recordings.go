@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/recordings"
@@ -102,10 +103,13 @@ func (s *Store) AddRecording(ctx context.Context, r recordings.Recording, a reco
 var errGone = problem.New(problem.Conflict, "conflict", "the recording is being changed by others")
 
 func (s *Store) addRecording(ctx context.Context, r recordings.Recording, a recordings.Arrival) (kept recordings.Recording, added bool, err error) {
-	err = s.change(ctx, func(t tx) error {
+	err = s.change(ctx, audit.Of("recording.stored", r.ProjectID, "recording", r.ID).With("call", r.CallSid, "conference", r.ConferenceSid, "source", string(r.Source), "status", string(r.Status)), func(t tx) error {
 		if kept, added, err = t.settleRecording(ctx, r, a); err != nil || !added {
+			t.event.Drop()
 			return err
 		}
+		t.event.Target.ID = kept.ID
+		t.event.Add("sid", begin(kept.Sid))
 		for _, id := range a.SubscriberIDs {
 			if err := t.Later(ctx, `INSERT INTO recording_subscribers (subscriber_id, recording_id) VALUES ($1, $2) ON CONFLICT DO NOTHING`, id, kept.ID); err != nil {
 				return fmt.Errorf("tying recording: %w", err)
@@ -227,10 +231,10 @@ func matching(f recordings.Filter) where {
 // DeleteRecording turns a live recording of a project into a stub, and gives the
 // key of its media.
 func (s *Store) DeleteRecording(ctx context.Context, projectID, sid string, at time.Time) (key string, err error) {
-	err = s.once(ctx, func(t tx) error {
+	err = s.once(ctx, audit.Of("recording.deleted", projectID, "recording", "").With("sid", begin(sid)), func(t tx) error {
 		err := t.Row(ctx, `UPDATE recordings SET deleted = $3, updated = $3, waits = 0 WHERE project_id = $1 AND sid = $2 AND deleted = 0
-			RETURNING COALESCE(media_key, id)`,
-			projectID, sid, micros(at)).Scan(&key)
+			RETURNING COALESCE(media_key, id), id`,
+			projectID, sid, micros(at)).Scan(&key, &t.event.Target.ID)
 		if errors.Is(err, sql.ErrNoRows) {
 			return problem.NoSuch("recording")
 		}
@@ -244,7 +248,7 @@ func (s *Store) DeleteRecording(ctx context.Context, projectID, sid string, at t
 
 // SweepRecordings deletes the stubs of recordings deleted before a time.
 func (s *Store) SweepRecordings(ctx context.Context, before time.Time) error {
-	return s.once(ctx, func(t tx) error {
+	return s.once(ctx, audit.None("stubs of what was deleted"), func(t tx) error {
 		if _, err := t.Exec(ctx, `DELETE FROM recordings WHERE deleted <> 0 AND deleted < $1`, micros(before)); err != nil {
 			return fmt.Errorf("sweeping recordings: %w", err)
 		}

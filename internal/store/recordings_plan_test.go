@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/recordings"
 	"github.com/selvage/selvage/recordings/levels"
@@ -20,7 +21,7 @@ import (
 func manyRecordings(t testing.TB, s *Store, project string, n int) {
 	t.Helper()
 	ctx := context.Background()
-	err := s.change(ctx, func(t tx) error {
+	err := s.change(ctx, audit.None("a test"), func(t tx) error {
 		for _, sql := range []string{
 			fmt.Sprintf(`WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < %[1]d)
 			INSERT INTO recordings (id, sid, project_id, call_sid, conference_sid, from_address, to_address, direction, source, track, start_time, status,
@@ -79,7 +80,7 @@ func testRecordingPlans(t *testing.T, c Config) {
 	if c.URL != "" {
 		explain = "EXPLAIN "
 	}
-	if err := s.once(ctx, func(t tx) error { _, err := t.Exec(ctx, "ANALYZE"); return err }); err != nil {
+	if err := s.once(ctx, audit.None("a test"), func(t tx) error { _, err := t.Exec(ctx, "ANALYZE"); return err }); err != nil {
 		t.Fatal(err)
 	}
 	for name, f := range filters("p") {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
 )
@@ -37,7 +38,7 @@ func (s *Store) CreateResource(ctx context.Context, r fabric.Resource, a fabric.
 	if err != nil {
 		return fmt.Errorf("writing fields: %w", err)
 	}
-	return s.change(ctx, func(t tx) error {
+	return s.change(ctx, audit.Of("resource.created", r.ProjectID, r.Type, r.ID).With("name", r.DisplayName), func(t tx) error {
 		var webhooks int
 		err := t.Row(ctx, `INSERT INTO resources (id, project_id, type, display_name, name_digest, fields, secrets, created, updated, handler_id)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT (project_id, type, name_digest) DO NOTHING
@@ -79,7 +80,7 @@ func (s *Store) UpdateResource(ctx context.Context, r fabric.Resource, old time.
 	if err != nil {
 		return fmt.Errorf("writing fields: %w", err)
 	}
-	return s.change(ctx, func(t tx) error {
+	return s.change(ctx, audit.Of("resource.updated", r.ProjectID, r.Type, r.ID).With("name", r.DisplayName), func(t tx) error {
 		var webhooks int
 		err := t.Row(ctx, `UPDATE resources SET display_name = $4, fields = $5, updated = $6, handler_id = $7, secrets = $8, name_digest = $9
 			WHERE id = $1 AND project_id = $2 AND updated = $3 RETURNING `+webhooksOf("resources"),
@@ -142,13 +143,14 @@ const handled = `SELECT (SELECT count(*) FROM phone_routes WHERE resource_id = $
 // DeleteResource deletes a resource and its addresses, unless it takes calls of
 // something, and tells of it.
 func (s *Store) DeleteResource(ctx context.Context, projectID, typ, id string, tell fabric.Teller) error {
-	return s.change(ctx, func(t tx) error {
+	return s.change(ctx, audit.Of("resource.deleted", projectID, typ, id), func(t tx) error {
 		var webhooks int
 		r, err := scanResourceAnd(t.Row(ctx, `DELETE FROM resources WHERE id = $3 AND project_id = $1 AND type = $2
 			RETURNING `+resourceColumns+`, `+webhooksOf("resources"), projectID, typ, id), &webhooks)
 		if err != nil {
 			return err
 		}
+		t.event.Add("name", r.DisplayName)
 		var n int
 		if err := t.Row(ctx, handled, id).Scan(&n); err != nil {
 			return fmt.Errorf("counting assignments: %w", err)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/revocation"
 )
 
@@ -13,7 +14,7 @@ var _ revocation.Log = (*Store)(nil)
 
 // AddRevocation writes a revocation.
 func (s *Store) AddRevocation(ctx context.Context, r revocation.Revocation) error {
-	return s.change(ctx, func(t tx) error { return t.revoke(ctx, r) })
+	return s.change(ctx, audit.Of("token.revoked", "", r.Kind, r.ID), func(t tx) error { return t.revoke(ctx, r) })
 }
 
 // revoke writes a revocation in the transaction of the change that causes it, as
@@ -89,7 +90,7 @@ func (s *Store) revocationsSince(ctx context.Context, seq int64) (found []revoca
 
 // SweepRevocations deletes the revocations that no living token can meet.
 func (s *Store) SweepRevocations(ctx context.Context) error {
-	return s.once(ctx, func(t tx) error {
+	return s.once(ctx, audit.None("what has expired"), func(t tx) error {
 		if _, err := t.Exec(ctx, `DELETE FROM revocations WHERE expires <= $1`, micros(s.now())); err != nil {
 			return fmt.Errorf("sweeping revocations: %w", err)
 		}

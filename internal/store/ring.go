@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/keys"
 )
@@ -35,7 +36,7 @@ func (s *Store) RingVersion(ctx context.Context) (version int64, err error) {
 // ChangeRing makes moves and adds keys. A key that is not in the state it is moved
 // from, and a second current or next one of a use, are a [problem.Conflict].
 func (s *Store) ChangeRing(ctx context.Context, moves []keys.Move, added []keys.Record) error {
-	return s.change(ctx, func(t tx) error {
+	return s.change(ctx, ringEvent(moves, added), func(t tx) error {
 		if err := t.countRing(ctx); err != nil { // first: who changes the ring waits here for each other
 			return err
 		}
@@ -94,7 +95,7 @@ func ringConflict() error {
 
 // SweepRing deletes the keys that were retired before a moment.
 func (s *Store) SweepRing(ctx context.Context, before time.Time) error {
-	return s.change(ctx, func(t tx) error {
+	return s.change(ctx, audit.Of("ring.swept", "", "ring", "").With("before", date(before)), func(t tx) error {
 		if err := t.countRing(ctx); err != nil {
 			return err
 		}

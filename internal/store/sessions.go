@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/revocation"
 )
@@ -19,7 +20,7 @@ const sessionColumns = `id, project_id, subscriber_id, auth_time, amr, user_agen
 // CreateSession inserts a login, if its subscriber still has the password and is
 // not disabled; else it is a [problem.Conflict].
 func (s *Store) CreateSession(ctx context.Context, l idp.Session, passwordHash string) error {
-	return s.change(ctx, func(t tx) error {
+	return s.change(ctx, audit.Of("login", l.ProjectID, "subscriber", l.SubscriberID).By(audit.Subscriber, l.SubscriberID).With("session", l.ID, "amr", strings.Join(l.AMR, " "), "user_agent", l.UserAgent), func(t tx) error {
 		// Who changes the subscriber waits here for us, and then ends the login; or we
 		// for them, and then find it changed.
 		res, err := t.Exec(ctx, `UPDATE subscribers SET updated = updated WHERE project_id = $1 AND id = $2 AND password_hash = $3 AND disabled = 0`,
@@ -67,16 +68,19 @@ func (s *Store) MarkedSessions(ctx context.Context, mark string) ([]idp.Session,
 // EndSessions ends logins and their grants, revokes their tokens and tells their clients.
 func (s *Store) EndSessions(ctx context.Context, now time.Time, all ...revocation.Revocation) error {
 	all = slices.SortedFunc(slices.Values(all), func(a, b revocation.Revocation) int { return strings.Compare(a.ID, b.ID) }) // locked by all in this order
-	return s.change(ctx, func(t tx) error {
+	return s.change(ctx, audit.Of("session.ended", "", "session", ""), func(t tx) error {
+		t.event.Drop() // each has its own
 		var ended []revocation.Revocation
 		for _, r := range all {
-			res, err := t.Exec(ctx, `UPDATE login_sessions SET ended = $2 WHERE id = $1 AND ended = 0`, r.ID, micros(now))
-			if err := oneRow(res, err, "session"); errors.Is(err, problem.NotFound) {
+			var project, subscriber string
+			err := t.Row(ctx, `UPDATE login_sessions SET ended = $2 WHERE id = $1 AND ended = 0 RETURNING project_id, subscriber_id`, r.ID, micros(now)).Scan(&project, &subscriber)
+			if err := found(err, "session"); errors.Is(err, problem.NotFound) {
 				continue // unknown or ended before: there is nothing left to end
 			} else if err != nil {
 				return err
 			}
 			ended = append(ended, r)
+			t.also(sessionEnded(ctx, project, subscriber, r.ID))
 			if err := t.Later(ctx, `UPDATE grants SET revoked = $2 WHERE session_id = $1 AND revoked = 0`, r.ID, micros(now)); err != nil {
 				return fmt.Errorf("ending grants: %w", err)
 			}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/problem"
 )
 
@@ -20,7 +21,7 @@ func scanSigningKey(row scanner) (k fabric.SigningKey, err error) {
 
 // CreateSigningKey inserts a key; the unique index decides among many callers.
 func (s *Store) CreateSigningKey(ctx context.Context, k fabric.SigningKey) error {
-	return s.once(ctx, func(t tx) error { return t.insertSigningKey(ctx, k) })
+	return s.once(ctx, audit.Of("signing_key.created", k.ProjectID, "signing_key", k.ID), func(t tx) error { return t.insertSigningKey(ctx, k) })
 }
 
 func (t tx) insertSigningKey(ctx context.Context, k fabric.SigningKey) error {
@@ -40,7 +41,7 @@ func (s *Store) ListSigningKeys(ctx context.Context, projectID string) ([]fabric
 // RotateSigningKey adds a key, and deletes those that are over: before the current one,
 // or all others.
 func (s *Store) RotateSigningKey(ctx context.Context, k fabric.SigningKey, current time.Time, alone bool) error {
-	return s.change(ctx, func(t tx) error {
+	return s.change(ctx, audit.Of("signing_key.rotated", k.ProjectID, "signing_key", k.ID).With("starts", date(k.Starts)), func(t tx) error {
 		if err := t.insertSigningKey(ctx, k); err != nil {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
 )
@@ -49,7 +50,7 @@ func (s *Store) CreateSIPAddress(ctx context.Context, a fabric.SIPAddress) error
 	if err != nil {
 		return err
 	}
-	return s.change(ctx, func(t tx) error {
+	return s.change(ctx, audit.Of("sip_address.created", a.ProjectID, "sip_address", a.ID).With("name", a.Name()), func(t tx) error {
 		if err := t.hold(ctx, a.ProjectID, a.ResourceID); err != nil {
 			return err
 		}
@@ -81,7 +82,7 @@ func (s *Store) UpdateSIPAddress(ctx context.Context, a fabric.SIPAddress, old t
 	if err != nil {
 		return err
 	}
-	return s.change(ctx, func(t tx) error {
+	return s.change(ctx, audit.Of("sip_address.updated", a.ProjectID, "sip_address", a.ID).With("name", a.Name()), func(t tx) error {
 		if err := t.hold(ctx, a.ProjectID, a.ResourceID); err != nil {
 			return err
 		}
@@ -96,7 +97,7 @@ func (s *Store) UpdateSIPAddress(ctx context.Context, a fabric.SIPAddress, old t
 
 // DeleteSIPAddress deletes a SIP address.
 func (s *Store) DeleteSIPAddress(ctx context.Context, projectID, id string) error {
-	return s.once(ctx, func(t tx) error {
+	return s.once(ctx, audit.Of("sip_address.deleted", projectID, "sip_address", id), func(t tx) error {
 		res, err := t.Exec(ctx, `DELETE FROM sip_addresses WHERE id = $2 AND project_id = $1`, projectID, id)
 		return oneRow(res, err, "SIP address")
 	})
@@ -122,7 +123,7 @@ func (s *Store) CreateSIPCredential(ctx context.Context, c fabric.SIPCredential)
 	if err != nil {
 		return err
 	}
-	return s.once(ctx, func(t tx) error {
+	return s.once(ctx, audit.Of("sip_credential.created", c.ProjectID, "sip_credential", c.ID).With("subscriber", c.SubscriberID, "username", c.Username()), func(t tx) error {
 		res, err := t.Exec(ctx, `INSERT INTO sip_credentials (`+sipCredentialColumns+`, username) VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING`,
 			c.ID, c.ProjectID, c.SubscriberID, fields, c.Secrets, micros(c.Created), micros(c.Updated), c.Username())
 		if isForeignKey(err) {
@@ -154,7 +155,7 @@ func (s *Store) UpdateSIPCredential(ctx context.Context, c fabric.SIPCredential,
 	if err != nil {
 		return err
 	}
-	return s.once(ctx, func(t tx) error {
+	return s.once(ctx, audit.Of("sip_credential.updated", c.ProjectID, "sip_credential", c.ID).With("subscriber", c.SubscriberID, "username", c.Username()), func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE sip_credentials SET fields = $3, secrets = $4, updated = $5, username = $6 WHERE id = $1 AND updated = $2`,
 			c.ID, micros(old), fields, c.Secrets, micros(c.Updated), c.Username())
 		if isUnique(err) {
@@ -166,16 +167,16 @@ func (s *Store) UpdateSIPCredential(ctx context.Context, c fabric.SIPCredential,
 
 // DeleteSIPCredential deletes credentials of a subscriber.
 func (s *Store) DeleteSIPCredential(ctx context.Context, subscriberID, id string) error {
-	return s.once(ctx, func(t tx) error {
-		res, err := t.Exec(ctx, `DELETE FROM sip_credentials WHERE id = $2 AND subscriber_id = $1`, subscriberID, id)
-		return oneRow(res, err, "SIP credentials")
+	return s.once(ctx, audit.Of("sip_credential.deleted", "", "sip_credential", id).With("subscriber", subscriberID), func(t tx) error {
+		err := t.Row(ctx, `DELETE FROM sip_credentials WHERE id = $2 AND subscriber_id = $1 RETURNING project_id`, subscriberID, id).Scan(&t.event.ProjectID)
+		return found(err, "SIP credentials")
 	})
 }
 
 // PutPhoneRoute writes which resource takes what comes to a number. It must be there,
 // else it is a [problem.NotFound].
 func (s *Store) PutPhoneRoute(ctx context.Context, r fabric.PhoneRoute) error {
-	return s.change(ctx, func(t tx) error {
+	return s.change(ctx, audit.Of("phone_route.assigned", r.ProjectID, "phone_route", r.ID).With("handler", r.Handler, "resource", r.ResourceID), func(t tx) error {
 		if err := t.hold(ctx, r.ProjectID, r.ResourceID); err != nil {
 			return err
 		}

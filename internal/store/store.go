@@ -10,8 +10,11 @@ package store
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
+	"sync/atomic"
 	"time"
 
+	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/database"
 )
 
@@ -23,6 +26,8 @@ type Config struct {
 	Now   func() time.Time // nil means time.Now
 	Check time.Duration    // how long a file is looked through for damage before it is used
 
+	Audit *audit.Key // of the audit chains; nil means that AuditBy is called before anything is changed
+
 	ReadOnly bool // the database is read as it is: nothing is made or changed
 }
 
@@ -31,6 +36,10 @@ type Config struct {
 type Store struct {
 	now func() time.Time
 	db  database.DB
+
+	auditKey atomic.Pointer[audit.Key] // nil until AuditBy
+	lanes    uint64                    // that audit events are written to
+	turn     atomic.Uint64
 }
 
 // Open opens the database and brings its schema up to date.
@@ -42,8 +51,17 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Store{c.Now, db}, nil
+	s := &Store{now: c.Now, db: db, lanes: 1}
+	if database.IsServer(c.URL) {
+		s.lanes = serverLanes
+		s.turn.Store(rand.Uint64N(serverLanes)) // so that nodes are not in step
+	}
+	s.auditKey.Store(c.Audit)
+	return s, nil
 }
+
+// serverLanes is how many lanes of audit events there are on PostgreSQL.
+const serverLanes = 16
 
 // database says how the database is opened, or looked at. Sessions may be kept in the
 // same one, and have been there first.
@@ -81,28 +99,20 @@ func (s *Store) Clock(ctx context.Context) (time.Time, error) {
 func (s *Store) Stats() database.Stats { return s.db.Stats() }
 
 // A tx runs queries, in a change or for reading alone.
-type tx struct{ database.Tx }
+type tx struct {
+	database.Tx
+	event *audit.Event   // that a change writes of itself; nil for reading
+	more  *[]audit.Event // beside it: see also
+}
 
 // A scanner is a row.
 type scanner = database.Scanner
 
 // read gives a tx for queries that change nothing.
-func (s *Store) read() tx { return tx{s.db.Read()} }
+func (s *Store) read() tx { return tx{Tx: s.db.Read()} }
 
 // watch is read for what must be known however busy the database is.
-func (s *Store) watch() tx { return tx{s.db.Watch()} }
-
-// change runs do in a transaction and returns once it is committed and synced to
-// disk. An error of do undoes what do did.
-func (s *Store) change(ctx context.Context, do func(tx) error) error {
-	return s.db.Change(ctx, func(t database.Tx) error { return do(tx{t}) })
-}
-
-// once is change for one statement, which needs no transaction: an error of do
-// undoes nothing.
-func (s *Store) once(ctx context.Context, do func(tx) error) error {
-	return s.db.Once(ctx, func(t database.Tx) error { return do(tx{t}) })
-}
+func (s *Store) watch() tx { return tx{Tx: s.db.Watch()} }
 
 func isUnique(err error) bool     { return database.IsUnique(err) }
 func isForeignKey(err error) bool { return database.IsForeignKey(err) }

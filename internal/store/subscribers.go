@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/factor"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
@@ -42,7 +43,7 @@ func (s *Store) CreateSubscriber(ctx context.Context, sub fabric.Subscriber, a f
 	if err != nil {
 		return fmt.Errorf("writing claims: %w", err)
 	}
-	return s.change(ctx, func(t tx) error {
+	return s.change(ctx, audit.Of("subscriber.created", sub.ProjectID, "subscriber", sub.ID).With("reference", sub.Reference), func(t tx) error {
 		var webhooks int
 		err := t.Row(ctx, `INSERT INTO subscribers (id, project_id, email, reference, password_hash, first_name, last_name, display_name,
 			job_title, time_zone, country, company_name, region, claims, email_verified, disabled, created, updated)
@@ -107,7 +108,7 @@ func (s *Store) ListSubscribers(ctx context.Context, projectID string, q page.Qu
 // change counts from when it may write, which it may have had to wait for: logins
 // that began meanwhile are concerned too.
 func (s *Store) UpdateSubscriber(ctx context.Context, projectID, id string, c fabric.SubscriberChange, at time.Time, r *revocation.Revocation) (sub fabric.Subscriber, err error) {
-	err = s.change(ctx, func(t tx) error {
+	err = s.change(ctx, audit.Of("subscriber.updated", projectID, "subscriber", id).With("changed", changedOf(c)), func(t tx) error {
 		if r != nil {
 			if _, err := t.Exec(ctx, `UPDATE subscribers SET updated = updated WHERE id = $2 AND project_id = $1`, projectID, id); err != nil {
 				return fmt.Errorf("locking subscriber: %w", err)
@@ -176,7 +177,7 @@ func (t tx) endLogins(ctx context.Context, subscriberID string, at time.Time) er
 // DeleteSubscriber deletes the subscriber that a revocation names, with its
 // addresses; its logins and grants go with it.
 func (s *Store) DeleteSubscriber(ctx context.Context, projectID string, r revocation.Revocation) error {
-	return s.change(ctx, func(t tx) error {
+	return s.change(ctx, audit.Of("subscriber.deleted", projectID, "subscriber", r.ID), func(t tx) error {
 		var webhooks int
 		sub, err := scanSubscriber(t.Row(ctx, `UPDATE subscribers SET updated = updated WHERE id = $2 AND project_id = $1
 			RETURNING `+subscriberColumns+`, `+webhooksOf("subscribers"), projectID, r.ID), &webhooks)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
 )
@@ -32,7 +33,7 @@ func (s *Store) CreateVersion(ctx context.Context, v fabric.Version) (fabric.Ver
 	if err != nil {
 		return v, fmt.Errorf("writing fields: %w", err)
 	}
-	err = s.change(ctx, func(t tx) error {
+	err = s.change(ctx, audit.Of("resource.deployed", v.ProjectID, "resource", v.ResourceID).With("version", v.ID), func(t tx) error {
 		// Who deploys waits for who deploys the same: that is how they are numbered.
 		res, err := t.Exec(ctx, `UPDATE resources SET updated = updated WHERE id = $1 AND project_id = $2`, v.ResourceID, v.ProjectID)
 		if err := oneRow(res, err, "resource"); err != nil {

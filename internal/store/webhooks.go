@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
 )
@@ -37,7 +38,7 @@ func spaced(events []fabric.EventName) string {
 
 // CreateWebhook inserts a webhook, of which a project has at most so many.
 func (s *Store) CreateWebhook(ctx context.Context, w fabric.Webhook, most int) error {
-	return s.change(ctx, func(t tx) error {
+	return s.change(ctx, webhookEvent("webhook.created", w), func(t tx) error {
 		// Who makes one waits for who does so for the same project: that is how they are
 		// counted.
 		res, err := t.Exec(ctx, `UPDATE projects SET updated = updated WHERE id = $1`, w.ProjectID)
@@ -77,7 +78,7 @@ func (s *Store) ListWebhooks(ctx context.Context, projectID string, q page.Query
 
 // UpdateWebhook writes a webhook whose row is still as it was.
 func (s *Store) UpdateWebhook(ctx context.Context, w fabric.Webhook, old time.Time) error {
-	return s.once(ctx, func(t tx) error {
+	return s.once(ctx, webhookEvent("webhook.updated", w), func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE webhooks SET url = $3, name = $4, events = $5, enabled = $6, updated = $7, failures = $8, rests = $9
 			WHERE id = $1 AND updated = $2`, w.ID, micros(old), w.URL, w.Name, spaced(w.Events), flag(w.Enabled), micros(w.Updated), w.Failures, micros(w.Rests))
 		return unchanged(res, err, "webhook")
@@ -86,7 +87,7 @@ func (s *Store) UpdateWebhook(ctx context.Context, w fabric.Webhook, old time.Ti
 
 // DeleteWebhook deletes a webhook and its deliveries.
 func (s *Store) DeleteWebhook(ctx context.Context, projectID, id string) error {
-	return s.change(ctx, func(t tx) error {
+	return s.change(ctx, audit.Of("webhook.deleted", projectID, "webhook", id), func(t tx) error {
 		res, err := t.Exec(ctx, `DELETE FROM webhooks WHERE id = $2 AND project_id = $1`, projectID, id)
 		if err := oneRow(res, err, "webhook"); err != nil {
 			return err

@@ -11,16 +11,14 @@ import (
 
 	"github.com/rs/cors"
 
+	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/problem"
 )
-
-type requestIDKey struct{}
 
 // RequestID gives the id of the request that ctx belongs to, or "". It is in
 // every log line and in the answer's X-Request-Id.
 func RequestID(ctx context.Context) string {
-	id, _ := ctx.Value(requestIDKey{}).(string)
-	return id
+	return audit.From(ctx).RequestID
 }
 
 // An Observer is told of each request once it is answered. route is the
@@ -34,7 +32,8 @@ func Outer(next http.Handler, log *slog.Logger, observe Observer) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
 		id := rand.Text()[:20]
-		r = r.WithContext(context.WithValue(r.Context(), requestIDKey{}, id))
+		from := &audit.Origin{Actor: audit.Actor{Kind: audit.Anonymous}, Address: Address(r), RequestID: id}
+		r = r.WithContext(audit.With(r.Context(), from))
 		rec := &recorder{ResponseWriter: w}
 		rec.Header().Set("X-Request-Id", id)
 		defer func() {

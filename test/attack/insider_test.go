@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-jose/go-jose/v4"
 
+	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/store"
 	"github.com/selvage/selvage/keys"
 	"github.com/selvage/selvage/test/harness"
@@ -33,6 +34,11 @@ func ring(t *testing.T, s *harness.Server) *keys.Ring {
 	if err != nil {
 		t.Fatal(err)
 	}
+	chains, err := audit.NewKey(master)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows.AuditBy(chains)
 	r, err := keys.Open(t.Context(), keys.Config{Store: rows, Master: master})
 	if err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/store"
 	"github.com/selvage/selvage/keys"
 )
@@ -30,6 +31,15 @@ func Rows(t testing.TB) *store.Store {
 	return Open(t, copied(t, prepared), nil)
 }
 
+// Key gives the key of audit chains for rows without a ring.
+func Key() *audit.Key {
+	key, err := audit.NewKey(make([]byte, 32))
+	if err != nil {
+		panic(err)
+	}
+	return key
+}
+
 func copied(t testing.TB, made func() (map[string][]byte, error)) string {
 	t.Helper()
 	files, err := made()
@@ -44,7 +54,7 @@ func copied(t testing.TB, made func() (map[string][]byte, error)) string {
 // Open opens the rows in a directory, and closes them with the test.
 func Open(t testing.TB, dir string, now func() time.Time) *store.Store {
 	t.Helper()
-	rows, err := store.Open(context.Background(), store.Config{Dir: dir, Now: now})
+	rows, err := store.Open(context.Background(), store.Config{Dir: dir, Now: now, Audit: Key()})
 	check(t, err)
 	t.Cleanup(func() { _ = rows.Close() })
 	return rows
@@ -63,6 +73,11 @@ func openRing(dir string, rows *store.Store, now func() time.Time) (*keys.Ring, 
 	if err != nil {
 		return nil, err
 	}
+	chains, err := audit.NewKey(master)
+	if err != nil {
+		return nil, err
+	}
+	rows.AuditBy(chains)
 	return keys.Open(context.Background(), keys.Config{Store: rows, Master: master, Now: now})
 }
 

@@ -1,0 +1,84 @@
+package audit
+
+import (
+	"crypto/hkdf"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"fmt"
+	"hash"
+	"sync"
+)
+
+// A Key makes the hashes of chains. Its methods may be called at once from any number of
+// goroutines.
+type Key struct{ macs sync.Pool }
+
+// NewKey derives the key from the master key.
+func NewKey(master []byte) (*Key, error) {
+	secret, err := hkdf.Key(sha256.New, master, nil, "selvage audit", sha256.Size)
+	if err != nil {
+		return nil, fmt.Errorf("deriving key: %w", err)
+	}
+	return &Key{sync.Pool{New: func() any { return hmac.New(sha256.New, secret) }}}, nil
+}
+
+// Hash gives the hash of an event behind another, "" for the first of its lane.
+func (k *Key) Hash(e Event, before string) string {
+	b := make([]byte, 0, 512)
+	b = text(b, "event 1")
+	b = number(b, int64(e.Lane))
+	b = number(b, e.Seq)
+	b = text(b, before)
+	b = text(b, e.ID)
+	b = number(b, e.At.UnixMicro())
+	for _, s := range [...]string{
+		e.ProjectID, e.Action, string(e.Outcome), string(e.Actor.Kind), e.Actor.ID, e.Target.Kind, e.Target.ID, e.Address, e.RequestID, e.DetailText(),
+	} {
+		b = text(b, s)
+	}
+	return k.sum(b)
+}
+
+// A Head is where a lane ends. Its Mac is made with each event: who deletes the last ones
+// has none for where it ends then.
+type Head struct {
+	Lane int
+	Seq  int64
+	Hash string
+	Mac  string
+
+	// What was pruned: the lane begins behind it.
+	PrunedSeq  int64
+	PrunedHash string
+	PrunedMac  string
+}
+
+// Mac gives the code of the end of a lane, and of where it begins after it was pruned.
+func (k *Key) Mac(what string, lane int, seq int64, hash string) string {
+	b := make([]byte, 0, 128)
+	b = text(b, what+" 1")
+	b = number(b, int64(lane))
+	b = number(b, seq)
+	return k.sum(text(b, hash))
+}
+
+// The two things that have a Mac.
+const (
+	EndOfLane   = "end"
+	PrunedUntil = "pruned"
+)
+
+func (k *Key) sum(b []byte) string {
+	mac := k.macs.Get().(hash.Hash)
+	defer k.macs.Put(mac)
+	mac.Reset()
+	mac.Write(b)
+	return base64.RawURLEncoding.EncodeToString(mac.Sum(b[:0]))
+}
+
+// text and number write what cannot be read in two ways.
+func text(b []byte, s string) []byte { return append(number(b, int64(len(s))), s...) }
+
+func number(b []byte, n int64) []byte { return binary.BigEndian.AppendUint64(b, uint64(n)) }

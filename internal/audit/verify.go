@@ -1,0 +1,100 @@
+package audit
+
+import (
+	"crypto/hmac"
+	"fmt"
+	"time"
+)
+
+// A Verifier walks a lane, event by event, and tells where it is broken.
+type Verifier struct {
+	key  *Key
+	head Head
+
+	seq   int64 // of the last event, or of the last that was pruned
+	hash  string
+	Count int64
+	First time.Time // of the first event
+	Last  time.Time
+}
+
+// A Break is where a lane is not as it was written.
+type Break struct {
+	Lane int
+	Seq  int64  // the first place at which something is wrong
+	ID   string // of the event that was found there; "" where none was
+	What string
+}
+
+// Error makes it an error.
+func (b *Break) Error() string {
+	if b.ID == "" {
+		return fmt.Sprintf("lane %d, event %d: %s", b.Lane, b.Seq, b.What)
+	}
+	return fmt.Sprintf("lane %d, event %d (%s): %s", b.Lane, b.Seq, b.ID, b.What)
+}
+
+// Verify begins the walk of a lane with its head, which is read before the events.
+func (k *Key) Verify(head Head) (*Verifier, error) {
+	v := &Verifier{key: k, head: head, seq: head.PrunedSeq, hash: head.PrunedHash}
+	if head.PrunedSeq != 0 && !same(head.PrunedMac, k.Mac(PrunedUntil, head.Lane, head.PrunedSeq, head.PrunedHash)) {
+		return v, v.broken(head.PrunedSeq, "", "what is said of the events that were pruned was not written by this server")
+	}
+	return v, v.checkEnd(head)
+}
+
+func (v *Verifier) checkEnd(head Head) error {
+	if head.Seq == 0 && head.Hash+head.Mac == "" {
+		return nil // nothing was ever written
+	}
+	if !same(head.Mac, v.key.Mac(EndOfLane, head.Lane, head.Seq, head.Hash)) {
+		return v.broken(head.Seq, "", "its end was not written by this server, or with another master key")
+	}
+	return nil
+}
+
+// Next looks at the next event, in the order of their places. Events behind the end that
+// the walk began with were written since, and must fit too.
+func (v *Verifier) Next(e Event) error {
+	switch {
+	case e.Seq > v.seq+1:
+		return v.broken(v.seq+1, "", gap(v.seq+1, e.Seq-1))
+	case e.Seq <= v.seq:
+		return v.broken(e.Seq, e.ID, "there is another event in this place")
+	case !same(e.Hash, v.key.Hash(e, v.hash)):
+		return v.broken(e.Seq, e.ID, "it is not what was written here, or not what was written behind the one before it")
+	}
+	v.seq, v.hash, v.Last = e.Seq, e.Hash, e.At
+	if v.Count++; v.Count == 1 {
+		v.First = e.At
+	}
+	if e.Seq == v.head.Seq && e.Hash != v.head.Hash {
+		return v.broken(e.Seq, e.ID, "the end of the lane is another")
+	}
+	return nil
+}
+
+// End ends the walk: the events must have gone as far as the lane did when it began, and no
+// farther than it does now.
+func (v *Verifier) End(now Head) error {
+	if v.seq < v.head.Seq {
+		return v.broken(v.seq+1, "", gap(v.seq+1, v.head.Seq))
+	}
+	if v.seq > now.Seq {
+		return v.broken(now.Seq+1, "", "it is behind the end of the lane")
+	}
+	return v.checkEnd(now)
+}
+
+func gap(from, to int64) string {
+	if from == to {
+		return "it is missing"
+	}
+	return fmt.Sprintf("it and those up to %d are missing", to)
+}
+
+func (v *Verifier) broken(seq int64, id, what string) error {
+	return &Break{Lane: v.head.Lane, Seq: seq, ID: id, What: what}
+}
+
+func same(a, b string) bool { return hmac.Equal([]byte(a), []byte(b)) }

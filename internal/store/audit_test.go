@@ -1,0 +1,219 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/audit"
+	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/revocation"
+)
+
+// trail is a store in which a few things were done.
+func trail(t *testing.T, c Config) *Store {
+	t.Helper()
+	s, err := Open(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	s.lanes = 1 // so that tests know where an event is
+	for _, name := range []string{"a", "b", "c", "d", "e"} {
+		at := time.Now()
+		if err := s.CreateProject(t.Context(), fabric.Project{ID: "p-" + name, Name: name, Created: at, Updated: at}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+func verified(t *testing.T, s *Store) (count int64, broken []error) {
+	t.Helper()
+	r, err := s.VerifyAudit(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range r.Lanes {
+		count += l.Count
+	}
+	return count, r.Broken
+}
+
+func tamper(t *testing.T, s *Store, sql string) {
+	t.Helper()
+	err := s.change(t.Context(), audit.None("a test"), func(tx tx) error { _, err := tx.Exec(t.Context(), sql); return err })
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Whoever writes to the database without the master key is found out, whatever it is.
+func TestAuditTampering(t *testing.T) {
+	EachDatabase(t, func(t *testing.T, c Config) {
+		s := trail(t, c)
+		if n, broken := verified(t, s); n != 5 || broken != nil {
+			t.Fatalf("VerifyAudit = %d events, %v, want 5 and nothing broken", n, broken)
+		}
+		columns := strings.Split(auditColumns, ", ")
+		for _, column := range columns {
+			value := "'x'"
+			if slices.Contains([]string{"lane", "seq", "at"}, column) {
+				value = column + " + 7"
+			}
+			t.Run(column, func(t *testing.T) { restored(t, s, "UPDATE audit SET "+column+" = "+value+" WHERE seq = 3", 3) })
+		}
+		for _, tt := range []struct {
+			name, sql string
+			at        int64
+		}{
+			{"detail with another fact", `UPDATE audit SET detail = '{"name":"z"}' WHERE seq = 2`, 2},
+			{"the first deleted", `DELETE FROM audit WHERE seq = 1`, 1},
+			{"one deleted", `DELETE FROM audit WHERE seq = 3`, 3},
+			{"the last deleted", `DELETE FROM audit WHERE seq = 5`, 5},
+			{"the last three deleted", `DELETE FROM audit WHERE seq > 2`, 3},
+			{"all deleted", `DELETE FROM audit`, 1},
+			{"one twice", `INSERT INTO audit SELECT * FROM audit WHERE seq = 3`, 3},
+			{"one invented", `INSERT INTO audit SELECT lane, 6, 'x', at, project_id, action, outcome, actor_kind, actor_id, target_kind, target_id, address, request_id, detail, hash FROM audit WHERE seq = 5`, 6},
+			{"two exchanged", `UPDATE audit SET seq = 7 - seq WHERE seq IN (3, 4)`, 3},
+			{"renumbered over a gap", `UPDATE audit SET seq = CASE WHEN seq = 5 THEN 4 ELSE 9 END WHERE seq IN (4, 5)`, 4},
+			{"another lane", `UPDATE audit SET lane = 1 WHERE seq = 5`, 5},
+			{"cut, with an end to fit", `UPDATE audit_heads SET seq = 4, hash = (SELECT hash FROM audit WHERE seq = 4) WHERE lane = 0`, 4},
+			{"begun anew", `UPDATE audit_heads SET seq = 0, hash = '', mac = '' WHERE lane = 0`, 1},
+			{"said to be pruned", `UPDATE audit_heads SET pruned_seq = 3, pruned_hash = (SELECT hash FROM audit WHERE seq = 3) WHERE lane = 0`, 3},
+			{"no end", `DELETE FROM audit_heads WHERE lane = 0`, 0},
+		} {
+			t.Run(tt.name, func(t *testing.T) { restored(t, s, tt.sql, tt.at) })
+		}
+	})
+}
+
+// restored tampers, looks whether it is found, and puts back what was there.
+func restored(t *testing.T, s *Store, sql string, at int64) {
+	tamper(t, s, `CREATE TABLE kept_events AS SELECT * FROM audit`)
+	tamper(t, s, `CREATE TABLE kept_heads AS SELECT * FROM audit_heads`)
+	tamper(t, s, sql)
+	_, broken := verified(t, s)
+	var b *audit.Break
+	if len(broken) == 0 || !errors.As(broken[0], &b) {
+		t.Errorf("after %s: VerifyAudit found nothing", sql)
+	} else if b.Seq != at && !strings.Contains(sql, "SET lane") && !strings.Contains(sql, "SET seq = seq") {
+		t.Errorf("after %s: %v, want it found at %d", sql, b, at)
+	}
+	for _, undo := range []string{
+		`DELETE FROM audit`, `INSERT INTO audit SELECT * FROM kept_events`, `DELETE FROM audit_heads`, `INSERT INTO audit_heads SELECT * FROM kept_heads`,
+		`DROP TABLE kept_events`, `DROP TABLE kept_heads`,
+	} {
+		tamper(t, s, undo)
+	}
+	if n, broken := verified(t, s); n != 5 || broken != nil {
+		t.Fatalf("VerifyAudit of what was put back = %d events, %v", n, broken)
+	}
+}
+
+// Many who write at once, through two stores as two nodes are, make whole chains.
+func TestAuditCrowd(t *testing.T) {
+	EachDatabase(t, func(t *testing.T, c Config) {
+		var nodes []*Store
+		for range 2 {
+			s, err := Open(t.Context(), c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			nodes = append(nodes, s)
+		}
+		var wg sync.WaitGroup
+		errs := make([]error, 100)
+		for i := range errs {
+			wg.Go(func() {
+				e := audit.Of("test.done", "", "test", "x")
+				errs[i] = nodes[i%2].change(context.Background(), e, func(tx tx) error {
+					if i%5 == 0 {
+						return problem.NoSuch("test")
+					}
+					return nil
+				})
+			})
+		}
+		wg.Wait()
+		for i, err := range errs {
+			if (err == nil) == (i%5 == 0) {
+				t.Errorf("change %d: %v", i, err)
+			}
+		}
+		if n, broken := verified(t, nodes[0]); n != 80 || broken != nil {
+			t.Errorf("VerifyAudit = %d events, %v, want 80 and nothing broken", n, broken)
+		}
+	})
+}
+
+// Where the event cannot be written, the change is not made.
+func TestAuditFailsClosed(t *testing.T) {
+	EachDatabase(t, func(t *testing.T, c Config) {
+		for _, tt := range []struct{ name, sql string }{
+			{"no end of the lane", `DELETE FROM audit_heads`},
+			{"no table", `ALTER TABLE audit RENAME TO audit_away`},
+		} {
+			t.Run(tt.name, func(t *testing.T) {
+				s := trail(t, c)
+				tamper(t, s, tt.sql)
+				at := time.Now()
+				err := s.CreateProject(t.Context(), fabric.Project{ID: "p-f", Name: "f", Created: at, Updated: at})
+				if err == nil {
+					t.Errorf("CreateProject succeeded")
+				}
+				if _, err := s.FindProject(t.Context(), "p-f"); !errors.Is(err, problem.NotFound) {
+					t.Errorf("FindProject = %v, want NotFound", err)
+				}
+				if err := s.DeleteProject(t.Context(), revocation.Revocation{Kind: "project", ID: "p-a"}); err == nil {
+					t.Errorf("DeleteProject succeeded")
+				}
+				if err := s.Record(t.Context(), audit.Of("login", "p-a", "subscriber", "s")); err == nil {
+					t.Errorf("Record succeeded")
+				}
+				if p, err := s.ListProjects(t.Context(), page.Query{Size: 50}); err != nil || len(p.Items) < 5 {
+					t.Errorf("ListProjects = %d, %v: reading must go on", len(p.Items), err)
+				}
+			})
+			if c.URL != "" { // one database for both
+				return
+			}
+			c.Dir = t.TempDir()
+		}
+	})
+}
+
+// A store without a key changes nothing, and says that it is not the caller's fault.
+func TestAuditWithoutKey(t *testing.T) {
+	s, err := Open(t.Context(), Config{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if err := s.CreateProject(t.Context(), fabric.Project{ID: "p", Name: "p"}); !errors.Is(err, problem.Unavailable) {
+		t.Errorf("CreateProject = %v, want Unavailable", err)
+	}
+	if err := s.change(t.Context(), audit.Event{}, func(tx) error { return nil }); err == nil {
+		t.Error("a change without its event was made")
+	}
+}
+
+// A trail that was written under one master key is not good under another.
+func TestAuditOfAnotherKey(t *testing.T) {
+	s := trail(t, Config{Dir: t.TempDir(), Audit: auditKey(t)})
+	other, err := audit.NewKey([]byte(strings.Repeat("k", 32)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.AuditBy(other)
+	if _, broken := verified(t, s); len(broken) == 0 {
+		t.Error("VerifyAudit by another key found nothing")
+	}
+}
