@@ -25,7 +25,7 @@ SUITES_cluster := ./test/faults ./test/nodes
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .DEFAULT_GOAL := build
-.PHONY: run build check test suites outages lint bench
+.PHONY: run build sdk check test suites outages lint bench
 
 run: build ## build and serve on embedded defaults; flags go into ARGS
 	$(BINARY) serve $(ARGS)
@@ -33,8 +33,12 @@ run: build ## build and serve on embedded defaults; flags go into ARGS
 build: ## build bin/selvage
 	go build -ldflags "-X main.build=$$(git describe --always --dirty 2>/dev/null)" -o $(BINARY) ./cmd/selvage
 
+sdk: ## build the browser SDK; its types too where npm has installed TypeScript
+	go generate ./sdk
+	@if test -x sdk/node_modules/.bin/tsc; then cd sdk && rm -rf dist/types && npm run --silent types; else echo "the types are as they were: npm ci --prefix sdk installs TypeScript"; fi
+
 check: ## what needs no servers and no browsers
-	@test -z "$$(gofmt -l cmd idp fabric recordings templates static keys internal test bench)" || { gofmt -l cmd idp fabric recordings templates static keys internal test bench; echo "run gofmt -w on these files" >&2; exit 1; }
+	@test -z "$$(gofmt -l cmd idp fabric recordings templates static sdk keys internal test bench)" || { gofmt -l cmd idp fabric recordings templates static sdk keys internal test bench; echo "run gofmt -w on these files" >&2; exit 1; }
 	@go vet ./...
 	@go test $(PACKAGES)
 

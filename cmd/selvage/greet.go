@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 
 	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/sdk"
 )
 
 // A link is something that is mounted: a page, or an API that is no use to
@@ -28,7 +29,9 @@ func (a *app) links() []link {
 	add(serviceRelay, link{"Relay", "wss://" + a.where.fabric, "the WebSocket that browser SDKs open", true})
 	add(serviceRecordings, link{"Recordings API", a.where.public + "/api/laml/2010-04-01", "recordings, as LaML clients speak", true})
 	add(serviceDashboard, link{"Dashboard", a.where.public + "/dashboard", "where operators see and change all this", false})
-	return append(all, link{"API document", a.where.public + "/docs", "every operation, with lines to paste", false})
+	return append(all,
+		link{"Browser SDK", a.where.public + sdk.Prefix + "selvage.js", "a script to include in an app that people sign in to", false},
+		link{"API document", a.where.public + "/docs", "every operation, with lines to paste", false})
 }
 
 // greet tells that the server is ready: two lines, and on the first start what

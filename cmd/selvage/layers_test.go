@@ -64,6 +64,8 @@ var layers = map[string][]string{
 	"recordings/levels":            nil,
 	"recordings/mp3":               nil,
 	"recordings/wav":               nil,
+	"sdk":                          {"internal/web"},
+	"sdk/build":                    {"sdk"},
 	"static":                       nil,
 	// from outside: the built binary alone
 	"bench":            {"test/harness"},
@@ -97,11 +99,12 @@ var only = map[string][]string{
 	"github.com/pquerna/otp":              {"internal/factor"},
 	"golang.org/x/crypto/acme":            {"internal/certs"},
 	"github.com/getkin/kin-openapi":       {"internal/openapi/openapitest"},
+	"github.com/evanw/esbuild":            {"sdk/build"},
 	"github.com/spf13/cobra":              {"cmd/selvage"},
 	"github.com/knadh/koanf":              {"cmd/selvage"},
 	"github.com/prometheus/client_golang": {"cmd/selvage"},
 	"database/sql":                        {"internal/database", "internal/session/sql", "internal/store"},
-	"net/http":                            {"bench", "cmd/selvage", "dashboard", "fabric/relay", "fabric/rest", "idp/oidc", "internal/apidoc", "internal/certs", "internal/deliver", "internal/egress", "internal/openapi/openapitest", "internal/web", "recordings/laml", "recordings/rest", "static", "templates", "test/acme", "test/harness"},
+	"net/http":                            {"bench", "cmd/selvage", "dashboard", "fabric/relay", "fabric/rest", "idp/oidc", "internal/apidoc", "internal/certs", "internal/deliver", "internal/egress", "internal/openapi/openapitest", "internal/web", "recordings/laml", "recordings/rest", "sdk", "static", "templates", "test/acme", "test/harness"},
 }
 
 // A listed package is what `go list` tells of one.

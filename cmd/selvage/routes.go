@@ -16,6 +16,7 @@ import (
 	"github.com/selvage/selvage/internal/web"
 	"github.com/selvage/selvage/recordings/laml"
 	relayrest "github.com/selvage/selvage/recordings/rest"
+	"github.com/selvage/selvage/sdk"
 	"github.com/selvage/selvage/static"
 	"github.com/selvage/selvage/templates"
 )
@@ -31,6 +32,7 @@ func (a *app) routes(log *slog.Logger) (http.Handler, error) {
 	}
 	mount(http.HandlerFunc(notFound), "/")
 	mount(static.Handler(), static.Prefix)
+	mount(orNotFound(sdk.Handler()), sdk.Prefix)
 	docs := apidoc.New(apidoc.Config{Config: openapi.Config{Kinds: a.fabric.Kinds(), PublicURL: a.where.public, AuthURL: a.where.auth}, Log: log})
 	mount(orNotFound(docs.Handler()), "/docs", apidoc.Prefix)
 	if a.serves(serviceIDP) {

@@ -53,12 +53,13 @@ func New(c Config) *API {
 // Prefix is that of all paths here.
 const Prefix = "/api/relay/rest/recordings"
 
-// Handler serves all paths below the prefix.
+// Handler serves all paths below the prefix. Scripts of every origin may read, with
+// the token of a subscriber.
 func (a *API) Handler() http.Handler {
 	mux := http.NewServeMux()
 	a.mount(mux)
 	mux.Handle("/", web.Handle(func(http.ResponseWriter, *http.Request) error { return problem.NoSuch("resource") }, a.fail))
-	return mux
+	return web.AnyOrigin(mux, http.MethodGet)
 }
 
 // Routes lists the patterns that are served.

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"os"
+	"strings"
+	"testing"
+)
+
+// TestCommitted holds what is committed against what the source gives.
+func TestCommitted(t *testing.T) {
+	built, err := build("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(built) != len(forms) {
+		t.Fatalf("%d files were built, want %d", len(built), len(forms))
+	}
+	for name, want := range built {
+		got, err := os.ReadFile("../dist/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(got, want) {
+			t.Errorf("dist/%s is not what the source gives: run `make sdk`", name)
+		}
+	}
+	for _, name := range documents {
+		text, err := os.ReadFile("../" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !address.Match(text) || !integrity.Match(text) {
+			t.Errorf("%s does not show how the script is included", name)
+		}
+		if !bytes.Equal(include(text, built["selvage.js"]), text) {
+			t.Errorf("%s shows the script of another build: run `make sdk`", name)
+		}
+	}
+}
+
+// budget is how large the SDK may be, compressed.
+const budget = 10_000
+
+func TestBudget(t *testing.T) {
+	for name := range forms {
+		body, err := os.ReadFile("../dist/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b bytes.Buffer
+		w := gzip.NewWriter(&b)
+		if _, err := w.Write(body); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("dist/%s: %d bytes, %d compressed", name, len(body), b.Len())
+		if b.Len() > budget {
+			t.Errorf("dist/%s has %d bytes compressed, want at most %d", name, b.Len(), budget)
+		}
+		if bytes.Contains(body, []byte("require(")) || bytes.Contains(body, []byte("from\"")) || strings.Contains(string(body), "import(") {
+			t.Errorf("dist/%s imports something", name)
+		}
+	}
+}

@@ -1,0 +1,417 @@
+import { SelvageError, asError } from "./errors.js"
+import { FabricClient, hostOf, type Address, type AddressQuery, type GuestToken, type List, type SubscriberInfo } from "./fabric.js"
+import { ask } from "./http.js"
+import { authorizeURL, discover, random, readCode, redeem, revoke, type Claims, type Metadata, type Tokens, type Transaction } from "./oidc.js"
+import { Recordings } from "./recordings.js"
+import { Tabs } from "./tabs.js"
+import { closed, openPopup, visit } from "./windows.js"
+
+export interface ClientOptions {
+  /** Where the identity provider is, such as `https://id.example.com`. */
+  issuer: string
+  /** The client's id, which `selvage client create --type spa` prints. */
+  clientId: string
+  /** Where logins come back to: the page's own address without query and fragment, if it is not said. */
+  redirectUri?: string
+  /** Where silent logins come back to, in a hidden frame: redirectUri, if it is not said. */
+  silentRedirectUri?: string
+  /** Where a logout comes back to. Without it, the server's page says that one is signed out. */
+  postLogoutRedirectUri?: string
+  /** What to ask for: `openid profile email offline_access`, if it is not said. */
+  scope?: string
+  /** Where tokens are: in memory, and gone with the page, or in the tab's sessionStorage. */
+  storage?: "memory" | "session"
+  /** Where the fabric's API is: the issuer's origin, if it is not said. */
+  apiUrl?: string
+  /** Whose recordings they are, for recordings.get(id).url(). */
+  projectId?: string
+}
+
+export interface LoginOptions {
+  /** In a window of its own. Call it at once when a button is clicked. */
+  popup?: boolean
+  /** `login` asks for the password again, `select_account` who it is, `create` shows registration. */
+  prompt?: string
+  /** The e-mail to begin with. */
+  loginHint?: string
+  /** The oldest login that will do, in seconds. */
+  maxAge?: number
+  /** How strong a login must be. */
+  acrValues?: string
+  scope?: string
+  /** Comes back in the event `signedin`, and in appState: where the person was, say. */
+  appState?: unknown
+}
+
+export interface SubscriberToken {
+  token: string
+  host: string
+  expiresAt: Date
+}
+
+/** What SignalWire() of `@signalwire/js` takes. */
+export interface SignalWireOptions {
+  host: string
+  token: string
+  onRefreshToken: () => Promise<string>
+}
+
+/** What events tell. */
+export interface Events {
+  signedin: { user: Claims; appState?: unknown }
+  signedout: undefined
+  tokenrefreshed: { expiresAt: Date }
+  error: SelvageError
+}
+
+/** Makes the client of an app that people sign in to. */
+export const createClient = (options: ClientOptions) => new Client(options)
+
+/** An app that people sign in to. Made by {@link createClient}. */
+export class Client {
+  /** What login() was given as appState, once it is back. */
+  appState: unknown
+  /** The subscriber's recordings. */
+  readonly recordings: Recordings
+  /** The fabric, as the subscriber. */
+  readonly fabric: FabricClient
+
+  private readonly key: string // of what is kept in sessionStorage
+  private readonly base: string
+  private readonly tabs: Tabs
+  private held?: Tokens
+  private flight?: Promise<Tokens>
+  private found?: Promise<Metadata>
+  private popup?: { state: string; back: (url: URL) => void }
+  private readonly listeners: { [E in keyof Events]?: Set<(event: Events[E]) => void> } = {}
+
+  constructor(private readonly options: ClientOptions) {
+    const { issuer, clientId } = options ?? {}
+    if (!issuer || !clientId) throw new SelvageError("bad_config", "createClient() needs an issuer and a clientId", "`selvage client create --type spa` prints the id; the issuer is where the server is.")
+    if (typeof crypto === "undefined" || !crypto.subtle) {
+      throw new SelvageError("insecure_page", "browsers give pages of plain http no cryptography", "Serve the app by https, or from localhost.")
+    }
+    this.base = issuer.replace(/\/+$/, "")
+    this.key = `selvage.${clientId}`
+    this.fabric = new FabricClient(() => this.getAccessToken(), options.apiUrl?.replace(/\/+$/, "") ?? new URL(this.base).origin)
+    this.recordings = new Recordings(this.fabric, options.projectId)
+    if (this.keeps) this.held = read(sessionStorage, this.key)
+    this.tabs = new Tabs(
+      this.key,
+      {
+        callback: (url) => this.back(new URL(url)),
+        signedOut: (login) => this.held && loginOf(this.held) === login && this.forget(),
+        adopt: (tokens) => this.hold(tokens, true),
+        shared: () => (this.keeps ? this.held : undefined),
+      },
+      this.keeps,
+    )
+  }
+
+  /** Who is signed in, as the ID token says. */
+  get user(): Claims | undefined {
+    return this.held?.claims
+  }
+
+  get isSignedIn(): boolean {
+    return Boolean(this.held && (this.held.refresh || this.held.ends > Date.now()))
+  }
+
+  /** The scopes that were granted. */
+  get scopes(): string[] {
+    return this.held?.scope.split(" ").filter(Boolean) ?? []
+  }
+
+  /** Signs in. Without a popup the page goes away, and handleRedirect() goes on when it is back. */
+  async login(o: LoginOptions = {}): Promise<void> {
+    let popup: Window | undefined
+    try {
+      popup = o.popup ? openPopup() : undefined
+      const t = this.begin(popup ? "p" : "r", this.options.redirectUri, o.appState)
+      const url = await this.url(t, o)
+      if (popup) return await this.inPopup(popup, t, url)
+      prune(this.key)
+      sessionStorage.setItem(`${this.key}.${t.state}`, JSON.stringify(t))
+      location.assign(url)
+      return await new Promise(() => {}) // the page goes away
+    } catch (err) {
+      popup?.close()
+      throw this.report(err)
+    }
+  }
+
+  /**
+   * Finishes a login, on the page that it comes back to. True if it did; false if the page was opened otherwise.
+   * In the popup or the frame of a login it hands over to the page that began, and does not return.
+   */
+  async handleRedirect(url: string = location.href): Promise<boolean> {
+    const answer = new URL(url)
+    const state = answer.searchParams.get("state")
+    if (!state || !(answer.searchParams.has("code") || answer.searchParams.has("error"))) return false
+    if (/^[pf]\./.test(state)) {
+      if (state[0] === "p") {
+        this.tabs.tell({ callback: url })
+        window.close()
+      } // the page around a frame reads its address
+      return new Promise(() => {})
+    }
+    const entry = `${this.key}.${state}`
+    const t = read<Transaction>(sessionStorage, entry)
+    sessionStorage.removeItem(entry)
+    clean(new URL(answer))
+    try {
+      if (!t) throw new SelvageError("callback_failed", "this tab did not begin the login", "Call login() again: a callback is good once, in the tab that began it.")
+      await this.finish(t, answer)
+      return true
+    } catch (err) {
+      throw this.report(err)
+    }
+  }
+
+  /** Signs in without asking anybody, by the login that the browser has: true if there was one. */
+  async loginSilently(o: Pick<LoginOptions, "loginHint" | "scope"> = {}): Promise<boolean> {
+    try {
+      await this.silently(o)
+      return true
+    } catch (err) {
+      if (["login_required", "consent_required", "interaction_required"].includes((err as SelvageError).code)) return false
+      throw this.report(err)
+    }
+  }
+
+  /** Gives an access token that is good for a minute at least; it is renewed before it ends. */
+  async getAccessToken(o: { fresh?: boolean } = {}): Promise<string> {
+    const t = this.held
+    if (!t) throw new SelvageError("not_signed_in", "nobody is signed in", "Call login(), or loginSilently() where the browser may have a login.")
+    const left = t.ends - Date.now()
+    if (!o.fresh && left > Math.min(60_000, t.life / 5)) return t.access
+    try {
+      return (await this.renew(t)).access
+    } catch (err) {
+      if (!o.fresh && left > 5_000 && ["network", "timeout", "server"].includes((err as SelvageError).code)) return t.access
+      throw this.report(err)
+    }
+  }
+
+  /** Gives what the fabric's own SDKs take: a subscriber's token, and where it is good. */
+  async subscriberToken(): Promise<SubscriberToken> {
+    const token = await this.getAccessToken()
+    return { token, host: hostOf(token), expiresAt: new Date(this.held!.ends) }
+  }
+
+  /** Gives what SignalWire() takes: `SignalWire({ ...(await app.signalwireOptions()) })`. */
+  async signalwireOptions(): Promise<SignalWireOptions> {
+    const { host, token } = await this.subscriberToken()
+    return { host, token, onRefreshToken: () => this.getAccessToken({ fresh: true }) }
+  }
+
+  /** Gives a client of SignalWire() each new token, before the old one ends. Gives what stops that. */
+  attach(client: { updateToken(token: string): unknown }): () => void {
+    let timer: ReturnType<typeof setTimeout> | undefined
+    const next = () => {
+      clearTimeout(timer)
+      if (!this.held) return
+      const wait = this.held.ends - Date.now() - Math.min(60_000, this.held.life / 5)
+      timer = setTimeout(() => this.getAccessToken().then(next, () => (timer = setTimeout(next, 5_000))), Math.min(Math.max(wait, 0) + 100, 2 ** 31 - 1))
+    }
+    const off = this.on("tokenrefreshed", () => {
+      next()
+      void Promise.resolve(this.held && client.updateToken(this.held.access)).catch((err) => this.report(err))
+    })
+    next()
+    return () => {
+      off()
+      clearTimeout(timer)
+    }
+  }
+
+  /** Gives what the subscriber may know of itself. */
+  me(): Promise<SubscriberInfo> {
+    return this.fabric.getSubscriberInfo()
+  }
+
+  /** Gives the claims of the userinfo endpoint, which the scopes let the app have. */
+  async userInfo(): Promise<Record<string, unknown>> {
+    const headers = { Authorization: `Bearer ${await this.getAccessToken()}` }
+    return ask((await this.metadata()).userinfo_endpoint, { headers })
+  }
+
+  readonly addresses = {
+    list: (query?: AddressQuery): List<Address> => this.fabric.addresses.list(query),
+    get: (id: string): Promise<Address> => this.fabric.addresses.get(id),
+  }
+
+  /** Makes a token for a guest, who reaches these addresses alone. */
+  guestToken(addressIds: string[], expiresAt?: Date): Promise<GuestToken> {
+    return this.fabric.guestToken(addressIds, expiresAt)
+  }
+
+  /** Signs out of the server, and so of every app of this login. With `local`, of this app alone, and the page stays. */
+  async logout(o: { local?: boolean } = {}): Promise<void> {
+    const t = this.held
+    if (!t) return
+    try {
+      const m = await this.metadata()
+      if (o.local) {
+        this.forget()
+        return await revoke(m, this.options.clientId, t.refresh ?? t.access)
+      }
+      this.tabs.tell({ signedOut: loginOf(t) })
+      this.forget()
+      const url = new URL(m.end_session_endpoint)
+      url.searchParams.set("id_token_hint", t.id)
+      url.searchParams.set("client_id", this.options.clientId)
+      if (this.options.postLogoutRedirectUri) url.searchParams.set("post_logout_redirect_uri", this.options.postLogoutRedirectUri)
+      location.assign(url.href)
+      await new Promise(() => {}) // the page goes away
+    } catch (err) {
+      throw this.report(err)
+    }
+  }
+
+  /** Listens. Gives what ends it. */
+  on<E extends keyof Events>(event: E, listener: (event: Events[E]) => void): () => void {
+    const all = ((this.listeners[event] as Set<(event: Events[E]) => void> | undefined) ??= new Set() as never)
+    all.add(listener)
+    return () => void all.delete(listener)
+  }
+
+  private emit<E extends keyof Events>(event: E, value: Events[E]): void {
+    this.listeners[event]?.forEach((tell) => tell(value))
+  }
+
+  private report(err: unknown): SelvageError {
+    const e = asError(err)
+    this.emit("error", e)
+    return e
+  }
+
+  private get keeps(): boolean {
+    return this.options.storage === "session"
+  }
+
+  private metadata(): Promise<Metadata> {
+    this.found ??= discover(this.base).catch((err) => {
+      this.found = undefined
+      throw err
+    })
+    return this.found
+  }
+
+  private begin(kind: "p" | "r" | "f", redirectUri = location.origin + location.pathname, appState?: unknown): Transaction {
+    return { state: `${kind}.${random(16)}`, nonce: random(16), verifier: random(), redirectUri, began: Date.now(), appState }
+  }
+
+  private async url(t: Transaction, o: LoginOptions): Promise<string> {
+    return authorizeURL(await this.metadata(), t, {
+      client_id: this.options.clientId,
+      scope: o.scope ?? this.options.scope ?? "openid profile email offline_access",
+      prompt: o.prompt,
+      login_hint: o.loginHint,
+      max_age: o.maxAge?.toString(),
+      acr_values: o.acrValues,
+    })
+  }
+
+  private async inPopup(popup: Window, t: Transaction, url: string): Promise<void> {
+    const stop = new AbortController()
+    try {
+      const answer = new Promise<URL>((back) => (this.popup = { state: t.state, back }))
+      popup.location.replace(url)
+      await this.finish(t, await Promise.race([answer, closed(popup, stop.signal)]))
+    } finally {
+      stop.abort()
+      this.popup = undefined
+      popup.close()
+    }
+  }
+
+  private back(url: URL): void {
+    if (this.popup && url.searchParams.get("state") === this.popup.state) this.popup.back(url)
+  }
+
+  private async silently(o: LoginOptions, before?: Tokens): Promise<Tokens> {
+    const t = this.begin("f", this.options.silentRedirectUri ?? this.options.redirectUri)
+    return this.finish(t, await visit(await this.url(t, { ...o, prompt: "none" })), before)
+  }
+
+  /** Trades the code of an answer for tokens, which may take the place of others of the same subscriber. */
+  private async finish(t: Transaction, answer: URL, before?: Tokens): Promise<Tokens> {
+    const m = await this.metadata()
+    const code = readCode(m, t, answer.searchParams)
+    const form = { grant_type: "authorization_code", code, redirect_uri: t.redirectUri, code_verifier: t.verifier }
+    const tokens = await redeem(m, this.options.clientId, form, undefined, t.nonce)
+    if (before) {
+      if (before.claims.sub === tokens.claims.sub) return tokens
+      throw new SelvageError("login_required", "somebody else is signed in in this browser now", "Call login().")
+    }
+    this.appState = t.appState
+    this.hold(tokens, false)
+    this.emit("signedin", { user: tokens.claims, appState: t.appState })
+    return tokens
+  }
+
+  /** Gets new tokens, once for all who wait for them. */
+  private renew(old: Tokens): Promise<Tokens> {
+    this.flight ??= this.refresh(old).finally(() => (this.flight = undefined))
+    return this.flight
+  }
+
+  private async refresh(old: Tokens): Promise<Tokens> {
+    try {
+      if (!old.refresh) return this.renewed(await this.silently({}, old))
+      const m = await this.metadata()
+      const by = () => redeem(m, this.options.clientId, { grant_type: "refresh_token", refresh_token: old.refresh! }, old)
+      return this.renewed(this.keeps ? await this.tabs.replace(old, by) : await by())
+    } catch (err) {
+      const { code, message } = err as SelvageError
+      if (code !== "invalid_grant" && code !== "login_required") throw err
+      if (this.held?.refresh === old.refresh) this.forget()
+      throw new SelvageError("session_ended", message, "The login was ended, or nobody used it for long: call login().", { cause: err })
+    }
+  }
+
+  private renewed(tokens: Tokens): Tokens {
+    if (!this.held) throw new SelvageError("not_signed_in", "somebody signed out meanwhile", "Call login().")
+    if (this.held !== tokens) this.hold(tokens, true)
+    return tokens
+  }
+
+  private hold(tokens: Tokens, renewed: boolean): void {
+    this.held = tokens
+    if (this.keeps) sessionStorage.setItem(this.key, JSON.stringify(tokens))
+    if (renewed) this.emit("tokenrefreshed", { expiresAt: new Date(tokens.ends) })
+  }
+
+  private forget(): void {
+    this.held = undefined
+    if (this.keeps) sessionStorage.removeItem(this.key)
+    this.emit("signedout", undefined)
+  }
+}
+
+/** Names a login, among all that there are. */
+const loginOf = (t: Tokens) => `${t.claims.sub} ${t.claims.sid ?? ""}`
+
+function read<T>(from: Storage, key: string): T | undefined {
+  try {
+    return JSON.parse(from.getItem(key) ?? "null") ?? undefined
+  } catch {
+    return undefined // it is not ours
+  }
+}
+
+/** Forgets logins that were begun long ago and never came back. */
+function prune(key: string): void {
+  for (const name of Object.keys(sessionStorage)) {
+    if (!name.startsWith(`${key}.`)) continue
+    const { began = 0 } = read<Transaction>(sessionStorage, name) ?? {}
+    if (began < Date.now() - 3_600_000) sessionStorage.removeItem(name)
+  }
+}
+
+/** Takes the answer to a login out of the address bar. */
+function clean(url: URL): void {
+  for (const name of ["code", "state", "iss", "error", "error_description"]) url.searchParams.delete(name)
+  history.replaceState(history.state, "", url)
+}

@@ -1,0 +1,122 @@
+import { digest, random, type Tokens } from "./oidc.js"
+
+/** What the tabs of an app tell one another. */
+type Message =
+  | { callback: string } // a popup is back from the login, at this URL
+  | { signedOut: string } // a login was ended: its subject and sid
+  | { renewed: string; tokens: Tokens } // the refresh token with this digest was used, and gave these
+  | { wanted: string; by: string } // who has used the refresh token with this digest?
+  | { told: string; tokens?: Tokens } // the answer to that
+
+/** What a tab does about them. */
+export interface Listener {
+  callback(url: string): void
+  signedOut(login: string): void
+  /** Takes tokens that another tab has got. */
+  adopt(tokens: Tokens): void
+  /** Gives what is held now, where it may be shared. */
+  shared(): Tokens | undefined
+}
+
+const patience = 500
+
+/**
+ * The tabs of one app in one browser.
+ *
+ * A tab that was duplicated has the refresh token of the first, which only one of them may use: the server
+ * takes a second use for a theft and ends both. So one at a time refreshes, and asks the others before it does
+ * whether the token was used already.
+ */
+export class Tabs {
+  private readonly channel?: BroadcastChannel
+  private readonly used = new Set<string>() // digests of refresh tokens that gave what is held now
+  private readonly waiting = new Map<string, (tokens?: Tokens) => void>()
+
+  constructor(
+    private readonly name: string,
+    private readonly listener: Listener,
+    shares: boolean,
+  ) {
+    if (typeof BroadcastChannel !== "undefined") {
+      this.channel = new BroadcastChannel(name)
+      this.channel.onmessage = (e: MessageEvent<Message>) => void this.hear(e.data)
+    }
+    // Held for as long as the tab lives, so that the tabs can be counted.
+    if (shares) void navigator.locks?.request(name + ".tab", { mode: "shared" }, () => new Promise(() => {}))
+  }
+
+  tell(message: Message): void {
+    this.channel?.postMessage(message)
+  }
+
+  private async hear(m: Message): Promise<void> {
+    if ("callback" in m) return this.listener.callback(m.callback)
+    if ("signedOut" in m) return this.listener.signedOut(m.signedOut)
+    if ("told" in m) return this.waiting.get(m.told)?.(m.tokens)
+    const held = this.listener.shared()
+    const mine = held?.refresh && (await digest(held.refresh))
+    if ("wanted" in m) {
+      this.tell({ told: m.by, tokens: this.used.has(m.wanted) && m.wanted !== mine ? held : undefined })
+    } else if (mine === m.renewed) {
+      this.used.add(mine)
+      this.listener.adopt(m.tokens)
+    }
+  }
+
+  /** Replaces tokens by others, in one tab at a time, and tells the other tabs. */
+  async replace(old: Tokens, by: () => Promise<Tokens>): Promise<Tokens> {
+    return this.locked(async () => {
+      const mine = await digest(old.refresh!)
+      const held = this.listener.shared()
+      if (held && held.refresh !== old.refresh) return held // another tab's came meanwhile
+      const theirs = await this.ask(mine)
+      const tokens = theirs ?? (await by())
+      this.used.add(mine)
+      if (!theirs) this.tell({ renewed: mine, tokens })
+      return tokens
+    })
+  }
+
+  /** Asks the other tabs, if there are any, for what a refresh token gave. */
+  private async ask(wanted: string): Promise<Tokens | undefined> {
+    const locks = await navigator.locks?.query()
+    let others = locks ? locks.held!.filter((l) => l.name === this.name + ".tab").length - 1 : Infinity
+    if (!this.channel || others < 1) return undefined
+    const by = random(8)
+    try {
+      return await new Promise<Tokens | undefined>((resolve) => {
+        this.waiting.set(by, (tokens) => (tokens || --others < 1) && resolve(tokens))
+        this.tell({ wanted, by })
+        setTimeout(resolve, patience) // a frozen tab answers nothing
+      })
+    } finally {
+      this.waiting.delete(by)
+    }
+  }
+
+  private locked<T>(do_: () => Promise<T>): Promise<T> {
+    return navigator.locks ? (navigator.locks.request(this.name + ".refresh", do_) as Promise<T>) : leased(this.name + ".refresh", do_)
+  }
+}
+
+const lease = 15_000
+
+/** Stands in for a lock where browsers have none: an entry that its holder owns for a while. */
+async function leased<T>(name: string, do_: () => Promise<T>): Promise<T> {
+  const me = random(8)
+  const holder = () => (localStorage.getItem(name) ?? "0 ").split(" ")
+  for (;;) {
+    const [until, who] = holder()
+    if (Number(until) < Date.now() || who === me) {
+      localStorage.setItem(name, `${Date.now() + lease} ${me}`)
+      await new Promise((r) => setTimeout(r, 50)) // whoever wrote last has it
+      if (holder()[1] === me) break
+    }
+    await new Promise((r) => setTimeout(r, 50))
+  }
+  try {
+    return await do_()
+  } finally {
+    if (holder()[1] === me) localStorage.removeItem(name)
+  }
+}

@@ -1,0 +1,323 @@
+package clients
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/chromedp/cdproto/target"
+	"github.com/chromedp/chromedp"
+
+	"github.com/selvage/selvage/test/harness"
+)
+
+// came is what came of a promise in the app.
+type came struct {
+	Value               json.RawMessage
+	Code, Hint, Message string
+	Name                string
+	Status              int
+}
+
+// browserApp serves an app with our SDK, as a client of p, and gives its page.
+func browserApp(t *testing.T, p *harness.Project, flags ...string) (page string, c *harness.Client) {
+	t.Helper()
+	mux := http.NewServeMux()
+	mux.Handle("GET /", http.FileServer(http.Dir("page")))
+	origin := serveBeside(t, p.Issuer(), mux)
+	page = origin + "/browser.html"
+	c = p.NewClient(t, "spa", append([]string{"--first-party", "--redirect-uri", page, "--post-logout-redirect-uri", page}, flags...)...)
+	mux.HandleFunc("GET /settings.json", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(map[string]string{"issuer": p.Issuer(), "client_id": c.ID, "project_id": p.ID})
+	})
+	mux.HandleFunc("GET /sdk.js", func(w http.ResponseWriter, r *http.Request) { // as the server has it
+		script := p.Get(t, "/sdk/selvage.js").Want(t, 200)
+		w.Header().Set("Content-Type", script.Header.Get("Content-Type"))
+		_, _ = w.Write(script.Body)
+	})
+	return page, c
+}
+
+// outcome gives what comes of a promise of the app.
+func (b tab) outcome(promise string) came {
+	b.Helper()
+	return eval[came](b, "outcome("+promise+")")
+}
+
+// ready waits until the app has made something of the visit.
+func (b tab) ready(page string) {
+	b.Helper()
+	b.until("the app", fmt.Sprintf("location.href.startsWith(%q) && window.finished", page))
+}
+
+// logIn signs in by redirect.
+func (b tab) logIn(page string, s harness.Subscriber) {
+	b.Helper()
+	b.leave("app.login({ appState: { at: 7 } })")
+	b.until("the login page", "document.querySelector('#login-submit')")
+	b.signIn(originOf(page), s.Email, s.Password)
+	b.ready(page)
+	if got := eval[bool](b, "finished.value === true && app.isSignedIn && app.appState.at === 7 && location.search === ''"); !got {
+		b.Fatalf("the login came to nothing: %+v", eval[came](b, "finished"))
+	}
+}
+
+func originOf(page string) string { return page[:len(page)-len("/browser.html")] }
+
+// TestBrowserSDK takes our SDK through what apps do with it.
+func TestBrowserSDK(t *testing.T) {
+	harness.NotStorage(t)
+	p := harness.Shared(t).NewProject(t)
+	sub := p.NewSubscriber(t)
+	page, _ := browserApp(t, p)
+	b := newTab(t)
+	b.do(chromedp.Navigate(page))
+	b.ready(page)
+	if eval[bool](b, "app.isSignedIn || finished.value") {
+		t.Fatal("someone is signed in before anyone did")
+	}
+	b.wantCode("app.getAccessToken()", "not_signed_in")
+	if o := b.outcome("app.loginSilently()"); string(o.Value) != "false" {
+		t.Errorf("a silent login before any gives %+v, want false", o)
+	}
+
+	b.logIn(page, sub)
+	if got := eval[string](b, "app.user.sub"); got != sub.ID {
+		t.Errorf("the user is %s, want %s", got, sub.ID)
+	}
+	if got := eval[[]string](b, "Promise.all([app.me(), app.userInfo()]).then((all) => all.map((i) => i.email))"); !slices.Equal(got, []string{sub.Email, sub.Email}) {
+		t.Errorf("me and userInfo say %v, want %s", got, sub.Email)
+	}
+	b.wantAddresses(p)
+
+	// A reload forgets what was in memory; the browser's login is still there.
+	b.do(chromedp.Reload())
+	b.ready(page)
+	if o := b.outcome("app.loginSilently()"); string(o.Value) != "true" || eval[string](b, "app.user.sub") != sub.ID {
+		t.Errorf("a silent login after a reload gives %+v", o)
+	}
+
+	// All who wait for a token share one request.
+	before := eval[int](b, "tokenRequests()")
+	tokens := eval[[]string](b, "app.getAccessToken().then(async (old) => [old, ...await Promise.all([1, 2, 3].map(() => app.getAccessToken({ fresh: true })))])")
+	if tokens[0] == tokens[1] || tokens[1] != tokens[2] || tokens[1] != tokens[3] || eval[int](b, "tokenRequests()") != before+1 {
+		t.Errorf("three that wait got %d tokens by %d requests, want one new one by one", len(tokens), eval[int](b, "tokenRequests()")-before)
+	}
+	p.Get(t, "/subscriber/info", harness.Bearer(tokens[1])).Want(t, 200)
+
+	b.leave("app.logout()")
+	b.until("the app, signed out", "window.finished && !app.isSignedIn")
+	harness.WithinASecond(t, "the token of a login that was ended", func() error {
+		return p.Get(t, "/subscriber/info", harness.Bearer(tokens[1])).StatusIs(401)
+	})
+	if o := b.outcome("app.loginSilently()"); string(o.Value) != "false" {
+		t.Errorf("a silent login after the logout gives %+v, want false", o)
+	}
+}
+
+// wantAddresses walks through addresses page by page, and makes a guest's token of one.
+func (b tab) wantAddresses(p *harness.Project) {
+	b.Helper()
+	p.NewSubscriber(b)
+	p.NewSubscriber(b)
+	names := eval[[]string](b, `(async () => {
+		const names = [], pages = []
+		for await (const a of app.addresses.list({ pageSize: 1, sortBy: 'name' })) names.push(a.name)
+		for await (const page of app.addresses.list({ pageSize: 2 }).pages()) pages.push(page.length)
+		return [...names, pages.join()]
+	})()`)
+	if len(names) != 4 || names[3] != "2,1" || !slices.IsSorted(names[:3]) {
+		b.Errorf("addresses come as %v, want three by name, and pages of 2 and 1", names)
+	}
+	guest := eval[string](b, "app.me().then((me) => app.guestToken([me.fabric_addresses[0].id])).then((g) => g.token)")
+	var found struct{ Data []json.RawMessage }
+	p.Get(b, "/api/fabric/addresses", harness.Bearer(guest)).Want(b, 200).Read(b, &found)
+	if len(found.Data) != 1 {
+		b.Errorf("the guest reaches %d addresses, want one", len(found.Data))
+	}
+}
+
+// wantCode reports anything but an error of our own with this code.
+func (b tab) wantCode(promise, code string) came {
+	b.Helper()
+	o := b.outcome(promise)
+	if o.Name != "SelvageError" || o.Code != code || o.Hint == "" {
+		b.Errorf("%s: %+v, want a SelvageError %s with a hint", promise, o, code)
+	}
+	return o
+}
+
+// TestBrowserSDKPopup signs in in a window of its own.
+func TestBrowserSDKPopup(t *testing.T) {
+	harness.NotStorage(t)
+	p := harness.Shared(t).NewProject(t)
+	sub := p.NewSubscriber(t)
+	page, _ := browserApp(t, p)
+	b := newTab(t, chromedp.Flag("disable-popup-blocking", false))
+	b.do(chromedp.Navigate(page))
+	b.ready(page)
+	b.wantCode("app.login({ popup: true })", "popup_blocked") // nobody clicked
+
+	windows := chromedp.WaitNewTarget(b.ctx, func(*target.Info) bool { return true })
+	b.do(chromedp.Click(chromedp.CSS("#popup")))
+	<-windows
+	b.leave("popup.close()")
+	if o := eval[came](b, "login"); o.Code != "popup_closed" {
+		t.Errorf("a window that was closed gives %+v, want popup_closed", o)
+	}
+
+	windows = chromedp.WaitNewTarget(b.ctx, func(*target.Info) bool { return true })
+	b.do(chromedp.Click(chromedp.CSS("#popup")))
+	ctx, cancel := chromedp.NewContext(b.ctx, chromedp.WithTargetID(<-windows))
+	defer cancel()
+	in := tab{t, ctx}
+	in.until("the login page", "document.querySelector('#login-submit')")
+	in.do(chromedp.SendKeys(chromedp.CSS("#username"), sub.Email), chromedp.SendKeys(chromedp.CSS("#password"), sub.Password))
+	in.leave("document.querySelector('#login-submit').click()") // the window is gone before a click would be done
+	if o := eval[came](b, "login"); o.Code != "" || eval[string](b, "app.user?.sub ?? ''") != sub.ID {
+		t.Errorf("the login in a window gives %+v", o)
+	}
+	b.until("the window to be gone", "popup.closed")
+	if got := eval[string](b, "app.me().then((me) => me.email)"); got != sub.Email {
+		t.Errorf("me says %s, want %s", got, sub.Email)
+	}
+}
+
+// TestBrowserSDKTabs has two tabs with the same refresh token, as a duplicated tab has
+// that of the first: one of them asks, both go on, and nobody is signed out.
+func TestBrowserSDKTabs(t *testing.T) {
+	harness.NotStorage(t)
+	for _, how := range []string{"", "&nolocks"} {
+		t.Run("with"+how, func(t *testing.T) {
+			p := harness.Shared(t).NewProject(t)
+			sub := p.NewSubscriber(t)
+			page, c := browserApp(t, p)
+			one := newTab(t)
+			one.do(chromedp.Navigate(page + "?storage=session" + how))
+			one.ready(page)
+			one.logIn(page, sub)
+
+			ctx, cancel := chromedp.NewContext(one.ctx)
+			defer cancel()
+			two := tab{t, ctx}
+			two.do(chromedp.Navigate(page + "?storage=session" + how))
+			two.ready(page)
+			kept := eval[string](one, fmt.Sprintf("sessionStorage.getItem('selvage.%s')", c.ID))
+			eval[string](two, fmt.Sprintf("(sessionStorage.setItem('selvage.%s', %q), '')", c.ID, kept))
+			two.do(chromedp.Reload())
+			two.ready(page)
+
+			both := []tab{one, two}
+			for round := range 3 {
+				before := eval[int](one, "tokenRequests()") + eval[int](two, "tokenRequests()")
+				for _, b := range both {
+					b.leave("window.fresh = outcome(app.getAccessToken({ fresh: true }))")
+				}
+				first, second := eval[came](one, "fresh"), eval[came](two, "fresh")
+				if first.Value == nil || string(first.Value) != string(second.Value) {
+					t.Fatalf("round %d: the tabs got %+v and %+v, want the same token", round, first, second)
+				}
+				if n := eval[int](one, "tokenRequests()") + eval[int](two, "tokenRequests()") - before; n != 1 {
+					t.Errorf("round %d: %d requests were made, want one", round, n)
+				}
+			}
+			for _, b := range both {
+				if got := eval[string](b, "app.me().then((me) => me.email)"); got != sub.Email {
+					t.Errorf("after all that me says %s, want %s", got, sub.Email)
+				}
+			}
+			one.leave("app.logout()")
+			two.until("the other tab to hear of the logout", "!app.isSignedIn && events.includes('signedout')")
+		})
+	}
+}
+
+// TestBrowserSDKErrors looks at what the app is told when something is wrong.
+func TestBrowserSDKErrors(t *testing.T) {
+	harness.NotStorage(t)
+	p := harness.Shared(t).NewProject(t)
+	sub := p.NewSubscriber(t)
+	page, _ := browserApp(t, p)
+	b := newTab(t)
+	b.do(chromedp.Navigate(page + "?code=forged&state=r.forged&iss=" + p.Issuer()))
+	b.ready(page)
+	if o := eval[came](b, "finished"); o.Code != "callback_failed" || eval[string](b, "location.search") != "" {
+		t.Errorf("an answer that nobody asked for gives %+v, want callback_failed", o)
+	}
+	b.logIn(page, sub)
+	b.wantCode("Promise.resolve().then(() => Selvage.createClient({}))", "bad_config")
+	b.wantCode("Selvage.Fabric({})", "bad_config")
+	b.wantCode("Selvage.Fabric({ token: 'opaque' })", "bad_token")
+	b.wantCode("Selvage.Fabric({ token: 'opaque', host: 'localhost:8443' })", "bad_config")
+	b.wantCode("Selvage.Fabric({ token: 'opaque', host: settings.issuer }).then((f) => f.getSubscriberInfo())", "unauthorized")
+	b.wantCode("Selvage.Fabric({ token: 'opaque', host: 'http://127.0.0.1:1' }).then((f) => f.getSubscriberInfo())", "network")
+	b.wantCode("app.addresses.get('00000000-0000-4000-8000-000000000000')", "not_found")
+	b.wantCode("app.recordings.list().all()", "unauthorized") // the client has no scope Voice
+	if o := b.wantCode("app.guestToken([])", "invalid"); o.Status != 422 {
+		t.Errorf("a guest without addresses: status %d, want 422", o.Status)
+	}
+	b.wantCode("Selvage.createClient({ issuer: settings.issuer, clientId: 'x', redirectUri: location.href }).loginSilently()", "callback_failed")
+	b.wantCode("Selvage.createClient({ issuer: location.origin, clientId: 'x' }).login()", "not_found")
+
+	p.Command(t, "", "subscriber", "revoke", sub.ID)
+	b.wantCode("app.getAccessToken({ fresh: true })", "session_ended")
+	if eval[bool](b, "app.isSignedIn || !events.includes('signedout')") {
+		t.Error("the app does not know that the login is over")
+	}
+}
+
+// TestBrowserSDKFabric speaks with the fabric at its host, by HTTPS that the browser
+// trusts, and with the subscriber's recordings.
+func TestBrowserSDKFabric(t *testing.T) {
+	harness.NotStorage(t)
+	s := harness.Shared(t)
+	home := newHome(t)
+	ca(t, s, home, "install", "--store", "chromium")
+	p := s.NewProject(t)
+	sub := p.NewSubscriber(t)
+	page, _ := browserApp(t, p, "--scope", "openid", "--scope", "offline_access", "--scope", "Voice")
+	speech := harness.Speech(t)
+	p.CLI(t, "", "recording", "import", "--project", p.ID, "--subscriber", sub.ID, speech)
+	b := newTab(t, chromedp.NoInheritEnv, chromedp.Env(plain(home)...))
+	b.do(chromedp.Navigate(page))
+	b.ready(page)
+	eval[string](b, "(app.options.scope = 'openid offline_access Voice', '')")
+	b.leave("app.login()")
+	b.until("the login page", "document.querySelector('#login-submit')")
+	b.signIn(originOf(page), sub.Email, sub.Password)
+	b.ready(page)
+
+	got := eval[[]string](b, `(async () => {
+		const { token, host } = await app.subscriberToken()
+		const fabric = await Selvage.Fabric({ token })
+		const device = await fabric.devices.register('Desktop', 'abc123')
+		await fabric.devices.unregister(device.id)
+		const me = await fabric.getSubscriberInfo()
+		const invite = await fabric.inviteToken(me.fabric_addresses[0].id)
+		const options = await app.signalwireOptions()
+		return [fabric.base, me.email, typeof invite.token, String(options.host === host && options.token === token), String(await options.onRefreshToken() !== token)]
+	})()`)
+	if want := []string{overHTTPS(t, s, "fabric.localhost"), sub.Email, "string", "true", "true"}; got[0]+"/" != want[0] || !slices.Equal(got[1:], want[1:]) {
+		t.Errorf("the fabric at its host gives %v, want %v", got, want)
+	}
+
+	heard := eval[[]float64](b, `(async () => {
+		const [r] = await app.recordings.list().all()
+		const blob = await app.recordings.get(r.id).blob('wav')
+		const loaded = await app.recordings.get(r.id).load()
+		const audio = new Audio(app.recordings.get(r.id).url('mp3'))
+		await new Promise((ok, no) => { audio.onloadedmetadata = ok; audio.onerror = () => no(new Error(audio.error.message)) })
+		return [blob.size, loaded.info.duration_in_seconds, audio.duration]
+	})()`)
+	file, err := os.Stat(speech)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if heard[0] != float64(file.Size()) || heard[1] < 1 || heard[2] < heard[1]-1 {
+		t.Errorf("the recording has %v bytes, seconds and seconds as MP3, want %d bytes", heard, file.Size())
+	}
+}
