@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -77,12 +79,14 @@ func testEarlierName(t *testing.T, c Config) {
 	do(`SELECT id FROM goose_db_version`)
 }
 
-// TestOpenAndDie is what TestKilledMigrations runs, and kills.
+// TestOpenAndDie is what TestKilledMigrations runs, and kills once it has said that it
+// begins.
 func TestOpenAndDie(t *testing.T) {
 	c := Config{URL: os.Getenv("SELVAGE_TEST_URL")}
 	if c.URL == "" {
 		t.Skip("run by TestKilledMigrations")
 	}
+	fmt.Println()
 	if s, err := Open(t.Context(), c); err != nil || s.Close() != nil {
 		t.Fatal(err)
 	}
@@ -96,14 +100,20 @@ func testKilledMigrations(t *testing.T, c Config) {
 		c.URL = "sqlite:" + c.Dir + "/a.db"
 	}
 	killed := 0
-	for {
+	for most := 4 * time.Millisecond; ; most += most / 2 {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestOpenAndDie$")
 		cmd.Env = append(os.Environ(), "SELVAGE_TEST_URL="+c.URL, "GORACE=atexit_sleep_ms=0")
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		timer := time.AfterFunc(rand.N(time.Duration(killed+1)*4*time.Millisecond), func() { _ = cmd.Process.Kill() })
-		err := cmd.Wait()
+		_, _ = out.Read(make([]byte, 1))
+		timer := time.AfterFunc(rand.N(most), func() { _ = cmd.Process.Kill() })
+		_, _ = io.Copy(io.Discard, out)
+		err = cmd.Wait()
 		if timer.Stop(); err == nil {
 			break
 		}
@@ -111,6 +121,9 @@ func testKilledMigrations(t *testing.T, c Config) {
 			t.Fatalf("opening after %d kills: exit status %d", killed, code)
 		}
 		killed++
+	}
+	if killed == 0 {
+		t.Error("nobody was killed")
 	}
 	fresh := Config{Dir: t.TempDir()}
 	if strings.HasPrefix(c.URL, "postgres") {
