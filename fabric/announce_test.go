@@ -37,7 +37,7 @@ func newPair(t *testing.T) *pair {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = sessions.Close() })
-	c := fabric.Config{Store: rows, Ring: storetest.Ring(t, dir, rows, nil), Passwords: password.New(1), Revocations: revocation.New(rows, now), Sessions: sessions, Now: now}
+	c := fabric.Config{Store: rows, Ring: storetest.Ring(t, dir, rows, nil), Passwords: password.Weak(1), Revocations: revocation.New(rows, now), Sessions: sessions, Now: now}
 	p := &pair{t: t, one: fabric.New(c), two: fabric.New(c), pass: func(d time.Duration) { ahead.Add(int64(d)) }}
 	project, err := p.one.CreateProject(ctx, "p")
 	if err != nil {

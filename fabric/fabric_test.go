@@ -26,7 +26,7 @@ func newFabric(t *testing.T) (ours, theirs *fabric.Fabric) {
 	if err := revoked.Sync(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	c := fabric.Config{Store: rows, Ring: storetest.Ring(t, dir, rows, nil), Passwords: password.New(1), Revocations: revoked, Host: "h", Issuer: "http://ours/"}
+	c := fabric.Config{Store: rows, Ring: storetest.Ring(t, dir, rows, nil), Passwords: password.Weak(1), Revocations: revoked, Host: "h", Issuer: "http://ours/"}
 	ours = fabric.New(c)
 	c.Issuer = "http://theirs/"
 	return ours, fabric.New(c)

@@ -80,7 +80,7 @@ func openWorld(t testing.TB, dir string) *world {
 	sessions := must[*sessionsql.Store](t)(sessionsql.Open(ctx, sessionsql.Config{Dir: dir}))
 	t.Cleanup(func() { _ = sessions.Close() })
 	w.fabric = fabric.New(fabric.Config{
-		Store: w.rows, Ring: w.ring, Passwords: password.New(2), Revocations: w.revoked,
+		Store: w.rows, Ring: w.ring, Passwords: password.Weak(2), Revocations: w.revoked,
 		Host: host, Issuer: "http://localhost:8080/", Now: w.now, Live: w.live, EndLogin: w.endLogin, RevokeConsent: w.revokeConsent,
 		Sessions: sessions, EmbedLimits: fabric.EmbedLimits{Tokens: embedLimit}, CheckURL: egress.Policy{}.Check,
 	})
@@ -98,7 +98,7 @@ func (w *world) deafNode() *fabric.Fabric {
 	if err := revoked.Sync(context.Background()); err != nil {
 		w.t.Fatal(err)
 	}
-	return fabric.New(fabric.Config{Store: w.rows, Ring: w.ring, Passwords: password.New(2), Revocations: revoked, Host: host, Issuer: "http://localhost:8080/", Now: w.now})
+	return fabric.New(fabric.Config{Store: w.rows, Ring: w.ring, Passwords: password.Weak(2), Revocations: revoked, Host: host, Issuer: "http://localhost:8080/", Now: w.now})
 }
 
 // A deafLog has no revocations to tell of.

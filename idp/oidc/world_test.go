@@ -107,7 +107,7 @@ func newWorld(t testing.TB) *world {
 	var polls sync.WaitGroup
 	polls.Go(func() { revoked.Run(polling) }) // a slow machine takes longer for a test than they may be old
 	t.Cleanup(func() { stop(); polls.Wait() })
-	pass := password.New(2)
+	pass := password.Weak(2)
 	w.fabric = fabric.New(fabric.Config{
 		Store: w.rows, Ring: ring, Passwords: pass, Revocations: revoked, Host: "puc.localhost:8443", Issuer: w.url + "/", Now: w.now,
 		Live: func(ctx context.Context, sid string) error { return w.idp.Live(ctx, sid) },

@@ -43,6 +43,7 @@ const (
 
 // A Hasher hashes and checks passwords, so many at a time. Make one with [New].
 type Hasher struct {
+	cost    params
 	sem     chan struct{}
 	waiting atomic.Int64
 }
@@ -52,7 +53,15 @@ func New(parallel int) *Hasher {
 	if parallel <= 0 {
 		parallel = runtime.GOMAXPROCS(0)
 	}
-	return &Hasher{sem: make(chan struct{}, parallel)}
+	return &Hasher{cost: params{memoryKiB, passes, lanes}, sem: make(chan struct{}, parallel)}
+}
+
+// Weak makes a Hasher for tests that are not about passwords: what it makes costs
+// nothing and protects nobody. Nothing else may call it.
+func Weak(parallel int) *Hasher {
+	h := New(parallel)
+	h.cost = params{8, 1, 1}
+	return h
 }
 
 // Waiting tells how many callers wait for their turn.
@@ -80,11 +89,11 @@ func Check(param, password string) error {
 func (h *Hasher) Hash(ctx context.Context, password string) (string, error) {
 	salt := make([]byte, saltLen)
 	rand.Read(salt)
-	key, err := h.derive(ctx, password, salt, params{memoryKiB, passes, lanes})
+	key, err := h.derive(ctx, password, salt, h.cost)
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, memoryKiB, passes, lanes,
+	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, h.cost.memory, h.cost.time, h.cost.threads,
 		base64.RawStdEncoding.EncodeToString(salt), base64.RawStdEncoding.EncodeToString(key)), nil
 }
 
@@ -94,7 +103,7 @@ func (h *Hasher) Hash(ctx context.Context, password string) (string, error) {
 func (h *Hasher) Verify(ctx context.Context, hash, password string) (bool, error) {
 	p, salt, want, err := parse(hash)
 	if err != nil {
-		p, salt, want = params{memoryKiB, passes, lanes}, make([]byte, saltLen), nil
+		p, salt, want = h.cost, make([]byte, saltLen), nil
 	}
 	if len(password) > 16*MaxLength {
 		password, want = "", nil

@@ -1,0 +1,37 @@
+package password
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Weak hashes are for tests alone.
+func TestWeakIsForTests(t *testing.T) {
+	var callers, tests int
+	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (d.Name() == "node_modules" || d.Name() == ".git"):
+			return filepath.SkipDir
+		case !strings.HasSuffix(path, ".go"):
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		if err != nil || !strings.Contains(string(text), "password"+".Weak") {
+			return err
+		}
+		if callers++; strings.HasSuffix(path, "_test.go") {
+			tests++
+		} else {
+			t.Errorf("%s makes weak hashes", path)
+		}
+		return nil
+	})
+	if err != nil || tests == 0 {
+		t.Errorf("%d tests of %d callers make weak hashes, %v", tests, callers, err)
+	}
+}
