@@ -13,6 +13,11 @@ type accountPage struct {
 	Email, Name string
 	Roles       []roleRow
 	Sessions    []sessionRow
+	Factors     []factorRow
+	HasApp      bool
+	MayAdd      bool
+	Required    bool
+	Codes       []string // new recovery codes, shown this once
 	Shortest    int
 	Now         time.Time
 	Faults      []string
@@ -25,9 +30,9 @@ type sessionRow struct {
 }
 
 // showAccount serves GET /dashboard/account.
-func (a *API) showAccount(v *visit) error { return a.accountPage(v, http.StatusOK, nil) }
+func (a *API) showAccount(v *visit) error { return a.accountPage(v, http.StatusOK, nil, nil) }
 
-func (a *API) accountPage(v *visit, status int, wrong []string) error {
+func (a *API) accountPage(v *visit, status int, codes, wrong []string) error {
 	sessions, err := a.Operators.Sessions(v.r.Context(), v.who.ID)
 	if err != nil {
 		return err
@@ -38,6 +43,10 @@ func (a *API) accountPage(v *visit, status int, wrong []string) error {
 	}
 	p := accountPage{
 		Email: v.who.Email, Name: v.who.Name, Roles: operatorRowOf(v, v.who, projects).Roles, Shortest: operator.MinPassword, Now: v.now, Faults: wrong,
+		Codes: codes, MayAdd: a.Factors != nil, Required: a.RequireFactor,
+	}
+	if p.Factors, p.HasApp, err = a.factorsOf(v); err != nil {
+		return err
 	}
 	for _, s := range sessions {
 		p.Sessions = append(p.Sessions, sessionRow{s, device(s.UserAgent), s.ID == v.session.ID})
@@ -49,7 +58,7 @@ func (a *API) accountPage(v *visit, status int, wrong []string) error {
 func (a *API) changePassword(v *visit) error {
 	err := a.Operators.SetPassword(v.r.Context(), v.who, v.form.Get("current"), v.form.Get("password"), web.Network(v.r), v.session.ID)
 	if all, ok := faults(err); ok {
-		return a.accountPage(v, http.StatusUnprocessableEntity, all)
+		return a.accountPage(v, http.StatusUnprocessableEntity, nil, all)
 	}
 	if err != nil {
 		return err

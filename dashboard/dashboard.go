@@ -20,6 +20,7 @@ import (
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/factor"
 	"github.com/selvage/selvage/internal/web"
 	"github.com/selvage/selvage/operator"
 	"github.com/selvage/selvage/recordings"
@@ -32,7 +33,12 @@ type Config struct {
 	Clients    *idp.Provider
 	Recordings *recordings.Recordings // nil where there are none
 	PublicURL  string                 // {base_url}: where browsers find us
-	AuthURL    string                 // {auth_url}
+	Factors    *factor.Factors        // nil where there are none
+
+	// RequireFactor has each operator set a second factor up before anything else.
+	RequireFactor bool
+
+	AuthURL string // {auth_url}
 
 	// Health tells how what we stand on does; nil tells nothing.
 	Health func(ctx context.Context) []Health

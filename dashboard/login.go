@@ -29,7 +29,9 @@ func (a *API) showLogin(v *visit) error {
 // logIn serves POST /dashboard/login.
 func (a *API) logIn(v *visit) error {
 	email, next := v.form.Get("username"), ownPath(v.form.Get("next"))
-	_, cookie, err := a.Operators.SignIn(v.r.Context(), email, v.form.Get("password"), web.Network(v.r), visitor(v.r), nil)
+	s, cookie, err := a.Operators.SignIn(v.r.Context(), email, v.form.Get("password"), web.Network(v.r), visitor(v.r), func(o operator.Operator) (bool, error) {
+		return a.wantsFactor(v, o)
+	})
 	if errors.Is(err, problem.Unauthenticated) || errors.Is(err, problem.RateLimited) {
 		p, status := problem.First(err), http.StatusUnprocessableEntity
 		if p.Kind == problem.RateLimited {
@@ -42,6 +44,9 @@ func (a *API) logIn(v *visit) error {
 		return err
 	}
 	a.cookies.Set(v.w, v.r, sessionCookie, cookie)
+	if !s.Proven {
+		return v.redirect(factorPath(next))
+	}
 	return v.redirect(orFront(next))
 }
 
@@ -159,11 +164,18 @@ func (a *API) setUp(v *visit) error {
 	if o.Disabled {
 		return v.redirect(Prefix + "/login")
 	}
-	_, cookie, err := a.Operators.Begin(v.r.Context(), o, visitor(v.r), true)
+	wants, err := a.wantsFactor(v, o)
+	if err != nil {
+		return err
+	}
+	_, cookie, err := a.Operators.Begin(v.r.Context(), o, visitor(v.r), !wants)
 	if err != nil {
 		return err
 	}
 	a.cookies.Set(v.w, v.r, sessionCookie, cookie)
+	if wants {
+		return v.redirect(factorPath(""))
+	}
 	return v.redirect(Prefix)
 }
 

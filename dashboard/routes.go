@@ -6,6 +6,7 @@ import "github.com/selvage/selvage/operator"
 const (
 	anyone   operator.Action = ""          // nobody needs to be signed in
 	signedIn operator.Action = "signed in" // each operator, for what is its own
+	halfway  operator.Action = "halfway"   // whose password was right and who has a second factor to show, or to set up
 )
 
 // A route is one thing that is served.
@@ -23,6 +24,10 @@ func routes() []route {
 		{pattern: "GET /dashboard", may: signedIn, serve: (*API).front},
 		{pattern: "GET /dashboard/login", may: anyone, serve: (*API).showLogin},
 		{pattern: "POST /dashboard/login", may: anyone, serve: (*API).logIn},
+		{pattern: "GET /dashboard/factor", may: halfway, serve: (*API).showFactor},
+		{pattern: "POST /dashboard/factor", may: halfway, serve: (*API).checkFactor},
+		{pattern: "GET /dashboard/enrol", may: halfway, serve: (*API).showEnrol},
+		{pattern: "POST /dashboard/enrol", may: halfway, serve: (*API).enrol},
 		{pattern: "GET /dashboard/setup", may: anyone, serve: (*API).showSetup},
 		{pattern: "POST /dashboard/setup", may: anyone, serve: (*API).setUp},
 		{pattern: "POST /dashboard/logout", may: signedIn, serve: (*API).logOut},
@@ -77,6 +82,10 @@ func routes() []route {
 
 		{pattern: "GET /dashboard/account", may: signedIn, serve: (*API).showAccount},
 		{pattern: "POST /dashboard/account/password", may: signedIn, serve: (*API).changePassword},
+		{pattern: "GET /dashboard/account/app", may: signedIn, serve: (*API).showApp, fresh: true},
+		{pattern: "POST /dashboard/account/app", may: signedIn, serve: (*API).addApp, fresh: true},
+		{pattern: "POST /dashboard/account/codes", may: signedIn, serve: (*API).newCodes, fresh: true},
+		{pattern: "POST /dashboard/account/factors/remove", may: signedIn, serve: (*API).removeFactor, fresh: true},
 		{pattern: "POST /dashboard/account/sessions/revoke", may: signedIn, serve: (*API).revokeSession},
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/web"
 	"github.com/selvage/selvage/operator"
@@ -31,6 +32,7 @@ type visit struct {
 	route   route
 	cookie  string
 	session operator.Session
+	whose   operator.Operator // of the session, be it halfway
 	who     operator.Operator // its ID is "" before somebody is signed in
 	project fabric.Project    // of a path that names one
 	form    url.Values        // of a POST
@@ -77,7 +79,9 @@ func (a *API) admit(v *visit) error {
 	switch {
 	case v.route.may == anyone:
 		return nil
-	case v.who.ID == "":
+	case v.route.may == halfway && v.whose.ID != "" && v.who.ID == "":
+		return nil
+	case v.who.ID == "", v.route.may == halfway:
 		return errSignIn
 	}
 	if id := v.r.PathValue("project"); id != "" {
@@ -115,7 +119,8 @@ func (a *API) recognise(v *visit) error {
 	case err != nil:
 		return err
 	}
-	v.session = s
+	v.session, v.whose = s, o
+	audit.As(v.r.Context(), audit.Operator, o.ID)
 	if s.Proven {
 		v.who = o
 	}
@@ -195,6 +200,7 @@ var notices = map[string]string{
 	"enabled":   "It is enabled again.",
 	"ended":     "The session has ended.",
 	"changed":   "The change is saved.",
+	"factor":    "The second factor is removed.",
 	"password":  "The password is changed. All other sessions have ended.",
 	"signedout": "All its sessions and tokens have ended.",
 }

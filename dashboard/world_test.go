@@ -21,6 +21,7 @@ import (
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/blob"
+	"github.com/selvage/selvage/internal/factor"
 	"github.com/selvage/selvage/internal/limit"
 	"github.com/selvage/selvage/internal/password"
 	"github.com/selvage/selvage/internal/revocation"
@@ -43,6 +44,7 @@ type world struct {
 	recordings *recordings.Recordings
 	operators  *operator.Operators
 	one, two   fabric.Project
+	requires   bool // a second factor of each operator
 
 	mu    sync.Mutex
 	ahead time.Duration
@@ -67,10 +69,12 @@ func must(t testing.TB, err error) {
 	}
 }
 
-func newWorld(t *testing.T) *world {
+func newWorld(t *testing.T) *world { return newWorldThat(t, false) }
+
+func newWorldThat(t *testing.T, requires bool) *world {
 	t.Helper()
 	ctx, dir := context.Background(), storetest.Dir(t)
-	w := &world{T: t}
+	w := &world{T: t, requires: requires}
 	rows := storetest.Open(t, dir, nil)
 	live, err := sessions.Open(ctx, sessions.Config{Dir: dir})
 	must(t, err)
@@ -96,11 +100,13 @@ func newWorld(t *testing.T) *world {
 	must(t, err)
 	t.Cleanup(func() { _ = media.Close() })
 	w.recordings = recordings.New(recordings.Config{Store: rows, Media: media, Links: ring})
+	factors, err := factor.New(factor.Config{Store: rows, Sessions: live, Ring: ring, AuthURL: w.url, Now: w.now})
+	must(t, err)
 	limits := limit.New(live, limit.Rates{limit.LoginPerAccount: limit.Of(4, time.Hour)})
 	w.operators = operator.New(operator.Config{Store: rows, Passwords: pass, Limits: limits, Now: w.now})
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
 	w.api, err = dashboard.New(dashboard.Config{
-		Operators: w.operators, Fabric: w.fabric, Clients: w.idp, Recordings: w.recordings, PublicURL: w.url, AuthURL: w.url, Log: log, Now: w.now,
+		Operators: w.operators, Fabric: w.fabric, Clients: w.idp, Recordings: w.recordings, PublicURL: w.url, AuthURL: w.url, Log: log, Now: w.now, Factors: factors, RequireFactor: w.requires,
 		Health: func(context.Context) []dashboard.Health { return []dashboard.Health{{Name: "store", OK: true}} },
 	})
 	must(t, err)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/limit"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/password"
@@ -89,6 +90,8 @@ type Store interface {
 	// uses the link up: of many callers one. A link that was used or is over is
 	// problem.NotFound; an e-mail in use is problem.Conflict, and the link stays good.
 	UseOperatorLink(ctx context.Context, hash string, o Operator, at time.Time) (Operator, error)
+	// Record writes the audit event of a decision that changes no row.
+	Record(ctx context.Context, e audit.Event) error
 	// SweepOperators deletes sessions and links that were over before a moment.
 	SweepOperators(ctx context.Context, before time.Time) error
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/session"
 )
@@ -59,7 +60,7 @@ func (a *Operators) SignIn(ctx context.Context, email, secret, network string, f
 		return Session{}, "", fmt.Errorf("checking password: %w", err)
 	}
 	if !ok || o.Disabled {
-		return Session{}, "", errWrong
+		return Session{}, "", errors.Join(errWrong, a.refused(ctx, o, ok))
 	}
 	a.forgive(ctx, email, network)
 	wants := false
@@ -73,6 +74,19 @@ func (a *Operators) SignIn(ctx context.Context, email, secret, network string, f
 		return Session{}, "", errWrong
 	}
 	return s, cookie, err
+}
+
+// refused writes down that somebody could not sign in; whom it was about only where that
+// is an operator, since people type passwords into the wrong field.
+func (a *Operators) refused(ctx context.Context, o Operator, knew bool) error {
+	reason := "wrong e-mail or password"
+	if knew {
+		reason = "disabled"
+	}
+	if err := a.c.Store.Record(ctx, audit.Of("login", "", "operator", o.ID).Refuse(reason)); err != nil {
+		return fmt.Errorf("writing down a sign-in: %w", err)
+	}
+	return nil
 }
 
 func (a *Operators) byEmail(ctx context.Context, email string) (Operator, error) {

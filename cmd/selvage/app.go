@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/selvage/selvage/dashboard"
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/fabric/kinds"
 	"github.com/selvage/selvage/fabric/relay"
@@ -14,6 +15,7 @@ import (
 	"github.com/selvage/selvage/idp/oidc"
 	"github.com/selvage/selvage/internal/deliver"
 	"github.com/selvage/selvage/internal/egress"
+	"github.com/selvage/selvage/internal/factor"
 	"github.com/selvage/selvage/internal/limit"
 	"github.com/selvage/selvage/internal/password"
 	"github.com/selvage/selvage/internal/revocation"
@@ -39,6 +41,8 @@ type app struct {
 
 	fabric     *fabric.Fabric
 	idp        *idp.Provider
+	factors    *factor.Factors
+	pages      *dashboard.API // nil where it is not served
 	operators  *operator.Operators
 	recordings *recordings.Recordings // nil without media
 	relay      *relay.Relay           // nil where it is not served
@@ -85,6 +89,9 @@ func open(ctx context.Context, c Config, w where, o options) (_ *app, err error)
 	}
 	all, err := kinds.Load(filepath.Join(c.Data, kindsDir))
 	if err != nil {
+		return nil, err
+	}
+	if a.factors, err = factor.New(factor.Config{Store: a.store, Sessions: a.sessions, Ring: a.ring, AuthURL: w.auth}); err != nil {
 		return nil, err
 	}
 	a.build(all, o.observe)

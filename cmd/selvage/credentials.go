@@ -25,6 +25,10 @@ func (a *app) caller(r *http.Request) (recordings.Owner, error) {
 		return recordings.Owner{ProjectID: k.ProjectID}, a.admit(r, k.ID)
 	}
 	raw, ok := web.Bearer(r)
+	if !ok && a.pages != nil && r.Header.Get("Authorization") == "" {
+		projectID := r.PathValue("AccountSid")
+		return recordings.Owner{ProjectID: projectID}, a.pages.Caller(r, projectID)
+	}
 	if !ok {
 		return recordings.Owner{}, problem.NoCredentials()
 	}

@@ -18,7 +18,7 @@ var layers = map[string][]string{
 	// the root: everything; nothing imports it
 	"cmd/selvage": {"*"},
 	// protocols and rows: their nouns and the plumbing, never each other
-	"dashboard":       {"fabric", "idp", "internal/page", "internal/problem", "internal/web", "operator", "recordings", "templates"},
+	"dashboard":       {"fabric", "idp", "internal/audit", "internal/factor", "internal/page", "internal/problem", "internal/web", "operator", "recordings", "templates"},
 	"fabric/relay":    {"fabric", "internal/problem", "internal/web"},
 	"fabric/rest":     {"fabric", "fabric/kinds", "internal/audit", "internal/page", "internal/problem", "internal/web"},
 	"idp/oidc":        {"fabric", "idp", "internal/audit", "internal/deliver", "internal/limit", "internal/problem", "internal/session", "internal/web", "keys", "templates"},
@@ -28,7 +28,7 @@ var layers = map[string][]string{
 	// nouns and rules
 	"idp":        {"fabric", "internal/audit", "internal/limit", "internal/page", "internal/password", "internal/problem", "internal/recent", "internal/revocation", "internal/session", "keys"},
 	"fabric":     {"fabric/kinds", "internal/audit", "internal/page", "internal/password", "internal/problem", "internal/recent", "internal/revocation", "internal/session", "keys"},
-	"operator":   {"fabric", "internal/limit", "internal/page", "internal/password", "internal/problem", "internal/session"},
+	"operator":   {"fabric", "internal/audit", "internal/limit", "internal/page", "internal/password", "internal/problem", "internal/session"},
 	"recordings": {"internal/page", "internal/problem", "internal/recent", "recordings/audio", "recordings/levels", "recordings/mp3", "recordings/wav"},
 	// plumbing
 	"internal/factor":              {"internal/problem", "internal/session", "keys"},

@@ -46,6 +46,17 @@ func (a *app) routes(log *slog.Logger) (http.Handler, error) {
 		api := rest.New(rest.Config{Fabric: a.fabric, Access: a.idp.OpenAccessToken, Admit: a.admit, Log: log})
 		mount(api.Handler(), "/api/fabric", "/api/fabric/", "/api/project/", "/subscriber/")
 	}
+	if a.serves(serviceDashboard) {
+		var err error
+		a.pages, err = dashboard.New(dashboard.Config{
+			Operators: a.operators, Fabric: a.fabric, Clients: a.idp, Recordings: a.recordings, PublicURL: a.where.public, AuthURL: a.where.auth,
+			Factors: a.factors, RequireFactor: a.config.Operators.RequireFactor.or(!a.local()), Health: a.healthOf(log), Log: log,
+		})
+		if err != nil {
+			return nil, err
+		}
+		mount(orNotFound(a.pages.Handler()), dashboard.Prefix, dashboard.Prefix+"/")
+	}
 	if a.serves(serviceRecordings) {
 		offload, err := a.config.offload()
 		if err != nil {
@@ -57,16 +68,6 @@ func (a *app) routes(log *slog.Logger) (http.Handler, error) {
 		mount(api.Handler(), "/api/laml/", "/2010-04-01/")
 		native := relayrest.New(relayrest.Config{Recordings: a.recordings, Credentials: a.caller, MediaURLs: api.MediaURLs, Log: log})
 		mount(native.Handler(), relayrest.Prefix, relayrest.Prefix+"/")
-	}
-	if a.serves(serviceDashboard) {
-		pages, err := dashboard.New(dashboard.Config{
-			Operators: a.operators, Fabric: a.fabric, Clients: a.idp, Recordings: a.recordings, PublicURL: a.where.public, AuthURL: a.where.auth,
-			Health: a.healthOf(log), Log: log,
-		})
-		if err != nil {
-			return nil, err
-		}
-		mount(orNotFound(pages.Handler()), dashboard.Prefix, dashboard.Prefix+"/")
 	}
 	mux.HandleFunc("GET /robots.txt", robots)
 	mux.HandleFunc("GET /{$}", a.front)

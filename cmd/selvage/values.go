@@ -33,6 +33,7 @@ type (
 	period      time.Duration // of a login
 	logLevel    slog.Level
 	logFormat   string
+	whether     string // yes, no or auto
 )
 
 // The services that can be served.
@@ -193,6 +194,27 @@ func (l atMost) orNone() int {
 		return -1
 	}
 	return int(l)
+}
+
+func (w *whether) UnmarshalText(text []byte) error {
+	switch *w = whether(text); *w {
+	case "true":
+		*w = "yes"
+	case "false":
+		*w = "no"
+	case "yes", "no", "auto":
+	default:
+		return errors.New("needs yes, no or auto")
+	}
+	return nil
+}
+
+// or gives what it says, and otherwise for auto.
+func (w whether) or(otherwise bool) bool {
+	if w == "auto" || w == "" {
+		return otherwise
+	}
+	return w == "yes"
 }
 
 // allServices are those that there are.

@@ -1,0 +1,228 @@
+package dashboard_test
+
+import (
+	"context"
+	"html"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pquerna/otp/totp"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/operator"
+)
+
+func (a answer) leadsTo(t *testing.T, path string) {
+	t.Helper()
+	if a.StatusCode != http.StatusSeeOther || a.Header.Get("Location") != path {
+		t.Fatalf("%s %s: %s to %q, want a redirect to %s\n%s", a.Request.Method, a.Request.URL.Path, a.Status, a.Header.Get("Location"), path, a.body)
+	}
+}
+
+func (a answer) find(t *testing.T, expression string) string {
+	t.Helper()
+	m := regexp.MustCompile(expression).FindStringSubmatch(a.body)
+	if m == nil {
+		t.Fatalf("%s %s has no %s: %s\n%s", a.Request.Method, a.Request.URL.Path, expression, a.Status, a.body)
+	}
+	return html.UnescapeString(m[1])
+}
+
+// The first operator comes by a link, once, and is asked for a second factor where the
+// installation wants one.
+func TestFirstOperator(t *testing.T) {
+	w := newWorldThat(t, true)
+	_, token, err := w.operators.First(context.Background())
+	must(t, err)
+	b, setup := w.browser(), "/dashboard/setup?token="+token
+	form := func() url.Values {
+		return url.Values{"token": {token}, "username": {"ann@example.com"}, "name": {"Ann"}, "password": {good}}
+	}
+	for range 3 { // looking uses nothing up
+		if a := b.get(setup); a.StatusCode != http.StatusOK {
+			t.Fatalf("the link: %s", a.Status)
+		}
+	}
+	weak := form()
+	weak.Set("password", "short")
+	if a := b.post(setup, "/dashboard/setup", weak); a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, `value="ann@example.com"`) {
+		t.Errorf("a short password: %s, and the e-mail is kept: %v", a.Status, strings.Contains(a.body, "ann@example.com"))
+	}
+	b.post(setup, "/dashboard/setup", form()).leadsTo(t, "/dashboard/factor")
+	if a := w.browser().get(setup); a.StatusCode != http.StatusNotFound {
+		t.Errorf("the link again: %s, want 404", a.Status)
+	}
+	b.get("/dashboard").leadsTo(t, "/dashboard/login")
+	b.get("/dashboard/factor").leadsTo(t, "/dashboard/enrol")
+	before := b.cookie()
+	secret := b.get("/dashboard/enrol").find(t, `id="totp-secret">([A-Z2-7]+)<`)
+	if a := b.post("/dashboard/enrol", "/dashboard/enrol", url.Values{"code": {"000000"}}); a.StatusCode != http.StatusUnprocessableEntity {
+		t.Errorf("a wrong code: %s", a.Status)
+	}
+	code := func() string {
+		c, err := totp.GenerateCode(secret, w.now())
+		must(t, err)
+		return c
+	}
+	done := b.post("/dashboard/enrol", "/dashboard/enrol", url.Values{"code": {code()}})
+	recovery := done.find(t, `<pre id="codes">([a-z2-7-]+)`)
+	if b.cookie() == before {
+		t.Error("the cookie of before the second factor is still in use")
+	}
+	b.get("/dashboard").leadsTo(t, "/dashboard/projects/"+w.one.ID)
+	b.post("/dashboard/account", "/dashboard/logout", url.Values{}).leadsTo(t, "/dashboard/login")
+	b.get("/dashboard/account").leadsTo(t, "/dashboard/login?next=%2Fdashboard%2Faccount")
+
+	// Signing in again: the password alone opens nothing, and cannot set up another app.
+	in := url.Values{"username": {"ANN@example.com"}, "password": {good}, "next": {"/dashboard/account"}}
+	b.post("/dashboard/login", "/dashboard/login", in).leadsTo(t, "/dashboard/factor?next=%2Fdashboard%2Faccount")
+	b.get("/dashboard/account").leadsTo(t, "/dashboard/login?next=%2Fdashboard%2Faccount")
+	b.get("/dashboard/enrol").leadsTo(t, "/dashboard/factor")
+	w.pass(time.Minute)
+	b.post("/dashboard/factor", "/dashboard/factor", url.Values{"code": {code()}, "next": {"/dashboard/account"}}).leadsTo(t, "/dashboard/account")
+	if a := b.get("/dashboard/account"); !strings.Contains(a.body, "Authenticator app") || !strings.Contains(a.body, "all ten") {
+		t.Errorf("my account: %s %s", a.Status, a.body)
+	}
+	other := w.browser()
+	other.post("/dashboard/login", "/dashboard/login", in)
+	other.post("/dashboard/factor", "/dashboard/factor", url.Values{"code": {recovery}}).leadsTo(t, "/dashboard")
+	third := w.browser()
+	third.post("/dashboard/login", "/dashboard/login", in)
+	if a := third.post("/dashboard/factor", "/dashboard/factor", url.Values{"code": {recovery}}); a.StatusCode != http.StatusUnprocessableEntity {
+		t.Errorf("a recovery code again: %s", a.Status)
+	}
+}
+
+// cookie gives the session's.
+func (b browser) cookie() string {
+	u, _ := url.Parse(b.url) // a server's
+	for _, c := range b.c.Jar.Cookies(u) {
+		if strings.HasSuffix(c.Name, "selvage-operator") {
+			return c.Value
+		}
+	}
+	return ""
+}
+
+// An operator makes a key, sees its secret once, rotates and revokes it.
+func TestKeys(t *testing.T) {
+	w := newWorld(t)
+	_, b := w.operator("ann@example.com", ofAll)
+	base := "/dashboard/projects/" + w.one.ID + "/keys"
+	if a := b.post(base+"/new", base, url.Values{"name": {"back"}}); a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, `value="back"`) {
+		t.Errorf("a key without scopes: %s", a.Status)
+	}
+	made := b.post(base+"/new", base, url.Values{"name": {"back"}, "scope": {"Voice", "Video"}, "expires": {"30d"}})
+	secret := made.find(t, `id="secret"><span class="copy"><code>(PT[0-9a-f]{64})<`)
+	k, err := w.fabric.Authenticate(context.Background(), w.one.ID, secret)
+	if err != nil || len(k.Scopes) != 2 || k.Expires.IsZero() {
+		t.Fatalf("the key is %+v, %v", k, err)
+	}
+	page := base + "/" + k.ID
+	if a := b.get(page); strings.Contains(a.body, secret) || !strings.Contains(a.body, secret[:8]) {
+		t.Error("the page of a key shows its secret again, or not how it begins")
+	}
+	next := b.post(page, page+"/rotate", url.Values{"overlap": {"now"}}).find(t, `<code>(PT[0-9a-f]{64})<`)
+	if _, err := w.fabric.Authenticate(context.Background(), w.one.ID, secret); err == nil {
+		t.Error("the old secret is good after a rotation without overlap")
+	}
+	if a := b.post(page, page+"/revoke", url.Values{"confirm": {"other"}}); a.StatusCode != http.StatusUnprocessableEntity {
+		t.Errorf("revoking by another name: %s", a.Status)
+	}
+	b.post(page, page+"/revoke", url.Values{"confirm": {"back"}}).leadsTo(t, base+"?done=revoked")
+	if _, err := w.fabric.Authenticate(context.Background(), w.one.ID, next); err == nil {
+		t.Error("a revoked key is good")
+	}
+	// What hurts most wants the password again.
+	w.pass(operator.Freshness)
+	name := "second"
+	k, _, err = w.fabric.CreateAPIKey(context.Background(), w.one.ID, fabric.APIKeyInput{Name: &name, Scopes: []fabric.Scope{fabric.Voice}}, nil)
+	must(t, err)
+	page = base + "/" + k.ID
+	confirm := "/dashboard/confirm?next=" + url.QueryEscape(page)
+	b.post(page, page+"/rotate", url.Values{"overlap": {"now"}}).leadsTo(t, confirm)
+	before := b.cookie()
+	if a := b.post(confirm, "/dashboard/confirm", url.Values{"password": {"wrong"}}); a.StatusCode != http.StatusUnprocessableEntity {
+		t.Errorf("a wrong password: %s", a.Status)
+	}
+	b.post(confirm, "/dashboard/confirm", url.Values{"password": {good}, "next": {page}}).leadsTo(t, page)
+	if b.cookie() == before {
+		t.Error("the cookie is the one of before the password")
+	}
+	b.post(page, page+"/rotate", url.Values{"overlap": {"day"}}).find(t, `<code>(PT[0-9a-f]{64})<`)
+}
+
+// What strangers wrote is text, wherever it is shown (threats D01, D05).
+func TestInert(t *testing.T) {
+	w := newWorld(t)
+	const evil = `"><img src=x onerror=alert(1)></title><script>alert(2)</script>{{7}}`
+	ctx, name, mail := context.Background(), evil, "ada@example.com"
+	_, err := w.fabric.UpdateProject(ctx, w.one.ID, fabric.ProjectChange{Name: &name})
+	must(t, err)
+	k, _, err := w.fabric.CreateAPIKey(ctx, w.one.ID, fabric.APIKeyInput{Name: &name, Scopes: []fabric.Scope{fabric.Voice}}, nil)
+	must(t, err)
+	s, err := w.fabric.CreateSubscriber(ctx, w.one.ID, fabric.SubscriberInput{Email: &mail, Profile: fabric.Profile{JobTitle: &name}})
+	must(t, err)
+	r := w.record(w.one.ID, evil)
+	secret := good
+	o, err := w.operators.Create(ctx, operator.Input{Email: &mail, Name: &name, Password: &secret, Roles: []operator.Membership{ofAll}})
+	must(t, err)
+	b := w.browser()
+	b.signIn(mail)
+	base := "/dashboard/projects/" + w.one.ID
+	for _, path := range []string{
+		"/dashboard/projects", "/dashboard/operators", "/dashboard/operators/" + o.ID, "/dashboard/account", base, base + "/keys", base + "/keys/" + k.ID,
+		base + "/subscribers?email=" + url.QueryEscape(evil), base + "/subscribers/" + s.ID, base + "/recordings?call=" + url.QueryEscape(evil), base + "/recordings/" + r.Sid,
+		base + "/resources?kind=" + url.QueryEscape(evil), base + "/addresses?name=" + url.QueryEscape(evil), base + "/keys?done=" + url.QueryEscape(evil),
+		"/dashboard/login?next=javascript:alert(1)", "/dashboard/setup?token=" + url.QueryEscape(evil),
+	} {
+		a := b.get(path)
+		if strings.Contains(a.body, "<img src=x") || strings.Contains(a.body, "<script>alert") || strings.Contains(a.body, "javascript:") {
+			t.Errorf("%s has it as it was written", path)
+		}
+		policy := a.Header.Get("Content-Security-Policy")
+		for _, want := range []string{"default-src 'none'", "script-src 'self';", "frame-ancestors 'none'", "base-uri 'none'"} {
+			if a.StatusCode == http.StatusOK && !strings.Contains(policy, want) {
+				t.Errorf("%s has the policy %q, want %s in it", path, policy, want)
+			}
+		}
+		if a.StatusCode == http.StatusOK && (a.Header.Get("Cache-Control") != "no-store" || a.Header.Get("Cross-Origin-Opener-Policy") != "same-origin" || a.Header.Get("X-Content-Type-Options") != "nosniff") {
+			t.Errorf("%s lacks a header: %v", path, a.Header)
+		}
+	}
+}
+
+// Nothing leads from the dashboard to another site.
+func TestNext(t *testing.T) {
+	w := newWorld(t)
+	w.operator("ann@example.com", ofAll)
+	for _, next := range []string{"https://evil.example/", "//evil.example", "/\\evil.example", "/login", "/dashboardx", "javascript:alert(1)", "/dashboard/\r\nX: y"} {
+		b := w.browser()
+		b.post("/dashboard/login", "/dashboard/login", url.Values{"username": {"ann@example.com"}, "password": {good}, "next": {next}}).leadsTo(t, "/dashboard")
+	}
+}
+
+// Passwords are tried so often, and no more, from one place; an unknown account is
+// answered alike.
+func TestTries(t *testing.T) {
+	w := newWorld(t)
+	w.operator("ann@example.com", ofAll)
+	for _, email := range []string{"ann@example.com", "nobody@example.com"} {
+		b := w.browser()
+		var got []int
+		for range 6 {
+			got = append(got, b.post("/dashboard/login", "/dashboard/login", url.Values{"username": {strings.ToUpper(email)}, "password": {"wrong"}}).StatusCode)
+		}
+		want := []int{422, 422, 422, 422, 429, 429}
+		for i := range want {
+			if got[i] != want[i] {
+				t.Errorf("tries as %s: %v, want %v", email, got, want)
+				break
+			}
+		}
+	}
+}
