@@ -38,6 +38,9 @@ func (p *Provider) try(ctx context.Context, projectID, email string, sub fabric.
 			t.back(ctx)
 			if errors.Is(err, problem.RateLimited) {
 				p.Observe("login_throttled")
+				if unsaid := p.throttled(ctx, projectID, email, sub, c); unsaid != nil {
+					err = unsaid
+				}
 			}
 			return t, err
 		}

@@ -5,12 +5,16 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/audit"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/session"
 )
 
 // Why a login is refused, for operators alone: who tries to log in is told none of it.
@@ -19,6 +23,7 @@ const (
 	refusedPassword = "wrong password"
 	refusedDisabled = "disabled"
 	refusedChanged  = "changed meanwhile"
+	refusedTooMany  = "too many tries"
 )
 
 // refused notes that a login did not succeed, and why, and gives the answer to who tried.
@@ -28,17 +33,42 @@ const (
 //
 // What is done takes as long for accounts that exist as for those that do not.
 func (p *Provider) refused(ctx context.Context, projectID, email string, sub fabric.Subscriber, reason string) error {
+	if err := p.recordRefusal(ctx, projectID, email, sub, reason); err != nil {
+		return err
+	}
+	p.Observe("login_refused")
+	return errWrong
+}
+
+func (p *Provider) recordRefusal(ctx context.Context, projectID, email string, sub fabric.Subscriber, reason string, facts ...string) error {
 	email = fabric.NormalizeEmail(email)
 	target := audit.Target{Kind: "account", ID: p.accountDigest(projectID, email)}
 	if sub.ID != "" {
 		target = audit.Target{Kind: "subscriber", ID: sub.ID}
 	}
-	err := p.Store.Record(ctx, audit.Of("login", projectID, target.Kind, target.ID).Refuse(reason).With("account", masked(email)))
+	e := audit.Of("login", projectID, target.Kind, target.ID).Refuse(reason).With("account", masked(email))
+	if err := p.Store.Record(ctx, e.With(facts...)); err != nil {
+		return fmt.Errorf("noting that a login is refused: %w", err)
+	}
+	return nil
+}
+
+// throttledEvery is how often it is noted that somebody may not try again yet: who floods us
+// with passwords must not fill the disk.
+const throttledEvery = time.Minute
+
+// throttled notes that a count has stopped a login, unless it has just been noted of that
+// one.
+func (p *Provider) throttled(ctx context.Context, projectID, email string, sub fabric.Subscriber, c counted) error {
+	key := session.Key{Kind: "throttled", ID: session.Digest(string(c.name) + " " + c.who)}
+	err := p.Sessions.Add(ctx, key, nil, throttledEvery)
+	if errors.Is(err, problem.Conflict) {
+		return nil
+	}
 	if err != nil {
 		return fmt.Errorf("noting that a login is refused: %w", err)
 	}
-	p.Observe("login_refused")
-	return errWrong
+	return p.recordRefusal(ctx, projectID, email, sub, refusedTooMany, "limit", string(c.name))
 }
 
 // accountDigest gives the name of an account that does not say what it is called.

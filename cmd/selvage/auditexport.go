@@ -1,0 +1,133 @@
+package main
+
+import (
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/selvage/selvage/internal/audit"
+	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/store"
+)
+
+// printReport tells what a walk of the chains has found.
+func (c *cli) printReport(r store.AuditReport) error {
+	var events int64
+	var first, last time.Time
+	type end struct {
+		Lane int    `json:"lane"`
+		Seq  int64  `json:"seq"`
+		Hash string `json:"hash"`
+	}
+	ends, broken := []end{}, []string{}
+	for _, l := range r.Lanes {
+		if events += l.Count; l.Count > 0 && (first.IsZero() || l.First.Before(first)) {
+			first = l.First
+		}
+		if l.Last.After(last) {
+			last = l.Last
+		}
+		if at := l.At(); at.Seq > 0 {
+			ends = append(ends, end{at.Lane, at.Seq, at.Hash})
+		}
+	}
+	for _, err := range r.Broken {
+		broken = append(broken, err.Error())
+	}
+	if c.output == "json" {
+		return c.json(struct {
+			Whole  bool     `json:"whole"`
+			Events int64    `json:"events"`
+			First  moment   `json:"first,omitempty"`
+			Last   moment   `json:"last,omitempty"`
+			Ends   []end    `json:"ends"`
+			Broken []string `json:"broken,omitempty"`
+		}{len(broken) == 0, events, iso(first), iso(last), ends, broken})
+	}
+	verdict := "whole"
+	if len(broken) > 0 {
+		verdict = "broken"
+	}
+	if _, err := fmt.Fprintf(c.stdout, "%s: %d events, from %s to %s\n", verdict, events, dated(first), dated(last)); err != nil {
+		return err
+	}
+	for _, e := range ends {
+		if _, err := fmt.Fprintf(c.stdout, "end %d:%d:%s\n", e.Lane, e.Seq, e.Hash); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func dated(t time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	return t.UTC().Format(time.RFC3339)
+}
+
+func (c *cli) exportAudit(ctx context.Context, a *app, cmd *cobra.Command, _ []string) error {
+	f, err := auditFilter(cmd, time.Now())
+	if err != nil {
+		return err
+	}
+	var write func(audit.Event) error
+	switch format := cmd.Flags().Lookup("format").Value.String(); format {
+	case "jsonl":
+		enc := json.NewEncoder(c.stdout)
+		enc.SetEscapeHTML(false)
+		write = func(e audit.Event) error { return enc.Encode(showEvent(e)) }
+	case "csv":
+		w := csv.NewWriter(c.stdout)
+		defer w.Flush()
+		if err := w.Write(auditHeader); err != nil {
+			return err
+		}
+		write = func(e audit.Event) error { return w.Write(auditRow(e)) }
+	default:
+		return usagef("--format is jsonl or csv; it is %q", format)
+	}
+	for q := (page.Query{Size: page.MaxSize}); ; {
+		p, err := a.store.ExportAudit(ctx, f, q)
+		if err != nil {
+			return err
+		}
+		for _, e := range p.Items {
+			if err := write(e); err != nil {
+				return fmt.Errorf("writing audit trail: %w", err)
+			}
+		}
+		if q.From = p.Next; q.From == "" {
+			return nil
+		}
+	}
+}
+
+var auditHeader = []string{
+	"id", "at", "project_id", "action", "outcome", "actor_kind", "actor_id", "target_kind", "target_id", "address", "request_id", "detail", "lane", "seq", "hash",
+}
+
+func auditRow(e audit.Event) []string {
+	row := []string{
+		e.ID, e.At.UTC().Format(time.RFC3339Nano), e.ProjectID, e.Action, string(e.Outcome), string(e.Actor.Kind), e.Actor.ID,
+		e.Target.Kind, e.Target.ID, e.Address, e.RequestID, e.DetailText(), strconv.Itoa(e.Lane), strconv.FormatInt(e.Seq, 10), e.Hash,
+	}
+	for i := range row {
+		row[i] = neutral(row[i])
+	}
+	return row
+}
+
+// neutral keeps a spreadsheet from taking a cell for a formula (OWASP, CSV Injection).
+func neutral(cell string) string {
+	if cell != "" && strings.ContainsRune("=+-@\t\r", rune(cell[0])) {
+		return "'" + cell
+	}
+	return cell
+}
