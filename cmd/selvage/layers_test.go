@@ -70,6 +70,7 @@ var layers = map[string][]string{
 	// from outside: the built binary alone
 	"bench":            {"test/harness"},
 	"bench/mp3":        {"recordings/mp3"},
+	"bench/passwords":  {"test/harness"},
 	"test/attack":      {"test/harness"},
 	"test/acme":        {"test/harness"},
 	"test/clients":     {"test/acme", "test/harness"},

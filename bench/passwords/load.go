@@ -1,0 +1,132 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/crypto/argon2"
+
+	"github.com/selvage/selvage/test/harness"
+)
+
+// logins has browsers sign in, as many at once as there are processors and twice, and
+// compares the processor time of the server with that of the hashes alone: what is left
+// is how many logins a machine gives of those that its hashes would allow.
+func (w *world) logins(length time.Duration) {
+	const wanted = 0.85
+	hash := hashTime(length / 2)
+	var done atomic.Int64
+	used, took := w.cpu(), time.Now()
+	w.crowd(2*runtime.GOMAXPROCS(0), length, func() {
+		fresh := w.guesser()
+		fresh.try(w.sub.Email, w.sub.Password)
+		done.Add(1)
+	})
+	cpu := (w.cpu() - used) / time.Duration(max(1, done.Load()))
+	fmt.Printf("        argon2id alone %v of processor time; a login of three requests %v; %.0f logins a second with their clients on the machine\n",
+		hash.Round(10*time.Microsecond), cpu.Round(10*time.Microsecond), float64(done.Load())/time.Since(took).Seconds())
+	w.check(float64(hash) >= wanted*float64(cpu), "logins are %.0f %% of what argon2id alone allows, at least %.0f %%", 100*float64(hash)/float64(cpu), 100*wanted)
+}
+
+// spraying asks for the subscriber of a token, a hundred times a second, without and
+// with strangers who guess passwords as fast as they can.
+func (w *world) spraying(length time.Duration) {
+	const more = 10 * time.Millisecond
+	quiet := w.verifications(length)
+	var sprayed []time.Duration
+	var measured sync.WaitGroup
+	stop := make(chan struct{})
+	measured.Go(func() {
+		sprayed = w.verifications(length)
+		close(stop)
+	})
+	var crowd sync.WaitGroup
+	var guesses atomic.Int64
+	for i := range 16 {
+		g := w.guesser()
+		crowd.Go(func() {
+			for n := 0; ; n++ {
+				select {
+				case <-stop:
+					return
+				default:
+					g.try(fmt.Sprintf("person%d-%d@example.com", i, n), "Summer2026!")
+					guesses.Add(1)
+				}
+			}
+		})
+	}
+	measured.Wait()
+	crowd.Wait()
+	a, b := quantile(quiet, 0.99), quantile(sprayed, 0.99)
+	fmt.Printf("        a token is verified in %v (p99) alone, in %v beside %.0f guesses a second\n", a, b, float64(guesses.Load())/length.Seconds())
+	w.check(b-a <= more, "spraying costs others %v (p99), at most %v", b-a, more)
+}
+
+// verifications gives the times of requests that a token authenticates, in order.
+func (w *world) verifications(length time.Duration) []time.Duration {
+	var took []time.Duration
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(length); time.Now().Before(end); <-tick.C {
+		began := time.Now()
+		w.Get(w.p, "/api/fabric/subscriber/info", harness.Bearer(w.sat.Token)).Want(w.p, 200)
+		took = append(took, time.Since(began))
+	}
+	return slices.Sorted(slices.Values(took))
+}
+
+// crowd does something in so many at once, for so long.
+func (w *world) crowd(n int, length time.Duration, do func()) {
+	var all sync.WaitGroup
+	end := time.Now().Add(length)
+	for range n {
+		all.Go(func() {
+			for time.Now().Before(end) {
+				do()
+			}
+		})
+	}
+	all.Wait()
+}
+
+// hashTime gives the processor time of one hash, as the server makes them, on all
+// processors.
+func hashTime(length time.Duration) time.Duration {
+	var done atomic.Int64
+	var all sync.WaitGroup
+	used, end := ownCPU(), time.Now().Add(length)
+	for range runtime.GOMAXPROCS(0) {
+		all.Go(func() {
+			for time.Now().Before(end) {
+				argon2.IDKey([]byte("fathom-lantern"), make([]byte, 16), 2, 19*1024, 1, 32)
+				done.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	return (ownCPU() - used) / time.Duration(done.Load())
+}
+
+func (w *world) cpu() time.Duration { return cpuOf(strconv.Itoa(w.PID())) }
+func ownCPU() time.Duration         { return cpuOf("self") }
+
+// cpuOf gives the processor time of a process (proc(5), /proc/PID/stat): utime and
+// stime, in hundredths of a second.
+func cpuOf(pid string) time.Duration {
+	stat, err := os.ReadFile("/proc/" + pid + "/stat")
+	if err != nil {
+		return 0
+	}
+	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	user, _ := strconv.Atoi(string(fields[11]))
+	system, _ := strconv.Atoi(string(fields[12]))
+	return time.Duration(user+system) * 10 * time.Millisecond
+}

@@ -1,0 +1,113 @@
+// Command passwords measures what signing in by password gives away, and what it costs
+// others, against the built binary:
+//
+//	go run ./bench/passwords            all of it, about a minute
+//	go run ./bench/passwords -n 100     shorter
+//
+// It tries an unknown e-mail and a wrong password by turns and compares the times
+// (Mann-Whitney); has many sign in at once, and compares the work of that with argon2id
+// alone; and asks for what a token gives while strangers guess passwords. It ends
+// with 1 where a figure is missed.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/selvage/selvage/test/harness"
+)
+
+func main() {
+	n := flag.Int("n", 500, "tries of each kind")
+	length := flag.Duration("length", 5*time.Second, "how long each load lasts")
+	flag.Parse()
+	p := &program{}
+	w := newWorld(p)
+	w.timing(*n)
+	w.logins(*length)
+	w.spraying(*length)
+	p.end()
+	if p.failed {
+		os.Exit(1)
+	}
+}
+
+// A world is a server with who signs in.
+type world struct {
+	*harness.Project
+	p      *program
+	client *harness.Client
+	sub    harness.Subscriber
+	sat    harness.SAT
+}
+
+func newWorld(p *program) *world {
+	w := &world{Project: harness.StartConfig(p, harness.Config{}).NewProject(p), p: p}
+	w.client = w.NewClient(p, "spa", "--first-party")
+	w.sub = w.NewSubscriber(p)
+	w.sat = w.NewSAT(p, "bench")
+	return w
+}
+
+// A guesser is a browser before the login page.
+type guesser struct {
+	w    *world
+	b    *harness.Browser
+	page harness.Page
+}
+
+func (w *world) guesser() *guesser {
+	b := w.client.Browser()
+	return &guesser{w, b, b.Open(w.p, w.client.NewFlow("openid").URL())}
+}
+
+// try posts the form, and gives how long the answer took.
+func (g *guesser) try(email, password string) time.Duration {
+	began := time.Now()
+	page := g.b.Submit(g.w.p, g.page, "login-submit", map[string]string{"username": email, "password": password})
+	took := time.Since(began)
+	if page.Has("login-submit") {
+		g.page = page
+	}
+	return took
+}
+
+// check prints a figure and whether it is met.
+func (w *world) check(ok bool, format string, args ...any) {
+	verdict := "ok    "
+	if !ok {
+		verdict, w.p.failed = "MISSED", true
+	}
+	fmt.Printf("%s  %s\n", verdict, fmt.Sprintf(format, args...))
+}
+
+// timing compares an e-mail that nobody has with the wrong password of one that
+// somebody has: 5 % of each sample, the slowest, are left out.
+func (w *world) timing(n int) {
+	const kept, mostApart, least = 0.95, 2 * time.Millisecond, 0.01
+	g := w.guesser()
+	for range 10 {
+		g.try(w.sub.Email, "wrong")
+	}
+	var unknown, wrong []time.Duration
+	for i := range n {
+		// By turns, and each of them first as often.
+		known := func() { wrong = append(wrong, g.try(w.sub.Email, "wrong")) }
+		other := func() { unknown = append(unknown, g.try(fmt.Sprintf("nobody%d@example.com", i), "wrong")) }
+		if i%2 == 0 {
+			known()
+			other()
+		} else {
+			other()
+			known()
+		}
+	}
+	unknown, wrong = fastest(unknown, kept), fastest(wrong, kept)
+	a, b := quantile(unknown, 0.5), quantile(wrong, 0.5)
+	p := mannWhitney(unknown, wrong)
+	fmt.Printf("        unknown e-mail: median %v of %d; wrong password: median %v of %d\n", a, len(unknown), b, len(wrong))
+	w.check((a-b).Abs() < mostApart, "the medians are %v apart, less than %v", (a - b).Abs(), mostApart)
+	w.check(p > least, "Mann-Whitney p = %.3f, more than %.2f", p, least)
+}

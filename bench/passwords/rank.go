@@ -1,0 +1,60 @@
+package main
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+)
+
+// mannWhitney gives the two-sided p of the hypothesis that two samples come from one
+// distribution: by the normal approximation of U, with ties and continuity corrected.
+func mannWhitney(a, b []time.Duration) float64 {
+	type one struct {
+		took  time.Duration
+		first bool
+	}
+	all := make([]one, 0, len(a)+len(b))
+	for _, d := range a {
+		all = append(all, one{d, true})
+	}
+	for _, d := range b {
+		all = append(all, one{d, false})
+	}
+	slices.SortFunc(all, func(x, y one) int { return cmp.Compare(x.took, y.took) })
+	var ranks, ties float64 // the sum of the ranks of a
+	for i := 0; i < len(all); {
+		j := i
+		for j < len(all) && all[j].took == all[i].took {
+			j++
+		}
+		shared := float64(i+1+j) / 2
+		for _, o := range all[i:j] {
+			if o.first {
+				ranks += shared
+			}
+		}
+		n := float64(j - i)
+		ties += n*n*n - n
+		i = j
+	}
+	n, m := float64(len(a)), float64(len(b))
+	u := ranks - n*(n+1)/2
+	spread := math.Sqrt(n * m / 12 * (n + m + 1 - ties/((n+m)*(n+m-1))))
+	if spread == 0 {
+		return 1
+	}
+	z := max(0, math.Abs(u-n*m/2)-0.5) / spread
+	return math.Erfc(z / math.Sqrt2)
+}
+
+// fastest gives a sample in order, without the slowest share of it.
+func fastest(all []time.Duration, share float64) []time.Duration {
+	all = slices.Sorted(slices.Values(all))
+	return all[:int(math.Ceil(float64(len(all))*share))]
+}
+
+// quantile gives the one of a sample in order that a share of it lies below.
+func quantile(sorted []time.Duration, share float64) time.Duration {
+	return sorted[min(len(sorted)-1, int(float64(len(sorted))*share))]
+}
