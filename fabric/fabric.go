@@ -49,6 +49,10 @@ type Config struct {
 	// with all that the client has got. Nil is where there are no clients.
 	RevokeConsent func(ctx context.Context, subscriberID, clientID string) error
 
+	// Weak reports why a new password is too easily guessed, as a fault of a parameter;
+	// said is what whoever guesses knows of the subscriber. Nil asks for length alone.
+	Weak func(param, password string, said ...string) error
+
 	// CheckURL reports a URL that nothing may be sent to, as a fault of a parameter.
 	// Nil takes every one.
 	CheckURL func(param, url string) error

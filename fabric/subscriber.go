@@ -3,7 +3,6 @@ package fabric
 import (
 	"context"
 	"errors"
-	"fmt"
 	"reflect"
 	"strings"
 	"time"
@@ -141,9 +140,9 @@ func (f *Fabric) newSubscriber(ctx context.Context, projectID string, in Subscri
 		s.Claims = *in.Claims
 	}
 	if in.Password != nil && *in.Password != "" {
-		hash, err := f.c.Passwords.Hash(ctx, *in.Password)
+		hash, err := f.hashPassword(ctx, s, *in.Password)
 		if err != nil {
-			return Subscriber{}, fmt.Errorf("hashing password: %w", err)
+			return Subscriber{}, err
 		}
 		s.PasswordHash = hash
 	}
@@ -232,28 +231,6 @@ func (c SubscriberChange) ends(s Subscriber, now time.Time) *revocation.Revocati
 		return nil
 	}
 	return &r
-}
-
-// newHash gives the hash to write for a password, or nil if it is not said or is
-// the one that the subscriber has.
-func (f *Fabric) newHash(ctx context.Context, s Subscriber, secret *string) (*string, error) {
-	if secret == nil || *secret == "" {
-		return nil, nil
-	}
-	if s.PasswordHash != "" {
-		same, err := f.c.Passwords.Verify(ctx, s.PasswordHash, *secret)
-		if err != nil {
-			return nil, fmt.Errorf("checking password: %w", err)
-		}
-		if same {
-			return nil, nil
-		}
-	}
-	hash, err := f.c.Passwords.Hash(ctx, *secret)
-	if err != nil {
-		return nil, fmt.Errorf("hashing password: %w", err)
-	}
-	return &hash, nil
 }
 
 // DeleteSubscriber deletes a subscriber with its addresses, and ends its logins

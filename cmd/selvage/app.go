@@ -34,6 +34,7 @@ type app struct {
 	backends
 	ring        *keys.Ring
 	passwords   *password.Hasher
+	policy      password.Policy
 	revocations *revocation.List
 	limits      *limit.Limiter
 	proxies     web.Proxies
@@ -94,6 +95,9 @@ func open(ctx context.Context, c Config, w where, o options) (_ *app, err error)
 	if a.factors, err = factor.New(factor.Config{Store: a.store, Sessions: a.sessions, Ring: a.ring, AuthURL: w.auth}); err != nil {
 		return nil, err
 	}
+	if err := a.openPolicy(); err != nil {
+		return nil, err
+	}
 	a.build(all, o.observe)
 	return a, nil
 }
@@ -110,6 +114,7 @@ func (a *app) build(all *kinds.Catalog, observe func(event string)) {
 		Host: a.where.fabric, Issuer: a.where.issuer(),
 		Live:        func(ctx context.Context, sid string) error { return a.idp.Live(ctx, sid) },
 		EmbedLimits: fabric.EmbedLimits{Tokens: int(a.config.Limits.EmbedTokens), Sockets: int(a.config.Limits.EmbedSockets)},
+		Weak:        a.policy.Weak,
 		EndLogin:    func(ctx context.Context, sid string) error { return a.idp.EndSession(ctx, sid) },
 		RevokeConsent: func(ctx context.Context, subscriberID, clientID string) error {
 			return a.idp.RevokeConsent(ctx, subscriberID, clientID)
@@ -123,7 +128,7 @@ func (a *app) build(all *kinds.Catalog, observe func(event string)) {
 		DeviceGuesses: int(a.config.Limits.DeviceCodes), Limits: a.limits,
 	})
 	a.operators = operator.New(operator.Config{
-		Store: a.store, Passwords: a.passwords, Limits: a.limits, Idle: time.Duration(a.config.Operators.Idle), Absolute: time.Duration(a.config.Operators.Absolute),
+		Store: a.store, Passwords: a.passwords, Weak: a.policy.Weak, Limits: a.limits, Idle: time.Duration(a.config.Operators.Idle), Absolute: time.Duration(a.config.Operators.Absolute),
 	})
 	if a.media == nil {
 		return

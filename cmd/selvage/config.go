@@ -77,6 +77,10 @@ type Config struct {
 	} `koanf:"tokens"`
 
 	Password struct {
+		MinLength    passwordLength `koanf:"min_length" default:"8" help:"characters that a new password must have, from 8 to 72"`
+		MinScore     score          `koanf:"min_score" default:"2" help:"how hard a new password must be to guess, from 0, any, to 4, as zxcvbn counts"`
+		BreachedList fileName       `koanf:"breached_list" help:"file of the SHA-1 of passwords that were found in breaches, ordered by hash, as Have I Been Pwned gives it out: new ones must not be in it"`
+
 		Parallel int `koanf:"parallel" default:"0" help:"passwords hashed at a time, each in 19 MiB; 0 is one a processor"`
 	} `koanf:"password"`
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/password"
 	"github.com/selvage/selvage/keys"
 )
 
@@ -29,11 +30,14 @@ type (
 	connections int
 	atMost      int // of something, 0 for none
 	size        int64
-	lifetime    time.Duration // of a token: what ends one must be remembered as long
-	period      time.Duration // of a login
-	logLevel    slog.Level
-	logFormat   string
-	whether     string // yes, no or auto
+
+	passwordLength int
+	score          int
+	lifetime       time.Duration // of a token: what ends one must be remembered as long
+	period         time.Duration // of a login
+	logLevel       slog.Level
+	logFormat      string
+	whether        string // yes, no or auto
 )
 
 // The services that can be served.
@@ -142,6 +146,24 @@ func (l lifetime) String() string { return time.Duration(l).String() }
 
 func (l *texts) UnmarshalText(text []byte) error {
 	*l = split(string(text))
+	return nil
+}
+
+func (n *passwordLength) UnmarshalText(text []byte) error {
+	parsed, err := strconv.Atoi(string(text))
+	if err != nil || parsed < password.MinLength || parsed > password.MaxLength {
+		return fmt.Errorf("needs a number from %d to %d", password.MinLength, password.MaxLength)
+	}
+	*n = passwordLength(parsed)
+	return nil
+}
+
+func (n *score) UnmarshalText(text []byte) error {
+	parsed, err := strconv.Atoi(string(text))
+	if err != nil || parsed < 0 || parsed > 4 {
+		return errors.New("needs a number from 0 to 4")
+	}
+	*n = score(parsed)
 	return nil
 }
 

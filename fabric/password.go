@@ -1,0 +1,44 @@
+package fabric
+
+import (
+	"context"
+	"fmt"
+)
+
+// hashPassword gives the hash of a new password of a subscriber, unless it is too
+// easily guessed by who knows of the subscriber what many do.
+func (f *Fabric) hashPassword(ctx context.Context, s Subscriber, secret string) (string, error) {
+	if f.c.Weak != nil {
+		said := []string{s.Email, s.FirstName, s.LastName, s.DisplayName, s.Reference, s.CompanyName}
+		if p, err := f.FindProject(ctx, s.ProjectID); err == nil {
+			said = append(said, p.Name)
+		}
+		if err := f.c.Weak("password", secret, said...); err != nil {
+			return "", err
+		}
+	}
+	hash, err := f.c.Passwords.Hash(ctx, secret)
+	if err != nil {
+		return "", fmt.Errorf("hashing password: %w", err)
+	}
+	return hash, nil
+}
+
+// newHash gives the hash to write for a password, or nil if it is not said or is
+// the one that the subscriber has.
+func (f *Fabric) newHash(ctx context.Context, s Subscriber, secret *string) (*string, error) {
+	if secret == nil || *secret == "" {
+		return nil, nil
+	}
+	if s.PasswordHash != "" {
+		same, err := f.c.Passwords.Verify(ctx, s.PasswordHash, *secret)
+		if err != nil {
+			return nil, fmt.Errorf("checking password: %w", err)
+		}
+		if same {
+			return nil, nil
+		}
+	}
+	hash, err := f.hashPassword(ctx, s, *secret)
+	return &hash, err
+}

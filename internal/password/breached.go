@@ -1,0 +1,135 @@
+package password
+
+import (
+	"bytes"
+	"crypto/sha1"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+)
+
+// A Breached is a file of passwords that were found in breaches, as Have I Been Pwned
+// gives it out, ordered by hash: a line of the SHA-1 of each in hexadecimal, with what
+// else there is behind a colon. It is searched where it lies, in some thirty reads of a
+// file of forty gigabytes; what is in it is never told to anybody.
+type Breached struct {
+	file io.ReaderAt
+	size int64
+	end  func() error
+}
+
+// OpenBreached opens such a file and looks at both its ends.
+func OpenBreached(name string) (*Breached, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("opening breached passwords: %w", err)
+	}
+	info, err := file.Stat()
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("opening breached passwords: %w", err), file.Close())
+	}
+	b := &Breached{file, info.Size(), file.Close}
+	if err := b.look(); err != nil {
+		return nil, errors.Join(fmt.Errorf("reading breached passwords in %s: %w", name, err), file.Close())
+	}
+	return b, nil
+}
+
+// Close closes the file.
+func (b *Breached) Close() error {
+	if b == nil {
+		return nil
+	}
+	return b.end()
+}
+
+// look checks that the first line and the last are such, and in order.
+func (b *Breached) look() error {
+	first, _, err := b.line(0)
+	if err == io.EOF {
+		return errors.New("it is empty")
+	}
+	if err != nil {
+		return err
+	}
+	for at := max(0, b.size-lineLength); ; {
+		last, next, err := b.line(at)
+		if err == io.EOF {
+			return nil
+		}
+		if err == nil && bytes.Compare(first, last) > 0 {
+			err = errors.New("it is not ordered by hash")
+		}
+		if err != nil {
+			return err
+		}
+		at = next
+	}
+}
+
+// Has reports whether a password is among them. A nil list has none.
+func (b *Breached) Has(password string) (bool, error) {
+	if b == nil {
+		return false, nil
+	}
+	sum := sha1.Sum([]byte(password))
+	for low, high := int64(0), b.size; low < high; {
+		middle := low + (high-low)/2
+		at, next, err := b.line(middle)
+		if err == io.EOF {
+			high = middle
+			continue
+		}
+		if err != nil {
+			return false, err
+		}
+		switch c := bytes.Compare(sum[:], at); {
+		case c == 0:
+			return true, nil
+		case c < 0:
+			high = middle
+		default:
+			low = next
+		}
+	}
+	return false, nil
+}
+
+// lineLength is longer than any line: a hash, a colon, a count.
+const lineLength = 128
+
+// line reads the first line that begins at a place of the file or behind it, and gives
+// the place behind that line's beginning. io.EOF means that none begins there.
+func (b *Breached) line(at int64) (hash []byte, next int64, err error) {
+	from := max(0, at-1)
+	buffer := make([]byte, 2*lineLength)
+	n, err := b.file.ReadAt(buffer, from)
+	if err != nil && err != io.EOF {
+		return nil, 0, err
+	}
+	text := buffer[:n]
+	if at > 0 { // the line of the byte before has begun already, unless that ends it
+		end := bytes.IndexByte(text, '\n')
+		if end < 0 && n == len(buffer) {
+			return nil, 0, errors.New("it has no lines of a hash each")
+		}
+		if end < 0 {
+			return nil, 0, io.EOF
+		}
+		from, text = from+int64(end)+1, text[end+1:]
+	}
+	if len(text) == 0 {
+		return nil, 0, io.EOF
+	}
+	const digits = 2 * sha1.Size
+	hash = make([]byte, sha1.Size)
+	if len(text) < digits || len(text) > digits && !bytes.ContainsAny(text[digits:digits+1], ":\r\n") {
+		return nil, 0, errors.New("it has no lines of a hash each, as pwned-passwords-sha1-ordered-by-hash does")
+	}
+	if _, err := hex.Decode(hash, text[:digits]); err != nil {
+		return nil, 0, errors.New("it has lines that are no SHA-1 in hexadecimal")
+	}
+	return hash, from + 1, nil
+}
