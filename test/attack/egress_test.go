@@ -168,6 +168,7 @@ func TestI12Logout(t *testing.T) {
 
 // TestI12Redirect has an allowed receiver send the server on to where it must not go.
 func TestI12Redirect(t *testing.T) {
+	t.Parallel()
 	s := harness.StartConfig(t, harness.Config{Env: []string{harness.AllowLocal, "HTTP_PROXY=http://127.0.0.1:9", "HTTPS_PROXY=http://127.0.0.1:9"}})
 	p := s.NewProject(t)
 	boss := manager(t, p)

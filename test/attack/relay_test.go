@@ -89,6 +89,7 @@ func TestF11RelayForeign(t *testing.T) {
 // TestI01Sockets opens sockets and says nothing: there are only so many from one
 // address, they are closed in time, and others are served meanwhile.
 func TestI01Sockets(t *testing.T) {
+	t.Parallel()
 	s := harness.Start(t)
 	p := s.NewProject(t)
 	sat := p.NewSAT(t, "ada")

@@ -13,6 +13,7 @@ import (
 // TestKillBeforeLogout kills the server while logins are ended. Of each end that was
 // acknowledged the client is told, and of none that goes on.
 func TestKillBeforeLogout(t *testing.T) {
+	t.Parallel()
 	const workers, each = 2, 12
 	s := harness.StartConfig(t, harness.Config{Env: []string{harness.AllowLocal}})
 	p := s.NewProject(t)

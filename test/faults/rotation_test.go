@@ -13,7 +13,7 @@ import (
 
 // The load under which keys turn: so many requests a second by so many clients.
 const (
-	verifications = 500
+	verifications = 200
 	verifiers     = 10
 	turnEvery     = 8 * time.Second // twice what a next key takes to be known, and more
 )
@@ -23,11 +23,12 @@ const (
 // minute.
 func TestRotationUnderLoad(t *testing.T) {
 	harness.OneBackend(t)
+	t.Parallel()
 	publish := "SELVAGE_KEYS__PUBLISH=2s"
 	s := harness.StartConfig(t, harness.Config{Env: []string{publish}})
 	s.Backends = append(s.Backends, publish) // the command looks whether a key was published for so long
 	l := newVerifications(t, s.NewProject(t))
-	turns := 5
+	turns := 4
 	if os.Getenv("LONG") == "1" {
 		turns = 15
 	}

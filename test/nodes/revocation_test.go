@@ -10,6 +10,7 @@ import (
 
 // TestEndedEverywhere ends things at one node, or beside it, and asks the other.
 func TestEndedEverywhere(t *testing.T) {
+	t.Parallel()
 	n := two(t)
 	here, there := n.Each[0], n.Each[1]
 	tests := []struct {

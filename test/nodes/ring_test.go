@@ -16,6 +16,7 @@ const patience = time.Minute
 // TestRingTurns lets the next key of each use take over beside one node, without
 // waiting: what either node makes from then on is good at both, at once.
 func TestRingTurns(t *testing.T) {
+	t.Parallel()
 	n := two(t)
 	p := n.NewProject(t)
 	c := p.NewClient(t, "service", "--access-token", "jwt", "--scope", "Voice")
@@ -37,6 +38,7 @@ func TestRingTurns(t *testing.T) {
 // TestRingEndedEverywhere ends a key beside one node: the other refuses what it
 // signed, and does not publish it.
 func TestRingEndedEverywhere(t *testing.T) {
+	t.Parallel()
 	n := two(t)
 	p := n.NewProject(t)
 	token := grant(t, p.NewClient(t, "service", "--access-token", "jwt", "--scope", "Voice"))

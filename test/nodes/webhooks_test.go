@@ -66,6 +66,7 @@ func toldOf(r *harness.Receiver, ids []string) error {
 // TestPresenceTold has a subscriber online through both nodes: the first socket is
 // told, and the end of the last.
 func TestPresenceTold(t *testing.T) {
+	t.Parallel()
 	n := telling(t)
 	p := n.NewProject(t)
 	r := harness.NewReceiver(t)
