@@ -9,7 +9,7 @@ import (
 )
 
 // A beginning is what a server left that began on nothing: who begins with it has its
-// keys, its authority and its schema, and need not make them.
+// keys and its schema, and need not make them.
 type beginning struct {
 	files    map[string][]byte // of its data directory
 	database string            // the URL of its rows; "" where they are in the files
@@ -61,6 +61,9 @@ func makeBeginning(t T) *beginning {
 	entries, err := os.ReadDir(s.Data)
 	for _, e := range entries {
 		if !e.Type().IsRegular() || strings.HasSuffix(e.Name(), "-shm") { // what SQLite shares while it runs
+			continue
+		}
+		if strings.HasPrefix(e.Name(), "ca") { // the authority is for the names of that server, and quickly made
 			continue
 		}
 		content, readErr := os.ReadFile(filepath.Join(s.Data, e.Name()))
