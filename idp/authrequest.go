@@ -28,7 +28,9 @@ type AuthRequest struct {
 	Prompt       []string     `json:"prompt,omitempty"`
 	MaxAge       *int64       `json:"max_age,omitempty"` // seconds
 	LoginHint    string       `json:"login_hint,omitempty"`
-	Meant        []string     `json:"meant,omitzero"` // the only subscribers it may be answered for; nil means any
+	Meant        []string     `json:"meant,omitzero"`  // the only subscribers it may be answered for; nil means any
+	Want         Want         `json:"want,omitempty"`  // of the class of the login; "" is any
+	Proof        *Proof       `json:"proof,omitempty"` // of somebody who has not logged in wholly yet
 	Claims       Claims       `json:"claims,omitzero"`
 	Resources    []string     `json:"resources,omitempty"` // that its access tokens may be for (RFC 8707); none means us
 	Chosen       string       `json:"chosen,omitempty"`    // the login that a person chose for it
@@ -110,6 +112,7 @@ func (p *Provider) ParseAuthRequest(c Client, v url.Values) (AuthRequest, error)
 	if hint, ok := p.OpenIDHint(v.Get("id_token_hint")); ok && hint.ClientID == c.ID {
 		a.meanOneOf(p, c, []string{hint.Subject})
 	}
+	a.wantACR(strings.Fields(v.Get("acr_values")))
 	if err := p.parseClaims(c, &a, v.Get("claims")); err != nil {
 		return a, err
 	}

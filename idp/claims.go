@@ -7,26 +7,12 @@ import (
 	"github.com/selvage/selvage/fabric"
 )
 
-// acrPassword is what a password proves, the one way to log in that there is: level
-// 1 of ISO/IEC 29115 (OpenID Connect Core, section 2).
-const acrPassword = "1"
-
-// ACRValues lists the authentication context classes that a login may have.
-func ACRValues() []string { return []string{acrPassword} }
-
-// acrOf gives the authentication context class of a login that was proven so, or "".
-func acrOf(amr []string) string {
-	if slices.Contains(amr, "pwd") {
-		return acrPassword
-	}
-	return ""
-}
-
 // Claims are those that a request names one by one (OpenID Connect Core, section
 // 5.5), beside those of its scopes.
 type Claims struct {
 	Userinfo []string `json:"userinfo,omitempty"`
 	IDToken  []string `json:"id_token,omitempty"`
+	ACR      string   `json:"acr,omitempty"` // the class to tell where a lower one was essential than the login has
 }
 
 // claimScopes says in which scope a claim of a subscriber is (OpenID Connect Core,
@@ -193,11 +179,7 @@ func (p *Provider) parseClaims(c Client, a *AuthRequest, raw string) error {
 			a.meanOneOf(p, c, subs)
 		}
 	}
-	acr := asked.IDToken["acr"]
-	if values, ok := acr.among(); ok && acr.Essential && !slices.Contains(values, acrPassword) {
-		return oauth("unmet_authentication_requirements", "nobody can log in here in the way that the claim acr demands")
-	}
-	return nil
+	return a.wantClaim(asked.IDToken["acr"])
 }
 
 // meanOneOf narrows the request to subscribers whom the client knows by these subs.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/audit"
+	"github.com/selvage/selvage/internal/factor"
 	"github.com/selvage/selvage/internal/limit"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/password"
@@ -48,6 +49,8 @@ type Store interface {
 	// that was checked and is not disabled; else it is a problem.Conflict.
 	CreateSession(ctx context.Context, s Session, passwordHash string) error
 	FindSession(ctx context.Context, id string) (Session, error)
+	// RaiseSession writes the AMR of a login, if it has not been ended.
+	RaiseSession(ctx context.Context, s Session) error
 	// MarkedSessions gives the logins made in the browser of a mark that were not ended.
 	MarkedSessions(ctx context.Context, mark string) ([]Session, error)
 	// HeldSessions gives the logins of a subscriber that were not ended, whose cookie is
@@ -114,6 +117,7 @@ type Config struct {
 	Sessions    session.Store
 	Fabric      *fabric.Fabric
 	Passwords   *password.Hasher
+	Factors     *factor.Factors // nil where nobody has any
 	Ring        *keys.Ring
 	Revocations *revocation.List
 	Issuer      string // {auth_url}/ with the slash; the audience of JWT access tokens too
@@ -186,6 +190,7 @@ type Provider struct {
 	lifetimes atomic.Pointer[Lifetimes]
 	seen      *recent.Cache[Session]
 	clients   *recent.Cache[Client]
+	projects  *recent.Cache[bool] // whether logins need two factors
 	remote    keyring
 }
 
@@ -211,7 +216,7 @@ func New(c Config) *Provider {
 			return nil, errors.New("nothing is fetched here")
 		}
 	}
-	p := &Provider{Config: c, seen: recent.New[Session](c.Now), clients: recent.New[Client](c.Now)}
+	p := &Provider{Config: c, seen: recent.New[Session](c.Now), clients: recent.New[Client](c.Now), projects: recent.New[bool](c.Now)}
 	p.SetLifetimes(c.Lifetimes)
 	return p
 }

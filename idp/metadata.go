@@ -17,6 +17,7 @@ type Metadata struct {
 	SectorURI     string          `json:"sector_identifier_uri,omitempty"`
 	UserinfoAlg   keys.Use        `json:"userinfo_signed_response_alg,omitempty"` // "" means plain JSON
 	Resources     []string        `json:"resources,omitempty"`                    // that it may ask tokens for (RFC 8707)
+	RequireACR    string          `json:"require_acr,omitempty"`                  // the class that each login for it must have; "" means any
 
 	BackchannelLogoutURI     string `json:"backchannel_logout_uri,omitempty"`
 	BackchannelLogoutSession bool   `json:"backchannel_logout_session_required,omitempty"` // logout tokens must name the login

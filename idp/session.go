@@ -70,7 +70,7 @@ func (p *Provider) LogIn(ctx context.Context, projectID, email, password string,
 	if reason := whyNot(sub, ok); reason != "" {
 		return Session{}, p.refused(ctx, projectID, email, sub, reason)
 	}
-	s, err := p.newSession(ctx, sub, began, []string{"pwd"}, from)
+	s, err := p.begin(ctx, sub, began, from)
 	if errors.Is(err, problem.Conflict) { // a new password, or disabled, since it was read
 		return Session{}, p.refused(ctx, projectID, email, sub, refusedChanged)
 	}

@@ -1,6 +1,7 @@
 package idp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -163,7 +164,7 @@ func (p *Provider) idToken(c Client, g Grant, sub fabric.Subscriber, m minting, 
 	}
 	return p.Ring.Sign(c.IDTokenAlg, typID, idClaims{
 		Issuer: p.Issuer, Subject: p.SubjectFor(c, sub.ID), Audience: c.ID, AZP: c.ID, IssuedAt: now.Unix(), Expires: now.Add(p.Lifetimes().IDToken).Unix(),
-		AuthTime: g.AuthTime.Unix(), Nonce: m.nonce, ACR: acrOf(g.AMR), AMR: g.AMR, SessionID: p.SessionFor(c, g.SessionID), AccessHash: hash,
+		AuthTime: g.AuthTime.Unix(), Nonce: m.nonce, ACR: cmp.Or(g.Claims.ACR, acrOf(g.AMR)), AMR: g.AMR, SessionID: p.SessionFor(c, g.SessionID), AccessHash: hash,
 		Person: PersonOf(sub, c.onlyClaims(names)),
 	})
 }

@@ -1,5 +1,7 @@
 package templates
 
+import "time"
+
 // AccountPage is a subscriber's own page. Each section has a template of its own; what
 // only one section needs is in its field.
 type AccountPage struct {
@@ -14,6 +16,7 @@ type AccountPage struct {
 	Password PasswordSection
 	Sessions []SessionRow
 	Apps     []AppRow
+	Factors  FactorSection
 }
 
 func (AccountPage) name() string { return "account.html" }
@@ -29,3 +32,32 @@ type PasswordSection struct {
 	Set            bool
 	Error, ErrorIn string // what is wrong, and the field that it is about
 }
+
+// FactorSection is what proves who the subscriber is beside a password.
+type FactorSection struct {
+	There      bool // whether there can be any
+	CanPasskey bool // whether a passkey can be added
+	Passkeys   []FactorItem
+	Passkey    Passkey     // to add; its Options are "" where the login is too old
+	App        *FactorItem // nil where there is none
+	Codes      int         // recovery codes that are left
+}
+
+// A FactorItem is one of them.
+type FactorItem struct {
+	ID, Name      string
+	BackedUp      bool
+	Created, Used time.Time
+}
+
+// AccountApp sets an authenticator app up for an account.
+type AccountApp struct {
+	Project, Token string // of the form, as in AccountPage
+	Account        string // the address of the account
+	Authenticator  AppForm
+}
+
+func (AccountApp) name() string { return "accountapp.html" }
+
+// date writes a day.
+func date(t time.Time) string { return t.Format("2 January 2006") }

@@ -18,7 +18,7 @@ import (
 //go:embed pages
 var pages embed.FS
 
-var parsed = template.Must(template.New("").Funcs(template.FuncMap{"static": static.URL}).ParseFS(pages, "pages/*.html"))
+var parsed = template.Must(template.New("").Funcs(template.FuncMap{"static": static.URL, "picture": picture, "date": date}).ParseFS(pages, "pages/*.html"))
 
 // A Page is one of the pages, with what it shows.
 type Page interface {
@@ -32,6 +32,9 @@ type Login struct {
 	Email      string // typed before, or hinted
 	Error      string // "" at first
 	EmailFocus bool   // whether the e-mail is what to type first
+
+	Passkey      Passkey // its Options are "" where there can be none
+	PasskeyError string
 }
 
 // Accounts asks as which of those who are signed in to go on.

@@ -122,7 +122,7 @@ func (a *app) build(all *kinds.Catalog, observe func(event string)) {
 		CheckURL: a.egress.Check,
 	})
 	a.idp = idp.New(idp.Config{
-		Store: a.store, Subscribers: a.store, Sessions: a.sessions, Fabric: a.fabric, Passwords: a.passwords,
+		Store: a.store, Subscribers: a.store, Sessions: a.sessions, Fabric: a.fabric, Passwords: a.passwords, Factors: a.factors,
 		Ring: a.ring, Revocations: a.revocations, Issuer: a.where.issuer(), Lifetimes: a.config.lifetimes(), Observe: observe,
 		CheckURL: a.egress.Check, Fetch: a.egress.Fetcher(),
 		DeviceGuesses: int(a.config.Limits.DeviceCodes), Limits: a.limits,

@@ -27,7 +27,7 @@ type visit struct {
 type section func(a *API, r *http.Request, v visit, page *templates.AccountPage) error
 
 // sections are those of the page.
-var sections = []section{showProfile, showPassword, showSessions, showApps}
+var sections = []section{showProfile, showPassword, showFactors, showSessions, showApps}
 
 // showAccount serves GET /account, with project in the query where it matters which.
 func (a *API) showAccount(w http.ResponseWriter, r *http.Request) error {
@@ -48,6 +48,11 @@ func (a *API) showAccount(w http.ResponseWriter, r *http.Request) error {
 // notices say what was done, by the name of it.
 var notices = map[string]string{
 	"profile":  "Your profile is saved.",
+	"passkey":  "Your passkey is added.",
+	"renamed":  "The passkey has its new name.",
+	"totp":     "Your authenticator app is set up.",
+	"codes":    "Your new recovery codes are made. Those of before are good no more.",
+	"removed":  "It is removed.",
 	"password": "Your password is changed. You are signed out everywhere else.",
 	"session":  "That browser is signed out, and its apps with it.",
 	"app":      "The app has no access any more.",

@@ -122,6 +122,15 @@ func (a *API) proceed(w http.ResponseWriter, r *http.Request, c idp.Client, req 
 	default:
 		return a.suspend(w, r, c, req, "/login")
 	}
+	page, err := a.lacking(r, c, req, s)
+	switch {
+	case err != nil:
+		return a.respondError(w, r, c, req, err)
+	case page != "" && silent:
+		return a.respondError(w, r, c, req, errLoginRequired)
+	case page != "":
+		return a.lead(w, r, c, req, s, page)
+	}
 	agreed, err := a.Consented(r.Context(), c, s.SubscriberID, req.Rights())
 	if err != nil {
 		return a.respondError(w, r, c, req, err)
@@ -138,7 +147,7 @@ func (a *API) proceed(w http.ResponseWriter, r *http.Request, c idp.Client, req 
 // The errors of prompt=none (OpenID Connect Core, section 3.1.2.6).
 var (
 	errSelectionRequired = &problem.Error{Kind: problem.Invalid, Code: "account_selection_required", Message: "several may sign in, and none was chosen"}
-	errLoginRequired     = &problem.Error{Kind: problem.Invalid, Code: "login_required", Message: "nobody is signed in, or not recently enough"}
+	errLoginRequired     = &problem.Error{Kind: problem.Invalid, Code: "login_required", Message: "nobody is signed in, or not recently enough, or not by the factors that are needed"}
 	errConsentRequired   = &problem.Error{Kind: problem.Invalid, Code: "consent_required", Message: "the subscriber has not agreed to these scopes"}
 )
 

@@ -117,7 +117,7 @@ func TestACR(t *testing.T) {
 		{[]string{"claims", `{"id_token":{"acr":{"essential":true}}}`}, ""},
 		{[]string{"claims", `{"id_token":{"acr":{"essential":true,"values":["2","1"]}}}`}, ""},
 		{[]string{"claims", `{"id_token":{"acr":{"value":"2"}}}`}, ""},
-		{[]string{"claims", `{"id_token":{"acr":{"essential":true,"value":"2"}}}`}, "unmet_authentication_requirements"},
+		{[]string{"claims", `{"id_token":{"acr":{"essential":true,"value":"3"}}}`}, "unmet_authentication_requirements"},
 		{[]string{"claims", `{"id_token":{"acr":{"essential":true,"values":[]}}}`}, "unmet_authentication_requirements"},
 		{[]string{"claims", `{"id_token":{"acr":{"essential":true,"value":1}}}`}, "unmet_authentication_requirements"},
 		{[]string{"claims", `{`}, "invalid_request"},

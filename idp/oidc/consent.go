@@ -103,5 +103,12 @@ func (a *API) consenting(r *http.Request, c idp.Client, req idp.AuthRequest) (id
 	if err == nil && (!ok || !req.Satisfied(s, a.Now())) {
 		err = errStale
 	}
+	if err != nil {
+		return s, err
+	}
+	page, err := a.lacking(r, c, req, s)
+	if err == nil && page != "" {
+		err = errStale // the page is not shown before two factors are, where they are needed
+	}
 	return s, err
 }

@@ -21,12 +21,15 @@ func (a *API) showLogin(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return a.loginPage(w, c, req, templates.Login{Email: req.LoginHint, EmailFocus: req.LoginHint == ""}, http.StatusOK)
+	return a.loginPage(w, r, c, req, templates.Login{Email: req.LoginHint, EmailFocus: req.LoginHint == ""}, http.StatusOK)
 }
 
-func (a *API) loginPage(w http.ResponseWriter, c idp.Client, req idp.AuthRequest, p templates.Login, status int) error {
+func (a *API) loginPage(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest, p templates.Login, status int) error {
 	p.ID, p.App, p.Host = req.ID, appName(c, req), req.Host()
-	return templates.Write(w, p, templates.Options{Status: status, FormAction: formAction(req.RedirectURI)})
+	if err := a.offerPasskey(r, req, &p); err != nil {
+		return err
+	}
+	return templates.Write(w, p, templates.Options{Status: status, FormAction: formAction(req.RedirectURI), Scripts: p.Passkey.Options != ""})
 }
 
 // logIn serves POST /login: the form of the login page.
@@ -39,20 +42,21 @@ func (a *API) logIn(w http.ResponseWriter, r *http.Request) error {
 	s, err := a.LogIn(r.Context(), c.ProjectID, email, form.Get("password"), a.visitor(r))
 	if errors.Is(err, problem.Unauthenticated) {
 		page := templates.Login{Email: email, Error: problem.First(err).Message}
-		return a.loginPage(w, c, req, page, http.StatusUnprocessableEntity)
+		return a.loginPage(w, r, c, req, page, http.StatusUnprocessableEntity)
+	}
+	var more *idp.Unfinished
+	if errors.As(err, &more) {
+		req.Proof = &more.Proof
+		return a.suspend(w, r, c, req, factorPage)
 	}
 	if errors.Is(err, problem.RateLimited) {
 		page := templates.Login{Email: email, Error: a.throttled(w, problem.First(err))}
-		return a.loginPage(w, c, req, page, http.StatusTooManyRequests)
+		return a.loginPage(w, r, c, req, page, http.StatusTooManyRequests)
 	}
 	if err != nil {
 		return err
 	}
-	if err := a.setLogin(w, r, s); err != nil {
-		return err
-	}
-	req.Chosen = s.ID
-	return a.afterLogin(w, r, c, req, s)
+	return a.entered(w, r, c, req, s)
 }
 
 var errOther = &problem.Error{Kind: problem.Invalid, Code: "login_required", Message: "somebody else signed in than the request means"}
@@ -66,6 +70,11 @@ func (a *API) afterLogin(w http.ResponseWriter, r *http.Request, c idp.Client, r
 			return err
 		}
 		return a.respondError(w, r, c, req, errOther)
+	}
+	if page, err := a.lacking(r, c, req, s); err != nil {
+		return err
+	} else if page != "" {
+		return a.lead(w, r, c, req, s, page)
 	}
 	agreed, err := a.Consented(r.Context(), c, s.SubscriberID, req.Rights())
 	if err != nil {

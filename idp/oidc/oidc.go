@@ -70,6 +70,12 @@ func New(c Config) (*API, error) {
 //	GET       /.well-known/openid-configuration
 //	GET       /account
 //	POST      /account/apps/revoke
+//	POST      /account/app
+//	POST      /account/app/confirm
+//	POST      /account/codes
+//	POST      /account/factors/remove
+//	POST      /account/passkeys
+//	POST      /account/passkeys/rename
 //	POST      /account/password
 //	POST      /account/profile
 //	POST      /account/sessions/end
@@ -79,7 +85,12 @@ func New(c Config) (*API, error) {
 //	GET, POST /consent
 //	GET, POST /device
 //	GET, POST /login
+//	POST      /login/continue
+//	GET, POST /login/enrol
+//	POST      /login/enrol/passkey
+//	GET, POST /login/factor
 //	GET, POST /login/oauth/authorize
+//	POST      /login/passkey
 //	POST      /logout
 //	POST      /oauth/device_authorization
 //	POST      /oauth/introspect
@@ -118,6 +129,12 @@ func (a *API) mount(mux web.Mux) {
 	anyOrigin("/.well-known/openid-configuration", a.document(a.metadata.serve), http.MethodGet)
 	own("GET /account", a.showAccount)
 	own("POST /account/apps/revoke", a.onAccount(a.revokeApp))
+	own("POST /account/app", a.sensitive(a.beginApp))
+	own("POST /account/app/confirm", a.sensitive(a.confirmApp))
+	own("POST /account/codes", a.sensitive(a.newCodes))
+	own("POST /account/factors/remove", a.sensitive(a.removeFactor))
+	own("POST /account/passkeys", a.sensitive(a.addPasskey))
+	own("POST /account/passkeys/rename", a.onAccount(a.renamePasskey))
 	own("POST /account/password", a.onAccount(a.changePassword))
 	own("POST /account/profile", a.onAccount(a.changeProfile))
 	own("POST /account/sessions/end", a.onAccount(a.endOneSession))
@@ -131,6 +148,13 @@ func (a *API) mount(mux web.Mux) {
 	own("POST /device", a.enterUserCode)
 	own("GET /login", a.showLogin)
 	own("POST /login", a.logIn)
+	own("POST /login/continue", a.goOn)
+	own("GET /login/enrol", a.showEnrol)
+	own("POST /login/enrol", a.enrolApp)
+	own("POST /login/enrol/passkey", a.enrolPasskey)
+	own("GET /login/factor", a.showFactor)
+	own("POST /login/factor", a.proveFactor)
+	own("POST /login/passkey", a.logInByPasskey)
 	page("GET /login/oauth/authorize", a.authorize)
 	page("POST /login/oauth/authorize", a.authorizeByPost)
 	own("GET /logout", a.showLogout)

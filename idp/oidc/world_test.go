@@ -23,6 +23,7 @@ import (
 	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/idp/oidc"
 	"github.com/selvage/selvage/internal/egress"
+	"github.com/selvage/selvage/internal/factor"
 	"github.com/selvage/selvage/internal/limit"
 	"github.com/selvage/selvage/internal/openapi/openapitest"
 	"github.com/selvage/selvage/internal/password"
@@ -113,9 +114,12 @@ func newWorld(t testing.TB) *world {
 		Live: func(ctx context.Context, sid string) error { return w.idp.Live(ctx, sid) },
 	})
 	w.limits = limit.New(live, nil)
+	factors, err := factor.New(factor.Config{Store: w.rows, Sessions: live, Ring: ring, AuthURL: strings.Replace(w.url, "127.0.0.1", "localhost", 1), Now: w.now})
+	must(t, err)
 	w.idp = idp.New(idp.Config{
-		Limits: w.limits,
-		Store:  w.rows, Subscribers: w.rows, Sessions: live, Fabric: w.fabric, Passwords: pass, Ring: ring, Revocations: revoked, Issuer: w.url + "/", Now: w.now,
+		Factors: factors,
+		Limits:  w.limits,
+		Store:   w.rows, Subscribers: w.rows, Sessions: live, Fabric: w.fabric, Passwords: pass, Ring: ring, Revocations: revoked, Issuer: w.url + "/", Now: w.now,
 		Fetch: egress.Policy{Allow: []string{"127.0.0.1"}}.Fetcher(),
 	})
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
@@ -262,6 +266,11 @@ func (b *browser) authorize(v url.Values) reply {
 	b.w.t.Helper()
 	return b.get("/login/oauth/authorize?" + v.Encode())
 }
+
+var passkeyOptions = regexp.MustCompile(`data-options="[^"]*"`)
+
+// noChallenge leaves out of a page what is random for each.
+func noChallenge(body string) string { return passkeyOptions.ReplaceAllString(body, "") }
 
 var hiddenID = regexp.MustCompile(`name="id" value="([^"]+)"`)
 

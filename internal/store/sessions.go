@@ -65,6 +65,16 @@ func (s *Store) MarkedSessions(ctx context.Context, mark string) ([]idp.Session,
 		`SELECT `+sessionColumns+` FROM login_sessions WHERE mark = $1 AND mark <> '' AND ended = 0 ORDER BY id`, mark)
 }
 
+// RaiseSession writes how a living login was proven.
+func (s *Store) RaiseSession(ctx context.Context, l idp.Session) error {
+	amr := strings.Join(l.AMR, " ")
+	raised := audit.Of("login.raised", l.ProjectID, "subscriber", l.SubscriberID).By(audit.Subscriber, l.SubscriberID).With("session", l.ID, "amr", amr)
+	return s.once(ctx, raised, func(t tx) error {
+		res, err := t.Exec(ctx, `UPDATE login_sessions SET amr = $2 WHERE id = $1 AND ended = 0`, l.ID, amr)
+		return oneRow(res, err, "session")
+	})
+}
+
 // EndSessions ends logins and their grants, revokes their tokens and tells their clients.
 func (s *Store) EndSessions(ctx context.Context, now time.Time, all ...revocation.Revocation) error {
 	all = slices.SortedFunc(slices.Values(all), func(a, b revocation.Revocation) int { return strings.Compare(a.ID, b.ID) }) // locked by all in this order

@@ -1,0 +1,391 @@
+package oidc_test
+
+import (
+	"context"
+	"html"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/factor"
+	"github.com/selvage/selvage/internal/factor/factortest"
+)
+
+// app gives ada an authenticator app, and its secret.
+func (w *world) app() string {
+	w.t.Helper()
+	ctx, o := context.Background(), idp.OwnerOf(w.ada.ID)
+	e, err := w.idp.Factors.BeginTOTP(ctx, o, "test", "Acme", email)
+	must(w.t, err)
+	must(w.t, w.idp.Factors.ConfirmTOTP(ctx, o, "test", factortest.Code(e.Secret, w.now())))
+	w.pass(time.Minute) // the next code is another
+	return e.Secret
+}
+
+// passkey gives a subscriber a passkey, and the device that has it.
+func (w *world) passkey(subscriberID string) *factortest.Authenticator {
+	w.t.Helper()
+	ctx, o := context.Background(), idp.OwnerOf(subscriberID)
+	d := &factortest.Authenticator{Origin: strings.Replace(w.url, "127.0.0.1", "localhost", 1)}
+	options, err := w.idp.Factors.BeginPasskey(ctx, o, "test", email, "Ada")
+	must(w.t, err)
+	_, err = w.idp.Factors.CreatePasskey(ctx, o, "test", "Laptop", d.Create(options))
+	must(w.t, err)
+	return d
+}
+
+var optionsOfPage = regexp.MustCompile(`data-options="([^"]*)"`)
+
+// options gives what a page asks a device.
+func (r reply) options(t testing.TB) []byte {
+	t.Helper()
+	m := optionsOfPage.FindStringSubmatch(r.body)
+	if m == nil {
+		t.Fatalf("no passkey is asked for: %d %s", r.status, r.body)
+	}
+	return []byte(html.UnescapeString(m[1]))
+}
+
+// form posts to a path with the id of the page's request.
+func (b *browser) form(page reply, path string, pairs ...string) reply {
+	b.w.t.Helper()
+	id := hiddenID.FindStringSubmatch(page.body)
+	if id == nil {
+		b.w.t.Fatalf("no form: %d %s", page.status, page.body)
+	}
+	return b.post(path, with(url.Values{"id": {id[1]}}, pairs...))
+}
+
+// proven gives the acr and amr of the ID token of a code.
+func (w *world) proven(c idp.Client, got reply) (acr string, amr []string) {
+	w.t.Helper()
+	if got.param("code") == "" {
+		w.t.Fatalf("no code: %d %v %s", got.status, got.location, got.body)
+	}
+	id := payload(w.t, w, text(w.redeem(c, got.param("code")).json(w.t)["id_token"]))
+	for _, way := range id["amr"].([]any) {
+		amr = append(amr, text(way))
+	}
+	return text(id["acr"]), amr
+}
+
+func wantProven(t *testing.T, what, acr string, amr []string, want ...string) {
+	t.Helper()
+	if acr != "2" || !slices.Equal(amr, want) {
+		t.Errorf("%s: acr %s, amr %v, want 2 and %v", what, acr, amr, want)
+	}
+}
+
+// A password is not enough for who has a second factor, and each code opens once.
+func TestLoginWithTOTP(t *testing.T) {
+	w := newWorld(t)
+	c, _ := w.client(nil)
+	key := w.app()
+	b := w.browser()
+	page := b.logIn(b.authorize(request(c)), email, secret)
+	if !strings.Contains(page.body, `autocomplete="one-time-code"`) || page.param("code") != "" {
+		t.Fatalf("after the password: %d %s", page.status, page.body)
+	}
+	if got := b.authorize(request(c, "prompt", "none")); got.param("error") != "login_required" {
+		t.Errorf("the password alone has signed in: %v", got.told())
+	}
+	if got := b.form(page, "/login/factor", "code", "000000"); got.status != http.StatusUnprocessableEntity || !strings.Contains(got.body, "The code is wrong.") {
+		t.Errorf("a wrong code: %d %s", got.status, got.body)
+	}
+	if got := w.browser().form(page, "/login/factor", "code", factortest.Code(key, w.now())); got.param("code") != "" || got.status != http.StatusForbidden {
+		t.Errorf("the right code in another browser: %d %s", got.status, got.body)
+	}
+	code := factortest.Code(key, w.now())
+	acr, amr := w.proven(c, b.form(page, "/login/factor", "code", code))
+	wantProven(t, "password and app", acr, amr, "pwd", "otp", "mfa")
+	other := w.browser()
+	page = other.logIn(other.authorize(request(c)), email, secret)
+	if got := other.form(page, "/login/factor", "code", code); got.status != http.StatusUnprocessableEntity || !strings.Contains(got.body, "used before") {
+		t.Errorf("the code again: %d %s", got.status, got.body)
+	}
+	w.pass(11 * time.Minute)
+	if got := other.form(page, "/login/factor", "code", factortest.Code(key, w.now())); !strings.Contains(got.body, `id="password"`) {
+		t.Errorf("a code long after the password: %d %s", got.status, got.body)
+	}
+}
+
+// Of two who have the same code at once, one gets in.
+func TestOneCodeTwoLogins(t *testing.T) {
+	w := newWorld(t)
+	c, _ := w.client(nil)
+	key := w.app()
+	code := factortest.Code(key, w.now())
+	var all sync.WaitGroup
+	got := make([]reply, 2)
+	for i := range got {
+		b := w.browser()
+		page := b.logIn(b.authorize(request(c)), email, secret)
+		all.Go(func() { got[i] = b.form(page, "/login/factor", "code", code) })
+	}
+	all.Wait()
+	if one, two := got[0].param("code") != "", got[1].param("code") != ""; one == two {
+		t.Errorf("let in: %v and %v, want one of them", one, two)
+	}
+}
+
+func TestLoginWithRecoveryCode(t *testing.T) {
+	w := newWorld(t)
+	c, _ := w.client(nil)
+	w.app()
+	codes, err := w.idp.Factors.NewCodes(t.Context(), idp.OwnerOf(w.ada.ID))
+	must(t, err)
+	for i, want := range []bool{true, false} {
+		b := w.browser()
+		page := b.logIn(b.authorize(request(c)), email, secret)
+		got := b.form(page, "/login/factor", "with", "recovery_codes", "code", codes[0])
+		if (got.param("code") != "") != want {
+			t.Errorf("use %d of a recovery code: %d %v", i+1, got.status, got.told())
+		}
+		if want {
+			acr, amr := w.proven(c, got)
+			wantProven(t, "password and recovery code", acr, amr, "pwd", "mfa")
+		}
+	}
+}
+
+// A password that was changed between the steps opens nothing.
+func TestPasswordChangesBetween(t *testing.T) {
+	w := newWorld(t)
+	c, _ := w.client(nil)
+	key := w.app()
+	b := w.browser()
+	page := b.logIn(b.authorize(request(c)), email, secret)
+	fresh := "violet ferry kitchen 9"
+	_, err := w.fabric.UpdateSubscriber(t.Context(), w.project.ID, w.ada.ID, fabric.SubscriberInput{Password: &fresh})
+	must(t, err)
+	if got := b.form(page, "/login/factor", "code", factortest.Code(key, w.now())); !strings.Contains(got.body, `id="password"`) {
+		t.Errorf("with the old password and a code: %d %v", got.status, got.told())
+	}
+}
+
+func TestLoginWithPasskey(t *testing.T) {
+	w := newWorld(t)
+	c, _ := w.client(nil)
+	d := w.passkey(w.ada.ID)
+	b := w.browser()
+	page := b.authorize(request(c))
+	acr, amr := w.proven(c, b.form(page, "/login/passkey", "credential", string(d.Get(page.options(t)))))
+	wantProven(t, "a passkey alone", acr, amr, "hwk", "user", "pop", "mfa")
+
+	other := w.browser()
+	page = other.logIn(other.authorize(request(c)), email, secret)
+	acr, amr = w.proven(c, other.form(page, "/login/factor", "with", "passkey", "credential", string(d.Get(page.options(t)))))
+	wantProven(t, "password and passkey", acr, amr, "pwd", "hwk", "user", "pop", "mfa")
+}
+
+func TestPasskeyRefusedAtLogin(t *testing.T) {
+	w := newWorld(t)
+	c, _ := w.client(nil)
+	grace := w.subscriber("grace@example.com")
+	mine, hers := w.passkey(w.ada.ID), w.passkey(grace.ID)
+	elsewhere, err := w.fabric.CreateProject(t.Context(), "Other")
+	must(t, err)
+	foreign, _ := w.client(func(c *idp.Client) { c.ProjectID = elsewhere.ID })
+	b, other := w.browser(), w.browser()
+	page, strange := b.authorize(request(c)), other.authorize(request(c))
+	credential := func(d *factortest.Authenticator, page reply) []string {
+		return []string{"credential", string(d.Get(page.options(t)))}
+	}
+	lying := *mine
+	lying.Origin = "http://localhost.evil.example"
+	for name, got := range map[string]reply{
+		"the challenge of another flow": b.form(page, "/login/passkey", credential(mine, strange)...),
+		"another origin":                other.form(strange, "/login/passkey", credential(&lying, strange)...),
+		"nothing":                       b.form(b.authorize(request(c)), "/login/passkey"),
+	} {
+		if got.status != http.StatusUnprocessableEntity || !strings.Contains(got.body, `id="passkey-error" role="alert">`) {
+			t.Errorf("%s: %d %s", name, got.status, got.body)
+		}
+	}
+	page = b.authorize(request(foreign))
+	if got := b.form(page, "/login/passkey", credential(mine, page)...); got.status != http.StatusUnprocessableEntity || !strings.Contains(got.body, "not known here") {
+		t.Errorf("a passkey of another project: %d %s", got.status, got.body)
+	}
+	page = b.logIn(b.authorize(request(c)), email, secret)
+	if got := b.form(page, "/login/factor", append(credential(hers, page), "with", "passkey")...); got.status != http.StatusUnprocessableEntity {
+		t.Errorf("somebody else's passkey as the second factor: %d %v", got.status, got.told())
+	}
+	disabled := true
+	_, err = w.fabric.UpdateSubscriber(t.Context(), w.project.ID, grace.ID, fabric.SubscriberInput{Disabled: &disabled})
+	must(t, err)
+	page = other.authorize(request(c))
+	if got := other.form(page, "/login/passkey", credential(hers, page)...); got.status != http.StatusUnprocessableEntity || !strings.Contains(got.body, "not known here") {
+		t.Errorf("a disabled subscriber's passkey: %d %s", got.status, got.body)
+	}
+}
+
+// stepsUp signs in by the password alone, sets an app up and asks for more.
+func TestStepUp(t *testing.T) {
+	w := newWorld(t)
+	c, _ := w.client(nil)
+	for _, pair := range [][]string{{"acr_values", "2"}, {"claims", `{"id_token":{"acr":{"essential":true,"value":"2"}}}`}} {
+		_ = w.idp.Factors.Remove(t.Context(), idp.OwnerOf(w.ada.ID), w.appID())
+		b := w.browser()
+		low := payload(t, w, text(w.redeem(c, b.code(c)).json(t)["id_token"]))
+		before := b.cookie()
+		key := w.app()
+		if got := b.authorize(request(c, append(pair, "prompt", "none")...)); got.param("error") != "login_required" {
+			t.Errorf("%v in silence: %v", pair, got.told())
+		}
+		if got := b.authorize(request(c, "acr_values", "1")); got.param("code") == "" {
+			t.Errorf("one factor is not enough for one: %v", got.told())
+		}
+		page := b.authorize(request(c, pair...))
+		if strings.Contains(page.body, `id="password"`) || !strings.Contains(page.body, "one-time-code") {
+			t.Fatalf("%v asks for: %s", pair, page.body)
+		}
+		if got := b.get("/consent?id=" + hiddenID.FindStringSubmatch(page.body)[1]); got.status != http.StatusBadRequest {
+			t.Errorf("past the page: %d %s", got.status, got.body)
+		}
+		got := b.form(page, "/login/factor", "code", factortest.Code(key, w.now()))
+		high := payload(t, w, text(w.redeem(c, got.param("code")).json(t)["id_token"]))
+		if high["acr"] != "2" || high["sid"] != low["sid"] || high["auth_time"] != low["auth_time"] {
+			t.Errorf("%v: before %v, then %v: want the same login with acr 2", pair, low, high)
+		}
+		if after := b.cookie(); after == "" || after == before {
+			t.Errorf("the cookie stays %q", after)
+		}
+		if got := b.authorize(request(c, append(pair, "prompt", "none")...)); got.param("code") == "" {
+			t.Errorf("%v once more: %v", pair, got.told())
+		}
+	}
+}
+
+// appID gives the id of ada's authenticator app, or "".
+func (w *world) appID() string {
+	all, err := w.idp.Factors.List(context.Background(), idp.OwnerOf(w.ada.ID))
+	must(w.t, err)
+	for _, f := range all {
+		if f.Type == factor.TypeTOTP {
+			return f.ID
+		}
+	}
+	return ""
+}
+
+// cookie gives the cookie of the browser's session.
+func (b *browser) cookie() string {
+	at, err := url.Parse(b.w.url)
+	must(b.w.t, err)
+	for _, c := range b.http.Jar.Cookies(at) {
+		if strings.HasSuffix(c.Name, "selvage") {
+			return c.Value
+		}
+	}
+	return ""
+}
+
+var secretOfPage = regexp.MustCompile(`id="totp-secret">([A-Z2-7 ]+)<`)
+
+// Who has no second factor where one is needed sets it up on the way.
+func TestEnrolOnTheWay(t *testing.T) {
+	for name, need := range map[string]func(*world, *idp.Client) []string{
+		"of the project": func(w *world, _ *idp.Client) []string {
+			yes := true
+			_, err := w.fabric.UpdateProject(context.Background(), w.project.ID, fabric.ProjectChange{RequireFactor: &yes})
+			must(w.t, err)
+			return nil
+		},
+		"of the client":  func(_ *world, c *idp.Client) []string { c.RequireACR = "2"; return nil },
+		"of the request": func(*world, *idp.Client) []string { return []string{"acr_values", "2"} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			var pairs []string
+			c, _ := w.client(func(c *idp.Client) { pairs = need(w, c) })
+			b := w.browser()
+			page := b.logIn(b.authorize(request(c, pairs...)), email, secret)
+			m := secretOfPage.FindStringSubmatch(page.body)
+			if m == nil || !strings.Contains(page.body, "Set up a second factor") {
+				t.Fatalf("no set-up: %d %s", page.status, page.body)
+			}
+			id := hiddenID.FindStringSubmatch(page.body)[1]
+			for _, past := range []reply{b.post("/login/continue", url.Values{"id": {id}}), b.post("/consent", url.Values{"id": {id}, "answer": {"allow"}})} {
+				if past.param("code") != "" {
+					t.Errorf("past the set-up: %d %v", past.status, past.told())
+				}
+			}
+			if got := b.form(page, "/login/enrol", "code", "000000"); got.status != http.StatusUnprocessableEntity || !strings.Contains(got.body, m[1]) {
+				t.Errorf("a wrong code: %d %s", got.status, got.body)
+			}
+			codes := b.form(page, "/login/enrol", "code", factortest.Code(strings.ReplaceAll(m[1], " ", ""), w.now()))
+			if !strings.Contains(codes.body, `id="recovery-codes"`) {
+				t.Fatalf("no recovery codes: %d %s", codes.status, codes.body)
+			}
+			acr, amr := w.proven(c, b.form(codes, "/login/continue"))
+			wantProven(t, name, acr, amr, "pwd", "otp", "mfa")
+		})
+	}
+}
+
+func TestAccountFactors(t *testing.T) {
+	w := newWorld(t)
+	b := w.browser()
+	page := b.account()
+	d := &factortest.Authenticator{Origin: strings.Replace(w.url, "127.0.0.1", "localhost", 1), Synced: true}
+	got := b.onPage(page, "/account/passkeys", "credential", string(d.Create(page.options(t))), "name", "Phone <b>")
+	if !strings.Contains(got.body, `id="recovery-codes"`) {
+		t.Fatalf("adding a passkey: %d %s", got.status, got.body)
+	}
+	if page = b.account(); !strings.Contains(page.body, "Phone &lt;b&gt;") || !strings.Contains(page.body, "on several devices") || !strings.Contains(page.body, "10 are left") {
+		t.Errorf("the account does not show it: %s", page.body)
+	}
+	app := b.onPage(page, "/account/app")
+	m := secretOfPage.FindStringSubmatch(app.body)
+	if m == nil {
+		t.Fatalf("no app to set up: %d %s", app.status, app.body)
+	}
+	got = b.onPage(app, "/account/app/confirm", "code", factortest.Code(strings.ReplaceAll(m[1], " ", ""), w.now()))
+	if !strings.Contains(got.body, "Your authenticator app is set up.") {
+		t.Errorf("setting an app up: %d %s", got.status, got.body)
+	}
+	if got := b.onPage(page, "/account/codes"); !strings.Contains(got.body, `id="recovery-codes"`) {
+		t.Errorf("new codes: %d %s", got.status, got.body)
+	}
+	// Who came to an open browser is asked to sign in before it changes any of this.
+	w.pass(11 * time.Minute)
+	page = b.get("/account")
+	for _, path := range []string{"/account/app", "/account/codes", "/account/passkeys", "/account/factors/remove"} {
+		if got := b.onPage(page, path, "factor", w.appID()); !strings.Contains(got.body, `id="password"`) {
+			t.Errorf("%s by an old login: %d %s", path, got.status, got.body)
+		}
+	}
+	if w.appID() == "" {
+		t.Error("an old login has removed the app")
+	}
+}
+
+// The last passkey of somebody without a password stays.
+func TestOnlyPasskeyStays(t *testing.T) {
+	w := newWorld(t)
+	address := "grace@example.com"
+	grace, err := w.fabric.CreateSubscriber(t.Context(), w.project.ID, fabric.SubscriberInput{Email: &address})
+	must(t, err)
+	d := w.passkey(grace.ID)
+	b := w.browser()
+	page := b.get("/account?project=" + w.project.ID)
+	page = b.form(page, "/login/passkey", "credential", string(d.Get(page.options(t))))
+	if !strings.Contains(page.body, `id="account-page"`) {
+		t.Fatalf("signing in without a password: %d %s", page.status, page.body)
+	}
+	all, err := w.idp.Factors.List(t.Context(), idp.OwnerOf(grace.ID))
+	must(t, err)
+	if got := b.onPage(page, "/account/factors/remove", "factor", all[0].ID); got.status != http.StatusUnprocessableEntity || !strings.Contains(got.body, "the only way") {
+		t.Errorf("removing it: %d %s", got.status, got.body)
+	}
+	if left, err := w.idp.Factors.List(t.Context(), idp.OwnerOf(grace.ID)); err != nil || len(left) != 1 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+}

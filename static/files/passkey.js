@@ -1,0 +1,84 @@
+// Forms that ask for a passkey: what the browser answers goes into the field
+// "credential", and the form is sent as any other. Without scripts they stay hidden.
+"use strict";
+const decode = (text) => Uint8Array.from(atob(text.replace(/-/g, "+").replace(/_/g, "/")), (c) => c.charCodeAt(0));
+const encode = (bytes) => btoa(String.fromCharCode(...new Uint8Array(bytes))).replace(/\+/g, "-").replace(/\//g, "_").replace(/=+$/, "");
+const ids = (list) => (list || []).map((c) => ({ ...c, id: decode(c.id) }));
+
+// ask has the browser make a passkey or use one, and gives the answer as JSON.
+async function ask(form, more) {
+  const o = JSON.parse(form.dataset.options);
+  const publicKey = { ...o, challenge: decode(o.challenge), allowCredentials: ids(o.allowCredentials), excludeCredentials: ids(o.excludeCredentials) };
+  const making = form.dataset.passkey === "create";
+  if (making) publicKey.user = { ...o.user, id: decode(o.user.id) };
+  const made = await navigator.credentials[making ? "create" : "get"]({ publicKey, ...more });
+  const response = {};
+  for (const part of ["clientDataJSON", "attestationObject", "authenticatorData", "signature", "userHandle"]) {
+    if (made.response[part]) response[part] = encode(made.response[part]);
+  }
+  if (making && made.response.getTransports) response.transports = made.response.getTransports();
+  return JSON.stringify({ id: made.id, rawId: encode(made.rawId), type: made.type, response, clientExtensionResults: {} });
+}
+
+// sentence says what happened, and the other way.
+function sentence(error, form) {
+  const making = form.dataset.passkey === "create";
+  switch (error.name) {
+    case "NotAllowedError":
+      return making ? "No passkey was made. Try again, or choose another way." : "No passkey was used. Try again, or sign in another way.";
+    case "InvalidStateError":
+      return "This device has a passkey for your account already.";
+    case "SecurityError":
+      return `Passkeys work only at ${form.dataset.origin}. Open this page there, or choose another way.`;
+    case "NotSupportedError":
+    case "ConstraintError":
+      return "This device cannot keep such a passkey. Use another device, or choose another way.";
+    default:
+      return "The passkey could not be used. Try again, or choose another way.";
+  }
+}
+
+function tell(form, text) {
+  const place = form.querySelector("[role=alert]");
+  place.textContent = text;
+  place.hidden = !text;
+}
+
+let waiting; // for a passkey that is chosen where the e-mail is typed
+
+function send(form, answer) {
+  form.elements.credential.value = answer;
+  form.submit();
+}
+
+for (const form of document.querySelectorAll("form[data-passkey]")) {
+  if (!window.PublicKeyCredential) {
+    if (!form.hidden) {
+      form.querySelector("button").disabled = true;
+      tell(form, "This browser has no passkeys. Choose another way.");
+    }
+    continue;
+  }
+  form.hidden = false;
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    waiting?.abort();
+    tell(form, "");
+    try {
+      send(form, await ask(form));
+    } catch (error) {
+      tell(form, sentence(error, form));
+    }
+  });
+  if ("conditional" in form.dataset && PublicKeyCredential.isConditionalMediationAvailable) {
+    PublicKeyCredential.isConditionalMediationAvailable().then(async (can) => {
+      if (!can) return;
+      waiting = new AbortController();
+      try {
+        send(form, await ask(form, { mediation: "conditional", signal: waiting.signal }));
+      } catch (error) {
+        if (error.name === "SecurityError") tell(form, sentence(error, form)); // others were not asked for
+      }
+    });
+  }
+}
