@@ -62,6 +62,7 @@ func (a *API) frame(v *visit, f *templates.Frame) error {
 	for _, p := range all {
 		f.Projects = append(f.Projects, templates.FrameLink{Title: p.Name, URL: Prefix + "/projects/" + p.ID, Current: p.ID == current.ID})
 	}
+	grouped := false // the pages of the project, then those of the installation
 	for _, rt := range a.routes {
 		if rt.nav == "" || rt.may != signedIn && v.who.Check(rt.may, current.ID) != nil {
 			continue
@@ -72,7 +73,10 @@ func (a *API) frame(v *visit, f *templates.Frame) error {
 			continue
 		}
 		path = strings.Replace(path, "{project}", current.ID, 1)
-		f.Nav = append(f.Nav, templates.FrameLink{Title: rt.nav, URL: path, Current: isWithin(v.r.URL.Path, path, rt.nav == "Home")})
+		link := templates.FrameLink{Title: rt.nav, URL: path, Current: isWithin(v.r.URL.Path, path, rt.nav == "Home")}
+		link.Apart = !inProject && !grouped && len(f.Nav) > 0
+		grouped = grouped || !inProject
+		f.Nav = append(f.Nav, link)
 	}
 	return nil
 }

@@ -34,6 +34,7 @@ type Frame struct {
 type FrameLink struct {
 	Title, URL string
 	Current    bool
+	Apart      bool // it begins another group
 }
 
 // dashboard are the pages of the dashboard, apart from the others: each names its own

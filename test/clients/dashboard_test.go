@@ -1,0 +1,170 @@
+package clients
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+	"github.com/pquerna/otp/totp"
+
+	"github.com/selvage/selvage/test/harness"
+)
+
+// picture keeps how a page looks, where pictures are asked for.
+func (b tab) picture(name string) {
+	b.Helper()
+	dir := os.Getenv("SELVAGE_TEST_PICTURES")
+	if dir == "" {
+		return
+	}
+	for _, look := range []struct {
+		name        string
+		width, high int64
+		dark        bool
+	}{{"light", 1440, 900, false}, {"dark", 1440, 900, true}, {"phone", 390, 844, false}} {
+		scheme := "light"
+		if look.dark {
+			scheme = "dark"
+		}
+		b.look(look.width, look.high, scheme)
+		if wide := eval[int](b, "document.documentElement.scrollWidth"); wide > int(look.width) {
+			b.Errorf("%s is %d pixels wide on a screen of %d", name, wide, look.width)
+		}
+		raw, err := chromedp.Run(b.ctx, chromedp.FullScreenshot(90))
+		if err == nil {
+			err = os.WriteFile(fmt.Sprintf("%s/%s-%s.jpg", dir, name, look.name), raw, 0o600)
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.look(1440, 900, "light")
+}
+
+// look sets the size of the window and the theme that its owner likes.
+func (b tab) look(width, height int64, scheme string) {
+	b.Helper()
+	b.do(chromedp.EmulateViewport(width, height), chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		_, err := cdp.Call(ctx, t, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}},
+		})
+		return err
+	}))
+}
+
+// pictures keeps how the pages look that are only looked at.
+func (b tab) pictures(p *harness.Project) {
+	b.Helper()
+	if os.Getenv("SELVAGE_TEST_PICTURES") == "" {
+		return
+	}
+	home := p.PublicURL + "/dashboard/projects/" + p.ID
+	sub := p.NewSubscriber(b)
+	p.NewClient(b, "spa", "--redirect-uri", "http://localhost:3000/callback", "--name", "Acme Dialer")
+	service := p.NewClient(b, "service", "--scope", "Voice", "--name", "Billing")
+	p.Command(b, "", "recording", "import", "--project", p.ID, "--call-sid", "a-call", "../../cmd/selvage/demo/welcome.wav")
+	p.Command(b, "", "operator", "create", "--email", "bob@example.com", "--role", "viewer@"+p.ID)
+	for name, path := range map[string]string{
+		"projects": p.PublicURL + "/dashboard/projects", "operators": p.PublicURL + "/dashboard/operators", "invite": p.PublicURL + "/dashboard/operators/invite",
+		"operator": p.PublicURL + "/dashboard/operators", "account": p.PublicURL + "/dashboard/account", "missing": p.PublicURL + "/dashboard/operators/nobody",
+		"keys": home + "/keys", "clients": home + "/clients", "client-new": home + "/clients/new", "client": home + "/clients/" + service.ID, "home-done": home,
+		"subscribers": home + "/subscribers", "subscriber": home + "/subscribers/" + sub.ID, "subscriber-new": home + "/subscribers/new",
+		"resources": home + "/resources", "addresses": home + "/addresses", "recordings": home + "/recordings", "recordings-none": home + "/recordings?call=other",
+	} {
+		b.do(chromedp.Navigate(path))
+		if name == "operator" {
+			b.do(chromedp.Click(chromedp.CSS(".table tr:last-child a")))
+			b.until("the operator", "document.querySelector('#role-submit')")
+		}
+		b.picture(name)
+	}
+	b.do(chromedp.Navigate(home+"/recordings"), chromedp.Click(chromedp.CSS(".table a")))
+	b.until("the recording", "document.querySelector('dl.facts')")
+	b.picture("recording")
+}
+
+// fill writes into fields by their ids, and sends the form by a button.
+func (b tab) fill(button string, fields ...string) {
+	b.Helper()
+	for i := 0; i < len(fields); i += 2 {
+		b.until("#"+fields[i], fmt.Sprintf("document.readyState === 'complete' && document.getElementById(%q)", fields[i]))
+		b.do(chromedp.SendKeys(chromedp.CSS("#"+fields[i]), fields[i+1]))
+	}
+	b.do(chromedp.Click(chromedp.CSS("#" + button)))
+}
+
+func (b tab) arrive(path string) {
+	b.Helper()
+	b.until(path, fmt.Sprintf("document.readyState === 'complete' && location.pathname === %q", path))
+}
+
+func (b tab) text(selector string) string {
+	b.Helper()
+	b.until(selector, fmt.Sprintf("document.querySelector(%q)", selector))
+	return strings.TrimSpace(eval[string](b, fmt.Sprintf("document.querySelector(%q).textContent", selector)))
+}
+
+// TestDashboard walks the first operator from its link to an API key, out, and in again
+// with a second factor.
+func TestDashboard(t *testing.T) {
+	harness.NotStorage(t)
+	s := harness.StartConfig(t, harness.Config{Env: []string{"SELVAGE_OPERATORS__REQUIRE_FACTOR=yes"}})
+	p := s.NewProject(t)
+	link := s.CLI(t, "", "operator", "setup-link")["url"].(string)
+	b := newTab(t)
+	b.do(chromedp.Navigate(link))
+	b.until("the link", "document.querySelector('#setup-submit')")
+	b.picture("setup")
+	const secret = "a loom of one's own"
+	b.fill("setup-submit", "username", "ann@example.com", "name", "Ann", "password", secret)
+	b.arrive("/dashboard/enrol")
+	b.picture("enrol")
+	shared := b.text("#totp-secret")
+	code := func() string {
+		c, err := totp.GenerateCode(shared, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	b.fill("enrol-submit", "code", code())
+	b.until("the recovery codes", "document.querySelector('#codes-kept')")
+	recovery, _, _ := strings.Cut(b.text("#codes"), "\n")
+	b.picture("codes")
+	b.do(chromedp.Click(chromedp.CSS("#codes-kept")))
+	home := "/dashboard/projects/" + p.ID
+	b.arrive(home)
+	if got := b.text("#project-id code"); got != p.ID {
+		t.Errorf("home shows the project %q, want %s", got, p.ID)
+	}
+	b.picture("home")
+	b.do(chromedp.Navigate(s.PublicURL + home + "/keys"))
+	b.picture("keys-empty")
+	b.do(chromedp.Click(chromedp.CSS("#new-key")))
+	b.arrive(home + "/keys/new")
+	b.picture("key-new")
+	b.fill("key-submit", "name", "billing backend")
+	b.until("the secret", "document.querySelector('#secret code')")
+	key := b.text("#secret code")
+	b.picture("key-made")
+	s.Get(t, "/api/laml/2010-04-01/Accounts/"+p.ID+"/Recordings.json", harness.Basic(p.ID, key)).Want(t, 200)
+	b.pictures(p)
+
+	b.do(chromedp.Click(chromedp.CSS(".rail #sign-out")))
+	b.arrive("/dashboard/login")
+	b.picture("login")
+	b.fill("login-submit", "username", "ann@example.com", "password", "not "+secret)
+	b.until("the error", "document.querySelector('#faults')")
+	b.picture("login-wrong")
+	b.fill("login-submit", "password", secret)
+	b.arrive("/dashboard/factor")
+	b.picture("factor")
+	b.fill("factor-submit", "code", recovery)
+	b.arrive(home)
+}
