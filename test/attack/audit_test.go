@@ -1,0 +1,146 @@
+package attack
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/selvage/selvage/test/harness"
+)
+
+// An event is one of the audit trail.
+type event struct {
+	Action    string            `json:"action"`
+	Outcome   string            `json:"outcome"`
+	ActorKind string            `json:"actor_kind"`
+	ActorID   string            `json:"actor_id"`
+	TargetID  string            `json:"target_id"`
+	Address   string            `json:"address"`
+	RequestID string            `json:"request_id"`
+	Detail    map[string]string `json:"detail"`
+}
+
+// eventsOf gives the audit trail of a project, and as it is written.
+func eventsOf(t *testing.T, p *harness.Project, flags ...string) (events []event, text string) {
+	t.Helper()
+	text = p.Command(t, "", append([]string{"audit", "export", "--project", p.ID}, flags...)...)
+	for line := range strings.Lines(text) {
+		var e event
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			t.Fatalf("audit export printed %q: %v", line, err)
+		}
+		events = append(events, e)
+	}
+	return events, text
+}
+
+// TestK05Audited has a key without Management make itself another one: it is refused, and
+// who tried is told.
+func TestK05Audited(t *testing.T) {
+	p := project(t)
+	voice := p.NewKey(t, "Voice")
+	a := p.Post(t, "/api/project/tokens", harness.Basic(p.ID, voice), harness.JSON(map[string]any{"name": "x", "permissions": []string{"management"}}))
+	a.WantUnauthorized(t)
+	events, text := eventsOf(t, p, "--action", "management")
+	if len(events) != 1 {
+		t.Fatalf("there are %d events of it, want 1: %s", len(events), text)
+	}
+	e := events[0]
+	if e.Outcome != "refused" || e.ActorKind != "api_key" || e.ActorID == "" || e.Address != "127.0.0.1" || e.RequestID != a.Header.Get("X-Request-Id") {
+		t.Errorf("the event is %+v", e)
+	}
+}
+
+// TestP06AuditedAddress has somebody who is no trusted proxy say where a login comes from: the
+// audit trail has the address of the socket.
+func TestP06AuditedAddress(t *testing.T) {
+	p := project(t)
+	c := p.NewClient(t, "spa", "--first-party")
+	sub := p.NewSubscriber(t)
+	for _, password := range []string{"wrong", sub.Password} {
+		b := c.Browser()
+		page := b.Open(t, c.NewFlow("openid").URL())
+		b.Submit(t, page, "login-submit", map[string]string{"username": sub.Email, "password": password},
+			harness.Header("X-Forwarded-For", "203.0.113.7"), harness.Header("Forwarded", "for=203.0.113.7"), harness.Header("X-Real-Ip", "203.0.113.7"))
+	}
+	events, text := eventsOf(t, p, "--action", "login")
+	if len(events) != 2 || events[0].Outcome != "refused" || events[1].Outcome != "done" {
+		t.Fatalf("the logins are %s", text)
+	}
+	for _, e := range events {
+		if e.Address != "127.0.0.1" || e.TargetID != sub.ID {
+			t.Errorf("a login is of %s from %q, want %s from 127.0.0.1", e.TargetID, e.Address, sub.ID)
+		}
+	}
+	if got := events[0].Detail["reason"]; got != "wrong password" {
+		t.Errorf("it was refused because of %q", got)
+	}
+}
+
+// TestI08AuditCanaries looks for every secret of a login in the audit trail.
+func TestI08AuditCanaries(t *testing.T) {
+	p := project(t)
+	c := p.NewClient(t, "web")
+	sub := p.NewSubscriber(t)
+	const typed = "canary-password-in-the-wrong-field"
+	b := c.Browser()
+	page := b.Open(t, c.NewFlow("openid").URL())
+	b.Submit(t, page, "login-submit", map[string]string{"username": typed, "password": "canary-wrong-password"})
+	tokens, browser := c.SignIn(t, sub, loginScope)
+	r, err := http.NewRequest(http.MethodGet, c.Issuer(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	browser.Cookies()(r)
+	sat := p.NewSAT(t, "canary@example.com")
+	key := p.NewKey(t, "Voice", "Management")
+	secrets := map[string]string{
+		"a password": sub.Password, "a wrong password": "canary-wrong-password", "what was typed as an e-mail": typed, "an e-mail": sub.Email,
+		"a client secret": c.Secret, "an API key": p.Key, "another API key": key, "an access token": tokens.AccessToken, "an ID token": tokens.IDToken,
+		"a refresh token": tokens.RefreshToken, "a SAT": sat.Token, "a fabric refresh token": sat.RefreshToken,
+	}
+	for _, cookie := range r.Cookies() {
+		secrets["the cookie "+cookie.Name] = cookie.Value
+	}
+	c.Refresh(t, tokens.RefreshToken).Want(t, 200)
+	p.Command(t, "", "subscriber", "update", sub.ID, "--disabled")
+	events, text := eventsOf(t, p)
+	if len(events) < 8 {
+		t.Errorf("there are %d events, want those of what was done: %s", len(events), text)
+	}
+	for what, secret := range secrets {
+		if secret == "" {
+			t.Errorf("%s is empty", what)
+		} else if strings.Contains(text, secret) {
+			t.Errorf("%s is in the audit trail", what)
+		}
+	}
+}
+
+// TestI07AuditLines has strangers write lines, colours and formulas into the audit trail.
+func TestI07AuditLines(t *testing.T) {
+	p := project(t)
+	c := p.NewClient(t, "spa", "--first-party")
+	b := c.Browser()
+	for _, name := range []string{"=cmd|' /C calc'!A0@example.com", "a@x\u2028{\"id\":1}", "\x1b[31ma@b", strings.Repeat("a@", 4000)} {
+		page := b.Open(t, c.NewFlow("openid").URL())
+		b.Submit(t, page, "login-submit", map[string]string{"username": name, "password": "wrong"}, harness.Header("User-Agent", "=1+1"))
+	}
+	events, text := eventsOf(t, p, "--action", "login")
+	if len(events) != 4 {
+		t.Fatalf("there are %d events, want 4: %s", len(events), text)
+	}
+	for line := range strings.Lines(text) {
+		if strings.ContainsAny(line, "\x1b\u2028\x00") || len(line) > 4096 {
+			t.Errorf("a line of the audit trail is %q", line)
+		}
+	}
+	for line := range strings.Lines(p.Command(t, "", "audit", "export", "--project", p.ID, "--format", "csv")) {
+		for cell := range strings.SplitSeq(line, ",") {
+			if strings.IndexAny(strings.Trim(cell, `"`), "=+-@") == 0 {
+				t.Errorf("a cell is a formula: %q", cell)
+			}
+		}
+	}
+}

@@ -1,0 +1,63 @@
+package faults
+
+import (
+	"database/sql"
+	"path/filepath"
+	"testing"
+
+	"github.com/selvage/selvage/test/harness"
+)
+
+// TestAuditAway takes the audit trail's table away from a running server. Whatever changes
+// something is refused and half of it is not done, nobody is signed in, and what is only read
+// goes on; it recovers by itself.
+func TestAuditAway(t *testing.T) {
+	s := harness.Start(t)
+	if s.Database() != "" {
+		t.Skip("the database is no file")
+	}
+	p := s.NewProject(t)
+	c := p.NewClient(t, "web", "--first-party")
+	sub := p.NewSubscriber(t)
+	_, b := c.SignIn(t, sub, "openid offline_access")
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(s.Data, "selvage.db")+"?_pragma=busy_timeout(5000)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	do := func(query string) {
+		t.Helper()
+		if _, err := db.Exec(query); err != nil {
+			t.Fatal(err)
+		}
+	}
+	do(`ALTER TABLE audit RENAME TO audit_away`)
+	created := map[string]any{"email": "late@example.com", "password": "fathom-lantern-late"}
+	p.Post(t, "/api/fabric/resources/subscribers", p.Basic(), harness.JSON(created)).Want(t, 503)
+	p.Do(t, "DELETE", "/api/fabric/resources/subscribers/"+sub.ID, p.Basic()).Want(t, 503)
+	f := c.NewFlow("openid offline_access")
+	code, err := f.QuickCode(b.Cookies())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.QuickRedeem(code); err == nil {
+		t.Error("a code was redeemed without an audit event")
+	}
+	for _, password := range []string{sub.Password, "wrong"} {
+		browser := c.Browser()
+		page := browser.Open(t, c.NewFlow("openid").URL())
+		page = browser.Submit(t, page, "login-submit", map[string]string{"username": sub.Email, "password": password})
+		if page.Left != nil || page.Status != 503 {
+			t.Errorf("a login with the password %q is answered with %d and %v, want 503", password, page.Status, page.Left)
+		}
+	}
+	p.Get(t, "/api/fabric/resources/subscribers/"+sub.ID, p.Basic()).Want(t, 200)
+	do(`ALTER TABLE audit_away RENAME TO audit`)
+	if _, err := f.QuickRedeem(code); err != nil {
+		t.Errorf("the code is not good once the trail is there again: %v", err)
+	}
+	p.Post(t, "/api/fabric/resources/subscribers", p.Basic(), harness.JSON(created)).Want(t, 201)
+	if report := s.CLI(t, "", "audit", "verify"); report["whole"] != true {
+		t.Errorf("audit verify: %v", report)
+	}
+}

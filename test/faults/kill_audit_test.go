@@ -1,0 +1,153 @@
+package faults
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/selvage/selvage/test/harness"
+)
+
+// TestKillDuringAudit kills the server while people sign in and clients redeem codes. The
+// chains are whole, and every login and grant that was acknowledged is in them.
+func TestKillDuringAudit(t *testing.T) {
+	const workers = 4
+	s := harness.StartConfig(t, harness.Config{Env: []string{"SELVAGE_LIMITS__LOGIN_PER_NETWORK=0", "SELVAGE_LIMITS__LOGIN_PER_ACCOUNT=0"}})
+	p := s.NewProject(t)
+	c := p.NewClient(t, "web", "--first-party", "--id-token-alg", "ES256")
+	subs := make([]harness.Subscriber, workers)
+	for i := range subs {
+		subs[i] = p.NewSubscriber(t)
+	}
+	var acked []acknowledged
+	for round := range rounds() {
+		count := newCounter()
+		done := make([][]acknowledged, workers)
+		var wg sync.WaitGroup
+		for i := range workers {
+			wg.Go(func() { done[i] = signInUntilKilled(t, c, subs[i], count) })
+		}
+		count.await(5 + 3*round) // another moment each time
+		s.Kill()
+		wg.Wait()
+		s.Restart(t)
+		for _, each := range done {
+			acked = append(acked, each...)
+		}
+		report := s.CLI(t, "", "audit", "verify")
+		if report["whole"] != true {
+			t.Fatalf("audit verify after the kill: %v", report)
+		}
+	}
+	written := eventsOf(t, s)
+	for _, a := range acked {
+		if !written["login "+a.session] {
+			t.Errorf("the login %s was acknowledged and is not in the audit trail", a.session)
+		}
+		if !written["grant.created "+a.grant] {
+			t.Errorf("the grant %s was acknowledged and is not in the audit trail", a.grant)
+		}
+	}
+	t.Logf("%d acknowledged logins, %d events", len(acked), len(written))
+}
+
+// An acknowledged login is one that a client has tokens of.
+type acknowledged struct{ session, grant string }
+
+// signInUntilKilled signs in with the password, each time in another browser, until the
+// server is gone.
+func signInUntilKilled(t *testing.T, c *harness.Client, sub harness.Subscriber, acked *counter) (done []acknowledged) {
+	for {
+		f := c.NewFlow("openid offline_access")
+		code := ""
+		gone := giveUp(t, func(t harness.T) { code = c.Browser().SignIn(t, f.URL(), sub).Get("code") })
+		if gone {
+			return done
+		}
+		tokens, err := f.QuickRedeem(code)
+		if err != nil {
+			return done
+		}
+		done = append(done, acknowledged{sidOf(t, tokens.IDToken), grantOf(t, tokens.RefreshToken)})
+		acked.add()
+	}
+}
+
+// sidOf reads the login of an ID token.
+func sidOf(t *testing.T, token string) string {
+	t.Helper()
+	var claims struct {
+		SessionID string `json:"sid"`
+	}
+	_, rest, _ := strings.Cut(token, ".")
+	payload, _, _ := strings.Cut(rest, ".")
+	raw, err := base64.RawURLEncoding.DecodeString(payload)
+	if err == nil {
+		err = json.Unmarshal(raw, &claims)
+	}
+	if err != nil || claims.SessionID == "" {
+		t.Errorf("an ID token without a sid: %v", err)
+	}
+	return claims.SessionID
+}
+
+// grantOf gives the grant of a refresh token, whose id is its first part.
+func grantOf(t *testing.T, refresh string) string {
+	t.Helper()
+	head, _, _ := strings.Cut(refresh, ".")
+	raw, err := base64.RawURLEncoding.DecodeString(head)
+	if err != nil || len(raw) != 16 {
+		t.Errorf("a refresh token that names no grant")
+		return ""
+	}
+	return uuid.UUID(raw).String()
+}
+
+// eventsOf gives what is in the audit trail: logins by their session, other events by their
+// target.
+func eventsOf(t *testing.T, s *harness.Server) map[string]bool {
+	t.Helper()
+	written := make(map[string]bool)
+	for line := range strings.Lines(s.Command(t, "", "audit", "export")) {
+		var e struct {
+			Action   string            `json:"action"`
+			Outcome  string            `json:"outcome"`
+			TargetID string            `json:"target_id"`
+			Detail   map[string]string `json:"detail"`
+		}
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			t.Fatalf("audit export printed %q: %v", line, err)
+		}
+		if e.Action == "login" && e.Outcome == "done" {
+			e.TargetID = e.Detail["session"]
+		}
+		written[e.Action+" "+e.TargetID] = true
+	}
+	return written
+}
+
+// A stopper is a test in which a failure ends one attempt alone.
+type stopper struct{ *testing.T }
+
+type stopped struct{}
+
+func (stopper) Fatalf(string, ...any) { panic(stopped{}) }
+
+// giveUp runs an attempt, and tells whether it failed.
+func giveUp(t *testing.T, do func(harness.T)) (failed bool) {
+	defer func() {
+		switch cause := recover(); cause {
+		case nil:
+		case stopped{}:
+			failed = true
+		default:
+			panic(cause)
+		}
+	}()
+	do(stopper{t})
+	return false
+}
