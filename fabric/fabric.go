@@ -53,6 +53,12 @@ type Config struct {
 	// said is what whoever guesses knows of the subscriber. Nil asks for length alone.
 	Weak func(param, password string, said ...string) error
 
+	// Export adds to an export what other services keep of its subscriber; Erased has them
+	// forget what an erasure has not deleted yet: media, entries of the session store.
+	// Either may be nil.
+	Export func(ctx context.Context, e *Export) error
+	Erased func(ctx context.Context, e Erasure) error
+
 	// CheckURL reports a URL that nothing may be sent to, as a fault of a parameter.
 	// Nil takes every one.
 	CheckURL func(param, url string) error

@@ -62,6 +62,9 @@ type Store interface {
 	UpdateSubscriber(ctx context.Context, projectID, id string, c SubscriberChange, at time.Time, r *revocation.Revocation) (Subscriber, error)
 	// DeleteSubscriber deletes its addresses, logins and grants too.
 	DeleteSubscriber(ctx context.Context, projectID string, r revocation.Revocation) error
+	// EraseSubscriber deletes a subscriber, and everything else that says who it was. One
+	// that is not there is no error: what was left of it is deleted.
+	EraseSubscriber(ctx context.Context, projectID string, by Eraser, now time.Time) (Erasure, error)
 	// SubscriberWithAddresses reads both at once.
 	SubscriberWithAddresses(ctx context.Context, projectID, id string) (Subscriber, []Address, error)
 

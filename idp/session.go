@@ -238,3 +238,14 @@ func ignoreNotFound(err error) error {
 	}
 	return err
 }
+
+// Forget takes what the session store has of logins out of it, whose rows are deleted: who
+// was there, from where.
+func (p *Provider) Forget(ctx context.Context, sids ...string) error {
+	var errs []error
+	for _, sid := range sids {
+		p.seen.Drop(sid)
+		errs = append(errs, p.Sessions.Delete(ctx, sessionKey(sid)))
+	}
+	return errors.Join(errs...)
+}

@@ -96,6 +96,19 @@ func (r *Recordings) Delete(ctx context.Context, projectID, sid string) error {
 	return nil
 }
 
+// Forget removes the bytes of recordings whose rows were deleted otherwise, by the keys of
+// their media.
+func (r *Recordings) Forget(keys ...string) error {
+	defer r.lately.Clear()
+	var errs []error
+	for _, key := range keys {
+		if err := r.media.Remove(key, partNames...); err != nil {
+			errs = append(errs, fmt.Errorf("removing media of %s: %w", key, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
 // Sweep removes what is left of killed uploads and of deleted recordings, and
 // the stubs whose time is over, and gives up waiting for media that never came.
 // Run it at start and every minute.

@@ -119,7 +119,7 @@ func (a *app) build(all *kinds.Catalog, observe func(event string)) {
 		RevokeConsent: func(ctx context.Context, subscriberID, clientID string) error {
 			return a.idp.RevokeConsent(ctx, subscriberID, clientID)
 		},
-		CheckURL: a.egress.Check,
+		CheckURL: a.egress.Check, Export: a.export, Erased: a.erased,
 	})
 	a.idp = idp.New(idp.Config{
 		Store: a.store, Subscribers: a.store, Sessions: a.sessions, Fabric: a.fabric, Passwords: a.passwords, Factors: a.factors,

@@ -65,10 +65,11 @@ func (c *cli) subscriberCommand() *cobra.Command {
 		cmd.Flags().SortFlags = false
 	}
 	update.Flags().Bool("disabled", false, "lock it out, or with =false let it in again")
-	for _, cmd := range []*cobra.Command{create, ls, show, update, remove, sessions, consents, tokens, revoke, unlock} {
+	all := append([]*cobra.Command{create, ls, show, update, remove, sessions, consents, tokens, revoke, unlock}, c.rightsCommands()...)
+	for _, cmd := range all {
 		addProject(cmd)
 	}
-	return noun("subscriber", "Subscribers: the people of a project", create, ls, show, update, remove, sessions, consents, tokens, revoke, unlock)
+	return noun("subscriber", "Subscribers: the people of a project", all...)
 }
 
 // profileFlags are the flags of what is said of a subscriber.

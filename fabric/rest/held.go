@@ -17,6 +17,8 @@ func (a *API) heldRoutes() []route {
 		{"DELETE", of + "/consents/{id}", a.project(a.revokeConsent)},
 		{"GET", of + "/devices", a.project(a.listDevices)},
 		{"DELETE", of + "/devices/{id}", a.project(a.deleteDeviceOf)},
+		{"POST", of + "/erase", a.keeper(a.eraseSubscriber)},
+		{"GET", of + "/export", a.keeper(a.exportSubscriber)},
 		{"GET", of + "/presence", a.project(a.getPresence)},
 		{"GET", of + "/sessions", a.project(a.listLogins)},
 		{"DELETE", of + "/sessions/{id}", a.project(a.endLogin)},

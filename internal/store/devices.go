@@ -15,7 +15,7 @@ import (
 // PutDevice inserts a device, or renames the one of that token, which keeps its
 // id, key and beginning. More than most of a subscriber are problem.Invalid.
 func (s *Store) PutDevice(ctx context.Context, d fabric.Device, most int) (kept fabric.Device, err error) {
-	err = s.change(ctx, audit.Of("device.registered", d.ProjectID, "subscriber", d.SubscriberID).With("type", d.Type, "name", d.Name), func(t tx) error {
+	err = s.change(ctx, audit.Of("device.registered", d.ProjectID, "subscriber", d.SubscriberID).With("type", d.Type), func(t tx) error {
 		kept = d
 		// Who registers waits for who does so for the same subscriber: that is how they
 		// are counted.

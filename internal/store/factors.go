@@ -64,7 +64,7 @@ func scanPasskey(row scanner) (p factor.Passkey, err error) {
 
 // CreatePasskey inserts a passkey; the unique index on its credential decides.
 func (s *Store) CreatePasskey(ctx context.Context, p factor.Passkey) error {
-	return s.change(ctx, factorEvent("factor.added", p.Owner, "passkey", p.ID).With("name", p.Name), func(t tx) error {
+	return s.change(ctx, factorEvent("factor.added", p.Owner, "passkey", p.ID), func(t tx) error {
 		if err := t.lockOwner(ctx, p.Owner); err != nil {
 			return err
 		}
@@ -87,7 +87,7 @@ func (s *Store) ListPasskeys(ctx context.Context, o factor.Owner) ([]factor.Pass
 
 // RenamePasskey gives a passkey another name.
 func (s *Store) RenamePasskey(ctx context.Context, o factor.Owner, id, name string) error {
-	return s.once(ctx, factorEvent("factor.renamed", o, "passkey", id).With("name", name), func(t tx) error {
+	return s.once(ctx, factorEvent("factor.renamed", o, "passkey", id), func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE passkeys SET name = $4 WHERE id = $1 AND owner_id = $2 AND owner_kind = $3`, id, o.ID, string(o.Kind), name)
 		if err := oneRow(res, err, "passkey"); err != nil {
 			return err

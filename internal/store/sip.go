@@ -123,7 +123,7 @@ func (s *Store) CreateSIPCredential(ctx context.Context, c fabric.SIPCredential)
 	if err != nil {
 		return err
 	}
-	return s.once(ctx, audit.Of("sip_credential.created", c.ProjectID, "sip_credential", c.ID).With("subscriber", c.SubscriberID, "username", c.Username()), func(t tx) error {
+	return s.once(ctx, audit.Of("sip_credential.created", c.ProjectID, "sip_credential", c.ID).With("subscriber", c.SubscriberID), func(t tx) error {
 		res, err := t.Exec(ctx, `INSERT INTO sip_credentials (`+sipCredentialColumns+`, username) VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING`,
 			c.ID, c.ProjectID, c.SubscriberID, fields, c.Secrets, micros(c.Created), micros(c.Updated), c.Username())
 		if isForeignKey(err) {
@@ -155,7 +155,7 @@ func (s *Store) UpdateSIPCredential(ctx context.Context, c fabric.SIPCredential,
 	if err != nil {
 		return err
 	}
-	return s.once(ctx, audit.Of("sip_credential.updated", c.ProjectID, "sip_credential", c.ID).With("subscriber", c.SubscriberID, "username", c.Username()), func(t tx) error {
+	return s.once(ctx, audit.Of("sip_credential.updated", c.ProjectID, "sip_credential", c.ID).With("subscriber", c.SubscriberID), func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE sip_credentials SET fields = $3, secrets = $4, updated = $5, username = $6 WHERE id = $1 AND updated = $2`,
 			c.ID, micros(old), fields, c.Secrets, micros(c.Updated), c.Username())
 		if isUnique(err) {

@@ -43,7 +43,7 @@ func (s *Store) CreateSubscriber(ctx context.Context, sub fabric.Subscriber, a f
 	if err != nil {
 		return fmt.Errorf("writing claims: %w", err)
 	}
-	return s.change(ctx, audit.Of("subscriber.created", sub.ProjectID, "subscriber", sub.ID).With("reference", sub.Reference), func(t tx) error {
+	return s.change(ctx, audit.Of("subscriber.created", sub.ProjectID, "subscriber", sub.ID), func(t tx) error {
 		var webhooks int
 		err := t.Row(ctx, `INSERT INTO subscribers (id, project_id, email, reference, password_hash, first_name, last_name, display_name,
 			job_title, time_zone, country, company_name, region, claims, email_verified, disabled, created, updated)
@@ -178,42 +178,51 @@ func (t tx) endLogins(ctx context.Context, subscriberID string, at time.Time) er
 // addresses; its logins and grants go with it.
 func (s *Store) DeleteSubscriber(ctx context.Context, projectID string, r revocation.Revocation) error {
 	return s.change(ctx, audit.Of("subscriber.deleted", projectID, "subscriber", r.ID), func(t tx) error {
-		var webhooks int
-		sub, err := scanSubscriber(t.Row(ctx, `UPDATE subscribers SET updated = updated WHERE id = $2 AND project_id = $1
-			RETURNING `+subscriberColumns+`, `+webhooksOf("subscribers"), projectID, r.ID), &webhooks)
-		if err != nil {
-			return err
-		}
-		// Who redeems a code of it waits here for us, or we for them, so that no grant is
-		// made whose client would not be told: PostgreSQL has those who refer to a row wait
-		// for a change of its keys, and for no other.
-		if err := t.Later(ctx, `UPDATE subscribers SET email = id WHERE id = $1`, r.ID); err != nil {
-			return fmt.Errorf("locking subscriber: %w", err)
-		}
-		if err := t.endLogins(ctx, r.ID, s.now()); err != nil {
-			return err
-		}
-		if err := t.Later(ctx, `DELETE FROM subscribers WHERE id = $1`, r.ID); err != nil {
-			return fmt.Errorf("deleting subscriber: %w", err)
-		}
-		if err := t.deleteFactors(ctx, factor.Subscriber, "= $1", r.ID); err != nil {
-			return err
-		}
-		for _, table := range []string{"phone_routes", "sip_addresses"} { // what led to it leads nowhere
-			if err := t.Later(ctx, `DELETE FROM `+table+` WHERE resource_id = $1`, r.ID); err != nil {
-				return fmt.Errorf("deleting from %s: %w", table, err)
-			}
-		}
-		if err := t.Later(ctx, `DELETE FROM addresses WHERE resource_id = $1`, r.ID); err != nil {
-			return fmt.Errorf("deleting addresses: %w", err)
-		}
-		end := s.ending(r)
-		err = tellAny(ctx, t, webhooks, sub, func(sub fabric.Subscriber) (fabric.Event, error) {
-			return fabric.SubscriberEvent(fabric.SubscriberDeleted, sub, s.now())
-		})
-		if err != nil {
-			return err
-		}
-		return t.revoke(ctx, end)
+		return s.deleteSubscriber(ctx, t, projectID, r, false)
 	})
+}
+
+// deleteSubscriber does so in a transaction. Webhooks are told who it was, or with
+// nameless its id alone.
+func (s *Store) deleteSubscriber(ctx context.Context, t tx, projectID string, r revocation.Revocation, nameless bool) error {
+	var webhooks int
+	sub, err := scanSubscriber(t.Row(ctx, `UPDATE subscribers SET updated = updated WHERE id = $2 AND project_id = $1
+		RETURNING `+subscriberColumns+`, `+webhooksOf("subscribers"), projectID, r.ID), &webhooks)
+	if err != nil {
+		return err
+	}
+	// Who redeems a code of it waits here for us, or we for them, so that no grant is
+	// made whose client would not be told: PostgreSQL has those who refer to a row wait
+	// for a change of its keys, and for no other.
+	if err := t.Later(ctx, `UPDATE subscribers SET email = id WHERE id = $1`, r.ID); err != nil {
+		return fmt.Errorf("locking subscriber: %w", err)
+	}
+	if err := t.endLogins(ctx, r.ID, s.now()); err != nil {
+		return err
+	}
+	if err := t.Later(ctx, `DELETE FROM subscribers WHERE id = $1`, r.ID); err != nil {
+		return fmt.Errorf("deleting subscriber: %w", err)
+	}
+	if err := t.deleteFactors(ctx, factor.Subscriber, "= $1", r.ID); err != nil {
+		return err
+	}
+	for _, table := range []string{"phone_routes", "sip_addresses"} { // what led to it leads nowhere
+		if err := t.Later(ctx, `DELETE FROM `+table+` WHERE resource_id = $1`, r.ID); err != nil {
+			return fmt.Errorf("deleting from %s: %w", table, err)
+		}
+	}
+	if err := t.Later(ctx, `DELETE FROM addresses WHERE resource_id = $1`, r.ID); err != nil {
+		return fmt.Errorf("deleting addresses: %w", err)
+	}
+	if nameless {
+		sub = fabric.Subscriber{ID: sub.ID, ProjectID: sub.ProjectID, Created: sub.Created, Updated: sub.Updated}
+	}
+	end := s.ending(r)
+	err = tellAny(ctx, t, webhooks, sub, func(sub fabric.Subscriber) (fabric.Event, error) {
+		return fabric.SubscriberEvent(fabric.SubscriberDeleted, sub, s.now())
+	})
+	if err != nil {
+		return err
+	}
+	return t.revoke(ctx, end)
 }

@@ -1,0 +1,190 @@
+package main
+
+import (
+	"archive/zip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/factor"
+	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/recordings"
+)
+
+// export adds to an export what lies outside the fabric: recordings and factors.
+func (a *app) export(ctx context.Context, e *fabric.Export) error {
+	owner := recordings.Owner{ProjectID: e.Subscriber.ProjectID, SubscriberID: e.Subscriber.ID}
+	all, err := every(ctx, func(ctx context.Context, q page.Query) (page.Page[recordings.Recording], error) {
+		return a.store.ListRecordings(ctx, recordings.Filter{Owner: owner}, q)
+	})
+	if err != nil {
+		return err
+	}
+	for _, r := range all {
+		e.Recordings = append(e.Recordings, fabric.ExportedRecording{
+			Sid: r.Sid, CallSid: r.CallSid, ConferenceSid: r.ConferenceSid, From: r.From, To: r.To, Direction: r.Direction, Track: r.Track, Status: string(r.Status),
+			Duration: r.Duration().Seconds(), Codec: r.Codec, Bytes: r.Bytes, SHA256: r.SHA256, StartTime: fabric.Known(r.StartTime), CreatedAt: r.Created,
+		})
+	}
+	who := factor.Owner{Kind: factor.Subscriber, ID: e.Subscriber.ID}
+	passkeys, err := a.store.ListPasskeys(ctx, who)
+	if err != nil {
+		return err
+	}
+	for _, k := range passkeys {
+		e.Passkeys = append(e.Passkeys, fabric.ExportedPasskey{ID: k.ID, Name: k.Name, CreatedAt: k.Created, UsedAt: fabric.Known(k.Used)})
+	}
+	set, err := a.store.HasFactors(ctx, who)
+	if err != nil {
+		return err
+	}
+	codes, err := a.store.FindRecoveryCodes(ctx, who)
+	e.Authenticator, e.RecoveryCodes = set.TOTP, codes.Left
+	return err
+}
+
+// erased has forgotten what no row holds any more. Where media are not at hand, the
+// server's sweeper removes them within a minute.
+func (a *app) erased(ctx context.Context, e fabric.Erasure) error {
+	err := a.idp.Forget(ctx, e.Sessions...)
+	if a.recordings != nil {
+		err = errors.Join(err, a.recordings.Forget(e.Media...))
+	}
+	return err
+}
+
+// rightsCommands are those of what a person may ask of who keeps data about it.
+func (c *cli) rightsCommands() []*cobra.Command {
+	export := &cobra.Command{
+		Use: "export ID [FILE]", Short: "Write everything that is kept about a subscriber, for itself", Args: positional("ID", "[FILE]"), RunE: c.withMedia(c.exportSubscriber),
+		Long: "Writes everything that is kept about a subscriber as one JSON document to FILE, or to stdout. With --recordings FILE is a zip: subscriber.json, and the recordings that are tied to it.",
+	}
+	export.Flags().Bool("recordings", false, "the recordings' bytes, too: FILE is a zip")
+	erase := &cobra.Command{
+		Use: "erase ID", Short: "Delete a subscriber and everything that says who it was", Args: positional("ID"), RunE: c.withMedia(c.eraseSubscriber),
+		Long: "Deletes a subscriber with everything that is kept about it: profile, addresses, logins, apps' access, devices, factors, what webhooks were told, and the recordings that are\ntied to it alone. The answer says what stays and why.",
+	}
+	addYes(erase)
+	return []*cobra.Command{export, erase}
+}
+
+func (c *cli) exportSubscriber(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
+	s, err := a.subscriber(ctx, cmd, args[0])
+	if err != nil {
+		return err
+	}
+	media, _ := cmd.Flags().GetBool("recordings")
+	if media && len(args) < 2 {
+		return usagef("--recordings makes a zip: name its FILE")
+	}
+	e, err := a.fabric.ExportSubscriber(ctx, s.ProjectID, s.ID)
+	if err != nil {
+		return err
+	}
+	document, err := e.JSON()
+	if err != nil {
+		return err
+	}
+	if len(args) < 2 {
+		_, err = fmt.Fprintf(c.stdout, "%s\n", document)
+		return err
+	}
+	f, err := os.OpenFile(args[1], os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, os.ErrExist) {
+		return fmt.Errorf("%s is there already: name another FILE", args[1])
+	}
+	if err != nil {
+		return err
+	}
+	if media {
+		err = a.zipExport(ctx, f, e, document)
+	} else {
+		_, err = f.Write(document)
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return errors.Join(err, os.Remove(args[1]))
+	}
+	return nil
+}
+
+// zipExport writes an export with the recordings whose bytes there are.
+func (a *app) zipExport(ctx context.Context, w io.Writer, e fabric.Export, document []byte) error {
+	z := zip.NewWriter(w)
+	f, err := z.Create("subscriber.json")
+	if err == nil {
+		_, err = f.Write(document)
+	}
+	if err != nil {
+		return err
+	}
+	owner := recordings.Owner{ProjectID: e.Subscriber.ProjectID, SubscriberID: e.Subscriber.ID}
+	for _, r := range e.Recordings {
+		if r.Bytes == 0 {
+			continue
+		}
+		media, err := a.recordings.Render(ctx, owner, r.Sid, recordings.Wanted{Format: recordings.Original})
+		if err != nil {
+			return err
+		}
+		f, err := z.Create("recordings/" + r.Sid + media.Ext)
+		if err == nil {
+			_, err = io.Copy(f, media.Content)
+		}
+		if err = errors.Join(err, media.Close()); err != nil {
+			return err
+		}
+	}
+	return z.Close()
+}
+
+var erasures = view[fabric.Erasure]{
+	id:   func(e fabric.Erasure) string { return e.SubscriberID },
+	json: func(e fabric.Erasure) any { return e },
+	facts: []fact[fabric.Erasure]{
+		{name: "Erased", value: func(e fabric.Erasure) string { return e.SubscriberID }},
+		{name: "Deleted", value: func(e fabric.Erasure) string { return counted(e.Deleted) }},
+		{name: "Anonymised", value: func(e fabric.Erasure) string { return counted(e.Anonymised) }},
+		{name: "Stays", value: func(e fabric.Erasure) string {
+			var all []string
+			for _, k := range e.Kept {
+				all = append(all, k.What+": "+k.Why)
+			}
+			return strings.Join(all, "\n")
+		}},
+	},
+}
+
+// counted writes what there was any of: "3 sessions, 1 devices".
+func counted(of map[string]int64) string {
+	var all []string
+	for what, n := range of {
+		if n > 0 {
+			all = append(all, fmt.Sprintf("%d %s", n, strings.ReplaceAll(what, "_", " ")))
+		}
+	}
+	slices.Sort(all)
+	return strings.Join(all, ", ")
+}
+
+func (c *cli) eraseSubscriber(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
+	s, err := a.subscriber(ctx, cmd, args[0])
+	if err != nil {
+		return err
+	}
+	what := "This erases the subscriber " + s.Title() + " with everything that is kept about it. It cannot be undone; selvage subscriber export writes it out first."
+	if err := c.confirm(cmd, what, s.Title()); err != nil {
+		return err
+	}
+	e, err := a.fabric.EraseSubscriber(ctx, s.ProjectID, s.ID)
+	if err != nil {
+		return err
+	}
+	return one(c, erasures, e)
+}

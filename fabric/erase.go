@@ -1,0 +1,84 @@
+package fabric
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/revocation"
+)
+
+// An Erasure says what became of everything that was kept about a subscriber.
+type Erasure struct {
+	SubscriberID string           `json:"subscriber_id"`
+	Found        bool             `json:"found"` // false where it had been deleted before; what was left of it is gone now
+	ErasedAt     time.Time        `json:"erased_at"`
+	Deleted      map[string]int64 `json:"deleted"` // rows, by what they were
+	Anonymised   map[string]int64 `json:"anonymised"`
+	Kept         []Kept           `json:"kept"`
+
+	Sessions []string `json:"-"` // ids of the logins that were
+	Media    []string `json:"-"` // keys of the media whose recordings were deleted
+}
+
+// A Kept is something that stays, and why.
+type Kept struct {
+	What string `json:"what"`
+	Why  string `json:"why"`
+}
+
+// kept is what stays of each erasure.
+var kept = []Kept{
+	{"its id, in the audit log (with the network addresses and browsers that it came from), in revocations, in logouts that apps are still told of and in refresh tokens that were used", "they prove what was done, and keep tokens dead that were given out; an id alone names nobody any more, and the log is pruned when its time is over"},
+	{"recordings that are tied to another subscriber, too", "they are the other's as well; the addresses of this one are taken out of them"},
+	{"stubs of the recordings that were deleted, for 40 days: ids, times, lengths, no addresses", "so that lists and bills which were made before still agree"},
+	{"requests to sign in that nobody has ended, for 30 minutes: an e-mail that an app has sent as login_hint", "they lie in the session store under what only their browser knows, and expire by themselves"},
+	{"what was told to webhooks, apps and operators before, and backups", "they are out of reach here; let backups expire, and erase again after one was restored"},
+}
+
+// An Eraser says what of a subscriber a store must look for, beside what refers to its id.
+type Eraser struct {
+	revocation.Revocation
+
+	// Names gives what a recording may have for an end of its call that is the
+	// subscriber, in lower case: its addresses, its e-mail, phone number and reference.
+	Names func(s Subscriber, all []Address) []string
+}
+
+// EraseSubscriber deletes a subscriber with everything that is kept about it, or takes it
+// out of what must stay, and says so. Rows go in one transaction. Erasing again is no
+// error, and finds what was left behind.
+func (f *Fabric) EraseSubscriber(ctx context.Context, projectID, id string) (Erasure, error) {
+	id, ok := canonical(id)
+	if !ok {
+		return Erasure{}, problem.NoSuch("subscriber")
+	}
+	ctx = context.WithoutCancel(ctx) // who asked for it may be gone; it is done all the same
+	defer f.lately.forget()
+	now := f.now()
+	e, err := f.c.Store.EraseSubscriber(ctx, projectID, Eraser{gone(revocation.Subscriber, id, now), namesOf}, now)
+	if err != nil {
+		return Erasure{}, err
+	}
+	e.SubscriberID, e.ErasedAt, e.Kept = id, now.UTC(), kept
+	err = f.c.Revocations.Sync(ctx)
+	if f.c.Erased != nil {
+		err = errors.Join(err, f.c.Erased(ctx, e))
+	}
+	return e, err
+}
+
+// namesOf is the Names of an Eraser.
+func namesOf(s Subscriber, all []Address) (names []string) {
+	for _, name := range []string{s.Email, s.Reference, s.Claims.PhoneNumber} {
+		if name != "" {
+			names = append(names, strings.ToLower(name))
+		}
+	}
+	for _, a := range all {
+		names = append(names, strings.ToLower(a.Path()))
+	}
+	return names
+}

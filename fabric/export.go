@@ -1,0 +1,233 @@
+package fabric
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/selvage/selvage/internal/page"
+)
+
+// An Export is everything that is kept about one subscriber, for itself to read: what
+// proves who it is (passwords, secrets, push keys) is not in it.
+type Export struct {
+	ExportedAt     time.Time               `json:"exported_at"`
+	Subscriber     ExportedSubscriber      `json:"subscriber"`
+	Addresses      []ExportedAddress       `json:"addresses"`
+	Sessions       []ExportedLogin         `json:"sessions"` // those that have ended included
+	Consents       []ExportedConsent       `json:"consents"`
+	RefreshTokens  []ExportedFamily        `json:"refresh_tokens"` // of backends, that were used
+	Devices        []ExportedDevice        `json:"devices"`
+	SIPCredentials []ExportedSIPCredential `json:"sip_credentials"`
+	Passkeys       []ExportedPasskey       `json:"passkeys"`
+	Authenticator  bool                    `json:"authenticator_app"`
+	RecoveryCodes  int                     `json:"recovery_codes_left"`
+	Recordings     []ExportedRecording     `json:"recordings"`
+}
+
+// The parts of an Export.
+type (
+	ExportedSubscriber struct {
+		ID            string         `json:"id"`
+		ProjectID     string         `json:"project_id"`
+		Email         string         `json:"email,omitempty"`
+		EmailVerified bool           `json:"email_verified"`
+		Reference     string         `json:"reference,omitempty"`
+		FirstName     string         `json:"first_name,omitempty"`
+		LastName      string         `json:"last_name,omitempty"`
+		DisplayName   string         `json:"display_name,omitempty"`
+		JobTitle      string         `json:"job_title,omitempty"`
+		TimeZone      string         `json:"time_zone,omitempty"`
+		Country       string         `json:"country,omitempty"`
+		CompanyName   string         `json:"company_name,omitempty"`
+		Region        string         `json:"region,omitempty"`
+		Claims        StandardClaims `json:"claims"`
+		HasPassword   bool           `json:"has_password"`
+		Disabled      bool           `json:"disabled"`
+		Online        bool           `json:"online"`
+		CreatedAt     time.Time      `json:"created_at"`
+		UpdatedAt     time.Time      `json:"updated_at"`
+	}
+	ExportedAddress struct {
+		ID          string    `json:"id"`
+		Address     string    `json:"address"`
+		DisplayName string    `json:"display_name"`
+		Channels    []string  `json:"channels"`
+		CreatedAt   time.Time `json:"created_at"`
+	}
+	ExportedLogin struct {
+		ID        string          `json:"id"`
+		AMR       []string        `json:"amr"`
+		UserAgent string          `json:"user_agent"`
+		IPAddress string          `json:"ip_address"`
+		CreatedAt time.Time       `json:"created_at"`
+		ExpiresAt time.Time       `json:"expires_at"`
+		EndedAt   *time.Time      `json:"ended_at"`
+		Grants    []ExportedGrant `json:"grants"`
+	}
+	ExportedGrant struct {
+		ClientID   string     `json:"client_id"`
+		ClientName string     `json:"client_name"`
+		Scope      []string   `json:"scope"`
+		CreatedAt  time.Time  `json:"created_at"`
+		ExpiresAt  time.Time  `json:"expires_at"`
+		RevokedAt  *time.Time `json:"revoked_at"`
+	}
+	ExportedConsent struct {
+		ClientID   string    `json:"client_id"`
+		ClientName string    `json:"client_name"`
+		Scope      []string  `json:"scope"`
+		UpdatedAt  time.Time `json:"updated_at"`
+	}
+	ExportedFamily struct {
+		ID          string     `json:"id"`
+		ClientID    string     `json:"client_id,omitempty"`
+		CreatedAt   *time.Time `json:"created_at"`
+		RefreshedAt *time.Time `json:"refreshed_at"`
+		Refreshes   int64      `json:"refreshes"`
+		ExpiresAt   time.Time  `json:"expires_at"`
+		Revoked     bool       `json:"revoked"`
+	}
+	ExportedDevice struct {
+		ID        string    `json:"id"`
+		Type      string    `json:"device_type"`
+		Name      string    `json:"device_name"`
+		Token     string    `json:"device_token"`
+		CreatedAt time.Time `json:"created_at"`
+	}
+	ExportedSIPCredential struct {
+		ID        string    `json:"id"`
+		Username  string    `json:"username"`
+		CreatedAt time.Time `json:"created_at"`
+	}
+	ExportedPasskey struct {
+		ID        string     `json:"id"`
+		Name      string     `json:"name"`
+		CreatedAt time.Time  `json:"created_at"`
+		UsedAt    *time.Time `json:"used_at"`
+	}
+	// An ExportedRecording is what is known of a recording that is tied to the subscriber.
+	ExportedRecording struct {
+		Sid           string     `json:"sid"`
+		CallSid       string     `json:"call_sid,omitempty"`
+		ConferenceSid string     `json:"conference_sid,omitempty"`
+		From          string     `json:"from,omitempty"`
+		To            string     `json:"to,omitempty"`
+		Direction     string     `json:"direction,omitempty"`
+		Track         string     `json:"track"`
+		Status        string     `json:"status"`
+		Duration      float64    `json:"duration"` // in seconds
+		Codec         string     `json:"codec"`
+		Bytes         int64      `json:"bytes"`
+		SHA256        string     `json:"sha256"`
+		StartTime     *time.Time `json:"start_time"`
+		CreatedAt     time.Time  `json:"created_at"`
+	}
+)
+
+// Known gives a time of an export, or nil where there is none.
+func Known(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
+}
+
+// ExportSubscriber gives everything that is kept about a subscriber.
+func (f *Fabric) ExportSubscriber(ctx context.Context, projectID, id string) (e Export, err error) {
+	s, err := f.FindSubscriber(ctx, projectID, id)
+	if err != nil {
+		return e, err
+	}
+	online, err := f.Presence(ctx, s.ProjectID, s.ID)
+	if err != nil {
+		return e, err
+	}
+	e.ExportedAt = f.now().UTC()
+	e.Subscriber = ExportedSubscriber{
+		s.ID, s.ProjectID, s.Email, s.Verified, s.Reference, s.FirstName, s.LastName, s.DisplayName, s.JobTitle, s.TimeZone, s.Country, s.CompanyName, s.Region,
+		s.Claims, s.PasswordHash != "", s.Disabled, online.Online(), s.Created, s.Updated,
+	}
+	for _, part := range []func(context.Context, Subscriber, *Export) error{f.exportAddresses, f.exportLogins, f.exportConsents, f.exportFamilies, f.exportDevices, f.exportPhones} {
+		if err := part(ctx, s, &e); err != nil {
+			return e, err
+		}
+	}
+	e.Passkeys, e.Recordings = []ExportedPasskey{}, []ExportedRecording{}
+	if f.c.Export != nil {
+		err = f.c.Export(ctx, &e)
+	}
+	return e, err
+}
+
+// JSON writes the export as one document.
+func (e Export) JSON() ([]byte, error) { return json.MarshalIndent(e, "", "  ") }
+
+// exported gives all of a list, each as an export has it; never nil, which JSON would
+// write as null.
+func exported[T, E any](ctx context.Context, s Subscriber, list func(context.Context, string, string, page.Query) (page.Page[T], error), show func(T) E) ([]E, error) {
+	all := []E{}
+	for q := (page.Query{Size: page.MaxSize}); ; {
+		p, err := list(ctx, s.ProjectID, s.ID, q)
+		if err != nil {
+			return nil, err
+		}
+		for _, item := range p.Items {
+			all = append(all, show(item))
+		}
+		if p.Next == "" {
+			return all, nil
+		}
+		q.From = p.Next
+	}
+}
+
+func (f *Fabric) exportAddresses(ctx context.Context, s Subscriber, e *Export) (err error) {
+	_, all, err := f.c.Store.SubscriberWithAddresses(ctx, s.ProjectID, s.ID) // also those of one who is disabled
+	e.Addresses = make([]ExportedAddress, len(all))
+	for i, a := range all {
+		e.Addresses[i] = ExportedAddress{a.ID, a.Path(), a.DisplayName, a.Channels, a.Created}
+	}
+	return err
+}
+
+func (f *Fabric) exportLogins(ctx context.Context, s Subscriber, e *Export) (err error) {
+	e.Sessions, err = exported(ctx, s, f.c.Store.ListLogins, func(l Login) ExportedLogin {
+		grants := make([]ExportedGrant, len(l.Grants))
+		for i, g := range l.Grants {
+			grants[i] = ExportedGrant{g.ClientID, g.ClientName, g.Scope, g.Created, g.Expires, Known(g.Revoked)}
+		}
+		return ExportedLogin{l.ID, l.AMR, l.UserAgent, l.Address, l.Began, l.Expires, Known(l.Ended), grants}
+	})
+	return err
+}
+
+func (f *Fabric) exportConsents(ctx context.Context, s Subscriber, e *Export) (err error) {
+	e.Consents, err = exported(ctx, s, f.c.Store.ListConsents, func(o Consent) ExportedConsent {
+		return ExportedConsent{o.ClientID, o.ClientName, o.Scope, o.Updated}
+	})
+	return err
+}
+
+func (f *Fabric) exportFamilies(ctx context.Context, s Subscriber, e *Export) (err error) {
+	e.RefreshTokens, err = exported(ctx, s, f.c.Store.ListFamilies, func(o Family) ExportedFamily {
+		return ExportedFamily{o.ID, o.ClientID, Known(o.Created), Known(o.Used), o.Refreshes, o.Expires, o.Revoked}
+	})
+	return err
+}
+
+func (f *Fabric) exportDevices(ctx context.Context, s Subscriber, e *Export) (err error) {
+	e.Devices, err = exported(ctx, s, f.c.Store.ListDevices, func(d Device) ExportedDevice {
+		return ExportedDevice{d.ID, d.Type, d.Name, d.Token, d.Created}
+	})
+	return err
+}
+
+func (f *Fabric) exportPhones(ctx context.Context, s Subscriber, e *Export) (err error) {
+	e.SIPCredentials, err = exported(ctx, s, func(ctx context.Context, _, id string, q page.Query) (page.Page[SIPCredential], error) {
+		return f.c.Store.ListSIPCredentials(ctx, id, q)
+	}, func(c SIPCredential) ExportedSIPCredential {
+		return ExportedSIPCredential{c.ID, c.Username(), c.Created}
+	})
+	return err
+}

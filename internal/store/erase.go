@@ -1,0 +1,149 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/audit"
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// EraseSubscriber deletes the subscriber that an eraser names, with everything that is
+// kept about it, or takes it out of what stays.
+func (s *Store) EraseSubscriber(ctx context.Context, projectID string, by fabric.Eraser, now time.Time) (e fabric.Erasure, err error) {
+	err = s.change(ctx, audit.Of("subscriber.erased", projectID, "subscriber", by.ID), func(t tx) error {
+		e = fabric.Erasure{Deleted: make(map[string]int64), Anonymised: make(map[string]int64)}
+		sub, err := t.lockSubscriber(ctx, projectID, by.ID)
+		if e.Found = err == nil; err != nil && !errors.Is(err, problem.NotFound) {
+			return err
+		}
+		all, err := gather(ctx, t, "finding addresses", scanAddress, `SELECT `+addressColumns+` FROM addresses WHERE resource_id = $1 AND project_id = $2`, by.ID, projectID)
+		if err != nil {
+			return err
+		}
+		if e.Sessions, err = gather(ctx, t, "finding sessions", func(row scanner) (id string, err error) { return id, row.Scan(&id) },
+			`SELECT id FROM login_sessions WHERE subscriber_id = $1 AND project_id = $2`, by.ID, projectID); err != nil {
+			return err
+		}
+		if err := t.eraseRecordings(ctx, projectID, by.ID, by.Names(sub, all), now, &e); err != nil {
+			return err
+		}
+		if err := t.eraseTold(ctx, projectID, by.ID, &e); err != nil || !e.Found {
+			return err
+		}
+		if err := t.countOf(ctx, by.ID, &e); err != nil {
+			return err
+		}
+		return s.deleteSubscriber(ctx, t, projectID, by.Revocation, true)
+	})
+	return e, err
+}
+
+// lockSubscriber gives a subscriber, which nobody else changes before the end of the
+// transaction.
+func (t tx) lockSubscriber(ctx context.Context, projectID, id string) (fabric.Subscriber, error) {
+	return scanSubscriber(t.Row(ctx, `UPDATE subscribers SET updated = updated WHERE id = $2 AND project_id = $1 RETURNING `+subscriberColumns, projectID, id))
+}
+
+// erasedTables are what goes with a subscriber, by the names that an erasure has for them.
+var erasedTables = []struct{ name, table, column string }{
+	{"addresses", "addresses", "resource_id"}, {"sessions", "login_sessions", "subscriber_id"}, {"grants", "grants", "subscriber_id"},
+	{"consents", "consents", "subscriber_id"}, {"devices", "devices", "subscriber_id"}, {"sip_credentials", "sip_credentials", "subscriber_id"},
+	{"passkeys", "passkeys", "owner_id"}, {"authenticator_apps", "totps", "owner_id"}, {"recovery_codes", "recovery_codes", "owner_id"},
+}
+
+// countOf counts what is about to be deleted with a subscriber.
+func (t tx) countOf(ctx context.Context, id string, e *fabric.Erasure) error {
+	e.Deleted["subscribers"] = 1
+	for _, of := range erasedTables {
+		var n int64
+		if err := t.Row(ctx, `SELECT COUNT(*) FROM `+of.table+` WHERE `+of.column+` = $1`, id).Scan(&n); err != nil {
+			return fmt.Errorf("counting %s: %w", of.name, err)
+		}
+		e.Deleted[of.name] = n
+	}
+	return nil
+}
+
+// eraseTold deletes what webhooks were told of a subscriber, or are about to be, but for
+// that it was deleted: an erasure tells its id alone.
+func (t tx) eraseTold(ctx context.Context, projectID, id string, e *fabric.Erasure) error {
+	res, err := t.Exec(ctx, `DELETE FROM webhook_deliveries WHERE subject = $1 AND (event <> $3 OR state <> 'pending')
+		AND NOT EXISTS (SELECT 1 FROM webhooks w WHERE w.id = webhook_deliveries.webhook_id AND w.project_id <> $2)`, id, projectID, string(fabric.SubscriberDeleted))
+	if err != nil {
+		return fmt.Errorf("deleting what webhooks were told: %w", err)
+	}
+	e.Deleted["webhook_deliveries"], err = res.RowsAffected()
+	return err
+}
+
+// A tiedRecording is one that is tied to a subscriber, or has a name of it.
+type tiedRecording struct {
+	id, key, from, to string
+	tied, others      bool // to the subscriber, and to others
+	live              bool
+}
+
+// eraseRecordings deletes the recordings that are tied to a subscriber alone, and takes
+// its names out of those that are another's too.
+func (t tx) eraseRecordings(ctx context.Context, projectID, id string, names []string, now time.Time, e *fabric.Erasure) error {
+	scan := func(row scanner) (r tiedRecording, err error) {
+		var deleted int64
+		err = row.Scan(&r.id, &r.key, &r.from, &r.to, &deleted, &r.tied, &r.others)
+		r.live = deleted == 0
+		return r, err
+	}
+	args := []any{projectID, id}
+	named := ""
+	if len(names) > 0 {
+		in := ` IN (` + params(len(args), len(names)) + `)`
+		named = ` OR LOWER(from_address)` + in + ` OR LOWER(to_address)` + in
+		for _, name := range names {
+			args = append(args, name)
+		}
+	}
+	all, err := gather(ctx, t, "finding recordings", scan, `SELECT id, COALESCE(media_key, id), from_address, to_address, deleted,
+			EXISTS (SELECT 1 FROM recording_subscribers s WHERE s.recording_id = recordings.id AND s.subscriber_id = $2),
+			EXISTS (SELECT 1 FROM recording_subscribers s WHERE s.recording_id = recordings.id AND s.subscriber_id <> $2)
+		FROM recordings WHERE project_id = $1 AND (id IN (SELECT recording_id FROM recording_subscribers WHERE subscriber_id = $2)`+named+`)`, args...)
+	if err != nil {
+		return err
+	}
+	for _, r := range all {
+		from, to, deleted := without(names, r.from), without(names, r.to), int64(0)
+		switch {
+		case r.tied && !r.others: // its own
+			from, to, deleted = "", "", micros(now)
+			if r.live {
+				e.Media = append(e.Media, r.key)
+				e.Deleted["recordings"]++
+			}
+		case from != r.from || to != r.to || r.tied:
+			e.Anonymised["recordings"]++
+		}
+		err := t.Later(ctx, `UPDATE recordings SET deleted = CASE WHEN deleted = 0 THEN $2 ELSE deleted END, updated = $3, waits = CASE WHEN $2 = 0 THEN waits ELSE 0 END,
+			from_address = $4, to_address = $5 WHERE id = $1`, r.id, deleted, micros(now), from, to)
+		if err != nil {
+			return fmt.Errorf("erasing recording: %w", err)
+		}
+	}
+	if err := t.Later(ctx, `DELETE FROM recording_subscribers WHERE subscriber_id = $1 AND recording_id IN (SELECT id FROM recordings WHERE project_id = $2)`, id, projectID); err != nil {
+		return fmt.Errorf("untying recordings: %w", err)
+	}
+	return nil
+}
+
+// without gives an end of a call, or nothing if it is one of the names, with or without
+// the query that clients put behind it.
+func without(names []string, end string) string {
+	name, _, _ := strings.Cut(strings.ToLower(end), "?")
+	if slices.Contains(names, name) {
+		return ""
+	}
+	return end
+}
