@@ -108,6 +108,14 @@ type Home struct {
 	Links   []Link
 }
 
+// Demo is an app in seven steps, and where the server is that it uses.
+type Demo struct {
+	SDK                        string // the script's path
+	Server, Issuer, FabricHost string
+	Client                     string // its id
+	Email                      string // who can sign in
+}
+
 // A Link leads somewhere. That of an API is shown, not followed: what it answers
 // is not for browsers.
 type Link struct {
@@ -126,6 +134,7 @@ func (Logout) name() string        { return "logout.html" }
 func (LoggedOut) name() string     { return "loggedout.html" }
 func (Error) name() string         { return "error.html" }
 func (Home) name() string          { return "home.html" }
+func (Demo) name() string          { return "demo.html" }
 
 // Options are what differs in a page's headers.
 type Options struct {
@@ -133,6 +142,8 @@ type Options struct {
 	FormAction []string // where forms may lead beside ourselves, as CSP sources
 	Scripts    bool     // it has scripts of ours
 	Media      bool     // it plays what we serve
+	Connect    []string // what its scripts may ask beside ourselves, as CSP sources; none may ask nothing
+	Frames     []string // what it may frame, as CSP sources
 	Framer     string   // the one origin that may frame it; "" for none
 	Referrer   string   // its Referrer-Policy; "" means same-origin
 }
@@ -157,6 +168,12 @@ func Write(w http.ResponseWriter, p Page, o Options) error {
 	}
 	if o.Media {
 		scripts += "media-src 'self'; "
+	}
+	if len(o.Connect) > 0 {
+		scripts += "connect-src 'self' " + strings.Join(o.Connect, " ") + "; "
+	}
+	if len(o.Frames) > 0 {
+		scripts += "frame-src " + strings.Join(o.Frames, " ") + "; "
 	}
 	if framers == "" {
 		framers = "'none'"

@@ -47,6 +47,7 @@ type app struct {
 	operators  *operator.Operators
 	recordings *recordings.Recordings // nil without media
 	relay      *relay.Relay           // nil where it is not served
+	demo       *demoApp               // nil but in a server with demo data
 	webhooks   *deliver.Deliverer     // nil but in a server
 	logouts    *deliver.Deliverer     // likewise
 }

@@ -65,6 +65,9 @@ func (a *app) firstRun(ctx context.Context) (text string, err error) {
 	if d.setup, err = a.setupLink(ctx); err != nil {
 		return "", err
 	}
+	if err := a.keepDemo(d); err != nil {
+		return "", err
+	}
 	text = a.describe(d)
 	if err := replaceFile(file, []byte(text), 0o600); err != nil {
 		return "", err
@@ -131,8 +134,9 @@ func (a *app) seedSubscriber(ctx context.Context, d *demo) (err error) {
 func (a *app) seedClients(ctx context.Context, d *demo) (err error) {
 	d.spa, _, err = a.idp.CreateClient(ctx, idp.Client{
 		ProjectID: d.project.ID, Name: "Demo app", Type: idp.SPA, FirstParty: true,
-		RedirectURIs: []string{"http://localhost:3000/callback", "http://localhost:5173/callback"},
-		LogoutURIs:   []string{"http://localhost:3000/", "http://localhost:5173/"},
+		RedirectURIs: []string{"http://localhost:3000/callback", "http://localhost:5173/callback", a.where.public + demoPath},
+		LogoutURIs:   []string{"http://localhost:3000/", "http://localhost:5173/", a.where.public + demoPath},
+		Scopes:       []string{"openid", "profile", "email", "offline_access", string(fabric.Voice)},
 	})
 	if err != nil {
 		return err

@@ -29,6 +29,9 @@ func (a *app) links() []link {
 	add(serviceRelay, link{"Relay", "wss://" + a.where.fabric, "the WebSocket that browser SDKs open", true})
 	add(serviceRecordings, link{"Recordings API", a.where.public + "/api/laml/2010-04-01", "recordings, as LaML clients speak", true})
 	add(serviceDashboard, link{"Dashboard", a.where.public + "/dashboard", "where operators see and change all this", false})
+	if a.demo != nil {
+		all = append(all, link{"Demo", a.where.public + demoPath, "an app in seven steps, to click through", false})
+	}
 	return append(all,
 		link{"Browser SDK", a.where.public + sdk.Prefix + "selvage.js", "a script to include in an app that people sign in to", false},
 		link{"API document", a.where.public + "/docs", "every operation, with lines to paste", false})

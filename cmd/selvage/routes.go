@@ -69,6 +69,7 @@ func (a *app) routes(log *slog.Logger) (http.Handler, error) {
 		native := relayrest.New(relayrest.Config{Recordings: a.recordings, Credentials: a.caller, MediaURLs: api.MediaURLs, Log: log})
 		mount(native.Handler(), relayrest.Prefix, relayrest.Prefix+"/")
 	}
+	mux.HandleFunc("GET "+demoPath, a.showDemo)
 	mux.HandleFunc("GET /robots.txt", robots)
 	mux.HandleFunc("GET /{$}", a.front)
 	return plainPath(mux), nil

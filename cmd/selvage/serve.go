@@ -154,6 +154,9 @@ func (s *server) run(ctx context.Context, c *cli, reload func()) error {
 	if err != nil {
 		return errors.Join(err, s.ports.close())
 	}
+	if err := s.app.openDemo(ctx); err != nil {
+		return errors.Join(err, s.ports.close())
+	}
 	setup, err := s.app.firstOperator(ctx)
 	if err != nil {
 		return errors.Join(err, s.ports.close())

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/sdk"
+	"github.com/selvage/selvage/templates"
+)
+
+// demoPath is where the demo app is.
+const demoPath = "/demo"
+
+// demoFile keeps which client the demo app is.
+const demoFile = "demo.json"
+
+// A demoApp is what the demo's page must know of the demo.
+type demoApp struct {
+	ClientID string `json:"client_id"`
+	Email    string `json:"email"`
+}
+
+// keepDemo keeps what the page must know, for this start and later ones.
+func (a *app) keepDemo(d demo) error {
+	a.demo = &demoApp{ClientID: d.spa.ID, Email: d.subscriber.Email}
+	text, err := json.Marshal(a.demo)
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", demoFile, err)
+	}
+	return replaceFile(filepath.Join(a.config.Data, demoFile), text, 0o600)
+}
+
+// openDemo finds what the first start has kept, if it made a demo and this server is
+// one that only this machine can reach. The server may have another address by now,
+// which the app must be let come back to.
+func (a *app) openDemo(ctx context.Context) error {
+	text, err := os.ReadFile(filepath.Join(a.config.Data, demoFile))
+	if errors.Is(err, fs.ErrNotExist) || err == nil && (a.config.NoDemo || !a.local() || !a.config.Services.all()) {
+		a.demo = nil
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading the demo: %w", err)
+	}
+	var d demoApp
+	if err := json.Unmarshal(text, &d); err != nil {
+		return fmt.Errorf("reading %s: %w", demoFile, err)
+	}
+	c, err := a.idp.FindClient(ctx, d.ClientID)
+	if errors.Is(err, problem.NotFound) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("finding the demo's client: %w", err)
+	}
+	a.demo = &d
+	return a.letBack(ctx, c, a.where.public+demoPath)
+}
+
+// letBack registers a page with a client, where logins and logouts come back to.
+func (a *app) letBack(ctx context.Context, c idp.Client, page string) error {
+	if slices.Contains(c.RedirectURIs, page) && slices.Contains(c.LogoutURIs, page) {
+		return nil
+	}
+	c.RedirectURIs, c.LogoutURIs = with(c.RedirectURIs, page), with(c.LogoutURIs, page)
+	if err := a.idp.UpdateClient(ctx, c); err != nil {
+		return fmt.Errorf("registering %s with the demo's client: %w", page, err)
+	}
+	return nil
+}
+
+// with gives a list that has s in it.
+func with(list []string, s string) []string {
+	if slices.Contains(list, s) {
+		return list
+	}
+	return append(slices.Clone(list), s)
+}
+
+// showDemo serves GET /demo, where there is a demo.
+func (a *app) showDemo(w http.ResponseWriter, r *http.Request) {
+	if a.demo == nil {
+		notFound(w, r)
+		return
+	}
+	if _, err := a.idp.FindClient(r.Context(), a.demo.ClientID); errors.Is(err, problem.NotFound) {
+		notFound(w, r) // the demo's project was deleted
+		return
+	}
+	page := templates.Demo{
+		SDK: sdk.Find("selvage.js").URL, Server: a.where.public, Issuer: a.where.issuer(), FabricHost: a.where.fabric,
+		Client: a.demo.ClientID, Email: a.demo.Email,
+	}
+	auth := originOf(a.where.auth)
+	_, domain, _ := strings.Cut(a.where.fabric, ".") // browser SDKs exchange the first label
+	_ = templates.Write(w, page, templates.Options{  // it was parsed at the start
+		Scripts: true, Media: true, Frames: []string{"'self'", auth},
+		Connect: []string{auth, "https://fabric." + domain, "wss://" + a.where.fabric},
+		Framer:  "'self'", // where the app renews its login in a frame
+	})
+}
+
+// originOf gives the origin of a URL of ours.
+func originOf(base string) string {
+	u, err := url.Parse(base)
+	if err != nil {
+		return base // it was parsed at the start
+	}
+	return u.Scheme + "://" + u.Host
+}

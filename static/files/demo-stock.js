@@ -1,0 +1,85 @@
+// The second tab: the stock @signalwire/js, unmodified, against this server. It gets its
+// token from our SDK (app, in demo.js), and finds the server by the host in the token.
+"use strict";
+
+let stock; // what SignalWire() gives
+
+const stockSteps = [
+  {
+    id: "certificate",
+    title: "Certificate",
+    text: "That SDK speaks HTTPS and WSS only. Does this browser trust the server's certificate there?",
+    button: "Look",
+    free: true, // of a login
+    async run() {
+      const address = `https://fabric.${fabricHost.slice(fabricHost.indexOf(".") + 1)}`;
+      try {
+        const answer = await fetch(`${address}/.well-known/openid-configuration`);
+        return { trusted: address, status: answer.status };
+      } catch {
+        throw Object.assign(new Error(`This browser does not trust the certificate of ${address}.`), {
+          hint: "Run `selvage ca install` on this machine, start the browser again, and look once more.",
+        });
+      }
+    },
+  },
+  {
+    id: "connect",
+    title: "Connect",
+    text: "SignalWire() opens a WebSocket and authenticates before it resolves.",
+    button: "Connect",
+    async run() {
+      stock = await SignalWire.SignalWire({ ...(await app.signalwireOptions()) }); // { host, token, onRefreshToken }
+      app.attach(stock); // gives it each new token, before the old one ends
+      return { connected: fabricHost };
+    },
+  },
+  {
+    id: "stock-info",
+    title: "Subscriber info",
+    text: "The same as in the first tab, by HTTPS to fabric.…",
+    button: "getSubscriberInfo()",
+    needs: () => stock,
+    async run() {
+      return await stock.getSubscriberInfo();
+    },
+  },
+  {
+    id: "stock-addresses",
+    title: "Addresses",
+    text: "A page of them; it has nextPage().",
+    button: "getAddresses()",
+    needs: () => stock,
+    async run() {
+      const page = await stock.address.getAddresses({ sortBy: "name", sortOrder: "asc" });
+      return page.data.map((a) => ({ name: a.name, type: a.type, channels: a.channels }));
+    },
+  },
+  {
+    id: "online",
+    title: "Online",
+    text: "Now the fabric knows that the subscriber can be reached: `selvage subscriber show` says so. Calls are not carried yet.",
+    button: "online()",
+    needs: () => stock,
+    async run() {
+      await stock.online({ incomingCallHandlers: { all() {} } });
+      return { online: true };
+    },
+  },
+  {
+    id: "disconnect",
+    title: "Disconnect",
+    text: "Closes the socket. The login goes on.",
+    button: "disconnect()",
+    needs: () => stock,
+    async run() {
+      await stock.offline();
+      await stock.disconnect();
+      stock = undefined;
+      return { connected: null };
+    },
+  },
+];
+
+const stockView = drawSteps(document.querySelector("#stock-steps"), stockSteps, () => app.isSignedIn);
+for (const event of ["signedin", "signedout"]) app.on(event, stockView.refresh);

@@ -1,0 +1,205 @@
+// Draws steps: what each is for, its code, what it asked and what came of it. The code
+// that is shown is the code that runs.
+"use strict";
+
+// Logins come back to the server's own address, whatever the one was that was typed.
+const home = new URL(document.querySelector("#demo").dataset.server).origin;
+if (location.origin !== home) location.replace(home + location.pathname + location.hash);
+
+/** Makes an element of a tag, a class and what is in it. */
+function el(tag, name, ...inside) {
+  const e = document.createElement(tag);
+  if (name) e.className = name;
+  e.append(...inside);
+  return e;
+}
+
+// Requests are told to the step that makes them.
+let recording;
+const send = window.fetch;
+window.fetch = async (resource, init = {}) => {
+  const seen = { method: init.method ?? "GET", url: String(resource), headers: init.headers, body: init.body };
+  const told = recording;
+  told?.push(seen);
+  try {
+    const answer = await send(resource, init);
+    seen.status = `${answer.status} ${answer.statusText}`.trim();
+    seen.answer = await answer.clone().text();
+    return answer;
+  } catch (err) {
+    seen.status = "no answer";
+    throw err;
+  }
+};
+
+/** Writes what is long and secret short. */
+const short = (text) => String(text).replace(/[\w-]{24}[\w.-]{60,}/g, (long) => `${long.slice(0, 20)}… (${long.length} characters)`);
+
+function pretty(text) {
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    return text;
+  }
+}
+
+function requestText({ method, url, headers, body }) {
+  const lines = [`${method} ${url}`];
+  for (const [name, value] of Object.entries(headers ?? {})) lines.push(`${name}: ${value}`);
+  if (body) lines.push("", body instanceof URLSearchParams ? [...body].map(([n, v]) => `${n}=${v}`).join("\n&") : pretty(body));
+  return short(lines.join("\n"));
+}
+
+/** Gives the code of a step, as it stands in its run(). */
+function codeOf(run) {
+  const lines = run.toString().split("\n").slice(1, -1);
+  const indent = Math.min(...lines.filter((l) => l.trim()).map((l) => l.search(/\S/)));
+  return lines.map((l) => l.slice(indent)).join("\n");
+}
+
+function copyable(title, text) {
+  const pre = el("pre", "", el("code", "", text));
+  pre.tabIndex = 0;
+  const button = el("button", "copy plain", "Copy");
+  button.type = "button";
+  button.setAttribute("aria-label", `Copy: ${title}`);
+  button.onclick = async () => {
+    try {
+      await navigator.clipboard.writeText(text);
+      button.textContent = "Copied";
+    } catch {
+      getSelection().selectAllChildren(pre);
+      button.textContent = "Selected";
+    }
+    setTimeout(() => (button.textContent = "Copy"), 1500);
+  };
+  return el("figure", "", el("figcaption", "", title), button, pre);
+}
+
+function drawSteps(list, steps, signedIn) {
+  const drawn = new Map();
+  for (const step of steps) {
+    const button = el("button", "", step.button);
+    button.type = "button";
+    button.id = `${step.id}-run`;
+    const state = el("span", "state");
+    const out = el("div", "out");
+    out.setAttribute("aria-live", "polite");
+    const item = el("li", "step", el("div", "head", el("h2", "", step.title), state, button), el("p", "", step.text), copyable("Code", codeOf(step.run)), out);
+    item.id = `step-${step.id}`;
+    const s = { step, item, button, state, out, seen: [] };
+    button.onclick = () => run(s);
+    drawn.set(step.id, s);
+    list.append(item);
+  }
+
+  async function record(s, do_) {
+    s.seen = recording = [];
+    try {
+      return await do_();
+    } finally {
+      recording = undefined;
+    }
+  }
+
+  async function run(s) {
+    s.button.disabled = true;
+    s.item.classList.remove("failed");
+    s.state.textContent = "running";
+    try {
+      const value = await record(s, s.step.run);
+      s.finished = true;
+      show(s, value);
+    } catch (err) {
+      s.finished = false;
+      s.item.classList.add("failed");
+      show(s);
+      s.out.prepend(el("p", "error", err.message, el("br"), el("span", "hint", err.hint ?? "")));
+    }
+    refresh();
+  }
+
+  function show(s, value) {
+    s.out.replaceChildren();
+    for (const seen of s.seen) {
+      const { pathname } = new URL(seen.url);
+      const summary = el("summary", "", el("span", "method", seen.method), ` ${pathname} `, el("span", "status", seen.status ?? ""));
+      s.out.append(el("details", "call", summary, copyable("Request", requestText(seen)), copyable("Response", short(pretty(seen.answer ?? "")))));
+    }
+    if (value === undefined) return;
+    s.out.append(copyable("Result", short(JSON.stringify(value, null, 2))));
+    if (value.audio) {
+      const audio = el("audio");
+      Object.assign(audio, { controls: true, preload: "metadata", src: value.audio });
+      s.out.prepend(audio);
+      audio.play().catch(() => {}); // some browsers want another click
+    }
+    if (value.link) {
+      const link = el("a", "button", "Open it as the guest");
+      Object.assign(link, { href: value.link, target: "_blank", rel: "noopener" });
+      s.out.prepend(link);
+    }
+  }
+
+  function refresh() {
+    for (const s of drawn.values()) {
+      const may = signedIn() || s.step.free;
+      s.finished &&= may;
+      const done = s.step.done ? s.step.done() : s.finished;
+      s.item.classList.toggle("done", Boolean(done));
+      s.state.textContent = s.item.classList.contains("failed") ? "failed" : done ? "done" : "";
+      s.button.disabled = !(s.step.needs ? s.step.needs() : may);
+    }
+  }
+
+  refresh();
+  return {
+    refresh,
+    /** Tells a step's requests that are made outside of its run(). */
+    async record(id, do_) {
+      const s = drawn.get(id);
+      const value = await record(s, do_);
+      if (s.seen.length > 1) show(s);
+      return value;
+    },
+    fail(err) {
+      const s = drawn.get(steps[0].id);
+      s.item.classList.add("failed");
+      s.out.prepend(el("p", "error", err.message, el("br"), el("span", "hint", err.hint ?? "")));
+      refresh();
+    },
+    guest(addresses) {
+      document.body.classList.add("guest");
+      document.querySelector("#guest").hidden = false;
+      document.querySelector("#guest-addresses").textContent = JSON.stringify(addresses, null, 2);
+    },
+  };
+}
+
+// The tabs, by their names behind the #.
+const tabs = document.querySelectorAll("[role=tab]");
+function choose(tab) {
+  for (const other of tabs) {
+    other.setAttribute("aria-selected", String(other === tab));
+    other.tabIndex = other === tab ? 0 : -1;
+    document.getElementById(other.getAttribute("aria-controls")).hidden = other !== tab;
+  }
+}
+tabs.forEach((tab, i) => {
+  tab.onclick = () => choose(tab);
+  tab.onkeydown = (e) => {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[e.key];
+    if (!step) return;
+    const next = tabs[(i + step + tabs.length) % tabs.length];
+    choose(next);
+    next.focus();
+  };
+});
+
+// The source of the page, when somebody opens it.
+const source = document.querySelector("#source");
+source.ontoggle = async () => {
+  source.ontoggle = null;
+  const text = await (await send(source.dataset.src)).text();
+  source.append(copyable("demo.js", text));
+};

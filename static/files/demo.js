@@ -1,0 +1,114 @@
+// The demo: an app that signs a subscriber in and uses what it may, by the browser SDK
+// alone. How its steps are drawn is in demo-view.js; the page is any page with an
+// element #demo that says where the server is and which client this app is.
+"use strict";
+
+const { server, issuer, client, fabricHost } = document.querySelector("#demo").dataset;
+const here = location.origin + location.pathname;
+const app = Selvage.createClient({
+  issuer,
+  clientId: client, // registered with `selvage client create --type spa`: it has no secret
+  redirectUri: here,
+  postLogoutRedirectUri: here,
+  apiUrl: server,
+  scope: "openid profile email offline_access Voice", // Voice: to list one's recordings
+});
+
+const steps = [
+  {
+    id: "signin",
+    title: "Sign in",
+    text: "The page goes to the server and comes back with a code, which only this tab can trade for tokens: PKCE, no secret.",
+    button: "Sign in",
+    needs: () => !app.isSignedIn,
+    done: () => app.isSignedIn,
+    async run() {
+      await app.login(); // handleRedirect() goes on when the page is back
+    },
+  },
+  {
+    id: "claims",
+    title: "ID token",
+    text: "Who signed in, when, and how. It came with the tokens; nothing is asked.",
+    button: "Show the claims",
+    async run() {
+      return app.user;
+    },
+  },
+  {
+    id: "info",
+    title: "Subscriber info",
+    text: "What the fabric knows of the subscriber: the first call with the access token.",
+    button: "Ask the fabric",
+    async run() {
+      return await app.me();
+    },
+  },
+  {
+    id: "addresses",
+    title: "Addresses",
+    text: "What the subscriber can call, page by page.",
+    button: "List them",
+    async run() {
+      const found = [];
+      for await (const address of app.addresses.list({ sortBy: "name" })) {
+        found.push({ name: address.name, type: address.type, channels: address.channels });
+      }
+      return found;
+    },
+  },
+  {
+    id: "guest",
+    title: "Guest link",
+    text: "A token for somebody without an account, who reaches one address for an hour, or until the subscriber signs out. The subscriber's own token makes it, so that no API key is in the page; a backend does it with its key.",
+    button: "Make a link",
+    async run() {
+      const { fabric_addresses: [mine] } = await app.me();
+      const { token } = await app.guestToken([mine.id], new Date(Date.now() + 3600_000));
+      return { link: `${here}#guest=${token}` }; // behind the #, no server sees it
+    },
+  },
+  {
+    id: "recording",
+    title: "Recording",
+    text: "The subscriber's own recordings. This one plays as MP3, which the server makes while it is read.",
+    button: "Play one",
+    async run() {
+      const [recording] = await app.recordings.list().all();
+      return { audio: recording.url("mp3"), ...recording.info };
+    },
+  },
+  {
+    id: "signout",
+    title: "Sign out",
+    text: "Ends the login: its tokens are dead in every service within a second.",
+    button: "Sign out",
+    done: () => sessionStorage.getItem("demo-signed-out") !== null && !app.isSignedIn,
+    async run() {
+      sessionStorage.setItem("demo-signed-out", "");
+      await app.logout(); // the page goes away, and comes back
+    },
+  },
+];
+
+/** Shows a guest what its link is good for. */
+async function welcomeGuest(token) {
+  const fabric = await Selvage.Fabric({ token, host: server });
+  return (await fabric.addresses.list().all()).map((a) => ({ name: a.name, type: a.type, channels: a.channels }));
+}
+
+async function start() {
+  const guest = new URLSearchParams(location.hash.slice(1)).get("guest");
+  if (guest) {
+    history.replaceState(null, "", here);
+    return view.guest(await welcomeGuest(guest));
+  }
+  const finished = await view.record("signin", () => app.handleRedirect());
+  if (!finished) await app.loginSilently(); // after a reload: the browser has the login
+  if (app.isSignedIn) sessionStorage.removeItem("demo-signed-out");
+  view.refresh();
+}
+
+const view = drawSteps(document.querySelector("#steps"), steps, () => app.isSignedIn);
+app.on("signedout", view.refresh);
+start().catch(view.fail);

@@ -1,0 +1,172 @@
+package clients
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/selvage/selvage/test/harness"
+)
+
+// demoLogin reads what the first start has kept: who can sign in to the demo.
+func demoLogin(t *testing.T, s *harness.Server) harness.Subscriber {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(s.Data, "first-run.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	find := func(name string) string {
+		m := regexp.MustCompile(name + ` +(\S+)`).FindSubmatch(text)
+		if m == nil {
+			t.Fatalf("first-run.txt has no %s", name)
+		}
+		return string(m[1])
+	}
+	return harness.Subscriber{Email: find("e-mail"), Password: find("password")}
+}
+
+// step runs a step of the demo, and waits until it is lit.
+func (b tab) step(id string) {
+	b.Helper()
+	b.until("the button of "+id, fmt.Sprintf("document.querySelector('#%s-run')?.disabled === false", id))
+	b.leave(fmt.Sprintf("document.querySelector('#%s-run').click()", id))
+	b.lit(id)
+}
+
+func (b tab) lit(id string) {
+	b.Helper()
+	b.until(id+" to be done", fmt.Sprintf("document.querySelector('#step-%s')?.matches('.done')", id))
+}
+
+// said gives what a step shows.
+func (b tab) said(id string) string {
+	b.Helper()
+	return eval[string](b, fmt.Sprintf("document.querySelector('#step-%s .out').textContent", id))
+}
+
+func (b tab) wantSaid(id, what string) {
+	b.Helper()
+	if got := b.said(id); !regexp.MustCompile(what).MatchString(got) {
+		b.Errorf("%s shows %q, want %s", id, got, what)
+	}
+}
+
+// TestDemo walks through the demo's seven steps, and the stock SDK's, in a browser that
+// was never used: at first it trusts no certificate of ours, then the authority that
+// `selvage ca install` has put there.
+func TestDemo(t *testing.T) {
+	harness.NotStorage(t)
+	s := harness.Start(t, "--no-demo=false")
+	sub, home := demoLogin(t, s), newHome(t)
+	page := s.PublicURL + "/demo"
+
+	t.Run("not trusted", func(t *testing.T) {
+		b := newTab(t, chromedp.NoInheritEnv, chromedp.Env(plain(home)...))
+		b.do(chromedp.Navigate(page), chromedp.Click(chromedp.CSS("#tab-stock")), chromedp.Click(chromedp.CSS("#certificate-run")))
+		b.until("what to do", "document.querySelector('#step-certificate .error')?.textContent.includes('selvage ca install')")
+		b.picture("demo-untrusted")
+	})
+	ca(t, s, home, "install", "--store", "chromium")
+	b := newTab(t, chromedp.NoInheritEnv, chromedp.Env(plain(home)...))
+	b.do(chromedp.Navigate(page))
+	b.picture("demo-begin")
+	b.until("the button", "document.querySelector('#signin-run')?.disabled === false")
+	b.leave("document.querySelector('#signin-run').click()")
+	b.until("the login page", "document.querySelector('#login-submit')")
+	b.do(chromedp.SendKeys(chromedp.CSS("#username"), sub.Email), chromedp.SendKeys(chromedp.CSS("#password"), sub.Password))
+	b.leave("document.querySelector('#login-submit').click()")
+	b.lit("signin")
+	b.wantSaid("signin", `POST .*/oauth/token(?s:.*)grant_type=authorization_code(?s:.*)code_verifier=`)
+	for _, step := range []struct{ id, says string }{
+		{"claims", `"sub": "[0-9a-f-]{36}"`},
+		{"info", `/api/fabric/subscriber/info(?s:.*)200(?s:.*)"email": "` + regexp.QuoteMeta(sub.Email)},
+		{"addresses", `"channels": `},
+		{"guest", `POST .*/api/fabric/guests/tokens(?s:.*)201`},
+		{"recording", `"duration_in_seconds": [1-9]`},
+	} {
+		b.step(step.id)
+		b.wantSaid(step.id, step.says)
+	}
+	b.until("the recording to be ready", "document.querySelector('audio')?.duration > 1")
+	guest := eval[string](b, "document.querySelector('#step-guest a').href")
+	b.picture("demo-done")
+	b.stock()
+
+	b.do(chromedp.Navigate("about:blank"), chromedp.Navigate(guest))
+	b.until("the guest's addresses", `document.querySelector('#guest-addresses')?.textContent.includes('"channels"')`)
+	if eval[string](b, "location.href") != page {
+		t.Error("the guest's token stays in the address bar")
+	}
+	b.picture("demo-guest")
+
+	b.do(chromedp.Navigate(page))
+	b.lit("signin") // by the browser's login
+	b.leave("(window.before = true, document.querySelector('#signout-run').click())")
+	b.until("the page to be back", "!window.before && document.querySelector('#step-signout')?.matches('.done')")
+	if eval[bool](b, "app.isSignedIn || document.querySelector('#step-signin').matches('.done')") {
+		t.Error("somebody is signed in after signing out")
+	}
+}
+
+// stock drives the stock SDK.
+func (b tab) stock() {
+	b.Helper()
+	b.do(chromedp.Click(chromedp.CSS("#tab-stock")))
+	for _, step := range []struct{ id, says string }{
+		{"certificate", `"trusted": "https://fabric\.localhost:\d+"`},
+		{"connect", `"connected": "puc\.localhost:\d+"`},
+		{"stock-info", `"email": "ada@example.com"`},
+		{"stock-addresses", `"name": `},
+		{"online", `true`},
+		{"disconnect", `null`},
+	} {
+		b.step(step.id)
+		b.wantSaid(step.id, step.says)
+	}
+	b.picture("demo-stock")
+}
+
+// TestDemoMoves starts the server anew at another address, where the demo still signs in;
+// and a server without demo data has no such page.
+func TestDemoMoves(t *testing.T) {
+	harness.NotStorage(t)
+	first := harness.Start(t, "--no-demo=false")
+	sub := demoLogin(t, first)
+	if err := first.Stop(t); err != nil {
+		t.Fatal(err)
+	}
+	s := harness.StartConfig(t, harness.Config{Data: first.Data, Beside: first, Args: []string{"--no-demo=false"}})
+	if s.PublicURL == first.PublicURL {
+		t.Skip("the server got the same port again")
+	}
+	b := newTab(t)
+	b.do(chromedp.Navigate(s.PublicURL + "/demo"))
+	b.until("the button", "document.querySelector('#signin-run')?.disabled === false")
+	b.leave("document.querySelector('#signin-run').click()")
+	b.signIn(s.PublicURL, sub.Email, sub.Password)
+	b.lit("signin")
+
+	harness.Start(t).Get(t, "/demo").Want(t, 404)
+}
+
+// TestStockBundle holds the script of the demo's second tab against the package.
+func TestStockBundle(t *testing.T) {
+	harness.NotStorage(t)
+	needNode(t)
+	published, err := os.ReadFile("node_modules/signalwire-3.30.0/dist/index.umd.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours, err := os.ReadFile("../../static/files/signalwire-3.30.0.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rest, ok := bytes.CutPrefix(published, ours); !ok || !bytes.HasPrefix(rest, []byte("//# sourceMappingURL=")) {
+		t.Errorf("static/files/signalwire-3.30.0.js is not what the package has; what follows there is %q", rest)
+	}
+}
