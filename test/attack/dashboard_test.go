@@ -1,0 +1,148 @@
+package attack
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/selvage/selvage/test/harness"
+)
+
+const operatorPassword = "a loom of one's own"
+
+// operator makes an operator with a role and signs it in to the dashboard.
+func operator(t *testing.T, p *harness.Project, role string) *harness.Browser {
+	t.Helper()
+	email := newOperator(t, p, role)
+	b := p.Browser()
+	page := b.Submit(t, b.Open(t, "/dashboard"), "login-submit", map[string]string{"username": email, "password": operatorPassword})
+	if !page.Has("sign-out") {
+		t.Fatalf("%s is not signed in: %d %s", email, page.Status, page.Body)
+	}
+	return b
+}
+
+func newOperator(t *testing.T, p *harness.Project, role string) (email string) {
+	t.Helper()
+	email = fmt.Sprintf("%s-%s@example.com", strings.Trim(strings.ToLower(t.Name()), "/"), strings.ReplaceAll(role, "@", "-"))
+	email = strings.ReplaceAll(email, "/", "-")
+	p.CLI(t, operatorPassword, "operator", "create", "--email", email, "--role", role, "--password-stdin")
+	return email
+}
+
+// TestS02DashboardAcrossSites posts the form of the dashboard's door from elsewhere.
+func TestS02DashboardAcrossSites(t *testing.T) {
+	p := project(t)
+	fields := map[string]string{"username": newOperator(t, p, "viewer@"+p.ID), "password": operatorPassword}
+	for name, opts := range map[string][]harness.Option{
+		"from another site":              {harness.Header("Sec-Fetch-Site", "cross-site")},
+		"from another host of the site":  {harness.Header("Sec-Fetch-Site", "same-site")},
+		"Origin: null":                   {harness.Header("Origin", "null"), harness.Header("Sec-Fetch-Site", "")},
+		"another origin, an old browser": {harness.Header("Origin", "https://evil.example"), harness.Header("Sec-Fetch-Site", "")},
+		"our host with another scheme":   {harness.Header("Origin", "https://"+strings.TrimPrefix(p.PublicURL, "http://")), harness.Header("Sec-Fetch-Site", "")},
+	} {
+		b := p.Browser()
+		b.Submit(t, b.Open(t, "/dashboard/login"), "login-submit", fields, opts...).Want(t, 403)
+		if b.Open(t, "/dashboard").Has("sign-out") {
+			t.Errorf("%s somebody was signed in", name)
+		}
+	}
+	// A form that another browser was shown.
+	attacker, victim := p.Browser(), p.Browser()
+	victim.Open(t, "/dashboard/login")
+	victim.Submit(t, attacker.Open(t, "/dashboard/login"), "login-submit", fields).Want(t, 403)
+	if victim.Open(t, "/dashboard").Has("sign-out") {
+		t.Error("a form of another browser signs somebody in")
+	}
+}
+
+// TestS07DashboardSignOut replays the cookies of a session that was signed out of, and
+// those of before it began.
+func TestS07DashboardSignOut(t *testing.T) {
+	p := project(t)
+	email := newOperator(t, p, "admin@"+p.ID)
+	b := p.Browser()
+	door := b.Open(t, "/dashboard")
+	before := copyCookies(t, p, b)
+	home := b.Submit(t, door, "login-submit", map[string]string{"username": email, "password": operatorPassword})
+	thief := copyCookies(t, p, b)
+	if before.Open(t, "/dashboard").Has("sign-out") || !thief.Open(t, "/dashboard").Has("sign-out") {
+		t.Error("a cookie of before the login opens the dashboard, or one of after it does not")
+	}
+	b.Submit(t, home, "sign-out", nil)
+	if b.Open(t, "/dashboard").Has("sign-out") || thief.Open(t, "/dashboard").Has("sign-out") {
+		t.Error("a session opens the dashboard that was signed out of")
+	}
+}
+
+func upload(t *testing.T, p *harness.Project) (sid string) {
+	t.Helper()
+	wav, err := os.ReadFile(harness.Speech(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p.Upload(t, wav)
+}
+
+// TestD04Dashboard asks for pages and data with everything but the right role.
+func TestD04Dashboard(t *testing.T) {
+	p, theirs := project(t), project(t)
+	sid := upload(t, p)
+	c := p.NewClient(t, "spa", "--first-party")
+	sub := p.NewSubscriber(t)
+	tokens, subscriber := c.SignIn(t, sub, loginScope)
+	stranger, viewer := operator(t, theirs, "owner@"+theirs.ID), operator(t, p, "viewer@"+p.ID)
+	home := "/dashboard/projects/" + p.ID
+	laml := "/api/laml/2010-04-01/Accounts/" + p.ID + "/Recordings"
+	for _, path := range []string{home, home + "/keys", home + "/subscribers", home + "/subscribers/" + sub.ID, home + "/recordings/" + sid, home + "/clients/" + c.ID, "/dashboard/operators"} {
+		if page := subscriber.Open(t, path); page.URL.Path != "/dashboard/login" || strings.Contains(string(page.Body), sub.Email) {
+			t.Errorf("a subscriber's session at %s comes to %s", path, page.URL)
+		}
+		if a := p.Get(t, path, harness.Bearer(tokens.AccessToken)); a.Status != http.StatusSeeOther {
+			t.Errorf("a subscriber's token at %s: %d", path, a.Status)
+		}
+		if a := p.Get(t, path, harness.Basic(p.ID, p.Key)); a.Status != http.StatusSeeOther {
+			t.Errorf("an API key at %s: %d", path, a.Status)
+		}
+		want := http.StatusNotFound
+		if path == "/dashboard/operators" {
+			want = http.StatusForbidden
+		}
+		if page := stranger.Open(t, path); page.Status != want || strings.Contains(string(page.Body), sub.Email) {
+			t.Errorf("an operator of another project at %s: %d, want %d", path, page.Status, want)
+		}
+	}
+	// The recordings, by the session of a browser.
+	viewer.Open(t, laml+".json").Want(t, 200)
+	viewer.Open(t, laml+"/"+sid+".json").Want(t, 200)
+	stranger.Open(t, laml+".json").Want(t, 401, 403, 404)
+	subscriber.Open(t, laml+".json").Want(t, 401)
+	ours := harness.Header("Sec-Fetch-Site", "same-origin")
+	p.Do(t, "DELETE", laml+"/"+sid, viewer.Cookies(), ours).Want(t, 401, 403)
+	admin := operator(t, p, "admin@"+p.ID)
+	for _, from := range []harness.Option{harness.Header("Sec-Fetch-Site", "cross-site"), harness.Header("Sec-Fetch-Site", "none"), harness.Header("Origin", "https://evil.example"), harness.Header("Origin", "null"), harness.Header("X-Nothing", "at all")} {
+		p.Do(t, "DELETE", laml+"/"+sid, admin.Cookies(), from).Want(t, 403)
+	}
+	p.Do(t, "DELETE", laml+"/"+sid, admin.Cookies(), ours).Want(t, 204)
+}
+
+// TestD05Echo looks for markup of its own in what the dashboard answers.
+func TestD05Echo(t *testing.T) {
+	p := project(t)
+	admin := operator(t, p, "admin@"+p.ID)
+	evil := `"><script>alert(1)</script>`
+	for _, path := range []string{"/dashboard/" + evil, "/dashboard/projects/" + evil, "/dashboard/projects/" + p.ID + "/keys/" + evil, "/dashboard/setup?token=" + evil, "/dashboard/login?next=" + evil} {
+		path, query, _ := strings.Cut(path, "?")
+		u := p.PublicURL + (&url.URL{Path: path, RawQuery: strings.Replace(query, evil, url.QueryEscape(evil), 1)}).String()
+		for who, b := range map[string]*harness.Browser{"an admin": admin, "nobody": p.Browser()} {
+			page := b.Open(t, u)
+			if strings.Contains(string(page.Body), "<script>alert") || strings.Contains(string(page.Body), "goroutine") {
+				t.Errorf("%s at %s finds it as it was sent", who, path)
+			}
+		}
+	}
+	p.Do(t, "GET", "/dashboard/logout", admin.Cookies()).Want(t, 405)
+}
