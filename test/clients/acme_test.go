@@ -29,7 +29,7 @@ func certified(t *testing.T, authority *acme.Server, httpPort, tlsPort int, host
 // TestACMEOverTLS proves two names by tls-alpn-01. The certificates outlive the
 // process, sealed.
 func TestACMEOverTLS(t *testing.T) {
-	harness.NotStorage(t)
+	harness.OneBackend(t)
 	httpPort, tlsPort := acme.FreePort(t), acme.FreePort(t)
 	p := acme.Start(t, acme.Config{HTTP: acme.FreePort(t), TLS: tlsPort, Lifetime: 90 * 24 * time.Hour})
 	s := certified(t, p, httpPort, tlsPort, "pbx.selvage.test", "id.selvage.test")
@@ -75,7 +75,7 @@ func TestACMEOverTLS(t *testing.T) {
 
 // TestACMEOverHTTP proves a name by http-01, and renews its certificate.
 func TestACMEOverHTTP(t *testing.T) {
-	harness.NotStorage(t)
+	harness.OneBackend(t)
 	httpPort := acme.FreePort(t)
 	p := acme.Start(t, acme.Config{HTTP: httpPort, TLS: acme.FreePort(t), Lifetime: 15 * time.Second})
 	s := certified(t, p, httpPort, acme.FreePort(t), "pbx.selvage.test")
@@ -90,7 +90,7 @@ func TestACMEOverHTTP(t *testing.T) {
 
 // TestACMEFails tells why a name could not be proven, and serves the rest.
 func TestACMEFails(t *testing.T) {
-	harness.NotStorage(t)
+	harness.OneBackend(t)
 	httpPort, tlsPort := acme.FreePort(t), acme.FreePort(t)
 	p := acme.Start(t, acme.Config{HTTP: acme.FreePort(t), TLS: acme.FreePort(t), Lifetime: time.Hour})
 	s := certified(t, p, httpPort, tlsPort, "pbx.selvage.test")

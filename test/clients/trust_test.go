@@ -88,7 +88,7 @@ func wantOpened(t *testing.T, home, address string) {
 // TestChromiumTrust shows that Chromium, with a fresh profile and no flags about
 // certificates, opens the server after `selvage ca install` and not before.
 func TestChromiumTrust(t *testing.T) {
-	harness.NotStorage(t)
+	harness.OneBackend(t)
 	s := harness.Shared(t)
 	address := overHTTPS(t, s, "puc.localhost")
 
@@ -115,7 +115,7 @@ func TestChromiumTrust(t *testing.T) {
 // TestFirefoxTrust shows that every profile of Firefox gets the certificate, and
 // that an older one of its name goes.
 func TestFirefoxTrust(t *testing.T) {
-	harness.NotStorage(t)
+	harness.OneBackend(t)
 	home := newHome(t)
 	never := filepath.Join(home, ".mozilla/firefox/never.used")
 	snap := filepath.Join(home, "snap/firefox/common/.mozilla/firefox/snap.default")
@@ -196,7 +196,7 @@ if ls -l "$STORE/certs" | grep selvage; then exit 1; fi
 
 // TestSystemTrust shows that curl and Go trust the server through Debian's store.
 func TestSystemTrust(t *testing.T) {
-	harness.NotStorage(t)
+	harness.OneBackend(t)
 	harness.Need(t, "curl", "unshare")
 	s, other := harness.Shared(t), filepath.Join(t.TempDir(), "other")
 	address := overHTTPS(t, s, "puc.localhost")
@@ -260,7 +260,7 @@ if "$SELVAGE" ca install --store chromium --data "$STORE/none" 2>/dev/null; then
 // do as root; and that under sudo the browsers are those of who called it, and
 // nothing of theirs becomes root's.
 func TestSudoTrust(t *testing.T) {
-	harness.NotStorage(t)
+	harness.OneBackend(t)
 	harness.Need(t, "certutil", "setpriv", "unshare")
 	if os.Geteuid() != 0 {
 		t.Skip("only root can become somebody else")
@@ -293,7 +293,7 @@ func TestSudoTrust(t *testing.T) {
 // TestFirefoxPassword shows that a profile which asks for a password is told of,
 // left as it was, and not waited for.
 func TestFirefoxPassword(t *testing.T) {
-	harness.NotStorage(t)
+	harness.OneBackend(t)
 	home, s := newHome(t), harness.Shared(t)
 	profile, secret := filepath.Join(home, ".mozilla/firefox/a.default"), filepath.Join(home, "secret")
 	if err := errors.Join(os.MkdirAll(profile, 0o700), os.WriteFile(secret, []byte("secret\n"), 0o600)); err != nil {

@@ -87,6 +87,7 @@ func find(doc map[string]any, name string) any {
 // TestAssignedElsewhere deploys a call flow at one node and assigns it at the other:
 // either knows, and keeps it from being deleted.
 func TestAssignedElsewhere(t *testing.T) {
+	harness.NotStorage(t)
 	n := two(t)
 	here, there := n.Each[0], n.Each[1]
 	p := n.NewProject(t)
@@ -106,6 +107,7 @@ func TestAssignedElsewhere(t *testing.T) {
 // TestAddressesElsewhere has a SAT list at one node what comes, changes and goes at the
 // other, and what is not listed while its subscriber is disabled.
 func TestAddressesElsewhere(t *testing.T) {
+	harness.NotStorage(t)
 	n := two(t)
 	here, there := n.Each[0], n.Each[1]
 	p := n.NewProject(t)
