@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/selvage/selvage/internal/mail"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/revocation"
@@ -25,9 +26,35 @@ type Project struct {
 	MediaAuth  string // who may fetch the media of its recordings: a member of MediaAuths
 	// RequireFactor has every login of a subscriber proven by two factors.
 	RequireFactor bool
-	Created       time.Time
-	Updated       time.Time
+	Color         string // of buttons in its mails, "#rrggbb"; "" for ours
+
+	Verification Verification // what is asked of the e-mails of its subscribers
+	Registration Registration // who may make an account by its pages
+
+	Created time.Time
+	Updated time.Time
 }
+
+// A Verification says what is asked of the e-mail of a subscriber who signs in: nothing
+// (off), a click on a link when there is time (optional), or the click first (required).
+type Verification string
+
+// The ways of verification, the default first.
+const (
+	VerificationOff      Verification = "off"
+	VerificationOptional Verification = "optional"
+	VerificationRequired Verification = "required"
+)
+
+// A Registration says who may make an account: those whom somebody else makes one for
+// (off), or whoever reads mail at an address (open).
+type Registration string
+
+// The ways of registration, the default first.
+const (
+	RegistrationOff  Registration = "off"
+	RegistrationOpen Registration = "open"
+)
 
 // MediaAuths are the ways to say who may fetch media, the default first: whoever
 // knows its URL; who has credentials; those, and whoever has a link that they
@@ -41,6 +68,10 @@ type ProjectChange struct {
 	MediaAuth  *string
 
 	RequireFactor *bool
+	Color         *string
+
+	Verification *Verification
+	Registration *Registration
 }
 
 func (c ProjectChange) check() error {
@@ -54,6 +85,15 @@ func (c ProjectChange) check() error {
 	if c.MediaAuth != nil && !slices.Contains(MediaAuths, *c.MediaAuth) {
 		errs = append(errs, problem.BadParam("media_auth", "media_auth must be one of %s", strings.Join(MediaAuths, ", ")))
 	}
+	if c.Color != nil && *c.Color != "" && !mail.IsColor(*c.Color) {
+		errs = append(errs, problem.BadParam("color", "color must be # and six hexadecimal digits in small letters, such as #2f4b9b"))
+	}
+	if v := c.Verification; v != nil && *v != VerificationOff && *v != VerificationOptional && *v != VerificationRequired {
+		errs = append(errs, problem.BadParam("verification", "verification must be one of off, optional, required"))
+	}
+	if r := c.Registration; r != nil && *r != RegistrationOff && *r != RegistrationOpen {
+		errs = append(errs, problem.BadParam("registration", "registration must be one of off, open"))
+	}
 	return errors.Join(errs...)
 }
 
@@ -63,7 +103,7 @@ func (f *Fabric) CreateProject(ctx context.Context, name string) (Project, error
 		return Project{}, err
 	}
 	now := f.now()
-	p := Project{ID: newID(), Name: name, RecordRate: DefaultRecordRate, MediaAuth: MediaAuths[0], Created: now, Updated: now}
+	p := Project{ID: newID(), Name: name, RecordRate: DefaultRecordRate, MediaAuth: MediaAuths[0], Verification: VerificationOff, Registration: RegistrationOff, Created: now, Updated: now}
 	if err := f.c.Store.CreateProject(ctx, p); err != nil {
 		return Project{}, fmt.Errorf("creating project: %w", err)
 	}

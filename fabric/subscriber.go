@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/selvage/selvage/internal/mail"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/password"
 	"github.com/selvage/selvage/internal/problem"
@@ -74,7 +75,16 @@ type SubscriberInput struct {
 	Password *string
 	Disabled *bool
 	Claims   *StandardClaims // in place of all that were
+	Proof    *Proof          // by which it is changed
 	Profile
+}
+
+// A Proof is a link of a mail, by which somebody changes an account: it is used up with
+// the change, once. One that is not there any more is problem.Conflict.
+type Proof struct {
+	Hash    string
+	Purpose string
+	Ends    bool // all logins and tokens end, whatever is changed
 }
 
 // A SubscriberChange is what a [Store] writes; nil fields stay.
@@ -84,6 +94,8 @@ type SubscriberChange struct {
 	Claims       *StandardClaims
 	PasswordHash *string
 	Disabled     *bool
+	Proof        *Proof
+	Letters      []mail.Letter // to send, and queued along with the change
 	Profile
 }
 
@@ -190,7 +202,7 @@ func (f *Fabric) update(ctx context.Context, s Subscriber, in SubscriberInput) (
 	if err != nil {
 		return Subscriber{}, err
 	}
-	c := SubscriberChange{Email: in.Email, PasswordHash: hash, Disabled: in.Disabled, Verified: in.Verified, Claims: in.Claims, Profile: in.Profile}
+	c := SubscriberChange{Email: in.Email, PasswordHash: hash, Disabled: in.Disabled, Verified: in.Verified, Claims: in.Claims, Proof: in.Proof, Profile: in.Profile}
 	if in.Email != nil {
 		email := NormalizeEmail(*in.Email)
 		c.Email = &email
@@ -199,6 +211,7 @@ func (f *Fabric) update(ctx context.Context, s Subscriber, in SubscriberInput) (
 		return s, nil
 	}
 	now := f.now()
+	c.Letters = c.notices(s, now)
 	end := c.ends(s, now)
 	defer f.lately.forget()
 	if s, err = f.c.Store.UpdateSubscriber(ctx, s.ProjectID, s.ID, c, now, end); err != nil || end == nil {
@@ -209,7 +222,7 @@ func (f *Fabric) update(ctx context.Context, s Subscriber, in SubscriberInput) (
 
 // differs reports whether the change has anything that s has not.
 func (c SubscriberChange) differs(s Subscriber) bool {
-	return c.PasswordHash != nil || c.Email != nil && *c.Email != s.Email ||
+	return c.Proof != nil || c.PasswordHash != nil || c.Email != nil && *c.Email != s.Email ||
 		c.Disabled != nil && *c.Disabled != s.Disabled || c.Verified != nil && *c.Verified != s.Verified ||
 		c.Claims != nil && !reflect.DeepEqual(*c.Claims, s.Claims) || c.Profile.differs(s)
 }
@@ -225,12 +238,30 @@ func (c SubscriberChange) ends(s Subscriber, now time.Time) *revocation.Revocati
 	switch {
 	case c.Disabled != nil && *c.Disabled && !s.Disabled:
 		r = ended(revocation.Subscriber, s.ID, now.Add(disablingTakes))
-	case c.PasswordHash != nil && s.PasswordHash != "":
+	case c.PasswordHash != nil && s.PasswordHash != "", c.Proof != nil && c.Proof.Ends:
 		r = ended(revocation.Subscriber, s.ID, now)
 	default:
 		return nil
 	}
 	return &r
+}
+
+// notices are what the subscriber is to know of the change: that its password is
+// another, and, where it was known to be there, that mails go elsewhere now.
+func (c SubscriberChange) notices(s Subscriber, now time.Time) (all []mail.Letter) {
+	if s.Email == "" {
+		return nil
+	}
+	notice := func(kind mail.Kind, facts map[string]string) {
+		all = append(all, mail.Letter{ID: newID(), ProjectID: s.ProjectID, SubscriberID: s.ID, Kind: kind, To: s.Email, Facts: facts, Created: now})
+	}
+	if c.PasswordHash != nil && s.PasswordHash != "" {
+		notice(mail.PasswordChanged, nil)
+	}
+	if c.Email != nil && *c.Email != s.Email && s.Verified {
+		notice(mail.AddressChanged, map[string]string{"new": *c.Email})
+	}
+	return all
 }
 
 // DeleteSubscriber deletes a subscriber with its addresses, and ends its logins

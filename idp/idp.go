@@ -17,6 +17,7 @@ import (
 	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/factor"
 	"github.com/selvage/selvage/internal/limit"
+	"github.com/selvage/selvage/internal/mail"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/password"
 	"github.com/selvage/selvage/internal/recent"
@@ -95,6 +96,17 @@ type Store interface {
 	// no grants left.
 	SweepLogins(ctx context.Context, began, expired time.Time) error
 
+	// QueueLetter writes a letter that is to be sent.
+	QueueLetter(ctx context.Context, l mail.Letter) error
+	// ForgetLetters deletes letters that were sent, and that were given up, before
+	// moments, and links that expired before another.
+	ForgetLetters(ctx context.Context, sent, dead, expired time.Time) error
+	// CreateLink writes a link. If it has a subscriber who is disabled by now, or has
+	// another e-mail than it is bound to, it is problem.NotFound.
+	CreateLink(ctx context.Context, l Link) error
+	// FindLink finds a link that was not used and has not ended.
+	FindLink(ctx context.Context, hash string) (Link, error)
+
 	// FindConsent gives the scopes that a subscriber has agreed to for a client.
 	FindConsent(ctx context.Context, subscriberID, clientID string) ([]string, error)
 	// AddConsent adds to them, or begins them.
@@ -131,7 +143,7 @@ type Config struct {
 	// DeviceGuesses is how many user codes of devices may be typed at one place in ten
 	// minutes; 0 is no limit.
 	DeviceGuesses int
-	// Limits holds logins and authorization requests; nil holds none.
+	// Limits holds logins, authorization requests and mails; nil holds none.
 	Limits *limit.Limiter
 
 	Lifetimes Lifetimes          // to begin with: see [Provider.SetLifetimes]
@@ -151,6 +163,9 @@ type Lifetimes struct {
 	RefreshAbsolute time.Duration // a chain of refresh tokens: 180 days
 	BrowserIdle     time.Duration // a browser session not used: 12 hours
 	BrowserAbsolute time.Duration // a browser session: 7 days
+	ResetLink       time.Duration // a link to set a new password, and others that begin at a page of ours: 30 minutes
+	VerifyLink      time.Duration // a link to verify an e-mail: 24 hours
+	InviteLink      time.Duration // an invitation: 7 days
 }
 
 func (l *Lifetimes) fill() {
@@ -169,6 +184,9 @@ func (l *Lifetimes) fill() {
 	def(&l.RefreshAbsolute, 180*24*time.Hour)
 	def(&l.BrowserIdle, 12*time.Hour)
 	def(&l.BrowserAbsolute, 7*24*time.Hour)
+	def(&l.ResetLink, 30*time.Minute)
+	def(&l.VerifyLink, 24*time.Hour)
+	def(&l.InviteLink, 7*24*time.Hour)
 }
 
 // MaxAccess is the longest that an access token may be configured to live, and

@@ -17,6 +17,7 @@ import (
 	"github.com/selvage/selvage/internal/egress"
 	"github.com/selvage/selvage/internal/factor"
 	"github.com/selvage/selvage/internal/limit"
+	"github.com/selvage/selvage/internal/mail"
 	"github.com/selvage/selvage/internal/password"
 	"github.com/selvage/selvage/internal/revocation"
 	"github.com/selvage/selvage/internal/web"
@@ -50,14 +51,17 @@ type app struct {
 	demo       *demoApp               // nil but in a server with demo data
 	webhooks   *deliver.Deliverer     // nil but in a server
 	logouts    *deliver.Deliverer     // likewise
+	post       *mail.Post
+	box        *mail.Box // that mails are kept in; nil where they are sent
 }
 
 // options are what a server and a command want to be different.
 type options struct {
-	log     *slog.Logger       // told of what works and yet should not be so
-	observe func(event string) // told what the identity provider does; nil tells nobody
-	media   bool               // recordings are served or handled
-	check   time.Duration      // how long the database is looked through for damage
+	log     *slog.Logger        // told of what works and yet should not be so
+	observe func(event string)  // told what the identity provider does; nil tells nobody
+	mails   func(result string) // told what becomes of mails; nil tells nobody
+	media   bool                // recordings are served or handled
+	check   time.Duration       // how long the database is looked through for damage
 }
 
 // kindsDir holds an operator's own kinds of resources, in the data directory.
@@ -100,7 +104,7 @@ func open(ctx context.Context, c Config, w where, o options) (_ *app, err error)
 		return nil, err
 	}
 	a.build(all, o.observe)
-	return a, nil
+	return a, a.openPost(o.log, o.mails)
 }
 
 // build makes the services. They meet here: the fabric asks the identity

@@ -84,6 +84,14 @@ type Config struct {
 		Parallel int `koanf:"parallel" default:"0" help:"passwords hashed at a time, each in 19 MiB; 0 is one a processor"`
 	} `koanf:"password"`
 
+	Mail struct {
+		URL      mailURL     `koanf:"url" default:"log:" help:"who takes mails: smtp://USER@HOST:587 (STARTTLS, unless the host is this machine or ?tls=none is behind it), smtps://USER@HOST:465, or log:, by which they stay here, to be read at /dev/mail where only this machine reaches the server"`
+		Password string      `koanf:"password" secret:"true" help:"the password of USER there"`
+		CA       fileName    `koanf:"ca" help:"file of the certificate that vouches for its TLS, as PEM (default: those that the system trusts)"`
+		From     mailAddress `koanf:"from" help:"in whose name mails are, such as Acme <no-reply@acme.example> (default: no-reply at the host of the public URL); without a name it is the project's"`
+		ReplyTo  mailAddress `koanf:"reply_to" help:"where answers to mails go"`
+	} `koanf:"mail"`
+
 	Recordings struct {
 		MaxUpload     size       `koanf:"max_upload" default:"2GiB" help:"largest recording that is taken"`
 		Wait          period     `koanf:"wait" default:"24h" help:"how long a recording that was announced waits for its media, from the last that was heard of it; then it is absent"`

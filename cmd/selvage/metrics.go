@@ -13,6 +13,7 @@ import (
 
 	"github.com/selvage/selvage/fabric/relay"
 	"github.com/selvage/selvage/internal/deliver"
+	"github.com/selvage/selvage/internal/mail"
 	"github.com/selvage/selvage/keys"
 )
 
@@ -24,6 +25,7 @@ type metrics struct {
 	messages *prometheus.CounterVec
 	webhooks *prometheus.CounterVec
 	logouts  *prometheus.CounterVec
+	mails    *prometheus.CounterVec
 	byRoute  sync.Map // requestLabels to prometheus.Observer, which saves the look-up by strings
 }
 
@@ -56,9 +58,13 @@ func newMetrics() *metrics {
 			Name: "selvage_logout_attempts_total",
 			Help: "Attempts to tell an OAuth client of a logout, by what they came to: delivered, failed, or dead where it was the last.",
 		}, []string{"result"}),
+		mails: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "selvage_mail_attempts_total",
+			Help: "Attempts to send a mail, by what they came to: sent, failed, dead where it was the last, or dropped where there was nobody to write to.",
+		}, []string{"result"}),
 	}
 	m.gauge("selvage_build_info", "Always 1; the labels say what was built.", prometheus.Labels{"version": version(), "go": runtime.Version()}, func() float64 { return 1 })
-	m.registry.MustRegister(m.requests, m.events, m.messages, m.webhooks, m.logouts, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.registry.MustRegister(m.requests, m.events, m.messages, m.webhooks, m.logouts, m.mails, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
 
@@ -88,6 +94,7 @@ func (m *metrics) watch(a *app) {
 	m.watchRelay(a.relay)
 	m.watchDeliverer("webhook", "Deliveries", a.webhooks)
 	m.watchDeliverer("logout", "Logouts", a.logouts)
+	m.watchMail(a.post)
 }
 
 // watchRing shows how old the key ring is, and its keys.
@@ -117,6 +124,19 @@ func (m *metrics) watchDeliverer(name, what string, d *deliver.Deliverer) {
 	m.gauge("selvage_"+name+"_queue_age_seconds", "How long the oldest of them has waited.", nil, func() float64 { _, age := d.Backlog(); return age.Seconds() })
 }
 
+// watchMail shows what waits to be sent, and what was given up.
+func (m *metrics) watchMail(p *mail.Post) {
+	m.gauge("selvage_mail_queue", "Mails that wait, on all nodes, as of a quarter of a minute ago at most.", nil, func() float64 { return float64(p.Backlog().Waiting) })
+	m.gauge("selvage_mail_dead", "Mails that were given up, and are kept for `selvage mail retry`.", nil, func() float64 { return float64(p.Backlog().Dead) })
+	m.gauge("selvage_mail_queue_age_seconds", "How long the oldest mail has waited.", nil, func() float64 {
+		oldest := p.Backlog().Oldest
+		if oldest.IsZero() {
+			return 0
+		}
+		return max(0, time.Since(oldest).Seconds())
+	})
+}
+
 // watchCertificates shows when HTTPS ends, unless somebody renews its certificate.
 func (m *metrics) watchCertificates(c certificates) {
 	m.gauge("selvage_certificate_end_timestamp_seconds", "When the first certificate of HTTPS ends, in seconds since 1970; 0 while one is missing.", nil, func() float64 {
@@ -139,6 +159,9 @@ func (m *metrics) webhook(result string) { m.webhooks.WithLabelValues(result).In
 
 // logout counts what clients are told of logouts.
 func (m *metrics) logout(result string) { m.logouts.WithLabelValues(result).Inc() }
+
+// mail counts attempts to send mails.
+func (m *metrics) mail(result string) { m.mails.WithLabelValues(result).Inc() }
 
 // message counts what the relay answers.
 func (m *metrics) message(method, result string) {

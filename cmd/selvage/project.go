@@ -51,6 +51,7 @@ func (c *cli) projectCommand() *cobra.Command {
 	update := &cobra.Command{Use: "update ID", Short: "Change a project", Args: positional("ID"), RunE: c.with(c.updateProject)}
 	update.Flags().String("name", "", "its `name`")
 	update.Flags().Int64("record-rate", 0, "`price` of a recorded minute, in millionths of a dollar")
+	update.Flags().String("color", "", "the `color` of buttons in its mails, such as #2f4b9b")
 	update.Flags().String("media-auth", "", "`who` may fetch the media of recordings: public, basic (credentials) or signed (those, and signed links)")
 	remove := &cobra.Command{
 		Use: "delete ID", Short: "Delete a project with everything in it", Args: positional("ID"), RunE: c.with(c.deleteProject),
@@ -97,7 +98,7 @@ func (c *cli) showProject(ctx context.Context, a *app, _ *cobra.Command, args []
 }
 
 func (c *cli) updateProject(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
-	change := fabric.ProjectChange{Name: text(cmd, "name"), MediaAuth: text(cmd, "media-auth")}
+	change := fabric.ProjectChange{Name: text(cmd, "name"), MediaAuth: text(cmd, "media-auth"), Color: text(cmd, "color")}
 	if cmd.Flags().Changed("record-rate") {
 		rate, err := cmd.Flags().GetInt64("record-rate")
 		if err != nil {

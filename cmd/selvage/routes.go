@@ -36,11 +36,15 @@ func (a *app) routes(log *slog.Logger) (http.Handler, error) {
 	docs := apidoc.New(apidoc.Config{Config: openapi.Config{Kinds: a.fabric.Kinds(), PublicURL: a.where.public, AuthURL: a.where.auth}, Log: log})
 	mount(orNotFound(docs.Handler()), "/docs", apidoc.Prefix)
 	if a.serves(serviceIDP) {
-		api, err := oidc.New(oidc.Config{Provider: a.idp, Sessions: a.sessions, AuthURL: a.where.auth, Log: log})
+		api, err := oidc.New(oidc.Config{Provider: a.idp, Sessions: a.sessions, AuthURL: a.where.auth, Mailbox: a.showsMailbox(), Log: log})
 		if err != nil {
 			return nil, err
 		}
 		mount(orNotFound(api.Handler()), "/.well-known/", "/account", "/account/", "/accounts", "/consent", "/device", "/login", "/login/", "/logout", "/oauth/")
+		mount(orNotFound(api.Handler()), "/forgot", "/invite", "/reset", "/verify")
+	}
+	if a.showsMailbox() {
+		mount(orNotFound(mailbox{a.box, log}.Handler()), "/dev/mail", "/dev/mail/")
 	}
 	if a.serves(serviceFabric) {
 		api := rest.New(rest.Config{Fabric: a.fabric, Access: a.idp.OpenAccessToken, Admit: a.admit, Log: log})

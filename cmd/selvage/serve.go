@@ -88,7 +88,9 @@ func (c *cli) serve(cmd *cobra.Command) error {
 	for _, warning := range config.warnings() {
 		s.log.Warn(warning, "public_url", w.public, "auth_url", w.auth)
 	}
-	if s.app, err = open(cmd.Context(), config, w, options{s.log, s.metrics.event, config.Services.has(serviceRecordings), lookThrough}); err != nil {
+	if s.app, err = open(cmd.Context(), config, w, options{
+		log: s.log, observe: s.metrics.event, mails: s.metrics.mail, media: config.Services.has(serviceRecordings), check: lookThrough,
+	}); err != nil {
 		return errors.Join(err, s.ports.close())
 	}
 	if err := clock(s.app.store.Clock).check(cmd.Context(), s.log); err != nil {
@@ -171,6 +173,7 @@ func (s *server) run(ctx context.Context, c *cli, reload func()) error {
 	work.Go(func() { s.app.sweep(background, s.log) })
 	work.Go(func() { s.app.webhooks.Run(background) })
 	work.Go(func() { s.app.logouts.Run(background) })
+	work.Go(func() { s.app.post.Run(background) })
 	work.Go(func() {
 		s.app.fabric.WatchPresence(background, func(err error) { s.log.Error("looking who is online no more", "error", err) })
 	})
@@ -228,7 +231,7 @@ func (a *app) sweep(ctx context.Context, log *slog.Logger) {
 	tick := time.NewTicker(time.Minute)
 	defer tick.Stop()
 	for {
-		err := errors.Join(a.store.SweepRevocations(ctx), a.store.SweepFamilies(ctx), a.idp.Sweep(ctx), a.fabric.SweepDeliveries(ctx), a.operators.Sweep(ctx))
+		err := errors.Join(a.store.SweepRevocations(ctx), a.store.SweepFamilies(ctx), a.idp.Sweep(ctx), a.fabric.SweepDeliveries(ctx), a.operators.Sweep(ctx), a.idp.SweepMail(ctx))
 		if a.recordings != nil {
 			err = errors.Join(err, a.recordings.Sweep(ctx))
 		}

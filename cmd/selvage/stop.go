@@ -77,6 +77,7 @@ func (s *server) shutdown(ctx context.Context) error {
 	}
 	public.Go(func() { s.app.webhooks.Shutdown(ctx) })
 	public.Go(func() { s.app.logouts.Shutdown(ctx) })
+	public.Go(func() { s.app.post.Shutdown(ctx) })
 	public.Wait()
 	if s.ops != nil {
 		errs = append(errs, s.drain(ctx, s.ops))

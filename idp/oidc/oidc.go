@@ -27,6 +27,7 @@ import (
 type Config struct {
 	Provider *idp.Provider
 	Sessions session.Store // for browsers' sessions
+	Mailbox  bool          // mails are not sent, but kept at /dev/mail, and pages say so
 	AuthURL  string        // {auth_url}, without the slash: where browsers find us; endpoints of the discovery document begin with it
 	Log      *slog.Logger  // nil means slog.Default()
 }
@@ -39,6 +40,7 @@ type API struct {
 	origin   string // of authURL
 	browsers *web.Browsers
 	cookies  web.Cookies
+	mailbox  bool
 	metadata metadata
 }
 
@@ -53,7 +55,7 @@ func New(c Config) (*API, error) {
 	}
 	cookies := web.Cookies{PublicURL: public}
 	a := &API{
-		Provider: c.Provider, log: c.Log, authURL: strings.TrimSuffix(c.AuthURL, "/"), cookies: cookies,
+		Provider: c.Provider, log: c.Log, authURL: strings.TrimSuffix(c.AuthURL, "/"), cookies: cookies, mailbox: c.Mailbox,
 		browsers: &web.Browsers{
 			Store: c.Sessions, Rows: c.Provider.Store, Cookies: cookies, Now: c.Provider.Now,
 			Idle: func() time.Duration { return c.Provider.Lifetimes().BrowserIdle },
@@ -84,6 +86,8 @@ func New(c Config) (*API, error) {
 //	GET, POST /accounts
 //	GET, POST /consent
 //	GET, POST /device
+//	GET, POST /forgot
+//	GET, POST /invite
 //	GET, POST /login
 //	POST      /login/continue
 //	GET, POST /login/enrol
@@ -99,6 +103,8 @@ func New(c Config) (*API, error) {
 //	POST      /oauth/revoke
 //	POST      /oauth/token
 //	GET, POST /oauth/userinfo
+//	GET, POST /reset
+//	GET, POST /verify
 func (a *API) Handler() http.Handler {
 	mux := http.NewServeMux()
 	a.mount(mux)
@@ -146,6 +152,10 @@ func (a *API) mount(mux web.Mux) {
 	own("POST /consent", a.answerConsent)
 	own("GET /device", a.showDevice)
 	own("POST /device", a.enterUserCode)
+	own("GET /forgot", a.showForgot)
+	own("POST /forgot", a.askReset)
+	own("GET /invite", a.showInvitation)
+	own("POST /invite", a.acceptInvitation)
 	own("GET /login", a.showLogin)
 	own("POST /login", a.logIn)
 	own("POST /login/continue", a.goOn)
@@ -166,6 +176,10 @@ func (a *API) mount(mux web.Mux) {
 	page("POST /oauth/logout", a.endSessionByPost)
 	anyOrigin(revokePath, a.strict(library), http.MethodPost)
 	anyOrigin(tokenPath, a.strict(library), http.MethodPost)
+	own("GET /reset", a.showReset)
+	own("POST /reset", a.reset)
+	own("GET /verify", a.showVerify)
+	own("POST /verify", a.verify)
 	anyOrigin("/oauth/userinfo", web.Handle(a.userinfo, a.writeBearerError), http.MethodGet, http.MethodPost)
 }
 

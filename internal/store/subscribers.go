@@ -109,12 +109,18 @@ func (s *Store) ListSubscribers(ctx context.Context, projectID string, q page.Qu
 // that began meanwhile are concerned too.
 func (s *Store) UpdateSubscriber(ctx context.Context, projectID, id string, c fabric.SubscriberChange, at time.Time, r *revocation.Revocation) (sub fabric.Subscriber, err error) {
 	err = s.change(ctx, audit.Of("subscriber.updated", projectID, "subscriber", id).With("changed", changedOf(c)), func(t tx) error {
-		if r != nil {
+		if r != nil || c.Proof != nil {
 			if _, err := t.Exec(ctx, `UPDATE subscribers SET updated = updated WHERE id = $2 AND project_id = $1`, projectID, id); err != nil {
 				return fmt.Errorf("locking subscriber: %w", err)
 			}
 		}
 		at := later(at, s.now())
+		if c.Proof != nil {
+			t.event.Add("link", c.Proof.Purpose)
+			if err := t.useLink(ctx, id, *c.Proof, s.now()); err != nil {
+				return err
+			}
+		}
 		var webhooks int
 		if sub, webhooks, err = t.updateSubscriber(ctx, projectID, id, c, at); err != nil {
 			return err
@@ -122,6 +128,14 @@ func (s *Store) UpdateSubscriber(ctx context.Context, projectID, id string, c fa
 		err := t.Later(ctx, `UPDATE addresses SET display_name = COALESCE(NULLIF($2, ''), name), hidden = $3 WHERE resource_id = $1`, id, sub.FullName(), flag(sub.Disabled))
 		if err != nil {
 			return fmt.Errorf("changing addresses: %w", err)
+		}
+		if c.PasswordHash != nil || c.Email != nil {
+			if err := t.endLinks(ctx, id); err != nil {
+				return err
+			}
+		}
+		if err := t.queueLetters(ctx, c.Letters...); err != nil {
+			return err
 		}
 		err = tellAny(ctx, t, webhooks, sub, func(sub fabric.Subscriber) (fabric.Event, error) {
 			return fabric.SubscriberEvent(fabric.SubscriberUpdated, sub, at)
@@ -213,6 +227,9 @@ func (s *Store) deleteSubscriber(ctx context.Context, t tx, projectID string, r 
 	}
 	if err := t.Later(ctx, `DELETE FROM addresses WHERE resource_id = $1`, r.ID); err != nil {
 		return fmt.Errorf("deleting addresses: %w", err)
+	}
+	if err := t.Later(ctx, `DELETE FROM mails WHERE subscriber_id = $1 OR recipient = $2 AND project_id = $3`, r.ID, sub.Email, sub.ProjectID); err != nil {
+		return fmt.Errorf("deleting mails: %w", err)
 	}
 	if nameless {
 		sub = fabric.Subscriber{ID: sub.ID, ProjectID: sub.ProjectID, Created: sub.Created, Updated: sub.Updated}

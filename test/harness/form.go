@@ -83,3 +83,17 @@ func attributes(s string) map[string]string {
 	}
 	return attrs
 }
+
+// Attribute gives an attribute of the element with that id.
+func (p Page) Attribute(t T, id, name string) string {
+	t.Helper()
+	for _, m := range elementPattern.FindAllStringSubmatch(string(p.Body), -1) {
+		if attrs := attributes(m[1]); attrs["id"] == id {
+			return attrs[name]
+		}
+	}
+	t.Fatalf("no element #%s on the page: %d %s", id, p.Status, clip(p.Body))
+	return ""
+}
+
+var elementPattern = regexp.MustCompile(`(?is)<[a-z][a-z0-9]*\s([^>]*)>`)

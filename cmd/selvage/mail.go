@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/mail"
+	"github.com/selvage/selvage/internal/page"
+)
+
+var mails = view[mail.Letter]{
+	id: func(l mail.Letter) string { return l.ID },
+	json: func(l mail.Letter) any {
+		return struct {
+			ID           string     `json:"id"`
+			ProjectID    string     `json:"project_id,omitempty"`
+			SubscriberID string     `json:"subscriber_id,omitempty"`
+			Kind         mail.Kind  `json:"kind"`
+			To           string     `json:"to"`
+			State        mail.State `json:"state"`
+			Attempts     int        `json:"attempts"`
+			Error        string     `json:"error,omitempty"`
+			CreatedAt    moment     `json:"created_at"`
+			NextAt       moment     `json:"next_attempt_at,omitempty"`
+			EndedAt      moment     `json:"ended_at,omitempty"`
+		}{l.ID, l.ProjectID, l.SubscriberID, l.Kind, l.To, l.State, l.Attempts, l.Error, iso(l.Created), iso(l.Due), iso(l.Ended)}
+	},
+	facts: []fact[mail.Letter]{
+		{name: "ID", value: func(l mail.Letter) string { return l.ID }},
+		{name: "To", value: func(l mail.Letter) string { return l.To }},
+		{name: "About", value: func(l mail.Letter) string { return string(l.Kind) }},
+		{name: "State", value: func(l mail.Letter) string { return string(l.State) }},
+		{name: "Attempts", value: func(l mail.Letter) string { return strconv.Itoa(l.Attempts) }},
+		{name: "Error", value: func(l mail.Letter) string { return l.Error }},
+		{name: "Created", aside: true, value: func(l mail.Letter) string { return stamp(l.Created) }},
+	},
+}
+
+func (c *cli) mailCommand() *cobra.Command {
+	ls := &cobra.Command{Use: "list", Short: "List mails of the last days: the newest first", Args: positional(), RunE: c.with(c.listMails)}
+	ls.Flags().String("state", "", "only those in a `state`: pending, sent or dead")
+	retry := &cobra.Command{
+		Use: "retry [ID]", Short: "Try a mail again at once, or all dead letters", Args: positional("[ID]"), RunE: c.with(c.retryMail),
+		Long: "Makes a mail that waits or was given up be sent at once, by a server that runs. Without an id these are all that were given up.\nThe links in them are made when they are sent, so they are good.",
+	}
+	test := &cobra.Command{
+		Use: "test", Short: "Send a test mail, and say whether it was taken", Args: positional(), RunE: c.with(c.testMail),
+		Long: "Sends a mail at once, by the server of mail.url, and tells what that says. It does not go through the queue.",
+	}
+	test.Flags().String("to", "", "the `address` that it is sent to")
+	return noun("mail", "Mails: what was sent, and what could not be", ls, retry, test)
+}
+
+func (c *cli) listMails(ctx context.Context, a *app, cmd *cobra.Command, _ []string) error {
+	state, _ := cmd.Flags().GetString("state")
+	switch mail.State(state) {
+	case "", mail.Pending, mail.Sent, mail.Dead:
+	default:
+		return usagef("--state needs pending, sent or dead; it is %q", state)
+	}
+	all, err := every(ctx, func(ctx context.Context, q page.Query) (page.Page[mail.Letter], error) {
+		return a.store.ListLetters(ctx, mail.State(state), q)
+	})
+	if err != nil {
+		return err
+	}
+	return list(c, mails, all)
+}
+
+func (c *cli) retryMail(ctx context.Context, a *app, _ *cobra.Command, args []string) error {
+	if len(args) == 1 {
+		l, err := a.store.RetryLetter(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		return one(c, mails, l)
+	}
+	n, err := a.store.RetryDeadLetters(ctx)
+	if err != nil {
+		return err
+	}
+	return c.waitAgain(n)
+}
+
+func (c *cli) testMail(ctx context.Context, a *app, cmd *cobra.Command, _ []string) error {
+	if err := need(cmd, "to"); err != nil {
+		return err
+	}
+	to, _ := cmd.Flags().GetString("to")
+	if err := fabric.CheckEmail("to", to); err != nil {
+		return usagef("--to needs an e-mail address; it is %q", to)
+	}
+	d := mail.Draft{Kind: mail.Test, To: fabric.NormalizeEmail(to), Brand: mail.Brand{Name: "selvage"}}
+	if err := a.post.Deliver(ctx, uuid.NewString(), d); err != nil {
+		return fmt.Errorf("the mail was not taken: %w; see mail.url, mail.password and mail.from", err)
+	}
+	where := "taken by the server of mail.url"
+	if a.box != nil {
+		where = "kept, since mail.url is log:; see " + a.where.public + "/dev/mail"
+	}
+	_, err := fmt.Fprintln(c.stdout, "the mail to "+to+" is "+where)
+	return err
+}

@@ -1,0 +1,140 @@
+package idp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"time"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/mail"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/session"
+)
+
+// A Link is what a mail leads to. Who has its token reads mail at the address, and may
+// do what it is for, once. It ends with its use, and with the password or the e-mail of
+// its subscriber.
+type Link struct {
+	Hash         string // of its token; the token itself is in the mail alone
+	Purpose      mail.Kind
+	ProjectID    string
+	SubscriberID string // "" before there is one
+	Email        string // where it was sent
+	Bound        string // the subscriber's e-mail when it is made
+	Inviter      string // of an invitation: who invites; "" for the project
+	Request      string // the authorization request that goes on after it; "" for none
+	Created      time.Time
+	Expires      time.Time
+}
+
+// pathOf says which page a link leads to.
+var pathOf = map[mail.Kind]string{
+	mail.Reset: "reset", mail.Verify: "verify", mail.Invitation: "invite", mail.ChangeAddress: "change-address", mail.Registration: "welcome",
+}
+
+// lives says how long a link is good from when it is sent.
+func (l Lifetimes) lives(purpose mail.Kind) time.Duration {
+	switch purpose {
+	case mail.Verify:
+		return l.VerifyLink
+	case mail.Invitation:
+		return l.InviteLink
+	}
+	return l.ResetLink
+}
+
+// newLink makes a link and gives its URL.
+func (p *Provider) newLink(ctx context.Context, l Link) (string, error) {
+	token := randomToken()
+	l.Hash, l.Created = session.Digest(token), p.Now()
+	l.Expires = l.Created.Add(p.Lifetimes().lives(l.Purpose))
+	if l.Bound == "" {
+		l.Bound = l.Email
+	}
+	if err := p.Store.CreateLink(ctx, l); err != nil {
+		return "", err
+	}
+	return p.Issuer + pathOf[l.Purpose] + "?token=" + url.QueryEscape(token), nil
+}
+
+// FindLink gives the link of a token, for a purpose, as long as it may be used. It
+// changes nothing: programs that look through mails follow links too.
+func (p *Provider) FindLink(ctx context.Context, purpose mail.Kind, token string) (Link, error) {
+	if len(token) != len(randomToken()) {
+		return Link{}, problem.NoSuch("link")
+	}
+	l, err := p.Store.FindLink(ctx, session.Digest(token))
+	if err != nil {
+		return Link{}, err
+	}
+	if l.Purpose != purpose || !p.Now().Before(l.Expires) {
+		return Link{}, problem.NoSuch("link")
+	}
+	return l, nil
+}
+
+// owner gives the subscriber of a link, who must be there and not disabled.
+func (p *Provider) owner(ctx context.Context, l Link) (fabric.Subscriber, error) {
+	s, err := p.Subscribers.FindSubscriber(ctx, l.ProjectID, l.SubscriberID)
+	if err == nil && s.Disabled {
+		err = problem.NoSuch("link")
+	}
+	return s, err
+}
+
+// used makes of a link that another was faster with one that is not there.
+func used(err error) error {
+	if errors.Is(err, problem.Conflict) && problem.First(err).Code == "link_over" {
+		return problem.NoSuch("link")
+	}
+	return err
+}
+
+// ResetPassword sets the password of the account that a link of Reset or Invitation is
+// for, and ends all that is signed in. The e-mail is verified by it: who has the link
+// reads mail there. What is wrong with the password is told, and leaves the link good.
+func (p *Provider) ResetPassword(ctx context.Context, purpose mail.Kind, token, password string) (Link, error) {
+	l, err := p.FindLink(ctx, purpose, token)
+	if err != nil {
+		return l, err
+	}
+	s, err := p.owner(ctx, l)
+	if err != nil {
+		return l, err
+	}
+	verified := true
+	_, err = p.Fabric.UpdateSubscriber(ctx, l.ProjectID, s.ID, fabric.SubscriberInput{
+		Password: &password, Verified: &verified, Proof: &fabric.Proof{Hash: l.Hash, Purpose: string(purpose), Ends: true},
+	})
+	if err = used(err); err == nil {
+		p.Observe("password_reset")
+	}
+	return l, err
+}
+
+// VerifyAddress notes that an e-mail is its subscriber's, by a link of Verify.
+func (p *Provider) VerifyAddress(ctx context.Context, token string) (Link, error) {
+	l, err := p.FindLink(ctx, mail.Verify, token)
+	if err != nil {
+		return l, err
+	}
+	verified := true
+	_, err = p.Fabric.UpdateSubscriber(ctx, l.ProjectID, l.SubscriberID, fabric.SubscriberInput{
+		Verified: &verified, Proof: &fabric.Proof{Hash: l.Hash, Purpose: string(mail.Verify)},
+	})
+	if err = used(err); err == nil {
+		p.Observe("address_verified")
+	}
+	return l, err
+}
+
+// Linked gives the project that a link is about.
+func (p *Provider) Linked(ctx context.Context, l Link) (fabric.Project, error) {
+	project, err := p.Fabric.FindProject(ctx, l.ProjectID)
+	if err != nil {
+		return project, fmt.Errorf("finding project: %w", err)
+	}
+	return project, nil
+}

@@ -1,0 +1,158 @@
+package oidc
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+
+	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/mail"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/web"
+	"github.com/selvage/selvage/templates"
+)
+
+// showForgot serves GET /forgot?id=.
+func (a *API) showForgot(w http.ResponseWriter, r *http.Request) error {
+	req, c, err := a.resume(r, r.URL.Query().Get("id"))
+	if err != nil {
+		return err
+	}
+	return templates.Write(w, templates.Forgot{ID: req.ID, App: appName(c, req), Email: req.LoginHint}, templates.Options{})
+}
+
+// askReset serves POST /forgot: the form of that page. The answer, and what is done for
+// it, is the same for every address.
+func (a *API) askReset(w http.ResponseWriter, r *http.Request) error {
+	form, err := postForm(w, r)
+	if err != nil {
+		return err
+	}
+	req, c, err := a.resume(r, form.Get("id"))
+	if err != nil {
+		return err
+	}
+	if err := a.askMail(r, mail.Reset, c, req, form.Get("username")); err != nil {
+		return err
+	}
+	return templates.Write(w, templates.Notice{
+		ID: "mail-sent", Title: "Look into your mail", Mailbox: a.mailbox,
+		Text: []string{
+			"If that address has an account, mail is on its way.",
+			"The link in it works once, for 30 minutes. You may close this page, or leave it open to go on with the sign-in.",
+		},
+		Button: &templates.Link{Title: "Back to sign-in", URL: "/login?id=" + url.QueryEscape(req.ID)},
+	}, templates.Options{})
+}
+
+// askMail asks for a mail, and keeps the request for as long as its link will live.
+func (a *API) askMail(r *http.Request, kind mail.Kind, c idp.Client, req idp.AuthRequest, email string) error {
+	req.LoginHint = shortened(email)
+	if err := a.Suspend(r.Context(), req); err != nil {
+		return err
+	}
+	return a.AskMail(r.Context(), kind, c.ProjectID, email, req.ID, web.Network(r))
+}
+
+// shortened bounds what was typed as an address.
+func shortened(email string) string {
+	if len(email) > 320 {
+		return ""
+	}
+	return email
+}
+
+// errLinkOver is the answer to a link that was used before, is too old, or never was one.
+var errLinkOver = &shown{http.StatusGone, templates.Error{
+	Title: "This link is over",
+	Text:  "It was used before, is too old, or something it was for has changed since. Go back to the app, and ask for a new one there.",
+}}
+
+// link finds the link of a token, and says so where it is over.
+func (a *API) link(r *http.Request, purpose mail.Kind, token string) (idp.Link, error) {
+	l, err := a.FindLink(r.Context(), purpose, token)
+	return l, over(err)
+}
+
+func over(err error) error {
+	if errors.Is(err, problem.NotFound) {
+		return errLinkOver
+	}
+	return err
+}
+
+// showReset serves GET /reset?token=. It changes nothing.
+func (a *API) showReset(w http.ResponseWriter, r *http.Request) error {
+	token := r.URL.Query().Get("token")
+	l, err := a.link(r, mail.Reset, token)
+	if err != nil {
+		return err
+	}
+	return a.resetPage(w, l, token, "", http.StatusOK)
+}
+
+func (a *API) resetPage(w http.ResponseWriter, l idp.Link, token, wrong string, status int) error {
+	return templates.Write(w, templates.NewPassword{
+		Title: "Set a new password", Text: "for " + l.Email, Action: "/reset", Token: token, Email: l.Email, Error: wrong, Button: "Set the password",
+		Note: "It signs you out everywhere else.",
+	}, templates.Options{Status: status})
+}
+
+// reset serves POST /reset: the form of that page, which uses the link up.
+func (a *API) reset(w http.ResponseWriter, r *http.Request) error {
+	form, err := postForm(w, r)
+	if err != nil {
+		return err
+	}
+	token := form.Get("token")
+	l, err := a.ResetPassword(r.Context(), mail.Reset, token, form.Get("password"))
+	if wrong := problem.First(err); wrong != nil && wrong.Kind == problem.Invalid {
+		return a.resetPage(w, l, token, sentence(wrong.Message), http.StatusUnprocessableEntity)
+	}
+	if err != nil {
+		return over(err)
+	}
+	return a.passwordSet(w, r, l, "Your password is set", "The link is used up. You are signed out everywhere else; sign in with the new password.")
+}
+
+// passwordSet says so, and leads back to the sign-in that waits for it, if it still does
+// and this is its browser.
+func (a *API) passwordSet(w http.ResponseWriter, r *http.Request, l idp.Link, title, text string) error {
+	page := templates.Notice{ID: "password-set", Title: title, Text: []string{text}}
+	button, err := a.wayBack(r, l)
+	if err != nil {
+		return err
+	}
+	if page.Button = button; button == nil {
+		page.Text = append(page.Text, "Go back to the app, and sign in there.")
+	}
+	return templates.Write(w, page, templates.Options{})
+}
+
+// wayBack gives the way back to the sign-in that a link was asked for in, nil if there is
+// none any more.
+func (a *API) wayBack(r *http.Request, l idp.Link) (*templates.Link, error) {
+	if l.Request == "" {
+		return nil, nil
+	}
+	req, c, err := a.Resume(r.Context(), l.Request, a.cookies.FlowOf(r))
+	if errors.Is(err, problem.NotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	req.LoginHint = l.Email
+	if err := a.Suspend(r.Context(), req); err != nil {
+		return nil, err
+	}
+	return &templates.Link{Title: "Sign in to " + appName(c, req), URL: "/login?id=" + url.QueryEscape(req.ID)}, nil
+}
+
+// sentence makes one of the message of a parameter that is wrong.
+func sentence(message string) string {
+	if message == "" {
+		return ""
+	}
+	return "The " + message + "."
+}

@@ -1,0 +1,143 @@
+package mail
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/session"
+)
+
+// How much a Box keeps, and for how long.
+const (
+	boxSize = 50
+	boxFor  = 24 * time.Hour
+)
+
+// A Box keeps messages instead of sending them, the last fifty for a day, where the
+// developer who runs the server sees them. As they have links in them that work, they
+// are sealed.
+type Box struct {
+	Sessions session.Store
+	Seal     func(name string, secret []byte) (string, error)
+	Open     func(name, sealed string) ([]byte, error)
+	Now      func() time.Time
+	Log      *slog.Logger // nil means that nothing is said
+}
+
+var _ Transport = (*Box)(nil)
+
+// An Item is a message in a list.
+type Item struct {
+	ID      string    `json:"id"`
+	Key     string    `json:"key"`
+	Kind    Kind      `json:"kind"`
+	To      string    `json:"to"`
+	Subject string    `json:"subject"`
+	Arrived time.Time `json:"arrived"`
+}
+
+const boxKind = "mailbox"
+
+var boxIndex = session.Key{Kind: boxKind, ID: "index"}
+
+// Send keeps a message.
+func (b *Box) Send(ctx context.Context, m Message) error {
+	if _, err := m.build(); err != nil {
+		return err // as an SMTP server would
+	}
+	key := session.Key{Kind: boxKind, ID: session.Digest(m.ID + b.Now().String())}
+	if err := b.put(ctx, key, m); err != nil {
+		return err
+	}
+	if err := b.list(ctx, Item{m.ID, key.ID, m.Kind, m.To, m.Subject, b.Now()}); err != nil {
+		return err
+	}
+	if b.Log != nil {
+		b.Log.Info("a mail is kept at /dev/mail, since mail.url is log:", "mail", m.ID, "kind", string(m.Kind))
+	}
+	return nil
+}
+
+func (b *Box) put(ctx context.Context, key session.Key, v any) error {
+	sealed, err := b.sealed(key, v)
+	if err == nil {
+		err = b.Sessions.Put(ctx, key, sealed, boxFor)
+	}
+	if err != nil {
+		return fmt.Errorf("keeping mail: %w", err)
+	}
+	return nil
+}
+
+func (b *Box) sealed(key session.Key, v any) ([]byte, error) {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	sealed, err := b.Seal("mail "+key.ID, raw)
+	return []byte(sealed), err
+}
+
+func (b *Box) get(ctx context.Context, key session.Key, into any) (sealed []byte, err error) {
+	if sealed, err = b.Sessions.Get(ctx, key); err != nil {
+		return nil, err
+	}
+	raw, err := b.Open("mail "+key.ID, string(sealed))
+	if err != nil {
+		return sealed, fmt.Errorf("reading mail: %w", err)
+	}
+	return sealed, json.Unmarshal(raw, into)
+}
+
+// list puts an item in front of the list; of many at once each does.
+func (b *Box) list(ctx context.Context, item Item) error {
+	const attempts = 50
+	for range attempts {
+		var items []Item
+		old, err := b.get(ctx, boxIndex, &items)
+		absent := errors.Is(err, problem.NotFound)
+		if err != nil && !absent && old == nil {
+			return err
+		}
+		items = append([]Item{item}, items...)
+		sealed, err := b.sealed(boxIndex, items[:min(len(items), boxSize)])
+		if err != nil {
+			return err
+		}
+		if absent {
+			err = b.Sessions.Add(ctx, boxIndex, sealed, boxFor)
+		} else {
+			err = b.Sessions.CompareAndSwap(ctx, boxIndex, old, sealed, boxFor)
+		}
+		if !errors.Is(err, problem.Conflict) && !errors.Is(err, problem.NotFound) {
+			return err
+		}
+	}
+	return errors.New("keeping mail: others were faster each time")
+}
+
+// List gives what is kept, the newest first.
+func (b *Box) List(ctx context.Context) ([]Item, error) {
+	var items []Item
+	_, err := b.get(ctx, boxIndex, &items)
+	if errors.Is(err, problem.NotFound) {
+		return nil, nil
+	}
+	return items, err
+}
+
+// Find gives the message of an item's key.
+func (b *Box) Find(ctx context.Context, key string) (m Message, err error) {
+	if raw, bad := base64.RawURLEncoding.DecodeString(key); bad != nil || len(raw) != sha256.Size {
+		return m, problem.NoSuch("mail")
+	}
+	_, err = b.get(ctx, session.Key{Kind: boxKind, ID: key}, &m)
+	return m, err
+}

@@ -1,0 +1,125 @@
+package mail
+
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	html "html/template"
+	"net/mail"
+	"regexp"
+	"strconv"
+	"strings"
+	text "text/template"
+	"unicode"
+)
+
+// A Message is a letter as it is sent.
+type Message struct {
+	ID      string // the left half of its Message-ID
+	Kind    Kind
+	From    mail.Address
+	ReplyTo string // "" for none
+	To      string
+	Subject string
+	Text    string
+	HTML    string
+	Link    string // in both; "" for none
+}
+
+// A Sender is in whose name this installation writes.
+type Sender struct {
+	Address string // of the From header and of the envelope
+	Name    string // beside it; "" means the brand's
+	ReplyTo string // "" for none
+}
+
+var (
+	//go:embed letter.html
+	letterHTML string
+	//go:embed letter.txt
+	letterText string
+
+	parsedHTML = html.Must(html.New("").Parse(letterHTML))
+	parsedText = text.Must(text.New("").Parse(letterText))
+)
+
+// A sheet is what the layouts show.
+type sheet struct {
+	words
+	Brand  string
+	Link   string
+	Footer string
+	Color  string // behind the button, where it is light around, and in the dark
+	Dark   string
+	Ink    string // on it
+	Deep   string
+}
+
+// write makes the message of a letter.
+func (d Draft) write(id string, from Sender) (Message, error) {
+	w, ok := english[d.Kind]
+	if !ok {
+		return Message{}, fmt.Errorf("writing letter: no words for %q", d.Kind)
+	}
+	values := map[string]string{"brand": d.Brand.Name, "to": d.To}
+	for name, value := range d.Facts {
+		values[name] = value
+	}
+	s := sheet{words: w.fill(values), Brand: oneLine(d.Brand.Name), Link: d.Link, Color: "#2f4b9b", Dark: "#9db4ff", Ink: "#ffffff", Deep: "#10131f"}
+	s.Footer = words{Note: signed}.fill(values).Note
+	if colorSyntax.MatchString(d.Brand.Color) {
+		s.Color, s.Dark = d.Brand.Color, d.Brand.Color
+		s.Ink = inkOn(d.Brand.Color)
+		s.Deep = s.Ink
+	}
+	m := Message{ID: id, Kind: d.Kind, To: d.To, Link: d.Link, Subject: s.Subject, ReplyTo: from.ReplyTo, From: mail.Address{Name: oneLine(from.Name), Address: from.Address}}
+	if m.From.Name == "" {
+		m.From.Name = s.Brand
+	}
+	var out bytes.Buffer
+	if err := parsedText.Execute(&out, s); err != nil {
+		return m, fmt.Errorf("writing letter: %w", err)
+	}
+	m.Text = out.String()
+	out.Reset()
+	if err := parsedHTML.Execute(&out, s); err != nil {
+		return m, fmt.Errorf("writing letter: %w", err)
+	}
+	m.HTML = out.String()
+	return m, nil
+}
+
+// Lines gives a paragraph's lines.
+func (s sheet) Lines(paragraph string) []string { return strings.Split(paragraph, "\n") }
+
+// oneLine makes one line of what others chose: what would begin another header, or
+// hide something, is a space.
+func oneLine(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || unicode.Is(unicode.Zl, r) || unicode.Is(unicode.Zp, r) || unicode.Is(unicode.Bidi_Control, r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(s, ""))
+	return strings.TrimSpace(s)
+}
+
+var colorSyntax = regexp.MustCompile(`^#[0-9a-f]{6}$`)
+
+// IsColor reports whether a text is a colour as a [Brand] takes it: # and six small
+// hexadecimal digits.
+func IsColor(s string) bool { return colorSyntax.MatchString(s) }
+
+// inkOn gives black or white, whichever is read better on a colour (WCAG 2.2,
+// relative luminance, about).
+func inkOn(color string) string {
+	rgb, err := strconv.ParseUint(color[1:], 16, 32)
+	if err != nil {
+		return "#ffffff"
+	}
+	part := func(shift int) float64 { v := float64(rgb>>shift&0xff) / 255; return v * v }
+	if 0.2126*part(16)+0.7152*part(8)+0.0722*part(0) > 0.18 {
+		return "#111111"
+	}
+	return "#ffffff"
+}

@@ -1,0 +1,230 @@
+package mail
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// Config says what a Post works with.
+type Config struct {
+	Queue     Queue
+	Transport Transport
+	Sender    Sender
+
+	// Write says what a letter says, and makes its link. It is problem.NotFound where
+	// nobody is to be written to any more, or ever was: then the letter is dropped.
+	Write func(ctx context.Context, l Letter) (Draft, error)
+
+	// Observe is told "sent", "failed", "dead" or "dropped" after each attempt. Nil
+	// tells nobody.
+	Observe func(result string)
+
+	Log *slog.Logger     // nil means slog.Default()
+	Now func() time.Time // nil means time.Now
+}
+
+// How much is done at once, and how often is looked for more.
+const (
+	hands     = 4
+	lookEvery = 500 * time.Millisecond
+	countEach = 15 * time.Second
+	leaseFor  = 2 * time.Minute // more than sendFor
+)
+
+// delays are how long to wait after each attempt; after one more a letter is dead.
+// Together they are about a day.
+var delays = [...]time.Duration{
+	5 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, 30 * time.Minute, time.Hour, 3 * time.Hour, 6 * time.Hour, 12 * time.Hour,
+}
+
+// delay gives how long to wait after so many attempts, a fifth more or less; ok is
+// false after the last.
+func delay(attempts int) (d time.Duration, ok bool) {
+	if attempts > len(delays) {
+		return 0, false
+	}
+	d = delays[max(attempts, 1)-1]
+	return d + time.Duration((rand.Float64()*2-1)*float64(d)/5), true
+}
+
+// A Post sends what is in a queue. Make one with [New], then Run it, and end it with
+// Shutdown.
+type Post struct {
+	c       Config
+	more    chan struct{}
+	quit    chan struct{}
+	idle    chan struct{}
+	once    sync.Once
+	backlog atomic.Pointer[Backlog]
+}
+
+// New makes a Post.
+func New(c Config) *Post {
+	if c.Observe == nil {
+		c.Observe = func(string) {}
+	}
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	p := &Post{c: c, more: make(chan struct{}, 1), quit: make(chan struct{}), idle: make(chan struct{})}
+	p.backlog.Store(&Backlog{})
+	return p
+}
+
+// Backlog tells how much waits, as it was a quarter of a minute ago at most.
+func (p *Post) Backlog() Backlog { return *p.backlog.Load() }
+
+// Run sends until Shutdown, and until ctx ends: then attempts are cut off.
+func (p *Post) Run(ctx context.Context) {
+	defer close(p.idle)
+	var work sync.WaitGroup
+	defer work.Wait()
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	free := make(chan struct{}, hands)
+	var counted time.Time
+	for {
+		if time.Since(counted) > countEach {
+			if b, err := p.c.Queue.LetterBacklog(ctx); err == nil { // /readyz tells of the database
+				p.backlog.Store(&b)
+				counted = time.Now()
+			}
+		}
+		p.start(ctx, &work, free)
+		select {
+		case <-ctx.Done():
+			return
+		case <-p.quit:
+			return
+		case <-tick.C:
+		case <-p.more:
+		}
+	}
+}
+
+// Shutdown begins no more attempts, and waits until those under way are over, or ctx
+// ends.
+func (p *Post) Shutdown(ctx context.Context) {
+	p.once.Do(func() { close(p.quit) })
+	select {
+	case <-p.idle:
+	case <-ctx.Done():
+	}
+}
+
+// start takes as many letters as there are hands free.
+func (p *Post) start(ctx context.Context, work *sync.WaitGroup, busy chan struct{}) {
+	n := hands - len(busy)
+	if n == 0 || ctx.Err() != nil {
+		return
+	}
+	now := p.c.Now()
+	letters, err := p.c.Queue.TakeLetters(ctx, now, now.Add(leaseFor), n)
+	if err != nil {
+		if ctx.Err() == nil {
+			p.c.Log.Debug("looking for mails to send", "error", err)
+		}
+		return
+	}
+	for _, l := range letters {
+		busy <- struct{}{}
+		work.Go(func() {
+			p.attempt(ctx, l)
+			<-busy
+			select {
+			case p.more <- struct{}{}:
+			default: // somebody has said so
+			}
+		})
+	}
+}
+
+// attempt sends a letter once and notes what came of it.
+func (p *Post) attempt(ctx context.Context, l Letter) {
+	err := p.send(ctx, l)
+	if err != nil && ctx.Err() != nil {
+		return // we have cut it off; the lease ends by itself
+	}
+	r := p.settled(l, err)
+	// What was sent is noted even if the node stops meanwhile.
+	if err := p.c.Queue.SettleLetter(context.WithoutCancel(ctx), r); err != nil {
+		p.c.Log.Error("noting a mail; it is sent again", "mail", l.ID, "error", err)
+		return
+	}
+	p.tell(l, r)
+}
+
+func (p *Post) send(ctx context.Context, l Letter) error {
+	d, err := p.c.Write(ctx, l)
+	if err != nil {
+		return err
+	}
+	m, err := d.write(l.ID, p.c.Sender)
+	if err != nil {
+		return err
+	}
+	return p.c.Transport.Send(ctx, m)
+}
+
+// settled says what becomes of a letter after an attempt.
+func (p *Post) settled(l Letter, err error) Result {
+	r := Result{ID: l.ID, State: Sent, Ended: p.c.Now()}
+	if err == nil {
+		return r
+	}
+	if errors.Is(err, problem.NotFound) {
+		r.Dropped = true
+		return r
+	}
+	r.State, r.Error = Dead, clip(err.Error())
+	if wait, again := delay(l.Attempts); again && !Refused(err) {
+		r.State, r.Due, r.Ended = Pending, r.Ended.Add(wait), time.Time{}
+	}
+	return r
+}
+
+// tell counts an attempt and logs what needs somebody, never what the letter says.
+func (p *Post) tell(l Letter, r Result) {
+	switch {
+	case r.Dropped:
+		p.c.Observe("dropped")
+	case r.State == Sent:
+		p.c.Observe("sent")
+		p.c.Log.Debug("a mail was sent", "mail", l.ID, "kind", string(l.Kind), "attempts", l.Attempts)
+	case r.State == Dead:
+		p.c.Observe("dead")
+		p.c.Log.Warn("a mail was given up; `selvage mail retry` tries it again", "mail", l.ID, "kind", string(l.Kind), "attempts", l.Attempts, "error", r.Error)
+	default:
+		p.c.Observe("failed")
+		p.c.Log.Warn("a mail was not taken; it is tried again", "mail", l.ID, "kind", string(l.Kind), "attempts", l.Attempts, "next", r.Due, "error", r.Error)
+	}
+}
+
+// Deliver sends a draft at once, past the queue, for who waits to see whether it works.
+func (p *Post) Deliver(ctx context.Context, id string, d Draft) error {
+	m, err := d.write(id, p.c.Sender)
+	if err != nil {
+		return err
+	}
+	return p.c.Transport.Send(ctx, m)
+}
+
+// clip bounds an error's text, on one line.
+func clip(s string) string {
+	s = oneLine(s)
+	if len(s) > 400 {
+		s = strings.ToValidUTF8(s[:400], "") + "…"
+	}
+	return s
+}

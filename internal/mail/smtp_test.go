@@ -1,0 +1,193 @@
+package mail_test
+
+import (
+	"context"
+	"crypto/x509"
+	stdmail "net/mail"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/selvage/selvage/internal/mail"
+	"github.com/selvage/selvage/test/inbox"
+)
+
+func message(to string) mail.Message {
+	return mail.Message{
+		ID: "0190", From: stdmail.Address{Name: "Acmé", Address: "no-reply@acme.example"}, To: to, Subject: "Grüße", Text: "text of it\n", HTML: "<p>html of it</p>",
+	}
+}
+
+// transport gives what sends to a server, as a URL of it says.
+func transport(t *testing.T, s *inbox.Server, scheme, host, behind string) mail.SMTP {
+	t.Helper()
+	to, err := mail.ParseURL(scheme + "://" + strings.ReplaceAll(inbox.User, "@", "%40") + "@" + host + ":" + s.Port() + behind)
+	if err != nil {
+		t.Fatal(err)
+	}
+	to.Password = inbox.Password
+	if s.CAFile != "" {
+		pem, err := os.ReadFile(s.CAFile)
+		if err != nil {
+			t.Fatal(err)
+		}
+		to.Roots = x509.NewCertPool()
+		to.Roots.AppendCertsFromPEM(pem)
+	}
+	return mail.SMTP{Server: to}
+}
+
+// Mails go to a real server, over TLS where there is any, with the password.
+func TestSend(t *testing.T) {
+	tests := []struct {
+		name, scheme, behind string
+		server               inbox.Config
+		secure               bool
+	}{
+		{"STARTTLS", "smtp", "?tls=starttls", inbox.Config{TLS: true, Auth: true}, true},
+		{"TLS", "smtps", "", inbox.Config{Full: true, Auth: true}, true},
+		{"this machine", "smtp", "", inbox.Config{Auth: true}, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := inbox.Start(t, tt.server)
+			if err := transport(t, s, tt.scheme, "localhost", tt.behind).Send(t.Context(), message("ada@example.com")); err != nil {
+				t.Fatal(err)
+			}
+			got := s.To("ada@example.com")
+			if len(got) != 1 || got[0].Secure != tt.secure || got[0].User != inbox.User || got[0].From != "no-reply@acme.example" {
+				t.Fatalf("the server has %+v, want one mail of %s", got, inbox.User)
+			}
+			m := got[0]
+			if m.Subject != "Grüße" || m.Text != "text of it\n" || m.HTML != "<p>html of it</p>" {
+				t.Errorf("it says %q, %q, %q", m.Subject, m.Text, m.HTML)
+			}
+			for name, want := range map[string]string{"Auto-Submitted": "auto-generated", "Message-Id": "<0190@acme.example>", "To": "<ada@example.com>"} {
+				if m.Header.Get(name) != want {
+					t.Errorf("%s: %q, want %q", name, m.Header.Get(name), want)
+				}
+			}
+		})
+	}
+}
+
+// A password goes over TLS alone, to whom a certificate vouches for.
+func TestSendsNothingReadable(t *testing.T) {
+	t.Run("no STARTTLS", func(t *testing.T) {
+		s := inbox.Start(t, inbox.Config{Auth: true})
+		err := transport(t, s, "smtp", "localhost", "?tls=starttls").Send(t.Context(), message("ada@example.com"))
+		if err == nil || len(s.Mails()) != 0 {
+			t.Errorf("Send = %v, with %d mails, want it refused", err, len(s.Mails()))
+		}
+	})
+	t.Run("unknown certificate", func(t *testing.T) {
+		s := inbox.Start(t, inbox.Config{TLS: true, Auth: true})
+		to := transport(t, s, "smtp", "localhost", "?tls=starttls")
+		to.Server.Roots = x509.NewCertPool()
+		if err := to.Send(t.Context(), message("ada@example.com")); err == nil || !strings.Contains(err.Error(), "certificate") {
+			t.Errorf("Send = %v, want the certificate refused", err)
+		}
+	})
+	t.Run("wrong password", func(t *testing.T) {
+		s := inbox.Start(t, inbox.Config{Auth: true})
+		to := transport(t, s, "smtp", "localhost", "")
+		to.Server.Password = "wrong"
+		err := to.Send(t.Context(), message("ada@example.com"))
+		if err == nil || mail.Refused(err) || strings.Contains(err.Error(), "wrong") {
+			t.Errorf("Send = %v, want an error that another attempt may change, without the password", err)
+		}
+	})
+}
+
+// What others chose is no line of a header.
+func TestSendInjects(t *testing.T) {
+	s := inbox.Start(t, inbox.Config{})
+	to := transport(t, s, "smtp", "localhost", "")
+	to.Server.User = ""
+	m := message("ada@example.com")
+	m.Subject = "Hello\r\nBcc: eve@example.com\r\n\r\nother body"
+	m.From.Name = "Acme\r\nBcc: eve@example.com\u2028\u202e"
+	if err := to.Send(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
+	got := s.Mails()
+	if len(got) != 1 || got[0].Header.Get("Bcc") != "" || got[0].To != "ada@example.com" || got[0].Text != m.Text {
+		t.Errorf("the server has %+v, want one mail to ada alone", got)
+	}
+	for _, address := range []string{"ada@example.com\r\nRCPT TO:<eve@example.com>", "ada@example.com, eve@example.com", "<ada@example.com> <eve@example.com>", "ada", "@example.com", ""} {
+		m := message(address)
+		if err := to.Send(t.Context(), m); err == nil || !mail.Refused(err) {
+			t.Errorf("Send to %q = %v, want it refused for good", address, err)
+		}
+	}
+	if n := len(s.Mails()); n != 1 {
+		t.Errorf("the server has %d mails, want 1", n)
+	}
+}
+
+// Domains are written as DNS has them; what is not ASCII before them needs a server
+// that knows it.
+func TestSendInternational(t *testing.T) {
+	old, modern := inbox.Start(t, inbox.Config{}), inbox.Start(t, inbox.Config{UTF8: true})
+	send := func(s *inbox.Server, to string) error {
+		by := transport(t, s, "smtp", "localhost", "")
+		by.Server.User = ""
+		return by.Send(context.Background(), message(to))
+	}
+	if err := send(old, "ada@bücher.example"); err != nil || len(old.To("ada@xn--bcher-kva.example")) != 1 {
+		t.Errorf("Send to a domain that is not ASCII = %v, %v", err, old.Mails())
+	}
+	if err := send(modern, "älice@example.com"); err != nil || len(modern.To("älice@example.com")) != 1 {
+		t.Errorf("Send to an SMTPUTF8 server = %v, %v", err, modern.Mails())
+	}
+	if err := send(old, "älice@example.com"); err == nil || !mail.Refused(err) || !strings.Contains(err.Error(), "SMTPUTF8") {
+		t.Errorf("Send to a server without SMTPUTF8 = %v, want it refused for good", err)
+	}
+}
+
+// Who is refused by a server for good is not tried again.
+func TestSendRefused(t *testing.T) {
+	s := inbox.Start(t, inbox.Config{})
+	to := transport(t, s, "smtp", "localhost", "")
+	to.Server.User = ""
+	for code, want := range map[int]bool{550: true, 450: false} {
+		s.Refuse(code)
+		if err := to.Send(t.Context(), message("ada@example.com")); err == nil || mail.Refused(err) != want {
+			t.Errorf("Send, answered with %d = %v, refused for good: %t, want %t", code, err, mail.Refused(err), want)
+		}
+	}
+	s.Down()
+	if err := to.Send(t.Context(), message("ada@example.com")); err == nil || mail.Refused(err) {
+		t.Errorf("Send to nobody = %v, want an error that another attempt may change", err)
+	}
+}
+
+func TestParseURL(t *testing.T) {
+	tests := []struct {
+		raw  string
+		want mail.Server
+		ok   bool
+	}{
+		{"smtp://acme@mail.example", mail.Server{Host: "mail.example", Port: 587, User: "acme"}, true},
+		{"smtps://mail.example", mail.Server{Host: "mail.example", Port: 465, Implicit: true}, true},
+		{"smtp://127.0.0.1:25", mail.Server{Host: "127.0.0.1", Port: 25, Plain: true}, true},
+		{"smtp://10.0.0.3:25?tls=none", mail.Server{Host: "10.0.0.3", Port: 25, Plain: true}, true},
+		{"smtp://localhost?tls=starttls", mail.Server{Host: "localhost", Port: 587}, true},
+		{"smtp://acme:secret@mail.example", mail.Server{}, false},
+		{"smtp://mail.example?tls=maybe", mail.Server{}, false},
+		{"smtps://mail.example?tls=none", mail.Server{}, false},
+		{"smtp://mail.example/inbox", mail.Server{}, false},
+		{"http://mail.example", mail.Server{}, false},
+		{"mail.example:25", mail.Server{}, false},
+		{"", mail.Server{}, false},
+	}
+	for _, tt := range tests {
+		got, err := mail.ParseURL(tt.raw)
+		if (err == nil) != tt.ok || tt.ok && got != tt.want {
+			t.Errorf("ParseURL(%q) = %+v, %v, want %+v, %t", tt.raw, got, err, tt.want, tt.ok)
+		}
+	}
+	if _, err := mail.ParseURL("log:"); err != mail.ErrBox {
+		t.Errorf("ParseURL(log:) = %v, want ErrBox", err)
+	}
+}

@@ -1,0 +1,67 @@
+package mail
+
+import (
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strconv"
+)
+
+// A Server is an SMTP server that takes mail from us.
+type Server struct {
+	Host     string
+	Port     int
+	Implicit bool // TLS from the first byte (smtps, RFC 8314), else by STARTTLS
+	Plain    bool // no TLS at all: on loopback, or where it was asked for
+	User     string
+	Password string
+	Roots    *x509.CertPool // that vouch for it; nil means the system's
+}
+
+// ErrBox says that a URL names no server, but the [Box].
+var ErrBox = errors.New("mails stay here")
+
+// ParseURL reads log: (then the error is ErrBox), smtp://user@host:587, which is by
+// STARTTLS unless the host is of this machine, or has ?tls=none behind it, or
+// smtps://user@host:465.
+func ParseURL(raw string) (Server, error) {
+	if raw == "log:" {
+		return Server{}, ErrBox
+	}
+	u, err := url.Parse(raw)
+	if err != nil || (u.Scheme != "smtp" && u.Scheme != "smtps") || u.Hostname() == "" || u.Path != "" && u.Path != "/" || u.Fragment != "" {
+		return Server{}, errors.New("needs log:, smtp://USER@HOST:587 or smtps://USER@HOST:465")
+	}
+	if _, set := u.User.Password(); set {
+		return Server{}, errors.New("has a password in it; it goes into mail.password")
+	}
+	s := Server{Host: u.Hostname(), User: u.User.Username(), Implicit: u.Scheme == "smtps", Port: 587}
+	if s.Implicit {
+		s.Port = 465
+	}
+	if p := u.Port(); p != "" {
+		if s.Port, err = strconv.Atoi(p); err != nil || s.Port < 1 || s.Port > 65535 {
+			return s, fmt.Errorf("needs a port from 1 to 65535")
+		}
+	}
+	ip := net.ParseIP(s.Host)
+	s.Plain = !s.Implicit && (s.Host == "localhost" || ip != nil && ip.IsLoopback())
+	for name, values := range u.Query() {
+		switch {
+		case name != "tls" || len(values) != 1 || s.Implicit:
+			return s, fmt.Errorf("knows no %q behind it; there is tls=none, tls=starttls, for smtp", name)
+		case values[0] == "none":
+			s.Plain = true
+		case values[0] == "starttls":
+			s.Plain = false
+		default:
+			return s, errors.New("needs tls=none or tls=starttls behind it, if anything")
+		}
+	}
+	return s, nil
+}
+
+// Name names the server without its secrets.
+func (s Server) Name() string { return net.JoinHostPort(s.Host, strconv.Itoa(s.Port)) }

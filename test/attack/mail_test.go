@@ -1,0 +1,290 @@
+package attack
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/test/harness"
+	"github.com/selvage/selvage/test/inbox"
+)
+
+// A mailed project sends mails to an inbox.
+type mailed struct {
+	*harness.Project
+	inbox *inbox.Server
+	spa   *harness.Client
+}
+
+func newMailed(t *testing.T, env ...string) mailed {
+	t.Helper()
+	in := inbox.Start(t, inbox.Config{TLS: true, Auth: true})
+	s := harness.StartConfig(t, harness.Config{Env: append([]string{
+		"SELVAGE_MAIL__URL=smtp://" + url.QueryEscape(inbox.User) + "@localhost:" + in.Port() + "?tls=starttls", "SELVAGE_MAIL__PASSWORD=" + inbox.Password,
+		"SELVAGE_MAIL__CA=" + in.CAFile, "SELVAGE_MAIL__FROM=no-reply@acme.example",
+	}, env...)})
+	p := s.NewProject(t)
+	return mailed{p, in, p.NewClient(t, "spa", "--first-party")}
+}
+
+// next waits for the n-th mail to an address and gives it.
+func (m mailed) next(t *testing.T, to string, n int) inbox.Mail {
+	t.Helper()
+	harness.Eventually(t, time.Minute, fmt.Sprintf("mail %d to %s", n, to), func() error {
+		if got := len(m.inbox.To(to)); got < n {
+			return fmt.Errorf("there are %d; the log: %s", got, m.Log())
+		}
+		return nil
+	})
+	return m.inbox.To(to)[n-1]
+}
+
+// link waits for the n-th mail to an address that has a link, and gives that. Notices
+// come between, before or after.
+func (m mailed) link(t *testing.T, to string, n int) string {
+	t.Helper()
+	var links []string
+	harness.Eventually(t, time.Minute, fmt.Sprintf("link %d to %s", n, to), func() error {
+		links = nil
+		for _, mail := range m.inbox.To(to) {
+			if l := mail.Link(); l != "" {
+				links = append(links, l)
+			}
+		}
+		if len(links) < n {
+			return fmt.Errorf("there are %d; the log: %s", len(links), m.Log())
+		}
+		return nil
+	})
+	return links[n-1]
+}
+
+// forgot asks for a new password in a browser, and gives the page that answers.
+func (m mailed) forgot(t *testing.T, b *harness.Browser, email string) harness.Page {
+	t.Helper()
+	login := b.Open(t, m.spa.NewFlow(loginScope).URL())
+	id := login.URL.Query().Get("id")
+	return b.Submit(t, b.Open(t, "/forgot?id="+url.QueryEscape(id)), "forgot-submit", map[string]string{"username": email})
+}
+
+// TestMailReset uses the link of a mail: looking at it uses nothing up, of many posts
+// one wins, and all that was signed in is signed out.
+func TestMailReset(t *testing.T) {
+	m := newMailed(t)
+	sub := m.NewSubscriber(t)
+	old, _ := m.spa.SignIn(t, sub, loginScope)
+
+	b := m.Browser()
+	page := m.forgot(t, b, strings.ToUpper(sub.Email))
+	if !page.Has("mail-sent") {
+		t.Fatalf("forgot = %d %s", page.Status, page.Body)
+	}
+	link := m.link(t, sub.Email, 1)
+	if !strings.HasPrefix(link, m.Issuer()+"reset?token=") {
+		t.Fatalf("the link of the mail is %q", link)
+	}
+	for range 3 { // a scanner, without cookies
+		m.Browser().Open(t, link).Want(t, 200)
+	}
+	m.Browser().Submit(t, m.Browser().Open(t, link), "password-submit", map[string]string{"new-password": "short"}).Want(t, 422)
+
+	var won atomic.Int64
+	var winner atomic.Value
+	var all sync.WaitGroup
+	_, token, _ := strings.Cut(link, "?token=")
+	for i := range 20 {
+		all.Go(func() {
+			password := "heron-marble-" + strconv.Itoa(i) + "-quilt"
+			a, err := m.Try("POST", "/reset", harness.Form(url.Values{"token": {token}, "password": {password}}))
+			switch {
+			case err != nil:
+				t.Error(err)
+			case a.Status == 200:
+				won.Add(1)
+				winner.Store(password)
+			case a.Status != 410:
+				t.Errorf("POST /reset = %d %s, want 410", a.Status, a.Body)
+			}
+		})
+	}
+	all.Wait()
+	if won.Load() != 1 {
+		t.Fatalf("%d posts of a link won, want 1", won.Load())
+	}
+	m.Browser().Open(t, link).WantErrorPage(t, 410)
+	harness.WithinASecond(t, "the tokens from before", func() error {
+		a := m.spa.Refresh(t, old.RefreshToken)
+		if a.Status == 200 {
+			return errors.New("the refresh token is good")
+		}
+		return nil
+	})
+	harness.WithinASecond(t, "the access token from before", func() error {
+		if a := m.Get(t, "/oauth/userinfo", harness.Bearer(old.AccessToken)); a.Status != 401 {
+			return fmt.Errorf("userinfo = %d", a.Status)
+		}
+		return nil
+	})
+	wrong := m.Browser()
+	p := wrong.Open(t, m.spa.NewFlow(loginScope).URL())
+	wrong.Submit(t, p, "login-submit", map[string]string{"username": sub.Email, "password": sub.Password}).Want(t, 422)
+	sub.Password = winner.Load().(string)
+	m.spa.SignIn(t, sub, loginScope)
+	if notice := m.next(t, sub.Email, 2); !strings.Contains(notice.Subject, "password") || notice.Link() != "" {
+		t.Errorf("after it came %q with the link %q, want a notice without one", notice.Subject, notice.Link())
+	}
+	if log := m.Log(); strings.Contains(log, token) {
+		t.Error("the token of the link is in the log")
+	}
+}
+
+// TestMailResetGoesOn comes back to the sign-in in which the password was forgotten.
+func TestMailResetGoesOn(t *testing.T) {
+	m := newMailed(t)
+	sub := m.NewSubscriber(t)
+	b := m.Browser()
+	m.forgot(t, b, sub.Email)
+	link := m.link(t, sub.Email, 1)
+
+	done := b.Submit(t, b.Open(t, link), "password-submit", map[string]string{"new-password": "granite-otter-nine"})
+	done.Want(t, 200)
+	login := b.Open(t, done.Attribute(t, "notice-go", "href"))
+	told := b.Submit(t, login, "login-submit", map[string]string{"username": sub.Email, "password": "granite-otter-nine"}).Callback(t)
+	if told.Get("code") == "" {
+		t.Errorf("the app is told %v, want a code", told)
+	}
+
+	// Elsewhere the same link leads to no sign-in: the request is another browser's.
+	m.forgot(t, m.Browser(), sub.Email)
+	link = m.link(t, sub.Email, 2)
+	elsewhere := m.Browser()
+	done = elsewhere.Submit(t, elsewhere.Open(t, link), "password-submit", map[string]string{"new-password": "granite-otter-ten"})
+	if done.Want(t, 200); done.Has("notice-go") {
+		t.Error("a request goes on in another browser than its own")
+	}
+}
+
+// TestMailUnknownAddress gets the same answer for everybody.
+func TestMailUnknownAddress(t *testing.T) {
+	m := newMailed(t)
+	known := m.NewSubscriber(t)
+	disabled := m.NewSubscriber(t)
+	m.Command(t, "", "subscriber", "update", disabled.ID, "--disabled")
+	bare := m.CLI(t, "", "subscriber", "create", "--project", m.ID, "--email", "bare@example.com")
+	if bare["email"] != "bare@example.com" {
+		t.Fatal(bare)
+	}
+	idPattern := func(p harness.Page) string { return p.Attribute(t, "notice-go", "href") }
+	want := ""
+	for _, email := range []string{known.Email, "nobody@example.com", disabled.Email, "bare@example.com", "not an address", ""} {
+		page := m.forgot(t, m.Browser(), email)
+		page.Want(t, 200)
+		got := plain(page.Answer, idPattern(page))
+		if want == "" {
+			want = got
+		}
+		if got != want {
+			t.Errorf("the answer for %q differs:\n%s\n%s", email, got, want)
+		}
+		if len(page.Header.Values("Set-Cookie")) != 0 {
+			t.Errorf("the answer for %q sets a cookie", email)
+		}
+	}
+	m.next(t, known.Email, 1)
+	harness.Eventually(t, time.Minute, "the queue to be empty", func() error {
+		if pending := m.Command(t, "", "mail", "list", "--state", "pending", "-o", "id"); pending != "" {
+			return errors.New("there is " + pending)
+		}
+		return nil
+	})
+	if all := m.inbox.Mails(); len(all) != 1 {
+		t.Errorf("there are %d mails, want the one to who has an account: %v", len(all), all)
+	}
+}
+
+// TestMailLinkBound takes links to other pages, and past what they are bound to.
+func TestMailLinkBound(t *testing.T) {
+	m := newMailed(t)
+	sub := m.NewSubscriber(t)
+	ask := func(n int) string {
+		m.forgot(t, m.Browser(), sub.Email)
+		return m.link(t, sub.Email, n)
+	}
+	link := ask(1)
+	_, token, _ := strings.Cut(link, "?token=")
+	for _, page := range []string{"/verify", "/invite"} {
+		m.Browser().Open(t, page+"?token="+token).WantErrorPage(t, 410)
+		m.Post(t, page, harness.Form(url.Values{"token": {token}, "password": {"granite-otter-nine"}})).Want(t, 410)
+	}
+	for _, bad := range []string{"", token[1:], token + "A", strings.ToLower(token), strings.Repeat("A", len(token)), "' OR 1=1--"} {
+		m.Post(t, "/reset", harness.Form(url.Values{"token": {bad}, "password": {"granite-otter-nine"}})).Want(t, 410)
+	}
+	m.Post(t, "/reset", harness.Form(url.Values{"token": {token}, "password": {"granite-otter-nine"}}), harness.Header("Origin", "https://evil.example")).Want(t, 403)
+	m.Browser().Open(t, link).Want(t, 200)
+
+	m.Command(t, "another-quilted-heron\n", "subscriber", "update", sub.ID, "--password-stdin")
+	m.Browser().Open(t, link).WantErrorPage(t, 410)
+	link = ask(2)
+	m.Command(t, "", "subscriber", "update", sub.ID, "--email", "moved-"+sub.Email)
+	m.Browser().Open(t, link).WantErrorPage(t, 410)
+}
+
+// TestMailHost asks under other names: links come from the public URL alone.
+func TestMailHost(t *testing.T) {
+	m := newMailed(t)
+	sub := m.NewSubscriber(t)
+	b := m.Browser()
+	login := b.Open(t, m.spa.NewFlow(loginScope).URL())
+	page := b.Open(t, "/forgot?id="+url.QueryEscape(login.URL.Query().Get("id")))
+	b.Submit(t, page, "forgot-submit", map[string]string{"username": sub.Email}, harness.Header("X-Forwarded-Host", "evil.example"), harness.Header("Forwarded", "host=evil.example")).Want(t, 200)
+	if mail := m.next(t, sub.Email, 1); !strings.HasPrefix(mail.Link(), m.Issuer()) || strings.Contains(mail.Raw, "evil.example") {
+		t.Errorf("the mail leads to %q", mail.Link())
+	}
+}
+
+// TestMailFlood asks for more mails than one address, or one network, is sent.
+func TestMailFlood(t *testing.T) {
+	m := newMailed(t, "SELVAGE_LIMITS__MAIL_PER_ADDRESS=2", "SELVAGE_LIMITS__MAIL_PER_NETWORK=8")
+	sub := m.NewSubscriber(t)
+	spellings := []string{sub.Email, strings.ToUpper(sub.Email), " " + sub.Email, sub.Email, sub.Email}
+	for _, email := range spellings {
+		m.forgot(t, m.Browser(), email).Want(t, 200)
+	}
+	m.next(t, sub.Email, 2)
+	for range 3 {
+		m.forgot(t, m.Browser(), "nobody@example.com").Want(t, 200)
+	}
+	m.forgot(t, m.Browser(), "somebody@example.com").WantErrorPage(t, 429)
+	if got := len(m.inbox.To(sub.Email)); got != 2 {
+		t.Errorf("%d mails to one address, want 2", got)
+	}
+}
+
+// TestMailbox looks at kept mails from where nobody may.
+func TestMailbox(t *testing.T) {
+	s := harness.Start(t)
+	s.Command(t, "", "mail", "test", "--to", "ada@example.com")
+	list := s.Get(t, "/dev/mail").Want(t, 200)
+	key := strings.TrimPrefix(harness.Page{Answer: list}.Attribute(t, "mail-0", "href"), "/dev/mail/")
+	for _, path := range []string{"/dev/mail", "/dev/mail/" + key, "/dev/mail/" + key + "/html"} {
+		s.Get(t, path).Want(t, 200)
+		s.Get(t, path, harness.Header("Host", "evil.example")).Want(t, 404)
+		s.Get(t, path, harness.Header("Host", "evil.example:8080")).Want(t, 404)
+		s.Get(t, path, harness.Header("X-Forwarded-For", "203.0.113.9")).Want(t, 404)
+	}
+	html := s.Get(t, "/dev/mail/"+key+"/html").Want(t, 200)
+	if csp := html.Header.Get("Content-Security-Policy"); !strings.HasPrefix(csp, "sandbox; default-src 'none'") {
+		t.Errorf("the mail itself has the policy %q", csp)
+	}
+	for _, bad := range []string{"index", "..%2findex", strings.Repeat("A", 43), key[1:]} {
+		s.Get(t, "/dev/mail/"+bad).Want(t, 404)
+	}
+	newMailed(t).Get(t, "/dev/mail").Want(t, 404)
+	harness.Start(t, "--listen-tls=off", "--public-url", "https://id.example.org").Get(t, "/dev/mail").Want(t, 404)
+}
