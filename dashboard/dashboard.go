@@ -20,7 +20,9 @@ import (
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/factor"
+	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/web"
 	"github.com/selvage/selvage/operator"
 	"github.com/selvage/selvage/recordings"
@@ -39,6 +41,9 @@ type Config struct {
 	RequireFactor bool
 
 	AuthURL string // {auth_url}
+
+	// Audit gives a page of the audit trail, the newest first; nil shows none.
+	Audit func(ctx context.Context, f audit.Filter, q page.Query) (page.Page[audit.Event], error)
 
 	// Health tells how what we stand on does; nil tells nothing.
 	Health func(ctx context.Context) []Health

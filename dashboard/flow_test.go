@@ -156,6 +156,25 @@ func TestKeys(t *testing.T) {
 	b.post(page, page+"/rotate", url.Values{"overlap": {"day"}}).find(t, `<code>(PT[0-9a-f]{64})<`)
 }
 
+// Why a sign-in failed is told by the audit trail, to who may see it.
+func TestAudit(t *testing.T) {
+	w := newWorld(t)
+	o, b := w.operator("ann@example.com", ofAll)
+	w.browser().post("/dashboard/login", "/dashboard/login", url.Values{"username": {"ann@example.com"}, "password": {"wrong"}})
+	a := b.get("/dashboard/audit?action=login&outcome=refused")
+	if !strings.Contains(a.body, "wrong e-mail or password") || !strings.Contains(a.body, o.ID) || strings.Contains(a.body, "Done</span>") {
+		t.Errorf("the audit of refused logins: %s %s", a.Status, a.body)
+	}
+	base := "/dashboard/projects/" + w.one.ID
+	b.post(base+"/keys/new", base+"/keys", url.Values{"name": {"back"}, "scope": {"Voice"}})
+	if a := b.get(base + "/audit"); !strings.Contains(a.body, "Operator<br><span class=\"mono quiet\">"+o.ID) {
+		t.Errorf("the audit of a project does not name the operator: %s", a.body)
+	}
+	if a := b.get(base + "/audit?after=soon"); a.StatusCode != http.StatusUnprocessableEntity {
+		t.Errorf("a day that is none: %s", a.Status)
+	}
+}
+
 // What strangers wrote is text, wherever it is shown (threats D01, D05).
 func TestInert(t *testing.T) {
 	w := newWorld(t)
@@ -178,6 +197,7 @@ func TestInert(t *testing.T) {
 		"/dashboard/projects", "/dashboard/operators", "/dashboard/operators/" + o.ID, "/dashboard/account", base, base + "/keys", base + "/keys/" + k.ID,
 		base + "/subscribers?email=" + url.QueryEscape(evil), base + "/subscribers/" + s.ID, base + "/recordings?call=" + url.QueryEscape(evil), base + "/recordings/" + r.Sid,
 		base + "/resources?kind=" + url.QueryEscape(evil), base + "/addresses?name=" + url.QueryEscape(evil), base + "/keys?done=" + url.QueryEscape(evil),
+		base + "/audit?action=" + url.QueryEscape(evil), base + "/audit", "/dashboard/audit?actor=" + url.QueryEscape(evil),
 		"/dashboard/login?next=javascript:alert(1)", "/dashboard/setup?token=" + url.QueryEscape(evil),
 	} {
 		a := b.get(path)

@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/operator"
 	"github.com/selvage/selvage/recordings"
@@ -16,6 +17,7 @@ type homePage struct {
 	Health          []Health
 	MayDelete       bool
 	Name            string
+	Events          []eventRow // the last
 	Faults          []string
 }
 
@@ -39,7 +41,13 @@ func (a *API) homePage(v *visit) (homePage, error) {
 	if a.Health != nil {
 		p.Health = a.Health(v.r.Context())
 	}
-	var err error
+	last, err := a.audit(v, audit.Filter{ProjectID: v.project.ID}, page.Query{Size: 10})
+	if err != nil {
+		return p, err
+	}
+	for _, e := range last.Items {
+		p.Events = append(p.Events, rowOf(e))
+	}
 	p.Steps, err = a.steps(v)
 	return p, err
 }

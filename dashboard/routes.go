@@ -65,6 +65,8 @@ func routes() []route {
 		{pattern: "POST /dashboard/projects/{project}/clients/{id}/rotate", may: operator.Write, serve: (*API).rotateClient, fresh: true},
 		{pattern: "POST /dashboard/projects/{project}/clients/{id}/delete", may: operator.Write, serve: (*API).deleteClient},
 
+		{pattern: "GET /dashboard/projects/{project}/audit", may: operator.Read, serve: (*API).listAudit, nav: "Audit"},
+
 		{pattern: "POST /dashboard/projects/{project}/delete", may: operator.DeleteProject, serve: (*API).deleteProject, fresh: true},
 
 		{pattern: "GET /dashboard/projects", may: signedIn, serve: (*API).listProjects, nav: "Projects"},
@@ -79,6 +81,8 @@ func routes() []route {
 		{pattern: "POST /dashboard/operators/{id}/enable", may: operator.KeepOperators, serve: (*API).enableOperator, fresh: true},
 		{pattern: "POST /dashboard/operators/{id}/link", may: operator.KeepOperators, serve: (*API).recoverOperator, fresh: true},
 		{pattern: "POST /dashboard/operators/{id}/delete", may: operator.KeepOperators, serve: (*API).deleteOperator, fresh: true},
+
+		{pattern: "GET /dashboard/audit", may: operator.KeepOperators, serve: (*API).listAudit, nav: "Audit of all"},
 
 		{pattern: "GET /dashboard/account", may: signedIn, serve: (*API).showAccount},
 		{pattern: "POST /dashboard/account/password", may: signedIn, serve: (*API).changePassword},

@@ -106,7 +106,7 @@ func newWorldThat(t *testing.T, requires bool) *world {
 	w.operators = operator.New(operator.Config{Store: rows, Passwords: pass, Limits: limits, Now: w.now})
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
 	w.api, err = dashboard.New(dashboard.Config{
-		Operators: w.operators, Fabric: w.fabric, Clients: w.idp, Recordings: w.recordings, PublicURL: w.url, AuthURL: w.url, Log: log, Now: w.now, Factors: factors, RequireFactor: w.requires,
+		Operators: w.operators, Fabric: w.fabric, Clients: w.idp, Recordings: w.recordings, PublicURL: w.url, AuthURL: w.url, Log: log, Now: w.now, Audit: rows.ListAudit, Factors: factors, RequireFactor: w.requires,
 		Health: func(context.Context) []dashboard.Health { return []dashboard.Health{{Name: "store", OK: true}} },
 	})
 	must(t, err)

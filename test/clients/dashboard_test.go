@@ -75,7 +75,7 @@ func (b tab) pictures(p *harness.Project) {
 		"operator": p.PublicURL + "/dashboard/operators", "account": p.PublicURL + "/dashboard/account", "missing": p.PublicURL + "/dashboard/operators/nobody",
 		"keys": home + "/keys", "clients": home + "/clients", "client-new": home + "/clients/new", "client": home + "/clients/" + service.ID, "home-done": home,
 		"subscribers": home + "/subscribers", "subscriber": home + "/subscribers/" + sub.ID, "subscriber-new": home + "/subscribers/new",
-		"resources": home + "/resources", "addresses": home + "/addresses", "recordings": home + "/recordings", "recordings-none": home + "/recordings?call=other",
+		"resources": home + "/resources", "addresses": home + "/addresses", "recordings": home + "/recordings", "recordings-none": home + "/recordings?call=other", "audit": home + "/audit", "audit-all": p.PublicURL + "/dashboard/audit",
 	} {
 		b.do(chromedp.Navigate(path))
 		if name == "operator" {
