@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/revocation"
 )
@@ -143,13 +142,4 @@ func (f *Fabric) RotateAPIKey(ctx context.Context, projectID, id string, overlap
 		return APIKey{}, "", fmt.Errorf("rotating API key: %w", err)
 	}
 	return k, secret, f.c.Revocations.Sync(ctx)
-}
-
-// RefuseManagement notes that somebody without the scope Management tried what needs it.
-func (f *Fabric) RefuseManagement(ctx context.Context, projectID, what string) error {
-	e := audit.Of("management", projectID, "project", projectID).With("request", what).Refuse("the credentials lack the scope Management")
-	if err := f.c.Store.Record(ctx, e); err != nil {
-		return fmt.Errorf("noting a refusal: %w", err)
-	}
-	return nil
 }

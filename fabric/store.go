@@ -20,6 +20,8 @@ type Store interface {
 	// Record writes the audit event of a decision that changes no row. Every other method
 	// that changes something writes its own, in the same transaction.
 	Record(ctx context.Context, e audit.Event) error
+	// ListAudit gives a page of the audit trail, the newest first.
+	ListAudit(ctx context.Context, f audit.Filter, q page.Query) (page.Page[audit.Event], error)
 
 	CreateProject(ctx context.Context, p Project) error
 	FindProject(ctx context.Context, id string) (Project, error)

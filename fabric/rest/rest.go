@@ -68,6 +68,7 @@ func (a *API) routes() []route {
 	all := []route{
 		{"GET", "/api/fabric/addresses", a.bearer(a.listAddresses, fabric.SAT, fabric.Guest, fabric.Invite)},
 		{"GET", "/api/fabric/addresses/{id}", a.bearer(a.getAddress, fabric.SAT, fabric.Guest, fabric.Invite)},
+		{"GET", "/api/fabric/audit", a.keeper(a.listAudit)},
 		{"POST", "/api/fabric/embeds/tokens", a.createEmbedToken},
 		{"POST", "/api/fabric/guests/tokens", a.projectOrSAT(a.createGuestToken)},
 		{"GET", "/api/fabric/resources", a.project(a.listThings)},

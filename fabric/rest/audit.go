@@ -1,0 +1,64 @@
+package rest
+
+import (
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/audit"
+	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/problem"
+)
+
+type auditResponse struct {
+	ID         string            `json:"id"`
+	At         string            `json:"at"`
+	ProjectID  string            `json:"project_id"`
+	Action     string            `json:"action"`
+	Outcome    audit.Outcome     `json:"outcome"`
+	ActorKind  audit.ActorKind   `json:"actor_kind"`
+	ActorID    string            `json:"actor_id"`
+	TargetKind string            `json:"target_kind"`
+	TargetID   string            `json:"target_id"`
+	Address    string            `json:"address"`
+	RequestID  string            `json:"request_id"`
+	Detail     map[string]string `json:"detail"`
+}
+
+func showEvent(e audit.Event) auditResponse {
+	body := auditResponse{
+		ID: e.ID, At: iso(e.At), ProjectID: e.ProjectID, Action: e.Action, Outcome: e.Outcome, ActorKind: e.Actor.Kind, ActorID: e.Actor.ID,
+		TargetKind: e.Target.Kind, TargetID: e.Target.ID, Address: e.Address, RequestID: e.RequestID, Detail: e.Detail,
+	}
+	if body.Detail == nil {
+		body.Detail = map[string]string{}
+	}
+	return body
+}
+
+// listAudit serves GET /api/fabric/audit.
+func (a *API) listAudit(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
+	query := r.URL.Query()
+	f := audit.Filter{
+		ProjectID: by.ProjectID, Action: query.Get("action"), Outcome: audit.Outcome(query.Get("outcome")), Actor: query.Get("actor_id"), Target: query.Get("target_id"),
+	}
+	var errs []error
+	if f.Outcome != "" && f.Outcome != audit.Done && f.Outcome != audit.Refused {
+		errs = append(errs, problem.BadParam("outcome", "outcome must be done or refused"))
+	}
+	for name, at := range map[string]*time.Time{"since": &f.Since, "until": &f.Until} {
+		text := query.Get(name)
+		if text == "" {
+			continue
+		}
+		var err error
+		if *at, err = time.Parse(time.RFC3339, text); err != nil || at.Year() < 1970 || at.Year() > 9999 {
+			errs = append(errs, problem.BadParam(name, "%s must be a time such as 2030-01-31T12:00:00Z", name))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	return paged(w, r, func(q page.Query) (page.Page[audit.Event], error) { return a.fabric.ListAudit(r.Context(), f, q) }, showEvent)
+}
