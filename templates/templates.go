@@ -145,6 +145,7 @@ type Options struct {
 	Connect    []string // what its scripts may ask beside ourselves, as CSP sources; none may ask nothing
 	Frames     []string // what it may frame, as CSP sources
 	Framer     string   // the one origin that may frame it; "" for none
+	Isolated   bool     // whoever opened it cannot reach it (COOP); apps open login pages in windows that they must
 	Referrer   string   // its Referrer-Policy; "" means same-origin
 }
 
@@ -182,6 +183,9 @@ func Write(w http.ResponseWriter, p Page, o Options) error {
 	h.Set("Content-Security-Policy", "default-src 'none'; "+scripts+"style-src 'self'; img-src 'self' data:; base-uri 'none'; frame-ancestors "+framers+"; form-action "+
 		strings.Join(append([]string{"'self'"}, o.FormAction...), " "))
 	h.Set("X-Content-Type-Options", "nosniff")
+	if o.Isolated {
+		h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	}
 	h.Set("Referrer-Policy", cmp.Or(o.Referrer, "same-origin")) // with no-referrer a browser posts Origin: null
 	h.Set("Cache-Control", "no-store")
 	if o.Status == 0 {

@@ -135,7 +135,7 @@ func (a *API) accountPage(w http.ResponseWriter, r *http.Request, v visit, page 
 			return err
 		}
 	}
-	return templates.Write(w, page, templates.Options{Status: status, Scripts: true})
+	return templates.Write(w, page, templates.Options{Status: status, Scripts: true, Isolated: true})
 }
 
 // An accountHandler serves a form of the page, for the visit that it belongs to.

@@ -45,8 +45,83 @@ func TestS02ForeignRequest(t *testing.T) {
 		if got.Left != nil || got.Status < 400 {
 			t.Errorf("%s completes a login that it did not begin: %d to %v", name, got.Status, got.Left)
 		}
+		if got.Status != 403 {
+			t.Errorf("%s: %d, want 403", name, got.Status)
+		}
 		b.Open(t, c.NewFlow("openid").With("prompt", "none").URL()).WantCallbackError(t, "login_required")
 	}
+}
+
+// TestS02Tokens posts forms of our pages from the right origin, without the token of the
+// page and with that of another browser.
+func TestS02Tokens(t *testing.T) {
+	p := project(t)
+	c := p.NewClient(t, "spa", "--first-party")
+	sub := p.NewSubscriber(t)
+	_, mine := c.SignIn(t, sub, loginScope)
+	_, theirs := c.SignIn(t, p.NewSubscriber(t), loginScope)
+	own := harness.Header("Origin", strings.TrimSuffix(p.AuthURL, "/"))
+	account := "/account?project=" + p.ID
+	for button, path := range map[string]string{"logout-confirm": "/logout", "device-submit": "/device", "profile-submit": account, "sessions-end-all": account, "session-end-0": account} {
+		page, foreign := mine.Open(t, path), theirs.Open(t, path)
+		if !page.Has(button) {
+			t.Fatalf("%s has no #%s: %d %s", path, button, page.Status, page.Body)
+		}
+		theirs.Submit(t, page, button, map[string]string{}, own).Want(t, 403)
+		mine.Submit(t, foreign, button, map[string]string{}, own).Want(t, 403)
+	}
+	for _, path := range []string{"/login", "/accounts", "/consent", "/device", "/logout"} {
+		for name, form := range map[string]url.Values{"nothing": {}, "no token": {"username": {sub.Email}, "password": {sub.Password}, "answer": {"allow"}}} {
+			if got := p.Post(t, path, harness.Form(form), own, harness.Header("Sec-Fetch-Site", "same-origin")); got.Status != 403 || len(got.Header["Set-Cookie"]) != 0 {
+				t.Errorf("%s with %s: %d %v, want 403 and no cookie", path, name, got.Status, got.Header["Set-Cookie"])
+			}
+		}
+	}
+	mine.Open(t, c.NewFlow("openid").With("prompt", "none").URL()).Callback(t)
+	theirs.Open(t, c.NewFlow("openid").With("prompt", "none").URL()).Callback(t)
+}
+
+// TestS04Cookies sends cookies that were changed, swapped, or are too many.
+func TestS04Cookies(t *testing.T) {
+	p := project(t)
+	c := p.NewClient(t, "spa", "--first-party")
+	_, b := c.SignIn(t, p.NewSubscriber(t), loginScope)
+	u, err := url.Parse(p.PublicURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	silent := strings.TrimPrefix(c.NewFlow("openid").With("prompt", "none").URL(), strings.TrimSuffix(p.AuthURL, "/"))
+	good := make(map[string]string)
+	for _, ck := range b.Jar.Cookies(u) {
+		good[ck.Name] = ck.Value
+	}
+	ask := func(name, header string, statuses ...int) {
+		t.Helper()
+		a := p.Get(t, silent, harness.Header("Cookie", header))
+		a.Want(t, statuses...)
+		if a.Status == 303 && !strings.Contains(a.Header.Get("Location"), "login_required") {
+			t.Errorf("%s: the browser is sent to %s, want login_required", name, a.Header.Get("Location"))
+		}
+	}
+	if len(good) < 2 {
+		t.Fatalf("the browser has the cookies %v, want two at least", good)
+	}
+	var names []string
+	for name := range good {
+		names = append(names, name)
+	}
+	for name, value := range good {
+		for _, i := range []int{0, len(value) / 2, len(value) - 1} {
+			ask("flipped", name+"="+value[:i]+string(value[i]^1)+value[i+1:], 303)
+		}
+	}
+	ask("swapped", names[0]+"="+good[names[1]]+"; "+names[1]+"="+good[names[0]], 303)
+	for name := range good {
+		ask("twice", name+"="+good[name]+"; "+name+"="+good[name], 303)
+		ask("huge", name+"="+strings.Repeat("A", 16<<10), 303, 431)
+		ask("not text", name+"=\"\\\x01;=", 303, 400)
+	}
+	ask("200 of them", strings.Repeat("__Host-selvage=A; ", 200), 303, 431)
 }
 
 // TestS02Fixation keeps the cookies from before a login: they are worth nothing.
@@ -187,7 +262,11 @@ func TestS08Headers(t *testing.T) {
 	back := b.Open(t, c.NewFlow("openid").With("response_mode", "form_post").With("prompt", "none").URL())
 	logout := b.Open(t, "/oauth/logout")
 	fault := b.Open(t, "/login/oauth/authorize")
-	for name, page := range map[string]harness.Page{"login": login, "login again": again, "consent": consent, "accounts": accounts, "logout": logout, "error": fault} {
+	account := b.Open(t, "/account?project="+p.ID)
+	if !account.Has("sessions-end-all") {
+		t.Fatalf("/account = %d %s, want #sessions-end-all", account.Status, account.Body)
+	}
+	for name, page := range map[string]harness.Page{"login": login, "login again": again, "consent": consent, "accounts": accounts, "logout": logout, "account": account, "error": fault} {
 		h := page.Header
 		csp := h.Get("Content-Security-Policy")
 		if strings.Contains(csp, "unsafe-inline") || strings.Contains(csp, "unsafe-eval") || !strings.Contains(csp, "frame-ancestors 'none'") || !strings.Contains(csp, "default-src") {
@@ -201,6 +280,9 @@ func TestS08Headers(t *testing.T) {
 		if h.Get("Access-Control-Allow-Origin") != "" || h.Get("Server") != "" {
 			t.Errorf("%s: the headers are %v", name, h)
 		}
+	}
+	if got := account.Header.Get("Cross-Origin-Opener-Policy"); got != "same-origin" {
+		t.Errorf("/account has Cross-Origin-Opener-Policy %q: nobody opens it who should reach into it", got)
 	}
 	// What ends a silent request is the one page that may be framed, by its app alone.
 	csp := back.Header.Get("Content-Security-Policy")

@@ -1,0 +1,137 @@
+package attack
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"net/url"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+
+	"github.com/selvage/selvage/test/harness"
+)
+
+const assertionType = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
+
+// A party is a service that proves itself by a key.
+type party struct {
+	*harness.Client
+	key *ecdsa.PrivateKey
+	set []byte
+}
+
+func newParty(t *testing.T) party {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, err := json.Marshal(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: &key.PublicKey, KeyID: "k"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "jwks.json")
+	if err := os.WriteFile(file, set, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return party{project(t).NewClient(t, "service", "--auth-method", "private_key_jwt", "--jwks", file, "--scope", "Voice"), key, set}
+}
+
+// assertion signs one that is good but for what change does to it.
+func (p party) assertion(t *testing.T, alg jose.SignatureAlgorithm, key any, change func(claims map[string]any)) string {
+	t.Helper()
+	claims := map[string]any{"iss": p.ID, "sub": p.ID, "aud": p.Issuer(), "exp": time.Now().Add(time.Minute).Unix(), "jti": rand.Text()}
+	if change != nil {
+		change(claims)
+	}
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: alg, Key: key}, (&jose.SignerOptions{}).WithHeader("kid", "k"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := json.Marshal(claims)
+	if err != nil {
+		t.Fatal(err)
+	}
+	jws, err := signer.Sign(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, err := jws.CompactSerialize()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token
+}
+
+func (p party) ask(t *testing.T, assertion string) harness.Answer {
+	t.Helper()
+	return p.Post(t, "/oauth/token", harness.Form(url.Values{"grant_type": {"client_credentials"}, "client_assertion": {assertion}, "client_assertion_type": {assertionType}}))
+}
+
+// TestT7523Assertions presents assertions that prove nothing.
+func TestT7523Assertions(t *testing.T) {
+	p := newParty(t)
+	p.ask(t, p.assertion(t, jose.ES256, p.key, nil)).Want(t, 200)
+	public, err := x509.MarshalPKIXPublicKey(&p.key.PublicKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := newParty(t)
+	none := func() string {
+		part := func(v any) string {
+			raw, _ := json.Marshal(v)
+			return base64.RawURLEncoding.EncodeToString(raw)
+		}
+		return part(map[string]any{"alg": "none", "kid": "k"}) + "." +
+			part(map[string]any{"iss": p.ID, "sub": p.ID, "aud": p.Issuer(), "exp": time.Now().Add(time.Minute).Unix(), "jti": rand.Text()}) + "."
+	}
+	set := func(name string, value any) func(map[string]any) {
+		return func(claims map[string]any) { claims[name] = value }
+	}
+	for name, assertion := range map[string]string{
+		"another audience":        p.assertion(t, jose.ES256, p.key, set("aud", "https://elsewhere.example/")),
+		"alg none":                none(),
+		"HS256 by the public key": p.assertion(t, jose.HS256, public, nil),
+		"HS256 by the key set":    p.assertion(t, jose.HS256, p.set, nil),
+		"another client's key":    p.assertion(t, jose.ES256, other.key, nil),
+		"an exp too far ahead":    p.assertion(t, jose.ES256, p.key, set("exp", time.Now().Add(time.Hour).Unix())),
+		"an exp that is over":     p.assertion(t, jose.ES256, p.key, set("exp", time.Now().Add(-time.Minute).Unix())),
+		"no exp":                  p.assertion(t, jose.ES256, p.key, func(claims map[string]any) { delete(claims, "exp") }),
+		"no jti":                  p.assertion(t, jose.ES256, p.key, func(claims map[string]any) { delete(claims, "jti") }),
+		"another client":          p.assertion(t, jose.ES256, p.key, set("sub", other.ID)),
+	} {
+		t.Run(name, func(t *testing.T) { p.ask(t, assertion).WantError(t, 401, "invalid_client") })
+	}
+}
+
+// TestT7523Replay presents one assertion many times at once, and again.
+func TestT7523Replay(t *testing.T) {
+	p := newParty(t)
+	assertion := p.assertion(t, jose.ES256, p.key, nil)
+	answers := make([]harness.Answer, 20)
+	var all sync.WaitGroup
+	for i := range answers {
+		all.Go(func() { answers[i] = p.ask(t, assertion) })
+	}
+	all.Wait()
+	won := 0
+	for _, a := range answers {
+		if a.Status == 200 {
+			won++
+		} else {
+			a.WantError(t, 401, "invalid_client")
+		}
+	}
+	if won != 1 {
+		t.Errorf("%d of %d had a token of one assertion, want 1", won, len(answers))
+	}
+	p.ask(t, assertion).WantError(t, 401, "invalid_client")
+}

@@ -1,0 +1,87 @@
+package attack
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/selvage/selvage/test/harness"
+)
+
+const deviceGrant = "urn:ietf:params:oauth:grant-type:device_code"
+
+// A waiting is what a device was given to wait with.
+type waiting struct {
+	Device string `json:"device_code"`
+	User   string `json:"user_code"`
+}
+
+func beginDevice(t *testing.T, c *harness.Client) (w waiting) {
+	t.Helper()
+	c.Post(t, "/oauth/device_authorization", harness.Form(url.Values{"client_id": {c.ID}, "scope": {"openid"}})).Want(t, 200).Read(t, &w)
+	return w
+}
+
+func pollDevice(t *testing.T, c *harness.Client, code string) harness.Answer {
+	t.Helper()
+	return c.Token(t, url.Values{"grant_type": {deviceGrant}, "client_id": {c.ID}, "device_code": {code}})
+}
+
+func tv(t *testing.T, p *harness.Project) *harness.Client {
+	t.Helper()
+	return p.NewClient(t, "native", "--grant", "device_code", "--grant", "refresh_token")
+}
+
+// TestD8628Guesses types codes at one address: right ones are refused with the others.
+func TestD8628Guesses(t *testing.T) {
+	s := harness.StartConfig(t, harness.Config{Env: []string{"SELVAGE_LIMITS__DEVICE_CODES=5"}})
+	p := s.NewProject(t)
+	d := beginDevice(t, tv(t, p))
+	const letters = "BCDFGHJK"
+	refused := 0
+	for i := range 8 {
+		b := p.Browser() // cookies are no way round
+		page := b.Submit(t, b.Open(t, "/device"), "device-submit", map[string]string{"user-code": "BBBB-BBB" + letters[i:i+1]})
+		if page.Want(t, 422, 429); page.Status == 429 {
+			refused++
+		}
+	}
+	if refused != 3 {
+		t.Errorf("%d of 8 guesses are refused, want those beyond 5", refused)
+	}
+	b := p.Browser()
+	b.Submit(t, b.Open(t, "/device"), "device-submit", map[string]string{"user-code": d.User}).Want(t, 429)
+}
+
+// TestD8628OtherProject signs a device in by a subscriber of another project.
+func TestD8628OtherProject(t *testing.T) {
+	p, other := project(t), project(t)
+	c, stranger := tv(t, p), other.NewSubscriber(t)
+	d := beginDevice(t, c)
+	b := other.Browser()
+	login := b.Submit(t, b.Open(t, "/device"), "device-submit", map[string]string{"user-code": d.User})
+	b.Submit(t, login, "login-submit", map[string]string{"username": stranger.Email, "password": stranger.Password}).Want(t, 422)
+	foreign := tv(t, other)
+	pollDevice(t, foreign, d.Device).WantError(t, 400, "invalid_grant")
+	pollDevice(t, c, d.Device).WantError(t, 400, "authorization_pending")
+	_, signedIn := other.NewClient(t, "spa", "--first-party").SignIn(t, stranger, loginScope)
+	page := signedIn.Submit(t, signedIn.Open(t, "/device"), "device-submit", map[string]string{"user-code": d.User})
+	if page.Has("consent-allow") || !page.Has("login-submit") {
+		t.Errorf("a login of another project may answer the device: %d %s", page.Status, page.URL.Path)
+	}
+}
+
+// TestD8628Polls asks faster than it may, and goes on when it is told to wait longer.
+func TestD8628Polls(t *testing.T) {
+	c := tv(t, project(t))
+	d := beginDevice(t, c)
+	pollDevice(t, c, d.Device).WantError(t, 400, "authorization_pending")
+	for range 3 {
+		pollDevice(t, c, d.Device).WantError(t, 400, "slow_down")
+	}
+	for name, code := range map[string]string{"the user code": d.User, "cut off": d.Device[:20], "with more behind": d.Device + "A", "another case": strings.ToLower(d.Device)} {
+		if a := pollDevice(t, c, code); a.Status != 400 || !strings.Contains(string(a.Body), "invalid_grant") {
+			t.Errorf("%s for a device code: %d %s", name, a.Status, a.Body)
+		}
+	}
+}
