@@ -56,7 +56,9 @@ fi
 (cd acme/pebble && go mod download) # the ACME server, which its test builds
 
 # npm writes this file last: it is as new as the lock file once all is installed.
-if [[ ! clients/node_modules/.package-lock.json -nt clients/package-lock.json ]]; then
-	npm ci --prefix clients --silent
-	touch clients/node_modules/.package-lock.json
-fi
+for dir in clients ../sdk; do
+	if [[ ! $dir/node_modules/.package-lock.json -nt $dir/package-lock.json ]]; then
+		npm ci --prefix $dir --silent
+		touch $dir/node_modules/.package-lock.json
+	fi
+done

@@ -29,7 +29,8 @@ const stockSteps = [
     text: "SignalWire() opens a WebSocket and authenticates before it resolves.",
     button: "Connect",
     async run() {
-      stock = await SignalWire.SignalWire({ ...(await app.signalwireOptions()) }); // { host, token, onRefreshToken }
+      const options = await app.signalwireOptions(); // { host, token, onRefreshToken }
+      stock = await SignalWire.SignalWire(options);
       app.attach(stock); // gives it each new token, before the old one ends
       return { connected: fabricHost };
     },
@@ -37,7 +38,7 @@ const stockSteps = [
   {
     id: "stock-info",
     title: "Subscriber info",
-    text: "The same as in the first tab, by HTTPS to fabric.…",
+    text: "The same as in the first tab, by HTTPS to the host that begins with `fabric.`",
     button: "getSubscriberInfo()",
     needs: () => stock,
     async run() {

@@ -14,6 +14,9 @@ function el(tag, name, ...inside) {
   return e;
 }
 
+/** Gives a text with what stands between backticks as code. */
+const rich = (text) => text.split("`").map((part, i) => (i % 2 ? el("code", "", part) : part));
+
 // Requests are told to the step that makes them.
 let recording;
 const send = window.fetch;
@@ -85,7 +88,7 @@ function drawSteps(list, steps, signedIn) {
     const state = el("span", "state");
     const out = el("div", "out");
     out.setAttribute("aria-live", "polite");
-    const item = el("li", "step", el("div", "head", el("h2", "", step.title), state, button), el("p", "", step.text), copyable("Code", codeOf(step.run)), out);
+    const item = el("li", "step", el("div", "head", el("h2", "", step.title), state, button), el("p", "", ...rich(step.text)), copyable("Code", codeOf(step.run)), out);
     item.id = `step-${step.id}`;
     const s = { step, item, button, state, out, seen: [] };
     button.onclick = () => run(s);
@@ -114,7 +117,7 @@ function drawSteps(list, steps, signedIn) {
       s.finished = false;
       s.item.classList.add("failed");
       show(s);
-      s.out.prepend(el("p", "error", err.message, el("br"), el("span", "hint", err.hint ?? "")));
+      s.out.prepend(el("p", "error", err.message, el("br"), el("span", "hint", ...rich(err.hint ?? ""))));
     }
     refresh();
   }
@@ -165,7 +168,7 @@ function drawSteps(list, steps, signedIn) {
     fail(err) {
       const s = drawn.get(steps[0].id);
       s.item.classList.add("failed");
-      s.out.prepend(el("p", "error", err.message, el("br"), el("span", "hint", err.hint ?? "")));
+      s.out.prepend(el("p", "error", err.message, el("br"), el("span", "hint", ...rich(err.hint ?? ""))));
       refresh();
     },
     guest(addresses) {

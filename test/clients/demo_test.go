@@ -95,6 +95,8 @@ func TestDemo(t *testing.T) {
 	b.until("the recording to be ready", "document.querySelector('audio')?.duration > 1")
 	guest := eval[string](b, "document.querySelector('#step-guest a').href")
 	b.picture("demo-done")
+	b.leave("document.querySelector('#source summary').click()")
+	b.until("the source", "document.querySelector('#source pre')?.offsetHeight > 0 && document.querySelector('#source pre').textContent.includes('Selvage.createClient(')")
 	b.stock()
 
 	b.do(chromedp.Navigate("about:blank"), chromedp.Navigate(guest))

@@ -1,0 +1,139 @@
+package clients
+
+import (
+	"bytes"
+	"encoding/json"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/selvage/selvage/test/harness"
+)
+
+// run runs a command, and gives what it prints.
+func run(t *testing.T, dir, name string, args ...string) string {
+	t.Helper()
+	cmd := exec.Command(name, args...)
+	cmd.Dir = dir
+	var faults bytes.Buffer
+	cmd.Stderr = &faults
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%s %s: %v\n%s%s", name, strings.Join(args, " "), err, out, faults.String())
+	}
+	return string(out)
+}
+
+// TestPackage packs our SDK, looks for what its README says is in it, and uses what
+// npm makes of it, as a module and as CommonJS.
+func TestPackage(t *testing.T) {
+	harness.NotStorage(t)
+	needNode(t)
+	dir := t.TempDir()
+	var packed []struct {
+		Filename string
+		Files    []struct{ Path string }
+	}
+	if err := json.Unmarshal([]byte(run(t, "../../sdk", "npm", "pack", "--json", "--pack-destination", dir)), &packed); err != nil || len(packed) != 1 {
+		t.Fatalf("npm pack gives %v, %v", packed, err)
+	}
+	readme, err := os.ReadFile("../../sdk/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, listed, _ := strings.Cut(string(readme), "## What is in the package\n\n```\n")
+	listed, _, _ = strings.Cut(listed, "```")
+	var said []string
+	for line := range strings.Lines(listed) {
+		said = append(said, strings.Fields(line)[0])
+	}
+	used := make(map[string]bool)
+	for _, f := range packed[0].Files {
+		i := slices.IndexFunc(said, func(pattern string) bool { ok, _ := filepath.Match(pattern, f.Path); return ok })
+		if i < 0 {
+			t.Errorf("%s is in the package, and its README does not say so", f.Path)
+			continue
+		}
+		used[said[i]] = true
+	}
+	if len(said) < 5 || len(used) != len(said) {
+		t.Errorf("the README lists %v, of which the package has %v", said, used)
+	}
+
+	app := filepath.Join(dir, "app")
+	if err := os.Mkdir(app, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(app, "package.json"), []byte(`{"private":true}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run(t, app, "npm", "install", "--offline", "--no-audit", "--no-fund", filepath.Join(dir, packed[0].Filename))
+	const want = "Client Fabric FabricClient Recording Recordings SelvageError createClient version"
+	for kind, script := range map[string]string{
+		"module":   `import * as sdk from "@selvage/browser"; console.log(Object.keys(sdk).filter((n) => n !== "default").sort().join(" "))`,
+		"commonjs": `console.log(Object.keys(require("@selvage/browser")).sort().join(" "))`,
+	} {
+		if got := strings.TrimSpace(run(t, app, "node", "--input-type="+kind, "-e", script)); got != want {
+			t.Errorf("as %s the package exports %s, want %s", kind, got, want)
+		}
+	}
+}
+
+// TestTypes has tsc look through our SDK's source, and the examples of its README; the
+// types that are committed are those that the source has.
+func TestTypes(t *testing.T) {
+	harness.NotStorage(t)
+	tsc, err := filepath.Abs("../../sdk/node_modules/.bin/tsc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(tsc); err != nil {
+		harness.Missing(t, "TypeScript (npm ci --prefix sdk)")
+	}
+	made := t.TempDir()
+	run(t, "../../sdk", tsc, "-p", ".", "--outDir", made)
+	committed := os.DirFS("../../sdk/dist/types")
+	want, err := fs.Glob(os.DirFS(made), "*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if have, err := fs.Glob(committed, "*"); err != nil || !slices.Equal(have, want) || len(want) == 0 {
+		t.Errorf("dist/types has %v, want %v: run `make sdk`", have, want)
+	}
+	for _, name := range want {
+		a, errA := fs.ReadFile(committed, name)
+		b, errB := fs.ReadFile(os.DirFS(made), name)
+		if errA != nil || errB != nil || !bytes.Equal(a, b) {
+			t.Errorf("dist/types/%s is not what the source gives: run `make sdk`", name)
+		}
+	}
+
+	readme, err := os.ReadFile("../../sdk/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Each import begins a program; what it leaves out is declared.
+	program := "import { SignalWire } from \"./stock\"\ndeclare const button: HTMLButtonElement, audio: HTMLAudioElement, id: string, token: string, pushToken: string, address: { id: string }\n"
+	for _, m := range regexp.MustCompile("(?s)```ts\n(.*?)```").FindAllSubmatch(readme, -1) {
+		program += strings.ReplaceAll(strings.ReplaceAll(string(m[1]), `import { SignalWire } from "@signalwire/js"`, ""), "…)", "{})")
+	}
+	program = strings.ReplaceAll(program, "sortBy: \"name\" })) …", "sortBy: \"name\" })) console.log(a)")
+	dir := t.TempDir()
+	files := map[string]string{
+		"readme.ts": program,
+		"stock.ts":  "export declare function SignalWire(o: { host: string; token: string }): Promise<{ updateToken(token: string): Promise<void> }>\n",
+		"tsconfig.json": `{"compilerOptions":{"target":"es2022","module":"esnext","moduleResolution":"bundler","lib":["es2022","dom","dom.iterable"],"types":[],"strict":true,"noEmit":true,
+			"paths":{"@selvage/browser":["` + filepath.ToSlash(filepath.Join(filepath.Dir(tsc), "../../dist/types/index.d.ts")) + `"]}}}`,
+	}
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run(t, dir, tsc, "-p", dir)
+}
