@@ -49,18 +49,18 @@ test: build ## everything; installs what the tests need on Debian when it is mis
 # What `make test` runs once PostgreSQL and Redis are there. The suites mostly wait,
 # for browsers and for time to pass: three of them go together, each package by package. Tests are vetted by lint.
 suites:
-	@CGO_ENABLED=1 go test $(RACE) -count=1 -vet=off -skip '^TestScripts$$|$(FILLED)' $(filter-out $(ALONE),$(PACKAGES)) ./test/harness ./test/servers/...
+	@CGO_ENABLED=1 go test $(RACE) -timeout 30m -count=1 -vet=off -skip '^TestScripts$$|$(FILLED)' $(filter-out $(ALONE),$(PACKAGES)) ./test/harness ./test/servers/...
 	@go test -count=1 -vet=off -run '$(FILLED)' ./internal/store
 	@go test -count=1 -vet=off $(ALONE)
 	@$(MAKE) --no-print-directory -j3 --output-sync=target $(BACKENDS:%=suites-%) outages
 
 outages:
-	@go test -count=1 -vet=off ./test/outages
+	@go test -timeout 30m -count=1 -vet=off ./test/outages
 
 # The scripts run under the race detector where most happens at once.
 suites-%:
 	@echo "on $*:"
-	@SELVAGE_TEST_BACKEND=$* $(if $(filter redis,$*),CGO_ENABLED=1 go test $(RACE),go test) -count=1 -vet=off -parallel 4 -run '^TestScripts$$' ./cmd/selvage
+	@SELVAGE_TEST_BACKEND=$* $(if $(filter redis,$*),CGO_ENABLED=1 go test $(RACE),go test) -timeout 30m -count=1 -vet=off -parallel 4 -run '^TestScripts$$' ./cmd/selvage
 	@SELVAGE_TEST_BACKEND=$* go test -p 1 -timeout 30m -count=1 -vet=off -parallel 4 $(SUITES_$*)
 
 lint: ## vet and staticcheck
