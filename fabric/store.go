@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/internal/audit"
+	"github.com/selvage/selvage/internal/mail"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/revocation"
 )
@@ -62,6 +63,8 @@ type Store interface {
 	// the subscriber's logins and grants too. An e-mail in use gives
 	// problem.Conflict.
 	UpdateSubscriber(ctx context.Context, projectID, id string, c SubscriberChange, at time.Time, r *revocation.Revocation) (Subscriber, error)
+	// QueueLetter writes a letter that is to be sent.
+	QueueLetter(ctx context.Context, l mail.Letter) error
 	// DeleteSubscriber deletes its addresses, logins and grants too.
 	DeleteSubscriber(ctx context.Context, projectID string, r revocation.Revocation) error
 	// EraseSubscriber deletes a subscriber, and everything else that says who it was. One

@@ -235,6 +235,31 @@ func TestMailLinkBound(t *testing.T) {
 	m.Browser().Open(t, link).WantErrorPage(t, 410)
 }
 
+// TestMailInvitation invites somebody, who chooses a password once. Who has one is not
+// invited again, and names that would be more than a name go nowhere.
+func TestMailInvitation(t *testing.T) {
+	m := newMailed(t)
+	m.Command(t, "", "subscriber", "invite", "--project", m.ID, "--email", "Grace@example.com", "--inviter", "<b>Ada</b>")
+	mail := m.next(t, "grace@example.com", 1)
+	if strings.Contains(mail.HTML, "<b>Ada") || !strings.Contains(mail.Text, "<b>Ada</b>") || !strings.HasPrefix(mail.Link(), m.Issuer()+"invite?token=") {
+		t.Errorf("the invitation is %q with the link %q", mail.HTML, mail.Link())
+	}
+	b := m.Browser()
+	form := b.Open(t, mail.Link())
+	if strings.Contains(string(form.Body), "<b>Ada") {
+		t.Error("a name is markup on the page")
+	}
+	b.Submit(t, form, "password-submit", map[string]string{"new-password": "granite-otter-nine"}).Want(t, 200)
+	b.Submit(t, form, "password-submit", map[string]string{"new-password": "granite-otter-ten"}).Want(t, 410)
+	m.spa.SignIn(t, harness.Subscriber{Email: "grace@example.com", Password: "granite-otter-nine"}, loginScope)
+	if _, err := m.TryCommand("subscriber", "invite", "--project", m.ID, "--email", "grace@example.com"); err == nil {
+		t.Error("who has a password is invited")
+	}
+	if _, err := m.TryCommand("subscriber", "invite", "--project", m.ID, "--email", "eve@example.com", "--inviter", "Ada\r\nBcc: eve@example.com"); err == nil {
+		t.Error("an inviter is two lines")
+	}
+}
+
 // TestMailHost asks under other names: links come from the public URL alone.
 func TestMailHost(t *testing.T) {
 	m := newMailed(t)

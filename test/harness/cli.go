@@ -43,3 +43,11 @@ func (s *Server) command(t T, stdin string, args ...string) []byte {
 	}
 	return out
 }
+
+// TryCommand runs a command that may fail, and gives all that it prints.
+func (s *Server) TryCommand(args ...string) (string, error) {
+	cmd := exec.Command(s.binary, append(args, "--data", s.Data)...)
+	cmd.Env = slices.Concat(os.Environ(), s.Backends, s.config.Env)
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}

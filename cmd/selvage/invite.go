@@ -1,0 +1,50 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/problem"
+)
+
+func (c *cli) inviteCommand() *cobra.Command {
+	invite := &cobra.Command{
+		Use: "invite", Short: "Invite somebody by mail to choose a password", Args: positional(), RunE: c.with(c.inviteSubscriber),
+		Long: "Sends a link by which somebody chooses the first password of an account. Where there is no subscriber with the e-mail,\n" +
+			"one is made. The link is good for seven days, once; another invitation is another link.",
+	}
+	invite.Flags().String("email", "", "its e-mail `address`")
+	invite.Flags().String("inviter", "", "`who` invites, as the mail and the page say it (default: the project)")
+	addProject(invite)
+	return invite
+}
+
+func (c *cli) inviteSubscriber(ctx context.Context, a *app, cmd *cobra.Command, _ []string) error {
+	if err := need(cmd, "email"); err != nil {
+		return err
+	}
+	p, err := a.project(ctx, cmd)
+	if err != nil {
+		return err
+	}
+	email, _ := cmd.Flags().GetString("email")
+	inviter, _ := cmd.Flags().GetString("inviter")
+	s, err := a.store.FindSubscriberByEmail(ctx, p.ID, fabric.NormalizeEmail(email))
+	if errors.Is(err, problem.NotFound) {
+		s, err = a.fabric.CreateSubscriber(ctx, p.ID, fabric.SubscriberInput{Email: &email})
+	}
+	if err != nil {
+		return err
+	}
+	if s, err = a.fabric.InviteSubscriber(ctx, p.ID, s.ID, inviter); err != nil {
+		return err
+	}
+	if a.box != nil {
+		fmt.Fprintln(c.stderr, "mail.url is log:, so the invitation is not sent, but kept by the server: see "+a.where.public+"/dev/mail")
+	}
+	return one(c, subscribers, s)
+}

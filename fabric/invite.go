@@ -1,0 +1,35 @@
+package fabric
+
+import (
+	"context"
+
+	"github.com/selvage/selvage/internal/mail"
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// InviteSubscriber sends a subscriber a link to set the first password, in the name of an inviter;
+// "" is the project. One who has a password, no e-mail or is disabled is not invited.
+func (f *Fabric) InviteSubscriber(ctx context.Context, projectID, id, inviter string) (Subscriber, error) {
+	s, err := f.FindSubscriber(ctx, projectID, id)
+	if err != nil {
+		return s, err
+	}
+	if err := CheckPersonName("inviter", inviter); err != nil {
+		return s, err
+	}
+	switch {
+	case s.Email == "":
+		return s, problem.BadParam("email", "email is missing: there is nowhere to send the invitation")
+	case s.PasswordHash != "":
+		return s, problem.BadParam("password", "password is set: who has one is not invited")
+	case s.Disabled:
+		return s, problem.BadParam("disabled", "disabled: who is locked out is not invited")
+	}
+	facts := map[string]string{}
+	if inviter != "" {
+		facts["inviter"] = inviter
+	}
+	return s, f.c.Store.QueueLetter(ctx, mail.Letter{
+		ID: newID(), ProjectID: s.ProjectID, SubscriberID: s.ID, Kind: mail.Invitation, To: s.Email, Facts: facts, Created: f.now(),
+	})
+}
