@@ -73,9 +73,12 @@ type SubscriberInput struct {
 	Email    *string
 	Verified *bool // see [Subscriber]; another e-mail is not verified unless this says so
 	Password *string
-	Disabled *bool
-	Claims   *StandardClaims // in place of all that were
-	Proof    *Proof          // by which it is changed
+	// PasswordHash takes over the password of a new subscriber from elsewhere, see
+	// [password.CheckHash]. It is made anew when the subscriber signs in.
+	PasswordHash *string
+	Disabled     *bool
+	Claims       *StandardClaims // in place of all that were
+	Proof        *Proof          // by which it is changed
 	Profile
 }
 
@@ -112,7 +115,12 @@ func (in SubscriberInput) Check(isNew bool) error {
 	if in.Claims != nil {
 		errs = append(errs, in.Claims.check())
 	}
+	if in.PasswordHash != nil {
+		errs = append(errs, password.CheckHash("password_hash", *in.PasswordHash))
+	}
 	switch {
+	case in.PasswordHash != nil && (in.Password != nil || !isNew):
+		errs = append(errs, problem.BadParam("password_hash", "password_hash is for new subscribers, in place of a password"))
 	case in.Password == nil:
 	case *in.Password == "":
 		errs = append(errs, problem.Missing("password"))
@@ -157,6 +165,9 @@ func (f *Fabric) newSubscriber(ctx context.Context, projectID string, in Subscri
 			return Subscriber{}, err
 		}
 		s.PasswordHash = hash
+	}
+	if in.PasswordHash != nil {
+		s.PasswordHash = *in.PasswordHash
 	}
 	s.Created = f.now()
 	s.Updated = s.Created

@@ -3,6 +3,7 @@ package idp
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/limit"
@@ -65,4 +66,36 @@ func accountOf(projectID, email string) string {
 // count no more.
 func (p *Provider) Unlock(ctx context.Context, sub fabric.Subscriber) error {
 	return p.Limits.Reset(ctx, limit.LoginPerAccount, accountOf(sub.ProjectID, sub.Email))
+}
+
+// rehash makes the hash of a password anew that was just found right, where it was taken
+// over from elsewhere or made with other parameters, and gives the subscriber with it.
+// Where another has changed it meanwhile, the password must be right for that one.
+func (p *Provider) rehash(ctx context.Context, sub fabric.Subscriber, password string) (fabric.Subscriber, bool, error) {
+	if !p.Passwords.Stale(sub.PasswordHash) {
+		return sub, true, nil
+	}
+	hash, err := p.Passwords.Hash(ctx, password)
+	if err == nil {
+		err = p.Store.RehashPassword(ctx, sub.ProjectID, sub.ID, sub.PasswordHash, hash)
+	}
+	if err == nil {
+		sub.PasswordHash = hash
+		return sub, true, nil
+	}
+	if !errors.Is(err, problem.NotFound) {
+		return sub, false, fmt.Errorf("hashing password anew: %w", err)
+	}
+	now, err := p.Subscribers.FindSubscriber(ctx, sub.ProjectID, sub.ID)
+	if errors.Is(err, problem.NotFound) {
+		return sub, false, nil
+	}
+	if err != nil {
+		return sub, false, fmt.Errorf("finding subscriber: %w", err)
+	}
+	ok, err := p.Passwords.Verify(ctx, now.PasswordHash, password)
+	if err != nil {
+		return sub, false, fmt.Errorf("checking password: %w", err)
+	}
+	return now, ok, nil
 }

@@ -46,6 +46,9 @@ type Store interface {
 	// that changes something writes its own, in the same transaction.
 	Record(ctx context.Context, e audit.Event) error
 
+	// RehashPassword replaces the hash of a subscriber's password by another of the same,
+	// if it is still old, else it is problem.NotFound. Nothing ends by that.
+	RehashPassword(ctx context.Context, projectID, subscriberID, old, new string) error
 	// CreateSession writes a login, if the subscriber still has the password hash
 	// that was checked and is not disabled; else it is a problem.Conflict.
 	CreateSession(ctx context.Context, s Session, passwordHash string) error

@@ -66,6 +66,9 @@ func (p *Provider) LogIn(ctx context.Context, projectID, email, password string,
 	}
 	if ok && !sub.Disabled {
 		tried.back(ctx)
+		if sub, ok, err = p.rehash(ctx, sub, password); err != nil {
+			return Session{}, err
+		}
 	}
 	if reason := whyNot(sub, ok); reason != "" {
 		return Session{}, p.refused(ctx, projectID, email, sub, reason)

@@ -50,6 +50,7 @@ func (c *cli) subscriberCommand() *cobra.Command {
 	unlock := &cobra.Command{
 		Use: "unlock ID", Short: "Let passwords be tried again at a subscriber's account after too many wrong ones", Args: positional("ID"), RunE: c.with(c.unlockSubscriber),
 	}
+	load := c.subscriberImportCommand()
 	revoke.Flags().String("session", "", "only the login of this `sid`, with what was born of it")
 	revoke.Flags().String("token", "", "only the refresh token of this `id`, with what came from it")
 	revoke.Flags().String("client", "", "only what the client of this `id` has got, and the consent to it")
@@ -65,7 +66,7 @@ func (c *cli) subscriberCommand() *cobra.Command {
 		cmd.Flags().SortFlags = false
 	}
 	update.Flags().Bool("disabled", false, "lock it out, or with =false let it in again")
-	all := append([]*cobra.Command{create, ls, show, update, remove, sessions, consents, tokens, revoke, unlock}, c.rightsCommands()...)
+	all := append([]*cobra.Command{create, ls, show, update, remove, sessions, consents, tokens, revoke, unlock, load}, c.rightsCommands()...)
 	for _, cmd := range all {
 		addProject(cmd)
 	}

@@ -5,7 +5,6 @@ package password
 import (
 	"context"
 	"crypto/rand"
-	"crypto/subtle"
 	"encoding/base64"
 	"fmt"
 	"runtime"
@@ -89,7 +88,11 @@ func Check(param, password string) error {
 func (h *Hasher) Hash(ctx context.Context, password string) (string, error) {
 	salt := make([]byte, saltLen)
 	rand.Read(salt)
-	key, err := h.derive(ctx, password, salt, h.cost)
+	var key []byte
+	err := h.run(ctx, func() error {
+		key = h.cost.derive([]byte(norm.NFC.String(password)), salt, keyLen)
+		return nil
+	})
 	if err != nil {
 		return "", err
 	}
@@ -97,38 +100,58 @@ func (h *Hasher) Hash(ctx context.Context, password string) (string, error) {
 		base64.RawStdEncoding.EncodeToString(salt), base64.RawStdEncoding.EncodeToString(key)), nil
 }
 
-// Verify reports whether the password is the one of the hash. An empty hash, of
-// a subscriber without a password or of nobody at all, takes the same time and
-// is false.
-func (h *Hasher) Verify(ctx context.Context, hash, password string) (bool, error) {
-	p, salt, want, err := parse(hash)
-	if err != nil {
-		p, salt, want = h.cost, make([]byte, saltLen), nil
-	}
-	if len(password) > 16*MaxLength {
-		password, want = "", nil
-	}
-	got, derr := h.derive(ctx, password, salt, p)
-	if derr != nil {
-		return false, derr
-	}
-	if hash != "" && err != nil {
-		return false, err
-	}
-	return want != nil && subtle.ConstantTimeCompare(got, want) == 1, nil
-}
-
+// params are what argon2id costs.
 type params struct {
 	memory, time uint32
 	threads      uint8
 }
 
-func (h *Hasher) derive(ctx context.Context, password string, salt []byte, p params) ([]byte, error) {
+func (p params) derive(password, salt []byte, size int) []byte {
+	return argon2.IDKey(password, salt, p.time, p.memory, p.threads, uint32(size))
+}
+
+// nobody stands for the hash where there is none: no password is its.
+func (h *Hasher) nobody() hash {
+	return hash{derive: func(password []byte) ([]byte, error) {
+		return h.cost.derive(password, make([]byte, saltLen), keyLen), nil
+	}}
+}
+
+// Stale reports whether a hash is to be made anew from the password once that is known:
+// it was taken over, or made with other parameters than ours.
+func (h *Hasher) Stale(text string) bool {
+	of, err := read(text)
+	return err == nil && (of.cost != h.cost || len(of.want) != keyLen)
+}
+
+// Verify reports whether the password is the one of the hash, which may be one that was
+// taken over from elsewhere (see [CheckHash]). An empty hash, of a subscriber without a
+// password or of nobody at all, takes the same time as one of ours and is false.
+func (h *Hasher) Verify(ctx context.Context, text, password string) (ok bool, err error) {
+	of, unread := read(text)
+	if unread != nil {
+		of = h.nobody()
+	}
+	if len(password) > 16*MaxLength {
+		password, of = "", h.nobody()
+	}
+	err = h.run(ctx, func() error {
+		ok, err = of.is(norm.NFC.String(password))
+		return err
+	})
+	if err == nil && text != "" && unread != nil {
+		err = fmt.Errorf("reading password hash: %w", unread)
+	}
+	return ok && err == nil, err
+}
+
+// run does the work of a hash in its turn.
+func (h *Hasher) run(ctx context.Context, work func() error) error {
 	if err := h.turn(ctx); err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { <-h.sem }()
-	return argon2.IDKey([]byte(norm.NFC.String(password)), salt, p.time, p.memory, p.threads, keyLen), nil
+	return work()
 }
 
 // turn waits until a hash may run.
@@ -149,28 +172,4 @@ func (h *Hasher) turn(ctx context.Context) error {
 	case <-timer.C:
 		return busy
 	}
-}
-
-func parse(hash string) (p params, salt, key []byte, err error) {
-	var version int
-	var rest string
-	if _, err = fmt.Sscanf(hash, "$argon2id$v=%d$m=%d,t=%d,p=%d$%s", &version, &p.memory, &p.time, &p.threads, &rest); err != nil {
-		return p, nil, nil, fmt.Errorf("reading password hash: %w", err)
-	}
-	if version != argon2.Version || p.memory > 1<<20 || p.time == 0 || p.time > 64 || p.threads == 0 {
-		return p, nil, nil, fmt.Errorf("reading password hash: parameters out of range")
-	}
-	for i := range rest {
-		if rest[i] != '$' {
-			continue
-		}
-		if salt, err = base64.RawStdEncoding.DecodeString(rest[:i]); err == nil {
-			key, err = base64.RawStdEncoding.DecodeString(rest[i+1:])
-		}
-		if err == nil && len(key) != keyLen {
-			err = fmt.Errorf("reading password hash: key of %d bytes", len(key))
-		}
-		return p, salt, key, err
-	}
-	return p, nil, nil, fmt.Errorf("reading password hash: no salt")
 }

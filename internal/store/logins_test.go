@@ -203,3 +203,29 @@ func testSweepLogins(t *testing.T, c Config) {
 		}
 	}
 }
+
+// TestRehashPassword shows that a hash is replaced once, and only where it is still the
+// one that was read.
+func TestRehashPassword(t *testing.T) { EachDatabase(t, testRehashPassword) }
+
+func testRehashPassword(t *testing.T, c Config) {
+	s, g, _ := grantRows(t, c)
+	sub, err := s.FindSubscriber(t.Context(), g.ProjectID, g.SubscriberID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rehash := func(project, old, new string) error {
+		return s.RehashPassword(t.Context(), project, sub.ID, old, new)
+	}
+	if err := rehash(sub.ProjectID, sub.PasswordHash, "one"); err != nil {
+		t.Errorf("RehashPassword = %v", err)
+	}
+	for _, err := range []error{rehash(sub.ProjectID, sub.PasswordHash, "two"), rehash(newID(), "one", "three")} {
+		if !errors.Is(err, problem.NotFound) {
+			t.Errorf("RehashPassword of another hash or project = %v, want not found", err)
+		}
+	}
+	if got, err := s.FindSubscriber(t.Context(), g.ProjectID, g.SubscriberID); got.PasswordHash != "one" || err != nil {
+		t.Errorf("the hash is %q, %v, want one", got.PasswordHash, err)
+	}
+}

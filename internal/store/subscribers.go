@@ -104,6 +104,17 @@ func (s *Store) ListSubscribers(ctx context.Context, projectID string, q page.Qu
 	return l.page(ctx, s.read(), q)
 }
 
+// RehashPassword replaces the hash of a password by another of the same, if it is still
+// old.
+func (s *Store) RehashPassword(ctx context.Context, projectID, subscriberID, old, new string) error {
+	return s.once(ctx, audit.Of("subscriber.rehashed", projectID, "subscriber", subscriberID), func(t tx) error {
+		var id string
+		err := t.Row(ctx, `UPDATE subscribers SET password_hash = $4 WHERE id = $2 AND project_id = $1 AND password_hash = $3 RETURNING id`,
+			projectID, subscriberID, old, new).Scan(&id)
+		return found(err, "subscriber")
+	})
+}
+
 // UpdateSubscriber writes what is not nil, and in its addresses what they say of it. The
 // change counts from when it may write, which it may have had to wait for: logins
 // that began meanwhile are concerned too.

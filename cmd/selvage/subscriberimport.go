@@ -1,0 +1,200 @@
+package main
+
+import (
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/problem"
+)
+
+func (c *cli) subscriberImportCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "import FILE.csv", Short: "Make subscribers of a CSV file, with the hashes of their passwords", Args: positional("FILE.csv"), RunE: c.with(c.importSubscribers),
+		Long: "Makes a subscriber of each line of a CSV file, or of stdin where it is named -, one after the other, and says what became of it.\n" +
+			"The first line names the columns: email, which each needs, and any of password_hash, " + strings.Join(slices.Sorted(slices.Values(profileColumns())), ", ") + ",\n" +
+			"email_verified and disabled (true or false). A password_hash is one of bcrypt, scrypt, PBKDF2 or argon2id; it is made anew when its\n" +
+			"subscriber signs in. Who is there already stays as it is, so that an import can be repeated.",
+	}
+}
+
+// profileColumns are the columns of a profile: its flags, as members of JSON are written.
+func profileColumns() (all []string) {
+	for _, p := range profileFlags {
+		all = append(all, strings.ReplaceAll(p.flag, "-", "_"))
+	}
+	return all
+}
+
+// What became of a line, beside rejected.
+const (
+	created = "created"
+	exists  = "exists" // the e-mail has a subscriber already, which was left as it is
+)
+
+// An importedSubscriber is what became of a line, one line of JSON each.
+type importedSubscriber struct {
+	Line   int    `json:"line"`
+	Email  string `json:"email"`
+	ID     string `json:"id,omitempty"`
+	Status string `json:"status"`
+	Error  string `json:"error,omitempty"`
+}
+
+func (c *cli) importSubscribers(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
+	p, err := a.project(ctx, cmd)
+	if err != nil {
+		return err
+	}
+	file := io.NopCloser(c.stdin)
+	if args[0] != "-" {
+		if file, err = os.Open(args[0]); err != nil {
+			return fmt.Errorf("reading subscribers: %w", err)
+		}
+	}
+	defer file.Close()
+	r := csv.NewReader(file)
+	r.ReuseRecord, r.TrimLeadingSpace = true, true
+	columns, err := importColumns(r)
+	if err != nil {
+		return err
+	}
+	lines, rejects := 0, 0
+	for {
+		record, err := r.Read()
+		if errors.Is(err, io.EOF) {
+			return rejectedLines(rejects, lines)
+		}
+		lines++
+		in := importedSubscriber{Status: rejected}
+		in.Line, _ = r.FieldPos(0)
+		if err == nil || errors.Is(err, csv.ErrFieldCount) {
+			in, err = a.importSubscriber(ctx, p.ID, columns, record, in, err)
+		}
+		if err != nil {
+			in.Error = reason(err)
+			rejects++
+		}
+		if err := c.printImportedSubscriber(in); err != nil {
+			return err
+		}
+		var syntax *csv.ParseError
+		if errors.As(err, &syntax) && !errors.Is(err, csv.ErrFieldCount) {
+			return fmt.Errorf("reading subscribers: %w; what stands behind was not read", err)
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+}
+
+// importColumns reads the first line.
+func importColumns(r *csv.Reader) ([]string, error) {
+	record, err := r.Read()
+	if err != nil {
+		return nil, usagef("the first line must name the columns: %v", err)
+	}
+	known := append(profileColumns(), "email", "password_hash", "email_verified", "disabled")
+	columns := make([]string, len(record))
+	for i, name := range record {
+		name = strings.ToLower(strings.TrimSpace(strings.TrimPrefix(name, "\ufeff"))) // a spreadsheet's mark of UTF-8
+		if !slices.Contains(known, name) {
+			return nil, usagef("there is no column %q%s", name, suggest(name, known, "there are "+strings.Join(known, ", ")))
+		}
+		if slices.Contains(columns, name) {
+			return nil, usagef("the column %q is there twice", name)
+		}
+		columns[i] = name
+	}
+	if !slices.Contains(columns, "email") {
+		return nil, usagef("there must be a column email")
+	}
+	return columns, nil
+}
+
+// importSubscriber makes the subscriber of a line.
+func (a *app) importSubscriber(ctx context.Context, projectID string, columns, record []string, done importedSubscriber, wrong error) (importedSubscriber, error) {
+	if i := slices.Index(columns, "email"); i < len(record) {
+		done.Email = strings.Clone(record[i])
+	}
+	if wrong != nil {
+		return done, fmt.Errorf("it has %d fields, and the first line %d", len(record), len(columns))
+	}
+	in, err := importInput(columns, record)
+	if err != nil {
+		return done, err
+	}
+	s, err := a.fabric.CreateSubscriber(ctx, projectID, in)
+	if p := problem.First(err); p != nil && p.Kind == problem.Conflict && p.Param == "email" {
+		done.Status = exists
+		return done, nil
+	}
+	if err == nil {
+		done.Status, done.ID = created, s.ID
+	}
+	return done, err
+}
+
+// importInput reads a line. An empty field says nothing.
+func importInput(columns, record []string) (in fabric.SubscriberInput, err error) {
+	for i, text := range record {
+		text = strings.Clone(text)
+		if text == "" {
+			continue
+		}
+		switch name := columns[i]; name {
+		case "email":
+			in.Email = &text
+		case "password_hash":
+			in.PasswordHash = &text
+		case "email_verified", "disabled":
+			yes, bad := strconv.ParseBool(text)
+			if bad != nil {
+				err = errors.Join(err, problem.BadParam(name, "%s must be true or false", name))
+			}
+			if name == "disabled" {
+				in.Disabled = &yes
+			} else {
+				in.Verified = &yes
+			}
+		default:
+			at := slices.Index(profileColumns(), name)
+			*profileFlags[at].field(&in.Profile) = &text
+		}
+	}
+	return in, err
+}
+
+// printImportedSubscriber prints a line as soon as it is done.
+func (c *cli) printImportedSubscriber(in importedSubscriber) (err error) {
+	switch {
+	case c.output == "json":
+		err = json.NewEncoder(c.stdout).Encode(in)
+	case c.output == "id" && in.ID != "":
+		_, err = fmt.Fprintln(c.stdout, in.ID)
+	case c.output == "id":
+	case in.Error != "":
+		_, err = fmt.Fprintf(c.stdout, "%s  line %d, %s: %s\n", pad(in.Status, len(rejected)), in.Line, harmless(in.Email), harmless(in.Error))
+	default:
+		_, err = fmt.Fprintf(c.stdout, "%s  %s\n", pad(in.Status, len(rejected)), harmless(in.Email))
+	}
+	return err
+}
+
+// rejectedLines is the error of an import with lines that were rejected.
+func rejectedLines(rejects, lines int) error {
+	if rejects == 0 {
+		return nil
+	}
+	return fmt.Errorf("%d of %d lines were rejected; who is on the others is there", rejects, lines)
+}

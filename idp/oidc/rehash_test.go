@@ -1,0 +1,53 @@
+package oidc_test
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/idp"
+)
+
+// foreign are hashes of "fathom lantern" that other programs have made.
+var foreign = []string{
+	"$2y$05$abcdefghijklmnopqrstuuQK5DHw8D1SIn9Sz2V9ppg8cVg9O7VlS",
+	"$scrypt$ln=10,r=8,p=1$AAECAwQFBgcICQoLDA0ODw$3vB4whHS7NUXU6GM+M8u137IcGWy4Ua3FouuuyUplew",
+	"pbkdf2_sha256$1000$seasalt2$H7g0RwoD7RDtwUcGO0xSri+Xz8XqNWjcsB2MyzpwgLU=",
+}
+
+// TestRehash shows that hashes taken over from elsewhere open an account, and are ours
+// from then on: also where many sign in at once, at two nodes, and none of them is
+// turned away.
+func TestRehash(t *testing.T) {
+	w := newWorld(t)
+	nodes := []*idp.Provider{w.idp, w.second()}
+	for i, hash := range foreign {
+		email := fmt.Sprintf("imported%d@example.com", i)
+		s, err := w.fabric.CreateSubscriber(t.Context(), w.project.ID, fabric.SubscriberInput{Email: &email, PasswordHash: &hash})
+		must(t, err)
+		if _, err := w.idp.LogIn(t.Context(), w.project.ID, email, "fathom  lantern", idp.Visitor{}); err == nil {
+			t.Errorf("a wrong password opens %s", hash)
+		}
+		if got, err := w.fabric.FindSubscriber(t.Context(), w.project.ID, s.ID); err != nil || got.PasswordHash != hash {
+			t.Errorf("a wrong password made of %s %s", hash, got.PasswordHash)
+		}
+		var all sync.WaitGroup
+		for n := range 8 {
+			all.Go(func() {
+				if _, err := nodes[n%2].LogIn(t.Context(), w.project.ID, email, "fathom lantern", idp.Visitor{}); err != nil {
+					t.Errorf("the right password for %s: %v", hash, err)
+				}
+			})
+		}
+		all.Wait()
+		after, err := w.fabric.FindSubscriber(t.Context(), w.project.ID, s.ID)
+		must(t, err)
+		if !strings.HasPrefix(after.PasswordHash, "$argon2id$") || w.idp.Passwords.Stale(after.PasswordHash) {
+			t.Errorf("after logins %s is %s, want a hash of ours", hash, after.PasswordHash)
+		}
+		_, err = w.idp.LogIn(t.Context(), w.project.ID, email, "fathom lantern", idp.Visitor{})
+		must(t, err)
+	}
+}

@@ -1,0 +1,206 @@
+package password
+
+import (
+	"bytes"
+	"crypto/pbkdf2"
+	"crypto/sha1"
+	"crypto/sha256"
+	"crypto/sha512"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	stdhash "hash"
+	"strings"
+
+	"golang.org/x/crypto/bcrypt"
+	"golang.org/x/crypto/scrypt"
+)
+
+// The costs of foreign hashes that are checked, at most: about as much as a second of a
+// processor.
+const (
+	maxBcrypt = 13
+	maxScrypt = maxMemory / 128 // N·r, which is the memory, and N·r·p, which is the work
+	maxPBKDF2 = 1_500_000
+)
+
+// readBcrypt reads the modular form of bcrypt. What is behind 72 bytes bcrypt does not
+// look at: a longer password is none that it can have hashed.
+func readBcrypt(text string) (hash, error) {
+	cost, err := bcrypt.Cost([]byte(text))
+	if err != nil || len(text) != 60 {
+		return hash{}, errors.New("it is not readable as bcrypt")
+	}
+	if cost > maxBcrypt {
+		return hash{}, fmt.Errorf("it costs too much to check: bcrypt has a cost of %d, at most %d", cost, maxBcrypt)
+	}
+	right := []byte{1}
+	return hash{func(password []byte) ([]byte, error) {
+		if len(password) > 72 || bcrypt.CompareHashAndPassword([]byte(text), password) != nil {
+			return []byte{0}, nil
+		}
+		return right, nil
+	}, right, params{}}, nil
+}
+
+// readScryptPHC reads $scrypt$ln=15,r=8,p=1$salt$key, as PHC and passlib write it.
+func readScryptPHC(text string) (hash, error) {
+	parts := strings.Split(text, "$")
+	if len(parts) != 5 {
+		return hash{}, errors.New("it is not readable as scrypt")
+	}
+	p, err := parameters(parts[2], "ln", "r", "p")
+	if err != nil {
+		return hash{}, err
+	}
+	if p[0] > 20 {
+		return hash{}, errScrypt
+	}
+	salt, want, err := saltAndKey(base64.RawStdEncoding, parts[3], parts[4])
+	return newScrypt(1<<p[0], p[1], p[2], salt, want, err)
+}
+
+// readScryptWerkzeug reads scrypt:32768:8:1$salt$key, the salt as it is and the key in
+// hexadecimal.
+func readScryptWerkzeug(text string) (hash, error) {
+	method, rest, _ := strings.Cut(text, "$")
+	saltText, keyText, _ := strings.Cut(rest, "$")
+	parts := strings.Split(method, ":")
+	if len(parts) != 4 {
+		return hash{}, errors.New("it is not readable as scrypt")
+	}
+	p, err := numbers(parts[1:])
+	if err != nil {
+		return hash{}, err
+	}
+	key, err := hexadecimal{}.DecodeString(keyText)
+	return newScrypt(p[0], p[1], p[2], []byte(saltText), key, sized([]byte(saltText), key, err))
+}
+
+// readScryptDjango reads scrypt$salt$N$r$p$key, the salt as it is and the key in base64.
+func readScryptDjango(text string) (hash, error) {
+	parts := strings.Split(text, "$")
+	if len(parts) != 6 {
+		return hash{}, errors.New("it is not readable as scrypt")
+	}
+	salt := []byte(parts[1])
+	if len(parts[2]) == 0 {
+		return hash{}, errors.New("it is not readable as scrypt")
+	}
+	p, err := numbers(parts[2:5])
+	if err != nil {
+		return hash{}, err
+	}
+	key, err := base64.StdEncoding.DecodeString(parts[5])
+	return newScrypt(p[0], p[1], p[2], salt, key, sized(salt, key, err))
+}
+
+var errScrypt = errors.New("it costs too much to check: scrypt takes at most 64 MiB, once over")
+
+func newScrypt(n, r, p int, salt, want []byte, err error) (hash, error) {
+	if err != nil {
+		return hash{}, err
+	}
+	if n > maxScrypt || r > maxScrypt || p > maxScrypt || n*r > maxScrypt || n*r*p > maxScrypt {
+		return hash{}, errScrypt
+	}
+	if n < 2 || n&(n-1) != 0 {
+		return hash{}, errors.New("its N is no power of two")
+	}
+	return hash{padded(func(password []byte) ([]byte, error) { return scrypt.Key(password, salt, n, r, p, len(want)) }), want, params{}}, nil
+}
+
+// readPBKDF2Modular reads $pbkdf2-sha256$29000$salt$key, as passlib writes it, with "."
+// for "+" and sha1 where none is named; and $pbkdf2-sha256$i=29000,l=32$salt$key.
+func readPBKDF2Modular(text string) (hash, error) {
+	parts := strings.Split(text, "$")
+	if len(parts) != 5 {
+		return hash{}, errors.New("it is not readable as PBKDF2")
+	}
+	digest, named := strings.CutPrefix(parts[1], "pbkdf2-")
+	if !named {
+		digest = "sha1"
+	}
+	n, err := number(parts[2])
+	if p, perr := parameters(parts[2], "i"); err != nil && perr == nil {
+		n, err = p[0], nil
+	}
+	if err != nil {
+		return hash{}, errors.New("its parameters cannot be read")
+	}
+	plain := strings.NewReplacer(".", "+", "=", "")
+	salt, want, err := saltAndKey(base64.RawStdEncoding, plain.Replace(parts[3]), plain.Replace(parts[4]))
+	return newPBKDF2(digest, n, salt, want, err)
+}
+
+// readPBKDF2Werkzeug reads pbkdf2:sha256:600000$salt$key, the salt as it is and the key
+// in hexadecimal.
+func readPBKDF2Werkzeug(text string) (hash, error) {
+	method, rest, _ := strings.Cut(text, "$")
+	saltText, keyText, _ := strings.Cut(rest, "$")
+	parts := strings.Split(method, ":")
+	if len(parts) != 3 {
+		return hash{}, errors.New("it is not readable as PBKDF2")
+	}
+	n, err := number(parts[2])
+	if err != nil {
+		return hash{}, errors.New("its parameters cannot be read")
+	}
+	key, err := hexadecimal{}.DecodeString(keyText)
+	return newPBKDF2(parts[1], n, []byte(saltText), key, sized([]byte(saltText), key, err))
+}
+
+// readPBKDF2Django reads pbkdf2_sha256$600000$salt$key, the salt as it is and the key in
+// base64.
+func readPBKDF2Django(text string) (hash, error) {
+	parts := strings.Split(text, "$")
+	if len(parts) != 4 {
+		return hash{}, errors.New("it is not readable as PBKDF2")
+	}
+	n, err := number(parts[1])
+	if err != nil {
+		return hash{}, errors.New("its parameters cannot be read")
+	}
+	salt := []byte(parts[2])
+	key, err := base64.StdEncoding.DecodeString(parts[3])
+	return newPBKDF2(strings.TrimPrefix(parts[0], "pbkdf2_"), n, salt, key, sized(salt, key, err))
+}
+
+func newPBKDF2(digest string, n int, salt, want []byte, err error) (hash, error) {
+	if err != nil {
+		return hash{}, err
+	}
+	digests := map[string]func() stdhash.Hash{"sha1": sha1.New, "sha256": sha256.New, "sha512": sha512.New}
+	of := digests[digest]
+	if of == nil {
+		return hash{}, errors.New("it is of PBKDF2 with another digest than SHA-1, SHA-256 or SHA-512")
+	}
+	if n > maxPBKDF2 {
+		return hash{}, fmt.Errorf("it costs too much to check: PBKDF2 has %d rounds, at most %d", n, maxPBKDF2)
+	}
+	return hash{padded(func(password []byte) ([]byte, error) { return pbkdf2.Key(of, string(password), salt, n, len(want)) }), want, params{}}, nil
+}
+
+// padded takes account of HMAC, which both stand on: it pads its key with NULs, so that a
+// password and the same with NULs behind have one hash. The latter is none.
+func padded(derive func([]byte) ([]byte, error)) func([]byte) ([]byte, error) {
+	return func(password []byte) ([]byte, error) {
+		key, err := derive(password)
+		if bytes.HasSuffix(password, []byte{0}) {
+			return nil, err
+		}
+		return key, err
+	}
+}
+
+func numbers(texts []string) ([]int, error) {
+	all := make([]int, len(texts))
+	for i, text := range texts {
+		n, err := number(text)
+		if err != nil {
+			return nil, errors.New("its parameters cannot be read")
+		}
+		all[i] = n
+	}
+	return all, nil
+}

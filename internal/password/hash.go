@@ -1,0 +1,144 @@
+package password
+
+import (
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"golang.org/x/crypto/argon2"
+
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// A hash is one that was read: how it is made of a password, and what comes out if it
+// is the right one.
+type hash struct {
+	derive func(password []byte) ([]byte, error)
+	want   []byte
+	cost   params // of argon2id; zero for the others
+}
+
+// is reports whether a password is the one of the hash.
+func (h hash) is(password string) (bool, error) {
+	got, err := h.derive([]byte(password))
+	if err != nil {
+		return false, fmt.Errorf("checking password hash: %w", err)
+	}
+	return len(h.want) > 0 && subtle.ConstantTimeCompare(got, h.want) == 1, nil
+}
+
+// The bounds of a hash that others have made: what one costs must not stop everybody
+// else who signs in.
+const (
+	maxMemory = 64 << 20 // bytes
+	maxHash   = 512      // characters
+	minKey    = 16       // bytes
+	maxKey    = 64
+	maxSalt   = 64
+)
+
+var errForm = errors.New("it is none that is known here: bcrypt, scrypt, PBKDF2 or argon2id")
+
+// CheckHash reports why a password hash cannot be taken over from elsewhere, as a
+// problem on param: one of no known form, or which costs too much to check.
+func CheckHash(param, text string) error {
+	if _, err := read(text); err != nil {
+		return problem.BadParam(param, "%s cannot be used: %v", param, err)
+	}
+	return nil
+}
+
+// read reads a hash in any of the forms that are taken.
+func read(text string) (hash, error) {
+	if len(text) > maxHash {
+		return hash{}, errForm
+	}
+	for _, form := range []struct {
+		prefix string
+		read   func(string) (hash, error)
+	}{
+		{"$argon2id$", readArgon}, {"$2a$", readBcrypt}, {"$2b$", readBcrypt}, {"$2y$", readBcrypt},
+		{"$scrypt$", readScryptPHC}, {"scrypt:", readScryptWerkzeug}, {"scrypt$", readScryptDjango},
+		{"$pbkdf2", readPBKDF2Modular}, {"pbkdf2:", readPBKDF2Werkzeug}, {"pbkdf2_", readPBKDF2Django},
+	} {
+		if strings.HasPrefix(text, form.prefix) {
+			return form.read(text)
+		}
+	}
+	return hash{}, errForm
+}
+
+// readArgon reads the PHC string of argon2id, ours and others'.
+func readArgon(text string) (hash, error) {
+	parts := strings.Split(text, "$")
+	if len(parts) != 6 || parts[2] != fmt.Sprintf("v=%d", argon2.Version) {
+		return hash{}, errors.New("it is not of argon2id, version 19")
+	}
+	p, err := parameters(parts[3], "m", "t", "p")
+	if err != nil {
+		return hash{}, err
+	}
+	memory, passes, lanes := p[0], p[1], p[2]
+	if memory*1024 > maxMemory || passes > 16 || lanes > 16 || memory < 8*lanes || memory*passes > 4*maxMemory/1024 {
+		return hash{}, errors.New("it costs too much to check: at most 64 MiB of memory and 16 passes, four of them over all of that")
+	}
+	salt, want, err := saltAndKey(base64.RawStdEncoding, parts[4], parts[5])
+	if err != nil {
+		return hash{}, err
+	}
+	cost := params{uint32(memory), uint32(passes), uint8(lanes)}
+	return hash{func(password []byte) ([]byte, error) { return cost.derive(password, salt, len(want)), nil }, want, cost}, nil
+}
+
+// parameters reads NAME=NUMBER, apart by commas, in this order; others may follow.
+func parameters(text string, names ...string) ([]int, error) {
+	parts := strings.Split(text, ",")
+	all := make([]int, len(names))
+	for i, name := range names {
+		if i >= len(parts) {
+			return nil, errors.New("it lacks parameters")
+		}
+		value, ok := strings.CutPrefix(parts[i], name+"=")
+		n, err := number(value)
+		if !ok || err != nil {
+			return nil, errors.New("its parameters cannot be read")
+		}
+		all[i] = n
+	}
+	return all, nil
+}
+
+// number reads a parameter of a hash, which is at least 1.
+func number(text string) (int, error) {
+	n, err := strconv.ParseUint(text, 10, 31)
+	if err == nil && n == 0 {
+		err = errors.New("it has a parameter that is 0")
+	}
+	return int(n), err
+}
+
+// saltAndKey reads what is behind the parameters.
+func saltAndKey(of interface {
+	DecodeString(string) ([]byte, error)
+}, saltText, keyText string) (salt, key []byte, err error) {
+	if salt, err = of.DecodeString(saltText); err == nil {
+		key, err = of.DecodeString(keyText)
+	}
+	return salt, key, sized(salt, key, err)
+}
+
+func sized(salt, key []byte, err error) error {
+	if err != nil || len(salt) == 0 || len(salt) > maxSalt || len(key) < minKey || len(key) > maxKey {
+		return errors.New("its salt or its key cannot be read")
+	}
+	return nil
+}
+
+// hexadecimal decodes as an encoding of base64 does.
+type hexadecimal struct{}
+
+func (hexadecimal) DecodeString(text string) ([]byte, error) { return hex.DecodeString(text) }
