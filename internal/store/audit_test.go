@@ -130,7 +130,7 @@ func TestAuditCrowd(t *testing.T) {
 			nodes = append(nodes, s)
 		}
 		var wg sync.WaitGroup
-		errs := make([]error, 100)
+		errs := make([]error, 50) // who waits longest waits for them all, one after the other
 		for i := range errs {
 			wg.Go(func() {
 				e := audit.Of("test.done", "", "test", "x")
@@ -148,8 +148,8 @@ func TestAuditCrowd(t *testing.T) {
 				t.Errorf("change %d: %v", i, err)
 			}
 		}
-		if n, broken := verified(t, nodes[0]); n != 80 || broken != nil {
-			t.Errorf("VerifyAudit = %d events, %v, want 80 and nothing broken", n, broken)
+		if n, broken := verified(t, nodes[0]); n != 40 || broken != nil {
+			t.Errorf("VerifyAudit = %d events, %v, want 40 and nothing broken", n, broken)
 		}
 	})
 }
