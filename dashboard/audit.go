@@ -19,8 +19,14 @@ type eventRow struct {
 	Status                status
 }
 
+// actors are the words for who does something.
+var actors = map[audit.ActorKind]string{
+	audit.System: "The server", audit.CLI: "Command line", audit.Anonymous: "Somebody", audit.APIKey: "API key", audit.Client: "OAuth client",
+	audit.Subscriber: "Subscriber", audit.Operator: "Operator",
+}
+
 func rowOf(e audit.Event) eventRow {
-	row := eventRow{Event: e, What: e.Action, Who: words(strings.ReplaceAll(string(e.Actor.Kind), "_", " ")), Whom: strings.ReplaceAll(e.Target.Kind, "_", " "), Status: status{"good", "Done"}}
+	row := eventRow{Event: e, What: e.Action, Who: actors[e.Actor.Kind], Whom: strings.ReplaceAll(e.Target.Kind, "_", " "), Status: status{"good", "Done"}}
 	if e.Outcome == audit.Refused {
 		row.Status = status{"bad", "Refused"}
 	}
