@@ -33,6 +33,9 @@ func (s *Store) EraseSubscriber(ctx context.Context, projectID string, by fabric
 		if err := t.eraseRecordings(ctx, projectID, by.ID, by.Names(sub, all), now, &e); err != nil {
 			return err
 		}
+		if err := t.eraseMails(ctx, projectID, by.ID, sub.Email); err != nil {
+			return err
+		}
 		if err := t.eraseTold(ctx, projectID, by.ID, &e); err != nil || !e.Found {
 			return err
 		}
@@ -66,6 +69,16 @@ func (t tx) countOf(ctx context.Context, id string, e *fabric.Erasure) error {
 			return fmt.Errorf("counting %s: %w", of.name, err)
 		}
 		e.Deleted[of.name] = n
+	}
+	return nil
+}
+
+// eraseMails deletes the mails to a subscriber and their links, by its id and its e-mail.
+func (t tx) eraseMails(ctx context.Context, projectID, id, email string) error {
+	for table, to := range map[string]string{"mails": "recipient", "mail_links": "email"} {
+		if err := t.Later(ctx, `DELETE FROM `+table+` WHERE project_id = $1 AND (subscriber_id = $2 OR $3 <> '' AND LOWER(`+to+`) = $3)`, projectID, id, email); err != nil {
+			return fmt.Errorf("deleting from %s: %w", table, err)
+		}
 	}
 	return nil
 }

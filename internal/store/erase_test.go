@@ -10,6 +10,7 @@ import (
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/factor"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/revocation"
@@ -92,6 +93,11 @@ func plantCanary(t *testing.T, s *Store) fabric.Subscriber {
 		func() error {
 			_, err := s.PutDevice(ctx, fabric.Device{ID: newID(), ProjectID: "p", SubscriberID: sub.ID, Type: "iOS", Token: "canary", Name: "Canary's phone", PushKey: "x", Created: now}, 10)
 			return err
+		},
+		func() error {
+			return s.change(ctx, audit.None("a mail of a test"), func(t tx) error {
+				return t.Later(ctx, `INSERT INTO mails (id, project_id, subscriber_id, kind, recipient, facts, state, created, due) VALUES ('m', 'p', '', 'reset', 'Canary@example.com', '{}', 'sent', 1, 0)`)
+			})
 		},
 	}
 	for i, step := range steps {
