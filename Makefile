@@ -13,8 +13,9 @@ export GORACE := atexit_sleep_ms=0
 PACKAGES := $(shell go list ./... | grep -v -e /test/ -e /bench)
 # Packages that compute a lot and share hardly anything: the race detector would only make them slow.
 ALONE := $(shell go list ./recordings/mp3 ./recordings/levels ./recordings/audio ./internal/openapi/... ./internal/apidoc)
-# So would it with tests that fill a database with rows, to ask it one by one how it finds them.
-FILLED := ^Test(Plans|RecordingPlans|RecordingPages)$$
+# So would it with tests that fill a database with rows, to ask it one by one how it finds them, and with one that
+# starts a process again and again to kill it.
+FILLED := ^Test(Plans|RecordingPlans|RecordingPages|KilledMigrations)$$
 # Suites that run the built binary, and what each backend is for beside the scripts: attacks where rows are, nodes
 # where sessions are, browsers on one of either, media and conformance on one, since no row is of their kind.
 BACKENDS := sqlite postgres redis cluster
