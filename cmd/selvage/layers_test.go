@@ -74,7 +74,7 @@ var layers = map[string][]string{
 	"bench/passwords":  {"test/harness"},
 	"test/attack":      {"test/harness", "test/inbox"},
 	"test/acme":        {"test/harness"},
-	"test/clients":     {"test/acme", "test/harness", "test/inbox"},
+	"test/clients":     {"internal/factor/factortest", "test/acme", "test/harness", "test/inbox"},
 	"test/conformance": {"test/harness"},
 	"test/contract":    {"test/harness"},
 	"test/faults":      {"test/harness", "test/inbox"},

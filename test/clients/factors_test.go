@@ -1,0 +1,209 @@
+package clients
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/webauthn"
+	"github.com/chromedp/chromedp"
+
+	"github.com/selvage/selvage/internal/factor/factortest"
+	"github.com/selvage/selvage/test/harness"
+)
+
+// authenticator puts a passkey authenticator into Chromium, of which whoever asks finds
+// that somebody is there.
+func (b tab) authenticator() webauthn.AuthenticatorID {
+	b.Helper()
+	if _, err := chromedp.Call(b.ctx, webauthn.Enable, webauthn.EnableParams{}); err != nil {
+		b.Fatal(err)
+	}
+	made, err := chromedp.Call(b.ctx, webauthn.AddVirtualAuthenticator, webauthn.AddVirtualAuthenticatorParams{Options: &webauthn.VirtualAuthenticatorOptions{
+		Protocol: "ctap2", Transport: "internal", HasResidentKey: true, HasUserVerification: true, IsUserVerified: true, AutomaticPresenceSimulation: true,
+	}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return made.AuthenticatorID
+}
+
+// remove takes an authenticator out again.
+func (b tab) remove(key webauthn.AuthenticatorID) {
+	b.Helper()
+	_, err := chromedp.Call(b.ctx, webauthn.RemoveVirtualAuthenticator, webauthn.RemoveVirtualAuthenticatorParams{AuthenticatorID: key})
+	if err != nil {
+		b.Fatal(err)
+	}
+}
+
+// click clicks what is there once it is, and has the page go elsewhere.
+func (b tab) click(id string) {
+	b.Helper()
+	b.until(id, "document.getElementById('"+id+"')?.checkVisibility()")
+	b.do(chromedp.Click(chromedp.CSS("#" + id)))
+}
+
+func (b tab) typeInto(id, text string) {
+	b.Helper()
+	b.until(id, "document.getElementById('"+id+"')?.checkVisibility()")
+	b.do(chromedp.Clear(chromedp.CSS("#"+id)), chromedp.SendKeys(chromedp.CSS("#"+id), text))
+}
+
+// password signs in by e-mail and password.
+func (b tab) password(s harness.Subscriber) {
+	b.Helper()
+	b.typeInto("username", s.Email)
+	b.typeInto("password", s.Password)
+	b.click("login-submit")
+}
+
+// TestFactorsInChromium has a person make a passkey, sign in by it in both ways, set an
+// authenticator app up, and sign in by its codes and by a recovery code.
+func TestFactorsInChromium(t *testing.T) {
+	harness.NotStorage(t)
+	n := harness.StartNodes(t, nil, harness.Config{})
+	p := n.NewProject(t)
+	sub := p.NewSubscriber(t)
+	account, out := p.Issuer()+"account?project="+p.ID, p.Issuer()+"logout"
+	b := newTab(t)
+	signOut := func() {
+		t.Helper()
+		b.do(chromedp.Navigate(out))
+		b.click("logout-confirm")
+		b.until("signed out", "document.getElementById('logged-out')")
+	}
+	says := func(what string) {
+		t.Helper()
+		b.until(what, "document.body.innerText.includes("+quoted(what)+")")
+	}
+
+	b.do(chromedp.Navigate(account))
+	b.picture("login")
+	b.password(sub)
+	b.until("the account", "document.getElementById('account-page')")
+	key := b.authenticator()
+	b.do(chromedp.Reload())
+	b.click("passkey-submit")
+	b.until("recovery codes", "document.getElementById('recovery-codes')")
+	codes := strings.Fields(eval[string](b, "document.getElementById('recovery-codes').innerText"))
+	b.picture("codes")
+	b.click("codes-done")
+	says("Your passkey is added.")
+
+	// The browser offers it where the e-mail is typed, and the one there is is taken.
+	signOut()
+	b.do(chromedp.Navigate(account))
+	b.until("a login by the passkey alone", "document.getElementById('account-page')")
+	b.picture("account")
+
+	b.click("app-begin")
+	b.until("the set-up of the app", "document.getElementById('totp-secret')")
+	secret := strings.ReplaceAll(eval[string](b, "document.getElementById('totp-secret').textContent"), " ", "")
+	b.picture("app")
+	b.typeInto("code", factortest.Code(secret, time.Now()))
+	b.click("app-submit")
+	says("Your authenticator app is set up.")
+	signOut()
+	b.remove(key)
+	b.do(chromedp.Navigate(account))
+	b.password(sub)
+	b.until("the code", "document.getElementById('code')")
+	b.picture("factor")
+	code := factortest.Code(secret, time.Now().Add(30*time.Second)) // that of now was used
+	b.typeInto("code", code)
+	b.click("factor-submit")
+	b.until("a login by the app", "document.getElementById('account-page')")
+
+	signOut()
+	b.do(chromedp.Navigate(account))
+	b.password(sub)
+	b.typeInto("code", code)
+	b.click("factor-submit")
+	says("This code was used before.")
+	b.click("with-passkey")
+	b.picture("passkey")
+	b.click("with-recovery")
+	b.picture("recovery")
+	b.typeInto("code", codes[0])
+	b.click("factor-submit")
+	b.until("a login by a recovery code", "document.getElementById('account-page')")
+	says("9 are left.")
+}
+
+// TestPasskeyButtonInChromium makes a passkey where one is needed, on the way to an app,
+// and uses it by the button.
+func TestPasskeyButtonInChromium(t *testing.T) {
+	harness.NotStorage(t)
+	n := harness.StartNodes(t, nil, harness.Config{})
+	p := n.NewProject(t)
+	sub := p.NewSubscriber(t)
+	b := newTab(t)
+	origin, posts := postee(t, p)
+	c := p.NewClient(t, "spa", "--first-party", "--redirect-uri", origin+"/cb")
+	flow := func() *harness.Flow {
+		return c.NewFlow("openid").With("response_mode", "form_post").With("acr_values", "2")
+	}
+	took := func(f *harness.Flow) {
+		t.Helper()
+		select {
+		case got := <-posts:
+			tokens := f.Redeem(t, got.form.Get("code")).Want(t, 200).Object(t)
+			if claims := claimsOf(t, tokens["id_token"]); claims["acr"] != "2" {
+				t.Errorf("the ID token has acr %v, amr %v", claims["acr"], claims["amr"])
+			}
+		case <-time.After(patience):
+			t.Fatal("nothing was posted to the app")
+		}
+	}
+	f := flow()
+	b.do(chromedp.Navigate(f.URL()))
+	b.password(sub)
+	b.until("the set-up", "document.getElementById('enrol-submit')")
+	b.picture("enrol")
+	key := b.authenticator()
+	b.do(chromedp.Reload())
+	b.click("passkey-submit")
+	b.click("continue-submit")
+	took(f)
+
+	// As the second factor, by the button. Nobody touches the authenticator before, so
+	// that the offer where the e-mail is typed stays one.
+	simulate := func(on bool) {
+		t.Helper()
+		_, err := chromedp.Call(b.ctx, webauthn.SetAutomaticPresenceSimulation, webauthn.SetAutomaticPresenceSimulationParams{AuthenticatorID: key, Enabled: on})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	simulate(false)
+	f = flow().With("prompt", "login")
+	b.do(chromedp.Navigate(f.URL()))
+	b.password(sub)
+	b.until("the second step", "document.querySelector('#passkey-form[action=\"/login/factor\"]')")
+	simulate(true)
+	b.click("passkey-submit")
+	took(f)
+}
+
+func quoted(s string) string { return `"` + s + `"` }
+
+// claimsOf reads the claims of an ID token, whose signature others check.
+func claimsOf(t *testing.T, token any) (claims map[string]any) {
+	t.Helper()
+	text, _ := token.(string)
+	parts := strings.Split(text, ".")
+	if len(parts) != 3 {
+		t.Fatalf("no ID token: %v", token)
+	}
+	raw, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err == nil {
+		err = json.Unmarshal(raw, &claims)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return claims
+}
