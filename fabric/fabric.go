@@ -18,6 +18,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/selvage/selvage/fabric/kinds"
+	"github.com/selvage/selvage/internal/factor"
 	"github.com/selvage/selvage/internal/password"
 	"github.com/selvage/selvage/internal/revocation"
 	"github.com/selvage/selvage/internal/session"
@@ -58,6 +59,10 @@ type Config struct {
 	// Either may be nil.
 	Export func(ctx context.Context, e *Export) error
 	Erased func(ctx context.Context, e Erasure) error
+
+	// Factors are what proves who subscribers are beside a password. Nil is where they
+	// have none.
+	Factors *factor.Factors
 
 	// CheckURL reports a URL that nothing may be sent to, as a fault of a parameter.
 	// Nil takes every one.

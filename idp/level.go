@@ -99,10 +99,10 @@ func (p *Provider) Need(ctx context.Context, c Client, a AuthRequest) (Want, err
 	return a.Want, nil
 }
 
-// checkRequired checks a client's own demand.
+// checkACR checks a client's own demand.
 func (c Client) checkACR() error {
 	if c.RequireACR != "" && !slices.Contains(ACRValues(), c.RequireACR) {
-		return problem.BadParam("require_acr", "require_acr must be one of %v", ACRValues())
+		return problem.BadParam("acr", "acr must be 1 or 2")
 	}
 	return nil
 }

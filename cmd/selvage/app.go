@@ -124,6 +124,7 @@ func (a *app) build(all *kinds.Catalog, observe func(event string)) {
 		RevokeConsent: func(ctx context.Context, subscriberID, clientID string) error {
 			return a.idp.RevokeConsent(ctx, subscriberID, clientID)
 		},
+		Factors:  a.factors,
 		CheckURL: a.egress.Check, Export: a.export, Erased: a.erased,
 	})
 	a.idp = idp.New(idp.Config{

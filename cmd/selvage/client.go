@@ -66,6 +66,7 @@ var clients = view[client]{
 		{name: "ID tokens", detail: true, value: onLogin(func(c client) string { return string(c.IDTokenAlg) })},
 		{name: "Resources", detail: true, value: func(c client) string { return lines(c.Resources) }},
 		{name: "Userinfo", detail: true, value: func(c client) string { return string(c.UserinfoAlg) }},
+		{name: "Logins of class", detail: true, value: func(c client) string { return c.RequireACR }},
 		{name: "Subjects", detail: true, value: func(c client) string { return string(c.SubjectType) }},
 		{name: "Sector", detail: true, value: func(c client) string { return c.SectorURI }},
 		{name: "Created", aside: true, value: func(c client) string { return stamp(c.Created) }},

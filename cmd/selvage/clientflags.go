@@ -32,6 +32,7 @@ func addClientFlags(cmd *cobra.Command) {
 	f.String("id-token-alg", "", "the `algorithm` that signs its ID tokens: RS256, ES256, PS256 or EdDSA (default RS256)")
 	f.String("userinfo-signed-response-alg", "", "the `algorithm` that signs its userinfo: RS256, ES256, PS256 or EdDSA (default: plain JSON)")
 	f.StringArray("resource", nil, "a `uri` of a service that it may ask tokens for (RFC 8707); any number")
+	f.String("acr", "", "the `class` that each login for it must have: 1, or 2 for two factors (default any)")
 	f.String("subject-type", "", "the `kind` of its subjects: public, or pairwise, which only its sector shares (default public)")
 	f.String("sector-identifier-uri", "", "the `uri` of the sector's list of redirect URIs, where they have not one host; another sector has other subjects")
 	for _, name := range []string{"frontchannel-logout-uri"} {
@@ -86,6 +87,7 @@ func clientSettings(cmd *cobra.Command, c *idp.Client) error {
 	setBool(cmd, "first-party", &c.FirstParty)
 	setText(cmd, "userinfo-signed-response-alg", &c.UserinfoAlg)
 	setTexts(cmd, "resource", &c.Resources)
+	setText(cmd, "acr", &c.RequireACR)
 	setText(cmd, "subject-type", &c.SubjectType)
 	setText(cmd, "sector-identifier-uri", &c.SectorURI)
 	if err := setKeys(cmd, c); err != nil {

@@ -20,14 +20,14 @@ var layers = map[string][]string{
 	// protocols and rows: their nouns and the plumbing, never each other
 	"dashboard":       {"fabric", "idp", "internal/audit", "internal/factor", "internal/page", "internal/problem", "internal/web", "operator", "recordings", "templates"},
 	"fabric/relay":    {"fabric", "internal/problem", "internal/web"},
-	"fabric/rest":     {"fabric", "fabric/kinds", "internal/audit", "internal/page", "internal/problem", "internal/web"},
+	"fabric/rest":     {"fabric", "fabric/kinds", "internal/audit", "internal/factor", "internal/page", "internal/problem", "internal/web"},
 	"idp/oidc":        {"fabric", "idp", "internal/audit", "internal/deliver", "internal/factor", "internal/limit", "internal/mail", "internal/problem", "internal/session", "internal/web", "keys", "templates"},
 	"recordings/laml": {"internal/page", "internal/problem", "internal/web", "recordings", "recordings/levels"},
 	"recordings/rest": {"internal/problem", "internal/web", "recordings"},
 	"internal/store":  {"fabric", "idp", "internal/audit", "internal/database", "internal/deliver", "internal/factor", "internal/mail", "internal/page", "internal/problem", "internal/revocation", "keys", "operator", "recordings", "recordings/levels"},
 	// nouns and rules
 	"idp":        {"fabric", "internal/audit", "internal/factor", "internal/limit", "internal/mail", "internal/page", "internal/password", "internal/problem", "internal/recent", "internal/revocation", "internal/session", "keys"},
-	"fabric":     {"fabric/kinds", "internal/audit", "internal/mail", "internal/page", "internal/password", "internal/problem", "internal/recent", "internal/revocation", "internal/session", "keys"},
+	"fabric":     {"fabric/kinds", "internal/audit", "internal/factor", "internal/mail", "internal/page", "internal/password", "internal/problem", "internal/recent", "internal/revocation", "internal/session", "keys"},
 	"operator":   {"fabric", "internal/audit", "internal/limit", "internal/page", "internal/password", "internal/problem", "internal/session"},
 	"recordings": {"internal/page", "internal/problem", "internal/recent", "recordings/audio", "recordings/levels", "recordings/mp3", "recordings/wav"},
 	// plumbing

@@ -20,15 +20,17 @@ var projects = view[fabric.Project]{
 			Name       string `json:"name"`
 			RecordRate int64  `json:"record_rate"`
 			MediaAuth  string `json:"media_auth"`
+			Factor     bool   `json:"require_factor"`
 			CreatedAt  moment `json:"created_at"`
 			UpdatedAt  moment `json:"updated_at"`
-		}{p.ID, p.Name, p.RecordRate, p.MediaAuth, iso(p.Created), iso(p.Updated)}
+		}{p.ID, p.Name, p.RecordRate, p.MediaAuth, p.RequireFactor, iso(p.Created), iso(p.Updated)}
 	},
 	facts: []fact[fabric.Project]{
 		{name: "ID", value: func(p fabric.Project) string { return p.ID }},
 		{name: "Name", value: func(p fabric.Project) string { return p.Name }},
 		{name: "Price of a minute", detail: true, value: func(p fabric.Project) string { return dollars(p.RecordRate) }},
 		{name: "Media", detail: true, value: func(p fabric.Project) string { return mediaFor[p.MediaAuth] }},
+		{name: "Two factors", detail: true, value: func(p fabric.Project) string { return yesNo(p.RequireFactor) }},
 		{name: "Created", aside: true, value: func(p fabric.Project) string { return stamp(p.Created) }},
 		{name: "Updated", detail: true, value: func(p fabric.Project) string { return stamp(p.Updated) }},
 	},
@@ -53,6 +55,7 @@ func (c *cli) projectCommand() *cobra.Command {
 	update.Flags().Int64("record-rate", 0, "`price` of a recorded minute, in millionths of a dollar")
 	update.Flags().String("color", "", "the `color` of buttons in its mails, such as #2f4b9b")
 	update.Flags().String("media-auth", "", "`who` may fetch the media of recordings: public, basic (credentials) or signed (those, and signed links)")
+	update.Flags().Bool("require-factor", false, "every login of its subscribers needs two factors; with =false a password is enough again")
 	remove := &cobra.Command{
 		Use: "delete ID", Short: "Delete a project with everything in it", Args: positional("ID"), RunE: c.with(c.deleteProject),
 	}
@@ -98,7 +101,7 @@ func (c *cli) showProject(ctx context.Context, a *app, _ *cobra.Command, args []
 }
 
 func (c *cli) updateProject(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
-	change := fabric.ProjectChange{Name: text(cmd, "name"), MediaAuth: text(cmd, "media-auth"), Color: text(cmd, "color")}
+	change := fabric.ProjectChange{Name: text(cmd, "name"), MediaAuth: text(cmd, "media-auth"), Color: text(cmd, "color"), RequireFactor: truth(cmd, "require-factor")}
 	if cmd.Flags().Changed("record-rate") {
 		rate, err := cmd.Flags().GetInt64("record-rate")
 		if err != nil {

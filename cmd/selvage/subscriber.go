@@ -44,6 +44,11 @@ func (c *cli) subscriberCommand() *cobra.Command {
 	sessions := &cobra.Command{Use: "sessions ID", Short: "List a subscriber's logins", Args: positional("ID"), RunE: c.with(c.listSessions)}
 	consents := &cobra.Command{Use: "consents ID", Short: "List what a subscriber has agreed to, by client", Args: positional("ID"), RunE: c.with(c.listConsents)}
 	tokens := &cobra.Command{Use: "tokens ID", Short: "List a subscriber's refresh tokens that were used", Args: positional("ID"), RunE: c.with(c.listFamilies)}
+	factors := &cobra.Command{Use: "factors ID", Short: "List what proves who a subscriber is beside a password", Args: positional("ID"), RunE: c.with(c.listFactors)}
+	removeFactor := &cobra.Command{
+		Use: "remove-factor ID FACTOR", Short: "Take a passkey, an authenticator app or the recovery codes away from a subscriber",
+		Args: positional("ID", "FACTOR"), RunE: c.with(c.removeFactor),
+	}
 	revoke := &cobra.Command{
 		Use: "revoke ID", Short: "End all that a subscriber holds by now: logins, tokens, sockets", Args: positional("ID"), RunE: c.with(c.revokeSubscriber),
 	}
@@ -66,7 +71,7 @@ func (c *cli) subscriberCommand() *cobra.Command {
 		cmd.Flags().SortFlags = false
 	}
 	update.Flags().Bool("disabled", false, "lock it out, or with =false let it in again")
-	all := append([]*cobra.Command{create, ls, show, update, remove, sessions, consents, tokens, revoke, unlock, load}, c.rightsCommands()...)
+	all := append([]*cobra.Command{create, ls, show, update, remove, sessions, consents, tokens, factors, removeFactor, revoke, unlock, load}, c.rightsCommands()...)
 	for _, cmd := range all {
 		addProject(cmd)
 	}

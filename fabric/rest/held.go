@@ -19,6 +19,8 @@ func (a *API) heldRoutes() []route {
 		{"DELETE", of + "/devices/{id}", a.project(a.deleteDeviceOf)},
 		{"POST", of + "/erase", a.keeper(a.eraseSubscriber)},
 		{"GET", of + "/export", a.keeper(a.exportSubscriber)},
+		{"GET", of + "/factors", a.project(a.listFactors)},
+		{"DELETE", of + "/factors/{id}", a.project(a.removeFactor)},
 		{"GET", of + "/presence", a.project(a.getPresence)},
 		{"GET", of + "/sessions", a.project(a.listLogins)},
 		{"DELETE", of + "/sessions/{id}", a.project(a.endLogin)},
