@@ -23,7 +23,7 @@ const (
 	answerFor    = statementFor + time.Second
 )
 
-// isServer reports whether a URL is PostgreSQL's.
+// IsServer reports whether a URL is PostgreSQL's.
 func IsServer(raw string) bool {
 	return strings.HasPrefix(raw, "postgres://") || strings.HasPrefix(raw, "postgresql://")
 }
