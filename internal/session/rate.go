@@ -1,6 +1,7 @@
 package session
 
 import (
+	"maps"
 	"sync"
 	"time"
 )
@@ -70,9 +71,11 @@ func (m *Meter) Allow(key Key, rate Rate, n int) (wait time.Duration) {
 
 // forget makes room: what is over goes, and where that is little, some of the rest.
 func (m *Meter) forget(now time.Time) {
-	for k, full := range m.full {
-		if !full.After(now) || len(m.full) > metered*9/10 {
-			delete(m.full, k)
+	maps.DeleteFunc(m.full, func(_ Key, full time.Time) bool { return !full.After(now) })
+	for k := range m.full {
+		if len(m.full) <= metered*9/10 {
+			return
 		}
+		delete(m.full, k)
 	}
 }
