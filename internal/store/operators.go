@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/internal/audit"
+	"github.com/selvage/selvage/internal/factor"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/operator"
@@ -174,9 +175,12 @@ func (t tx) endOperator(ctx context.Context, id, keep string, at time.Time) erro
 	return nil
 }
 
-// DeleteOperator deletes an operator; its roles, sessions and links go with it.
+// DeleteOperator deletes an operator; its roles, sessions, links and factors go with it.
 func (s *Store) DeleteOperator(ctx context.Context, id string) error {
 	return s.keepOwner(ctx, audit.Of("operator.deleted", "", "operator", id), func(t tx) error {
+		if err := t.deleteFactors(ctx, factor.Operator, "= $1", id); err != nil {
+			return err
+		}
 		res, err := t.Exec(ctx, `DELETE FROM operators WHERE id = $1`, id)
 		return oneRow(res, err, "operator")
 	})

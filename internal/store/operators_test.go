@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/selvage/selvage/internal/factor"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/store"
@@ -60,8 +61,15 @@ func testOperators(t *testing.T, c store.Config) {
 	if err != nil || got.Name != name || len(got.Roles) != 2 || got.PasswordHash != "hash" {
 		t.Errorf("UpdateOperator = %+v, %v", got, err)
 	}
+	owner := factor.Owner{Kind: factor.Operator, ID: v.ID}
+	if err := rows.CreateTOTP(ctx, factor.TOTP{ID: newID(), Owner: owner}); err != nil {
+		t.Fatal(err)
+	}
 	if err := rows.DeleteOperator(ctx, v.ID); err != nil {
 		t.Error(err)
+	}
+	if set, err := rows.HasFactors(ctx, owner); err != nil || set.Any() {
+		t.Errorf("an operator who was deleted has factors: %+v, %v", set, err)
 	}
 	if err := rows.DeleteOperator(ctx, v.ID); !errors.Is(err, problem.NotFound) {
 		t.Errorf("DeleteOperator again = %v, want not found", err)
