@@ -48,8 +48,8 @@ type Eraser struct {
 }
 
 // EraseSubscriber deletes a subscriber with everything that is kept about it, or takes it
-// out of what must stay, and says so. Rows go in one transaction. Erasing again is no
-// error, and finds what was left behind.
+// out of what must stay, and says so. Rows go in one transaction. It finds what is left of
+// one who was deleted before; where there is nothing, it is problem.NotFound.
 func (f *Fabric) EraseSubscriber(ctx context.Context, projectID, id string) (Erasure, error) {
 	id, ok := canonical(id)
 	if !ok {

@@ -14,7 +14,8 @@ import (
 )
 
 // EraseSubscriber deletes the subscriber that an eraser names, with everything that is
-// kept about it, or takes it out of what stays.
+// kept about it, or takes it out of what stays. One that is not there, and of whom
+// nothing is left, is problem.NotFound.
 func (s *Store) EraseSubscriber(ctx context.Context, projectID string, by fabric.Eraser, now time.Time) (e fabric.Erasure, err error) {
 	err = s.change(ctx, audit.Of("subscriber.erased", projectID, "subscriber", by.ID), func(t tx) error {
 		e = fabric.Erasure{Deleted: make(map[string]int64), Anonymised: make(map[string]int64)}
@@ -36,8 +37,11 @@ func (s *Store) EraseSubscriber(ctx context.Context, projectID string, by fabric
 		if err := t.eraseMails(ctx, projectID, by.ID, sub.Email); err != nil {
 			return err
 		}
-		if err := t.eraseTold(ctx, projectID, by.ID, &e); err != nil || !e.Found {
+		if err := t.eraseTold(ctx, projectID, by.ID, &e); err != nil {
 			return err
+		}
+		if !e.Found {
+			return leftOf(e)
 		}
 		if err := t.countOf(ctx, by.ID, &e); err != nil {
 			return err
@@ -45,6 +49,18 @@ func (s *Store) EraseSubscriber(ctx context.Context, projectID string, by fabric
 		return s.deleteSubscriber(ctx, t, projectID, by.Revocation, true)
 	})
 	return e, err
+}
+
+// leftOf tells whether there was anything left of somebody who had been deleted before.
+func leftOf(e fabric.Erasure) error {
+	for _, counts := range []map[string]int64{e.Deleted, e.Anonymised} {
+		for _, n := range counts {
+			if n > 0 {
+				return nil
+			}
+		}
+	}
+	return problem.NoSuch("subscriber")
 }
 
 // lockSubscriber gives a subscriber, which nobody else changes before the end of the
