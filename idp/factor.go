@@ -10,6 +10,7 @@ import (
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/factor"
+	"github.com/selvage/selvage/internal/limit"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/session"
 )
@@ -118,6 +119,13 @@ func (p *Provider) Raise(ctx context.Context, sid, subscriberID string, amr []st
 	return s, p.remember(ctx, s, p.Sessions.Put)
 }
 
+// CountPasskey counts a passkey that is about to be looked at, by its network, as a guess
+// of a password is: each that is refused is a row of the audit trail. [Provider.LogInByPasskey]
+// gives the try of a good one back.
+func (p *Provider) CountPasskey(ctx context.Context, from Visitor) error {
+	return p.Limits.Take(ctx, limit.LoginPerNetwork, from.Network)
+}
+
 // LogInByPasskey makes the login of a subscriber of a project who has shown a passkey,
 // and nothing else.
 func (p *Provider) LogInByPasskey(ctx context.Context, projectID string, key factor.Passkey, from Visitor) (Session, error) {
@@ -134,6 +142,9 @@ func (p *Provider) LogInByPasskey(ctx context.Context, projectID string, key fac
 	s, err := p.enter(ctx, sub, p.Now(), key.AMR(), from)
 	if errors.Is(err, problem.Unauthenticated) {
 		err = factor.ErrUnknown
+	}
+	if err == nil {
+		p.Limits.Return(ctx, limit.LoginPerNetwork, from.Network)
 	}
 	return s, err
 }

@@ -222,10 +222,14 @@ func (a *API) logInByPasskey(w http.ResponseWriter, r *http.Request) error {
 	if a.Factors == nil {
 		return errStale
 	}
+	from := a.visitor(r)
+	if err := a.CountPasskey(r.Context(), from); err != nil {
+		return err
+	}
 	key, err := a.Factors.CheckPasskey(r.Context(), loginFlow(req), []byte(form.Get("credential")))
 	var s idp.Session
 	if err == nil {
-		s, err = a.LogInByPasskey(r.Context(), c.ProjectID, key, a.visitor(r))
+		s, err = a.LogInByPasskey(r.Context(), c.ProjectID, key, from)
 	}
 	if p := problem.First(err); p != nil && p.Kind == problem.Invalid {
 		if err := a.RefuseFactor(r.Context(), c.ProjectID, subscriberOf(key), p.Code); err != nil {

@@ -136,7 +136,7 @@ func (a *API) wayBack(r *http.Request, l idp.Link) (*templates.Link, error) {
 		return nil, nil
 	}
 	req, c, err := a.Resume(r.Context(), l.Request, a.cookies.FlowOf(r))
-	if errors.Is(err, problem.NotFound) {
+	if errors.Is(err, problem.NotFound) || errors.Is(err, problem.Forbidden) { // another browser began it
 		return nil, nil
 	}
 	if err != nil {

@@ -141,7 +141,7 @@ func (a *API) mount(mux web.Mux) {
 	own("POST /account/factors/remove", a.sensitive(a.removeFactor))
 	own("POST /account/passkeys", a.sensitive(a.addPasskey))
 	own("POST /account/passkeys/rename", a.onAccount(a.renamePasskey))
-	own("POST /account/password", a.onAccount(a.changePassword))
+	own("POST /account/password", a.sensitive(a.changePassword))
 	own("POST /account/profile", a.onAccount(a.changeProfile))
 	own("POST /account/sessions/end", a.onAccount(a.endOneSession))
 	own("POST /account/sessions/end-all", a.onAccount(a.endAllSessions))
