@@ -16,6 +16,7 @@ import (
 	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/factor"
 	"github.com/selvage/selvage/internal/factor/factortest"
+	"github.com/selvage/selvage/internal/limit"
 )
 
 // app gives ada an authenticator app, and its secret.
@@ -357,13 +358,27 @@ func TestAccountFactors(t *testing.T) {
 	// Who came to an open browser is asked to sign in before it changes any of this.
 	w.pass(11 * time.Minute)
 	page = b.get("/account")
-	for _, path := range []string{"/account/app", "/account/codes", "/account/passkeys", "/account/factors/remove"} {
+	for _, path := range []string{"/account/app", "/account/codes", "/account/passkeys", "/account/factors/remove", "/account/password"} {
 		if got := b.onPage(page, path, "factor", w.appID()); !strings.Contains(got.body, `id="password"`) {
 			t.Errorf("%s by an old login: %d %s", path, got.status, got.body)
 		}
 	}
 	if w.appID() == "" {
 		t.Error("an old login has removed the app")
+	}
+}
+
+// Passkeys that are refused are counted as guesses of passwords are: each is a row.
+func TestPasskeysAreCounted(t *testing.T) {
+	w := newWorld(t)
+	w.limits.Set(limit.Rates{limit.LoginPerNetwork: {Burst: 2, Every: time.Minute}})
+	c, _ := w.client(nil)
+	b := w.browser()
+	page := b.authorize(request(c))
+	for i, want := range []int{http.StatusUnprocessableEntity, http.StatusUnprocessableEntity, http.StatusTooManyRequests} {
+		if got := b.form(page, "/login/passkey", "credential", "{}"); got.status != want {
+			t.Errorf("try %d: %d %s, want %d", i+1, got.status, got.told(), want)
+		}
 	}
 }
 
