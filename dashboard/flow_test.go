@@ -145,6 +145,12 @@ func TestKeys(t *testing.T) {
 	page = base + "/" + k.ID
 	confirm := "/dashboard/confirm?next=" + url.QueryEscape(page)
 	b.post(page, page+"/rotate", url.Values{"overlap": {"now"}}).leadsTo(t, confirm)
+	for _, of := range []string{base, "/dashboard/projects/" + w.one.ID + "/clients"} {
+		b.get(of+"/new").leadsTo(t, "/dashboard/confirm?next="+url.QueryEscape(of+"/new"))
+		if a := b.post(page, of, url.Values{"name": {"third"}, "scope": {"Voice"}}); a.StatusCode != http.StatusSeeOther || !strings.HasPrefix(a.Header.Get("Location"), "/dashboard/confirm?") {
+			t.Errorf("POST %s by an old session: %s %s", of, a.Status, a.Header.Get("Location"))
+		}
+	}
 	before := b.cookie()
 	if a := b.post(confirm, "/dashboard/confirm", url.Values{"password": {"wrong"}}); a.StatusCode != http.StatusUnprocessableEntity {
 		t.Errorf("a wrong password: %s", a.Status)
