@@ -109,8 +109,8 @@ func TestBrowserSDK(t *testing.T) {
 	}
 	p.Get(t, "/subscriber/info", harness.Bearer(tokens[1])).Want(t, 200)
 
-	b.leave("app.logout()")
-	b.until("the app, signed out", "window.finished && !app.isSignedIn")
+	b.leave("window.old = true, app.logout()") // the app is signed out before the page is left, too
+	b.until("the app, signed out", "!window.old && window.finished && !app.isSignedIn")
 	harness.WithinASecond(t, "the token of a login that was ended", func() error {
 		return p.Get(t, "/subscriber/info", harness.Bearer(tokens[1])).StatusIs(401)
 	})
