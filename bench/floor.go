@@ -10,6 +10,8 @@ import (
 	"os/exec"
 	"strings"
 	"time"
+
+	"github.com/selvage/selvage/test/harness"
 )
 
 // serveFloor serves the least that net/http can do, and prints where.
@@ -32,7 +34,7 @@ type bareServer struct {
 	address string
 }
 
-func startFloor(p *program, prefix []string) bareServer {
+func startFloor(p *harness.Program, prefix []string) bareServer {
 	self, err := os.Executable()
 	if err != nil {
 		p.Fatalf("%v", err)

@@ -50,7 +50,7 @@ func (w *world) redeem(c *wire, f *harness.Flow, code string) error {
 
 // refreshChain gives the task of using a refresh token, and then that which it
 // brought. Its first one comes from a flow of its own.
-func (w *world) refreshChain(p *program) task {
+func (w *world) refreshChain(p *harness.Program) task {
 	f := w.login.NewFlow(loginScope)
 	code, err := f.QuickCode(harness.Header("Cookie", w.cookies))
 	if err != nil {

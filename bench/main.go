@@ -58,8 +58,8 @@ func main() {
 		os.Exit(2)
 	}
 	pinned := pin()
-	p := &program{}
-	defer p.end()
+	p := &harness.Program{Name: "bench"}
+	defer p.End()
 	r := run(p, settings{*length, *repeat, pattern, *json, *profiles}, pinned)
 	r.print(os.Stdout)
 	if err := r.write(*json); err != nil {
@@ -95,7 +95,7 @@ func serverPrefix(pinned bool) []string {
 }
 
 // run measures everything that was asked for.
-func run(p *program, s settings, pinned bool) report {
+func run(p *harness.Program, s settings, pinned bool) report {
 	r := newReport(pinned)
 	r.BinaryMB = binarySize(p)
 	bare := startFloor(p, serverPrefix(pinned))

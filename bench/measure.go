@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/selvage/selvage/test/harness"
 )
 
 // A task does an operation once on a wire, and checks the answers.
@@ -43,7 +45,7 @@ type sample struct {
 const warmUp = 300 * time.Millisecond
 
 // measure runs an operation for a while. gate, if not nil, is asked before each.
-func measure(p *program, op operation, pid int, length time.Duration, gate func() bool) sample {
+func measure(p *harness.Program, op operation, pid int, length time.Duration, gate func() bool) sample {
 	var (
 		tasks = make([]task, op.connections)
 		wires = make([]*wire, op.connections)
@@ -77,7 +79,7 @@ func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Mi
 
 // load runs the tasks, each on its own wire, and gives how long each operation
 // took. One wrong answer ends the benchmark.
-func load(p *program, op operation, tasks []task, wires []*wire, length time.Duration, gate func() bool) []time.Duration {
+func load(p *harness.Program, op operation, tasks []task, wires []*wire, length time.Duration, gate func() bool) []time.Duration {
 	var (
 		over  atomic.Bool
 		took  = make([][]time.Duration, len(tasks))
@@ -108,7 +110,7 @@ func load(p *program, op operation, tasks []task, wires []*wire, length time.Dur
 
 // measurePaced takes latencies at a fixed rate, as of an open loop: a slow answer
 // does not slow the requests that follow it.
-func measurePaced(p *program, op operation, pid int, length time.Duration) sample {
+func measurePaced(p *harness.Program, op operation, pid int, length time.Duration) sample {
 	due := make(chan struct{}, op.pace) // a second's worth may wait
 	stop := make(chan struct{})
 	go func() {

@@ -31,7 +31,7 @@ http {
 `
 
 // addNginx measures nginx on the same recording, where it is installed.
-func (w *world) addNginx(p *program, s settings, r *report, prefix []string) {
+func (w *world) addNginx(p *harness.Program, s settings, r *report, prefix []string) {
 	nginx, err := exec.LookPath("nginx")
 	if err != nil || !s.only.MatchString("nginx") {
 		p.Logf("nginx is not measured")
@@ -69,7 +69,7 @@ func (w *world) addNginx(p *program, s settings, r *report, prefix []string) {
 	}
 }
 
-func freeAddress(p *program) string {
+func freeAddress(p *harness.Program) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		p.Fatalf("%v", err)

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+
+	"github.com/selvage/selvage/test/harness"
 )
 
 // operations lists what is measured. The goals are CPU milliseconds on the
 // machine that docs/performance.md names.
-func (w *world) operations(p *program) []operation {
+func (w *world) operations(p *harness.Program) []operation {
 	at := strings.TrimPrefix(w.HTTP, "http://")
 	bearer := "Authorization: Bearer " + w.sat.Token
 	oauthBearer := "Authorization: Bearer " + w.tokens.AccessToken

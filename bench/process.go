@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/selvage/selvage/test/harness"
 )
 
 // clockTick is the unit of times in /proc (USER_HZ, which is 100 everywhere).
@@ -15,7 +17,7 @@ const clockTick = 10 * time.Millisecond
 
 // cpu gives the processor time that a process and the children it has waited for
 // have used.
-func cpu(p *program, pid int) time.Duration {
+func cpu(p *harness.Program, pid int) time.Duration {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		p.Fatalf("reading processor time: %v", err)
@@ -36,7 +38,7 @@ func cpu(p *program, pid int) time.Duration {
 }
 
 // residentMiB gives the memory that a process occupies.
-func residentMiB(p *program, pid int) float64 {
+func residentMiB(p *harness.Program, pid int) float64 {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		p.Fatalf("reading memory: %v", err)
@@ -50,7 +52,7 @@ func residentMiB(p *program, pid int) float64 {
 }
 
 // binarySize gives the size of the stripped binary in MB.
-func binarySize(p *program) float64 {
+func binarySize(p *harness.Program) float64 {
 	path := filepath.Join(p.TempDir(), "selvage")
 	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", path, "github.com/selvage/selvage/cmd/selvage")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")

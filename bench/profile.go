@@ -12,7 +12,7 @@ import (
 
 // profile measures an operation once more, with the profiler on, where the
 // settings ask for it. Its figures are not kept.
-func (w *world) profile(p *program, s settings, op operation) {
+func (w *world) profile(p *harness.Program, s settings, op operation) {
 	if s.profiles == "" {
 		return
 	}

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"text/tabwriter"
+
+	"github.com/selvage/selvage/test/harness"
 )
 
 // floorName is the operation that the others are set against.
@@ -44,7 +46,7 @@ func newReport(pinned bool) report {
 }
 
 // add measures an operation and notes its figures.
-func (r *report) add(p *program, s settings, op operation, pid int) {
+func (r *report) add(p *harness.Program, s settings, op operation, pid int) {
 	p.Logf("%s", op.title())
 	var samples []sample
 	for range s.repeat {

@@ -21,7 +21,7 @@ type crowd struct {
 const manySockets = 10_000
 
 // sockets opens many sockets at a server of their own, and leaves them idle.
-func sockets(p *program, s settings, prefix []string) *crowd {
+func sockets(p *harness.Program, s settings, prefix []string) *crowd {
 	const name = "idle sockets"
 	var files syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil || files.Max < manySockets+100 {
@@ -51,7 +51,7 @@ func sockets(p *program, s settings, prefix []string) *crowd {
 }
 
 // openSockets opens many sockets, some at a time, and keeps each.
-func openSockets(p *program, server *harness.Server, token string, lost *atomic.Int64) {
+func openSockets(p *harness.Program, server *harness.Server, token string, lost *atomic.Int64) {
 	const workers = 25
 	var work sync.WaitGroup
 	for range workers {

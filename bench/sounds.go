@@ -16,7 +16,7 @@ import (
 const speechFile = "recordings/testdata/speech_s16_8k.wav"
 
 // speechOf gives a recording of so many seconds: that speech again and again.
-func speechOf(p *program, seconds int) []byte {
+func speechOf(p *harness.Program, seconds int) []byte {
 	file, err := os.ReadFile(speechFile)
 	if err != nil {
 		p.Fatalf("reading speech: %v", err)
@@ -35,7 +35,7 @@ func speechOf(p *program, seconds int) []byte {
 
 // soundOperations are those in which the server computes: the MP3 of ten minutes,
 // a piece from the middle of ten hours, an outline, an upload.
-func (w *world) soundOperations(p *program) []operation {
+func (w *world) soundOperations(p *harness.Program) []operation {
 	at := strings.TrimPrefix(w.HTTP, "http://")
 	base := strings.TrimSuffix(w.media, ".wav")
 	whole := w.Get(p, base+".mp3").Want(p, 200).Body
@@ -57,7 +57,7 @@ const mp3Whole = "MP3 of ten minutes"
 
 // addLame measures what lame takes for the same MP3, where it is installed: user
 // time alone, as that of a program which does nothing else.
-func (w *world) addLame(p *program, s settings, r *report, prefix []string) {
+func (w *world) addLame(p *harness.Program, s settings, r *report, prefix []string) {
 	lame, err := exec.LookPath("lame")
 	if err != nil || !s.only.MatchString("lame") {
 		p.Logf("lame is not measured")

@@ -27,7 +27,7 @@ type world struct {
 // loginScope is what the flows ask for.
 const loginScope = "openid offline_access"
 
-func newWorld(p *program, pinned bool) *world {
+func newWorld(p *harness.Program, pinned bool) *world {
 	s := harness.StartConfig(p, harness.Config{Prefix: serverPrefix(pinned), Env: []string{procs}})
 	w := &world{Project: s.NewProject(p)}
 	w.sub = w.NewSubscriber(p)
@@ -47,7 +47,7 @@ func newWorld(p *program, pinned bool) *world {
 }
 
 // cookieHeader gives what a browser sends to the server.
-func cookieHeader(p *program, b *harness.Browser, origin string) string {
+func cookieHeader(p *harness.Program, b *harness.Browser, origin string) string {
 	req, err := http.NewRequest(http.MethodGet, origin, nil)
 	if err != nil {
 		p.Fatalf("%v", err)
@@ -58,7 +58,7 @@ func cookieHeader(p *program, b *harness.Browser, origin string) string {
 
 // startTime restarts the server on its data and gives the median milliseconds to
 // its first good answer.
-func (w *world) startTime(p *program, repeat int) float64 {
+func (w *world) startTime(p *harness.Program, repeat int) float64 {
 	var took []float64
 	for range repeat {
 		if err := w.Stop(p); err != nil {
