@@ -42,10 +42,12 @@ func (q queue) DueReceivers(ctx context.Context, now time.Time, most int) ([]str
 			+ ROW_NUMBER() OVER (PARTITION BY project_id ORDER BY lease, id), lease, id LIMIT $2`), micros(now), most)
 }
 
-// HoldReceiver leases a receiver, or renews the lease.
+// HoldReceiver leases a receiver, or renews the lease. With a new holder a receiver is
+// no longer one that was woken.
 func (q queue) HoldReceiver(ctx context.Context, id, holder string, now, until time.Time) (r deliver.Receiver, err error) {
 	err = q.s.once(ctx, audit.None("a lease"), func(t tx) error {
-		err := t.Row(ctx, q.names.Replace(`UPDATE {receivers} SET lease = $4, holder = $2 WHERE id = $1 AND {on} AND (lease <= $3 OR holder = $2)
+		err := t.Row(ctx, q.names.Replace(`UPDATE {receivers} SET lease = $4, holder = $2,
+			rests = CASE WHEN holder = $2 THEN rests ELSE 0 END WHERE id = $1 AND {on} AND (lease <= $3 OR holder = $2)
 			RETURNING id, project_id, url, failures`), id, holder, micros(now), micros(until)).Scan(&r.ID, &r.ProjectID, &r.URL, &r.Failures)
 		if err := found(err, "receiver"); errors.Is(err, problem.NotFound) {
 			return problem.New(problem.Conflict, "conflict", "the receiver is held by another")
@@ -80,11 +82,12 @@ func (q queue) Settle(ctx context.Context, r deliver.Result) error {
 	})
 }
 
-// ReleaseReceiver ends a lease at this moment, which is then the order of turns.
+// ReleaseReceiver ends a lease at this moment, which is then the order of turns. One
+// that was woken meanwhile does not rest.
 func (q queue) ReleaseReceiver(ctx context.Context, id, holder string, now time.Time, failures int, rests time.Time) error {
 	return q.s.once(ctx, audit.None("a lease"), func(t tx) error {
-		_, err := t.Exec(ctx, q.names.Replace(`UPDATE {receivers} SET lease = $3, holder = '', failures = $4, rests = $5 WHERE id = $1 AND holder = $2`),
-			id, holder, micros(now), failures, micros(rests))
+		_, err := t.Exec(ctx, q.names.Replace(`UPDATE {receivers} SET lease = $3, holder = '', failures = $4,
+			rests = CASE WHEN rests = $6 THEN 0 ELSE CAST($5 AS BIGINT) END WHERE id = $1 AND holder = $2`), id, holder, micros(now), failures, micros(rests), woken)
 		if err != nil {
 			return fmt.Errorf("releasing receiver: %w", err)
 		}

@@ -44,9 +44,13 @@ func (q queue) requeueDead(ctx context.Context, receiverID string, now time.Time
 // receives names what the receivers are: webhook or client.
 func (q queue) receives() string { return strings.TrimSuffix(q.names.Replace("{receiver}"), "_id") }
 
+// woken stands where rests would for a receiver that is to rest no more, until the next
+// holds it: who holds it now, and is about to let it rest, does not know.
+const woken = -1
+
 // wake lets a receiver rest no more.
 func (q queue) wake(ctx context.Context, t tx, receiverID string) error {
-	if err := t.Later(ctx, q.names.Replace(`UPDATE {receivers} SET rests = 0 WHERE id = $1`), receiverID); err != nil {
+	if err := t.Later(ctx, q.names.Replace(`UPDATE {receivers} SET rests = $2 WHERE id = $1`), receiverID, woken); err != nil {
 		return fmt.Errorf("waking receiver: %w", err)
 	}
 	return nil

@@ -20,7 +20,7 @@ func scanWebhook(row scanner) (w fabric.Webhook, err error) {
 	var events string
 	var created, updated, rests int64
 	err = row.Scan(&w.ID, &w.ProjectID, &w.URL, &w.Name, &events, &w.Enabled, &created, &updated, &w.Failures, &rests)
-	w.Created, w.Updated, w.Rests = moment(created), moment(updated), moment(rests)
+	w.Created, w.Updated, w.Rests = moment(created), moment(updated), moment(max(rests, 0)) // a negative one was woken
 	for _, name := range strings.Fields(events) {
 		w.Events = append(w.Events, fabric.EventName(name))
 	}

@@ -181,6 +181,52 @@ func testHoldReceiver(t *testing.T, c store.Config) {
 	}
 }
 
+// TestWoken sees that what is sent once more is sent now, even where the turn in which
+// it failed is just coming to its end.
+func TestWoken(t *testing.T) { store.EachDatabase(t, testWoken) }
+
+func testWoken(t *testing.T, c store.Config) {
+	ctx := context.Background()
+	s, p := fabricRows(t, c)
+	w := newWebhook(t, s, p.ID, fabric.AnyEvent)
+	change(t, s, p)
+	q, now := s.Webhooks(), time.Now()
+	due := func(want int) {
+		t.Helper()
+		if ids, err := q.DueReceivers(ctx, now, 10); err != nil || len(ids) != want {
+			t.Errorf("DueReceivers = %d, %v, want %d", len(ids), err, want)
+		}
+	}
+	turn := func(rests time.Time, during func()) {
+		t.Helper()
+		if _, err := q.HoldReceiver(ctx, w.ID, "a", now, now.Add(time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+		during()
+		if _, err := q.HoldReceiver(ctx, w.ID, "a", now, now.Add(time.Minute)); err != nil { // renewed
+			t.Fatal(err)
+		}
+		if err := q.ReleaseReceiver(ctx, w.ID, "a", now, 9, rests); err != nil {
+			t.Fatal(err)
+		}
+	}
+	jobs, err := q.DueJobs(ctx, w.ID, now, 10)
+	if err != nil || len(jobs) == 0 {
+		t.Fatalf("DueJobs = %d, %v, want some", len(jobs), err)
+	}
+	turn(now.Add(time.Hour), func() {
+		if err := q.Settle(ctx, deliver.Result{ReceiverID: w.ID, JobID: jobs[0].ID, State: deliver.Dead, Attempts: 9, Ended: now}); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := s.RedeliverDead(ctx, w.ID, now); n != 1 || err != nil {
+			t.Fatalf("RedeliverDead = %d, %v", n, err)
+		}
+	})
+	due(1)
+	turn(now.Add(time.Hour), func() {})
+	due(0) // it rests, since nobody has woken it again
+}
+
 // TestProjectsTakeTurns sees that a project whose webhooks are many, and always new,
 // comes no sooner than another.
 func TestProjectsTakeTurns(t *testing.T) { store.EachDatabase(t, testProjectsTakeTurns) }
