@@ -20,7 +20,7 @@ func (a *API) heldRoutes() []route {
 		{"POST", of + "/erase", a.keeper(a.eraseSubscriber)},
 		{"GET", of + "/export", a.keeper(a.exportSubscriber)},
 		{"GET", of + "/factors", a.project(a.listFactors)},
-		{"DELETE", of + "/factors/{id}", a.project(a.removeFactor)},
+		{"DELETE", of + "/factors/{id}", a.keeper(a.removeFactor)},
 		{"GET", of + "/presence", a.project(a.getPresence)},
 		{"GET", of + "/sessions", a.project(a.listLogins)},
 		{"DELETE", of + "/sessions/{id}", a.project(a.endLogin)},
