@@ -28,8 +28,8 @@ const (
 
 // refused notes that a login did not succeed, and why, and gives the answer to who tried.
 // Where it cannot be noted, the answer is that error: what is not noted is not decided. A subscriber is named by its id. An
-// e-mail that is nobody's may be a typing error, or a password in the wrong field: it is
-// noted so that the same one is found again, and its owner would know it.
+// e-mail that is nobody's may be a typing error, or a password in the wrong field, with an @
+// in it, too: nothing of it is noted, but a digest by which the same one is found again.
 //
 // What is done takes as long for accounts that exist as for those that do not.
 func (p *Provider) refused(ctx context.Context, projectID, email string, sub fabric.Subscriber, reason string) error {
@@ -42,11 +42,11 @@ func (p *Provider) refused(ctx context.Context, projectID, email string, sub fab
 
 func (p *Provider) recordRefusal(ctx context.Context, projectID, email string, sub fabric.Subscriber, reason string, facts ...string) error {
 	email = fabric.NormalizeEmail(email)
-	target := audit.Target{Kind: "account", ID: p.accountDigest(projectID, email)}
+	target, account := audit.Target{Kind: "account", ID: p.accountDigest(projectID, email)}, "***"
 	if sub.ID != "" {
-		target = audit.Target{Kind: "subscriber", ID: sub.ID}
+		target, account = audit.Target{Kind: "subscriber", ID: sub.ID}, masked(email)
 	}
-	e := audit.Of("login", projectID, target.Kind, target.ID).Refuse(reason).With("account", masked(email))
+	e := audit.Of("login", projectID, target.Kind, target.ID).Refuse(reason).With("account", account)
 	if err := p.Store.Record(ctx, e.With(facts...)); err != nil {
 		return fmt.Errorf("noting that a login is refused: %w", err)
 	}

@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/limit"
+	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/session"
 )
 
@@ -191,5 +193,33 @@ func TestThrottledCurrent(t *testing.T) {
 	got := b.onPage(b.account(), "/account/password", "current", secret, "password", "another-lantern-9")
 	if got.status != http.StatusTooManyRequests || !strings.Contains(got.body, "Too many tries. Wait until") {
 		t.Errorf("POST /account/password = %d %s, want 429", got.status, got.body)
+	}
+}
+
+// TestPasswordAsEmail sees that nothing of what was typed as an e-mail, which may be a
+// password, is kept where nobody has it, but is found again as the same.
+func TestPasswordAsEmail(t *testing.T) {
+	w := newWorld(t)
+	c, _ := w.client(nil)
+	b := w.browser()
+	for range 2 {
+		b.logIn(b.authorize(request(c)), "Tr0ub4dor@3horses.example", secret)
+	}
+	b.logIn(b.authorize(request(c)), email, "wrong")
+	trail, err := w.rows.ListAudit(t.Context(), audit.Filter{Action: "login", Outcome: audit.Refused}, page.Query{Size: page.MaxSize})
+	if err != nil || len(trail.Items) != 3 {
+		t.Fatalf("ListAudit = %d, %v, want three refused logins", len(trail.Items), err)
+	}
+	known, last, first := trail.Items[0], trail.Items[1], trail.Items[2]
+	for _, e := range []audit.Event{last, first} {
+		if all := strings.ToLower(fmt.Sprintf("%+v", e)); strings.Contains(all, "3horses") || e.Detail["account"] != "***" {
+			t.Errorf("the event is %s", all)
+		}
+	}
+	if last.Target != first.Target || last.Target.ID == "" {
+		t.Errorf("the targets are %v and %v, want the same", first.Target, last.Target)
+	}
+	if known.Target.ID != w.ada.ID || !strings.HasSuffix(known.Detail["account"], "@example.com") {
+		t.Errorf("the event of an account that exists is %+v", known)
 	}
 }
