@@ -60,9 +60,11 @@ type Store interface {
 	ListOperators(ctx context.Context, q page.Query) (page.Page[Operator], error)
 	// UpdateOperator writes what is not nil. What takes the last owner from the
 	// installation is problem.Conflict. A new password and disabling end the
-	// operator's sessions, but for the one of keep.
+	// operator's sessions, but for the one of keep. Who may keep no operators any
+	// more has the links ended that it made.
 	UpdateOperator(ctx context.Context, id string, c Change, at time.Time, keep string) (Operator, error)
-	// DeleteOperator is problem.Conflict for the last owner.
+	// DeleteOperator is problem.Conflict for the last owner. The links that the operator
+	// made end.
 	DeleteOperator(ctx context.Context, id string) error
 
 	// CreateOperatorSession writes a session, if the operator still has the password
@@ -82,7 +84,8 @@ type Store interface {
 	EndOperatorSession(ctx context.Context, operatorID, id, keep string, at time.Time) error
 
 	// CreateOperatorLink writes a link. With alone, it is problem.Conflict where there
-	// is an operator, or another link for one to come that is good.
+	// is an operator, or another link for one to come that is good. Where who makes it may
+	// not keep operators any more, it is problem.Forbidden, or problem.NotFound.
 	CreateOperatorLink(ctx context.Context, l Link, alone bool) error
 	// FindOperatorLink finds a link by the hash of its token.
 	FindOperatorLink(ctx context.Context, hash string) (Link, error)

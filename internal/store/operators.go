@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/selvage/selvage/internal/audit"
@@ -157,10 +158,26 @@ func (s *Store) UpdateOperator(ctx context.Context, id string, c operator.Change
 				return err
 			}
 		}
-		o, err = t.findOperator(ctx, `o.id = $1`, id)
-		return err
+		if o, err = t.findOperator(ctx, `o.id = $1`, id); err != nil || o.Check(operator.KeepOperators, "") == nil {
+			return err
+		}
+		return t.endLinksOf(ctx, o.Email, at)
 	})
 	return o, err
+}
+
+// endLinksOf ends the links that an operator made who may make none any more: they would
+// let in whom it chose.
+func (t tx) endLinksOf(ctx context.Context, email string, at time.Time) error {
+	res, err := t.Exec(ctx, `UPDATE operator_links SET used = $2 WHERE made_by = $1 AND used = 0`, email, micros(at))
+	if err != nil {
+		return fmt.Errorf("ending an operator's links: %w", err)
+	}
+	n, err := res.RowsAffected()
+	if n > 0 {
+		t.event.Add("links_ended", strconv.FormatInt(n, 10))
+	}
+	return err
 }
 
 // endOperator ends the sessions of an operator, but for keep, and its links.
@@ -175,9 +192,17 @@ func (t tx) endOperator(ctx context.Context, id, keep string, at time.Time) erro
 	return nil
 }
 
-// DeleteOperator deletes an operator; its roles, sessions, links and factors go with it.
+// DeleteOperator deletes an operator; its roles, sessions, links and factors go with it,
+// and the links that it made end.
 func (s *Store) DeleteOperator(ctx context.Context, id string) error {
 	return s.keepOwner(ctx, audit.Of("operator.deleted", "", "operator", id), func(t tx) error {
+		o, err := t.findOperator(ctx, `o.id = $1`, id)
+		if err != nil {
+			return err
+		}
+		if err := t.endLinksOf(ctx, o.Email, s.now()); err != nil {
+			return err
+		}
 		if err := t.deleteFactors(ctx, factor.Operator, "= $1", id); err != nil {
 			return err
 		}
@@ -186,9 +211,17 @@ func (s *Store) DeleteOperator(ctx context.Context, id string) error {
 	})
 }
 
-// CreateOperatorLink inserts a link.
+// CreateOperatorLink inserts a link. Whoever changes the rights of its maker waits, or has
+// been waited for.
 func (s *Store) CreateOperatorLink(ctx context.Context, l operator.Link, alone bool) error {
 	return s.keepOwner(ctx, linkEvent(l), func(t tx) error {
+		if l.MadeBy != "" {
+			if by, err := t.findOperator(ctx, `o.email = $1`, l.MadeBy); err != nil {
+				return err
+			} else if err := by.Check(operator.KeepOperators, ""); err != nil {
+				return err
+			}
+		}
 		if alone {
 			var others int
 			err := t.Row(ctx, `SELECT (SELECT COUNT(*) FROM operators) + (SELECT COUNT(*) FROM operator_links WHERE operator_id IS NULL AND used = 0 AND expires > $1)`,

@@ -222,3 +222,68 @@ func testOperatorLinks(t *testing.T, c store.Config) {
 		t.Errorf("a link that was swept: FindOperatorLink = %v, want not found", err)
 	}
 }
+
+func TestLinksOfOperators(t *testing.T) { store.EachDatabase(t, testLinksOfOperators) }
+
+// The links that an operator made end with its right to make them, and it can make no
+// other then.
+func testLinksOfOperators(t *testing.T, c store.Config) {
+	ctx := context.Background()
+	rows, p := fabricRows(t, c)
+	now := time.Now().UTC().Truncate(time.Microsecond)
+	newOperator(t, rows, "stays@example.com", ownerOfAll)
+	victim := newOperator(t, rows, "victim@example.com", ownerOfAll)
+	link := func(by, forWhom string) operator.Link {
+		return operator.Link{ID: newID(), Hash: newID(), OperatorID: forWhom, Role: ownerOfAll, MadeBy: by, Created: now, Expires: now.Add(time.Hour)}
+	}
+	good := func(l operator.Link) bool {
+		got, err := rows.FindOperatorLink(ctx, l.Hash)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got.Used.IsZero()
+	}
+	update := func(c operator.Change) func(string) error {
+		return func(id string) error { _, err := rows.UpdateOperator(ctx, id, c, now, ""); return err }
+	}
+	name, yes := "Other", true
+	for _, tt := range []struct {
+		what  string
+		do    func(id string) error
+		stays bool
+	}{
+		{"deleted", func(id string) error { return rows.DeleteOperator(ctx, id) }, false},
+		{"disabled", update(operator.Change{Disabled: &yes}), false},
+		{"made an admin", update(operator.Change{Roles: []operator.Membership{{Role: operator.Admin}}}), false},
+		{"made the owner of a project", update(operator.Change{Roles: []operator.Membership{{ProjectID: p.ID, Role: operator.Owner}}}), false},
+		{"given another name", update(operator.Change{Name: &name}), true},
+		{"made an owner again", update(operator.Change{Roles: []operator.Membership{ownerOfAll}}), true},
+	} {
+		t.Run(tt.what, func(t *testing.T) {
+			by := newOperator(t, rows, newID()+"@example.com", ownerOfAll)
+			made := []operator.Link{link(by.Email, ""), link(by.Email, victim.ID)}
+			others := []operator.Link{link("stays@example.com", ""), link("", "")}
+			for _, l := range append(made, others...) {
+				if err := rows.CreateOperatorLink(ctx, l, false); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := tt.do(by.ID); err != nil {
+				t.Fatal(err)
+			}
+			for _, l := range made {
+				if good(l) != tt.stays {
+					t.Errorf("a link of an operator who was %s is good: %v, want %v", tt.what, !tt.stays, tt.stays)
+				}
+			}
+			for _, l := range others {
+				if !good(l) {
+					t.Errorf("a link that another made (%q) ended", l.MadeBy)
+				}
+			}
+			if err := rows.CreateOperatorLink(ctx, link(by.Email, ""), false); (err == nil) != tt.stays {
+				t.Errorf("CreateOperatorLink by an operator who was %s = %v", tt.what, err)
+			}
+		})
+	}
+}
