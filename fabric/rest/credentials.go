@@ -64,7 +64,7 @@ func (a *API) issuer(r *http.Request, scopes []fabric.Scope) (fabric.Issuer, err
 		k, err := a.fabric.Authenticate(r.Context(), projectID, key)
 		if err == nil {
 			audit.As(r.Context(), audit.APIKey, k.ID)
-			err = a.allowed(r, k.ProjectID, k.Has(scopes...), scopes)
+			err = a.allowed(r, k.ProjectID, k.ID, k.Has(scopes...), scopes)
 		}
 		return fabric.Issuer{ProjectID: k.ProjectID, KeyID: k.ID, Rights: k.Rights(key)}, err
 	}
@@ -75,19 +75,23 @@ func (a *API) issuer(r *http.Request, scopes []fabric.Scope) (fabric.Issuer, err
 	t, err := a.access(r.Context(), raw)
 	if err == nil {
 		audit.As(r.Context(), audit.Client, t.ClientID)
-		err = a.allowed(r, t.ProjectID, t.Kind == fabric.Service && t.Has(scopes...), scopes)
+		err = a.allowed(r, t.ProjectID, cmp.Or(t.ClientID, t.SubscriberID), t.Kind == fabric.Service && t.Has(scopes...), scopes)
 	}
 	return fabric.Issuer{ProjectID: t.ProjectID, ClientID: t.ClientID, Rights: t.Rights()}, err
 }
 
-// allowed refuses credentials that are good, but not for this. That somebody tries to change
-// with them what only Management may is noted first.
-func (a *API) allowed(r *http.Request, projectID string, ok bool, scopes []fabric.Scope) error {
+// allowed refuses credentials that are good, but not for this. They are counted like those
+// that are, and then it is noted that somebody tries to change with them what only
+// Management may.
+func (a *API) allowed(r *http.Request, projectID, who string, ok bool, scopes []fabric.Scope) error {
 	if ok {
 		return nil
 	}
 	if slices.Contains(scopes, fabric.Management) && r.Method != http.MethodGet && r.Method != http.MethodHead {
-		if err := a.fabric.RefuseManagement(r.Context(), projectID, r.Pattern); err != nil {
+		if err := a.admit(r, who); err != nil {
+			return err
+		}
+		if err := a.fabric.RefuseManagement(r.Context(), projectID, who, r.Pattern); err != nil {
 			return err
 		}
 	}

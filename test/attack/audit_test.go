@@ -52,6 +52,25 @@ func TestK05Audited(t *testing.T) {
 	}
 }
 
+// TestK05Flood has keys without Management ask for it again and again: each is told of once a
+// minute, and held by the limits of keys before that.
+func TestK05Flood(t *testing.T) {
+	p := limited(t, "API_REQUESTS=5")
+	keys := []string{p.NewKey(t, "Voice"), p.NewKey(t, "Voice")}
+	ask := func(key string) harness.Answer {
+		return p.Post(t, "/api/project/tokens", harness.Basic(p.ID, key), harness.JSON(map[string]any{"name": "x", "permissions": []string{"management"}}))
+	}
+	for _, key := range keys {
+		for range 5 {
+			ask(key).WantUnauthorized(t)
+		}
+		wantLater(t, ask(key), `{"error":"Too Many Requests"}`)
+	}
+	if events, text := eventsOf(t, p, "--action", "management"); len(events) < 2 || len(events) > 4 { // more where a minute has passed
+		t.Errorf("there are %d events of twelve tries by two keys, want one of each: %s", len(events), text)
+	}
+}
+
 // TestP06AuditedAddress has somebody who is no trusted proxy say where a login comes from: the
 // audit trail has the address of the socket.
 func TestP06AuditedAddress(t *testing.T) {
