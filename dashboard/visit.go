@@ -173,7 +173,7 @@ func (a *API) page(v *visit, status int, title, name string, data any) error {
 
 func (a *API) pageWith(v *visit, o templates.Options, title, name string, data any) error {
 	o.Scripts = true
-	p := templates.Dashboard{Page: name, Data: data, Frame: templates.Frame{Title: title, FormToken: a.formToken(v), Now: v.now}}
+	p := templates.Dashboard{Page: name, Data: data, Frame: templates.Frame{Title: title, Theme: web.Theme(v.r), FormToken: a.formToken(v), Now: v.now}}
 	if v.who.ID != "" {
 		if err := a.frame(v, &p.Frame); err != nil {
 			return err

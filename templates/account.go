@@ -17,6 +17,7 @@ type AccountPage struct {
 	Sessions []SessionRow
 	Apps     []AppRow
 	Factors  FactorSection
+	Display  DisplaySection
 }
 
 func (AccountPage) name() string { return "account.html" }
@@ -25,6 +26,15 @@ func (AccountPage) name() string { return "account.html" }
 type ProfileSection struct {
 	Error                            string
 	FirstName, LastName, DisplayName string
+}
+
+// DisplaySection is how the subscriber is shown pages.
+type DisplaySection struct{ Themes []Choice }
+
+// A Choice is one of several, of which one is chosen.
+type Choice struct {
+	Value, Title string
+	Chosen       bool
 }
 
 // PasswordSection changes the password, or sets the first one.

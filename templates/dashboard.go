@@ -21,6 +21,7 @@ func (d Dashboard) name() string { return d.Page + ".html" }
 // A Frame is what the pages of the dashboard have in common.
 type Frame struct {
 	Title     string
+	Theme     string // as in View
 	Operator  string // who is signed in; "" on the pages before
 	Project   string // name of the one that is looked at; "" for the installation
 	Projects  []FrameLink

@@ -147,6 +147,7 @@ type Options struct {
 	Framer     string   // the one origin that may frame it; "" for none
 	Isolated   bool     // whoever opened it cannot reach it (COOP); apps open login pages in windows that they must
 	Referrer   string   // its Referrer-Policy; "" means same-origin
+	View       View     // how it is shown
 }
 
 // Write answers with a page. It is never cached, framed by none but who is named,
@@ -154,11 +155,7 @@ type Options struct {
 // elsewhere.
 func Write(w http.ResponseWriter, p Page, o Options) error {
 	var body bytes.Buffer
-	set := parsed
-	if _, ok := p.(Dashboard); ok {
-		set = dashboard
-	}
-	if err := set.ExecuteTemplate(&body, p.name(), p); err != nil {
+	if err := render(&body, p, o.View); err != nil {
 		return fmt.Errorf("writing page %s: %w", p.name(), err)
 	}
 	h := w.Header()

@@ -51,7 +51,7 @@ func (m mailbox) local(h web.Handler) http.Handler {
 		}
 		if err != nil {
 			web.LogInternal(r, m.log, err)
-			_ = templates.Write(w, templates.Error{Title: "Something went wrong here", RequestID: web.RequestID(r.Context())}, templates.Options{Status: http.StatusInternalServerError})
+			_ = templates.Write(w, templates.Error{Title: "Something went wrong here", RequestID: web.RequestID(r.Context())}, templates.Options{Status: http.StatusInternalServerError, View: viewOf(r)})
 		}
 	})
 }
@@ -74,7 +74,7 @@ func (m mailbox) list(w http.ResponseWriter, r *http.Request) error {
 	for _, i := range items {
 		page.Mails = append(page.Mails, templates.Mail{Key: i.Key, To: i.To, Subject: i.Subject, Arrived: i.Arrived.UTC().Format("2006-01-02 15:04:05")})
 	}
-	return templates.Write(w, page, templates.Options{})
+	return templates.Write(w, page, templates.Options{View: viewOf(r)})
 }
 
 // show serves GET /dev/mail/{key}.
@@ -84,7 +84,7 @@ func (m mailbox) show(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	page := templates.MailShown{Mail: templates.Mail{Key: r.PathValue("key"), To: found.To, Subject: found.Subject}, From: found.From.String(), Text: found.Text, Link: found.Link}
-	return templates.Write(w, page, templates.Options{Frames: []string{"'self'"}})
+	return templates.Write(w, page, templates.Options{Frames: []string{"'self'"}, View: viewOf(r)})
 }
 
 // html serves GET /dev/mail/{key}/html: the mail itself, in a frame of the page before,

@@ -91,13 +91,16 @@ func (a *app) front(w http.ResponseWriter, r *http.Request) {
 }
 
 // door serves GET /: what runs here.
-func (a *app) door(w http.ResponseWriter, _ *http.Request) {
+func (a *app) door(w http.ResponseWriter, r *http.Request) {
 	page := templates.Home{Version: version()}
 	for _, l := range a.links() {
 		page.Links = append(page.Links, templates.Link{Title: l.title, URL: l.url, Text: l.text, API: l.api})
 	}
-	_ = templates.Write(w, page, templates.Options{}) // it was parsed at the start
+	_ = templates.Write(w, page, templates.Options{View: viewOf(r)}) // it was parsed at the start
 }
+
+// viewOf says how the browser of r is shown pages.
+func viewOf(r *http.Request) templates.View { return templates.View{Theme: web.Theme(r)} }
 
 // robots serves GET /robots.txt: nothing here is for search engines.
 func robots(w http.ResponseWriter, _ *http.Request) {
@@ -131,7 +134,7 @@ func unserved(w http.ResponseWriter, r *http.Request, status int) {
 	if status == http.StatusMethodNotAllowed {
 		page.Title, page.Text = "That cannot be done here", "The page is there, but not for a "+printable(r.Method)+" request."
 	}
-	_ = templates.Write(w, page, templates.Options{Status: status}) // it was parsed at the start
+	_ = templates.Write(w, page, templates.Options{Status: status, View: viewOf(r)}) // it was parsed at the start
 }
 
 // orNotFound answers for a mux of pages what the mux does not serve.

@@ -27,7 +27,7 @@ type visit struct {
 type section func(a *API, r *http.Request, v visit, page *templates.AccountPage) error
 
 // sections are those of the page.
-var sections = []section{showProfile, showPassword, showFactors, showSessions, showApps}
+var sections = []section{showProfile, showPassword, showFactors, showSessions, showApps, showDisplay}
 
 // showAccount serves GET /account, with project in the query where it matters which.
 func (a *API) showAccount(w http.ResponseWriter, r *http.Request) error {
@@ -55,6 +55,7 @@ var notices = map[string]string{
 	"removed":  "It is removed.",
 	"password": "Your password is changed. You are signed out everywhere else.",
 	"session":  "That browser is signed out, and its apps with it.",
+	"display":  "The pages are shown so from now on.",
 	"app":      "The app has no access any more.",
 }
 
@@ -135,7 +136,7 @@ func (a *API) accountPage(w http.ResponseWriter, r *http.Request, v visit, page 
 			return err
 		}
 	}
-	return templates.Write(w, page, templates.Options{Status: status, Scripts: true, Isolated: true})
+	return a.write(w, r, page, templates.Options{Status: status, Scripts: true, Isolated: true})
 }
 
 // An accountHandler serves a form of the page, for the visit that it belongs to.

@@ -94,7 +94,7 @@ func (a *API) appPage(w http.ResponseWriter, r *http.Request, v visit, fault str
 		return err
 	}
 	page := templates.AccountApp{Project: v.ProjectID, Token: a.formToken(v.Session), Account: accountURL(v.ProjectID), Authenticator: app}
-	return templates.Write(w, page, templates.Options{Status: status})
+	return a.write(w, r, page, templates.Options{Status: status})
 }
 
 // confirmApp serves POST /account/app/confirm: the first code of the app.
@@ -124,12 +124,12 @@ func (a *API) afterFactor(w http.ResponseWriter, r *http.Request, v visit, done 
 	if codes == nil {
 		return backToAccount(w, v, done)
 	}
-	return a.codesPage(w, v, codes, done)
+	return a.codesPage(w, r, v, codes, done)
 }
 
-func (a *API) codesPage(w http.ResponseWriter, v visit, codes []string, done string) error {
+func (a *API) codesPage(w http.ResponseWriter, r *http.Request, v visit, codes []string, done string) error {
 	page := templates.RecoveryCodes{Account: accountURL(v.ProjectID) + "&done=" + done, Codes: codes}
-	return templates.Write(w, page, templates.Options{})
+	return a.write(w, r, page, templates.Options{})
 }
 
 // newCodes serves POST /account/codes.
@@ -145,7 +145,7 @@ func (a *API) newCodes(w http.ResponseWriter, r *http.Request, v visit, _ url.Va
 	if err != nil {
 		return err
 	}
-	return a.codesPage(w, v, codes, "codes")
+	return a.codesPage(w, r, v, codes, "codes")
 }
 
 // removeFactor serves POST /account/factors/remove. The last passkey of somebody without

@@ -202,7 +202,7 @@ func (a *API) showAccounts(w http.ResponseWriter, r *http.Request) error {
 		seeOther(w, "/login?id="+url.QueryEscape(req.ID))
 		return nil
 	}
-	return templates.Write(w, page, templates.Options{FormAction: formAction(req.RedirectURI)})
+	return a.write(w, r, page, templates.Options{FormAction: formAction(req.RedirectURI)})
 }
 
 // chooseAccount serves POST /accounts: the form of the page of accounts.

@@ -58,7 +58,7 @@ func (a *API) showConsent(w http.ResponseWriter, r *http.Request) error {
 	if req.Device != "" {
 		return a.devicePage(w, r, req, page)
 	}
-	return templates.Write(w, page, templates.Options{FormAction: formAction(req.RedirectURI)})
+	return a.write(w, r, page, templates.Options{FormAction: formAction(req.RedirectURI)})
 }
 
 // answerConsent serves POST /consent: the form of the consent page.

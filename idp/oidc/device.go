@@ -40,7 +40,7 @@ func (s *server) DeviceToken(ctx context.Context, r *op.ClientRequest[oidc.Devic
 // shows as a picture (RFC 8628, section 3.3.1): it fills the code in, no more.
 func (a *API) showDevice(w http.ResponseWriter, r *http.Request) error {
 	code, _ := idp.ReadUserCode(r.URL.Query().Get("user_code"))
-	return templates.Write(w, templates.Device{Token: a.pageToken(w, r), Code: code}, templates.Options{})
+	return a.write(w, r, templates.Device{Token: a.pageToken(w, r), Code: code}, templates.Options{})
 }
 
 // enterUserCode serves POST /device: the form of that page.
@@ -54,12 +54,12 @@ func (a *API) enterUserCode(w http.ResponseWriter, r *http.Request) error {
 	switch {
 	case errors.Is(err, problem.NotFound):
 		page := templates.Device{Token: a.pageToken(w, r), Code: typed, Error: "No device shows this code now. Look at it again, or have the device show a new one."}
-		return templates.Write(w, page, templates.Options{Status: http.StatusUnprocessableEntity})
+		return a.write(w, r, page, templates.Options{Status: http.StatusUnprocessableEntity})
 	case errors.Is(err, problem.RateLimited):
 		wait := problem.First(err).RetryAfter
 		w.Header().Set("Retry-After", strconv.Itoa(max(1, int(wait.Seconds()))))
 		page := templates.Device{Token: a.pageToken(w, r), Code: typed, Error: fmt.Sprintf("Too many codes were typed here. Try again in %d minutes.", int(wait.Minutes())+1)}
-		return templates.Write(w, page, templates.Options{Status: http.StatusTooManyRequests})
+		return a.write(w, r, page, templates.Options{Status: http.StatusTooManyRequests})
 	case err != nil:
 		return err
 	}
@@ -72,7 +72,7 @@ func (a *API) devicePage(w http.ResponseWriter, r *http.Request, req idp.AuthReq
 	if err != nil {
 		return stale(err)
 	}
-	return templates.Write(w, templates.DeviceConsent{Consent: page, UserCode: code}, templates.Options{})
+	return a.write(w, r, templates.DeviceConsent{Consent: page, UserCode: code}, templates.Options{})
 }
 
 // signInDevice answers the device of a request from a login. Of several answers the
@@ -83,7 +83,7 @@ func (a *API) signInDevice(w http.ResponseWriter, r *http.Request, c idp.Client,
 		return stale(err)
 	}
 	a.dropAnswered(r, req)
-	return templates.Write(w, templates.DeviceDone{App: appName(c, req)}, templates.Options{})
+	return a.write(w, r, templates.DeviceDone{App: appName(c, req)}, templates.Options{})
 }
 
 func (a *API) denyDevice(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest) error {
@@ -91,7 +91,7 @@ func (a *API) denyDevice(w http.ResponseWriter, r *http.Request, c idp.Client, r
 		return stale(err)
 	}
 	a.dropAnswered(r, req)
-	return templates.Write(w, templates.DeviceDone{App: appName(c, req), Denied: true}, templates.Options{})
+	return a.write(w, r, templates.DeviceDone{App: appName(c, req), Denied: true}, templates.Options{})
 }
 
 // dropAnswered forgets the request of a device that was answered. Where that fails the

@@ -79,7 +79,7 @@ func (a *API) enrolPage(w http.ResponseWriter, r *http.Request, e enrolment, pag
 		page.Passkey = a.passkeyForm(options)
 		page.Passkey.Error = fault
 	}
-	return templates.Write(w, page, templates.Options{Status: status, FormAction: formAction(e.req.RedirectURI), Scripts: true})
+	return a.write(w, r, page, templates.Options{Status: status, FormAction: formAction(e.req.RedirectURI), Scripts: true})
 }
 
 // appForm begins the set-up of an authenticator app, or goes on with it.
@@ -161,7 +161,7 @@ func (a *API) enrol(w http.ResponseWriter, r *http.Request, set func(enrolment, 
 		return err
 	}
 	page := templates.RecoveryCodes{ID: e.req.ID, App: appName(e.c, e.req), Codes: codes}
-	return templates.Write(w, page, templates.Options{FormAction: formAction(e.req.RedirectURI)})
+	return a.write(w, r, page, templates.Options{FormAction: formAction(e.req.RedirectURI)})
 }
 
 // goOn serves POST /login/continue: the codes were seen.

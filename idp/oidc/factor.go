@@ -113,7 +113,7 @@ func (a *API) factorPage(w http.ResponseWriter, r *http.Request, st step, fault 
 		}
 		page.Passkey = a.passkeyForm(options)
 	}
-	return templates.Write(w, page, templates.Options{Status: status, FormAction: formAction(st.req.RedirectURI), Scripts: true})
+	return a.write(w, r, page, templates.Options{Status: status, FormAction: formAction(st.req.RedirectURI), Scripts: true})
 }
 
 func (a *API) passkeyForm(options []byte) templates.Passkey {

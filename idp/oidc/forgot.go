@@ -18,7 +18,7 @@ func (a *API) showForgot(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return templates.Write(w, templates.Forgot{ID: req.ID, App: appName(c, req), Email: req.LoginHint}, templates.Options{})
+	return a.write(w, r, templates.Forgot{ID: req.ID, App: appName(c, req), Email: req.LoginHint}, templates.Options{})
 }
 
 // askReset serves POST /forgot: the form of that page. The answer, and what is done for
@@ -35,7 +35,7 @@ func (a *API) askReset(w http.ResponseWriter, r *http.Request) error {
 	if err := a.askMail(r, mail.Reset, c, req, form.Get("username")); err != nil {
 		return err
 	}
-	return templates.Write(w, templates.Notice{
+	return a.write(w, r, templates.Notice{
 		ID: "mail-sent", Title: "Look into your mail", Mailbox: a.mailbox,
 		Text: []string{
 			"If that address has an account, mail is on its way.",
@@ -88,11 +88,11 @@ func (a *API) showReset(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return a.resetPage(w, l, token, "", http.StatusOK)
+	return a.resetPage(w, r, l, token, "", http.StatusOK)
 }
 
-func (a *API) resetPage(w http.ResponseWriter, l idp.Link, token, wrong string, status int) error {
-	return templates.Write(w, templates.NewPassword{
+func (a *API) resetPage(w http.ResponseWriter, r *http.Request, l idp.Link, token, wrong string, status int) error {
+	return a.write(w, r, templates.NewPassword{
 		Title: "Set a new password", Text: "for " + l.Email, Action: "/reset", Token: token, Email: l.Email, Error: wrong, Button: "Set the password",
 		Note: "It signs you out everywhere else.",
 	}, templates.Options{Status: status})
@@ -107,7 +107,7 @@ func (a *API) reset(w http.ResponseWriter, r *http.Request) error {
 	token := form.Get("token")
 	l, err := a.ResetPassword(r.Context(), mail.Reset, token, form.Get("password"))
 	if wrong := problem.First(err); wrong != nil && wrong.Kind == problem.Invalid {
-		return a.resetPage(w, l, token, sentence(wrong.Message), http.StatusUnprocessableEntity)
+		return a.resetPage(w, r, l, token, sentence(wrong.Message), http.StatusUnprocessableEntity)
 	}
 	if err != nil {
 		return over(err)
@@ -126,7 +126,7 @@ func (a *API) passwordSet(w http.ResponseWriter, r *http.Request, l idp.Link, ti
 	if page.Button = button; button == nil {
 		page.Text = append(page.Text, "Go back to the app, and sign in there.")
 	}
-	return templates.Write(w, page, templates.Options{})
+	return a.write(w, r, page, templates.Options{})
 }
 
 // wayBack gives the way back to the sign-in that a link was asked for in, nil if there is

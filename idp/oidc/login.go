@@ -29,7 +29,7 @@ func (a *API) loginPage(w http.ResponseWriter, r *http.Request, c idp.Client, re
 	if err := a.offerPasskey(r, req, &p); err != nil {
 		return err
 	}
-	return templates.Write(w, p, templates.Options{Status: status, FormAction: formAction(req.RedirectURI), Scripts: p.Passkey.Options != ""})
+	return a.write(w, r, p, templates.Options{Status: status, FormAction: formAction(req.RedirectURI), Scripts: p.Passkey.Options != ""})
 }
 
 // logIn serves POST /login: the form of the login page.

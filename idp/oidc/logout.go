@@ -126,7 +126,7 @@ func (a *API) logoutPage(w http.ResponseWriter, r *http.Request, req logoutReque
 	if req.redirectTo != "" {
 		o.FormAction = formAction(req.redirectTo)
 	}
-	return templates.Write(w, templates.Logout{Token: a.pageToken(w, r), App: req.client.Name, Fields: fields}, o)
+	return a.write(w, r, templates.Logout{Token: a.pageToken(w, r), App: req.client.Name, Fields: fields}, o)
 }
 
 // showLogout serves GET /logout: the page to sign out without an app.
@@ -171,7 +171,7 @@ func (a *API) loggedOut(w http.ResponseWriter, r *http.Request, req logoutReques
 		return err
 	}
 	if req.redirectTo == "" {
-		return templates.Write(w, templates.LoggedOut{App: req.client.Name}, templates.Options{})
+		return a.write(w, r, templates.LoggedOut{App: req.client.Name}, templates.Options{})
 	}
 	to := req.redirectTo
 	if req.state != "" {

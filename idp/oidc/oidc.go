@@ -75,6 +75,7 @@ func New(c Config) (*API, error) {
 //	POST      /account/app
 //	POST      /account/app/confirm
 //	POST      /account/codes
+//	POST      /account/display
 //	POST      /account/factors/remove
 //	POST      /account/passkeys
 //	POST      /account/passkeys/rename
@@ -138,6 +139,7 @@ func (a *API) mount(mux web.Mux) {
 	own("POST /account/app", a.sensitive(a.beginApp))
 	own("POST /account/app/confirm", a.sensitive(a.confirmApp))
 	own("POST /account/codes", a.sensitive(a.newCodes))
+	own("POST /account/display", a.onAccount(a.changeDisplay))
 	own("POST /account/factors/remove", a.sensitive(a.removeFactor))
 	own("POST /account/passkeys", a.sensitive(a.addPasskey))
 	own("POST /account/passkeys/rename", a.onAccount(a.renamePasskey))

@@ -51,6 +51,12 @@ func (a *API) sameOrigin(next http.Handler) http.Handler {
 	return web.SameOrigin(a.origin, next, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { a.writePage(w, r, errCrossSite) }))
 }
 
+// write answers with a page, shown as the browser of r wants it.
+func (a *API) write(w http.ResponseWriter, r *http.Request, p templates.Page, o templates.Options) error {
+	o.View = templates.View{Theme: web.Theme(r)}
+	return templates.Write(w, p, o)
+}
+
 // writePage tells an error as a page.
 func (a *API) writePage(w http.ResponseWriter, r *http.Request, err error) {
 	var s *shown
@@ -59,7 +65,7 @@ func (a *API) writePage(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	page := s.page
 	page.RequestID = web.RequestID(r.Context())
-	if err := templates.Write(w, page, templates.Options{Status: s.status}); err != nil {
+	if err := a.write(w, r, page, templates.Options{Status: s.status}); err != nil {
 		web.LogInternal(r, a.log, err)
 	}
 }

@@ -32,19 +32,19 @@ func (a *API) grant(w http.ResponseWriter, r *http.Request, c idp.Client, req id
 	if err != nil {
 		return a.respondError(w, r, c, req, err)
 	}
-	return a.respond(w, c, req, url.Values{kind: {value}}) // the parameter has the name of the type
+	return a.respond(w, r, c, req, url.Values{kind: {value}}) // the parameter has the name of the type
 }
 
 // respond sends an authorization response to the proven redirect URI of a request,
 // in the mode of the request, with state and iss (RFC 9207).
-func (a *API) respond(w http.ResponseWriter, c idp.Client, req idp.AuthRequest, v url.Values) error {
+func (a *API) respond(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest, v url.Values) error {
 	if req.State != "" {
 		v.Set("state", req.State)
 	}
 	v.Set("iss", a.Issuer)
 	switch req.Mode {
 	case idp.FormPost:
-		return postBack(w, c, req, v)
+		return a.postBack(w, r, c, req, v)
 	case idp.Fragment:
 		seeOther(w, req.RedirectURI+"#"+v.Encode())
 	default:
@@ -59,7 +59,7 @@ func (a *API) respond(w http.ResponseWriter, c idp.Client, req idp.AuthRequest, 
 
 // postBack has the browser post a response (OAuth 2.0 Form Post Response Mode,
 // section 2): by a script, or by a button where scripts do not run.
-func postBack(w http.ResponseWriter, c idp.Client, req idp.AuthRequest, v url.Values) error {
+func (a *API) postBack(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest, v url.Values) error {
 	fields := make(map[string]string, len(v))
 	for name := range v {
 		fields[name] = v.Get(name)
@@ -69,7 +69,7 @@ func postBack(w http.ResponseWriter, c idp.Client, req idp.AuthRequest, v url.Va
 	if req.Has("none") {
 		o.Framer = req.Origin() // where an app renews its tokens in a frame
 	}
-	return templates.Write(w, page, o)
+	return a.write(w, r, page, o)
 }
 
 // respondError tells an error to the client. An internal one is told as
@@ -89,5 +89,5 @@ func (a *API) respondError(w http.ResponseWriter, r *http.Request, c idp.Client,
 	if p.Kind == problem.Unavailable {
 		p = &problem.Error{Code: "temporarily_unavailable", Message: p.Message}
 	}
-	return a.respond(w, c, req, url.Values{"error": {p.Code}, "error_description": {p.Message}})
+	return a.respond(w, r, c, req, url.Values{"error": {p.Code}, "error_description": {p.Message}})
 }

@@ -14,7 +14,7 @@ func (a *API) showVerify(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return templates.Write(w, templates.Confirm{
+	return a.write(w, r, templates.Confirm{
 		Title: "Confirm your e-mail address", Text: "Is " + l.Email + " yours?", Action: "/verify", Token: token, Button: "Yes, it is mine",
 	}, templates.Options{})
 }
@@ -33,5 +33,5 @@ func (a *API) verify(w http.ResponseWriter, r *http.Request) error {
 	if page.Button, err = a.wayBack(r, l); err != nil {
 		return err
 	}
-	return templates.Write(w, page, templates.Options{})
+	return a.write(w, r, page, templates.Options{})
 }

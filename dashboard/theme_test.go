@@ -1,0 +1,22 @@
+package dashboard_test
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+)
+
+// A theme is kept by the browser, and the page that it was chosen on is shown again in it,
+// without a script.
+func TestTheme(t *testing.T) {
+	w := newWorld(t)
+	_, b := w.operator("ann@example.com", ofAll)
+	for _, tt := range []struct{ theme, want string }{
+		{"dark", `<html lang="en" data-theme="dark">`}, {"light", `<html lang="en" data-theme="light">`}, {"", `<html lang="en">`}, {`"><script>`, `<html lang="en">`},
+	} {
+		b.post("/dashboard/operators", "/dashboard/account/theme", url.Values{"theme": {tt.theme}}).leadsTo(t, "/dashboard/operators")
+		if got := b.get("/dashboard/operators").body; !strings.Contains(got, tt.want) {
+			t.Errorf("after the theme %q the page does not have %s", tt.theme, tt.want)
+		}
+	}
+}
