@@ -30,6 +30,7 @@ func routes() []route {
 		{pattern: "POST /dashboard/enrol", may: halfway, serve: (*API).enrol},
 		{pattern: "GET /dashboard/setup", may: anyone, serve: (*API).showSetup},
 		{pattern: "POST /dashboard/setup", may: anyone, serve: (*API).setUp},
+		{pattern: "GET /dashboard/_styles", may: operator.KeepOperators, serve: (*API).showStyles},
 		{pattern: "POST /dashboard/account/theme", may: signedIn, serve: (*API).setTheme},
 		{pattern: "POST /dashboard/logout", may: signedIn, serve: (*API).logOut},
 		{pattern: "GET /dashboard/confirm", may: signedIn, serve: (*API).showConfirm},

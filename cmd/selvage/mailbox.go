@@ -4,9 +4,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
-	"net/netip"
 
 	"github.com/selvage/selvage/internal/mail"
 	"github.com/selvage/selvage/internal/problem"
@@ -38,13 +36,11 @@ func (m mailbox) Handler() http.Handler {
 // local lets requests of this machine through.
 func (m mailbox) local(h web.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		from, err := netip.ParseAddrPort(r.RemoteAddr)
-		forwarded := r.Header.Get("X-Forwarded-For") != "" || r.Header.Get("Forwarded") != ""
-		if err != nil || !from.Addr().Unmap().IsLoopback() || forwarded || !localHost(hostOnly(r.Host)) {
+		if !web.IsLocal(r) {
 			notFound(w, r)
 			return
 		}
-		err = h(w, r)
+		err := h(w, r)
 		if errors.Is(err, problem.NotFound) {
 			notFound(w, r)
 			return
@@ -54,14 +50,6 @@ func (m mailbox) local(h web.Handler) http.Handler {
 			_ = templates.Write(w, templates.Error{Title: "Something went wrong here", RequestID: web.RequestID(r.Context())}, templates.Options{Status: http.StatusInternalServerError, View: viewOf(r)})
 		}
 	})
-}
-
-func hostOnly(hostPort string) string {
-	host, _, err := net.SplitHostPort(hostPort)
-	if err != nil {
-		return hostPort
-	}
-	return host
 }
 
 // list serves GET /dev/mail.
