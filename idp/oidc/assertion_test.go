@@ -112,7 +112,7 @@ func (p party) ask(assertion string, pairs ...string) reply {
 
 func wantInvalidClient(t *testing.T, name string, got reply) {
 	t.Helper()
-	if got.status != http.StatusUnauthorized || got.json(t)["error"] != "invalid_client" || got.header.Get("WWW-Authenticate") == "" {
+	if got.status != http.StatusUnauthorized || got.json(t)["error"] != "invalid_client" || got.header.Get("WWW-Authenticate") != "" {
 		t.Errorf("%s: %d %s, want invalid_client", name, got.status, got.body)
 	}
 }

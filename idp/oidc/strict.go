@@ -42,6 +42,7 @@ func (a *API) strict(next http.Handler) http.Handler {
 		if refusal == nil {
 			refusal = checkForm(r, form)
 		}
+		w = &challenger{w, challenged(r, form)}
 		if refusal != nil {
 			a.writeOAuth(w, r, refusal.status, refusal.code, refusal.text)
 			return
@@ -56,7 +57,7 @@ func (a *API) strict(next http.Handler) http.Handler {
 		}
 		form = known(form)
 		r.Form, r.PostForm = form, form
-		next.ServeHTTP(&challenger{w}, r)
+		next.ServeHTTP(w, r)
 	})
 }
 
@@ -209,20 +210,31 @@ func checkAssertionForm(form url.Values) *refusal {
 
 // writeOAuth answers with an error of RFC 6749, section 5.2.
 func (a *API) writeOAuth(w http.ResponseWriter, r *http.Request, status int, code, text string) {
-	if err := web.JSON(&challenger{w}, status, oauthError(code, text)); err != nil {
+	if err := web.JSON(w, status, oauthError(code, text)); err != nil {
 		web.LogInternal(r, a.log, err)
 	}
 }
 
-// A challenger adds the challenge that a 401 must have (RFC 9110, section 11.6.1),
-// and when to come back after a 503.
-type challenger struct{ http.ResponseWriter }
+// challenged reports whether a 401 asks for credentials: of who sent an Authorization
+// header, as RFC 6749, section 5.2 has it, and of who did not say who it is. A client that
+// names itself in the body is registered for another way than Basic, or tries another:
+// strict libraries take a challenge for all that there is to know, and hide what is wrong.
+func challenged(r *http.Request, form url.Values) bool {
+	return len(r.Header.Values("Authorization")) > 0 || !form.Has("client_id") && !form.Has("client_assertion")
+}
+
+// A challenger adds the challenge of a 401 (RFC 9110, section 11.6.1), and when to come
+// back after a 503.
+type challenger struct {
+	http.ResponseWriter
+	challenge bool
+}
 
 func (c *challenger) WriteHeader(status int) {
 	if status == http.StatusServiceUnavailable {
 		c.Header().Set("Retry-After", "1")
 	}
-	if status == http.StatusUnauthorized {
+	if status == http.StatusUnauthorized && c.challenge {
 		c.Header().Set("WWW-Authenticate", `Basic realm="selvage", charset="UTF-8"`)
 	}
 	c.ResponseWriter.WriteHeader(status)

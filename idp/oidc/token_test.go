@@ -444,7 +444,8 @@ func TestClientAuthentication(t *testing.T) {
 		if got.header.Get("Cache-Control") != "no-store" || !strings.HasPrefix(got.header.Get("Content-Type"), "application/json") {
 			t.Errorf("%s: headers %v", tt.name, got.header)
 		}
-		if (got.status == 401) != (got.header.Get("WWW-Authenticate") != "") {
+		// RFC 6749, section 5.2: of who tried by the header, or not at all.
+		if want := got.status == 401 && (len(tt.headers) > 0 || !tt.form.Has("client_id")); want != (got.header.Get("WWW-Authenticate") != "") {
 			t.Errorf("%s: %d with WWW-Authenticate %q", tt.name, got.status, got.header.Get("WWW-Authenticate"))
 		}
 	}

@@ -17,6 +17,13 @@ assert.equal(said.client_id, settings.client_id)
 
 await assert.rejects(client.clientCredentialsGrant(config, { scope: 'Datasphere' }), oauthError('invalid_scope'))
 
+// Why a secret or an assertion in the body is not good is told; who sent it by Basic is challenged (RFC 6749, section 5.2).
+const stranger = await discover({ stranger: true })
+const refusal = client.clientCredentialsGrant(stranger, { scope: settings.scope })
+await (settings.method === 'client_secret_basic'
+  ? assert.rejects(refusal, (err) => err.cause?.[0]?.scheme === 'basic')
+  : assert.rejects(refusal, (err) => err.error === 'invalid_client' && /registered for|its aud must be/.test(err.error_description)))
+
 await client.tokenRevocation(config, tokens.access_token)
 const deadline = Date.now() + 5000
 while ((await ask(tokens.access_token)).status !== 401) {

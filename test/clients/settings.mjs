@@ -22,16 +22,19 @@ const algorithms = {
 const jwk = settings.key && JSON.parse(settings.key)
 const key = jwk && { key: await crypto.subtle.importKey('jwk', { ...jwk, alg: undefined }, algorithms[jwk.alg], false, ['sign']), kid: jwk.kid }
 
-// RFC 9864 renames EdDSA with Ed25519; the metadata offers the name of RFC 8037.
-const named = (header) => { header.alg = jwk.alg }
-
-/** Discovers the provider as the client that the settings name. */
-export async function discover(options) {
+/** Discovers the provider as the client that the settings name, or as one that has not its secret and means another audience. */
+export async function discover({ stranger, ...options } = {}) {
+  const secret = stranger ? 'wrong' : settings.client_secret
+  // RFC 9864 renames EdDSA with Ed25519; the metadata offers the name of RFC 8037.
+  const modified = (header, payload) => {
+    header.alg = jwk.alg
+    if (stranger) payload.aud = 'https://elsewhere.example/'
+  }
   const authentication = {
     none: () => client.None(),
-    client_secret_basic: () => client.ClientSecretBasic(settings.client_secret),
-    client_secret_post: () => client.ClientSecretPost(settings.client_secret),
-    private_key_jwt: () => client.PrivateKeyJwt(key, { [client.modifyAssertion]: named }),
+    client_secret_basic: () => client.ClientSecretBasic(secret),
+    client_secret_post: () => client.ClientSecretPost(secret),
+    private_key_jwt: () => client.PrivateKeyJwt(key, { [client.modifyAssertion]: modified }),
   }[settings.method]()
   const metadata = { id_token_signed_response_alg: settings.alg ?? 'RS256' }
   const execute = [client.allowInsecureRequests, client.enableNonRepudiationChecks]
