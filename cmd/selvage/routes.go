@@ -130,7 +130,7 @@ func unserved(w http.ResponseWriter, r *http.Request, status int) {
 		_ = web.JSON(w, status, map[string]string{"error": http.StatusText(status)}) // a map of strings always encodes
 		return
 	}
-	page := templates.Error{Title: "There is no such page", Text: "The address leads nowhere on this server.", RequestID: web.RequestID(r.Context())}
+	page := templates.Error{Title: "There is no such page", Text: "The address leads nowhere on this server."}
 	if status == http.StatusMethodNotAllowed {
 		page.Title, page.Text = "That cannot be done here", "The page is there, but not for a "+printable(r.Method)+" request."
 	}

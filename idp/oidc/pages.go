@@ -65,6 +65,7 @@ func (a *API) writePage(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	page := s.page
 	page.RequestID = web.RequestID(r.Context())
+	web.LogPage(r, a.log, s.status, page.Title)
 	if err := a.write(w, r, page, templates.Options{Status: s.status}); err != nil {
 		web.LogInternal(r, a.log, err)
 	}

@@ -103,6 +103,12 @@ func LogInternal(r *http.Request, log *slog.Logger, err error) {
 	log.ErrorContext(r.Context(), message, "request_id", RequestID(r.Context()), "route", r.Pattern, "error", err)
 }
 
+// LogPage logs that somebody was shown a page with a request id on it, and why, so that
+// who tells the id is understood.
+func LogPage(r *http.Request, log *slog.Logger, status int, title string) {
+	log.InfoContext(r.Context(), "error page", "request_id", RequestID(r.Context()), "route", r.Pattern, "status", status, "title", title)
+}
+
 // AnyOrigin lets scripts of every origin call next, without cookies: for
 // endpoints that take their credentials from the request alone.
 func AnyOrigin(next http.Handler, methods ...string) http.Handler {

@@ -4,9 +4,11 @@ import (
 	"bufio"
 	"bytes"
 	"compress/gzip"
+	"errors"
 	"io"
 	"net"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -134,4 +136,24 @@ func TestI10PublicPort(t *testing.T) {
 		s.Get(t, s.Ops+path).Want(t, want)
 	}
 	s.Get(t, s.Ops+"/oauth/jwks").Want(t, 404)
+}
+
+// TestErrorPageLog finds by the request id of a page, in a log of level info, why it was shown.
+func TestErrorPageLog(t *testing.T) {
+	s := harness.Start(t)
+	page := s.Browser().Open(t, "/login/oauth/authorize?client_id=nobody&redirect_uri=https%3A%2F%2Fevil.example%2F&state=hush")
+	page.WantErrorPage(t, 400)
+	id := regexp.MustCompile(`Request <code>([A-Z2-7]{20})</code>`).FindSubmatch(page.Body)
+	if id == nil {
+		t.Fatalf("the page has no request id: %s", page.Body)
+	}
+	harness.Eventually(t, time.Minute, "the page in the log", func() error {
+		if !regexp.MustCompile(`error page.*` + string(id[1]) + `.*The app cannot sign you in here`).MatchString(s.Log()) {
+			return errors.New(s.Log())
+		}
+		return nil
+	})
+	if strings.Contains(s.Log(), "hush") || strings.Contains(s.Log(), "evil.example") {
+		t.Error("what was asked for is in the log")
+	}
 }
