@@ -26,7 +26,9 @@ func (a *app) links() []link {
 	add(serviceIDP, link{"Discovery", a.where.auth + "/.well-known/openid-configuration", "how OpenID Connect clients find their way", false})
 	add(serviceIDP, link{"Signing keys", a.where.auth + "/oauth/jwks", "what verifies ID tokens and JWT access tokens", false})
 	add(serviceFabric, link{"Fabric API", a.where.public + "/api/fabric", "subscribers, tokens and addresses, for backends and apps", true})
-	add(serviceRelay, link{"Relay", "wss://" + a.where.fabric, "the WebSocket that browser SDKs open", true})
+	if !a.where.noWSS {
+		add(serviceRelay, link{"Relay", "wss://" + a.where.fabric, "the WebSocket that browser SDKs open", true})
+	}
 	add(serviceRecordings, link{"Recordings API", a.where.public + "/api/laml/2010-04-01", "recordings, as LaML clients speak", true})
 	add(serviceDashboard, link{"Dashboard", a.where.public + "/dashboard", "where operators see and change all this", false})
 	if a.demo != nil {

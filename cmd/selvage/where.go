@@ -11,6 +11,7 @@ type where struct {
 	public string // {base_url}
 	auth   string // {auth_url}
 	fabric string // the host in fabric tokens
+	noWSS  bool   // nothing serves the relay at that host by HTTPS, as far as is known here
 }
 
 // local reports whether links lead to this machine.
@@ -39,7 +40,8 @@ func (w where) issuer() string { return w.auth + "/" }
 // locate gives what was configured, with the ports of HTTP and HTTPS in what was
 // not.
 func locate(c Config, httpPort, httpsPort string) where {
-	w := where{string(c.PublicURL), string(c.AuthURL), string(c.FabricHost)}
+	w := where{public: string(c.PublicURL), auth: string(c.AuthURL), fabric: string(c.FabricHost)}
+	w.noWSS = c.FabricHost == "" && c.tlsAddress() == off // a configured host may be a proxy's
 	if w.public == "" {
 		w.public = "http://" + net.JoinHostPort(nameOf(c.Listen), httpPort)
 	}
@@ -66,6 +68,7 @@ func locateBeside(c Config) where {
 	if c.AuthURL == "" && c.PublicURL == "" {
 		w.auth = r.AuthURL
 	}
+	w.noWSS = c.FabricHost == "" && r.HTTPS == ""
 	if u, err := url.Parse(r.HTTPS); err == nil && u.Port() != "" && c.FabricHost == "" {
 		w.fabric = net.JoinHostPort("puc.localhost", u.Port())
 	}

@@ -1,0 +1,37 @@
+package main
+
+import "testing"
+
+// The relay is told of where something serves it: browser SDKs open it by HTTPS alone.
+func TestRelayURL(t *testing.T) {
+	beside := func(https string) Config {
+		dir := t.TempDir()
+		if err := (running{PublicURL: "http://localhost:1", HTTPS: https}).write(dir); err != nil {
+			t.Fatal(err)
+		}
+		return Config{Listen: "127.0.0.1:0", ListenTLS: auto, Data: dir}
+	}
+	tests := []struct {
+		name string
+		w    where
+		want string
+	}{
+		{"off", locate(Config{Listen: "127.0.0.1:0", ListenTLS: off}, "1", "2"), ""},
+		{"off, behind a proxy", locate(Config{Listen: "127.0.0.1:0", ListenTLS: off, FabricHost: "puc.pbx.example:443"}, "1", "2"), "wss://puc.pbx.example:443"},
+		{"auto", locate(Config{Listen: "127.0.0.1:0", ListenTLS: auto}, "1", "2"), "wss://puc.localhost:2"},
+		{"a command beside a server without", locateBeside(beside("")), ""},
+		{"a command beside a server", locateBeside(beside("https://127.0.0.1:3")), "wss://puc.localhost:3"},
+	}
+	for _, tt := range tests {
+		a := &app{config: Config{Services: services(allServices)}, where: tt.w}
+		got := ""
+		for _, l := range a.links() {
+			if l.title == "Relay" {
+				got = l.url
+			}
+		}
+		if got != tt.want {
+			t.Errorf("%s: the relay is at %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
