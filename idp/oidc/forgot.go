@@ -68,14 +68,23 @@ var errLinkOver = &shown{http.StatusGone, templates.Error{
 	Text:  "It was used before, is too old, or something it was for has changed since. Go back to the app, and ask for a new one there.",
 }}
 
+// errInvitationOver is the same for an invitation: who has none yet has no app to go back to.
+var errInvitationOver = &shown{http.StatusGone, templates.Error{
+	Title: "This invitation is over",
+	Text:  "It was accepted before, or is too old. If you have accepted it, open the app and sign in with the password that you chose; if not, ask whoever invited you for a new one.",
+}}
+
 // link finds the link of a token, and says so where it is over.
 func (a *API) link(r *http.Request, purpose mail.Kind, token string) (idp.Link, error) {
 	l, err := a.FindLink(r.Context(), purpose, token)
-	return l, over(err)
+	return l, over(purpose, err)
 }
 
-func over(err error) error {
-	if errors.Is(err, problem.NotFound) {
+func over(purpose mail.Kind, err error) error {
+	switch {
+	case errors.Is(err, problem.NotFound) && purpose == mail.Invitation:
+		return errInvitationOver
+	case errors.Is(err, problem.NotFound):
 		return errLinkOver
 	}
 	return err
@@ -110,7 +119,7 @@ func (a *API) reset(w http.ResponseWriter, r *http.Request) error {
 		return a.resetPage(w, r, l, token, sentence(wrong.Message), http.StatusUnprocessableEntity)
 	}
 	if err != nil {
-		return over(err)
+		return over(mail.Reset, err)
 	}
 	return a.passwordSet(w, r, l, "Your password is set", "The link is used up. You are signed out everywhere else; sign in with the new password.")
 }

@@ -22,7 +22,7 @@ func (a *API) showInvitation(w http.ResponseWriter, r *http.Request) error {
 func (a *API) invitationPage(w http.ResponseWriter, r *http.Request, l idp.Link, token, wrong string, status int) error {
 	project, err := a.Linked(r.Context(), l)
 	if err != nil {
-		return over(err)
+		return over(mail.Invitation, err)
 	}
 	text := project.Name + " has made an account for you, with the address " + l.Email + ". Choose a password, and you can sign in to the apps of " + project.Name + "."
 	if l.Inviter != "" {
@@ -45,7 +45,7 @@ func (a *API) acceptInvitation(w http.ResponseWriter, r *http.Request) error {
 		return a.invitationPage(w, r, l, token, sentence(wrong.Message), http.StatusUnprocessableEntity)
 	}
 	if err != nil {
-		return over(err)
+		return over(mail.Invitation, err)
 	}
 	return a.passwordSet(w, r, l, "Your account is ready", "Sign in to the app with "+l.Email+" and the password that you have chosen.")
 }

@@ -27,7 +27,7 @@ func (a *API) verify(w http.ResponseWriter, r *http.Request) error {
 	}
 	l, err := a.VerifyAddress(r.Context(), form.Get("token"))
 	if err != nil {
-		return over(err)
+		return over(mail.Verify, err)
 	}
 	page := templates.Notice{ID: "address-verified", Title: "Your address is confirmed", Text: []string{l.Email + " is known to be yours."}}
 	if page.Button, err = a.wayBack(r, l); err != nil {
