@@ -43,7 +43,7 @@ var mails = view[mail.Letter]{
 
 func (c *cli) mailCommand() *cobra.Command {
 	ls := &cobra.Command{Use: "list", Short: "List mails of the last days: the newest first", Args: positional(), RunE: c.with(c.listMails)}
-	ls.Flags().String("state", "", "only those in a `state`: pending, sent or dead")
+	ls.Flags().String("state", "", "only those in a `state`: pending, sent, kept or dead")
 	retry := &cobra.Command{
 		Use: "retry [ID]", Short: "Try a mail again at once, or all dead letters", Args: positional("[ID]"), RunE: c.with(c.retryMail),
 		Long: "Makes a mail that waits or was given up be sent at once, by a server that runs. Without an id these are all that were given up.\nThe links in them are made when they are sent, so they are good.",
@@ -59,9 +59,9 @@ func (c *cli) mailCommand() *cobra.Command {
 func (c *cli) listMails(ctx context.Context, a *app, cmd *cobra.Command, _ []string) error {
 	state, _ := cmd.Flags().GetString("state")
 	switch mail.State(state) {
-	case "", mail.Pending, mail.Sent, mail.Dead:
+	case "", mail.Pending, mail.Sent, mail.Kept, mail.Dead:
 	default:
-		return usagef("--state needs pending, sent or dead; it is %q", state)
+		return usagef("--state needs pending, sent, kept or dead; it is %q", state)
 	}
 	all, err := every(ctx, func(ctx context.Context, q page.Query) (page.Page[mail.Letter], error) {
 		return a.store.ListLetters(ctx, mail.State(state), q)

@@ -41,6 +41,7 @@ type State string
 const (
 	Pending State = "pending"
 	Sent    State = "sent"
+	Kept    State = "kept" // by a [Box], for the developer alone
 	Dead    State = "dead"
 )
 

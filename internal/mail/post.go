@@ -181,6 +181,9 @@ func (p *Post) send(ctx context.Context, l Letter) error {
 func (p *Post) settled(l Letter, err error) Result {
 	r := Result{ID: l.ID, State: Sent, Ended: p.c.Now()}
 	if err == nil {
+		if _, boxed := p.c.Transport.(*Box); boxed {
+			r.State = Kept
+		}
 		return r
 	}
 	if errors.Is(err, problem.NotFound) {
@@ -199,9 +202,9 @@ func (p *Post) tell(l Letter, r Result) {
 	switch {
 	case r.Dropped:
 		p.c.Observe("dropped")
-	case r.State == Sent:
-		p.c.Observe("sent")
-		p.c.Log.Debug("a mail was sent", "mail", l.ID, "kind", string(l.Kind), "attempts", l.Attempts)
+	case r.State == Sent, r.State == Kept:
+		p.c.Observe(string(r.State))
+		p.c.Log.Debug("a mail was "+string(r.State), "mail", l.ID, "kind", string(l.Kind), "attempts", l.Attempts)
 	case r.State == Dead:
 		p.c.Observe("dead")
 		p.c.Log.Warn("a mail was given up; `selvage mail retry` tries it again", "mail", l.ID, "kind", string(l.Kind), "attempts", l.Attempts, "error", r.Error)

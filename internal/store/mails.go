@@ -66,14 +66,14 @@ func (s *Store) TakeLetters(ctx context.Context, now, lease time.Time, most int)
 	return all, err
 }
 
-// SettleLetter writes what an attempt came to. What was sent keeps no facts.
+// SettleLetter writes what an attempt came to. What was sent, or is kept elsewhere, keeps no facts.
 func (s *Store) SettleLetter(ctx context.Context, r mail.Result) error {
 	return s.once(ctx, audit.None("how far a mail is"), func(t tx) error {
 		var err error
 		if r.Dropped {
 			_, err = t.Exec(ctx, `DELETE FROM mails WHERE id = $1 AND state = 'pending'`, r.ID)
 		} else {
-			_, err = t.Exec(ctx, `UPDATE mails SET state = $2, error = $3, due = $4, ended = $5, facts = CASE WHEN $2 = 'sent' THEN '{}' ELSE facts END
+			_, err = t.Exec(ctx, `UPDATE mails SET state = $2, error = $3, due = $4, ended = $5, facts = CASE WHEN $2 IN ('sent', 'kept') THEN '{}' ELSE facts END
 				WHERE id = $1 AND state = 'pending'`, r.ID, string(r.State), r.Error, micros(r.Due), micros(r.Ended))
 		}
 		if err != nil {
@@ -115,7 +115,7 @@ func (s *Store) ListLetters(ctx context.Context, state mail.State, q page.Query)
 // RetryLetter makes a mail wait again that was given up, or waits already.
 func (s *Store) RetryLetter(ctx context.Context, id string) (l mail.Letter, err error) {
 	err = s.once(ctx, audit.Of("mail.retried", "", "mail", id), func(t tx) error {
-		l, err = scanLetter(t.Row(ctx, `UPDATE mails SET state = 'pending', due = 0, attempts = 0, error = '', ended = 0 WHERE id = $1 AND state <> 'sent' RETURNING `+letterColumns, id))
+		l, err = scanLetter(t.Row(ctx, `UPDATE mails SET state = 'pending', due = 0, attempts = 0, error = '', ended = 0 WHERE id = $1 AND state NOT IN ('sent', 'kept') RETURNING `+letterColumns, id))
 		return err
 	})
 	return l, err
@@ -139,7 +139,7 @@ func (s *Store) RetryDeadLetters(ctx context.Context) (n int, err error) {
 // have expired.
 func (s *Store) ForgetLetters(ctx context.Context, sent, dead, expired time.Time) error {
 	return s.change(ctx, audit.None("what is over"), func(t tx) error {
-		if _, err := t.Exec(ctx, `DELETE FROM mails WHERE state = 'sent' AND ended < $1 OR state = 'dead' AND ended < $2`, micros(sent), micros(dead)); err != nil {
+		if _, err := t.Exec(ctx, `DELETE FROM mails WHERE state IN ('sent', 'kept') AND ended < $1 OR state = 'dead' AND ended < $2`, micros(sent), micros(dead)); err != nil {
 			return fmt.Errorf("forgetting mails: %w", err)
 		}
 		if _, err := t.Exec(ctx, `DELETE FROM mail_links WHERE expires < $1`, micros(expired)); err != nil {

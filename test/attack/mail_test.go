@@ -250,7 +250,13 @@ func TestMailInvitation(t *testing.T) {
 		t.Error("a name is markup on the page")
 	}
 	b.Submit(t, form, "password-submit", map[string]string{"new-password": "granite-otter-nine"}).Want(t, 200)
-	b.Submit(t, form, "password-submit", map[string]string{"new-password": "granite-otter-ten"}).Want(t, 410)
+	over := b.Submit(t, form, "password-submit", map[string]string{"new-password": "granite-otter-ten"})
+	over.WantErrorPage(t, 410)
+	for _, page := range []harness.Page{over, b.Open(t, mail.Link())} {
+		if !strings.Contains(string(page.Body), "ask whoever invited you for a new one") || strings.Contains(string(page.Body), "Go back to the app") {
+			t.Errorf("an invitation that was accepted: %s", page.Body)
+		}
+	}
 	m.spa.SignIn(t, harness.Subscriber{Email: "grace@example.com", Password: "granite-otter-nine"}, loginScope)
 	if _, err := m.TryCommand("subscriber", "invite", "--project", m.ID, "--email", "grace@example.com"); err == nil {
 		t.Error("who has a password is invited")
@@ -312,4 +318,21 @@ func TestMailbox(t *testing.T) {
 	}
 	newMailed(t).Get(t, "/dev/mail").Want(t, 404)
 	harness.Start(t, "--listen-tls=off", "--public-url", "https://id.example.org").Get(t, "/dev/mail").Want(t, 404)
+}
+
+// TestMailKept tells who sends no mails that none was sent.
+func TestMailKept(t *testing.T) {
+	p := harness.Start(t).NewProject(t)
+	p.Command(t, "", "subscriber", "invite", "--project", p.ID, "--email", "grace@example.com")
+	harness.Eventually(t, time.Minute, "the mail to be kept", func() error {
+		if all := p.Command(t, "", "mail", "list", "--state", "kept", "-o", "json"); !strings.Contains(all, `"to":"grace@example.com","state":"kept"`) {
+			return errors.New(all)
+		}
+		return nil
+	})
+	if id := strings.TrimSpace(p.Command(t, "", "mail", "list", "-o", "id")); id != "" {
+		if _, err := p.TryCommand("mail", "retry", id); err == nil {
+			t.Error("a mail whose facts are gone is sent again")
+		}
+	}
 }
