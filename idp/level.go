@@ -102,7 +102,7 @@ func (p *Provider) Need(ctx context.Context, c Client, a AuthRequest) (Want, err
 // checkACR checks a client's own demand.
 func (c Client) checkACR() error {
 	if c.RequireACR != "" && !slices.Contains(ACRValues(), c.RequireACR) {
-		return problem.BadParam("acr", "acr must be 1 or 2")
+		return problem.BadParam("acr", "acr must be 1 or 2, or any")
 	}
 	return nil
 }

@@ -56,7 +56,7 @@ var clients = view[client]{
 		{name: "Keys", detail: true, value: keysOf},
 		{name: "PKCE", detail: true, value: onLogin(pkce)},
 		{name: "First party", detail: true, value: func(c client) string { return yesNo(c.FirstParty) }},
-		{name: "Grants", value: func(c client) string { return joined(c.Grants) }},
+		{name: "Grants", value: func(c client) string { return joined(shortGrants(c.Grants)) }},
 		{name: "Answers", detail: true, value: func(c client) string { return joined(c.ResponseTypes) }},
 		{name: "Scopes", detail: true, value: func(c client) string { return joined(c.Scopes) }},
 		{name: "Redirects to", detail: true, value: func(c client) string { return lines(c.RedirectURIs) }},

@@ -32,7 +32,7 @@ func addClientFlags(cmd *cobra.Command) {
 	f.String("id-token-alg", "", "the `algorithm` that signs its ID tokens: RS256, ES256, PS256 or EdDSA (default RS256)")
 	f.String("userinfo-signed-response-alg", "", "the `algorithm` that signs its userinfo: RS256, ES256, PS256 or EdDSA (default: plain JSON)")
 	f.StringArray("resource", nil, "a `uri` of a service that it may ask tokens for (RFC 8707); any number")
-	f.String("acr", "", "the `class` that each login for it must have: 1, or 2 for two factors (default any)")
+	f.String("acr", "", "the `class` that each login for it must have: 1, 2 for two factors, or any (default any)")
 	f.String("subject-type", "", "the `kind` of its subjects: public, or pairwise, which only its sector shares (default public)")
 	f.String("sector-identifier-uri", "", "the `uri` of the sector's list of redirect URIs, where they have not one host; another sector has other subjects")
 	for _, name := range []string{"frontchannel-logout-uri"} {
@@ -76,7 +76,7 @@ func clientSettings(cmd *cobra.Command, c *idp.Client) error {
 	setTexts(cmd, "post-logout-redirect-uri", &c.LogoutURIs)
 	setTexts(cmd, "grant", &c.Grants)
 	for i, g := range c.Grants {
-		if g == "device_code" {
+		if g == shortDevice {
 			c.Grants[i] = idp.GrantDevice
 		}
 	}
@@ -88,6 +88,9 @@ func clientSettings(cmd *cobra.Command, c *idp.Client) error {
 	setText(cmd, "userinfo-signed-response-alg", &c.UserinfoAlg)
 	setTexts(cmd, "resource", &c.Resources)
 	setText(cmd, "acr", &c.RequireACR)
+	if c.RequireACR == "any" {
+		c.RequireACR = ""
+	}
 	setText(cmd, "subject-type", &c.SubjectType)
 	setText(cmd, "sector-identifier-uri", &c.SectorURI)
 	if err := setKeys(cmd, c); err != nil {
@@ -100,6 +103,21 @@ func clientSettings(cmd *cobra.Command, c *idp.Client) error {
 		c.PKCEOptional = *v == "optional"
 	}
 	return nil
+}
+
+// shortDevice is what is typed, and shown in tables, for the URN that is the name of the
+// device grant; JSON has the URN.
+const shortDevice = "device_code"
+
+// shortGrants gives grants as they are typed.
+func shortGrants(grants []string) []string {
+	short := slices.Clone(grants)
+	for i, g := range short {
+		if g == idp.GrantDevice {
+			short[i] = shortDevice
+		}
+	}
+	return short
 }
 
 func setText[T ~string](cmd *cobra.Command, flag string, to *T) {
