@@ -74,7 +74,8 @@ type ProjectChange struct {
 	Registration *Registration
 }
 
-func (c ProjectChange) check() error {
+// Check reports everything that is wrong with the change.
+func (c ProjectChange) Check() error {
 	var errs []error
 	if c.Name != nil {
 		errs = append(errs, checkRequired("name", *c.Name))
@@ -130,7 +131,7 @@ func (f *Fabric) UpdateProject(ctx context.Context, id string, c ProjectChange) 
 	if !ok {
 		return Project{}, problem.NoSuch("project")
 	}
-	if err := c.check(); err != nil {
+	if err := c.Check(); err != nil {
 		return Project{}, err
 	}
 	return f.c.Store.UpdateProject(ctx, id, c, f.now())

@@ -53,6 +53,15 @@ func (p *Provider) CreateClient(ctx context.Context, c Client) (made Client, sec
 	return c, secret, p.Store.CreateClient(ctx, c)
 }
 
+// CheckClient reports everything that is wrong with the settings of a client that is to
+// be registered, or changed, and changes nothing.
+func (p *Provider) CheckClient(ctx context.Context, c Client, isNew bool) error {
+	if isNew {
+		c.fill()
+	}
+	return p.check(ctx, &c)
+}
+
 // FindClient finds a client, as it was within the last 300 ms. An id that cannot
 // be one is not found either.
 func (p *Provider) FindClient(ctx context.Context, id string) (Client, error) {
@@ -220,6 +229,14 @@ func isLocal(host string) bool {
 
 func isASCII(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r >= 0x80 || isControl(r) })
+}
+
+// CanonicalScope writes a scope as it is printed everywhere, and what is none as it is.
+func CanonicalScope(name string) string {
+	if known, _ := canonicalScopes([]string{name}); len(known) == 1 {
+		return known[0]
+	}
+	return name
 }
 
 // canonicalScopes writes scopes as they are printed everywhere, each once, in

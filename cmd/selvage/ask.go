@@ -30,16 +30,21 @@ func addYes(cmd *cobra.Command) { cmd.Flags().BoolP("yes", "y", false, "do not a
 // confirm lets somebody at a terminal type a name before something is gone for
 // ever. A program is not asked.
 func (c *cli) confirm(cmd *cobra.Command, what, name string) error {
+	return c.ask(cmd, what, "Type its name to go on: ", name)
+}
+
+// ask lets somebody at a terminal type a word before something is gone for ever.
+func (c *cli) ask(cmd *cobra.Command, what, prompt, word string) error {
 	if yes, _ := cmd.Flags().GetBool("yes"); yes || !isTerminal(c.stdin) {
 		return nil
 	}
-	fmt.Fprintf(c.stderr, "%s\nType its name to go on: ", harmless(what))
+	fmt.Fprintf(c.stderr, "%s\n%s", harmless(what), prompt)
 	line, err := bufio.NewReader(c.stdin).ReadString('\n')
 	if err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("reading answer: %w", err)
 	}
-	if strings.TrimSpace(line) != name {
-		return errors.New("that is not its name; nothing was done")
+	if strings.TrimSpace(line) != word {
+		return fmt.Errorf("that is not %q; nothing was done", word)
 	}
 	return nil
 }

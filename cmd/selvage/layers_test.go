@@ -31,6 +31,7 @@ var layers = map[string][]string{
 	"operator":   {"fabric", "internal/audit", "internal/limit", "internal/page", "internal/password", "internal/problem", "internal/session"},
 	"recordings": {"internal/page", "internal/problem", "internal/recent", "recordings/audio", "recordings/levels", "recordings/mp3", "recordings/wav"},
 	// plumbing
+	"internal/declared":            {"fabric", "fabric/kinds", "idp", "internal/page", "internal/problem"},
 	"internal/factor":              {"internal/problem", "internal/session", "keys"},
 	"internal/factor/factortest":   nil,
 	"internal/apidoc":              {"internal/openapi", "internal/problem", "internal/web", "templates"},

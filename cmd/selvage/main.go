@@ -19,8 +19,9 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// The exit statuses.
+// The exit statuses. That of a drift is the one that others have for it, too.
 const (
+	exitDrift        = 2
 	exitFailed       = 1
 	exitUsage        = 2
 	exitNotFound     = 3
@@ -57,6 +58,8 @@ func usagef(format string, args ...any) error { return usageError{fmt.Errorf(for
 func exitStatus(err error) int {
 	var usage usageError
 	switch {
+	case errors.As(err, new(driftError)):
+		return exitDrift
 	case errors.As(err, &usage), errors.Is(err, problem.Invalid), errors.Is(err, problem.Malformed):
 		return exitUsage
 	case errors.Is(err, problem.NotFound):

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/selvage/selvage/internal/declared"
+)
+
+var _ declared.Store = backends{}.store
+
+// maxDeclared bounds a file of declared projects.
+const maxDeclared = 8 << 20
+
+// A driftError says that what is there is not as a file says.
+type driftError struct {
+	file  string
+	steps int
+}
+
+func (e driftError) Error() string {
+	return fmt.Sprintf("what there is differs from %s in %s", shown(e.file), plural(e.steps, "place"))
+}
+
+func (c *cli) applyCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "apply -f FILE", Short: "Make projects, keys, clients, subscribers, resources and webhooks what a file says",
+		Long: `Make projects, keys, clients, subscribers, resources and webhooks what a file says.
+
+The file is YAML or JSON; docs/apply.md has an example of everything. What differs is
+shown and changed, what the file says nothing of stays. Applied again, it changes nothing.
+
+With --dry-run nothing is changed, and the exit status is 0 where nothing differs, 2 where
+something does, and 1 where anything is wrong.`,
+		Args: positional(), RunE: c.apply,
+	}
+	f := cmd.Flags()
+	f.StringP("file", "f", "", "the `file` to apply; - is stdin")
+	f.Bool("dry-run", false, "only show what differs; the exit status is 2 where something does")
+	f.Bool("prune", false, "remove what was made from a file, too, and is in this one no more; never projects")
+	f.String("secrets", "", "append the secrets of what is made to a `file`, a JSON object a line, instead of showing them")
+	f.SortFlags = false
+	addYes(cmd)
+	return cmd
+}
+
+func (c *cli) apply(cmd *cobra.Command, _ []string) error {
+	if err := need(cmd, "file"); err != nil {
+		return err
+	}
+	name, _ := cmd.Flags().GetString("file")
+	text, err := c.readDeclared(name)
+	if err != nil {
+		return err
+	}
+	config, _, err := c.loadConfig(cmd.Flags())
+	if err != nil {
+		return err
+	}
+	dry, _ := cmd.Flags().GetBool("dry-run")
+	if dry {
+		err = config.checkRows()
+	} else if !config.Database.shared() {
+		err = makeDataDir(config.Data)
+	}
+	if err != nil {
+		return err
+	}
+	return c.over(cmd.Context(), config, options{}, func(a *app) error { return c.applyText(cmd, a, name, text, dry) })
+}
+
+// readDeclared reads a file, or stdin.
+func (c *cli) readDeclared(name string) ([]byte, error) {
+	in := c.stdin
+	if name != "-" {
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		in = f
+	}
+	text, err := io.ReadAll(io.LimitReader(in, maxDeclared+1))
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", shown(name), err)
+	}
+	if len(text) > maxDeclared {
+		return nil, fmt.Errorf("%s is larger than 8 MiB; split it", shown(name))
+	}
+	return text, nil
+}
+
+// applyText shows what differs, and makes it so.
+func (c *cli) applyText(cmd *cobra.Command, a *app, name string, text []byte, dry bool) error {
+	ctx := cmd.Context()
+	d := declared.New(declared.Config{Fabric: a.fabric, IDP: a.idp, Store: a.store, Suggest: didYouMean})
+	file, err := d.Parse(shown(name), text)
+	if err != nil {
+		return err
+	}
+	prune, _ := cmd.Flags().GetBool("prune")
+	steps, err := d.Plan(ctx, file, prune)
+	if err != nil {
+		return err
+	}
+	out := &appliance{c: c, dry: dry, total: len(steps)}
+	if dry || len(steps) == 0 {
+		for _, s := range steps {
+			out.show(declared.Done{Step: s})
+		}
+		if err := out.end(); err != nil || len(steps) == 0 {
+			return err
+		}
+		return driftError{name, len(steps)}
+	}
+	if err := c.confirmRemovals(cmd, steps); err != nil {
+		return err
+	}
+	return c.takeSteps(ctx, cmd, d, steps, out)
+}
+
+// confirmRemovals asks before something is gone for ever.
+func (c *cli) confirmRemovals(cmd *cobra.Command, steps []declared.Step) error {
+	var gone []string
+	for _, s := range steps {
+		if s.Action == declared.Delete {
+			gone = append(gone, s.Kind+" "+s.Name)
+		}
+	}
+	if gone == nil {
+		return nil
+	}
+	return c.ask(cmd, fmt.Sprintf("This removes %s.", strings.Join(gone, ", ")), `Type "remove" to go on: `, "remove")
+}
+
+// takeSteps makes the changes and shows each as it is done.
+func (c *cli) takeSteps(ctx context.Context, cmd *cobra.Command, d *declared.Declarer, steps []declared.Step, out *appliance) error {
+	if path, _ := cmd.Flags().GetString("secrets"); path != "" {
+		f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+		if err != nil {
+			return fmt.Errorf("--secrets: %w; nothing was done", err)
+		}
+		defer f.Close()
+		out.secrets = f
+	}
+	err := d.Apply(ctx, steps, func(s declared.Done) error {
+		if err := out.keep(s); err != nil {
+			return err
+		}
+		out.show(s)
+		return out.err
+	})
+	if err != nil {
+		return fmt.Errorf("%w\n%d of %d changes were made; what is left is made when it is applied again", err, out.done, len(steps))
+	}
+	return out.end()
+}

@@ -1,0 +1,88 @@
+package declared
+
+import (
+	"context"
+	"slices"
+
+	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// A client is an OAuth client as files say it: members have the names that
+// `selvage client show -o json` prints.
+type client struct {
+	idp.Client
+	PKCE string // required or optional
+}
+
+func clientFields(c *client) []field {
+	return []field{
+		{"name", &c.Name}, {"type", &c.Type}, {"profile", &c.Profile}, {"auth_method", &c.AuthMethod}, {"first_party", &c.FirstParty},
+		{"pkce", &c.PKCE}, {"redirect_uris", &c.RedirectURIs}, {"post_logout_redirect_uris", &c.LogoutURIs}, {"grants", &c.Grants},
+		{"scopes", &c.Scopes}, {"access_token", &c.AccessToken}, {"id_token_alg", &c.IDTokenAlg}, {"response_types", &c.ResponseTypes},
+		{"jwks", &c.JWKS}, {"jwks_uri", &c.JWKSURI}, {"subject_type", &c.SubjectType}, {"sector_identifier_uri", &c.SectorURI},
+		{"userinfo_signed_response_alg", &c.UserinfoAlg}, {"resources", &c.Resources}, {"require_acr", &c.RequireACR},
+		{"backchannel_logout_uri", &c.BackchannelLogoutURI}, {"backchannel_logout_session_required", &c.BackchannelLogoutSession},
+	}
+}
+
+func (d *Declarer) clients() noun[client] {
+	return noun[client]{
+		kind: "client", by: "name",
+		fields: clientFields,
+		id:     func(c client) string { return c.ID },
+		name:   func(c client) string { return c.Name },
+		fresh:  func() client { return client{PKCE: "required"} },
+		list:   d.listClients,
+		settle: (*client).settle,
+		check: func(ctx context.Context, c client, isNew bool) error {
+			if c.Type == "" {
+				return problem.Missing("type")
+			}
+			return d.c.IDP.CheckClient(ctx, c.Client, isNew)
+		},
+		create: func(ctx context.Context, projectID string, c client) (made, error) {
+			c.ProjectID = projectID
+			one, secret, err := d.c.IDP.CreateClient(ctx, c.Client)
+			return made{id: one.ID, secret: secret}, err
+		},
+		update: func(ctx context.Context, _ string, old, c client) error {
+			if c.Type != old.Type {
+				return problem.BadParam("type", "the type of a client cannot be changed from %s; give another name, for another client", old.Type)
+			}
+			return d.c.IDP.UpdateClient(ctx, c.Client)
+		},
+		remove: func(ctx context.Context, _ string, c client) error { return d.c.IDP.DeleteClient(ctx, c.ID) },
+	}
+}
+
+func (d *Declarer) listClients(ctx context.Context, projectID string) (all []client, err error) {
+	found, err := every(ctx, func(ctx context.Context, q page.Query) (page.Page[idp.Client], error) {
+		return d.c.IDP.ListClients(ctx, projectID, q)
+	})
+	for _, c := range found {
+		one := client{Client: c, PKCE: "required"}
+		if c.PKCEOptional {
+			one.PKCE = "optional"
+		}
+		all = append(all, one)
+	}
+	return all, err
+}
+
+// settle writes grants and scopes as they are kept.
+func (c *client) settle() error {
+	if c.PKCE != "required" && c.PKCE != "optional" {
+		return problem.BadParam("pkce", "%q is not required or optional", c.PKCE)
+	}
+	c.PKCEOptional = c.PKCE == "optional"
+	c.Grants, c.Scopes = slices.Clone(c.Grants), slices.Clone(c.Scopes)
+	if i := slices.Index(c.Grants, "device_code"); i >= 0 {
+		c.Grants[i] = idp.GrantDevice
+	}
+	for i, s := range c.Scopes {
+		c.Scopes[i] = idp.CanonicalScope(s)
+	}
+	return nil
+}

@@ -1,0 +1,112 @@
+package declared
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// A key is an API key as files say it.
+type key struct {
+	ID, Name string
+	Scopes   []string
+	Expires  string // a day or a time; "" is never
+}
+
+func (d *Declarer) keys() noun[key] {
+	return noun[key]{
+		kind: "key", by: "name",
+		fields: func(k *key) []field {
+			return []field{{"name", &k.Name}, {"scopes", &k.Scopes}, {"expires_at", &k.Expires}}
+		},
+		id:     func(k key) string { return k.ID },
+		name:   func(k key) string { return k.Name },
+		fresh:  func() key { return key{} },
+		list:   d.listKeys,
+		settle: (*key).settle,
+		check: func(_ context.Context, k key, isNew bool) error {
+			return d.c.Fabric.CheckAPIKey(k.input(), isNew)
+		},
+		create: func(ctx context.Context, projectID string, k key) (made, error) {
+			one, secret, err := d.c.Fabric.CreateAPIKey(ctx, projectID, k.input(), nil)
+			return made{id: one.ID, secret: secret}, err
+		},
+		update: func(ctx context.Context, projectID string, _, k key) error {
+			_, err := d.c.Fabric.UpdateAPIKey(ctx, projectID, k.ID, k.input(), nil)
+			return err
+		},
+		remove: func(ctx context.Context, projectID string, k key) error {
+			return d.c.Fabric.RevokeAPIKey(ctx, projectID, k.ID)
+		},
+	}
+}
+
+// listKeys gives the keys that are good: of one that was revoked the name is free.
+func (d *Declarer) listKeys(ctx context.Context, projectID string) (all []key, err error) {
+	found, err := every(ctx, func(ctx context.Context, q page.Query) (page.Page[fabric.APIKey], error) {
+		return d.c.Fabric.ListAPIKeys(ctx, projectID, q)
+	})
+	for _, k := range found {
+		if !k.Revoked.IsZero() {
+			continue
+		}
+		one := key{ID: k.ID, Name: k.Name}
+		for _, s := range k.Scopes {
+			one.Scopes = append(one.Scopes, string(s))
+		}
+		if !k.Expires.IsZero() {
+			one.Expires = k.Expires.UTC().Format(time.RFC3339)
+		}
+		all = append(all, one)
+	}
+	return all, err
+}
+
+// settle writes scopes and the end as they are kept.
+func (k *key) settle() error {
+	for i, name := range k.Scopes {
+		s, ok := fabric.ParseScope(name)
+		if !ok {
+			return problem.BadParam("scopes", "there is no scope %q; there are %s", name, list(fabric.Scopes()))
+		}
+		k.Scopes[i] = string(s)
+	}
+	if k.Expires == "" || k.Expires == "never" {
+		k.Expires = ""
+		return nil
+	}
+	for _, layout := range []string{time.RFC3339, time.DateOnly} {
+		if at, err := time.Parse(layout, k.Expires); err == nil {
+			k.Expires = at.UTC().Format(time.RFC3339)
+			return nil
+		}
+	}
+	return problem.BadParam("expires_at", "needs a day or time, such as 2030-01-31 or 2030-01-31T12:00:00Z, or never; it is %q", k.Expires)
+}
+
+// input gives the key as the fabric takes it, settled.
+func (k key) input() fabric.APIKeyInput {
+	in := fabric.APIKeyInput{Name: &k.Name, Expires: new(time.Time)}
+	for _, s := range k.Scopes {
+		in.Scopes = append(in.Scopes, fabric.Scope(s))
+	}
+	if k.Expires != "" {
+		*in.Expires, _ = time.Parse(time.RFC3339, k.Expires) // as settle wrote it
+	}
+	return in
+}
+
+// list writes names one after the other, sorted.
+func list[T ~string](names []T) string {
+	var texts []string
+	for _, n := range names {
+		texts = append(texts, string(n))
+	}
+	slices.Sort(texts)
+	return strings.Join(texts, ", ")
+}

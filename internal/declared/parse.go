@@ -1,0 +1,159 @@
+package declared
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// A File is what was read of one: nothing is known of its values yet.
+type File struct {
+	projects []project
+	suggest  func(string, []string) string
+}
+
+// A project is one of a file, with the lists of what is in it.
+type project struct {
+	entry
+	things map[string][]entry // by the key of their list, such as "clients"
+}
+
+// An entry is a thing of a file: its members, in their order.
+type entry struct {
+	place
+	members []pair
+}
+
+type pair struct{ key, value *yaml.Node }
+
+// member gives the value of a member, or nil.
+func (e entry) member(name string) *yaml.Node {
+	for _, m := range e.members {
+		if m.key.Value == name {
+			return m.value
+		}
+	}
+	return nil
+}
+
+// lists are the keys of a project under which things stand.
+var lists = []string{"keys", "clients", "subscribers", "resources", "webhooks"}
+
+// Parse reads a file, which is YAML or JSON. The name is for what is told of it.
+func (d *Declarer) Parse(name string, text []byte) (*File, error) {
+	var doc, more yaml.Node
+	dec := yaml.NewDecoder(bytes.NewReader(text))
+	err := dec.Decode(&doc)
+	if err == nil && dec.Decode(&more) == nil {
+		return nil, fmt.Errorf("%s:%d:%d: a second document begins; all projects go into the first", name, more.Line, more.Column)
+	}
+	if errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("%s: there is nothing in it; it needs projects:, and a list below", name)
+	}
+	if err != nil {
+		if at, reason, ok := strings.Cut(strings.TrimPrefix(err.Error(), "yaml: line "), ": "); ok {
+			return nil, fmt.Errorf("%s:%s: %s", name, at, reason)
+		}
+		return nil, fmt.Errorf("%s: %s", name, strings.TrimPrefix(err.Error(), "yaml: "))
+	}
+	p := parser{suggest: d.c.Suggest}
+	root := p.mapping(place{file: name, node: doc.Content[0]})
+	for _, m := range root.members {
+		if m.key.Value != "projects" {
+			p.fail(root.at(m.key, ""), "there is no member %q; the file has projects alone", m.key.Value)
+		}
+	}
+	f := &File{suggest: d.c.Suggest}
+	list := root.member("projects")
+	if list == nil && p.errs == nil {
+		p.fail(root.place, "it needs projects:, and a list below")
+	}
+	for _, e := range p.list(root.at(list, "projects")) {
+		f.projects = append(f.projects, p.project(e))
+	}
+	return f, errors.Join(p.errs...)
+}
+
+type parser struct {
+	suggest func(string, []string) string
+	errs    []error
+}
+
+func (p *parser) fail(at place, format string, args ...any) {
+	p.errs = append(p.errs, at.errorf(format, args...))
+}
+
+// project sets the lists of a project apart from its own members.
+func (p *parser) project(e entry) project {
+	made := project{entry: entry{place: e.place}, things: make(map[string][]entry)}
+	for _, m := range e.members {
+		if isList(m.key.Value) {
+			made.things[m.key.Value] = p.list(e.at(m.value, m.key.Value))
+		} else {
+			made.members = append(made.members, m)
+		}
+	}
+	return made
+}
+
+func isList(name string) bool { return slices.Contains(lists, name) }
+
+// list reads a list of things.
+func (p *parser) list(at place) (all []entry) {
+	if at.node == nil {
+		return nil
+	}
+	if at.node.Kind != yaml.SequenceNode {
+		p.fail(at, "needs a list, each item with a - before it")
+		return nil
+	}
+	for i, n := range at.node.Content {
+		all = append(all, p.mapping(at.index(n, i)))
+	}
+	return all
+}
+
+// mapping reads the members of a thing.
+func (p *parser) mapping(at place) entry {
+	e := entry{place: at}
+	if at.node.Kind != yaml.MappingNode {
+		p.fail(at, "needs members, a name and a value each")
+		return e
+	}
+	for i := 0; i+1 < len(at.node.Content); i += 2 {
+		key, value := at.node.Content[i], at.node.Content[i+1]
+		if e.member(key.Value) != nil {
+			p.fail(at.at(key, key.Value), "is there twice")
+			continue
+		}
+		if bad := aliased(value); bad != nil {
+			p.fail(at.at(bad, key.Value), "refers to another place of the file; write it out")
+			continue
+		}
+		if value.Tag == "!!null" && value.Value == "" {
+			p.fail(at.at(key, key.Value), `has no value; leave it out, or write "" or []`)
+			continue
+		}
+		e.members = append(e.members, pair{key, value})
+	}
+	return e
+}
+
+// aliased finds a node that stands for another: a few of them can stand for more than
+// there is memory.
+func aliased(n *yaml.Node) *yaml.Node {
+	if n.Kind == yaml.AliasNode {
+		return n
+	}
+	for _, c := range n.Content {
+		if bad := aliased(c); bad != nil {
+			return bad
+		}
+	}
+	return nil
+}

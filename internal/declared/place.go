@@ -1,0 +1,93 @@
+package declared
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// A place is where something stands: in a line of a file, and on a path in it.
+type place struct {
+	file, path string
+	node       *yaml.Node
+}
+
+// at gives the place of a member.
+func (p place) at(n *yaml.Node, member string) place {
+	if p.path != "" && member != "" {
+		member = "." + member
+	}
+	return place{p.file, p.path + member, n}
+}
+
+// index gives the place of an item of a list.
+func (p place) index(n *yaml.Node, i int) place {
+	return place{p.file, fmt.Sprintf("%s[%d]", p.path, i), n}
+}
+
+func (p place) String() string {
+	s := p.file
+	if p.node != nil && p.node.Line > 0 {
+		s = fmt.Sprintf("%s:%d:%d", s, p.node.Line, p.node.Column)
+	}
+	if p.path != "" {
+		s += ": " + p.path
+	}
+	return s
+}
+
+// A Fault is something wrong with a file, at a place of it.
+type Fault struct {
+	Where   string // file:line:column: path
+	Message string
+}
+
+func (f *Fault) Error() string { return f.Where + ": " + f.Message }
+
+func (p place) errorf(format string, args ...any) error {
+	return &Fault{p.String(), fmt.Sprintf(format, args...)}
+}
+
+// wrap tells of an error where what caused it stands.
+func (p place) wrap(err error) error {
+	problems := problem.All(err)
+	if len(problems) == 0 {
+		return fmt.Errorf("%s: %w", p, err)
+	}
+	var all []error
+	for _, one := range problems {
+		all = append(all, p.errorf("%s", one.Message))
+	}
+	return errors.Join(all...)
+}
+
+// blame tells of problems at the members that they are about.
+func (e entry) blame(err error) error {
+	problems := problem.All(err)
+	if len(problems) == 0 && err != nil {
+		return e.wrap(err)
+	}
+	var all []error
+	for _, p := range problems {
+		all = append(all, e.placeOf(p.Param).errorf("%s", p.Message))
+	}
+	return errors.Join(all...)
+}
+
+// calledElse are members by the names that rules have for them.
+var calledElse = map[string]string{"acr": "require_acr"}
+
+// placeOf finds the member that a problem's parameter is; of a list, rules name one item.
+func (e entry) placeOf(param string) place {
+	param, _, _ = strings.Cut(param, ".")
+	for _, name := range []string{param, param + "s", calledElse[param]} {
+		if n := e.member(name); n != nil && name != "" {
+			return e.at(n, name)
+		}
+	}
+	return e.place
+}

@@ -1,0 +1,175 @@
+package declared
+
+import (
+	"context"
+	"errors"
+	"slices"
+)
+
+// A noun is a kind of thing that is made of fields.
+type noun[T any] struct {
+	kind   string
+	fields func(*T) []field
+	id     func(T) string
+	name   func(T) string // by which files know it
+	by     string         // the member that has it
+	fresh  func() T       // a new one, before the file says anything of it
+	list   func(ctx context.Context, projectID string) ([]T, error)
+	settle func(*T) error // writes what a file says as it is kept
+	check  func(ctx context.Context, t T, isNew bool) error
+	create func(ctx context.Context, projectID string, t T) (made, error)
+	update func(ctx context.Context, projectID string, old, t T) error
+	remove func(ctx context.Context, projectID string, t T) error
+}
+
+// A target is the project that steps are in, whose id is there once it was made.
+type target struct {
+	id, name string
+	marks    []string // ids of what was made from a file
+}
+
+// things are those of one kind in a project while they are compared with a file.
+type things[T any] struct {
+	d       *Declarer
+	n       noun[T]
+	p       *target
+	there   []T
+	taken   map[string]place // what the file has named, by id or name
+	matched map[string]bool  // ids of what the file names
+}
+
+// plan gives a step for each entry that differs, and with prune for what was made from
+// a file and is in it no more. The removals come apart: they are done last.
+func plan[T any](ctx context.Context, d *Declarer, n noun[T], p *target, entries []entry, prune bool) (steps, removals []Step, err error) {
+	ts := &things[T]{d: d, n: n, p: p, taken: make(map[string]place), matched: make(map[string]bool)}
+	if p.id != "" {
+		if ts.there, err = n.list(ctx, p.id); err != nil {
+			return nil, nil, err
+		}
+	}
+	var errs []error
+	for _, e := range entries {
+		s, err := ts.compare(ctx, e)
+		if s != nil {
+			steps = append(steps, *s)
+		}
+		errs = append(errs, err)
+	}
+	if err := errors.Join(errs...); err != nil || !prune {
+		return steps, nil, err
+	}
+	for _, t := range ts.there {
+		if id := n.id(t); !ts.matched[id] && slices.Contains(p.marks, id) {
+			removals = append(removals, ts.removal(t))
+		}
+	}
+	return steps, removals, nil
+}
+
+// compare gives the step for an entry, nil where nothing differs.
+func (ts *things[T]) compare(ctx context.Context, e entry) (*Step, error) {
+	said := ts.n.fresh()
+	err := e.read(ts.n.fields(&said), ts.d.c.Suggest, "id")
+	if err != nil {
+		return nil, err
+	}
+	if err := ts.n.settle(&said); err != nil {
+		return nil, e.blame(err)
+	}
+	old, err := ts.find(e, said)
+	if err != nil {
+		return nil, err
+	}
+	if old == nil {
+		if err := ts.n.check(ctx, said, true); err != nil {
+			return nil, e.blame(err)
+		}
+		return ts.creation(e, said), nil
+	}
+	now := *old
+	_ = e.read(ts.n.fields(&now), ts.d.c.Suggest, "id") // as before
+	if err := ts.n.settle(&now); err != nil {
+		return nil, e.blame(err)
+	}
+	changes := differences(ts.n.fields(old), ts.n.fields(&now))
+	if len(changes) == 0 {
+		return nil, nil
+	}
+	if err := ts.n.check(ctx, now, false); err != nil {
+		return nil, e.blame(err)
+	}
+	was, is := *old, now
+	return &Step{
+		Action: Update, Kind: ts.n.kind, Project: ts.p.name, Name: ts.n.name(is), ID: ts.n.id(is), Changes: changes, place: e.place,
+		do: func(ctx context.Context) (made, error) { return made{}, ts.n.update(ctx, ts.p.id, was, is) },
+	}, nil
+}
+
+// find gives what an entry is about, nil where it is not there yet.
+func (ts *things[T]) find(e entry, said T) (found *T, err error) {
+	name := ts.n.name(said)
+	id := e.member("id")
+	if name == "" && id == nil {
+		return nil, e.errorf("%s is required: it is known by that", ts.n.by)
+	}
+	key := "name " + name
+	if id != nil {
+		key = "id " + id.Value
+	}
+	if other, twice := ts.taken[key]; twice {
+		return nil, e.errorf("there is another %s %q in this project, in line %d", ts.n.kind, name, other.node.Line)
+	}
+	ts.taken[key] = e.place
+	for _, t := range ts.there {
+		if id != nil && ts.n.id(t) != id.Value || id == nil && ts.n.name(t) != name {
+			continue
+		}
+		if found != nil {
+			return nil, e.errorf("there are several of the %s %s; say which by its id", ts.n.by, name)
+		}
+		found = &t
+		ts.matched[ts.n.id(t)] = true
+	}
+	if found == nil && id != nil {
+		return nil, e.at(id, "id").errorf("there is no %s of this id in the project", ts.n.kind)
+	}
+	return found, nil
+}
+
+func (ts *things[T]) creation(e entry, said T) *Step {
+	fresh := ts.n.fresh()
+	return &Step{
+		Action: Create, Kind: ts.n.kind, Project: ts.p.name, Name: ts.n.name(said), place: e.place,
+		Changes: differences(ts.n.fields(&fresh), ts.n.fields(&said)),
+		do: func(ctx context.Context) (made, error) {
+			m, err := ts.n.create(ctx, ts.p.id, said)
+			if err != nil {
+				return m, err
+			}
+			return m, ts.d.c.Store.MarkDeclared(ctx, ts.p.id, m.id)
+		},
+	}
+}
+
+func (ts *things[T]) removal(t T) Step {
+	return Step{
+		Action: Delete, Kind: ts.n.kind, Project: ts.p.name, Name: ts.n.name(t), ID: ts.n.id(t),
+		place: place{path: ts.n.kind + " " + ts.n.name(t)},
+		do: func(ctx context.Context) (made, error) {
+			if err := ts.n.remove(ctx, ts.p.id, t); err != nil {
+				return made{}, err
+			}
+			return made{}, ts.d.c.Store.UnmarkDeclared(ctx, ts.n.id(t))
+		},
+	}
+}
+
+// differences lists the fields whose values are not the same.
+func differences(old, now []field) (changes []Change) {
+	for i, f := range now {
+		if !same(old[i].to, f.to) {
+			changes = append(changes, Change{Member: f.name, Old: show(old[i].to), New: show(f.to)})
+		}
+	}
+	return changes
+}

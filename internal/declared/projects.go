@@ -1,0 +1,154 @@
+package declared
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/selvage/selvage/fabric"
+)
+
+// Plan compares a file with what there is. With prune, what was made from a file and is
+// in this one no more is removed; projects never are.
+func (d *Declarer) Plan(ctx context.Context, f *File, prune bool) (steps []Step, err error) {
+	all, err := every(ctx, d.c.Fabric.ListProjects)
+	if err != nil {
+		return nil, err
+	}
+	var errs []error
+	taken := make(map[string]place)
+	for _, p := range f.projects {
+		some, err := d.planProject(ctx, p, all, taken, prune)
+		errs = append(errs, err)
+		steps = append(steps, some...)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	return steps, nil
+}
+
+func projectFields(p *fabric.Project) []field {
+	return []field{
+		{"name", &p.Name}, {"record_rate", &p.RecordRate}, {"media_auth", &p.MediaAuth}, {"require_factor", &p.RequireFactor},
+		{"color", &p.Color}, {"verification", &p.Verification}, {"registration", &p.Registration},
+	}
+}
+
+// freshProject is what a new project is before anything is said of it.
+func freshProject() fabric.Project {
+	return fabric.Project{
+		RecordRate: fabric.DefaultRecordRate, MediaAuth: fabric.MediaAuths[0], Verification: fabric.VerificationOff, Registration: fabric.RegistrationOff,
+	}
+}
+
+// planProject gives the steps of a project and of all in it.
+func (d *Declarer) planProject(ctx context.Context, p project, all []fabric.Project, taken map[string]place, prune bool) ([]Step, error) {
+	old, err := findProject(p, all, taken)
+	if err != nil {
+		return nil, err
+	}
+	now := freshProject()
+	t := &target{}
+	if old != nil {
+		now, t.id = *old, old.ID
+		if t.marks, err = d.c.Store.ListDeclared(ctx, t.id); err != nil {
+			return nil, err
+		}
+	}
+	names := append([]string{"id"}, lists...)
+	if err := p.read(projectFields(&now), d.c.Suggest, names...); err != nil {
+		return nil, err
+	}
+	t.name = now.Name
+	change := changeOf(now)
+	if err := change.Check(); err != nil {
+		return nil, p.blame(err)
+	}
+	steps := d.projectStep(p, t, old, now)
+	some, err := d.planThings(ctx, p, t, prune)
+	return append(steps, some...), err
+}
+
+// findProject gives the project that an entry is about, nil where it is not there yet.
+func findProject(p project, all []fabric.Project, taken map[string]place) (found *fabric.Project, err error) {
+	id, name := p.member("id"), p.member("name")
+	if id == nil && name == nil {
+		return nil, p.errorf("name is required: it is known by that")
+	}
+	by, value := "name", name
+	if id != nil {
+		by, value = "id", id
+	}
+	if other, twice := taken[by+value.Value]; twice {
+		return nil, p.errorf("the project of this %s is there twice; the other is in line %d", by, other.node.Line)
+	}
+	taken[by+value.Value] = p.place
+	for _, one := range all {
+		if id != nil && one.ID != id.Value || id == nil && one.Name != name.Value {
+			continue
+		}
+		if found != nil {
+			return nil, p.errorf("there are several projects of this name; say which by its id")
+		}
+		found = &one
+	}
+	if found == nil && id != nil {
+		return nil, p.at(id, "id").errorf("there is no project of this id")
+	}
+	return found, nil
+}
+
+func changeOf(p fabric.Project) fabric.ProjectChange {
+	return fabric.ProjectChange{
+		Name: &p.Name, RecordRate: &p.RecordRate, MediaAuth: &p.MediaAuth, RequireFactor: &p.RequireFactor,
+		Color: &p.Color, Verification: &p.Verification, Registration: &p.Registration,
+	}
+}
+
+// projectStep gives the step of the project itself, if there is one.
+func (d *Declarer) projectStep(p project, t *target, old *fabric.Project, now fabric.Project) []Step {
+	s := Step{Action: Update, Kind: "project", Project: now.Name, Name: now.Name, ID: t.id, place: p.place}
+	base := freshProject()
+	if old != nil {
+		base = *old
+	} else {
+		s.Action = Create
+	}
+	s.Changes = differences(projectFields(&base), projectFields(&now))
+	if old != nil && len(s.Changes) == 0 {
+		return nil
+	}
+	s.do = func(ctx context.Context) (m made, err error) {
+		if old == nil {
+			created, err := d.c.Fabric.CreateProject(ctx, now.Name)
+			if err != nil {
+				return m, err
+			}
+			t.id, m.id = created.ID, created.ID
+			if len(s.Changes) == 1 { // nothing but the name
+				return m, nil
+			}
+		}
+		if _, err := d.c.Fabric.UpdateProject(ctx, t.id, changeOf(now)); err != nil {
+			return m, fmt.Errorf("changing project: %w", err)
+		}
+		return m, nil
+	}
+	return []Step{s}
+}
+
+// planThings gives the steps of all that is in a project.
+func (d *Declarer) planThings(ctx context.Context, p project, t *target, prune bool) ([]Step, error) {
+	var steps, removals []Step
+	var errs []error
+	add := func(some, gone []Step, err error) {
+		steps, removals, errs = append(steps, some...), append(removals, gone...), append(errs, err)
+	}
+	add(plan(ctx, d, d.keys(), t, p.things["keys"], prune))
+	add(plan(ctx, d, d.clients(), t, p.things["clients"], prune))
+	add(plan(ctx, d, d.subscribers(), t, p.things["subscribers"], prune))
+	add(d.planResources(ctx, t, p.things["resources"], prune))
+	add(plan(ctx, d, d.webhooks(), t, p.things["webhooks"], prune))
+	return append(steps, removals...), errors.Join(errs...)
+}

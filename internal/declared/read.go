@@ -1,0 +1,206 @@
+package declared
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// A field ties the name that a member has in files to its place in a thing: a pointer
+// to a text, a number, a truth, a list of texts, or JSON.
+type field struct {
+	name string
+	to   any
+}
+
+// read writes the members of an entry into a thing. Those of skip are read elsewhere.
+func (e entry) read(fields []field, suggest func(string, []string) string, skip ...string) error {
+	var errs []error
+	for _, m := range e.members {
+		if slices.Contains(skip, m.key.Value) {
+			continue
+		}
+		i := slices.IndexFunc(fields, func(f field) bool { return f.name == m.key.Value })
+		if i < 0 {
+			names := skip
+			for _, f := range fields {
+				names = append(slices.Clip(names), f.name)
+			}
+			near := suggest(m.key.Value, names)
+			if near == "" {
+				near = "; there are " + strings.Join(names, ", ")
+			}
+			errs = append(errs, e.at(m.key, m.key.Value).errorf("there is no such member%s", near))
+			continue
+		}
+		if err := readValue(e.at(m.value, m.key.Value), fields[i].to); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// readValue writes the value that stands at a place.
+func readValue(at place, to any) error {
+	n := at.node
+	if raw, ok := to.(*json.RawMessage); ok {
+		value, err := toJSON(at)
+		*raw = value
+		return err
+	}
+	v := reflect.ValueOf(to).Elem()
+	if v.Kind() == reflect.Slice {
+		return readList(at, v)
+	}
+	if n.Kind != yaml.ScalarNode {
+		return at.errorf("needs one value")
+	}
+	switch v.Kind() {
+	case reflect.Bool:
+		b, err := strconv.ParseBool(n.Value)
+		if err != nil || n.Tag != "!!bool" {
+			return at.errorf("needs true or false; it is %q", n.Value)
+		}
+		v.SetBool(b)
+	case reflect.Int64:
+		i, err := strconv.ParseInt(n.Value, 10, 64)
+		if err != nil {
+			return at.errorf("needs a whole number; it is %q", n.Value)
+		}
+		v.SetInt(i)
+	default:
+		v.SetString(n.Value)
+	}
+	return nil
+}
+
+func readList(at place, v reflect.Value) error {
+	if at.node.Kind != yaml.SequenceNode {
+		return at.errorf("needs a list, such as [one, two]")
+	}
+	list := reflect.MakeSlice(v.Type(), 0, len(at.node.Content))
+	for i, n := range at.node.Content {
+		if n.Kind != yaml.ScalarNode {
+			return at.index(n, i).errorf("needs one value")
+		}
+		item := reflect.New(v.Type().Elem()).Elem()
+		item.SetString(n.Value)
+		list = reflect.Append(list, item)
+	}
+	v.Set(list)
+	return nil
+}
+
+// toJSON writes the value that stands at a place as JSON, members in their order.
+func toJSON(at place) (json.RawMessage, error) {
+	n := at.node
+	switch n.Kind {
+	case yaml.MappingNode:
+		b := []byte{'{'}
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			key := n.Content[i]
+			if key.Kind != yaml.ScalarNode {
+				return nil, at.at(key, "").errorf("has a name that is no text")
+			}
+			name, _ := json.Marshal(key.Value) // of a text
+			value, err := toJSON(at.at(n.Content[i+1], key.Value))
+			if err != nil {
+				return nil, err
+			}
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = append(append(append(b, name...), ':'), value...)
+		}
+		return append(b, '}'), nil
+	case yaml.SequenceNode:
+		b := []byte{'['}
+		for i, item := range n.Content {
+			value, err := toJSON(at.index(item, i))
+			if err != nil {
+				return nil, err
+			}
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = append(b, value...)
+		}
+		return append(b, ']'), nil
+	}
+	var value any = n.Value
+	if slices.Contains([]string{"!!null", "!!bool", "!!int", "!!float"}, n.Tag) {
+		if err := n.Decode(&value); err != nil {
+			return nil, at.errorf("%v", err)
+		}
+	}
+	raw, err := json.Marshal(value)
+	if err != nil {
+		return nil, at.errorf("JSON has no such value: %s", n.Value)
+	}
+	return raw, nil
+}
+
+// show writes a value for people.
+func show(to any) string {
+	v := reflect.ValueOf(to).Elem()
+	switch v.Kind() {
+	case reflect.Slice:
+		if raw, ok := to.(*json.RawMessage); ok {
+			return short(string(canonical(*raw)))
+		}
+		var items []string
+		for i := range v.Len() {
+			items = append(items, v.Index(i).String())
+		}
+		return strings.Join(items, ", ")
+	case reflect.String:
+		return v.String()
+	}
+	return fmt.Sprint(v.Interface())
+}
+
+// longest is how much of a value is shown.
+const longest = 72
+
+func short(s string) string {
+	if r := []rune(s); len(r) > longest {
+		return string(r[:longest-1]) + "…"
+	}
+	return s
+}
+
+// canonical writes JSON so that values which are the same are the same bytes.
+func canonical(raw json.RawMessage) []byte {
+	var value any
+	if json.Unmarshal(raw, &value) != nil {
+		return raw
+	}
+	b, _ := json.Marshal(value) // it was JSON
+	return b
+}
+
+// same compares two values of a field; lists are sets.
+func same(a, b any) bool {
+	if x, ok := a.(*json.RawMessage); ok {
+		return string(canonical(*x)) == string(canonical(*b.(*json.RawMessage)))
+	}
+	x, y := reflect.ValueOf(a).Elem(), reflect.ValueOf(b).Elem()
+	if x.Kind() != reflect.Slice {
+		return x.Interface() == y.Interface()
+	}
+	return slices.Equal(set(x), set(y))
+}
+
+func set(v reflect.Value) (items []string) {
+	for i := range v.Len() {
+		items = append(items, v.Index(i).String())
+	}
+	slices.Sort(items)
+	return slices.Compact(items)
+}

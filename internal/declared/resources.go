@@ -1,0 +1,234 @@
+package declared
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strconv"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/fabric/kinds"
+	"github.com/selvage/selvage/internal/page"
+)
+
+// A resource is one of a file: its kind, and its members as its kind has them.
+type resource struct {
+	entry
+	kind   *kinds.Kind
+	sent   map[string]json.RawMessage
+	values kinds.Values // of a new one
+	name   string
+}
+
+// version is counted for the file: it says how a resource is, not how often it changed.
+const version = "document_version"
+
+// readResource reads an entry.
+func (d *Declarer) readResource(e entry) (r resource, err error) {
+	r = resource{entry: e, sent: make(map[string]json.RawMessage)}
+	k := e.member("kind")
+	if k == nil {
+		return r, e.errorf("kind is required, such as swml_script")
+	}
+	var types, names []string
+	for _, one := range d.c.Fabric.Kinds().All() {
+		types = append(types, one.Type)
+	}
+	if r.kind = d.c.Fabric.Kinds().ByType(k.Value); r.kind == nil {
+		near := d.c.Suggest(k.Value, types)
+		if near == "" {
+			near = "; there are " + list(types)
+		}
+		return r, e.at(k, "kind").errorf("there is no kind %q%s", k.Value, near)
+	}
+	for _, f := range r.kind.Fields {
+		names = append(names, f.Name)
+	}
+	var errs []error
+	for _, m := range e.members {
+		at, name := e.at(m.value, m.key.Value), m.key.Value
+		if of, ok := r.kind.Alias[name]; ok {
+			name = of
+		}
+		f := r.kind.Field(name)
+		switch {
+		case name == "kind" || name == "id":
+		case f == nil:
+			errs = append(errs, e.at(m.key, m.key.Value).errorf("a %s has no such member%s", r.kind.Type, d.c.Suggest(name, names)))
+		case f.ReadOnly || name == version && r.kind.Versions:
+			errs = append(errs, at.errorf("is not yours to set"))
+		default:
+			raw, err := toJSON(at)
+			errs = append(errs, err)
+			r.sent[name] = raw
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return r, err
+	}
+	r.values, err = r.kind.New(r.sent)
+	if err != nil {
+		return r, e.blame(err)
+	}
+	r.name = r.kind.DisplayName(r.values)
+	return r, nil
+}
+
+// planResources does for resources what [plan] does for things that are made of fields.
+func (d *Declarer) planResources(ctx context.Context, p *target, entries []entry, prune bool) (steps, removals []Step, err error) {
+	var there []fabric.Resource
+	if p.id != "" {
+		if there, err = d.listResources(ctx, p.id); err != nil {
+			return nil, nil, err
+		}
+	}
+	var errs []error
+	taken, matched := make(map[string]place), make(map[string]bool)
+	for _, e := range entries {
+		r, err := d.readResource(e)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		old, err := r.find(there, taken)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		if old == nil {
+			steps = append(steps, d.makeResource(p, r))
+			continue
+		}
+		matched[old.ID] = true
+		s, err := d.changeResource(p, r, *old)
+		errs = append(errs, err)
+		if s != nil {
+			steps = append(steps, *s)
+		}
+	}
+	if err := errors.Join(errs...); err != nil || !prune {
+		return steps, nil, err
+	}
+	for _, r := range there {
+		if !matched[r.ID] && slices.Contains(p.marks, r.ID) {
+			removals = append(removals, d.removeResource(p, r))
+		}
+	}
+	return steps, removals, nil
+}
+
+func (d *Declarer) listResources(ctx context.Context, projectID string) (all []fabric.Resource, err error) {
+	found, err := every(ctx, func(ctx context.Context, q page.Query) (page.Page[fabric.Thing], error) {
+		return d.c.Fabric.ListThings(ctx, projectID, q)
+	})
+	for _, t := range found {
+		if t.Resource != nil {
+			all = append(all, *t.Resource)
+		}
+	}
+	return all, err
+}
+
+// find gives the resource that an entry is about, nil where it is not there yet.
+func (r resource) find(there []fabric.Resource, taken map[string]place) (found *fabric.Resource, err error) {
+	id := r.member("id")
+	if r.name == "" && id == nil {
+		return nil, r.errorf("%s is required: it is known by that", r.kind.Name[0])
+	}
+	key := r.kind.Type + " " + r.name
+	if other, twice := taken[key]; twice {
+		return nil, r.errorf("there is another %s %q in this project, in line %d", r.kind.Type, r.name, other.node.Line)
+	}
+	taken[key] = r.place
+	for _, one := range there {
+		if one.Type != r.kind.Type || id != nil && one.ID != id.Value || id == nil && r.kind.DisplayName(one.Fields) != r.name {
+			continue
+		}
+		if found != nil {
+			return nil, r.errorf("there are several of this name; say which by its id")
+		}
+		found = &one
+	}
+	if found == nil && id != nil {
+		return nil, r.at(id, "id").errorf("there is no %s of this id in the project", r.kind.Type)
+	}
+	return found, nil
+}
+
+func (d *Declarer) makeResource(p *target, r resource) Step {
+	s := Step{Action: Create, Kind: r.kind.Type, Project: p.name, Name: r.name, place: r.place}
+	for _, f := range r.kind.Fields {
+		if raw, ok := r.sent[f.Name]; ok {
+			s.Changes = append(s.Changes, Change{Member: f.Name, New: shown(f, raw)})
+		}
+	}
+	s.do = func(ctx context.Context) (made, error) {
+		one, err := d.c.Fabric.CreateResource(ctx, p.id, r.kind, r.sent)
+		if err != nil {
+			return made{}, err
+		}
+		if err := d.c.Store.MarkDeclared(ctx, p.id, one.ID); err != nil {
+			return made{}, err
+		}
+		address, err := d.addressOf(ctx, p.id, one.ID)
+		return made{id: one.ID, address: address}, err
+	}
+	return s
+}
+
+// changeResource gives the step for a resource that differs, else nil. Secrets are
+// sealed and cannot be compared; they are given when it is made.
+func (d *Declarer) changeResource(p *target, r resource, old fabric.Resource) (*Step, error) {
+	s := &Step{Action: Update, Kind: r.kind.Type, Project: p.name, Name: r.name, ID: old.ID, place: r.place}
+	sent := make(map[string]json.RawMessage)
+	for _, f := range r.kind.Fields {
+		raw, ok := r.sent[f.Name]
+		if !ok || f.WriteOnly || string(canonical(raw)) == string(canonical(old.Fields[f.Name])) {
+			continue
+		}
+		sent[f.Name] = raw
+		s.Changes = append(s.Changes, Change{Member: f.Name, Old: shown(f, old.Fields[f.Name]), New: shown(f, raw)})
+	}
+	if len(sent) == 0 {
+		return nil, nil
+	}
+	if r.kind.Versions {
+		var n int64
+		if err := json.Unmarshal(old.Fields[version], &n); err != nil {
+			return nil, r.errorf("its version cannot be read: %v", err)
+		}
+		sent[version] = strconv.AppendInt(nil, n+1, 10)
+	}
+	s.do = func(ctx context.Context) (made, error) {
+		_, err := d.c.Fabric.UpdateResource(ctx, p.id, r.kind, old.ID, sent)
+		return made{}, err
+	}
+	return s, nil
+}
+
+func (d *Declarer) removeResource(p *target, r fabric.Resource) Step {
+	return Step{
+		Action: Delete, Kind: r.Type, Project: p.name, Name: r.DisplayName, ID: r.ID, place: place{path: r.Type + " " + r.DisplayName},
+		do: func(ctx context.Context) (made, error) {
+			if err := d.c.Fabric.DeleteThing(ctx, p.id, r.ID); err != nil {
+				return made{}, err
+			}
+			return made{}, d.c.Store.UnmarkDeclared(ctx, r.ID)
+		},
+	}
+}
+
+// shown writes the value of a member for people.
+func shown(f kinds.Field, raw json.RawMessage) string {
+	var text string
+	switch {
+	case f.WriteOnly:
+		return "(not shown)"
+	case raw == nil:
+		return ""
+	case json.Unmarshal(raw, &text) == nil:
+		return short(text)
+	}
+	return short(string(canonical(raw)))
+}

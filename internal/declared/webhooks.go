@@ -1,0 +1,57 @@
+package declared
+
+import (
+	"context"
+	"slices"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/page"
+)
+
+// webhooks are known by their URLs: a name is only for people.
+func (d *Declarer) webhooks() noun[fabric.Webhook] {
+	return noun[fabric.Webhook]{
+		kind: "webhook", by: "url",
+		fields: func(w *fabric.Webhook) []field {
+			return []field{{"url", &w.URL}, {"name", &w.Name}, {"events", &w.Events}, {"enabled", &w.Enabled}}
+		},
+		id:   func(w fabric.Webhook) string { return w.ID },
+		name: func(w fabric.Webhook) string { return w.URL },
+		fresh: func() fabric.Webhook {
+			return fabric.Webhook{Events: []fabric.EventName{fabric.AnyEvent}, Enabled: true}
+		},
+		list: func(ctx context.Context, projectID string) ([]fabric.Webhook, error) {
+			return every(ctx, func(ctx context.Context, q page.Query) (page.Page[fabric.Webhook], error) {
+				return d.c.Fabric.ListWebhooks(ctx, projectID, q)
+			})
+		},
+		settle: func(w *fabric.Webhook) error {
+			if len(w.Events) == 0 || slices.Contains(w.Events, fabric.AnyEvent) {
+				w.Events = []fabric.EventName{fabric.AnyEvent}
+			}
+			return nil
+		},
+		check: func(_ context.Context, w fabric.Webhook, isNew bool) error {
+			return d.c.Fabric.CheckWebhook(webhookInput(w), isNew)
+		},
+		create: func(ctx context.Context, projectID string, w fabric.Webhook) (made, error) {
+			one, err := d.c.Fabric.CreateWebhook(ctx, projectID, webhookInput(w))
+			return made{id: one.ID}, err
+		},
+		update: func(ctx context.Context, projectID string, _, w fabric.Webhook) error {
+			_, err := d.c.Fabric.UpdateWebhook(ctx, projectID, w.ID, webhookInput(w))
+			return err
+		},
+		remove: func(ctx context.Context, projectID string, w fabric.Webhook) error {
+			return d.c.Fabric.DeleteWebhook(ctx, projectID, w.ID)
+		},
+	}
+}
+
+func webhookInput(w fabric.Webhook) fabric.WebhookInput {
+	names := []string{}
+	for _, e := range w.Events {
+		names = append(names, string(e))
+	}
+	return fabric.WebhookInput{URL: &w.URL, Name: &w.Name, Events: &names, Enabled: &w.Enabled}
+}

@@ -1,0 +1,46 @@
+package store
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/revocation"
+)
+
+func TestDeclared(t *testing.T) { EachDatabase(t, testDeclared) }
+
+// Marks are of a project, there once, and go with it.
+func testDeclared(t *testing.T, c Config) {
+	s, _, _ := grantRows(t, c)
+	ctx := t.Context()
+	projects, err := s.ListProjects(ctx, page.Query{Size: 1})
+	if err != nil || len(projects.Items) == 0 {
+		t.Fatalf("ListProjects = %v, %v", projects, err)
+	}
+	p := projects.Items[0].ID
+	for _, id := range []string{"b", "a", "a", "c"} {
+		if err := s.MarkDeclared(ctx, p, id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.MarkDeclared(ctx, "none", "d"); !errors.Is(err, problem.NotFound) {
+		t.Errorf("MarkDeclared of no project = %v, want not found", err)
+	}
+	for range 2 {
+		if err := s.UnmarkDeclared(ctx, "c"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := s.ListDeclared(ctx, p); err != nil || !slices.Equal(got, []string{"a", "b"}) {
+		t.Errorf("ListDeclared = %v, %v, want a and b", got, err)
+	}
+	if err := s.DeleteProject(ctx, revocation.Revocation{Kind: revocation.Project, ID: p}); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.ListDeclared(ctx, p); err != nil || len(got) != 0 {
+		t.Errorf("after DeleteProject ListDeclared = %v, %v, want none", got, err)
+	}
+}
