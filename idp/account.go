@@ -66,13 +66,13 @@ var errCurrent = &problem.Error{Kind: problem.Invalid, Code: "wrong_password", P
 // checkCurrent checks the password of a subscriber who is signed in already, a few
 // times in a while.
 func (p *Provider) checkCurrent(ctx context.Context, sub fabric.Subscriber, current string) error {
-	counted := counted{limit.LoginPerDevice, "signed in " + sub.ID}
-	if err := p.Limits.Take(ctx, counted.name, counted.who); err != nil {
+	who := "signed in " + sub.ID
+	if err := p.Limits.Take(ctx, limit.LoginPerDevice, who); err != nil {
 		return err
 	}
 	ok, err := p.Passwords.Verify(ctx, sub.PasswordHash, current)
 	if ok || err != nil {
-		p.Limits.Return(ctx, counted.name, counted.who)
+		p.Limits.Return(ctx, limit.LoginPerDevice, who)
 	}
 	if err != nil {
 		return fmt.Errorf("checking password: %w", err)

@@ -10,7 +10,6 @@ import (
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/factor"
-	"github.com/selvage/selvage/internal/limit"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/session"
 )
@@ -123,7 +122,8 @@ func (p *Provider) Raise(ctx context.Context, sid, subscriberID string, amr []st
 // of a password is: each that is refused is a row of the audit trail. [Provider.LogInByPasskey]
 // gives the try of a good one back.
 func (p *Provider) CountPasskey(ctx context.Context, from Visitor) error {
-	return p.Limits.Take(ctx, limit.LoginPerNetwork, from.Network)
+	_, err := p.Limits.TakeAll(ctx, networkCounts(from))
+	return err
 }
 
 // LogInByPasskey makes the login of a subscriber of a project who has shown a passkey,
@@ -144,7 +144,7 @@ func (p *Provider) LogInByPasskey(ctx context.Context, projectID string, key fac
 		err = factor.ErrUnknown
 	}
 	if err == nil {
-		p.Limits.Return(ctx, limit.LoginPerNetwork, from.Network)
+		p.Limits.ReturnAll(ctx, networkCounts(from))
 	}
 	return s, err
 }

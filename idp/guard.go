@@ -14,12 +14,7 @@ import (
 // many at once no more are checked than there may be.
 type try struct {
 	p      *Provider
-	counts []counted
-}
-
-type counted struct {
-	name limit.Name
-	who  string
+	counts []limit.Count
 }
 
 // try counts a password for an e-mail as it was typed, whether or not there is such an
@@ -29,32 +24,27 @@ type counted struct {
 func (p *Provider) try(ctx context.Context, projectID, email string, sub fabric.Subscriber, from Visitor) (try, error) {
 	t := try{p: p}
 	if device := p.knownDevice(from.Device, sub.ID); device != "" {
-		t.counts = []counted{{limit.LoginPerDevice, device + " " + sub.ID}}
+		t.counts = []limit.Count{{Name: limit.LoginPerDevice, Who: device + " " + sub.ID}}
 	} else {
-		t.counts = []counted{{limit.LoginPerAccount, accountOf(projectID, email)}, {limit.LoginPerNetwork, from.Network}}
+		t.counts = append([]limit.Count{{Name: limit.LoginPerAccount, Who: accountOf(projectID, email)}}, networkCounts(from)...)
 	}
-	for i, c := range t.counts {
-		if err := p.Limits.Take(ctx, c.name, c.who); err != nil {
-			t.counts = t.counts[:i]
-			t.back(ctx)
-			if errors.Is(err, problem.RateLimited) {
-				p.Observe("login_throttled")
-				if unsaid := p.throttled(ctx, projectID, email, sub, c); unsaid != nil {
-					err = unsaid
-				}
-			}
-			return t, err
+	over, err := p.Limits.TakeAll(ctx, t.counts)
+	if errors.Is(err, problem.RateLimited) {
+		p.Observe("login_throttled")
+		if unsaid := p.throttled(ctx, projectID, email, sub, over); unsaid != nil {
+			err = unsaid
 		}
 	}
-	return t, nil
+	return t, err
+}
+
+// networkCounts are what a guess counts for the place that it comes from.
+func networkCounts(from Visitor) []limit.Count {
+	return []limit.Count{{Name: limit.LoginPerNetwork, Who: from.Network}, {Name: limit.LoginPerRange, Who: limit.Range(from.Network)}}
 }
 
 // back has the try not count: the password was right, or was not checked.
-func (t try) back(ctx context.Context) {
-	for _, c := range t.counts {
-		t.p.Limits.Return(ctx, c.name, c.who)
-	}
-}
+func (t try) back(ctx context.Context) { t.p.Limits.ReturnAll(ctx, t.counts) }
 
 // accountOf names an account for counting by the e-mail that was typed, however it was
 // spelled.

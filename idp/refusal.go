@@ -13,6 +13,7 @@ import (
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/audit"
+	"github.com/selvage/selvage/internal/limit"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/session"
 )
@@ -59,8 +60,8 @@ const throttledEvery = time.Minute
 
 // throttled notes that a count has stopped a login, unless it has just been noted of that
 // one.
-func (p *Provider) throttled(ctx context.Context, projectID, email string, sub fabric.Subscriber, c counted) error {
-	key := session.Key{Kind: "throttled", ID: session.Digest(string(c.name) + " " + c.who)}
+func (p *Provider) throttled(ctx context.Context, projectID, email string, sub fabric.Subscriber, over limit.Count) error {
+	key := session.Key{Kind: "throttled", ID: session.Digest(string(over.Name) + " " + over.Who)}
 	err := p.Sessions.Add(ctx, key, nil, throttledEvery)
 	if errors.Is(err, problem.Conflict) {
 		return nil
@@ -68,7 +69,7 @@ func (p *Provider) throttled(ctx context.Context, projectID, email string, sub f
 	if err != nil {
 		return fmt.Errorf("noting that a login is refused: %w", err)
 	}
-	return p.recordRefusal(ctx, projectID, email, sub, refusedTooMany, "limit", string(c.name))
+	return p.recordRefusal(ctx, projectID, email, sub, refusedTooMany, "limit", string(over.Name))
 }
 
 // accountDigest gives the name of an account that does not say what it is called.

@@ -16,6 +16,7 @@ func (c Config) rates() limit.Rates {
 		limit.LoginPerAccount:       loginRate(int(l.LoginPerAccount)),
 		limit.LoginPerDevice:        loginRate(int(l.LoginPerAccount)),
 		limit.LoginPerNetwork:       limit.Of(int(l.LoginPerNetwork), 15*time.Minute),
+		limit.LoginPerRange:         limit.Of(int(l.LoginPerRange), 15*time.Minute),
 		limit.AuthorizePerNetwork:   limit.Of(int(l.AuthorizePerNetwork), time.Minute),
 		limit.TokenPerClient:        limit.Of(int(l.TokenPerClient), time.Minute),
 		limit.RegisterPerNetwork:    limit.Of(int(l.RegisterPerNetwork), time.Hour),

@@ -1,6 +1,7 @@
 package oidc_test
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -13,6 +14,7 @@ import (
 	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/limit"
 	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/session"
 )
 
@@ -221,5 +223,32 @@ func TestPasswordAsEmail(t *testing.T) {
 	}
 	if known.Target.ID != w.ada.ID || !strings.HasSuffix(known.Detail["account"], "@example.com") {
 		t.Errorf("the event of an account that exists is %+v", known)
+	}
+}
+
+// Who has a whole range of networks has not as many guesses as networks.
+func TestSprayingFromRange(t *testing.T) {
+	w := newWorld(t)
+	w.limits.Set(limit.Rates{limit.LoginPerAccount: limit.Of(5, time.Hour), limit.LoginPerNetwork: limit.Of(5, time.Hour), limit.LoginPerRange: limit.Of(7, time.Hour)})
+	spray := func(email, network string) error {
+		_, err := w.idp.LogIn(t.Context(), w.project.ID, email, "wrong", idp.Visitor{Network: network})
+		return err
+	}
+	looked := 0
+	for i := range 20 {
+		if errors.Is(spray(fmt.Sprintf("person%d@example.com", i), fmt.Sprintf("2001:db8:1:%d::/64", i)), problem.Unauthenticated) {
+			looked++
+		}
+	}
+	if looked != 7 {
+		t.Errorf("%d passwords were looked at from twenty networks of a range, want 7", looked)
+	}
+	if err := spray("person@example.com", "2001:db8:2::/64"); !errors.Is(err, problem.Unauthenticated) {
+		t.Errorf("a guess from another range = %v, want it looked at", err)
+	}
+	for range 9 { // right ones do not count, there either
+		if _, err := w.idp.LogIn(t.Context(), w.project.ID, email, secret, idp.Visitor{Network: "2001:db8:2::/64"}); err != nil {
+			t.Errorf("the right password from there = %v", err)
+		}
 	}
 }

@@ -24,6 +24,7 @@ const (
 	LoginPerAccount       Name = "login_per_account"        // passwords tried at an account by devices that it does not know
 	LoginPerDevice        Name = "login_per_device"         // passwords tried by a device that signed in to the account before
 	LoginPerNetwork       Name = "login_per_network"        // passwords tried from a network
+	LoginPerRange         Name = "login_per_range"          // passwords tried from the networks that one may have together, see Range
 	AuthorizePerNetwork   Name = "authorize_per_network"    // authorization requests from a network
 	TokenPerClient        Name = "token_per_client"         // requests to the token endpoint of a client from a network
 	RegisterPerNetwork    Name = "register_per_network"     // accounts and clients registered from a network
@@ -96,6 +97,31 @@ func (l *Limiter) Reset(ctx context.Context, name Name, who string) error {
 		return nil
 	}
 	return l.store.Delete(ctx, keyOf(name, who))
+}
+
+// A Count is one of what a limit counts.
+type Count struct {
+	Name Name
+	Who  string
+}
+
+// TakeAll takes each of counts, or none of them: where one may not, it says which, with the
+// error of Take.
+func (l *Limiter) TakeAll(ctx context.Context, counts []Count) (over Count, err error) {
+	for i, c := range counts {
+		if err := l.Take(ctx, c.Name, c.Who); err != nil {
+			l.ReturnAll(ctx, counts[:i])
+			return c, err
+		}
+	}
+	return Count{}, nil
+}
+
+// ReturnAll gives back what TakeAll took.
+func (l *Limiter) ReturnAll(ctx context.Context, counts []Count) {
+	for _, c := range counts {
+		l.Return(ctx, c.Name, c.Who)
+	}
 }
 
 func (l *Limiter) rate(name Name) (session.Rate, bool) {

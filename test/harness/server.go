@@ -117,7 +117,7 @@ func (s *Server) start(t T, plain, tls, ops string) {
 // come from the same. Who tests a limit sets it in the environment of a [Config].
 func unlimited() (env []string) {
 	for _, name := range []string{
-		"LOGIN_PER_ACCOUNT", "LOGIN_PER_NETWORK", "AUTHORIZE_PER_NETWORK", "TOKEN_PER_CLIENT", "REGISTER_PER_NETWORK",
+		"LOGIN_PER_ACCOUNT", "LOGIN_PER_NETWORK", "LOGIN_PER_RANGE", "AUTHORIZE_PER_NETWORK", "TOKEN_PER_CLIENT", "REGISTER_PER_NETWORK",
 		"MAIL_PER_ADDRESS", "MAIL_PER_NETWORK", "API_REQUESTS", "API_WRITES", "MEDIA_MISSES_PER_NETWORK",
 	} {
 		env = append(env, "SELVAGE_LIMITS__"+name+"=1000000")

@@ -1,0 +1,42 @@
+package limit
+
+import (
+	"testing"
+	"time"
+)
+
+func TestRange(t *testing.T) {
+	for network, want := range map[string]string{
+		"192.0.2.7": "192.0.2.0/24", "2001:db8:1:2::/64": "2001:db8:1::/48", "2001:db8:1:ffff::/64": "2001:db8:1::/48", "2001:db8:2:2::/64": "2001:db8:2::/48",
+		"": "", "elsewhere": "elsewhere",
+	} {
+		if got := Range(network); got != want {
+			t.Errorf("Range(%q) = %q, want %q", network, got, want)
+		}
+	}
+}
+
+// Of several counts all are taken, or none.
+func TestTakeAll(t *testing.T) {
+	ctx := t.Context()
+	l := New(open(t), Rates{LoginPerNetwork: Of(5, time.Hour), LoginPerRange: Of(2, time.Hour)})
+	both := []Count{{LoginPerNetwork, "network"}, {LoginPerRange, "range"}}
+	for range 2 {
+		_, err := l.TakeAll(ctx, both)
+		wantFree(t, "TakeAll", err)
+	}
+	for range 9 {
+		over, err := l.TakeAll(ctx, both)
+		wantLimited(t, "TakeAll of one too many", err)
+		if over != both[1] {
+			t.Errorf("TakeAll of one too many says that %v is over, want %v", over, both[1])
+		}
+	}
+	l.ReturnAll(ctx, both)
+	_, err := l.TakeAll(ctx, both)
+	wantFree(t, "TakeAll after ReturnAll", err)
+	for range 3 {
+		wantFree(t, "Take of what was given back", l.Take(ctx, LoginPerNetwork, "network"))
+	}
+	wantLimited(t, "Take of one more", l.Take(ctx, LoginPerNetwork, "network"))
+}
