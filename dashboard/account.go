@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/selvage/selvage/internal/web"
 	"github.com/selvage/selvage/operator"
 )
 
@@ -56,18 +55,16 @@ func (a *API) accountPage(v *visit, status int, codes, wrong []string) error {
 
 // changePassword serves POST /dashboard/account/password.
 func (a *API) changePassword(v *visit) error {
-	err := a.Operators.SetPassword(v.r.Context(), v.who, v.form.Get("current"), v.form.Get("password"), web.Network(v.r), v.session.ID)
+	err := a.Operators.SetPassword(v.r.Context(), v.who, v.form.Get("current"), v.form.Get("password"), visitor(v.r), v.session.ID)
 	if all, ok := faults(err); ok {
 		return a.accountPage(v, http.StatusUnprocessableEntity, nil, all)
 	}
 	if err != nil {
 		return err
 	}
-	_, cookie, err := a.Operators.Raise(v.r.Context(), v.session)
-	if err != nil {
+	if err := a.raise(v); err != nil {
 		return err
 	}
-	a.cookies.Set(v.w, v.r, sessionCookie, cookie)
 	return v.redirect(Prefix + "/account?done=password")
 }
 

@@ -16,6 +16,14 @@ func ownerOf(o operator.Operator) factor.Owner {
 	return factor.Owner{Kind: factor.Operator, ID: o.ID}
 }
 
+// factorsThere tells which second factors the operator who is signed in has.
+func (a *API) factorsThere(v *visit) (factor.Set, error) {
+	if a.Factors == nil {
+		return factor.Set{}, nil
+	}
+	return a.Factors.Has(v.r.Context(), ownerOf(v.who))
+}
+
 // wantsFactor reports whether an operator has to show a second factor, or to set one up.
 func (a *API) wantsFactor(v *visit, o operator.Operator) (bool, error) {
 	if a.Factors == nil {
@@ -53,12 +61,8 @@ func (a *API) showFactor(v *visit) error {
 
 // checkFactor serves POST /dashboard/factor: a code of the app, or a recovery code.
 func (a *API) checkFactor(v *visit) error {
-	next, code, method := ownPath(v.form.Get("next")), v.form.Get("code"), "otp"
-	check := a.Factors.CheckTOTP
-	if strings.ContainsFunc(code, func(r rune) bool { return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' }) {
-		check, method = a.Factors.UseCode, "recovery"
-	}
-	err := check(v.r.Context(), ownerOf(v.whose), code)
+	next := ownPath(v.form.Get("next"))
+	method, err := a.checkCode(v, v.whose)
 	if all, ok := wrongCode(err); ok {
 		return a.page(v, http.StatusUnprocessableEntity, "Second factor", "factor", factorPage{Next: next, Faults: all})
 	}
@@ -66,6 +70,23 @@ func (a *API) checkFactor(v *visit) error {
 		return err
 	}
 	return a.arrive(v, next, method)
+}
+
+// checkCode takes the code of a form, of the app or a recovery code, and says what it
+// proves. One that is not taken is written down.
+func (a *API) checkCode(v *visit, o operator.Operator) (method string, err error) {
+	code, method := v.form.Get("code"), "otp"
+	check := a.Factors.CheckTOTP
+	if strings.ContainsFunc(code, func(r rune) bool { return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' }) {
+		check, method = a.Factors.UseCode, "recovery"
+	}
+	err = check(v.r.Context(), ownerOf(o), code)
+	if _, wrong := wrongCode(err); wrong {
+		if unsaid := a.Operators.RefuseFactor(v.r.Context(), o, err); unsaid != nil {
+			return "", unsaid
+		}
+	}
+	return method, err
 }
 
 // wrongCode gives the sentences of a code that was not taken.
@@ -79,16 +100,16 @@ func wrongCode(err error) ([]string, bool) {
 	return faults(err)
 }
 
-// arrive raises the session of who has shown a second factor, and goes on.
-func (a *API) arrive(v *visit, next, method string) error {
-	if err := a.raise(v, method); err != nil {
+// arrive raises the session of who has shown what was asked for, and goes on.
+func (a *API) arrive(v *visit, next string, methods ...string) error {
+	if err := a.raise(v, methods...); err != nil {
 		return err
 	}
 	return v.redirect(orFront(next))
 }
 
 func (a *API) raise(v *visit, methods ...string) error {
-	s, cookie, err := a.Operators.Raise(v.r.Context(), v.session, methods...)
+	s, cookie, err := a.Operators.Raise(v.r.Context(), v.session, visitor(v.r), methods...)
 	if err != nil {
 		return err
 	}

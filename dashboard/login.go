@@ -29,7 +29,7 @@ func (a *API) showLogin(v *visit) error {
 // logIn serves POST /dashboard/login.
 func (a *API) logIn(v *visit) error {
 	email, next := v.form.Get("username"), ownPath(v.form.Get("next"))
-	s, cookie, err := a.Operators.SignIn(v.r.Context(), email, v.form.Get("password"), web.Network(v.r), visitor(v.r), func(o operator.Operator) (bool, error) {
+	s, cookie, err := a.Operators.SignIn(v.r.Context(), email, v.form.Get("password"), visitor(v.r), func(o operator.Operator) (bool, error) {
 		return a.wantsFactor(v, o)
 	})
 	if errors.Is(err, problem.Unauthenticated) || errors.Is(err, problem.RateLimited) {
@@ -57,31 +57,6 @@ func (a *API) logOut(v *visit) error {
 	}
 	a.cookies.Set(v.w, v.r, sessionCookie, "")
 	return v.redirect(Prefix + "/login")
-}
-
-// showConfirm serves GET /dashboard/confirm: what hurts most wants the password once
-// more.
-func (a *API) showConfirm(v *visit) error {
-	return a.page(v, http.StatusOK, "Confirm that it is you", "confirm", loginPage{Email: v.who.Email, Next: ownPath(v.r.URL.Query().Get("next"))})
-}
-
-// confirm serves POST /dashboard/confirm.
-func (a *API) confirm(v *visit) error {
-	next := ownPath(v.form.Get("next"))
-	err := a.Operators.Prove(v.r.Context(), v.who, v.form.Get("password"), web.Network(v.r))
-	if errors.Is(err, problem.Unauthenticated) || errors.Is(err, problem.RateLimited) {
-		return a.page(v, http.StatusUnprocessableEntity, "Confirm that it is you", "confirm",
-			loginPage{Email: v.who.Email, Next: next, Faults: []string{problem.First(err).Message}})
-	}
-	if err != nil {
-		return err
-	}
-	_, cookie, err := a.Operators.Raise(v.r.Context(), v.session, "pwd")
-	if err != nil {
-		return err
-	}
-	a.cookies.Set(v.w, v.r, sessionCookie, cookie)
-	return v.redirect(orFront(next))
 }
 
 // A setupPage lets somebody in who has a link.

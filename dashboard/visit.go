@@ -210,7 +210,7 @@ func (v *visit) base() string { return Prefix + "/projects/" + v.project.ID }
 
 // visitor tells where the request comes from.
 func visitor(r *http.Request) operator.Visitor {
-	return operator.Visitor{UserAgent: r.UserAgent(), Address: web.Address(r)}
+	return operator.Visitor{UserAgent: r.UserAgent(), Address: web.Address(r), Network: web.Network(r)}
 }
 
 // faults are the sentences of what is wrong with a form; ok is false for other errors.

@@ -26,6 +26,7 @@ import (
 	"github.com/selvage/selvage/internal/password"
 	"github.com/selvage/selvage/internal/revocation"
 	sessions "github.com/selvage/selvage/internal/session/sql"
+	"github.com/selvage/selvage/internal/store"
 	"github.com/selvage/selvage/internal/store/storetest"
 	"github.com/selvage/selvage/internal/web"
 	"github.com/selvage/selvage/operator"
@@ -44,6 +45,7 @@ type world struct {
 	recordings *recordings.Recordings
 	operators  *operator.Operators
 	one, two   fabric.Project
+	rows       *store.Store
 	requires   bool // a second factor of each operator
 
 	mu    sync.Mutex
@@ -76,6 +78,7 @@ func newWorldThat(t *testing.T, requires bool) *world {
 	ctx, dir := context.Background(), storetest.Dir(t)
 	w := &world{T: t, requires: requires}
 	rows := storetest.Open(t, dir, nil)
+	w.rows = rows
 	live, err := sessions.Open(ctx, sessions.Config{Dir: dir})
 	must(t, err)
 	t.Cleanup(func() { _ = live.Close() })
@@ -102,8 +105,8 @@ func newWorldThat(t *testing.T, requires bool) *world {
 	w.recordings = recordings.New(recordings.Config{Store: rows, Media: media, Links: ring})
 	factors, err := factor.New(factor.Config{Store: rows, Sessions: live, Ring: ring, AuthURL: w.url, Now: w.now})
 	must(t, err)
-	limits := limit.New(live, limit.Rates{limit.LoginPerAccount: limit.Of(4, time.Hour)})
-	w.operators = operator.New(operator.Config{Store: rows, Passwords: pass, Limits: limits, Now: w.now})
+	limits := limit.New(live, limit.Rates{limit.LoginPerAccount: limit.Of(4, time.Hour), limit.LoginPerDevice: limit.Of(4, time.Hour)})
+	w.operators = operator.New(operator.Config{Store: rows, Passwords: pass, Limits: limits, Sessions: live, Now: w.now})
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
 	w.api, err = dashboard.New(dashboard.Config{
 		Operators: w.operators, Fabric: w.fabric, Clients: w.idp, Recordings: w.recordings, PublicURL: w.url, AuthURL: w.url, Log: log, Now: w.now, Audit: rows.ListAudit, Factors: factors, RequireFactor: w.requires,

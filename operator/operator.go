@@ -20,6 +20,7 @@ import (
 	"github.com/selvage/selvage/internal/limit"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/password"
+	"github.com/selvage/selvage/internal/session"
 )
 
 // An Operator is somebody who runs the installation, or projects of it.
@@ -112,6 +113,7 @@ type Config struct {
 	Store     Store
 	Passwords *password.Hasher
 	Limits    *limit.Limiter   // of tries of passwords; nil holds nobody
+	Sessions  session.Store    // from where operators have signed in, and what was written down lately; nil forgets it
 	Idle      time.Duration    // a session that is not used ends; 0 means an hour
 	Absolute  time.Duration    // a session ends; 0 means twelve hours
 	Now       func() time.Time // nil means time.Now

@@ -100,12 +100,12 @@ func TestSessions(t *testing.T) {
 	ctx, w := context.Background(), newWorld(t)
 	o := w.create(t, "ann@example.com", owner)
 	for _, tt := range [][2]string{{"ann@example.com", "wrong"}, {"bob@example.com", good}, {"ann@example.com", ""}, {"\x00", good}} {
-		if _, _, err := w.SignIn(ctx, tt[0], tt[1], "", operator.Visitor{}, nil); !errors.Is(err, problem.Unauthenticated) {
+		if _, _, err := w.SignIn(ctx, tt[0], tt[1], operator.Visitor{}, nil); !errors.Is(err, problem.Unauthenticated) {
 			t.Errorf("SignIn(%q) = %v, want unauthenticated", tt, err)
 		}
 	}
 	signIn := func() (operator.Session, string) {
-		s, cookie, err := w.SignIn(ctx, "ANN@example.com", good, "", operator.Visitor{}, nil)
+		s, cookie, err := w.SignIn(ctx, "ANN@example.com", good, operator.Visitor{}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -135,7 +135,7 @@ func TestSessions(t *testing.T) {
 		t.Error("a session of an hour is fresh")
 	}
 	s, cookie = signIn()
-	raised, next, err := w.Raise(ctx, s, "otp")
+	raised, next, err := w.Raise(ctx, s, operator.Visitor{}, "otp")
 	if err != nil || opens(cookie) || !opens(next) || !w.IsFresh(raised) || strings.Join(raised.AMR, " ") != "pwd otp" {
 		t.Errorf("Raise = %+v, %v; the cookie before opens: %v", raised, err, opens(cookie))
 	}
@@ -189,7 +189,7 @@ func TestLinks(t *testing.T) {
 	if got, err := w.Use(ctx, token, operator.Input{Email: &other, Password: &secret, Roles: []operator.Membership{owner}}); err != nil || got.Email != "bob@example.com" || got.In("") != operator.Viewer {
 		t.Errorf("Use of an invitation with another e-mail and role = %+v, %v", got, err)
 	}
-	_, cookie, err := w.SignIn(ctx, email, good, "", operator.Visitor{}, nil)
+	_, cookie, err := w.SignIn(ctx, email, good, operator.Visitor{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

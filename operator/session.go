@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/fabric"
-	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/session"
 )
@@ -39,30 +38,37 @@ type Session struct {
 }
 
 // A Visitor is the browser that a sign-in comes from.
-type Visitor struct{ UserAgent, Address string }
+type Visitor struct {
+	UserAgent, Address string
+	Network            string // what is counted as one place
+}
 
 // errWrong is the one answer to every sign-in that does not succeed.
 var errWrong = problem.New(problem.Unauthenticated, "wrong_credentials", "Email or password is wrong.")
 
 // SignIn checks an e-mail and a password, and begins a session. Where wantsFactor says
-// so it is not proven yet. It gives the cookie of the session. network is the place that
-// is asked from, where tries are counted.
-func (a *Operators) SignIn(ctx context.Context, email, secret, network string, from Visitor, wantsFactor func(Operator) (bool, error)) (s Session, cookie string, err error) {
-	if err := a.count(ctx, email, network); err != nil {
-		return Session{}, "", err
-	}
+// so it is not proven yet. It gives the cookie of the session.
+func (a *Operators) SignIn(ctx context.Context, email, secret string, from Visitor, wantsFactor func(Operator) (bool, error)) (s Session, cookie string, err error) {
 	o, err := a.byEmail(ctx, email)
 	if err != nil && !errors.Is(err, problem.NotFound) {
 		return Session{}, "", fmt.Errorf("finding operator: %w", err)
 	}
-	ok, err := a.c.Passwords.Verify(ctx, o.PasswordHash, secret) // takes its time for nobody, too
+	counts, err := a.try(ctx, email, o, from)
 	if err != nil {
+		return Session{}, "", err
+	}
+	ok, err := a.c.Passwords.Verify(ctx, o.PasswordHash, secret) // takes its time for nobody, too
+	if ok || err != nil {
+		a.c.Limits.ReturnAll(ctx, counts)
+	}
+	switch {
+	case err != nil:
 		return Session{}, "", fmt.Errorf("checking password: %w", err)
+	case !ok:
+		return Session{}, "", errors.Join(errWrong, a.refused(ctx, o, "wrong e-mail or password"))
+	case o.Disabled:
+		return Session{}, "", errors.Join(errWrong, a.refused(ctx, o, "disabled"))
 	}
-	if !ok || o.Disabled {
-		return Session{}, "", errors.Join(errWrong, a.refused(ctx, o, ok))
-	}
-	a.forgive(ctx, email, network)
 	wants := false
 	if wantsFactor != nil {
 		if wants, err = wantsFactor(o); err != nil {
@@ -74,19 +80,6 @@ func (a *Operators) SignIn(ctx context.Context, email, secret, network string, f
 		return Session{}, "", errWrong
 	}
 	return s, cookie, err
-}
-
-// refused writes down that somebody could not sign in; whom it was about only where that
-// is an operator, since people type passwords into the wrong field.
-func (a *Operators) refused(ctx context.Context, o Operator, knew bool) error {
-	reason := "wrong e-mail or password"
-	if knew {
-		reason = "disabled"
-	}
-	if err := a.c.Store.Record(ctx, audit.Of("login", "", "operator", o.ID).Refuse(reason)); err != nil {
-		return fmt.Errorf("writing down a sign-in: %w", err)
-	}
-	return nil
 }
 
 func (a *Operators) byEmail(ctx context.Context, email string) (Operator, error) {
@@ -106,6 +99,9 @@ func (a *Operators) Begin(ctx context.Context, o Operator, from Visitor, proven 
 	}
 	if err := a.c.Store.CreateOperatorSession(ctx, s, o.PasswordHash); err != nil {
 		return Session{}, "", fmt.Errorf("creating operator's session: %w", err)
+	}
+	if proven {
+		a.knowPlace(ctx, o.ID, from)
 	}
 	return s, cookie, nil
 }
@@ -146,7 +142,7 @@ func (a *Operators) Open(ctx context.Context, cookie string) (Session, Operator,
 // Raise notes that the operator of a session has proven who it is once more, by these
 // methods (RFC 8176), and gives the session a new cookie: one that was seen or planted
 // before is worthless.
-func (a *Operators) Raise(ctx context.Context, s Session, methods ...string) (Session, string, error) {
+func (a *Operators) Raise(ctx context.Context, s Session, from Visitor, methods ...string) (Session, string, error) {
 	old, cookie := s.Browser, newCookie()
 	for _, m := range methods {
 		if !slices.Contains(s.AMR, m) {
@@ -161,6 +157,7 @@ func (a *Operators) Raise(ctx context.Context, s Session, methods ...string) (Se
 		}
 		return Session{}, "", err
 	}
+	a.knowPlace(ctx, s.OperatorID, from)
 	return s, cookie, nil
 }
 

@@ -134,7 +134,7 @@ func (a *app) build(all *kinds.Catalog, observe func(event string)) {
 		DeviceGuesses: int(a.config.Limits.DeviceCodes), Limits: a.limits,
 	})
 	a.operators = operator.New(operator.Config{
-		Store: a.store, Passwords: a.passwords, Weak: a.policy.Weak, Limits: a.limits, Idle: time.Duration(a.config.Operators.Idle), Absolute: time.Duration(a.config.Operators.Absolute),
+		Store: a.store, Passwords: a.passwords, Weak: a.policy.Weak, Limits: a.limits, Sessions: a.sessions, Idle: time.Duration(a.config.Operators.Idle), Absolute: time.Duration(a.config.Operators.Absolute),
 	})
 	if a.media == nil {
 		return

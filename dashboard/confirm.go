@@ -1,0 +1,63 @@
+package dashboard
+
+import (
+	"errors"
+	"net/http"
+
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/web"
+)
+
+// A confirmPage asks an operator who is signed in to prove once more who it is.
+type confirmPage struct {
+	Email, Next string
+	Code        bool // a code, too, of who has a second factor
+	Faults      []string
+}
+
+// showConfirm serves GET /dashboard/confirm: what hurts most wants the password once
+// more, and the second factor of who has one.
+func (a *API) showConfirm(v *visit) error {
+	return a.confirmPage(v, http.StatusOK, ownPath(v.r.URL.Query().Get("next")), nil)
+}
+
+func (a *API) confirmPage(v *visit, status int, next string, wrong []string) error {
+	has, err := a.factorsThere(v)
+	if err != nil {
+		return err
+	}
+	return a.page(v, status, "Confirm that it is you", "confirm", confirmPage{Email: v.who.Email, Next: next, Code: has.Any(), Faults: wrong})
+}
+
+// confirm serves POST /dashboard/confirm. A code is looked at, and used up, behind the
+// right password alone.
+func (a *API) confirm(v *visit) error {
+	next, methods := ownPath(v.form.Get("next")), []string{"pwd"}
+	has, err := a.factorsThere(v)
+	if err != nil {
+		return err
+	}
+	err = a.Operators.Prove(v.r.Context(), v.who, v.form.Get("password"), visitor(v.r))
+	if p := problem.First(err); errors.Is(err, problem.Unauthenticated) || errors.Is(err, problem.RateLimited) {
+		status := http.StatusUnprocessableEntity
+		if p.Kind == problem.RateLimited {
+			status = http.StatusTooManyRequests
+			web.RetryAfter(v.w, p)
+		}
+		return a.confirmPage(v, status, next, []string{p.Message})
+	}
+	if err != nil {
+		return err
+	}
+	if has.Any() {
+		method, err := a.checkCode(v, v.who)
+		if all, ok := wrongCode(err); ok {
+			return a.confirmPage(v, http.StatusUnprocessableEntity, next, all)
+		}
+		if err != nil {
+			return err
+		}
+		methods = append(methods, method)
+	}
+	return a.arrive(v, next, methods...)
+}

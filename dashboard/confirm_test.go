@@ -1,0 +1,106 @@
+package dashboard_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pquerna/otp/totp"
+
+	"github.com/selvage/selvage/internal/audit"
+	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/operator"
+)
+
+// app sets an authenticator app up for who is signed in, and gives how it makes codes.
+func (b browser) app() (code func() string, recovery string) {
+	b.Helper()
+	const path = "/dashboard/account/app"
+	secret := b.get(path).find(b.T, `id="totp-secret">([A-Z2-7]+)<`)
+	code = func() string {
+		c, err := totp.GenerateCode(secret, b.now())
+		must(b, err)
+		return c
+	}
+	return code, b.post(path, path, url.Values{"code": {code()}}).find(b.T, `<pre id="codes">([a-z2-7-]+)`)
+}
+
+// Who has a second factor shows it again for what hurts most: a stolen session and the
+// password are not enough. Codes that are wrong are in the audit trail.
+func TestConfirmByFactor(t *testing.T) {
+	w := newWorld(t)
+	_, b := w.operator("ann@example.com", ofAll)
+	code, recovery := b.app()
+	w.pass(operator.Freshness)
+	keys := "/dashboard/projects/" + w.one.ID + "/keys/new"
+	page1 := "/dashboard/confirm?next=" + url.QueryEscape(keys)
+	b.get(keys).leadsTo(t, page1)
+	confirm := func(secret, code string) answer {
+		t.Helper()
+		return b.post(page1, "/dashboard/confirm", url.Values{"password": {secret}, "code": {code}, "next": {keys}})
+	}
+	used := code()
+	for _, tt := range []struct{ name, secret, code string }{
+		{"the password alone", good, ""}, {"a wrong code", good, "000000"}, {"a right code and a wrong password", "wrong", used}, {"a wrong recovery code", good, "aaaaa-aaaaa"},
+	} {
+		if a := confirm(tt.secret, tt.code); a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, `id="code"`) {
+			t.Errorf("%s: %s", tt.name, a.Status)
+		}
+		b.get(keys).leadsTo(t, page1)
+	}
+	before := b.cookie()
+	confirm(good, used).leadsTo(t, keys) // a wrong password has used nothing up
+	if b.cookie() == before {
+		t.Error("the cookie stays the same")
+	}
+	if a := b.get(keys); a.StatusCode != http.StatusOK {
+		t.Errorf("after that: %s", a.Status)
+	}
+	if a := confirm(good, used); a.StatusCode != http.StatusUnprocessableEntity {
+		t.Errorf("a code again: %s", a.Status)
+	}
+	w.pass(operator.Freshness)
+	confirm(good, recovery).leadsTo(t, keys)
+	reasons := map[string]int{}
+	found, err := w.rows.ListAudit(t.Context(), audit.Filter{Action: "login", Outcome: audit.Refused}, page.Query{Size: 100})
+	must(t, err)
+	for _, e := range found.Items {
+		if e.Target.ID != "" {
+			reasons[e.Detail["reason"]]++
+		}
+	}
+	if reasons["wrong_code"] != 3 || reasons["wrong password"] != 1 || reasons["code_used"] != 1 {
+		t.Errorf("the audit trail has %v, want three wrong codes, one that was used and a wrong password", reasons)
+	}
+}
+
+// Guesses at a second factor end, and the audit trail says so once a minute.
+func TestFactorGuesses(t *testing.T) {
+	w := newWorld(t)
+	_, b := w.operator("ann@example.com", ofAll)
+	b.app()
+	thief := w.browser()
+	thief.post("/dashboard/login", "/dashboard/login", url.Values{"username": {"ann@example.com"}, "password": {good}}).leadsTo(t, "/dashboard/factor")
+	var texts []string
+	for range 9 {
+		a := thief.post("/dashboard/factor", "/dashboard/factor", url.Values{"code": {"000000"}})
+		texts = append(texts, a.find(t, `(?s)id="faults"[^>]*>(.*?)</`))
+	}
+	if strings.Contains(texts[5], "Too many") || !strings.Contains(texts[6], "Too many") || !strings.Contains(texts[8], "Too many") {
+		t.Errorf("the answers to nine codes are %q, want six looked at", texts)
+	}
+	found, err := w.rows.ListAudit(t.Context(), audit.Filter{Action: "login", Outcome: audit.Refused}, page.Query{Size: 100})
+	must(t, err)
+	reasons := map[string]int{}
+	for _, e := range found.Items {
+		reasons[e.Detail["reason"]]++
+		if e.At.IsZero() || time.Since(e.At) > time.Hour || e.Actor.Kind != audit.Operator {
+			t.Errorf("an event is of %v by %v", e.At, e.Actor)
+		}
+	}
+	if reasons["wrong_code"] != 6 || reasons["too many tries"] != 1 {
+		t.Errorf("the audit trail has %v, want six wrong codes, and once that there were too many", reasons)
+	}
+}
