@@ -58,6 +58,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("GORACE", "atexit_sleep_ms=0") // else each command under the race detector takes a second more
 			demo, err := filepath.Abs("demo")
 			e.Setenv("DEMO", demo)
+			e.Setenv("GUIDE", filepath.Join(demo, "../../../docs/guide.md"))
 			bin, _, _ := strings.Cut(e.Getenv("PATH"), ":")
 			e.Setenv("BIN", bin) // selvage, and nothing else
 			e.Setenv("SERVE", "--listen=127.0.0.1:0")
