@@ -54,6 +54,9 @@ type Config struct {
 	// said is what whoever guesses knows of the subscriber. Nil asks for length alone.
 	Weak func(param, password string, said ...string) error
 
+	// MinPassword is how long Weak has a password be at least, to be said to people.
+	MinPassword int
+
 	// Export adds to an export what other services keep of its subscriber; Erased has them
 	// forget what an erasure has not deleted yet: media, entries of the session store.
 	// Either may be nil.

@@ -3,7 +3,14 @@ package fabric
 import (
 	"context"
 	"fmt"
+
+	"github.com/selvage/selvage/internal/password"
 )
+
+// PasswordLength says how many characters a new password has, at least and at most.
+func (f *Fabric) PasswordLength() (least, most int) {
+	return max(password.MinLength, f.c.MinPassword), password.MaxLength
+}
 
 // hashPassword gives the hash of a new password of a subscriber, unless it is too
 // easily guessed by who knows of the subscriber what many do.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/mail"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/password"
@@ -30,8 +31,9 @@ type Subscriber struct {
 	CompanyName  string
 	Region       string
 	Claims       StandardClaims
-	Verified     bool // somebody has shown that the e-mail is the subscriber's
-	Disabled     bool // signs in nowhere, is listed nowhere, has no good token
+	Verified     bool  // somebody has shown that the e-mail is the subscriber's
+	Disabled     bool  // signs in nowhere, is listed nowhere, has no good token
+	Epoch        int64 // grows with each new password; what devices were given before is good no more
 	Created      time.Time
 	Updated      time.Time
 }
@@ -221,9 +223,13 @@ func (f *Fabric) update(ctx context.Context, s Subscriber, in SubscriberInput) (
 	if !c.differs(s) {
 		return s, nil
 	}
+	entered, err := f.canEnter(ctx, s, c)
+	if err != nil {
+		return Subscriber{}, err
+	}
 	now := f.now()
-	c.Letters = c.notices(s, now)
-	end := c.ends(s, now)
+	c.Letters = c.notices(s, now, entered, audit.From(ctx))
+	end := c.ends(s, now, entered)
 	defer f.lately.forget()
 	if s, err = f.c.Store.UpdateSubscriber(ctx, s.ProjectID, s.ID, c, now, end); err != nil || end == nil {
 		return s, err
@@ -238,41 +244,28 @@ func (c SubscriberChange) differs(s Subscriber) bool {
 		c.Claims != nil && !reflect.DeepEqual(*c.Claims, s.Claims) || c.Profile.differs(s)
 }
 
+// Begins reports whether the change begins a new epoch of the subscriber.
+func (c SubscriberChange) Begins() bool {
+	return c.PasswordHash != nil || c.Proof != nil && c.Proof.Ends
+}
+
 // disablingTakes is more than a commit: a token that is being issued while its
 // subscriber is disabled is dead too.
 const disablingTakes = 5 * time.Second
 
-// ends gives the revocation of what the change ends, or nil. A first password
-// ends nothing, since nobody can have used the one before.
-func (c SubscriberChange) ends(s Subscriber, now time.Time) *revocation.Revocation {
+// ends gives the revocation of what the change ends, or nil. A first password ends
+// nothing where nobody can have signed in before it.
+func (c SubscriberChange) ends(s Subscriber, now time.Time, entered bool) *revocation.Revocation {
 	var r revocation.Revocation
 	switch {
 	case c.Disabled != nil && *c.Disabled && !s.Disabled:
 		r = ended(revocation.Subscriber, s.ID, now.Add(disablingTakes))
-	case c.PasswordHash != nil && s.PasswordHash != "", c.Proof != nil && c.Proof.Ends:
+	case c.PasswordHash != nil && entered, c.Proof != nil && c.Proof.Ends:
 		r = ended(revocation.Subscriber, s.ID, now)
 	default:
 		return nil
 	}
 	return &r
-}
-
-// notices are what the subscriber is to know of the change: that its password is
-// another, and, where it was known to be there, that mails go elsewhere now.
-func (c SubscriberChange) notices(s Subscriber, now time.Time) (all []mail.Letter) {
-	if s.Email == "" {
-		return nil
-	}
-	notice := func(kind mail.Kind, facts map[string]string) {
-		all = append(all, mail.Letter{ID: newID(), ProjectID: s.ProjectID, SubscriberID: s.ID, Kind: kind, To: s.Email, Facts: facts, Created: now})
-	}
-	if c.PasswordHash != nil && s.PasswordHash != "" {
-		notice(mail.PasswordChanged, nil)
-	}
-	if c.Email != nil && *c.Email != s.Email && s.Verified {
-		notice(mail.AddressChanged, map[string]string{"new": *c.Email})
-	}
-	return all
 }
 
 // DeleteSubscriber deletes a subscriber with its addresses, and ends its logins

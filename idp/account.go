@@ -53,6 +53,7 @@ func (p *Provider) ChangePassword(ctx context.Context, s Session, current, fresh
 	if err != nil {
 		return Session{}, err
 	}
+	from.known = true // it has shown so
 	next, err := p.newSession(ctx, sub, p.Now(), s.AMR, from)
 	if errors.Is(err, problem.Conflict) { // changed once more, or disabled
 		return Session{}, problem.NoCredentials()

@@ -23,7 +23,7 @@ type try struct {
 // Where there were too many it gives problem.RateLimited, the same for any e-mail.
 func (p *Provider) try(ctx context.Context, projectID, email string, sub fabric.Subscriber, from Visitor) (try, error) {
 	t := try{p: p}
-	if device := p.knownDevice(from.Device, sub.ID); device != "" {
+	if device := p.knownDevice(from.Device, sub); device != "" {
 		t.counts = []limit.Count{{Name: limit.LoginPerDevice, Who: device + " " + sub.ID}}
 	} else {
 		t.counts = append([]limit.Count{{Name: limit.LoginPerAccount, Who: accountOf(projectID, email)}}, networkCounts(from)...)

@@ -50,8 +50,9 @@ type Store interface {
 	// if it is still old, else it is problem.NotFound. Nothing ends by that.
 	RehashPassword(ctx context.Context, projectID, subscriberID, old, new string) error
 	// CreateSession writes a login, if the subscriber still has the password hash
-	// that was checked and is not disabled; else it is a problem.Conflict.
-	CreateSession(ctx context.Context, s Session, passwordHash string) error
+	// that was checked and is not disabled; else it is a problem.Conflict. Notices are
+	// queued along with it, unless it is the first login that there ever was.
+	CreateSession(ctx context.Context, s Session, passwordHash string, notices ...mail.Letter) error
 	FindSession(ctx context.Context, id string) (Session, error)
 	// RaiseSession writes the AMR of a login, if it has not been ended.
 	RaiseSession(ctx context.Context, s Session) error

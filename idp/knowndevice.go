@@ -9,10 +9,15 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/audit"
+	"github.com/selvage/selvage/internal/mail"
 )
 
 // A device that signs in is given a mark, which says of which subscribers it is the
-// device: its random id, and for each of them until when, and a code of all three.
+// device: its random id, and for each of them until when, and a code of all three and of
+// the subscriber's epoch, since whoever had the password before may have signed in, too.
 // The mark opens nothing; it only sets the device apart from strangers, see [Provider.LogIn].
 const (
 	knownFor       = 180 * 24 * time.Hour
@@ -22,15 +27,15 @@ const (
 
 // DeviceMark gives the mark of a device that has just signed in as a subscriber, from
 // the one that it had, and how long it is good.
-func (p *Provider) DeviceMark(mark, subscriberID string) (string, time.Duration) {
+func (p *Provider) DeviceMark(mark string, sub fabric.Subscriber) (string, time.Duration) {
 	id, codes, ok := parseDevice(mark)
 	if !ok {
 		id = rand.Text()
 	}
 	until := strconv.FormatInt(p.Now().Add(knownFor).Unix(), 10)
-	fresh := []string{until + "-" + p.deviceCode(id, subscriberID, until)}
+	fresh := []string{until + "-" + p.deviceCode(id, sub, until)}
 	for _, code := range codes {
-		if len(fresh) < deviceAccounts && !p.deviceOf(id, code, subscriberID) {
+		if len(fresh) < deviceAccounts && !p.deviceOf(id, code, sub) {
 			fresh = append(fresh, code)
 		}
 	}
@@ -39,30 +44,45 @@ func (p *Provider) DeviceMark(mark, subscriberID string) (string, time.Duration)
 
 // knownDevice gives the id of the device of a mark, if it is one of a subscriber's;
 // "" for any other, and for a mark that was made up.
-func (p *Provider) knownDevice(mark, subscriberID string) string {
+func (p *Provider) knownDevice(mark string, sub fabric.Subscriber) string {
 	id, codes, ok := parseDevice(mark)
-	if !ok || subscriberID == "" {
+	if !ok || sub.ID == "" {
 		return ""
 	}
 	for _, code := range codes {
-		if p.deviceOf(id, code, subscriberID) {
+		if p.deviceOf(id, code, sub) {
 			return id
 		}
 	}
 	return ""
 }
 
-// deviceOf reports whether a code of a device's mark is good, and names a subscriber.
-func (p *Provider) deviceOf(id, code, subscriberID string) bool {
-	until, mac, _ := strings.Cut(code, "-")
-	at, err := strconv.ParseInt(until, 10, 64)
-	return err == nil && p.Now().Before(time.Unix(at, 0)) && hmac.Equal([]byte(mac), []byte(p.deviceCode(id, subscriberID, until)))
+// unseen gives the letter that tells a subscriber of a login on a device that its account
+// does not know, or nothing.
+func (p *Provider) unseen(sub fabric.Subscriber, s Session, from Visitor) ([]mail.Letter, error) {
+	if sub.Email == "" || from.known || p.knownDevice(from.Device, sub) != "" {
+		return nil, nil
+	}
+	facts := audit.Origin{Actor: audit.Actor{Kind: audit.Subscriber, ID: sub.ID}, Agent: s.UserAgent, Address: s.Address}.Facts(p.Now())
+	l, err := p.newLetter(mail.NewDevice, sub.ProjectID, sub.Email, facts)
+	l.SubscriberID = sub.ID
+	return []mail.Letter{l}, err
 }
 
-func (p *Provider) deviceCode(id, subscriberID, until string) string {
+// deviceOf reports whether a code of a device's mark is good, and names a subscriber.
+func (p *Provider) deviceOf(id, code string, sub fabric.Subscriber) bool {
+	until, mac, _ := strings.Cut(code, "-")
+	at, err := strconv.ParseInt(until, 10, 64)
+	return err == nil && p.Now().Before(time.Unix(at, 0)) && hmac.Equal([]byte(mac), []byte(p.deviceCode(id, sub, until)))
+}
+
+func (p *Provider) deviceCode(id string, sub fabric.Subscriber, until string) string {
 	key := p.Ring.Derive("known devices")
 	h := hmac.New(sha256.New, key[:])
-	fmt.Fprintf(h, "%s %s %s", id, subscriberID, until)
+	fmt.Fprintf(h, "%s %s %s", id, sub.ID, until)
+	if sub.Epoch > 0 { // marks from before there were epochs are good in the first
+		fmt.Fprintf(h, " %d", sub.Epoch)
+	}
 	return base64.RawURLEncoding.EncodeToString(h.Sum(nil))
 }
 

@@ -40,6 +40,8 @@ type Visitor struct {
 	UserAgent, Address, Mark string
 	Network                  string // what is counted as one place
 	Device                   string // see [Provider.DeviceMark]
+
+	known bool // it is the account's, whatever its Device says
 }
 
 // errWrong is the one answer to every login that does not succeed. Nothing in it,
@@ -107,7 +109,11 @@ func (p *Provider) newSession(ctx context.Context, sub fabric.Subscriber, began 
 		UserAgent: cut(from.UserAgent, 256), Address: cut(from.Address, 64), Expires: began.Add(p.Lifetimes().BrowserAbsolute),
 		Mark: from.Mark,
 	}
-	if err := p.Store.CreateSession(ctx, s, sub.PasswordHash); err != nil {
+	notices, err := p.unseen(sub, s, from)
+	if err == nil {
+		err = p.Store.CreateSession(ctx, s, sub.PasswordHash, notices...)
+	}
+	if err != nil {
 		return Session{}, err
 	}
 	return s, p.remember(ctx, s, p.Sessions.Put)

@@ -40,6 +40,7 @@ type Choice struct {
 // PasswordSection changes the password, or sets the first one.
 type PasswordSection struct {
 	Set            bool
+	Rule           string // how long a new one is
 	Error, ErrorIn string // what is wrong, and the field that it is about
 }
 

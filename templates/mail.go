@@ -20,6 +20,7 @@ type NewPassword struct {
 	Title, Text   string
 	Action, Token string // where the form goes, and what of the link goes with it
 	Email         string // for password managers
+	Rule          string // how long it is
 	Error         string // "" at first
 	Button        string
 	Note          string

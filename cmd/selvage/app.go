@@ -119,8 +119,8 @@ func (a *app) build(all *kinds.Catalog, observe func(event string)) {
 		Host: a.where.fabric, Issuer: a.where.issuer(),
 		Live:        func(ctx context.Context, sid string) error { return a.idp.Live(ctx, sid) },
 		EmbedLimits: fabric.EmbedLimits{Tokens: int(a.config.Limits.EmbedTokens), Sockets: int(a.config.Limits.EmbedSockets)},
-		Weak:        a.policy.Weak,
-		EndLogin:    func(ctx context.Context, sid string) error { return a.idp.EndSession(ctx, sid) },
+		Weak:        a.policy.Weak, MinPassword: a.policy.MinLength,
+		EndLogin: func(ctx context.Context, sid string) error { return a.idp.EndSession(ctx, sid) },
 		RevokeConsent: func(ctx context.Context, subscriberID, clientID string) error {
 			return a.idp.RevokeConsent(ctx, subscriberID, clientID)
 		},

@@ -9,8 +9,8 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-func showPassword(_ *API, _ *http.Request, v visit, page *templates.AccountPage) error {
-	page.Password.Set = v.sub.PasswordHash != ""
+func showPassword(a *API, _ *http.Request, v visit, page *templates.AccountPage) error {
+	page.Password.Set, page.Password.Rule = v.sub.PasswordHash != "", a.passwordRule()
 	return nil
 }
 

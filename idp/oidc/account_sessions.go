@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/agent"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/session"
 	"github.com/selvage/selvage/templates"
@@ -38,7 +39,7 @@ func showSessions(a *API, r *http.Request, v visit, page *templates.AccountPage)
 	for _, of := range browsersOf(all) {
 		seen := slices.MaxFunc(of, func(a, b idp.Held) int { return a.Seen.Compare(b.Seen) }).Seen
 		row := templates.SessionRow{
-			ID: session.Digest(of[0].ID), Device: deviceOf(of[0].UserAgent), Address: of[0].Address,
+			ID: session.Digest(of[0].ID), Device: agent.Name(of[0].UserAgent), Address: of[0].Address,
 			SignedIn: ago(now, of[0].AuthTime), Seen: ago(now, seen), Here: sameBrowser(of[0].Session, v.Session),
 		}
 		if row.Here {

@@ -104,7 +104,19 @@ func (a *API) setLogin(w http.ResponseWriter, r *http.Request, s idp.Session) er
 	if err := b.Renew(w, r); err != nil {
 		return err
 	}
-	mark, kept := a.DeviceMark(a.cookies.Device(r), s.SubscriberID)
+	return a.markDevice(w, r, s.ProjectID, s.SubscriberID)
+}
+
+// markDevice has an account know the browser from now on.
+func (a *API) markDevice(w http.ResponseWriter, r *http.Request, projectID, subscriberID string) error {
+	sub, err := a.Subscribers.FindSubscriber(r.Context(), projectID, subscriberID)
+	if errors.Is(err, problem.NotFound) {
+		return nil // deleted meanwhile
+	}
+	if err != nil {
+		return err
+	}
+	mark, kept := a.DeviceMark(a.cookies.Device(r), sub)
 	a.cookies.SetDevice(w, r, mark, kept)
 	return nil
 }

@@ -102,7 +102,7 @@ func (a *API) showReset(w http.ResponseWriter, r *http.Request) error {
 
 func (a *API) resetPage(w http.ResponseWriter, r *http.Request, l idp.Link, token, wrong string, status int) error {
 	return a.write(w, r, templates.NewPassword{
-		Title: "Set a new password", Text: "for " + l.Email, Action: "/reset", Token: token, Email: l.Email, Error: wrong, Button: "Set the password",
+		Title: "Set a new password", Text: "for " + l.Email, Action: "/reset", Token: token, Email: l.Email, Rule: a.passwordRule(), Error: wrong, Button: "Set the password",
 		Note: "It signs you out everywhere else.",
 	}, templates.Options{Status: status})
 }
@@ -125,8 +125,12 @@ func (a *API) reset(w http.ResponseWriter, r *http.Request) error {
 }
 
 // passwordSet says so, and leads back to the sign-in that waits for it, if it still does
-// and this is its browser.
+// and this is its browser. The browser is one that the account knows from now on: what
+// strangers have guessed does not keep it out.
 func (a *API) passwordSet(w http.ResponseWriter, r *http.Request, l idp.Link, title, text string) error {
+	if err := a.markDevice(w, r, l.ProjectID, l.SubscriberID); err != nil {
+		return err
+	}
 	page := templates.Notice{ID: "password-set", Title: title, Text: []string{text}}
 	button, err := a.wayBack(r, l)
 	if err != nil {

@@ -29,7 +29,7 @@ func (a *API) invitationPage(w http.ResponseWriter, r *http.Request, l idp.Link,
 		text = l.Inviter + " invites you to " + project.Name + ", with the address " + l.Email + ". Choose a password, and you can sign in to its apps."
 	}
 	return a.write(w, r, templates.NewPassword{
-		Title: "You are invited to " + project.Name, Text: text, Action: "/invite", Token: token, Email: l.Email, Error: wrong, Button: "Accept the invitation",
+		Title: "You are invited to " + project.Name, Text: text, Action: "/invite", Token: token, Email: l.Email, Rule: a.passwordRule(), Error: wrong, Button: "Accept the invitation",
 	}, templates.Options{Status: status})
 }
 

@@ -2,51 +2,8 @@ package oidc
 
 import (
 	"fmt"
-	"strings"
 	"time"
 )
-
-// agents tell browsers apart by a part of their User-Agent. Most name others too, whose
-// pages they want to be shown; so the first that fits counts.
-var agents = [][2]string{
-	{"Edg", "Edge"}, {"OPR/", "Opera"}, {"Opera", "Opera"}, {"SamsungBrowser/", "Samsung Internet"}, {"Vivaldi/", "Vivaldi"}, {"FxiOS/", "Firefox"}, {"Firefox/", "Firefox"},
-	{"CriOS/", "Chrome"}, {"HeadlessChrome/", "Chrome"}, {"Chromium/", "Chromium"}, {"; wv)", "An app"}, {"Chrome/", "Chrome"}, {"Safari/", "Safari"}, {"Mobile/", "An app"},
-}
-
-// systems tell what a browser runs on, likewise.
-var systems = [][2]string{
-	{"iPhone", "iPhone"}, {"iPad", "iPad"}, {"Android", "Android"}, {"Windows", "Windows"}, {"CrOS", "ChromeOS"}, {"Macintosh", "Mac"}, {"Mac OS X", "Mac"},
-	{"FreeBSD", "FreeBSD"}, {"Linux", "Linux"},
-}
-
-// deviceOf says in words what sends a User-Agent: "Firefox on Linux". Programs that are no
-// browser go by the name that they give themselves.
-func deviceOf(userAgent string) string {
-	first := func(of [][2]string) string {
-		for _, rule := range of {
-			if strings.Contains(userAgent, rule[0]) {
-				return rule[1]
-			}
-		}
-		return ""
-	}
-	product, system := first(agents), first(systems)
-	switch {
-	case !strings.HasPrefix(userAgent, "Mozilla/"):
-		name, _, _ := strings.Cut(userAgent, "/")
-		name, _, _ = strings.Cut(strings.TrimSpace(name), " ")
-		if name == "" {
-			return "A device without a name"
-		}
-		return name
-	case product == "":
-		product = "A browser"
-	}
-	if system == "" {
-		return product
-	}
-	return product + " on " + system
-}
 
 // ago says in words how long ago a moment was; "" of none.
 func ago(now, then time.Time) string {
@@ -69,4 +26,10 @@ func ago(now, then time.Time) string {
 		return some(int(past/time.Hour), "hour")
 	}
 	return some(int(past/(24*time.Hour)), "day")
+}
+
+// passwordRule says how long a new password is.
+func (a *API) passwordRule() string {
+	least, most := a.Fabric.PasswordLength()
+	return fmt.Sprintf("From %d to %d characters. A few words in a row are easy to remember and hard to guess.", least, most)
 }

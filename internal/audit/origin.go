@@ -1,12 +1,16 @@
 package audit
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // An Origin is where a change comes from. There is one for each request, command and
 // background task, in its context; who is known to call is filled in once that is known.
 type Origin struct {
 	Actor     Actor
 	Address   string
+	Agent     string // what a browser says that it is
 	RequestID string
 	Reason    string // why, where one change is the consequence of another thing
 }
@@ -32,6 +36,19 @@ func As(ctx context.Context, kind ActorKind, id string) {
 	if o, ok := ctx.Value(originKey{}).(*Origin); ok {
 		o.Actor = Actor{kind, id}
 	}
+}
+
+// Facts give what somebody is told of a change of its account: when it was, and from
+// where, or that others made it, who run the server.
+func (o Origin) Facts(at time.Time) map[string]string {
+	facts := map[string]string{"when": at.UTC().Format(time.RFC3339)}
+	switch o.Actor.Kind {
+	case Anonymous, Subscriber:
+		facts["agent"], facts["address"] = o.Agent, o.Address
+	default:
+		facts["by"] = "others"
+	}
+	return facts
 }
 
 // Because gives a context in which changes are made for a reason, such as that a refresh

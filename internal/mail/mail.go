@@ -29,8 +29,9 @@ const (
 	Registration    Kind = "registration"       // a link to make the account that was asked for
 	Registered      Kind = "already_registered" // instead, where there is one
 	PasswordChanged Kind = "password_changed"
-	FactorChanged   Kind = "factor_changed" // "what" says which, and what became of it
-	NewDevice       Kind = "new_device"     // with "when", "device" and "address"
+	PasswordSet     Kind = "password_set"   // the first, of an account that had passkeys
+	FactorChanged   Kind = "factor_changed" // "what" says which, and what became of it: see the words
+	NewDevice       Kind = "new_device"
 	Test            Kind = "test"
 )
 
@@ -52,7 +53,7 @@ type Letter struct {
 	SubscriberID string // "" where it is found by the address, or there is none
 	Kind         Kind
 	To           string
-	Facts        map[string]string // what it tells; never a secret
+	Facts        map[string]string // what it tells; never a secret. Of notices also where they come from: when, agent, address, by
 	State        State
 	Created      time.Time
 	Due          time.Time // not before; of one that is being sent, the end of the lease

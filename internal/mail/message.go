@@ -61,10 +61,7 @@ func (d Draft) write(id string, from Sender) (Message, error) {
 	if !ok {
 		return Message{}, fmt.Errorf("writing letter: no words for %q", d.Kind)
 	}
-	values := map[string]string{"brand": d.Brand.Name, "to": d.To}
-	for name, value := range d.Facts {
-		values[name] = value
-	}
+	values := d.values()
 	s := sheet{words: w.fill(values), Brand: oneLine(d.Brand.Name), Link: d.Link, Color: "#2f4b9b", Dark: "#9db4ff", Ink: "#ffffff", Deep: "#10131f"}
 	s.Footer = words{Note: signed}.fill(values).Note
 	if colorSyntax.MatchString(d.Brand.Color) {

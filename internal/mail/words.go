@@ -1,7 +1,5 @@
 package mail
 
-import "strings"
-
 // words are what a kind of letter says, with {names} of facts in them. They are all
 // that is to be translated.
 type words struct {
@@ -18,7 +16,8 @@ const (
 	ignore  = "If you did not ask for it, leave this mail be: nothing has changed, and nobody gets in without the link."
 	halfOur = "The link works once, for {minutes} minutes."
 	signed  = "{brand} sends this mail about your account there."
-	facts   = "When: {when}\nDevice: {device}\nNetwork address: {address}"
+	facts   = "When: {when}\nDevice: {device}\nNetwork address: {address}\nBy: {by}" // what is not known is left out
+	others  = "those who run {brand}"                                                // by whom, where it was not the owner
 )
 
 // english says each kind.
@@ -42,7 +41,7 @@ var english = map[Kind]words{
 	},
 	AddressChanged: {
 		Subject: "Your e-mail address at {brand} has changed", Title: "Your e-mail address has changed",
-		Text: []string{"Your account at {brand} had the address {to}. It has {new} now, and mails about it go there."},
+		Text: []string{"Your account at {brand} had the address {to}. It has {new} now, and mails about it go there.", facts},
 		Note: "If it was not you, write to those who run {brand} at once.",
 	},
 	Registration: {
@@ -56,11 +55,16 @@ var english = map[Kind]words{
 	},
 	PasswordChanged: {
 		Subject: "Your password at {brand} has changed", Title: "Your password has changed",
-		Text: []string{"The password of your account {to} at {brand} has changed, and all that was signed in with it is signed out."}, Note: notYou,
+		Text: []string{"The password of your account {to} at {brand} has changed, and all that was signed in with it is signed out.", facts}, Note: notYou,
+	},
+	PasswordSet: {
+		Subject: "Your account at {brand} has a password now", Title: "Your account has a password now",
+		Text: []string{"A password was set for your account {to} at {brand}, which had none before. All that was signed in is signed out.", facts}, Note: notYou,
 	},
 	FactorChanged: {
 		Subject: "How you sign in to {brand} has changed", Title: "How you sign in has changed",
-		Text: []string{"For your account {to} at {brand}: {what}."}, Note: notYou,
+		Text: []string{"For your account {to} at {brand}: {what}", facts},
+		Note: "If it was not you, somebody may be in your account: set a new password with “Forgot password?” where you sign in, which signs out everybody else. Then remove from your account what is not yours.",
 	},
 	NewDevice: {
 		Subject: "A new sign-in to {brand}", Title: "Somebody signed in on a new device",
@@ -74,17 +78,14 @@ var english = map[Kind]words{
 	},
 }
 
-// fill puts facts in the place of their names. What is put in is never looked through
-// for names again.
-func (w words) fill(values map[string]string) words {
-	var pairs []string
-	for name, value := range values {
-		pairs = append(pairs, "{"+name+"}", oneLine(value))
-	}
-	r := strings.NewReplacer(pairs...)
-	filled := words{Subject: oneLine(r.Replace(w.Subject)), Title: r.Replace(w.Title), Button: w.Button, Note: r.Replace(w.Note)}
-	for _, p := range w.Text {
-		filled.Text = append(filled.Text, r.Replace(p))
-	}
-	return filled
+// changes says what has become of a factor, by the name of it in the facts.
+var changes = map[string]string{
+	"passkey_added":   "the passkey “{name}” was added.",
+	"passkey_removed": "the passkey “{name}” was removed.",
+	"totp_added":      "an authenticator app was set up.",
+	"totp_removed":    "the authenticator app was removed.",
+	"codes_replaced":  "new recovery codes were made; those of before are good no more.",
+	"code_used":       "a recovery code was used. Codes that are left: {left}.",
+	"codes_used_up":   "the last recovery code was used. Make new ones in your account.",
+	"codes_removed":   "the recovery codes were removed.",
 }

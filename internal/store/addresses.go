@@ -129,7 +129,7 @@ func (s *Store) CountAddresses(ctx context.Context, projectID string, ids []stri
 }
 
 const withAddresses = `SELECT s.id, s.project_id, COALESCE(s.email, ''), COALESCE(s.reference, ''), s.password_hash, s.first_name, s.last_name,
-	s.display_name, s.job_title, s.time_zone, s.country, s.company_name, s.region, s.claims, s.email_verified, s.disabled, s.created, s.updated,
+	s.display_name, s.job_title, s.time_zone, s.country, s.company_name, s.region, s.claims, s.email_verified, s.disabled, s.epoch, s.created, s.updated,
 	COALESCE(a.id, ''), COALESCE(a.type, ''), COALESCE(a.context, ''), COALESCE(a.name, ''), COALESCE(a.display_name, ''), COALESCE(a.channels, ''), COALESCE(a.created, 0)
 	FROM subscribers s LEFT JOIN addresses a ON a.resource_id = s.id WHERE s.id = $2 AND s.project_id = $1 ORDER BY a.id`
 

@@ -70,7 +70,10 @@ func (s *Store) CreatePasskey(ctx context.Context, p factor.Passkey) error {
 		}
 		res, err := t.Exec(ctx, `INSERT INTO passkeys (`+passkeyColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT DO NOTHING`,
 			p.ID, string(p.Owner.Kind), p.Owner.ID, p.Credential, p.Name, string(p.Record), int64(p.Count), flag(p.Synced), flag(p.BackedUp), micros(p.Created), micros(p.Used))
-		return inserted(res, err, "passkey", problem.New(problem.Conflict, "conflict", "there is such a passkey"))
+		if err := inserted(res, err, "passkey", problem.New(problem.Conflict, "conflict", "there is such a passkey")); err != nil {
+			return err
+		}
+		return t.tellOwner(ctx, s.now(), p.Owner, "passkey_added", "name", p.Name)
 	})
 }
 
@@ -107,16 +110,21 @@ func (s *Store) UsePasskey(ctx context.Context, p factor.Passkey, old uint32) er
 
 // DeletePasskey deletes a passkey of an owner.
 func (s *Store) DeletePasskey(ctx context.Context, o factor.Owner, id string) error {
-	return s.deleteFactor(ctx, "passkeys", "passkey", o, id)
+	return s.deleteFactor(ctx, "passkeys", "passkey", "name", o, id, "passkey_removed")
 }
 
-func (s *Store) deleteFactor(ctx context.Context, table, thing string, o factor.Owner, id string) error {
-	return s.once(ctx, factorEvent("factor.removed", o, thing, id), func(t tx) error {
-		res, err := t.Exec(ctx, `DELETE FROM `+table+` WHERE id = $1 AND owner_id = $2 AND owner_kind = $3`, id, o.ID, string(o.Kind))
-		if err := oneRow(res, err, thing); err != nil {
+// deleteFactor deletes a row of an owner, and gives its name.
+func (s *Store) deleteFactor(ctx context.Context, table, thing, name string, o factor.Owner, id, what string) error {
+	return s.change(ctx, factorEvent("factor.removed", o, thing, id), func(t tx) error {
+		var was string
+		err := t.Row(ctx, `DELETE FROM `+table+` WHERE id = $1 AND owner_id = $2 AND owner_kind = $3 RETURNING `+name, id, o.ID, string(o.Kind)).Scan(&was)
+		if err := found(err, thing); err != nil {
 			return err
 		}
-		return t.placeOwner(ctx, o)
+		if err := t.placeOwner(ctx, o); err != nil {
+			return err
+		}
+		return t.tellOwner(ctx, s.now(), o, what, "name", was)
 	})
 }
 
@@ -130,7 +138,10 @@ func (s *Store) CreateTOTP(ctx context.Context, a factor.TOTP) error {
 		}
 		res, err := t.Exec(ctx, `INSERT INTO totps (`+totpColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING`,
 			a.ID, string(a.Owner.Kind), a.Owner.ID, a.Sealed, a.Step, micros(a.Created), micros(a.Used))
-		return inserted(res, err, "authenticator app", problem.New(problem.Conflict, "conflict", "there is an authenticator app"))
+		if err := inserted(res, err, "authenticator app", problem.New(problem.Conflict, "conflict", "there is an authenticator app")); err != nil {
+			return err
+		}
+		return t.tellOwner(ctx, s.now(), a.Owner, "totp_added")
 	})
 }
 
@@ -169,7 +180,7 @@ func swapped(res sql.Result, err error, thing string) error {
 
 // DeleteTOTP deletes the authenticator app of an owner, if it has that id.
 func (s *Store) DeleteTOTP(ctx context.Context, o factor.Owner, id string) error {
-	return s.deleteFactor(ctx, "totps", "factor", o, id)
+	return s.deleteFactor(ctx, "totps", "factor", "''", o, id, "totp_removed")
 }
 
 // ReplaceRecoveryCodes deletes the codes of an owner and inserts others.
@@ -178,9 +189,18 @@ func (s *Store) ReplaceRecoveryCodes(ctx context.Context, o factor.Owner, hashes
 		if err := t.lockOwner(ctx, o); err != nil {
 			return err
 		}
-		_, err := t.Exec(ctx, `DELETE FROM recovery_codes WHERE owner_id = $1 AND owner_kind = $2`, o.ID, string(o.Kind))
+		res, err := t.Exec(ctx, `DELETE FROM recovery_codes WHERE owner_id = $1 AND owner_kind = $2`, o.ID, string(o.Kind))
 		if err != nil {
 			return fmt.Errorf("deleting recovery codes: %w", err)
+		}
+		before, err := res.RowsAffected()
+		if err != nil {
+			return fmt.Errorf("deleting recovery codes: %w", err)
+		}
+		if what := codesChange(before, len(hashes)); what != "" {
+			if err := t.tellOwner(ctx, s.now(), o, what); err != nil {
+				return err
+			}
 		}
 		args, rows := []any{o.ID, string(o.Kind), micros(at)}, make([]string, len(hashes))
 		for i, hash := range hashes {
@@ -199,12 +219,22 @@ func (s *Store) ReplaceRecoveryCodes(ctx context.Context, o factor.Owner, hashes
 
 // TakeRecoveryCode deletes a code.
 func (s *Store) TakeRecoveryCode(ctx context.Context, o factor.Owner, hash string) error {
-	return s.once(ctx, factorEvent("recovery_code.used", o, "recovery_codes", ""), func(t tx) error {
+	return s.change(ctx, factorEvent("recovery_code.used", o, "recovery_codes", ""), func(t tx) error {
 		res, err := t.Exec(ctx, `DELETE FROM recovery_codes WHERE owner_id = $1 AND owner_kind = $2 AND hash = $3`, o.ID, string(o.Kind), hash)
 		if err := oneRow(res, err, "recovery code"); err != nil {
 			return err
 		}
-		return t.placeOwner(ctx, o)
+		if err := t.placeOwner(ctx, o); err != nil {
+			return err
+		}
+		var left int
+		if err := t.Row(ctx, `SELECT COUNT(*) FROM recovery_codes WHERE owner_id = $1 AND owner_kind = $2`, o.ID, string(o.Kind)).Scan(&left); err != nil {
+			return fmt.Errorf("counting recovery codes: %w", err)
+		}
+		if left == 0 {
+			return t.tellOwner(ctx, s.now(), o, "codes_used_up")
+		}
+		return t.tellOwner(ctx, s.now(), o, "code_used", "left", strconv.Itoa(left))
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/audit"
+	"github.com/selvage/selvage/internal/mail"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/revocation"
 )
@@ -18,14 +19,15 @@ import (
 const sessionColumns = `id, project_id, subscriber_id, auth_time, amr, user_agent, address, expires, ended, mark`
 
 // CreateSession inserts a login, if its subscriber still has the password and is
-// not disabled; else it is a [problem.Conflict].
-func (s *Store) CreateSession(ctx context.Context, l idp.Session, passwordHash string) error {
+// not disabled; else it is a [problem.Conflict]. Of the first nobody is told.
+func (s *Store) CreateSession(ctx context.Context, l idp.Session, passwordHash string, notices ...mail.Letter) error {
 	return s.change(ctx, audit.Of("login", l.ProjectID, "subscriber", l.SubscriberID).By(audit.Subscriber, l.SubscriberID).With("session", l.ID, "amr", strings.Join(l.AMR, " "), "user_agent", l.UserAgent), func(t tx) error {
 		// Who changes the subscriber waits here for us, and then ends the login; or we
 		// for them, and then find it changed.
-		res, err := t.Exec(ctx, `UPDATE subscribers SET updated = updated WHERE project_id = $1 AND id = $2 AND password_hash = $3 AND disabled = 0`,
-			l.ProjectID, l.SubscriberID, passwordHash)
-		if err := oneRow(res, err, "subscriber"); errors.Is(err, problem.NotFound) {
+		var logins int64
+		err := t.Row(ctx, `UPDATE subscribers SET logins = logins + 1 WHERE project_id = $1 AND id = $2 AND password_hash = $3 AND disabled = 0 RETURNING logins`,
+			l.ProjectID, l.SubscriberID, passwordHash).Scan(&logins)
+		if err := found(err, "subscriber"); errors.Is(err, problem.NotFound) {
 			return problem.New(problem.Conflict, "subscriber_changed", "the subscriber has changed since its password was checked")
 		} else if err != nil {
 			return err
@@ -35,7 +37,10 @@ func (s *Store) CreateSession(ctx context.Context, l idp.Session, passwordHash s
 		if err != nil {
 			return fmt.Errorf("inserting session: %w", err)
 		}
-		return nil
+		if logins == 1 {
+			return nil
+		}
+		return t.queueLetters(ctx, notices...)
 	})
 }
 

@@ -17,14 +17,14 @@ import (
 )
 
 const subscriberColumns = `id, project_id, COALESCE(email, ''), COALESCE(reference, ''), password_hash, first_name, last_name, display_name,
-	job_title, time_zone, country, company_name, region, claims, email_verified, disabled, created, updated`
+	job_title, time_zone, country, company_name, region, claims, email_verified, disabled, epoch, created, updated`
 
 func scanSubscriber(row scanner, more ...any) (s fabric.Subscriber, err error) {
 	var claims string
 	var created, updated int64
 	err = row.Scan(append([]any{
 		&s.ID, &s.ProjectID, &s.Email, &s.Reference, &s.PasswordHash, &s.FirstName, &s.LastName, &s.DisplayName,
-		&s.JobTitle, &s.TimeZone, &s.Country, &s.CompanyName, &s.Region, &claims, &s.Verified, &s.Disabled, &created, &updated,
+		&s.JobTitle, &s.TimeZone, &s.Country, &s.CompanyName, &s.Region, &claims, &s.Verified, &s.Disabled, &s.Epoch, &created, &updated,
 	}, more...)...)
 	if err == nil && claims != noClaims {
 		err = json.Unmarshal([]byte(claims), &s.Claims)
@@ -177,10 +177,11 @@ func (t tx) updateSubscriber(ctx context.Context, projectID, id string, c fabric
 			job_title = COALESCE($9, job_title), time_zone = COALESCE($10, time_zone), country = COALESCE($11, country),
 			company_name = COALESCE($12, company_name), region = COALESCE($13, region), updated = $14,
 			claims = COALESCE($15, claims),
-			email_verified = COALESCE($16, CASE WHEN COALESCE($3, email) = email THEN email_verified ELSE 0 END)
+			email_verified = COALESCE($16, CASE WHEN COALESCE($3, email) = email THEN email_verified ELSE 0 END),
+			epoch = epoch + $17
 		WHERE id = $2 AND project_id = $1 RETURNING `+subscriberColumns+`, `+webhooksOf("subscribers"),
 		projectID, id, c.Email, c.PasswordHash, flagOf(c.Disabled), c.FirstName, c.LastName, c.DisplayName,
-		c.JobTitle, c.TimeZone, c.Country, c.CompanyName, c.Region, micros(at), claims, flagOf(c.Verified)), &webhooks)
+		c.JobTitle, c.TimeZone, c.Country, c.CompanyName, c.Region, micros(at), claims, flagOf(c.Verified), flag(c.Begins())), &webhooks)
 	if isUnique(err) {
 		err = emailTaken()
 	}

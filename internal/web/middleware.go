@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/rs/cors"
@@ -32,7 +33,7 @@ func Outer(next http.Handler, log *slog.Logger, observe Observer) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
 		id := rand.Text()[:20]
-		from := &audit.Origin{Actor: audit.Actor{Kind: audit.Anonymous}, Address: Address(r), RequestID: id}
+		from := &audit.Origin{Actor: audit.Actor{Kind: audit.Anonymous}, Address: Address(r), Agent: agent(r), RequestID: id}
 		r = r.WithContext(audit.With(r.Context(), from))
 		rec := &recorder{ResponseWriter: w}
 		rec.Header().Set("X-Request-Id", id)
@@ -47,6 +48,12 @@ func Outer(next http.Handler, log *slog.Logger, observe Observer) http.Handler {
 		}
 		next.ServeHTTP(rec, r)
 	})
+}
+
+// agent gives what a browser says that it is, bounded.
+func agent(r *http.Request) string {
+	says := r.UserAgent()
+	return strings.ToValidUTF8(says[:min(len(says), 256)], "")
 }
 
 func refuse(w http.ResponseWriter, r *http.Request) bool {

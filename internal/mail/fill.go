@@ -1,0 +1,61 @@
+package mail
+
+import (
+	"strings"
+	"time"
+
+	"github.com/selvage/selvage/internal/agent"
+)
+
+// values are the facts of a draft as its words show them: none of them is a name of
+// another any more.
+func (d Draft) values() map[string]string {
+	all := map[string]string{"brand": d.Brand.Name, "to": d.To}
+	for name, value := range d.Facts {
+		all[name] = value
+	}
+	if at, err := time.Parse(time.RFC3339, d.Facts["when"]); err == nil {
+		all["when"] = at.UTC().Format("2 January 2006, 15:04 UTC")
+	}
+	if says, ok := d.Facts["agent"]; ok {
+		all["device"] = agent.Name(says)
+	}
+	if d.Facts["by"] != "" {
+		all["by"] = replace(others, all)
+	}
+	if d.Facts["what"] != "" {
+		all["what"] = replace(changes[d.Facts["what"]], all)
+	}
+	return all
+}
+
+// replace puts facts in the place of their names. What is put in is never looked through
+// for names again.
+func replace(text string, values map[string]string) string {
+	var pairs []string
+	for name, value := range values {
+		pairs = append(pairs, "{"+name+"}", oneLine(value))
+	}
+	return strings.NewReplacer(pairs...).Replace(text)
+}
+
+// fill puts facts into words. Of a paragraph of several lines those are left out whose
+// fact there is not.
+func (w words) fill(values map[string]string) words {
+	filled := words{Subject: oneLine(replace(w.Subject, values)), Title: replace(w.Title, values), Button: w.Button, Note: replace(w.Note, values)}
+	for _, p := range w.Text {
+		lines := strings.Split(p, "\n")
+		var known []string
+		for _, line := range lines {
+			_, name, _ := strings.Cut(line, "{")
+			name, _, _ = strings.Cut(name, "}")
+			if len(lines) == 1 || values[name] != "" {
+				known = append(known, replace(line, values))
+			}
+		}
+		if len(known) > 0 {
+			filled.Text = append(filled.Text, strings.Join(known, "\n"))
+		}
+	}
+	return filled
+}

@@ -1,0 +1,132 @@
+package store
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/audit"
+	"github.com/selvage/selvage/internal/factor"
+	"github.com/selvage/selvage/internal/mail"
+	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// waiting gives what the letters that wait are about, the oldest first, with what became of
+// factors.
+func waiting(t *testing.T, s *Store) (all []string) {
+	t.Helper()
+	letters, err := s.ListLetters(t.Context(), mail.Pending, page.Query{Size: page.MaxSize})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range letters.Items {
+		if l.To != "a@example.com" || l.ProjectID != "p" || l.SubscriberID != "s" {
+			t.Errorf("a letter to %q, of %q in %q", l.To, l.SubscriberID, l.ProjectID)
+		}
+		all = append(all, strings.Trim(string(l.Kind)+" "+l.Facts["what"]+" "+l.Facts["left"], " "))
+	}
+	slices.Reverse(all)
+	return all
+}
+
+// TestNotices sees that who owns an account is told of what opens it, in the transaction
+// of that, and of what failed is not.
+func TestNotices(t *testing.T) {
+	EachDatabase(t, func(t *testing.T, c Config) {
+		s, g, _ := grantRows(t, c)
+		ctx := audit.With(t.Context(), &audit.Origin{Actor: audit.Actor{Kind: audit.Anonymous}, Address: "192.0.2.7", Agent: "Mozilla/5.0 (X11; Linux) Firefox/140.0"})
+		want := func(kinds ...string) {
+			t.Helper()
+			if got := waiting(t, s); !slices.Equal(got, kinds) {
+				t.Errorf("told of %q, want %q", got, kinds)
+			}
+		}
+		notice := func() mail.Letter {
+			return mail.Letter{ID: newID(), ProjectID: "p", SubscriberID: "s", Kind: mail.NewDevice, To: "a@example.com", Created: time.Now()}
+		}
+		signIn(t, s, g)
+		l := login(g)
+		l.ID = newID()
+		if err := s.CreateSession(ctx, l, "another hash", notice()); !errors.Is(err, problem.Conflict) {
+			t.Errorf("a login by another password = %v, want a conflict", err)
+		}
+		want()
+		for range 2 {
+			l.ID = newID()
+			if err := s.CreateSession(ctx, l, "hash", notice()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want("new_device", "new_device")
+
+		app := factor.TOTP{ID: newID(), Owner: ada, Sealed: "x"}
+		key := factor.Passkey{ID: newID(), Owner: ada, Credential: "c", Name: "Phone", Record: []byte("{}")}
+		err := errors.Join(
+			s.CreateTOTP(ctx, app), s.CreatePasskey(ctx, key), s.ReplaceRecoveryCodes(ctx, ada, []string{"x"}, time.Now()), s.ReplaceRecoveryCodes(ctx, ada, []string{"1", "2"}, time.Now()),
+			s.TakeRecoveryCode(ctx, ada, "1"), s.TakeRecoveryCode(ctx, ada, "2"), s.DeleteTOTP(ctx, ada, app.ID), s.DeletePasskey(ctx, ada, key.ID),
+		)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for what, err := range map[string]error{
+			"a code that was used": s.TakeRecoveryCode(ctx, ada, "1"), "an app that is gone": s.DeleteTOTP(ctx, ada, app.ID), "a passkey that is gone": s.DeletePasskey(ctx, ada, key.ID),
+		} {
+			if !errors.Is(err, problem.NotFound) {
+				t.Errorf("%s = %v, want not found", what, err)
+			}
+		}
+		want("new_device", "new_device", "factor_changed totp_added", "factor_changed passkey_added", "factor_changed codes_replaced",
+			"factor_changed code_used 1", "factor_changed codes_used_up", "factor_changed totp_removed", "factor_changed passkey_removed")
+		letters, err := s.ListLetters(ctx, mail.Pending, page.Query{Size: 1})
+		if err != nil || letters.Items[0].Facts["name"] != "Phone" || letters.Items[0].Facts["address"] != "192.0.2.7" || letters.Items[0].Facts["by"] != "" {
+			t.Errorf("the last letter = %+v, %v", letters.Items, err)
+		}
+		others := audit.With(t.Context(), &audit.Origin{Actor: audit.Actor{Kind: audit.APIKey}, Address: "192.0.2.9"})
+		if err := s.CreateTOTP(others, app); err != nil {
+			t.Fatal(err)
+		}
+		letters, err = s.ListLetters(ctx, mail.Pending, page.Query{Size: 1})
+		if err != nil || letters.Items[0].Facts["by"] == "" || letters.Items[0].Facts["address"] != "" {
+			t.Errorf("of what others did is told %+v, %v", letters.Items, err)
+		}
+	})
+}
+
+// TestEpoch sees that a new password, and a link that sets one, begin another epoch, and
+// nothing else does.
+func TestEpoch(t *testing.T) {
+	EachDatabase(t, func(t *testing.T, c Config) {
+		s, _, _ := grantRows(t, c)
+		change := func(c fabric.SubscriberChange) int64 {
+			t.Helper()
+			sub, err := s.UpdateSubscriber(t.Context(), "p", "s", c, time.Now(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			again, err := s.FindSubscriber(t.Context(), "p", "s")
+			if err != nil || again.Epoch != sub.Epoch {
+				t.Errorf("read again the epoch is %d, %v, want %d", again.Epoch, err, sub.Epoch)
+			}
+			return sub.Epoch
+		}
+		name, hash := "Ada", "another hash"
+		if got := change(fabric.SubscriberChange{Profile: fabric.Profile{FirstName: &name}}); got != 0 {
+			t.Errorf("after a change of the name: epoch %d, want 0", got)
+		}
+		if got := change(fabric.SubscriberChange{PasswordHash: &hash}); got != 1 {
+			t.Errorf("after a new password: epoch %d, want 1", got)
+		}
+		link := idp.Link{Hash: "h", Purpose: mail.Reset, ProjectID: "p", SubscriberID: "s", Email: "a@example.com", Bound: "a@example.com", Created: time.Now(), Expires: time.Now().Add(time.Hour)}
+		if err := s.CreateLink(t.Context(), link); err != nil {
+			t.Fatal(err)
+		}
+		if got := change(fabric.SubscriberChange{Proof: &fabric.Proof{Hash: "h", Purpose: string(mail.Reset), Ends: true}}); got != 2 {
+			t.Errorf("after a link that sets the same password: epoch %d, want 2", got)
+		}
+	})
+}
