@@ -23,10 +23,12 @@ SUITES_sqlite := ./test/attack ./test/clients ./test/conformance ./test/contract
 SUITES_postgres := ./test/attack ./test/faults
 SUITES_redis := ./test/clients ./test/contract ./test/faults ./test/nodes
 SUITES_cluster := ./test/faults ./test/nodes
+# Where pictures of pages go.
+SCREENSHOTS ?= build/screenshots
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .DEFAULT_GOAL := build
-.PHONY: run build sdk check test suites outages lint bench
+.PHONY: run build sdk check test suites outages screenshots lint bench
 
 run: build ## build and serve on embedded defaults; flags go into ARGS
 	$(BINARY) serve $(ARGS)
@@ -63,6 +65,10 @@ suites-%:
 	@echo "on $*:"
 	@SELVAGE_TEST_BACKEND=$* $(if $(filter redis,$*),CGO_ENABLED=1 go test $(RACE),go test) -timeout 30m -count=1 -vet=off -parallel 4 -run '^TestScripts$$' ./cmd/selvage
 	@SELVAGE_TEST_BACKEND=$* go test -p 1 -timeout 30m -count=1 -vet=off -parallel 4 $(SUITES_$*)
+
+screenshots: build ## every page in light, dark and on a phone, into SCREENSHOTS, with an index.html
+	test/setup.sh
+	@SELVAGE_BINARY=$(CURDIR)/$(BINARY) SELVAGE_TEST_ALL=1 SELVAGE_TEST_SCREENSHOTS=$(abspath $(SCREENSHOTS)) go test -count=1 -vet=off -run '^TestScreens' ./test/clients
 
 lint: ## vet and staticcheck
 	go vet ./...

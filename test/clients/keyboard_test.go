@@ -1,0 +1,88 @@
+package clients
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/selvage/selvage/test/harness"
+)
+
+// stops gives each thing of the page that can be used, in the order in which it is there:
+// of radio buttons those that are chosen, or the first.
+const stops = `(() => {
+	const all = [...document.querySelectorAll("a[href], button, input:not([type=hidden]), select, textarea, summary")]
+		.filter((e) => e.checkVisibility() && !e.disabled && e.getClientRects().length);
+	return all.filter((e) => e.type !== "radio" || e.checked || !document.querySelector('input[name="' + e.name + '"]:checked') && all.find((o) => o.name === e.name) === e);
+})()`
+
+// byKeys goes through the page by the Tab key: each thing that can be used comes by, in
+// the order of the page, and shows that it does.
+func (b tab) byKeys(page string) {
+	b.Helper()
+	b.until("the page", "document.readyState === 'complete'")
+	b.do(chromedp.Evaluate[chromedp.Void]("document.activeElement.blur(), window.stops = " + stops + ", void getSelection().removeAllRanges()"))
+	want := eval[[]string](b, "stops.map((e) => e.outerHTML.slice(0, 90))")
+	if len(want) == 0 {
+		b.Fatalf("%s: nothing can be used", page)
+	}
+	var got []int
+	for range 2 * len(want) {
+		b.do(chromedp.KeyEvent("\t"))
+		at := eval[int](b, "stops.indexOf(document.activeElement)")
+		if slices.Contains(got, at) && at >= 0 {
+			break // round
+		}
+		if at < 0 {
+			continue // the browser's own
+		}
+		got = append(got, at)
+		if !eval[bool](b, "((s) => s.outlineStyle !== 'none' && parseFloat(s.outlineWidth) >= 2)(getComputedStyle(document.activeElement))") {
+			b.Errorf("%s: nothing shows that %s has the focus", page, want[at])
+		}
+	}
+	first := 0 // Tab begins where the focus was last
+	if len(got) > 0 {
+		first = slices.Index(got, slices.Min(got))
+	}
+	round := append(slices.Clone(got[first:]), got[:first]...)
+	for i, what := range want {
+		if !slices.Contains(got, i) {
+			b.Errorf("%s: Tab does not come by %s", page, what)
+		}
+	}
+	if !slices.IsSorted(round) {
+		b.Errorf("%s: Tab goes %s", page, fmt.Sprint(round))
+	}
+}
+
+// TestKeyboard goes through pages by the keyboard alone, and signs in by it.
+func TestKeyboard(t *testing.T) {
+	harness.OneBackend(t)
+	t.Parallel()
+	server := harness.Start(t)
+	p := server.NewProject(t)
+	sub := p.NewSubscriber(t)
+	c := p.NewClient(t, "spa", "--name", "Acme Dialer")
+	b := newTab(t)
+	b.do(chromedp.Navigate(c.NewFlow("openid email").URL()))
+	b.until("the login", "document.activeElement.id === 'username'")
+	b.do(chromedp.KeyEvent(sub.Email+"\t"), chromedp.KeyEvent(sub.Password+"\r"))
+	b.until("the consent", "document.getElementById('consent-allow')")
+	b.byKeys("consent")
+	b.do(chromedp.Navigate(c.NewFlow("openid").With("prompt", "login").URL()))
+	b.byKeys("login")
+	b.do(chromedp.Navigate(p.Issuer() + "account?project=" + p.ID))
+	b.byKeys("account")
+
+	b.do(chromedp.Navigate(server.CLI(t, "", "operator", "setup-link")["url"].(string)))
+	b.fill("setup-submit", "username", "ann@example.com", "password", "a loom of one's own")
+	home := "/dashboard/projects/" + p.ID
+	b.arrive(home)
+	for _, page := range []string{"/subscribers", "/clients/new", "/keys/new"} {
+		b.do(chromedp.Navigate(p.PublicURL + home + page))
+		b.byKeys(page)
+	}
+}

@@ -1,0 +1,132 @@
+package clients
+
+import (
+	"fmt"
+	"html"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/selvage/selvage/test/harness"
+)
+
+// screens looks at the pages that a tab comes by: axe-core finds nothing serious on any,
+// in both themes, and none is wider than a phone. Where SELVAGE_TEST_SCREENSHOTS names a
+// folder, how each looks is kept there.
+type screens struct {
+	tab
+	axe string // the script
+	dir string
+}
+
+func newScreens(t *testing.T) *screens {
+	t.Helper()
+	script, err := os.ReadFile("node_modules/axe-core/axe.min.js")
+	if err != nil {
+		harness.Missing(t, "axe-core (npm ci in test/clients)")
+	}
+	s := &screens{newTab(t), string(script), os.Getenv("SELVAGE_TEST_SCREENSHOTS")}
+	if s.dir != "" {
+		if err := os.MkdirAll(s.dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+// The looks of a page, by what pictures are called.
+var looks = []struct {
+	name       string
+	wide, high int64
+	theme      string
+}{{"light", 1280, 800, "light"}, {"dark", 1280, 800, "dark"}, {"phone", 390, 844, "light"}, {"phone-dark", 390, 844, "dark"}}
+
+// stop looks at the page that is shown.
+func (s *screens) stop(name string) {
+	s.Helper()
+	s.until("the page "+name, "document.readyState === 'complete'")
+	for _, l := range looks {
+		if s.dir == "" && l.name == "phone-dark" {
+			continue
+		}
+		s.look(l.wide, l.high, l.theme)
+		switch l.name {
+		case "light":
+			s.audit(name, l.name, "{}")
+		case "dark":
+			s.audit(name, l.name, "{runOnly: ['color-contrast']}")
+		case "phone":
+			if wide := eval[int](s.tab, "document.documentElement.scrollWidth"); wide > int(l.wide) {
+				s.Errorf("%s is %d pixels wide on a screen of %d", name, wide, l.wide)
+			}
+		}
+		if s.dir == "" {
+			continue
+		}
+		raw, err := chromedp.Run(s.ctx, chromedp.FullScreenshot(80))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(s.dir, name+"."+l.name+".jpg"), raw, 0o644)
+		}
+		if err != nil {
+			s.Fatal(err)
+		}
+	}
+	s.look(1280, 800, "light")
+}
+
+// audit has axe-core judge the page.
+func (s *screens) audit(name, look, options string) {
+	s.Helper()
+	if !eval[bool](s.tab, "typeof axe === 'object'") {
+		s.do(chromedp.Evaluate[chromedp.Void](s.axe + ";void 0"))
+	}
+	found := eval[[]string](s.tab, `axe.run(document, `+options+`).then((r) => r.violations.filter((v) => ["serious", "critical"].includes(v.impact))
+		.flatMap((v) => v.nodes.map((n) => v.id + ": " + n.html.slice(0, 200) + " " + n.any.map((a) => a.message).join("; "))))`)
+	for _, fault := range found {
+		s.Errorf("%s (%s): %s", name, look, fault)
+	}
+}
+
+// open goes to an address and looks at what is there.
+func (s *screens) open(name, url string) {
+	s.Helper()
+	s.do(chromedp.Navigate(url))
+	s.stop(name)
+}
+
+// next clicks a button and looks at what comes, which has an element of that id.
+func (s *screens) next(name, button, id string) {
+	s.Helper()
+	s.click(button)
+	s.until(id, "document.readyState === 'complete' && document.getElementById("+quoted(id)+")")
+	s.stop(name)
+}
+
+// index writes a page with all the pictures in the folder.
+func (s *screens) index() {
+	if s.dir == "" {
+		return
+	}
+	all, err := filepath.Glob(filepath.Join(s.dir, "*.light.jpg"))
+	if err != nil {
+		s.Fatal(err)
+	}
+	slices.Sort(all)
+	var b strings.Builder
+	b.WriteString("<!doctype html><html lang=en><meta charset=utf-8><title>Screenshots</title><style>body{font:15px system-ui;margin:24px;background:#888}img{vertical-align:top;margin:0 12px 24px 0;max-height:640px}h2{margin:24px 0 8px}</style>\n")
+	for _, path := range all {
+		name := strings.TrimSuffix(filepath.Base(path), ".light.jpg")
+		fmt.Fprintf(&b, "<h2 id=%q>%s</h2>", name, html.EscapeString(name))
+		for _, l := range looks {
+			fmt.Fprintf(&b, `<a href="%[1]s.%[2]s.jpg"><img loading=lazy alt="%[1]s, %[2]s" src="%[1]s.%[2]s.jpg"></a>`, name, l.name)
+		}
+		b.WriteString("\n")
+	}
+	if err := os.WriteFile(filepath.Join(s.dir, "index.html"), []byte(b.String()), 0o644); err != nil {
+		s.Fatal(err)
+	}
+}
