@@ -19,7 +19,7 @@ func (a *API) showStyles(v *visit) error {
 		return problem.NoSuch("page")
 	}
 	data := stylesPage{Themes: []string{"light", "dark"}, Pages: v.r.URL.Query().Get("of") == "pages"}
-	f := templates.Frame{Title: "Styles", FormToken: a.formToken(v), Now: v.now, Theme: web.Theme(v.r)}
+	f := templates.Frame{Title: "Styles", FormToken: a.formToken(v), Now: v.now, Theme: web.Theme(v.r), Sheet: "dashboard.css"}
 	if data.Pages {
 		f.Sheet = "pages.css"
 	}

@@ -22,7 +22,7 @@ func (d Dashboard) name() string { return d.Page + ".html" }
 type Frame struct {
 	Title     string
 	Theme     string // as in View
-	Sheet     string // its style sheet; "" is that of the dashboard
+	Sheet     string // the style sheet that it shows the parts of; "" is that of the dashboard, which is no sheet of parts
 	Operator  string // who is signed in; "" on the pages before
 	Project   string // name of the one that is looked at; "" for the installation
 	Projects  []FrameLink
