@@ -22,7 +22,7 @@ type recordingRow struct {
 func (v *visit) recordingRow(r recordings.Recording) recordingRow {
 	row := recordingRow{
 		Recording: r, Title: r.Created.UTC().Format("2 Jan 2006, 15:04:05"), URL: v.base() + "/recordings/" + r.Sid,
-		Length: length(r.Duration()), Size: bytes(r.Bytes), Who: between(r.From, r.To), Status: status{"", words(string(r.Status))},
+		Length: length(r.Duration()), Size: size(r.Bytes), Who: between(r.From, r.To), Status: status{"", words(string(r.Status))},
 	}
 	if r.HasMedia() {
 		row.Media = "/api/laml/2010-04-01/Accounts/" + r.ProjectID + "/Recordings/" + r.Sid
@@ -67,7 +67,7 @@ func length(d time.Duration) string {
 	return fmt.Sprintf("%d:%02d", s/60, s%60)
 }
 
-func bytes(n int64) string {
+func size(n int64) string {
 	switch {
 	case n <= 0:
 		return ""

@@ -7,12 +7,13 @@ import (
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/operator"
 )
 
 // A resourceRow is a resource as it is listed.
 type resourceRow struct {
-	ID, Title, Kind string
-	Created         time.Time
+	ID, Title, URL, Kind string
+	Created              time.Time
 }
 
 // listResources serves GET /dashboard/projects/{project}/resources. A kind in the
@@ -25,8 +26,9 @@ func (a *API) listResources(v *visit) error {
 		Kind      string
 		Pager     pager
 		Base      string
+		MayMake   bool
 		Now       time.Time
-	}{Kind: kind, Base: v.base(), Now: v.now}
+	}{Kind: kind, Base: v.base(), MayMake: v.mayIn(operator.Write), Now: v.now}
 	for _, k := range a.Fabric.Kinds().All() {
 		p.Kinds = append(p.Kinds, choice{Value: k.Path, Title: k.Title, Chosen: k.Path == kind})
 	}
@@ -36,7 +38,7 @@ func (a *API) listResources(v *visit) error {
 	}
 	p.Pager = v.pager(found.Prev, found.Next)
 	for _, r := range found.Items {
-		p.Resources = append(p.Resources, a.resourceRow(r))
+		p.Resources = append(p.Resources, a.resourceRow(v, r))
 	}
 	return a.page(v, http.StatusOK, "Resources", "resources", p)
 }
@@ -57,8 +59,11 @@ func (a *API) findResources(v *visit, kind string) (page.Page[fabric.Resource], 
 	return p, err
 }
 
-func (a *API) resourceRow(r fabric.Resource) resourceRow {
-	row := resourceRow{r.ID, r.DisplayName, strings.ReplaceAll(r.Type, "_", " "), r.Created}
+func (a *API) resourceRow(v *visit, r fabric.Resource) resourceRow {
+	row := resourceRow{r.ID, r.DisplayName, v.thingURL(r.Type, r.ID), strings.ReplaceAll(r.Type, "_", " "), r.Created}
+	if row.Title == "" {
+		row.Title = r.ID
+	}
 	if k := a.Fabric.Kinds().ByType(r.Type); k != nil {
 		row.Kind = k.Title
 	}
@@ -85,7 +90,7 @@ func (a *API) listAddresses(v *visit) error {
 		Now       time.Time
 	}{Name: name, Pager: v.pager(found.Prev, found.Next), Base: v.base(), Now: v.now}
 	for _, address := range found.Items {
-		p.Addresses = append(p.Addresses, addressRow{address, strings.Join(address.Channels, ", ")})
+		p.Addresses = append(p.Addresses, v.addressRow(address))
 	}
 	return a.page(v, http.StatusOK, "Addresses", "addresses", p)
 }
@@ -93,4 +98,17 @@ func (a *API) listAddresses(v *visit) error {
 type addressRow struct {
 	fabric.Address
 	Has string
+	Of  string // where its resource is shown
+}
+
+func (v *visit) addressRow(a fabric.Address) addressRow {
+	return addressRow{a, strings.Join(a.Channels, ", "), v.thingURL(a.Type, a.ResourceID)}
+}
+
+// thingURL gives the page of a resource or a subscriber.
+func (v *visit) thingURL(typ, id string) string {
+	if typ == "subscriber" {
+		return v.base() + "/subscribers/" + id
+	}
+	return v.base() + "/resources/" + id
 }

@@ -16,6 +16,7 @@ type route struct {
 	serve   func(*API, *visit) error
 	nav     string // its title in the rail; "" for what is not there
 	fresh   bool   // the operator must have proven lately who it is
+	large   bool   // its form may hold a document
 }
 
 // routes are all of them. Each page is a group; those that the rail shows are in its order.
@@ -38,6 +39,13 @@ func routes() []route {
 
 		{pattern: "GET /dashboard/projects/{project}", may: operator.Read, serve: (*API).home, nav: "Home"},
 		{pattern: "GET /dashboard/projects/{project}/resources", may: operator.Read, serve: (*API).listResources, nav: "Resources"},
+		{pattern: "GET /dashboard/projects/{project}/resources/new", may: operator.Write, serve: (*API).chooseKind},
+		{pattern: "GET /dashboard/projects/{project}/kinds/{kind}", may: operator.Write, serve: (*API).newResource},
+		{pattern: "POST /dashboard/projects/{project}/kinds/{kind}", may: operator.Write, serve: (*API).createResource, large: true},
+		{pattern: "GET /dashboard/projects/{project}/resources/{id}", may: operator.Read, serve: (*API).showResource},
+		{pattern: "GET /dashboard/projects/{project}/resources/{id}/edit", may: operator.Write, serve: (*API).editResource},
+		{pattern: "POST /dashboard/projects/{project}/resources/{id}/edit", may: operator.Write, serve: (*API).changeResource, large: true},
+		{pattern: "POST /dashboard/projects/{project}/resources/{id}/delete", may: operator.Write, serve: (*API).deleteResource},
 		{pattern: "GET /dashboard/projects/{project}/addresses", may: operator.Read, serve: (*API).listAddresses, nav: "Addresses"},
 
 		{pattern: "GET /dashboard/projects/{project}/subscribers", may: operator.Read, serve: (*API).listSubscribers, nav: "Subscribers"},

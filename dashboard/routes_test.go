@@ -2,6 +2,7 @@ package dashboard_test
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"net/url"
 	"strings"
@@ -34,8 +35,10 @@ func (w *world) things(t *testing.T) *strings.Replacer {
 	o, err := w.operators.Create(ctx, operator.Input{Email: &victim, Roles: []operator.Membership{{Role: operator.Viewer}}})
 	must(t, err)
 	r := w.record(w.one.ID, "a-call")
+	room, err := w.fabric.CreateResource(ctx, w.one.ID, w.fabric.Kinds().ByPath("conference_rooms"), map[string]json.RawMessage{"name": []byte(`"of ada@example.com"`)})
+	must(t, err)
 	return strings.NewReplacer("{project}", w.one.ID, "/keys/{id}", "/keys/"+k.ID, "/subscribers/{id}", "/subscribers/"+s.ID, "/clients/{id}", "/clients/"+c.ID,
-		"/operators/{id}", "/operators/"+o.ID, "{sid}", r.Sid)
+		"/operators/{id}", "/operators/"+o.ID, "{sid}", r.Sid, "/resources/{id}", "/resources/"+room.ID, "{kind}", "conference_rooms")
 }
 
 // Each route is refused to who may not have it: nobody, a viewer, an operator of another
@@ -77,7 +80,7 @@ func TestRoutesAreRefused(t *testing.T) {
 		if isOwn {
 			continue
 		}
-		changes := method == http.MethodPost || strings.HasSuffix(pattern, "/new")
+		changes := method == http.MethodPost || strings.HasSuffix(pattern, "/new") || strings.HasSuffix(pattern, "/edit") || strings.HasSuffix(pattern, "/{kind}")
 		switch {
 		case ofProject:
 			refused("an owner of another project", other, http.StatusNotFound)

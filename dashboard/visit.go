@@ -127,14 +127,21 @@ func (a *API) recognise(v *visit) error {
 	return nil
 }
 
-// maxForm bounds a form.
-const maxForm = 64 << 10
+// maxForm bounds a form, and maxLargeForm one that may hold a document.
+const (
+	maxForm      = 64 << 10
+	maxLargeForm = 2 << 20
+)
 
 func (a *API) readForm(v *visit) error {
 	if web.Encoded(v.r) {
 		return problem.New(problem.Unsupported, "unsupported_media_type", "a compressed form is not read here")
 	}
-	v.r.Body = http.MaxBytesReader(v.w, v.r.Body, maxForm)
+	most := int64(maxForm)
+	if v.route.large {
+		most = maxLargeForm
+	}
+	v.r.Body = http.MaxBytesReader(v.w, v.r.Body, most)
 	if err := v.r.ParseForm(); err != nil {
 		return problem.New(problem.Malformed, "bad_request", "the form cannot be read")
 	}
@@ -199,6 +206,7 @@ var notices = map[string]string{
 	"disabled":  "It is disabled: its sessions and tokens have ended.",
 	"enabled":   "It is enabled again.",
 	"ended":     "The session has ended.",
+	"added":     "It is made.",
 	"changed":   "The change is saved.",
 	"factor":    "The second factor is removed.",
 	"password":  "The password is changed. All other sessions have ended.",

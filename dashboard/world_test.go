@@ -19,6 +19,7 @@ import (
 
 	"github.com/selvage/selvage/dashboard"
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/fabric/kinds"
 	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/blob"
 	"github.com/selvage/selvage/internal/factor"
@@ -94,8 +95,10 @@ func newWorldThat(t *testing.T, requires bool) *world {
 	t.Cleanup(srv.Close)
 	w.url = srv.URL
 	pass := password.New(2)
+	catalog, err := kinds.Load("testdata/kinds")
+	must(t, err)
 	w.fabric = fabric.New(fabric.Config{
-		Store: rows, Ring: ring, Passwords: pass, Revocations: revoked, Sessions: live, Host: "puc.localhost:8443", Issuer: w.url + "/",
+		Store: rows, Kinds: catalog, Ring: ring, Passwords: pass, Revocations: revoked, Sessions: live, Host: "puc.localhost:8443", Issuer: w.url + "/",
 		EndLogin: func(ctx context.Context, sid string) error { return w.idp.EndSession(ctx, sid) },
 	})
 	w.idp = idp.New(idp.Config{Store: rows, Subscribers: rows, Sessions: live, Fabric: w.fabric, Passwords: pass, Ring: ring, Revocations: revoked, Issuer: w.url + "/"})

@@ -81,6 +81,13 @@ type Field struct {
 	ReadOnly    bool            // ours to set
 	WriteOnly   bool            // a secret: taken, never shown
 	Schema      json.RawMessage // as it stands in the file
+
+	// What a form makes of it. The schema checks; these only help who fills it in.
+	Mixed            bool    // it may be of several types beside null
+	Minimum, Maximum string  // of an integer; "" means none
+	MaxLength        int     // of a string; 0 means none
+	Members          []Field // of an object that names them, in order
+	Items            *Field  // of an array that says what is in it
 }
 
 // A Catalog is a set of kinds. Make one with [Load]; it may be read at once from

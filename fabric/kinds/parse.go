@@ -97,6 +97,11 @@ type property struct {
 	Default     json.RawMessage `json:"default"`
 	ReadOnly    bool            `json:"readOnly"`
 	WriteOnly   bool            `json:"writeOnly"`
+	Minimum     json.Number     `json:"minimum"`
+	Maximum     json.Number     `json:"maximum"`
+	MaxLength   int             `json:"maxLength"`
+	Items       json.RawMessage `json:"items"`
+	Properties  json.RawMessage `json:"properties"`
 }
 
 // types is one type, or several.
@@ -142,6 +147,7 @@ func fields(text []byte) (all []Field, err error) {
 			return nil, err
 		}
 		f.Required, f.Schema = slices.Contains(doc.Required, f.Name), raw
+		f.inside(p, raw)
 		all = append(all, f)
 	}
 	for _, name := range doc.Required {
@@ -170,5 +176,24 @@ func (p property) field(name string) (Field, error) {
 			f.Enum = append(f.Enum, fmt.Sprint(v))
 		}
 	}
+	f.Minimum, f.Maximum, f.MaxLength = string(p.Minimum), string(p.Maximum), p.MaxLength
+	f.Mixed = len(p.Type) > 2 || len(p.Type) == 2 && !f.Nullable
 	return f, nil
+}
+
+// inside fills in what an object or an array of a form is made of. What is of no type
+// we know is left out: it is written as JSON then.
+func (f *Field) inside(p property, raw json.RawMessage) {
+	if p.Properties != nil {
+		f.Members, _ = fields(raw)
+	}
+	var items property
+	if p.Items == nil || json.Unmarshal(p.Items, &items) != nil {
+		return
+	}
+	if item, err := items.field(f.Name); err == nil {
+		item.Schema = p.Items
+		item.inside(items, p.Items)
+		f.Items = &item
+	}
 }

@@ -8,3 +8,16 @@ for (const button of document.querySelectorAll("button[data-copy]")) {
     setTimeout(() => { button.textContent = was; }, 1500);
   });
 }
+
+// What is in an order of preference can be moved up.
+for (const button of document.querySelectorAll("button[data-up]")) {
+  button.hidden = false;
+  button.addEventListener("click", (event) => {
+    event.preventDefault();
+    const row = button.closest(".choice");
+    if (row.previousElementSibling?.matches(".choice")) {
+      row.previousElementSibling.before(row);
+      button.focus();
+    }
+  });
+}

@@ -1,0 +1,216 @@
+package dashboard
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/fabric/kinds"
+	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/operator"
+)
+
+// chooseKind serves GET /dashboard/projects/{project}/resources/new.
+func (a *API) chooseKind(v *visit) error {
+	p := struct {
+		Base  string
+		Kinds []choice
+	}{Base: v.base()}
+	for _, k := range a.Fabric.Kinds().All() {
+		p.Kinds = append(p.Kinds, choice{Value: k.Path, Title: k.Title, Why: k.Description})
+	}
+	return a.page(v, http.StatusOK, "New resource", "resource_new", p)
+}
+
+// A resourceForm makes a resource or changes one.
+type resourceForm struct {
+	Base, Action, Back, BackTo string
+	Title, About, Button       string
+	Seen                       string // when it was changed last, as the form knows it
+	Form                       form
+}
+
+// kind gives the kind that a path names.
+func (a *API) kind(v *visit) (*kinds.Kind, error) {
+	if k := a.Fabric.Kinds().ByPath(v.r.PathValue("kind")); k != nil {
+		return k, nil
+	}
+	return nil, problem.NoSuch("kind")
+}
+
+// newResource serves GET /dashboard/projects/{project}/kinds/{kind}.
+func (a *API) newResource(v *visit) error {
+	k, err := a.kind(v)
+	if err != nil {
+		return err
+	}
+	return a.resourceForm(v, http.StatusOK, v.resourceNew(k, nil))
+}
+
+func (v *visit) resourceNew(k *kinds.Kind, values kinds.Values) resourceForm {
+	return resourceForm{
+		Base: v.base(), Action: v.base() + "/kinds/" + k.Path, Back: v.base() + "/resources/new", BackTo: "Kinds of resources",
+		Title: "New " + lower(k.Title), About: k.Description, Button: "Add " + lower(k.Title),
+		Form: form{Inputs: inputsOf(k.Fields, "", values, exampleOf(k), true)},
+	}
+}
+
+func (a *API) resourceForm(v *visit, code int, p resourceForm) error {
+	return a.page(v, code, p.Title, "resource_form", p)
+}
+
+// exampleOf gives the members of a whole one as its kind shows it.
+func exampleOf(k *kinds.Kind) (all kinds.Values) {
+	if len(k.Examples) > 0 {
+		_ = json.Unmarshal(k.Examples[0], &all) // one that is none shows nothing
+	}
+	return all
+}
+
+// createResource serves POST /dashboard/projects/{project}/kinds/{kind}.
+func (a *API) createResource(v *visit) error {
+	k, err := a.kind(v)
+	if err != nil {
+		return err
+	}
+	sent, wrong := sentOf(k.Fields, "", v.form, nil, true)
+	var r fabric.Resource
+	if wrong == nil {
+		r, err = a.Fabric.CreateResource(v.r.Context(), v.project.ID, k, sent)
+	} else {
+		err = join(wrong)
+	}
+	if err == nil {
+		return v.redirect(v.base() + "/resources/" + r.ID + "?done=added")
+	}
+	p := v.resourceNew(k, sent)
+	retype(p.Form.Inputs, v.form)
+	if !p.Form.blame(err) {
+		return err
+	}
+	return a.resourceForm(v, http.StatusUnprocessableEntity, p)
+}
+
+// thing finds the resource of the path. A subscriber has pages of its own.
+func (a *API) thing(v *visit) (fabric.Resource, *kinds.Kind, error) {
+	t, err := a.Fabric.FindThing(v.r.Context(), v.project.ID, v.r.PathValue("id"))
+	if err == nil && t.Resource == nil {
+		err = problem.NoSuch("resource")
+	}
+	if err != nil {
+		return fabric.Resource{}, nil, err
+	}
+	return *t.Resource, a.Fabric.KindOf(*t.Resource), nil
+}
+
+// A resourcePage shows one resource.
+type resourcePage struct {
+	Resource  resourceRow
+	Updated   time.Time
+	About     string
+	Facts     []fact
+	Addresses []addressRow
+	Snippets  []snippet
+	Base      string
+	MayChange bool
+	Faults    []string
+}
+
+// showResource serves GET /dashboard/projects/{project}/resources/{id}.
+func (a *API) showResource(v *visit) error { return a.resourcePage(v, http.StatusOK, nil) }
+
+func (a *API) resourcePage(v *visit, code int, wrong []string) error {
+	r, k, err := a.thing(v)
+	if err != nil {
+		return err
+	}
+	found, err := a.Fabric.ThingAddresses(v.r.Context(), v.project.ID, r.ID, page.Query{Size: page.DefaultSize})
+	if err != nil {
+		return err
+	}
+	p := resourcePage{
+		Resource: a.resourceRow(v, r), Updated: r.Updated, About: k.Description, Facts: shown(k, r.Fields), Base: v.base(),
+		MayChange: v.mayIn(operator.Write), Faults: wrong, Snippets: a.resourceSnippets(v, k, r, found.Items),
+	}
+	for _, address := range found.Items {
+		p.Addresses = append(p.Addresses, v.addressRow(address))
+	}
+	return a.page(v, code, p.Resource.Title, "resource", p)
+}
+
+// editResource serves GET /dashboard/projects/{project}/resources/{id}/edit.
+func (a *API) editResource(v *visit) error {
+	r, k, err := a.thing(v)
+	if err != nil {
+		return err
+	}
+	return a.resourceForm(v, http.StatusOK, v.resourceEdit(k, r, r.Fields))
+}
+
+func (v *visit) resourceEdit(k *kinds.Kind, r fabric.Resource, values kinds.Values) resourceForm {
+	at := v.base() + "/resources/" + r.ID
+	return resourceForm{
+		Base: v.base(), Action: at + "/edit", Back: at, BackTo: r.DisplayName, Title: "Edit " + r.DisplayName, Button: "Save changes",
+		Seen: strconv.FormatInt(r.Updated.UnixMicro(), 10), Form: form{Inputs: inputsOf(k.Fields, "", values, exampleOf(k), false)},
+	}
+}
+
+// changeResource serves POST /dashboard/projects/{project}/resources/{id}/edit: what
+// differs is changed. What another changed since the form was shown is not written over
+// unseen.
+func (a *API) changeResource(v *visit) error {
+	r, k, err := a.thing(v)
+	if err != nil {
+		return err
+	}
+	sent, wrong := sentOf(k.Fields, "", v.form, r.Fields, false)
+	p := v.resourceEdit(k, r, r.Fields)
+	switch {
+	case v.form.Get("seen") != p.Seen:
+		err = problem.New(problem.Conflict, "conflict", "it was changed by another since you opened this; look at what is there, then save again to write over it")
+	case wrong != nil:
+		err = join(wrong)
+	default:
+		left := changed(sent, r.Fields)
+		if len(left) > 0 && k.Versions {
+			left[versionField] = nextVersion(r.Fields)
+		}
+		if len(left) > 0 {
+			_, err = a.Fabric.UpdateResource(v.r.Context(), v.project.ID, k, r.ID, left)
+		}
+		if err == nil {
+			return v.redirect(v.base() + "/resources/" + r.ID + "?done=changed")
+		}
+	}
+	retype(p.Form.Inputs, v.form)
+	if !p.Form.blame(err) {
+		return err
+	}
+	return a.resourceForm(v, http.StatusUnprocessableEntity, p)
+}
+
+func nextVersion(values kinds.Values) json.RawMessage {
+	n, _ := strconv.ParseInt(string(values[versionField]), 10, 64) // ours, and a number
+	return marshal(n + 1)
+}
+
+// deleteResource serves POST /dashboard/projects/{project}/resources/{id}/delete.
+func (a *API) deleteResource(v *visit) error {
+	r, k, err := a.thing(v)
+	if err != nil {
+		return err
+	}
+	if v.form.Get("confirm") != a.resourceRow(v, r).Title {
+		return a.resourcePage(v, http.StatusUnprocessableEntity, []string{notItsName})
+	}
+	if err = a.Fabric.DeleteResource(v.r.Context(), v.project.ID, k, r.ID); err != nil {
+		if all, ok := faults(err); ok {
+			return a.resourcePage(v, http.StatusUnprocessableEntity, all)
+		}
+		return err
+	}
+	return v.redirect(v.base() + "/resources?done=deleted")
+}

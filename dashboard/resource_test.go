@@ -1,0 +1,191 @@
+package dashboard_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/fabric/kinds"
+	"github.com/selvage/selvage/internal/page"
+)
+
+// typed writes the example of a kind as somebody would fill it into the form.
+func typed(t *testing.T, k *kinds.Kind) (url.Values, kinds.Values) {
+	t.Helper()
+	example, posted := make(kinds.Values), make(url.Values)
+	must(t, json.Unmarshal(k.Examples[0], &example))
+	for alias, name := range k.Alias {
+		if raw, ok := example[alias]; ok {
+			delete(example, alias)
+			example[name] = raw
+		}
+	}
+	for _, f := range k.Fields {
+		raw, ok := example[f.Name]
+		if !ok || f.ReadOnly || f.Name == "document_version" {
+			delete(example, f.Name)
+			continue
+		}
+		var text string
+		var list []string
+		switch {
+		case json.Unmarshal(raw, &text) == nil:
+			if f.Format == "date-time" {
+				text = strings.TrimSuffix(text, "Z") // as inputs of times write it
+			}
+			posted.Set(f.Name, text)
+		case f.Items != nil && f.Items.Enum != nil && json.Unmarshal(raw, &list) == nil:
+			posted[f.Name] = list
+		case string(raw) == "false":
+			posted.Set(f.Name, map[bool]string{true: "", false: "false"}[f.Default != nil && !f.Nullable])
+		default:
+			posted.Set(f.Name, string(raw))
+		}
+	}
+	return posted, example
+}
+
+// Each kind has a form made of its schema: what it shows as an example can be typed into
+// it, and saving what the form of a change shows changes nothing.
+func TestResourceForms(t *testing.T) {
+	w := newWorld(t)
+	_, b := w.operator("ann@example.com", ofAll)
+	base := "/dashboard/projects/" + w.one.ID
+	for _, k := range kinds.Builtin().All() {
+		posted, want := typed(t, k)
+		at := base + "/kinds/" + k.Path
+		if posted.Has("calling_handler_resource_id") { // of the example, which is not there
+			posted.Del("calling_handler_resource_id")
+			posted.Del("call_handler")
+		}
+		a := b.post(at, at, posted)
+		where := a.Header.Get("Location")
+		if a.StatusCode != http.StatusSeeOther {
+			t.Errorf("making the example of %s: %s %s", k.Path, a.Status, a.body)
+			continue
+		}
+		all, err := w.fabric.ListResources(context.Background(), w.one.ID, k, page.Query{Size: 10})
+		must(t, err)
+		made := all.Items[0]
+		for name, value := range want {
+			f := k.Field(name)
+			if f.WriteOnly || !posted.Has(name) {
+				continue
+			}
+			if got := string(made.Fields[name]); !sameJSON(t, got, string(value)) {
+				t.Errorf("%s of %s is %s, want %s", name, k.Path, got, value)
+			}
+		}
+		shown := b.get(strings.TrimSuffix(where, "?done=added"))
+		if !strings.Contains(shown.body, made.ID) || !strings.Contains(shown.body, "/api/fabric/resources/"+k.Path+"/"+made.ID) {
+			t.Errorf("the page of %s: %s", k.Path, shown.Status)
+		}
+		edit := base + "/resources/" + made.ID + "/edit"
+		again := url.Values{}
+		for name, values := range posted {
+			if f := k.Field(name); f != nil && !f.WriteOnly {
+				again[name] = values
+			}
+		}
+		again.Set("seen", between(b.get(edit).body, `name="seen" value="`, `"`))
+		b.post(edit, edit, again).leadsTo(t, base+"/resources/"+made.ID+"?done=changed")
+		after, err := w.fabric.FindResource(context.Background(), w.one.ID, k, made.ID)
+		must(t, err)
+		if !reflect.DeepEqual(after, made) {
+			t.Errorf("saving %s as it is made it %+v of %+v", k.Path, after, made)
+		}
+	}
+}
+
+func sameJSON(t *testing.T, a, b string) bool {
+	t.Helper()
+	var x, y any
+	must(t, json.Unmarshal([]byte(a), &x))
+	must(t, json.Unmarshal([]byte(b), &y))
+	return reflect.DeepEqual(x, y)
+}
+
+func between(text, before, after string) string {
+	_, text, _ = strings.Cut(text, before)
+	text, _, _ = strings.Cut(text, after)
+	return text
+}
+
+// What is wrong is told at its field, and what was typed is kept, but for secrets; what
+// another changed is not written over unseen; what is deleted is named first.
+func TestResourceFaults(t *testing.T) {
+	w := newWorld(t)
+	_, b := w.operator("ann@example.com", ofAll)
+	base := "/dashboard/projects/" + w.one.ID
+	at := base + "/kinds/freeswitch_connectors"
+	a := b.post(at, at, url.Values{"name": {"<b>PBX"}, "token": {"no uuid at all"}})
+	for _, want := range []string{`<a href="#f-token">Token must be a uuid.`, `value="&lt;b&gt;PBX"`, `id="f-token-fault"`, `aria-invalid="true"`} {
+		if a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, want) {
+			t.Errorf("a wrong connector: %s, want %s in it", a.Status, want)
+		}
+	}
+	if strings.Contains(a.body, "no uuid at all") {
+		t.Error("a secret that was typed comes back")
+	}
+	const secret = "8a0a6f6e-3a3a-4d2e-9a51-5f8b4d3a2c10"
+	made := b.post(at, at, url.Values{"name": {"PBX"}, "token": {secret}})
+	one := strings.TrimSuffix(made.Header.Get("Location"), "?done=added")
+	for _, page := range []string{one, one + "/edit"} {
+		if a := b.get(page); a.StatusCode != http.StatusOK || strings.Contains(a.body, secret) {
+			t.Errorf("%s shows the secret, or nothing: %s", page, a.Status)
+		}
+	}
+	agents := base + "/kinds/ai_agents"
+	a = b.post(agents, agents, url.Values{"name": {"Bo"}, "prompt": {"{\n\"text\": oops\n}"}})
+	if !strings.Contains(a.body, "Prompt is not JSON: line 2") || !strings.Contains(a.body, "oops") {
+		t.Errorf("a prompt that is no JSON: %s %s", a.Status, a.body)
+	}
+	// Somebody else is faster.
+	k := w.fabric.Kinds().ByPath("freeswitch_connectors")
+	seen := between(b.get(one+"/edit").body, `name="seen" value="`, `"`)
+	id := one[strings.LastIndex(one, "/")+1:]
+	_, err := w.fabric.UpdateResource(context.Background(), w.one.ID, k, id, kinds.Values{"send_as": []byte(`"7"`)})
+	must(t, err)
+	if a := b.post(one+"/edit", one+"/edit", url.Values{"seen": {seen}, "name": {"Mine"}}); a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, "changed by another") || !strings.Contains(a.body, `value="Mine"`) {
+		t.Errorf("writing over another's change: %s %s", a.Status, a.body)
+	}
+	if a := b.post(one, one+"/delete", url.Values{"confirm": {"pbx"}}); a.StatusCode != http.StatusUnprocessableEntity {
+		t.Errorf("deleting by another name: %s", a.Status)
+	}
+	b.post(one, one+"/delete", url.Values{"confirm": {"PBX"}}).leadsTo(t, base+"/resources?done=deleted")
+	if a := b.get(one); a.StatusCode != http.StatusNotFound {
+		t.Errorf("a deleted resource: %s", a.Status)
+	}
+}
+
+// An operator's own kind has a form without a line of code: what its objects name are
+// inputs of a group, and what is wrong within is told there.
+func TestOwnKind(t *testing.T) {
+	w := newWorld(t)
+	_, b := w.operator("ann@example.com", ofAll)
+	at := "/dashboard/projects/" + w.one.ID + "/kinds/doors"
+	if a := b.get(at); !strings.Contains(a.body, `name="lock.pin"`) || !strings.Contains(a.body, `min="1"`) || !strings.Contains(a.body, `max="9"`) {
+		t.Fatalf("the form of a kind of one's own: %s %s", a.Status, a.body)
+	}
+	if a := b.post(at, at, url.Values{"name": {"Front"}, "lock.pin": {"12"}}); !strings.Contains(a.body, `id="f-lock-pin-fault"`) || !strings.Contains(a.body, `value="12"`) {
+		t.Errorf("a pin that is too large: %s %s", a.Status, a.body)
+	}
+	a := b.post(at, at, url.Values{"name": {"Front"}, "lock.pin": {"7"}, "tags": {"a\r\n\r\n b "}})
+	if a.StatusCode != http.StatusSeeOther {
+		t.Fatalf("making a door: %s %s", a.Status, a.body)
+	}
+	all, err := w.fabric.ListResources(context.Background(), w.one.ID, w.fabric.Kinds().ByPath("doors"), page.Query{Size: 1})
+	must(t, err)
+	if got := all.Items[0].Fields; string(got["lock"]) != `{"pin":7}` || string(got["tags"]) != `["a","b"]` {
+		t.Errorf("the door is %s", got)
+	}
+	if !slices.ContainsFunc(all.Items, func(r fabric.Resource) bool { return r.DisplayName == "Front" }) {
+		t.Error("the door has another name")
+	}
+}

@@ -1,0 +1,192 @@
+package dashboard
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/selvage/selvage/fabric/kinds"
+)
+
+// versionField counts the changes of what has versions; nobody types it.
+const versionField = "document_version"
+
+// maxLine is how long a text may be that is typed in one line.
+const maxLine = 2048
+
+// inputsOf gives what a form asks for to make or change a resource of a kind: an input
+// for each member that is not ours to set, as its schema says. It is filled with the
+// values, or with what is usual where they are nil.
+func inputsOf(fields []kinds.Field, under string, values kinds.Values, examples map[string]json.RawMessage, isNew bool) (all []input) {
+	for _, f := range fields {
+		if f.ReadOnly || under == "" && f.Name == versionField {
+			continue
+		}
+		all = append(all, inputOf(f, under+f.Name, values[f.Name], examples[f.Name], isNew, values == nil))
+	}
+	return all
+}
+
+func inputOf(f kinds.Field, name string, value, example json.RawMessage, isNew, fill bool) input {
+	in := input{Name: name, Label: label(f.Name), Hint: f.Description, Required: f.Required, Length: f.MaxLength}
+	if value == nil && isNew && fill {
+		value = f.Default
+	}
+	if value == nil && isNew && fill && f.Required && f.Type == "object" {
+		value = example // something to begin with
+	}
+	text := written(value)
+	switch {
+	case f.WriteOnly:
+		in.Kind, in.Required = "secret", f.Required && isNew
+		if !isNew {
+			in.Hint += " It is kept and never shown; empty leaves it as it is."
+		}
+	case f.Mixed:
+		in.asJSON(value, example)
+	case f.Type == "object" && f.Members != nil:
+		in.Kind = "group"
+		var inner, shown map[string]json.RawMessage
+		_, _ = json.Unmarshal(value, &inner), json.Unmarshal(example, &shown) // of what is no object nothing is there
+		in.Members = inputsOf(f.Members, name+".", inner, shown, isNew)
+	case f.Type == "array" && f.Items != nil && f.Items.Enum != nil:
+		in.Kind, in.Required = "choices", false
+		in.Options = inOrder(f.Items.Enum, listed(value))
+	case f.Type == "array" && f.Items != nil && f.Items.Type == "string" && !f.Items.Mixed:
+		in.Kind, in.Rows, in.Value = "area", 4, strings.Join(listed(value), "\n")
+		in.Hint += " One a line."
+	case f.Type == "object" || f.Type == "array":
+		in.asJSON(value, example)
+	case f.Enum != nil:
+		in.Kind, in.Options = "select", options(f.Enum, text, f.Nullable || !f.Required && f.Default == nil)
+	case f.Type == "boolean" && (f.Nullable || f.Default == nil):
+		in.Kind, in.Options = "select", options([]string{"true", "false"}, text, true)
+		in.Options[1].Title, in.Options[2].Title = "Yes", "No"
+	case f.Type == "boolean":
+		in.Kind, in.Checked, in.Required = "check", text == "true", false
+	case f.Type == "string" && f.MaxLength > maxLine && f.Format == "":
+		in.Kind, in.Value, in.Rows = "area", text, min(16, 4+f.MaxLength/4000)
+	default:
+		in.Kind, in.Type, in.Value = "text", "text", text
+		in.Min, in.Max = f.Minimum, f.Maximum
+		in.shape(f)
+	}
+	return in
+}
+
+// shape chooses what a browser helps to type.
+func (i *input) shape(f kinds.Field) {
+	switch {
+	case f.Type == "integer":
+		i.Type = "number"
+	case f.Format == "uri":
+		i.Type, i.Example = "url", "https://"
+	case f.Format == "date-time":
+		i.Type = "datetime-local"
+		i.Hint += " In UTC."
+		if at, err := time.Parse(time.RFC3339, i.Value); err == nil {
+			i.Value = at.UTC().Format("2006-01-02T15:04:05")
+		}
+	case f.Format == "uuid":
+		i.Example = "00000000-0000-0000-0000-000000000000"
+	}
+}
+
+func (i *input) asJSON(value, example json.RawMessage) {
+	i.Kind, i.Value, i.Length = "json", pretty(value), 0
+	i.Example = pretty(example)
+	i.Rows = min(24, 3+max(strings.Count(i.Value, "\n"), strings.Count(i.Example, "\n")))
+	i.Hint = strings.TrimSpace(i.Hint + " As JSON.")
+}
+
+// written gives a value as one types it: a string without its quotes, else its JSON; ""
+// for null and what is not there.
+func written(value json.RawMessage) string {
+	var text string
+	if json.Unmarshal(value, &text) == nil {
+		return text // null leaves it empty
+	}
+	return string(value)
+}
+
+// pretty writes JSON on several lines.
+func pretty(value json.RawMessage) string {
+	var b bytes.Buffer
+	if value == nil || string(value) == "null" || json.Indent(&b, value, "", "  ") != nil {
+		return ""
+	}
+	return b.String()
+}
+
+// listed gives the texts of an array.
+func listed(value json.RawMessage) []string {
+	var all []string
+	_ = json.Unmarshal(value, &all) // nothing else is listed
+	return all
+}
+
+// inOrder gives the choices with those that are chosen first, in their order.
+func inOrder(all, chosen []string) (list []choice) {
+	for _, c := range chosen {
+		list = append(list, choice{Value: c, Title: c, Chosen: true})
+	}
+	for _, c := range all {
+		if !slices.Contains(chosen, c) {
+			list = append(list, choice{Value: c, Title: c})
+		}
+	}
+	return list
+}
+
+func options(all []string, chosen string, orNone bool) (list []choice) {
+	if orNone {
+		list = append(list, choice{Title: "not set", Chosen: chosen == ""})
+	}
+	for _, v := range all {
+		list = append(list, choice{Value: v, Title: v, Chosen: v == chosen})
+	}
+	return list
+}
+
+// shown gives the members of a resource as facts: what its kind says, but secrets.
+func shown(k *kinds.Kind, values kinds.Values) (all []fact) {
+	for _, f := range k.Fields {
+		text := written(values[f.Name])
+		if f.WriteOnly || text == "" {
+			continue
+		}
+		one := fact{Name: label(f.Name), Text: text}
+		switch {
+		case f.Type == "boolean":
+			one.Text = map[string]string{"true": "yes", "false": "no"}[text]
+		case f.Type == "array" && f.Items != nil && f.Items.Type == "string" && !f.Items.Mixed:
+			one.Text = strings.Join(listed(values[f.Name]), ", ")
+		case f.Type == "object" || f.Type == "array":
+			one.Text, one.Long = pretty(values[f.Name]), true
+		case len(text) > 200 || strings.Contains(text, "\n"):
+			one.Long = true
+		}
+		if one.Text != "" && one.Text != "{}" && one.Text != "[]" {
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+// A fact is a word and what is known by it.
+type fact struct {
+	Name, Text string
+	Long       bool // it is of several lines
+}
+
+// badJSON tells where a text stops being JSON.
+func badJSON(name, text string, err error) string {
+	line := 1
+	if at, ok := err.(*json.SyntaxError); ok {
+		line += strings.Count(text[:min(int(at.Offset), len(text))], "\n")
+	}
+	return fmt.Sprintf("%s is not JSON: line %d: %s", name, line, strings.TrimPrefix(err.Error(), "json: "))
+}
