@@ -5,17 +5,15 @@ import (
 	"context"
 	"crypto/rand"
 	"embed"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/google/uuid"
-	"github.com/spf13/cobra"
-
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/page"
@@ -114,7 +112,7 @@ func (a *app) seed(ctx context.Context) (d demo, err error) {
 	if err := a.seedSubscriber(ctx, &d); err != nil {
 		return d, err
 	}
-	if err := a.seedClients(ctx, &d); err != nil {
+	if err := errors.Join(a.seedClients(ctx, &d), a.seedResources(ctx, d)); err != nil {
 		return d, err
 	}
 	return d, a.seedRecordings(ctx, &d)
@@ -145,6 +143,24 @@ func (a *app) seedClients(ctx context.Context, d *demo) (err error) {
 		ProjectID: d.project.ID, Name: "Demo backend", Type: idp.Service, Scopes: []string{string(fabric.Voice)},
 	})
 	return err
+}
+
+// seedResources makes what the demo's calls were to: a script at /public/welcome, and a
+// room at /public/workshop.
+func (a *app) seedResources(ctx context.Context, d demo) error {
+	for _, r := range []struct{ kind, members string }{
+		{"swml_script", `{"display_name": "Welcome", "contents": {"version": "1.0.0", "sections": {"main": ["answer", {"play": {"url": "say:Welcome"}}, "hangup"]}}}`},
+		{"video_room", `{"name": "workshop", "display_name": "Workshop"}`},
+	} {
+		var members map[string]json.RawMessage
+		if err := json.Unmarshal([]byte(r.members), &members); err != nil {
+			return fmt.Errorf("reading the demo's %s: %w", r.kind, err)
+		}
+		if _, err := a.fabric.CreateResource(ctx, d.project.ID, a.fabric.Kinds().ByType(r.kind), members); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // calls are those that the demo's recordings were made of.
@@ -189,6 +205,9 @@ func (a *app) describe(d demo) string {
 	head("Subscriber, who can sign in")
 	row("e-mail", d.subscriber.Email)
 	row("password", d.password)
+	head("Addresses, beside the subscriber's /private/ada")
+	row("a script", "/public/welcome")
+	row("a room", "/public/workshop")
 	head("OAuth clients")
 	row("app in a browser", d.spa.ID)
 	row("  sends back to", strings.Join(d.spa.RedirectURIs, "\n  "+pad("", 18)))
@@ -211,26 +230,4 @@ func (a *app) describe(d demo) string {
 	fmt.Fprintf(&b, "\ncurl -s -u %s:%s %s.json\n", d.project.ID, d.key, laml)
 	fmt.Fprintf(&b, "\ncurl -s -o selvage-demo.wav %s/%s.wav\n", laml, d.sids[0])
 	return b.String()
-}
-
-func (c *cli) demoCommand() *cobra.Command {
-	show := &cobra.Command{Use: "show", Short: "Print the demo's ids, secrets and curl lines again", Args: positional(), RunE: c.showDemo}
-	return noun("demo", "The demo project of the first start", show)
-}
-
-func (c *cli) showDemo(cmd *cobra.Command, _ []string) error {
-	config, _, err := c.loadConfig(cmd.Flags())
-	if err != nil {
-		return err
-	}
-	f, err := os.Open(filepath.Join(config.Data, firstRunFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return notFoundf("there is no demo in %s: `selvage serve` makes one when it starts on an empty data directory that only this machine can reach", config.Data)
-	}
-	if err != nil {
-		return fmt.Errorf("reading the demo: %w", err)
-	}
-	defer f.Close()
-	_, err = io.Copy(c.stdout, f)
-	return err
 }

@@ -45,17 +45,13 @@ func (a *app) keepDemo(d demo) error {
 // one that only this machine can reach. The server may have another address by now,
 // which the app must be let come back to.
 func (a *app) openDemo(ctx context.Context) error {
-	text, err := os.ReadFile(filepath.Join(a.config.Data, demoFile))
+	d, err := a.readDemo()
 	if errors.Is(err, fs.ErrNotExist) || err == nil && (a.config.NoDemo || !a.local() || !a.config.Services.all()) {
 		a.demo = nil
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("reading the demo: %w", err)
-	}
-	var d demoApp
-	if err := json.Unmarshal(text, &d); err != nil {
-		return fmt.Errorf("reading %s: %w", demoFile, err)
+		return err
 	}
 	c, err := a.idp.FindClient(ctx, d.ClientID)
 	if errors.Is(err, problem.NotFound) {
@@ -66,6 +62,18 @@ func (a *app) openDemo(ctx context.Context) error {
 	}
 	a.demo = &d
 	return a.letBack(ctx, c, a.where.public+demoPath)
+}
+
+// readDemo reads what is kept of the demo.
+func (a *app) readDemo() (d demoApp, err error) {
+	text, err := os.ReadFile(filepath.Join(a.config.Data, demoFile))
+	if err != nil {
+		return d, fmt.Errorf("reading the demo: %w", err)
+	}
+	if err := json.Unmarshal(text, &d); err != nil {
+		return d, fmt.Errorf("reading %s: %w", demoFile, err)
+	}
+	return d, nil
 }
 
 // letBack registers a page with a client, where logins and logouts come back to.
@@ -94,13 +102,17 @@ func (a *app) showDemo(w http.ResponseWriter, r *http.Request) {
 		notFound(w, r)
 		return
 	}
-	if _, err := a.idp.FindClient(r.Context(), a.demo.ClientID); errors.Is(err, problem.NotFound) {
+	d, err := a.readDemo() // which `selvage demo reset` may have made anew
+	if err == nil {
+		_, err = a.idp.FindClient(r.Context(), d.ClientID)
+	}
+	if err != nil {
 		notFound(w, r) // the demo's project was deleted
 		return
 	}
 	page := templates.Demo{
 		SDK: sdk.Find("selvage.js").URL, Server: a.where.public, Issuer: a.where.issuer(), FabricHost: a.where.fabric,
-		Client: a.demo.ClientID, Email: a.demo.Email,
+		Client: d.ClientID, Email: d.Email,
 	}
 	auth := originOf(a.where.auth)
 	_, domain, _ := strings.Cut(a.where.fabric, ".") // browser SDKs exchange the first label
