@@ -31,6 +31,9 @@ func openRing(ctx context.Context, c Config, rows *store.Store, log *slog.Logger
 		return nil, err
 	}
 	rows.AuditBy(chains)
+	if err := rows.SealAudit(ctx); err != nil {
+		return nil, err
+	}
 	ring, err := keys.Open(ctx, c.ringConfig(rows, master))
 	switch {
 	case errors.Is(err, keys.ErrMaster) && made: // another node was faster to make a ring

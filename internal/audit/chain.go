@@ -41,8 +41,9 @@ func (k *Key) Hash(e Event, before string) string {
 	return k.sum(b)
 }
 
-// A Head is where a lane ends. Its Mac is made with each event: who deletes the last ones
-// has none for where it ends then.
+// A Head is where a lane ends. Its Mac is made with each event, and before the first one:
+// who deletes the last ones has none for where it ends then, nor for a lane that was never
+// written to.
 type Head struct {
 	Lane int
 	Seq  int64
@@ -58,17 +59,41 @@ type Head struct {
 // Mac gives the code of the end of a lane, and of where it begins after it was pruned.
 func (k *Key) Mac(what string, lane int, seq int64, hash string) string {
 	b := make([]byte, 0, 128)
-	b = text(b, what+" 1")
+	b = text(b, what)
 	b = number(b, int64(lane))
 	b = number(b, seq)
 	return k.sum(text(b, hash))
 }
 
-// The two things that have a Mac.
+// The things that have a Mac.
 const (
-	EndOfLane   = "end"
-	PrunedUntil = "pruned"
+	EndOfLane   = "end 2"
+	earlierEnd  = "end 1" // before lanes without events had one
+	PrunedUntil = "pruned 1"
 )
+
+// Ends reports whether a server with the key has written that the lane ends there.
+func (k *Key) Ends(h Head) bool {
+	return same(h.Mac, k.Mac(EndOfLane, h.Lane, h.Seq, h.Hash)) || h.Seq > 0 && same(h.Mac, k.Mac(earlierEnd, h.Lane, h.Seq, h.Hash))
+}
+
+// Earlier reports whether the end of a lane is as it was before those without events had a
+// code: made by a server of then, or bare.
+func (k *Key) Earlier(h Head) bool {
+	return h.Bare() || h.Seq > 0 && same(h.Mac, k.Mac(earlierEnd, h.Lane, h.Seq, h.Hash))
+}
+
+// Bare reports whether a lane has neither events nor a code.
+func (h Head) Bare() bool { return h.Seq == 0 && h.Hash+h.Mac == "" }
+
+// Behind gives what the next event of a lane is chained to. Where somebody else has written
+// the end of the lane it is nothing that fits there, so that the chain stays broken.
+func (k *Key) Behind(h Head) string {
+	if k.Ends(h) {
+		return h.Hash
+	}
+	return "tampered with " + h.Hash
+}
 
 func (k *Key) sum(b []byte) string {
 	mac := k.macs.Get().(hash.Hash)

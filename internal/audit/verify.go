@@ -44,13 +44,13 @@ func (k *Key) Verify(head Head) (*Verifier, error) {
 }
 
 func (v *Verifier) checkEnd(head Head) error {
-	if head.Seq == 0 && head.Hash+head.Mac == "" {
-		return nil // nothing was ever written
+	switch {
+	case v.key.Ends(head):
+		return nil
+	case head.Seq == 0:
+		return v.broken(1, "", "it is gone with all behind it: that the lane is empty was not written by this server, or with another master key")
 	}
-	if !same(head.Mac, v.key.Mac(EndOfLane, head.Lane, head.Seq, head.Hash)) {
-		return v.broken(head.Seq, "", "its end was not written by this server, or with another master key")
-	}
-	return nil
+	return v.broken(head.Seq, "", "its end was not written by this server, or with another master key")
 }
 
 // Next looks at the next event, in the order of their places. Events behind the end that
@@ -61,6 +61,8 @@ func (v *Verifier) Next(e Event) error {
 		return v.broken(v.seq+1, "", gap(v.seq+1, e.Seq-1))
 	case e.Seq <= v.seq:
 		return v.broken(e.Seq, e.ID, "there is another event in this place")
+	case same(e.Hash, v.key.Hash(e, v.key.Behind(Head{Lane: v.head.Lane, Seq: -1, Hash: v.hash}))):
+		return v.broken(e.Seq, e.ID, "when it was written, the end of the lane was not what this server had written: events behind the one before it may be gone")
 	case !same(e.Hash, v.key.Hash(e, v.hash)):
 		return v.broken(e.Seq, e.ID, "it is not what was written here, or not what was written behind the one before it")
 	}

@@ -69,18 +69,19 @@ func (s *Store) record(ctx context.Context, t tx, lane int, e audit.Event) error
 	}
 	e.From(audit.From(ctx))
 	e.Lane = lane
-	var before string
-	err := t.Row(ctx, `UPDATE audit_heads SET seq = seq + 1 WHERE lane = $1 RETURNING seq, hash`, e.Lane).Scan(&e.Seq, &before)
+	head := audit.Head{Lane: lane}
+	err := t.Row(ctx, `UPDATE audit_heads SET seq = seq + 1 WHERE lane = $1 RETURNING seq, hash, mac`, e.Lane).Scan(&e.Seq, &head.Hash, &head.Mac)
 	if err != nil {
 		return unaudited(err)
 	}
+	head.Seq = e.Seq - 1
 	id, err := uuid.NewV7()
 	if err != nil {
 		return unaudited(err)
 	}
 	e.ID, e.At = id.String(), s.now().Truncate(time.Microsecond)
 	e.Clean()
-	e.Hash = key.Hash(e, before)
+	e.Hash = key.Hash(e, key.Behind(head))
 	err = t.Later(ctx, `INSERT INTO audit (`+auditColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
 		e.Lane, e.Seq, e.ID, micros(e.At), e.ProjectID, e.Action, string(e.Outcome), string(e.Actor.Kind), e.Actor.ID,
 		e.Target.Kind, e.Target.ID, e.Address, e.RequestID, e.DetailText(), e.Hash)

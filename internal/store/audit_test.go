@@ -48,7 +48,14 @@ func verified(t *testing.T, s *Store) (count int64, broken []error) {
 
 func tamper(t *testing.T, s *Store, sql string) {
 	t.Helper()
-	err := s.change(t.Context(), audit.None("a test"), func(tx tx) error { _, err := tx.Exec(t.Context(), sql); return err })
+	err := s.change(t.Context(), audit.None("a test"), func(tx tx) error {
+		for one := range strings.SplitSeq(sql, ";") {
+			if _, err := tx.Exec(t.Context(), one); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,6 +94,8 @@ func TestAuditTampering(t *testing.T) {
 			{"cut, with an end to fit", `UPDATE audit_heads SET seq = 4, hash = (SELECT hash FROM audit WHERE seq = 4) WHERE lane = 0`, 4},
 			{"begun anew", `UPDATE audit_heads SET seq = 0, hash = '', mac = '' WHERE lane = 0`, 1},
 			{"said to be pruned", `UPDATE audit_heads SET pruned_seq = 3, pruned_hash = (SELECT hash FROM audit WHERE seq = 3) WHERE lane = 0`, 3},
+			{"emptied, as if nothing was ever written", `UPDATE audit_heads SET seq = 0, hash = '', mac = ''; DELETE FROM audit`, 1},
+			{"emptied, with the end of an empty lane", `UPDATE audit_heads SET seq = 0, hash = '', mac = (SELECT mac FROM audit_heads WHERE lane = 1) WHERE lane = 0; DELETE FROM audit`, 1},
 			{"no end", `DELETE FROM audit_heads WHERE lane = 0`, 0},
 		} {
 			t.Run(tt.name, func(t *testing.T) { restored(t, s, tt.sql, tt.at) })
@@ -216,4 +225,93 @@ func TestAuditOfAnotherKey(t *testing.T) {
 	if _, broken := verified(t, s); len(broken) == 0 {
 		t.Error("VerifyAudit by another key found nothing")
 	}
+}
+
+// What was done to the end of a lane is found after the server has gone on writing, too,
+// and after it was started again.
+func TestAuditTamperingStays(t *testing.T) {
+	EachDatabase(t, func(t *testing.T, c Config) {
+		s := trail(t, c)
+		for _, tt := range []struct {
+			name, sql string
+			at        int64
+		}{
+			{"the last ones cut off", `DELETE FROM audit WHERE seq > 3; UPDATE audit_heads SET seq = 3, hash = (SELECT hash FROM audit WHERE seq = 3) WHERE lane = 0`, 4},
+			{"one lane emptied", `DELETE FROM audit WHERE lane = 0; UPDATE audit_heads SET seq = 0, hash = '', mac = '' WHERE lane = 0`, 1},
+			{"all of it emptied", `DELETE FROM audit; UPDATE audit_heads SET seq = 0, hash = '', mac = ''`, 1},
+		} {
+			t.Run(tt.name, func(t *testing.T) {
+				for _, keep := range []string{`CREATE TABLE kept_events AS SELECT * FROM audit`, `CREATE TABLE kept_heads AS SELECT * FROM audit_heads`} {
+					tamper(t, s, keep)
+				}
+				tamper(t, s, `INSERT INTO ring (kid, use, state, sealed, created) VALUES ('k', 'seal', 'current', '', 0)`)
+				tamper(t, s, tt.sql)
+				again, err := Open(t.Context(), c) // which must not take it for a new installation
+				if err != nil {
+					t.Fatal(err)
+				}
+				again.lanes = 1
+				for range 3 {
+					if err := again.Record(t.Context(), audit.Of("login", "", "subscriber", "s")); err != nil {
+						t.Fatal(err)
+					}
+				}
+				_, broken := verified(t, again)
+				var b *audit.Break
+				if len(broken) == 0 || !errors.As(broken[0], &b) || b.Seq != tt.at {
+					t.Errorf("VerifyAudit = %v, want a break at %d", broken, tt.at)
+				}
+				if err := again.Close(); err != nil {
+					t.Error(err)
+				}
+				tamper(t, s, `DELETE FROM audit; INSERT INTO audit SELECT * FROM kept_events; DELETE FROM audit_heads; INSERT INTO audit_heads SELECT * FROM kept_heads;
+					DROP TABLE kept_events; DROP TABLE kept_heads; DELETE FROM ring`)
+			})
+		}
+	})
+}
+
+// A trail of before empty lanes had a code of their end gets them, once, and stays whole.
+func TestAuditOfEarlier(t *testing.T) {
+	EachDatabase(t, func(t *testing.T, c Config) {
+		s := trail(t, c)
+		heads, err := s.AuditHeads(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		key := s.auditKey.Load()
+		earlier := `UPDATE audit_heads SET mac = ''; UPDATE audit_heads SET mac = '` + key.Mac("end 1", 0, heads[0].Seq, heads[0].Hash) + `' WHERE lane = 0`
+		tamper(t, s, earlier+`; INSERT INTO ring (kid, use, state, sealed, created) VALUES ('k', 'seal', 'current', '', 0)`)
+		again, err := Open(t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer again.Close()
+		again.lanes = 3
+		for range 6 {
+			if err := again.Record(t.Context(), audit.Of("login", "", "subscriber", "s")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n, broken := verified(t, again); n != 11 || broken != nil {
+			t.Errorf("VerifyAudit = %d events, %v, want 11 and nothing broken", n, broken)
+		}
+		// A server of then may run beside it while versions change.
+		tamper(t, s, `UPDATE audit_heads SET mac = '`+lastMac(t, again, key, "end 1")+`' WHERE lane = 0`)
+		if err := s.Record(t.Context(), audit.Of("login", "", "subscriber", "s")); err != nil {
+			t.Fatal(err)
+		}
+		if n, broken := verified(t, again); n != 12 || broken != nil {
+			t.Errorf("VerifyAudit after a server of then = %d events, %v, want 12 and nothing broken", n, broken)
+		}
+	})
+}
+
+func lastMac(t *testing.T, s *Store, key *audit.Key, what string) string {
+	t.Helper()
+	h, err := s.auditHead(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key.Mac(what, 0, h.Seq, h.Hash)
 }

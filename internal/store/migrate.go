@@ -16,33 +16,34 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// migrate brings the schema up to date, and refuses one newer than this binary.
-func migrate(ctx context.Context, db *sql.DB, dialect database.Dialect) error {
+// migrate brings the schema up to date, and refuses one newer than this binary. It gives
+// the version that it found.
+func migrate(ctx context.Context, db *sql.DB, dialect database.Dialect) (from int64, err error) {
 	dir, err := fs.Sub(migrations, "migrations")
 	if err != nil {
-		return fmt.Errorf("reading migrations: %w", err)
+		return 0, fmt.Errorf("reading migrations: %w", err)
 	}
 	if err := rename(ctx, db, dialect); err != nil {
-		return err
+		return 0, err
 	}
 	provider, err := goose.NewProvider(gooseDialects[dialect], db, dialect.Schemas(dir), goose.WithTableName(database.Versions))
 	if err != nil {
-		return fmt.Errorf("reading migrations: %w", err)
+		return 0, fmt.Errorf("reading migrations: %w", err)
 	}
 	current, target, err := provider.GetVersions(ctx)
 	if err != nil {
-		return fmt.Errorf("reading schema version: %w", err)
+		return 0, fmt.Errorf("reading schema version: %w", err)
 	}
 	if current > target {
-		return newer(current, target)
+		return current, newer(current, target)
 	}
 	if current == target {
-		return nil
+		return current, nil
 	}
 	if _, err := provider.Up(ctx); err != nil {
-		return fmt.Errorf("updating schema: %w", err)
+		return 0, fmt.Errorf("updating schema: %w", err)
 	}
-	return nil
+	return current, nil
 }
 
 // rename gives the table of versions the name that is ours alone, where it has the one

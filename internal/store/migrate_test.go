@@ -138,9 +138,8 @@ func testKilledMigrations(t *testing.T, c Config) {
 func schemaOf(t *testing.T, c Config) (schema string) {
 	t.Helper()
 	dbc := c.database()
-	migrate := dbc.Prepare
 	dbc.Prepare = func(ctx context.Context, db *sql.DB, d database.Dialect) error {
-		if err := migrate(ctx, db, d); err != nil {
+		if _, err := migrate(ctx, db, d); err != nil {
 			return err
 		}
 		query := `SELECT string_agg(line, E'\n' ORDER BY line) FROM (

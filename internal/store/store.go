@@ -9,6 +9,8 @@ package store
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync/atomic"
@@ -40,6 +42,7 @@ type Store struct {
 	auditKey atomic.Pointer[audit.Key] // nil until AuditBy
 	lanes    uint64                    // that audit events are written to
 	turn     atomic.Uint64
+	from     int64 // the schema that was found
 }
 
 // Open opens the database and brings its schema up to date.
@@ -47,16 +50,27 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	db, err := database.Open(ctx, c.database())
+	s := &Store{now: c.Now, lanes: 1}
+	d := c.database()
+	d.Prepare = func(ctx context.Context, db *sql.DB, dialect database.Dialect) (err error) {
+		s.from, err = migrate(ctx, db, dialect)
+		return err
+	}
+	db, err := database.Open(ctx, d)
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{now: c.Now, db: db, lanes: 1}
+	s.db = db
 	if database.IsServer(c.URL) {
 		s.lanes = serverLanes
 		s.turn.Store(rand.Uint64N(serverLanes)) // so that nodes are not in step
 	}
 	s.auditKey.Store(c.Audit)
+	if !c.ReadOnly {
+		if err := s.SealAudit(ctx); err != nil {
+			return nil, errors.Join(err, db.Close())
+		}
+	}
 	return s, nil
 }
 
@@ -71,7 +85,7 @@ func (c Config) database() database.Config {
 	}
 	return database.Config{
 		URL: c.URL, Dir: c.Dir, Pool: c.Pool, Sync: database.Full, Ours: database.IsOurs, Check: c.Check,
-		ReadOnly: c.ReadOnly, Prepare: migrate,
+		ReadOnly: c.ReadOnly,
 	}
 }
 

@@ -78,6 +78,9 @@ func openRing(dir string, rows *store.Store, now func() time.Time) (*keys.Ring, 
 		return nil, err
 	}
 	rows.AuditBy(chains)
+	if err := rows.SealAudit(context.Background()); err != nil {
+		return nil, err
+	}
 	return keys.Open(context.Background(), keys.Config{Store: rows, Master: master, Now: now})
 }
 
