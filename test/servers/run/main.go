@@ -1,5 +1,6 @@
 // Command run starts the servers that tests use, once, and runs a command which
 // finds them in its environment: go run ./test/servers/run -- COMMAND [ARGUMENT…]
+// Unless TMPDIR says where, they and the tests keep what they write in memory.
 package main
 
 import (
@@ -27,6 +28,9 @@ func main() {
 
 // run gives the status of the command.
 func run(args []string) int {
+	if dir := memory(); dir != "" && os.Getenv("TMPDIR") == "" {
+		_ = os.Setenv("TMPDIR", dir) // fails for no name of this kind
+	}
 	p := &program{}
 	defer p.cleanUp()
 	cmd := exec.Command(args[0], args[1:]...)
