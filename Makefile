@@ -26,6 +26,7 @@ SUITES_redis := ./test/clients ./test/contract ./test/faults ./test/nodes
 SUITES_cluster := ./test/faults ./test/nodes
 # Where pictures of pages go.
 SCREENSHOTS ?= build/screenshots
+FORMATTED := cmd docs idp fabric operator dashboard recordings templates static sdk keys internal test bench
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .DEFAULT_GOAL := build
@@ -42,7 +43,7 @@ sdk: ## build the browser SDK; its types too where npm has installed TypeScript
 	@if test -x sdk/node_modules/.bin/tsc; then cd sdk && rm -rf dist/types && npm run --silent types; else echo "the types are as they were: npm ci --prefix sdk installs TypeScript"; fi
 
 check: ## what needs no servers and no browsers
-	@test -z "$$(gofmt -l cmd idp fabric recordings templates static sdk keys internal test bench)" || { gofmt -l cmd idp fabric recordings templates static sdk keys internal test bench; echo "run gofmt -w on these files" >&2; exit 1; }
+	@test -z "$$(gofmt -l $(FORMATTED))" || { gofmt -l $(FORMATTED); echo "run gofmt -w on these files" >&2; exit 1; }
 	@go vet ./...
 	@go test $(PACKAGES)
 

@@ -21,6 +21,11 @@ import (
 //go:embed dist/selvage.js dist/selvage.mjs
 var dist embed.FS
 
+// Readme is what there is to read about the SDK, in Markdown.
+//
+//go:embed README.md
+var Readme []byte
+
 // Prefix is the path under which [Handler] serves.
 const Prefix = "/sdk/"
 

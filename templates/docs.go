@@ -64,7 +64,8 @@ type DocsMember struct {
 type Docs struct {
 	Title    string
 	Nav      []DocsGroup
-	Query    string // what to find; "" is everything
+	Guides   []DocsGroup // documents to read, beside the API
+	Query    string      // what to find; "" is everything
 	Intro    template.HTML
 	Setup    string // what a shell needs to know first
 	Contents []DocsGroup
@@ -77,5 +78,13 @@ type DocsPage struct {
 	Area         DocsArea
 }
 
+// Guide is a document of the manual.
+type Guide struct {
+	Title, Query string
+	Nav          []DocsGroup
+	Text         template.HTML
+}
+
+func (Guide) name() string    { return "docsguide.html" }
 func (Docs) name() string     { return "docs.html" }
 func (DocsPage) name() string { return "docsarea.html" }

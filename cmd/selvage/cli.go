@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
-	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -51,12 +50,12 @@ func (c *cli) rootCommand() *cobra.Command {
 	addFlags(flags, true)
 	flags.SortFlags = false
 	root.SetFlagErrorFunc(flagError)
-	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(
 		c.serveCommand(), c.demoCommand(), c.projectCommand(), c.operatorCommand(), c.keyCommand(), c.clientCommand(), c.subscriberCommand(),
 		c.resourceCommand(), c.addressCommand(), c.tokenCommand(), c.webhookCommand(), c.mailCommand(), c.recordingCommand(), c.auditCommand(), c.ringCommand(), c.caCommand(), c.configCommand(),
-		c.applyCommand(), c.doctorCommand(), c.versionCommand(),
+		c.applyCommand(), c.doctorCommand(), c.manCommand(), c.versionCommand(),
 	)
+	addCompletion(root)
 	return root
 }
 
@@ -194,32 +193,4 @@ func (c *cli) over(ctx context.Context, config Config, o options, do func(a *app
 		return err
 	}
 	return errors.Join(do(a), a.close())
-}
-
-func (c *cli) versionCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "version",
-		Short: "Print the version",
-		Args:  positional(),
-		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintln(c.stdout, "selvage "+version())
-			return err
-		},
-	}
-}
-
-// build is the commit that the Makefile built, by `git describe`.
-var build string
-
-// version gives the version that the Makefile or Go noted when the binary was
-// built.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	switch {
-	case build != "":
-		return build
-	case ok && info.Main.Version != "" && info.Main.Version != "(devel)":
-		return info.Main.Version // of `go install`, or with the commit where Go was let see it
-	}
-	return "(devel)"
 }

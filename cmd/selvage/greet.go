@@ -36,7 +36,7 @@ func (a *app) links() []link {
 	}
 	return append(all,
 		link{"Browser SDK", a.where.public + sdk.Prefix + "selvage.js", "a script to include in an app that people sign in to", false},
-		link{"API document", a.where.public + "/docs", "every operation, with lines to paste", false})
+		link{"Documentation", a.where.public + "/docs", "guides, and every operation with lines to paste", false})
 }
 
 // greet tells that the server is ready: two lines, and on the first start what

@@ -35,6 +35,8 @@ var layers = map[string][]string{
 	"internal/factor":              {"internal/problem", "internal/session", "keys"},
 	"internal/factor/factortest":   nil,
 	"internal/apidoc":              {"internal/openapi", "internal/problem", "internal/web", "templates"},
+	"docs":                         nil,
+	"internal/manual":              {"docs", "internal/problem", "internal/web", "sdk", "templates"},
 	"internal/openapi":             {"fabric/kinds"},
 	"internal/openapi/openapitest": {"internal/openapi"},
 	"internal/web":                 {"internal/audit", "internal/page", "internal/problem", "internal/session"},
@@ -104,6 +106,7 @@ var only = map[string][]string{
 	"github.com/pquerna/otp":              {"internal/factor"},
 	"golang.org/x/crypto/acme":            {"internal/certs"},
 	"github.com/getkin/kin-openapi":       {"internal/openapi/openapitest"},
+	"github.com/yuin/goldmark":            {"internal/manual"},
 	"github.com/evanw/esbuild":            {"sdk/build"},
 	"github.com/spf13/cobra":              {"cmd/selvage"},
 	"github.com/knadh/koanf":              {"cmd/selvage"},
@@ -111,7 +114,7 @@ var only = map[string][]string{
 	"github.com/wneessen/go-mail":         {"internal/mail"},
 	"github.com/emersion/go-smtp":         {"test/inbox"},
 	"database/sql":                        {"internal/database", "internal/session/sql", "internal/store"},
-	"net/http":                            {"bench", "cmd/selvage", "dashboard", "fabric/relay", "fabric/rest", "idp/oidc", "internal/apidoc", "internal/certs", "internal/deliver", "internal/egress", "internal/openapi/openapitest", "internal/web", "recordings/laml", "recordings/rest", "sdk", "static", "templates", "test/acme", "test/harness"},
+	"net/http":                            {"bench", "cmd/selvage", "dashboard", "fabric/relay", "fabric/rest", "idp/oidc", "internal/apidoc", "internal/manual", "internal/certs", "internal/deliver", "internal/egress", "internal/openapi/openapitest", "internal/web", "recordings/laml", "recordings/rest", "sdk", "static", "templates", "test/acme", "test/harness"},
 }
 
 // A listed package is what `go list` tells of one.

@@ -12,6 +12,7 @@ import (
 	"github.com/selvage/selvage/fabric/rest"
 	"github.com/selvage/selvage/idp/oidc"
 	"github.com/selvage/selvage/internal/apidoc"
+	"github.com/selvage/selvage/internal/manual"
 	"github.com/selvage/selvage/internal/openapi"
 	"github.com/selvage/selvage/internal/web"
 	"github.com/selvage/selvage/recordings/laml"
@@ -33,8 +34,9 @@ func (a *app) routes(log *slog.Logger) (http.Handler, error) {
 	mount(http.HandlerFunc(notFound), "/")
 	mount(static.Handler(), static.Prefix)
 	mount(orNotFound(sdk.Handler()), sdk.Prefix)
-	docs := apidoc.New(apidoc.Config{Config: openapi.Config{Kinds: a.fabric.Kinds(), PublicURL: a.where.public, AuthURL: a.where.auth}, Log: log})
+	docs := apidoc.New(apidoc.Config{Config: openapi.Config{Kinds: a.fabric.Kinds(), PublicURL: a.where.public, AuthURL: a.where.auth}, Log: log, Guides: manual.Nav("")})
 	mount(orNotFound(docs.Handler()), "/docs", apidoc.Prefix)
+	mount(orNotFound(manual.Handler(log)), manual.Prefix)
 	if a.serves(serviceIDP) {
 		api, err := oidc.New(oidc.Config{Provider: a.idp, Sessions: a.sessions, AuthURL: a.where.auth, Mailbox: a.showsMailbox(), Log: log})
 		if err != nil {

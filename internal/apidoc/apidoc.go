@@ -25,12 +25,15 @@ import (
 type Config struct {
 	openapi.Config
 	Log *slog.Logger // nil means slog.Default()
+
+	Guides []templates.DocsGroup // documents that are served beside it
 }
 
 // An API serves the document. Make one with [New].
 type API struct {
-	log  *slog.Logger
-	load func() (*loaded, error)
+	log    *slog.Logger
+	guides []templates.DocsGroup
+	load   func() (*loaded, error)
 }
 
 // loaded is a document ready to be served.
@@ -47,7 +50,7 @@ func New(c Config) *API {
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
-	return &API{log: c.Log, load: sync.OnceValues(func() (*loaded, error) { return load(c.Config) })}
+	return &API{log: c.Log, guides: c.Guides, load: sync.OnceValues(func() (*loaded, error) { return load(c.Config) })}
 }
 
 func load(c openapi.Config) (*loaded, error) {
@@ -91,7 +94,7 @@ func (a *API) showContents(w http.ResponseWriter, r *http.Request) error {
 	}
 	query := strings.TrimSpace(r.URL.Query().Get("q"))
 	return templates.Write(w, templates.Docs{
-		Title: "API of selvage", Nav: doc.groups, Query: query, Intro: doc.intro, Setup: doc.setup, Contents: find(doc.groups, query),
+		Title: "Documentation of selvage", Nav: slices.Concat(a.guides, doc.groups), Guides: a.guides, Query: query, Intro: doc.intro, Setup: doc.setup, Contents: find(doc.groups, query),
 	}, templates.Options{Scripts: true})
 }
 

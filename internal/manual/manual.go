@@ -1,0 +1,118 @@
+// Package manual serves the documentation as pages: the Markdown files of docs/, as
+// they are in the repository. What they link to is here too; nothing is fetched from
+// elsewhere.
+package manual
+
+import (
+	"log/slog"
+	"net/http"
+	"sync"
+
+	"github.com/selvage/selvage/docs"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/web"
+	"github.com/selvage/selvage/sdk"
+	"github.com/selvage/selvage/templates"
+)
+
+// Prefix is the path below which the pages are.
+const Prefix = "/docs/guides/"
+
+// A group is a heading over documents, in the order in which they are read.
+type group struct {
+	name      string
+	documents []document
+}
+
+// A document is a page: its name, in its address, and what it is called beside others.
+type document struct{ name, title string }
+
+// contents lists every document that is served.
+var contents = []group{
+	{"Begin", []document{{"guide", "Guide"}}},
+	{"Reference", []document{
+		{"configuration", "Configuration"}, {"cli", "Command line"}, {"apply", "Projects from a file"}, {"api", "API"}, {"sdk", "Browser SDK"},
+	}},
+	{"Operating", []document{{"operations", "Operations"}, {"security", "Security"}, {"performance", "Performance"}}},
+	{"Behind it", []document{{"architecture", "Architecture"}, {"divergences", "Divergences"}, {"openid", "OpenID certification"}}},
+}
+
+// source gives the Markdown of a document.
+func source(name string) ([]byte, error) {
+	if name == "sdk" {
+		return sdk.Readme, nil
+	}
+	return docs.Files.ReadFile(name + ".md")
+}
+
+// A page is a document that was rendered.
+type page struct {
+	document
+	rendered
+}
+
+// load renders a document when it is asked for first.
+var load = func() map[string]func() (page, error) {
+	all := make(map[string]func() (page, error))
+	for _, g := range contents {
+		for _, d := range g.documents {
+			all[d.name] = sync.OnceValues(func() (page, error) {
+				text, err := source(d.name)
+				if err != nil {
+					return page{}, err
+				}
+				r, err := render(text)
+				return page{d, r}, err
+			})
+		}
+	}
+	return all
+}()
+
+// Nav gives the contents for navigation; here is the name of the document that is shown,
+// or "".
+func Nav(here string) (groups []templates.DocsGroup) {
+	for _, g := range contents {
+		one := templates.DocsGroup{Name: g.name}
+		for _, d := range g.documents {
+			area := templates.DocsArea{Name: d.title, URL: Prefix + d.name, Here: d.name == here}
+			if p, err := load[d.name](); err == nil && area.Here {
+				area.Operations = p.headings
+			}
+			one.Tags = append(one.Tags, area)
+		}
+		groups = append(groups, one)
+	}
+	return groups
+}
+
+// Handler serves:
+//
+//	GET /docs/guides/{name}
+func Handler(log *slog.Logger) http.Handler {
+	fail := func(w http.ResponseWriter, r *http.Request, err error) {
+		status, text := http.StatusInternalServerError, "the page cannot be shown"
+		if p := problem.First(err); p != nil && p.Kind == problem.NotFound {
+			status, text = http.StatusNotFound, p.Message
+		} else {
+			log.ErrorContext(r.Context(), "showing documentation", "error", err)
+		}
+		http.Error(w, text, status)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET "+Prefix+"{name}", web.Handle(show, fail))
+	return mux
+}
+
+// show serves GET /docs/guides/{name}.
+func show(w http.ResponseWriter, r *http.Request) error {
+	find, ok := load[r.PathValue("name")]
+	if !ok {
+		return problem.NoSuch("page")
+	}
+	p, err := find()
+	if err != nil {
+		return err
+	}
+	return templates.Write(w, templates.Guide{Title: p.title + " · selvage", Nav: Nav(p.name), Text: p.html}, templates.Options{Scripts: true})
+}

@@ -1,0 +1,133 @@
+package manual
+
+import (
+	"bytes"
+	"fmt"
+	"html/template"
+	"net/url"
+	"path"
+	"strings"
+	"unicode"
+
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/extension"
+	"github.com/yuin/goldmark/parser"
+	"github.com/yuin/goldmark/text"
+	"github.com/yuin/goldmark/util"
+
+	"github.com/selvage/selvage/templates"
+)
+
+// rendered is what was made of Markdown.
+type rendered struct {
+	html     template.HTML
+	headings []templates.DocsOperation // those of the second level
+	anchors  map[string]bool           // every id in it
+	links    []string                  // where it leads, as pages of ours have it
+}
+
+// markdown is that of GitHub, as far as our documents use it. HTML in them is left out.
+var markdown = goldmark.New(
+	goldmark.WithExtensions(extension.Table, extension.Strikethrough, extension.Linkify),
+	goldmark.WithParserOptions(parser.WithAutoHeadingID(), parser.WithASTTransformers(util.Prioritized(links{}, 100))),
+)
+
+// render makes a page of Markdown.
+func render(source []byte) (r rendered, err error) {
+	ctx := parser.NewContext(parser.WithIDs(&ids{used: make(map[string]int)}))
+	doc := markdown.Parser().Parse(text.NewReader(source), parser.WithContext(ctx))
+	r.anchors = make(map[string]bool)
+	err = ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if !entering {
+			return ast.WalkContinue, nil
+		}
+		switch n := n.(type) {
+		case *ast.Heading:
+			id, _ := n.AttributeString("id")
+			name, _ := id.([]byte)
+			r.anchors[string(name)] = true
+			if n.Level == 2 {
+				r.headings = append(r.headings, templates.DocsOperation{ID: string(name), Summary: plain(n, source)})
+			}
+		case *ast.Link:
+			r.links = append(r.links, string(n.Destination))
+		}
+		return ast.WalkContinue, nil
+	})
+	if err != nil {
+		return r, fmt.Errorf("reading Markdown: %w", err)
+	}
+	var b bytes.Buffer
+	if err := markdown.Renderer().Render(&b, source, doc); err != nil {
+		return r, fmt.Errorf("writing Markdown: %w", err)
+	}
+	r.html = template.HTML(b.String()) // goldmark leaves HTML and dangerous links out
+	return r, nil
+}
+
+// plain gives the text of a node without its marks.
+func plain(n ast.Node, source []byte) string {
+	var b strings.Builder
+	_ = ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) { // which never fails
+		if t, ok := n.(*ast.Text); ok && entering {
+			b.Write(t.Segment.Value(source))
+		}
+		return ast.WalkContinue, nil
+	})
+	return b.String()
+}
+
+// ids gives headings the ids that GitHub gives them, so that a link is good at both.
+type ids struct{ used map[string]int }
+
+func (i *ids) Generate(value []byte, _ ast.NodeKind) []byte {
+	var b strings.Builder
+	for _, r := range strings.ToLower(string(value)) {
+		switch {
+		case unicode.IsLetter(r), unicode.IsDigit(r), r == '-', r == '_':
+			b.WriteRune(r)
+		case r == ' ':
+			b.WriteByte('-')
+		}
+	}
+	id := b.String()
+	n := i.used[id]
+	i.used[id]++
+	if n > 0 {
+		id = fmt.Sprintf("%s-%d", id, n)
+	}
+	return []byte(id)
+}
+
+func (i *ids) Put([]byte) {}
+
+// links leads from one document to another where they are served.
+type links struct{}
+
+// Transform implements [parser.ASTTransformer].
+func (links) Transform(doc *ast.Document, _ text.Reader, _ parser.Context) {
+	_ = ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) { // which never fails
+		if l, ok := n.(*ast.Link); ok && entering {
+			l.Destination = []byte(served(string(l.Destination)))
+		}
+		return ast.WalkContinue, nil
+	})
+}
+
+// served gives the address of what a document links to.
+func served(link string) string {
+	u, err := url.Parse(link)
+	if err != nil || u.IsAbs() || u.Path == "" || strings.HasPrefix(u.Path, "/") {
+		return link
+	}
+	switch name := path.Base(u.Path); {
+	case name == "openapi.yaml":
+		u.Path = "/docs/openapi.yaml"
+	case u.Path == "../sdk/README.md":
+		u.Path = Prefix + "sdk"
+	case path.Ext(name) == ".md":
+		u.Path = Prefix + strings.TrimSuffix(name, ".md")
+	}
+	return u.String()
+}
