@@ -42,10 +42,7 @@ type auditFilter struct{ Action, Outcome, Actor, Target, After, Before string }
 
 func (v *visit) auditFilter() (f auditFilter, ask audit.Filter, wrong []string) {
 	q := v.r.URL.Query()
-	text := func(name string) string {
-		s := strings.TrimSpace(q.Get(name))
-		return strings.ReplaceAll(strings.ToValidUTF8(s[:min(len(s), 200)], ""), "\x00", "")
-	}
+	text := func(name string) string { return plainText(q.Get(name)) }
 	f = auditFilter{text("action"), text("outcome"), text("actor"), text("target"), text("after"), text("before")}
 	ask = audit.Filter{ProjectID: v.project.ID, Action: f.Action, Actor: f.Actor, Target: f.Target}
 	if f.Outcome == string(audit.Done) || f.Outcome == string(audit.Refused) {

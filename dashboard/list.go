@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"net/url"
+	"strings"
 
 	"github.com/selvage/selvage/internal/page"
 )
@@ -33,3 +34,9 @@ func (v *visit) pager(prev, next string) pager {
 
 // A status is a word with a dot: good, warn, bad, or "" for neither.
 type status struct{ Kind, Word string }
+
+// plainText gives what somebody looks for, as a store can compare it.
+func plainText(text string) string {
+	text = strings.TrimSpace(text)
+	return strings.ReplaceAll(strings.ToValidUTF8(text[:min(len(text), 255)], ""), "\x00", "")
+}

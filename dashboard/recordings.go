@@ -9,6 +9,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/operator"
 	"github.com/selvage/selvage/recordings"
+	"github.com/selvage/selvage/recordings/levels"
 	"github.com/selvage/selvage/templates"
 )
 
@@ -76,16 +77,38 @@ func size(n int64) string {
 	case n < 1000_000:
 		return fmt.Sprintf("%d kB", n/1000)
 	}
+	if n >= 1e9 {
+		return fmt.Sprintf("%.1f GB", float64(n)/1e9)
+	}
 	return fmt.Sprintf("%.1f MB", float64(n)/1e6)
 }
 
 // A recordingFilter is what an address asks for.
-type recordingFilter struct{ Call, Conference, After, Before string }
+type recordingFilter struct {
+	Call, Conference, Subscriber, After, Before string
+	Flags                                       []choice
+	Any                                         bool // it asks for something
+}
+
+// flagTitles tell what the flags of how a recording sounds mean.
+var flagTitles = map[string]string{"silent": "Silent", "one-way": "One leg alone talks", "clipped": "Clipped", "dead-air": "Long silence"}
 
 func (v *visit) recordingFilter() (f recordingFilter, ask recordings.Filter, err error) {
 	q := v.r.URL.Query()
-	f = recordingFilter{strings.TrimSpace(q.Get("call")), strings.TrimSpace(q.Get("conference")), q.Get("after"), q.Get("before")}
-	ask = recordings.Filter{Owner: recordings.Owner{ProjectID: v.project.ID}, CallSid: f.Call, ConferenceSid: f.Conference}
+	text := func(name string) string { return plainText(q.Get(name)) }
+	f = recordingFilter{Call: text("call"), Conference: text("conference"), Subscriber: text("subscriber"), After: q.Get("after"), Before: q.Get("before")}
+	ask = recordings.Filter{Owner: recordings.Owner{ProjectID: v.project.ID, SubscriberID: strings.ToLower(f.Subscriber)}, CallSid: f.Call, ConferenceSid: f.Conference}
+	ask.Flag, _ = levels.FlagOf(q.Get("flag"))
+	if q.Get("flag") == "" {
+		ask.Flag = 0
+	}
+	f.Flags = []choice{{Title: "Any"}}
+	for _, name := range levels.FlagNames() {
+		f.Flags = append(f.Flags, choice{Value: name, Title: flagTitles[name], Chosen: name == q.Get("flag")})
+	}
+	for _, name := range []string{"call", "conference", "subscriber", "after", "before", "flag"} {
+		f.Any = f.Any || q.Get(name) != ""
+	}
 	if f.After != "" {
 		if ask.CreatedFrom, err = time.Parse(time.DateOnly, f.After); err != nil {
 			return f, ask, problem.BadParam("after", "from must be a day, such as 2030-01-31")
@@ -111,9 +134,10 @@ func (a *API) listRecordings(v *visit) error {
 		Filter        recordingFilter
 		Pager         pager
 		Base, API, ID string
+		MayMake       bool
 		Now           time.Time
 		Faults        []string
-	}{Base: v.base(), API: a.PublicURL, ID: v.project.ID, Now: v.now}
+	}{Base: v.base(), API: a.PublicURL, ID: v.project.ID, MayMake: v.mayIn(operator.Write), Now: v.now}
 	f, ask, err := v.recordingFilter()
 	p.Filter = f
 	code := http.StatusOK
@@ -131,28 +155,6 @@ func (a *API) listRecordings(v *visit) error {
 		}
 	}
 	return a.pageWith(v, templates.Options{Status: code, Media: true}, "Recordings", "recordings", p)
-}
-
-// showRecording serves GET /dashboard/projects/{project}/recordings/{sid}.
-func (a *API) showRecording(v *visit) error { return a.recordingPage(v, http.StatusOK, nil) }
-
-func (a *API) recordingPage(v *visit, code int, wrong []string) error {
-	if a.Recordings == nil {
-		return problem.NoSuch("recording")
-	}
-	r, err := a.Recordings.Find(v.r.Context(), recordings.Owner{ProjectID: v.project.ID}, v.r.PathValue("sid"))
-	if err != nil {
-		return err
-	}
-	p := struct {
-		Recording recordingRow
-		Base      string
-		API       string
-		MayDelete bool
-		Now       time.Time
-		Faults    []string
-	}{v.recordingRow(r), v.base(), a.PublicURL, v.mayIn(operator.Write), v.now, wrong}
-	return a.pageWith(v, templates.Options{Status: code, Media: true}, "Recording", "recording", p)
 }
 
 // deleteRecording serves POST /dashboard/projects/{project}/recordings/{sid}/delete.

@@ -17,6 +17,7 @@ type route struct {
 	nav     string // its title in the rail; "" for what is not there
 	fresh   bool   // the operator must have proven lately who it is
 	large   bool   // its form may hold a document
+	upload  bool   // its form ends with a file
 }
 
 // routes are all of them. Each page is a group; those that the rail shows are in its order.
@@ -58,6 +59,8 @@ func routes() []route {
 		{pattern: "POST /dashboard/projects/{project}/subscribers/{id}/delete", may: operator.Write, serve: (*API).deleteSubscriber},
 
 		{pattern: "GET /dashboard/projects/{project}/recordings", may: operator.Read, serve: (*API).listRecordings, nav: "Recordings"},
+		{pattern: "POST /dashboard/projects/{project}/recordings", may: operator.Write, serve: (*API).uploadRecording, upload: true},
+		{pattern: "GET /dashboard/projects/{project}/recordings/upload", may: operator.Write, serve: (*API).newRecording},
 		{pattern: "GET /dashboard/projects/{project}/recordings/{sid}", may: operator.Read, serve: (*API).showRecording},
 		{pattern: "POST /dashboard/projects/{project}/recordings/{sid}/delete", may: operator.Write, serve: (*API).deleteRecording},
 

@@ -80,7 +80,7 @@ func TestRoutesAreRefused(t *testing.T) {
 		if isOwn {
 			continue
 		}
-		changes := method == http.MethodPost || strings.HasSuffix(pattern, "/new") || strings.HasSuffix(pattern, "/edit") || strings.HasSuffix(pattern, "/{kind}")
+		changes := method == http.MethodPost || strings.HasSuffix(pattern, "/new") || strings.HasSuffix(pattern, "/edit") || strings.HasSuffix(pattern, "/{kind}") || strings.HasSuffix(pattern, "/upload")
 		switch {
 		case ofProject:
 			refused("an owner of another project", other, http.StatusNotFound)

@@ -5,6 +5,7 @@ import (
 	"crypto/subtle"
 	"encoding/base64"
 	"errors"
+	"mime/multipart"
 	"net/http"
 	"net/url"
 	"strings"
@@ -36,6 +37,7 @@ type visit struct {
 	who     operator.Operator // its ID is "" before somebody is signed in
 	project fabric.Project    // of a path that names one
 	form    url.Values        // of a POST
+	file    *multipart.Part   // of an upload, yet to be read; nil where there is none
 	now     time.Time
 }
 
@@ -141,8 +143,13 @@ func (a *API) readForm(v *visit) error {
 	if v.route.large {
 		most = maxLargeForm
 	}
-	v.r.Body = http.MaxBytesReader(v.w, v.r.Body, most)
-	if err := v.r.ParseForm(); err != nil {
+	parse := v.r.ParseForm
+	if v.route.upload {
+		parse = func() error { return a.openUpload(v) }
+	} else {
+		v.r.Body = http.MaxBytesReader(v.w, v.r.Body, most)
+	}
+	if err := parse(); err != nil {
 		return problem.New(problem.Malformed, "bad_request", "the form cannot be read")
 	}
 	for _, values := range v.r.PostForm {
@@ -207,6 +214,7 @@ var notices = map[string]string{
 	"enabled":   "It is enabled again.",
 	"ended":     "The session has ended.",
 	"added":     "It is made.",
+	"stored":    "The recording is stored.",
 	"changed":   "The change is saved.",
 	"factor":    "The second factor is removed.",
 	"password":  "The password is changed. All other sessions have ended.",

@@ -21,3 +21,78 @@ for (const button of document.querySelectorAll("button[data-up]")) {
     }
   });
 }
+
+// The player: what is played is coloured, the outline seeks, and a moment can be linked to.
+const player = document.getElementById("player");
+if (player) {
+  const sound = document.getElementById("sound");
+  const length = Number(player.dataset.length);
+  const played = player.querySelectorAll("clipPath rect");
+  const clock = document.getElementById("clock");
+  const time = (s) => `${Math.floor(s / 60)}:${String(Math.floor(s % 60)).padStart(2, "0")}`;
+  const show = () => {
+    for (const rect of played) rect.setAttribute("width", String((480 * sound.currentTime) / length));
+    clock.textContent = `${time(sound.currentTime)} of ${time(length)}`;
+  };
+  const seek = (to) => {
+    const at = Math.min(Math.max(to, 0), length);
+    if (sound.readyState > 0) sound.currentTime = at;
+    else {
+      sound.addEventListener("loadedmetadata", () => { sound.currentTime = at; }, { once: true });
+      sound.preload = "metadata";
+      sound.load();
+    }
+  };
+  player.querySelector(".controls").hidden = false;
+  for (const event of ["timeupdate", "seeked", "loadedmetadata"]) sound.addEventListener(event, show);
+  for (const svg of player.querySelectorAll("svg")) {
+    svg.addEventListener("click", (event) => {
+      const box = svg.getBoundingClientRect();
+      seek(((event.clientX - box.left) / box.width) * length);
+    });
+  }
+  for (const button of player.querySelectorAll("[data-skip]")) {
+    button.addEventListener("click", () => seek(sound.currentTime + Number(button.dataset.skip)));
+  }
+  const speed = document.getElementById("speed");
+  speed.addEventListener("change", () => { sound.playbackRate = Number(speed.value); });
+  const link = document.getElementById("copy-at");
+  link.addEventListener("click", async () => {
+    await navigator.clipboard.writeText(`${link.dataset.base}?t=${sound.currentTime.toFixed(1)}`);
+    const was = link.textContent;
+    link.textContent = "Copied";
+    setTimeout(() => { link.textContent = was; }, 1500);
+  });
+  document.addEventListener("keydown", (event) => {
+    if (event.target.closest("input, select, textarea, button, a, summary, audio") || event.ctrlKey || event.metaKey || event.altKey) return;
+    const step = event.shiftKey ? 10 : 1;
+    if (event.key === " ") sound.paused ? sound.play() : sound.pause();
+    else if (event.key === "ArrowLeft") seek(sound.currentTime - step);
+    else if (event.key === "ArrowRight") seek(sound.currentTime + step);
+    else return;
+    event.preventDefault();
+  });
+}
+
+// An upload shows how far it is. The answer is the page that a form would lead to.
+const upload = document.querySelector("form[data-upload]");
+if (upload) {
+  upload.addEventListener("submit", (event) => {
+    event.preventDefault();
+    const bar = document.getElementById("upload-progress");
+    const button = document.getElementById("upload-submit");
+    const ask = new XMLHttpRequest();
+    bar.hidden = false;
+    button.disabled = true;
+    ask.upload.addEventListener("progress", (e) => { if (e.lengthComputable) bar.value = e.loaded / e.total; });
+    ask.addEventListener("load", () => {
+      if (ask.status < 400) return location.assign(ask.responseURL);
+      const page = new DOMParser().parseFromString(ask.responseText, "text/html");
+      document.querySelector("main").replaceWith(page.querySelector("main"));
+      location.hash = "faults";
+    });
+    ask.addEventListener("error", () => { bar.hidden = true; button.disabled = false; upload.submit(); });
+    ask.open("POST", upload.action);
+    ask.send(new FormData(upload));
+  });
+}

@@ -1,0 +1,147 @@
+package dashboard
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/operator"
+	"github.com/selvage/selvage/recordings"
+	"github.com/selvage/selvage/recordings/levels"
+	"github.com/selvage/selvage/templates"
+)
+
+// A recordingPage shows one recording.
+type recordingPage struct {
+	Recording recordingRow
+	Legs      []leg
+	Length    string // in seconds, for scripts
+	At        string // where to begin, in seconds; "" is the start
+	Sound     []fact
+	Snippets  []snippet
+	Base      string
+	API       string
+	MayDelete bool
+	Faults    []string
+}
+
+// A leg is the outline of one channel.
+type leg struct{ Name, Path string }
+
+// showRecording serves GET /dashboard/projects/{project}/recordings/{sid}. A time t in
+// the address, in seconds, is where the player begins.
+func (a *API) showRecording(v *visit) error { return a.recordingPage(v, http.StatusOK, nil) }
+
+func (a *API) recordingPage(v *visit, code int, wrong []string) error {
+	if a.Recordings == nil {
+		return problem.NoSuch("recording")
+	}
+	owner := recordings.Owner{ProjectID: v.project.ID}
+	r, err := a.Recordings.Find(v.r.Context(), owner, v.r.PathValue("sid"))
+	if err != nil {
+		return err
+	}
+	p := recordingPage{
+		Recording: v.recordingRow(r), Base: v.base(), API: a.PublicURL, MayDelete: v.mayIn(operator.Write), Faults: wrong,
+		Length: strconv.FormatFloat(r.Duration().Seconds(), 'f', 3, 64), Sound: sound(r), At: startAt(v.r.URL.Query().Get("t"), r.Duration()),
+		Snippets: []snippet{
+			{"curl", fmt.Sprintf("# KEY is an API key with the scope Voice\ncurl -u %s:KEY %s/api/laml/2010-04-01/Accounts/%s/Recordings/%s.json\ncurl -u %s:KEY -o call.wav %s/api/laml/2010-04-01/Accounts/%s/Recordings/%s.wav",
+				r.ProjectID, a.PublicURL, r.ProjectID, r.Sid, r.ProjectID, a.PublicURL, r.ProjectID, r.Sid)},
+			{"Command line", "selvage recording show " + r.Sid + "\nselvage recording download " + r.Sid},
+		},
+	}
+	if r.HasMedia() {
+		_, outline, err := a.Recordings.Outline(v.r.Context(), owner, r.Sid)
+		switch {
+		case err == nil:
+			p.Legs = legs(outline, r.Frames)
+		case !errors.Is(err, problem.NotAcceptable) && !errors.Is(err, problem.NotFound):
+			return err
+		}
+	}
+	return a.pageWith(v, templates.Options{Status: code, Media: true}, "Recording", "recording", p)
+}
+
+// startAt reads a time of a link, in seconds or as people write it.
+func startAt(text string, whole time.Duration) string {
+	var seconds float64
+	for part := range strings.SplitSeq(text, ":") {
+		n, err := strconv.ParseFloat(part, 64)
+		if err != nil || n < 0 || n > 1e6 {
+			return ""
+		}
+		seconds = seconds*60 + n
+	}
+	if seconds == 0 || math.IsNaN(seconds) || seconds >= whole.Seconds() {
+		return ""
+	}
+	return strconv.FormatFloat(seconds, 'f', -1, 64)
+}
+
+// The drawing of a leg: so many pixels over its length, and so high to each side.
+const (
+	pixels   = 480
+	halfHigh = 24
+)
+
+// legs draws the outline of each channel: along its upper edge, and back along the
+// lower one.
+func legs(o levels.Outline, frames int64) (all []leg) {
+	o = o.Scale(int(min((frames+pixels-1)/pixels, math.MaxInt32)), frames)
+	names := []string{"Sound"}
+	if o.Channels > 1 {
+		names = []string{"First leg", "Second leg"}
+	}
+	for c := range min(o.Channels, 8) {
+		var above, below strings.Builder
+		n := o.Length()
+		step := float64(pixels) / float64(max(1, n))
+		for i := range n {
+			least, most := int(o.Data[2*(i*o.Channels+c)]), int(o.Data[2*(i*o.Channels+c)+1])
+			fmt.Fprintf(&above, "L%.0f %d", float64(i)*step, halfHigh-max(1, most*halfHigh/127))
+			j := n - 1 - i
+			least = int(o.Data[2*(j*o.Channels+c)])
+			fmt.Fprintf(&below, "L%.0f %d", float64(j)*step, halfHigh+max(1, -least*halfHigh/127))
+		}
+		name := fmt.Sprintf("Leg %d", c+1)
+		if c < len(names) {
+			name = names[c]
+		}
+		all = append(all, leg{name, fmt.Sprintf("M0 %d", halfHigh) + above.String() + below.String() + "Z"})
+	}
+	return all
+}
+
+// sound tells how a recording sounds, where it was measured.
+func sound(r recordings.Recording) (all []fact) {
+	if r.Levels == nil {
+		return nil
+	}
+	l := r.Levels
+	say := func(name, text string) { all = append(all, fact{Name: name, Text: text}) }
+	if l.Loudness != nil {
+		say("Loudness", fmt.Sprintf("%.1f LUFS", *l.Loudness))
+	}
+	if l.Peak != nil {
+		say("Peak", fmt.Sprintf("%.1f dB", *l.Peak))
+	}
+	for i, t := range l.Talk {
+		name := "Talk"
+		if len(l.Talk) > 1 {
+			name = fmt.Sprintf("Talk of leg %d", i+1)
+		}
+		say(name, length(time.Duration(t*float64(time.Second))))
+	}
+	if l.LongestSilence >= 1 {
+		say("Longest silence", length(time.Duration(l.LongestSilence*float64(time.Second))))
+	}
+	for _, name := range l.Flags.Names() {
+		say("Mark", flagTitles[name])
+	}
+	return all
+}

@@ -1,0 +1,90 @@
+package dashboard_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/selvage/selvage/operator"
+	"github.com/selvage/selvage/recordings"
+)
+
+// upload sends a form whose last part is a file.
+func (b browser) upload(path, file string, fields ...string) answer {
+	b.Helper()
+	var body bytes.Buffer
+	w := multipart.NewWriter(&body)
+	for i := 0; i < len(fields); i += 2 {
+		must(b, w.WriteField(fields[i], fields[i+1]))
+	}
+	part, err := w.CreateFormFile("file", "call.wav")
+	must(b, err)
+	_, err = io.WriteString(part, file)
+	must(b, err)
+	must(b, w.Close())
+	r, err := http.NewRequest("POST", b.url+path, &body)
+	must(b, err)
+	r.Header.Set("Content-Type", w.FormDataContentType())
+	r.Header.Set("Sec-Fetch-Site", "same-origin")
+	return b.send(r)
+}
+
+// A recording is uploaded by a form, drawn leg by leg, and played from a moment on.
+func TestUpload(t *testing.T) {
+	w := newWorld(t)
+	_, b := w.operator("ann@example.com", ofAll)
+	_, viewer := w.operator("viewer@example.com", operator.Membership{ProjectID: w.one.ID, Role: operator.Viewer})
+	base := "/dashboard/projects/" + w.one.ID + "/recordings"
+	raw, err := os.ReadFile("../recordings/testdata/speech_stereo_8k.wav")
+	must(t, err)
+	token := b.token(base + "/upload")
+	for name, a := range map[string]answer{
+		"without a token":                   b.upload(base, string(raw), "CallSid", "x"),
+		"with another token":                b.upload(base, string(raw), "form", "x"),
+		"by a viewer":                       viewer.upload(base, string(raw), "form", viewer.token("/dashboard/account")),
+		"with a token of another's session": viewer.upload(base, string(raw), "form", token),
+	} {
+		if a.StatusCode != http.StatusForbidden {
+			t.Errorf("an upload %s: %s", name, a.Status)
+		}
+	}
+	if a := b.upload(base, "<script>alert(1)</script>", "form", token, "CallSid", "kept-call", "Direction", "inbound"); a.StatusCode != http.StatusUnprocessableEntity ||
+		!strings.Contains(a.body, `value="kept-call"`) || !strings.Contains(a.body, `id="faults"`) || strings.Contains(a.body, "<script>alert") {
+		t.Errorf("a file that is no audio: %s %s", a.Status, a.body)
+	}
+	if a := b.post(base+"/upload", base, url.Values{}); a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, "Choose a file") {
+		t.Errorf("no file at all: %s", a.Status)
+	}
+	a := b.upload(base, string(raw), "form", token, "CallSid", "a-call", "From", "/private/<b>ada", "Direction", "inbound")
+	one, ok := strings.CutSuffix(a.Header.Get("Location"), "?done=stored")
+	if !ok {
+		t.Fatalf("an upload: %s %s", a.Status, a.body)
+	}
+	r, err := w.recordings.Find(context.Background(), recordings.Owner{ProjectID: w.one.ID}, one[strings.LastIndex(one, "/")+1:])
+	if err != nil || r.CallSid != "a-call" || r.Direction != "inbound" || r.Channels != 2 {
+		t.Errorf("it became %+v, %v", r, err)
+	}
+	page := b.get(one)
+	if n := strings.Count(page.body, "<svg "); n != 2 || !strings.Contains(page.body, `aria-label="Second leg, as an outline"`) || !strings.Contains(page.body, `preload="none" src="/api/laml`) {
+		t.Errorf("its page has %d outlines of two legs", n)
+	}
+	if len(page.body) > 120_000 {
+		t.Errorf("its page has %d bytes", len(page.body))
+	}
+	for at, want := range map[string]string{"1.5": ".mp3#t=1.5\"", "0:02": ".mp3#t=2\"", "99": ".mp3\"", "javascript:1": ".mp3\"", "NaN": ".mp3\"", "-1": ".mp3\""} {
+		if a := b.get(one + "?t=" + url.QueryEscape(at)); !strings.Contains(a.body, want) {
+			t.Errorf("a link at %q has not %s", at, want)
+		}
+	}
+	for query, want := range map[string]bool{"call=a-call": true, "call=other": false, "flag=silent": false, "subscriber=nobody": false, "call=a-call&subscriber=%00x": false} {
+		if a := b.get(base + "?" + query); a.StatusCode != http.StatusOK || strings.Contains(a.body, one) != want {
+			t.Errorf("the recordings of %s: %s, listed %v", query, a.Status, !want)
+		}
+	}
+}

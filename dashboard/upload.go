@@ -1,0 +1,103 @@
+package dashboard
+
+import (
+	"errors"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"net/url"
+	"slices"
+
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/recordings"
+	"github.com/selvage/selvage/templates"
+)
+
+// openUpload reads the fields of a form up to its file, which is the last thing in it: so
+// the form's token is proven before a byte of the file is read.
+func (a *API) openUpload(v *visit) error {
+	kind, params, err := mime.ParseMediaType(v.r.Header.Get("Content-Type"))
+	if err != nil || kind != "multipart/form-data" || params["boundary"] == "" || a.Recordings == nil {
+		return v.r.ParseForm() // there is no file in it
+	}
+	v.r.Body = http.MaxBytesReader(v.w, v.r.Body, a.Recordings.MaxUpload()+maxForm)
+	parts := multipart.NewReader(v.r.Body, params["boundary"])
+	v.r.PostForm = make(url.Values)
+	for left := maxForm; ; {
+		part, err := parts.NextPart()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if part.FormName() == "file" {
+			v.file = part
+			return nil
+		}
+		value, err := io.ReadAll(io.LimitReader(part, int64(left)))
+		if left -= len(value) + len(part.FormName()); err != nil || left <= 0 {
+			return errors.New("the fields are too many")
+		}
+		v.r.PostForm.Add(part.FormName(), string(value))
+	}
+}
+
+// An uploadPage asks for a recording.
+type uploadPage struct {
+	Base, Action, Most, API, ID string
+	Form                        form
+}
+
+// newRecording serves GET /dashboard/projects/{project}/recordings/upload.
+func (a *API) newRecording(v *visit) error {
+	return a.uploadPage(v, http.StatusOK, nil)
+}
+
+func (a *API) uploadPage(v *visit, code int, err error) error {
+	if a.Recordings == nil {
+		return problem.NoSuch("page")
+	}
+	text := func(name, label, hint string) input {
+		return input{Kind: "text", Type: "text", Name: name, Label: label, Hint: hint, Length: 255, Value: v.form.Get(name)}
+	}
+	p := uploadPage{
+		Base: v.base(), Action: v.base() + "/recordings", Most: size(a.Recordings.MaxUpload()), API: a.PublicURL, ID: v.project.ID,
+		Form: form{Inputs: []input{
+			text("CallSid", "Call", "The id of the call that was recorded."), text("From", "From", "Who called: /private/ada, or a number."), text("To", "To", "Who was called."),
+			{Kind: "select", Name: "Direction", Label: "Direction", Options: options(recordings.Directions, v.form.Get("Direction"), true)},
+		}},
+	}
+	if err != nil && !p.Form.blame(err) {
+		first := problem.First(err)
+		if first == nil || first.Kind != problem.Unsupported && first.Kind != problem.TooLarge && first.Kind != problem.Malformed {
+			return err
+		}
+		p.Form.Faults = []fault{{Text: sentence(first.Message), ID: "f-file"}}
+	}
+	return a.pageWith(v, templates.Options{Status: code, Connect: []string{"'self'"}}, "Upload a recording", "recording_upload", p)
+}
+
+// uploadRecording serves POST /dashboard/projects/{project}/recordings.
+func (a *API) uploadRecording(v *visit) error {
+	if v.file == nil || v.file.FileName() == "" {
+		return a.uploadPage(v, http.StatusUnprocessableEntity, problem.New(problem.Invalid, "missing_required_parameter", "choose a file"))
+	}
+	about := recordings.Description{Metadata: recordings.Metadata{
+		CallSid: v.form.Get("CallSid"), From: v.form.Get("From"), To: v.form.Get("To"), Direction: v.form.Get("Direction"),
+	}}
+	err := a.Recordings.Check(about)
+	var r recordings.Recording
+	if err == nil {
+		hints := slices.DeleteFunc([]string{v.file.Header.Get("Content-Type"), v.file.FileName()}, func(s string) bool { return s == "" })
+		r, _, err = a.Recordings.Ingest(v.r.Context(), recordings.Upload{
+			ProjectID: v.project.ID, Body: v.file, Hints: hints, Describe: func() (recordings.Description, error) { return about, nil },
+		})
+	}
+	if err != nil {
+		_, _ = io.Copy(io.Discard, v.file) // a browser shows no answer before all is sent
+		return a.uploadPage(v, http.StatusUnprocessableEntity, err)
+	}
+	return v.redirect(v.base() + "/recordings/" + r.Sid + "?done=stored")
+}
