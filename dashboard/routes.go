@@ -64,6 +64,12 @@ func routes() []route {
 		{pattern: "GET /dashboard/projects/{project}/recordings/{sid}", may: operator.Read, serve: (*API).showRecording},
 		{pattern: "POST /dashboard/projects/{project}/recordings/{sid}/delete", may: operator.Write, serve: (*API).deleteRecording},
 
+		{pattern: "GET /dashboard/projects/{project}/tokens", may: operator.Read, serve: (*API).listTokens, nav: "Tokens"},
+		{pattern: "GET /dashboard/projects/{project}/tokens/make/{what}", may: operator.Write, serve: (*API).newToken, fresh: true},
+		{pattern: "POST /dashboard/projects/{project}/tokens/make/{what}", may: operator.Write, serve: (*API).makeToken, fresh: true},
+		{pattern: "POST /dashboard/projects/{project}/tokens/inspect", may: operator.Write, serve: (*API).inspectToken},
+		{pattern: "POST /dashboard/projects/{project}/tokens/revoke", may: operator.Write, serve: (*API).revokeToken},
+
 		{pattern: "GET /dashboard/projects/{project}/keys", may: operator.Read, serve: (*API).listKeys, nav: "API keys"},
 		{pattern: "POST /dashboard/projects/{project}/keys", may: operator.Write, serve: (*API).createKey, fresh: true},
 		{pattern: "GET /dashboard/projects/{project}/keys/new", may: operator.Write, serve: (*API).newKey, fresh: true},

@@ -38,7 +38,7 @@ func (w *world) things(t *testing.T) *strings.Replacer {
 	room, err := w.fabric.CreateResource(ctx, w.one.ID, w.fabric.Kinds().ByPath("conference_rooms"), map[string]json.RawMessage{"name": []byte(`"of ada@example.com"`)})
 	must(t, err)
 	return strings.NewReplacer("{project}", w.one.ID, "/keys/{id}", "/keys/"+k.ID, "/subscribers/{id}", "/subscribers/"+s.ID, "/clients/{id}", "/clients/"+c.ID,
-		"/operators/{id}", "/operators/"+o.ID, "{sid}", r.Sid, "/resources/{id}", "/resources/"+room.ID, "{kind}", "conference_rooms")
+		"/operators/{id}", "/operators/"+o.ID, "{sid}", r.Sid, "/resources/{id}", "/resources/"+room.ID, "{kind}", "conference_rooms", "{what}", "guest")
 }
 
 // Each route is refused to who may not have it: nobody, a viewer, an operator of another
@@ -80,7 +80,7 @@ func TestRoutesAreRefused(t *testing.T) {
 		if isOwn {
 			continue
 		}
-		changes := method == http.MethodPost || strings.HasSuffix(pattern, "/new") || strings.HasSuffix(pattern, "/edit") || strings.HasSuffix(pattern, "/{kind}") || strings.HasSuffix(pattern, "/upload")
+		changes := method == http.MethodPost || strings.HasSuffix(pattern, "/new") || strings.HasSuffix(pattern, "/edit") || strings.HasSuffix(pattern, "/{kind}") || strings.HasSuffix(pattern, "/upload") || strings.HasSuffix(pattern, "/{what}")
 		switch {
 		case ofProject:
 			refused("an owner of another project", other, http.StatusNotFound)

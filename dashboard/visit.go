@@ -208,17 +208,18 @@ func (v *visit) notice() string { return notices[v.r.URL.Query().Get("done")] }
 
 // notices are the sentences; an address picks one, and can say nothing else.
 var notices = map[string]string{
-	"revoked":   "The API key is revoked, and so are the tokens made with it.",
-	"deleted":   "It is deleted.",
-	"disabled":  "It is disabled: its sessions and tokens have ended.",
-	"enabled":   "It is enabled again.",
-	"ended":     "The session has ended.",
-	"added":     "It is made.",
-	"stored":    "The recording is stored.",
-	"changed":   "The change is saved.",
-	"factor":    "The second factor is removed.",
-	"password":  "The password is changed. All other sessions have ended.",
-	"signedout": "All its sessions and tokens have ended.",
+	"revoked":      "The API key is revoked, and so are the tokens made with it.",
+	"deleted":      "It is deleted.",
+	"disabled":     "It is disabled: its sessions and tokens have ended.",
+	"enabled":      "It is enabled again.",
+	"ended":        "The session has ended.",
+	"added":        "It is made.",
+	"tokenrevoked": "It is revoked, and ends everywhere within a second.",
+	"stored":       "The recording is stored.",
+	"changed":      "The change is saved.",
+	"factor":       "The second factor is removed.",
+	"password":     "The password is changed. All other sessions have ended.",
+	"signedout":    "All its sessions and tokens have ended.",
 }
 
 // base is the path of the pages of the visit's project.

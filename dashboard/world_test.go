@@ -24,6 +24,7 @@ import (
 	"github.com/selvage/selvage/internal/blob"
 	"github.com/selvage/selvage/internal/factor"
 	"github.com/selvage/selvage/internal/limit"
+	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/password"
 	"github.com/selvage/selvage/internal/revocation"
 	sessions "github.com/selvage/selvage/internal/session/sql"
@@ -211,6 +212,9 @@ func (b browser) signIn(email string) {
 		b.Fatalf("signing in as %s: %s %s", email, a.Status, a.body)
 	}
 }
+
+// firstPage asks for the beginning of a list.
+var firstPage = page.Query{Size: 50}
 
 var ofAll = operator.Membership{Role: operator.Owner}
 

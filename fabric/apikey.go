@@ -139,6 +139,19 @@ func (f *Fabric) RevokeAPIKey(ctx context.Context, projectID, id string) error {
 	return f.c.Revocations.Sync(ctx)
 }
 
+// FindLeakedKey gives the API key of a project that has a secret, or had it before it was
+// rotated, good or not. It counts as no use of the key.
+func (f *Fabric) FindLeakedKey(ctx context.Context, projectID, secret string) (APIKey, error) {
+	k, err := f.c.Store.FindAPIKeyByHash(ctx, hashKey(secret))
+	if err == nil && k.ProjectID != projectID {
+		err = problem.NoSuch("API key")
+	}
+	if err != nil {
+		return APIKey{}, err
+	}
+	return k, nil
+}
+
 // Authenticate gives the key that a backend presents. Whatever is wrong, the
 // answer is the same problem.Unauthenticated. What the key may be used for is
 // for the caller to ask.

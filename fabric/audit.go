@@ -36,3 +36,12 @@ func (f *Fabric) RefuseManagement(ctx context.Context, projectID, credentials, w
 	}
 	return nil
 }
+
+// NoteToken notes that somebody made a token by hand, who could have asked for it as its
+// subscriber or guest would: made by a key they are too many to note.
+func (f *Fabric) NoteToken(ctx context.Context, projectID string, kind TokenKind, targetKind, targetID string) error {
+	if err := f.c.Store.Record(ctx, audit.Of("token.issued", projectID, targetKind, targetID).With("kind", string(kind))); err != nil {
+		return fmt.Errorf("noting a token: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,102 @@
+package dashboard_test
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/operator"
+)
+
+// Tokens are made by hand, shown once, looked at, and ended; each making is in the trail.
+func TestTokens(t *testing.T) {
+	w := newWorld(t)
+	_, b := w.operator("ann@example.com", ofAll)
+	base, ctx := "/dashboard/projects/"+w.one.ID+"/tokens", context.Background()
+	mail := "ada@example.com"
+	s, err := w.fabric.CreateSubscriber(ctx, w.one.ID, fabric.SubscriberInput{Email: &mail})
+	must(t, err)
+	all, err := w.fabric.SubscriberAddresses(ctx, w.one.ID, s.ID, firstPage)
+	must(t, err)
+	address := all.Items[0].ID
+	foreign, err := w.fabric.CreateSubscriber(ctx, w.two.ID, fabric.SubscriberInput{Email: &mail})
+	must(t, err)
+	theirs, err := w.fabric.SubscriberAddresses(ctx, w.two.ID, foreign.ID, firstPage)
+	must(t, err)
+	mint := func(what string, form url.Values) answer {
+		return b.post(base+"/make/"+what, base+"/make/"+what, form)
+	}
+	for what, wrong := range map[string]url.Values{
+		"subscriber": {"reference": {" "}}, "guest": {"allowed_addresses": {address + "\n" + theirs.Items[0].ID}}, "invite": {"address_id": {theirs.Items[0].ID}},
+		"embed": {"address_id": {theirs.Items[0].ID}},
+	} {
+		if a := mint(what, wrong); a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, `aria-invalid="true"`) || strings.Contains(a.body, `id="made"`) {
+			t.Errorf("a wrong %s token: %s", what, a.Status)
+		}
+	}
+	for what, right := range map[string]url.Values{
+		"subscriber": {"reference": {mail}, "expires": {"15m"}}, "guest": {"allowed_addresses": {address}}, "invite": {"address_id": {address}, "expires": {"24h"}},
+		"embed": {"address_id": {address}, "name": {"page"}},
+	} {
+		a := mint(what, right)
+		secret := a.find(t, `id="made"><span class="copy"><code>([^<]+)<`)
+		if strings.Contains(b.get(base).body, secret) {
+			t.Errorf("the list shows the %s token again", what)
+		}
+		seen := b.post(base, base+"/inspect", url.Values{"token": {"Bearer " + secret}})
+		if !strings.Contains(seen.body, `status good">Good`) || !strings.Contains(seen.body, `id="found-revoke"`) {
+			t.Errorf("a %s token looks like %s %s", what, seen.Status, between(seen.body, `id="found"`, "</form>"))
+		}
+		if other := b.post("/dashboard/projects/"+w.two.ID+"/tokens", "/dashboard/projects/"+w.two.ID+"/tokens/inspect", url.Values{"token": {secret}}); other.StatusCode != http.StatusUnprocessableEntity {
+			t.Errorf("a %s token in another project: %s", what, other.Status)
+		}
+		if other := b.post("/dashboard/projects/"+w.two.ID+"/tokens", "/dashboard/projects/"+w.two.ID+"/tokens/revoke", url.Values{"token": {secret}}); other.StatusCode != http.StatusUnprocessableEntity {
+			t.Errorf("revoking a %s token in another project: %s", what, other.Status)
+		}
+		b.post(base, base+"/revoke", url.Values{"token": {secret}}).leadsTo(t, base+"?done=tokenrevoked")
+		if seen := b.post(base, base+"/inspect", url.Values{"token": {secret}}); !strings.Contains(seen.body, `status bad">Revoked`) {
+			t.Errorf("a revoked %s token: %s", what, between(seen.body, `id="found"`, "</dl>"))
+		}
+	}
+	trail := b.get("/dashboard/projects/" + w.one.ID + "/audit?action=token.issued")
+	for _, kind := range []string{"kind: sat", "kind: guest", "kind: invite"} {
+		if !strings.Contains(trail.body, kind) {
+			t.Errorf("the trail has no %s", kind)
+		}
+	}
+	embed := "01a20292-11ce-79c1-8010-9ab89446cd8f"
+	if a := b.post(base, base+"/revoke", url.Values{"embed": {embed}}); a.StatusCode != http.StatusNotFound {
+		t.Errorf("revoking an embed key that is not there: %s", a.Status)
+	}
+}
+
+// A key that was found somewhere is recognised and leads to where it is revoked. Looking
+// at it is no use of it.
+func TestLeakedKey(t *testing.T) {
+	w := newWorld(t)
+	_, b := w.operator("ann@example.com", operator.Membership{ProjectID: w.one.ID, Role: operator.Admin})
+	ctx, base, name := context.Background(), "/dashboard/projects/"+w.one.ID, "backend"
+	k, secret, err := w.fabric.CreateAPIKey(ctx, w.one.ID, fabric.APIKeyInput{Name: &name, Scopes: []fabric.Scope{fabric.Voice}}, nil)
+	must(t, err)
+	_, theirs, err := w.fabric.CreateAPIKey(ctx, w.two.ID, fabric.APIKeyInput{Name: &name, Scopes: []fabric.Scope{fabric.Voice}}, nil)
+	must(t, err)
+	a := b.post(base+"/tokens", base+"/tokens/inspect", url.Values{"token": {` "` + secret + `" `}})
+	if !strings.Contains(a.body, "It is an API key") || !strings.Contains(a.body, base+"/keys/"+k.ID) || strings.Contains(a.body, secret) || !strings.Contains(a.body, "never") {
+		t.Errorf("a leaked key: %s %s", a.Status, between(a.body, `id="found"`, "</div>"))
+	}
+	if a := b.post(base+"/tokens", base+"/tokens/inspect", url.Values{"token": {theirs}}); a.StatusCode != http.StatusUnprocessableEntity || strings.Contains(a.body, "It is an API key") {
+		t.Errorf("another project's key: %s", a.Status)
+	}
+	page := base + "/keys/" + k.ID
+	b.post(page, page+"/revoke", url.Values{"confirm": {name}}).leadsTo(t, base+"/keys?done=revoked")
+	if a := b.post(base+"/tokens", base+"/tokens/inspect", url.Values{"token": {secret}}); !strings.Contains(a.body, `status bad">Revoked`) {
+		t.Errorf("a revoked key: %s", a.Status)
+	}
+	again, err := w.fabric.FindAPIKey(ctx, w.one.ID, k.ID)
+	if err != nil || !again.LastUsed.IsZero() {
+		t.Errorf("looking at a key was a use of it: %v, %v", again.LastUsed, err)
+	}
+}

@@ -1,0 +1,228 @@
+package dashboard
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/operator"
+)
+
+// tokenKinds are what can be made by hand, with what each is for.
+var tokenKinds = []choice{
+	{Value: "subscriber", Title: "Subscriber token", Why: "Somebody acts as a subscriber: calls, is called, sees all addresses."},
+	{Value: "guest", Title: "Guest token", Why: "Whoever has it reaches a few addresses, and nothing else."},
+	{Value: "invite", Title: "Invite token", Why: "Whoever has it reaches one address of a subscriber."},
+	{Value: "embed", Title: "Embed key", Why: "Stands in a page that anybody may read, and gives guest tokens to one address until it is revoked."},
+}
+
+// A tokensPage is where tokens are made and looked at.
+type tokensPage struct {
+	Base    string
+	Kinds   []choice
+	Embeds  []embedRow
+	Pager   pager
+	MayMake bool
+	Now     time.Time
+	Found   *foundToken
+	Faults  []fault
+}
+
+type embedRow struct {
+	fabric.EmbedKey
+	Title   string
+	Address string
+	Status  status
+}
+
+// listTokens serves GET /dashboard/projects/{project}/tokens.
+func (a *API) listTokens(v *visit) error { return a.tokensPage(v, http.StatusOK, nil, nil) }
+
+func (a *API) tokensPage(v *visit, code int, found *foundToken, wrong []fault) error {
+	keys, err := a.Fabric.ListEmbedKeys(v.r.Context(), v.project.ID, v.query())
+	if err != nil {
+		return err
+	}
+	p := tokensPage{
+		Base: v.base(), Kinds: tokenKinds, Pager: v.pager(keys.Prev, keys.Next), MayMake: v.mayIn(operator.Write), Now: v.now, Found: found, Faults: wrong,
+	}
+	for _, k := range keys.Items {
+		p.Embeds = append(p.Embeds, embedRowOf(k))
+	}
+	return a.page(v, code, "Tokens", "tokens", p)
+}
+
+func embedRowOf(k fabric.EmbedKey) embedRow {
+	row := embedRow{EmbedKey: k, Title: k.Name, Address: k.AddressID, Status: status{"good", "Good"}}
+	if row.Title == "" {
+		row.Title = k.Prefix + "…"
+	}
+	if !k.Revoked.IsZero() {
+		row.Status = status{"bad", "Revoked"}
+	}
+	return row
+}
+
+// A foundToken is what a text turned out to be.
+type foundToken struct {
+	What   string
+	Status status
+	Facts  []foundFact
+	URL    string // of a page that has more; "" for none
+	Token  string // goes back with the form that revokes it; "" where that form is elsewhere
+}
+
+type foundFact struct{ Name, Text, URL string }
+
+// secretText reads a token or key as people paste it: with a header's name, in quotes.
+func secretText(text string) string {
+	text = strings.TrimSpace(text)
+	if rest, ok := strings.CutPrefix(text, "Authorization:"); ok {
+		text = strings.TrimSpace(rest)
+	}
+	if rest, ok := strings.CutPrefix(text, "Bearer "); ok {
+		text = strings.TrimSpace(rest)
+	}
+	return strings.Trim(text, `"'`)
+}
+
+// inspectToken serves POST /dashboard/projects/{project}/tokens/inspect: what a token or a
+// key is, whose, and whether it is good. What is pasted is written nowhere.
+func (a *API) inspectToken(v *visit) error {
+	raw := secretText(v.form.Get("token"))
+	if raw == "" {
+		return a.tokensPage(v, http.StatusUnprocessableEntity, nil, []fault{{"Paste a token or a key.", "f-token"}})
+	}
+	found, err := a.foundToken(v, raw)
+	if err != nil {
+		return err
+	}
+	if found == nil {
+		return a.tokensPage(v, http.StatusUnprocessableEntity, nil, []fault{{notOurs, "f-token"}})
+	}
+	return a.tokensPage(v, http.StatusOK, found, nil)
+}
+
+const notOurs = "That is no token or key of this project: it is another’s, was changed on its way, or is a JWT that is over."
+
+// foundToken tells what a secret text is; nil for what is none of the project's.
+func (a *API) foundToken(v *visit, raw string) (*foundToken, error) {
+	k, err := a.Fabric.FindLeakedKey(v.r.Context(), v.project.ID, raw)
+	if err == nil {
+		row := a.keyRow(v, k)
+		return &foundToken{What: "an API key", Status: row.Status, URL: row.URL, Facts: []foundFact{
+			{"Name", row.Title, row.URL}, {"Scopes", row.Scopes, ""}, {"Last used", orNever(k.LastUsed), ""},
+		}}, nil
+	}
+	if !isMissing(err) {
+		return nil, err
+	}
+	e, err := a.Fabric.FindEmbedKey(v.r.Context(), raw)
+	if err == nil && e.ProjectID == v.project.ID {
+		row := embedRowOf(e)
+		return &foundToken{What: "an embed key", Status: row.Status, Token: raw, Facts: []foundFact{{"Name", row.Title, ""}, {"Address", e.AddressID, ""}}}, nil
+	}
+	if err != nil && !isMissing(err) {
+		return nil, err
+	}
+	t, ok, err := a.openToken(v, raw)
+	if err != nil || !ok {
+		return nil, err
+	}
+	return a.tokenFacts(v, t, raw)
+}
+
+// openToken opens a token of the project, of whatever kind, be it over or not.
+func (a *API) openToken(v *visit, raw string) (t fabric.Token, ok bool, err error) {
+	t, ok = a.Fabric.Inspect(raw, fabric.SAT, fabric.Guest, fabric.Invite, fabric.Refresh, fabric.Service)
+	if !ok {
+		if t, _, err = a.Clients.InspectAccessToken(v.r.Context(), raw); err != nil {
+			if problem.First(err) != nil {
+				err = nil
+			}
+			return t, false, err
+		}
+	}
+	return t, t.ProjectID == v.project.ID, nil
+}
+
+// isMissing reports an error that says no more than that something is not there.
+func isMissing(err error) bool {
+	p := problem.First(err)
+	return p != nil && (p.Kind == problem.NotFound || p.Kind == problem.Forbidden || p.Kind == problem.Unauthenticated)
+}
+
+var tokenTitles = map[fabric.TokenKind]string{
+	fabric.SAT: "a subscriber’s token", fabric.Guest: "a guest’s token", fabric.Invite: "an invite token", fabric.Refresh: "a refresh token",
+	fabric.Service: "a token of a service", fabric.Access: "an access token (JWT)",
+}
+
+func (a *API) tokenFacts(v *visit, t fabric.Token, raw string) (*foundToken, error) {
+	found := &foundToken{What: tokenTitles[t.Kind], Status: status{"good", "Good"}, Token: raw}
+	if !v.now.Before(t.ExpiresAt) {
+		found.Status, found.Token = status{"", "Expired"}, ""
+	} else if err := a.Fabric.Check(v.r.Context(), t); err != nil {
+		if p := problem.First(err); p == nil || p.Kind == problem.Unavailable {
+			return nil, err
+		}
+		found.Status, found.Token = status{"bad", "Revoked"}, ""
+	}
+	add := func(name, text, url string) {
+		if text != "" {
+			found.Facts = append(found.Facts, foundFact{name, text, url})
+		}
+	}
+	add("Subscriber", t.SubscriberID, v.base()+"/subscribers/"+t.SubscriberID)
+	add("OAuth client", t.ClientID, v.base()+"/clients/"+t.ClientID)
+	add("Made with the API key", t.KeyID, v.base()+"/keys/"+t.KeyID)
+	add("Scopes", strings.Join(t.Scope, ", "), "")
+	for _, id := range t.AddressIDs {
+		add("Reaches", id, "")
+	}
+	add("Bound to the key", t.Fingerprint, "")
+	add("Issued", t.IssuedAt.UTC().Format(minute), "")
+	add("Expires", t.ExpiresAt.UTC().Format(minute), "")
+	return found, nil
+}
+
+// minute writes a time for people.
+const minute = "2 Jan 2006, 15:04 UTC"
+
+func orNever(at time.Time) string {
+	if at.IsZero() {
+		return "never"
+	}
+	return at.UTC().Format(minute)
+}
+
+// revokeToken serves POST /dashboard/projects/{project}/tokens/revoke: the token of a
+// form, or an embed key by its id.
+func (a *API) revokeToken(v *visit) error {
+	ctx := v.r.Context()
+	if id := v.form.Get("embed"); id != "" {
+		if err := a.Fabric.RevokeEmbedKey(ctx, fabric.EmbedKey{ID: id, ProjectID: v.project.ID}); err != nil {
+			return err
+		}
+		return v.redirect(v.base() + "/tokens?done=tokenrevoked")
+	}
+	raw := secretText(v.form.Get("token"))
+	e, err := a.Fabric.FindEmbedKey(ctx, raw)
+	if err == nil && e.ProjectID == v.project.ID {
+		err = a.Fabric.RevokeEmbedKey(ctx, e)
+	} else if err == nil || isMissing(err) {
+		t, ok, failed := a.openToken(v, raw)
+		if failed != nil {
+			return failed
+		}
+		if !ok {
+			return a.tokensPage(v, http.StatusUnprocessableEntity, nil, []fault{{notOurs, "f-token"}})
+		}
+		err = a.Fabric.Revoke(ctx, t)
+	}
+	if err != nil {
+		return err
+	}
+	return v.redirect(v.base() + "/tokens?done=tokenrevoked")
+}
