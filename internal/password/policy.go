@@ -6,7 +6,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	zxcvbn "github.com/ccojocar/zxcvbn-go"
 	"github.com/ccojocar/zxcvbn-go/match"
 	"github.com/ccojocar/zxcvbn-go/scoring"
 	"golang.org/x/text/unicode/norm"
@@ -57,7 +56,7 @@ func estimate(password string, said []string) scoring.MinEntropyMatch {
 	if len(password) > estimated {
 		password = strings.ToValidUTF8(password[:estimated], "")
 	}
-	return zxcvbn.PasswordStrength(password, words(said))
+	return scoring.MinimumEntropyMatchSequence(password, recognise(password, words(said)))
 }
 
 // words gives what was said and its parts, each of some length.
