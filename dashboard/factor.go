@@ -80,13 +80,21 @@ func (a *API) checkCode(v *visit, o operator.Operator) (method string, err error
 	if strings.ContainsFunc(code, func(r rune) bool { return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' }) {
 		check, method = a.Factors.UseCode, "recovery"
 	}
-	err = check(v.r.Context(), ownerOf(o), code)
+	err = check(v.r.Context(), ownerOf(o), a.placeOf(v, o), code)
 	if _, wrong := wrongCode(err); wrong {
 		if unsaid := a.Operators.RefuseFactor(v.r.Context(), o, err); unsaid != nil {
 			return "", unsaid
 		}
 	}
 	return method, err
+}
+
+// placeOf names the network that an operator tries from, if it has signed in there before.
+func (a *API) placeOf(v *visit, o operator.Operator) factor.Place {
+	if from := visitor(v.r); a.Operators.KnowsPlace(v.r.Context(), o, from) {
+		return factor.Place("network " + from.Network)
+	}
+	return ""
 }
 
 // wrongCode gives the sentences of a code that was not taken.

@@ -149,14 +149,39 @@ func (p *Provider) LogInByPasskey(ctx context.Context, projectID string, key fac
 	return s, err
 }
 
-// RefuseFactor notes that somebody did not prove who it is by a factor, and why. The
-// subscriber is "" where nobody knows whom it would have been.
-func (p *Provider) RefuseFactor(ctx context.Context, projectID, subscriberID, reason string) error {
+// PlaceOf names from where somebody shows a second factor, if the subscriber has been there:
+// the login that is to prove more, or a device that signed in before.
+func (p *Provider) PlaceOf(ctx context.Context, projectID string, proof Proof, from Visitor) (factor.Place, error) {
+	if proof.Raises != "" {
+		return factor.Place("login " + proof.Raises), nil
+	}
+	sub, err := p.Subscribers.FindSubscriber(ctx, projectID, proof.SubscriberID)
+	if err != nil && !errors.Is(err, problem.NotFound) {
+		return "", fmt.Errorf("finding subscriber: %w", err)
+	}
+	if device := p.knownDevice(from.Device, sub); device != "" {
+		return factor.Place("device " + device), nil
+	}
+	return "", nil
+}
+
+// RefuseFactor notes that somebody did not prove who it is by a factor, and why: that too
+// many were tried once a minute. The subscriber is "" where nobody knows whom it would have
+// been.
+func (p *Provider) RefuseFactor(ctx context.Context, projectID, subscriberID string, why *problem.Error) error {
 	target := audit.Target{Kind: "account"}
 	if subscriberID != "" {
 		target = audit.Target{Kind: "subscriber", ID: subscriberID}
 	}
-	if err := p.Store.Record(ctx, audit.Of("login", projectID, target.Kind, target.ID).Refuse(reason)); err != nil {
+	e := audit.Of("login", projectID, target.Kind, target.ID).Refuse(why.Code)
+	if why.Kind == problem.RateLimited {
+		said, err := p.justSaid(ctx, "second factor "+subscriberID)
+		if said || err != nil {
+			return err
+		}
+		e = audit.Of("login", projectID, target.Kind, target.ID).Refuse(refusedTooMany).With("limit", why.Code)
+	}
+	if err := p.Store.Record(ctx, e); err != nil {
 		return fmt.Errorf("noting that a login is refused: %w", err)
 	}
 	p.Observe("login_refused")

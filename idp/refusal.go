@@ -61,15 +61,24 @@ const throttledEvery = time.Minute
 // throttled notes that a count has stopped a login, unless it has just been noted of that
 // one.
 func (p *Provider) throttled(ctx context.Context, projectID, email string, sub fabric.Subscriber, over limit.Count) error {
-	key := session.Key{Kind: "throttled", ID: session.Digest(string(over.Name) + " " + over.Who)}
-	err := p.Sessions.Add(ctx, key, nil, throttledEvery)
-	if errors.Is(err, problem.Conflict) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("noting that a login is refused: %w", err)
+	said, err := p.justSaid(ctx, string(over.Name)+" "+over.Who)
+	if said || err != nil {
+		return err
 	}
 	return p.recordRefusal(ctx, projectID, email, sub, refusedTooMany, "limit", string(over.Name))
+}
+
+// justSaid reports whether it was noted lately that a count has stopped somebody, and takes
+// it for noted from now on.
+func (p *Provider) justSaid(ctx context.Context, count string) (bool, error) {
+	err := p.Sessions.Add(ctx, session.Key{Kind: "throttled", ID: session.Digest(count)}, nil, throttledEvery)
+	if errors.Is(err, problem.Conflict) {
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("noting that a login is refused: %w", err)
+	}
+	return false, nil
 }
 
 // accountDigest gives the name of an account that does not say what it is called.

@@ -139,7 +139,7 @@ func (a *API) proveFactor(w http.ResponseWriter, r *http.Request) error {
 	}
 	amr, err := a.checkFactor(r, st, form)
 	if fault, status := toldFault(w, err); fault != "" {
-		if err := a.RefuseFactor(r.Context(), st.c.ProjectID, st.req.Proof.SubscriberID, problem.First(err).Code); err != nil {
+		if err := a.RefuseFactor(r.Context(), st.c.ProjectID, st.req.Proof.SubscriberID, problem.First(err)); err != nil {
 			return err
 		}
 		return a.factorPage(w, r, st, fault, status)
@@ -168,6 +168,10 @@ func toldFault(w http.ResponseWriter, err error) (sentence string, status int) {
 // checkFactor takes what a form gives, and says what it proves.
 func (a *API) checkFactor(r *http.Request, st step, form url.Values) (amr []string, err error) {
 	owner := st.req.Proof.Owner()
+	at, err := a.PlaceOf(r.Context(), st.c.ProjectID, *st.req.Proof, a.visitor(r))
+	if err != nil {
+		return nil, err
+	}
 	switch st.with {
 	case factor.TypePasskey:
 		key, err := a.Factors.CheckPasskey(r.Context(), factorFlow(st.req), []byte(form.Get("credential")))
@@ -176,10 +180,10 @@ func (a *API) checkFactor(r *http.Request, st step, form url.Values) (amr []stri
 		}
 		return key.AMR(), err
 	case factor.TypeTOTP:
-		return []string{"otp"}, a.Factors.CheckTOTP(r.Context(), owner, form.Get("code"))
+		return []string{"otp"}, a.Factors.CheckTOTP(r.Context(), owner, at, form.Get("code"))
 	}
 	// A recovery code is none of the methods that RFC 8176 names; "mfa" alone tells of it.
-	return nil, a.Factors.UseCode(r.Context(), owner, form.Get("code"))
+	return nil, a.Factors.UseCode(r.Context(), owner, at, form.Get("code"))
 }
 
 // finishLogin makes or raises the login of a request's proof, and goes on with it under
@@ -232,7 +236,7 @@ func (a *API) logInByPasskey(w http.ResponseWriter, r *http.Request) error {
 		s, err = a.LogInByPasskey(r.Context(), c.ProjectID, key, from)
 	}
 	if p := problem.First(err); p != nil && p.Kind == problem.Invalid {
-		if err := a.RefuseFactor(r.Context(), c.ProjectID, subscriberOf(key), p.Code); err != nil {
+		if err := a.RefuseFactor(r.Context(), c.ProjectID, subscriberOf(key), p); err != nil {
 			return err
 		}
 		page := templates.Login{Email: req.LoginHint, PasskeyError: p.Message}

@@ -14,9 +14,11 @@ import (
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/factor"
 	"github.com/selvage/selvage/internal/factor/factortest"
 	"github.com/selvage/selvage/internal/limit"
+	pages "github.com/selvage/selvage/internal/page"
 )
 
 // app gives ada an authenticator app, and its secret.
@@ -114,6 +116,51 @@ func TestLoginWithTOTP(t *testing.T) {
 	w.pass(11 * time.Minute)
 	if got := other.form(page, "/login/factor", "code", factortest.Code(key, w.now())); !strings.Contains(got.body, `id="password"`) {
 		t.Errorf("a code long after the password: %d %s", got.status, got.body)
+	}
+}
+
+// Who knows the password and tries codes from many browsers has six, and keeps the owner out
+// of no device that it has signed in with before.
+func TestFactorGuesses(t *testing.T) {
+	w := newWorld(t)
+	c, _ := w.client(nil)
+	key := w.app()
+	home := w.browser()
+	page := home.logIn(home.authorize(request(c)), email, secret)
+	w.proven(c, home.form(page, "/login/factor", "code", factortest.Code(key, w.now())))
+	w.pass(time.Minute)
+	looked := 0
+	for range 5 {
+		thief := w.browser()
+		page := thief.logIn(thief.authorize(request(c)), email, secret)
+		for range 2 {
+			switch got := thief.form(page, "/login/factor", "code", "000000"); got.status {
+			case http.StatusUnprocessableEntity:
+				looked++
+			case http.StatusTooManyRequests:
+			default:
+				t.Errorf("a wrong code = %d", got.status)
+			}
+		}
+	}
+	if looked != 6 {
+		t.Errorf("%d codes of five browsers were looked at, want 6", looked)
+	}
+	stranger := w.browser()
+	page = stranger.logIn(stranger.authorize(request(c)), email, secret)
+	if got := stranger.form(page, "/login/factor", "code", factortest.Code(key, w.now())); got.status != http.StatusTooManyRequests {
+		t.Errorf("the right code in a browser that is not known = %d, want 429", got.status)
+	}
+	page = home.logIn(home.authorize(request(c, "prompt", "login")), email, secret)
+	w.proven(c, home.form(page, "/login/factor", "code", factortest.Code(key, w.now())))
+	events, err := w.rows.ListAudit(t.Context(), audit.Filter{Action: "login", Outcome: audit.Refused}, pages.Query{Size: 100})
+	must(t, err)
+	reasons := map[string]int{}
+	for _, e := range events.Items {
+		reasons[e.Detail["reason"]]++
+	}
+	if reasons["wrong_code"] != 6 || reasons["too many tries"] != 1 {
+		t.Errorf("the audit trail has %v, want six wrong codes and once that there were too many", reasons)
 	}
 }
 

@@ -89,7 +89,7 @@ type Config struct {
 	Sessions session.Store
 	Ring     *keys.Ring
 	AuthURL  string           // where browsers find us: passkeys are bound to its host, and work at its origin alone
-	Guesses  int              // codes that may be tried in GuessWindow for one owner; 0 means 6
+	Guesses  int              // codes that may be tried in GuessWindow for one owner at a Place; 0 means 6
 	Now      func() time.Time // nil means time.Now
 }
 
@@ -159,10 +159,17 @@ var (
 	ErrEnrolled = problem.New(problem.Invalid, "enrolled", "There is an authenticator app already. Remove it first.")
 )
 
+// A Place is from where codes of an owner are tried, as far as it is known to be the
+// owner's: the name of a device, a network or a login where the owner has shown all that was
+// asked for. Each is counted by itself. The zero value is all others, which are counted
+// together: so from wherever strangers try, who may know the password, they have so many
+// tries and no more, and do not keep the owner from its own.
+type Place string
+
 // guess counts a code that somebody tries, before it is looked at: however many are
 // tried at once, no more than so many are.
-func (f *Factors) guess(ctx context.Context, o Owner) error {
-	n, err := f.c.Sessions.Incr(ctx, guessKey(o), GuessWindow)
+func (f *Factors) guess(ctx context.Context, o Owner, at Place) error {
+	n, err := f.c.Sessions.Incr(ctx, guessKey(o, at), GuessWindow)
 	if err != nil {
 		return fmt.Errorf("counting guesses: %w", err)
 	}
@@ -175,12 +182,12 @@ func (f *Factors) guess(ctx context.Context, o Owner) error {
 }
 
 // guessed forgets the tries of an owner who has shown that it is the owner.
-func (f *Factors) guessed(ctx context.Context, o Owner) {
-	_ = f.c.Sessions.Delete(ctx, guessKey(o)) // they expire by themselves
+func (f *Factors) guessed(ctx context.Context, o Owner, at Place) {
+	_ = f.c.Sessions.Delete(ctx, guessKey(o, at)) // they expire by themselves
 }
 
-func guessKey(o Owner) session.Key {
-	return session.Key{Kind: "factor_guess", ID: session.Digest(o.String())}
+func guessKey(o Owner, at Place) session.Key {
+	return session.Key{Kind: "factor_guess", ID: session.Digest(o.String() + " " + string(at))}
 }
 
 // conflict gives another error where a store says Conflict.

@@ -104,7 +104,7 @@ func TestTOTP(t *testing.T) {
 	if set, err := w.Has(ctx, w.ada); err != nil || !set.TOTP || set.Passkeys {
 		t.Errorf("once it is confirmed: %+v, %v", set, err)
 	}
-	if err := w.CheckTOTP(ctx, w.ada, confirmed); !errors.Is(err, factor.ErrUsed) {
+	if err := w.CheckTOTP(ctx, w.ada, "", confirmed); !errors.Is(err, factor.ErrUsed) {
 		t.Errorf("the code of the set-up used again: %v, want ErrUsed", err)
 	}
 	w.pass(time.Minute)
@@ -120,11 +120,11 @@ func TestTOTP(t *testing.T) {
 		{"one step early, typed with a space", space(factortest.Code(e.Secret, w.now().Add(30*time.Second))), nil},
 		{"of now, after that", factortest.Code(e.Secret, w.now()), factor.ErrUsed},
 	} {
-		if err := w.CheckTOTP(ctx, w.ada, tt.code); !errors.Is(err, tt.want) {
+		if err := w.CheckTOTP(ctx, w.ada, "", tt.code); !errors.Is(err, tt.want) {
 			t.Errorf("a code %s: %v, want %v", tt.name, err, tt.want)
 		}
 	}
-	if err := w.CheckTOTP(ctx, w.grace, factortest.Code(e.Secret, w.now().Add(30*time.Second))); !errors.Is(err, factor.ErrWrong) {
+	if err := w.CheckTOTP(ctx, w.grace, "", factortest.Code(e.Secret, w.now().Add(30*time.Second))); !errors.Is(err, factor.ErrWrong) {
 		t.Errorf("a code of somebody else: %v", err)
 	}
 }
@@ -137,12 +137,12 @@ func TestTOTPOnce(t *testing.T) {
 	secret := w.app(t, w.ada)
 	w.pass(time.Minute)
 	code := factortest.Code(secret, w.now())
-	if won := race(func() error { return w.CheckTOTP(context.Background(), w.ada, code) }); won != 1 {
+	if won := race(func() error { return w.CheckTOTP(context.Background(), w.ada, "", code) }); won != 1 {
 		t.Errorf("%d of 50 were let in by one code", won)
 	}
 	codes, err := w.NewCodes(t.Context(), w.ada)
 	must(t, err)
-	if won := race(func() error { return w.UseCode(context.Background(), w.ada, codes[3]) }); won != 1 {
+	if won := race(func() error { return w.UseCode(context.Background(), w.ada, "", codes[3]) }); won != 1 {
 		t.Errorf("%d of 50 were let in by one recovery code", won)
 	}
 }
@@ -172,7 +172,7 @@ func TestGuesses(t *testing.T) {
 	w.pass(time.Minute)
 	var wrong, limited atomic.Int64
 	race(func() error {
-		switch err := w.CheckTOTP(context.Background(), w.ada, "000000"); {
+		switch err := w.CheckTOTP(context.Background(), w.ada, "", "000000"); {
 		case errors.Is(err, problem.RateLimited):
 			limited.Add(1)
 		case errors.Is(err, factor.ErrWrong):
@@ -183,17 +183,32 @@ func TestGuesses(t *testing.T) {
 	if wrong.Load() != 6 || limited.Load() != 44 {
 		t.Errorf("of 50 guesses %d were looked at and %d refused, want 6 and 44", wrong.Load(), limited.Load())
 	}
-	if err := w.CheckTOTP(t.Context(), w.ada, factortest.Code(secret, w.now())); !errors.Is(err, problem.RateLimited) {
+	if err := w.CheckTOTP(t.Context(), w.ada, "", factortest.Code(secret, w.now())); !errors.Is(err, problem.RateLimited) {
 		t.Errorf("the right code after them: %v", err)
 	}
-	if err := w.UseCode(t.Context(), w.ada, codes[0]); !errors.Is(err, problem.RateLimited) {
+	if err := w.UseCode(t.Context(), w.ada, "", codes[0]); !errors.Is(err, problem.RateLimited) {
 		t.Errorf("a recovery code after them: %v", err)
 	}
-	if err := w.UseCode(t.Context(), w.grace, "aaaaa-aaaaa"); !errors.Is(err, factor.ErrWrong) {
+	if err := w.UseCode(t.Context(), w.grace, "", "aaaaa-aaaaa"); !errors.Is(err, factor.ErrWrong) {
 		t.Errorf("somebody else pays for them: %v", err)
 	}
+	// Where the owner has been before it has tries of its own, and no more of them.
+	var there atomic.Int64
+	race(func() error {
+		if errors.Is(w.CheckTOTP(context.Background(), w.ada, "device b", "000000"), factor.ErrWrong) {
+			there.Add(1)
+		}
+		return nil
+	})
+	if there.Load() != 6 {
+		t.Errorf("of 50 guesses at a known place %d were looked at, want 6", there.Load())
+	}
+	must(t, w.CheckTOTP(t.Context(), w.ada, "device a", factortest.Code(secret, w.now())))
+	if err := w.UseCode(t.Context(), w.ada, "", codes[0]); !errors.Is(err, problem.RateLimited) {
+		t.Errorf("strangers have tries again since the owner came in: %v", err)
+	}
 	w.pass(factor.GuessWindow + time.Second)
-	must(t, w.CheckTOTP(t.Context(), w.ada, factortest.Code(secret, w.now())))
+	must(t, w.CheckTOTP(t.Context(), w.ada, "", factortest.Code(secret, w.now())))
 }
 
 func TestRecoveryCodes(t *testing.T) {
@@ -208,12 +223,12 @@ func TestRecoveryCodes(t *testing.T) {
 	if len(slices.Compact(slices.Clone(first))) != factor.CodeCount {
 		t.Errorf("codes %v: want ten that differ", first)
 	}
-	must(t, w.UseCode(ctx, w.ada, " "+strings.ToUpper(strings.ReplaceAll(first[0], "-", ""))))
+	must(t, w.UseCode(ctx, w.ada, "", " "+strings.ToUpper(strings.ReplaceAll(first[0], "-", ""))))
 	for name, tt := range map[string]struct {
 		o    factor.Owner
 		code string
 	}{"used before": {w.ada, first[0]}, "of another": {w.grace, first[1]}, "of nobody": {w.ada, "aaaaa-aaaaa"}, "empty": {w.ada, ""}} {
-		if err := w.UseCode(ctx, tt.o, tt.code); !errors.Is(err, factor.ErrWrong) {
+		if err := w.UseCode(ctx, tt.o, "", tt.code); !errors.Is(err, factor.ErrWrong) {
 			t.Errorf("a code %s: %v, want ErrWrong", name, err)
 		}
 	}
@@ -222,7 +237,7 @@ func TestRecoveryCodes(t *testing.T) {
 	}
 	_, err = w.NewCodes(ctx, w.ada)
 	must(t, err)
-	if err := w.UseCode(ctx, w.ada, first[1]); !errors.Is(err, factor.ErrWrong) {
+	if err := w.UseCode(ctx, w.ada, "", first[1]); !errors.Is(err, factor.ErrWrong) {
 		t.Errorf("a code of before: %v", err)
 	}
 }

@@ -52,8 +52,8 @@ func (f *Factors) RecoveryCodes(ctx context.Context, o Owner) (RecoveryCodes, er
 }
 
 // UseCode takes a recovery code of an owner: once.
-func (f *Factors) UseCode(ctx context.Context, o Owner, code string) error {
-	if err := f.guess(ctx, o); err != nil {
+func (f *Factors) UseCode(ctx context.Context, o Owner, at Place, code string) error {
+	if err := f.guess(ctx, o, at); err != nil {
 		return err
 	}
 	err := f.c.Store.TakeRecoveryCode(ctx, o, f.hashCode(o, code))
@@ -61,7 +61,7 @@ func (f *Factors) UseCode(ctx context.Context, o Owner, code string) error {
 		return ErrWrong
 	}
 	if err == nil {
-		f.guessed(ctx, o)
+		f.guessed(ctx, o, at)
 	}
 	return err
 }

@@ -137,7 +137,8 @@ func (f *Factors) ConfirmTOTP(ctx context.Context, o Owner, flow, code string) e
 	if err != nil {
 		return err
 	}
-	if err := f.guess(ctx, o); err != nil {
+	at := Place("set-up " + flow)
+	if err := f.guess(ctx, o, at); err != nil {
 		return err
 	}
 	t := TOTP{ID: uuid.Must(uuid.NewV7()).String(), Owner: o, Sealed: p.Sealed, Created: f.now()}
@@ -147,15 +148,15 @@ func (f *Factors) ConfirmTOTP(ctx context.Context, o Owner, flow, code string) e
 	if err := f.c.Store.CreateTOTP(ctx, t); err != nil {
 		return conflict(err, ErrEnrolled)
 	}
-	f.guessed(ctx, o)
+	f.guessed(ctx, o, at)
 	_ = f.c.Sessions.Delete(ctx, totpKey(flow)) // it expires by itself
 	return nil
 }
 
 // CheckTOTP takes a code of an owner's authenticator app: each once, and none that is
 // older than one that was taken (RFC 6238, section 5.2).
-func (f *Factors) CheckTOTP(ctx context.Context, o Owner, code string) error {
-	if err := f.guess(ctx, o); err != nil {
+func (f *Factors) CheckTOTP(ctx context.Context, o Owner, at Place, code string) error {
+	if err := f.guess(ctx, o, at); err != nil {
 		return err
 	}
 	t, err := f.c.Store.FindTOTP(ctx, o)
@@ -172,7 +173,7 @@ func (f *Factors) CheckTOTP(ctx context.Context, o Owner, code string) error {
 	if err := f.c.Store.UseTOTP(ctx, t); err != nil {
 		return conflict(err, ErrUsed)
 	}
-	f.guessed(ctx, o)
+	f.guessed(ctx, o, at)
 	return nil
 }
 
