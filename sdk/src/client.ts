@@ -174,7 +174,7 @@ export class Client {
       await this.silently(o)
       return true
     } catch (err) {
-      if (["login_required", "consent_required", "interaction_required"].includes((err as SelvageError).code)) return false
+      if (["login_required", "consent_required", "interaction_required", "account_selection_required"].includes((err as SelvageError).code)) return false
       throw this.report(err)
     }
   }

@@ -71,6 +71,7 @@ async function refusal(url: string, answer: Response): Promise<SelvageError> {
 
 const hints: Record<string, string> = {
   access_denied: "Whoever was asked did not allow it.",
+  account_selection_required: "Call login(): this needs a page, on which somebody picks one of several accounts.",
   consent_required: "Call login(): this needs a page, on which the subscriber allows it.",
   interaction_required: "Call login(): this needs a page.",
   invalid_client: "Is clientId right, and is the client of the type spa? `selvage client show` tells.",

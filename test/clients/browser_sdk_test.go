@@ -117,6 +117,19 @@ func TestBrowserSDK(t *testing.T) {
 	if o := b.outcome("app.loginSilently()"); string(o.Value) != "false" {
 		t.Errorf("a silent login after the logout gives %+v, want false", o)
 	}
+
+	// Of two who signed in one is left, whom nobody has chosen.
+	b.logIn(page, sub)
+	other := p.NewSubscriber(t)
+	b.leave("app.login({ prompt: 'login' })")
+	b.until("the login page", "document.querySelector('#login-submit')")
+	b.signIn(originOf(page), other.Email, other.Password)
+	b.ready(page)
+	b.leave("window.old = true, app.logout()")
+	b.until("the app, signed out", "!window.old && window.finished && !app.isSignedIn")
+	if o := b.outcome("app.loginSilently()"); string(o.Value) != "false" {
+		t.Errorf("a silent login where an account is to be chosen gives %+v, want false", o)
+	}
 }
 
 // wantAddresses walks through addresses page by page, and makes a guest's token of one.
