@@ -15,6 +15,7 @@ import (
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/fabric/rest"
 	"github.com/selvage/selvage/internal/egress"
+	"github.com/selvage/selvage/internal/factor"
 	"github.com/selvage/selvage/internal/openapi/openapitest"
 	"github.com/selvage/selvage/internal/password"
 	"github.com/selvage/selvage/internal/problem"
@@ -30,6 +31,7 @@ const host = "puc.localhost:8443"
 // A world is the API over real rows, with two projects, a key for each, and a
 // clock that tests set.
 type world struct {
+	factors *factor.Factors
 	t       testing.TB
 	dir     string
 	rows    *store.Store
@@ -79,8 +81,9 @@ func openWorld(t testing.TB, dir string) *world {
 	w.poll()
 	sessions := must[*sessionsql.Store](t)(sessionsql.Open(ctx, sessionsql.Config{Dir: dir}))
 	t.Cleanup(func() { _ = sessions.Close() })
+	w.factors = must[*factor.Factors](t)(factor.New(factor.Config{Store: w.rows, Sessions: sessions, Ring: w.ring, AuthURL: "http://localhost:8080", Now: w.now}))
 	w.fabric = fabric.New(fabric.Config{
-		Store: w.rows, Ring: w.ring, Passwords: password.Weak(2), Revocations: w.revoked,
+		Store: w.rows, Ring: w.ring, Passwords: password.Weak(2), Revocations: w.revoked, Factors: w.factors,
 		Host: host, Issuer: "http://localhost:8080/", Now: w.now, Live: w.live, EndLogin: w.endLogin, RevokeConsent: w.revokeConsent,
 		Sessions: sessions, EmbedLimits: fabric.EmbedLimits{Tokens: embedLimit}, CheckURL: egress.Policy{}.Check,
 	})
