@@ -3,6 +3,7 @@ package attack
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
@@ -338,7 +339,15 @@ func TestMailbox(t *testing.T) {
 		s.Get(t, path).Want(t, 200)
 		s.Get(t, path, harness.Header("Host", "evil.example")).Want(t, 404)
 		s.Get(t, path, harness.Header("Host", "evil.example:8080")).Want(t, 404)
-		s.Get(t, path, harness.Header("X-Forwarded-For", "203.0.113.9")).Want(t, 404)
+		for _, name := range []string{"X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "Forwarded", "Via", "X-Real-IP", "CF-Connecting-IP"} {
+			s.Get(t, path, harness.Header(name, "203.0.113.9")).Want(t, 404)
+		}
+		s.Get(t, path, func(r *http.Request) { r.Header["X-Forwarded-For"] = []string{"", "203.0.113.9"} }).Want(t, 404)
+	}
+	behind := harness.StartConfig(t, harness.Config{Env: []string{"SELVAGE_TRUSTED_PROXIES=127.0.0.1,203.0.113.9"}})
+	behind.Get(t, "/dev/mail").Want(t, 200)
+	for _, way := range []string{"127.0.0.1", "203.0.113.9", "198.51.100.1", "unknown", "198.51.100.1, 127.0.0.1"} {
+		behind.Get(t, "/dev/mail", harness.Header("X-Forwarded-For", way)).Want(t, 404)
 	}
 	html := s.Get(t, "/dev/mail/"+key+"/html").Want(t, 200)
 	if csp := html.Header.Get("Content-Security-Policy"); !strings.HasPrefix(csp, "sandbox; default-src 'none'") {
