@@ -26,6 +26,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -153,6 +154,9 @@ func (e *Event) Clean() {
 	if len(e.Detail) == 0 {
 		return
 	}
+	if len(e.Detail) <= maxDetail && isClean(e.Detail) {
+		return // what it shares with other events stays as it is
+	}
 	detail := make(map[string]string, len(e.Detail))
 	for name, value := range e.Detail {
 		if len(detail) < maxDetail {
@@ -162,14 +166,27 @@ func (e *Event) Clean() {
 	e.Detail = detail
 }
 
-func clean(s string) string {
-	plain := true
-	for i := range len(s) {
-		if s[i] < ' ' || s[i] >= 0x7f {
-			plain = false
+func isClean(detail map[string]string) bool {
+	for name, value := range detail {
+		if !isPlain(name) || !isPlain(value) {
+			return false
 		}
 	}
-	if plain && len(s) <= maxText {
+	return true
+}
+
+// isPlain tells whether a text is as clean leaves it, without a closer look.
+func isPlain(s string) bool {
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] >= 0x7f {
+			return false
+		}
+	}
+	return len(s) <= maxText
+}
+
+func clean(s string) string {
+	if isPlain(s) {
 		return s
 	}
 	if len(s) > maxText {
@@ -189,11 +206,32 @@ func (e Event) DetailText() string {
 	if e.read != "" || len(e.Detail) == 0 {
 		return e.read
 	}
-	raw, err := json.Marshal(e.Detail)
-	if err != nil {
-		return "" // a map of texts has no way to fail
+	var room [maxDetail]string
+	names := room[:0]
+	for name := range e.Detail {
+		names = append(names, name)
 	}
-	return string(raw)
+	slices.Sort(names)
+	b := make([]byte, 0, 256)
+	for i, name := range names {
+		b = append(b, "{,"[min(i, 1)])
+		b = quote(append(quote(b, name), ':'), e.Detail[name])
+	}
+	return string(append(b, '}'))
+}
+
+// quote writes a JSON string.
+func quote(b []byte, s string) []byte {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c >= 0x7f || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
+			raw, err := json.Marshal(s)
+			if err != nil {
+				raw = []byte(`""`) // a text has no way to fail
+			}
+			return append(b, raw...)
+		}
+	}
+	return append(append(append(b, '"'), s...), '"')
 }
 
 // ReadDetail reads what DetailText wrote. What somebody else wrote there is one fact without

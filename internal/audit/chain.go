@@ -24,8 +24,9 @@ func NewKey(master []byte) (*Key, error) {
 	return &Key{sync.Pool{New: func() any { return hmac.New(sha256.New, secret) }}}, nil
 }
 
-// Hash gives the hash of an event behind another, "" for the first of its lane.
-func (k *Key) Hash(e Event, before string) string {
+// Hash gives the hash of an event behind another, "" for the first of its lane. detail is
+// its DetailText.
+func (k *Key) Hash(e Event, detail, before string) string {
 	b := make([]byte, 0, 512)
 	b = text(b, "event 1")
 	b = number(b, int64(e.Lane))
@@ -34,7 +35,7 @@ func (k *Key) Hash(e Event, before string) string {
 	b = text(b, e.ID)
 	b = number(b, e.At.UnixMicro())
 	for _, s := range [...]string{
-		e.ProjectID, e.Action, string(e.Outcome), string(e.Actor.Kind), e.Actor.ID, e.Target.Kind, e.Target.ID, e.Address, e.RequestID, e.DetailText(),
+		e.ProjectID, e.Action, string(e.Outcome), string(e.Actor.Kind), e.Actor.ID, e.Target.Kind, e.Target.ID, e.Address, e.RequestID, detail,
 	} {
 		b = text(b, s)
 	}

@@ -56,14 +56,15 @@ func (v *Verifier) checkEnd(head Head) error {
 // Next looks at the next event, in the order of their places. Events behind the end that
 // the walk began with were written since, and must fit too.
 func (v *Verifier) Next(e Event) error {
+	detail := e.DetailText()
 	switch {
 	case e.Seq > v.seq+1:
 		return v.broken(v.seq+1, "", gap(v.seq+1, e.Seq-1))
 	case e.Seq <= v.seq:
 		return v.broken(e.Seq, e.ID, "there is another event in this place")
-	case same(e.Hash, v.key.Hash(e, v.key.Behind(Head{Lane: v.head.Lane, Seq: -1, Hash: v.hash}))):
+	case same(e.Hash, v.key.Hash(e, detail, v.key.Behind(Head{Lane: v.head.Lane, Seq: -1, Hash: v.hash}))):
 		return v.broken(e.Seq, e.ID, "when it was written, the end of the lane was not what this server had written: events behind the one before it may be gone")
-	case !same(e.Hash, v.key.Hash(e, v.hash)):
+	case !same(e.Hash, v.key.Hash(e, detail, v.hash)):
 		return v.broken(e.Seq, e.ID, "it is not what was written here, or not what was written behind the one before it")
 	}
 	v.seq, v.hash, v.Last = e.Seq, e.Hash, e.At

@@ -113,6 +113,18 @@ type Tx interface {
 	// Later runs a query whose result nobody looks at: before the next one, or before
 	// the commit. Where it fails, so does that.
 	Later(ctx context.Context, query string, args ...any) error
+
+	// Recall gives what the change before this one has left with Remember, in this
+	// process: nil where there is none, or it was undone. Another process may have
+	// written since.
+	Recall() any
+
+	// Remember leaves v for the changes after this one, and has last run right before
+	// the commit: of all changes that share it only the last one's. Where last fails,
+	// they are undone, what is remembered is forgotten, and they are run once more: so
+	// it is last that finds out whether what was recalled is still true. Only SQLite
+	// remembers; on PostgreSQL last is run at once.
+	Remember(v any, last func(Tx) error) error
 }
 
 // A Scanner is a row: one, or the present one of Rows.

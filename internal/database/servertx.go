@@ -88,6 +88,12 @@ func (t *serverTx) Later(ctx context.Context, query string, args ...any) error {
 	return nil
 }
 
+// Recall gives nothing: other nodes write, too.
+func (t *serverTx) Recall() any { return nil }
+
+// Remember runs last.
+func (t *serverTx) Remember(_ any, last func(Tx) error) error { return last(t) }
+
 // send sends a query with what goes before it, whose results it reads.
 func (t *serverTx) send(query string, args []any) (pgx.BatchResults, error) {
 	before := t.before
@@ -131,6 +137,10 @@ func (t *serverTx) commit() error {
 
 // A serverRead runs queries for reading, each on whatever connection is free.
 type serverRead struct{ pool *pool }
+
+func (r serverRead) Recall() any { return nil }
+
+func (r serverRead) Remember(_ any, last func(Tx) error) error { return last(r) }
 
 func (r serverRead) Query(ctx context.Context, query string, args ...any) (Rows, error) {
 	if err := ctx.Err(); err != nil {

@@ -133,7 +133,7 @@ func (d *file) Close() (err error) {
 	return err
 }
 
-func (d *file) Read() Tx  { return stmtTx{d.onReader, d.explain} }
+func (d *file) Read() Tx  { return stmtTx{prepare: d.onReader, explain: d.explain} }
 func (d *file) Watch() Tx { return d.Read() }
 
 // Change waits for the writer. A change that waits is given up when ctx ends; one
@@ -190,6 +190,7 @@ func (d *file) onReader(query string) (*sql.Stmt, error) {
 type stmtTx struct {
 	prepare func(query string) (*sql.Stmt, error)
 	explain func(error) error // of reading; nil in a change, which is explained as a whole
+	memory  *memory           // nil outside of a change
 }
 
 func (t stmtTx) Query(ctx context.Context, query string, args ...any) (Rows, error) {
@@ -229,6 +230,21 @@ func (t stmtTx) Exec(ctx context.Context, query string, args ...any) (sql.Result
 func (t stmtTx) Later(ctx context.Context, query string, args ...any) error {
 	_, err := t.Exec(ctx, query, args...)
 	return err
+}
+
+func (t stmtTx) Recall() any {
+	if t.memory == nil {
+		return nil
+	}
+	return t.memory.recall()
+}
+
+func (t stmtTx) Remember(v any, last func(Tx) error) error {
+	if t.memory == nil {
+		return last(t)
+	}
+	t.memory.v, t.memory.last = v, last
+	return nil
 }
 
 func (t stmtTx) ready(ctx context.Context, query string, args []any) (*sql.Stmt, error) {

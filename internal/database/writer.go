@@ -24,6 +24,7 @@ type writer struct {
 	done   chan struct{}
 	once   sync.Once
 	closed error // of closing
+	memory memory
 
 	changes, commits atomic.Int64
 }
@@ -112,7 +113,7 @@ func (w *writer) commit(batch []change) {
 	var errs []error
 	var err error
 	if len(batch) == 1 && batch[0].once {
-		errs = []error{safely(batch[0].do, w.tx())} // SQLite makes a transaction of the statement
+		errs = []error{safely(batch[0].do, w.alone())} // SQLite makes a transaction of the statement
 	} else {
 		errs, err = w.together(batch)
 	}
@@ -140,40 +141,64 @@ func (w *writer) count(errs []error) {
 	}
 }
 
-// together runs a batch in one transaction, each change in a savepoint of its
-// own. The second error is the fate of them all.
+// together runs a batch in one transaction: first as it is, since hardly a change is
+// refused; where one is, or what was remembered is not so any more, all are run again, each
+// in a savepoint of its own. The second error is the fate of them all.
 func (w *writer) together(batch []change) (errs []error, err error) {
-	if err := w.exec(`BEGIN IMMEDIATE`); err != nil {
-		return nil, fmt.Errorf("beginning transaction: %w", err)
+	errs, again, err := w.try(batch, w.plain)
+	if again {
+		errs, _, err = w.try(batch, w.nested)
 	}
+	return errs, err
+}
+
+// try runs a batch by a way to run one change. again means that it was undone, and that
+// another try may do better.
+func (w *writer) try(batch []change, run func(change) (refused, fatal error)) (errs []error, again bool, err error) {
+	if err := w.exec(`BEGIN IMMEDIATE`); err != nil {
+		return nil, false, fmt.Errorf("beginning transaction: %w", err)
+	}
+	w.memory.begin()
 	defer func() {
 		if err != nil {
 			_ = w.exec(`ROLLBACK`) // fails where SQLite has rolled back itself
+			w.memory.forget()
 		}
 	}()
 	errs = make([]error, len(batch))
 	for i, c := range batch {
 		if c.once {
 			// Where the file has failed, SQLite may have undone them all by itself.
-			if errs[i] = safely(c.do, w.tx()); away(errs[i]) {
-				return nil, errs[i]
+			if errs[i] = safely(c.do, w.alone()); away(errs[i]) {
+				return nil, false, errs[i]
 			}
-		} else if errs[i], err = w.nested(c); err != nil {
-			return nil, err
+		} else if errs[i], err = run(c); err != nil {
+			return nil, len(batch) > 1, err
+		}
+	}
+	if w.memory.last != nil {
+		recalled := w.memory.recalled
+		if err := safely(w.memory.last, w.alone()); err != nil {
+			return nil, recalled, err
 		}
 	}
 	if err := w.exec(`COMMIT`); err != nil {
-		return nil, fmt.Errorf("committing: %w", err)
+		return nil, false, fmt.Errorf("committing: %w", err)
 	}
-	return errs, nil
+	return errs, false, nil
 }
+
+// plain runs one change as it is: a refusal ends the batch.
+func (w *writer) plain(c change) (refused, fatal error) { return nil, safely(c.do, w.tx()) }
 
 // nested runs one change in a savepoint. The second error ends the whole batch.
 func (w *writer) nested(c change) (refused, fatal error) {
 	if err := w.exec(`SAVEPOINT change`); err != nil {
 		return nil, fmt.Errorf("opening savepoint: %w", err)
 	}
+	before := w.memory
 	if refused = safely(c.do, w.tx()); refused != nil {
+		w.memory = before
 		if err := w.exec(`ROLLBACK TO change`); err != nil {
 			return nil, fmt.Errorf("undoing a change: %w", errors.Join(refused, err))
 		}
@@ -194,7 +219,10 @@ func safely(do func(Tx) error, t Tx) (err error) {
 	return do(t)
 }
 
-func (w *writer) tx() Tx { return stmtTx{prepare: w.prepare} }
+func (w *writer) tx() Tx { return stmtTx{prepare: w.prepare, memory: &w.memory} }
+
+// alone is for one statement, with which nothing is remembered.
+func (w *writer) alone() Tx { return stmtTx{prepare: w.prepare} }
 
 // prepare is called by the writer's goroutine alone.
 func (w *writer) prepare(query string) (*sql.Stmt, error) {

@@ -35,13 +35,7 @@ func (s *Store) change(ctx context.Context, e audit.Event, do func(tx) error) er
 		if err := do(t); err != nil {
 			return err
 		}
-		lane := s.lane() // one, so that no two wait for each other
-		for _, e := range append([]audit.Event{event}, *t.more...) {
-			if err := s.record(ctx, t, lane, e); err != nil {
-				return err
-			}
-		}
-		return nil
+		return s.record(ctx, t)
 	})
 }
 
@@ -57,41 +51,113 @@ func (s *Store) once(ctx context.Context, e audit.Event, do func(tx) error) erro
 	return s.db.Once(ctx, func(d database.Tx) error { return do(tx{Tx: d, event: &e}) })
 }
 
-// record writes the event of a transaction, as the last thing it does: the lane is locked
+// record writes the events of a transaction, as the last thing it does: the lane is locked
 // until the commit.
-func (s *Store) record(ctx context.Context, t tx, lane int, e audit.Event) error {
-	if e.Unwritten() {
+func (s *Store) record(ctx context.Context, t tx) error {
+	var end *laneEnd
+	for i := range 1 + len(*t.more) {
+		e := *t.event
+		if i > 0 {
+			e = (*t.more)[i-1]
+		}
+		if e.Unwritten() {
+			continue
+		}
+		if end == nil {
+			var err error
+			if end, err = s.laneEnd(ctx, t); err != nil {
+				return err
+			}
+		}
+		if err := s.write(ctx, t, end, e); err != nil {
+			return err
+		}
+	}
+	if end == nil {
 		return nil
 	}
-	key := s.auditKey.Load()
-	if key == nil {
-		return unaudited(errors.New("there is no key"))
-	}
-	e.From(audit.From(ctx))
-	e.Lane = lane
-	head := audit.Head{Lane: lane}
-	err := t.Row(ctx, `UPDATE audit_heads SET seq = seq + 1 WHERE lane = $1 RETURNING seq, hash, mac`, e.Lane).Scan(&e.Seq, &head.Hash, &head.Mac)
-	if err != nil {
-		return unaudited(err)
-	}
-	head.Seq = e.Seq - 1
+	return t.Remember(end, func(d database.Tx) error { return end.write(ctx, d) })
+}
+
+// write writes an event behind the end of its lane.
+func (s *Store) write(ctx context.Context, t tx, end *laneEnd, e audit.Event) error {
 	id, err := uuid.NewV7()
 	if err != nil {
 		return unaudited(err)
 	}
+	e.From(audit.From(ctx))
+	e.Lane, e.Seq = end.lane, end.seq+1
 	e.ID, e.At = id.String(), s.now().Truncate(time.Microsecond)
 	e.Clean()
-	e.Hash = key.Hash(e, key.Behind(head))
+	detail := e.DetailText()
+	e.Hash = end.key.Hash(e, detail, end.behind)
 	err = t.Later(ctx, `INSERT INTO audit (`+auditColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
 		e.Lane, e.Seq, e.ID, micros(e.At), e.ProjectID, e.Action, string(e.Outcome), string(e.Actor.Kind), e.Actor.ID,
-		e.Target.Kind, e.Target.ID, e.Address, e.RequestID, e.DetailText(), e.Hash)
+		e.Target.Kind, e.Target.ID, e.Address, e.RequestID, detail, e.Hash)
 	if err != nil {
 		return unaudited(err)
 	}
-	err = t.Later(ctx, `UPDATE audit_heads SET hash = $2, mac = $3 WHERE lane = $1`, e.Lane, e.Hash, key.Mac(audit.EndOfLane, e.Lane, e.Seq, e.Hash))
-	if err != nil {
-		return unaudited(err)
+	end.seq, end.hash, end.behind = e.Seq, e.Hash, e.Hash
+	return nil
+}
+
+// A laneEnd is where a lane ends, in the transaction that writes to it and, on SQLite,
+// in memory between them.
+type laneEnd struct {
+	key    *audit.Key
+	lane   int
+	behind string // what the next event is chained to
+	place
+	row    place // what the lane's row says
+	locked bool  // that was read in this transaction
+}
+
+type place struct {
+	seq       int64
+	hash, mac string
+}
+
+// laneEnd gives the end of the lane that a transaction writes to: as it was left in this
+// process, where one writer has them all, or as the row says, which is locked by that.
+func (s *Store) laneEnd(ctx context.Context, t tx) (*laneEnd, error) {
+	key := s.auditKey.Load()
+	if key == nil {
+		return nil, unaudited(errors.New("there is no key"))
 	}
+	if left, ok := t.Recall().(*laneEnd); ok && left.key == key {
+		end := *left
+		return &end, nil
+	}
+	end := &laneEnd{key: key, lane: s.lane(), locked: true}
+	err := t.Row(ctx, `UPDATE audit_heads SET seq = seq WHERE lane = $1 RETURNING seq, hash, mac`, end.lane).Scan(&end.seq, &end.hash, &end.mac)
+	if err != nil {
+		return nil, unaudited(err)
+	}
+	end.row = end.place
+	end.behind = key.Behind(audit.Head{Lane: end.lane, Seq: end.seq, Hash: end.hash, Mac: end.mac})
+	return end, nil
+}
+
+// write writes the end into the lane's row. Where that is not locked and says anything else
+// than we know, another process has written: all that hangs on what we know is undone.
+func (e *laneEnd) write(ctx context.Context, d database.Tx) error {
+	const update = `UPDATE audit_heads SET seq = $2, hash = $3, mac = $4 WHERE lane = $1 AND seq = $5 AND hash = $6 AND mac = $7`
+	e.mac = e.key.Mac(audit.EndOfLane, e.lane, e.seq, e.hash)
+	args := []any{e.lane, e.seq, e.hash, e.mac, e.row.seq, e.row.hash, e.row.mac}
+	if e.locked {
+		if err := d.Later(ctx, update, args...); err != nil {
+			return unaudited(err)
+		}
+	} else {
+		res, err := d.Exec(ctx, update, args...)
+		if err != nil {
+			return unaudited(err)
+		}
+		if n, err := res.RowsAffected(); err != nil || n != 1 {
+			return unaudited(errors.Join(errors.New("the end of its lane has moved"), err))
+		}
+	}
+	e.row, e.locked = e.place, false
 	return nil
 }
 

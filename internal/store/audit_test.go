@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -159,6 +160,32 @@ func TestAuditCrowd(t *testing.T) {
 		}
 		if n, broken := verified(t, nodes[0]); n != 40 || broken != nil {
 			t.Errorf("VerifyAudit = %d events, %v, want 40 and nothing broken", n, broken)
+		}
+	})
+}
+
+// Processes that write in turns each find the end where the other has left it, and what one
+// does upon an end that has moved is done once.
+func TestAuditTurns(t *testing.T) {
+	EachDatabase(t, func(t *testing.T, c Config) {
+		var nodes [2]*Store
+		for i := range nodes {
+			s, err := Open(t.Context(), c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			s.lanes = 1
+			nodes[i] = s
+		}
+		for i, node := range []int{0, 0, 1, 1, 0, 1, 0, 0} {
+			id := fmt.Sprint("p-", i)
+			if err := nodes[node].CreateProject(t.Context(), fabric.Project{ID: id, Name: id, Created: time.Now(), Updated: time.Now()}); err != nil {
+				t.Fatalf("%s: %v", id, err)
+			}
+			if n, broken := verified(t, nodes[1-node]); n != int64(i)+1 || broken != nil {
+				t.Fatalf("after %s VerifyAudit = %d events, %v", id, n, broken)
+			}
 		}
 	})
 }

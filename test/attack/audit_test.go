@@ -2,8 +2,10 @@ package attack
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/selvage/selvage/test/harness"
@@ -161,5 +163,40 @@ func TestI07AuditLines(t *testing.T) {
 				t.Errorf("a cell is a formula: %q", cell)
 			}
 		}
+	}
+}
+
+// TestP06AuditedBeside has commands and a server write to the same rows at once: none of
+// what they did is lost, and the chain is whole.
+func TestP06AuditedBeside(t *testing.T) {
+	p := harness.Start(t).NewProject(t)
+	const each = 8
+	var wg sync.WaitGroup
+	for i := range 4 {
+		wg.Go(func() {
+			for j := range each {
+				email := fmt.Sprintf("served-%d-%d@example.com", i, j)
+				if a := p.Post(t, "/api/fabric/resources/subscribers", p.Basic(), harness.JSON(map[string]any{"email": email})); a.Status != http.StatusCreated {
+					t.Errorf("%s: %d %s", email, a.Status, a.Body)
+				}
+			}
+		})
+	}
+	for i := range 2 {
+		wg.Go(func() {
+			for j := range each {
+				email := fmt.Sprintf("commanded-%d-%d@example.com", i, j)
+				if out, err := p.TryCommand("subscriber", "create", "--project", p.ID, "--email", email); err != nil {
+					t.Errorf("%s: %v: %s", email, err, out)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if events, text := eventsOf(t, p, "--action", "subscriber.created"); len(events) != 6*each {
+		t.Errorf("%d subscribers are told of, want %d: %s", len(events), 6*each, text)
+	}
+	if out, err := p.TryCommand("audit", "verify"); err != nil {
+		t.Errorf("the chain is broken: %s", out)
 	}
 }
