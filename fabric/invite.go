@@ -7,6 +7,26 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
+// VerifySubscriber sends a subscriber a link by which it shows that its e-mail is its
+// own. One who has none, has shown so or is disabled is sent nothing.
+func (f *Fabric) VerifySubscriber(ctx context.Context, projectID, id string) (Subscriber, error) {
+	s, err := f.FindSubscriber(ctx, projectID, id)
+	if err != nil {
+		return s, err
+	}
+	switch {
+	case s.Email == "":
+		return s, problem.BadParam("email", "email is missing: there is nowhere to send the link")
+	case s.Verified:
+		return s, problem.BadParam("email_verified", "email_verified is true already")
+	case s.Disabled:
+		return s, problem.BadParam("disabled", "disabled: who is locked out is sent no link")
+	}
+	return s, f.c.Store.QueueLetter(ctx, mail.Letter{
+		ID: newID(), ProjectID: s.ProjectID, SubscriberID: s.ID, Kind: mail.Verify, To: s.Email, Facts: map[string]string{}, Created: f.now(),
+	})
+}
+
 // InviteSubscriber sends a subscriber a link to set the first password, in the name of an inviter;
 // "" is the project. One who has a password, no e-mail or is disabled is not invited.
 func (f *Fabric) InviteSubscriber(ctx context.Context, projectID, id, inviter string) (Subscriber, error) {

@@ -106,7 +106,8 @@ type Store interface {
 	// moments, and links that expired before another.
 	ForgetLetters(ctx context.Context, sent, dead, expired time.Time) error
 	// CreateLink writes a link. If it has a subscriber who is disabled by now, or has
-	// another e-mail than it is bound to, it is problem.NotFound.
+	// another e-mail than it is bound to, it is problem.NotFound. One that is Alone ends
+	// those before it.
 	CreateLink(ctx context.Context, l Link) error
 	// FindLink finds a link that was not used and has not ended.
 	FindLink(ctx context.Context, hash string) (Link, error)

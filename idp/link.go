@@ -23,6 +23,7 @@ type Link struct {
 	SubscriberID string // "" before there is one
 	Email        string // where it was sent
 	Bound        string // the subscriber's e-mail when it is made
+	Alone        bool   // it ends those of its purpose that its subscriber was sent before
 	Inviter      string // of an invitation: who invites; "" for the project
 	Request      string // the authorization request that goes on after it; "" for none
 	Created      time.Time
@@ -50,9 +51,10 @@ func (p *Provider) newLink(ctx context.Context, l Link) (string, error) {
 	token := randomToken()
 	l.Hash, l.Created = session.Digest(token), p.Now()
 	l.Expires = l.Created.Add(p.Lifetimes().lives(l.Purpose))
-	if l.Bound == "" {
+	if l.Bound == "" && l.Purpose != mail.ChangeAddress {
 		l.Bound = l.Email
 	}
+	l.Alone = l.Purpose != mail.Reset // for which anybody may ask
 	if err := p.Store.CreateLink(ctx, l); err != nil {
 		return "", err
 	}

@@ -77,6 +77,8 @@ func (p *Provider) WriteLetter(ctx context.Context, l mail.Letter) (mail.Draft, 
 		if s.Disabled || s.PasswordHash != "" || s.Email != l.To {
 			return d, problem.NoSuch("recipient")
 		}
+	case mail.ChangeAddress:
+		return p.writeAddress(ctx, l, d, link)
 	default:
 		return d, nil
 	}

@@ -13,6 +13,7 @@ type AccountPage struct {
 	Stale   bool   // the login is too old for what changes how one signs in
 
 	Profile  ProfileSection
+	Address  AddressSection
 	Password PasswordSection
 	Sessions []SessionRow
 	Apps     []AppRow
@@ -26,6 +27,13 @@ func (AccountPage) name() string { return "account.html" }
 type ProfileSection struct {
 	Error                            string
 	FirstName, LastName, DisplayName string
+}
+
+// AddressSection is the subscriber's e-mail, and how it gets another.
+type AddressSection struct {
+	Verified bool   // it has shown that it is its own
+	Error    string // what is wrong with the new one
+	New      string // typed before
 }
 
 // DisplaySection is how the subscriber is shown pages.

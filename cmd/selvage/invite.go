@@ -23,6 +23,36 @@ func (c *cli) inviteCommand() *cobra.Command {
 	return invite
 }
 
+func (c *cli) verifyCommand() *cobra.Command {
+	verify := &cobra.Command{
+		Use: "verify ID", Short: "Have a subscriber show by mail that its e-mail is its own", Args: positional("ID"), RunE: c.with(c.verifySubscriber),
+		Long: "Sends a link, good once, for a day. Once it is used email_verified is true.",
+	}
+	addProject(verify)
+	return verify
+}
+
+func (c *cli) verifySubscriber(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
+	s, err := among(ctx, a, cmd, func(projectID string) (fabric.Subscriber, error) {
+		return a.fabric.FindSubscriber(ctx, projectID, args[0])
+	})
+	if err == nil {
+		s, err = a.fabric.VerifySubscriber(ctx, s.ProjectID, s.ID)
+	}
+	if err != nil {
+		return err
+	}
+	c.sayKept(a)
+	return one(c, subscribers, s)
+}
+
+// sayKept says where a mail is that nobody sends.
+func (c *cli) sayKept(a *app) {
+	if a.box != nil {
+		fmt.Fprintln(c.stderr, "mail.url is log:, so the mail is not sent, but kept by the server: see "+a.where.public+"/dev/mail")
+	}
+}
+
 func (c *cli) inviteSubscriber(ctx context.Context, a *app, cmd *cobra.Command, _ []string) error {
 	if err := need(cmd, "email"); err != nil {
 		return err
@@ -43,8 +73,6 @@ func (c *cli) inviteSubscriber(ctx context.Context, a *app, cmd *cobra.Command, 
 	if s, err = a.fabric.InviteSubscriber(ctx, p.ID, s.ID, inviter); err != nil {
 		return err
 	}
-	if a.box != nil {
-		fmt.Fprintln(c.stderr, "mail.url is log:, so the invitation is not sent, but kept by the server: see "+a.where.public+"/dev/mail")
-	}
+	c.sayKept(a)
 	return one(c, subscribers, s)
 }

@@ -43,7 +43,7 @@ func (a *app) routes(log *slog.Logger) (http.Handler, error) {
 			return nil, err
 		}
 		mount(orNotFound(api.Handler()), "/.well-known/", "/account", "/account/", "/accounts", "/consent", "/device", "/login", "/login/", "/logout", "/oauth/")
-		mount(orNotFound(api.Handler()), "/forgot", "/invite", "/reset", "/verify")
+		mount(orNotFound(api.Handler()), "/change-address", "/forgot", "/invite", "/register", "/reset", "/verify", "/welcome")
 	}
 	if a.showsMailbox() {
 		mount(orNotFound(mailbox{a.box, log}.Handler()), "/dev/mail", "/dev/mail/")

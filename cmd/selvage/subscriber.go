@@ -75,7 +75,7 @@ func (c *cli) subscriberCommand() *cobra.Command {
 	for _, cmd := range all {
 		addProject(cmd)
 	}
-	return noun("subscriber", "Subscribers: the people of a project", append(all, c.inviteCommand())...)
+	return noun("subscriber", "Subscribers: the people of a project", append(all, c.inviteCommand(), c.verifyCommand())...)
 }
 
 // profileFlags are the flags of what is said of a subscriber.

@@ -21,12 +21,14 @@ func (a *API) heldRoutes() []route {
 		{"GET", of + "/export", a.keeper(a.exportSubscriber)},
 		{"GET", of + "/factors", a.project(a.listFactors)},
 		{"DELETE", of + "/factors/{id}", a.keeper(a.removeFactor)},
+		{"POST", of + "/invitation", a.keeper(a.inviteSubscriber)},
 		{"GET", of + "/presence", a.project(a.getPresence)},
 		{"GET", of + "/sessions", a.project(a.listLogins)},
 		{"DELETE", of + "/sessions/{id}", a.project(a.endLogin)},
 		{"DELETE", of + "/tokens", a.project(a.revokeSubscriber)},
 		{"GET", of + "/tokens", a.project(a.listFamilies)},
 		{"DELETE", of + "/tokens/{id}", a.project(a.revokeFamily)},
+		{"POST", of + "/verification", a.keeper(a.verifySubscriber)},
 		{"POST", "/api/fabric/tokens/revoke", a.project(a.revokeToken)},
 	}
 }

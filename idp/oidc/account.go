@@ -27,7 +27,7 @@ type visit struct {
 type section func(a *API, r *http.Request, v visit, page *templates.AccountPage) error
 
 // sections are those of the page.
-var sections = []section{showProfile, showPassword, showFactors, showSessions, showApps, showDisplay}
+var sections = []section{showProfile, showAddress, showPassword, showFactors, showSessions, showApps, showDisplay}
 
 // showAccount serves GET /account, with project in the query where it matters which.
 func (a *API) showAccount(w http.ResponseWriter, r *http.Request) error {
@@ -53,6 +53,7 @@ var notices = map[string]string{
 	"totp":     "Your authenticator app is set up.",
 	"codes":    "Your new recovery codes are made. Those of before are good no more.",
 	"removed":  "It is removed.",
+	"link":     "A link is on its way. Open it to go on: until then nothing changes.",
 	"password": "Your password is changed. You are signed out everywhere else.",
 	"session":  "That browser is signed out, and its apps with it.",
 	"display":  "The pages are shown so from now on.",

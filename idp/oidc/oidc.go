@@ -76,6 +76,8 @@ func New(c Config) (*API, error) {
 //	POST      /account/app/confirm
 //	POST      /account/codes
 //	POST      /account/display
+//	POST      /account/email
+//	POST      /account/email/verify
 //	POST      /account/factors/remove
 //	POST      /account/passkeys
 //	POST      /account/passkeys/rename
@@ -85,6 +87,7 @@ func New(c Config) (*API, error) {
 //	POST      /account/sessions/end-all
 //	POST      /account/sign-in
 //	GET, POST /accounts
+//	GET, POST /change-address
 //	GET, POST /consent
 //	GET, POST /device
 //	GET, POST /forgot
@@ -140,6 +143,8 @@ func (a *API) mount(mux web.Mux) {
 	own("POST /account/app/confirm", a.sensitive(a.confirmApp))
 	own("POST /account/codes", a.sensitive(a.newCodes))
 	own("POST /account/display", a.onAccount(a.changeDisplay))
+	own("POST /account/email", a.sensitive(a.changeAddress))
+	own("POST /account/email/verify", a.onAccount(a.verifyOwn))
 	own("POST /account/factors/remove", a.sensitive(a.removeFactor))
 	own("POST /account/passkeys", a.sensitive(a.addPasskey))
 	own("POST /account/passkeys/rename", a.onAccount(a.renamePasskey))
@@ -150,6 +155,8 @@ func (a *API) mount(mux web.Mux) {
 	own("POST /account/sign-in", a.onAccount(a.signInAgain))
 	own("GET /accounts", a.showAccounts)
 	own("POST /accounts", a.chooseAccount)
+	own("GET /change-address", a.showChange)
+	own("POST /change-address", a.change)
 	own("GET /consent", a.showConsent)
 	own("POST /consent", a.answerConsent)
 	own("GET /device", a.showDevice)

@@ -2,7 +2,10 @@ package oidc
 
 import (
 	"fmt"
+	"net/http"
 	"time"
+
+	"github.com/selvage/selvage/templates"
 )
 
 // ago says in words how long ago a moment was; "" of none.
@@ -32,4 +35,23 @@ func ago(now, then time.Time) string {
 func (a *API) passwordRule() string {
 	least, most := a.Fabric.PasswordLength()
 	return fmt.Sprintf("From %d to %d characters. A few words in a row are easy to remember and hard to guess.", least, most)
+}
+
+// What is said of a change of address.
+const tooManyMails = "Too many mails were asked for. Wait an hour, then try again."
+
+var errAddressTaken = &shown{http.StatusConflict, templates.Error{
+	Title: "This address has an account already",
+	Text:  "Another account was given the address meanwhile, so yours keeps the one that it has.",
+}}
+
+func changeWords(email, project, token string) templates.Confirm {
+	return templates.Confirm{
+		Title: "Use this address?", Text: "Your account at " + project + " will have the address " + email + ", and mails about it go there.",
+		Action: "/change-address", Token: token, Button: "Use " + email,
+	}
+}
+
+func changedWords(email string) templates.Notice {
+	return templates.Notice{ID: "address-changed", Title: "Your address has changed", Text: []string{"Your account has the address " + email + " now: sign in with it from now on. The address of before was told."}}
 }

@@ -26,6 +26,7 @@ const (
 	Invitation      Kind = "invitation"         // a link to set the first password
 	ChangeAddress   Kind = "change_address"     // a link, to the new address
 	AddressChanged  Kind = "address_changed"    // to the old one
+	AddressTaken    Kind = "address_taken"      // instead of a link, where another account has the new one
 	Registration    Kind = "registration"       // a link to make the account that was asked for
 	Registered      Kind = "already_registered" // instead, where there is one
 	PasswordChanged Kind = "password_changed"

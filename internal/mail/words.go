@@ -39,6 +39,11 @@ var english = map[Kind]words{
 		Subject: "Confirm your new e-mail address for {brand}", Title: "Confirm your new address", Button: "Use this address",
 		Text: []string{"You want to use {to} for your account at {brand}, in place of {old}. It takes effect once you confirm it.", halfOur}, Note: ignore,
 	},
+	AddressTaken: {
+		Subject: "Your e-mail address was typed at {brand}", Title: "Your address belongs to your account already",
+		Text: []string{"Somebody, probably you, wanted to use {to} for another account at {brand}. You have an account with this address, so it stays as it is."},
+		Note: "If it was not you, leave this mail be: nothing has changed.",
+	},
 	AddressChanged: {
 		Subject: "Your e-mail address at {brand} has changed", Title: "Your e-mail address has changed",
 		Text: []string{"Your account at {brand} had the address {to}. It has {new} now, and mails about it go there.", facts},

@@ -27,10 +27,15 @@ func (s *Store) CreateLink(ctx context.Context, l idp.Link) error {
 		if l.SubscriberID != "" {
 			// Who changes the subscriber waits here for us, and then finds the link; or we
 			// for them, and then see what has changed.
-			res, err := t.Exec(ctx, `UPDATE subscribers SET updated = updated WHERE project_id = $1 AND id = $2 AND email = $3 AND disabled = 0`,
+			res, err := t.Exec(ctx, `UPDATE subscribers SET updated = updated WHERE project_id = $1 AND id = $2 AND COALESCE(email, '') = $3 AND disabled = 0`,
 				l.ProjectID, l.SubscriberID, l.Bound)
 			if err := oneRow(res, err, "subscriber"); err != nil {
 				return err
+			}
+			if l.Alone {
+				if err := t.Later(ctx, `DELETE FROM mail_links WHERE subscriber_id = $1 AND purpose = $2`, l.SubscriberID, string(l.Purpose)); err != nil {
+					return fmt.Errorf("ending links: %w", err)
+				}
 			}
 		}
 		err := t.Later(ctx, `INSERT INTO mail_links (hash, purpose, project_id, subscriber_id, email, inviter, request, created, expires) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,

@@ -82,6 +82,10 @@ func (w *world) held(t *testing.T, op operation) string {
 	sub := w.NewSubscriber(t)
 	of := "/api/fabric/resources/subscribers/" + sub.ID
 	rest := op.path[strings.Index(op.path, "}")+1:]
+	if rest == "/invitation" { // who has a password is not invited
+		a := w.Post(t, "/api/fabric/resources/subscribers", w.who["basic"], harness.JSON(map[string]string{"email": unique("invited") + "@example.com"}))
+		return "/api/fabric/resources/subscribers/" + id(t, a.Want(t, 201)) + rest
+	}
 	if !strings.HasSuffix(rest, "{id}") {
 		return of + rest
 	}

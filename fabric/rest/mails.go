@@ -1,0 +1,45 @@
+package rest
+
+import (
+	"net/http"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/web"
+)
+
+// A mailedResponse says to whom a mail is on its way.
+type mailedResponse struct {
+	SubscriberID string `json:"subscriber_id"`
+	Email        string `json:"email"`
+}
+
+func mailed(w http.ResponseWriter, s fabric.Subscriber, err error) error {
+	if err != nil {
+		return err
+	}
+	return web.JSON(w, http.StatusAccepted, mailedResponse{s.ID, s.Email})
+}
+
+type invitationRequest struct {
+	Inviter string `json:"inviter"`
+}
+
+// inviteSubscriber serves POST /api/fabric/resources/subscribers/{id}/invitation. It
+// needs no body.
+func (a *API) inviteSubscriber(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
+	var in invitationRequest
+	if r.ContentLength != 0 {
+		var err error
+		if in, err = web.Decode[invitationRequest](r); err != nil {
+			return err
+		}
+	}
+	s, err := a.fabric.InviteSubscriber(r.Context(), by.ProjectID, r.PathValue("subscriber"), in.Inviter)
+	return mailed(w, s, err)
+}
+
+// verifySubscriber serves POST /api/fabric/resources/subscribers/{id}/verification.
+func (a *API) verifySubscriber(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
+	s, err := a.fabric.VerifySubscriber(r.Context(), by.ProjectID, r.PathValue("subscriber"))
+	return mailed(w, s, err)
+}

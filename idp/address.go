@@ -1,0 +1,84 @@
+package idp
+
+import (
+	"context"
+	"errors"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/limit"
+	"github.com/selvage/selvage/internal/mail"
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// AskVerification has a subscriber who is signed in sent a link by which it shows that
+// its e-mail is its own.
+func (p *Provider) AskVerification(ctx context.Context, sub fabric.Subscriber, network string) error {
+	return p.AskMail(ctx, mail.Verify, sub.ProjectID, sub.Email, "", network)
+}
+
+// AskAddress has a link sent to another e-mail that a subscriber wants to have in place
+// of its own, which stays until the link is used. Whether somebody else has it is found
+// out where the letter is written, and told there alone.
+func (p *Provider) AskAddress(ctx context.Context, sub fabric.Subscriber, email, network string) error {
+	if err := fabric.CheckEmail("email", email); err != nil {
+		return err
+	}
+	if err := p.Limits.Take(ctx, limit.MailPerNetwork, network); err != nil {
+		return err
+	}
+	email = fabric.NormalizeEmail(email)
+	if err := p.Limits.Take(ctx, limit.MailPerAddress, sub.ProjectID+" "+email); err != nil {
+		return err
+	}
+	l, err := p.newLetter(mail.ChangeAddress, sub.ProjectID, email, map[string]string{"old": sub.Email})
+	if err != nil {
+		return err
+	}
+	l.SubscriberID = sub.ID
+	return p.Store.QueueLetter(ctx, l)
+}
+
+// writeAddress says what the mail says that AskAddress sends: to an address that another
+// account has, that it has it.
+func (p *Provider) writeAddress(ctx context.Context, l mail.Letter, d mail.Draft, link Link) (mail.Draft, error) {
+	s, err := p.Subscribers.FindSubscriber(ctx, l.ProjectID, l.SubscriberID)
+	if err != nil {
+		return d, err
+	}
+	if s.Disabled || s.Email != l.Facts["old"] || s.Email == l.To {
+		return d, problem.NoSuch("recipient")
+	}
+	_, err = p.Subscribers.FindSubscriberByEmail(ctx, l.ProjectID, l.To)
+	if err == nil {
+		d.Kind = mail.AddressTaken
+		return d, nil
+	}
+	if !errors.Is(err, problem.NotFound) {
+		return d, err
+	}
+	d.Facts = p.spans(l.Facts)
+	link.Bound = s.Email
+	d.Link, err = p.newLink(ctx, link)
+	return d, err
+}
+
+// ChangeAddress gives a subscriber the e-mail that a link of ChangeAddress was sent to.
+// Where another has it by now it is problem.Conflict.
+func (p *Provider) ChangeAddress(ctx context.Context, token string) (Link, error) {
+	l, err := p.FindLink(ctx, mail.ChangeAddress, token)
+	if err != nil {
+		return l, err
+	}
+	s, err := p.owner(ctx, l)
+	if err != nil {
+		return l, err
+	}
+	verified := true
+	_, err = p.Fabric.UpdateSubscriber(ctx, l.ProjectID, s.ID, fabric.SubscriberInput{
+		Email: &l.Email, Verified: &verified, Proof: &fabric.Proof{Hash: l.Hash, Purpose: string(mail.ChangeAddress)},
+	})
+	if err = used(err); err == nil {
+		p.Observe("address_changed")
+	}
+	return l, err
+}

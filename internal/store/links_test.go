@@ -1,0 +1,172 @@
+package store
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/mail"
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// TestLinks sees what ends a link: its use, by one of many, and what it is bound to.
+func TestLinks(t *testing.T) {
+	EachDatabase(t, func(t *testing.T, c Config) {
+		s, _, ahead := grantRows(t, c)
+		ctx := t.Context()
+		link := func(hash string, purpose mail.Kind) idp.Link {
+			return idp.Link{Hash: hash, Purpose: purpose, ProjectID: "p", SubscriberID: "s", Email: "a@example.com", Bound: "a@example.com", Created: time.Now(), Expires: time.Now().Add(time.Hour)}
+		}
+		create := func(l idp.Link) {
+			t.Helper()
+			if err := s.CreateLink(ctx, l); err != nil {
+				t.Fatal(err)
+			}
+		}
+		wantGone := func(when string, hashes ...string) {
+			t.Helper()
+			for _, hash := range hashes {
+				if _, err := s.FindLink(ctx, hash); !errors.Is(err, problem.NotFound) {
+					t.Errorf("%s: the link %s = %v, want it gone", when, hash, err)
+				}
+			}
+		}
+		use := func(hash string, purpose mail.Kind, c fabric.SubscriberChange) error {
+			c.Proof = &fabric.Proof{Hash: hash, Purpose: string(purpose)}
+			_, err := s.UpdateSubscriber(ctx, "p", "s", c, time.Now(), nil)
+			return err
+		}
+		verified := true
+		create(link("once", mail.Verify))
+		if won, lost := crowd(t, func() error { return use("once", mail.Verify, fabric.SubscriberChange{Verified: &verified}) }); won != 1 || lost != 49 {
+			t.Errorf("%d used a link and %d did not, want 1 and 49", won, lost)
+		}
+		if sub, err := s.FindSubscriber(ctx, "p", "s"); err != nil || !sub.Verified {
+			t.Errorf("after a link of verification: %+v, %v", sub, err)
+		}
+
+		create(link("reset", mail.Reset))
+		for what, err := range map[string]error{
+			"another purpose": use("reset", mail.Invitation, fabric.SubscriberChange{Verified: &verified}),
+			"no link":         use("none", mail.Reset, fabric.SubscriberChange{Verified: &verified}),
+		} {
+			if !errors.Is(err, problem.Conflict) {
+				t.Errorf("%s = %v, want a conflict", what, err)
+			}
+		}
+		other := link("bound", mail.ChangeAddress)
+		other.Email, other.Bound = "b@example.com", "elsewhere@example.com"
+		if err := s.CreateLink(ctx, other); !errors.Is(err, problem.NotFound) {
+			t.Errorf("a link bound to another e-mail = %v, want not found", err)
+		}
+
+		alone := link("first", mail.Invitation)
+		alone.Alone = true
+		create(alone)
+		alone.Hash = "second"
+		create(alone)
+		wantGone("once there is another invitation", "first")
+		if _, err := s.FindLink(ctx, "reset"); err != nil {
+			t.Errorf("another invitation ends a link of another purpose: %v", err)
+		}
+		hash := "another hash"
+		if _, err := s.UpdateSubscriber(ctx, "p", "s", fabric.SubscriberChange{PasswordHash: &hash}, time.Now(), nil); err != nil {
+			t.Fatal(err)
+		}
+		wantGone("after a new password", "second", "reset")
+		create(link("moved", mail.Verify))
+		email := "b@example.com"
+		if _, err := s.UpdateSubscriber(ctx, "p", "s", fabric.SubscriberChange{Email: &email}, time.Now(), nil); err != nil {
+			t.Fatal(err)
+		}
+		wantGone("after another e-mail", "moved")
+
+		late := link("late", mail.Verify)
+		late.Bound = email
+		create(late)
+		ahead.Add(int64(2 * time.Hour))
+		if err := use("late", mail.Verify, fabric.SubscriberChange{Verified: &verified}); !errors.Is(err, problem.Conflict) {
+			t.Errorf("a link that has expired = %v, want a conflict", err)
+		}
+		if err := s.ForgetLetters(ctx, s.now(), s.now(), s.now()); err != nil {
+			t.Fatal(err)
+		}
+		wantGone("once it is swept", "late")
+	})
+}
+
+// TestLetters takes letters as nodes do: each is one node's until its lease ends, and
+// what was settled stays so.
+func TestLetters(t *testing.T) {
+	EachDatabase(t, func(t *testing.T, c Config) {
+		s, _, _ := grantRows(t, c)
+		ctx, now := t.Context(), time.Now()
+		letter := mail.Letter{ID: newID(), ProjectID: "p", SubscriberID: "s", Kind: mail.Reset, To: "a@example.com", Facts: map[string]string{"request": "r"}, Created: now}
+		if err := s.QueueLetter(ctx, letter); err != nil {
+			t.Fatal(err)
+		}
+		take := func(at time.Time) []mail.Letter {
+			t.Helper()
+			all, err := s.TakeLetters(ctx, at, at.Add(time.Minute), 10)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return all
+		}
+		taken := make(chan int, 50)
+		crowd(t, func() error {
+			all, err := s.TakeLetters(ctx, now, now.Add(time.Minute), 10)
+			taken <- len(all)
+			return err
+		})
+		close(taken)
+		total := 0
+		for n := range taken {
+			total += n
+		}
+		if total != 1 {
+			t.Errorf("fifty nodes took a letter %d times, want once", total)
+		}
+		if again := take(now.Add(time.Hour)); len(again) != 1 || again[0].Attempts != 2 || again[0].Facts["request"] != "r" {
+			t.Errorf("after the lease: %+v, want the letter, for the second time", again)
+		}
+		settle := func(r mail.Result) mail.Letter {
+			t.Helper()
+			r.ID = letter.ID
+			if err := s.SettleLetter(ctx, r); err != nil {
+				t.Fatal(err)
+			}
+			l, err := s.FindLetter(ctx, letter.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return l
+		}
+		if l := settle(mail.Result{State: mail.Pending, Error: "away", Due: now.Add(24 * time.Hour)}); l.Error != "away" || len(take(now.Add(2*time.Hour))) != 0 {
+			t.Errorf("after a failure: %+v, want it to wait", l)
+		}
+		if l := settle(mail.Result{State: mail.Dead, Error: "refused", Ended: now}); l.State != mail.Dead || l.Facts["request"] != "r" {
+			t.Errorf("given up: %+v", l)
+		}
+		if n, err := s.RetryDeadLetters(ctx); n != 1 || err != nil {
+			t.Errorf("RetryDeadLetters = %d, %v, want 1", n, err)
+		}
+		if len(take(now)) != 1 {
+			t.Error("a letter that is to be tried again is not due")
+		}
+		if l := settle(mail.Result{State: mail.Sent, Ended: now}); l.State != mail.Sent || len(l.Facts) != 0 {
+			t.Errorf("sent: %+v, want it without facts", l)
+		}
+		if l := settle(mail.Result{State: mail.Dead, Ended: now}); l.State != mail.Sent {
+			t.Errorf("settled twice: %+v, want it sent", l)
+		}
+		if err := s.ForgetLetters(ctx, now.Add(time.Hour), now, now); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.FindLetter(ctx, letter.ID); !errors.Is(err, problem.NotFound) {
+			t.Errorf("a letter that is over = %v, want not found", err)
+		}
+	})
+}

@@ -1,0 +1,155 @@
+package attack
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/selvage/selvage/test/harness"
+)
+
+// account opens the account of a subscriber in a browser that signs in for it.
+func (m mailed) account(t *testing.T, sub harness.Subscriber) (*harness.Browser, harness.Page) {
+	t.Helper()
+	b := m.Browser()
+	login := b.Open(t, "/account?project="+m.ID)
+	page := b.Submit(t, login, "login-submit", map[string]string{"username": sub.Email, "password": sub.Password})
+	if page.Want(t, 200); !page.Has("account-page") {
+		t.Fatalf("after signing in comes %s", page.Body)
+	}
+	return b, page
+}
+
+// keeper gives the credentials of a key with Management.
+func (m mailed) keeper(t *testing.T) harness.Option {
+	t.Helper()
+	key := m.CLI(t, "", "key", "create", "--project", m.ID, "--scope", "Management")
+	return harness.Basic(m.ID, key["key"].(string))
+}
+
+// says gives the claims about the e-mail of a subscriber.
+func (m mailed) says(t *testing.T, sub harness.Subscriber) (email string, verified bool) {
+	t.Helper()
+	tokens, _ := m.spa.SignIn(t, sub, "openid email")
+	var claims struct {
+		Email    string `json:"email"`
+		Verified bool   `json:"email_verified"`
+	}
+	m.Get(t, "/oauth/userinfo", harness.Bearer(tokens.AccessToken)).Want(t, 200).Read(t, &claims)
+	return claims.Email, claims.Verified
+}
+
+// TestMailVerification has an address shown to be one's own: once the link was posted,
+// not before.
+func TestMailVerification(t *testing.T) {
+	m := newMailed(t)
+	sub := m.NewSubscriber(t)
+	b, page := m.account(t, sub)
+	if page = b.Submit(t, page, "address-verify", nil); !page.Has("account-notice") {
+		t.Fatalf("asking for a link = %d %s", page.Status, page.Body)
+	}
+	link := m.link(t, sub.Email, 1)
+	form := m.Browser().Open(t, link) // of a program that looks through mails
+	if _, verified := m.says(t, sub); verified {
+		t.Error("opening the link confirms the address")
+	}
+	m.Browser().Submit(t, form, "confirm-submit", nil).Want(t, 200)
+	if email, verified := m.says(t, sub); !verified || email != sub.Email {
+		t.Errorf("after the link: %q, verified %v", email, verified)
+	}
+	m.Browser().Submit(t, form, "confirm-submit", nil).Want(t, 410)
+	if page = b.Open(t, "/account?project="+m.ID); page.Has("address-verify") {
+		t.Error("a confirmed address may be confirmed again")
+	}
+	if _, err := m.TryCommand("subscriber", "verify", sub.ID); err == nil {
+		t.Error("who has shown it is sent another link")
+	}
+
+	other := m.NewSubscriber(t)
+	m.Post(t, "/api/fabric/resources/subscribers/"+other.ID+"/verification", m.keeper(t)).Want(t, 202)
+	m.link(t, other.Email, 1)
+	m.Command(t, "", "subscriber", "verify", other.ID)
+	second := m.link(t, other.Email, 2)
+	links := 0
+	for _, mail := range m.inbox.To(other.Email) {
+		if m.Browser().Open(t, mail.Link()).Status == 200 {
+			links++
+		}
+	}
+	if links != 1 || m.Browser().Open(t, second).Status == 0 {
+		t.Errorf("%d links of verification are good, want the last", links)
+	}
+}
+
+// TestMailChangeAddress gives an account another e-mail, once whoever reads mail there
+// says so. The one of before is told, and nobody learns who else has an account.
+func TestMailChangeAddress(t *testing.T) {
+	m := newMailed(t)
+	sub, taken := m.NewSubscriber(t), m.NewSubscriber(t)
+	fresh := "moved-" + sub.Email
+	b, _ := m.account(t, sub)
+
+	ask := func(email string) harness.Page {
+		t.Helper()
+		return b.Submit(t, b.Open(t, "/account?project="+m.ID), "address-submit", map[string]string{"new-address": email})
+	}
+	ask("not an address").Want(t, 422)
+	free, used := ask(strings.ToUpper(fresh)), ask(taken.Email)
+	if free.Status != 200 || plain(free.Answer) != plain(used.Answer) {
+		t.Errorf("an address that is taken is answered %d, another %d", used.Status, free.Status)
+	}
+	if got := m.about(t, taken.Email, "was typed"); got.Link() != "" {
+		t.Errorf("who has the address is sent the link %s", got.Link())
+	}
+	link := m.link(t, fresh, 1)
+	if email, _ := m.says(t, sub); email != sub.Email {
+		t.Errorf("before the link was used the address is %q", email)
+	}
+	form := m.Browser().Open(t, link)
+	_, token, _ := strings.Cut(link, "?token=")
+	for _, other := range []string{"/verify", "/reset", "/invite"} {
+		m.Post(t, other, harness.Form(url.Values{"token": {token}, "password": {"granite-otter-nine"}})).Want(t, 410)
+	}
+	m.Browser().Submit(t, form, "confirm-submit", nil).Want(t, 200)
+	m.Browser().Submit(t, form, "confirm-submit", nil).Want(t, 410)
+	if notice := m.about(t, sub.Email, "address"); !strings.Contains(notice.Text, fresh) || notice.Link() != "" {
+		t.Errorf("the address of before is told:\n%s", notice.Text)
+	}
+	old := sub
+	sub.Email = fresh
+	if email, verified := m.says(t, sub); email != fresh || !verified {
+		t.Errorf("after the link: %q, verified %v", email, verified)
+	}
+	wrong := m.Browser()
+	login := wrong.Open(t, m.spa.NewFlow(loginScope).URL())
+	wrong.Submit(t, login, "login-submit", map[string]string{"username": old.Email, "password": old.Password}).Want(t, 422)
+
+	// A link asked for before the password changed is over, and so is one of an address
+	// that somebody else was given meanwhile.
+	ask("again-"+fresh).Want(t, 200)
+	link = m.link(t, "again-"+fresh, 1)
+	m.Command(t, "", "subscriber", "create", "--project", m.ID, "--email", "again-"+fresh)
+	m.Browser().Submit(t, m.Browser().Open(t, link), "confirm-submit", nil).Want(t, 409)
+	m.Command(t, "another-quilted-heron\n", "subscriber", "update", sub.ID, "--password-stdin")
+	m.Browser().Open(t, link).WantErrorPage(t, 410)
+}
+
+// TestMailInvitationAgain invites somebody by the API, twice: the first link is over
+// then. Keys without Management invite nobody.
+func TestMailInvitationAgain(t *testing.T) {
+	m := newMailed(t)
+	sub := m.CLI(t, "", "subscriber", "create", "--project", m.ID, "--email", "grace@example.com")
+	invite := "/api/fabric/resources/subscribers/" + sub["id"].(string) + "/invitation"
+	keeper := m.keeper(t)
+	m.Post(t, invite, keeper).Want(t, 202)
+	first := m.link(t, "grace@example.com", 1)
+	m.Post(t, invite, keeper, harness.JSON(map[string]string{"inviter": "Ada"})).Want(t, 202)
+	second := m.link(t, "grace@example.com", 2)
+	m.Browser().Open(t, first).WantErrorPage(t, 410)
+	b := m.Browser()
+	b.Submit(t, b.Open(t, second), "password-submit", map[string]string{"new-password": "granite-otter-nine"}).Want(t, 200)
+	m.Post(t, invite, keeper).Want(t, 422)
+	m.Post(t, invite, m.Basic()).Want(t, 401)
+	other := mailed{Project: m.NewProject(t)}
+	m.Post(t, invite, other.keeper(t)).Want(t, 404)
+}
