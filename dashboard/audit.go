@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"encoding/csv"
 	"fmt"
 	"maps"
 	"net/http"
@@ -10,12 +11,16 @@ import (
 
 	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/web"
 )
 
 // An eventRow is an event of the audit trail as it is listed.
 type eventRow struct {
 	audit.Event
 	What, Who, Whom, More string
+	WhoURL, WhomURL       string // of their pages; "" where there is none
+	Why                   string // what a refusal means, and what to do
 	Status                status
 }
 
@@ -25,11 +30,12 @@ var actors = map[audit.ActorKind]string{
 	audit.Subscriber: "Subscriber", audit.Operator: "Operator",
 }
 
-func rowOf(e audit.Event) eventRow {
+func (v *visit) eventRow(e audit.Event) eventRow {
 	row := eventRow{Event: e, What: e.Action, Who: actors[e.Actor.Kind], Whom: strings.ReplaceAll(e.Target.Kind, "_", " "), Status: status{"good", "Done"}}
 	if e.Outcome == audit.Refused {
-		row.Status = status{"bad", "Refused"}
+		row.Status, row.Why = status{"bad", "Refused"}, explain(e)
 	}
+	row.WhoURL, row.WhomURL = v.thingOf(e.ProjectID, string(e.Actor.Kind), e.Actor.ID), v.thingOf(e.ProjectID, e.Target.Kind, e.Target.ID)
 	for _, name := range slices.Sorted(maps.Keys(e.Detail)) {
 		row.More += fmt.Sprintf("%s: %s\n", strings.ReplaceAll(name, "_", " "), e.Detail[name])
 	}
@@ -38,12 +44,12 @@ func rowOf(e audit.Event) eventRow {
 }
 
 // An auditFilter is what an address asks for.
-type auditFilter struct{ Action, Outcome, Actor, Target, After, Before string }
+type auditFilter struct{ Account, Action, Outcome, Actor, Target, After, Before string }
 
 func (v *visit) auditFilter() (f auditFilter, ask audit.Filter, wrong []string) {
 	q := v.r.URL.Query()
 	text := func(name string) string { return plainText(q.Get(name)) }
-	f = auditFilter{text("action"), text("outcome"), text("actor"), text("target"), text("after"), text("before")}
+	f = auditFilter{text("account"), text("action"), text("outcome"), text("actor"), text("target"), text("after"), text("before")}
 	ask = audit.Filter{ProjectID: v.project.ID, Action: f.Action, Actor: f.Actor, Target: f.Target}
 	if f.Outcome == string(audit.Done) || f.Outcome == string(audit.Refused) {
 		ask.Outcome = audit.Outcome(f.Outcome)
@@ -73,10 +79,16 @@ func (a *API) listAudit(v *visit) error {
 		Events []eventRow
 		Filter auditFilter
 		Pager  pager
+		Export string
+		Last   string // the newest on the first page
+		Base   string
 		All    bool
 		Faults []string
-	}{All: v.project.ID == ""}
-	f, ask, wrong := v.auditFilter()
+	}{All: v.project.ID == "", Export: v.r.URL.Path + "/export?" + v.r.URL.RawQuery, Base: v.base()}
+	f, ask, wrong, err := a.auditAsked(v)
+	if err != nil {
+		return err
+	}
 	p.Filter, p.Faults = f, wrong
 	code := http.StatusOK
 	if wrong != nil {
@@ -88,10 +100,59 @@ func (a *API) listAudit(v *visit) error {
 		}
 		p.Pager = v.pager(found.Prev, found.Next)
 		for _, e := range found.Items {
-			p.Events = append(p.Events, rowOf(e))
+			p.Events = append(p.Events, v.eventRow(e))
 		}
 	}
 	return a.page(v, code, "Audit", "audit", p)
+}
+
+// auditAsked gives what an address asks for, with the account of an e-mail found.
+func (a *API) auditAsked(v *visit) (auditFilter, audit.Filter, []string, error) {
+	f, ask, wrong := v.auditFilter()
+	if f.Account == "" || v.project.ID == "" {
+		return f, ask, wrong, nil
+	}
+	var err error
+	ask.Target, err = a.Clients.AuditAccount(v.r.Context(), v.project.ID, f.Account)
+	return f, ask, wrong, err
+}
+
+// mostExported bounds the events of one file.
+const mostExported = 100_000
+
+// exportAudit serves GET …/audit/export: the events of a filter as CSV, the newest first.
+func (a *API) exportAudit(v *visit) error {
+	_, ask, wrong, err := a.auditAsked(v)
+	if err != nil {
+		return err
+	}
+	if wrong != nil {
+		return problem.BadParam("after", "%s", strings.TrimSuffix(wrong[0], "."))
+	}
+	found, err := a.audit(v, ask, page.Query{Size: page.MaxSize})
+	if err != nil {
+		return err
+	}
+	web.NoStore(v.w)
+	h := v.w.Header()
+	h.Set("Content-Type", "text/csv; charset=utf-8")
+	h.Set("Content-Disposition", `attachment; filename="audit.csv"`)
+	h.Set("X-Content-Type-Options", "nosniff")
+	out := csv.NewWriter(v.w)
+	_ = out.Write(audit.CSVHeader) // the browser may have gone, here and below
+	for n := 0; ; {
+		for _, e := range found.Items {
+			_ = out.Write(e.CSV())
+		}
+		out.Flush()
+		if n += len(found.Items); out.Error() != nil || found.Next == "" || n >= mostExported {
+			return nil
+		}
+		if found, err = a.audit(v, ask, page.Query{Size: page.MaxSize, From: found.Next}); err != nil {
+			web.LogInternal(v.r, a.Log, err)
+			panic(http.ErrAbortHandler) // the file must not look whole
+		}
+	}
 }
 
 func (a *API) audit(v *visit, f audit.Filter, q page.Query) (page.Page[audit.Event], error) {

@@ -173,7 +173,7 @@ func TestAudit(t *testing.T) {
 	}
 	base := "/dashboard/projects/" + w.one.ID
 	b.post(base+"/keys/new", base+"/keys", url.Values{"name": {"back"}, "scope": {"Voice"}})
-	if a := b.get(base + "/audit"); !strings.Contains(a.body, "Operator<br><span class=\"mono quiet\">"+o.ID) {
+	if a := b.get(base + "/audit"); !strings.Contains(a.body, `Operator<br><a class="mono" href="/dashboard/operators/`+o.ID) {
 		t.Errorf("the audit of a project does not name the operator: %s", a.body)
 	}
 	if a := b.get(base + "/audit?after=soon"); a.StatusCode != http.StatusUnprocessableEntity {

@@ -46,7 +46,7 @@ func (a *API) homePage(v *visit) (homePage, error) {
 		return p, err
 	}
 	for _, e := range last.Items {
-		p.Events = append(p.Events, rowOf(e))
+		p.Events = append(p.Events, v.eventRow(e))
 	}
 	p.Steps, err = a.steps(v)
 	return p, err

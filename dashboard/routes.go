@@ -85,6 +85,7 @@ func routes() []route {
 		{pattern: "POST /dashboard/projects/{project}/clients/{id}/delete", may: operator.Write, serve: (*API).deleteClient},
 
 		{pattern: "GET /dashboard/projects/{project}/audit", may: operator.Read, serve: (*API).listAudit, nav: "Audit"},
+		{pattern: "GET /dashboard/projects/{project}/audit/export", may: operator.Read, serve: (*API).exportAudit},
 
 		{pattern: "POST /dashboard/projects/{project}/delete", may: operator.DeleteProject, serve: (*API).deleteProject, fresh: true},
 
@@ -102,6 +103,7 @@ func routes() []route {
 		{pattern: "POST /dashboard/operators/{id}/delete", may: operator.KeepOperators, serve: (*API).deleteOperator, fresh: true},
 
 		{pattern: "GET /dashboard/audit", may: operator.KeepOperators, serve: (*API).listAudit, nav: "Audit of all"},
+		{pattern: "GET /dashboard/audit/export", may: operator.KeepOperators, serve: (*API).exportAudit},
 
 		{pattern: "GET /dashboard/account", may: signedIn, serve: (*API).showAccount},
 		{pattern: "POST /dashboard/account/password", may: signedIn, serve: (*API).changePassword},

@@ -89,6 +89,20 @@ func (p *Provider) accountDigest(projectID, email string) string {
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
+// AuditAccount gives the id by which the audit trail knows the account of an e-mail: that
+// of its subscriber or, where the e-mail is nobody's, the digest that stands for it.
+func (p *Provider) AuditAccount(ctx context.Context, projectID, email string) (string, error) {
+	email = fabric.NormalizeEmail(email)
+	sub, err := p.Subscribers.FindSubscriberByEmail(ctx, projectID, email)
+	if errors.Is(err, problem.NotFound) {
+		return p.accountDigest(projectID, email), nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("finding subscriber: %w", err)
+	}
+	return sub.ID, nil
+}
+
 // masked gives the first character of an e-mail and its domain.
 func masked(email string) string {
 	at := strings.LastIndexByte(email, '@')

@@ -5,8 +5,6 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -86,10 +84,10 @@ func (c *cli) exportAudit(ctx context.Context, a *app, cmd *cobra.Command, _ []s
 	case "csv":
 		w := csv.NewWriter(c.stdout)
 		defer w.Flush()
-		if err := w.Write(auditHeader); err != nil {
+		if err := w.Write(audit.CSVHeader); err != nil {
 			return err
 		}
-		write = func(e audit.Event) error { return w.Write(auditRow(e)) }
+		write = func(e audit.Event) error { return w.Write(e.CSV()) }
 	default:
 		return usagef("--format is jsonl or csv; it is %q", format)
 	}
@@ -107,27 +105,4 @@ func (c *cli) exportAudit(ctx context.Context, a *app, cmd *cobra.Command, _ []s
 			return nil
 		}
 	}
-}
-
-var auditHeader = []string{
-	"id", "at", "project_id", "action", "outcome", "actor_kind", "actor_id", "target_kind", "target_id", "address", "request_id", "detail", "lane", "seq", "hash",
-}
-
-func auditRow(e audit.Event) []string {
-	row := []string{
-		e.ID, e.At.UTC().Format(time.RFC3339Nano), e.ProjectID, e.Action, string(e.Outcome), string(e.Actor.Kind), e.Actor.ID,
-		e.Target.Kind, e.Target.ID, e.Address, e.RequestID, e.DetailText(), strconv.Itoa(e.Lane), strconv.FormatInt(e.Seq, 10), e.Hash,
-	}
-	for i := range row {
-		row[i] = neutral(row[i])
-	}
-	return row
-}
-
-// neutral keeps a spreadsheet from taking a cell for a formula (OWASP, CSV Injection).
-func neutral(cell string) string {
-	if cell != "" && strings.ContainsRune("=+-@\t\r", rune(cell[0])) {
-		return "'" + cell
-	}
-	return cell
 }
