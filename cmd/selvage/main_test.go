@@ -59,6 +59,9 @@ func TestScripts(t *testing.T) {
 			demo, err := filepath.Abs("demo")
 			e.Setenv("DEMO", demo)
 			e.Setenv("GUIDE", filepath.Join(demo, "../../../docs/guide.md"))
+			if cache, err := os.UserCacheDir(); err == nil && os.Getenv("GOCACHE") == "" {
+				e.Setenv("GOCACHE", filepath.Join(cache, "go-build")) // for a script that has Go build something
+			}
 			bin, _, _ := strings.Cut(e.Getenv("PATH"), ":")
 			e.Setenv("BIN", bin) // selvage, and nothing else
 			e.Setenv("SERVE", "--listen=127.0.0.1:0")
