@@ -30,7 +30,7 @@ FORMATTED := cmd docs idp fabric operator dashboard recordings templates static 
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .DEFAULT_GOAL := build
-.PHONY: run build sdk check test suites outages screenshots lint bench
+.PHONY: run build sdk check test race suites outages screenshots lint bench
 
 run: build ## build and serve on embedded defaults; flags go into ARGS
 	$(BINARY) serve $(ARGS)
@@ -63,11 +63,19 @@ suites:
 outages:
 	@go test -timeout 30m -count=1 -vet=off ./test/outages
 
-# The scripts run under the race detector where most happens at once.
+# On redis, where most happens at once, the scripts whose server does several things at a time run under the race detector;
+# `make race` runs all of them so.
+AT_ONCE := ^TestScripts$$/^(audit|away|crash|device|drain|login|logout|recording|redis-stops|reload|ring|stop|token|webhook)$$
+SCRIPT := -timeout 30m -count=1 -vet=off -parallel 4 -run
 suites-%:
 	@echo "on $*:"
-	@SELVAGE_TEST_BACKEND=$* $(if $(filter redis,$*),CGO_ENABLED=1 go test $(RACE),go test) -timeout 30m -count=1 -vet=off -parallel 4 -run '^TestScripts$$' ./cmd/selvage
+	@$(if $(filter redis,$*),SELVAGE_TEST_BACKEND=$* CGO_ENABLED=1 go test $(RACE) $(SCRIPT) '$(AT_ONCE)' ./cmd/selvage)
+	@SELVAGE_TEST_BACKEND=$* go test $(SCRIPT) '^TestScripts$$' $(if $(filter redis,$*),-skip '$(AT_ONCE)') ./cmd/selvage
 	@SELVAGE_TEST_BACKEND=$* go test -p 1 -timeout 30m -count=1 -vet=off -parallel 4 $(SUITES_$*)
+
+race: build ## every script under the race detector, of which `make test` has those that are about things at once
+	test/setup.sh
+	@SELVAGE_TEST_ALL=1 SELVAGE_TEST_BACKEND=redis CGO_ENABLED=1 go run ./test/servers/run -- go test $(RACE) $(SCRIPT) '^TestScripts$$' ./cmd/selvage
 
 screenshots: build ## every page in light, dark and on a phone, into SCREENSHOTS, with an index.html
 	test/setup.sh
