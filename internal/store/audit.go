@@ -109,7 +109,7 @@ type laneEnd struct {
 	behind string // what the next event is chained to
 	place
 	row    place // what the lane's row says
-	locked bool  // that was read in this transaction
+	locked bool  // by this transaction alone, and so it says that until the commit
 }
 
 type place struct {
@@ -128,7 +128,7 @@ func (s *Store) laneEnd(ctx context.Context, t tx) (*laneEnd, error) {
 		end := *left
 		return &end, nil
 	}
-	end := &laneEnd{key: key, lane: s.lane(), locked: true}
+	end := &laneEnd{key: key, lane: s.lane(), locked: s.lanes > 1}
 	err := t.Row(ctx, `UPDATE audit_heads SET seq = seq WHERE lane = $1 RETURNING seq, hash, mac`, end.lane).Scan(&end.seq, &end.hash, &end.mac)
 	if err != nil {
 		return nil, unaudited(err)
@@ -157,7 +157,7 @@ func (e *laneEnd) write(ctx context.Context, d database.Tx) error {
 			return unaudited(errors.Join(errors.New("the end of its lane has moved"), err))
 		}
 	}
-	e.row, e.locked = e.place, false
+	e.row = e.place
 	return nil
 }
 
