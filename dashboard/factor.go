@@ -220,19 +220,24 @@ func (a *API) factorsOf(v *visit) (rows []factorRow, hasApp bool, err error) {
 	}
 	all, err := a.Factors.List(v.r.Context(), ownerOf(v.who))
 	for _, f := range all {
-		row := factorRow{f, "Passkey " + f.Name}
-		switch f.Type {
-		case factor.TypeTOTP:
-			row.Title, hasApp = "Authenticator app", true
-		case factor.TypeRecovery:
-			row.Title = "Recovery codes, those left of ten: " + string(rune('0'+min(9, f.Left)))
-			if f.Left > 9 {
-				row.Title = "Recovery codes, all ten"
-			}
-		}
-		rows = append(rows, row)
+		hasApp = hasApp || f.Type == factor.TypeTOTP
+		rows = append(rows, factorRowOf(f))
 	}
 	return rows, hasApp, err
+}
+
+func factorRowOf(f factor.Factor) factorRow {
+	row := factorRow{f, "Passkey " + f.Name}
+	switch f.Type {
+	case factor.TypeTOTP:
+		row.Title = "Authenticator app"
+	case factor.TypeRecovery:
+		row.Title = "Recovery codes, those left of ten: " + string(rune('0'+min(9, f.Left)))
+		if f.Left > 9 {
+			row.Title = "Recovery codes, all ten"
+		}
+	}
+	return row
 }
 
 // showApp serves GET /dashboard/account/app.

@@ -80,7 +80,7 @@ func TestRoutesAreRefused(t *testing.T) {
 		if isOwn {
 			continue
 		}
-		changes := method == http.MethodPost || strings.HasSuffix(pattern, "/new") || strings.HasSuffix(pattern, "/edit") || strings.HasSuffix(pattern, "/{kind}") || strings.HasSuffix(pattern, "/upload") || strings.HasSuffix(pattern, "/{what}")
+		changes := method == http.MethodPost || strings.HasSuffix(pattern, "/new") || strings.HasSuffix(pattern, "/edit") || strings.HasSuffix(pattern, "/{kind}") || strings.HasSuffix(pattern, "/upload") || strings.HasSuffix(pattern, "{id}/export") || strings.HasSuffix(pattern, "/{what}")
 		switch {
 		case ofProject:
 			refused("an owner of another project", other, http.StatusNotFound)

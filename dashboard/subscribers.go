@@ -24,6 +24,9 @@ func (v *visit) subscriberRow(s fabric.Subscriber) subscriberRow {
 	if row.Title == "" {
 		row.Title = s.Reference
 	}
+	if row.Title == "" {
+		row.Title = s.ID
+	}
 	switch {
 	case s.Disabled:
 		row.Status = status{"bad", "Disabled"}
@@ -70,41 +73,16 @@ func (a *API) findSubscribers(v *visit, email string) (page.Page[fabric.Subscrib
 	return p, err
 }
 
-// A subscriberForm asks for a new subscriber.
-type subscriberForm struct {
-	Base, Email, First, Last, Reference string
-	Faults                              []string
-}
-
-// newSubscriber serves GET /dashboard/projects/{project}/subscribers/new.
-func (a *API) newSubscriber(v *visit) error {
-	return a.page(v, http.StatusOK, "New subscriber", "subscriber_new", subscriberForm{Base: v.base()})
-}
-
-// createSubscriber serves POST /dashboard/projects/{project}/subscribers.
-func (a *API) createSubscriber(v *visit) error {
-	p := subscriberForm{v.base(), v.form.Get("email"), v.form.Get("first_name"), v.form.Get("last_name"), v.form.Get("reference"), nil}
-	in := fabric.SubscriberInput{Email: &p.Email, Profile: fabric.Profile{FirstName: &p.First, LastName: &p.Last}}
-	if secret := v.form.Get("password"); secret != "" {
-		in.Password = &secret
-	}
-	s, err := a.Fabric.CreateSubscriber(v.r.Context(), v.project.ID, in)
-	var ok bool
-	if p.Faults, ok = faults(err); ok {
-		return a.page(v, http.StatusUnprocessableEntity, "New subscriber", "subscriber_new", p)
-	}
-	if err != nil {
-		return err
-	}
-	return v.redirect(v.base() + "/subscribers/" + s.ID)
-}
-
 // A subscriberPage shows one subscriber.
 type subscriberPage struct {
 	Subscriber subscriberRow
 	Name, Base string
 	Addresses  []fabric.Address
 	Logins     []loginRow
+	Factors    []factorRow
+	Apps       []fabric.Consent
+	Snippets   []snippet
+	MayInvite  bool
 	Online     bool
 	MayChange  bool
 	Now        time.Time
@@ -141,6 +119,10 @@ func (a *API) subscriberPage(v *visit, code int, wrong []string) error {
 	p := subscriberPage{
 		Subscriber: v.subscriberRow(s), Name: s.FullName(), Base: v.base(), Addresses: addresses.Items, Online: presence.Online(),
 		MayChange: v.mayIn(operator.Write), Now: v.now, Faults: wrong,
+		MayInvite: s.Email != "" && s.PasswordHash == "" && !s.Disabled, Snippets: a.subscriberSnippets(v, s, addresses.Items),
+	}
+	if err := a.heldBy(v, s, &p); err != nil {
+		return err
 	}
 	for _, l := range logins.Items {
 		row := loginRow{l, device(l.UserAgent), status{"good", "Signed in"}}

@@ -102,14 +102,14 @@ func newWorldThat(t *testing.T, requires bool) *world {
 		Store: rows, Kinds: catalog, Ring: ring, Passwords: pass, Revocations: revoked, Sessions: live, Host: "puc.localhost:8443", Issuer: w.url + "/",
 		EndLogin: func(ctx context.Context, sid string) error { return w.idp.EndSession(ctx, sid) },
 	})
-	w.idp = idp.New(idp.Config{Store: rows, Subscribers: rows, Sessions: live, Fabric: w.fabric, Passwords: pass, Ring: ring, Revocations: revoked, Issuer: w.url + "/"})
+	limits := limit.New(live, limit.Rates{limit.LoginPerAccount: limit.Of(4, time.Hour), limit.LoginPerDevice: limit.Of(4, time.Hour)})
+	w.idp = idp.New(idp.Config{Store: rows, Subscribers: rows, Sessions: live, Fabric: w.fabric, Passwords: pass, Ring: ring, Revocations: revoked, Issuer: w.url + "/", Limits: limits})
 	media, err := blob.OpenDir(t.TempDir())
 	must(t, err)
 	t.Cleanup(func() { _ = media.Close() })
 	w.recordings = recordings.New(recordings.Config{Store: rows, Media: media, Links: ring})
 	factors, err := factor.New(factor.Config{Store: rows, Sessions: live, Ring: ring, AuthURL: w.url, Now: w.now})
 	must(t, err)
-	limits := limit.New(live, limit.Rates{limit.LoginPerAccount: limit.Of(4, time.Hour), limit.LoginPerDevice: limit.Of(4, time.Hour)})
 	w.operators = operator.New(operator.Config{Store: rows, Passwords: pass, Limits: limits, Sessions: live, Now: w.now})
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
 	w.api, err = dashboard.New(dashboard.Config{
@@ -188,6 +188,9 @@ func (b browser) token(path string) string {
 // post sends a form that is on a page.
 func (b browser) post(page, path string, form url.Values) answer {
 	b.Helper()
+	if form == nil {
+		form = make(url.Values)
+	}
 	form.Set("form", b.token(page))
 	r := b.request("POST", path, form)
 	r.Header.Set("Referer", b.url+page)

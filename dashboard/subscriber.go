@@ -1,0 +1,216 @@
+package dashboard
+
+import (
+	"fmt"
+	"net/http"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/web"
+)
+
+// A subscriberForm makes a subscriber or changes one.
+type subscriberForm struct {
+	Back, BackTo, Action, Title, Button string
+	Form                                form
+}
+
+// subscriberForm asks for what there is of a subscriber; nil is a new one.
+func (v *visit) subscriberForm(of *fabric.Subscriber) subscriberForm {
+	p := subscriberForm{Back: v.base() + "/subscribers", BackTo: "Subscribers", Action: v.base() + "/subscribers", Title: "New subscriber", Button: "Add subscriber"}
+	s, secret := fabric.Subscriber{}, "Empty for none: no password opens it until one is set, such as by an invitation."
+	if of != nil {
+		s, secret = *of, "Empty leaves it as it is. Another one ends its sessions and tokens."
+		at := v.base() + "/subscribers/" + s.ID
+		p = subscriberForm{Back: at, BackTo: v.subscriberRow(s).Title, Action: at + "/edit", Title: "Edit " + v.subscriberRow(s).Title, Button: "Save changes"}
+	}
+	text := func(name, label, value, hint string) input {
+		return input{Kind: "text", Type: "text", Name: name, Label: label, Value: value, Hint: hint, Length: 255}
+	}
+	email := text("email", "Email", s.Email, "It signs in with it.")
+	email.Type, email.Length, email.Required = "email", 254, of == nil || s.Email != ""
+	p.Form.Inputs = []input{
+		email, text("first_name", "First name", s.FirstName, ""), text("last_name", "Last name", s.LastName, ""),
+		text("display_name", "Display name", s.DisplayName, "Shown to others in place of first and last name."),
+		{Kind: "secret", Name: "password", Label: "Password", Hint: secret, Length: 72},
+		text("job_title", "Job title", s.JobTitle, ""), text("company_name", "Company", s.CompanyName, ""),
+		text("country", "Country", s.Country, ""), text("timezone", "Time zone", s.TimeZone, "Such as Europe/Berlin."),
+	}
+	return p
+}
+
+// subscriberInput reads a form: what differs from what is there.
+func (v *visit) subscriberInput(s fabric.Subscriber) (in fabric.SubscriberInput) {
+	set := func(name, was string, into **string) {
+		if text := v.form.Get(name); text != was {
+			*into = &text
+		}
+	}
+	set("email", s.Email, &in.Email)
+	set("first_name", s.FirstName, &in.FirstName)
+	set("last_name", s.LastName, &in.LastName)
+	set("display_name", s.DisplayName, &in.DisplayName)
+	set("job_title", s.JobTitle, &in.JobTitle)
+	set("company_name", s.CompanyName, &in.CompanyName)
+	set("country", s.Country, &in.Country)
+	set("timezone", s.TimeZone, &in.TimeZone)
+	if secret := v.form.Get("password"); secret != "" {
+		in.Password = &secret
+	}
+	return in
+}
+
+// newSubscriber serves GET /dashboard/projects/{project}/subscribers/new.
+func (a *API) newSubscriber(v *visit) error {
+	p := v.subscriberForm(nil)
+	return a.page(v, http.StatusOK, p.Title, "subscriber_form", p)
+}
+
+// createSubscriber serves POST /dashboard/projects/{project}/subscribers.
+func (a *API) createSubscriber(v *visit) error {
+	in := v.subscriberInput(fabric.Subscriber{})
+	if in.Email == nil {
+		in.Email = new(string) // it is asked for
+	}
+	s, err := a.Fabric.CreateSubscriber(v.r.Context(), v.project.ID, in)
+	if err != nil {
+		return a.subscriberFault(v, v.subscriberForm(nil), err)
+	}
+	return v.redirect(v.base() + "/subscribers/" + s.ID + "?done=added")
+}
+
+func (a *API) subscriberFault(v *visit, p subscriberForm, err error) error {
+	retype(p.Form.Inputs, v.form)
+	if !p.Form.blame(err) {
+		return err
+	}
+	return a.page(v, http.StatusUnprocessableEntity, p.Title, "subscriber_form", p)
+}
+
+// editSubscriber serves GET /dashboard/projects/{project}/subscribers/{id}/edit.
+func (a *API) editSubscriber(v *visit) error {
+	s, err := a.Fabric.FindSubscriber(v.r.Context(), v.project.ID, v.r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	p := v.subscriberForm(&s)
+	return a.page(v, http.StatusOK, p.Title, "subscriber_form", p)
+}
+
+// saveSubscriber serves POST /dashboard/projects/{project}/subscribers/{id}/edit.
+func (a *API) saveSubscriber(v *visit) error {
+	s, err := a.Fabric.FindSubscriber(v.r.Context(), v.project.ID, v.r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	if _, err := a.Fabric.UpdateSubscriber(v.r.Context(), v.project.ID, s.ID, v.subscriberInput(s)); err != nil {
+		return a.subscriberFault(v, v.subscriberForm(&s), err)
+	}
+	return v.backTo(s.ID, "changed")
+}
+
+// backTo leads to the page of a subscriber, with what was done.
+func (v *visit) backTo(id, done string) error {
+	return v.redirect(v.base() + "/subscribers/" + id + "?done=" + done)
+}
+
+// inviteSubscriber serves POST /dashboard/projects/{project}/subscribers/{id}/invite.
+func (a *API) inviteSubscriber(v *visit) error {
+	id := v.r.PathValue("id")
+	_, err := a.Fabric.InviteSubscriber(v.r.Context(), v.project.ID, id, v.who.Name)
+	if wrong, ok := faults(err); ok {
+		return a.subscriberPage(v, http.StatusUnprocessableEntity, wrong)
+	}
+	if err != nil {
+		return err
+	}
+	return v.backTo(id, "invited")
+}
+
+// unlockSubscriber serves POST /dashboard/projects/{project}/subscribers/{id}/unlock.
+func (a *API) unlockSubscriber(v *visit) error {
+	s, err := a.Fabric.FindSubscriber(v.r.Context(), v.project.ID, v.r.PathValue("id"))
+	if err == nil {
+		err = a.Clients.Unlock(v.r.Context(), s)
+	}
+	if err != nil {
+		return err
+	}
+	return v.backTo(s.ID, "unlocked")
+}
+
+// removeSubscriberFactor serves POST
+// /dashboard/projects/{project}/subscribers/{id}/factors/remove.
+func (a *API) removeSubscriberFactor(v *visit) error {
+	id := v.r.PathValue("id")
+	if err := a.Fabric.RemoveFactor(v.r.Context(), v.project.ID, id, v.form.Get("factor")); err != nil {
+		return err
+	}
+	return v.backTo(id, "factor")
+}
+
+// revokeApp serves POST /dashboard/projects/{project}/subscribers/{id}/apps/revoke.
+func (a *API) revokeApp(v *visit) error {
+	id := v.r.PathValue("id")
+	if err := a.Fabric.RevokeConsent(v.r.Context(), v.project.ID, id, v.form.Get("client")); err != nil {
+		return err
+	}
+	return v.backTo(id, "apprevoked")
+}
+
+// exportSubscriber serves GET /dashboard/projects/{project}/subscribers/{id}/export.
+func (a *API) exportSubscriber(v *visit) error {
+	e, err := a.Fabric.ExportSubscriber(v.r.Context(), v.project.ID, v.r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	web.NoStore(v.w)
+	v.w.Header().Set("Content-Disposition", `attachment; filename="subscriber.json"`)
+	return web.JSON(v.w, http.StatusOK, e)
+}
+
+// eraseSubscriber serves POST /dashboard/projects/{project}/subscribers/{id}/erase.
+func (a *API) eraseSubscriber(v *visit) error {
+	s, err := a.Fabric.FindSubscriber(v.r.Context(), v.project.ID, v.r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	if v.form.Get("confirm") != v.subscriberRow(s).Title {
+		return a.subscriberPage(v, http.StatusUnprocessableEntity, []string{notItsName})
+	}
+	if _, err := a.Fabric.EraseSubscriber(v.r.Context(), v.project.ID, s.ID); err != nil {
+		return err
+	}
+	return v.redirect(v.base() + "/subscribers?done=erased")
+}
+
+// heldBy adds what a subscriber has: factors, and apps that it agreed to.
+func (a *API) heldBy(v *visit, s fabric.Subscriber, p *subscriberPage) error {
+	ctx := v.r.Context()
+	if a.Factors != nil {
+		factors, err := a.Fabric.SubscriberFactors(ctx, v.project.ID, s.ID, page.Query{Size: page.DefaultSize})
+		if err != nil {
+			return err
+		}
+		for _, f := range factors.Items {
+			p.Factors = append(p.Factors, factorRowOf(f))
+		}
+	}
+	apps, err := a.Fabric.SubscriberConsents(ctx, v.project.ID, s.ID, page.Query{Size: page.DefaultSize})
+	p.Apps = apps.Items
+	return err
+}
+
+// subscriberSnippets are what a backend does with a subscriber.
+func (a *API) subscriberSnippets(v *visit, s fabric.Subscriber, addresses []fabric.Address) []snippet {
+	reference := s.Reference
+	if reference == "" {
+		reference = s.Email
+	}
+	all := []snippet{{"curl", fmt.Sprintf("# KEY is an API key of the project: a token by which it acts, for two hours\ncurl -u %s:KEY -H 'Content-Type: application/json' \\\n  -d '%s' \\\n  %s/api/fabric/subscribers/tokens",
+		v.project.ID, marshal(map[string]string{"reference": reference}), a.PublicURL)}}
+	if len(addresses) > 0 {
+		all = append(all, a.addressSnippet(v, addresses[0]))
+	}
+	return append(all, snippet{"Command line", "selvage subscriber show " + s.ID + "\nselvage token subscriber --reference " + reference})
+}
