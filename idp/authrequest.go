@@ -32,8 +32,9 @@ type AuthRequest struct {
 	Want         Want         `json:"want,omitempty"`  // of the class of the login; "" is any
 	Proof        *Proof       `json:"proof,omitempty"` // of somebody who has not logged in wholly yet
 	Claims       Claims       `json:"claims,omitzero"`
-	Resources    []string     `json:"resources,omitempty"` // that its access tokens may be for (RFC 8707); none means us
-	Chosen       string       `json:"chosen,omitempty"`    // the login that a person chose for it
+	Resources    []string     `json:"resources,omitempty"`  // that its access tokens may be for (RFC 8707); none means us
+	UILocales    string       `json:"ui_locales,omitempty"` // languages that its pages shall be in, the best first
+	Chosen       string       `json:"chosen,omitempty"`     // the login that a person chose for it
 	Created      time.Time    `json:"created"`
 	Browser      string       `json:"browser"` // digest of the cookie of the browser that began it
 }
@@ -65,6 +66,7 @@ const (
 	maxScopes    = 64
 	maxMaxAge    = 100_000_000 // three years of seconds
 	maxLoginHint = 320
+	maxLocales   = 200
 )
 
 var (
@@ -79,7 +81,7 @@ var (
 func (p *Provider) ParseAuthRequest(c Client, v url.Values) (AuthRequest, error) {
 	a := AuthRequest{
 		ID: randomToken(), ClientID: c.ID, RedirectURI: v.Get("redirect_uri"), State: v.Get("state"), Nonce: v.Get("nonce"),
-		LoginHint: v.Get("login_hint"), Created: p.Now(),
+		LoginHint: v.Get("login_hint"), UILocales: v.Get("ui_locales"), Created: p.Now(),
 	}
 	var err error
 	if a.Mode, err = parseResponseMode(v); err != nil {
@@ -126,6 +128,8 @@ func (p *Provider) ParseAuthRequest(c Client, v url.Values) (AuthRequest, error)
 		return a, oauth("invalid_request", "nonce is longer than %d bytes", maxState)
 	case len(a.LoginHint) > maxLoginHint:
 		a.LoginHint = ""
+	case len(a.UILocales) > maxLocales:
+		a.UILocales = ""
 	}
 	return a, nil
 }

@@ -37,7 +37,7 @@ type AddressSection struct {
 }
 
 // DisplaySection is how the subscriber is shown pages.
-type DisplaySection struct{ Themes []Choice }
+type DisplaySection struct{ Themes, Languages []Choice }
 
 // A Choice is one of several, of which one is chosen.
 type Choice struct {
@@ -77,6 +77,3 @@ type AccountApp struct {
 }
 
 func (AccountApp) name() string { return "accountapp.html" }
-
-// date writes a day.
-func date(t time.Time) string { return t.Format("2 January 2006") }

@@ -1,8 +1,11 @@
 package templates
 
 import (
+	"encoding/json"
 	"html/template"
 	"strings"
+
+	"github.com/selvage/selvage/internal/words"
 )
 
 // picture lets a picture of ours through that is in the page itself.
@@ -18,6 +21,16 @@ type Passkey struct {
 	Options string // JSON of what the browser is asked
 	Origin  string // where passkeys work
 	Error   string // "" at first
+}
+
+// passkeyWords gives the sentences of the script that asks for a passkey, as JSON. kind is
+// what is asked: to "create" one or to "get" one.
+func passkeyWords(w *words.Words, kind, origin string) (string, error) {
+	all, err := json.Marshal(map[string]string{
+		"cancelled": w.Say("passkey.cancelled-" + kind), "known": w.Say("passkey.known"), "elsewhere": w.Say("passkey.elsewhere", "Origin", origin),
+		"unsupported": w.Say("passkey.unsupported"), "failed": w.Say("passkey.failed"), "none": w.Say("passkey.none"),
+	})
+	return string(all), err
 }
 
 // Factor asks for a second factor.

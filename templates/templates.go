@@ -12,13 +12,26 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/selvage/selvage/internal/words"
 	"github.com/selvage/selvage/static"
 )
 
 //go:embed pages
 var pages embed.FS
 
-var parsed = template.Must(template.New("").Funcs(template.FuncMap{"static": static.URL, "picture": picture, "date": date}).ParseFS(pages, "pages/*.html"))
+// parsed are the pages in each language.
+var parsed = parse()
+
+func parse() map[*words.Words]*template.Template {
+	sets := make(map[*words.Words]*template.Template)
+	for _, w := range words.All() {
+		sets[w] = template.Must(template.New("").Funcs(template.FuncMap{
+			"static": static.URL, "picture": picture, "say": w.Say, "rich": w.HTML, "date": w.Date, "lang": func() string { return w.Tag },
+			"passkeywords": func(kind, origin string) (string, error) { return passkeyWords(w, kind, origin) }, "languages": words.All,
+		}).ParseFS(pages, "pages/*.html"))
+	}
+	return sets
+}
 
 // A Page is one of the pages, with what it shows.
 type Page interface {

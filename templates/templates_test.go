@@ -5,6 +5,8 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -134,6 +136,37 @@ func TestStatic(t *testing.T) {
 		static.Handler().ServeHTTP(rec, httptest.NewRequest(tt.method, tt.path, nil))
 		if rec.Code != tt.want {
 			t.Errorf("%s %s = %d, want %d", tt.method, tt.path, rec.Code, tt.want)
+		}
+	}
+}
+
+// inEnglish are pages that are for developers alone.
+var inEnglish = []string{"demo.html", "docs.html", "home.html", "mailbox.html", "mailshown.html"}
+
+// Whatever people read in a page is a message, so that it is there in every language.
+func TestNoLiteralText(t *testing.T) {
+	action, tag, word := regexp.MustCompile(`(?s)\{\{.*?\}\}`), regexp.MustCompile(`(?s)<[^>]*>`), regexp.MustCompile(`[A-Za-z]{2,}`)
+	spoken := regexp.MustCompile(`(?:aria-label|placeholder|alt|title)="[^"]*[A-Za-z]`)
+	files, err := filepath.Glob("pages/*.html")
+	if err != nil || len(files) < 25 {
+		t.Fatalf("%d pages, %v", len(files), err)
+	}
+	for _, path := range files {
+		if slices.Contains(inEnglish, filepath.Base(path)) {
+			continue
+		}
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := action.ReplaceAllString(string(raw), "")
+		for _, found := range spoken.FindAllString(text, -1) {
+			t.Errorf("%s says %s of its own", path, found)
+		}
+		for _, found := range word.FindAllString(tag.ReplaceAllString(text, ""), -1) {
+			if found != "selvage" {
+				t.Errorf("%s says %q of its own", path, found)
+			}
 		}
 	}
 }

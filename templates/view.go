@@ -3,11 +3,15 @@ package templates
 import (
 	"bytes"
 	"html/template"
+
+	"github.com/selvage/selvage/internal/words"
 )
 
 // A View is how somebody is shown a page: what is not of the page itself.
 type View struct {
-	Theme string // "light" or "dark"; "" is as the browser prefers
+	Theme string       // "light" or "dark"; "" is as the browser prefers
+	Words *words.Words // its language; nil is English
+	Back  string       // where the page is had again in another language; "" for no choice of one
 }
 
 // A framed is a page in the frame that all have which are no documents of their own.
@@ -21,17 +25,21 @@ func render(body *bytes.Buffer, p Page, v View) error {
 	if d, ok := p.(Dashboard); ok {
 		return dashboard.ExecuteTemplate(body, d.name(), d)
 	}
-	title := parsed.Lookup(p.name()[:len(p.name())-len("html")] + "title")
+	if v.Words == nil {
+		v.Words = words.English()
+	}
+	set := parsed[v.Words]
+	title := set.Lookup(p.name()[:len(p.name())-len("html")] + "title")
 	if title == nil {
-		return parsed.ExecuteTemplate(body, p.name(), p)
+		return set.ExecuteTemplate(body, p.name(), p)
 	}
 	var called, inner bytes.Buffer
 	if err := title.Execute(&called, p); err != nil {
 		return err
 	}
-	if err := parsed.ExecuteTemplate(&inner, p.name(), p); err != nil {
+	if err := set.ExecuteTemplate(&inner, p.name(), p); err != nil {
 		return err
 	}
 	f := framed{View: v, Title: template.HTML(called.String()), Body: template.HTML(inner.String())} // what html/template has made
-	return parsed.ExecuteTemplate(body, "frame", f)
+	return set.ExecuteTemplate(body, "frame", f)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/selvage/selvage/internal/manual"
 	"github.com/selvage/selvage/internal/openapi"
 	"github.com/selvage/selvage/internal/web"
+	"github.com/selvage/selvage/internal/words"
 	"github.com/selvage/selvage/recordings/laml"
 	relayrest "github.com/selvage/selvage/recordings/rest"
 	"github.com/selvage/selvage/sdk"
@@ -104,6 +105,11 @@ func (a *app) door(w http.ResponseWriter, r *http.Request) {
 // viewOf says how the browser of r is shown pages.
 func viewOf(r *http.Request) templates.View { return templates.View{Theme: web.Theme(r)} }
 
+// wordsOf gives the language of the browser of r.
+func wordsOf(r *http.Request) *words.Words {
+	return words.Choose(web.Language(r), r.Header.Get("Accept-Language"))
+}
+
 // robots serves GET /robots.txt: nothing here is for search engines.
 func robots(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
@@ -132,11 +138,13 @@ func unserved(w http.ResponseWriter, r *http.Request, status int) {
 		_ = web.JSON(w, status, map[string]string{"error": http.StatusText(status)}) // a map of strings always encodes
 		return
 	}
-	page := templates.Error{Title: "There is no such page", Text: "The address leads nowhere on this server."}
+	v := viewOf(r)
+	v.Words = wordsOf(r)
+	page := templates.Error{Title: v.Words.Say("not-found.title"), Text: v.Words.Say("not-found.text")}
 	if status == http.StatusMethodNotAllowed {
-		page.Title, page.Text = "That cannot be done here", "The page is there, but not for a "+printable(r.Method)+" request."
+		page.Title, page.Text = v.Words.Say("not-so.title"), v.Words.Say("not-so.text", "Method", printable(r.Method))
 	}
-	_ = templates.Write(w, page, templates.Options{Status: status, View: viewOf(r)}) // it was parsed at the start
+	_ = templates.Write(w, page, templates.Options{Status: status, View: v}) // it was parsed at the start
 }
 
 // orNotFound answers for a mux of pages what the mux does not serve.

@@ -42,22 +42,22 @@ func (a *API) showAccount(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return a.accountPage(w, r, v, templates.AccountPage{Notice: notices[r.URL.Query().Get("done")]}, http.StatusOK)
+	return a.accountPage(w, r, v, templates.AccountPage{Notice: a.words(r).Say(notices[r.URL.Query().Get("done")])}, http.StatusOK)
 }
 
-// notices say what was done, by the name of it.
+// notices are the sentences of what was done, by the name of it.
 var notices = map[string]string{
-	"profile":  "Your profile is saved.",
-	"passkey":  "Your passkey is added.",
-	"renamed":  "The passkey has its new name.",
-	"totp":     "Your authenticator app is set up.",
-	"codes":    "Your new recovery codes are made. Those of before are good no more.",
-	"removed":  "It is removed.",
-	"link":     "A link is on its way. Open it to go on: until then nothing changes.",
-	"password": "Your password is changed. You are signed out everywhere else.",
-	"session":  "That browser is signed out, and its apps with it.",
-	"display":  "The pages are shown so from now on.",
-	"app":      "The app has no access any more.",
+	"profile":  "done.profile",
+	"passkey":  "done.passkey",
+	"renamed":  "done.renamed",
+	"totp":     "done.totp",
+	"codes":    "done.codes",
+	"removed":  "done.removed",
+	"link":     "done.link",
+	"password": "done.password",
+	"session":  "done.session",
+	"display":  "done.display",
+	"app":      "done.app",
 }
 
 // accountProject gives the project whose account is shown: the one that is asked for,
@@ -91,8 +91,8 @@ func (a *API) accountProject(r *http.Request, asked string) (string, error) {
 }
 
 var errWhichAccount = &shown{http.StatusNotFound, templates.Error{
-	Title: "Which account is it?",
-	Text:  "Nobody is signed in on this browser. Sign in to an app first, or follow its link to your account.",
+	Title: "error.account",
+	Text:  "error.account-text",
 }}
 
 // visitOf gives the login in use of the browser in a project, and its subscriber;
@@ -109,6 +109,7 @@ func (a *API) visitOf(r *http.Request, projectID string) (visit, error) {
 	if errors.Is(err, problem.NotFound) {
 		err = problem.NoCredentials()
 	}
+	mannerOf(r).account = sub.Claims.Locale
 	return visit{l.all[0], sub}, err
 }
 
@@ -130,7 +131,7 @@ func (a *API) beginAccount(w http.ResponseWriter, r *http.Request, projectID str
 
 // accountPage shows the page: what is in it already, and what the sections have to say.
 func (a *API) accountPage(w http.ResponseWriter, r *http.Request, v visit, page templates.AccountPage, status int) error {
-	page.Project, page.Token, page.Name, page.Email = v.ProjectID, a.formToken(v.Session), cmp.Or(v.sub.FullName(), v.sub.Email, "Your account"), v.sub.Email
+	page.Project, page.Token, page.Name, page.Email = v.ProjectID, a.formToken(v.Session), cmp.Or(v.sub.FullName(), v.sub.Email, a.words(r).Say("account.title")), v.sub.Email
 	page.Stale = !a.lately(v.Session)
 	for _, show := range sections {
 		if err := show(a, r, v, &page); err != nil {

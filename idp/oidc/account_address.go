@@ -39,10 +39,10 @@ func (a *API) asked(w http.ResponseWriter, r *http.Request, v visit, email strin
 		return backToAccount(w, v, "link")
 	case p != nil && p.Kind == problem.RateLimited:
 		web.RetryAfter(w, p)
-		page := templates.AccountPage{Address: templates.AddressSection{Error: tooManyMails, New: email}}
+		page := templates.AccountPage{Address: templates.AddressSection{Error: a.words(r).Say("address.throttled"), New: email}}
 		return a.accountPage(w, r, v, page, http.StatusTooManyRequests)
 	case p != nil && p.Kind == problem.Invalid:
-		page := templates.AccountPage{Address: templates.AddressSection{Error: sentence(p.Message), New: email}}
+		page := templates.AccountPage{Address: templates.AddressSection{Error: a.fault(r, p), New: email}}
 		return a.accountPage(w, r, v, page, http.StatusUnprocessableEntity)
 	}
 	return err
@@ -59,7 +59,7 @@ func (a *API) showChange(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return over(l.Purpose, err)
 	}
-	return a.write(w, r, changeWords(l.Email, project.Name, token), templates.Options{})
+	return a.write(w, r, changeWords(a.words(r), l.Email, project.Name, token), templates.Options{})
 }
 
 // change serves POST /change-address: the form of that page, which uses the link up.
@@ -75,5 +75,5 @@ func (a *API) change(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return over(mail.ChangeAddress, err)
 	}
-	return a.write(w, r, changedWords(l.Email), templates.Options{})
+	return a.write(w, r, changedWords(a.words(r), l.Email), templates.Options{})
 }

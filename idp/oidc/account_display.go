@@ -4,14 +4,19 @@ import (
 	"net/http"
 	"net/url"
 
+	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/web"
+	"github.com/selvage/selvage/internal/words"
 	"github.com/selvage/selvage/templates"
 )
 
-func showDisplay(_ *API, r *http.Request, _ visit, page *templates.AccountPage) error {
-	for _, o := range []templates.Choice{{Value: "", Title: "As this device prefers"}, {Value: "light", Title: "Light"}, {Value: "dark", Title: "Dark"}} {
+func showDisplay(a *API, r *http.Request, _ visit, page *templates.AccountPage) error {
+	for _, o := range []templates.Choice{{Value: "", Title: a.words(r).Say("display.auto")}, {Value: "light", Title: a.words(r).Say("display.light")}, {Value: "dark", Title: a.words(r).Say("display.dark")}} {
 		o.Chosen = o.Value == web.Theme(r)
 		page.Display.Themes = append(page.Display.Themes, o)
+	}
+	for _, one := range words.All() {
+		page.Display.Languages = append(page.Display.Languages, templates.Choice{Value: one.Tag, Title: one.Name, Chosen: one == a.words(r)})
 	}
 	return nil
 }
@@ -19,5 +24,22 @@ func showDisplay(_ *API, r *http.Request, _ visit, page *templates.AccountPage) 
 // changeDisplay serves POST /account/display.
 func (a *API) changeDisplay(w http.ResponseWriter, r *http.Request, v visit, form url.Values) error {
 	a.cookies.SetTheme(w, r, form.Get("theme"))
+	if chosen := words.In(form.Get("language")); chosen != nil {
+		a.cookies.SetLanguage(w, r, chosen.Tag)
+		if err := a.setLocale(r, v, chosen.Tag); err != nil {
+			return err
+		}
+	}
 	return backToAccount(w, v, "display")
+}
+
+// setLocale has an account keep its language, and its region where that is the same.
+func (a *API) setLocale(r *http.Request, v visit, tag string) error {
+	claims := v.sub.Claims
+	if known := words.In(claims.Locale); known != nil && known.Tag == tag {
+		return nil
+	}
+	claims.Locale = tag
+	_, err := a.Fabric.UpdateSubscriber(r.Context(), v.ProjectID, v.SubscriberID, fabric.SubscriberInput{Claims: &claims})
+	return err
 }

@@ -58,7 +58,7 @@ func (a *API) addPasskey(w http.ResponseWriter, r *http.Request, v visit, form u
 		return errForm
 	}
 	_, err := a.Factors.CreatePasskey(r.Context(), idp.OwnerOf(v.SubscriberID), accountFlow(v), form.Get("name"), []byte(form.Get("credential")))
-	if fault, status := toldFault(w, err); fault != "" {
+	if fault, status := a.toldFault(w, r, err); fault != "" {
 		page := templates.AccountPage{Factors: templates.FactorSection{Passkey: templates.Passkey{Error: fault}}}
 		return a.accountPage(w, r, v, page, status)
 	}
@@ -106,7 +106,7 @@ func (a *API) confirmApp(w http.ResponseWriter, r *http.Request, v visit, form u
 	if errors.Is(err, factor.ErrEnrolled) {
 		return backToAccount(w, v, "totp")
 	}
-	if fault, status := toldFault(w, err); fault != "" {
+	if fault, status := a.toldFault(w, r, err); fault != "" {
 		return a.appPage(w, r, v, fault, status)
 	}
 	if err != nil {
@@ -168,7 +168,7 @@ func (a *API) removeFactor(w http.ResponseWriter, r *http.Request, v visit, form
 	}
 	if v.sub.PasswordHash == "" && isOne && passkeys == 1 {
 		page := templates.AccountPage{Factors: templates.FactorSection{Passkey: templates.Passkey{
-			Error: "This passkey is the only way into your account. Set a password first.",
+			Error: a.words(r).Say("passkeys.last"),
 		}}}
 		return a.accountPage(w, r, v, page, http.StatusUnprocessableEntity)
 	}

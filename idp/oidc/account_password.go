@@ -9,8 +9,8 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-func showPassword(a *API, _ *http.Request, v visit, page *templates.AccountPage) error {
-	page.Password.Set, page.Password.Rule = v.sub.PasswordHash != "", a.passwordRule()
+func showPassword(a *API, r *http.Request, v visit, page *templates.AccountPage) error {
+	page.Password.Set, page.Password.Rule = v.sub.PasswordHash != "", a.passwordRule(r)
 	return nil
 }
 
@@ -22,11 +22,11 @@ func (a *API) changePassword(w http.ResponseWriter, r *http.Request, v visit, fo
 	}
 	s, err := a.ChangePassword(r.Context(), v.Session, form.Get("current"), form.Get("password"), a.visitor(r))
 	if p := problem.First(err); p != nil && p.Kind == problem.RateLimited {
-		page := templates.AccountPage{Password: templates.PasswordSection{Error: a.throttled(w, p), ErrorIn: "current"}}
+		page := templates.AccountPage{Password: templates.PasswordSection{Error: a.throttled(w, r, p), ErrorIn: "current"}}
 		return a.accountPage(w, r, v, page, http.StatusTooManyRequests)
 	}
 	if p := problem.First(err); p != nil && p.Kind == problem.Invalid {
-		page := templates.AccountPage{Password: templates.PasswordSection{Error: p.Message, ErrorIn: p.Param}}
+		page := templates.AccountPage{Password: templates.PasswordSection{Error: a.fault(r, p), ErrorIn: p.Param}}
 		return a.accountPage(w, r, v, page, http.StatusUnprocessableEntity)
 	}
 	if errors.Is(err, problem.Unauthenticated) {

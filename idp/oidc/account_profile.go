@@ -27,7 +27,7 @@ func (a *API) changeProfile(w http.ResponseWriter, r *http.Request, v visit, for
 	_, err := a.Fabric.UpdateSubscriber(r.Context(), v.ProjectID, v.SubscriberID, fabric.SubscriberInput{Profile: in})
 	if p := problem.First(err); p != nil && p.Kind == problem.Invalid {
 		page := templates.AccountPage{Profile: templates.ProfileSection{
-			Error: p.Message, FirstName: *in.FirstName, LastName: *in.LastName, DisplayName: *in.DisplayName,
+			Error: a.fault(r, p), FirstName: *in.FirstName, LastName: *in.LastName, DisplayName: *in.DisplayName,
 		}}
 		return a.accountPage(w, r, v, page, http.StatusUnprocessableEntity)
 	}

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/selvage/selvage/idp"
-	"github.com/selvage/selvage/internal/agent"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/session"
 	"github.com/selvage/selvage/templates"
@@ -39,8 +38,8 @@ func showSessions(a *API, r *http.Request, v visit, page *templates.AccountPage)
 	for _, of := range browsersOf(all) {
 		seen := slices.MaxFunc(of, func(a, b idp.Held) int { return a.Seen.Compare(b.Seen) }).Seen
 		row := templates.SessionRow{
-			ID: session.Digest(of[0].ID), Device: agent.Name(of[0].UserAgent), Address: of[0].Address,
-			SignedIn: ago(now, of[0].AuthTime), Seen: ago(now, seen), Here: sameBrowser(of[0].Session, v.Session),
+			ID: session.Digest(of[0].ID), Device: deviceOf(a.words(r), of[0].UserAgent), Address: of[0].Address,
+			SignedIn: a.words(r).Ago(now, of[0].AuthTime), Seen: a.words(r).Ago(now, seen), Here: sameBrowser(of[0].Session, v.Session),
 		}
 		if row.Here {
 			page.Sessions = slices.Insert(page.Sessions, 0, row)
@@ -90,12 +89,12 @@ func showApps(a *API, r *http.Request, v visit, page *templates.AccountPage) err
 		return err
 	}
 	for _, app := range apps {
-		row := templates.AppRow{ClientID: app.ClientID, Name: app.Name, Since: ago(a.Now(), app.Since)}
+		row := templates.AppRow{ClientID: app.ClientID, Name: app.Name, Since: a.words(r).Ago(a.Now(), app.Since)}
 		if row.Name == "" {
 			row.Name = app.ClientID
 		}
 		for _, scope := range app.Scopes {
-			row.Scopes = append(row.Scopes, meaningOf(scope).Title)
+			row.Scopes = append(row.Scopes, meaningOf(a.words(r), scope).Title)
 		}
 		page.Apps = append(page.Apps, row)
 	}

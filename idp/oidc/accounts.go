@@ -202,7 +202,7 @@ func (a *API) showAccounts(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	page := templates.Accounts{ID: req.ID, App: appName(c, req), Host: req.Host()}
+	page := templates.Accounts{ID: req.ID, App: a.appName(r, c, req), Host: req.Host()}
 	for _, s := range l.all {
 		sub, err := a.Subscribers.FindSubscriber(r.Context(), s.ProjectID, s.SubscriberID)
 		if err != nil {

@@ -24,11 +24,11 @@ func (a *API) authorize(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if len(r.URL.RawQuery) > maxQuery {
-		return pageError(http.StatusRequestURITooLong, "The request is too long", "An authorization request has at most 16 KiB of parameters.")
+		return pageError(http.StatusRequestURITooLong, "error.long", "error.long-text")
 	}
 	v, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return badRequest("The parameters of the authorization request cannot be read.")
+		return badRequest("error.parameters")
 	}
 	c, err := a.provenClient(r, v)
 	if err != nil {
@@ -49,18 +49,18 @@ func (a *API) authorize(w http.ResponseWriter, r *http.Request) error {
 // so it is sent round once more as a GET.
 func (a *API) authorizeByPost(w http.ResponseWriter, r *http.Request) error {
 	if kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); !strings.EqualFold(strings.TrimSpace(kind), "application/x-www-form-urlencoded") {
-		return pageError(http.StatusUnsupportedMediaType, "The request cannot be read", "An authorization request by POST is a form.")
+		return pageError(http.StatusUnsupportedMediaType, "error.unreadable", "error.post")
 	}
 	if web.Encoded(r) {
-		return pageError(http.StatusUnsupportedMediaType, "The request cannot be read", "A compressed form is not read here.")
+		return pageError(http.StatusUnsupportedMediaType, "error.unreadable", "error.compressed")
 	}
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxQuery+1))
 	if err != nil || len(body) > maxQuery {
-		return pageError(http.StatusRequestEntityTooLarge, "The request is too long", "An authorization request has at most 16 KiB of parameters.")
+		return pageError(http.StatusRequestEntityTooLarge, "error.long", "error.long-text")
 	}
 	v, err := url.ParseQuery(string(body))
 	if err != nil || r.URL.RawQuery != "" {
-		return badRequest("The parameters of the authorization request cannot be read.")
+		return badRequest("error.parameters")
 	}
 	seeOther(w, r.URL.Path+"?"+v.Encode())
 	return nil

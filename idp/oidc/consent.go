@@ -3,38 +3,33 @@ package oidc
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/session"
+	"github.com/selvage/selvage/internal/words"
 	"github.com/selvage/selvage/templates"
 )
 
-// meanings tells scopes in plain words.
-var meanings = map[string]templates.Scope{
-	"openid":         {Title: "Know who you are", Why: "An identifier that is always the same for you."},
-	"profile":        {Title: "See your profile", Why: "Your names, picture, birthday, language and time zone, as far as you gave them."},
-	"email":          {Title: "See your email address"},
-	"address":        {Title: "See your postal address"},
-	"phone":          {Title: "See your phone number"},
-	"offline_access": {Title: "Stay signed in", Why: "Also while you do not use it, until you sign out."},
-	"Voice":          {Title: "Use voice", Why: "Calls, and the recordings of yours."},
-	"Messaging":      {Title: "Use messaging"},
-	"Video":          {Title: "Use video"},
-	"Fax":            {Title: "Use fax"},
-}
+// explained are the rights that have a sentence more in words: what it means.
+var explained = []string{"openid", "profile", "offline_access", "Voice"}
+
+// told are the rights that have words.
+var told = append([]string{"email", "address", "phone", "Messaging", "Video", "Fax"}, explained...)
 
 // meaningOf tells a right in plain words.
-func meaningOf(scope string) templates.Scope {
-	meaning, ok := meanings[scope]
+func meaningOf(say *words.Words, scope string) templates.Scope {
 	switch {
-	case ok:
-		return meaning
+	case slices.Contains(explained, scope):
+		return templates.Scope{Title: say.Say("scope." + scope), Why: say.Say("scope." + scope + ".why")}
+	case slices.Contains(told, scope):
+		return templates.Scope{Title: say.Say("scope." + scope)}
 	case strings.Contains(scope, ":"): // a resource
-		return templates.Scope{Title: "Act for you at " + scope}
+		return templates.Scope{Title: say.Say("scope-at", "Where", scope)}
 	}
-	return templates.Scope{Title: "Use " + scope}
+	return templates.Scope{Title: say.Say("scope-of", "Name", scope)}
 }
 
 // showConsent serves GET /consent?id=.
@@ -51,9 +46,10 @@ func (a *API) showConsent(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return fmt.Errorf("finding subscriber: %w", err)
 	}
-	page := templates.Consent{ID: req.ID, App: appName(c, req), Host: req.Host(), Email: sub.Email, Login: session.Digest(s.ID)}
+	mannerOf(r).account = sub.Claims.Locale
+	page := templates.Consent{ID: req.ID, App: a.appName(r, c, req), Host: req.Host(), Email: sub.Email, Login: session.Digest(s.ID)}
 	for _, scope := range req.Rights() {
-		page.Scopes = append(page.Scopes, meaningOf(scope))
+		page.Scopes = append(page.Scopes, meaningOf(a.words(r), scope))
 	}
 	if req.Device != "" {
 		return a.devicePage(w, r, req, page)
@@ -93,7 +89,7 @@ func (a *API) answerConsent(w http.ResponseWriter, r *http.Request) error {
 		denied := &problem.Error{Kind: problem.Forbidden, Code: "access_denied", Message: "the subscriber denied the access"}
 		return a.respondError(w, r, c, req, denied)
 	}
-	return badRequest("The answer is neither allow nor deny.")
+	return badRequest("error.answer")
 }
 
 // consenting gives the login that answers for a suspended request.

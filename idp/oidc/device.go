@@ -3,7 +3,6 @@ package oidc
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"strconv"
 	"time"
@@ -53,12 +52,12 @@ func (a *API) enterUserCode(w http.ResponseWriter, r *http.Request) error {
 	req, c, err := a.EnterUserCode(r.Context(), typed, web.Network(r))
 	switch {
 	case errors.Is(err, problem.NotFound):
-		page := templates.Device{Token: a.pageToken(w, r), Code: typed, Error: "No device shows this code now. Look at it again, or have the device show a new one."}
+		page := templates.Device{Token: a.pageToken(w, r), Code: typed, Error: a.words(r).Say("device.unknown")}
 		return a.write(w, r, page, templates.Options{Status: http.StatusUnprocessableEntity})
 	case errors.Is(err, problem.RateLimited):
 		wait := problem.First(err).RetryAfter
 		w.Header().Set("Retry-After", strconv.Itoa(max(1, int(wait.Seconds()))))
-		page := templates.Device{Token: a.pageToken(w, r), Code: typed, Error: fmt.Sprintf("Too many codes were typed here. Try again in %d minutes.", int(wait.Minutes())+1)}
+		page := templates.Device{Token: a.pageToken(w, r), Code: typed, Error: a.words(r).Say("device.throttled", "Count", int(wait.Minutes())+1)}
 		return a.write(w, r, page, templates.Options{Status: http.StatusTooManyRequests})
 	case err != nil:
 		return err
@@ -83,7 +82,7 @@ func (a *API) signInDevice(w http.ResponseWriter, r *http.Request, c idp.Client,
 		return stale(err)
 	}
 	a.dropAnswered(r, req)
-	return a.write(w, r, templates.DeviceDone{App: appName(c, req)}, templates.Options{})
+	return a.write(w, r, templates.DeviceDone{App: a.appName(r, c, req)}, templates.Options{})
 }
 
 func (a *API) denyDevice(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest) error {
@@ -91,7 +90,7 @@ func (a *API) denyDevice(w http.ResponseWriter, r *http.Request, c idp.Client, r
 		return stale(err)
 	}
 	a.dropAnswered(r, req)
-	return a.write(w, r, templates.DeviceDone{App: appName(c, req), Denied: true}, templates.Options{})
+	return a.write(w, r, templates.DeviceDone{App: a.appName(r, c, req), Denied: true}, templates.Options{})
 }
 
 // dropAnswered forgets the request of a device that was answered. Where that fails the

@@ -12,6 +12,7 @@ import (
 
 	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/web"
+	"github.com/selvage/selvage/internal/words"
 	"github.com/selvage/selvage/keys"
 )
 
@@ -51,7 +52,7 @@ func (a *API) newMetadata() (metadata, error) {
 			IntrospectionEndpointAuthMethodsSupported: provenMethods,
 			ACRValuesSupported:                        idp.ACRValues(),
 			DisplayValuesSupported:                    []oidc.Display{oidc.DisplayPage},
-			UILocalesSupported:                        oidc.Locales{language.English},
+			UILocalesSupported:                        uiLocales(),
 			ClaimsParameterSupported:                  true,
 			BackChannelLogoutSupported:                true,
 			BackChannelLogoutSessionSupported:         true,
@@ -105,4 +106,12 @@ func (a *API) document(serve http.HandlerFunc) http.Handler {
 		}
 		serve(w, r)
 	})
+}
+
+// uiLocales are the languages of the pages.
+func uiLocales() (all oidc.Locales) {
+	for _, w := range words.All() {
+		all = append(all, language.MustParse(w.Tag))
+	}
+	return all
 }

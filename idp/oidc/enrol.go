@@ -40,6 +40,7 @@ func (a *API) enrolmentOf(r *http.Request, req idp.AuthRequest, c idp.Client) (e
 		return e, false, errStale // there is a factor now, or none is needed
 	}
 	e.sub, err = a.Subscribers.FindSubscriber(r.Context(), s.ProjectID, s.SubscriberID)
+	mannerOf(r).account = e.sub.Claims.Locale
 	return e, false, err
 }
 
@@ -66,7 +67,7 @@ func (a *API) showEnrol(w http.ResponseWriter, r *http.Request) error {
 
 func (a *API) enrolPage(w http.ResponseWriter, r *http.Request, e enrolment, page templates.Enrol, status int) error {
 	var err error
-	page.ID, page.App, page.Host = e.req.ID, appName(e.c, e.req), e.req.Host()
+	page.ID, page.App, page.Host = e.req.ID, a.appName(r, e.c, e.req), e.req.Host()
 	if page.Authenticator, err = a.appForm(r, e.s, e.sub, page.Authenticator.Error); err != nil {
 		return err
 	}
@@ -107,7 +108,7 @@ func nameOf(sub fabric.Subscriber) string {
 func (a *API) enrolApp(w http.ResponseWriter, r *http.Request) error {
 	return a.enrol(w, r, func(e enrolment, form url.Values) ([]string, templates.Enrol, error) {
 		err := a.Factors.ConfirmTOTP(r.Context(), idp.OwnerOf(e.s.SubscriberID), e.flow(), form.Get("code"))
-		fault, _ := toldFault(w, err)
+		fault, _ := a.toldFault(w, r, err)
 		return []string{"otp"}, templates.Enrol{Authenticator: templates.AppForm{Error: fault}}, err
 	})
 }
@@ -116,7 +117,7 @@ func (a *API) enrolApp(w http.ResponseWriter, r *http.Request) error {
 func (a *API) enrolPasskey(w http.ResponseWriter, r *http.Request) error {
 	return a.enrol(w, r, func(e enrolment, form url.Values) ([]string, templates.Enrol, error) {
 		key, err := a.Factors.CreatePasskey(r.Context(), idp.OwnerOf(e.s.SubscriberID), e.flow(), form.Get("name"), []byte(form.Get("credential")))
-		fault, _ := toldFault(w, err)
+		fault, _ := a.toldFault(w, r, err)
 		return key.AMR(), templates.Enrol{Passkey: templates.Passkey{Error: fault}}, err
 	})
 }
@@ -136,7 +137,7 @@ func (a *API) enrol(w http.ResponseWriter, r *http.Request, set func(enrolment, 
 		return beginAnew(w, e.req)
 	}
 	amr, faulty, err := set(e, form)
-	if fault, status := toldFault(w, err); fault != "" {
+	if fault, status := a.toldFault(w, r, err); fault != "" {
 		return a.enrolPage(w, r, e, faulty, status)
 	}
 	if err != nil {
@@ -160,7 +161,7 @@ func (a *API) enrol(w http.ResponseWriter, r *http.Request, set func(enrolment, 
 	if err := a.Suspend(r.Context(), e.req); err != nil {
 		return err
 	}
-	page := templates.RecoveryCodes{ID: e.req.ID, App: appName(e.c, e.req), Codes: codes}
+	page := templates.RecoveryCodes{ID: e.req.ID, App: a.appName(r, e.c, e.req), Codes: codes}
 	return a.write(w, r, page, templates.Options{FormAction: formAction(e.req.RedirectURI)})
 }
 

@@ -103,7 +103,7 @@ func beginAnew(w http.ResponseWriter, req idp.AuthRequest) error {
 
 func (a *API) factorPage(w http.ResponseWriter, r *http.Request, st step, fault string, status int) error {
 	page := templates.Factor{
-		ID: st.req.ID, App: appName(st.c, st.req), Host: st.req.Host(), With: st.with, TOTP: st.has.TOTP, Passkeys: st.has.Passkeys, Error: fault,
+		ID: st.req.ID, App: a.appName(r, st.c, st.req), Host: st.req.Host(), With: st.with, TOTP: st.has.TOTP, Passkeys: st.has.Passkeys, Error: fault,
 	}
 	if st.with == factor.TypePasskey {
 		owner := st.req.Proof.Owner()
@@ -138,7 +138,7 @@ func (a *API) proveFactor(w http.ResponseWriter, r *http.Request) error {
 		return beginAnew(w, st.req)
 	}
 	amr, err := a.checkFactor(r, st, form)
-	if fault, status := toldFault(w, err); fault != "" {
+	if fault, status := a.toldFault(w, r, err); fault != "" {
 		if err := a.RefuseFactor(r.Context(), st.c.ProjectID, st.req.Proof.SubscriberID, problem.First(err)); err != nil {
 			return err
 		}
@@ -151,16 +151,16 @@ func (a *API) proveFactor(w http.ResponseWriter, r *http.Request) error {
 }
 
 // toldFault gives the sentence of an error that whoever tried is told on the page.
-func toldFault(w http.ResponseWriter, err error) (sentence string, status int) {
+func (a *API) toldFault(w http.ResponseWriter, r *http.Request, err error) (sentence string, status int) {
 	p := problem.First(err)
 	switch {
 	case p == nil:
 		return "", 0
 	case p.Kind == problem.Invalid:
-		return p.Message, http.StatusUnprocessableEntity
+		return a.fault(r, p), http.StatusUnprocessableEntity
 	case p.Kind == problem.RateLimited:
 		web.RetryAfter(w, p)
-		return p.Message, http.StatusTooManyRequests
+		return a.fault(r, p), http.StatusTooManyRequests
 	}
 	return "", 0
 }
@@ -239,7 +239,7 @@ func (a *API) logInByPasskey(w http.ResponseWriter, r *http.Request) error {
 		if err := a.RefuseFactor(r.Context(), c.ProjectID, subscriberOf(key), p); err != nil {
 			return err
 		}
-		page := templates.Login{Email: req.LoginHint, PasskeyError: p.Message}
+		page := templates.Login{Email: req.LoginHint, PasskeyError: a.fault(r, p)}
 		return a.loginPage(w, r, c, req, page, http.StatusUnprocessableEntity)
 	}
 	if err != nil {

@@ -18,7 +18,7 @@ func (a *API) showForgot(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return a.write(w, r, templates.Forgot{ID: req.ID, App: appName(c, req), Email: req.LoginHint}, templates.Options{})
+	return a.write(w, r, templates.Forgot{ID: req.ID, App: a.appName(r, c, req), Email: req.LoginHint}, templates.Options{})
 }
 
 // askReset serves POST /forgot: the form of that page. The answer, and what is done for
@@ -36,12 +36,12 @@ func (a *API) askReset(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return a.write(w, r, templates.Notice{
-		ID: "mail-sent", Title: "Look into your mail", Mailbox: a.mailbox,
+		ID: "mail-sent", Title: a.words(r).Say("forgot.sent"), Mailbox: a.mailbox,
 		Text: []string{
-			"If that address has an account, mail is on its way.",
-			"The link in it works once, for 30 minutes. You may close this page, or leave it open to go on with the sign-in.",
+			a.words(r).Say("forgot.sent-text"),
+			a.words(r).Say("forgot.sent-link"),
 		},
-		Button: &templates.Link{Title: "Back to sign-in", URL: "/login?id=" + url.QueryEscape(req.ID)},
+		Button: &templates.Link{Title: a.words(r).Say("back-to-login"), URL: "/login?id=" + url.QueryEscape(req.ID)},
 	}, templates.Options{})
 }
 
@@ -64,14 +64,14 @@ func shortened(email string) string {
 
 // errLinkOver is the answer to a link that was used before, is too old, or never was one.
 var errLinkOver = &shown{http.StatusGone, templates.Error{
-	Title: "This link is over",
-	Text:  "It was used before, is too old, or something it was for has changed since. Go back to the app, and ask for a new one there.",
+	Title: "error.link",
+	Text:  "error.link-text",
 }}
 
 // errInvitationOver is the same for an invitation: who has none yet has no app to go back to.
 var errInvitationOver = &shown{http.StatusGone, templates.Error{
-	Title: "This invitation is over",
-	Text:  "It was accepted before, or is too old. If you have accepted it, open the app and sign in with the password that you chose; if not, ask whoever invited you for a new one.",
+	Title: "error.invitation",
+	Text:  "error.invitation-text",
 }}
 
 // link finds the link of a token, and says so where it is over.
@@ -102,8 +102,8 @@ func (a *API) showReset(w http.ResponseWriter, r *http.Request) error {
 
 func (a *API) resetPage(w http.ResponseWriter, r *http.Request, l idp.Link, token, wrong string, status int) error {
 	return a.write(w, r, templates.NewPassword{
-		Title: "Set a new password", Text: "for " + l.Email, Action: "/reset", Token: token, Email: l.Email, Rule: a.passwordRule(), Error: wrong, Button: "Set the password",
-		Note: "It signs you out everywhere else.",
+		Title: a.words(r).Say("reset.title"), Text: a.words(r).Say("reset.text", "Email", l.Email), Action: "/reset", Token: token, Email: l.Email, Rule: a.passwordRule(r), Error: wrong, Button: a.words(r).Say("reset.submit"),
+		Note: a.words(r).Say("reset.note"),
 	}, templates.Options{Status: status})
 }
 
@@ -116,12 +116,12 @@ func (a *API) reset(w http.ResponseWriter, r *http.Request) error {
 	token := form.Get("token")
 	l, err := a.ResetPassword(r.Context(), mail.Reset, token, form.Get("password"))
 	if wrong := problem.First(err); wrong != nil && wrong.Kind == problem.Invalid {
-		return a.resetPage(w, r, l, token, sentence(wrong.Message), http.StatusUnprocessableEntity)
+		return a.resetPage(w, r, l, token, a.fault(r, wrong), http.StatusUnprocessableEntity)
 	}
 	if err != nil {
 		return over(mail.Reset, err)
 	}
-	return a.passwordSet(w, r, l, "Your password is set", "The link is used up. You are signed out everywhere else; sign in with the new password.")
+	return a.passwordSet(w, r, l, a.words(r).Say("reset.done"), a.words(r).Say("reset.done-text"))
 }
 
 // passwordSet says so, and leads back to the sign-in that waits for it, if it still does
@@ -137,7 +137,7 @@ func (a *API) passwordSet(w http.ResponseWriter, r *http.Request, l idp.Link, ti
 		return err
 	}
 	if page.Button = button; button == nil {
-		page.Text = append(page.Text, "Go back to the app, and sign in there.")
+		page.Text = append(page.Text, a.words(r).Say("reset.to-app"))
 	}
 	return a.write(w, r, page, templates.Options{})
 }
@@ -159,13 +159,5 @@ func (a *API) wayBack(r *http.Request, l idp.Link) (*templates.Link, error) {
 	if err := a.Suspend(r.Context(), req); err != nil {
 		return nil, err
 	}
-	return &templates.Link{Title: "Sign in to " + appName(c, req), URL: "/login?id=" + url.QueryEscape(req.ID)}, nil
-}
-
-// sentence makes one of the message of a parameter that is wrong.
-func sentence(message string) string {
-	if message == "" {
-		return ""
-	}
-	return "The " + message + "."
+	return &templates.Link{Title: a.words(r).Say("login.submit", "App", a.appName(r, c, req)), URL: "/login?id=" + url.QueryEscape(req.ID)}, nil
 }

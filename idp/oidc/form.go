@@ -19,8 +19,8 @@ import (
 // the login that it was shown to; and on pages without either that of the browser's mark.
 
 var errForm = &shown{http.StatusForbidden, templates.Error{
-	Title: "The form is of another sign-in",
-	Text:  "Nothing was changed. Open the page again, in a browser that keeps cookies, and repeat what you did.",
+	Title: "error.form-other",
+	Text:  "error.form-other-text",
 }}
 
 // sign gives the token of forms of a kind, for one login or browser.
@@ -69,5 +69,6 @@ func (a *API) flowForm(w http.ResponseWriter, r *http.Request) (url.Values, idp.
 	if errors.Is(err, problem.Forbidden) {
 		err = errForm
 	}
+	learn(r, req)
 	return form, req, c, stale(err)
 }

@@ -24,12 +24,12 @@ func (a *API) invitationPage(w http.ResponseWriter, r *http.Request, l idp.Link,
 	if err != nil {
 		return over(mail.Invitation, err)
 	}
-	text := project.Name + " has made an account for you, with the address " + l.Email + ". Choose a password, and you can sign in to the apps of " + project.Name + "."
+	text := a.words(r).Say("invite.text", "Project", project.Name, "Email", l.Email)
 	if l.Inviter != "" {
-		text = l.Inviter + " invites you to " + project.Name + ", with the address " + l.Email + ". Choose a password, and you can sign in to its apps."
+		text = a.words(r).Say("invite.text-by", "Inviter", l.Inviter, "Project", project.Name, "Email", l.Email)
 	}
 	return a.write(w, r, templates.NewPassword{
-		Title: "You are invited to " + project.Name, Text: text, Action: "/invite", Token: token, Email: l.Email, Rule: a.passwordRule(), Error: wrong, Button: "Accept the invitation",
+		Title: a.words(r).Say("invite.title", "Project", project.Name), Text: text, Action: "/invite", Token: token, Email: l.Email, Rule: a.passwordRule(r), Error: wrong, Button: a.words(r).Say("invite.submit"),
 	}, templates.Options{Status: status})
 }
 
@@ -42,10 +42,10 @@ func (a *API) acceptInvitation(w http.ResponseWriter, r *http.Request) error {
 	token := form.Get("token")
 	l, err := a.ResetPassword(r.Context(), mail.Invitation, token, form.Get("password"))
 	if wrong := problem.First(err); wrong != nil && wrong.Kind == problem.Invalid {
-		return a.invitationPage(w, r, l, token, sentence(wrong.Message), http.StatusUnprocessableEntity)
+		return a.invitationPage(w, r, l, token, a.fault(r, wrong), http.StatusUnprocessableEntity)
 	}
 	if err != nil {
 		return over(mail.Invitation, err)
 	}
-	return a.passwordSet(w, r, l, "Your account is ready", "Sign in to the app with "+l.Email+" and the password that you have chosen.")
+	return a.passwordSet(w, r, l, a.words(r).Say("invite.done"), a.words(r).Say("invite.done-text", "Email", l.Email))
 }

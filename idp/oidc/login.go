@@ -25,7 +25,7 @@ func (a *API) showLogin(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (a *API) loginPage(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest, p templates.Login, status int) error {
-	p.ID, p.App, p.Host = req.ID, appName(c, req), req.Host()
+	p.ID, p.App, p.Host = req.ID, a.appName(r, c, req), req.Host()
 	if err := a.offerPasskey(r, req, &p); err != nil {
 		return err
 	}
@@ -41,7 +41,7 @@ func (a *API) logIn(w http.ResponseWriter, r *http.Request) error {
 	email := form.Get("username")
 	s, err := a.LogIn(r.Context(), c.ProjectID, email, form.Get("password"), a.visitor(r))
 	if errors.Is(err, problem.Unauthenticated) {
-		page := templates.Login{Email: email, Error: problem.First(err).Message}
+		page := templates.Login{Email: email, Error: a.fault(r, problem.First(err))}
 		return a.loginPage(w, r, c, req, page, http.StatusUnprocessableEntity)
 	}
 	var more *idp.Unfinished
@@ -50,7 +50,7 @@ func (a *API) logIn(w http.ResponseWriter, r *http.Request) error {
 		return a.suspend(w, r, c, req, factorPage)
 	}
 	if errors.Is(err, problem.RateLimited) {
-		page := templates.Login{Email: email, Error: a.throttled(w, problem.First(err))}
+		page := templates.Login{Email: email, Error: a.throttled(w, r, problem.First(err))}
 		return a.loginPage(w, r, c, req, page, http.StatusTooManyRequests)
 	}
 	if err != nil {
@@ -112,20 +112,21 @@ func (a *API) resume(r *http.Request, id string) (idp.AuthRequest, idp.Client, e
 	if errors.Is(err, problem.NotFound) || errors.Is(err, problem.Forbidden) {
 		err = errStale
 	}
+	learn(r, req)
 	return req, c, err
 }
 
 // postForm reads the body's form, each field once.
 func postForm(w http.ResponseWriter, r *http.Request) (url.Values, error) {
 	if web.Encoded(r) {
-		return nil, pageError(http.StatusUnsupportedMediaType, "The request cannot be read", "A compressed form is not read here.")
+		return nil, pageError(http.StatusUnsupportedMediaType, "error.unreadable", "error.compressed")
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	if err := r.ParseForm(); err != nil {
-		return nil, badRequest("The form cannot be read.")
+		return nil, badRequest("error.form")
 	}
 	if checkParams(r.PostForm) != nil {
-		return nil, badRequest("A field of the form is repeated, or is not text.")
+		return nil, badRequest("error.field")
 	}
 	return r.PostForm, nil
 }
@@ -135,7 +136,10 @@ func (a *API) visitor(r *http.Request) idp.Visitor {
 	return idp.Visitor{UserAgent: strings.ToValidUTF8(r.UserAgent(), ""), Address: web.Address(r), Mark: a.markOf(r), Network: web.Network(r), Device: a.cookies.Device(r)}
 }
 
-func appName(c idp.Client, req idp.AuthRequest) string {
+func (a *API) appName(r *http.Request, c idp.Client, req idp.AuthRequest) string {
+	if req.Account != "" {
+		return a.words(r).Say("your-account")
+	}
 	if c.Name != "" {
 		return c.Name
 	}

@@ -14,9 +14,9 @@ import (
 
 // errLogout is the answer to a logout request whose parts do not fit together.
 var errLogout = &shown{http.StatusBadRequest, templates.Error{
-	Title:  "The app cannot sign you out here",
-	Text:   "The logout request does not come from an app that is known here, or its redirect address is not registered.",
-	Advice: "If you make this app: id_token_hint must be an ID token of this provider for your client, and post_logout_redirect_uri must be, character for character, one of those registered.",
+	Title:  "error.logout",
+	Text:   "error.logout-text",
+	Advice: "error.logout-advice",
 }}
 
 // A logoutRequest is a request of RP-Initiated Logout, section 2, proven as far

@@ -92,6 +92,7 @@ func New(c Config) (*API, error) {
 //	GET, POST /device
 //	GET, POST /forgot
 //	GET, POST /invite
+//	POST      /language
 //	GET, POST /login
 //	POST      /login/continue
 //	GET, POST /login/enrol
@@ -128,9 +129,9 @@ func (a *API) mount(mux web.Mux) {
 		Token: op.NewEndpoint(tokenPath), Revocation: op.NewEndpoint(revokePath),
 		DeviceAuthorization: op.NewEndpoint(devicePath),
 	}, op.WithServerCORSOptions(nil))
-	page := func(pattern string, h web.Handler) { mux.Handle(pattern, web.Handle(h, a.writePage)) }
+	page := func(pattern string, h web.Handler) { mux.Handle(pattern, mannered(web.Handle(h, a.writePage))) }
 	own := func(pattern string, h web.Handler) {
-		mux.Handle(pattern, a.sameOrigin(web.Handle(h, a.writePage)))
+		mux.Handle(pattern, mannered(a.sameOrigin(web.Handle(h, a.writePage))))
 	}
 	anyOrigin := func(path string, h http.Handler, methods ...string) {
 		mux.Handle(path, web.AnyOrigin(h, methods...))
@@ -165,6 +166,7 @@ func (a *API) mount(mux web.Mux) {
 	own("POST /forgot", a.askReset)
 	own("GET /invite", a.showInvitation)
 	own("POST /invite", a.acceptInvitation)
+	own("POST /language", a.changeLanguage)
 	own("GET /login", a.showLogin)
 	own("POST /login", a.logIn)
 	own("POST /login/continue", a.goOn)

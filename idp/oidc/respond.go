@@ -64,7 +64,7 @@ func (a *API) postBack(w http.ResponseWriter, r *http.Request, c idp.Client, req
 	for name := range v {
 		fields[name] = v.Get(name)
 	}
-	page := templates.Return{App: appName(c, req), Host: req.Host(), URL: req.RedirectURI, Fields: fields}
+	page := templates.Return{App: a.appName(r, c, req), Host: req.Host(), URL: req.RedirectURI, Fields: fields}
 	o := templates.Options{FormAction: formAction(req.RedirectURI), Scripts: true, Referrer: "strict-origin"} // the app sees by Origin who posts
 	if req.Has("none") {
 		o.Framer = req.Origin() // where an app renews its tokens in a frame

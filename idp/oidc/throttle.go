@@ -1,7 +1,6 @@
 package oidc
 
 import (
-	"fmt"
 	"math"
 	"net/http"
 	"time"
@@ -13,12 +12,9 @@ import (
 // throttled says when a password may be tried again, and tells it to programs too. The
 // time is that of no place, since we do not know where people are; how long it takes
 // is the same everywhere.
-func (a *API) throttled(w http.ResponseWriter, p *problem.Error) string {
+func (a *API) throttled(w http.ResponseWriter, r *http.Request, p *problem.Error) string {
 	web.RetryAfter(w, p)
 	until := a.Now().Add(p.RetryAfter + time.Minute - time.Nanosecond).UTC().Truncate(time.Minute)
-	minutes, unit := int(math.Ceil(p.RetryAfter.Minutes())), "minutes"
-	if minutes <= 1 {
-		minutes, unit = 1, "minute"
-	}
-	return fmt.Sprintf("Too many tries. Wait until %s UTC (%d %s), or reset your password.", until.Format("15:04"), minutes, unit)
+	minutes := max(1, int(math.Ceil(p.RetryAfter.Minutes())))
+	return a.words(r).Say("login.throttled", "Time", until.Format("15:04"), "Count", minutes)
 }

@@ -15,7 +15,7 @@ func (a *API) showVerify(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return a.write(w, r, templates.Confirm{
-		Title: "Confirm your e-mail address", Text: "Is " + l.Email + " yours?", Action: "/verify", Token: token, Button: "Yes, it is mine",
+		Title: a.words(r).Say("verify.title"), Text: a.words(r).Say("verify.text", "Email", l.Email), Action: "/verify", Token: token, Button: a.words(r).Say("verify.submit"),
 	}, templates.Options{})
 }
 
@@ -29,7 +29,7 @@ func (a *API) verify(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return over(mail.Verify, err)
 	}
-	page := templates.Notice{ID: "address-verified", Title: "Your address is confirmed", Text: []string{l.Email + " is known to be yours."}}
+	page := templates.Notice{ID: "address-verified", Title: a.words(r).Say("verify.done"), Text: []string{a.words(r).Say("verify.done-text", "Email", l.Email)}}
 	if page.Button, err = a.wayBack(r, l); err != nil {
 		return err
 	}

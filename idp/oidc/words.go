@@ -1,57 +1,72 @@
 package oidc
 
 import (
-	"fmt"
 	"net/http"
-	"time"
+	"slices"
+	"strings"
 
+	"github.com/selvage/selvage/internal/agent"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/words"
 	"github.com/selvage/selvage/templates"
 )
 
-// ago says in words how long ago a moment was; "" of none.
-func ago(now, then time.Time) string {
-	if then.IsZero() {
-		return ""
-	}
-	past := now.Sub(then)
-	some := func(n int, unit string) string {
-		if n == 1 {
-			return "1 " + unit + " ago"
-		}
-		return fmt.Sprintf("%d %ss ago", n, unit)
-	}
-	switch {
-	case past < 2*time.Minute:
-		return "just now"
-	case past < 2*time.Hour:
-		return some(int(past/time.Minute), "minute")
-	case past < 48*time.Hour:
-		return some(int(past/time.Hour), "hour")
-	}
-	return some(int(past/(24*time.Hour)), "day")
-}
-
 // passwordRule says how long a new password is.
-func (a *API) passwordRule() string {
+func (a *API) passwordRule(r *http.Request) string {
 	least, most := a.Fabric.PasswordLength()
-	return fmt.Sprintf("From %d to %d characters. A few words in a row are easy to remember and hard to guess.", least, most)
+	return a.words(r).Say("password.rule", "Least", least, "Most", most)
 }
 
-// What is said of a change of address.
-const tooManyMails = "Too many mails were asked for. Wait an hour, then try again."
+// faults are the codes of errors whose sentence is for people, in every language.
+var faults = []string{
+	"wrong_credentials", "wrong_password", "wrong_code", "code_used", "passkey_unknown", "passkey_stale", "passkey_refused", "passkey_cloned", "passkey_known",
+	"no_passkeys", "too_many_passkeys", "enrolment_over", "enrolled", "too_many_codes",
+}
 
-var errAddressTaken = &shown{http.StatusConflict, templates.Error{
-	Title: "This address has an account already",
-	Text:  "Another account was given the address meanwhile, so yours keeps the one that it has.",
-}}
+// fault says in the language of r what is wrong. In English a password that is easily
+// guessed is told why.
+func (a *API) fault(r *http.Request, p *problem.Error) string {
+	say := a.words(r)
+	switch {
+	case slices.Contains(faults, p.Code):
+		return say.Say("fault." + p.Code)
+	case (p.Param == "password" || p.Param == "email") && say == words.English():
+		return "The " + p.Message + "."
+	case p.Code == "weak_password":
+		return say.Say("fault.weak_password")
+	case p.Param == "password":
+		return say.Say("fault.password")
+	}
+	if p.Param == "email" {
+		return say.Say("fault.email")
+	}
+	return say.Say("fault.other")
+}
 
-func changeWords(email, project, token string) templates.Confirm {
+// nameless are the words for what says no name of itself.
+var nameless = map[string]string{"A browser": "agent.browser", "An app": "agent.app", "A device without a name": "agent.none"}
+
+// deviceOf says in words what sends a User-Agent: "Firefox on Linux".
+func deviceOf(say *words.Words, userAgent string) string {
+	product, system, found := strings.Cut(agent.Name(userAgent), " on ")
+	if key, ok := nameless[product]; ok {
+		product = say.Say(key)
+	}
+	if !found {
+		return product
+	}
+	return say.Say("agent.on", "Browser", product, "System", system)
+}
+
+var errAddressTaken = &shown{http.StatusConflict, templates.Error{Title: "error.address", Text: "error.address-text"}}
+
+func changeWords(say *words.Words, email, project, token string) templates.Confirm {
 	return templates.Confirm{
-		Title: "Use this address?", Text: "Your account at " + project + " will have the address " + email + ", and mails about it go there.",
-		Action: "/change-address", Token: token, Button: "Use " + email,
+		Title: say.Say("address.use"), Text: say.Say("address.use-text", "Project", project, "Email", email),
+		Action: "/change-address", Token: token, Button: say.Say("address.use-submit", "Email", email),
 	}
 }
 
-func changedWords(email string) templates.Notice {
-	return templates.Notice{ID: "address-changed", Title: "Your address has changed", Text: []string{"Your account has the address " + email + " now: sign in with it from now on. The address of before was told."}}
+func changedWords(say *words.Words, email string) templates.Notice {
+	return templates.Notice{ID: "address-changed", Title: say.Say("address.changed"), Text: []string{say.Say("address.changed-text", "Email", email)}}
 }

@@ -1,20 +1,92 @@
-package oidc
+package oidc_test
 
 import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
 	"testing"
-	"time"
+
+	"github.com/selvage/selvage/fabric"
 )
 
-func TestAgo(t *testing.T) {
-	now := time.Now()
-	for past, want := range map[time.Duration]string{
-		-time.Minute: "just now", time.Minute: "just now", 2 * time.Minute: "2 minutes ago", 119 * time.Minute: "119 minutes ago", 2 * time.Hour: "2 hours ago", 50 * time.Hour: "2 days ago",
-	} {
-		if got := ago(now, now.Add(-past)); got != want {
-			t.Errorf("ago(%s) = %q, want %q", past, got, want)
+// said is a browser that likes a language.
+func (w *world) said(acceptLanguage string) *browser {
+	b := w.browser()
+	b.http.Transport = liking{b.http.Transport, acceptLanguage}
+	return b
+}
+
+type liking struct {
+	http.RoundTripper
+	language string
+}
+
+func (l liking) RoundTrip(r *http.Request) (*http.Response, error) {
+	r.Header.Set("Accept-Language", l.language)
+	return l.RoundTripper.RoundTrip(r)
+}
+
+const (
+	inGerman  = `<html lang="de">`
+	inEnglish = `<html lang="en">`
+)
+
+// The language is what the app asks for, else what the account has, else what was chosen in
+// the browser, else what the browser likes.
+func TestLanguage(t *testing.T) {
+	w := newWorld(t)
+	want := func(what string, got reply, language string) {
+		t.Helper()
+		if !strings.Contains(got.body, language) {
+			t.Errorf("%s: %d, without %s", what, got.status, language)
 		}
 	}
-	if got := ago(now, time.Time{}); got != "" {
-		t.Errorf("ago of no time = %q", got)
+	want("a browser that likes nothing that there is", w.said("fr, nl;q=0.5").get("/device"), inEnglish)
+	c, _ := w.client(nil)
+	b := w.said("de-AT, en;q=0.5")
+	want("a browser that likes German", b.get("/device"), inGerman)
+	want("an error", b.get("/login?id=over"), inGerman)
+	page := b.get("/account?project=" + w.project.ID)
+	want("its login", page, inGerman)
+	want("a wrong password", b.logIn(page, email, "wrong"), "E-Mail oder Passwort ist falsch.")
+
+	b.post("/language", url.Values{"language": {"en"}, "back": {"/device"}})
+	want("after English was chosen", b.get("/device"), inEnglish)
+	want("a request for German, whatever was chosen", b.authorize(request(c, "ui_locales", "xx de en")), inGerman)
+
+	locale := "de"
+	_, err := w.fabric.UpdateSubscriber(context.Background(), w.project.ID, w.ada.ID, fabric.SubscriberInput{Claims: &fabric.StandardClaims{Locale: locale}})
+	must(t, err)
+	want("an account in German, whatever was chosen", b.account(), inGerman)
+	got := b.onPage(b.account(), "/account/display", "language", "en")
+	want("the account after it has chosen English", got, inEnglish)
+	sub, err := w.fabric.FindSubscriber(context.Background(), w.project.ID, w.ada.ID)
+	must(t, err)
+	if sub.Claims.Locale != "en" {
+		t.Errorf("the account keeps %q, want en", sub.Claims.Locale)
+	}
+}
+
+// What is chosen on a page of a sign-in takes the place of what its app asked for, and the
+// switch leads nowhere else.
+func TestLanguageSwitch(t *testing.T) {
+	w := newWorld(t)
+	c, _ := w.client(nil)
+	b := w.browser()
+	page := b.authorize(request(c, "ui_locales", "de"))
+	back := "/login?id=" + hiddenID.FindStringSubmatch(page.body)[1]
+	if !strings.Contains(page.body, inGerman) || !strings.Contains(page.body, `name="back" value="`+back+`"`) {
+		t.Fatalf("a login in German: %d %s", page.status, page.body)
+	}
+	if got := b.post("/language", url.Values{"language": {"en"}, "back": {back}}); !strings.Contains(got.body, inEnglish) || !strings.Contains(got.body, "login-submit") {
+		t.Errorf("after the switch: %d %s", got.status, got.body)
+	}
+	for _, to := range []string{"https://evil.example/", "//evil.example/", "/\\evil.example", "javascript:alert(1)", "/\r\nX: y", ""} {
+		b.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+		got := b.post("/language", url.Values{"language": {"de"}, "back": {to}})
+		if at := got.header.Get("Location"); got.status != http.StatusSeeOther || at != "/" {
+			t.Errorf("back to %q leads to %q with %d, want /", to, at, got.status)
+		}
 	}
 }

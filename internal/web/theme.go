@@ -31,6 +31,24 @@ func (c Cookies) SetTheme(w http.ResponseWriter, r *http.Request, theme string) 
 	c.keep(w, r, themeCookie, theme, 365*24*time.Hour)
 }
 
+// languageCookie keeps the language that somebody chose. It is no secret.
+const languageCookie = "selvage-language"
+
+// Language gives the tag of the language that somebody chose in the browser of r, or "".
+func Language(r *http.Request) string {
+	for _, name := range []string{"__Host-" + languageCookie, languageCookie} {
+		if found := r.CookiesNamed(name); len(found) == 1 && len(found[0].Value) <= 35 {
+			return found[0].Value
+		}
+	}
+	return ""
+}
+
+// SetLanguage keeps a language, for a year; "" is what the browser prefers.
+func (c Cookies) SetLanguage(w http.ResponseWriter, r *http.Request, tag string) {
+	c.keep(w, r, languageCookie, tag, 365*24*time.Hour)
+}
+
 // keep gives r's browser a cookie that outlives it; an empty value removes it.
 func (c Cookies) keep(w http.ResponseWriter, r *http.Request, name, value string, kept time.Duration) {
 	ck := c.make(r, name, value)

@@ -20,21 +20,21 @@ async function ask(form, more) {
   return JSON.stringify({ id: made.id, rawId: encode(made.rawId), type: made.type, response, clientExtensionResults: {} });
 }
 
-// sentence says what happened, and the other way.
+// sentence says what happened, and the other way, in the words of the page.
 function sentence(error, form) {
-  const making = form.dataset.passkey === "create";
+  const words = JSON.parse(form.dataset.words);
   switch (error.name) {
     case "NotAllowedError":
-      return making ? "No passkey was made. Try again, or choose another way." : "No passkey was used. Try again, or sign in another way.";
+      return words.cancelled;
     case "InvalidStateError":
-      return "This device has a passkey for your account already.";
+      return words.known;
     case "SecurityError":
-      return `Passkeys work only at ${form.dataset.origin}. Open this page there, or choose another way.`;
+      return words.elsewhere;
     case "NotSupportedError":
     case "ConstraintError":
-      return "This device cannot keep such a passkey. Use another device, or choose another way.";
+      return words.unsupported;
     default:
-      return "The passkey could not be used. Try again, or choose another way.";
+      return words.failed;
   }
 }
 
@@ -55,7 +55,7 @@ for (const form of document.querySelectorAll("form[data-passkey]")) {
   if (!window.PublicKeyCredential) {
     if (!form.hidden) {
       form.querySelector("button").disabled = true;
-      tell(form, "This browser has no passkeys. Choose another way.");
+      tell(form, JSON.parse(form.dataset.words).none);
     }
     continue;
   }

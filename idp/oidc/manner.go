@@ -1,0 +1,108 @@
+package oidc
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/web"
+	"github.com/selvage/selvage/internal/words"
+	"github.com/selvage/selvage/templates"
+)
+
+// A manner is what is learned on the way of how a request is to be answered: pages and
+// errors alike, wherever they are written.
+type manner struct {
+	locales string // ui_locales of its authorization request
+	account string // the language of its subscriber
+}
+
+type mannerKey struct{}
+
+// mannered has the handlers of pages learn a manner.
+func mannered(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), mannerKey{}, new(manner))))
+	})
+}
+
+// mannerOf gives what is learned of r; what is learned without [mannered] is forgotten.
+func mannerOf(r *http.Request) *manner {
+	if m, ok := r.Context().Value(mannerKey{}).(*manner); ok {
+		return m
+	}
+	return new(manner)
+}
+
+// words gives the language of r: what the app asks for, else what the account has, else
+// what was chosen in the browser, else what the browser likes.
+func (a *API) words(r *http.Request) *words.Words {
+	m := mannerOf(r)
+	asked := cmp.Or(m.locales, r.URL.Query().Get("ui_locales"))
+	return words.Choose(strings.Join(strings.Fields(asked), ","), m.account, web.Language(r), r.Header.Get("Accept-Language"))
+}
+
+// view says how the browser of r is shown a page.
+func (a *API) view(r *http.Request) templates.View {
+	return templates.View{Theme: web.Theme(r), Words: a.words(r), Back: backOf(r)}
+}
+
+// backOf gives the address of the page of r, where that can be had again.
+func backOf(r *http.Request) string {
+	if r.Method == http.MethodGet {
+		return r.URL.RequestURI()
+	}
+	if id := r.PostForm.Get("id"); id != "" {
+		return r.URL.Path + "?id=" + url.QueryEscape(id)
+	}
+	return ""
+}
+
+// ownPath gives a path of ours, or "/" for anything else: nothing leads away.
+func ownPath(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil || u.Scheme != "" || u.Host != "" || !strings.HasPrefix(u.Path, "/") || strings.HasPrefix(u.Path, "//") || strings.ContainsAny(raw, "\\\r\n\t") {
+		return "/"
+	}
+	return u.RequestURI()
+}
+
+// changeLanguage serves POST /language: the switch at the foot of a page. It takes the
+// place of what the app asked for, too.
+func (a *API) changeLanguage(w http.ResponseWriter, r *http.Request) error {
+	form, err := postForm(w, r)
+	if err != nil {
+		return err
+	}
+	to := ownPath(form.Get("back"))
+	chosen := words.In(form.Get("language"))
+	if chosen == nil {
+		seeOther(w, to)
+		return nil
+	}
+	a.cookies.SetLanguage(w, r, chosen.Tag)
+	if u, err := url.Parse(to); err == nil && u.Query().Get("id") != "" {
+		if err := a.relocate(r, u.Query().Get("id"), chosen.Tag); err != nil {
+			return err
+		}
+	}
+	seeOther(w, to)
+	return nil
+}
+
+// relocate has the pages of a request of this browser be in another language. One that is
+// over is left alone.
+func (a *API) relocate(r *http.Request, id, language string) error {
+	req, _, err := a.Resume(r.Context(), id, a.cookies.FlowOf(r))
+	if err != nil {
+		return nil // the page says what is wrong
+	}
+	req.UILocales = language
+	return a.Suspend(r.Context(), req)
+}
+
+// learn notes the language of a request.
+func learn(r *http.Request, req idp.AuthRequest) { mannerOf(r).locales = req.UILocales }

@@ -1,0 +1,164 @@
+package words_test
+
+import (
+	"encoding/json"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/internal/words"
+)
+
+// file reads the messages of a language: each has one form, or several.
+func file(t *testing.T, tag string) map[string][]string {
+	t.Helper()
+	raw, err := os.ReadFile(tag + ".json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var messages map[string]any
+	if err := json.Unmarshal(raw, &messages); err != nil {
+		t.Fatal(err)
+	}
+	all := make(map[string][]string)
+	for key, message := range messages {
+		switch m := message.(type) {
+		case string:
+			all[key] = []string{m}
+		case map[string]any:
+			for _, form := range []string{"one", "other"} {
+				text, _ := m[form].(string)
+				all[key] = append(all[key], text)
+			}
+		}
+	}
+	return all
+}
+
+var (
+	value   = regexp.MustCompile(`\{\{\.[A-Za-z]+\}\}`)
+	element = regexp.MustCompile(`<[^>]+>`)
+)
+
+// Each message is in each language, with the same values and elements in it.
+func TestComplete(t *testing.T) {
+	english := file(t, "en")
+	for _, w := range words.All() {
+		messages := file(t, w.Tag)
+		for key, want := range english {
+			got, ok := messages[key]
+			if !ok || len(got) != len(want) {
+				t.Errorf("%s has no %s, or not its forms", w.Tag, key)
+				continue
+			}
+			for i := range got {
+				if strings.TrimSpace(got[i]) == "" {
+					t.Errorf("%s says nothing for %s", w.Tag, key)
+				}
+				for _, part := range []*regexp.Regexp{value, element} {
+					a, b := part.FindAllString(want[i], -1), part.FindAllString(got[i], -1)
+					slices.Sort(a)
+					slices.Sort(b)
+					if !slices.Equal(a, b) && key != "apps.since" {
+						t.Errorf("%s has %q in %s, English %q", w.Tag, b, key, a)
+					}
+				}
+			}
+		}
+		for key := range messages {
+			if english[key] == nil {
+				t.Errorf("%s has %s, which English has not", w.Tag, key)
+			}
+		}
+	}
+}
+
+// sources gives what pages are made of: the templates, and the programs' text.
+func sources(t *testing.T) (templates, programs string) {
+	t.Helper()
+	var pages, code strings.Builder
+	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() && (d.Name() == "node_modules" || d.Name() == "test" || strings.HasPrefix(d.Name(), ".") && len(d.Name()) > 2) {
+			if err == nil {
+				err = fs.SkipDir
+			}
+			return err
+		}
+		into := map[string]*strings.Builder{".html": &pages, ".go": &code}[filepath.Ext(path)]
+		if into == nil || strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		raw, err := os.ReadFile(path)
+		into.Write(raw)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pages.String(), code.String()
+}
+
+// prefixes are of keys that are put together; what follows is a word of a program.
+var prefixes = []string{"fault.", "scope.", "passkey.cancelled-"}
+
+// Each message is said somewhere, and each that is said is there.
+func TestUsed(t *testing.T) {
+	english := file(t, "en")
+	pages, code := sources(t)
+	for key := range english {
+		used := strings.Contains(pages, `"`+key+`"`) || strings.Contains(code, `"`+key+`"`)
+		for _, prefix := range prefixes {
+			if rest, ok := strings.CutPrefix(key, prefix); ok && strings.Contains(code, `"`+prefix+`"`) {
+				used = used || strings.Contains(code+pages, `"`+strings.TrimSuffix(rest, ".why")+`"`)
+			}
+		}
+		if !used {
+			t.Errorf("nobody says %s", key)
+		}
+	}
+	said := regexp.MustCompile(`(?:\{\{(?:[^}]*\()?(?:say|rich) |[^A-Za-z](?:Say|HTML)\()"([a-z][^" ]*)"`)
+	n := 0
+	for _, m := range said.FindAllStringSubmatch(pages+code, -1) {
+		if n++; english[m[1]] == nil && !slices.Contains(prefixes, m[1]) {
+			t.Errorf("there is no message %s", m[1])
+		}
+	}
+	if n < 100 {
+		t.Errorf("%d messages are said; were all sources read?", n)
+	}
+}
+
+func TestChoose(t *testing.T) {
+	tests := []struct {
+		wishes []string
+		want   string
+	}{
+		{nil, "en"}, {[]string{""}, "en"}, {[]string{"de"}, "de"}, {[]string{"de-CH"}, "de"}, {[]string{"fr", "de"}, "de"}, {[]string{"fr,de;q=0.2,en;q=0.1"}, "de"},
+		{[]string{"en-GB,de"}, "en"}, {[]string{"fr"}, "en"}, {[]string{"*"}, "en"}, {[]string{"x;;y", "de"}, "de"}, {[]string{"xx,de,en"}, "de"}, {[]string{"xx,yy;q=0.4", "de"}, "de"}, {[]string{strings.Repeat("fr,", 500), "de"}, "de"}, {[]string{"zh-Hant", "nl"}, "en"},
+	}
+	for _, tt := range tests {
+		if got := words.Choose(tt.wishes...).Tag; got != tt.want {
+			t.Errorf("Choose(%.40q) = %s, want %s", tt.wishes, got, tt.want)
+		}
+	}
+}
+
+func TestSay(t *testing.T) {
+	german, now := words.In("de"), time.Date(2026, 3, 9, 10, 0, 0, 0, time.UTC)
+	for got, want := range map[string]string{
+		words.English().Date(now): "9 March 2026", german.Date(now): "9. März 2026",
+		words.English().Ago(now, now.Add(-2*time.Minute)): "2 minutes ago", words.English().Ago(now, now.Add(-119*time.Minute)): "119 minutes ago",
+		german.Ago(now, now.Add(-50*time.Hour)): "vor 2 Tagen", german.Ago(now, now.Add(time.Minute)): "gerade eben", german.Ago(now, time.Time{}): "",
+		string(german.HTML("to-app", "App", `<script>"`)): `weiter zu <strong>&lt;script&gt;&#34;</strong>`,
+		german.Say("login.submit", "App", "{{.App}}"):     "Bei {{.App}} anmelden", german.Say("no such key"): "no such key",
+	} {
+		if got != want {
+			t.Errorf("said %q, want %q", got, want)
+		}
+	}
+}
