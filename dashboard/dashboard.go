@@ -48,6 +48,8 @@ type Config struct {
 	// Health tells how what we stand on does; nil tells nothing.
 	Health func(ctx context.Context) []Health
 
+	Installation Installation // what owners see beyond projects
+
 	Log *slog.Logger     // nil means slog.Default()
 	Now func() time.Time // nil means time.Now
 }

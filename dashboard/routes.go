@@ -110,6 +110,11 @@ func routes() []route {
 		{pattern: "POST /dashboard/operators/{id}/link", may: operator.KeepOperators, serve: (*API).recoverOperator, fresh: true},
 		{pattern: "POST /dashboard/operators/{id}/delete", may: operator.KeepOperators, serve: (*API).deleteOperator, fresh: true},
 
+		{pattern: "GET /dashboard/settings", may: operator.KeepOperators, serve: (*API).showSettings, nav: "Settings"},
+		{pattern: "GET /dashboard/settings/doctor", may: operator.KeepOperators, serve: (*API).showDoctor},
+		{pattern: "POST /dashboard/settings/keys", may: operator.KeepOperators, serve: (*API).rotateRing, fresh: true},
+		{pattern: "POST /dashboard/settings/mail", may: operator.KeepOperators, serve: (*API).testMail, fresh: true},
+
 		{pattern: "GET /dashboard/audit", may: operator.KeepOperators, serve: (*API).listAudit, nav: "Audit of all"},
 		{pattern: "GET /dashboard/audit/export", may: operator.KeepOperators, serve: (*API).exportAudit},
 

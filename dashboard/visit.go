@@ -219,6 +219,8 @@ var notices = map[string]string{
 	"unlocked":     "It may try passwords again: those that were wrong count no more.",
 	"apprevoked":   "The app has no access any more, and must ask again.",
 	"erased":       "The person is erased: nothing that is kept names them.",
+	"rotated":      "The next key has taken over. What the one before it made stays good.",
+	"mailed":       "The mail was taken. Look whether it arrives.",
 	"stored":       "The recording is stored.",
 	"changed":      "The change is saved.",
 	"factor":       "The second factor is removed.",

@@ -48,7 +48,9 @@ type world struct {
 	operators  *operator.Operators
 	one, two   fabric.Project
 	rows       *store.Store
-	requires   bool // a second factor of each operator
+	rotated    []string // uses whose next key took over
+	mailed     []string // whom a test mail was sent to
+	requires   bool     // a second factor of each operator
 
 	mu    sync.Mutex
 	ahead time.Duration
@@ -114,7 +116,8 @@ func newWorldThat(t *testing.T, requires bool) *world {
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
 	w.api, err = dashboard.New(dashboard.Config{
 		Operators: w.operators, Fabric: w.fabric, Clients: w.idp, Recordings: w.recordings, PublicURL: w.url, AuthURL: w.url, Log: log, Now: w.now, Audit: rows.ListAudit, Factors: factors, RequireFactor: w.requires,
-		Health: func(context.Context) []dashboard.Health { return []dashboard.Health{{Name: "store", OK: true}} },
+		Installation: w.installation(),
+		Health:       func(context.Context) []dashboard.Health { return []dashboard.Health{{Name: "store", OK: true}} },
 	})
 	must(t, err)
 	handler = web.Outer(w.api.Handler(), log, nil)
