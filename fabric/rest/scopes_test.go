@@ -46,6 +46,7 @@ func scopesOf(method, path string) []fabric.Scope {
 	switch {
 	case strings.HasPrefix(path, keyPath), strings.HasPrefix(path, "/api/fabric/webhooks"), strings.HasPrefix(path, "/api/fabric/clients"),
 		strings.HasPrefix(path, "/api/fabric/audit"), strings.HasSuffix(path, "/export"), strings.HasSuffix(path, "/erase"),
+		strings.HasSuffix(path, "/invitation"), strings.HasSuffix(path, "/verification"),
 		method == "DELETE" && strings.Contains(path, "/factors/"):
 		return []fabric.Scope{fabric.Management}
 	case path == embeds: // asks for no credentials
