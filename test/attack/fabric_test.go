@@ -66,7 +66,7 @@ func TestF05Bodies(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			began := time.Now()
 			a := p.Post(t, "/api/fabric/subscribers/tokens", p.Basic(), harness.Body(tt.kind, tt.body)).Want(t, tt.status...)
-			if took := time.Since(began); took > 10*time.Second {
+			if took := time.Since(began); took > time.Minute/2 {
 				t.Errorf("the refusal took %v", took)
 			}
 			if o := a.Object(t); o["error"] == nil && o["errors"] == nil {

@@ -86,7 +86,7 @@ func TestI02Continue(t *testing.T) {
 	if status, _ := raw(t, p.Server, strings.NewReader(head)); status != 401 {
 		t.Errorf("a body that is only promised: %d, want 401", status)
 	}
-	if took := time.Since(began); took > 20*time.Second {
+	if took := time.Since(began); took > time.Minute/2 {
 		t.Errorf("the refusal took %v", took)
 	}
 }

