@@ -89,7 +89,7 @@ func (e *end) seal(payload []byte) string {
 
 // open reads what seal wrote after the header, which is authenticated too.
 func (e *end) open(head string, parts []string) (payload []byte, ok bool) {
-	var sealed []byte
+	sealed := make([]byte, 0, len(parts[0])+len(parts[1])+len(parts[2]))
 	var err error
 	for i, size := range []int{nonceSize, -1, tagSize} {
 		before := len(sealed)

@@ -7,6 +7,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/selvage/selvage/idp"
@@ -55,7 +56,7 @@ func (a *API) strict(next http.Handler) http.Handler {
 		if r.URL.Path == tokenPath && form.Get("grant_type") == idp.GrantCode && form.Get("redirect_uri") == "" {
 			form.Set("redirect_uri", omittedRedirect)
 		}
-		form = known(form)
+		keepKnown(form)
 		r.Form, r.PostForm = form, form
 		next.ServeHTTP(w, r)
 	})
@@ -71,22 +72,21 @@ func (a *API) admitClient(r *http.Request, form url.Values) error {
 	return a.Limits.Pass(r.Context(), limit.TokenPerClient, id+" "+web.Network(r))
 }
 
-// known gives the parameters that there are. The library compares names without
+// keepKnown leaves the parameters that there are. The library compares names without
 // case, and must not find a second spelling of one that was checked.
-func known(form url.Values) url.Values {
-	only := make(url.Values, len(form))
-	for _, name := range []string{
-		"grant_type", "code", "redirect_uri", "code_verifier", "client_id", "client_secret", "client_assertion", "client_assertion_type",
-		"refresh_token", "device_code", "scope", "token", "token_type_hint", "assertion",
-	} {
-		if form.Has(name) {
-			only.Set(name, form.Get(name))
+func keepKnown(form url.Values) {
+	for name := range form {
+		if !slices.Contains(knownParams, name) {
+			delete(form, name)
 		}
 	}
-	if form.Has("resource") {
-		only["resource"] = form["resource"] // the one that may be there more than once (RFC 8707, section 2)
-	}
-	return only
+}
+
+// knownParams are all that is read here. resource may be there more than once (RFC 8707,
+// section 2); that of the others none is was seen to before.
+var knownParams = []string{
+	"grant_type", "code", "redirect_uri", "code_verifier", "client_id", "client_secret", "client_assertion", "client_assertion_type",
+	"refresh_token", "device_code", "scope", "token", "token_type_hint", "assertion", "resource",
 }
 
 // A refusal is an OAuth error before any rule was asked.
@@ -105,7 +105,7 @@ func (a *API) readForm(r *http.Request) (url.Values, *refusal) {
 	if web.Encoded(r) {
 		return nil, &refusal{http.StatusUnsupportedMediaType, "invalid_request", "a compressed body is not read"}
 	}
-	body, err := io.ReadAll(io.LimitReader(r.Body, maxTokenBody+1))
+	body, err := readBody(r)
 	if err != nil {
 		return nil, invalidRequest("the body could not be read to its end")
 	}
@@ -113,13 +113,17 @@ func (a *API) readForm(r *http.Request) (url.Values, *refusal) {
 		return nil, &refusal{http.StatusRequestEntityTooLarge, "invalid_request", "the body is too large"}
 	}
 	unsupported := &refusal{http.StatusUnsupportedMediaType, "invalid_request", "the body must be application/x-www-form-urlencoded"}
-	kind, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if cs := params["charset"]; err != nil || cs != "" && !strings.EqualFold(cs, "utf-8") {
-		return nil, unsupported
+	kind := r.Header.Get("Content-Type")
+	if kind != formType {
+		var params map[string]string
+		kind, params, err = mime.ParseMediaType(kind)
+		if cs := params["charset"]; err != nil || cs != "" && !strings.EqualFold(cs, "utf-8") {
+			return nil, unsupported
+		}
 	}
 	switch kind {
-	case "application/x-www-form-urlencoded":
-		form, err := url.ParseQuery(string(body))
+	case formType:
+		form, err := parseForm(string(body))
 		if err != nil {
 			return nil, invalidRequest("the form cannot be read")
 		}
@@ -130,6 +134,37 @@ func (a *API) readForm(r *http.Request) (url.Values, *refusal) {
 		}
 	}
 	return nil, unsupported
+}
+
+const formType = "application/x-www-form-urlencoded"
+
+// readBody reads a body, and of one that is too large a byte too much.
+func readBody(r *http.Request) ([]byte, error) {
+	if r.ContentLength < 0 || r.ContentLength > maxTokenBody {
+		return io.ReadAll(io.LimitReader(r.Body, maxTokenBody+1))
+	}
+	body := make([]byte, r.ContentLength)
+	_, err := io.ReadFull(r.Body, body)
+	return body, err
+}
+
+// parseForm is url.ParseQuery, which looks at each byte; tokens, secrets and names seldom
+// have one that stands for another.
+func parseForm(body string) (url.Values, error) {
+	for _, c := range []byte("%+;") {
+		if strings.IndexByte(body, c) >= 0 {
+			return url.ParseQuery(body)
+		}
+	}
+	form := make(url.Values, 8)
+	for part := range strings.SplitSeq(body, "&") {
+		if part == "" {
+			continue
+		}
+		name, value, _ := strings.Cut(part, "=")
+		form[name] = append(form[name], value)
+	}
+	return form, nil
 }
 
 // legacyJSON reads a JSON body as a form, where it names a mobile-legacy client.
