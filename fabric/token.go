@@ -97,21 +97,39 @@ func (f *Fabric) Seal(t Token) (string, error) {
 	return sealer.Seal(&claims{t})
 }
 
+// read opens a token. What refresh tokens say is not remembered: each comes once.
+func read(sealer *keys.Sealer, kind TokenKind, raw string) (c *claims, kid string, ok bool) {
+	if kind == Refresh {
+		c = new(claims)
+		kid, ok = sealer.OpenBy(raw, c)
+		return c, kid, ok
+	}
+	v, kid, ok := sealer.Remembered(raw, func(payload []byte) (any, error) {
+		c := new(claims)
+		return c, c.UnmarshalBinary(payload)
+	})
+	c, _ = v.(*claims)
+	return c, kid, ok
+}
+
 // Inspect gives what a sealed token of this ring says, expired and revoked ones
 // included: to be shown, never to be trusted.
 func (f *Fabric) Inspect(raw string, kinds ...TokenKind) (Token, bool) {
 	for _, kind := range kinds {
-		var c claims
 		sealer := f.sealers[kind]
 		if sealer == nil {
 			continue
 		}
-		kid, ok := sealer.OpenBy(raw, &c)
-		if !ok || c.Kind != kind {
+		c, kid, ok := read(sealer, kind, raw)
+		if !ok {
 			continue
 		}
-		c.sealedBy = kid
-		return c.Token, true
+		t := c.Token
+		if t.Kind != kind {
+			continue
+		}
+		t.sealedBy, t.Scope, t.Claims, t.AddressIDs = kid, slices.Clip(t.Scope), slices.Clip(t.Claims), slices.Clip(t.AddressIDs)
+		return t, true
 	}
 	return Token{}, false
 }

@@ -35,6 +35,7 @@ type ends struct {
 	from   *snapshot
 	byKid  sync.Map // kid to *end
 	byHead sync.Map // header of a good token, as it is written, to its *end
+	opened opened
 }
 
 // An end is what a Sealer keeps for one ring key.
@@ -113,25 +114,35 @@ func (s *Sealer) Open(token string, claims any) (ok bool) {
 // OpenBy is Open, and gives the key that the token is sealed by too. Who goes by
 // the token for long asks [Ring.Trusts] about it again.
 func (s *Sealer) OpenBy(token string, claims any) (kid string, ok bool) {
-	head, rest, found := strings.Cut(token, "..")
-	if !found || len(token) > maxToken || strings.Count(rest, ".") != 2 {
-		return "", false
-	}
-	now, e := s.opener(head)
+	_, e, payload := s.payload(token)
 	if e == nil {
 		return "", false
-	}
-	payload, ok := e.open(head, strings.Split(rest, "."))
-	if !ok {
-		return "", false
-	}
-	if _, known := now.byHead.Load(head); !known {
-		now.byHead.Store(head, e) // there are few good ones: one for each ring key and ch
 	}
 	if own, ok := claims.(encoding.BinaryUnmarshaler); ok {
 		return e.kid, own.UnmarshalBinary(payload) == nil
 	}
 	return e.kid, json.Unmarshal(payload, claims) == nil
+}
+
+// payload opens a token, with what is derived from the ring as it was then. e is nil for
+// one that is not good.
+func (s *Sealer) payload(token string) (now *ends, e *end, payload []byte) {
+	head, rest, found := strings.Cut(token, "..")
+	if !found || len(token) > maxToken || strings.Count(rest, ".") != 2 {
+		return nil, nil, nil
+	}
+	now, e = s.opener(head)
+	if e == nil {
+		return nil, nil, nil
+	}
+	payload, ok := e.open(head, strings.Split(rest, "."))
+	if !ok {
+		return nil, nil, nil
+	}
+	if _, known := now.byHead.Load(head); !known {
+		now.byHead.Store(head, e) // there are few good ones: one for each ring key and ch
+	}
+	return now, e, payload
 }
 
 // ends gives what belongs to the ring as it is now.
