@@ -24,11 +24,16 @@ func (p *Provider) newLetter(kind mail.Kind, projectID, to string, facts map[str
 	return mail.Letter{ID: id.String(), ProjectID: projectID, Kind: kind, To: to, Facts: facts, Created: p.Now()}, nil
 }
 
-// AskMail notes that somebody wants a mail of a kind sent to an address, from a network,
-// in the middle of an authorization request or ("") not. It does the same, and takes as
+// AskMail is AskMailIn the language that the account has.
+func (p *Provider) AskMail(ctx context.Context, kind mail.Kind, projectID, email, requestID, network string) error {
+	return p.AskMailIn(ctx, "", kind, projectID, email, requestID, network)
+}
+
+// AskMailIn notes that somebody wants a mail of a kind sent to an address, from a network,
+// in a language, in the middle of an authorization request or ("") not. It does the same, and takes as
 // long, whoever has the address: that is found out where the letter is written. Too many
 // for an address are let go without a word; too many from a network are told so.
-func (p *Provider) AskMail(ctx context.Context, kind mail.Kind, projectID, email, requestID, network string) error {
+func (p *Provider) AskMailIn(ctx context.Context, language string, kind mail.Kind, projectID, email, requestID, network string) error {
 	if err := p.Limits.Take(ctx, limit.MailPerNetwork, network); err != nil {
 		return err
 	}
@@ -43,7 +48,7 @@ func (p *Provider) AskMail(ctx context.Context, kind mail.Kind, projectID, email
 	if err != nil {
 		return err
 	}
-	l, err := p.newLetter(kind, projectID, email, map[string]string{"request": requestID})
+	l, err := p.newLetter(kind, projectID, email, map[string]string{"request": requestID, "language": language})
 	if err != nil {
 		return err
 	}
@@ -57,7 +62,7 @@ func (p *Provider) WriteLetter(ctx context.Context, l mail.Letter) (mail.Draft, 
 	if err != nil {
 		return mail.Draft{}, err
 	}
-	d := mail.Draft{Kind: l.Kind, To: l.To, Brand: mail.Brand{Name: project.Name, Color: project.Color}, Facts: l.Facts}
+	d := mail.Draft{Kind: l.Kind, Language: p.languageOf(ctx, l), To: l.To, Brand: mail.Brand{Name: project.Name, Color: project.Color}, Facts: l.Facts}
 	link := Link{Purpose: l.Kind, ProjectID: l.ProjectID, SubscriberID: l.SubscriberID, Email: l.To, Inviter: l.Facts["inviter"], Request: l.Facts["request"]}
 	switch l.Kind {
 	case mail.Reset, mail.Verify:
@@ -88,6 +93,22 @@ func (p *Provider) WriteLetter(ctx context.Context, l mail.Letter) (mail.Draft, 
 	}
 	d.Link, err = p.newLink(ctx, link)
 	return d, err
+}
+
+// languageOf gives the language of a letter: of the page that it was asked for on, else
+// the account's.
+func (p *Provider) languageOf(ctx context.Context, l mail.Letter) string {
+	if asked := l.Facts["language"]; asked != "" {
+		return asked
+	}
+	s, err := p.Subscribers.FindSubscriber(ctx, l.ProjectID, l.SubscriberID)
+	if err != nil {
+		s, err = p.Subscribers.FindSubscriberByEmail(ctx, l.ProjectID, l.To)
+	}
+	if err != nil {
+		return "" // whoever it is, English is said
+	}
+	return s.Claims.Locale
 }
 
 // spans adds to facts how long links live.

@@ -51,7 +51,7 @@ func (a *API) askMail(r *http.Request, kind mail.Kind, c idp.Client, req idp.Aut
 	if err := a.Suspend(r.Context(), req); err != nil {
 		return err
 	}
-	return a.AskMail(r.Context(), kind, c.ProjectID, email, req.ID, web.Network(r))
+	return a.AskMailIn(r.Context(), a.words(r).Tag, kind, c.ProjectID, email, req.ID, web.Network(r))
 }
 
 // shortened bounds what was typed as an address.

@@ -9,7 +9,7 @@ import (
 
 // values are the facts of a draft as its words show them: none of them is a name of
 // another any more.
-func (d Draft) values() map[string]string {
+func (d Draft) values(in tongue) map[string]string {
 	all := map[string]string{"brand": d.Brand.Name, "to": d.To}
 	for name, value := range d.Facts {
 		all[name] = value
@@ -21,10 +21,10 @@ func (d Draft) values() map[string]string {
 		all["device"] = agent.Name(says)
 	}
 	if d.Facts["by"] != "" {
-		all["by"] = replace(others, all)
+		all["by"] = replace(in.others, all)
 	}
 	if d.Facts["what"] != "" {
-		all["what"] = replace(changes[d.Facts["what"]], all)
+		all["what"] = replace(in.changes[d.Facts["what"]], all)
 	}
 	return all
 }

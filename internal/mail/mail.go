@@ -99,11 +99,12 @@ type Brand struct {
 
 // A Draft is what a letter says, as far as it is not the words of its kind.
 type Draft struct {
-	Kind  Kind // may be another than the letter's
-	To    string
-	Brand Brand
-	Link  string // "" for none
-	Facts map[string]string
+	Kind     Kind   // may be another than the letter's
+	Language string // a tag of BCP 47; one that there is not is English
+	To       string
+	Brand    Brand
+	Link     string // "" for none
+	Facts    map[string]string
 }
 
 // A Transport takes messages. An error that is [Refused] stays one.

@@ -46,6 +46,8 @@ var (
 // A sheet is what the layouts show.
 type sheet struct {
 	words
+	Lang   string // of BCP 47
+	Broken string // what is said before the link itself
 	Brand  string
 	Link   string
 	Footer string
@@ -57,13 +59,14 @@ type sheet struct {
 
 // write makes the message of a letter.
 func (d Draft) write(id string, from Sender) (Message, error) {
-	w, ok := english[d.Kind]
+	in := tongueOf(d.Language)
+	w, ok := in.words[d.Kind]
 	if !ok {
 		return Message{}, fmt.Errorf("writing letter: no words for %q", d.Kind)
 	}
-	values := d.values()
-	s := sheet{words: w.fill(values), Brand: oneLine(d.Brand.Name), Link: d.Link, Color: "#2f4b9b", Dark: "#9db4ff", Ink: "#ffffff", Deep: "#10131f"}
-	s.Footer = words{Note: signed}.fill(values).Note
+	values := d.values(in)
+	s := sheet{words: w.fill(values), Lang: in.tag, Broken: in.broken, Brand: oneLine(d.Brand.Name), Link: d.Link, Color: "#2f4b9b", Dark: "#9db4ff", Ink: "#ffffff", Deep: "#10131f"}
+	s.Footer = words{Note: in.signed}.fill(values).Note
 	if colorSyntax.MatchString(d.Brand.Color) {
 		s.Color, s.Dark = d.Brand.Color, d.Brand.Color
 		s.Ink = inkOn(d.Brand.Color)

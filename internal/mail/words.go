@@ -1,5 +1,7 @@
 package mail
 
+import "strings"
+
 // words are what a kind of letter says, with {names} of facts in them. They are all
 // that is to be translated.
 type words struct {
@@ -8,6 +10,27 @@ type words struct {
 	Text    []string
 	Button  string // on the link; "" where there is none
 	Note    string
+}
+
+// A tongue is the words in one language.
+type tongue struct {
+	tag     string // of BCP 47
+	words   map[Kind]words
+	changes map[string]string // says what has become of a factor, by the name of it in the facts
+	others  string            // who did it, where it was not the owner
+	signed  string            // at the foot
+	broken  string            // before the link itself
+}
+
+// inEnglish is said where there is no other language.
+var inEnglish = tongue{"en", english, changes, others, signed, "If the button does not work, open this address:"}
+
+// tongueOf gives the language of a tag, whatever its region.
+func tongueOf(tag string) tongue {
+	if language, _, _ := strings.Cut(strings.ToLower(tag), "-"); language == german.tag {
+		return german
+	}
+	return inEnglish
 }
 
 // Words that several letters share.
