@@ -2,7 +2,6 @@ package dashboard
 
 import (
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/selvage/selvage/idp"
@@ -56,48 +55,6 @@ func (a *API) listClients(v *visit) error {
 	return a.page(v, http.StatusOK, "OAuth clients", "clients", p)
 }
 
-// A clientForm asks for a new client.
-type clientForm struct {
-	Base, Name, Redirects, Logouts string
-	FirstParty                     bool
-	Types                          []choice
-	Faults                         []string
-}
-
-// newClient serves GET /dashboard/projects/{project}/clients/new.
-func (a *API) newClient(v *visit) error {
-	return a.clientForm(v, http.StatusOK, clientForm{}, string(idp.SPA))
-}
-
-func (a *API) clientForm(v *visit, status int, p clientForm, chosen string) error {
-	p.Base = v.base()
-	for _, t := range typeTitles {
-		t.Chosen = t.Value == chosen
-		p.Types = append(p.Types, t)
-	}
-	return a.page(v, status, "New OAuth client", "client_new", p)
-}
-
-// createClient serves POST /dashboard/projects/{project}/clients. The secret is shown
-// this once.
-func (a *API) createClient(v *visit) error {
-	p := clientForm{
-		Name: v.form.Get("name"), Redirects: v.form.Get("redirect_uris"), Logouts: v.form.Get("logout_uris"), FirstParty: v.form.Get("first_party") != "",
-	}
-	c, secret, err := a.Clients.CreateClient(v.r.Context(), idp.Client{
-		ProjectID: v.project.ID, Name: p.Name, Type: idp.ClientType(v.form.Get("type")), FirstParty: p.FirstParty,
-		RedirectURIs: strings.Fields(p.Redirects), LogoutURIs: strings.Fields(p.Logouts),
-	})
-	var ok bool
-	if p.Faults, ok = faults(err); ok {
-		return a.clientForm(v, http.StatusUnprocessableEntity, p, v.form.Get("type"))
-	}
-	if err != nil {
-		return err
-	}
-	return a.clientPage(v, c, secret, nil)
-}
-
 // client finds the client of the path, if it is one of the project.
 func (a *API) client(v *visit) (idp.Client, error) {
 	c, err := a.Clients.FindClient(v.r.Context(), v.r.PathValue("id"))
@@ -120,12 +77,12 @@ func (a *API) clientPage(v *visit, c idp.Client, secret string, wrong []string) 
 	p := struct {
 		Client       clientRow
 		Base, Secret string
-		Issuer       string
+		Issuer, Try  string
 		HasSecret    bool
 		MayChange    bool
 		Now          time.Time
 		Faults       []string
-	}{v.clientRow(c), v.base(), secret, a.AuthURL + "/", c.SecretHash != "", v.mayIn(operator.Write), v.now, wrong}
+	}{v.clientRow(c), v.base(), secret, a.AuthURL + "/", a.tryLogin(c), c.SecretHash != "", v.mayIn(operator.Write), v.now, wrong}
 	code := http.StatusOK
 	if wrong != nil {
 		code = http.StatusUnprocessableEntity

@@ -12,7 +12,7 @@ import (
 
 // An input is one thing that a form asks for, as the part "input" draws it.
 type input struct {
-	Kind        string // text, area, select, check, choices, json, group, secret; see the part
+	Kind        string // text, area, select, check, choices, cards, json, group, secret; see the part
 	Type        string // of a text: text, url, number, datetime-local, email, password, date
 	Name, Label string
 	Hint        string
@@ -24,6 +24,7 @@ type input struct {
 	Required    bool
 	Checked     bool
 	Options     []choice
+	Ordered     bool    // the choices are in an order of preference
 	Members     []input // of a group
 	Fault       string  // what is wrong with it
 }
@@ -132,7 +133,7 @@ func retype(all []input, posted url.Values) {
 			retype(in.Members, posted)
 		case "check":
 			in.Checked = text != ""
-		case "select":
+		case "select", "cards":
 			for j := range in.Options {
 				in.Options[j].Chosen = in.Options[j].Value == text
 			}
@@ -140,6 +141,10 @@ func retype(all []input, posted url.Values) {
 			all := make([]string, len(in.Options))
 			for j, o := range in.Options {
 				all[j] = o.Value
+			}
+			if !in.Ordered {
+				in.Options = chosen(in.Options, posted[in.Name]...)
+				continue
 			}
 			in.Options = inOrder(all, slices.DeleteFunc(slices.Clone(posted[in.Name]), func(s string) bool { return !slices.Contains(all, s) }))
 		case "secret": // a secret is not sent back

@@ -89,6 +89,8 @@ func routes() []route {
 		{pattern: "POST /dashboard/projects/{project}/clients", may: operator.Write, serve: (*API).createClient, fresh: true},
 		{pattern: "GET /dashboard/projects/{project}/clients/new", may: operator.Write, serve: (*API).newClient, fresh: true},
 		{pattern: "GET /dashboard/projects/{project}/clients/{id}", may: operator.Read, serve: (*API).showClient},
+		{pattern: "GET /dashboard/projects/{project}/clients/{id}/edit", may: operator.Write, serve: (*API).editClient, fresh: true},
+		{pattern: "POST /dashboard/projects/{project}/clients/{id}/edit", may: operator.Write, serve: (*API).changeClient, fresh: true},
 		{pattern: "POST /dashboard/projects/{project}/clients/{id}/rotate", may: operator.Write, serve: (*API).rotateClient, fresh: true},
 		{pattern: "POST /dashboard/projects/{project}/clients/{id}/delete", may: operator.Write, serve: (*API).deleteClient},
 

@@ -53,7 +53,7 @@ func inputOf(f kinds.Field, name string, value, example json.RawMessage, isNew, 
 		_, _ = json.Unmarshal(value, &inner), json.Unmarshal(example, &shown) // of what is no object nothing is there
 		in.Members = inputsOf(f.Members, name+".", inner, shown, isNew)
 	case f.Type == "array" && f.Items != nil && f.Items.Enum != nil:
-		in.Kind, in.Required = "choices", false
+		in.Kind, in.Ordered, in.Required = "choices", true, false
 		in.Options = inOrder(f.Items.Enum, listed(value))
 	case f.Type == "array" && f.Items != nil && f.Items.Type == "string" && !f.Items.Mixed:
 		in.Kind, in.Rows, in.Value = "area", 4, strings.Join(listed(value), "\n")

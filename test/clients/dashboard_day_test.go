@@ -32,7 +32,7 @@ func TestDashboardDay(t *testing.T) {
 
 	// An OAuth client.
 	b.do(chromedp.Navigate(s.PublicURL + home + "/clients/new"))
-	b.fill("client-submit", "name", "Acme Dialer", "redirect_uris", "http://localhost:3000/callback")
+	b.fill("client-submit", "f-name", "Acme Dialer", "f-redirect_uri", "http://localhost:3000/callback")
 	b.until("the client", "document.body.innerText.includes('Acme Dialer') && document.querySelector('dl.facts')")
 
 	// A room and its address, from the form of its kind.

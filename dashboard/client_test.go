@@ -1,0 +1,65 @@
+package dashboard_test
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/selvage/selvage/idp"
+)
+
+// A client is registered and changed by a form that says of each setting what it means;
+// what is wrong is told at its field and what was typed is kept.
+func TestClients(t *testing.T) {
+	w := newWorld(t)
+	_, b := w.operator("ann@example.com", ofAll)
+	base, ctx := "/dashboard/projects/"+w.one.ID+"/clients", context.Background()
+	for name, wrong := range map[string]struct {
+		form url.Values
+		at   string
+	}{
+		"without a redirect URI": {url.Values{"type": {"spa"}, "profile": {"default"}, "id_token_alg": {"RS256"}}, "f-redirect_uri-fault"},
+		"that a browser runs":    {url.Values{"type": {"spa"}, "profile": {"default"}, "id_token_alg": {"RS256"}, "redirect_uri": {"javascript:alert(1)"}}, "f-redirect_uri-fault"},
+		"with a fragment":        {url.Values{"type": {"web"}, "profile": {"default"}, "id_token_alg": {"RS256"}, "redirect_uri": {"https://a.example/#x"}}, "f-redirect_uri-fault"},
+		"that leads out anywhere": {url.Values{"type": {"web"}, "profile": {"default"}, "id_token_alg": {"RS256"}, "redirect_uri": {"https://a.example/"}, "post_logout_redirect_uri": {"http://b.example/"}},
+			"f-post_logout_redirect_uri-fault"},
+		"of another profile":      {url.Values{"type": {"spa"}, "profile": {"lax"}, "id_token_alg": {"RS256"}, "redirect_uri": {"https://a.example/"}}, "f-profile-fault"},
+		"that leaves PKCE out":    {url.Values{"type": {"spa"}, "profile": {"default"}, "id_token_alg": {"RS256"}, "redirect_uri": {"https://a.example/"}, "pkce": {"optional"}}, "f-pkce-fault"},
+		"without signed ID token": {url.Values{"type": {"spa"}, "profile": {"default"}, "id_token_alg": {"none"}, "redirect_uri": {"https://a.example/"}}, "f-id_token_alg-fault"},
+	} {
+		wrong.form.Set("name", "Kept & shown")
+		a := b.post(base+"/new", base, wrong.form)
+		if a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, `id="`+wrong.at+`"`) || !strings.Contains(a.body, `value="Kept &amp; shown"`) || strings.Contains(a.body, `href="javascript`) {
+			t.Errorf("a client %s: %s %s", name, a.Status, between(a.body, `id="faults"`, "</div>"))
+		}
+	}
+	made := b.post(base+"/new", base, url.Values{"type": {"web"}, "profile": {"default"}, "id_token_alg": {"ES256"}, "name": {"Shop"}, "redirect_uri": {"https://shop.example/cb\r\n https://shop.example/other"}})
+	secret := made.find(t, `id="secret"><span class="copy"><code>([^<]+)<`)
+	all, err := w.idp.ListClients(ctx, w.one.ID, firstPage)
+	must(t, err)
+	c := all.Items[0]
+	if len(c.RedirectURIs) != 2 || c.IDTokenAlg != "ES256" || c.AuthMethod != idp.AuthBasic || !c.HasSecret(secret) || len(c.Scopes) == 0 || len(c.Grants) != 2 {
+		t.Errorf("the client is %+v", c)
+	}
+	one := base + "/" + c.ID
+	page := b.get(one)
+	if strings.Contains(page.body, secret) || !strings.Contains(page.body, "/login/oauth/authorize?client_id="+c.ID) {
+		t.Errorf("its page: %s", page.Status)
+	}
+	edit := url.Values{
+		"name": {"Shop"}, "redirect_uri": {"https://shop.example/cb"}, "profile": {"mobile-legacy"}, "id_token_alg": {"ES256"}, "scope": {"openid", "Voice"}, "grant": {idp.GrantCode},
+		"auth_method": {"client_secret_post"}, "pkce": {"optional"}, "acr": {"2"},
+	}
+	b.post(one+"/edit", one+"/edit", edit).leadsTo(t, one+"?done=changed")
+	after, err := w.idp.FindClient(ctx, c.ID)
+	if err != nil || after.Profile != idp.MobileLegacy || !after.PKCEOptional || after.RequireACR != "2" || len(after.Scopes) != 2 || len(after.Grants) != 1 || after.AuthMethod != idp.AuthPost ||
+		after.Type != idp.Web || !after.HasSecret(secret) || after.AccessToken != c.AccessToken {
+		t.Errorf("the change made it %+v, %v", after, err)
+	}
+	edit.Set("redirect_uri", "")
+	if a := b.post(one+"/edit", one+"/edit", edit); a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, "f-redirect_uri-fault") {
+		t.Errorf("taking its redirect URIs away: %s", a.Status)
+	}
+}
