@@ -43,6 +43,8 @@ func (c *cli) importRecordings(ctx context.Context, a *app, cmd *cobra.Command, 
 	subscriberID, _ := cmd.Flags().GetString("subscriber")
 	d := recordings.Description{Metadata: recordings.Metadata{CallSid: callSid}, SubscriberID: subscriberID}
 	files, rejects := 0, 0
+	far := c.progress("file")
+	defer far.end()
 	for file, err := range audioFiles(args) {
 		in := imported{Path: file, Status: rejected}
 		if err == nil {
@@ -53,6 +55,7 @@ func (c *cli) importRecordings(ctx context.Context, a *app, cmd *cobra.Command, 
 			rejects++
 		}
 		files++
+		far.step()
 		if err := c.printImported(in); err != nil {
 			return err
 		}

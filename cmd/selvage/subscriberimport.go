@@ -70,12 +70,15 @@ func (c *cli) importSubscribers(ctx context.Context, a *app, cmd *cobra.Command,
 		return err
 	}
 	lines, rejects := 0, 0
+	far := c.progress("line")
+	defer far.end()
 	for {
 		record, err := r.Read()
 		if errors.Is(err, io.EOF) {
 			return rejectedLines(rejects, lines)
 		}
 		lines++
+		far.step()
 		in := importedSubscriber{Status: rejected}
 		in.Line, _ = r.FieldPos(0)
 		if err == nil || errors.Is(err, csv.ErrFieldCount) {
