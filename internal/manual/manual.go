@@ -29,7 +29,7 @@ type document struct{ name, title string }
 
 // contents lists every document that is served.
 var contents = []group{
-	{"Begin", []document{{"start", "Five minutes"}, {"guide", "Guide"}}},
+	{"Begin", []document{{"start", "Five minutes"}, {"guide", "Guide"}, {"promises", "Promises"}}},
 	{"Tutorials", []document{
 		{"browser", "An app in a browser"}, {"mobile", "An app on a phone"}, {"backend", "A backend"}, {"freeswitch", "Recordings of FreeSWITCH"},
 		{"asterisk", "Recordings of Asterisk"}, {"moving", "Moving from a cloud"},
