@@ -27,17 +27,17 @@ SUITES_redis := ./test/clients ./test/contract ./test/faults ./test/nodes
 SUITES_cluster := ./test/faults ./test/nodes
 # Where pictures of pages go.
 SCREENSHOTS ?= build/screenshots
-FORMATTED := cmd docs idp fabric operator dashboard recordings templates static sdk keys internal test bench
+FORMATTED := cmd docs release idp fabric operator dashboard recordings templates static sdk keys internal test bench
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .DEFAULT_GOAL := build
-.PHONY: run build sdk check test race suites outages screenshots lint bench
+.PHONY: run build sdk check test race suites outages screenshots lint bench release firstrun
 
 run: build ## build and serve on embedded defaults; flags go into ARGS
 	$(BINARY) serve $(ARGS)
 
 build: ## build bin/selvage
-	go build -ldflags "-X main.build=$$(git describe --always --dirty 2>/dev/null)" -o $(BINARY) ./cmd/selvage
+	go build -ldflags "-X main.build=$$(git describe --tags --always --dirty 2>/dev/null) -X main.buildCommit=$$(git rev-parse HEAD 2>/dev/null) -X main.buildDate=$$(git show --no-patch --format=%cI HEAD 2>/dev/null)" -o $(BINARY) ./cmd/selvage
 
 sdk: ## build the browser SDK; its types too where npm has installed TypeScript
 	go generate ./sdk
@@ -85,6 +85,15 @@ screenshots: build ## every page in light, dark and on a phone, into SCREENSHOTS
 lint: ## vet and staticcheck
 	go vet ./...
 	go run $(STATICCHECK) ./...
+
+# What is given out, in dist/: static binaries, packages, an image, a bill of materials, licences and checksums. With
+# TWICE=-twice all of it is made again, of a copy of the tree in another place, and has to be the same to the byte.
+release: ## binaries, packages, image, bill of materials, licences, checksums
+	rm -rf dist
+	go -C release run . -root $(CURDIR) -out $(CURDIR)/dist $(if $(VERSION),-version $(VERSION)) $(TWICE)
+
+firstrun: ## the five minutes of docs/start.md, of a fresh clone with empty caches; prints the seconds
+	test/first/run.sh
 
 bench: build ## the operations of docs/performance.md
 	SELVAGE_BINARY=$(CURDIR)/$(BINARY) go run ./bench

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"archive/tar"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/validate"
+)
+
+// check looks at what was made as those would who get it.
+func (r release) check() error {
+	dir, err := os.MkdirTemp("", "selvage-check-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	return errors.Join(r.checkImage(filepath.Join(dir, "image")), r.checkPackages(dir), r.checkBinaries())
+}
+
+// checkImage unpacks the image layout, and has every digest in it computed anew.
+func (r release) checkImage(dir string) error {
+	f, err := os.Open(filepath.Join(r.out, "selvage_"+r.version+"_oci.tar"))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	for in := tar.NewReader(f); ; {
+		h, err := in.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		body, err := io.ReadAll(in)
+		if err != nil {
+			return err
+		}
+		name := filepath.Join(dir, filepath.Clean("/"+h.Name))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, body, 0o644)); err != nil {
+			return err
+		}
+	}
+	index, err := layout.ImageIndexFromPath(dir)
+	if err != nil {
+		return err
+	}
+	if err := validate.Index(index); err != nil {
+		return fmt.Errorf("the image layout is not valid: %w", err)
+	}
+	return nil
+}
+
+// checkPackages has dpkg unpack the packages, where it is there, and runs what was in them.
+func (r release) checkPackages(dir string) error {
+	debs, err := filepath.Glob(filepath.Join(r.out, "*.deb"))
+	if err != nil || len(debs) != len(architectures) {
+		return fmt.Errorf("there are %d packages, want %d", len(debs), len(architectures))
+	}
+	if _, err := exec.LookPath("dpkg-deb"); err != nil {
+		fmt.Println("dpkg-deb is missing: the packages were not looked at")
+		return nil
+	}
+	for i, arch := range architectures {
+		deb := debs[i]
+		into := filepath.Join(dir, arch)
+		if out, err := exec.Command("dpkg-deb", "-x", deb, into).CombinedOutput(); err != nil {
+			return fmt.Errorf("unpacking %s: %s", deb, out)
+		}
+		for _, name := range []string{"usr/lib/systemd/system/selvage.service", "etc/selvage/selvage.yaml", "usr/share/man/man1/selvage.1"} {
+			if _, err := os.Stat(filepath.Join(into, name)); err != nil {
+				return err
+			}
+		}
+		if err := r.saysVersion(filepath.Join(into, "usr/bin/selvage"), arch); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r release) checkBinaries() error {
+	var errs []error
+	for _, arch := range architectures {
+		errs = append(errs, r.saysVersion(r.binary(arch), arch))
+	}
+	return errors.Join(errs...)
+}
+
+// saysVersion runs a binary, under qemu if it is for another processor.
+func (r release) saysVersion(binary, arch string) error {
+	args := []string{binary, "version"}
+	if arch != runtime.GOARCH {
+		emulator := map[string]string{"arm64": "qemu-aarch64", "amd64": "qemu-x86_64"}[arch]
+		if _, err := exec.LookPath(emulator); err != nil {
+			fmt.Printf("%s is missing: what is for %s was not run\n", emulator, arch)
+			return nil
+		}
+		args = append([]string{emulator}, args...)
+	}
+	out, err := exec.Command(args[0], args[1:]...).Output()
+	if err != nil {
+		return fmt.Errorf("running what is for %s: %w", arch, err)
+	}
+	if want := "selvage " + r.version + " (commit " + r.commit; !strings.HasPrefix(string(out), want) {
+		return fmt.Errorf("what is for %s says %s, want %s…", arch, out, want)
+	}
+	return nil
+}

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/google/licensecheck"
+)
+
+// permissive are the licences under which something may be linked, by SPDX.
+var permissive = []string{"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT", "MIT-0", "0BSD", "Unlicense", "CC0-1.0", "BSD-2-Clause-Views", "Unicode-DFS-2016", "Zlib", "PSF-2.0"}
+
+// licenceFile matches the names of files that licences are in.
+var licenceFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|patents|unlicense)([.-].*)?$`)
+
+// A licence is the licences of a module, and their texts.
+type licence struct {
+	module
+	ids   []string
+	texts []string // with the names of their files
+}
+
+// licences writes LICENSES.txt: the licence of everything that is linked, and every text.
+// It fails on what is not permissive, and on what it does not know.
+func (r release) licences() error {
+	all, err := r.licensed()
+	if err != nil {
+		return err
+	}
+	var b strings.Builder
+	b.WriteString("selvage is under the Apache License 2.0. Linked into it are:\n\n")
+	for _, l := range all {
+		fmt.Fprintf(&b, "%-60s %-40s %s\n", l.Path, l.Version, strings.Join(l.ids, ", "))
+	}
+	for _, l := range all {
+		for _, text := range l.texts {
+			fmt.Fprintf(&b, "\n%s\n%s %s, %s", strings.Repeat("=", 80), l.Path, l.Version, text)
+		}
+	}
+	return os.WriteFile(filepath.Join(r.out, "LICENSES.txt"), []byte(b.String()), 0o644)
+}
+
+// licensed gives the licences of all that is linked, Go's own library among it.
+func (r release) licensed() (all []licence, err error) {
+	modules, err := r.modules()
+	if err != nil {
+		return nil, err
+	}
+	root, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		return nil, err
+	}
+	modules = append([]module{{Path: "std", Version: runtime.Version(), Dir: strings.TrimSpace(string(root))}}, modules...)
+	for _, m := range modules {
+		l, err := read(m)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, l)
+	}
+	return all, nil
+}
+
+// read looks through the licence files of a module.
+func read(m module) (licence, error) {
+	l := licence{module: m}
+	files, err := os.ReadDir(m.Dir)
+	if err != nil {
+		return l, err
+	}
+	for _, f := range files {
+		if f.IsDir() || !licenceFile.MatchString(f.Name()) {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(m.Dir, f.Name()))
+		if err != nil {
+			return l, err
+		}
+		l.texts = append(l.texts, f.Name()+":\n\n"+string(text))
+		if n := strings.ToLower(f.Name()); strings.HasPrefix(n, "notice") || strings.HasPrefix(n, "patents") {
+			continue
+		}
+		for _, match := range licensecheck.Scan(text).Match {
+			if !slices.Contains(l.ids, match.ID) {
+				l.ids = append(l.ids, match.ID)
+			}
+		}
+	}
+	if l.ids == nil {
+		return l, fmt.Errorf("%s has no licence that is known", m.Path)
+	}
+	for _, id := range l.ids {
+		if !slices.Contains(permissive, id) {
+			return l, fmt.Errorf("%s is under %s, which is not among %s", m.Path, id, strings.Join(permissive, ", "))
+		}
+	}
+	return l, nil
+}

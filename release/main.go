@@ -1,0 +1,195 @@
+// Command release makes what is given out: static binaries for amd64 and arm64, an OCI
+// image layout, Debian packages, a bill of materials, the licences of all that is
+// linked, and checksums of everything. It is a module of its own, so that the server
+// needs nothing that only a release does.
+//
+//	go -C release run . -version v1.2.3 -out ../dist
+//
+// The same commit gives the same bytes. With -twice everything is made again, of a copy
+// of the tree in another place, and compared.
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A release is what is made, and of what.
+type release struct {
+	root    string // of the tree
+	out     string
+	version string
+	commit  string
+	date    time.Time // of the commit
+}
+
+var architectures = []string{"amd64", "arm64"}
+
+func main() {
+	r := release{}
+	flag.StringVar(&r.root, "root", "..", "the tree to make it of")
+	flag.StringVar(&r.out, "out", "../dist", "the directory to put it into; it must not be there, or be empty")
+	flag.StringVar(&r.version, "version", "", "the version; by default what `git describe` says")
+	twice := flag.Bool("twice", false, "make it again elsewhere, and compare")
+	flag.Parse()
+	if err := run(r, *twice); err != nil {
+		fmt.Fprintln(os.Stderr, "release:", err)
+		os.Exit(1)
+	}
+}
+
+func run(r release, twice bool) (err error) {
+	if r.root, err = filepath.Abs(r.root); err != nil {
+		return err
+	}
+	if r.out, err = filepath.Abs(r.out); err != nil {
+		return err
+	}
+	if err := r.describe(); err != nil {
+		return err
+	}
+	if err := r.make(); err != nil {
+		return err
+	}
+	if twice {
+		return r.again()
+	}
+	return nil
+}
+
+// describe asks git what is released.
+func (r *release) describe() error {
+	ask := func(args ...string) (string, error) {
+		out, err := exec.Command("git", append([]string{"-C", r.root}, args...)...).Output()
+		return strings.TrimSpace(string(out)), err
+	}
+	var errs [3]error
+	var date string
+	if r.version == "" {
+		r.version, errs[0] = ask("describe", "--tags", "--always", "--dirty")
+	}
+	r.commit, errs[1] = ask("rev-parse", "HEAD")
+	date, errs[2] = ask("show", "--no-patch", "--format=%cI", "HEAD")
+	if err := errors.Join(errs[:]...); err != nil {
+		return fmt.Errorf("asking git what this is: %w", err)
+	}
+	at, err := time.Parse(time.RFC3339, date)
+	r.date = at.UTC()
+	return err
+}
+
+// make makes everything, each part of what was made before it.
+func (r release) make() error {
+	some, err := os.ReadDir(r.out)
+	if err == nil && len(some) > 0 {
+		return fmt.Errorf("%s is not empty", r.out)
+	}
+	if err := os.MkdirAll(r.out, 0o755); err != nil {
+		return err
+	}
+	for _, step := range []struct {
+		what string
+		do   func() error
+	}{
+		{"binaries", r.binaries}, {"licences", r.licences}, {"bill of materials", r.bill}, {"image", r.image},
+		{"packages", r.packages}, {"checksums", r.checksums}, {"a look at all of it", r.check},
+	} {
+		begun := time.Now()
+		if err := step.do(); err != nil {
+			return fmt.Errorf("%s: %w", step.what, err)
+		}
+		fmt.Printf("%-20s %5.1f s\n", step.what, time.Since(begun).Seconds())
+	}
+	return nil
+}
+
+// binary names the binary of an architecture.
+func (r release) binary(arch string) string {
+	return filepath.Join(r.out, fmt.Sprintf("selvage_%s_linux_%s", r.version, arch))
+}
+
+func (r release) binaries() error {
+	stamp := fmt.Sprintf("-s -w -buildid= -X main.build=%s -X main.buildCommit=%s -X main.buildDate=%s", r.version, r.commit, r.date.Format(time.RFC3339))
+	for _, arch := range architectures {
+		cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", stamp, "-o", r.binary(arch), "./cmd/selvage")
+		cmd.Dir, cmd.Stderr = r.root, os.Stderr
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch, "GOFLAGS=-mod=readonly", "GOWORK=off")
+		if err := cmd.Run(); err != nil {
+			return fmt.Errorf("building for %s: %w", arch, err)
+		}
+	}
+	return nil
+}
+
+// checksums writes SHA256SUMS, as sha256sum -c reads it.
+func (r release) checksums() error {
+	sums, err := sumsOf(r.out)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(r.out, "SHA256SUMS"), []byte(strings.Join(sums, "")), 0o644)
+}
+
+// sumsOf gives a line for each file of a directory but the sums themselves.
+func sumsOf(dir string) (lines []string, err error) {
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range files {
+		if file.Name() == "SHA256SUMS" {
+			continue
+		}
+		f, err := os.Open(filepath.Join(dir, file.Name()))
+		if err != nil {
+			return nil, err
+		}
+		h := sha256.New()
+		_, err = io.Copy(h, f)
+		if err := errors.Join(err, f.Close()); err != nil {
+			return nil, err
+		}
+		lines = append(lines, hex.EncodeToString(h.Sum(nil))+"  "+file.Name()+"\n")
+	}
+	return lines, nil
+}
+
+// again makes everything of a copy of the tree in another place, and compares.
+func (r release) again() error {
+	dir, err := os.MkdirTemp("", "selvage-again-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	other := r
+	other.root, other.out = filepath.Join(dir, "elsewhere"), filepath.Join(dir, "dist")
+	if err := os.CopyFS(other.root, tracked(r.root)); err != nil {
+		return fmt.Errorf("copying the tree: %w", err)
+	}
+	if err := other.make(); err != nil {
+		return err
+	}
+	first, err := sumsOf(r.out)
+	if err != nil {
+		return err
+	}
+	second, err := sumsOf(other.out)
+	if err != nil {
+		return err
+	}
+	if !slices.Equal(first, second) {
+		return fmt.Errorf("made twice, it differs:\n%s\n%s", strings.Join(first, ""), strings.Join(second, ""))
+	}
+	fmt.Println("made twice, it is the same to the byte")
+	return nil
+}
