@@ -163,6 +163,7 @@ func (s *server) run(ctx context.Context, c *cli, reload func()) error {
 	if err != nil {
 		return errors.Join(err, s.ports.close())
 	}
+	s.app.passwords.MakeRoom()
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var work sync.WaitGroup
 	defer work.Wait()

@@ -45,6 +45,7 @@ type Hasher struct {
 	cost    params
 	sem     chan struct{}
 	waiting atomic.Int64
+	room    *room // nil where hashes have no processors of their own
 }
 
 // New makes a Hasher that runs at most parallel hashes at a time; 0 means GOMAXPROCS.
@@ -151,7 +152,8 @@ func (h *Hasher) run(ctx context.Context, work func() error) error {
 		return err
 	}
 	defer func() { <-h.sem }()
-	return work()
+	defer h.room.take(cap(h.sem))()
+	return aside(work)
 }
 
 // turn waits until a hash may run.
