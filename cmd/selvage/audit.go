@@ -261,6 +261,15 @@ func checkEnd(ctx context.Context, a *app, text string) (broken, err error) {
 	if laneErr != nil || seqErr != nil {
 		return nil, usagef("--end is LANE:SEQ:HASH; it is %q", text)
 	}
+	heads, err := a.store.AuditHeads(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, h := range heads {
+		if h.Lane == lane && (seq < h.PrunedSeq || seq == h.PrunedSeq && parts[2] == h.PrunedHash) {
+			return nil, nil // it was pruned, as the code of what was says
+		}
+	}
 	events, err := a.store.ReadLane(ctx, lane, seq-1, 1)
 	if err != nil {
 		return nil, err

@@ -124,6 +124,10 @@ type Config struct {
 		MediaMissesPerNetwork atMost `koanf:"media_misses_per_network" default:"300" reload:"true" help:"recordings that there are not, asked for from one address a minute; 0 for no limit"`
 	} `koanf:"limits"`
 
+	Audit struct {
+		Keep retention `koanf:"keep" default:"0" help:"how long events of the audit trail are kept, in days such as 400d; 0 is for ever"`
+	} `koanf:"audit"`
+
 	Log struct {
 		Level  logLevel  `koanf:"level" default:"info" reload:"true" help:"debug, info, warn or error"`
 		Format logFormat `koanf:"format" default:"auto" help:"text, json, or auto: text on a terminal"`

@@ -231,8 +231,15 @@ func (s *server) running() running {
 func (a *app) sweep(ctx context.Context, log *slog.Logger) {
 	tick := time.NewTicker(time.Minute)
 	defer tick.Stop()
+	var pruned time.Time // the audit trail is until then
 	for {
-		err := errors.Join(a.store.SweepRevocations(ctx), a.store.SweepFamilies(ctx), a.idp.Sweep(ctx), a.fabric.SweepDeliveries(ctx), a.operators.Sweep(ctx), a.idp.SweepMail(ctx))
+		var err error
+		if keep := time.Duration(a.config.Audit.Keep); keep > 0 {
+			if until := time.Now().Add(-keep).UTC().Truncate(day); until.After(pruned) {
+				pruned, err = until, a.store.PruneAudit(ctx, until)
+			}
+		}
+		err = errors.Join(err, a.store.SweepRevocations(ctx), a.store.SweepFamilies(ctx), a.idp.Sweep(ctx), a.fabric.SweepDeliveries(ctx), a.operators.Sweep(ctx), a.idp.SweepMail(ctx))
 		if a.recordings != nil {
 			err = errors.Join(err, a.recordings.Sweep(ctx))
 		}

@@ -35,6 +35,7 @@ type (
 	score          int
 	lifetime       time.Duration // of a token: what ends one must be remembered as long
 	period         time.Duration // of a login
+	retention      time.Duration // of the audit trail; 0 is for ever
 	logLevel       slog.Level
 	logFormat      string
 	whether        string // yes, no or auto
@@ -318,3 +319,17 @@ func (f *logFormat) UnmarshalText(text []byte) error {
 	}
 	return nil
 }
+
+// leastRetention is what of the audit trail is kept in any case.
+const leastRetention = 30 * day
+
+func (r *retention) UnmarshalText(text []byte) error {
+	s := span{least: 0, most: 100 * 365 * day}
+	if err := s.Set(string(text)); string(text) != "0" && (err != nil || s.length < leastRetention) {
+		return fmt.Errorf("needs a time from %s to %s, such as 400d, or 0 for ever", inDays(leastRetention), inDays(s.most))
+	}
+	*r = retention(s.length)
+	return nil
+}
+
+func (r retention) String() string { return inDays(time.Duration(r)) }

@@ -64,10 +64,7 @@ func (s *Store) VerifyAudit(ctx context.Context) (r AuditReport, err error) {
 		}
 	}
 	for _, head := range heads {
-		v, broken := key.Verify(head)
-		if broken == nil {
-			broken, err = s.walk(ctx, v, head)
-		}
+		v, broken, err := s.verifyLane(ctx, key, head)
 		if err != nil {
 			return r, err
 		}
@@ -77,6 +74,23 @@ func (s *Store) VerifyAudit(ctx context.Context) (r AuditReport, err error) {
 		r.Lanes = append(r.Lanes, *v)
 	}
 	return r, nil
+}
+
+// verifyLane walks a lane, anew where it was pruned meanwhile.
+func (s *Store) verifyLane(ctx context.Context, key *audit.Key, head audit.Head) (v *audit.Verifier, broken, err error) {
+	for {
+		if v, broken = key.Verify(head); broken == nil {
+			broken, err = s.walk(ctx, v, head)
+		}
+		if broken == nil || err != nil {
+			return v, broken, err
+		}
+		now, err := s.auditHead(ctx, head.Lane)
+		if err != nil || now.PrunedSeq <= head.PrunedSeq {
+			return v, broken, err
+		}
+		head = now
+	}
 }
 
 // walk gives a Verifier the events of a lane. Places that were taken twice come one after

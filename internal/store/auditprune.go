@@ -1,0 +1,80 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/selvage/selvage/internal/audit"
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// PruneAudit deletes the events at the beginning of each lane that are of before a moment.
+// Their chain is walked first, and where it is broken nothing is deleted: what somebody did
+// to it stays to be seen. The place and the hash of the last stay, with a code of their own,
+// so that the lane verifies from there.
+func (s *Store) PruneAudit(ctx context.Context, before time.Time) error {
+	key := s.auditKey.Load()
+	if key == nil {
+		return errors.New("pruning audit trail: there is no key")
+	}
+	heads, err := s.AuditHeads(ctx)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, head := range heads {
+		if err := s.pruneLane(ctx, key, head, before); err != nil {
+			errs = append(errs, fmt.Errorf("pruning audit trail: %w", err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (s *Store) pruneLane(ctx context.Context, key *audit.Key, head audit.Head, before time.Time) error {
+	v, err := key.Verify(head)
+	for more := true; more && err == nil; {
+		at := v.At()
+		var events []audit.Event
+		if events, err = s.ReadLane(ctx, head.Lane, at.Seq, auditBatch); err != nil {
+			return err
+		}
+		more = len(events) == auditBatch
+		for _, e := range events {
+			if !e.At.Before(before) {
+				more = false
+				break
+			}
+			if err = v.Next(e); err != nil {
+				break
+			}
+		}
+		if v.At().Seq > at.Seq {
+			if err := s.prune(ctx, key, at, v.At(), before); err != nil {
+				return err
+			}
+		}
+	}
+	return err
+}
+
+// prune deletes the events of a lane behind one place and up to another. Where another node
+// has just done so, nothing is left to do.
+func (s *Store) prune(ctx context.Context, key *audit.Key, from, to audit.Head, before time.Time) error {
+	e := audit.Of("audit.pruned", "", "audit", strconv.Itoa(to.Lane)).
+		With("from", strconv.FormatInt(from.Seq+1, 10), "until", strconv.FormatInt(to.Seq, 10), "before", date(before))
+	return s.change(ctx, e, func(t tx) error {
+		res, err := t.Exec(ctx, `UPDATE audit_heads SET pruned_seq = $3, pruned_hash = $4, pruned_mac = $5 WHERE lane = $1 AND pruned_seq = $2`,
+			to.Lane, from.Seq, to.Seq, to.Hash, key.Mac(audit.PrunedUntil, to.Lane, to.Seq, to.Hash))
+		if err := oneRow(res, err, "lane"); errors.Is(err, problem.NotFound) {
+			t.event.Drop()
+			return nil
+		} else if err != nil {
+			return err
+		}
+		_, err = t.Exec(ctx, `DELETE FROM audit WHERE lane = $1 AND seq <= $2`, to.Lane, to.Seq)
+		return err
+	})
+}

@@ -1,0 +1,91 @@
+package store
+
+import (
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/internal/audit"
+)
+
+// What is older than a moment goes from the beginning of each lane, and what is left
+// verifies from there; it does not with another beginning.
+func TestPruneAudit(t *testing.T) {
+	EachDatabase(t, func(t *testing.T, c Config) {
+		began := time.Now().Add(-24 * time.Hour).Truncate(time.Second)
+		clock := began
+		c.Now = func() time.Time { return clock }
+		s := trail(t, c)
+		clock = began.Add(time.Hour)
+		for range 3 {
+			if err := s.Record(t.Context(), audit.Of("login", "", "subscriber", "s")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		node, err := Open(t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer node.Close()
+		node.lanes = 1
+		clock = began.Add(2 * time.Hour)
+		prune := func(before time.Time) {
+			t.Helper()
+			var both sync.WaitGroup
+			for _, n := range []*Store{s, node} {
+				both.Go(func() {
+					if err := n.PruneAudit(t.Context(), before); err != nil {
+						t.Errorf("PruneAudit: %v", err)
+					}
+				})
+			}
+			both.Wait()
+		}
+		prune(began)
+		if n, broken := verified(t, s); n != 8 || broken != nil {
+			t.Errorf("where nothing is old enough VerifyAudit = %d events, %v, want 8", n, broken)
+		}
+		prune(began.Add(time.Minute))
+		if n, broken := verified(t, s); n != 4 || broken != nil {
+			t.Errorf("after that VerifyAudit = %d events, %v, want the three of later and that of pruning", n, broken)
+		}
+		head, err := s.auditHead(t.Context(), 0)
+		if err != nil || head.PrunedSeq != 5 || head.Seq != 9 {
+			t.Errorf("the lane is %+v, %v, want it pruned until 5", head, err)
+		}
+		for _, sql := range []string{
+			`DELETE FROM audit WHERE seq = 6`,
+			`DELETE FROM audit WHERE seq = 6; UPDATE audit_heads SET pruned_seq = 6 WHERE lane = 0`,
+			`DELETE FROM audit WHERE seq = 6; UPDATE audit_heads SET pruned_seq = 6, pruned_hash = 'x', pruned_mac = mac WHERE lane = 0`,
+			`UPDATE audit_heads SET pruned_hash = 'x' WHERE lane = 0`,
+			`UPDATE audit_heads SET pruned_seq = 0, pruned_hash = '', pruned_mac = '' WHERE lane = 0`,
+		} {
+			tamper(t, s, `CREATE TABLE kept_events AS SELECT * FROM audit; CREATE TABLE kept_heads AS SELECT * FROM audit_heads`)
+			tamper(t, s, sql)
+			if _, broken := verified(t, s); broken == nil {
+				t.Errorf("after %s: VerifyAudit found nothing", sql)
+			}
+			tamper(t, s, `DELETE FROM audit; INSERT INTO audit SELECT * FROM kept_events; DELETE FROM audit_heads; INSERT INTO audit_heads SELECT * FROM kept_heads; DROP TABLE kept_events; DROP TABLE kept_heads`)
+		}
+		prune(began.Add(90 * time.Minute))
+		if n, broken := verified(t, s); n != 2 || broken != nil {
+			t.Errorf("pruned again VerifyAudit = %d events, %v, want those of pruning", n, broken)
+		}
+	})
+}
+
+// Where the chain is broken nothing is pruned from there on: it stays to be seen.
+func TestPruneBrokenAudit(t *testing.T) {
+	EachDatabase(t, func(t *testing.T, c Config) {
+		s := trail(t, c)
+		tamper(t, s, `UPDATE audit SET actor_id = 'x' WHERE seq = 3`)
+		var b *audit.Break
+		if err := s.PruneAudit(t.Context(), time.Now().Add(time.Hour)); !errors.As(err, &b) || b.Seq != 3 {
+			t.Errorf("PruneAudit = %v, want a break at 3", err)
+		}
+		if _, broken := verified(t, s); len(broken) != 1 || !errors.As(broken[0], &b) || b.Seq != 3 {
+			t.Errorf("VerifyAudit after it = %v, want a break at 3", broken)
+		}
+	})
+}
