@@ -1,0 +1,91 @@
+package attack
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/test/harness"
+)
+
+// TestP09ParallelLogins has three hundred sign in at once: each password takes 19 MiB, and
+// all of them 5.7 GB. They take turns, or are told to come back; the process stays below
+// 512 MiB, and who has a token is served meanwhile.
+func TestP09ParallelLogins(t *testing.T) {
+	const crowd, most = 300, 512 << 10 // KiB
+	p := limited(t)
+	c := p.NewClient(t, "spa", "--first-party")
+	sub := p.NewSubscriber(t)
+	sat := p.NewSAT(t, "somebody")
+	browsers, pages := make([]*harness.Browser, crowd), make([]harness.Page, crowd)
+	for i := range browsers {
+		browsers[i] = c.Browser()
+		pages[i] = browsers[i].Open(t, c.NewFlow("openid").URL())
+	}
+	var all sync.WaitGroup
+	answers := make([]harness.Page, crowd)
+	for i, b := range browsers {
+		all.Go(func() {
+			answers[i] = b.Submit(t, pages[i], "login-submit", map[string]string{"username": sub.Email, "password": sub.Password})
+		})
+	}
+	over := make(chan struct{})
+	go func() { all.Wait(); close(over) }()
+	var took []time.Duration
+	for going := true; going; {
+		began := time.Now()
+		p.Get(t, "/api/fabric/subscriber/info", harness.Bearer(sat.Token)).Want(t, 200)
+		took = append(took, time.Since(began))
+		select {
+		case <-over:
+			going = false
+		default:
+		}
+	}
+	in := 0
+	for i, a := range answers {
+		switch {
+		case a.Left != nil:
+			in++
+		case a.Status != http.StatusTooManyRequests && a.Status != http.StatusServiceUnavailable || a.Header.Get("Retry-After") == "":
+			t.Errorf("login %d = %d, Retry-After %q, want it done, or 429 or 503 with a time", i, a.Status, a.Header.Get("Retry-After"))
+		}
+	}
+	if in == 0 {
+		t.Error("of 300 logins none was done")
+	}
+	if peak := peakOf(t, p.PID()); peak > most {
+		t.Errorf("the process had %d KiB at its peak, want %d at most", peak, most)
+	}
+	slices.Sort(took)
+	if p99 := took[len(took)*99/100]; p99 > time.Second {
+		t.Errorf("beside them a token was verified in %v (p99 of %d), want a second at most", p99, len(took))
+	}
+	t.Logf("%d of %d were let in; %d verifications beside them", in, crowd, len(took))
+}
+
+// peakOf gives the most memory that a process has had, in KiB (proc(5), VmHWM).
+func peakOf(t *testing.T, pid int) int {
+	t.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		t.Skip(err)
+	}
+	for line := range strings.Lines(string(status)) {
+		if rest, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+			n, err := strconv.Atoi(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "kB")))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+	}
+	t.Fatal("the kernel does not tell the peak")
+	return 0
+}
