@@ -241,5 +241,5 @@ func (f *Fabric) createByReference(ctx context.Context, projectID string, in Sub
 	if email := NormalizeEmail(in.Reference); isEmail(email) {
 		s.Email = email
 	}
-	return s, f.insert(ctx, s)
+	return s, f.insert(ctx, s, nil)
 }

@@ -137,6 +137,11 @@ func (f *Fabric) UpdateProject(ctx context.Context, id string, c ProjectChange) 
 	return f.c.Store.UpdateProject(ctx, id, c, f.now())
 }
 
+// AnyRegistration reports whether people may make themselves accounts in any project.
+func (f *Fabric) AnyRegistration(ctx context.Context) (bool, error) {
+	return f.c.Store.AnyRegistration(ctx)
+}
+
 // DeleteProject deletes a project with all that is in it, and ends its tokens.
 func (f *Fabric) DeleteProject(ctx context.Context, id string) error {
 	id, ok := canonical(id)

@@ -27,6 +27,8 @@ type Store interface {
 	CreateProject(ctx context.Context, p Project) error
 	FindProject(ctx context.Context, id string) (Project, error)
 	ListProjects(ctx context.Context, q page.Query) (page.Page[Project], error)
+	// AnyRegistration reports whether a project has RegistrationOpen.
+	AnyRegistration(ctx context.Context) (bool, error)
 	UpdateProject(ctx context.Context, id string, c ProjectChange, at time.Time) (Project, error)
 	// DeleteProject deletes all that belongs to the project too.
 	DeleteProject(ctx context.Context, r revocation.Revocation) error
@@ -52,7 +54,7 @@ type Store interface {
 	// e-mail in use in the project gives problem.Conflict on the parameter
 	// "email", and of many callers one succeeds; an address name in use gives
 	// problem.Conflict on "address". An unknown project is problem.NotFound.
-	CreateSubscriber(ctx context.Context, s Subscriber, a Address) error
+	CreateSubscriber(ctx context.Context, s Subscriber, a Address, by ...Proof) error
 	FindSubscriber(ctx context.Context, projectID, id string) (Subscriber, error)
 	// FindSubscriberByEmail looks for what [NormalizeEmail] gave.
 	FindSubscriberByEmail(ctx context.Context, projectID, email string) (Subscriber, error)

@@ -80,7 +80,7 @@ type SubscriberInput struct {
 	PasswordHash *string
 	Disabled     *bool
 	Claims       *StandardClaims // in place of all that were
-	Proof        *Proof          // by which it is changed
+	Proof        *Proof          // by which it is changed, or made
 	Profile
 }
 
@@ -142,7 +142,16 @@ func (f *Fabric) CreateSubscriber(ctx context.Context, projectID string, in Subs
 	if err != nil {
 		return Subscriber{}, err
 	}
-	return s, f.insert(ctx, s)
+	return s, f.insert(ctx, s, in.Proof)
+}
+
+// DraftSubscriber gives the subscriber that CreateSubscriber would make of an input, and
+// makes none.
+func (f *Fabric) DraftSubscriber(ctx context.Context, projectID string, in SubscriberInput) (Subscriber, error) {
+	if err := in.Check(true); err != nil {
+		return Subscriber{}, err
+	}
+	return f.newSubscriber(ctx, projectID, in)
 }
 
 // newSubscriber makes the row of an input that was checked.
@@ -177,8 +186,12 @@ func (f *Fabric) newSubscriber(ctx context.Context, projectID string, in Subscri
 }
 
 // insert writes a new subscriber with an address whose name is free.
-func (f *Fabric) insert(ctx context.Context, s Subscriber) error {
-	return f.insertNamed(privateAddress(s), func(a Address) error { return f.c.Store.CreateSubscriber(ctx, s, a) })
+func (f *Fabric) insert(ctx context.Context, s Subscriber, by *Proof) error {
+	var proofs []Proof
+	if by != nil {
+		proofs = append(proofs, *by)
+	}
+	return f.insertNamed(privateAddress(s), func(a Address) error { return f.c.Store.CreateSubscriber(ctx, s, a, proofs...) })
 }
 
 // FindSubscriber gives a subscriber of a project.

@@ -1,6 +1,7 @@
 package idp
 
 import (
+	"context"
 	"net/url"
 	"regexp"
 	"slices"
@@ -28,9 +29,10 @@ type AuthRequest struct {
 	Prompt       []string     `json:"prompt,omitempty"`
 	MaxAge       *int64       `json:"max_age,omitempty"` // seconds
 	LoginHint    string       `json:"login_hint,omitempty"`
-	Meant        []string     `json:"meant,omitzero"`  // the only subscribers it may be answered for; nil means any
-	Want         Want         `json:"want,omitempty"`  // of the class of the login; "" is any
-	Proof        *Proof       `json:"proof,omitempty"` // of somebody who has not logged in wholly yet
+	Meant        []string     `json:"meant,omitzero"`    // the only subscribers it may be answered for; nil means any
+	Want         Want         `json:"want,omitempty"`    // of the class of the login; "" is any
+	Proof        *Proof       `json:"proof,omitempty"`   // of somebody who has not logged in wholly yet
+	Pending      *Pending     `json:"pending,omitempty"` // the account that somebody asks for in the middle of it
 	Claims       Claims       `json:"claims,omitzero"`
 	Resources    []string     `json:"resources,omitempty"`  // that its access tokens may be for (RFC 8707); none means us
 	UILocales    string       `json:"ui_locales,omitempty"` // languages that its pages shall be in, the best first
@@ -216,10 +218,32 @@ func (c Client) allowedScopes(asked []string) ([]string, error) {
 	return known, nil
 }
 
+// Prompts lists the values of prompt (OpenID Connect Core, section 3.1.2.1), and with open
+// that of Initiating User Registration via OpenID Connect 1.0, which a project allows.
+func Prompts(open bool) []string {
+	all := []string{"none", "login", "consent", "select_account"}
+	if open {
+		all = append(all, "create")
+	}
+	return all
+}
+
+// CheckCreate refuses prompt=create where people may make themselves no accounts.
+func (p *Provider) CheckCreate(ctx context.Context, c Client, a AuthRequest) error {
+	if !a.Has("create") {
+		return nil
+	}
+	open, err := p.MayRegister(ctx, c.ProjectID)
+	if err == nil && !open {
+		err = oauth("invalid_request", "prompt=create is not supported: people make themselves no accounts here")
+	}
+	return err
+}
+
 func parsePrompt(raw string) ([]string, error) {
 	prompts := strings.Fields(raw)
 	for _, p := range prompts {
-		if !slices.Contains([]string{"none", "login", "consent", "select_account"}, p) {
+		if !slices.Contains(Prompts(true), p) {
 			return nil, oauth("invalid_request", "prompt has an unknown value")
 		}
 	}

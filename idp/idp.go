@@ -213,7 +213,8 @@ type Provider struct {
 	lifetimes atomic.Pointer[Lifetimes]
 	seen      *recent.Cache[Session]
 	clients   *recent.Cache[Client]
-	projects  *recent.Cache[bool] // whether logins need two factors
+	projects  *recent.Cache[fabric.Project]
+	open      *recent.Cache[bool] // whether people may register anywhere
 	remote    keyring
 }
 
@@ -239,7 +240,7 @@ func New(c Config) *Provider {
 			return nil, errors.New("nothing is fetched here")
 		}
 	}
-	p := &Provider{Config: c, seen: recent.New[Session](c.Now), clients: recent.New[Client](c.Now), projects: recent.New[bool](c.Now)}
+	p := &Provider{Config: c, seen: recent.New[Session](c.Now), clients: recent.New[Client](c.Now), projects: recent.New[fabric.Project](c.Now), open: recent.New[bool](c.Now)}
 	p.SetLifetimes(c.Lifetimes)
 	return p
 }

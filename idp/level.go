@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/problem"
 )
 
@@ -86,17 +87,19 @@ func (p *Provider) Need(ctx context.Context, c Client, a AuthRequest) (Want, err
 	if a.Want == WantTwo || c.RequireACR == acrTwo {
 		return WantTwo, nil
 	}
-	required, err := p.projects.Load(c.ProjectID, func() (bool, error) {
-		project, err := p.Fabric.FindProject(ctx, c.ProjectID)
-		return project.RequireFactor, err
-	})
+	project, err := p.project(ctx, c.ProjectID)
 	if err != nil {
 		return "", err
 	}
-	if required {
+	if project.RequireFactor {
 		return WantTwo, nil
 	}
 	return a.Want, nil
+}
+
+// project gives a project as it was a moment ago.
+func (p *Provider) project(ctx context.Context, id string) (fabric.Project, error) {
+	return p.projects.Load(id, func() (fabric.Project, error) { return p.Fabric.FindProject(ctx, id) })
 }
 
 // checkACR checks a client's own demand.

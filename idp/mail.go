@@ -82,6 +82,8 @@ func (p *Provider) WriteLetter(ctx context.Context, l mail.Letter) (mail.Draft, 
 		if s.Disabled || s.PasswordHash != "" || s.Email != l.To {
 			return d, problem.NoSuch("recipient")
 		}
+	case mail.Registration:
+		return p.writeRegistration(ctx, l, d, link)
 	case mail.ChangeAddress:
 		return p.writeAddress(ctx, l, d, link)
 	default:

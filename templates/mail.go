@@ -6,6 +6,15 @@ type Forgot struct {
 	Email   string // typed before
 }
 
+// Register asks for what an account is made of.
+type Register struct {
+	ID, App, Host       string
+	Email               string // typed before
+	FirstName, LastName string
+	Rule                string // how long a password is
+	Error, ErrorIn      string // what is wrong, and the field that it is about
+}
+
 // Notice says what has happened, and what may be done next.
 type Notice struct {
 	ID      string // of the page, for tests
@@ -47,6 +56,7 @@ type MailShown struct {
 }
 
 func (Forgot) name() string      { return "forgot.html" }
+func (Register) name() string    { return "register.html" }
 func (Notice) name() string      { return "notice.html" }
 func (NewPassword) name() string { return "newpassword.html" }
 func (Confirm) name() string     { return "confirm.html" }

@@ -45,6 +45,7 @@ type Login struct {
 	Email      string // typed before, or hinted
 	Error      string // "" at first
 	EmailFocus bool   // whether the e-mail is what to type first
+	Register   bool   // whether people may make themselves an account
 
 	Passkey      Passkey // its Options are "" where there can be none
 	PasskeyError string

@@ -21,9 +21,10 @@ var projects = view[fabric.Project]{
 			RecordRate int64  `json:"record_rate"`
 			MediaAuth  string `json:"media_auth"`
 			Factor     bool   `json:"require_factor"`
+			Registers  string `json:"registration"`
 			CreatedAt  moment `json:"created_at"`
 			UpdatedAt  moment `json:"updated_at"`
-		}{p.ID, p.Name, p.RecordRate, p.MediaAuth, p.RequireFactor, iso(p.Created), iso(p.Updated)}
+		}{p.ID, p.Name, p.RecordRate, p.MediaAuth, p.RequireFactor, string(p.Registration), iso(p.Created), iso(p.Updated)}
 	},
 	facts: []fact[fabric.Project]{
 		{name: "ID", value: func(p fabric.Project) string { return p.ID }},
@@ -31,6 +32,7 @@ var projects = view[fabric.Project]{
 		{name: "Price of a minute", detail: true, value: func(p fabric.Project) string { return dollars(p.RecordRate) }},
 		{name: "Media", detail: true, value: func(p fabric.Project) string { return mediaFor[p.MediaAuth] }},
 		{name: "Two factors", detail: true, value: func(p fabric.Project) string { return yesNo(p.RequireFactor) }},
+		{name: "Registration", detail: true, value: func(p fabric.Project) string { return registrationFor[p.Registration] }},
 		{name: "Created", aside: true, value: func(p fabric.Project) string { return stamp(p.Created) }},
 		{name: "Updated", detail: true, value: func(p fabric.Project) string { return stamp(p.Updated) }},
 	},
@@ -41,6 +43,12 @@ var mediaFor = map[string]string{
 	"public": "public: for whoever knows the URL",
 	"basic":  "basic: for who has credentials",
 	"signed": "signed: for who has credentials, or a link that they signed",
+}
+
+// registrationFor says in words who may make accounts.
+var registrationFor = map[fabric.Registration]string{
+	fabric.RegistrationOff:  "off: accounts are made for people",
+	fabric.RegistrationOpen: "open: people make accounts themselves, with an address that is theirs",
 }
 
 // dollars writes millionths of a dollar.
@@ -56,6 +64,7 @@ func (c *cli) projectCommand() *cobra.Command {
 	update.Flags().String("color", "", "the `color` of buttons in its mails, such as #2f4b9b")
 	update.Flags().String("media-auth", "", "`who` may fetch the media of recordings: public, basic (credentials) or signed (those, and signed links)")
 	update.Flags().Bool("require-factor", false, "every login of its subscribers needs two factors; with =false a password is enough again")
+	update.Flags().String("registration", "", "`who` may make an account: off (operators and backends), or open (whoever reads mail at its address)")
 	remove := &cobra.Command{
 		Use: "delete ID", Short: "Delete a project with everything in it", Args: positional("ID"), RunE: c.with(c.deleteProject),
 	}
@@ -102,6 +111,9 @@ func (c *cli) showProject(ctx context.Context, a *app, _ *cobra.Command, args []
 
 func (c *cli) updateProject(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
 	change := fabric.ProjectChange{Name: text(cmd, "name"), MediaAuth: text(cmd, "media-auth"), Color: text(cmd, "color"), RequireFactor: truth(cmd, "require-factor")}
+	if who := text(cmd, "registration"); who != nil {
+		change.Registration = (*fabric.Registration)(who)
+	}
 	if cmd.Flags().Changed("record-rate") {
 		rate, err := cmd.Flags().GetInt64("record-rate")
 		if err != nil {

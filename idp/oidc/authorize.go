@@ -38,6 +38,9 @@ func (a *API) authorize(w http.ResponseWriter, r *http.Request) error {
 	if bad := checkParams(v); bad != nil {
 		err = bad
 	}
+	if err == nil {
+		err = a.CheckCreate(r.Context(), c, req)
+	}
 	if err != nil {
 		return a.respondError(w, r, c, req, err)
 	}
@@ -108,6 +111,9 @@ func (a *API) proceed(w http.ResponseWriter, r *http.Request, c idp.Client, req 
 	l, err := a.loginsOf(r, c.ProjectID)
 	if err != nil {
 		return a.respondError(w, r, c, req, err)
+	}
+	if req.Has("create") {
+		return a.suspend(w, r, c, req, "/register")
 	}
 	silent := req.Has("none")
 	s, ok := l.answering(req)

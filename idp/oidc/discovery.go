@@ -23,14 +23,15 @@ const cacheFor = 5 * time.Minute
 // 8414, section 2) as bytes ready to serve. It names what is there, nothing else.
 type metadata keys.Document
 
-func (a *API) newMetadata() (metadata, error) {
+func (a *API) newMetadata(open bool) (metadata, error) {
 	provenMethods := []oidc.AuthMethod{oidc.AuthMethodBasic, oidc.AuthMethodPost, oidc.AuthMethodPrivateKeyJWT}
 	allMethods := append(provenMethods, oidc.AuthMethodNone)
 	doc := struct {
 		oidc.DiscoveryConfiguration
-		ResponseIss bool `json:"authorization_response_iss_parameter_supported"` // RFC 9207, section 3
+		ResponseIss bool     `json:"authorization_response_iss_parameter_supported"` // RFC 9207, section 3
+		Prompts     []string `json:"prompt_values_supported"`                        // Initiating User Registration via OpenID Connect 1.0, section 4
 	}{
-		ResponseIss: true,
+		ResponseIss: true, Prompts: idp.Prompts(open),
 		DiscoveryConfiguration: oidc.DiscoveryConfiguration{
 			Issuer:                                    a.Issuer,
 			AuthorizationEndpoint:                     a.authURL + "/login/oauth/authorize",
@@ -81,7 +82,13 @@ func algorithms() (names []string) {
 	return names
 }
 
-func (m metadata) serve(w http.ResponseWriter, r *http.Request) {
+// serveMetadata serves the discovery document: with prompt=create where some project
+// lets people register.
+func (a *API) serveMetadata(w http.ResponseWriter, r *http.Request) {
+	m := a.metadata[0]
+	if open, err := a.MayRegisterSomewhere(r.Context()); err == nil && open {
+		m = a.metadata[1]
+	}
 	serveDocument(w, r, keys.Document(m), "application/json")
 }
 

@@ -26,6 +26,10 @@ func (a *API) showLogin(w http.ResponseWriter, r *http.Request) error {
 
 func (a *API) loginPage(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest, p templates.Login, status int) error {
 	p.ID, p.App, p.Host = req.ID, a.appName(r, c, req), req.Host()
+	var err error
+	if p.Register, err = a.MayRegister(r.Context(), c.ProjectID); err != nil {
+		return err
+	}
 	if err := a.offerPasskey(r, req, &p); err != nil {
 		return err
 	}

@@ -41,7 +41,7 @@ type API struct {
 	browsers *web.Browsers
 	cookies  web.Cookies
 	mailbox  bool
-	metadata metadata
+	metadata [2]metadata // the second where people may register
 }
 
 // New makes an API.
@@ -62,8 +62,12 @@ func New(c Config) (*API, error) {
 		},
 	}
 	a.origin = public.Scheme + "://" + public.Host
-	a.metadata, err = a.newMetadata()
-	return a, err
+	for i := range a.metadata {
+		if a.metadata[i], err = a.newMetadata(i == 1); err != nil {
+			return nil, err
+		}
+	}
+	return a, nil
 }
 
 // Handler serves:
@@ -108,8 +112,10 @@ func New(c Config) (*API, error) {
 //	POST      /oauth/revoke
 //	POST      /oauth/token
 //	GET, POST /oauth/userinfo
+//	GET, POST /register
 //	GET, POST /reset
 //	GET, POST /verify
+//	GET, POST /welcome
 func (a *API) Handler() http.Handler {
 	mux := http.NewServeMux()
 	a.mount(mux)
@@ -136,8 +142,8 @@ func (a *API) mount(mux web.Mux) {
 	anyOrigin := func(path string, h http.Handler, methods ...string) {
 		mux.Handle(path, web.AnyOrigin(h, methods...))
 	}
-	anyOrigin("/.well-known/oauth-authorization-server", a.document(a.metadata.serve), http.MethodGet)
-	anyOrigin("/.well-known/openid-configuration", a.document(a.metadata.serve), http.MethodGet)
+	anyOrigin("/.well-known/oauth-authorization-server", a.document(a.serveMetadata), http.MethodGet)
+	anyOrigin("/.well-known/openid-configuration", a.document(a.serveMetadata), http.MethodGet)
 	own("GET /account", a.showAccount)
 	own("POST /account/apps/revoke", a.onAccount(a.revokeApp))
 	own("POST /account/app", a.sensitive(a.beginApp))
@@ -187,10 +193,14 @@ func (a *API) mount(mux web.Mux) {
 	page("POST /oauth/logout", a.endSessionByPost)
 	anyOrigin(revokePath, a.strict(library), http.MethodPost)
 	anyOrigin(tokenPath, a.strict(library), http.MethodPost)
+	own("GET /register", a.showRegister)
+	own("POST /register", a.register)
 	own("GET /reset", a.showReset)
 	own("POST /reset", a.reset)
 	own("GET /verify", a.showVerify)
 	own("POST /verify", a.verify)
+	own("GET /welcome", a.showWelcome)
+	own("POST /welcome", a.welcome)
 	anyOrigin("/oauth/userinfo", web.Handle(a.userinfo, a.writeBearerError), http.MethodGet, http.MethodPost)
 }
 

@@ -70,3 +70,34 @@ func changeWords(say *words.Words, email, project, token string) templates.Confi
 func changedWords(say *words.Words, email string) templates.Notice {
 	return templates.Notice{ID: "address-changed", Title: say.Say("address.changed"), Text: []string{say.Say("address.changed-text", "Email", email)}}
 }
+
+// The answers where nobody makes itself an account, or has one by now.
+var (
+	errNoRegistration = &shown{http.StatusNotFound, templates.Error{Title: "error.registration", Text: "error.registration-text"}}
+	errHasAccount     = &shown{http.StatusConflict, templates.Error{Title: "error.registered", Text: "error.registered-text"}}
+)
+
+// registrationSent says the same of every address.
+func registrationSent(say *words.Words, mailbox bool) templates.Notice {
+	return templates.Notice{
+		ID: "mail-sent", Title: say.Say("forgot.sent"), Mailbox: mailbox, Text: []string{say.Say("register.sent-text"), say.Say("register.sent-link")},
+	}
+}
+
+func welcomeHere(say *words.Words, email, project, token string) templates.Confirm {
+	return templates.Confirm{
+		Title: say.Say("welcome.title"), Text: say.Say("welcome.here", "Project", project, "Email", email),
+		Action: "/welcome", Token: token, Button: say.Say("welcome.submit"),
+	}
+}
+
+func welcomeElsewhere(say *words.Words, email, project, token string) templates.NewPassword {
+	return templates.NewPassword{
+		Title: say.Say("welcome.title"), Text: say.Say("welcome.elsewhere", "Project", project, "Email", email),
+		Action: "/welcome", Token: token, Email: email, Button: say.Say("welcome.submit"),
+	}
+}
+
+func accountMade(say *words.Words, email string) templates.Notice {
+	return templates.Notice{ID: "account-made", Title: say.Say("welcome.done"), Text: []string{say.Say("welcome.done-text", "Email", email)}}
+}

@@ -31,8 +31,8 @@ var german = tongue{
 			Note: "Wenn Sie es nicht waren, schreiben Sie sofort an die Betreiber von {brand}.",
 		},
 		Registration: {
-			Subject: "Schließen Sie Ihr Konto bei {brand} ab", Title: "Schließen Sie Ihr Konto ab", Button: "Passwort wählen",
-			Text: []string{"Jemand, wahrscheinlich Sie, möchte bei {brand} ein Konto mit der Adresse {to}. Wählen Sie ein Passwort, um es anzulegen.", germanHalfOur}, Note: germanIgnore,
+			Subject: "Bestätigen Sie Ihre E-Mail-Adresse für {brand}", Title: "Ihr Konto anlegen", Button: "Diese Adresse bestätigen",
+			Text: []string{"Jemand, wahrscheinlich Sie, möchte bei {brand} ein Konto mit der Adresse {to}. Bestätigen Sie, dass sie Ihnen gehört, und das Konto wird angelegt.", germanHalfOur + " Öffnen Sie ihn in dem Browser, in dem Sie begonnen haben, und Sie sind angemeldet."}, Note: germanIgnore,
 		},
 		Registered: {
 			Subject: "Sie haben schon ein Konto bei {brand}", Title: "Sie haben schon ein Konto",

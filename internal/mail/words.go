@@ -73,8 +73,8 @@ var english = map[Kind]words{
 		Note: "If it was not you, write to those who run {brand} at once.",
 	},
 	Registration: {
-		Subject: "Finish your account at {brand}", Title: "Finish your account", Button: "Choose a password",
-		Text: []string{"Somebody, probably you, wants an account at {brand} with the address {to}. Choose a password to make it.", halfOur}, Note: ignore,
+		Subject: "Confirm your e-mail address for {brand}", Title: "Make your account", Button: "Confirm this address",
+		Text: []string{"Somebody, probably you, wants an account at {brand} with the address {to}. Confirm that it is yours, and the account is made.", halfOur + " Open it in the browser where you began, and you are signed in."}, Note: ignore,
 	},
 	Registered: {
 		Subject: "You already have an account at {brand}", Title: "You already have an account",

@@ -92,3 +92,12 @@ func (s *Store) DeleteProject(ctx context.Context, r revocation.Revocation) erro
 		return t.revoke(ctx, s.ending(r))
 	})
 }
+
+// AnyRegistration reports whether people may make themselves accounts in any project.
+func (s *Store) AnyRegistration(ctx context.Context) (any bool, err error) {
+	err = s.read().Row(ctx, `SELECT EXISTS (SELECT 1 FROM projects WHERE registration = $1)`, string(fabric.RegistrationOpen)).Scan(&any)
+	if err != nil {
+		return false, fmt.Errorf("looking for registration: %w", err)
+	}
+	return any, nil
+}

@@ -37,13 +37,19 @@ func scanSubscriber(row scanner, more ...any) (s fabric.Subscriber, err error) {
 const noClaims = "{}"
 
 // CreateSubscriber inserts a subscriber and its address. The unique indexes
-// decide which of many callers succeeds.
-func (s *Store) CreateSubscriber(ctx context.Context, sub fabric.Subscriber, a fabric.Address) error {
+// decide which of many callers succeeds. A link by which it is made is used up.
+func (s *Store) CreateSubscriber(ctx context.Context, sub fabric.Subscriber, a fabric.Address, by ...fabric.Proof) error {
 	claims, err := json.Marshal(sub.Claims)
 	if err != nil {
 		return fmt.Errorf("writing claims: %w", err)
 	}
 	return s.change(ctx, audit.Of("subscriber.created", sub.ProjectID, "subscriber", sub.ID), func(t tx) error {
+		for _, p := range by {
+			t.event.Add("link", p.Purpose)
+			if err := t.useLink(ctx, "", p, s.now()); err != nil {
+				return err
+			}
+		}
 		var webhooks int
 		err := t.Row(ctx, `INSERT INTO subscribers (id, project_id, email, reference, password_hash, first_name, last_name, display_name,
 			job_title, time_zone, country, company_name, region, claims, email_verified, disabled, created, updated)

@@ -1,0 +1,171 @@
+package attack
+
+import (
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/selvage/selvage/test/harness"
+)
+
+// newOpen gives a project where people make themselves accounts.
+func newOpen(t *testing.T, env ...string) mailed {
+	t.Helper()
+	m := newMailed(t, env...)
+	m.Command(t, "", "project", "update", m.ID, "--registration", "open")
+	return m
+}
+
+// register asks for an account in a browser, in the middle of a sign-in.
+func (m mailed) register(t *testing.T, b *harness.Browser, email, password string) harness.Page {
+	t.Helper()
+	page := b.Open(t, m.spa.NewFlow(loginScope).With("prompt", "create").URL())
+	return b.Submit(t, page, "register-submit", map[string]string{"username": email, "new-password": password, "first-name": "Grace", "last-name": "Hopper"})
+}
+
+const chosen = "granite-otter-nine"
+
+// TestRegister makes an account: nobody is signed in before the link of the mail was
+// posted, and then the app gets its code in the browser that began.
+func TestRegister(t *testing.T) {
+	m := newOpen(t)
+	b := m.Browser()
+	login := b.Open(t, m.spa.NewFlow(loginScope).URL())
+	if !login.Has("login-register") {
+		t.Error("the login page has no link to registration")
+	}
+	b.Submit(t, b.Open(t, "/register?id="+url.QueryEscape(login.URL.Query().Get("id"))), "register-submit", map[string]string{"username": "grace@example.com", "new-password": "password"}).Want(t, 422)
+	if page := m.register(t, b, "Grace@Example.com", chosen); !page.Has("mail-sent") {
+		t.Fatalf("asking for an account = %d %s", page.Status, page.Body)
+	}
+	link := m.link(t, "grace@example.com", 1)
+	form := b.Open(t, link) // looking uses nothing up
+	early := m.Browser()
+	page := early.Open(t, m.spa.NewFlow(loginScope).URL())
+	early.Submit(t, page, "login-submit", map[string]string{"username": "grace@example.com", "password": chosen}).Want(t, 422)
+
+	told := b.Submit(t, form, "confirm-submit", nil).Callback(t)
+	if told.Get("code") == "" {
+		t.Fatalf("the app is told %v, want a code", told)
+	}
+	b.Submit(t, form, "confirm-submit", nil).Want(t, 410)
+	sub := harness.Subscriber{Email: "grace@example.com", Password: chosen}
+	if email, verified := m.says(t, sub); email != sub.Email || !verified {
+		t.Errorf("the account has %q, verified %v", email, verified)
+	}
+}
+
+// TestRegisterElsewhere opens the link where the password was not typed: whoever does
+// chooses another, so that nobody prepares an account for somebody and keeps its key.
+func TestRegisterElsewhere(t *testing.T) {
+	m := newOpen(t)
+	stranger := m.Browser()
+	m.register(t, stranger, "grace@example.com", chosen).Want(t, 200)
+	link := m.link(t, "grace@example.com", 1)
+	b := m.Browser()
+	form := b.Open(t, link)
+	if form.Has("confirm-submit") || !form.Has("password-submit") {
+		t.Fatalf("elsewhere the link shows %s", form.Body)
+	}
+	_, token, _ := strings.Cut(link, "?token=")
+	m.Post(t, "/welcome", harness.Form(url.Values{"token": {token}})).Want(t, 422)
+	done := b.Submit(t, form, "password-submit", map[string]string{"new-password": "another-quilted-heron"})
+	if !done.Has("account-made") {
+		t.Fatalf("choosing a password = %d %s", done.Status, done.Body)
+	}
+	page := stranger.Open(t, m.spa.NewFlow(loginScope).URL())
+	stranger.Submit(t, page, "login-submit", map[string]string{"username": "grace@example.com", "password": chosen}).Want(t, 422)
+	m.spa.SignIn(t, harness.Subscriber{Email: "grace@example.com", Password: "another-quilted-heron"}, loginScope)
+}
+
+// requestIn finds the id of a request in a page.
+var requestIn = regexp.MustCompile(`id=[A-Z0-9]+`)
+
+// TestRegisterKnown asks for accounts that there are, and are not: the answer is the
+// same, and who has one is told so by mail alone.
+func TestRegisterKnown(t *testing.T) {
+	m := newOpen(t)
+	known, disabled := m.NewSubscriber(t), m.NewSubscriber(t)
+	m.Command(t, "", "subscriber", "update", disabled.ID, "--disabled")
+	want := ""
+	for _, email := range []string{known.Email, "nobody@example.com", disabled.Email} {
+		page := m.register(t, m.Browser(), email, chosen)
+		if got := fmt.Sprint(page.Status, requestIn.ReplaceAllString(plain(page.Answer), "id=ID")); want == "" {
+			want = got
+		} else if got != want {
+			t.Errorf("the answer for %q differs:\n%s\n%s", email, got, want)
+		}
+	}
+	if mail := m.about(t, known.Email, "already have"); mail.Link() != "" {
+		t.Errorf("who has an account is sent the link %s", mail.Link())
+	}
+	m.link(t, "nobody@example.com", 1)
+	if got := m.subjects(t, disabled.Email); len(got) != 0 {
+		t.Errorf("who is disabled is sent %q", got)
+	}
+	m.spa.SignIn(t, known, loginScope)
+
+	// Of two links one makes the account, and the other finds it.
+	m.register(t, m.Browser(), "twice@example.com", chosen)
+	m.register(t, m.Browser(), "twice@example.com", chosen)
+	first, second := m.link(t, "twice@example.com", 1), m.link(t, "twice@example.com", 2)
+	b := m.Browser()
+	b.Submit(t, b.Open(t, first), "password-submit", map[string]string{"new-password": chosen}).Want(t, 200)
+	b.Submit(t, b.Open(t, second), "password-submit", map[string]string{"new-password": chosen}).Want(t, 409)
+}
+
+// TestRegisterClosed asks where nobody may: by the page, by the form and by prompt=create,
+// and with a link from when it was open.
+func TestRegisterClosed(t *testing.T) {
+	m := newMailed(t)
+	prompts := func() []string {
+		var doc struct {
+			Prompts []string `json:"prompt_values_supported"`
+		}
+		m.Get(t, "/.well-known/openid-configuration").Want(t, 200).Read(t, &doc)
+		return doc.Prompts
+	}
+	b := m.Browser()
+	login := b.Open(t, m.spa.NewFlow(loginScope).URL())
+	if login.Has("login-register") || slices.Contains(prompts(), "create") {
+		t.Error("registration is off, and offered")
+	}
+	id := login.URL.Query().Get("id")
+	b.Open(t, "/register?id="+url.QueryEscape(id)).WantErrorPage(t, 404)
+	if told := b.Open(t, m.spa.NewFlow(loginScope).With("prompt", "create").URL()).Callback(t); told.Get("error") != "invalid_request" {
+		t.Errorf("prompt=create is answered %v, want invalid_request", told)
+	}
+	m.Command(t, "", "project", "update", m.ID, "--registration", "open")
+	harness.WithinASecond(t, "prompt=create in discovery", func() error {
+		if !slices.Contains(prompts(), "create") {
+			return fmt.Errorf("it has %q", prompts())
+		}
+		return nil
+	})
+	m.register(t, b, "grace@example.com", chosen).Want(t, 200)
+	link := m.link(t, "grace@example.com", 1)
+	form := b.Open(t, link)
+	m.Command(t, "", "project", "update", m.ID, "--registration", "off")
+	harness.WithinASecond(t, "the link to be over", func() error {
+		if page := b.Submit(t, form, "confirm-submit", nil); page.Status != 410 {
+			return fmt.Errorf("it is answered %d", page.Status)
+		}
+		return nil
+	})
+}
+
+// TestRegisterFlood asks for more accounts than one network, or one address, may.
+func TestRegisterFlood(t *testing.T) {
+	m := newOpen(t, "SELVAGE_LIMITS__REGISTER_PER_NETWORK=5", "SELVAGE_LIMITS__MAIL_PER_ADDRESS=2")
+	for range 4 {
+		m.register(t, m.Browser(), "grace@example.com", chosen).Want(t, 200)
+	}
+	if got := m.subjects(t, "grace@example.com"); len(got) != 2 {
+		t.Errorf("one address is sent %q, want two mails", got)
+	}
+	m.register(t, m.Browser(), "edsger@example.com", chosen).Want(t, 200)
+	m.register(t, m.Browser(), "barbara@example.com", chosen).Want(t, 429)
+}
