@@ -41,6 +41,8 @@ func TestConfirmByFactor(t *testing.T) {
 		t.Helper()
 		return b.post(page1, "/dashboard/confirm", url.Values{"password": {secret}, "code": {code}, "next": {keys}})
 	}
+	b.post("/dashboard/account", "/dashboard/account/password", url.Values{"current": {good}, "password": {good + "2"}}).leadsTo(t, "/dashboard/confirm?next=%2Fdashboard%2Faccount")
+	b.get(keys).leadsTo(t, page1)
 	used := code()
 	for _, tt := range []struct{ name, secret, code string }{
 		{"the password alone", good, ""}, {"a wrong code", good, "000000"}, {"a right code and a wrong password", "wrong", used}, {"a wrong recovery code", good, "aaaaa-aaaaa"},

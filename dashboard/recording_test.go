@@ -28,9 +28,14 @@ func (b browser) upload(path, file string, fields ...string) answer {
 	_, err = io.WriteString(part, file)
 	must(b, err)
 	must(b, w.Close())
-	r, err := http.NewRequest("POST", b.url+path, &body)
+	return b.multipart(path, w.FormDataContentType(), &body)
+}
+
+func (b browser) multipart(path, kind string, body io.Reader) answer {
+	b.Helper()
+	r, err := http.NewRequest("POST", b.url+path, body)
 	must(b, err)
-	r.Header.Set("Content-Type", w.FormDataContentType())
+	r.Header.Set("Content-Type", kind)
 	r.Header.Set("Sec-Fetch-Site", "same-origin")
 	return b.send(r)
 }
@@ -53,6 +58,19 @@ func TestUpload(t *testing.T) {
 		if a.StatusCode != http.StatusForbidden {
 			t.Errorf("an upload %s: %s", name, a.Status)
 		}
+	}
+	// Parts without a name or anything in them take room too, and so do fields.
+	for name, body := range map[string]string{
+		"nameless": "--b\r\n\r\n\r\n", "named": "--b\r\nContent-Disposition: form-data; name=a\r\n\r\n\r\n",
+	} {
+		before := "--b\r\nContent-Disposition: form-data; name=form\r\n\r\n" + token + "\r\n"
+		if a := b.multipart(base, "multipart/form-data; boundary=b", strings.NewReader(before+strings.Repeat(body, 300)+"--b--\r\n")); a.StatusCode != http.StatusBadRequest {
+			t.Errorf("300 %s parts: %s", name, a.Status)
+		}
+	}
+	stranger := w.browser()
+	if a := stranger.upload(base, string(raw)); !strings.HasPrefix(a.Header.Get("Location"), "/dashboard/login") {
+		t.Errorf("an upload by who is not signed in: %s %s", a.Status, a.Header.Get("Location"))
 	}
 	if a := b.upload(base, "<script>alert(1)</script>", "form", token, "CallSid", "kept-call", "Direction", "inbound"); a.StatusCode != http.StatusUnprocessableEntity ||
 		!strings.Contains(a.body, `value="kept-call"`) || !strings.Contains(a.body, `id="faults"`) || strings.Contains(a.body, "<script>alert") {

@@ -121,7 +121,7 @@ func routes() []route {
 		{pattern: "GET /dashboard/audit/export", may: operator.KeepOperators, serve: (*API).exportAudit},
 
 		{pattern: "GET /dashboard/account", may: signedIn, serve: (*API).showAccount},
-		{pattern: "POST /dashboard/account/password", may: signedIn, serve: (*API).changePassword},
+		{pattern: "POST /dashboard/account/password", may: signedIn, serve: (*API).changePassword, fresh: true},
 		{pattern: "GET /dashboard/account/app", may: signedIn, serve: (*API).showApp, fresh: true},
 		{pattern: "POST /dashboard/account/app", may: signedIn, serve: (*API).addApp, fresh: true},
 		{pattern: "POST /dashboard/account/codes", may: signedIn, serve: (*API).newCodes, fresh: true},

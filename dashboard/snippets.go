@@ -11,6 +11,16 @@ import (
 // A snippet is a few lines to copy, with the ids of what is shown.
 type snippet struct{ Title, Text string }
 
+// shell quotes a word for a shell: what people or backends chose may be anything.
+func shell(word string) string {
+	if word != "" && !strings.ContainsFunc(word, func(r rune) bool { return !strings.ContainsRune(plainInShell, r) }) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+const plainInShell = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:@,+"
+
 // resourceSnippets are what one does with a resource: read it, change it, reach it.
 func (a *API) resourceSnippets(v *visit, k *kinds.Kind, r fabric.Resource, addresses []fabric.Address) []snippet {
 	at := a.PublicURL + "/api/fabric/resources/" + k.Path + "/" + r.ID
@@ -19,7 +29,7 @@ func (a *API) resourceSnippets(v *visit, k *kinds.Kind, r fabric.Resource, addre
 	}
 	curl := fmt.Sprintf("# KEY is an API key of the project\ncurl -u %s:KEY %s", v.project.ID, at)
 	if len(k.Examples) > 1 {
-		curl += fmt.Sprintf("\n\ncurl -u %s:KEY -X %s -H 'Content-Type: application/json' \\\n  -d '%s' \\\n  %s", v.project.ID, k.Update, strings.ReplaceAll(string(plain(k.Examples[1])), "'", `'\''`), at)
+		curl += fmt.Sprintf("\n\ncurl -u %s:KEY -X %s -H 'Content-Type: application/json' \\\n  -d %s \\\n  %s", v.project.ID, k.Update, shell(string(plain(k.Examples[1]))), at)
 	}
 	all := []snippet{{"curl", curl}}
 	if len(addresses) > 0 {

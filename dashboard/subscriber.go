@@ -207,10 +207,10 @@ func (a *API) subscriberSnippets(v *visit, s fabric.Subscriber, addresses []fabr
 	if reference == "" {
 		reference = s.Email
 	}
-	all := []snippet{{"curl", fmt.Sprintf("# KEY is an API key of the project: a token by which it acts, for two hours\ncurl -u %s:KEY -H 'Content-Type: application/json' \\\n  -d '%s' \\\n  %s/api/fabric/subscribers/tokens",
-		v.project.ID, marshal(map[string]string{"reference": reference}), a.PublicURL)}}
+	all := []snippet{{"curl", fmt.Sprintf("# KEY is an API key of the project: a token by which it acts, for two hours\ncurl -u %s:KEY -H 'Content-Type: application/json' \\\n  -d %s \\\n  %s/api/fabric/subscribers/tokens",
+		v.project.ID, shell(string(marshal(map[string]string{"reference": reference}))), a.PublicURL)}}
 	if len(addresses) > 0 {
 		all = append(all, a.addressSnippet(v, addresses[0]))
 	}
-	return append(all, snippet{"Command line", "selvage subscriber show " + s.ID + "\nselvage token subscriber --reference " + reference})
+	return append(all, snippet{"Command line", "selvage subscriber show " + s.ID + "\nselvage token subscriber --reference=" + shell(reference)})
 }

@@ -3,6 +3,7 @@ package dashboard_test
 import (
 	"context"
 	"errors"
+	"html/template"
 	"net/http"
 	"net/url"
 	"strings"
@@ -34,6 +35,12 @@ func TestSubscribers(t *testing.T) {
 	s, err := w.fabric.FindSubscriber(ctx, w.one.ID, id)
 	if err != nil || s.LastName != "Lovelace" || s.Country != "GB" || s.FirstName != "Ada" || s.PasswordHash == "" {
 		t.Errorf("the change made it %+v, %v", s, err)
+	}
+	tokens, err := w.fabric.SubscriberToken(ctx, fabric.Issuer{ProjectID: w.one.ID}, fabric.SubscriberTokenInput{Reference: "x'; id #"})
+	must(t, err)
+	if a := b.get(base + "/" + tokens.SubscriberID); !strings.Contains(a.body, template.HTMLEscapeString(`--reference='x'\''; id #'`)) ||
+		!strings.Contains(a.body, template.HTMLEscapeString(`-d '{"reference":"x'\''; id #"}'`)) {
+		t.Errorf("what is copied from its page runs more than it says: %s", a.body)
 	}
 	mail := "bob@example.com"
 	_, err = w.fabric.CreateSubscriber(ctx, w.one.ID, fabric.SubscriberInput{Email: &mail})

@@ -73,6 +73,14 @@ func (a *API) admit(v *visit) error {
 	if err := a.recognise(v); err != nil {
 		return err
 	}
+	if v.route.upload { // its body may be large: nothing of it is read for who may not send it
+		if v.who.ID == "" {
+			return errSignIn
+		}
+		if err := v.who.Check(v.route.may, v.r.PathValue("project")); err != nil {
+			return err
+		}
+	}
 	if v.r.Method == http.MethodPost {
 		if err := a.readForm(v); err != nil {
 			return err
