@@ -3,6 +3,7 @@ package idp
 import (
 	"context"
 	"errors"
+	"strconv"
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/limit"
@@ -17,7 +18,8 @@ func (p *Provider) AskVerification(ctx context.Context, sub fabric.Subscriber, n
 }
 
 // AskAddress has a link sent to another e-mail that a subscriber wants to have in place
-// of its own, which stays until the link is used. Whether somebody else has it is found
+// of its own, which stays until the link is used; with another password, be it set while
+// the letter waits, there is no link. Whether somebody else has it is found
 // out where the letter is written, and told there alone.
 func (p *Provider) AskAddress(ctx context.Context, sub fabric.Subscriber, email, network string) error {
 	if err := fabric.CheckEmail("email", email); err != nil {
@@ -30,7 +32,7 @@ func (p *Provider) AskAddress(ctx context.Context, sub fabric.Subscriber, email,
 	if err := p.Limits.Take(ctx, limit.MailPerAddress, sub.ProjectID+" "+email); err != nil {
 		return err
 	}
-	l, err := p.newLetter(mail.ChangeAddress, sub.ProjectID, email, map[string]string{"old": sub.Email})
+	l, err := p.newLetter(mail.ChangeAddress, sub.ProjectID, email, map[string]string{"old": sub.Email, "epoch": strconv.FormatInt(sub.Epoch, 10)})
 	if err != nil {
 		return err
 	}
@@ -45,7 +47,7 @@ func (p *Provider) writeAddress(ctx context.Context, l mail.Letter, d mail.Draft
 	if err != nil {
 		return d, err
 	}
-	if s.Disabled || s.Email != l.Facts["old"] || s.Email == l.To {
+	if s.Disabled || s.Email != l.Facts["old"] || strconv.FormatInt(s.Epoch, 10) != l.Facts["epoch"] || s.Email == l.To {
 		return d, problem.NoSuch("recipient")
 	}
 	_, err = p.Subscribers.FindSubscriberByEmail(ctx, l.ProjectID, l.To)
@@ -57,7 +59,7 @@ func (p *Provider) writeAddress(ctx context.Context, l mail.Letter, d mail.Draft
 		return d, err
 	}
 	d.Facts = p.spans(l.Facts)
-	link.Bound = s.Email
+	link.Bound, link.Epoch = s.Email, s.Epoch
 	d.Link, err = p.newLink(ctx, link)
 	return d, err
 }

@@ -23,6 +23,7 @@ type Link struct {
 	SubscriberID string // "" before there is one
 	Email        string // where it was sent
 	Bound        string // the subscriber's e-mail when it is made
+	Epoch        int64  // of its password when ChangeAddress was asked for; others go to who is asked for a password at all
 	Alone        bool   // it ends those of its purpose that its subscriber was sent before
 	Inviter      string // of an invitation: who invites; "" for the project
 	Request      string // the authorization request that goes on after it; "" for none

@@ -9,6 +9,7 @@ import (
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/audit"
+	"github.com/selvage/selvage/internal/mail"
 	"github.com/selvage/selvage/internal/problem"
 )
 
@@ -27,8 +28,8 @@ func (s *Store) CreateLink(ctx context.Context, l idp.Link) error {
 		if l.SubscriberID != "" {
 			// Who changes the subscriber waits here for us, and then finds the link; or we
 			// for them, and then see what has changed.
-			res, err := t.Exec(ctx, `UPDATE subscribers SET updated = updated WHERE project_id = $1 AND id = $2 AND COALESCE(email, '') = $3 AND disabled = 0`,
-				l.ProjectID, l.SubscriberID, l.Bound)
+			res, err := t.Exec(ctx, `UPDATE subscribers SET updated = updated WHERE project_id = $1 AND id = $2 AND COALESCE(email, '') = $3 AND disabled = 0
+					AND (epoch = $4 OR $5 = 0)`, l.ProjectID, l.SubscriberID, l.Bound, l.Epoch, flag(l.Purpose == mail.ChangeAddress))
 			if err := oneRow(res, err, "subscriber"); err != nil {
 				return err
 			}

@@ -83,6 +83,14 @@ func TestLinks(t *testing.T) {
 		}
 		wantGone("after another e-mail", "moved")
 
+		moving := link("moving", mail.ChangeAddress) // asked for before the password was another
+		moving.Bound = email
+		if err := s.CreateLink(ctx, moving); !errors.Is(err, problem.NotFound) {
+			t.Errorf("a link to change the address, asked for under an old password = %v, want that it is not made", err)
+		}
+		moving.Epoch = 1
+		create(moving)
+
 		late := link("late", mail.Verify)
 		late.Bound = email
 		create(late)
