@@ -19,6 +19,10 @@ var permissive = []string{"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "
 // licenceFile matches the names of files that licences are in.
 var licenceFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|patents|unlicense)([.-].*)?$`)
 
+// aside matches those that say something beside the licence: notices, and lists of what
+// belongs to others. What of that is linked is a module of its own, and judged as one.
+var aside = regexp.MustCompile(`(?i)^(notice|patents)|3rd.?party|third.?party`)
+
 // A licence is the licences of a module, and their texts.
 type licence struct {
 	module
@@ -83,7 +87,7 @@ func read(m module) (licence, error) {
 			return l, err
 		}
 		l.texts = append(l.texts, f.Name()+":\n\n"+string(text))
-		if n := strings.ToLower(f.Name()); strings.HasPrefix(n, "notice") || strings.HasPrefix(n, "patents") {
+		if aside.MatchString(f.Name()) {
 			continue
 		}
 		for _, match := range licensecheck.Scan(text).Match {

@@ -41,6 +41,10 @@ func main() {
 	flag.StringVar(&r.out, "out", "../dist", "the directory to put it into; it must not be there, or be empty")
 	flag.StringVar(&r.version, "version", "", "the version; by default what `git describe` says")
 	twice := flag.Bool("twice", false, "make it again elsewhere, and compare")
+	flag.Func("arch", "the architectures to make it for (default amd64,arm64)", func(list string) error {
+		architectures = strings.Split(list, ",")
+		return nil
+	})
 	flag.Parse()
 	if err := run(r, *twice); err != nil {
 		fmt.Fprintln(os.Stderr, "release:", err)
