@@ -13,6 +13,7 @@ import (
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/web"
+	"github.com/selvage/selvage/templates"
 )
 
 // An eventRow is an event of the audit trail as it is listed.
@@ -80,7 +81,7 @@ func (a *API) listAudit(v *visit) error {
 		Filter auditFilter
 		Pager  pager
 		Export string
-		Last   string // the newest on the first page
+		Live   string
 		Base   string
 		All    bool
 		Faults []string
@@ -102,8 +103,13 @@ func (a *API) listAudit(v *visit) error {
 		for _, e := range found.Items {
 			p.Events = append(p.Events, v.eventRow(e))
 		}
+		newest := ""
+		if len(found.Items) > 0 {
+			newest = found.Items[0].ID
+		}
+		p.Live = v.live(newest)
 	}
-	return a.page(v, code, "Audit", "audit", p)
+	return a.pageWith(v, templates.Options{Status: code, Connect: []string{"'self'"}}, "Audit", "audit", p)
 }
 
 // auditAsked gives what an address asks for, with the account of an e-mail found.

@@ -67,6 +67,7 @@ type API struct {
 	origin  string
 	cookies web.Cookies
 	routes  []route
+	streams streams
 }
 
 // New makes an API.
@@ -82,7 +83,8 @@ func New(c Config) (*API, error) {
 		return nil, err
 	}
 	c.PublicURL = strings.TrimSuffix(c.PublicURL, "/")
-	return &API{Config: c, origin: public.Scheme + "://" + public.Host, cookies: web.Cookies{PublicURL: public}, routes: routes()}, nil
+	return &API{Config: c, origin: public.Scheme + "://" + public.Host, cookies: web.Cookies{PublicURL: public}, routes: routes(),
+		streams: streams{by: make(map[string]int), stop: make(chan struct{})}}, nil
 }
 
 // Prefix is the path under which the pages are.

@@ -135,6 +135,7 @@ func (a *API) listRecordings(v *visit) error {
 		Pager         pager
 		Base, API, ID string
 		MayMake       bool
+		Live          string
 		Now           time.Time
 		Faults        []string
 	}{Base: v.base(), API: a.PublicURL, ID: v.project.ID, MayMake: v.mayIn(operator.Write), Now: v.now}
@@ -153,8 +154,13 @@ func (a *API) listRecordings(v *visit) error {
 		for _, r := range found.Items {
 			p.Recordings = append(p.Recordings, v.recordingRow(r))
 		}
+		newest := ""
+		if len(found.Items) > 0 {
+			newest = found.Items[0].Sid
+		}
+		p.Live = v.live(newest)
 	}
-	return a.pageWith(v, templates.Options{Status: code, Media: true}, "Recordings", "recordings", p)
+	return a.pageWith(v, templates.Options{Status: code, Media: true, Connect: []string{"'self'"}}, "Recordings", "recordings", p)
 }
 
 // deleteRecording serves POST /dashboard/projects/{project}/recordings/{sid}/delete.

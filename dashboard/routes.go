@@ -68,6 +68,7 @@ func routes() []route {
 
 		{pattern: "GET /dashboard/projects/{project}/recordings", may: operator.Read, serve: (*API).listRecordings, nav: "Recordings"},
 		{pattern: "POST /dashboard/projects/{project}/recordings", may: operator.Write, serve: (*API).uploadRecording, upload: true},
+		{pattern: "GET /dashboard/projects/{project}/recordings/live", may: operator.Read, serve: (*API).followRecordings},
 		{pattern: "GET /dashboard/projects/{project}/recordings/upload", may: operator.Write, serve: (*API).newRecording},
 		{pattern: "GET /dashboard/projects/{project}/recordings/{sid}", may: operator.Read, serve: (*API).showRecording},
 		{pattern: "POST /dashboard/projects/{project}/recordings/{sid}/delete", may: operator.Write, serve: (*API).deleteRecording},
@@ -95,6 +96,7 @@ func routes() []route {
 		{pattern: "POST /dashboard/projects/{project}/clients/{id}/delete", may: operator.Write, serve: (*API).deleteClient},
 
 		{pattern: "GET /dashboard/projects/{project}/audit", may: operator.Read, serve: (*API).listAudit, nav: "Audit"},
+		{pattern: "GET /dashboard/projects/{project}/audit/live", may: operator.Read, serve: (*API).followAudit},
 		{pattern: "GET /dashboard/projects/{project}/audit/export", may: operator.Read, serve: (*API).exportAudit},
 
 		{pattern: "POST /dashboard/projects/{project}/delete", may: operator.DeleteProject, serve: (*API).deleteProject, fresh: true},
@@ -118,6 +120,7 @@ func routes() []route {
 		{pattern: "POST /dashboard/settings/mail", may: operator.KeepOperators, serve: (*API).testMail, fresh: true},
 
 		{pattern: "GET /dashboard/audit", may: operator.KeepOperators, serve: (*API).listAudit, nav: "Audit of all"},
+		{pattern: "GET /dashboard/audit/live", may: operator.KeepOperators, serve: (*API).followAudit},
 		{pattern: "GET /dashboard/audit/export", may: operator.KeepOperators, serve: (*API).exportAudit},
 
 		{pattern: "GET /dashboard/account", may: signedIn, serve: (*API).showAccount},

@@ -119,6 +119,15 @@ func cut(s string, n int) string {
 // Open gives the session of a cookie with its operator, proven or not, and notes that
 // it was used. One that ended, by anything, is problem.Unauthenticated.
 func (a *Operators) Open(ctx context.Context, cookie string) (Session, Operator, error) {
+	s, o, err := a.Peek(ctx, cookie)
+	if now := a.now(); err == nil && now.Sub(s.Seen) >= seeEvery {
+		_ = a.c.Store.SeeOperatorSession(ctx, s.ID, now) // a push that is missed is made up by the next
+	}
+	return s, o, err
+}
+
+// Peek is Open that is no use of the session: one that is only looked at ends in time.
+func (a *Operators) Peek(ctx context.Context, cookie string) (Session, Operator, error) {
 	if len(cookie) != len(newCookie()) {
 		return Session{}, Operator{}, problem.NoCredentials()
 	}
@@ -132,9 +141,6 @@ func (a *Operators) Open(ctx context.Context, cookie string) (Session, Operator,
 	now := a.now()
 	if o.Disabled || !s.Ended.IsZero() || !now.Before(s.Expires) || now.Sub(s.Seen) >= a.c.Idle {
 		return Session{}, Operator{}, problem.NoCredentials()
-	}
-	if now.Sub(s.Seen) >= seeEvery {
-		_ = a.c.Store.SeeOperatorSession(ctx, s.ID, now) // a push that is missed is made up by the next
 	}
 	return s, o, nil
 }

@@ -65,6 +65,9 @@ func (s *server) stop() error {
 // ctx ends; those that take longer are cut off, which is no failure. Sockets are
 // told to go elsewhere, and what webhooks and clients are being told is told to its end. Health is told until the end.
 func (s *server) shutdown(ctx context.Context) error {
+	if s.app.pages != nil {
+		s.app.pages.Shutdown()
+	}
 	var public sync.WaitGroup
 	errs := make([]error, len(s.servers))
 	for i, srv := range s.servers {

@@ -96,3 +96,14 @@ if (upload) {
     ask.send(new FormData(upload));
   });
 }
+
+// A list hears when there is something new.
+const live = document.querySelector("[data-live]");
+if (live) {
+  const stream = new EventSource(live.dataset.live);
+  stream.addEventListener("new", () => {
+    live.hidden = false;
+    stream.close();
+  });
+  stream.addEventListener("end", () => stream.close());
+}

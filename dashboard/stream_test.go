@@ -1,0 +1,105 @@
+package dashboard_test
+
+import (
+	"bufio"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/operator"
+)
+
+// A follower reads a stream.
+type follower struct {
+	*http.Response
+	lines *bufio.Scanner
+}
+
+func (b browser) follow(path string) follower {
+	b.Helper()
+	resp, err := b.c.Do(b.request("GET", path, nil))
+	must(b, err)
+	b.Cleanup(func() { _ = resp.Body.Close() })
+	return follower{resp, bufio.NewScanner(resp.Body)}
+}
+
+// next gives the next event; "" is the end of the stream.
+func (f follower) next() string {
+	for f.lines.Scan() {
+		if event, ok := strings.CutPrefix(f.lines.Text(), "event: "); ok {
+			return event
+		}
+	}
+	return ""
+}
+
+// A list hears when there is something new, until its operator signs out, and so many at
+// a time alone. Following is no use of a session.
+func TestFollow(t *testing.T) {
+	w := newWorld(t)
+	in := operator.Membership{ProjectID: w.one.ID, Role: operator.Viewer}
+	_, b := w.operator("ann@example.com", in)
+	base := "/dashboard/projects/" + w.one.ID
+	first := w.record(w.one.ID, "a-call")
+	page := b.get(base + "/recordings?call=a-call")
+	if !strings.Contains(page.body, base+"/recordings/live?call=a-call&amp;last="+first.Sid) || !strings.Contains(page.Header.Get("Content-Security-Policy"), "connect-src 'self'") {
+		t.Errorf("the list does not follow itself: %s", page.Status)
+	}
+	f := b.follow(base + "/recordings/live?last=" + first.Sid)
+	if f.StatusCode != http.StatusOK || f.Header.Get("Content-Type") != "text/event-stream" || f.Header.Get("Cache-Control") != "no-store" {
+		t.Fatalf("following: %s %v", f.Status, f.Header)
+	}
+	w.record(w.two.ID, "a-call")
+	w.record(w.one.ID, "other")
+	if got := f.next(); got != "new" {
+		t.Errorf("after a recording comes %q, want new", got)
+	}
+	if again := b.follow(base + "/recordings/live?last=" + first.Sid); again.next() != "new" {
+		t.Error("what came before the stream began is not told")
+	}
+	newest := between(b.get(base+"/audit").body, "last=", `"`)
+	var all []follower
+	for range 3 {
+		all = append(all, b.follow(base+"/audit/live?last="+newest))
+	}
+	if fourth := b.follow(base + "/audit/live?last=" + newest); fourth.StatusCode != http.StatusTooManyRequests || fourth.Header.Get("Retry-After") == "" {
+		t.Errorf("a fourth stream of a session: %s", fourth.Status)
+	}
+	_, other := w.operator("bob@example.com", in)
+	if f := other.follow(base + "/audit/live?last=" + newest); f.StatusCode != http.StatusOK {
+		t.Errorf("another operator's: %s", f.Status)
+	}
+	b.post("/dashboard/account", "/dashboard/logout", nil)
+	for _, f := range all {
+		if got := f.next(); got != "end" {
+			t.Errorf("after signing out comes %q, want end", got)
+		}
+	}
+}
+
+// What looks at a session does not keep it alive; an end of the server ends all streams.
+func TestPeek(t *testing.T) {
+	w := newWorld(t)
+	_, b := w.operator("ann@example.com", ofAll)
+	s, _, err := w.operators.Peek(t.Context(), b.cookie())
+	must(t, err)
+	w.pass(40 * time.Minute)
+	if _, _, err := w.operators.Peek(t.Context(), b.cookie()); err != nil {
+		t.Fatal(err)
+	}
+	if after, _, err := w.operators.Peek(t.Context(), b.cookie()); err != nil || !after.Seen.Equal(s.Seen) {
+		t.Errorf("looking at a session used it: %v, %v", after.Seen, err)
+	}
+	w.pass(40 * time.Minute)
+	if _, _, err := w.operators.Peek(t.Context(), b.cookie()); err == nil {
+		t.Error("a session that was only looked at is good after its time")
+	}
+	b.signIn("ann@example.com")
+	newest := between(b.get("/dashboard/audit").body, "last=", `"`)
+	f := b.follow("/dashboard/audit/live?last=" + newest)
+	w.api.Shutdown()
+	if got := f.next(); got != "" {
+		t.Errorf("a server that ends says %q", got)
+	}
+}
