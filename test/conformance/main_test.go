@@ -113,6 +113,9 @@ func (op *provider) offers(list, value string) bool {
 // row in docs/openid.md.
 func (p plan) run(t *testing.T, op *provider) {
 	t.Parallel()
+	if t.Name() != p.test {
+		t.Errorf("the plan %s runs as %s, and the page names %s", p.name, t.Name(), p.test)
+	}
 	rows := readTable(t)[p.name]
 	for _, e := range p.modules {
 		t.Run(e.name, func(t *testing.T) {

@@ -14,13 +14,14 @@ import (
 // The load under which keys turn: so many requests a second by so many clients.
 const (
 	verifications = 200
+	longRate      = 500 // with LONG=1
 	verifiers     = 10
 	turnEvery     = 8 * time.Second // twice what a next key takes to be known, and more
 )
 
 // TestRotationUnderLoad lets all keys turn by command every few seconds while tokens
-// are verified, those of earlier keys too: none is refused. LONG=1 does it for a
-// minute.
+// are verified, those of earlier keys too: none is refused. LONG=1 does it for two
+// minutes, at more than twice the rate.
 func TestRotationUnderLoad(t *testing.T) {
 	harness.OneBackend(t)
 	t.Parallel()
@@ -28,14 +29,14 @@ func TestRotationUnderLoad(t *testing.T) {
 	s := harness.StartConfig(t, harness.Config{Env: []string{publish}})
 	s.Backends = append(s.Backends, publish) // the command looks whether a key was published for so long
 	l := newVerifications(t, s.NewProject(t))
-	turns := 4
+	turns, rate := 4, verifications
 	if os.Getenv("LONG") == "1" {
-		turns = 15
+		turns, rate = 15, longRate
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	for range verifiers {
-		wg.Go(func() { l.run(ctx) })
+		wg.Go(func() { l.run(ctx, rate) })
 	}
 	began, tick := time.Now(), time.NewTicker(turnEvery)
 	defer tick.Stop()
@@ -46,7 +47,8 @@ func TestRotationUnderLoad(t *testing.T) {
 	}
 	stop()
 	wg.Wait()
-	t.Logf("%d verifications in %v", l.count.Load(), time.Since(began))
+	took := time.Since(began)
+	t.Logf("%d verifications in %v, %.0f a second, over %d turns of the keys", l.count.Load(), took, float64(l.count.Load())/took.Seconds(), turns)
 	if l.count.Load() == 0 || len(l.tokens) != 2*(turns+1) {
 		t.Errorf("%d tokens were verified %d times, want %d", len(l.tokens), l.count.Load(), 2*(turns+1))
 	}
@@ -96,8 +98,8 @@ func (l *load) mint() {
 
 // run verifies one token after the other, at its share of the rate, until it is
 // stopped.
-func (l *load) run(ctx context.Context) {
-	tick := time.NewTicker(verifiers * time.Second / verifications)
+func (l *load) run(ctx context.Context, rate int) {
+	tick := time.NewTicker(verifiers * time.Second / time.Duration(rate))
 	defer tick.Stop()
 	for {
 		select {
