@@ -13,10 +13,10 @@ export GORACE := atexit_sleep_ms=0
 # Packages whose tests need no built binary; those that need a server are skipped without one.
 PACKAGES := $(shell go list ./... | grep -v -e /test/ -e /bench)
 # Packages that compute a lot and share hardly anything: the race detector would only make them slow.
-ALONE := $(shell go list ./recordings/mp3 ./recordings/levels ./recordings/audio ./internal/openapi/... ./internal/apidoc)
+ALONE := $(shell go list ./recordings/wav ./recordings/mp3 ./recordings/levels ./recordings/audio ./internal/openapi/... ./internal/apidoc)
 # So would it with tests that fill a database with rows, to ask it one by one how it finds them, and with one that
 # starts a process again and again to kill it.
-FILLED := ^Test(Plans|RecordingPlans|RecordingPages|KilledMigrations)$$
+FILLED := ^Test(Plans|GoneWebhooksPlan|RecordingPlans|RecordingPages|KilledMigrations)$$
 # Suites that run the built binary, and what each backend is for beside the scripts: attacks where rows are, nodes
 # where sessions are, clients on one of either, media and conformance on one, since no row is of their kind. What takes
 # long in a browser runs once: on redis, or where that is left out on sqlite, for which the tests know the BACKENDS.
@@ -31,7 +31,7 @@ FORMATTED := cmd docs release idp fabric operator dashboard recordings templates
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .DEFAULT_GOAL := build
-.PHONY: run build sdk check test race suites outages screenshots lint bench release firstrun
+.PHONY: run build sdk check test race suites beside alone outages screenshots lint bench release firstrun
 
 run: build ## build and serve on embedded defaults; flags go into ARGS
 	$(BINARY) serve $(ARGS)
@@ -46,20 +46,27 @@ sdk: ## build the browser SDK; its types too where npm has installed TypeScript
 check: ## what needs no servers and no browsers
 	@test -z "$$(gofmt -l $(FORMATTED))" || { gofmt -l $(FORMATTED); echo "run gofmt -w on these files" >&2; exit 1; }
 	@go vet ./...
-	@go test $(PACKAGES)
+	@SELVAGE_TEST_SERVERS=none go test -vet=off $(PACKAGES)
 
 test: build ## everything; installs what the tests need on Debian when it is missing
 	test/setup.sh
 	@SELVAGE_BINARY=$(CURDIR)/$(BINARY) SELVAGE_TEST_ALL=1 SELVAGE_TEST_BACKENDS="$(BACKENDS)" go run ./test/servers/run -- $(MAKE) --no-print-directory suites BACKENDS="$(BACKENDS)"
 
-# What `make test` runs once PostgreSQL and Redis are there. Packages wait for databases and for time to pass, so that
-# four of them go together. The suites mostly wait,
-# for browsers and for time to pass: three of them go together, each package by package. Tests are vetted by lint.
+# What `make test` runs once PostgreSQL and Redis are there. All of it waits now and then, for databases, for browsers, for
+# time to pass: four go together, what takes longest first, so that neither of two cores is idle before the end. Within
+# each, suites go one by one. Tests are vetted by lint.
+LONG := suites-sqlite suites-redis
+SUITES := $(BACKENDS:%=suites-%)
 suites:
-	@CGO_ENABLED=1 go test $(RACE) -p 4 -timeout 30m -count=1 -vet=off -skip '^TestScripts$$|$(FILLED)' $(filter-out $(ALONE),$(PACKAGES)) ./test/harness ./test/servers/...
-	@go test -count=1 -vet=off -run '$(FILLED)' ./internal/store
-	@go test -count=1 -vet=off $(ALONE)
-	@$(MAKE) --no-print-directory -j3 --output-sync=target $(BACKENDS:%=suites-%) outages
+	@$(MAKE) --no-print-directory -j4 --output-sync=target $(filter $(LONG),$(SUITES)) beside $(filter-out $(LONG),$(SUITES)) outages alone
+
+# The tests beside the packages, where things happen at once.
+beside:
+	@CGO_ENABLED=1 go test $(RACE) -timeout 30m -count=1 -vet=off -skip '^TestScripts$$|$(FILLED)' $(filter-out $(ALONE),$(PACKAGES)) ./test/harness ./test/servers/...
+
+alone:
+	@go test -timeout 30m -count=1 -vet=off -run '$(FILLED)' ./internal/store
+	@go test -timeout 30m -count=1 -vet=off $(ALONE)
 
 outages:
 	@go test -timeout 30m -count=1 -vet=off ./test/outages

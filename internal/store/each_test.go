@@ -12,8 +12,8 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// EachDatabase runs a test on every database there is. An SQLite file has its schema,
-// since to make that anew would take most of a test's time.
+// EachDatabase runs a test on every database there is. Each has its schema, since to
+// make that anew would take most of a test's time.
 func EachDatabase(t *testing.T, test func(t *testing.T, c Config)) {
 	t.Run("sqlite", func(t *testing.T) {
 		file, err := prepared()
@@ -23,7 +23,7 @@ func EachDatabase(t *testing.T, test func(t *testing.T, c Config)) {
 		}
 		test(t, Config{Dir: dir, Audit: auditKey(t)})
 	})
-	t.Run("postgres", func(t *testing.T) { test(t, Config{URL: servers.Postgres(t), Audit: auditKey(t)}) })
+	t.Run("postgres", func(t *testing.T) { test(t, Config{URL: preparedServer(t), Audit: auditKey(t)}) })
 }
 
 func auditKey(t *testing.T) *audit.Key {
@@ -51,6 +51,36 @@ var prepared = sync.OnceValues(func() ([]byte, error) {
 	}
 	return os.ReadFile(filepath.Join(dir, "selvage.db"))
 })
+
+// preparedServer gives the URL of a PostgreSQL database with the schema and without rows.
+func preparedServer(t *testing.T) string {
+	t.Helper()
+	template.Do(func() {
+		url := servers.Postgres(lasting{t})
+		s, err := Open(context.Background(), Config{URL: url})
+		if err == nil {
+			err = s.Close()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		template.url = url
+	})
+	if template.url == "" {
+		t.Skip("there is no PostgreSQL, as the first test of it said")
+	}
+	return servers.PostgresLike(t, template.url)
+}
+
+var template struct {
+	sync.Once
+	url string
+}
+
+// A lasting T is that of the test which comes first; what it makes goes with the server.
+type lasting struct{ *testing.T }
+
+func (lasting) Cleanup(func()) {}
 
 // freshServer gives the URL of an empty PostgreSQL database.
 func freshServer(t *testing.T) string { return servers.Postgres(t) }
