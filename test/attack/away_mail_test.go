@@ -1,0 +1,42 @@
+package attack
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/test/harness"
+)
+
+// TestMailServerAway asks for a mail while nobody takes any: the page is as ever, the mail
+// waits, and is delivered once the server is back, with a link that is good.
+func TestMailServerAway(t *testing.T) {
+	m := newMailed(t)
+	sub := m.NewSubscriber(t)
+	m.inbox.Down()
+	b := m.Browser()
+	if page := m.forgot(t, b, sub.Email); !page.Has("mail-sent") {
+		t.Fatalf("forgot = %d %s", page.Status, page.Body)
+	}
+	harness.Eventually(t, time.Minute, "an attempt that fails", func() error {
+		var waiting []struct {
+			Attempts int
+			Error    string
+		}
+		text := m.Command(t, "", "mail", "list", "--state", "pending", "-o", "json")
+		if err := json.Unmarshal([]byte(text), &waiting); err != nil {
+			return err
+		}
+		if len(waiting) != 1 || waiting[0].Attempts == 0 || waiting[0].Error == "" {
+			return fmt.Errorf("there waits %s", strings.TrimSpace(text))
+		}
+		return nil
+	})
+	m.inbox.Up()
+	link := m.link(t, sub.Email, 1)
+	b.Submit(t, b.Open(t, link), "password-submit", map[string]string{"new-password": "granite-otter-nine"}).Want(t, 200)
+	sub.Password = "granite-otter-nine"
+	m.spa.SignIn(t, sub, loginScope)
+}
