@@ -19,6 +19,10 @@ type Metadata struct {
 	Resources     []string        `json:"resources,omitempty"`                    // that it may ask tokens for (RFC 8707)
 	RequireACR    string          `json:"require_acr,omitempty"`                  // the class that each login for it must have; "" means any
 
+	BrandColor string `json:"brand_color,omitempty"` // of buttons and links where it is signed in to, "#rrggbb"; "" is the project's
+	TermsURI   string `json:"tos_uri,omitempty"`     // shown there
+	PolicyURI  string `json:"policy_uri,omitempty"`  // of its privacy policy, likewise
+
 	BackchannelLogoutURI     string `json:"backchannel_logout_uri,omitempty"`
 	BackchannelLogoutSession bool   `json:"backchannel_logout_session_required,omitempty"` // logout tokens must name the login
 }

@@ -141,7 +141,7 @@ func (c *Client) fill() {
 
 // check gathers what is wrong with a client.
 func (p *Provider) check(ctx context.Context, c *Client) error {
-	err := errors.Join(c.check(), c.checkACR(), p.checkBackchannel(*c), p.checkAddresses(*c))
+	err := errors.Join(c.check(), c.checkBrand(), c.checkACR(), p.checkBackchannel(*c), p.checkAddresses(*c))
 	if err == nil && c.SectorURI != "" {
 		err = p.checkSector(ctx, *c)
 	}

@@ -12,6 +12,13 @@ type View struct {
 	Theme string       // "light" or "dark"; "" is as the browser prefers
 	Words *words.Words // its language; nil is English
 	Back  string       // where the page is had again in another language; "" for no choice of one
+	Brand Brand
+}
+
+// A Brand is whose a page is, beside the name in it.
+type Brand struct {
+	Color          string // six hexadecimal digits, or "" for ours
+	Terms, Privacy string // addresses; "" for none
 }
 
 // A framed is a page in the frame that all have which are no documents of their own.

@@ -15,6 +15,9 @@ import (
 func addClientFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.String("name", "", "the `name` that people see where they sign in")
+	f.String("brand-color", "", "the `color` of its buttons where people sign in, such as #2f4b9b; \"\" is the project's")
+	f.String("tos-uri", "", "the `uri` of its terms, shown where people sign in; \"\" for none")
+	f.String("policy-uri", "", "the `uri` of its privacy policy, likewise")
 	f.StringArray("redirect-uri", nil, "a `uri` it may be sent to after a login; any number")
 	f.StringArray("post-logout-redirect-uri", nil, "a `uri` it may be sent to after a logout; any number")
 	f.String("backchannel-logout-uri", "", "the `uri` that is told when a login ends which it has got something of, by POST; \"\" ends that")
@@ -68,6 +71,9 @@ func clientSettings(cmd *cobra.Command, c *idp.Client) error {
 		return err
 	}
 	setText(cmd, "name", &c.Name)
+	setText(cmd, "brand-color", &c.BrandColor)
+	setText(cmd, "tos-uri", &c.TermsURI)
+	setText(cmd, "policy-uri", &c.PolicyURI)
 	setText(cmd, "auth-method", &c.AuthMethod)
 	setText(cmd, "profile", &c.Profile)
 	setText(cmd, "access-token", &c.AccessToken)

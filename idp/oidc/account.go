@@ -109,7 +109,7 @@ func (a *API) visitOf(r *http.Request, projectID string) (visit, error) {
 	if errors.Is(err, problem.NotFound) {
 		err = problem.NoCredentials()
 	}
-	mannerOf(r).account = sub.Claims.Locale
+	mannerOf(r).account, mannerOf(r).client.ProjectID = sub.Claims.Locale, projectID
 	return visit{l.all[0], sub}, err
 }
 

@@ -69,6 +69,6 @@ func (a *API) flowForm(w http.ResponseWriter, r *http.Request) (url.Values, idp.
 	if errors.Is(err, problem.Forbidden) {
 		err = errForm
 	}
-	learn(r, req)
+	learn(r, req, c)
 	return form, req, c, stale(err)
 }

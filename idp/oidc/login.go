@@ -116,7 +116,7 @@ func (a *API) resume(r *http.Request, id string) (idp.AuthRequest, idp.Client, e
 	if errors.Is(err, problem.NotFound) || errors.Is(err, problem.Forbidden) {
 		err = errStale
 	}
-	learn(r, req)
+	learn(r, req, c)
 	return req, c, err
 }
 

@@ -16,8 +16,9 @@ import (
 // A manner is what is learned on the way of how a request is to be answered: pages and
 // errors alike, wherever they are written.
 type manner struct {
-	locales string // ui_locales of its authorization request
-	account string // the language of its subscriber
+	locales string     // ui_locales of its authorization request
+	account string     // the language of its subscriber
+	client  idp.Client // whose it is; zero where nobody asks
 }
 
 type mannerKey struct{}
@@ -47,7 +48,7 @@ func (a *API) words(r *http.Request) *words.Words {
 
 // view says how the browser of r is shown a page.
 func (a *API) view(r *http.Request) templates.View {
-	return templates.View{Theme: web.Theme(r), Words: a.words(r), Back: backOf(r)}
+	return templates.View{Theme: web.Theme(r), Words: a.words(r), Back: backOf(r), Brand: a.brand(r)}
 }
 
 // backOf gives the address of the page of r, where that can be had again.
@@ -103,6 +104,3 @@ func (a *API) relocate(r *http.Request, id, language string) error {
 	req.UILocales = language
 	return a.Suspend(r.Context(), req)
 }
-
-// learn notes the language of a request.
-func learn(r *http.Request, req idp.AuthRequest) { mannerOf(r).locales = req.UILocales }

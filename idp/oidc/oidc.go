@@ -92,6 +92,7 @@ func New(c Config) (*API, error) {
 //	POST      /account/sign-in
 //	GET, POST /accounts
 //	GET, POST /change-address
+//	GET       /brand/{file}
 //	GET, POST /consent
 //	GET, POST /device
 //	GET, POST /forgot
@@ -164,6 +165,7 @@ func (a *API) mount(mux web.Mux) {
 	own("POST /accounts", a.chooseAccount)
 	own("GET /change-address", a.showChange)
 	own("POST /change-address", a.change)
+	mux.Handle("GET /brand/{file}", web.Handle(a.showColor, writeNoColor))
 	own("GET /consent", a.showConsent)
 	own("POST /consent", a.answerConsent)
 	own("GET /device", a.showDevice)

@@ -70,7 +70,7 @@ func (a *API) waiting(r *http.Request, l idp.Link) (idp.AuthRequest, idp.Client,
 	if errors.Is(err, problem.NotFound) || errors.Is(err, problem.Forbidden) {
 		return idp.AuthRequest{}, idp.Client{}, nil
 	}
-	learn(r, req)
+	learn(r, req, c)
 	return req, c, err
 }
 

@@ -23,6 +23,7 @@ func clientFields(c *client) []field {
 		{"scopes", &c.Scopes}, {"access_token", &c.AccessToken}, {"id_token_alg", &c.IDTokenAlg}, {"response_types", &c.ResponseTypes},
 		{"jwks", &c.JWKS}, {"jwks_uri", &c.JWKSURI}, {"subject_type", &c.SubjectType}, {"sector_identifier_uri", &c.SectorURI},
 		{"userinfo_signed_response_alg", &c.UserinfoAlg}, {"resources", &c.Resources}, {"require_acr", &c.RequireACR},
+		{"brand_color", &c.BrandColor}, {"tos_uri", &c.TermsURI}, {"policy_uri", &c.PolicyURI},
 		{"backchannel_logout_uri", &c.BackchannelLogoutURI}, {"backchannel_logout_session_required", &c.BackchannelLogoutSession},
 	}
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // pages are routes that people's browsers ask for, not programs.
-var pages = []string{"/account", "/accounts", "/consent", "/device", "/language", "/login", "/logout", "/change-address", "/forgot", "/invite", "/register", "/reset", "/verify", "/welcome"}
+var pages = []string{"/account", "/accounts", "/brand", "/consent", "/device", "/language", "/login", "/logout", "/change-address", "/forgot", "/invite", "/register", "/reset", "/verify", "/welcome"}
 
 // isPage reports whether a route is a page, or takes a form of one.
 func isPage(path string) bool {

@@ -1,0 +1,65 @@
+package oidc_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/idp"
+)
+
+// The pages of a sign-in have the colour of the client, else of its project, and its links.
+func TestBrand(t *testing.T) {
+	w := newWorld(t)
+	own, _ := w.client(func(c *idp.Client) {
+		c.BrandColor, c.TermsURI, c.PolicyURI = "#a03060", "https://acme.example/terms", "https://acme.example/privacy"
+	})
+	plain, _ := w.client(nil)
+	b := w.browser()
+	page := b.authorize(request(own))
+	for _, want := range []string{`href="/brand/a03060.css"`, `href="https://acme.example/terms"`, `href="https://acme.example/privacy"`} {
+		if !strings.Contains(page.body, want) {
+			t.Errorf("the sign-in of a client with a brand has no %s:\n%s", want, page.body)
+		}
+	}
+	if again := b.logIn(page, email, "wrong"); !strings.Contains(again.body, `href="/brand/a03060.css"`) {
+		t.Error("after a wrong password the colour is gone")
+	}
+	if page := b.authorize(request(plain)); strings.Contains(page.body, "/brand/") {
+		t.Error("a client without a brand, of a project without one, has a colour")
+	}
+	color := "#106040"
+	_, err := w.fabric.UpdateProject(context.Background(), w.project.ID, fabric.ProjectChange{Color: &color})
+	must(t, err)
+	for name, page := range map[string]reply{"sign-in": b.authorize(request(plain)), "account": b.account()} {
+		if !strings.Contains(page.body, `href="/brand/106040.css"`) {
+			t.Errorf("the %s has not the colour of the project", name)
+		}
+	}
+	sheet := b.get("/brand/ffffff.css")
+	if sheet.status != 200 || !strings.Contains(sheet.body, "--thread: light-dark(#") || strings.Contains(sheet.body, "--thread: light-dark(#ffffff") || sheet.header.Get("Content-Type") != "text/css; charset=utf-8" {
+		t.Errorf("white, which nobody reads on a light page: %d %s", sheet.status, sheet.body)
+	}
+	for _, bad := range []string{"/brand/red.css", "/brand/106040", "/brand/10604G.css", "/brand/106040;}.css"} {
+		if got := b.get(bad); got.status != 404 {
+			t.Errorf("%s: %d, want 404", bad, got.status)
+		}
+	}
+}
+
+// What pages cannot show of a client is refused.
+func TestBrandRefused(t *testing.T) {
+	w := newWorld(t)
+	for what, change := range map[string]func(*idp.Client){
+		"a colour with more in it": func(c *idp.Client) { c.BrandColor = "#a03060; background: red" }, "a name of a colour": func(c *idp.Client) { c.BrandColor = "red" },
+		"a script": func(c *idp.Client) { c.TermsURI = "javascript:alert(1)" }, "data": func(c *idp.Client) { c.PolicyURI = "data:text/html,x" },
+		"a path": func(c *idp.Client) { c.PolicyURI = "/privacy" }, "a password": func(c *idp.Client) { c.TermsURI = "https://a:b@acme.example/" },
+	} {
+		n := idp.Client{ProjectID: w.project.ID, Name: "App", Type: idp.SPA, RedirectURIs: []string{callback}}
+		change(&n)
+		if _, _, err := w.idp.CreateClient(context.Background(), n); err == nil {
+			t.Errorf("%s is taken", what)
+		}
+	}
+}

@@ -1,0 +1,34 @@
+package palette
+
+import (
+	"fmt"
+	"testing"
+)
+
+// Whatever colour is chosen, text in it and on it is read in both themes.
+func TestContrast(t *testing.T) {
+	for rgb := 0; rgb < 1<<24; rgb += 0x10f07 {
+		c, ok := Parse(fmt.Sprintf("%06x", rgb))
+		if !ok {
+			t.Fatalf("%06x is not read", rgb)
+		}
+		light, dark := OnLight(c), OnDark(c)
+		for what, got := range map[string]float64{
+			"in it on a light page": Contrast(light, lightGround), "in it on a dark page": Contrast(dark, darkGround),
+			"on it on a light page": Contrast(light, On(light)), "on it on a dark page": Contrast(dark, On(dark)),
+		} {
+			if got < enough {
+				t.Errorf("%s: text %s has a contrast of %.2f", c, what, got)
+			}
+		}
+	}
+	blue, _ := Parse("2f4b9b")
+	if OnLight(blue) != blue {
+		t.Errorf("%s, which is read well on a light page, is %s there", blue, OnLight(blue))
+	}
+	for _, bad := range []string{"", "#2f4b9b", "2F4B9B", "2f4b9", "2f4b9bb", "red", "../../x"} {
+		if _, ok := Parse(bad); ok {
+			t.Errorf("%q is a colour", bad)
+		}
+	}
+}
