@@ -134,6 +134,9 @@ func TestMailReset(t *testing.T) {
 		all.Go(func() {
 			password := "heron-marble-" + strconv.Itoa(i) + "-quilt"
 			a, err := m.Try("POST", "/reset", harness.Form(url.Values{"token": {token}, "password": {password}}))
+			for err == nil && a.Status == 503 { // so many at once, on a machine with much to do
+				a, err = m.Try("POST", "/reset", harness.Form(url.Values{"token": {token}, "password": {password}}))
+			}
 			switch {
 			case err != nil:
 				t.Error(err)

@@ -14,7 +14,7 @@ import (
 
 // chromiumDeadline bounds a test in Chromium, and patience one step of it.
 const (
-	chromiumDeadline = 5 * time.Minute
+	chromiumDeadline = 15 * time.Minute
 	patience         = time.Minute
 )
 
