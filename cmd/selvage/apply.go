@@ -42,7 +42,7 @@ something does, and 1 where anything is wrong.`,
 	f := cmd.Flags()
 	f.StringP("file", "f", "", "the `file` to apply; - is stdin")
 	f.Bool("dry-run", false, "only show what differs; the exit status is 2 where something does")
-	f.Bool("prune", false, "remove what was made from a file, too, and is in this one no more; never projects")
+	f.Bool("prune", false, "remove what was made from a file, too, and is in this one no more; never projects or subscribers")
 	f.String("secrets", "", "append the secrets of what is made to a `file`, a JSON object a line, instead of showing them")
 	f.SortFlags = false
 	addYes(cmd)
@@ -138,10 +138,31 @@ func (c *cli) confirmRemovals(cmd *cobra.Command, steps []declared.Step) error {
 	return c.ask(cmd, fmt.Sprintf("This removes %s.", strings.Join(gone, ", ")), `Type "remove" to go on: `, "remove")
 }
 
+// openSecrets opens a file to append secrets to, which nobody else may read.
+func openSecrets(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	switch named, _ := os.Lstat(path); {
+	case err != nil:
+	case named == nil || !os.SameFile(info, named) || !info.Mode().IsRegular():
+		err = fmt.Errorf("%s is no file of its own, but leads elsewhere", path)
+	case info.Mode().Perm()&0o077 != 0:
+		err = fmt.Errorf("others may read %s: chmod 600 %s, or name another file", path, path)
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
 // takeSteps makes the changes and shows each as it is done.
 func (c *cli) takeSteps(ctx context.Context, cmd *cobra.Command, d *declared.Declarer, steps []declared.Step, out *appliance) error {
 	if path, _ := cmd.Flags().GetString("secrets"); path != "" {
-		f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+		f, err := openSecrets(path)
 		if err != nil {
 			return fmt.Errorf("--secrets: %w; nothing was done", err)
 		}

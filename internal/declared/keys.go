@@ -30,14 +30,14 @@ func (d *Declarer) keys() noun[key] {
 		list:   d.listKeys,
 		settle: (*key).settle,
 		check: func(_ context.Context, k key, isNew bool) error {
-			return d.c.Fabric.CheckAPIKey(k.input(), isNew)
+			return d.c.Fabric.CheckAPIKey(k.input(key{}), isNew)
 		},
 		create: func(ctx context.Context, projectID string, k key) (made, error) {
-			one, secret, err := d.c.Fabric.CreateAPIKey(ctx, projectID, k.input(), nil)
+			one, secret, err := d.c.Fabric.CreateAPIKey(ctx, projectID, k.input(key{}), nil)
 			return made{id: one.ID, secret: secret}, err
 		},
-		update: func(ctx context.Context, projectID string, _, k key) error {
-			_, err := d.c.Fabric.UpdateAPIKey(ctx, projectID, k.ID, k.input(), nil)
+		update: func(ctx context.Context, projectID string, old, k key) error {
+			_, err := d.c.Fabric.UpdateAPIKey(ctx, projectID, k.ID, k.input(old), nil)
 			return err
 		},
 		remove: func(ctx context.Context, projectID string, k key) error {
@@ -89,14 +89,19 @@ func (k *key) settle() error {
 	return problem.BadParam("expires_at", "needs a day or time, such as 2030-01-31 or 2030-01-31T12:00:00Z, or never; it is %q", k.Expires)
 }
 
-// input gives the key as the fabric takes it, settled.
-func (k key) input() fabric.APIKeyInput {
-	in := fabric.APIKeyInput{Name: &k.Name, Expires: new(time.Time)}
-	for _, s := range k.Scopes {
-		in.Scopes = append(in.Scopes, fabric.Scope(s))
+// input gives what is to be changed of the key as the fabric takes it, settled.
+func (k key) input(old key) fabric.APIKeyInput {
+	in := fabric.APIKeyInput{Name: changed(old.Name, k.Name)}
+	if !slices.Equal(old.Scopes, k.Scopes) {
+		for _, s := range k.Scopes {
+			in.Scopes = append(in.Scopes, fabric.Scope(s))
+		}
 	}
-	if k.Expires != "" {
-		*in.Expires, _ = time.Parse(time.RFC3339, k.Expires) // as settle wrote it
+	if old.Expires != k.Expires {
+		in.Expires = new(time.Time)
+		if k.Expires != "" {
+			*in.Expires, _ = time.Parse(time.RFC3339, k.Expires) // as settle wrote it
+		}
 	}
 	return in
 }

@@ -20,6 +20,8 @@ type noun[T any] struct {
 	create func(ctx context.Context, projectID string, t T) (made, error)
 	update func(ctx context.Context, projectID string, old, t T) error
 	remove func(ctx context.Context, projectID string, t T) error
+	stays  bool                       // prune leaves it
+	unsaid func(e entry, old T, t *T) // follows from what an entry says; may be nil
 }
 
 // A target is the project that steps are in, whose id is there once it was made.
@@ -55,7 +57,7 @@ func plan[T any](ctx context.Context, d *Declarer, n noun[T], p *target, entries
 		}
 		errs = append(errs, err)
 	}
-	if err := errors.Join(errs...); err != nil || !prune {
+	if err := errors.Join(errs...); err != nil || !prune || n.stays {
 		return steps, nil, err
 	}
 	for _, t := range ts.there {
@@ -90,6 +92,9 @@ func (ts *things[T]) compare(ctx context.Context, e entry) (*Step, error) {
 	_ = e.read(ts.n.fields(&now), ts.d.c.Suggest, "id") // as before
 	if err := ts.n.settle(&now); err != nil {
 		return nil, e.blame(err)
+	}
+	if ts.n.unsaid != nil {
+		ts.n.unsaid(e, *old, &now)
 	}
 	changes := differences(ts.n.fields(old), ts.n.fields(&now))
 	if len(changes) == 0 {
@@ -162,6 +167,15 @@ func (ts *things[T]) removal(t T) Step {
 			return made{}, ts.d.c.Store.UnmarkDeclared(ctx, ts.n.id(t))
 		},
 	}
+}
+
+// changed gives a value that is another than it was, else nil: what an update says
+// nothing of stays as it is by then.
+func changed[V comparable](old, now V) *V {
+	if old == now {
+		return nil
+	}
+	return &now
 }
 
 // differences lists the fields whose values are not the same.

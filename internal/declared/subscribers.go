@@ -7,10 +7,11 @@ import (
 	"github.com/selvage/selvage/internal/page"
 )
 
-// subscribers are made without a password: a file is no place for one.
+// subscribers are made without a password: a file is no place for one. Nor are they
+// removed by one: the account is somebody's, who may have another e-mail by now.
 func (d *Declarer) subscribers() noun[fabric.Subscriber] {
 	return noun[fabric.Subscriber]{
-		kind: "subscriber", by: "email",
+		kind: "subscriber", by: "email", stays: true,
 		fields: func(s *fabric.Subscriber) []field {
 			return []field{
 				{"email", &s.Email}, {"first_name", &s.FirstName}, {"last_name", &s.LastName}, {"display_name", &s.DisplayName},
@@ -30,31 +31,43 @@ func (d *Declarer) subscribers() noun[fabric.Subscriber] {
 			s.Email = fabric.NormalizeEmail(s.Email)
 			return nil
 		},
-		check: func(_ context.Context, s fabric.Subscriber, isNew bool) error { return subscriberInput(s).Check(isNew) },
+		unsaid: func(e entry, old fabric.Subscriber, s *fabric.Subscriber) {
+			if s.Email != old.Email && e.member("verified") == nil {
+				s.Verified = false // nobody has shown that the other e-mail is its own
+			}
+		},
+		check: func(_ context.Context, s fabric.Subscriber, isNew bool) error {
+			return subscriberInput(fabric.Subscriber{}, s).Check(isNew)
+		},
 		create: func(ctx context.Context, projectID string, s fabric.Subscriber) (made, error) {
-			one, err := d.c.Fabric.CreateSubscriber(ctx, projectID, subscriberInput(s))
+			one, err := d.c.Fabric.CreateSubscriber(ctx, projectID, subscriberInput(fabric.Subscriber{}, s))
 			if err != nil {
 				return made{}, err
 			}
 			address, err := d.addressOf(ctx, projectID, one.ID)
 			return made{id: one.ID, address: address}, err
 		},
-		update: func(ctx context.Context, projectID string, _, s fabric.Subscriber) error {
-			_, err := d.c.Fabric.UpdateSubscriber(ctx, projectID, s.ID, subscriberInput(s))
+		update: func(ctx context.Context, projectID string, old, s fabric.Subscriber) error {
+			in := subscriberInput(old, s)
+			in.Verified = &s.Verified // with another e-mail it would be false
+			if s.Email == old.Email {
+				in.Verified = changed(old.Verified, s.Verified)
+			}
+			_, err := d.c.Fabric.UpdateSubscriber(ctx, projectID, s.ID, in)
 			return err
-		},
-		remove: func(ctx context.Context, projectID string, s fabric.Subscriber) error {
-			return d.c.Fabric.DeleteSubscriber(ctx, projectID, s.ID)
 		},
 	}
 }
 
-func subscriberInput(s fabric.Subscriber) fabric.SubscriberInput {
+// subscriberInput says what is to be changed, and nothing of the rest, which may have
+// been changed meanwhile.
+func subscriberInput(old, s fabric.Subscriber) fabric.SubscriberInput {
 	return fabric.SubscriberInput{
-		Email: &s.Email, Verified: &s.Verified, Disabled: &s.Disabled,
+		Email: changed(old.Email, s.Email), Verified: changed(old.Verified, s.Verified), Disabled: changed(old.Disabled, s.Disabled),
 		Profile: fabric.Profile{
-			FirstName: &s.FirstName, LastName: &s.LastName, DisplayName: &s.DisplayName, JobTitle: &s.JobTitle,
-			TimeZone: &s.TimeZone, Country: &s.Country, CompanyName: &s.CompanyName, Region: &s.Region,
+			FirstName: changed(old.FirstName, s.FirstName), LastName: changed(old.LastName, s.LastName), DisplayName: changed(old.DisplayName, s.DisplayName),
+			JobTitle: changed(old.JobTitle, s.JobTitle), TimeZone: changed(old.TimeZone, s.TimeZone), Country: changed(old.Country, s.Country),
+			CompanyName: changed(old.CompanyName, s.CompanyName), Region: changed(old.Region, s.Region),
 		},
 	}
 }

@@ -32,14 +32,14 @@ func (d *Declarer) webhooks() noun[fabric.Webhook] {
 			return nil
 		},
 		check: func(_ context.Context, w fabric.Webhook, isNew bool) error {
-			return d.c.Fabric.CheckWebhook(webhookInput(w), isNew)
+			return d.c.Fabric.CheckWebhook(webhookInput(fabric.Webhook{}, w), isNew)
 		},
 		create: func(ctx context.Context, projectID string, w fabric.Webhook) (made, error) {
-			one, err := d.c.Fabric.CreateWebhook(ctx, projectID, webhookInput(w))
+			one, err := d.c.Fabric.CreateWebhook(ctx, projectID, webhookInput(fabric.Webhook{}, w))
 			return made{id: one.ID}, err
 		},
-		update: func(ctx context.Context, projectID string, _, w fabric.Webhook) error {
-			_, err := d.c.Fabric.UpdateWebhook(ctx, projectID, w.ID, webhookInput(w))
+		update: func(ctx context.Context, projectID string, old, w fabric.Webhook) error {
+			_, err := d.c.Fabric.UpdateWebhook(ctx, projectID, w.ID, webhookInput(old, w))
 			return err
 		},
 		remove: func(ctx context.Context, projectID string, w fabric.Webhook) error {
@@ -48,10 +48,15 @@ func (d *Declarer) webhooks() noun[fabric.Webhook] {
 	}
 }
 
-func webhookInput(w fabric.Webhook) fabric.WebhookInput {
-	names := []string{}
-	for _, e := range w.Events {
-		names = append(names, string(e))
+// webhookInput says what is to be changed.
+func webhookInput(old, w fabric.Webhook) fabric.WebhookInput {
+	in := fabric.WebhookInput{URL: changed(old.URL, w.URL), Name: changed(old.Name, w.Name), Enabled: changed(old.Enabled, w.Enabled)}
+	if !slices.Equal(old.Events, w.Events) {
+		names := []string{}
+		for _, e := range w.Events {
+			names = append(names, string(e))
+		}
+		in.Events = &names
 	}
-	return fabric.WebhookInput{URL: &w.URL, Name: &w.Name, Events: &names, Enabled: &w.Enabled}
+	return in
 }
