@@ -149,17 +149,16 @@ func (p *Provider) LogInByPasskey(ctx context.Context, projectID string, key fac
 	return s, err
 }
 
-// PlaceOf names from where somebody shows a second factor, if the subscriber has been there:
-// the login that is to prove more, or a device that signed in before.
+// PlaceOf names from where somebody shows a second factor, if the subscriber has shown one
+// there before: a device on which a login by two factors was finished. No other is the
+// subscriber's own: a login, or a device, that a password alone has made may be of anybody
+// who knew that before there was a factor, and who resets a password makes as many as wanted.
 func (p *Provider) PlaceOf(ctx context.Context, projectID string, proof Proof, from Visitor) (factor.Place, error) {
-	if proof.Raises != "" {
-		return factor.Place("login " + proof.Raises), nil
-	}
 	sub, err := p.Subscribers.FindSubscriber(ctx, projectID, proof.SubscriberID)
 	if err != nil && !errors.Is(err, problem.NotFound) {
 		return "", fmt.Errorf("finding subscriber: %w", err)
 	}
-	if device := p.knownDevice(from.Device, sub); device != "" {
+	if device := p.provenDevice(from.Device, sub); device != "" {
 		return factor.Place("device " + device), nil
 	}
 	return "", nil

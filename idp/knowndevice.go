@@ -1,6 +1,7 @@
 package idp
 
 import (
+	"cmp"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
@@ -19,6 +20,8 @@ import (
 // device: its random id, and for each of them until when, and a code of all three and of
 // the subscriber's epoch, since whoever had the password before may have signed in, too.
 // The mark opens nothing; it only sets the device apart from strangers, see [Provider.LogIn].
+// Where second factors are tried, only one sets it apart that a login with two of them has
+// earned: the code of that is another.
 const (
 	knownFor       = 180 * 24 * time.Hour
 	deviceAccounts = 5 // of one device, at most: the last that signed in
@@ -26,16 +29,21 @@ const (
 )
 
 // DeviceMark gives the mark of a device that has just signed in as a subscriber, from
-// the one that it had, and how long it is good.
-func (p *Provider) DeviceMark(mark string, sub fabric.Subscriber) (string, time.Duration) {
+// the one that it had, and how long it is good. factors says that it was by two factors;
+// what was earned so before stays so.
+func (p *Provider) DeviceMark(mark string, sub fabric.Subscriber, factors bool) (string, time.Duration) {
 	id, codes, ok := parseDevice(mark)
 	if !ok {
 		id = rand.Text()
 	}
+	earned := oneFactor
+	if factors || p.provenDevice(mark, sub) != "" {
+		earned = twoFactors
+	}
 	until := strconv.FormatInt(p.Now().Add(knownFor).Unix(), 10)
-	fresh := []string{until + "-" + p.deviceCode(id, sub, until)}
+	fresh := []string{until + "-" + p.deviceCode(id, sub, until, earned)}
 	for _, code := range codes {
-		if len(fresh) < deviceAccounts && !p.deviceOf(id, code, sub) {
+		if len(fresh) < deviceAccounts && !p.deviceOf(id, code, sub, oneFactor) && !p.deviceOf(id, code, sub, twoFactors) {
 			fresh = append(fresh, code)
 		}
 	}
@@ -45,17 +53,34 @@ func (p *Provider) DeviceMark(mark string, sub fabric.Subscriber) (string, time.
 // knownDevice gives the id of the device of a mark, if it is one of a subscriber's;
 // "" for any other, and for a mark that was made up.
 func (p *Provider) knownDevice(mark string, sub fabric.Subscriber) string {
+	return cmp.Or(p.provenDevice(mark, sub), p.deviceMarked(mark, sub, oneFactor))
+}
+
+// provenDevice is knownDevice for a mark that a login with two factors has earned.
+func (p *Provider) provenDevice(mark string, sub fabric.Subscriber) string {
+	return p.deviceMarked(mark, sub, twoFactors)
+}
+
+func (p *Provider) deviceMarked(mark string, sub fabric.Subscriber, by earning) string {
 	id, codes, ok := parseDevice(mark)
 	if !ok || sub.ID == "" {
 		return ""
 	}
 	for _, code := range codes {
-		if p.deviceOf(id, code, sub) {
+		if p.deviceOf(id, code, sub, by) {
 			return id
 		}
 	}
 	return ""
 }
+
+// An earning is by what a mark was earned.
+type earning string
+
+const (
+	oneFactor  earning = ""             // a login by a password, or a new password that was set by a link
+	twoFactors earning = " two factors" // a login by two factors
+)
 
 // unseen gives the letter that tells a subscriber of a login on a device that its account
 // does not know, or nothing.
@@ -69,20 +94,22 @@ func (p *Provider) unseen(sub fabric.Subscriber, s Session, from Visitor) ([]mai
 	return []mail.Letter{l}, err
 }
 
-// deviceOf reports whether a code of a device's mark is good, and names a subscriber.
-func (p *Provider) deviceOf(id, code string, sub fabric.Subscriber) bool {
+// deviceOf reports whether a code of a device's mark is good, names a subscriber, and was
+// earned so.
+func (p *Provider) deviceOf(id, code string, sub fabric.Subscriber, by earning) bool {
 	until, mac, _ := strings.Cut(code, "-")
 	at, err := strconv.ParseInt(until, 10, 64)
-	return err == nil && p.Now().Before(time.Unix(at, 0)) && hmac.Equal([]byte(mac), []byte(p.deviceCode(id, sub, until)))
+	return err == nil && p.Now().Before(time.Unix(at, 0)) && hmac.Equal([]byte(mac), []byte(p.deviceCode(id, sub, until, by)))
 }
 
-func (p *Provider) deviceCode(id string, sub fabric.Subscriber, until string) string {
+func (p *Provider) deviceCode(id string, sub fabric.Subscriber, until string, by earning) string {
 	key := p.Ring.Derive("known devices")
 	h := hmac.New(sha256.New, key[:])
 	fmt.Fprintf(h, "%s %s %s", id, sub.ID, until)
 	if sub.Epoch > 0 { // marks from before there were epochs are good in the first
 		fmt.Fprintf(h, " %d", sub.Epoch)
 	}
+	h.Write([]byte(by))
 	return base64.RawURLEncoding.EncodeToString(h.Sum(nil))
 }
 

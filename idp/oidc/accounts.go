@@ -104,11 +104,12 @@ func (a *API) setLogin(w http.ResponseWriter, r *http.Request, s idp.Session) er
 	if err := b.Renew(w, r); err != nil {
 		return err
 	}
-	return a.markDevice(w, r, s.ProjectID, s.SubscriberID)
+	return a.markDevice(w, r, s.ProjectID, s.SubscriberID, s.TwoFactors())
 }
 
-// markDevice has an account know the browser from now on.
-func (a *API) markDevice(w http.ResponseWriter, r *http.Request, projectID, subscriberID string) error {
+// markDevice has an account know the browser from now on, and as one where it has shown two
+// factors if it has.
+func (a *API) markDevice(w http.ResponseWriter, r *http.Request, projectID, subscriberID string, factors bool) error {
 	sub, err := a.Subscribers.FindSubscriber(r.Context(), projectID, subscriberID)
 	if errors.Is(err, problem.NotFound) {
 		return nil // deleted meanwhile
@@ -116,7 +117,7 @@ func (a *API) markDevice(w http.ResponseWriter, r *http.Request, projectID, subs
 	if err != nil {
 		return err
 	}
-	mark, kept := a.DeviceMark(a.cookies.Device(r), sub)
+	mark, kept := a.DeviceMark(a.cookies.Device(r), sub, factors)
 	a.cookies.SetDevice(w, r, mark, kept)
 	return nil
 }

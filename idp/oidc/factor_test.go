@@ -2,6 +2,7 @@ package oidc_test
 
 import (
 	"context"
+	"fmt"
 	"html"
 	"net/http"
 	"net/url"
@@ -18,7 +19,9 @@ import (
 	"github.com/selvage/selvage/internal/factor"
 	"github.com/selvage/selvage/internal/factor/factortest"
 	"github.com/selvage/selvage/internal/limit"
+	"github.com/selvage/selvage/internal/mail"
 	pages "github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/session"
 )
 
 // app gives ada an authenticator app, and its secret.
@@ -449,5 +452,53 @@ func TestOnlyPasskeyStays(t *testing.T) {
 	}
 	if left, err := w.idp.Factors.List(t.Context(), idp.OwnerOf(grace.ID)); err != nil || len(left) != 1 {
 		t.Errorf("left: %v, %v", left, err)
+	}
+}
+
+// Who knew the password before there was a factor, and kept logins and devices of then, and
+// who sets passwords by links, each time in another browser, have six tries together.
+func TestFactorTriesDoNotMultiply(t *testing.T) {
+	w := newWorld(t)
+	c, _ := w.client(nil)
+	before := []*browser{w.browser(), w.browser()}
+	for _, b := range before {
+		b.code(c)
+	}
+	w.app()
+	looked := 0
+	try := func(b *browser, page reply) {
+		t.Helper()
+		for range 2 {
+			switch got := b.form(page, "/login/factor", "code", "000000"); got.status {
+			case http.StatusUnprocessableEntity:
+				looked++
+			case http.StatusTooManyRequests:
+			default:
+				t.Errorf("a wrong code = %d %s", got.status, got.body)
+			}
+		}
+	}
+	for _, b := range before {
+		try(b, b.authorize(request(c, "acr_values", "2"))) // the login of then is to prove more
+		try(b, b.logIn(b.authorize(request(c, "prompt", "login")), email, secret))
+	}
+	if looked != 6 {
+		t.Errorf("%d codes were looked at from logins and devices of before there was a factor, want 6", looked)
+	}
+	for i := range 2 {
+		token, fresh := strings.Repeat(string(rune('a'+i)), 52), fmt.Sprint("granite-otter-nine-", i)
+		must(t, w.rows.CreateLink(t.Context(), idp.Link{
+			Hash: session.Digest(token), Purpose: mail.Reset, ProjectID: w.project.ID, SubscriberID: w.ada.ID, Email: email, Bound: email,
+			Created: w.now(), Expires: w.now().Add(time.Hour),
+		}))
+		b := w.browser()
+		page := b.authorize(request(c))
+		if got := b.post("/reset", url.Values{"token": {token}, "password": {fresh}}); !strings.Contains(got.body, `id="password-set"`) {
+			t.Fatalf("setting a password by a link: %d %s", got.status, got.body)
+		}
+		try(b, b.logIn(page, email, fresh))
+	}
+	if looked != 6 {
+		t.Errorf("%d codes were looked at after new passwords by links, want no more than 6", looked)
 	}
 }

@@ -125,10 +125,10 @@ func (a *API) reset(w http.ResponseWriter, r *http.Request) error {
 }
 
 // passwordSet says so, and leads back to the sign-in that waits for it, if it still does
-// and this is its browser. The browser is one that the account knows from now on: what
-// strangers have guessed does not keep it out.
+// and this is its browser. What strangers have guessed of the password does not keep this
+// browser out from now on; of second factors it is a stranger until it has shown one.
 func (a *API) passwordSet(w http.ResponseWriter, r *http.Request, l idp.Link, title, text string) error {
-	if err := a.markDevice(w, r, l.ProjectID, l.SubscriberID); err != nil {
+	if err := a.markDevice(w, r, l.ProjectID, l.SubscriberID, false); err != nil {
 		return err
 	}
 	page := templates.Notice{ID: "password-set", Title: title, Text: []string{text}}

@@ -97,8 +97,8 @@ func TestKnownDevice(t *testing.T) {
 	if got := login(theirs, again(theirs)); got != http.StatusTooManyRequests {
 		t.Errorf("a device that signed in to another account = %d, want 429", got)
 	}
-	mark, _ := w.idp.DeviceMark("", other)
-	good, _ := w.idp.DeviceMark("", w.ada)
+	mark, _ := w.idp.DeviceMark("", other, false)
+	good, _ := w.idp.DeviceMark("", w.ada, false)
 	id, codes, _ := strings.Cut(good, ".")
 	moved, _, _ := strings.Cut(mark, ".")
 	until, mac, _ := strings.Cut(codes, "-")
@@ -129,7 +129,7 @@ func TestKnownDevice(t *testing.T) {
 	}
 	w.limits.Set(limit.Rates{limit.LoginPerAccount: {Burst: 1, Every: 200 * 24 * time.Hour}})
 	edsger := w.subscriber("edsger@example.com")
-	mark, _ = w.idp.DeviceMark("", edsger)
+	mark, _ = w.idp.DeviceMark("", edsger, false)
 	w.browser().guesses(c, edsger.Email, 1)
 	w.pass(181 * 24 * time.Hour)
 	if _, err := w.idp.LogIn(t.Context(), w.project.ID, edsger.Email, secret, idp.Visitor{Device: mark}); err == nil {
@@ -143,10 +143,10 @@ func TestDeviceMark(t *testing.T) {
 	w.limits.Set(limit.Rates{limit.LoginPerAccount: {Burst: 1, Every: time.Hour}})
 	mark := ""
 	for i := range 40 {
-		mark, _ = w.idp.DeviceMark(mark, fabric.Subscriber{ID: fmt.Sprint("subscriber-", i%8)})
+		mark, _ = w.idp.DeviceMark(mark, fabric.Subscriber{ID: fmt.Sprint("subscriber-", i%8)}, false)
 	}
-	mark, kept := w.idp.DeviceMark(mark, w.ada)
-	again, _ := w.idp.DeviceMark(mark, w.ada)
+	mark, kept := w.idp.DeviceMark(mark, w.ada, false)
+	again, _ := w.idp.DeviceMark(mark, w.ada, false)
 	if len(mark) > 512 || kept < 90*24*time.Hour || len(again) != len(mark) {
 		t.Errorf("marks of %d and %d bytes are kept for %v", len(mark), len(again), kept)
 	}
@@ -259,7 +259,7 @@ func TestSprayingFromRange(t *testing.T) {
 func TestDeviceOfAnotherPassword(t *testing.T) {
 	w := newWorld(t)
 	w.limits.Set(limit.Rates{limit.LoginPerAccount: {Burst: 1, Every: time.Hour}})
-	mark, _ := w.idp.DeviceMark("", w.ada)
+	mark, _ := w.idp.DeviceMark("", w.ada, false)
 	fresh := "granite-otter-nine"
 	changed, err := w.fabric.UpdateSubscriber(t.Context(), w.project.ID, w.ada.ID, fabric.SubscriberInput{Password: &fresh})
 	must(t, err)
@@ -267,7 +267,7 @@ func TestDeviceOfAnotherPassword(t *testing.T) {
 	if _, err := w.idp.LogIn(t.Context(), w.project.ID, email, fresh, idp.Visitor{Device: mark}); !errors.Is(err, problem.RateLimited) {
 		t.Errorf("a device from before the password: %v, want it kept out as strangers are", err)
 	}
-	mark, _ = w.idp.DeviceMark(mark, changed)
+	mark, _ = w.idp.DeviceMark(mark, changed, false)
 	if _, err := w.idp.LogIn(t.Context(), w.project.ID, email, fresh, idp.Visitor{Device: mark}); err != nil {
 		t.Errorf("a device from after it: %v", err)
 	}

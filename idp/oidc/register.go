@@ -133,7 +133,7 @@ func (a *API) welcome(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if req.ID == "" {
-		if err := a.markDevice(w, r, sub.ProjectID, sub.ID); err != nil {
+		if err := a.markDevice(w, r, sub.ProjectID, sub.ID, false); err != nil {
 			return err
 		}
 		return a.write(w, r, accountMade(a.words(r), l.Email), templates.Options{})

@@ -160,8 +160,8 @@ var (
 )
 
 // A Place is from where codes of an owner are tried, as far as it is known to be the
-// owner's: the name of a device, a network or a login where the owner has shown all that was
-// asked for. Each is counted by itself. The zero value is all others, which are counted
+// owner's: the name of a device or a network where the owner has shown all that was asked
+// for. Each is counted by itself. The zero value is all others, which are counted
 // together: so from wherever strangers try, who may know the password, they have so many
 // tries and no more, and do not keep the owner from its own.
 type Place string
