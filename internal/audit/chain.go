@@ -51,7 +51,8 @@ type Head struct {
 	Hash string
 	Mac  string
 
-	// What was pruned: the lane begins behind it.
+	// What was pruned: the lane begins behind it. Where that is nothing, the hash is the
+	// beginning that the lanes of a new installation have in common.
 	PrunedSeq  int64
 	PrunedHash string
 	PrunedMac  string
@@ -71,6 +72,7 @@ const (
 	EndOfLane   = "end 2"
 	earlierEnd  = "end 1" // before lanes without events had one
 	PrunedUntil = "pruned 1"
+	boundKey    = "bound 1"
 )
 
 // Ends reports whether a server with the key has written that the lane ends there.
@@ -85,7 +87,21 @@ func (k *Key) Earlier(h Head) bool {
 }
 
 // Bare reports whether a lane has neither events nor a code.
-func (h Head) Bare() bool { return h.Seq == 0 && h.Hash+h.Mac == "" }
+func (h Head) Bare() bool {
+	return h.Seq == 0 && h.PrunedSeq == 0 && h.Hash+h.Mac+h.PrunedHash+h.PrunedMac == ""
+}
+
+// Begun reports whether the lane says how it began.
+func (h Head) Begun() bool { return h.PrunedSeq == 0 && h.PrunedHash != "" }
+
+// Bind gives the code by which a key of the ring belongs to the beginning of a trail.
+func (k *Key) Bind(kid, beginning string) string {
+	b := make([]byte, 0, 128)
+	return k.sum(text(text(text(b, boundKey), kid), beginning))
+}
+
+// Binds reports whether a code is that of Bind.
+func (k *Key) Binds(kid, beginning, code string) bool { return same(code, k.Bind(kid, beginning)) }
 
 // Behind gives what the next event of a lane is chained to. Where somebody else has written
 // the end of the lane it is nothing that fits there, so that the chain stays broken.

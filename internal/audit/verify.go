@@ -37,6 +37,9 @@ func (b *Break) Error() string {
 // Verify begins the walk of a lane with its head, which is read before the events.
 func (k *Key) Verify(head Head) (*Verifier, error) {
 	v := &Verifier{key: k, head: head, seq: head.PrunedSeq, hash: head.PrunedHash}
+	if head.Begun() && !same(head.PrunedMac, k.Mac(PrunedUntil, head.Lane, 0, head.PrunedHash)) {
+		return v, v.broken(1, "", "how the lane begins was not written by this server, or with another master key")
+	}
 	if head.PrunedSeq != 0 && !same(head.PrunedMac, k.Mac(PrunedUntil, head.Lane, head.PrunedSeq, head.PrunedHash)) {
 		return v, v.broken(head.PrunedSeq, "", "what is said of the events that were pruned was not written by this server")
 	}

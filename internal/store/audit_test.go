@@ -307,6 +307,12 @@ func TestAuditOfEarlier(t *testing.T) {
 			t.Fatal(err)
 		}
 		key := s.auditKey.Load()
+		if _, err := unbegun(t, s, key); err != nil {
+			t.Fatal(err)
+		}
+		if heads, err = s.AuditHeads(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 		earlier := `UPDATE audit_heads SET mac = ''; UPDATE audit_heads SET mac = '` + key.Mac("end 1", 0, heads[0].Seq, heads[0].Hash) + `' WHERE lane = 0`
 		tamper(t, s, earlier+`; INSERT INTO ring (kid, use, state, sealed, created) VALUES ('k', 'seal', 'current', '', 0)`)
 		again, err := Open(t.Context(), c)
@@ -332,6 +338,22 @@ func TestAuditOfEarlier(t *testing.T) {
 			t.Errorf("VerifyAudit after a server of then = %d events, %v, want 12 and nothing broken", n, broken)
 		}
 	})
+}
+
+// unbegun has the trail be as one that began before beginnings were written: its events are
+// chained to nothing.
+func unbegun(t *testing.T, s *Store, key *audit.Key) (last string, err error) {
+	t.Helper()
+	events, err := s.ReadLane(t.Context(), 0, 0, 100)
+	if err != nil {
+		return "", err
+	}
+	for _, e := range events {
+		last = key.Hash(e, e.DetailText(), last)
+		tamper(t, s, fmt.Sprintf(`UPDATE audit SET hash = '%s' WHERE lane = 0 AND seq = %d`, last, e.Seq))
+	}
+	tamper(t, s, `UPDATE audit_heads SET hash = '', pruned_hash = '', pruned_mac = ''; UPDATE audit_heads SET hash = '`+last+`' WHERE lane = 0`)
+	return last, nil
 }
 
 func lastMac(t *testing.T, s *Store, key *audit.Key, what string) string {

@@ -73,7 +73,11 @@ func (s *Store) VerifyAudit(ctx context.Context) (r AuditReport, err error) {
 		}
 		r.Lanes = append(r.Lanes, *v)
 	}
-	return r, nil
+	broken, err := s.verifyRing(ctx, key, heads)
+	if broken != nil {
+		r.Broken = append(r.Broken, broken)
+	}
+	return r, err
 }
 
 // verifyLane walks a lane, anew where it was pruned meanwhile.

@@ -24,6 +24,9 @@ func (s *Store) PruneAudit(ctx context.Context, before time.Time) error {
 	if err != nil {
 		return err
 	}
+	if broken, err := s.verifyRing(ctx, key, heads); broken != nil || err != nil {
+		return fmt.Errorf("pruning audit trail: %w", errors.Join(broken, err))
+	}
 	var errs []error
 	for _, head := range heads {
 		if err := s.pruneLane(ctx, key, head, before); err != nil {

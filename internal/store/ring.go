@@ -45,8 +45,12 @@ func (s *Store) ChangeRing(ctx context.Context, moves []keys.Move, added []keys.
 				return err
 			}
 		}
+		bind, err := s.binder(ctx, t)
+		if err != nil {
+			return err
+		}
 		for _, r := range added {
-			if err := t.addRingKey(ctx, r); err != nil {
+			if err := t.addRingKey(ctx, r, bind(r.Kid)); err != nil {
 				return err
 			}
 		}
@@ -77,9 +81,9 @@ func (t tx) moveRingKey(ctx context.Context, m keys.Move) error {
 	return ringConflict()
 }
 
-func (t tx) addRingKey(ctx context.Context, r keys.Record) error {
-	_, err := t.Exec(ctx, `INSERT INTO ring (kid, use, state, sealed, created, activated, retired) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-		r.Kid, r.Use, r.State, r.Sealed, micros(r.Created), micros(r.Activated), micros(r.Retired))
+func (t tx) addRingKey(ctx context.Context, r keys.Record, bound string) error {
+	_, err := t.Exec(ctx, `INSERT INTO ring (kid, use, state, sealed, created, activated, retired, bound) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+		r.Kid, r.Use, r.State, r.Sealed, micros(r.Created), micros(r.Activated), micros(r.Retired), bound)
 	if isUnique(err) {
 		return ringConflict()
 	}

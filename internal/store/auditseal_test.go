@@ -1,0 +1,151 @@
+package store
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/internal/audit"
+	"github.com/selvage/selvage/keys"
+)
+
+// founded is a store with a trail and a key ring.
+func founded(t *testing.T, c Config) *Store {
+	t.Helper()
+	s := trail(t, c)
+	newRing(t, s, "old")
+	if _, broken := verified(t, s); broken != nil {
+		t.Fatalf("before anything was done VerifyAudit finds %v", broken)
+	}
+	return s
+}
+
+func newRing(t *testing.T, s *Store, name string) {
+	t.Helper()
+	var added []keys.Record
+	for _, use := range []keys.Use{keys.RS256, keys.Seal} {
+		added = append(added, keys.Record{Kid: name + string(use), Use: use, State: keys.Current, Created: time.Now()})
+	}
+	if err := s.ChangeRing(t.Context(), nil, added); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// aside puts the ring aside, empties the trail and has another process, such as a command,
+// take the database for a new installation.
+func aside(t *testing.T, c Config, s *Store) *Store {
+	t.Helper()
+	tamper(t, s, `CREATE TABLE kept_ring AS SELECT * FROM ring; DELETE FROM ring; DELETE FROM audit;
+		UPDATE audit_heads SET seq = 0, hash = '', mac = '', pruned_seq = 0, pruned_hash = '', pruned_mac = ''`)
+	again, err := Open(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = again.Close() })
+	again.lanes = 1
+	if _, broken := verified(t, again); broken != nil {
+		t.Fatalf("of a trail without a ring VerifyAudit finds %v", broken)
+	}
+	return again
+}
+
+const restoredRing = `INSERT INTO ring SELECT * FROM kept_ring; DROP TABLE kept_ring`
+
+// Whoever puts the ring aside, has an emptied trail sealed as new, and puts the ring back, is
+// found, whether or not another ring was made meanwhile, and after keys have taken turns.
+func TestAuditBeginsWithRing(t *testing.T) {
+	for name, meanwhile := range map[string]func(*testing.T, *Store){
+		"no other ring":            func(*testing.T, *Store) {},
+		"another ring, taken away": func(t *testing.T, s *Store) { newRing(t, s, "new"); tamper(t, s, `DELETE FROM ring`) },
+		"another ring, half stays": func(t *testing.T, s *Store) {
+			newRing(t, s, "new")
+			tamper(t, s, `DELETE FROM ring WHERE use <> 'seal'; DELETE FROM kept_ring WHERE use = 'seal'`)
+		},
+		"another ring, and its codes": func(t *testing.T, s *Store) {
+			newRing(t, s, "new")
+			tamper(t, s, `UPDATE kept_ring SET bound = (SELECT bound FROM ring WHERE ring.use = kept_ring.use); DELETE FROM ring`)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			EachDatabase(t, func(t *testing.T, c Config) {
+				s := founded(t, c)
+				again := aside(t, c, s)
+				meanwhile(t, again)
+				tamper(t, s, restoredRing)
+				wantRingBreak(t, again)
+				if err := s.Record(t.Context(), audit.Of("login", "", "subscriber", "s")); err != nil { // it never stopped
+					t.Fatal(err)
+				}
+				if err := s.ChangeRing(t.Context(), nil, []keys.Record{{Kid: "later", Use: keys.ES256, State: keys.Current, Created: time.Now()}}); err != nil {
+					t.Fatal(err)
+				}
+				tamper(t, s, `DELETE FROM ring WHERE kid <> 'later'`) // its time was over
+				if _, broken := verified(t, again); len(broken) == 0 {
+					t.Error("VerifyAudit after keys have taken turns found nothing")
+				}
+			})
+		})
+	}
+}
+
+func wantRingBreak(t *testing.T, s *Store) {
+	t.Helper()
+	_, broken := verified(t, s)
+	var b *audit.Break
+	if len(broken) == 0 || !errors.As(broken[len(broken)-1], &b) || !strings.Contains(b.What, "of the ring") {
+		t.Errorf("VerifyAudit = %v, want that the ring is not that of the trail", broken)
+	}
+}
+
+// How a lane begins cannot be written by others, nor taken away.
+func TestAuditBeginning(t *testing.T) {
+	EachDatabase(t, func(t *testing.T, c Config) {
+		s := founded(t, c)
+		n, _ := verified(t, s)
+		for _, sql := range []string{
+			`UPDATE audit_heads SET pruned_hash = 'x' WHERE lane = 0`,
+			`UPDATE audit_heads SET pruned_hash = '', pruned_mac = '' WHERE lane = 0`,
+			`UPDATE audit_heads SET seq = 0, hash = pruned_hash, mac = pruned_mac WHERE lane = 0; DELETE FROM audit`,
+		} {
+			tamper(t, s, `CREATE TABLE kept_events AS SELECT * FROM audit; CREATE TABLE kept_heads AS SELECT * FROM audit_heads; `+sql)
+			if _, broken := verified(t, s); len(broken) == 0 {
+				t.Errorf("after %s VerifyAudit found nothing", sql)
+			}
+			tamper(t, s, `DELETE FROM audit; INSERT INTO audit SELECT * FROM kept_events; DELETE FROM audit_heads; INSERT INTO audit_heads SELECT * FROM kept_heads;
+				DROP TABLE kept_events; DROP TABLE kept_heads`)
+		}
+		if now, broken := verified(t, s); now != n || broken != nil {
+			t.Errorf("VerifyAudit of what was put back = %d, %v", now, broken)
+		}
+	})
+}
+
+// A database of before there was a trail opens with its ring, and the trail that begins then
+// says so.
+func TestAuditOfUpgrade(t *testing.T) {
+	EachDatabase(t, func(t *testing.T, c Config) {
+		s := founded(t, c)
+		tamper(t, s, `DELETE FROM audit; UPDATE ring SET bound = '';
+			UPDATE audit_heads SET seq = 0, hash = '', mac = '', pruned_seq = 0, pruned_hash = '', pruned_mac = ''`)
+		again, err := Open(t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer again.Close()
+		if _, broken := verified(t, again); len(broken) == 0 {
+			t.Error("a trail that was emptied is taken for one of before there was any")
+		}
+		again.from, again.lanes = firstAudited-1, 1
+		if err := again.SealAudit(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if n, broken := verified(t, again); n != 1 || broken != nil {
+			t.Errorf("VerifyAudit after an upgrade = %d events, %v, want one and nothing broken", n, broken)
+		}
+		events, err := again.ReadLane(t.Context(), 0, 0, 5)
+		if err != nil || len(events) != 1 || events[0].Action != "audit.begun" || events[0].Detail["schema"] != "25" {
+			t.Errorf("the first event is %+v, %v", events, err)
+		}
+	})
+}
