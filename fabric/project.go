@@ -28,23 +28,11 @@ type Project struct {
 	RequireFactor bool
 	Color         string // of buttons in its mails, "#rrggbb"; "" for ours
 
-	Verification Verification // what is asked of the e-mails of its subscribers
 	Registration Registration // who may make an account by its pages
 
 	Created time.Time
 	Updated time.Time
 }
-
-// A Verification says what is asked of the e-mail of a subscriber who signs in: nothing
-// (off), a click on a link when there is time (optional), or the click first (required).
-type Verification string
-
-// The ways of verification, the default first.
-const (
-	VerificationOff      Verification = "off"
-	VerificationOptional Verification = "optional"
-	VerificationRequired Verification = "required"
-)
 
 // A Registration says who may make an account: those whom somebody else makes one for
 // (off), or whoever reads mail at an address (open).
@@ -70,7 +58,6 @@ type ProjectChange struct {
 	RequireFactor *bool
 	Color         *string
 
-	Verification *Verification
 	Registration *Registration
 }
 
@@ -89,9 +76,6 @@ func (c ProjectChange) Check() error {
 	if c.Color != nil && *c.Color != "" && !mail.IsColor(*c.Color) {
 		errs = append(errs, problem.BadParam("color", "color must be # and six hexadecimal digits in small letters, such as #2f4b9b"))
 	}
-	if v := c.Verification; v != nil && *v != VerificationOff && *v != VerificationOptional && *v != VerificationRequired {
-		errs = append(errs, problem.BadParam("verification", "verification must be one of off, optional, required"))
-	}
 	if r := c.Registration; r != nil && *r != RegistrationOff && *r != RegistrationOpen {
 		errs = append(errs, problem.BadParam("registration", "registration must be one of off, open"))
 	}
@@ -104,7 +88,7 @@ func (f *Fabric) CreateProject(ctx context.Context, name string) (Project, error
 		return Project{}, err
 	}
 	now := f.now()
-	p := Project{ID: newID(), Name: name, RecordRate: DefaultRecordRate, MediaAuth: MediaAuths[0], Verification: VerificationOff, Registration: RegistrationOff, Created: now, Updated: now}
+	p := Project{ID: newID(), Name: name, RecordRate: DefaultRecordRate, MediaAuth: MediaAuths[0], Registration: RegistrationOff, Created: now, Updated: now}
 	if err := f.c.Store.CreateProject(ctx, p); err != nil {
 		return Project{}, fmt.Errorf("creating project: %w", err)
 	}

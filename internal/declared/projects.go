@@ -31,14 +31,14 @@ func (d *Declarer) Plan(ctx context.Context, f *File, prune bool) (steps []Step,
 func projectFields(p *fabric.Project) []field {
 	return []field{
 		{"name", &p.Name}, {"record_rate", &p.RecordRate}, {"media_auth", &p.MediaAuth}, {"require_factor", &p.RequireFactor},
-		{"color", &p.Color}, {"verification", &p.Verification}, {"registration", &p.Registration},
+		{"color", &p.Color}, {"registration", &p.Registration},
 	}
 }
 
 // freshProject is what a new project is before anything is said of it.
 func freshProject() fabric.Project {
 	return fabric.Project{
-		RecordRate: fabric.DefaultRecordRate, MediaAuth: fabric.MediaAuths[0], Verification: fabric.VerificationOff, Registration: fabric.RegistrationOff,
+		RecordRate: fabric.DefaultRecordRate, MediaAuth: fabric.MediaAuths[0], Registration: fabric.RegistrationOff,
 	}
 }
 
@@ -102,7 +102,7 @@ func findProject(p project, all []fabric.Project, taken map[string]place) (found
 func changeOf(p fabric.Project) fabric.ProjectChange {
 	return fabric.ProjectChange{
 		Name: &p.Name, RecordRate: &p.RecordRate, MediaAuth: &p.MediaAuth, RequireFactor: &p.RequireFactor,
-		Color: &p.Color, Verification: &p.Verification, Registration: &p.Registration,
+		Color: &p.Color, Registration: &p.Registration,
 	}
 }
 

@@ -18,11 +18,11 @@ import (
 
 var _ fabric.Store = (*Store)(nil)
 
-const projectColumns = `id, name, record_rate, media_auth, require_factor, color, verification, registration, created, updated`
+const projectColumns = `id, name, record_rate, media_auth, require_factor, color, registration, created, updated`
 
 func scanProject(row scanner) (p fabric.Project, err error) {
 	var created, updated int64
-	err = row.Scan(&p.ID, &p.Name, &p.RecordRate, &p.MediaAuth, &p.RequireFactor, &p.Color, &p.Verification, &p.Registration, &created, &updated)
+	err = row.Scan(&p.ID, &p.Name, &p.RecordRate, &p.MediaAuth, &p.RequireFactor, &p.Color, &p.Registration, &created, &updated)
 	p.Created, p.Updated = moment(created), moment(updated)
 	return p, found(err, "project")
 }
@@ -41,8 +41,8 @@ func found(err error, thing string) error {
 // CreateProject inserts a project.
 func (s *Store) CreateProject(ctx context.Context, p fabric.Project) error {
 	return s.once(ctx, audit.Of("project.created", p.ID, "project", p.ID).With("name", p.Name), func(t tx) error {
-		_, err := t.Exec(ctx, `INSERT INTO projects (`+projectColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
-			p.ID, p.Name, p.RecordRate, p.MediaAuth, flag(p.RequireFactor), p.Color, string(p.Verification), string(p.Registration), micros(p.Created), micros(p.Updated))
+		_, err := t.Exec(ctx, `INSERT INTO projects (`+projectColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+			p.ID, p.Name, p.RecordRate, p.MediaAuth, flag(p.RequireFactor), p.Color, string(p.Registration), micros(p.Created), micros(p.Updated))
 		if err != nil {
 			return fmt.Errorf("inserting project: %w", err)
 		}
@@ -68,11 +68,11 @@ func (s *Store) ListProjects(ctx context.Context, q page.Query) (page.Page[fabri
 func (s *Store) UpdateProject(ctx context.Context, id string, c fabric.ProjectChange, at time.Time) (p fabric.Project, err error) {
 	err = s.once(ctx, audit.Of("project.updated", id, "project", id), func(t tx) (err error) {
 		p, err = scanProject(t.Row(ctx, `UPDATE projects SET name = COALESCE($2, name), record_rate = COALESCE($3, record_rate),
-			media_auth = COALESCE($4, media_auth), color = COALESCE($6, color), verification = COALESCE($7, verification), registration = COALESCE($8, registration),
-			require_factor = COALESCE($9, require_factor),
-			updated = $5 WHERE id = $1 RETURNING `+projectColumns, id, c.Name, c.RecordRate, c.MediaAuth, micros(at), c.Color, (*string)(c.Verification), (*string)(c.Registration), flagOf(c.RequireFactor)))
+			media_auth = COALESCE($4, media_auth), color = COALESCE($6, color), registration = COALESCE($7, registration),
+			require_factor = COALESCE($8, require_factor),
+			updated = $5 WHERE id = $1 RETURNING `+projectColumns, id, c.Name, c.RecordRate, c.MediaAuth, micros(at), c.Color, (*string)(c.Registration), flagOf(c.RequireFactor)))
 		t.event.Add("name", p.Name, "record_rate", strconv.FormatInt(p.RecordRate, 10), "media_auth", string(p.MediaAuth), "require_factor", strconv.FormatBool(p.RequireFactor),
-			"color", p.Color, "verification", string(p.Verification), "registration", string(p.Registration))
+			"color", p.Color, "registration", string(p.Registration))
 		return err
 	})
 	return p, err

@@ -38,14 +38,12 @@ CREATE INDEX mail_links_subscriber ON mail_links (subscriber_id);
 CREATE INDEX mail_links_project ON mail_links (project_id);
 CREATE INDEX mail_links_expires ON mail_links (expires);
 
--- How a project's mails look, and what it asks of addresses.
+-- How a project's mails look, and who may make an account.
 ALTER TABLE projects ADD COLUMN color TEXT NOT NULL DEFAULT '';
-ALTER TABLE projects ADD COLUMN verification TEXT NOT NULL DEFAULT 'off';
 ALTER TABLE projects ADD COLUMN registration TEXT NOT NULL DEFAULT 'off';
 
 -- +goose Down
 ALTER TABLE projects DROP COLUMN registration;
-ALTER TABLE projects DROP COLUMN verification;
 ALTER TABLE projects DROP COLUMN color;
 DROP TABLE mail_links;
 DROP TABLE mails;
