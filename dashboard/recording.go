@@ -102,10 +102,10 @@ func legs(o levels.Outline, frames int64) (all []leg) {
 		n := o.Length()
 		step := float64(pixels) / float64(max(1, n))
 		for i := range n {
-			least, most := int(o.Data[2*(i*o.Channels+c)]), int(o.Data[2*(i*o.Channels+c)+1])
+			most := int(o.Data[2*(i*o.Channels+c)+1])
 			fmt.Fprintf(&above, "L%.0f %d", float64(i)*step, halfHigh-max(1, most*halfHigh/127))
 			j := n - 1 - i
-			least = int(o.Data[2*(j*o.Channels+c)])
+			least := int(o.Data[2*(j*o.Channels+c)])
 			fmt.Fprintf(&below, "L%.0f %d", float64(j)*step, halfHigh+max(1, -least*halfHigh/127))
 		}
 		name := fmt.Sprintf("Leg %d", c+1)

@@ -15,6 +15,7 @@ need certutil libnss3-tools
 need chromium chromium
 need curl curl
 need ffprobe ffmpeg
+need jq jq # in the tutorials
 need lame lame
 need mp3val mp3val
 need nginx nginx-light

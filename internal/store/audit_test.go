@@ -302,15 +302,12 @@ func TestAuditTamperingStays(t *testing.T) {
 func TestAuditOfEarlier(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		s := trail(t, c)
-		heads, err := s.AuditHeads(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
 		key := s.auditKey.Load()
 		if _, err := unbegun(t, s, key); err != nil {
 			t.Fatal(err)
 		}
-		if heads, err = s.AuditHeads(t.Context()); err != nil {
+		heads, err := s.AuditHeads(t.Context())
+		if err != nil {
 			t.Fatal(err)
 		}
 		earlier := `UPDATE audit_heads SET mac = ''; UPDATE audit_heads SET mac = '` + key.Mac("end 1", 0, heads[0].Seq, heads[0].Hash) + `' WHERE lane = 0`
