@@ -54,15 +54,19 @@ func (tr *trap) wantNoCalls(t *testing.T) {
 // challengePattern finds the random challenge of a passkey's prompt.
 var challengePattern = regexp.MustCompile(`data-options="[^"]*"`)
 
+var backPattern = regexp.MustCompile(`name="back" value="[^"]*"`)
+
 var noncePattern = regexp.MustCompile(`'nonce-([^']+)'`)
 
 // plain gives a page without what differs from one answer to the next: the
-// request id, the nonce of the policy, and the words given.
+// request id, the nonce of the policy, where another language leads back to, which is the
+// page itself, and the words given.
 func plain(a harness.Answer, words ...string) string {
 	body := strings.ReplaceAll(string(a.Body), a.Header.Get("X-Request-Id"), "ID")
 	if m := noncePattern.FindStringSubmatch(a.Header.Get("Content-Security-Policy")); m != nil {
 		body = strings.ReplaceAll(body, m[1], "NONCE")
 	}
+	body = backPattern.ReplaceAllString(body, `name="back" value=""`)
 	body = challengePattern.ReplaceAllString(body, `data-options=""`)
 	for _, w := range words {
 		body = strings.ReplaceAll(body, w, "WORD")
