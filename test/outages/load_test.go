@@ -87,6 +87,7 @@ func (c *clients) logIn() {
 	if err != nil || to.Query().Get("code") == "" {
 		return // sent to sign in again, or told that it is temporarily unavailable
 	}
+	c.done.Add(1)
 	l := &chain{flow: f, code: to.Query().Get("code")}
 	tokens, ok := c.token(f.Form(l.code))
 	if !ok {
@@ -108,7 +109,11 @@ func (c *clients) logIn() {
 
 func (c *clients) token(form url.Values) (tokens harness.Tokens, ok bool) {
 	a, ok := c.ask("POST", "/oauth/token", c.client.Authenticated(form)...)
-	return tokens, ok && a.Status == http.StatusOK && json.Unmarshal(a.Body, &tokens) == nil
+	ok = ok && a.Status == http.StatusOK && json.Unmarshal(a.Body, &tokens) == nil
+	if ok {
+		c.done.Add(1)
+	}
+	return tokens, ok
 }
 
 // ask sends a request. An answer that is neither good nor a 503 to come back
@@ -119,8 +124,7 @@ func (c *clients) ask(method, path string, opts ...harness.Option) (harness.Answ
 		return a, false
 	}
 	switch {
-	case a.Status < 400:
-		c.done.Add(1)
+	case a.Status < 400: // which a redirect is, too, that says to come back later
 		return a, true
 	case a.Status == http.StatusServiceUnavailable && a.Header.Get("Retry-After") != "":
 	case a.Status == http.StatusBadRequest && strings.Contains(string(a.Body), codeGone): // a login in progress starts again
