@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"regexp"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -66,9 +67,9 @@ func plain(a harness.Answer, words ...string) string {
 	if m := noncePattern.FindStringSubmatch(a.Header.Get("Content-Security-Policy")); m != nil {
 		body = strings.ReplaceAll(body, m[1], "NONCE")
 	}
-	body = backPattern.ReplaceAllString(body, `name="back" value=""`)
+	body = backPattern.ReplaceAllString(body, `name="back" value="BACK"`)
 	body = challengePattern.ReplaceAllString(body, `data-options=""`)
-	for _, w := range words {
+	for _, w := range slices.DeleteFunc(words, func(w string) bool { return w == "" }) {
 		body = strings.ReplaceAll(body, w, "WORD")
 	}
 	return body
