@@ -166,20 +166,17 @@ func (e Export) JSON() ([]byte, error) { return json.MarshalIndent(e, "", "  ") 
 // exported gives all of a list, each as an export has it; never nil, which JSON would
 // write as null.
 func exported[T, E any](ctx context.Context, s Subscriber, list func(context.Context, string, string, page.Query) (page.Page[T], error), show func(T) E) ([]E, error) {
-	all := []E{}
-	for q := (page.Query{Size: page.MaxSize}); ; {
-		p, err := list(ctx, s.ProjectID, s.ID, q)
-		if err != nil {
-			return nil, err
-		}
-		for _, item := range p.Items {
-			all = append(all, show(item))
-		}
-		if p.Next == "" {
-			return all, nil
-		}
-		q.From = p.Next
+	found, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[T], error) {
+		return list(ctx, s.ProjectID, s.ID, q)
+	})
+	if err != nil {
+		return nil, err
 	}
+	all := make([]E, len(found))
+	for i, item := range found {
+		all[i] = show(item)
+	}
+	return all, nil
 }
 
 func (f *Fabric) exportAddresses(ctx context.Context, s Subscriber, e *Export) (err error) {

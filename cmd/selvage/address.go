@@ -51,7 +51,7 @@ func (c *cli) listAddresses(ctx context.Context, a *app, cmd *cobra.Command, _ [
 	if err != nil {
 		return err
 	}
-	found, err := every(ctx, func(ctx context.Context, q page.Query) (page.Page[fabric.Address], error) {
+	found, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[fabric.Address], error) {
 		return a.fabric.ListAddresses(ctx, reachAll(p.ID), fabric.AddressFilter{}, q)
 	})
 	if err != nil {

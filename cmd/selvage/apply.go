@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 
@@ -54,7 +53,7 @@ func (c *cli) apply(cmd *cobra.Command, _ []string) error {
 		return err
 	}
 	name, _ := cmd.Flags().GetString("file")
-	text, err := c.readDeclared(name)
+	text, err := c.readFile(name, maxDeclared)
 	if err != nil {
 		return err
 	}
@@ -72,27 +71,6 @@ func (c *cli) apply(cmd *cobra.Command, _ []string) error {
 		return err
 	}
 	return c.over(cmd.Context(), config, options{}, func(a *app) error { return c.applyText(cmd, a, name, text, dry) })
-}
-
-// readDeclared reads a file, or stdin.
-func (c *cli) readDeclared(name string) ([]byte, error) {
-	in := c.stdin
-	if name != "-" {
-		f, err := os.Open(name)
-		if err != nil {
-			return nil, err
-		}
-		defer f.Close()
-		in = f
-	}
-	text, err := io.ReadAll(io.LimitReader(in, maxDeclared+1))
-	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", shown(name), err)
-	}
-	if len(text) > maxDeclared {
-		return nil, fmt.Errorf("%s is larger than 8 MiB; split it", shown(name))
-	}
-	return text, nil
 }
 
 // applyText shows what differs, and makes it so.

@@ -141,7 +141,7 @@ func (c *cli) listClients(ctx context.Context, a *app, cmd *cobra.Command, _ []s
 	if err != nil {
 		return err
 	}
-	found, err := every(ctx, func(ctx context.Context, q page.Query) (page.Page[idp.Client], error) {
+	found, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[idp.Client], error) {
 		return a.idp.ListClients(ctx, p.ID, q)
 	})
 	if err != nil {

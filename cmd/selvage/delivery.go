@@ -67,7 +67,7 @@ func (c *cli) listDeliveries(ctx context.Context, a *app, cmd *cobra.Command, ar
 	if err != nil {
 		return err
 	}
-	all, err := every(ctx, func(ctx context.Context, q page.Query) (page.Page[fabric.Delivery], error) {
+	all, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[fabric.Delivery], error) {
 		return a.fabric.ListDeliveries(ctx, w.ProjectID, w.ID, state, q)
 	})
 	if err != nil {

@@ -75,7 +75,7 @@ func (c *cli) createEmbed(ctx context.Context, a *app, cmd *cobra.Command, _ []s
 }
 
 func (a *app) embedsOf(ctx context.Context, projectID string) ([]embedKey, error) {
-	found, err := every(ctx, func(ctx context.Context, q page.Query) (page.Page[fabric.EmbedKey], error) {
+	found, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[fabric.EmbedKey], error) {
 		return a.fabric.ListEmbedKeys(ctx, projectID, q)
 	})
 	keys := make([]embedKey, len(found))

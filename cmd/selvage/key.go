@@ -140,7 +140,7 @@ func (c *cli) listKeys(ctx context.Context, a *app, cmd *cobra.Command, _ []stri
 	if err != nil {
 		return err
 	}
-	found, err := every(ctx, func(ctx context.Context, q page.Query) (page.Page[fabric.APIKey], error) {
+	found, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[fabric.APIKey], error) {
 		return a.fabric.ListAPIKeys(ctx, p.ID, q)
 	})
 	if err != nil {

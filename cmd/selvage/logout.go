@@ -49,7 +49,7 @@ func (c *cli) listLogouts(ctx context.Context, a *app, cmd *cobra.Command, args 
 	if err != nil {
 		return err
 	}
-	all, err := every(ctx, func(ctx context.Context, q page.Query) (page.Page[fabric.Logout], error) {
+	all, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[fabric.Logout], error) {
 		return a.fabric.ListLogouts(ctx, cl.ProjectID, cl.ID, state, q)
 	})
 	if err != nil {

@@ -63,7 +63,7 @@ func (c *cli) listMails(ctx context.Context, a *app, cmd *cobra.Command, _ []str
 	default:
 		return usagef("--state needs pending, sent, kept or dead; it is %q", state)
 	}
-	all, err := every(ctx, func(ctx context.Context, q page.Query) (page.Page[mail.Letter], error) {
+	all, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[mail.Letter], error) {
 		return a.store.ListLetters(ctx, mail.State(state), q)
 	})
 	if err != nil {

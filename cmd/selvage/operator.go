@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/operator"
 )
@@ -127,7 +128,7 @@ func (c *cli) createOperator(ctx context.Context, a *app, cmd *cobra.Command, _ 
 }
 
 func (c *cli) listOperators(ctx context.Context, a *app, _ *cobra.Command, _ []string) error {
-	all, err := every(ctx, a.operators.List)
+	all, err := page.Every(ctx, a.operators.List)
 	if err != nil {
 		return err
 	}

@@ -94,7 +94,7 @@ func (c *cli) createProject(cmd *cobra.Command, args []string) error {
 }
 
 func (c *cli) listProjects(ctx context.Context, a *app, _ *cobra.Command, _ []string) error {
-	all, err := every(ctx, a.fabric.ListProjects)
+	all, err := page.Every(ctx, a.fabric.ListProjects)
 	if err != nil {
 		return err
 	}
@@ -139,23 +139,6 @@ func (c *cli) deleteProject(ctx context.Context, a *app, cmd *cobra.Command, arg
 	return a.fabric.DeleteProject(ctx, p.ID)
 }
 
-// every gathers all pages of a list.
-func every[T any](ctx context.Context, list func(context.Context, page.Query) (page.Page[T], error)) ([]T, error) {
-	var all []T
-	q := page.Query{Size: page.MaxSize}
-	for {
-		p, err := list(ctx, q)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, p.Items...)
-		if p.Next == "" {
-			return all, nil
-		}
-		q.From = p.Next
-	}
-}
-
 // addProject gives a command the flag --project.
 func addProject(cmd *cobra.Command) {
 	cmd.Flags().String("project", "", "`id` of the project (may be left out where there is only one)")
@@ -192,7 +175,7 @@ func among[T any](ctx context.Context, a *app, cmd *cobra.Command, find func(pro
 		}
 		return find(p.ID)
 	}
-	all, err := every(ctx, a.fabric.ListProjects)
+	all, err := page.Every(ctx, a.fabric.ListProjects)
 	if err != nil {
 		return found, err
 	}

@@ -143,7 +143,7 @@ func (c *cli) listRecordings(ctx context.Context, a *app, cmd *cobra.Command, _ 
 			return fmt.Errorf("--flag must be one of %s", strings.Join(levels.FlagNames(), ", "))
 		}
 	}
-	found, err := every(ctx, func(ctx context.Context, q page.Query) (page.Page[recordings.Recording], error) {
+	found, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[recordings.Recording], error) {
 		return a.recordings.List(ctx, filter, q)
 	})
 	if err != nil {

@@ -88,7 +88,7 @@ func (c *cli) listResources(ctx context.Context, a *app, cmd *cobra.Command, _ [
 			return err
 		}
 	}
-	found, err := every(ctx, func(ctx context.Context, q page.Query) (page.Page[fabric.Thing], error) {
+	found, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[fabric.Thing], error) {
 		return a.fabric.ListThings(ctx, p.ID, q)
 	})
 	if err != nil {
@@ -169,8 +169,8 @@ func shown(name string) string {
 	return name
 }
 
-// readObject reads the JSON object of a file, or of stdin.
-func (c *cli) readObject(name string) (object map[string]json.RawMessage, err error) {
+// readFile reads a file, or stdin, of so many bytes at most.
+func (c *cli) readFile(name string, most int) ([]byte, error) {
 	in := c.stdin
 	if name != "-" {
 		f, err := os.Open(name)
@@ -180,12 +180,21 @@ func (c *cli) readObject(name string) (object map[string]json.RawMessage, err er
 		defer f.Close()
 		in = f
 	}
-	text, err := io.ReadAll(io.LimitReader(in, maxResource+1))
+	text, err := io.ReadAll(io.LimitReader(in, int64(most)+1))
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("reading %s: %w", name, err)
-	case len(text) > maxResource:
-		return nil, fmt.Errorf("%s is larger than 1 MiB", name)
+		return nil, fmt.Errorf("reading %s: %w", shown(name), err)
+	case len(text) > most:
+		return nil, fmt.Errorf("%s is larger than %d MiB", shown(name), most>>20)
+	}
+	return text, nil
+}
+
+// readObject reads the JSON object of a file, or of stdin.
+func (c *cli) readObject(name string) (object map[string]json.RawMessage, err error) {
+	text, err := c.readFile(name, maxResource)
+	if err != nil {
+		return nil, err
 	}
 	if err := json.Unmarshal(text, &object); err != nil {
 		return nil, usagef("%s needs a JSON object: %w", shown(name), err)

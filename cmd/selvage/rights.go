@@ -21,7 +21,7 @@ import (
 // export adds to an export what lies outside the fabric: recordings and factors.
 func (a *app) export(ctx context.Context, e *fabric.Export) error {
 	owner := recordings.Owner{ProjectID: e.Subscriber.ProjectID, SubscriberID: e.Subscriber.ID}
-	all, err := every(ctx, func(ctx context.Context, q page.Query) (page.Page[recordings.Recording], error) {
+	all, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[recordings.Recording], error) {
 		return a.store.ListRecordings(ctx, recordings.Filter{Owner: owner}, q)
 	})
 	if err != nil {

@@ -164,7 +164,7 @@ func (c *cli) listSubscribers(ctx context.Context, a *app, cmd *cobra.Command, _
 	if err != nil {
 		return err
 	}
-	all, err := every(ctx, func(ctx context.Context, q page.Query) (page.Page[fabric.Subscriber], error) {
+	all, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[fabric.Subscriber], error) {
 		return a.fabric.ListSubscribers(ctx, p.ID, q)
 	})
 	if err != nil {

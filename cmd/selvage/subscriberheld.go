@@ -123,7 +123,7 @@ func listHeld[T any](
 	if err != nil {
 		return err
 	}
-	all, err := every(ctx, func(ctx context.Context, q page.Query) (page.Page[T], error) { return held(ctx, s.ProjectID, s.ID, q) })
+	all, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[T], error) { return held(ctx, s.ProjectID, s.ID, q) })
 	if err != nil {
 		return err
 	}

@@ -124,7 +124,7 @@ func (c *cli) listWebhooks(ctx context.Context, a *app, cmd *cobra.Command, _ []
 	if err != nil {
 		return err
 	}
-	all, err := every(ctx, func(ctx context.Context, q page.Query) (page.Page[fabric.Webhook], error) {
+	all, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[fabric.Webhook], error) {
 		return a.fabric.ListWebhooks(ctx, p.ID, q)
 	})
 	if err != nil {

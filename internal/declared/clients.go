@@ -59,7 +59,7 @@ func (d *Declarer) clients() noun[client] {
 }
 
 func (d *Declarer) listClients(ctx context.Context, projectID string) (all []client, err error) {
-	found, err := every(ctx, func(ctx context.Context, q page.Query) (page.Page[idp.Client], error) {
+	found, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[idp.Client], error) {
 		return d.c.IDP.ListClients(ctx, projectID, q)
 	})
 	for _, c := range found {

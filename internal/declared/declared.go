@@ -17,7 +17,6 @@ import (
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/idp"
-	"github.com/selvage/selvage/internal/page"
 )
 
 // A Store keeps the marks of what was made from a file. A mark of what is not there any
@@ -103,20 +102,4 @@ func (d *Declarer) Apply(ctx context.Context, steps []Step, tell func(Done) erro
 		}
 	}
 	return nil
-}
-
-// every gathers all pages of a list.
-func every[T any](ctx context.Context, list func(context.Context, page.Query) (page.Page[T], error)) (all []T, err error) {
-	q := page.Query{Size: page.MaxSize}
-	for {
-		p, err := list(ctx, q)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, p.Items...)
-		if p.Next == "" {
-			return all, nil
-		}
-		q.From = p.Next
-	}
 }

@@ -48,7 +48,7 @@ func (d *Declarer) keys() noun[key] {
 
 // listKeys gives the keys that are good: of one that was revoked the name is free.
 func (d *Declarer) listKeys(ctx context.Context, projectID string) (all []key, err error) {
-	found, err := every(ctx, func(ctx context.Context, q page.Query) (page.Page[fabric.APIKey], error) {
+	found, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[fabric.APIKey], error) {
 		return d.c.Fabric.ListAPIKeys(ctx, projectID, q)
 	})
 	for _, k := range found {

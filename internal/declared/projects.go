@@ -6,12 +6,13 @@ import (
 	"fmt"
 
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/page"
 )
 
 // Plan compares a file with what there is. With prune, what was made from a file and is
 // in this one no more is removed; projects never are.
 func (d *Declarer) Plan(ctx context.Context, f *File, prune bool) (steps []Step, err error) {
-	all, err := every(ctx, d.c.Fabric.ListProjects)
+	all, err := page.Every(ctx, d.c.Fabric.ListProjects)
 	if err != nil {
 		return nil, err
 	}

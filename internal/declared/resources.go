@@ -119,7 +119,7 @@ func (d *Declarer) planResources(ctx context.Context, p *target, entries []entry
 }
 
 func (d *Declarer) listResources(ctx context.Context, projectID string) (all []fabric.Resource, err error) {
-	found, err := every(ctx, func(ctx context.Context, q page.Query) (page.Page[fabric.Thing], error) {
+	found, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[fabric.Thing], error) {
 		return d.c.Fabric.ListThings(ctx, projectID, q)
 	})
 	for _, t := range found {

@@ -23,7 +23,7 @@ func (d *Declarer) subscribers() noun[fabric.Subscriber] {
 		name:  func(s fabric.Subscriber) string { return s.Email },
 		fresh: func() fabric.Subscriber { return fabric.Subscriber{} },
 		list: func(ctx context.Context, projectID string) ([]fabric.Subscriber, error) {
-			return every(ctx, func(ctx context.Context, q page.Query) (page.Page[fabric.Subscriber], error) {
+			return page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[fabric.Subscriber], error) {
 				return d.c.Fabric.ListSubscribers(ctx, projectID, q)
 			})
 		},

@@ -21,7 +21,7 @@ func (d *Declarer) webhooks() noun[fabric.Webhook] {
 			return fabric.Webhook{Events: []fabric.EventName{fabric.AnyEvent}, Enabled: true}
 		},
 		list: func(ctx context.Context, projectID string) ([]fabric.Webhook, error) {
-			return every(ctx, func(ctx context.Context, q page.Query) (page.Page[fabric.Webhook], error) {
+			return page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[fabric.Webhook], error) {
 				return d.c.Fabric.ListWebhooks(ctx, projectID, q)
 			})
 		},

@@ -3,6 +3,7 @@
 package page
 
 import (
+	"context"
 	"strings"
 
 	"github.com/google/uuid"
@@ -25,6 +26,22 @@ type Query struct {
 type Page[T any] struct {
 	Items      []T
 	Next, Prev string
+}
+
+// Every gathers all pages of a list: for what is small, or needed whole.
+func Every[T any](ctx context.Context, list func(context.Context, Query) (Page[T], error)) (all []T, err error) {
+	q := Query{Size: MaxSize}
+	for {
+		p, err := list(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, p.Items...)
+		if p.Next == "" {
+			return all, nil
+		}
+		q.From = p.Next
+	}
 }
 
 // Token writes a row's id as the page token that clients see: "PA" and the UUID.
