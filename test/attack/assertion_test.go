@@ -56,19 +56,7 @@ func (p party) assertion(t *testing.T, alg jose.SignatureAlgorithm, key any, cha
 	if err != nil {
 		t.Fatal(err)
 	}
-	raw, err := json.Marshal(claims)
-	if err != nil {
-		t.Fatal(err)
-	}
-	jws, err := signer.Sign(raw)
-	if err != nil {
-		t.Fatal(err)
-	}
-	token, err := jws.CompactSerialize()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return token
+	return signed(t, signer, claims)
 }
 
 func (p party) ask(t *testing.T, assertion string) harness.Answer {

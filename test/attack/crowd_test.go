@@ -73,9 +73,12 @@ func TestP09ParallelLogins(t *testing.T) {
 // peakOf gives the most memory that a process has had, in KiB (proc(5), VmHWM).
 func peakOf(t *testing.T, pid int) int {
 	t.Helper()
+	if _, err := os.Stat("/proc/self/status"); err != nil {
+		t.Skip("only Linux tells it")
+	}
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
-		t.Skip(err)
+		t.Fatal(err) // the server is gone
 	}
 	for line := range strings.Lines(string(status)) {
 		if rest, ok := strings.CutPrefix(line, "VmHWM:"); ok {

@@ -109,6 +109,12 @@ func (a attacker) sign(t *testing.T, header map[jose.HeaderKey]any, claims map[s
 	if err != nil {
 		t.Fatal(err)
 	}
+	return signed(t, signer, claims)
+}
+
+// signed gives claims as a JWT.
+func signed(t *testing.T, signer jose.Signer, claims map[string]any) string {
+	t.Helper()
 	payload, err := json.Marshal(claims)
 	if err != nil {
 		t.Fatal(err)
