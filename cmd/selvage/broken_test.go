@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"database/sql"
+	"os"
 	"os/exec"
 	"strings"
 	"sync"
@@ -49,12 +50,17 @@ func cmdRelease(ts *testscript.TestScript, _ bool, _ []string) {
 // A hold is a lock that a script has.
 type hold struct{ release func() }
 
-// orNamespaces adds the condition that this account may make namespaces.
+// orNamespaces adds the conditions that this account may make namespaces, and that npm
+// has installed the clients of test/clients.
 func orNamespaces(others func(string) (bool, error)) func(string) (bool, error) {
 	may := sync.OnceValue(func() bool { return exec.Command("unshare", "-rm", "true").Run() == nil })
 	return func(condition string) (bool, error) {
 		if condition == "namespaces" {
 			return may(), nil
+		}
+		if condition == "modules" {
+			_, err := os.Stat("../../test/clients/node_modules/openid-client")
+			return err == nil, nil
 		}
 		return others(condition)
 	}

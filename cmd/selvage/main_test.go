@@ -40,7 +40,8 @@ func TestMain(m *testing.M) {
 //	behind HOW URL                   puts it in front of a server
 //	receive FILE                     starts a receiver of webhooks, HOOK, that writes them there, a line each
 //
-// [namespaces] holds where a script may mount what only it sees, with unshare -rm.
+// [namespaces] holds where a script may mount what only it sees, with unshare -rm, and
+// [modules] where npm has installed the clients of test/clients.
 //
 // They run on the backend that SELVAGE_TEST_BACKEND chooses, in a database of
 // their own; a line that holds for one of them begins with [sqlite] or the like.
@@ -59,6 +60,7 @@ func TestScripts(t *testing.T) {
 			demo, err := filepath.Abs("demo")
 			e.Setenv("DEMO", demo)
 			e.Setenv("GUIDE", filepath.Join(demo, "../../../docs/guide.md"))
+			e.Setenv("PASTE", filepath.Join(demo, "../testdata/paste.sh"))
 			if cache, err := os.UserCacheDir(); err == nil && os.Getenv("GOCACHE") == "" {
 				e.Setenv("GOCACHE", filepath.Join(cache, "go-build")) // for a script that has Go build something
 			}

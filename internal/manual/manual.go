@@ -31,8 +31,9 @@ type document struct{ name, title string }
 var contents = []group{
 	{"Begin", []document{{"start", "Five minutes"}, {"guide", "Guide"}, {"promises", "Promises"}}},
 	{"Tutorials", []document{
-		{"browser", "An app in a browser"}, {"mobile", "An app on a phone"}, {"backend", "A backend"}, {"freeswitch", "Recordings of FreeSWITCH"},
-		{"asterisk", "Recordings of Asterisk"}, {"moving", "Moving from a cloud"},
+		{"browser", "An app in a browser"}, {"web", "A web app with a server"}, {"mobile", "An app on a phone"}, {"device", "A television, a command line"},
+		{"backend", "A backend"}, {"freeswitch", "Recordings of FreeSWITCH"}, {"asterisk", "Recordings of Asterisk"}, {"rtpengine", "Recordings of rtpengine"},
+		{"moving", "Moving from a cloud"}, {"declared", "Projects in a repository"}, {"nodes", "Two nodes"},
 	}},
 	{"Reference", []document{
 		{"configuration", "Configuration"}, {"cli", "Command line"}, {"apply", "Projects from a file"}, {"api", "API"}, {"sdk", "Browser SDK"},

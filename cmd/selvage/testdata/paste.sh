@@ -1,0 +1,15 @@
+# paste.sh DOCUMENT: what is in fences of sh in a document, and in files, as it stands there,
+# for the server of the script that runs this. What a reader serves on 3000 has a free port.
+set -eu
+PORT=$(node -e 'const s = require("net").createServer().listen(0, () => { console.log(s.address().port); s.close() })')
+awk '
+    /^```/ && inside { if (file) print "END_OF_FILE\nchmod +x " file; inside = file = ""; next }
+    /^```[a-z]+ file=/ { split($0, at, "file="); file = at[2]; inside = 1; print "cat >" file " <<\"END_OF_FILE\""; next }
+    /^```sh$/ { inside = "sh"; next }
+    /^```/ { inside = "other"; next }
+    inside == "sh" || file { print }
+' "$(dirname "$GUIDE")/$1.md" | sed -e "s|http://localhost:8080|$BASE|g" -e "s|localhost:3000|localhost:$PORT|g" -e "s|listen(3000|listen($PORT|" -e "s|127.0.0.1:8080|127.0.0.1:${ONE_PORT-8080}|g" -e "s|127.0.0.1:8081|127.0.0.1:${TWO_PORT-8081}|g" -e '/^export PATH/d' >$1.sh
+test -s $1.sh
+[ -e node_modules ] || ln -s "$(dirname "$GUIDE")/../test/clients/node_modules" node_modules
+set -x
+. ./$1.sh
