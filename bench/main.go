@@ -38,6 +38,9 @@ type settings struct {
 	// profiles is a directory for a processor profile of each operation; "" means
 	// none.
 	profiles string
+	// beside is another binary, which each operation is measured on by turns; "" means
+	// none.
+	beside string
 }
 
 func main() {
@@ -47,6 +50,7 @@ func main() {
 	only := flag.String("only", "", "measure only operations whose name matches this pattern")
 	json := flag.String("json", "bin/bench.json", "file for the figures")
 	profiles := flag.String("profiles", "", "directory for a processor profile of each operation")
+	beside := flag.String("beside", "", "another binary, to compare with by turns: prints ratios, and nothing else is measured")
 	flag.Parse()
 	if *floor {
 		serveFloor()
@@ -60,7 +64,12 @@ func main() {
 	pinned := pin()
 	p := &harness.Program{Name: "bench"}
 	defer p.End()
-	r := run(p, settings{*length, *repeat, pattern, *json, *profiles}, pinned)
+	s := settings{*length, *repeat, pattern, *json, *profiles, *beside}
+	if s.beside != "" {
+		byTurns(p, s, pinned, os.Stdout)
+		return
+	}
+	r := run(p, s, pinned)
 	r.print(os.Stdout)
 	if err := r.write(*json); err != nil {
 		p.Fatalf("%v", err)
@@ -102,7 +111,7 @@ func run(p *harness.Program, s settings, pinned bool) report {
 	r.add(p, s, bare.operation(), bare.cmd.Process.Pid)
 	bare.stop()
 
-	w := newWorld(p, pinned)
+	w := newWorld(p, pinned, "")
 	r.Start = w.startTime(p, s.repeat)
 	r.IdleMiB = residentMiB(p, w.PID())
 	for _, op := range w.operations(p) {

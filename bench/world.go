@@ -27,8 +27,9 @@ type world struct {
 // loginScope is what the flows ask for.
 const loginScope = "openid offline_access"
 
-func newWorld(p *harness.Program, pinned bool) *world {
-	s := harness.StartConfig(p, harness.Config{Prefix: serverPrefix(pinned), Env: []string{procs}})
+// newWorld starts a server, of binary where that is not "".
+func newWorld(p *harness.Program, pinned bool, binary string) *world {
+	s := harness.StartConfig(p, harness.Config{Prefix: serverPrefix(pinned), Env: []string{procs}, Binary: binary})
 	w := &world{Project: s.NewProject(p)}
 	w.sub = w.NewSubscriber(p)
 	w.login = w.NewClient(p, "spa", "--first-party", "--id-token-alg", "ES256", "--access-token", "fabric")

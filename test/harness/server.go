@@ -35,6 +35,7 @@ type Config struct {
 	Args     []string // more arguments of selvage serve
 	Env      []string // more environment
 	Prefix   []string // a command to run the server under, such as taskset -c 0
+	Binary   string   // the selvage to run; "" means [Binary]
 }
 
 // Run is what run.json says of a running server.
@@ -74,7 +75,10 @@ func Start(t T, args ...string) *Server {
 // StartConfig starts a server as Start does.
 func StartConfig(t T, c Config) *Server {
 	t.Helper()
-	s := &Server{Data: c.Data, config: c, binary: Binary(t)}
+	s := &Server{Data: c.Data, config: c, binary: c.Binary}
+	if s.binary == "" {
+		s.binary = Binary(t)
+	}
 	fresh := s.Data == ""
 	if fresh {
 		s.Data = filepath.Join(t.TempDir(), "data")
