@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -69,16 +70,44 @@ func (l patientListener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &patientConn{c, l.patience}, nil
+	return &patientConn{TCPConn: c, patience: l.patience}, nil
 }
+
+// loaded is when the program began.
+var loaded = time.Now()
 
 type patientConn struct {
 	*net.TCPConn
 	patience time.Duration
+	renewed  atomic.Int64 // when writes were given all of patience, as a [time.Duration] after loaded; 0 where they got another deadline since
+}
+
+// SetDeadline is of net.Conn.
+func (c *patientConn) SetDeadline(t time.Time) error {
+	c.renewed.Store(0)
+	return c.TCPConn.SetDeadline(t)
+}
+
+// SetWriteDeadline is of net.Conn.
+func (c *patientConn) SetWriteDeadline(t time.Time) error {
+	c.renewed.Store(0)
+	return c.TCPConn.SetWriteDeadline(t)
+}
+
+// renew gives the next write its time: all of patience, or up to a thirtieth less, so
+// that a deadline is not set for each of many small answers.
+func (c *patientConn) renew() error {
+	now := time.Since(loaded) // of the monotonic clock, as deadlines are
+	if at := time.Duration(c.renewed.Load()); at > 0 && now-at < c.patience/30 {
+		return nil
+	}
+	err := c.TCPConn.SetWriteDeadline(time.Now().Add(c.patience))
+	c.renewed.Store(int64(now))
+	return err
 }
 
 func (c *patientConn) Write(p []byte) (int, error) {
-	if err := c.SetWriteDeadline(time.Now().Add(c.patience)); err != nil {
+	if err := c.renew(); err != nil {
 		return 0, err
 	}
 	return c.TCPConn.Write(p)
@@ -92,7 +121,7 @@ func (c *patientConn) ReadFrom(src io.Reader) (sent int64, err error) {
 		limited = &io.LimitedReader{R: src, N: 1<<63 - 1}
 	}
 	for limited.N > 0 {
-		if err := c.SetWriteDeadline(time.Now().Add(c.patience)); err != nil {
+		if err := c.renew(); err != nil {
 			return sent, err
 		}
 		n, err := c.TCPConn.ReadFrom(&io.LimitedReader{R: limited.R, N: min(writeChunk, limited.N)})

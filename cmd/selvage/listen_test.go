@@ -156,3 +156,40 @@ func TestUnreadBody(t *testing.T) {
 		}
 	}
 }
+
+// TestWriteRenewed shows that a write has its time whatever deadline was set before it,
+// as those do who take a connection over or give one back.
+func TestWriteRenewed(t *testing.T) {
+	l, err := listen(t.Context(), "127.0.0.1:0", "--listen")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	client := dial(t, l.Addr())
+	conn, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	long := time.Now().Add(-time.Hour)
+	for _, tt := range []struct {
+		name string
+		set  func(time.Time) error
+	}{{"SetDeadline", conn.SetDeadline}, {"SetWriteDeadline", conn.SetWriteDeadline}} {
+		for range 2 { // the second finds the deadline that the first has set
+			if _, err := io.WriteString(conn, "x"); err != nil {
+				t.Errorf("before %s: %v", tt.name, err)
+			}
+		}
+		if err := tt.set(long); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(conn, "x"); err != nil {
+			t.Errorf("after %s: %v", tt.name, err)
+		}
+	}
+	got := make([]byte, 6)
+	if _, err := io.ReadFull(client, got); err != nil {
+		t.Error(err)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"net/http"
+	"strconv"
 	"time"
 )
 
@@ -21,6 +22,13 @@ func ServeDocument(w http.ResponseWriter, r *http.Request, kind, etag string, bo
 	h.Set("Content-Type", kind)
 	h.Set("ETag", etag)
 	h.Set("X-Content-Type-Options", "nosniff")
-	r.Header.Del("Range")
-	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body))
+	if r.Header["If-None-Match"] != nil || r.Header["If-Match"] != nil {
+		r.Header.Del("Range")
+		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body))
+		return
+	}
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(body) // the client may have gone
+	}
 }

@@ -33,6 +33,9 @@ func (p *Proxies) Handler(next http.Handler) http.Handler {
 // client gives who asked the proxies that a request came through: the last address
 // of the way which is not one of theirs. What stands before that one may be made up.
 func (p *Proxies) client(r *http.Request) (client netip.Addr, ok bool) {
+	if trusted := p.trusted.Load(); trusted == nil || len(*trusted) == 0 {
+		return client, false
+	}
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil || !p.trusts(peer.Addr()) {
 		return client, false
