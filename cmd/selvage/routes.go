@@ -43,8 +43,7 @@ func (a *app) routes(log *slog.Logger) (http.Handler, error) {
 		if err != nil {
 			return nil, err
 		}
-		mount(orNotFound(api.Handler()), "/.well-known/", "/account", "/account/", "/accounts", "/consent", "/device", "/login", "/login/", "/logout", "/oauth/")
-		mount(orNotFound(api.Handler()), "/change-address", "/forgot", "/invite", "/register", "/reset", "/verify", "/welcome")
+		mount(orNotFound(api.Handler()), pathsOf(api.Routes())...)
 	}
 	if a.showsMailbox() {
 		mount(orNotFound(mailbox{a.box, log}.Handler()), "/dev/mail", "/dev/mail/")
@@ -80,6 +79,20 @@ func (a *app) routes(log *slog.Logger) (http.Handler, error) {
 	mux.HandleFunc("GET /robots.txt", robots)
 	mux.HandleFunc("GET /{$}", a.front)
 	return plainPath(mux), nil
+}
+
+// pathsOf gives the paths of patterns, each once. A mux for each of them answers methods
+// that it does not take.
+func pathsOf(patterns []string) (all []string) {
+	for _, p := range patterns {
+		if _, path, ok := strings.Cut(p, " "); ok {
+			p = path
+		}
+		if !slices.Contains(all, p) {
+			all = append(all, p)
+		}
+	}
+	return all
 }
 
 func (a *app) serves(service string) bool { return a.config.Services.has(service) }
