@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/selvage/selvage/idp"
 )
@@ -40,7 +41,7 @@ func TestClients(t *testing.T) {
 	all, err := w.idp.ListClients(ctx, w.one.ID, firstPage)
 	must(t, err)
 	c := all.Items[0]
-	if len(c.RedirectURIs) != 2 || c.IDTokenAlg != "ES256" || c.AuthMethod != idp.AuthBasic || !c.HasSecret(secret) || len(c.Scopes) == 0 || len(c.Grants) != 2 {
+	if len(c.RedirectURIs) != 2 || c.IDTokenAlg != "ES256" || c.AuthMethod != idp.AuthBasic || !c.HasSecret(secret, time.Now()) || len(c.Scopes) == 0 || len(c.Grants) != 2 {
 		t.Errorf("the client is %+v", c)
 	}
 	one := base + "/" + c.ID
@@ -48,6 +49,28 @@ func TestClients(t *testing.T) {
 	if strings.Contains(page.body, secret) || !strings.Contains(page.body, "/login/oauth/authorize?client_id="+c.ID) {
 		t.Errorf("its page: %s", page.Status)
 	}
+	// A new secret is good beside the old one, until that is ended.
+	if a := b.post(one, one+"/rotate", url.Values{"overlap": {"for ever"}}); a.StatusCode < 400 || a.StatusCode > 499 {
+		t.Errorf("an overlap without end: %s", a.Status)
+	}
+	rotated := b.post(one, one+"/rotate", url.Values{"overlap": {"day"}}).find(t, `id="secret"><span class="copy"><code>([^<]+)<`)
+	c, err = w.idp.FindClient(ctx, c.ID)
+	must(t, err)
+	if rotated == secret || !c.HasSecret(secret, w.now()) || !c.HasSecret(rotated, w.now()) || c.HasSecret(secret, w.now().Add(25*time.Hour)) {
+		t.Errorf("after a rotation the client is %+v", c)
+	}
+	if page := b.get(one).body; !strings.Contains(page, "Good until") || !strings.Contains(page, "not used since") {
+		t.Error("the old secret is not listed")
+	}
+	b.post(one, one+"/old-secret", nil).leadsTo(t, one+"?done=ended")
+	if a := b.post(one, one+"/old-secret", nil); a.StatusCode != http.StatusUnprocessableEntity {
+		t.Errorf("ending it again: %s", a.Status)
+	}
+	c, err = w.idp.FindClient(ctx, c.ID)
+	if err != nil || c.HasSecret(secret, w.now()) || !c.HasSecret(rotated, w.now()) {
+		t.Errorf("after its end the client is %+v, %v", c, err)
+	}
+	secret = rotated
 	edit := url.Values{
 		"name": {"Shop"}, "redirect_uri": {"https://shop.example/cb"}, "profile": {"mobile-legacy"}, "id_token_alg": {"ES256"}, "scope": {"openid", "Voice"}, "grant": {idp.GrantCode},
 		"auth_method": {"client_secret_post"}, "pkce": {"optional"}, "acr": {"2"},
@@ -55,7 +78,7 @@ func TestClients(t *testing.T) {
 	b.post(one+"/edit", one+"/edit", edit).leadsTo(t, one+"?done=changed")
 	after, err := w.idp.FindClient(ctx, c.ID)
 	if err != nil || after.Profile != idp.MobileLegacy || !after.PKCEOptional || after.RequireACR != "2" || len(after.Scopes) != 2 || len(after.Grants) != 1 || after.AuthMethod != idp.AuthPost ||
-		after.Type != idp.Web || !after.HasSecret(secret) || after.AccessToken != c.AccessToken {
+		after.Type != idp.Web || !after.HasSecret(secret, time.Now()) || after.AccessToken != c.AccessToken {
 		t.Errorf("the change made it %+v, %v", after, err)
 	}
 	edit.Set("redirect_uri", "")

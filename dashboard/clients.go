@@ -79,10 +79,11 @@ func (a *API) clientPage(v *visit, c idp.Client, secret string, wrong []string) 
 		Base, Secret string
 		Issuer, Try  string
 		HasSecret    bool
+		Old          idp.OldSecret
 		MayChange    bool
 		Now          time.Time
 		Faults       []string
-	}{v.clientRow(c), v.base(), secret, a.AuthURL + "/", a.tryLogin(c), c.SecretHash != "", v.mayIn(operator.Write), v.now, wrong}
+	}{v.clientRow(c), v.base(), secret, a.AuthURL + "/", a.tryLogin(c), c.SecretHash != "", c.OldAt(v.now), v.mayIn(operator.Write), v.now, wrong}
 	code := http.StatusOK
 	if wrong != nil {
 		code = http.StatusUnprocessableEntity
@@ -96,11 +97,30 @@ func (a *API) rotateClient(v *visit) error {
 	if err != nil {
 		return err
 	}
-	secret, err := a.Clients.RotateSecret(v.r.Context(), c.ID)
+	overlap, ok := overlaps[v.form.Get("overlap")]
+	if !ok {
+		return problem.BadParam("overlap", "there is no such overlap")
+	}
+	c, secret, err := a.Clients.RotateSecret(v.r.Context(), c.ID, overlap, nil)
 	if err != nil {
 		return err
 	}
 	return a.clientPage(v, c, secret, nil)
+}
+
+// endOldSecret serves POST /dashboard/projects/{project}/clients/{id}/old-secret.
+func (a *API) endOldSecret(v *visit) error {
+	c, err := a.client(v)
+	if err != nil {
+		return err
+	}
+	if _, err := a.Clients.EndOldSecret(v.r.Context(), c.ID); err != nil {
+		if p := problem.First(err); p != nil && p.Kind == problem.Conflict {
+			return a.clientPage(v, c, "", []string{sentence(p.Message)})
+		}
+		return err
+	}
+	return v.redirect(v.clientRow(c).URL + "?done=ended")
 }
 
 // deleteClient serves POST /dashboard/projects/{project}/clients/{id}/delete.

@@ -93,6 +93,7 @@ func routes() []route {
 		{pattern: "GET /dashboard/projects/{project}/clients/{id}/edit", may: operator.Write, serve: (*API).editClient, fresh: true},
 		{pattern: "POST /dashboard/projects/{project}/clients/{id}/edit", may: operator.Write, serve: (*API).changeClient, fresh: true},
 		{pattern: "POST /dashboard/projects/{project}/clients/{id}/rotate", may: operator.Write, serve: (*API).rotateClient, fresh: true},
+		{pattern: "POST /dashboard/projects/{project}/clients/{id}/old-secret", may: operator.Write, serve: (*API).endOldSecret},
 		{pattern: "POST /dashboard/projects/{project}/clients/{id}/delete", may: operator.Write, serve: (*API).deleteClient},
 
 		{pattern: "GET /dashboard/projects/{project}/audit", may: operator.Read, serve: (*API).listAudit, nav: "Audit"},

@@ -220,7 +220,7 @@ var notices = map[string]string{
 	"deleted":      "It is deleted.",
 	"disabled":     "It is disabled: its sessions and tokens have ended.",
 	"enabled":      "It is enabled again.",
-	"ended":        "The session has ended.",
+	"ended":        "It has ended.",
 	"added":        "It is made.",
 	"tokenrevoked": "It is revoked, and ends everywhere within a second.",
 	"invited":      "An invitation is on its way.",

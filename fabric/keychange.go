@@ -51,6 +51,10 @@ func (r *Rights) end() time.Time {
 	return r.Expires
 }
 
+// Cover reports whether the rights have scopes, for good: what expires itself gives
+// nothing that would not.
+func (r *Rights) Cover(scopes []Scope) bool { return r.permit(scopes, time.Time{}) == nil }
+
 // permit reports what of scopes and of an end goes beyond the rights.
 func (r *Rights) permit(scopes []Scope, expires time.Time) error {
 	if r == nil {

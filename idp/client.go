@@ -2,9 +2,6 @@ package idp
 
 import (
 	"crypto/rand"
-	"crypto/sha256"
-	"crypto/subtle"
-	"encoding/hex"
 	"net/netip"
 	"net/url"
 	"slices"
@@ -77,9 +74,11 @@ type Client struct {
 	Type          ClientType
 	Profile       Profile
 	AuthMethod    AuthMethod
-	SecretHash    string // SHA-256 in hex; "" where the AuthMethod has no secret
-	FirstParty    bool   // of the operator's own: no consent is asked
-	PKCEOptional  bool   // a confidential client that may leave PKCE out
+	SecretHash    string    // SHA-256 in hex; "" where the AuthMethod has no secret
+	SecretMade    time.Time // when it got its present secret; zero if that is its first
+	Old           OldSecret
+	FirstParty    bool // of the operator's own: no consent is asked
+	PKCEOptional  bool // a confidential client that may leave PKCE out
 	RedirectURIs  []string
 	LogoutURIs    []string // where a logout may redirect to
 	Grants        []string
@@ -93,22 +92,6 @@ type Client struct {
 
 // May reports whether the client is registered for a grant.
 func (c Client) May(grant string) bool { return slices.Contains(c.Grants, grant) }
-
-// HasSecret reports whether secret is the client's, in constant time.
-func (c Client) HasSecret(secret string) bool {
-	return c.SecretHash != "" && subtle.ConstantTimeCompare([]byte(hashSecret(secret)), []byte(c.SecretHash)) == 1
-}
-
-// newSecret makes a secret of 256 bits, and what is kept of it.
-func newSecret() (secret, hash string) {
-	secret = randomToken()
-	return secret, hashSecret(secret)
-}
-
-func hashSecret(secret string) string {
-	sum := sha256.Sum256([]byte(secret))
-	return hex.EncodeToString(sum[:])
-}
 
 // randomToken gives 260 random bits in base32.
 func randomToken() string { return rand.Text() + rand.Text() }

@@ -37,8 +37,14 @@ type Store interface {
 	ListClients(ctx context.Context, projectID string, q page.Query) (page.Page[Client], error)
 	// UpdateClient writes a client's settings; the secret stays.
 	UpdateClient(ctx context.Context, c Client) error
-	// SetClientSecret replaces the hash of a client's secret alone.
-	SetClientSecret(ctx context.Context, id, hash string, now time.Time) error
+	// SetClientSecret writes the secrets of a client whose hash is still old; else it is
+	// a problem.Conflict.
+	SetClientSecret(ctx context.Context, c Client, old string) error
+	// EndOldSecret takes the secret before its present one from a client; where there is
+	// none that is good at a moment it is a problem.Conflict.
+	EndOldSecret(ctx context.Context, id string, now time.Time) error
+	// TouchOldSecret notes that the old secret with a hash was used.
+	TouchOldSecret(ctx context.Context, id, hash string, now time.Time) error
 	// DeleteClient removes a client and its grants, and revokes its tokens.
 	DeleteClient(ctx context.Context, r revocation.Revocation) error
 

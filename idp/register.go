@@ -86,20 +86,6 @@ func (p *Provider) UpdateClient(ctx context.Context, c Client) error {
 	return p.Store.UpdateClient(ctx, c)
 }
 
-// RotateSecret gives a confidential client a new secret; the old one is dead.
-func (p *Provider) RotateSecret(ctx context.Context, id string) (secret string, err error) {
-	c, err := p.FindClient(ctx, id)
-	if err != nil {
-		return "", err
-	}
-	if !c.AuthMethod.bySecret() {
-		return "", problem.New(problem.Invalid, "no_secret", "a client with the auth method %s has no secret", c.AuthMethod)
-	}
-	secret, hash := newSecret()
-	defer p.clients.Drop(c.ID)
-	return secret, p.Store.SetClientSecret(ctx, id, hash, p.Now())
-}
-
 // DeleteClient removes a client; its tokens are dead everywhere within a second.
 func (p *Provider) DeleteClient(ctx context.Context, id string) error {
 	defer p.clients.Drop(id)

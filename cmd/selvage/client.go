@@ -3,9 +3,11 @@ package main
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/page"
 )
@@ -38,12 +40,15 @@ var clients = view[client]{
 			AccessToken  idp.TokenFormat `json:"access_token"`
 			IDTokenAlg   string          `json:"id_token_alg"`
 			idp.Metadata
-			CreatedAt moment `json:"created_at"`
-			UpdatedAt moment `json:"updated_at"`
+			CreatedAt  moment `json:"created_at"`
+			UpdatedAt  moment `json:"updated_at"`
+			SecretMade moment `json:"secret_rotated_at,omitempty"`
+			OldUntil   moment `json:"old_secret_until,omitempty"`
+			OldUsedAt  moment `json:"old_secret_used_at,omitempty"`
 		}{
 			c.ID, c.secret, c.Type, c.ProjectID, c.Name, c.Profile, c.AuthMethod, c.FirstParty, pkce(c), c.RedirectURIs, c.LogoutURIs,
 			append([]string{}, c.Grants...), append([]string{}, c.Scopes...), c.AccessToken, string(c.IDTokenAlg),
-			c.Metadata, iso(c.Created), iso(c.Updated),
+			c.Metadata, iso(c.Created), iso(c.Updated), iso(c.SecretMade), iso(c.Old.Until), iso(c.Old.Used),
 		}
 	},
 	facts: []fact[client]{
@@ -74,6 +79,8 @@ var clients = view[client]{
 		{name: "Sector", detail: true, value: func(c client) string { return c.SectorURI }},
 		{name: "Created", aside: true, value: func(c client) string { return stamp(c.Created) }},
 		{name: "Updated", detail: true, value: func(c client) string { return stamp(c.Updated) }},
+		{name: "Secret made", detail: true, value: func(c client) string { return stamp(c.SecretMade) }},
+		{name: "Old secret", detail: true, value: oldClientSecret},
 		{name: "Client secret", detail: true, value: func(c client) string { return once(c.secret) }},
 	},
 }
@@ -103,13 +110,15 @@ func (c *cli) clientCommand() *cobra.Command {
 	show := &cobra.Command{Use: "show ID", Short: "Show a client", Args: positional("ID"), RunE: c.with(c.showClient)}
 	update := &cobra.Command{Use: "update ID", Short: "Change a client; what is not given stays", Args: positional("ID"), RunE: c.with(c.updateClient)}
 	addClientFlags(update)
-	rotate := &cobra.Command{Use: "rotate-secret ID", Short: "Give a client a new secret; the old one is dead at once", Args: positional("ID"), RunE: c.with(c.rotateSecret)}
+	rotate := &cobra.Command{Use: "rotate-secret ID", Short: "Give a client a new secret; the old one is good for a while", Args: positional("ID"), RunE: c.with(c.rotateSecret)}
+	rotate.Flags().Var(&span{length: fabric.UsualOverlap, most: fabric.MaxOverlap}, "overlap", "the `time` that the old secret is good for; 0 ends it at once")
+	end := &cobra.Command{Use: "end-old-secret ID", Short: "End the secret before its present one at once", Args: positional("ID"), RunE: c.with(c.endOldSecret)}
 	remove := &cobra.Command{Use: "delete ID", Short: "Delete a client and end its tokens", Args: positional("ID"), RunE: c.with(c.deleteClient)}
 	addYes(remove)
 	addProject(create)
 	addProject(ls)
 	told, redeliver := c.logoutCommands()
-	return noun("client", "OAuth clients: applications that ask for tokens", create, ls, show, update, rotate, remove, told, redeliver)
+	return noun("client", "OAuth clients: applications that ask for tokens", create, ls, show, update, rotate, end, remove, told, redeliver)
 }
 
 func (c *cli) createClient(ctx context.Context, a *app, cmd *cobra.Command, _ []string) error {
@@ -176,16 +185,35 @@ func (c *cli) updateClient(ctx context.Context, a *app, cmd *cobra.Command, args
 	return c.showClient(ctx, a, cmd, args)
 }
 
-func (c *cli) rotateSecret(ctx context.Context, a *app, _ *cobra.Command, args []string) error {
-	secret, err := a.idp.RotateSecret(ctx, args[0])
+func (c *cli) rotateSecret(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
+	changed, secret, err := a.idp.RotateSecret(ctx, args[0], spanOf(cmd, "overlap"), nil)
 	if err != nil {
 		return err
 	}
-	found, err := a.idp.FindClient(ctx, args[0])
+	return one(c, clients, client{changed, secret})
+}
+
+func (c *cli) endOldSecret(ctx context.Context, a *app, _ *cobra.Command, args []string) error {
+	changed, err := a.idp.EndOldSecret(ctx, args[0])
 	if err != nil {
 		return err
 	}
-	return one(c, clients, client{found, secret})
+	return one(c, clients, client{Client: changed})
+}
+
+// oldClientSecret says how the secret before stands.
+func oldClientSecret(c client) string {
+	if c.Old.Hash == "" {
+		return ""
+	}
+	if !time.Now().Before(c.Old.Until) {
+		return "ended " + stamp(c.Old.Until)
+	}
+	used := "not used since"
+	if !c.Old.Used.IsZero() {
+		used = "last used " + stamp(c.Old.Used)
+	}
+	return "good until " + stamp(c.Old.Until) + "; " + used
 }
 
 func (c *cli) deleteClient(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {

@@ -20,7 +20,7 @@ var layers = map[string][]string{
 	// protocols and rows: their nouns and the plumbing, never each other
 	"dashboard":       {"fabric", "fabric/kinds", "idp", "internal/audit", "internal/factor", "internal/page", "internal/problem", "internal/web", "keys", "operator", "recordings", "recordings/levels", "templates"},
 	"fabric/relay":    {"fabric", "internal/problem", "internal/web"},
-	"fabric/rest":     {"fabric", "fabric/kinds", "internal/audit", "internal/factor", "internal/page", "internal/problem", "internal/web"},
+	"fabric/rest":     {"fabric", "fabric/kinds", "idp", "internal/audit", "internal/factor", "internal/page", "internal/problem", "internal/web"},
 	"idp/oidc":        {"fabric", "idp", "internal/agent", "internal/audit", "internal/deliver", "internal/factor", "internal/limit", "internal/mail", "internal/problem", "internal/session", "internal/palette", "internal/web", "internal/words", "keys", "templates"},
 	"recordings/laml": {"internal/page", "internal/problem", "internal/web", "recordings", "recordings/levels"},
 	"recordings/rest": {"internal/problem", "internal/web", "recordings"},

@@ -49,7 +49,7 @@ func (a *app) routes(log *slog.Logger) (http.Handler, error) {
 		mount(orNotFound(mailbox{a.box, log}.Handler()), "/dev/mail", "/dev/mail/")
 	}
 	if a.serves(serviceFabric) {
-		api := rest.New(rest.Config{Fabric: a.fabric, Access: a.idp.OpenAccessToken, Admit: a.admit, Log: log})
+		api := rest.New(rest.Config{Fabric: a.fabric, Clients: a.idp, Access: a.idp.OpenAccessToken, Admit: a.admit, Log: log})
 		mount(api.Handler(), "/api/fabric", "/api/fabric/", "/api/project/", "/subscriber/")
 	}
 	if a.serves(serviceDashboard) {

@@ -15,12 +15,14 @@ import (
 	"strings"
 
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/web"
 )
 
 // Config says what an API works with.
 type Config struct {
-	Fabric *fabric.Fabric
+	Fabric  *fabric.Fabric
+	Clients *idp.Provider // the OAuth clients
 
 	// Access opens any access token of the issuer, sealed or JWT, and gives
 	// problem.Unauthenticated for all else. Nil opens the sealed ones.
@@ -35,15 +37,16 @@ type Config struct {
 
 // An API serves the fabric. Make one with [New].
 type API struct {
-	fabric *fabric.Fabric
-	access func(ctx context.Context, raw string) (fabric.Token, error)
-	admit  func(r *http.Request, who string) error
-	log    *slog.Logger
+	fabric  *fabric.Fabric
+	clients *idp.Provider
+	access  func(ctx context.Context, raw string) (fabric.Token, error)
+	admit   func(r *http.Request, who string) error
+	log     *slog.Logger
 }
 
 // New makes an API.
 func New(c Config) *API {
-	a := &API{fabric: c.Fabric, access: c.Access, admit: c.Admit, log: c.Log}
+	a := &API{fabric: c.Fabric, clients: c.Clients, access: c.Access, admit: c.Admit, log: c.Log}
 	if a.admit == nil {
 		a.admit = func(*http.Request, string) error { return nil }
 	}
@@ -104,6 +107,7 @@ func (a *API) routes() []route {
 	all = append(all, a.sipRoutes()...)
 	all = append(all, a.heldRoutes()...)
 	all = append(all, a.webhookRoutes()...)
+	all = append(all, a.clientRoutes()...)
 	all = append(all, a.logoutRoutes()...)
 	for _, k := range a.fabric.Kinds().All() {
 		all = append(all, a.kindRoutes(k)...)

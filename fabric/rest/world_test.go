@@ -14,6 +14,7 @@ import (
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/fabric/rest"
+	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/egress"
 	"github.com/selvage/selvage/internal/factor"
 	"github.com/selvage/selvage/internal/openapi/openapitest"
@@ -87,7 +88,7 @@ func openWorld(t testing.TB, dir string) *world {
 		Host: host, Issuer: "http://localhost:8080/", Now: w.now, Live: w.live, EndLogin: w.endLogin, RevokeConsent: w.revokeConsent,
 		Sessions: sessions, EmbedLimits: fabric.EmbedLimits{Tokens: embedLimit}, CheckURL: egress.Policy{}.Check,
 	})
-	w.api = rest.New(rest.Config{Fabric: w.fabric, Log: slog.New(slog.DiscardHandler)})
+	w.api = rest.New(rest.Config{Fabric: w.fabric, Clients: idp.New(idp.Config{Store: w.rows, Now: w.now}), Log: slog.New(slog.DiscardHandler)})
 	w.handler = w.api.Handler()
 	w.project, w.key, w.keyID = w.newProject("one", fabric.Voice)
 	w.other, w.foreign, _ = w.newProject("two", fabric.Messaging)

@@ -55,7 +55,7 @@ func (s *server) verifyClient(ctx context.Context, h http.Header, cc *op.ClientC
 	case cc.ClientSecret != "":
 		used = idp.AuthPost
 	}
-	if used != c.AuthMethod || used != idp.AuthNone && !c.HasSecret(cc.ClientSecret) {
+	if used != c.AuthMethod || used != idp.AuthNone && !s.ProveSecret(ctx, c, cc.ClientSecret) {
 		return c, errClient
 	}
 	return c, nil

@@ -16,6 +16,7 @@ import (
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/revocation"
 	"github.com/selvage/selvage/keys"
 )
@@ -576,18 +577,56 @@ func TestParameterNames(t *testing.T) {
 	}
 }
 
-// A new secret is not undone by an update of what was read before.
+// A new secret is not undone by an update of what was read before, and the old one is good
+// until the overlap ends or it is ended.
 func TestRotateSecret(t *testing.T) {
 	w := newWorld(t)
-	c, old := w.client(func(n *idp.Client) { n.Type, n.RedirectURIs, n.Scopes = idp.Service, nil, []string{"Voice"} })
-	next, err := w.idp.RotateSecret(t.Context(), c.ID)
+	c, first := w.client(func(n *idp.Client) { n.Type, n.RedirectURIs, n.Scopes = idp.Service, nil, []string{"Voice"} })
+	try := func(when, secret string, want int) {
+		t.Helper()
+		got := w.post("/oauth/token", url.Values{"grant_type": {"client_credentials"}}, "Authorization", basic(c.ID, secret))
+		if got.status != want {
+			t.Errorf("%s: %d %s, want %d", when, got.status, got.body, want)
+		}
+	}
+	rotate := func(overlap time.Duration) string {
+		t.Helper()
+		after, secret, err := w.idp.RotateSecret(t.Context(), c.ID, overlap, nil)
+		must(t, err)
+		if (after.Old.Hash != "") != (overlap > 0) {
+			t.Errorf("an overlap of %s leaves the old secret %+v", overlap, after.Old)
+		}
+		must(t, w.idp.UpdateClient(t.Context(), c))
+		return secret
+	}
+	second := rotate(time.Hour)
+	try("the first in its overlap", first, 200)
+	try("the second", second, 200)
+	w.pass(time.Hour)
+	try("the first after its overlap", first, 401)
+	try("the second then", second, 200)
+
+	third := rotate(time.Hour)
+	fourth := rotate(time.Hour)
+	try("the second, which is older than the one before", second, 401)
+	try("the third in its overlap", third, 200)
+	_, err := w.idp.EndOldSecret(t.Context(), c.ID)
 	must(t, err)
-	must(t, w.idp.UpdateClient(t.Context(), c))
-	form := url.Values{"grant_type": {"client_credentials"}}
-	if got := w.post("/oauth/token", form, "Authorization", basic(c.ID, old)); got.status != http.StatusUnauthorized {
-		t.Errorf("the old secret: %d, want 401", got.status)
+	try("the third, ended", third, 401)
+	if _, err := w.idp.EndOldSecret(t.Context(), c.ID); !errors.Is(err, problem.Conflict) {
+		t.Errorf("ending it again: %v", err)
 	}
-	if got := w.post("/oauth/token", form, "Authorization", basic(c.ID, next)); got.status != http.StatusOK {
-		t.Errorf("the new secret: %d %s", got.status, got.body)
+	fifth := rotate(0)
+	try("the fourth without overlap", fourth, 401)
+	try("the fifth", fifth, 200)
+	if _, _, err := w.idp.RotateSecret(t.Context(), c.ID, fabric.MaxOverlap+1, nil); !errors.Is(err, problem.Invalid) {
+		t.Errorf("too long an overlap: %v", err)
 	}
+	if _, _, err := w.idp.RotateSecret(t.Context(), c.ID, 0, &fabric.Rights{Scopes: []fabric.Scope{fabric.Management}}); !errors.Is(err, problem.Forbidden) {
+		t.Errorf("by a key without Voice, which the client has: %v", err)
+	}
+	if _, _, err := w.idp.RotateSecret(t.Context(), c.ID, 0, &fabric.Rights{Scopes: []fabric.Scope{fabric.Voice}, Expires: w.now().Add(time.Hour)}); !errors.Is(err, problem.Forbidden) {
+		t.Errorf("by a key that expires: %v", err)
+	}
+	try("the fifth after what was refused", fifth, 200)
 }

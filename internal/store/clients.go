@@ -19,7 +19,8 @@ import (
 var _ idp.Store = (*Store)(nil)
 
 const clientColumns = `id, project_id, name, type, profile, auth_method, secret_hash, first_party, pkce_optional,
-	redirect_uris, logout_uris, grants, scopes, access_token, id_token_alg, metadata, created, updated`
+	redirect_uris, logout_uris, grants, scopes, access_token, id_token_alg, metadata, created, updated,
+	secret_made, old_secret_hash, old_secret_until, old_secret_used`
 
 // CreateClient inserts a client.
 func (s *Store) CreateClient(ctx context.Context, c idp.Client) error {
@@ -29,7 +30,7 @@ func (s *Store) CreateClient(ctx context.Context, c idp.Client) error {
 	}
 	return s.change(ctx, clientEvent("client.created", c), func(t tx) error {
 		_, err := t.Exec(ctx, `INSERT INTO clients (`+clientColumns+`)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`,
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, 0, '', 0, 0)`,
 			c.ID, c.ProjectID, c.Name, c.Type, c.Profile, c.AuthMethod, c.SecretHash, flag(c.FirstParty), flag(c.PKCEOptional),
 			redirects, logouts, strings.Join(c.Grants, " "), strings.Join(c.Scopes, " "), c.AccessToken, c.IDTokenAlg,
 			metadata, micros(c.Created), micros(c.Updated))
@@ -68,9 +69,10 @@ func (s *Store) FindClient(ctx context.Context, id string) (idp.Client, error) {
 
 func scanClient(row scanner) (c idp.Client, err error) {
 	var redirects, logouts, grants, scopes, metadata string
-	var created, updated int64
+	var created, updated, made, oldUntil, oldUsed int64
 	err = row.Scan(&c.ID, &c.ProjectID, &c.Name, &c.Type, &c.Profile, &c.AuthMethod, &c.SecretHash, &c.FirstParty, &c.PKCEOptional,
-		&redirects, &logouts, &grants, &scopes, &c.AccessToken, &c.IDTokenAlg, &metadata, &created, &updated)
+		&redirects, &logouts, &grants, &scopes, &c.AccessToken, &c.IDTokenAlg, &metadata, &created, &updated,
+		&made, &c.Old.Hash, &oldUntil, &oldUsed)
 	if err != nil {
 		return c, fmt.Errorf("reading client: %w", err)
 	}
@@ -81,6 +83,7 @@ func scanClient(row scanner) (c idp.Client, err error) {
 	}
 	c.Grants, c.Scopes = strings.Fields(grants), strings.Fields(scopes)
 	c.Created, c.Updated = moment(created), moment(updated)
+	c.SecretMade, c.Old.Until, c.Old.Used = moment(made), moment(oldUntil), moment(oldUsed)
 	return c, nil
 }
 
@@ -112,11 +115,44 @@ func (s *Store) UpdateClient(ctx context.Context, c idp.Client) error {
 	})
 }
 
-// SetClientSecret replaces the hash of a client's secret.
-func (s *Store) SetClientSecret(ctx context.Context, id, hash string, now time.Time) error {
-	return s.once(ctx, audit.Of("client.secret_rotated", "", "client", id), func(t tx) error {
-		err := t.Row(ctx, `UPDATE clients SET secret_hash = $2, updated = $3 WHERE id = $1 RETURNING project_id`, id, hash, micros(now)).Scan(&t.event.ProjectID)
+// SetClientSecret replaces the secret of a client that still has the old one.
+func (s *Store) SetClientSecret(ctx context.Context, c idp.Client, old string) error {
+	e := audit.Of("client.secret_rotated", c.ProjectID, "client", c.ID).With("name", c.Name, "old_until", date(c.Old.Until))
+	return s.once(ctx, e, func(t tx) error {
+		res, err := t.Exec(ctx, `UPDATE clients SET secret_hash = $3, secret_made = $4, old_secret_hash = $5, old_secret_until = $6,
+			old_secret_used = 0, updated = $4 WHERE id = $1 AND secret_hash = $2`,
+			c.ID, old, c.SecretHash, micros(c.SecretMade), c.Old.Hash, micros(c.Old.Until))
+		if err := oneRow(res, err, "client"); errors.Is(err, problem.NotFound) {
+			return problem.New(problem.Conflict, "secret_changed", "the client was deleted, or given another secret meanwhile")
+		} else if err != nil {
+			return err
+		}
+		return nil
+	})
+}
+
+// EndOldSecret takes the secret before its present one from a client.
+func (s *Store) EndOldSecret(ctx context.Context, id string, now time.Time) error {
+	return s.once(ctx, audit.Of("client.old_secret_ended", "", "client", id), func(t tx) error {
+		var name string
+		err := t.Row(ctx, `UPDATE clients SET old_secret_hash = '', old_secret_until = 0, old_secret_used = 0, updated = $2
+			WHERE id = $1 AND old_secret_hash <> '' AND old_secret_until > $2 RETURNING project_id, name`, id, micros(now)).Scan(&t.event.ProjectID, &name)
+		if errors.Is(err, sql.ErrNoRows) {
+			return problem.New(problem.Conflict, "no_old_secret", "the client has no old secret that is still good")
+		}
+		t.event.Add("name", name)
 		return found(err, "client")
+	})
+}
+
+// TouchOldSecret notes that an old secret was used.
+func (s *Store) TouchOldSecret(ctx context.Context, id, hash string, at time.Time) error {
+	return s.once(ctx, audit.None("a use, which changes nothing that it may"), func(t tx) error {
+		_, err := t.Exec(ctx, `UPDATE clients SET old_secret_used = $3 WHERE id = $1 AND old_secret_hash = $2 AND old_secret_used < $3`, id, hash, micros(at))
+		if err != nil {
+			return fmt.Errorf("touching old secret: %w", err)
+		}
+		return nil
 	})
 }
 

@@ -201,6 +201,13 @@ func (w *world) refusesOther(t *testing.T, op operation, see look) {
 		see(w.ask(t, op, nobody(), op.path, []byte(`{"token":"c2c_00000000000000000000000000000000"}`))).Want(t, 403)
 	case op.Responses.Status(403) != nil && op.Tags[0] == "API keys":
 		see(w.ask(t, op, w.small, w.subject(t, op), w.body(t, op))).Want(t, 403)
+	case op.OperationID == "rotateClientSecret":
+		c := w.NewClient(t, "service", "--scope", "Voice")
+		see(w.ask(t, op, w.small, strings.Replace(op.path, "{id}", c.ID, 1), w.body(t, op))).Want(t, 403)
+	case op.OperationID == "endOldClientSecret":
+		path := w.subject(t, op)
+		w.ask(t, op, as, path, nil).Want(t, 204)
+		see(w.ask(t, op, as, path, nil)).Want(t, 422)
 	case op.method == "DELETE" && op.Responses.Status(422) != nil:
 		path := w.subject(t, op)
 		a := w.Post(t, "/api/fabric/sip_addresses", as, harness.JSON(map[string]string{

@@ -35,6 +35,12 @@ func (w *world) subject(t *testing.T, op operation) string {
 		sid := tokens.SessionOf(t)
 		w.Do(t, "DELETE", "/api/fabric/resources/subscribers/"+sub.ID+"/sessions/"+sid, w.who["basic"]).Want(t, 204)
 		return fill("{id}", c.ID, "{session}", sid)
+	case "OAuth clients":
+		c := w.NewClient(t, "web", "--first-party")
+		if strings.HasSuffix(op.path, "/previous") {
+			w.CLI(t, "", "client", "rotate-secret", c.ID)
+		}
+		return fill("{id}", c.ID)
 	case "Addresses":
 		return fill("{id}", w.Address(t, w.NewSAT(t, "ada").SubscriberID))
 	case "The subscriber itself":
