@@ -14,6 +14,7 @@ type accountPage struct {
 	Sessions    []sessionRow
 	Factors     []factorRow
 	HasApp      bool
+	CanPasskey  bool
 	MayAdd      bool
 	Required    bool
 	Codes       []string // new recovery codes, shown this once
@@ -42,7 +43,7 @@ func (a *API) accountPage(v *visit, status int, codes, wrong []string) error {
 	}
 	p := accountPage{
 		Email: v.who.Email, Name: v.who.Name, Roles: operatorRowOf(v, v.who, projects).Roles, Shortest: operator.MinPassword, Now: v.now, Faults: wrong,
-		Codes: codes, MayAdd: a.Factors != nil, Required: a.RequireFactor,
+		Codes: codes, MayAdd: a.Factors != nil, CanPasskey: a.passkeys(), Required: a.RequireFactor,
 	}
 	if p.Factors, p.HasApp, err = a.factorsOf(v); err != nil {
 		return err
@@ -55,13 +56,14 @@ func (a *API) accountPage(v *visit, status int, codes, wrong []string) error {
 
 // changePassword serves POST /dashboard/account/password.
 func (a *API) changePassword(v *visit) error {
-	err := a.Operators.SetPassword(v.r.Context(), v.who, v.form.Get("current"), v.form.Get("password"), visitor(v.r), v.session.ID)
+	o, err := a.Operators.SetPassword(v.r.Context(), v.who, v.form.Get("current"), v.form.Get("password"), visitor(v.r), v.session.ID)
 	if all, ok := faults(err); ok {
 		return a.accountPage(v, http.StatusUnprocessableEntity, nil, all)
 	}
 	if err != nil {
 		return err
 	}
+	v.whose = o
 	if err := a.raise(v); err != nil {
 		return err
 	}

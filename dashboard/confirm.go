@@ -12,11 +12,13 @@ import (
 type confirmPage struct {
 	Email, Next string
 	Code        bool // a code, too, of who has a second factor
+	App         bool // of an authenticator app; else a recovery code
+	Passkey     passkeyForm
 	Faults      []string
 }
 
 // showConfirm serves GET /dashboard/confirm: what hurts most wants the password once
-// more, and the second factor of who has one.
+// more, and the second factor of who has one; or a passkey, which is both.
 func (a *API) showConfirm(v *visit) error {
 	return a.confirmPage(v, http.StatusOK, ownPath(v.r.URL.Query().Get("next")), nil)
 }
@@ -26,13 +28,27 @@ func (a *API) confirmPage(v *visit, status int, next string, wrong []string) err
 	if err != nil {
 		return err
 	}
-	return a.page(v, status, "Confirm that it is you", "confirm", confirmPage{Email: v.who.Email, Next: next, Code: has.Any(), Faults: wrong})
+	p := confirmPage{Email: v.who.Email, Next: next, Code: has.Any(), App: has.TOTP}
+	if p.Faults, p.Passkey, err = a.ownPasskey(v, has, passkeyForm{Action: Prefix + "/confirm", Next: next}, wrong); err != nil {
+		return err
+	}
+	return a.page(v, status, "Confirm that it is you", "confirm", p)
 }
 
 // confirm serves POST /dashboard/confirm. A code is looked at, and used up, behind the
 // right password alone.
 func (a *API) confirm(v *visit) error {
 	next, methods := ownPath(v.form.Get("next")), []string{"pwd"}
+	if v.form.Has("credential") {
+		methods, err := a.checkPasskey(v, v.who)
+		if all, ok := wrongCode(err); ok {
+			return a.confirmPage(v, http.StatusUnprocessableEntity, next, all)
+		}
+		if err != nil {
+			return err
+		}
+		return a.arrive(v, next, methods...)
+	}
 	has, err := a.factorsThere(v)
 	if err != nil {
 		return err
@@ -50,14 +66,14 @@ func (a *API) confirm(v *visit) error {
 		return err
 	}
 	if has.Any() {
-		method, err := a.checkCode(v, v.who)
+		more, err := a.checkCode(v, v.who)
 		if all, ok := wrongCode(err); ok {
 			return a.confirmPage(v, http.StatusUnprocessableEntity, next, all)
 		}
 		if err != nil {
 			return err
 		}
-		methods = append(methods, method)
+		methods = append(methods, more...)
 	}
 	return a.arrive(v, next, methods...)
 }

@@ -40,10 +40,12 @@ func factorPath(next string) string {
 	return Prefix + "/factor?" + nextQuery(next)
 }
 
-// A factorPage asks for a code.
+// A factorPage asks for a code, or for a passkey.
 type factorPage struct {
-	Next   string
-	Faults []string
+	Next    string
+	App     bool // there is an authenticator app
+	Passkey passkeyForm
+	Faults  []string
 }
 
 // showFactor serves GET /dashboard/factor. Who has none yet sets one up.
@@ -56,25 +58,69 @@ func (a *API) showFactor(v *visit) error {
 	if !has.Any() {
 		return v.redirect(Prefix + "/enrol" + strings.TrimPrefix(factorPath(next), Prefix+"/factor"))
 	}
-	return a.page(v, http.StatusOK, "Second factor", "factor", factorPage{Next: next})
+	return a.factorPage(v, http.StatusOK, next, nil)
 }
 
-// checkFactor serves POST /dashboard/factor: a code of the app, or a recovery code.
+func (a *API) factorPage(v *visit, status int, next string, wrong []string) error {
+	has, err := a.Factors.Has(v.r.Context(), ownerOf(v.whose))
+	if err != nil {
+		return err
+	}
+	p := factorPage{Next: next, App: has.TOTP}
+	if p.Faults, p.Passkey, err = a.ownPasskey(v, has, passkeyForm{Action: Prefix + "/factor", Next: next}, wrong); err != nil {
+		return err
+	}
+	return a.page(v, status, "Second factor", "factor", p)
+}
+
+// ownPasskey is the prompt of a page for a passkey of the operator, where it has one. What
+// was wrong is said beside it, if it was the passkey.
+func (a *API) ownPasskey(v *visit, has factor.Set, f passkeyForm, wrong []string) ([]string, passkeyForm, error) {
+	if !has.Passkeys || !a.passkeys() {
+		return wrong, passkeyForm{}, nil
+	}
+	if v.form.Has("credential") && len(wrong) > 0 {
+		f.Error, wrong = wrong[0], nil
+	}
+	f.Button = "Use a passkey"
+	owner := ownerOf(v.whose)
+	f, err := a.askPasskey(v, f, &owner)
+	return wrong, f, err
+}
+
+// checkFactor serves POST /dashboard/factor: a passkey, a code of the app, or a recovery code.
 func (a *API) checkFactor(v *visit) error {
 	next := ownPath(v.form.Get("next"))
-	method, err := a.checkCode(v, v.whose)
+	check := a.checkCode
+	if v.form.Has("credential") {
+		check = a.checkPasskey
+	}
+	methods, err := check(v, v.whose)
 	if all, ok := wrongCode(err); ok {
-		return a.page(v, http.StatusUnprocessableEntity, "Second factor", "factor", factorPage{Next: next, Faults: all})
+		return a.factorPage(v, http.StatusUnprocessableEntity, next, all)
 	}
 	if err != nil {
 		return err
 	}
-	return a.arrive(v, next, method)
+	return a.arrive(v, next, methods...)
+}
+
+// checkPasskey takes the passkey of a form, which must be the operator's, and says what it
+// proves. One that is not taken is written down.
+func (a *API) checkPasskey(v *visit, o operator.Operator) ([]string, error) {
+	key, err := a.usePasskey(v)
+	if err == nil && key.Owner != ownerOf(o) {
+		err = factor.ErrUnknown
+	}
+	if _, wrong := wrongCode(err); wrong {
+		return nil, errors.Join(a.Operators.RefuseFactor(v.r.Context(), o, err), err)
+	}
+	return key.AMR(), err
 }
 
 // checkCode takes the code of a form, of the app or a recovery code, and says what it
 // proves. One that is not taken is written down.
-func (a *API) checkCode(v *visit, o operator.Operator) (method string, err error) {
+func (a *API) checkCode(v *visit, o operator.Operator) (methods []string, err error) {
 	code, method := v.form.Get("code"), "otp"
 	check := a.Factors.CheckTOTP
 	if strings.ContainsFunc(code, func(r rune) bool { return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' }) {
@@ -83,15 +129,16 @@ func (a *API) checkCode(v *visit, o operator.Operator) (method string, err error
 	err = check(v.r.Context(), ownerOf(o), a.placeOf(v, o), code)
 	if _, wrong := wrongCode(err); wrong {
 		if unsaid := a.Operators.RefuseFactor(v.r.Context(), o, err); unsaid != nil {
-			return "", unsaid
+			return nil, unsaid
 		}
 	}
-	return method, err
+	return []string{method}, err
 }
 
-// placeOf names the network that an operator tries from, if it has signed in there before.
+// placeOf names the network that an operator tries from, if it has signed in there before by
+// two factors.
 func (a *API) placeOf(v *visit, o operator.Operator) factor.Place {
-	if from := visitor(v.r); a.Operators.KnowsPlace(v.r.Context(), o, from) {
+	if from := visitor(v.r); a.Operators.ProvenPlace(v.r.Context(), o, from) {
 		return factor.Place("network " + from.Network)
 	}
 	return ""
@@ -117,21 +164,22 @@ func (a *API) arrive(v *visit, next string, methods ...string) error {
 }
 
 func (a *API) raise(v *visit, methods ...string) error {
-	s, cookie, err := a.Operators.Raise(v.r.Context(), v.session, visitor(v.r), methods...)
+	s, cookie, err := a.Operators.Raise(v.r.Context(), v.whose, v.session, visitor(v.r), methods...)
 	if err != nil {
 		return err
 	}
-	v.session, v.cookie = s, cookie
+	v.session, v.cookie, v.who = s, cookie, v.whose
 	a.cookies.Set(v.w, v.r, sessionCookie, cookie)
 	return nil
 }
 
-// An enrolPage shows an authenticator app what to learn.
+// An enrolPage shows an authenticator app what to learn, or makes a passkey.
 type enrolPage struct {
 	Action, Next, Secret string
 	Picture              template.URL // a data URL that is made here
 	Forced               bool
-	Codes                []string // once it is done
+	Passkey              passkeyForm // where a factor is needed and either will do
+	Codes                []string    // once it is done
 	Faults               []string
 }
 
@@ -145,7 +193,16 @@ func (a *API) enrolPage(v *visit, status int, p enrolPage) error {
 		return err
 	}
 	p.Secret, p.Picture = e.Secret, template.URL(e.DataURL())
-	return a.page(v, status, "Set up an authenticator app", "enrol", p)
+	if !p.Forced {
+		return a.page(v, status, "Set up an authenticator app", "enrol", p)
+	}
+	if a.passkeys() {
+		p.Passkey.Action, p.Passkey.Next, p.Passkey.Button = p.Action, p.Next, "Set up a passkey"
+		if p.Passkey, err = a.makePasskey(v, p.Passkey); err != nil {
+			return err
+		}
+	}
+	return a.page(v, status, "Set up a second factor", "enrol", p)
 }
 
 func flowOf(v *visit) string { return "operator session " + v.session.ID }
@@ -182,14 +239,24 @@ func (a *API) firstOnly(v *visit, do func() error) error {
 func (a *API) enrol(v *visit) error {
 	return a.firstOnly(v, func() error {
 		p := enrolPage{Action: Prefix + "/enrol", Next: ownPath(v.form.Get("next")), Forced: true}
-		return a.confirmApp(v, p, func() error { v.who = v.whose; return a.raise(v, "otp") })
+		if !v.form.Has("credential") {
+			return a.confirmApp(v, p)
+		}
+		err := a.createPasskey(v)
+		if all, ok := faults(err); ok {
+			p.Passkey.Error = all[0]
+			return a.enrolPage(v, http.StatusUnprocessableEntity, p)
+		}
+		if err != nil {
+			return err
+		}
+		return a.enrolled(v, p)
 	})
 }
 
-// confirmApp takes the first code of an app, and shows the recovery codes.
-func (a *API) confirmApp(v *visit, p enrolPage, then func() error) error {
-	owner := ownerOf(v.whose)
-	err := a.Factors.ConfirmTOTP(v.r.Context(), owner, flowOf(v), v.form.Get("code"))
+// confirmApp takes the first code of an app, and raises the session by it.
+func (a *API) confirmApp(v *visit, p enrolPage) error {
+	err := a.Factors.ConfirmTOTP(v.r.Context(), ownerOf(v.whose), flowOf(v), v.form.Get("code"))
 	var ok bool
 	if p.Faults, ok = wrongCode(err); ok {
 		return a.enrolPage(v, http.StatusUnprocessableEntity, p)
@@ -197,84 +264,17 @@ func (a *API) confirmApp(v *visit, p enrolPage, then func() error) error {
 	if err != nil {
 		return err
 	}
-	if p.Codes, err = a.Factors.FirstCodes(v.r.Context(), owner); err != nil {
+	if err := a.raise(v, "otp"); err != nil {
 		return err
 	}
-	if err := then(); err != nil {
+	return a.enrolled(v, p)
+}
+
+// enrolled shows the recovery codes that come with the first factor.
+func (a *API) enrolled(v *visit, p enrolPage) (err error) {
+	if p.Codes, err = a.Factors.FirstCodes(v.r.Context(), ownerOf(v.who)); err != nil {
 		return err
 	}
 	p.Next = orFront(p.Next)
 	return a.page(v, http.StatusOK, "Your recovery codes", "enrol", p)
-}
-
-// A factorRow is a factor as it is listed.
-type factorRow struct {
-	factor.Factor
-	Title string
-}
-
-// factorsOf lists what the operator has.
-func (a *API) factorsOf(v *visit) (rows []factorRow, hasApp bool, err error) {
-	if a.Factors == nil {
-		return nil, false, nil
-	}
-	all, err := a.Factors.List(v.r.Context(), ownerOf(v.who))
-	for _, f := range all {
-		hasApp = hasApp || f.Type == factor.TypeTOTP
-		rows = append(rows, factorRowOf(f))
-	}
-	return rows, hasApp, err
-}
-
-func factorRowOf(f factor.Factor) factorRow {
-	row := factorRow{f, "Passkey " + f.Name}
-	switch f.Type {
-	case factor.TypeTOTP:
-		row.Title = "Authenticator app"
-	case factor.TypeRecovery:
-		row.Title = "Recovery codes, those left of ten: " + string(rune('0'+min(9, f.Left)))
-		if f.Left > 9 {
-			row.Title = "Recovery codes, all ten"
-		}
-	}
-	return row
-}
-
-// showApp serves GET /dashboard/account/app.
-func (a *API) showApp(v *visit) error {
-	if a.Factors == nil {
-		return problem.NoSuch("page")
-	}
-	return a.enrolPage(v, http.StatusOK, enrolPage{Action: Prefix + "/account/app", Next: Prefix + "/account"})
-}
-
-// addApp serves POST /dashboard/account/app.
-func (a *API) addApp(v *visit) error {
-	if a.Factors == nil {
-		return problem.NoSuch("page")
-	}
-	return a.confirmApp(v, enrolPage{Action: Prefix + "/account/app", Next: Prefix + "/account"}, func() error { return a.raise(v, "otp") })
-}
-
-// newCodes serves POST /dashboard/account/codes.
-func (a *API) newCodes(v *visit) error {
-	if a.Factors == nil {
-		return problem.NoSuch("page")
-	}
-	codes, err := a.Factors.NewCodes(v.r.Context(), ownerOf(v.who))
-	if err != nil {
-		return err
-	}
-	return a.accountPage(v, http.StatusOK, codes, nil)
-}
-
-// removeFactor serves POST /dashboard/account/factors/remove.
-func (a *API) removeFactor(v *visit) error {
-	if a.Factors == nil {
-		return problem.NoSuch("page")
-	}
-	if err := a.Factors.Remove(v.r.Context(), ownerOf(v.who), v.form.Get("factor")); err != nil {
-		return err
-	}
-	return v.redirect(Prefix + "/account?done=factor")
 }

@@ -14,6 +14,7 @@ import (
 // A loginPage asks for e-mail and password.
 type loginPage struct {
 	Email, Next string
+	Passkey     passkeyForm
 	Faults      []string
 }
 
@@ -23,7 +24,15 @@ func (a *API) showLogin(v *visit) error {
 	if v.who.ID != "" {
 		return v.redirect(orFront(next))
 	}
-	return a.page(v, http.StatusOK, "Sign in", "login", loginPage{Next: next})
+	return a.loginPage(v, http.StatusOK, loginPage{Next: next}, "")
+}
+
+// loginPage shows the page; wrongKey is what was wrong with a passkey.
+func (a *API) loginPage(v *visit, status int, p loginPage, wrongKey string) (err error) {
+	if p.Passkey, err = a.offerPasskey(v, p.Next, wrongKey); err != nil {
+		return err
+	}
+	return a.page(v, status, "Sign in", "login", p)
 }
 
 // logIn serves POST /dashboard/login.
@@ -38,7 +47,7 @@ func (a *API) logIn(v *visit) error {
 			status = http.StatusTooManyRequests
 			web.RetryAfter(v.w, p)
 		}
-		return a.page(v, status, "Sign in", "login", loginPage{Email: email, Next: next, Faults: []string{p.Message}})
+		return a.loginPage(v, status, loginPage{Email: email, Next: next, Faults: []string{p.Message}}, "")
 	}
 	if err != nil {
 		return err

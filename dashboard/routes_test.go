@@ -15,7 +15,7 @@ import (
 
 // open are the routes that need nobody to be signed in.
 var open = map[string]bool{
-	"GET /dashboard/login": true, "POST /dashboard/login": true, "GET /dashboard/setup": true, "POST /dashboard/setup": true,
+	"GET /dashboard/login": true, "POST /dashboard/login": true, "POST /dashboard/login/passkey": true, "GET /dashboard/setup": true, "POST /dashboard/setup": true,
 }
 
 // own are those that each operator has, for what is its own.

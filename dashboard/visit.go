@@ -32,6 +32,7 @@ type visit struct {
 	r       *http.Request
 	route   route
 	cookie  string
+	mark    string // of the browser, where it has no session
 	session operator.Session
 	whose   operator.Operator // of the session, be it halfway
 	who     operator.Operator // its ID is "" before somebody is signed in
@@ -182,7 +183,10 @@ func (a *API) readForm(v *visit) error {
 func (a *API) formToken(v *visit) string {
 	mark := v.cookie
 	if mark == "" {
-		mark = a.cookies.Flow(v.w, v.r)
+		if v.mark == "" {
+			v.mark = a.cookies.Flow(v.w, v.r)
+		}
+		mark = v.mark
 	}
 	sum := sha256.Sum256([]byte("a form of the dashboard\n" + mark))
 	return base64.RawURLEncoding.EncodeToString(sum[:18])
@@ -231,6 +235,7 @@ var notices = map[string]string{
 	"mailed":       "The mail was taken. Look whether it arrives.",
 	"stored":       "The recording is stored.",
 	"changed":      "The change is saved.",
+	"passkey":      "The passkey is added.",
 	"factor":       "The second factor is removed.",
 	"password":     "The password is changed. All other sessions have ended.",
 	"signedout":    "All its sessions and tokens have ended.",

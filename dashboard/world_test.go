@@ -46,6 +46,7 @@ type world struct {
 	idp        *idp.Provider
 	recordings *recordings.Recordings
 	operators  *operator.Operators
+	factors    *factor.Factors
 	one, two   fabric.Project
 	rows       *store.Store
 	rotated    []string // uses whose next key took over
@@ -61,6 +62,9 @@ func (w *world) now() time.Time {
 	defer w.mu.Unlock()
 	return time.Now().Add(w.ahead)
 }
+
+// named is where the dashboard is, under a name that passkeys can have.
+func (w *world) named() string { return strings.Replace(w.url, "127.0.0.1", "localhost", 1) }
 
 func (w *world) pass(d time.Duration) {
 	w.mu.Lock()
@@ -110,12 +114,12 @@ func newWorldThat(t *testing.T, requires bool) *world {
 	must(t, err)
 	t.Cleanup(func() { _ = media.Close() })
 	w.recordings = recordings.New(recordings.Config{Store: rows, Media: media, Links: ring})
-	factors, err := factor.New(factor.Config{Store: rows, Sessions: live, Ring: ring, AuthURL: w.url, Now: w.now})
+	w.factors, err = factor.New(factor.Config{Store: rows, Sessions: live, Ring: ring, AuthURL: w.named(), Now: w.now})
 	must(t, err)
 	w.operators = operator.New(operator.Config{Store: rows, Passwords: pass, Limits: limits, Sessions: live, Now: w.now})
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
 	w.api, err = dashboard.New(dashboard.Config{
-		Operators: w.operators, Fabric: w.fabric, Clients: w.idp, Recordings: w.recordings, PublicURL: w.url, AuthURL: w.url, Log: log, Now: w.now, Audit: rows.ListAudit, Factors: factors, RequireFactor: w.requires,
+		Operators: w.operators, Fabric: w.fabric, Clients: w.idp, Recordings: w.recordings, PublicURL: w.url, AuthURL: w.url, Log: log, Now: w.now, Audit: rows.ListAudit, Factors: w.factors, RequireFactor: w.requires,
 		Installation: w.installation(),
 		Health:       func(context.Context) []dashboard.Health { return []dashboard.Health{{Name: "store", OK: true}} },
 	})

@@ -27,16 +27,31 @@ func (a *Operators) try(ctx context.Context, email string, o Operator, from Visi
 	if a.KnowsPlace(ctx, o, from) {
 		account = limit.Count{Name: limit.LoginPerDevice, Who: strings.Join([]string{"operator", o.ID, from.Network}, "\n")}
 	}
-	counts := []limit.Count{
-		account, {Name: limit.LoginPerNetwork, Who: "operator\n" + from.Network}, {Name: limit.LoginPerRange, Who: "operator\n" + limit.Range(from.Network)},
-	}
+	counts := append([]limit.Count{account}, networkCounts(from)...)
+	return counts, a.take(ctx, o, counts)
+}
+
+// networkCounts are what is counted of a network, whoever it tries to be.
+func networkCounts(from Visitor) []limit.Count {
+	return []limit.Count{{Name: limit.LoginPerNetwork, Who: "operator\n" + from.Network}, {Name: limit.LoginPerRange, Who: "operator\n" + limit.Range(from.Network)}}
+}
+
+// CountPasskey counts a passkey that is about to be looked at, by its network, as a guess of
+// a password is: each that is refused is a row of the audit trail.
+// [Operators.SignInByPasskey] gives the try of a good one back.
+func (a *Operators) CountPasskey(ctx context.Context, from Visitor) error {
+	return a.take(ctx, Operator{}, networkCounts(from))
+}
+
+// take takes one of each count, and writes down once a minute that there were too many.
+func (a *Operators) take(ctx context.Context, o Operator, counts []limit.Count) error {
 	over, err := a.c.Limits.TakeAll(ctx, counts)
 	if errors.Is(err, problem.RateLimited) {
 		if unsaid := a.throttled(ctx, o, string(over.Name)+" "+over.Who, "limit", string(over.Name)); unsaid != nil {
-			return nil, unsaid
+			return unsaid
 		}
 	}
-	return counts, err
+	return err
 }
 
 // throttledEvery is how often it is written down that a count has stopped somebody.
@@ -75,24 +90,47 @@ func (a *Operators) RefuseFactor(ctx context.Context, o Operator, why error) err
 	return a.refused(ctx, o, p.Code)
 }
 
-func placeKey(o Operator, from Visitor) session.Key {
-	return session.Key{Kind: "operator-place", ID: session.Digest(o.ID + " " + from.Network)}
+// placeKey names a network of an operator under the password that it has: with another, it
+// is anybody's again.
+func placeKey(o Operator, from Visitor, shown string) session.Key {
+	return session.Key{Kind: "operator-place", ID: session.Digest(strings.Join([]string{o.ID, session.Digest(o.PasswordHash), from.Network, shown}, " "))}
 }
 
-// KnowsPlace reports whether an operator has signed in from a network before, lately.
+// What was shown at a place.
+const (
+	allAsked   = ""            // whatever was asked for, be it a password alone
+	twoFactors = "two factors" // more than a password
+)
+
+// KnowsPlace reports whether an operator has signed in from a network before, lately, under
+// the password of now.
 func (a *Operators) KnowsPlace(ctx context.Context, o Operator, from Visitor) bool {
+	return a.knows(ctx, o, from, allAsked)
+}
+
+// ProvenPlace is KnowsPlace where a second factor was shown there, too. What a password
+// alone has made known may be of anybody who had it before there was a factor.
+func (a *Operators) ProvenPlace(ctx context.Context, o Operator, from Visitor) bool {
+	return a.knows(ctx, o, from, twoFactors)
+}
+
+func (a *Operators) knows(ctx context.Context, o Operator, from Visitor, shown string) bool {
 	if a.c.Sessions == nil || from.Network == "" {
 		return false
 	}
-	_, err := a.c.Sessions.Get(ctx, placeKey(o, from))
+	_, err := a.c.Sessions.Get(ctx, placeKey(o, from, shown))
 	return err == nil && o.ID != ""
 }
 
 // knowPlace remembers that an operator has signed in from a network, with all that was
 // asked of it.
-func (a *Operators) knowPlace(ctx context.Context, id string, from Visitor) {
-	if a.c.Sessions != nil && from.Network != "" {
-		_ = a.c.Sessions.Put(ctx, placeKey(Operator{ID: id}, from), nil, knownFor) // it is a stranger's place else
+func (a *Operators) knowPlace(ctx context.Context, o Operator, from Visitor, s Session) {
+	if a.c.Sessions == nil || from.Network == "" {
+		return
+	}
+	_ = a.c.Sessions.Put(ctx, placeKey(o, from, allAsked), nil, knownFor) // it is a stranger's place else
+	if s.TwoFactors() {
+		_ = a.c.Sessions.Put(ctx, placeKey(o, from, twoFactors), nil, knownFor)
 	}
 }
 
@@ -114,14 +152,13 @@ func (a *Operators) Prove(ctx context.Context, o Operator, secret string, from V
 
 // SetPassword changes the password of an operator who knows the one before. All its
 // sessions end but keep.
-func (a *Operators) SetPassword(ctx context.Context, o Operator, before, secret string, from Visitor, keep string) error {
+func (a *Operators) SetPassword(ctx context.Context, o Operator, before, secret string, from Visitor, keep string) (Operator, error) {
 	err := a.Prove(ctx, o, before, from)
 	if errors.Is(err, problem.Unauthenticated) {
-		return problem.BadParam("current", "the password you have now is wrong")
+		return o, problem.BadParam("current", "the password you have now is wrong")
 	}
 	if err != nil {
-		return err
+		return o, err
 	}
-	_, err = a.Update(ctx, o.ID, Input{Password: &secret}, keep)
-	return err
+	return a.Update(ctx, o.ID, Input{Password: &secret}, keep)
 }

@@ -120,7 +120,7 @@ func TestHalfwayPlace(t *testing.T) {
 	if w.KnowsPlace(t.Context(), o, from) {
 		t.Error("a password alone makes a place known")
 	}
-	_, _, err = w.Raise(t.Context(), s, from, "otp")
+	_, _, err = w.Raise(t.Context(), o, s, from, "otp")
 	is(t, "Raise", err, nil)
 	if !w.KnowsPlace(t.Context(), o, from) || w.KnowsPlace(t.Context(), o, operator.Visitor{Network: "192.0.2.2"}) || w.KnowsPlace(t.Context(), o, operator.Visitor{}) {
 		t.Error("the place of a sign-in is not known, or another is")

@@ -135,7 +135,7 @@ func TestSessions(t *testing.T) {
 		t.Error("a session of an hour is fresh")
 	}
 	s, cookie = signIn()
-	raised, next, err := w.Raise(ctx, s, operator.Visitor{}, "otp")
+	raised, next, err := w.Raise(ctx, o, s, operator.Visitor{}, "otp")
 	if err != nil || opens(cookie) || !opens(next) || !w.IsFresh(raised) || strings.Join(raised.AMR, " ") != "pwd otp" {
 		t.Errorf("Raise = %+v, %v; the cookie before opens: %v", raised, err, opens(cookie))
 	}

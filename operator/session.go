@@ -75,7 +75,7 @@ func (a *Operators) SignIn(ctx context.Context, email, secret string, from Visit
 			return Session{}, "", err
 		}
 	}
-	s, cookie, err = a.Begin(ctx, o, from, !wants)
+	s, cookie, err = a.begin(ctx, o, from, !wants, "pwd")
 	if errors.Is(err, problem.Conflict) { // a new password, or disabled, since it was read
 		return Session{}, "", errWrong
 	}
@@ -89,11 +89,37 @@ func (a *Operators) byEmail(ctx context.Context, email string) (Operator, error)
 	return a.c.Store.FindOperatorByEmail(ctx, fabric.NormalizeEmail(email))
 }
 
+// SignInByPasskey begins a session of the operator whose passkey was just checked, by
+// these methods (RFC 8176): its device has verified who uses it, so nothing else is asked.
+// Who is not there, or is disabled, is problem.Unauthenticated. [Operators.CountPasskey]
+// came before.
+func (a *Operators) SignInByPasskey(ctx context.Context, id string, methods []string, from Visitor) (Session, string, error) {
+	o, err := a.c.Store.FindOperator(ctx, id)
+	if errors.Is(err, problem.NotFound) || err == nil && o.Disabled {
+		return Session{}, "", problem.NoCredentials()
+	}
+	if err != nil {
+		return Session{}, "", fmt.Errorf("finding operator: %w", err)
+	}
+	s, cookie, err := a.begin(ctx, o, from, true, methods...)
+	if errors.Is(err, problem.Conflict) { // a new password, or disabled, since it was read
+		return Session{}, "", problem.NoCredentials()
+	}
+	if err == nil {
+		a.c.Limits.ReturnAll(ctx, networkCounts(from))
+	}
+	return s, cookie, err
+}
+
 // Begin begins a session of an operator whose password was just proven.
 func (a *Operators) Begin(ctx context.Context, o Operator, from Visitor, proven bool) (Session, string, error) {
+	return a.begin(ctx, o, from, proven, "pwd")
+}
+
+func (a *Operators) begin(ctx context.Context, o Operator, from Visitor, proven bool, methods ...string) (Session, string, error) {
 	now, cookie := a.now(), newCookie()
 	s := Session{
-		ID: newID(), OperatorID: o.ID, Browser: session.Digest(cookie), Proven: proven, AMR: []string{"pwd"},
+		ID: newID(), OperatorID: o.ID, Browser: session.Digest(cookie), Proven: proven, AMR: methods,
 		Began: now, Fresh: now, Seen: now, Expires: now.Add(a.c.Absolute),
 		UserAgent: cut(from.UserAgent, 256), Address: cut(from.Address, 64),
 	}
@@ -101,7 +127,7 @@ func (a *Operators) Begin(ctx context.Context, o Operator, from Visitor, proven 
 		return Session{}, "", fmt.Errorf("creating operator's session: %w", err)
 	}
 	if proven {
-		a.knowPlace(ctx, o.ID, from)
+		a.knowPlace(ctx, o, from, s)
 	}
 	return s, cookie, nil
 }
@@ -148,7 +174,7 @@ func (a *Operators) Peek(ctx context.Context, cookie string) (Session, Operator,
 // Raise notes that the operator of a session has proven who it is once more, by these
 // methods (RFC 8176), and gives the session a new cookie: one that was seen or planted
 // before is worthless.
-func (a *Operators) Raise(ctx context.Context, s Session, from Visitor, methods ...string) (Session, string, error) {
+func (a *Operators) Raise(ctx context.Context, o Operator, s Session, from Visitor, methods ...string) (Session, string, error) {
 	old, cookie := s.Browser, newCookie()
 	for _, m := range methods {
 		if !slices.Contains(s.AMR, m) {
@@ -163,8 +189,13 @@ func (a *Operators) Raise(ctx context.Context, s Session, from Visitor, methods 
 		}
 		return Session{}, "", err
 	}
-	a.knowPlace(ctx, s.OperatorID, from)
+	a.knowPlace(ctx, o, from, s)
 	return s, cookie, nil
+}
+
+// TwoFactors reports whether more than a password was shown for the session.
+func (s Session) TwoFactors() bool {
+	return slices.ContainsFunc(s.AMR, func(method string) bool { return method != "pwd" })
 }
 
 // IsFresh reports whether the operator proved who it is lately enough for what would

@@ -5,6 +5,7 @@ import (
 	"html/template"
 	"time"
 
+	"github.com/selvage/selvage/internal/words"
 	"github.com/selvage/selvage/static"
 )
 
@@ -42,7 +43,8 @@ type FrameLink struct {
 // dashboard are the pages of the dashboard, apart from the others: each names its own
 // parts as it likes.
 var dashboard = template.Must(template.New("").Funcs(template.FuncMap{
-	"static": static.URL, "ago": ago, "iso": iso, "day": day,
+	"passkeywords": func(kind, origin string) (string, error) { return passkeyWords(words.English(), kind, origin) },
+	"static":       static.URL, "ago": ago, "iso": iso, "day": day,
 }).ParseFS(pages, "pages/dashboard/*.html"))
 
 // ago writes a time as people tell it; "" for none.

@@ -41,18 +41,19 @@ type app struct {
 	proxies     web.Proxies
 	egress      egress.Policy
 
-	fabric     *fabric.Fabric
-	idp        *idp.Provider
-	factors    *factor.Factors
-	pages      *dashboard.API // nil where it is not served
-	operators  *operator.Operators
-	recordings *recordings.Recordings // nil without media
-	relay      *relay.Relay           // nil where it is not served
-	demo       *demoApp               // nil but in a server with demo data
-	webhooks   *deliver.Deliverer     // nil but in a server
-	logouts    *deliver.Deliverer     // likewise
-	post       *mail.Post
-	box        *mail.Box // that mails are kept in; nil where they are sent
+	fabric          *fabric.Fabric
+	idp             *idp.Provider
+	factors         *factor.Factors
+	operatorFactors *factor.Factors // whose passkeys work where the dashboard is
+	pages           *dashboard.API  // nil where it is not served
+	operators       *operator.Operators
+	recordings      *recordings.Recordings // nil without media
+	relay           *relay.Relay           // nil where it is not served
+	demo            *demoApp               // nil but in a server with demo data
+	webhooks        *deliver.Deliverer     // nil but in a server
+	logouts         *deliver.Deliverer     // likewise
+	post            *mail.Post
+	box             *mail.Box // that mails are kept in; nil where they are sent
 }
 
 // options are what a server and a command want to be different.
@@ -98,6 +99,9 @@ func open(ctx context.Context, c Config, w where, o options) (_ *app, err error)
 		return nil, err
 	}
 	if a.factors, err = factor.New(factor.Config{Store: a.store, Sessions: a.sessions, Ring: a.ring, AuthURL: w.auth}); err != nil {
+		return nil, err
+	}
+	if a.operatorFactors, err = factor.New(factor.Config{Store: a.store, Sessions: a.sessions, Ring: a.ring, AuthURL: w.public}); err != nil {
 		return nil, err
 	}
 	if err := a.openPolicy(); err != nil {

@@ -88,7 +88,7 @@ type Config struct {
 	Store    Store
 	Sessions session.Store
 	Ring     *keys.Ring
-	AuthURL  string           // where browsers find us: passkeys are bound to its host, and work at its origin alone
+	AuthURL  string           // where browsers find the pages that ask: passkeys are bound to its host, and work at its origin alone
 	Guesses  int              // codes that may be tried in GuessWindow for one owner at a Place; 0 means 6
 	Now      func() time.Time // nil means time.Now
 }

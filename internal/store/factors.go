@@ -73,6 +73,9 @@ func (s *Store) CreatePasskey(ctx context.Context, p factor.Passkey) error {
 		if err := inserted(res, err, "passkey", problem.New(problem.Conflict, "conflict", "there is such a passkey")); err != nil {
 			return err
 		}
+		if err := t.askForFactor(ctx, p.Owner); err != nil {
+			return err
+		}
 		return t.tellOwner(ctx, s.now(), p.Owner, "passkey_added", "name", p.Name)
 	})
 }
@@ -139,6 +142,9 @@ func (s *Store) CreateTOTP(ctx context.Context, a factor.TOTP) error {
 		res, err := t.Exec(ctx, `INSERT INTO totps (`+totpColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING`,
 			a.ID, string(a.Owner.Kind), a.Owner.ID, a.Sealed, a.Step, micros(a.Created), micros(a.Used))
 		if err := inserted(res, err, "authenticator app", problem.New(problem.Conflict, "conflict", "there is an authenticator app")); err != nil {
+			return err
+		}
+		if err := t.askForFactor(ctx, a.Owner); err != nil {
 			return err
 		}
 		return t.tellOwner(ctx, s.now(), a.Owner, "totp_added")

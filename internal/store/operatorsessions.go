@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/internal/audit"
+	"github.com/selvage/selvage/internal/factor"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/operator"
 )
@@ -81,6 +82,19 @@ func (s *Store) RaiseOperatorSession(ctx context.Context, l operator.Session, ol
 		}
 		return nil
 	})
+}
+
+// askForFactor has the sessions of an operator that a password alone has begun show a second
+// factor, now that there is one: who had the password before has no more than that. Whoever
+// has just set it up raises its own.
+func (t tx) askForFactor(ctx context.Context, o factor.Owner) error {
+	if o.Kind != factor.Operator {
+		return nil
+	}
+	if _, err := t.Exec(ctx, `UPDATE operator_sessions SET proven = 0 WHERE operator_id = $1 AND amr = 'pwd' AND ended = 0`, o.ID); err != nil {
+		return fmt.Errorf("asking an operator's sessions for a factor: %w", err)
+	}
+	return nil
 }
 
 // SeeOperatorSession notes that a session was used.

@@ -33,7 +33,7 @@ func TestScreensOfDashboard(t *testing.T) {
 	p.Command(t, "", "operator", "create", "--email", "bob@example.com", "--role", "viewer@"+p.ID)
 	for _, at := range []struct{ name, path string }{
 		{"home", home}, {"projects", "/dashboard/projects"}, {"operators", "/dashboard/operators"}, {"operator-invite", "/dashboard/operators/invite"},
-		{"account", "/dashboard/account"}, {"account-app", "/dashboard/account/app"}, {"missing", "/dashboard/operators/nobody"}, {"confirm", "/dashboard/confirm"},
+		{"account", "/dashboard/account"}, {"account-app", "/dashboard/account/app"}, {"account-passkey", "/dashboard/account/passkey"}, {"missing", "/dashboard/operators/nobody"}, {"confirm", "/dashboard/confirm"},
 		{"keys", home + "/keys"}, {"key-new", home + "/keys/new"}, {"clients", home + "/clients"}, {"client-new", home + "/clients/new"}, {"client", home + "/clients/" + client.ID},
 		{"subscribers", home + "/subscribers"}, {"subscriber", home + "/subscribers/" + sub.ID}, {"subscriber-new", home + "/subscribers/new"},
 		{"resources", home + "/resources"}, {"addresses", home + "/addresses"}, {"recordings", home + "/recordings"}, {"recordings-none", home + "/recordings?call=other"},

@@ -1,0 +1,235 @@
+package dashboard_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/audit"
+	"github.com/selvage/selvage/internal/factor/factortest"
+	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/operator"
+)
+
+const doorway, addPage = "/dashboard/login", "/dashboard/account/passkey"
+
+// asked gives what a page asks of a passkey, and the form that the answer goes into.
+func (a answer) asked(t *testing.T) (options string, form url.Values) {
+	t.Helper()
+	options = a.find(t, `data-options="([^"]+)"`)
+	return options, url.Values{"form": {a.find(t, `name="form" value="([^"]+)"`)}, "prompt": {a.find(t, `name="prompt" value="([^"]+)"`)}}
+}
+
+// sendKey posts what an authenticator answered to a page's question.
+func (b browser) sendKey(path string, form url.Values, credential []byte) answer {
+	b.Helper()
+	form.Set("credential", string(credential))
+	r := b.request("POST", path, form)
+	return b.send(r)
+}
+
+// passkey adds a passkey to the account of who is signed in.
+func (b browser) passkey() *factortest.Authenticator {
+	b.Helper()
+	key := &factortest.Authenticator{Origin: b.named()}
+	options, form := b.get(addPage).asked(b.T)
+	form.Set("name", "Laptop")
+	if a := b.sendKey(addPage, form, key.Create([]byte(options))); a.StatusCode >= http.StatusBadRequest {
+		b.Fatalf("adding a passkey: %s %s", a.Status, a.body)
+	}
+	return key
+}
+
+// show shows a passkey to a page that asks for one.
+func (b browser) show(key *factortest.Authenticator, page, path string, more ...string) answer {
+	b.Helper()
+	options, form := b.get(page).asked(b.T)
+	for i := 0; i+1 < len(more); i += 2 {
+		form.Set(more[i], more[i+1])
+	}
+	return b.sendKey(path, form, key.Get([]byte(options)))
+}
+
+// wrongKey fails unless a page says that a passkey was not taken.
+func (a answer) wrongKey(t *testing.T, what string) {
+	t.Helper()
+	if a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, `id="passkey-error"`) {
+		t.Errorf("%s: %s, want that it is refused", what, a.Status)
+	}
+}
+
+// A passkey signs an operator in alone, beside the password, and confirms who it is.
+func TestPasskeyOfOperator(t *testing.T) {
+	w := newWorld(t)
+	o, b := w.operator("ann@example.com", ofAll)
+	key := b.passkey()
+	if a := b.get("/dashboard/account"); !strings.Contains(a.body, "Passkey Laptop") || !strings.Contains(a.body, "all ten") {
+		t.Errorf("my account: %s", a.body)
+	}
+	alone := w.browser()
+	alone.show(key, doorway, "/dashboard/login/passkey", "next", "/dashboard/account").leadsTo(t, "/dashboard/account")
+	all, err := w.operators.Sessions(t.Context(), o.ID)
+	must(t, err)
+	if len(all) != 2 || strings.Join(all[0].AMR, " ") != "hwk user pop mfa" || strings.Join(all[1].AMR, " ") != "pwd hwk user pop mfa" {
+		t.Errorf("the sessions are %+v", all)
+	}
+	second := w.browser()
+	second.post(doorway, doorway, url.Values{"username": {"ann@example.com"}, "password": {good}}).leadsTo(t, "/dashboard/factor")
+	second.get("/dashboard/account").leadsTo(t, "/dashboard/login?next=%2Fdashboard%2Faccount")
+	before := second.cookie()
+	second.show(key, "/dashboard/factor", "/dashboard/factor").leadsTo(t, "/dashboard")
+	if second.cookie() == before {
+		t.Error("the cookie of before the second factor is still in use")
+	}
+	w.pass(operator.Freshness)
+	page1 := "/dashboard/confirm?next=" + url.QueryEscape(addPage)
+	second.get(addPage).leadsTo(t, page1)
+	second.show(key, page1, "/dashboard/confirm", "next", addPage).leadsTo(t, addPage)
+	if a := second.get(addPage); a.StatusCode != http.StatusOK {
+		t.Errorf("after that: %s", a.Status)
+	}
+	// Beside an app either will do, and a code is taken as before.
+	code, _ := second.app()
+	third := w.browser()
+	third.post(doorway, doorway, url.Values{"username": {"ann@example.com"}, "password": {good}})
+	if a := third.get("/dashboard/factor"); !strings.Contains(a.body, "or a passkey") || !strings.Contains(a.body, `id="code"`) {
+		t.Errorf("the second factor is asked for so: %s", a.body)
+	}
+	w.pass(time.Minute)
+	third.post("/dashboard/factor", "/dashboard/factor", url.Values{"code": {code()}}).leadsTo(t, "/dashboard")
+	// It is renamed and removed.
+	id := third.get("/dashboard/account").find(t, `passkeys/rename"><input type="hidden" name="form" value="[^"]+"><input type="hidden" name="factor" value="([^"]+)"`)
+	third.post("/dashboard/account", "/dashboard/account/passkeys/rename", url.Values{"factor": {id}, "name": {"Desk"}}).leadsTo(t, "/dashboard/account?done=changed")
+	third.post("/dashboard/account", "/dashboard/account/factors/remove", url.Values{"factor": {id}}).leadsTo(t, "/dashboard/account?done=factor")
+	w.browser().show(key, doorway, "/dashboard/login/passkey").wrongKey(t, "a passkey that was removed")
+}
+
+// An answer to a passkey's challenge is good once, in the browser and on the page that it
+// is for, by the operator's own passkey, whose device has verified somebody.
+func TestPasskeyAttacks(t *testing.T) {
+	w := newWorld(t)
+	ann, a := w.operator("ann@example.com", ofAll)
+	_, b := w.operator("bob@example.com", ofAll)
+	mine, bobs := a.passkey(), b.passkey()
+
+	first := w.browser()
+	options, form := first.get(doorway).asked(t)
+	used := mine.Get([]byte(options))
+	stranger := w.browser()
+	_, theirs := stranger.get(doorway).asked(t)
+	stranger.sendKey("/dashboard/login/passkey", url.Values{"form": theirs["form"], "prompt": form["prompt"]}, used).wrongKey(t, "an answer to another browser's challenge")
+	first.sendKey("/dashboard/login/passkey", form, used).leadsTo(t, "/dashboard")
+	again := w.browser()
+	again.c.Jar = first.c.Jar
+	again.post("/dashboard/account", "/dashboard/logout", nil)
+	_, next := again.get(doorway).asked(t)
+	again.sendKey("/dashboard/login/passkey", url.Values{"form": next["form"], "prompt": form["prompt"]}, used).wrongKey(t, "an answer again")
+
+	for _, tt := range []struct {
+		what string
+		key  factortest.Authenticator
+	}{
+		{"another origin", factortest.Authenticator{Origin: "https://evil.example"}}, {"nobody verified", factortest.Authenticator{Origin: w.named(), Unverified: true}},
+	} {
+		lying := *mine
+		lying.Origin, lying.Unverified = tt.key.Origin, tt.key.Unverified
+		w.browser().show(&lying, doorway, "/dashboard/login/passkey").wrongKey(t, tt.what)
+	}
+
+	// Somebody else's passkey is no second factor, and confirms nothing.
+	half := w.browser()
+	half.post(doorway, doorway, url.Values{"username": {"ann@example.com"}, "password": {good}})
+	half.show(bobs, "/dashboard/factor", "/dashboard/factor").wrongKey(t, "another operator's passkey as second factor")
+	half.get("/dashboard/account").leadsTo(t, "/dashboard/login?next=%2Fdashboard%2Faccount")
+	w.pass(operator.Freshness)
+	a.show(bobs, "/dashboard/confirm", "/dashboard/confirm").wrongKey(t, "another operator's passkey to confirm")
+	// Nor is an answer that signs in, which asks for anybody, one to the second factor.
+	options, form = w.browser().get(doorway).asked(t)
+	_, at := half.get("/dashboard/factor").asked(t)
+	half.sendKey("/dashboard/factor", url.Values{"form": at["form"], "prompt": form["prompt"]}, mine.Get([]byte(options))).wrongKey(t, "the answer to another page")
+
+	// A subscriber's passkey opens no dashboard.
+	email := "sub@example.com"
+	sub, err := w.fabric.CreateSubscriber(t.Context(), w.one.ID, fabric.SubscriberInput{Email: &email})
+	must(t, err)
+	subs := &factortest.Authenticator{Origin: w.named()}
+	begun, err := w.factors.BeginPasskey(t.Context(), idp.OwnerOf(sub.ID), "flow", email, email)
+	must(t, err)
+	_, err = w.factors.CreatePasskey(t.Context(), idp.OwnerOf(sub.ID), "flow", "", subs.Create(begun))
+	must(t, err)
+	w.browser().show(subs, doorway, "/dashboard/login/passkey").wrongKey(t, "a subscriber's passkey")
+
+	off := true
+	_, err = w.operators.Update(t.Context(), ann.ID, operator.Input{Disabled: &off}, "")
+	must(t, err)
+	w.browser().show(mine, doorway, "/dashboard/login/passkey").wrongKey(t, "the passkey of who is disabled")
+
+	found, err := w.rows.ListAudit(t.Context(), audit.Filter{Action: "login", Outcome: audit.Refused}, page.Query{Size: 100})
+	must(t, err)
+	reasons := map[string]int{}
+	for _, e := range found.Items {
+		reasons[e.Detail["reason"]]++
+	}
+	if reasons["passkey_stale"] != 3 || reasons["passkey_refused"] != 4 || reasons["passkey_unknown"] != 2 {
+		t.Errorf("the audit trail has %v", reasons)
+	}
+}
+
+// Where each operator must have a second factor, a passkey is one.
+func TestEnrolByPasskey(t *testing.T) {
+	w := newWorldThat(t, true)
+	_, b := w.operator("ann@example.com", ofAll)
+	b.get("/dashboard/factor").leadsTo(t, "/dashboard/enrol")
+	key := &factortest.Authenticator{Origin: w.named()}
+	options, form := b.get("/dashboard/enrol").asked(t)
+	wrong := *key
+	wrong.Origin = "https://evil.example"
+	b.sendKey("/dashboard/enrol", form, wrong.Create([]byte(options))).wrongKey(t, "a passkey of another site")
+	b.get("/dashboard/account").leadsTo(t, "/dashboard/login?next=%2Fdashboard%2Faccount")
+	options, form = b.get("/dashboard/enrol").asked(t)
+	recovery := b.sendKey("/dashboard/enrol", form, key.Create([]byte(options))).find(t, `<pre id="codes">([a-z2-7-]+)`)
+	if a := b.get("/dashboard/account"); a.StatusCode != http.StatusOK {
+		t.Errorf("after that: %s", a.Status)
+	}
+	other := w.browser()
+	other.signIn("ann@example.com")
+	other.get("/dashboard/enrol").leadsTo(t, "/dashboard/factor")
+	if a := other.sendKey("/dashboard/enrol", url.Values{"form": {other.token("/dashboard/factor")}}, key.Create([]byte(options))); a.Header.Get("Location") != "/dashboard/factor" {
+		t.Errorf("a second passkey by the password alone: %s to %q", a.Status, a.Header.Get("Location"))
+	}
+	other.post("/dashboard/factor", "/dashboard/factor", url.Values{"code": {recovery}}).leadsTo(t, "/dashboard")
+}
+
+// Who had the password before there was a second factor has no more than that: its session
+// shows the factor first, and where it signed in from is no place of the operator's.
+func TestFirstFactor(t *testing.T) {
+	for name, add := range map[string]func(browser){"app": func(b browser) { b.app() }, "passkey": func(b browser) { b.passkey() }} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			o, b := w.operator("ann@example.com", ofAll)
+			thief := w.browser()
+			thief.signIn("ann@example.com")
+			if a := thief.get("/dashboard/account/app"); a.StatusCode != http.StatusOK {
+				t.Fatalf("before: %s", a.Status)
+			}
+			from := operator.Visitor{Network: "203.0.113.9"}
+			_, _, err := w.operators.SignIn(t.Context(), o.Email, good, from, nil)
+			must(t, err)
+			if w.operators.ProvenPlace(t.Context(), o, from) {
+				t.Error("a password alone makes a place one of two factors")
+			}
+			add(b)
+			for _, path := range []string{"/dashboard/account", "/dashboard/account/app", addPage} {
+				thief.get(path).leadsTo(t, "/dashboard/login?next="+url.QueryEscape(path))
+			}
+			thief.get("/dashboard/enrol").leadsTo(t, "/dashboard/factor")
+			if a := b.get("/dashboard/account"); a.StatusCode != http.StatusOK {
+				t.Errorf("who set it up: %s", a.Status)
+			}
+		})
+	}
+}

@@ -1,0 +1,82 @@
+package clients
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/webauthn"
+	"github.com/chromedp/chromedp"
+
+	"github.com/selvage/selvage/test/harness"
+)
+
+// presence says whether somebody is there who touches an authenticator.
+func (b tab) presence(key webauthn.AuthenticatorID, there bool) {
+	b.Helper()
+	_, err := chromedp.Call(b.ctx, webauthn.SetAutomaticPresenceSimulation, webauthn.SetAutomaticPresenceSimulationParams{AuthenticatorID: key, Enabled: there})
+	if err != nil {
+		b.Fatal(err)
+	}
+}
+
+// TestPasskeyOfOperatorInChromium has an operator set a passkey up where one is needed, and
+// use it where the e-mail is typed, beside the password, and to confirm who it is.
+func TestPasskeyOfOperatorInChromium(t *testing.T) {
+	harness.NotStorage(t)
+	s := harness.StartConfig(t, harness.Config{Env: []string{"SELVAGE_OPERATORS__REQUIRE_FACTOR=yes"}})
+	p := s.NewProject(t)
+	link := s.CLI(t, "", "operator", "setup-link")["url"].(string)
+	b := newTab(t)
+	key := b.authenticator()
+	home, secret := "/dashboard/projects/"+p.ID, "a loom of one's own"
+	b.do(chromedp.Navigate(link))
+	b.fill("setup-submit", "username", "ann@example.com", "name", "Ann", "password", secret)
+	b.arrive("/dashboard/enrol")
+	b.typeInto("passkey-name", "Laptop")
+	b.picture("operator-enrol")
+	b.click("passkey-submit")
+	b.until("recovery codes", "document.getElementById('codes-kept')")
+	codes := strings.Fields(b.text("#codes"))
+	b.click("codes-kept")
+	b.arrive(home)
+
+	// The browser offers it where the e-mail is typed, and the one there is is taken.
+	b.presence(key, false)
+	b.do(chromedp.Click(chromedp.CSS(".rail #sign-out")))
+	b.arrive("/dashboard/login")
+	b.presence(key, true)
+	b.do(chromedp.Navigate(s.PublicURL + "/dashboard/login?next=/dashboard/account"))
+	b.until("the passkey", "document.body.innerText.includes('Passkey Laptop')")
+	b.picture("operator-account")
+
+	b.presence(key, false)
+	b.do(chromedp.Click(chromedp.CSS(".rail #sign-out")))
+	b.arrive("/dashboard/login")
+	b.picture("operator-login")
+	b.fill("login-submit", "username", "ann@example.com", "password", secret)
+	b.arrive("/dashboard/factor")
+	b.picture("operator-factor")
+	b.presence(key, true)
+	b.click("passkey-submit")
+	b.arrive(home)
+
+	b.do(chromedp.Navigate(s.PublicURL + "/dashboard/confirm?next=/dashboard/account"))
+	b.picture("operator-confirm")
+	b.click("passkey-submit")
+	b.arrive("/dashboard/account")
+	b.click("add-passkey")
+	b.until("the form", "document.querySelector('#passkey-form:not([hidden])')")
+	b.picture("operator-passkey")
+	b.click("passkey-submit")
+	b.until("that it is there already", "!document.getElementById('passkey-error').hidden")
+
+	// A passkey that is away is replaced by a recovery code.
+	b.do(chromedp.Navigate(s.PublicURL + "/dashboard/account"))
+	b.remove(key)
+	b.do(chromedp.Click(chromedp.CSS(".rail #sign-out")))
+	b.arrive("/dashboard/login")
+	b.fill("login-submit", "username", "ann@example.com", "password", secret)
+	b.arrive("/dashboard/factor")
+	b.fill("factor-submit", "code", codes[0])
+	b.arrive(home)
+}
