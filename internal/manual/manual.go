@@ -81,8 +81,10 @@ func Nav(here string) (groups []templates.DocsGroup) {
 		one := templates.DocsGroup{Name: g.name}
 		for _, d := range g.documents {
 			area := templates.DocsArea{Name: d.title, URL: Prefix + d.name, Here: d.name == here}
-			if p, err := load[d.name](); err == nil && area.Here {
-				area.Operations = p.headings
+			if area.Here { // the others need not be rendered for it
+				if p, err := load[d.name](); err == nil {
+					area.Operations = p.headings
+				}
 			}
 			one.Tags = append(one.Tags, area)
 		}
