@@ -29,12 +29,6 @@ func (s *server) DeviceAuthorization(ctx context.Context, r *op.ClientRequest[oi
 	}), nil
 }
 
-// DeviceToken serves grant_type=urn:ietf:params:oauth:grant-type:device_code (RFC
-// 8628, section 3.4).
-func (s *server) DeviceToken(ctx context.Context, r *op.ClientRequest[oidc.DeviceAccessTokenRequest]) (*op.Response, error) {
-	return s.tokens(ctx)(s.RedeemDevice(ctx, registered(r.Client), r.Data.DeviceCode, r.Form["resource"]))
-}
-
 // showDevice serves GET /device, or with user_code in the query the link that a device
 // shows as a picture (RFC 8628, section 3.3.1): it fills the code in, no more.
 func (a *API) showDevice(w http.ResponseWriter, r *http.Request) error {

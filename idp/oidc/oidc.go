@@ -2,11 +2,11 @@
 // provider: it reads requests, shows pages, answers with tokens and errors. The
 // rules are in package idp.
 //
-// The token, device authorization and revocation endpoints stand on zitadel/oidc's
-// Server, with every grant turned on deliberately and a stricter reading of
-// requests in front of it; what the library does not do the way the standards ask,
-// or at a cost that is felt, is served here: authorize, login, consent,
-// introspection, userinfo, logout.
+// The device authorization and revocation endpoints, and what refuses grants that
+// there are not, stand on zitadel/oidc's Server, with a stricter reading of requests in
+// front of it; what the library does not do the way the standards ask, or at a cost
+// that is felt, is served here: authorize, login, consent, token, introspection,
+// userinfo, logout.
 package oidc
 
 import (
@@ -194,7 +194,7 @@ func (a *API) mount(mux web.Mux) {
 	page("GET /oauth/logout", a.endSession)
 	page("POST /oauth/logout", a.endSessionByPost)
 	anyOrigin(revokePath, a.strict(library), http.MethodPost)
-	anyOrigin(tokenPath, a.strict(library), http.MethodPost)
+	anyOrigin(tokenPath, a.strict(s.token(library)), http.MethodPost)
 	own("GET /register", a.showRegister)
 	own("POST /register", a.register)
 	own("GET /reset", a.showReset)

@@ -17,7 +17,7 @@ import (
 )
 
 // A server answers what zitadel/oidc's Server has parsed. What it does not
-// define is refused: no grant is there unless a method of it is here.
+// define is refused: of grants all but its granters.
 type server struct {
 	op.UnimplementedServer
 	*API
@@ -67,39 +67,6 @@ func (s *server) audiences() []string {
 	return []string{s.Issuer, s.authURL + tokenPath, s.authURL + devicePath, s.authURL + introspectPath, s.authURL + revokePath}
 }
 
-// CodeExchange serves grant_type=authorization_code (RFC 6749, section 4.1.3).
-func (s *server) CodeExchange(ctx context.Context, r *op.ClientRequest[oidc.AccessTokenRequest]) (*op.Response, error) {
-	redirect := r.Data.RedirectURI
-	if redirect == omittedRedirect {
-		redirect = ""
-	}
-	return s.tokens(ctx)(s.Redeem(ctx, registered(r.Client), idp.Redemption{Code: r.Data.Code, RedirectURI: redirect, Verifier: r.Data.CodeVerifier, Resources: r.Form["resource"]}))
-}
-
-// RefreshToken serves grant_type=refresh_token (RFC 6749, section 6).
-func (s *server) RefreshToken(ctx context.Context, r *op.ClientRequest[oidc.RefreshTokenRequest]) (*op.Response, error) {
-	return s.tokens(ctx)(s.Refresh(ctx, registered(r.Client), r.Data.RefreshToken, r.Form.Get("scope"), r.Form["resource"]))
-}
-
-// ClientCredentialsExchange serves grant_type=client_credentials (RFC 6749,
-// section 4.4).
-func (s *server) ClientCredentialsExchange(ctx context.Context, r *op.ClientRequest[oidc.ClientCredentialsRequest]) (*op.Response, error) {
-	return s.tokens(ctx)(s.ClientCredentials(ctx, registered(r.Client), r.Form.Get("scope"), r.Form["resource"]))
-}
-
-// tokens makes a token response (RFC 6749, section 5.1).
-func (s *server) tokens(ctx context.Context) func(idp.TokenSet, error) (*op.Response, error) {
-	return func(set idp.TokenSet, err error) (*op.Response, error) {
-		if err != nil {
-			return nil, s.status(ctx, err)
-		}
-		return op.NewResponse(&oidc.AccessTokenResponse{
-			AccessToken: set.AccessToken, TokenType: oidc.BearerToken, ExpiresIn: uint64(set.ExpiresIn / time.Second),
-			RefreshToken: set.RefreshToken, IDToken: set.IDToken, Scope: set.Scope,
-		}), nil
-	}
-}
-
 // Revocation serves RFC 7009. A token that is not the client's, or none at all,
 // is answered alike; a revocation that could not be written is an error.
 func (s *server) Revocation(ctx context.Context, r *op.ClientRequest[oidc.RevocationRequest]) (*op.Response, error) {
@@ -144,7 +111,7 @@ func oauthError(code, text string) *oidc.Error {
 func assign[T ~string](to *T, s string) { *to = T(s) }
 
 // A client is a registered client in the shape that the library asks for. Of all
-// its methods the library's token endpoint uses three.
+// its methods the library uses three.
 type client struct{ idp.Client }
 
 var _ op.Client = client{}

@@ -22,13 +22,8 @@ const (
 	maxTokenFields = 40
 )
 
-// omittedRedirect stands for a redirect_uri that the request leaves out. The
-// library insists on one at the token endpoint; OAuth 2.1 does not (section
-// 4.1.3), nor do our profiles. It is not a URI that a client could send.
-const omittedRedirect = "\x00omitted"
-
-// strict reads the form of a request before the library does, and refuses what
-// the library lets pass: other methods, credentials in the query, JSON, repeated
+// strict reads the form of a request before anybody else does, and refuses what
+// libraries let pass: other methods, credentials in the query, JSON, repeated
 // parameters, two ways of client authentication, endless bodies.
 func (a *API) strict(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -52,9 +47,6 @@ func (a *API) strict(next http.Handler) http.Handler {
 			web.RetryAfter(w, p)
 			a.writeOAuth(w, r, http.StatusTooManyRequests, "slow_down", p.Message)
 			return
-		}
-		if r.URL.Path == tokenPath && form.Get("grant_type") == idp.GrantCode && form.Get("redirect_uri") == "" {
-			form.Set("redirect_uri", omittedRedirect)
 		}
 		keepKnown(form)
 		r.Form, r.PostForm = form, form

@@ -1,0 +1,129 @@
+package oidc
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/zitadel/oidc/v3/pkg/oidc"
+	"github.com/zitadel/oidc/v3/pkg/op"
+
+	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/audit"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/web"
+)
+
+// A granter makes the tokens of one grant type for a client that has proven who it is.
+type granter func(r *http.Request, c idp.Client) (idp.TokenSet, error)
+
+// granters are the grants that there are. What is none of them the library refuses, by
+// the methods that server has not.
+func (s *server) granters() map[string]granter {
+	return map[string]granter{
+		idp.GrantCode:              s.grantCode,
+		idp.GrantRefresh:           s.grantRefresh,
+		idp.GrantClientCredentials: s.grantClient,
+		idp.GrantDevice:            s.grantDevice,
+	}
+}
+
+// token serves POST /oauth/token (RFC 6749, section 3.2). It is asked most of all, and the
+// library's way to a grant costs as much as a signature.
+func (s *server) token(library http.Handler) http.Handler {
+	granters := s.granters()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		grant, ok := granters[r.Form.Get("grant_type")]
+		if !ok {
+			library.ServeHTTP(w, r)
+			return
+		}
+		set, err := s.granted(r, grant)
+		if err != nil {
+			op.WriteError(w, r, s.status(r.Context(), err), nil)
+			return
+		}
+		if err := web.JSON(w, http.StatusOK, tokensOf(set)); err != nil {
+			web.LogInternal(r, s.log, err)
+		}
+	})
+}
+
+// granted proves the client, and has the grant that it asks for made.
+func (s *server) granted(r *http.Request, grant granter) (idp.TokenSet, error) {
+	cc := credentials(r)
+	if cc.ClientID == "" && cc.ClientAssertion == "" {
+		return idp.TokenSet{}, &problem.Error{Kind: problem.Invalid, Code: "invalid_request", Message: "client_id or client_assertion must be provided"}
+	}
+	c, err := s.verifyClient(r.Context(), r.Header, cc)
+	if err != nil {
+		return idp.TokenSet{}, err
+	}
+	audit.As(r.Context(), audit.Client, c.ID)
+	if kind := r.Form.Get("grant_type"); !c.May(kind) {
+		return idp.TokenSet{}, &problem.Error{Kind: problem.Invalid, Code: "unauthorized_client", Message: fmt.Sprintf("grant_type %q not allowed", kind)}
+	}
+	return grant(r, c)
+}
+
+// grantCode serves grant_type=authorization_code (RFC 6749, section 4.1.3).
+func (s *server) grantCode(r *http.Request, c idp.Client) (idp.TokenSet, error) {
+	code, err := required(r, "code")
+	if err != nil {
+		return idp.TokenSet{}, err
+	}
+	return s.Redeem(r.Context(), c, idp.Redemption{Code: code, RedirectURI: r.Form.Get("redirect_uri"), Verifier: r.Form.Get("code_verifier"), Resources: r.Form["resource"]})
+}
+
+// grantRefresh serves grant_type=refresh_token (RFC 6749, section 6).
+func (s *server) grantRefresh(r *http.Request, c idp.Client) (idp.TokenSet, error) {
+	token, err := required(r, "refresh_token")
+	if err != nil {
+		return idp.TokenSet{}, err
+	}
+	return s.Refresh(r.Context(), c, token, r.Form.Get("scope"), r.Form["resource"])
+}
+
+// grantClient serves grant_type=client_credentials (RFC 6749, section 4.4).
+func (s *server) grantClient(r *http.Request, c idp.Client) (idp.TokenSet, error) {
+	if c.AuthMethod == idp.AuthNone {
+		return idp.TokenSet{}, &problem.Error{Kind: problem.Invalid, Code: "invalid_client", Message: "client must be authenticated"}
+	}
+	return s.ClientCredentials(r.Context(), c, r.Form.Get("scope"), r.Form["resource"])
+}
+
+// grantDevice serves grant_type=urn:ietf:params:oauth:grant-type:device_code (RFC 8628,
+// section 3.4).
+func (s *server) grantDevice(r *http.Request, c idp.Client) (idp.TokenSet, error) {
+	code, err := required(r, "device_code")
+	if err != nil {
+		return idp.TokenSet{}, err
+	}
+	return s.RedeemDevice(r.Context(), c, code, r.Form["resource"])
+}
+
+func required(r *http.Request, name string) (string, error) {
+	value := r.Form.Get(name)
+	if value == "" {
+		return "", &problem.Error{Kind: problem.Invalid, Code: "invalid_request", Message: name + " missing"}
+	}
+	return value, nil
+}
+
+// tokens is the answer of RFC 6749, section 5.1.
+type tokens struct {
+	AccessToken  string `json:"access_token"`
+	TokenType    string `json:"token_type"`
+	RefreshToken string `json:"refresh_token,omitempty"`
+	ExpiresIn    int64  `json:"expires_in"` // in seconds
+	IDToken      string `json:"id_token,omitempty"`
+	Scope        string `json:"scope,omitempty"`
+}
+
+func tokensOf(set idp.TokenSet) tokens {
+	return tokens{
+		AccessToken: set.AccessToken, TokenType: oidc.BearerToken, RefreshToken: set.RefreshToken, ExpiresIn: int64(set.ExpiresIn / time.Second),
+		IDToken: set.IDToken, Scope: strings.Join(set.Scope, " "),
+	}
+}
