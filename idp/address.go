@@ -67,20 +67,5 @@ func (p *Provider) writeAddress(ctx context.Context, l mail.Letter, d mail.Draft
 // ChangeAddress gives a subscriber the e-mail that a link of ChangeAddress was sent to.
 // Where another has it by now it is problem.Conflict.
 func (p *Provider) ChangeAddress(ctx context.Context, token string) (Link, error) {
-	l, err := p.FindLink(ctx, mail.ChangeAddress, token)
-	if err != nil {
-		return l, err
-	}
-	s, err := p.owner(ctx, l)
-	if err != nil {
-		return l, err
-	}
-	verified := true
-	_, err = p.Fabric.UpdateSubscriber(ctx, l.ProjectID, s.ID, fabric.SubscriberInput{
-		Email: &l.Email, Verified: &verified, Proof: &fabric.Proof{Hash: l.Hash, Purpose: string(mail.ChangeAddress)},
-	})
-	if err = used(err); err == nil {
-		p.Observe("address_changed")
-	}
-	return l, err
+	return p.use(ctx, mail.ChangeAddress, token, "address_changed", func(l Link) fabric.SubscriberInput { return fabric.SubscriberInput{Email: &l.Email} })
 }

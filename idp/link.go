@@ -95,10 +95,10 @@ func used(err error) error {
 	return err
 }
 
-// ResetPassword sets the password of the account that a link of Reset or Invitation is
-// for, and ends all that is signed in. The e-mail is verified by it: who has the link
-// reads mail there. What is wrong with the password is told, and leaves the link good.
-func (p *Provider) ResetPassword(ctx context.Context, purpose mail.Kind, token, password string) (Link, error) {
+// use uses a link up, in the transaction of the change of its subscriber that it is for. The
+// e-mail is verified by it: who has the link reads mail there. A link whose subscriber is
+// disabled is over; what is wrong with the change is told, and leaves the link good.
+func (p *Provider) use(ctx context.Context, purpose mail.Kind, token, done string, change func(Link) fabric.SubscriberInput) (Link, error) {
 	l, err := p.FindLink(ctx, purpose, token)
 	if err != nil {
 		return l, err
@@ -107,30 +107,24 @@ func (p *Provider) ResetPassword(ctx context.Context, purpose mail.Kind, token, 
 	if err != nil {
 		return l, err
 	}
-	verified := true
-	_, err = p.Fabric.UpdateSubscriber(ctx, l.ProjectID, s.ID, fabric.SubscriberInput{
-		Password: &password, Verified: &verified, Proof: &fabric.Proof{Hash: l.Hash, Purpose: string(purpose), Ends: true},
-	})
+	in, verified := change(l), true
+	in.Verified, in.Proof = &verified, &fabric.Proof{Hash: l.Hash, Purpose: string(purpose), Ends: in.Password != nil}
+	_, err = p.Fabric.UpdateSubscriber(ctx, l.ProjectID, s.ID, in)
 	if err = used(err); err == nil {
-		p.Observe("password_reset")
+		p.Observe(done)
 	}
 	return l, err
 }
 
+// ResetPassword sets the password of the account that a link of Reset or Invitation is
+// for, and ends all that is signed in.
+func (p *Provider) ResetPassword(ctx context.Context, purpose mail.Kind, token, password string) (Link, error) {
+	return p.use(ctx, purpose, token, "password_reset", func(Link) fabric.SubscriberInput { return fabric.SubscriberInput{Password: &password} })
+}
+
 // VerifyAddress notes that an e-mail is its subscriber's, by a link of Verify.
 func (p *Provider) VerifyAddress(ctx context.Context, token string) (Link, error) {
-	l, err := p.FindLink(ctx, mail.Verify, token)
-	if err != nil {
-		return l, err
-	}
-	verified := true
-	_, err = p.Fabric.UpdateSubscriber(ctx, l.ProjectID, l.SubscriberID, fabric.SubscriberInput{
-		Verified: &verified, Proof: &fabric.Proof{Hash: l.Hash, Purpose: string(mail.Verify)},
-	})
-	if err = used(err); err == nil {
-		p.Observe("address_verified")
-	}
-	return l, err
+	return p.use(ctx, mail.Verify, token, "address_verified", func(Link) fabric.SubscriberInput { return fabric.SubscriberInput{} })
 }
 
 // Linked gives the project that a link is about.

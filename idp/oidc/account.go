@@ -132,7 +132,11 @@ func (a *API) beginAccount(w http.ResponseWriter, r *http.Request, projectID str
 // accountPage shows the page: what is in it already, and what the sections have to say.
 func (a *API) accountPage(w http.ResponseWriter, r *http.Request, v visit, page templates.AccountPage, status int) error {
 	page.Project, page.Token, page.Name, page.Email = v.ProjectID, a.formToken(v.Session), cmp.Or(v.sub.FullName(), v.sub.Email, a.words(r).Say("account.title")), v.sub.Email
-	page.Stale = !a.lately(v.Session)
+	may, err := a.mayChange(r, v)
+	if err != nil {
+		return err
+	}
+	page.Stale = !may
 	for _, show := range sections {
 		if err := show(a, r, v, &page); err != nil {
 			return err
@@ -170,11 +174,33 @@ const lately = 10 * time.Minute
 
 func (a *API) lately(s idp.Session) bool { return a.Now().Sub(s.AuthTime) <= lately }
 
-// sensitive lets a form through if the login is not old, else it has the subscriber
-// sign in again: a browser that was left open must not become somebody else's account.
+// mayChange reports whether a login may change how its subscriber signs in: if it is not
+// old, and owes no second factor.
+func (a *API) mayChange(r *http.Request, v visit) (bool, error) {
+	owes, err := a.owesFactor(r, v)
+	return a.lately(v.Session) && !owes, err
+}
+
+// owesFactor reports whether a login has shown no second factor where there is one by now:
+// who knew the password before, and is signed in by it, has no more than the password.
+func (a *API) owesFactor(r *http.Request, v visit) (bool, error) {
+	if v.TwoFactors() {
+		return false, nil
+	}
+	set, err := a.FactorsOf(r.Context(), v.SubscriberID)
+	return set.Any(), err
+}
+
+// sensitive lets a form through if the login may change how its subscriber signs in, else it
+// has the subscriber sign in again: a browser that was left open must not become somebody
+// else's account.
 func (a *API) sensitive(serve accountHandler) func(http.ResponseWriter, *http.Request) error {
 	return a.onAccount(func(w http.ResponseWriter, r *http.Request, v visit, form url.Values) error {
-		if !a.lately(v.Session) {
+		may, err := a.mayChange(r, v)
+		if err != nil {
+			return err
+		}
+		if !may {
 			return a.beginAccount(w, r, v.ProjectID, &v)
 		}
 		return serve(w, r, v, form)

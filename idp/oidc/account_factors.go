@@ -57,7 +57,7 @@ func (a *API) addPasskey(w http.ResponseWriter, r *http.Request, v visit, form u
 	if a.Factors == nil {
 		return errForm
 	}
-	_, err := a.Factors.CreatePasskey(r.Context(), idp.OwnerOf(v.SubscriberID), accountFlow(v), form.Get("name"), []byte(form.Get("credential")))
+	key, err := a.Factors.CreatePasskey(r.Context(), idp.OwnerOf(v.SubscriberID), accountFlow(v), form.Get("name"), []byte(form.Get("credential")))
 	if fault, status := a.toldFault(w, r, err); fault != "" {
 		page := templates.AccountPage{Factors: templates.FactorSection{Passkey: templates.Passkey{Error: fault}}}
 		return a.accountPage(w, r, v, page, status)
@@ -65,7 +65,7 @@ func (a *API) addPasskey(w http.ResponseWriter, r *http.Request, v visit, form u
 	if err != nil {
 		return err
 	}
-	return a.afterFactor(w, r, v, "passkey")
+	return a.afterFactor(w, r, v, "passkey", key.AMR())
 }
 
 // renamePasskey serves POST /account/passkeys/rename.
@@ -112,11 +112,20 @@ func (a *API) confirmApp(w http.ResponseWriter, r *http.Request, v visit, form u
 	if err != nil {
 		return err
 	}
-	return a.afterFactor(w, r, v, "totp")
+	return a.afterFactor(w, r, v, "totp", []string{"otp"})
 }
 
-// afterFactor shows the first recovery codes of a subscriber that has set a factor up.
-func (a *API) afterFactor(w http.ResponseWriter, r *http.Request, v visit, done string) error {
+// afterFactor raises the login of a subscriber that has set a factor up, by that, and shows
+// the first recovery codes.
+func (a *API) afterFactor(w http.ResponseWriter, r *http.Request, v visit, done string, amr []string) error {
+	s, err := a.Raise(r.Context(), v.ID, v.SubscriberID, amr)
+	if err != nil {
+		return err
+	}
+	if err := a.setLogin(w, r, s); err != nil {
+		return err
+	}
+	v.Session = s
 	codes, err := a.Factors.FirstCodes(r.Context(), idp.OwnerOf(v.SubscriberID))
 	if err != nil {
 		return err

@@ -15,9 +15,13 @@ func showPassword(a *API, r *http.Request, v visit, page *templates.AccountPage)
 }
 
 // changePassword serves POST /account/password. Who has a password shows that it knows
-// it; who has none must have signed in lately.
+// it; who has none must have signed in lately, and who has a second factor, with that.
 func (a *API) changePassword(w http.ResponseWriter, r *http.Request, v visit, form url.Values) error {
-	if v.sub.PasswordHash == "" && !a.lately(v.Session) {
+	owes, err := a.owesFactor(r, v)
+	if err != nil {
+		return err
+	}
+	if owes || v.sub.PasswordHash == "" && !a.lately(v.Session) {
 		return a.beginAccount(w, r, v.ProjectID, &v)
 	}
 	s, err := a.ChangePassword(r.Context(), v.Session, form.Get("current"), form.Get("password"), a.visitor(r))

@@ -418,6 +418,40 @@ func TestAccountFactors(t *testing.T) {
 	}
 }
 
+// Who is signed in by a password alone, from before there was a second factor, manages
+// nothing by it once there is one; who set it up goes on.
+func TestFactorGuardsFactors(t *testing.T) {
+	w := newWorld(t)
+	old, own := w.browser(), w.browser()
+	stale := old.account()
+	page := own.account()
+	d := &factortest.Authenticator{Origin: strings.Replace(w.url, "127.0.0.1", "localhost", 1)}
+	theirs := &factortest.Authenticator{Origin: d.Origin}
+	answer := theirs.Create(stale.options(t)) // begun before
+	own.onPage(page, "/account/passkeys", "credential", string(d.Create(page.options(t))), "name", "Phone")
+	all, err := w.idp.Factors.List(t.Context(), idp.OwnerOf(w.ada.ID))
+	must(t, err)
+	for _, pairs := range [][]string{
+		{"/account/passkeys", "credential", string(answer)}, {"/account/factors/remove", "factor", all[0].ID}, {"/account/app"}, {"/account/codes"},
+		{"/account/password", "current", secret, "password", secret + " more"}, {"/account/email", "email", "mallory@example.com"},
+	} {
+		if got := old.onPage(stale, pairs[0], pairs[1:]...); !strings.Contains(got.body, `id="login-submit"`) {
+			t.Errorf("%s by a login of before: %d %s, want that it signs in again", pairs[0], got.status, got.body)
+		}
+	}
+	if got := old.get("/account?project=" + w.project.ID); strings.Contains(got.body, "data-options") {
+		t.Error("a login of before is offered to add a passkey")
+	}
+	after, err := w.idp.Factors.List(t.Context(), idp.OwnerOf(w.ada.ID))
+	must(t, err)
+	if len(after) != len(all) || after[0].ID != all[0].ID {
+		t.Errorf("the factors were %v, and are %v", all, after)
+	}
+	if got := own.onPage(own.account(), "/account/codes"); !strings.Contains(got.body, `id="recovery-codes"`) {
+		t.Errorf("who set it up: %d %s", got.status, got.body)
+	}
+}
+
 // Passkeys that are refused are counted as guesses of passwords are: each is a row.
 func TestPasskeysAreCounted(t *testing.T) {
 	w := newWorld(t)

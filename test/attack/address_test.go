@@ -79,6 +79,12 @@ func TestMailVerification(t *testing.T) {
 	if links != 1 || m.Browser().Open(t, second).Status == 0 {
 		t.Errorf("%d links of verification are good, want the last", links)
 	}
+	// Who is disabled shows nothing to be its own; who is enabled again goes on.
+	form = m.Browser().Open(t, second)
+	m.Command(t, "", "subscriber", "update", other.ID, "--disabled")
+	m.Browser().Submit(t, form, "confirm-submit", nil).Want(t, 410)
+	m.Command(t, "", "subscriber", "update", other.ID, "--disabled=false")
+	m.Browser().Submit(t, form, "confirm-submit", nil).Want(t, 200)
 }
 
 // TestMailChangeAddress gives an account another e-mail, once whoever reads mail there
