@@ -7,7 +7,6 @@ import (
 	"embed"
 	"encoding/hex"
 	"io/fs"
-	"mime"
 	"net/http"
 	"path"
 	"strconv"
@@ -30,6 +29,10 @@ var (
 	urls  = make(map[string]string) // "pages.css" to its URL
 )
 
+// kinds are the media types of files by their extension: package mime would read those
+// of the machine at each start, and believe them.
+var kinds = map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".txt": "text/plain; charset=utf-8"}
+
 func init() {
 	entries, err := fs.ReadDir(files, "files")
 	if err != nil {
@@ -43,7 +46,11 @@ func init() {
 		sum := sha256.Sum256(body)
 		ext := path.Ext(e.Name())
 		url := Prefix + strings.TrimSuffix(e.Name(), ext) + "." + hex.EncodeToString(sum[:6]) + ext
-		byURL[url], urls[e.Name()] = file{body, mime.TypeByExtension(ext)}, url
+		kind := kinds[ext]
+		if kind == "" {
+			panic("static: no media type for " + e.Name())
+		}
+		byURL[url], urls[e.Name()] = file{body, kind}, url
 	}
 }
 

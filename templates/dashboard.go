@@ -3,6 +3,7 @@ package templates
 import (
 	"fmt"
 	"html/template"
+	"sync"
 	"time"
 
 	"github.com/selvage/selvage/internal/words"
@@ -42,10 +43,12 @@ type FrameLink struct {
 
 // dashboard are the pages of the dashboard, apart from the others: each names its own
 // parts as it likes.
-var dashboard = template.Must(template.New("").Funcs(template.FuncMap{
-	"passkeywords": func(kind, origin string) (string, error) { return passkeyWords(words.English(), kind, origin) },
-	"static":       static.URL, "ago": ago, "iso": iso, "day": day,
-}).ParseFS(pages, "pages/dashboard/*.html"))
+var dashboard = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("").Funcs(template.FuncMap{
+		"passkeywords": func(kind, origin string) (string, error) { return passkeyWords(words.English(), kind, origin) },
+		"static":       static.URL, "ago": ago, "iso": iso, "day": day,
+	}).ParseFS(pages, "pages/dashboard/*.html"))
+})
 
 // ago writes a time as people tell it; "" for none.
 func ago(now, at time.Time) string {

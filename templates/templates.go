@@ -1,4 +1,4 @@
-// Package templates holds the pages that people see, embedded and parsed once.
+// Package templates holds the pages that people see, embedded, and parsed when one is shown first.
 // They need no JavaScript; their ids and sentences are part of the product's
 // contract (docs/architecture.md, "Pages").
 package templates
@@ -11,6 +11,7 @@ import (
 	"html/template"
 	"net/http"
 	"strings"
+	"sync"
 
 	"github.com/selvage/selvage/internal/words"
 	"github.com/selvage/selvage/static"
@@ -19,18 +20,20 @@ import (
 //go:embed pages
 var pages embed.FS
 
-// parsed are the pages in each language.
-var parsed = parse()
-
-func parse() map[*words.Words]*template.Template {
-	sets := make(map[*words.Words]*template.Template)
+// parsed are the pages in each language. A command, and a start, shows none.
+var parsed = func() map[*words.Words]func() *template.Template {
+	sets := make(map[*words.Words]func() *template.Template)
 	for _, w := range words.All() {
-		sets[w] = template.Must(template.New("").Funcs(template.FuncMap{
-			"static": static.URL, "picture": picture, "say": w.Say, "rich": w.HTML, "date": w.Date, "lang": func() string { return w.Tag },
-			"passkeywords": func(kind, origin string) (string, error) { return passkeyWords(w, kind, origin) }, "languages": words.All,
-		}).ParseFS(pages, "pages/*.html"))
+		sets[w] = sync.OnceValue(func() *template.Template { return parse(w) })
 	}
 	return sets
+}()
+
+func parse(w *words.Words) *template.Template {
+	return template.Must(template.New("").Funcs(template.FuncMap{
+		"static": static.URL, "picture": picture, "say": w.Say, "rich": w.HTML, "date": w.Date, "lang": func() string { return w.Tag },
+		"passkeywords": func(kind, origin string) (string, error) { return passkeyWords(w, kind, origin) }, "languages": words.All,
+	}).ParseFS(pages, "pages/*.html"))
 }
 
 // A Page is one of the pages, with what it shows.

@@ -30,12 +30,12 @@ type framed struct {
 // render writes a page, in its frame if it has a title of its own to be put there.
 func render(body *bytes.Buffer, p Page, v View) error {
 	if d, ok := p.(Dashboard); ok {
-		return dashboard.ExecuteTemplate(body, d.name(), d)
+		return dashboard().ExecuteTemplate(body, d.name(), d)
 	}
 	if v.Words == nil {
 		v.Words = words.English()
 	}
-	set := parsed[v.Words]
+	set := parsed[v.Words]()
 	title := set.Lookup(p.name()[:len(p.name())-len("html")] + "title")
 	if title == nil {
 		return set.ExecuteTemplate(body, p.name(), p)
