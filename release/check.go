@@ -22,7 +22,7 @@ func (r release) check() error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	return errors.Join(r.checkImage(filepath.Join(dir, "image")), r.checkPackages(dir), r.checkBinaries())
+	return errors.Join(r.checkImage(filepath.Join(dir, "image")), r.checkPackages(dir), r.checkBinaries(), r.checkInstalled(dir))
 }
 
 // checkImage unpacks the image layout, and has every digest in it computed anew.

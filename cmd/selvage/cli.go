@@ -169,6 +169,9 @@ func (c *cli) run(do command, media bool) func(*cobra.Command, []string) error {
 	}
 }
 
+// packaged is the configuration of the server that a Debian package brings.
+const packaged = "/etc/selvage/selvage.yaml"
+
 // checkRows tells early and plainly where rows should lie in the data directory
 // and cannot.
 func (c Config) checkRows() error {
@@ -176,6 +179,9 @@ func (c Config) checkRows() error {
 		return nil
 	}
 	if _, err := os.Stat(c.Data); errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Stat(packaged); err == nil {
+			return fmt.Errorf("there is no data directory %s: the server of the package is meant by --config %s, others by --data", c.Data, packaged)
+		}
 		return fmt.Errorf("there is no data directory %s: name the server's with --data or its database with --database, "+
 			"or begin with `selvage serve` or `selvage project create`", c.Data)
 	}
