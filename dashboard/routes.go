@@ -97,6 +97,13 @@ func routes() []route {
 		{pattern: "POST /dashboard/projects/{project}/clients/{id}/old-secret", may: operator.Write, serve: (*API).endOldSecret},
 		{pattern: "POST /dashboard/projects/{project}/clients/{id}/delete", may: operator.Write, serve: (*API).deleteClient},
 
+		{pattern: "GET /dashboard/projects/{project}/clients/{id}/branding", may: operator.Read, serve: (*API).showClientBranding},
+		{pattern: "POST /dashboard/projects/{project}/clients/{id}/branding", may: operator.Write, serve: (*API).saveClientBranding, upload: true},
+
+		{pattern: "GET /dashboard/projects/{project}/branding", may: operator.Read, serve: (*API).showBranding, nav: "Branding"},
+		{pattern: "POST /dashboard/projects/{project}/branding", may: operator.Write, serve: (*API).saveBranding, upload: true},
+		{pattern: "GET /dashboard/projects/{project}/branding/preview/{file}", may: operator.Read, serve: (*API).previewSheet},
+
 		{pattern: "GET /dashboard/projects/{project}/audit", may: operator.Read, serve: (*API).listAudit, nav: "Audit"},
 		{pattern: "GET /dashboard/projects/{project}/audit/live", may: operator.Read, serve: (*API).followAudit},
 		{pattern: "GET /dashboard/projects/{project}/audit/export", may: operator.Read, serve: (*API).exportAudit},

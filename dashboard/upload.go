@@ -8,7 +8,9 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 
+	"github.com/selvage/selvage/internal/logo"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/recordings"
 	"github.com/selvage/selvage/templates"
@@ -18,10 +20,10 @@ import (
 // the form's token is proven before a byte of the file is read.
 func (a *API) openUpload(v *visit) error {
 	kind, params, err := mime.ParseMediaType(v.r.Header.Get("Content-Type"))
-	if err != nil || kind != "multipart/form-data" || params["boundary"] == "" || a.Recordings == nil {
+	if err != nil || kind != "multipart/form-data" || params["boundary"] == "" {
 		return v.r.ParseForm() // there is no file in it
 	}
-	v.r.Body = http.MaxBytesReader(v.w, v.r.Body, a.Recordings.MaxUpload()+maxForm)
+	v.r.Body = http.MaxBytesReader(v.w, v.r.Body, a.mostOf(v.route)+maxForm)
 	parts := multipart.NewReader(v.r.Body, params["boundary"])
 	v.r.PostForm = make(url.Values)
 	for left := maxForm; ; {
@@ -42,6 +44,14 @@ func (a *API) openUpload(v *visit) error {
 		}
 		v.r.PostForm.Add(part.FormName(), string(value))
 	}
+}
+
+// mostOf bounds the file of a route.
+func (a *API) mostOf(rt route) int64 {
+	if strings.HasSuffix(rt.pattern, "/recordings") && a.Recordings != nil {
+		return a.Recordings.MaxUpload()
+	}
+	return 4 * logo.MaxUpload // more than is taken, so that a form says so
 }
 
 // fieldCosts is what a field takes beside its name and value, about.

@@ -26,7 +26,10 @@ type Project struct {
 	MediaAuth  string // who may fetch the media of its recordings: a member of MediaAuths
 	// RequireFactor has every login of a subscriber proven by two factors.
 	RequireFactor bool
-	Color         string // of buttons in its mails, "#rrggbb"; "" for ours
+	Color         string // of buttons on its pages and in its mails, "#rrggbb"; "" for ours
+	Logo          string // name of its picture there; "" for none
+	Terms         string // address of its terms, shown where people sign in; "" for none
+	Privacy       string // of its privacy policy, likewise
 
 	Registration Registration // who may make an account by its pages
 
@@ -57,6 +60,8 @@ type ProjectChange struct {
 
 	RequireFactor *bool
 	Color         *string
+	Terms         *string
+	Privacy       *string
 
 	Registration *Registration
 }
@@ -76,6 +81,7 @@ func (c ProjectChange) Check() error {
 	if c.Color != nil && *c.Color != "" && !mail.IsColor(*c.Color) {
 		errs = append(errs, problem.BadParam("color", "color must be # and six hexadecimal digits in small letters, such as #2f4b9b"))
 	}
+	errs = append(errs, checkLink("tos_uri", c.Terms), checkLink("policy_uri", c.Privacy))
 	if r := c.Registration; r != nil && *r != RegistrationOff && *r != RegistrationOpen {
 		errs = append(errs, problem.BadParam("registration", "registration must be one of off, open"))
 	}

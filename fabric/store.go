@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/internal/audit"
+	"github.com/selvage/selvage/internal/logo"
 	"github.com/selvage/selvage/internal/mail"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/revocation"
@@ -30,6 +31,10 @@ type Store interface {
 	// AnyRegistration reports whether a project has RegistrationOpen.
 	AnyRegistration(ctx context.Context) (bool, error)
 	UpdateProject(ctx context.Context, id string, c ProjectChange, at time.Time) (Project, error)
+	// SetProjectLogo replaces the picture of a project; the zero value is none.
+	SetProjectLogo(ctx context.Context, id string, l logo.Logo, at time.Time) (Project, error)
+	// FindLogo gives the PNG of a name, be it of a project or of a client.
+	FindLogo(ctx context.Context, name string) ([]byte, error)
 	// DeleteProject deletes all that belongs to the project too.
 	DeleteProject(ctx context.Context, r revocation.Revocation) error
 

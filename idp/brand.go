@@ -1,9 +1,12 @@
 package idp
 
 import (
+	"cmp"
+	"context"
 	"errors"
-	"net/url"
 
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/logo"
 	"github.com/selvage/selvage/internal/mail"
 	"github.com/selvage/selvage/internal/problem"
 )
@@ -15,11 +18,42 @@ func (c Client) checkBrand() error {
 	if c.BrandColor != "" && !mail.IsColor(c.BrandColor) {
 		errs = append(errs, problem.BadParam("brand_color", "brand_color must be # and six hexadecimal digits in small letters, such as #2f4b9b"))
 	}
-	for _, link := range [][2]string{{"tos_uri", c.TermsURI}, {"policy_uri", c.PolicyURI}} {
-		u, err := url.Parse(link[1])
-		if link[1] != "" && (err != nil || len(link[1]) > maxURI || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil) {
-			errs = append(errs, problem.BadParam(link[0], "%s must be an address with https or http", link[0]))
+	errs = append(errs, fabric.CheckLink("tos_uri", c.TermsURI), fabric.CheckLink("policy_uri", c.PolicyURI))
+	return errors.Join(errs...)
+}
+
+// SetLogo gives a client the picture of a file; none takes it away, so that the project's
+// is shown.
+func (p *Provider) SetLogo(ctx context.Context, id string, file []byte) (Client, error) {
+	var made logo.Logo
+	if len(file) > 0 {
+		var err error
+		if made, err = logo.Make("logo", file); err != nil {
+			return Client{}, err
 		}
 	}
-	return errors.Join(errs...)
+	defer p.clients.Drop(id)
+	if err := p.Store.SetClientLogo(ctx, id, made, p.Now()); err != nil {
+		return Client{}, err
+	}
+	return p.Store.FindClient(ctx, id)
+}
+
+// A Brand is whose a page or a mail is.
+type Brand struct {
+	Color          string // "#rrggbb", or ""
+	Logo           string // name of a picture, or ""
+	Terms, Privacy string // addresses, or ""
+}
+
+// BrandOf gives what a client says of itself; what it does not say is its project's.
+func (p *Provider) BrandOf(ctx context.Context, c Client) (Brand, error) {
+	b := Brand{Color: c.BrandColor, Logo: c.Logo, Terms: c.TermsURI, Privacy: c.PolicyURI}
+	project, err := p.Fabric.FindProject(ctx, c.ProjectID)
+	if err != nil {
+		return b, err
+	}
+	return Brand{
+		Color: cmp.Or(b.Color, project.Color), Logo: cmp.Or(b.Logo, project.Logo), Terms: cmp.Or(b.Terms, project.Terms), Privacy: cmp.Or(b.Privacy, project.Privacy),
+	}, nil
 }

@@ -77,8 +77,9 @@ type Client struct {
 	SecretHash    string    // SHA-256 in hex; "" where the AuthMethod has no secret
 	SecretMade    time.Time // when it got its present secret; zero if that is its first
 	Old           OldSecret
-	FirstParty    bool // of the operator's own: no consent is asked
-	PKCEOptional  bool // a confidential client that may leave PKCE out
+	Logo          string // name of the picture that is shown where people sign in to it; "" is the project's
+	FirstParty    bool   // of the operator's own: no consent is asked
+	PKCEOptional  bool   // a confidential client that may leave PKCE out
 	RedirectURIs  []string
 	LogoutURIs    []string // where a logout may redirect to
 	Grants        []string

@@ -17,6 +17,7 @@ import (
 	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/factor"
 	"github.com/selvage/selvage/internal/limit"
+	"github.com/selvage/selvage/internal/logo"
 	"github.com/selvage/selvage/internal/mail"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/password"
@@ -45,6 +46,8 @@ type Store interface {
 	EndOldSecret(ctx context.Context, id string, now time.Time) error
 	// TouchOldSecret notes that the old secret with a hash was used.
 	TouchOldSecret(ctx context.Context, id, hash string, now time.Time) error
+	// SetClientLogo replaces the picture of a client; the zero value is none.
+	SetClientLogo(ctx context.Context, id string, l logo.Logo, at time.Time) error
 	// DeleteClient removes a client and its grants, and revokes its tokens.
 	DeleteClient(ctx context.Context, r revocation.Revocation) error
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/limit"
+	"github.com/selvage/selvage/internal/logo"
 	"github.com/selvage/selvage/internal/mail"
 	"github.com/selvage/selvage/internal/problem"
 )
@@ -62,7 +63,7 @@ func (p *Provider) WriteLetter(ctx context.Context, l mail.Letter) (mail.Draft, 
 	if err != nil {
 		return mail.Draft{}, err
 	}
-	d := mail.Draft{Kind: l.Kind, Language: p.languageOf(ctx, l), To: l.To, Brand: mail.Brand{Name: project.Name, Color: project.Color}, Facts: l.Facts}
+	d := mail.Draft{Kind: l.Kind, Language: p.languageOf(ctx, l), To: l.To, Brand: mail.Brand{Name: project.Name, Color: project.Color, Logo: p.pictureOf(ctx, project)}, Facts: l.Facts}
 	link := Link{Purpose: l.Kind, ProjectID: l.ProjectID, SubscriberID: l.SubscriberID, Email: l.To, Inviter: l.Facts["inviter"], Request: l.Facts["request"]}
 	switch l.Kind {
 	case mail.Reset, mail.Verify:
@@ -95,6 +96,20 @@ func (p *Provider) WriteLetter(ctx context.Context, l mail.Letter) (mail.Draft, 
 	}
 	d.Link, err = p.newLink(ctx, link)
 	return d, err
+}
+
+// pictureOf gives the logo of a project as mails have it. A mail without it is better than
+// none.
+func (p *Provider) pictureOf(ctx context.Context, project fabric.Project) mail.Picture {
+	shown, ok := logo.Parse(project.Logo)
+	if !ok {
+		return mail.Picture{}
+	}
+	body, err := p.Fabric.FindLogo(ctx, shown.Name)
+	if err != nil {
+		return mail.Picture{}
+	}
+	return mail.Picture{PNG: body, Wide: shown.Wide, High: shown.High, Plate: shown.Plate}
 }
 
 // languageOf gives the language of a letter: of the page that it was asked for on, else

@@ -17,8 +17,17 @@ type View struct {
 
 // A Brand is whose a page is, beside the name in it.
 type Brand struct {
+	Name           string // of the app; "" where there is none
 	Color          string // six hexadecimal digits, or "" for ours
+	Logo           Picture
 	Terms, Privacy string // addresses; "" for none
+}
+
+// A Picture is a logo as it is shown; the zero value is none.
+type Picture struct {
+	URL        string
+	Wide, High int
+	Plate      string // "l" or "d": it needs a ground behind it on light, or on dark, pages
 }
 
 // A framed is a page in the frame that all have which are no documents of their own.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -40,6 +41,7 @@ var clients = view[client]{
 			AccessToken  idp.TokenFormat `json:"access_token"`
 			IDTokenAlg   string          `json:"id_token_alg"`
 			idp.Metadata
+			Logo       string `json:"logo,omitempty"`
 			CreatedAt  moment `json:"created_at"`
 			UpdatedAt  moment `json:"updated_at"`
 			SecretMade moment `json:"secret_rotated_at,omitempty"`
@@ -48,7 +50,7 @@ var clients = view[client]{
 		}{
 			c.ID, c.secret, c.Type, c.ProjectID, c.Name, c.Profile, c.AuthMethod, c.FirstParty, pkce(c), c.RedirectURIs, c.LogoutURIs,
 			append([]string{}, c.Grants...), append([]string{}, c.Scopes...), c.AccessToken, string(c.IDTokenAlg),
-			c.Metadata, iso(c.Created), iso(c.Updated), iso(c.SecretMade), iso(c.Old.Until), iso(c.Old.Used),
+			c.Metadata, c.Logo, iso(c.Created), iso(c.Updated), iso(c.SecretMade), iso(c.Old.Until), iso(c.Old.Used),
 		}
 	},
 	facts: []fact[client]{
@@ -67,6 +69,7 @@ var clients = view[client]{
 		{name: "Redirects to", detail: true, value: func(c client) string { return lines(c.RedirectURIs) }},
 		{name: "After logout", detail: true, value: func(c client) string { return lines(c.LogoutURIs) }},
 		{name: "Color", detail: true, value: func(c client) string { return c.BrandColor }},
+		{name: "Logo", detail: true, value: func(c client) string { return c.Logo }},
 		{name: "Terms", detail: true, value: func(c client) string { return c.TermsURI }},
 		{name: "Privacy", detail: true, value: func(c client) string { return c.PolicyURI }},
 		{name: "Told of logouts", detail: true, value: func(c client) string { return c.BackchannelLogoutURI }},
@@ -130,6 +133,10 @@ func (c *cli) createClient(ctx context.Context, a *app, cmd *cobra.Command, _ []
 	if err := clientSettings(cmd, &settings); err != nil {
 		return err
 	}
+	file, given, err := logoFile(cmd)
+	if err != nil {
+		return err
+	}
 	p, err := a.project(ctx, cmd)
 	if err != nil {
 		return err
@@ -138,6 +145,11 @@ func (c *cli) createClient(ctx context.Context, a *app, cmd *cobra.Command, _ []
 	made, secret, err := a.idp.CreateClient(ctx, settings)
 	if err != nil {
 		return err
+	}
+	if given {
+		if made, err = a.idp.SetLogo(ctx, made.ID, file); err != nil {
+			return errors.Join(err, a.idp.DeleteClient(ctx, made.ID))
+		}
 	}
 	if made.Type == idp.Service && len(made.Scopes) == 0 {
 		fmt.Fprintf(c.stderr, "this client may ask for no scope yet; give it some with `selvage client update %s --scope …`\n", made.ID)
@@ -179,8 +191,17 @@ func (c *cli) updateClient(ctx context.Context, a *app, cmd *cobra.Command, args
 	if err := clientSettings(cmd, &found); err != nil {
 		return err
 	}
+	file, given, err := logoFile(cmd)
+	if err != nil {
+		return err
+	}
 	if err := a.idp.UpdateClient(ctx, found); err != nil {
 		return err
+	}
+	if given {
+		if _, err := a.idp.SetLogo(ctx, found.ID, file); err != nil {
+			return err
+		}
 	}
 	return c.showClient(ctx, a, cmd, args)
 }

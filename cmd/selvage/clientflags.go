@@ -2,12 +2,14 @@ package main
 
 import (
 	"errors"
+	"os"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/logo"
 	"github.com/selvage/selvage/keys"
 )
 
@@ -16,6 +18,7 @@ func addClientFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.String("name", "", "the `name` that people see where they sign in")
 	f.String("brand-color", "", "the `color` of its buttons where people sign in, such as #2f4b9b; \"\" is the project's")
+	f.String("logo", "", "a `file` with its logo, PNG, JPEG or WebP, shown where people sign in; \"\" is the project's")
 	f.String("tos-uri", "", "the `uri` of its terms, shown where people sign in; \"\" for none")
 	f.String("policy-uri", "", "the `uri` of its privacy policy, likewise")
 	f.StringArray("redirect-uri", nil, "a `uri` it may be sent to after a login; any number")
@@ -124,6 +127,21 @@ func shortGrants(grants []string) []string {
 		}
 	}
 	return short
+}
+
+// logoFile reads the file of --logo; given is whether there is one, and nothing takes a logo
+// away. What is no picture is told before anything is changed.
+func logoFile(cmd *cobra.Command) (raw []byte, given bool, err error) {
+	name := text(cmd, "logo")
+	if name == nil || *name == "" {
+		return nil, name != nil, nil
+	}
+	raw, err = os.ReadFile(*name)
+	if err != nil {
+		return nil, false, usagef("--logo: %v", err)
+	}
+	_, err = logo.Make("logo", raw)
+	return raw, true, err
 }
 
 func setText[T ~string](cmd *cobra.Command, flag string, to *T) {

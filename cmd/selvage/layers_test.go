@@ -18,16 +18,16 @@ var layers = map[string][]string{
 	// the root: everything; nothing imports it
 	"cmd/selvage": {"*"},
 	// protocols and rows: their nouns and the plumbing, never each other
-	"dashboard":       {"fabric", "fabric/kinds", "idp", "internal/audit", "internal/factor", "internal/page", "internal/problem", "internal/web", "keys", "operator", "recordings", "recordings/levels", "templates"},
+	"dashboard":       {"fabric", "fabric/kinds", "idp", "internal/audit", "internal/factor", "internal/logo", "internal/page", "internal/palette", "internal/problem", "internal/web", "keys", "operator", "recordings", "recordings/levels", "templates"},
 	"fabric/relay":    {"fabric", "internal/problem", "internal/web"},
-	"fabric/rest":     {"fabric", "fabric/kinds", "idp", "internal/audit", "internal/factor", "internal/page", "internal/problem", "internal/web"},
-	"idp/oidc":        {"fabric", "idp", "internal/agent", "internal/audit", "internal/deliver", "internal/factor", "internal/limit", "internal/mail", "internal/problem", "internal/session", "internal/palette", "internal/web", "internal/words", "keys", "templates"},
+	"fabric/rest":     {"fabric", "fabric/kinds", "idp", "internal/audit", "internal/factor", "internal/logo", "internal/page", "internal/problem", "internal/web"},
+	"idp/oidc":        {"fabric", "idp", "internal/agent", "internal/audit", "internal/deliver", "internal/factor", "internal/limit", "internal/logo", "internal/mail", "internal/problem", "internal/session", "internal/palette", "internal/web", "internal/words", "keys", "templates"},
 	"recordings/laml": {"internal/page", "internal/problem", "internal/web", "recordings", "recordings/levels"},
 	"recordings/rest": {"internal/problem", "internal/web", "recordings"},
-	"internal/store":  {"fabric", "idp", "internal/audit", "internal/database", "internal/deliver", "internal/factor", "internal/mail", "internal/page", "internal/problem", "internal/revocation", "keys", "operator", "recordings", "recordings/levels"},
+	"internal/store":  {"fabric", "idp", "internal/audit", "internal/database", "internal/deliver", "internal/factor", "internal/logo", "internal/mail", "internal/page", "internal/problem", "internal/revocation", "keys", "operator", "recordings", "recordings/levels"},
 	// nouns and rules
-	"idp":        {"fabric", "internal/audit", "internal/factor", "internal/limit", "internal/mail", "internal/page", "internal/password", "internal/problem", "internal/recent", "internal/revocation", "internal/session", "keys"},
-	"fabric":     {"fabric/kinds", "internal/audit", "internal/factor", "internal/mail", "internal/page", "internal/password", "internal/problem", "internal/recent", "internal/revocation", "internal/session", "keys"},
+	"idp":        {"fabric", "internal/audit", "internal/factor", "internal/limit", "internal/logo", "internal/mail", "internal/page", "internal/password", "internal/problem", "internal/recent", "internal/revocation", "internal/session", "keys"},
+	"fabric":     {"fabric/kinds", "internal/audit", "internal/factor", "internal/logo", "internal/mail", "internal/page", "internal/password", "internal/problem", "internal/recent", "internal/revocation", "internal/session", "keys"},
 	"operator":   {"fabric", "internal/audit", "internal/limit", "internal/page", "internal/password", "internal/problem", "internal/session"},
 	"recordings": {"internal/page", "internal/problem", "internal/recent", "recordings/audio", "recordings/levels", "recordings/mp3", "recordings/wav"},
 	// plumbing
@@ -60,6 +60,7 @@ var layers = map[string][]string{
 	"internal/ca":                  nil,
 	"internal/words":               nil,
 	"internal/palette":             nil,
+	"internal/logo":                {"internal/palette", "internal/problem"},
 	"internal/certs":               {"internal/problem"},
 	"internal/limit":               {"internal/problem", "internal/session"},
 	"internal/page":                nil,
@@ -105,6 +106,7 @@ var only = map[string][]string{
 	"modernc.org/sqlite":                  {"internal/database"},
 	"github.com/jackc/pgx":                {"internal/database"},
 	"github.com/go-webauthn/webauthn":     {"internal/factor"},
+	"golang.org/x/image":                  {"internal/logo"},
 	"github.com/pquerna/otp":              {"internal/factor"},
 	"golang.org/x/crypto/acme":            {"internal/certs"},
 	"github.com/getkin/kin-openapi":       {"internal/openapi/openapitest"},

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"encoding/base64"
 	"errors"
 	"io"
 	"log/slog"
 	"net/http"
+	"strings"
 
 	"github.com/selvage/selvage/internal/mail"
 	"github.com/selvage/selvage/internal/problem"
@@ -84,10 +86,11 @@ func (m mailbox) html(w http.ResponseWriter, r *http.Request) error {
 	}
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
-	h.Set("Content-Security-Policy", "sandbox; default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'")
+	h.Set("Content-Security-Policy", "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'self'")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Cache-Control", "no-store")
-	_, _ = io.WriteString(w, found.HTML) // the browser may have gone
+	shown := strings.Replace(found.HTML, `"cid:logo"`, `"data:image/png;base64,`+base64.StdEncoding.EncodeToString(found.Logo)+`"`, 1) // what goes along with it
+	_, _ = io.WriteString(w, shown)                                                                                                    // the browser may have gone
 	return nil
 }

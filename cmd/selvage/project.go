@@ -22,9 +22,13 @@ var projects = view[fabric.Project]{
 			MediaAuth  string `json:"media_auth"`
 			Factor     bool   `json:"require_factor"`
 			Registers  string `json:"registration"`
+			Color      string `json:"color,omitempty"`
+			Logo       string `json:"logo,omitempty"`
+			Terms      string `json:"tos_uri,omitempty"`
+			Privacy    string `json:"policy_uri,omitempty"`
 			CreatedAt  moment `json:"created_at"`
 			UpdatedAt  moment `json:"updated_at"`
-		}{p.ID, p.Name, p.RecordRate, p.MediaAuth, p.RequireFactor, string(p.Registration), iso(p.Created), iso(p.Updated)}
+		}{p.ID, p.Name, p.RecordRate, p.MediaAuth, p.RequireFactor, string(p.Registration), p.Color, p.Logo, p.Terms, p.Privacy, iso(p.Created), iso(p.Updated)}
 	},
 	facts: []fact[fabric.Project]{
 		{name: "ID", value: func(p fabric.Project) string { return p.ID }},
@@ -33,6 +37,10 @@ var projects = view[fabric.Project]{
 		{name: "Media", detail: true, value: func(p fabric.Project) string { return mediaFor[p.MediaAuth] }},
 		{name: "Two factors", detail: true, value: func(p fabric.Project) string { return yesNo(p.RequireFactor) }},
 		{name: "Registration", detail: true, value: func(p fabric.Project) string { return registrationFor[p.Registration] }},
+		{name: "Color", detail: true, value: func(p fabric.Project) string { return p.Color }},
+		{name: "Logo", detail: true, value: func(p fabric.Project) string { return p.Logo }},
+		{name: "Terms", detail: true, value: func(p fabric.Project) string { return p.Terms }},
+		{name: "Privacy", detail: true, value: func(p fabric.Project) string { return p.Privacy }},
 		{name: "Created", aside: true, value: func(p fabric.Project) string { return stamp(p.Created) }},
 		{name: "Updated", detail: true, value: func(p fabric.Project) string { return stamp(p.Updated) }},
 	},
@@ -61,7 +69,10 @@ func (c *cli) projectCommand() *cobra.Command {
 	update := &cobra.Command{Use: "update ID", Short: "Change a project", Args: positional("ID"), RunE: c.with(c.updateProject)}
 	update.Flags().String("name", "", "its `name`")
 	update.Flags().Int64("record-rate", 0, "`price` of a recorded minute, in millionths of a dollar")
-	update.Flags().String("color", "", "the `color` of buttons in its mails, such as #2f4b9b")
+	update.Flags().String("color", "", "the `color` of buttons on its pages and in its mails, such as #2f4b9b")
+	update.Flags().String("logo", "", "a `file` with its logo, PNG, JPEG or WebP, shown on its pages and in its mails; \"\" for none")
+	update.Flags().String("tos-uri", "", "the `uri` of its terms, shown where people sign in; \"\" for none")
+	update.Flags().String("policy-uri", "", "the `uri` of its privacy policy, likewise")
 	update.Flags().String("media-auth", "", "`who` may fetch the media of recordings: public, basic (credentials) or signed (those, and signed links)")
 	update.Flags().Bool("require-factor", false, "every login of its subscribers needs two factors; with =false a password is enough again")
 	update.Flags().String("registration", "", "`who` may make an account: off (operators and backends), or open (whoever reads mail at its address)")
@@ -110,7 +121,7 @@ func (c *cli) showProject(ctx context.Context, a *app, _ *cobra.Command, args []
 }
 
 func (c *cli) updateProject(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
-	change := fabric.ProjectChange{Name: text(cmd, "name"), MediaAuth: text(cmd, "media-auth"), Color: text(cmd, "color"), RequireFactor: truth(cmd, "require-factor")}
+	change := fabric.ProjectChange{Name: text(cmd, "name"), MediaAuth: text(cmd, "media-auth"), Color: text(cmd, "color"), Terms: text(cmd, "tos-uri"), Privacy: text(cmd, "policy-uri"), RequireFactor: truth(cmd, "require-factor")}
 	if who := text(cmd, "registration"); who != nil {
 		change.Registration = (*fabric.Registration)(who)
 	}
@@ -121,7 +132,14 @@ func (c *cli) updateProject(ctx context.Context, a *app, cmd *cobra.Command, arg
 		}
 		change.RecordRate = &rate
 	}
+	file, given, err := logoFile(cmd)
+	if err != nil {
+		return err
+	}
 	p, err := a.fabric.UpdateProject(ctx, args[0], change)
+	if err == nil && given {
+		p, err = a.fabric.SetLogo(ctx, p.ID, file)
+	}
 	if err != nil {
 		return err
 	}

@@ -50,7 +50,7 @@ func (a *app) routes(log *slog.Logger) (http.Handler, error) {
 	}
 	if a.serves(serviceFabric) {
 		api := rest.New(rest.Config{Fabric: a.fabric, Clients: a.idp, Access: a.idp.OpenAccessToken, Admit: a.admit, Log: log})
-		mount(api.Handler(), "/api/fabric", "/api/fabric/", "/api/project/", "/subscriber/")
+		mount(api.Handler(), "/api/fabric", "/api/fabric/", "/api/project", "/api/project/", "/subscriber/")
 	}
 	if a.serves(serviceDashboard) {
 		var err error

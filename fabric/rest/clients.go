@@ -16,6 +16,7 @@ func (a *API) clientRoutes() []route {
 	return []route{
 		{"GET", clients, a.keeper(a.listClients)},
 		{"GET", clients + "/{id}", a.keeper(a.getClient)},
+		{"PATCH", clients + "/{id}", a.keeper(a.brandClient)},
 		{"POST", clients + "/{id}/secret/rotate", a.keeper(a.rotateClientSecret)},
 		{"DELETE", clients + "/{id}/secret/previous", a.keeper(a.endOldSecret)},
 	}
@@ -30,6 +31,10 @@ type clientResponse struct {
 	Scopes       []string   `json:"scopes"`
 	RedirectURIs []string   `json:"redirect_uris"`
 	ClientSecret string     `json:"client_secret,omitempty"` // where it was just made
+	BrandColor   string     `json:"brand_color"`
+	LogoURL      *string    `json:"logo_url"`
+	TermsURI     string     `json:"tos_uri"`
+	PolicyURI    string     `json:"policy_uri"`
 	CreatedAt    string     `json:"created_at"`
 	UpdatedAt    string     `json:"updated_at"`
 	RotatedAt    *string    `json:"rotated_at"`
@@ -39,7 +44,8 @@ type clientResponse struct {
 func (a *API) showClient(c idp.Client) clientResponse {
 	body := clientResponse{
 		ID: c.ID, Name: c.Name, Type: string(c.Type), AuthMethod: string(c.AuthMethod), Grants: append([]string{}, c.Grants...), Scopes: append([]string{}, c.Scopes...),
-		RedirectURIs: append([]string{}, c.RedirectURIs...), CreatedAt: iso(c.Created), UpdatedAt: iso(c.Updated), RotatedAt: isoOrNull(c.SecretMade),
+		RedirectURIs: append([]string{}, c.RedirectURIs...), BrandColor: c.BrandColor, LogoURL: a.logoURL(c.Logo), TermsURI: c.TermsURI, PolicyURI: c.PolicyURI,
+		CreatedAt: iso(c.Created), UpdatedAt: iso(c.Updated), RotatedAt: isoOrNull(c.SecretMade),
 	}
 	if old := c.OldAt(a.clients.Now()); old.Hash != "" {
 		body.Previous = &oldSecret{ExpiresAt: iso(old.Until), LastUsedAt: isoOrNull(old.Used)}

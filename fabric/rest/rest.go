@@ -107,6 +107,7 @@ func (a *API) routes() []route {
 	all = append(all, a.sipRoutes()...)
 	all = append(all, a.heldRoutes()...)
 	all = append(all, a.webhookRoutes()...)
+	all = append(all, a.projectRoutes()...)
 	all = append(all, a.clientRoutes()...)
 	all = append(all, a.logoutRoutes()...)
 	for _, k := range a.fabric.Kinds().All() {

@@ -44,7 +44,7 @@ func TestScopes(t *testing.T) {
 // scopesOf gives the scopes that open a route.
 func scopesOf(method, path string) []fabric.Scope {
 	switch {
-	case strings.HasPrefix(path, keyPath), strings.HasPrefix(path, "/api/fabric/webhooks"), strings.HasPrefix(path, "/api/fabric/clients"),
+	case strings.HasPrefix(path, "/api/project"), strings.HasPrefix(path, "/api/fabric/webhooks"), strings.HasPrefix(path, "/api/fabric/clients"),
 		strings.HasPrefix(path, "/api/fabric/audit"), strings.HasSuffix(path, "/export"), strings.HasSuffix(path, "/erase"),
 		strings.HasSuffix(path, "/invitation"), strings.HasSuffix(path, "/verification"),
 		method == "DELETE" && strings.Contains(path, "/factors/"):

@@ -2,9 +2,11 @@ package oidc
 
 import (
 	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/logo"
 	"github.com/selvage/selvage/internal/palette"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/web"
@@ -26,7 +28,29 @@ func (a *API) showColor(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// writeNoColor answers for a colour that there is not.
+// showLogo serves GET /brand/logo/{file}: a picture of a project or a client, by a name that
+// is made of its content. It was drawn anew here, and could do nothing if it were not.
+func (a *API) showLogo(w http.ResponseWriter, r *http.Request) error {
+	name, isPNG := strings.CutSuffix(r.PathValue("file"), ".png")
+	if !isPNG {
+		return problem.NoSuch("logo")
+	}
+	body, err := a.Fabric.FindLogo(r.Context(), name)
+	if err != nil {
+		return err
+	}
+	h := w.Header()
+	h.Set("Content-Type", "image/png")
+	h.Set("Content-Security-Policy", "default-src 'none'; sandbox")
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	h.Set("Cache-Control", "public, max-age=31536000, immutable")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Cross-Origin-Resource-Policy", "same-site")
+	_, _ = w.Write(body) // the browser may have gone
+	return nil
+}
+
+// writeNoColor answers for a colour or a picture that there is not.
 func writeNoColor(w http.ResponseWriter, _ *http.Request, _ error) {
 	w.WriteHeader(http.StatusNotFound)
 }
@@ -43,14 +67,14 @@ func (a *API) brand(r *http.Request) (b templates.Brand) {
 	if c.ProjectID == "" {
 		return b
 	}
-	b.Color, b.Terms, b.Privacy = c.BrandColor, c.TermsURI, c.PolicyURI
-	if b.Color == "" {
-		p, err := a.Fabric.FindProject(r.Context(), c.ProjectID)
-		if err != nil { // a page without its colour is better than none
-			web.LogInternal(r, a.log, err)
-			return b
-		}
-		b.Color = p.Color
+	own, err := a.BrandOf(r.Context(), c)
+	if err != nil { // a page without its colour is better than none
+		web.LogInternal(r, a.log, err)
+	}
+	b.Color, b.Terms, b.Privacy = own.Color, own.Terms, own.Privacy
+	b.Name = c.Name
+	if shown, ok := logo.Parse(own.Logo); ok {
+		b.Logo = templates.Picture{URL: "/brand/logo/" + shown.Name + ".png", Wide: shown.Wide, High: shown.High, Plate: shown.Plate}
 	}
 	b.Color = strings.TrimPrefix(b.Color, "#")
 	return b

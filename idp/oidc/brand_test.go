@@ -1,12 +1,17 @@
 package oidc_test
 
 import (
+	"bytes"
 	"context"
+	"image"
+	"image/color"
+	"image/png"
 	"strings"
 	"testing"
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/mail"
 )
 
 // The pages of a sign-in have the colour of the client, else of its project, and its links.
@@ -42,6 +47,54 @@ func TestBrand(t *testing.T) {
 		t.Errorf("white, which nobody reads on a light page: %d %s", sheet.status, sheet.body)
 	}
 	for _, bad := range []string{"/brand/red.css", "/brand/106040", "/brand/10604G.css", "/brand/106040;}.css"} {
+		if got := b.get(bad); got.status != 404 {
+			t.Errorf("%s: %d, want 404", bad, got.status)
+		}
+	}
+}
+
+// The logo of the client, else of its project, is on its pages, and in mails as a part of
+// them. It is what was drawn anew, and can do nothing.
+func TestLogo(t *testing.T) {
+	w := newWorld(t)
+	own, _ := w.client(func(c *idp.Client) { c.Name = `"><script>alert(1)</script>` })
+	ctx := context.Background()
+	draw := func(c color.Color) []byte {
+		p := image.NewNRGBA(image.Rect(0, 0, 60, 20))
+		p.Set(3, 3, c)
+		var out bytes.Buffer
+		must(t, png.Encode(&out, p))
+		return append(out.Bytes(), "<script>alert(1)</script>"...)
+	}
+	of, err := w.fabric.SetLogo(ctx, w.project.ID, draw(color.Black))
+	must(t, err)
+	b := w.browser()
+	if page := b.authorize(request(own)); !strings.Contains(page.body, `src="/brand/logo/`+of.Logo+`.png"`) || strings.Contains(page.body, "<script>alert") {
+		t.Errorf("the sign-in has not the logo of the project:\n%s", page.body)
+	}
+	c, err := w.idp.SetLogo(ctx, own.ID, draw(color.White))
+	must(t, err)
+	if page := b.authorize(request(own)); !strings.Contains(page.body, c.Logo) || strings.Contains(page.body, of.Logo) {
+		t.Error("the sign-in has not the logo of the client")
+	}
+	got := b.get("/brand/logo/" + c.Logo + ".png")
+	if got.status != 200 || got.header.Get("Content-Type") != "image/png" || got.header.Get("X-Content-Type-Options") != "nosniff" || !strings.Contains(got.header.Get("Content-Security-Policy"), "sandbox") ||
+		strings.Contains(got.body, "script") {
+		t.Errorf("the logo: %d %v", got.status, got.header)
+	}
+	if _, err := w.idp.SetLogo(ctx, own.ID, []byte(`<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"/>`)); err == nil {
+		t.Error("an SVG is taken")
+	}
+	draft, err := w.idp.WriteLetter(ctx, mail.Letter{Kind: mail.Reset, ProjectID: w.project.ID, To: email})
+	if err != nil || len(draft.Brand.Logo.PNG) == 0 {
+		t.Errorf("a mail has no logo: %v", err)
+	}
+	_, err = w.idp.SetLogo(ctx, own.ID, nil)
+	must(t, err)
+	if page := b.authorize(request(own)); !strings.Contains(page.body, of.Logo) {
+		t.Error("a client whose logo was taken away has not that of the project")
+	}
+	for _, bad := range []string{"/brand/logo/" + c.Logo + ".png", "/brand/logo/" + of.Logo, "/brand/logo/x.png", "/brand/logo/..%2f..%2fsecret.png", "/brand/logo/%00.png"} {
 		if got := b.get(bad); got.status != 404 {
 			t.Errorf("%s: %d, want 404", bad, got.status)
 		}

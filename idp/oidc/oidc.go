@@ -93,6 +93,7 @@ func New(c Config) (*API, error) {
 //	GET, POST /accounts
 //	GET, POST /change-address
 //	GET       /brand/{file}
+//	GET       /brand/logo/{file}
 //	GET, POST /consent
 //	GET, POST /device
 //	GET, POST /forgot
@@ -166,6 +167,7 @@ func (a *API) mount(mux web.Mux) {
 	own("GET /change-address", a.showChange)
 	own("POST /change-address", a.change)
 	mux.Handle("GET /brand/{file}", web.Handle(a.showColor, writeNoColor))
+	mux.Handle("GET /brand/logo/{file}", web.Handle(a.showLogo, writeNoColor))
 	own("GET /consent", a.showConsent)
 	own("POST /consent", a.answerConsent)
 	own("GET /device", a.showDevice)

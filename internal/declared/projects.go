@@ -32,7 +32,7 @@ func (d *Declarer) Plan(ctx context.Context, f *File, prune bool) (steps []Step,
 func projectFields(p *fabric.Project) []field {
 	return []field{
 		{"name", &p.Name}, {"record_rate", &p.RecordRate}, {"media_auth", &p.MediaAuth}, {"require_factor", &p.RequireFactor},
-		{"color", &p.Color}, {"registration", &p.Registration},
+		{"color", &p.Color}, {"tos_uri", &p.Terms}, {"policy_uri", &p.Privacy}, {"registration", &p.Registration},
 	}
 }
 
@@ -103,7 +103,7 @@ func findProject(p project, all []fabric.Project, taken map[string]place) (found
 func changeOf(p fabric.Project) fabric.ProjectChange {
 	return fabric.ProjectChange{
 		Name: &p.Name, RecordRate: &p.RecordRate, MediaAuth: &p.MediaAuth, RequireFactor: &p.RequireFactor,
-		Color: &p.Color, Registration: &p.Registration,
+		Color: &p.Color, Terms: &p.Terms, Privacy: &p.Privacy, Registration: &p.Registration,
 	}
 }
 

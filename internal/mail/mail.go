@@ -95,6 +95,15 @@ type Queue interface {
 type Brand struct {
 	Name  string // of the project
 	Color string // "#rrggbb", or "" for ours
+	Logo  Picture
+}
+
+// A Picture goes along with a letter, so that nothing is fetched by who reads it. The zero
+// value is none.
+type Picture struct {
+	PNG        []byte
+	Wide, High int    // as it is shown
+	Plate      string // "l" or "d": it needs a ground behind it in the light, or in the dark
 }
 
 // A Draft is what a letter says, as far as it is not the words of its kind.

@@ -24,6 +24,7 @@ type Message struct {
 	Text    string
 	HTML    string
 	Link    string // in both; "" for none
+	Logo    []byte `json:",omitempty"` // a PNG that the HTML shows as cid:logo (RFC 2392); nil for none
 }
 
 // A Sender is in whose name this installation writes.
@@ -49,6 +50,7 @@ type sheet struct {
 	Lang   string // of BCP 47
 	Broken string // what is said before the link itself
 	Brand  string
+	Logo   Picture
 	Link   string
 	Footer string
 	Color  string // behind the button, where it is light around, and in the dark
@@ -65,14 +67,14 @@ func (d Draft) write(id string, from Sender) (Message, error) {
 		return Message{}, fmt.Errorf("writing letter: no words for %q", d.Kind)
 	}
 	values := d.values(in)
-	s := sheet{words: w.fill(values), Lang: in.tag, Broken: in.broken, Brand: oneLine(d.Brand.Name), Link: d.Link, Color: "#2f4b9b", Dark: "#9db4ff", Ink: "#ffffff", Deep: "#10131f"}
+	s := sheet{words: w.fill(values), Lang: in.tag, Broken: in.broken, Brand: oneLine(d.Brand.Name), Logo: d.Brand.Logo, Link: d.Link, Color: "#2f4b9b", Dark: "#9db4ff", Ink: "#ffffff", Deep: "#10131f"}
 	s.Footer = words{Note: in.signed}.fill(values).Note
 	if colorSyntax.MatchString(d.Brand.Color) {
 		s.Color, s.Dark = d.Brand.Color, d.Brand.Color
 		s.Ink = inkOn(d.Brand.Color)
 		s.Deep = s.Ink
 	}
-	m := Message{ID: id, Kind: d.Kind, To: d.To, Link: d.Link, Subject: s.Subject, ReplyTo: from.ReplyTo, From: mail.Address{Name: oneLine(from.Name), Address: from.Address}}
+	m := Message{ID: id, Kind: d.Kind, To: d.To, Link: d.Link, Logo: d.Brand.Logo.PNG, Subject: s.Subject, ReplyTo: from.ReplyTo, From: mail.Address{Name: oneLine(from.Name), Address: from.Address}}
 	if m.From.Name == "" {
 		m.From.Name = s.Brand
 	}

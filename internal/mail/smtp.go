@@ -1,6 +1,7 @@
 package mail
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -133,6 +134,11 @@ func (m Message) build() (*gomail.Msg, error) {
 	msg.SetGenHeader("X-Auto-Response-Suppress", "All")
 	msg.SetBodyString(gomail.TypeTextPlain, m.Text)
 	msg.AddAlternativeString(gomail.TypeTextHTML, m.HTML)
+	if m.Logo != nil {
+		if err := msg.EmbedReader("logo.png", bytes.NewReader(m.Logo), gomail.WithFileContentID("<logo>"), gomail.WithFileContentType("image/png")); err != nil {
+			return nil, fmt.Errorf("adding logo: %w", err)
+		}
+	}
 	return msg, nil
 }
 

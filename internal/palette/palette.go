@@ -4,6 +4,7 @@ package palette
 
 import (
 	"fmt"
+	"image/color"
 	"math"
 	"regexp"
 	"strconv"
@@ -83,3 +84,12 @@ func Sheet(c Color) string {
 	light, dark := OnLight(c), OnDark(c)
 	return fmt.Sprintf(":root { --thread: light-dark(%s, %s); --thread-ink: light-dark(%s, %s); }\n", light, dark, On(light), On(dark))
 }
+
+// Of gives a colour of a picture.
+func Of(c color.NRGBA) Color { return Color{float64(c.R), float64(c.G), float64(c.B)} }
+
+// ReadOnLight gives the contrast of a colour on a light page.
+func ReadOnLight(c Color) float64 { return Contrast(c, lightGround) }
+
+// ReadOnDark gives the contrast of a colour on a dark page.
+func ReadOnDark(c Color) float64 { return Contrast(c, darkGround) }

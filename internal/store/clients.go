@@ -20,7 +20,7 @@ var _ idp.Store = (*Store)(nil)
 
 const clientColumns = `id, project_id, name, type, profile, auth_method, secret_hash, first_party, pkce_optional,
 	redirect_uris, logout_uris, grants, scopes, access_token, id_token_alg, metadata, created, updated,
-	secret_made, old_secret_hash, old_secret_until, old_secret_used`
+	secret_made, old_secret_hash, old_secret_until, old_secret_used, logo`
 
 // CreateClient inserts a client.
 func (s *Store) CreateClient(ctx context.Context, c idp.Client) error {
@@ -30,7 +30,7 @@ func (s *Store) CreateClient(ctx context.Context, c idp.Client) error {
 	}
 	return s.change(ctx, clientEvent("client.created", c), func(t tx) error {
 		_, err := t.Exec(ctx, `INSERT INTO clients (`+clientColumns+`)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, 0, '', 0, 0)`,
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, 0, '', 0, 0, '')`,
 			c.ID, c.ProjectID, c.Name, c.Type, c.Profile, c.AuthMethod, c.SecretHash, flag(c.FirstParty), flag(c.PKCEOptional),
 			redirects, logouts, strings.Join(c.Grants, " "), strings.Join(c.Scopes, " "), c.AccessToken, c.IDTokenAlg,
 			metadata, micros(c.Created), micros(c.Updated))
@@ -72,7 +72,7 @@ func scanClient(row scanner) (c idp.Client, err error) {
 	var created, updated, made, oldUntil, oldUsed int64
 	err = row.Scan(&c.ID, &c.ProjectID, &c.Name, &c.Type, &c.Profile, &c.AuthMethod, &c.SecretHash, &c.FirstParty, &c.PKCEOptional,
 		&redirects, &logouts, &grants, &scopes, &c.AccessToken, &c.IDTokenAlg, &metadata, &created, &updated,
-		&made, &c.Old.Hash, &oldUntil, &oldUsed)
+		&made, &c.Old.Hash, &oldUntil, &oldUsed, &c.Logo)
 	if err != nil {
 		return c, fmt.Errorf("reading client: %w", err)
 	}

@@ -97,6 +97,23 @@ if (upload) {
   });
 }
 
+// The preview follows what is typed. It is drawn by the server, which knows what is read well.
+const brand = document.querySelector("form[data-preview]");
+if (brand) {
+  let waiting = 0;
+  brand.addEventListener("input", () => {
+    clearTimeout(waiting);
+    waiting = setTimeout(async () => {
+      const said = new URLSearchParams();
+      for (const name of ["name", "color", "tos_uri", "policy_uri"]) said.set(name, brand.elements[name].value);
+      const answer = await fetch(`${brand.action}?${said}`);
+      if (!answer.ok) return;
+      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+      document.getElementById("preview").replaceWith(page.getElementById("preview"));
+    }, 250);
+  });
+}
+
 // A list hears when there is something new.
 const live = document.querySelector("[data-live]");
 if (live) {

@@ -1,0 +1,70 @@
+package dashboard_test
+
+import (
+	"bytes"
+	"context"
+	"image"
+	"image/color"
+	"image/png"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/selvage/selvage/idp"
+)
+
+// picture gives a PNG of one colour.
+func picture(t *testing.T, c color.Color) string {
+	t.Helper()
+	p := image.NewNRGBA(image.Rect(0, 0, 60, 20))
+	for i := range 60 * 20 {
+		p.Set(i%60, i/60, c)
+	}
+	var out bytes.Buffer
+	must(t, png.Encode(&out, p))
+	return out.String()
+}
+
+// A project and a client are branded by a form that shows what comes of it, says how the
+// colour is read, refuses what is no picture, and keeps what was typed.
+func TestBranding(t *testing.T) {
+	w := newWorld(t)
+	_, b := w.operator("ann@example.com", ofAll)
+	ctx := context.Background()
+	c, _, err := w.idp.CreateClient(ctx, idp.Client{ProjectID: w.one.ID, Type: idp.Web, Name: "Shop", RedirectURIs: []string{"https://shop.example/cb"}})
+	must(t, err)
+	for name, at := range map[string]string{"project": "/dashboard/projects/" + w.one.ID + "/branding", "client": "/dashboard/projects/" + w.one.ID + "/clients/" + c.ID + "/branding"} {
+		token := b.token(at)
+		seen := b.get(at + "?" + url.Values{"name": {`"><img onerror=x>`}, "color": {"#ffe000"}}.Encode())
+		if !strings.Contains(seen.body, "shown darker") || !strings.Contains(seen.body, "/branding/preview/ffe000.css") || strings.Contains(seen.body, "<img onerror") {
+			t.Errorf("%s: a preview: %s", name, between(seen.body, `id="preview"`, "</section>"))
+		}
+		for what, fields := range map[string][]string{
+			"a file that is none":   {"<svg xmlns=\"http://www.w3.org/2000/svg\" onload=\"alert(1)\"/>", "name", "Kept & shown", "color", "#a03060"},
+			"a colour that is none": {picture(t, color.Black), "name", "Kept & shown", "color", "red;}"},
+			"a link that would run": {picture(t, color.Black), "name", "Kept & shown", "tos_uri", "javascript:alert(1)"},
+			"a policy without host": {picture(t, color.Black), "name", "Kept & shown", "policy_uri", "https:///x"},
+		} {
+			a := b.upload(at, fields[0], append([]string{"form", token}, fields[1:]...)...)
+			if a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, `value="Kept &amp; shown"`) || !strings.Contains(a.body, `id="faults"`) || strings.Contains(a.body, `href="javascript`) {
+				t.Errorf("%s: %s: %s %s", name, what, a.Status, between(a.body, `id="faults"`, "</div>"))
+			}
+		}
+		b.upload(at, picture(t, color.NRGBA{R: 160, G: 48, B: 96, A: 255}), "form", token, "name", "Shop", "color", "#A03060", "tos_uri", "https://acme.example/terms").leadsTo(t, at+"?done=changed")
+		if page := b.get(at).body; !strings.Contains(page, `src="data:image/png;base64,`) || !strings.Contains(page, `value="#a03060"`) || !strings.Contains(page, "Take the logo away") {
+			t.Errorf("%s: what was saved is not shown", name)
+		}
+		b.upload(at, "", "form", token, "name", "Shop", "remove", "yes").leadsTo(t, at+"?done=changed")
+	}
+	p, err := w.fabric.FindProject(ctx, w.one.ID)
+	if err != nil || p.Name != "Shop" || p.Logo != "" || p.Color != "" || p.Terms != "" {
+		t.Errorf("the project is %+v, %v", p, err)
+	}
+	if a := b.get("/dashboard/projects/" + w.one.ID + "/branding/preview/2f4b9b.css"); a.Header.Get("Content-Type") != "text/css; charset=utf-8" || a.Header.Get("X-Content-Type-Options") != "nosniff" {
+		t.Errorf("a preview's colours: %s %v", a.Status, a.Header)
+	}
+	if a := b.get("/dashboard/projects/" + w.one.ID + "/branding/preview/%7D.css"); a.StatusCode != http.StatusNotFound {
+		t.Errorf("colours of what is none: %s", a.Status)
+	}
+}

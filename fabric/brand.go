@@ -1,0 +1,53 @@
+package fabric
+
+import (
+	"context"
+	"net/url"
+
+	"github.com/selvage/selvage/internal/logo"
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// maxLink bounds the address of a document.
+const maxLink = 2000
+
+// CheckLink reports what is wrong with the address of a document that people are led to:
+// a browser must not run it. "" is none.
+func CheckLink(param, link string) error {
+	u, err := url.Parse(link)
+	if link != "" && (err != nil || len(link) > maxLink || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil) {
+		return problem.BadParam(param, "%s must be an address with https or http", param)
+	}
+	return nil
+}
+
+func checkLink(param string, link *string) error {
+	if link == nil {
+		return nil
+	}
+	return CheckLink(param, *link)
+}
+
+// SetLogo gives a project the picture of a file; none takes it away.
+func (f *Fabric) SetLogo(ctx context.Context, id string, file []byte) (Project, error) {
+	id, ok := canonical(id)
+	if !ok {
+		return Project{}, problem.NoSuch("project")
+	}
+	var made logo.Logo
+	if len(file) > 0 {
+		var err error
+		if made, err = logo.Make("logo", file); err != nil {
+			return Project{}, err
+		}
+	}
+	return f.c.Store.SetProjectLogo(ctx, id, made, f.now())
+}
+
+// FindLogo gives the picture of a name, a PNG, whosever it is.
+func (f *Fabric) FindLogo(ctx context.Context, name string) ([]byte, error) {
+	if _, ok := logo.Parse(name); !ok {
+		return nil, problem.NoSuch("logo")
+	}
+	return f.c.Store.FindLogo(ctx, name)
+}

@@ -1,0 +1,133 @@
+package rest
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"net/http"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/logo"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/web"
+)
+
+// projectRoutes lists the routes of the project itself, which are for who manages it.
+func (a *API) projectRoutes() []route {
+	return []route{
+		{"GET", "/api/project", a.keeper(a.getProject)},
+		{"PATCH", "/api/project", a.keeper(a.brandProject)},
+	}
+}
+
+// A brandRequest is how something is shown to people; members that are not sent stay.
+type brandRequest struct {
+	Name       *string         `json:"name"`
+	Color      *string         `json:"color"`
+	BrandColor *string         `json:"brand_color"`
+	TermsURI   *string         `json:"tos_uri"`
+	PolicyURI  *string         `json:"policy_uri"`
+	Logo       json.RawMessage `json:"logo"` // a picture in base64, or null for none
+}
+
+// file gives the picture; given is whether anything is said of one.
+func (in brandRequest) file() (raw []byte, given bool, err error) {
+	var text *string
+	switch {
+	case in.Logo == nil:
+		return nil, false, nil
+	case json.Unmarshal(in.Logo, &text) != nil:
+		err = errors.New("no string")
+	case text == nil || *text == "":
+		return nil, true, nil
+	default:
+		raw, err = base64.StdEncoding.DecodeString(*text)
+	}
+	if err != nil {
+		return nil, false, problem.BadParam("logo", "logo must be a picture in base64, or null")
+	}
+	_, err = logo.Make("logo", raw)
+	return raw, err == nil, err
+}
+
+// logoURL gives where a picture is had.
+func (a *API) logoURL(name string) *string {
+	if name == "" {
+		return nil
+	}
+	url := a.clients.Issuer + "brand/logo/" + name + ".png"
+	return &url
+}
+
+type projectResponse struct {
+	ID        string  `json:"id"`
+	Name      string  `json:"name"`
+	Color     string  `json:"color"`
+	LogoURL   *string `json:"logo_url"`
+	TermsURI  string  `json:"tos_uri"`
+	PolicyURI string  `json:"policy_uri"`
+	CreatedAt string  `json:"created_at"`
+	UpdatedAt string  `json:"updated_at"`
+}
+
+func (a *API) showProject(p fabric.Project) projectResponse {
+	return projectResponse{p.ID, p.Name, p.Color, a.logoURL(p.Logo), p.Terms, p.Privacy, iso(p.Created), iso(p.Updated)}
+}
+
+// getProject serves GET /api/project.
+func (a *API) getProject(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
+	p, err := a.fabric.FindProject(r.Context(), by.ProjectID)
+	if err != nil {
+		return err
+	}
+	return web.JSON(w, http.StatusOK, a.showProject(p))
+}
+
+// brandProject serves PATCH /api/project.
+func (a *API) brandProject(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
+	sent, err := web.Decode[brandRequest](r)
+	raw, given, wrong := sent.file()
+	change := fabric.ProjectChange{Name: sent.Name, Color: sent.Color, Terms: sent.TermsURI, Privacy: sent.PolicyURI}
+	if err := faults(err, change.Check(), wrong); err != nil {
+		return err
+	}
+	p, err := a.fabric.UpdateProject(r.Context(), by.ProjectID, change)
+	if err == nil && given {
+		p, err = a.fabric.SetLogo(r.Context(), p.ID, raw)
+	}
+	if err != nil {
+		return err
+	}
+	return web.JSON(w, http.StatusOK, a.showProject(p))
+}
+
+// brandClient serves PATCH /api/fabric/clients/{id}.
+func (a *API) brandClient(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
+	c, err := a.client(r, by)
+	if err != nil {
+		return err
+	}
+	sent, err := web.Decode[brandRequest](r)
+	raw, given, wrong := sent.file()
+	for to, said := range map[*string]*string{&c.Name: sent.Name, &c.BrandColor: sent.BrandColor, &c.TermsURI: sent.TermsURI, &c.PolicyURI: sent.PolicyURI} {
+		if said != nil {
+			*to = *said
+		}
+	}
+	if err := faults(err, a.clients.CheckClient(r.Context(), c, false), wrong); err != nil {
+		return err
+	}
+	if err := a.clients.UpdateClient(r.Context(), c); err != nil {
+		return err
+	}
+	if given {
+		_, err = a.clients.SetLogo(r.Context(), c.ID, raw)
+	}
+	if err == nil {
+		c, err = a.clients.FindClient(r.Context(), c.ID)
+	}
+	if err != nil {
+		return err
+	}
+	return web.JSON(w, http.StatusOK, a.showClient(c))
+}

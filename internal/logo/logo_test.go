@@ -1,0 +1,127 @@
+package logo_test
+
+import (
+	"bytes"
+	"encoding/base64"
+	"image"
+	"image/color"
+	"image/gif"
+	"image/jpeg"
+	"image/png"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/selvage/selvage/internal/logo"
+)
+
+func encode(t *testing.T, wide, high int, at func(x, y int) color.Color, as func(*bytes.Buffer, image.Image) error) []byte {
+	t.Helper()
+	p := image.NewNRGBA(image.Rect(0, 0, wide, high))
+	for y := range high {
+		for x := range wide {
+			p.Set(x, y, at(x, y))
+		}
+	}
+	var out bytes.Buffer
+	if err := as(&out, p); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+func asPNG(b *bytes.Buffer, p image.Image) error  { return png.Encode(b, p) }
+func asJPEG(b *bytes.Buffer, p image.Image) error { return jpeg.Encode(b, p, nil) }
+func asGIF(b *bytes.Buffer, p image.Image) error  { return gif.Encode(b, p, nil) }
+
+func all(c color.Color) func(x, y int) color.Color { return func(int, int) color.Color { return c } }
+
+func half(c color.Color) func(x, y int) color.Color {
+	return func(x, _ int) color.Color {
+		if x%2 == 0 {
+			return color.NRGBA{}
+		}
+		return c
+	}
+}
+
+// webp is one red pixel, in WebP.
+const webp = "UklGRiQAAABXRUJQVlA4IBgAAAAwAQCdASoBAAEAAwA0JaQAA3AA/vuUAAA="
+
+// What is taken is drawn anew, small, and says by its name how it is shown.
+func TestMake(t *testing.T) {
+	noise := rand.New(rand.NewPCG(1, 2))
+	raw, err := base64.StdEncoding.DecodeString(webp)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]struct {
+		raw        []byte
+		wide, high int
+		plate      string
+	}{
+		"a wide PNG":            {encode(t, 1600, 200, all(color.NRGBA{R: 47, G: 75, B: 155, A: 255}), asPNG), 200, 25, ""},
+		"a JPEG":                {encode(t, 300, 300, all(color.White), asJPEG), 48, 48, ""},
+		"a small WebP":          {raw, 1, 1, ""},
+		"black one sees past":   {encode(t, 60, 40, half(color.Black), asPNG), 60, 40, "d"},
+		"white one sees past":   {encode(t, 60, 40, half(color.White), asPNG), 60, 40, "l"},
+		"nothing at all":        {encode(t, 60, 40, all(color.NRGBA{}), asPNG), 60, 40, ""},
+		"one line":              {encode(t, 4096, 1, all(color.Black), asPNG), 200, 1, ""},
+		"a script after it all": {append(encode(t, 60, 40, all(color.Black), asPNG), "<script>alert(1)</script>"...), 60, 40, ""},
+	} {
+		made, err := logo.Make("logo", want.raw)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		shown, ok := logo.Parse(made.Name)
+		if !ok || shown.Wide != want.wide || shown.High != want.high || shown.Plate != want.plate {
+			t.Errorf("%s: %s is shown as %+v, want %dx%d%s", name, made.Name, shown, want.wide, want.high, want.plate)
+		}
+		if _, err := png.Decode(bytes.NewReader(made.PNG)); err != nil || bytes.Contains(made.PNG, []byte("script")) {
+			t.Errorf("%s: what is kept is no clean PNG: %v", name, err)
+		}
+	}
+	photo := encode(t, 800, 192, func(int, int) color.Color {
+		return color.NRGBA{R: uint8(noise.Uint32()), G: uint8(noise.Uint32()), B: uint8(noise.Uint32()), A: 255}
+	}, asPNG)
+	if made, err := logo.Make("logo", photo); err != nil || len(made.PNG) > 12<<10 {
+		t.Errorf("a photograph is kept with %d bytes: %v", len(made.PNG), err)
+	}
+}
+
+// What is no picture of the three, or could be too large, is refused before it is unfolded.
+func TestRefused(t *testing.T) {
+	fine := encode(t, 600, 400, all(color.Black), asPNG)
+	bomb := bytes.Clone(fine)
+	copy(bomb[16:], []byte{0, 0, 0x10, 0, 0, 0, 0x10, 0}) // 4096 by 4096, says the header
+	for name, raw := range map[string][]byte{
+		"nothing": nil, "text": []byte("<script>alert(1)</script>"), "SVG": []byte(`<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"/>`),
+		"GIF": encode(t, 9, 9, all(color.Black), asGIF), "half of it": fine[:len(fine)/2], "a bomb": bomb, "a large file": make([]byte, logo.MaxUpload+1),
+		"too wide": encode(t, 4097, 1, all(color.Black), asPNG),
+	} {
+		if made, err := logo.Make("logo", raw); err == nil {
+			t.Errorf("%s is kept as %s", name, made.Name)
+		} else if !strings.Contains(err.Error(), "logo") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for _, name := range []string{"", "x", "../../etc/passwd", strings.Repeat("0", 32), strings.Repeat("0", 32) + "-0x5", strings.Repeat("0", 32) + "-5x5x"} {
+		if _, ok := logo.Parse(name); ok {
+			t.Errorf("%q is the name of a logo", name)
+		}
+	}
+}
+
+// FuzzMake: whatever comes is refused in words, or kept small.
+func FuzzMake(f *testing.F) {
+	f.Add([]byte("\x89PNG\r\n\x1a\n"))
+	f.Add([]byte("RIFF\x24\x00\x00\x00WEBPVP8 "))
+	f.Add([]byte("\xff\xd8\xff\xe0"))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		made, err := logo.Make("logo", raw)
+		if _, ok := logo.Parse(made.Name); err == nil && (!ok || len(made.PNG) > 12<<10) {
+			t.Errorf("kept as %q with %d bytes", made.Name, len(made.PNG))
+		}
+	})
+}
