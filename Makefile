@@ -21,17 +21,22 @@ FILLED := ^Test(Plans|GoneWebhooksPlan|RecordingPlans|RecordingPages|KilledMigra
 # where sessions are, clients on one of either, media and conformance on one, since no row is of their kind. What takes
 # long in a browser runs once: on redis, or where that is left out on sqlite, for which the tests know the BACKENDS.
 BACKENDS := sqlite postgres redis cluster
-SUITES_sqlite := ./test/attack ./test/clients ./test/conformance ./test/contract ./test/faults ./test/media
-SUITES_postgres := ./test/attack ./test/faults
-SUITES_redis := ./test/clients ./test/contract ./test/faults ./test/nodes
-SUITES_cluster := ./test/faults ./test/nodes
+SUITES_sqlite := scripts attack clients conformance contract faults media
+SUITES_postgres := scripts attack faults
+SUITES_redis := scripts clients contract faults nodes
+SUITES_cluster := scripts faults nodes
+# Each suite is compiled once for all its backends, and all that needs no C compiler at once.
+TESTS := $(CURDIR)/build/tests
+SUITES := attack clients conformance contract faults media nodes outages
+IN = $(if $(filter scripts,$1),cmd/selvage,test/$1)
+COMPILED = $(TESTS)/$(notdir $(call IN,$1)).test
 # Where pictures of pages go.
 SCREENSHOTS ?= build/screenshots
 FORMATTED := cmd docs release idp fabric operator dashboard recordings templates static sdk keys internal test bench
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .DEFAULT_GOAL := build
-.PHONY: run build sdk check test race suites beside alone outages screenshots lint bench release firstrun
+.PHONY: run build sdk check test race suites compiled beside alone raced screenshots lint bench release firstrun
 
 run: build ## build and serve on embedded defaults; flags go into ARGS
 	$(BINARY) serve $(ARGS)
@@ -53,12 +58,17 @@ test: build ## everything; installs what the tests need on Debian when it is mis
 	@SELVAGE_BINARY=$(CURDIR)/$(BINARY) SELVAGE_TEST_ALL=1 SELVAGE_TEST_BACKENDS="$(BACKENDS)" go run ./test/servers/run -- $(MAKE) --no-print-directory suites BACKENDS="$(BACKENDS)"
 
 # What `make test` runs once PostgreSQL and Redis are there. All of it waits now and then, for databases, for browsers, for
-# time to pass: four go together, what takes longest first, so that neither of two cores is idle before the end. Within
-# each, suites go one by one. Tests are vetted by lint.
-LONG := suites-sqlite suites-redis
-SUITES := $(BACKENDS:%=suites-%)
-suites:
-	@$(MAKE) --no-print-directory -j4 --output-sync=target $(filter $(LONG),$(SUITES)) beside $(filter-out $(LONG),$(SUITES)) outages alone
+# time to pass: four go together, what takes longest first, so that neither of two cores is idle before the end. All is
+# compiled before, once. Tests are vetted by lint.
+ON := $(foreach backend,$(BACKENDS),$(SUITES_$(backend):%=%-on-$(backend)))
+LONGEST := clients-on-redis clients-on-sqlite beside attack-on-sqlite attack-on-postgres scripts-on-redis nodes-on-redis outages-on-sqlite
+EVERY := $(ON) beside alone outages-on-sqlite
+suites: compiled raced
+	@$(MAKE) --no-print-directory -j4 --output-sync=target $(filter $(EVERY),$(LONGEST)) $(filter-out $(LONGEST),$(EVERY))
+
+compiled:
+	@rm -rf $(TESTS) && mkdir -p $(TESTS)
+	@go test -c -vet=off -ldflags='-s -w' -o $(TESTS)/ ./cmd/selvage $(SUITES:%=./test/%)
 
 # The tests beside the packages, where things happen at once.
 beside:
@@ -68,22 +78,21 @@ alone:
 	@go test -timeout 30m -count=1 -vet=off -run '$(FILLED)' ./internal/store
 	@go test -timeout 30m -count=1 -vet=off $(ALONE)
 
-outages:
-	@go test -timeout 30m -count=1 -vet=off ./test/outages
+# A suite on a backend, such as attack-on-sqlite. On redis, where most happens at once, the servers of scripts run under
+# the race detector; `make race` has their commands under it, too.
+define RUN
+$1-on-$2:
+	@echo "$1 on $2:"; cd $(call IN,$1) && SELVAGE_TEST_BACKEND=$2 $(if $(filter scripts-redis,$1-$2),SELVAGE_TEST_RACED=$(if $(RACE),$(TESTS)/selvage-raced)) \
+		$(call COMPILED,$1) -test.timeout 30m -test.parallel 4 $(if $(filter scripts,$1),-test.run '^TestScripts$$$$')
+endef
+$(foreach backend,sqlite postgres redis cluster,$(foreach suite,scripts $(SUITES),$(eval $(call RUN,$(suite),$(backend)))))
 
-# On redis, where most happens at once, the scripts whose server does several things at a time run under the race detector;
-# `make race` runs all of them so.
-AT_ONCE := ^TestScripts$$/^(audit|away|crash|device|drain|login|logout|recording|redis-stops|reload|ring|stop|token|webhook)$$
-SCRIPT := -timeout 30m -count=1 -vet=off -parallel 4 -run
-suites-%:
-	@echo "on $*:"
-	@$(if $(filter redis,$*),SELVAGE_TEST_BACKEND=$* CGO_ENABLED=1 go test $(RACE) $(SCRIPT) '$(AT_ONCE)' ./cmd/selvage)
-	@SELVAGE_TEST_BACKEND=$* go test $(SCRIPT) '^TestScripts$$' $(if $(filter redis,$*),-skip '$(AT_ONCE)') ./cmd/selvage
-	@SELVAGE_TEST_BACKEND=$* go test -p 1 -timeout 30m -count=1 -vet=off -parallel 4 $(SUITES_$*)
+raced:
+	@$(if $(RACE),CGO_ENABLED=1 go build $(RACE) -o $(TESTS)/selvage-raced ./cmd/selvage)
 
-race: build ## every script under the race detector, of which `make test` has those that are about things at once
+race: build ## every script under the race detector, of which `make test` has the servers on redis
 	test/setup.sh
-	@SELVAGE_TEST_ALL=1 SELVAGE_TEST_BACKEND=redis CGO_ENABLED=1 go run ./test/servers/run -- go test $(RACE) $(SCRIPT) '^TestScripts$$' ./cmd/selvage
+	@SELVAGE_TEST_ALL=1 SELVAGE_TEST_BACKEND=redis CGO_ENABLED=1 go run ./test/servers/run -- go test $(RACE) -timeout 30m -count=1 -vet=off -parallel 4 -run '^TestScripts$$' ./cmd/selvage
 
 screenshots: build ## every page in light, dark and on a phone, into SCREENSHOTS, with an index.html
 	test/setup.sh

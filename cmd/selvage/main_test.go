@@ -1,9 +1,12 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -13,7 +16,37 @@ import (
 
 // TestMain lets scripts run the command as `exec selvage`.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"selvage": main})
+	testscript.Main(m, map[string]func(){"selvage": selvage})
+}
+
+// raced is the variable that names a binary under the race detector, which serves in the
+// place of this one. What happens at once happens there: commands do one thing after the
+// other, and would only take ten times as long under it.
+const raced = "SELVAGE_TEST_RACED"
+
+func selvage() {
+	if binary := os.Getenv(raced); binary != "" && slices.Contains(os.Args, "serve") {
+		fmt.Fprintln(os.Stderr, syscall.Exec(binary, os.Args, os.Environ()))
+		os.Exit(1)
+	}
+	main()
+}
+
+// racing gives the settings of the race detector for a test: each command would take a
+// second more to end, and what it finds fails the test, wherever its server writes to.
+func racing(t *testing.T) string {
+	dir := t.TempDir()
+	t.Cleanup(func() {
+		found, err := filepath.Glob(filepath.Join(dir, "race.*"))
+		if err != nil {
+			t.Error(err)
+		}
+		for _, file := range found {
+			text, err := os.ReadFile(file)
+			t.Errorf("the race detector found (%v)\n%s", err, text)
+		}
+	})
+	return "atexit_sleep_ms=0 log_path=" + filepath.Join(dir, "race")
 }
 
 // TestScripts runs the journeys of testdata. Each drives the real command, with
@@ -46,6 +79,7 @@ func TestMain(m *testing.M) {
 // They run on the backend that SELVAGE_TEST_BACKEND chooses, in a database of
 // their own; a line that holds for one of them begins with [sqlite] or the like.
 func TestScripts(t *testing.T) {
+	race := racing(t)
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata",
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
@@ -56,7 +90,8 @@ func TestScripts(t *testing.T) {
 			e.Values[clientKey{}] = newScriptClient()
 			e.Values[holdKey{}], e.Values[proxyKey{}] = new(hold), new(*proxy)
 			setBackend(e)
-			e.Setenv("GORACE", "atexit_sleep_ms=0") // else each command under the race detector takes a second more
+			e.Setenv("GORACE", race)
+			e.Setenv(raced, os.Getenv(raced))
 			demo, err := filepath.Abs("demo")
 			e.Setenv("DEMO", demo)
 			e.Setenv("GUIDE", filepath.Join(demo, "../../../docs/guide.md"))
