@@ -104,6 +104,10 @@ func routes() []route {
 		{pattern: "POST /dashboard/projects/{project}/branding", may: operator.Write, serve: (*API).saveBranding, upload: true},
 		{pattern: "GET /dashboard/projects/{project}/branding/preview/{file}", may: operator.Read, serve: (*API).previewSheet},
 
+		{pattern: "GET /dashboard/projects/{project}/rules", may: operator.Read, serve: (*API).showPolicies, nav: "Rules"},
+		{pattern: "GET /dashboard/projects/{project}/rules/edit", may: operator.Write, serve: (*API).editPolicies, fresh: true},
+		{pattern: "POST /dashboard/projects/{project}/rules/edit", may: operator.Write, serve: (*API).savePolicies, fresh: true},
+
 		{pattern: "GET /dashboard/projects/{project}/audit", may: operator.Read, serve: (*API).listAudit, nav: "Audit"},
 		{pattern: "GET /dashboard/projects/{project}/audit/live", may: operator.Read, serve: (*API).followAudit},
 		{pattern: "GET /dashboard/projects/{project}/audit/export", may: operator.Read, serve: (*API).exportAudit},

@@ -37,7 +37,7 @@ func TestScreensOfDashboard(t *testing.T) {
 		{"keys", home + "/keys"}, {"key-new", home + "/keys/new"}, {"clients", home + "/clients"}, {"client-new", home + "/clients/new"}, {"client", home + "/clients/" + client.ID},
 		{"subscribers", home + "/subscribers"}, {"subscriber", home + "/subscribers/" + sub.ID}, {"subscriber-new", home + "/subscribers/new"},
 		{"resources", home + "/resources"}, {"addresses", home + "/addresses"}, {"recordings", home + "/recordings"}, {"recordings-none", home + "/recordings?call=other"},
-		{"audit", home + "/audit"}, {"audit-all", "/dashboard/audit"}, {"styles", "/dashboard/_styles"}, {"styles-pages", "/dashboard/_styles?of=pages"},
+		{"rules", home + "/rules"}, {"rules-edit", home + "/rules/edit"}, {"audit", home + "/audit"}, {"audit-all", "/dashboard/audit"}, {"styles", "/dashboard/_styles"}, {"styles-pages", "/dashboard/_styles?of=pages"},
 	} {
 		s.open("dashboard-"+at.name, p.PublicURL+at.path)
 	}

@@ -1,0 +1,102 @@
+package dashboard
+
+import (
+	"net/http"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/operator"
+)
+
+// The rules of a project, as they are chosen.
+var (
+	registrations = []choice{
+		{Value: string(fabric.RegistrationOff), Title: "Others make accounts", Why: "An operator, the API or an invitation."},
+		{Value: string(fabric.RegistrationOpen), Title: "People make their own", Why: "Whoever reads mail at an address makes itself an account on the sign-in page."},
+	}
+	factorRules = []choice{
+		{Value: "no", Title: "Who has one", Why: "A password alone signs in who has set up nothing else."},
+		{Value: "yes", Title: "Everybody", Why: "Who has none sets a passkey or an authenticator app up on the way in."},
+	}
+	mediaRules = []choice{
+		{Value: "public", Title: "Whoever has its address", Why: "As clients of recordings expect; the address cannot be guessed."},
+		{Value: "basic", Title: "Who has credentials", Why: "Whoever may see the recording."},
+		{Value: "signed", Title: "Who has credentials or a signed link", Why: "A link holds for 30 days at most."},
+	}
+)
+
+// A policyPage shows the rules of a project, or the form that changes them.
+type policyPage struct {
+	Base                         string
+	Registration, Factors, Media choice
+	MayChange                    bool
+	Form                         form
+}
+
+// showPolicies serves GET /dashboard/projects/{project}/rules.
+func (a *API) showPolicies(v *visit) error {
+	return a.page(v, http.StatusOK, "Rules", "policies", policyPage{
+		Base: v.base(), Registration: one(registrations, string(v.project.Registration)), Factors: one(factorRules, yesNo(v.project.RequireFactor)),
+		Media: one(mediaRules, v.project.MediaAuth), MayChange: v.mayIn(operator.Write),
+	})
+}
+
+func one(all []choice, value string) choice {
+	for _, c := range all {
+		if c.Value == value {
+			return c
+		}
+	}
+	return choice{Value: value, Title: value}
+}
+
+func yesNo(is bool) string {
+	if is {
+		return "yes"
+	}
+	return "no"
+}
+
+// editPolicies serves GET /dashboard/projects/{project}/rules/edit.
+func (a *API) editPolicies(v *visit) error {
+	return a.page(v, http.StatusOK, "Change the rules", "policies_form", policyPage{Base: v.base(), Form: v.policyForm()})
+}
+
+func (v *visit) policyForm() form {
+	return form{Inputs: []input{
+		{Kind: "cards", Name: "registration", Label: "Who makes accounts", Options: chosen(registrations, string(v.project.Registration))},
+		{Kind: "cards", Name: "require_factor", Label: "Who needs a second factor", Options: chosen(factorRules, yesNo(v.project.RequireFactor))},
+		{Kind: "cards", Name: "media_auth", Label: "Who may fetch the sound of recordings", Options: chosen(mediaRules, v.project.MediaAuth)},
+	}}
+}
+
+// savePolicies serves POST /dashboard/projects/{project}/rules/edit. What the form does not
+// have stays as it is.
+func (a *API) savePolicies(v *visit) error {
+	var c fabric.ProjectChange
+	if v.form.Has("registration") {
+		r := fabric.Registration(v.form.Get("registration"))
+		c.Registration = &r
+	}
+	if v.form.Has("require_factor") {
+		needed := v.form.Get("require_factor") == "yes"
+		c.RequireFactor = &needed
+	}
+	if v.form.Has("media_auth") {
+		media := v.form.Get("media_auth")
+		c.MediaAuth = &media
+	}
+	var err error = problem.BadParam("require_factor", "require_factor must be yes or no")
+	if text := v.form.Get("require_factor"); text == "yes" || text == "no" || !v.form.Has("require_factor") {
+		_, err = a.Fabric.UpdateProject(v.r.Context(), v.project.ID, c)
+	}
+	p := policyPage{Base: v.base(), Form: v.policyForm()}
+	if p.Form.blame(err) {
+		retype(p.Form.Inputs, v.form)
+		return a.page(v, http.StatusUnprocessableEntity, "Change the rules", "policies_form", p)
+	}
+	if err != nil {
+		return err
+	}
+	return v.redirect(v.base() + "/rules?done=changed")
+}
