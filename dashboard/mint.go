@@ -94,7 +94,7 @@ func (a *API) makeToken(v *visit) error {
 
 // mint makes what the form asks for, and has the trail say so.
 func (a *API) mint(v *visit) (made mintedToken, err error) {
-	ctx, by := v.r.Context(), fabric.Issuer{ProjectID: v.project.ID}
+	ctx, by := v.r.Context(), fabric.Issuer{ProjectID: v.project.ID, KeyID: v.who.ID} // what it makes can be ended with it
 	made.Expires = v.now.Add(fabric.TokenLifetime)
 	var end *int64
 	if d, err := time.ParseDuration(v.form.Get("expires")); err == nil && d > 0 {
@@ -117,7 +117,7 @@ func (a *API) mint(v *visit) (made mintedToken, err error) {
 		tokens, err = a.Fabric.GuestToken(ctx, by, fabric.GuestTokenInput{AllowedAddresses: lines(v.form.Get("allowed_addresses")), ExpireAt: end})
 		made.Snippets = a.tokenSnippets(tokens.Access)
 	case "invite":
-		all := fabric.Token{Kind: fabric.SAT, ProjectID: v.project.ID}
+		all := fabric.Token{Kind: fabric.SAT, ProjectID: v.project.ID, KeyID: v.who.ID}
 		var of fabric.Address
 		if of, err = a.Fabric.FindAddress(ctx, all, address); err != nil && isMissing(err) || err == nil && of.Type != fabric.TypeSubscriber {
 			err = problem.BadParam("address_id", "address_id must be that of a subscriber's address of this project")

@@ -138,6 +138,7 @@ type operatorPage struct {
 	Operator operatorRow
 	Choices  []choice
 	Projects []choice
+	Made     made
 	Link     string
 	Faults   []string
 }
@@ -155,6 +156,9 @@ func (a *API) operatorPage(v *visit, status int, p operatorPage) error {
 		return err
 	}
 	p.Operator = operatorRowOf(v, o, projects)
+	if p.Made, err = a.madeBy(v, o); err != nil {
+		return err
+	}
 	var role operator.Membership
 	if len(o.Roles) > 0 {
 		role = o.Roles[0]
@@ -222,15 +226,23 @@ func (a *API) recoverOperator(v *visit) error {
 	return a.operatorPage(v, http.StatusOK, operatorPage{Link: a.setupURL(token)})
 }
 
-// deleteOperator serves POST /dashboard/operators/{id}/delete.
+// deleteOperator serves POST /dashboard/operators/{id}/delete. What the form names of what
+// the operator has made ends with it.
 func (a *API) deleteOperator(v *visit) error {
 	return a.named(v, func() error {
-		err := a.Operators.Delete(v.r.Context(), v.r.PathValue("id"))
+		o, err := a.Operators.Find(v.r.Context(), v.r.PathValue("id"))
+		if err != nil {
+			return err
+		}
+		err = a.Operators.Delete(v.r.Context(), v.r.PathValue("id"))
 		if errors.Is(err, problem.Conflict) {
 			all, _ := faults(err)
 			return a.operatorPage(v, http.StatusUnprocessableEntity, operatorPage{Faults: all})
 		}
 		if err != nil {
+			return err
+		}
+		if err := a.endMade(v, o); err != nil { // behind it, so that it makes no more meanwhile
 			return err
 		}
 		return v.redirect(Prefix + "/operators?done=deleted")

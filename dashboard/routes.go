@@ -125,6 +125,7 @@ func routes() []route {
 		{pattern: "POST /dashboard/operators/{id}/disable", may: operator.KeepOperators, serve: (*API).disableOperator, fresh: true},
 		{pattern: "POST /dashboard/operators/{id}/enable", may: operator.KeepOperators, serve: (*API).enableOperator, fresh: true},
 		{pattern: "POST /dashboard/operators/{id}/link", may: operator.KeepOperators, serve: (*API).recoverOperator, fresh: true},
+		{pattern: "POST /dashboard/operators/{id}/revoke", may: operator.KeepOperators, serve: (*API).endMadeBy, fresh: true},
 		{pattern: "POST /dashboard/operators/{id}/delete", may: operator.KeepOperators, serve: (*API).deleteOperator, fresh: true},
 
 		{pattern: "GET /dashboard/settings", may: operator.KeepOperators, serve: (*API).showSettings, nav: "Settings"},

@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"errors"
 	"net/http"
 	"strings"
 	"time"
@@ -176,7 +177,13 @@ func (a *API) tokenFacts(v *visit, t fabric.Token, raw string) (*foundToken, err
 	}
 	add("Subscriber", t.SubscriberID, v.base()+"/subscribers/"+t.SubscriberID)
 	add("OAuth client", t.ClientID, v.base()+"/clients/"+t.ClientID)
-	add("Made with the API key", t.KeyID, v.base()+"/keys/"+t.KeyID)
+	if by, err := a.Operators.Find(v.r.Context(), t.KeyID); err == nil {
+		add("Made by hand by", by.Title(), "")
+	} else if !errors.Is(err, problem.NotFound) {
+		return nil, err
+	} else {
+		add("Made with the API key", t.KeyID, v.base()+"/keys/"+t.KeyID)
+	}
 	add("Scopes", strings.Join(t.Scope, ", "), "")
 	for _, id := range t.AddressIDs {
 		add("Reaches", id, "")

@@ -236,6 +236,7 @@ var notices = map[string]string{
 	"stored":       "The recording is stored.",
 	"changed":      "The change is saved.",
 	"passkey":      "The passkey is added.",
+	"madeended":    "What you chose has ended, everywhere within a second.",
 	"factor":       "The second factor is removed.",
 	"password":     "The password is changed. All other sessions have ended.",
 	"signedout":    "All its sessions and tokens have ended.",

@@ -24,11 +24,11 @@ const (
 // another by proving the key that it is bound to.
 const RefreshingScope = "sat:refresh"
 
-// An Issuer is who asks for tokens: a project, by an API key or an OAuth client,
-// or a subscriber, by its SAT. What is issued ends when the issuer does.
+// An Issuer is who asks for tokens: a project, by an API key, an OAuth client or an operator's
+// hand, or a subscriber, by its SAT. What is issued ends when the issuer does.
 type Issuer struct {
 	ProjectID string
-	KeyID     string
+	KeyID     string // of an API key, or of the operator who makes tokens by hand
 	ClientID  string
 	SAT       *Token
 	Rights    *Rights // what it may give to API keys; nil is everything

@@ -36,7 +36,7 @@ type Token struct {
 	SessionID    string // sid: the login it was born of
 	GrantID      string // the OAuth grant
 	FamilyID     string // the refresh token and all that came from it
-	KeyID        string // the API key it was made with
+	KeyID        string // the API key it was made with, or the operator who made it by hand
 	IssuerID     string // the OAuth client it was made by, where that is not ClientID
 	ParentID     string // the family of the SAT it was made with
 	Generation   int64  // of a refresh token: how often its family was refreshed before
@@ -199,6 +199,12 @@ func (t Token) root() time.Time {
 // sees them all.
 func (t Token) reaches(addressID string) bool {
 	return t.Kind == SAT || slices.Contains(t.AddressIDs, addressID)
+}
+
+// RevokeByHand ends what an operator has made by hand by now, or is making, and what came of
+// it (see [Issuer]).
+func (f *Fabric) RevokeByHand(ctx context.Context, operatorID string) error {
+	return f.c.Revocations.Revoke(ctx, ended(revocation.Key, operatorID, f.now().Add(disablingTakes)))
 }
 
 // Revoke ends a token at once: a refresh token with all that came from it, any

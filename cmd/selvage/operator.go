@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"time"
 
@@ -199,7 +200,11 @@ func (c *cli) deleteOperator(ctx context.Context, a *app, cmd *cobra.Command, ar
 	if err := c.confirm(cmd, "This deletes the operator "+o.Email+".", o.Email); err != nil {
 		return err
 	}
-	return a.operators.Delete(ctx, o.ID)
+	if err := a.operators.Delete(ctx, o.ID); err != nil {
+		return err
+	}
+	fmt.Fprintf(c.stderr, "what it made stays good: selvage audit list --actor %s --action api_key\n", o.ID)
+	return nil
 }
 
 // A setupLink is a link as it is printed.

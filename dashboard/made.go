@@ -1,0 +1,132 @@
+package dashboard
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/audit"
+	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/operator"
+)
+
+// made is what an operator was shown the secret of, and is good yet. It is the project's,
+// and stays when the operator goes, unless somebody ends it with it.
+type made struct {
+	Secrets []madeRow
+	Tokens  int // made by hand; some may be good yet
+}
+
+// Any reports whether there is something.
+func (m made) Any() bool { return len(m.Secrets) > 0 || m.Tokens > 0 }
+
+// A madeRow is one such thing.
+type madeRow struct {
+	What, Title, URL string
+	At               time.Time
+	Value            string // goes back with the form that ends it; "" for what has to get another secret instead
+	end              func() error
+}
+
+// tokensByHand is the value of the form that stands for all of them.
+const tokensByHand = "tokens"
+
+// madeBy reads in the audit trail what an operator has made, and given other secrets.
+func (a *API) madeBy(v *visit, o operator.Operator) (m made, err error) {
+	seen := make(map[string]bool)
+	for _, action := range []string{"api_key.created", "api_key.rotated", "embed_key.created", "client.created", "client.secret_rotated"} {
+		found, err := a.audit(v, audit.Filter{Actor: o.ID, Action: action, Outcome: audit.Done}, page.Query{Size: page.MaxSize})
+		if err != nil {
+			return m, err
+		}
+		for _, e := range found.Items {
+			if seen[e.Target.ID] {
+				continue
+			}
+			seen[e.Target.ID] = true
+			row, err := a.madeRow(v, e)
+			if errors.Is(err, problem.NotFound) {
+				continue
+			}
+			if err != nil {
+				return m, err
+			}
+			m.Secrets = append(m.Secrets, row)
+		}
+	}
+	tokens, err := a.audit(v, audit.Filter{Actor: o.ID, Action: "token.issued", Outcome: audit.Done, Since: v.now.Add(-fabric.MaxLifetime)}, page.Query{Size: page.MaxSize})
+	m.Tokens = len(tokens.Items)
+	return m, err
+}
+
+// madeRow gives what an event tells of, if that is there yet and good; else it is
+// problem.NotFound.
+func (a *API) madeRow(v *visit, e audit.Event) (madeRow, error) {
+	ctx, base := v.r.Context(), Prefix+"/projects/"+e.ProjectID
+	row := madeRow{What: "API key", Title: e.Detail["name"], At: e.At, Value: e.Target.Kind + " " + e.Target.ID}
+	switch e.Target.Kind {
+	case "api_key":
+		k, err := a.Fabric.FindAPIKey(ctx, e.ProjectID, e.Target.ID)
+		if err != nil || !k.Revoked.IsZero() || !k.Expires.IsZero() && !v.now.Before(k.Expires) {
+			return row, errors.Join(err, problem.NoSuch("API key"))
+		}
+		row.URL, row.end = base+"/keys/"+k.ID, func() error { return a.Fabric.RevokeAPIKey(ctx, k.ProjectID, k.ID) }
+		row.Title = orText(k.Name, k.Prefix+"…")
+	case "embed_key":
+		all, err := a.Fabric.ListEmbedKeys(ctx, e.ProjectID, page.Query{Size: page.MaxSize})
+		i := slices.IndexFunc(all.Items, func(k fabric.EmbedKey) bool { return k.ID == e.Target.ID && k.Revoked.IsZero() })
+		if err != nil || i < 0 {
+			return row, errors.Join(err, problem.NoSuch("embed key"))
+		}
+		k := all.Items[i]
+		row.What, row.Title, row.URL = "Embed key", orText(k.Name, k.Prefix+"…"), base+"/tokens"
+		row.end = func() error { return a.Fabric.RevokeEmbedKey(ctx, k) }
+	default:
+		c, err := a.Clients.FindClient(ctx, e.Target.ID)
+		if err != nil || c.SecretHash == "" {
+			return row, errors.Join(err, problem.NoSuch("client"))
+		}
+		row.What, row.Title, row.URL, row.Value = "Secret of the OAuth client", orText(c.Name, c.ID), Prefix+"/projects/"+c.ProjectID+"/clients/"+c.ID, ""
+	}
+	return row, nil
+}
+
+func orText(text, other string) string {
+	if text == "" {
+		return other
+	}
+	return text
+}
+
+// endMade ends what of it a form names, and nothing that the operator has not made.
+func (a *API) endMade(v *visit, o operator.Operator) error {
+	m, err := a.madeBy(v, o)
+	if err != nil {
+		return err
+	}
+	for _, row := range m.Secrets {
+		if row.Value != "" && slices.Contains(v.form["end"], row.Value) {
+			if err := row.end(); err != nil && !errors.Is(err, problem.NotFound) {
+				return err
+			}
+		}
+	}
+	if !slices.Contains(v.form["end"], tokensByHand) {
+		return nil
+	}
+	return a.Fabric.RevokeByHand(v.r.Context(), o.ID)
+}
+
+// endMadeBy serves POST /dashboard/operators/{id}/revoke.
+func (a *API) endMadeBy(v *visit) error {
+	o, err := a.Operators.Find(v.r.Context(), v.r.PathValue("id"))
+	if err == nil {
+		err = a.endMade(v, o)
+	}
+	if err != nil {
+		return err
+	}
+	return v.redirect(Prefix + "/operators/" + o.ID + "?done=madeended")
+}
