@@ -53,7 +53,7 @@ func (c *cli) rootCommand() *cobra.Command {
 	root.AddCommand(
 		c.serveCommand(), c.demoCommand(), c.projectCommand(), c.operatorCommand(), c.keyCommand(), c.clientCommand(), c.subscriberCommand(),
 		c.resourceCommand(), c.addressCommand(), c.tokenCommand(), c.webhookCommand(), c.mailCommand(), c.recordingCommand(), c.auditCommand(), c.ringCommand(), c.caCommand(), c.configCommand(),
-		c.applyCommand(), c.doctorCommand(), c.manCommand(), c.versionCommand(),
+		c.applyCommand(), c.migrateCommand(), c.doctorCommand(), c.manCommand(), c.versionCommand(),
 	)
 	addCompletion(root)
 	return root

@@ -46,7 +46,7 @@ func (e *examination) rows(ctx context.Context) []finding {
 	case r.Schema == 0:
 		all = append(all, finef("none yet; a start makes it").of("schema"))
 	case r.Schema < known:
-		all = append(all, finef("%d; the next start makes %d of it, so make a backup first", r.Schema, known).of("schema"))
+		all = append(all, finef("%d; the next start makes %d of it, after a copy where it is a file; of a server make one by pg_dump", r.Schema, known).of("schema"))
 	default:
 		all = append(all, finef("%d, which this version knows", r.Schema).of("schema"))
 	}

@@ -166,7 +166,7 @@ func explain(f Field, e *jsonschema.ValidationError) error {
 	case *schemakind.Type:
 		return problem.BadParam(f.Name, "%s must be %s", at, oneOf(k.Want))
 	case *schemakind.Enum:
-		return problem.BadParam(f.Name, "%s must be one of %s", at, strings.Join(f.Enum, ", "))
+		return problem.BadParam(f.Name, "%s must be one of %s", at, listed(k.Want))
 	case *schemakind.MaxLength:
 		return problem.BadParam(f.Name, "%s is too long (maximum is %d characters)", at, k.Want)
 	case *schemakind.Pattern:
@@ -178,6 +178,15 @@ func explain(f Field, e *jsonschema.ValidationError) error {
 		return problem.BadParam(f.Name, "%s must be a %s", at, k.Want)
 	}
 	return problem.BadParam(f.Name, "%s: %s", at, e.ErrorKind.LocalizedString(english))
+}
+
+// listed gives values for a sentence.
+func listed(values []any) string {
+	var all []string
+	for _, v := range values {
+		all = append(all, fmt.Sprint(v))
+	}
+	return strings.Join(all, ", ")
 }
 
 // oneOf names JSON types.

@@ -40,6 +40,9 @@ func migrate(ctx context.Context, db *sql.DB, dialect database.Dialect) (from in
 	if current == target {
 		return current, nil
 	}
+	if err := keepBefore(ctx, db, dialect, current); err != nil {
+		return current, err
+	}
 	if _, err := provider.Up(ctx); err != nil {
 		return 0, fmt.Errorf("updating schema: %w", err)
 	}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/selvage/selvage/internal/store"
+)
+
+// A schema is the state of the database, as it is printed.
+type schema struct {
+	database       string
+	current, known int64
+	before         string // a copy of it
+}
+
+// state says what a start would do.
+func (s schema) state() string {
+	switch {
+	case s.current == 0:
+		return "none yet: a start makes it"
+	case s.current < s.known:
+		return "older: the next start, or `selvage migrate up`, changes it"
+	}
+	return "as this version has it"
+}
+
+var schemas = view[schema]{
+	id: func(s schema) string { return strconv.FormatInt(s.current, 10) },
+	json: func(s schema) any {
+		return struct {
+			Current int64  `json:"current"`
+			Known   int64  `json:"known"`
+			Before  string `json:"copy_of_before,omitempty"`
+		}{s.current, s.known, s.before}
+	},
+	facts: []fact[schema]{
+		{name: "Database", value: func(s schema) string { return s.database }},
+		{name: "Schema", value: func(s schema) string { return strconv.FormatInt(s.current, 10) }},
+		{name: "This version", value: func(s schema) string { return strconv.FormatInt(s.known, 10) }},
+		{name: "State", value: schema.state},
+		{name: "Copy of before", value: func(s schema) string { return s.before }},
+	},
+}
+
+func (c *cli) migrateCommand() *cobra.Command {
+	status := &cobra.Command{
+		Use: "status", Short: "Show which schema the database has, and which this version makes; changes nothing", Args: positional(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			config, _, err := c.loadConfig(cmd.Flags())
+			if err != nil {
+				return err
+			}
+			return c.showSchema(cmd.Context(), config)
+		},
+	}
+	up := &cobra.Command{
+		Use: "up", Short: "Bring the schema up to date, as a start does", Args: positional(),
+		Long: "Brings the schema up to date, as every start and every command does. An SQLite file is copied beside itself\n" +
+			"first, under its name and .schema-N; of PostgreSQL make a copy with pg_dump.",
+		RunE: c.with(func(ctx context.Context, a *app, _ *cobra.Command, _ []string) error {
+			return c.showSchema(ctx, a.config)
+		}),
+	}
+	return noun("migrate", "The schema of the database", status, up)
+}
+
+// showSchema looks at the database.
+func (c *cli) showSchema(ctx context.Context, config Config) error {
+	s := schema{database: redact(string(config.Database))}
+	r, known, err := store.Look(ctx, store.Config{URL: string(config.Database), Dir: config.Data})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	s.current, s.known = r.Schema, known
+	if !config.Database.shared() {
+		file := fileOf(string(config.Database))
+		if !filepath.IsAbs(file) {
+			file = filepath.Join(config.Data, file)
+		}
+		s.before = store.Before(file)
+	}
+	return one(c, schemas, s)
+}
