@@ -2,6 +2,7 @@ package main
 
 import (
 	"net/http"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -27,9 +28,13 @@ type world struct {
 // loginScope is what the flows ask for.
 const loginScope = "openid offline_access"
 
-// newWorld starts a server, of binary where that is not "".
+// newWorld starts a server, of binary where that is not "", on data that it begins itself.
 func newWorld(p *harness.Program, pinned bool, binary string) *world {
-	s := harness.StartConfig(p, harness.Config{Prefix: serverPrefix(pinned), Env: []string{procs}, Binary: binary})
+	c := harness.Config{Prefix: serverPrefix(pinned), Env: []string{procs}, Binary: binary}
+	if binary != "" {
+		c.Data = filepath.Join(p.TempDir(), "data")
+	}
+	s := harness.StartConfig(p, c)
 	w := &world{Project: s.NewProject(p)}
 	w.sub = w.NewSubscriber(p)
 	w.login = w.NewClient(p, "spa", "--first-party", "--id-token-alg", "ES256", "--access-token", "fabric")
