@@ -15,7 +15,7 @@ import (
 // An AuthRequest is an authorization request (OpenID Connect Core, section
 // 3.1.2.1) that was checked: its client and redirect URI are proven.
 type AuthRequest struct {
-	ID           string       `json:"id"`
+	ID           string       `json:"id,omitempty"`
 	ClientID     string       `json:"client_id"`
 	ResponseType string       `json:"response_type,omitempty"` // "" means ResponseCode
 	RedirectURI  string       `json:"redirect_uri"`
@@ -37,8 +37,8 @@ type AuthRequest struct {
 	Resources    []string     `json:"resources,omitempty"`  // that its access tokens may be for (RFC 8707); none means us
 	UILocales    string       `json:"ui_locales,omitempty"` // languages that its pages shall be in, the best first
 	Chosen       string       `json:"chosen,omitempty"`     // the login that a person chose for it
-	Created      time.Time    `json:"created"`
-	Browser      string       `json:"browser"` // digest of the cookie of the browser that began it
+	Created      time.Time    `json:"created,omitzero"`
+	Browser      string       `json:"browser,omitempty"` // digest of the cookie of the browser that began it
 }
 
 // Has reports whether the request has a prompt value.

@@ -14,8 +14,7 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// A Code is what an authorization code stands for. It lies in the session store
-// under the digest of the code.
+// A Code is what an authorization code stands for.
 type Code struct {
 	Request   AuthRequest `json:"request"`
 	ProjectID string      `json:"project_id"`
@@ -34,7 +33,6 @@ type RedeemedCode struct {
 }
 
 func requestKey(id string) session.Key   { return session.Key{Kind: "request", ID: session.Digest(id)} }
-func codeKey(code string) session.Key    { return session.Key{Kind: "code", ID: session.Digest(code)} }
 func invalidGrant(why string) error      { return oauth("invalid_grant", "%s", why) }
 func challengeOf(verifier string) string { return base64.RawURLEncoding.EncodeToString(sum(verifier)) }
 
@@ -95,20 +93,6 @@ func (c Client) mayEnd(a AuthRequest) bool {
 	return c.AllowsRedirect(a.RedirectURI)
 }
 
-// IssueCode gives the authorization code of a request that a login answered.
-func (p *Provider) IssueCode(ctx context.Context, a AuthRequest, s Session) (string, error) {
-	value, err := json.Marshal(codeOf(a, s))
-	if err != nil {
-		return "", fmt.Errorf("writing code: %w", err)
-	}
-	code := randomToken()
-	if err := p.Sessions.Put(ctx, codeKey(code), value, p.Lifetimes().Code); err != nil {
-		return "", fmt.Errorf("writing code: %w", err)
-	}
-	p.Observe("code")
-	return code, nil
-}
-
 func codeOf(a AuthRequest, s Session) Code {
 	return Code{Request: a, ProjectID: s.ProjectID, SessionID: s.ID, SubjectID: s.SubscriberID, AuthTime: s.AuthTime, AMR: s.AMR}
 }
@@ -124,20 +108,19 @@ type Redemption struct {
 // Redeem makes a code's tokens. Every failure is invalid_grant; presenting a code
 // again also ends what it gave the first time.
 func (p *Provider) Redeem(ctx context.Context, c Client, r Redemption) (TokenSet, error) {
-	code, err := p.findCode(ctx, c, r)
+	code, hash, err := p.findCode(ctx, c, r)
 	if err != nil {
-		return TokenSet{}, err
-	}
-	if err := checkRedemption(c, code, r); err != nil {
 		return TokenSet{}, err
 	}
 	audience, err := p.audienceOf(c, code.Request.Resources, r.Resources)
-	if err != nil {
-		return TokenSet{}, err
+	if bad := checkRedemption(c, code, r); bad != nil {
+		err = bad
 	}
-	set, err := p.exchange(ctx, c, code, audience, RedeemedCode{Hash: session.Digest(r.Code), Expires: p.Now().Add(p.Lifetimes().Code + remembered)})
+	if err != nil {
+		return TokenSet{}, p.misused(ctx, c, hash, err)
+	}
+	set, err := p.exchange(ctx, c, code, audience, RedeemedCode{Hash: hash, Expires: p.Now().Add(p.Lifetimes().Code + remembered)})
 	if err == nil {
-		_ = p.Sessions.Delete(ctx, codeKey(r.Code)) // tidiness; the row decides
 		p.Observe("token_" + GrantCode)
 	}
 	return set, err
@@ -165,28 +148,6 @@ func (p *Provider) exchange(ctx context.Context, c Client, code Code, audience s
 	return p.mint(c, g, sub, minting{scope: g.Scope, audience: audience, nonce: code.Request.Nonce, refresh: refresh, idToken: true})
 }
 
-// findCode reads a code of this client. One that is no longer there may be a
-// replay, which ends what it gave.
-func (p *Provider) findCode(ctx context.Context, c Client, r Redemption) (code Code, err error) {
-	if len(r.Code) > 128 {
-		return code, invalidGrant("the code is not valid")
-	}
-	value, err := p.Sessions.Get(ctx, codeKey(r.Code))
-	if errors.Is(err, problem.NotFound) {
-		return code, p.replayed(ctx, c, session.Digest(r.Code))
-	}
-	if err != nil {
-		return code, fmt.Errorf("reading code: %w", err)
-	}
-	if err := json.Unmarshal(value, &code); err != nil {
-		return code, fmt.Errorf("reading code: %w", err)
-	}
-	if code.Request.ClientID != c.ID {
-		return code, invalidGrant("the code is not valid")
-	}
-	return code, nil
-}
-
 // checkRedemption applies the rows "redirect_uri" and "code_challenge" of the
 // client profiles.
 func checkRedemption(c Client, code Code, r Redemption) error {
@@ -208,6 +169,18 @@ func checkRedemption(c Client, code Code, r Redemption) error {
 		return invalidGrant("code_verifier does not match the code_challenge")
 	}
 	return nil
+}
+
+// misused answers a redemption that is not right: one of a code that was redeemed before
+// ends what that gave all the same.
+func (p *Provider) misused(ctx context.Context, c Client, hash string, why error) error {
+	switch _, err := p.Store.FindRedeemedCode(ctx, hash); {
+	case errors.Is(err, problem.NotFound):
+		return why
+	case err != nil:
+		return fmt.Errorf("reading redeemed code: %w", err)
+	}
+	return p.replayed(ctx, c, hash)
 }
 
 // replayed answers a code that was redeemed before: what it gave is revoked, in a

@@ -224,6 +224,7 @@ type Provider struct {
 	clients   *recent.Cache[Client]
 	projects  *recent.Cache[fabric.Project]
 	open      *recent.Cache[bool] // whether people may register anywhere
+	codes     *keys.Sealer        // of authorization codes
 	remote    keyring
 }
 
@@ -250,6 +251,7 @@ func New(c Config) *Provider {
 		}
 	}
 	p := &Provider{Config: c, seen: recent.New[Session](c.Now), clients: recent.New[Client](c.Now), projects: recent.New[fabric.Project](c.Now), open: recent.New[bool](c.Now)}
+	p.codes = p.Ring.Sealer("authorization code", "code", "")
 	p.SetLifetimes(c.Lifetimes)
 	return p
 }

@@ -1,0 +1,107 @@
+package oidc_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/idp"
+)
+
+// TestSealedCode issues a code and loses the session store: nothing of it was there.
+func TestSealedCode(t *testing.T) {
+	w := newWorld(t)
+	c, _ := w.client(nil)
+	br := w.browser()
+	br.code(c) // signs in
+	before := len(w.entries())
+	code := br.code(c)
+	if got := len(w.entries()); got != before {
+		t.Errorf("a code is %d entries of the session store", got-before)
+	}
+	w.empty()
+	if got := w.redeem(c, code); got.status != http.StatusOK {
+		t.Errorf("redeeming: %d %s", got.status, got.body)
+	}
+}
+
+// TestRewrittenCode redeems one code as it was written in several ways: it is one code.
+func TestRewrittenCode(t *testing.T) {
+	w := newWorld(t)
+	c, _ := w.client(nil)
+	code := w.browser().code(c, "scope", "openid offline_access")
+	first := w.redeem(c, code).json(t)
+	middle := len(code) - 30
+	for name, again := range map[string]string{
+		"a line end at its end": code + "\n",
+		"line ends in it":       code[:middle] + "\r\n" + code[middle:],
+		"padded":                code + "==",
+		"another last letter":   code[:len(code)-1] + string(code[len(code)-1]+1),
+		"a part too many":       code + ".",
+		"another header":        "e30" + code[strings.Index(code, ".."):],
+	} {
+		if got := w.redeem(c, again); got.json(t)["error"] != "invalid_grant" {
+			t.Errorf("%s: %d %s, want invalid_grant", name, got.status, got.body)
+		}
+	}
+	if got := w.userinfo(text(first["access_token"])); got.status != http.StatusUnauthorized {
+		t.Errorf("the access token after the code came again: %d, want 401", got.status)
+	}
+}
+
+// TestReplayMisused presents a redeemed code without what else it needs, and after its
+// time: what it gave ends all the same.
+func TestReplayMisused(t *testing.T) {
+	w := newWorld(t)
+	for name, replay := range map[string]func(c idp.Client, code string) reply{
+		"another verifier": func(c idp.Client, code string) reply {
+			return w.redeem(c, code, "code_verifier", strings.Repeat("a", 43))
+		},
+		"another redirect_uri": func(c idp.Client, code string) reply {
+			return w.redeem(c, code, "redirect_uri", "https://app.example/other")
+		},
+		"too late": func(c idp.Client, code string) reply {
+			w.pass(2 * time.Minute)
+			return w.redeem(c, code)
+		},
+	} {
+		c, _ := w.client(nil)
+		code := w.browser().code(c, "scope", "openid offline_access")
+		first := w.redeem(c, code).json(t)
+		if got := replay(c, code); got.json(t)["error"] != "invalid_grant" {
+			t.Errorf("%s: %d %s, want invalid_grant", name, got.status, got.body)
+		}
+		if got := w.userinfo(text(first["access_token"])); got.status != http.StatusUnauthorized {
+			t.Errorf("%s: the access token: %d, want 401", name, got.status)
+		}
+	}
+}
+
+// TestLongCode has a request whose code would be too long for a URL: it lies in the
+// session store, is redeemed once, and is gone with the store.
+func TestLongCode(t *testing.T) {
+	w := newWorld(t)
+	c, _ := w.client(nil)
+	nonce := strings.Repeat("n", 4000)
+	br := w.browser()
+	code := br.code(c, "nonce", nonce)
+	if len(code) > 128 {
+		t.Fatalf("the code has %d characters", len(code))
+	}
+	got := w.redeem(c, code)
+	if claims := payload(t, w, text(got.json(t)["id_token"])); claims["nonce"] != nonce {
+		t.Errorf("the nonce is %v", claims["nonce"])
+	}
+	if got := w.redeem(c, code); got.json(t)["error"] != "invalid_grant" {
+		t.Errorf("redeemed again: %d %s", got.status, got.body)
+	}
+	if got := w.userinfo(text(got.json(t)["access_token"])); got.status != http.StatusUnauthorized {
+		t.Errorf("the access token after the replay: %d, want 401", got.status)
+	}
+	code = br.code(c, "nonce", nonce)
+	w.empty()
+	if got := w.redeem(c, code); got.json(t)["error"] != "invalid_grant" {
+		t.Errorf("after the store was emptied: %d %s", got.status, got.body)
+	}
+}
