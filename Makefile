@@ -96,7 +96,7 @@ race: build ## every script under the race detector, of which `make test` has th
 
 screenshots: build ## every page in light, dark and on a phone, into SCREENSHOTS, with an index.html
 	test/setup.sh
-	@SELVAGE_BINARY=$(CURDIR)/$(BINARY) SELVAGE_TEST_ALL=1 SELVAGE_TEST_SCREENSHOTS=$(abspath $(SCREENSHOTS)) go test -count=1 -vet=off -run '^TestScreens' ./test/clients
+	@SELVAGE_BINARY=$(CURDIR)/$(BINARY) SELVAGE_TEST_ALL=1 SELVAGE_TEST_SCREENSHOTS=$(abspath $(SCREENSHOTS)) SELVAGE_TEST_MAILS=$(CURDIR)/docs/images go test -count=1 -vet=off -run '^TestScreens' ./test/clients
 
 lint: ## vet and staticcheck
 	go vet ./...

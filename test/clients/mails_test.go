@@ -1,0 +1,120 @@
+package clients
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/selvage/selvage/test/harness"
+	"github.com/selvage/selvage/test/inbox"
+)
+
+// letter waits for the n-th mail with a link to an address, and gives the link.
+func letter(t *testing.T, in *inbox.Server, to string, n int) string {
+	t.Helper()
+	var links []string
+	harness.Eventually(t, patience, fmt.Sprintf("mail %d to %s", n, to), func() error {
+		links = nil
+		for _, m := range in.To(to) {
+			if l := m.Link(); l != "" {
+				links = append(links, l)
+			}
+		}
+		if len(links) < n {
+			return errors.New("it is not there")
+		}
+		return nil
+	})
+	return links[n-1]
+}
+
+// TestMailsInChromium has people go by mails that an SMTP server took, over TLS and by a
+// password: who forgot a password sets another, who was invited sets the first, and who
+// wants an account shows that the address is its own.
+func TestMailsInChromium(t *testing.T) {
+	harness.NotStorage(t)
+	in := inbox.Start(t, inbox.Config{TLS: true, Auth: true})
+	n := harness.StartNodes(t, nil, harness.Config{Env: []string{
+		"SELVAGE_MAIL__URL=smtp://" + url.QueryEscape(inbox.User) + "@localhost:" + in.Port() + "?tls=starttls", "SELVAGE_MAIL__PASSWORD=" + inbox.Password,
+		"SELVAGE_MAIL__CA=" + in.CAFile, "SELVAGE_MAIL__FROM=no-reply@acme.example",
+	}})
+	p := n.NewProject(t)
+	sub := p.NewSubscriber(t)
+	p.Command(t, "", "project", "update", p.ID, "--registration", "open")
+	b := newTab(t)
+	account := p.Issuer() + "account?project=" + p.ID
+	there := func(what string) {
+		t.Helper()
+		b.until(what, "document.readyState === 'complete' && document.getElementById("+quoted(what)+")")
+	}
+	signOut := func() {
+		t.Helper()
+		b.do(chromedp.Navigate(p.Issuer() + "logout"))
+		b.click("logout-confirm")
+		there("logged-out")
+	}
+
+	// Forgotten.
+	b.do(chromedp.Navigate(account))
+	b.click("login-forgot")
+	there("forgot-submit")
+	b.typeInto("username", strings.ToUpper(sub.Email))
+	b.click("forgot-submit")
+	there("mail-sent")
+	b.do(chromedp.Navigate(letter(t, in, sub.Email, 1)))
+	old := sub.Password
+	sub.Password = "a loom of their own"
+	b.typeInto("new-password", sub.Password)
+	b.picture("mail-reset")
+	b.click("password-submit")
+	there("password-set")
+	b.do(chromedp.Navigate(account))
+	b.password(harness.Subscriber{Email: sub.Email, Password: old})
+	there("login-error")
+	b.password(sub)
+	there("account-page")
+	signOut()
+
+	// Invited.
+	grace := harness.Subscriber{Email: "grace@example.com", Password: "granite-otter-nine"}
+	p.Command(t, "", "subscriber", "invite", "--project", p.ID, "--email", grace.Email, "--inviter", "Ada Lovelace")
+	b.do(chromedp.Navigate(letter(t, in, grace.Email, 1)))
+	b.typeInto("new-password", grace.Password)
+	b.picture("mail-invitation")
+	b.click("password-submit")
+	there("password-set")
+	b.do(chromedp.Navigate(account))
+	b.password(grace)
+	there("account-page")
+	signOut()
+
+	// On their own.
+	alan := harness.Subscriber{Email: "alan@example.com", Password: "another-quilted-heron"}
+	b.do(chromedp.Navigate(account))
+	b.click("login-register")
+	there("register-submit")
+	b.typeInto("username", alan.Email)
+	b.typeInto("new-password", alan.Password)
+	b.typeInto("first-name", "Alan")
+	b.typeInto("last-name", "Turing")
+	b.picture("mail-register")
+	b.click("register-submit")
+	there("mail-sent")
+	b.do(chromedp.Navigate(letter(t, in, alan.Email, 1)))
+	b.picture("mail-welcome")
+	b.click("confirm-submit")
+	there("account-page")
+	b.until("the name", "document.body.innerText.includes('Alan Turing')")
+	for _, m := range in.Mails() {
+		if !m.Secure || m.User != inbox.User || strings.Contains(m.Raw, sub.Password) {
+			t.Errorf("the mail %q came in the clear (%v), by %q, or has a password in it", m.Subject, !m.Secure, m.User)
+		}
+	}
+	if got := len(in.To(alan.Email)); got != 1 {
+		t.Errorf("who makes an account is sent %d mails, want one", got)
+	}
+}
