@@ -64,6 +64,8 @@ func racing(t *testing.T) string {
 //	certify NAME HOST...             makes NAME.pem and NAME-key.pem
 //	shows URL HOST                   waits until the certificate there has that name first
 //	begun                            makes selvage-data as a first command leaves it, which is cheaper than that
+//	aged DAYS N                      makes selvage-data as it was so many days ago, with N sign-ins in its audit trail
+//	silent ARGS...                   runs selvage until it prints nothing
 //	fresh                            gives the commands that follow rows and sessions of their own
 //	redis VERB                       does something to a Redis of the script; see cmdRedis
 //	sql FILE|URL STATEMENTS          runs SQL in an SQLite file, or in PostgreSQL
@@ -84,7 +86,7 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata",
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"http": cmdHTTP, "ready": cmdReady, "sigterm": cmdSigterm, "sighup": cmdSighup, "let": cmdLet, "until": cmdUntil, "pkce": cmdPKCE, "await": cmdAwait,
-			"drain": cmdDrain, "begun": cmdBegun(newBeginning(t)), "fresh": cmdFresh, "redis": cmdRedis, "sql": cmdSQL, "hold": cmdHold, "release": cmdRelease, "proxy": cmdProxy, "behind": cmdBehind, "certify": cmdCertify, "shows": cmdShows, "receive": cmdReceive,
+			"drain": cmdDrain, "begun": cmdBegun(newBeginning(t)), "fresh": cmdFresh, "aged": cmdAged, "silent": cmdSilent, "redis": cmdRedis, "sql": cmdSQL, "hold": cmdHold, "release": cmdRelease, "proxy": cmdProxy, "behind": cmdBehind, "certify": cmdCertify, "shows": cmdShows, "receive": cmdReceive,
 		},
 		Setup: func(e *testscript.Env) error {
 			e.Values[clientKey{}] = newScriptClient()

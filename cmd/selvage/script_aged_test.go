@@ -1,0 +1,49 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/selvage/selvage/internal/audit"
+	"github.com/selvage/selvage/internal/store"
+)
+
+// cmdAged makes selvage-data as it was begun so many days ago, with so many sign-ins of that
+// day in the audit trail: no clock of a machine can be set back for it.
+func cmdAged(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) != 2 {
+		ts.Fatalf("usage: aged DAYS SIGN-INS")
+	}
+	days, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	n, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	ctx, then := context.Background(), time.Now().AddDate(0, 0, -days)
+	c := Config{Data: ts.MkAbs("selvage-data"), Database: databaseURL(ts.Getenv("SELVAGE_DATABASE"))}
+	ts.Check(makeDataDir(c.Data))
+	rows, err := store.Open(ctx, store.Config{URL: string(c.Database), Dir: c.Data, Now: func() time.Time { return then }})
+	ts.Check(err)
+	_, err = openRing(ctx, c, rows, slog.New(slog.DiscardHandler))
+	ts.Check(err)
+	for range n {
+		then = then.Add(time.Second)
+		ts.Check(rows.Record(ctx, audit.Of("login", "", "subscriber", "somebody")))
+	}
+	ts.Check(rows.Close())
+}
+
+// cmdSilent waits until a command of selvage has nothing to print.
+func cmdSilent(ts *testscript.TestScript, _ bool, args []string) {
+	for deadline := time.Now().Add(patient); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		ts.Check(ts.Exec("selvage", args...))
+		if ts.ReadFile("stdout") == "" {
+			return
+		}
+	}
+	ts.Fatalf("selvage %s still prints %s", strings.Join(args, " "), ts.ReadFile("stdout"))
+}
