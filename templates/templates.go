@@ -47,6 +47,7 @@ type Login struct {
 	App, Host  string // who asks, and where it lives
 	Email      string // typed before, or hinted
 	Error      string // "" at first
+	Again      bool   // the request was begun anew, since the one before was over
 	EmailFocus bool   // whether the e-mail is what to type first
 	Register   bool   // whether people may make themselves an account
 
@@ -110,7 +111,10 @@ type Logout struct {
 }
 
 // LoggedOut says that the login is over.
-type LoggedOut struct{ App string }
+type LoggedOut struct {
+	App   string
+	Again string // where to sign in again; "" for nowhere
+}
 
 // Error says what went wrong and what to do.
 type Error struct {

@@ -75,5 +75,5 @@ func (a *API) change(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return over(mail.ChangeAddress, err)
 	}
-	return a.write(w, r, changedWords(a.words(r), l.Email), templates.Options{})
+	return a.write(w, r, changedWords(a.words(r), l.Email, l.ProjectID), templates.Options{})
 }

@@ -18,6 +18,9 @@ import (
 // maxQuery bounds the parameters of an authorization request.
 const maxQuery = 16 << 10
 
+// authorizePath is where authorization requests begin.
+const authorizePath = "/login/oauth/authorize"
+
 // authorize serves GET /login/oauth/authorize (OpenID Connect Core, section 3.1.2).
 func (a *API) authorize(w http.ResponseWriter, r *http.Request) error {
 	if err := a.Limits.Pass(r.Context(), limit.AuthorizePerNetwork, web.Network(r)); err != nil {
@@ -163,7 +166,12 @@ func (a *API) suspend(w http.ResponseWriter, r *http.Request, c idp.Client, req 
 	if err := a.Suspend(r.Context(), req); err != nil {
 		return a.respondError(w, r, c, req, err)
 	}
-	seeOther(w, path+"?id="+url.QueryEscape(req.ID))
+	a.rememberStart(w, r, req.ID)
+	to := path + "?id=" + url.QueryEscape(req.ID)
+	if r.Method == http.MethodGet && r.URL.Query().Has(againParam) {
+		to += "&again"
+	}
+	seeOther(w, to)
 	return nil
 }
 

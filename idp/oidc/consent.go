@@ -83,7 +83,7 @@ func (a *API) answerConsent(w http.ResponseWriter, r *http.Request) error {
 		if req.Device != "" {
 			return a.denyDevice(w, r, c, req)
 		}
-		if err := a.drop(r, req); err != nil {
+		if err := a.drop(w, r, req); err != nil {
 			return err
 		}
 		denied := &problem.Error{Kind: problem.Forbidden, Code: "access_denied", Message: "the subscriber denied the access"}

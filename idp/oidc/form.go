@@ -70,5 +70,8 @@ func (a *API) flowForm(w http.ResponseWriter, r *http.Request) (url.Values, idp.
 		err = errForm
 	}
 	learn(r, req, c)
-	return form, req, c, stale(err)
+	if errors.Is(err, problem.NotFound) {
+		err = errGone
+	}
+	return form, req, c, err
 }

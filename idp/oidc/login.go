@@ -21,7 +21,8 @@ func (a *API) showLogin(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return a.loginPage(w, r, c, req, templates.Login{Email: req.LoginHint, EmailFocus: req.LoginHint == ""}, http.StatusOK)
+	again := r.URL.Query().Has("again")
+	return a.loginPage(w, r, c, req, templates.Login{Email: req.LoginHint, EmailFocus: req.LoginHint == "", Again: again}, http.StatusOK)
 }
 
 func (a *API) loginPage(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest, p templates.Login, status int) error {
@@ -43,6 +44,10 @@ func (a *API) logIn(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	email := form.Get("username")
+	if form.Get("forgot") != "" { // with the e-mail, and without looking at the password
+		req.LoginHint = shortened(email)
+		return a.suspend(w, r, c, req, "/forgot")
+	}
 	s, err := a.LogIn(r.Context(), c.ProjectID, email, form.Get("password"), a.visitor(r))
 	if errors.Is(err, problem.Unauthenticated) {
 		page := templates.Login{Email: email, Error: a.fault(r, problem.First(err))}
@@ -70,7 +75,7 @@ var errOther = &problem.Error{Kind: problem.Invalid, Code: "login_required", Mes
 // Connect Core, section 3.1.2.1).
 func (a *API) afterLogin(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest, s idp.Session) error {
 	if !req.Means(s) {
-		if err := a.drop(r, req); err != nil {
+		if err := a.drop(w, r, req); err != nil {
 			return err
 		}
 		return a.respondError(w, r, c, req, errOther)
@@ -95,14 +100,15 @@ func (a *API) answer(w http.ResponseWriter, r *http.Request, c idp.Client, req i
 	if req.Device != "" {
 		return a.signInDevice(w, r, c, req, s)
 	}
-	if err := a.drop(r, req); err != nil {
+	if err := a.drop(w, r, req); err != nil {
 		return err
 	}
 	return a.grant(w, r, c, req, s)
 }
 
 // drop ends a suspended request: of several answers the first counts.
-func (a *API) drop(r *http.Request, req idp.AuthRequest) error {
+func (a *API) drop(w http.ResponseWriter, r *http.Request, req idp.AuthRequest) error {
+	a.forgetStart(w, r)
 	err := a.Drop(r.Context(), req)
 	if errors.Is(err, problem.NotFound) {
 		return errStale
@@ -113,7 +119,10 @@ func (a *API) drop(r *http.Request, req idp.AuthRequest) error {
 // resume finds the request that a page belongs to.
 func (a *API) resume(r *http.Request, id string) (idp.AuthRequest, idp.Client, error) {
 	req, c, err := a.Resume(r.Context(), id, a.cookies.FlowOf(r))
-	if errors.Is(err, problem.NotFound) || errors.Is(err, problem.Forbidden) {
+	switch {
+	case errors.Is(err, problem.NotFound):
+		err = errGone
+	case errors.Is(err, problem.Forbidden):
 		err = errStale
 	}
 	learn(r, req, c)

@@ -26,6 +26,7 @@ type logoutRequest struct {
 	hint       idp.IDHint // zero where there is none
 	redirectTo string     // a registered URI, or ""
 	state      string
+	again      string // where to sign in again: the app, else the account
 }
 
 // endSessionByPost serves POST /oauth/logout. It comes from the client's site,
@@ -108,6 +109,7 @@ func (a *API) parseLogout(r *http.Request, v url.Values) (req logoutRequest, err
 		}
 		req.hint.SessionID = a.SessionOf(req.client, req.hint.SessionID)
 	}
+	req.again = home(req.client)
 	req.redirectTo, req.state = v.Get("post_logout_redirect_uri"), v.Get("state")
 	if req.redirectTo != "" && !req.client.AllowsLogoutTo(req.redirectTo) {
 		return req, errLogout
@@ -148,10 +150,24 @@ func (a *API) logOut(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	if all, err := a.held(r); err == nil && len(all) > 0 && req.again == "" {
+		req.again = "/account?project=" + url.QueryEscape(all[0].ProjectID)
+	}
 	if err := a.endHeld(r, req.reaches); err != nil {
 		return err
 	}
 	return a.loggedOut(w, r, req)
+}
+
+// home gives where an app lives that people sign in to, as far as its redirect URIs tell:
+// it begins a sign-in of its own there.
+func home(c idp.Client) string {
+	for _, uri := range c.RedirectURIs {
+		if u, err := url.Parse(uri); err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" && c.Type != idp.Native {
+			return u.Scheme + "://" + u.Host + "/"
+		}
+	}
+	return ""
 }
 
 // loggedOut takes dead logins out of the browser's cookie and leads back to the
@@ -171,7 +187,7 @@ func (a *API) loggedOut(w http.ResponseWriter, r *http.Request, req logoutReques
 		return err
 	}
 	if req.redirectTo == "" {
-		return a.write(w, r, templates.LoggedOut{App: req.client.Name}, templates.Options{})
+		return a.write(w, r, templates.LoggedOut{App: req.client.Name, Again: req.again}, templates.Options{})
 	}
 	to := req.redirectTo
 	if req.state != "" {

@@ -66,6 +66,9 @@ func (a *API) write(w http.ResponseWriter, r *http.Request, p templates.Page, o 
 
 // writePage tells an error as a page.
 func (a *API) writePage(w http.ResponseWriter, r *http.Request, err error) {
+	if a.beginAgain(w, r, err) {
+		return
+	}
 	var s *shown
 	if !errors.As(err, &s) {
 		s = a.pageOf(w, r, err)

@@ -2,6 +2,7 @@ package oidc
 
 import (
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -67,8 +68,8 @@ func changeWords(say *words.Words, email, project, token string) templates.Confi
 	}
 }
 
-func changedWords(say *words.Words, email string) templates.Notice {
-	return templates.Notice{ID: "address-changed", Title: say.Say("address.changed"), Text: []string{say.Say("address.changed-text", "Email", email)}}
+func changedWords(say *words.Words, email, projectID string) templates.Notice {
+	return templates.Notice{Button: &templates.Link{Title: say.Say("account.back"), URL: "/account?project=" + url.QueryEscape(projectID)}, ID: "address-changed", Title: say.Say("address.changed"), Text: []string{say.Say("address.changed-text", "Email", email)}}
 }
 
 // The answers where nobody makes itself an account, or has one by now.

@@ -1,0 +1,56 @@
+package oidc_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// A sign-in whose request is gone begins anew with the e-mail that was typed, in the browser
+// that began it, and not once it was answered.
+func TestBeginAgain(t *testing.T) {
+	w := newWorld(t)
+	c, _ := w.client(nil)
+	b, other := w.browser(), w.browser()
+	page := b.authorize(request(c))
+	if strings.Contains(page.body, "login-again") {
+		t.Error("a first sign-in says that it has begun anew")
+	}
+	stolen := hiddenID.FindStringSubmatch(page.body)[1]
+	w.empty()
+	if got := b.logIn(page, "grace@example.com", "typed"); got.status != 400 {
+		t.Errorf("a request that is gone at once: %d, want 400, or it goes round and round", got.status)
+	}
+	w.pass(time.Minute)
+	if got := other.get("/login?id=" + stolen); got.status != 400 || strings.Contains(got.body, "login-submit") {
+		t.Errorf("in another browser: %d, want 400", got.status)
+	}
+	if got := b.get("/login?id=another"); got.status != 400 {
+		t.Errorf("another request: %d, want 400", got.status)
+	}
+	again := b.logIn(page, "grace@example.com", "typed")
+	if again.status != 200 || !strings.Contains(again.body, `id="login-again"`) || !strings.Contains(again.body, `value="grace@example.com"`) || strings.Contains(again.body, "typed") {
+		t.Fatalf("it does not begin anew: %d %s", again.status, again.body)
+	}
+	done := b.logIn(again, email, secret)
+	if done.param("code") == "" || done.param("state") != "s" {
+		t.Fatalf("the sign-in that began anew: %d %v", done.status, done.location)
+	}
+	w.pass(time.Minute)
+	if got := b.logIn(again, email, secret); got.status != 400 || got.location != nil {
+		t.Errorf("a request that was answered is answered again: %d %v", got.status, got.location)
+	}
+}
+
+// Who has forgotten the password is asked for the e-mail that was typed already, and the
+// password with it is not looked at.
+func TestForgotKeepsEmail(t *testing.T) {
+	w := newWorld(t)
+	c, _ := w.client(nil)
+	b := w.browser()
+	id := hiddenID.FindStringSubmatch(b.authorize(request(c)).body)[1]
+	got := b.post("/login", map[string][]string{"id": {id}, "username": {email}, "password": {secret}, "forgot": {"yes"}})
+	if got.status != 200 || !strings.Contains(got.body, "forgot-submit") || !strings.Contains(got.body, `value="`+email+`"`) || got.param("code") != "" {
+		t.Errorf("the page for a new password: %d %s", got.status, got.body)
+	}
+}
