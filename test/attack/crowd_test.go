@@ -18,6 +18,7 @@ import (
 // all of them 5.7 GB. They take turns, or are told to come back; the process stays below
 // 512 MiB, and who has a token is served meanwhile.
 func TestP09ParallelLogins(t *testing.T) {
+	harness.OneBackend(t)
 	const crowd, most = 300, 512 << 10 // KiB
 	p := limited(t)
 	c := p.NewClient(t, "spa", "--first-party")

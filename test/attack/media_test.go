@@ -133,6 +133,7 @@ func TestR08Deleted(t *testing.T) {
 // TestR11ManyMP3 asks for many long MP3s at once, and goes away in their middle:
 // others are served meanwhile, and the work ends.
 func TestR11ManyMP3(t *testing.T) {
+	harness.OneBackend(t)
 	p := project(t)
 	long := p.Upload(t, harness.Tone(20_000_000, 8)) // forty minutes
 	short := p.LaML("/Recordings/" + p.Upload(t, harness.Tone(8000, 8)))

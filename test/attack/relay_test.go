@@ -89,6 +89,7 @@ func TestF11RelayForeign(t *testing.T) {
 // TestI01Sockets opens sockets and says nothing: there are only so many from one
 // address, they are closed in time, and others are served meanwhile.
 func TestI01Sockets(t *testing.T) {
+	harness.OneBackend(t)
 	t.Parallel()
 	s := harness.Start(t)
 	p := s.NewProject(t)
@@ -122,6 +123,7 @@ func TestI01Sockets(t *testing.T) {
 
 // TestI08RelayLog looks for tokens in a log that says all it can.
 func TestI08RelayLog(t *testing.T) {
+	harness.OneBackend(t)
 	s := harness.StartConfig(t, harness.Config{Env: []string{"SELVAGE_LOG__LEVEL=debug"}})
 	p := s.NewProject(t)
 	sat := p.NewSAT(t, "ada")

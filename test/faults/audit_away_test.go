@@ -12,6 +12,7 @@ import (
 // something is refused and half of it is not done, nobody is signed in, and what is only read
 // goes on; it recovers by itself.
 func TestAuditAway(t *testing.T) {
+	harness.Rows(t)
 	s := harness.Start(t)
 	if s.Database() != "" {
 		t.Skip("the database is no file")

@@ -15,6 +15,7 @@ import (
 // TestKillDuringAudit kills the server while people sign in and clients redeem codes. The
 // chains are whole, and every login and grant that was acknowledged is in them.
 func TestKillDuringAudit(t *testing.T) {
+	harness.Rows(t)
 	const workers = 4
 	s := harness.StartConfig(t, harness.Config{Env: []string{"SELVAGE_LIMITS__LOGIN_PER_NETWORK=0", "SELVAGE_LIMITS__LOGIN_PER_ACCOUNT=0"}})
 	p := s.NewProject(t)

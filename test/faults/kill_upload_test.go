@@ -23,6 +23,7 @@ const sweepDeadline = 90 * time.Second
 // acknowledged is there, whole; each that is listed can be fetched; and the bytes
 // of all others go.
 func TestKillDuringUploads(t *testing.T) {
+	harness.Rows(t)
 	const workers = 4
 	s := harness.Start(t)
 	p := s.NewProject(t)

@@ -19,6 +19,7 @@ const tellDeadline = 90 * time.Second
 // TestKillBeforeDelivery kills the server while subscribers are made. Each that was
 // acknowledged is told, and none that there is not.
 func TestKillBeforeDelivery(t *testing.T) {
+	harness.Rows(t)
 	t.Parallel()
 	const workers = 4
 	s := harness.StartConfig(t, harness.Config{Env: []string{harness.AllowLocal}})

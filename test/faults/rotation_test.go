@@ -23,6 +23,7 @@ const (
 // are verified, those of earlier keys too: none is refused. LONG=1 does it for two
 // minutes, at more than twice the rate.
 func TestRotationUnderLoad(t *testing.T) {
+	harness.Rows(t)
 	harness.OneBackend(t)
 	t.Parallel()
 	publish := "SELVAGE_KEYS__PUBLISH=2s"

@@ -70,6 +70,19 @@ func OneBackend(t T) {
 	}
 }
 
+// Rows ends a test that is about rows alone on backends that keep them as another does:
+// it runs on SQLite and with sessions beside the rows, or with them in Redis where
+// SELVAGE_TEST_BACKENDS, which names all that this run is to have, leaves that out.
+func Rows(t T) {
+	t.Helper()
+	switch name := servers.BackendName(t); {
+	case name == "cluster":
+		t.Skipf("runs on redis")
+	case name == "redis" && slices.Contains(strings.Fields(os.Getenv("SELVAGE_TEST_BACKENDS")), "postgres"):
+		t.Skipf("runs on postgres")
+	}
+}
+
 // Debian gives the files of an installed Debian package whose path ends in
 // suffix, or ends the test as [Need] does.
 func Debian(t T, pkg, suffix string) []string {

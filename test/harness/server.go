@@ -63,6 +63,10 @@ type Server struct {
 	log    logBuffer
 	exited chan struct{}
 	exit   error // valid once exited is closed
+
+	shared  bool // by the tests of a process
+	spareMu sync.Mutex
+	spare   []*Project // made and not yet given out
 }
 
 // Start starts a server that is stopped with the test, which fails if the

@@ -55,6 +55,7 @@ func pass(in net.Conn, address string) {
 // one and the other by turns, and thrice for each name: the node that did not
 // order proves it, too.
 func TestACMETogether(t *testing.T) {
+	rows(t)
 	harness.NotStorage(t)
 	t.Parallel()
 	for _, proof := range []string{"tls-alpn-01", "http-01"} {

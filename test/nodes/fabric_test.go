@@ -12,6 +12,7 @@ const resources = "/api/fabric/resources/"
 // TestFabricElsewhere makes, changes and deletes at one node what the fabric has: the
 // other shows it as it is, at once, since both ask the same rows.
 func TestFabricElsewhere(t *testing.T) {
+	rows(t)
 	n := two(t)
 	here, there := n.Each[0], n.Each[1]
 	p := n.NewProject(t)
@@ -87,6 +88,7 @@ func find(doc map[string]any, name string) any {
 // TestAssignedElsewhere deploys a call flow at one node and assigns it at the other:
 // either knows, and keeps it from being deleted.
 func TestAssignedElsewhere(t *testing.T) {
+	rows(t)
 	harness.NotStorage(t)
 	n := two(t)
 	here, there := n.Each[0], n.Each[1]
@@ -107,6 +109,7 @@ func TestAssignedElsewhere(t *testing.T) {
 // TestAddressesElsewhere has a SAT list at one node what comes, changes and goes at the
 // other, and what is not listed while its subscriber is disabled.
 func TestAddressesElsewhere(t *testing.T) {
+	rows(t)
 	harness.NotStorage(t)
 	n := two(t)
 	here, there := n.Each[0], n.Each[1]

@@ -12,6 +12,7 @@ import (
 // TestKeysChangedElsewhere keeps an API key at one node: the other, which has just
 // used it and remembers it, knows within a second.
 func TestKeysChangedElsewhere(t *testing.T) {
+	rows(t)
 	harness.NotStorage(t)
 	n := two(t)
 	here, there := n.Each[0], n.Each[1]
@@ -55,6 +56,7 @@ func TestKeysChangedElsewhere(t *testing.T) {
 // TestOneReferenceAtTwoNodes asks both nodes at once for tokens of a reference that
 // nobody has yet: one subscriber is made.
 func TestOneReferenceAtTwoNodes(t *testing.T) {
+	rows(t)
 	harness.NotStorage(t)
 	n := two(t)
 	p := n.NewProject(t)

@@ -57,6 +57,7 @@ func familyModel(graceful bool) porcupine.Model {
 // TestFamilyModel holds the model against histories that must not be: the tests
 // below could not fail without it.
 func TestFamilyModel(t *testing.T) {
+	rows(t)
 	code := use{}
 	tests := map[string][]struct {
 		in  use

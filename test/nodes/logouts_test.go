@@ -13,6 +13,7 @@ import (
 // backends have: a client is told once of each. Those that end while it fails, and one
 // of the nodes is killed, are told by the node that is left.
 func TestLogoutToldOnce(t *testing.T) {
+	rows(t)
 	harness.NotStorage(t)
 	t.Parallel()
 	n := telling(t)

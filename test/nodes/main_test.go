@@ -22,6 +22,14 @@ func TestMain(m *testing.M) {
 	harness.Main(m)
 }
 
+// rows ends a test that is about rows alone on the cluster, where they are as on redis.
+func rows(t *testing.T) {
+	t.Helper()
+	if os.Getenv("SELVAGE_TEST_BACKEND") == "cluster" {
+		t.Skip("runs on redis")
+	}
+}
+
 const loginScope = "openid profile email offline_access"
 
 // two starts two nodes.

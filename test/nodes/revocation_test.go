@@ -63,6 +63,7 @@ func TestEndedEverywhere(t *testing.T) {
 // TestKeyEndedEverywhere revokes an API key beside one node: the other takes
 // neither the key nor the tokens that were made with it.
 func TestKeyEndedEverywhere(t *testing.T) {
+	rows(t)
 	harness.NotStorage(t)
 	n := two(t)
 	p := n.NewProject(t)

@@ -16,6 +16,7 @@ const patience = time.Minute
 // TestRingTurns lets the next key of each use take over beside one node, without
 // waiting: what either node makes from then on is good at both, at once.
 func TestRingTurns(t *testing.T) {
+	rows(t)
 	harness.NotStorage(t)
 	t.Parallel()
 	n := two(t)
@@ -39,6 +40,7 @@ func TestRingTurns(t *testing.T) {
 // TestRingEndedEverywhere ends a key beside one node: the other refuses what it
 // signed, and does not publish it.
 func TestRingEndedEverywhere(t *testing.T) {
+	rows(t)
 	harness.NotStorage(t)
 	t.Parallel()
 	n := two(t)

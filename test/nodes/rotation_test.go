@@ -24,6 +24,7 @@ const turns = 3
 // again for a key that it does not know: it never fails, and nor does either node
 // with what the other made.
 func TestRotationUnderLoad(t *testing.T) {
+	rows(t)
 	harness.NotStorage(t)
 	t.Parallel()
 	quick := harness.Config{Env: []string{"SELVAGE_KEYS__PUBLISH=6s", "SELVAGE_KEYS__SIGNING_ROTATION=6s", "SELVAGE_KEYS__SEALING_ROTATION=6s"}}

@@ -106,6 +106,7 @@ func onlyID(t *testing.T, node *harness.Server, command ...string) string {
 // TestFamilyElsewhere refreshes a token at one node and uses it again at the other: what
 // came of it is dead at both.
 func TestFamilyElsewhere(t *testing.T) {
+	rows(t)
 	n := two(t)
 	p := n.NewProject(t)
 	for i, first := range n.Each {
@@ -131,6 +132,7 @@ func TestFamilyElsewhere(t *testing.T) {
 
 // TestDevicesElsewhere registers a device at one node and again at the other: it is one.
 func TestDevicesElsewhere(t *testing.T) {
+	rows(t)
 	n := two(t)
 	p := n.NewProject(t)
 	sat := p.NewSAT(t, "ada")

@@ -19,6 +19,7 @@ func telling(t *testing.T) *harness.Nodes {
 // TestToldOnce has two nodes make subscribers, each of which is told once, and once
 // more of those that are told while one of the nodes is killed.
 func TestToldOnce(t *testing.T) {
+	rows(t)
 	harness.NotStorage(t)
 	n := telling(t)
 	p := n.NewProject(t)
