@@ -32,11 +32,11 @@ type Input struct {
 
 // CheckPassword reports why a password cannot be that of the operator with an e-mail.
 func CheckPassword(secret, email string) error {
+	if n := utf8.RuneCountInString(norm.NFC.String(secret)); 0 < n && n < MinPassword {
+		return problem.BadParam("password", "password is too short (minimum is %d characters)", MinPassword)
+	}
 	if err := password.Check("password", secret); err != nil {
 		return err
-	}
-	if utf8.RuneCountInString(norm.NFC.String(secret)) < MinPassword {
-		return problem.BadParam("password", "password is too short (minimum is %d characters)", MinPassword)
 	}
 	folded := strings.ToLower(secret)
 	local, _, _ := strings.Cut(strings.ToLower(email), "@")
