@@ -95,9 +95,10 @@ race: build ## every script under the race detector, of which `make test` has th
 	test/setup.sh
 	@SELVAGE_TEST_ALL=1 SELVAGE_TEST_BACKEND=redis CGO_ENABLED=1 go run ./test/servers/run -- go test $(RACE) -timeout 30m -count=1 -vet=off -parallel 4 -run '^TestScripts$$' ./cmd/selvage
 
-screenshots: build ## every page in light, dark and on a phone, into SCREENSHOTS, with an index.html
+screenshots: build ## every page in light, dark and on a phone, into SCREENSHOTS, with an index.html; and the picture of README.md
 	test/setup.sh
 	@SELVAGE_BINARY=$(CURDIR)/$(BINARY) SELVAGE_TEST_ALL=1 SELVAGE_TEST_SCREENSHOTS=$(abspath $(SCREENSHOTS)) SELVAGE_TEST_MAILS=$(CURDIR)/docs/images go test -count=1 -vet=off -run '^TestScreens' ./test/clients
+	@SELVAGE_BINARY=$(CURDIR)/$(BINARY) SELVAGE_TEST_PICTURE=$(CURDIR)/docs/images/pages.png go test -tags picture -count=1 -vet=off -run '^TestPicture$$' ./test/clients
 
 lint: ## vet and staticcheck
 	go vet ./...

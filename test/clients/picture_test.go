@@ -1,0 +1,85 @@
+//go:build picture
+
+package clients
+
+import (
+	"bytes"
+	"image"
+	"image/color"
+	"image/draw"
+	"image/png"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/selvage/selvage/test/harness"
+)
+
+// The picture of README.md: four pages, two beside two, and what is between them.
+const (
+	pictureWide, pictureHigh = 1100, 700
+	pictureGap               = 24
+)
+
+// TestPicture draws the picture of README.md of the pages as they are, on a first start:
+// `make screenshots` runs it, with the file in SELVAGE_TEST_PICTURE.
+func TestPicture(t *testing.T) {
+	file := os.Getenv("SELVAGE_TEST_PICTURE")
+	if file == "" {
+		t.Fatal("SELVAGE_TEST_PICTURE names no file")
+	}
+	s := harness.Start(t, "--no-demo=false")
+	sub, b := demoLogin(t, s), newTab(t)
+	whole := image.NewRGBA(image.Rect(0, 0, 2*pictureWide+3*pictureGap, 2*pictureHigh+3*pictureGap))
+	take := func(column, row int, theme string) {
+		b.look(pictureWide, pictureHigh, theme)
+		shot, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
+		if err != nil {
+			t.Fatal(err)
+		}
+		page, err := png.Decode(bytes.NewReader(shot))
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := image.Pt(pictureGap+column*(pictureWide+pictureGap), pictureGap+row*(pictureHigh+pictureGap))
+		frame := image.Rectangle{at, at.Add(image.Pt(pictureWide, pictureHigh))}.Inset(-2)
+		draw.Draw(whole, frame, image.NewUniform(color.RGBA{0x8a, 0x90, 0x9c, 0xff}), image.Point{}, draw.Src)
+		draw.Draw(whole, image.Rectangle{at, at.Add(image.Pt(pictureWide, pictureHigh))}, page, page.Bounds().Min, draw.Src)
+	}
+
+	b.do(chromedp.Navigate(s.PublicURL + "/demo"))
+	b.until("the button", "document.querySelector('#signin-run')?.disabled === false")
+	b.leave("document.querySelector('#signin-run').click()")
+	b.until("the login page", "document.querySelector('#login-submit')")
+	b.do(chromedp.SendKeys(chromedp.CSS("#username"), sub.Email))
+	take(0, 0, "light")
+	b.do(chromedp.SendKeys(chromedp.CSS("#password"), sub.Password))
+	b.leave("document.querySelector('#login-submit').click()")
+	b.lit("signin")
+	for _, step := range []string{"claims", "info", "addresses", "guest", "recording"} {
+		b.step(step)
+	}
+	b.leave("document.querySelector('#step-guest').scrollIntoView()")
+	take(0, 1, "dark")
+
+	link := s.CLI(t, "", "operator", "setup-link")["url"].(string)
+	b.do(chromedp.Navigate(link), chromedp.SendKeys(chromedp.CSS("#username"), "ann@example.com"), chromedp.SendKeys(chromedp.CSS("#name"), "Ann"),
+		chromedp.SendKeys(chromedp.CSS("#password"), "a loom of one's own"))
+	b.leave("document.querySelector('#setup-submit').click()")
+	b.until("the dashboard", "document.readyState === 'complete' && location.pathname.startsWith('/dashboard/projects/')")
+	home := strings.TrimSuffix(eval[string](b, "location.href"), "/")
+	take(1, 0, "dark")
+	b.do(chromedp.Navigate(home+"/recordings"), chromedp.Click(chromedp.CSS(".table td a")))
+	b.until("a recording", "document.readyState === 'complete' && /recordings\\/./.test(location.pathname)")
+	take(1, 1, "light")
+
+	var out bytes.Buffer
+	if err := (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&out, whole); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, out.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
