@@ -33,6 +33,10 @@ func (w *recorder) ReadFrom(src io.Reader) (int64, error) {
 	if w.status == 0 {
 		w.status = http.StatusOK
 	}
+	if w.Header().Get("Content-Length") != "" {
+		// With the header gone, nothing is read to find out which type the content has.
+		_ = http.NewResponseController(w.ResponseWriter).Flush() // one that cannot does without
+	}
 	n, err := io.Copy(w.ResponseWriter, src) // uses the inner ReadFrom where there is one
 	w.bytes += n
 	return n, err

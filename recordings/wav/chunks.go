@@ -28,6 +28,8 @@ type parser struct {
 	common   bool  // RIFF, and no EXTENSIBLE format
 	visited  int
 	buf      [64]byte
+	head     [192]byte // of the file, where most headers end
+	ahead    int       // how much of head was read; 0 before that
 }
 
 // A chunk is a piece of the file: an id, and size bytes at offset.
@@ -41,6 +43,16 @@ func (c chunk) end() int64 { return c.offset + c.size }
 
 // read gives n bytes at an offset, fewer at the end of the file.
 func (p *parser) read(offset int64, n int) ([]byte, error) {
+	if p.ahead == 0 {
+		got, err := p.r.ReadAt(p.head[:], 0)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return nil, fmt.Errorf("reading header: %w", err)
+		}
+		p.ahead = got
+	}
+	if end := offset + int64(n); offset >= 0 && end <= int64(p.ahead) {
+		return p.head[offset:end], nil
+	}
 	got, err := p.r.ReadAt(p.buf[:n], offset)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("reading header: %w", err)
