@@ -103,11 +103,7 @@ func (a *API) listAudit(v *visit) error {
 		for _, e := range found.Items {
 			p.Events = append(p.Events, v.eventRow(e))
 		}
-		newest := ""
-		if len(found.Items) > 0 {
-			newest = found.Items[0].ID
-		}
-		p.Live = v.live(newest)
+		p.Live = follow(v, found.Items, func(i audit.Event) string { return i.ID })
 	}
 	return a.pageWith(v, templates.Options{Status: code, Connect: []string{"'self'"}}, "Audit", "audit", p)
 }

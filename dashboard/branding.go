@@ -91,17 +91,17 @@ func (a *API) brandPage(v *visit, code int, c *idp.Client, wrong error) error {
 	project := v.project
 	p := brandPage{Base: v.base(), Action: v.base() + "/branding", Title: "Branding", Name: project.Name, MayChange: v.mayIn(operator.Write)}
 	own := idp.Brand{Color: project.Color, Logo: project.Logo, Terms: project.Terms, Privacy: project.Privacy}
-	beside := "selvage's own"
+	beside := "selvage's colour"
 	if c != nil {
 		row := v.clientRow(*c)
-		p.Client, p.Action, p.Back, p.BackTo, p.Title, p.Name, beside = true, row.URL+"/branding", row.URL, row.Title, "Branding of "+row.Title, c.Name, "the project's"
+		p.Client, p.Action, p.Back, p.BackTo, p.Title, p.Name, beside = true, row.URL+"/branding", row.URL, row.Title, "Branding of "+row.Title, c.Name, "the project's colour"
 		own = idp.Brand{Color: c.BrandColor, Logo: c.Logo, Terms: c.TermsURI, Privacy: c.PolicyURI}
 	}
 	name, color := v.said("name", p.Name), strings.ToLower(strings.TrimSpace(v.said("color", own.Color)))
 	terms, privacy := strings.TrimSpace(v.said("tos_uri", own.Terms)), strings.TrimSpace(v.said("policy_uri", own.Privacy))
 	p.Form.Inputs = []input{
 		{Kind: "text", Type: "text", Name: "name", Label: "Name", Hint: "People see it where they sign in" + map[bool]string{true: ".", false: " to no app in particular, and in mails."}[c != nil], Length: 100, Value: name},
-		{Kind: "text", Type: "text", Name: "color", Label: "Colour", Hint: "Of buttons and links: # and six hexadecimal digits, such as #2f4b9b. Nothing is " + beside + ".", Length: 7, Value: color, Example: "#2f4b9b"},
+		{Kind: "text", Type: "text", Name: "color", Label: "Colour", Hint: "Of buttons and links: # and six hexadecimal digits, such as #2f4b9b. Leave it empty for " + beside + ".", Length: 7, Value: color, Example: "#2f4b9b"},
 		{Kind: "text", Type: "url", Name: "tos_uri", Label: "Terms", Hint: "Where they are; linked at the foot of sign-in.", Length: 2000, Value: terms},
 		{Kind: "text", Type: "url", Name: "policy_uri", Label: "Privacy policy", Length: 2000, Value: privacy},
 	}

@@ -49,6 +49,19 @@ func TestClients(t *testing.T) {
 	if strings.Contains(page.body, secret) || !strings.Contains(page.body, "/login/oauth/authorize?client_id="+c.ID) {
 		t.Errorf("its page: %s", page.Status)
 	}
+	// Keys are taken by value, and kept as they are; private ones and what is none are refused.
+	const public = `{"keys":[{"kty":"OKP","crv":"Ed25519","kid":"k1","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]}`
+	signs := url.Values{"name": {"Signer"}, "type": {"service"}, "profile": {"default"}, "id_token_alg": {"RS256"}, "auth_method": {"private_key_jwt"}}
+	for _, bad := range []string{"{", `"x"`, `{"keys":[]}`, strings.Replace(public, `"x":`, `"d":"nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A","x":`, 1)} {
+		signs.Set("jwks", bad)
+		if a := b.post(base+"/new", base, signs); a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, "f-jwks-fault") {
+			t.Errorf("the keys %s: %s %s", bad, a.Status, between(a.body, `id="faults"`, "</div>"))
+		}
+	}
+	signs.Set("jwks", " "+public+"\r\n")
+	if a := b.post(base+"/new", base, signs); a.StatusCode != http.StatusOK {
+		t.Errorf("keys by value: %s %s", a.Status, between(a.body, `id="faults"`, "</div>"))
+	}
 	// A new secret is good beside the old one, until that is ended.
 	if a := b.post(one, one+"/rotate", url.Values{"overlap": {"for ever"}}); a.StatusCode < 400 || a.StatusCode > 499 {
 		t.Errorf("an overlap without end: %s", a.Status)

@@ -1,6 +1,8 @@
 package dashboard
 
 import (
+	"bytes"
+	"encoding/json"
 	"net/http"
 	"net/url"
 	"slices"
@@ -85,7 +87,8 @@ func (v *visit) clientForm(c idp.Client) clientForm {
 		{Kind: "choices", Name: "scope", Label: "Scopes", Hint: scopeHint, Options: chosen(scopes, c.Scopes...)},
 		{Kind: "choices", Name: "grant", Label: "Grants", Hint: grantHint, Options: chosen(grants, c.Grants...)},
 		{Kind: "select", Name: "auth_method", Label: "Proves itself by", Options: chosen(authTitles, string(c.AuthMethod))},
-		{Kind: "text", Type: "url", Name: "jwks_uri", Label: "Its public keys", Hint: "Where its JWKS is, for signed assertions.", Value: c.JWKSURI, Length: 2000},
+		{Kind: "text", Type: "url", Name: "jwks_uri", Label: "Its public keys", Hint: "Where its JWKS is, for signed assertions; they are read again when they change. Or", Value: c.JWKSURI, Length: 2000},
+		{Kind: "json", Name: "jwks", Label: "its public keys themselves", Hint: `A JWKS of public keys alone: {"keys":[…]}.`, Rows: 4, Value: string(c.JWKS), Length: maxKeySet},
 		{Kind: "select", Name: "access_token", Label: "Access tokens", Options: chosen(tokenTitlesOfClients, string(c.AccessToken))},
 		{Kind: "select", Name: "id_token_alg", Label: "ID tokens are signed with", Options: chosen(algs, string(c.IDTokenAlg))},
 		{Kind: "select", Name: "pkce", Label: "PKCE", Options: chosen(pkceTitles, pkce)},
@@ -93,6 +96,20 @@ func (v *visit) clientForm(c idp.Client) clientForm {
 		{Kind: "text", Type: "url", Name: "backchannel_logout_uri", Label: "Told of logouts at", Hint: "A URI that gets a logout token when a login ends.", Value: c.BackchannelLogoutURI, Length: 2000},
 	}
 	return p
+}
+
+// maxKeySet bounds the keys of a client.
+const maxKeySet = 16 << 10
+
+// keySet gives what was typed as JSON, written tightly; what is none is a text, which is no
+// set of keys and is told so.
+func keySet(typed string) json.RawMessage {
+	var tight bytes.Buffer
+	if json.Compact(&tight, []byte(typed)) == nil {
+		return tight.Bytes()
+	}
+	raw, _ := json.Marshal(typed) // a text is always written
+	return raw
 }
 
 // clientOf writes a form into a client.
@@ -110,6 +127,10 @@ func clientOf(posted url.Values, c idp.Client) idp.Client {
 	}
 	if f := idp.TokenFormat(text("access_token")); f != "" || c.ID == "" {
 		c.AccessToken = f
+	}
+	c.JWKS = nil
+	if set := text("jwks"); set != "" {
+		c.JWKS = keySet(set)
 	}
 	c.JWKSURI, c.RequireACR, c.BackchannelLogoutURI = text("jwks_uri"), text("acr"), text("backchannel_logout_uri")
 	return c

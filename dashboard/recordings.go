@@ -154,11 +154,7 @@ func (a *API) listRecordings(v *visit) error {
 		for _, r := range found.Items {
 			p.Recordings = append(p.Recordings, v.recordingRow(r))
 		}
-		newest := ""
-		if len(found.Items) > 0 {
-			newest = found.Items[0].Sid
-		}
-		p.Live = v.live(newest)
+		p.Live = follow(v, found.Items, func(i recordings.Recording) string { return i.Sid })
 	}
 	return a.pageWith(v, templates.Options{Status: code, Media: true, Connect: []string{"'self'"}}, "Recordings", "recordings", p)
 }

@@ -147,6 +147,14 @@ func (a *API) followAudit(v *visit) error {
 	})
 }
 
+// follow gives where a list is followed from the newest that its page shows.
+func follow[T any](v *visit, shown []T, id func(T) string) string {
+	if len(shown) == 0 {
+		return v.live("")
+	}
+	return v.live(id(shown[0]))
+}
+
 // live gives where the first page of a list follows what it shows; "" on the others.
 func (v *visit) live(newest string) string {
 	q := v.r.URL.Query()

@@ -3,6 +3,7 @@
 package static
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
@@ -29,6 +30,10 @@ var (
 	urls  = make(map[string]string) // "pages.css" to its URL
 )
 
+// shared begins a sheet that has the colours and the type of all pages: they are put in its
+// place, so that a browser asks for one file.
+const shared = "@import \"tokens.css\";\n"
+
 // kinds are the media types of files by their extension: package mime would read those
 // of the machine at each start, and believe them.
 var kinds = map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".txt": "text/plain; charset=utf-8"}
@@ -42,6 +47,13 @@ func init() {
 		body, err := fs.ReadFile(files, "files/"+e.Name())
 		if err != nil {
 			panic(err)
+		}
+		if rest, ok := bytes.CutPrefix(body, []byte(shared)); ok {
+			tokens, err := fs.ReadFile(files, "files/tokens.css")
+			if err != nil {
+				panic(err)
+			}
+			body = append(bytes.Clone(tokens), rest...)
 		}
 		sum := sha256.Sum256(body)
 		ext := path.Ext(e.Name())

@@ -31,7 +31,18 @@ func TestScreensOfDashboard(t *testing.T) {
 	client := p.NewClient(t, "spa", "--name", longApp)
 	p.Command(t, "", "recording", "import", "--project", p.ID, "--call-sid", "a-call", "../../cmd/selvage/demo/welcome.wav")
 	p.Command(t, "", "operator", "create", "--email", "bob@example.com", "--role", "viewer@"+p.ID)
+	room := p.Post(t, "/api/fabric/resources/conference_rooms", p.Basic(), harness.JSON(map[string]any{"name": "all-hands"})).Want(t, 200, 201).Object(t)["id"].(string)
+	p.Post(t, "/api/fabric/resources/swml_scripts", p.Basic(), harness.JSON(map[string]any{"name": "greeting", "contents": map[string]any{"version": "1.0.0", "sections": map[string]any{"main": []any{"answer"}}}})).Want(t, 200, 201)
+	p.CLI(t, "", "project", "update", p.ID, "--color", "#ffe000", "--logo", logoFile(t))
+	web := p.NewClient(t, "web", "--name", "Shop")
+	p.CLI(t, "", "client", "rotate-secret", web.ID)
 	for _, at := range []struct{ name, path string }{
+		{"resource-new", home + "/resources/new"}, {"resource-kind", home + "/kinds/conference_rooms"}, {"resource-kind-script", home + "/kinds/swml_scripts"},
+		{"resource", home + "/resources/" + room}, {"resource-edit", home + "/resources/" + room + "/edit"},
+		{"tokens", home + "/tokens"}, {"token-subscriber", home + "/tokens/make/subscriber"}, {"token-guest", home + "/tokens/make/guest"},
+		{"branding", home + "/branding"}, {"client-branding", home + "/clients/" + client.ID + "/branding"}, {"client-two-secrets", home + "/clients/" + web.ID},
+		{"client-edit", home + "/clients/" + web.ID + "/edit"}, {"subscriber-edit", home + "/subscribers/" + sub.ID + "/edit"}, {"recording-upload", home + "/recordings/upload"},
+		{"settings", "/dashboard/settings"}, {"doctor", "/dashboard/settings/doctor"},
 		{"home", home}, {"projects", "/dashboard/projects"}, {"operators", "/dashboard/operators"}, {"operator-invite", "/dashboard/operators/invite"},
 		{"account", "/dashboard/account"}, {"account-app", "/dashboard/account/app"}, {"account-passkey", "/dashboard/account/passkey"}, {"missing", "/dashboard/operators/nobody"}, {"confirm", "/dashboard/confirm"},
 		{"keys", home + "/keys"}, {"key-new", home + "/keys/new"}, {"clients", home + "/clients"}, {"client-new", home + "/clients/new"}, {"client", home + "/clients/" + client.ID},
