@@ -21,7 +21,7 @@ var firstCode = regexp.MustCompile(`<pre id="codes">([a-z2-7-]+)`)
 func (b browser) app() (code func() string, recovery string) {
 	b.Helper()
 	const path = "/dashboard/account/app"
-	secret := b.get(path).find(b.T, `id="totp-secret">([A-Z2-7]+)<`)
+	secret := b.get(path).find(b.TB, `id="totp-secret">([A-Z2-7]+)<`)
 	code = func() string {
 		c, err := totp.GenerateCode(secret, b.now())
 		must(b, err)

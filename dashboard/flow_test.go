@@ -16,14 +16,14 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-func (a answer) leadsTo(t *testing.T, path string) {
+func (a answer) leadsTo(t testing.TB, path string) {
 	t.Helper()
 	if a.StatusCode != http.StatusSeeOther || a.Header.Get("Location") != path {
 		t.Fatalf("%s %s: %s to %q, want a redirect to %s\n%s", a.Request.Method, a.Request.URL.Path, a.Status, a.Header.Get("Location"), path, a.body)
 	}
 }
 
-func (a answer) find(t *testing.T, expression string) string {
+func (a answer) find(t testing.TB, expression string) string {
 	t.Helper()
 	m := regexp.MustCompile(expression).FindStringSubmatch(a.body)
 	if m == nil {

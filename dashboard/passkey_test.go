@@ -18,7 +18,7 @@ import (
 const doorway, addPage = "/dashboard/login", "/dashboard/account/passkey"
 
 // asked gives what a page asks of a passkey, and the form that the answer goes into.
-func (a answer) asked(t *testing.T) (options string, form url.Values) {
+func (a answer) asked(t testing.TB) (options string, form url.Values) {
 	t.Helper()
 	options = a.find(t, `data-options="([^"]+)"`)
 	return options, url.Values{"form": {a.find(t, `name="form" value="([^"]+)"`)}, "prompt": {a.find(t, `name="prompt" value="([^"]+)"`)}}
@@ -36,7 +36,7 @@ func (b browser) sendKey(path string, form url.Values, credential []byte) answer
 func (b browser) passkey() *factortest.Authenticator {
 	b.Helper()
 	key := &factortest.Authenticator{Origin: b.named()}
-	options, form := b.get(addPage).asked(b.T)
+	options, form := b.get(addPage).asked(b.TB)
 	form.Set("name", "Laptop")
 	if a := b.sendKey(addPage, form, key.Create([]byte(options))); a.StatusCode >= http.StatusBadRequest {
 		b.Fatalf("adding a passkey: %s %s", a.Status, a.body)
@@ -47,7 +47,7 @@ func (b browser) passkey() *factortest.Authenticator {
 // show shows a passkey to a page that asks for one.
 func (b browser) show(key *factortest.Authenticator, page, path string, more ...string) answer {
 	b.Helper()
-	options, form := b.get(page).asked(b.T)
+	options, form := b.get(page).asked(b.TB)
 	for i := 0; i+1 < len(more); i += 2 {
 		form.Set(more[i], more[i+1])
 	}
@@ -55,7 +55,7 @@ func (b browser) show(key *factortest.Authenticator, page, path string, more ...
 }
 
 // wrongKey fails unless a page says that a passkey was not taken.
-func (a answer) wrongKey(t *testing.T, what string) {
+func (a answer) wrongKey(t testing.TB, what string) {
 	t.Helper()
 	if a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, `id="passkey-error"`) {
 		t.Errorf("%s: %s, want that it is refused", what, a.Status)

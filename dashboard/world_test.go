@@ -39,7 +39,7 @@ const good = "a loom of one's own"
 
 // A world is a dashboard over real rows, behind a real server, with two projects.
 type world struct {
-	*testing.T
+	testing.TB
 	url        string
 	api        *dashboard.API
 	fabric     *fabric.Fabric
@@ -48,6 +48,7 @@ type world struct {
 	operators  *operator.Operators
 	factors    *factor.Factors
 	one, two   fabric.Project
+	dir        string
 	rows       *store.Store
 	rotated    []string // uses whose next key took over
 	mailed     []string // whom a test mail was sent to
@@ -79,12 +80,12 @@ func must(t testing.TB, err error) {
 	}
 }
 
-func newWorld(t *testing.T) *world { return newWorldThat(t, false) }
+func newWorld(t testing.TB) *world { return newWorldThat(t, false) }
 
-func newWorldThat(t *testing.T, requires bool) *world {
+func newWorldThat(t testing.TB, requires bool) *world {
 	t.Helper()
 	ctx, dir := context.Background(), storetest.Dir(t)
-	w := &world{T: t, requires: requires}
+	w := &world{TB: t, requires: requires, dir: dir}
 	rows := storetest.Open(t, dir, nil)
 	w.rows = rows
 	live, err := sessions.Open(ctx, sessions.Config{Dir: dir})

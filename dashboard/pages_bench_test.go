@@ -1,0 +1,152 @@
+package dashboard_test
+
+import (
+	"compress/gzip"
+	"database/sql"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	_ "modernc.org/sqlite" // another connection to the same file
+
+	"github.com/selvage/selvage/fabric"
+)
+
+// A page of the dashboard takes at most so much.
+const (
+	mostCPU   = 20 * time.Millisecond
+	mostBytes = 120_000
+)
+
+// BenchmarkPages asks for pages of the dashboard in a project with a million subscribers and
+// a million recordings: the first, one in the middle, and what is looked for. cpu-us is all
+// that this process uses, its client included; bytes is the page, the sheet and the script as
+// they go over the wire. Making the rows takes minutes; SELVAGE_BENCH_ROWS makes fewer.
+func BenchmarkPages(b *testing.B) {
+	w := newWorld(b)
+	_, who := w.operator("ann@example.com", ofAll)
+	mail := "ada@example.com"
+	sub, err := w.fabric.CreateSubscriber(b.Context(), w.one.ID, fabric.SubscriberInput{Email: &mail})
+	must(b, err)
+	rec := w.record(w.one.ID, "a-call")
+	w.multiply(b, 1_000_000, "subscribers", sub.ID, "email", "reference")
+	w.multiply(b, 1_000_000, "recordings", rec.ID, "sid", "identity", "media_key", "created")
+	base := "/dashboard/projects/" + w.one.ID
+	files := 0
+	for _, path := range staticOf(who.get(base).body) {
+		files += weigh(b, w.url+path, who.c)
+	}
+	middle := func(list string) string {
+		page := who.get(base + "/" + list).body
+		next := between(page, `rel="prev"`, "</nav>")
+		if at := strings.Index(page, `<a href="`+base+"/"+list+"?"); at >= 0 {
+			next = between(page[at:], `<a href="`, `"`)
+		}
+		return strings.ReplaceAll(next, "&amp;", "&")
+	}
+	for name, path := range map[string]string{
+		"home": base, "subscribers": base + "/subscribers", "subscribers, next": middle("subscribers"), "subscriber": base + "/subscribers/" + sub.ID,
+		"recordings": base + "/recordings", "recordings, next": middle("recordings"), "recordings of a call": base + "/recordings?call=a-call",
+		"recordings of a day": base + "/recordings?after=2026-01-01&before=2026-01-01", "recording": base + "/recordings/" + rec.Sid,
+		"audit": base + "/audit", "clients": base + "/clients", "branding": base + "/branding", "settings": "/dashboard/settings",
+	} {
+		b.Run(name, func(b *testing.B) {
+			if path == "" {
+				b.Skip("there is one page alone")
+			}
+			if a := who.get(path); a.StatusCode != http.StatusOK {
+				b.Fatalf("%s: %s", path, a.Status)
+			}
+			before := processorTime(b)
+			for b.Loop() {
+				who.get(path)
+			}
+			cpu := (processorTime(b) - before) / time.Duration(b.N)
+			size := weigh(b, w.url+path, who.c) + files
+			b.ReportMetric(float64(cpu.Microseconds()), "cpu-us/op")
+			b.ReportMetric(float64(size), "bytes")
+			if cpu > mostCPU || size > mostBytes {
+				b.Errorf("%s takes %s of processor and %d bytes, at most %s and %d", name, cpu, size, mostCPU, mostBytes)
+			}
+		})
+	}
+}
+
+// processorTime gives what this process has used.
+func processorTime(b *testing.B) time.Duration {
+	var u syscall.Rusage
+	must(b, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// staticOf gives the files that a page names.
+func staticOf(page string) (all []string) {
+	for _, part := range strings.Split(page, `"/static/`)[1:] {
+		name, _, _ := strings.Cut(part, `"`)
+		all = append(all, "/static/"+name)
+	}
+	return all
+}
+
+// weigh gives how many bytes something is, with its headers, as a browser asks for it.
+func weigh(b *testing.B, url string, c *http.Client) int {
+	r, err := http.NewRequest(http.MethodGet, url, nil)
+	must(b, err)
+	r.Header.Set("Accept-Encoding", "gzip")
+	resp, err := c.Do(r)
+	must(b, err)
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	must(b, err)
+	if resp.Header.Get("Content-Encoding") == "gzip" {
+		_, err := gzip.NewReader(strings.NewReader(string(body)))
+		must(b, err)
+	}
+	return len(body) + 600
+}
+
+// multiply makes n rows like the one of an id, which differ in the id and in some columns.
+func (w *world) multiply(b *testing.B, n int, table, id string, differ ...string) {
+	b.Helper()
+	if fewer, err := strconv.Atoi(os.Getenv("SELVAGE_BENCH_ROWS")); err == nil {
+		n = fewer
+	}
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(w.dir, "selvage.db")+"?_pragma=busy_timeout(60000)")
+	must(b, err)
+	defer db.Close()
+	rows, err := db.Query(`SELECT name, type FROM pragma_table_info($1)`, table)
+	must(b, err)
+	var names, values []string
+	for rows.Next() {
+		var name, kind string
+		must(b, rows.Scan(&name, &kind))
+		value := `t."` + name + `"`
+		switch {
+		case name == "id":
+			value = `'01900000-0000-7000-8000-' || (100000000000 + i)`
+		case !slices.Contains(differ, name):
+		case strings.EqualFold(kind, "TEXT"):
+			value += ` || '-' || i`
+		default:
+			value += ` - i * 1000000`
+		}
+		names, values = append(names, `"`+name+`"`), append(values, value)
+	}
+	must(b, rows.Err())
+	must(b, rows.Close())
+	for at := 0; at < n; at += 10_000 {
+		_, err := db.Exec(fmt.Sprintf(`WITH RECURSIVE n (i) AS (SELECT CAST($1 AS INTEGER) UNION ALL SELECT i + 1 FROM n WHERE i < $2 - 1)
+			INSERT INTO %s (%s) SELECT %s FROM %s AS t, n WHERE t.id = $3`, table, strings.Join(names, ", "), strings.Join(values, ", "), table), at, min(at+10_000, n), id)
+		must(b, err)
+	}
+	_, err = db.Exec("ANALYZE")
+	must(b, err)
+}
