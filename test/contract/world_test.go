@@ -29,6 +29,13 @@ type world struct {
 	weak    harness.Option                       // a key whose scope nothing takes
 	small   harness.Option                       // a key with Management alone
 	values  map[string]func(t *testing.T) string // what stands for an id of the examples
+	stands  map[string]standing                  // by operation
+}
+
+// A standing is what an operation is asked about by those who change nothing.
+type standing struct {
+	path string
+	body []byte
 }
 
 var everyScope = append(slices.Clone(harness.APIScopes), "Management")
@@ -36,7 +43,7 @@ var everyScope = append(slices.Clone(harness.APIScopes), "Management")
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	s := harness.Shared(t)
-	w := &world{Project: s.NewProject(t), tag: make(map[string]string)}
+	w := &world{Project: s.NewProject(t), tag: make(map[string]string), stands: make(map[string]standing)}
 	other := s.NewProject(t)
 	w.who, w.foreign = w.credentials(t), (&world{Project: other}).credentials(t)
 	w.weak, w.small = harness.Basic(w.ID, w.NewKey(t, "Numbers")), harness.Basic(w.ID, w.NewKey(t, "Management"))
@@ -137,6 +144,18 @@ func (w *world) body(t *testing.T, op operation) []byte {
 		return renamed(t, text)
 	}
 	return text
+}
+
+// standing gives the path to what an operation is about, and a body, made once: for
+// questions that only read or are refused. Others ask about a [world.subject] of their own.
+func (w *world) standing(t *testing.T, op operation) (path string, body []byte) {
+	t.Helper()
+	s, ok := w.stands[op.OperationID]
+	if !ok {
+		s = standing{w.subject(t, op), w.body(t, op)}
+		w.stands[op.OperationID] = s
+	}
+	return s.path, s.body
 }
 
 // renamed gives an example another name, since names are unique among resources of
