@@ -59,6 +59,9 @@ func (p *Provider) AskMailIn(ctx context.Context, language string, kind mail.Kin
 // WriteLetter says what a letter says, and makes the link in it. One to nobody, or that
 // means nothing any more, is problem.NotFound.
 func (p *Provider) WriteLetter(ctx context.Context, l mail.Letter) (mail.Draft, error) {
+	if l.ProjectID == "" { // to an operator, of the installation
+		return mail.Draft{Kind: l.Kind, To: l.To, Brand: mail.Brand{Name: "selvage at " + hostOf(p.Issuer)}, Facts: l.Facts}, nil
+	}
 	project, err := p.Fabric.FindProject(ctx, l.ProjectID)
 	if err != nil {
 		return mail.Draft{}, err

@@ -134,6 +134,22 @@ func (a *Operators) knowPlace(ctx context.Context, o Operator, from Visitor, s S
 	}
 }
 
+// toldEvery is how often an operator is told that somebody signs in from a network that was
+// not seen before: who has the password, and goes no further, sends no flood.
+const toldEvery = time.Hour
+
+// unseen reports whether an operator is to be told that it signs in from a network.
+func (a *Operators) unseen(ctx context.Context, o Operator, from Visitor) bool {
+	if a.KnowsPlace(ctx, o, from) {
+		return false
+	}
+	if a.c.Sessions == nil {
+		return true
+	}
+	err := a.c.Sessions.Add(ctx, placeKey(o, from, "told"), nil, toldEvery)
+	return !errors.Is(err, problem.Conflict)
+}
+
 // Prove checks the password of an operator who is signed in, as one of its tries.
 func (a *Operators) Prove(ctx context.Context, o Operator, secret string, from Visitor) error {
 	counts, err := a.try(ctx, o.Email, o, from)

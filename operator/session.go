@@ -35,6 +35,7 @@ type Session struct {
 	Ended      time.Time // zero while it has not been ended
 	UserAgent  string
 	Address    string
+	Unseen     bool // it begins where the operator has not signed in before, and is to be told of it; in no row
 }
 
 // A Visitor is the browser that a sign-in comes from.
@@ -75,7 +76,7 @@ func (a *Operators) SignIn(ctx context.Context, email, secret string, from Visit
 			return Session{}, "", err
 		}
 	}
-	s, cookie, err = a.begin(ctx, o, from, !wants, "pwd")
+	s, cookie, err = a.begin(ctx, o, from, !wants, a.unseen(ctx, o, from), "pwd")
 	if errors.Is(err, problem.Conflict) { // a new password, or disabled, since it was read
 		return Session{}, "", errWrong
 	}
@@ -101,7 +102,7 @@ func (a *Operators) SignInByPasskey(ctx context.Context, id string, methods []st
 	if err != nil {
 		return Session{}, "", fmt.Errorf("finding operator: %w", err)
 	}
-	s, cookie, err := a.begin(ctx, o, from, true, methods...)
+	s, cookie, err := a.begin(ctx, o, from, true, a.unseen(ctx, o, from), methods...)
 	if errors.Is(err, problem.Conflict) { // a new password, or disabled, since it was read
 		return Session{}, "", problem.NoCredentials()
 	}
@@ -113,15 +114,15 @@ func (a *Operators) SignInByPasskey(ctx context.Context, id string, methods []st
 
 // Begin begins a session of an operator whose password was just proven.
 func (a *Operators) Begin(ctx context.Context, o Operator, from Visitor, proven bool) (Session, string, error) {
-	return a.begin(ctx, o, from, proven, "pwd")
+	return a.begin(ctx, o, from, proven, false, "pwd")
 }
 
-func (a *Operators) begin(ctx context.Context, o Operator, from Visitor, proven bool, methods ...string) (Session, string, error) {
+func (a *Operators) begin(ctx context.Context, o Operator, from Visitor, proven, unseen bool, methods ...string) (Session, string, error) {
 	now, cookie := a.now(), newCookie()
 	s := Session{
 		ID: newID(), OperatorID: o.ID, Browser: session.Digest(cookie), Proven: proven, AMR: methods,
 		Began: now, Fresh: now, Seen: now, Expires: now.Add(a.c.Absolute),
-		UserAgent: cut(from.UserAgent, 256), Address: cut(from.Address, 64),
+		UserAgent: cut(from.UserAgent, 256), Address: cut(from.Address, 64), Unseen: unseen,
 	}
 	if err := a.c.Store.CreateOperatorSession(ctx, s, o.PasswordHash); err != nil {
 		return Session{}, "", fmt.Errorf("creating operator's session: %w", err)

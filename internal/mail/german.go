@@ -57,6 +57,29 @@ var german = tongue{
 			Text: []string{"Bei Ihrem Konto {to} bei {brand} hat sich jemand auf einem Gerät oder in einem Browser angemeldet, der damit noch nicht gesehen wurde.", germanFacts},
 			Note: "Wenn Sie es waren, ist alles gut. " + germanNotYou,
 		},
+		OperatorDevice: {
+			Subject: "Neue Anmeldung am Dashboard von {brand}", Title: "Anmeldung von einem neuen Ort",
+			Text: []string{"Bei Ihrem Betreiberkonto {to} bei {brand} hat sich jemand aus einem Netz angemeldet, das dafür noch nicht bekannt war.", germanOpFacts},
+			Note: "Wenn Sie es waren, ist alles gut. " + germanAskOwner,
+		},
+		OperatorFactor: {
+			Subject: "Ihre Anmeldung am Dashboard von {brand} ist geändert", Title: "Ihre Anmeldung ist geändert",
+			Text: []string{"Für Ihr Betreiberkonto {to} bei {brand}: {what}", germanOpFacts}, Note: germanAskOwner,
+		},
+		OperatorPassword: {
+			Subject: "Ihr Betreiberpasswort bei {brand} ist geändert", Title: "Ihr Passwort ist geändert",
+			Text: []string{"Das Passwort Ihres Betreiberkontos {to} bei {brand} ist geändert, und alles andere, was damit angemeldet war, ist abgemeldet.", germanOpFacts}, Note: germanAskOwner,
+		},
+		OperatorLink: {
+			Subject: "Ein Link für ein neues Betreiberpasswort bei {brand}", Title: "Es gibt einen Link für ein neues Passwort",
+			Text: []string{"Jemand hat einen Link erstellt, mit dem für Ihr Betreiberkonto {to} bei {brand} ein neues Passwort festgelegt wird. Er gilt einmal, einen Tag lang, und steht nicht in dieser E-Mail: Sie bekommen ihn von dem, der ihn erstellt hat.", germanOpFacts},
+			Note: "Wenn Sie nicht darum gebeten haben, sagen Sie es sofort einem anderen Eigentümer der Installation.",
+		},
+		OperatorAdded: {
+			Subject: "Neuer Betreiber bei {brand}: {new}", Title: "Es gibt einen neuen Betreiber",
+			Text: []string{"{new} gehört jetzt zu den Betreibern von {brand}, mit der Rolle {role}.", germanOpFacts},
+			Note: "Wenn das niemand sollte, entfernen Sie das Konto unter „Operators“ im Dashboard und sehen Sie in das Protokoll.",
+		},
 		Test: {
 			Subject: "Eine Test-E-Mail von {brand}", Title: "E-Mails kommen an",
 			Text: []string{"Diese E-Mail wurde mit `selvage mail test` angefordert. Wer sie liest, weiß, dass E-Mails dieser Installation ankommen."},
@@ -80,8 +103,10 @@ var german = tongue{
 }
 
 const (
-	germanNotYou  = "Wenn Sie es nicht waren, kennt vielleicht jemand Ihr Passwort: Legen Sie dort, wo Sie sich anmelden, mit „Passwort vergessen?“ ein neues fest; das meldet alle anderen ab."
-	germanIgnore  = "Wenn Sie das nicht angefordert haben, lassen Sie diese E-Mail liegen: Es wurde nichts geändert, und ohne den Link kommt niemand hinein."
-	germanHalfOur = "Der Link gilt einmal, {minutes} Minuten lang."
-	germanFacts   = "Wann: {when}\nGerät: {device}\nNetzwerkadresse: {address}\nDurch: {by}"
+	germanNotYou   = "Wenn Sie es nicht waren, kennt vielleicht jemand Ihr Passwort: Legen Sie dort, wo Sie sich anmelden, mit „Passwort vergessen?“ ein neues fest; das meldet alle anderen ab."
+	germanIgnore   = "Wenn Sie das nicht angefordert haben, lassen Sie diese E-Mail liegen: Es wurde nichts geändert, und ohne den Link kommt niemand hinein."
+	germanHalfOur  = "Der Link gilt einmal, {minutes} Minuten lang."
+	germanAskOwner = "Wenn Sie es nicht waren, sagen Sie es sofort einem Eigentümer der Installation: Er kann Sie überall abmelden und einen Link für ein neues Passwort erstellen."
+	germanOpFacts  = germanFacts + "\nDurch: {maker}"
+	germanFacts    = "Wann: {when}\nGerät: {device}\nNetzwerkadresse: {address}\nDurch: {by}"
 )

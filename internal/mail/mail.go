@@ -34,6 +34,13 @@ const (
 	FactorChanged   Kind = "factor_changed" // "what" says which, and what became of it: see the words
 	NewDevice       Kind = "new_device"
 	Test            Kind = "test"
+
+	// To operators, about the dashboard.
+	OperatorDevice   Kind = "operator_new_device"
+	OperatorFactor   Kind = "operator_factor_changed" // "what" as of FactorChanged
+	OperatorPassword Kind = "operator_password_changed"
+	OperatorLink     Kind = "operator_link"  // somebody made a link for a new password; it is not in it
+	OperatorAdded    Kind = "operator_added" // to each owner: "new" is one, as "role"
 )
 
 // A State is what became of a letter.

@@ -35,12 +35,14 @@ func tongueOf(tag string) tongue {
 
 // Words that several letters share.
 const (
-	notYou  = "If it was not you, somebody may know your password: set a new one with “Forgot password?” where you sign in, which signs out everybody else."
-	ignore  = "If you did not ask for it, leave this mail be: nothing has changed, and nobody gets in without the link."
-	halfOur = "The link works once, for {minutes} minutes."
-	signed  = "{brand} sends this mail about your account there."
-	facts   = "When: {when}\nDevice: {device}\nNetwork address: {address}\nBy: {by}" // what is not known is left out
-	others  = "those who run {brand}"                                                // by whom, where it was not the owner
+	notYou   = "If it was not you, somebody may know your password: set a new one with “Forgot password?” where you sign in, which signs out everybody else."
+	ignore   = "If you did not ask for it, leave this mail be: nothing has changed, and nobody gets in without the link."
+	halfOur  = "The link works once, for {minutes} minutes."
+	signed   = "{brand} sends this mail about your account there."
+	facts    = "When: {when}\nDevice: {device}\nNetwork address: {address}\nBy: {by}" // what is not known is left out
+	askOwner = "If it was not you, tell an owner of the installation at once: they can sign you out everywhere, and make a link for a new password."
+	opFacts  = facts + "\nBy: {maker}"
+	others   = "those who run {brand}" // by whom, where it was not the owner
 )
 
 // english says each kind.
@@ -98,6 +100,29 @@ var english = map[Kind]words{
 		Subject: "A new sign-in to {brand}", Title: "Somebody signed in on a new device",
 		Text: []string{"Your account {to} at {brand} was signed in to on a device, or in a browser, that was not seen with it before.", facts},
 		Note: "If it was you, all is well. " + notYou,
+	},
+	OperatorDevice: {
+		Subject: "A new sign-in to the dashboard of {brand}", Title: "Somebody signed in from a new place",
+		Text: []string{"Your operator account {to} at {brand} was signed in to from a network that was not seen with it before.", opFacts},
+		Note: "If it was you, all is well. " + askOwner,
+	},
+	OperatorFactor: {
+		Subject: "How you sign in to the dashboard of {brand} has changed", Title: "How you sign in has changed",
+		Text: []string{"For your operator account {to} at {brand}: {what}", opFacts}, Note: askOwner,
+	},
+	OperatorPassword: {
+		Subject: "Your operator password at {brand} has changed", Title: "Your password has changed",
+		Text: []string{"The password of your operator account {to} at {brand} has changed, and all else that was signed in with it is signed out.", opFacts}, Note: askOwner,
+	},
+	OperatorLink: {
+		Subject: "A link for a new operator password at {brand}", Title: "Somebody made a link for a new password",
+		Text: []string{"A link was made by which a new password is set for your operator account {to} at {brand}. It works once, for a day, and is not in this mail: whoever made it gives it to you.", opFacts},
+		Note: "If you did not ask for it, tell another owner of the installation at once.",
+	},
+	OperatorAdded: {
+		Subject: "A new operator at {brand}: {new}", Title: "There is a new operator",
+		Text: []string{"{new} is an operator of {brand} now, with the role {role}.", opFacts},
+		Note: "If nobody should have become one, remove it under Operators of the dashboard, and look into its audit trail.",
 	},
 	Test: {
 		Subject: "A test mail from {brand}", Title: "Mail works",

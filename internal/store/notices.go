@@ -13,11 +13,11 @@ import (
 	"github.com/selvage/selvage/internal/mail"
 )
 
-// tellOwner queues the letter that tells a subscriber of a change of its factors, where
+// tellOwner queues the letter that tells a subscriber or an operator of a change of its factors, where
 // it has an e-mail: what became of them, and beside that names and values of facts.
 func (t tx) tellOwner(ctx context.Context, at time.Time, o factor.Owner, what string, more ...string) error {
-	if o.Kind != factor.Subscriber {
-		return nil
+	if o.Kind == factor.Operator {
+		return t.tellOperator(ctx, at, o.ID, mail.OperatorFactor, append([]string{"what", what}, more...)...)
 	}
 	facts := audit.From(ctx).Facts(at)
 	facts["what"] = what

@@ -9,6 +9,7 @@ import (
 
 	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/factor"
+	"github.com/selvage/selvage/internal/mail"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/operator"
@@ -27,16 +28,20 @@ func scanOperator(row scanner, more ...any) (o operator.Operator, err error) {
 
 // CreateOperator inserts an operator with its roles.
 func (s *Store) CreateOperator(ctx context.Context, o operator.Operator) error {
-	return s.change(ctx, operatorEvent("operator.created", o), func(t tx) error { return t.insertOperator(ctx, o) })
+	return s.change(ctx, operatorEvent("operator.created", o), func(t tx) error { return t.insertOperator(ctx, o, s.now()) })
 }
 
-func (t tx) insertOperator(ctx context.Context, o operator.Operator) error {
+// insertOperator inserts an operator with its roles, and tells the owners.
+func (t tx) insertOperator(ctx context.Context, o operator.Operator, at time.Time) error {
 	res, err := t.Exec(ctx, `INSERT INTO operators (id, email, name, password_hash, disabled, created, updated) VALUES ($1, $2, $3, $4, $5, $6, $7)
 		ON CONFLICT DO NOTHING`, o.ID, o.Email, o.Name, o.PasswordHash, flag(o.Disabled), micros(o.Created), micros(o.Updated))
 	if err := inserted(res, err, "operator", problem.Taken("email", "somebody with that e-mail is an operator already")); err != nil {
 		return err
 	}
-	return t.insertRoles(ctx, o.ID, o.Roles)
+	if err := t.insertRoles(ctx, o.ID, o.Roles); err != nil {
+		return err
+	}
+	return t.tellOwners(ctx, at, o)
 }
 
 func (t tx) insertRoles(ctx context.Context, id string, roles []operator.Membership) error {
@@ -158,6 +163,11 @@ func (s *Store) UpdateOperator(ctx context.Context, id string, c operator.Change
 				return err
 			}
 		}
+		if c.PasswordHash != nil {
+			if err := t.tellOperator(ctx, at, id, mail.OperatorPassword); err != nil {
+				return err
+			}
+		}
 		if o, err = t.findOperator(ctx, `o.id = $1`, id); err != nil || o.Check(operator.KeepOperators, "") == nil {
 			return err
 		}
@@ -241,6 +251,9 @@ func (s *Store) CreateOperatorLink(ctx context.Context, l operator.Link, alone b
 		case err != nil:
 			return fmt.Errorf("inserting link: %w", err)
 		}
+		if l.OperatorID != "" {
+			return t.tellOperator(ctx, l.Created, l.OperatorID, mail.OperatorLink)
+		}
 		return nil
 	})
 }
@@ -278,13 +291,16 @@ func (s *Store) UseOperatorLink(ctx context.Context, hash string, o operator.Ope
 		if l.OperatorID == "" {
 			t.event.Target.ID = o.ID
 			t.event.Actor = audit.Actor{Kind: audit.Operator, ID: o.ID}
-			return t.insertOperator(ctx, o)
+			return t.insertOperator(ctx, o, at)
 		}
 		res, err := t.Exec(ctx, `UPDATE operators SET password_hash = $2, updated = $3 WHERE id = $1`, l.OperatorID, o.PasswordHash, micros(at))
 		if err := oneRow(res, err, "operator"); err != nil {
 			return err
 		}
 		if err := t.endOperator(ctx, l.OperatorID, "", at); err != nil {
+			return err
+		}
+		if err := t.tellOperator(ctx, at, l.OperatorID, mail.OperatorPassword); err != nil {
 			return err
 		}
 		o, err = t.findOperator(ctx, `o.id = $1`, l.OperatorID)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/factor"
+	"github.com/selvage/selvage/internal/mail"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/operator"
 )
@@ -50,6 +51,9 @@ func (s *Store) CreateOperatorSession(ctx context.Context, l operator.Session, p
 			micros(l.Began), micros(l.Fresh), micros(l.Seen), micros(l.Expires), l.UserAgent, l.Address)
 		if err != nil {
 			return fmt.Errorf("inserting operator's session: %w", err)
+		}
+		if l.Unseen {
+			return t.tellOperator(ctx, l.Began, l.OperatorID, mail.OperatorDevice)
 		}
 		return nil
 	})

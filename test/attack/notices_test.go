@@ -45,3 +45,27 @@ func TestMailNewDevice(t *testing.T) {
 		t.Errorf("after a new password a device of before is known: %q", got)
 	}
 }
+
+// TestMailToOperators signs an operator in to the dashboard, by its password alone: it is told,
+// once, in a mail without a link, and so are the owners of each operator that comes.
+func TestMailToOperators(t *testing.T) {
+	m := newMailed(t)
+	owner := newOperator(t, m.Project, "owner")
+	for range 2 {
+		b := m.Browser()
+		page := b.Submit(t, b.Open(t, "/dashboard"), "login-submit", map[string]string{"username": owner, "password": operatorPassword})
+		if !page.Has("sign-out") {
+			t.Fatalf("%s is not signed in: %d %s", owner, page.Status, page.Body)
+		}
+	}
+	if got := m.subjects(t, owner); len(got) != 1 || !strings.HasPrefix(got[0], "A new sign-in to the dashboard of selvage at ") {
+		t.Errorf("of two sign-ins is told %q, want one mail", got)
+	}
+	if told := m.about(t, owner, "new sign-in"); !strings.Contains(told.Text, "Network address: 127.0.0.1") || told.Link() != "" {
+		t.Errorf("it says:\n%s", told.Text)
+	}
+	viewer := newOperator(t, m.Project, "viewer@"+m.ID)
+	if told := m.about(t, owner, viewer); !strings.Contains(told.Text, "with the role viewer") || !strings.Contains(told.Text, "By: those who run") || told.Link() != "" {
+		t.Errorf("of another operator is told:\n%s", told.Text)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -25,6 +26,7 @@ func (d *drawer) Send(_ context.Context, m mail.Message) error {
 var letters = []mail.Kind{
 	mail.Reset, mail.Verify, mail.Invitation, mail.ChangeAddress, mail.AddressChanged, mail.AddressTaken, mail.Registration, mail.Registered,
 	mail.PasswordChanged, mail.PasswordSet, mail.FactorChanged, mail.NewDevice, mail.Test,
+	mail.OperatorDevice, mail.OperatorFactor, mail.OperatorPassword, mail.OperatorLink, mail.OperatorAdded,
 }
 
 // withLinks are those that have one.
@@ -42,10 +44,13 @@ func TestScreensOfMails(t *testing.T) {
 	facts := map[string]string{
 		"minutes": "30", "hours": "24", "days": "7", "inviter": "Grace Hopper", "old": "ada@example.com", "new": "ada@example.org",
 		"when": "2026-11-22T12:30:00Z", "agent": "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/148.0.0.0 Safari/537.36",
-		"address": "203.0.113.9", "what": "passkey_added", "name": "Phone",
+		"address": "203.0.113.9", "role": "admin", "what": "passkey_added", "name": "Phone",
 	}
 	for _, kind := range letters {
 		draft := mail.Draft{Kind: kind, To: "ada@example.com", Brand: mail.Brand{Name: "Acme Dialer", Color: "#1f6f43"}, Facts: facts}
+		if strings.HasPrefix(string(kind), "operator_") {
+			draft.Brand = mail.Brand{Name: "selvage at id.acme.example"}
+		}
 		if path := withLinks[kind]; path != "" {
 			draft.Link = "https://id.acme.example/" + path + "?token=mZ3vN0kq7Qx1bT5cY8rL2wJ6hF4gD9sA-uPeOiKnVtE"
 		}

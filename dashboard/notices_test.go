@@ -1,0 +1,94 @@
+package dashboard_test
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/selvage/selvage/internal/mail"
+	"github.com/selvage/selvage/operator"
+)
+
+// told gives the mails that an operator was sent since the last call, the oldest first, each
+// as it is written: none has a link.
+func (w *world) told(email string, seen map[string]bool) (kinds []mail.Kind, drafts []mail.Draft) {
+	w.Helper()
+	found, err := w.rows.ListLetters(w.Context(), "", firstPage)
+	must(w, err)
+	slices.Reverse(found.Items)
+	for _, l := range found.Items {
+		if seen[l.ID] || l.To != email {
+			continue
+		}
+		seen[l.ID] = true
+		d, err := w.idp.WriteLetter(w.Context(), l)
+		must(w, err)
+		if d.Link != "" || !strings.HasPrefix(d.Brand.Name, "selvage at ") {
+			w.Errorf("the mail %s has the link %q and is of %q", l.Kind, d.Link, d.Brand.Name)
+		}
+		kinds, drafts = append(kinds, l.Kind), append(drafts, d)
+	}
+	return kinds, drafts
+}
+
+// Operators are told by mail of what opens their accounts, and owners of who becomes one.
+func TestOperatorsAreTold(t *testing.T) {
+	w := newWorld(t)
+	seen := make(map[string]bool)
+	want := func(what, email string, kinds ...mail.Kind) []mail.Draft {
+		t.Helper()
+		got, drafts := w.told(email, seen)
+		if !slices.Equal(got, kinds) {
+			t.Errorf("%s: %s is told %v, want %v", what, email, got, kinds)
+		}
+		return drafts
+	}
+	const anns, bobs = "ann@example.com", "bob@example.com"
+	ann, a := w.operator(anns, ofAll)
+	for _, d := range want("a first sign-in", anns, mail.OperatorDevice) {
+		if d.Facts["address"] != "127.0.0.1" || d.Facts["when"] == "" || d.Facts["by"] != "" {
+			t.Errorf("the facts are %v", d.Facts)
+		}
+	}
+	w.browser().signIn(anns)
+	want("a sign-in from there again", anns)
+	bob, b := w.operator(bobs, operator.Membership{ProjectID: w.one.ID, Role: operator.Admin})
+	for _, d := range want("another operator", anns, mail.OperatorAdded) {
+		if d.Facts["new"] != bobs || d.Facts["role"] != "admin" {
+			t.Errorf("the facts are %v", d.Facts)
+		}
+	}
+	want("his sign-in", bobs, mail.OperatorDevice)
+	b.passkey()
+	want("a passkey", bobs, mail.OperatorFactor)
+	page := "/dashboard/operators/" + bob.ID
+	link := a.post(page, page+"/link", nil).find(t, `id="link"><span class="copy"><code>([^<]+)<`)
+	for _, d := range want("a link", bobs, mail.OperatorLink) {
+		if d.Facts["maker"] != anns {
+			t.Errorf("the facts are %v", d.Facts)
+		}
+	}
+	at, err := url.Parse(link)
+	must(t, err)
+	token := at.Query().Get("token")
+	w.browser().post("/dashboard/setup?token="+token, "/dashboard/setup", url.Values{"token": {token}, "password": {good + " two"}}).leadsTo(t, "/dashboard/factor")
+	want("a password by it", bobs, mail.OperatorPassword)
+	a.post("/dashboard/account", "/dashboard/account/password", url.Values{"current": {good}, "password": {good + " three"}}).leadsTo(t, "/dashboard/account?done=password")
+	want("a password of her own", anns, mail.OperatorPassword)
+	want("nothing", bobs)
+
+	// Who has the password and comes from elsewhere makes one mail an hour, and who is
+	// disabled gets none.
+	off := true
+	for range 3 {
+		_, _, err := w.operators.SignIn(t.Context(), anns, good+" three", operator.Visitor{Network: "203.0.113.9"}, func(operator.Operator) (bool, error) { return true, nil })
+		must(t, err)
+	}
+	want("sign-ins from elsewhere", anns, mail.OperatorDevice)
+	_, err = w.operators.Update(t.Context(), bob.ID, operator.Input{Disabled: &off}, "")
+	must(t, err)
+	_, _, err = w.operators.Recover(t.Context(), bob.ID, ann.Email)
+	must(t, err)
+	want("a link for who is disabled", bobs)
+}
