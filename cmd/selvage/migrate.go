@@ -62,7 +62,7 @@ func (c *cli) migrateCommand() *cobra.Command {
 	up := &cobra.Command{
 		Use: "up", Short: "Bring the schema up to date, as a start does", Args: positional(),
 		Long: "Brings the schema up to date, as every start and every command does. An SQLite file is copied beside itself\n" +
-			"first, under its name and .schema-N; of PostgreSQL make a copy with pg_dump.",
+			"first, under its name and .schema-N, of which two stay; of PostgreSQL make a copy with pg_dump.",
 		RunE: c.with(func(ctx context.Context, a *app, _ *cobra.Command, _ []string) error {
 			return c.showSchema(ctx, a.config)
 		}),

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -21,32 +22,42 @@ const beforeMark = ".schema-"
 // Before gives the copy that was made of an SQLite file when its schema was changed last,
 // or "".
 func Before(file string) string {
-	all := copies(file)
-	if len(all) == 0 {
+	versions := copies(file)
+	if len(versions) == 0 {
 		return ""
 	}
-	return all[0]
+	return copyOf(file, versions[len(versions)-1])
 }
 
-// copies lists the copies of a file.
-func copies(file string) (all []string) {
+// copyOf names the copy of a file with a schema.
+func copyOf(file string, version int64) string {
+	return file + beforeMark + strconv.FormatInt(version, 10)
+}
+
+// copies lists the schemas of which there are copies of a file, the oldest first.
+func copies(file string) (versions []int64) {
 	entries, err := os.ReadDir(filepath.Dir(file))
 	if err != nil {
 		return nil
 	}
 	for _, e := range entries {
-		if version, ok := strings.CutPrefix(e.Name(), filepath.Base(file)+beforeMark); ok {
-			if _, err := strconv.ParseInt(version, 10, 64); err == nil {
-				all = append(all, filepath.Join(filepath.Dir(file), e.Name()))
+		if text, ok := strings.CutPrefix(e.Name(), filepath.Base(file)+beforeMark); ok {
+			if version, err := strconv.ParseInt(text, 10, 64); err == nil {
+				versions = append(versions, version)
 			}
 		}
 	}
-	return all
+	slices.Sort(versions)
+	return versions
 }
 
+// keptCopies is how many copies are kept: a change that was cut off is gone on with by the
+// next start, which makes a copy of what is between, and that must not be the only one.
+const keptCopies = 2
+
 // keepBefore copies an SQLite database beside itself as it is before its schema is
-// changed, so that there is a way back. What is there stays, as it was made by a change
-// that was cut off: it is older than what there is now. A server has copies of its own.
+// changed, so that there is a way back. What is there of the same schema is older than
+// what there is now. A server has copies of its own.
 func keepBefore(ctx context.Context, db *sql.DB, dialect database.Dialect, version int64) error {
 	if dialect != database.SQLite || version == 0 {
 		return nil
@@ -55,20 +66,16 @@ func keepBefore(ctx context.Context, db *sql.DB, dialect database.Dialect, versi
 	if err := db.QueryRowContext(ctx, `SELECT file FROM pragma_database_list WHERE name = 'main'`).Scan(&file); err != nil {
 		return fmt.Errorf("asking for the file of the database: %w", err)
 	}
-	copied := file + beforeMark + strconv.FormatInt(version, 10)
-	if _, err := os.Stat(copied); err == nil {
-		return nil
-	}
-	old := copies(file)
-	if err := copyTo(ctx, db, copied); err != nil {
+	if err := copyTo(ctx, db, copyOf(file, version)); err != nil {
 		return &database.Unfit{
 			Found:  fmt.Sprintf("no copy of it could be made before its schema is changed: %v", err),
 			Remedy: "make room in " + filepath.Dir(file) + " for as much again; the database is as it was",
 		}
 	}
 	var errs []error
-	for _, file := range old {
-		errs = append(errs, os.Remove(file))
+	versions := copies(file)
+	for _, version := range versions[:max(0, len(versions)-keptCopies)] {
+		errs = append(errs, os.Remove(copyOf(file, version)))
 	}
 	return errors.Join(errs...)
 }

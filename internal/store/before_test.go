@@ -6,7 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
+	"slices"
 	"strings"
 	"testing"
 
@@ -40,7 +40,7 @@ func goBack(t *testing.T, file string) int64 {
 }
 
 // Before a schema is changed there is a copy of what was there, which opens; of a new
-// database there is none, and of several the newest.
+// database there is none, and of several the newest two stay.
 func TestBefore(t *testing.T) {
 	c := Config{Dir: t.TempDir()}
 	file := filepath.Join(c.Dir, "selvage.db")
@@ -62,16 +62,18 @@ func TestBefore(t *testing.T) {
 	if Before(file) != "" {
 		t.Errorf("a new database was copied to %s", Before(file))
 	}
-	if err := os.WriteFile(file+".schema-2", nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
 	left := goBack(t, file)
+	copied := copyOf(file, left)
+	for _, old := range []string{copyOf(file, 2), copyOf(file, 10), copied} {
+		if err := os.WriteFile(old, []byte("of an earlier change"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if err := open(); err != nil {
 		t.Fatal(err)
 	}
-	copied := file + ".schema-" + strconv.FormatInt(left, 10)
-	if got := Before(file); got != copied || len(copies(file)) != 1 {
-		t.Fatalf("the copies are %q, want %s alone", copies(file), copied)
+	if got := Before(file); got != copied || !slices.Equal(copies(file), []int64{10, left}) {
+		t.Fatalf("the newest copy is %s of %d, want %s and the one before it", got, copies(file), copied)
 	}
 	if info, err := os.Stat(copied); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the copy's mode is %v, %v", info.Mode(), err)
@@ -91,7 +93,7 @@ func TestNoCopy(t *testing.T) {
 	}
 	file := filepath.Join(c.Dir, "selvage.db")
 	left := goBack(t, file)
-	part := file + ".schema-" + strconv.FormatInt(left, 10) + ".part"
+	part := copyOf(file, left) + ".part"
 	if err := os.MkdirAll(filepath.Join(part, "in the way"), 0o700); err != nil {
 		t.Fatal(err)
 	}
