@@ -29,6 +29,7 @@ const (
 
 	maxSide   = 4096    // of what is read, in pixels
 	maxPixels = 4 << 20 // of it altogether: a picture of a few kilobytes may unfold to gigabytes
+	maxScans  = 100     // of a JPEG: each goes over all its blocks for a few bytes; files have a dozen, and chance makes some
 	wide      = 400     // of what is kept: twice what is shown, for fine screens
 	high      = 96
 	maxKept   = 12 << 10 // of the PNG: sign-in stays light
@@ -59,6 +60,9 @@ func Make(param string, raw []byte) (Logo, error) {
 	}
 	if config.Width < 1 || config.Height < 1 || config.Width > maxSide || config.Height > maxSide || config.Width*config.Height > maxPixels {
 		return bad("%s has %d by %d pixels; each side must be at most %d, and all at most four million", param, config.Width, config.Height, maxSide)
+	}
+	if format == "jpeg" && bytes.Count(raw, []byte{0xff, 0xda}) > maxScans {
+		return bad("%s has too many scans; save it as a plain JPEG", param)
 	}
 	from, _, err := image.Decode(bytes.NewReader(raw))
 	if err != nil {

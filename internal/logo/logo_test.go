@@ -125,3 +125,24 @@ func FuzzMake(f *testing.F) {
 		}
 	})
 }
+
+// scans is a grey JPEG of 2048 by 2048 pixels that goes over all its blocks again with each
+// of n scans, which cost 18 bytes each.
+func scans(n int) []byte {
+	var b bytes.Buffer
+	b.WriteString("\xff\xd8\xff\xdb\x00\x43\x00" + strings.Repeat("\x01", 64))      // a table of quantities
+	b.WriteString("\xff\xc2\x00\x0b\x08\x08\x00\x08\x00\x01\x01\x11\x00")           // the frame: progressive
+	b.WriteString("\xff\xc4\x00\x14\x10\x01" + strings.Repeat("\x00", 15) + "\xe0") // one code: thousands of blocks have no more
+	b.WriteString(strings.Repeat("\xff\xda\x00\x08\x01\x01\x00\x01\x3f\x00"+strings.Repeat("\x00", 8), n) + "\xff\xd9")
+	return b.Bytes()
+}
+
+// A small file that keeps a processor busy for minutes is refused, too.
+func TestScans(t *testing.T) {
+	if _, err := logo.Make("logo", scans(10)); err != nil {
+		t.Errorf("a JPEG of ten scans: %v", err)
+	}
+	if made, err := logo.Make("logo", scans(500)); err == nil || !strings.Contains(err.Error(), "scans") {
+		t.Errorf("a JPEG of 500 scans is kept as %s: %v", made.Name, err)
+	}
+}
