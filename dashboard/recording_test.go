@@ -88,6 +88,11 @@ func TestUpload(t *testing.T) {
 	if err != nil || r.CallSid != "a-call" || r.Direction != "inbound" || r.Channels != 2 {
 		t.Errorf("it became %+v, %v", r, err)
 	}
+	for direction, want := range map[string]bool{"inbound": true, "outbound": false, "' OR 1=1": true} {
+		if a := b.get(base + "?direction=" + url.QueryEscape(direction)); strings.Contains(a.body, one+`"`) != want {
+			t.Errorf("the list of direction %s: %s", direction, a.Status)
+		}
+	}
 	page := b.get(one)
 	if n := strings.Count(page.body, "<svg "); n != 2 || !strings.Contains(page.body, `aria-label="Second leg, as an outline"`) || !strings.Contains(page.body, `preload="none" src="/api/laml`) {
 		t.Errorf("its page has %d outlines of two legs", n)

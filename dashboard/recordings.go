@@ -86,7 +86,7 @@ func size(n int64) string {
 // A recordingFilter is what an address asks for.
 type recordingFilter struct {
 	Call, Conference, Subscriber, After, Before string
-	Flags                                       []choice
+	Flags, Directions                           []choice
 	Any                                         bool // it asks for something
 }
 
@@ -106,7 +106,14 @@ func (v *visit) recordingFilter() (f recordingFilter, ask recordings.Filter, err
 	for _, name := range levels.FlagNames() {
 		f.Flags = append(f.Flags, choice{Value: name, Title: flagTitles[name], Chosen: name == q.Get("flag")})
 	}
-	for _, name := range []string{"call", "conference", "subscriber", "after", "before", "flag"} {
+	f.Directions = []choice{{Title: "Any"}}
+	for _, name := range recordings.Directions {
+		f.Directions = append(f.Directions, choice{Value: name, Title: name, Chosen: name == q.Get("direction")})
+		if name == q.Get("direction") {
+			ask.Direction = name
+		}
+	}
+	for _, name := range []string{"call", "conference", "subscriber", "after", "before", "direction", "flag"} {
 		f.Any = f.Any || q.Get(name) != ""
 	}
 	if f.After != "" {

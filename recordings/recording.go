@@ -121,6 +121,7 @@ type Filter struct {
 	Owner
 	CallSid        string    // "" means any
 	ConferenceSid  string    // "" means any
+	Direction      string    // a member of Directions; "" means any
 	CreatedFrom    time.Time // that moment or later; zero means any
 	CreatedBefore  time.Time // before that moment; zero means any
 	IncludeDeleted bool      // the stubs too

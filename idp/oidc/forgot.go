@@ -77,6 +77,9 @@ var errInvitationOver = &shown{http.StatusGone, templates.Error{
 // link finds the link of a token, and says so where it is over.
 func (a *API) link(r *http.Request, purpose mail.Kind, token string) (idp.Link, error) {
 	l, err := a.FindLink(r.Context(), purpose, token)
+	if err == nil {
+		mannerOf(r).client = idp.Client{ProjectID: l.ProjectID} // whose pages it leads to
+	}
 	return l, over(purpose, err)
 }
 

@@ -110,6 +110,10 @@ func (a *API) parseLogout(r *http.Request, v url.Values) (req logoutRequest, err
 		req.hint.SessionID = a.SessionOf(req.client, req.hint.SessionID)
 	}
 	req.again = home(req.client)
+	if m := mannerOf(r); v.Get("ui_locales") != "" {
+		m.locales = v.Get("ui_locales")
+	}
+	mannerOf(r).client = req.client
 	req.redirectTo, req.state = v.Get("post_logout_redirect_uri"), v.Get("state")
 	if req.redirectTo != "" && !req.client.AllowsLogoutTo(req.redirectTo) {
 		return req, errLogout
@@ -123,6 +127,9 @@ func (a *API) logoutPage(w http.ResponseWriter, r *http.Request, req logoutReque
 		if value != "" {
 			fields[name] = value
 		}
+	}
+	if asked := r.URL.Query().Get("ui_locales"); len(asked) <= 200 && asked != "" {
+		fields["ui_locales"] = asked
 	}
 	o := templates.Options{}
 	if req.redirectTo != "" {

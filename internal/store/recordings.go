@@ -219,6 +219,9 @@ func matching(f recordings.Filter) where {
 	if f.ConferenceSid != "" {
 		w.and(`conference_sid = $%d`, f.ConferenceSid)
 	}
+	if f.Direction != "" {
+		w.and(`direction = $%d`, f.Direction)
+	}
 	if f.Flag != 0 {
 		w.always(fmt.Sprintf(`(flags & %d) <> 0`, f.Flag)) // as an index has it
 	}

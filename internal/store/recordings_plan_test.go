@@ -61,6 +61,7 @@ func filters(project string) map[string]recordings.Filter {
 		"tied, of time":  {Owner: tied, CreatedFrom: at},
 		"tied, of call":  {Owner: tied, CallSid: "c"},
 		"of call, dated": {Owner: owner, CallSid: "c", CreatedFrom: at},
+		"a direction":    {Owner: owner, Direction: "outbound"},
 		"rare flag":      {Owner: owner, Flag: levels.OneWay},
 		"flag":           {Owner: owner, Flag: levels.DeadAir},
 		"flag, dated":    {Owner: owner, Flag: levels.OneWay, CreatedFrom: at},

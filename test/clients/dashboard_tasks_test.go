@@ -1,0 +1,122 @@
+package clients
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/selvage/selvage/test/harness"
+)
+
+// follow clicks the link or the button that says something, as somebody does who knows no
+// address and no id.
+func (b tab) follow(says string) {
+	b.Helper()
+	found := fmt.Sprintf(`[...document.querySelectorAll("main a, main button, main summary, nav.rail a")].find((e) => e.offsetParent && e.textContent.trim() === %q)`, says)
+	b.until("the link "+says, "document.readyState === 'complete' && "+found)
+	b.leave("setTimeout(() => " + found + ".click())")
+}
+
+// TestDashboardTasks does what operators do on ordinary days, from one page to the next by
+// what the pages say.
+func TestDashboardTasks(t *testing.T) {
+	harness.OneBackend(t)
+	s := harness.Start(t)
+	p := s.NewProject(t)
+	sub := p.NewSubscriber(t)
+	app := p.NewClient(t, "service", "--name", "Billing", "--scope", "Voice")
+	p.Command(t, "", "recording", "import", "--project", p.ID, "--call-sid", "call-of-today", "../../cmd/selvage/demo/welcome.wav")
+	tokens, _ := p.NewClient(t, "spa", "--first-party").SignIn(t, sub, "openid offline_access")
+	b := newTab(t)
+	b.do(chromedp.Navigate(s.CLI(t, "", "operator", "setup-link")["url"].(string)))
+	b.fill("setup-submit", "username", "ann@example.com", "name", "Ann", "password", "a loom of one's own")
+	b.arrive("/dashboard/projects/" + p.ID)
+
+	// A recording is found by its call and its day.
+	b.follow("Recordings")
+	b.typeInto("call", "call-of-today")
+	today := time.Now().UTC().Format(time.DateOnly)
+	b.do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf("document.getElementById('after').value = %q; void 0", today)))
+	b.follow("Find")
+	b.until("one recording", "location.search.includes('call-of-today') && document.querySelectorAll('.table tbody tr').length === 1")
+	b.do(chromedp.Click(chromedp.CSS(".table td a")))
+	b.until("the player", "document.querySelector('#sound')")
+
+	// The secret of a client is rotated, both are good, and the old one is ended.
+	try := func(secret string) int {
+		return s.Post(t, "/oauth/token", harness.Form(url.Values{"grant_type": {"client_credentials"}}), harness.Basic(app.ID, secret)).Status
+	}
+	b.follow("OAuth clients")
+	b.follow("Billing")
+	b.follow("Rotate secret")
+	next := b.text("#secret code")
+	if a, c := try(app.Secret), try(next); a != 200 || c != 200 {
+		t.Errorf("after a rotation the old secret gives %d, the new one %d", a, c)
+	}
+	b.follow("End the old secret now")
+	b.until("its end", "document.querySelector('.notice')")
+	harness.Eventually(t, patience, "the end of the old secret", func() error {
+		if got := try(app.Secret); got != 401 {
+			return fmt.Errorf("it gives %d", got)
+		}
+		return nil
+	})
+	if got := try(next); got != 200 {
+		t.Errorf("the new secret gives %d", got)
+	}
+
+	// The colour is changed; the preview says before that it is read badly.
+	b.follow("Branding")
+	b.typeInto("f-color", "#ffe000")
+	b.until("the preview", "document.querySelector('#preview')?.textContent.includes('shown darker') && document.querySelector('#preview link')")
+	b.do(chromedp.SetUploadFiles(chromedp.CSS("#f-logo"), []string{logoFile(t)}))
+	b.follow("Save changes")
+	b.until("the logo", "document.querySelector('.notice') && document.querySelector('#preview img')?.naturalWidth > 0")
+
+	// Somebody is invited to run the project.
+	b.follow("Operators")
+	b.follow("Invite an operator")
+	b.typeInto("email", "bob@example.com")
+	b.click("invite-submit")
+	b.until("the link", "document.getElementById('link')")
+
+	// All that a subscriber has open ends.
+	b.follow("Subscribers")
+	b.follow(sub.Email)
+	b.follow("Sign out everywhere")
+	b.until("its end", "document.querySelector('.notice')")
+	harness.Eventually(t, patience, "the end of its tokens", func() error {
+		if got := s.Get(t, "/subscriber/info", harness.Bearer(tokens.AccessToken)).Status; got != 401 {
+			return fmt.Errorf("the token gives %d", got)
+		}
+		return nil
+	})
+
+	// A token is made by hand, and looked at.
+	b.follow("Tokens")
+	b.follow("Subscriber token")
+	b.until("the form", "document.getElementById('make')")
+	b.do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf("(document.querySelector('main input:not([type=hidden])') ?? {}).value = %q; void 0", sub.Email)))
+	b.click("make")
+	b.until("the token", "document.querySelector('#made code')")
+	made := b.text("#made code")
+	b.follow("Tokens")
+	b.fill("inspect", "f-token", made)
+	b.until("what it is", "document.querySelector('#found')")
+	if found := b.text("#found"); !strings.Contains(found, "subscriber") {
+		t.Errorf("a subscriber token is %q", found)
+	}
+
+	// A room is made, with its address, and found among the addresses.
+	b.follow("Resources")
+	b.follow("New resource")
+	b.follow("Conference room")
+	b.fill("resource-submit", "f-name", "standup")
+	b.until("the room", "document.body.innerText.includes('/public/standup')")
+	b.follow("Addresses")
+	b.until("the address", "document.querySelector('.table')?.textContent.includes('/public/standup')")
+}
