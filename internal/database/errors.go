@@ -45,6 +45,9 @@ const (
 
 // away reports whether an error is the database's, not the query's.
 func away(err error) bool {
+	if err == nil { // mostly, and then nothing is allocated
+		return false
+	}
 	var file *sqlite.Error
 	var server *pgconn.PgError
 	var lost lostError

@@ -109,6 +109,9 @@ func (d *file) Ping(ctx context.Context) error {
 // explain makes problem.Unavailable of an error that is the file's, and ends its use
 // where it is damaged.
 func (d *file) explain(err error) error {
+	if err == nil {
+		return nil
+	}
 	var found *Unfit
 	if errors.As(damage(d.name, d.sync, err), &found) {
 		d.damaged.Store(found)
