@@ -55,12 +55,13 @@ func completeFlags(root *cobra.Command) {
 	scopes := map[string][]string{"key": textsOf(fabric.Scopes()), "client": idp.Scopes()}
 	var walk func(cmd *cobra.Command)
 	walk = func(cmd *cobra.Command) {
+		own := cmd.LocalFlags() // which cobra gathers anew each time
 		for name, values := range choices {
-			if f := cmd.LocalFlags().Lookup(name); f != nil {
+			if own.Lookup(name) != nil {
 				_ = cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)) // the flag is there
 			}
 		}
-		if f := cmd.LocalFlags().Lookup("scope"); f != nil && cmd.HasParent() && scopes[cmd.Parent().Name()] != nil {
+		if own.Lookup("scope") != nil && cmd.HasParent() && scopes[cmd.Parent().Name()] != nil {
 			_ = cmd.RegisterFlagCompletionFunc("scope", cobra.FixedCompletions(scopes[cmd.Parent().Name()], cobra.ShellCompDirectiveNoFileComp))
 		}
 		for _, sub := range cmd.Commands() {
