@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"time"
@@ -37,11 +38,12 @@ const tokensByHand = "tokens"
 func (a *API) madeBy(v *visit, o operator.Operator) (m made, err error) {
 	seen := make(map[string]bool)
 	for _, action := range []string{"api_key.created", "api_key.rotated", "embed_key.created", "client.created", "client.secret_rotated"} {
-		found, err := a.audit(v, audit.Filter{Actor: o.ID, Action: action, Outcome: audit.Done}, page.Query{Size: page.MaxSize})
+		filter := audit.Filter{Actor: o.ID, Action: action, Outcome: audit.Done}
+		found, err := page.Every(v.r.Context(), func(_ context.Context, q page.Query) (page.Page[audit.Event], error) { return a.audit(v, filter, q) })
 		if err != nil {
 			return m, err
 		}
-		for _, e := range found.Items {
+		for _, e := range found { // all of them: who wants to hide one makes many behind it
 			if seen[e.Target.ID] {
 				continue
 			}
@@ -69,24 +71,32 @@ func (a *API) madeRow(v *visit, e audit.Event) (madeRow, error) {
 	switch e.Target.Kind {
 	case "api_key":
 		k, err := a.Fabric.FindAPIKey(ctx, e.ProjectID, e.Target.ID)
-		if err != nil || !k.Revoked.IsZero() || !k.Expires.IsZero() && !v.now.Before(k.Expires) {
-			return row, errors.Join(err, problem.NoSuch("API key"))
+		if err == nil && (!k.Revoked.IsZero() || !k.Expires.IsZero() && !v.now.Before(k.Expires)) {
+			err = problem.NoSuch("API key")
+		}
+		if err != nil {
+			return row, err
 		}
 		row.URL, row.end = base+"/keys/"+k.ID, func() error { return a.Fabric.RevokeAPIKey(ctx, k.ProjectID, k.ID) }
 		row.Title = orText(k.Name, k.Prefix+"…")
 	case "embed_key":
-		all, err := a.Fabric.ListEmbedKeys(ctx, e.ProjectID, page.Query{Size: page.MaxSize})
-		i := slices.IndexFunc(all.Items, func(k fabric.EmbedKey) bool { return k.ID == e.Target.ID && k.Revoked.IsZero() })
-		if err != nil || i < 0 {
-			return row, errors.Join(err, problem.NoSuch("embed key"))
+		found, err := a.Fabric.ListEmbedKeys(ctx, e.ProjectID, page.Query{Size: 1, From: e.Target.ID})
+		if err == nil && (len(found.Items) == 0 || found.Items[0].ID != e.Target.ID || !found.Items[0].Revoked.IsZero()) {
+			err = problem.NoSuch("embed key")
 		}
-		k := all.Items[i]
+		if err != nil {
+			return row, err
+		}
+		k := found.Items[0]
 		row.What, row.Title, row.URL = "Embed key", orText(k.Name, k.Prefix+"…"), base+"/tokens"
 		row.end = func() error { return a.Fabric.RevokeEmbedKey(ctx, k) }
 	default:
 		c, err := a.Clients.FindClient(ctx, e.Target.ID)
-		if err != nil || c.SecretHash == "" {
-			return row, errors.Join(err, problem.NoSuch("client"))
+		if err == nil && c.SecretHash == "" {
+			err = problem.NoSuch("client")
+		}
+		if err != nil {
+			return row, err
 		}
 		row.What, row.Title, row.URL, row.Value = "Secret of the OAuth client", orText(c.Name, c.ID), Prefix+"/projects/"+c.ProjectID+"/clients/"+c.ID, ""
 	}

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/audit"
+	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/operator"
 )
@@ -73,5 +75,28 @@ func TestMadeByOperator(t *testing.T) {
 	ann.post(page, page+"/delete", url.Values{"confirm": {"bob@example.com"}, "end": {"tokens"}}).leadsTo(t, "/dashboard/operators?done=deleted")
 	if bobs() || !anns() || !keptGood() {
 		t.Errorf("after it went: its token %v, another's %v, its key %v", bobs(), anns(), keptGood())
+	}
+}
+
+// However much an operator makes behind a key, the key is on its page.
+func TestMadeIsWhole(t *testing.T) {
+	w := newWorld(t)
+	_, ann := w.operator("ann@example.com", ofAll)
+	bob, b := w.operator("bob@example.com", operator.Membership{ProjectID: w.one.ID, Role: operator.Admin})
+	base := "/dashboard/projects/" + w.one.ID
+	secret := b.post(base+"/keys/new", base+"/keys", url.Values{"name": {"hidden"}, "scope": {"Voice"}}).find(t, `<code>(PT[0-9a-f]{64})<`)
+	k, err := w.fabric.Authenticate(t.Context(), w.one.ID, secret)
+	must(t, err)
+	asBob := audit.With(t.Context(), &audit.Origin{Actor: audit.Actor{Kind: audit.Operator, ID: bob.ID}})
+	for range page.MaxSize + 1 {
+		must(t, w.rows.Record(asBob, audit.Of("api_key.created", w.one.ID, "api_key", "one-that-is-gone")))
+	}
+	at := "/dashboard/operators/" + bob.ID
+	if a := ann.get(at); !strings.Contains(a.body, `value="api_key `+k.ID) {
+		t.Error("the page lacks a key that was made before many others")
+	}
+	ann.post(at, at+"/revoke", url.Values{"end": {"api_key " + k.ID}}).leadsTo(t, at+"?done=madeended")
+	if _, err := w.fabric.Authenticate(t.Context(), w.one.ID, secret); !errors.Is(err, problem.Unauthenticated) {
+		t.Errorf("the key that was ended: %v", err)
 	}
 }
