@@ -43,7 +43,7 @@ func (a *API) accountPage(v *visit, status int, codes, wrong []string) error {
 	}
 	p := accountPage{
 		Email: v.who.Email, Name: v.who.Name, Roles: operatorRowOf(v, v.who, projects).Roles, Shortest: operator.MinPassword, Now: v.now, Faults: wrong,
-		Codes: codes, MayAdd: a.Factors != nil, CanPasskey: a.passkeys(), Required: a.RequireFactor,
+		Codes: codes, MayAdd: a.Factors != nil, CanPasskey: a.passkeys(), Required: a.requiresFactor(v.who),
 	}
 	if p.Factors, p.HasApp, err = a.factorsOf(v); err != nil {
 		return err

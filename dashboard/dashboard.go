@@ -37,8 +37,9 @@ type Config struct {
 	PublicURL  string                 // {base_url}: where browsers find us
 	Factors    *factor.Factors        // nil where there are none
 
-	// RequireFactor has each operator set a second factor up before anything else.
-	RequireFactor bool
+	// RequireFactor has each operator who has one of these roles, in whatever project, set a
+	// second factor up before anything else.
+	RequireFactor []operator.Role
 
 	AuthURL string // {auth_url}
 

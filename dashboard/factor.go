@@ -5,6 +5,7 @@ import (
 	"html/template"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/selvage/selvage/internal/factor"
@@ -30,7 +31,12 @@ func (a *API) wantsFactor(v *visit, o operator.Operator) (bool, error) {
 		return false, nil
 	}
 	set, err := a.Factors.Has(v.r.Context(), ownerOf(o))
-	return set.Any() || a.RequireFactor, err
+	return set.Any() || a.requiresFactor(o), err
+}
+
+// requiresFactor reports whether an operator must have a second factor, for one of its roles.
+func (a *API) requiresFactor(o operator.Operator) bool {
+	return a.Factors != nil && slices.ContainsFunc(o.Roles, func(m operator.Membership) bool { return slices.Contains(a.RequireFactor, m.Role) })
 }
 
 func factorPath(next string) string {

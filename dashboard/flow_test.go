@@ -35,7 +35,7 @@ func (a answer) find(t testing.TB, expression string) string {
 // The first operator comes by a link, once, and is asked for a second factor where the
 // installation wants one.
 func TestFirstOperator(t *testing.T) {
-	w := newWorldThat(t, true)
+	w := newWorldThat(t, operator.Roles()...)
 	_, token, err := w.operators.First(context.Background())
 	must(t, err)
 	b, setup := w.browser(), "/dashboard/setup?token="+token

@@ -1,6 +1,7 @@
 package dashboard_test
 
 import (
+	"errors"
 	"net/http"
 	"net/url"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/factor/factortest"
 	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/operator"
 )
 
@@ -181,7 +183,7 @@ func TestPasskeyAttacks(t *testing.T) {
 
 // Where each operator must have a second factor, a passkey is one.
 func TestEnrolByPasskey(t *testing.T) {
-	w := newWorldThat(t, true)
+	w := newWorldThat(t, operator.Roles()...)
 	_, b := w.operator("ann@example.com", ofAll)
 	b.get("/dashboard/factor").leadsTo(t, "/dashboard/enrol")
 	key := &factortest.Authenticator{Origin: w.named()}
@@ -232,4 +234,35 @@ func TestFirstFactor(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Where owners and admins need a second factor, a viewer does not, until it becomes one of
+// them: its session is worth no more than its password from then on.
+func TestRequiredByRole(t *testing.T) {
+	w := newWorldThat(t, operator.Owner, operator.Admin)
+	role := operator.Membership{ProjectID: w.one.ID, Role: operator.Viewer}
+	o, b := w.operator("vic@example.com", role)
+	if a := b.get("/dashboard/account"); a.StatusCode != http.StatusOK {
+		t.Fatalf("a viewer without a second factor: %s", a.Status)
+	}
+	role.Role = operator.Admin
+	_, err := w.operators.Update(t.Context(), o.ID, operator.Input{Roles: []operator.Membership{role}}, "")
+	must(t, err)
+	b.get("/dashboard/account").leadsTo(t, "/dashboard/login?next=%2Fdashboard%2Faccount")
+	r := b.request("GET", "/dashboard", nil)
+	for _, c := range b.c.Jar.Cookies(r.URL) {
+		r.AddCookie(c)
+	}
+	if err := w.api.Caller(r, w.one.ID); !errors.Is(err, problem.Unauthenticated) {
+		t.Errorf("the session of an admin without a second factor gives an API %v", err)
+	}
+	b.get("/dashboard/factor").leadsTo(t, "/dashboard/enrol")
+	secret := b.get("/dashboard/enrol").find(t, `id="totp-secret">([A-Z2-7]+)<`)
+	b.post("/dashboard/enrol", "/dashboard/enrol", url.Values{"code": {factortest.Code(secret, w.now())}})
+	if a := b.get("/dashboard/account"); a.StatusCode != http.StatusOK {
+		t.Errorf("with a second factor: %s", a.Status)
+	}
+	other := w.browser()
+	other.signIn("vic@example.com")
+	other.get("/dashboard/account").leadsTo(t, "/dashboard/login?next=%2Fdashboard%2Faccount")
 }

@@ -132,7 +132,8 @@ func (a *API) recognise(v *visit) error {
 	}
 	v.session, v.whose = s, o
 	audit.As(v.r.Context(), audit.Operator, o.ID)
-	if s.Proven {
+	// A role that needs more than the session has shown may have come meanwhile.
+	if s.Proven && (s.TwoFactors() || !a.requiresFactor(o)) {
 		v.who = o
 	}
 	return nil

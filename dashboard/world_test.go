@@ -50,9 +50,9 @@ type world struct {
 	one, two   fabric.Project
 	dir        string
 	rows       *store.Store
-	rotated    []string // uses whose next key took over
-	mailed     []string // whom a test mail was sent to
-	requires   bool     // a second factor of each operator
+	rotated    []string        // uses whose next key took over
+	mailed     []string        // whom a test mail was sent to
+	requires   []operator.Role // that need a second factor
 
 	mu    sync.Mutex
 	ahead time.Duration
@@ -80,9 +80,9 @@ func must(t testing.TB, err error) {
 	}
 }
 
-func newWorld(t testing.TB) *world { return newWorldThat(t, false) }
+func newWorld(t testing.TB) *world { return newWorldThat(t) }
 
-func newWorldThat(t testing.TB, requires bool) *world {
+func newWorldThat(t testing.TB, requires ...operator.Role) *world {
 	t.Helper()
 	ctx, dir := context.Background(), storetest.Dir(t)
 	w := &world{TB: t, requires: requires, dir: dir}

@@ -63,9 +63,9 @@ type Config struct {
 	} `koanf:"session"`
 
 	Operators struct {
-		Idle          period  `koanf:"idle" default:"1h" help:"how long an operator stays signed in to the dashboard unused"`
-		Absolute      period  `koanf:"absolute" default:"12h" help:"how long an operator stays signed in to the dashboard at most"`
-		RequireFactor whether `koanf:"require_factor" default:"auto" help:"whether operators need a second factor: yes, no, or auto: yes where others than this machine can reach the server"`
+		Idle          period      `koanf:"idle" default:"1h" help:"how long an operator stays signed in to the dashboard unused"`
+		Absolute      period      `koanf:"absolute" default:"12h" help:"how long an operator stays signed in to the dashboard at most"`
+		RequireFactor whoseFactor `koanf:"require_factor" default:"auto" help:"which operators need a second factor: yes for all, no for none, owners, admins for both of these, or auto: yes where others than this machine can reach the server"`
 	} `koanf:"operators"`
 
 	Tokens struct {

@@ -56,7 +56,7 @@ func (a *app) routes(log *slog.Logger) (http.Handler, error) {
 		var err error
 		a.pages, err = dashboard.New(dashboard.Config{
 			Operators: a.operators, Fabric: a.fabric, Clients: a.idp, Recordings: a.recordings, PublicURL: a.where.public, AuthURL: a.where.auth,
-			Factors: a.operatorFactors, RequireFactor: a.config.Operators.RequireFactor.or(!a.local()), Audit: a.store.ListAudit, Health: a.healthOf(log), Installation: a.installation(), Log: log,
+			Factors: a.operatorFactors, RequireFactor: a.config.Operators.RequireFactor.roles(a.local()), Audit: a.store.ListAudit, Health: a.healthOf(log), Installation: a.installation(), Log: log,
 		})
 		if err != nil {
 			return nil, err

@@ -15,6 +15,7 @@ import (
 	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/password"
 	"github.com/selvage/selvage/keys"
+	"github.com/selvage/selvage/operator"
 )
 
 // The types of values. Each reads itself from text, and says in its error what
@@ -38,7 +39,7 @@ type (
 	retention      time.Duration // of the audit trail; 0 is for ever
 	logLevel       slog.Level
 	logFormat      string
-	whether        string // yes, no or auto
+	whoseFactor    string // yes, no, auto, owners or admins
 )
 
 // The services that can be served.
@@ -219,25 +220,31 @@ func (l atMost) orNone() int {
 	return int(l)
 }
 
-func (w *whether) UnmarshalText(text []byte) error {
-	switch *w = whether(text); *w {
+func (w *whoseFactor) UnmarshalText(text []byte) error {
+	switch *w = whoseFactor(text); *w {
 	case "true":
 		*w = "yes"
 	case "false":
 		*w = "no"
-	case "yes", "no", "auto":
+	case "yes", "no", "auto", "owners", "admins":
 	default:
-		return errors.New("needs yes, no or auto")
+		return errors.New("needs yes, no, auto, owners or admins")
 	}
 	return nil
 }
 
-// or gives what it says, and otherwise for auto.
-func (w whether) or(otherwise bool) bool {
-	if w == "auto" || w == "" {
-		return otherwise
+// roles gives the roles that need a second factor, where the server is this machine's alone
+// or others reach it.
+func (w whoseFactor) roles(local bool) []operator.Role {
+	switch {
+	case w == "owners":
+		return []operator.Role{operator.Owner}
+	case w == "admins":
+		return []operator.Role{operator.Owner, operator.Admin}
+	case w == "yes", w != "no" && !local:
+		return operator.Roles()
 	}
-	return w == "yes"
+	return nil
 }
 
 // allServices are those that there are.
