@@ -4,6 +4,9 @@ BINARY := bin/selvage
 # Whatever is compiled, but for the race detector, is compiled in one way, and so once.
 export CGO_ENABLED := 0
 export GOFLAGS := -trimpath
+# What compiles and what tests lives briefly, as do the commands that tests start: garbage is collected less often, as
+# servers do by themselves.
+export GOGC := 400
 # The race detector needs a C compiler. It watches our code and that of libraries, but for what only computes and would
 # take ten times as long: SQLite, which is translated from C, hashes of passwords, and the arithmetic of keys.
 UNWATCHED := modernc.org/... golang.org/x/crypto/... crypto/internal/fips140/...
@@ -100,6 +103,7 @@ screenshots: build ## every page in light, dark and on a phone, into SCREENSHOTS
 	@SELVAGE_BINARY=$(CURDIR)/$(BINARY) SELVAGE_TEST_ALL=1 SELVAGE_TEST_SCREENSHOTS=$(abspath $(SCREENSHOTS)) SELVAGE_TEST_MAILS=$(CURDIR)/docs/images go test -count=1 -vet=off -run '^TestScreens' ./test/clients
 	@SELVAGE_BINARY=$(CURDIR)/$(BINARY) SELVAGE_TEST_PICTURE=$(CURDIR)/docs/images/pages.png go test -tags picture -count=1 -vet=off -run '^TestPicture$$' ./test/clients
 
+lint: export GOGC := 100
 lint: ## vet and staticcheck
 	go vet ./...
 	go run $(STATICCHECK) ./...
