@@ -112,14 +112,21 @@ func (a *API) checkFactor(v *visit) error {
 }
 
 // checkPasskey takes the passkey of a form, which must be the operator's, and says what it
-// proves. One that is not taken is written down.
+// proves. One that is not taken is written down, and so it counts.
 func (a *API) checkPasskey(v *visit, o operator.Operator) ([]string, error) {
+	from := visitor(v.r)
+	if err := a.Operators.CountPasskey(v.r.Context(), from); err != nil {
+		return nil, err
+	}
 	key, err := a.usePasskey(v)
 	if err == nil && key.Owner != ownerOf(o) {
 		err = factor.ErrUnknown
 	}
 	if _, wrong := wrongCode(err); wrong {
 		return nil, errors.Join(a.Operators.RefuseFactor(v.r.Context(), o, err), err)
+	}
+	if err == nil {
+		a.Operators.ReturnPasskey(v.r.Context(), from)
 	}
 	return key.AMR(), err
 }

@@ -52,10 +52,16 @@ func (a *API) usePasskey(v *visit) (factor.Passkey, error) {
 	return key, err
 }
 
-// offerPasskey is the prompt of the page where an operator signs in.
+// offerPasskey is the prompt of the page where an operator signs in. Whoever has had too
+// many gets the page without one.
 func (a *API) offerPasskey(v *visit, next, wrong string) (passkeyForm, error) {
 	if !a.passkeys() {
 		return passkeyForm{}, nil
+	}
+	if err := a.Operators.AdmitPrompt(v.r.Context(), visitor(v.r)); errors.Is(err, problem.RateLimited) {
+		return passkeyForm{}, nil
+	} else if err != nil {
+		return passkeyForm{}, err
 	}
 	return a.askPasskey(v, passkeyForm{Action: Prefix + "/login/passkey", Next: next, Waits: true, Button: "Use a passkey", Error: wrong}, nil)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/factor/factortest"
+	"github.com/selvage/selvage/internal/limit"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/operator"
@@ -178,6 +179,38 @@ func TestPasskeyAttacks(t *testing.T) {
 	}
 	if reasons["passkey_stale"] != 3 || reasons["passkey_refused"] != 4 || reasons["passkey_unknown"] != 2 {
 		t.Errorf("the audit trail has %v", reasons)
+	}
+}
+
+// Whoever knows a password, and whoever knows nothing, has the trail and the store of what
+// waits grow by so much only; right ones do not count.
+func TestPasskeyFlood(t *testing.T) {
+	w := newWorld(t)
+	_, b := w.operator("ann@example.com", ofAll)
+	key := b.passkey()
+	w.limits.Set(limit.Rates{limit.LoginPerNetwork: limit.Of(3, 24*time.Hour), limit.AuthorizePerNetwork: limit.Of(12, 24*time.Hour)})
+	for range 4 {
+		b.show(key, "/dashboard/confirm", "/dashboard/confirm").leadsTo(t, "/dashboard")
+	}
+	form := url.Values{"form": {b.token("/dashboard/confirm")}, "prompt": {"none"}}
+	for range 8 {
+		b.sendKey("/dashboard/confirm", form, []byte("{}")).wrongKey(t, "an answer to nothing")
+	}
+	found, err := w.rows.ListAudit(t.Context(), audit.Filter{Action: "login", Outcome: audit.Refused}, page.Query{Size: 100})
+	must(t, err)
+	if len(found.Items) < 4 || len(found.Items) > 5 { // three refused, and that there were too many
+		t.Errorf("the trail has %d refusals", len(found.Items))
+	}
+	offered := 0
+	for range 20 {
+		if a := w.browser().get(doorway); strings.Contains(a.body, "data-options") {
+			offered++
+		} else if a.StatusCode != http.StatusOK || !strings.Contains(a.body, `id="password"`) {
+			t.Fatalf("the page without a passkey: %s", a.Status)
+		}
+	}
+	if offered != 12 {
+		t.Errorf("%d pages asked for a passkey, want 12", offered)
 	}
 }
 

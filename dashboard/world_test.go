@@ -53,6 +53,7 @@ type world struct {
 	rotated    []string        // uses whose next key took over
 	mailed     []string        // whom a test mail was sent to
 	requires   []operator.Role // that need a second factor
+	limits     *limit.Limiter
 
 	mu    sync.Mutex
 	ahead time.Duration
@@ -109,15 +110,15 @@ func newWorldThat(t testing.TB, requires ...operator.Role) *world {
 		Store: rows, Kinds: catalog, Ring: ring, Passwords: pass, Revocations: revoked, Sessions: live, Host: "puc.localhost:8443", Issuer: w.url + "/",
 		EndLogin: func(ctx context.Context, sid string) error { return w.idp.EndSession(ctx, sid) },
 	})
-	limits := limit.New(live, limit.Rates{limit.LoginPerAccount: limit.Of(4, time.Hour), limit.LoginPerDevice: limit.Of(4, time.Hour)})
-	w.idp = idp.New(idp.Config{Store: rows, Subscribers: rows, Sessions: live, Fabric: w.fabric, Passwords: pass, Ring: ring, Revocations: revoked, Issuer: w.url + "/", Limits: limits})
+	w.limits = limit.New(live, limit.Rates{limit.LoginPerAccount: limit.Of(4, time.Hour), limit.LoginPerDevice: limit.Of(4, time.Hour)})
+	w.idp = idp.New(idp.Config{Store: rows, Subscribers: rows, Sessions: live, Fabric: w.fabric, Passwords: pass, Ring: ring, Revocations: revoked, Issuer: w.url + "/", Limits: w.limits})
 	media, err := blob.OpenDir(t.TempDir())
 	must(t, err)
 	t.Cleanup(func() { _ = media.Close() })
 	w.recordings = recordings.New(recordings.Config{Store: rows, Media: media, Links: ring})
 	w.factors, err = factor.New(factor.Config{Store: rows, Sessions: live, Ring: ring, AuthURL: w.named(), Now: w.now})
 	must(t, err)
-	w.operators = operator.New(operator.Config{Store: rows, Passwords: pass, Limits: limits, Sessions: live, Now: w.now})
+	w.operators = operator.New(operator.Config{Store: rows, Passwords: pass, Limits: w.limits, Sessions: live, Now: w.now})
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
 	w.api, err = dashboard.New(dashboard.Config{
 		Operators: w.operators, Fabric: w.fabric, Clients: w.idp, Recordings: w.recordings, PublicURL: w.url, AuthURL: w.url, Log: log, Now: w.now, Audit: rows.ListAudit, Factors: w.factors, RequireFactor: w.requires,

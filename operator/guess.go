@@ -38,9 +38,20 @@ func networkCounts(from Visitor) []limit.Count {
 
 // CountPasskey counts a passkey that is about to be looked at, by its network, as a guess of
 // a password is: each that is refused is a row of the audit trail.
-// [Operators.SignInByPasskey] gives the try of a good one back.
+// [Operators.SignInByPasskey] and [Operators.ReturnPasskey] give the try of a good one back.
 func (a *Operators) CountPasskey(ctx context.Context, from Visitor) error {
 	return a.take(ctx, Operator{}, networkCounts(from))
+}
+
+// ReturnPasskey gives back the try of a passkey that was good.
+func (a *Operators) ReturnPasskey(ctx context.Context, from Visitor) {
+	a.c.Limits.ReturnAll(ctx, networkCounts(from))
+}
+
+// AdmitPrompt counts a question for a passkey that anybody may have asked, by its network:
+// each is kept until it is answered, or over.
+func (a *Operators) AdmitPrompt(ctx context.Context, from Visitor) error {
+	return a.c.Limits.Pass(ctx, limit.AuthorizePerNetwork, "operator\n"+from.Network)
 }
 
 // take takes one of each count, and writes down once a minute that there were too many.

@@ -107,7 +107,7 @@ func (a *Operators) SignInByPasskey(ctx context.Context, id string, methods []st
 		return Session{}, "", problem.NoCredentials()
 	}
 	if err == nil {
-		a.c.Limits.ReturnAll(ctx, networkCounts(from))
+		a.ReturnPasskey(ctx, from)
 	}
 	return s, cookie, err
 }
