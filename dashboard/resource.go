@@ -114,6 +114,7 @@ type resourcePage struct {
 	Facts     []fact
 	Addresses []addressRow
 	Snippets  []snippet
+	Deployed  *deployed
 	Base      string
 	MayChange bool
 	Faults    []string
@@ -137,6 +138,9 @@ func (a *API) resourcePage(v *visit, code int, wrong []string) error {
 	}
 	for _, address := range found.Items {
 		p.Addresses = append(p.Addresses, v.addressRow(address))
+	}
+	if p.Deployed, err = a.versionsOf(v, k, r); err != nil {
+		return err
 	}
 	return a.page(v, code, p.Resource.Title, "resource", p)
 }

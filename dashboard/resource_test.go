@@ -13,6 +13,7 @@ import (
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/fabric/kinds"
 	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/operator"
 )
 
 // typed writes the example of a kind as somebody would fill it into the form.
@@ -187,5 +188,43 @@ func TestOwnKind(t *testing.T) {
 	}
 	if !slices.ContainsFunc(all.Items, func(r fabric.Resource) bool { return r.DisplayName == "Front" }) {
 		t.Error("the door has another name")
+	}
+}
+
+// What has versions is deployed from its page: the document that the page showed, and
+// again what was deployed before. A viewer, and what has none, are refused.
+func TestDeploy(t *testing.T) {
+	w := newWorld(t)
+	_, b := w.operator("ann@example.com", ofAll)
+	_, viewer := w.operator("vic@example.com", operator.Membership{ProjectID: w.one.ID, Role: operator.Viewer})
+	flows := w.fabric.Kinds().ByPath("call_flows")
+	flow, err := w.fabric.CreateResource(t.Context(), w.one.ID, flows, map[string]json.RawMessage{"title": []byte(`"<b>Hours"`)})
+	must(t, err)
+	at := "/dashboard/projects/" + w.one.ID + "/resources/" + flow.ID
+	if page := b.get(at).body; !strings.Contains(page, "Nothing is deployed yet") {
+		t.Error("the page of a new flow says nothing of versions")
+	}
+	document := b.get(at).find(t, `name="document" value="([0-9]+)"`)
+	b.post(at, at+"/deploy", url.Values{"document": {document}}).leadsTo(t, at+"?done=deployed")
+	if a := b.post(at, at+"/deploy", url.Values{"document": {"99"}}); a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, "must be "+document) {
+		t.Errorf("a document that is not there: %s", a.Status)
+	}
+	version := b.get(at).find(t, `name="version" value="([^"]+)"`)
+	b.post(at, at+"/deploy", url.Values{"version": {version}}).leadsTo(t, at+"?done=deployed")
+	if a := b.post(at, at+"/deploy", url.Values{"version": {"0199a000-0000-7000-8000-0000000000aa"}}); a.StatusCode != http.StatusUnprocessableEntity {
+		t.Errorf("a version that there is not: %s", a.Status)
+	}
+	found, err := w.fabric.ListVersions(t.Context(), w.one.ID, flows, flow.ID, firstPage)
+	if err != nil || len(found.Items) != 2 {
+		t.Errorf("there are %d versions, want 2: %v", len(found.Items), err)
+	}
+	if page := viewer.get(at).body; strings.Contains(page, `id="deploy"`) || strings.Contains(page, "Deploy again") || !strings.Contains(page, "Versions") {
+		t.Error("a viewer is offered to deploy")
+	}
+	room, err := w.fabric.CreateResource(t.Context(), w.one.ID, w.fabric.Kinds().ByPath("conference_rooms"), map[string]json.RawMessage{"name": []byte(`"room"`)})
+	must(t, err)
+	other := "/dashboard/projects/" + w.one.ID + "/resources/" + room.ID
+	if a := b.post(other, other+"/deploy", url.Values{"document": {"1"}}); a.StatusCode != http.StatusNotFound {
+		t.Errorf("a room is deployed: %s", a.Status)
 	}
 }

@@ -47,6 +47,7 @@ func routes() []route {
 		{pattern: "GET /dashboard/projects/{project}/resources/{id}", may: operator.Read, serve: (*API).showResource},
 		{pattern: "GET /dashboard/projects/{project}/resources/{id}/edit", may: operator.Write, serve: (*API).editResource},
 		{pattern: "POST /dashboard/projects/{project}/resources/{id}/edit", may: operator.Write, serve: (*API).changeResource, large: true},
+		{pattern: "POST /dashboard/projects/{project}/resources/{id}/deploy", may: operator.Write, serve: (*API).deploy},
 		{pattern: "POST /dashboard/projects/{project}/resources/{id}/delete", may: operator.Write, serve: (*API).deleteResource},
 		{pattern: "GET /dashboard/projects/{project}/addresses", may: operator.Read, serve: (*API).listAddresses, nav: "Addresses"},
 

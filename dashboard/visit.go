@@ -235,6 +235,7 @@ var notices = map[string]string{
 	"rotated":      "The next key has taken over. What the one before it made stays good.",
 	"mailed":       "The mail was taken. Look whether it arrives.",
 	"stored":       "The recording is stored.",
+	"deployed":     "It is deployed.",
 	"changed":      "The change is saved.",
 	"passkey":      "The passkey is added.",
 	"madeended":    "What you chose has ended, everywhere within a second.",

@@ -81,7 +81,7 @@ func TestKeyboard(t *testing.T) {
 	b.fill("setup-submit", "username", "ann@example.com", "password", "a loom of one's own")
 	home := "/dashboard/projects/" + p.ID
 	b.arrive(home)
-	for _, page := range []string{"/subscribers", "/clients/new", "/keys/new"} {
+	for _, page := range []string{"/subscribers", "/clients/new", "/keys/new", "/branding", "/recordings/upload"} {
 		b.do(chromedp.Navigate(p.PublicURL + home + page))
 		b.byKeys(page)
 	}

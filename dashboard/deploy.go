@@ -1,0 +1,72 @@
+package dashboard
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/fabric/kinds"
+	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// deployed is what a page tells of the versions of a resource.
+type deployed struct {
+	Document int64 // the version of the document as it is now
+	Fresh    bool  // it is the one that is deployed
+	Versions []fabric.Version
+	Earlier  bool // there are more
+}
+
+// mostVersions bounds how many a page lists.
+const mostVersions = 20
+
+// versionsOf gives the versions of a resource; nil where its kind has none.
+func (a *API) versionsOf(v *visit, k *kinds.Kind, r fabric.Resource) (*deployed, error) {
+	if !k.Versions {
+		return nil, nil
+	}
+	all, err := page.Every(v.r.Context(), func(ctx context.Context, q page.Query) (page.Page[fabric.Version], error) {
+		return a.Fabric.ListVersions(ctx, v.project.ID, k, r.ID, q)
+	})
+	if err != nil {
+		return nil, err
+	}
+	slices.Reverse(all) // the newest first
+	d := &deployed{Versions: all[:min(len(all), mostVersions)], Earlier: len(all) > mostVersions}
+	d.Document, _ = strconv.ParseInt(string(r.Fields[versionField]), 10, 64) // ours, and a number
+	for _, one := range all {
+		d.Fresh = d.Fresh || one.DocumentVersion == d.Document
+	}
+	return d, nil
+}
+
+// deploy serves POST /dashboard/projects/{project}/resources/{id}/deploy: the document as
+// the page showed it, or what was deployed before.
+func (a *API) deploy(v *visit) error {
+	r, k, err := a.thing(v)
+	if err != nil {
+		return err
+	}
+	if !k.Versions {
+		return problem.NoSuch("page")
+	}
+	in := fabric.DeployInput{VersionID: v.form.Get("version")}
+	if in.VersionID == "" {
+		document, err := strconv.ParseInt(v.form.Get("document"), 10, 64)
+		if err != nil {
+			return problem.BadParam("document", "there is no such version")
+		}
+		in.DocumentVersion = &document
+	}
+	_, err = a.Fabric.Deploy(v.r.Context(), v.project.ID, k, r.ID, in)
+	if all, ok := faults(err); ok {
+		return a.resourcePage(v, http.StatusUnprocessableEntity, all)
+	}
+	if err != nil {
+		return err
+	}
+	return v.redirect(v.base() + "/resources/" + r.ID + "?done=deployed")
+}
