@@ -54,7 +54,11 @@ func (s *server) greet(c *cli, first, setup string) {
 		fmt.Fprintf(c.stdout, "there is no operator yet; the link for the first one is in %s\n", filepath.Join(s.app.config.Data, setupFile))
 	}
 	fmt.Fprintf(c.stdout, "selvage is ready at %s%s\n", s.app.where.public, also(r.HTTPS, ", "))
-	fmt.Fprintf(c.stdout, "data in %s%s; Ctrl-C stops\n", s.app.config.Data, also(r.Ops, ", health and metrics at "))
+	stops := ""
+	if isTerminal(c.stdout) {
+		stops = "; Ctrl-C stops" // and not in the journal of systemd
+	}
+	fmt.Fprintf(c.stdout, "data in %s%s%s\n", s.app.config.Data, also(r.Ops, ", health and metrics at "), stops)
 }
 
 func also(url, before string) string {
