@@ -12,6 +12,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/selvage/selvage/internal/problem"
@@ -39,8 +40,7 @@ func FromMembers[T any](members map[string]json.RawMessage) (T, error) {
 	var in T
 	var errs []error
 	v := reflect.ValueOf(&in).Elem()
-	for i := range v.NumField() {
-		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
+	for i, name := range namesOf(v.Type()) {
 		raw, sent := members[name]
 		if !sent || name == "" {
 			continue
@@ -50,6 +50,23 @@ func FromMembers[T any](members map[string]json.RawMessage) (T, error) {
 		}
 	}
 	return in, errors.Join(errs...)
+}
+
+// names keeps what namesOf gives: there are as many as types that are decoded into.
+var names sync.Map
+
+// namesOf gives the names that the fields of a struct have in JSON, "" where they have
+// none.
+func namesOf(t reflect.Type) []string {
+	if all, ok := names.Load(t); ok {
+		return all.([]string)
+	}
+	all := make([]string, t.NumField())
+	for i := range all {
+		all[i], _, _ = strings.Cut(t.Field(i).Tag.Get("json"), ",")
+	}
+	names.Store(t, all)
+	return all
 }
 
 // kindOf names a Go type in the words of JSON.
@@ -91,6 +108,9 @@ func Members(r *http.Request) (map[string]json.RawMessage, error) {
 func contentType(r *http.Request) (kind string, err error) {
 	if Encoded(r) {
 		return "", problem.New(problem.Unsupported, "unsupported_media_type", "a compressed body is not read")
+	}
+	if r.Header.Get("Content-Type") == "application/json" { // as most have it
+		return "application/json", nil
 	}
 	kind, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil && r.Header.Get("Content-Type") != "" {
