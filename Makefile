@@ -23,12 +23,14 @@ FILLED := ^Test(Plans|GoneWebhooksPlan|RecordingPlans|RecordingPages|KilledMigra
 # Suites that run the built binary, and what each backend is for beside the scripts: attacks where rows are, nodes
 # where sessions are, clients on one of either, faults on each database and on Redis, media and conformance on one, since
 # no row is of their kind. What takes long in a browser runs once, on redis, or where that is left out on sqlite, and what
-# breaks rows alone not on redis beside postgres: for this the tests know the BACKENDS.
+# breaks rows alone not on redis beside postgres: for this the tests know the BACKENDS. Of the attacks, redis and cluster
+# have those on what sessions keep: counts of guesses, live logins, requests.
+ON_SESSIONS := ^Test(P0[2-7]|Limits|S0)
 BACKENDS := sqlite postgres redis cluster
 SUITES_sqlite := scripts attack clients conformance contract faults media
 SUITES_postgres := scripts attack faults
-SUITES_redis := scripts clients contract faults nodes
-SUITES_cluster := scripts nodes
+SUITES_redis := scripts attack clients contract faults nodes
+SUITES_cluster := scripts attack nodes
 # Each suite is compiled once for all its backends, and all that needs no C compiler at once.
 TESTS := $(CURDIR)/build/tests
 SUITES := attack clients conformance contract faults media nodes outages
@@ -87,7 +89,7 @@ alone:
 define RUN
 $1-on-$2:
 	@echo "$1 on $2:"; cd $(call IN,$1) && SELVAGE_TEST_BACKEND=$2 $(if $(filter scripts-redis,$1-$2),SELVAGE_TEST_RACED=$(if $(RACE),$(TESTS)/selvage-raced)) \
-		$(call COMPILED,$1) -test.timeout 30m -test.parallel 4 $(if $(filter scripts,$1),-test.run '^TestScripts$$$$')
+		$(call COMPILED,$1) -test.timeout 30m -test.parallel 4 $(if $(filter scripts,$1),-test.run '^TestScripts$$$$')$(if $(filter attack-redis attack-cluster,$1-$2),-test.run '$(ON_SESSIONS)')
 endef
 $(foreach backend,sqlite postgres redis cluster,$(foreach suite,scripts $(SUITES),$(eval $(call RUN,$(suite),$(backend)))))
 
