@@ -204,10 +204,10 @@ func (a *API) saveClientBranding(v *visit) error {
 	}
 	file, given, wrong := v.logoFile()
 	text := func(name string) string { return strings.TrimSpace(v.form.Get(name)) }
-	next := c
-	next.Name, next.BrandColor, next.TermsURI, next.PolicyURI = text("name"), strings.ToLower(text("color")), text("tos_uri"), text("policy_uri")
 	if wrong == nil {
-		wrong = a.Clients.UpdateClient(v.r.Context(), next)
+		wrong = a.Clients.ChangeClient(v.r.Context(), c.ID, func(c *idp.Client) {
+			c.Name, c.BrandColor, c.TermsURI, c.PolicyURI = text("name"), strings.ToLower(text("color")), text("tos_uri"), text("policy_uri")
+		})
 	}
 	if wrong != nil {
 		return a.brandPage(v, http.StatusUnprocessableEntity, &c, wrong)

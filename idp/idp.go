@@ -38,6 +38,9 @@ type Store interface {
 	ListClients(ctx context.Context, projectID string, q page.Query) (page.Page[Client], error)
 	// UpdateClient writes a client's settings; the secret stays.
 	UpdateClient(ctx context.Context, c Client) error
+	// ReplaceClient is UpdateClient for one that was not changed since a moment; else it is a
+	// problem.Conflict.
+	ReplaceClient(ctx context.Context, c Client, since time.Time) error
 	// SetClientSecret writes the secrets of a client whose hash is still old; else it is
 	// a problem.Conflict.
 	SetClientSecret(ctx context.Context, c Client, old string) error

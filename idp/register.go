@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/google/uuid"
@@ -84,6 +85,30 @@ func (p *Provider) UpdateClient(ctx context.Context, c Client) error {
 	c.Updated = p.Now()
 	defer p.clients.Drop(c.ID)
 	return p.Store.UpdateClient(ctx, c)
+}
+
+// ChangeClient changes some of a client's settings as they are now, not as they were within
+// the last 300 ms: what somebody else takes from it meanwhile does not come back. The change
+// may be made more than once.
+func (p *Provider) ChangeClient(ctx context.Context, id string, change func(*Client)) error {
+	defer p.clients.Drop(id)
+	for tries := 1; ; tries++ {
+		c, err := p.Store.FindClient(ctx, id)
+		if err != nil {
+			return err
+		}
+		before := c.Updated
+		change(&c)
+		if err := p.check(ctx, &c); err != nil {
+			return err
+		}
+		if c.Updated = p.Now(); !c.Updated.After(before) {
+			c.Updated = before.Add(time.Microsecond)
+		}
+		if err = p.Store.ReplaceClient(ctx, c, before); tries == 5 || !errors.Is(err, problem.Conflict) {
+			return err
+		}
+	}
 }
 
 // DeleteClient removes a client; its tokens are dead everywhere within a second.

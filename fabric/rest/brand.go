@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/logo"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/web"
@@ -109,15 +110,18 @@ func (a *API) brandClient(w http.ResponseWriter, r *http.Request, by fabric.Issu
 	}
 	sent, err := web.Decode[brandRequest](r)
 	raw, given, wrong := sent.file()
-	for to, said := range map[*string]*string{&c.Name: sent.Name, &c.BrandColor: sent.BrandColor, &c.TermsURI: sent.TermsURI, &c.PolicyURI: sent.PolicyURI} {
-		if said != nil {
-			*to = *said
+	rebrand := func(c *idp.Client) {
+		for to, said := range map[*string]*string{&c.Name: sent.Name, &c.BrandColor: sent.BrandColor, &c.TermsURI: sent.TermsURI, &c.PolicyURI: sent.PolicyURI} {
+			if said != nil {
+				*to = *said
+			}
 		}
 	}
+	rebrand(&c)
 	if err := faults(err, a.clients.CheckClient(r.Context(), c, false), wrong); err != nil {
 		return err
 	}
-	if err := a.clients.UpdateClient(r.Context(), c); err != nil {
+	if err := a.clients.ChangeClient(r.Context(), c.ID, rebrand); err != nil {
 		return err
 	}
 	if given {

@@ -8,6 +8,7 @@ import (
 	"image/png"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/idp"
@@ -114,5 +115,29 @@ func TestBrandRefused(t *testing.T) {
 		if _, _, err := w.idp.CreateClient(context.Background(), n); err == nil {
 			t.Errorf("%s is taken", what)
 		}
+	}
+}
+
+// Who changes how a client is shown gives it back nothing that somebody else takes from it
+// meanwhile, at whichever node.
+func TestBrandLeavesTheRest(t *testing.T) {
+	w := newWorld(t)
+	c, _ := w.client(func(c *idp.Client) { c.RedirectURIs = []string{"https://acme.example/cb", "https://taken.example/cb"} })
+	_, err := w.idp.FindClient(t.Context(), c.ID)
+	must(t, err)
+	taken := false
+	must(t, w.idp.ChangeClient(t.Context(), c.ID, func(c *idp.Client) {
+		c.BrandColor = "#a03060"
+		if !taken {
+			taken = true
+			other := *c
+			other.RedirectURIs, other.Updated = other.RedirectURIs[:1], other.Updated.Add(time.Second)
+			must(t, w.rows.UpdateClient(t.Context(), other))
+		}
+	}))
+	now, err := w.rows.FindClient(t.Context(), c.ID)
+	must(t, err)
+	if now.BrandColor != "#a03060" || len(now.RedirectURIs) != 1 {
+		t.Errorf("the client has the colour %q and leads to %q", now.BrandColor, now.RedirectURIs)
 	}
 }
