@@ -50,8 +50,8 @@ var outages = []outage{
 		s := servers.OwnSentinel(t)
 		return s.URL, func() { s.Master.Pause(t) }, func() {
 			harness.Eventually(t, recovers, "a new master", func() error {
-				if role := s.Replica.CLI(t, "ROLE"); !strings.HasPrefix(role, "master") {
-					return fmt.Errorf("it is a %s", role)
+				if role, err := s.Replica.TryCLI("ROLE"); err != nil || !strings.HasPrefix(role, "master") {
+					return fmt.Errorf("it is a %s: %v", role, err)
 				}
 				return nil
 			})

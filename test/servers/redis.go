@@ -91,6 +91,10 @@ func (r *RedisServer) CLI(t T, args ...string) string {
 	return out
 }
 
+// TryCLI runs a command as [RedisServer.CLI] does, which may fail: a server that is made
+// another's master or replica closes the connections that it has.
+func (r *RedisServer) TryCLI(args ...string) (string, error) { return r.cli(args...) }
+
 func (r *RedisServer) cli(args ...string) (string, error) {
 	path, err := program("redis-cli")
 	if err != nil {
