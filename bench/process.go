@@ -15,24 +15,26 @@ import (
 // clockTick is the unit of times in /proc (USER_HZ, which is 100 everywhere).
 const clockTick = 10 * time.Millisecond
 
-// cpu gives the processor time that a process and the children it has waited for
-// have used.
+// cpu gives the processor time that a process and those it has started have used, of
+// which some may have ended.
 func cpu(p *harness.Program, pid int) time.Duration {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		p.Fatalf("reading processor time: %v", err)
-	}
-	// The second field is the name in brackets, which may contain anything.
-	_, rest, _ := strings.Cut(string(text), ") ")
-	fields := strings.Fields(rest)
-	const utime, count = 11, 4 // user, system, and the same of children
 	var ticks int64
-	for _, f := range fields[utime : utime+count] {
-		n, err := strconv.ParseInt(f, 10, 64)
-		if err != nil {
-			p.Fatalf("reading processor time: %v", err)
+	for _, one := range harness.Family(pid) {
+		fields := harness.Stat(harness.StatOf(one))
+		const utime, count = 11, 4 // user, system, and the same of children that were waited for
+		if len(fields) < utime+count {
+			if one != pid {
+				continue // it has ended since
+			}
+			p.Fatalf("reading processor time: process %d is gone", pid)
 		}
-		ticks += n
+		for _, f := range fields[utime : utime+count] {
+			n, err := strconv.ParseInt(f, 10, 64)
+			if err != nil {
+				p.Fatalf("reading processor time: %v", err)
+			}
+			ticks += n
+		}
 	}
 	return time.Duration(ticks) * clockTick
 }

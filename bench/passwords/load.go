@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"runtime"
@@ -115,18 +114,23 @@ func hashTime(length time.Duration) time.Duration {
 	return (ownCPU() - used) / time.Duration(done.Load())
 }
 
-func (w *world) cpu() time.Duration { return cpuOf(strconv.Itoa(w.PID())) }
-func ownCPU() time.Duration         { return cpuOf("self") }
+func ownCPU() time.Duration { return cpuOf(os.Getpid()) }
 
-// cpuOf gives the processor time of a process (proc(5), /proc/PID/stat): utime and
-// stime, in hundredths of a second.
-func cpuOf(pid string) time.Duration {
-	stat, err := os.ReadFile("/proc/" + pid + "/stat")
-	if err != nil {
+// cpu gives the processor time of the server, and of the process that makes its hashes.
+func (w *world) cpu() (sum time.Duration) {
+	for _, pid := range harness.Family(w.PID()) {
+		sum += cpuOf(pid)
+	}
+	return sum
+}
+
+// cpuOf gives the processor time of a process: utime and stime, in hundredths of a second.
+func cpuOf(pid int) time.Duration {
+	fields := harness.Stat(harness.StatOf(pid))
+	if len(fields) < 13 {
 		return 0
 	}
-	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
-	user, _ := strconv.Atoi(string(fields[11]))
-	system, _ := strconv.Atoi(string(fields[12]))
+	user, _ := strconv.Atoi(fields[11])
+	system, _ := strconv.Atoi(fields[12])
 	return time.Duration(user+system) * 10 * time.Millisecond
 }

@@ -19,6 +19,7 @@ import (
 
 // A cli is one command line: where it reads and writes.
 type cli struct {
+	program        string // as it was called
 	getenv         func(string) string
 	environ        []string // the variables that getenv knows, NAME=value
 	stdin          io.Reader
@@ -53,7 +54,7 @@ func (c *cli) rootCommand() *cobra.Command {
 	root.AddCommand(
 		c.serveCommand(), c.demoCommand(), c.projectCommand(), c.operatorCommand(), c.keyCommand(), c.clientCommand(), c.subscriberCommand(),
 		c.resourceCommand(), c.addressCommand(), c.tokenCommand(), c.webhookCommand(), c.mailCommand(), c.recordingCommand(), c.auditCommand(), c.ringCommand(), c.caCommand(), c.configCommand(),
-		c.applyCommand(), c.migrateCommand(), c.doctorCommand(), c.manCommand(), c.versionCommand(),
+		c.applyCommand(), c.migrateCommand(), c.doctorCommand(), c.manCommand(), c.versionCommand(), c.hashesCommand(),
 	)
 	addCompletion(root)
 	return root

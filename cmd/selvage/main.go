@@ -30,18 +30,18 @@ const (
 
 func main() {
 	syscall.Umask(0o077) // what is kept here is nobody else's
-	err := run(context.Background(), os.Args[1:], os.Getenv, os.Environ(), os.Stdin, os.Stdout, os.Stderr)
+	err := run(context.Background(), os.Args, os.Getenv, os.Environ(), os.Stdin, os.Stdout, os.Stderr)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "selvage: "+strings.ReplaceAll(explain(err), "\n", "\nselvage: "))
 		os.Exit(exitStatus(err))
 	}
 }
 
-// run runs a command line. Nothing of the process is used but what is passed.
+// run runs a command line, whose first word is the program. Nothing of the process is used but what is passed.
 func run(ctx context.Context, args []string, getenv func(string) string, environ []string, stdin io.Reader, stdout, stderr io.Writer) error {
-	c := &cli{getenv: getenv, environ: environ, stdin: stdin, stdout: stdout, stderr: stderr}
+	c := &cli{program: args[0], getenv: getenv, environ: environ, stdin: stdin, stdout: stdout, stderr: stderr}
 	root := c.rootCommand()
-	root.SetArgs(args)
+	root.SetArgs(args[1:])
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)

@@ -163,7 +163,8 @@ func (s *server) run(ctx context.Context, c *cli, reload func()) error {
 	if err != nil {
 		return errors.Join(err, s.ports.close())
 	}
-	s.app.passwords.MakeRoom()
+	s.app.passwords.Apart(c.hashes, func(err error) { s.log.Warn("passwords are hashed beside requests", "error", err) })
+	defer s.app.passwords.Close()
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var work sync.WaitGroup
 	defer work.Wait()

@@ -45,7 +45,7 @@ type Hasher struct {
 	cost    params
 	sem     chan struct{}
 	waiting atomic.Int64
-	room    *room // nil where hashes have no processors of their own
+	apart   *process // makes them; nil where they are made in this process
 }
 
 // New makes a Hasher that runs at most parallel hashes at a time; 0 means GOMAXPROCS.
@@ -87,18 +87,17 @@ func Check(param, password string) error {
 
 // Hash gives the PHC string of a password, $argon2id$v=19$m=…,t=…,p=…$salt$key.
 func (h *Hasher) Hash(ctx context.Context, password string) (string, error) {
+	r, err := h.run(ctx, Task{Password: norm.NFC.String(password), Make: true})
+	return r.Hash, err
+}
+
+// make gives the PHC string of a password.
+func (h *Hasher) make(password string) string {
 	salt := make([]byte, saltLen)
 	rand.Read(salt)
-	var key []byte
-	err := h.run(ctx, func() error {
-		key = h.cost.derive([]byte(norm.NFC.String(password)), salt, keyLen)
-		return nil
-	})
-	if err != nil {
-		return "", err
-	}
+	key := h.cost.derive([]byte(password), salt, keyLen)
 	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, h.cost.memory, h.cost.time, h.cost.threads,
-		base64.RawStdEncoding.EncodeToString(salt), base64.RawStdEncoding.EncodeToString(key)), nil
+		base64.RawStdEncoding.EncodeToString(salt), base64.RawStdEncoding.EncodeToString(key))
 }
 
 // params are what argon2id costs.
@@ -128,32 +127,47 @@ func (h *Hasher) Stale(text string) bool {
 // Verify reports whether the password is the one of the hash, which may be one that was
 // taken over from elsewhere (see [CheckHash]). An empty hash, of a subscriber without a
 // password or of nobody at all, takes the same time as one of ours and is false.
-func (h *Hasher) Verify(ctx context.Context, text, password string) (ok bool, err error) {
-	of, unread := read(text)
-	if unread != nil {
-		of = h.nobody()
-	}
+func (h *Hasher) Verify(ctx context.Context, text, password string) (bool, error) {
+	_, unread := read(text)
+	task := Task{Hash: text}
 	if len(password) > 16*MaxLength {
-		password, of = "", h.nobody()
+		task.Hash = ""
+	} else {
+		task.Password = norm.NFC.String(password)
 	}
-	err = h.run(ctx, func() error {
-		ok, err = of.is(norm.NFC.String(password))
-		return err
-	})
+	r, err := h.run(ctx, task)
 	if err == nil && text != "" && unread != nil {
 		err = fmt.Errorf("reading password hash: %w", unread)
 	}
-	return ok && err == nil, err
+	return r.OK && err == nil, err
 }
 
-// run does the work of a hash in its turn.
-func (h *Hasher) run(ctx context.Context, work func() error) error {
+// run has a task done in its turn.
+func (h *Hasher) run(ctx context.Context, t Task) (Result, error) {
 	if err := h.turn(ctx); err != nil {
-		return err
+		return Result{}, err
 	}
 	defer func() { <-h.sem }()
-	defer h.room.take(cap(h.sem))()
-	return aside(work)
+	if h.apart != nil {
+		if r, ok, err := h.apart.do(t); ok {
+			return r, err
+		}
+	}
+	return h.do(t)
+}
+
+// do does a task in this process, now.
+func (h *Hasher) do(t Task) (r Result, err error) {
+	if t.Make {
+		r.Hash = h.make(t.Password)
+		return r, nil
+	}
+	of, unread := read(t.Hash)
+	if unread != nil {
+		of = h.nobody()
+	}
+	r.OK, err = of.is(t.Password)
+	return r, err
 }
 
 // turn waits until a hash may run.

@@ -61,8 +61,12 @@ func TestP09ParallelLogins(t *testing.T) {
 	if in == 0 {
 		t.Error("of 300 logins none was done")
 	}
-	if peak := peakOf(t, p.PID()); peak > most {
-		t.Errorf("the process had %d KiB at its peak, want %d at most", peak, most)
+	peak := 0
+	for _, pid := range harness.Family(p.PID()) {
+		peak += peakOf(t, pid)
+	}
+	if peak > most {
+		t.Errorf("the server, with the process that makes its hashes, had %d KiB at its peak, want %d at most", peak, most)
 	}
 	slices.Sort(took)
 	if p99 := took[len(took)*99/100]; p99 > time.Second {

@@ -1,0 +1,124 @@
+package password
+
+import (
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// asHashes has this program be the process that makes hashes.
+const asHashes = "SELVAGE_TEST_HASHES"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asHashes) != "" {
+		if err := Serve(struct {
+			io.Reader
+			io.WriteCloser
+		}{os.Stdin, os.Stdout}); err != nil {
+			panic(err)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// an apartment is a Hasher whose hashes are made by another process.
+type apartment struct {
+	*Hasher
+	mu      sync.Mutex
+	started []*exec.Cmd
+	broken  []error
+}
+
+func newApartment(t *testing.T, path string) *apartment {
+	a := &apartment{Hasher: New(2)}
+	a.Apart(func() *exec.Cmd {
+		cmd := exec.Command(path)
+		cmd.Env = []string{asHashes + "=yes"}
+		a.started = append(a.started, cmd)
+		return cmd
+	}, func(err error) { a.broken = append(a.broken, err) })
+	t.Cleanup(a.Close)
+	return a
+}
+
+// check makes a hash and compares passwords with it.
+func (a *apartment) check(t *testing.T) {
+	t.Helper()
+	hash, err := a.Hash(t.Context(), "fathom lantern")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for password, want := range map[string]bool{"fathom lantern": true, "fathom lanterns": false} {
+		if got, err := a.Verify(t.Context(), hash, password); got != want || err != nil {
+			t.Errorf("Verify(%q) = %v, %v, want %v", password, got, err, want)
+		}
+	}
+	if got, err := a.Verify(t.Context(), "", "fathom lantern"); got || err != nil {
+		t.Errorf("nobody's password: %v, %v", got, err)
+	}
+	if _, err := a.Verify(t.Context(), "$argon2id$nonsense", "fathom lantern"); err == nil {
+		t.Error("a hash that cannot be read is no error")
+	}
+}
+
+// TestApart makes hashes in one other process, which is nicer than this one.
+func TestApart(t *testing.T) {
+	a := newApartment(t, os.Args[0])
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() { a.check(t) })
+	}
+	all.Wait()
+	if len(a.started) != 1 || len(a.broken) > 0 {
+		t.Fatalf("%d processes were started, %v", len(a.started), a.broken)
+	}
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(a.started[0].Process.Pid) + "/stat")
+	if err != nil {
+		t.Skip("only Linux tells how nice a process is")
+	}
+	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
+	if nice, err := strconv.Atoi(fields[16]); err != nil || nice < behind {
+		t.Errorf("the process is %s nice, want %d", fields[16], behind)
+	}
+}
+
+// TestApartDies kills the process: the next hash is made by another.
+func TestApartDies(t *testing.T) {
+	a := newApartment(t, os.Args[0])
+	a.check(t)
+	if err := a.started[0].Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	a.check(t)
+	if len(a.started) != 2 {
+		t.Errorf("%d processes were started, %v", len(a.started), a.broken)
+	}
+}
+
+// TestApartNot has no process that makes hashes, and one that ends at once: they are made
+// here, and somebody is told.
+func TestApartNot(t *testing.T) {
+	for _, path := range []string{"/nonexistent", "/bin/true"} {
+		a := newApartment(t, path)
+		a.check(t)
+		if len(a.broken) == 0 {
+			t.Errorf("%s: nobody was told", path)
+		}
+	}
+}
+
+// TestApartIdle ends the process while it has nothing to do, and begins it anew.
+func TestApartIdle(t *testing.T) {
+	a := newApartment(t, os.Args[0])
+	a.check(t)
+	a.Close()
+	a.check(t)
+	if len(a.started) != 2 || len(a.broken) > 0 {
+		t.Errorf("%d processes were started, %v", len(a.started), a.broken)
+	}
+}
