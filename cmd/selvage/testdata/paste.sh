@@ -10,6 +10,6 @@ awk '
     inside == "sh" || file { print }
 ' "$(dirname "$GUIDE")/$1.md" | sed -e "s|http://localhost:8080|$BASE|g" -e "s|localhost:3000|localhost:$PORT|g" -e "s|listen(3000|listen($PORT|" -e "s|127.0.0.1:8080|127.0.0.1:${ONE_PORT-8080}|g" -e "s|127.0.0.1:8081|127.0.0.1:${TWO_PORT-8081}|g" -e '/^export PATH/d' >$1.sh
 test -s $1.sh
-[ -e node_modules ] || ln -s "$(dirname "$GUIDE")/../test/clients/node_modules" node_modules
+[ -e node_modules ] || ln -sfn "$(dirname "$GUIDE")/../test/clients/node_modules" node_modules
 set -x
 . ./$1.sh
