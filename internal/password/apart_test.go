@@ -26,10 +26,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// an apartment is a Hasher whose hashes are made by another process.
+// An apartment is a Hasher whose hashes are made by another process.
 type apartment struct {
 	*Hasher
-	mu      sync.Mutex
 	started []*exec.Cmd
 	broken  []error
 }
