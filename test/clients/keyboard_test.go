@@ -29,9 +29,12 @@ func (b tab) byKeys(page string) {
 		b.Fatalf("%s: nothing can be used", page)
 	}
 	var got []int
-	for range 2 * len(want) {
+	for range 4 * len(want) {
 		b.do(chromedp.KeyEvent("\t"))
 		at := eval[int](b, "stops.indexOf(document.activeElement)")
+		if len(got) > 0 && at == got[len(got)-1] {
+			continue // a part of it, such as the month of a date
+		}
 		if slices.Contains(got, at) && at >= 0 {
 			break // round
 		}
@@ -81,7 +84,7 @@ func TestKeyboard(t *testing.T) {
 	b.fill("setup-submit", "username", "ann@example.com", "password", "a loom of one's own")
 	home := "/dashboard/projects/" + p.ID
 	b.arrive(home)
-	for _, page := range []string{"/subscribers", "/clients/new", "/keys/new", "/branding", "/recordings/upload"} {
+	for _, page := range []string{"/subscribers", "/clients/new", "/keys/new", "/branding", "/recordings/upload", "/kinds/conference_rooms", "/kinds/swml_scripts", "/tokens", "/rules"} {
 		b.do(chromedp.Navigate(p.PublicURL + home + page))
 		b.byKeys(page)
 	}
