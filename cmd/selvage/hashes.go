@@ -23,7 +23,7 @@ func (c *cli) hashesCommand() *cobra.Command {
 		Args:   cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-			return password.Serve(standard{c.stdin, c.stdout})
+			return password.New(0).Serve(standard{c.stdin, c.stdout})
 		},
 	}
 }

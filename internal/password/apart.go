@@ -27,7 +27,7 @@ const (
 // processor as others of ours gets a tenth of it.
 const behind = 10
 
-// A Task is what [Serve] is asked for.
+// A Task is what [Hasher.Serve] is asked for.
 type Task struct {
 	Password string // in NFC
 	Hash     string // to compare with; "" is nobody's
@@ -40,7 +40,7 @@ type Result struct {
 	OK   bool   // whether the password is that of the hash
 }
 
-// Hashes is what [Serve] serves.
+// Hashes is what [Hasher.Serve] serves.
 type Hashes struct{ of *Hasher }
 
 // Do does one task.
@@ -50,17 +50,17 @@ func (h Hashes) Do(t Task, r *Result) (err error) {
 }
 
 // Serve makes the hashes of another process, which asks for them over conn, until that is
-// closed.
-func Serve(conn io.ReadWriteCloser) error {
+// closed. How many at a time is up to the one that asks.
+func (h *Hasher) Serve(conn io.ReadWriteCloser) error {
 	s := rpc.NewServer()
-	if err := s.Register(Hashes{New(0)}); err != nil {
+	if err := s.Register(Hashes{h}); err != nil {
 		return fmt.Errorf("serving hashes: %w", err)
 	}
 	s.ServeConn(conn)
 	return nil
 }
 
-// Apart has hashes made by a process that command gives, which calls [Serve] on its
+// Apart has hashes made by a process that command gives, which calls [Hasher.Serve] on its
 // standard input and output. It is begun with the first hash, and ends when there is none
 // for a while. Where there can be none, hashes are made in this process, and broken is
 // told why.

@@ -15,7 +15,7 @@ const asHashes = "SELVAGE_TEST_HASHES"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asHashes) != "" {
-		if err := Serve(struct {
+		if err := Weak(2).Serve(struct {
 			io.Reader
 			io.WriteCloser
 		}{os.Stdin, os.Stdout}); err != nil {
@@ -34,7 +34,7 @@ type apartment struct {
 }
 
 func newApartment(t *testing.T, path string) *apartment {
-	a := &apartment{Hasher: New(2)}
+	a := &apartment{Hasher: Weak(2)}
 	a.Apart(func() *exec.Cmd {
 		cmd := exec.Command(path)
 		cmd.Env = []string{asHashes + "=yes"}
