@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// An apartment is a Hasher whose hashes are made by another process.
+// An apartment is a Hasher whose hashes are made by another process; nobody waits for a turn.
 type apartment struct {
 	*Hasher
 	started []*exec.Cmd
@@ -34,7 +34,7 @@ type apartment struct {
 }
 
 func newApartment(t *testing.T, path string) *apartment {
-	a := &apartment{Hasher: Weak(2)}
+	a := &apartment{Hasher: Weak(8)}
 	a.Apart(func() *exec.Cmd {
 		cmd := exec.Command(path)
 		cmd.Env = []string{asHashes + "=yes"}
