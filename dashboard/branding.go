@@ -54,10 +54,10 @@ func (a *API) logoOf(v *visit, name string) (*shownLogo, error) {
 		return nil, nil
 	}
 	body, err := a.Fabric.FindLogo(v.r.Context(), name)
+	if errors.Is(err, problem.NotFound) {
+		return nil, nil
+	}
 	if err != nil {
-		if p := problem.First(err); p != nil && p.Kind == problem.NotFound {
-			return nil, nil
-		}
 		return nil, err
 	}
 	return &shownLogo{shown, template.URL("data:image/png;base64," + base64.StdEncoding.EncodeToString(body))}, nil // base64 of our own picture
@@ -178,7 +178,7 @@ func (a *API) previewSheet(v *visit) error {
 
 // saveBranding serves POST /dashboard/projects/{project}/branding.
 func (a *API) saveBranding(v *visit) error {
-	file, given, err := v.logoFile()
+	made, given, err := v.typedLogo()
 	text := func(name string) *string { s := strings.TrimSpace(v.form.Get(name)); return &s }
 	change := fabric.ProjectChange{Name: text("name"), Color: text("color"), Terms: text("tos_uri"), Privacy: text("policy_uri")}
 	*change.Color = strings.ToLower(*change.Color)
@@ -189,7 +189,7 @@ func (a *API) saveBranding(v *visit) error {
 		return err
 	}
 	if given {
-		if _, err := a.Fabric.SetLogo(v.r.Context(), v.project.ID, file); err != nil {
+		if _, err := a.Fabric.SetLogo(v.r.Context(), v.project.ID, made); err != nil {
 			return err
 		}
 	}
@@ -202,7 +202,7 @@ func (a *API) saveClientBranding(v *visit) error {
 	if err != nil {
 		return err
 	}
-	file, given, wrong := v.logoFile()
+	made, given, wrong := v.typedLogo()
 	text := func(name string) string { return strings.TrimSpace(v.form.Get(name)) }
 	if wrong == nil {
 		wrong = a.Clients.ChangeClient(v.r.Context(), c.ID, func(c *idp.Client) {
@@ -213,26 +213,26 @@ func (a *API) saveClientBranding(v *visit) error {
 		return a.brandPage(v, http.StatusUnprocessableEntity, &c, wrong)
 	}
 	if given {
-		if _, err := a.Clients.SetLogo(v.r.Context(), c.ID, file); err != nil {
+		if _, err := a.Clients.SetLogo(v.r.Context(), c.ID, made); err != nil {
 			return err
 		}
 	}
 	return v.redirect(v.clientRow(c).URL + "/branding?done=changed")
 }
 
-// logoFile reads the file of the form; given is whether the logo is to be changed. What is
-// no picture is told before anything is changed.
-func (v *visit) logoFile() (raw []byte, given bool, err error) {
+// typedLogo makes the logo of the form's file; given is whether the logo is to be changed.
+// What is no picture is told before anything is changed.
+func (v *visit) typedLogo() (l logo.Logo, given bool, err error) {
 	if v.file != nil && v.file.FileName() != "" {
-		raw, err = io.ReadAll(io.LimitReader(v.file, logo.MaxUpload+1))
+		raw, err := io.ReadAll(io.LimitReader(v.file, logo.MaxUpload+1))
 		if err != nil {
-			return nil, false, problem.New(problem.Malformed, "file", "the file did not arrive whole")
+			return l, false, problem.New(problem.Malformed, "file", "the file did not arrive whole")
 		}
 		_, _ = io.Copy(io.Discard, v.file) // a browser shows no answer before all is sent
 		if len(raw) > 0 {
-			_, err = logo.Make("logo", raw)
-			return raw, err == nil, err
+			l, err = logo.Make("logo", raw)
+			return l, err == nil, err
 		}
 	}
-	return nil, v.form.Get("remove") != "", nil
+	return l, v.form.Get("remove") != "", nil
 }

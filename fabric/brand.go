@@ -28,20 +28,13 @@ func checkLink(param string, link *string) error {
 	return CheckLink(param, *link)
 }
 
-// SetLogo gives a project the picture of a file; none takes it away.
-func (f *Fabric) SetLogo(ctx context.Context, id string, file []byte) (Project, error) {
+// SetLogo gives a project a logo, which [logo.Make] has made; the zero value takes it away.
+func (f *Fabric) SetLogo(ctx context.Context, id string, l logo.Logo) (Project, error) {
 	id, ok := canonical(id)
 	if !ok {
 		return Project{}, problem.NoSuch("project")
 	}
-	var made logo.Logo
-	if len(file) > 0 {
-		var err error
-		if made, err = logo.Make("logo", file); err != nil {
-			return Project{}, err
-		}
-	}
-	return f.c.Store.SetProjectLogo(ctx, id, made, f.now())
+	return f.c.Store.SetProjectLogo(ctx, id, l, f.now())
 }
 
 // FindLogo gives the picture of a name, a PNG, whosever it is.

@@ -22,18 +22,11 @@ func (c Client) checkBrand() error {
 	return errors.Join(errs...)
 }
 
-// SetLogo gives a client the picture of a file; none takes it away, so that the project's
-// is shown.
-func (p *Provider) SetLogo(ctx context.Context, id string, file []byte) (Client, error) {
-	var made logo.Logo
-	if len(file) > 0 {
-		var err error
-		if made, err = logo.Make("logo", file); err != nil {
-			return Client{}, err
-		}
-	}
+// SetLogo gives a client a logo, which [logo.Make] has made; the zero value takes it away,
+// so that the project's is shown.
+func (p *Provider) SetLogo(ctx context.Context, id string, l logo.Logo) (Client, error) {
 	defer p.clients.Drop(id)
-	if err := p.Store.SetClientLogo(ctx, id, made, p.Now()); err != nil {
+	if err := p.Store.SetClientLogo(ctx, id, l, p.Now()); err != nil {
 		return Client{}, err
 	}
 	return p.Store.FindClient(ctx, id)

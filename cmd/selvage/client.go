@@ -133,7 +133,7 @@ func (c *cli) createClient(ctx context.Context, a *app, cmd *cobra.Command, _ []
 	if err := clientSettings(cmd, &settings); err != nil {
 		return err
 	}
-	file, given, err := logoFile(cmd)
+	picture, given, err := typedLogo(cmd)
 	if err != nil {
 		return err
 	}
@@ -147,9 +147,11 @@ func (c *cli) createClient(ctx context.Context, a *app, cmd *cobra.Command, _ []
 		return err
 	}
 	if given {
-		if made, err = a.idp.SetLogo(ctx, made.ID, file); err != nil {
+		shown, err := a.idp.SetLogo(ctx, made.ID, picture)
+		if err != nil {
 			return errors.Join(err, a.idp.DeleteClient(ctx, made.ID))
 		}
+		made = shown
 	}
 	if made.Type == idp.Service && len(made.Scopes) == 0 {
 		fmt.Fprintf(c.stderr, "this client may ask for no scope yet; give it some with `selvage client update %s --scope …`\n", made.ID)
@@ -191,7 +193,7 @@ func (c *cli) updateClient(ctx context.Context, a *app, cmd *cobra.Command, args
 	if err := clientSettings(cmd, &found); err != nil {
 		return err
 	}
-	file, given, err := logoFile(cmd)
+	picture, given, err := typedLogo(cmd)
 	if err != nil {
 		return err
 	}
@@ -199,7 +201,7 @@ func (c *cli) updateClient(ctx context.Context, a *app, cmd *cobra.Command, args
 		return err
 	}
 	if given {
-		if _, err := a.idp.SetLogo(ctx, found.ID, file); err != nil {
+		if _, err := a.idp.SetLogo(ctx, found.ID, picture); err != nil {
 			return err
 		}
 	}

@@ -129,19 +129,19 @@ func shortGrants(grants []string) []string {
 	return short
 }
 
-// logoFile reads the file of --logo; given is whether there is one, and nothing takes a logo
-// away. What is no picture is told before anything is changed.
-func logoFile(cmd *cobra.Command) (raw []byte, given bool, err error) {
+// typedLogo makes the logo of --logo's file; given is whether there is the flag, and nothing
+// in it takes a logo away. What is no picture is told before anything is changed.
+func typedLogo(cmd *cobra.Command) (l logo.Logo, given bool, err error) {
 	name := text(cmd, "logo")
 	if name == nil || *name == "" {
-		return nil, name != nil, nil
+		return l, name != nil, nil
 	}
-	raw, err = os.ReadFile(*name)
+	raw, err := os.ReadFile(*name)
 	if err != nil {
-		return nil, false, usagef("--logo: %v", err)
+		return l, false, usagef("--logo: %v", err)
 	}
-	_, err = logo.Make("logo", raw)
-	return raw, true, err
+	l, err = logo.Make("logo", raw)
+	return l, true, err
 }
 
 func setText[T ~string](cmd *cobra.Command, flag string, to *T) {

@@ -132,13 +132,13 @@ func (c *cli) updateProject(ctx context.Context, a *app, cmd *cobra.Command, arg
 		}
 		change.RecordRate = &rate
 	}
-	file, given, err := logoFile(cmd)
+	made, given, err := typedLogo(cmd)
 	if err != nil {
 		return err
 	}
 	p, err := a.fabric.UpdateProject(ctx, args[0], change)
 	if err == nil && given {
-		p, err = a.fabric.SetLogo(ctx, p.ID, file)
+		p, err = a.fabric.SetLogo(ctx, p.ID, made)
 	}
 	if err != nil {
 		return err

@@ -31,24 +31,25 @@ type brandRequest struct {
 	Logo       json.RawMessage `json:"logo"` // a picture in base64, or null for none
 }
 
-// file gives the picture; given is whether anything is said of one.
-func (in brandRequest) file() (raw []byte, given bool, err error) {
+// logo makes the logo; given is whether anything is said of one.
+func (in brandRequest) logo() (l logo.Logo, given bool, err error) {
 	var text *string
+	var raw []byte
 	switch {
 	case in.Logo == nil:
-		return nil, false, nil
+		return l, false, nil
 	case json.Unmarshal(in.Logo, &text) != nil:
 		err = errors.New("no string")
 	case text == nil || *text == "":
-		return nil, true, nil
+		return l, true, nil
 	default:
 		raw, err = base64.StdEncoding.DecodeString(*text)
 	}
 	if err != nil {
-		return nil, false, problem.BadParam("logo", "logo must be a picture in base64, or null")
+		return l, false, problem.BadParam("logo", "logo must be a picture in base64, or null")
 	}
-	_, err = logo.Make("logo", raw)
-	return raw, err == nil, err
+	l, err = logo.Make("logo", raw)
+	return l, err == nil, err
 }
 
 // logoURL gives where a picture is had.
@@ -87,14 +88,14 @@ func (a *API) getProject(w http.ResponseWriter, r *http.Request, by fabric.Issue
 // brandProject serves PATCH /api/project.
 func (a *API) brandProject(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
 	sent, err := web.Decode[brandRequest](r)
-	raw, given, wrong := sent.file()
+	made, given, wrong := sent.logo()
 	change := fabric.ProjectChange{Name: sent.Name, Color: sent.Color, Terms: sent.TermsURI, Privacy: sent.PolicyURI}
 	if err := faults(err, change.Check(), wrong); err != nil {
 		return err
 	}
 	p, err := a.fabric.UpdateProject(r.Context(), by.ProjectID, change)
 	if err == nil && given {
-		p, err = a.fabric.SetLogo(r.Context(), p.ID, raw)
+		p, err = a.fabric.SetLogo(r.Context(), p.ID, made)
 	}
 	if err != nil {
 		return err
@@ -109,7 +110,7 @@ func (a *API) brandClient(w http.ResponseWriter, r *http.Request, by fabric.Issu
 		return err
 	}
 	sent, err := web.Decode[brandRequest](r)
-	raw, given, wrong := sent.file()
+	made, given, wrong := sent.logo()
 	rebrand := func(c *idp.Client) {
 		for to, said := range map[*string]*string{&c.Name: sent.Name, &c.BrandColor: sent.BrandColor, &c.TermsURI: sent.TermsURI, &c.PolicyURI: sent.PolicyURI} {
 			if said != nil {
@@ -125,7 +126,7 @@ func (a *API) brandClient(w http.ResponseWriter, r *http.Request, by fabric.Issu
 		return err
 	}
 	if given {
-		_, err = a.clients.SetLogo(r.Context(), c.ID, raw)
+		_, err = a.clients.SetLogo(r.Context(), c.ID, made)
 	}
 	if err == nil {
 		c, err = a.clients.FindClient(r.Context(), c.ID)

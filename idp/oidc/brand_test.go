@@ -12,6 +12,7 @@ import (
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/logo"
 	"github.com/selvage/selvage/internal/mail"
 )
 
@@ -60,12 +61,14 @@ func TestLogo(t *testing.T) {
 	w := newWorld(t)
 	own, _ := w.client(func(c *idp.Client) { c.Name = `"><script>alert(1)</script>` })
 	ctx := context.Background()
-	draw := func(c color.Color) []byte {
+	draw := func(c color.Color) logo.Logo {
 		p := image.NewNRGBA(image.Rect(0, 0, 60, 20))
 		p.Set(3, 3, c)
 		var out bytes.Buffer
 		must(t, png.Encode(&out, p))
-		return append(out.Bytes(), "<script>alert(1)</script>"...)
+		l, err := logo.Make("logo", append(out.Bytes(), "<script>alert(1)</script>"...))
+		must(t, err)
+		return l
 	}
 	of, err := w.fabric.SetLogo(ctx, w.project.ID, draw(color.Black))
 	must(t, err)
@@ -83,14 +86,14 @@ func TestLogo(t *testing.T) {
 		strings.Contains(got.body, "script") {
 		t.Errorf("the logo: %d %v", got.status, got.header)
 	}
-	if _, err := w.idp.SetLogo(ctx, own.ID, []byte(`<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"/>`)); err == nil {
+	if _, err := logo.Make("logo", []byte(`<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"/>`)); err == nil {
 		t.Error("an SVG is taken")
 	}
 	draft, err := w.idp.WriteLetter(ctx, mail.Letter{Kind: mail.Reset, ProjectID: w.project.ID, To: email})
 	if err != nil || len(draft.Brand.Logo.PNG) == 0 {
 		t.Errorf("a mail has no logo: %v", err)
 	}
-	_, err = w.idp.SetLogo(ctx, own.ID, nil)
+	_, err = w.idp.SetLogo(ctx, own.ID, logo.Logo{})
 	must(t, err)
 	if page := b.authorize(request(own)); !strings.Contains(page.body, of.Logo) {
 		t.Error("a client whose logo was taken away has not that of the project")
