@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"path/filepath"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -78,12 +77,8 @@ func (c *cli) showSchema(ctx context.Context, config Config) error {
 		return err
 	}
 	s.current, s.known = r.Schema, known
-	if !config.Database.shared() {
-		file := fileOf(string(config.Database))
-		if !filepath.IsAbs(file) {
-			file = filepath.Join(config.Data, file)
-		}
-		s.before = store.Before(file)
+	if r.File != "" {
+		s.before = store.Before(r.File)
 	}
 	return one(c, schemas, s)
 }

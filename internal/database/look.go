@@ -14,6 +14,7 @@ import (
 type Report struct {
 	Tables    []string // their names
 	Schema    int64    // the version that migrations have noted, 0 for none
+	File      string   // the path of an SQLite file
 	Size, Log int64    // bytes of an SQLite file, and of its log
 	Checked   bool     // the whole file was looked through for damage
 	Writer    int      // the process that keeps others from writing to it, 0 for none
@@ -40,7 +41,7 @@ func Look(ctx context.Context, c Config) (Report, error) {
 	}
 	defer leave()
 	r, err := look(ctx, name, c)
-	r.Writer = writerOf(ctx, name)
+	r.File, r.Writer = name, writerOf(ctx, name)
 	return r, diagnose(name, c.Sync, err)
 }
 
