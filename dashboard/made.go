@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -78,7 +79,7 @@ func (a *API) madeRow(v *visit, e audit.Event) (madeRow, error) {
 			return row, err
 		}
 		row.URL, row.end = base+"/keys/"+k.ID, func() error { return a.Fabric.RevokeAPIKey(ctx, k.ProjectID, k.ID) }
-		row.Title = orText(k.Name, k.Prefix+"…")
+		row.Title = cmp.Or(k.Name, k.Prefix+"…")
 	case "embed_key":
 		found, err := a.Fabric.ListEmbedKeys(ctx, e.ProjectID, page.Query{Size: 1, From: e.Target.ID})
 		if err == nil && (len(found.Items) == 0 || found.Items[0].ID != e.Target.ID || !found.Items[0].Revoked.IsZero()) {
@@ -88,7 +89,7 @@ func (a *API) madeRow(v *visit, e audit.Event) (madeRow, error) {
 			return row, err
 		}
 		k := found.Items[0]
-		row.What, row.Title, row.URL = "Embed key", orText(k.Name, k.Prefix+"…"), base+"/tokens"
+		row.What, row.Title, row.URL = "Embed key", cmp.Or(k.Name, k.Prefix+"…"), base+"/tokens"
 		row.end = func() error { return a.Fabric.RevokeEmbedKey(ctx, k) }
 	default:
 		c, err := a.Clients.FindClient(ctx, e.Target.ID)
@@ -98,16 +99,9 @@ func (a *API) madeRow(v *visit, e audit.Event) (madeRow, error) {
 		if err != nil {
 			return row, err
 		}
-		row.What, row.Title, row.URL, row.Value = "Secret of the OAuth client", orText(c.Name, c.ID), Prefix+"/projects/"+c.ProjectID+"/clients/"+c.ID, ""
+		row.What, row.Title, row.URL, row.Value = "Secret of the OAuth client", cmp.Or(c.Name, c.ID), Prefix+"/projects/"+c.ProjectID+"/clients/"+c.ID, ""
 	}
 	return row, nil
-}
-
-func orText(text, other string) string {
-	if text == "" {
-		return other
-	}
-	return text
 }
 
 // endMade ends what of it a form names, and nothing that the operator has not made.

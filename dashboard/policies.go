@@ -78,16 +78,19 @@ func (a *API) savePolicies(v *visit) error {
 		r := fabric.Registration(v.form.Get("registration"))
 		c.Registration = &r
 	}
+	var err error
 	if v.form.Has("require_factor") {
-		needed := v.form.Get("require_factor") == "yes"
-		c.RequireFactor = &needed
+		text := v.form.Get("require_factor")
+		needed := text == "yes"
+		if c.RequireFactor = &needed; !needed && text != "no" {
+			err = problem.BadParam("require_factor", "require_factor must be yes or no")
+		}
 	}
 	if v.form.Has("media_auth") {
 		media := v.form.Get("media_auth")
 		c.MediaAuth = &media
 	}
-	var err error = problem.BadParam("require_factor", "require_factor must be yes or no")
-	if text := v.form.Get("require_factor"); text == "yes" || text == "no" || !v.form.Has("require_factor") {
+	if err == nil {
 		_, err = a.Fabric.UpdateProject(v.r.Context(), v.project.ID, c)
 	}
 	p := policyPage{Base: v.base(), Form: v.policyForm()}
