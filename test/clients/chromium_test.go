@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -58,12 +59,26 @@ func (b tab) show() {
 	}
 }
 
-// do takes the steps.
+// do takes the steps. One whose element went with its page between being found and being
+// touched, or that was to open a page while another was still coming, is taken again:
+// nothing has been clicked or typed by then.
 func (b tab) do(steps ...chromedp.Action[chromedp.Void]) {
 	b.Helper()
-	if err := chromedp.Do(b.ctx, steps...); err != nil {
-		b.Fatalf("%v", err)
+	late := time.Now().Add(patience)
+	for _, step := range steps {
+		err := chromedp.Do(b.ctx, step)
+		for overtaken(err) && time.Now().Before(late) {
+			err = chromedp.Do(b.ctx, step)
+		}
+		if err != nil {
+			b.Fatalf("%v", err)
+		}
 	}
+}
+
+// overtaken reports whether a step failed because the tab went to another page meanwhile.
+func overtaken(err error) bool {
+	return err != nil && (strings.Contains(err.Error(), "Could not find node with given id") || strings.Contains(err.Error(), "net::ERR_ABORTED"))
 }
 
 // eval gives the value of an expression, or of its promise.
