@@ -95,6 +95,9 @@ func (v *visit) clientForm(c idp.Client) clientForm {
 		{Kind: "select", Name: "acr", Label: "People sign in with", Options: chosen(acrTitles, c.RequireACR)},
 		{Kind: "text", Type: "url", Name: "backchannel_logout_uri", Label: "Told of logouts at", Hint: "A URI that gets a logout token when a login ends.", Value: c.BackchannelLogoutURI, Length: 2000},
 	}
+	if c.ID != "" {
+		p.Form.Seen = marks(p.Form.Inputs, p.More)
+	}
 	return p
 }
 
@@ -175,14 +178,19 @@ func (a *API) editClient(v *visit) error {
 	return a.page(v, http.StatusOK, p.Title, "client_form", p)
 }
 
-// changeClient serves POST /dashboard/projects/{project}/clients/{id}/edit.
+// changeClient serves POST /dashboard/projects/{project}/clients/{id}/edit: what its form
+// changed is written, and nothing over what another changed meanwhile.
 func (a *API) changeClient(v *visit) error {
 	c, err := a.client(v)
 	if err != nil {
 		return err
 	}
-	if err := a.Clients.UpdateClient(v.r.Context(), clientOf(v.form, c)); err != nil {
-		return a.clientFault(v, v.clientForm(c), err)
+	p := v.clientForm(c)
+	if err = v.merge(p.Form.Inputs, p.More); err == nil {
+		err = a.Clients.UpdateClient(v.r.Context(), clientOf(v.form, c))
+	}
+	if err != nil {
+		return a.clientFault(v, p, err)
 	}
 	return v.redirect(v.clientRow(c).URL + "?done=changed")
 }

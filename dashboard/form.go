@@ -63,6 +63,7 @@ func (i input) State() template.HTMLAttr {
 type form struct {
 	Inputs []input
 	Faults []fault
+	Seen   string // the marks of what is there, of a form that changes something
 }
 
 // A fault is a sentence of what is wrong, and the id of the input that it is about; ""

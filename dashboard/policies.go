@@ -63,37 +63,43 @@ func (a *API) editPolicies(v *visit) error {
 }
 
 func (v *visit) policyForm() form {
-	return form{Inputs: []input{
+	inputs := []input{
 		{Kind: "cards", Name: "registration", Label: "Who makes accounts", Options: chosen(registrations, string(v.project.Registration))},
 		{Kind: "cards", Name: "require_factor", Label: "Who needs a second factor", Options: chosen(factorRules, yesNo(v.project.RequireFactor))},
 		{Kind: "cards", Name: "media_auth", Label: "Who may fetch the sound of recordings", Options: chosen(mediaRules, v.project.MediaAuth)},
-	}}
+	}
+	return form{Inputs: inputs, Seen: marks(inputs)}
 }
 
-// savePolicies serves POST /dashboard/projects/{project}/rules/edit. What the form does not
-// have stays as it is.
-func (a *API) savePolicies(v *visit) error {
-	var c fabric.ProjectChange
-	if v.form.Has("registration") {
-		r := fabric.Registration(v.form.Get("registration"))
+// policyChange reads a form: what differs from what is there.
+func (v *visit) policyChange() (c fabric.ProjectChange, err error) {
+	if r := fabric.Registration(v.form.Get("registration")); v.form.Has("registration") && r != v.project.Registration {
 		c.Registration = &r
 	}
-	var err error
-	if v.form.Has("require_factor") {
-		text := v.form.Get("require_factor")
+	if text := v.form.Get("require_factor"); v.form.Has("require_factor") && text != yesNo(v.project.RequireFactor) {
 		needed := text == "yes"
 		if c.RequireFactor = &needed; !needed && text != "no" {
 			err = problem.BadParam("require_factor", "require_factor must be yes or no")
 		}
 	}
-	if v.form.Has("media_auth") {
-		media := v.form.Get("media_auth")
+	if media := v.form.Get("media_auth"); v.form.Has("media_auth") && media != v.project.MediaAuth {
 		c.MediaAuth = &media
+	}
+	return c, err
+}
+
+// savePolicies serves POST /dashboard/projects/{project}/rules/edit. What the form does not
+// have stays as it is.
+func (a *API) savePolicies(v *visit) error {
+	p := policyPage{Base: v.base(), Form: v.policyForm()}
+	err := v.merge(p.Form.Inputs)
+	var c fabric.ProjectChange
+	if err == nil {
+		c, err = v.policyChange()
 	}
 	if err == nil {
 		_, err = a.Fabric.UpdateProject(v.r.Context(), v.project.ID, c)
 	}
-	p := policyPage{Base: v.base(), Form: v.policyForm()}
 	if p.Form.blame(err) {
 		retype(p.Form.Inputs, v.form)
 		return a.page(v, http.StatusUnprocessableEntity, "Change the rules", "policies_form", p)

@@ -29,7 +29,6 @@ func (a *API) chooseKind(v *visit) error {
 type resourceForm struct {
 	Base, Action, Back, BackTo string
 	Title, About, Button       string
-	Seen                       string // when it was changed last, as the form knows it
 	Form                       form
 }
 
@@ -155,29 +154,28 @@ func (a *API) editResource(v *visit) error {
 }
 
 func (v *visit) resourceEdit(k *kinds.Kind, r fabric.Resource, values kinds.Values) resourceForm {
-	at := v.base() + "/resources/" + r.ID
+	at, inputs := v.base()+"/resources/"+r.ID, inputsOf(k.Fields, "", values, exampleOf(k), false)
 	return resourceForm{
 		Base: v.base(), Action: at + "/edit", Back: at, BackTo: r.DisplayName, Title: "Edit " + r.DisplayName, Button: "Save changes",
-		Seen: strconv.FormatInt(r.Updated.UnixMicro(), 10), Form: form{Inputs: inputsOf(k.Fields, "", values, exampleOf(k), false)},
+		Form: form{Inputs: inputs, Seen: marks(inputs)},
 	}
 }
 
-// changeResource serves POST /dashboard/projects/{project}/resources/{id}/edit: what
-// differs is changed. What another changed since the form was shown is not written over
-// unseen.
+// changeResource serves POST /dashboard/projects/{project}/resources/{id}/edit: what the
+// form changed is written, and nothing over what another changed meanwhile.
 func (a *API) changeResource(v *visit) error {
 	r, k, err := a.thing(v)
 	if err != nil {
 		return err
 	}
-	sent, wrong := sentOf(k.Fields, "", v.form, r.Fields, false)
 	p := v.resourceEdit(k, r, r.Fields)
-	switch {
-	case v.form.Get("seen") != p.Seen:
-		err = problem.New(problem.Conflict, "conflict", "it was changed by another since you opened this; look at what is there, then save again to write over it")
-	case wrong != nil:
+	var sent kinds.Values
+	if err = v.merge(p.Form.Inputs); err == nil {
+		var wrong []error
+		sent, wrong = sentOf(k.Fields, "", v.form, r.Fields, false)
 		err = join(wrong)
-	default:
+	}
+	if err == nil {
 		left := changed(sent, r.Fields)
 		if len(left) > 0 && k.Versions {
 			left[versionField] = nextVersion(r.Fields)

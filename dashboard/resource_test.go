@@ -94,7 +94,6 @@ func TestResourceForms(t *testing.T) {
 				again[name] = values
 			}
 		}
-		again.Set("seen", between(b.get(edit).body, `name="seen" value="`, `"`))
 		b.post(edit, edit, again).leadsTo(t, base+"/resources/"+made.ID+"?done=changed")
 		after, err := w.fabric.FindResource(context.Background(), w.one.ID, k, made.ID)
 		must(t, err)
@@ -149,11 +148,11 @@ func TestResourceFaults(t *testing.T) {
 	}
 	// Somebody else is faster.
 	k := w.fabric.Kinds().ByPath("freeswitch_connectors")
-	seen := between(b.get(one+"/edit").body, `name="seen" value="`, `"`)
+	seen := b.get(one+"/edit").find(t, `name="seen" value="([^"]+)"`)
 	id := one[strings.LastIndex(one, "/")+1:]
 	_, err := w.fabric.UpdateResource(context.Background(), w.one.ID, k, id, kinds.Values{"send_as": []byte(`"7"`)})
 	must(t, err)
-	if a := b.post(one+"/edit", one+"/edit", url.Values{"seen": {seen}, "name": {"Mine"}}); a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, "changed by another") || !strings.Contains(a.body, `value="Mine"`) {
+	if a := b.post(one+"/edit", one+"/edit", url.Values{"seen": {seen}, "name": {"Mine"}, "send_as": {"8"}}); a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, "changed by another") || !strings.Contains(a.body, `value="Mine"`) {
 		t.Errorf("writing over another's change: %s %s", a.Status, a.body)
 	}
 	if a := b.post(one, one+"/delete", url.Values{"confirm": {"pbx"}}); a.StatusCode != http.StatusUnprocessableEntity {

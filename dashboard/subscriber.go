@@ -36,6 +36,9 @@ func (v *visit) subscriberForm(of *fabric.Subscriber) subscriberForm {
 		text("job_title", "Job title", s.JobTitle, ""), text("company_name", "Company", s.CompanyName, ""),
 		text("country", "Country", s.Country, ""), text("timezone", "Time zone", s.TimeZone, "Such as Europe/Berlin."),
 	}
+	if of != nil {
+		p.Form.Seen = marks(p.Form.Inputs)
+	}
 	return p
 }
 
@@ -97,14 +100,19 @@ func (a *API) editSubscriber(v *visit) error {
 	return a.page(v, http.StatusOK, p.Title, "subscriber_form", p)
 }
 
-// saveSubscriber serves POST /dashboard/projects/{project}/subscribers/{id}/edit.
+// saveSubscriber serves POST /dashboard/projects/{project}/subscribers/{id}/edit: what the form
+// changed is written, and nothing over what another changed meanwhile.
 func (a *API) saveSubscriber(v *visit) error {
 	s, err := a.Fabric.FindSubscriber(v.r.Context(), v.project.ID, v.r.PathValue("id"))
 	if err != nil {
 		return err
 	}
-	if _, err := a.Fabric.UpdateSubscriber(v.r.Context(), v.project.ID, s.ID, v.subscriberInput(s)); err != nil {
-		return a.subscriberFault(v, v.subscriberForm(&s), err)
+	p := v.subscriberForm(&s)
+	if err = v.merge(p.Form.Inputs); err == nil {
+		_, err = a.Fabric.UpdateSubscriber(v.r.Context(), v.project.ID, s.ID, v.subscriberInput(s))
+	}
+	if err != nil {
+		return a.subscriberFault(v, p, err)
 	}
 	return v.backTo(s.ID, "changed")
 }

@@ -182,6 +182,8 @@ func (b browser) get(path string) answer {
 	return b.send(b.request("GET", path, nil))
 }
 
+var shownMarks = regexp.MustCompile(`name="seen" value="([^"]+)"`)
+
 var formToken = regexp.MustCompile(`name="form" value="([^"]+)"`)
 
 // token gives the form token of a page.
@@ -201,6 +203,9 @@ func (b browser) post(page, path string, form url.Values) answer {
 		form = make(url.Values)
 	}
 	form.Set("form", b.token(page))
+	if seen := shownMarks.FindStringSubmatch(b.get(page).body); seen != nil && !form.Has("seen") {
+		form.Set("seen", html.UnescapeString(seen[1]))
+	}
 	r := b.request("POST", path, form)
 	r.Header.Set("Referer", b.url+page)
 	return b.send(r)

@@ -1,0 +1,93 @@
+package dashboard_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/idp"
+)
+
+// shown gives what a browser sends of a form that nobody touched.
+func (b browser) shown(page string) url.Values {
+	b.Helper()
+	return url.Values{"seen": {b.get(page).find(b, `name="seen" value="([^"]+)"`)}}
+}
+
+// Who saves a form writes what was changed in it, and nothing over what another changed since
+// it was opened; where both changed the same, it is told, and what was typed is kept.
+func TestFormsDoNotOverwrite(t *testing.T) {
+	w := newWorld(t)
+	_, b := w.operator("ann@example.com", ofAll)
+	c, _, err := w.idp.CreateClient(t.Context(), idp.Client{ProjectID: w.one.ID, Type: idp.Web, Name: "Shop", RedirectURIs: []string{"https://shop.example/cb"}})
+	must(t, err)
+	one := "/dashboard/projects/" + w.one.ID + "/clients/" + c.ID
+	edit := b.shown(one + "/edit")
+	for name, values := range map[string][]string{
+		"name": {"Shop"}, "redirect_uri": {"https://shop.example/cb"}, "profile": {"default"}, "scope": c.Scopes, "grant": c.Grants, "auth_method": {string(c.AuthMethod)},
+		"access_token": {string(c.AccessToken)}, "id_token_alg": {string(c.IDTokenAlg)}, "pkce": {"required"}, "acr": {""},
+	} {
+		edit[name] = values
+	}
+	must(t, w.idp.ChangeClient(t.Context(), c.ID, func(c *idp.Client) {
+		c.RedirectURIs, c.FirstParty, c.Scopes = []string{"https://new.example/cb"}, true, []string{"openid"}
+	}))
+	edit.Set("name", "Market")
+	b.post(one+"/edit", one+"/edit", edit).leadsTo(t, one+"?done=changed")
+	after, err := w.idp.FindClient(t.Context(), c.ID)
+	if err != nil || after.Name != "Market" || after.RedirectURIs[0] != "https://new.example/cb" || !after.FirstParty || len(after.Scopes) != 1 {
+		t.Errorf("beside another's change it is %+v, %v", after, err)
+	}
+	edit.Set("name", "Fair")
+	edit.Set("redirect_uri", "https://mine.example/cb")
+	a := b.post(one+"/edit", one+"/edit", edit)
+	for _, want := range []string{`id="f-redirect_uri-fault"`, "changed by another since you opened this, to “https://new.example/cb”", "https://mine.example/cb", `id="f-name-fault"`, "to “Market”"} {
+		if a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, want) {
+			t.Errorf("over another's change: %s, want %s in it: %s", a.Status, want, between(a.body, `id="faults"`, "</div>"))
+		}
+	}
+	if after, err = w.idp.FindClient(t.Context(), c.ID); err != nil || after.Name != "Market" {
+		t.Errorf("a form that was refused has changed the client: %+v, %v", after, err)
+	}
+	// Who has read it, and saves again, means it.
+	edit.Set("seen", a.find(t, `name="seen" value="([^"]+)"`))
+	if strings.Contains(a.body, `name="first_party" value="yes" checked`) {
+		edit.Set("first_party", "yes")
+	}
+	b.post(one+"/edit", one+"/edit", edit).leadsTo(t, one+"?done=changed")
+	if after, err = w.idp.FindClient(t.Context(), c.ID); err != nil || after.Name != "Fair" || after.RedirectURIs[0] != "https://mine.example/cb" || !after.FirstParty {
+		t.Errorf("saved again it is %+v, %v", after, err)
+	}
+}
+
+// So do the forms of people and of rules.
+func TestOtherFormsDoNotOverwrite(t *testing.T) {
+	w := newWorld(t)
+	_, b := w.operator("ann@example.com", ofAll)
+	mail, first, city, off := "ada@example.com", "Augusta", "DE", fabric.RegistrationOpen
+	s, err := w.fabric.CreateSubscriber(t.Context(), w.one.ID, fabric.SubscriberInput{Email: &mail})
+	must(t, err)
+	one, rules := "/dashboard/projects/"+w.one.ID+"/subscribers/"+s.ID, "/dashboard/projects/"+w.one.ID+"/rules"
+	edit, ruled := b.shown(one+"/edit"), b.shown(rules+"/edit")
+	edit.Set("email", mail)
+	_, err = w.fabric.UpdateSubscriber(t.Context(), w.one.ID, s.ID, fabric.SubscriberInput{Profile: fabric.Profile{FirstName: &first, Country: &city}})
+	must(t, err)
+	_, err = w.fabric.UpdateProject(t.Context(), w.one.ID, fabric.ProjectChange{Registration: &off})
+	must(t, err)
+	edit.Set("last_name", "King")
+	b.post(one+"/edit", one+"/edit", edit).leadsTo(t, one+"?done=changed")
+	s, err = w.fabric.FindSubscriber(t.Context(), w.one.ID, s.ID)
+	if err != nil || s.FirstName != first || s.Country != city || s.LastName != "King" {
+		t.Errorf("beside another's change the subscriber is %+v, %v", s, err)
+	}
+	for name, value := range map[string]string{"registration": "off", "require_factor": "no", "media_auth": "signed"} {
+		ruled.Set(name, value)
+	}
+	b.post(rules+"/edit", rules+"/edit", ruled).leadsTo(t, rules+"?done=changed")
+	now, err := w.fabric.FindProject(t.Context(), w.one.ID)
+	if err != nil || now.Registration != fabric.RegistrationOpen || now.MediaAuth != "signed" {
+		t.Errorf("beside another's change the rules are %+v, %v", now, err)
+	}
+}
