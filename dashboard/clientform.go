@@ -187,7 +187,7 @@ func (a *API) changeClient(v *visit) error {
 	}
 	p := v.clientForm(c)
 	if err = v.merge(p.Form.Inputs, p.More); err == nil {
-		err = a.Clients.UpdateClient(v.r.Context(), clientOf(v.form, c))
+		err = a.Clients.UpdateClient(v.r.Context(), c, clientOf(v.form, c))
 	}
 	if err != nil {
 		return a.clientFault(v, p, err)

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"net/netip"
 	"net/url"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -89,6 +90,22 @@ type Client struct {
 	Metadata
 	Created time.Time
 	Updated time.Time
+}
+
+// adopt takes over what differs between a client as it was and as it is to be.
+func (c *Client) adopt(was, now Client) {
+	adopt(reflect.ValueOf(c).Elem(), reflect.ValueOf(was), reflect.ValueOf(now))
+}
+
+func adopt(to, was, now reflect.Value) {
+	for i := range to.NumField() {
+		switch from, is := was.Field(i), now.Field(i); {
+		case to.Type().Field(i).Anonymous:
+			adopt(to.Field(i), from, is)
+		case !reflect.DeepEqual(from.Interface(), is.Interface()):
+			to.Field(i).Set(is)
+		}
+	}
 }
 
 // May reports whether the client is registered for a grant.

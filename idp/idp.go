@@ -36,10 +36,8 @@ type Store interface {
 	CreateClient(ctx context.Context, c Client) error
 	FindClient(ctx context.Context, id string) (Client, error)
 	ListClients(ctx context.Context, projectID string, q page.Query) (page.Page[Client], error)
-	// UpdateClient writes a client's settings; the secret stays.
-	UpdateClient(ctx context.Context, c Client) error
-	// ReplaceClient is UpdateClient for one that was not changed since a moment; else it is a
-	// problem.Conflict.
+	// ReplaceClient writes the settings of a client that was not changed since a moment, else it
+	// is a problem.Conflict; the secret stays.
 	ReplaceClient(ctx context.Context, c Client, since time.Time) error
 	// SetClientSecret writes the secrets of a client whose hash is still old; else it is
 	// a problem.Conflict.

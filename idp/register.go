@@ -77,14 +77,11 @@ func (p *Provider) ListClients(ctx context.Context, projectID string, q page.Que
 	return p.Store.ListClients(ctx, projectID, q)
 }
 
-// UpdateClient changes a client's settings; the project and the secret stay.
-func (p *Provider) UpdateClient(ctx context.Context, c Client) error {
-	if err := p.check(ctx, &c); err != nil {
-		return err
-	}
-	c.Updated = p.Now()
-	defer p.clients.Drop(c.ID)
-	return p.Store.UpdateClient(ctx, c)
+// UpdateClient changes those of a client's settings in which now differs from was, a client as
+// somebody has read it; the project and the secret stay, and so does what somebody else has
+// changed since.
+func (p *Provider) UpdateClient(ctx context.Context, was, now Client) error {
+	return p.ChangeClient(ctx, was.ID, func(c *Client) { c.adopt(was, now) })
 }
 
 // ChangeClient changes some of a client's settings as they are now, not as they were within

@@ -190,14 +190,15 @@ func (c *cli) updateClient(ctx context.Context, a *app, cmd *cobra.Command, args
 	if err != nil {
 		return err
 	}
-	if err := clientSettings(cmd, &found); err != nil {
+	asked := found
+	if err := clientSettings(cmd, &asked); err != nil {
 		return err
 	}
 	picture, given, err := typedLogo(cmd)
 	if err != nil {
 		return err
 	}
-	if err := a.idp.UpdateClient(ctx, found); err != nil {
+	if err := a.idp.UpdateClient(ctx, found, asked); err != nil {
 		return err
 	}
 	if given {

@@ -84,6 +84,7 @@ func clientSettings(cmd *cobra.Command, c *idp.Client) error {
 	setTexts(cmd, "redirect-uri", &c.RedirectURIs)
 	setTexts(cmd, "post-logout-redirect-uri", &c.LogoutURIs)
 	setTexts(cmd, "grant", &c.Grants)
+	c.Grants = slices.Clone(c.Grants)
 	for i, g := range c.Grants {
 		if g == shortDevice {
 			c.Grants[i] = idp.GrantDevice

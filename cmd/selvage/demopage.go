@@ -81,8 +81,10 @@ func (a *app) letBack(ctx context.Context, c idp.Client, page string) error {
 	if slices.Contains(c.RedirectURIs, page) && slices.Contains(c.LogoutURIs, page) {
 		return nil
 	}
-	c.RedirectURIs, c.LogoutURIs = with(c.RedirectURIs, page), with(c.LogoutURIs, page)
-	if err := a.idp.UpdateClient(ctx, c); err != nil {
+	err := a.idp.ChangeClient(ctx, c.ID, func(c *idp.Client) {
+		c.RedirectURIs, c.LogoutURIs = with(c.RedirectURIs, page), with(c.LogoutURIs, page)
+	})
+	if err != nil {
 		return fmt.Errorf("registering %s with the demo's client: %w", page, err)
 	}
 	return nil

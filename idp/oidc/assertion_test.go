@@ -367,7 +367,7 @@ func TestKeyAlgorithm(t *testing.T) {
 	w := newWorld(t)
 	p := w.party(t, jose.RS256)
 	p.c.JWKS = keySet(t, "PS256", map[string]crypto.Signer{p.kid: p.key})
-	must(t, w.idp.UpdateClient(t.Context(), p.c))
+	must(t, w.rewrite(p.c))
 	wantInvalidClient(t, "RS256 by a key for PS256", p.ask(p.assertion(t)))
 	p.alg = jose.PS256
 	if got := p.ask(p.assertion(t)); got.status != http.StatusOK {
@@ -375,7 +375,7 @@ func TestKeyAlgorithm(t *testing.T) {
 	}
 	fresh := newKey(t, jose.RS256)
 	p.c.JWKS = keySet(t, "", map[string]crypto.Signer{"k2": fresh})
-	must(t, w.idp.UpdateClient(t.Context(), p.c))
+	must(t, w.rewrite(p.c))
 	wantInvalidClient(t, "a key that was taken away", p.ask(p.assertion(t)))
 	p.kid, p.key = "k2", fresh
 	if got := p.ask(p.assertion(t)); got.status != http.StatusOK {

@@ -135,7 +135,7 @@ func TestBrandLeavesTheRest(t *testing.T) {
 			taken = true
 			other := *c
 			other.RedirectURIs, other.Updated = other.RedirectURIs[:1], other.Updated.Add(time.Second)
-			must(t, w.rows.UpdateClient(t.Context(), other))
+			must(t, w.rows.ReplaceClient(t.Context(), other, c.Updated))
 		}
 	}))
 	now, err := w.rows.FindClient(t.Context(), c.ID)

@@ -386,7 +386,7 @@ func TestDeviceMeanwhile(t *testing.T) {
 		{"the client is deleted", func(w *world, d device) { must(t, w.idp.DeleteClient(t.Context(), d.c.ID)) }, "invalid_client", "invalid_client"},
 		{"the client may not any more", func(w *world, d device) {
 			d.c.Grants = []string{idp.GrantRefresh}
-			must(t, w.idp.UpdateClient(t.Context(), d.c))
+			must(t, w.rewrite(d.c))
 		}, "unauthorized_client", "unauthorized_client"},
 		{"the session store is emptied", func(w *world, _ device) { w.empty() }, "invalid_grant", "invalid_grant"},
 	}
@@ -418,7 +418,7 @@ func TestDeviceConsent(t *testing.T) {
 	w := newWorld(t)
 	c := w.tv()
 	c.FirstParty = false
-	must(t, w.idp.UpdateClient(t.Context(), c))
+	must(t, w.rewrite(c))
 	d := w.device(c)
 	b := w.browser()
 	b.consent(b.confirmation(d), "allow")
@@ -493,7 +493,7 @@ func TestDeviceWithKey(t *testing.T) {
 	w := newWorld(t)
 	p := w.party(t, jose.ES256)
 	p.c.Grants, p.c.Scopes = append(p.c.Grants, idp.GrantDevice), []string{"openid"}
-	must(t, w.idp.UpdateClient(t.Context(), p.c))
+	must(t, w.rewrite(p.c))
 	for aud, want := range map[string]int{w.url + "/oauth/device_authorization": http.StatusOK, w.url + "/device": http.StatusUnauthorized} {
 		got := w.post("/oauth/device_authorization", url.Values{
 			"scope": {"openid"}, "client_assertion": {p.assertion(t, "aud", aud)}, "client_assertion_type": {idp.AssertionType},

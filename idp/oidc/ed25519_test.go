@@ -38,7 +38,7 @@ func TestAssertionEd25519(t *testing.T) {
 	}
 	for _, alg := range []string{"", "EdDSA", "Ed25519"} {
 		p.c.JWKS = keySet(t, alg, map[string]crypto.Signer{p.kid: p.key})
-		must(t, w.idp.UpdateClient(t.Context(), p.c))
+		must(t, w.rewrite(p.c))
 		good := p.signEd(t, head(), p.claims())
 		if got := p.ask(good); got.status != http.StatusOK {
 			t.Errorf("a key whose alg is %q: %d %s", alg, got.status, got.body)

@@ -554,7 +554,7 @@ func TestNarrowedClient(t *testing.T) {
 	page := b.authorize(request(c))
 	c.Scopes = []string{"openid", "email"}
 	c.RedirectURIs = []string{"https://app.example/moved"}
-	must(t, w.idp.UpdateClient(t.Context(), c))
+	must(t, w.rewrite(c))
 	got := w.token("grant_type", "refresh_token", "client_id", c.ID, "refresh_token", text(set["refresh_token"]))
 	if got.json(t)["scope"] != "openid email" {
 		t.Errorf("a refresh after the client was narrowed: %d %s", got.status, got.body)
@@ -596,7 +596,7 @@ func TestRotateSecret(t *testing.T) {
 		if (after.Old.Hash != "") != (overlap > 0) {
 			t.Errorf("an overlap of %s leaves the old secret %+v", overlap, after.Old)
 		}
-		must(t, w.idp.UpdateClient(t.Context(), c))
+		must(t, w.rewrite(c))
 		return secret
 	}
 	second := rotate(time.Hour)

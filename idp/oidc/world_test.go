@@ -154,6 +154,11 @@ func (w *world) client(change func(*idp.Client)) (idp.Client, string) {
 	return c, secret
 }
 
+// rewrite makes the settings of a client what c says.
+func (w *world) rewrite(c idp.Client) error {
+	return w.idp.ChangeClient(context.Background(), c.ID, func(to *idp.Client) { *to = c })
+}
+
 // A browser keeps cookies and follows no redirect beyond the provider.
 type browser struct {
 	w          *world

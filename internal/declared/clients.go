@@ -52,7 +52,7 @@ func (d *Declarer) clients() noun[client] {
 			if c.Type != old.Type {
 				return problem.BadParam("type", "the type of a client cannot be changed from %s; give another name, for another client", old.Type)
 			}
-			return d.c.IDP.UpdateClient(ctx, c.Client)
+			return d.c.IDP.UpdateClient(ctx, old.Client, c.Client)
 		},
 		remove: func(ctx context.Context, _ string, c client) error { return d.c.IDP.DeleteClient(ctx, c.ID) },
 	}

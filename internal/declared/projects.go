@@ -49,20 +49,22 @@ func (d *Declarer) planProject(ctx context.Context, p project, all []fabric.Proj
 	if err != nil {
 		return nil, err
 	}
-	now := freshProject()
+	was := freshProject()
 	t := &target{}
 	if old != nil {
-		now, t.id = *old, old.ID
+		was, t.id = *old, old.ID
 		if t.marks, err = d.c.Store.ListDeclared(ctx, t.id); err != nil {
 			return nil, err
 		}
 	}
+	now := was
 	names := append([]string{"id"}, lists...)
 	if err := p.read(projectFields(&now), d.c.Suggest, names...); err != nil {
 		return nil, err
 	}
 	t.name = now.Name
-	change := changeOf(now)
+	change := changeOf(was, now)
+	change.Name = &now.Name // which a new one must have
 	if err := change.Check(); err != nil {
 		return nil, p.blame(err)
 	}
@@ -100,10 +102,12 @@ func findProject(p project, all []fabric.Project, taken map[string]place) (found
 	return found, nil
 }
 
-func changeOf(p fabric.Project) fabric.ProjectChange {
+// changeOf says what is to be changed of a project.
+func changeOf(old, p fabric.Project) fabric.ProjectChange {
 	return fabric.ProjectChange{
-		Name: &p.Name, RecordRate: &p.RecordRate, MediaAuth: &p.MediaAuth, RequireFactor: &p.RequireFactor,
-		Color: &p.Color, Terms: &p.Terms, Privacy: &p.Privacy, Registration: &p.Registration,
+		Name: changed(old.Name, p.Name), RecordRate: changed(old.RecordRate, p.RecordRate), MediaAuth: changed(old.MediaAuth, p.MediaAuth),
+		RequireFactor: changed(old.RequireFactor, p.RequireFactor), Color: changed(old.Color, p.Color), Terms: changed(old.Terms, p.Terms),
+		Privacy: changed(old.Privacy, p.Privacy), Registration: changed(old.Registration, p.Registration),
 	}
 }
 
@@ -131,7 +135,7 @@ func (d *Declarer) projectStep(p project, t *target, old *fabric.Project, now fa
 				return m, nil
 			}
 		}
-		if _, err := d.c.Fabric.UpdateProject(ctx, t.id, changeOf(now)); err != nil {
+		if _, err := d.c.Fabric.UpdateProject(ctx, t.id, changeOf(base, now)); err != nil {
 			return m, fmt.Errorf("changing project: %w", err)
 		}
 		return m, nil

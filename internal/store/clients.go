@@ -97,13 +97,8 @@ func (s *Store) ListClients(ctx context.Context, projectID string, q page.Query)
 	return l.page(ctx, s.read(), q)
 }
 
-// UpdateClient writes a client's settings.
-func (s *Store) UpdateClient(ctx context.Context, c idp.Client) error {
-	return s.ReplaceClient(ctx, c, time.Time{})
-}
-
-// ReplaceClient is UpdateClient for a client that is still as it was at a moment.
-func (s *Store) ReplaceClient(ctx context.Context, c idp.Client, as time.Time) error {
+// ReplaceClient writes the settings of a client that is still as it was at a moment.
+func (s *Store) ReplaceClient(ctx context.Context, c idp.Client, since time.Time) error {
 	redirects, logouts, metadata, err := clientTexts(c)
 	if err != nil {
 		return err
@@ -111,9 +106,9 @@ func (s *Store) ReplaceClient(ctx context.Context, c idp.Client, as time.Time) e
 	return s.change(ctx, clientEvent("client.updated", c), func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE clients SET name = $2, profile = $3, auth_method = $4, first_party = $5,
 			pkce_optional = $6, redirect_uris = $7, logout_uris = $8, grants = $9, scopes = $10, access_token = $11, id_token_alg = $12,
-			metadata = $13, updated = $14 WHERE id = $1 AND (CAST($15 AS BIGINT) = 0 OR updated = $15)`, c.ID, c.Name, c.Profile, c.AuthMethod, flag(c.FirstParty), flag(c.PKCEOptional),
-			redirects, logouts, strings.Join(c.Grants, " "), strings.Join(c.Scopes, " "), c.AccessToken, c.IDTokenAlg, metadata, micros(c.Updated), micros(as))
-		if err := oneRow(res, err, "client"); errors.Is(err, problem.NotFound) && !as.IsZero() {
+			metadata = $13, updated = $14 WHERE id = $1 AND updated = $15`, c.ID, c.Name, c.Profile, c.AuthMethod, flag(c.FirstParty), flag(c.PKCEOptional),
+			redirects, logouts, strings.Join(c.Grants, " "), strings.Join(c.Scopes, " "), c.AccessToken, c.IDTokenAlg, metadata, micros(c.Updated), micros(since))
+		if err := oneRow(res, err, "client"); errors.Is(err, problem.NotFound) {
 			return problem.New(problem.Conflict, "client_changed", "the client was changed or deleted meanwhile")
 		} else if err != nil {
 			return err

@@ -165,12 +165,12 @@ func testLogoutReceivers(t *testing.T, c Config) {
 	}
 	due() // it rests
 	client.Name = "the same URI"
-	if err := s.UpdateClient(ctx, client); err != nil {
+	if err := s.ReplaceClient(ctx, client, client.Updated); err != nil {
 		t.Fatal(err)
 	}
 	due()
 	client.BackchannelLogoutURI = "https://rp.example/elsewhere"
-	if err := s.UpdateClient(ctx, client); err != nil {
+	if err := s.ReplaceClient(ctx, client, client.Updated); err != nil {
 		t.Fatal(err)
 	}
 	due(client.ID)
@@ -178,7 +178,7 @@ func testLogoutReceivers(t *testing.T, c Config) {
 		t.Errorf("HoldReceiver after a change = %+v, %v", r, err)
 	}
 	client.BackchannelLogoutURI = ""
-	if err := s.UpdateClient(ctx, client); err != nil {
+	if err := s.ReplaceClient(ctx, client, client.Updated); err != nil {
 		t.Fatal(err)
 	}
 	due()
