@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
 )
 
@@ -65,13 +66,44 @@ func (a *Operators) createLink(ctx context.Context, l Link, alone bool) (Link, s
 	if err := checkRoles([]Membership{l.Role}); err != nil {
 		return Link{}, "", err
 	}
-	token := strings.ToLower(rand.Text() + rand.Text())
-	l.ID, l.Hash, l.Created = newID(), hashToken(token), a.now()
-	l.Expires = l.Created.Add(LinkLife)
+	l, token := a.fresh(l)
 	if err := a.c.Store.CreateOperatorLink(ctx, l, alone); err != nil {
 		return Link{}, "", fmt.Errorf("creating link: %w", err)
 	}
 	return l, token, nil
+}
+
+// fresh gives a link a token that nobody has seen, and its time.
+func (a *Operators) fresh(l Link) (Link, string) {
+	token := strings.ToLower(rand.Text() + rand.Text())
+	l.ID, l.Hash, l.Created = newID(), hashToken(token), a.now()
+	l.Expires = l.Created.Add(LinkLife)
+	return l, token
+}
+
+// IsOver reports whether the time of a link has passed.
+func (l Link) IsOver(now time.Time) bool { return !now.Before(l.Expires) }
+
+// Invitations gives a page of the links for operators to come that were not used, the newest
+// first: those that are good, and those that have been over for less than a day.
+func (a *Operators) Invitations(ctx context.Context, q page.Query) (page.Page[Link], error) {
+	return a.c.Store.ListInvitations(ctx, q)
+}
+
+// Withdraw ends an invitation: nobody comes in by its link any more. One that was used, or
+// never was one, is problem.NotFound.
+func (a *Operators) Withdraw(ctx context.Context, id string) (Link, error) {
+	return a.c.Store.WithdrawInvitation(ctx, id, a.now())
+}
+
+// Renew makes the link of an invitation anew, for another day, and gives its token this
+// once; the link before it ends.
+func (a *Operators) Renew(ctx context.Context, id, by string) (l Link, token string, err error) {
+	l, err = a.c.Store.RenewInvitation(ctx, id, func(old Link) Link {
+		l, token = a.fresh(Link{Email: old.Email, Role: old.Role, MadeBy: by})
+		return l
+	})
+	return l, token, err
 }
 
 func hashToken(token string) string {
@@ -91,7 +123,7 @@ func (a *Operators) FindLink(ctx context.Context, token string) (Link, error) {
 	if err != nil {
 		return Link{}, err
 	}
-	if !l.Used.IsZero() || !a.now().Before(l.Expires) {
+	if !l.Used.IsZero() || l.IsOver(a.now()) {
 		return Link{}, errOver
 	}
 	return l, nil

@@ -94,6 +94,13 @@ type Store interface {
 	// uses the link up: of many callers one. A link that was used or is over is
 	// problem.NotFound; an e-mail in use is problem.Conflict, and the link stays good.
 	UseOperatorLink(ctx context.Context, hash string, o Operator, at time.Time) (Operator, error)
+	// ListInvitations gives the links for operators to come that were not used, the newest
+	// first; those that are over are among them until they are swept.
+	ListInvitations(ctx context.Context, q page.Query) (page.Page[Link], error)
+	// WithdrawInvitation ends such a link; one that was used is problem.NotFound.
+	WithdrawInvitation(ctx context.Context, id string, at time.Time) (Link, error)
+	// RenewInvitation ends such a link, and writes the one that renew makes of it.
+	RenewInvitation(ctx context.Context, id string, renew func(Link) Link) (Link, error)
 	// Record writes the audit event of a decision that changes no row.
 	Record(ctx context.Context, e audit.Event) error
 	// SweepOperators deletes sessions and links that were over before a moment.

@@ -204,6 +204,26 @@ func TestLinks(t *testing.T) {
 	if _, _, err := w.Open(ctx, cookie); !errors.Is(err, problem.Unauthenticated) {
 		t.Errorf("a session of before the new password: Open = %v, want unauthenticated", err)
 	}
+	l, before, err := w.Invite(ctx, "eve@example.com", operator.Membership{Role: operator.Viewer}, o.Email)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, after, err := w.Renew(ctx, l.ID, o.Email)
+	if err != nil || again.Email != l.Email || again.Role != l.Role {
+		t.Errorf("Renew = %+v, %v, want one like %+v", again, err, l)
+	}
+	if _, err := w.FindLink(ctx, before); !errors.Is(err, problem.NotFound) {
+		t.Errorf("FindLink of what was renewed = %v, want not found", err)
+	}
+	if _, err := w.FindLink(ctx, after); err != nil {
+		t.Errorf("FindLink of the new link = %v", err)
+	}
+	if _, err := w.Withdraw(ctx, again.ID); err != nil {
+		t.Errorf("Withdraw = %v", err)
+	}
+	if _, err := w.FindLink(ctx, after); !errors.Is(err, problem.NotFound) {
+		t.Errorf("FindLink of what was withdrawn = %v, want not found", err)
+	}
 	_, late, err := w.Invite(ctx, "", operator.Membership{Role: operator.Viewer}, "")
 	w.now = w.now.Add(operator.LinkLife)
 	if _, err2 := w.Use(ctx, late, operator.Input{Email: &other, Password: &secret}); err != nil || !errors.Is(err2, problem.NotFound) {

@@ -63,32 +63,37 @@ func rolesOf(o operator.Operator) string {
 func (c *cli) operatorCommand() *cobra.Command {
 	create := &cobra.Command{Use: "create", Short: "Make an operator", Args: positional(), RunE: c.with(c.createOperator)}
 	ls := &cobra.Command{Use: "list", Short: "List operators", Args: positional(), RunE: c.with(c.listOperators)}
-	show := &cobra.Command{Use: "show EMAIL", Short: "Show an operator, by its e-mail or id", Args: positional("EMAIL"), RunE: c.with(c.showOperator)}
+	show := &cobra.Command{Use: "show EMAIL", Short: "Show an operator, by e-mail or id", Args: positional("EMAIL"), RunE: c.with(c.showOperator)}
 	update := &cobra.Command{Use: "update EMAIL", Short: "Change an operator's roles or name; what is not given stays", Args: positional("EMAIL"), RunE: c.with(c.updateOperator)}
-	disable := &cobra.Command{Use: "disable EMAIL", Short: "Lock an operator out and end its sessions", Args: positional("EMAIL"), RunE: c.with(c.disableOperator)}
+	disable := &cobra.Command{Use: "disable EMAIL", Short: "Lock an operator out and end their sessions", Args: positional("EMAIL"), RunE: c.with(c.disableOperator)}
 	enable := &cobra.Command{Use: "enable EMAIL", Short: "Let an operator in again", Args: positional("EMAIL"), RunE: c.with(c.enableOperator)}
 	reset := &cobra.Command{
-		Use: "reset-password EMAIL", Short: "Set an operator's password, typed or from stdin, or print a link by which it does", Args: positional("EMAIL"), RunE: c.with(c.resetOperator),
+		Use: "reset-password EMAIL", Short: "Set an operator's password, typed or from stdin, or print a link by which they do", Args: positional("EMAIL"), RunE: c.with(c.resetOperator),
 	}
 	setup := &cobra.Command{
 		Use: "setup-link", Short: "Print a link that makes an operator: good once, for a day", Args: positional(), RunE: c.with(c.printSetupLink),
 	}
+	invitations := &cobra.Command{Use: "invitations", Short: "List invitations that nobody has taken yet", Args: positional(), RunE: c.with(c.listInvitations)}
+	renew := &cobra.Command{
+		Use: "renew ID", Short: "Print another link for an invitation; the one before it ends", Args: positional("ID"), RunE: c.with(c.renewInvitation),
+	}
+	withdraw := &cobra.Command{Use: "withdraw ID", Short: "Withdraw an invitation: its link lets nobody in", Args: positional("ID"), RunE: c.with(c.withdrawInvitation)}
 	remove := &cobra.Command{Use: "delete EMAIL", Short: "Delete an operator", Args: positional("EMAIL"), RunE: c.with(c.deleteOperator)}
 	addYes(remove)
 	for _, cmd := range []*cobra.Command{create, update} {
-		cmd.Flags().String("name", "", "its `name`")
+		cmd.Flags().String("name", "", "their `name`")
 	}
 	for _, cmd := range []*cobra.Command{create, setup} {
-		cmd.Flags().String("email", "", "its e-mail `address`")
+		cmd.Flags().String("email", "", "their e-mail `address`")
 	}
 	for _, cmd := range []*cobra.Command{create, update, setup} {
 		cmd.Flags().StringSlice("role", nil, "a `role`: owner, admin or viewer everywhere, or in one project with its id behind, such as viewer@ID; any number")
 	}
 	for _, cmd := range []*cobra.Command{create, reset} {
-		cmd.Flags().Bool("password-stdin", false, "read its password from stdin")
+		cmd.Flags().Bool("password-stdin", false, "read the password from stdin")
 	}
-	reset.Flags().Bool("link", false, "print a link by which it sets its password itself")
-	return noun("operator", "Operators: who runs this installation", create, ls, show, update, disable, enable, reset, setup, remove)
+	reset.Flags().Bool("link", false, "print a link by which they set their password themselves")
+	return noun("operator", "Operators: who runs this installation", create, ls, show, update, disable, enable, reset, setup, invitations, renew, withdraw, remove)
 }
 
 // roles reads --role; nil where it was not given.
@@ -203,7 +208,7 @@ func (c *cli) deleteOperator(ctx context.Context, a *app, cmd *cobra.Command, ar
 	if err := a.operators.Delete(ctx, o.ID); err != nil {
 		return err
 	}
-	fmt.Fprintf(c.stderr, "what it made stays good: selvage audit list --actor %s --action api_key\n", o.ID)
+	fmt.Fprintf(c.stderr, "what they made stays good: selvage audit list --actor %s --action api_key\n", o.ID)
 	return nil
 }
 

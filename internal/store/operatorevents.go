@@ -30,8 +30,8 @@ func operatorChange(id string, c operator.Change) audit.Event {
 	return audit.Of("operator.updated", "", "operator", id).With("changed", strings.Join(names, " "), "roles", rolesOf(c.Roles))
 }
 
-func linkEvent(l operator.Link) audit.Event {
-	return audit.Of("operator_link.created", l.Role.ProjectID, "operator", l.OperatorID).
+func linkEvent(action string, l operator.Link) audit.Event {
+	return audit.Of(action, l.Role.ProjectID, "operator", l.OperatorID).
 		With("link", l.ID, "email", l.Email, "role", string(l.Role.Role), "made_by", l.MadeBy, "expires", date(l.Expires))
 }
 

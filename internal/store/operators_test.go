@@ -3,6 +3,7 @@ package store_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -220,6 +221,70 @@ func testOperatorLinks(t *testing.T, c store.Config) {
 	}
 	if _, err := rows.FindOperatorLink(ctx, l.Hash); !errors.Is(err, problem.NotFound) {
 		t.Errorf("a link that was swept: FindOperatorLink = %v, want not found", err)
+	}
+}
+
+func TestInvitations(t *testing.T) { store.EachDatabase(t, testInvitations) }
+
+// An invitation is listed until it is used, withdrawn or swept; who renews one ends the link
+// before it, and one link comes of many who renew at once.
+func testInvitations(t *testing.T, c store.Config) {
+	ctx := context.Background()
+	rows, p := fabricRows(t, c)
+	now := time.Now().UTC().Truncate(time.Microsecond)
+	ann := newOperator(t, rows, "ann@example.com", ownerOfAll)
+	link := func(email, forWhom string) operator.Link {
+		l := operator.Link{ID: newID(), Hash: newID(), Email: email, OperatorID: forWhom, Role: operator.Membership{Role: operator.Viewer, ProjectID: p.ID}, MadeBy: ann.Email, Created: now, Expires: now.Add(time.Hour)}
+		if err := rows.CreateOperatorLink(ctx, l, false); err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	listed := func() (ids []string) {
+		all, err := page.Every(ctx, rows.ListInvitations)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range all {
+			ids = append(ids, l.ID)
+		}
+		return ids
+	}
+	first, second := link("bob@example.com", ""), link("eve@example.com", "")
+	password := link(ann.Email, ann.ID)
+	if got := listed(); !slices.Equal(got, []string{second.ID, first.ID}) {
+		t.Errorf("ListInvitations = %v, want the second %v and the first %v", got, second.ID, first.ID)
+	}
+	if _, err := rows.WithdrawInvitation(ctx, password.ID, now); !errors.Is(err, problem.NotFound) {
+		t.Errorf("WithdrawInvitation of a link for a password = %v, want not found", err)
+	}
+	if got, err := rows.WithdrawInvitation(ctx, second.ID, now); err != nil || got.Email != second.Email || got.Role != second.Role {
+		t.Errorf("WithdrawInvitation = %+v, %v", got, err)
+	}
+	newOne := operator.Operator{ID: newID(), Email: "eve@example.com", PasswordHash: "hash", Roles: []operator.Membership{second.Role}, Created: now, Updated: now}
+	if _, err := rows.UseOperatorLink(ctx, second.Hash, newOne, now); !errors.Is(err, problem.NotFound) {
+		t.Errorf("UseOperatorLink of an invitation that was withdrawn = %v, want not found", err)
+	}
+	renew := func(old operator.Link) operator.Link {
+		return operator.Link{ID: newID(), Hash: newID(), Email: old.Email, Role: old.Role, MadeBy: ann.Email, Created: now, Expires: now.Add(2 * time.Hour)}
+	}
+	renewed, errs := race(func(int) (bool, error) {
+		_, err := rows.RenewInvitation(ctx, first.ID, renew)
+		if errors.Is(err, problem.NotFound) {
+			return false, nil
+		}
+		return err == nil, err
+	})
+	if got := listed(); renewed != 1 || len(errs) > 0 || len(got) != 1 || got[0] == first.ID {
+		t.Errorf("RenewInvitation: %d of %d won with errors %v, and %v are listed", renewed, crowd, errs, got)
+	}
+	last := listed()[0]
+	by := func(l operator.Link) operator.Link { l = renew(l); l.MadeBy = "nobody@example.com"; return l }
+	if _, err := rows.RenewInvitation(ctx, last, by); !errors.Is(err, problem.NotFound) {
+		t.Errorf("RenewInvitation by nobody = %v, want not found", err)
+	}
+	if got := listed(); !slices.Equal(got, []string{last}) {
+		t.Errorf("after a renewal that was refused %v are listed, want %v", got, last)
 	}
 }
 
