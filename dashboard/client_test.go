@@ -75,7 +75,7 @@ func TestClients(t *testing.T) {
 	if page := b.get(one).body; !strings.Contains(page, "Good until") || !strings.Contains(page, "not used since") {
 		t.Error("the old secret is not listed")
 	}
-	b.post(one, one+"/old-secret", nil).leadsTo(t, one+"?done=ended")
+	b.post(one, one+"/old-secret", nil).leadsTo(t, one+"?done=clientended")
 	if a := b.post(one, one+"/old-secret", nil); a.StatusCode != http.StatusUnprocessableEntity {
 		t.Errorf("ending it again: %s", a.Status)
 	}

@@ -120,7 +120,7 @@ func (a *API) endOldSecret(v *visit) error {
 		}
 		return err
 	}
-	return v.redirect(v.clientRow(c).URL + "?done=ended")
+	return v.redirect(v.clientRow(c).URL + "?done=clientended")
 }
 
 // deleteClient serves POST /dashboard/projects/{project}/clients/{id}/delete.
@@ -135,5 +135,5 @@ func (a *API) deleteClient(v *visit) error {
 	if err := a.Clients.DeleteClient(v.r.Context(), c.ID); err != nil {
 		return err
 	}
-	return v.redirect(v.base() + "/clients?done=deleted")
+	return v.redirect(v.base() + "/clients?done=clientdeleted")
 }

@@ -95,11 +95,11 @@ func (a *API) deleteProject(v *visit) error {
 	if err := a.Fabric.DeleteProject(v.r.Context(), v.project.ID); err != nil {
 		return err
 	}
-	return v.redirect(Prefix + "/projects?done=deleted")
+	return v.redirect(Prefix + "/projects?done=projectdeleted")
 }
 
 // notItsName is the answer to who typed something else before something is gone.
-const notItsName = "That is not its name. Nothing was deleted."
+const notItsName = "What you typed is not the name. Nothing was deleted."
 
 // A projectsPage lists the projects that an operator sees.
 type projectsPage struct {

@@ -72,7 +72,7 @@ func TestMadeByOperator(t *testing.T) {
 	if a := ann.post(page, page+"/delete", url.Values{"confirm": {"ann@example.com"}, "end": {"tokens"}}); a.StatusCode != http.StatusUnprocessableEntity || !bobs() {
 		t.Errorf("without its e-mail: %s", a.Status)
 	}
-	ann.post(page, page+"/delete", url.Values{"confirm": {"bob@example.com"}, "end": {"tokens"}}).leadsTo(t, "/dashboard/operators?done=deleted")
+	ann.post(page, page+"/delete", url.Values{"confirm": {"bob@example.com"}, "end": {"tokens"}}).leadsTo(t, "/dashboard/operators?done=operatordeleted")
 	if bobs() || !anns() || !keptGood() {
 		t.Errorf("after it went: its token %v, another's %v, its key %v", bobs(), anns(), keptGood())
 	}

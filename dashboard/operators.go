@@ -3,7 +3,6 @@ package dashboard
 import (
 	"errors"
 	"net/http"
-	"net/url"
 	"strings"
 
 	"github.com/selvage/selvage/fabric"
@@ -23,16 +22,20 @@ type operatorRow struct {
 // A roleRow is a role with the name of its project.
 type roleRow struct{ Role, Project string }
 
+func roleRowOf(m operator.Membership, projects []fabric.Project) roleRow {
+	r := roleRow{Role: string(m.Role), Project: "every project"}
+	for _, p := range projects {
+		if p.ID == m.ProjectID {
+			r.Project = p.Name
+		}
+	}
+	return r
+}
+
 func operatorRowOf(v *visit, o operator.Operator, projects []fabric.Project) operatorRow {
 	row := operatorRow{Operator: o, Title: o.Title(), URL: Prefix + "/operators/" + o.ID, Status: status{"good", "Active"}, Self: o.ID == v.who.ID}
 	for _, m := range o.Roles {
-		r := roleRow{Role: string(m.Role), Project: "every project"}
-		for _, p := range projects {
-			if p.ID == m.ProjectID {
-				r.Project = p.Name
-			}
-		}
-		row.Roles = append(row.Roles, r)
+		row.Roles = append(row.Roles, roleRowOf(m, projects))
 	}
 	switch {
 	case o.Disabled:
@@ -54,34 +57,24 @@ func (a *API) listOperators(v *visit) error {
 		return err
 	}
 	p := struct {
-		Operators []operatorRow
-		Pager     pager
+		Operators   []operatorRow
+		Pager       pager
+		Invitations []invitationRow
 	}{Pager: v.pager(found.Prev, found.Next)}
+	if p.Invitations, err = a.invitationsOf(v, projects); err != nil {
+		return err
+	}
 	for _, o := range found.Items {
 		p.Operators = append(p.Operators, operatorRowOf(v, o, projects))
 	}
 	return a.page(v, http.StatusOK, "Operators", "operators", p)
 }
 
-// An inviteForm asks whom to let in.
-type inviteForm struct {
-	Email    string
-	Roles    []choice
-	Projects []choice
-	Link     string // once it was made
-	Faults   []string
-}
-
-// showInvite serves GET /dashboard/operators/invite.
-func (a *API) showInvite(v *visit) error {
-	return a.inviteForm(v, http.StatusOK, inviteForm{}, string(operator.Admin), "")
-}
-
 // what each role is, in a few words.
 var aboutRoles = map[operator.Role]string{
-	operator.Owner:  "everything, operators and deleting projects among it",
-	operator.Admin:  "everything else in a project",
-	operator.Viewer: "reads, without secrets or tokens",
+	operator.Owner:  "Everything, operators and deleting projects among it.",
+	operator.Admin:  "Everything in a project, but for deleting it. No operators.",
+	operator.Viewer: "Sees everything in a project, but for secrets and tokens. Changes nothing.",
 }
 
 func roleChoices(chosen string) (all []choice) {
@@ -98,39 +91,6 @@ func (a *API) projectChoices(v *visit, chosen string) ([]choice, error) {
 		all = append(all, choice{p.ID, p.Name, "", p.ID == chosen})
 	}
 	return all, err
-}
-
-func (a *API) inviteForm(v *visit, status int, p inviteForm, role, project string) (err error) {
-	p.Roles = roleChoices(role)
-	if p.Projects, err = a.projectChoices(v, project); err != nil {
-		return err
-	}
-	return a.page(v, status, "Invite an operator", "operator_invite", p)
-}
-
-// invite serves POST /dashboard/operators/invite. The link is shown this once.
-func (a *API) invite(v *visit) error {
-	role, _ := operator.ParseRole(v.form.Get("role")) // what is none is told by the rules
-	m := operator.Membership{Role: role, ProjectID: v.form.Get("project")}
-	p := inviteForm{Email: v.form.Get("email")}
-	if p.Email == "" {
-		p.Faults = []string{"Email is required."}
-		return a.inviteForm(v, http.StatusUnprocessableEntity, p, string(role), m.ProjectID)
-	}
-	_, token, err := a.Operators.Invite(v.r.Context(), p.Email, m, v.who.Email)
-	var ok bool
-	if p.Faults, ok = faults(err); ok {
-		return a.inviteForm(v, http.StatusUnprocessableEntity, p, string(role), m.ProjectID)
-	}
-	if err != nil {
-		return err
-	}
-	p.Link = a.setupURL(token)
-	return a.inviteForm(v, http.StatusOK, p, string(role), m.ProjectID)
-}
-
-func (a *API) setupURL(token string) string {
-	return a.PublicURL + Prefix + "/setup?" + url.Values{"token": {token}}.Encode()
 }
 
 // An operatorPage shows one operator.
@@ -189,19 +149,19 @@ func (a *API) changeRole(v *visit) error {
 	if !ok {
 		return problem.BadParam("role", "there is no such role")
 	}
-	return a.change(v, operator.Input{Roles: []operator.Membership{{Role: role, ProjectID: v.form.Get("project")}}}, "changed")
+	return a.change(v, operator.Input{Roles: []operator.Membership{{Role: role, ProjectID: v.form.Get("project")}}}, "role")
 }
 
 // disableOperator serves POST /dashboard/operators/{id}/disable.
 func (a *API) disableOperator(v *visit) error {
 	yes := true
-	return a.named(v, func() error { return a.change(v, operator.Input{Disabled: &yes}, "disabled") })
+	return a.named(v, func() error { return a.change(v, operator.Input{Disabled: &yes}, "operatordisabled") })
 }
 
 // enableOperator serves POST /dashboard/operators/{id}/enable.
 func (a *API) enableOperator(v *visit) error {
 	no := false
-	return a.change(v, operator.Input{Disabled: &no}, "enabled")
+	return a.change(v, operator.Input{Disabled: &no}, "operatorenabled")
 }
 
 // named does what cannot be taken back, if the operator's e-mail was typed.
@@ -216,8 +176,8 @@ func (a *API) named(v *visit, do func() error) error {
 	return do()
 }
 
-// recoverOperator serves POST /dashboard/operators/{id}/link: a link by which it sets
-// its password.
+// recoverOperator serves POST /dashboard/operators/{id}/link: a link by which they set
+// their password.
 func (a *API) recoverOperator(v *visit) error {
 	_, token, err := a.Operators.Recover(v.r.Context(), v.r.PathValue("id"), v.who.Email)
 	if err != nil {
@@ -245,6 +205,6 @@ func (a *API) deleteOperator(v *visit) error {
 		if err := a.endMade(v, o); err != nil { // behind it, so that it makes no more meanwhile
 			return err
 		}
-		return v.redirect(Prefix + "/operators?done=deleted")
+		return v.redirect(Prefix + "/operators?done=operatordeleted")
 	})
 }

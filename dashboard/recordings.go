@@ -178,5 +178,5 @@ func (a *API) deleteRecording(v *visit) error {
 	if err := a.Recordings.Delete(v.r.Context(), v.project.ID, sid); err != nil {
 		return err
 	}
-	return v.redirect(v.base() + "/recordings?done=deleted")
+	return v.redirect(v.base() + "/recordings?done=recordingdeleted")
 }

@@ -83,7 +83,7 @@ func (a *API) createResource(v *visit) error {
 		err = join(wrong)
 	}
 	if err == nil {
-		return v.redirect(v.base() + "/resources/" + r.ID + "?done=added")
+		return v.redirect(v.base() + "/resources/" + r.ID + "?done=resourceadded")
 	}
 	p := v.resourceNew(k, sent)
 	retype(p.Form.Inputs, v.form)
@@ -214,5 +214,5 @@ func (a *API) deleteResource(v *visit) error {
 		}
 		return err
 	}
-	return v.redirect(v.base() + "/resources?done=deleted")
+	return v.redirect(v.base() + "/resources?done=resourcedeleted")
 }

@@ -83,7 +83,7 @@ func TestResourceForms(t *testing.T) {
 				t.Errorf("%s of %s is %s, want %s", name, k.Path, got, value)
 			}
 		}
-		shown := b.get(strings.TrimSuffix(where, "?done=added"))
+		shown := b.get(strings.TrimSuffix(where, "?done=resourceadded"))
 		if !strings.Contains(shown.body, made.ID) || !strings.Contains(shown.body, "/api/fabric/resources/"+k.Path+"/"+made.ID) {
 			t.Errorf("the page of %s: %s", k.Path, shown.Status)
 		}
@@ -135,7 +135,7 @@ func TestResourceFaults(t *testing.T) {
 	}
 	const secret = "8a0a6f6e-3a3a-4d2e-9a51-5f8b4d3a2c10"
 	made := b.post(at, at, url.Values{"name": {"PBX"}, "token": {secret}})
-	one := strings.TrimSuffix(made.Header.Get("Location"), "?done=added")
+	one := strings.TrimSuffix(made.Header.Get("Location"), "?done=resourceadded")
 	for _, page := range []string{one, one + "/edit"} {
 		if a := b.get(page); a.StatusCode != http.StatusOK || strings.Contains(a.body, secret) {
 			t.Errorf("%s shows the secret, or nothing: %s", page, a.Status)
@@ -158,7 +158,7 @@ func TestResourceFaults(t *testing.T) {
 	if a := b.post(one, one+"/delete", url.Values{"confirm": {"pbx"}}); a.StatusCode != http.StatusUnprocessableEntity {
 		t.Errorf("deleting by another name: %s", a.Status)
 	}
-	b.post(one, one+"/delete", url.Values{"confirm": {"PBX"}}).leadsTo(t, base+"/resources?done=deleted")
+	b.post(one, one+"/delete", url.Values{"confirm": {"PBX"}}).leadsTo(t, base+"/resources?done=resourcedeleted")
 	if a := b.get(one); a.StatusCode != http.StatusNotFound {
 		t.Errorf("a deleted resource: %s", a.Status)
 	}

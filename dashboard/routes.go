@@ -121,6 +121,8 @@ func routes() []route {
 		{pattern: "GET /dashboard/operators", may: operator.KeepOperators, serve: (*API).listOperators, nav: "Operators"},
 		{pattern: "GET /dashboard/operators/invite", may: operator.KeepOperators, serve: (*API).showInvite, fresh: true},
 		{pattern: "POST /dashboard/operators/invite", may: operator.KeepOperators, serve: (*API).invite, fresh: true},
+		{pattern: "POST /dashboard/operators/invitations/{id}/renew", may: operator.KeepOperators, serve: (*API).renewInvitation, fresh: true},
+		{pattern: "POST /dashboard/operators/invitations/{id}/withdraw", may: operator.KeepOperators, serve: (*API).withdrawInvitation},
 		{pattern: "GET /dashboard/operators/{id}", may: operator.KeepOperators, serve: (*API).showOperator},
 		{pattern: "POST /dashboard/operators/{id}/role", may: operator.KeepOperators, serve: (*API).changeRole, fresh: true},
 		{pattern: "POST /dashboard/operators/{id}/disable", may: operator.KeepOperators, serve: (*API).disableOperator, fresh: true},

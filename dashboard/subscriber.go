@@ -20,14 +20,14 @@ func (v *visit) subscriberForm(of *fabric.Subscriber) subscriberForm {
 	p := subscriberForm{Back: v.base() + "/subscribers", BackTo: "Subscribers", Action: v.base() + "/subscribers", Title: "New subscriber", Button: "Add subscriber"}
 	s, secret := fabric.Subscriber{}, "Empty for none: no password opens it until one is set, such as by an invitation."
 	if of != nil {
-		s, secret = *of, "Empty leaves it as it is. Another one ends its sessions and tokens."
+		s, secret = *of, "Empty leaves it as it is. Another one ends their sessions and tokens."
 		at := v.base() + "/subscribers/" + s.ID
 		p = subscriberForm{Back: at, BackTo: v.subscriberRow(s).Title, Action: at + "/edit", Title: "Edit " + v.subscriberRow(s).Title, Button: "Save changes"}
 	}
 	text := func(name, label, value, hint string) input {
 		return input{Kind: "text", Type: "text", Name: name, Label: label, Value: value, Hint: hint, Length: 255}
 	}
-	email := text("email", "Email", s.Email, "It signs in with it.")
+	email := text("email", "Email", s.Email, "They sign in with it.")
 	email.Type, email.Length, email.Required = "email", 254, of == nil || s.Email != ""
 	p.Form.Inputs = []input{
 		email, text("first_name", "First name", s.FirstName, ""), text("last_name", "Last name", s.LastName, ""),
@@ -79,7 +79,7 @@ func (a *API) createSubscriber(v *visit) error {
 	if err != nil {
 		return a.subscriberFault(v, v.subscriberForm(nil), err)
 	}
-	return v.redirect(v.base() + "/subscribers/" + s.ID + "?done=added")
+	return v.redirect(v.base() + "/subscribers/" + s.ID + "?done=subscriberadded")
 }
 
 func (a *API) subscriberFault(v *visit, p subscriberForm, err error) error {

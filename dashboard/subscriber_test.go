@@ -26,7 +26,7 @@ func TestSubscribers(t *testing.T) {
 		t.Errorf("a wrong subscriber: %s %s", a.Status, between(a.body, "<form id", "</form>"))
 	}
 	made := b.post(base+"/new", base, url.Values{"email": {"Ada@Example.com"}, "first_name": {"Ada"}, "password": {good}})
-	one, ok := strings.CutSuffix(made.Header.Get("Location"), "?done=added")
+	one, ok := strings.CutSuffix(made.Header.Get("Location"), "?done=subscriberadded")
 	if !ok {
 		t.Fatalf("a subscriber: %s %s", made.Status, made.body)
 	}
@@ -63,7 +63,7 @@ func TestSubscribers(t *testing.T) {
 	if _, err = w.idp.LogIn(ctx, w.one.ID, s.Email, good, idp.Visitor{UserAgent: "Firefox/1 Linux"}); err != nil {
 		t.Errorf("after it was unlocked: %v", err)
 	}
-	if a := b.get(one); !strings.Contains(a.body, "Firefox on Linux") || !strings.Contains(a.body, "/tokens/make/subscriber?reference=ada%40example.com") || !strings.Contains(a.body, "None: it signs in by its password alone") {
+	if a := b.get(one); !strings.Contains(a.body, "Firefox on Linux") || !strings.Contains(a.body, "/tokens/make/subscriber?reference=ada%40example.com") || !strings.Contains(a.body, "None: they sign in by their password alone") {
 		t.Errorf("its page: %s", a.Status)
 	}
 	if a := b.get(one + "/export"); a.StatusCode != http.StatusOK || !strings.Contains(a.body, "Lovelace") || !strings.HasPrefix(a.Header.Get("Content-Disposition"), "attachment") || a.Header.Get("Cache-Control") != "no-store" {

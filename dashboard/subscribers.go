@@ -178,5 +178,5 @@ func (a *API) deleteSubscriber(v *visit) error {
 	if err := a.Fabric.DeleteSubscriber(v.r.Context(), v.project.ID, s.ID); err != nil {
 		return err
 	}
-	return v.redirect(v.base() + "/subscribers?done=deleted")
+	return v.redirect(v.base() + "/subscribers?done=subscriberdeleted")
 }

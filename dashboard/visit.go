@@ -216,34 +216,6 @@ func (v *visit) redirect(path string) error {
 	return nil
 }
 
-// notice is what a page is told of what was just done, in its address.
-func (v *visit) notice() string { return notices[v.r.URL.Query().Get("done")] }
-
-// notices are the sentences; an address picks one, and can say nothing else.
-var notices = map[string]string{
-	"revoked":      "The API key is revoked, and so are the tokens made with it.",
-	"deleted":      "It is deleted.",
-	"disabled":     "It is disabled: its sessions and tokens have ended.",
-	"enabled":      "It is enabled again.",
-	"ended":        "It has ended.",
-	"added":        "It is made.",
-	"tokenrevoked": "It is revoked, and ends everywhere within a second.",
-	"invited":      "An invitation is on its way.",
-	"unlocked":     "It may try passwords again: those that were wrong count no more.",
-	"apprevoked":   "The app has no access any more, and must ask again.",
-	"erased":       "The person is erased: nothing that is kept names them.",
-	"rotated":      "The next key has taken over. What the one before it made stays good.",
-	"mailed":       "The mail was taken. Look whether it arrives.",
-	"stored":       "The recording is stored.",
-	"deployed":     "It is deployed.",
-	"changed":      "The change is saved.",
-	"passkey":      "The passkey is added.",
-	"madeended":    "What you chose has ended, everywhere within a second.",
-	"factor":       "The second factor is removed.",
-	"password":     "The password is changed. All other sessions have ended.",
-	"signedout":    "All its sessions and tokens have ended.",
-}
-
 // base is the path of the pages of the visit's project.
 func (v *visit) base() string { return Prefix + "/projects/" + v.project.ID }
 

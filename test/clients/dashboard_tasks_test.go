@@ -83,6 +83,13 @@ func TestDashboardTasks(t *testing.T) {
 	b.typeInto("email", "bob@example.com")
 	b.click("invite-submit")
 	b.until("the link", "document.getElementById('link')")
+	setup := strings.TrimPrefix(b.text("#link code"), p.PublicURL)
+	s.Get(t, setup).Want(t, 200)
+	b.follow("Operators")
+	b.until("the invitation", "document.querySelector('#invitations') && document.body.innerText.includes('bob@example.com')")
+	b.follow("Withdraw")
+	b.until("its end", "document.querySelector('.notice')?.textContent.includes('Invitation withdrawn') && !document.body.innerText.includes('bob@example.com')")
+	s.Get(t, setup).Want(t, 404)
 
 	// All that a subscriber has open ends.
 	b.follow("Subscribers")

@@ -31,6 +31,7 @@ func TestScreensOfDashboard(t *testing.T) {
 	client := p.NewClient(t, "spa", "--name", longApp)
 	p.Command(t, "", "recording", "import", "--project", p.ID, "--call-sid", "a-call", "../../cmd/selvage/demo/welcome.wav")
 	p.Command(t, "", "operator", "create", "--email", "bob@example.com", "--role", "viewer@"+p.ID)
+	p.Command(t, "", "operator", "setup-link", "--email", longMail, "--role", "viewer@"+p.ID)
 	room := p.Post(t, "/api/fabric/resources/conference_rooms", p.Basic(), harness.JSON(map[string]any{"name": "all-hands"})).Want(t, 200, 201).Object(t)["id"].(string)
 	p.Post(t, "/api/fabric/resources/swml_scripts", p.Basic(), harness.JSON(map[string]any{"name": "greeting", "contents": map[string]any{"version": "1.0.0", "sections": map[string]any{"main": []any{"answer"}}}})).Want(t, 200, 201)
 	p.CLI(t, "", "project", "update", p.ID, "--color", "#ffe000", "--logo", logoFile(t))

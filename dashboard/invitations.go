@@ -1,0 +1,107 @@
+package dashboard
+
+import (
+	"cmp"
+	"net/http"
+	"net/url"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/operator"
+)
+
+// An invitationRow is an invitation that nobody has taken yet, as it is listed.
+type invitationRow struct {
+	operator.Link
+	Title, By, URL string
+	Role           roleRow
+	Status         status
+}
+
+// invitationsOf gives the invitations that nobody has taken. They last a day, so that one
+// page has them.
+func (a *API) invitationsOf(v *visit, projects []fabric.Project) (all []invitationRow, err error) {
+	found, err := a.Operators.Invitations(v.r.Context(), page.Query{Size: page.MaxSize})
+	for _, l := range found.Items {
+		row := invitationRow{
+			Link: l, Title: cmp.Or(l.Email, "Whoever has the link"), By: cmp.Or(l.MadeBy, "Command line"), URL: Prefix + "/operators/invitations/" + l.ID,
+			Role: roleRowOf(l.Role, projects), Status: status{"warn", "Waits"},
+		}
+		if l.IsOver(v.now) {
+			row.Status = status{"bad", "Too late"}
+		}
+		all = append(all, row)
+	}
+	return all, err
+}
+
+// An inviteForm asks whom to let in.
+type inviteForm struct {
+	Email    string
+	Roles    []choice
+	Projects []choice
+	Link     string // once it was made
+	Anew     bool   // the link takes the place of another
+	Faults   []string
+}
+
+// showInvite serves GET /dashboard/operators/invite: what is chosen is the least that is of
+// use, to read in the project that was looked at last.
+func (a *API) showInvite(v *visit) error {
+	projects, err := a.projectsOf(v)
+	if err != nil {
+		return err
+	}
+	return a.inviteForm(v, http.StatusOK, inviteForm{}, operator.Membership{Role: operator.Viewer, ProjectID: a.lastProject(v, projects).ID})
+}
+
+func (a *API) inviteForm(v *visit, status int, p inviteForm, m operator.Membership) (err error) {
+	p.Roles = roleChoices(string(m.Role))
+	if p.Projects, err = a.projectChoices(v, m.ProjectID); err != nil {
+		return err
+	}
+	return a.page(v, status, "Invite an operator", "operator_invite", p)
+}
+
+// invite serves POST /dashboard/operators/invite. The link is shown this once.
+func (a *API) invite(v *visit) error {
+	role, _ := operator.ParseRole(v.form.Get("role")) // what is none is told by the rules
+	m := operator.Membership{Role: role, ProjectID: v.form.Get("project")}
+	p := inviteForm{Email: v.form.Get("email")}
+	if p.Email == "" {
+		p.Faults = []string{"Email is required."}
+		return a.inviteForm(v, http.StatusUnprocessableEntity, p, m)
+	}
+	_, token, err := a.Operators.Invite(v.r.Context(), p.Email, m, v.who.Email)
+	var ok bool
+	if p.Faults, ok = faults(err); ok {
+		return a.inviteForm(v, http.StatusUnprocessableEntity, p, m)
+	}
+	if err != nil {
+		return err
+	}
+	p.Link = a.setupURL(token)
+	return a.inviteForm(v, http.StatusOK, p, m)
+}
+
+// renewInvitation serves POST /dashboard/operators/invitations/{id}/renew: another link
+// takes the place of the one there was, and is shown this once.
+func (a *API) renewInvitation(v *visit) error {
+	l, token, err := a.Operators.Renew(v.r.Context(), v.r.PathValue("id"), v.who.Email)
+	if err != nil {
+		return err
+	}
+	return a.inviteForm(v, http.StatusOK, inviteForm{Email: l.Email, Link: a.setupURL(token), Anew: true}, l.Role)
+}
+
+// withdrawInvitation serves POST /dashboard/operators/invitations/{id}/withdraw.
+func (a *API) withdrawInvitation(v *visit) error {
+	if _, err := a.Operators.Withdraw(v.r.Context(), v.r.PathValue("id")); err != nil {
+		return err
+	}
+	return v.redirect(Prefix + "/operators?done=withdrawn")
+}
+
+func (a *API) setupURL(token string) string {
+	return a.PublicURL + Prefix + "/setup?" + url.Values{"token": {token}}.Encode()
+}

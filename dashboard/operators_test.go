@@ -1,0 +1,70 @@
+package dashboard_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/selvage/selvage/internal/audit"
+	"github.com/selvage/selvage/operator"
+)
+
+// Who was invited is listed until the link is used; another link ends the one before, and
+// one that was withdrawn lets nobody in.
+func TestInvitations(t *testing.T) {
+	w := newWorld(t)
+	_, b := w.operator("ann@example.com", ofAll)
+	const list, invite = "/dashboard/operators", "/dashboard/operators/invite"
+	if a := b.get(invite); !strings.Contains(a.body, `value="viewer" checked`) || strings.Contains(a.body, `value="" selected`) || !strings.Contains(a.body, "no mail is sent") {
+		t.Errorf("the form does not begin with the narrowest role in one project, or says not what happens: %s", a.body)
+	}
+	if a := b.get(list); strings.Contains(a.body, `id="invitations"`) {
+		t.Error("invitations are shown where there are none")
+	}
+	made := b.post(invite, invite, url.Values{"email": {"bob@example.com"}, "role": {"viewer"}, "project": {w.one.ID}})
+	const link = `id="link">[^?]*\?token=([a-z2-7]+)`
+	first := made.find(t, link)
+	a := b.get(list)
+	for _, want := range []string{"bob@example.com", "viewer of <bdi>One</bdi>", "ann@example.com", "Waits"} {
+		if !strings.Contains(a.body, want) {
+			t.Errorf("the list of invitations has no %q: %s", want, a.body)
+		}
+	}
+	id := a.find(t, `/operators/invitations/([0-9a-f-]+)/renew`)
+	good := func(token string) bool {
+		return w.browser().get("/dashboard/setup?token="+token).StatusCode == http.StatusOK
+	}
+	second := b.post(list, list+"/invitations/"+id+"/renew", nil).find(t, link)
+	if good(first) || !good(second) {
+		t.Errorf("after the link was made anew the first is good: %v, the second: %v", good(first), good(second))
+	}
+	id = b.get(list).find(t, `/operators/invitations/([0-9a-f-]+)/withdraw`)
+	b.post(list, list+"/invitations/"+id+"/withdraw", nil).leadsTo(t, list+"?done=withdrawn")
+	if good(second) {
+		t.Error("an invitation that was withdrawn lets somebody in")
+	}
+	if a := b.get(list + "?done=withdrawn"); strings.Contains(a.body, "bob@example.com") || !strings.Contains(a.body, "Invitation withdrawn") {
+		t.Errorf("after it was withdrawn: %s", a.body)
+	}
+	if a := b.post(list, list+"/invitations/"+id+"/withdraw", nil); a.StatusCode != http.StatusNotFound {
+		t.Errorf("withdrawing it again: %s, want 404", a.Status)
+	}
+	events, err := w.rows.ListAudit(t.Context(), audit.Filter{Action: "operator_link"}, firstPage)
+	must(t, err)
+	var said []string
+	for _, e := range events.Items {
+		said = append(said, e.Action+" "+e.Detail["email"])
+		if e.Actor.Kind != audit.Operator {
+			t.Errorf("%s was done by %+v, want the operator", e.Action, e.Actor)
+		}
+	}
+	if want := "operator_link.withdrawn bob@example.com, operator_link.created bob@example.com, operator_link.created bob@example.com"; strings.Join(said, ", ") != want {
+		t.Errorf("the trail has %v, want %v", said, want)
+	}
+	other := operator.Membership{Role: operator.Admin}
+	_, admin := w.operator("admin@example.com", other)
+	if a := admin.send(admin.request("POST", list+"/invitations/"+id+"/withdraw", url.Values{"form": {admin.token("/dashboard/account")}})); a.StatusCode != http.StatusForbidden {
+		t.Errorf("an admin withdraws an invitation: %s, want 403", a.Status)
+	}
+}
