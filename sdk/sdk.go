@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"path"
 	"strings"
+	"sync"
 
 	"github.com/selvage/selvage/internal/web"
 )
@@ -38,17 +39,18 @@ type Script struct {
 	etag string
 }
 
-var scripts = make(map[string]Script) // by name
-
-func init() {
+// scripts are the forms by name, described when a server asks for one first.
+var scripts = sync.OnceValue(func() map[string]Script {
+	all := make(map[string]Script)
 	for _, name := range []string{"selvage.js", "selvage.mjs"} {
 		body, err := dist.ReadFile("dist/" + name)
 		if err != nil {
 			panic(err) // the files are part of the binary
 		}
-		scripts[name] = Describe(name, body)
+		all[name] = Describe(name, body)
 	}
-}
+	return all
+})
 
 // Describe gives how a script with this name and content is served.
 func Describe(name string, body []byte) Script {
@@ -64,7 +66,7 @@ func Describe(name string, body []byte) Script {
 // Find gives the SDK as a script to include ("selvage.js") or as a module
 // ("selvage.mjs"). Another name is a fault of the program.
 func Find(name string) Script {
-	s, ok := scripts[name]
+	s, ok := scripts()[name]
 	if !ok {
 		panic("sdk: no script " + name)
 	}
@@ -77,7 +79,7 @@ func Find(name string) Script {
 //	GET /sdk/selvage.HASH.js  and selvage.HASH.mjs: these bytes, for ever
 func Handler() http.Handler {
 	mux := http.NewServeMux()
-	for name, s := range scripts {
+	for name, s := range scripts() {
 		mux.Handle("GET "+Prefix+name, serve(s, "public, max-age=300"))
 		mux.Handle("GET "+s.URL, serve(s, "public, max-age=31536000, immutable"))
 	}

@@ -12,6 +12,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 //go:embed files
@@ -25,10 +26,11 @@ type file struct {
 	kind string
 }
 
-var (
-	byURL = make(map[string]file)   // "/static/pages.0123456789ab.css"
-	urls  = make(map[string]string) // "pages.css" to its URL
-)
+// An index finds the files.
+type index struct {
+	byURL map[string]file   // "/static/pages.0123456789ab.css"
+	urls  map[string]string // "pages.css" to its URL
+}
 
 // shared begins a sheet that has the colours and the type of all pages: they are put in its
 // place, so that a browser asks for one file.
@@ -38,7 +40,9 @@ const shared = "@import \"tokens.css\";\n"
 // of the machine at each start, and believe them.
 var kinds = map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".txt": "text/plain; charset=utf-8"}
 
-func init() {
+// indexed reads the files when a page is shown first: commands show none.
+var indexed = sync.OnceValue(func() index {
+	all := index{make(map[string]file), make(map[string]string)}
 	entries, err := fs.ReadDir(files, "files")
 	if err != nil {
 		panic(err) // the files are part of the binary
@@ -62,14 +66,15 @@ func init() {
 		if kind == "" {
 			panic("static: no media type for " + e.Name())
 		}
-		byURL[url], urls[e.Name()] = file{body, kind}, url
+		all.byURL[url], all.urls[e.Name()] = file{body, kind}, url
 	}
-}
+	return all
+})
 
 // URL gives the path of a file, such as "pages.css". A name that does not exist
 // is a fault of the program.
 func URL(name string) string {
-	url, ok := urls[name]
+	url, ok := indexed().urls[name]
 	if !ok {
 		panic("static: no file " + name)
 	}
@@ -79,7 +84,7 @@ func URL(name string) string {
 // Handler serves GET /static/{name}.
 func Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		f, ok := byURL[r.URL.Path]
+		f, ok := indexed().byURL[r.URL.Path]
 		if !ok || r.Method != http.MethodGet && r.Method != http.MethodHead {
 			http.NotFound(w, r)
 			return

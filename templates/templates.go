@@ -21,13 +21,13 @@ import (
 var pages embed.FS
 
 // parsed are the pages in each language. A command, and a start, shows none.
-var parsed = func() map[*words.Words]func() *template.Template {
+var parsed = sync.OnceValue(func() map[*words.Words]func() *template.Template {
 	sets := make(map[*words.Words]func() *template.Template)
 	for _, w := range words.All() {
 		sets[w] = sync.OnceValue(func() *template.Template { return parse(w) })
 	}
 	return sets
-}()
+})
 
 func parse(w *words.Words) *template.Template {
 	return template.Must(template.New("").Funcs(template.FuncMap{

@@ -44,7 +44,7 @@ func render(body *bytes.Buffer, p Page, v View) error {
 	if v.Words == nil {
 		v.Words = words.English()
 	}
-	set := parsed[v.Words]()
+	set := parsed()[v.Words]()
 	title := set.Lookup(p.name()[:len(p.name())-len("html")] + "title")
 	if title == nil {
 		return set.ExecuteTemplate(body, p.name(), p)

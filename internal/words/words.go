@@ -13,6 +13,7 @@ import (
 	"html"
 	"html/template"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/nicksnyder/go-i18n/v2/i18n"
@@ -32,12 +33,10 @@ type Words struct {
 	localizer *i18n.Localizer
 }
 
-var (
-	all     []*Words
-	matcher = language.NewMatcher(tags)
-)
+var matcher = sync.OnceValue(func() language.Matcher { return language.NewMatcher(tags) })
 
-func init() {
+// read reads the files when something is said first: most commands say nothing to subscribers.
+var read = sync.OnceValue(func() (all []*Words) {
 	bundle := i18n.NewBundle(language.English)
 	bundle.RegisterUnmarshalFunc("json", json.Unmarshal)
 	for _, tag := range tags {
@@ -48,19 +47,20 @@ func init() {
 		w.Name = w.Say("language")
 		all = append(all, w)
 	}
-}
+	return all
+})
 
 // All gives every language there is.
-func All() []*Words { return all }
+func All() []*Words { return read() }
 
 // English says them in English.
-func English() *Words { return all[0] }
+func English() *Words { return read()[0] }
 
 // In says them in the language of a tag of BCP 47, or nil where there is none near it.
 func In(tag string) *Words {
 	if asked, err := language.Parse(tag); err == nil {
-		if _, i, sure := matcher.Match(asked); sure >= language.High {
-			return all[i]
+		if _, i, sure := matcher().Match(asked); sure >= language.High {
+			return read()[i]
 		}
 	}
 	return nil
