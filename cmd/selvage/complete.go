@@ -35,7 +35,6 @@ func textsOf[T ~string](all []T) (texts []string) {
 // addCompletion adds the command that prints completions, for the shells that have a
 // line in the documents.
 func addCompletion(root *cobra.Command) {
-	completeFlags(root)
 	root.InitDefaultCompletionCmd()
 	cmd, _, err := root.Find([]string{"completion"})
 	if err != nil {

@@ -21,6 +21,7 @@ func (c *cli) manCommand() *cobra.Command {
 			day := builtAt()
 			root := cmd.Root()
 			root.DisableAutoGenTag = true
+			gatherFlags(root)
 			if err := doc.GenManTree(root, &doc.GenManHeader{Title: "SELVAGE", Section: "1", Date: &day, Source: "selvage " + version(), Manual: "selvage"}, args[0]); err != nil {
 				return fmt.Errorf("writing manual pages: %w", err)
 			}

@@ -61,6 +61,7 @@ func cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
 
 // cliReference writes docs/cli.md: every command and its flags.
 func cliReference(root *cobra.Command) string {
+	gatherFlags(root)
 	var b strings.Builder
 	b.WriteString(`# Command line
 
@@ -95,6 +96,15 @@ Colours and widths are for terminals: what is piped is plain and whole, and ` + 
 		}
 	}
 	return b.String()
+}
+
+// gatherFlags has each command know the flags that all commands have, of which its usage
+// tells. cobra does so with the one that is run alone.
+func gatherFlags(cmd *cobra.Command) {
+	cmd.LocalFlags()
+	for _, sub := range cmd.Commands() {
+		gatherFlags(sub)
+	}
 }
 
 // leaves gives the commands below one that do something.

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -23,7 +24,7 @@ type setting struct {
 }
 
 // settings lists all keys, in the order of the fields.
-func settings() []setting { return settingsOf(reflect.TypeFor[Config](), "") }
+var settings = sync.OnceValue(func() []setting { return settingsOf(reflect.TypeFor[Config](), "") })
 
 func settingsOf(t reflect.Type, prefix string) (all []setting) {
 	for f := range fields(t) {
