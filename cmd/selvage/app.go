@@ -76,6 +76,13 @@ func open(ctx context.Context, c Config, w where, o options) (_ *app, err error)
 			err = errors.Join(err, a.close())
 		}
 	}()
+	kindsLoaded := make(chan struct{}) // beside the database: both take a while
+	var all *kinds.Catalog
+	var kindsErr error
+	go func() {
+		defer close(kindsLoaded)
+		all, kindsErr = kinds.Load(filepath.Join(c.Data, kindsDir))
+	}()
 	if err := a.openStore(ctx, c, o.check); err != nil {
 		return nil, err
 	}
@@ -94,9 +101,8 @@ func open(ctx context.Context, c Config, w where, o options) (_ *app, err error)
 	if err := a.revocations.Sync(ctx); err != nil {
 		return nil, err
 	}
-	all, err := kinds.Load(filepath.Join(c.Data, kindsDir))
-	if err != nil {
-		return nil, err
+	if <-kindsLoaded; kindsErr != nil {
+		return nil, kindsErr
 	}
 	if a.factors, err = factor.New(factor.Config{Store: a.store, Sessions: a.sessions, Ring: a.ring, AuthURL: w.auth}); err != nil {
 		return nil, err

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/selvage/selvage/dashboard"
 	"github.com/selvage/selvage/fabric/relay"
@@ -34,7 +35,7 @@ func (a *app) routes(log *slog.Logger) (http.Handler, error) {
 	}
 	mount(http.HandlerFunc(notFound), "/")
 	mount(static.Handler(), static.Prefix)
-	mount(orNotFound(sdk.Handler()), sdk.Prefix)
+	mount(orNotFound(soon(sdk.Handler)), sdk.Prefix)
 	docs := apidoc.New(apidoc.Config{Config: openapi.Config{Kinds: a.fabric.Kinds(), PublicURL: a.where.public, AuthURL: a.where.auth}, Log: log, Guides: manual.Nav("")})
 	mount(orNotFound(docs.Handler()), "/docs", apidoc.Prefix)
 	mount(orNotFound(manual.Handler(log)), manual.Prefix)
@@ -50,7 +51,7 @@ func (a *app) routes(log *slog.Logger) (http.Handler, error) {
 	}
 	if a.serves(serviceFabric) {
 		api := rest.New(rest.Config{Fabric: a.fabric, Clients: a.idp, Access: a.idp.OpenAccessToken, Admit: a.admit, Log: log})
-		mount(api.Handler(), "/api/fabric", "/api/fabric/", "/api/project", "/api/project/", "/subscriber/")
+		mount(soon(api.Handler), "/api/fabric", "/api/fabric/", "/api/project", "/api/project/", "/subscriber/")
 	}
 	if a.serves(serviceDashboard) {
 		var err error
@@ -61,7 +62,7 @@ func (a *app) routes(log *slog.Logger) (http.Handler, error) {
 		if err != nil {
 			return nil, err
 		}
-		mount(orNotFound(a.pages.Handler()), dashboard.Prefix, dashboard.Prefix+"/")
+		mount(orNotFound(soon(a.pages.Handler)), dashboard.Prefix, dashboard.Prefix+"/")
 	}
 	if a.serves(serviceRecordings) {
 		offload, err := a.config.offload()
@@ -71,14 +72,26 @@ func (a *app) routes(log *slog.Logger) (http.Handler, error) {
 		api := laml.New(laml.Config{
 			Recordings: a.recordings, Credentials: a.caller, Miss: a.miss, PublicURL: a.where.public, Encoders: a.config.Recordings.MP3Parallel, Offload: offload, Log: log,
 		})
-		mount(api.Handler(), "/api/laml/", "/2010-04-01/")
+		mount(soon(api.Handler), "/api/laml/", "/2010-04-01/")
 		native := relayrest.New(relayrest.Config{Recordings: a.recordings, Credentials: a.caller, MediaURLs: api.MediaURLs, Log: log})
-		mount(native.Handler(), relayrest.Prefix, relayrest.Prefix+"/")
+		mount(soon(native.Handler), relayrest.Prefix, relayrest.Prefix+"/")
 	}
 	mux.HandleFunc("GET "+demoPath, a.showDemo)
 	mux.HandleFunc("GET /robots.txt", robots)
 	mux.HandleFunc("GET /{$}", a.front)
 	return plainPath(mux), nil
+}
+
+// soon has a handler made beside what else a start does. Who asks for it before that is done
+// waits: comparing the patterns of some hundred routes takes longer than opening the keys.
+func soon(make func() http.Handler) http.Handler {
+	var h http.Handler
+	made := sync.OnceFunc(func() { h = make() })
+	go made()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		made()
+		h.ServeHTTP(w, r)
+	})
 }
 
 // pathsOf gives the paths of patterns, each once. A mux for each of them answers methods
