@@ -1,12 +1,13 @@
 package dashboard
 
 import (
+	"cmp"
 	"encoding/base64"
 	"errors"
-	"fmt"
 	"html/template"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/selvage/selvage/fabric"
@@ -22,7 +23,6 @@ import (
 type brandPage struct {
 	Base, Action, Back, BackTo, Title string
 	Client                            bool
-	Name                              string
 	Form                              form
 	Logo                              *shownLogo // its own
 	Preview                           preview
@@ -35,17 +35,6 @@ type shownLogo struct {
 	logo.Shown
 	URL template.URL
 }
-
-// A preview shows what people see.
-type preview struct {
-	Name, Sheet    string
-	Logo           *shownLogo
-	Terms, Privacy string
-	Verdicts       []verdict
-}
-
-// A verdict says how a colour is read.
-type verdict struct{ Ground, Text, Kind string }
 
 // logoOf gives a logo with its bytes; nil where there is none.
 func (a *API) logoOf(v *visit, name string) (*shownLogo, error) {
@@ -75,59 +64,61 @@ func (a *API) showClientBranding(v *visit) error {
 	return a.brandPage(v, http.StatusOK, &c, nil)
 }
 
-// said gives a field of the form: what was typed, or is looked at, else what is kept.
-func (v *visit) said(name, kept string) string {
-	if v.form.Has(name) {
-		return v.form.Get(name)
+// brandForm asks how a project, or one of its clients, is shown; c is nil for the project
+// itself.
+func (v *visit) brandForm(c *idp.Client) form {
+	project := v.project
+	name, own, beside, shown := project.Name, idp.Brand{Color: project.Color, Terms: project.Terms, Privacy: project.Privacy}, "selvage’s colour", "Of the project; people see it in mails and invitations."
+	if c != nil {
+		name, own, beside, shown = c.Name, idp.Brand{Color: c.BrandColor, Terms: c.TermsURI, Privacy: c.PolicyURI}, "the project’s colour", "People see it where they sign in."
 	}
-	if q := v.r.URL.Query(); v.r.Method == http.MethodGet && q.Has(name) {
-		return q.Get(name)
+	inputs := []input{
+		{Kind: "text", Type: "text", Name: "name", Label: "Name", Hint: shown, Length: 100, Value: name},
+		{Kind: "color", Name: "color", Label: "Colour", Hint: "Of buttons and links: # and six hexadecimal digits, such as #2f4b9b. Leave it empty for " + beside + ".", Length: 7, Value: own.Color, Example: "#2f4b9b"},
+		{Kind: "text", Type: "url", Name: "tos_uri", Label: "Terms", Hint: "Where they are; linked at the foot of sign-in.", Length: 2000, Value: own.Terms},
+		{Kind: "text", Type: "url", Name: "policy_uri", Label: "Privacy policy", Length: 2000, Value: own.Privacy},
 	}
-	return kept
+	return form{Inputs: inputs, Seen: marks(inputs)}
 }
 
 // brandPage shows the form and what comes of it; c is nil for the project itself.
 func (a *API) brandPage(v *visit, code int, c *idp.Client, wrong error) error {
 	project := v.project
-	p := brandPage{Base: v.base(), Action: v.base() + "/branding", Title: "Branding", Name: project.Name, MayChange: v.mayIn(operator.Write)}
-	own := idp.Brand{Color: project.Color, Logo: project.Logo, Terms: project.Terms, Privacy: project.Privacy}
-	beside := "selvage's colour"
+	p := brandPage{Base: v.base(), Action: v.base() + "/branding", Title: "Branding", MayChange: v.mayIn(operator.Write), Form: v.brandForm(c)}
+	kept, fallback := project.Logo, ""
+	p.Preview.Real = a.AuthURL + "/account?project=" + project.ID
 	if c != nil {
 		row := v.clientRow(*c)
-		p.Client, p.Action, p.Back, p.BackTo, p.Title, p.Name, beside = true, row.URL+"/branding", row.URL, row.Title, "Branding of "+row.Title, c.Name, "the project's colour"
-		own = idp.Brand{Color: c.BrandColor, Logo: c.Logo, Terms: c.TermsURI, Privacy: c.PolicyURI}
+		p.Client, p.Action, p.Back, p.BackTo, p.Title = true, row.URL+"/branding", row.URL, row.Title, "Branding of "+row.Title
+		kept, fallback, p.Preview.Real = c.Logo, project.Color, a.tryLogin(*c)
 	}
-	name, color := v.said("name", p.Name), strings.ToLower(strings.TrimSpace(v.said("color", own.Color)))
-	terms, privacy := strings.TrimSpace(v.said("tos_uri", own.Terms)), strings.TrimSpace(v.said("policy_uri", own.Privacy))
-	p.Form.Inputs = []input{
-		{Kind: "text", Type: "text", Name: "name", Label: "Name", Hint: "People see it where they sign in" + map[bool]string{true: ".", false: " to no app in particular, and in mails."}[c != nil], Length: 100, Value: name},
-		{Kind: "text", Type: "text", Name: "color", Label: "Colour", Hint: "Of buttons and links: # and six hexadecimal digits, such as #2f4b9b. Leave it empty for " + beside + ".", Length: 7, Value: color, Example: "#2f4b9b"},
-		{Kind: "text", Type: "url", Name: "tos_uri", Label: "Terms", Hint: "Where they are; linked at the foot of sign-in.", Length: 2000, Value: terms},
-		{Kind: "text", Type: "url", Name: "policy_uri", Label: "Privacy policy", Length: 2000, Value: privacy},
+	if v.form != nil {
+		retype(p.Form.Inputs, v.form)
+	}
+	if v.form != nil && code == http.StatusOK { // a preview: the form is as old as it was
+		p.Form.Seen = v.form.Get("seen")
 	}
 	if wrong != nil && !p.Form.blame(renamed(wrong)) {
 		return wrong
 	}
 	var err error
-	if p.Logo, err = a.logoOf(v, own.Logo); err != nil {
+	if p.Logo, err = a.logoOf(v, kept); err != nil {
 		return err
 	}
-	p.Preview = preview{Name: name, Logo: p.Logo, Terms: terms, Privacy: privacy}
-	if c != nil && p.Logo == nil {
-		if p.Preview.Logo, err = a.logoOf(v, project.Logo); err != nil {
-			return err
-		}
+	look := make(url.Values)
+	for _, in := range p.Form.Inputs {
+		look.Set(in.Name, strings.TrimSpace(in.Value))
 	}
-	if c != nil && color == "" {
-		color = project.Color
+	p.Preview.Page = p.Action + "/preview?" + look.Encode()
+	if chosen, ok := palette.Parse(strings.TrimPrefix(cmp.Or(colorOf(look), fallback), "#")); ok {
+		p.Preview.Verdicts = verdictsOf(chosen)
 	}
-	if digits := strings.TrimPrefix(color, "#"); digits != "" {
-		if chosen, ok := palette.Parse(digits); ok {
-			p.Preview.Sheet = v.base() + "/branding/preview/" + digits + ".css"
-			p.Preview.Verdicts = verdictsOf(chosen)
-		}
-	}
-	return a.pageWith(v, templates.Options{Status: code, Connect: []string{"'self'"}}, p.Title, "branding", p)
+	return a.pageWith(v, templates.Options{Status: code, Connect: []string{"'self'"}, Frames: []string{"'self'"}}, p.Title, "branding", p)
+}
+
+// colorOf gives the colour that was typed.
+func colorOf(posted url.Values) string {
+	return strings.ToLower(strings.TrimSpace(posted.Get("color")))
 }
 
 // renamed gives what is wrong by the names that the form has.
@@ -147,49 +138,28 @@ func renamed(err error) error {
 	return errors.Join(all...)
 }
 
-// verdictsOf says how a colour is read on both kinds of pages.
-func verdictsOf(c palette.Color) []verdict {
-	say := func(ground string, contrast float64, shown palette.Color, how string) verdict {
-		if shown == c {
-			return verdict{ground, fmt.Sprintf("%.1f to 1: it is read well and shown as it is.", contrast), "good"}
-		}
-		return verdict{ground, fmt.Sprintf("%.1f to 1, and text needs 4.5: it is shown %s, as %s.", contrast, how, shown), "warn"}
-	}
-	return []verdict{
-		say("On light pages", palette.ReadOnLight(c), palette.OnLight(c), "darker"), say("On dark pages", palette.ReadOnDark(c), palette.OnDark(c), "lighter"),
-	}
-}
-
-// previewSheet serves GET /dashboard/projects/{project}/branding/preview/{file}: the colours
-// of the preview.
-func (a *API) previewSheet(v *visit) error {
-	digits, isSheet := strings.CutSuffix(v.r.PathValue("file"), ".css")
-	c, ok := palette.Parse(digits)
-	if !isSheet || !ok {
-		return problem.NoSuch("colour")
-	}
-	h := v.w.Header()
-	h.Set("Content-Type", "text/css; charset=utf-8")
-	h.Set("Cache-Control", "private, max-age=3600")
-	h.Set("X-Content-Type-Options", "nosniff")
-	_, _ = io.WriteString(v.w, strings.Replace(palette.Sheet(c), ":root", ".preview", 1)) // the browser may have gone
-	return nil
-}
-
-// saveBranding serves POST /dashboard/projects/{project}/branding.
+// saveBranding serves POST /dashboard/projects/{project}/branding: what the form changed is
+// written, and nothing over what another changed meanwhile.
 func (a *API) saveBranding(v *visit) error {
+	wrong := v.merge(v.brandForm(nil).Inputs)
 	made, given, err := v.typedLogo()
-	text := func(name string) *string { s := strings.TrimSpace(v.form.Get(name)); return &s }
-	change := fabric.ProjectChange{Name: text("name"), Color: text("color"), Terms: text("tos_uri"), Privacy: text("policy_uri")}
-	*change.Color = strings.ToLower(*change.Color)
-	if wrong := errors.Join(change.Check(), err); wrong != nil {
+	text := func(name, kept string) *string {
+		if s := strings.TrimSpace(v.form.Get(name)); s != kept {
+			return &s
+		}
+		return nil
+	}
+	v.form.Set("color", colorOf(v.form))
+	p := v.project
+	change := fabric.ProjectChange{Name: text("name", p.Name), Color: text("color", p.Color), Terms: text("tos_uri", p.Terms), Privacy: text("policy_uri", p.Privacy)}
+	if wrong = errors.Join(wrong, change.Check(), err); wrong != nil {
 		return a.brandPage(v, http.StatusUnprocessableEntity, nil, wrong)
 	}
-	if _, err := a.Fabric.UpdateProject(v.r.Context(), v.project.ID, change); err != nil {
+	if _, err := a.Fabric.UpdateProject(v.r.Context(), p.ID, change); err != nil {
 		return err
 	}
 	if given {
-		if _, err := a.Fabric.SetLogo(v.r.Context(), v.project.ID, made); err != nil {
+		if _, err := a.Fabric.SetLogo(v.r.Context(), p.ID, made); err != nil {
 			return err
 		}
 	}
@@ -202,11 +172,18 @@ func (a *API) saveClientBranding(v *visit) error {
 	if err != nil {
 		return err
 	}
-	made, given, wrong := v.typedLogo()
-	text := func(name string) string { return strings.TrimSpace(v.form.Get(name)) }
-	if wrong == nil {
-		wrong = a.Clients.ChangeClient(v.r.Context(), c.ID, func(c *idp.Client) {
-			c.Name, c.BrandColor, c.TermsURI, c.PolicyURI = text("name"), strings.ToLower(text("color")), text("tos_uri"), text("policy_uri")
+	wrong := v.merge(v.brandForm(&c).Inputs)
+	made, given, err := v.typedLogo()
+	v.form.Set("color", colorOf(v.form))
+	if wrong = errors.Join(wrong, err); wrong == nil {
+		wrong = a.Clients.ChangeClient(v.r.Context(), c.ID, func(now *idp.Client) {
+			for name, member := range map[string]struct{ kept, now *string }{
+				"name": {&c.Name, &now.Name}, "color": {&c.BrandColor, &now.BrandColor}, "tos_uri": {&c.TermsURI, &now.TermsURI}, "policy_uri": {&c.PolicyURI, &now.PolicyURI},
+			} {
+				if text := strings.TrimSpace(v.form.Get(name)); text != *member.kept {
+					*member.now = text
+				}
+			}
 		})
 	}
 	if wrong != nil {

@@ -11,7 +11,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/words"
 )
 
 // picture gives a PNG of one colour.
@@ -36,9 +38,22 @@ func TestBranding(t *testing.T) {
 	must(t, err)
 	for name, at := range map[string]string{"project": "/dashboard/projects/" + w.one.ID + "/branding", "client": "/dashboard/projects/" + w.one.ID + "/clients/" + c.ID + "/branding"} {
 		token := b.token(at)
-		seen := b.get(at + "?" + url.Values{"name": {`"><img onerror=x>`}, "color": {"#ffe000"}}.Encode())
-		if !strings.Contains(seen.body, "shown darker") || !strings.Contains(seen.body, "/branding/preview/ffe000.css") || strings.Contains(seen.body, "<img onerror") {
+		seen := b.post(at, at+"/preview", url.Values{"name": {`"><img onerror=x>`}, "color": {"#FFE000"}, "tos_uri": {"javascript:alert(1)"}})
+		if seen.StatusCode != http.StatusOK || !strings.Contains(seen.body, "shown darker") || strings.Contains(seen.body, "<img onerror") || !strings.Contains(seen.body, `value="#FFE000"`) {
 			t.Errorf("%s: a preview: %s", name, between(seen.body, `id="preview"`, "</section>"))
+		}
+		frame := seen.find(t, `<iframe class="dark"[^>]* src="([^"]+)" sandbox="allow-same-origin"`)
+		if strings.Contains(frame, "form=") || strings.Contains(frame, token) {
+			t.Errorf("%s: the preview has the form's token in its address: %s", name, frame)
+		}
+		shown := b.get(frame)
+		for _, want := range []string{`href="/brand/ffe000.css"`, `data-theme="dark"`, words.English().Say("login.forgot"), `id="login-submit"`, map[string]string{"project": "your account", "client": "&#34;&gt;&lt;img onerror=x&gt;"}[name]} {
+			if !strings.Contains(shown.body, want) {
+				t.Errorf("%s: what is previewed has no %s: %s", name, want, shown.body)
+			}
+		}
+		if policy := shown.Header.Get("Content-Security-Policy"); strings.Contains(shown.body, "javascript:") || strings.Contains(shown.body, "<img") || !strings.Contains(policy, "frame-ancestors 'self'") || strings.Contains(policy, "script-src") {
+			t.Errorf("%s: what is previewed may do more: %s %s", name, policy, shown.body)
 		}
 		for what, fields := range map[string][]string{
 			"a file that is none":   {"<svg xmlns=\"http://www.w3.org/2000/svg\" onload=\"alert(1)\"/>", "name", "Kept & shown", "color", "#a03060"},
@@ -51,20 +66,29 @@ func TestBranding(t *testing.T) {
 				t.Errorf("%s: %s: %s %s", name, what, a.Status, between(a.body, `id="faults"`, "</div>"))
 			}
 		}
-		b.upload(at, picture(t, color.NRGBA{R: 160, G: 48, B: 96, A: 255}), "form", token, "name", "Shop", "color", "#A03060", "tos_uri", "https://acme.example/terms").leadsTo(t, at+"?done=changed")
-		if page := b.get(at).body; !strings.Contains(page, `src="data:image/png;base64,`) || !strings.Contains(page, `value="#a03060"`) || !strings.Contains(page, "Take the logo away") {
+		b.upload(at, picture(t, color.NRGBA{R: 160, G: 48, B: 96, A: 255}), "form", token, "seen", b.marks(at), "name", "Shop", "color", "#A03060", "tos_uri", "https://acme.example/terms").leadsTo(t, at+"?done=changed")
+		if page := b.get(at).body; !strings.Contains(page, `src="data:image/png;base64,`) || !strings.Contains(page, `value="#a03060"`) || !strings.Contains(page, "Take it away") {
 			t.Errorf("%s: what was saved is not shown", name)
 		}
-		b.upload(at, "", "form", token, "name", "Shop", "remove", "yes").leadsTo(t, at+"?done=changed")
+		b.upload(at, "", "form", token, "seen", b.marks(at), "name", "Shop", "remove", "yes").leadsTo(t, at+"?done=changed")
 	}
 	p, err := w.fabric.FindProject(ctx, w.one.ID)
 	if err != nil || p.Name != "Shop" || p.Logo != "" || p.Color != "" || p.Terms != "" {
 		t.Errorf("the project is %+v, %v", p, err)
 	}
-	if a := b.get("/dashboard/projects/" + w.one.ID + "/branding/preview/2f4b9b.css"); a.Header.Get("Content-Type") != "text/css; charset=utf-8" || a.Header.Get("X-Content-Type-Options") != "nosniff" {
-		t.Errorf("a preview's colours: %s %v", a.Status, a.Header)
-	}
-	if a := b.get("/dashboard/projects/" + w.one.ID + "/branding/preview/%7D.css"); a.StatusCode != http.StatusNotFound {
+	if a := b.get("/dashboard/projects/" + w.one.ID + "/branding/preview?color=%7D"); a.StatusCode != http.StatusOK || strings.Contains(a.body, "/brand/") {
 		t.Errorf("colours of what is none: %s", a.Status)
+	}
+	// Of a form that is old, what was changed in it is written, and nothing else.
+	at := "/dashboard/projects/" + w.one.ID + "/branding"
+	token, marks, color := b.token(at), b.marks(at), "#106040"
+	_, err = w.fabric.UpdateProject(ctx, w.one.ID, fabric.ProjectChange{Color: &color})
+	must(t, err)
+	b.upload(at, "", "form", token, "seen", marks, "name", "Market").leadsTo(t, at+"?done=changed")
+	if p, err = w.fabric.FindProject(ctx, w.one.ID); err != nil || p.Name != "Market" || p.Color != color {
+		t.Errorf("beside another's change the project is %+v, %v", p, err)
+	}
+	if a := b.upload(at, "", "form", token, "seen", marks, "name", "Market", "color", "#a03060"); a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, "to “#106040”") {
+		t.Errorf("over another's change: %s %s", a.Status, between(a.body, `id="faults"`, "</div>"))
 	}
 }

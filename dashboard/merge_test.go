@@ -13,7 +13,13 @@ import (
 // shown gives what a browser sends of a form that nobody touched.
 func (b browser) shown(page string) url.Values {
 	b.Helper()
-	return url.Values{"seen": {b.get(page).find(b, `name="seen" value="([^"]+)"`)}}
+	return url.Values{"seen": {b.marks(page)}}
+}
+
+// marks gives those that go along with the form of a page.
+func (b browser) marks(page string) string {
+	b.Helper()
+	return b.get(page).find(b, `name="seen" value="([^"]+)"`)
 }
 
 // Who saves a form writes what was changed in it, and nothing over what another changed since

@@ -100,10 +100,13 @@ func routes() []route {
 
 		{pattern: "GET /dashboard/projects/{project}/clients/{id}/branding", may: operator.Read, serve: (*API).showClientBranding},
 		{pattern: "POST /dashboard/projects/{project}/clients/{id}/branding", may: operator.Write, serve: (*API).saveClientBranding, upload: true},
+		{pattern: "GET /dashboard/projects/{project}/clients/{id}/branding/preview", may: operator.Read, serve: (*API).showClientPreview},
+		{pattern: "POST /dashboard/projects/{project}/clients/{id}/branding/preview", may: operator.Write, serve: (*API).previewClientBranding},
 
 		{pattern: "GET /dashboard/projects/{project}/branding", may: operator.Read, serve: (*API).showBranding, nav: "Branding"},
 		{pattern: "POST /dashboard/projects/{project}/branding", may: operator.Write, serve: (*API).saveBranding, upload: true},
-		{pattern: "GET /dashboard/projects/{project}/branding/preview/{file}", may: operator.Read, serve: (*API).previewSheet},
+		{pattern: "GET /dashboard/projects/{project}/branding/preview", may: operator.Read, serve: (*API).showPreview},
+		{pattern: "POST /dashboard/projects/{project}/branding/preview", may: operator.Write, serve: (*API).previewBranding},
 
 		{pattern: "GET /dashboard/projects/{project}/rules", may: operator.Read, serve: (*API).showPolicies, nav: "Rules"},
 		{pattern: "GET /dashboard/projects/{project}/rules/edit", may: operator.Write, serve: (*API).editPolicies, fresh: true},

@@ -18,7 +18,7 @@ var layers = map[string][]string{
 	// the root: everything; nothing imports it
 	"cmd/selvage": {"*"},
 	// protocols and rows: their nouns and the plumbing, never each other
-	"dashboard":       {"fabric", "fabric/kinds", "idp", "internal/audit", "internal/factor", "internal/logo", "internal/page", "internal/palette", "internal/problem", "internal/web", "keys", "operator", "recordings", "recordings/levels", "templates"},
+	"dashboard":       {"fabric", "fabric/kinds", "idp", "internal/audit", "internal/factor", "internal/logo", "internal/page", "internal/palette", "internal/problem", "internal/web", "internal/words", "keys", "operator", "recordings", "recordings/levels", "templates"},
 	"fabric/relay":    {"fabric", "internal/problem", "internal/web"},
 	"fabric/rest":     {"fabric", "fabric/kinds", "idp", "internal/audit", "internal/factor", "internal/logo", "internal/page", "internal/problem", "internal/web"},
 	"idp/oidc":        {"fabric", "idp", "internal/agent", "internal/audit", "internal/deliver", "internal/factor", "internal/limit", "internal/logo", "internal/mail", "internal/problem", "internal/session", "internal/palette", "internal/web", "internal/words", "keys", "templates"},

@@ -97,6 +97,22 @@ if (upload) {
   });
 }
 
+// A colour is typed or picked; each shows in the other.
+for (const picker of document.querySelectorAll("input[data-picks]")) {
+  const typed = document.getElementById(picker.dataset.picks);
+  const follow = () => {
+    const text = typed.value.trim();
+    picker.value = /^#[0-9a-f]{6}$/i.test(text) ? text : typed.placeholder;
+  };
+  picker.hidden = false;
+  follow();
+  typed.addEventListener("input", follow);
+  picker.addEventListener("input", () => {
+    typed.value = picker.value;
+    typed.dispatchEvent(new Event("input", { bubbles: true }));
+  });
+}
+
 // The preview follows what is typed. It is drawn by the server, which knows what is read well.
 const brand = document.querySelector("form[data-preview]");
 if (brand) {
@@ -105,8 +121,8 @@ if (brand) {
     clearTimeout(waiting);
     waiting = setTimeout(async () => {
       const said = new URLSearchParams();
-      for (const name of ["name", "color", "tos_uri", "policy_uri"]) said.set(name, brand.elements[name].value);
-      const answer = await fetch(`${brand.action}?${said}`);
+      for (const name of ["form", "name", "color", "tos_uri", "policy_uri"]) said.set(name, brand.elements[name].value);
+      const answer = await fetch(`${brand.action}/preview`, { method: "POST", body: said });
       if (!answer.ok) return;
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
       document.getElementById("preview").replaceWith(page.getElementById("preview"));

@@ -72,10 +72,12 @@ func TestDashboardTasks(t *testing.T) {
 	// The colour is changed; the preview says before that it is read badly.
 	b.follow("Branding")
 	b.typeInto("f-color", "#ffe000")
-	b.until("the preview", "document.querySelector('#preview')?.textContent.includes('shown darker') && document.querySelector('#preview link')")
+	b.until("the preview", "document.querySelector('#preview')?.textContent.includes('shown darker') && document.querySelector('input[type=color]').value === '#ffe000'")
+	b.until("the page of sign-in in it", "document.querySelector('#preview iframe.dark')?.contentDocument?.querySelector('#login-submit')?.textContent.includes('your account')")
+	b.until("its colour", "getComputedStyle(document.querySelector('#preview iframe.dark').contentDocument.querySelector('#login-submit')).backgroundColor === 'rgb(255, 224, 0)'")
 	b.do(chromedp.SetUploadFiles(chromedp.CSS("#f-logo"), []string{logoFile(t)}))
 	b.follow("Save changes")
-	b.until("the logo", "document.querySelector('.notice') && document.querySelector('#preview img')?.naturalWidth > 0")
+	b.until("the logo", "document.querySelector('.notice') && document.querySelector('#preview iframe.light')?.contentDocument?.querySelector('#brand-logo')?.naturalWidth > 0")
 
 	// Somebody is invited to run the project.
 	b.follow("Operators")
