@@ -256,6 +256,9 @@ func (a *API) enrol(v *visit) error {
 			return a.confirmApp(v, p)
 		}
 		err := a.createPasskey(v)
+		if errors.Is(err, factor.ErrNotFirst) {
+			return v.redirect(factorPath(p.Next))
+		}
 		if all, ok := faults(err); ok {
 			p.Passkey.Error = all[0]
 			return a.enrolPage(v, http.StatusUnprocessableEntity, p)
@@ -269,7 +272,10 @@ func (a *API) enrol(v *visit) error {
 
 // confirmApp takes the first code of an app, and raises the session by it.
 func (a *API) confirmApp(v *visit, p enrolPage) error {
-	err := a.Factors.ConfirmTOTP(v.r.Context(), ownerOf(v.whose), flowOf(v), v.form.Get("code"))
+	err := a.Factors.ConfirmTOTP(v.r.Context(), ownerOf(v.whose), !v.session.TwoFactors(), flowOf(v), v.form.Get("code"))
+	if errors.Is(err, factor.ErrNotFirst) {
+		return v.redirect(factorPath(p.Next))
+	}
 	var ok bool
 	if p.Faults, ok = wrongCode(err); ok {
 		return a.enrolPage(v, http.StatusUnprocessableEntity, p)

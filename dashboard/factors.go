@@ -65,7 +65,7 @@ func (a *API) newCodes(v *visit) error {
 	if err != nil {
 		return err
 	}
-	if !has.Any() { // codes alone are no factor
+	if !has.Any() || !v.session.TwoFactors() { // codes alone are no factor, nor is one shown that was set up this moment
 		return v.redirect(Prefix + "/account")
 	}
 	codes, err := a.Factors.NewCodes(v.r.Context(), ownerOf(v.who))

@@ -147,7 +147,7 @@ func (a *API) createPasskey(v *visit) error {
 	if !a.passkeys() {
 		return factor.ErrNone
 	}
-	key, err := a.Factors.CreatePasskey(v.r.Context(), ownerOf(v.whose), a.flow(v, v.form.Get("prompt")), v.form.Get("name"), []byte(v.form.Get("credential")))
+	key, err := a.Factors.CreatePasskey(v.r.Context(), ownerOf(v.whose), !v.session.TwoFactors(), a.flow(v, v.form.Get("prompt")), v.form.Get("name"), []byte(v.form.Get("credential")))
 	if err != nil {
 		return err
 	}
@@ -157,6 +157,9 @@ func (a *API) createPasskey(v *visit) error {
 // addPasskey serves POST /dashboard/account/passkey.
 func (a *API) addPasskey(v *visit) error {
 	err := a.createPasskey(v)
+	if errors.Is(err, factor.ErrNotFirst) {
+		return v.redirect(factorPath(""))
+	}
 	if all, ok := faults(err); ok {
 		return a.passkeyPage(v, http.StatusUnprocessableEntity, all[0])
 	}

@@ -162,7 +162,7 @@ func TestPasskeyAttacks(t *testing.T) {
 	subs := &factortest.Authenticator{Origin: w.named()}
 	begun, err := w.factors.BeginPasskey(t.Context(), idp.OwnerOf(sub.ID), "flow", email, email)
 	must(t, err)
-	_, err = w.factors.CreatePasskey(t.Context(), idp.OwnerOf(sub.ID), "flow", "", subs.Create(begun))
+	_, err = w.factors.CreatePasskey(t.Context(), idp.OwnerOf(sub.ID), false, "flow", "", subs.Create(begun))
 	must(t, err)
 	w.browser().show(subs, doorway, "/dashboard/login/passkey").wrongKey(t, "a subscriber's passkey")
 

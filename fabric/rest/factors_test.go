@@ -20,9 +20,9 @@ func (w *world) factorsOf(id string) (secrets []string) {
 	ctx, o := w.t.Context(), factor.Owner{Kind: factor.Subscriber, ID: id}
 	key := &factortest.Authenticator{Origin: "http://localhost:8080"}
 	options := must[[]byte](w.t)(w.factors.BeginPasskey(ctx, o, "test", "ada", "Ada"))
-	p := must[factor.Passkey](w.t)(w.factors.CreatePasskey(ctx, o, "test", "Ada's laptop", key.Create(options)))
+	p := must[factor.Passkey](w.t)(w.factors.CreatePasskey(ctx, o, false, "test", "Ada's laptop", key.Create(options)))
 	e := must[factor.Enrolment](w.t)(w.factors.BeginTOTP(ctx, o, "test", "Acme", "ada"))
-	if err := w.factors.ConfirmTOTP(ctx, o, "test", factortest.Code(e.Secret, w.now())); err != nil {
+	if err := w.factors.ConfirmTOTP(ctx, o, false, "test", factortest.Code(e.Secret, w.now())); err != nil {
 		w.t.Fatal(err)
 	}
 	codes := must[[]string](w.t)(w.factors.NewCodes(ctx, o))

@@ -57,7 +57,10 @@ func (a *API) addPasskey(w http.ResponseWriter, r *http.Request, v visit, form u
 	if a.Factors == nil {
 		return errForm
 	}
-	key, err := a.Factors.CreatePasskey(r.Context(), idp.OwnerOf(v.SubscriberID), accountFlow(v), form.Get("name"), []byte(form.Get("credential")))
+	key, err := a.Factors.CreatePasskey(r.Context(), idp.OwnerOf(v.SubscriberID), !v.TwoFactors(), accountFlow(v), form.Get("name"), []byte(form.Get("credential")))
+	if errors.Is(err, factor.ErrNotFirst) {
+		return a.beginAccount(w, r, v.ProjectID, &v)
+	}
 	if fault, status := a.toldFault(w, r, err); fault != "" {
 		page := templates.AccountPage{Factors: templates.FactorSection{Passkey: templates.Passkey{Error: fault}}}
 		return a.accountPage(w, r, v, page, status)
@@ -102,7 +105,10 @@ func (a *API) confirmApp(w http.ResponseWriter, r *http.Request, v visit, form u
 	if a.Factors == nil {
 		return errForm
 	}
-	err := a.Factors.ConfirmTOTP(r.Context(), idp.OwnerOf(v.SubscriberID), enrolFlow(v.Session), form.Get("code"))
+	err := a.Factors.ConfirmTOTP(r.Context(), idp.OwnerOf(v.SubscriberID), !v.TwoFactors(), enrolFlow(v.Session), form.Get("code"))
+	if errors.Is(err, factor.ErrNotFirst) {
+		return a.beginAccount(w, r, v.ProjectID, &v)
+	}
 	if errors.Is(err, factor.ErrEnrolled) {
 		return backToAccount(w, v, "totp")
 	}
@@ -141,13 +147,14 @@ func (a *API) codesPage(w http.ResponseWriter, r *http.Request, v visit, codes [
 	return a.write(w, r, page, templates.Options{})
 }
 
-// newCodes serves POST /account/codes.
+// newCodes serves POST /account/codes. A login that owes a factor which was set up this
+// moment gets none.
 func (a *API) newCodes(w http.ResponseWriter, r *http.Request, v visit, _ url.Values) error {
 	set, err := a.FactorsOf(r.Context(), v.SubscriberID)
 	if err != nil {
 		return err
 	}
-	if !set.Any() {
+	if !set.Any() || !v.TwoFactors() {
 		return backToAccount(w, v, "")
 	}
 	codes, err := a.Factors.NewCodes(r.Context(), idp.OwnerOf(v.SubscriberID))

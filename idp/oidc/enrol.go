@@ -1,11 +1,13 @@
 package oidc
 
 import (
+	"errors"
 	"net/http"
 	"net/url"
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/factor"
 	"github.com/selvage/selvage/templates"
 )
 
@@ -107,7 +109,7 @@ func nameOf(sub fabric.Subscriber) string {
 // enrolApp serves POST /login/enrol: the first code of an authenticator app.
 func (a *API) enrolApp(w http.ResponseWriter, r *http.Request) error {
 	return a.enrol(w, r, func(e enrolment, form url.Values) ([]string, templates.Enrol, error) {
-		err := a.Factors.ConfirmTOTP(r.Context(), idp.OwnerOf(e.s.SubscriberID), e.flow(), form.Get("code"))
+		err := a.Factors.ConfirmTOTP(r.Context(), idp.OwnerOf(e.s.SubscriberID), true, e.flow(), form.Get("code"))
 		fault, _ := a.toldFault(w, r, err)
 		return []string{"otp"}, templates.Enrol{Authenticator: templates.AppForm{Error: fault}}, err
 	})
@@ -116,7 +118,7 @@ func (a *API) enrolApp(w http.ResponseWriter, r *http.Request) error {
 // enrolPasskey serves POST /login/enrol/passkey: a passkey that was made on the page.
 func (a *API) enrolPasskey(w http.ResponseWriter, r *http.Request) error {
 	return a.enrol(w, r, func(e enrolment, form url.Values) ([]string, templates.Enrol, error) {
-		key, err := a.Factors.CreatePasskey(r.Context(), idp.OwnerOf(e.s.SubscriberID), e.flow(), form.Get("name"), []byte(form.Get("credential")))
+		key, err := a.Factors.CreatePasskey(r.Context(), idp.OwnerOf(e.s.SubscriberID), true, e.flow(), form.Get("name"), []byte(form.Get("credential")))
 		fault, _ := a.toldFault(w, r, err)
 		return key.AMR(), templates.Enrol{Passkey: templates.Passkey{Error: fault}}, err
 	})
@@ -137,6 +139,9 @@ func (a *API) enrol(w http.ResponseWriter, r *http.Request, set func(enrolment, 
 		return beginAnew(w, e.req)
 	}
 	amr, faulty, err := set(e, form)
+	if errors.Is(err, factor.ErrNotFirst) {
+		return errStale
+	}
 	if fault, status := a.toldFault(w, r, err); fault != "" {
 		return a.enrolPage(w, r, e, faulty, status)
 	}

@@ -30,7 +30,7 @@ func (w *world) app() string {
 	ctx, o := context.Background(), idp.OwnerOf(w.ada.ID)
 	e, err := w.idp.Factors.BeginTOTP(ctx, o, "test", "Acme", email)
 	must(w.t, err)
-	must(w.t, w.idp.Factors.ConfirmTOTP(ctx, o, "test", factortest.Code(e.Secret, w.now())))
+	must(w.t, w.idp.Factors.ConfirmTOTP(ctx, o, false, "test", factortest.Code(e.Secret, w.now())))
 	w.pass(time.Minute) // the next code is another
 	return e.Secret
 }
@@ -42,7 +42,7 @@ func (w *world) passkey(subscriberID string) *factortest.Authenticator {
 	d := &factortest.Authenticator{Origin: strings.Replace(w.url, "127.0.0.1", "localhost", 1)}
 	options, err := w.idp.Factors.BeginPasskey(ctx, o, "test", email, "Ada")
 	must(w.t, err)
-	_, err = w.idp.Factors.CreatePasskey(ctx, o, "test", "Laptop", d.Create(options))
+	_, err = w.idp.Factors.CreatePasskey(ctx, o, false, "test", "Laptop", d.Create(options))
 	must(w.t, err)
 	return d
 }

@@ -42,11 +42,13 @@ type Owner struct {
 func (o Owner) String() string { return string(o.Kind) + ":" + o.ID }
 
 // A Store keeps the rows of factors. Every method is one transaction; absent things,
-// and those of another owner, are problem.NotFound.
+// and those of another owner, are problem.NotFound. Who sets a factor up as the first is
+// given ErrNotFirst where the owner has a passkey or an authenticator app: of many who do
+// so at once one gets no error.
 type Store interface {
 	// CreatePasskey gives problem.Conflict if the credential is there already, whosever
 	// it is, and problem.NotFound if the owner is not.
-	CreatePasskey(ctx context.Context, p Passkey) error
+	CreatePasskey(ctx context.Context, p Passkey, first bool) error
 	// FindPasskey finds the passkey that has a credential id.
 	FindPasskey(ctx context.Context, credential string) (Passkey, error)
 	ListPasskeys(ctx context.Context, o Owner) ([]Passkey, error)
@@ -57,7 +59,7 @@ type Store interface {
 	DeletePasskey(ctx context.Context, o Owner, id string) error
 
 	// CreateTOTP gives problem.Conflict if the owner has an authenticator app already.
-	CreateTOTP(ctx context.Context, t TOTP) error
+	CreateTOTP(ctx context.Context, t TOTP, first bool) error
 	FindTOTP(ctx context.Context, o Owner) (TOTP, error)
 	// UseTOTP writes the step of a code that was given, if it is after all that were;
 	// else it is problem.Conflict.
@@ -156,6 +158,7 @@ var (
 	ErrNone     = problem.New(problem.Invalid, "no_passkeys", "There can be no passkeys here: the server has no host name.")
 	ErrTooMany  = problem.New(problem.Invalid, "too_many_passkeys", "There are 20 passkeys already. Remove one first.")
 	ErrPending  = problem.New(problem.Invalid, "enrolment_over", "This took too long. Scan the new code.")
+	ErrNotFirst = problem.New(problem.Forbidden, "factor_owed", "There is a second factor by now. Sign in with it first.")
 	ErrEnrolled = problem.New(problem.Invalid, "enrolled", "There is an authenticator app already. Remove it first.")
 )
 

@@ -75,7 +75,7 @@ func (w *world) app(t *testing.T, o factor.Owner) string {
 	t.Helper()
 	e, err := w.BeginTOTP(t.Context(), o, "flow", "Acme", "ada@example.com")
 	must(t, err)
-	must(t, w.ConfirmTOTP(t.Context(), o, "flow", factortest.Code(e.Secret, w.now())))
+	must(t, w.ConfirmTOTP(t.Context(), o, false, "flow", factortest.Code(e.Secret, w.now())))
 	return e.Secret
 }
 
@@ -90,17 +90,17 @@ func TestTOTP(t *testing.T) {
 	if again, err := w.BeginTOTP(ctx, w.ada, "flow", "Acme", "ada@example.com"); err != nil || again.Secret != e.Secret {
 		t.Errorf("the page shown again has another secret: %v", err)
 	}
-	if err := w.ConfirmTOTP(ctx, w.grace, "flow", factortest.Code(e.Secret, w.now())); !errors.Is(err, factor.ErrPending) {
+	if err := w.ConfirmTOTP(ctx, w.grace, false, "flow", factortest.Code(e.Secret, w.now())); !errors.Is(err, factor.ErrPending) {
 		t.Errorf("somebody else's set-up is confirmed: %v", err)
 	}
-	if err := w.ConfirmTOTP(ctx, w.ada, "flow", "000000"); !errors.Is(err, factor.ErrWrong) {
+	if err := w.ConfirmTOTP(ctx, w.ada, false, "flow", "000000"); !errors.Is(err, factor.ErrWrong) {
 		t.Errorf("confirmed by a wrong code: %v", err)
 	}
 	if set, err := w.Has(ctx, w.ada); err != nil || set.Any() {
 		t.Errorf("before it is confirmed: %+v, %v", set, err)
 	}
 	confirmed := factortest.Code(e.Secret, w.now())
-	must(t, w.ConfirmTOTP(ctx, w.ada, "flow", confirmed))
+	must(t, w.ConfirmTOTP(ctx, w.ada, false, "flow", confirmed))
 	if set, err := w.Has(ctx, w.ada); err != nil || !set.TOTP || set.Passkeys {
 		t.Errorf("once it is confirmed: %+v, %v", set, err)
 	}

@@ -90,7 +90,8 @@ func (f *Factors) BeginPasskey(ctx context.Context, o Owner, flow, name, shown s
 }
 
 // CreatePasskey ends what BeginPasskey began in the flow, by the browser's answer.
-func (f *Factors) CreatePasskey(ctx context.Context, o Owner, flow, name string, answer []byte) (Passkey, error) {
+// Who has shown no second factor may make the first, and no other, as in ConfirmTOTP.
+func (f *Factors) CreatePasskey(ctx context.Context, o Owner, first bool, flow, name string, answer []byte) (Passkey, error) {
 	data, err := f.take(ctx, registrationKey(flow), answer)
 	if err != nil {
 		return Passkey{}, err
@@ -111,7 +112,7 @@ func (f *Factors) CreatePasskey(ctx context.Context, o Owner, flow, name string,
 	if err := p.record(*made); err != nil {
 		return Passkey{}, err
 	}
-	if err := f.c.Store.CreatePasskey(ctx, p); err != nil {
+	if err := f.c.Store.CreatePasskey(ctx, p, first); err != nil {
 		return Passkey{}, conflict(err, ErrKnown)
 	}
 	return p, nil

@@ -15,7 +15,7 @@ func (w *world) passkey(t *testing.T, o factor.Owner, a *factortest.Authenticato
 	t.Helper()
 	options, err := w.BeginPasskey(t.Context(), o, "flow", "ada@example.com", "Ada")
 	must(t, err)
-	p, err := w.CreatePasskey(t.Context(), o, "flow", " Laptop ", a.Create(options))
+	p, err := w.CreatePasskey(t.Context(), o, false, "flow", " Laptop ", a.Create(options))
 	must(t, err)
 	return p
 }
@@ -124,13 +124,13 @@ func TestPasskeyChallenges(t *testing.T) {
 	must(t, err)
 	other := &factortest.Authenticator{Origin: origin}
 	answer = other.Create(options)
-	if _, err := w.CreatePasskey(ctx, w.grace, "mine", "", answer); !errors.Is(err, factor.ErrStale) {
+	if _, err := w.CreatePasskey(ctx, w.grace, false, "mine", "", answer); !errors.Is(err, factor.ErrStale) {
 		t.Errorf("a registration of another's flow: %v", err)
 	}
 	options, err = w.BeginPasskey(ctx, w.ada, "mine", "a", "A")
 	must(t, err)
 	other.Unverified = true
-	if _, err := w.CreatePasskey(ctx, w.ada, "mine", "", other.Create(options)); !errors.Is(err, factor.ErrRefused) {
+	if _, err := w.CreatePasskey(ctx, w.ada, false, "mine", "", other.Create(options)); !errors.Is(err, factor.ErrRefused) {
 		t.Errorf("a registration without user verification: %v", err)
 	}
 }

@@ -128,8 +128,9 @@ func (f *Factors) pendingTOTP(ctx context.Context, o Owner, flow string) (p pend
 }
 
 // ConfirmTOTP ends the set-up of an authenticator app by a code of it. That code is
-// used then.
-func (f *Factors) ConfirmTOTP(ctx context.Context, o Owner, flow, code string) error {
+// used then. Who has shown no second factor may set up the first, and no other: it is
+// ErrNotFirst where there is one by now.
+func (f *Factors) ConfirmTOTP(ctx context.Context, o Owner, first bool, flow, code string) error {
 	p, err := f.pendingTOTP(ctx, o, flow)
 	if errors.Is(err, problem.NotFound) {
 		return ErrPending
@@ -145,7 +146,7 @@ func (f *Factors) ConfirmTOTP(ctx context.Context, o Owner, flow, code string) e
 	if t.Step, err = f.step(t, code); err != nil {
 		return err
 	}
-	if err := f.c.Store.CreateTOTP(ctx, t); err != nil {
+	if err := f.c.Store.CreateTOTP(ctx, t, first); err != nil {
 		return conflict(err, ErrEnrolled)
 	}
 	f.guessed(ctx, o, at)

@@ -90,7 +90,7 @@ func plantCanary(t *testing.T, s *Store) fabric.Subscriber {
 		},
 		func() error { return s.AddConsent(ctx, sub.ID, "c", []string{"email"}, now) },
 		func() error {
-			return s.CreatePasskey(ctx, factor.Passkey{ID: newID(), Owner: factor.Owner{Kind: factor.Subscriber, ID: sub.ID}, Credential: "cred", Name: "Canary's phone", Record: []byte(`{}`), Created: now})
+			return s.CreatePasskey(ctx, factor.Passkey{ID: newID(), Owner: factor.Owner{Kind: factor.Subscriber, ID: sub.ID}, Credential: "cred", Name: "Canary's phone", Record: []byte(`{}`), Created: now}, false)
 		},
 		func() error {
 			_, err := s.PutDevice(ctx, fabric.Device{ID: newID(), ProjectID: "p", SubscriberID: sub.ID, Type: "iOS", Token: "canary", Name: "Canary's phone", PushKey: "x", Created: now}, 10)

@@ -32,6 +32,17 @@ func (t tx) lockOwner(ctx context.Context, o factor.Owner) error {
 	return t.placeOwner(ctx, o)
 }
 
+// beginFactor locks an owner who gets a factor, and holds that it is its first where it must be.
+func (t tx) beginFactor(ctx context.Context, o factor.Owner, first bool) error {
+	if err := t.lockOwner(ctx, o); err != nil || !first {
+		return err
+	}
+	if set, err := t.factorsOf(ctx, o); err != nil || !set.Any() {
+		return err
+	}
+	return factor.ErrNotFirst
+}
+
 // deleteFactors deletes what the owners that a condition on owner_id names have.
 func (t tx) deleteFactors(ctx context.Context, kind factor.Kind, owners string, args ...any) error {
 	for _, table := range factorTables {
@@ -44,7 +55,11 @@ func (t tx) deleteFactors(ctx context.Context, kind factor.Kind, owners string, 
 
 // HasFactors tells what an owner has.
 func (s *Store) HasFactors(ctx context.Context, o factor.Owner) (set factor.Set, err error) {
-	err = s.read().Row(ctx, `SELECT EXISTS (SELECT 1 FROM passkeys WHERE owner_id = $1 AND owner_kind = $2),
+	return s.read().factorsOf(ctx, o)
+}
+
+func (t tx) factorsOf(ctx context.Context, o factor.Owner) (set factor.Set, err error) {
+	err = t.Row(ctx, `SELECT EXISTS (SELECT 1 FROM passkeys WHERE owner_id = $1 AND owner_kind = $2),
 		EXISTS (SELECT 1 FROM totps WHERE owner_id = $1 AND owner_kind = $2)`, o.ID, string(o.Kind)).Scan(&set.Passkeys, &set.TOTP)
 	if err != nil {
 		return set, fmt.Errorf("reading factors: %w", err)
@@ -63,9 +78,9 @@ func scanPasskey(row scanner) (p factor.Passkey, err error) {
 }
 
 // CreatePasskey inserts a passkey; the unique index on its credential decides.
-func (s *Store) CreatePasskey(ctx context.Context, p factor.Passkey) error {
+func (s *Store) CreatePasskey(ctx context.Context, p factor.Passkey, first bool) error {
 	return s.change(ctx, factorEvent("factor.added", p.Owner, "passkey", p.ID), func(t tx) error {
-		if err := t.lockOwner(ctx, p.Owner); err != nil {
+		if err := t.beginFactor(ctx, p.Owner, first); err != nil {
 			return err
 		}
 		res, err := t.Exec(ctx, `INSERT INTO passkeys (`+passkeyColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT DO NOTHING`,
@@ -134,9 +149,9 @@ func (s *Store) deleteFactor(ctx context.Context, table, thing, name string, o f
 const totpColumns = `id, owner_kind, owner_id, sealed, step, created, used`
 
 // CreateTOTP inserts an authenticator app; an owner has one at most.
-func (s *Store) CreateTOTP(ctx context.Context, a factor.TOTP) error {
+func (s *Store) CreateTOTP(ctx context.Context, a factor.TOTP, first bool) error {
 	return s.change(ctx, factorEvent("factor.added", a.Owner, "totp", a.ID), func(t tx) error {
-		if err := t.lockOwner(ctx, a.Owner); err != nil {
+		if err := t.beginFactor(ctx, a.Owner, first); err != nil {
 			return err
 		}
 		res, err := t.Exec(ctx, `INSERT INTO totps (`+totpColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING`,

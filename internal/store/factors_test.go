@@ -42,20 +42,34 @@ func TestFactorsOnce(t *testing.T) {
 				t.Errorf("%s: %d of 50 won", what, won.Load())
 			}
 		}
+		first := factor.Owner{Kind: factor.Subscriber, ID: "u"}
+		err := s.change(ctx, audit.None("a test"), func(t tx) error {
+			_, err := t.Exec(ctx, `INSERT INTO subscribers (id, project_id, email, password_hash, created, updated) VALUES ('u', 'p', 'u@example.com', 'hash', 0, 0)`)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		once("setting up the first factor", func(i int) error {
+			if i%2 == 0 {
+				return s.CreateTOTP(ctx, factor.TOTP{ID: fmt.Sprint("f", i), Owner: first}, true)
+			}
+			return s.CreatePasskey(ctx, factor.Passkey{ID: fmt.Sprint("f", i), Owner: first, Credential: fmt.Sprint("f", i), Record: []byte("{}")}, true)
+		}, problem.Forbidden)
 		app := factor.TOTP{Owner: ada, Sealed: "x", Step: 7}
 		once("setting an app up", func(i int) error {
 			app := app
 			app.ID = fmt.Sprint(i)
-			return s.CreateTOTP(ctx, app)
+			return s.CreateTOTP(ctx, app, false)
 		}, problem.Conflict)
-		app, err := s.FindTOTP(ctx, ada)
+		app, err = s.FindTOTP(ctx, ada)
 		if err != nil {
 			t.Fatal(err)
 		}
 		app.Step++
 		once("the code of a step", func(int) error { return s.UseTOTP(ctx, app) }, problem.Conflict)
 		once("a credential", func(i int) error {
-			return s.CreatePasskey(ctx, factor.Passkey{ID: fmt.Sprint(i), Owner: ada, Credential: "c", Record: []byte("{}"), Count: 3})
+			return s.CreatePasskey(ctx, factor.Passkey{ID: fmt.Sprint(i), Owner: ada, Credential: "c", Record: []byte("{}"), Count: 3}, false)
 		}, problem.Conflict)
 		p, err := s.FindPasskey(ctx, "c")
 		if err != nil {
@@ -93,8 +107,8 @@ func TestFactorsGo(t *testing.T) {
 		s, _, _ := grantRows(t, c)
 		ctx := t.Context()
 		own := func(o factor.Owner) error {
-			return errors.Join(s.CreateTOTP(ctx, factor.TOTP{ID: "t" + o.ID, Owner: o}),
-				s.CreatePasskey(ctx, factor.Passkey{ID: "p" + o.ID, Owner: o, Credential: o.ID, Record: []byte("{}")}),
+			return errors.Join(s.CreateTOTP(ctx, factor.TOTP{ID: "t" + o.ID, Owner: o}, false),
+				s.CreatePasskey(ctx, factor.Passkey{ID: "p" + o.ID, Owner: o, Credential: o.ID, Record: []byte("{}")}, false),
 				s.ReplaceRecoveryCodes(ctx, o, []string{"h"}, time.Now()))
 		}
 		add := func(id string) factor.Owner {

@@ -67,7 +67,7 @@ func TestNotices(t *testing.T) {
 		app := factor.TOTP{ID: newID(), Owner: ada, Sealed: "x"}
 		key := factor.Passkey{ID: newID(), Owner: ada, Credential: "c", Name: "Phone", Record: []byte("{}")}
 		err := errors.Join(
-			s.CreateTOTP(ctx, app), s.CreatePasskey(ctx, key), s.ReplaceRecoveryCodes(ctx, ada, []string{"x"}, time.Now()), s.ReplaceRecoveryCodes(ctx, ada, []string{"1", "2"}, time.Now()),
+			s.CreateTOTP(ctx, app, false), s.CreatePasskey(ctx, key, false), s.ReplaceRecoveryCodes(ctx, ada, []string{"x"}, time.Now()), s.ReplaceRecoveryCodes(ctx, ada, []string{"1", "2"}, time.Now()),
 			s.TakeRecoveryCode(ctx, ada, "1"), s.TakeRecoveryCode(ctx, ada, "2"), s.DeleteTOTP(ctx, ada, app.ID), s.DeletePasskey(ctx, ada, key.ID),
 		)
 		if err != nil {
@@ -87,7 +87,7 @@ func TestNotices(t *testing.T) {
 			t.Errorf("the last letter = %+v, %v", letters.Items, err)
 		}
 		others := audit.With(t.Context(), &audit.Origin{Actor: audit.Actor{Kind: audit.APIKey}, Address: "192.0.2.9"})
-		if err := s.CreateTOTP(others, app); err != nil {
+		if err := s.CreateTOTP(others, app, false); err != nil {
 			t.Fatal(err)
 		}
 		letters, err = s.ListLetters(ctx, mail.Pending, page.Query{Size: 1})

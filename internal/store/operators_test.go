@@ -63,7 +63,7 @@ func testOperators(t *testing.T, c store.Config) {
 		t.Errorf("UpdateOperator = %+v, %v", got, err)
 	}
 	owner := factor.Owner{Kind: factor.Operator, ID: v.ID}
-	if err := rows.CreateTOTP(ctx, factor.TOTP{ID: newID(), Owner: owner}); err != nil {
+	if err := rows.CreateTOTP(ctx, factor.TOTP{ID: newID(), Owner: owner}, false); err != nil {
 		t.Fatal(err)
 	}
 	if err := rows.DeleteOperator(ctx, v.ID); err != nil {

@@ -84,7 +84,7 @@ func (b *Browser) follow(t T, method, target string, opts ...Option) Page {
 }
 
 // Submit posts the form of the page which holds the button, with the fields
-// filled in; both are named by their ids.
+// filled in; both are named by their ids, or by a name that has none.
 func (b *Browser) Submit(t T, p Page, button string, fields map[string]string, opts ...Option) Page {
 	t.Helper()
 	f := p.form(t, button)

@@ -42,9 +42,10 @@ func (p Page) form(t T, id string) form {
 	return form{}
 }
 
+// control gives the control of an id, or of a name where it has no id.
 func (f form) control(id string) map[string]string {
 	for _, c := range f.controls {
-		if c["id"] == id {
+		if c["id"] == id || c["id"] == "" && c["name"] == id {
 			return c
 		}
 	}

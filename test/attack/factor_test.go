@@ -1,0 +1,60 @@
+package attack
+
+import (
+	"net/http"
+	"sync"
+	"testing"
+
+	"github.com/selvage/selvage/internal/factor/factortest"
+	"github.com/selvage/selvage/test/harness"
+)
+
+// TestS09FirstFactor has many who know a password, and nothing more, set up the first second
+// factor of the account at once. One does; for all others there is one by then, which they
+// have not shown.
+func TestS09FirstFactor(t *testing.T) {
+	p := project(t)
+	sub := p.NewSubscriber(t)
+	const crowd = 16
+	browsers, pages, keys := make([]*harness.Browser, crowd), make([]harness.Page, crowd), make([]string, crowd)
+	for i := range browsers {
+		browsers[i] = p.Browser()
+		login := browsers[i].Open(t, "/account?project="+p.ID)
+		pages[i] = browsers[i].Submit(t, login, "login-submit", map[string]string{"username": sub.Email, "password": sub.Password})
+		device := &factortest.Authenticator{Origin: p.AuthURL}
+		keys[i] = string(device.Create([]byte(pages[i].Attribute(t, "passkey-form", "data-options"))))
+	}
+	var all sync.WaitGroup
+	begin, answers := make(chan struct{}), make([]harness.Page, crowd)
+	for i, b := range browsers {
+		all.Go(func() {
+			<-begin
+			answers[i] = b.Submit(t, pages[i], "passkey-submit", map[string]string{"credential": keys[i], "name": "Mine"})
+		})
+	}
+	close(begin)
+	all.Wait()
+	won := 0
+	for i, a := range answers {
+		switch {
+		case a.Has("recovery-codes"):
+			won++
+		case !a.Has("login-submit"):
+			t.Errorf("browser %d is shown neither recovery codes nor where to sign in: %d %s", i, a.Status, a.Body)
+		}
+	}
+	if won != 1 {
+		t.Errorf("%d of %d have set up the first factor of one account, want one", won, crowd)
+	}
+	var factors struct{ Data []struct{ Type string } }
+	p.Get(t, "/api/fabric/resources/subscribers/"+sub.ID+"/factors", p.Basic()).Want(t, http.StatusOK).Read(t, &factors)
+	passkeys := 0
+	for _, f := range factors.Data {
+		if f.Type == "passkey" {
+			passkeys++
+		}
+	}
+	if passkeys != 1 {
+		t.Errorf("the account has %d passkeys, want one: %v", passkeys, factors.Data)
+	}
+}
