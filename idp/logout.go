@@ -43,7 +43,7 @@ func (p *Provider) LogoutToken(ctx context.Context, clientID, subscriberID, sid 
 		return "", fmt.Errorf("finding client: %w", err)
 	}
 	now := p.Now()
-	return p.Ring.Sign(c.IDTokenAlg, typLogout, logoutClaims{
+	return p.Ring.SignUnique(c.IDTokenAlg, typLogout, logoutClaims{
 		Issuer: p.Issuer, Subject: p.SubjectFor(c, subscriberID), Audience: c.ID, IssuedAt: now.Unix(), Expires: now.Add(logoutFor).Unix(),
 		ID: uuid.NewString(), SessionID: p.SessionFor(c, sid), Events: map[string]struct{}{logoutEvent: {}},
 	})

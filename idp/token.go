@@ -104,7 +104,7 @@ func (p *Provider) access(c Client, t *fabric.Token, audience string, authTime t
 	if t.SubscriberID == "" {
 		claims.Subject = c.ID // RFC 9068, section 2.2: nobody's token has its client for a subject
 	}
-	return p.Ring.Sign(keys.ES256, typAccess, claims)
+	return p.Ring.SignUnique(keys.ES256, typAccess, claims) // by its jti
 }
 
 func seconds(t time.Time) int64 {
@@ -157,12 +157,13 @@ type idClaims struct {
 // idToken signs the ID token that comes with an access token, or alone where that is "".
 func (p *Provider) idToken(c Client, g Grant, sub fabric.Subscriber, m minting, access string) (string, error) {
 	now, names, hash := p.Now(), g.left(g.Claims.IDToken, m.scope), ""
+	sign := p.Ring.Sign
 	if access == "" {
 		names = slices.Concat(names, ClaimsOf(m.scope...))
 	} else {
-		hash = c.IDTokenAlg.HalfHash(access)
+		hash, sign = c.IDTokenAlg.HalfHash(access), p.Ring.SignUnique // as the access token is
 	}
-	return p.Ring.Sign(c.IDTokenAlg, typID, idClaims{
+	return sign(c.IDTokenAlg, typID, idClaims{
 		Issuer: p.Issuer, Subject: p.SubjectFor(c, sub.ID), Audience: c.ID, AZP: c.ID, IssuedAt: now.Unix(), Expires: now.Add(p.Lifetimes().IDToken).Unix(),
 		AuthTime: g.AuthTime.Unix(), Nonce: m.nonce, ACR: cmp.Or(g.Claims.ACR, acrOf(g.AMR)), AMR: g.AMR, SessionID: p.SessionFor(c, g.SessionID), AccessHash: hash,
 		Person: PersonOf(sub, c.onlyClaims(names)),

@@ -59,6 +59,35 @@ func TestSalt(t *testing.T) {
 	}
 }
 
+// TestSignUnique has the nonce of ES256 made of key and message alone for what is never
+// signed twice (RFC 6979), and mixed with randomness for all else.
+func TestSignUnique(t *testing.T) {
+	r := openRing(t, openStore(t))
+	for _, tt := range []struct {
+		name string
+		sign func(alg keys.Use, typ string, claims any) (string, error)
+		same bool
+	}{
+		{"Sign", r.Sign, false},
+		{"SignUnique", r.SignUnique, true},
+	} {
+		one, err := tt.sign(keys.ES256, "JWT", claims{"alice"})
+		check(t, err)
+		another, err := tt.sign(keys.ES256, "JWT", claims{"alice"})
+		check(t, err)
+		if (one == another) != tt.same {
+			t.Errorf("%s of the same claims twice = %s and %s", tt.name, one, another)
+		}
+	}
+	for _, alg := range keys.Algorithms() {
+		token, err := r.SignUnique(alg, "JWT", claims{"alice"})
+		check(t, err)
+		if _, ok := r.VerifyJWS(token, "JWT"); !ok {
+			t.Errorf("the ring refuses its own %s", alg)
+		}
+	}
+}
+
 // TestNewAlgorithms opens the ring of a version that had fewer of them.
 func TestNewAlgorithms(t *testing.T) {
 	newer, older := openStore(t), openStore(t)
