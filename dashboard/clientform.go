@@ -165,6 +165,10 @@ func (a *API) createClient(v *visit) error {
 	if err != nil {
 		return a.clientFault(v, v.clientForm(idp.Client{}), err)
 	}
+	v.told = named(v.clientRow(c).Title) + " is registered. Give the app its client id and the issuer."
+	if secret != "" {
+		v.told = named(v.clientRow(c).Title) + " is registered. Copy the secret now: the app needs it beside its client id and the issuer."
+	}
 	return a.clientPage(v, c, secret, nil)
 }
 

@@ -105,6 +105,7 @@ func (a *API) rotateClient(v *visit) error {
 	if err != nil {
 		return err
 	}
+	v.told = named(v.clientRow(c).Title) + " has a new secret. Copy it now, and give it to the app."
 	return a.clientPage(v, c, secret, nil)
 }
 
@@ -135,5 +136,6 @@ func (a *API) deleteClient(v *visit) error {
 	if err := a.Clients.DeleteClient(v.r.Context(), c.ID); err != nil {
 		return err
 	}
+	a.gone(v, v.clientRow(c).Title)
 	return v.redirect(v.base() + "/clients?done=clientdeleted")
 }

@@ -51,7 +51,7 @@ func (a *API) frame(v *visit, f *templates.Frame) error {
 	if err != nil {
 		return err
 	}
-	f.Operator, f.Notice = v.who.Title(), v.notice()
+	f.Operator, f.Notice = v.who.Title(), a.notice(v, f.Title)
 	current := v.project
 	if current.ID == "" {
 		current = a.lastProject(v, all)

@@ -95,6 +95,7 @@ func (a *API) deleteProject(v *visit) error {
 	if err := a.Fabric.DeleteProject(v.r.Context(), v.project.ID); err != nil {
 		return err
 	}
+	a.gone(v, v.project.Name)
 	return v.redirect(Prefix + "/projects?done=projectdeleted")
 }
 
@@ -138,5 +139,5 @@ func (a *API) createProject(v *visit) error {
 	if err != nil {
 		return err
 	}
-	return v.redirect(Prefix + "/projects/" + project.ID)
+	return v.redirect(Prefix + "/projects/" + project.ID + "?done=projectadded")
 }

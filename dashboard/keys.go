@@ -113,6 +113,7 @@ func (a *API) createKey(v *visit) error {
 	if err != nil {
 		return err
 	}
+	v.told = "API key " + named(a.keyRow(v, k).Title) + " is made. Copy it now: it is not shown again."
 	return a.keyPage(v, k, secret, nil)
 }
 
@@ -156,6 +157,7 @@ func (a *API) rotateKey(v *visit) error {
 	if err != nil {
 		return err
 	}
+	v.told = named(a.keyRow(v, k).Title) + " has a new secret. Copy it now, and give it to what uses the key."
 	return a.keyPage(v, k, secret, nil)
 }
 
@@ -171,5 +173,6 @@ func (a *API) revokeKey(v *visit) error {
 	if err := a.Fabric.RevokeAPIKey(v.r.Context(), v.project.ID, k.ID); err != nil {
 		return err
 	}
+	a.gone(v, a.keyRow(v, k).Title)
 	return v.redirect(v.base() + "/keys?done=revoked")
 }

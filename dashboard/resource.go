@@ -141,7 +141,19 @@ func (a *API) resourcePage(v *visit, code int, wrong []string) error {
 	if p.Deployed, err = a.versionsOf(v, k, r); err != nil {
 		return err
 	}
+	if v.done("resourceadded") {
+		v.told = named(p.Resource.Title) + " is made. " + reachedAt(p.Addresses)
+	}
 	return a.page(v, code, p.Resource.Title, "resource", p)
+}
+
+// reachedAt says where what is new is reached: its address is made of its name, and may be
+// another than one would think.
+func reachedAt(all []addressRow) string {
+	if len(all) == 0 {
+		return "It is reached by no address."
+	}
+	return "It is reached at " + all[0].Path() + ", which stays so when it is renamed; the code below calls it."
 }
 
 // editResource serves GET /dashboard/projects/{project}/resources/{id}/edit.
@@ -214,5 +226,6 @@ func (a *API) deleteResource(v *visit) error {
 		}
 		return err
 	}
+	a.gone(v, a.resourceRow(v, r).Title)
 	return v.redirect(v.base() + "/resources?done=resourcedeleted")
 }

@@ -134,6 +134,12 @@ func (a *API) subscriberPage(v *visit, code int, wrong []string) error {
 		}
 		p.Logins = append(p.Logins, row)
 	}
+	if v.done("subscriberadded") {
+		v.told = named(p.Subscriber.Title) + " is added and can sign in with the password that you chose. Tell it on a way that you trust."
+		if p.MayInvite {
+			v.told = named(p.Subscriber.Title) + " is added, without a password. “Send an invitation” below lets them choose one."
+		}
+	}
 	return a.page(v, code, p.Subscriber.Title, "subscriber", p)
 }
 
@@ -178,5 +184,6 @@ func (a *API) deleteSubscriber(v *visit) error {
 	if err := a.Fabric.DeleteSubscriber(v.r.Context(), v.project.ID, s.ID); err != nil {
 		return err
 	}
+	a.gone(v, v.subscriberRow(s).Title)
 	return v.redirect(v.base() + "/subscribers?done=subscriberdeleted")
 }

@@ -40,6 +40,7 @@ type visit struct {
 	form    url.Values        // of a POST
 	file    *multipart.Part   // of an upload, yet to be read; nil where there is none
 	now     time.Time
+	told    string // what the page says was just done, in place of what its address picks
 }
 
 // handle serves a route to those who may have it.
