@@ -185,9 +185,7 @@ func TestBrowserSDKPopup(t *testing.T) {
 
 	windows = chromedp.WaitNewTarget(b.ctx, func(*target.Info) bool { return true })
 	b.do(chromedp.Click(chromedp.CSS("#popup")))
-	ctx, cancel := chromedp.NewContext(b.ctx, chromedp.WithTargetID(<-windows))
-	defer cancel()
-	in := tab{t, ctx}
+	in := b.beside(chromedp.WithTargetID(<-windows))
 	in.until("the login page", "document.querySelector('#login-submit')")
 	in.do(chromedp.SendKeys(chromedp.CSS("#username"), sub.Email), chromedp.SendKeys(chromedp.CSS("#password"), sub.Password))
 	in.leave("document.querySelector('#login-submit').click()") // the window is gone before a click would be done
@@ -214,9 +212,7 @@ func TestBrowserSDKTabs(t *testing.T) {
 			one.ready(page)
 			one.logIn(page, sub)
 
-			ctx, cancel := chromedp.NewContext(one.ctx)
-			defer cancel()
-			two := tab{t, ctx}
+			two := one.beside()
 			two.do(chromedp.Navigate(page + "?storage=session" + how))
 			two.ready(page)
 			kept := eval[string](one, fmt.Sprintf("sessionStorage.getItem('selvage.%s')", c.ID))

@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 
 	"github.com/selvage/selvage/test/harness"
@@ -42,8 +44,39 @@ func newTab(t *testing.T, more ...chromedp.ExecAllocatorOption) tab {
 	})
 	b := tab{t, ctx}
 	t.Cleanup(b.show)
+	b.watch()
 	b.do(chromedp.Navigate("about:blank"))
 	return b
+}
+
+// beside gives another tab of the same Chromium: a new one, or by an option one there is.
+func (b tab) beside(opts ...chromedp.ContextOption) tab {
+	b.Helper()
+	ctx, cancel := chromedp.NewContext(b.ctx, opts...)
+	b.Cleanup(cancel)
+	other := tab{b.T, ctx}
+	other.watch()
+	return other
+}
+
+// leaving is run first in every page, and remembers whether it is about to go: a form of it was
+// sent, or it leads elsewhere, and what comes next is not there yet. Nobody may look at it or
+// touch it from then on.
+const leaving = `
+addEventListener("submit", (e) => {
+	const target = e.submitter?.formTarget || e.target.target || "_self"
+	if (!e.defaultPrevented && target === "_self" && e.target.method !== "dialog") window.leaving = true
+})
+window.navigation?.addEventListener("navigate", (e) => {
+	if (!e.defaultPrevented && !e.destination.sameDocument && e.downloadRequest === null) window.leaving = true
+})`
+
+// watch has [leaving] run in the pages that come.
+func (b tab) watch() {
+	b.Helper()
+	if _, err := chromedp.Call(b.ctx, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: leaving}); err != nil {
+		b.Fatalf("watching the pages of a tab: %v", err)
+	}
 }
 
 // show logs what the page says and keeps a picture of it, if the test failed.
@@ -59,35 +92,51 @@ func (b tab) show() {
 	}
 }
 
-// do takes the steps. One whose element went with its page between being found and being
-// touched, or that was to open a page while another was still coming, is taken again:
-// nothing has been clicked or typed by then.
+// do takes the steps, each on a page that is there as a whole and about to stay. One that a
+// coming page overtakes is taken again: nothing has been clicked or typed by then.
 func (b tab) do(steps ...chromedp.Action[chromedp.Void]) {
 	b.Helper()
-	late := time.Now().Add(patience)
 	for _, step := range steps {
-		err := chromedp.Do(b.ctx, step)
-		for overtaken(err) && time.Now().Before(late) {
-			err = chromedp.Do(b.ctx, step)
-		}
-		if err != nil {
+		b.retry(func() error { return chromedp.Do(b.ctx, step) })
+	}
+}
+
+// retry does something on a page that is there as a whole, once more where that page went to
+// another meanwhile by itself.
+func (b tab) retry(do func() error) {
+	b.Helper()
+	late := time.Now().Add(patience)
+	for {
+		b.until("the page", "true")
+		err := do()
+		switch {
+		case err == nil:
+			return
+		case !overtaken(err) || time.Now().After(late):
 			b.Fatalf("%v", err)
 		}
 	}
 }
 
-// overtaken reports whether a step failed because the tab went to another page meanwhile.
+// overtaken reports whether a step failed because the tab went to another page meanwhile, or
+// an element to another place or away.
 func overtaken(err error) bool {
-	return err != nil && (strings.Contains(err.Error(), "Could not find node with given id") || strings.Contains(err.Error(), "net::ERR_ABORTED"))
+	return slices.ContainsFunc([]string{
+		"Could not find node with given id", "No node with given id", "Node is detached", "does not have a layout object", "Could not compute content quads",
+		"invalid dimensions", "Element is not focusable", "net::ERR_ABORTED",
+		"Execution context was destroyed", "Cannot find context", "Inspected target navigated or closed", "Cannot find default execution context",
+	}, func(fault string) bool { return strings.Contains(err.Error(), fault) })
 }
 
 // eval gives the value of an expression, or of its promise.
-func eval[V any](b tab, expression string) V {
+func eval[V any](b tab, expression string) (v V) {
 	b.Helper()
-	v, err := chromedp.Run(b.ctx, chromedp.Evaluate[V](expression, chromedp.EvalAwaitPromise))
-	if err != nil {
-		b.Fatalf("%s: %v", expression, err)
-	}
+	b.retry(func() (err error) {
+		if v, err = chromedp.Run(b.ctx, chromedp.Evaluate[V](expression, chromedp.EvalAwaitPromise)); err != nil {
+			err = fmt.Errorf("%s: %w", expression, err)
+		}
+		return err
+	})
 	return v
 }
 
@@ -98,14 +147,15 @@ func (b tab) leave(expression string) {
 	b.do(chromedp.Evaluate[chromedp.Void]("void (" + expression + ")"))
 }
 
-// until waits until an expression is true, through whatever pages come by.
+// until waits until an expression is true, through whatever pages come by: of a page that is
+// there as a whole, its scripts have run, and not of one that is about to go.
 func (b tab) until(what, expression string) {
 	b.Helper()
 	harness.Eventually(b, patience, what, func() error {
-		ok, err := chromedp.Run(b.ctx, chromedp.Evaluate[bool]("Boolean("+expression+")"))
+		ok, err := chromedp.Run(b.ctx, chromedp.Evaluate[bool]("document.readyState === 'complete' && !window.leaving && Boolean("+expression+")"))
 		if err != nil || ok {
 			return err
 		}
-		return fmt.Errorf("%s is false", expression)
+		return fmt.Errorf("%s is false, or its page is about to go", expression)
 	})
 }

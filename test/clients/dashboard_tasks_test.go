@@ -17,8 +17,8 @@ import (
 func (b tab) follow(says string) {
 	b.Helper()
 	found := fmt.Sprintf(`[...document.querySelectorAll("main a, main button, main summary, nav.rail a")].find((e) => e.offsetParent && e.textContent.trim() === %q)`, says)
-	b.until("the link "+says, "document.readyState === 'complete' && "+found)
-	b.leave("setTimeout(() => " + found + ".click())")
+	b.until("the link "+says, found)
+	b.leave(found + ".click()")
 }
 
 // TestDashboardTasks does what operators do on ordinary days, from one page to the next by
@@ -29,6 +29,7 @@ func TestDashboardTasks(t *testing.T) {
 	p := s.NewProject(t)
 	sub := p.NewSubscriber(t)
 	app := p.NewClient(t, "service", "--name", "Billing", "--scope", "Voice")
+	today := time.Now().UTC().Format(time.DateOnly) // or it is of tomorrow
 	p.Command(t, "", "recording", "import", "--project", p.ID, "--call-sid", "call-of-today", "../../cmd/selvage/demo/welcome.wav")
 	tokens, _ := p.NewClient(t, "spa", "--first-party").SignIn(t, sub, "openid offline_access")
 	b := newTab(t)
@@ -39,7 +40,6 @@ func TestDashboardTasks(t *testing.T) {
 	// A recording is found by its call and its day.
 	b.follow("Recordings")
 	b.typeInto("call", "call-of-today")
-	today := time.Now().UTC().Format(time.DateOnly)
 	b.do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf("document.getElementById('after').value = %q; void 0", today)))
 	b.follow("Find")
 	b.until("one recording", "location.search.includes('call-of-today') && document.querySelectorAll('.table tbody tr').length === 1")

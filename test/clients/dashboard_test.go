@@ -93,7 +93,7 @@ func (b tab) pictures(p *harness.Project) {
 func (b tab) fill(button string, fields ...string) {
 	b.Helper()
 	for i := 0; i < len(fields); i += 2 {
-		b.until("#"+fields[i], fmt.Sprintf("document.readyState === 'complete' && document.getElementById(%q)", fields[i]))
+		b.until("#"+fields[i], fmt.Sprintf("document.getElementById(%q)", fields[i]))
 		b.do(chromedp.SendKeys(chromedp.CSS("#"+fields[i]), fields[i+1]))
 	}
 	b.do(chromedp.Click(chromedp.CSS("#" + button)))
@@ -101,7 +101,7 @@ func (b tab) fill(button string, fields ...string) {
 
 func (b tab) arrive(path string) {
 	b.Helper()
-	b.until(path, fmt.Sprintf("document.readyState === 'complete' && location.pathname === %q", path))
+	b.until(path, fmt.Sprintf("location.pathname === %q", path))
 }
 
 func (b tab) text(selector string) string {

@@ -22,7 +22,8 @@ const stops = `(() => {
 // the order of the page, and shows that it does.
 func (b tab) byKeys(page string) {
 	b.Helper()
-	b.until("the page", "document.readyState === 'complete'")
+	// What has the focus by itself has it once the page is drawn.
+	eval[bool](b, "new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(() => drawn(true))))")
 	b.do(chromedp.Evaluate[chromedp.Void]("document.activeElement.blur(), window.stops = " + stops + ", void getSelection().removeAllRanges()"))
 	want := eval[[]string](b, "stops.map((e) => e.outerHTML.slice(0, 90))")
 	if len(want) == 0 {

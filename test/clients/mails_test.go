@@ -49,7 +49,7 @@ func TestMailsInChromium(t *testing.T) {
 	account := p.Issuer() + "account?project=" + p.ID
 	there := func(what string) {
 		t.Helper()
-		b.until(what, "document.readyState === 'complete' && document.getElementById("+quoted(what)+")")
+		b.until(what, "document.getElementById("+quoted(what)+")")
 	}
 	signOut := func() {
 		t.Helper()

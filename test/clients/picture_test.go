@@ -68,11 +68,11 @@ func TestPicture(t *testing.T) {
 	b.do(chromedp.Navigate(link), chromedp.SendKeys(chromedp.CSS("#username"), "ann@example.com"), chromedp.SendKeys(chromedp.CSS("#name"), "Ann"),
 		chromedp.SendKeys(chromedp.CSS("#password"), "a loom of one's own"))
 	b.leave("document.querySelector('#setup-submit').click()")
-	b.until("the dashboard", "document.readyState === 'complete' && location.pathname.startsWith('/dashboard/projects/')")
+	b.until("the dashboard", "location.pathname.startsWith('/dashboard/projects/')")
 	home := strings.TrimSuffix(eval[string](b, "location.href"), "/")
 	take(1, 0, "dark")
 	b.do(chromedp.Navigate(home+"/recordings"), chromedp.Click(chromedp.CSS(".table td a")))
-	b.until("a recording", "document.readyState === 'complete' && /recordings\\/./.test(location.pathname)")
+	b.until("a recording", "/recordings\\/./.test(location.pathname)")
 	take(1, 1, "light")
 
 	var out bytes.Buffer

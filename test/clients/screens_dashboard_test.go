@@ -59,7 +59,7 @@ func TestScreensOfDashboard(t *testing.T) {
 	s.stop("dashboard-key-made")
 	for name, from := range map[string]string{"recording": home + "/recordings", "operator": "/dashboard/operators", "key": home + "/keys"} {
 		s.do(chromedp.Navigate(p.PublicURL+from), chromedp.Click(chromedp.CSS(".table td a")))
-		s.until(name, "document.readyState === 'complete' && location.pathname !== "+quoted(from))
+		s.until(name, "location.pathname !== "+quoted(from))
 		s.stop("dashboard-" + name)
 	}
 	s.do(chromedp.Navigate(p.PublicURL+home), chromedp.Click(chromedp.CSS(".rail #sign-out")))

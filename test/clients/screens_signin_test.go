@@ -89,7 +89,7 @@ func TestScreensOfSignIn(t *testing.T) {
 		s.typeInto("password", "wrong")
 		s.do(chromedp.Evaluate[chromedp.Void]("void document.getElementById('login-error')?.remove()"))
 		s.click("login-submit")
-		s.until("an answer", "document.readyState === 'complete' && document.getElementById('login-error')")
+		s.until("an answer", "document.getElementById('login-error')")
 		if strings.Contains(s.text("#login-error"), "Too many") {
 			break
 		}

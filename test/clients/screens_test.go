@@ -48,7 +48,7 @@ var looks = []struct {
 // stop looks at the page that is shown.
 func (s *screens) stop(name string) {
 	s.Helper()
-	s.until("the page "+name, "document.readyState === 'complete'")
+	s.until("the page "+name, "true")
 	for _, l := range looks {
 		if s.dir == "" && l.name == "phone-dark" {
 			continue
@@ -102,7 +102,7 @@ func (s *screens) open(name, url string) {
 func (s *screens) next(name, button, id string) {
 	s.Helper()
 	s.click(button)
-	s.until(id, "document.readyState === 'complete' && document.getElementById("+quoted(id)+")")
+	s.until(id, "document.getElementById("+quoted(id)+")")
 	s.stop(name)
 }
 

@@ -6,7 +6,7 @@ let client
 const events = []
 
 /** Says what came of a promise: {value}, {error: {code, name, message}} or {hangs: true}. */
-function outcome(promise, patience = 12000) {
+function outcome(promise, patience = 60000) {
   const late = new Promise((resolve) => setTimeout(resolve, patience, { hangs: true }))
   const came = Promise.resolve(promise).then(
     (value) => ({ value: value ?? null }),
@@ -35,7 +35,7 @@ function begin(token) {
 
 /** Waits until an event has come by, and gives all that have. */
 async function seen(name) {
-  for (const end = Date.now() + 12000; !events.includes(name) && Date.now() < end; ) {
+  for (const end = Date.now() + 60000; !events.includes(name) && Date.now() < end; ) {
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
   return events
