@@ -179,9 +179,13 @@ func (f *Fabric) findKey(ctx context.Context, hash string, now time.Time) (APIKe
 	}
 	if now.Sub(k.LastUsed) >= touchEvery || hash == k.OldHash && now.Sub(k.OldUsed) >= touchEvery {
 		// Beside the request: a disk that is full or busy must not hold everybody up.
-		go func(id string) { _ = f.c.Store.TouchAPIKey(context.WithoutCancel(ctx), id, hash, now) }(k.ID)
+		id := k.ID
+		f.uses.Do(hash, func() { _ = f.c.Store.TouchAPIKey(context.WithoutCancel(ctx), id, hash, now) })
 		k.LastUsed = now
 	}
 	f.keys.put(hash, k, now)
 	return k, nil
 }
+
+// Settle waits until the uses of API keys are noted, or ctx ends.
+func (f *Fabric) Settle(ctx context.Context) error { return f.uses.Wait(ctx) }

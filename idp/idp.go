@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/aside"
 	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/factor"
 	"github.com/selvage/selvage/internal/limit"
@@ -227,6 +228,7 @@ type Provider struct {
 	open      *recent.Cache[bool] // whether people may register anywhere
 	codes     *keys.Sealer        // of authorization codes
 	remote    keyring
+	uses      aside.Queue // of old secrets, to be noted
 }
 
 // Sweep deletes what no token depends on any more.

@@ -62,10 +62,13 @@ func (p *Provider) ProveSecret(ctx context.Context, c Client, secret string) boo
 	}
 	if hash := hashSecret(secret); hash == c.Old.Hash && now.Sub(c.Old.Used) >= touchEvery {
 		// Beside the request: a disk that is full or busy must not hold everybody up.
-		go func() { _ = p.Store.TouchOldSecret(context.WithoutCancel(ctx), c.ID, hash, now) }()
+		p.uses.Do(hash, func() { _ = p.Store.TouchOldSecret(context.WithoutCancel(ctx), c.ID, hash, now) })
 	}
 	return true
 }
+
+// Settle waits until the uses of secrets are noted, or ctx ends.
+func (p *Provider) Settle(ctx context.Context) error { return p.uses.Wait(ctx) }
 
 // RotateSecret gives a client a new secret, which is good at once, as the one before is
 // until the overlap ends; one from before that ends now. Of many who rotate together one

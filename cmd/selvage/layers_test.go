@@ -26,8 +26,8 @@ var layers = map[string][]string{
 	"recordings/rest": {"internal/problem", "internal/web", "recordings"},
 	"internal/store":  {"fabric", "idp", "internal/audit", "internal/database", "internal/deliver", "internal/factor", "internal/logo", "internal/mail", "internal/page", "internal/problem", "internal/revocation", "keys", "operator", "recordings", "recordings/levels"},
 	// nouns and rules
-	"idp":        {"fabric", "internal/audit", "internal/factor", "internal/limit", "internal/logo", "internal/mail", "internal/page", "internal/password", "internal/problem", "internal/recent", "internal/revocation", "internal/session", "keys"},
-	"fabric":     {"fabric/kinds", "internal/audit", "internal/factor", "internal/logo", "internal/mail", "internal/page", "internal/password", "internal/problem", "internal/recent", "internal/revocation", "internal/session", "keys"},
+	"idp":        {"fabric", "internal/aside", "internal/audit", "internal/factor", "internal/limit", "internal/logo", "internal/mail", "internal/page", "internal/password", "internal/problem", "internal/recent", "internal/revocation", "internal/session", "keys"},
+	"fabric":     {"fabric/kinds", "internal/aside", "internal/audit", "internal/factor", "internal/logo", "internal/mail", "internal/page", "internal/password", "internal/problem", "internal/recent", "internal/revocation", "internal/session", "keys"},
 	"operator":   {"fabric", "internal/audit", "internal/limit", "internal/page", "internal/password", "internal/problem", "internal/session"},
 	"recordings": {"internal/page", "internal/problem", "internal/recent", "recordings/audio", "recordings/levels", "recordings/mp3", "recordings/wav"},
 	// plumbing
@@ -56,6 +56,7 @@ var layers = map[string][]string{
 	"templates":                    {"internal/words", "static"},
 	"fabric/kinds":                 {"internal/problem"},
 	"internal/agent":               nil,
+	"internal/aside":               nil,
 	"internal/audit":               nil,
 	"internal/ca":                  nil,
 	"internal/words":               nil,

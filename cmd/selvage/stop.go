@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"sync"
 	"syscall"
+	"time"
 )
 
 // errForced is how a server ends that is told to stop twice.
@@ -85,7 +86,20 @@ func (s *server) shutdown(ctx context.Context) error {
 	if s.ops != nil {
 		errs = append(errs, s.drain(ctx, s.ops))
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, s.app.settle())...)
+}
+
+// settleFor is how long a stop waits for what no request did.
+const settleFor = 5 * time.Second
+
+// settle waits for what is written beside requests: which keys and secrets were used.
+func (a *app) settle() error {
+	ctx, cancel := context.WithTimeout(context.Background(), settleFor)
+	defer cancel()
+	if err := errors.Join(a.fabric.Settle(ctx), a.idp.Settle(ctx)); err != nil {
+		return fmt.Errorf("noting which secrets were used: %w", err)
+	}
+	return nil
 }
 
 func (s *server) drain(ctx context.Context, srv *http.Server) error {

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -574,6 +575,46 @@ func TestParameterNames(t *testing.T) {
 		if got := w.post("/oauth/token", form); got.json(t)["error"] != "invalid_client" {
 			t.Fatalf("names in two spellings: %d %s", got.status, got.body)
 		}
+	}
+}
+
+// A slowNote is a store that takes its time to note that an old secret was used.
+type slowNote struct {
+	idp.Store
+	release chan struct{}
+	notes   atomic.Int64
+}
+
+func (s *slowNote) TouchOldSecret(ctx context.Context, id, hash string, now time.Time) error {
+	s.notes.Add(1)
+	<-s.release
+	return s.Store.TouchOldSecret(ctx, id, hash, now)
+}
+
+// However often an old secret is used while that is being noted, it is noted once, and
+// before a server ends.
+func TestOldSecretNotedOnce(t *testing.T) {
+	w := newWorld(t)
+	c, secret := w.client(func(c *idp.Client) { c.Type = idp.Web })
+	_, _, err := w.idp.RotateSecret(t.Context(), c.ID, time.Hour, nil)
+	must(t, err)
+	slow := &slowNote{Store: w.rows, release: make(chan struct{})}
+	node := w.idp.Config
+	node.Store = slow
+	p := idp.New(node)
+	c, err = p.FindClient(t.Context(), c.ID)
+	must(t, err)
+	for range 50 {
+		if !p.ProveSecret(t.Context(), c, secret) {
+			t.Fatal("the old secret is not good")
+		}
+	}
+	close(slow.release)
+	must(t, p.Settle(t.Context()))
+	c, err = w.rows.FindClient(t.Context(), c.ID)
+	must(t, err)
+	if n := slow.notes.Load(); n != 1 || c.Old.Used.IsZero() {
+		t.Errorf("50 uses of an old secret were noted %d times, the last one at %v", n, c.Old.Used)
 	}
 }
 
