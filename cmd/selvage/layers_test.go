@@ -64,6 +64,7 @@ var layers = map[string][]string{
 	"internal/logo":                {"internal/palette", "internal/problem"},
 	"internal/certs":               {"internal/problem"},
 	"internal/limit":               {"internal/problem", "internal/session"},
+	"internal/heap":                nil,
 	"internal/page":                nil,
 	"internal/problem":             nil,
 	"internal/recent":              nil,

@@ -18,6 +18,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	_ "github.com/selvage/selvage/internal/heap" // which sets how often garbage is collected
 	"github.com/selvage/selvage/internal/problem"
 )
 

@@ -8,15 +8,6 @@ import (
 	"time"
 )
 
-// collectLess lets the heap grow to five times what lives in it before it is
-// collected, unless GOGC says otherwise. What lives is a few megabytes, so this
-// costs little memory and saves a fifth of the processor time of a request.
-func (c *cli) collectLess() {
-	if c.getenv("GOGC") == "" {
-		debug.SetGCPercent(400)
-	}
-}
-
 // What the process may use before it is collected more often, and how much more
 // than what is in use, where that is not enough. Thousands of open sockets live
 // for long: five times their memory would be for nothing.
@@ -26,9 +17,15 @@ const (
 	memoryExtra = 16 << 20 // what the runtime itself needs
 )
 
-// boundMemory keeps the memory of the process near what is in use, until ctx
-// ends, unless GOMEMLIMIT bounds it.
+// boundMemory gives back what the start needed, and keeps the memory of the process near
+// what is in use, until ctx ends, unless GOMEMLIMIT bounds it.
 func (c *cli) boundMemory(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+		return
+	case <-time.After(time.Second):
+		debug.FreeOSMemory()
+	}
 	if c.getenv("GOMEMLIMIT") != "" {
 		return
 	}

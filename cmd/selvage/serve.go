@@ -65,7 +65,6 @@ func (c *cli) serve(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	c.collectLess()
 	cmd.SetContext(audit.With(cmd.Context(), &audit.Origin{Actor: audit.Actor{Kind: audit.System}}))
 	s := &server{level: new(slog.LevelVar), metrics: newMetrics(), failed: make(chan error, 3)}
 	s.listenToSignals()
