@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/zitadel/oidc/v3/pkg/oidc"
-	"golang.org/x/text/language"
 
 	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/web"
@@ -53,7 +52,7 @@ func (a *API) newMetadata(open bool) (metadata, error) {
 			IntrospectionEndpointAuthMethodsSupported: provenMethods,
 			ACRValuesSupported:                        idp.ACRValues(),
 			DisplayValuesSupported:                    []oidc.Display{oidc.DisplayPage},
-			UILocalesSupported:                        uiLocales(),
+			UILocalesSupported:                        words.Tags(), // the languages of the pages
 			ClaimsParameterSupported:                  true,
 			BackChannelLogoutSupported:                true,
 			BackChannelLogoutSessionSupported:         true,
@@ -113,12 +112,4 @@ func (a *API) document(serve http.HandlerFunc) http.Handler {
 		}
 		serve(w, r)
 	})
-}
-
-// uiLocales are the languages of the pages.
-func uiLocales() (all oidc.Locales) {
-	for _, w := range words.All() {
-		all = append(all, language.MustParse(w.Tag))
-	}
-	return all
 }

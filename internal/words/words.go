@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"html"
 	"html/template"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -49,6 +50,9 @@ var read = sync.OnceValue(func() (all []*Words) {
 	}
 	return all
 })
+
+// Tags names the languages there are, by BCP 47.
+func Tags() []language.Tag { return slices.Clone(tags) }
 
 // All gives every language there is.
 func All() []*Words { return read() }
