@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"text/template"
 	"unicode"
 
@@ -15,7 +16,9 @@ import (
 	"github.com/selvage/selvage/fabric/kinds"
 )
 
-var kindTemplate = template.Must(template.New("kind.yaml.tmpl").Funcs(template.FuncMap{"quote": strconv.Quote}).ParseFS(sources, "source/kind.yaml.tmpl"))
+var kindTemplate = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("kind.yaml.tmpl").Funcs(template.FuncMap{"quote": strconv.Quote}).ParseFS(sources, "source/kind.yaml.tmpl"))
+})
 
 // A kindView is what the template shows of a kind.
 type kindView struct {
@@ -126,7 +129,7 @@ func (b *builder) describe(k *kinds.Kind) (kindView, *yaml.Node, error) {
 	}
 	for ; ; v.Name += "Kind" {
 		var out bytes.Buffer
-		if err := kindTemplate.Execute(&out, v); err != nil {
+		if err := kindTemplate().Execute(&out, v); err != nil {
 			return v, nil, err
 		}
 		src, err := parse(out.Bytes())
