@@ -19,7 +19,7 @@ import (
 // linger is how long the process stays after the last hash, and how long none is begun
 // after one that did not work.
 const (
-	linger  = 10 * time.Minute
+	linger  = time.Minute
 	respite = time.Minute
 )
 
