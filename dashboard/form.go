@@ -26,6 +26,7 @@ type input struct {
 	Options     []choice
 	Ordered     bool    // the choices are in an order of preference
 	Members     []input // of a group
+	Tells       *teller // of what is new, where it names an address
 	Fault       string  // what is wrong with it
 }
 
@@ -40,6 +41,9 @@ func (i input) About() string {
 	}
 	if i.Hint != "" {
 		ids = append(ids, i.ID()+"-hint")
+	}
+	if i.Tells != nil {
+		ids = append(ids, i.ID()+"-tells")
 	}
 	return strings.Join(ids, " ")
 }

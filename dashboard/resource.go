@@ -11,6 +11,7 @@ import (
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/operator"
+	"github.com/selvage/selvage/templates"
 )
 
 // chooseKind serves GET /dashboard/projects/{project}/resources/new.
@@ -50,15 +51,17 @@ func (a *API) newResource(v *visit) error {
 }
 
 func (v *visit) resourceNew(k *kinds.Kind, values kinds.Values) resourceForm {
+	inputs := inputsOf(k.Fields, "", values, exampleOf(k), true)
+	v.tellAddress(k, inputs)
 	return resourceForm{
 		Base: v.base(), Action: v.base() + "/kinds/" + k.Path, Back: v.base() + "/resources/new", BackTo: "Kinds of resources",
 		Title: "New " + lower(k.Title), About: k.Description, Button: "Add " + lower(k.Title),
-		Form: form{Inputs: inputsOf(k.Fields, "", values, exampleOf(k), true)},
+		Form: form{Inputs: inputs},
 	}
 }
 
 func (a *API) resourceForm(v *visit, code int, p resourceForm) error {
-	return a.page(v, code, p.Title, "resource_form", p)
+	return a.pageWith(v, templates.Options{Status: code, Connect: []string{"'self'"}}, p.Title, "resource_form", p)
 }
 
 // exampleOf gives the members of a whole one as its kind shows it.
@@ -162,7 +165,15 @@ func (a *API) editResource(v *visit) error {
 	if err != nil {
 		return err
 	}
-	return a.resourceForm(v, http.StatusOK, v.resourceEdit(k, r, r.Fields))
+	p := v.resourceEdit(k, r, r.Fields)
+	found, err := a.Fabric.ThingAddresses(v.r.Context(), v.project.ID, r.ID, page.Query{Size: 1})
+	if err != nil {
+		return err
+	}
+	if at := namesAddress(k, p.Form.Inputs); at != nil && len(found.Items) > 0 {
+		at.Tells = &teller{Text: "Its address, " + found.Items[0].Path() + ", stays as it is."}
+	}
+	return a.resourceForm(v, http.StatusOK, p)
 }
 
 func (v *visit) resourceEdit(k *kinds.Kind, r fabric.Resource, values kinds.Values) resourceForm {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/fabric/kinds"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/operator"
 )
@@ -30,8 +31,9 @@ func (a *API) listResources(v *visit) error {
 		Now       time.Time
 	}{Kind: kind, Base: v.base(), MayMake: v.mayIn(operator.Write), Now: v.now}
 	for _, k := range a.Fabric.Kinds().All() {
-		p.Kinds = append(p.Kinds, choice{Value: k.Path, Title: k.Title, Chosen: k.Path == kind})
+		p.Kinds = append(p.Kinds, choice{Value: k.Path, Title: kindTitle(k), Chosen: k.Path == kind})
 	}
+	p.Kinds = append(p.Kinds, choice{Value: subscriberKind, Title: "Subscriber", Chosen: kind == subscriberKind})
 	found, err := a.findResources(v, kind)
 	if err != nil {
 		return err
@@ -47,16 +49,40 @@ func (a *API) findResources(v *visit, kind string) (page.Page[fabric.Resource], 
 	if k := a.Fabric.Kinds().ByPath(kind); k != nil {
 		return a.Fabric.ListResources(v.r.Context(), v.project.ID, k, v.query())
 	}
+	if kind == subscriberKind {
+		people, err := a.Fabric.ListSubscribers(v.r.Context(), v.project.ID, v.query())
+		p := page.Page[fabric.Resource]{Next: people.Next, Prev: people.Prev}
+		for _, s := range people.Items {
+			p.Items = append(p.Items, asResource(s))
+		}
+		return p, err
+	}
 	things, err := a.Fabric.ListThings(v.r.Context(), v.project.ID, v.query())
 	p := page.Page[fabric.Resource]{Next: things.Next, Prev: things.Prev}
 	for _, t := range things.Items {
 		if t.Resource != nil {
 			p.Items = append(p.Items, *t.Resource)
 		} else {
-			p.Items = append(p.Items, fabric.Resource{ID: t.Subscriber.ID, Type: "subscriber", DisplayName: t.Subscriber.Title(), Created: t.Subscriber.Created})
+			p.Items = append(p.Items, asResource(*t.Subscriber))
 		}
 	}
 	return p, err
+}
+
+// subscriberKind asks for subscribers among resources: they have a table of their own.
+const subscriberKind = "subscribers"
+
+func asResource(s fabric.Subscriber) fabric.Resource {
+	return fabric.Resource{ID: s.ID, Type: "subscriber", DisplayName: s.Title(), Created: s.Created}
+}
+
+// kindTitle gives the title of a kind, with its other name where its type is called
+// otherwise: people look for either.
+func kindTitle(k *kinds.Kind) string {
+	if other := strings.ReplaceAll(k.Type, "_", " "); !strings.EqualFold(other, k.Title) {
+		return k.Title + " (" + other + ")"
+	}
+	return k.Title
 }
 
 func (a *API) resourceRow(v *visit, r fabric.Resource) resourceRow {
@@ -65,7 +91,7 @@ func (a *API) resourceRow(v *visit, r fabric.Resource) resourceRow {
 		row.Title = r.ID
 	}
 	if k := a.Fabric.Kinds().ByType(r.Type); k != nil {
-		row.Kind = k.Title
+		row.Kind = kindTitle(k)
 	}
 	if row.Kind != "" {
 		row.Kind = strings.ToUpper(row.Kind[:1]) + row.Kind[1:]

@@ -7,6 +7,7 @@ import (
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/web"
+	"github.com/selvage/selvage/templates"
 )
 
 // A subscriberForm makes a subscriber or changes one.
@@ -38,6 +39,8 @@ func (v *visit) subscriberForm(of *fabric.Subscriber) subscriberForm {
 	}
 	if of != nil {
 		p.Form.Seen = marks(p.Form.Inputs)
+	} else {
+		p.Form.Inputs[0].Tells = &teller{Text: "Their address is made of what stands before the @: ada@example.com is called at /private/ada.", Path: v.base() + "/subscribers/address", Names: "email"}
 	}
 	return p
 }
@@ -66,7 +69,7 @@ func (v *visit) subscriberInput(s fabric.Subscriber) (in fabric.SubscriberInput)
 // newSubscriber serves GET /dashboard/projects/{project}/subscribers/new.
 func (a *API) newSubscriber(v *visit) error {
 	p := v.subscriberForm(nil)
-	return a.page(v, http.StatusOK, p.Title, "subscriber_form", p)
+	return a.pageWith(v, templates.Options{Connect: []string{"'self'"}}, p.Title, "subscriber_form", p)
 }
 
 // createSubscriber serves POST /dashboard/projects/{project}/subscribers.
@@ -87,7 +90,7 @@ func (a *API) subscriberFault(v *visit, p subscriberForm, err error) error {
 	if !p.Form.blame(err) {
 		return err
 	}
-	return a.page(v, http.StatusUnprocessableEntity, p.Title, "subscriber_form", p)
+	return a.pageWith(v, templates.Options{Status: http.StatusUnprocessableEntity, Connect: []string{"'self'"}}, p.Title, "subscriber_form", p)
 }
 
 // editSubscriber serves GET /dashboard/projects/{project}/subscribers/{id}/edit.

@@ -4,6 +4,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"github.com/selvage/selvage/fabric/kinds"
 )
 
 // What a page says was done names the thing and what comes next; an address alone can have it
@@ -38,5 +40,43 @@ func TestNoticesName(t *testing.T) {
 	says("a project", b.post("/dashboard/projects", "/dashboard/projects", url.Values{"name": {"<b>Three"}}), "Project “<b>Three” is made", "first steps")
 	if page := b.get(base + "/clients?done=" + url.QueryEscape("You were hacked")).body; strings.Contains(page, "hacked") {
 		t.Error("an address has the page say what it likes")
+	}
+}
+
+// The form of something new says where it will be reached, and an edit form that it stays so.
+func TestAddressForeseen(t *testing.T) {
+	w := newWorld(t)
+	_, b := w.operator("ann@example.com", ofAll)
+	base := "/dashboard/projects/" + w.one.ID
+	rooms, people := base+"/kinds/conference_rooms", base+"/subscribers/new"
+	if page := b.get(rooms).body; !strings.Contains(page, "A video room") || !strings.Contains(page, "/public/team-standup") || !strings.Contains(page, `data-tells="`+rooms+`/address"`) {
+		t.Errorf("the form of a room does not tell of its address")
+	}
+	room := b.post(rooms, rooms, url.Values{"name": {"Lobby"}}).Header.Get("Location")
+	room, _, _ = strings.Cut(room, "?")
+	for name, want := range map[string]string{
+		"Team Standup": "reached at /public/team-standup,", "Größe (2)": "reached at /public/grosse-2,", "lobby": "/public/lobby is another’s", "會議": "reached at /public/video_room-…", "": "",
+	} {
+		if a := b.post(rooms, rooms+"/address", url.Values{"name": {name}}); a.StatusCode != 200 || !strings.Contains(a.body, want) || want == "" && a.body != "" {
+			t.Errorf("a room %q: %s %q, want %q", name, a.Status, a.body, want)
+		}
+	}
+	for mail, want := range map[string]string{"Ada@example.com": "reached at /private/ada,", "_@example.com": "/private/subscriber-…", "no": ""} {
+		if a := b.post(people, base+"/subscribers/address", url.Values{"email": {mail}}); a.StatusCode != 200 || !strings.Contains(a.body, want) || want == "" && a.body != "" {
+			t.Errorf("a subscriber %q: %s %q, want %q", mail, a.Status, a.body, want)
+		}
+	}
+	if page := b.get(room + "/edit").body; !strings.Contains(page, "Its address, /public/lobby, stays as it is.") {
+		t.Error("an edit form does not say that the address stays")
+	}
+	_, err := w.fabric.UpdateResource(t.Context(), w.one.ID, w.fabric.Kinds().ByPath("conference_rooms"), room[strings.LastIndex(room, "/")+1:], kinds.Values{"name": []byte(`"Foyer"`)})
+	must(t, err)
+	if page := b.get(room).body; !strings.Contains(page, "/public/lobby") || !strings.Contains(page, "Foyer") {
+		t.Error("a room that is renamed has another address")
+	}
+	// Each kind is found by either of its names, and subscribers are one.
+	b.post(people, base+"/subscribers", url.Values{"email": {"bob@example.com"}})
+	if page := b.get(base + "/resources?kind=subscribers").body; !strings.Contains(page, "bob@example.com") || strings.Contains(page, "Foyer") || !strings.Contains(page, "Conference room (video room)") {
+		t.Error("the list of subscribers among resources")
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
 
+	"github.com/selvage/selvage/fabric/kinds"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
 )
@@ -121,6 +122,40 @@ func (f *Fabric) SubscriberOf(ctx context.Context, projectID, from, to string) (
 		}
 	}
 	return "", nil
+}
+
+// AddressOf gives the path at which a new resource of a kind would be reached, by the members
+// that name it; "" for none. Its letters are another's where taken is true: then a random end
+// is added.
+func (f *Fabric) AddressOf(ctx context.Context, projectID string, k *kinds.Kind, named kinds.Values) (path string, taken bool, err error) {
+	if named.Text(k.AddressName) == "" && k.DisplayName(named) == "" {
+		return "", false, nil
+	}
+	a := firstAddress(k, Resource{ID: newID(), ProjectID: projectID, Fields: named, DisplayName: titleOf(k, named)})
+	if slug(named.Text(k.AddressName)) == "" && slug(k.DisplayName(named)) == "" { // it will have the end of its id
+		a.Name = slug(k.Type) + "-…"
+	}
+	return f.foresee(ctx, a)
+}
+
+// AddressOfSubscriber is AddressOf for a subscriber with an e-mail.
+func (f *Fabric) AddressOfSubscriber(ctx context.Context, projectID, email string) (path string, taken bool, err error) {
+	if CheckEmail("email", email) != nil {
+		return "", false, nil
+	}
+	a := privateAddress(Subscriber{ProjectID: projectID, Email: NormalizeEmail(email)})
+	if local, _, _ := strings.Cut(email, "@"); slug(local) == "" {
+		a.Name = "subscriber-…"
+	}
+	return f.foresee(ctx, a)
+}
+
+func (f *Fabric) foresee(ctx context.Context, a Address) (path string, taken bool, err error) {
+	_, err = f.c.Store.FindAddressByName(ctx, a.ProjectID, a.Context, a.Name)
+	if errors.Is(err, problem.NotFound) {
+		return a.Path(), false, nil
+	}
+	return a.Path(), err == nil, err
 }
 
 // privateAddress gives the first address of a new subscriber.

@@ -97,6 +97,26 @@ if (upload) {
   });
 }
 
+// What is new says, while its name is typed, at which address it will be. The server knows.
+for (const told of document.querySelectorAll("[data-tells]")) {
+  const form = told.closest("form");
+  const names = told.dataset.names.split(" ");
+  const usual = told.textContent;
+  let waiting = 0, asked = 0;
+  form.addEventListener("input", (event) => {
+    if (!names.includes(event.target.name)) return;
+    clearTimeout(waiting);
+    waiting = setTimeout(async () => {
+      const turn = ++asked;
+      const said = new URLSearchParams({ form: form.elements.form.value });
+      for (const name of names) if (form.elements[name]) said.set(name, form.elements[name].value);
+      const answer = await fetch(told.dataset.tells, { method: "POST", body: said });
+      const text = answer.ok ? await answer.text() : "";
+      if (turn === asked) told.textContent = text || usual;
+    }, 250);
+  });
+}
+
 // A colour is typed or picked; each shows in the other.
 for (const picker of document.querySelectorAll("input[data-picks]")) {
   const typed = document.getElementById(picker.dataset.picks);

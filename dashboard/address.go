@@ -1,0 +1,81 @@
+package dashboard
+
+import (
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/selvage/selvage/fabric/kinds"
+	"github.com/selvage/selvage/internal/web"
+)
+
+// A teller says below an input at which address something new will be reached: a sentence, and
+// while it is typed what a path of ours makes of the inputs of some names.
+type teller struct {
+	Text, Path string
+	Names      string // with spaces between
+}
+
+// namesAddress gives the input of which a kind makes its address; nil for none.
+func namesAddress(k *kinds.Kind, all []input) *input {
+	for _, name := range append([]string{k.AddressName}, k.Name...) {
+		if at := find(all, name); at != nil && name != "" {
+			return at
+		}
+	}
+	return nil
+}
+
+// tellAddress has a form of something new say where it will be reached.
+func (v *visit) tellAddress(k *kinds.Kind, all []input) {
+	context := "public"
+	if k.Context != "" {
+		context = k.Context
+	}
+	if at := namesAddress(k, all); at != nil {
+		at.Tells = &teller{
+			Text: "Its address is made of it, in plain letters: “Team Standup” is reached at /" + context + "/team-standup.",
+			Path: v.base() + "/kinds/" + k.Path + "/address", Names: strings.TrimSpace(k.AddressName + " " + strings.Join(k.Name, " ")),
+		}
+	}
+}
+
+// tellResourceAddress serves POST /dashboard/projects/{project}/kinds/{kind}/address: where a
+// resource of such names would be reached, in a sentence.
+func (a *API) tellResourceAddress(v *visit) error {
+	k, err := a.kind(v)
+	if err != nil {
+		return err
+	}
+	named := make(kinds.Values)
+	for _, name := range append([]string{k.AddressName}, k.Name...) {
+		named[name] = quoted(strings.TrimSpace(v.form.Get(name)))
+	}
+	path, taken, err := a.Fabric.AddressOf(v.r.Context(), v.project.ID, k, named)
+	return v.tell(path, taken, err)
+}
+
+// tellSubscriberAddress serves POST /dashboard/projects/{project}/subscribers/address.
+func (a *API) tellSubscriberAddress(v *visit) error {
+	path, taken, err := a.Fabric.AddressOfSubscriber(v.r.Context(), v.project.ID, v.form.Get("email"))
+	return v.tell(path, taken, err)
+}
+
+func (v *visit) tell(path string, taken bool, err error) error {
+	if err != nil {
+		return err
+	}
+	text := ""
+	switch {
+	case taken:
+		text = path + " is another’s address, so this one gets a random end: " + path + "--…"
+	case path != "":
+		text = "It will be reached at " + path + ", which stays so when it is renamed."
+	}
+	web.NoStore(v.w)
+	v.w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	v.w.Header().Set("X-Content-Type-Options", "nosniff")
+	v.w.WriteHeader(http.StatusOK)
+	_, _ = io.WriteString(v.w, text) // the browser may have gone
+	return nil
+}
