@@ -3,7 +3,6 @@ package oidc
 import (
 	"errors"
 	"net/http"
-	"net/url"
 	"strings"
 
 	"github.com/zitadel/oidc/v3/pkg/oidc"
@@ -16,8 +15,8 @@ import (
 
 // introspect serves POST /oauth/introspect (RFC 7662). Resource servers may ask it for
 // each request they get, and the library's way there costs more than the answer.
-func (s *server) introspect(w http.ResponseWriter, r *http.Request) {
-	answer, err := s.about(r)
+func (s *server) introspect(w http.ResponseWriter, r *http.Request, cc *op.ClientCredentials) {
+	answer, err := s.about(r, cc)
 	if err != nil {
 		op.WriteError(w, r, s.status(r.Context(), err), nil)
 		return
@@ -28,8 +27,8 @@ func (s *server) introspect(w http.ResponseWriter, r *http.Request) {
 }
 
 // about tells a client about its own tokens, and nothing of any other.
-func (s *server) about(r *http.Request) (introspection, error) {
-	ctx, cc := r.Context(), credentials(r)
+func (s *server) about(r *http.Request, cc *op.ClientCredentials) (introspection, error) {
+	ctx := r.Context()
 	if cc.ClientSecret == "" && cc.ClientAssertion == "" {
 		return introspection{}, errClient
 	}
@@ -53,20 +52,6 @@ func (s *server) about(r *http.Request) (introspection, error) {
 	}
 	t.SessionID = s.SessionFor(c, t.SessionID)
 	return introspected(t, s.SubjectFor(c, t.SubscriberID), audience), nil
-}
-
-// credentials gives what a client proves itself by, of a request that strict has let
-// through.
-func credentials(r *http.Request) *op.ClientCredentials {
-	cc := &op.ClientCredentials{
-		ClientID: r.Form.Get("client_id"), ClientSecret: r.Form.Get("client_secret"),
-		ClientAssertion: r.Form.Get("client_assertion"), ClientAssertionType: r.Form.Get("client_assertion_type"),
-	}
-	if id, secret, ok := web.Basic(r); ok {
-		cc.ClientID, _ = url.QueryUnescape(id) // strict has read both
-		cc.ClientSecret, _ = url.QueryUnescape(secret)
-	}
-	return cc
 }
 
 // introspection is the answer of RFC 7662, section 2.2.

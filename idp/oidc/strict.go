@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/zitadel/oidc/v3/pkg/op"
+
 	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/limit"
 	"github.com/selvage/selvage/internal/problem"
@@ -22,10 +24,19 @@ const (
 	maxTokenFields = 40
 )
 
+// A clientHandler serves a request that strict has let through, of a client that is to be
+// proven by these credentials.
+type clientHandler func(w http.ResponseWriter, r *http.Request, cc *op.ClientCredentials)
+
+// byLibrary has the library serve a request. It reads the credentials again.
+func byLibrary(library http.Handler) clientHandler {
+	return func(w http.ResponseWriter, r *http.Request, _ *op.ClientCredentials) { library.ServeHTTP(w, r) }
+}
+
 // strict reads the form of a request before anybody else does, and refuses what
 // libraries let pass: other methods, credentials in the query, JSON, repeated
 // parameters, two ways of client authentication, endless bodies.
-func (a *API) strict(next http.Handler) http.Handler {
+func (a *API) strict(next clientHandler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		web.NoStore(w)
 		w.Header().Set("X-Content-Type-Options", "nosniff")
@@ -35,32 +46,29 @@ func (a *API) strict(next http.Handler) http.Handler {
 			return
 		}
 		form, refusal := a.readForm(r)
+		var cc *op.ClientCredentials
 		if refusal == nil {
-			refusal = checkForm(r, form)
+			cc, refusal = checkForm(r, form)
 		}
 		w = &challenger{w, challenged(r, form)}
 		if refusal != nil {
 			a.writeOAuth(w, r, refusal.status, refusal.code, refusal.text)
 			return
 		}
-		if p := problem.First(a.admitClient(r, form)); p != nil {
+		if p := problem.First(a.admitClient(r, cc.ClientID)); p != nil {
 			web.RetryAfter(w, p)
 			a.writeOAuth(w, r, http.StatusTooManyRequests, "slow_down", p.Message)
 			return
 		}
 		keepKnown(form)
 		r.Form, r.PostForm = form, form
-		next.ServeHTTP(w, r)
+		next(w, r, cc)
 	})
 }
 
 // admitClient counts a request of a client from where it comes: whoever names it, so
 // that its secret cannot be guessed, and nobody elsewhere uses up what it may.
-func (a *API) admitClient(r *http.Request, form url.Values) error {
-	id := form.Get("client_id")
-	if name, _, ok := web.Basic(r); ok {
-		id = name
-	}
+func (a *API) admitClient(r *http.Request, id string) error {
 	return a.Limits.Pass(r.Context(), limit.TokenPerClient, id+" "+web.Network(r))
 }
 
@@ -177,51 +185,56 @@ func (a *API) legacyJSON(r *http.Request, body []byte) (url.Values, bool) {
 	return form, err == nil && c.Profile == idp.MobileLegacy
 }
 
-func checkForm(r *http.Request, form url.Values) *refusal {
+func checkForm(r *http.Request, form url.Values) (*op.ClientCredentials, *refusal) {
 	switch {
 	case r.URL.RawQuery != "":
-		return invalidRequest("parameters belong in the body, not in the query")
+		return nil, invalidRequest("parameters belong in the body, not in the query")
 	case len(form) > maxTokenFields:
-		return invalidRequest("there are too many parameters")
+		return nil, invalidRequest("there are too many parameters")
 	}
 	if err := checkParams(form); err != nil {
-		return invalidRequest(err.Error())
+		return nil, invalidRequest(err.Error())
 	}
-	return checkAuthorization(r, form)
+	return readCredentials(r, form)
 }
 
-// checkAuthorization refuses a header that is not readable Basic, and client
-// credentials given in two ways (RFC 6749, section 2.3).
-func checkAuthorization(r *http.Request, form url.Values) *refusal {
+// readCredentials gives what a client proves itself by. It refuses a header that is not
+// readable Basic, and credentials given in two ways (RFC 6749, section 2.3).
+func readCredentials(r *http.Request, form url.Values) (*op.ClientCredentials, *refusal) {
 	headers, asserted := r.Header.Values("Authorization"), form.Has("client_assertion") || form.Has("client_assertion_type")
 	if asserted && (len(headers) > 0 || form.Has("client_secret")) {
-		return invalidRequest("the client authenticates in more than one way")
+		return nil, invalidRequest("the client authenticates in more than one way")
+	}
+	cc := &op.ClientCredentials{
+		ClientID: form.Get("client_id"), ClientSecret: form.Get("client_secret"),
+		ClientAssertion: form.Get("client_assertion"), ClientAssertionType: form.Get("client_assertion_type"),
 	}
 	if asserted {
-		return checkAssertionForm(form)
+		return cc, checkAssertionForm(form)
 	}
 	if len(headers) == 0 {
 		if !form.Has("client_id") || r.URL.Path == introspectPath && !form.Has("client_secret") {
-			return &refusal{http.StatusUnauthorized, "invalid_client", "the client does not authenticate"}
+			return nil, &refusal{http.StatusUnauthorized, "invalid_client", "the client does not authenticate"}
 		}
-		return nil
+		return cc, nil
 	}
 	id, secret, ok := web.Basic(r)
 	name, err := url.QueryUnescape(id)
 	if err == nil {
-		_, err = url.QueryUnescape(secret)
+		secret, err = url.QueryUnescape(secret)
 	}
 	if !ok || err != nil || name == "" {
-		return &refusal{http.StatusUnauthorized, "invalid_client", "the Authorization header is not readable as Basic credentials"}
+		return nil, &refusal{http.StatusUnauthorized, "invalid_client", "the Authorization header is not readable as Basic credentials"}
 	}
-	if form.Get("client_secret") != "" {
-		return invalidRequest("the client authenticates in more than one way")
+	if cc.ClientSecret != "" {
+		return nil, invalidRequest("the client authenticates in more than one way")
 	}
 	form.Del("client_secret") // one without a value is none (RFC 6749, section 3.2), and some send it
-	if other := form.Get("client_id"); other != "" && other != name {
-		return invalidRequest("client_id is not the one of the Authorization header")
+	if cc.ClientID != "" && cc.ClientID != name {
+		return nil, invalidRequest("client_id is not the one of the Authorization header")
 	}
-	return nil
+	cc.ClientID, cc.ClientSecret = name, secret
+	return cc, nil
 }
 
 // checkAssertionForm wants both parameters of RFC 7521, section 4.2.

@@ -31,15 +31,15 @@ func (s *server) granters() map[string]granter {
 
 // token serves POST /oauth/token (RFC 6749, section 3.2). It is asked most of all, and the
 // library's way to a grant costs as much as a signature.
-func (s *server) token(library http.Handler) http.Handler {
+func (s *server) token(library http.Handler) clientHandler {
 	granters := s.granters()
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return func(w http.ResponseWriter, r *http.Request, cc *op.ClientCredentials) {
 		grant, ok := granters[r.Form.Get("grant_type")]
 		if !ok {
 			library.ServeHTTP(w, r)
 			return
 		}
-		set, err := s.granted(r, grant)
+		set, err := s.granted(r, cc, grant)
 		if err != nil {
 			op.WriteError(w, r, s.status(r.Context(), err), nil)
 			return
@@ -47,12 +47,11 @@ func (s *server) token(library http.Handler) http.Handler {
 		if err := web.JSON(w, http.StatusOK, tokensOf(set)); err != nil {
 			web.LogInternal(r, s.log, err)
 		}
-	})
+	}
 }
 
 // granted proves the client, and has the grant that it asks for made.
-func (s *server) granted(r *http.Request, grant granter) (idp.TokenSet, error) {
-	cc := credentials(r)
+func (s *server) granted(r *http.Request, cc *op.ClientCredentials, grant granter) (idp.TokenSet, error) {
 	if cc.ClientID == "" && cc.ClientAssertion == "" {
 		return idp.TokenSet{}, &problem.Error{Kind: problem.Invalid, Code: "invalid_request", Message: "client_id or client_assertion must be provided"}
 	}
