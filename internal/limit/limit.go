@@ -8,6 +8,7 @@ package limit
 
 import (
 	"context"
+	"hash/maphash"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -53,14 +54,15 @@ type Limiter struct {
 	store session.Store
 	rates atomic.Pointer[Rates]
 	meter session.Meter // where the store cannot count
+	seed  maphash.Seed  // of callers
 
 	mu     sync.Mutex
-	shares map[session.Key]share
+	shares map[caller]share
 }
 
 // New makes a Limiter.
 func New(store session.Store, rates Rates) *Limiter {
-	l := &Limiter{store: store, shares: make(map[session.Key]share)}
+	l := &Limiter{store: store, seed: maphash.MakeSeed(), shares: make(map[caller]share)}
 	l.Set(rates)
 	return l
 }

@@ -109,7 +109,7 @@ func TestPass(t *testing.T) {
 	}
 	wantLimited(t, "Pass of one too many", l.Pass(ctx, MediaMissesPerNetwork, "here"))
 	for i := range 3 * maxShares {
-		l.keep(keyOf(APIRequests, fmt.Sprint(i)), 1, 0)
+		l.keep(l.caller(APIRequests, fmt.Sprint(i)), 1, 0)
 	}
 	if len(l.shares) > maxShares {
 		t.Errorf("%d shares are kept, want %d at most", len(l.shares), maxShares)

@@ -2,10 +2,19 @@ package limit
 
 import (
 	"context"
+	"hash/maphash"
 	"time"
-
-	"github.com/selvage/selvage/internal/session"
 )
+
+// A caller is who has a share. Names that clients chose may be long, and are not kept.
+type caller struct {
+	limit Name
+	hash  uint64
+}
+
+func (l *Limiter) caller(name Name, who string) caller {
+	return caller{name, maphash.String(l.seed, who)}
+}
 
 // A share is what this node may let through without asking the store again.
 type share struct {
@@ -24,10 +33,11 @@ func (l *Limiter) Pass(ctx context.Context, name Name, who string) error {
 	if !ok {
 		return nil
 	}
-	key := keyOf(name, who)
-	if wait, known := l.use(key, time.Now()); known {
+	c := l.caller(name, who)
+	if wait, known := l.use(c, time.Now()); known {
 		return refused(wait, nil)
 	}
+	key := keyOf(name, who)
 	n := max(1, rate.Burst/100)
 	wait, err := l.ask(ctx, key, rate, n)
 	if wait > 0 && n > 1 && err == nil {
@@ -35,7 +45,7 @@ func (l *Limiter) Pass(ctx context.Context, name Name, who string) error {
 		wait, err = l.ask(ctx, key, rate, n)
 	}
 	if err == nil {
-		l.keep(key, n-1, wait)
+		l.keep(c, n-1, wait)
 	}
 	return refused(wait, err)
 }
@@ -43,19 +53,19 @@ func (l *Limiter) Pass(ctx context.Context, name Name, who string) error {
 // Unpass gives back what Pass took: it did not count after all.
 func (l *Limiter) Unpass(name Name, who string) {
 	if _, ok := l.rate(name); ok {
-		l.keep(keyOf(name, who), 1, 0)
+		l.keep(l.caller(name, who), 1, 0)
 	}
 }
 
 // use takes one of a share, where there is one or all are refused.
-func (l *Limiter) use(key session.Key, now time.Time) (wait time.Duration, known bool) {
+func (l *Limiter) use(c caller, now time.Time) (wait time.Duration, known bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s, ok := l.shares[key]
+	s, ok := l.shares[c]
 	switch {
 	case ok && s.left > 0:
 		s.left--
-		l.shares[key] = s
+		l.shares[c] = s
 		return 0, true
 	case ok && now.Before(s.closed):
 		return s.closed.Sub(now), true
@@ -64,7 +74,7 @@ func (l *Limiter) use(key session.Key, now time.Time) (wait time.Duration, known
 }
 
 // keep adds to a share, or has all refused for a while.
-func (l *Limiter) keep(key session.Key, more int, wait time.Duration) {
+func (l *Limiter) keep(c caller, more int, wait time.Duration) {
 	if more == 0 && wait <= 0 {
 		return
 	}
@@ -73,10 +83,10 @@ func (l *Limiter) keep(key session.Key, more int, wait time.Duration) {
 	if len(l.shares) >= maxShares {
 		clear(l.shares)
 	}
-	s := l.shares[key]
+	s := l.shares[c]
 	s.left += more
 	if wait > 0 {
 		s.closed = time.Now().Add(wait)
 	}
-	l.shares[key] = s
+	l.shares[c] = s
 }
