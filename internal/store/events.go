@@ -60,6 +60,23 @@ func ringEvent(moves []keys.Move, added []keys.Record) audit.Event {
 	return e
 }
 
+// subscriberChange tells what is done to a subscriber: by a name of its own where somebody
+// would look for it, with all that was changed beside.
+func subscriberChange(projectID, id string, c fabric.SubscriberChange, ends bool) audit.Event {
+	action, changed := "subscriber.updated", changedOf(c)
+	switch {
+	case c.PasswordHash != nil:
+		action = "subscriber.password_changed"
+	case c.Disabled != nil && *c.Disabled:
+		action = "subscriber.disabled"
+	case c.Disabled != nil:
+		action = "subscriber.enabled"
+	case changed == "" && ends:
+		action = "session.ended_all"
+	}
+	return audit.Of(action, projectID, "subscriber", id).With("changed", changed)
+}
+
 // changedOf names what a change of a subscriber writes, without what it writes.
 func changedOf(c fabric.SubscriberChange) string {
 	var names []string

@@ -12,7 +12,8 @@ func operatorEvent(action string, o operator.Operator) audit.Event {
 	return audit.Of(action, "", "operator", o.ID).With("email", o.Email, "roles", rolesOf(o.Roles), "disabled", strconv.FormatBool(o.Disabled))
 }
 
-// operatorChange names what a change writes, and says it where that is a right.
+// operatorChange names what a change writes, and says it where that is a right. What
+// somebody would look for has an action of its own.
 func operatorChange(id string, c operator.Change) audit.Event {
 	var names []string
 	if c.Name != nil {
@@ -27,7 +28,18 @@ func operatorChange(id string, c operator.Change) audit.Event {
 	if c.Roles != nil {
 		names = append(names, "roles")
 	}
-	return audit.Of("operator.updated", "", "operator", id).With("changed", strings.Join(names, " "), "roles", rolesOf(c.Roles))
+	action := "operator.updated"
+	switch {
+	case c.PasswordHash != nil:
+		action = "operator.password_changed"
+	case c.Disabled != nil && *c.Disabled:
+		action = "operator.disabled"
+	case c.Disabled != nil:
+		action = "operator.enabled"
+	case c.Roles != nil:
+		action = "operator.roles_changed"
+	}
+	return audit.Of(action, "", "operator", id).With("changed", strings.Join(names, " "), "roles", rolesOf(c.Roles))
 }
 
 func linkEvent(action string, l operator.Link) audit.Event {

@@ -123,7 +123,11 @@ func (s *Store) ListOperatorSessions(ctx context.Context, operatorID string, now
 
 // EndOperatorSession ends one session of an operator, or all but keep.
 func (s *Store) EndOperatorSession(ctx context.Context, operatorID, id, keep string, at time.Time) error {
-	return s.once(ctx, audit.Of("session.ended", "", "operator", operatorID).With("session", id, "all_but", keep), func(t tx) error {
+	action := "session.ended"
+	if id == "" {
+		action = "session.ended_all"
+	}
+	return s.once(ctx, audit.Of(action, "", "operator", operatorID).With("session", id, "all_but", keep), func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE operator_sessions SET ended = $4 WHERE operator_id = $1 AND ended = 0 AND (id = $2 OR $2 = '' AND id <> $3)`,
 			operatorID, id, keep, micros(at))
 		if err != nil {

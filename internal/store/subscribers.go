@@ -125,7 +125,7 @@ func (s *Store) RehashPassword(ctx context.Context, projectID, subscriberID, old
 // change counts from when it may write, which it may have had to wait for: logins
 // that began meanwhile are concerned too.
 func (s *Store) UpdateSubscriber(ctx context.Context, projectID, id string, c fabric.SubscriberChange, at time.Time, r *revocation.Revocation) (sub fabric.Subscriber, err error) {
-	err = s.change(ctx, audit.Of("subscriber.updated", projectID, "subscriber", id).With("changed", changedOf(c)), func(t tx) error {
+	err = s.change(ctx, subscriberChange(projectID, id, c, r != nil), func(t tx) error {
 		if r != nil || c.Proof != nil {
 			if _, err := t.Exec(ctx, `UPDATE subscribers SET updated = updated WHERE id = $2 AND project_id = $1`, projectID, id); err != nil {
 				return fmt.Errorf("locking subscriber: %w", err)

@@ -1,0 +1,136 @@
+package audit_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/selvage/selvage/internal/audit"
+)
+
+// makers are the functions that begin an event, by the name of which action is said first.
+var makers = map[string]bool{"Of": true, "operatorEvent": true, "clientEvent": true, "webhookEvent": true, "linkEvent": true, "factorEvent": true}
+
+// Each action that the code writes has words, and its name is said where the event begins:
+// a maker that takes it from elsewhere is one of makers itself.
+func TestEachActionHasWords(t *testing.T) {
+	known := make(map[string]bool)
+	for _, action := range audit.Actions() {
+		known[action] = true
+	}
+	found := 0
+	walk := func(file *ast.File, fset *token.FileSet) {
+		for _, d := range file.Decls {
+			fn, isFunc := d.(*ast.FuncDecl)
+			ast.Inspect(d, func(n ast.Node) bool {
+				call, ok := n.(*ast.CallExpr)
+				if !ok || len(call.Args) == 0 || !makers[calledOf(call)] {
+					return true
+				}
+				for _, action := range texts(call.Args[0], fn) {
+					if found++; !known[action] {
+						t.Errorf("%s: the action %q has no words", fset.Position(call.Pos()), action)
+					}
+				}
+				if len(texts(call.Args[0], fn)) == 0 && !(isFunc && makers[fn.Name.Name]) {
+					t.Errorf("%s: which action it is cannot be read here", fset.Position(call.Pos()))
+				}
+				return true
+			})
+		}
+	}
+	for _, dir := range []string{"cmd", "dashboard", "fabric", "idp", "internal", "keys", "operator", "recordings"} {
+		err := filepath.WalkDir(filepath.Join("../..", dir), func(path string, e fs.DirEntry, err error) error {
+			if err != nil || e.IsDir() || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			fset := token.NewFileSet()
+			file, err := parser.ParseFile(fset, path, nil, 0)
+			if err == nil && (file.Name.Name == "store" || imports(file, "internal/audit")) {
+				walk(file, fset)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if found < 80 {
+		t.Errorf("%d events were found; were they looked for?", found)
+	}
+}
+
+func imports(file *ast.File, suffix string) bool {
+	for _, i := range file.Imports {
+		if strings.HasSuffix(strings.Trim(i.Path.Value, `"`), suffix) {
+			return true
+		}
+	}
+	return false
+}
+
+// calledOf names the maker that is called, "" for Of of other packages.
+func calledOf(call *ast.CallExpr) string {
+	switch f := call.Fun.(type) {
+	case *ast.Ident:
+		if f.Name != "Of" {
+			return f.Name
+		}
+	case *ast.SelectorExpr:
+		if x, ok := f.X.(*ast.Ident); ok && x.Name == "audit" {
+			return f.Sel.Name
+		}
+	}
+	return ""
+}
+
+// texts gives what an argument may be: a text, or a variable that its function sets to texts
+// alone.
+func texts(arg ast.Expr, fn *ast.FuncDecl) (all []string) {
+	if lit, ok := arg.(*ast.BasicLit); ok {
+		text, err := strconv.Unquote(lit.Value)
+		if err != nil {
+			return nil
+		}
+		return []string{text}
+	}
+	name, ok := arg.(*ast.Ident)
+	if !ok || fn == nil {
+		return nil
+	}
+	ast.Inspect(fn, func(n ast.Node) bool {
+		set, ok := n.(*ast.AssignStmt)
+		if !ok || len(set.Lhs) != len(set.Rhs) {
+			return true
+		}
+		for i, l := range set.Lhs {
+			if id, ok := l.(*ast.Ident); ok && id.Name == name.Name {
+				if lit, ok := set.Rhs[i].(*ast.BasicLit); ok {
+					all = append(all, texts(lit, nil)...)
+				}
+			}
+		}
+		return true
+	})
+	return all
+}
+
+func TestSay(t *testing.T) {
+	for _, tt := range []struct {
+		action  string
+		outcome audit.Outcome
+		want    string
+	}{
+		{"login", audit.Done, "Signed in"}, {"login", audit.Refused, "Sign-in refused"}, {"api_key.revoked", audit.Done, "API key revoked"},
+		{"client.created", audit.Refused, "OAuth client made, refused"}, {"thing.of_before", audit.Done, "thing.of_before"},
+	} {
+		if got := audit.Say(tt.action, tt.outcome); got != tt.want {
+			t.Errorf("Say(%q, %q) = %q, want %q", tt.action, tt.outcome, got, tt.want)
+		}
+	}
+}
