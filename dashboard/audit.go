@@ -1,11 +1,9 @@
 package dashboard
 
 import (
+	"cmp"
 	"encoding/csv"
-	"fmt"
-	"maps"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -16,36 +14,11 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// An eventRow is an event of the audit trail as it is listed.
-type eventRow struct {
-	audit.Event
-	What, Who, Whom, More string
-	WhoURL, WhomURL       string // of their pages; "" where there is none
-	Why                   string // what a refusal means, and what to do
-	Status                status
-}
-
-// actors are the words for who does something.
-var actors = map[audit.ActorKind]string{
-	audit.System: "The server", audit.CLI: "Command line", audit.Anonymous: "Somebody", audit.APIKey: "API key", audit.Client: "OAuth client",
-	audit.Subscriber: "Subscriber", audit.Operator: "Operator",
-}
-
-func (v *visit) eventRow(e audit.Event) eventRow {
-	row := eventRow{Event: e, What: e.Action, Who: actors[e.Actor.Kind], Whom: strings.ReplaceAll(e.Target.Kind, "_", " "), Status: status{"good", "Done"}}
-	if e.Outcome == audit.Refused {
-		row.Status, row.Why = status{"bad", "Refused"}, explain(e)
-	}
-	row.WhoURL, row.WhomURL = v.thingOf(e.ProjectID, string(e.Actor.Kind), e.Actor.ID), v.thingOf(e.ProjectID, e.Target.Kind, e.Target.ID)
-	for _, name := range slices.Sorted(maps.Keys(e.Detail)) {
-		row.More += fmt.Sprintf("%s: %s\n", strings.ReplaceAll(name, "_", " "), e.Detail[name])
-	}
-	row.More = strings.TrimSpace(row.More)
-	return row
-}
-
 // An auditFilter is what an address asks for.
 type auditFilter struct{ Account, Action, Outcome, Actor, Target, After, Before string }
+
+// Any reports whether it asks for something.
+func (f auditFilter) Any() bool { return f != auditFilter{} }
 
 func (v *visit) auditFilter() (f auditFilter, ask audit.Filter, wrong []string) {
 	q := v.r.URL.Query()
@@ -77,20 +50,25 @@ func (v *visit) auditFilter() (f auditFilter, ask audit.Filter, wrong []string) 
 // the installation with all its projects.
 func (a *API) listAudit(v *visit) error {
 	p := struct {
-		Events []eventRow
-		Filter auditFilter
-		Pager  pager
-		Export string
-		Live   string
-		Base   string
-		All    bool
-		Faults []string
+		Events  []eventRow
+		Filter  auditFilter
+		Actions []choice
+		Pager   pager
+		Export  string
+		Live    string
+		Base    string
+		All     bool
+		Faults  []string
 	}{All: v.project.ID == "", Export: v.r.URL.Path + "/export?" + v.r.URL.RawQuery, Base: v.base()}
 	f, ask, wrong, err := a.auditAsked(v)
 	if err != nil {
 		return err
 	}
-	p.Filter, p.Faults = f, wrong
+	p.Filter, p.Faults, p.Actions = f, wrong, actionChoices()
+	title := "Audit of this project"
+	if p.All {
+		title, p.Base = "Audit of everything", Prefix
+	}
 	code := http.StatusOK
 	if wrong != nil {
 		code = http.StatusUnprocessableEntity
@@ -100,23 +78,37 @@ func (a *API) listAudit(v *visit) error {
 			return err
 		}
 		p.Pager = v.pager(found.Prev, found.Next)
-		for _, e := range found.Items {
-			p.Events = append(p.Events, v.eventRow(e))
+		if p.Events, err = a.eventRows(v, found.Items); err != nil {
+			return err
 		}
 		p.Live = follow(v, found.Items, func(i audit.Event) string { return i.ID })
 	}
-	return a.pageWith(v, templates.Options{Status: code, Connect: []string{"'self'"}}, "Audit", "audit", p)
+	return a.pageWith(v, templates.Options{Status: code, Connect: []string{"'self'"}}, title, "audit", p)
 }
 
-// auditAsked gives what an address asks for, with the account of an e-mail found.
+// auditAsked gives what an address asks for, with the account of an e-mail found: of a
+// subscriber, or for the installation of an operator.
 func (a *API) auditAsked(v *visit) (auditFilter, audit.Filter, []string, error) {
 	f, ask, wrong := v.auditFilter()
-	if f.Account == "" || v.project.ID == "" {
+	if f.Account == "" {
 		return f, ask, wrong, nil
+	}
+	if v.project.ID == "" {
+		o, err := a.Operators.Find(v.r.Context(), f.Account)
+		ask.Target = cmp.Or(o.ID, "nobody")
+		return f, ask, wrong, orGone(err)
 	}
 	var err error
 	ask.Target, err = a.Clients.AuditAccount(v.r.Context(), v.project.ID, f.Account)
 	return f, ask, wrong, err
+}
+
+// actionChoices are what a filter proposes: the names of actions, with their words.
+func actionChoices() (all []choice) {
+	for _, action := range audit.Actions() {
+		all = append(all, choice{Value: action, Title: audit.Say(action, audit.Done)})
+	}
+	return all
 }
 
 // mostExported bounds the events of one file.

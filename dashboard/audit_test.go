@@ -11,6 +11,7 @@ import (
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/operator"
 )
@@ -38,8 +39,63 @@ func TestAuditExplains(t *testing.T) {
 			t.Errorf("the audit of %q has %d others' refusals", account, n)
 		}
 	}
-	if a := b.get(base); !strings.Contains(a.body, "/subscribers/"+s.ID+`">`) {
-		t.Error("the subscriber is no link")
+	a := b.get(base)
+	if !strings.Contains(a.body, "/subscribers/"+s.ID+`" title="`+s.ID+`"><bdi>ada@example.com</bdi></a>`) {
+		t.Error("the subscriber is no link with its name")
+	}
+	if !strings.Contains(a.body, ">An address nobody has here<") {
+		t.Errorf("an address that is nobody's is not explained: %s", a.body)
+	}
+}
+
+// What was done is told in words, each by a name of its own, and things by theirs; what is
+// not there any more, by its kind.
+func TestAuditNames(t *testing.T) {
+	w := newWorld(t)
+	ann, b := w.operator("ann@example.com", ofAll)
+	_, viewer := w.operator("viewer@example.com", operator.Membership{ProjectID: w.one.ID, Role: operator.Viewer})
+	ctx, base := context.Background(), "/dashboard/projects/"+w.one.ID
+	mail, secret, gone, name := "ada@example.com", good, "gone@example.com", "billing"
+	s, err := w.fabric.CreateSubscriber(ctx, w.one.ID, fabric.SubscriberInput{Email: &mail, Password: &secret})
+	must(t, err)
+	k, _, err := w.fabric.CreateAPIKey(ctx, w.one.ID, fabric.APIKeyInput{Name: &name, Scopes: []fabric.Scope{fabric.Voice}}, nil)
+	must(t, err)
+	other, _, err := w.fabric.CreateAPIKey(ctx, w.two.ID, fabric.APIKeyInput{Name: &gone, Scopes: []fabric.Scope{fabric.Voice}}, nil)
+	must(t, err)
+	must(t, w.rows.Record(ctx, audit.Of("recording.deleted", w.one.ID, "recording", "").By(audit.APIKey, k.ID)))
+	must(t, w.rows.Record(ctx, audit.Of("recording.deleted", w.one.ID, "api_key", other.ID)))
+	must(t, w.rows.Record(ctx, audit.Of("thing.of_before", w.one.ID, "thing_of_before", "an-id")))
+	left, err := w.fabric.CreateSubscriber(ctx, w.one.ID, fabric.SubscriberInput{Email: &gone})
+	must(t, err)
+	must(t, w.fabric.DeleteSubscriber(ctx, w.one.ID, left.ID))
+	one := base + "/subscribers/" + s.ID
+	for what, want := range map[string]string{"disable": "disabled", "enable": "enabled", "revoke": "signedout"} {
+		b.post(one, one+"/"+what, nil).leadsTo(t, one+"?done="+want)
+	}
+	b.post(one+"/edit", one+"/edit", url.Values{"email": {mail}, "password": {"another loom of one's own"}}).leadsTo(t, one+"?done=changed")
+	a := b.get(base + "/audit")
+	for _, want := range []string{
+		"Subscriber disabled <", "Subscriber enabled <", "Signed out everywhere <", "Subscriber’s password changed <", ">session.ended_all<",
+		`/keys/` + k.ID + `" title="` + k.ID + `"><bdi>billing</bdi></a> <span class="quiet">API key</span>`, ">thing.of_before<", ">Thing of before<", `<span title="` + left.ID + `">Subscriber</span>`,
+	} {
+		if !strings.Contains(a.body, want) {
+			t.Errorf("the audit has no %q: %s", want, a.body)
+		}
+	}
+	if strings.Contains(a.body, gone) {
+		t.Error("what is of another project, or was deleted, is named")
+	}
+	if a := viewer.get(base + "/audit"); !strings.Contains(a.body, `<bdi title="`+ann.ID+`">ann@example.com</bdi> <span class="quiet">Operator</span>`) {
+		t.Errorf("who may see no operators is not told who did it: %s", a.body)
+	}
+	if a := b.get("/dashboard/audit?account=viewer@example.com"); !strings.Contains(a.body, "Signed in <") || strings.Contains(a.body, ann.ID) {
+		t.Errorf("the audit of an operator's e-mail: %s", a.body)
+	}
+	if a := b.get("/dashboard/audit?account=nobody@example.com"); !strings.Contains(a.body, "There is no such event") {
+		t.Errorf("the audit of nobody's e-mail: %s", a.body)
+	}
+	if a := b.get("/dashboard/audit?action=subscriber"); !strings.Contains(a.body, "in <bdi>One</bdi>") {
+		t.Errorf("the audit of everything does not say of which project: %s", a.body)
 	}
 }
 

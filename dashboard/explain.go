@@ -29,7 +29,7 @@ var whys = map[string]string{
 func explain(e audit.Event) string { return whys[e.Detail["reason"]] }
 
 // thingOf gives the page of what an event names; "" where there is none.
-func (v *visit) thingOf(projectID, kind, id string) string {
+func (a *API) thingOf(v *visit, projectID, kind, id string) string {
 	if id == "" {
 		return ""
 	}
@@ -47,7 +47,12 @@ func (v *visit) thingOf(projectID, kind, id string) string {
 		return base + "/clients/" + id
 	case "subscriber":
 		return base + "/subscribers/" + id
+	case "project":
+		return base
 	case "resource":
+		return base + "/resources/" + id
+	}
+	if a.Fabric.Kinds().ByType(kind) != nil {
 		return base + "/resources/" + id
 	}
 	return ""

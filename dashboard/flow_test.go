@@ -168,12 +168,12 @@ func TestAudit(t *testing.T) {
 	o, b := w.operator("ann@example.com", ofAll)
 	w.browser().post("/dashboard/login", "/dashboard/login", url.Values{"username": {"ann@example.com"}, "password": {"wrong"}})
 	a := b.get("/dashboard/audit?action=login&outcome=refused")
-	if !strings.Contains(a.body, "wrong e-mail or password") || !strings.Contains(a.body, o.ID) || strings.Contains(a.body, "Done</span>") {
+	if !strings.Contains(a.body, "Sign-in refused") || !strings.Contains(a.body, "wrong e-mail or password") || !strings.Contains(a.body, o.ID) || strings.Contains(a.body, "Done</span>") {
 		t.Errorf("the audit of refused logins: %s %s", a.Status, a.body)
 	}
 	base := "/dashboard/projects/" + w.one.ID
 	b.post(base+"/keys/new", base+"/keys", url.Values{"name": {"back"}, "scope": {"Voice"}})
-	if a := b.get(base + "/audit"); !strings.Contains(a.body, `Operator<br><a class="mono" href="/dashboard/operators/`+o.ID) {
+	if a := b.get(base + "/audit"); !strings.Contains(a.body, `<a href="/dashboard/operators/`+o.ID+`" title="`+o.ID+`"><bdi>ann@example.com</bdi></a> <span class="quiet">Operator</span>`) {
 		t.Errorf("the audit of a project does not name the operator: %s", a.body)
 	}
 	if a := b.get(base + "/audit?after=soon"); a.StatusCode != http.StatusUnprocessableEntity {

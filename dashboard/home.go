@@ -45,8 +45,8 @@ func (a *API) homePage(v *visit) (homePage, error) {
 	if err != nil {
 		return p, err
 	}
-	for _, e := range last.Items {
-		p.Events = append(p.Events, v.eventRow(e))
+	if p.Events, err = a.eventRows(v, last.Items); err != nil {
+		return p, err
 	}
 	p.Steps, err = a.steps(v)
 	return p, err

@@ -114,7 +114,7 @@ func routes() []route {
 		{pattern: "GET /dashboard/projects/{project}/rules/edit", may: operator.Write, serve: (*API).editPolicies, fresh: true},
 		{pattern: "POST /dashboard/projects/{project}/rules/edit", may: operator.Write, serve: (*API).savePolicies, fresh: true},
 
-		{pattern: "GET /dashboard/projects/{project}/audit", may: operator.Read, serve: (*API).listAudit, nav: "Audit"},
+		{pattern: "GET /dashboard/projects/{project}/audit", may: operator.Read, serve: (*API).listAudit, nav: "Audit of this project"},
 		{pattern: "GET /dashboard/projects/{project}/audit/live", may: operator.Read, serve: (*API).followAudit},
 		{pattern: "GET /dashboard/projects/{project}/audit/export", may: operator.Read, serve: (*API).exportAudit},
 
@@ -141,7 +141,7 @@ func routes() []route {
 		{pattern: "POST /dashboard/settings/keys", may: operator.KeepOperators, serve: (*API).rotateRing, fresh: true},
 		{pattern: "POST /dashboard/settings/mail", may: operator.KeepOperators, serve: (*API).testMail, fresh: true},
 
-		{pattern: "GET /dashboard/audit", may: operator.KeepOperators, serve: (*API).listAudit, nav: "Audit of all"},
+		{pattern: "GET /dashboard/audit", may: operator.KeepOperators, serve: (*API).listAudit, nav: "Audit of everything"},
 		{pattern: "GET /dashboard/audit/live", may: operator.KeepOperators, serve: (*API).followAudit},
 		{pattern: "GET /dashboard/audit/export", may: operator.KeepOperators, serve: (*API).exportAudit},
 
