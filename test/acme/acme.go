@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/test/harness"
+	"github.com/selvage/selvage/test/servers"
 )
 
 // A Config says how names are proven. A port where nobody listens makes that
@@ -44,8 +45,8 @@ const patience = time.Minute
 func Start(t harness.T, c Config) *Server {
 	t.Helper()
 	dir := t.TempDir()
-	dns, acme, manage := Local(FreePort(t)), Local(FreePort(t)), Local(FreePort(t))
-	run(t, nil, program(t, "pebble-challtestsrv"), "-dnsserver", dns, "-management", Local(FreePort(t)),
+	dns, acme, manage := Local(servers.FreePort(t)), Local(servers.FreePort(t)), Local(servers.FreePort(t))
+	run(t, nil, program(t, "pebble-challtestsrv"), "-dnsserver", dns, "-management", Local(servers.FreePort(t)),
 		"-defaultIPv4", "127.0.0.1", "-defaultIPv6", "", "-http01", "", "-https01", "", "-tlsalpn01", "", "-doh", "")
 
 	s := &Server{Directory: "https://" + acme + "/dir", manage: "https://" + manage, CA: filepath.Join(dir, "pebble.pem")}
@@ -139,17 +140,6 @@ func (s *Server) Env(hosts ...string) []string {
 		"SELVAGE_TLS__ACME__HOSTS=" + strings.Join(hosts, ","), "SELVAGE_TLS__ACME__ACCEPT_TERMS=true", "SELVAGE_TLS__ACME__EMAIL=ops@selvage.test",
 		"SELVAGE_TLS__ACME__DIRECTORY=" + s.Directory, "SELVAGE_TLS__ACME__CA=" + s.CA,
 	}
-}
-
-// FreePort gives a port that nobody listens on.
-func FreePort(t harness.T) int {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatalf("%v", err)
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
 }
 
 // Local gives the address of a port of this machine.

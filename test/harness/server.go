@@ -98,9 +98,12 @@ func StartConfig(t T, c Config) *Server {
 		s.Backends = servers.Backend(t)
 	}
 	t.Cleanup(func() { s.finish(t) })
-	s.start(t, "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0")
+	s.start(t, place(t), place(t), place(t))
 	return s
 }
+
+// place is an address for a server which it may have again after it was stopped.
+func place(t T) string { return fmt.Sprintf("127.0.0.1:%d", servers.FreePort(t)) }
 
 func (s *Server) start(t T, plain, tls, ops string) {
 	t.Helper()

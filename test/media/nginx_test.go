@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/test/harness"
+	"github.com/selvage/selvage/test/servers"
 )
 
 // A cache in front as people configure one: it keys by the URL alone.
@@ -43,14 +44,7 @@ http {
 func startCache(t *testing.T, behind string) string {
 	t.Helper()
 	harness.Need(t, "nginx")
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := l.Addr().String()
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	address := fmt.Sprintf("127.0.0.1:%d", servers.FreePort(t))
 	dir := t.TempDir()
 	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/test/harness"
+	"github.com/selvage/selvage/test/servers"
 )
 
 // frontConfig is the part of docs/operations.md that sends recordings by nginx,
@@ -109,14 +110,7 @@ func TestNginxSendsFiles(t *testing.T) {
 func startNginx(t *testing.T, s *harness.Server, location string) string {
 	t.Helper()
 	dir := t.TempDir()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := l.Addr().String()
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	address := fmt.Sprintf("127.0.0.1:%d", servers.FreePort(t))
 	config := filepath.Join(dir, "nginx.conf")
 	if err := os.WriteFile(config, fmt.Appendf(nil, frontConfig, address, s.HTTP, location), 0o600); err != nil {
 		t.Fatal(err)

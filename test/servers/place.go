@@ -2,6 +2,7 @@ package servers
 
 import (
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -60,12 +61,37 @@ func newPlace(kind string, account *syscall.Credential) (string, error) {
 	return dir, nil
 }
 
-// freePort gives a port of 127.0.0.1 that nobody listens on. It is none of those
-// that a connection is given, so that it stays free while its server is stopped.
+// FreePort gives a port of 127.0.0.1 that nobody listens on, for as long as this process lives:
+// no other test is given it, nor is any connection, so that it stays free while its server
+// has not begun, or is stopped.
+func FreePort(t T) int {
+	t.Helper()
+	port, err := freePort()
+	check(t, err)
+	return port
+}
+
+// claims tell other test processes which ports were given, and end with ours: they are Linux's
+// sockets that have a name and no file.
+var (
+	claimsMu sync.Mutex
+	claims   []io.Closer
+)
+
 func freePort() (int, error) {
 	var last error
 	for range 100 {
-		port := 10000 + rand.IntN(20000)
+		port := 10000 + rand.IntN(20000) // below those that Linux chooses
+		if runtime.GOOS == "linux" {
+			claim, err := net.Listen("unix", fmt.Sprintf("@selvage-test-%d", port))
+			if err != nil {
+				last = err
+				continue
+			}
+			claimsMu.Lock()
+			claims = append(claims, claim)
+			claimsMu.Unlock()
+		}
 		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
 		if err != nil {
 			last = err

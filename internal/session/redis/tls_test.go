@@ -53,14 +53,7 @@ func certificate(t *testing.T) (cert, key string) {
 func TestTLS(t *testing.T) {
 	cert, key := certificate(t)
 	other, _ := certificate(t)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	port := l.Addr().(*net.TCPAddr).Port
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	port := servers.FreePort(t)
 	server := servers.OwnRedis(t, "--tls-port", fmt.Sprint(port), "--tls-cert-file", cert, "--tls-key-file", key, "--tls-ca-cert-file", cert)
 	url := fmt.Sprintf("rediss://127.0.0.1:%d?ca=", port)
 	s := open(t, Config{URL: url + cert + "&cert=" + cert + "&key=" + key, Patience: patient})
