@@ -69,15 +69,19 @@ func TestKeyEnded(t *testing.T) {
 
 func TestExpired(t *testing.T) {
 	n := newWorld(t).node(relay.Limits{})
-	soon := func(t *fabric.Token) { t.ExpiresAt = n.now().Add(3 * time.Second) }
+	soon := func(t *fabric.Token) { t.ExpiresAt = n.now().Add(time.Hour) }
 	c, _ := n.connect(n.seal(soon))
 	c.must("subscriber.online")
 	deaf, _ := n.connect(n.seal(soon))
 	deaf.deaf = true
-	for name, c := range map[string]*client{"answers": c, "does not answer": deaf} {
+	for _, c := range []*client{c, deaf} { // who answers has done so before the time for it is over
+		n.relay.WatchAt(time.Now().Add(2 * time.Hour))
+		if c.deaf {
+			n.relay.WatchAt(time.Now().Add(3 * time.Hour))
+		}
 		code, reason := c.closed()
 		if code != 4401 || !strings.Contains(reason, "expired") || !c.deaf && !c.wasTold("signalwire.disconnect") {
-			t.Errorf("the socket of a client that %s is told %+v and closed with %d %q, want signalwire.disconnect and 4401", name, c.told, code, reason)
+			t.Errorf("the socket of a client (deaf: %v) is told %+v and closed with %d %q, want signalwire.disconnect and 4401", c.deaf, c.told, code, reason)
 		}
 	}
 	eventually(t, "the subscriber to be offline", func() bool { return n.online() == 0 })
@@ -85,11 +89,12 @@ func TestExpired(t *testing.T) {
 
 // TestSilence has clients that say nothing, before and after they connect.
 func TestSilence(t *testing.T) {
-	n := newWorld(t).node(relay.Limits{Authenticate: 2 * time.Second, Ping: 100 * time.Millisecond, Silence: 3 * time.Second})
-	nobody := n.dial()
+	w := newWorld(t)
+	nobody := w.node(relay.Limits{Authenticate: 100 * time.Millisecond}).dial()
 	if code, reason := nobody.closed(); code != 4408 || len(nobody.told) != 0 {
 		t.Errorf("a socket that does not connect is told %+v and closed with %d %q, want 4408", nobody.told, code, reason)
 	}
+	n := w.node(relay.Limits{Ping: 100 * time.Millisecond, Silence: 10 * time.Second})
 	lively, _ := n.connect(n.seal(nil))
 	deaf, _ := n.connect(n.seal(nil))
 	deaf.deaf = true

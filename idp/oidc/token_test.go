@@ -214,14 +214,14 @@ func TestRefreshGrace(t *testing.T) {
 		lives bool
 	}{
 		{"at once", func(p *idp.Provider, used, next string) error { return w.gives(p, c, used, next) }, true},
-		{"after 9 seconds", func(p *idp.Provider, used, next string) error {
-			w.pass(9 * time.Second)
+		{"after 5 seconds", func(p *idp.Provider, used, next string) error {
+			w.pass(5 * time.Second)
 			return w.gives(p, c, used, next)
 		}, true},
-		{"after 9 seconds and 9 more, since a use does not prolong it", func(p *idp.Provider, used, next string) error {
-			w.pass(9 * time.Second)
+		{"after 5 seconds and 5 more, since a use does not prolong it", func(p *idp.Provider, used, next string) error {
+			w.pass(5 * time.Second)
 			err := w.gives(p, c, used, next)
-			w.pass(9 * time.Second)
+			w.pass(5 * time.Second)
 			return errors.Join(err, w.gives(p, c, used, ""))
 		}, false},
 		{"after 10 seconds", func(p *idp.Provider, used, _ string) error {
