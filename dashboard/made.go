@@ -27,6 +27,7 @@ func (m made) Any() bool { return len(m.Secrets) > 0 || m.Tokens > 0 }
 // A madeRow is one such thing.
 type madeRow struct {
 	What, Title, URL string
+	Through          string // the API key or client with which it was made; "" for the operator itself
 	At               time.Time
 	Value            string // goes back with the form that ends it; "" for what has to get another secret instead
 	end              func() error
@@ -37,31 +38,63 @@ const tokensByHand = "tokens"
 
 // madeBy reads in the audit trail what an operator has made, and given other secrets.
 func (a *API) madeBy(v *visit, o operator.Operator) (m made, err error) {
-	seen := make(map[string]bool)
-	for _, action := range []string{"api_key.created", "api_key.rotated", "embed_key.created", "client.created", "client.secret_rotated"} {
-		filter := audit.Filter{Actor: o.ID, Action: action, Outcome: audit.Done}
-		found, err := page.Every(v.r.Context(), func(_ context.Context, q page.Query) (page.Page[audit.Event], error) { return a.audit(v, filter, q) })
+	all, err := a.secretsMade(v)
+	if err != nil {
+		return m, err
+	}
+	for _, e := range madeFrom(o.ID, all) {
+		row, err := a.madeRow(v, e.Event)
+		if errors.Is(err, problem.NotFound) {
+			continue
+		}
 		if err != nil {
 			return m, err
 		}
-		for _, e := range found { // all of them: who wants to hide one makes many behind it
-			if seen[e.Target.ID] {
-				continue
-			}
-			seen[e.Target.ID] = true
-			row, err := a.madeRow(v, e)
-			if errors.Is(err, problem.NotFound) {
-				continue
-			}
-			if err != nil {
-				return m, err
-			}
-			m.Secrets = append(m.Secrets, row)
-		}
+		row.Through = e.through
+		m.Secrets = append(m.Secrets, row)
 	}
 	tokens, err := a.audit(v, audit.Filter{Actor: o.ID, Action: "token.issued", Outcome: audit.Done, Since: v.now.Add(-fabric.MaxLifetime)}, page.Query{Size: page.MaxSize})
 	m.Tokens = len(tokens.Items)
 	return m, err
+}
+
+// secretsMade reads in the audit trail who was shown a secret. All of them: who wants to hide
+// one makes many behind it.
+func (a *API) secretsMade(v *visit) (all []audit.Event, err error) {
+	for _, action := range []string{"api_key.created", "api_key.rotated", "embed_key.created", "client.created", "client.secret_rotated"} {
+		filter := audit.Filter{Action: action, Outcome: audit.Done}
+		found, err := page.Every(v.r.Context(), func(_ context.Context, q page.Query) (page.Page[audit.Event], error) { return a.audit(v, filter, q) })
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found...)
+	}
+	return all, nil
+}
+
+// A madeEvent tells of a secret that somebody was shown, itself or through another of its
+// secrets.
+type madeEvent struct {
+	audit.Event
+	through string
+}
+
+// madeFrom gives one event for each thing whose secret an operator was shown: by itself, or by
+// a key or client whose secret it was shown, and so on, whether those are good any more or not.
+func madeFrom(operatorID string, all []audit.Event) (made []madeEvent) {
+	names := map[string]string{operatorID: ""} // of who makes, by id
+	for found := true; found; {
+		found = false
+		for _, e := range all {
+			through, of := names[e.Actor.ID]
+			if _, known := names[e.Target.ID]; !of || known {
+				continue
+			}
+			names[e.Target.ID], found = cmp.Or(e.Detail["name"], e.Target.ID), true
+			made = append(made, madeEvent{e, through})
+		}
+	}
+	return made
 }
 
 // madeRow gives what an event tells of, if that is there yet and good; else it is

@@ -100,3 +100,64 @@ func TestMadeIsWhole(t *testing.T) {
 		t.Errorf("the key that was ended: %v", err)
 	}
 }
+
+// What was made with a key that an operator has seen is on its page, too, even where that key
+// is gone by then: who means to stay makes others with it.
+func TestMadeThroughKey(t *testing.T) {
+	w := newWorld(t)
+	_, ann := w.operator("ann@example.com", ofAll)
+	bob, b := w.operator("bob@example.com", operator.Membership{ProjectID: w.one.ID, Role: operator.Admin})
+	base := "/dashboard/projects/" + w.one.ID
+	secret := b.post(base+"/keys/new", base+"/keys", url.Values{"name": {"keeper"}, "scope": {"Management"}}).find(t, `<code>(PT[0-9a-f]{64})<`)
+	keeper, err := w.fabric.Authenticate(t.Context(), w.one.ID, secret)
+	must(t, err)
+	as := func(id, name string) fabric.APIKey {
+		t.Helper()
+		ctx := audit.With(t.Context(), &audit.Origin{Actor: audit.Actor{Kind: audit.APIKey, ID: id}})
+		k, _, err := w.fabric.CreateAPIKey(ctx, w.one.ID, fabric.APIKeyInput{Name: &name, Scopes: []fabric.Scope{fabric.Management}}, nil)
+		must(t, err)
+		return k
+	}
+	child := as(keeper.ID, "child")
+	grandchild := as(child.ID, "grandchild")
+	other := as("a-key-of-somebody-else", "other")
+	must(t, w.fabric.RevokeAPIKey(t.Context(), w.one.ID, keeper.ID))
+	at := "/dashboard/operators/" + bob.ID
+	shown := ann.get(at).body
+	for _, want := range []string{`value="api_key ` + child.ID, "Made with keeper,", `value="api_key ` + grandchild.ID, "Made with child,"} {
+		if !strings.Contains(shown, want) {
+			t.Errorf("the page of the operator lacks %s", want)
+		}
+	}
+	if strings.Contains(shown, other.ID) || strings.Contains(shown, `value="api_key `+keeper.ID) {
+		t.Error("the page has a key that is not the operator's, or not good any more")
+	}
+	ann.post(at, at+"/revoke", url.Values{"end": {"api_key " + grandchild.ID}}).leadsTo(t, at+"?done=madeended")
+	if k, err := w.fabric.FindAPIKey(t.Context(), w.one.ID, grandchild.ID); err != nil || k.Revoked.IsZero() {
+		t.Errorf("the key that was ended: %+v, %v", k, err)
+	}
+}
+
+// Where what was chosen cannot be ended the operator is not deleted: nobody would find it any
+// more. It is disabled, so that it makes no more meanwhile.
+func TestDeleteEndsFirst(t *testing.T) {
+	w := newWorld(t)
+	_, ann := w.operator("ann@example.com", ofAll)
+	bob, b := w.operator("bob@example.com", operator.Membership{ProjectID: w.one.ID, Role: operator.Admin})
+	at := "/dashboard/projects/" + w.one.ID + "/tokens/make/subscriber"
+	b.post(at, at, url.Values{"reference": {"sub-1"}}).find(t, `id="made"><span class="copy"><code>([^<]+)<`)
+	at = "/dashboard/operators/" + bob.ID
+	chosen := url.Values{"confirm": {"bob@example.com"}, "end": {"tokens"}}
+	w.full.Store(true)
+	if a := ann.post(at, at+"/delete", chosen); a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, "and not deleted: what you have chosen could not be ended") || !strings.Contains(a.body, `value="tokens"`) {
+		t.Errorf("the operator is deleted while nothing can be ended: %s %s", a.Status, a.body)
+	}
+	if o, err := w.operators.Find(t.Context(), bob.ID); err != nil || !o.Disabled {
+		t.Errorf("after that the operator is %+v, %v; want it disabled", o, err)
+	}
+	w.full.Store(false)
+	ann.post(at, at+"/delete", chosen).leadsTo(t, "/dashboard/operators?done=operatordeleted")
+	if _, err := w.operators.Find(t.Context(), bob.ID); !errors.Is(err, problem.NotFound) {
+		t.Errorf("the operator after it was deleted: %v", err)
+	}
+}

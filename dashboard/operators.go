@@ -7,6 +7,7 @@ import (
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/web"
 	"github.com/selvage/selvage/operator"
 )
 
@@ -186,6 +187,20 @@ func (a *API) recoverOperator(v *visit) error {
 	return a.operatorPage(v, http.StatusOK, operatorPage{Link: a.setupURL(token)})
 }
 
+// endFirst ends what the form names before an operator is deleted. It is disabled by then, so
+// that it makes no more meanwhile; where that is not done it stays, and shows what is left.
+func (a *API) endFirst(v *visit, o operator.Operator) error {
+	yes := true
+	if _, err := a.Operators.Update(v.r.Context(), o.ID, operator.Input{Disabled: &yes}, ""); err != nil {
+		return err
+	}
+	if err := a.endMade(v, o); err != nil {
+		web.LogInternal(v.r, a.Log, err)
+		return problem.New(problem.Conflict, "not_ended", "the operator is disabled, and not deleted: what you have chosen could not be ended, and what of it is good is still listed. Try again.")
+	}
+	return nil
+}
+
 // deleteOperator serves POST /dashboard/operators/{id}/delete. What the form names of what
 // the operator has made ends with it.
 func (a *API) deleteOperator(v *visit) error {
@@ -194,15 +209,17 @@ func (a *API) deleteOperator(v *visit) error {
 		if err != nil {
 			return err
 		}
-		err = a.Operators.Delete(v.r.Context(), v.r.PathValue("id"))
+		if v.form.Has("end") {
+			err = a.endFirst(v, o)
+		}
+		if err == nil {
+			err = a.Operators.Delete(v.r.Context(), o.ID)
+		}
 		if errors.Is(err, problem.Conflict) {
 			all, _ := faults(err)
 			return a.operatorPage(v, http.StatusUnprocessableEntity, operatorPage{Faults: all})
 		}
 		if err != nil {
-			return err
-		}
-		if err := a.endMade(v, o); err != nil { // behind it, so that it makes no more meanwhile
 			return err
 		}
 		return v.redirect(Prefix + "/operators?done=operatordeleted")

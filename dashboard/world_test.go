@@ -3,6 +3,7 @@ package dashboard_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"html"
 	"io"
 	"log/slog"
@@ -14,6 +15,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -55,8 +57,23 @@ type world struct {
 	requires   []operator.Role // that need a second factor
 	limits     *limit.Limiter
 
+	full atomic.Bool // nothing is revoked, since the disk is full
+
 	mu    sync.Mutex
 	ahead time.Duration
+}
+
+// A fullLog is a log of revocations that may fail.
+type fullLog struct {
+	revocation.Log
+	full *atomic.Bool
+}
+
+func (l fullLog) AddRevocation(ctx context.Context, r revocation.Revocation) error {
+	if l.full.Load() {
+		return errors.New("the disk is full")
+	}
+	return l.Log.AddRevocation(ctx, r)
 }
 
 func (w *world) now() time.Time {
@@ -93,7 +110,7 @@ func newWorldThat(t testing.TB, requires ...operator.Role) *world {
 	must(t, err)
 	t.Cleanup(func() { _ = live.Close() })
 	ring := storetest.Ring(t, dir, rows, nil)
-	revoked := revocation.New(rows, nil)
+	revoked := revocation.New(fullLog{rows, &w.full}, nil)
 	must(t, revoked.Sync(ctx))
 	polling, stop := context.WithCancel(ctx)
 	var polls sync.WaitGroup
