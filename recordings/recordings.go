@@ -24,6 +24,7 @@ import (
 
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/recent"
+	"github.com/selvage/selvage/recordings/wav"
 )
 
 // DefaultMaxUpload bounds an upload where [Config] does not: 2 GiB.
@@ -65,6 +66,7 @@ type Recordings struct {
 	log          *slog.Logger
 	measuring    chan struct{}            // full when as many measure as may
 	lately       *recent.Cache[Recording] // by owner and sid: one media is asked for in many ranges
+	facts        *recent.Cache[wav.Facts] // by the key of the media
 	auth         *recent.Cache[MediaAuth] // by project
 }
 
@@ -88,7 +90,7 @@ func New(c Config) *Recordings {
 	return &Recordings{
 		store: c.Store, media: c.Media, subscriberOf: c.SubscriberOf, maxUpload: c.MaxUpload, wait: c.Wait, links: c.Links, now: c.Now,
 		log: c.Log, measuring: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)), // the rest is for whoever waits for an answer
-		lately: recent.New[Recording](c.Now), auth: recent.New[MediaAuth](c.Now),
+		lately: recent.New[Recording](c.Now), facts: recent.New[wav.Facts](c.Now), auth: recent.New[MediaAuth](c.Now),
 	}
 }
 

@@ -98,7 +98,7 @@ func (r *Recordings) convert(ctx context.Context, n *Rendition, w Wanted) error 
 		return fmt.Errorf("reading media: a %T is not read at random", n.Content)
 	}
 	rec := n.Recording
-	facts, err := factsOf(rec, file)
+	facts, err := r.facts.Load(rec.MediaKey, func() (wav.Facts, error) { return factsOf(rec, file) })
 	if err != nil {
 		return notConverted(rec, w.Format, err)
 	}
