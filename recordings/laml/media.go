@@ -2,6 +2,7 @@ package laml
 
 import (
 	"errors"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -117,8 +118,17 @@ func mediaHeaders(h http.Header, m *recordings.Rendition, auth recordings.MediaA
 	sealed(h, auth)
 }
 
-// sealed says who may keep what is public by its URL, and that no browser takes it
-// for a page, whatever was uploaded.
+// unlikePages are the headers by which no browser takes media for a page, whatever was
+// uploaded. They are shared by all answers.
+var unlikePages = http.Header{
+	"X-Content-Type-Options":       {"nosniff"},
+	"Content-Security-Policy":      {"default-src 'none'; sandbox"},
+	"X-Robots-Tag":                 {"noindex, nofollow, noarchive"},
+	"Referrer-Policy":              {"no-referrer"},
+	"Cross-Origin-Resource-Policy": {"cross-origin"},
+}
+
+// sealed says who may keep what is public by its URL, and that it is no page.
 func sealed(h http.Header, auth recordings.MediaAuth) {
 	// Not immutable: a recording can be deleted.
 	h.Set("Cache-Control", "public, max-age=300, must-revalidate")
@@ -126,11 +136,7 @@ func sealed(h http.Header, auth recordings.MediaAuth) {
 		h.Set("Cache-Control", "private, no-store")
 	}
 	h.Del("Pragma") // of an attempt to give the document
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Content-Security-Policy", "default-src 'none'; sandbox")
-	h.Set("X-Robots-Tag", "noindex, nofollow, noarchive")
-	h.Set("Referrer-Policy", "no-referrer")
-	h.Set("Cross-Origin-Resource-Policy", "cross-origin")
+	maps.Copy(h, unlikePages)
 }
 
 // handOver leaves a whole file to the server in front, which knows of validators
