@@ -34,7 +34,7 @@ func (l *Limiter) Pass(ctx context.Context, name Name, who string) error {
 		return nil
 	}
 	c := l.caller(name, who)
-	if wait, known := l.use(c, time.Now()); known {
+	if wait, known := l.use(c); known {
 		return refused(wait, nil)
 	}
 	key := keyOf(name, who)
@@ -58,19 +58,20 @@ func (l *Limiter) Unpass(name Name, who string) {
 }
 
 // use takes one of a share, where there is one or all are refused.
-func (l *Limiter) use(c caller, now time.Time) (wait time.Duration, known bool) {
+func (l *Limiter) use(c caller) (wait time.Duration, known bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s, ok := l.shares[c]
-	switch {
-	case ok && s.left > 0:
+	if !ok {
+		return 0, false
+	}
+	if s.left > 0 {
 		s.left--
 		l.shares[c] = s
 		return 0, true
-	case ok && now.Before(s.closed):
-		return s.closed.Sub(now), true
 	}
-	return 0, false
+	wait = time.Until(s.closed)
+	return wait, wait > 0
 }
 
 // keep adds to a share, or has all refused for a while.
