@@ -171,13 +171,15 @@ func (s *server) run(ctx context.Context, c *cli, reload func()) error {
 	work.Go(func() { s.app.revocations.Run(background) })
 	work.Go(func() { c.boundMemory(background) })
 	work.Go(func() { s.app.ring.Run(background, s.log) })
-	work.Go(func() { s.app.sweep(background, s.log) })
-	work.Go(func() { s.app.webhooks.Run(background) })
-	work.Go(func() { s.app.logouts.Run(background) })
-	work.Go(func() { s.app.post.Run(background) })
-	work.Go(func() {
-		s.app.fabric.WatchPresence(background, func(err error) { s.log.Error("looking who is online no more", "error", err) })
-	})
+	for _, run := range s.unhurried() {
+		work.Go(func() {
+			select {
+			case <-background.Done():
+			case <-time.After(settle):
+				run(background)
+			}
+		})
+	}
 	if s.app.relay != nil {
 		work.Go(func() { s.app.relay.Run(background) })
 	}
@@ -195,6 +197,22 @@ func (s *server) run(ctx context.Context, c *cli, reload func()) error {
 	defer os.Remove(filepath.Join(s.app.config.Data, runFile))
 	s.greet(c, first, setup)
 	return s.wait(ctx, reload)
+}
+
+// settle is how long after its start a server begins what nobody waits for: the first
+// requests go before it.
+const settle = 500 * time.Millisecond
+
+// unhurried is what a server does beside requests, which may begin a little later.
+func (s *server) unhurried() []func(context.Context) {
+	a := s.app
+	return []func(context.Context){
+		func(ctx context.Context) { a.sweep(ctx, s.log) },
+		a.webhooks.Run, a.logouts.Run, a.post.Run,
+		func(ctx context.Context) {
+			a.fabric.WatchPresence(ctx, func(err error) { s.log.Error("looking who is online no more", "error", err) })
+		},
+	}
 }
 
 // start serves on all listeners.
