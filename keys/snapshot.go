@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 )
 
 // A snapshot is the ring as it was read, with its keys opened. It never changes:
@@ -29,13 +30,17 @@ func (r *Ring) read(ctx context.Context, version int64) (*snapshot, error) {
 		version: version, records: slices.DeleteFunc(records, func(rec Record) bool { return !slices.Contains(Uses(), rec.Use) }), // by a newer version
 		signers: make(map[string]*signer), roots: make(map[string][]byte), makers: make(map[Use]Record), closed: make(map[string]error),
 	}
-	old := r.latest.Load()
-	for _, rec := range s.records {
-		if rec.State == Revoked {
+	for i, o := range r.openAll(ctx, s.records) {
+		rec := s.records[i]
+		switch {
+		case o.err != nil:
+			s.closed[rec.Kid] = o.err
 			continue
-		}
-		if err := r.open(ctx, s, old, rec); err != nil {
-			s.closed[rec.Kid] = err
+		case o.signer != nil:
+			s.signers[rec.Kid] = o.signer
+		case o.root != nil:
+			s.roots[rec.Kid] = o.root
+		default:
 			continue
 		}
 		s.offer(rec)
@@ -44,28 +49,46 @@ func (r *Ring) read(ctx context.Context, version int64) (*snapshot, error) {
 	return s, err
 }
 
-// open opens a key into s, or takes it from the snapshot before.
-func (r *Ring) open(ctx context.Context, s, old *snapshot, rec Record) error {
+// An unsealed is a key that was opened, or why it could not be; nothing of a revoked one.
+type unsealed struct {
+	signer *signer
+	root   []byte // of a sealing key
+	err    error
+}
+
+// openAll opens keys at once: reading private keys is the better part of a start, and
+// a custody may ask for each over a network.
+func (r *Ring) openAll(ctx context.Context, records []Record) []unsealed {
+	all, old := make([]unsealed, len(records)), r.latest.Load()
+	var opening sync.WaitGroup
+	for i, rec := range records {
+		if rec.State != Revoked {
+			opening.Go(func() { all[i] = r.open(ctx, old, rec) })
+		}
+	}
+	opening.Wait()
+	return all
+}
+
+// open opens a key, or takes it from the snapshot before.
+func (r *Ring) open(ctx context.Context, old *snapshot, rec Record) unsealed {
 	if old != nil && old.signers[rec.Kid] != nil {
-		s.signers[rec.Kid] = old.signers[rec.Kid]
-		return nil
+		return unsealed{signer: old.signers[rec.Kid]}
 	}
 	secret, err := r.master.open(rec.Sealed, rec.Kid)
 	if err != nil {
-		return fmt.Errorf("opening key %s: %w", rec.Kid, ErrMaster)
+		return unsealed{err: fmt.Errorf("opening key %s: %w", rec.Kid, ErrMaster)}
 	}
 	if rec.Use == Seal {
-		s.roots[rec.Kid] = secret
-		return nil
+		return unsealed{root: secret}
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	key, err := r.c.Custody.Open(ctx, rec.Use, secret)
 	if err != nil {
-		return fmt.Errorf("opening key %s: %w", rec.Kid, err)
+		return unsealed{err: fmt.Errorf("opening key %s: %w", rec.Kid, err)}
 	}
-	s.signers[rec.Kid] = newSigner(rec, key)
-	return nil
+	return unsealed{signer: newSigner(rec, key)}
 }
 
 // offer makes a key the one that signs or seals if it is the current one. While
