@@ -24,10 +24,10 @@ FILLED := ^Test(Plans|GoneWebhooksPlan|RecordingPlans|RecordingPages|KilledMigra
 # where sessions are, clients on one of either, faults on each database and on Redis, media and conformance on one, since
 # no row is of their kind. What takes long in a browser runs once, on redis, or where that is left out on sqlite, and what
 # breaks rows alone not on redis beside postgres: for this the tests know the BACKENDS. Of the attacks, redis and cluster
-# have those on what sessions keep: live logins, requests, and counts of guesses, but those not on the cluster, which all
-# tests share: they come from one network, and it would be counted for all of them together.
+# have those on what sessions keep: live logins, requests, and counts of guesses. The cluster is shared by all tests, each
+# with a prefix of its own, so that what comes from their one network is counted for each by itself.
 ATTACKS_redis := ^Test(P0[2-7]|Limits|S0)
-ATTACKS_cluster := ^TestS0
+ATTACKS_cluster := $(ATTACKS_redis)
 BACKENDS := sqlite postgres redis cluster
 SUITES_sqlite := scripts attack clients conformance contract faults media
 SUITES_postgres := scripts attack faults

@@ -18,8 +18,8 @@ import (
 // or of anything a client chose.
 type Key struct{ Kind, ID string }
 
-// String gives the key as backends write it, v1:<kind>:{<id>}. The braces make
-// the id the hash tag of a Redis Cluster.
+// String gives the key as backends write it, v1:<kind>:{<id>}, behind a prefix of theirs
+// if there is one. The braces make the id the hash tag of a Redis Cluster.
 func (k Key) String() string { return "v1:" + k.Kind + ":{" + k.ID + "}" }
 
 // Digest gives the SHA-256 of a secret in base64url, to be used as an ID: who

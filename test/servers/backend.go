@@ -1,6 +1,7 @@
 package servers
 
 import (
+	"crypto/rand"
 	"os"
 	"slices"
 	"strings"
@@ -44,7 +45,7 @@ func BackendLike(t T, database string) []string {
 	case "redis":
 		sessions = Redis(t)
 	case "cluster":
-		sessions = Cluster(t)
+		sessions = Cluster(t) + "?prefix=" + rand.Text() // it is shared
 	}
 	return []string{"SELVAGE_DATABASE=" + rows, "SELVAGE_SESSIONS=" + sessions}
 }

@@ -16,7 +16,8 @@ type RedisCluster struct {
 }
 
 // Cluster gives the URL of a shared cluster of three masters. A cluster has one
-// database: what is in it stays, and who would empty it has [OwnCluster].
+// database: what is in it stays, and who would empty it has [OwnCluster]. Who would
+// see nothing of others adds ?prefix= and a name, as [Backend] does.
 func Cluster(t T) string {
 	t.Helper()
 	if url := os.Getenv("SELVAGE_TEST_CLUSTER"); url != "" {

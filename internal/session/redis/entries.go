@@ -14,13 +14,13 @@ import (
 
 // Put sets the value of a key.
 func (s *Store) Put(ctx context.Context, key session.Key, value []byte, ttl time.Duration) error {
-	_, err := s.do(ctx, "set", key.String(), mark(key, value), "px", millis(ttl))
+	_, err := s.do(ctx, "set", s.name(key), mark(key, value), "px", millis(ttl))
 	return wrap("putting", key, err)
 }
 
 // Get reads the value of a key.
 func (s *Store) Get(ctx context.Context, key session.Key) ([]byte, error) {
-	answer, err := s.do(ctx, "get", key.String())
+	answer, err := s.do(ctx, "get", s.name(key))
 	return unmark("getting", key, answer, err)
 }
 
@@ -32,7 +32,7 @@ func (s *Store) Take(ctx context.Context, key session.Key) ([]byte, error) {
 
 // Add sets the value of a key that is absent.
 func (s *Store) Add(ctx context.Context, key session.Key, value []byte, ttl time.Duration) error {
-	_, err := s.do(ctx, "set", key.String(), mark(key, value), "px", millis(ttl), "nx")
+	_, err := s.do(ctx, "set", s.name(key), mark(key, value), "px", millis(ttl), "nx")
 	if isNil(err) {
 		return conflict()
 	}
@@ -55,7 +55,7 @@ func (s *Store) CompareAndSwap(ctx context.Context, key session.Key, old, new []
 
 // Delete removes a key.
 func (s *Store) Delete(ctx context.Context, key session.Key) error {
-	_, err := s.do(ctx, "del", key.String())
+	_, err := s.do(ctx, "del", s.name(key))
 	return wrap("deleting", key, err)
 }
 
@@ -107,9 +107,9 @@ func (s *Store) send(ctx context.Context, args ...any) (any, error) {
 // sendScript names a script by its digest, and sends it where the server does not
 // know it yet.
 func (s *Store) sendScript(ctx context.Context, l *script, key session.Key, args ...any) (any, error) {
-	answer, err := s.send(ctx, append([]any{"evalsha", l.digest, 1, key.String()}, args...)...)
+	answer, err := s.send(ctx, append([]any{"evalsha", l.digest, 1, s.name(key)}, args...)...)
 	if err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") {
-		return s.send(ctx, append([]any{"eval", l.text, 1, key.String()}, args...)...)
+		return s.send(ctx, append([]any{"eval", l.text, 1, s.name(key)}, args...)...)
 	}
 	return answer, err
 }

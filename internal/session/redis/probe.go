@@ -28,7 +28,7 @@ func (s *Store) Probe(ctx context.Context) error {
 	errs := make([]error, len(masters))
 	var all sync.WaitGroup
 	for i, m := range masters {
-		all.Go(func() { errs[i] = m.probe(ctx) })
+		all.Go(func() { errs[i] = s.probe(ctx, m) })
 	}
 	all.Wait()
 	for i, err := range errs {
@@ -54,10 +54,10 @@ type master struct {
 	key     session.Key
 }
 
-// probe writes an entry and takes it away again.
-func (m master) probe(ctx context.Context) error {
-	s := &Store{client: m.client}
-	if _, err := s.send(ctx, "set", m.key.String(), mark(m.key, nil), "px", 10_000); err != nil {
+// probe writes an entry at a master and takes it away again.
+func (s *Store) probe(ctx context.Context, m master) error {
+	s = &Store{at: s.at, client: m.client}
+	if _, err := s.send(ctx, "set", s.name(m.key), mark(m.key, nil), "px", 10_000); err != nil {
 		return err
 	}
 	_, err := s.sendScript(ctx, take, m.key, prefix(m.key)) // another node's probe may have taken it
@@ -83,7 +83,7 @@ func (s *Store) masters(ctx context.Context) ([]master, error) {
 	// A key's slot decides which master has it: try keys until each has one.
 	all := make([]master, 0, len(found))
 	for i := 0; len(all) < len(found) && i < 100*len(found); i++ {
-		c, err := s.cluster.MasterForKey(ctx, probeKey(i).String())
+		c, err := s.cluster.MasterForKey(ctx, s.name(probeKey(i)))
 		if err != nil {
 			return nil, err
 		}

@@ -1,8 +1,8 @@
 // Package redis keeps sessions in Redis: a single server, one watched by
 // Sentinels, or a Cluster.
 //
-// Each operation is one command or one script on one key, v1:<kind>:{<id>}, and
-// so atomic wherever the key lies. A value begins with its kind, and an entry
+// Each operation is one command or one script on one key, v1:<kind>:{<id>} with the
+// prefix of the URL before it, and so atomic wherever the key lies. A value begins with its kind, and an entry
 // whose value does not is none: a flaw in how keys are built must not let one
 // feature read what another wrote. Everything is asked of masters: a replica may
 // not have heard yet that an entry is gone.
@@ -36,7 +36,9 @@ type Config struct {
 	// or the same with rediss, which is with TLS, with these parameters: ca, a PEM
 	// file of who vouches for the server instead of the system's roots; cert and
 	// key, PEM files by which the server knows us; sentinel_user and
-	// sentinel_password, where the Sentinels themselves ask for them.
+	// sentinel_password, where the Sentinels themselves ask for them. With or
+	// without TLS there is prefix, the name of one of several installations that
+	// share a Redis: what one writes no other sees.
 	URL  string
 	Pool int // connections to each server, at most; 0 means 16
 	// Patience is how long an operation waits for its answer, and as long before
@@ -112,6 +114,9 @@ func connect(at location, c Config) *Store {
 	}
 	return s
 }
+
+// name gives a key as the server has it.
+func (s *Store) name(key session.Key) string { return s.at.prefix + key.String() }
 
 // Close ends all connections.
 func (s *Store) Close() error {

@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"crypto/rand"
 	"testing"
 	"time"
 
@@ -33,6 +34,39 @@ func TestStore(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := open(t, Config{URL: url(t), Patience: patient})
 			sessiontest.Run(t, func(t *testing.T) session.Store { return s })
+		})
+	}
+}
+
+// What installations with different prefixes write is their own, be it in one Redis.
+func TestPrefix(t *testing.T) {
+	for name, url := range map[string]func(servers.T) string{"Single": servers.Redis, "Cluster": servers.Cluster} {
+		t.Run(name, func(t *testing.T) {
+			ctx, at := t.Context(), url(t)
+			all := map[string]*Store{"none": open(t, Config{URL: at, Patience: patient})}
+			for _, prefix := range []string{"one", "two"} {
+				all[prefix] = open(t, Config{URL: at + "?prefix=" + prefix, Patience: patient})
+			}
+			key, count, rate := session.Key{Kind: "login", ID: rand.Text()}, session.Key{Kind: "count", ID: rand.Text()}, session.Key{Kind: "rate", ID: rand.Text()}
+			for name, s := range all {
+				if err := s.Add(ctx, key, []byte(name), time.Minute); err != nil {
+					t.Errorf("%s: Add = %v", name, err)
+				}
+				if n, err := s.Incr(ctx, count, time.Minute); n != 1 || err != nil {
+					t.Errorf("%s: Incr = %d, %v, want the first", name, n, err)
+				}
+				if wait, err := s.Allow(ctx, rate, session.Rate{Burst: 1, Every: time.Hour}, 1); wait != 0 || err != nil {
+					t.Errorf("%s: Allow = %v, %v, want no wait", name, wait, err)
+				}
+				if err := s.Probe(ctx); err != nil {
+					t.Errorf("%s: Probe = %v", name, err)
+				}
+			}
+			for name, s := range all {
+				if got, err := s.Take(ctx, key); string(got) != name || err != nil {
+					t.Errorf("%s: Take = %q, %v, want its own", name, got, err)
+				}
+			}
 		})
 	}
 }

@@ -33,6 +33,7 @@ type location struct {
 	sentinelUser, sentinelPassword string
 	hosts                          []string // each with its port
 	database                       int
+	prefix                         string      // of all keys, with a colon behind it
 	tls                            *tls.Config // nil is none
 }
 
@@ -149,7 +150,7 @@ func (l *location) parseParameters(query string, secure bool) error {
 	if err != nil {
 		return errors.New("the parameters of the Redis URL cannot be read" + encode)
 	}
-	known := []string{"ca", "cert", "key", "sentinel_user", "sentinel_password"}
+	known := []string{"ca", "cert", "key", "sentinel_user", "sentinel_password", "prefix"}
 	for name, v := range values {
 		switch {
 		case !slices.Contains(known, name):
@@ -157,6 +158,12 @@ func (l *location) parseParameters(query string, secure bool) error {
 			return fmt.Errorf("the Redis URL has an unknown parameter; there are %s%s", strings.Join(known, ", "), encode)
 		case len(v) > 1 || v[0] == "":
 			return fmt.Errorf("the parameter %s of the Redis URL needs one value", name)
+		case name == "prefix":
+			// No braces: they would make a hash tag, and all keys would be in one slot of a Cluster.
+			if len(v[0]) > 32 || strings.Trim(v[0], "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") != "" {
+				return errors.New("the prefix in the Redis URL is one to 32 letters, digits, - and _")
+			}
+			l.prefix = v[0] + ":"
 		case strings.HasPrefix(name, "sentinel") && l.mode != Sentinel:
 			return fmt.Errorf("the parameter %s of the Redis URL belongs to redis-sentinel://", name)
 		case !strings.HasPrefix(name, "sentinel") && !secure:

@@ -19,6 +19,7 @@ func TestParse(t *testing.T) {
 		{"redis://:hush@h", location{mode: Single, password: "hush", hosts: []string{"h:6379"}}},
 		{"redis://ann:h%40%2F%3Ash@h", location{mode: Single, user: "ann", password: "h@/:sh", hosts: []string{"h:6379"}}},
 		{"redis://ann:hu:sh@h", location{mode: Single, user: "ann", password: "hu:sh", hosts: []string{"h:6379"}}},
+		{"redis://h?prefix=one_1-A", location{mode: Single, hosts: []string{"h:6379"}, prefix: "one_1-A:"}},
 		{"redis-cluster://a,b:7000,c", location{mode: Cluster, hosts: []string{"a:6379", "b:7000", "c:6379"}}},
 		{"redis-cluster://:hush@a:1,b:2/0", location{mode: Cluster, password: "hush", hosts: []string{"a:1", "b:2"}}},
 		{"redis-sentinel://main@a,b:7000/2", location{mode: Sentinel, master: "main", hosts: []string{"a:26379", "b:7000"}, database: 2}},
@@ -70,6 +71,10 @@ func TestParseRefuses(t *testing.T) {
 		{"rediss://h?ca=url.go", "no certificate in PEM"},
 		{"rediss://h?cert=url.go", "both cert and key"},
 		{"rediss://h?ca=a&ca=b", "needs one value"},
+		{"redis://h?prefix=", "needs one value"},
+		{"redis-cluster://h?prefix=a{hush}", "one to 32 letters, digits, - and _"},
+		{"redis://h?prefix=a:hush", "one to 32 letters"},
+		{"redis://h?prefix=" + strings.Repeat("a", 33), "one to 32 letters"},
 	}
 	for _, tt := range tests {
 		_, err := parse(tt.url)
