@@ -38,7 +38,7 @@ func TestMadeByOperator(t *testing.T) {
 	token := func(b browser) (good func() bool) {
 		t.Helper()
 		at := base + "/tokens/make/subscriber"
-		raw := b.post(at, at, url.Values{"reference": {"sub-1"}}).find(t, `id="made"><span class="copy"><code>([^<]+)<`)
+		raw := b.post(at, at, url.Values{"reference": {"sub-1"}, "new": {"sub-1"}}).find(t, `id="made"><span class="copy"><code>([^<]+)<`)
 		if a := b.post(base+"/tokens", base+"/tokens/inspect", url.Values{"token": {raw}}); !strings.Contains(a.body, "Made by hand by") {
 			t.Errorf("what a token is: %s", a.body)
 		}

@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/templates"
 )
 
 // tokenLives are how long a token may be made to be good.
@@ -18,6 +20,7 @@ var tokenLives = []choice{{Value: "", Title: "two hours"}, {Value: "15m", Title:
 type mintPage struct {
 	Base, Action, Title, About string
 	Form                       form
+	New                        string // of whom nobody has heard: making the token makes a subscriber
 	Made                       *mintedToken
 }
 
@@ -28,7 +31,7 @@ type mintedToken struct {
 }
 
 // mintPage gives the form of the path's kind of token.
-func (v *visit) mintPage() (p mintPage, err error) {
+func (a *API) mintPage(v *visit) (p mintPage, err error) {
 	what := v.r.PathValue("what")
 	i := slices.IndexFunc(tokenKinds, func(c choice) bool { return c.Value == what })
 	if i < 0 {
@@ -41,21 +44,23 @@ func (v *visit) mintPage() (p mintPage, err error) {
 		}
 		return v.r.URL.Query().Get(name) // of a link that fills the form
 	}
-	address := input{Kind: "text", Type: "text", Name: "address_id", Label: "Address", Hint: "Its id; the page of a resource or subscriber has it to copy.", Required: true, Length: 64, Value: value("address_id")}
+	address := input{Kind: "text", Type: "text", Name: "address_id", Label: "Address", Hint: "Such as /public/lobby, or its id.", Required: true, Length: 255, Value: value("address_id")}
 	switch what {
 	case "subscriber":
 		p.Form.Inputs = []input{
-			{Kind: "text", Type: "text", Name: "reference", Label: "Subscriber", Hint: "Its reference or e-mail. One that nobody has makes a subscriber.", Required: true, Length: 255, Value: value("reference")},
-			{Kind: "text", Type: "text", Name: "application_id", Label: "OAuth client", Hint: "The id of the app that it is for, if it is for one.", Length: 64, Value: value("application_id")},
-			{Kind: "text", Type: "text", Name: "fingerprint", Label: "Bound to a key", Hint: "The SHA-256 thumbprint of the key that its holder proves (RFC 7638); empty for none.", Length: 43, Value: value("fingerprint")},
+			{Kind: "text", Type: "text", Name: "reference", Label: "Subscriber", Hint: "Their e-mail, or the reference by which a backend calls them. Type a part of it or of a name to choose.", Required: true, Length: 255, Value: value("reference"), Finds: v.base() + "/subscribers/find"},
+			{Kind: "text", Type: "text", Name: "application_id", Label: "OAuth client", Hint: "The id of the app that the token is for, if it is for one.", Length: 64, Value: value("application_id")},
+			{Kind: "text", Type: "text", Name: "fingerprint", Label: "Bound to a key", Hint: "The SHA-256 thumbprint of a key that whoever uses the token must prove (RFC 7638); empty for none, as is usual.", Length: 43, Value: value("fingerprint")},
 		}
 	case "guest":
-		p.Form.Inputs = []input{{Kind: "area", Name: "allowed_addresses", Label: "Addresses", Hint: "Up to ten ids, one a line.", Rows: 4, Required: true, Value: value("allowed_addresses")}}
+		p.Form.Inputs = []input{{Kind: "area", Name: "allowed_addresses", Label: "Addresses", Hint: "Up to ten, one a line: such as /public/lobby, or their ids.", Rows: 4, Required: true, Value: value("allowed_addresses")}}
 	case "invite":
 		p.Form.Inputs = []input{address}
 	case "embed":
 		p.Form.Inputs = []input{address, {Kind: "text", Type: "text", Name: "name", Label: "Name", Hint: "Where it stands, such as “contact page”.", Length: 255, Value: value("name")}}
-		return p, nil
+	}
+	if err := a.offer(v, p.Form.Inputs); err != nil || what == "embed" {
+		return p, err
 	}
 	lives := slices.Clone(tokenLives)
 	for i := range lives {
@@ -67,29 +72,53 @@ func (v *visit) mintPage() (p mintPage, err error) {
 
 // newToken serves GET /dashboard/projects/{project}/tokens/make/{what}.
 func (a *API) newToken(v *visit) error {
-	p, err := v.mintPage()
+	p, err := a.mintPage(v)
 	if err != nil {
 		return err
 	}
-	return a.page(v, http.StatusOK, p.Title, "token_make", p)
+	return a.tokenForm(v, http.StatusOK, p)
 }
 
 // makeToken serves POST /dashboard/projects/{project}/tokens/make/{what}. What it makes is
 // shown this once.
 func (a *API) makeToken(v *visit) error {
-	p, err := v.mintPage()
+	p, err := a.mintPage(v)
 	if err != nil {
 		return err
+	}
+	if isNew, err := a.unheardOf(v); err != nil {
+		return err
+	} else if isNew {
+		p.New = v.form.Get("reference")
+		return a.tokenForm(v, http.StatusUnprocessableEntity, p)
 	}
 	made, err := a.mint(v)
 	if err != nil {
 		if !p.Form.blame(err) {
 			return err
 		}
-		return a.page(v, http.StatusUnprocessableEntity, p.Title, "token_make", p)
+		return a.tokenForm(v, http.StatusUnprocessableEntity, p)
 	}
 	p.Made = &made
-	return a.page(v, http.StatusOK, p.Title, "token_make", p)
+	return a.tokenForm(v, http.StatusOK, p)
+}
+
+func (a *API) tokenForm(v *visit, code int, p mintPage) error {
+	return a.pageWith(v, templates.Options{Status: code, Connect: []string{"'self'"}}, p.Title, "token_make", p)
+}
+
+// unheardOf reports a subscriber's token for whom there is not yet, and who was not said to be
+// new: one is made, as the API does, but not of a slip of the pen.
+func (a *API) unheardOf(v *visit) (bool, error) {
+	reference := strings.TrimSpace(v.form.Get("reference"))
+	if v.r.PathValue("what") != "subscriber" || v.form.Get("new") == v.form.Get("reference") || a.Fabric.CheckSubscriberToken(fabric.SubscriberTokenInput{Reference: reference}) != nil {
+		return false, nil
+	}
+	_, err := a.Fabric.FindReferred(v.r.Context(), v.project.ID, reference)
+	if errors.Is(err, problem.NotFound) {
+		return true, nil
+	}
+	return false, err
 }
 
 // mint makes what the form asks for, and has the trail say so.
@@ -102,7 +131,10 @@ func (a *API) mint(v *visit) (made mintedToken, err error) {
 		at := made.Expires.Unix()
 		end = &at
 	}
-	address := strings.TrimSpace(v.form.Get("address_id"))
+	address, err := a.addressID(v, "address_id", strings.TrimSpace(v.form.Get("address_id")))
+	if err != nil {
+		return made, err
+	}
 	var tokens fabric.Tokens
 	kind, targetKind, target := fabric.Guest, "project", v.project.ID
 	switch v.r.PathValue("what") {
@@ -114,7 +146,13 @@ func (a *API) mint(v *visit) (made mintedToken, err error) {
 		kind, targetKind, target = fabric.SAT, "subscriber", tokens.SubscriberID
 		made.Snippets = a.tokenSnippets(tokens.Access)
 	case "guest":
-		tokens, err = a.Fabric.GuestToken(ctx, by, fabric.GuestTokenInput{AllowedAddresses: lines(v.form.Get("allowed_addresses")), ExpireAt: end})
+		reached := lines(v.form.Get("allowed_addresses"))
+		for i, one := range reached {
+			if reached[i], err = a.addressID(v, "allowed_addresses", one); err != nil {
+				return made, err
+			}
+		}
+		tokens, err = a.Fabric.GuestToken(ctx, by, fabric.GuestTokenInput{AllowedAddresses: reached, ExpireAt: end})
 		made.Snippets = a.tokenSnippets(tokens.Access)
 	case "invite":
 		all := fabric.Token{Kind: fabric.SAT, ProjectID: v.project.ID, KeyID: v.who.ID}

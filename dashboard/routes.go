@@ -55,6 +55,7 @@ func routes() []route {
 		{pattern: "GET /dashboard/projects/{project}/subscribers", may: operator.Read, serve: (*API).listSubscribers, nav: "Subscribers"},
 		{pattern: "POST /dashboard/projects/{project}/subscribers", may: operator.Write, serve: (*API).createSubscriber},
 		{pattern: "GET /dashboard/projects/{project}/subscribers/new", may: operator.Write, serve: (*API).newSubscriber},
+		{pattern: "POST /dashboard/projects/{project}/subscribers/find", may: operator.Write, serve: (*API).findSubscriber},
 		{pattern: "POST /dashboard/projects/{project}/subscribers/address", may: operator.Write, serve: (*API).tellSubscriberAddress},
 		{pattern: "GET /dashboard/projects/{project}/subscribers/{id}", may: operator.Read, serve: (*API).showSubscriber},
 		{pattern: "POST /dashboard/projects/{project}/subscribers/{id}/disable", may: operator.Write, serve: (*API).disableSubscriber},

@@ -1,14 +1,12 @@
 package dashboard
 
 import (
-	"errors"
 	"net/http"
 	"strings"
 	"time"
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/page"
-	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/operator"
 )
 
@@ -37,7 +35,7 @@ func (v *visit) subscriberRow(s fabric.Subscriber) subscriberRow {
 }
 
 // listSubscribers serves GET /dashboard/projects/{project}/subscribers. An e-mail in the
-// address asks for the one who has it.
+// address asks for those who have a part of it in theirs, their reference or their names.
 func (a *API) listSubscribers(v *visit) error {
 	email := strings.TrimSpace(v.r.URL.Query().Get("email"))
 	found, err := a.findSubscribers(v, email)
@@ -61,16 +59,7 @@ func (a *API) findSubscribers(v *visit, email string) (page.Page[fabric.Subscrib
 	if email == "" {
 		return a.Fabric.ListSubscribers(v.r.Context(), v.project.ID, v.query())
 	}
-	var p page.Page[fabric.Subscriber]
-	if fabric.CheckEmail("email", email) != nil {
-		return p, nil
-	}
-	s, err := a.Clients.Subscribers.FindSubscriberByEmail(v.r.Context(), v.project.ID, fabric.NormalizeEmail(email))
-	if errors.Is(err, problem.NotFound) {
-		return p, nil
-	}
-	p.Items = []fabric.Subscriber{s}
-	return p, err
+	return a.Fabric.SearchSubscribers(v.r.Context(), v.project.ID, plainText(email), v.query())
 }
 
 // A subscriberPage shows one subscriber.

@@ -61,6 +61,41 @@ func TestTokens(t *testing.T) {
 			t.Errorf("a revoked %s token: %s", what, between(seen.body, `id="found"`, "</dl>"))
 		}
 	}
+	// What is offered and typed is a path or an e-mail; whom nobody knows is asked about first.
+	if page := b.get(base + "/make/subscriber").body; !strings.Contains(page, `<option value="ada@example.com">`) {
+		t.Error("subscribers are not offered")
+	}
+	if found := b.post(base+"/make/subscriber", "/dashboard/projects/"+w.one.ID+"/subscribers/find", url.Values{"text": {"ADA"}}); found.body != "[[\"ada@example.com\",\"\"]]\n" && found.body != `[["ada@example.com",""]]` {
+		t.Errorf("who is found: %s %q", found.Status, found.body)
+	}
+	if page := b.get(base + "/make/invite").body; !strings.Contains(page, `<option value="/private/ada">`) {
+		t.Error("addresses are not offered")
+	}
+	slip := url.Values{"reference": {"adda@example.com"}}
+	asked := mint("subscriber", slip)
+	if asked.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(asked.body, "adda@example.com</bdi></strong> yet: a new subscriber will be made") || strings.Contains(asked.body, `id="made"`) {
+		t.Errorf("a slip of the pen: %s", asked.Status)
+	}
+	if found, err := w.fabric.ListSubscribers(ctx, w.one.ID, firstPage); err != nil || len(found.Items) != 1 {
+		t.Errorf("after the question there are %d subscribers, %v", len(found.Items), err)
+	}
+	slip.Set("new", "another@example.com") // what was asked about is not what is typed now
+	if a := mint("subscriber", slip); a.StatusCode != http.StatusUnprocessableEntity {
+		t.Errorf("another slip of the pen: %s", a.Status)
+	}
+	slip.Set("new", "adda@example.com")
+	fresh := mint("subscriber", slip)
+	look := b.post(base, base+"/inspect", url.Values{"token": {fresh.find(t, `name="token" value="([^"]+)"`)}}).body
+	if !strings.Contains(look, "<bdi>adda@example.com</bdi>") || !strings.Contains(look, "ann@example.com") {
+		t.Errorf("what was made looks like %s", between(look, `id="found"`, "</dl>"))
+	}
+	guest := mint("guest", url.Values{"allowed_addresses": {"/private/ada\r\n/private/adda"}})
+	if look = b.post(base, base+"/inspect", url.Values{"token": {guest.find(t, `id="made"><span class="copy"><code>([^<]+)<`)}}).body; !strings.Contains(look, "<bdi>/private/adda</bdi>") {
+		t.Errorf("a guest's token looks like %s", between(look, `id="found"`, "</dl>"))
+	}
+	if a := mint("guest", url.Values{"allowed_addresses": {"/private/nobody"}}); a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, "/private/nobody is no address of this project") {
+		t.Errorf("an address that there is not: %s", a.Status)
+	}
 	trail := b.get("/dashboard/projects/" + w.one.ID + "/audit?action=token.issued")
 	for _, kind := range []string{"kind: sat", "kind: guest", "kind: invite"} {
 		if !strings.Contains(trail.body, kind) {
@@ -94,6 +129,9 @@ func TestLeakedKey(t *testing.T) {
 	b.post(page, page+"/revoke", url.Values{"confirm": {name}}).leadsTo(t, base+"/keys?done=revoked")
 	if a := b.post(base+"/tokens", base+"/tokens/inspect", url.Values{"token": {secret}}); !strings.Contains(a.body, `status bad">Revoked`) {
 		t.Errorf("a revoked key: %s", a.Status)
+	}
+	if list := b.get(base + "/keys").body; !strings.Contains(list, `Revoked</span> <time class="quiet"`) || !strings.Contains(list, base+"/tokens#look") {
+		t.Error("the list of keys does not say when one was revoked, or where another is looked at")
 	}
 	again, err := w.fabric.FindAPIKey(ctx, w.one.ID, k.ID)
 	if err != nil || !again.LastUsed.IsZero() {

@@ -1,12 +1,14 @@
 package dashboard
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"strings"
 	"time"
 
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/operator"
 )
@@ -49,10 +51,33 @@ func (a *API) tokensPage(v *visit, code int, found *foundToken, wrong []fault) e
 	p := tokensPage{
 		Base: v.base(), Kinds: tokenKinds, Pager: v.pager(keys.Prev, keys.Next), MayMake: v.mayIn(operator.Write), Now: v.now, Found: found, Faults: wrong,
 	}
+	paths, err := a.pathsOf(v, keys.Items)
+	if err != nil {
+		return err
+	}
 	for _, k := range keys.Items {
-		p.Embeds = append(p.Embeds, embedRowOf(k))
+		row := embedRowOf(k)
+		row.Address = cmp.Or(paths[k.AddressID], k.AddressID)
+		p.Embeds = append(p.Embeds, row)
 	}
 	return a.page(v, code, "Tokens", "tokens", p)
+}
+
+// pathsOf gives the paths of the addresses to which embed keys lead, by their ids.
+func (a *API) pathsOf(v *visit, keys []fabric.EmbedKey) (map[string]string, error) {
+	ids, paths := []string{}, make(map[string]string)
+	for _, k := range keys {
+		ids = append(ids, k.AddressID)
+	}
+	if len(ids) == 0 {
+		return paths, nil
+	}
+	reaches := fabric.Token{Kind: fabric.SAT, ProjectID: v.project.ID}
+	found, err := a.Fabric.ListAddresses(v.r.Context(), reaches, fabric.AddressFilter{IDs: ids}, page.Query{Size: len(ids)})
+	for _, one := range found.Items {
+		paths[one.ID] = one.Path()
+	}
+	return paths, err
 }
 
 func embedRowOf(k fabric.EmbedKey) embedRow {
@@ -122,8 +147,11 @@ func (a *API) foundToken(v *visit, raw string) (*foundToken, error) {
 	}
 	e, err := a.Fabric.FindEmbedKey(v.r.Context(), raw)
 	if err == nil && e.ProjectID == v.project.ID {
-		row := embedRowOf(e)
-		return &foundToken{What: "an embed key", Status: row.Status, Token: raw, Facts: []foundFact{{"Name", row.Title, ""}, {"Address", e.AddressID, ""}}}, nil
+		row, at := embedRowOf(e), e.AddressID
+		if reached, err := a.Fabric.FindAddress(v.r.Context(), fabric.Token{Kind: fabric.SAT, ProjectID: e.ProjectID}, at); err == nil {
+			at = reached.Path()
+		}
+		return &foundToken{What: "an embed key", Status: row.Status, Token: raw, Facts: []foundFact{{"Name", row.Title, ""}, {"Address", at, ""}}}, nil
 	}
 	if err != nil && !isMissing(err) {
 		return nil, err
@@ -175,23 +203,65 @@ func (a *API) tokenFacts(v *visit, t fabric.Token, raw string) (*foundToken, err
 			found.Facts = append(found.Facts, foundFact{name, text, url})
 		}
 	}
-	add("Subscriber", t.SubscriberID, v.base()+"/subscribers/"+t.SubscriberID)
-	add("OAuth client", t.ClientID, v.base()+"/clients/"+t.ClientID)
+	if err := a.whose(v, t, add); err != nil {
+		return nil, err
+	}
 	if by, err := a.Operators.Find(v.r.Context(), t.KeyID); err == nil {
 		add("Made by hand by", by.Title(), "")
 	} else if !errors.Is(err, problem.NotFound) {
 		return nil, err
 	} else {
-		add("Made with the API key", t.KeyID, v.base()+"/keys/"+t.KeyID)
+		key, err := a.Fabric.FindAPIKey(v.r.Context(), v.project.ID, t.KeyID)
+		if err != nil && !errors.Is(err, problem.NotFound) {
+			return nil, err
+		}
+		if err == nil {
+			add("Made with the API key", a.keyRow(v, key).Title, v.base()+"/keys/"+t.KeyID)
+		}
 	}
 	add("Scopes", strings.Join(t.Scope, ", "), "")
 	for _, id := range t.AddressIDs {
+		reached, err := a.Fabric.FindAddress(v.r.Context(), fabric.Token{Kind: fabric.SAT, ProjectID: t.ProjectID}, id)
+		if err != nil && !isMissing(err) {
+			return nil, err
+		}
+		if err == nil {
+			id = reached.Path()
+		}
 		add("Reaches", id, "")
 	}
 	add("Bound to the key", t.Fingerprint, "")
 	add("Issued", t.IssuedAt.UTC().Format(minute), "")
 	add("Expires", t.ExpiresAt.UTC().Format(minute), "")
 	return found, nil
+}
+
+// whose tells by name for whom, and for which app, a token is; by id whom there is no more.
+func (a *API) whose(v *visit, t fabric.Token, add func(name, text, url string)) error {
+	if t.SubscriberID != "" {
+		s, err := a.Fabric.FindSubscriber(v.r.Context(), v.project.ID, t.SubscriberID)
+		switch {
+		case err == nil:
+			add("Subscriber", v.subscriberRow(s).Title, v.base()+"/subscribers/"+s.ID)
+			add("Name", s.FullName(), "")
+		case errors.Is(err, problem.NotFound):
+			add("Subscriber", t.SubscriberID+", who is deleted", "")
+		default:
+			return err
+		}
+	}
+	if t.ClientID == "" {
+		return nil
+	}
+	c, err := a.Clients.FindClient(v.r.Context(), t.ClientID)
+	if errors.Is(err, problem.NotFound) {
+		add("OAuth client", t.ClientID+", which is deleted", "")
+		return nil
+	}
+	if err == nil {
+		add("OAuth client", v.clientRow(c).Title, v.clientRow(c).URL)
+	}
+	return err
 }
 
 // minute writes a time for people.

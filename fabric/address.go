@@ -94,6 +94,15 @@ func (f *Fabric) FindAddress(ctx context.Context, t Token, id string) (Address, 
 	return f.c.Store.FindAddress(ctx, t.ProjectID, id)
 }
 
+// FindAddressAt gives the address of a project at a path, /<context>/<name>.
+func (f *Fabric) FindAddressAt(ctx context.Context, projectID, path string) (Address, error) {
+	where, name, ok := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	if !ok || checkText("path", path) != nil {
+		return Address{}, problem.NoSuch("address")
+	}
+	return f.c.Store.FindAddressByName(ctx, projectID, where, strings.ToLower(name))
+}
+
 // SubscriberAddresses gives a page of a subscriber's addresses, for its project.
 func (f *Fabric) SubscriberAddresses(ctx context.Context, projectID, id string, q page.Query) (page.Page[Address], error) {
 	s, err := f.FindSubscriber(ctx, projectID, id)

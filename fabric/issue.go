@@ -222,6 +222,12 @@ func (f *Fabric) findOrCreate(ctx context.Context, projectID string, in Subscrib
 	return f.update(ctx, s, SubscriberInput{Password: &in.Password, Profile: in.Profile})
 }
 
+// FindReferred gives the subscriber for whom a token would be made by a reference, which may be
+// an e-mail. Where it is problem.NotFound, such a token makes one.
+func (f *Fabric) FindReferred(ctx context.Context, projectID, reference string) (Subscriber, error) {
+	return f.findByReference(ctx, projectID, reference)
+}
+
 func (f *Fabric) findByReference(ctx context.Context, projectID, reference string) (Subscriber, error) {
 	s, err := f.c.Store.FindSubscriberByReference(ctx, projectID, reference)
 	if errors.Is(err, problem.NotFound) {

@@ -208,6 +208,12 @@ func (f *Fabric) ListSubscribers(ctx context.Context, projectID string, q page.Q
 	return f.c.Store.ListSubscribers(ctx, projectID, q)
 }
 
+// SearchSubscribers gives a page of the project's subscribers who have a text in their e-mail,
+// reference or names.
+func (f *Fabric) SearchSubscribers(ctx context.Context, projectID, part string, q page.Query) (page.Page[Subscriber], error) {
+	return f.c.Store.SearchSubscribers(ctx, projectID, part, q)
+}
+
 // UpdateSubscriber changes the fields that are said. A new password and
 // disabling end the subscriber's logins and tokens.
 func (f *Fabric) UpdateSubscriber(ctx context.Context, projectID, id string, in SubscriberInput) (Subscriber, error) {

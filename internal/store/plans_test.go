@@ -131,6 +131,10 @@ func lists() (all []lister) {
 			p, err := s.ListSubscribers(ctx, one, q)
 			return p.Next, err
 		}, false},
+		lister{"subscribers with a part of a name", func(s *Store, q page.Query) (string, error) {
+			p, err := s.SearchSubscribers(ctx, one, "ada", q)
+			return p.Next, err
+		}, true},
 		lister{"SIP addresses", func(s *Store, q page.Query) (string, error) {
 			p, err := s.ListSIPAddresses(ctx, one, q)
 			return p.Next, err

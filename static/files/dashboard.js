@@ -117,6 +117,22 @@ for (const told of document.querySelectorAll("[data-tells]")) {
   });
 }
 
+// A field that offers what fits asks the server, which knows all of them.
+for (const typed of document.querySelectorAll("input[data-finds][list]")) {
+  let waiting = 0, asked = 0;
+  typed.addEventListener("input", () => {
+    clearTimeout(waiting);
+    waiting = setTimeout(async () => {
+      const turn = ++asked;
+      const answer = await fetch(typed.dataset.finds, { method: "POST", body: new URLSearchParams({ form: typed.form.elements.form.value, text: typed.value }) });
+      if (!answer.ok) return;
+      const found = await answer.json();
+      if (turn !== asked) return;
+      typed.list.replaceChildren(...found.map(([value, title]) => Object.assign(new Option(title, value), { textContent: title })));
+    }, 250);
+  });
+}
+
 // A colour is typed or picked; each shows in the other.
 for (const picker of document.querySelectorAll("input[data-picks]")) {
   const typed = document.getElementById(picker.dataset.picks);

@@ -1,0 +1,89 @@
+package dashboard
+
+import (
+	"cmp"
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/web"
+)
+
+// offered bounds what is offered to choose from at once.
+var offered = page.Query{Size: page.DefaultSize}
+
+// offer has the inputs of a form that name what is there offer it.
+func (a *API) offer(v *visit, all []input) error {
+	for i := range all {
+		var err error
+		switch all[i].Name {
+		case "reference":
+			all[i].Offers, err = a.offerSubscribers(v, "")
+		case "address_id":
+			all[i].Offers, err = a.offerAddresses(v)
+		case "application_id":
+			all[i].Offers, err = a.offerClients(v)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *API) offerSubscribers(v *visit, part string) (all []choice, err error) {
+	found, err := a.Fabric.SearchSubscribers(v.r.Context(), v.project.ID, plainText(part), offered)
+	for _, s := range found.Items {
+		if by := cmp.Or(s.Email, s.Reference); by != "" {
+			all = append(all, choice{Value: by, Title: s.FullName()})
+		}
+	}
+	return all, err
+}
+
+func (a *API) offerAddresses(v *visit) (all []choice, err error) {
+	reaches := fabric.Token{Kind: fabric.SAT, ProjectID: v.project.ID} // as one that reaches each address
+	found, err := a.Fabric.ListAddresses(v.r.Context(), reaches, fabric.AddressFilter{}, offered)
+	for _, one := range found.Items {
+		all = append(all, choice{Value: one.Path(), Title: one.DisplayName})
+	}
+	return all, err
+}
+
+func (a *API) offerClients(v *visit) (all []choice, err error) {
+	found, err := a.Clients.ListClients(v.r.Context(), v.project.ID, offered)
+	for _, c := range found.Items {
+		all = append(all, choice{Value: c.ID, Title: c.Name})
+	}
+	return all, err
+}
+
+// findSubscriber serves POST /dashboard/projects/{project}/subscribers/find: whom a text may
+// mean, for a field that offers them.
+func (a *API) findSubscriber(v *visit) error {
+	found, err := a.offerSubscribers(v, v.form.Get("text"))
+	if err != nil {
+		return err
+	}
+	all := make([][2]string, len(found))
+	for i, c := range found {
+		all[i] = [2]string{c.Value, c.Title}
+	}
+	web.NoStore(v.w)
+	return web.JSON(v.w, http.StatusOK, all)
+}
+
+// addressID gives the id of an address that was named by its path; an id stays one.
+func (a *API) addressID(v *visit, param, text string) (string, error) {
+	if !strings.HasPrefix(text, "/") {
+		return text, nil
+	}
+	found, err := a.Fabric.FindAddressAt(v.r.Context(), v.project.ID, text)
+	if errors.Is(err, problem.NotFound) {
+		return "", problem.BadParam(param, "%s is no address of this project", text)
+	}
+	return found.ID, err
+}
