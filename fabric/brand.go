@@ -34,13 +34,18 @@ func (f *Fabric) SetLogo(ctx context.Context, id string, l logo.Logo) (Project, 
 	if !ok {
 		return Project{}, problem.NoSuch("project")
 	}
+	defer f.ForgetLogos()
 	return f.c.Store.SetProjectLogo(ctx, id, l, f.now())
 }
 
-// FindLogo gives the picture of a name, a PNG, whosever it is.
+// ForgetLogos is called once this node has changed whose a picture is.
+func (f *Fabric) ForgetLogos() { f.lately.logos.Clear() }
+
+// FindLogo gives the picture of a name, a PNG, whosever it is, if it was somebody's within
+// the last 300 ms.
 func (f *Fabric) FindLogo(ctx context.Context, name string) ([]byte, error) {
 	if _, ok := logo.Parse(name); !ok {
 		return nil, problem.NoSuch("logo")
 	}
-	return f.c.Store.FindLogo(ctx, name)
+	return f.lately.logos.Load(name, func() ([]byte, error) { return f.c.Store.FindLogo(ctx, name) })
 }

@@ -19,7 +19,11 @@ type lately struct {
 	embeds       *recent.Cache[EmbedKey]
 	signing      *recent.Cache[string]
 	wants        *recent.Cache[bool]
+	logos        *recent.Cache[[]byte]
 }
+
+// keptLogos bounds the pictures that are remembered: 12 KiB each at most.
+const keptLogos = 256
 
 // A reachable subscriber is one with its addresses.
 type reachable struct {
@@ -31,7 +35,7 @@ func newLately(now func() time.Time) lately {
 	return lately{
 		references: recent.New[Subscriber](now), subscribers: recent.New[reachable](now),
 		addresses: recent.New[int](now), applications: recent.New[Application](now), embeds: recent.New[EmbedKey](now),
-		signing: recent.New[string](now), wants: recent.New[bool](now),
+		signing: recent.New[string](now), wants: recent.New[bool](now), logos: recent.Small[[]byte](now, keptLogos),
 	}
 }
 

@@ -26,6 +26,7 @@ func (c Client) checkBrand() error {
 // so that the project's is shown.
 func (p *Provider) SetLogo(ctx context.Context, id string, l logo.Logo) (Client, error) {
 	defer p.clients.Drop(id)
+	defer p.Fabric.ForgetLogos()
 	if err := p.Store.SetClientLogo(ctx, id, l, p.Now()); err != nil {
 		return Client{}, err
 	}

@@ -2,7 +2,6 @@ package oidc
 
 import (
 	"net/http"
-	"strconv"
 	"strings"
 
 	"github.com/selvage/selvage/idp"
@@ -40,13 +39,10 @@ func (a *API) showLogo(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	h := w.Header()
-	h.Set("Content-Type", "image/png")
 	h.Set("Content-Security-Policy", "default-src 'none'; sandbox")
-	h.Set("Content-Length", strconv.Itoa(len(body)))
 	h.Set("Cache-Control", "public, max-age=31536000, immutable")
-	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cross-Origin-Resource-Policy", "same-site")
-	_, _ = w.Write(body) // the browser may have gone
+	web.ServeDocument(w, r, "image/png", `"`+name+`"`, body)
 	return nil
 }
 

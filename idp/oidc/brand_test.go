@@ -3,10 +3,12 @@ package oidc_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"image"
 	"image/color"
 	"image/png"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,6 +16,9 @@ import (
 	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/logo"
 	"github.com/selvage/selvage/internal/mail"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/recent"
+	"github.com/selvage/selvage/internal/store/storetest"
 )
 
 // The pages of a sign-in have the colour of the client, else of its project, and its links.
@@ -55,21 +60,25 @@ func TestBrand(t *testing.T) {
 	}
 }
 
+// picture gives a logo with a point of a colour, of a file that has more in it.
+func picture(t *testing.T, c color.Color) logo.Logo {
+	t.Helper()
+	p := image.NewNRGBA(image.Rect(0, 0, 60, 20))
+	p.Set(3, 3, c)
+	var out bytes.Buffer
+	must(t, png.Encode(&out, p))
+	l, err := logo.Make("logo", append(out.Bytes(), "<script>alert(1)</script>"...))
+	must(t, err)
+	return l
+}
+
 // The logo of the client, else of its project, is on its pages, and in mails as a part of
 // them. It is what was drawn anew, and can do nothing.
 func TestLogo(t *testing.T) {
 	w := newWorld(t)
 	own, _ := w.client(func(c *idp.Client) { c.Name = `"><script>alert(1)</script>` })
 	ctx := context.Background()
-	draw := func(c color.Color) logo.Logo {
-		p := image.NewNRGBA(image.Rect(0, 0, 60, 20))
-		p.Set(3, 3, c)
-		var out bytes.Buffer
-		must(t, png.Encode(&out, p))
-		l, err := logo.Make("logo", append(out.Bytes(), "<script>alert(1)</script>"...))
-		must(t, err)
-		return l
-	}
+	draw := func(c color.Color) logo.Logo { return picture(t, c) }
 	of, err := w.fabric.SetLogo(ctx, w.project.ID, draw(color.Black))
 	must(t, err)
 	b := w.browser()
@@ -85,6 +94,11 @@ func TestLogo(t *testing.T) {
 	if got.status != 200 || got.header.Get("Content-Type") != "image/png" || got.header.Get("X-Content-Type-Options") != "nosniff" || !strings.Contains(got.header.Get("Content-Security-Policy"), "sandbox") ||
 		strings.Contains(got.body, "script") {
 		t.Errorf("the logo: %d %v", got.status, got.header)
+	}
+	if etag := got.header.Get("ETag"); etag == "" || !strings.Contains(got.header.Get("Cache-Control"), "immutable") {
+		t.Errorf("the logo has the headers %v, want an ETag, and that it never changes", got.header)
+	} else if again := w.answer("GET", "/brand/logo/"+c.Logo+".png", nil, "If-None-Match", etag); again.Code != 304 || again.Body.Len() != 0 {
+		t.Errorf("the logo, asked for by who has it: %d, %d bytes, want 304", again.Code, again.Body.Len())
 	}
 	if _, err := logo.Make("logo", []byte(`<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"/>`)); err == nil {
 		t.Error("an SVG is taken")
@@ -142,5 +156,42 @@ func TestBrandLeavesTheRest(t *testing.T) {
 	must(t, err)
 	if now.BrandColor != "#a03060" || len(now.RedirectURIs) != 1 {
 		t.Errorf("the client has the colour %q and leads to %q", now.BrandColor, now.RedirectURIs)
+	}
+}
+
+// A counted store tells how often a logo is read.
+type counted struct {
+	fabric.Store
+	logos atomic.Int64
+}
+
+func (c *counted) FindLogo(ctx context.Context, name string) ([]byte, error) {
+	c.logos.Add(1)
+	return c.Store.FindLogo(ctx, name)
+}
+
+// A logo that many sign-ins show is not read for each of them; one that is taken away at
+// another node is gone here within a second.
+func TestLogoIsRemembered(t *testing.T) {
+	w := newWorld(t)
+	rows := &counted{Store: w.rows}
+	node := fabric.New(fabric.Config{Store: rows, Ring: storetest.Ring(t, w.dir, w.rows, w.now), Now: w.now})
+	p, err := w.fabric.SetLogo(t.Context(), w.project.ID, picture(t, color.Black))
+	must(t, err)
+	began := w.now()
+	for range 500 {
+		body, err := node.FindLogo(t.Context(), p.Logo)
+		if err != nil || len(body) == 0 {
+			t.Fatalf("FindLogo = %d bytes, %v", len(body), err)
+		}
+	}
+	if n, most := rows.logos.Load(), int64(w.now().Sub(began)/recent.For)+1; n > most {
+		t.Errorf("500 requests of a logo within %v read it %d times, want %d at most", w.now().Sub(began), n, most)
+	}
+	_, err = w.fabric.SetLogo(t.Context(), w.project.ID, logo.Logo{})
+	must(t, err)
+	w.pass(time.Second)
+	if _, err := node.FindLogo(t.Context(), p.Logo); !errors.Is(err, problem.NotFound) {
+		t.Errorf("a logo that was taken away a second ago: %v, want it not found", err)
 	}
 }

@@ -18,6 +18,7 @@ const size = 10_000
 // any number of goroutines.
 type Cache[V any] struct {
 	now   func() time.Time
+	size  int
 	mu    sync.RWMutex
 	m     map[string]entry[V]
 	drops int // how often something was forgotten on purpose
@@ -29,8 +30,11 @@ type entry[V any] struct {
 }
 
 // New makes a cache on a clock.
-func New[V any](now func() time.Time) *Cache[V] {
-	return &Cache[V]{now: now, m: make(map[string]entry[V])}
+func New[V any](now func() time.Time) *Cache[V] { return Small[V](now, size) }
+
+// Small is New for values that are large: it keeps so many at most.
+func Small[V any](now func() time.Time, size int) *Cache[V] {
+	return &Cache[V]{now: now, size: size, m: make(map[string]entry[V])}
 }
 
 // Load gives the value of a key: the one that was read within the last 300 ms,
@@ -54,7 +58,7 @@ func (c *Cache[V]) Load(key string, read func() (V, error)) (V, error) {
 	if c.drops != drops {
 		return value, nil
 	}
-	if len(c.m) >= size {
+	if len(c.m) >= c.size {
 		clear(c.m)
 	}
 	c.m[key] = entry[V]{value, now}
