@@ -57,7 +57,8 @@ type ports struct {
 }
 
 // lookThrough is how long a start looks through an SQLite file for damage: a
-// gigabyte in the cache of the system, or what a disk reads in that time.
+// gigabyte in the cache of the system, or what a disk reads in that time. A large one is
+// used meanwhile.
 const lookThrough = time.Second
 
 func (c *cli) serve(cmd *cobra.Command) error {

@@ -43,8 +43,10 @@ type Config struct {
 	// Ours tells by the names of all tables whether a database that has some is ours.
 	// Another program's is refused.
 	Ours func(tables []string) bool
-	// Check is how long an SQLite file is looked through for damage before it is used.
+	// Check is how long an SQLite file is looked through for damage: before it is used,
+	// or beside that where it is large.
 	Check time.Duration
+	large int64 // bytes from which on a file is large; 0 means 16 MiB
 	// ReadOnly opens the database as it is: nothing is made, prepared or changed.
 	ReadOnly bool
 	// Prepare makes or updates the schema. It runs before anything else, and while

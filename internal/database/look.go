@@ -1,6 +1,7 @@
 package database
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -41,6 +42,9 @@ func Look(ctx context.Context, c Config) (Report, error) {
 	}
 	defer leave()
 	r, err := look(ctx, name, c)
+	if err == nil && c.isLarge(r.Size) && len(r.Tables) > 0 {
+		r.Checked, err = lookThrough(ctx, name, c)
+	}
 	r.File, r.Writer = name, writerOf(ctx, name)
 	return r, diagnose(name, c.Sync, err)
 }
@@ -78,11 +82,27 @@ func look(ctx context.Context, name string, c Config) (r Report, err error) {
 	if len(r.Tables) > 0 && !c.Ours(r.Tables) {
 		return r, foreign(r.Tables)
 	}
-	if err := r.readSchema(ctx, db); err != nil {
+	if err := r.readSchema(ctx, db); err != nil || c.isLarge(r.Size) {
 		return r, err
 	}
 	r.Checked, err = check(ctx, db, name, c)
 	return r, err
+}
+
+// isLarge reports whether looking through a file of so many bytes would be felt.
+func (c Config) isLarge(size int64) bool {
+	const large = 16 << 20
+	return size > cmp.Or(c.large, large)
+}
+
+// lookThrough is check by a connection of its own.
+func lookThrough(ctx context.Context, name string, c Config) (whole bool, err error) {
+	db, err := sql.Open("sqlite", address(name, "_pragma=busy_timeout(2000)&"+unchanging(name)))
+	if err != nil {
+		return false, err
+	}
+	defer db.Close()
+	return check(ctx, db, name, c)
 }
 
 // unchanging gives the parameters that keep SQLite from making files: whoever only

@@ -117,6 +117,40 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// A large file is looked through while it is used, which ends where it is damaged.
+func TestLarge(t *testing.T) {
+	file := closed(t)
+	c := config(file)
+	c.large = 1
+	if r, err := Look(t.Context(), c); err != nil || !r.Checked {
+		t.Errorf("Look = %+v, %v, want a file that was looked through", r, err)
+	}
+	whole, err := openFile(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole.checking.Wait()
+	if err := whole.Ping(t.Context()); err != nil {
+		t.Errorf("Ping of a whole file = %v", err)
+	}
+	if err := whole.Close(); err != nil {
+		t.Error(err)
+	}
+	scribble(t, file)
+	d, err := openFile(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.Close() })
+	d.checking.Wait()
+	if err := d.Ping(t.Context()); !errors.Is(err, problem.Unavailable) || !strings.Contains(err.Error(), "it is damaged") {
+		t.Errorf("Ping of a damaged file = %v, want unavailable", err)
+	}
+	if _, err := Look(t.Context(), c); err == nil || !strings.Contains(err.Error(), "it is damaged") {
+		t.Errorf("Look at a damaged file = %v", err)
+	}
+}
+
 // Looking makes nothing.
 func TestLook(t *testing.T) {
 	file := closed(t)

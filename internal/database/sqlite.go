@@ -36,6 +36,9 @@ type file struct {
 	stmts  sync.Map // query to *sql.Stmt
 	leave  func()   // see enter
 
+	checking sync.WaitGroup
+	uncheck  context.CancelFunc // ends it; nil where there is none
+
 	name    string
 	sync    Sync
 	damaged atomic.Pointer[Unfit] // met while it was used: from then on nothing is
@@ -60,7 +63,8 @@ func (d *file) open(ctx context.Context, name string, c Config) (err error) {
 		return err
 	}
 	// What is not ours, or is damaged, is not touched.
-	if _, err := look(ctx, name, c); err != nil && (c.ReadOnly || !errors.Is(err, fs.ErrNotExist)) {
+	seen, err := look(ctx, name, c)
+	if err != nil && (c.ReadOnly || !errors.Is(err, fs.ErrNotExist)) {
 		return err
 	}
 	if c.ReadOnly {
@@ -77,7 +81,25 @@ func (d *file) open(ctx context.Context, name string, c Config) (err error) {
 	if d.writer, err = newWriter(ctx, db); err != nil {
 		return err
 	}
-	return d.openReads(ctx, dsn(name, c.Sync)+"&_pragma=query_only(1)")
+	if err := d.openReads(ctx, dsn(name, c.Sync)+"&_pragma=query_only(1)"); err != nil {
+		return err
+	}
+	if c.isLarge(seen.Size) {
+		d.checkBeside(c)
+	}
+	return nil
+}
+
+// checkBeside looks a large file through while it is used, which ends where it is damaged:
+// a start would take as long as the file is large.
+func (d *file) checkBeside(c Config) {
+	var ctx context.Context
+	ctx, d.uncheck = context.WithCancel(context.Background())
+	d.checking.Go(func() {
+		if _, err := lookThrough(ctx, d.name, c); err != nil {
+			_ = d.explain(err) // which remembers it
+		}
+	})
 }
 
 func (d *file) openReads(ctx context.Context, dsn string) (err error) {
@@ -124,6 +146,10 @@ func (d *file) explain(err error) error {
 func (d *file) Clock(context.Context) (time.Time, error) { return time.Now(), nil }
 
 func (d *file) Close() (err error) {
+	if d.uncheck != nil {
+		d.uncheck()
+		d.checking.Wait()
+	}
 	if d.writer != nil {
 		err = d.writer.close()
 	}
