@@ -2,7 +2,6 @@ package dashboard
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"slices"
 	"time"
@@ -59,15 +58,25 @@ func (a *API) madeBy(v *visit, o operator.Operator) (m made, err error) {
 }
 
 // secretsMade reads in the audit trail who was shown a secret. All of them: who wants to hide
-// one makes many behind it.
+// one makes many behind it. Whoever was shown that of the same thing again counts once.
 func (a *API) secretsMade(v *visit) (all []audit.Event, err error) {
+	shown := make(map[[2]string]bool)
 	for _, action := range []string{"api_key.created", "api_key.rotated", "embed_key.created", "client.created", "client.secret_rotated"} {
 		filter := audit.Filter{Action: action, Outcome: audit.Done}
-		found, err := page.Every(v.r.Context(), func(_ context.Context, q page.Query) (page.Page[audit.Event], error) { return a.audit(v, filter, q) })
-		if err != nil {
-			return nil, err
+		for q := (page.Query{Size: page.MaxSize}); ; {
+			found, err := a.audit(v, filter, q)
+			if err != nil {
+				return nil, err
+			}
+			for _, e := range found.Items {
+				if of := [2]string{e.Actor.ID, e.Target.ID}; !shown[of] {
+					shown[of], all = true, append(all, e)
+				}
+			}
+			if q.From = found.Next; q.From == "" {
+				break
+			}
 		}
-		all = append(all, found...)
 	}
 	return all, nil
 }
@@ -81,17 +90,19 @@ type madeEvent struct {
 
 // madeFrom gives one event for each thing whose secret an operator was shown: by itself, or by
 // a key or client whose secret it was shown, and so on, whether those are good any more or not.
+// It looks at each event once, however long the chain that somebody has made.
 func madeFrom(operatorID string, all []audit.Event) (made []madeEvent) {
+	by := make(map[string][]audit.Event)
+	for _, e := range all {
+		by[e.Actor.ID] = append(by[e.Actor.ID], e)
+	}
 	names := map[string]string{operatorID: ""} // of who makes, by id
-	for found := true; found; {
-		found = false
-		for _, e := range all {
-			through, of := names[e.Actor.ID]
-			if _, known := names[e.Target.ID]; !of || known {
-				continue
+	for left := []string{operatorID}; len(left) > 0; left = left[1:] {
+		for _, e := range by[left[0]] {
+			if _, known := names[e.Target.ID]; !known {
+				names[e.Target.ID], left = cmp.Or(e.Detail["name"], e.Target.ID), append(left, e.Target.ID)
+				made = append(made, madeEvent{e, names[left[0]]})
 			}
-			names[e.Target.ID], found = cmp.Or(e.Detail["name"], e.Target.ID), true
-			made = append(made, madeEvent{e, through})
 		}
 	}
 	return made

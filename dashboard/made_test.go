@@ -124,7 +124,7 @@ func TestMadeThroughKey(t *testing.T) {
 	must(t, w.fabric.RevokeAPIKey(t.Context(), w.one.ID, keeper.ID))
 	at := "/dashboard/operators/" + bob.ID
 	shown := ann.get(at).body
-	for _, want := range []string{`value="api_key ` + child.ID, "Made with keeper,", `value="api_key ` + grandchild.ID, "Made with child,"} {
+	for _, want := range []string{`value="api_key ` + child.ID, "Made with <bdi>keeper</bdi>,", `value="api_key ` + grandchild.ID, "Made with <bdi>child</bdi>,"} {
 		if !strings.Contains(shown, want) {
 			t.Errorf("the page of the operator lacks %s", want)
 		}
@@ -145,7 +145,7 @@ func TestDeleteEndsFirst(t *testing.T) {
 	_, ann := w.operator("ann@example.com", ofAll)
 	bob, b := w.operator("bob@example.com", operator.Membership{ProjectID: w.one.ID, Role: operator.Admin})
 	at := "/dashboard/projects/" + w.one.ID + "/tokens/make/subscriber"
-	b.post(at, at, url.Values{"reference": {"sub-1"}}).find(t, `id="made"><span class="copy"><code>([^<]+)<`)
+	b.post(at, at, url.Values{"reference": {"sub-1"}, "new": {"sub-1"}}).find(t, `id="made"><span class="copy"><code>([^<]+)<`)
 	at = "/dashboard/operators/" + bob.ID
 	chosen := url.Values{"confirm": {"bob@example.com"}, "end": {"tokens"}}
 	w.full.Store(true)

@@ -1,0 +1,29 @@
+package dashboard
+
+import (
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/selvage/selvage/internal/audit"
+)
+
+// Who makes keys with keys, each by the one before it, has as long a chain as it likes: all of
+// it is found, and each event is looked at once.
+func TestMadeFromChain(t *testing.T) {
+	const long = 100_000
+	var all []audit.Event
+	for i := range long {
+		e := audit.Of("api_key.created", "p", "api_key", strconv.Itoa(i+1)).With("name", "key "+strconv.Itoa(i+1))
+		e.Actor.ID = strconv.Itoa(i)
+		all = append(all, e)
+	}
+	slices.Reverse(all) // as the trail has them, the newest first
+	made := madeFrom("0", all)
+	if len(made) != long || made[0].through != "" || made[long-1].Target.ID != strconv.Itoa(long) || made[long-1].through != "key "+strconv.Itoa(long-1) {
+		t.Errorf("of a chain of %d keys %d were found", long, len(made))
+	}
+	if made := madeFrom("nobody", all); len(made) != 0 {
+		t.Errorf("somebody else has made %d", len(made))
+	}
+}
