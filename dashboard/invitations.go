@@ -18,11 +18,11 @@ type invitationRow struct {
 	Status         status
 }
 
-// invitationsOf gives the invitations that nobody has taken. They last a day, so that one
-// page has them.
+// invitationsOf gives the invitations that nobody has taken. All of them: who wants to hide one
+// makes many behind it, and they last a day.
 func (a *API) invitationsOf(v *visit, projects []fabric.Project) (all []invitationRow, err error) {
-	found, err := a.Operators.Invitations(v.r.Context(), page.Query{Size: page.MaxSize})
-	for _, l := range found.Items {
+	found, err := page.Every(v.r.Context(), a.Operators.Invitations)
+	for _, l := range found {
 		row := invitationRow{
 			Link: l, Title: cmp.Or(l.Email, "Whoever has the link"), By: cmp.Or(l.MadeBy, "Command line"), URL: Prefix + "/operators/invitations/" + l.ID,
 			Role: roleRowOf(l.Role, projects), Status: status{"warn", "Waits"},

@@ -1,12 +1,14 @@
 package dashboard_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
 	"testing"
 
 	"github.com/selvage/selvage/internal/audit"
+	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/operator"
 )
 
@@ -66,5 +68,20 @@ func TestInvitations(t *testing.T) {
 	_, admin := w.operator("admin@example.com", other)
 	if a := admin.send(admin.request("POST", list+"/invitations/"+id+"/withdraw", url.Values{"form": {admin.token("/dashboard/account")}})); a.StatusCode != http.StatusForbidden {
 		t.Errorf("an admin withdraws an invitation: %s, want 403", a.Status)
+	}
+}
+
+// However many invitations somebody makes behind one, it is listed, and can be withdrawn.
+func TestInvitationsAreAllListed(t *testing.T) {
+	w := newWorld(t)
+	_, b := w.operator("ann@example.com", ofAll)
+	hidden, _, err := w.operators.Invite(t.Context(), "hidden@example.com", operator.Membership{Role: operator.Viewer, ProjectID: w.one.ID}, "")
+	must(t, err)
+	for i := range page.MaxSize {
+		_, _, err := w.operators.Invite(t.Context(), fmt.Sprintf("bob%d@example.com", i), operator.Membership{Role: operator.Viewer, ProjectID: w.one.ID}, "")
+		must(t, err)
+	}
+	if a := b.get("/dashboard/operators"); !strings.Contains(a.body, hidden.ID+"/withdraw") {
+		t.Error("the list lacks an invitation that was made before many others")
 	}
 }
