@@ -3,6 +3,7 @@ package dashboard
 import (
 	"encoding/base64"
 	"strings"
+	"unicode"
 )
 
 // goneCookie keeps the name of what was just deleted until the page that says so is shown.
@@ -18,8 +19,16 @@ func (a *API) gone(v *visit, name string) {
 // done reports whether a page is led to after something was done.
 func (v *visit) done(what string) bool { return v.r.URL.Query().Get("done") == what }
 
-// named writes a name as it is shown in a sentence, whichever way its letters run.
-func named(name string) string { return "“\u2068" + name + "\u2069”" }
+// named writes a name as it is shown in a sentence, whichever way its letters run. Characters
+// that turn the way of what stands behind them are left out: a name would rewrite the sentence.
+func named(name string) string {
+	return "“\u2068" + strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Bidi_Control, r) {
+			return -1
+		}
+		return r
+	}, name) + "\u2069”"
+}
 
 // notice is what a page of a title is told of what was just done, by its handler or in its
 // address.

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/fabric/kinds"
 )
 
@@ -38,6 +39,13 @@ func TestNoticesName(t *testing.T) {
 	}
 	says("deleting a person", b.post(ada, ada+"/delete", url.Values{"confirm": {"ada@example.com"}}), "Subscriber “ada@example.com” deleted")
 	says("a project", b.post("/dashboard/projects", "/dashboard/projects", url.Values{"name": {"<b>Three"}}), "Project “<b>Three” is made", "first steps")
+	turning := "\u2069\u202ekey\u2066"
+	k, _, err := w.fabric.CreateAPIKey(t.Context(), w.one.ID, fabric.APIKeyInput{Name: &turning, Scopes: []fabric.Scope{fabric.Voice}}, nil)
+	must(t, err)
+	list = b.post(base+"/keys/"+k.ID, base+"/keys/"+k.ID+"/revoke", url.Values{"confirm": {turning}}).Header.Get("Location")
+	if said := b.get(list).find(t, `<p class="notice" role="status">(.*?)</p>`); !strings.HasPrefix(said, "API key “\u2068key\u2069” revoked") {
+		t.Errorf("a name turns the way of what is said behind it: %+q", said)
+	}
 	if page := b.get(base + "/clients?done=" + url.QueryEscape("You were hacked")).body; strings.Contains(page, "hacked") {
 		t.Error("an address has the page say what it likes")
 	}
