@@ -19,7 +19,6 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/test/harness"
-	"github.com/selvage/selvage/test/servers"
 )
 
 // A Config says how names are proven. A port where nobody listens makes that
@@ -45,8 +44,8 @@ const patience = time.Minute
 func Start(t harness.T, c Config) *Server {
 	t.Helper()
 	dir := t.TempDir()
-	dns, acme, manage := Local(servers.FreePort(t)), Local(servers.FreePort(t)), Local(servers.FreePort(t))
-	run(t, nil, program(t, "pebble-challtestsrv"), "-dnsserver", dns, "-management", Local(servers.FreePort(t)),
+	dns, acme, manage := Local(harness.FreePort(t)), Local(harness.FreePort(t)), Local(harness.FreePort(t))
+	run(t, nil, program(t, "pebble-challtestsrv"), "-dnsserver", dns, "-management", Local(harness.FreePort(t)),
 		"-defaultIPv4", "127.0.0.1", "-defaultIPv6", "", "-http01", "", "-https01", "", "-tlsalpn01", "", "-doh", "")
 
 	s := &Server{Directory: "https://" + acme + "/dir", manage: "https://" + manage, CA: filepath.Join(dir, "pebble.pem")}

@@ -15,7 +15,6 @@ import (
 
 	"github.com/selvage/selvage/test/acme"
 	"github.com/selvage/selvage/test/harness"
-	"github.com/selvage/selvage/test/servers"
 )
 
 // certified starts a server whose certificates an authority gives, on known ports.
@@ -31,8 +30,8 @@ func certified(t *testing.T, authority *acme.Server, httpPort, tlsPort int, host
 // process, sealed.
 func TestACMEOverTLS(t *testing.T) {
 	harness.OneBackend(t)
-	httpPort, tlsPort := servers.FreePort(t), servers.FreePort(t)
-	p := acme.Start(t, acme.Config{HTTP: servers.FreePort(t), TLS: tlsPort, Lifetime: 90 * 24 * time.Hour})
+	httpPort, tlsPort := harness.FreePort(t), harness.FreePort(t)
+	p := acme.Start(t, acme.Config{HTTP: harness.FreePort(t), TLS: tlsPort, Lifetime: 90 * 24 * time.Hour})
 	s := certified(t, p, httpPort, tlsPort, "pbx.selvage.test", "id.selvage.test")
 	roots := p.Roots(t)
 	pbx := acme.Await(t, s, "pbx.selvage.test", roots)
@@ -77,9 +76,9 @@ func TestACMEOverTLS(t *testing.T) {
 // TestACMEOverHTTP proves a name by http-01, and renews its certificate.
 func TestACMEOverHTTP(t *testing.T) {
 	harness.OneBackend(t)
-	httpPort := servers.FreePort(t)
-	p := acme.Start(t, acme.Config{HTTP: httpPort, TLS: servers.FreePort(t), Lifetime: 15 * time.Second})
-	s := certified(t, p, httpPort, servers.FreePort(t), "pbx.selvage.test")
+	httpPort := harness.FreePort(t)
+	p := acme.Start(t, acme.Config{HTTP: httpPort, TLS: harness.FreePort(t), Lifetime: 15 * time.Second})
+	s := certified(t, p, httpPort, harness.FreePort(t), "pbx.selvage.test")
 	roots := p.Roots(t)
 	first := acme.Await(t, s, "pbx.selvage.test", roots)
 	acme.Await(t, s, "pbx.selvage.test", roots, first)
@@ -92,8 +91,8 @@ func TestACMEOverHTTP(t *testing.T) {
 // TestACMEFails tells why a name could not be proven, and serves the rest.
 func TestACMEFails(t *testing.T) {
 	harness.OneBackend(t)
-	httpPort, tlsPort := servers.FreePort(t), servers.FreePort(t)
-	p := acme.Start(t, acme.Config{HTTP: servers.FreePort(t), TLS: servers.FreePort(t), Lifetime: time.Hour})
+	httpPort, tlsPort := harness.FreePort(t), harness.FreePort(t)
+	p := acme.Start(t, acme.Config{HTTP: harness.FreePort(t), TLS: harness.FreePort(t), Lifetime: time.Hour})
 	s := certified(t, p, httpPort, tlsPort, "pbx.selvage.test")
 	harness.Eventually(t, patience, "the reason", func() error {
 		log := s.Log()

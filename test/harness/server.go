@@ -102,8 +102,14 @@ func StartConfig(t T, c Config) *Server {
 	return s
 }
 
+// FreePort gives a port that nobody listens on; see [servers.FreePort].
+func FreePort(t T) int {
+	t.Helper()
+	return servers.FreePort(t)
+}
+
 // place is an address for a server which it may have again after it was stopped.
-func place(t T) string { return fmt.Sprintf("127.0.0.1:%d", servers.FreePort(t)) }
+func place(t T) string { return fmt.Sprintf("127.0.0.1:%d", FreePort(t)) }
 
 func (s *Server) start(t T, plain, tls, ops string) {
 	t.Helper()

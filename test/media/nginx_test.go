@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/test/harness"
-	"github.com/selvage/selvage/test/servers"
 )
 
 // A cache in front as people configure one: it keys by the URL alone.
@@ -44,7 +43,7 @@ http {
 func startCache(t *testing.T, behind string) string {
 	t.Helper()
 	harness.Need(t, "nginx")
-	address := fmt.Sprintf("127.0.0.1:%d", servers.FreePort(t))
+	address := fmt.Sprintf("127.0.0.1:%d", harness.FreePort(t))
 	dir := t.TempDir()
 	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/test/harness"
-	"github.com/selvage/selvage/test/servers"
 )
 
 // frontConfig is the part of docs/operations.md that sends recordings by nginx,
@@ -110,7 +109,7 @@ func TestNginxSendsFiles(t *testing.T) {
 func startNginx(t *testing.T, s *harness.Server, location string) string {
 	t.Helper()
 	dir := t.TempDir()
-	address := fmt.Sprintf("127.0.0.1:%d", servers.FreePort(t))
+	address := fmt.Sprintf("127.0.0.1:%d", harness.FreePort(t))
 	config := filepath.Join(dir, "nginx.conf")
 	if err := os.WriteFile(config, fmt.Appendf(nil, frontConfig, address, s.HTTP, location), 0o600); err != nil {
 		t.Fatal(err)

@@ -9,7 +9,6 @@ import (
 
 	"github.com/selvage/selvage/test/acme"
 	"github.com/selvage/selvage/test/harness"
-	"github.com/selvage/selvage/test/servers"
 )
 
 // A front passes connections on, by turns, once it knows where to.
@@ -61,7 +60,7 @@ func TestACMETogether(t *testing.T) {
 	t.Parallel()
 	for _, proof := range []string{"tls-alpn-01", "http-01"} {
 		t.Run(proof, func(t *testing.T) {
-			f, c := newFront(t), acme.Config{HTTP: servers.FreePort(t), TLS: servers.FreePort(t), Lifetime: 90 * 24 * time.Hour}
+			f, c := newFront(t), acme.Config{HTTP: harness.FreePort(t), TLS: harness.FreePort(t), Lifetime: 90 * 24 * time.Hour}
 			scheme := "https://"
 			if proof == "http-01" {
 				c.HTTP, scheme = f.port, "http://"
