@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -30,9 +31,22 @@ func isUUID(id string) bool {
 	return err == nil && u.String() == id
 }
 
-// List gives a page of recordings, newest first.
+// List gives a page of recordings, newest first; those of calls that begin so come by the
+// ids of the calls.
 func (r *Recordings) List(ctx context.Context, f Filter, q page.Query) (page.Page[Recording], error) {
 	return r.store.ListRecordings(ctx, f, q)
+}
+
+// minBeginning is how much of a Sid is asked for: with less there are many.
+const minBeginning = 6
+
+// FindBeginning gives the recordings of a project whose Sids begin so, fifty at most; none
+// of a beginning of fewer than six letters.
+func (r *Recordings) FindBeginning(ctx context.Context, projectID, sid string) ([]Recording, error) {
+	if len(sid) < minBeginning {
+		return nil, nil
+	}
+	return r.store.FindRecordingsBeginning(ctx, projectID, strings.ToLower(sid))
 }
 
 // unfinished is how long a client is told to wait for a recording that waits for

@@ -121,6 +121,8 @@ type Filter struct {
 	Owner
 	CallSid        string    // "" means any
 	ConferenceSid  string    // "" means any
+	CallBegins     string    // of calls whose ids begin so, listed by these ids; "" means any
+	Party          string    // who called or was called: a number, or an address; "" means any
 	Direction      string    // a member of Directions; "" means any
 	CreatedFrom    time.Time // that moment or later; zero means any
 	CreatedBefore  time.Time // before that moment; zero means any

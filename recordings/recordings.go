@@ -114,8 +114,11 @@ type Store interface {
 	GiveUpRecordings(ctx context.Context, until time.Time) error
 	// FindRecording gives a live recording of the owner, else a problem.NotFound.
 	FindRecording(ctx context.Context, o Owner, sid string) (Recording, error)
-	// ListRecordings gives a page, newest first.
+	// ListRecordings gives a page, newest first; of calls that begin so, by their ids.
 	ListRecordings(ctx context.Context, f Filter, q page.Query) (page.Page[Recording], error)
+	// FindRecordingsBeginning gives live recordings of the project whose Sids begin so,
+	// fifty at most.
+	FindRecordingsBeginning(ctx context.Context, projectID, sid string) ([]Recording, error)
 	// DeleteRecording turns a live recording of the project into a stub and gives
 	// its MediaKey; else a problem.NotFound.
 	DeleteRecording(ctx context.Context, projectID, sid string, at time.Time) (key string, err error)

@@ -115,6 +115,8 @@ func (c *cli) recordingCommand() *cobra.Command {
 	imports.Flags().String("call-sid", "", "`id` of the call that was recorded")
 	imports.Flags().String("subscriber", "", "`id` of the subscriber whose recordings they are")
 	ls := &cobra.Command{Use: "list", Short: "List the recordings of a project, newest first", Args: positional(), RunE: c.withMedia(c.listRecordings)}
+	ls.Flags().String("call", "", "only those of calls whose ids begin with `text`, by these ids")
+	ls.Flags().String("party", "", "only those of whoever called or was called: a `number`, or an address")
 	ls.Flags().String("flag", "", "only those that are `flag`: "+strings.Join(levels.FlagNames(), ", "))
 	show := &cobra.Command{Use: "show SID", Short: "Show a recording", Args: positional("SID"), RunE: c.withMedia(c.showRecording)}
 	download := &cobra.Command{
@@ -137,6 +139,11 @@ func (c *cli) listRecordings(ctx context.Context, a *app, cmd *cobra.Command, _ 
 		return err
 	}
 	filter := recordings.Filter{Owner: recordings.Owner{ProjectID: p.ID}}
+	for name, into := range map[string]*string{"call": &filter.CallBegins, "party": &filter.Party} {
+		if given := text(cmd, name); given != nil {
+			*into = *given
+		}
+	}
 	if name, _ := cmd.Flags().GetString("flag"); name != "" {
 		var ok bool
 		if filter.Flag, ok = levels.FlagOf(name); !ok {

@@ -15,6 +15,7 @@ type listing[T any] struct {
 	columns string
 	from    string // the table, with its joins
 	where   where
+	ways    []string // conditions of which a row fits one, each with an index in the order of the list; none is no condition
 	key     []string // the columns to sort by; the last is the id
 	start   []any    // the key of the row to begin with; nil means the first
 	within  span     // of keys, where a filter bounds them
@@ -102,12 +103,23 @@ func (l listing[T]) query(limit int, backward bool) query {
 		args = append(args, l.start...)
 	}
 	args = append(args, limit)
-	where := ""
-	if len(conditions) > 0 {
-		where = " WHERE " + strings.Join(conditions, " AND ")
+	end := fmt.Sprintf(" ORDER BY %s%s LIMIT $%d", strings.Join(l.key, direction+", "), direction, len(args))
+	rows := func(conditions ...string) string {
+		where := ""
+		if len(conditions) > 0 {
+			where = " WHERE " + strings.Join(conditions, " AND ")
+		}
+		return fmt.Sprintf("SELECT %s FROM %s%s%s", l.columns, l.from, where, end)
 	}
-	return query{fmt.Sprintf("SELECT %s FROM %s%s ORDER BY %s%s LIMIT $%d",
-		l.columns, l.from, where, strings.Join(l.key, direction+", "), direction, len(args)), args}
+	if len(l.ways) == 0 {
+		return query{rows(conditions...), args}
+	}
+	// A page's worth is read on each way in the order of its index, and of all that the page.
+	parts := make([]string, len(l.ways))
+	for i, way := range l.ways {
+		parts[i] = fmt.Sprintf("SELECT * FROM (%s) AS way%d", rows(append(slices.Clone(conditions), way)...), i)
+	}
+	return query{fmt.Sprintf("SELECT * FROM (%s) AS ways%s", strings.Join(parts, " UNION ALL "), end), args}
 }
 
 // params writes n parameters after the first used ones: $3, $4.

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/internal/audit"
-	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/recordings"
 	"github.com/selvage/selvage/recordings/levels"
@@ -170,65 +169,6 @@ func (s *Store) FindRecording(ctx context.Context, o recordings.Owner, sid strin
 		w.and(tied, o.SubscriberID)
 	}
 	return scanRecording(s.read().Row(ctx, `SELECT `+recordingColumns+` FROM recordings WHERE deleted = 0 AND `+w.String(), w.args...))
-}
-
-// ListRecordings gives a page of recordings, newest first.
-func (s *Store) ListRecordings(ctx context.Context, f recordings.Filter, q page.Query) (page.Page[recordings.Recording], error) {
-	return recordingListing(f, q.From).page(ctx, s.read(), q)
-}
-
-// recordingListing is the listing of what a filter matches. What is tied to a
-// subscriber is found in the order of its ties, so that a page costs the same
-// however many there are; SQLite takes the tables of a CROSS JOIN as they stand.
-func recordingListing(f recordings.Filter, from string) listing[recordings.Recording] {
-	l := listing[recordings.Recording]{
-		thing: "recordings", columns: recordingColumns, from: "recordings", key: []string{"id"}, within: created(f), start: created(f).startAt(from), desc: true,
-		scan: scanRecording, id: func(r recordings.Recording) string { return r.ID },
-	}
-	l.where = matching(f)
-	switch {
-	case f.SubscriberID == "":
-	case f.CallSid != "" || f.ConferenceSid != "": // of which there are few
-		l.where.and(`EXISTS (SELECT 1 FROM recording_subscribers WHERE subscriber_id = $%d AND recording_id = id)`, f.SubscriberID)
-	default:
-		l.from, l.key = "recording_subscribers CROSS JOIN recordings", []string{"recording_id"}
-		l.where.and(`subscriber_id = $%d`, f.SubscriberID)
-		l.where.always(`id = recording_id`)
-	}
-	return l
-}
-
-// created gives the span of the ids that a filter allows.
-func created(f recordings.Filter) (s span) {
-	if !f.CreatedFrom.IsZero() {
-		s.low = recordings.FirstID(f.CreatedFrom)
-	}
-	if !f.CreatedBefore.IsZero() {
-		s.high = recordings.FirstID(f.CreatedBefore)
-	}
-	return s
-}
-
-// matching is the conditions of a filter, but for the subscriber and the time.
-func matching(f recordings.Filter) where {
-	var w where
-	w.and(`project_id = $%d`, f.ProjectID)
-	if f.CallSid != "" {
-		w.and(`call_sid = $%d`, f.CallSid)
-	}
-	if f.ConferenceSid != "" {
-		w.and(`conference_sid = $%d`, f.ConferenceSid)
-	}
-	if f.Direction != "" {
-		w.and(`direction = $%d`, f.Direction)
-	}
-	if f.Flag != 0 {
-		w.always(fmt.Sprintf(`(flags & %d) <> 0`, f.Flag)) // as an index has it
-	}
-	if !f.IncludeDeleted {
-		w.always(`deleted = 0`)
-	}
-	return w
 }
 
 // DeleteRecording turns a live recording of a project into a stub, and gives the

@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -66,6 +68,17 @@ func filters(project string) map[string]recordings.Filter {
 		"flag":           {Owner: owner, Flag: levels.DeadAir},
 		"flag, dated":    {Owner: owner, Flag: levels.OneWay, CreatedFrom: at},
 		"of call, flag":  {Owner: owner, CallSid: "c", Flag: levels.DeadAir},
+		"calls":          {Owner: owner, CallBegins: "c"},
+		"calls of few":   {Owner: owner, CallBegins: "call-100"},
+		"calls, dated":   {Owner: owner, CallBegins: "call-", CreatedFrom: at, CreatedBefore: at.Add(time.Hour)},
+		"calls, tied":    {Owner: tied, CallBegins: "call-"},
+		"calls, party":   {Owner: owner, CallBegins: "call-", Party: "+15551234"},
+		"calls, nobody":  {Owner: owner, CallBegins: "call-", Party: "+1999"},
+		"party":          {Owner: owner, Party: "+1 555 1234"},
+		"party, called":  {Owner: owner, Party: "/private/alice", CreatedFrom: at},
+		"party, flag":    {Owner: owner, Party: "+15551234", Flag: levels.OneWay},
+		"party, tied":    {Owner: tied, Party: "+15551234"},
+		"nobody":         {Owner: owner, Party: "+1999"},
 	}
 }
 
@@ -91,12 +104,14 @@ func testRecordingPlans(t *testing.T, c Config) {
 					continue
 				}
 				q := recordingListing(f, from).query(51, backward)
-				for _, side := range []string{"<", ">"} {
-					if n := strings.Count(q.sql, "id "+side) + strings.Count(q.sql, "id) "+side); n > 1 {
+				for _, bound := range []string{`[ (]id\)? <`, `[ (]id\)? >`, `call_sid <`, `call_sid >`} {
+					if n := len(regexp.MustCompile(bound).FindAllString(q.sql, -1)); n > max(1, len(recordingListing(f, from).ways)) {
 						t.Errorf("%s, from %q: an index takes one bound on each side, and there are %d in %s", name, from, n, q.sql)
 					}
 				}
 				plan := strings.Join(explained(t, s, explain+q.sql, q.args), "\n")
+				// What was read on one of several ways is a page, which may be sorted.
+				plan = pageOfWay.ReplaceAllString(plan, "")
 				for _, bad := range []string{"SCAN", "TEMP B-TREE", "Seq Scan", "Sort"} {
 					if strings.Contains(plan, bad) && !mayPick(c, name, plan) {
 						t.Errorf("%s, from %q: the plan has %q:\n%s", name, from, bad, plan)
@@ -107,9 +122,12 @@ func testRecordingPlans(t *testing.T, c Config) {
 	}
 }
 
+// pageOfWay is what SQLite does with the page that one of several ways gave.
+var pageOfWay = regexp.MustCompile(`SCAN way\d\n?(USE TEMP B-TREE FOR ORDER BY)?`)
+
 // mayPick is what PostgreSQL does where a filter leaves a handful: it sorts those.
 func mayPick(c Config, name, plan string) bool {
-	return c.URL != "" && strings.Contains(name, "call") && !strings.Contains(plan, "Seq Scan")
+	return c.URL != "" && (strings.Contains(name, "call") || strings.Contains(name, "party") || name == "nobody") && !strings.Contains(plan, "Seq Scan")
 }
 
 // explained gives the lines of a plan.
@@ -142,6 +160,7 @@ func testRecordingPages(t *testing.T, c Config) {
 		"all": 1800, "and deleted": 2000, "of a call": 10, "of conference": 10, "of a time": 1800, "before": 2000,
 		"tied": 200, "tied, of time": 200, "tied, of call": 0, "of call, dated": 10,
 		"rare flag": 10, "flag": 596, "flag, dated": 10, "of call, flag": 3,
+		"calls": 1790, "calls of few": 8, "calls, dated": 1780, "calls, tied": 200, "calls, party": 1780, "calls, nobody": 0, "party": 1800, "party, called": 1800, "party, flag": 10, "party, tied": 200, "nobody": 0,
 	}
 	for name, f := range filters("p") {
 		var ids []string
@@ -149,6 +168,9 @@ func testRecordingPages(t *testing.T, c Config) {
 			p, err := s.ListRecordings(context.Background(), f, q)
 			if err != nil {
 				t.Fatal(err)
+			}
+			if n := len(ids); n > 0 && p.Prev != ids[n-300] {
+				t.Errorf("%s: the page before that of %s begins with %q, want %s", name, q.From, p.Prev, ids[n-300])
 			}
 			for _, r := range p.Items {
 				ids = append(ids, r.ID)
@@ -158,7 +180,7 @@ func testRecordingPages(t *testing.T, c Config) {
 			}
 		}
 		for i := 1; i < len(ids); i++ {
-			if ids[i] >= ids[i-1] {
+			if f.CallBegins == "" && ids[i] >= ids[i-1] || slices.Contains(ids[:i], ids[i]) {
 				t.Fatalf("%s: %s comes after %s", name, ids[i], ids[i-1])
 			}
 		}
