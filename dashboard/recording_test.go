@@ -10,6 +10,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/selvage/selvage/operator"
 	"github.com/selvage/selvage/recordings"
@@ -79,19 +80,28 @@ func TestUpload(t *testing.T) {
 	if a := b.post(base+"/upload", base, url.Values{}); a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, "Choose a file") {
 		t.Errorf("no file at all: %s", a.Status)
 	}
-	a := b.upload(base, string(raw), "form", token, "CallSid", "a-call", "From", "/private/<b>ada", "Direction", "inbound")
+	if a := b.upload(base, string(raw), "form", token, "StartTime", "yesterday"); a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, `id="f-StartTime-fault"`) {
+		t.Errorf("a time that is none: %s %s", a.Status, a.body)
+	}
+	if a := b.upload(base, string(raw), "form", token, "StartTime", "1969-12-31T23:59"); a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, `value="1969-12-31T23:59"`) {
+		t.Errorf("a time before there was any: %s %s", a.Status, a.body)
+	}
+	a := b.upload(base, string(raw), "form", token, "CallSid", "a-call", "From", "/private/<b>ada", "To", "+15551234567", "Direction", "inbound", "StartTime", "2026-01-31T15:04")
 	one, ok := strings.CutSuffix(a.Header.Get("Location"), "?done=stored")
 	if !ok {
 		t.Fatalf("an upload: %s %s", a.Status, a.body)
 	}
 	r, err := w.recordings.Find(context.Background(), recordings.Owner{ProjectID: w.one.ID}, one[strings.LastIndex(one, "/")+1:])
-	if err != nil || r.CallSid != "a-call" || r.Direction != "inbound" || r.Channels != 2 {
+	if err != nil || r.CallSid != "a-call" || r.Direction != "inbound" || r.Channels != 2 || !r.StartTime.Equal(time.Date(2026, 1, 31, 15, 4, 0, 0, time.UTC)) {
 		t.Errorf("it became %+v, %v", r, err)
 	}
 	for direction, want := range map[string]bool{"inbound": true, "outbound": false, "' OR 1=1": true} {
 		if a := b.get(base + "?direction=" + url.QueryEscape(direction)); strings.Contains(a.body, one+`"`) != want {
 			t.Errorf("the list of direction %s: %s", direction, a.Status)
 		}
+	}
+	if a := b.get(base); !strings.Contains(a.body, `title="2026-01-31T15:04:00Z">31 Jan 2026, 15:04:00<`) || !strings.Contains(a.body, `?call=a-call" title="a-call">a-call<`) || !strings.Contains(a.body, "stored ") {
+		t.Errorf("the list has not the call and its time: %s", a.body)
 	}
 	page := b.get(one)
 	if n := strings.Count(page.body, "<svg "); n != 2 || !strings.Contains(page.body, `aria-label="Second leg, as an outline"`) || !strings.Contains(page.body, `preload="none" src="/api/laml`) {
@@ -105,7 +115,8 @@ func TestUpload(t *testing.T) {
 			t.Errorf("a link at %q has not %s", at, want)
 		}
 	}
-	for query, want := range map[string]bool{"call=a-call": true, "call=other": false, "flag=silent": false, "subscriber=nobody": false, "call=a-call&subscriber=%00x": false} {
+	for query, want := range map[string]bool{"call=a-call": true, "call=other": false, "call=a-": true, "call=-call": false, "call=" + r.Sid[:8]: true, "call=" + strings.ToUpper(r.Sid): true, "call=" + r.Sid[:3]: false,
+		"party=%2B1+555-123-4567": true, "party=15551234567": true, "party=%2B1555": false, "party=/private/%3Cb%3Eada": true, "call=a-&party=15551234567": true, "call=a-&party=1": false, "flag=silent": false, "subscriber=nobody": false, "call=a-call&subscriber=%00x": false} {
 		if a := b.get(base + "?" + query); a.StatusCode != http.StatusOK || strings.Contains(a.body, one) != want {
 			t.Errorf("the recordings of %s: %s, listed %v", query, a.Status, !want)
 		}

@@ -1,11 +1,14 @@
 package dashboard
 
 import (
+	"context"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
+	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/operator"
 	"github.com/selvage/selvage/recordings"
@@ -16,14 +19,28 @@ import (
 // A recordingRow is a recording as it is listed.
 type recordingRow struct {
 	recordings.Recording
+	At                                   time.Time // of the call, where it is known
 	Title, URL, Media, Length, Size, Who string
+	Call, CallURL                        string // or the conference
+	Stored                               string // the day, where that is not the day of the call
 	Status                               status
 }
 
 func (v *visit) recordingRow(r recordings.Recording) recordingRow {
 	row := recordingRow{
-		Recording: r, Title: r.Created.UTC().Format("2 Jan 2006, 15:04:05"), URL: v.base() + "/recordings/" + r.Sid,
+		Recording: r, At: r.Created, URL: v.base() + "/recordings/" + r.Sid,
 		Length: length(r.Duration()), Size: size(r.Bytes), Who: between(r.From, r.To), Status: status{"", words(string(r.Status))},
+	}
+	if !r.StartTime.IsZero() {
+		row.At = r.StartTime
+		if row.At.UTC().Format(time.DateOnly) != r.Created.UTC().Format(time.DateOnly) {
+			row.Stored = r.Created.UTC().Format("2 Jan 2006")
+		}
+	}
+	row.Title = row.At.UTC().Format("2 Jan 2006, 15:04:05")
+	row.Call, row.CallURL = r.CallSid, v.base()+"/recordings?"+url.Values{"call": {r.CallSid}}.Encode()
+	if r.ConferenceSid != "" {
+		row.Call, row.CallURL = r.ConferenceSid, v.base()+"/recordings?"+url.Values{"conference": {r.ConferenceSid}}.Encode()
 	}
 	if r.HasMedia() {
 		row.Media = "/api/laml/2010-04-01/Accounts/" + r.ProjectID + "/Recordings/" + r.Sid
@@ -85,9 +102,9 @@ func size(n int64) string {
 
 // A recordingFilter is what an address asks for.
 type recordingFilter struct {
-	Call, Conference, Subscriber, After, Before string
-	Flags, Directions                           []choice
-	Any                                         bool // it asks for something
+	Call, Party, Conference, Subscriber, After, Before string
+	Flags, Directions                                  []choice
+	Any                                                bool // it asks for something
 }
 
 // flagTitles tell what the flags of how a recording sounds mean.
@@ -96,8 +113,8 @@ var flagTitles = map[string]string{"silent": "Silent", "one-way": "One leg alone
 func (v *visit) recordingFilter() (f recordingFilter, ask recordings.Filter, err error) {
 	q := v.r.URL.Query()
 	text := func(name string) string { return plainText(q.Get(name)) }
-	f = recordingFilter{Call: text("call"), Conference: text("conference"), Subscriber: text("subscriber"), After: q.Get("after"), Before: q.Get("before")}
-	ask = recordings.Filter{Owner: recordings.Owner{ProjectID: v.project.ID, SubscriberID: strings.ToLower(f.Subscriber)}, CallSid: f.Call, ConferenceSid: f.Conference}
+	f = recordingFilter{Call: text("call"), Party: text("party"), Conference: text("conference"), Subscriber: text("subscriber"), After: q.Get("after"), Before: q.Get("before")}
+	ask = recordings.Filter{Owner: recordings.Owner{ProjectID: v.project.ID, SubscriberID: strings.ToLower(f.Subscriber)}, CallBegins: f.Call, Party: f.Party, ConferenceSid: f.Conference}
 	ask.Flag, _ = levels.FlagOf(q.Get("flag"))
 	if q.Get("flag") == "" {
 		ask.Flag = 0
@@ -113,7 +130,7 @@ func (v *visit) recordingFilter() (f recordingFilter, ask recordings.Filter, err
 			ask.Direction = name
 		}
 	}
-	for _, name := range []string{"call", "conference", "subscriber", "after", "before", "direction", "flag"} {
+	for _, name := range []string{"call", "party", "conference", "subscriber", "after", "before", "direction", "flag"} {
 		f.Any = f.Any || q.Get(name) != ""
 	}
 	if f.After != "" {
@@ -153,7 +170,7 @@ func (a *API) listRecordings(v *visit) error {
 		p.Faults, _ = faults(err)
 		code = http.StatusUnprocessableEntity
 	} else {
-		found, err := a.Recordings.List(v.r.Context(), ask, v.query())
+		found, err := a.foundRecordings(v.r.Context(), ask, v.query())
 		if err != nil {
 			return err
 		}
@@ -164,6 +181,18 @@ func (a *API) listRecordings(v *visit) error {
 		p.Live = follow(v, found.Items, func(i recordings.Recording) string { return i.Sid })
 	}
 	return a.pageWith(v, templates.Options{Status: code, Media: true, Connect: []string{"'self'"}}, "Recordings", "recordings", p)
+}
+
+// foundRecordings gives a page of what is asked for: a beginning that no call has may be that
+// of a recording.
+func (a *API) foundRecordings(ctx context.Context, ask recordings.Filter, q page.Query) (page.Page[recordings.Recording], error) {
+	found, err := a.Recordings.List(ctx, ask, q)
+	alone := recordings.Filter{Owner: ask.Owner, CallBegins: ask.CallBegins}
+	if err != nil || len(found.Items) > 0 || ask.CallBegins == "" || ask != alone || ask.SubscriberID != "" {
+		return found, err
+	}
+	found.Items, err = a.Recordings.FindBeginning(ctx, ask.ProjectID, ask.CallBegins)
+	return found, err
 }
 
 // deleteRecording serves POST /dashboard/projects/{project}/recordings/{sid}/delete.

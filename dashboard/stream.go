@@ -124,7 +124,7 @@ func (a *API) followRecordings(v *visit) error {
 		return err
 	}
 	return a.follow(v, func(ctx context.Context) (string, error) {
-		found, err := a.Recordings.List(ctx, ask, page.Query{Size: 1})
+		found, err := a.foundRecordings(ctx, ask, page.Query{Size: 1})
 		if err != nil || len(found.Items) == 0 {
 			return "", err
 		}

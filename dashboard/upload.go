@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/selvage/selvage/internal/logo"
 	"github.com/selvage/selvage/internal/problem"
@@ -79,6 +80,7 @@ func (a *API) uploadPage(v *visit, code int, err error) error {
 		Base: v.base(), Action: v.base() + "/recordings", Most: size(a.Recordings.MaxUpload()), API: a.PublicURL, ID: v.project.ID,
 		Form: form{Inputs: []input{
 			text("CallSid", "Call", "The id of the call that was recorded."), text("From", "From", "Who called: /private/ada, or a number."), text("To", "To", "Who was called."),
+			{Kind: "text", Type: "datetime-local", Name: "StartTime", Label: "When the call was", Hint: "In UTC. Empty where it is not known.", Value: v.form.Get("StartTime")},
 			{Kind: "select", Name: "Direction", Label: "Direction", Options: options(recordings.Directions, v.form.Get("Direction"), true)},
 		}},
 	}
@@ -92,6 +94,16 @@ func (a *API) uploadPage(v *visit, code int, err error) error {
 	return a.pageWith(v, templates.Options{Status: code, Connect: []string{"'self'"}}, "Upload a recording", "recording_upload", p)
 }
 
+// dateTime reads what browsers send for a day and a time: with seconds, or without where
+// they are none.
+func dateTime(text string) (time.Time, error) {
+	at, err := time.Parse("2006-01-02T15:04", text)
+	if err != nil {
+		at, err = time.Parse("2006-01-02T15:04:05", text)
+	}
+	return at, err
+}
+
 // uploadRecording serves POST /dashboard/projects/{project}/recordings.
 func (a *API) uploadRecording(v *visit) error {
 	if v.file == nil || v.file.FileName() == "" {
@@ -100,7 +112,13 @@ func (a *API) uploadRecording(v *visit) error {
 	about := recordings.Description{Metadata: recordings.Metadata{
 		CallSid: v.form.Get("CallSid"), From: v.form.Get("From"), To: v.form.Get("To"), Direction: v.form.Get("Direction"),
 	}}
-	err := a.Recordings.Check(about)
+	var err error
+	if text := v.form.Get("StartTime"); text != "" {
+		if about.StartTime, err = dateTime(text); err != nil {
+			err = problem.BadParam("StartTime", "the time must be a day and a time, such as 2030-01-31T15:04")
+		}
+	}
+	err = errors.Join(err, a.Recordings.Check(about))
 	var r recordings.Recording
 	if err == nil {
 		hints := slices.DeleteFunc([]string{v.file.Header.Get("Content-Type"), v.file.FileName()}, func(s string) bool { return s == "" })
