@@ -115,19 +115,33 @@ func appendText(b []byte, text string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(text))+1), text...)
 }
 
-// plainUUID reads a UUID that is written as we write them.
+// plainUUID reads a UUID that is written as we write them: with small letters.
 func plainUUID(text string) (u uuid.UUID, ok bool) {
-	if len(text) != 36 {
+	if len(text) != 36 || text[8] != '-' || text[13] != '-' || text[18] != '-' || text[23] != '-' {
 		return u, false
 	}
-	for i := range text {
-		if 'A' <= text[i] && text[i] <= 'F' {
+	for i, at := range [len(u)]int{0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34} {
+		high, low := smallDigits[text[at]], smallDigits[text[at+1]]
+		if max(high, low) == noDigit {
 			return u, false
 		}
+		u[i] = high<<4 | low
 	}
-	u, err := uuid.Parse(text)
-	return u, err == nil
+	return u, true
 }
+
+const noDigit = 0xff
+
+// smallDigits are the values of hexadecimal digits with small letters.
+var smallDigits = func() (values [256]byte) {
+	for c := range values {
+		values[c] = noDigit
+	}
+	for value, c := range []byte("0123456789abcdef") {
+		values[c] = byte(value)
+	}
+	return values
+}()
 
 // A claimsReader reads claims from their beginning. What is cut off makes it bad.
 type claimsReader struct {
