@@ -1,16 +1,19 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/selvage/selvage/internal/database"
 )
@@ -34,21 +37,30 @@ func copyOf(file string, version int64) string {
 	return file + beforeMark + strconv.FormatInt(version, 10)
 }
 
-// copies lists the schemas of which there are copies of a file, the oldest first.
+// copies lists the schemas of which there are copies of a file, the one that was made first
+// first: where somebody has gone back to an older schema, its next copy is the newest.
 func copies(file string) (versions []int64) {
 	entries, err := os.ReadDir(filepath.Dir(file))
 	if err != nil {
 		return nil
 	}
+	made := make(map[int64]time.Time)
 	for _, e := range entries {
-		if text, ok := strings.CutPrefix(e.Name(), filepath.Base(file)+beforeMark); ok {
-			if version, err := strconv.ParseInt(text, 10, 64); err == nil {
-				versions = append(versions, version)
-			}
+		text, ok := strings.CutPrefix(e.Name(), filepath.Base(file)+beforeMark)
+		if !ok {
+			continue
+		}
+		version, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			continue
+		}
+		if info, err := e.Info(); err == nil { // else it has just gone
+			made[version] = info.ModTime()
 		}
 	}
-	slices.Sort(versions)
-	return versions
+	return slices.SortedFunc(maps.Keys(made), func(a, b int64) int {
+		return cmp.Or(made[a].Compare(made[b]), cmp.Compare(a, b))
+	})
 }
 
 // keptCopies is how many copies are kept: a change that was cut off is gone on with by the

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pressly/goose/v3"
 
@@ -64,8 +65,11 @@ func TestBefore(t *testing.T) {
 	}
 	left := goBack(t, file)
 	copied := copyOf(file, left)
-	for _, old := range []string{copyOf(file, 2), copyOf(file, 10), copied} {
-		if err := os.WriteFile(old, []byte("of an earlier change"), 0o600); err != nil {
+	// Somebody has gone back from the schema 99: the copy of that has the highest number.
+	for age, version := range []int64{left, 10, 99, 2} {
+		at := time.Now().Add(time.Duration(-age-1) * time.Hour)
+		old := copyOf(file, version)
+		if err := errors.Join(os.WriteFile(old, []byte("of an earlier change"), 0o600), os.Chtimes(old, at, at)); err != nil {
 			t.Fatal(err)
 		}
 	}
