@@ -20,7 +20,7 @@ const clockTick = 10 * time.Millisecond
 func cpu(p *harness.Program, pid int) time.Duration {
 	var ticks int64
 	for _, one := range harness.Family(pid) {
-		fields := harness.Stat(harness.StatOf(one))
+		fields := harness.Stat(one)
 		const utime, count = 11, 4 // user, system, and the same of children that were waited for
 		if len(fields) < utime+count {
 			if one != pid {

@@ -126,7 +126,7 @@ func (w *world) cpu() (sum time.Duration) {
 
 // cpuOf gives the processor time of a process: utime and stime, in hundredths of a second.
 func cpuOf(pid int) time.Duration {
-	fields := harness.Stat(harness.StatOf(pid))
+	fields := harness.Stat(pid)
 	if len(fields) < 13 {
 		return 0
 	}

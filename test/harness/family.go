@@ -14,7 +14,7 @@ func Family(pid int) []int {
 	family := []int{pid}
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is right
 	for _, path := range stats {
-		if fields := Stat(path); len(fields) > 1 && fields[1] == strconv.Itoa(pid) {
+		if fields := stat(path); len(fields) > 1 && fields[1] == strconv.Itoa(pid) {
 			if child, err := strconv.Atoi(filepath.Base(filepath.Dir(path))); err == nil {
 				family = append(family, child)
 			}
@@ -23,15 +23,14 @@ func Family(pid int) []int {
 	return family
 }
 
-// Stat gives the fields of /proc/PID/stat behind the name, which may contain anything: the
-// state first, the parent second. It gives none where the process is gone.
-func Stat(path string) []string {
+// Stat gives the fields of a process's /proc/PID/stat behind the name, which may contain
+// anything: the state first, the parent second. It gives none where the process is gone.
+func Stat(pid int) []string { return stat(fmt.Sprintf("/proc/%d/stat", pid)) }
+
+func stat(path string) []string {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil
 	}
 	return strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
 }
-
-// StatOf is the path of the file that [Stat] reads of a process.
-func StatOf(pid int) string { return fmt.Sprintf("/proc/%d/stat", pid) }
