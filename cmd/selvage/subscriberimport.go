@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -24,7 +26,8 @@ func (c *cli) subscriberImportCommand() *cobra.Command {
 		Long: "Makes a subscriber of each line of a CSV file, or of stdin where it is named -, one after the other, and says what became of it.\n" +
 			"The first line names the columns: email, which each needs, and any of password_hash, " + strings.Join(slices.Sorted(slices.Values(profileColumns())), ", ") + ",\n" +
 			"email_verified and disabled (true or false). A password_hash is one of bcrypt, scrypt, PBKDF2 or argon2id; it is made anew when its\n" +
-			"subscriber signs in. Who is there already stays as it is, so that an import can be repeated.",
+			"subscriber signs in. Who is there already stays as it is, so that an import can be repeated. At the end it is told how many\n" +
+			"were made, were there, and were rejected for which column.",
 	}
 }
 
@@ -69,15 +72,14 @@ func (c *cli) importSubscribers(ctx context.Context, a *app, cmd *cobra.Command,
 	if err != nil {
 		return err
 	}
-	lines, rejects := 0, 0
+	sum := importSum{why: make(map[string]int)}
 	far := c.progress("line")
 	defer far.end()
 	for {
 		record, err := r.Read()
 		if errors.Is(err, io.EOF) {
-			return rejectedLines(rejects, lines)
+			return c.endImport(sum)
 		}
-		lines++
 		far.step()
 		in := importedSubscriber{Status: rejected}
 		in.Line, _ = r.FieldPos(0)
@@ -86,8 +88,8 @@ func (c *cli) importSubscribers(ctx context.Context, a *app, cmd *cobra.Command,
 		}
 		if err != nil {
 			in.Error = reason(err)
-			rejects++
 		}
+		sum.add(in, err)
 		if err := c.printImportedSubscriber(in); err != nil {
 			return err
 		}
@@ -194,10 +196,52 @@ func (c *cli) printImportedSubscriber(in importedSubscriber) (err error) {
 	return err
 }
 
-// rejectedLines is the error of an import with lines that were rejected.
-func rejectedLines(rejects, lines int) error {
-	if rejects == 0 {
+// An importSum counts what became of the lines of an import.
+type importSum struct {
+	lines, created, exists, rejected int
+	why                              map[string]int // lines that were rejected, by the column that was wrong
+}
+
+func (s *importSum) add(in importedSubscriber, err error) {
+	s.lines++
+	switch in.Status {
+	case created:
+		s.created++
+	case exists:
+		s.exists++
+	default:
+		s.rejected++
+	}
+	if err == nil {
+		return
+	}
+	columns := make(map[string]bool)
+	for _, p := range problem.All(err) {
+		columns[cmp.Or(p.Param, "the account")] = true
+	}
+	if len(columns) == 0 {
+		columns["the line itself"] = true
+	}
+	for name := range columns {
+		s.why[name]++
+	}
+}
+
+func (s importSum) String() string {
+	text := fmt.Sprintf("%s: %d created, %d there already, %d rejected", plural(s.lines, "line"), s.created, s.exists, s.rejected)
+	before := " for "
+	for _, name := range slices.Sorted(maps.Keys(s.why)) {
+		text += fmt.Sprintf("%s%s (%d)", before, name, s.why[name])
+		before = ", "
+	}
+	return text
+}
+
+// endImport tells what became of all lines; those that were rejected are an error.
+func (c *cli) endImport(s importSum) error {
+	fmt.Fprintln(c.stderr, s)
+	if s.rejected == 0 {
 		return nil
 	}
-	return fmt.Errorf("%d of %d lines were rejected; who is on the others is there", rejects, lines)
+	return fmt.Errorf("%d of %d lines were rejected; who is on the others is there", s.rejected, s.lines)
 }
