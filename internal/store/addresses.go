@@ -75,11 +75,18 @@ func filtered(projectID string, f fabric.AddressFilter) where {
 	return w
 }
 
+// mostSought is longer than any text that is searched, which no part of it can be; a pattern
+// of 50,000 bytes is an error in SQLite.
+const mostSought = 8 << 10
+
 // contains gives the LIKE pattern of a text in small letters that holds part, ""
 // for "". Small letters are what LOWER makes of A to Z, and of them alone.
 func contains(part string) string {
 	if part == "" {
 		return ""
+	}
+	if len(part) > mostSought {
+		part = strings.ToValidUTF8(part[:mostSought], "")
 	}
 	small := []byte(part)
 	for i, b := range small {

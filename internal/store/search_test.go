@@ -3,6 +3,7 @@ package store_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/selvage/selvage/fabric"
@@ -31,6 +32,14 @@ func testSearchSubscribers(t *testing.T, c store.Config) {
 		found, err := s.SearchSubscribers(ctx, one.ID, part, page.Query{Size: crowd})
 		if err != nil || len(found.Items) != want {
 			t.Errorf("SearchSubscribers(%q) = %d rows, %v, want %d", part, len(found.Items), err, want)
+		}
+	}
+	for _, long := range []string{strings.Repeat("_", 30_000), strings.Repeat("é", 30_000)} {
+		if found, err := s.SearchSubscribers(ctx, one.ID, long, page.Query{Size: crowd}); err != nil || len(found.Items) != 0 {
+			t.Errorf("subscribers with a text of %d bytes: %d rows, %v", len(long), len(found.Items), err)
+		}
+		if found, err := s.ListAddresses(ctx, one.ID, fabric.AddressFilter{DisplayName: long}, page.Query{Size: crowd}); err != nil || len(found.Items) != 0 {
+			t.Errorf("addresses with a text of %d bytes: %d rows, %v", len(long), len(found.Items), err)
 		}
 	}
 	first, err := s.SearchSubscribers(ctx, one.ID, "example", page.Query{Size: 1})
