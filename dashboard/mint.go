@@ -148,6 +148,9 @@ func (a *API) mint(v *visit) (made mintedToken, err error) {
 	case "guest":
 		reached := lines(v.form.Get("allowed_addresses"))
 		for i, one := range reached {
+			if i == fabric.MaxAllowed { // too many, as the rules say; no more are looked up
+				break
+			}
 			if reached[i], err = a.addressID(v, "allowed_addresses", one); err != nil {
 				return made, err
 			}

@@ -96,6 +96,10 @@ func TestTokens(t *testing.T) {
 	if a := mint("guest", url.Values{"allowed_addresses": {"/private/nobody"}}); a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, "/private/nobody is no address of this project") {
 		t.Errorf("an address that there is not: %s", a.Status)
 	}
+	many := strings.Repeat("/private/ada\n", fabric.MaxAllowed) + "/private/nobody" // of which no more are looked up than there may be
+	if a := mint("guest", url.Values{"allowed_addresses": {many}}); a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, "maximum is 10") || strings.Contains(a.body, "is no address") {
+		t.Errorf("more addresses than there may be: %s", a.Status)
+	}
 	trail := b.get("/dashboard/projects/" + w.one.ID + "/audit?action=token.issued")
 	for _, kind := range []string{"kind: sat", "kind: guest", "kind: invite"} {
 		if !strings.Contains(trail.body, kind) {

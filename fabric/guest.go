@@ -9,8 +9,8 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// maxAllowed is how many addresses a guest may reach.
-const maxAllowed = 10
+// MaxAllowed is how many addresses a guest may reach.
+const MaxAllowed = 10
 
 // A GuestTokenInput asks for a token that reaches a few addresses.
 type GuestTokenInput struct {
@@ -33,10 +33,10 @@ func allowed(given []string) ([]string, error) {
 	switch {
 	case len(given) == 0:
 		return nil, problem.Missing(param)
-	case len(given) > maxAllowed:
+	case len(given) > MaxAllowed:
 		return nil, &problem.Error{
 			Kind: problem.Invalid, Code: "allowed_address_limit_exceeded", Param: param,
-			Message: fmt.Sprintf("%s has %d addresses (maximum is %d)", param, len(given), maxAllowed),
+			Message: fmt.Sprintf("%s has %d addresses (maximum is %d)", param, len(given), MaxAllowed),
 		}
 	}
 	ids := make([]string, 0, len(given))
