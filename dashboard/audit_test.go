@@ -69,10 +69,16 @@ func TestAuditNames(t *testing.T) {
 	must(t, err)
 	must(t, w.fabric.DeleteSubscriber(ctx, w.one.ID, left.ID))
 	one := base + "/subscribers/" + s.ID
-	for what, want := range map[string]string{"disable": "disabled", "enable": "enabled", "revoke": "signedout"} {
-		b.post(one, one+"/"+what, nil).leadsTo(t, one+"?done="+want)
+	for _, step := range [][2]string{{"disable", "disabled"}, {"enable", "enabled"}, {"revoke", "signedout"}} {
+		b.post(one, one+"/"+step[0], nil).leadsTo(t, one+"?done="+step[1])
 	}
 	b.post(one+"/edit", one+"/edit", url.Values{"email": {mail}, "password": {"another loom of one's own"}}).leadsTo(t, one+"?done=changed")
+	moved, no := "moved@example.com", false
+	_, err = w.fabric.UpdateSubscriber(ctx, w.one.ID, s.ID, fabric.SubscriberInput{Email: &moved, Disabled: &no})
+	must(t, err)
+	if last, err := w.rows.ListAudit(ctx, audit.Filter{ProjectID: w.one.ID}, firstPage); err != nil || last.Items[0].Action != "subscriber.updated" || last.Items[0].Detail["changed"] != "email" {
+		t.Errorf("an e-mail that was changed, and nothing enabled, is told as %+v, %v", last.Items[0], err)
+	}
 	a := b.get(base + "/audit")
 	for _, want := range []string{
 		"Subscriber disabled <", "Subscriber enabled <", "Signed out everywhere <", "Subscriber’s password changed <", ">session.ended_all<",

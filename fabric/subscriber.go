@@ -239,6 +239,9 @@ func (f *Fabric) update(ctx context.Context, s Subscriber, in SubscriberInput) (
 		email := NormalizeEmail(*in.Email)
 		c.Email = &email
 	}
+	if in.Disabled != nil && !*in.Disabled && !s.Disabled {
+		c.Disabled = nil // it is enabled: that is no change, and undoes nobody's who disables it meanwhile
+	}
 	if !c.differs(s) {
 		return s, nil
 	}
