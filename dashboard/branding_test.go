@@ -52,7 +52,7 @@ func TestBranding(t *testing.T) {
 				t.Errorf("%s: what is previewed has no %s: %s", name, want, shown.body)
 			}
 		}
-		if policy := shown.Header.Get("Content-Security-Policy"); strings.Contains(shown.body, "javascript:") || strings.Contains(shown.body, "<img") || !strings.Contains(policy, "frame-ancestors 'self'") || strings.Contains(policy, "script-src") {
+		if policy := shown.Header.Get("Content-Security-Policy"); strings.Contains(shown.body, "javascript:") || strings.Contains(shown.body, "<img") || !strings.Contains(policy, "frame-ancestors 'self'; form-action 'none'") || len(shown.Cookies()) > 0 || strings.Contains(policy, "script-src") {
 			t.Errorf("%s: what is previewed may do more: %s %s", name, policy, shown.body)
 		}
 		for what, fields := range map[string][]string{

@@ -98,5 +98,5 @@ func (a *API) signInPage(v *visit, c *idp.Client) error {
 	if theme := q.Get("theme"); theme == "light" || theme == "dark" {
 		view.Theme = theme
 	}
-	return templates.Write(v.w, page, templates.Options{View: view, Framer: "'self'"})
+	return templates.Write(v.w, page, templates.Options{View: view, Framer: "'self'", Inert: true}) // by an address of its own it would else be a page that takes passwords
 }

@@ -161,6 +161,7 @@ func (Demo) name() string          { return "demo.html" }
 type Options struct {
 	Status     int      // 0 means 200
 	FormAction []string // where forms may lead beside ourselves, as CSP sources
+	Inert      bool     // its forms lead nowhere: it is shown to be looked at
 	Scripts    bool     // it has scripts of ours
 	Media      bool     // it plays what we serve
 	Connect    []string // what its scripts may ask beside ourselves, as CSP sources; none may ask nothing
@@ -198,8 +199,11 @@ func Write(w http.ResponseWriter, p Page, o Options) error {
 		framers = "'none'"
 		h.Set("X-Frame-Options", "DENY") // which cannot name an origin
 	}
-	h.Set("Content-Security-Policy", "default-src 'none'; "+scripts+"style-src 'self'; img-src 'self' data:; base-uri 'none'; frame-ancestors "+framers+"; form-action "+
-		strings.Join(append([]string{"'self'"}, o.FormAction...), " "))
+	forms := strings.Join(append([]string{"'self'"}, o.FormAction...), " ")
+	if o.Inert {
+		forms = "'none'"
+	}
+	h.Set("Content-Security-Policy", "default-src 'none'; "+scripts+"style-src 'self'; img-src 'self' data:; base-uri 'none'; frame-ancestors "+framers+"; form-action "+forms)
 	h.Set("X-Content-Type-Options", "nosniff")
 	if o.Isolated {
 		h.Set("Cross-Origin-Opener-Policy", "same-origin")
