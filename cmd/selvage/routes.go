@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/selvage/selvage/dashboard"
 	"github.com/selvage/selvage/fabric/relay"
@@ -82,12 +83,12 @@ func (a *app) routes(log *slog.Logger) (http.Handler, error) {
 	return plainPath(mux), nil
 }
 
-// soon has a handler made beside what else a start does. Who asks for it before that is done
-// waits: comparing the patterns of some hundred routes takes longer than opening the keys.
+// soon has a handler made a moment later, when a start is over. Who asks for it before waits:
+// comparing the patterns of some hundred routes takes longer than opening the keys.
 func soon(make func() http.Handler) http.Handler {
 	var h http.Handler
 	made := sync.OnceFunc(func() { h = make() })
-	go made()
+	time.AfterFunc(50*time.Millisecond, made)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		made()
 		h.ServeHTTP(w, r)
