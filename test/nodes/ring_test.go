@@ -25,7 +25,7 @@ func TestRingTurns(t *testing.T) {
 	for range 2 {
 		n.Each[0].Command(t, "", "ring", "rotate", "--now")
 		deadline := time.Now().Add(1500 * time.Millisecond) // until both have heard of it
-		for time.Now().Before(deadline) {
+		for tick := time.NewTicker(askEvery); time.Now().Before(deadline); <-tick.C {
 			for i, maker := range n.Each {
 				l := login{project: p, c: c}
 				token := grant(t, l.at(maker))

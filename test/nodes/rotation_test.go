@@ -19,6 +19,10 @@ import (
 // turns is how often the keys shall turn under load. A release waits for more.
 const turns = 3
 
+// askEvery is how often each node is asked for tokens while keys turn: often enough that some
+// are made at every moment of it, and seldom enough that other tests have the processor, too.
+const askEvery = 25 * time.Millisecond
+
 // TestRotationUnderLoad lets keys turn by themselves every six seconds, while both
 // nodes sign and seal, and a verifier keeps the JWKS for as long as it may and asks
 // again for a key that it does not know: it never fails, and nor does either node
@@ -38,7 +42,9 @@ func TestRotationUnderLoad(t *testing.T) {
 	for i, maker := range n.Each {
 		l := login{project: p, c: c}
 		wg.Go(func() {
-			for ctx.Err() == nil && !v.turned(turns) {
+			tick := time.NewTicker(askEvery)
+			defer tick.Stop()
+			for ; ctx.Err() == nil && !v.turned(turns); <-tick.C {
 				token := grant(t, l.at(maker))
 				v.verify(t, token)
 				n.Each[1-i].Get(t, p.LaML("/Recordings"), harness.Bearer(token)).Want(t, 200)
