@@ -16,7 +16,7 @@ export GORACE := atexit_sleep_ms=0
 # Packages whose tests need no built binary; those that need a server are skipped without one.
 PACKAGES := $(shell go list ./... | grep -v -e /test/ -e /bench)
 # Packages that compute a lot and share hardly anything: the race detector would only make them slow.
-ALONE := $(shell go list ./recordings/wav ./recordings/mp3 ./recordings/levels ./recordings/audio ./internal/openapi/... ./internal/apidoc)
+ALONE := $(shell go list ./recordings/wav ./recordings/mp3 ./recordings/levels ./recordings/audio ./internal/openapi/... ./internal/apidoc ./internal/logo ./internal/words ./internal/palette)
 # So would it with tests that fill a database with rows, to ask it one by one how it finds them, and with one that
 # starts a process again and again to kill it.
 FILLED := ^Test(Plans|GoneWebhooksPlan|RecordingPlans|RecordingPages|KilledMigrations)$$
@@ -67,19 +67,20 @@ test: build ## everything; installs what the tests need on Debian when it is mis
 
 # What `make test` runs once PostgreSQL and Redis are there. All of it waits now and then, for databases, for browsers, for
 # time to pass: four go together, what takes longest first, so that neither of two cores is idle before the end. All is
-# compiled before, once. Tests are vetted by lint.
+# compiled before, once, but for what runs under the race detector: that is compiled beside those that wait most. Tests
+# are vetted by lint.
 ON := $(foreach backend,$(BACKENDS),$(SUITES_$(backend):%=%-on-$(backend)))
-LONGEST := clients-on-redis clients-on-sqlite beside attack-on-sqlite attack-on-postgres scripts-on-redis nodes-on-redis outages-on-sqlite
-EVERY := $(ON) beside alone outages-on-sqlite
-suites: compiled raced
+LONGEST := clients-on-redis raced clients-on-sqlite attack-on-sqlite beside attack-on-postgres scripts-on-redis nodes-on-redis outages-on-sqlite
+EVERY := $(ON) raced beside alone outages-on-sqlite
+suites: compiled
 	@$(MAKE) --no-print-directory -j4 --output-sync=target $(filter $(EVERY),$(LONGEST)) $(filter-out $(LONGEST),$(EVERY))
 
 compiled:
 	@rm -rf $(TESTS) && mkdir -p $(TESTS)
 	@go test -c -vet=off -ldflags='-s -w' -o $(TESTS)/ ./cmd/selvage $(SUITES:%=./test/%)
 
-# The tests beside the packages, where things happen at once.
-beside:
+# The tests beside the packages, where things happen at once: much of what they are made of is compiled for raced.
+beside: raced
 	@CGO_ENABLED=1 go test $(RACE) -timeout 30m -count=1 -vet=off -skip '^TestScripts$$|$(FILLED)' $(filter-out $(ALONE),$(PACKAGES)) ./test/harness ./test/servers/...
 
 alone:
@@ -89,13 +90,14 @@ alone:
 # A suite on a backend, such as attack-on-sqlite. On redis, where most happens at once, the servers of scripts run under
 # the race detector; `make race` has their commands under it, too.
 define RUN
-$1-on-$2:
+$1-on-$2: $(if $(filter scripts-redis,$1-$2),raced)
 	@echo "$1 on $2:"; cd $(call IN,$1) && SELVAGE_TEST_BACKEND=$2 $(if $(filter scripts-redis,$1-$2),SELVAGE_TEST_RACED=$(if $(RACE),$(TESTS)/selvage-raced)) \
 		$(call COMPILED,$1) -test.timeout 30m -test.parallel 4 $(if $(filter scripts,$1),-test.run '^TestScripts$$$$')$(if $(filter attack,$1),$(if $(ATTACKS_$2),-test.run '$(ATTACKS_$2)'))
 endef
 $(foreach backend,sqlite postgres redis cluster,$(foreach suite,scripts $(SUITES),$(eval $(call RUN,$(suite),$(backend)))))
 
 raced:
+	@mkdir -p $(TESTS)
 	@$(if $(RACE),CGO_ENABLED=1 go build $(RACE) -o $(TESTS)/selvage-raced ./cmd/selvage)
 
 race: build ## every script under the race detector, of which `make test` has the servers on redis

@@ -120,7 +120,7 @@ func newWorldThat(t testing.TB, requires ...operator.Role) *world {
 	srv := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { handler.ServeHTTP(rw, r) }))
 	t.Cleanup(srv.Close)
 	w.url = srv.URL
-	pass := password.New(2)
+	pass := password.Weak(2)
 	catalog, err := kinds.Load("testdata/kinds")
 	must(t, err)
 	w.fabric = fabric.New(fabric.Config{
