@@ -26,7 +26,7 @@ func EachDatabase(t *testing.T, test func(t *testing.T, c Config)) {
 	t.Run("postgres", func(t *testing.T) { test(t, Config{URL: preparedServer(t), Audit: auditKey(t)}) })
 }
 
-func auditKey(t *testing.T) *audit.Key {
+func auditKey(t testing.TB) *audit.Key {
 	t.Helper()
 	key, err := audit.NewKey(make([]byte, 32))
 	if err != nil {

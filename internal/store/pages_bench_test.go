@@ -15,7 +15,7 @@ import (
 // beginning of the page before them, as the first need not. cpu-us is what counts on a
 // machine that others use. Making the rows takes minutes.
 func BenchmarkPages(b *testing.B) {
-	s, err := Open(b.Context(), Config{Dir: b.TempDir()})
+	s, err := Open(b.Context(), Config{Dir: b.TempDir(), Audit: auditKey(b)})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -193,7 +193,7 @@ func testRecordingPages(t *testing.T, c Config) {
 // BenchmarkListRecordings reads a page of fifty out of a million recordings, the
 // first and one in their middle.
 func BenchmarkListRecordings(b *testing.B) {
-	s, err := Open(b.Context(), Config{Dir: b.TempDir()})
+	s, err := Open(b.Context(), Config{Dir: b.TempDir(), Audit: auditKey(b)})
 	if err != nil {
 		b.Fatal(err)
 	}
