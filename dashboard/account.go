@@ -73,13 +73,15 @@ func (a *API) changePassword(v *visit) error {
 // revokeSession serves POST /dashboard/account/sessions/revoke: one session, or all but
 // this one.
 func (a *API) revokeSession(v *visit) (err error) {
+	done := "ended"
 	if id := v.form.Get("session"); id != "" {
 		err = a.Operators.EndSession(v.r.Context(), v.who.ID, id)
 	} else {
+		done = "othersended"
 		err = a.Operators.EndOthers(v.r.Context(), v.who.ID, v.session.ID)
 	}
 	if err != nil {
 		return err
 	}
-	return v.redirect(Prefix + "/account?done=ended")
+	return v.redirect(Prefix + "/account?done=" + done)
 }

@@ -69,6 +69,7 @@ var notices = map[string]string{
 	"operatordeleted":   "Operator deleted.",
 	"operatordisabled":  "Operator disabled: their sessions have ended.",
 	"operatorenabled":   "Operator enabled: they can sign in again.",
+	"othersended":       "All your other sessions have ended.",
 	"passkey":           "Passkey added.",
 	"password":          "Password changed. All other sessions have ended.",
 	"projectadded":      "Project {this} is made. Its first steps are below.",

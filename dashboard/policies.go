@@ -12,10 +12,10 @@ import (
 var (
 	registrations = []choice{
 		{Value: string(fabric.RegistrationOff), Title: "Others make accounts", Why: "An operator, the API or an invitation."},
-		{Value: string(fabric.RegistrationOpen), Title: "People make their own", Why: "Whoever reads mail at an address makes itself an account on the sign-in page."},
+		{Value: string(fabric.RegistrationOpen), Title: "People make their own", Why: "Whoever reads mail at an address makes their own account on the sign-in page."},
 	}
 	factorRules = []choice{
-		{Value: "no", Title: "Who has one", Why: "A password alone signs in who has set up nothing else."},
+		{Value: "no", Title: "Those who have one", Why: "Whoever has set up nothing else signs in with a password alone."},
 		{Value: "yes", Title: "Everybody", Why: "Who has none sets a passkey or an authenticator app up on the way in."},
 	}
 	mediaRules = []choice{

@@ -28,6 +28,16 @@ type Installation struct {
 // A Policy is one key of the configuration.
 type Policy struct{ Group, Key, Value, Default, Means, Variable string }
 
+// Shown is the value as the default is written, where it is the same length of time.
+func (p Policy) Shown() string {
+	is, err := time.ParseDuration(p.Value)
+	usual, err2 := time.ParseDuration(p.Default)
+	if err == nil && err2 == nil && is == usual {
+		return p.Default
+	}
+	return p.Value
+}
+
 // A RingKey is a key that signs or seals.
 type RingKey struct {
 	Kid, Use, State      string

@@ -19,7 +19,8 @@ import (
 func (w *world) installation() dashboard.Installation {
 	return dashboard.Installation{
 		Policies: func() []dashboard.Policy {
-			return []dashboard.Policy{{Group: "limits", Key: "limits.login_per_account", Value: "7", Default: "10", Means: "Passwords."}}
+			return []dashboard.Policy{{Group: "limits", Key: "limits.login_per_account", Value: "7", Default: "10", Means: "Passwords."},
+				{Group: "session", Key: "session.idle", Value: "12h0m0s", Default: "12h", Means: "Unused."}}
 		},
 		Keys: func(context.Context) ([]dashboard.RingKey, error) {
 			return []dashboard.RingKey{{Kid: "a-key", Use: "RS256", State: "current"}, {Kid: "b-key", Use: "ES256", State: "next"}}, nil
@@ -62,6 +63,9 @@ func TestSettings(t *testing.T) {
 		if a.StatusCode != http.StatusOK || !strings.Contains(a.body, want) {
 			t.Errorf("the settings: %s, want %s in them", a.Status, want)
 		}
+	}
+	if strings.Contains(a.body, "12h0m0s") || strings.Count(a.body, ">12h<") != 2 {
+		t.Errorf("what is as usual looks like another value: %s", a.body)
 	}
 	if a := b.get(at + "/doctor"); !strings.Contains(a.body, "buy a disk") || !strings.Contains(a.body, `status bad">Failed`) {
 		t.Errorf("the doctor: %s", a.Status)
