@@ -44,9 +44,11 @@ type Config struct {
 	// Another program's is refused.
 	Ours func(tables []string) bool
 	// Check is how long an SQLite file is looked through for damage: before it is used,
-	// or beside that where it is large.
+	// or beside that where it is large, and Prepare has nothing to change.
 	Check time.Duration
-	large int64 // bytes from which on a file is large; 0 means 16 MiB
+	// Schema is the one that Prepare makes.
+	Schema int64
+	large  int64 // bytes from which on a file is large; 0 means 16 MiB
 	// ReadOnly opens the database as it is: nothing is made, prepared or changed.
 	ReadOnly bool
 	// Prepare makes or updates the schema. It runs before anything else, and while

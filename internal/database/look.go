@@ -42,7 +42,7 @@ func Look(ctx context.Context, c Config) (Report, error) {
 	}
 	defer leave()
 	r, err := look(ctx, name, c)
-	if err == nil && c.isLarge(r.Size) && len(r.Tables) > 0 {
+	if err == nil && c.beside(r) && len(r.Tables) > 0 {
 		r.Checked, err = lookThrough(ctx, name, c)
 	}
 	r.File, r.Writer = name, writerOf(ctx, name)
@@ -82,17 +82,19 @@ func look(ctx context.Context, name string, c Config) (r Report, err error) {
 	if len(r.Tables) > 0 && !c.Ours(r.Tables) {
 		return r, foreign(r.Tables)
 	}
-	if err := r.readSchema(ctx, db); err != nil || c.isLarge(r.Size) {
+	if err := r.readSchema(ctx, db); err != nil || c.beside(r) {
 		return r, err
 	}
 	r.Checked, err = check(ctx, db, name, c)
 	return r, err
 }
 
-// isLarge reports whether looking through a file of so many bytes would be felt.
-func (c Config) isLarge(size int64) bool {
+// beside reports whether a file is looked through while it is used: one of so many bytes that
+// a start would be felt to do so, whose schema stays. A damaged one would else be changed, and
+// its last copy from before such a change make room for one of the damage.
+func (c Config) beside(r Report) bool {
 	const large = 16 << 20
-	return size > cmp.Or(c.large, large)
+	return r.Size > cmp.Or(c.large, large) && r.Schema == c.Schema
 }
 
 // lookThrough is check by a connection of its own.

@@ -137,6 +137,12 @@ func TestLarge(t *testing.T) {
 		t.Error(err)
 	}
 	scribble(t, file)
+	update, prepared := c, false
+	update.Schema++
+	update.Prepare = func(context.Context, *sql.DB, Dialect) error { prepared = true; return nil }
+	if _, err := openFile(t.Context(), update); err == nil || !strings.Contains(err.Error(), "it is damaged") || prepared {
+		t.Errorf("a damaged file with an earlier schema is opened: %v, and changed: %v", err, prepared)
+	}
 	d, err := openFile(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)

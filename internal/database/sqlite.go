@@ -62,7 +62,7 @@ func (d *file) open(ctx context.Context, name string, c Config) (err error) {
 	if d.leave, err = enter(name, func() error { return c.first(name, !c.ReadOnly) }); err != nil {
 		return err
 	}
-	// What is not ours, or is damaged, is not touched.
+	// What is not ours is not touched, nor is what is damaged, as far as that is seen before.
 	seen, err := look(ctx, name, c)
 	if err != nil && (c.ReadOnly || !errors.Is(err, fs.ErrNotExist)) {
 		return err
@@ -84,7 +84,7 @@ func (d *file) open(ctx context.Context, name string, c Config) (err error) {
 	if err := d.openReads(ctx, dsn(name, c.Sync)+"&_pragma=query_only(1)"); err != nil {
 		return err
 	}
-	if c.isLarge(seen.Size) {
+	if c.beside(seen) {
 		d.checkBeside(c)
 	}
 	return nil

@@ -13,14 +13,15 @@ import (
 // Look tells what the database looks like and changes nothing, see [database.Look],
 // and the version of the schema that this binary makes.
 func Look(ctx context.Context, c Config) (r database.Report, known int64, err error) {
-	if known, err = knownSchema(); err != nil {
-		return r, known, err
+	d, err := c.database()
+	if err != nil {
+		return r, 0, err
 	}
-	r, err = database.Look(ctx, c.database())
-	if err == nil && r.Schema > known {
-		err = newer(r.Schema, known)
+	r, err = database.Look(ctx, d)
+	if err == nil && r.Schema > d.Schema {
+		err = newer(r.Schema, d.Schema)
 	}
-	return r, known, err
+	return r, d.Schema, err
 }
 
 // Newest gives when the newest row was made, by the clock of whoever made it; the

@@ -137,7 +137,10 @@ func testKilledMigrations(t *testing.T, c Config) {
 // schemaOf gives all columns and indexes of a database.
 func schemaOf(t *testing.T, c Config) (schema string) {
 	t.Helper()
-	dbc := c.database()
+	dbc, err := c.database()
+	if err != nil {
+		t.Fatal(err)
+	}
 	dbc.Prepare = func(ctx context.Context, db *sql.DB, d database.Dialect) error {
 		if _, err := migrate(ctx, db, d); err != nil {
 			return err

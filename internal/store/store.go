@@ -51,7 +51,10 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 		c.Now = time.Now
 	}
 	s := &Store{now: c.Now, lanes: 1}
-	d := c.database()
+	d, err := c.database()
+	if err != nil {
+		return nil, err
+	}
 	d.Prepare = func(ctx context.Context, db *sql.DB, dialect database.Dialect) (err error) {
 		s.from, err = migrate(ctx, db, dialect)
 		return err
@@ -79,14 +82,18 @@ const serverLanes = 16
 
 // database says how the database is opened, or looked at. Sessions may be kept in the
 // same one, and have been there first.
-func (c Config) database() database.Config {
+func (c Config) database() (d database.Config, err error) {
+	known, err := knownSchema()
+	if err != nil {
+		return d, err
+	}
 	if c.URL == "" {
 		c.URL = "sqlite:selvage.db"
 	}
 	return database.Config{
 		URL: c.URL, Dir: c.Dir, Pool: c.Pool, Sync: database.Full, Ours: database.IsOurs, Check: c.Check,
-		ReadOnly: c.ReadOnly,
-	}
+		Schema: known, ReadOnly: c.ReadOnly,
+	}, nil
 }
 
 // Ping reports whether the database answers.
