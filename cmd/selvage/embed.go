@@ -56,13 +56,7 @@ func (c *cli) embedCommand() *cobra.Command {
 }
 
 func (c *cli) createEmbed(ctx context.Context, a *app, cmd *cobra.Command, _ []string) error {
-	if err := need(cmd, "address"); err != nil {
-		return err
-	}
-	id, _ := cmd.Flags().GetString("address")
-	address, err := among(ctx, a, cmd, func(projectID string) (fabric.Address, error) {
-		return a.fabric.FindAddress(ctx, reachAll(projectID), id)
-	})
+	address, err := a.address(ctx, cmd)
 	if err != nil {
 		return err
 	}

@@ -189,15 +189,20 @@ func (a *app) openAny(ctx context.Context, raw string) (fabric.Token, error) {
 	return t, nil
 }
 
-// inviteToken makes an invite as the subscriber of the address would.
-func (c *cli) inviteToken(ctx context.Context, a *app, cmd *cobra.Command, _ []string) error {
+// address gives the address that --address names.
+func (a *app) address(ctx context.Context, cmd *cobra.Command) (fabric.Address, error) {
 	if err := need(cmd, "address"); err != nil {
-		return err
+		return fabric.Address{}, err
 	}
 	id, _ := cmd.Flags().GetString("address")
-	address, err := among(ctx, a, cmd, func(projectID string) (fabric.Address, error) {
+	return among(ctx, a, cmd, func(projectID string) (fabric.Address, error) {
 		return a.fabric.FindAddress(ctx, reachAll(projectID), id)
 	})
+}
+
+// inviteToken makes an invite as the subscriber of the address would.
+func (c *cli) inviteToken(ctx context.Context, a *app, cmd *cobra.Command, _ []string) error {
+	address, err := a.address(ctx, cmd)
 	if err != nil {
 		return err
 	}

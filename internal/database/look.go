@@ -76,7 +76,7 @@ func look(ctx context.Context, name string, c Config) (r Report, err error) {
 	}
 	defer db.Close()
 	db.SetMaxOpenConns(1)
-	if err := r.readTables(ctx, db); err != nil {
+	if err := r.readTables(ctx, db, fileTables); err != nil {
 		return r, err
 	}
 	if len(r.Tables) > 0 && !c.Ours(r.Tables) {
@@ -119,8 +119,17 @@ func unchanging(name string) string {
 	return "mode=ro"
 }
 
-func (r *Report) readTables(ctx context.Context, db *sql.DB) error {
-	rows, err := db.QueryContext(ctx, `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name`)
+// The queries that list tables: of SQLite, and of PostgreSQL, but for those of extensions.
+const (
+	fileTables   = `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name`
+	serverTables = `SELECT c.relname FROM pg_class c WHERE c.relnamespace = to_regnamespace(quote_ident(current_schema()))
+		AND c.relkind IN ('r', 'p') AND NOT EXISTS (SELECT 1 FROM pg_depend d WHERE d.objid = c.oid AND d.classid = 'pg_class'::regclass AND d.deptype = 'e')
+		ORDER BY c.relname`
+)
+
+// readTables reads which tables there are, by the query of the database.
+func (r *Report) readTables(ctx context.Context, db *sql.DB, query string) error {
+	rows, err := db.QueryContext(ctx, query)
 	if err != nil {
 		return err
 	}

@@ -110,24 +110,9 @@ func inspect(ctx context.Context, db *sql.DB, config *pgx.ConnConfig, c Config, 
 	return nil
 }
 
-// readServer reads which tables there are, but for those of extensions, and which
-// migrations were made.
+// readServer reads which tables there are, and which migrations were made.
 func (r *Report) readServer(ctx context.Context, db *sql.DB) error {
-	rows, err := db.QueryContext(ctx, `SELECT c.relname FROM pg_class c WHERE c.relnamespace = to_regnamespace(quote_ident(current_schema()))
-		AND c.relkind IN ('r', 'p') AND NOT EXISTS (SELECT 1 FROM pg_depend d WHERE d.objid = c.oid AND d.classid = 'pg_class'::regclass AND d.deptype = 'e')
-		ORDER BY c.relname`)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var name string
-		if err := rows.Scan(&name); err != nil {
-			return err
-		}
-		r.Tables = append(r.Tables, name)
-	}
-	if err := rows.Err(); err != nil {
+	if err := r.readTables(ctx, db, serverTables); err != nil {
 		return err
 	}
 	if err := r.readSchema(ctx, db); err != nil {

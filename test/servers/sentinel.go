@@ -43,12 +43,6 @@ func OwnSentinel(t T, args ...string) *RedisSentinel {
 	return s
 }
 
-// CLI runs a command of redis-cli on the sentinel and gives what it prints.
-func (s *RedisSentinel) CLI(t T, args ...string) string {
-	t.Helper()
-	return s.Sentinel.CLI(t, args...)
-}
-
 func (s *RedisSentinel) remove() {
 	for _, r := range []*RedisServer{s.Sentinel, s.Replica, s.Master} {
 		if r != nil {
