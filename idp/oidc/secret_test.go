@@ -1,0 +1,108 @@
+package oidc_test
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// A slowNote is a store that takes its time to note that an old secret was used.
+type slowNote struct {
+	idp.Store
+	release chan struct{}
+	notes   atomic.Int64
+}
+
+func (s *slowNote) TouchOldSecret(ctx context.Context, id, hash string, now time.Time) error {
+	s.notes.Add(1)
+	<-s.release
+	return s.Store.TouchOldSecret(ctx, id, hash, now)
+}
+
+// However often an old secret is used while that is being noted, it is noted once, and
+// before a server ends.
+func TestOldSecretNotedOnce(t *testing.T) {
+	w := newWorld(t)
+	c, secret := w.client(func(c *idp.Client) { c.Type = idp.Web })
+	_, _, err := w.idp.RotateSecret(t.Context(), c.ID, time.Hour, nil)
+	must(t, err)
+	slow := &slowNote{Store: w.rows, release: make(chan struct{})}
+	node := w.idp.Config
+	node.Store = slow
+	p := idp.New(node)
+	c, err = p.FindClient(t.Context(), c.ID)
+	must(t, err)
+	for range 50 {
+		if !p.ProveSecret(t.Context(), c, secret) {
+			t.Fatal("the old secret is not good")
+		}
+	}
+	close(slow.release)
+	must(t, p.Settle(t.Context()))
+	c, err = w.rows.FindClient(t.Context(), c.ID)
+	must(t, err)
+	if n := slow.notes.Load(); n != 1 || c.Old.Used.IsZero() {
+		t.Errorf("50 uses of an old secret were noted %d times, the last one at %v", n, c.Old.Used)
+	}
+}
+
+// A new secret is not undone by an update of what was read before, and the old one is good
+// until the overlap ends or it is ended.
+func TestRotateSecret(t *testing.T) {
+	w := newWorld(t)
+	c, first := w.client(func(n *idp.Client) { n.Type, n.RedirectURIs, n.Scopes = idp.Service, nil, []string{"Voice"} })
+	try := func(when, secret string, want int) {
+		t.Helper()
+		got := w.post("/oauth/token", url.Values{"grant_type": {"client_credentials"}}, "Authorization", basic(c.ID, secret))
+		if got.status != want {
+			t.Errorf("%s: %d %s, want %d", when, got.status, got.body, want)
+		}
+	}
+	rotate := func(overlap time.Duration) string {
+		t.Helper()
+		after, secret, err := w.idp.RotateSecret(t.Context(), c.ID, overlap, nil)
+		must(t, err)
+		if (after.Old.Hash != "") != (overlap > 0) {
+			t.Errorf("an overlap of %s leaves the old secret %+v", overlap, after.Old)
+		}
+		must(t, w.rewrite(c))
+		return secret
+	}
+	second := rotate(time.Hour)
+	try("the first in its overlap", first, 200)
+	try("the second", second, 200)
+	w.pass(time.Hour)
+	try("the first after its overlap", first, 401)
+	try("the second then", second, 200)
+
+	third := rotate(time.Hour)
+	fourth := rotate(time.Hour)
+	try("the second, which is older than the one before", second, 401)
+	try("the third in its overlap", third, 200)
+	_, err := w.idp.EndOldSecret(t.Context(), c.ID)
+	must(t, err)
+	try("the third, ended", third, 401)
+	if _, err := w.idp.EndOldSecret(t.Context(), c.ID); !errors.Is(err, problem.Conflict) {
+		t.Errorf("ending it again: %v", err)
+	}
+	fifth := rotate(0)
+	try("the fourth without overlap", fourth, 401)
+	try("the fifth", fifth, 200)
+	if _, _, err := w.idp.RotateSecret(t.Context(), c.ID, fabric.MaxOverlap+1, nil); !errors.Is(err, problem.Invalid) {
+		t.Errorf("too long an overlap: %v", err)
+	}
+	if _, _, err := w.idp.RotateSecret(t.Context(), c.ID, 0, &fabric.Rights{Scopes: []fabric.Scope{fabric.Management}}); !errors.Is(err, problem.Forbidden) {
+		t.Errorf("by a key without Voice, which the client has: %v", err)
+	}
+	if _, _, err := w.idp.RotateSecret(t.Context(), c.ID, 0, &fabric.Rights{Scopes: []fabric.Scope{fabric.Voice}, Expires: w.now().Add(time.Hour)}); !errors.Is(err, problem.Forbidden) {
+		t.Errorf("by a key that expires: %v", err)
+	}
+	try("the fifth after what was refused", fifth, 200)
+}
