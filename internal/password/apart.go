@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/rpc"
+	"os"
 	"os/exec"
 	"runtime"
 	"sync"
@@ -16,11 +17,13 @@ import (
 // those who guess. Threads of ours that did so would keep everybody waiting, since the
 // runtime waits for all of them where it collects garbage, and 19 MiB of each hash is that.
 
-// linger is how long the process stays after the last hash, and how long none is begun
-// after one that did not work.
+// linger is how long the process stays after the last hash, respite how long none is begun
+// after one that did not work, and answerFor how long a hash may take: a process that the
+// kernel gives no turn, or that has been stopped, keeps nobody from signing in.
 const (
-	linger  = time.Minute
-	respite = time.Minute
+	linger    = time.Minute
+	respite   = time.Minute
+	answerFor = 20 * time.Second
 )
 
 // behind is how nice the process is, from 0 to 19 (setpriority(2)): what wants the same
@@ -65,34 +68,35 @@ func (h *Hasher) Serve(conn io.ReadWriteCloser) error {
 // for a while. Where there can be none, hashes are made in this process, and broken is
 // told why.
 func (h *Hasher) Apart(command func() *exec.Cmd, broken func(error)) {
-	h.apart = &process{command: command, broken: broken}
+	h.apart = &process{command: command, broken: broken, answerFor: answerFor}
 }
 
 // A process makes hashes beside this one.
 type process struct {
-	command func() *exec.Cmd
-	broken  func(error)
+	command   func() *exec.Cmd
+	broken    func(error)
+	answerFor time.Duration
 
 	mu     sync.Mutex
-	client *rpc.Client // nil while it does not run
+	worker *worker     // nil while it does not run
 	tasks  int         // how many it has to do
 	idle   *time.Timer // ends it
 	after  time.Time   // before then none is begun
 }
 
-// do has a task done; ok is false where there is no process to do it.
+// do has a task done; ok is false where there is no process that does it.
 func (p *process) do(t Task) (r Result, ok bool, err error) {
-	for range 2 { // one that has died is begun anew
-		client := p.take()
-		if client == nil {
+	for tries := 0; tries < 2 && !errors.Is(err, errNoAnswer); tries++ { // one that has died is begun anew
+		w := p.take()
+		if w == nil {
 			return r, false, nil
 		}
-		err = client.Call("Hashes.Do", t, &r)
+		r, err = w.do(t, p.answerFor)
 		if refused := rpc.ServerError(""); err == nil || errors.As(err, &refused) {
 			p.leave(nil, nil)
 			return r, true, err
 		}
-		p.leave(client, err)
+		p.leave(w, err)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -101,36 +105,37 @@ func (p *process) do(t Task) (r Result, ok bool, err error) {
 }
 
 // take gives the process a task, and begins it where it does not run.
-func (p *process) take() *rpc.Client {
+func (p *process) take() *worker {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.client == nil {
+	if p.worker == nil {
 		if time.Now().Before(p.after) {
 			return nil
 		}
-		client, err := start(p.command())
+		w, err := start(p.command())
 		if err != nil {
 			p.after = time.Now().Add(respite)
 			p.broken(err)
 			return nil
 		}
-		p.client = client
+		p.worker = w
 	}
 	if p.idle != nil {
 		p.idle.Stop()
 	}
 	p.tasks++
-	return p.client
+	return p.worker
 }
 
 // leave takes a task from it. Where the process has died of it, dead is what ran, and why
 // tells how it ended.
-func (p *process) leave(dead *rpc.Client, why error) {
+func (p *process) leave(dead *worker, why error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if dead != nil && p.client == dead {
+	if dead != nil && p.worker == dead {
 		_ = dead.Close()
-		p.client = nil
+		_ = dead.Kill() // it may be there, and have no ear for the end of its input
+		p.worker = nil
 		p.broken(fmt.Errorf("the process that makes hashes has ended: %w", why))
 	}
 	if p.tasks--; p.tasks == 0 {
@@ -142,9 +147,9 @@ func (p *process) leave(dead *rpc.Client, why error) {
 func (p *process) end() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.tasks == 0 && p.client != nil {
-		_ = p.client.Close()
-		p.client = nil
+	if p.tasks == 0 && p.worker != nil {
+		_ = p.worker.Close()
+		p.worker = nil
 	}
 }
 
@@ -152,6 +157,28 @@ func (p *process) end() {
 func (h *Hasher) Close() {
 	if h.apart != nil {
 		h.apart.end()
+	}
+}
+
+// A worker is a process that runs.
+type worker struct {
+	*rpc.Client
+	*os.Process
+}
+
+var errNoAnswer = errors.New("it did not answer in time")
+
+// do has a task done, in so much time.
+func (w *worker) do(t Task, within time.Duration) (Result, error) {
+	r := new(Result) // of a call that is given up, which may still write to it
+	call := w.Go("Hashes.Do", t, r, make(chan *rpc.Call, 1))
+	timer := time.NewTimer(within)
+	defer timer.Stop()
+	select {
+	case <-call.Done:
+		return *r, call.Error
+	case <-timer.C:
+		return Result{}, errNoAnswer
 	}
 }
 
@@ -163,7 +190,7 @@ type pipes struct {
 
 // start starts a process that stands behind ours. How nice it is, it has from the thread
 // that starts it, which ends: none that stands behind can come forward again.
-func start(cmd *exec.Cmd) (*rpc.Client, error) {
+func start(cmd *exec.Cmd) (*worker, error) {
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, fmt.Errorf("starting %s: %w", cmd.Path, err)
@@ -183,5 +210,5 @@ func start(cmd *exec.Cmd) (*rpc.Client, error) {
 	}
 	client := rpc.NewClient(pipes{out, in})
 	go func() { _ = cmd.Wait() }()
-	return client, nil
+	return &worker{client, cmd.Process}, nil
 }

@@ -1,6 +1,7 @@
 package password
 
 import (
+	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -8,7 +9,9 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
+	"time"
 )
 
 // asHashes has this program be the process that makes hashes.
@@ -99,6 +102,20 @@ func TestApartDies(t *testing.T) {
 	}
 	a.check(t)
 	if len(a.started) != 2 {
+		t.Errorf("%d processes were started, %v", len(a.started), a.broken)
+	}
+}
+
+// TestApartStopped stops the process, which stays and answers nobody: hashes are made here.
+func TestApartStopped(t *testing.T) {
+	a := newApartment(t, os.Args[0])
+	a.check(t)
+	if err := a.started[0].Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	a.apart.answerFor = time.Millisecond
+	a.check(t)
+	if len(a.broken) != 1 || !errors.Is(a.broken[0], errNoAnswer) || len(a.started) != 1 {
 		t.Errorf("%d processes were started, %v", len(a.started), a.broken)
 	}
 }
