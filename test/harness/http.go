@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 	"time"
 
@@ -123,6 +124,9 @@ func send(t T, c *http.Client, method, target string, opts ...Option) Answer {
 	t.Helper()
 	a, err := try(c, method, target, opts...)
 	reportFaults(t)
+	if os.IsTimeout(err) && shared != nil {
+		t.Logf("what the shared server was at: %s", shared.stacks())
+	}
 	if err != nil {
 		t.Fatalf("%v", err)
 	}

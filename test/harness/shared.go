@@ -1,6 +1,8 @@
 package harness
 
 import (
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"sync"
@@ -49,4 +51,18 @@ func (s *Server) end() {
 	_ = s.cmd.Process.Signal(os.Interrupt)
 	<-s.exited
 	_ = os.RemoveAll(filepath.Dir(s.Data))
+}
+
+// stacks gives what each goroutine of the server is at, for who waits for it in vain.
+func (s *Server) stacks() string {
+	resp, err := http.Get(s.Ops + "/debug/pprof/goroutine?debug=1")
+	if err != nil {
+		return err.Error()
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
 }
