@@ -52,16 +52,20 @@ func TestFollow(t *testing.T) {
 	}
 	w.record(w.two.ID, "a-call")
 	w.record(w.one.ID, "other")
-	if got := f.next(); got != "new" {
-		t.Errorf("after a recording comes %q, want new", got)
+	if got, after := f.next(), f.next(); got != "new" || after != "" {
+		t.Errorf("after a recording come %q and %q, want new and the end, from where on it is not counted", got, after)
 	}
-	if again := b.follow(base + "/recordings/live?last=" + first.Sid); again.next() != "new" {
+	if again := b.follow(base + "/recordings/live?last=" + first.Sid); again.next() != "new" || again.next() != "" {
 		t.Error("what came before the stream began is not told")
 	}
 	newest := between(b.get(base+"/audit").body, "last=", `"`)
 	var all []follower
 	for range 3 {
-		all = append(all, b.follow(base+"/audit/live?last="+newest))
+		f := b.follow(base + "/audit/live?last=" + newest)
+		if f.StatusCode != http.StatusOK {
+			t.Errorf("a stream of three: %s", f.Status)
+		}
+		all = append(all, f)
 	}
 	if fourth := b.follow(base + "/audit/live?last=" + newest); fourth.StatusCode != http.StatusTooManyRequests || fourth.Header.Get("Retry-After") == "" {
 		t.Errorf("a fourth stream of a session: %s", fourth.Status)
