@@ -222,21 +222,29 @@ func cmdDrain(ts *testscript.TestScript, _ bool, args []string) {
 	defer conn.Close()
 	ts.Check(conn.SetDeadline(time.Now().Add(patient)))
 	half := len(wav) / 2
-	_, err = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: Basic %s\r\nContent-Type: audio/wav\r\nContent-Length: %d\r\n\r\n%s",
-		u.Path, base64.StdEncoding.EncodeToString([]byte(basic)), len(wav), wav[:half])
+	_, err = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: Basic %s\r\nContent-Type: audio/wav\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n",
+		u.Path, base64.StdEncoding.EncodeToString([]byte(basic)), len(wav))
+	ts.Check(err)
+	from := bufio.NewReader(conn)
+	begun, err := http.ReadResponse(from, nil) // a connection that the server has not looked at yet ends with its listener
+	ts.Check(err)
+	if begun.StatusCode != http.StatusContinue {
+		ts.Fatalf("the upload was answered %s, want 100", begun.Status)
+	}
+	_, err = io.WriteString(conn, wav[:half])
 	ts.Check(err)
 	cmdUntil(ts, false, []string{"GET", ts.Getenv("OPS") + "/readyz", "200"})
 	cmdSigterm(ts, false, nil)
 	cmdUntil(ts, false, []string{"GET", ts.Getenv("OPS") + "/readyz", "503"})
 	if len(args) > 3 { // told twice, it does not wait
 		cmdSigterm(ts, false, nil)
-		_, err := io.ReadAll(conn)
+		_, err := io.ReadAll(from)
 		ts.Logf("the connection ended: %v", err)
 		return
 	}
 	_, err = io.WriteString(conn, wav[half:])
 	ts.Check(err)
-	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	resp, err := http.ReadResponse(from, nil)
 	ts.Check(err)
 	if resp.StatusCode != http.StatusCreated {
 		ts.Fatalf("the upload was answered %s, want 201", resp.Status)
