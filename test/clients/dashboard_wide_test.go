@@ -27,7 +27,7 @@ func TestDashboardFits(t *testing.T) {
 	} {
 		b.do(chromedp.Navigate(s.PublicURL + at))
 		b.until("the page "+at, "document.readyState === 'complete'")
-		for _, wide := range []int64{780, 1024, 1064, 1100, 1280} {
+		for _, wide := range []int64{780, 1024, 1096, 1280} {
 			b.look(wide, 800, "light")
 			if got := eval[int](b, "document.documentElement.scrollWidth"); int64(got) > wide {
 				t.Errorf("%s is %d pixels wide on a screen of %d", at, got, wide)
