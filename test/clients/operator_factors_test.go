@@ -44,8 +44,8 @@ func TestPasskeyOfOperatorInChromium(t *testing.T) {
 	b.presence(key, false)
 	b.do(chromedp.Click(chromedp.CSS(".rail #sign-out")))
 	b.arrive("/dashboard/login")
-	b.presence(key, true)
 	b.do(chromedp.Navigate(s.PublicURL + "/dashboard/login?next=/dashboard/account"))
+	b.presence(key, true)
 	b.until("the passkey", "document.body.innerText.includes('Passkey Laptop')")
 	b.picture("operator-account")
 
