@@ -16,10 +16,19 @@ type teller struct {
 	Names      string // with spaces between
 }
 
+// addressFields are the names of the fields of which a kind makes its address: the first that
+// says anything counts.
+func addressFields(k *kinds.Kind) []string {
+	if k.AddressName == "" {
+		return k.Name
+	}
+	return append([]string{k.AddressName}, k.Name...)
+}
+
 // namesAddress gives the input of which a kind makes its address; nil for none.
 func namesAddress(k *kinds.Kind, all []input) *input {
-	for _, name := range append([]string{k.AddressName}, k.Name...) {
-		if at := find(all, name); at != nil && name != "" {
+	for _, name := range addressFields(k) {
+		if at := find(all, name); at != nil {
 			return at
 		}
 	}
@@ -35,7 +44,7 @@ func (v *visit) tellAddress(k *kinds.Kind, all []input) {
 	if at := namesAddress(k, all); at != nil {
 		at.Tells = &teller{
 			Text: "Its address is made of it, in plain letters: “Team Standup” is reached at /" + context + "/team-standup.",
-			Path: v.base() + "/kinds/" + k.Path + "/address", Names: strings.TrimSpace(k.AddressName + " " + strings.Join(k.Name, " ")),
+			Path: v.base() + "/kinds/" + k.Path + "/address", Names: strings.Join(addressFields(k), " "),
 		}
 	}
 }
@@ -48,7 +57,7 @@ func (a *API) tellResourceAddress(v *visit) error {
 		return err
 	}
 	named := make(kinds.Values)
-	for _, name := range append([]string{k.AddressName}, k.Name...) {
+	for _, name := range addressFields(k) {
 		named[name] = quoted(strings.TrimSpace(v.form.Get(name)))
 	}
 	path, taken, err := a.Fabric.AddressOf(v.r.Context(), v.project.ID, k, named)

@@ -39,12 +39,13 @@ var kindsOfThings = map[string]string{
 
 // eventRows gives the rows of events. Each thing that they name is looked up once.
 func (a *API) eventRows(v *visit, events []audit.Event) (all []eventRow, err error) {
-	known := make(map[thingRow]string)
+	type which struct{ project, kind, id string }
+	known := make(map[which]string)
 	thing := func(e audit.Event, kind, id string) (thingRow, error) {
-		row := thingRow{Kind: a.kindOf(kind), ID: id}
-		key := thingRow{Kind: kind, ID: id, URL: e.ProjectID}
+		row, key := thingRow{Kind: a.kindOf(kind), ID: id}, which{e.ProjectID, kind, id}
 		name, ok := known[key]
 		if !ok {
+			var err error
 			if name, err = a.nameOf(v, e.ProjectID, kind, id); err != nil {
 				return row, err
 			}
