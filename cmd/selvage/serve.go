@@ -176,7 +176,7 @@ func (s *server) run(ctx context.Context, c *cli, reload func()) error {
 		work.Go(func() {
 			select {
 			case <-background.Done():
-			case <-time.After(settle):
+			case <-time.After(restAfter):
 				run(background)
 			}
 		})
@@ -200,9 +200,9 @@ func (s *server) run(ctx context.Context, c *cli, reload func()) error {
 	return s.wait(ctx, reload)
 }
 
-// settle is how long after its start a server begins what nobody waits for: the first
+// restAfter is how long after its start a server begins what nobody waits for: the first
 // requests go before it.
-const settle = 500 * time.Millisecond
+const restAfter = 500 * time.Millisecond
 
 // unhurried is what a server does beside requests, which may begin a little later.
 func (s *server) unhurried() []func(context.Context) {
