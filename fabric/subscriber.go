@@ -208,9 +208,15 @@ func (f *Fabric) ListSubscribers(ctx context.Context, projectID string, q page.Q
 	return f.c.Store.ListSubscribers(ctx, projectID, q)
 }
 
-// SearchSubscribers gives a page of the project's subscribers who have a text in their e-mail,
+// SearchSubscribers gives who has a whole e-mail, else a page of the project's subscribers who have a text in their e-mail,
 // reference or names.
 func (f *Fabric) SearchSubscribers(ctx context.Context, projectID, part string, q page.Query) (page.Page[Subscriber], error) {
+	if CheckEmail("email", part) == nil { // a whole one is found by an index; else all are looked through
+		s, err := f.c.Store.FindSubscriberByEmail(ctx, projectID, NormalizeEmail(part))
+		if !errors.Is(err, problem.NotFound) {
+			return page.Page[Subscriber]{Items: []Subscriber{s}}, err
+		}
+	}
 	return f.c.Store.SearchSubscribers(ctx, projectID, part, q)
 }
 
