@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"os"
@@ -22,9 +21,7 @@ func serveFloor() {
 		os.Exit(1)
 	}
 	fmt.Println(l.Addr())
-	srv := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = io.WriteString(w, "hello\n") // the load has gone: the end is near
-	})}
+	srv := &http.Server{ReadHeaderTimeout: time.Minute, Handler: bareHandler()}
 	fmt.Fprintln(os.Stderr, "bench:", srv.Serve(l))
 }
 
@@ -64,7 +61,7 @@ func (s bareServer) stop() {
 	_ = s.cmd.Wait() // it was killed
 }
 
-func (s bareServer) operation() operation {
-	request := []byte("GET / HTTP/1.1\r\nHost: " + s.address + "\r\n\r\n")
-	return operation{name: floorName, address: s.address, connections: 8, task: func(int) task { return once(request, 200, "hello") }}
+func (s bareServer) operation(name, path string, connections int) operation {
+	request := []byte("GET " + path + " HTTP/1.1\r\nHost: " + s.address + "\r\n\r\n")
+	return operation{name: name, address: s.address, connections: connections, task: func(int) task { return once(request, 200, "hello") }}
 }

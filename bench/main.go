@@ -108,7 +108,7 @@ func run(p *harness.Program, s settings, pinned bool) report {
 	r := newReport(pinned)
 	r.BinaryMB = binarySize(p)
 	bare := startFloor(p, serverPrefix(pinned))
-	r.add(p, s, bare.operation(), bare.cmd.Process.Pid)
+	r.addMachine(p, s, bare)
 	bare.stop()
 
 	w := newWorld(p, pinned, "")

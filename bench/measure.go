@@ -18,7 +18,8 @@ type operation struct {
 	name        string
 	address     string
 	connections int
-	goal        float64 // CPU milliseconds to stay below; 0 for none
+	goal        float64 // CPU milliseconds to stay below on the machine of reference; 0 for none
+	work        work    // what of the goal is signing and hashing
 	pace        int     // operations a second for the latencies; 0: as fast as they come
 	task        func(worker int) task
 }

@@ -23,6 +23,7 @@ type report struct {
 	IdleMiB  float64 `json:"idle_mib"`
 	BusyMiB  float64 `json:"busy_mib"`
 	BinaryMB float64 `json:"binary_mb"`
+	Machine  machine `json:"machine"`
 	Figures  []row   `json:"figures"`
 	Ratios   []ratio `json:"ratios,omitempty"`
 	Crowd    *crowd  `json:"crowd,omitempty"`
@@ -33,8 +34,8 @@ type row struct {
 	Name        string  `json:"name"`
 	Connections int     `json:"connections"`
 	CPU         float64 `json:"cpu_ms"`
-	Floors      float64 `json:"floors"` // CPU in units of the floor's
-	Goal        float64 `json:"goal_ms,omitempty"`
+	Floors      float64 `json:"floors"`            // CPU in units of the floor's
+	Goal        float64 `json:"goal_ms,omitempty"` // carried over to this machine
 	Rate        float64 `json:"per_second"`
 	P50         float64 `json:"p50_ms"`
 	P99         float64 `json:"p99_ms"`
@@ -57,11 +58,14 @@ func (r *report) add(p *harness.Program, s settings, op operation, pid int) {
 		paced := measurePaced(p, op, pid, s.length)
 		m.p50, m.p99 = paced.p50, paced.p99
 	}
-	floor := m.cpu
+	floor, goal := m.cpu, 0.0
 	if len(r.Figures) > 0 {
 		floor = r.Figures[0].CPU
 	}
-	r.Figures = append(r.Figures, row{op.name, op.connections, m.cpu, m.cpu / floor, op.goal, m.rate, m.p50, m.p99, op.pace})
+	if op.goal > 0 {
+		goal = r.Machine.goal(op.goal, op.work)
+	}
+	r.Figures = append(r.Figures, row{op.name, op.connections, m.cpu, m.cpu / floor, goal, m.rate, m.p50, m.p99, op.pace})
 }
 
 // print writes the table.
@@ -69,16 +73,19 @@ func (r *report) print(w io.Writer) {
 	fmt.Fprintf(w, "%s, server and load each on a core of its own: %v\n", r.Go, r.Pinned)
 	fmt.Fprintf(w, "start to first answer %.0f ms, resident %.0f MiB idle and %.0f MiB at the end, binary %.1f MB\n\n", r.Start, r.IdleMiB, r.BusyMiB, r.BinaryMB)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "operation\tc\tCPU ms\tfloors\tgoal ms\ta second\tp50 ms\tp99 ms\t")
+	fmt.Fprintln(t, "operation\tc\tCPU ms\tfloors\tgoal ms\t\ta second\tp50 ms\tp99 ms\t")
 	for _, f := range r.Figures {
-		goal, pace := "", ""
+		goal, verdict, pace := "", "", ""
 		if f.Goal > 0 {
 			goal = fmt.Sprintf("%.3f", f.Goal)
+		}
+		if f.Goal > 0 && f.CPU > f.Goal {
+			verdict = "missed"
 		}
 		if f.Pace > 0 {
 			pace = fmt.Sprintf(" at %d/s", f.Pace)
 		}
-		fmt.Fprintf(t, "%s\t%d\t%.3f\t%.1f\t%s\t%.0f\t%.2f\t%.2f%s\t\n", f.Name, f.Connections, f.CPU, f.Floors, goal, f.Rate, f.P50, f.P99, pace)
+		fmt.Fprintf(t, "%s\t%d\t%.3f\t%.1f\t%s\t%s\t%.0f\t%.2f\t%.2f%s\t\n", f.Name, f.Connections, f.CPU, f.Floors, goal, verdict, f.Rate, f.P50, f.P99, pace)
 	}
 	_ = t.Flush() // to a terminal
 	r.printRatios(w)

@@ -19,6 +19,7 @@ type world struct {
 	web     *harness.Client // confidential, for introspection
 	cookies string          // of a browser that is signed in
 	tokens  harness.Tokens  // of the client web
+	jwt     harness.Tokens  // of a client whose access tokens are JWTs (ES256)
 	sat     harness.SAT
 	address string
 	speech  []byte // a recording of ten minutes
@@ -44,6 +45,7 @@ func newWorld(p *harness.Program, pinned bool, binary string) *world {
 
 	var b *harness.Browser
 	w.tokens, b = w.web.SignIn(p, w.sub, loginScope)
+	w.jwt, _ = w.NewClient(p, "web", "--first-party", "--id-token-alg", "ES256", "--access-token", "jwt").SignIn(p, w.sub, loginScope)
 	w.cookies = cookieHeader(p, b, w.Issuer())
 	w.sat = w.NewSAT(p, "bench")
 	w.address = w.Address(p, w.sat.SubscriberID)

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"io"
+	"net/http"
+
+	"golang.org/x/crypto/argon2"
+
+	"github.com/selvage/selvage/test/harness"
+)
+
+// A work is how much of each kind of work an operation cannot do without.
+type work struct {
+	signatures, verifications, hashes float64
+}
+
+// A machine is what these cost, in CPU milliseconds of one core.
+type machine struct {
+	Floor        float64 `json:"floor_ms"`        // a request to net/http that is answered "hello"
+	Signature    float64 `json:"signature_ms"`    // ES256
+	Verification float64 `json:"verification_ms"` // ES256
+	Hash         float64 `json:"hash_ms"`         // argon2id, 19 MiB, two passes
+}
+
+// reference is the machine that the goals were set on.
+var reference = machine{Floor: 0.012, Signature: 0.022, Verification: 0.047, Hash: 17.7}
+
+// of gives what the work takes.
+func (m machine) of(n work) float64 {
+	return n.signatures*m.Signature + n.verifications*m.Verification + n.hashes*m.Hash
+}
+
+// goal carries a goal over from the machine of reference: what must be signed and hashed
+// takes what that takes here, and all else as many floors as there.
+func (m machine) goal(ms float64, n work) float64 {
+	return m.of(n) + (ms-reference.of(n))/reference.Floor*m.Floor
+}
+
+// The paths at which the bare server does the work as well.
+const (
+	pathHello  = "/"
+	pathSign   = "/sign"
+	pathVerify = "/verify"
+	pathHash   = "/hash"
+)
+
+// bareHandler says hello, after the work that the path asks for.
+func bareHandler() http.Handler {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		panic(err) // without randomness nothing is measured
+	}
+	digest := sha256.Sum256([]byte("hello"))
+	signature, _ := ecdsa.SignASN1(rand.Reader, key, digest[:]) // else /verify fails, and with it the run
+	doing := func(do func() bool) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			if do() {
+				_, _ = io.WriteString(w, "hello\n") // the load has gone: the end is near
+			}
+		}
+	}
+	mux := http.NewServeMux()
+	mux.Handle(pathHello, doing(func() bool { return true }))
+	mux.Handle(pathSign, doing(func() bool { s, err := ecdsa.SignASN1(rand.Reader, key, digest[:]); return err == nil && len(s) > 0 }))
+	mux.Handle(pathVerify, doing(func() bool { return ecdsa.VerifyASN1(&key.PublicKey, digest[:], signature) }))
+	mux.Handle(pathHash, doing(func() bool { return len(argon2.IDKey([]byte("hello"), digest[:16], 2, 19<<10, 1, 32)) == 32 }))
+	return mux
+}
+
+// addMachine measures the floor, and what else the operations cannot do without.
+func (r *report) addMachine(p *harness.Program, s settings, bare bareServer) {
+	add := func(name, path string, connections int) float64 {
+		r.add(p, s, bare.operation(name, path, connections), bare.cmd.Process.Pid)
+		return r.Figures[len(r.Figures)-1].CPU
+	}
+	floor := add(floorName, pathHello, 8)
+	r.Machine.Floor = floor
+	r.Machine.Signature = add("the same with an ES256 signature", pathSign, 8) - floor
+	r.Machine.Verification = add("the same with an ES256 verification", pathVerify, 8) - floor
+	r.Machine.Hash = add("the same with argon2id", pathHash, 1) - floor
+}
