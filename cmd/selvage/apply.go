@@ -8,7 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/selvage/selvage/internal/datadir"
 	"github.com/selvage/selvage/internal/declared"
+	"github.com/selvage/selvage/internal/suggest"
 )
 
 var _ declared.Store = backends{}.store
@@ -65,7 +67,7 @@ func (c *cli) apply(cmd *cobra.Command, _ []string) error {
 	if dry {
 		err = config.checkRows()
 	} else if !config.Database.shared() {
-		err = makeDataDir(config.Data)
+		err = datadir.Make(config.Data)
 	}
 	if err != nil {
 		return err
@@ -76,7 +78,7 @@ func (c *cli) apply(cmd *cobra.Command, _ []string) error {
 // applyText shows what differs, and makes it so.
 func (c *cli) applyText(cmd *cobra.Command, a *app, name string, text []byte, dry bool) error {
 	ctx := cmd.Context()
-	d := declared.New(declared.Config{Fabric: a.fabric, IDP: a.idp, Store: a.store, Suggest: didYouMean})
+	d := declared.New(declared.Config{Fabric: a.fabric, IDP: a.idp, Store: a.store, Suggest: suggest.Meant})
 	file, err := d.Parse(shown(name), text)
 	if err != nil {
 		return err

@@ -13,6 +13,7 @@ import (
 
 	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/span"
 )
 
 // An auditEvent is an event in JSON. Its place and hash let somebody else keep watch over
@@ -113,9 +114,9 @@ func when(text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}
-	ago := span{most: 100 * 365 * day}
+	ago := span.Span{Most: 100 * 365 * span.Day}
 	if ago.Set(text) == nil {
-		return now.Add(-ago.length), nil
+		return now.Add(-ago.Length), nil
 	}
 	if at, err := time.ParseInLocation(time.DateOnly, text, time.Local); err == nil {
 		return at, nil

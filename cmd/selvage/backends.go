@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/internal/blob"
+	"github.com/selvage/selvage/internal/datadir"
 	"github.com/selvage/selvage/internal/session"
 	"github.com/selvage/selvage/internal/session/failover"
 	"github.com/selvage/selvage/internal/session/redis"
@@ -70,7 +71,7 @@ func (b *backends) openSessions(ctx context.Context, c Config, log *slog.Logger)
 // openSessionRows opens sessions in a database, by default a file of their own.
 func (b *backends) openSessionRows(ctx context.Context, c Config, url string) (err error) {
 	if !sessionsURL(url).shared() {
-		if err := makeDataDir(c.Data); err != nil {
+		if err := datadir.Make(c.Data); err != nil {
 			return err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/datadir"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/operator"
@@ -53,7 +54,7 @@ func (a *app) firstOperator(ctx context.Context) (link string, err error) {
 	if link, err = a.setupLink(ctx); err != nil || link == "" {
 		return "", err
 	}
-	return link, replaceFile(filepath.Join(a.config.Data, setupFile), []byte(link+"\n"), 0o600)
+	return link, datadir.Replace(filepath.Join(a.config.Data, setupFile), []byte(link+"\n"), 0o600)
 }
 
 // setupLink makes the link for the first operator, "" where there is one, or a link.

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/selvage/selvage/internal/ca"
+	"github.com/selvage/selvage/internal/datadir"
 	"github.com/selvage/selvage/internal/truststore"
 )
 
@@ -102,7 +103,7 @@ func (c *cli) withCA(do func(*cobra.Command, localCA) error) func(*cobra.Command
 		if _, err := ca.Read(config.Data); errors.Is(err, fs.ErrNotExist) && c.calledBySudo() {
 			return fmt.Errorf("there is no certificate authority in %s, and root would own what is made there: run `selvage ca status` without sudo first", config.Data)
 		}
-		if err := makeDataDir(config.Data); err != nil {
+		if err := datadir.Make(config.Data); err != nil {
 			return err
 		}
 		a, err := ca.Open(ca.Config{Dir: config.Data, Hosts: config.certified()})

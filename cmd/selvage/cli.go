@@ -10,11 +10,15 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/selvage/selvage/internal/audit"
+	"github.com/selvage/selvage/internal/datadir"
+	"github.com/selvage/selvage/internal/span"
+	"github.com/selvage/selvage/internal/suggest"
 )
 
 // A cli is one command line: where it reads and writes.
@@ -38,7 +42,7 @@ func (c *cli) rootCommand() *cobra.Command {
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			cmd.SetContext(audit.With(cmd.Context(), &audit.Origin{Actor: audit.Actor{Kind: audit.CLI, ID: whoAmI()}}))
 			if formats := []string{"table", "json", "id"}; !slices.Contains(formats, c.output) {
-				return usagef("-o: there is no format %q%s", c.output, suggest(c.output, formats, "there are "+strings.Join(formats, ", ")))
+				return usagef("-o: there is no format %q%s", c.output, suggest.MeantOr(c.output, formats, "there are "+strings.Join(formats, ", ")))
 			}
 			return nil
 		},
@@ -83,7 +87,7 @@ func knownVerb(cmd *cobra.Command, args []string) error {
 			names = append(names, sub.Name())
 		}
 	}
-	return usagef("there is no command %q%s", cmd.CommandPath()+" "+args[0], suggest(args[0], names, fmt.Sprintf("`%s --help` lists them", cmd.CommandPath())))
+	return usagef("there is no command %q%s", cmd.CommandPath()+" "+args[0], suggest.MeantOr(args[0], names, fmt.Sprintf("`%s --help` lists them", cmd.CommandPath())))
 }
 
 // positional checks that a command has the arguments of these names; the last
@@ -130,7 +134,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	if unknown.GetSpecifiedShortnames() != "" {
 		name = "-" + unknown.GetSpecifiedName()
 	}
-	return usagef("there is no flag %s of `%s`%s", name, cmd.CommandPath(), suggest(name, names, fmt.Sprintf("`%s --help` lists them", cmd.CommandPath())))
+	return usagef("there is no flag %s of `%s`%s", name, cmd.CommandPath(), suggest.MeantOr(name, names, fmt.Sprintf("`%s --help` lists them", cmd.CommandPath())))
 }
 
 // need refuses a command line without one of the flags.
@@ -142,6 +146,11 @@ func need(cmd *cobra.Command, flags ...string) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// spanOf gives what a flag says that is a span.
+func spanOf(cmd *cobra.Command, flag string) time.Duration {
+	return cmd.Flags().Lookup(flag).Value.(*span.Span).Length
 }
 
 // with runs a command over the services. Rows that lie in the data directory must
@@ -186,7 +195,7 @@ func (c Config) checkRows() error {
 		return fmt.Errorf("there is no data directory %s: name the server's with --data or its database with --database, "+
 			"or begin with `selvage serve` or `selvage project create`", c.Data)
 	}
-	return checkDataDir(c.Data)
+	return datadir.Check(c.Data)
 }
 
 // warnings gives what commands say beside their output.

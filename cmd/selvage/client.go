@@ -11,6 +11,7 @@ import (
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/span"
 )
 
 // A client is an OAuth client as it is printed: with its secret where it was
@@ -114,7 +115,7 @@ func (c *cli) clientCommand() *cobra.Command {
 	update := &cobra.Command{Use: "update ID", Short: "Change a client; what is not given stays", Args: positional("ID"), RunE: c.with(c.updateClient)}
 	addClientFlags(update)
 	rotate := &cobra.Command{Use: "rotate-secret ID", Short: "Give a client a new secret; the old one is good for a while", Args: positional("ID"), RunE: c.with(c.rotateSecret)}
-	rotate.Flags().Var(&span{length: fabric.UsualOverlap, most: fabric.MaxOverlap}, "overlap", "the `time` that the old secret is good for; 0 ends it at once")
+	rotate.Flags().Var(&span.Span{Length: fabric.UsualOverlap, Most: fabric.MaxOverlap}, "overlap", "the `time` that the old secret is good for; 0 ends it at once")
 	end := &cobra.Command{Use: "end-old-secret ID", Short: "End the secret before its present one at once", Args: positional("ID"), RunE: c.with(c.endOldSecret)}
 	remove := &cobra.Command{Use: "delete ID", Short: "Delete a client and end its tokens", Args: positional("ID"), RunE: c.with(c.deleteClient)}
 	addYes(remove)

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/selvage/selvage/internal/suggest"
 )
 
 // parseFile reads selvage.yaml. It refuses keys that there are not, with their
@@ -118,7 +120,7 @@ func (f *file) suggest(prefix, key string) string {
 			return fmt.Sprintf("; did you mean %q?", k)
 		}
 	}
-	return didYouMean(key, here)
+	return suggest.Meant(key, here)
 }
 
 // isList reports whether a key takes several values.

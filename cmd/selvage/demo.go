@@ -16,6 +16,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/datadir"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/recordings"
@@ -67,7 +68,7 @@ func (a *app) firstRun(ctx context.Context) (text string, err error) {
 		return "", err
 	}
 	text = a.describe(d)
-	if err := replaceFile(file, []byte(text), 0o600); err != nil {
+	if err := datadir.Replace(file, []byte(text), 0o600); err != nil {
 		return "", err
 	}
 	return text, os.Remove(a.unfinished())
@@ -101,7 +102,7 @@ func (a *app) seed(ctx context.Context) (d demo, err error) {
 	if d.project, err = a.fabric.CreateProject(ctx, "Demo"); err != nil {
 		return d, err
 	}
-	if err := replaceFile(a.unfinished(), []byte(d.project.ID), 0o600); err != nil {
+	if err := datadir.Replace(a.unfinished(), []byte(d.project.ID), 0o600); err != nil {
 		return d, err
 	}
 	scopes := []fabric.Scope{fabric.Voice, fabric.Messaging, fabric.Fax, fabric.Video}

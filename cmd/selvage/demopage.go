@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/datadir"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/sdk"
 	"github.com/selvage/selvage/templates"
@@ -38,7 +39,7 @@ func (a *app) keepDemo(d demo) error {
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", demoFile, err)
 	}
-	return replaceFile(filepath.Join(a.config.Data, demoFile), text, 0o600)
+	return datadir.Replace(filepath.Join(a.config.Data, demoFile), text, 0o600)
 }
 
 // openDemo finds what the first start has kept, if it made a demo and this server is

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/selvage/selvage/internal/datadir"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
 )
@@ -84,7 +85,7 @@ func (c *cli) resetDemo(ctx context.Context, a *app, cmd *cobra.Command, _ []str
 		return err
 	}
 	text := a.describe(d)
-	if err := errors.Join(replaceFile(file, []byte(text), 0o600), os.Remove(a.unfinished())); err != nil {
+	if err := errors.Join(datadir.Replace(file, []byte(text), 0o600), os.Remove(a.unfinished())); err != nil {
 		return err
 	}
 	_, err = io.WriteString(c.stdout, text)

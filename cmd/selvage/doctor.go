@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/selvage/selvage/internal/datadir"
 )
 
 // A verdict is what a check came to.
@@ -75,8 +77,8 @@ type examination struct {
 	config  Config
 	from    origins
 	where   where
-	running running // what run.json says
-	alive   bool    // its process is there
+	running datadir.Running // what run.json says
+	alive   bool            // its process is there
 }
 
 func (c *cli) doctorCommand() *cobra.Command {

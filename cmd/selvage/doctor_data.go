@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/selvage/selvage/internal/datadir"
 	"github.com/selvage/selvage/internal/store"
 )
 
@@ -54,7 +55,7 @@ func (e *examination) dataDirectory(context.Context) []finding {
 	case mode&0o007 != 0:
 		return []finding{warnedf("chmod 700 "+dir, "everybody may look into %s (mode %o)", absolute(dir), mode)}
 	}
-	return []finding{finef("%s, of %s, mode %o", absolute(dir), ownerOf(info), mode)}
+	return []finding{finef("%s, of %s, mode %o", absolute(dir), datadir.Owner(info), mode)}
 }
 
 // noDirectory tells what a start would do.
@@ -83,7 +84,7 @@ func (e *examination) mediaDirectory(ctx context.Context) []finding {
 	case !info.IsDir():
 		return []finding{brokenf("name a directory with --media", "%s is no directory", absolute(dir))}
 	}
-	return []finding{finef("%s, of %s, mode %o", absolute(dir), ownerOf(info), info.Mode().Perm())}
+	return []finding{finef("%s, of %s, mode %o", absolute(dir), datadir.Owner(info), info.Mode().Perm())}
 }
 
 // noMedia tells apart what was never there and what is gone.

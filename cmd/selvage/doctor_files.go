@@ -3,15 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
-	"io/fs"
 	"os"
-	"os/user"
 	"path/filepath"
-	"strconv"
 	"strings"
-	"syscall"
 
 	"github.com/selvage/selvage/fabric/kinds"
+	"github.com/selvage/selvage/internal/datadir"
 )
 
 // asServer says how to look as whoever may.
@@ -19,7 +16,7 @@ func (e *examination) asServer(path string) string {
 	me, theirs := os.Geteuid(), -1
 	for dir := absolute(path); ; dir = filepath.Dir(dir) {
 		if info, err := os.Stat(dir); err == nil {
-			theirs = uidOf(info)
+			theirs = datadir.UID(info)
 			break
 		}
 	}
@@ -27,7 +24,7 @@ func (e *examination) asServer(path string) string {
 		return "chmod u+rwX " + path
 	}
 	return fmt.Sprintf("run this as the server's account (sudo -u %s selvage doctor), or give it to this one (chown -R %s %s)",
-		nameOfUID(theirs), nameOfUID(me), e.config.Data)
+		datadir.Account(theirs), datadir.Account(me), e.config.Data)
 }
 
 // server gives the account that the server has, or would have if it were started
@@ -35,13 +32,13 @@ func (e *examination) asServer(path string) string {
 // the directory.
 func (e *examination) server() int {
 	if info, err := os.Stat(procOf(e.running.PID)); e.alive && err == nil {
-		return uidOf(info)
+		return datadir.UID(info)
 	}
 	if me := os.Geteuid(); me != 0 {
 		return me
 	}
 	if info, err := os.Stat(e.config.Data); err == nil {
-		return uidOf(info)
+		return datadir.UID(info)
 	}
 	return 0
 }
@@ -59,21 +56,21 @@ func (e *examination) files(dir string) (all []finding) {
 		if err != nil || strings.HasPrefix(entry.Name(), probe) {
 			continue
 		}
-		if who != 0 && uidOf(info) != who {
-			strange = append(strange, fmt.Sprintf("%s (%s)", entry.Name(), ownerOf(info)))
+		if who != 0 && datadir.UID(info) != who {
+			strange = append(strange, fmt.Sprintf("%s (%s)", entry.Name(), datadir.Owner(info)))
 		}
 		if info.Mode().Perm()&0o007 != 0 && !public(entry.Name()) && !info.IsDir() {
 			open = append(open, entry.Name())
 		}
 	}
 	if strange != nil {
-		all = append(all, brokenf(fmt.Sprintf("chown -R %s %s", nameOfUID(who), dir), "not of %s, the server's account: %s", nameOfUID(who), few(strange)))
+		all = append(all, brokenf(fmt.Sprintf("chown -R %s %s", datadir.Account(who), dir), "not of %s, the server's account: %s", datadir.Account(who), few(strange)))
 	}
 	if open != nil {
 		all = append(all, warnedf(fmt.Sprintf("cd %s && chmod 600 %s", dir, strings.Join(open, " ")), "everybody may read %s", few(open)))
 	}
 	if all == nil {
-		all = []finding{finef("%s, all of %s", plural(len(entries), "file"), nameOfUID(who))}
+		all = []finding{finef("%s, all of %s", plural(len(entries), "file"), datadir.Account(who))}
 	}
 	return all
 }
@@ -99,15 +96,4 @@ func few(all []string) string {
 }
 
 // public reports whether a file is meant for others, too.
-func public(name string) bool { return name == runFile || name == "ca.pem" }
-
-func uidOf(info fs.FileInfo) int { return int(info.Sys().(*syscall.Stat_t).Uid) }
-
-func ownerOf(info fs.FileInfo) string { return nameOfUID(uidOf(info)) }
-
-func nameOfUID(uid int) string {
-	if u, err := user.LookupId(strconv.Itoa(uid)); err == nil {
-		return u.Username
-	}
-	return strconv.Itoa(uid)
-}
+func public(name string) bool { return name == datadir.RunFile || name == "ca.pem" }

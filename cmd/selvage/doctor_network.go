@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"github.com/selvage/selvage/internal/datadir"
 )
 
 func (e *examination) networkChecks() []check {
@@ -61,9 +63,9 @@ func unlistenable(address hostPort, flag string, err error) finding {
 
 // findRunning gives what run.json says, and whether a server holds the directory:
 // its lock is true where process ids are those of another container.
-func findRunning(dir string) (running, bool) {
-	r, _ := readRunning(dir)
-	f, err := os.Open(filepath.Join(dir, lockFile))
+func findRunning(dir string) (datadir.Running, bool) {
+	r, _ := datadir.ReadRunning(dir)
+	f, err := os.Open(filepath.Join(dir, datadir.LockFile))
 	if err != nil {
 		return r, false
 	}

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/selvage/selvage/internal/datadir"
 )
 
 // fewFiles is how many connections and files a server can do with.
@@ -25,7 +27,7 @@ func (e *examination) account(context.Context) []finding {
 		return nil // there is no server yet
 	}
 	if uid := e.server(); uid != 0 {
-		return []finding{finef("%s", nameOfUID(uid))}
+		return []finding{finef("%s", datadir.Account(uid))}
 	}
 	return []finding{warnedf("make an account for it (useradd --system selvage), give it the data directory (chown -R), and run it as that",
 		"the server is root, which it needs for nothing")}

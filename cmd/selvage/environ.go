@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/selvage/selvage/internal/suggest"
 )
 
 // envPrefix begins the names of our environment variables.
@@ -53,5 +55,5 @@ func variableLike(name string, known []string) string {
 		}
 		rest = append(rest, k)
 	}
-	return strings.Replace(didYouMean(name, rest), `"`, `"`+envPrefix, 1)
+	return strings.Replace(suggest.Meant(name, rest), `"`, `"`+envPrefix, 1)
 }

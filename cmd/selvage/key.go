@@ -10,6 +10,7 @@ import (
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/span"
 )
 
 // An apiKey is a key as it is printed: with its secret where it was just made.
@@ -106,10 +107,10 @@ func (c *cli) keyCommand() *cobra.Command {
 	for _, cmd := range []*cobra.Command{create, update} {
 		cmd.Flags().StringSlice("scope", nil, "a `scope` it may be used for; any number: "+joined(fabric.Scopes()))
 		cmd.Flags().String("name", "", "the `name` it has in lists")
-		cmd.Flags().Var(&span{most: 100 * 365 * day}, "expires-in", "the `time` it is good for, such as 12h or 90d")
+		cmd.Flags().Var(&span.Span{Most: 100 * 365 * span.Day}, "expires-in", "the `time` it is good for, such as 12h or 90d")
 		cmd.Flags().Var(new(dayOrTime), "expires-at", "the `day` or time at which it ends, such as 2030-01-31, or never")
 	}
-	rotate.Flags().Var(&span{length: fabric.UsualOverlap, most: fabric.MaxOverlap}, "overlap", "the `time` that the old secret is good for; 0 ends it at once")
+	rotate.Flags().Var(&span.Span{Length: fabric.UsualOverlap, Most: fabric.MaxOverlap}, "overlap", "the `time` that the old secret is good for; 0 ends it at once")
 	for _, cmd := range []*cobra.Command{create, ls, show, update, rotate, revoke} {
 		addProject(cmd)
 	}

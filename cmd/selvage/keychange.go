@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/suggest"
 )
 
 // A dayOrTime is a flag's value: when a key ends, zero for never.
@@ -80,7 +81,7 @@ func parseScopes(names []string) ([]fabric.Scope, error) {
 			for _, s := range fabric.Scopes() {
 				all = append(all, string(s))
 			}
-			return nil, usagef("--scope: there is no scope %q%s", name, suggest(name, all, "there are "+strings.Join(all, ", ")))
+			return nil, usagef("--scope: there is no scope %q%s", name, suggest.MeantOr(name, all, "there are "+strings.Join(all, ", ")))
 		}
 		scopes = append(scopes, s)
 	}

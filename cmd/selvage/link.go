@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/selvage/selvage/internal/span"
 	"github.com/selvage/selvage/recordings"
 	"github.com/selvage/selvage/recordings/laml"
 )
@@ -19,7 +20,7 @@ func (c *cli) linkCommand() *cobra.Command {
 		Long: "Prints a URL that lets whoever has it fetch the media of one recording, in one format, until it expires.\n" +
 			"Links are for projects whose media is signed: see selvage project update --media-auth.",
 	}
-	link.Flags().Var(&span{time.Hour, time.Second, recordings.LongestLink}, "expires-in", "for how `long` it holds: 90s, 10m, 30d at most")
+	link.Flags().Var(&span.Span{Length: time.Hour, Least: time.Second, Most: recordings.LongestLink}, "expires-in", "for how `long` it holds: 90s, 10m, 30d at most")
 	link.Flags().String("format", "", "`what` it gives: wav, mp3 or original (default the first of them that there is)")
 	return link
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/internal/audit"
+	"github.com/selvage/selvage/internal/datadir"
 	"github.com/selvage/selvage/internal/store"
 	"github.com/selvage/selvage/keys"
 )
@@ -71,7 +72,7 @@ func (c Config) master(ctx context.Context, rows keys.Store) (key []byte, made b
 		if made = missing(); made && len(ring) > 0 {
 			return nil, false, c.noMaster()
 		}
-		if err := makeDataDir(c.Data); err != nil {
+		if err := datadir.Make(c.Data); err != nil {
 			return nil, false, err
 		}
 	}

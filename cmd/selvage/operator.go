@@ -10,6 +10,7 @@ import (
 
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/suggest"
 	"github.com/selvage/selvage/operator"
 )
 
@@ -107,7 +108,7 @@ func roles(cmd *cobra.Command) ([]operator.Membership, error) {
 		name, project, _ := strings.Cut(text, "@")
 		r, ok := operator.ParseRole(name)
 		if !ok {
-			return nil, usagef("--role: there is no role %q%s", name, suggest(name, []string{"owner", "admin", "viewer"}, "there are owner, admin, viewer"))
+			return nil, usagef("--role: there is no role %q%s", name, suggest.MeantOr(name, []string{"owner", "admin", "viewer"}, "there are owner, admin, viewer"))
 		}
 		all = append(all, operator.Membership{ProjectID: project, Role: r})
 	}

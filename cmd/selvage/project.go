@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/datadir"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
 )
@@ -91,7 +92,7 @@ func (c *cli) createProject(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if !config.Database.shared() {
-		if err := makeDataDir(config.Data); err != nil {
+		if err := datadir.Make(config.Data); err != nil {
 			return err
 		}
 	}

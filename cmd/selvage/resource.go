@@ -15,6 +15,7 @@ import (
 	"github.com/selvage/selvage/fabric/kinds"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/suggest"
 )
 
 // A resource is one with its kind, as it is printed.
@@ -74,7 +75,7 @@ func (a *app) kindNamed(name string) (*kinds.Kind, error) {
 	if name == "subscriber" || name == "subscribers" {
 		return nil, usagef("subscribers have a command of their own: `selvage subscriber --help`")
 	}
-	return nil, usagef("there is no kind %q%s", name, suggest(name, types, "there are "+strings.Join(types, ", ")))
+	return nil, usagef("there is no kind %q%s", name, suggest.MeantOr(name, types, "there are "+strings.Join(types, ", ")))
 }
 
 func (c *cli) listResources(ctx context.Context, a *app, cmd *cobra.Command, _ []string) error {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/selvage/selvage/internal/suggest"
 	"github.com/selvage/selvage/keys"
 )
 
@@ -100,7 +101,7 @@ func parseUse(name string) (keys.Use, error) {
 		}
 		all = append(all, string(use))
 	}
-	return "", usagef("there is no use %q%s", name, suggest(name, all, "there are "+strings.Join(all, ", ")))
+	return "", usagef("there is no use %q%s", name, suggest.MeantOr(name, all, "there are "+strings.Join(all, ", ")))
 }
 
 func (c *cli) retireKey(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {

@@ -23,6 +23,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/selvage/selvage/internal/datadir"
 )
 
 // patient is how long a script waits for what must happen in time.
@@ -170,8 +172,8 @@ func cmdAwait(ts *testscript.TestScript, _ bool, args []string) {
 func cmdReady(ts *testscript.TestScript, _ bool, args []string) {
 	dir := ts.MkAbs(args[0])
 	for deadline := time.Now().Add(patient); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
-		var r running
-		text, err := os.ReadFile(filepath.Join(dir, runFile))
+		var r datadir.Running
+		text, err := os.ReadFile(filepath.Join(dir, datadir.RunFile))
 		if err != nil || json.Unmarshal(text, &r) != nil || strconv.Itoa(r.PID) == ts.Getenv("PID") {
 			continue
 		}

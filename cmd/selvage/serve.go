@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -13,12 +12,13 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/selvage/selvage/internal/audit"
+	"github.com/selvage/selvage/internal/datadir"
+	"github.com/selvage/selvage/internal/span"
 	"github.com/selvage/selvage/internal/web"
 )
 
@@ -73,10 +73,10 @@ func (c *cli) serve(cmd *cobra.Command) error {
 	s.level.Set(slog.Level(config.Log.Level))
 	s.log = newLogger(c.stderr, config.Log.Format, s.level)
 	slog.SetDefault(newLogger(c.stderr, config.Log.Format, slog.LevelError)) // of libraries that take no logger
-	if err := makeDataDir(config.Data); err != nil {
+	if err := datadir.Make(config.Data); err != nil {
 		return err
 	}
-	lock, err := lockData(config.Data)
+	lock, err := datadir.Lock(config.Data)
 	if err != nil {
 		return err
 	}
@@ -107,40 +107,6 @@ func (c *cli) serve(cmd *cobra.Command) error {
 	}
 	err = s.run(cmd.Context(), c, func() { s.reload(c, cmd) })
 	return errors.Join(err, s.app.close())
-}
-
-func makeDataDir(dir string) error {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("making data directory: %w%s", err, nameAnother)
-	}
-	return checkDataDir(dir)
-}
-
-// How errors of the data directory end.
-const (
-	another     = "name one that can be written with --data"
-	nameAnother = "; " + another
-	orAnother   = ", or " + another
-)
-
-// checkDataDir tells early and plainly what each file in it would.
-func checkDataDir(dir string) error {
-	const writable = 0o3 // W_OK and X_OK
-	info, err := os.Stat(dir)
-	switch {
-	case err != nil:
-	case !info.IsDir():
-		err = syscall.ENOTDIR
-	default:
-		err = syscall.Access(dir, writable)
-	}
-	if errors.Is(err, syscall.EACCES) && uidOf(info) != os.Geteuid() {
-		return fmt.Errorf("opening data directory %s: %w: it belongs to %s, and this is %s; run it as that account%s", dir, err, ownerOf(info), nameOfUID(os.Geteuid()), orAnother)
-	}
-	if err != nil {
-		return fmt.Errorf("opening data directory %s: %w%s", dir, err, nameAnother)
-	}
-	return nil
 }
 
 // run serves until the process is told to stop.
@@ -192,10 +158,10 @@ func (s *server) run(ctx context.Context, c *cli, reload func()) error {
 	if r, ok := s.certs.(runner); ok {
 		work.Go(func() { r.Run(background) })
 	}
-	if err := s.running().write(s.app.config.Data); err != nil {
+	if err := s.running().Write(s.app.config.Data); err != nil {
 		return errors.Join(err, s.shutdown(ctx))
 	}
-	defer os.Remove(filepath.Join(s.app.config.Data, runFile))
+	defer os.Remove(filepath.Join(s.app.config.Data, datadir.RunFile))
 	s.greet(c, first, setup)
 	return s.wait(ctx, reload)
 }
@@ -235,8 +201,8 @@ func (s *server) start(h http.Handler) {
 }
 
 // running says where the server is reached.
-func (s *server) running() running {
-	r := running{PID: os.Getpid(), HTTP: "http://" + s.ports.http.Addr().String(), PublicURL: s.app.where.public, AuthURL: s.app.where.auth}
+func (s *server) running() datadir.Running {
+	r := datadir.Running{PID: os.Getpid(), HTTP: "http://" + s.ports.http.Addr().String(), PublicURL: s.app.where.public, AuthURL: s.app.where.auth}
 	if s.ports.tls != nil {
 		r.HTTPS = "https://" + s.ports.tls.Addr().String()
 	}
@@ -254,7 +220,7 @@ func (a *app) sweep(ctx context.Context, log *slog.Logger) {
 	for {
 		var err error
 		if keep := time.Duration(a.config.Audit.Keep); keep > 0 {
-			if until := time.Now().Add(-keep).UTC().Truncate(day); until.After(pruned) {
+			if until := time.Now().Add(-keep).UTC().Truncate(span.Day); until.After(pruned) {
 				pruned, err = until, a.store.PruneAudit(ctx, until)
 			}
 		}

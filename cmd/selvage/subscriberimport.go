@@ -18,6 +18,7 @@ import (
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/suggest"
 )
 
 func (c *cli) subscriberImportCommand() *cobra.Command {
@@ -114,7 +115,7 @@ func importColumns(r *csv.Reader) ([]string, error) {
 	for i, name := range record {
 		name = strings.ToLower(strings.TrimSpace(strings.TrimPrefix(name, "\ufeff"))) // a spreadsheet's mark of UTF-8
 		if !slices.Contains(known, name) {
-			return nil, usagef("there is no column %q%s", name, suggest(name, known, "there are "+strings.Join(known, ", ")))
+			return nil, usagef("there is no column %q%s", name, suggest.MeantOr(name, known, "there are "+strings.Join(known, ", ")))
 		}
 		if slices.Contains(columns, name) {
 			return nil, usagef("the column %q is there twice", name)

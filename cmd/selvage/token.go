@@ -8,7 +8,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/datadir"
 	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/span"
 )
 
 var issued = view[fabric.Tokens]{
@@ -81,7 +83,7 @@ func (c *cli) tokenCommand() *cobra.Command {
 	invite.Flags().String("address", "", "`id` of the address that it reaches")
 	for _, cmd := range []*cobra.Command{subscriber, guest, invite} {
 		addProject(cmd)
-		cmd.Flags().Var(&span{fabric.TokenLifetime, time.Second, fabric.MaxLifetime}, "expires-in", "the `time` it lives")
+		cmd.Flags().Var(&span.Span{Length: fabric.TokenLifetime, Least: time.Second, Most: fabric.MaxLifetime}, "expires-in", "the `time` it lives")
 	}
 	inspect := &cobra.Command{Use: "inspect", Short: "Show what a token on stdin says", Args: positional(), RunE: c.withIssuer(c.inspectToken)}
 	revoke := &cobra.Command{Use: "revoke", Short: "End the token on stdin", Args: positional(), RunE: c.withIssuer(c.revokeToken)}
@@ -92,7 +94,7 @@ func (c *cli) tokenCommand() *cobra.Command {
 // server in the data directory, where the configuration does not say.
 func (c *cli) withIssuer(do command) func(*cobra.Command, []string) error {
 	return c.with(func(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
-		_, beside := readRunning(a.config.Data)
+		_, beside := datadir.ReadRunning(a.config.Data)
 		if a.config.Database.shared() && a.config.AuthURL == "" && a.config.PublicURL == "" && !beside {
 			c.warnings().Warn("tokens of other nodes may have another issuer than here; set SELVAGE_AUTH_URL as they do", "issuer", a.where.issuer())
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/selvage/selvage/internal/ca"
+	"github.com/selvage/selvage/internal/suggest"
 	"github.com/selvage/selvage/internal/truststore"
 )
 
@@ -90,7 +91,7 @@ func (c *cli) openTrust(cmd *cobra.Command, config truststore.Config) (*truststo
 		for _, name := range names {
 			if !slices.Contains(truststore.Kinds, truststore.Kind(name)) {
 				known := []string{"system", "chromium", "firefox"}
-				return nil, usagef("--store: there is no store %q%s", name, suggest(name, known, "there are "+strings.Join(known, ", ")))
+				return nil, usagef("--store: there is no store %q%s", name, suggest.MeantOr(name, known, "there are "+strings.Join(known, ", ")))
 			}
 			config.Kinds = append(config.Kinds, truststore.Kind(name))
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/selvage/selvage/internal/database"
 	"github.com/selvage/selvage/internal/session/redis"
+	"github.com/selvage/selvage/internal/suggest"
 )
 
 // The URLs of what is kept elsewhere or in a file.
@@ -89,7 +90,7 @@ func otherScheme(scheme string, schemes []string) string {
 	if meant := otherSchemes[scheme]; slices.Contains(schemes, meant) {
 		return fmt.Sprintf("; did you mean %q?", meant+":")
 	}
-	return strings.Replace(didYouMean(scheme, schemes), `"?`, `:"?`, 1)
+	return strings.Replace(suggest.Meant(scheme, schemes), `"?`, `:"?`, 1)
 }
 
 // redact hides the passwords of a URL: the one before its hosts and those among

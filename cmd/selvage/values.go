@@ -14,6 +14,8 @@ import (
 
 	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/password"
+	"github.com/selvage/selvage/internal/span"
+	"github.com/selvage/selvage/internal/suggest"
 	"github.com/selvage/selvage/keys"
 	"github.com/selvage/selvage/operator"
 )
@@ -255,7 +257,7 @@ func (s *services) UnmarshalText(text []byte) error {
 	*s = split(string(text))
 	for _, name := range *s {
 		if !slices.Contains(all, name) {
-			return fmt.Errorf("has no service %q%s", name, suggest(name, all, "there are "+strings.Join(all, ", ")))
+			return fmt.Errorf("has no service %q%s", name, suggest.MeantOr(name, all, "there are "+strings.Join(all, ", ")))
 		}
 	}
 	if len(*s) == 0 {
@@ -328,15 +330,15 @@ func (f *logFormat) UnmarshalText(text []byte) error {
 }
 
 // leastRetention is what of the audit trail is kept in any case.
-const leastRetention = 30 * day
+const leastRetention = 30 * span.Day
 
 func (r *retention) UnmarshalText(text []byte) error {
-	s := span{least: 0, most: 100 * 365 * day}
-	if err := s.Set(string(text)); string(text) != "0" && (err != nil || s.length < leastRetention) {
-		return fmt.Errorf("needs a time from %s to %s, such as 400d, or 0 for ever", inDays(leastRetention), inDays(s.most))
+	s := span.Span{Least: 0, Most: 100 * 365 * span.Day}
+	if err := s.Set(string(text)); string(text) != "0" && (err != nil || s.Length < leastRetention) {
+		return fmt.Errorf("needs a time from %s to %s, such as 400d, or 0 for ever", span.InDays(leastRetention), span.InDays(s.Most))
 	}
-	*r = retention(s.length)
+	*r = retention(s.Length)
 	return nil
 }
 
-func (r retention) String() string { return inDays(time.Duration(r)) }
+func (r retention) String() string { return span.InDays(time.Duration(r)) }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/knadh/koanf/v2"
+
+	"github.com/selvage/selvage/internal/span"
 )
 
 func TestSize(t *testing.T) {
@@ -58,28 +60,6 @@ func TestBaseURL(t *testing.T) {
 		var got baseURL
 		if err := got.UnmarshalText([]byte(tt.text)); (err == nil) != tt.ok || tt.ok && string(got) != tt.want {
 			t.Errorf("baseURL %q = %q, %v, want %q, %v", tt.text, got, err, tt.want, tt.ok)
-		}
-	}
-}
-
-func TestDidYouMean(t *testing.T) {
-	names := []string{"database", "data", "listen", "listen_tls", "log"}
-	tests := []struct{ name, want string }{
-		{"databse", "database"},
-		{"lsiten", "listen"},
-		{"Listen", "listen"},
-		{"listen_tsl", "listen_tls"},
-		{"dta", "data"},
-		{"zebra", ""},
-		{"", ""},
-	}
-	for _, tt := range tests {
-		want := ""
-		if tt.want != "" {
-			want = `; did you mean "` + tt.want + `"?`
-		}
-		if got := didYouMean(tt.name, names); got != want {
-			t.Errorf("didYouMean(%q) = %q, want %q", tt.name, got, want)
 		}
 	}
 }
@@ -258,7 +238,7 @@ func TestRejection(t *testing.T) {
 }
 
 func TestRetention(t *testing.T) {
-	for text, want := range map[string]time.Duration{"0": 0, "400d": 400 * day, "720h": 30 * day, "29d": -1, "1h": -1, "-1d": -1, "": -1, "ever": -1, "99999999d": -1} {
+	for text, want := range map[string]time.Duration{"0": 0, "400d": 400 * span.Day, "720h": 30 * span.Day, "29d": -1, "1h": -1, "-1d": -1, "": -1, "ever": -1, "99999999d": -1} {
 		var r retention
 		if err := r.UnmarshalText([]byte(text)); (err != nil) != (want < 0) || err == nil && time.Duration(r) != want {
 			t.Errorf("retention %q = %v, %v, want %v", text, r, err, want)

@@ -4,6 +4,8 @@ import (
 	"net"
 	"net/url"
 	"strings"
+
+	"github.com/selvage/selvage/internal/datadir"
 )
 
 // where is how clients reach a server: what goes into links and tokens.
@@ -58,7 +60,7 @@ func locate(c Config, httpPort, httpsPort string) where {
 // command that makes tokens makes them as the server does.
 func locateBeside(c Config) where {
 	w := locate(c, portOf(c.Listen, "8080"), portOf(c.tlsAddress(), "8443"))
-	r, ok := readRunning(c.Data)
+	r, ok := datadir.ReadRunning(c.Data)
 	if !ok {
 		return w
 	}

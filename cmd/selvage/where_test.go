@@ -1,12 +1,16 @@
 package main
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/selvage/selvage/internal/datadir"
+)
 
 // The relay is told of where something serves it: browser SDKs open it by HTTPS alone.
 func TestRelayURL(t *testing.T) {
 	beside := func(https string) Config {
 		dir := t.TempDir()
-		if err := (running{PublicURL: "http://localhost:1", HTTPS: https}).write(dir); err != nil {
+		if err := (datadir.Running{PublicURL: "http://localhost:1", HTTPS: https}).Write(dir); err != nil {
 			t.Fatal(err)
 		}
 		return Config{Listen: "127.0.0.1:0", ListenTLS: auto, Data: dir}

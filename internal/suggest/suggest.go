@@ -1,13 +1,14 @@
-package main
+// Package suggest tells what was meant by a name that there is not.
+package suggest
 
 import (
 	"fmt"
 	"strings"
 )
 
-// didYouMean gives `; did you mean "x"?` for the name nearest to a mistyped one,
+// Meant gives `; did you mean "x"?` for the name nearest to a mistyped one,
 // or "" if none is near.
-func didYouMean(name string, names []string) string {
+func Meant(name string, names []string) string {
 	bare := func(s string) string { return strings.ToLower(strings.TrimLeft(s, "-")) } // what all flags begin with makes none the nearer
 	best, least := "", 1+len(bare(name))/3
 	for _, n := range names {
@@ -21,10 +22,10 @@ func didYouMean(name string, names []string) string {
 	return fmt.Sprintf("; did you mean %q?", best)
 }
 
-// suggest tells the name that was meant, if one is near, and then what to know
+// MeantOr tells the name that was meant, if one is near, and then what to know
 // anyway.
-func suggest(name string, names []string, anyway string) string {
-	if near := didYouMean(name, names); near != "" {
+func MeantOr(name string, names []string, anyway string) string {
+	if near := Meant(name, names); near != "" {
 		return near + " " + strings.ToUpper(anyway[:1]) + anyway[1:]
 	}
 	return "; " + anyway

@@ -1,4 +1,4 @@
-package main
+package datadir
 
 import (
 	"encoding/json"
@@ -10,15 +10,15 @@ import (
 	"syscall"
 )
 
-// runFile says where the running server is reached; lockFile is locked while
+// RunFile says where the running server is reached; LockFile is locked while
 // there is one.
 const (
-	runFile  = "run.json"
-	lockFile = "serve.lock"
+	RunFile  = "run.json"
+	LockFile = "serve.lock"
 )
 
-// running is what run.json says.
-type running struct {
+// Running is what run.json says.
+type Running struct {
 	PID       int    `json:"pid"`
 	HTTP      string `json:"http,omitempty"`
 	HTTPS     string `json:"https,omitempty"`
@@ -27,27 +27,27 @@ type running struct {
 	AuthURL   string `json:"auth_url"`
 }
 
-// write makes run.json, whole or not at all.
-func (r running) write(dir string) error {
+// Write makes run.json, whole or not at all.
+func (r Running) Write(dir string) error {
 	text, err := json.Marshal(r)
 	if err != nil {
-		return fmt.Errorf("writing %s: %w", runFile, err)
+		return fmt.Errorf("writing %s: %w", RunFile, err)
 	}
-	return replaceFile(filepath.Join(dir, runFile), append(text, '\n'), 0o644)
+	return Replace(filepath.Join(dir, RunFile), append(text, '\n'), 0o644)
 }
 
-// readRunning gives what run.json of a data directory says. ok is false if
+// ReadRunning gives what run.json of a data directory says. ok is false if
 // there is none that can be read.
-func readRunning(dir string) (r running, ok bool) {
-	text, err := os.ReadFile(filepath.Join(dir, runFile))
+func ReadRunning(dir string) (r Running, ok bool) {
+	text, err := os.ReadFile(filepath.Join(dir, RunFile))
 	if err != nil {
-		return running{}, false
+		return Running{}, false
 	}
 	return r, json.Unmarshal(text, &r) == nil
 }
 
-// replaceFile writes a file so that readers see the old one or the new one.
-func replaceFile(name string, text []byte, mode fs.FileMode) error {
+// Replace writes a file so that readers see the old one or the new one.
+func Replace(name string, text []byte, mode fs.FileMode) error {
 	f, err := os.CreateTemp(filepath.Dir(name), ".new-*")
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", name, err)
@@ -64,17 +64,17 @@ func replaceFile(name string, text []byte, mode fs.FileMode) error {
 	return nil
 }
 
-// lockData makes this process the one server of a data directory, until the file
+// Lock makes this process the one server of a data directory, until the file
 // is closed or the process ends.
-func lockData(dir string) (*os.File, error) {
-	f, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_CREATE|os.O_RDWR, 0o600)
+func Lock(dir string) (*os.File, error) {
+	f, err := os.OpenFile(filepath.Join(dir, LockFile), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("locking data directory: %w%s", err, nameAnother)
 	}
 	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
 		who := "another process"
-		if r, ok := readRunning(dir); ok {
+		if r, ok := ReadRunning(dir); ok {
 			who = fmt.Sprintf("process %d", r.PID)
 		}
 		return nil, errors.Join(fmt.Errorf("%s serves %s already: stop it first, or name another directory with --data", who, dir), f.Close())

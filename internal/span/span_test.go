@@ -1,4 +1,4 @@
-package main
+package span
 
 import (
 	"testing"
@@ -17,7 +17,7 @@ func TestSpan(t *testing.T) {
 		{"20h", 20 * time.Hour, "20h"},
 		{"36h30m", 36*time.Hour + 30*time.Minute, "36h30m"},
 		{"48h", 48 * time.Hour, "2d"},
-		{"30d", 30 * day, "30d"},
+		{"30d", 30 * Day, "30d"},
 		{"720h1s", 0, ""},
 		{"31d", 0, ""},
 		{"99999999999d", 0, ""},
@@ -29,13 +29,13 @@ func TestSpan(t *testing.T) {
 		{"", 0, ""},
 	}
 	for _, tt := range tests {
-		s := span{least: time.Second, most: 30 * day}
+		s := Span{Least: time.Second, Most: 30 * Day}
 		err := s.Set(tt.text)
-		if (err == nil) != (tt.want > 0) || s.length != tt.want || err == nil && s.String() != tt.back {
-			t.Errorf("Set(%q) = %v, %s, %v, want %v, %s", tt.text, s.length, s.String(), err, tt.want, tt.back)
+		if (err == nil) != (tt.want > 0) || s.Length != tt.want || err == nil && s.String() != tt.back {
+			t.Errorf("Set(%q) = %v, %s, %v, want %v, %s", tt.text, s.Length, s.String(), err, tt.want, tt.back)
 		}
 	}
-	if got := (&span{}).String(); got != "0" {
+	if got := (&Span{}).String(); got != "0" {
 		t.Errorf("no span is %q, want 0, which the help leaves out", got)
 	}
 }

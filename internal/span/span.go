@@ -1,0 +1,60 @@
+// Package span reads and writes how long something is good, as people do: in days, too.
+package span
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+// A Span is a flag's value: for how long something is good, from least to most.
+type Span struct{ Length, Least, Most time.Duration }
+
+var _ pflag.Value = (*Span)(nil)
+
+// Day is a day of 24 hours.
+const Day = 24 * time.Hour
+
+// Set reads a span, in days too.
+func (s *Span) Set(text string) error {
+	length, err := time.ParseDuration(text)
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		var n int
+		n, err = strconv.Atoi(days)
+		length = time.Duration(max(-1, min(n, 1+int(s.Most/Day)))) * Day
+	}
+	if err != nil || length < s.Least || length > s.Most {
+		bounds := "up to " + InDays(s.Most)
+		if s.Least > 0 {
+			bounds = "from " + InDays(s.Least) + " to " + InDays(s.Most)
+		}
+		return fmt.Errorf("needs a time %s, such as 12h or 7d", bounds)
+	}
+	s.Length = length
+	return nil
+}
+
+func (s *Span) String() string { return InDays(s.Length) }
+
+// Type is the kind of value, for the help.
+func (s *Span) Type() string { return "time" }
+
+// InDays writes a time as one would: 30d, 1h, where Go says 720h0m0s.
+func InDays(d time.Duration) string {
+	switch {
+	case d == 0:
+		return "0"
+	case d%Day == 0:
+		return strconv.Itoa(int(d/Day)) + "d"
+	}
+	text := d.String()
+	for _, none := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(text, none) {
+			text = text[:len(text)-2]
+		}
+	}
+	return text
+}
