@@ -18,8 +18,11 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// maxBody bounds a JSON or form body; media has its own limit.
-const maxBody = 1 << 20
+// The bounds of a JSON or form body; media has its own.
+const (
+	maxBody    = 1 << 20
+	maxMembers = 256 // of a JSON object: each costs much more than its bytes, before anybody has shown who it is
+)
 
 // Decode reads a JSON object, or a form with the same field names, into the
 // fields of a T by their json tags. Unknown members are ignored; a member of the
@@ -87,8 +90,8 @@ func kindOf(t reflect.Type) string {
 }
 
 // Members reads the body's JSON object, or its form fields as JSON strings, by
-// name. It refuses other content types, a compressed body, bodies over 1 MiB,
-// repeated names, and anything after the object.
+// name. It refuses other content types, a compressed body, bodies over 1 MiB, objects
+// of more than 256 members, repeated names, and anything after the object.
 func Members(r *http.Request) (map[string]json.RawMessage, error) {
 	kind, err := contentType(r)
 	if err != nil {
@@ -162,6 +165,9 @@ func jsonMembers(body []byte) (map[string]json.RawMessage, error) {
 		}
 		if _, twice := members[name]; twice {
 			return nil, problem.New(problem.Malformed, "bad_request", "a member is repeated in the JSON object")
+		}
+		if len(members) >= maxMembers {
+			return nil, problem.New(problem.Malformed, "bad_request", "the JSON object has more than %d members", maxMembers)
 		}
 		members[name] = raw
 	}

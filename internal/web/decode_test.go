@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -71,6 +72,7 @@ func TestDecodeRefuses(t *testing.T) {
 		{"not UTF-8", "application/json", "{\"name\":\"\xff\"}", problem.Malformed},
 		{"NaN", "application/json", `{"count":NaN}`, problem.Malformed},
 		{"deep", "application/json", `{"name":` + strings.Repeat("[", 100_000) + `}`, problem.Malformed},
+		{"many members", "application/json", "{" + members(257) + "}", problem.Malformed},
 		{"large", "application/json", `{"name":"` + strings.Repeat("x", 1<<20) + `"}`, problem.TooLarge},
 		{"a large form", "application/x-www-form-urlencoded", "name=" + strings.Repeat("x", 1<<20), problem.TooLarge},
 		{"text", "text/plain", "{}", problem.Unsupported},
@@ -86,6 +88,21 @@ func TestDecodeRefuses(t *testing.T) {
 		if _, err := web.Decode[thing](post(tt.kind, tt.body)); !errors.Is(err, tt.want) {
 			t.Errorf("%s: Decode = %v, want %v", tt.name, err, tt.want)
 		}
+	}
+}
+
+// members gives so many members of an object, one after the other.
+func members(n int) string {
+	var all []string
+	for i := range n {
+		all = append(all, `"m`+strconv.Itoa(i)+`":0`)
+	}
+	return strings.Join(all, ",")
+}
+
+func TestDecodeTakesManyMembers(t *testing.T) {
+	if in, err := web.Decode[thing](post("application/json", `{"name":"a",`+members(255)+"}")); err != nil || in.Name != "a" {
+		t.Errorf("Decode of 256 members = %+v, %v", in, err)
 	}
 }
 
