@@ -114,7 +114,7 @@ type Config struct {
 		LoginPerAccount       atMost `koanf:"login_per_account" default:"10" reload:"true" help:"passwords that may be tried at an account at once, right ones not counted, and two and a half times as many within an hour; so many too by each device that signed in to it before; 0 for no limit"`
 		LoginPerNetwork       atMost `koanf:"login_per_network" default:"80" reload:"true" help:"wrong passwords from one address in 15 minutes; 0 for no limit"`
 		LoginPerRange         atMost `koanf:"login_per_range" default:"400" reload:"true" help:"wrong passwords from one IPv6 /48 or IPv4 /24 in 15 minutes; 0 for no limit"`
-		AuthorizePerNetwork   atMost `koanf:"authorize_per_network" default:"1200" reload:"true" help:"authorization requests from one address a minute; 0 for no limit"`
+		AuthorizePerNetwork   atMost `koanf:"authorize_per_network" default:"1200" reload:"true" help:"authorization requests from one address a minute, and pages of accounts asked for by who is not signed in; 0 for no limit"`
 		TokenPerClient        atMost `koanf:"token_per_client" default:"6000" reload:"true" help:"requests for tokens of a client from one address a minute; 0 for no limit"`
 		RegisterPerNetwork    atMost `koanf:"register_per_network" default:"20" reload:"true" help:"registrations from one address an hour; 0 for no limit"`
 		MailPerAddress        atMost `koanf:"mail_per_address" default:"5" reload:"true" help:"mails an hour to one address that who is not signed in asks for; 0 for no limit"`

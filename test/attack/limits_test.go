@@ -93,3 +93,14 @@ func TestLimitsOfNetworks(t *testing.T) {
 		})
 	}
 }
+
+// TestLimitOfAccountPages goes to the page of an account again and again without signing in:
+// each is a request to sign in that is kept, and counts as those of clients do.
+func TestLimitOfAccountPages(t *testing.T) {
+	p := limited(t, "AUTHORIZE_PER_NETWORK=2")
+	for range 2 {
+		p.Get(t, "/account?project="+p.ID).Want(t, 303)
+	}
+	wantLater(t, p.Get(t, "/account?project="+p.ID), "")
+	wantLater(t, p.Get(t, "/login/oauth/authorize"), "")
+}
