@@ -13,6 +13,7 @@ import (
 	"github.com/selvage/selvage/fabric/relay"
 	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/idp/oidc"
+	"github.com/selvage/selvage/internal/config"
 	"github.com/selvage/selvage/internal/deliver"
 	"github.com/selvage/selvage/internal/egress"
 	"github.com/selvage/selvage/internal/factor"
@@ -29,8 +30,8 @@ import (
 // An app is the services over their backends: what the server mounts and the
 // commands call.
 type app struct {
-	config Config
-	where  where
+	config config.Config
+	where  config.Where
 
 	backends
 	ring        *keys.Ring
@@ -69,7 +70,7 @@ type options struct {
 const kindsDir = "kinds"
 
 // open opens the backends and builds the services.
-func open(ctx context.Context, c Config, w where, o options) (_ *app, err error) {
+func open(ctx context.Context, c config.Config, w config.Where, o options) (_ *app, err error) {
 	a := &app{config: c, where: w}
 	defer func() {
 		if err != nil {
@@ -104,10 +105,10 @@ func open(ctx context.Context, c Config, w where, o options) (_ *app, err error)
 	if <-kindsLoaded; kindsErr != nil {
 		return nil, kindsErr
 	}
-	if a.factors, err = factor.New(factor.Config{Store: a.store, Sessions: a.sessions, Ring: a.ring, AuthURL: w.auth}); err != nil {
+	if a.factors, err = factor.New(factor.Config{Store: a.store, Sessions: a.sessions, Ring: a.ring, AuthURL: w.Auth}); err != nil {
 		return nil, err
 	}
-	if a.operatorFactors, err = factor.New(factor.Config{Store: a.store, Sessions: a.sessions, Ring: a.ring, AuthURL: w.public}); err != nil {
+	if a.operatorFactors, err = factor.New(factor.Config{Store: a.store, Sessions: a.sessions, Ring: a.ring, AuthURL: w.Public}); err != nil {
 		return nil, err
 	}
 	if err := a.openPolicy(); err != nil {
@@ -121,12 +122,12 @@ func open(ctx context.Context, c Config, w where, o options) (_ *app, err error)
 // provider whether a login lives, which asks it for subscribers and tokens.
 func (a *app) build(all *kinds.Catalog, observe func(event string)) {
 	a.passwords = password.New(a.config.Password.Parallel)
-	a.limits = limit.New(a.sessions, a.config.rates())
-	a.proxies.Set(a.config.TrustedProxies.prefixes())
+	a.limits = limit.New(a.sessions, rates(a.config))
+	a.proxies.Set(a.config.TrustedProxies.Prefixes())
 	a.egress = egress.Policy{Allow: a.config.Egress.Allow}
 	a.fabric = fabric.New(fabric.Config{
 		Store: a.store, Ring: a.ring, Kinds: all, Passwords: a.passwords, Revocations: a.revocations, Sessions: a.sessions,
-		Host: a.where.fabric, Issuer: a.where.issuer(),
+		Host: a.where.Fabric, Issuer: a.where.Issuer(),
 		Live:        func(ctx context.Context, sid string) error { return a.idp.Live(ctx, sid) },
 		EmbedLimits: fabric.EmbedLimits{Tokens: int(a.config.Limits.EmbedTokens), Sockets: int(a.config.Limits.EmbedSockets)},
 		Weak:        a.policy.Weak, MinPassword: a.policy.MinLength,
@@ -139,7 +140,7 @@ func (a *app) build(all *kinds.Catalog, observe func(event string)) {
 	})
 	a.idp = idp.New(idp.Config{
 		Store: a.store, Subscribers: a.store, Sessions: a.sessions, Fabric: a.fabric, Passwords: a.passwords, Factors: a.factors,
-		Ring: a.ring, Revocations: a.revocations, Issuer: a.where.issuer(), Lifetimes: a.config.lifetimes(), Observe: observe,
+		Ring: a.ring, Revocations: a.revocations, Issuer: a.where.Issuer(), Lifetimes: lifetimes(a.config), Observe: observe,
 		CheckURL: a.egress.Check, Fetch: a.egress.Fetcher(),
 		DeviceGuesses: int(a.config.Limits.DeviceCodes), Limits: a.limits,
 	})
@@ -159,11 +160,11 @@ func (a *app) build(all *kinds.Catalog, observe func(event string)) {
 
 // serveRelay makes the relay, if it is asked for. observe is told of its messages.
 func (a *app) serveRelay(log *slog.Logger, observe func(method, result string)) {
-	if a.serves(serviceRelay) {
+	if a.serves(config.Relay) {
 		limits := a.config.Limits
 		a.relay = relay.New(relay.Config{
 			Fabric: a.fabric, Observe: observe, Log: log,
-			Limits: relay.Limits{PerCaller: limits.RelaySockets.orNone(), PerNetwork: limits.RelayUnauthenticated.orNone()},
+			Limits: relay.Limits{PerCaller: limits.RelaySockets.OrNone(), PerNetwork: limits.RelayUnauthenticated.OrNone()},
 		})
 	}
 }
@@ -180,7 +181,8 @@ func (a *app) serveDeliveries(log *slog.Logger, webhook, logout func(result stri
 	})
 }
 
-func (c Config) lifetimes() idp.Lifetimes {
+// lifetimes gives those of the configuration.
+func lifetimes(c config.Config) idp.Lifetimes {
 	return idp.Lifetimes{
 		Code: time.Duration(c.Tokens.Code), AccessFabric: time.Duration(c.Tokens.AccessFabric), AccessJWT: time.Duration(c.Tokens.AccessJWT),
 		RefreshIdle: time.Duration(c.Tokens.RefreshIdle), RefreshAbsolute: time.Duration(c.Tokens.RefreshAbsolute),

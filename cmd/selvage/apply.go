@@ -65,8 +65,8 @@ func (c *cli) apply(cmd *cobra.Command, _ []string) error {
 	}
 	dry, _ := cmd.Flags().GetBool("dry-run")
 	if dry {
-		err = config.checkRows()
-	} else if !config.Database.shared() {
+		err = checkRows(config)
+	} else if !config.Database.Shared() {
 		err = datadir.Make(config.Data)
 	}
 	if err != nil {

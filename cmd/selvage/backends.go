@@ -5,11 +5,11 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"path/filepath"
 	"slices"
 	"time"
 
 	"github.com/selvage/selvage/internal/blob"
+	"github.com/selvage/selvage/internal/config"
 	"github.com/selvage/selvage/internal/datadir"
 	"github.com/selvage/selvage/internal/session"
 	"github.com/selvage/selvage/internal/session/failover"
@@ -32,7 +32,7 @@ type backends struct {
 }
 
 // openStore opens what holds the rows.
-func (b *backends) openStore(ctx context.Context, c Config, check time.Duration) (err error) {
+func (b *backends) openStore(ctx context.Context, c config.Config, check time.Duration) (err error) {
 	b.store, err = store.Open(ctx, store.Config{URL: string(c.Database), Dir: c.Data, Pool: int(c.Pool.Database), Check: check})
 	if err != nil {
 		return err
@@ -45,8 +45,8 @@ func (b *backends) openStore(ctx context.Context, c Config, check time.Duration)
 // openSessions opens what holds short-lived state. Sessions in Redis fall back to
 // where the rows are, if other nodes can look there too. log is told when that
 // happens.
-func (b *backends) openSessions(ctx context.Context, c Config, log *slog.Logger) (err error) {
-	if !c.Sessions.redis() {
+func (b *backends) openSessions(ctx context.Context, c config.Config, log *slog.Logger) (err error) {
+	if !c.Sessions.Redis() {
 		err = b.openSessionRows(ctx, c, string(c.Sessions))
 		b.sessions = b.sessionRows
 		return err
@@ -56,7 +56,7 @@ func (b *backends) openSessions(ctx context.Context, c Config, log *slog.Logger)
 	}
 	b.opened = append(b.opened, b.redis)
 	fallback := ""
-	if c.Database.shared() {
+	if c.Database.Shared() {
 		fallback = string(c.Database)
 	}
 	if err := b.openSessionRows(ctx, c, fallback); err != nil {
@@ -69,8 +69,8 @@ func (b *backends) openSessions(ctx context.Context, c Config, log *slog.Logger)
 }
 
 // openSessionRows opens sessions in a database, by default a file of their own.
-func (b *backends) openSessionRows(ctx context.Context, c Config, url string) (err error) {
-	if !sessionsURL(url).shared() {
+func (b *backends) openSessionRows(ctx context.Context, c config.Config, url string) (err error) {
+	if !config.SessionsURL(url).Shared() {
 		if err := datadir.Make(c.Data); err != nil {
 			return err
 		}
@@ -98,21 +98,12 @@ func (b *backends) askSessions(ctx context.Context) (note string, err error) {
 }
 
 // openMedia opens what holds recordings, and makes it where there is none.
-func (b *backends) openMedia(c Config) (err error) {
-	if b.media, err = blob.OpenDir(c.mediaDir()); err != nil {
+func (b *backends) openMedia(c config.Config) (err error) {
+	if b.media, err = blob.OpenDir(c.MediaDir()); err != nil {
 		return err
 	}
 	b.opened = append(b.opened, b.media)
 	return nil
-}
-
-// mediaDir gives the directory of recordings.
-func (c Config) mediaDir() string {
-	dir := c.Media.folder()
-	if filepath.IsAbs(dir) {
-		return dir
-	}
-	return filepath.Join(c.Data, dir)
 }
 
 // close closes what was opened, the last first.

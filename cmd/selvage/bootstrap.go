@@ -3,11 +3,11 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/url"
 	"path/filepath"
 
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/config"
 	"github.com/selvage/selvage/internal/datadir"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
@@ -20,35 +20,10 @@ const setupFile = "setup-link.txt"
 // owner is the role of who comes first: an owner of the installation.
 var owner = operator.Membership{Role: operator.Owner}
 
-// checkBootstrap reports what is wrong with the first operator of the configuration,
-// before anything is written.
-func (c Config) checkBootstrap(from origins) error {
-	var errs []error
-	refuse := func(path, format string, args ...any) {
-		errs = append(errs, fmt.Errorf(from.keyAt(path)+" "+format, args...))
-	}
-	email, secret, token := c.BootstrapAdminEmail, c.BootstrapAdminPassword, c.BootstrapAdminAPIToken
-	switch {
-	case email == "" && secret == "" && token == "":
-		return nil
-	case email == "":
-		refuse("bootstrap_admin_email", "is needed where bootstrap_admin_password or bootstrap_admin_api_token is set")
-	case fabric.CheckEmail("email", email) != nil:
-		refuse("bootstrap_admin_email", "needs an e-mail address")
-	}
-	if p := problem.First(operator.CheckPassword(secret, email)); p != nil {
-		refuse("bootstrap_admin_password", "cannot be used: %s", p.Message)
-	}
-	if token != "" && fabric.CheckSecret("key", token) != nil {
-		refuse("bootstrap_admin_api_token", "needs PT and 64 hexadecimal digits in small letters, such as `echo PT$(openssl rand -hex 32)` prints")
-	}
-	return errors.Join(errs...)
-}
-
 // firstOperator makes a link for the first operator, where there is neither. It gives
 // the link: "" on every other start.
 func (a *app) firstOperator(ctx context.Context) (link string, err error) {
-	if !a.serves(serviceDashboard) {
+	if !a.serves(config.Dashboard) {
 		return "", nil
 	}
 	if link, err = a.setupLink(ctx); err != nil || link == "" {
@@ -71,7 +46,7 @@ func (a *app) setupLink(ctx context.Context) (string, error) {
 
 // setupURL gives the link of a token.
 func (a *app) setupURL(token string) string {
-	return a.where.public + "/dashboard/setup?" + url.Values{"token": {token}}.Encode()
+	return a.where.Public + "/dashboard/setup?" + url.Values{"token": {token}}.Encode()
 }
 
 // bootstrap makes the owner of the configuration where there is no operator, with an API

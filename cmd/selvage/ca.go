@@ -106,7 +106,7 @@ func (c *cli) withCA(do func(*cobra.Command, localCA) error) func(*cobra.Command
 		if err := datadir.Make(config.Data); err != nil {
 			return err
 		}
-		a, err := ca.Open(ca.Config{Dir: config.Data, Hosts: config.certified()})
+		a, err := ca.Open(ca.Config{Dir: config.Data, Hosts: config.Certified()})
 		if err != nil {
 			return err
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/selvage/selvage/internal/audit"
+	"github.com/selvage/selvage/internal/config"
 	"github.com/selvage/selvage/internal/datadir"
 	"github.com/selvage/selvage/internal/span"
 	"github.com/selvage/selvage/internal/suggest"
@@ -48,11 +49,9 @@ func (c *cli) rootCommand() *cobra.Command {
 		},
 	}
 	flags := root.PersistentFlags()
-	flags.String("config", "", "configuration file (default selvage.yaml, where there is one)")
-	flags.StringVarP(&c.output, "output", "o", "table", "how to print: table, json or id")
-	flags.Lookup("config").Value = flagValue{flags.Lookup("config").Value, "file"}
-	flags.Lookup("output").Value = flagValue{flags.Lookup("output").Value, "format"}
-	addFlags(flags, true)
+	flags.String("config", "", "configuration `file` (default selvage.yaml, where there is one)")
+	flags.StringVarP(&c.output, "output", "o", "table", "`format` to print in: table, json or id")
+	config.AddFlags(flags, true)
 	flags.SortFlags = false
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(
@@ -165,17 +164,17 @@ type command func(ctx context.Context, a *app, cmd *cobra.Command, args []string
 
 func (c *cli) run(do command, media bool) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		config, _, err := c.loadConfig(cmd.Flags())
+		conf, _, err := c.loadConfig(cmd.Flags())
 		if err != nil {
 			return err
 		}
-		if err := config.checkRows(); err != nil {
+		if err := checkRows(conf); err != nil {
 			return err
 		}
-		if media && !config.Services.has(serviceRecordings) {
-			return usagef("%s needs a node that serves recordings, and services here are %s", verb(cmd), strings.Join(config.Services, ","))
+		if media && !conf.Services.Has(config.Recordings) {
+			return usagef("%s needs a node that serves recordings, and services here are %s", verb(cmd), strings.Join(conf.Services, ","))
 		}
-		return c.over(cmd.Context(), config, options{media: media}, func(a *app) error { return do(cmd.Context(), a, cmd, args) })
+		return c.over(cmd.Context(), conf, options{media: media}, func(a *app) error { return do(cmd.Context(), a, cmd, args) })
 	}
 }
 
@@ -184,8 +183,8 @@ const packaged = "/etc/selvage/selvage.yaml"
 
 // checkRows tells early and plainly where rows should lie in the data directory
 // and cannot.
-func (c Config) checkRows() error {
-	if c.Database.shared() {
+func checkRows(c config.Config) error {
+	if c.Database.Shared() {
 		return nil
 	}
 	if _, err := os.Stat(c.Data); errors.Is(err, fs.ErrNotExist) {
@@ -202,9 +201,9 @@ func (c Config) checkRows() error {
 func (c *cli) warnings() *slog.Logger { return newLogger(c.stderr, "text", slog.LevelWarn) }
 
 // over runs something over the services of a configuration.
-func (c *cli) over(ctx context.Context, config Config, o options, do func(a *app) error) error {
+func (c *cli) over(ctx context.Context, conf config.Config, o options, do func(a *app) error) error {
 	o.log = c.warnings()
-	a, err := open(ctx, config, locateBeside(config), o)
+	a, err := open(ctx, conf, config.LocateBeside(conf), o)
 	if err != nil {
 		return err
 	}

@@ -60,8 +60,7 @@ func refuse(cmd *cobra.Command) error {
 	var errs []error
 	for _, r := range refused {
 		f := cmd.Flags().Lookup(r.flag)
-		given := split(strings.Trim(f.Value.String(), "[]"))
-		if f.Changed && (r.value == "" || slices.Contains(given, r.value)) {
+		if f.Changed && (r.value == "" || f.Value.String() == r.value) {
 			errs = append(errs, usagef("--%s: %s", r.flag, r.sentence))
 		}
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/config"
 )
 
 // choices are the values of flags that have few, for completions. What is in a database
@@ -22,7 +23,7 @@ var choices = map[string][]string{
 	"event":        textsOf(fabric.EventNames()),
 	"id-token-alg": {"RS256", "ES256", "PS256", "EdDSA"},
 	"subject-type": {"public", "pairwise"},
-	"services":     {serviceIDP, serviceFabric, serviceRelay, serviceRecordings, serviceDashboard},
+	"services":     {config.IDP, config.Fabric, config.Relay, config.Recordings, config.Dashboard},
 }
 
 func textsOf[T ~string](all []T) (texts []string) {

@@ -16,6 +16,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/config"
 	"github.com/selvage/selvage/internal/datadir"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
@@ -47,7 +48,7 @@ type demo struct {
 // can reach, and gives what to tell about it; "" on every other start.
 func (a *app) firstRun(ctx context.Context) (text string, err error) {
 	file := filepath.Join(a.config.Data, firstRunFile)
-	if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) || a.config.NoDemo || !a.local() || !a.config.Services.all() {
+	if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) || a.config.NoDemo || !a.local() || !a.config.Services.All() {
 		return "", nil
 	}
 	if err := a.undo(ctx); err != nil {
@@ -93,8 +94,8 @@ func (a *app) undo(ctx context.Context) error {
 // local reports whether only this machine can reach the server: it listens on
 // loopback, and no proxy in front of it has a name elsewhere.
 func (a *app) local() bool {
-	tls := a.config.tlsAddress()
-	return a.config.Listen.loopback() && (tls == off || tls.loopback()) && a.where.local()
+	tls := a.config.TLSAddress()
+	return a.config.Listen.Loopback() && (tls == config.Off || tls.Loopback()) && a.where.Local()
 }
 
 // seed makes the demo.
@@ -133,8 +134,8 @@ func (a *app) seedSubscriber(ctx context.Context, d *demo) (err error) {
 func (a *app) seedClients(ctx context.Context, d *demo) (err error) {
 	d.spa, _, err = a.idp.CreateClient(ctx, idp.Client{
 		ProjectID: d.project.ID, Name: "Demo app", Type: idp.SPA, FirstParty: true,
-		RedirectURIs: []string{"http://localhost:3000/callback", "http://localhost:5173/callback", a.where.public + demoPath},
-		LogoutURIs:   []string{"http://localhost:3000/", "http://localhost:5173/", a.where.public + demoPath},
+		RedirectURIs: []string{"http://localhost:3000/callback", "http://localhost:5173/callback", a.where.Public + demoPath},
+		LogoutURIs:   []string{"http://localhost:3000/", "http://localhost:5173/", a.where.Public + demoPath},
 		Scopes:       []string{"openid", "profile", "email", "offline_access", string(fabric.Voice)},
 	})
 	if err != nil {
@@ -193,7 +194,7 @@ func (a *app) seedRecordings(ctx context.Context, d *demo) error {
 
 // describe tells what there is now, and three commands that work when pasted.
 func (a *app) describe(d demo) string {
-	base := a.where.public
+	base := a.where.Public
 	laml := base + "/api/laml/2010-04-01/Accounts/" + d.project.ID + "/Recordings"
 	var b strings.Builder
 	row := func(name, value string) { fmt.Fprintf(&b, "  %s%s\n", pad(name, 18), value) }

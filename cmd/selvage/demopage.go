@@ -47,7 +47,7 @@ func (a *app) keepDemo(d demo) error {
 // which the app must be let come back to.
 func (a *app) openDemo(ctx context.Context) error {
 	d, err := a.readDemo()
-	if errors.Is(err, fs.ErrNotExist) || err == nil && (a.config.NoDemo || !a.local() || !a.config.Services.all()) {
+	if errors.Is(err, fs.ErrNotExist) || err == nil && (a.config.NoDemo || !a.local() || !a.config.Services.All()) {
 		a.demo = nil
 		return nil
 	}
@@ -62,7 +62,7 @@ func (a *app) openDemo(ctx context.Context) error {
 		return fmt.Errorf("finding the demo's client: %w", err)
 	}
 	a.demo = &d
-	return a.letBack(ctx, c, a.where.public+demoPath)
+	return a.letBack(ctx, c, a.where.Public+demoPath)
 }
 
 // readDemo reads what is kept of the demo.
@@ -114,14 +114,14 @@ func (a *app) showDemo(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	page := templates.Demo{
-		SDK: sdk.Find("selvage.js").URL, Server: a.where.public, Issuer: a.where.issuer(), FabricHost: a.where.fabric,
+		SDK: sdk.Find("selvage.js").URL, Server: a.where.Public, Issuer: a.where.Issuer(), FabricHost: a.where.Fabric,
 		Client: d.ClientID, Email: d.Email,
 	}
-	auth := originOf(a.where.auth)
-	_, domain, _ := strings.Cut(a.where.fabric, ".") // browser SDKs exchange the first label
+	auth := originOf(a.where.Auth)
+	_, domain, _ := strings.Cut(a.where.Fabric, ".") // browser SDKs exchange the first label
 	_ = templates.Write(w, page, templates.Options{  // it was parsed at the start
 		Scripts: true, Media: true, Frames: []string{"'self'", auth},
-		Connect: []string{auth, "https://fabric." + domain, "wss://" + a.where.fabric},
+		Connect: []string{auth, "https://fabric." + domain, "wss://" + a.where.Fabric},
 		Framer:  "'self'", // where the app renews its login in a frame
 	})
 }

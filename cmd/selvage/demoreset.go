@@ -59,7 +59,7 @@ func (c *cli) resetDemo(ctx context.Context, a *app, cmd *cobra.Command, _ []str
 		return noDemo(a.config.Data)
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("reading the demo: %w", err)
-	case !a.local() || !a.config.Services.all():
+	case !a.local() || !a.config.Services.All():
 		return usagef("there is a demo only where nobody but this machine reaches the server, and it serves everything")
 	}
 	if err := c.ask(cmd, "This deletes the demo project with its subscribers, clients, keys and recordings, and makes another.", `Type "Demo" to go on: `, "Demo"); err != nil {

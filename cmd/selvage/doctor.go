@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/selvage/selvage/internal/config"
 	"github.com/selvage/selvage/internal/datadir"
 )
 
@@ -74,9 +75,9 @@ type check struct {
 // tells of it.
 type examination struct {
 	cli     *cli
-	config  Config
-	from    origins
-	where   where
+	config  config.Config
+	from    config.Origins
+	where   config.Where
 	running datadir.Running // what run.json says
 	alive   bool            // its process is there
 }
@@ -98,7 +99,7 @@ func (c *cli) doctorCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, as -o json does")
-	addFlags(cmd.Flags(), false)
+	config.AddFlags(cmd.Flags(), false)
 	return cmd
 }
 
@@ -120,7 +121,7 @@ func (c *cli) doctor(cmd *cobra.Command) error {
 func (e *examination) examine(ctx context.Context) []finding {
 	around := make(chan []check, 1)
 	go func() {
-		e.where = locateBeside(e.config)
+		e.where = config.LocateBeside(e.config)
 		e.running, e.alive = findRunning(e.config.Data)
 		around <- e.checks()
 	}()

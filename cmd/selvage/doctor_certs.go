@@ -16,6 +16,7 @@ import (
 
 	"github.com/selvage/selvage/internal/ca"
 	"github.com/selvage/selvage/internal/certs"
+	"github.com/selvage/selvage/internal/config"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/store"
 	"github.com/selvage/selvage/internal/truststore"
@@ -23,7 +24,7 @@ import (
 )
 
 func (e *examination) certificateChecks() []check {
-	if e.config.tlsAddress() == off {
+	if e.config.TLSAddress() == config.Off {
 		return []check{{"Certificates", "HTTPS", func(context.Context) []finding {
 			return []finding{skippedf("switched off; what is in front of this server has its own")}
 		}}}
@@ -50,7 +51,7 @@ func (e *examination) localAuthority(context.Context) []finding {
 		return []finding{brokenf(fmt.Sprintf("put back what is missing, or delete both to have new ones made (cd %s && rm %s %s)", dir, ca.CertFile, ca.KeyFile),
 			"of %s and %s one is missing", ca.CertFile, ca.KeyFile)}
 	}
-	a, err := ca.Open(ca.Config{Dir: dir, Hosts: e.config.certified()})
+	a, err := ca.Open(ca.Config{Dir: dir, Hosts: e.config.Certified()})
 	if err != nil {
 		found, remedy, _ := strings.Cut(strings.Replace(err.Error(), ": delete", "; delete", 1), "; ")
 		return []finding{brokenf(remedy, "%s", found)}
@@ -95,7 +96,7 @@ func (e *examination) trust(ctx context.Context) []finding {
 // themselves to strangers.
 func (e *examination) certificateFiles(context.Context) []finding {
 	c := e.config
-	f, err := certs.OpenFiles(certs.FilesConfig{Cert: string(c.TLS.Cert), Key: string(c.TLS.Key), Hosts: c.secureHosts()})
+	f, err := certs.OpenFiles(certs.FilesConfig{Cert: string(c.TLS.Cert), Key: string(c.TLS.Key), Hosts: c.SecureHosts()})
 	if err != nil {
 		found, remedy, _ := strings.Cut(err.Error(), "; ")
 		return []finding{brokenf(remedy, "%s", found)}
@@ -144,7 +145,7 @@ func (e *examination) acme(ctx context.Context) (all []finding) {
 		if master == nil {
 			return []finding{skippedf("it is sealed, and the master key cannot be used")}
 		}
-		ring, err := keys.Read(ctx, e.config.ringConfig(s, master))
+		ring, err := keys.Read(ctx, e.config.RingConfig(s, master))
 		if err != nil {
 			return []finding{skippedf("%s", plainly(err))}
 		}
@@ -171,7 +172,7 @@ func (e *examination) servedCertificate(ctx context.Context) []finding {
 		return nil
 	}
 	name := "localhost"
-	if hosts := append(e.config.secureHosts(), e.config.TLS.ACME.Hosts...); len(hosts) > 0 {
+	if hosts := append(e.config.SecureHosts(), e.config.TLS.ACME.Hosts...); len(hosts) > 0 {
 		name = hosts[0]
 	}
 	// Nothing is sent: whether it is trusted is another question.

@@ -21,7 +21,7 @@ func (e *examination) clocks(ctx context.Context) []finding {
 }
 
 func (e *examination) clocksOfRows(ctx context.Context, s *store.Store) (all []finding) {
-	if e.config.Database.shared() {
+	if e.config.Database.Shared() {
 		all = append(all, besideTheirs(ctx, "the database's", clock(s.Clock)).of("database"))
 	}
 	newest, err := s.Newest(ctx)

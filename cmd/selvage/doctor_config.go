@@ -5,25 +5,26 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
+
+	"github.com/selvage/selvage/internal/config"
 )
 
 // examineConfig reads the configuration. Where it cannot be read there are no
 // origins either.
-func (c *cli) examineConfig(flags *pflag.FlagSet) (Config, origins, []finding) {
-	config, from, err := c.loadConfig(flags)
+func (c *cli) examineConfig(flags *pflag.FlagSet) (config.Config, config.Origins, []finding) {
+	conf, from, err := c.loadConfig(flags)
 	if err != nil {
 		var all []finding
 		for _, line := range strings.Split(err.Error(), "\n") {
 			all = append(all, configured(brokenf("", "%s", line)))
 		}
 		all[len(all)-1].Remedy = "mend this first, nothing else can be looked at; `selvage config sample` prints every key"
-		return Config{}, nil, all
+		return config.Config{}, nil, all
 	}
 	sources := sourcesOf(from)
 	told := "the defaults alone"
@@ -31,11 +32,11 @@ func (c *cli) examineConfig(flags *pflag.FlagSet) (Config, origins, []finding) {
 		told = strings.Join(sources, ", ") + "; `selvage config show` tells what each sets"
 	}
 	all := []finding{configured(finef("%s", told))}
-	for _, warning := range config.warnings() {
+	for _, warning := range conf.Warnings() {
 		found, remedy, _ := strings.Cut(warning, "; ")
 		all = append(all, configured(warnedf(remedy, "%s", found)))
 	}
-	return config, from, append(all, config.readableSecrets(c.getenv, from)...)
+	return conf, from, append(all, readableSecrets(conf, c.getenv, from)...)
 }
 
 func configured(f finding) finding {
@@ -47,7 +48,7 @@ func configured(f finding) finding {
 var place = regexp.MustCompile(`:\d+:\d+$`)
 
 // sourcesOf lists the files, variables and flags that set something.
-func sourcesOf(from origins) []string {
+func sourcesOf(from config.Origins) []string {
 	all := make(map[string]bool)
 	for at := range maps.Values(from) {
 		all[place.ReplaceAllString(at, "")] = true
@@ -56,12 +57,12 @@ func sourcesOf(from origins) []string {
 }
 
 // readableSecrets warns of files that hold a secret and that everybody may read.
-func (c Config) readableSecrets(getenv func(string) string, from origins) (all []finding) {
-	for _, s := range settings() {
-		at, text := from[s.path], fmt.Sprint(fieldOf(reflect.ValueOf(c), s.path).Interface())
+func readableSecrets(c config.Config, getenv func(string) string, from config.Origins) (all []finding) {
+	for _, s := range config.Settings() {
+		at, text := from[s.Path], fmt.Sprint(s.Value(c))
 		file := place.ReplaceAllString(at, "")
 		switch {
-		case !s.secret && redact(text) == text || strings.HasPrefix(at, "--"):
+		case !s.Secret && config.Redact(text) == text || strings.HasPrefix(at, "--"):
 			continue
 		case strings.HasSuffix(at, "_FILE"):
 			file = getenv(at)
@@ -73,7 +74,7 @@ func (c Config) readableSecrets(getenv func(string) string, from origins) (all [
 		if err != nil || info.Mode().Perm()&0o004 == 0 || filepath.Dir(file) == "/run/secrets" {
 			continue
 		}
-		f := warnedf("chmod o-r "+file, "everybody on this machine may read %s, which sets %s", file, s.path)
+		f := warnedf("chmod o-r "+file, "everybody on this machine may read %s, which sets %s", file, s.Path)
 		f.Group, f.Name = "Configuration", "secrets"
 		all = append(all, f)
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 func (e *examination) dataChecks() []check {
-	data, media := folder{e, "the data directory", e.config.Data}, folder{e, "the media directory", e.config.mediaDir()}
+	data, media := folder{e, "the data directory", e.config.Data}, folder{e, "the media directory", e.config.MediaDir()}
 	all := []check{
 		{"Data", "directory", e.dataDirectory},
 		{"Data", "files", func(context.Context) []finding { return e.files(data.path) }},
@@ -74,7 +74,7 @@ func (e *examination) noDirectory(dir string) finding {
 }
 
 func (e *examination) mediaDirectory(ctx context.Context) []finding {
-	dir := e.config.mediaDir()
+	dir := e.config.MediaDir()
 	info, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/selvage/selvage/internal/config"
 	"github.com/selvage/selvage/internal/database"
 	"github.com/selvage/selvage/internal/deliver"
 	sessionsql "github.com/selvage/selvage/internal/session/sql"
@@ -81,10 +82,10 @@ func (e *examination) noDatabase() finding {
 
 // entries looks at where short-lived state is kept.
 func (e *examination) entries(ctx context.Context) []finding {
-	if e.config.Sessions.redis() {
+	if e.config.Sessions.Redis() {
 		return append(e.inRedis(ctx), e.fallback(ctx)...)
 	}
-	if e.config.Sessions.shared() && string(e.config.Sessions) == string(e.config.Database) {
+	if e.config.Sessions.Shared() && string(e.config.Sessions) == string(e.config.Database) {
 		return []finding{finef("in the database of the rows")}
 	}
 	r, err := sessionsql.Look(ctx, sessionsql.Config{URL: string(e.config.Sessions), Dir: e.config.Data, Check: patienceOfCheck})
@@ -101,7 +102,7 @@ func (e *examination) entries(ctx context.Context) []finding {
 // one.
 func (e *examination) fallback(ctx context.Context) []finding {
 	const url = "sqlite:sessions.db"
-	if e.config.Database.shared() {
+	if e.config.Database.Shared() {
 		return nil
 	}
 	r, err := sessionsql.Look(ctx, sessionsql.Config{URL: url, Dir: e.config.Data, Check: patienceOfCheck})
@@ -125,7 +126,7 @@ func (e *examination) database(r database.Report, url string, connections int, r
 // connections counts those that this node makes to the database of the rows.
 func (e *examination) connections() int {
 	n := int(e.config.Pool.Database)
-	if string(e.config.Sessions) == string(e.config.Database) || e.config.Sessions.redis() { // whose fallback is there
+	if string(e.config.Sessions) == string(e.config.Database) || e.config.Sessions.Redis() { // whose fallback is there
 		n += int(e.config.Pool.Sessions)
 	}
 	return n
@@ -135,7 +136,7 @@ func (e *examination) connections() int {
 func unfit(url string, err error) finding {
 	var u *database.Unfit
 	if errors.As(err, &u) {
-		if schemeOf(url) != "sqlite" {
+		if config.DatabaseURL(url).Shared() {
 			return brokenf(u.Remedy, "%s", u.Found)
 		}
 		return brokenf(u.Remedy, "%s: %s", fileOf(url), u.Found)

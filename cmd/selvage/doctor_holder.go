@@ -8,11 +8,13 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/selvage/selvage/internal/config"
 )
 
 // holderOf names the process that listens on an address, as far as this system
 // and this account may know.
-func holderOf(address hostPort) string {
+func holderOf(address config.HostPort) string {
 	_, text, err := net.SplitHostPort(string(address))
 	port, convErr := strconv.Atoi(text)
 	if err != nil || convErr != nil {

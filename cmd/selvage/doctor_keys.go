@@ -28,7 +28,7 @@ func (e *examination) ring(ctx context.Context) []finding {
 		if master == nil {
 			return []finding{told.of("master key")}
 		}
-		r, err := keys.Read(ctx, e.config.ringConfig(s, master))
+		r, err := keys.Read(ctx, e.config.RingConfig(s, master))
 		if err != nil {
 			return []finding{told.of("master key"), skippedf("%s", plainly(err))}
 		}
@@ -45,10 +45,10 @@ func (e *examination) master(needed bool) ([]byte, finding) {
 		}
 		return key, finef("from %s", place.ReplaceAllString(e.from["master_key"], ""))
 	}
-	file := e.config.masterFile()
+	file := e.config.MasterFile()
 	switch _, err := os.Stat(file); {
 	case errors.Is(err, fs.ErrNotExist) && needed:
-		return nil, brokenf(e.config.masterWhence()+", or set SELVAGE_MASTER_KEY_FILE to a file that holds it", "there is no %s, which the key ring was sealed by", file)
+		return nil, brokenf(e.config.MasterWhence()+", or set SELVAGE_MASTER_KEY_FILE to a file that holds it", "there is no %s, which the key ring was sealed by", file)
 	case err != nil:
 		return nil, skippedf("there is none yet; a start makes it")
 	}
@@ -63,7 +63,7 @@ func (e *examination) master(needed bool) ([]byte, finding) {
 // ringKeys looks at what the master key opens, and at what is due.
 func (e *examination) ringKeys(status keys.Status, records []keys.Record) (all []finding) {
 	if errors.Is(status.Err, keys.ErrMaster) {
-		return []finding{brokenf(e.config.masterWhence()+", or set SELVAGE_MASTER_KEY_FILE to a file that holds the right one",
+		return []finding{brokenf(e.config.MasterWhence()+", or set SELVAGE_MASTER_KEY_FILE to a file that holds the right one",
 			"the ring was sealed by another master key than this")}
 	}
 	if status.Err != nil {

@@ -12,13 +12,14 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/selvage/selvage/internal/config"
 	"github.com/selvage/selvage/internal/datadir"
 )
 
 func (e *examination) networkChecks() []check {
 	return []check{
 		{"Listeners", "HTTP", e.listener("--listen", e.config.Listen, e.running.HTTP)},
-		{"Listeners", "HTTPS", e.listener("--listen-tls", e.config.tlsAddress(), e.running.HTTPS)},
+		{"Listeners", "HTTPS", e.listener("--listen-tls", e.config.TLSAddress(), e.running.HTTPS)},
 		{"Listeners", "operators", e.listener("--listen-ops", e.config.ListenOps, e.running.Ops)},
 		{"Server", "running", e.runningServer},
 		{"Server", "public URL", e.publicURL},
@@ -27,10 +28,10 @@ func (e *examination) networkChecks() []check {
 }
 
 // listener looks at whether an address could be listened on, or is by our server.
-func (e *examination) listener(flag string, address hostPort, running string) func(context.Context) []finding {
+func (e *examination) listener(flag string, address config.HostPort, running string) func(context.Context) []finding {
 	return func(ctx context.Context) []finding {
 		switch {
-		case address == off:
+		case address == config.Off:
 			return []finding{skippedf("switched off")}
 		case e.alive && running != "":
 			return []finding{finef("%s, of the running server", running)}
@@ -48,7 +49,7 @@ func (e *examination) listener(flag string, address hostPort, running string) fu
 	}
 }
 
-func unlistenable(address hostPort, flag string, err error) finding {
+func unlistenable(address config.HostPort, flag string, err error) finding {
 	another := "choose another address with " + flag
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
@@ -85,9 +86,9 @@ func (e *examination) runningServer(ctx context.Context) []finding {
 		return []finding{warnedf("wait, and look again", "there is one, which is starting or stopping")}
 	}
 	all := []finding{finef("process %d at %s", e.running.PID, e.running.PublicURL)}
-	if given := e.where; e.running.AuthURL != given.auth || e.running.PublicURL != given.public {
+	if given := e.where; e.running.AuthURL != given.Auth || e.running.PublicURL != given.Public {
 		all = append(all, warnedf("give this command the server's own --config and variables, or restart the server",
-			"the server runs as %s with issuer %s/, the configuration here says %s and %s", e.running.PublicURL, e.running.AuthURL, given.public, given.issuer()).of("configuration"))
+			"the server runs as %s with issuer %s/, the configuration here says %s and %s", e.running.PublicURL, e.running.AuthURL, given.Public, given.Issuer()).of("configuration"))
 	}
 	if e.running.Ops == "" {
 		return append(all, skippedf("the listener for operators is off").of("readiness"))

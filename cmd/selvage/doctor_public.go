@@ -13,23 +13,25 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/selvage/selvage/internal/config"
 )
 
 // publicURL asks as clients would: for the discovery document at the public
 // address, through whatever proxies are in front.
 func (e *examination) publicURL(ctx context.Context) []finding {
 	var all []finding
-	for _, at := range slices.Compact([]string{e.where.public, e.where.auth}) {
-		if strings.HasPrefix(at, "http:") && !(where{public: at, auth: at}).local() {
+	for _, at := range slices.Compact([]string{e.where.Public, e.where.Auth}) {
+		if strings.HasPrefix(at, "http:") && !(config.Where{Public: at, Auth: at}).Local() {
 			all = append(all, warnedf("put TLS in front of it, and set --public-url to https://…",
 				"%s is not https: passwords and tokens can be read on the way", at).of("encryption"))
 		}
 	}
 	if !e.alive {
-		return append(all, skippedf("%s: no server runs here", e.where.auth))
+		return append(all, skippedf("%s: no server runs here", e.where.Auth))
 	}
-	if !e.config.Services.has(serviceIDP) {
-		return append(all, skippedf("%s: this server does not serve %s", e.where.auth, serviceIDP))
+	if !e.config.Services.Has(config.IDP) {
+		return append(all, skippedf("%s: this server does not serve %s", e.where.Auth, config.IDP))
 	}
 	all = append(all, e.discovery(ctx)...)
 	return append(all, e.uploads(ctx)...)
@@ -41,7 +43,7 @@ func (e *examination) discovery(ctx context.Context) []finding {
 		Issuer string `json:"issuer"`
 		JWKS   string `json:"jwks_uri"`
 	}
-	at := e.where.auth + "/.well-known/openid-configuration"
+	at := e.where.Auth + "/.well-known/openid-configuration"
 	status, err := getJSON(ctx, e.client(), at, &doc)
 	var moved *redirected
 	switch {
@@ -53,15 +55,15 @@ func (e *examination) discovery(ctx context.Context) []finding {
 		return []finding{brokenf("have the proxy pass requests on to this server; for nginx:\n"+e.nginx(), "%s answers %d: a proxy answers, but does not reach the server", at, status)}
 	case err != nil || status != http.StatusOK:
 		return []finding{brokenf("have the proxy pass every path on as it is; for nginx:\n"+e.nginx(), "%s answers %d, and not with our document", at, status)}
-	case doc.Issuer != e.where.issuer():
+	case doc.Issuer != e.where.Issuer():
 		return []finding{brokenf("set --public-url (or --auth-url) to where clients reach this server, or have that address lead here",
-			"%s says that the issuer is %q; ours is %q, and clients compare them byte for byte", at, doc.Issuer, e.where.issuer())}
+			"%s says that the issuer is %q; ours is %q, and clients compare them byte for byte", at, doc.Issuer, e.where.Issuer())}
 	}
 	if !e.sameKeys(ctx, doc.JWKS) {
 		return []finding{brokenf("have that address lead to this server, or to one with the same database",
-			"%s is answered by another server, with other keys", e.where.auth)}
+			"%s is answered by another server, with other keys", e.where.Auth)}
 	}
-	return []finding{finef("%s answers, the issuer is %s", e.where.auth, doc.Issuer)}
+	return []finding{finef("%s answers, the issuer is %s", e.where.Auth, doc.Issuer)}
 }
 
 // sameKeys reports whether a key published there is one of the server here, or
@@ -91,10 +93,10 @@ func kids(ctx context.Context, client *http.Client, at string) (all []string, er
 // uploads asks whether the largest recording would be let through, without
 // sending it: what is in front answers before it waits for a body.
 func (e *examination) uploads(ctx context.Context) []finding {
-	if !e.config.Services.has(serviceRecordings) {
+	if !e.config.Services.Has(config.Recordings) {
 		return nil
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.where.public+"/api/laml/2010-04-01/Accounts/doctor/Recordings", unsent{})
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.where.Public+"/api/laml/2010-04-01/Accounts/doctor/Recordings", unsent{})
 	if err != nil {
 		return nil
 	}
@@ -111,7 +113,7 @@ func (e *examination) uploads(ctx context.Context) []finding {
 		return nil
 	}
 	return []finding{warnedf("raise what the proxy lets through; for nginx:\n"+e.nginx(),
-		"an upload of %s, which recordings.max_upload allows, is refused at %s", e.config.Recordings.MaxUpload, e.where.public).of("uploads")}
+		"an upload of %s, which recordings.max_upload allows, is refused at %s", e.config.Recordings.MaxUpload, e.where.Public).of("uploads")}
 }
 
 // unsent is a body that is announced and not sent.

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/selvage/selvage/internal/ca"
+	"github.com/selvage/selvage/internal/config"
 )
 
 // fabricHost asks where browser SDKs do: for a WebSocket on the fabric host, and
@@ -20,14 +21,14 @@ import (
 func (e *examination) fabricHost(ctx context.Context) []finding {
 	switch {
 	case !e.alive:
-		return []finding{skippedf("%s: no server runs here", e.where.fabric)}
-	case !e.config.Services.has(serviceRelay):
-		return []finding{skippedf("%s: this server does not serve %s", e.where.fabric, serviceRelay)}
+		return []finding{skippedf("%s: no server runs here", e.where.Fabric)}
+	case !e.config.Services.Has(config.Relay):
+		return []finding{skippedf("%s: this server does not serve %s", e.where.Fabric, config.Relay)}
 	case e.config.FabricHost == "" && e.running.HTTPS == "":
 		return []finding{skippedf("there is none without HTTPS; set --fabric-host where that ends in front")}
 	}
 	all := []finding{e.webSocket(ctx)}
-	host, port, _ := net.SplitHostPort(e.where.fabric)
+	host, port, _ := net.SplitHostPort(e.where.Fabric)
 	if _, domain, ok := strings.Cut(host, "."); ok && net.ParseIP(host) == nil && all[0].Status == fine {
 		all = append(all, e.besideFabric(ctx, net.JoinHostPort("fabric."+domain, port)))
 	}
@@ -38,17 +39,17 @@ func (e *examination) fabricHost(ctx context.Context) []finding {
 func (e *examination) webSocket(ctx context.Context) finding {
 	key := make([]byte, 16)
 	rand.Read(key)
-	resp, err := e.askFabric(ctx, e.where.fabric, "/", http.Header{
+	resp, err := e.askFabric(ctx, e.where.Fabric, "/", http.Header{
 		"Connection": {"Upgrade"}, "Upgrade": {"websocket"}, "Sec-Websocket-Version": {"13"}, "Sec-Websocket-Key": {base64.StdEncoding.EncodeToString(key)},
 	})
 	if err != nil {
-		return brokenf(e.unreached(err, "--fabric-host"), "wss://%s does not answer: %s", e.where.fabric, netCause(err))
+		return brokenf(e.unreached(err, "--fabric-host"), "wss://%s does not answer: %s", e.where.Fabric, netCause(err))
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusSwitchingProtocols {
-		return brokenf("have the proxy pass the upgrade on; for nginx:\n"+e.nginx(), "wss://%s answers %d, and opens no WebSocket", e.where.fabric, resp.StatusCode)
+		return brokenf("have the proxy pass the upgrade on; for nginx:\n"+e.nginx(), "wss://%s answers %d, and opens no WebSocket", e.where.Fabric, resp.StatusCode)
 	}
-	return finef("wss://%s opens WebSockets", e.where.fabric)
+	return finef("wss://%s opens WebSockets", e.where.Fabric)
 }
 
 // besideFabric asks the API at the host that SDKs make of the fabric host.
@@ -58,7 +59,7 @@ func (e *examination) besideFabric(ctx context.Context, host string) finding {
 		return brokenf("browser SDKs make that name of --fabric-host: "+e.unreached(err, "--fabric-host"), "https://%s does not answer: %s", host, netCause(err)).of("fabric API")
 	}
 	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusUnauthorized && e.config.Services.has(serviceFabric) {
+	if resp.StatusCode != http.StatusUnauthorized && e.config.Services.Has(config.Fabric) {
 		return brokenf("have the proxy pass that host on, too; for nginx:\n"+e.nginx(), "https://%s answers %d where a token is missing", host, resp.StatusCode).of("fabric API")
 	}
 	return finef("https://%s answers", host).of("fabric API")

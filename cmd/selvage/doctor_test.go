@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/config"
 	"github.com/selvage/selvage/internal/store"
 	"github.com/selvage/selvage/internal/store/storetest"
 )
@@ -77,7 +78,7 @@ func TestClocksOfRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	e := &examination{config: Config{Database: "sqlite:selvage.db"}}
+	e := &examination{config: config.Config{Database: "sqlite:selvage.db"}}
 	for _, tt := range []struct {
 		ahead time.Duration
 		want  verdict

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/selvage/selvage/internal/config"
 	"github.com/selvage/selvage/internal/database"
 	"github.com/selvage/selvage/internal/session/redis"
 	"github.com/selvage/selvage/keys"
@@ -19,7 +20,7 @@ func wantVerdict(t *testing.T, what string, got finding, want verdict) {
 
 func TestRingVerdicts(t *testing.T) {
 	e := &examination{}
-	e.config.Keys.SigningRotation, e.config.Keys.SealingRotation = period(720*time.Hour), period(24*time.Hour)
+	e.config.Keys.SigningRotation, e.config.Keys.SealingRotation = config.Period(720*time.Hour), config.Period(24*time.Hour)
 	whole := func() (all []keys.Record) {
 		for _, use := range keys.Uses() {
 			all = append(all, keys.Record{Use: use, State: keys.Current}, keys.Record{Use: use, State: keys.Next})

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"github.com/selvage/selvage/internal/config"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/sdk"
 )
@@ -23,20 +24,20 @@ func (a *app) links() []link {
 			all = append(all, l)
 		}
 	}
-	add(serviceIDP, link{"Discovery", a.where.auth + "/.well-known/openid-configuration", "how OpenID Connect clients find their way", false})
-	add(serviceIDP, link{"Signing keys", a.where.auth + "/oauth/jwks", "what verifies ID tokens and JWT access tokens", false})
-	add(serviceFabric, link{"Fabric API", a.where.public + "/api/fabric", "subscribers, tokens and addresses, for backends and apps", true})
-	if !a.where.noWSS {
-		add(serviceRelay, link{"Relay", "wss://" + a.where.fabric, "the WebSocket that browser SDKs open", true})
+	add(config.IDP, link{"Discovery", a.where.Auth + "/.well-known/openid-configuration", "how OpenID Connect clients find their way", false})
+	add(config.IDP, link{"Signing keys", a.where.Auth + "/oauth/jwks", "what verifies ID tokens and JWT access tokens", false})
+	add(config.Fabric, link{"Fabric API", a.where.Public + "/api/fabric", "subscribers, tokens and addresses, for backends and apps", true})
+	if !a.where.NoWSS {
+		add(config.Relay, link{"Relay", "wss://" + a.where.Fabric, "the WebSocket that browser SDKs open", true})
 	}
-	add(serviceRecordings, link{"Recordings API", a.where.public + "/api/laml/2010-04-01", "recordings, as LaML clients speak", true})
-	add(serviceDashboard, link{"Dashboard", a.where.public + "/dashboard", "where operators see and change all this", false})
+	add(config.Recordings, link{"Recordings API", a.where.Public + "/api/laml/2010-04-01", "recordings, as LaML clients speak", true})
+	add(config.Dashboard, link{"Dashboard", a.where.Public + "/dashboard", "where operators see and change all this", false})
 	if a.demo != nil {
-		all = append(all, link{"Demo", a.where.public + demoPath, "an app in seven steps, to click through", false})
+		all = append(all, link{"Demo", a.where.Public + demoPath, "an app in seven steps, to click through", false})
 	}
 	return append(all,
-		link{"Browser SDK", a.where.public + sdk.Prefix + "selvage.js", "a script to include in an app that people sign in to", false},
-		link{"Documentation", a.where.public + "/docs", "guides, and every operation with lines to paste", false})
+		link{"Browser SDK", a.where.Public + sdk.Prefix + "selvage.js", "a script to include in an app that people sign in to", false},
+		link{"Documentation", a.where.Public + "/docs", "guides, and every operation with lines to paste", false})
 }
 
 // greet tells that the server is ready: two lines, and on the first start what
@@ -53,7 +54,7 @@ func (s *server) greet(c *cli, first, setup string) {
 	} else if setup != "" {
 		fmt.Fprintf(c.stdout, "there is no operator yet; the link for the first one is in %s\n", filepath.Join(s.app.config.Data, setupFile))
 	}
-	fmt.Fprintf(c.stdout, "selvage is ready at %s%s\n", s.app.where.public, also(r.HTTPS, ", "))
+	fmt.Fprintf(c.stdout, "selvage is ready at %s%s\n", s.app.where.Public, also(r.HTTPS, ", "))
 	stops := ""
 	if isTerminal(c.stdout) {
 		stops = "; Ctrl-C stops" // and not in the journal of systemd

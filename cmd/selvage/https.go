@@ -6,12 +6,12 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/url"
 	"slices"
 	"time"
 
 	"github.com/selvage/selvage/internal/ca"
 	"github.com/selvage/selvage/internal/certs"
+	"github.com/selvage/selvage/internal/config"
 )
 
 // certificates are what the HTTPS listener shows: of the local authority, from
@@ -42,34 +42,24 @@ var (
 
 // openCertificates opens what is configured. The app shares with other nodes what
 // ACME gives.
-func openCertificates(c Config, a *app, log *slog.Logger) (certificates, error) {
+func openCertificates(c config.Config, a *app, log *slog.Logger) (certificates, error) {
 	switch {
 	case c.TLS.Cert != "":
-		return certs.OpenFiles(certs.FilesConfig{Cert: string(c.TLS.Cert), Key: string(c.TLS.Key), Hosts: c.secureHosts(), Log: log})
+		return certs.OpenFiles(certs.FilesConfig{Cert: string(c.TLS.Cert), Key: string(c.TLS.Key), Hosts: c.SecureHosts(), Log: log})
 	case len(c.TLS.ACME.Hosts) > 0:
 		return certs.OpenACME(certs.ACMEConfig{
 			Hosts: c.TLS.ACME.Hosts, Email: c.TLS.ACME.Email, Directory: string(c.TLS.ACME.Directory), CA: string(c.TLS.ACME.CA),
 			Store: a.store, Sealer: a.ring, Log: log,
 		})
 	}
-	return ca.Open(ca.Config{Dir: c.Data, Hosts: c.certified()})
-}
-
-// secureHosts lists the hosts of the URLs that say https.
-func (c Config) secureHosts() (hosts []string) {
-	for _, raw := range []baseURL{c.PublicURL, c.AuthURL} {
-		if u, err := url.Parse(string(raw)); err == nil && u.Scheme == "https" && !slices.Contains(hosts, u.Hostname()) {
-			hosts = append(hosts, u.Hostname())
-		}
-	}
-	return hosts
+	return ca.Open(ca.Config{Dir: c.Data, Hosts: c.Certified()})
 }
 
 // strictTransport has browsers come back over HTTPS alone to the hosts of the URLs
 // that say https (RFC 6797). It is for a host with all its ports, so that those of
 // this machine, where others have theirs, are left out.
-func (c Config) strictTransport(next http.Handler) http.Handler {
-	hosts := slices.DeleteFunc(c.secureHosts(), func(h string) bool { return localHost(h) || net.ParseIP(h) != nil })
+func strictTransport(c config.Config, next http.Handler) http.Handler {
+	hosts := slices.DeleteFunc(c.SecureHosts(), func(h string) bool { return config.LocalHost(h) || net.ParseIP(h) != nil })
 	if len(hosts) == 0 {
 		return next
 	}

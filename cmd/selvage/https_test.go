@@ -4,35 +4,13 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
-)
 
-func TestTLSAddress(t *testing.T) {
-	for _, tt := range []struct {
-		listen, listenTLS hostPort
-		cert              fileName
-		hosts             hostNames
-		want              hostPort
-	}{
-		{"127.0.0.1:8080", auto, "", nil, "127.0.0.1:8443"},
-		{":8080", auto, "", nil, off},
-		{":8080", ":443", "", nil, ":443"},
-		{":8080", auto, "cert.pem", nil, ":8443"},
-		{":80", auto, "cert.pem", nil, ":443"},
-		{"[::1]:80", auto, "", hostNames{"a.test"}, "[::1]:443"},
-		{"192.0.2.1:8080", auto, "", hostNames{"a.test"}, "192.0.2.1:8443"},
-		{":80", off, "cert.pem", nil, off},
-	} {
-		c := Config{Listen: tt.listen, ListenTLS: tt.listenTLS}
-		c.TLS.Cert, c.TLS.ACME.Hosts = tt.cert, tt.hosts
-		if got := c.tlsAddress(); got != tt.want {
-			t.Errorf("tlsAddress(%s, %s, %q, %q) = %s, want %s", tt.listen, tt.listenTLS, tt.cert, tt.hosts, got, tt.want)
-		}
-	}
-}
+	"github.com/selvage/selvage/internal/config"
+)
 
 func TestStrictTransport(t *testing.T) {
 	for _, tt := range []struct {
-		public, auth baseURL
+		public, auth config.BaseURL
 		host         string
 		want         bool
 	}{
@@ -48,7 +26,7 @@ func TestStrictTransport(t *testing.T) {
 	} {
 		w, r := httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil)
 		r.Host = tt.host
-		Config{PublicURL: tt.public, AuthURL: tt.auth}.strictTransport(http.NotFoundHandler()).ServeHTTP(w, r)
+		strictTransport(config.Config{PublicURL: tt.public, AuthURL: tt.auth}, http.NotFoundHandler()).ServeHTTP(w, r)
 		if got := w.Header().Get("Strict-Transport-Security") != ""; got != tt.want {
 			t.Errorf("with %q and %q, an answer to %s is strict: %v, want %v", tt.public, tt.auth, tt.host, got, tt.want)
 		}

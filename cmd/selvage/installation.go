@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"os"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -11,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/selvage/selvage/dashboard"
+	"github.com/selvage/selvage/internal/config"
 	"github.com/selvage/selvage/internal/mail"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
@@ -29,13 +29,13 @@ var policyGroups = []string{"limits", "password", "session", "operators", "token
 
 // policies gives the rules that the configuration sets, but secrets.
 func (a *app) policies() (all []dashboard.Policy) {
-	for _, s := range settings() {
-		group, _, ok := strings.Cut(s.path, ".")
-		if !ok || s.secret || !slices.Contains(policyGroups, group) {
+	for _, s := range config.Settings() {
+		group, _, ok := strings.Cut(s.Path, ".")
+		if !ok || s.Secret || !slices.Contains(policyGroups, group) {
 			continue
 		}
 		all = append(all, dashboard.Policy{
-			Group: group, Key: s.path, Value: format(fieldOf(reflect.ValueOf(a.config), s.path)), Default: s.def, Means: sentence(s.help), Variable: s.env(),
+			Group: group, Key: s.Path, Value: s.Show(a.config), Default: s.Default, Means: s.Meaning(), Variable: s.Env(),
 		})
 	}
 	slices.SortStableFunc(all, func(x, y dashboard.Policy) int {
@@ -67,7 +67,7 @@ func (a *app) mailState(ctx context.Context) (m dashboard.MailState, err error) 
 	if a.box != nil {
 		m.Way = "nowhere: mails are kept, since mail.url is “log:”"
 		if a.showsMailbox() {
-			m.Box = a.where.public + "/dev/mail"
+			m.Box = a.where.Public + "/dev/mail"
 		}
 	}
 	waits, err := a.store.ListLetters(ctx, mail.Pending, page.Query{Size: page.DefaultSize})
@@ -93,7 +93,7 @@ var examining sync.Mutex
 func (a *app) examine(ctx context.Context) (all []dashboard.Finding) {
 	examining.Lock()
 	defer examining.Unlock()
-	e := &examination{cli: &cli{getenv: os.Getenv}, config: a.config, from: origins{}}
+	e := &examination{cli: &cli{getenv: os.Getenv}, config: a.config, from: config.Origins{}}
 	for _, f := range e.examine(ctx) {
 		all = append(all, dashboard.Finding{Group: f.Group, Name: f.Name, Found: f.Found, Remedy: f.Remedy, Status: string(f.Status)})
 	}

@@ -49,7 +49,7 @@ func (c *cli) verifySubscriber(ctx context.Context, a *app, cmd *cobra.Command, 
 // sayKept says where a mail is that nobody sends.
 func (c *cli) sayKept(a *app) {
 	if a.box != nil {
-		fmt.Fprintln(c.stderr, "mail.url is log:, so the mail is not sent, but kept by the server: see "+a.where.public+"/dev/mail")
+		fmt.Fprintln(c.stderr, "mail.url is log:, so the mail is not sent, but kept by the server: see "+a.where.Public+"/dev/mail")
 	}
 }
 

@@ -31,6 +31,7 @@ var layers = map[string][]string{
 	"operator":   {"fabric", "internal/audit", "internal/limit", "internal/page", "internal/password", "internal/problem", "internal/session"},
 	"recordings": {"internal/page", "internal/problem", "internal/recent", "recordings/audio", "recordings/levels", "recordings/mp3", "recordings/wav"},
 	// plumbing
+	"internal/config":              {"fabric", "idp", "internal/database", "internal/datadir", "internal/mail", "internal/password", "internal/problem", "internal/session/redis", "internal/span", "internal/suggest", "keys", "operator"},
 	"internal/declared":            {"fabric", "fabric/kinds", "idp", "internal/page", "internal/problem"},
 	"internal/factor":              {"internal/problem", "internal/session", "keys"},
 	"internal/factor/factortest":   nil,
@@ -119,7 +120,7 @@ var only = map[string][]string{
 	"github.com/evanw/esbuild":            {"sdk/build"},
 	"github.com/nicksnyder/go-i18n":       {"internal/words"},
 	"github.com/spf13/cobra":              {"cmd/selvage"},
-	"github.com/knadh/koanf":              {"cmd/selvage"},
+	"github.com/knadh/koanf":              {"internal/config"},
 	"github.com/prometheus/client_golang": {"cmd/selvage"},
 	"github.com/wneessen/go-mail":         {"internal/mail"},
 	"github.com/emersion/go-smtp":         {"test/inbox"},

@@ -4,13 +4,14 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/selvage/selvage/internal/config"
 	"github.com/selvage/selvage/internal/limit"
 	"github.com/selvage/selvage/internal/session"
 	"github.com/selvage/selvage/internal/web"
 )
 
 // rates gives the limits of the configuration as they are counted.
-func (c Config) rates() limit.Rates {
+func rates(c config.Config) limit.Rates {
 	l := c.Limits
 	return limit.Rates{
 		limit.LoginPerAccount:       loginRate(int(l.LoginPerAccount)),

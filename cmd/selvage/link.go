@@ -39,7 +39,7 @@ func (c *cli) linkRecording(ctx context.Context, a *app, cmd *cobra.Command, arg
 	if err != nil {
 		return err
 	}
-	url := a.where.public + laml.MediaPath(r, format)
+	url := a.where.Public + laml.MediaPath(r, format)
 	switch auth {
 	case recordings.Public:
 		fmt.Fprintln(c.stderr, "The media of this project is public: this is its URL, and it does not expire.")

@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/selvage/selvage/internal/config"
 )
 
 // The limits of a connection. A client that neither sends nor takes anything
@@ -43,7 +45,7 @@ func newServer(h http.Handler, log *slog.Logger) *http.Server {
 }
 
 // listen opens the address of a flag.
-func listen(ctx context.Context, address hostPort, flag string) (net.Listener, error) {
+func listen(ctx context.Context, address config.HostPort, flag string) (net.Listener, error) {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", string(address))
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):

@@ -10,10 +10,12 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/selvage/selvage/internal/config"
 )
 
 // newLogger logs as configured; level can be changed later.
-func newLogger(w io.Writer, format logFormat, level slog.Leveler) *slog.Logger {
+func newLogger(w io.Writer, format config.LogFormat, level slog.Leveler) *slog.Logger {
 	if format == "json" || format == "auto" && !isTerminal(w) {
 		return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level}))
 	}

@@ -101,7 +101,7 @@ func (c *cli) testMail(ctx context.Context, a *app, cmd *cobra.Command, _ []stri
 	}
 	where := "taken by the server of mail.url"
 	if a.box != nil {
-		where = "kept, since mail.url is log:; see " + a.where.public + "/dev/mail"
+		where = "kept, since mail.url is log:; see " + a.where.Public + "/dev/mail"
 	}
 	_, err := fmt.Fprintln(c.stdout, "the mail to "+to+" is "+where)
 	return err

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/selvage/selvage/internal/config"
 	"github.com/selvage/selvage/internal/store"
 )
 
@@ -70,9 +71,9 @@ func (c *cli) migrateCommand() *cobra.Command {
 }
 
 // showSchema looks at the database.
-func (c *cli) showSchema(ctx context.Context, config Config) error {
-	s := schema{database: redact(string(config.Database))}
-	r, known, err := store.Look(ctx, store.Config{URL: string(config.Database), Dir: config.Data})
+func (c *cli) showSchema(ctx context.Context, conf config.Config) error {
+	s := schema{database: config.Redact(string(conf.Database))}
+	r, known, err := store.Look(ctx, store.Config{URL: string(conf.Database), Dir: conf.Data})
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

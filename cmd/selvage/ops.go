@@ -7,12 +7,13 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/selvage/selvage/internal/config"
 	"github.com/selvage/selvage/internal/web"
 )
 
 // An ops is what operators and their machines ask, on a listener of its own.
 type ops struct {
-	config   Config
+	config   config.Config
 	metrics  *metrics
 	needs    *dependencies
 	stopping *atomic.Bool
@@ -41,7 +42,7 @@ func (o ops) Handler() http.Handler {
 // operator's browser could have a name of its own lead here (DNS rebinding), and
 // then read what is answered.
 func (o ops) byAddress(next http.Handler) http.Handler {
-	local := o.config.ListenOps.loopback()
+	local := o.config.ListenOps.Loopback()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host, _, err := net.SplitHostPort(r.Host)
 		if err != nil {

@@ -91,7 +91,7 @@ func (c *cli) createProject(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if !config.Database.shared() {
+	if !config.Database.Shared() {
 		if err := datadir.Make(config.Data); err != nil {
 			return err
 		}

@@ -8,57 +8,6 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// configReference writes docs/configuration.md: every key, from the same table as the
-// rest of the program has them.
-func configReference() string {
-	var b strings.Builder
-	b.WriteString(`# Configuration
-
-Nothing needs to be set. A key is found in a flag, else in an environment variable, else in the file of ` + "`--config`" + ` (` + "`selvage.yaml`" + `, where there is one), else it has its default.
-Any variable can name a file that holds the value instead, with ` + "`_FILE`" + ` behind it. A key that there is not is refused, with its line and what was meant.
-
-` + "`selvage config sample`" + ` prints a file with all of this, ` + "`selvage config validate`" + ` checks one, and ` + "`selvage config show`" + ` tells what is set and where. What is marked ↻ is read again on SIGHUP.
-
-<!-- made by the tests of cmd/selvage: UPDATE_DOCS=1 go test -run TestReferences ./cmd/selvage -->
-`)
-	section := "-"
-	for _, s := range settings() {
-		head, _, nested := strings.Cut(s.path, ".")
-		if !nested {
-			head = ""
-		}
-		if head != section {
-			section = head
-			title := "Top level"
-			if head != "" {
-				title = head
-			}
-			fmt.Fprintf(&b, "\n## %s\n\n| key | default | what |\n|---|---|---|\n", title)
-		}
-		mark := ""
-		if s.reload {
-			mark = " ↻"
-		}
-		def := ""
-		if s.def != "" {
-			def = "`" + s.def + "`"
-		}
-		fmt.Fprintf(&b, "| `%s`%s<br>`%s`%s | %s | %s |\n", s.path, mark, s.env(), flagOf(s), def, cell(sentence(s.help)))
-	}
-	return strings.ReplaceAll(b.String(), "<br>", " ")
-}
-
-// flagOf names the flag of a setting, if it has one.
-func flagOf(s setting) string {
-	if name, ok := s.flag(); ok {
-		return "<br>`--" + name + "`"
-	}
-	return ""
-}
-
-// cell writes a text for a table.
-func cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
-
 // cliReference writes docs/cli.md: every command and its flags.
 func cliReference(root *cobra.Command) string {
 	gatherFlags(root)
@@ -140,6 +89,6 @@ func writeCommand(b *strings.Builder, cmd *cobra.Command) {
 		if kind != "" {
 			name += " " + kind
 		}
-		fmt.Fprintf(b, "| `%s` | %s |\n", name, cell(usage))
+		fmt.Fprintf(b, "| `%s` | %s |\n", name, strings.ReplaceAll(usage, "|", `\|`))
 	})
 }

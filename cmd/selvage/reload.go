@@ -2,7 +2,6 @@ package main
 
 import (
 	"log/slog"
-	"reflect"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -20,25 +19,14 @@ func (s *server) reload(c *cli, cmd *cobra.Command) {
 		return
 	}
 	s.level.Set(slog.Level(config.Log.Level))
-	s.app.idp.SetLifetimes(config.lifetimes())
-	s.app.limits.Set(config.rates())
-	s.app.proxies.Set(config.TrustedProxies.prefixes())
+	s.app.idp.SetLifetimes(lifetimes(config))
+	s.app.limits.Set(rates(config))
+	s.app.proxies.Set(config.TrustedProxies.Prefixes())
 	const done = "reloaded the certificate, the log level, lifetimes, limits and trusted proxies"
 	level := slog.String("log_level", config.Log.Level.String())
-	if keys := needRestart(s.app.config, config); len(keys) > 0 {
+	if keys := config.NeedRestart(s.app.config); len(keys) > 0 {
 		s.log.Warn(done+"; other settings that have changed need a restart", level, "changed", strings.Join(keys, " "))
 		return
 	}
 	s.log.Info(done, level)
-}
-
-// needRestart lists the keys that differ and are read at the start alone.
-func needRestart(was, is Config) (keys []string) {
-	a, b := reflect.ValueOf(was), reflect.ValueOf(is)
-	for _, s := range settings() {
-		if !s.reload && !reflect.DeepEqual(fieldOf(a, s.path).Interface(), fieldOf(b, s.path).Interface()) {
-			keys = append(keys, s.path)
-		}
-	}
-	return keys
 }

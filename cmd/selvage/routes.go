@@ -14,6 +14,7 @@ import (
 	"github.com/selvage/selvage/fabric/rest"
 	"github.com/selvage/selvage/idp/oidc"
 	"github.com/selvage/selvage/internal/apidoc"
+	"github.com/selvage/selvage/internal/config"
 	"github.com/selvage/selvage/internal/manual"
 	"github.com/selvage/selvage/internal/openapi"
 	"github.com/selvage/selvage/internal/web"
@@ -37,11 +38,11 @@ func (a *app) routes(log *slog.Logger) (http.Handler, error) {
 	mount(http.HandlerFunc(notFound), "/")
 	mount(static.Handler(), static.Prefix)
 	mount(orNotFound(soon(sdk.Handler)), sdk.Prefix)
-	docs := apidoc.New(apidoc.Config{Config: openapi.Config{Kinds: a.fabric.Kinds(), PublicURL: a.where.public, AuthURL: a.where.auth}, Log: log, Guides: manual.Nav("")})
+	docs := apidoc.New(apidoc.Config{Config: openapi.Config{Kinds: a.fabric.Kinds(), PublicURL: a.where.Public, AuthURL: a.where.Auth}, Log: log, Guides: manual.Nav("")})
 	mount(orNotFound(docs.Handler()), "/docs", apidoc.Prefix)
 	mount(orNotFound(manual.Handler(log)), manual.Prefix)
-	if a.serves(serviceIDP) {
-		api, err := oidc.New(oidc.Config{Provider: a.idp, Sessions: a.sessions, AuthURL: a.where.auth, Mailbox: a.showsMailbox(), Log: log})
+	if a.serves(config.IDP) {
+		api, err := oidc.New(oidc.Config{Provider: a.idp, Sessions: a.sessions, AuthURL: a.where.Auth, Mailbox: a.showsMailbox(), Log: log})
 		if err != nil {
 			return nil, err
 		}
@@ -50,28 +51,28 @@ func (a *app) routes(log *slog.Logger) (http.Handler, error) {
 	if a.showsMailbox() {
 		mount(orNotFound(mailbox{a.box, log}.Handler()), "/dev/mail", "/dev/mail/")
 	}
-	if a.serves(serviceFabric) {
+	if a.serves(config.Fabric) {
 		api := rest.New(rest.Config{Fabric: a.fabric, Clients: a.idp, Access: a.idp.OpenAccessToken, Admit: a.admit, Log: log})
 		mount(soon(api.Handler), "/api/fabric", "/api/fabric/", "/api/project", "/api/project/", "/subscriber/")
 	}
-	if a.serves(serviceDashboard) {
+	if a.serves(config.Dashboard) {
 		var err error
 		a.pages, err = dashboard.New(dashboard.Config{
-			Operators: a.operators, Fabric: a.fabric, Clients: a.idp, Recordings: a.recordings, PublicURL: a.where.public, AuthURL: a.where.auth,
-			Factors: a.operatorFactors, RequireFactor: a.config.Operators.RequireFactor.roles(a.local()), Audit: a.store.ListAudit, Health: a.healthOf(log), Installation: a.installation(), Log: log,
+			Operators: a.operators, Fabric: a.fabric, Clients: a.idp, Recordings: a.recordings, PublicURL: a.where.Public, AuthURL: a.where.Auth,
+			Factors: a.operatorFactors, RequireFactor: a.config.Operators.RequireFactor.Roles(a.local()), Audit: a.store.ListAudit, Health: a.healthOf(log), Installation: a.installation(), Log: log,
 		})
 		if err != nil {
 			return nil, err
 		}
 		mount(orNotFound(soon(a.pages.Handler)), dashboard.Prefix, dashboard.Prefix+"/")
 	}
-	if a.serves(serviceRecordings) {
-		offload, err := a.config.offload()
+	if a.serves(config.Recordings) {
+		offload, err := offload(a.config)
 		if err != nil {
 			return nil, err
 		}
 		api := laml.New(laml.Config{
-			Recordings: a.recordings, Credentials: a.caller, Miss: a.miss, PublicURL: a.where.public, Encoders: a.config.Recordings.MP3Parallel, Offload: offload, Log: log,
+			Recordings: a.recordings, Credentials: a.caller, Miss: a.miss, PublicURL: a.where.Public, Encoders: a.config.Recordings.MP3Parallel, Offload: offload, Log: log,
 		})
 		mount(soon(api.Handler), "/api/laml/", "/2010-04-01/")
 		native := relayrest.New(relayrest.Config{Recordings: a.recordings, Credentials: a.caller, MediaURLs: api.MediaURLs, Log: log})
@@ -109,7 +110,7 @@ func pathsOf(patterns []string) (all []string) {
 	return all
 }
 
-func (a *app) serves(service string) bool { return a.config.Services.has(service) }
+func (a *app) serves(service string) bool { return a.config.Services.Has(service) }
 
 // front serves GET /: SDKs open a socket there, people come to the door.
 func (a *app) front(w http.ResponseWriter, r *http.Request) {

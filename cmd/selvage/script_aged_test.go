@@ -10,6 +10,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/selvage/selvage/internal/audit"
+	"github.com/selvage/selvage/internal/config"
 	"github.com/selvage/selvage/internal/datadir"
 	"github.com/selvage/selvage/internal/store"
 )
@@ -25,7 +26,7 @@ func cmdAged(ts *testscript.TestScript, _ bool, args []string) {
 	n, err := strconv.Atoi(args[1])
 	ts.Check(err)
 	ctx, then := context.Background(), time.Now().AddDate(0, 0, -days)
-	c := Config{Data: ts.MkAbs("selvage-data"), Database: databaseURL(ts.Getenv("SELVAGE_DATABASE"))}
+	c := config.Config{Data: ts.MkAbs("selvage-data"), Database: config.DatabaseURL(ts.Getenv("SELVAGE_DATABASE"))}
 	ts.Check(datadir.Make(c.Data))
 	rows, err := store.Open(ctx, store.Config{URL: string(c.Database), Dir: c.Data, Now: func() time.Time { return then }})
 	ts.Check(err)

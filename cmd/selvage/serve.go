@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/selvage/selvage/internal/audit"
+	"github.com/selvage/selvage/internal/config"
 	"github.com/selvage/selvage/internal/datadir"
 	"github.com/selvage/selvage/internal/span"
 	"github.com/selvage/selvage/internal/web"
@@ -32,7 +33,7 @@ func (c *cli) serveCommand() *cobra.Command {
 		Args: positional(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.serve(cmd) },
 	}
-	addFlags(cmd.Flags(), false)
+	config.AddFlags(cmd.Flags(), false)
 	return cmd
 }
 
@@ -62,7 +63,7 @@ type ports struct {
 const lookThrough = time.Second
 
 func (c *cli) serve(cmd *cobra.Command) error {
-	config, _, err := c.loadConfig(cmd.Flags())
+	conf, _, err := c.loadConfig(cmd.Flags())
 	if err != nil {
 		return err
 	}
@@ -70,26 +71,26 @@ func (c *cli) serve(cmd *cobra.Command) error {
 	s := &server{level: new(slog.LevelVar), metrics: newMetrics(), failed: make(chan error, 3)}
 	s.listenToSignals()
 	defer signal.Stop(s.signals)
-	s.level.Set(slog.Level(config.Log.Level))
-	s.log = newLogger(c.stderr, config.Log.Format, s.level)
-	slog.SetDefault(newLogger(c.stderr, config.Log.Format, slog.LevelError)) // of libraries that take no logger
-	if err := datadir.Make(config.Data); err != nil {
+	s.level.Set(slog.Level(conf.Log.Level))
+	s.log = newLogger(c.stderr, conf.Log.Format, s.level)
+	slog.SetDefault(newLogger(c.stderr, conf.Log.Format, slog.LevelError)) // of libraries that take no logger
+	if err := datadir.Make(conf.Data); err != nil {
 		return err
 	}
-	lock, err := datadir.Lock(config.Data)
+	lock, err := datadir.Lock(conf.Data)
 	if err != nil {
 		return err
 	}
 	defer lock.Close()
-	if s.ports, err = openPorts(cmd.Context(), config); err != nil {
+	if s.ports, err = openPorts(cmd.Context(), conf); err != nil {
 		return err
 	}
-	w := locate(config, portIn(s.ports.http), portIn(s.ports.tls))
-	for _, warning := range config.warnings() {
-		s.log.Warn(warning, "public_url", w.public, "auth_url", w.auth)
+	w := config.Locate(conf, portIn(s.ports.http), portIn(s.ports.tls))
+	for _, warning := range conf.Warnings() {
+		s.log.Warn(warning, "public_url", w.Public, "auth_url", w.Auth)
 	}
-	if s.app, err = open(cmd.Context(), config, w, options{
-		log: s.log, observe: s.metrics.event, mails: s.metrics.mail, media: config.Services.has(serviceRecordings), check: lookThrough,
+	if s.app, err = open(cmd.Context(), conf, w, options{
+		log: s.log, observe: s.metrics.event, mails: s.metrics.mail, media: conf.Services.Has(config.Recordings), check: lookThrough,
 	}); err != nil {
 		return errors.Join(err, s.ports.close())
 	}
@@ -100,7 +101,7 @@ func (c *cli) serve(cmd *cobra.Command) error {
 	s.app.serveDeliveries(s.log, s.metrics.webhook, s.metrics.logout)
 	s.metrics.watch(s.app)
 	if s.ports.tls != nil {
-		if s.certs, err = openCertificates(config, s.app, s.log); err != nil {
+		if s.certs, err = openCertificates(conf, s.app, s.log); err != nil {
 			return errors.Join(err, s.ports.close(), s.app.close())
 		}
 		s.metrics.watchCertificates(s.certs)
@@ -154,7 +155,7 @@ func (s *server) run(ctx context.Context, c *cli, reload func()) error {
 	if c, ok := s.certs.(challenged); ok {
 		handler = c.Handler(handler)
 	}
-	s.start(s.app.proxies.Handler(web.Outer(s.app.config.strictTransport(patientBodies(handler, patience)), s.log, s.metrics.request)))
+	s.start(s.app.proxies.Handler(web.Outer(strictTransport(s.app.config, patientBodies(handler, patience)), s.log, s.metrics.request)))
 	if r, ok := s.certs.(runner); ok {
 		work.Go(func() { r.Run(background) })
 	}
@@ -202,7 +203,7 @@ func (s *server) start(h http.Handler) {
 
 // running says where the server is reached.
 func (s *server) running() datadir.Running {
-	r := datadir.Running{PID: os.Getpid(), HTTP: "http://" + s.ports.http.Addr().String(), PublicURL: s.app.where.public, AuthURL: s.app.where.auth}
+	r := datadir.Running{PID: os.Getpid(), HTTP: "http://" + s.ports.http.Addr().String(), PublicURL: s.app.where.Public, AuthURL: s.app.where.Auth}
 	if s.ports.tls != nil {
 		r.HTTPS = "https://" + s.ports.tls.Addr().String()
 	}
@@ -240,7 +241,7 @@ func (a *app) sweep(ctx context.Context, log *slog.Logger) {
 }
 
 // openPorts opens the listeners, all or none.
-func openPorts(ctx context.Context, c Config) (p ports, err error) {
+func openPorts(ctx context.Context, c config.Config) (p ports, err error) {
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, p.close())
@@ -249,12 +250,12 @@ func openPorts(ctx context.Context, c Config) (p ports, err error) {
 	if p.http, err = listen(ctx, c.Listen, "--listen"); err != nil {
 		return p, err
 	}
-	if address := c.tlsAddress(); address != off {
+	if address := c.TLSAddress(); address != config.Off {
 		if p.tls, err = listen(ctx, address, "--listen-tls"); err != nil {
 			return p, err
 		}
 	}
-	if c.ListenOps != off {
+	if c.ListenOps != config.Off {
 		p.ops, err = listen(ctx, c.ListenOps, "--listen-ops")
 	}
 	return p, err

@@ -95,8 +95,8 @@ func (c *cli) tokenCommand() *cobra.Command {
 func (c *cli) withIssuer(do command) func(*cobra.Command, []string) error {
 	return c.with(func(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
 		_, beside := datadir.ReadRunning(a.config.Data)
-		if a.config.Database.shared() && a.config.AuthURL == "" && a.config.PublicURL == "" && !beside {
-			c.warnings().Warn("tokens of other nodes may have another issuer than here; set SELVAGE_AUTH_URL as they do", "issuer", a.where.issuer())
+		if a.config.Database.Shared() && a.config.AuthURL == "" && a.config.PublicURL == "" && !beside {
+			c.warnings().Warn("tokens of other nodes may have another issuer than here; set SELVAGE_AUTH_URL as they do", "issuer", a.where.Issuer())
 		}
 		return do(ctx, a, cmd, args)
 	})

@@ -3,31 +3,32 @@ package main
 import (
 	"testing"
 
+	"github.com/selvage/selvage/internal/config"
 	"github.com/selvage/selvage/internal/datadir"
 )
 
 // The relay is told of where something serves it: browser SDKs open it by HTTPS alone.
 func TestRelayURL(t *testing.T) {
-	beside := func(https string) Config {
+	beside := func(https string) config.Config {
 		dir := t.TempDir()
 		if err := (datadir.Running{PublicURL: "http://localhost:1", HTTPS: https}).Write(dir); err != nil {
 			t.Fatal(err)
 		}
-		return Config{Listen: "127.0.0.1:0", ListenTLS: auto, Data: dir}
+		return config.Config{Listen: "127.0.0.1:0", ListenTLS: config.Auto, Data: dir}
 	}
 	tests := []struct {
 		name string
-		w    where
+		w    config.Where
 		want string
 	}{
-		{"off", locate(Config{Listen: "127.0.0.1:0", ListenTLS: off}, "1", "2"), ""},
-		{"off, behind a proxy", locate(Config{Listen: "127.0.0.1:0", ListenTLS: off, FabricHost: "puc.pbx.example:443"}, "1", "2"), "wss://puc.pbx.example:443"},
-		{"auto", locate(Config{Listen: "127.0.0.1:0", ListenTLS: auto}, "1", "2"), "wss://puc.localhost:2"},
-		{"a command beside a server without", locateBeside(beside("")), ""},
-		{"a command beside a server", locateBeside(beside("https://127.0.0.1:3")), "wss://puc.localhost:3"},
+		{"off", config.Locate(config.Config{Listen: "127.0.0.1:0", ListenTLS: config.Off}, "1", "2"), ""},
+		{"off, behind a proxy", config.Locate(config.Config{Listen: "127.0.0.1:0", ListenTLS: config.Off, FabricHost: "puc.pbx.example:443"}, "1", "2"), "wss://puc.pbx.example:443"},
+		{"auto", config.Locate(config.Config{Listen: "127.0.0.1:0", ListenTLS: config.Auto}, "1", "2"), "wss://puc.localhost:2"},
+		{"a command beside a server without", config.LocateBeside(beside("")), ""},
+		{"a command beside a server", config.LocateBeside(beside("https://127.0.0.1:3")), "wss://puc.localhost:3"},
 	}
 	for _, tt := range tests {
-		a := &app{config: Config{Services: services(allServices)}, where: tt.w}
+		a := &app{config: config.Config{Services: config.Services(config.AllServices)}, where: tt.w}
 		got := ""
 		for _, l := range a.links() {
 			if l.title == "Relay" {

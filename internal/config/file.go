@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"bytes"
@@ -125,7 +125,7 @@ func (f *file) suggest(prefix, key string) string {
 
 // isList reports whether a key takes several values.
 func isList(at string) bool {
-	return slices.ContainsFunc(settings(), func(s setting) bool { return s.path == at && s.kind.Kind() == reflect.Slice })
+	return slices.ContainsFunc(Settings(), func(s Setting) bool { return s.Path == at && s.kind.Kind() == reflect.Slice })
 }
 
 func (f *file) value(at string, n *yaml.Node) {

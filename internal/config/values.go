@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"errors"
@@ -23,13 +23,13 @@ import (
 // The types of values. Each reads itself from text, and says in its error what
 // it would have understood.
 type (
-	hostPort    string // host:port, or off, or auto
+	HostPort    string // host:port, or off, or auto
 	folderURL   string // dir:FOLDER
 	masterKey   string // base64 of 32 bytes, or nothing
-	baseURL     string // http or https, without a path
+	BaseURL     string // http or https, without a path
 	texts       []string
 	networks    []string // as netip.Prefix writes them
-	services    []string
+	Services    []string
 	connections int
 	atMost      int // of something, 0 for none
 	size        int64
@@ -37,31 +37,31 @@ type (
 	passwordLength int
 	score          int
 	lifetime       time.Duration // of a token: what ends one must be remembered as long
-	period         time.Duration // of a login
+	Period         time.Duration // of a login
 	retention      time.Duration // of the audit trail; 0 is for ever
 	logLevel       slog.Level
-	logFormat      string
+	LogFormat      string
 	whoseFactor    string // yes, no, auto, owners or admins
 )
 
 // The services that can be served.
 const (
-	serviceIDP        = "idp"
-	serviceFabric     = "fabric"
-	serviceRelay      = "relay"
-	serviceRecordings = "recordings"
-	serviceDashboard  = "dashboard"
+	IDP        = "idp"
+	Fabric     = "fabric"
+	Relay      = "relay"
+	Recordings = "recordings"
+	Dashboard  = "dashboard"
 )
 
-// off switches a listener off, auto chooses its address.
+// Off switches a listener Off, Auto chooses its address.
 const (
-	off  hostPort = "off"
-	auto hostPort = "auto"
+	Off  HostPort = "off"
+	Auto HostPort = "auto"
 )
 
-func (h *hostPort) UnmarshalText(text []byte) error {
-	*h = hostPort(text)
-	if *h == "" || *h == off || *h == auto {
+func (h *HostPort) UnmarshalText(text []byte) error {
+	*h = HostPort(text)
+	if *h == "" || *h == Off || *h == Auto {
 		return nil
 	}
 	_, port, err := net.SplitHostPort(string(text))
@@ -76,8 +76,8 @@ func (h *hostPort) UnmarshalText(text []byte) error {
 
 const needsHostPort = "needs host:port, such as 127.0.0.1:8080 or :8080"
 
-// loopback reports whether only this machine can reach the address.
-func (h hostPort) loopback() bool {
+// Loopback reports whether only this machine can reach the address.
+func (h HostPort) Loopback() bool {
 	host, _, err := net.SplitHostPort(string(h))
 	ip := net.ParseIP(host)
 	return err == nil && (host == "localhost" || ip != nil && ip.IsLoopback())
@@ -108,8 +108,8 @@ func (k *masterKey) UnmarshalText(text []byte) error {
 	return nil
 }
 
-func (u *baseURL) UnmarshalText(text []byte) error {
-	*u = baseURL(strings.TrimSuffix(string(text), "/"))
+func (u *BaseURL) UnmarshalText(text []byte) error {
+	*u = BaseURL(strings.TrimSuffix(string(text), "/"))
 	if *u == "" {
 		return nil
 	}
@@ -134,17 +134,17 @@ func (l *lifetime) UnmarshalText(text []byte) error {
 	return nil
 }
 
-func (p *period) UnmarshalText(text []byte) error {
+func (p *Period) UnmarshalText(text []byte) error {
 	const most = 10 * 365 * 24 * time.Hour
 	d, err := time.ParseDuration(string(text))
 	if err != nil || d < time.Second || d > most {
-		return fmt.Errorf("needs a time from 1s to %s, such as 12h or 720h", period(most))
+		return fmt.Errorf("needs a time from 1s to %s, such as 12h or 720h", Period(most))
 	}
-	*p = period(d)
+	*p = Period(d)
 	return nil
 }
 
-func (p period) String() string { return time.Duration(p).String() }
+func (p Period) String() string { return time.Duration(p).String() }
 
 func (l lifetime) String() string { return time.Duration(l).String() }
 
@@ -186,8 +186,8 @@ func (n *networks) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// prefixes gives the networks; they were read before.
-func (n networks) prefixes() (all []netip.Prefix) {
+// Prefixes gives the networks; they were read before.
+func (n networks) Prefixes() (all []netip.Prefix) {
 	for _, text := range n {
 		all = append(all, netip.MustParsePrefix(text))
 	}
@@ -214,8 +214,8 @@ func (l *atMost) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// orNone gives the limit, less than 0 where there is none.
-func (l atMost) orNone() int {
+// OrNone gives the limit, less than 0 where there is none.
+func (l atMost) OrNone() int {
 	if l == 0 {
 		return -1
 	}
@@ -235,9 +235,9 @@ func (w *whoseFactor) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// roles gives the roles that need a second factor, where the server is this machine's alone
+// Roles gives the roles that need a second factor, where the server is this machine's alone
 // or others reach it.
-func (w whoseFactor) roles(local bool) []operator.Role {
+func (w whoseFactor) Roles(local bool) []operator.Role {
 	switch {
 	case w == "owners":
 		return []operator.Role{operator.Owner}
@@ -249,11 +249,11 @@ func (w whoseFactor) roles(local bool) []operator.Role {
 	return nil
 }
 
-// allServices are those that there are.
-var allServices = []string{serviceIDP, serviceFabric, serviceRelay, serviceRecordings, serviceDashboard}
+// AllServices are those that there are.
+var AllServices = []string{IDP, Fabric, Relay, Recordings, Dashboard}
 
-func (s *services) UnmarshalText(text []byte) error {
-	all := allServices
+func (s *Services) UnmarshalText(text []byte) error {
+	all := AllServices
 	*s = split(string(text))
 	for _, name := range *s {
 		if !slices.Contains(all, name) {
@@ -266,16 +266,16 @@ func (s *services) UnmarshalText(text []byte) error {
 	return nil
 }
 
-func (s services) has(name string) bool { return slices.Contains(s, name) }
+func (s Services) Has(name string) bool { return slices.Contains(s, name) }
 
 // missing lists what is not served and is missed by who uses the APIs: the dashboard is
 // for operators, who have the command line too.
-func (s services) missing() []string {
-	return slices.DeleteFunc(slices.Clone(allServices), func(name string) bool { return s.has(name) || name == serviceDashboard })
+func (s Services) missing() []string {
+	return slices.DeleteFunc(slices.Clone(AllServices), func(name string) bool { return s.Has(name) || name == Dashboard })
 }
 
-// all reports whether everything is served.
-func (s services) all() bool { return len(s.missing()) == 0 }
+// All reports whether everything is served.
+func (s Services) All() bool { return len(s.missing()) == 0 }
 
 func split(text string) []string {
 	var parts []string
@@ -321,8 +321,8 @@ func (l *logLevel) UnmarshalText(text []byte) error {
 
 func (l logLevel) String() string { return strings.ToLower(slog.Level(l).String()) }
 
-func (f *logFormat) UnmarshalText(text []byte) error {
-	*f = logFormat(text)
+func (f *LogFormat) UnmarshalText(text []byte) error {
+	*f = LogFormat(text)
 	if *f != "auto" && *f != "text" && *f != "json" {
 		return fmt.Errorf("needs auto, text or json")
 	}

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"errors"
@@ -11,28 +11,28 @@ import (
 
 // check reports values that are fine elsewhere but not for their key, and those
 // that do not go together.
-func (c Config) check(from origins) error {
+func (c Config) check(from Origins) error {
 	return errors.Join(c.checkListeners(from), c.checkPasswords(from), c.checkKeys(from), c.checkServices(from), c.checkTLS(from), c.checkOffload(from), c.checkBootstrap(from))
 }
 
-func (c Config) checkListeners(from origins) error {
+func (c Config) checkListeners(from Origins) error {
 	var errs []error
-	refuse := func(path string, got hostPort, unfit ...hostPort) {
+	refuse := func(path string, got HostPort, unfit ...HostPort) {
 		if slices.Contains(unfit, got) && from.set(path) {
 			errs = append(errs, fmt.Errorf("%s %s; it is %q", from.keyAt(path), needsHostPort, got))
 		}
 	}
-	refuse("listen", c.Listen, "", off, auto)
+	refuse("listen", c.Listen, "", Off, Auto)
 	refuse("listen_tls", c.ListenTLS, "")
-	refuse("listen_ops", c.ListenOps, "", auto)
-	refuse("fabric_host", c.FabricHost, off, auto)
+	refuse("listen_ops", c.ListenOps, "", Auto)
+	refuse("fabric_host", c.FabricHost, Off, Auto)
 	for _, pair := range []struct {
 		path, other string
-		a, b        hostPort
+		a, b        HostPort
 	}{
-		{"listen_tls", "listen", c.tlsAddress(), c.Listen},
+		{"listen_tls", "listen", c.TLSAddress(), c.Listen},
 		{"listen_ops", "listen", c.ListenOps, c.Listen},
-		{"listen_ops", "listen_tls", c.ListenOps, c.tlsAddress()},
+		{"listen_ops", "listen_tls", c.ListenOps, c.TLSAddress()},
 	} {
 		if pair.a.meets(pair.b) {
 			errs = append(errs, fmt.Errorf("%s is %s, where %s is already; choose another port (0 is any that is free)", from.keyAt(pair.path), pair.a, pair.other))
@@ -42,7 +42,7 @@ func (c Config) checkListeners(from origins) error {
 }
 
 // meets reports whether only one of two addresses can be listened on.
-func (h hostPort) meets(other hostPort) bool {
+func (h HostPort) meets(other HostPort) bool {
 	a, port, err := net.SplitHostPort(string(h))
 	b, otherPort, otherErr := net.SplitHostPort(string(other))
 	everywhere := func(host string) bool { ip := net.ParseIP(host); return host == "" || ip != nil && ip.IsUnspecified() }
@@ -50,11 +50,11 @@ func (h hostPort) meets(other hostPort) bool {
 }
 
 // checkPasswords refuses passwords on the command line.
-func (c Config) checkPasswords(from origins) error {
+func (c Config) checkPasswords(from Origins) error {
 	var errs []error
 	for _, url := range []struct{ path, raw string }{{"database", string(c.Database)}, {"sessions", string(c.Sessions)}} {
 		path, raw := url.path, url.raw
-		if !strings.HasPrefix(from[path], "--") || redact(raw) == raw {
+		if !strings.HasPrefix(from[path], "--") || Redact(raw) == raw {
 			continue
 		}
 		instead := fmt.Sprintf("set SELVAGE_%[1]s to the URL, or SELVAGE_%[1]s_FILE to the name of a file that holds it", strings.ToUpper(path))
@@ -68,14 +68,14 @@ func (c Config) checkPasswords(from origins) error {
 
 // longestSealing keeps what one key seals far below 2^32 tokens, where random
 // nonces begin to meet (NIST SP 800-38D, section 8.3).
-const longestSealing = period(7 * 24 * time.Hour)
+const longestSealing = Period(7 * 24 * time.Hour)
 
 // checkKeys refuses keys that would sign before they were published.
-func (c Config) checkKeys(from origins) error {
+func (c Config) checkKeys(from Origins) error {
 	var errs []error
 	for _, k := range []struct {
 		path     string
-		rotation period
+		rotation Period
 	}{{"keys.signing_rotation", c.Keys.SigningRotation}, {"keys.sealing_rotation", c.Keys.SealingRotation}} {
 		if k.rotation < c.Keys.Publish {
 			errs = append(errs, fmt.Errorf("%s is %s, and a key must be published for %s before it takes over (keys.publish): make the first longer or the second shorter",
@@ -89,15 +89,15 @@ func (c Config) checkKeys(from origins) error {
 }
 
 // checkServices refuses to serve a part where nobody could serve the rest.
-func (c Config) checkServices(from origins) error {
-	if c.Services.all() {
+func (c Config) checkServices(from Origins) error {
+	if c.Services.All() {
 		return nil
 	}
 	var embedded []string
-	if !c.Database.shared() {
+	if !c.Database.Shared() {
 		embedded = append(embedded, fmt.Sprintf("the database (%s)", c.Database))
 	}
-	if !c.Sessions.shared() {
+	if !c.Sessions.Shared() {
 		embedded = append(embedded, fmt.Sprintf("the sessions (%s)", c.Sessions))
 	}
 	if len(embedded) == 0 {
@@ -108,22 +108,22 @@ func (c Config) checkServices(from origins) error {
 		from.keyAt("services"), strings.Join(c.Services.missing(), " and "), strings.Join(embedded, " and "))
 }
 
-// warnings lists what is allowed and rarely meant.
-func (c Config) warnings() (all []string) {
-	if !c.Listen.loopback() && c.PublicURL == "" {
+// Warnings lists what is allowed and rarely meant.
+func (c Config) Warnings() (all []string) {
+	if !c.Listen.Loopback() && c.PublicURL == "" {
 		all = append(all, "links will lead to this machine only; set --public-url to where clients reach it")
 	}
-	if !c.Services.all() && (c.PublicURL == "" || c.AuthURL == "") {
+	if !c.Services.All() && (c.PublicURL == "" || c.AuthURL == "") {
 		all = append(all, "this node serves a part; set --public-url and --auth-url alike on all nodes, or one takes the tokens of another for foreign")
 	}
-	if c.Database.shared() && !c.Sessions.shared() {
+	if c.Database.Shared() && !c.Sessions.Shared() {
 		all = append(all, "sessions are kept on this node alone; where there are other nodes, set --sessions to the URL of the database or of Redis")
 	}
 	return all
 }
 
 // checkTLS refuses certificates of two sources, and halves of one.
-func (c Config) checkTLS(from origins) error {
+func (c Config) checkTLS(from Origins) error {
 	files, acme := c.TLS.Cert != "" || c.TLS.Key != "", c.TLS.ACME
 	var errs []error
 	refuse := func(path, format string, args ...any) {
@@ -149,7 +149,7 @@ func (c Config) checkTLS(from origins) error {
 	if !acme.AcceptTerms {
 		refuse("tls.acme.hosts", "needs tls.acme.accept_terms: true, once you have read the terms of service of the authority at %s", acme.Directory)
 	}
-	for _, host := range c.secureHosts() {
+	for _, host := range c.SecureHosts() {
 		if !slices.Contains(acme.Hosts, host) {
 			refuse("tls.acme.hosts", "does not have %s, where clients reach this server", host)
 		}

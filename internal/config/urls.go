@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"errors"
@@ -13,8 +13,8 @@ import (
 
 // The URLs of what is kept elsewhere or in a file.
 type (
-	databaseURL string // sqlite:FILE or postgres://…
-	sessionsURL string // those, or redis://… and its kin
+	DatabaseURL string // sqlite:FILE or postgres://…
+	SessionsURL string // those, or redis://… and its kin
 )
 
 var (
@@ -30,28 +30,28 @@ var otherSchemes = map[string]string{
 	"rediss+cluster": "rediss-cluster", "sentinel": "redis-sentinel", "redis+sentinel": "redis-sentinel", "rediss+sentinel": "rediss-sentinel",
 }
 
-func (u *databaseURL) UnmarshalText(text []byte) error {
-	*u = databaseURL(text)
+func (u *DatabaseURL) UnmarshalText(text []byte) error {
+	*u = DatabaseURL(text)
 	if slices.Contains(redisSchemes, schemeOf(string(text))) {
 		return errors.New("needs sqlite:FILE or postgres://USER@HOST/NAME; Redis can hold sessions, not rows")
 	}
 	return checkURL(string(text), databaseSchemes, "needs sqlite:FILE or postgres://USER@HOST/NAME")
 }
 
-func (u *sessionsURL) UnmarshalText(text []byte) error {
-	*u = sessionsURL(text)
+func (u *SessionsURL) UnmarshalText(text []byte) error {
+	*u = SessionsURL(text)
 	return checkURL(string(text), sessionsSchemes, "needs sqlite:FILE, postgres://USER@HOST/NAME, redis://HOST:6379, "+
 		"redis-cluster://HOST:6379,HOST:6379 or redis-sentinel://MASTER@HOST:26379,HOST:26379")
 }
 
-// shared reports whether other nodes can keep their rows there too.
-func (u databaseURL) shared() bool { return schemeOf(string(u)) != "sqlite" }
+// Shared reports whether other nodes can keep their rows there too.
+func (u DatabaseURL) Shared() bool { return schemeOf(string(u)) != "sqlite" }
 
-// shared reports whether other nodes can keep their sessions there too.
-func (u sessionsURL) shared() bool { return u != "" && schemeOf(string(u)) != "sqlite" }
+// Shared reports whether other nodes can keep their sessions there too.
+func (u SessionsURL) Shared() bool { return u != "" && schemeOf(string(u)) != "sqlite" }
 
-// redis reports whether sessions are kept in Redis.
-func (u sessionsURL) redis() bool { return slices.Contains(redisSchemes, schemeOf(string(u))) }
+// Redis reports whether sessions are kept in Redis.
+func (u SessionsURL) Redis() bool { return slices.Contains(redisSchemes, schemeOf(string(u))) }
 
 func schemeOf(raw string) string {
 	scheme, _, _ := strings.Cut(raw, ":")
@@ -93,9 +93,9 @@ func otherScheme(scheme string, schemes []string) string {
 	return strings.Replace(suggest.Meant(scheme, schemes), `"?`, `:"?`, 1)
 }
 
-// redact hides the passwords of a URL: the one before its hosts and those among
+// Redact hides the passwords of a URL: the one before its hosts and those among
 // its parameters. Where it is malformed, rather too much is hidden.
-func redact(raw string) string {
+func Redact(raw string) string {
 	if head, params, ok := strings.Cut(raw, "?"); ok {
 		all := strings.Split(params, "&")
 		for i, param := range all {

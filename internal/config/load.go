@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"errors"
@@ -33,59 +33,60 @@ func (v value) keyAt(path string) string {
 // A layer is what one source sets, by the path of the key.
 type layer map[string]value
 
-// origins tells where each value of a [Config] came from.
-type origins map[string]string
+// Origins tells where each value of a [Config] came from.
+type Origins map[string]string
 
 // set reports whether somebody set a key.
-func (o origins) set(path string) bool { return o[path] != "" }
+func (o Origins) set(path string) bool { return o[path] != "" }
 
 // keyAt names a key, and where it is set if it is.
-func (o origins) keyAt(path string) string {
+func (o Origins) keyAt(path string) string {
 	if !o.set(path) {
 		return path
 	}
 	return value{at: o[path]}.keyAt(path)
 }
 
-// loadConfig reads the configuration from all its sources. What is wrong in any
-// of them is gathered.
-func (c *cli) loadConfig(flags *pflag.FlagSet) (Config, origins, error) {
-	file, fileErr := fileLayer(c.getenv, flags)
-	env, envErr := envLayer(c.getenv, c.environ)
-	k, from := koanf.New("."), make(origins)
+// Load reads the configuration from all its sources: flags, the environment, whose
+// variables are environ and what getenv gives, and the file that one of them names. What is
+// wrong in any of them is gathered.
+func Load(flags *pflag.FlagSet, getenv func(string) string, environ []string) (Config, Origins, error) {
+	file, fileErr := fileLayer(getenv, flags)
+	env, envErr := envLayer(getenv, environ)
+	k, from := koanf.New("."), make(Origins)
 	errs := []error{fileErr, envErr, load(k, defaults(), nil)}
 	for _, l := range []layer{file, env, flagLayer(flags)} {
 		errs = append(errs, load(k, l, from))
 	}
 	if err := errors.Join(errs...); err != nil {
-		return Config{}, nil, usageError{err}
+		return Config{}, nil, err
 	}
 	var config Config
 	if err := k.Unmarshal("", &config); err != nil {
 		return Config{}, nil, fmt.Errorf("reading configuration: %w", err)
 	}
 	if err := config.check(from); err != nil {
-		return Config{}, nil, usageError{err}
+		return Config{}, nil, err
 	}
 	return config, from, nil
 }
 
 // load merges the values of a layer into k and notes where they came from.
-func load(k *koanf.Koanf, l layer, from origins) error {
+func load(k *koanf.Koanf, l layer, from Origins) error {
 	typed := make(map[string]any)
 	var errs []error
-	for _, s := range settings() {
-		v, ok := l[s.path]
+	for _, s := range Settings() {
+		v, ok := l[s.Path]
 		if !ok {
 			continue
 		}
 		parsed, err := s.parse(v.text)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("%s %w%s", v.keyAt(s.path), err, s.quote(v.text)))
+			errs = append(errs, fmt.Errorf("%s %w%s", v.keyAt(s.Path), err, s.quote(v.text)))
 		}
-		typed[s.path] = parsed
+		typed[s.Path] = parsed
 		if from != nil {
-			from[s.path] = v.at
+			from[s.Path] = v.at
 		}
 	}
 	if len(errs) > 0 {
@@ -96,8 +97,8 @@ func load(k *koanf.Koanf, l layer, from origins) error {
 
 // quote shows a value that was refused, unless it is long or may hold a secret,
 // as user:secret@host and password=secret do.
-func (s setting) quote(text string) string {
-	if s.secret || len(text) > 60 || strings.ContainsAny(text, "@=") {
+func (s Setting) quote(text string) string {
+	if s.Secret || len(text) > 60 || strings.ContainsAny(text, "@=") {
 		return ""
 	}
 	return fmt.Sprintf("; it is %q", text)
@@ -112,9 +113,9 @@ func (n nested) ReadBytes() ([]byte, error) { return nil, errors.New("there are 
 
 func defaults() layer {
 	l := make(layer)
-	for _, s := range settings() {
-		if s.def != "" {
-			l[s.path] = value{"default", s.def}
+	for _, s := range Settings() {
+		if s.Default != "" {
+			l[s.Path] = value{"default", s.Default}
 		}
 	}
 	return l
@@ -124,21 +125,21 @@ func defaults() layer {
 func envLayer(getenv func(string) string, environ []string) (layer, error) {
 	l := make(layer)
 	errs := []error{unknownVariables(environ)}
-	for _, s := range settings() {
-		name := s.env()
+	for _, s := range Settings() {
+		name := s.Env()
 		text, file := getenv(name), getenv(name+"_FILE")
 		switch {
 		case text != "" && file != "":
 			errs = append(errs, fmt.Errorf("%s and %s_FILE are both set; unset one", name, name))
 		case text != "":
-			l[s.path] = value{name, text}
+			l[s.Path] = value{name, text}
 		case file != "":
 			content, err := os.ReadFile(file)
 			if err != nil {
 				errs = append(errs, fmt.Errorf("%s_FILE: %w", name, err))
 				continue
 			}
-			l[s.path] = value{name + "_FILE", strings.TrimSpace(string(content))}
+			l[s.Path] = value{name + "_FILE", strings.TrimSpace(string(content))}
 		}
 	}
 	return l, errors.Join(errs...)
@@ -146,10 +147,10 @@ func envLayer(getenv func(string) string, environ []string) (layer, error) {
 
 func flagLayer(flags *pflag.FlagSet) layer {
 	l := make(layer)
-	for _, s := range settings() {
+	for _, s := range Settings() {
 		name, ok := s.flag()
 		if f := flags.Lookup(name); ok && f != nil && f.Changed {
-			l[s.path] = value{"--" + name, f.Value.String()}
+			l[s.Path] = value{"--" + name, f.Value.String()}
 		}
 	}
 	return l
@@ -178,11 +179,11 @@ func fileLayer(getenv func(string) string, flags *pflag.FlagSet) (layer, error) 
 // paths lists all keys, sections included, for suggestions.
 func paths() []string {
 	all := make(map[string]bool)
-	for _, s := range settings() {
-		all[s.path] = true
-		for i, letter := range s.path {
+	for _, s := range Settings() {
+		all[s.Path] = true
+		for i, letter := range s.Path {
 			if letter == '.' {
-				all[s.path[:i]] = true
+				all[s.Path[:i]] = true
 			}
 		}
 	}

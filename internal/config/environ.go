@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"errors"
@@ -28,8 +28,8 @@ var serviceLink = regexp.MustCompile(`^SELVAGE(_.+)?_(SERVICE_HOST=|SERVICE_PORT
 // empty one is as good as none.
 func unknownVariables(environ []string) error {
 	known := []string{"SELVAGE_CONFIG"}
-	for _, s := range settings() {
-		known = append(known, s.env(), s.env()+"_FILE")
+	for _, s := range Settings() {
+		known = append(known, s.Env(), s.Env()+"_FILE")
 	}
 	var errs []error
 	for _, entry := range environ {

@@ -1,4 +1,9 @@
-package main
+// Package config is the configuration: every key with its default and its meaning, where
+// values come from, what is wrong with them, and what follows from them without asking
+// anybody, such as where clients reach the server.
+//
+// [Load] reads it. What a server or a command makes of it is theirs.
+package config
 
 import "time"
 
@@ -9,21 +14,21 @@ import "time"
 // before the file, that before the default. What is read again on SIGHUP is
 // tagged reload.
 type Config struct {
-	Listen    hostPort `koanf:"listen" default:"127.0.0.1:8080" help:"address for HTTP: everything"`
-	ListenTLS hostPort `koanf:"listen_tls" default:"auto" help:"address for HTTPS, or off; auto is 127.0.0.1:8443 where HTTP is on loopback, beside HTTP where tls.cert or tls.acme.hosts is set (443 beside 80, else 8443), else off"`
-	ListenOps hostPort `koanf:"listen_ops" default:"127.0.0.1:9090" help:"address for /healthz, /readyz, /metrics and pprof, or off"`
+	Listen    HostPort `koanf:"listen" default:"127.0.0.1:8080" help:"address for HTTP: everything"`
+	ListenTLS HostPort `koanf:"listen_tls" default:"auto" help:"address for HTTPS, or off; auto is 127.0.0.1:8443 where HTTP is on loopback, beside HTTP where tls.cert or tls.acme.hosts is set (443 beside 80, else 8443), else off"`
+	ListenOps HostPort `koanf:"listen_ops" default:"127.0.0.1:9090" help:"address for /healthz, /readyz, /metrics and pprof, or off"`
 
-	PublicURL  baseURL  `koanf:"public_url" help:"where clients reach this server; every link comes from it (default http://localhost and the port of HTTP)"`
-	AuthURL    baseURL  `koanf:"auth_url" help:"where clients reach the identity provider; the issuer is this and a slash (default: the public URL)"`
-	FabricHost hostPort `koanf:"fabric_host" help:"the host in each fabric token, from which browser SDKs take the addresses they call (default puc.localhost and the port of HTTPS)"`
+	PublicURL  BaseURL  `koanf:"public_url" help:"where clients reach this server; every link comes from it (default http://localhost and the port of HTTP)"`
+	AuthURL    BaseURL  `koanf:"auth_url" help:"where clients reach the identity provider; the issuer is this and a slash (default: the public URL)"`
+	FabricHost HostPort `koanf:"fabric_host" help:"the host in each fabric token, from which browser SDKs take the addresses they call (default puc.localhost and the port of HTTPS)"`
 
 	TrustedProxies networks `koanf:"trusted_proxies" reload:"true" help:"networks of the proxies in front, such as 10.0.0.0/8: what they say in X-Forwarded-For, or Forwarded, is where a request comes from; nobody else is asked"`
 
 	Data     string      `koanf:"data" default:"./selvage-data" help:"directory of everything that is kept"`
-	Database databaseURL `koanf:"database" default:"sqlite:selvage.db" help:"where rows are kept: sqlite:FILE or postgres://USER@HOST/NAME"`
-	Sessions sessionsURL `koanf:"sessions" default:"sqlite:sessions.db" help:"where short-lived state is kept: sqlite:FILE, postgres://…, redis://HOST:6379, redis-cluster://HOST,HOST or redis-sentinel://MASTER@HOST,HOST (rediss… is with TLS)"`
+	Database DatabaseURL `koanf:"database" default:"sqlite:selvage.db" help:"where rows are kept: sqlite:FILE or postgres://USER@HOST/NAME"`
+	Sessions SessionsURL `koanf:"sessions" default:"sqlite:sessions.db" help:"where short-lived state is kept: sqlite:FILE, postgres://…, redis://HOST:6379, redis-cluster://HOST,HOST or redis-sentinel://MASTER@HOST,HOST (rediss… is with TLS)"`
 	Media    folderURL   `koanf:"media" default:"dir:media" help:"where recordings are kept: dir:FOLDER; nodes that serve recordings share one"`
-	Services services    `koanf:"services" default:"idp,fabric,relay,recordings,dashboard" help:"what this server serves; some of it alone needs a database and sessions that nodes share"`
+	Services Services    `koanf:"services" default:"idp,fabric,relay,recordings,dashboard" help:"what this server serves; some of it alone needs a database and sessions that nodes share"`
 	NoDemo   bool        `koanf:"no_demo" default:"false" help:"make no demo project on the first start"`
 
 	BootstrapAdminEmail    string `koanf:"bootstrap_admin_email" secret:"true" help:"e-mail of the owner that a start makes where there is no operator yet"`
@@ -47,9 +52,9 @@ type Config struct {
 	} `koanf:"tls"`
 
 	Keys struct {
-		SigningRotation period `koanf:"signing_rotation" default:"720h" help:"how long a key signs before the next one does"`
-		SealingRotation period `koanf:"sealing_rotation" default:"24h" help:"how long a key seals fabric tokens before the next one does; at most 168h"`
-		Publish         period `koanf:"publish" default:"1h" help:"how long a key is published before it signs; clocks of nodes, and of who caches the JWKS, may be half of it apart"`
+		SigningRotation Period `koanf:"signing_rotation" default:"720h" help:"how long a key signs before the next one does"`
+		SealingRotation Period `koanf:"sealing_rotation" default:"24h" help:"how long a key seals fabric tokens before the next one does; at most 168h"`
+		Publish         Period `koanf:"publish" default:"1h" help:"how long a key is published before it signs; clocks of nodes, and of who caches the JWKS, may be half of it apart"`
 	} `koanf:"keys"`
 
 	Pool struct {
@@ -58,13 +63,13 @@ type Config struct {
 	} `koanf:"pool"`
 
 	Session struct {
-		Idle     period `koanf:"idle" default:"12h" reload:"true" help:"how long a browser stays signed in unused"`
-		Absolute period `koanf:"absolute" default:"168h" reload:"true" help:"how long a browser stays signed in at most"`
+		Idle     Period `koanf:"idle" default:"12h" reload:"true" help:"how long a browser stays signed in unused"`
+		Absolute Period `koanf:"absolute" default:"168h" reload:"true" help:"how long a browser stays signed in at most"`
 	} `koanf:"session"`
 
 	Operators struct {
-		Idle          period      `koanf:"idle" default:"1h" help:"how long an operator stays signed in to the dashboard unused"`
-		Absolute      period      `koanf:"absolute" default:"12h" help:"how long an operator stays signed in to the dashboard at most"`
+		Idle          Period      `koanf:"idle" default:"1h" help:"how long an operator stays signed in to the dashboard unused"`
+		Absolute      Period      `koanf:"absolute" default:"12h" help:"how long an operator stays signed in to the dashboard at most"`
 		RequireFactor whoseFactor `koanf:"require_factor" default:"auto" help:"which operators need a second factor: yes for all, no for none, owners, admins for both of these, or auto: yes where others than this machine can reach the server"`
 	} `koanf:"operators"`
 
@@ -72,8 +77,8 @@ type Config struct {
 		Code            lifetime `koanf:"code" default:"1m" reload:"true" help:"lifetime of authorization codes"`
 		AccessFabric    lifetime `koanf:"access_fabric" default:"2h" reload:"true" help:"lifetime of OAuth access tokens that are fabric tokens"`
 		AccessJWT       lifetime `koanf:"access_jwt" default:"15m" reload:"true" help:"lifetime of OAuth access tokens that are JWTs"`
-		RefreshIdle     period   `koanf:"refresh_idle" default:"720h" reload:"true" help:"how long an OAuth refresh token lives unused"`
-		RefreshAbsolute period   `koanf:"refresh_absolute" default:"4320h" reload:"true" help:"how long OAuth refresh tokens can follow each other"`
+		RefreshIdle     Period   `koanf:"refresh_idle" default:"720h" reload:"true" help:"how long an OAuth refresh token lives unused"`
+		RefreshAbsolute Period   `koanf:"refresh_absolute" default:"4320h" reload:"true" help:"how long OAuth refresh tokens can follow each other"`
 	} `koanf:"tokens"`
 
 	Password struct {
@@ -94,7 +99,7 @@ type Config struct {
 
 	Recordings struct {
 		MaxUpload     size       `koanf:"max_upload" default:"2GiB" help:"largest recording that is taken"`
-		Wait          period     `koanf:"wait" default:"24h" help:"how long a recording that was announced waits for its media, from the last that was heard of it; then it is absent"`
+		Wait          Period     `koanf:"wait" default:"24h" help:"how long a recording that was announced waits for its media, from the last that was heard of it; then it is absent"`
 		MP3Parallel   int        `koanf:"mp3_parallel" default:"0" help:"pieces of MP3 that are encoded at a time; 0 is one a processor"`
 		Offload       offloading `koanf:"offload" default:"off" help:"header by which the server in front sends whole files itself: off, x-accel-redirect (nginx) or x-sendfile (Apache, lighttpd)"`
 		OffloadPrefix string     `koanf:"offload_prefix" help:"what that header has in front of a file: a location of nginx (default /selvage-media/), or a directory (default: the media directory)"`
@@ -130,6 +135,6 @@ type Config struct {
 
 	Log struct {
 		Level  logLevel  `koanf:"level" default:"info" reload:"true" help:"debug, info, warn or error"`
-		Format logFormat `koanf:"format" default:"auto" help:"text, json, or auto: text on a terminal"`
+		Format LogFormat `koanf:"format" default:"auto" help:"text, json, or auto: text on a terminal"`
 	} `koanf:"log"`
 }

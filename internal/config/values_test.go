@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"os"
@@ -57,37 +57,9 @@ func TestBaseURL(t *testing.T) {
 		{"https://", "", false},
 	}
 	for _, tt := range tests {
-		var got baseURL
+		var got BaseURL
 		if err := got.UnmarshalText([]byte(tt.text)); (err == nil) != tt.ok || tt.ok && string(got) != tt.want {
 			t.Errorf("baseURL %q = %q, %v, want %q, %v", tt.text, got, err, tt.want, tt.ok)
-		}
-	}
-}
-
-func TestFit(t *testing.T) {
-	id := strings.Repeat("i", 36)
-	rows := [][]string{
-		{"ID", "Name", "Empty", "Grants", "Created"},
-		{id, "Demo", "", strings.Repeat("g", 30), "2026-11-21 04:12"},
-	}
-	tests := []struct {
-		limit   int
-		aside   string
-		columns []string
-		widths  []int
-		hidden  []string
-	}{
-		{0, "", []string{"ID", "Name", "Empty", "Grants", "Created"}, []int{36, 4, 5, 30, 16}, nil},
-		{200, "", []string{"ID", "Name", "Grants", "Created"}, []int{36, 4, 30, 16}, nil},
-		{80, "", []string{"ID", "Name", "Grants", "Created"}, []int{36, 4, 18, 16}, nil},
-		{70, "", []string{"ID", "Name", "Grants"}, []int{36, 4, 26}, []string{"Created"}},
-		{70, "Grants", []string{"ID", "Name", "Created"}, []int{36, 4, 16}, []string{"Grants"}},
-		{20, "Grants", []string{"ID", "Name"}, []int{36, 4}, []string{"Created", "Grants"}},
-	}
-	for _, tt := range tests {
-		got, widths, hidden := fit(rows, []string{tt.aside}, tt.limit)
-		if !slices.Equal(got[0], tt.columns) || !slices.Equal(widths, tt.widths) || !slices.Equal(hidden, tt.hidden) {
-			t.Errorf("fit(%q, %d) = %v %v %v, want %v %v %v", tt.aside, tt.limit, got[0], widths, hidden, tt.columns, tt.widths, tt.hidden)
 		}
 	}
 }
@@ -95,15 +67,15 @@ func TestFit(t *testing.T) {
 // TestSample shows that the sample has every key once and changes nothing.
 func TestSample(t *testing.T) {
 	var sample strings.Builder
-	if err := writeSample(&sample); err != nil {
+	if err := Sample(&sample); err != nil {
 		t.Fatal(err)
 	}
 	written, err := parseFile("selvage.yaml", []byte(sample.String()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(written) != len(settings()) {
-		t.Errorf("the sample has %d keys, want %d", len(written), len(settings()))
+	if len(written) != len(Settings()) {
+		t.Errorf("the sample has %d keys, want %d", len(written), len(Settings()))
 	}
 	both := []layer{defaults(), written}
 	var got [2]Config
@@ -145,12 +117,12 @@ func TestManual(t *testing.T) {
 
 // TestSettings shows that every key says what it is, and that its default is one.
 func TestSettings(t *testing.T) {
-	for _, s := range settings() {
+	for _, s := range Settings() {
 		if s.help == "" {
-			t.Errorf("%s has no help", s.path)
+			t.Errorf("%s has no help", s.Path)
 		}
-		if _, err := s.parse(s.def); s.def != "" && err != nil {
-			t.Errorf("default of %s: %v", s.path, err)
+		if _, err := s.parse(s.Default); s.Default != "" && err != nil {
+			t.Errorf("default of %s: %v", s.Path, err)
 		}
 	}
 }
@@ -167,25 +139,6 @@ func FuzzParseFile(f *testing.F) {
 			}
 		}
 	})
-}
-
-func TestLength(t *testing.T) {
-	tests := []struct {
-		d    time.Duration
-		want string
-	}{
-		{0, "0s"},
-		{4 * time.Millisecond, "0.004s"},
-		{62 * time.Millisecond, "0.06s"},
-		{996 * time.Millisecond, "1s"},
-		{7213 * time.Millisecond, "7.2s"},
-		{90 * time.Second, "1m30s"},
-	}
-	for _, tt := range tests {
-		if got := length(tt.d); got != tt.want {
-			t.Errorf("length(%v) = %q, want %q", tt.d, got, tt.want)
-		}
-	}
 }
 
 func TestUnknownVariables(t *testing.T) {
@@ -214,26 +167,6 @@ func TestUnknownVariables(t *testing.T) {
 		if got != tt.want {
 			t.Errorf("unknownVariables(%q) = %q, want %q", tt.entry, got, tt.want)
 		}
-	}
-}
-
-func TestRejection(t *testing.T) {
-	tests := []struct {
-		rejects, files int
-		want           string
-	}{
-		{1, 1, "the file was rejected; nothing is stored"},
-		{2, 2, "all 2 files were rejected; nothing is stored"},
-		{1, 3, "1 of 3 files was rejected; the others are stored"},
-		{2, 3, "2 of 3 files were rejected; the others are stored"},
-	}
-	for _, tt := range tests {
-		if got := rejection(tt.rejects, tt.files); got.Error() != tt.want {
-			t.Errorf("rejection(%d, %d) = %q, want %q", tt.rejects, tt.files, got, tt.want)
-		}
-	}
-	if err := rejection(0, 3); err != nil {
-		t.Errorf("rejection(0, 3) = %v, want nil", err)
 	}
 }
 

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"encoding"
@@ -13,27 +13,27 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// A setting is one key of [Config], as its field describes it.
-type setting struct {
-	path   string // tokens.access_jwt
-	kind   reflect.Type
-	def    string
-	help   string
-	secret bool
-	reload bool // it is read again on SIGHUP
+// A Setting is one key of [Config], as its field describes it.
+type Setting struct {
+	Path    string // tokens.access_jwt
+	kind    reflect.Type
+	Default string
+	help    string
+	Secret  bool
+	reload  bool // it is read again on SIGHUP
 }
 
-// settings lists all keys, in the order of the fields.
-var settings = sync.OnceValue(func() []setting { return settingsOf(reflect.TypeFor[Config](), "") })
+// Settings lists all keys, in the order of the fields.
+var Settings = sync.OnceValue(func() []Setting { return settingsOf(reflect.TypeFor[Config](), "") })
 
-func settingsOf(t reflect.Type, prefix string) (all []setting) {
+func settingsOf(t reflect.Type, prefix string) (all []Setting) {
 	for f := range fields(t) {
 		path := prefix + f.Tag.Get("koanf")
 		if f.Type.Kind() == reflect.Struct {
 			all = append(all, settingsOf(f.Type, path+".")...)
 			continue
 		}
-		all = append(all, setting{path, f.Type, f.Tag.Get("default"), f.Tag.Get("help"), f.Tag.Get("secret") == "true", f.Tag.Get("reload") == "true"})
+		all = append(all, Setting{path, f.Type, f.Tag.Get("default"), f.Tag.Get("help"), f.Tag.Get("secret") == "true", f.Tag.Get("reload") == "true"})
 	}
 	return all
 }
@@ -48,19 +48,19 @@ func fields(t reflect.Type) func(yield func(reflect.StructField) bool) {
 	}
 }
 
-// env gives the name of the setting's environment variable.
-func (s setting) env() string {
-	return envPrefix + strings.ToUpper(strings.ReplaceAll(s.path, ".", "__"))
+// Env gives the name of the setting's environment variable.
+func (s Setting) Env() string {
+	return envPrefix + strings.ToUpper(strings.ReplaceAll(s.Path, ".", "__"))
 }
 
 // flag gives the name of the setting's flag, if it has one: a secret given on
 // the command line could be read by everybody on the machine.
-func (s setting) flag() (string, bool) {
-	return strings.ReplaceAll(s.path, "_", "-"), !s.secret && !strings.Contains(s.path, ".")
+func (s Setting) flag() (string, bool) {
+	return strings.ReplaceAll(s.Path, "_", "-"), !s.Secret && !strings.Contains(s.Path, ".")
 }
 
 // parse reads a value of the setting's type.
-func (s setting) parse(text string) (any, error) {
+func (s Setting) parse(text string) (any, error) {
 	v := reflect.New(s.kind)
 	if u, ok := v.Interface().(encoding.TextUnmarshaler); ok {
 		err := u.UnmarshalText([]byte(text))
@@ -97,35 +97,35 @@ func orElse(err error, sentence string) error {
 // server keeps; the others are those of serve.
 var everywhere = map[string]bool{"data": true, "database": true, "sessions": true, "media": true}
 
-// addFlags gives the flags of settings to a command, those for all or those for
+// AddFlags gives the flags of settings to a command, those for all or those for
 // the server.
-func addFlags(flags *pflag.FlagSet, shared bool) {
-	for _, s := range settings() {
+func AddFlags(flags *pflag.FlagSet, shared bool) {
+	for _, s := range Settings() {
 		name, ok := s.flag()
-		if !ok || everywhere[s.path] != shared {
+		if !ok || everywhere[s.Path] != shared {
 			continue
 		}
 		if s.kind.Kind() == reflect.Bool {
 			flags.Bool(name, false, s.help)
 			continue
 		}
-		flags.String(name, s.def, s.help)
+		flags.String(name, s.Default, s.help)
 		flags.Lookup(name).Value = flagValue{flags.Lookup(name).Value, s.placeholder()}
 	}
 }
 
 // placeholder names the kind of value in a flag's description.
-func (s setting) placeholder() string {
+func (s Setting) placeholder() string {
 	switch {
-	case s.kind == reflect.TypeFor[hostPort]():
+	case s.kind == reflect.TypeFor[HostPort]():
 		return "host:port"
-	case s.kind == reflect.TypeFor[baseURL]():
+	case s.kind == reflect.TypeFor[BaseURL]():
 		return "url"
-	case s.kind == reflect.TypeFor[services]():
+	case s.kind == reflect.TypeFor[Services]():
 		return "list"
 	case s.kind == reflect.TypeFor[time.Duration]():
 		return "time"
-	case s.path == "data":
+	case s.Path == "data":
 		return "dir"
 	}
 	return "url"

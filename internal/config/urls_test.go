@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"strings"
@@ -45,8 +45,8 @@ func TestBackendURLs(t *testing.T) {
 		{"redis-sentinel://a:26379", "Redis can", "MASTER@HOST"},
 	}
 	for _, tt := range tests {
-		var d databaseURL
-		var s sessionsURL
+		var d DatabaseURL
+		var s SessionsURL
 		for _, got := range []struct {
 			kind string
 			err  error
@@ -73,7 +73,7 @@ func TestRedact(t *testing.T) {
 		{"redis-sentinel://main@h:26379?sentinel_password=hush", "redis-sentinel://main@h:26379?sentinel_password=xxxxx"},
 	}
 	for _, tt := range tests {
-		if got := redact(tt.url); got != tt.want || strings.Contains(got, "hush") {
+		if got := Redact(tt.url); got != tt.want || strings.Contains(got, "hush") {
 			t.Errorf("redact(%q) = %q, want %q", tt.url, got, tt.want)
 		}
 	}
@@ -86,7 +86,7 @@ func FuzzRedact(f *testing.F) {
 		if strings.ContainsAny(scheme+user, "?&:@/") || strings.Contains(rest, "@") {
 			return
 		}
-		if got := redact(scheme + "://" + user + ":" + secret + marked + "@" + rest); strings.Contains(got, marked) {
+		if got := Redact(scheme + "://" + user + ":" + secret + marked + "@" + rest); strings.Contains(got, marked) {
 			t.Errorf("redact gives %q, which has the password", got)
 		}
 	})
