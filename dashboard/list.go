@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"net/url"
+	"strconv"
 	"strings"
 
 	"github.com/selvage/selvage/internal/page"
@@ -14,6 +15,16 @@ type pager struct{ Prev, Next string }
 func (v *visit) query() page.Query {
 	from, _ := page.ParseToken(v.r.URL.Query().Get("from")) // anything else is the first page
 	return page.Query{Size: page.DefaultSize, From: from}
+}
+
+// searchQuery is query for what is found in several ways: the number of one follows the row.
+func (v *visit) searchQuery() page.Query {
+	token, way, _ := strings.Cut(v.r.URL.Query().Get("from"), ".")
+	id, ok := page.ParseToken(token)
+	if _, err := strconv.ParseUint(way, 10, 8); err != nil || !ok {
+		return page.Query{Size: page.DefaultSize}
+	}
+	return page.Query{Size: page.DefaultSize, From: id + "." + way}
 }
 
 // pager gives the ways to the neighbours of a page; all filters stay in the address.

@@ -35,7 +35,7 @@ func (v *visit) subscriberRow(s fabric.Subscriber) subscriberRow {
 }
 
 // listSubscribers serves GET /dashboard/projects/{project}/subscribers. An e-mail in the
-// address asks for those who have a part of it in theirs, their reference or their names.
+// address asks for those of whom that, a reference or a name begins with it.
 func (a *API) listSubscribers(v *visit) error {
 	email := strings.TrimSpace(v.r.URL.Query().Get("email"))
 	found, err := a.findSubscribers(v, email)
@@ -59,7 +59,7 @@ func (a *API) findSubscribers(v *visit, email string) (page.Page[fabric.Subscrib
 	if email == "" {
 		return a.Fabric.ListSubscribers(v.r.Context(), v.project.ID, v.query())
 	}
-	return a.Fabric.SearchSubscribers(v.r.Context(), v.project.ID, plainText(email), v.query())
+	return a.Fabric.SearchSubscribers(v.r.Context(), v.project.ID, plainText(email), v.searchQuery())
 }
 
 // A subscriberPage shows one subscriber.

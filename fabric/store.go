@@ -65,8 +65,10 @@ type Store interface {
 	FindSubscriberByEmail(ctx context.Context, projectID, email string) (Subscriber, error)
 	FindSubscriberByReference(ctx context.Context, projectID, reference string) (Subscriber, error)
 	ListSubscribers(ctx context.Context, projectID string, q page.Query) (page.Page[Subscriber], error)
-	// SearchSubscribers lists those with a text in their e-mail, reference or names.
-	SearchSubscribers(ctx context.Context, projectID, part string, q page.Query) (page.Page[Subscriber], error)
+	// SearchSubscribers lists those of whom an e-mail, a reference or a name begins with a
+	// text, or each of its words does. A page that begins in the middle is named by more
+	// than an id, and one that took long to fill is given as it is.
+	SearchSubscribers(ctx context.Context, projectID, text string, q page.Query) (page.Page[Subscriber], error)
 	// UpdateSubscriber writes the fields that are not nil, renames the
 	// subscriber's addresses, and gives the new row. With a revocation it ends
 	// the subscriber's logins and grants too. An e-mail in use gives

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/text/unicode/norm"
+
 	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/mail"
 	"github.com/selvage/selvage/internal/page"
@@ -208,16 +210,16 @@ func (f *Fabric) ListSubscribers(ctx context.Context, projectID string, q page.Q
 	return f.c.Store.ListSubscribers(ctx, projectID, q)
 }
 
-// SearchSubscribers gives who has a whole e-mail, else a page of the project's subscribers who have a text in their e-mail,
-// reference or names.
-func (f *Fabric) SearchSubscribers(ctx context.Context, projectID, part string, q page.Query) (page.Page[Subscriber], error) {
-	if CheckEmail("email", part) == nil { // a whole one is found by an index; else all are looked through
-		s, err := f.c.Store.FindSubscriberByEmail(ctx, projectID, NormalizeEmail(part))
+// SearchSubscribers gives a page of the project's subscribers of whom an e-mail, a reference or
+// a name begins with a text, or each of its words does; by its id, whom a text is the id of.
+func (f *Fabric) SearchSubscribers(ctx context.Context, projectID, text string, q page.Query) (page.Page[Subscriber], error) {
+	if _, ok := canonical(text); ok {
+		s, err := f.FindSubscriber(ctx, projectID, text)
 		if !errors.Is(err, problem.NotFound) {
 			return page.Page[Subscriber]{Items: []Subscriber{s}}, err
 		}
 	}
-	return f.c.Store.SearchSubscribers(ctx, projectID, part, q)
+	return f.c.Store.SearchSubscribers(ctx, projectID, norm.NFC.String(strings.Join(strings.Fields(text), " ")), q)
 }
 
 // UpdateSubscriber changes the fields that are said. A new password and

@@ -61,8 +61,9 @@ func fill(t testing.TB, s *Store, n, every int) {
 		for _, sql := range []string{
 			`INSERT INTO projects (id, name, record_rate, created, updated)
 				SELECT '01900000-0000-7000-8000-00000000000' || CAST(i AS TEXT), 'p', 1, 1, 1 FROM n WHERE i < 2`,
-			`INSERT INTO subscribers (id, project_id, email, disabled, created, updated)
-				SELECT ` + id + `, ` + project + `, 's' || CAST(i AS TEXT), ` + hidden + `, i, i FROM n`,
+			`INSERT INTO subscribers (id, project_id, email, reference, first_name, last_name, display_name, disabled, created, updated)
+				SELECT ` + id + `, ` + project + `, 's' || CAST(i AS TEXT), 'ref-' || CAST(i AS TEXT), CASE WHEN k % 8 = 0 THEN 'Ada' ELSE 'F' || CAST(i AS TEXT) END,
+					'Love' || CAST(i AS TEXT), 'Countess ' || CAST(i AS TEXT), ` + hidden + `, i, i FROM n`,
 			`INSERT INTO resources (id, project_id, type, display_name, fields, created, updated)
 				SELECT ` + id + `, ` + project + `, CASE WHEN k % 16 = 1 THEN 'ai_agent' ELSE 'call_flow' END, 'r', '{}', i, i FROM n`,
 			`INSERT INTO addresses (id, project_id, resource_id, type, context, name, display_name, created, hidden)
@@ -121,6 +122,15 @@ func lists() (all []lister) {
 	addresses(" of a rare type", fabric.AddressFilter{Type: fabric.TypeRoom})
 	addresses(" with a part of a name", fabric.AddressFilter{DisplayName: "ada"})
 	addresses(" of a type with a part of a name", fabric.AddressFilter{Type: fabric.TypeSubscriber, DisplayName: "ada"})
+	sought := func(text string) lister {
+		return lister{"subscribers by " + text, func(s *Store, q page.Query) (string, error) {
+			if q.From != "" {
+				q.From = foundIn(s, text, q.From)
+			}
+			p, err := s.SearchSubscribers(ctx, one, text, q)
+			return p.Next, err
+		}, false}
+	}
 	return append(all,
 		lister{"resources and subscribers", func(s *Store, q page.Query) (string, error) { p, err := s.ListThings(ctx, one, q); return p.Next, err }, false},
 		lister{"resources of a kind", func(s *Store, q page.Query) (string, error) {
@@ -131,10 +141,7 @@ func lists() (all []lister) {
 			p, err := s.ListSubscribers(ctx, one, q)
 			return p.Next, err
 		}, false},
-		lister{"subscribers with a part of a name", func(s *Store, q page.Query) (string, error) {
-			p, err := s.SearchSubscribers(ctx, one, "ada", q)
-			return p.Next, err
-		}, true},
+		sought("ada"), sought("s"), sought("ref-"), sought("ada love"), sought("love ada"), sought("countess"), sought("nobody"), sought("zoé"),
 		lister{"SIP addresses", func(s *Store, q page.Query) (string, error) {
 			p, err := s.ListSIPAddresses(ctx, one, q)
 			return p.Next, err
@@ -156,6 +163,17 @@ func lists() (all []lister) {
 			return p.Next, err
 		}, true},
 	)
+}
+
+// foundIn names a row as one of what is found by a text.
+func foundIn(s *Store, text, id string) string {
+	sub, err := s.FindSubscriber(context.Background(), one, id)
+	for way, b := range seek(text).ways {
+		if err == nil && b.takes(sub) {
+			return (&foundSubscriber{sub, way}).String()
+		}
+	}
+	return ""
 }
 
 // Every page of every list begins at its row in an index and is read in its order: no
@@ -182,6 +200,46 @@ func TestPlans(t *testing.T) {
 				if step := costly.FindString(plan); step != "" && !(l.few && c.URL != "") {
 					t.Errorf("%s: %s in the plan of\n%s\n%s", l.name, step, q.sql, plan)
 				}
+			}
+		}
+	})
+}
+
+// A search looks at so many rows for a page and at no more, and goes on where it stopped.
+func TestSearchStops(t *testing.T) {
+	EachDatabase(t, func(t *testing.T, c Config) {
+		s, err := Open(t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = s.Close() })
+		for _, sql := range []string{
+			`INSERT INTO projects (id, name, record_rate, created, updated) VALUES ('` + one + `', 'p', 1, 1, 1)`,
+			`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2500)
+				INSERT INTO subscribers (id, project_id, email, first_name, display_name, created, updated)
+				SELECT '01900000-0000-7000-8000-' || CAST(100000000000 + i AS TEXT), '` + one + `', 'ada' || CAST(i AS TEXT), 'Ada', CASE WHEN i = 2345 THEN 'Bo' ELSE 'Cy' END, 0, 0 FROM n`,
+		} {
+			if err := s.once(t.Context(), audit.None("a test"), func(tx tx) error { _, err := tx.Exec(t.Context(), sql); return err }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for text, want := range map[string]int{"ada bo": 1, "ada": 2500, "ada di": 0} {
+			n, pages := 0, 0
+			for q := (page.Query{Size: 50}); ; {
+				found, err := s.SearchSubscribers(t.Context(), one, text, q)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if pages > 0 && found.Prev == "" {
+					t.Errorf("%q: nothing leads back from %s", text, q.From)
+				}
+				n, pages = n+len(found.Items), pages+1
+				if q.From = found.Next; q.From == "" {
+					break
+				}
+			}
+			if least := max(want, 5000) / 1000; n != want || pages < least || pages > 60 {
+				t.Errorf("%q: %d on %d pages, want %d", text, n, pages, want)
 			}
 		}
 	})

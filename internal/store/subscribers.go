@@ -101,21 +101,12 @@ func (s *Store) FindSubscriberByReference(ctx context.Context, projectID, refere
 
 // ListSubscribers gives a page of a project's subscribers.
 func (s *Store) ListSubscribers(ctx context.Context, projectID string, q page.Query) (page.Page[fabric.Subscriber], error) {
-	return s.SearchSubscribers(ctx, projectID, "", q)
-}
-
-// SearchSubscribers is ListSubscribers of those who have a text in their e-mail, reference or
-// names, in small or large letters; "" is in all.
-func (s *Store) SearchSubscribers(ctx context.Context, projectID, part string, q page.Query) (page.Page[fabric.Subscriber], error) {
 	l := listing[fabric.Subscriber]{
 		thing: "subscribers", columns: subscriberColumns, from: "subscribers", key: []string{"id"}, start: startAt(q.From),
 		scan: func(row scanner) (fabric.Subscriber, error) { return scanSubscriber(row) },
 		id:   func(s fabric.Subscriber) string { return s.ID },
 	}
 	l.where.and(`project_id = $%d`, projectID)
-	if part != "" {
-		l.where.and(`LOWER(COALESCE(email, '') || ' ' || COALESCE(reference, '') || ' ' || display_name || ' ' || first_name || ' ' || last_name) LIKE $%d ESCAPE '\'`, contains(part))
-	}
 	return l.page(ctx, s.read(), q)
 }
 
