@@ -51,10 +51,20 @@ func (a *API) showConsent(w http.ResponseWriter, r *http.Request) error {
 	for _, scope := range req.Rights() {
 		page.Scopes = append(page.Scopes, meaningOf(a.words(r), scope))
 	}
+	if givesFabric(c, req) {
+		page.Scopes = append(page.Scopes, templates.Scope{Title: a.words(r).Say("scope.fabric"), Why: a.words(r).Say("scope.fabric.why")})
+	}
 	if req.Device != "" {
 		return a.devicePage(w, r, req, page)
 	}
 	return a.write(w, r, page, templates.Options{FormAction: formAction(req.RedirectURI)})
+}
+
+// givesFabric reports whether what a client gets is a fabric token, which acts as its
+// subscriber in the fabric and tells who that is, by whatever scopes it came: people agree to
+// it with these.
+func givesFabric(c idp.Client, req idp.AuthRequest) bool {
+	return c.AccessToken == idp.FabricToken && req.ResponseType != idp.ResponseIDToken
 }
 
 // answerConsent serves POST /consent: the form of the consent page.

@@ -227,3 +227,25 @@ func TestF13Hosts(t *testing.T) {
 		}
 	}
 }
+
+// TestConsentTellsOfFabricTokens asks for the scope openid alone by an app that is not the
+// operator's own. Its fabric token tells more than that scope says, so people must have been
+// told before they agreed; one whose tokens are JWTs learns no more than the scope.
+func TestConsentTellsOfFabricTokens(t *testing.T) {
+	p := project(t)
+	sub := p.NewSubscriber(t)
+	for format, told := range map[string]bool{"fabric": true, "jwt": false} {
+		c := p.NewClient(t, "spa", "--access-token", format)
+		f, b := c.NewFlow("openid"), c.Browser()
+		page := b.Submit(t, b.Open(t, f.URL()), "login-submit", map[string]string{"username": sub.Email, "password": sub.Password})
+		if got := strings.Contains(string(page.Body), "Call as you"); got != told || !page.Has("consent-allow") {
+			t.Errorf("with %s tokens the page says that the app can call as one: %v, want %v\n%s", format, got, told, page.Body)
+		}
+		var tokens harness.Tokens
+		f.Redeem(t, b.Submit(t, page, "consent-allow", nil).Callback(t).Get("code")).Want(t, 200).Read(t, &tokens)
+		info := p.Get(t, "/subscriber/info", harness.Bearer(tokens.AccessToken)).Want(t, 200, 401)
+		if got := strings.Contains(string(info.Body), sub.Email); got != told {
+			t.Errorf("the %s token of the scope openid tells the e-mail: %v, want %v", format, got, told)
+		}
+	}
+}
