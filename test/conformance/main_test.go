@@ -63,7 +63,7 @@ func newProvider(t *testing.T) *provider {
 // said is what the person's claims are beside the profile, so that none is lacking.
 var said = map[string]any{
 	"email_verified": true, "middle_name": "King", "nickname": "Ada", "preferred_username": "ada", "profile": "https://example.com/ada",
-	"picture": "https://example.com/ada.png", "website": "https://example.com", "gender": "female", "birthdate": "1815-12-10", "locale": "en-GB",
+	"picture": "https://example.com/ada.png", "website": "https://example.com", "gender": "female", "birthdate": "1915-12-10", "locale": "en-GB",
 	"phone_number": "+442071234567", "phone_number_verified": true,
 	"address": map[string]string{"street_address": "12 St James's Square", "locality": "London", "country": "GB"},
 }

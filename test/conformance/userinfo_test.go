@@ -2,11 +2,11 @@ package conformance
 
 import (
 	"fmt"
+	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
-
-	"net/url"
 
 	"github.com/selvage/selvage/test/harness"
 )
@@ -81,12 +81,32 @@ func standard(name string, value any) error {
 		if len(members) == 0 {
 			return fmt.Errorf("%s = %v is no object with members", name, value)
 		}
+	case "birthdate":
+		if s, _ := value.(string); !birthdate(s) {
+			return fmt.Errorf("%s = %v is no date, or not one that the suite takes for a birth", name, value)
+		}
 	default:
 		if s, ok := value.(string); !ok || strings.TrimSpace(s) == "" || strings.EqualFold(s, "null") {
 			return fmt.Errorf("%s = %v is no text", name, value)
 		}
 	}
 	return nil
+}
+
+// birthdate reports whether a text is a date, one without a year or a year alone.
+// The suite believes no year before 1850, and none to come.
+func birthdate(s string) bool {
+	year, _, full := strings.Cut(s, "-")
+	if full {
+		if year == "0000" {
+			s = "2000" + s[len(year):] // which has a 29 February, as the year 0 has
+		}
+		if _, err := time.Parse(time.DateOnly, s); err != nil {
+			return false
+		}
+	}
+	n, err := strconv.Atoi(year)
+	return err == nil && (full && n == 0 || n >= 1850 && n <= time.Now().Year())
 }
 
 func scopeProfile(m *module) { m.scopes("profile") }
