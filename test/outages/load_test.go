@@ -17,6 +17,10 @@ import (
 // recovery is how long a server may take to be well after a fault has ended.
 const recovery = time.Minute
 
+// often is how soon a client that was answered comes again: who asked without a break would take what processor there
+// is for as long as an outage lasts, and find no more.
+const often = 40 * time.Millisecond
+
 // A crowd of clients signs in, refreshes and asks, while something is broken, and
 // notes what it was told.
 type clients struct {
@@ -50,8 +54,11 @@ func loadClients(t *testing.T, s *harness.Server) *clients {
 	c.cookies = b.Cookies()
 	for range 2 {
 		c.wg.Go(func() {
+			next := time.NewTicker(often)
+			defer next.Stop()
 			for !c.stop.Load() {
 				c.logIn()
+				<-next.C
 			}
 		})
 	}

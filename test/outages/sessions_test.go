@@ -163,11 +163,13 @@ func newLoad(c *harness.Client, cookies harness.Option) *load {
 	l := &load{began: time.Now(), stop: make(chan struct{})}
 	for range 4 {
 		l.work.Go(func() {
+			next := time.NewTicker(often)
+			defer next.Stop()
 			for {
 				select {
 				case <-l.stop:
 					return
-				default:
+				case <-next.C:
 					l.signIn(c, cookies)
 				}
 			}
