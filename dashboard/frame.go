@@ -139,7 +139,7 @@ func (a *API) fail(v *visit, err error) {
 		web.RetryAfter(v.w, p)
 	}
 	shown := errorPage{text, web.RequestID(v.r.Context())}
-	web.LogPage(v.r, a.Log, status, title)
+	web.LogPage(v.r, a.Log, status, title, "")
 	if err := a.page(v, status, title, "error", shown); err != nil {
 		web.LogInternal(v.r, a.Log, err)
 		http.Error(v.w, "Something went wrong here.", http.StatusInternalServerError)

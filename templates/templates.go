@@ -120,6 +120,7 @@ type LoggedOut struct {
 type Error struct {
 	Title, Text string
 	Advice      string // for the developer of the app; "" for none
+	Cause       string // what exactly is wrong, where this is the developer's own machine; "" elsewhere
 	RequestID   string
 }
 

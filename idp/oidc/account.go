@@ -92,7 +92,7 @@ func (a *API) accountProject(r *http.Request, asked string) (string, error) {
 	return only, err
 }
 
-var errWhichAccount = &shown{http.StatusNotFound, templates.Error{
+var errWhichAccount = &shown{status: http.StatusNotFound, page: templates.Error{
 	Title: "error.account",
 	Text:  "error.account-text",
 }}

@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/selvage/selvage/templates"
 )
 
 // A sign-in whose request is gone begins anew by itself: the browser keeps the address by
@@ -27,7 +25,7 @@ const (
 )
 
 // errGone is errStale where the request is not there any more, and may begin anew.
-var errGone = &shown{http.StatusBadRequest, templates.Error{Title: errStale.page.Title, Text: errStale.page.Text}}
+var errGone = pageError(http.StatusBadRequest, "error.over", "error.over-text")
 
 // rememberStart notes how a request of r's browser began, if r is what began it.
 func (a *API) rememberStart(w http.ResponseWriter, r *http.Request, id string) {

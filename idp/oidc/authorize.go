@@ -2,6 +2,7 @@ package oidc
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -92,18 +93,20 @@ func checkParams(v url.Values) error {
 // provenClient finds the client and proves that the redirect URI is its own.
 // Until then nothing may be redirected: errors are pages (RFC 9700, section 4.11).
 func (a *API) provenClient(r *http.Request, v url.Values) (idp.Client, error) {
-	if len(v["client_id"]) != 1 || len(v["redirect_uri"]) != 1 {
-		return idp.Client{}, errNotProven
+	for _, name := range []string{"client_id", "redirect_uri"} {
+		if n := len(v[name]); n != 1 {
+			return idp.Client{}, notProven(fmt.Sprintf("%s was sent %d times, not once", name, n))
+		}
 	}
 	c, err := a.FindClient(r.Context(), v.Get("client_id"))
 	if errors.Is(err, problem.NotFound) {
-		return c, errNotProven
+		return c, notProven(noClient)
 	}
 	if err != nil {
 		return c, err
 	}
 	if !c.AllowsRedirect(v.Get("redirect_uri")) {
-		return c, errNotProven
+		return c, notProven("redirect_uri is none of those registered for client " + c.ID + known(c.RedirectURIs))
 	}
 	return c, nil
 }

@@ -18,7 +18,7 @@ import (
 // which only the browser that began it may answer; on the account's own page the token of
 // the login that it was shown to; and on pages without either that of the browser's mark.
 
-var errForm = &shown{http.StatusForbidden, templates.Error{
+var errForm = &shown{status: http.StatusForbidden, page: templates.Error{
 	Title: "error.form-other",
 	Text:  "error.form-other-text",
 }}

@@ -12,12 +12,10 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// errLogout is the answer to a logout request whose parts do not fit together.
-var errLogout = &shown{http.StatusBadRequest, templates.Error{
-	Title:  "error.logout",
-	Text:   "error.logout-text",
-	Advice: "error.logout-advice",
-}}
+// badLogout is the answer to a logout request whose parts do not fit together.
+func badLogout(cause string) error {
+	return &shown{status: http.StatusBadRequest, page: templates.Error{Title: "error.logout", Text: "error.logout-text", Advice: "error.logout-advice"}, cause: cause}
+}
 
 // A logoutRequest is a request of RP-Initiated Logout, section 2, proven as far
 // as it goes.
@@ -91,19 +89,22 @@ func (req logoutRequest) reaches(s idp.Session) bool {
 
 func (a *API) parseLogout(r *http.Request, v url.Values) (req logoutRequest, err error) {
 	if checkParams(v) != nil {
-		return req, errLogout
+		return req, badLogout("a parameter is repeated, or is not text")
 	}
 	clientID := v.Get("client_id")
 	if raw := v.Get("id_token_hint"); raw != "" {
 		hint, ok := a.OpenIDHint(raw)
-		if !ok || clientID != "" && clientID != hint.ClientID {
-			return req, errLogout
+		if !ok {
+			return req, badLogout("id_token_hint is no ID token that was signed here")
+		}
+		if clientID != "" && clientID != hint.ClientID {
+			return req, badLogout("client_id is not that of id_token_hint, which is " + hint.ClientID)
 		}
 		req.hint, clientID = hint, hint.ClientID
 	}
 	if clientID != "" {
 		if req.client, err = a.FindClient(r.Context(), clientID); errors.Is(err, problem.NotFound) {
-			return req, errLogout
+			return req, badLogout(noClient)
 		} else if err != nil {
 			return req, err
 		}
@@ -116,7 +117,7 @@ func (a *API) parseLogout(r *http.Request, v url.Values) (req logoutRequest, err
 	mannerOf(r).client = req.client
 	req.redirectTo, req.state = v.Get("post_logout_redirect_uri"), v.Get("state")
 	if req.redirectTo != "" && !req.client.AllowsLogoutTo(req.redirectTo) {
-		return req, errLogout
+		return req, badLogout("post_logout_redirect_uri is none of those registered for client " + req.client.ID + known(req.client.LogoutURIs))
 	}
 	return req, nil
 }

@@ -3,6 +3,7 @@ package oidc
 import (
 	"errors"
 	"net/http"
+	"strings"
 
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/web"
@@ -14,6 +15,7 @@ import (
 type shown struct {
 	status int
 	page   templates.Error
+	cause  string // for the log, and for who develops on this machine, in English; none of it is what was sent
 }
 
 func (s *shown) Error() string {
@@ -22,33 +24,36 @@ func (s *shown) Error() string {
 }
 
 func pageError(status int, title, text string) error {
-	return &shown{status, templates.Error{Title: title, Text: text}}
+	return &shown{status: status, page: templates.Error{Title: title, Text: text}}
 }
 
 func badRequest(text string) error {
 	return pageError(http.StatusBadRequest, "error.unreadable", text)
 }
 
-// errNotProven is the one answer where the client or its redirect URI is not
-// known: it says nothing about which, and redirects nowhere.
-var errNotProven = &shown{http.StatusBadRequest, templates.Error{
-	Title:  "error.app",
-	Text:   "error.app-text",
-	Advice: "error.app-advice",
-}}
+// notProven is the one answer where the client or its redirect URI is not known: it
+// redirects nowhere, and says which to the log alone, and to who develops on this machine.
+func notProven(cause string) error {
+	return &shown{status: http.StatusBadRequest, page: templates.Error{Title: "error.app", Text: "error.app-text", Advice: "error.app-advice"}, cause: cause}
+}
+
+// noClient is the cause where a client_id is nobody's.
+const noClient = "client_id is that of no client; `selvage client list` shows those there are"
+
+// known names the registered URIs of a client, behind its id.
+func known(uris []string) string {
+	if len(uris) == 0 {
+		return ": it has none"
+	}
+	return ": " + strings.Join(uris, " ")
+}
 
 // errStale is the answer to a page whose authorization request is over, or was
 // begun in another browser.
-var errStale = &shown{http.StatusBadRequest, templates.Error{
-	Title: "error.over",
-	Text:  "error.over-text",
-}}
+var errStale = pageError(http.StatusBadRequest, "error.over", "error.over-text")
 
 // errCrossSite is the answer to a form that another site sent.
-var errCrossSite = &shown{http.StatusForbidden, templates.Error{
-	Title: "error.cross",
-	Text:  "error.cross-text",
-}}
+var errCrossSite = pageError(http.StatusForbidden, "error.cross", "error.cross-text")
 
 // sameOrigin lets forms through that our own pages sent.
 func (a *API) sameOrigin(next http.Handler) http.Handler {
@@ -76,7 +81,10 @@ func (a *API) writePage(w http.ResponseWriter, r *http.Request, err error) {
 	page, said := s.page, a.words(r)
 	page.Title, page.Text, page.Advice = said.Say(page.Title), said.Say(page.Text), said.Say(page.Advice)
 	page.RequestID = web.RequestID(r.Context())
-	web.LogPage(r, a.log, s.status, words.English().Say(s.page.Title))
+	if a.mailbox && web.IsLocal(r) {
+		page.Cause = s.cause
+	}
+	web.LogPage(r, a.log, s.status, words.English().Say(s.page.Title), s.cause)
 	if err := a.write(w, r, page, templates.Options{Status: s.status}); err != nil {
 		web.LogInternal(r, a.log, err)
 	}
@@ -88,12 +96,12 @@ func (a *API) pageOf(w http.ResponseWriter, r *http.Request, err error) *shown {
 		web.LogInternal(r, a.log, err)
 	}
 	if p == nil || p.Kind != problem.Unavailable && p.Kind != problem.RateLimited {
-		return &shown{http.StatusInternalServerError, templates.Error{Title: "error.internal", Text: "error.internal-text"}}
+		return &shown{status: http.StatusInternalServerError, page: templates.Error{Title: "error.internal", Text: "error.internal-text"}}
 	}
 	web.RetryAfter(w, p)
 	status := http.StatusServiceUnavailable
 	if p.Kind == problem.RateLimited {
 		status = http.StatusTooManyRequests
 	}
-	return &shown{status, templates.Error{Title: "error.busy", Text: "error.busy-text"}}
+	return &shown{status: status, page: templates.Error{Title: "error.busy", Text: "error.busy-text"}}
 }

@@ -124,9 +124,13 @@ func LogInternal(r *http.Request, log *slog.Logger, err error) {
 }
 
 // LogPage logs that somebody was shown a page with a request id on it, and why, so that
-// who tells the id is understood.
-func LogPage(r *http.Request, log *slog.Logger, status int, title string) {
-	log.InfoContext(r.Context(), "error page", "request_id", RequestID(r.Context()), "route", r.Pattern, "status", status, "title", title)
+// who tells the id is understood. cause is what the page does not say; "" for nothing.
+func LogPage(r *http.Request, log *slog.Logger, status int, title, cause string) {
+	told := []any{"request_id", RequestID(r.Context()), "route", r.Pattern, "status", status, "title", title}
+	if cause != "" {
+		told = append(told, "cause", cause)
+	}
+	log.InfoContext(r.Context(), "error page", told...)
 }
 
 // AnyOrigin lets scripts of every origin call next, without cookies: for

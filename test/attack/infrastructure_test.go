@@ -157,3 +157,40 @@ func TestErrorPageLog(t *testing.T) {
 		t.Error("what was asked for is in the log")
 	}
 }
+
+// TestErrorPageCause finds in the log what is wrong with a request that no app gets an
+// answer to, and on the page only where its reader can be but the developer.
+func TestErrorPageCause(t *testing.T) {
+	s := harness.Start(t)
+	p := s.NewProject(t)
+	spa := p.NewClient(t, "spa")
+	wrong := "/login/oauth/authorize?response_type=code&scope=openid&redirect_uri=https%3A%2F%2Fevil.example%2F&client_id=" + spa.ID
+	causes := map[string]string{
+		"/login/oauth/authorize?client_id=nobody&redirect_uri=https%3A%2F%2Fevil.example%2F": "client_id is that of no client",
+		"/login/oauth/authorize?client_id=" + spa.ID:                                         "redirect_uri was sent 0 times",
+		wrong:                            "redirect_uri is none of those registered for client " + spa.ID + ": " + spa.Redirect,
+		"/oauth/logout?client_id=nobody": "client_id is that of no client",
+		"/oauth/logout?post_logout_redirect_uri=https%3A%2F%2Fevil.example%2F&client_id=" + spa.ID: "post_logout_redirect_uri is none of those registered for client " + spa.ID,
+		"/oauth/logout?id_token_hint=forged": "id_token_hint is no ID token that was signed here",
+	}
+	for path, want := range causes {
+		page := s.Browser().Open(t, path)
+		page.WantErrorPage(t, 400)
+		if !page.Has("error-cause") || !strings.Contains(string(page.Body), want) {
+			t.Errorf("%s says %s, want %q", path, page.Body, want)
+		}
+		harness.Eventually(t, time.Minute, "the cause in the log", func() error {
+			if !strings.Contains(s.Log(), want) {
+				return errors.New(s.Log())
+			}
+			return nil
+		})
+	}
+	page := s.Get(t, wrong, harness.Header("X-Forwarded-For", "192.0.2.1")).Want(t, 400)
+	if strings.Contains(string(page.Body), spa.Redirect) || strings.Contains(string(page.Body), "error-cause") {
+		t.Errorf("somebody elsewhere is told what is registered: %s", page.Body)
+	}
+	if strings.Contains(s.Log(), "evil.example") {
+		t.Error("what was asked for is in the log")
+	}
+}
