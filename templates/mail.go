@@ -21,6 +21,7 @@ type Notice struct {
 	Title   string
 	Text    []string
 	Button  *Link // nil for none
+	Account *Link // to the account, where nothing else waits; nil for none
 	Mailbox bool  // mails are not sent, but kept at /dev/mail
 }
 

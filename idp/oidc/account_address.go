@@ -69,6 +69,7 @@ func (a *API) change(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	l, err := a.ChangeAddress(r.Context(), form.Get("token"))
+	followed(r, l)
 	if errors.Is(err, problem.Conflict) {
 		return errAddressTaken
 	}

@@ -7,6 +7,7 @@ import (
 	"image"
 	"image/color"
 	"image/png"
+	"net/url"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -18,6 +19,7 @@ import (
 	"github.com/selvage/selvage/internal/mail"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/recent"
+	"github.com/selvage/selvage/internal/session"
 	"github.com/selvage/selvage/internal/store/storetest"
 )
 
@@ -47,6 +49,17 @@ func TestBrand(t *testing.T) {
 	for name, page := range map[string]reply{"sign-in": b.authorize(request(plain)), "account": b.account()} {
 		if !strings.Contains(page.body, `href="/brand/106040.css"`) {
 			t.Errorf("the %s has not the colour of the project", name)
+		}
+	}
+	token := strings.Repeat("a", 52)
+	must(t, w.rows.CreateLink(t.Context(), idp.Link{
+		Hash: session.Digest(token), Purpose: mail.Reset, ProjectID: w.project.ID, SubscriberID: w.ada.ID, Email: email, Bound: email,
+		Created: w.now(), Expires: w.now().Add(time.Hour),
+	}))
+	set := w.browser().post("/reset", url.Values{"token": {token}, "password": {"granite-otter-nine"}})
+	for _, want := range []string{`id="password-set"`, `href="/brand/106040.css"`, `id="notice-account" href="/account?project=` + w.project.ID + `"`} {
+		if !strings.Contains(set.body, want) {
+			t.Errorf("what says that a link was used has no %s:\n%s", want, set.body)
 		}
 	}
 	sheet := b.get("/brand/ffffff.css")

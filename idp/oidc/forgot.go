@@ -63,13 +63,13 @@ func shortened(email string) string {
 }
 
 // errLinkOver is the answer to a link that was used before, is too old, or never was one.
-var errLinkOver = &shown{http.StatusGone, templates.Error{
+var errLinkOver = &shown{status: http.StatusGone, page: templates.Error{
 	Title: "error.link",
 	Text:  "error.link-text",
 }}
 
 // errInvitationOver is the same for an invitation: who has none yet has no app to go back to.
-var errInvitationOver = &shown{http.StatusGone, templates.Error{
+var errInvitationOver = &shown{status: http.StatusGone, page: templates.Error{
 	Title: "error.invitation",
 	Text:  "error.invitation-text",
 }}
@@ -77,10 +77,13 @@ var errInvitationOver = &shown{http.StatusGone, templates.Error{
 // link finds the link of a token, and says so where it is over.
 func (a *API) link(r *http.Request, purpose mail.Kind, token string) (idp.Link, error) {
 	l, err := a.FindLink(r.Context(), purpose, token)
-	if err == nil {
-		mannerOf(r).client = idp.Client{ProjectID: l.ProjectID} // whose pages it leads to
-	}
+	followed(r, l)
 	return l, over(purpose, err)
+}
+
+// followed notes whose pages a link leads to, what it has done included.
+func followed(r *http.Request, l idp.Link) {
+	mannerOf(r).client = idp.Client{ProjectID: l.ProjectID}
 }
 
 func over(purpose mail.Kind, err error) error {
@@ -118,6 +121,7 @@ func (a *API) reset(w http.ResponseWriter, r *http.Request) error {
 	}
 	token := form.Get("token")
 	l, err := a.ResetPassword(r.Context(), mail.Reset, token, form.Get("password"))
+	followed(r, l)
 	if wrong := problem.First(err); wrong != nil && wrong.Kind == problem.Invalid {
 		return a.resetPage(w, r, l, token, a.fault(r, wrong), http.StatusUnprocessableEntity)
 	}
@@ -141,6 +145,7 @@ func (a *API) passwordSet(w http.ResponseWriter, r *http.Request, l idp.Link, ti
 	}
 	if page.Button = button; button == nil {
 		page.Text = append(page.Text, a.words(r).Say("reset.to-app"))
+		page.Account = accountLink(a.words(r), l.ProjectID)
 	}
 	return a.write(w, r, page, templates.Options{})
 }

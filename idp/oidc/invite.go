@@ -41,6 +41,7 @@ func (a *API) acceptInvitation(w http.ResponseWriter, r *http.Request) error {
 	}
 	token := form.Get("token")
 	l, err := a.ResetPassword(r.Context(), mail.Invitation, token, form.Get("password"))
+	followed(r, l)
 	if wrong := problem.First(err); wrong != nil && wrong.Kind == problem.Invalid {
 		return a.invitationPage(w, r, l, token, a.fault(r, wrong), http.StatusUnprocessableEntity)
 	}

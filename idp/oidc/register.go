@@ -136,7 +136,7 @@ func (a *API) welcome(w http.ResponseWriter, r *http.Request) error {
 		if err := a.markDevice(w, r, sub.ProjectID, sub.ID, false); err != nil {
 			return err
 		}
-		return a.write(w, r, accountMade(a.words(r), l.Email), templates.Options{})
+		return a.write(w, r, accountMade(a.words(r), l.Email, l.ProjectID), templates.Options{})
 	}
 	s, err := a.LogInRegistered(r.Context(), sub, a.visitor(r))
 	if err != nil {

@@ -29,9 +29,13 @@ func (a *API) verify(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return over(mail.Verify, err)
 	}
+	followed(r, l)
 	page := templates.Notice{ID: "address-verified", Title: a.words(r).Say("verify.done"), Text: []string{a.words(r).Say("verify.done-text", "Email", l.Email)}}
 	if page.Button, err = a.wayBack(r, l); err != nil {
 		return err
+	}
+	if page.Button == nil {
+		page.Account = accountLink(a.words(r), l.ProjectID)
 	}
 	return a.write(w, r, page, templates.Options{})
 }

@@ -59,7 +59,7 @@ func deviceOf(say *words.Words, userAgent string) string {
 	return say.Say("agent.on", "Browser", product, "System", system)
 }
 
-var errAddressTaken = &shown{http.StatusConflict, templates.Error{Title: "error.address", Text: "error.address-text"}}
+var errAddressTaken = &shown{status: http.StatusConflict, page: templates.Error{Title: "error.address", Text: "error.address-text"}}
 
 func changeWords(say *words.Words, email, project, token string) templates.Confirm {
 	return templates.Confirm{
@@ -69,13 +69,20 @@ func changeWords(say *words.Words, email, project, token string) templates.Confi
 }
 
 func changedWords(say *words.Words, email, projectID string) templates.Notice {
-	return templates.Notice{Button: &templates.Link{Title: say.Say("account.back"), URL: "/account?project=" + url.QueryEscape(projectID)}, ID: "address-changed", Title: say.Say("address.changed"), Text: []string{say.Say("address.changed-text", "Email", email)}}
+	return templates.Notice{Button: &templates.Link{Title: say.Say("account.back"), URL: accountOf(projectID)}, ID: "address-changed", Title: say.Say("address.changed"), Text: []string{say.Say("address.changed-text", "Email", email)}}
+}
+
+func accountOf(projectID string) string { return "/account?project=" + url.QueryEscape(projectID) }
+
+// accountLink leads on whoever came by a mail, with no app that waits: some have never seen one.
+func accountLink(say *words.Words, projectID string) *templates.Link {
+	return &templates.Link{Title: say.Say("login.submit", "App", say.Say("your-account")), URL: accountOf(projectID)}
 }
 
 // The answers where nobody makes itself an account, or has one by now.
 var (
-	errNoRegistration = &shown{http.StatusNotFound, templates.Error{Title: "error.registration", Text: "error.registration-text"}}
-	errHasAccount     = &shown{http.StatusConflict, templates.Error{Title: "error.registered", Text: "error.registered-text"}}
+	errNoRegistration = &shown{status: http.StatusNotFound, page: templates.Error{Title: "error.registration", Text: "error.registration-text"}}
+	errHasAccount     = &shown{status: http.StatusConflict, page: templates.Error{Title: "error.registered", Text: "error.registered-text"}}
 )
 
 // registrationSent says the same of every address.
@@ -99,6 +106,6 @@ func welcomeElsewhere(say *words.Words, email, project, token string) templates.
 	}
 }
 
-func accountMade(say *words.Words, email string) templates.Notice {
-	return templates.Notice{ID: "account-made", Title: say.Say("welcome.done"), Text: []string{say.Say("welcome.done-text", "Email", email)}}
+func accountMade(say *words.Words, email, projectID string) templates.Notice {
+	return templates.Notice{ID: "account-made", Account: accountLink(say, projectID), Title: say.Say("welcome.done"), Text: []string{say.Say("welcome.done-text", "Email", email)}}
 }

@@ -12,7 +12,7 @@ var german = tongue{
 			Text: []string{"Ihr Konto bei {brand} hat die Adresse {to}. Bestätigen Sie, dass es Ihre ist.", "Der Link gilt einmal, {hours} Stunden lang."}, Note: "Wenn Sie kein Konto bei {brand} haben, lassen Sie diese E-Mail liegen.",
 		},
 		Invitation: {
-			Subject: "{inviter} lädt Sie zu {brand} ein", Title: "Sie sind zu {brand} eingeladen", Button: "Einladung annehmen",
+			Subject: "Sie sind zu {brand} eingeladen", Title: "Sie sind zu {brand} eingeladen", Button: "Einladung annehmen",
 			Text: []string{"{inviter} hat bei {brand} ein Konto für Sie angelegt, mit der Adresse {to}. Nehmen Sie die Einladung an und wählen Sie ein Passwort, um es zu nutzen.", "Der Link gilt einmal, {days} Tage lang."},
 			Note: "Wenn Sie {inviter} nicht kennen, lassen Sie diese E-Mail liegen: Ohne den Link kann niemand das Konto nutzen.",
 		},

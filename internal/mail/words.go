@@ -56,7 +56,7 @@ var english = map[Kind]words{
 		Text: []string{"Your account at {brand} has the address {to}. Confirm that it is yours.", "The link works once, for {hours} hours."}, Note: "If you have no account at {brand}, leave this mail be.",
 	},
 	Invitation: {
-		Subject: "{inviter} invites you to {brand}", Title: "You are invited to {brand}", Button: "Accept the invitation",
+		Subject: "You are invited to {brand}", Title: "You are invited to {brand}", Button: "Accept the invitation",
 		Text: []string{"{inviter} has made an account for you at {brand}, with the address {to}. Accept the invitation and choose a password to use it.", "The link works once, for {days} days."},
 		Note: "If you do not know {inviter}, leave this mail be: without the link nobody can use the account.",
 	},

@@ -284,7 +284,10 @@ func TestMailInvitation(t *testing.T) {
 	if strings.Contains(string(form.Body), "<b>Ada") {
 		t.Error("a name is markup on the page")
 	}
-	b.Submit(t, form, "password-submit", map[string]string{"new-password": "granite-otter-nine"}).Want(t, 200)
+	done := b.Submit(t, form, "password-submit", map[string]string{"new-password": "granite-otter-nine"})
+	if account := b.Open(t, done.Attribute(t, "notice-account", "href")); !account.Has("login-submit") {
+		t.Errorf("after an invitation the way on leads to %s", account.Body)
+	}
 	over := b.Submit(t, form, "password-submit", map[string]string{"new-password": "granite-otter-ten"})
 	over.WantErrorPage(t, 410)
 	for _, page := range []harness.Page{over, b.Open(t, mail.Link())} {
