@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"path/filepath"
 	"time"
 
 	"github.com/selvage/selvage/dashboard"
@@ -66,9 +65,6 @@ type options struct {
 	check   time.Duration       // how long the database is looked through for damage
 }
 
-// kindsDir holds an operator's own kinds of resources, in the data directory.
-const kindsDir = "kinds"
-
 // open opens the backends and builds the services.
 func open(ctx context.Context, c config.Config, w config.Where, o options) (_ *app, err error) {
 	a := &app{config: c, where: w}
@@ -82,7 +78,7 @@ func open(ctx context.Context, c config.Config, w config.Where, o options) (_ *a
 	var kindsErr error
 	go func() {
 		defer close(kindsLoaded)
-		all, kindsErr = kinds.Load(filepath.Join(c.Data, kindsDir))
+		all, kindsErr = kinds.Load(c.KindsDir())
 	}()
 	if err := a.openStore(ctx, c, o.check); err != nil {
 		return nil, err

@@ -11,6 +11,7 @@ import (
 
 	"github.com/selvage/selvage/dashboard"
 	"github.com/selvage/selvage/internal/config"
+	"github.com/selvage/selvage/internal/doctor"
 	"github.com/selvage/selvage/internal/mail"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
@@ -93,8 +94,8 @@ var examining sync.Mutex
 func (a *app) examine(ctx context.Context) (all []dashboard.Finding) {
 	examining.Lock()
 	defer examining.Unlock()
-	e := &examination{cli: &cli{getenv: os.Getenv}, config: a.config, from: config.Origins{}}
-	for _, f := range e.examine(ctx) {
+	e := &doctor.Examination{Config: a.config, Getenv: os.Getenv, Version: version()}
+	for _, f := range e.Examine(ctx) {
 		all = append(all, dashboard.Finding{Group: f.Group, Name: f.Name, Found: f.Found, Remedy: f.Remedy, Status: string(f.Status)})
 	}
 	return all

@@ -32,6 +32,7 @@ var layers = map[string][]string{
 	"recordings": {"internal/page", "internal/problem", "internal/recent", "recordings/audio", "recordings/levels", "recordings/mp3", "recordings/wav"},
 	// plumbing
 	"internal/config":              {"fabric", "idp", "internal/database", "internal/datadir", "internal/mail", "internal/password", "internal/problem", "internal/session/redis", "internal/span", "internal/suggest", "keys", "operator"},
+	"internal/doctor":              {"fabric/kinds", "internal/ca", "internal/certs", "internal/clock", "internal/config", "internal/database", "internal/datadir", "internal/deliver", "internal/problem", "internal/session/redis", "internal/session/sql", "internal/store", "internal/truststore", "keys"},
 	"internal/declared":            {"fabric", "fabric/kinds", "idp", "internal/page", "internal/problem"},
 	"internal/factor":              {"internal/problem", "internal/session", "keys"},
 	"internal/factor/factortest":   nil,
@@ -60,6 +61,7 @@ var layers = map[string][]string{
 	"internal/aside":               nil,
 	"internal/audit":               nil,
 	"internal/ca":                  nil,
+	"internal/clock":               nil,
 	"internal/datadir":             nil,
 	"internal/span":                nil,
 	"internal/suggest":             nil,
@@ -125,7 +127,7 @@ var only = map[string][]string{
 	"github.com/wneessen/go-mail":         {"internal/mail"},
 	"github.com/emersion/go-smtp":         {"test/inbox"},
 	"database/sql":                        {"internal/database", "internal/session/sql", "internal/store"},
-	"net/http":                            {"bench", "cmd/selvage", "dashboard", "fabric/relay", "fabric/rest", "idp/oidc", "internal/apidoc", "internal/manual", "internal/certs", "internal/deliver", "internal/egress", "internal/openapi/openapitest", "internal/web", "recordings/laml", "recordings/rest", "sdk", "static", "templates", "test/acme", "test/harness"},
+	"net/http":                            {"bench", "cmd/selvage", "dashboard", "fabric/relay", "fabric/rest", "idp/oidc", "internal/apidoc", "internal/manual", "internal/certs", "internal/deliver", "internal/doctor", "internal/egress", "internal/openapi/openapitest", "internal/web", "recordings/laml", "recordings/rest", "sdk", "static", "templates", "test/acme", "test/harness"},
 }
 
 // A listed package is what `go list` tells of one.

@@ -5,12 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 	"sync"
 	"time"
 
+	"github.com/selvage/selvage/internal/clock"
 	"github.com/selvage/selvage/internal/database"
-	"github.com/selvage/selvage/internal/problem"
 )
 
 // How long a probe waits for answers, and how long those are given again: however
@@ -146,15 +145,7 @@ func plainly(err error) string {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Sprintf("no answer in %s", lostAfter)
 	}
-	var unfit *database.Unfit
-	if errors.As(err, &unfit) {
-		return unfit.Error()
-	}
-	if p := problem.First(err); p != nil {
-		return p.Message
-	}
-	line, _, _ := strings.Cut(err.Error(), "\n")
-	return line
+	return database.Plainly(err)
 }
 
 // needs lists what this server depends on.
@@ -165,7 +156,7 @@ func (a *app) needs() []*dependency {
 	all := []*dependency{
 		{name: "store", ask: without(a.store.Ping)},
 		{name: "sessions", ask: a.askSessions},
-		{name: "clock", ask: without(clock(a.store.Clock).inTime)},
+		{name: "clock", ask: without(clock.Source(a.store.Clock).InTime)},
 		{name: "keys", ask: func(context.Context) (string, error) { return a.ringNote(), nil }},
 		{name: "revocations", ask: without(func(context.Context) error { return a.revocations.Check(time.Now()) })},
 	}

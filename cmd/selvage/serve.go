@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/selvage/selvage/internal/audit"
+	"github.com/selvage/selvage/internal/clock"
 	"github.com/selvage/selvage/internal/config"
 	"github.com/selvage/selvage/internal/datadir"
 	"github.com/selvage/selvage/internal/span"
@@ -94,7 +95,7 @@ func (c *cli) serve(cmd *cobra.Command) error {
 	}); err != nil {
 		return errors.Join(err, s.ports.close())
 	}
-	if err := clock(s.app.store.Clock).check(cmd.Context(), s.log); err != nil {
+	if err := clock.Source(s.app.store.Clock).Check(cmd.Context(), s.log); err != nil {
 		return errors.Join(err, s.app.close(), s.ports.close())
 	}
 	s.app.serveRelay(s.log, s.metrics.message)

@@ -19,6 +19,9 @@ func (c Config) MediaDir() string {
 	return filepath.Join(c.Data, dir)
 }
 
+// KindsDir gives the directory of an operator's own kinds of resources.
+func (c Config) KindsDir() string { return filepath.Join(c.Data, "kinds") }
+
 // MasterFile gives the file of the master key.
 func (c Config) MasterFile() string { return filepath.Join(c.Data, masterFile) }
 

@@ -1,4 +1,4 @@
-package main
+package doctor
 
 import (
 	"context"
@@ -13,42 +13,42 @@ import (
 	"github.com/selvage/selvage/keys"
 )
 
-func (e *examination) keyChecks() []check {
+func (e *Examination) keyChecks() []check {
 	return []check{{"Keys", "ring", e.ring}}
 }
 
 // ring looks at the master key, and at the keys that it opens.
-func (e *examination) ring(ctx context.Context) []finding {
-	return e.overRows(ctx, func(s *store.Store) []finding {
+func (e *Examination) ring(ctx context.Context) []Finding {
+	return e.overRows(ctx, func(s *store.Store) []Finding {
 		records, err := s.RingKeys(ctx)
 		if err != nil {
-			return []finding{skippedf("%s", plainly(err))}
+			return []Finding{skippedf("%s", plainly(err))}
 		}
 		master, told := e.master(len(records) > 0)
 		if master == nil {
-			return []finding{told.of("master key")}
+			return []Finding{told.of("master key")}
 		}
-		r, err := keys.Read(ctx, e.config.RingConfig(s, master))
+		r, err := keys.Read(ctx, e.Config.RingConfig(s, master))
 		if err != nil {
-			return []finding{told.of("master key"), skippedf("%s", plainly(err))}
+			return []Finding{told.of("master key"), skippedf("%s", plainly(err))}
 		}
-		return append([]finding{told.of("master key")}, e.ringKeys(r.Status(), records)...)
+		return append([]Finding{told.of("master key")}, e.ringKeys(r.Status(), records)...)
 	})
 }
 
 // master reads the master key, where there is one: nil where it cannot be used.
-func (e *examination) master(needed bool) ([]byte, finding) {
-	if e.config.MasterKey != "" {
-		key, err := keys.ParseMaster(string(e.config.MasterKey))
+func (e *Examination) master(needed bool) ([]byte, Finding) {
+	if e.Config.MasterKey != "" {
+		key, err := keys.ParseMaster(string(e.Config.MasterKey))
 		if err != nil {
 			return nil, brokenf("set the right one", "%v", err)
 		}
-		return key, finef("from %s", place.ReplaceAllString(e.from["master_key"], ""))
+		return key, finef("from %s", place.ReplaceAllString(e.From["master_key"], ""))
 	}
-	file := e.config.MasterFile()
+	file := e.Config.MasterFile()
 	switch _, err := os.Stat(file); {
 	case errors.Is(err, fs.ErrNotExist) && needed:
-		return nil, brokenf(e.config.MasterWhence()+", or set SELVAGE_MASTER_KEY_FILE to a file that holds it", "there is no %s, which the key ring was sealed by", file)
+		return nil, brokenf(e.Config.MasterWhence()+", or set SELVAGE_MASTER_KEY_FILE to a file that holds it", "there is no %s, which the key ring was sealed by", file)
 	case err != nil:
 		return nil, skippedf("there is none yet; a start makes it")
 	}
@@ -61,9 +61,9 @@ func (e *examination) master(needed bool) ([]byte, finding) {
 }
 
 // ringKeys looks at what the master key opens, and at what is due.
-func (e *examination) ringKeys(status keys.Status, records []keys.Record) (all []finding) {
+func (e *Examination) ringKeys(status keys.Status, records []keys.Record) (all []Finding) {
 	if errors.Is(status.Err, keys.ErrMaster) {
-		return []finding{brokenf(e.config.MasterWhence()+", or set SELVAGE_MASTER_KEY_FILE to a file that holds the right one",
+		return []Finding{brokenf(e.Config.MasterWhence()+", or set SELVAGE_MASTER_KEY_FILE to a file that holds the right one",
 			"the ring was sealed by another master key than this")}
 	}
 	if status.Err != nil {
@@ -76,9 +76,9 @@ func (e *examination) ringKeys(status keys.Status, records []keys.Record) (all [
 				missing = append(missing, fmt.Sprintf("%s %s", state, use))
 			}
 		}
-		period := time.Duration(e.config.Keys.SigningRotation)
+		period := time.Duration(e.Config.Keys.SigningRotation)
 		if use == keys.Seal {
-			period = time.Duration(e.config.Keys.SealingRotation)
+			period = time.Duration(e.Config.Keys.SealingRotation)
 		}
 		if since, ok := status.Since[use]; ok && time.Since(since) > period+max(period/10, time.Hour) {
 			overdue = append(overdue, fmt.Sprintf("%s since %s", use, stamp(since)))

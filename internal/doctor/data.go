@@ -1,4 +1,4 @@
-package main
+package doctor
 
 import (
 	"context"
@@ -13,11 +13,11 @@ import (
 	"github.com/selvage/selvage/internal/store"
 )
 
-func (e *examination) dataChecks() []check {
-	data, media := folder{e, "the data directory", e.config.Data}, folder{e, "the media directory", e.config.MediaDir()}
+func (e *Examination) dataChecks() []check {
+	data, media := folder{e, "the data directory", e.Config.Data}, folder{e, "the media directory", e.Config.MediaDir()}
 	all := []check{
 		{"Data", "directory", e.dataDirectory},
-		{"Data", "files", func(context.Context) []finding { return e.files(data.path) }},
+		{"Data", "files", func(context.Context) []Finding { return e.files(data.path) }},
 		{"Data", "writing", data.writing},
 		{"Data", "space", data.space},
 		{"Data", "filesystem", data.filesystem},
@@ -33,33 +33,33 @@ func (e *examination) dataChecks() []check {
 
 // A folder is a directory with its name in a sentence.
 type folder struct {
-	*examination
+	*Examination
 	name, path string
 }
 
-func (e *examination) dataDirectory(context.Context) []finding {
-	dir := e.config.Data
+func (e *Examination) dataDirectory(context.Context) []Finding {
+	dir := e.Config.Data
 	info, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return []finding{e.noDirectory(dir)}
+		return []Finding{e.noDirectory(dir)}
 	case err != nil:
-		return []finding{brokenf(e.asServer(dir), "%s", cause(err))}
+		return []Finding{brokenf(e.asServer(dir), "%s", cause(err))}
 	case !info.IsDir():
-		return []finding{brokenf("name a directory with --data", "%s is no directory", absolute(dir))}
+		return []Finding{brokenf("name a directory with --data", "%s is no directory", absolute(dir))}
 	}
 	mode := info.Mode().Perm()
 	switch {
 	case mode&0o002 != 0 && info.Mode()&fs.ModeSticky == 0:
-		return []finding{brokenf("chmod 700 "+dir, "everybody may write in %s (mode %o)", absolute(dir), mode)}
+		return []Finding{brokenf("chmod 700 "+dir, "everybody may write in %s (mode %o)", absolute(dir), mode)}
 	case mode&0o007 != 0:
-		return []finding{warnedf("chmod 700 "+dir, "everybody may look into %s (mode %o)", absolute(dir), mode)}
+		return []Finding{warnedf("chmod 700 "+dir, "everybody may look into %s (mode %o)", absolute(dir), mode)}
 	}
-	return []finding{finef("%s, of %s, mode %o", absolute(dir), datadir.Owner(info), mode)}
+	return []Finding{finef("%s, of %s, mode %o", absolute(dir), datadir.Owner(info), mode)}
 }
 
 // noDirectory tells what a start would do.
-func (e *examination) noDirectory(dir string) finding {
+func (e *Examination) noDirectory(dir string) Finding {
 	const writable = 0o3 // W_OK and X_OK
 	above := filepath.Dir(absolute(dir))
 	for ; above != "/"; above = filepath.Dir(above) {
@@ -73,24 +73,24 @@ func (e *examination) noDirectory(dir string) finding {
 	return warnedf("name the server's with --data or SELVAGE_DATA, or begin with `selvage serve`, which makes it", "there is no %s", absolute(dir))
 }
 
-func (e *examination) mediaDirectory(ctx context.Context) []finding {
-	dir := e.config.MediaDir()
+func (e *Examination) mediaDirectory(ctx context.Context) []Finding {
+	dir := e.Config.MediaDir()
 	info, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return []finding{e.noMedia(ctx, dir)}
+		return []Finding{e.noMedia(ctx, dir)}
 	case err != nil:
-		return []finding{brokenf(e.asServer(dir), "%s", cause(err))}
+		return []Finding{brokenf(e.asServer(dir), "%s", cause(err))}
 	case !info.IsDir():
-		return []finding{brokenf("name a directory with --media", "%s is no directory", absolute(dir))}
+		return []Finding{brokenf("name a directory with --media", "%s is no directory", absolute(dir))}
 	}
-	return []finding{finef("%s, of %s, mode %o", absolute(dir), datadir.Owner(info), info.Mode().Perm())}
+	return []Finding{finef("%s, of %s, mode %o", absolute(dir), datadir.Owner(info), info.Mode().Perm())}
 }
 
 // noMedia tells apart what was never there and what is gone.
-func (e *examination) noMedia(ctx context.Context, dir string) finding {
+func (e *Examination) noMedia(ctx context.Context, dir string) Finding {
 	missing := skippedf("there is no %s yet; a start makes it", absolute(dir))
-	e.overRows(ctx, func(s *store.Store) []finding {
+	e.overRows(ctx, func(s *store.Store) []Finding {
 		if has, err := s.HasRecordings(ctx); err == nil && has {
 			missing = brokenf("put it back, mount it, or name where it is with --media", "there is no %s, and there are recordings that lie in it", absolute(dir))
 		}
@@ -100,7 +100,7 @@ func (e *examination) noMedia(ctx context.Context, dir string) finding {
 }
 
 // writing makes a file as the server makes them, and removes it.
-func (f folder) writing(context.Context) []finding {
+func (f folder) writing(context.Context) []Finding {
 	if !isDir(f.path) {
 		return nil
 	}
@@ -109,18 +109,18 @@ func (f folder) writing(context.Context) []finding {
 	took := time.Since(began).Round(time.Millisecond)
 	switch {
 	case errors.Is(err, syscall.EROFS):
-		return []finding{brokenf("remount it writable (mount -o remount,rw), and look into `dmesg` for why it is not: a disk that fails is made read-only",
+		return []Finding{brokenf("remount it writable (mount -o remount,rw), and look into `dmesg` for why it is not: a disk that fails is made read-only",
 			"%s is on a filesystem that is read-only", f.name)}
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return []finding{brokenf("free some space, or raise the quota; the server goes on by itself", "there is no space left in %s", f.name)}
+		return []Finding{brokenf("free some space, or raise the quota; the server goes on by itself", "there is no space left in %s", f.name)}
 	case errors.Is(err, fs.ErrPermission):
-		return []finding{brokenf(f.asServer(f.path), "%s cannot be written in", f.name)}
+		return []Finding{brokenf(f.asServer(f.path), "%s cannot be written in", f.name)}
 	case err != nil:
-		return []finding{brokenf("look into `dmesg`: the disk may be failing", "%s", cause(err))}
+		return []Finding{brokenf("look into `dmesg`: the disk may be failing", "%s", cause(err))}
 	case took > 250*time.Millisecond:
-		return []finding{warnedf("use a faster disk: each change waits for this", "a file is on the disk after %s, which is slow", took)}
+		return []Finding{warnedf("use a faster disk: each change waits for this", "a file is on the disk after %s, which is slow", took)}
 	}
-	return []finding{finef("a file is on the disk after %s", max(took, time.Millisecond))}
+	return []Finding{finef("a file is on the disk after %s", max(took, time.Millisecond))}
 }
 
 // probe begins the names of files that are made to see whether they can be.

@@ -1,4 +1,4 @@
-package main
+package doctor
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 )
 
 // asServer says how to look as whoever may.
-func (e *examination) asServer(path string) string {
+func (e *Examination) asServer(path string) string {
 	me, theirs := os.Geteuid(), -1
 	for dir := absolute(path); ; dir = filepath.Dir(dir) {
 		if info, err := os.Stat(dir); err == nil {
@@ -24,27 +24,27 @@ func (e *examination) asServer(path string) string {
 		return "chmod u+rwX " + path
 	}
 	return fmt.Sprintf("run this as the server's account (sudo -u %s selvage doctor), or give it to this one (chown -R %s %s)",
-		datadir.Account(theirs), datadir.Account(me), e.config.Data)
+		datadir.Account(theirs), datadir.Account(me), e.Config.Data)
 }
 
 // server gives the account that the server has, or would have if it were started
 // from here; root, who may look at others' servers, would start it as the owner of
 // the directory.
-func (e *examination) server() int {
+func (e *Examination) server() int {
 	if info, err := os.Stat(procOf(e.running.PID)); e.alive && err == nil {
 		return datadir.UID(info)
 	}
 	if me := os.Geteuid(); me != 0 {
 		return me
 	}
-	if info, err := os.Stat(e.config.Data); err == nil {
+	if info, err := os.Stat(e.Config.Data); err == nil {
 		return datadir.UID(info)
 	}
 	return 0
 }
 
 // files looks at the owners and modes of what lies in the data directory.
-func (e *examination) files(dir string) (all []finding) {
+func (e *Examination) files(dir string) (all []Finding) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil // told of the directory
@@ -70,21 +70,21 @@ func (e *examination) files(dir string) (all []finding) {
 		all = append(all, warnedf(fmt.Sprintf("cd %s && chmod 600 %s", dir, strings.Join(open, " ")), "everybody may read %s", few(open)))
 	}
 	if all == nil {
-		all = []finding{finef("%s, all of %s", plural(len(entries), "file"), datadir.Account(who))}
+		all = []Finding{finef("%s, all of %s", plural(len(entries), "file"), datadir.Account(who))}
 	}
 	return all
 }
 
 // ownKinds reads the operator's own kinds of resources, where there are any.
-func (e *examination) ownKinds(context.Context) []finding {
-	dir := filepath.Join(e.config.Data, kindsDir)
+func (e *Examination) ownKinds(context.Context) []Finding {
+	dir := e.Config.KindsDir()
 	if !isDir(dir) {
 		return nil
 	}
 	if _, err := kinds.Load(dir); err != nil {
-		return []finding{brokenf("mend the file, or take it away: the server does not start with it", "%v", err)}
+		return []Finding{brokenf("mend the file, or take it away: the server does not start with it", "%v", err)}
 	}
-	return []finding{finef("those in %s can be read", absolute(dir))}
+	return []Finding{finef("those in %s can be read", absolute(dir))}
 }
 
 // few lists the first of many.

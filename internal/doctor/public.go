@@ -1,4 +1,4 @@
-package main
+package doctor
 
 import (
 	"context"
@@ -19,8 +19,8 @@ import (
 
 // publicURL asks as clients would: for the discovery document at the public
 // address, through whatever proxies are in front.
-func (e *examination) publicURL(ctx context.Context) []finding {
-	var all []finding
+func (e *Examination) publicURL(ctx context.Context) []Finding {
+	var all []Finding
 	for _, at := range slices.Compact([]string{e.where.Public, e.where.Auth}) {
 		if strings.HasPrefix(at, "http:") && !(config.Where{Public: at, Auth: at}).Local() {
 			all = append(all, warnedf("put TLS in front of it, and set --public-url to https://…",
@@ -30,7 +30,7 @@ func (e *examination) publicURL(ctx context.Context) []finding {
 	if !e.alive {
 		return append(all, skippedf("%s: no server runs here", e.where.Auth))
 	}
-	if !e.config.Services.Has(config.IDP) {
+	if !e.Config.Services.Has(config.IDP) {
 		return append(all, skippedf("%s: this server does not serve %s", e.where.Auth, config.IDP))
 	}
 	all = append(all, e.discovery(ctx)...)
@@ -38,7 +38,7 @@ func (e *examination) publicURL(ctx context.Context) []finding {
 }
 
 // discovery looks at who answers there, and as whom.
-func (e *examination) discovery(ctx context.Context) []finding {
+func (e *Examination) discovery(ctx context.Context) []Finding {
 	var doc struct {
 		Issuer string `json:"issuer"`
 		JWKS   string `json:"jwks_uri"`
@@ -48,27 +48,27 @@ func (e *examination) discovery(ctx context.Context) []finding {
 	var moved *redirected
 	switch {
 	case errors.As(err, &moved):
-		return []finding{brokenf(e.unmoved(moved.to), "%s is redirected to %s", at, moved.to)}
+		return []Finding{brokenf(e.unmoved(moved.to), "%s is redirected to %s", at, moved.to)}
 	case err != nil && status == 0:
-		return []finding{brokenf(e.unreached(err, "--public-url"), "%s does not answer: %s", at, netCause(err))}
+		return []Finding{brokenf(e.unreached(err, "--public-url"), "%s does not answer: %s", at, netCause(err))}
 	case status == http.StatusBadGateway || status == http.StatusServiceUnavailable || status == http.StatusGatewayTimeout:
-		return []finding{brokenf("have the proxy pass requests on to this server; for nginx:\n"+e.nginx(), "%s answers %d: a proxy answers, but does not reach the server", at, status)}
+		return []Finding{brokenf("have the proxy pass requests on to this server; for nginx:\n"+e.nginx(), "%s answers %d: a proxy answers, but does not reach the server", at, status)}
 	case err != nil || status != http.StatusOK:
-		return []finding{brokenf("have the proxy pass every path on as it is; for nginx:\n"+e.nginx(), "%s answers %d, and not with our document", at, status)}
+		return []Finding{brokenf("have the proxy pass every path on as it is; for nginx:\n"+e.nginx(), "%s answers %d, and not with our document", at, status)}
 	case doc.Issuer != e.where.Issuer():
-		return []finding{brokenf("set --public-url (or --auth-url) to where clients reach this server, or have that address lead here",
+		return []Finding{brokenf("set --public-url (or --auth-url) to where clients reach this server, or have that address lead here",
 			"%s says that the issuer is %q; ours is %q, and clients compare them byte for byte", at, doc.Issuer, e.where.Issuer())}
 	}
 	if !e.sameKeys(ctx, doc.JWKS) {
-		return []finding{brokenf("have that address lead to this server, or to one with the same database",
+		return []Finding{brokenf("have that address lead to this server, or to one with the same database",
 			"%s is answered by another server, with other keys", e.where.Auth)}
 	}
-	return []finding{finef("%s answers, the issuer is %s", e.where.Auth, doc.Issuer)}
+	return []Finding{finef("%s answers, the issuer is %s", e.where.Auth, doc.Issuer)}
 }
 
 // sameKeys reports whether a key published there is one of the server here, or
 // may be: of two nodes one may know of a new key first.
-func (e *examination) sameKeys(ctx context.Context, there string) bool {
+func (e *Examination) sameKeys(ctx context.Context, there string) bool {
 	public, err := kids(ctx, e.client(), there)
 	here, hereErr := kids(ctx, plainClient(), e.running.HTTP+"/oauth/jwks")
 	return err != nil || hereErr != nil || slices.ContainsFunc(public, func(kid string) bool { return slices.Contains(here, kid) })
@@ -92,15 +92,15 @@ func kids(ctx context.Context, client *http.Client, at string) (all []string, er
 
 // uploads asks whether the largest recording would be let through, without
 // sending it: what is in front answers before it waits for a body.
-func (e *examination) uploads(ctx context.Context) []finding {
-	if !e.config.Services.Has(config.Recordings) {
+func (e *Examination) uploads(ctx context.Context) []Finding {
+	if !e.Config.Services.Has(config.Recordings) {
 		return nil
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.where.Public+"/api/laml/2010-04-01/Accounts/doctor/Recordings", unsent{})
 	if err != nil {
 		return nil
 	}
-	req.ContentLength = int64(e.config.Recordings.MaxUpload)
+	req.ContentLength = int64(e.Config.Recordings.MaxUpload)
 	req.Header.Set("Content-Type", "audio/wav")
 	req.Header.Set("Expect", "100-continue")
 	client := e.client()
@@ -112,8 +112,8 @@ func (e *examination) uploads(ctx context.Context) []finding {
 	if resp.StatusCode != http.StatusRequestEntityTooLarge {
 		return nil
 	}
-	return []finding{warnedf("raise what the proxy lets through; for nginx:\n"+e.nginx(),
-		"an upload of %s, which recordings.max_upload allows, is refused at %s", e.config.Recordings.MaxUpload, e.where.Public).of("uploads")}
+	return []Finding{warnedf("raise what the proxy lets through; for nginx:\n"+e.nginx(),
+		"an upload of %s, which recordings.max_upload allows, is refused at %s", e.Config.Recordings.MaxUpload, e.where.Public).of("uploads")}
 }
 
 // unsent is a body that is announced and not sent.
@@ -122,7 +122,7 @@ type unsent struct{}
 func (unsent) Read([]byte) (int, error) { return 0, errors.New("not sent") }
 
 // nginx gives the lines of a proxy in front of this server.
-func (e *examination) nginx() string {
+func (e *Examination) nginx() string {
 	return `map $http_upgrade $connection { default upgrade; "" ""; }
 location / {
     proxy_pass ` + e.running.HTTP + `;
@@ -136,7 +136,7 @@ location / {
 }
 
 // unmoved says what to do where a redirect answers.
-func (e *examination) unmoved(to string) string {
+func (e *Examination) unmoved(to string) string {
 	u, err := url.Parse(to)
 	if err == nil && strings.HasPrefix(u.Path, "/.well-known/") {
 		return "clients do not follow that: set --public-url " + u.Scheme + "://" + u.Host
@@ -145,7 +145,7 @@ func (e *examination) unmoved(to string) string {
 }
 
 // unreached says what to do where nobody answers at the host that a flag sets.
-func (e *examination) unreached(err error, flag string) string {
+func (e *Examination) unreached(err error, flag string) string {
 	var dns *net.DNSError
 	var unknown x509.UnknownAuthorityError
 	var name x509.HostnameError
@@ -169,7 +169,7 @@ type redirected struct{ to string }
 func (r *redirected) Error() string { return "redirected to " + r.to }
 
 // client trusts what this machine trusts.
-func (e *examination) client() *http.Client { return plainClient() }
+func (e *Examination) client() *http.Client { return plainClient() }
 
 func plainClient() *http.Client {
 	transport := http.DefaultTransport.(*http.Transport).Clone()

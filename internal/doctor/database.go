@@ -1,4 +1,4 @@
-package main
+package doctor
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 // patienceOfCheck is how long a file is looked through for damage.
 const patienceOfCheck = 5 * time.Second
 
-func (e *examination) databaseChecks() []check {
+func (e *Examination) databaseChecks() []check {
 	return []check{
 		{"Database", "rows", e.rows},
 		{"Sessions", "entries", e.entries},
@@ -29,20 +29,20 @@ func (e *examination) databaseChecks() []check {
 	}
 }
 
-func (e *examination) storeConfig() store.Config {
-	return store.Config{URL: string(e.config.Database), Dir: e.config.Data, Check: patienceOfCheck}
+func (e *Examination) storeConfig() store.Config {
+	return store.Config{URL: string(e.Config.Database), Dir: e.Config.Data, Check: patienceOfCheck}
 }
 
 // rows looks at the database.
-func (e *examination) rows(ctx context.Context) []finding {
+func (e *Examination) rows(ctx context.Context) []Finding {
 	r, known, err := store.Look(ctx, e.storeConfig())
 	if errors.Is(err, fs.ErrNotExist) {
-		return []finding{e.noDatabase()}
+		return []Finding{e.noDatabase()}
 	}
 	if err != nil {
-		return []finding{unfit(string(e.config.Database), err)}
+		return []Finding{unfit(string(e.Config.Database), err)}
 	}
-	all := e.database(r, string(e.config.Database), e.connections(), true)
+	all := e.database(r, string(e.Config.Database), e.connections(), true)
 	switch {
 	case r.Schema == 0:
 		all = append(all, finef("none yet; a start makes it").of("schema"))
@@ -56,7 +56,7 @@ func (e *examination) rows(ctx context.Context) []finding {
 
 // overRows looks into the database, where there is one of our schema. If not,
 // somebody else says why.
-func (e *examination) overRows(ctx context.Context, look func(*store.Store) []finding) []finding {
+func (e *Examination) overRows(ctx context.Context, look func(*store.Store) []Finding) []Finding {
 	c := e.storeConfig()
 	c.Check, c.ReadOnly, c.Pool = 0, true, 1
 	if r, known, err := store.Look(ctx, c); err != nil || r.Schema != known {
@@ -71,52 +71,52 @@ func (e *examination) overRows(ctx context.Context, look func(*store.Store) []fi
 }
 
 // noDatabase tells apart what was never there and what is gone.
-func (e *examination) noDatabase() finding {
-	entries, err := os.ReadDir(e.config.Data)
+func (e *Examination) noDatabase() Finding {
+	entries, err := os.ReadDir(e.Config.Data)
 	if err != nil || len(entries) == 0 {
 		return skippedf("there is none before the first start")
 	}
 	return brokenf("put it back, or name it with --database; a start makes an empty one",
-		"%s is not there, and %s is not empty", fileOf(string(e.config.Database)), e.config.Data)
+		"%s is not there, and %s is not empty", fileOf(string(e.Config.Database)), e.Config.Data)
 }
 
 // entries looks at where short-lived state is kept.
-func (e *examination) entries(ctx context.Context) []finding {
-	if e.config.Sessions.Redis() {
+func (e *Examination) entries(ctx context.Context) []Finding {
+	if e.Config.Sessions.Redis() {
 		return append(e.inRedis(ctx), e.fallback(ctx)...)
 	}
-	if e.config.Sessions.Shared() && string(e.config.Sessions) == string(e.config.Database) {
-		return []finding{finef("in the database of the rows")}
+	if e.Config.Sessions.Shared() && string(e.Config.Sessions) == string(e.Config.Database) {
+		return []Finding{finef("in the database of the rows")}
 	}
-	r, err := sessionsql.Look(ctx, sessionsql.Config{URL: string(e.config.Sessions), Dir: e.config.Data, Check: patienceOfCheck})
+	r, err := sessionsql.Look(ctx, sessionsql.Config{URL: string(e.Config.Sessions), Dir: e.Config.Data, Check: patienceOfCheck})
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return []finding{skippedf("there are none yet; a start makes the file")}
+		return []Finding{skippedf("there are none yet; a start makes the file")}
 	case err != nil:
-		return []finding{unfit(string(e.config.Sessions), err)}
+		return []Finding{unfit(string(e.Config.Sessions), err)}
 	}
-	return e.database(r, string(e.config.Sessions), int(e.config.Pool.Sessions), false)
+	return e.database(r, string(e.Config.Sessions), int(e.Config.Pool.Sessions), false)
 }
 
 // fallback looks at the file in which sessions are kept while Redis is away, if it is
 // one.
-func (e *examination) fallback(ctx context.Context) []finding {
+func (e *Examination) fallback(ctx context.Context) []Finding {
 	const url = "sqlite:sessions.db"
-	if e.config.Database.Shared() {
+	if e.Config.Database.Shared() {
 		return nil
 	}
-	r, err := sessionsql.Look(ctx, sessionsql.Config{URL: url, Dir: e.config.Data, Check: patienceOfCheck})
+	r, err := sessionsql.Look(ctx, sessionsql.Config{URL: url, Dir: e.Config.Data, Check: patienceOfCheck})
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil // a start makes it
 	case err != nil:
-		return []finding{unfit(url, err).of("fallback")}
+		return []Finding{unfit(url, err).of("fallback")}
 	}
-	return []finding{e.file(r, url)[0].of("fallback")}
+	return []Finding{e.file(r, url)[0].of("fallback")}
 }
 
 // database tells what was seen of a file or a server.
-func (e *examination) database(r database.Report, url string, connections int, rows bool) []finding {
+func (e *Examination) database(r database.Report, url string, connections int, rows bool) []Finding {
 	if r.Server != nil {
 		return postgres(r, connections, rows)
 	}
@@ -124,16 +124,16 @@ func (e *examination) database(r database.Report, url string, connections int, r
 }
 
 // connections counts those that this node makes to the database of the rows.
-func (e *examination) connections() int {
-	n := int(e.config.Pool.Database)
-	if string(e.config.Sessions) == string(e.config.Database) || e.config.Sessions.Redis() { // whose fallback is there
-		n += int(e.config.Pool.Sessions)
+func (e *Examination) connections() int {
+	n := int(e.Config.Pool.Database)
+	if string(e.Config.Sessions) == string(e.Config.Database) || e.Config.Sessions.Redis() { // whose fallback is there
+		n += int(e.Config.Pool.Sessions)
 	}
 	return n
 }
 
 // unfit tells why a database cannot be used.
-func unfit(url string, err error) finding {
+func unfit(url string, err error) Finding {
 	var u *database.Unfit
 	if errors.As(err, &u) {
 		if config.DatabaseURL(url).Shared() {
@@ -149,14 +149,14 @@ func unfit(url string, err error) finding {
 const largeLog = 256 << 20
 
 // file tells what was seen of an SQLite file.
-func (e *examination) file(r database.Report, url string) []finding {
+func (e *Examination) file(r database.Report, url string) []Finding {
 	name := fileOf(url)
 	size := inUnits(uint64(r.Size + r.Log))
 	told := fmt.Sprintf("%s, %s, looked through and whole", name, size)
 	if !r.Checked {
 		told = fmt.Sprintf("%s, %s; too large to be looked through in %s", name, size, patienceOfCheck)
 	}
-	all := []finding{finef("%s", told)}
+	all := []Finding{finef("%s", told)}
 	if r.Log > largeLog {
 		all = append(all, warnedf("restart the server; if it grows again, find what reads for so long (a backup, an sqlite3 shell)",
 			"%s-wal has grown to %s", name, inUnits(uint64(r.Log))).of("log"))
@@ -175,27 +175,27 @@ func fileOf(url string) string { return strings.TrimPrefix(url, "sqlite:") }
 const stale = time.Hour
 
 // webhooks looks at what waits to be told to webhooks.
-func (e *examination) webhooks(ctx context.Context) []finding {
+func (e *Examination) webhooks(ctx context.Context) []Finding {
 	return e.waiting(ctx, (*store.Store).Webhooks, "deliveries", "`selvage webhook list` shows which receivers fail, `selvage webhook deliveries ID` how")
 }
 
 // logouts looks at what waits to be told to clients.
-func (e *examination) logouts(ctx context.Context) []finding {
+func (e *Examination) logouts(ctx context.Context) []Finding {
 	return e.waiting(ctx, (*store.Store).Logouts, "logouts", "`selvage client logouts ID` shows how a client fails")
 }
 
 // waiting looks at a queue.
-func (e *examination) waiting(ctx context.Context, of func(*store.Store) deliver.Queue, what, advice string) []finding {
-	return e.overRows(ctx, func(s *store.Store) []finding {
+func (e *Examination) waiting(ctx context.Context, of func(*store.Store) deliver.Queue, what, advice string) []Finding {
+	return e.overRows(ctx, func(s *store.Store) []Finding {
 		n, oldest, err := of(s).Backlog(ctx)
 		switch waits := time.Since(oldest); {
 		case err != nil:
-			return []finding{skippedf("%s", plainly(err))}
+			return []Finding{skippedf("%s", plainly(err))}
 		case n == 0:
-			return []finding{finef("nothing waits to be told")}
+			return []Finding{finef("nothing waits to be told")}
 		case waits > stale:
-			return []finding{warnedf(advice, "%d %s wait, the oldest for %s", n, what, waits.Round(time.Minute))}
+			return []Finding{warnedf(advice, "%d %s wait, the oldest for %s", n, what, waits.Round(time.Minute))}
 		}
-		return []finding{finef("%d %s wait, none for long", n, what)}
+		return []Finding{finef("%d %s wait, none for long", n, what)}
 	})
 }

@@ -1,4 +1,4 @@
-package main
+package doctor
 
 import (
 	"bufio"
@@ -14,7 +14,7 @@ import (
 // fewFiles is how many connections and files a server can do with.
 const fewFiles = 4096
 
-func (e *examination) processChecks() []check {
+func (e *Examination) processChecks() []check {
 	return []check{
 		{"Process", "account", e.account},
 		{"Process", "open files", e.openFiles},
@@ -22,14 +22,14 @@ func (e *examination) processChecks() []check {
 }
 
 // account looks at who the server is.
-func (e *examination) account(context.Context) []finding {
-	if !isDir(e.config.Data) {
+func (e *Examination) account(context.Context) []Finding {
+	if !isDir(e.Config.Data) {
 		return nil // there is no server yet
 	}
 	if uid := e.server(); uid != 0 {
-		return []finding{finef("%s", datadir.Account(uid))}
+		return []Finding{finef("%s", datadir.Account(uid))}
 	}
-	return []finding{warnedf("make an account for it (useradd --system selvage), give it the data directory (chown -R), and run it as that",
+	return []Finding{warnedf("make an account for it (useradd --system selvage), give it the data directory (chown -R), and run it as that",
 		"the server is root, which it needs for nothing")}
 }
 
@@ -42,7 +42,7 @@ func isDir(path string) bool {
 
 // openFiles looks at how many files the server may have open, or would if it were
 // started from here.
-func (e *examination) openFiles(context.Context) []finding {
+func (e *Examination) openFiles(context.Context) []Finding {
 	const remedy = "LimitNOFILE=65536 in the unit, or `ulimit -n 65536` before the start"
 	most, whose := uint64(0), "a server started from here"
 	if most = limitOf(e.running.PID); e.alive && most > 0 {
@@ -50,14 +50,14 @@ func (e *examination) openFiles(context.Context) []finding {
 	} else {
 		var limit syscall.Rlimit
 		if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
-			return []finding{skippedf("%v", err)}
+			return []Finding{skippedf("%v", err)}
 		}
 		most = uint64(limit.Max) // to which Go raises what holds
 	}
 	if most < fewFiles {
-		return []finding{warnedf(remedy, "%s may have %d open, and each connection is one", whose, most)}
+		return []Finding{warnedf(remedy, "%s may have %d open, and each connection is one", whose, most)}
 	}
-	return []finding{finef("%s may have %d", whose, most)}
+	return []Finding{finef("%s may have %d", whose, most)}
 }
 
 // limitOf gives how many files a process may have open, 0 if this system does not

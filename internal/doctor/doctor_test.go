@@ -1,4 +1,4 @@
-package main
+package doctor
 
 import (
 	"context"
@@ -22,11 +22,11 @@ func TestExamine(t *testing.T) {
 		release := make(chan struct{})
 		defer close(release)
 		checks := []check{
-			{"A", "quick", func(context.Context) []finding { return []finding{finef("here"), finef("there").of("other")} }},
-			{"A", "hanging", func(context.Context) []finding { <-release; return nil }},
-			{"A", "heedful", func(ctx context.Context) []finding { <-ctx.Done(); return []finding{warnedf("wait", "late")} }},
-			{"B", "hanging", func(context.Context) []finding { <-release; return nil }},
-			{"B", "nothing", func(context.Context) []finding { return nil }},
+			{"A", "quick", func(context.Context) []Finding { return []Finding{finef("here"), finef("there").of("other")} }},
+			{"A", "hanging", func(context.Context) []Finding { <-release; return nil }},
+			{"A", "heedful", func(ctx context.Context) []Finding { <-ctx.Done(); return []Finding{warnedf("wait", "late")} }},
+			{"B", "hanging", func(context.Context) []Finding { <-release; return nil }},
+			{"B", "nothing", func(context.Context) []Finding { return nil }},
 		}
 		began := time.Now()
 		var got []string
@@ -43,28 +43,6 @@ func TestExamine(t *testing.T) {
 	})
 }
 
-// What is found hangs below where it began; paths stay whole.
-func TestHang(t *testing.T) {
-	tests := []struct {
-		text  string
-		width int
-		want  string
-	}{
-		{"one two three", 0, "one two three\n"},
-		{"one two three", 12, "one two\n    three\n"},
-		{"one two three", 17, "one two three\n"},
-		{"one /a/very/long/path two", 12, "one\n    /a/very/long/path\n    two\n"},
-		{"/a/very/long/path", 12, "/a/very/long/path\n"},
-	}
-	for _, tt := range tests {
-		var b strings.Builder
-		hang(&b, tt.text, 4, tt.width)
-		if b.String() != tt.want {
-			t.Errorf("hang(%q, 4, %d) = %q, want %q", tt.text, tt.width, b.String(), tt.want)
-		}
-	}
-}
-
 func TestMountOf(t *testing.T) {
 	if kind, mount := mountOf("/proc/self"); kind != "" && (kind != "proc" || mount != "/proc") {
 		t.Errorf("mountOf(/proc/self) = %q, %q", kind, mount)
@@ -78,11 +56,11 @@ func TestClocksOfRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	e := &examination{config: config.Config{Database: "sqlite:selvage.db"}}
+	e := &Examination{Config: config.Config{Database: "sqlite:selvage.db"}}
 	for _, tt := range []struct {
 		ahead time.Duration
-		want  verdict
-	}{{-time.Hour, fine}, {30 * time.Second, fine}, {time.Hour, broken}} {
+		want  Verdict
+	}{{-time.Hour, Fine}, {30 * time.Second, Fine}, {time.Hour, Broken}} {
 		id := uuid.Must(uuid.NewV7())
 		binary.BigEndian.PutUint64(id[:], uint64(time.Now().Add(tt.ahead).UnixMilli())<<16|0x7000)
 		if err := s.CreateProject(t.Context(), fabric.Project{ID: id.String(), Name: tt.ahead.String()}); err != nil {

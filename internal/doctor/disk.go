@@ -1,4 +1,4 @@
-package main
+package doctor
 
 import (
 	"bufio"
@@ -12,19 +12,19 @@ import (
 )
 
 // space looks at what is left, of bytes and of inodes.
-func (f folder) space(context.Context) []finding {
+func (f folder) space(context.Context) []Finding {
 	var s syscall.Statfs_t
 	if !isDir(f.path) {
 		return nil
 	}
 	if err := syscall.Statfs(f.path, &s); err != nil {
-		return []finding{skippedf("the filesystem does not tell: %v", err)}
+		return []Finding{skippedf("the filesystem does not tell: %v", err)}
 	}
 	free, all := uint64(s.Bavail)*uint64(s.Bsize), uint64(s.Blocks)*uint64(s.Bsize)
 	inodes, most := uint64(s.Ffree), uint64(s.Files)
 	const remedy = "free some, or move it to a larger disk; when it is full the server only reads, and answers 503 to what writes"
 	told := inUnits(free) + " of " + inUnits(all) + " free"
-	findings := []finding{finef("%s", told)}
+	findings := []Finding{finef("%s", told)}
 	switch {
 	case free < 32<<20:
 		findings[0] = brokenf(remedy, "%s", told)
@@ -66,23 +66,23 @@ var (
 )
 
 // filesystem looks at what the folder lies on.
-func (f folder) filesystem(context.Context) []finding {
+func (f folder) filesystem(context.Context) []Finding {
 	if !isDir(f.path) {
 		return nil
 	}
 	kind, mount := mountOf(f.path)
 	switch {
 	case kind == "":
-		return []finding{skippedf("this system does not tell")}
+		return []Finding{skippedf("this system does not tell")}
 	case slices.Contains(networkKinds, kind):
-		return []finding{warnedf("use a disk of this machine: locks and syncs of SQLite cannot be relied on over a network",
+		return []Finding{warnedf("use a disk of this machine: locks and syncs of SQLite cannot be relied on over a network",
 			"%s, mounted at %s, is reached over a network", kind, mount)}
 	case slices.Contains(memoryKinds, kind):
-		return []finding{warnedf("use a disk", "%s, mounted at %s, is gone when the machine restarts", kind, mount)}
+		return []Finding{warnedf("use a disk", "%s, mounted at %s, is gone when the machine restarts", kind, mount)}
 	case kind == "overlay":
-		return []finding{warnedf("mount a volume at "+absolute(f.path), "it lies in a container's own layer, and goes with the container")}
+		return []Finding{warnedf("mount a volume at "+absolute(f.path), "it lies in a container's own layer, and goes with the container")}
 	}
-	return []finding{finef("%s, mounted at %s", kind, mount)}
+	return []Finding{finef("%s, mounted at %s", kind, mount)}
 }
 
 // mountOf gives the kind of the filesystem that a path lies on, and where it is

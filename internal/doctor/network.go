@@ -1,4 +1,4 @@
-package main
+package doctor
 
 import (
 	"context"
@@ -16,11 +16,11 @@ import (
 	"github.com/selvage/selvage/internal/datadir"
 )
 
-func (e *examination) networkChecks() []check {
+func (e *Examination) networkChecks() []check {
 	return []check{
-		{"Listeners", "HTTP", e.listener("--listen", e.config.Listen, e.running.HTTP)},
-		{"Listeners", "HTTPS", e.listener("--listen-tls", e.config.TLSAddress(), e.running.HTTPS)},
-		{"Listeners", "operators", e.listener("--listen-ops", e.config.ListenOps, e.running.Ops)},
+		{"Listeners", "HTTP", e.listener("--listen", e.Config.Listen, e.running.HTTP)},
+		{"Listeners", "HTTPS", e.listener("--listen-tls", e.Config.TLSAddress(), e.running.HTTPS)},
+		{"Listeners", "operators", e.listener("--listen-ops", e.Config.ListenOps, e.running.Ops)},
 		{"Server", "running", e.runningServer},
 		{"Server", "public URL", e.publicURL},
 		{"Server", "fabric host", e.fabricHost},
@@ -28,28 +28,28 @@ func (e *examination) networkChecks() []check {
 }
 
 // listener looks at whether an address could be listened on, or is by our server.
-func (e *examination) listener(flag string, address config.HostPort, running string) func(context.Context) []finding {
-	return func(ctx context.Context) []finding {
+func (e *Examination) listener(flag string, address config.HostPort, running string) func(context.Context) []Finding {
+	return func(ctx context.Context) []Finding {
 		switch {
 		case address == config.Off:
-			return []finding{skippedf("switched off")}
+			return []Finding{skippedf("switched off")}
 		case e.alive && running != "":
-			return []finding{finef("%s, of the running server", running)}
+			return []Finding{finef("%s, of the running server", running)}
 		case e.alive:
-			return []finding{skippedf("%s will be opened at the next start", address)}
+			return []Finding{skippedf("%s will be opened at the next start", address)}
 		}
 		l, err := new(net.ListenConfig).Listen(ctx, "tcp", string(address))
 		if err != nil {
-			return []finding{unlistenable(address, flag, err)}
+			return []Finding{unlistenable(address, flag, err)}
 		}
 		if err := l.Close(); err != nil {
-			return []finding{warnedf("look again", "closing %s: %v", address, err)}
+			return []Finding{warnedf("look again", "closing %s: %v", address, err)}
 		}
-		return []finding{finef("%s is free", address)}
+		return []Finding{finef("%s is free", address)}
 	}
 }
 
-func unlistenable(address config.HostPort, flag string, err error) finding {
+func unlistenable(address config.HostPort, flag string, err error) Finding {
 	another := "choose another address with " + flag
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
@@ -75,17 +75,17 @@ func findRunning(dir string) (datadir.Running, bool) {
 }
 
 // runningServer asks the server of the data directory how it is.
-func (e *examination) runningServer(ctx context.Context) []finding {
+func (e *Examination) runningServer(ctx context.Context) []Finding {
 	switch {
 	case !e.alive && e.running.PID != 0:
-		return []finding{warnedf("find out why: `journalctl -u selvage`, `dmesg | grep -i oom`; the next start goes on where it ended",
+		return []Finding{warnedf("find out why: `journalctl -u selvage`, `dmesg | grep -i oom`; the next start goes on where it ended",
 			"there is none, and the last, process %d, was killed", e.running.PID)}
 	case !e.alive:
-		return []finding{skippedf("there is none in %s", e.config.Data)}
+		return []Finding{skippedf("there is none in %s", e.Config.Data)}
 	case e.running.PID == 0:
-		return []finding{warnedf("wait, and look again", "there is one, which is starting or stopping")}
+		return []Finding{warnedf("wait, and look again", "there is one, which is starting or stopping")}
 	}
-	all := []finding{finef("process %d at %s", e.running.PID, e.running.PublicURL)}
+	all := []Finding{finef("process %d at %s", e.running.PID, e.running.PublicURL)}
 	if given := e.where; e.running.AuthURL != given.Auth || e.running.PublicURL != given.Public {
 		all = append(all, warnedf("give this command the server's own --config and variables, or restart the server",
 			"the server runs as %s with issuer %s/, the configuration here says %s and %s", e.running.PublicURL, e.running.AuthURL, given.Public, given.Issuer()).of("configuration"))
@@ -96,19 +96,26 @@ func (e *examination) runningServer(ctx context.Context) []finding {
 	return append(all, e.ask(ctx)...)
 }
 
+// readiness is what /readyz answers.
+type readiness struct {
+	Status  string            `json:"status"`
+	Checks  map[string]string `json:"checks"`
+	Version string            `json:"version"`
+}
+
 // ask asks /readyz, and tells what it says of each dependency.
-func (e *examination) ask(ctx context.Context) []finding {
+func (e *Examination) ask(ctx context.Context) []Finding {
 	var answer readiness
 	status, err := getJSON(ctx, plainClient(), e.running.Ops+"/readyz", &answer)
 	if err != nil {
-		return []finding{brokenf("look into its log; if it hangs, restart it", "%s/readyz does not answer: %s", e.running.Ops, netCause(err)).of("readiness")}
+		return []Finding{brokenf("look into its log; if it hangs, restart it", "%s/readyz does not answer: %s", e.running.Ops, netCause(err)).of("readiness")}
 	}
-	all := []finding{finef("%s: %s", answer.Status, strings.Join(slices.Sorted(maps.Keys(answer.Checks)), ", ")).of("readiness")}
+	all := []Finding{finef("%s: %s", answer.Status, strings.Join(slices.Sorted(maps.Keys(answer.Checks)), ", ")).of("readiness")}
 	if status != http.StatusOK {
 		all[0] = brokenf("see what is found of each of these; it serves again by itself", "%s: %s", answer.Status, answer.unwell()).of("readiness")
 	}
-	if answer.Version != version() {
-		all = append(all, warnedf("restart the server, or use the binary that it runs", "the server is %s, this is %s", answer.Version, version()).of("version"))
+	if answer.Version != e.Version {
+		all = append(all, warnedf("restart the server, or use the binary that it runs", "the server is %s, this is %s", answer.Version, e.Version).of("version"))
 	}
 	return all
 }

@@ -1,18 +1,19 @@
-package main
+package doctor
 
 import (
 	"context"
 	"fmt"
 	"time"
 
+	"github.com/selvage/selvage/internal/clock"
 	"github.com/selvage/selvage/internal/session/redis"
 )
 
 // inRedis looks at a Redis: whether it can be used, and how it is set up.
-func (e *examination) inRedis(ctx context.Context) []finding {
-	s, err := redis.Open(ctx, redis.Config{URL: string(e.config.Sessions), Pool: 1})
+func (e *Examination) inRedis(ctx context.Context) []Finding {
+	s, err := redis.Open(ctx, redis.Config{URL: string(e.Config.Sessions), Pool: 1})
 	if err != nil {
-		return []finding{brokenf("set --sessions as `selvage config sample` shows, with the password in SELVAGE_SESSIONS or the file of SELVAGE_SESSIONS_FILE", "%v", err)}
+		return []Finding{brokenf("set --sessions as `selvage config sample` shows, with the password in SELVAGE_SESSIONS or the file of SELVAGE_SESSIONS_FILE", "%v", err)}
 	}
 	defer s.Close()
 	before := time.Now()
@@ -21,13 +22,13 @@ func (e *examination) inRedis(ctx context.Context) []finding {
 		err = s.Probe(ctx)
 	}
 	if err != nil {
-		return []finding{brokenf("start it, or look into its log; until then sessions are kept in the database, and logins in progress begin again", "%v", err)}
+		return []Finding{brokenf("start it, or look into its log; until then sessions are kept in the database, and logins in progress begin again", "%v", err)}
 	}
 	masters := "1 server"
 	if len(info.Servers) > 1 {
 		masters = fmt.Sprintf("%d masters", len(info.Servers))
 	}
-	all := []finding{finef("Redis %s, %s, %s, takes writes", info.Servers[0].Version, info.Mode, masters)}
+	all := []Finding{finef("Redis %s, %s, %s, takes writes", info.Servers[0].Version, info.Mode, masters)}
 	for _, server := range info.Servers {
 		all = append(all, redisServer(server, before)...)
 	}
@@ -35,8 +36,8 @@ func (e *examination) inRedis(ctx context.Context) []finding {
 }
 
 // redisServer tells what is wrong with a server, and that nothing is.
-func redisServer(s redis.Server, asked time.Time) (all []finding) {
-	add := func(name string, f finding) { all = append(all, f.of(name)) }
+func redisServer(s redis.Server, asked time.Time) (all []Finding) {
+	add := func(name string, f Finding) { all = append(all, f.of(name)) }
 	used := inUnits(uint64(s.Used)) + ", without a limit"
 	if s.Max > 0 {
 		used = fmt.Sprintf("%s of %s", inUnits(uint64(s.Used)), inUnits(uint64(s.Max)))
@@ -62,8 +63,8 @@ func redisServer(s redis.Server, asked time.Time) (all []finding) {
 		add("persistence", finef("%s: all is written down now and then", s.Address))
 	}
 	ahead := asked.Sub(s.Clock)
-	if ahead.Abs() > clocksApart {
-		add("clock", brokenf(setClocks, "%s: this machine's is %s its", s.Address, apart(ahead)))
+	if ahead.Abs() > clock.Tolerated {
+		add("clock", brokenf(setClocks, "%s: this machine's is %s its", s.Address, clock.Apart(ahead)))
 	}
 	return all
 }

@@ -1,4 +1,4 @@
-package main
+package doctor
 
 import (
 	"fmt"
@@ -9,37 +9,34 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/pflag"
-
 	"github.com/selvage/selvage/internal/config"
 )
 
-// examineConfig reads the configuration. Where it cannot be read there are no
-// origins either.
-func (c *cli) examineConfig(flags *pflag.FlagSet) (config.Config, config.Origins, []finding) {
-	conf, from, err := c.loadConfig(flags)
-	if err != nil {
-		var all []finding
-		for _, line := range strings.Split(err.Error(), "\n") {
-			all = append(all, configured(brokenf("", "%s", line)))
-		}
-		all[len(all)-1].Remedy = "mend this first, nothing else can be looked at; `selvage config sample` prints every key"
-		return config.Config{}, nil, all
+// Unreadable gives what is found of a configuration that cannot be read.
+func Unreadable(err error) (all []Finding) {
+	for _, line := range strings.Split(err.Error(), "\n") {
+		all = append(all, configured(brokenf("", "%s", line)))
 	}
-	sources := sourcesOf(from)
+	all[len(all)-1].Remedy = "mend this first, nothing else can be looked at; `selvage config sample` prints every key"
+	return all
+}
+
+// Configuration looks at one that could be read.
+func (e *Examination) Configuration() []Finding {
+	sources := sourcesOf(e.From)
 	told := "the defaults alone"
 	if len(sources) > 0 {
 		told = strings.Join(sources, ", ") + "; `selvage config show` tells what each sets"
 	}
-	all := []finding{configured(finef("%s", told))}
-	for _, warning := range conf.Warnings() {
+	all := []Finding{configured(finef("%s", told))}
+	for _, warning := range e.Config.Warnings() {
 		found, remedy, _ := strings.Cut(warning, "; ")
 		all = append(all, configured(warnedf(remedy, "%s", found)))
 	}
-	return conf, from, append(all, readableSecrets(conf, c.getenv, from)...)
+	return append(all, readableSecrets(e.Config, e.Getenv, e.From)...)
 }
 
-func configured(f finding) finding {
+func configured(f Finding) Finding {
 	f.Group, f.Name = "Configuration", "configuration"
 	return f
 }
@@ -57,7 +54,7 @@ func sourcesOf(from config.Origins) []string {
 }
 
 // readableSecrets warns of files that hold a secret and that everybody may read.
-func readableSecrets(c config.Config, getenv func(string) string, from config.Origins) (all []finding) {
+func readableSecrets(c config.Config, getenv func(string) string, from config.Origins) (all []Finding) {
 	for _, s := range config.Settings() {
 		at, text := from[s.Path], fmt.Sprint(s.Value(c))
 		file := place.ReplaceAllString(at, "")

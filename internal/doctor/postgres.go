@@ -1,4 +1,4 @@
-package main
+package doctor
 
 import (
 	"fmt"
@@ -12,9 +12,9 @@ const oldestPostgres = 120000
 
 // postgres tells how a server is set up. needed is how many connections this node
 // makes to it; rows are those that must not get lost.
-func postgres(r database.Report, needed int, rows bool) (all []finding) {
+func postgres(r database.Report, needed int, rows bool) (all []Finding) {
 	s := r.Server
-	add := func(name string, f finding) { all = append(all, f.of(name)) }
+	add := func(name string, f Finding) { all = append(all, f.of(name)) }
 	add("", finef("PostgreSQL %s at %s, database %s, %s", s.Release, s.At, s.Name, inUnits(uint64(r.Size))))
 	if s.Version < oldestPostgres {
 		add("version", brokenf("upgrade it", "PostgreSQL %s is older than 12", s.Release))
@@ -40,7 +40,7 @@ func postgres(r database.Report, needed int, rows bool) (all []finding) {
 }
 
 // room compares the connections of a server with what this node makes.
-func room(s *database.ServerReport, needed int) finding {
+func room(s *database.ServerReport, needed int) Finding {
 	told := fmt.Sprintf("%d in use of %d; this node makes %d at most", s.InUse, s.Connections, needed)
 	const remedy = "raise max_connections in postgresql.conf and restart it, or lower pool.database and pool.sessions of each node"
 	switch {
@@ -53,7 +53,7 @@ func room(s *database.ServerReport, needed int) finding {
 }
 
 // rights looks at what the role may do: all that is needed, and no more.
-func rights(s *database.ServerReport) finding {
+func rights(s *database.ServerReport) Finding {
 	switch {
 	case len(s.Refused) > 0:
 		return brokenf(fmt.Sprintf("GRANT ALL ON ALL TABLES IN SCHEMA public TO %s; or run as the role that made them", s.Role),
@@ -67,7 +67,7 @@ func rights(s *database.ServerReport) finding {
 }
 
 // safety looks at whether what was acknowledged outlives a power cut.
-func safety(s *database.ServerReport) finding {
+func safety(s *database.ServerReport) Finding {
 	const remedy = "ALTER SYSTEM SET %s = on, then SELECT pg_reload_conf()"
 	switch {
 	case !s.Fsync:

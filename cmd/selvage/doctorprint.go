@@ -4,34 +4,36 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/selvage/selvage/internal/doctor"
 )
 
 // printFindings prints an examination: for people in groups, for programs as
 // JSON, or the names alone of what is not well.
-func (c *cli) printFindings(findings []finding) error {
+func (c *cli) printFindings(findings []doctor.Finding) error {
 	switch c.output {
 	case "json":
 		return c.json(struct {
-			Status verdict   `json:"status"`
-			Checks []finding `json:"checks"`
+			Status doctor.Verdict   `json:"status"`
+			Checks []doctor.Finding `json:"checks"`
 		}{worst(findings), findings})
 	case "id":
-		var unwell []finding
+		var unwell []doctor.Finding
 		for _, f := range findings {
-			if f.Status.worse(fine) {
+			if f.Status.Worse(doctor.Fine) {
 				unwell = append(unwell, f)
 			}
 		}
-		return ids(c, func(f finding) string { return f.Group + ": " + f.Name }, unwell...)
+		return ids(c, func(f doctor.Finding) string { return f.Group + ": " + f.Name }, unwell...)
 	}
 	_, err := fmt.Fprint(c.stdout, c.layOut(findings))
 	return err
 }
 
-func worst(findings []finding) verdict {
-	v := fine
+func worst(findings []doctor.Finding) doctor.Verdict {
+	v := doctor.Fine
 	for _, f := range findings {
-		if f.Status.worse(v) {
+		if f.Status.Worse(v) {
 			v = f.Status
 		}
 	}
@@ -46,7 +48,7 @@ func worst(findings []finding) verdict {
 //	           → what to do
 //
 // in the columns of the terminal; anywhere else lines are as long as they are.
-func (c *cli) layOut(findings []finding) string {
+func (c *cli) layOut(findings []doctor.Finding) string {
 	names := 0
 	for _, f := range findings {
 		names = max(names, utf8.RuneCountInString(f.Name))
@@ -57,21 +59,22 @@ func (c *cli) layOut(findings []finding) string {
 		if i == 0 || f.Group != findings[i-1].Group {
 			fmt.Fprintf(&b, "%s\n", c.coloured(bold, f.Group))
 		}
-		fmt.Fprintf(&b, "  %s  %s  ", c.coloured(colourOf[f.Status], pad(string(f.Status), len(skipped))), pad(f.Name, names))
-		hang(&b, harmless(f.Found), names+len(skipped)+6, width)
+		fmt.Fprintf(&b, "  %s  %s  ", c.coloured(colourOf[f.Status], pad(string(f.Status), len(doctor.Skipped))), pad(f.Name, names))
+		hang(&b, harmless(f.Found), names+len(doctor.Skipped)+6, width)
 		if f.Remedy != "" {
-			fmt.Fprintf(&b, "%s→ ", strings.Repeat(" ", len(skipped)+4))
+			fmt.Fprintf(&b, "%s→ ", strings.Repeat(" ", len(doctor.Skipped)+4))
 			for j, line := range strings.Split(f.Remedy, "\n") {
-				b.WriteString(strings.Repeat(" ", min(j, 1)*(len(skipped)+6)))
-				hang(&b, harmless(line), len(skipped)+6, width)
+				b.WriteString(strings.Repeat(" ", min(j, 1)*(len(doctor.Skipped)+6)))
+				hang(&b, harmless(line), len(doctor.Skipped)+6, width)
 			}
 		}
 	}
-	fmt.Fprintf(&b, "%d ok, %d skipped, %s, %d failed\n", count(findings, fine), count(findings, skipped),
-		plural(count(findings, warned), "warning"), count(findings, broken))
+	fmt.Fprintf(&b, "%d ok, %d skipped, %s, %d failed\n", count(findings, doctor.Fine), count(findings, doctor.Skipped),
+		plural(count(findings, doctor.Warned), "warning"), count(findings, doctor.Broken))
 	return b.String()
 }
 
+// plural gives a number of things.
 func plural(n int, what string) string {
 	if n != 1 {
 		what += "s"
@@ -104,4 +107,4 @@ func hang(b *strings.Builder, text string, column, width int) {
 // How verdicts look on a terminal.
 const bold = "1"
 
-var colourOf = map[verdict]string{fine: "32", warned: "33", broken: "31", skipped: "2"}
+var colourOf = map[doctor.Verdict]string{doctor.Fine: "32", doctor.Warned: "33", doctor.Broken: "31", doctor.Skipped: "2"}

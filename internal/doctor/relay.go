@@ -1,4 +1,4 @@
-package main
+package doctor
 
 import (
 	"context"
@@ -18,25 +18,25 @@ import (
 
 // fabricHost asks where browser SDKs do: for a WebSocket on the fabric host, and
 // for the API beside it.
-func (e *examination) fabricHost(ctx context.Context) []finding {
+func (e *Examination) fabricHost(ctx context.Context) []Finding {
 	switch {
 	case !e.alive:
-		return []finding{skippedf("%s: no server runs here", e.where.Fabric)}
-	case !e.config.Services.Has(config.Relay):
-		return []finding{skippedf("%s: this server does not serve %s", e.where.Fabric, config.Relay)}
-	case e.config.FabricHost == "" && e.running.HTTPS == "":
-		return []finding{skippedf("there is none without HTTPS; set --fabric-host where that ends in front")}
+		return []Finding{skippedf("%s: no server runs here", e.where.Fabric)}
+	case !e.Config.Services.Has(config.Relay):
+		return []Finding{skippedf("%s: this server does not serve %s", e.where.Fabric, config.Relay)}
+	case e.Config.FabricHost == "" && e.running.HTTPS == "":
+		return []Finding{skippedf("there is none without HTTPS; set --fabric-host where that ends in front")}
 	}
-	all := []finding{e.webSocket(ctx)}
+	all := []Finding{e.webSocket(ctx)}
 	host, port, _ := net.SplitHostPort(e.where.Fabric)
-	if _, domain, ok := strings.Cut(host, "."); ok && net.ParseIP(host) == nil && all[0].Status == fine {
+	if _, domain, ok := strings.Cut(host, "."); ok && net.ParseIP(host) == nil && all[0].Status == Fine {
 		all = append(all, e.besideFabric(ctx, net.JoinHostPort("fabric."+domain, port)))
 	}
 	return all
 }
 
 // webSocket opens one (RFC 6455, section 4.1) and leaves.
-func (e *examination) webSocket(ctx context.Context) finding {
+func (e *Examination) webSocket(ctx context.Context) Finding {
 	key := make([]byte, 16)
 	rand.Read(key)
 	resp, err := e.askFabric(ctx, e.where.Fabric, "/", http.Header{
@@ -53,13 +53,13 @@ func (e *examination) webSocket(ctx context.Context) finding {
 }
 
 // besideFabric asks the API at the host that SDKs make of the fabric host.
-func (e *examination) besideFabric(ctx context.Context, host string) finding {
+func (e *Examination) besideFabric(ctx context.Context, host string) Finding {
 	resp, err := e.askFabric(ctx, host, "/subscriber/info", http.Header{})
 	if err != nil {
 		return brokenf("browser SDKs make that name of --fabric-host: "+e.unreached(err, "--fabric-host"), "https://%s does not answer: %s", host, netCause(err)).of("fabric API")
 	}
 	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusUnauthorized && e.config.Services.Has(config.Fabric) {
+	if resp.StatusCode != http.StatusUnauthorized && e.Config.Services.Has(config.Fabric) {
 		return brokenf("have the proxy pass that host on, too; for nginx:\n"+e.nginx(), "https://%s answers %d where a token is missing", host, resp.StatusCode).of("fabric API")
 	}
 	return finef("https://%s answers", host).of("fabric API")
@@ -67,7 +67,7 @@ func (e *examination) besideFabric(ctx context.Context, host string) finding {
 
 // askFabric asks over HTTPS. Names below localhost are this machine's, whatever DNS
 // says, and the local authority is trusted: whether browsers do is another check.
-func (e *examination) askFabric(ctx context.Context, host, path string, header http.Header) (*http.Response, error) {
+func (e *Examination) askFabric(ctx context.Context, host, path string, header http.Header) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+host+path, nil)
 	if err != nil {
 		return nil, err
@@ -77,7 +77,7 @@ func (e *examination) askFabric(ctx context.Context, host, path string, header h
 	if err != nil {
 		roots = x509.NewCertPool()
 	}
-	if text, err := os.ReadFile(filepath.Join(e.config.Data, ca.CertFile)); err == nil {
+	if text, err := os.ReadFile(filepath.Join(e.Config.Data, ca.CertFile)); err == nil {
 		roots.AppendCertsFromPEM(text)
 	}
 	client := plainClient()

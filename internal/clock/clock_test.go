@@ -1,4 +1,4 @@
-package main
+package clock
 
 import (
 	"bytes"
@@ -27,12 +27,12 @@ func TestClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, tt := range tests {
 			var log bytes.Buffer
-			c := clock(func(context.Context) (time.Time, error) { return time.Now().Add(-tt.ahead), nil })
-			err := c.check(t.Context(), slog.New(slog.NewTextHandler(&log, nil)))
+			c := Source(func(context.Context) (time.Time, error) { return time.Now().Add(-tt.ahead), nil })
+			err := c.Check(t.Context(), slog.New(slog.NewTextHandler(&log, nil)))
 			if (err != nil) != tt.refused || !strings.Contains(log.String(), tt.warns) || (log.Len() > 0) != (tt.warns != "") {
 				t.Errorf("check of a clock %s ahead = %v, log %q", tt.ahead, err, log.String())
 			}
-			err = c.inTime(t.Context())
+			err = c.InTime(t.Context())
 			if (err != nil) != (tt.unready != "") || err != nil && !strings.Contains(err.Error(), tt.unready) {
 				t.Errorf("inTime with a clock %s ahead = %v, want %q", tt.ahead, err, tt.unready)
 			}

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package main
+package doctor
 
 // clockIsSet is not known here.
 func clockIsSet() (set, known bool) { return false, false }

@@ -1,0 +1,61 @@
+// Package clock compares the clock of this machine with that of its database.
+package clock
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+)
+
+// How far the clocks of a node and of its database may be apart: nodes that
+// differ by more take each other's tokens for expired or not yet issued.
+const (
+	Tolerated = time.Minute
+	refused   = 5 * time.Minute // with which no server starts
+)
+
+// A Source gives the time that a database has.
+type Source func(ctx context.Context) (time.Time, error)
+
+// Ahead tells how far this machine's clock is ahead of the database's.
+func (c Source) Ahead(ctx context.Context) (time.Duration, error) {
+	before := time.Now()
+	theirs, err := c(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return before.Add(time.Since(before) / 2).Sub(theirs), nil
+}
+
+// Check refuses a machine whose clock is far from the database's, and warns of one
+// that is off.
+func (c Source) Check(ctx context.Context, log *slog.Logger) error {
+	ahead, err := c.Ahead(ctx)
+	switch {
+	case err != nil:
+		return err
+	case ahead.Abs() > refused:
+		return fmt.Errorf("the clock of this machine is %s the database's: set both by NTP, or tokens would live too long or not at all", Apart(ahead))
+	case ahead.Abs() > Tolerated:
+		log.Warn("the clock of this machine is " + Apart(ahead) + " the database's; set both by NTP")
+	}
+	return nil
+}
+
+// InTime reports that the clocks are apart.
+func (c Source) InTime(ctx context.Context) error {
+	ahead, err := c.Ahead(ctx)
+	if err == nil && ahead.Abs() > Tolerated {
+		err = fmt.Errorf("this machine's is %s the database's", Apart(ahead))
+	}
+	return err
+}
+
+// Apart says how far ahead or behind a clock is, before whose.
+func Apart(ahead time.Duration) string {
+	if ahead < 0 {
+		return ahead.Abs().Round(time.Second).String() + " behind"
+	}
+	return ahead.Round(time.Second).String() + " ahead of"
+}
