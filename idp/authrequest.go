@@ -81,6 +81,7 @@ var (
 // OpenID Connect Core, section 3.1.2.6, and are told to the client in the Mode of
 // what comes with them.
 func (p *Provider) ParseAuthRequest(c Client, v url.Values) (AuthRequest, error) {
+	v = heedObject(v)
 	a := AuthRequest{
 		ID: randomToken(), ClientID: c.ID, RedirectURI: v.Get("redirect_uri"), State: v.Get("state"), Nonce: v.Get("nonce"),
 		LoginHint: v.Get("login_hint"), UILocales: v.Get("ui_locales"), Created: p.Now(),

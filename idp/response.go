@@ -2,6 +2,9 @@ package idp
 
 import (
 	"cmp"
+	"encoding/base64"
+	"encoding/json"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -22,6 +25,36 @@ const (
 
 // ResponseModes lists the modes.
 func ResponseModes() []string { return []string{string(Query), string(Fragment), string(FormPost)} }
+
+// heedObject gives the parameters of a request with the state and response_mode of a
+// request object, where they are not beside it. Objects are refused, and a client that
+// puts all into one (RFC 9101) is told so in the way it waits for. Whose object it is
+// need not be known: both could stand in the request as well.
+func heedObject(v url.Values) url.Values {
+	parts := strings.Split(v.Get("request"), ".")
+	if len(parts) != 3 {
+		return v
+	}
+	var object struct {
+		State string `json:"state"`
+		Mode  string `json:"response_mode"`
+	}
+	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err != nil || json.Unmarshal(payload, &object) != nil || len(object.State) > maxState {
+		return v
+	}
+	heeded := maps.Clone(v)
+	if object.State != "" && !v.Has("state") {
+		heeded.Set("state", object.State)
+	}
+	if object.Mode != "" && !v.Has("response_mode") {
+		heeded.Set("response_mode", object.Mode)
+		if _, err := parseResponseMode(heeded); err != nil {
+			heeded.Del("response_mode")
+		}
+	}
+	return heeded
+}
 
 // parseResponseMode gives the mode of a request's answer, errors included: the one
 // that is asked, where it can be, else the one that its response_type has by itself,

@@ -1,6 +1,7 @@
 package oidc_test
 
 import (
+	"encoding/base64"
 	"net/http"
 	"strings"
 	"testing"
@@ -33,6 +34,38 @@ func TestResponseModes(t *testing.T) {
 			case tt.want != "" && (got.location == nil || got.status != http.StatusSeeOther || !strings.HasPrefix(got.location.String(), callback+"?a=b"+tt.want)):
 				t.Errorf("%+v: %d to %v", tt, got.status, got.location)
 			}
+		}
+	}
+}
+
+// A request object is refused in the way that it asks for, as far as that is not said
+// beside it, and as far as it can be.
+func TestRequestObjectIsRefusedItsWay(t *testing.T) {
+	w := newWorld(t)
+	c, _ := w.client(nil)
+	object := func(claims string) string {
+		return "eyJhbGciOiJub25lIn0." + base64.RawURLEncoding.EncodeToString([]byte(claims)) + "."
+	}
+	for _, tt := range []struct {
+		state, mode, request string
+		status               int
+		want                 string
+	}{
+		{"", "", object(`{"state":"o","response_mode":"form_post"}`), http.StatusOK, "o"},
+		{"", "", object(`{"state":"o"}`), http.StatusSeeOther, "o"},
+		{"s", "", object(`{"state":"o","response_mode":"form_post"}`), http.StatusOK, "s"},
+		{"s", "query", object(`{"state":"o","response_mode":"form_post"}`), http.StatusSeeOther, "s"},
+		{"", "", object(`{"state":"o","response_mode":"form_post.jwt"}`), http.StatusSeeOther, "o"},
+		{"", "", object(`{"state":"a\nb","response_mode":"form_post"}`), http.StatusSeeOther, "a\nb"},
+		{"", "", object(`{"state":"` + strings.Repeat("s", 4097) + `","response_mode":"form_post"}`), http.StatusSeeOther, ""},
+		{"", "", object(`{"state":1,"response_mode":"form_post"}`), http.StatusSeeOther, ""},
+		{"", "", object(`null`), http.StatusSeeOther, ""},
+		{"", "", "x.!.z", http.StatusSeeOther, ""},
+		{"", "", "x.y", http.StatusSeeOther, ""},
+	} {
+		got := w.browser().authorize(request(c, "state", tt.state, "response_mode", tt.mode, "request", tt.request))
+		if got.status != tt.status || got.param("error") != "request_not_supported" || got.param("state") != tt.want {
+			t.Errorf("%.60s: %d %v", tt.request, got.status, got.told())
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"encoding/json"
+	"maps"
 
 	"github.com/selvage/selvage/test/harness"
 )
@@ -29,13 +30,15 @@ func requestObject(m *module) {
 	r.Set("request", unsigned(m, r))
 	r.wantError(m.told(m.browser.Open(m, r.url())), "request_not_supported")
 
-	// As the suite has it, state is in the object alone.
-	bare := m.request()
-	object := unsigned(m, bare)
-	bare.Del("state")
-	bare.Del("nonce")
-	bare.Set("request", object)
-	bare.wantError(m.told(m.browser.Open(m, bare.url())), "request_not_supported")
+	// As the suite has it, state, nonce and response_mode are in the object alone, and the
+	// answer must come in that mode.
+	whole := m.request()
+	bare := request{m, whole.client, maps.Clone(whole.Values)}
+	bare.Set("request", unsigned(m, whole))
+	for _, name := range []string{"state", "nonce", "response_mode"} {
+		bare.Del(name)
+	}
+	whole.wantError(m.told(m.browser.Open(m, bare.url())), "request_not_supported")
 	m.skip("request_not_supported")
 }
 
