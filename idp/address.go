@@ -25,7 +25,7 @@ func (p *Provider) AskAddress(ctx context.Context, sub fabric.Subscriber, email,
 	if err := fabric.CheckEmail("email", email); err != nil {
 		return err
 	}
-	if err := p.Limits.Take(ctx, limit.MailPerNetwork, network); err != nil {
+	if err := p.Limits.TakeNetwork(ctx, limit.MailPerNetwork, network); err != nil {
 		return err
 	}
 	email = fabric.NormalizeEmail(email)

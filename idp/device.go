@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/selvage/selvage/internal/limit"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/session"
 )
@@ -295,15 +296,26 @@ func (p *Provider) poll(ctx context.Context, c Client, id string) (granted Code,
 // guessWindow is how long the user codes typed at a place are counted together.
 const guessWindow = 10 * time.Minute
 
-// guess counts a user code and refuses it where the place has typed too many: right ones
-// too, or else it would learn which are. It is counted before it is looked up, and what
+// guess counts a user code and refuses it where the place, or those together that one may
+// have, have typed too many: right ones too, or else they would learn which are. It is counted before it is looked up, and what
 // counts is one operation, so that however many are typed at once, no more are answered.
 func (p *Provider) guess(ctx context.Context, place string) error {
 	if p.DeviceGuesses <= 0 {
 		return nil
 	}
+	if err := p.guessAt(ctx, place, p.DeviceGuesses); err != nil {
+		return err
+	}
+	wide := limit.Range(place)
+	if wide == place {
+		return nil
+	}
+	return p.guessAt(ctx, "range "+wide, limit.Wide*p.DeviceGuesses)
+}
+
+func (p *Provider) guessAt(ctx context.Context, place string, most int) error {
 	n, err := p.Sessions.Incr(ctx, session.Key{Kind: "guess", ID: session.Digest(place)}, guessWindow)
-	if err != nil || n <= int64(p.DeviceGuesses) {
+	if err != nil || n <= int64(most) {
 		return err
 	}
 	return &problem.Error{Kind: problem.RateLimited, Code: "rate_limit_exceeded", Message: "too many codes of devices", RetryAfter: guessWindow}

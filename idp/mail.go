@@ -35,7 +35,7 @@ func (p *Provider) AskMail(ctx context.Context, kind mail.Kind, projectID, email
 // long, whoever has the address: that is found out where the letter is written. Too many
 // for an address are let go without a word; too many from a network are told so.
 func (p *Provider) AskMailIn(ctx context.Context, language string, kind mail.Kind, projectID, email, requestID, network string) error {
-	if err := p.Limits.Take(ctx, limit.MailPerNetwork, network); err != nil {
+	if err := p.Limits.TakeNetwork(ctx, limit.MailPerNetwork, network); err != nil {
 		return err
 	}
 	email = fabric.NormalizeEmail(email)

@@ -58,7 +58,7 @@ func (p *Provider) Register(ctx context.Context, c Client, req AuthRequest, in R
 	if err := p.openTo(ctx, c.ProjectID); err != nil {
 		return err
 	}
-	if err := p.Limits.Take(ctx, limit.RegisterPerNetwork, network); err != nil {
+	if err := p.Limits.TakeNetwork(ctx, limit.RegisterPerNetwork, network); err != nil {
 		return err
 	}
 	made, err := p.Fabric.DraftSubscriber(ctx, c.ProjectID, in.input())

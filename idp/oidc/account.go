@@ -118,7 +118,7 @@ func (a *API) visitOf(r *http.Request, projectID string) (visit, error) {
 // beginAccount leads to a login, and from there to the account. With again it is a login
 // of that visit's subscriber who is signed in, but not lately enough.
 func (a *API) beginAccount(w http.ResponseWriter, r *http.Request, projectID string, again *visit) error {
-	if err := a.Limits.Pass(r.Context(), limit.AuthorizePerNetwork, web.Network(r)); err != nil {
+	if err := a.Limits.PassNetwork(r.Context(), limit.AuthorizePerNetwork, web.Network(r)); err != nil {
 		return err // it is kept until the login is done, as those of clients are
 	}
 	req, c, err := a.BeginAccount(r.Context(), projectID)

@@ -24,7 +24,7 @@ const authorizePath = "/login/oauth/authorize"
 
 // authorize serves GET /login/oauth/authorize (OpenID Connect Core, section 3.1.2).
 func (a *API) authorize(w http.ResponseWriter, r *http.Request) error {
-	if err := a.Limits.Pass(r.Context(), limit.AuthorizePerNetwork, web.Network(r)); err != nil {
+	if err := a.Limits.PassNetwork(r.Context(), limit.AuthorizePerNetwork, web.Network(r)); err != nil {
 		return err
 	}
 	if len(r.URL.RawQuery) > maxQuery {

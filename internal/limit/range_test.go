@@ -1,6 +1,7 @@
 package limit
 
 import (
+	"fmt"
 	"testing"
 	"time"
 )
@@ -39,4 +40,36 @@ func TestTakeAll(t *testing.T) {
 		wantFree(t, "Take of what was given back", l.Take(ctx, LoginPerNetwork, "network"))
 	}
 	wantLimited(t, "Take of one more", l.Take(ctx, LoginPerNetwork, "network"))
+}
+
+// TestRangeOfNetworks takes from one network after the other of a range: so many, and what is
+// refused for the range counts for no network.
+func TestRangeOfNetworks(t *testing.T) {
+	ctx := t.Context()
+	network := func(i int) string { return fmt.Sprintf("2001:db8:1:%x::/64", i) }
+	type take = func(l *Limiter, network string) error
+	for name, of := range map[string]struct{ both, network take }{
+		"Take": {
+			func(l *Limiter, network string) error { return l.TakeNetwork(ctx, MailPerNetwork, network) },
+			func(l *Limiter, network string) error { return l.Take(ctx, MailPerNetwork, network) },
+		},
+		"Pass": {
+			func(l *Limiter, network string) error { return l.PassNetwork(ctx, MailPerNetwork, network) },
+			func(l *Limiter, network string) error { return l.Pass(ctx, MailPerNetwork, network) },
+		},
+	} {
+		l := New(open(t), Rates{MailPerNetwork: Of(2, time.Hour)})
+		for i := range 2 * Wide {
+			wantFree(t, name, of.both(l, network(i)))
+		}
+		for range 3 {
+			wantLimited(t, name+" of a range that has had all", of.both(l, network(2*Wide)))
+		}
+		wantFree(t, name+" of another range", of.both(l, "2001:db8:2::/64"))
+		for range 2 {
+			wantFree(t, name+" of a network that was refused", of.network(l, network(2*Wide)))
+		}
+		wantFree(t, name+" of what is no network", of.both(l, ""))
+		wantFree(t, name+" of a limit that is off", of.both(New(open(t), nil), network(0)))
+	}
 }

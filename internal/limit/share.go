@@ -4,6 +4,8 @@ import (
 	"context"
 	"hash/maphash"
 	"time"
+
+	"github.com/selvage/selvage/internal/session"
 )
 
 // A caller is who has a share. Names that clients chose may be long, and are not kept.
@@ -33,6 +35,10 @@ func (l *Limiter) Pass(ctx context.Context, name Name, who string) error {
 	if !ok {
 		return nil
 	}
+	return l.pass(ctx, name, who, rate)
+}
+
+func (l *Limiter) pass(ctx context.Context, name Name, who string, rate session.Rate) error {
 	c := l.caller(name, who)
 	if wait, known := l.use(c); known {
 		return refused(wait, nil)

@@ -104,3 +104,41 @@ func TestLimitOfAccountPages(t *testing.T) {
 	wantLater(t, p.Get(t, "/account?project="+p.ID), "")
 	wantLater(t, p.Get(t, "/login/oauth/authorize"), "")
 }
+
+// TestLimitsOfRanges asks from one network after the other of those that one may have
+// together, an IPv6 /48: they have five times as much as one of them, and other ranges are
+// not held up.
+func TestLimitsOfRanges(t *testing.T) {
+	p := limited(t, "SELVAGE_TRUSTED_PROXIES=127.0.0.1", "AUTHORIZE_PER_NETWORK=4", "MAIL_PER_NETWORK=1", "DEVICE_CODES=1")
+	c := p.NewClient(t, "spa")
+	from := func(i int) harness.Option {
+		return harness.Header("X-Forwarded-For", fmt.Sprintf("2001:db8:1:%x::1", i))
+	}
+	elsewhere := harness.Header("X-Forwarded-For", "2001:db8:2::1")
+	for i := range 20 {
+		p.Get(t, "/login/oauth/authorize", from(i)).Want(t, 400)
+	}
+	wantLater(t, p.Get(t, "/login/oauth/authorize", from(20)), "")
+	b := p.Browser()
+	login := b.Open(t, c.NewFlow("openid").URL(), elsewhere)
+	forgot := b.Open(t, "/forgot?id="+login.URL.Query().Get("id"))
+	device := b.Open(t, "/device")
+	for name, ask := range map[string]func(opts ...harness.Option) harness.Page{
+		"mail": func(opts ...harness.Option) harness.Page {
+			return b.Submit(t, forgot, "forgot-submit", map[string]string{"username": "ada@example.com"}, opts...)
+		},
+		"device": func(opts ...harness.Option) harness.Page {
+			return b.Submit(t, device, "device-submit", map[string]string{"user-code": "BBBB-BBBB"}, opts...)
+		},
+	} {
+		for i := range 5 {
+			if a := ask(from(i)); a.Status == http.StatusTooManyRequests {
+				t.Errorf("%s %d = %d", name, i, a.Status)
+			}
+		}
+		wantLater(t, ask(from(5)).Answer, "")
+		if a := ask(elsewhere); a.Status == http.StatusTooManyRequests {
+			t.Errorf("%s from another range = %d", name, a.Status)
+		}
+	}
+}
