@@ -60,7 +60,7 @@ func (p *Provider) writeAddress(ctx context.Context, l mail.Letter, d mail.Draft
 	}
 	d.Facts = p.spans(l.Facts)
 	link.Bound, link.Epoch = s.Email, s.Epoch
-	d.Link, err = p.newLink(ctx, link)
+	d.Link, err = p.newLink(ctx, link, d.Language)
 	return d, err
 }
 

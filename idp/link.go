@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/selvage/selvage/fabric"
@@ -47,8 +48,9 @@ func (l Lifetimes) lives(purpose mail.Kind) time.Duration {
 	return l.ResetLink
 }
 
-// newLink makes a link and gives its URL.
-func (p *Provider) newLink(ctx context.Context, l Link) (string, error) {
+// newLink makes a link and gives its URL, whose pages are in the language of its mail:
+// that of the browser may be another.
+func (p *Provider) newLink(ctx context.Context, l Link, language string) (string, error) {
 	token := randomToken()
 	l.Hash, l.Created = session.Digest(token), p.Now()
 	l.Expires = l.Created.Add(p.Lifetimes().lives(l.Purpose))
@@ -59,7 +61,11 @@ func (p *Provider) newLink(ctx context.Context, l Link) (string, error) {
 	if err := p.Store.CreateLink(ctx, l); err != nil {
 		return "", err
 	}
-	return p.Issuer + pathOf[l.Purpose] + "?token=" + url.QueryEscape(token), nil
+	to := p.Issuer + pathOf[l.Purpose] + "?token=" + url.QueryEscape(token)
+	if language != "" && !strings.HasPrefix(language, "en") {
+		to += "&ui_locales=" + url.QueryEscape(language)
+	}
+	return to, nil
 }
 
 // FindLink gives the link of a token, for a purpose, as long as it may be used. It

@@ -97,7 +97,7 @@ func (p *Provider) WriteLetter(ctx context.Context, l mail.Letter) (mail.Draft, 
 	if l.Kind == mail.Invitation && link.Inviter == "" {
 		d.Facts["inviter"] = project.Name
 	}
-	d.Link, err = p.newLink(ctx, link)
+	d.Link, err = p.newLink(ctx, link, d.Language)
 	return d, err
 }
 

@@ -137,6 +137,6 @@ func (p *Provider) writeRegistration(ctx context.Context, l mail.Letter, d mail.
 		return d, err
 	}
 	d.Facts = p.spans(l.Facts)
-	d.Link, err = p.newLink(ctx, link)
+	d.Link, err = p.newLink(ctx, link, d.Language)
 	return d, err
 }

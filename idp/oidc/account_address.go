@@ -59,7 +59,9 @@ func (a *API) showChange(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return over(l.Purpose, err)
 	}
-	return a.write(w, r, changeWords(a.words(r), l.Email, project.Name, token), templates.Options{})
+	page := changeWords(a.words(r), l.Email, project.Name, token)
+	page.Action = formAt(r, page.Action)
+	return a.write(w, r, page, templates.Options{})
 }
 
 // change serves POST /change-address: the form of that page, which uses the link up.

@@ -108,7 +108,7 @@ func (a *API) showReset(w http.ResponseWriter, r *http.Request) error {
 
 func (a *API) resetPage(w http.ResponseWriter, r *http.Request, l idp.Link, token, wrong string, status int) error {
 	return a.write(w, r, templates.NewPassword{
-		Title: a.words(r).Say("reset.title"), Text: a.words(r).Say("reset.text", "Email", l.Email), Action: "/reset", Token: token, Email: l.Email, Rule: a.passwordRule(r), Error: wrong, Button: a.words(r).Say("reset.submit"),
+		Title: a.words(r).Say("reset.title"), Text: a.words(r).Say("reset.text", "Email", l.Email), Action: formAt(r, "/reset"), Token: token, Email: l.Email, Rule: a.passwordRule(r), Error: wrong, Button: a.words(r).Say("reset.submit"),
 		Note: a.words(r).Say("reset.note"),
 	}, templates.Options{Status: status})
 }

@@ -129,7 +129,7 @@ func (a *API) logoutPage(w http.ResponseWriter, r *http.Request, req logoutReque
 			fields[name] = value
 		}
 	}
-	if asked := r.URL.Query().Get("ui_locales"); len(asked) <= 200 && asked != "" {
+	if asked := r.URL.Query().Get("ui_locales"); len(asked) <= maxLocales && asked != "" {
 		fields["ui_locales"] = asked
 	}
 	o := templates.Options{}

@@ -51,6 +51,19 @@ func (a *API) view(r *http.Request) templates.View {
 	return templates.View{Theme: web.Theme(r), Words: a.words(r), Back: backOf(r), Brand: a.brand(r)}
 }
 
+// maxLocales bounds the ui_locales that a page passes on.
+const maxLocales = 200
+
+// formAt gives the address of a form of the page of r: what it answers is in the language
+// that the page was asked for in.
+func formAt(r *http.Request, path string) string {
+	asked := r.URL.Query().Get("ui_locales")
+	if asked == "" || len(asked) > maxLocales {
+		return path
+	}
+	return path + "?ui_locales=" + url.QueryEscape(asked)
+}
+
 // backOf gives the address of the page of r, where that can be had again.
 func backOf(r *http.Request) string {
 	if r.Method == http.MethodGet {
@@ -85,8 +98,18 @@ func (a *API) changeLanguage(w http.ResponseWriter, r *http.Request) error {
 		return nil
 	}
 	a.cookies.SetLanguage(w, r, chosen.Tag)
-	if u, err := url.Parse(to); err == nil && u.Query().Get("id") != "" {
-		if err := a.relocate(r, u.Query().Get("id"), chosen.Tag); err != nil {
+	u, err := url.Parse(to)
+	if err != nil {
+		seeOther(w, to)
+		return nil
+	}
+	if q := u.Query(); q.Has("ui_locales") { // of an address, such as that of a link in a mail
+		q.Set("ui_locales", chosen.Tag)
+		u.RawQuery = q.Encode()
+		to = u.RequestURI()
+	}
+	if id := u.Query().Get("id"); id != "" {
+		if err := a.relocate(r, id, chosen.Tag); err != nil {
 			return err
 		}
 	}

@@ -97,10 +97,12 @@ func (a *API) welcomePage(w http.ResponseWriter, r *http.Request, l idp.Link, to
 	}
 	o := templates.Options{Status: status, FormAction: formAction(req.RedirectURI)}
 	if req.Waits(l) {
-		return a.write(w, r, welcomeHere(a.words(r), l.Email, project.Name, token), o)
+		page := welcomeHere(a.words(r), l.Email, project.Name, token)
+		page.Action = formAt(r, page.Action)
+		return a.write(w, r, page, o)
 	}
 	page := welcomeElsewhere(a.words(r), l.Email, project.Name, token)
-	page.Rule, page.Error = a.passwordRule(r), wrong
+	page.Action, page.Rule, page.Error = formAt(r, page.Action), a.passwordRule(r), wrong
 	return a.write(w, r, page, o)
 }
 

@@ -15,7 +15,7 @@ func (a *API) showVerify(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return a.write(w, r, templates.Confirm{
-		Title: a.words(r).Say("verify.title"), Text: a.words(r).Say("verify.text", "Email", l.Email), Action: "/verify", Token: token, Button: a.words(r).Say("verify.submit"),
+		Title: a.words(r).Say("verify.title"), Text: a.words(r).Say("verify.text", "Email", l.Email), Action: formAt(r, "/verify"), Token: token, Button: a.words(r).Say("verify.submit"),
 	}, templates.Options{})
 }
 

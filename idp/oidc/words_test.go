@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/mail"
 )
 
 // said is a browser that likes a language.
@@ -65,6 +66,31 @@ func TestLanguage(t *testing.T) {
 	must(t, err)
 	if sub.Claims.Locale != "en" {
 		t.Errorf("the account keeps %q, want en", sub.Claims.Locale)
+	}
+}
+
+// A link in a German mail leads to German pages, until another language is chosen there.
+func TestLanguageOfLinks(t *testing.T) {
+	w := newWorld(t)
+	link := func() (token, at string) {
+		d, err := w.idp.WriteLetter(t.Context(), mail.Letter{Kind: mail.Reset, ProjectID: w.project.ID, To: email, Facts: map[string]string{"language": "de"}})
+		must(t, err)
+		u, err := url.Parse(d.Link)
+		must(t, err)
+		return u.Query().Get("token"), u.RequestURI()
+	}
+	token, at := link()
+	b := w.browser()
+	page := b.get(at)
+	if !strings.Contains(page.body, inGerman) || !strings.Contains(page.body, `action="/reset?ui_locales=de"`) {
+		t.Fatalf("a link in German leads to %s", page.body)
+	}
+	if done := b.post("/reset?ui_locales=de", url.Values{"token": {token}, "password": {"granite-otter-nine"}}); !strings.Contains(done.body, inGerman) || !strings.Contains(done.body, `id="password-set"`) {
+		t.Errorf("what it did is said as %s", done.body)
+	}
+	_, at = link()
+	if page := b.post("/language", url.Values{"language": {"en"}, "back": {at}}); !strings.Contains(page.body, inEnglish) || !strings.Contains(page.body, `id="password-submit"`) {
+		t.Errorf("after English was chosen at a German link: %s", page.body)
 	}
 }
 
