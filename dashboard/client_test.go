@@ -49,6 +49,11 @@ func TestClients(t *testing.T) {
 	if strings.Contains(page.body, secret) || !strings.Contains(page.body, "/login/oauth/authorize?client_id="+c.ID) {
 		t.Errorf("its page: %s", page.Status)
 	}
+	for _, want := range []string{"openid-client", "client.ClientSecretBasic(SECRET)", "&#34;" + c.ID + "&#34;", "https://shop.example/cb"} {
+		if code := between(page.body, `class="snippets"`, "</div>"); !strings.Contains(code, want) {
+			t.Errorf("the code of the client has no %s: %s", want, code)
+		}
+	}
 	// Keys are taken by value, and kept as they are; private ones and what is none are refused.
 	const public = `{"keys":[{"kty":"OKP","crv":"Ed25519","kid":"k1","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]}`
 	signs := url.Values{"name": {"Signer"}, "type": {"service"}, "profile": {"default"}, "id_token_alg": {"RS256"}, "auth_method": {"private_key_jwt"}}

@@ -83,7 +83,8 @@ func (a *API) clientPage(v *visit, c idp.Client, secret string, wrong []string) 
 		MayChange    bool
 		Now          time.Time
 		Faults       []string
-	}{v.clientRow(c), v.base(), secret, a.AuthURL + "/", a.tryLogin(c), c.SecretHash != "", c.OldAt(v.now), v.mayIn(operator.Write), v.now, wrong}
+		Snippets     []snippet
+	}{v.clientRow(c), v.base(), secret, a.AuthURL + "/", a.tryLogin(c), c.SecretHash != "", c.OldAt(v.now), v.mayIn(operator.Write), v.now, wrong, a.clientSnippets(c)}
 	code := http.StatusOK
 	if wrong != nil {
 		code = http.StatusUnprocessableEntity

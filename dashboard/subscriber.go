@@ -19,7 +19,7 @@ type subscriberForm struct {
 // subscriberForm asks for what there is of a subscriber; nil is a new one.
 func (v *visit) subscriberForm(of *fabric.Subscriber) subscriberForm {
 	p := subscriberForm{Back: v.base() + "/subscribers", BackTo: "Subscribers", Action: v.base() + "/subscribers", Title: "New subscriber", Button: "Add subscriber"}
-	s, secret := fabric.Subscriber{}, "Empty for none: they sign in with no password until one is set, such as by an invitation."
+	s, secret := fabric.Subscriber{}, "Empty for none: they cannot sign in by a password until they have chosen one, by an invitation that you send next."
 	if of != nil {
 		s, secret = *of, "Empty leaves it as it is. Another one ends their sessions and tokens."
 		at := v.base() + "/subscribers/" + s.ID
