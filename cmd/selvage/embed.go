@@ -35,7 +35,7 @@ var embedKeys = view[embedKey]{
 		{name: "Project", detail: true, value: func(k embedKey) string { return k.ProjectID }},
 		{name: "Name", value: func(k embedKey) string { return k.Name }},
 		{name: "Revoked", value: func(k embedKey) string { return stamp(k.Revoked) }},
-		{name: "Begins", value: func(k embedKey) string { return k.Prefix + "…" }},
+		{name: "Secret", value: func(k embedKey) string { return k.Prefix + "…" }},
 		{name: "Address", value: func(k embedKey) string { return k.AddressID }},
 		{name: "Created", aside: true, value: func(k embedKey) string { return stamp(k.Created) }},
 		{name: "Key", detail: true, value: func(k embedKey) string { return once(k.secret) }},

@@ -48,7 +48,7 @@ var apiKeys = view[apiKey]{
 		{name: "Name", value: func(k apiKey) string { return k.Name }},
 		{name: "Revoked", value: func(k apiKey) string { return stamp(k.Revoked) }},
 		{name: "Expires", value: func(k apiKey) string { return expiry(k.Expires) }},
-		{name: "Begins", value: func(k apiKey) string { return k.Prefix + "…" }},
+		{name: "Secret", value: func(k apiKey) string { return k.Prefix + "…" }},
 		{name: "Scopes", value: func(k apiKey) string { return joined(k.Scopes) }},
 		{name: "Created", aside: true, value: func(k apiKey) string { return stamp(k.Created) }},
 		{name: "Last used", aside: true, value: func(k apiKey) string { return stamp(k.LastUsed) }},
