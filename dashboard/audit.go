@@ -90,6 +90,15 @@ func (a *API) listAudit(v *visit) error {
 // subscriber, or for the installation of an operator.
 func (a *API) auditAsked(v *visit) (auditFilter, audit.Filter, []string, error) {
 	f, ask, wrong := v.auditFilter()
+	if f.Actor != "" { // what operators did is found at once
+		o, err := a.Operators.Find(v.r.Context(), f.Actor)
+		if orGone(err) != nil {
+			return f, ask, wrong, err
+		}
+		if err == nil && o.ID == f.Actor {
+			ask.ActorKind = audit.Operator
+		}
+	}
 	if f.Account == "" {
 		return f, ask, wrong, nil
 	}

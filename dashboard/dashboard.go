@@ -46,6 +46,10 @@ type Config struct {
 	// Audit gives a page of the audit trail, the newest first; nil shows none.
 	Audit func(ctx context.Context, f audit.Filter, q page.Query) (page.Page[audit.Event], error)
 
+	// SecretsShown gives the events of who was shown a secret: an operator, whoever acted by
+	// what that was shown, and so on, the newest first; nil shows none.
+	SecretsShown func(ctx context.Context, operatorID string) ([]audit.Event, error)
+
 	// Health tells how what we stand on does; nil tells nothing.
 	Health func(ctx context.Context) []Health
 

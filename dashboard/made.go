@@ -37,7 +37,7 @@ const tokensByHand = "tokens"
 
 // madeBy reads in the audit trail what an operator has made, and given other secrets.
 func (a *API) madeBy(v *visit, o operator.Operator) (m made, err error) {
-	all, err := a.secretsMade(v)
+	all, err := a.secretsShown(v, o)
 	if err != nil {
 		return m, err
 	}
@@ -52,33 +52,35 @@ func (a *API) madeBy(v *visit, o operator.Operator) (m made, err error) {
 		row.Through = e.through
 		m.Secrets = append(m.Secrets, row)
 	}
-	tokens, err := a.audit(v, audit.Filter{Actor: o.ID, Action: "token.issued", Outcome: audit.Done, Since: v.now.Add(-fabric.MaxLifetime)}, page.Query{Size: page.MaxSize})
-	m.Tokens = len(tokens.Items)
-	return m, err
-}
-
-// secretsMade reads in the audit trail who was shown a secret. All of them: who wants to hide
-// one makes many behind it. Whoever was shown that of the same thing again counts once.
-func (a *API) secretsMade(v *visit) (all []audit.Event, err error) {
-	shown := make(map[[2]string]bool)
-	for _, action := range []string{"api_key.created", "api_key.rotated", "embed_key.created", "client.created", "client.secret_rotated"} {
-		filter := audit.Filter{Action: action, Outcome: audit.Done}
-		for q := (page.Query{Size: page.MaxSize}); ; {
-			found, err := a.audit(v, filter, q)
-			if err != nil {
-				return nil, err
-			}
-			for _, e := range found.Items {
-				if of := [2]string{e.Actor.ID, e.Target.ID}; !shown[of] {
-					shown[of], all = true, append(all, e)
-				}
-			}
-			if q.From = found.Next; q.From == "" {
-				break
-			}
+	made := audit.Filter{Actor: o.ID, ActorKind: audit.Operator, Action: "token.issued", Outcome: audit.Done, Since: v.now.Add(-fabric.MaxLifetime)}
+	for q := (page.Query{Size: page.MaxSize}); m.Tokens == 0; { // a page may be empty, and another not
+		found, err := a.audit(v, made, q)
+		if err != nil {
+			return m, err
+		}
+		m.Tokens = len(found.Items)
+		if q.From = found.Next; q.From == "" {
+			break
 		}
 	}
-	return all, nil
+	return m, nil
+}
+
+// secretsShown reads in the audit trail what secrets an operator was shown, and those that were
+// shown to what it was shown the secret of. All of them: who wants to hide one makes many behind
+// it. Whoever was shown that of the same thing again counts once.
+func (a *API) secretsShown(v *visit, o operator.Operator) (all []audit.Event, err error) {
+	if a.SecretsShown == nil {
+		return nil, nil
+	}
+	found, err := a.SecretsShown(v.r.Context(), o.ID)
+	shown := make(map[[2]string]bool)
+	for _, e := range found {
+		if of := [2]string{e.Actor.ID, e.Target.ID}; !shown[of] {
+			shown[of], all = true, append(all, e)
+		}
+	}
+	return all, err
 }
 
 // A madeEvent tells of a secret that somebody was shown, itself or through another of its

@@ -33,11 +33,16 @@ const (
 func BenchmarkPages(b *testing.B) {
 	w := newWorld(b)
 	_, who := w.operator("ann@example.com", ofAll)
-	mail := "ada@example.com"
-	sub, err := w.fabric.CreateSubscriber(b.Context(), w.one.ID, fabric.SubscriberInput{Email: &mail})
-	must(b, err)
+	person := func(mail, first, last string) fabric.Subscriber {
+		in := fabric.SubscriberInput{Email: &mail, Profile: fabric.Profile{FirstName: &first, LastName: &last}}
+		sub, err := w.fabric.CreateSubscriber(b.Context(), w.one.ID, in)
+		must(b, err)
+		return sub
+	}
+	person("countess@example.com", "Augusta", "King")
+	sub := person("ada@example.com", "Ada", "Lovelace")
 	rec := w.record(w.one.ID, "a-call")
-	w.multiply(b, 1_000_000, "subscribers", sub.ID, "email", "reference")
+	w.multiply(b, 1_000_000, "subscribers", sub.ID, "email", "reference", "last_name")
 	w.multiply(b, 1_000_000, "recordings", rec.ID, "sid", "identity", "media_key", "created")
 	base := "/dashboard/projects/" + w.one.ID
 	files := 0
@@ -47,6 +52,7 @@ func BenchmarkPages(b *testing.B) {
 	middle := func(list string) string {
 		page := who.get(base + "/" + list).body
 		next := between(page, `rel="prev"`, "</nav>")
+		list, _, _ = strings.Cut(list, "?")
 		if at := strings.Index(page, `<a href="`+base+"/"+list+"?"); at >= 0 {
 			next = between(page[at:], `<a href="`, `"`)
 		}
@@ -54,7 +60,11 @@ func BenchmarkPages(b *testing.B) {
 	}
 	for name, path := range map[string]string{
 		"home": base, "subscribers": base + "/subscribers", "subscribers, next": middle("subscribers"), "subscriber": base + "/subscribers/" + sub.ID,
-		"recordings": base + "/recordings", "recordings, next": middle("recordings"), "recordings of a call": base + "/recordings?call=a-call",
+		"subscribers by what all have": base + "/subscribers?email=ada", "subscribers by two words": base + "/subscribers?email=lovelace-777+ada",
+		"subscribers by a last name": base + "/subscribers?email=king", "subscribers by what nobody has": base + "/subscribers?email=nobody",
+		"subscribers by words that nobody has both": base + "/subscribers?email=lovelace+king", "subscribers by what all have, next": middle("subscribers?email=ada"),
+		"recordings of somebody who has none": base + "/recordings?party=%2B1999",
+		"recordings":                          base + "/recordings", "recordings, next": middle("recordings"), "recordings of a call": base + "/recordings?call=a-call",
 		"recordings of a day": base + "/recordings?after=2026-01-01&before=2026-01-01", "recording": base + "/recordings/" + rec.Sid,
 		"audit": base + "/audit", "clients": base + "/clients", "branding": base + "/branding", "settings": "/dashboard/settings",
 	} {

@@ -140,8 +140,8 @@ func (a *API) followAudit(v *visit) error {
 	}
 	return a.follow(v, func(context.Context) (string, error) {
 		found, err := a.audit(v, ask, page.Query{Size: 1})
-		if err != nil || len(found.Items) == 0 {
-			return "", err
+		if err != nil || len(found.Items) == 0 { // none, or none among the newest
+			return v.r.URL.Query().Get("last"), err
 		}
 		return found.Items[0].ID, nil
 	})

@@ -138,7 +138,7 @@ func newWorldThat(t testing.TB, requires ...operator.Role) *world {
 	w.operators = operator.New(operator.Config{Store: rows, Passwords: pass, Limits: w.limits, Sessions: live, Now: w.now})
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
 	w.api, err = dashboard.New(dashboard.Config{
-		Operators: w.operators, Fabric: w.fabric, Clients: w.idp, Recordings: w.recordings, PublicURL: w.url, AuthURL: w.url, Log: log, Now: w.now, Audit: rows.ListAudit, Factors: w.factors, RequireFactor: w.requires,
+		Operators: w.operators, Fabric: w.fabric, Clients: w.idp, Recordings: w.recordings, PublicURL: w.url, AuthURL: w.url, Log: log, Now: w.now, Audit: rows.ListAudit, SecretsShown: rows.SecretsShown, Factors: w.factors, RequireFactor: w.requires,
 		Installation: w.installation(),
 		Health:       func(context.Context) []dashboard.Health { return []dashboard.Health{{Name: "store", OK: true}} },
 	})

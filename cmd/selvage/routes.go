@@ -59,7 +59,7 @@ func (a *app) routes(log *slog.Logger) (http.Handler, error) {
 		var err error
 		a.pages, err = dashboard.New(dashboard.Config{
 			Operators: a.operators, Fabric: a.fabric, Clients: a.idp, Recordings: a.recordings, PublicURL: a.where.Public, AuthURL: a.where.Auth,
-			Factors: a.operatorFactors, RequireFactor: a.config.Operators.RequireFactor.Roles(a.local()), Audit: a.store.ListAudit, Health: a.healthOf(log), Installation: a.installation(), Log: log,
+			Factors: a.operatorFactors, RequireFactor: a.config.Operators.RequireFactor.Roles(a.local()), Audit: a.store.ListAudit, SecretsShown: a.store.SecretsShown, Health: a.healthOf(log), Installation: a.installation(), Log: log,
 		})
 		if err != nil {
 			return nil, err

@@ -10,7 +10,8 @@ type Filter struct {
 	ProjectID string
 	Action    string // or the part of actions before their dot, such as "client"
 	Outcome   Outcome
-	Actor     string // an id
+	Actor     string // an id; those of operators are found at once where their kind is said
+	ActorKind ActorKind
 	Target    string // an id
 	Since     time.Time
 	Until     time.Time
@@ -19,7 +20,7 @@ type Filter struct {
 // Fits tells whether an event is wanted.
 func (f Filter) Fits(e Event) bool {
 	for _, c := range [...]struct{ want, is string }{
-		{f.ProjectID, e.ProjectID}, {string(f.Outcome), string(e.Outcome)}, {f.Actor, e.Actor.ID}, {f.Target, e.Target.ID},
+		{f.ProjectID, e.ProjectID}, {string(f.Outcome), string(e.Outcome)}, {f.Actor, e.Actor.ID}, {string(f.ActorKind), string(e.Actor.Kind)}, {f.Target, e.Target.ID},
 	} {
 		if c.want != "" && c.want != c.is {
 			return false

@@ -44,6 +44,9 @@ func (s *Store) ListAddresses(ctx context.Context, projectID string, f fabric.Ad
 		key: []string{"id"}, start: startAt(q.From), desc: f.Descending,
 		scan: scanAddress, id: func(a fabric.Address) string { return a.ID },
 	}
+	if pattern := contains(f.DisplayName); pattern != "" {
+		l.checks = []check{{`LOWER(display_name) LIKE $%d ESCAPE '\'`, pattern}}
+	}
 	if f.ByName {
 		l.key = []string{"name", "id"}
 		if l.start, err = s.startAtName(ctx, projectID, q.From); err != nil {
@@ -60,7 +63,6 @@ func filtered(projectID string, f fabric.AddressFilter) where {
 		{`type = $%d`, f.Type},
 		{`name = $%d`, f.Name},
 		{`resource_id = $%d`, f.ResourceID},
-		{`LOWER(display_name) LIKE $%d ESCAPE '\'`, contains(f.DisplayName)},
 	} {
 		if c.value != "" {
 			w.and(c.condition, c.value)

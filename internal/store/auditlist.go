@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	"github.com/selvage/selvage/internal/audit"
@@ -34,17 +33,47 @@ func auditListing(f audit.Filter, from string) listing[audit.Event] {
 		l.within.high = firstID(f.Until)
 	}
 	l.start = l.within.startAt(from)
+	if f.ProjectID != "" {
+		l.where.and(`project_id = $%d`, f.ProjectID)
+	}
+	if f.Actor != "" && f.ActorKind == audit.Operator {
+		l.where.and(`actor_id = $%d`, f.Actor)
+		l.where.always(byActor)
+	}
 	for _, c := range []struct{ condition, value string }{
-		{`project_id = $%d`, f.ProjectID}, {`outcome = $%d`, string(f.Outcome)}, {`actor_id = $%d`, f.Actor}, {`target_id = $%d`, f.Target},
+		{`actor_kind = $%d`, string(f.ActorKind)}, {`actor_id = $%d`, f.Actor}, {`outcome = $%d`, string(f.Outcome)}, {`target_id = $%d`, f.Target},
+		{`action || '.' LIKE $%d ESCAPE '\'`, strings.TrimPrefix(contains(dotted(f.Action)), "%")},
 	} {
 		if c.value != "" {
-			l.where.and(c.condition, c.value)
+			l.checks = append(l.checks, check{c.condition, c.value})
 		}
 	}
-	if f.Action != "" {
-		l.where.args = append(l.where.args, f.Action, strings.TrimPrefix(contains(f.Action+"."), "%"))
-		n := len(l.where.args)
-		l.where.always(fmt.Sprintf(`(action = $%d OR action LIKE $%d ESCAPE '\')`, n-1, n))
-	}
 	return l
+}
+
+// dotted gives the beginning that an action with a dot behind it has.
+func dotted(action string) string {
+	if action == "" {
+		return ""
+	}
+	return action + "."
+}
+
+// byActor are the events that an index has by who did it, as it has them.
+const byActor = `(actor_kind = 'operator' OR ` + showsSecret + `)`
+
+// showsSecret are the events of who was shown the secret of something.
+const showsSecret = `action = 'api_key.created' OR action = 'api_key.rotated' OR action = 'embed_key.created' OR action = 'client.created' OR action = 'client.secret_rotated'`
+
+// shown are those of them that tell of what was done. SQLite is kept from an index of its own
+// making.
+const shown = byActor + ` AND (` + showsSecret + `) AND outcome || '' = 'done'`
+
+// SecretsShown gives the events of who was shown a secret: an operator, whoever acted by what
+// that was shown, and so on, the newest first.
+func (s *Store) SecretsShown(ctx context.Context, operatorID string) ([]audit.Event, error) {
+	return gather(ctx, s.read(), "reading audit trail", scanEvent, `WITH RECURSIVE makers (maker) AS (SELECT target_id FROM audit WHERE actor_id = $1 AND `+shown+`
+			UNION SELECT target_id FROM makers CROSS JOIN audit WHERE actor_id = maker AND `+shown+`)
+		SELECT `+auditColumns+` FROM audit WHERE actor_id = $1 AND `+shown+`
+		UNION ALL SELECT `+auditColumns+` FROM makers CROSS JOIN audit WHERE actor_id = maker AND maker <> $1 AND `+shown+` ORDER BY id DESC`, operatorID)
 }

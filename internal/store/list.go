@@ -16,8 +16,10 @@ type listing[T any] struct {
 	from    string // the table, with its joins
 	where   where
 	ways    []string // conditions of which a row fits one, each with an index in the order of the list; none is no condition
+	checks  []check  // conditions that are in no index; not with ways
 	key     []string // the columns to sort by; the last is the id
 	start   []any    // the key of the row to begin with; nil means the first
+	until   []any    // the key of the row to stop before, on the way that is read; nil is none
 	within  span     // of keys, where a filter bounds them
 	desc    bool
 	scan    func(scanner) (T, error)
@@ -27,29 +29,38 @@ type listing[T any] struct {
 // page gives one page of the listing, with one query for its rows and one for
 // the beginning of the page before it.
 func (l listing[T]) page(ctx context.Context, t tx, q page.Query) (p page.Page[T], err error) {
-	if p.Items, err = l.rows(ctx, t, l.query(q.Size+1, false)); err != nil {
+	forward := l
+	if forward.until, err = l.end(ctx, t, false); err != nil {
 		return p, err
 	}
+	if p.Items, err = l.rows(ctx, t, forward.query(q.Size+1, false)); err != nil {
+		return p, err
+	}
+	p.Next = idOf(forward.until)
 	if len(p.Items) > q.Size {
 		p.Items, p.Next = p.Items[:q.Size], l.id(p.Items[q.Size])
 	}
 	if l.start == nil {
 		return p, nil
 	}
-	before, err := l.before(ctx, t, q.Size)
-	if err == nil && len(before) > 0 {
-		p.Prev = before[len(before)-1]
-	}
+	p.Prev, err = l.before(ctx, t, q.Size)
 	return p, err
 }
 
-// before gives the ids of the rows before the start, the nearest first, and reads
+// before gives the id of the row with which the page before the start begins, and reads
 // nothing else of them.
-func (l listing[T]) before(ctx context.Context, t tx, n int) ([]string, error) {
+func (l listing[T]) before(ctx context.Context, t tx, n int) (id string, err error) {
 	ids := l
 	ids.columns = l.key[len(l.key)-1]
+	if ids.until, err = l.end(ctx, t, true); err != nil {
+		return "", err
+	}
 	q := ids.query(n, true)
-	return gather(ctx, t, "listing "+l.thing, func(row scanner) (id string, err error) { return id, row.Scan(&id) }, q.sql, q.args...)
+	found, err := gather(ctx, t, "listing "+l.thing, func(row scanner) (id string, err error) { return id, row.Scan(&id) }, q.sql, q.args...)
+	if id = idOf(ids.until); len(found) == n || id == "" && len(found) > 0 {
+		id = found[len(found)-1]
+	}
+	return id, err
 }
 
 // A span bounds the keys of a listing whose key is one column: from low on, and
@@ -69,8 +80,9 @@ func (s span) startAt(id string) []any {
 
 // bound adds what of the span the start of the page does not say already.
 func (l listing[T]) bound(w *where, backward bool) {
-	above := l.start != nil && l.desc == backward // the rows wanted are above it
-	below := l.start != nil && l.desc != backward
+	up := l.desc == backward // the way that is read
+	above := l.start != nil && up || l.until != nil && !up
+	below := l.start != nil && !up || l.until != nil && up
 	if l.within.low != "" && !above {
 		w.and(l.key[0]+` >= $%d`, l.within.low)
 	}
@@ -88,6 +100,9 @@ type query struct {
 func (l listing[T]) query(limit int, backward bool) query {
 	w := where{slices.Clone(l.where.conditions), slices.Clone(l.where.args)}
 	l.bound(&w, backward)
+	for _, c := range l.checks {
+		w.and(c.condition, c.arg)
+	}
 	conditions, args := w.conditions, w.args
 	compare, direction := ">=", " ASC"
 	switch {
@@ -101,6 +116,14 @@ func (l listing[T]) query(limit int, backward bool) query {
 	if l.start != nil {
 		conditions = append(conditions, fmt.Sprintf("(%s) %s (%s)", strings.Join(l.key, ", "), compare, params(len(args), len(l.start))))
 		args = append(args, l.start...)
+	}
+	if l.until != nil {
+		stop := "<"
+		if l.desc != backward {
+			stop = ">"
+		}
+		conditions = append(conditions, fmt.Sprintf("(%s) %s (%s)", strings.Join(l.key, ", "), stop, params(len(args), len(l.until))))
+		args = append(args, l.until...)
 	}
 	args = append(args, limit)
 	end := fmt.Sprintf(" ORDER BY %s%s LIMIT $%d", strings.Join(l.key, direction+", "), direction, len(args))

@@ -88,7 +88,7 @@ func (f finder) startAt(ctx context.Context, from string) (*foundSubscriber, err
 }
 
 // mostLooked bounds the rows that one page looks at, and atOnce those of one query.
-const mostLooked, atOnce = 1000, 200
+const mostLooked, atOnce = 500, 200
 
 // walk gives the first n from a row on, or backward those before it, the nearest first. Where
 // it has looked at so many rows that it stops, more is the row where to go on: the first that
