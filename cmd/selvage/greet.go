@@ -16,7 +16,7 @@ type link struct {
 	api              bool
 }
 
-// links lists what is mounted.
+// links lists what is mounted, what people open first.
 func (a *app) links() []link {
 	var all []link
 	add := func(service string, l link) {
@@ -24,6 +24,11 @@ func (a *app) links() []link {
 			all = append(all, l)
 		}
 	}
+	if a.demo != nil {
+		all = append(all, link{"Demo", a.where.Public + demoPath, "an app in seven steps, to click through", false})
+	}
+	add(config.Dashboard, link{"Dashboard", a.where.Public + "/dashboard", "where operators see and change all this", false})
+	all = append(all, link{"Documentation", a.where.Public + "/docs", "guides, and every operation with lines to paste", false})
 	add(config.IDP, link{"Discovery", a.where.Auth + "/.well-known/openid-configuration", "how OpenID Connect clients find their way", false})
 	add(config.IDP, link{"Signing keys", a.where.Auth + "/oauth/jwks", "what verifies ID tokens and JWT access tokens", false})
 	add(config.Fabric, link{"Fabric API", a.where.Public + "/api/fabric", "subscribers, tokens and addresses, for backends and apps", true})
@@ -31,13 +36,7 @@ func (a *app) links() []link {
 		add(config.Relay, link{"Relay", "wss://" + a.where.Fabric, "the WebSocket that browser SDKs open", true})
 	}
 	add(config.Recordings, link{"Recordings API", a.where.Public + "/api/laml/2010-04-01", "recordings, as LaML clients speak", true})
-	add(config.Dashboard, link{"Dashboard", a.where.Public + "/dashboard", "where operators see and change all this", false})
-	if a.demo != nil {
-		all = append(all, link{"Demo", a.where.Public + demoPath, "an app in seven steps, to click through", false})
-	}
-	return append(all,
-		link{"Browser SDK", a.where.Public + sdk.Prefix + "selvage.js", "a script to include in an app that people sign in to", false},
-		link{"Documentation", a.where.Public + "/docs", "guides, and every operation with lines to paste", false})
+	return append(all, link{"Browser SDK", a.where.Public + sdk.Prefix + "selvage.js", "a script to include in an app that people sign in to", false})
 }
 
 // greet tells that the server is ready: two lines, and on the first start what
