@@ -33,9 +33,7 @@ func (c *cli) verifyCommand() *cobra.Command {
 }
 
 func (c *cli) verifySubscriber(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
-	s, err := among(ctx, a, cmd, func(projectID string) (fabric.Subscriber, error) {
-		return a.fabric.FindSubscriber(ctx, projectID, args[0])
-	})
+	s, err := a.subscriber(ctx, cmd, args[0])
 	if err == nil {
 		s, err = a.fabric.VerifySubscriber(ctx, s.ProjectID, s.ID)
 	}

@@ -75,7 +75,7 @@ func (c *cli) subscriberCommand() *cobra.Command {
 	for _, cmd := range all {
 		addProject(cmd)
 	}
-	return noun("subscriber", "Subscribers: the people of a project", append(all, c.inviteCommand(), c.verifyCommand())...)
+	return noun("subscriber", "Subscribers: the people of a project, each by its id or, in the project, its e-mail", append(all, c.inviteCommand(), c.verifyCommand())...)
 }
 
 // profileFlags are the flags of what is said of a subscriber.
@@ -173,7 +173,16 @@ func (c *cli) listSubscribers(ctx context.Context, a *app, cmd *cobra.Command, _
 	return list(c, subscribers, all)
 }
 
+// subscriber finds a subscriber by its id or, in one project, by its e-mail: other projects
+// may have somebody else under that.
 func (a *app) subscriber(ctx context.Context, cmd *cobra.Command, id string) (fabric.Subscriber, error) {
+	if strings.Contains(id, "@") {
+		p, err := a.project(ctx, cmd)
+		if err != nil {
+			return fabric.Subscriber{}, err
+		}
+		return a.store.FindSubscriberByEmail(ctx, p.ID, fabric.NormalizeEmail(id))
+	}
 	return among(ctx, a, cmd, func(projectID string) (fabric.Subscriber, error) {
 		return a.fabric.FindSubscriber(ctx, projectID, id)
 	})
