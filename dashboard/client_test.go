@@ -2,6 +2,7 @@ package dashboard_test
 
 import (
 	"context"
+	"html"
 	"net/http"
 	"net/url"
 	"strings"
@@ -53,6 +54,12 @@ func TestClients(t *testing.T) {
 		if code := between(page.body, `class="snippets"`, "</div>"); !strings.Contains(code, want) {
 			t.Errorf("the code of the client has no %s: %s", want, code)
 		}
+	}
+	// An address that ends a script, as somebody else has registered it, does so in nobody's page.
+	evil := b.post(base+"/new", base, url.Values{"type": {"spa"}, "profile": {"default"}, "id_token_alg": {"ES256"}, "redirect_uri": {"https://shop.example/?</script><svg/onload=evil()>"}})
+	code := html.UnescapeString(between(b.get(base+"/"+evil.find(t, `/clients/([0-9a-f-]{36})`)).body, `class="snippets"`, "</div>"))
+	if !strings.Contains(code, `"https://shop.example/?\u003c/script>`) || strings.Contains(code, "?</script>") || strings.Contains(code, "<svg") {
+		t.Errorf("the code of a client with an address that ends a script is %s", code)
 	}
 	// Keys are taken by value, and kept as they are; private ones and what is none are refused.
 	const public = `{"keys":[{"kty":"OKP","crv":"Ed25519","kid":"k1","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]}`

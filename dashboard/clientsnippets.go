@@ -24,8 +24,8 @@ func (a *API) clientSnippets(c idp.Client) (all []snippet) {
 		return nil
 	}
 	if c.May(idp.GrantCode) && c.May(idp.GrantRefresh) && c.Type == idp.SPA && len(c.RedirectURIs) > 0 {
-		all = append(all, snippet{"oidc-client-ts", fmt.Sprintf(singlePage, strconv.Quote(issuer), strconv.Quote(c.ID), strconv.Quote(c.RedirectURIs[0]), strconv.Quote(scope))},
-			snippet{"Our SDK", fmt.Sprintf(ownSDK, a.PublicURL, strconv.Quote(issuer), strconv.Quote(c.ID), strconv.Quote(c.RedirectURIs[0]))})
+		all = append(all, snippet{"oidc-client-ts", fmt.Sprintf(singlePage, script(issuer), script(c.ID), script(c.RedirectURIs[0]), script(scope))},
+			snippet{"Our SDK", fmt.Sprintf(ownSDK, a.PublicURL, script(issuer), script(c.ID), script(c.RedirectURIs[0]))})
 	}
 	if c.May(idp.GrantCode) && c.Type == idp.Web && len(c.RedirectURIs) > 0 {
 		proof, options := "client.ClientSecretBasic(SECRET)", ""
@@ -37,7 +37,7 @@ func (a *API) clientSnippets(c idp.Client) (all []snippet) {
 		if strings.HasPrefix(issuer, "http:") {
 			options = ", { execute: [client.allowInsecureRequests] }"
 		}
-		all = append(all, snippet{"openid-client", fmt.Sprintf(webApp, strconv.Quote(issuer), strconv.Quote(c.ID), proof, options, strconv.Quote(c.RedirectURIs[0]), strconv.Quote(scope))})
+		all = append(all, snippet{"openid-client", fmt.Sprintf(webApp, script(issuer), script(c.ID), proof, options, script(c.RedirectURIs[0]), script(scope))})
 	}
 	if c.May(idp.GrantClientCredentials) {
 		all = append(all, snippet{"curl", fmt.Sprintf("# a token of its own\ncurl %s -d grant_type=client_credentials \\\n  -d scope=%s %soauth/token", secret, shell(scope), issuer)})
@@ -47,6 +47,10 @@ func (a *API) clientSnippets(c idp.Client) (all []snippet) {
 	}
 	return all
 }
+
+// script writes a text of a script, which may stand in a page: there </script> ends it in
+// a text as well, and addresses have what whoever registered the client wrote.
+func script(text string) string { return strings.ReplaceAll(strconv.Quote(text), "<", `\u003c`) }
 
 const singlePage = `// npm install oidc-client-ts
 import { UserManager } from "oidc-client-ts";
