@@ -6,6 +6,9 @@ import (
 	"os"
 	"strings"
 
+	"github.com/selvage/selvage/internal/server"
+	"github.com/selvage/selvage/internal/store"
+
 	"github.com/spf13/cobra"
 
 	"github.com/selvage/selvage/internal/datadir"
@@ -13,7 +16,7 @@ import (
 	"github.com/selvage/selvage/internal/suggest"
 )
 
-var _ declared.Store = backends{}.store
+var _ declared.Store = (*store.Store)(nil)
 
 // maxDeclared bounds a file of declared projects.
 const maxDeclared = 8 << 20
@@ -72,13 +75,13 @@ func (c *cli) apply(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
-	return c.over(cmd.Context(), config, options{}, func(a *app) error { return c.applyText(cmd, a, name, text, dry) })
+	return c.over(cmd.Context(), config, server.Options{}, func(a *app) error { return c.applyText(cmd, a, name, text, dry) })
 }
 
 // applyText shows what differs, and makes it so.
 func (c *cli) applyText(cmd *cobra.Command, a *app, name string, text []byte, dry bool) error {
 	ctx := cmd.Context()
-	d := declared.New(declared.Config{Fabric: a.fabric, IDP: a.idp, Store: a.store, Suggest: suggest.Meant})
+	d := declared.New(declared.Config{Fabric: a.Fabric, IDP: a.IDP, Store: a.Store, Suggest: suggest.Meant})
 	file, err := d.Parse(shown(name), text)
 	if err != nil {
 		return err

@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
+
+	"github.com/selvage/selvage/internal/console"
 )
 
 // maxInput bounds what is read from stdin: a password or a token.
@@ -35,7 +37,7 @@ func (c *cli) confirm(cmd *cobra.Command, what, name string) error {
 
 // ask lets somebody at a terminal type a word before something is gone for ever.
 func (c *cli) ask(cmd *cobra.Command, what, prompt, word string) error {
-	if yes, _ := cmd.Flags().GetBool("yes"); yes || !isTerminal(c.stdin) {
+	if yes, _ := cmd.Flags().GetBool("yes"); yes || !console.IsTerminal(c.stdin) {
 		return nil
 	}
 	fmt.Fprintf(c.stderr, "%s\n%s", harmless(what), prompt)
@@ -77,7 +79,7 @@ func (c *cli) password(cmd *cobra.Command, prompt bool) (*string, error) {
 	if !prompt || !ok {
 		return nil, nil
 	}
-	if !isTerminal(f) {
+	if !console.IsTerminal(f) {
 		if isPiped(f) {
 			fmt.Fprintln(c.stderr, "it gets no password; one on stdin is read with --password-stdin")
 		}

@@ -136,7 +136,7 @@ func (c *cli) listAudit(ctx context.Context, a *app, cmd *cobra.Command, _ []str
 	if !f.Since.IsZero() && !cmd.Flags().Changed("limit") {
 		limit = 1 << 30
 	}
-	ends, err := a.store.AuditHeads(ctx) // before the events: what comes behind is followed
+	ends, err := a.Store.AuditHeads(ctx) // before the events: what comes behind is followed
 	if err != nil {
 		return err
 	}
@@ -155,7 +155,7 @@ func lastEvents(ctx context.Context, a *app, f audit.Filter, limit int) (events 
 	q := page.Query{}
 	for {
 		q.Size = min(page.MaxSize, limit-len(events))
-		p, err := a.store.ListAudit(ctx, f, q)
+		p, err := a.Store.ListAudit(ctx, f, q)
 		if err != nil {
 			return nil, err
 		}
@@ -187,7 +187,7 @@ func (c *cli) followAudit(ctx context.Context, a *app, f audit.Filter, events []
 	for {
 		var fresh []audit.Event
 		for _, end := range ends {
-			more, err := a.store.ReadLane(ctx, end.Lane, behind[end.Lane], page.MaxSize)
+			more, err := a.Store.ReadLane(ctx, end.Lane, behind[end.Lane], page.MaxSize)
 			if err != nil {
 				return err
 			}
@@ -232,7 +232,7 @@ func (c *cli) printEvent(e audit.Event) error {
 
 func (c *cli) verifyAudit(ctx context.Context, a *app, cmd *cobra.Command, _ []string) error {
 	expected, _ := cmd.Flags().GetStringSlice("end")
-	r, err := a.store.VerifyAudit(ctx)
+	r, err := a.Store.VerifyAudit(ctx)
 	if err != nil {
 		return err
 	}
@@ -262,7 +262,7 @@ func checkEnd(ctx context.Context, a *app, text string) (broken, err error) {
 	if laneErr != nil || seqErr != nil {
 		return nil, usagef("--end is LANE:SEQ:HASH; it is %q", text)
 	}
-	heads, err := a.store.AuditHeads(ctx)
+	heads, err := a.Store.AuditHeads(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -271,7 +271,7 @@ func checkEnd(ctx context.Context, a *app, text string) (broken, err error) {
 			return nil, nil // it was pruned, as the code of what was says
 		}
 	}
-	events, err := a.store.ReadLane(ctx, lane, seq-1, 1)
+	events, err := a.Store.ReadLane(ctx, lane, seq-1, 1)
 	if err != nil {
 		return nil, err
 	}

@@ -92,7 +92,7 @@ func (c *cli) exportAudit(ctx context.Context, a *app, cmd *cobra.Command, _ []s
 		return usagef("--format is jsonl or csv; it is %q", format)
 	}
 	for q := (page.Query{Size: page.MaxSize}); ; {
-		p, err := a.store.ExportAudit(ctx, f, q)
+		p, err := a.Store.ExportAudit(ctx, f, q)
 		if err != nil {
 			return err
 		}

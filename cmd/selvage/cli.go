@@ -17,7 +17,10 @@ import (
 
 	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/config"
+	"github.com/selvage/selvage/internal/console"
 	"github.com/selvage/selvage/internal/datadir"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/server"
 	"github.com/selvage/selvage/internal/span"
 	"github.com/selvage/selvage/internal/suggest"
 )
@@ -159,6 +162,9 @@ func (c *cli) with(do command) func(*cobra.Command, []string) error { return c.r
 // withMedia runs a command over the services and the media of recordings.
 func (c *cli) withMedia(do command) func(*cobra.Command, []string) error { return c.run(do, true) }
 
+// An app is the services, with what commands look up by their arguments.
+type app struct{ *server.App }
+
 // A command does what its command line says.
 type command func(ctx context.Context, a *app, cmd *cobra.Command, args []string) error
 
@@ -174,7 +180,7 @@ func (c *cli) run(do command, media bool) func(*cobra.Command, []string) error {
 		if media && !conf.Services.Has(config.Recordings) {
 			return usagef("%s needs a node that serves recordings, and services here are %s", verb(cmd), strings.Join(conf.Services, ","))
 		}
-		return c.over(cmd.Context(), conf, options{media: media}, func(a *app) error { return do(cmd.Context(), a, cmd, args) })
+		return c.over(cmd.Context(), conf, server.Options{Media: media}, func(a *app) error { return do(cmd.Context(), a, cmd, args) })
 	}
 }
 
@@ -198,14 +204,19 @@ func checkRows(c config.Config) error {
 }
 
 // warnings gives what commands say beside their output.
-func (c *cli) warnings() *slog.Logger { return newLogger(c.stderr, "text", slog.LevelWarn) }
+func (c *cli) warnings() *slog.Logger { return console.NewLogger(c.stderr, "text", slog.LevelWarn) }
 
 // over runs something over the services of a configuration.
-func (c *cli) over(ctx context.Context, conf config.Config, o options, do func(a *app) error) error {
-	o.log = c.warnings()
-	a, err := open(ctx, conf, config.LocateBeside(conf), o)
+func (c *cli) over(ctx context.Context, conf config.Config, o server.Options, do func(a *app) error) error {
+	o.Log = c.warnings()
+	a, err := server.Open(ctx, conf, config.LocateBeside(conf), o)
 	if err != nil {
 		return err
 	}
-	return errors.Join(do(a), a.close())
+	return errors.Join(do(&app{a}), a.Close())
+}
+
+// notFoundf is an error of something that is not there.
+func notFoundf(format string, args ...any) error {
+	return problem.New(problem.NotFound, "not_found", format, args...)
 }

@@ -143,14 +143,14 @@ func (c *cli) createClient(ctx context.Context, a *app, cmd *cobra.Command, _ []
 		return err
 	}
 	settings.ProjectID = p.ID
-	made, secret, err := a.idp.CreateClient(ctx, settings)
+	made, secret, err := a.IDP.CreateClient(ctx, settings)
 	if err != nil {
 		return err
 	}
 	if given {
-		shown, err := a.idp.SetLogo(ctx, made.ID, picture)
+		shown, err := a.IDP.SetLogo(ctx, made.ID, picture)
 		if err != nil {
-			return errors.Join(err, a.idp.DeleteClient(ctx, made.ID))
+			return errors.Join(err, a.IDP.DeleteClient(ctx, made.ID))
 		}
 		made = shown
 	}
@@ -166,7 +166,7 @@ func (c *cli) listClients(ctx context.Context, a *app, cmd *cobra.Command, _ []s
 		return err
 	}
 	found, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[idp.Client], error) {
-		return a.idp.ListClients(ctx, p.ID, q)
+		return a.IDP.ListClients(ctx, p.ID, q)
 	})
 	if err != nil {
 		return err
@@ -179,7 +179,7 @@ func (c *cli) listClients(ctx context.Context, a *app, cmd *cobra.Command, _ []s
 }
 
 func (c *cli) showClient(ctx context.Context, a *app, _ *cobra.Command, args []string) error {
-	found, err := a.idp.FindClient(ctx, args[0])
+	found, err := a.IDP.FindClient(ctx, args[0])
 	if err != nil {
 		return err
 	}
@@ -187,7 +187,7 @@ func (c *cli) showClient(ctx context.Context, a *app, _ *cobra.Command, args []s
 }
 
 func (c *cli) updateClient(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
-	found, err := a.idp.FindClient(ctx, args[0])
+	found, err := a.IDP.FindClient(ctx, args[0])
 	if err != nil {
 		return err
 	}
@@ -199,11 +199,11 @@ func (c *cli) updateClient(ctx context.Context, a *app, cmd *cobra.Command, args
 	if err != nil {
 		return err
 	}
-	if err := a.idp.UpdateClient(ctx, found, asked); err != nil {
+	if err := a.IDP.UpdateClient(ctx, found, asked); err != nil {
 		return err
 	}
 	if given {
-		if _, err := a.idp.SetLogo(ctx, found.ID, picture); err != nil {
+		if _, err := a.IDP.SetLogo(ctx, found.ID, picture); err != nil {
 			return err
 		}
 	}
@@ -211,7 +211,7 @@ func (c *cli) updateClient(ctx context.Context, a *app, cmd *cobra.Command, args
 }
 
 func (c *cli) rotateSecret(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
-	changed, secret, err := a.idp.RotateSecret(ctx, args[0], spanOf(cmd, "overlap"), nil)
+	changed, secret, err := a.IDP.RotateSecret(ctx, args[0], spanOf(cmd, "overlap"), nil)
 	if err != nil {
 		return err
 	}
@@ -219,7 +219,7 @@ func (c *cli) rotateSecret(ctx context.Context, a *app, cmd *cobra.Command, args
 }
 
 func (c *cli) endOldSecret(ctx context.Context, a *app, _ *cobra.Command, args []string) error {
-	changed, err := a.idp.EndOldSecret(ctx, args[0])
+	changed, err := a.IDP.EndOldSecret(ctx, args[0])
 	if err != nil {
 		return err
 	}
@@ -242,7 +242,7 @@ func oldClientSecret(c client) string {
 }
 
 func (c *cli) deleteClient(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
-	found, err := a.idp.FindClient(ctx, args[0])
+	found, err := a.IDP.FindClient(ctx, args[0])
 	if err != nil {
 		return err
 	}
@@ -253,5 +253,5 @@ func (c *cli) deleteClient(ctx context.Context, a *app, cmd *cobra.Command, args
 	if err := c.confirm(cmd, "This deletes the client "+name+"; nobody can sign in through it any more.", name); err != nil {
 		return err
 	}
-	return a.idp.DeleteClient(ctx, found.ID)
+	return a.IDP.DeleteClient(ctx, found.ID)
 }

@@ -68,7 +68,7 @@ func (c *cli) listDeliveries(ctx context.Context, a *app, cmd *cobra.Command, ar
 		return err
 	}
 	all, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[fabric.Delivery], error) {
-		return a.fabric.ListDeliveries(ctx, w.ProjectID, w.ID, state, q)
+		return a.Fabric.ListDeliveries(ctx, w.ProjectID, w.ID, state, q)
 	})
 	if err != nil {
 		return err
@@ -81,7 +81,7 @@ func (c *cli) testWebhook(ctx context.Context, a *app, cmd *cobra.Command, args 
 	if err != nil {
 		return err
 	}
-	d, err := a.fabric.TestWebhook(ctx, w.ProjectID, w.ID)
+	d, err := a.Fabric.TestWebhook(ctx, w.ProjectID, w.ID)
 	if err != nil {
 		return err
 	}
@@ -94,13 +94,13 @@ func (c *cli) redeliver(ctx context.Context, a *app, cmd *cobra.Command, args []
 		return err
 	}
 	if len(args) == 2 {
-		d, err := a.fabric.Redeliver(ctx, w.ProjectID, w.ID, args[1])
+		d, err := a.Fabric.Redeliver(ctx, w.ProjectID, w.ID, args[1])
 		if err != nil {
 			return err
 		}
 		return one(c, deliveries, d)
 	}
-	n, err := a.fabric.RedeliverDead(ctx, w.ProjectID, w.ID)
+	n, err := a.Fabric.RedeliverDead(ctx, w.ProjectID, w.ID)
 	if err != nil {
 		return err
 	}

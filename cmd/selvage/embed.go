@@ -61,7 +61,7 @@ func (c *cli) createEmbed(ctx context.Context, a *app, cmd *cobra.Command, _ []s
 		return err
 	}
 	name, _ := cmd.Flags().GetString("name")
-	k, secret, err := a.fabric.CreateEmbedKey(ctx, address.ProjectID, address.ID, name)
+	k, secret, err := a.Fabric.CreateEmbedKey(ctx, address.ProjectID, address.ID, name)
 	if err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func (c *cli) createEmbed(ctx context.Context, a *app, cmd *cobra.Command, _ []s
 
 func (a *app) embedsOf(ctx context.Context, projectID string) ([]embedKey, error) {
 	found, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[fabric.EmbedKey], error) {
-		return a.fabric.ListEmbedKeys(ctx, projectID, q)
+		return a.Fabric.ListEmbedKeys(ctx, projectID, q)
 	})
 	keys := make([]embedKey, len(found))
 	for i, k := range found {
@@ -107,5 +107,5 @@ func (c *cli) revokeEmbed(ctx context.Context, a *app, cmd *cobra.Command, args 
 	if err != nil {
 		return err
 	}
-	return a.fabric.RevokeEmbedKey(ctx, k)
+	return a.Fabric.RevokeEmbedKey(ctx, k)
 }

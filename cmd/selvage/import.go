@@ -117,7 +117,7 @@ func (a *app) importFile(ctx context.Context, projectID, file string, d recordin
 	if d.Path, err = filepath.Abs(file); err != nil {
 		return in, fmt.Errorf("finding %s: %w", file, err)
 	}
-	r, added, err := a.recordings.Ingest(ctx, recordings.Upload{
+	r, added, err := a.Recordings.Ingest(ctx, recordings.Upload{
 		ProjectID: projectID, Body: f, Hints: []string{file}, Describe: func() (recordings.Description, error) { return d, nil },
 	})
 	if err != nil {

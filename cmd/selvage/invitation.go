@@ -36,7 +36,7 @@ var invitationView = view[operator.Link]{
 }
 
 func (c *cli) listInvitations(ctx context.Context, a *app, _ *cobra.Command, _ []string) error {
-	all, err := page.Every(ctx, a.operators.Invitations)
+	all, err := page.Every(ctx, a.Operators.Invitations)
 	if err != nil {
 		return err
 	}
@@ -44,15 +44,15 @@ func (c *cli) listInvitations(ctx context.Context, a *app, _ *cobra.Command, _ [
 }
 
 func (c *cli) renewInvitation(ctx context.Context, a *app, _ *cobra.Command, args []string) error {
-	l, token, err := a.operators.Renew(ctx, args[0], "")
+	l, token, err := a.Operators.Renew(ctx, args[0], "")
 	if err != nil {
 		return err
 	}
-	return one(c, setupLinks, setupLink{l, a.setupURL(token)})
+	return one(c, setupLinks, setupLink{l, a.SetupURL(token)})
 }
 
 func (c *cli) withdrawInvitation(ctx context.Context, a *app, _ *cobra.Command, args []string) error {
-	l, err := a.operators.Withdraw(ctx, args[0])
+	l, err := a.Operators.Withdraw(ctx, args[0])
 	if err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ func (c *cli) verifyCommand() *cobra.Command {
 func (c *cli) verifySubscriber(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
 	s, err := a.subscriber(ctx, cmd, args[0])
 	if err == nil {
-		s, err = a.fabric.VerifySubscriber(ctx, s.ProjectID, s.ID)
+		s, err = a.Fabric.VerifySubscriber(ctx, s.ProjectID, s.ID)
 	}
 	if err != nil {
 		return err
@@ -46,8 +46,8 @@ func (c *cli) verifySubscriber(ctx context.Context, a *app, cmd *cobra.Command, 
 
 // sayKept says where a mail is that nobody sends.
 func (c *cli) sayKept(a *app) {
-	if a.box != nil {
-		fmt.Fprintln(c.stderr, "mail.url is log:, so the mail is not sent, but kept by the server: see "+a.where.Public+"/dev/mail")
+	if a.Box != nil {
+		fmt.Fprintln(c.stderr, "mail.url is log:, so the mail is not sent, but kept by the server: see "+a.Where.Public+"/dev/mail")
 	}
 }
 
@@ -61,14 +61,14 @@ func (c *cli) inviteSubscriber(ctx context.Context, a *app, cmd *cobra.Command, 
 	}
 	email, _ := cmd.Flags().GetString("email")
 	inviter, _ := cmd.Flags().GetString("inviter")
-	s, err := a.store.FindSubscriberByEmail(ctx, p.ID, fabric.NormalizeEmail(email))
+	s, err := a.Store.FindSubscriberByEmail(ctx, p.ID, fabric.NormalizeEmail(email))
 	if errors.Is(err, problem.NotFound) {
-		s, err = a.fabric.CreateSubscriber(ctx, p.ID, fabric.SubscriberInput{Email: &email})
+		s, err = a.Fabric.CreateSubscriber(ctx, p.ID, fabric.SubscriberInput{Email: &email})
 	}
 	if err != nil {
 		return err
 	}
-	if s, err = a.fabric.InviteSubscriber(ctx, p.ID, s.ID, inviter); err != nil {
+	if s, err = a.Fabric.InviteSubscriber(ctx, p.ID, s.ID, inviter); err != nil {
 		return err
 	}
 	c.sayKept(a)

@@ -129,7 +129,7 @@ func (c *cli) createKey(ctx context.Context, a *app, cmd *cobra.Command, _ []str
 	if err != nil {
 		return err
 	}
-	k, secret, err := a.fabric.CreateAPIKey(ctx, p.ID, in, nil)
+	k, secret, err := a.Fabric.CreateAPIKey(ctx, p.ID, in, nil)
 	if err != nil {
 		return err
 	}
@@ -142,7 +142,7 @@ func (c *cli) listKeys(ctx context.Context, a *app, cmd *cobra.Command, _ []stri
 		return err
 	}
 	found, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[fabric.APIKey], error) {
-		return a.fabric.ListAPIKeys(ctx, p.ID, q)
+		return a.Fabric.ListAPIKeys(ctx, p.ID, q)
 	})
 	if err != nil {
 		return err
@@ -156,7 +156,7 @@ func (c *cli) listKeys(ctx context.Context, a *app, cmd *cobra.Command, _ []stri
 
 func (c *cli) revokeKey(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
 	_, err := among(ctx, a, cmd, func(projectID string) (problem.Kind, error) {
-		return "", a.fabric.RevokeAPIKey(ctx, projectID, args[0])
+		return "", a.Fabric.RevokeAPIKey(ctx, projectID, args[0])
 	})
 	return err
 }

@@ -89,7 +89,7 @@ func parseScopes(names []string) ([]fabric.Scope, error) {
 }
 
 func (a *app) key(ctx context.Context, cmd *cobra.Command, id string) (fabric.APIKey, error) {
-	return among(ctx, a, cmd, func(projectID string) (fabric.APIKey, error) { return a.fabric.FindAPIKey(ctx, projectID, id) })
+	return among(ctx, a, cmd, func(projectID string) (fabric.APIKey, error) { return a.Fabric.FindAPIKey(ctx, projectID, id) })
 }
 
 func (c *cli) showKey(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
@@ -109,7 +109,7 @@ func (c *cli) updateKey(ctx context.Context, a *app, cmd *cobra.Command, args []
 	if err != nil {
 		return err
 	}
-	if k, err = a.fabric.UpdateAPIKey(ctx, k.ProjectID, k.ID, in, nil); err != nil {
+	if k, err = a.Fabric.UpdateAPIKey(ctx, k.ProjectID, k.ID, in, nil); err != nil {
 		return err
 	}
 	return one(c, apiKeys, apiKey{APIKey: k})
@@ -120,7 +120,7 @@ func (c *cli) rotateKey(ctx context.Context, a *app, cmd *cobra.Command, args []
 	if err != nil {
 		return err
 	}
-	k, secret, err := a.fabric.RotateAPIKey(ctx, k.ProjectID, k.ID, spanOf(cmd, "overlap"), nil)
+	k, secret, err := a.Fabric.RotateAPIKey(ctx, k.ProjectID, k.ID, spanOf(cmd, "overlap"), nil)
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,8 @@ const module = "github.com/selvage/selvage"
 var layers = map[string][]string{
 	// the root: everything; nothing imports it
 	"cmd/selvage": {"*"},
+	// what a server and commands stand on: the services, put together
+	"internal/server": {"dashboard", "fabric", "fabric/kinds", "fabric/relay", "fabric/rest", "idp", "idp/oidc", "internal/apidoc", "internal/audit", "internal/blob", "internal/ca", "internal/certs", "internal/clock", "internal/config", "internal/console", "internal/database", "internal/datadir", "internal/deliver", "internal/doctor", "internal/egress", "internal/factor", "internal/limit", "internal/mail", "internal/manual", "internal/openapi", "internal/page", "internal/password", "internal/problem", "internal/revocation", "internal/session", "internal/session/failover", "internal/session/redis", "internal/session/sql", "internal/span", "internal/store", "internal/web", "internal/words", "keys", "operator", "recordings", "recordings/laml", "recordings/rest", "sdk", "static", "templates"},
 	// protocols and rows: their nouns and the plumbing, never each other
 	"dashboard":       {"fabric", "fabric/kinds", "idp", "internal/audit", "internal/factor", "internal/logo", "internal/page", "internal/palette", "internal/problem", "internal/web", "internal/words", "keys", "operator", "recordings", "recordings/levels", "templates"},
 	"fabric/relay":    {"fabric", "internal/problem", "internal/web"},
@@ -33,6 +35,7 @@ var layers = map[string][]string{
 	// plumbing
 	"internal/config":              {"fabric", "idp", "internal/database", "internal/datadir", "internal/mail", "internal/password", "internal/problem", "internal/session/redis", "internal/span", "internal/suggest", "keys", "operator"},
 	"internal/doctor":              {"fabric/kinds", "internal/ca", "internal/certs", "internal/clock", "internal/config", "internal/database", "internal/datadir", "internal/deliver", "internal/problem", "internal/session/redis", "internal/session/sql", "internal/store", "internal/truststore", "keys"},
+	"internal/console":             {"internal/config"},
 	"internal/declared":            {"fabric", "fabric/kinds", "idp", "internal/page", "internal/problem"},
 	"internal/factor":              {"internal/problem", "internal/session", "keys"},
 	"internal/factor/factortest":   nil,
@@ -123,11 +126,11 @@ var only = map[string][]string{
 	"github.com/nicksnyder/go-i18n":       {"internal/words"},
 	"github.com/spf13/cobra":              {"cmd/selvage"},
 	"github.com/knadh/koanf":              {"internal/config"},
-	"github.com/prometheus/client_golang": {"cmd/selvage"},
+	"github.com/prometheus/client_golang": {"internal/server"},
 	"github.com/wneessen/go-mail":         {"internal/mail"},
 	"github.com/emersion/go-smtp":         {"test/inbox"},
 	"database/sql":                        {"internal/database", "internal/session/sql", "internal/store"},
-	"net/http":                            {"bench", "cmd/selvage", "dashboard", "fabric/relay", "fabric/rest", "idp/oidc", "internal/apidoc", "internal/manual", "internal/certs", "internal/deliver", "internal/doctor", "internal/egress", "internal/openapi/openapitest", "internal/web", "recordings/laml", "recordings/rest", "sdk", "static", "templates", "test/acme", "test/harness"},
+	"net/http":                            {"bench", "dashboard", "fabric/relay", "fabric/rest", "idp/oidc", "internal/apidoc", "internal/manual", "internal/certs", "internal/deliver", "internal/doctor", "internal/egress", "internal/openapi/openapitest", "internal/server", "internal/web", "recordings/laml", "recordings/rest", "sdk", "static", "templates", "test/acme", "test/harness"},
 }
 
 // A listed package is what `go list` tells of one.

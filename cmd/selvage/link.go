@@ -35,11 +35,11 @@ func (c *cli) linkRecording(ctx context.Context, a *app, cmd *cobra.Command, arg
 	if err != nil {
 		return err
 	}
-	auth, err := a.recordings.MediaAuth(ctx, r.ProjectID)
+	auth, err := a.Recordings.MediaAuth(ctx, r.ProjectID)
 	if err != nil {
 		return err
 	}
-	url := a.where.Public + laml.MediaPath(r, format)
+	url := a.Where.Public + laml.MediaPath(r, format)
 	switch auth {
 	case recordings.Public:
 		fmt.Fprintln(c.stderr, "The media of this project is public: this is its URL, and it does not expire.")
@@ -48,7 +48,7 @@ func (c *cli) linkRecording(ctx context.Context, a *app, cmd *cobra.Command, arg
 	default:
 		return fmt.Errorf("the media of this project is for who has credentials, and links do not count: `selvage project update %s --media-auth signed` makes them", r.ProjectID)
 	}
-	signed, err := a.recordings.Sign(r, format, spanOf(cmd, "expires-in"))
+	signed, err := a.Recordings.Sign(r, format, spanOf(cmd, "expires-in"))
 	if err != nil {
 		return err
 	}

@@ -45,12 +45,12 @@ func (c *cli) listLogouts(ctx context.Context, a *app, cmd *cobra.Command, args 
 	if err != nil {
 		return err
 	}
-	cl, err := a.idp.FindClient(ctx, args[0])
+	cl, err := a.IDP.FindClient(ctx, args[0])
 	if err != nil {
 		return err
 	}
 	all, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[fabric.Logout], error) {
-		return a.fabric.ListLogouts(ctx, cl.ProjectID, cl.ID, state, q)
+		return a.Fabric.ListLogouts(ctx, cl.ProjectID, cl.ID, state, q)
 	})
 	if err != nil {
 		return err
@@ -59,18 +59,18 @@ func (c *cli) listLogouts(ctx context.Context, a *app, cmd *cobra.Command, args 
 }
 
 func (c *cli) redeliverLogout(ctx context.Context, a *app, _ *cobra.Command, args []string) error {
-	cl, err := a.idp.FindClient(ctx, args[0])
+	cl, err := a.IDP.FindClient(ctx, args[0])
 	if err != nil {
 		return err
 	}
 	if len(args) == 2 {
-		l, err := a.fabric.RedeliverLogout(ctx, cl.ProjectID, cl.ID, args[1])
+		l, err := a.Fabric.RedeliverLogout(ctx, cl.ProjectID, cl.ID, args[1])
 		if err != nil {
 			return err
 		}
 		return one(c, logouts, l)
 	}
-	n, err := a.fabric.RedeliverDeadLogouts(ctx, cl.ProjectID, cl.ID)
+	n, err := a.Fabric.RedeliverDeadLogouts(ctx, cl.ProjectID, cl.ID)
 	if err != nil {
 		return err
 	}

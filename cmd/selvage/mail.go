@@ -64,7 +64,7 @@ func (c *cli) listMails(ctx context.Context, a *app, cmd *cobra.Command, _ []str
 		return usagef("--state needs pending, sent, kept or dead; it is %q", state)
 	}
 	all, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[mail.Letter], error) {
-		return a.store.ListLetters(ctx, mail.State(state), q)
+		return a.Store.ListLetters(ctx, mail.State(state), q)
 	})
 	if err != nil {
 		return err
@@ -74,13 +74,13 @@ func (c *cli) listMails(ctx context.Context, a *app, cmd *cobra.Command, _ []str
 
 func (c *cli) retryMail(ctx context.Context, a *app, _ *cobra.Command, args []string) error {
 	if len(args) == 1 {
-		l, err := a.store.RetryLetter(ctx, args[0])
+		l, err := a.Store.RetryLetter(ctx, args[0])
 		if err != nil {
 			return err
 		}
 		return one(c, mails, l)
 	}
-	n, err := a.store.RetryDeadLetters(ctx)
+	n, err := a.Store.RetryDeadLetters(ctx)
 	if err != nil {
 		return err
 	}
@@ -96,12 +96,12 @@ func (c *cli) testMail(ctx context.Context, a *app, cmd *cobra.Command, _ []stri
 		return usagef("--to needs an e-mail address; it is %q", to)
 	}
 	d := mail.Draft{Kind: mail.Test, To: fabric.NormalizeEmail(to), Brand: mail.Brand{Name: "selvage"}}
-	if err := a.post.Deliver(ctx, uuid.NewString(), d); err != nil {
+	if err := a.Post.Deliver(ctx, uuid.NewString(), d); err != nil {
 		return fmt.Errorf("the mail was not taken: %w; see mail.url, mail.password and mail.from", err)
 	}
 	where := "taken by the server of mail.url"
-	if a.box != nil {
-		where = "kept, since mail.url is log:; see " + a.where.Public + "/dev/mail"
+	if a.Box != nil {
+		where = "kept, since mail.url is log:; see " + a.Where.Public + "/dev/mail"
 	}
 	_, err := fmt.Fprintln(c.stdout, "the mail to "+to+" is "+where)
 	return err

@@ -2,9 +2,8 @@
 // and keeps them: the server and everything an operator does to it are
 // sub-commands of this one binary.
 //
-// It is the composition root: it reads the configuration, opens the backends,
-// builds the services over them and mounts what they serve. Rules and protocols
-// live in the packages that it puts together.
+// A command reads the configuration (internal/config), has the services put together
+// (internal/server), and asks them. What it prints, and how, is here.
 package main
 
 import (

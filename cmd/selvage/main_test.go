@@ -94,7 +94,7 @@ func TestScripts(t *testing.T) {
 			setBackend(e)
 			e.Setenv("GORACE", race)
 			e.Setenv(raced, os.Getenv(raced))
-			demo, err := filepath.Abs("demo")
+			demo, err := filepath.Abs("../../internal/server/demo")
 			e.Setenv("DEMO", demo)
 			e.Setenv("GUIDE", filepath.Join(demo, "../../../docs/guide.md"))
 			e.Setenv("PASTE", filepath.Join(demo, "../testdata/paste.sh"))

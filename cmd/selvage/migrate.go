@@ -64,7 +64,7 @@ func (c *cli) migrateCommand() *cobra.Command {
 		Long: "Brings the schema up to date, as every start and every command does. An SQLite file is copied beside itself\n" +
 			"first, under its name and .schema-N, of which two stay; of PostgreSQL make a copy with pg_dump.",
 		RunE: c.with(func(ctx context.Context, a *app, _ *cobra.Command, _ []string) error {
-			return c.showSchema(ctx, a.config)
+			return c.showSchema(ctx, a.Config)
 		}),
 	}
 	return noun("migrate", "The schema of the database", status, up)

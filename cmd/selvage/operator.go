@@ -127,7 +127,7 @@ func (c *cli) createOperator(ctx context.Context, a *app, cmd *cobra.Command, _ 
 	if in.Password, err = c.password(cmd, true); err != nil {
 		return err
 	}
-	o, err := a.operators.Create(ctx, in)
+	o, err := a.Operators.Create(ctx, in)
 	if err != nil {
 		return err
 	}
@@ -135,7 +135,7 @@ func (c *cli) createOperator(ctx context.Context, a *app, cmd *cobra.Command, _ 
 }
 
 func (c *cli) listOperators(ctx context.Context, a *app, _ *cobra.Command, _ []string) error {
-	all, err := page.Every(ctx, a.operators.List)
+	all, err := page.Every(ctx, a.Operators.List)
 	if err != nil {
 		return err
 	}
@@ -143,7 +143,7 @@ func (c *cli) listOperators(ctx context.Context, a *app, _ *cobra.Command, _ []s
 }
 
 func (c *cli) showOperator(ctx context.Context, a *app, _ *cobra.Command, args []string) error {
-	o, err := a.operators.Find(ctx, args[0])
+	o, err := a.Operators.Find(ctx, args[0])
 	if err != nil {
 		return err
 	}
@@ -160,7 +160,7 @@ func (c *cli) updateOperator(ctx context.Context, a *app, cmd *cobra.Command, ar
 }
 
 func (c *cli) changeOperator(ctx context.Context, a *app, name string, in operator.Input) error {
-	o, err := a.operators.Update(ctx, name, in, "")
+	o, err := a.Operators.Update(ctx, name, in, "")
 	if err != nil {
 		return err
 	}
@@ -179,13 +179,13 @@ func (c *cli) enableOperator(ctx context.Context, a *app, _ *cobra.Command, args
 
 func (c *cli) resetOperator(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
 	if link, _ := cmd.Flags().GetBool("link"); link {
-		l, token, err := a.operators.Recover(ctx, args[0], "")
+		l, token, err := a.Operators.Recover(ctx, args[0], "")
 		if err != nil {
 			return err
 		}
-		return one(c, setupLinks, setupLink{l, a.setupURL(token)})
+		return one(c, setupLinks, setupLink{l, a.SetupURL(token)})
 	}
-	if _, err := a.operators.Find(ctx, args[0]); err != nil {
+	if _, err := a.Operators.Find(ctx, args[0]); err != nil {
 		return err
 	}
 	secret, err := c.password(cmd, true)
@@ -199,14 +199,14 @@ func (c *cli) resetOperator(ctx context.Context, a *app, cmd *cobra.Command, arg
 }
 
 func (c *cli) deleteOperator(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
-	o, err := a.operators.Find(ctx, args[0])
+	o, err := a.Operators.Find(ctx, args[0])
 	if err != nil {
 		return err
 	}
 	if err := c.confirm(cmd, "This deletes the operator "+o.Email+".", o.Email); err != nil {
 		return err
 	}
-	if err := a.operators.Delete(ctx, o.ID); err != nil {
+	if err := a.Operators.Delete(ctx, o.ID); err != nil {
 		return err
 	}
 	fmt.Fprintf(c.stderr, "what they made stays good: selvage audit list --actor %s --action api_key\n", o.ID)
@@ -242,7 +242,7 @@ func (c *cli) printSetupLink(ctx context.Context, a *app, cmd *cobra.Command, _ 
 	}
 	switch len(all) {
 	case 0:
-		all = []operator.Membership{owner}
+		all = []operator.Membership{{Role: operator.Owner}}
 	case 1:
 	default:
 		return usagef("%s takes one --role: give it others with `selvage operator update`", verb(cmd))
@@ -251,9 +251,9 @@ func (c *cli) printSetupLink(ctx context.Context, a *app, cmd *cobra.Command, _ 
 	if given := text(cmd, "email"); given != nil {
 		email = *given
 	}
-	l, token, err := a.operators.Invite(ctx, email, all[0], "")
+	l, token, err := a.Operators.Invite(ctx, email, all[0], "")
 	if err != nil {
 		return err
 	}
-	return one(c, setupLinks, setupLink{l, a.setupURL(token)})
+	return one(c, setupLinks, setupLink{l, a.SetupURL(token)})
 }

@@ -10,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/term"
+
+	"github.com/selvage/selvage/internal/console"
 )
 
 // A view says how the things of a noun are printed.
@@ -113,7 +115,7 @@ func ids[T any](c *cli, id func(T) string, items ...T) error {
 func (c *cli) json(v any) error {
 	enc := json.NewEncoder(c.stdout)
 	enc.SetEscapeHTML(false)
-	if isTerminal(c.stdout) {
+	if console.IsTerminal(c.stdout) {
 		enc.SetIndent("", "  ")
 	}
 	return enc.Encode(v)
@@ -136,15 +138,10 @@ func (c *cli) faint(s string) string { return c.coloured("2", s) }
 // coloured writes a text under parameters of SGR (ECMA-48, section 8.3.117), where
 // the terminal shows it so and nobody asked for none.
 func (c *cli) coloured(sgr, s string) string {
-	if !isTerminal(c.stdout) || c.getenv("NO_COLOR") != "" || c.getenv("TERM") == "dumb" || strings.TrimSpace(s) == "" {
+	if !console.IsTerminal(c.stdout) || c.getenv("NO_COLOR") != "" || c.getenv("TERM") == "dumb" || strings.TrimSpace(s) == "" {
 		return s
 	}
 	return "\x1b[" + sgr + "m" + s + "\x1b[0m"
-}
-
-func isTerminal(w any) bool {
-	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 // terminalWidth gives the columns of a terminal, and 0 for anything else.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"github.com/selvage/selvage/internal/console"
 )
 
 // A progress tells who looks on how far long work has come: one line of the terminal,
@@ -23,7 +25,7 @@ const progressEvery = 200 * time.Millisecond
 func (c *cli) progress(what string) *progress {
 	p := &progress{what: what, now: time.Now}
 	p.begun = p.now()
-	if isTerminal(c.stderr) && !isTerminal(c.stdout) {
+	if console.IsTerminal(c.stderr) && !console.IsTerminal(c.stdout) {
 		p.w = c.stderr
 	}
 	return p

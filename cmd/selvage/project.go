@@ -11,6 +11,7 @@ import (
 	"github.com/selvage/selvage/internal/datadir"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/server"
 )
 
 var projects = view[fabric.Project]{
@@ -96,8 +97,8 @@ func (c *cli) createProject(cmd *cobra.Command, args []string) error {
 			return err
 		}
 	}
-	return c.over(cmd.Context(), config, options{}, func(a *app) error {
-		p, err := a.fabric.CreateProject(cmd.Context(), args[0])
+	return c.over(cmd.Context(), config, server.Options{}, func(a *app) error {
+		p, err := a.Fabric.CreateProject(cmd.Context(), args[0])
 		if err != nil {
 			return err
 		}
@@ -106,7 +107,7 @@ func (c *cli) createProject(cmd *cobra.Command, args []string) error {
 }
 
 func (c *cli) listProjects(ctx context.Context, a *app, _ *cobra.Command, _ []string) error {
-	all, err := page.Every(ctx, a.fabric.ListProjects)
+	all, err := page.Every(ctx, a.Fabric.ListProjects)
 	if err != nil {
 		return err
 	}
@@ -114,7 +115,7 @@ func (c *cli) listProjects(ctx context.Context, a *app, _ *cobra.Command, _ []st
 }
 
 func (c *cli) showProject(ctx context.Context, a *app, _ *cobra.Command, args []string) error {
-	p, err := a.fabric.FindProject(ctx, args[0])
+	p, err := a.Fabric.FindProject(ctx, args[0])
 	if err != nil {
 		return err
 	}
@@ -137,9 +138,9 @@ func (c *cli) updateProject(ctx context.Context, a *app, cmd *cobra.Command, arg
 	if err != nil {
 		return err
 	}
-	p, err := a.fabric.UpdateProject(ctx, args[0], change)
+	p, err := a.Fabric.UpdateProject(ctx, args[0], change)
 	if err == nil && given {
-		p, err = a.fabric.SetLogo(ctx, p.ID, made)
+		p, err = a.Fabric.SetLogo(ctx, p.ID, made)
 	}
 	if err != nil {
 		return err
@@ -148,14 +149,14 @@ func (c *cli) updateProject(ctx context.Context, a *app, cmd *cobra.Command, arg
 }
 
 func (c *cli) deleteProject(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
-	p, err := a.fabric.FindProject(ctx, args[0])
+	p, err := a.Fabric.FindProject(ctx, args[0])
 	if err != nil {
 		return err
 	}
 	if err := c.confirm(cmd, fmt.Sprintf("This deletes the project %s and all its keys, clients, subscribers and recordings.", p.Name), p.Name); err != nil {
 		return err
 	}
-	return a.fabric.DeleteProject(ctx, p.ID)
+	return a.Fabric.DeleteProject(ctx, p.ID)
 }
 
 // addProject gives a command the flag --project.
@@ -166,13 +167,13 @@ func addProject(cmd *cobra.Command) {
 // project gives the project that a command is about.
 func (a *app) project(ctx context.Context, cmd *cobra.Command) (fabric.Project, error) {
 	if id, _ := cmd.Flags().GetString("project"); id != "" {
-		p, err := a.fabric.FindProject(ctx, id)
+		p, err := a.Fabric.FindProject(ctx, id)
 		if errors.Is(err, problem.NotFound) {
 			return p, notFoundf("--project: there is no project %s; `selvage project list` shows those there are", id)
 		}
 		return p, err
 	}
-	some, err := a.fabric.ListProjects(ctx, page.Query{Size: 2})
+	some, err := a.Fabric.ListProjects(ctx, page.Query{Size: 2})
 	switch {
 	case err != nil:
 		return fabric.Project{}, err
@@ -194,7 +195,7 @@ func among[T any](ctx context.Context, a *app, cmd *cobra.Command, find func(pro
 		}
 		return find(p.ID)
 	}
-	all, err := page.Every(ctx, a.fabric.ListProjects)
+	all, err := page.Every(ctx, a.Fabric.ListProjects)
 	if err != nil {
 		return found, err
 	}

@@ -151,7 +151,7 @@ func (c *cli) listRecordings(ctx context.Context, a *app, cmd *cobra.Command, _ 
 		}
 	}
 	found, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[recordings.Recording], error) {
-		return a.recordings.List(ctx, filter, q)
+		return a.Recordings.List(ctx, filter, q)
 	})
 	if err != nil {
 		return err
@@ -161,7 +161,7 @@ func (c *cli) listRecordings(ctx context.Context, a *app, cmd *cobra.Command, _ 
 
 func (a *app) recording(ctx context.Context, cmd *cobra.Command, sid string) (recordings.Recording, error) {
 	return among(ctx, a, cmd, func(projectID string) (recordings.Recording, error) {
-		return a.recordings.Find(ctx, recordings.Owner{ProjectID: projectID}, sid)
+		return a.Recordings.Find(ctx, recordings.Owner{ProjectID: projectID}, sid)
 	})
 }
 
@@ -181,7 +181,7 @@ func (c *cli) deleteRecording(ctx context.Context, a *app, cmd *cobra.Command, a
 	if err := c.confirm(cmd, "This deletes the recording "+r.Sid+".", r.Sid); err != nil {
 		return err
 	}
-	return a.recordings.Delete(ctx, r.ProjectID, r.Sid)
+	return a.Recordings.Delete(ctx, r.ProjectID, r.Sid)
 }
 
 func (c *cli) downloadRecording(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
@@ -195,7 +195,7 @@ func (c *cli) downloadRecording(ctx context.Context, a *app, cmd *cobra.Command,
 	} else if len(args) > 1 {
 		name = args[1]
 	}
-	media, err := a.recordings.Render(ctx, recordings.Owner{ProjectID: r.ProjectID}, r.Sid, recordings.Wanted{Format: recordings.Original})
+	media, err := a.Recordings.Render(ctx, recordings.Owner{ProjectID: r.ProjectID}, r.Sid, recordings.Wanted{Format: recordings.Original})
 	if err != nil {
 		return err
 	}

@@ -59,7 +59,7 @@ func (c *cli) resourceCommand() *cobra.Command {
 
 // kindNamed gives a kind by its type or path.
 func (a *app) kindNamed(name string) (*kinds.Kind, error) {
-	all := a.fabric.Kinds()
+	all := a.Fabric.Kinds()
 	if k := all.ByType(name); k != nil {
 		return k, nil
 	}
@@ -90,7 +90,7 @@ func (c *cli) listResources(ctx context.Context, a *app, cmd *cobra.Command, _ [
 		}
 	}
 	found, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[fabric.Thing], error) {
-		return a.fabric.ListThings(ctx, p.ID, q)
+		return a.Fabric.ListThings(ctx, p.ID, q)
 	})
 	if err != nil {
 		return err
@@ -98,7 +98,7 @@ func (c *cli) listResources(ctx context.Context, a *app, cmd *cobra.Command, _ [
 	shown := []resource{}
 	for _, t := range found {
 		if t.Resource != nil && (k == nil || k.Type == t.Resource.Type) {
-			shown = append(shown, resource{*t.Resource, a.fabric.KindOf(*t.Resource)})
+			shown = append(shown, resource{*t.Resource, a.Fabric.KindOf(*t.Resource)})
 		}
 	}
 	return list(c, resources, shown)
@@ -106,14 +106,14 @@ func (c *cli) listResources(ctx context.Context, a *app, cmd *cobra.Command, _ [
 
 // findResource finds a resource by its id.
 func (a *app) findResource(ctx context.Context, cmd *cobra.Command, id string) (resource, error) {
-	t, err := among(ctx, a, cmd, func(projectID string) (fabric.Thing, error) { return a.fabric.FindThing(ctx, projectID, id) })
+	t, err := among(ctx, a, cmd, func(projectID string) (fabric.Thing, error) { return a.Fabric.FindThing(ctx, projectID, id) })
 	if err != nil {
 		return resource{}, err
 	}
 	if t.Subscriber != nil {
 		return resource{}, notFoundf("%s is a subscriber: `selvage subscriber show` shows it", id)
 	}
-	return resource{*t.Resource, a.fabric.KindOf(*t.Resource)}, nil
+	return resource{*t.Resource, a.Fabric.KindOf(*t.Resource)}, nil
 }
 
 func (c *cli) showResource(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
@@ -140,7 +140,7 @@ func (c *cli) createResource(ctx context.Context, a *app, cmd *cobra.Command, ar
 	if err != nil {
 		return err
 	}
-	made, err := a.fabric.CreateResource(ctx, p.ID, k, sent)
+	made, err := a.Fabric.CreateResource(ctx, p.ID, k, sent)
 	if err != nil {
 		return inFile(args[1], err)
 	}
@@ -211,5 +211,5 @@ func (c *cli) deleteResource(ctx context.Context, a *app, cmd *cobra.Command, ar
 	if err := c.confirm(cmd, "This deletes the "+r.Type+" "+r.DisplayName+" and its addresses.", r.DisplayName); err != nil {
 		return err
 	}
-	return a.fabric.DeleteThing(ctx, r.ProjectID, r.ID)
+	return a.Fabric.DeleteThing(ctx, r.ProjectID, r.ID)
 }

@@ -13,52 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/selvage/selvage/fabric"
-	"github.com/selvage/selvage/internal/factor"
-	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/recordings"
 )
-
-// export adds to an export what lies outside the fabric: recordings and factors.
-func (a *app) export(ctx context.Context, e *fabric.Export) error {
-	owner := recordings.Owner{ProjectID: e.Subscriber.ProjectID, SubscriberID: e.Subscriber.ID}
-	all, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[recordings.Recording], error) {
-		return a.store.ListRecordings(ctx, recordings.Filter{Owner: owner}, q)
-	})
-	if err != nil {
-		return err
-	}
-	for _, r := range all {
-		e.Recordings = append(e.Recordings, fabric.ExportedRecording{
-			Sid: r.Sid, CallSid: r.CallSid, ConferenceSid: r.ConferenceSid, From: r.From, To: r.To, Direction: r.Direction, Track: r.Track, Status: string(r.Status),
-			Duration: r.Duration().Seconds(), Codec: r.Codec, Bytes: r.Bytes, SHA256: r.SHA256, StartTime: fabric.Known(r.StartTime), CreatedAt: r.Created,
-		})
-	}
-	who := factor.Owner{Kind: factor.Subscriber, ID: e.Subscriber.ID}
-	passkeys, err := a.store.ListPasskeys(ctx, who)
-	if err != nil {
-		return err
-	}
-	for _, k := range passkeys {
-		e.Passkeys = append(e.Passkeys, fabric.ExportedPasskey{ID: k.ID, Name: k.Name, CreatedAt: k.Created, UsedAt: fabric.Known(k.Used)})
-	}
-	set, err := a.store.HasFactors(ctx, who)
-	if err != nil {
-		return err
-	}
-	codes, err := a.store.FindRecoveryCodes(ctx, who)
-	e.Authenticator, e.RecoveryCodes = set.TOTP, codes.Left
-	return err
-}
-
-// erased has forgotten what no row holds any more. Where media are not at hand, the
-// server's sweeper removes them within a minute.
-func (a *app) erased(ctx context.Context, e fabric.Erasure) error {
-	err := a.idp.Forget(ctx, e.Sessions...)
-	if a.recordings != nil {
-		err = errors.Join(err, a.recordings.Forget(e.Media...))
-	}
-	return err
-}
 
 // rightsCommands are those of what a person may ask of who keeps data about it.
 func (c *cli) rightsCommands() []*cobra.Command {
@@ -84,7 +40,7 @@ func (c *cli) exportSubscriber(ctx context.Context, a *app, cmd *cobra.Command, 
 	if media && len(args) < 2 {
 		return usagef("--recordings makes a zip: name its FILE")
 	}
-	e, err := a.fabric.ExportSubscriber(ctx, s.ProjectID, s.ID)
+	e, err := a.Fabric.ExportSubscriber(ctx, s.ProjectID, s.ID)
 	if err != nil {
 		return err
 	}
@@ -104,7 +60,7 @@ func (c *cli) exportSubscriber(ctx context.Context, a *app, cmd *cobra.Command, 
 		return err
 	}
 	if media {
-		err = a.zipExport(ctx, f, e, document)
+		err = zipExport(ctx, a, f, e, document)
 	} else {
 		_, err = f.Write(document)
 	}
@@ -115,7 +71,7 @@ func (c *cli) exportSubscriber(ctx context.Context, a *app, cmd *cobra.Command, 
 }
 
 // zipExport writes an export with the recordings whose bytes there are.
-func (a *app) zipExport(ctx context.Context, w io.Writer, e fabric.Export, document []byte) error {
+func zipExport(ctx context.Context, a *app, w io.Writer, e fabric.Export, document []byte) error {
 	z := zip.NewWriter(w)
 	f, err := z.Create("subscriber.json")
 	if err == nil {
@@ -129,7 +85,7 @@ func (a *app) zipExport(ctx context.Context, w io.Writer, e fabric.Export, docum
 		if r.Bytes == 0 {
 			continue
 		}
-		media, err := a.recordings.Render(ctx, owner, r.Sid, recordings.Wanted{Format: recordings.Original})
+		media, err := a.Recordings.Render(ctx, owner, r.Sid, recordings.Wanted{Format: recordings.Original})
 		if err != nil {
 			return err
 		}
@@ -182,7 +138,7 @@ func (c *cli) eraseSubscriber(ctx context.Context, a *app, cmd *cobra.Command, a
 	if err := c.confirm(cmd, what, s.Title()); err != nil {
 		return err
 	}
-	e, err := a.fabric.EraseSubscriber(ctx, s.ProjectID, s.ID)
+	e, err := a.Fabric.EraseSubscriber(ctx, s.ProjectID, s.ID)
 	if err != nil {
 		return err
 	}

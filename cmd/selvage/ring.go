@@ -60,7 +60,7 @@ func (c *cli) ringCommand() *cobra.Command {
 }
 
 func (c *cli) listRing(ctx context.Context, a *app, _ *cobra.Command, _ []string) error {
-	records, err := a.store.RingKeys(ctx)
+	records, err := a.Store.RingKeys(ctx)
 	if err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func (c *cli) rotateRing(ctx context.Context, a *app, cmd *cobra.Command, args [
 	var records []keys.Record
 	var errs []error
 	for _, use := range uses {
-		rec, err := a.ring.Rotate(ctx, use, now)
+		rec, err := a.Ring.Rotate(ctx, use, now)
 		if err != nil {
 			errs = append(errs, err)
 			continue
@@ -105,7 +105,7 @@ func parseUse(name string) (keys.Use, error) {
 }
 
 func (c *cli) retireKey(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
-	records, err := a.store.RingKeys(ctx)
+	records, err := a.Store.RingKeys(ctx)
 	if err != nil {
 		return err
 	}
@@ -118,5 +118,5 @@ func (c *cli) retireKey(ctx context.Context, a *app, cmd *cobra.Command, args []
 			return err
 		}
 	}
-	return a.ring.Retire(ctx, args[0])
+	return a.Ring.Retire(ctx, args[0])
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/config"
 	"github.com/selvage/selvage/internal/datadir"
+	"github.com/selvage/selvage/internal/server"
 	"github.com/selvage/selvage/internal/store"
 )
 
@@ -30,7 +31,7 @@ func cmdAged(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(datadir.Make(c.Data))
 	rows, err := store.Open(ctx, store.Config{URL: string(c.Database), Dir: c.Data, Now: func() time.Time { return then }})
 	ts.Check(err)
-	_, err = openRing(ctx, c, rows, slog.New(slog.DiscardHandler))
+	_, err = server.OpenRing(ctx, c, rows, slog.New(slog.DiscardHandler))
 	ts.Check(err)
 	for range n {
 		then = then.Add(time.Second)

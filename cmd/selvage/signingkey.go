@@ -57,7 +57,7 @@ func (c *cli) showSigningKey(ctx context.Context, a *app, cmd *cobra.Command, _ 
 	if err != nil {
 		return err
 	}
-	k, err := a.fabric.SigningKeys(ctx, p.ID)
+	k, err := a.Fabric.SigningKeys(ctx, p.ID)
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func (c *cli) rotateSigningKey(ctx context.Context, a *app, cmd *cobra.Command, 
 	if err != nil {
 		return err
 	}
-	k, err := a.fabric.RotateSigningKey(ctx, p.ID, spanOf(cmd, "overlap"))
+	k, err := a.Fabric.RotateSigningKey(ctx, p.ID, spanOf(cmd, "overlap"))
 	if err != nil {
 		return err
 	}

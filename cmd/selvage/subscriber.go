@@ -152,7 +152,7 @@ func (c *cli) createSubscriber(ctx context.Context, a *app, cmd *cobra.Command, 
 	if err != nil {
 		return err
 	}
-	s, err := a.fabric.CreateSubscriber(ctx, p.ID, in)
+	s, err := a.Fabric.CreateSubscriber(ctx, p.ID, in)
 	if err != nil {
 		return err
 	}
@@ -165,7 +165,7 @@ func (c *cli) listSubscribers(ctx context.Context, a *app, cmd *cobra.Command, _
 		return err
 	}
 	all, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[fabric.Subscriber], error) {
-		return a.fabric.ListSubscribers(ctx, p.ID, q)
+		return a.Fabric.ListSubscribers(ctx, p.ID, q)
 	})
 	if err != nil {
 		return err
@@ -181,10 +181,10 @@ func (a *app) subscriber(ctx context.Context, cmd *cobra.Command, id string) (fa
 		if err != nil {
 			return fabric.Subscriber{}, err
 		}
-		return a.store.FindSubscriberByEmail(ctx, p.ID, fabric.NormalizeEmail(id))
+		return a.Store.FindSubscriberByEmail(ctx, p.ID, fabric.NormalizeEmail(id))
 	}
 	return among(ctx, a, cmd, func(projectID string) (fabric.Subscriber, error) {
-		return a.fabric.FindSubscriber(ctx, projectID, id)
+		return a.Fabric.FindSubscriber(ctx, projectID, id)
 	})
 }
 
@@ -193,7 +193,7 @@ func (c *cli) showSubscriber(ctx context.Context, a *app, cmd *cobra.Command, ar
 	if err != nil {
 		return err
 	}
-	p, err := a.fabric.Presence(ctx, s.ProjectID, s.ID)
+	p, err := a.Fabric.Presence(ctx, s.ProjectID, s.ID)
 	if err != nil {
 		return err
 	}
@@ -209,7 +209,7 @@ func (c *cli) updateSubscriber(ctx context.Context, a *app, cmd *cobra.Command, 
 	if err != nil {
 		return err
 	}
-	if s, err = a.fabric.UpdateSubscriber(ctx, s.ProjectID, s.ID, in); err != nil {
+	if s, err = a.Fabric.UpdateSubscriber(ctx, s.ProjectID, s.ID, in); err != nil {
 		return err
 	}
 	return one(c, subscribers, s)
@@ -220,7 +220,7 @@ func (c *cli) unlockSubscriber(ctx context.Context, a *app, cmd *cobra.Command, 
 	if err != nil {
 		return err
 	}
-	return a.idp.Unlock(ctx, s)
+	return a.IDP.Unlock(ctx, s)
 }
 
 func (c *cli) deleteSubscriber(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
@@ -231,5 +231,5 @@ func (c *cli) deleteSubscriber(ctx context.Context, a *app, cmd *cobra.Command, 
 	if err := c.confirm(cmd, "This deletes the subscriber "+s.Title()+".", s.Title()); err != nil {
 		return err
 	}
-	return a.fabric.DeleteSubscriber(ctx, s.ProjectID, s.ID)
+	return a.Fabric.DeleteSubscriber(ctx, s.ProjectID, s.ID)
 }

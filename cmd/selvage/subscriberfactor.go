@@ -41,7 +41,7 @@ func left(f factor.Factor) string {
 }
 
 func (c *cli) listFactors(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
-	return listHeld(ctx, c, a, cmd, args[0], factors, a.fabric.SubscriberFactors)
+	return listHeld(ctx, c, a, cmd, args[0], factors, a.Fabric.SubscriberFactors)
 }
 
 func (c *cli) removeFactor(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
@@ -49,5 +49,5 @@ func (c *cli) removeFactor(ctx context.Context, a *app, cmd *cobra.Command, args
 	if err != nil {
 		return err
 	}
-	return a.fabric.RemoveFactor(ctx, s.ProjectID, s.ID, args[1])
+	return a.Fabric.RemoveFactor(ctx, s.ProjectID, s.ID, args[1])
 }

@@ -103,15 +103,15 @@ var families = view[fabric.Family]{
 }
 
 func (c *cli) listSessions(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
-	return listHeld(ctx, c, a, cmd, args[0], logins, a.fabric.SubscriberLogins)
+	return listHeld(ctx, c, a, cmd, args[0], logins, a.Fabric.SubscriberLogins)
 }
 
 func (c *cli) listConsents(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
-	return listHeld(ctx, c, a, cmd, args[0], consents, a.fabric.SubscriberConsents)
+	return listHeld(ctx, c, a, cmd, args[0], consents, a.Fabric.SubscriberConsents)
 }
 
 func (c *cli) listFamilies(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
-	return listHeld(ctx, c, a, cmd, args[0], families, a.fabric.SubscriberFamilies)
+	return listHeld(ctx, c, a, cmd, args[0], families, a.Fabric.SubscriberFamilies)
 }
 
 // listHeld prints all that a subscriber has of a thing.
@@ -141,11 +141,11 @@ func (c *cli) revokeSubscriber(ctx context.Context, a *app, cmd *cobra.Command, 
 	}
 	switch {
 	case sid != nil:
-		return a.fabric.EndLogin(ctx, s.ProjectID, s.ID, *sid)
+		return a.Fabric.EndLogin(ctx, s.ProjectID, s.ID, *sid)
 	case client != nil:
-		return a.fabric.RevokeConsent(ctx, s.ProjectID, s.ID, *client)
+		return a.Fabric.RevokeConsent(ctx, s.ProjectID, s.ID, *client)
 	case token != nil:
-		return a.fabric.RevokeFamily(ctx, s.ProjectID, s.ID, *token)
+		return a.Fabric.RevokeFamily(ctx, s.ProjectID, s.ID, *token)
 	}
-	return a.fabric.RevokeSubscriber(ctx, s.ProjectID, s.ID)
+	return a.Fabric.RevokeSubscriber(ctx, s.ProjectID, s.ID)
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/selvage/selvage/internal/console"
 )
 
 // table prints rows under their head, no wider than the terminal. What had to be
@@ -31,7 +33,7 @@ func (c *cli) table(rows [][]string, aside []string) error {
 			return err
 		}
 	}
-	if len(hidden) > 0 && isTerminal(c.stderr) {
+	if len(hidden) > 0 && console.IsTerminal(c.stderr) {
 		what := "1 column is"
 		if len(hidden) > 1 {
 			what = fmt.Sprintf("%d columns are", len(hidden))

@@ -94,9 +94,9 @@ func (c *cli) tokenCommand() *cobra.Command {
 // server in the data directory, where the configuration does not say.
 func (c *cli) withIssuer(do command) func(*cobra.Command, []string) error {
 	return c.with(func(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
-		_, beside := datadir.ReadRunning(a.config.Data)
-		if a.config.Database.Shared() && a.config.AuthURL == "" && a.config.PublicURL == "" && !beside {
-			c.warnings().Warn("tokens of other nodes may have another issuer than here; set SELVAGE_AUTH_URL as they do", "issuer", a.where.Issuer())
+		_, beside := datadir.ReadRunning(a.Config.Data)
+		if a.Config.Database.Shared() && a.Config.AuthURL == "" && a.Config.PublicURL == "" && !beside {
+			c.warnings().Warn("tokens of other nodes may have another issuer than here; set SELVAGE_AUTH_URL as they do", "issuer", a.Where.Issuer())
 		}
 		return do(ctx, a, cmd, args)
 	})
@@ -120,7 +120,7 @@ func (c *cli) subscriberToken(ctx context.Context, a *app, cmd *cobra.Command, _
 		return err
 	}
 	reference, _ := cmd.Flags().GetString("reference")
-	tokens, err := a.fabric.SubscriberToken(ctx, fabric.Issuer{ProjectID: p.ID}, fabric.SubscriberTokenInput{Reference: reference, ExpireAt: expireAt(cmd)})
+	tokens, err := a.Fabric.SubscriberToken(ctx, fabric.Issuer{ProjectID: p.ID}, fabric.SubscriberTokenInput{Reference: reference, ExpireAt: expireAt(cmd)})
 	if err != nil {
 		return err
 	}
@@ -136,7 +136,7 @@ func (c *cli) guestToken(ctx context.Context, a *app, cmd *cobra.Command, _ []st
 		return err
 	}
 	ids, _ := cmd.Flags().GetStringSlice("address")
-	tokens, err := a.fabric.GuestToken(ctx, fabric.Issuer{ProjectID: p.ID}, fabric.GuestTokenInput{AllowedAddresses: ids, ExpireAt: expireAt(cmd)})
+	tokens, err := a.Fabric.GuestToken(ctx, fabric.Issuer{ProjectID: p.ID}, fabric.GuestTokenInput{AllowedAddresses: ids, ExpireAt: expireAt(cmd)})
 	if err != nil {
 		return err
 	}
@@ -156,7 +156,7 @@ func (c *cli) inspectToken(ctx context.Context, a *app, _ *cobra.Command, _ []st
 	switch {
 	case !time.Now().Before(t.ExpiresAt):
 		seen.state = "expired"
-	case a.fabric.Check(ctx, t) != nil:
+	case a.Fabric.Check(ctx, t) != nil:
 		seen.state = "revoked"
 	}
 	return one(c, inspections, seen)
@@ -167,23 +167,23 @@ func (c *cli) revokeToken(ctx context.Context, a *app, _ *cobra.Command, _ []str
 	if err != nil {
 		return err
 	}
-	if k, err := a.fabric.FindEmbedKey(ctx, strings.TrimSpace(raw)); err == nil {
-		return a.fabric.RevokeEmbedKey(ctx, k)
+	if k, err := a.Fabric.FindEmbedKey(ctx, strings.TrimSpace(raw)); err == nil {
+		return a.Fabric.RevokeEmbedKey(ctx, k)
 	}
 	t, err := a.openAny(ctx, raw)
 	if err != nil {
 		return err
 	}
-	return a.fabric.Revoke(ctx, t)
+	return a.Fabric.Revoke(ctx, t)
 }
 
 // openAny gives what a token of whatever kind says.
 func (a *app) openAny(ctx context.Context, raw string) (fabric.Token, error) {
 	raw = strings.TrimSpace(raw)
-	if t, ok := a.fabric.Inspect(raw, fabric.SAT, fabric.Guest, fabric.Invite, fabric.Refresh, fabric.Service); ok {
+	if t, ok := a.Fabric.Inspect(raw, fabric.SAT, fabric.Guest, fabric.Invite, fabric.Refresh, fabric.Service); ok {
 		return t, nil
 	}
-	t, _, err := a.idp.InspectAccessToken(ctx, raw)
+	t, _, err := a.IDP.InspectAccessToken(ctx, raw)
 	if err != nil {
 		return fabric.Token{}, problem.New(problem.Unauthenticated, "unauthorized",
 			"this is no token of the server's, or a JWT that has expired or was revoked")
@@ -198,7 +198,7 @@ func (a *app) address(ctx context.Context, cmd *cobra.Command) (fabric.Address, 
 	}
 	id, _ := cmd.Flags().GetString("address")
 	return among(ctx, a, cmd, func(projectID string) (fabric.Address, error) {
-		return a.fabric.FindAddress(ctx, reachAll(projectID), id)
+		return a.Fabric.FindAddress(ctx, reachAll(projectID), id)
 	})
 }
 
@@ -210,7 +210,7 @@ func (c *cli) inviteToken(ctx context.Context, a *app, cmd *cobra.Command, _ []s
 	}
 	inviter := reachAll(address.ProjectID)
 	inviter.SubscriberID = address.ResourceID
-	token, err := a.fabric.Invite(ctx, inviter, fabric.InviteInput{AddressID: address.ID, ExpiresAt: expireAt(cmd)})
+	token, err := a.Fabric.Invite(ctx, inviter, fabric.InviteInput{AddressID: address.ID, ExpiresAt: expireAt(cmd)})
 	if err != nil {
 		return err
 	}

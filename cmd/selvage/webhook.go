@@ -112,7 +112,7 @@ func (c *cli) createWebhook(ctx context.Context, a *app, cmd *cobra.Command, _ [
 	if err != nil {
 		return err
 	}
-	w, err := a.fabric.CreateWebhook(ctx, p.ID, in)
+	w, err := a.Fabric.CreateWebhook(ctx, p.ID, in)
 	if err != nil {
 		return err
 	}
@@ -125,7 +125,7 @@ func (c *cli) listWebhooks(ctx context.Context, a *app, cmd *cobra.Command, _ []
 		return err
 	}
 	all, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[fabric.Webhook], error) {
-		return a.fabric.ListWebhooks(ctx, p.ID, q)
+		return a.Fabric.ListWebhooks(ctx, p.ID, q)
 	})
 	if err != nil {
 		return err
@@ -134,7 +134,7 @@ func (c *cli) listWebhooks(ctx context.Context, a *app, cmd *cobra.Command, _ []
 }
 
 func (a *app) webhook(ctx context.Context, cmd *cobra.Command, id string) (fabric.Webhook, error) {
-	return among(ctx, a, cmd, func(projectID string) (fabric.Webhook, error) { return a.fabric.FindWebhook(ctx, projectID, id) })
+	return among(ctx, a, cmd, func(projectID string) (fabric.Webhook, error) { return a.Fabric.FindWebhook(ctx, projectID, id) })
 }
 
 func (c *cli) showWebhook(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
@@ -154,7 +154,7 @@ func (c *cli) updateWebhook(ctx context.Context, a *app, cmd *cobra.Command, arg
 	if err != nil {
 		return err
 	}
-	if w, err = a.fabric.UpdateWebhook(ctx, w.ProjectID, w.ID, in); err != nil {
+	if w, err = a.Fabric.UpdateWebhook(ctx, w.ProjectID, w.ID, in); err != nil {
 		return err
 	}
 	return one(c, webhooks, w)
@@ -168,5 +168,5 @@ func (c *cli) deleteWebhook(ctx context.Context, a *app, cmd *cobra.Command, arg
 	if err := c.confirm(cmd, "This deletes the webhook to "+w.URL+" and what waits for it.", w.URL); err != nil {
 		return err
 	}
-	return a.fabric.DeleteWebhook(ctx, w.ProjectID, w.ID)
+	return a.Fabric.DeleteWebhook(ctx, w.ProjectID, w.ID)
 }

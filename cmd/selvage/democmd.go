@@ -1,0 +1,65 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+
+	"github.com/spf13/cobra"
+
+	"github.com/selvage/selvage/internal/server"
+)
+
+func (c *cli) demoCommand() *cobra.Command {
+	show := &cobra.Command{Use: "show", Short: "Print the demo's ids, secrets and curl lines again", Args: positional(), RunE: c.showDemo}
+	reset := &cobra.Command{
+		Use: "reset", Short: "Delete the demo with everything in it, and make it anew, with other ids and secrets", Args: positional(), RunE: c.withMedia(c.resetDemo),
+	}
+	addYes(reset)
+	return noun("demo", "The demo project of the first start", show, reset)
+}
+
+// noDemo is the error of a data directory without a demo.
+func noDemo(dir string) error {
+	return notFoundf("there is no demo in %s: `selvage serve` makes one when it starts on an empty data directory that only this machine can reach", dir)
+}
+
+func (c *cli) showDemo(cmd *cobra.Command, _ []string) error {
+	config, _, err := c.loadConfig(cmd.Flags())
+	if err != nil {
+		return err
+	}
+	text, err := server.DemoText(config.Data)
+	if errors.Is(err, fs.ErrNotExist) {
+		return noDemo(config.Data)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = c.stdout.Write(text)
+	return err
+}
+
+// server.ResetDemo makes the demo anew, beside a running server or without one. Where it is
+// interrupted it goes on from there.
+func (c *cli) resetDemo(ctx context.Context, a *app, cmd *cobra.Command, _ []string) error {
+	there, err := a.HasDemo()
+	switch {
+	case err != nil:
+		return err
+	case !there:
+		return noDemo(a.Config.Data)
+	case !a.Local() || !a.Config.Services.All():
+		return usagef("there is a demo only where nobody but this machine reaches the server, and it serves everything")
+	}
+	if err := c.ask(cmd, "This deletes the demo project with its subscribers, clients, keys and recordings, and makes another.", `Type "Demo" to go on: `, "Demo"); err != nil {
+		return err
+	}
+	text, err := a.ResetDemo(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(c.stdout, text)
+	return err
+}

@@ -1,0 +1,94 @@
+package server
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/selvage/selvage/internal/database"
+	"github.com/selvage/selvage/internal/session/failover"
+	"github.com/selvage/selvage/internal/session/redis"
+)
+
+// databases show what databases tell of themselves, by what they hold, whenever
+// metrics are asked for.
+type databases map[string]func() database.Stats
+
+// A databaseMetric is one number of each database.
+type databaseMetric struct {
+	desc *prometheus.Desc
+	kind prometheus.ValueType
+	read func(database.Stats) float64
+}
+
+func aboutDatabases(name, help string, kind prometheus.ValueType, read func(database.Stats) float64) databaseMetric {
+	return databaseMetric{prometheus.NewDesc("selvage_database_"+name, help, []string{"holds"}, nil), kind, read}
+}
+
+var databaseMetrics = []databaseMetric{
+	aboutDatabases("connections_open", "Connections to the database.", prometheus.GaugeValue, func(s database.Stats) float64 { return float64(s.Open) }),
+	aboutDatabases("connections_in_use", "Connections to the database that are in use.", prometheus.GaugeValue, func(s database.Stats) float64 { return float64(s.InUse) }),
+	aboutDatabases("waits_total", "Queries that waited for a connection.", prometheus.CounterValue, func(s database.Stats) float64 { return float64(s.Waits) }),
+	aboutDatabases("wait_seconds_total", "Time that queries have waited for a connection.", prometheus.CounterValue, func(s database.Stats) float64 { return s.Waited.Seconds() }),
+	aboutDatabases("changes_total", "Changes that were committed; several may share a commit.", prometheus.CounterValue, func(s database.Stats) float64 { return float64(s.Changes) }),
+	aboutDatabases("commits_total", "Commits.", prometheus.CounterValue, func(s database.Stats) float64 { return float64(s.Commits) }),
+	aboutDatabases("retries_total", "Changes that were run again since another was in their way.", prometheus.CounterValue, func(s database.Stats) float64 { return float64(s.Retries) }),
+}
+
+// Describe names the metrics.
+func (d databases) Describe(to chan<- *prometheus.Desc) {
+	for _, m := range databaseMetrics {
+		to <- m.desc
+	}
+}
+
+// Collect reads them.
+func (d databases) Collect(to chan<- prometheus.Metric) {
+	for holds, stats := range d {
+		now := stats()
+		for _, m := range databaseMetrics {
+			to <- prometheus.MustNewConstMetric(m.desc, m.kind, m.read(now), holds)
+		}
+	}
+}
+
+// redisSessions show how sessions in Redis, and those in its fallback, are doing.
+type redisSessions struct {
+	redis    *redis.Store
+	failover *failover.Store
+}
+
+var (
+	sessionOperations = prometheus.NewDesc("selvage_session_operations_total",
+		"Operations on sessions, by backend (primary is Redis, fallback the database) and result.", []string{"backend", "result"}, nil)
+	sessionFallback = prometheus.NewDesc("selvage_session_fallback", "1 while Redis is away and sessions are kept in the database, else 0.", nil, nil)
+	redisOpen       = prometheus.NewDesc("selvage_redis_connections_open", "Connections to all servers of Redis.", nil, nil)
+	redisInUse      = prometheus.NewDesc("selvage_redis_connections_in_use", "Connections to Redis that are in use.", nil, nil)
+	redisWaits      = prometheus.NewDesc("selvage_redis_waits_total", "Operations that waited for a connection to Redis.", nil, nil)
+	redisWaited     = prometheus.NewDesc("selvage_redis_wait_seconds_total", "Time that operations have waited for a connection to Redis.", nil, nil)
+)
+
+// Describe names the metrics.
+func (s redisSessions) Describe(to chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{sessionOperations, sessionFallback, redisOpen, redisInUse, redisWaits, redisWaited} {
+		to <- d
+	}
+}
+
+// Collect reads them.
+func (s redisSessions) Collect(to chan<- prometheus.Metric) {
+	send := func(d *prometheus.Desc, kind prometheus.ValueType, v float64, labels ...string) {
+		to <- prometheus.MustNewConstMetric(d, kind, v, labels...)
+	}
+	for _, c := range s.failover.Stats() {
+		send(sessionOperations, prometheus.CounterValue, float64(c.N), c.Backend, c.Result)
+	}
+	away := 0.0
+	if s.failover.State().Away {
+		away = 1
+	}
+	send(sessionFallback, prometheus.GaugeValue, away)
+	stats := s.redis.Stats()
+	send(redisOpen, prometheus.GaugeValue, float64(stats.Open))
+	send(redisInUse, prometheus.GaugeValue, float64(stats.Open-stats.Idle))
+	send(redisWaits, prometheus.CounterValue, float64(stats.Waits))
+	send(redisWaited, prometheus.CounterValue, stats.Waited.Seconds())
+}

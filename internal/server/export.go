@@ -1,0 +1,53 @@
+package server
+
+import (
+	"context"
+	"errors"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/factor"
+	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/recordings"
+)
+
+// export adds to an export what lies outside the fabric: recordings and factors.
+func (a *App) export(ctx context.Context, e *fabric.Export) error {
+	owner := recordings.Owner{ProjectID: e.Subscriber.ProjectID, SubscriberID: e.Subscriber.ID}
+	all, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[recordings.Recording], error) {
+		return a.Store.ListRecordings(ctx, recordings.Filter{Owner: owner}, q)
+	})
+	if err != nil {
+		return err
+	}
+	for _, r := range all {
+		e.Recordings = append(e.Recordings, fabric.ExportedRecording{
+			Sid: r.Sid, CallSid: r.CallSid, ConferenceSid: r.ConferenceSid, From: r.From, To: r.To, Direction: r.Direction, Track: r.Track, Status: string(r.Status),
+			Duration: r.Duration().Seconds(), Codec: r.Codec, Bytes: r.Bytes, SHA256: r.SHA256, StartTime: fabric.Known(r.StartTime), CreatedAt: r.Created,
+		})
+	}
+	who := factor.Owner{Kind: factor.Subscriber, ID: e.Subscriber.ID}
+	passkeys, err := a.Store.ListPasskeys(ctx, who)
+	if err != nil {
+		return err
+	}
+	for _, k := range passkeys {
+		e.Passkeys = append(e.Passkeys, fabric.ExportedPasskey{ID: k.ID, Name: k.Name, CreatedAt: k.Created, UsedAt: fabric.Known(k.Used)})
+	}
+	set, err := a.Store.HasFactors(ctx, who)
+	if err != nil {
+		return err
+	}
+	codes, err := a.Store.FindRecoveryCodes(ctx, who)
+	e.Authenticator, e.RecoveryCodes = set.TOTP, codes.Left
+	return err
+}
+
+// erased has forgotten what no row holds any more. Where media are not at hand, the
+// server's sweeper removes them within a minute.
+func (a *App) erased(ctx context.Context, e fabric.Erasure) error {
+	err := a.IDP.Forget(ctx, e.Sessions...)
+	if a.Recordings != nil {
+		err = errors.Join(err, a.Recordings.Forget(e.Media...))
+	}
+	return err
+}

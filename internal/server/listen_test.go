@@ -1,0 +1,195 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/internal/web"
+)
+
+// serveTest serves h with the limits of every listener, at another patience.
+func serveTest(t *testing.T, h http.Handler, patience time.Duration) net.Addr {
+	t.Helper()
+	l, err := listen(t.Context(), "127.0.0.1:0", "--listen")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pl := l.(patientListener)
+	pl.patience = patience
+	log := slog.New(slog.DiscardHandler)
+	srv := newServer(web.Outer(patientBodies(h, patience), log, nil), log)
+	go srv.Serve(pl)
+	t.Cleanup(func() { _ = srv.Close() })
+	return l.Addr()
+}
+
+func dial(t *testing.T, addr net.Addr) net.Conn {
+	t.Helper()
+	conn, err := net.Dial("tcp", addr.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	return conn
+}
+
+// TestSlowBody shows that a body which stops on its way is given up, and that the
+// answer still arrives.
+func TestSlowBody(t *testing.T) {
+	addr := serveTest(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, err := io.ReadAll(r.Body); err != nil {
+			http.Error(w, "gave up", http.StatusRequestTimeout)
+		}
+	}), 100*time.Millisecond)
+	conn := dial(t, addr)
+	if _, err := io.WriteString(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nabc"); err != nil {
+		t.Fatal(err)
+	}
+	got, err := io.ReadAll(conn)
+	if !bytes.HasPrefix(got, []byte("HTTP/1.1 408 ")) || err != nil {
+		t.Errorf("answer = %q, %v, want 408 and the end", got, err)
+	}
+}
+
+// TestSlowReader shows that who takes nothing of an answer is given up.
+func TestSlowReader(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "big")
+	if err := os.WriteFile(file, make([]byte, 64<<20), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	addr := serveTest(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer close(done)
+		http.ServeFile(w, r, file)
+	}), 100*time.Millisecond)
+	conn := dial(t, addr)
+	if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-done:
+	case <-time.After(time.Minute):
+		t.Error("the handler still waits for a reader that takes nothing")
+	}
+}
+
+// TestWholeFile shows that sending in chunks sends everything.
+func TestWholeFile(t *testing.T) {
+	want := bytes.Repeat([]byte("0123456789abcdef"), 3*writeChunk/16+1)
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, want, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	addr := serveTest(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { http.ServeFile(w, r, file) }), patience)
+	resp, err := http.Get("http://" + addr.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if got, err := io.ReadAll(resp.Body); !bytes.Equal(got, want) || err != nil {
+		t.Errorf("got %d bytes, %v, want the %d of the file", len(got), err, len(want))
+	}
+}
+
+// TestLongAnswer shows that the limit of a body does not end the answer.
+func TestLongAnswer(t *testing.T) {
+	addr := serveTest(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.ReadAll(r.Body)
+		select {
+		case <-r.Context().Done():
+		case <-time.After(300 * time.Millisecond):
+			_, _ = io.WriteString(w, "done")
+		}
+	}), 100*time.Millisecond)
+	resp, err := http.Post("http://"+addr.String(), "text/plain", strings.NewReader("body"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if got, err := io.ReadAll(resp.Body); string(got) != "done" || err != nil {
+		t.Errorf("answer = %q, %v, want done", got, err)
+	}
+}
+
+func TestBigHeader(t *testing.T) {
+	addr := serveTest(t, http.NotFoundHandler(), patience)
+	req, err := http.NewRequestWithContext(context.Background(), http.MethodGet, "http://"+addr.String(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("X-Big", strings.Repeat("x", 2*maxHeader))
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
+		t.Errorf("status = %d, want 431", resp.StatusCode)
+	}
+}
+
+// TestUnreadBody shows that a handler which does not look at a body answers, and
+// does not wait for one that is only promised.
+func TestUnreadBody(t *testing.T) {
+	addr := serveTest(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "no", http.StatusUnauthorized)
+	}), 100*time.Millisecond)
+	for _, head := range []string{"Content-Length: 10000000\r\nExpect: 100-continue", "Content-Length: 100", "Transfer-Encoding: chunked"} {
+		conn := dial(t, addr)
+		if _, err := io.WriteString(conn, "POST / HTTP/1.1\r\nHost: x\r\n"+head+"\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := io.ReadAll(conn); !bytes.HasPrefix(got, []byte("HTTP/1.1 401 ")) || err != nil {
+			t.Errorf("%s: answer = %q, %v, want 401 and the end", head, got, err)
+		}
+	}
+}
+
+// TestWriteRenewed shows that a write has its time whatever deadline was set before it,
+// as those do who take a connection over or give one back.
+func TestWriteRenewed(t *testing.T) {
+	l, err := listen(t.Context(), "127.0.0.1:0", "--listen")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	client := dial(t, l.Addr())
+	conn, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	long := time.Now().Add(-time.Hour)
+	for _, tt := range []struct {
+		name string
+		set  func(time.Time) error
+	}{{"SetDeadline", conn.SetDeadline}, {"SetWriteDeadline", conn.SetWriteDeadline}} {
+		for range 2 { // the second finds the deadline that the first has set
+			if _, err := io.WriteString(conn, "x"); err != nil {
+				t.Errorf("before %s: %v", tt.name, err)
+			}
+		}
+		if err := tt.set(long); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(conn, "x"); err != nil {
+			t.Errorf("after %s: %v", tt.name, err)
+		}
+	}
+	got := make([]byte, 6)
+	if _, err := io.ReadFull(client, got); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,96 @@
+package server
+
+import (
+	"encoding/base64"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+
+	"github.com/selvage/selvage/internal/mail"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/web"
+	"github.com/selvage/selvage/templates"
+)
+
+// A mailbox shows the mails that are kept instead of sent. There are links in them that
+// work: so it is for this machine alone, under a name that is this machine's, by which
+// no page of elsewhere gets to it (DNS rebinding).
+type mailbox struct {
+	box *mail.Box
+	log *slog.Logger
+}
+
+// Handler serves:
+//
+//	GET /dev/mail
+//	GET /dev/mail/{key}
+//	GET /dev/mail/{key}/html
+func (m mailbox) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /dev/mail", m.local(m.list))
+	mux.Handle("GET /dev/mail/{key}", m.local(m.show))
+	mux.Handle("GET /dev/mail/{key}/html", m.local(m.html))
+	return mux
+}
+
+// local lets requests of this machine through.
+func (m mailbox) local(h web.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !web.IsLocal(r) {
+			notFound(w, r)
+			return
+		}
+		err := h(w, r)
+		if errors.Is(err, problem.NotFound) {
+			notFound(w, r)
+			return
+		}
+		if err != nil {
+			web.LogInternal(r, m.log, err)
+			_ = templates.Write(w, templates.Error{Title: "Something went wrong here", RequestID: web.RequestID(r.Context())}, templates.Options{Status: http.StatusInternalServerError, View: viewOf(r)})
+		}
+	})
+}
+
+// list serves GET /dev/mail.
+func (m mailbox) list(w http.ResponseWriter, r *http.Request) error {
+	items, err := m.box.List(r.Context())
+	if err != nil {
+		return err
+	}
+	var page templates.Mailbox
+	for _, i := range items {
+		page.Mails = append(page.Mails, templates.Mail{Key: i.Key, To: i.To, Subject: i.Subject, Arrived: i.Arrived.UTC().Format("2006-01-02 15:04:05")})
+	}
+	return templates.Write(w, page, templates.Options{View: viewOf(r)})
+}
+
+// show serves GET /dev/mail/{key}.
+func (m mailbox) show(w http.ResponseWriter, r *http.Request) error {
+	found, err := m.box.Find(r.Context(), r.PathValue("key"))
+	if err != nil {
+		return err
+	}
+	page := templates.MailShown{Mail: templates.Mail{Key: r.PathValue("key"), To: found.To, Subject: found.Subject}, From: found.From.String(), Text: found.Text, Link: found.Link}
+	return templates.Write(w, page, templates.Options{Frames: []string{"'self'"}, View: viewOf(r)})
+}
+
+// html serves GET /dev/mail/{key}/html: the mail itself, in a frame of the page before,
+// where it runs nothing, fetches nothing and leads nowhere.
+func (m mailbox) html(w http.ResponseWriter, r *http.Request) error {
+	found, err := m.box.Find(r.Context(), r.PathValue("key"))
+	if err != nil {
+		return err
+	}
+	h := w.Header()
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Set("Content-Security-Policy", "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'self'")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cache-Control", "no-store")
+	shown := strings.Replace(found.HTML, `"cid:logo"`, `"data:image/png;base64,`+base64.StdEncoding.EncodeToString(found.Logo)+`"`, 1) // what goes along with it
+	_, _ = io.WriteString(w, shown)                                                                                                    // the browser may have gone
+	return nil
+}

@@ -1,0 +1,68 @@
+package server
+
+import (
+	"crypto/x509"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"os"
+	"time"
+
+	"github.com/selvage/selvage/internal/config"
+	letters "github.com/selvage/selvage/internal/mail"
+)
+
+// sender says in whose name mails are.
+func (a *App) sender() letters.Sender {
+	name, address := a.Config.Mail.From.Parts()
+	if address == "" {
+		host := "localhost"
+		if u, err := url.Parse(a.Where.Public); err == nil && u.Hostname() != "" {
+			host = u.Hostname()
+		}
+		address = "no-reply@" + host
+	}
+	_, replyTo := a.Config.Mail.ReplyTo.Parts()
+	return letters.Sender{Address: address, Name: name, ReplyTo: replyTo}
+}
+
+// openPost makes what sends mails. log is told of those that a box keeps.
+func (a *App) openPost(log *slog.Logger, observe func(result string)) (err error) {
+	server, _ := letters.ParseURL(string(a.Config.Mail.URL)) // it was read before, or is the box
+	server.Password = string(a.Config.Mail.Password)
+	if server.Roots, err = rootsIn(string(a.Config.Mail.CA)); err != nil {
+		return err
+	}
+	var transport letters.Transport = letters.SMTP{Server: server}
+	if a.Config.Mail.URL.Boxed() {
+		a.Box = &letters.Box{Sessions: a.sessions, Seal: a.Ring.SealSecret, Open: a.Ring.OpenSecret, Now: time.Now, Log: log}
+		transport = a.Box
+	}
+	a.Post = letters.New(letters.Config{
+		Queue: a.Store, Transport: transport, Sender: a.sender(), Write: a.IDP.WriteLetter, Observe: observe, Log: log,
+	})
+	return nil
+}
+
+// rootsIn reads the certificates that mail.ca names; nil for none.
+func rootsIn(file string) (*x509.CertPool, error) {
+	if file == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("reading mail.ca: %w", err)
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(text) {
+		return nil, fmt.Errorf("reading mail.ca: there is no certificate in %s, which is to be PEM", file)
+	}
+	return roots, nil
+}
+
+// showsMailbox reports whether kept mails are shown: on a machine whose server nobody
+// else reaches.
+func (a *App) showsMailbox() bool {
+	tls := a.Config.TLSAddress()
+	return a.Config.Mail.URL.Boxed() && a.Config.Listen.Loopback() && (tls == config.Off || tls.Loopback()) && a.Where.Local()
+}

@@ -1,0 +1,18 @@
+package server
+
+import "testing"
+
+func TestMemoryLimit(t *testing.T) {
+	const mib = 1 << 20
+	tests := []struct{ inUse, want uint64 }{
+		{0, 192 * mib},
+		{100 * mib, 192 * mib},
+		{184 * mib, 256 * mib}, // a quarter more than that and 16 MiB, in steps of 8
+		{1000 * mib, 1272 * mib},
+	}
+	for _, tt := range tests {
+		if got := memoryLimit(tt.inUse); got != tt.want {
+			t.Errorf("memoryLimit(%d MiB) = %d MiB, want %d", tt.inUse/mib, got/mib, tt.want/mib)
+		}
+	}
+}

@@ -1,0 +1,174 @@
+package server
+
+import (
+	"net/http"
+	"runtime"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/selvage/selvage/fabric/relay"
+	"github.com/selvage/selvage/internal/deliver"
+	"github.com/selvage/selvage/internal/mail"
+	"github.com/selvage/selvage/keys"
+)
+
+// metrics counts what the server does.
+type metrics struct {
+	registry *prometheus.Registry
+	requests *prometheus.HistogramVec
+	events   *prometheus.CounterVec
+	messages *prometheus.CounterVec
+	webhooks *prometheus.CounterVec
+	logouts  *prometheus.CounterVec
+	mails    *prometheus.CounterVec
+	byRoute  sync.Map // requestLabels to prometheus.Observer, which saves the look-up by strings
+}
+
+type requestLabels struct {
+	route  string
+	status int
+}
+
+func newMetrics(version string) *metrics {
+	m := &metrics{
+		registry: prometheus.NewRegistry(),
+		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "selvage_http_request_duration_seconds",
+			Help:    "Time from the first byte of a request's header to the end of its answer.",
+			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
+		}, []string{"route", "status"}),
+		events: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "selvage_identity_events_total",
+			Help: "Logins, refused logins, authorization codes, and tokens by grant.",
+		}, []string{"event"}),
+		messages: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "selvage_relay_messages_total",
+			Help: "Requests over sockets, by method and by ok or the code of the error.",
+		}, []string{"method", "result"}),
+		webhooks: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "selvage_webhook_attempts_total",
+			Help: "Attempts to tell a webhook, by what they came to: delivered, failed, or dead where it was the last.",
+		}, []string{"result"}),
+		logouts: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "selvage_logout_attempts_total",
+			Help: "Attempts to tell an OAuth client of a logout, by what they came to: delivered, failed, or dead where it was the last.",
+		}, []string{"result"}),
+		mails: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "selvage_mail_attempts_total",
+			Help: "Attempts to send a mail, by what they came to: sent, failed, dead where it was the last, or dropped where there was nobody to write to.",
+		}, []string{"result"}),
+	}
+	m.gauge("selvage_build_info", "Always 1; the labels say what was built.", prometheus.Labels{"version": version, "go": runtime.Version()}, func() float64 { return 1 })
+	m.registry.MustRegister(m.requests, m.events, m.messages, m.webhooks, m.logouts, m.mails, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return m
+}
+
+// request is the web.Observer of all listeners.
+func (m *metrics) request(route string, status int, took time.Duration) {
+	if route == "" {
+		route = "none"
+	}
+	labels := requestLabels{route, status}
+	o, ok := m.byRoute.Load(labels)
+	if !ok {
+		o, _ = m.byRoute.LoadOrStore(labels, m.requests.WithLabelValues(route, strconv.Itoa(status)))
+	}
+	o.(prometheus.Observer).Observe(took.Seconds())
+}
+
+// watch shows the state of an app, read when it is asked for.
+func (m *metrics) watch(a *App) {
+	m.registry.MustRegister(a.databases)
+	if a.failover != nil {
+		m.registry.MustRegister(redisSessions{a.redis, a.failover})
+	}
+	m.gauge("selvage_password_queue", "Passwords that wait to be hashed.", nil, func() float64 { return float64(a.passwords.Waiting()) })
+	m.gauge("selvage_revocations_age_seconds", "Time since revocations were read; after 5 seconds tokens are refused.", nil,
+		func() float64 { return a.revocations.Age().Seconds() })
+	m.watchRing(a.Ring)
+	m.watchRelay(a.relay)
+	m.watchDeliverer("webhook", "Deliveries", a.webhooks)
+	m.watchDeliverer("logout", "Logouts", a.logouts)
+	m.watchMail(a.Post)
+}
+
+// watchRing shows how old the key ring is, and its keys.
+func (m *metrics) watchRing(r *keys.Ring) {
+	m.gauge("selvage_ring_age_seconds", "Time since the key ring was read; the keys of then go on.", nil,
+		func() float64 { return time.Since(r.Status().Synced).Seconds() })
+	for _, use := range keys.Uses() {
+		m.gauge("selvage_ring_key_age_seconds", "Time since the key took over that signs or seals.", prometheus.Labels{"use": string(use)},
+			func() float64 { return time.Since(r.Status().Since[use]).Seconds() })
+	}
+}
+
+// watchRelay shows how many sockets are open.
+func (m *metrics) watchRelay(r *relay.Relay) {
+	if r == nil {
+		return
+	}
+	const sockets, help = "selvage_relay_sockets", "Open sockets, by whether they have authenticated."
+	m.gauge(sockets, help, prometheus.Labels{"state": "authenticated"}, func() float64 { return float64(r.Stats().Connected) })
+	m.gauge(sockets, help, prometheus.Labels{"state": "new"}, func() float64 { s := r.Stats(); return float64(s.Sockets - s.Connected) })
+	m.gauge("selvage_relay_online", "Sockets through which a subscriber is online.", nil, func() float64 { return float64(r.Stats().Online) })
+}
+
+// watchDeliverer shows what waits to be told.
+func (m *metrics) watchDeliverer(name, what string, d *deliver.Deliverer) {
+	m.gauge("selvage_"+name+"_queue", what+" that wait, on all nodes, as of a minute ago at most.", nil, func() float64 { n, _ := d.Backlog(); return float64(n) })
+	m.gauge("selvage_"+name+"_queue_age_seconds", "How long the oldest of them has waited.", nil, func() float64 { _, age := d.Backlog(); return age.Seconds() })
+}
+
+// watchMail shows what waits to be sent, and what was given up.
+func (m *metrics) watchMail(p *mail.Post) {
+	m.gauge("selvage_mail_queue", "Mails that wait, on all nodes, as of a quarter of a minute ago at most.", nil, func() float64 { return float64(p.Backlog().Waiting) })
+	m.gauge("selvage_mail_dead", "Mails that were given up, and are kept for `selvage mail retry`.", nil, func() float64 { return float64(p.Backlog().Dead) })
+	m.gauge("selvage_mail_queue_age_seconds", "How long the oldest mail has waited.", nil, func() float64 {
+		oldest := p.Backlog().Oldest
+		if oldest.IsZero() {
+			return 0
+		}
+		return max(0, time.Since(oldest).Seconds())
+	})
+}
+
+// watchCertificates shows when HTTPS ends, unless somebody renews its certificate.
+func (m *metrics) watchCertificates(c certificates) {
+	m.gauge("selvage_certificate_end_timestamp_seconds", "When the first certificate of HTTPS ends, in seconds since 1970; 0 while one is missing.", nil, func() float64 {
+		if end := c.Ends(); !end.IsZero() {
+			return float64(end.Unix())
+		}
+		return 0
+	})
+}
+
+func (m *metrics) gauge(name, help string, labels prometheus.Labels, read func() float64) {
+	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: labels}, read))
+}
+
+// event counts what the identity provider does.
+func (m *metrics) event(name string) { m.events.WithLabelValues(name).Inc() }
+
+// webhook counts what is told to webhooks.
+func (m *metrics) webhook(result string) { m.webhooks.WithLabelValues(result).Inc() }
+
+// logout counts what clients are told of logouts.
+func (m *metrics) logout(result string) { m.logouts.WithLabelValues(result).Inc() }
+
+// mail counts attempts to send mails.
+func (m *metrics) mail(result string) { m.mails.WithLabelValues(result).Inc() }
+
+// message counts what the relay answers.
+func (m *metrics) message(method, result string) {
+	m.messages.WithLabelValues(method, result).Inc()
+}
+
+// handler serves GET /metrics.
+func (m *metrics) handler() http.Handler {
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
+}
