@@ -103,7 +103,7 @@ func (a *API) setupPage(v *visit, token string) (setupPage, error) {
 
 // linkOver answers a link that is not good.
 func (a *API) linkOver(v *visit) error {
-	return a.page(v, http.StatusNotFound, "This link is over", "error", errorPage{
+	return a.page(v, http.StatusNotFound, "This link no longer works", "error", errorPage{
 		Text: "It was used, is older than a day, or never was a link. Whoever sent it can make another one.",
 	})
 }
