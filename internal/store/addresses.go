@@ -45,7 +45,7 @@ func (s *Store) ListAddresses(ctx context.Context, projectID string, f fabric.Ad
 		scan: scanAddress, id: func(a fabric.Address) string { return a.ID },
 	}
 	if pattern := contains(f.DisplayName); pattern != "" {
-		l.checks = []check{{`LOWER(display_name) LIKE $%d ESCAPE '\'`, pattern}}
+		l.checks = []check{{`LOWER(display_name) LIKE $%d ESCAPE '\'`, []any{pattern}}}
 	}
 	if f.ByName {
 		l.key = []string{"name", "id"}

@@ -45,7 +45,7 @@ func auditListing(f audit.Filter, from string) listing[audit.Event] {
 		{`action || '.' LIKE $%d ESCAPE '\'`, strings.TrimPrefix(contains(dotted(f.Action)), "%")},
 	} {
 		if c.value != "" {
-			l.checks = append(l.checks, check{c.condition, c.value})
+			l.checks = append(l.checks, check{c.condition, []any{c.value}})
 		}
 	}
 	return l

@@ -6,11 +6,21 @@ import (
 	"strings"
 )
 
-// A check is a condition that no index has, in which $%d stands for the argument: rows
-// are read and looked at.
+// A check is a condition that no index has, in which $%d stands for an argument, or $%[2]d for
+// the second: rows are read and looked at.
 type check struct {
 	condition string
-	arg       any
+	args      []any
+}
+
+// check adds a check.
+func (w *where) check(c check) {
+	var numbers []any
+	for _, arg := range c.args {
+		w.args = append(w.args, arg)
+		numbers = append(numbers, len(w.args))
+	}
+	w.conditions = append(w.conditions, fmt.Sprintf(c.condition, numbers...))
 }
 
 // mostChecked bounds the rows that are looked at for one page of a listing with checks. What

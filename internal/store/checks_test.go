@@ -3,10 +3,13 @@ package store
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/recordings"
+	"github.com/selvage/selvage/recordings/levels"
 )
 
 // A part of a name that few have is looked for in so many addresses a page and in no more, in each
@@ -65,6 +68,39 @@ func TestAddressesStop(t *testing.T) {
 			slices.Reverse(back)
 			if len(there) != 3 || pages != 3 || !slices.Equal(slices.Compact(back), there) {
 				t.Errorf("%s: %v on %d pages, and back %v", name, there, pages, back)
+			}
+		}
+	})
+}
+
+// Recordings of calls that begin so, among which few are as they are asked for, are looked for in
+// so many a page, and pages lead to all of them.
+func TestRecordingsStop(t *testing.T) {
+	EachDatabase(t, func(t *testing.T, c Config) {
+		s, _, _ := grantRows(t, c)
+		manyRecordings(t, s, "p", 12_000)
+		owner := recordings.Owner{ProjectID: "p"}
+		for name, l := range map[string]struct {
+			filter      recordings.Filter
+			want, pages int
+		}{
+			"party":     {recordings.Filter{Owner: owner, CallBegins: "call-", Party: "+1999"}, 0, 3},
+			"flag":      {recordings.Filter{Owner: owner, CallBegins: "call-", Flag: levels.OneWay}, 10, 3},
+			"direction": {recordings.Filter{Owner: owner, CallBegins: "call-", Direction: "outbound"}, 0, 3},
+			"time":      {recordings.Filter{Owner: owner, CallBegins: "call-", CreatedFrom: time.UnixMilli(0x019000000001)}, 0, 3},
+			"tied":      {recordings.Filter{Owner: recordings.Owner{ProjectID: "p", SubscriberID: "nobody"}, CallBegins: "call-"}, 0, 3},
+			"both":      {recordings.Filter{Owner: owner, Direction: "inbound", Flag: levels.OneWay}, 10, 3},
+		} {
+			n, pages := 0, 0
+			for q := (page.Query{Size: 50}); pages == 0 || q.From != ""; pages++ {
+				found, err := s.ListRecordings(t.Context(), l.filter, q)
+				if err != nil {
+					t.Fatal(err)
+				}
+				n, q.From = n+len(found.Items), found.Next
+			}
+			if n != l.want || pages != l.pages {
+				t.Errorf("%s: %d on %d pages, want %d on %d", name, n, pages, l.want, l.pages)
 			}
 		}
 	})

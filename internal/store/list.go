@@ -101,7 +101,7 @@ func (l listing[T]) query(limit int, backward bool) query {
 	w := where{slices.Clone(l.where.conditions), slices.Clone(l.where.args)}
 	l.bound(&w, backward)
 	for _, c := range l.checks {
-		w.and(c.condition, c.arg)
+		w.check(c)
 	}
 	conditions, args := w.conditions, w.args
 	compare, direction := ">=", " ASC"

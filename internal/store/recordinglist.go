@@ -59,17 +59,24 @@ func recordingListing(f recordings.Filter, from string) listing[recordings.Recor
 		thing: "recordings", columns: recordingColumns, from: "recordings", key: []string{"id"}, within: created(f), start: created(f).startAt(from), desc: true,
 		scan: scanRecording, id: func(r recordings.Recording) string { return r.ID },
 	}
-	l.where = matching(f)
+	indexed := f
+	if f.Flag != 0 && (f.CallBegins != "" || f.Direction != "" && f.Party == "") {
+		l.checks, indexed.Flag = append(l.checks, check{`(flags & $%d) <> 0`, []any{int64(f.Flag)}}), 0
+	}
+	if f.Direction != "" && f.CallBegins != "" {
+		l.checks, indexed.Direction = append(l.checks, check{`direction = $%d`, []any{f.Direction}}), ""
+	}
+	l.where = matching(indexed)
 	switch {
 	case f.CallBegins != "": // the order of the index, so that a page costs the same however short the beginning is
 		if l.within.low != "" {
-			l.where.and(`id >= $%d`, l.within.low)
+			l.checks = append(l.checks, check{`id >= $%d`, []any{l.within.low}})
 		}
 		if l.within.high != "" {
-			l.where.and(`id < $%d`, l.within.high)
+			l.checks = append(l.checks, check{`id < $%d`, []any{l.within.high}})
 		}
 		if f.Party != "" {
-			l.where.always("(" + strings.Join(l.where.parties(f.Party), " OR ") + ")")
+			l.checks = append(l.checks, ofParty(f.Party))
 		}
 		l.key, l.within, l.start = []string{"call_sid", "id"}, span{low: f.CallBegins, high: f.CallBegins + last}, nil
 	case f.Party != "":
@@ -77,7 +84,9 @@ func recordingListing(f recordings.Filter, from string) listing[recordings.Recor
 	}
 	switch {
 	case f.SubscriberID == "":
-	case f.CallBegins != "" || f.Party != "" || f.CallSid != "" || f.ConferenceSid != "": // of which there are few
+	case f.CallBegins != "":
+		l.checks = append(l.checks, check{`EXISTS (SELECT 1 FROM recording_subscribers WHERE subscriber_id = $%d AND recording_id = id)`, []any{f.SubscriberID}})
+	case f.Party != "" || f.CallSid != "" || f.ConferenceSid != "": // of which there are few
 		l.where.and(`EXISTS (SELECT 1 FROM recording_subscribers WHERE subscriber_id = $%d AND recording_id = id)`, f.SubscriberID)
 	default:
 		l.from, l.key = "recording_subscribers CROSS JOIN recordings", []string{"recording_id"}
@@ -99,6 +108,18 @@ func (w *where) parties(party string) (ways []string) {
 			`to_address = `+name+` AND to_address <> '' AND from_address NOT IN (`+strings.Join(names, ", ")+`)`)
 	}
 	return ways
+}
+
+// ofParty is the recordings of whoever called or was called, among others.
+func ofParty(party string) (c check) {
+	var in []string
+	for i, name := range recordings.Spellings(party) {
+		c.args = append(c.args, name)
+		in = append(in, fmt.Sprintf("$%%[%d]d", i+1))
+	}
+	names := strings.Join(in, ", ")
+	c.condition = `(from_address IN (` + names + `) OR to_address IN (` + names + `))`
+	return c
 }
 
 // created gives the span of the ids that a filter allows.
