@@ -34,10 +34,10 @@ func (m machine) of(n work) float64 {
 	return n.signatures*m.Signature + n.verifications*m.Verification + n.hashes*m.Hash
 }
 
-// goal carries a goal over from the machine of reference: what must be signed and hashed
-// takes what that takes here, and all else as many floors as there.
-func (m machine) goal(ms float64, n work) float64 {
-	return m.of(n) + (ms-reference.of(n))/reference.Floor*m.Floor
+// there carries a figure over to the machine of reference: what is signed and hashed
+// takes what that takes there, and all else as many floors as here.
+func (m machine) there(ms float64, n work) float64 {
+	return reference.of(n) + (ms-m.of(n))/m.Floor*reference.Floor
 }
 
 // The paths at which the bare server does the work as well.
@@ -73,13 +73,15 @@ func bareHandler() http.Handler {
 
 // addMachine measures the floor, and what else the operations cannot do without.
 func (r *report) addMachine(p *harness.Program, s settings, bare bareServer) {
-	add := func(name, path string, connections int) float64 {
+	add := func(name, path string, connections int, there float64) float64 {
 		r.add(p, s, bare.operation(name, path, connections), bare.cmd.Process.Pid)
-		return r.Figures[len(r.Figures)-1].CPU
+		last := &r.Figures[len(r.Figures)-1]
+		last.There = there
+		return last.CPU
 	}
-	floor := add(floorName, pathHello, 8)
-	r.Machine.Floor = floor
-	r.Machine.Signature = add("the same with an ES256 signature", pathSign, 8) - floor
-	r.Machine.Verification = add("the same with an ES256 verification", pathVerify, 8) - floor
-	r.Machine.Hash = add("the same with argon2id", pathHash, 1) - floor
+	m := reference
+	floor := add(floorName, pathHello, 8, m.Floor)
+	r.Machine.Signature = add("the same with an ES256 signature", pathSign, 8, m.Floor+m.Signature) - floor
+	r.Machine.Verification = add("the same with an ES256 verification", pathVerify, 8, m.Floor+m.Verification) - floor
+	r.Machine.Hash = add("the same with argon2id", pathHash, 1, m.Floor+m.Hash) - floor
 }
