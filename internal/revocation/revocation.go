@@ -2,7 +2,8 @@
 //
 // Revocations are rows with a sequence number. Each node holds those that can
 // still matter in memory and polls for new ones, so that one holds everywhere
-// within a second. A node that could not poll for a while refuses to answer.
+// within a second. A node that could not poll for a while refuses to answer, once it has
+// tried again.
 package revocation
 
 import (
@@ -45,11 +46,12 @@ type Log interface {
 	RevocationsSince(ctx context.Context, seq int64) (rows []Revocation, last int64, err error)
 }
 
-// The rhythm of polling, how stale a list may be before it refuses, and how often
-// expired revocations are forgotten.
+// The rhythm of polling, how stale a list may be before it refuses, for how long a check
+// waits for one that is, and how often expired revocations are forgotten.
 const (
 	pollEvery = 250 * time.Millisecond
 	staleness = 5 * time.Second
+	patience  = time.Second
 
 	pruneEvery = 10 * time.Minute // checks wait while all are looked at
 )
@@ -63,7 +65,9 @@ type List struct {
 	dead   map[string]Revocation
 	heard  int64
 	seq    int64
-	deaf   bool // the last look failed: what is there now may be an older log
+	deaf   bool          // the last look failed: what is there now may be an older log
+	polls  bool          // Run does
+	looked chan struct{} // closed at the end of the look at the log that is next to end
 	synced time.Time
 	pruned time.Time
 }
@@ -73,11 +77,13 @@ func New(log Log, now func() time.Time) *List {
 	if now == nil {
 		now = time.Now
 	}
-	return &List{log: log, now: now, dead: make(map[string]Revocation)}
+	return &List{log: log, now: now, dead: make(map[string]Revocation), looked: make(chan struct{})}
 }
 
 // Run polls the log until ctx ends.
 func (l *List) Run(ctx context.Context) {
+	l.poll(true)
+	defer l.poll(false)
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
 	for {
@@ -88,6 +94,12 @@ func (l *List) Run(ctx context.Context) {
 		case <-tick.C:
 		}
 	}
+}
+
+func (l *List) poll(on bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.polls = on
 }
 
 // Sync reads what is new in the log. Callers that have just written a
@@ -103,6 +115,8 @@ func (l *List) Sync(ctx context.Context) error {
 	rows, last, err := l.log.RevocationsSince(ctx, seq)
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	close(l.looked)
+	l.looked = make(chan struct{})
 	if err != nil {
 		l.deaf = l.deaf || ctx.Err() == nil
 		return fmt.Errorf("reading revocations: %w", err)
@@ -156,11 +170,16 @@ type Subject struct{ Kind, ID string }
 
 // Check gives problem.Unauthenticated if any of the subjects was revoked at or
 // after the moment a token was issued, and problem.Unavailable if this node has
-// not heard from the log for five seconds. Subjects with an empty ID are skipped.
+// not heard from the log for five seconds. Subjects with an empty ID are skipped. A
+// process that was stopped, or waited for its disk, has heard nothing either: where the
+// log did not fail, Check waits a second for it.
 func (l *List) Check(issued time.Time, subjects ...Subject) error {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
-	if l.now().Sub(l.synced) > staleness {
+	if l.stale() {
+		l.wait()
+	}
+	if l.stale() {
 		return &problem.Error{Kind: problem.Unavailable, Code: "temporarily_unavailable", Message: "revocations cannot be read", RetryAfter: time.Second}
 	}
 	if len(l.dead) == 0 {
@@ -172,4 +191,24 @@ func (l *List) Check(issued time.Time, subjects ...Subject) error {
 		}
 	}
 	return nil
+}
+
+// stale is called with the lock held.
+func (l *List) stale() bool { return l.now().Sub(l.synced) > staleness }
+
+// wait waits until this node has heard from the log, the log has failed, or patience is
+// at its end. It is called with the lock held for reading, and gives it away meanwhile.
+func (l *List) wait() {
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	for over := false; !over && l.polls && !l.deaf && l.stale(); {
+		looked := l.looked
+		l.mu.RUnlock()
+		select {
+		case <-looked:
+		case <-timer.C:
+			over = true
+		}
+		l.mu.RLock()
+	}
 }

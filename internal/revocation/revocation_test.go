@@ -102,8 +102,9 @@ func TestDeaf(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		go l.Run(ctx)
 		time.Sleep(time.Minute)
-		if err := l.Check(time.Now()); !errors.Is(err, problem.Unavailable) {
-			t.Errorf("Check = %v, want unavailable", err)
+		began := time.Now()
+		if err := l.Check(began); !errors.Is(err, problem.Unavailable) || time.Since(began) != 0 {
+			t.Errorf("Check = %v after %v, want unavailable at once", err, time.Since(began))
 		}
 		if err := l.Revoke(ctx, revocation.Revocation{Kind: revocation.Token, ID: "a"}); err == nil {
 			t.Error("Revoke succeeds though it could not be written")
@@ -111,6 +112,51 @@ func TestDeaf(t *testing.T) {
 		cancel()
 		synctest.Wait()
 	})
+}
+
+// slow is a log that takes so long to read.
+type slow struct{ takes atomic.Int64 }
+
+func (*slow) AddRevocation(context.Context, revocation.Revocation) error { return nil }
+func (s *slow) RevocationsSince(ctx context.Context, _ int64) ([]revocation.Revocation, int64, error) {
+	select {
+	case <-time.After(time.Duration(s.takes.Load())):
+		return nil, 0, nil
+	case <-ctx.Done():
+		return nil, 0, ctx.Err()
+	}
+}
+
+// A node that heard nothing for long, as all of it stood still, asks again before it
+// refuses; one whose log does not answer refuses after a second.
+func TestStoodStill(t *testing.T) {
+	for name, tt := range map[string]struct {
+		stands time.Duration
+		ok     bool
+	}{
+		"for six seconds": {6 * time.Second, true}, "and still does": {time.Hour, false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			log := &slow{}
+			l := revocation.New(log, nil)
+			ctx, cancel := context.WithCancel(t.Context())
+			go l.Run(ctx)
+			time.Sleep(time.Second)
+			log.takes.Store(int64(tt.stands))
+			time.Sleep(time.Second)
+			log.takes.Store(0)
+			time.Sleep(4500 * time.Millisecond)
+			began := time.Now()
+			if err := l.Check(began); (err == nil) != tt.ok || err != nil && !errors.Is(err, problem.Unavailable) {
+				t.Errorf("stands still %s: Check = %v, want ok %v", name, err, tt.ok)
+			}
+			if took := time.Since(began); took == 0 || took > time.Second {
+				t.Errorf("stands still %s: Check took %v", name, took)
+			}
+			cancel()
+			synctest.Wait()
+		})
+	}
 }
 
 // moving is a log whose database can be replaced, by a backup or by nothing.
