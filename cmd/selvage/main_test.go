@@ -94,10 +94,10 @@ func TestScripts(t *testing.T) {
 			setBackend(e)
 			e.Setenv("GORACE", race)
 			e.Setenv(raced, os.Getenv(raced))
-			demo, err := filepath.Abs("../../internal/server/demo")
-			e.Setenv("DEMO", demo)
-			e.Setenv("GUIDE", filepath.Join(demo, "../../../docs/guide.md"))
-			e.Setenv("PASTE", filepath.Join(demo, "../testdata/paste.sh"))
+			root, err := filepath.Abs("../..")
+			e.Setenv("DEMO", filepath.Join(root, "internal/server/demo"))
+			e.Setenv("GUIDE", filepath.Join(root, "docs/guide.md"))
+			e.Setenv("PASTE", filepath.Join(root, "cmd/selvage/testdata/paste.sh"))
 			if cache, err := os.UserCacheDir(); err == nil && os.Getenv("GOCACHE") == "" {
 				e.Setenv("GOCACHE", filepath.Join(cache, "go-build")) // for a script that has Go build something
 			}
