@@ -68,14 +68,14 @@ test: build ## everything; installs what the tests need on Debian when it is mis
 	@SELVAGE_BINARY=$(CURDIR)/$(BINARY) SELVAGE_TEST_ALL=1 SELVAGE_TEST_BACKENDS="$(BACKENDS)" go run ./test/servers/run -- $(MAKE) --no-print-directory suites BACKENDS="$(BACKENDS)"
 
 # What `make test` runs once PostgreSQL and Redis are there. All of it waits now and then, for databases, for browsers, for
-# time to pass: six go together, what takes longest first, so that neither of two cores is idle before the end. All is
+# time to pass: four go together, what takes longest first, so that neither of two cores is idle before the end. All is
 # compiled before, once, but for what runs under the race detector: that is compiled beside those that wait most. Tests
 # are vetted by lint, which .ci/run has go beside them, too: BESIDE names what else does.
 ON := $(foreach backend,$(BACKENDS),$(SUITES_$(backend):%=%-on-$(backend)))
 LONGEST := clients-on-redis raced $(BESIDE) clients-on-sqlite attack-on-sqlite beside attack-on-postgres scripts-on-redis nodes-on-redis outages-on-sqlite
 EVERY := $(ON) raced beside alone outages-on-sqlite $(BESIDE)
 suites: compiled
-	@$(MAKE) --no-print-directory -j6 --output-sync=target $(filter $(EVERY),$(LONGEST)) $(filter-out $(LONGEST),$(EVERY))
+	@$(MAKE) --no-print-directory -j4 --output-sync=target $(filter $(EVERY),$(LONGEST)) $(filter-out $(LONGEST),$(EVERY))
 
 compiled:
 	@rm -rf $(TESTS) && mkdir -p $(TESTS)
