@@ -82,7 +82,7 @@ func fill(t testing.TB, s *Store, n, every int) {
 		}
 		return nil
 	}
-	const some = 1000 // by one statement, which must not take too long
+	const some = 200 // by one statement, which must not take too long
 	for at := 0; at < n; at += some {
 		if err := s.change(t.Context(), audit.None("a test"), func(tx tx) error { return insert(tx, at, min(at+some, n)) }); err != nil {
 			t.Fatal(err)
