@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"io"
 	"net/http"
+	"time"
 
 	"golang.org/x/crypto/argon2"
 
@@ -20,10 +21,10 @@ type work struct {
 
 // A machine is what these cost, in CPU milliseconds of one core.
 type machine struct {
-	Floor        float64 `json:"floor_ms"`        // a request to net/http that is answered "hello"
-	Signature    float64 `json:"signature_ms"`    // ES256
-	Verification float64 `json:"verification_ms"` // ES256
-	Hash         float64 `json:"hash_ms"`         // argon2id, 19 MiB, two passes
+	Floor        float64 `json:"floor_ms"`                  // a request to net/http that is answered "hello"
+	Signature    float64 `json:"signature_ms,omitempty"`    // ES256
+	Verification float64 `json:"verification_ms,omitempty"` // ES256
+	Hash         float64 `json:"hash_ms,omitempty"`         // argon2id, 19 MiB, two passes
 }
 
 // reference is the machine that the goals were set on.
@@ -71,17 +72,47 @@ func bareHandler() http.Handler {
 	return mux
 }
 
-// addMachine measures the floor, and what else the operations cannot do without.
-func (r *report) addMachine(p *harness.Program, s settings, bare bareServer) {
-	add := func(name, path string, connections int, there float64) float64 {
-		r.add(p, s, bare.operation(name, path, connections), bare.cmd.Process.Pid)
-		last := &r.Figures[len(r.Figures)-1]
-		last.There = there
-		return last.CPU
-	}
+// addMachine measures the floor by itself, and what else the operations cannot do without.
+func (r *report) addMachine(p *harness.Program, s settings) {
 	m := reference
-	floor := add(floorName, pathHello, 8, m.Floor)
-	r.Machine.Signature = add("the same with an ES256 signature", pathSign, 8, m.Floor+m.Signature) - floor
-	r.Machine.Verification = add("the same with an ES256 verification", pathVerify, 8, m.Floor+m.Verification) - floor
-	r.Machine.Hash = add("the same with argon2id", pathHash, 1, m.Floor+m.Hash) - floor
+	for _, row := range []struct {
+		operation
+		there float64
+	}{
+		{r.bare.operation(floorName, pathHello, 8), m.Floor},
+		{r.bare.operation("the same with an ES256 signature", pathSign, 8), m.Floor + m.Signature},
+		{r.bare.operation("the same with an ES256 verification", pathVerify, 8), m.Floor + m.Verification},
+		{r.bare.operation("the same with argon2id", pathHash, 1), m.Floor + m.Hash},
+	} {
+		r.add(p, s, row.operation, r.bare.cmd.Process.Pid)
+		r.Figures[len(r.Figures)-1].There = row.there
+	}
+}
+
+// measureMachine measures what a machine that others use as well does right now: its
+// floor, and of the rest what the work consists of.
+func (b bareServer) measureMachine(p *harness.Program, s settings, n work) (m machine) {
+	costs := func(path string, connections int) float64 {
+		return measure(p, b.operation(path, path, connections), b.cmd.Process.Pid, max(s.length/6, 300*time.Millisecond), nil).cpu
+	}
+	m.Floor = costs(pathHello, 8)
+	if n.signatures > 0 {
+		m.Signature = costs(pathSign, 8) - m.Floor
+	}
+	if n.verifications > 0 {
+		m.Verification = costs(pathVerify, 8) - m.Floor
+	}
+	if n.hashes > 0 {
+		m.Hash = costs(pathHash, 1) - m.Floor
+	}
+	return m
+}
+
+// medianMachine gives the median of each figure.
+func medianMachine(all []machine) machine {
+	pick := func(value func(machine) float64) float64 { return middle(all, value) }
+	return machine{
+		Floor: pick(func(m machine) float64 { return m.Floor }), Signature: pick(func(m machine) float64 { return m.Signature }),
+		Verification: pick(func(m machine) float64 { return m.Verification }), Hash: pick(func(m machine) float64 { return m.Hash }),
+	}
 }

@@ -3,8 +3,8 @@
 // ratio, the rate, and the time until the answer.
 //
 // It builds the binary, pins the server to one core and itself to another, checks
-// every answer, and repeats each measurement. A bare net/http server is measured
-// in the same run: the floor, against which the figures are to be read.
+// every answer, and repeats each measurement, by turns with a bare net/http server:
+// the floor, against which the figures are to be read.
 package main
 
 import (
@@ -105,19 +105,21 @@ func serverPrefix(pinned bool) []string {
 
 // run measures everything that was asked for.
 func run(p *harness.Program, s settings, pinned bool) report {
-	r := newReport(pinned)
+	r := newReport(pinned, startFloor(p, serverPrefix(pinned)))
 	r.BinaryMB = binarySize(p)
-	bare := startFloor(p, serverPrefix(pinned))
-	r.addMachine(p, s, bare)
-	bare.stop()
+	r.addMachine(p, s)
 
 	w := newWorld(p, pinned, "")
 	r.Start = w.startTime(p, s.repeat)
 	r.IdleMiB = residentMiB(p, w.PID())
+	nginx := w.startNginx(p, s, serverPrefix(pinned))
 	for _, op := range w.operations(p) {
 		if s.only.MatchString(op.name) {
 			r.add(p, s, op, w.PID())
 			w.profile(p, s, op)
+		}
+		if theirs, ok := nginx.operations[op.name]; ok {
+			r.add(p, s, theirs, nginx.pid)
 		}
 	}
 	if s.only.MatchString(mp3Whole) {
@@ -127,9 +129,9 @@ func run(p *harness.Program, s settings, pinned bool) report {
 		}
 	}
 	w.addLame(p, s, &r, serverPrefix(pinned))
-	w.addNginx(p, s, &r, serverPrefix(pinned))
 	r.compare()
 	r.BusyMiB = residentMiB(p, w.PID())
+	r.bare.stop()
 	r.Crowd = sockets(p, s, serverPrefix(pinned))
 	harness.Sweep()
 	return r

@@ -144,18 +144,21 @@ func measurePaced(p *harness.Program, op operation, pid int, length time.Duratio
 
 // median gives the median of each figure.
 func median(samples []sample) sample {
-	pick := func(value func(sample) float64) float64 {
-		values := make([]float64, len(samples))
-		for i, s := range samples {
-			values[i] = value(s)
-		}
-		slices.Sort(values)
-		return values[len(values)/2]
-	}
+	pick := func(value func(sample) float64) float64 { return middle(samples, value) }
 	return sample{
 		rate: pick(func(s sample) float64 { return s.rate }), cpu: pick(func(s sample) float64 { return s.cpu }),
 		p50: pick(func(s sample) float64 { return s.p50 }), p99: pick(func(s sample) float64 { return s.p99 }),
 	}
+}
+
+// middle gives the median of a figure.
+func middle[T any](all []T, value func(T) float64) float64 {
+	values := make([]float64, len(all))
+	for i, one := range all {
+		values[i] = value(one)
+	}
+	slices.Sort(values)
+	return values[len(values)/2]
 }
 
 // title gives the operation's name with its number of connections.

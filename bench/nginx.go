@@ -30,12 +30,18 @@ http {
 }
 `
 
-// addNginx measures nginx on the same recording, where it is installed.
-func (w *world) addNginx(p *harness.Program, s settings, r *report, prefix []string) {
+// rivals are what another does of our operations, by the names of ours.
+type rivals struct {
+	operations map[string]operation
+	pid        int
+}
+
+// startNginx has nginx serve the same recording, where it is installed.
+func (w *world) startNginx(p *harness.Program, s settings, prefix []string) (r rivals) {
 	nginx, err := exec.LookPath("nginx")
 	if err != nil || !s.only.MatchString("nginx") {
 		p.Logf("nginx is not measured")
-		return
+		return r
 	}
 	dir, address := p.TempDir(), freeAddress(p)
 	config := filepath.Join(dir, "nginx.conf")
@@ -64,9 +70,12 @@ func (w *world) addNginx(p *harness.Program, s settings, r *report, prefix []str
 		}
 		return err
 	})
-	for _, op := range w.mediaOperations(address, "/speech.wav", "nginx") {
-		r.add(p, s, op, cmd.Process.Pid)
+	r.pid, r.operations = cmd.Process.Pid, make(map[string]operation)
+	ours := w.mediaOperations("", w.media, recording)
+	for i, op := range w.mediaOperations(address, "/speech.wav", "nginx") {
+		r.operations[ours[i].name] = op
 	}
+	return r
 }
 
 func freeAddress(p *harness.Program) string {

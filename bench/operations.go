@@ -52,8 +52,11 @@ func (w *world) operations(p *harness.Program) []operation {
 			ops[i].work = work{verifications: 1}
 		}
 	}
-	return append(ops, w.mediaOperations(at, w.media, "recording")...)
+	return append(ops, w.mediaOperations(at, w.media, recording)...)
 }
+
+// recording is who serves, in the names of our operations.
+const recording = "recording"
 
 // mediaOperations are those on a recording of ten minutes, at any server.
 func (w *world) mediaOperations(address, path, who string) []operation {

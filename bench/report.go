@@ -23,7 +23,7 @@ type report struct {
 	IdleMiB  float64 `json:"idle_mib"`
 	BusyMiB  float64 `json:"busy_mib"`
 	BinaryMB float64 `json:"binary_mb"`
-	Machine  machine `json:"machine"`
+	bare     bareServer
 	Figures  []row   `json:"figures"`
 	Ratios   []ratio `json:"ratios,omitempty"`
 	Crowd    *crowd  `json:"crowd,omitempty"`
@@ -34,6 +34,7 @@ type row struct {
 	Name        string  `json:"name"`
 	Connections int     `json:"connections"`
 	CPU         float64 `json:"cpu_ms"`
+	Machine     machine `json:"machine"`           // at the time
 	Floors      float64 `json:"floors"`            // CPU in units of the floor's
 	There       float64 `json:"there_ms"`          // CPU on the machine of reference
 	Goal        float64 `json:"goal_ms,omitempty"` // on that machine
@@ -43,26 +44,25 @@ type row struct {
 	Pace        int     `json:"pace,omitempty"` // the latencies are those at this rate
 }
 
-func newReport(pinned bool) report {
-	return report{Go: runtime.Version(), Pinned: pinned}
+func newReport(pinned bool, bare bareServer) report {
+	return report{Go: runtime.Version(), Pinned: pinned, bare: bare}
 }
 
-// add measures an operation and notes its figures.
+// add measures an operation by turns with the machine, and notes its figures.
 func (r *report) add(p *harness.Program, s settings, op operation, pid int) {
 	p.Logf("%s", op.title())
 	var samples []sample
+	var machines []machine
 	for range s.repeat {
 		samples = append(samples, measure(p, op, pid, s.length, nil))
+		machines = append(machines, r.bare.measureMachine(p, s, op.work))
 	}
-	m := median(samples)
+	m, here := median(samples), medianMachine(machines)
 	if op.pace > 0 {
 		paced := measurePaced(p, op, pid, s.length)
 		m.p50, m.p99 = paced.p50, paced.p99
 	}
-	if len(r.Figures) == 0 {
-		r.Machine.Floor = m.cpu
-	}
-	r.Figures = append(r.Figures, row{op.name, op.connections, m.cpu, m.cpu / r.Machine.Floor, r.Machine.there(m.cpu, op.work), op.goal, m.rate, m.p50, m.p99, op.pace})
+	r.Figures = append(r.Figures, row{op.name, op.connections, m.cpu, here, m.cpu / here.Floor, here.there(m.cpu, op.work), op.goal, m.rate, m.p50, m.p99, op.pace})
 }
 
 // print writes the table.
