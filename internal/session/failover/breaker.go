@@ -12,6 +12,7 @@ import (
 const (
 	window     = time.Second // in which so many failures open it
 	tolerated  = 3
+	fewBad     = 2 // probes in a row open it, too: one is also too late where the machine has much to do
 	probeAway  = 500 * time.Millisecond
 	probeThere = 5 * time.Second
 	fewGood    = 2 // probes close it
@@ -22,6 +23,7 @@ const (
 // A breaker is what is known of the primary's health.
 type breaker struct {
 	failures     int // within the window that began
+	bad          int // probes in a row, while the primary is asked
 	began        time.Time
 	opened       time.Time // when it last did
 	closed       time.Time
@@ -91,7 +93,7 @@ func (s *Store) failed(era uint64, err error) {
 // open has nothing asked of the primary any more. The lock is held.
 func (s *Store) open(err error) {
 	b := &s.breaker
-	b.opened, b.cause, b.failures, b.good = time.Now(), err.Error(), 0, 0
+	b.opened, b.cause, b.failures, b.bad, b.good = time.Now(), err.Error(), 0, 0, 0
 	if b.needed == 0 || b.opened.Sub(b.closed) > flapping {
 		b.needed = fewGood
 	} else {
@@ -109,8 +111,13 @@ func (s *Store) probed(era uint64, err error) {
 	switch {
 	case s.era.Load() != era:
 	case up && err != nil:
+		if b.bad++; b.bad < fewBad {
+			s.probe()
+			return
+		}
 		s.open(err)
 	case up:
+		b.bad = 0
 	case err != nil:
 		b.good = 0
 	default:

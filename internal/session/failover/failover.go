@@ -8,9 +8,9 @@
 // A failure is everything that is not an answer of the session.Store contract: no
 // connection, no answer in time, READONLY, OOM, CLUSTERDOWN, LOADING. What failed
 // is done on the fallback at once, so that a caller sees an error only where both
-// are away. The first failure has the primary probed; after a failed probe, or
-// three failures within a second, the breaker opens, and nothing is asked of the
-// primary but a probe twice a second. After two good ones it closes; after more,
+// are away. The first failure has the primary probed; after two failed probes in a
+// row, or three failures within a second, the breaker opens, and nothing is asked of
+// the primary but a probe twice a second. After two good ones it closes; after more,
 // up to sixteen, where it opened again within a minute. A probe every five
 // seconds finds an outage that nobody has run into yet.
 //

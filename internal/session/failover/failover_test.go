@@ -311,3 +311,29 @@ func BenchmarkGet(b *testing.B) {
 		})
 	}
 }
+
+// One probe that comes too late is made again at once, and says nothing by itself; two in
+// a row open the breaker.
+func TestProbes(t *testing.T) {
+	s := &Store{log: slog.New(slog.DiscardHandler), kick: make(chan struct{}, 1)}
+	late := errors.New("too late")
+	for i, step := range []struct {
+		err  error
+		away bool
+	}{{late, false}, {nil, false}, {late, false}, {late, true}} {
+		s.probed(0, step.err)
+		if got := s.State().Away; got != step.away {
+			t.Errorf("step %d: away is %v, want %v", i, got, step.away)
+		}
+		select {
+		case <-s.kick:
+			if step.err == nil || step.away {
+				t.Errorf("step %d: it is probed again at once", i)
+			}
+		default:
+			if step.err != nil && !step.away {
+				t.Errorf("step %d: it is not probed again at once", i)
+			}
+		}
+	}
+}
