@@ -39,6 +39,7 @@ type world struct {
 	ring    *keys.Ring
 	fabric  *fabric.Fabric
 	revoked *revocation.List
+	deafen  func() // has revoked hear of nothing more
 	api     *rest.API
 	handler http.Handler
 	project fabric.Project
@@ -136,13 +137,14 @@ func (w *world) pass(d time.Duration) {
 	w.sync()
 }
 
-// poll hears of revocations as a server does: a slow machine takes longer for a test
-// than they may be old.
+// poll hears of revocations as a server does, until deafen is called: a slow machine
+// takes longer for a test than they may be old.
 func (w *world) poll() {
 	ctx, stop := context.WithCancel(context.Background())
 	var polls sync.WaitGroup
 	polls.Go(func() { w.revoked.Run(ctx) })
-	w.t.Cleanup(func() { stop(); polls.Wait() })
+	w.deafen = func() { stop(); polls.Wait() }
+	w.t.Cleanup(w.deafen)
 }
 
 func (w *world) sync() {
