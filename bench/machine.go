@@ -91,9 +91,9 @@ func (r *report) addMachine(p *harness.Program, s settings) {
 
 // measureMachine measures what a machine that others use as well does right now: its
 // floor, and of the rest what the work consists of.
-func (b bareServer) measureMachine(p *harness.Program, s settings, n work) (m machine) {
+func (s bareServer) measureMachine(p *harness.Program, length time.Duration, n work) (m machine) {
 	costs := func(path string, connections int) float64 {
-		return measure(p, b.operation(path, path, connections), b.cmd.Process.Pid, max(s.length/6, 300*time.Millisecond), nil).cpu
+		return measure(p, s.operation(path, path, connections), s.cmd.Process.Pid, max(length/6, 300*time.Millisecond), nil).cpu
 	}
 	m.Floor = costs(pathHello, 8)
 	if n.signatures > 0 {

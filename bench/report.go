@@ -55,7 +55,7 @@ func (r *report) add(p *harness.Program, s settings, op operation, pid int) {
 	var machines []machine
 	for range s.repeat {
 		samples = append(samples, measure(p, op, pid, s.length, nil))
-		machines = append(machines, r.bare.measureMachine(p, s, op.work))
+		machines = append(machines, r.bare.measureMachine(p, s.length, op.work))
 	}
 	m, here := median(samples), medianMachine(machines)
 	if op.pace > 0 {

@@ -79,7 +79,7 @@ func (w *world) addLame(p *harness.Program, s settings, r *report, prefix []stri
 		}
 		slices.Sort(took)
 		cpu := took[len(took)/2]
-		here := r.bare.measureMachine(p, s, work{})
+		here := r.bare.measureMachine(p, s.length, work{})
 		r.Figures = append(r.Figures, row{
 			Name: "lame " + strings.Join(flags, " "), Connections: 1, CPU: cpu, Machine: here, Floors: cpu / here.Floor, There: here.there(cpu, work{}), Rate: 1000 / cpu,
 		})
