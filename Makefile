@@ -25,9 +25,7 @@ FILLED := ^Test(Plans|GoneWebhooksPlan|RecordingPlans|RecordingPages|KilledMigra
 # no row is of their kind. What takes long in a browser runs once, on redis, or where that is left out on sqlite, and what
 # breaks rows alone not on redis beside postgres: for this the tests know the BACKENDS. Of the attacks, redis and cluster
 # have those on what sessions keep: live logins, requests, and counts of guesses. The cluster is shared by all tests, each
-# with a prefix of its own, so that what comes from their one network is counted for each by itself. What is refused for
-# how it is signed, sent, spelled or addressed, before anybody looks for a row, is asked on sqlite alone.
-NOATTACKS_postgres := ^Test(J|I0[1-4]|I1[02]|A0|A1[028]|A25|R01|R05MP3|R1[13]|S04|S08|T01|T15|F13|MailHost|MailKept|ErrorPageLog|RegisterClosed)
+# with a prefix of its own, so that what comes from their one network is counted for each by itself.
 ATTACKS_redis := ^Test(P0[2-7]|Limits|S0)
 ATTACKS_cluster := $(ATTACKS_redis)
 BACKENDS := sqlite postgres redis cluster
@@ -94,7 +92,7 @@ alone:
 define RUN
 $1-on-$2: $(if $(filter scripts-redis,$1-$2),raced)
 	@echo "$1 on $2:"; cd $(call IN,$1) && SELVAGE_TEST_BACKEND=$2 $(if $(filter scripts-redis,$1-$2),SELVAGE_TEST_RACED=$(if $(RACE),$(TESTS)/selvage-raced)) \
-		$(call COMPILED,$1) -test.timeout 30m -test.parallel 4 $(if $(filter scripts,$1),-test.run '^TestScripts$$$$')$(if $(filter attack,$1),$(if $(ATTACKS_$2),-test.run '$(ATTACKS_$2)')$(if $(NOATTACKS_$2),-test.skip '$(NOATTACKS_$2)'))
+		$(call COMPILED,$1) -test.timeout 30m -test.parallel 4 $(if $(filter scripts,$1),-test.run '^TestScripts$$$$')$(if $(filter attack,$1),$(if $(ATTACKS_$2),-test.run '$(ATTACKS_$2)'))
 endef
 $(foreach backend,sqlite postgres redis cluster,$(foreach suite,scripts $(SUITES),$(eval $(call RUN,$(suite),$(backend)))))
 
