@@ -8,7 +8,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/selvage/selvage/internal/config"
 	letters "github.com/selvage/selvage/internal/mail"
 )
 
@@ -62,7 +61,4 @@ func rootsIn(file string) (*x509.CertPool, error) {
 
 // showsMailbox reports whether kept mails are shown: on a machine whose server nobody
 // else reaches.
-func (a *App) showsMailbox() bool {
-	tls := a.Config.TLSAddress()
-	return a.Config.Mail.URL.Boxed() && a.Config.Listen.Loopback() && (tls == config.Off || tls.Loopback()) && a.Where.Local()
-}
+func (a *App) showsMailbox() bool { return a.Config.Mail.URL.Boxed() && a.Local() }
