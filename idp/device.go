@@ -297,8 +297,9 @@ func (p *Provider) poll(ctx context.Context, c Client, id string) (granted Code,
 const guessWindow = 10 * time.Minute
 
 // guess counts a user code and refuses it where the place, or those together that one may
-// have, have typed too many: right ones too, or else they would learn which are. It is counted before it is looked up, and what
-// counts is one operation, so that however many are typed at once, no more are answered.
+// have, have typed too many: right ones too, or else they would learn which are. It is
+// counted before it is looked up, and what counts is one operation, so that however many
+// are typed at once, no more are answered.
 func (p *Provider) guess(ctx context.Context, place string) error {
 	if p.DeviceGuesses <= 0 {
 		return nil

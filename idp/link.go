@@ -48,8 +48,9 @@ func (l Lifetimes) lives(purpose mail.Kind) time.Duration {
 	return l.ResetLink
 }
 
-// newLink makes a link and gives its URL, whose pages are in the language of its mail:
-// that of the browser may be another.
+// newLink makes a link and gives its URL, whose pages are in the language of its mail: that
+// of the browser may be another. English says nothing, since it is also what a mail is in
+// where nobody has said what its reader speaks; the browser may know.
 func (p *Provider) newLink(ctx context.Context, l Link, language string) (string, error) {
 	token := randomToken()
 	l.Hash, l.Created = session.Digest(token), p.Now()

@@ -41,7 +41,7 @@ func (c *cli) showDemo(cmd *cobra.Command, _ []string) error {
 	return err
 }
 
-// server.ResetDemo makes the demo anew, beside a running server or without one. Where it is
+// resetDemo makes the demo anew, beside a running server or without one. Where it is
 // interrupted it goes on from there.
 func (c *cli) resetDemo(ctx context.Context, a *app, cmd *cobra.Command, _ []string) error {
 	there, err := a.HasDemo()
