@@ -92,10 +92,7 @@ func (a *API) accountProject(r *http.Request, asked string) (string, error) {
 	return only, err
 }
 
-var errWhichAccount = &shown{status: http.StatusNotFound, page: templates.Error{
-	Title: "error.account",
-	Text:  "error.account-text",
-}}
+var errWhichAccount = pageError(http.StatusNotFound, "error.account", "error.account-text")
 
 // visitOf gives the login in use of the browser in a project, and its subscriber;
 // problem.Unauthenticated where there is none.

@@ -63,16 +63,10 @@ func shortened(email string) string {
 }
 
 // errLinkOver is the answer to a link that was used before, is too old, or never was one.
-var errLinkOver = &shown{status: http.StatusGone, page: templates.Error{
-	Title: "error.link",
-	Text:  "error.link-text",
-}}
+var errLinkOver = pageError(http.StatusGone, "error.link", "error.link-text")
 
 // errInvitationOver is the same for an invitation: who has none yet has no app to go back to.
-var errInvitationOver = &shown{status: http.StatusGone, page: templates.Error{
-	Title: "error.invitation",
-	Text:  "error.invitation-text",
-}}
+var errInvitationOver = pageError(http.StatusGone, "error.invitation", "error.invitation-text")
 
 // link finds the link of a token, and says so where it is over.
 func (a *API) link(r *http.Request, purpose mail.Kind, token string) (idp.Link, error) {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/problem"
-	"github.com/selvage/selvage/templates"
 )
 
 // Whatever a page posts to us carries something that no other page can know, beside the
@@ -18,10 +17,7 @@ import (
 // which only the browser that began it may answer; on the account's own page the token of
 // the login that it was shown to; and on pages without either that of the browser's mark.
 
-var errForm = &shown{status: http.StatusForbidden, page: templates.Error{
-	Title: "error.form-other",
-	Text:  "error.form-other-text",
-}}
+var errForm = pageError(http.StatusForbidden, "error.form-other", "error.form-other-text")
 
 // sign gives the token of forms of a kind, for one login or browser.
 func (a *API) sign(kind, id string) string {

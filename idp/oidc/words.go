@@ -59,7 +59,7 @@ func deviceOf(say *words.Words, userAgent string) string {
 	return say.Say("agent.on", "Browser", product, "System", system)
 }
 
-var errAddressTaken = &shown{status: http.StatusConflict, page: templates.Error{Title: "error.address", Text: "error.address-text"}}
+var errAddressTaken = pageError(http.StatusConflict, "error.address", "error.address-text")
 
 func changeWords(say *words.Words, email, project, token string) templates.Confirm {
 	return templates.Confirm{
@@ -81,8 +81,8 @@ func accountLink(say *words.Words, projectID string) *templates.Link {
 
 // The answers where nobody makes itself an account, or has one by now.
 var (
-	errNoRegistration = &shown{status: http.StatusNotFound, page: templates.Error{Title: "error.registration", Text: "error.registration-text"}}
-	errHasAccount     = &shown{status: http.StatusConflict, page: templates.Error{Title: "error.registered", Text: "error.registered-text"}}
+	errNoRegistration = pageError(http.StatusNotFound, "error.registration", "error.registration-text")
+	errHasAccount     = pageError(http.StatusConflict, "error.registered", "error.registered-text")
 )
 
 // registrationSent says the same of every address.
