@@ -62,20 +62,20 @@ func (c *cli) apply(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
-	config, _, err := c.loadConfig(cmd.Flags())
+	conf, _, err := c.loadConfig(cmd.Flags())
 	if err != nil {
 		return err
 	}
 	dry, _ := cmd.Flags().GetBool("dry-run")
 	if dry {
-		err = checkRows(config)
-	} else if !config.Database.Shared() {
-		err = datadir.Make(config.Data)
+		err = checkRows(conf)
+	} else if !conf.Database.Shared() {
+		err = datadir.Make(conf.Data)
 	}
 	if err != nil {
 		return err
 	}
-	return c.over(cmd.Context(), config, server.Options{}, func(a *app) error { return c.applyText(cmd, a, name, text, dry) })
+	return c.over(cmd.Context(), conf, server.Options{}, func(a *app) error { return c.applyText(cmd, a, name, text, dry) })
 }
 
 // applyText shows what differs, and makes it so.

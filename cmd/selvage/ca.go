@@ -96,21 +96,21 @@ func (c *cli) showCA(cmd *cobra.Command, a localCA) error {
 // where there is none.
 func (c *cli) withCA(do func(*cobra.Command, localCA) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, _ []string) error {
-		config, _, err := c.loadConfig(cmd.Flags())
+		conf, _, err := c.loadConfig(cmd.Flags())
 		if err != nil {
 			return err
 		}
-		if _, err := ca.Read(config.Data); errors.Is(err, fs.ErrNotExist) && c.calledBySudo() {
-			return fmt.Errorf("there is no certificate authority in %s, and root would own what is made there: run `selvage ca status` without sudo first", config.Data)
+		if _, err := ca.Read(conf.Data); errors.Is(err, fs.ErrNotExist) && c.calledBySudo() {
+			return fmt.Errorf("there is no certificate authority in %s, and root would own what is made there: run `selvage ca status` without sudo first", conf.Data)
 		}
-		if err := datadir.Make(config.Data); err != nil {
+		if err := datadir.Make(conf.Data); err != nil {
 			return err
 		}
-		a, err := ca.Open(ca.Config{Dir: config.Data, Hosts: config.Certified()})
+		a, err := ca.Open(ca.Config{Dir: conf.Data, Hosts: conf.Certified()})
 		if err != nil {
 			return err
 		}
-		return do(cmd, localCA{Authority: a, file: filepath.Join(config.Data, ca.CertFile)})
+		return do(cmd, localCA{Authority: a, file: filepath.Join(conf.Data, ca.CertFile)})
 	}
 }
 

@@ -17,11 +17,11 @@ func (c *cli) configCommand() *cobra.Command {
 	validate := &cobra.Command{
 		Use: "validate", Short: "Check the configuration", Args: positional(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			config, _, err := c.loadConfig(cmd.Flags())
+			conf, _, err := c.loadConfig(cmd.Flags())
 			if err != nil {
 				return err
 			}
-			for _, warning := range config.Warnings() {
+			for _, warning := range conf.Warnings() {
 				c.warnings().Warn(warning)
 			}
 			_, err = fmt.Fprintln(c.stdout, "the configuration is good")

@@ -26,13 +26,13 @@ func noDemo(dir string) error {
 }
 
 func (c *cli) showDemo(cmd *cobra.Command, _ []string) error {
-	config, _, err := c.loadConfig(cmd.Flags())
+	conf, _, err := c.loadConfig(cmd.Flags())
 	if err != nil {
 		return err
 	}
-	text, err := server.DemoText(config.Data)
+	text, err := server.DemoText(conf.Data)
 	if errors.Is(err, fs.ErrNotExist) {
-		return noDemo(config.Data)
+		return noDemo(conf.Data)
 	}
 	if err != nil {
 		return err

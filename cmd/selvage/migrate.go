@@ -52,11 +52,11 @@ func (c *cli) migrateCommand() *cobra.Command {
 	status := &cobra.Command{
 		Use: "status", Short: "Show which schema the database has, and which this version makes; changes nothing", Args: positional(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			config, _, err := c.loadConfig(cmd.Flags())
+			conf, _, err := c.loadConfig(cmd.Flags())
 			if err != nil {
 				return err
 			}
-			return c.showSchema(cmd.Context(), config)
+			return c.showSchema(cmd.Context(), conf)
 		},
 	}
 	up := &cobra.Command{

@@ -88,16 +88,16 @@ func (c *cli) projectCommand() *cobra.Command {
 // createProject makes the data directory too: it is how a server without a demo
 // begins.
 func (c *cli) createProject(cmd *cobra.Command, args []string) error {
-	config, _, err := c.loadConfig(cmd.Flags())
+	conf, _, err := c.loadConfig(cmd.Flags())
 	if err != nil {
 		return err
 	}
-	if !config.Database.Shared() {
-		if err := datadir.Make(config.Data); err != nil {
+	if !conf.Database.Shared() {
+		if err := datadir.Make(conf.Data); err != nil {
 			return err
 		}
 	}
-	return c.over(cmd.Context(), config, server.Options{}, func(a *app) error {
+	return c.over(cmd.Context(), conf, server.Options{}, func(a *app) error {
 		p, err := a.Fabric.CreateProject(cmd.Context(), args[0])
 		if err != nil {
 			return err

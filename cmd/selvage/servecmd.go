@@ -1,9 +1,10 @@
 package main
 
 import (
+	"github.com/spf13/cobra"
+
 	"github.com/selvage/selvage/internal/config"
 	"github.com/selvage/selvage/internal/server"
-	"github.com/spf13/cobra"
 )
 
 func (c *cli) serveCommand() *cobra.Command {

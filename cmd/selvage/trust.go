@@ -58,11 +58,11 @@ func (c *cli) uninstallCommand() *cobra.Command {
 		Use: "uninstall", Short: "Take back what install did", Args: positional(),
 		Long: "Takes the authority, and any other of the same name, out of the stores.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			config, _, err := c.loadConfig(cmd.Flags())
+			conf, _, err := c.loadConfig(cmd.Flags())
 			if err != nil {
 				return err
 			}
-			cert, err := ca.Read(config.Data)
+			cert, err := ca.Read(conf.Data)
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}
@@ -135,8 +135,8 @@ func (c *cli) withSudo(cmd *cobra.Command) string {
 		program = "selvage"
 	}
 	line := fmt.Sprintf("sudo %s ca %s --store system", program, cmd.Name())
-	if config, _, err := c.loadConfig(cmd.Flags()); err == nil {
-		if dir, err := filepath.Abs(config.Data); err == nil {
+	if conf, _, err := c.loadConfig(cmd.Flags()); err == nil {
+		if dir, err := filepath.Abs(conf.Data); err == nil {
 			line += " --data " + dir
 		}
 	}

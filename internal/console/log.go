@@ -14,8 +14,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/selvage/selvage/internal/config"
 	"golang.org/x/term"
+
+	"github.com/selvage/selvage/internal/config"
 )
 
 // NewLogger logs as configured; level can be changed later.

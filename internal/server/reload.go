@@ -8,7 +8,7 @@ import (
 // reload reads the configuration anew and takes from it what can change while
 // the server runs. What is wrong in it changes nothing.
 func (s *server) reload() {
-	config, err := s.given.Reload()
+	conf, err := s.given.Reload()
 	if err == nil && s.certs != nil {
 		err = s.certs.Reload()
 	}
@@ -16,13 +16,13 @@ func (s *server) reload() {
 		s.log.Error("reloading; everything stays as it was", "error", err)
 		return
 	}
-	s.level.Set(slog.Level(config.Log.Level))
-	s.app.IDP.SetLifetimes(lifetimes(config))
-	s.app.limits.Set(rates(config))
-	s.app.proxies.Set(config.TrustedProxies.Prefixes())
+	s.level.Set(slog.Level(conf.Log.Level))
+	s.app.IDP.SetLifetimes(lifetimes(conf))
+	s.app.limits.Set(rates(conf))
+	s.app.proxies.Set(conf.TrustedProxies.Prefixes())
 	const done = "reloaded the certificate, the log level, lifetimes, limits and trusted proxies"
-	level := slog.String("log_level", config.Log.Level.String())
-	if keys := config.NeedRestart(s.app.Config); len(keys) > 0 {
+	level := slog.String("log_level", conf.Log.Level.String())
+	if keys := conf.NeedRestart(s.app.Config); len(keys) > 0 {
 		s.log.Warn(done+"; other settings that have changed need a restart", level, "changed", strings.Join(keys, " "))
 		return
 	}
