@@ -313,16 +313,21 @@ func TestOldSecretEnds(t *testing.T) {
 // any more.
 func TestOldSecretUsed(t *testing.T) {
 	w := newWorld(t)
+	settle := func() { // uses are noted beside requests, and one of a key at a time
+		t.Helper()
+		if err := w.fabric.Settle(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
 	w.wants(w.basic(), http.StatusOK, "before")
+	settle()
 	if _, _, err := w.fabric.RotateAPIKey(context.Background(), w.project.ID, w.keyID, 24*time.Hour, nil); err != nil {
 		t.Fatal(err)
 	}
 	w.pass(2 * time.Hour)
 	w.wants(w.basic(), http.StatusOK, "the old secret")
 	want := w.now().Add(-time.Minute)
-	if err := w.fabric.Settle(t.Context()); err != nil { // it is noted beside the request
-		t.Fatal(err)
-	}
+	settle()
 	k := must[fabric.APIKey](t)(w.fabric.FindAPIKey(context.Background(), w.project.ID, w.keyID))
 	if !k.OldUsed.After(want) || !k.LastUsed.After(want) {
 		t.Errorf("the use of the old secret was not noted: %+v", k)
