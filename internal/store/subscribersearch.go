@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -94,43 +95,74 @@ const mostLooked, atOnce = 500, 200
 // it has looked at so many rows that it stops, more is the row where to go on: the first that
 // was not looked at, backward the last that was.
 func (f finder) walk(ctx context.Context, from *foundSubscriber, n int, backward bool) (found []foundSubscriber, more *foundSubscriber, err error) {
-	way, step, left := 0, 1, mostLooked
-	if from != nil {
-		way = from.way
+	left := mostLooked
+	for one, err := range f.rowsOfWays(ctx, from, n, backward) {
+		if err != nil {
+			return nil, nil, err
+		}
+		if left == 0 && !backward {
+			return found, &one, nil
+		}
+		left--
+		if f.gives(one.way, one.Subscriber) {
+			found = append(found, one)
+		}
+		if len(found) == n || left == 0 && backward {
+			return found, &one, nil
+		}
 	}
-	if backward {
-		step = -1
+	return found, nil, nil
+}
+
+// rowsOfWays goes through the rows of one way after the other, from a row on or backward from
+// the one before it; n is how many will do for most.
+func (f finder) rowsOfWays(ctx context.Context, from *foundSubscriber, n int, backward bool) iter.Seq2[foundSubscriber, error] {
+	return func(yield func(foundSubscriber, error) bool) {
+		way, step := 0, 1
+		if from != nil {
+			way = from.way
+		}
+		if backward {
+			step = -1
+		}
+		for ; way >= 0 && way < len(f.ways); way += step {
+			for one, err := range f.rowsOfWay(ctx, way, from, n, backward) {
+				if !yield(one, err) || err != nil {
+					return
+				}
+			}
+			from = nil
+		}
 	}
-	for ; way >= 0 && way < len(f.ways); way += step {
+}
+
+// rowsOfWay is rowsOfWays of one way, a query at a time: the next begins with the last row of
+// the one before it, backward behind it.
+func (f finder) rowsOfWay(ctx context.Context, way int, from *foundSubscriber, n int, backward bool) iter.Seq2[foundSubscriber, error] {
+	return func(yield func(foundSubscriber, error) bool) {
 		for size := min(n+1, atOnce); ; size = atOnce {
 			rows, err := f.read(ctx, way, from, size, backward)
 			if err != nil {
-				return nil, nil, err
+				yield(foundSubscriber{}, err)
+				return
 			}
-			for i, sub := range rows {
-				one := foundSubscriber{sub, way}
-				if left == 0 && !backward {
-					return found, &one, nil
-				}
-				if !backward && i == size-1 { // where the next query begins
-					from = &one
-					break
-				}
-				left--
-				if f.gives(way, sub) {
-					found = append(found, one)
-				}
-				if from = &one; len(found) == n || left == 0 && backward {
-					return found, from, nil
+			full := len(rows) == size
+			if full {
+				from = &foundSubscriber{rows[size-1], way}
+			}
+			if full && !backward {
+				rows = rows[:size-1]
+			}
+			for _, sub := range rows {
+				if !yield(foundSubscriber{sub, way}, nil) {
+					return
 				}
 			}
-			if len(rows) < size {
-				break
+			if !full {
+				return
 			}
 		}
-		from = nil
 	}
-	return found, nil, nil
 }
 
 // read gives rows of one way in its order, from one of them on or from its end; backward
