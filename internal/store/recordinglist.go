@@ -85,9 +85,9 @@ func recordingListing(f recordings.Filter, from string) listing[recordings.Recor
 	switch {
 	case f.SubscriberID == "":
 	case f.CallBegins != "":
-		l.checks = append(l.checks, check{`EXISTS (SELECT 1 FROM recording_subscribers WHERE subscriber_id = $%d AND recording_id = id)`, []any{f.SubscriberID}})
+		l.checks = append(l.checks, check{isTied, []any{f.SubscriberID}})
 	case f.Party != "" || f.CallSid != "" || f.ConferenceSid != "": // of which there are few
-		l.where.and(`EXISTS (SELECT 1 FROM recording_subscribers WHERE subscriber_id = $%d AND recording_id = id)`, f.SubscriberID)
+		l.where.and(isTied, f.SubscriberID)
 	default:
 		l.from, l.key = "recording_subscribers CROSS JOIN recordings", []string{"recording_id"}
 		l.where.and(`subscriber_id = $%d`, f.SubscriberID)
@@ -95,6 +95,9 @@ func recordingListing(f recordings.Filter, from string) listing[recordings.Recor
 	}
 	return l
 }
+
+// isTied is tied of few recordings, each of which is looked up.
+const isTied = `EXISTS (SELECT 1 FROM recording_subscribers WHERE subscriber_id = $%d AND recording_id = id)`
 
 // parties gives the ways to the recordings of whoever called or was called: none is on two.
 func (w *where) parties(party string) (ways []string) {
