@@ -13,16 +13,15 @@ import (
 // one may do.
 const Wide = 5
 
-// wider gives the rate of a range.
-func wider(of session.Rate) session.Rate {
-	return session.Rate{Burst: Wide * of.Burst, Every: max(of.Every/Wide, time.Microsecond)}
-}
-
-// rangeOf names the range of a network among who is counted; ok is false where it is the
-// network itself.
-func rangeOf(network string) (who string, ok bool) {
+// ofRange gives the range of a network as it is counted by a limit, and what the networks of
+// one may do together; ok is false where the limit is off, or the network is its own range.
+func (l *Limiter) ofRange(name Name, network string) (who string, rate session.Rate, ok bool) {
 	wide := Range(network)
-	return "range " + wide, wide != network
+	one, held := l.rate(name)
+	if !held || wide == network {
+		return "", session.Rate{}, false
+	}
+	return "range " + wide, session.Rate{Burst: Wide * one.Burst, Every: max(one.Every/Wide, time.Microsecond)}, true
 }
 
 // TakeNetwork is Take for a limit of networks: it counts the range of one as well.
@@ -30,12 +29,11 @@ func (l *Limiter) TakeNetwork(ctx context.Context, name Name, network string) er
 	if err := l.Take(ctx, name, network); err != nil {
 		return err
 	}
-	rate, held := l.rate(name)
-	who, ok := rangeOf(network)
-	if !held || !ok {
+	who, rate, ok := l.ofRange(name, network)
+	if !ok {
 		return nil
 	}
-	err := refused(l.ask(ctx, keyOf(name, who), wider(rate), 1))
+	err := refused(l.ask(ctx, keyOf(name, who), rate, 1))
 	if err != nil {
 		l.Return(ctx, name, network)
 	}
@@ -47,12 +45,11 @@ func (l *Limiter) PassNetwork(ctx context.Context, name Name, network string) er
 	if err := l.Pass(ctx, name, network); err != nil {
 		return err
 	}
-	rate, held := l.rate(name)
-	who, ok := rangeOf(network)
-	if !held || !ok {
+	who, rate, ok := l.ofRange(name, network)
+	if !ok {
 		return nil
 	}
-	err := l.pass(ctx, name, who, wider(rate))
+	err := l.pass(ctx, name, who, rate)
 	if err != nil {
 		l.Unpass(name, network)
 	}
