@@ -216,13 +216,15 @@ func isControl(r rune) bool { return r < 0x20 || r == 0x7f }
 const maxURI = 2000
 
 // checkURI refuses what may not be registered: relative addresses, fragments
-// (RFC 6749, section 3.1.2), http beyond loopback, wildcards, and schemes that a
-// browser would run.
+// (RFC 6749, section 3.1.2), what is no URI (RFC 3986, section 2), http beyond
+// loopback, wildcards, and schemes that a browser would run.
 func (c *Client) checkURI(bad func(param, format string, args ...any), param, uri string) {
 	u, err := url.Parse(uri)
 	switch {
 	case err != nil || len(uri) > maxURI || !u.IsAbs() || strings.ContainsAny(uri, "#*\\ \t\r\n") || u.User != nil || !isASCII(uri):
 		bad(param, "%q is not an absolute address without fragment, wildcard, user or spaces", uri)
+	case strings.ContainsAny(uri, "\"<>^`{|}"):
+		bad(param, "%q has characters that a URI has only as %%XX, such as %%22 for a quote (RFC 3986, section 2)", uri)
 	case u.Scheme == "https" && u.Host != "", u.Scheme == "http" && isLocal(u.Hostname()):
 	case u.Scheme == "http":
 		bad(param, "%q must be https; http is only for localhost, 127.0.0.1 and [::1]", uri)

@@ -1,0 +1,40 @@
+package oidc_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/selvage/selvage/idp"
+)
+
+// What an app may be sent back to is registered once, as it stands, and compared as such:
+// what no browser or app could ever ask for is refused when it is registered.
+func TestRegisterRedirects(t *testing.T) {
+	w := newWorld(t)
+	for uri, want := range map[string]string{
+		"https://rp.example/cb":                     "",
+		"https://rp.example/cb?tenant=1&x=%22%7B":   "",
+		"https://rp.example:8443/a;b/(c)/~d/!$'+,@": "",
+		"http://localhost:3000/cb":                  "",
+		"http://app.localhost/cb":                   "",
+		"http://[::1]/cb":                           "",
+		"com.example.app:/cb":                       "",
+		"http://rp.example/cb":                      "must be https",
+		"javascript:alert(1)":                       "must be https",
+		"https://rp.example/cb#x":                   "without fragment",
+		"https://rp.example/*":                      "without fragment, wildcard",
+		"https://u:p@rp.example/cb":                 "user",
+		"/cb":                                       "is not an absolute address",
+		"https://rp.example/ü":                      "is not an absolute address",
+		"https://rp.example/\"onload=x":             "characters that a URI has only as %XX",
+		"https://rp.example/<b>":                    "characters that a URI has only as %XX",
+		"https://rp.example/cb?{tenant}":            "characters that a URI has only as %XX",
+		"https://rp.example/a|b^c`":                 "characters that a URI has only as %XX",
+	} {
+		c := idp.Client{ProjectID: w.project.ID, Type: idp.Native, RedirectURIs: []string{uri}}
+		_, _, err := w.idp.CreateClient(t.Context(), c)
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("registering %q: %v, want %q in it", uri, err, want)
+		}
+	}
+}
