@@ -20,11 +20,7 @@ import (
 // trail is a store in which a few things were done.
 func trail(t *testing.T, c Config) *Store {
 	t.Helper()
-	s, err := Open(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.Close() })
+	s := opened(t, c)
 	s.lanes = 1 // so that tests know where an event is
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
 		at := time.Now()
@@ -132,11 +128,7 @@ func TestAuditCrowd(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		var nodes []*Store
 		for range 2 {
-			s, err := Open(t.Context(), c)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer s.Close()
+			s := opened(t, c)
 			nodes = append(nodes, s)
 		}
 		var wg sync.WaitGroup
@@ -170,11 +162,7 @@ func TestAuditTurns(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		var nodes [2]*Store
 		for i := range nodes {
-			s, err := Open(t.Context(), c)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer s.Close()
+			s := opened(t, c)
 			s.lanes = 1
 			nodes[i] = s
 		}
@@ -312,11 +300,7 @@ func TestAuditOfEarlier(t *testing.T) {
 		}
 		earlier := `UPDATE audit_heads SET mac = ''; UPDATE audit_heads SET mac = '` + key.Mac("end 1", 0, heads[0].Seq, heads[0].Hash) + `' WHERE lane = 0`
 		tamper(t, s, earlier+`; INSERT INTO ring (kid, use, state, sealed, created) VALUES ('k', 'seal', 'current', '', 0)`)
-		again, err := Open(t.Context(), c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer again.Close()
+		again := opened(t, c)
 		again.lanes = 3
 		for range 6 {
 			if err := again.Record(t.Context(), audit.Of("login", "", "subscriber", "s")); err != nil {

@@ -16,9 +16,9 @@ const many = 12_000
 
 // manyEvents fills the trail: every fortieth is an operator's, of whom one has made ten keys, each
 // by the one before it; every 4,000th is a project's, which was renamed.
-func manyEvents(t *testing.T, s *Store) {
+func manyEvents(t *testing.T, c Config, s *Store) {
 	t.Helper()
-	for _, sql := range []string{
+	filled(t, c, s,
 		fmt.Sprintf(`WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < %d)
 			INSERT INTO audit (lane, seq, id, at, project_id, action, outcome, actor_kind, actor_id, target_kind, target_id, address, request_id, detail, hash)
 			SELECT 0, i, '01900000-0000-7000-8000-' || CAST(100000000000 + i AS TEXT), i, 'p' || CAST(i %% 2 AS TEXT),
@@ -27,23 +27,15 @@ func manyEvents(t *testing.T, s *Store) {
 				CASE WHEN i = 3 THEN 'ann' WHEN i BETWEEN 4 AND 12 THEN 'key' || CAST(i - 1 AS TEXT) WHEN i %% 40 = 3 THEN 'bob' ELSE 'sub' || CAST(i AS TEXT) END,
 				'api_key', 'key' || CAST(i AS TEXT), '', '', '', '' FROM n`, many-1),
 		`ANALYZE`,
-	} {
-		if err := s.once(t.Context(), audit.None("a test"), func(tx tx) error { _, err := tx.Exec(t.Context(), sql); return err }); err != nil {
-			t.Fatal(err)
-		}
-	}
+	)
 }
 
 // No page of the audit trail reads all of it, whatever is asked for, and the pages together have
 // what fits, forward and back.
 func TestAuditPages(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
-		s, err := Open(t.Context(), c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = s.Close() })
-		manyEvents(t, s)
+		s := opened(t, c)
+		manyEvents(t, c, s)
 		watch := &spy{DB: s.db}
 		spied := &Store{now: s.now, db: watch}
 		for name, l := range map[string]struct {
@@ -128,12 +120,8 @@ func TestAuditPages(t *testing.T) {
 // else's, without reading the trail.
 func TestSecretsShown(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
-		s, err := Open(t.Context(), c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = s.Close() })
-		manyEvents(t, s)
+		s := opened(t, c)
+		manyEvents(t, c, s)
 		watch := &spy{DB: s.db}
 		spied := &Store{now: s.now, db: watch}
 		for who, want := range map[string]int{"ann": 10, "key5": 7, "bob": 0, "nobody": 0} {

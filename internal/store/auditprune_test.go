@@ -23,11 +23,7 @@ func TestPruneAudit(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		node, err := Open(t.Context(), c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer node.Close()
+		node := opened(t, c)
 		node.lanes = 1
 		clock = began.Add(2 * time.Hour)
 		prune := func(before time.Time) {

@@ -38,11 +38,7 @@ func aside(t *testing.T, c Config, s *Store) *Store {
 	t.Helper()
 	tamper(t, s, `CREATE TABLE kept_ring AS SELECT * FROM ring; DELETE FROM ring; DELETE FROM audit;
 		UPDATE audit_heads SET seq = 0, hash = '', mac = '', pruned_seq = 0, pruned_hash = '', pruned_mac = ''`)
-	again, err := Open(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = again.Close() })
+	again := opened(t, c)
 	again.lanes = 1
 	if _, broken := verified(t, again); broken != nil {
 		t.Fatalf("of a trail without a ring VerifyAudit finds %v", broken)
@@ -128,11 +124,7 @@ func TestAuditOfUpgrade(t *testing.T) {
 		s := founded(t, c)
 		tamper(t, s, `DELETE FROM audit; UPDATE ring SET bound = '';
 			UPDATE audit_heads SET seq = 0, hash = '', mac = '', pruned_seq = 0, pruned_hash = '', pruned_mac = ''`)
-		again, err := Open(t.Context(), c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer again.Close()
+		again := opened(t, c)
 		if _, broken := verified(t, again); len(broken) == 0 {
 			t.Error("a trail that was emptied is taken for one of before there was any")
 		}

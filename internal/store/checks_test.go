@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/fabric"
-	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/recordings"
 	"github.com/selvage/selvage/recordings/levels"
@@ -16,22 +15,14 @@ import (
 // order, and pages lead to all who have it, and back.
 func TestAddressesStop(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
-		s, err := Open(t.Context(), c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = s.Close() })
-		for _, sql := range []string{
-			`INSERT INTO projects (id, name, record_rate, created, updated) VALUES ('` + one + `', 'p', 1, 1, 1)`,
+		s := opened(t, c)
+		filled(t, c, s,
+			`INSERT INTO projects (id, name, record_rate, created, updated) VALUES ('`+one+`', 'p', 1, 1, 1)`,
 			`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 12000)
 				INSERT INTO addresses (id, project_id, resource_id, type, context, name, display_name, created)
-				SELECT '01900000-0000-7000-8000-' || CAST(100000000000 + i AS TEXT), '` + one + `', 'r' || CAST(i AS TEXT), 'room', 'private',
+				SELECT '01900000-0000-7000-8000-' || CAST(100000000000 + i AS TEXT), '`+one+`', 'r' || CAST(i AS TEXT), 'room', 'private',
 					'a' || CAST((i * 7919) % 800011 AS TEXT), CASE WHEN i % 5500 = 5 THEN 'Big Lobby' ELSE 'Room' END, 0 FROM n`,
-		} {
-			if err := s.once(t.Context(), audit.None("a test"), func(tx tx) error { _, err := tx.Exec(t.Context(), sql); return err }); err != nil {
-				t.Fatal(err)
-			}
-		}
+		)
 		for name, f := range map[string]fabric.AddressFilter{
 			"by age": {DisplayName: "lobb"}, "newest first": {DisplayName: "lobb", Descending: true},
 			"by name": {DisplayName: "LOBB", ByName: true}, "by name, backward": {DisplayName: "lobb", ByName: true, Descending: true},
@@ -78,7 +69,7 @@ func TestAddressesStop(t *testing.T) {
 func TestRecordingsStop(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		s, _, _ := grantRows(t, c)
-		manyRecordings(t, s, "p", 12_000)
+		manyRecordings(t, c, s, "p", 12_000)
 		owner := recordings.Owner{ProjectID: "p"}
 		for name, l := range map[string]struct {
 			filter      recordings.Filter

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
 	"github.com/selvage/selvage/internal/audit"
+	"github.com/selvage/selvage/internal/database"
 	"github.com/selvage/selvage/test/servers"
 )
 
@@ -24,6 +26,32 @@ func EachDatabase(t *testing.T, test func(t *testing.T, c Config)) {
 		test(t, Config{Dir: dir, Audit: auditKey(t)})
 	})
 	t.Run("postgres", func(t *testing.T) { test(t, Config{URL: preparedServer(t), Audit: auditKey(t)}) })
+}
+
+// opened opens a store, and closes it with the test.
+func opened(t testing.TB, c Config) *Store {
+	t.Helper()
+	s, err := Open(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+// filled runs statements that make many rows, or look at them. On a server they go beside
+// the store, whose connections give up what takes long, as it may on a machine that is busy.
+func filled(t testing.TB, c Config, s *Store, statements ...string) {
+	t.Helper()
+	if database.IsServer(c.URL) {
+		servers.SQL(t, c.URL, strings.Join(statements, ";\n")+";\n")
+		return
+	}
+	for _, sql := range statements {
+		if err := s.once(t.Context(), audit.None("a test"), func(tx tx) error { _, err := tx.Exec(t.Context(), sql); return err }); err != nil {
+			t.Fatalf("%v of %s", err, sql)
+		}
+	}
 }
 
 func auditKey(t testing.TB) *audit.Key {

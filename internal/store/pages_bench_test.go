@@ -15,12 +15,9 @@ import (
 // beginning of the page before them, as the first need not. cpu-us is what counts on a
 // machine that others use. Making the rows takes minutes.
 func BenchmarkPages(b *testing.B) {
-	s, err := Open(b.Context(), Config{Dir: b.TempDir(), Audit: auditKey(b)})
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer s.Close()
-	fill(b, s, 1_350_000, 1) // of which a quarter is hidden
+	c := Config{Dir: b.TempDir(), Audit: auditKey(b)}
+	s := opened(b, c)
+	fill(b, c, s, 1_350_000, 1) // of which a quarter is hidden
 	for _, l := range lists() {
 		order := "id"
 		if strings.Contains(l.name, "by name") {

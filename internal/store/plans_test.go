@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/fabric"
-	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/database"
 	"github.com/selvage/selvage/internal/page"
 )
@@ -48,49 +47,34 @@ func idAt(i int) string { return fmt.Sprintf("01900000-0000-7000-8000-%d", 100_0
 // fill makes n rows of each table. Project one has every so many of them, the first
 // among them, and another project the rest. Of one's, a quarter of the subscribers and
 // addresses is hidden, and a sixteenth are rooms and agents.
-func fill(t testing.TB, s *Store, n, every int) {
+func fill(t testing.TB, c Config, s *Store, n, every int) {
 	t.Helper()
 	const (
-		rows    = `WITH RECURSIVE n (i, k) AS (SELECT CAST($1 AS BIGINT), $1 / $3 UNION ALL SELECT i + 1, (i + 1) / $3 FROM n WHERE i < $2 - 1) `
-		id      = `'01900000-0000-7000-8000-' || CAST(100000000000 + i AS TEXT)`
-		owner   = `'01900000-0000-7000-8000-' || CAST(100000000000 + i / 100 AS TEXT)`
-		project = `'01900000-0000-7000-8000-00000000000' || CASE WHEN i = k * $3 THEN '0' ELSE '1' END`
-		hidden  = `CASE WHEN k % 4 = 0 THEN 1 ELSE 0 END`
+		id     = `'01900000-0000-7000-8000-' || CAST(100000000000 + i AS TEXT)`
+		owner  = `'01900000-0000-7000-8000-' || CAST(100000000000 + i / 100 AS TEXT)`
+		hidden = `CASE WHEN k % 4 = 0 THEN 1 ELSE 0 END`
 	)
-	insert := func(tx tx, from, to int) error {
-		for _, sql := range []string{
-			`INSERT INTO projects (id, name, record_rate, created, updated)
-				SELECT '01900000-0000-7000-8000-00000000000' || CAST(i AS TEXT), 'p', 1, 1, 1 FROM n WHERE i < 2`,
-			`INSERT INTO subscribers (id, project_id, email, reference, first_name, last_name, display_name, disabled, created, updated)
-				SELECT ` + id + `, ` + project + `, 's' || CAST(i AS TEXT), 'ref-' || CAST(i AS TEXT), CASE WHEN k % 8 = 0 THEN 'Ada' ELSE 'F' || CAST(i AS TEXT) END,
-					'Love' || CAST(i AS TEXT), 'Countess ' || CAST(i AS TEXT), ` + hidden + `, i, i FROM n`,
-			`INSERT INTO resources (id, project_id, type, display_name, fields, created, updated)
-				SELECT ` + id + `, ` + project + `, CASE WHEN k % 16 = 1 THEN 'ai_agent' ELSE 'call_flow' END, 'r', '{}', i, i FROM n`,
-			`INSERT INTO addresses (id, project_id, resource_id, type, context, name, display_name, created, hidden)
-				SELECT ` + id + `, ` + project + `, ` + id + `, CASE WHEN k % 16 = 1 THEN 'room' ELSE 'subscriber' END, 'private',
-					'a' || CAST(100000 + (i * 7919) % 800011 AS TEXT) || '-' || CAST(i AS TEXT), 'Ada ' || CAST(i AS TEXT), i, ` + hidden + ` FROM n`,
-			`INSERT INTO sip_addresses (id, project_id, resource_id, name, "user", fields, created, updated)
-				SELECT ` + id + `, ` + project + `, ` + id + `, 's' || CAST(i AS TEXT), '*', '{}', i, i FROM n`,
-			`INSERT INTO sip_credentials (id, project_id, subscriber_id, username, fields, secrets, created, updated)
-				SELECT ` + id + `, ` + project + `, ` + owner + `, 's' || CAST(i AS TEXT), '{}', '', i, i FROM n`,
-			`INSERT INTO resource_versions (id, project_id, resource_id, number, document_version, fields, created)
-				SELECT ` + id + `, ` + project + `, ` + owner + `, i, 1, '{}', i FROM n`,
-		} {
-			if _, err := tx.Exec(t.Context(), rows+sql, from, to, every); err != nil {
-				return fmt.Errorf("%w of %s", err, sql)
-			}
-		}
-		return nil
-	}
-	const some = 200 // by one statement, which must not take too long
-	for at := 0; at < n; at += some {
-		if err := s.change(t.Context(), audit.None("a test"), func(tx tx) error { return insert(tx, at, min(at+some, n)) }); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := s.once(t.Context(), audit.None("a test"), func(tx tx) error { _, err := tx.Exec(t.Context(), `ANALYZE`); return err }); err != nil {
-		t.Fatal(err)
-	}
+	rows := fmt.Sprintf(`WITH RECURSIVE n (i, k) AS (SELECT CAST(0 AS BIGINT), CAST(0 AS BIGINT) UNION ALL SELECT i + 1, (i + 1) / %d FROM n WHERE i < %d) `, every, n-1)
+	project := fmt.Sprintf(`'01900000-0000-7000-8000-00000000000' || CASE WHEN i = k * %d THEN '0' ELSE '1' END`, every)
+	filled(t, c, s,
+		rows+`INSERT INTO projects (id, name, record_rate, created, updated)
+			SELECT '01900000-0000-7000-8000-00000000000' || CAST(i AS TEXT), 'p', 1, 1, 1 FROM n WHERE i < 2`,
+		rows+`INSERT INTO subscribers (id, project_id, email, reference, first_name, last_name, display_name, disabled, created, updated)
+			SELECT `+id+`, `+project+`, 's' || CAST(i AS TEXT), 'ref-' || CAST(i AS TEXT), CASE WHEN k % 8 = 0 THEN 'Ada' ELSE 'F' || CAST(i AS TEXT) END,
+				'Love' || CAST(i AS TEXT), 'Countess ' || CAST(i AS TEXT), `+hidden+`, i, i FROM n`,
+		rows+`INSERT INTO resources (id, project_id, type, display_name, fields, created, updated)
+			SELECT `+id+`, `+project+`, CASE WHEN k % 16 = 1 THEN 'ai_agent' ELSE 'call_flow' END, 'r', '{}', i, i FROM n`,
+		rows+`INSERT INTO addresses (id, project_id, resource_id, type, context, name, display_name, created, hidden)
+			SELECT `+id+`, `+project+`, `+id+`, CASE WHEN k % 16 = 1 THEN 'room' ELSE 'subscriber' END, 'private',
+				'a' || CAST(100000 + (i * 7919) % 800011 AS TEXT) || '-' || CAST(i AS TEXT), 'Ada ' || CAST(i AS TEXT), i, `+hidden+` FROM n`,
+		rows+`INSERT INTO sip_addresses (id, project_id, resource_id, name, "user", fields, created, updated)
+			SELECT `+id+`, `+project+`, `+id+`, 's' || CAST(i AS TEXT), '*', '{}', i, i FROM n`,
+		rows+`INSERT INTO sip_credentials (id, project_id, subscriber_id, username, fields, secrets, created, updated)
+			SELECT `+id+`, `+project+`, `+owner+`, 's' || CAST(i AS TEXT), '{}', '', i, i FROM n`,
+		rows+`INSERT INTO resource_versions (id, project_id, resource_id, number, document_version, fields, created)
+			SELECT `+id+`, `+project+`, `+owner+`, i, 1, '{}', i FROM n`,
+		`ANALYZE`,
+	)
 }
 
 // A lister gives one page of a list.
@@ -180,12 +164,8 @@ func foundIn(s *Store, text, id string) string {
 // query scans a table or sorts what it found.
 func TestPlans(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
-		s, err := Open(t.Context(), c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = s.Close() })
-		fill(t, s, 2*mid, 32)
+		s := opened(t, c)
+		fill(t, c, s, 2*mid, 32)
 		for _, l := range lists() {
 			watch := &spy{DB: s.db}
 			spied := &Store{now: s.now, db: watch}
@@ -208,21 +188,13 @@ func TestPlans(t *testing.T) {
 // A search looks at so many rows for a page and at no more, and goes on where it stopped.
 func TestSearchStops(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
-		s, err := Open(t.Context(), c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = s.Close() })
-		for _, sql := range []string{
-			`INSERT INTO projects (id, name, record_rate, created, updated) VALUES ('` + one + `', 'p', 1, 1, 1)`,
+		s := opened(t, c)
+		filled(t, c, s,
+			`INSERT INTO projects (id, name, record_rate, created, updated) VALUES ('`+one+`', 'p', 1, 1, 1)`,
 			`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2500)
 				INSERT INTO subscribers (id, project_id, email, first_name, display_name, created, updated)
-				SELECT '01900000-0000-7000-8000-' || CAST(100000000000 + i AS TEXT), '` + one + `', 'ada' || CAST(i AS TEXT), 'Ada', CASE WHEN i = 2345 THEN 'Bo' ELSE 'Cy' END, 0, 0 FROM n`,
-		} {
-			if err := s.once(t.Context(), audit.None("a test"), func(tx tx) error { _, err := tx.Exec(t.Context(), sql); return err }); err != nil {
-				t.Fatal(err)
-			}
-		}
+				SELECT '01900000-0000-7000-8000-' || CAST(100000000000 + i AS TEXT), '`+one+`', 'ada' || CAST(i AS TEXT), 'Ada', CASE WHEN i = 2345 THEN 'Bo' ELSE 'Cy' END, 0, 0 FROM n`,
+		)
 		for text, want := range map[string]int{"ada bo": 1, "ada": 2500, "ada di": 0} {
 			n, pages := 0, 0
 			for q := (page.Query{Size: 50}); ; {
@@ -248,21 +220,13 @@ func TestSearchStops(t *testing.T) {
 // What is left of webhooks that are gone is found without reading all deliveries.
 func TestGoneWebhooksPlan(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
-		s, err := Open(t.Context(), c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = s.Close() })
-		for _, sql := range []string{
+		s := opened(t, c)
+		filled(t, c, s,
 			`WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 9999)
 				INSERT INTO webhook_deliveries (webhook_id, id, event, subject, body, state, created, queued, due)
 				SELECT 'w' || CAST(i % 10 AS TEXT), CAST(i AS TEXT), 'e', 's', '{}', 'pending', 0, 0, 0 FROM n`,
 			`ANALYZE`,
-		} {
-			if err := s.once(t.Context(), audit.None("a test"), func(tx tx) error { _, err := tx.Exec(t.Context(), sql); return err }); err != nil {
-				t.Fatal(err)
-			}
-		}
+		)
 		watch := &spy{DB: s.db}
 		if err := (&Store{now: s.now, db: watch}).ForgetDeliveries(t.Context(), time.Time{}, time.Time{}); err != nil {
 			t.Fatal(err)

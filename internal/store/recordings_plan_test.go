@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/fabric"
-	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/recordings"
 	"github.com/selvage/selvage/recordings/levels"
@@ -20,31 +19,20 @@ import (
 // manyRecordings fills a project with recordings, a second after each other: every
 // tenth is deleted, ten are of the call c and ten of the conference r, and a tenth is tied to the
 // subscriber s, the others to others. Ten are one-way, and every third has dead air.
-func manyRecordings(t testing.TB, s *Store, project string, n int) {
+func manyRecordings(t testing.TB, c Config, s *Store, project string, n int) {
 	t.Helper()
-	ctx := context.Background()
-	err := s.change(ctx, audit.None("a test"), func(t tx) error {
-		for _, sql := range []string{
-			fmt.Sprintf(`WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < %[1]d)
-			INSERT INTO recordings (id, sid, project_id, call_sid, conference_sid, from_address, to_address, direction, source, track, start_time, status,
-				error_code, codec, sample_rate, channels, bits, frames, bytes, sha256, repairs, price, levels, flags, created, updated, deleted)
-			SELECT '01900000-0000-7000-8000-' || CAST(100000000000 + i AS TEXT), 'sid-' || CAST(i AS TEXT), '%[2]s',
-				CASE WHEN i %% %[3]d = 1 THEN 'c' WHEN i %% %[3]d <> 2 THEN 'call-' || CAST(i AS TEXT) END, CASE WHEN i %% %[3]d = 2 THEN 'r' END,
-				'+15551234', '/private/alice', 'inbound', 'DialVerb', 'both', 0, 'completed', '', 'pcm_s16le', 8000, 1, 16, 8000, 16044, 'sha', '', 2500,
-				'1 0 -3.23 -18.87 -19.03 0.92 0.1 0 0 0.0461 0.16 5.38 0.92', CASE WHEN i %% %[3]d = 3 THEN 2 WHEN i %% 3 = 0 THEN 8 ELSE 0 END,
-				CAST(i AS BIGINT) * 1000000, CAST(i AS BIGINT) * 1000000, CASE WHEN i %% 10 = 5 THEN 1 ELSE 0 END FROM n`, n-1, project, n/10),
-			`INSERT INTO recording_subscribers (subscriber_id, recording_id)
-			SELECT CASE WHEN sid LIKE '%3' THEN 's' ELSE sid END, id FROM recordings`,
-		} {
-			if _, err := t.Exec(ctx, sql); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	filled(t, c, s,
+		fmt.Sprintf(`WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < %[1]d)
+		INSERT INTO recordings (id, sid, project_id, call_sid, conference_sid, from_address, to_address, direction, source, track, start_time, status,
+			error_code, codec, sample_rate, channels, bits, frames, bytes, sha256, repairs, price, levels, flags, created, updated, deleted)
+		SELECT '01900000-0000-7000-8000-' || CAST(100000000000 + i AS TEXT), 'sid-' || CAST(i AS TEXT), '%[2]s',
+			CASE WHEN i %% %[3]d = 1 THEN 'c' WHEN i %% %[3]d <> 2 THEN 'call-' || CAST(i AS TEXT) END, CASE WHEN i %% %[3]d = 2 THEN 'r' END,
+			'+15551234', '/private/alice', 'inbound', 'DialVerb', 'both', 0, 'completed', '', 'pcm_s16le', 8000, 1, 16, 8000, 16044, 'sha', '', 2500,
+			'1 0 -3.23 -18.87 -19.03 0.92 0.1 0 0 0.0461 0.16 5.38 0.92', CASE WHEN i %% %[3]d = 3 THEN 2 WHEN i %% 3 = 0 THEN 8 ELSE 0 END,
+			CAST(i AS BIGINT) * 1000000, CAST(i AS BIGINT) * 1000000, CASE WHEN i %% 10 = 5 THEN 1 ELSE 0 END FROM n`, n-1, project, n/10),
+		`INSERT INTO recording_subscribers (subscriber_id, recording_id)
+		SELECT CASE WHEN sid LIKE '%3' THEN 's' ELSE sid END, id FROM recordings`,
+	)
 }
 
 // filters are those that a list of recordings can have.
@@ -88,15 +76,12 @@ func TestRecordingPlans(t *testing.T) { EachDatabase(t, testRecordingPlans) }
 
 func testRecordingPlans(t *testing.T, c Config) {
 	s, _, _ := grantRows(t, c)
-	ctx := context.Background()
-	manyRecordings(t, s, "p", 10_000)
+	manyRecordings(t, c, s, "p", 10_000)
 	explain := "EXPLAIN QUERY PLAN "
 	if c.URL != "" {
 		explain = "EXPLAIN "
 	}
-	if err := s.once(ctx, audit.None("a test"), func(t tx) error { _, err := t.Exec(ctx, "ANALYZE"); return err }); err != nil {
-		t.Fatal(err)
-	}
+	filled(t, c, s, `ANALYZE`)
 	for name, f := range filters("p") {
 		for _, from := range []string{"", "01900000-0000-7000-8000-100000005001"} {
 			for _, backward := range []bool{false, true} {
@@ -155,7 +140,7 @@ func TestRecordingPages(t *testing.T) { EachDatabase(t, testRecordingPages) }
 
 func testRecordingPages(t *testing.T, c Config) {
 	s, _, _ := grantRows(t, c)
-	manyRecordings(t, s, "p", 2000)
+	manyRecordings(t, c, s, "p", 2000)
 	want := map[string]int{
 		"all": 1800, "and deleted": 2000, "of a call": 10, "of conference": 10, "of a time": 1800, "before": 2000,
 		"tied": 200, "tied, of time": 200, "tied, of call": 0, "of call, dated": 10,
@@ -193,15 +178,12 @@ func testRecordingPages(t *testing.T, c Config) {
 // BenchmarkListRecordings reads a page of fifty out of a million recordings, the
 // first and one in their middle.
 func BenchmarkListRecordings(b *testing.B) {
-	s, err := Open(b.Context(), Config{Dir: b.TempDir(), Audit: auditKey(b)})
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer s.Close()
+	c := Config{Dir: b.TempDir(), Audit: auditKey(b)}
+	s := opened(b, c)
 	if err := s.CreateProject(b.Context(), fabric.Project{ID: "p", MediaAuth: "public"}); err != nil {
 		b.Fatal(err)
 	}
-	manyRecordings(b, s, "p", 1_000_000)
+	manyRecordings(b, c, s, "p", 1_000_000)
 	for name, f := range filters("p") {
 		for where, from := range map[string]string{"first": "", "middle": "01900000-0000-7000-8000-100000500001"} {
 			b.Run(strings.ReplaceAll(name, " ", "_")+"/"+where, func(b *testing.B) {
