@@ -57,7 +57,7 @@ func racing(t *testing.T) string {
 //	sigterm                          tells the server of the last ready to stop
 //	sighup                           tells it to reload
 //	let NAME REGEXP                  sets NAME to the first group found in stdout, then stderr
-//	until [flags] METHOD URL STATUS  asks until the answer has the status, and with -m a match
+//	until [flags] METHOD URL STATUS  asks until the answer has the status, and with -m a match; prints it as http does
 //	drain USER:KEY URL FILE [force]  stops the server, once or twice, in the middle of an upload
 //	await FILE REGEXP                waits until a file has a match
 //	pkce                             sets VERIFIER and CHALLENGE
@@ -66,6 +66,7 @@ func racing(t *testing.T) string {
 //	begun                            makes selvage-data as a first command leaves it, which is cheaper than that
 //	aged DAYS N                      makes selvage-data as it was so many days ago, with N sign-ins in its audit trail
 //	silent ARGS...                   runs selvage until it prints nothing
+//	prints REGEXP... -- ARGS...      runs selvage until it ends well, or with ! does not, and stdout has a match of each
 //	fresh                            gives the commands that follow rows and sessions of their own
 //	redis VERB                       does something to a Redis of the script; see cmdRedis
 //	sql FILE|URL STATEMENTS          runs SQL in an SQLite file, or in PostgreSQL
@@ -78,6 +79,9 @@ func racing(t *testing.T) string {
 // [namespaces] holds where a script may mount what only it sees, with unshare -rm, and
 // [modules] where npm has installed the clients of test/clients.
 //
+// What a server tells of itself or of others may be late on a machine that has much to do: ask
+// for it by until, await or prints, which wait a minute.
+//
 // They run on the backend that SELVAGE_TEST_BACKEND chooses, in a database of
 // their own; a line that holds for one of them begins with [sqlite] or the like.
 func TestScripts(t *testing.T) {
@@ -86,7 +90,7 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata",
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"http": cmdHTTP, "ready": cmdReady, "sigterm": cmdSigterm, "sighup": cmdSighup, "let": cmdLet, "until": cmdUntil, "pkce": cmdPKCE, "await": cmdAwait,
-			"drain": cmdDrain, "begun": cmdBegun(newBeginning(t)), "fresh": cmdFresh, "aged": cmdAged, "silent": cmdSilent, "redis": cmdRedis, "sql": cmdSQL, "hold": cmdHold, "release": cmdRelease, "proxy": cmdProxy, "behind": cmdBehind, "certify": cmdCertify, "shows": cmdShows, "receive": cmdReceive,
+			"drain": cmdDrain, "begun": cmdBegun(newBeginning(t)), "fresh": cmdFresh, "aged": cmdAged, "silent": cmdSilent, "prints": cmdPrints, "redis": cmdRedis, "sql": cmdSQL, "hold": cmdHold, "release": cmdRelease, "proxy": cmdProxy, "behind": cmdBehind, "certify": cmdCertify, "shows": cmdShows, "receive": cmdReceive,
 		},
 		Setup: func(e *testscript.Env) error {
 			e.Values[clientKey{}] = newScriptClient()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -38,15 +37,4 @@ func cmdAged(ts *testscript.TestScript, _ bool, args []string) {
 		ts.Check(rows.Record(ctx, audit.Of("login", "", "subscriber", "somebody")))
 	}
 	ts.Check(rows.Close())
-}
-
-// cmdSilent waits until a command of selvage has nothing to print.
-func cmdSilent(ts *testscript.TestScript, _ bool, args []string) {
-	for deadline := time.Now().Add(patient); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
-		ts.Check(ts.Exec("selvage", args...))
-		if ts.ReadFile("stdout") == "" {
-			return
-		}
-	}
-	ts.Fatalf("selvage %s still prints %s", strings.Join(args, " "), ts.ReadFile("stdout"))
 }

@@ -124,28 +124,34 @@ func cmdHTTP(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 	resp, body, err := r.do(ts)
 	ts.Check(err)
-	fmt.Fprintln(ts.Stderr(), resp.Status)
-	ts.Check(resp.Header.Write(ts.Stderr()))
-	if r.out != "" {
-		ts.Check(os.WriteFile(ts.MkAbs(r.out), body, 0o644))
-	} else {
-		_, err = ts.Stdout().Write(body)
-		ts.Check(err)
-	}
+	r.show(ts, resp, body)
 	if resp.StatusCode != r.status {
 		ts.Fatalf("%s %s answered %s, want %d\n%s", r.method, r.url, resp.Status, r.status, body)
 	}
 }
 
+// show gives a script the head and the body of an answer.
+func (r scriptRequest) show(ts *testscript.TestScript, resp *http.Response, body []byte) {
+	fmt.Fprintln(ts.Stderr(), resp.Status)
+	ts.Check(resp.Header.Write(ts.Stderr()))
+	if r.out != "" {
+		ts.Check(os.WriteFile(ts.MkAbs(r.out), body, 0o644))
+		return
+	}
+	_, err := ts.Stdout().Write(body)
+	ts.Check(err)
+}
+
 func cmdUntil(ts *testscript.TestScript, _ bool, args []string) {
 	r, err := parseRequest(args)
 	ts.Check(err)
-	match, err := regexp.Compile(r.match)
+	match, err := regexp.Compile("(?m)" + r.match)
 	ts.Check(err)
 	var got string
 	for deadline := time.Now().Add(patient); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		resp, body, err := r.do(ts)
 		if err == nil && resp.StatusCode == r.status && match.Match(body) {
+			r.show(ts, resp, body)
 			return
 		}
 		got = fmt.Sprint(err)
