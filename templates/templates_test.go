@@ -76,6 +76,7 @@ func TestPages(t *testing.T) {
 			t.Errorf("page %s: Content-Security-Policy = %q", name, csp)
 		}
 		body = strings.Replace(body, `<script src="`+static.URL("return.js")+`"></script>`, "", 1)
+		body = strings.Replace(body, `<script src="`+static.URL("recovery.js")+`" defer></script>`, "", 1)
 		if strings.Contains(body, "<script") || strings.Contains(body, "style=") {
 			t.Errorf("page %s has a script or a style of its own", name)
 		}

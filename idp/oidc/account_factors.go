@@ -144,7 +144,7 @@ func (a *API) afterFactor(w http.ResponseWriter, r *http.Request, v visit, done 
 
 func (a *API) codesPage(w http.ResponseWriter, r *http.Request, v visit, codes []string, done string) error {
 	page := templates.RecoveryCodes{Account: accountURL(v.ProjectID) + "&done=" + done, Codes: codes}
-	return a.write(w, r, page, templates.Options{})
+	return a.write(w, r, page, templates.Options{Scripts: true})
 }
 
 // newCodes serves POST /account/codes. A login that owes a factor which was set up this

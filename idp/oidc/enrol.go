@@ -167,7 +167,7 @@ func (a *API) enrol(w http.ResponseWriter, r *http.Request, set func(enrolment, 
 		return err
 	}
 	page := templates.RecoveryCodes{ID: e.req.ID, App: a.appName(r, e.c, e.req), Codes: codes}
-	return a.write(w, r, page, templates.Options{FormAction: formAction(e.req.RedirectURI)})
+	return a.write(w, r, page, templates.Options{FormAction: formAction(e.req.RedirectURI), Scripts: true})
 }
 
 // goOn serves POST /login/continue: the codes were seen.

@@ -3,10 +3,12 @@ package clients
 import (
 	"encoding/base64"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/cdproto/webauthn"
 	"github.com/chromedp/chromedp"
 
@@ -90,6 +92,14 @@ func TestFactorsInChromium(t *testing.T) {
 	b.until("recovery codes", "document.getElementById('recovery-codes')")
 	codes := strings.Fields(eval[string](b, "document.getElementById('recovery-codes').innerText"))
 	b.picture("codes")
+	if _, err := chromedp.Call(b.ctx, browser.SetPermission, browser.SetPermissionParams{Permission: &browser.PermissionDescriptor{Name: "clipboard-read"}, Setting: "granted"}); err != nil {
+		t.Fatal(err)
+	}
+	b.click("codes-copy")
+	b.until("that the codes are copied", "document.getElementById('codes-copy').innerText === 'Copied'")
+	if copied := strings.Fields(eval[string](b, "navigator.clipboard.readText()")); !slices.Equal(copied, codes) {
+		t.Errorf("copied: %q, want %q", copied, codes)
+	}
 	b.click("codes-done")
 	says("Your passkey is added.")
 
