@@ -85,6 +85,14 @@ type Guide struct {
 	Text         template.HTML
 }
 
+// NoGuide is the page where the documentation has none.
+func NoGuide() Error {
+	return Error{
+		Title: "There is no such page", Text: "The documentation has others.",
+		Way: &Link{Title: "All of the documentation", URL: "/docs"},
+	}
+}
+
 func (Guide) name() string    { return "docsguide.html" }
 func (Docs) name() string     { return "docs.html" }
 func (DocsPage) name() string { return "docsarea.html" }

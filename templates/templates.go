@@ -122,6 +122,7 @@ type Error struct {
 	Advice      string // for the developer of the app; "" for none
 	Cause       string // what exactly is wrong, where this is the developer's own machine; "" elsewhere
 	RequestID   string
+	Way         *Link // where to go on; nil for nowhere
 }
 
 // Home is the door: what runs here.

@@ -160,11 +160,12 @@ func (a *API) serveYAML(w http.ResponseWriter, r *http.Request) error {
 
 // fail answers with a page.
 func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
-	page, status := templates.Error{Title: "There is no such page", Text: "The API is described at /docs."}, http.StatusNotFound
+	page, status := templates.NoGuide(), http.StatusNotFound
 	if !errors.Is(err, problem.NotFound) {
 		web.LogInternal(r, a.log, err)
-		page.RequestID = web.RequestID(r.Context())
-		page.Title, page.Text, status = "Something went wrong here", "The document could not be put together; the server's log says why.", http.StatusInternalServerError
+		page, status = templates.Error{
+			Title: "Something went wrong here", Text: "The document could not be put together; the server's log says why.", RequestID: web.RequestID(r.Context()),
+		}, http.StatusInternalServerError
 	}
 	_ = templates.Write(w, page, templates.Options{Status: status}) // it was parsed at the start
 }

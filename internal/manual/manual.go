@@ -4,6 +4,7 @@
 package manual
 
 import (
+	"errors"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -98,13 +99,12 @@ func Nav(here string) (groups []templates.DocsGroup) {
 //	GET /docs/guides/{name}
 func Handler(log *slog.Logger) http.Handler {
 	fail := func(w http.ResponseWriter, r *http.Request, err error) {
-		status, text := http.StatusInternalServerError, "the page cannot be shown"
-		if p := problem.First(err); p != nil && p.Kind == problem.NotFound {
-			status, text = http.StatusNotFound, p.Message
-		} else {
+		page, status := templates.NoGuide(), http.StatusNotFound
+		if !errors.Is(err, problem.NotFound) {
 			log.ErrorContext(r.Context(), "showing documentation", "error", err)
+			page, status = templates.Error{Title: "Something went wrong here", Text: "The page cannot be shown; the server's log says why."}, http.StatusInternalServerError
 		}
-		http.Error(w, text, status)
+		_ = templates.Write(w, page, templates.Options{Status: status}) // it was parsed at the start
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET "+Prefix+"{name}", web.Handle(show, fail))

@@ -108,7 +108,7 @@ func TestHandler(t *testing.T) {
 	if csp := w.Header().Get("Content-Security-Policy"); !strings.Contains(csp, "default-src 'none'") || strings.Contains(csp, "unsafe") {
 		t.Errorf("Content-Security-Policy is %s", csp)
 	}
-	if w := get(Prefix + "nothing"); w.Code != http.StatusNotFound {
-		t.Errorf("GET nothing = %d, want 404", w.Code)
+	if w := get(Prefix + "nothing"); w.Code != http.StatusNotFound || !strings.Contains(w.Body.String(), `href="/docs"`) {
+		t.Errorf("GET nothing = %d, want 404 with a way to what there is:\n%s", w.Code, w.Body)
 	}
 }
