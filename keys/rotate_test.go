@@ -107,7 +107,7 @@ func check(t testing.TB, err error) {
 func eachStore(t *testing.T, test func(t *testing.T, rows *store.Store)) {
 	t.Run("sqlite", func(t *testing.T) { test(t, openStore(t)) })
 	t.Run("postgres", func(t *testing.T) {
-		s, err := store.Open(context.Background(), store.Config{Audit: storetest.Key(), URL: servers.Postgres(t)})
+		s, err := store.Open(context.Background(), store.Config{Audit: storetest.Key(), URL: servers.Postgres(t), Patience: time.Minute})
 		check(t, err)
 		t.Cleanup(func() { _ = s.Close() })
 		test(t, s)

@@ -40,6 +40,9 @@ type Config struct {
 	Dir  string // where a relative FILE lies
 	Pool int    // connections to PostgreSQL, at most; 0 means 16
 	Sync Sync
+	// Patience is how long a query may take on a server, how long one waits for a connection,
+	// and how long one may take to be made; 0 means 5 s. Locks are waited for less long.
+	Patience time.Duration
 	// Ours tells by the names of all tables whether a database that has some is ours.
 	// Another program's is refused.
 	Ours func(tables []string) bool

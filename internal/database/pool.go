@@ -9,18 +9,16 @@ import (
 )
 
 const (
-	waitFor    = statementFor           // how long a query waits for a connection: as long as those before it may take, or one to be made
-	connectFor = 5 * time.Second        // how long one may take to be made
-	closeFor   = 7 * time.Second        // how long Close waits for those in use: as long as a query may take
-	restFor    = 100 * time.Millisecond // none is tried for so long after one could not be made
-	lifetime   = 30 * time.Minute       // so that servers behind a name are found that were not there at first
+	restFor  = 100 * time.Millisecond // none is tried for so long after one could not be made
+	lifetime = 30 * time.Minute       // so that servers behind a name are found that were not there at first
 )
 
 // A pool keeps connections, so many at most. They are made when they are needed,
 // and wait to be used again; the one that was used last is used first.
 type pool struct {
-	max     int
-	connect func(context.Context) (*conn, error)
+	max      int
+	patience time.Duration // how long a query waits for a connection: as long as those before it may take, or one to be made
+	connect  func(context.Context) (*conn, error)
 
 	mu      sync.Mutex
 	idle    []*conn
@@ -41,8 +39,8 @@ type given struct {
 	err  error
 }
 
-func newPool(max int, connect func(context.Context) (*conn, error)) *pool {
-	return &pool{max: max, connect: connect, emptied: make(chan struct{})}
+func newPool(max int, patience time.Duration, connect func(context.Context) (*conn, error)) *pool {
+	return &pool{max: max, patience: patience, connect: connect, emptied: make(chan struct{})}
 }
 
 // get gives a connection, which is to be put back.
@@ -81,7 +79,7 @@ func (p *pool) take() (*conn, chan given, error) {
 
 func (p *pool) wait(ctx context.Context, turn chan given) (*conn, error) {
 	began := time.Now()
-	timer := time.NewTimer(waitFor)
+	timer := time.NewTimer(p.patience)
 	defer timer.Stop()
 	var err error
 	select {
@@ -112,10 +110,10 @@ func (p *pool) wait(ctx context.Context, turn chan given) (*conn, error) {
 
 // busy says why nobody was given a connection in time.
 func (p *pool) busy() error {
-	if p.failure != nil && time.Since(p.failed) < connectFor {
-		return fmt.Errorf("no connection became free in %s: %w", waitFor, p.failure)
+	if p.failure != nil && time.Since(p.failed) < p.patience {
+		return fmt.Errorf("no connection became free in %s: %w", p.patience, p.failure)
 	}
-	return fmt.Errorf("none of %d connections became free in %s", p.open, waitFor)
+	return fmt.Errorf("none of %d connections became free in %s", p.open, p.patience)
 }
 
 func (p *pool) note(waited time.Duration) {
@@ -136,7 +134,7 @@ func (p *pool) more() {
 	}
 	p.open++
 	go func() {
-		ctx, cancel := context.WithTimeout(context.Background(), connectFor)
+		ctx, cancel := context.WithTimeout(context.Background(), p.patience)
 		defer cancel()
 		c, err := p.connect(ctx)
 		p.mu.Lock()
@@ -204,7 +202,8 @@ func (p *pool) ended() {
 	}
 }
 
-// close closes all connections, those in use when they are put back.
+// close closes all connections, those in use when they are put back, for which it waits as long
+// as a query may take.
 func (p *pool) close() {
 	p.mu.Lock()
 	if p.closed {
@@ -224,7 +223,7 @@ func (p *pool) close() {
 	}
 	select {
 	case <-p.emptied:
-	case <-time.After(closeFor):
+	case <-time.After(p.patience + 2*time.Second):
 	}
 }
 

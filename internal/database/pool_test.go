@@ -20,11 +20,11 @@ func TestPoolWaits(t *testing.T) {
 		err   error
 	}{
 		{"soon", time.Millisecond, nil},
-		{"at the last moment", connectFor - time.Millisecond, nil},
+		{"at the last moment", statementFor - time.Millisecond, nil},
 		{"refused", 2 * time.Second, gone},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			p := newPool(1, func(context.Context) (*conn, error) {
+			p := newPool(1, statementFor, func(context.Context) (*conn, error) {
 				time.Sleep(tt.takes)
 				return &conn{}, tt.err
 			})
@@ -35,8 +35,8 @@ func TestPoolWaits(t *testing.T) {
 			}
 			began = time.Now()
 			_, err = p.get(t.Context()) // the one in use, or one that is refused again
-			if took := time.Since(began); !errors.Is(err, problem.Unavailable) || took > waitFor {
-				t.Errorf("%s: another get = %v after %s, want unavailable in %s", tt.name, err, took, waitFor)
+			if took := time.Since(began); !errors.Is(err, problem.Unavailable) || took > statementFor {
+				t.Errorf("%s: another get = %v after %s, want unavailable in %s", tt.name, err, took, statementFor)
 			}
 			time.Sleep(time.Minute)
 		})

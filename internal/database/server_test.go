@@ -16,14 +16,19 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
+// at names a server that may take its time.
 func at(url string) Config {
-	return Config{URL: url, Sync: Full, Ours: hasT, Prepare: makeTable}
+	return Config{URL: url, Sync: Full, Patience: time.Minute, Ours: hasT, Prepare: makeTable}
 }
 
 // openAt opens a server's database with so many connections.
 func openAt(t *testing.T, url string, pool int) *server {
 	t.Helper()
-	c := at(url)
+	return openServerOf(t, at(url), pool)
+}
+
+func openServerOf(t *testing.T, c Config, pool int) *server {
+	t.Helper()
 	c.Pool = pool
 	s, err := openServer(t.Context(), c)
 	if err != nil {
@@ -127,7 +132,9 @@ func TestServerEndsIdle(t *testing.T) {
 
 // Who finds all connections in use waits, and not for ever.
 func TestServerPool(t *testing.T) {
-	s := openAt(t, servers.Postgres(t), 2)
+	c := at(servers.Postgres(t))
+	c.Patience = 0 // the usual
+	s := openServerOf(t, c, 2)
 	var held []Rows
 	for range 2 {
 		rows, err := s.Read().Query(t.Context(), `SELECT 1`)

@@ -1,6 +1,7 @@
 package database
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,13 +16,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// How long the server lets things take. What it does not answer in answerFor it
-// does not answer at all: the connection is given up.
-const (
-	statementFor = 5 * time.Second
-	lockFor      = 2 * time.Second
-	answerFor    = statementFor + time.Second
-)
+// statementFor is how long the server lets a statement take where [Config.Patience] does not say.
+const statementFor = 5 * time.Second
 
 // IsServer reports whether a URL is PostgreSQL's.
 func IsServer(raw string) bool {
@@ -41,16 +37,17 @@ func (c Config) server() (*pgx.ConnConfig, error) {
 	if err != nil {
 		return nil, err
 	}
-	config.DialFunc = dial(answerFor)
-	config.ConnectTimeout = connectFor
+	patience := c.patience()
+	config.DialFunc = dial(patience + time.Second) // what is not answered then is not answered at all: the connection is given up
+	config.ConnectTimeout = patience
 	config.ValidateConnect = verify(c)
 	set := func(name, value string) { config.RuntimeParams[name] = value }
 	set("application_name", "selvage")
 	set("client_encoding", "UTF8")
 	set("default_transaction_isolation", "read committed")
-	set("statement_timeout", millis(statementFor))
-	set("lock_timeout", millis(lockFor))
-	set("idle_in_transaction_session_timeout", millis(statementFor))
+	set("statement_timeout", millis(patience))
+	set("lock_timeout", millis(patience*2/5))
+	set("idle_in_transaction_session_timeout", millis(patience))
 	if c.Sync == Normal {
 		set("synchronous_commit", "off")
 	}
@@ -59,6 +56,8 @@ func (c Config) server() (*pgx.ConnConfig, error) {
 	}
 	return config, nil
 }
+
+func (c Config) patience() time.Duration { return cmp.Or(c.Patience, statementFor) }
 
 func millis(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
 

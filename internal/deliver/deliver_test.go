@@ -159,7 +159,9 @@ func (l *log) all() []string {
 // TestDeliver has two nodes tell one webhook of many events: each once, signed.
 func TestDeliver(t *testing.T) {
 	t.Run("sqlite", func(t *testing.T) { testDeliver(t, store.Config{Audit: storetest.Key(), Dir: t.TempDir()}) })
-	t.Run("postgres", func(t *testing.T) { testDeliver(t, store.Config{Audit: storetest.Key(), URL: servers.Postgres(t)}) })
+	t.Run("postgres", func(t *testing.T) {
+		testDeliver(t, store.Config{Audit: storetest.Key(), URL: servers.Postgres(t), Patience: time.Minute})
+	})
 }
 
 func testDeliver(t *testing.T, c store.Config) {

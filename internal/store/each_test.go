@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/database"
@@ -15,7 +16,8 @@ import (
 )
 
 // EachDatabase runs a test on every database there is. Each has its schema, since to
-// make that anew would take most of a test's time.
+// make that anew would take most of a test's time. A server may take its time, too: how long the
+// product waits for one is what package database tests.
 func EachDatabase(t *testing.T, test func(t *testing.T, c Config)) {
 	t.Run("sqlite", func(t *testing.T) {
 		file, err := prepared()
@@ -25,7 +27,7 @@ func EachDatabase(t *testing.T, test func(t *testing.T, c Config)) {
 		}
 		test(t, Config{Dir: dir, Audit: auditKey(t)})
 	})
-	t.Run("postgres", func(t *testing.T) { test(t, Config{URL: preparedServer(t), Audit: auditKey(t)}) })
+	t.Run("postgres", func(t *testing.T) { test(t, Config{URL: preparedServer(t), Audit: auditKey(t), Patience: time.Minute}) })
 }
 
 // opened opens a store, and closes it with the test.
@@ -85,7 +87,7 @@ func preparedServer(t *testing.T) string {
 	t.Helper()
 	template.Do(func() {
 		url := servers.Postgres(lasting{t})
-		s, err := Open(context.Background(), Config{URL: url})
+		s, err := Open(context.Background(), Config{URL: url, Patience: time.Minute})
 		if err == nil {
 			err = s.Close()
 		}

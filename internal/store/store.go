@@ -28,6 +28,8 @@ type Config struct {
 	Now   func() time.Time // nil means time.Now
 	Check time.Duration    // how long a file is looked through for damage before it is used
 
+	Patience time.Duration // how long a query may take on PostgreSQL; 0 means 5 s
+
 	Audit *audit.Key // of the audit chains; nil means that AuditBy is called before anything is changed
 
 	ReadOnly bool // the database is read as it is: nothing is made or changed
@@ -91,7 +93,7 @@ func (c Config) database() (d database.Config, err error) {
 		c.URL = "sqlite:selvage.db"
 	}
 	return database.Config{
-		URL: c.URL, Dir: c.Dir, Pool: c.Pool, Sync: database.Full, Ours: database.IsOurs, Check: c.Check,
+		URL: c.URL, Dir: c.Dir, Pool: c.Pool, Sync: database.Full, Patience: c.Patience, Ours: database.IsOurs, Check: c.Check,
 		Schema: known, ReadOnly: c.ReadOnly,
 	}, nil
 }

@@ -27,6 +27,8 @@ type Config struct {
 	Sweep time.Duration    // how often expired entries are deleted; 0 means every 30 s
 	Now   func() time.Time // nil means time.Now
 	Check time.Duration    // how long a file is looked through for damage before it is used
+
+	Patience time.Duration // how long a query may take on PostgreSQL; 0 means 5 s
 }
 
 // A Store is a session.Store in a database. Make one with [Open].
@@ -80,7 +82,7 @@ func (c Config) database() database.Config {
 		c.URL = "sqlite:sessions.db"
 	}
 	// Normal: what a power cut may take are the last logins in progress.
-	return database.Config{URL: c.URL, Dir: c.Dir, Pool: c.Pool, Sync: database.Normal, Ours: database.IsOurs, Check: c.Check, Prepare: prepare}
+	return database.Config{URL: c.URL, Dir: c.Dir, Pool: c.Pool, Sync: database.Normal, Patience: c.Patience, Ours: database.IsOurs, Check: c.Check, Prepare: prepare}
 }
 
 func prepare(ctx context.Context, db *sql.DB, dialect database.Dialect) error {

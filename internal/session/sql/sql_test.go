@@ -39,7 +39,7 @@ func TestStore(t *testing.T) {
 func eachDatabase(t *testing.T, test func(t *testing.T, fresh func(*testing.T) Config)) {
 	t.Run("sqlite", func(t *testing.T) { test(t, func(t *testing.T) Config { return Config{Dir: t.TempDir()} }) })
 	t.Run("postgres", func(t *testing.T) {
-		test(t, func(t *testing.T) Config { return Config{URL: servers.Postgres(t)} })
+		test(t, func(t *testing.T) Config { return Config{URL: servers.Postgres(t), Patience: time.Minute} })
 	})
 }
 
