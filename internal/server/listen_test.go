@@ -16,17 +16,18 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// serveTest serves h with the limits of every listener, at another patience.
-func serveTest(t *testing.T, h http.Handler, patience time.Duration) net.Addr {
+// serveTest serves h with the limits of every listener, at other patiences: for what bodies bring, and for
+// what is taken of answers.
+func serveTest(t *testing.T, h http.Handler, bodies, answers time.Duration) net.Addr {
 	t.Helper()
 	l, err := listen(t.Context(), "127.0.0.1:0", "--listen")
 	if err != nil {
 		t.Fatal(err)
 	}
 	pl := l.(patientListener)
-	pl.patience = patience
+	pl.patience = answers
 	log := slog.New(slog.DiscardHandler)
-	srv := newServer(web.Outer(patientBodies(h, patience), log, nil), log)
+	srv := newServer(web.Outer(patientBodies(h, bodies), log, nil), log)
 	go srv.Serve(pl)
 	t.Cleanup(func() { _ = srv.Close() })
 	return l.Addr()
@@ -52,7 +53,7 @@ func TestSlowBody(t *testing.T) {
 		if _, err := io.ReadAll(r.Body); err != nil {
 			http.Error(w, "gave up", http.StatusRequestTimeout)
 		}
-	}), 100*time.Millisecond)
+	}), 100*time.Millisecond, patience)
 	conn := dial(t, addr)
 	if _, err := io.WriteString(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nabc"); err != nil {
 		t.Fatal(err)
@@ -73,7 +74,7 @@ func TestSlowReader(t *testing.T) {
 	addr := serveTest(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer close(done)
 		http.ServeFile(w, r, file)
-	}), 100*time.Millisecond)
+	}), patience, 100*time.Millisecond)
 	conn := dial(t, addr)
 	if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
 		t.Fatal(err)
@@ -92,7 +93,7 @@ func TestWholeFile(t *testing.T) {
 	if err := os.WriteFile(file, want, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	addr := serveTest(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { http.ServeFile(w, r, file) }), patience)
+	addr := serveTest(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { http.ServeFile(w, r, file) }), patience, patience)
 	resp, err := http.Get("http://" + addr.String())
 	if err != nil {
 		t.Fatal(err)
@@ -105,14 +106,16 @@ func TestWholeFile(t *testing.T) {
 
 // TestLongAnswer shows that the limit of a body does not end the answer.
 func TestLongAnswer(t *testing.T) {
+	t.Parallel()
+	const enough = 2 * time.Second // for a body of four bytes
 	addr := serveTest(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.ReadAll(r.Body)
 		select {
 		case <-r.Context().Done():
-		case <-time.After(300 * time.Millisecond):
+		case <-time.After(enough + enough/4):
 			_, _ = io.WriteString(w, "done")
 		}
-	}), 100*time.Millisecond)
+	}), enough, patience)
 	resp, err := http.Post("http://"+addr.String(), "text/plain", strings.NewReader("body"))
 	if err != nil {
 		t.Fatal(err)
@@ -124,7 +127,7 @@ func TestLongAnswer(t *testing.T) {
 }
 
 func TestBigHeader(t *testing.T) {
-	addr := serveTest(t, http.NotFoundHandler(), patience)
+	addr := serveTest(t, http.NotFoundHandler(), patience, patience)
 	req, err := http.NewRequestWithContext(context.Background(), http.MethodGet, "http://"+addr.String(), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -145,7 +148,7 @@ func TestBigHeader(t *testing.T) {
 func TestUnreadBody(t *testing.T) {
 	addr := serveTest(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "no", http.StatusUnauthorized)
-	}), 100*time.Millisecond)
+	}), 100*time.Millisecond, patience)
 	for _, head := range []string{"Content-Length: 10000000\r\nExpect: 100-continue", "Content-Length: 100", "Transfer-Encoding: chunked"} {
 		conn := dial(t, addr)
 		if _, err := io.WriteString(conn, "POST / HTTP/1.1\r\nHost: x\r\n"+head+"\r\n\r\n"); err != nil {
