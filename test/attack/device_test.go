@@ -4,6 +4,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/selvage/selvage/test/harness"
 )
@@ -77,7 +78,7 @@ func TestD8628Polls(t *testing.T) {
 	d := beginDevice(t, c)
 	pollDevice(t, c, d.Device).WantError(t, 400, "authorization_pending")
 	for range 3 {
-		pollDevice(t, c, d.Device).WantError(t, 400, "slow_down")
+		harness.Eventually(t, time.Minute, "to be told to slow down", func() error { return pollDevice(t, c, d.Device).ErrorIs(t, 400, "slow_down") })
 	}
 	for name, code := range map[string]string{"the user code": d.User, "cut off": d.Device[:20], "with more behind": d.Device + "A", "another case": strings.ToLower(d.Device)} {
 		if a := pollDevice(t, c, code); a.Status != 400 || !strings.Contains(string(a.Body), "invalid_grant") {

@@ -2,7 +2,10 @@ package attack
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -95,19 +98,20 @@ func TestI01Sockets(t *testing.T) {
 	p := s.NewProject(t)
 	sat := p.NewSAT(t, "ada")
 	began := time.Now()
-	var silent []*harness.Socket
-	for range 300 {
-		socket, status := s.Dial(t)
-		if socket == nil {
-			if status != 429 {
-				t.Fatalf("socket %d gives %d, want 429", len(silent), status)
+	silent := dialUntilRefused(t, s)
+	for _, last := range silent {
+		open := 1
+		for _, other := range silent {
+			if other.opened.Before(last.asked) && last.opened.Sub(other.asked) < authenticates {
+				open++
 			}
-			break
 		}
-		silent = append(silent, socket)
+		if open > strangers {
+			t.Fatalf("%d sockets say nothing at once, want %d at most", open, strangers)
+		}
 	}
-	if len(silent) != 200 {
-		t.Errorf("%d sockets say nothing, want 200", len(silent))
+	if len(silent) < strangers {
+		t.Errorf("of sockets that say nothing %d are open, and the next is refused, want %d", len(silent), strangers)
 	}
 	p.Get(t, "/subscriber/info", harness.Bearer(sat.Token)).Want(t, 200)
 	for i, socket := range silent {
@@ -116,9 +120,59 @@ func TestI01Sockets(t *testing.T) {
 		}
 	}
 	if took := time.Since(began); took > time.Minute {
-		t.Errorf("sockets that say nothing are closed after %v, want 10s", took)
+		t.Errorf("sockets that say nothing are closed after %v, want %v", took, authenticates)
 	}
 	p.Connect(t, sat.Token, "")
+}
+
+// How many sockets of one address may not have authenticated, and for how long.
+const (
+	strangers     = 200
+	authenticates = 10 * time.Second
+)
+
+// A silentSocket says nothing. It is open from some time between asked and opened.
+type silentSocket struct {
+	*harness.Socket
+	asked, opened time.Time
+}
+
+// dialUntilRefused opens sockets, some at once, so that all are open before the first has been
+// silent for too long.
+func dialUntilRefused(t *testing.T, s *harness.Server) (silent []silentSocket) {
+	t.Helper()
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	var refused atomic.Bool
+	for range 8 {
+		all.Go(func() {
+			for began := time.Now(); !refused.Load(); {
+				asked := time.Now()
+				if asked.Sub(began) > time.Minute {
+					t.Error("no socket is refused")
+					return
+				}
+				socket, status, err := s.TryDial()
+				opened := time.Now()
+				if socket == nil {
+					if refused.Store(true); err != nil || status != http.StatusTooManyRequests {
+						t.Errorf("a socket is refused with %d, %v, want 429", status, err)
+					}
+					return
+				}
+				mu.Lock()
+				silent = append(silent, silentSocket{socket, asked, opened})
+				mu.Unlock()
+			}
+		})
+	}
+	all.Wait()
+	t.Cleanup(func() {
+		for _, socket := range silent {
+			socket.Abandon()
+		}
+	})
+	return silent
 }
 
 // TestI08RelayLog looks for tokens in a log that says all it can.

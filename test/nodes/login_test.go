@@ -82,7 +82,7 @@ func TestDeviceElsewhere(t *testing.T) {
 		begun := c.Post(t, "/oauth/device_authorization", c.Authenticated(url.Values{"scope": {loginScope}})...).Want(t, 200).Object(t)
 		poll := url.Values{"grant_type": {"urn:ietf:params:oauth:grant-type:device_code"}, "device_code": {fmt.Sprint(begun["device_code"])}}
 		c.Token(t, poll).WantError(t, 400, "authorization_pending")
-		c.Token(t, poll).WantError(t, 400, "slow_down")
+		harness.Eventually(t, soon, "to be told to slow down", func() error { return c.Token(t, poll).ErrorIs(t, 400, "slow_down") })
 		page := b.Submit(t, b.Open(t, "/device"), "device-submit", map[string]string{"user-code": fmt.Sprint(begun["user_code"])})
 		if page.Has("username") {
 			page = b.Submit(t, page, "login-submit", map[string]string{"username": sub.Email, "password": sub.Password})
