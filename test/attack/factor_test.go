@@ -29,7 +29,10 @@ func TestS09FirstFactor(t *testing.T) {
 	for i, b := range browsers {
 		all.Go(func() {
 			<-begin
-			answers[i] = b.Submit(t, pages[i], "passkey-submit", map[string]string{"credential": keys[i], "name": "Mine"})
+			harness.Patiently(func() (int, error) {
+				answers[i] = b.Submit(t, pages[i], "passkey-submit", map[string]string{"credential": keys[i], "name": "Mine"})
+				return answers[i].Status, nil
+			})
 		})
 	}
 	close(begin)

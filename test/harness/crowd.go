@@ -39,7 +39,11 @@ func RefreshAtOnce(t T, p *Project) {
 		var answers [crowd]Tokens
 		atOnce(func(i int) {
 			var err error
-			if answers[i], err = c.QuickRefresh(tokens.RefreshToken); err != nil {
+			Patiently(func() (int, error) {
+				answers[i], err = c.QuickRefresh(tokens.RefreshToken)
+				return 0, err
+			})
+			if err != nil {
 				t.Errorf("one refresh token at once: %v", err)
 			}
 		})
@@ -66,7 +70,7 @@ func RefreshFabricAtOnce(t T, p *Project) {
 	statuses := map[int]int{}
 	var mu sync.Mutex
 	atOnce(func(int) {
-		a, err := p.Try("POST", "/api/fabric/subscribers/tokens/refresh", p.Basic(), JSON(map[string]string{"refresh_token": sat.RefreshToken}))
+		a, err := p.tryInTurn("/api/fabric/subscribers/tokens/refresh", map[string]string{"refresh_token": sat.RefreshToken})
 		mu.Lock()
 		defer mu.Unlock()
 		if err != nil {
@@ -85,7 +89,7 @@ func ReferAtOnce(t T, p *Project) {
 	t.Helper()
 	ids := make([]string, crowd)
 	atOnce(func(i int) {
-		a, err := p.Try("POST", "/api/fabric/subscribers/tokens", p.Basic(), JSON(map[string]string{"reference": "grace"}))
+		a, err := p.tryInTurn("/api/fabric/subscribers/tokens", map[string]string{"reference": "grace"})
 		if err != nil || a.Status != 200 {
 			t.Errorf("token = %d %s, %v, want 200", a.Status, a.Body, err)
 			return
@@ -101,6 +105,15 @@ func ReferAtOnce(t T, p *Project) {
 			t.Fatalf("one reference at once gave the subscribers %s and %s", ids[0], id)
 		}
 	}
+}
+
+// tryInTurn posts JSON by the project's key, again for as long as the server is busy.
+func (p *Project) tryInTurn(path string, body any) (a Answer, err error) {
+	Patiently(func() (int, error) {
+		a, err = p.Try("POST", path, p.Basic(), JSON(body))
+		return a.Status, err
+	})
+	return a, err
 }
 
 // atOnce calls do as often as the crowd is large, all at once.
@@ -123,7 +136,12 @@ func oneWins(t T, what string, ask func() (Tokens, error)) Tokens {
 	t.Helper()
 	var answers [crowd]Tokens
 	var faults [crowd]error
-	atOnce(func(i int) { answers[i], faults[i] = ask() })
+	atOnce(func(i int) {
+		Patiently(func() (int, error) {
+			answers[i], faults[i] = ask()
+			return 0, faults[i]
+		})
+	})
 	var winners []Tokens
 	for i, err := range faults {
 		if err == nil {

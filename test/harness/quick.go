@@ -2,8 +2,10 @@ package harness
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
+	"time"
 )
 
 // The flows here take a live browser session and a first-party client, so that
@@ -43,6 +45,18 @@ type Refusal struct {
 }
 
 func (r *Refusal) Error() string { return fmt.Sprintf("%d %s", r.Status, r.Code) }
+
+// Patiently asks again, for a minute at most, while the server says by a status or a
+// [*Refusal] that it has too much to do: of many who want the same row at once, on a machine
+// that has much else to do, some wait for longer than the server lets anybody wait.
+func Patiently(ask func() (status int, err error)) {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
+		var r *Refusal
+		if status, err := ask(); status != 503 && (!errors.As(err, &r) || r.Status != 503) {
+			return
+		}
+	}
+}
 
 // QuickToken asks for tokens; the error is a [*Refusal] if the server answered.
 func (c *Client) QuickToken(form url.Values) (Tokens, error) {

@@ -65,7 +65,11 @@ func TestOneReferenceAtTwoNodes(t *testing.T) {
 	for i := range ids {
 		all.Go(func() {
 			var sat harness.SAT
-			a := n.Each[i%2].Post(t, "/api/fabric/subscribers/tokens", p.Basic(), harness.JSON(map[string]string{"reference": "ada@example.com"}))
+			var a harness.Answer
+			harness.Patiently(func() (int, error) {
+				a = n.Each[i%2].Post(t, "/api/fabric/subscribers/tokens", p.Basic(), harness.JSON(map[string]string{"reference": "ada@example.com"}))
+				return a.Status, nil
+			})
 			if a.Status == http.StatusOK {
 				a.Read(t, &sat)
 			}

@@ -94,7 +94,12 @@ type history struct {
 // ask notes a use, and gives what it gives.
 func (h *history) ask(client int, in use, do func() (harness.Tokens, error)) string {
 	call := time.Since(h.began)
-	tokens, err := do()
+	var tokens harness.Tokens
+	var err error
+	harness.Patiently(func() (int, error) {
+		tokens, err = do()
+		return 0, err
+	})
 	done := time.Since(h.began)
 	var r *harness.Refusal
 	if err != nil && (!errors.As(err, &r) || r.Code != "invalid_grant") {
