@@ -1,6 +1,10 @@
 package faults
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/selvage/selvage/test/harness"
+)
 
 // A counter counts what many do, for one who waits for a number.
 type counter struct {
@@ -20,6 +24,13 @@ func (c *counter) add() {
 	defer c.mu.Unlock()
 	c.n++
 	c.more.Broadcast()
+}
+
+// isGone reports whether a server was killed. Before that it may refuse something, on a machine
+// that has much to do; who gave up then would be missed by who waits for a number.
+func isGone(p *harness.Project) bool {
+	_, err := p.Try("GET", "/robots.txt")
+	return err != nil
 }
 
 func (c *counter) await(n int) {

@@ -66,12 +66,16 @@ func signInUntilKilled(t *testing.T, c *harness.Client, sub harness.Subscriber, 
 		f := c.NewFlow("openid offline_access")
 		code := ""
 		gone := giveUp(t, func(t harness.T) { code = c.Browser().SignIn(t, f.URL(), sub).Get("code") })
-		if gone {
+		if gone && isGone(c.Project) {
 			return done
+		} else if gone {
+			continue
 		}
 		tokens, err := f.QuickRedeem(code)
-		if err != nil {
+		if err != nil && isGone(c.Project) {
 			return done
+		} else if err != nil {
+			continue
 		}
 		done = append(done, acknowledged{sidOf(t, tokens.IDToken), grantOf(t, tokens.RefreshToken)})
 		acked.add()

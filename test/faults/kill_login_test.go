@@ -54,20 +54,25 @@ func logInUntilKilled(c *harness.Client, cookies harness.Option, acked *counter)
 	for {
 		l := &login{flow: c.NewFlow("openid offline_access")}
 		code, err := l.flow.QuickCode(cookies)
-		if err != nil {
+		if err != nil && isGone(c.Project) {
 			return done
+		} else if err != nil {
+			continue
 		}
 		tokens, err := l.flow.QuickRedeem(code)
-		if err != nil {
+		if err != nil && isGone(c.Project) {
 			return done
+		} else if err != nil {
+			continue
 		}
 		l.code, l.refresh = code, tokens.RefreshToken
 		done = append(done, l)
 		acked.add()
 		tokens, err = c.QuickRefresh(l.refresh)
-		if err != nil {
-			l.unsure = true
+		if l.unsure = err != nil; l.unsure && isGone(c.Project) {
 			return done
+		} else if l.unsure {
+			continue
 		}
 		l.old, l.refresh = l.refresh, tokens.RefreshToken
 		acked.add()

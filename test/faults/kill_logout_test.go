@@ -81,7 +81,12 @@ func endUntilKilled(p *harness.Project, sub harness.Subscriber, logins []*ended,
 		if l.acked {
 			continue
 		}
-		a, err := p.Try("DELETE", "/api/fabric/resources/subscribers/"+sub.ID+"/sessions/"+l.sid, p.Basic())
+		var a harness.Answer
+		var err error
+		harness.Patiently(func() (int, error) {
+			a, err = p.Try("DELETE", "/api/fabric/resources/subscribers/"+sub.ID+"/sessions/"+l.sid, p.Basic())
+			return a.Status, err
+		})
 		if err != nil || a.Status != http.StatusNoContent {
 			return
 		}

@@ -62,6 +62,9 @@ func uploadUntilKilled(p *harness.Project, seed int, acked *counter) map[string]
 	for i := 1; ; i++ {
 		wav := harness.Tone(20_000+seed+i, 8)
 		a, err := p.Try("POST", p.LaML("/Recordings"), p.Basic(), harness.Body("audio/wav", wav))
+		if err == nil && a.Status == http.StatusServiceUnavailable && !isGone(p) {
+			continue
+		}
 		if err != nil || a.Status != http.StatusCreated {
 			return stored
 		}
