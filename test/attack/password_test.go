@@ -12,21 +12,30 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestP01Timing compares how long an unknown e-mail and a wrong password take. A
-// difference that is there shows each time; one of a busy machine does not.
+// TestP01Timing compares how long an unknown e-mail and a wrong password take.
 func TestP01Timing(t *testing.T) {
 	p := project(t)
 	c := p.NewClient(t, "spa")
 	sub := p.NewSubscriber(t)
 	b := c.Browser()
 	page := b.Open(t, c.NewFlow("openid").URL())
+	wantAlike(t, "a wrong password", "an unknown e-mail", func() (wrong, unknown time.Duration) { return failedLogins(t, b, page, sub) })
+}
+
+// wantAlike compares the least times that two things take. A difference that is there shows
+// each time, and in the least of all times; one of a busy machine does not.
+func wantAlike(t *testing.T, one, other string, measure func() (a, b time.Duration)) {
+	t.Helper()
+	alike := func(a, b time.Duration) bool { return (a - b).Abs() <= max(a, b)/4 }
 	var differences []string
-	for range 5 {
-		wrong, unknown := failedLogins(t, b, page, sub)
-		if diff := (wrong - unknown).Abs(); diff <= wrong/4 {
+	leastA, leastB := time.Hour, time.Hour
+	for range 12 {
+		a, b := measure()
+		leastA, leastB = min(leastA, a), min(leastB, b)
+		if alike(a, b) || alike(leastA, leastB) {
 			return
 		}
-		differences = append(differences, fmt.Sprintf("a wrong password takes %v, an unknown e-mail %v", wrong, unknown))
+		differences = append(differences, fmt.Sprintf("%s takes %v, %s %v", one, a, other, b))
 	}
 	t.Errorf("each time: %s", strings.Join(differences, "; "))
 }
