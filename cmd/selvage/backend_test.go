@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -37,6 +38,13 @@ func onBackend(name string) func(condition string) (bool, error) {
 			return false, fmt.Errorf("there is no backend %q", condition)
 		}
 		return condition == name, nil
+	}
+}
+
+// cmdPort sets variables to ports that stay free for whoever is to listen there.
+func cmdPort(ts *testscript.TestScript, _ bool, args []string) {
+	for _, name := range args {
+		ts.Setenv(name, strconv.Itoa(servers.FreePort(ts.Value(scriptTKey{}).(scriptT))))
 	}
 }
 

@@ -74,6 +74,7 @@ func racing(t *testing.T) string {
 //	release                          which lets go of it
 //	proxy                            starts a proxy and sets PROXY
 //	behind HOW URL                   puts it in front of a server
+//	port NAME...                     sets each NAME to a port where nobody listens, nor will another test
 //	receive FILE                     starts a receiver of webhooks, HOOK, that writes them there, a line each
 //
 // [namespaces] holds where a script may mount what only it sees, with unshare -rm, and
@@ -90,7 +91,7 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata",
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"http": cmdHTTP, "ready": cmdReady, "sigterm": cmdSigterm, "sighup": cmdSighup, "let": cmdLet, "until": cmdUntil, "pkce": cmdPKCE, "await": cmdAwait,
-			"drain": cmdDrain, "begun": cmdBegun(newBeginning(t)), "fresh": cmdFresh, "aged": cmdAged, "silent": cmdSilent, "prints": cmdPrints, "redis": cmdRedis, "sql": cmdSQL, "hold": cmdHold, "release": cmdRelease, "proxy": cmdProxy, "behind": cmdBehind, "certify": cmdCertify, "shows": cmdShows, "receive": cmdReceive,
+			"drain": cmdDrain, "begun": cmdBegun(newBeginning(t)), "fresh": cmdFresh, "port": cmdPort, "aged": cmdAged, "silent": cmdSilent, "prints": cmdPrints, "redis": cmdRedis, "sql": cmdSQL, "hold": cmdHold, "release": cmdRelease, "proxy": cmdProxy, "behind": cmdBehind, "certify": cmdCertify, "shows": cmdShows, "receive": cmdReceive,
 		},
 		Setup: func(e *testscript.Env) error {
 			e.Values[clientKey{}] = newScriptClient()

@@ -1,7 +1,6 @@
 # paste.sh DOCUMENT: what is in fences of sh in a document, and in files, as it stands there,
-# for the server of the script that runs this. What a reader serves on 3000 has a free port.
+# for the server of the script that runs this. What a reader serves on 3000 is on PORT.
 set -eu
-PORT=$(node -e 'const s = require("net").createServer().listen(0, () => { console.log(s.address().port); s.close() })')
 awk '
     /^```/ && inside { if (file) print "END_OF_FILE\nchmod +x " file; inside = file = ""; next }
     /^```[a-z]+ file=/ { split($0, at, "file="); file = at[2]; inside = 1; print "cat >" file " <<\"END_OF_FILE\""; next }
