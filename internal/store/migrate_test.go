@@ -4,8 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
-	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -79,14 +77,22 @@ func testEarlierName(t *testing.T, c Config) {
 	do(`SELECT id FROM goose_db_version`)
 }
 
-// TestOpenAndDie is what TestKilledMigrations runs, and kills once it has said that it
-// begins.
+// TestOpenAndDie is what TestKilledMigrations runs. It kills itself some time after it has
+// begun, which waits for no other process.
 func TestOpenAndDie(t *testing.T) {
 	c := Config{URL: os.Getenv("SELVAGE_TEST_URL")}
 	if c.URL == "" {
 		t.Skip("run by TestKilledMigrations")
 	}
-	fmt.Println()
+	within, err := time.ParseDuration(os.Getenv("SELVAGE_TEST_WITHIN"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	self, err := os.FindProcess(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.AfterFunc(rand.N(within), func() { _ = self.Kill() })
 	if s, err := Open(t.Context(), c); err != nil || s.Close() != nil {
 		t.Fatal(err)
 	}
@@ -102,23 +108,13 @@ func testKilledMigrations(t *testing.T, c Config) {
 	killed := 0
 	for most := 4 * time.Millisecond; ; most += most / 2 {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestOpenAndDie$")
-		cmd.Env = append(os.Environ(), "SELVAGE_TEST_URL="+c.URL, "GORACE=atexit_sleep_ms=0")
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		_, _ = out.Read(make([]byte, 1))
-		timer := time.AfterFunc(rand.N(most), func() { _ = cmd.Process.Kill() })
-		_, _ = io.Copy(io.Discard, out)
-		err = cmd.Wait()
-		if timer.Stop(); err == nil {
+		cmd.Env = append(os.Environ(), "SELVAGE_TEST_URL="+c.URL, "SELVAGE_TEST_WITHIN="+most.String(), "GORACE=atexit_sleep_ms=0")
+		out, err := cmd.CombinedOutput()
+		if err == nil {
 			break
 		}
 		if code := cmd.ProcessState.ExitCode(); code != -1 {
-			t.Fatalf("opening after %d kills: exit status %d", killed, code)
+			t.Fatalf("opening after %d kills: exit status %d\n%s", killed, code, out)
 		}
 		killed++
 	}

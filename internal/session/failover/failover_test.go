@@ -276,7 +276,7 @@ func TestHotPath(t *testing.T) {
 // TestLog shows that an outage has two lines, with its cause and no secret.
 func TestLog(t *testing.T) {
 	r := servers.OwnRedis(t, "--requirepass", "hush")
-	w := newWorld(t, r.URL, 0)
+	w := newWorld(t, r.URL, 10*time.Second) // it is dead when it does not answer
 	for range 2 {
 		r.Kill(t)
 		w.put(t, "1", "canary")

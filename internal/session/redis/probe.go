@@ -15,11 +15,11 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// Probe reports, within the deadline of ctx or a second, whether every master
+// Probe reports, within the deadline of ctx or four times the Patience, whether every master
 // takes writes and runs scripts: a whole Redis, or none. One that is away, full,
 // loading, a replica, or without its Cluster gives its reason.
 func (s *Store) Probe(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 4*s.patience)
 	defer cancel()
 	masters, err := s.masters(ctx)
 	if err != nil {
@@ -56,7 +56,7 @@ type master struct {
 
 // probe writes an entry at a master and takes it away again.
 func (s *Store) probe(ctx context.Context, m master) error {
-	s = &Store{at: s.at, client: m.client}
+	s = &Store{at: s.at, client: m.client, patience: s.patience}
 	if _, err := s.send(ctx, "set", s.name(m.key), mark(m.key, nil), "px", 10_000); err != nil {
 		return err
 	}

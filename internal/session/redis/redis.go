@@ -52,6 +52,8 @@ type Store struct {
 	at      location
 	client  redis.UniversalClient
 	cluster *redis.ClusterClient // the client, if it is one
+
+	patience time.Duration
 }
 
 var _ session.Store = (*Store)(nil)
@@ -85,7 +87,7 @@ func (silence) Printf(context.Context, string, ...any) {}
 
 // connect makes the client of a location. Nothing is dialled yet.
 func connect(at location, c Config) *Store {
-	s := &Store{at: at}
+	s := &Store{at: at, patience: c.Patience}
 	common := redis.UniversalOptions{
 		Addrs: at.hosts, MasterName: at.master, DB: at.database,
 		Username: at.user, Password: at.password, SentinelUsername: at.sentinelUser, SentinelPassword: at.sentinelPassword,
