@@ -24,15 +24,17 @@ import (
 
 const origin = "https://id.example"
 
-// A world is two subscribers' factors, on real rows, and a clock.
+// A world is two subscribers' factors, on real rows, and a clock that only tests move: a code of an app
+// is of half a minute.
 type world struct {
+	began time.Time
 	*factor.Factors
 	rows       *store.Store
 	ada, grace factor.Owner
 	ahead      atomic.Int64
 }
 
-func (w *world) now() time.Time { return time.Now().Add(time.Duration(w.ahead.Load())) }
+func (w *world) now() time.Time { return w.began.Add(time.Duration(w.ahead.Load())) }
 
 // pass lets time go by.
 func (w *world) pass(d time.Duration) { w.ahead.Add(int64(d)) }
@@ -46,7 +48,7 @@ func must(t *testing.T, err error) {
 
 func newWorld(t *testing.T, change func(*factor.Config)) *world {
 	t.Helper()
-	w, dir, ctx := &world{}, storetest.Dir(t), t.Context()
+	w, dir, ctx := &world{began: time.Now()}, storetest.Dir(t), t.Context()
 	rows := storetest.Open(t, dir, w.now)
 	w.rows = rows
 	live, err := sessions.Open(ctx, sessions.Config{Dir: dir, Now: w.now})
