@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/selvage/selvage/idp"
 )
 
@@ -55,9 +57,11 @@ func TestClients(t *testing.T) {
 			t.Errorf("the code of the client has no %s: %s", want, code)
 		}
 	}
-	// An address that ends a script, as somebody else has registered it, does so in nobody's page.
-	evil := b.post(base+"/new", base, url.Values{"type": {"spa"}, "profile": {"default"}, "id_token_alg": {"ES256"}, "redirect_uri": {"https://shop.example/?</script><svg/onload=evil()>"}})
-	code := html.UnescapeString(between(b.get(base+"/"+evil.find(t, `/clients/([0-9a-f-]{36})`)).body, `class="snippets"`, "</div>"))
+	// An address that ends a script, as one could be registered earlier, does so in nobody's page.
+	evil := c
+	evil.ID, evil.Type, evil.RedirectURIs = uuid.NewString(), idp.SPA, []string{"https://shop.example/?</script><svg/onload=evil()>"}
+	must(t, w.rows.CreateClient(ctx, evil))
+	code := html.UnescapeString(between(b.get(base+"/"+evil.ID).body, `class="snippets"`, "</div>"))
 	if !strings.Contains(code, `"https://shop.example/?\u003c/script>`) || strings.Contains(code, "?</script>") || strings.Contains(code, "<svg") {
 		t.Errorf("the code of a client with an address that ends a script is %s", code)
 	}
