@@ -31,12 +31,27 @@ type tab struct {
 // pages, in a process that takes part in every navigation. The first two names are chromedp's own.
 const lean = "Translate,BlinkGenPropertyTrees,InitialWebUI,WebUIReloadButton"
 
+// chromiumDir makes a directory for all that a Chromium keeps: its profile, and the sockets that it would leave behind
+// elsewhere, whose names have to be short.
+func chromiumDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "tab-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { // a process of it may still write
+		harness.Eventually(t, patience, "the directory of Chromium to be removed", func() error { return os.RemoveAll(dir) })
+	})
+	return dir
+}
+
 func newTab(t *testing.T, more ...chromedp.ExecAllocatorOption) tab {
 	t.Helper()
 	harness.Need(t, "chromium")
-	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath("chromium"), chromedp.UserDataDir(t.TempDir()),
+	dir := chromiumDir(t)
+	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath("chromium"), chromedp.UserDataDir(dir),
 		chromedp.NoSandbox, chromedp.DisableGPU, chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-features", lean))
-	opts = append(opts, more...)
+	opts = append(append(opts, more...), chromedp.Env("TMPDIR="+dir))
 	ctx, cancel := context.WithTimeout(context.Background(), chromiumDeadline)
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewExecAllocator(ctx, opts...)
