@@ -28,8 +28,9 @@ type tab struct {
 }
 
 // lean leaves out of Chromium what nobody looks at: it draws the buttons of its own window, which has no screen, as
-// pages, in a process that takes part in every navigation. The first two names are chromedp's own.
-const lean = "Translate,BlinkGenPropertyTrees,InitialWebUI,WebUIReloadButton"
+// pages, in a process that takes part in every navigation; it starts another such process, and one for a page to come,
+// ahead of time; and it keeps pages that were left. The first two names are chromedp's own.
+const lean = "Translate,BlinkGenPropertyTrees,InitialWebUI,WebUIReloadButton,PreloadTopChromeWebUI,SpareRendererForSitePerProcess,BackForwardCache"
 
 // chromiumDir makes a directory for all that a Chromium keeps: its profile, and the sockets that it would leave behind
 // elsewhere, whose names have to be short.
