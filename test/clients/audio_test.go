@@ -132,7 +132,7 @@ func TestChromiumSeeksInTenHours(t *testing.T) {
 		_, _ = io.WriteString(w, "<!DOCTYPE html><title>a player of somebody else</title>") // Chromium tells if it did not come
 	}))
 	t.Cleanup(page.Close)
-	b.do(chromedp.Navigate(page.URL))
+	b.do(goTo(page.URL))
 	if length := eval[float64](b, fmt.Sprintf(player, url)); math.Abs(length-hours*3600) > 0.3 {
 		t.Errorf("Chromium takes it for %v s long, want %d", length, hours*3600)
 	}

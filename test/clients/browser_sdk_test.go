@@ -75,7 +75,7 @@ func TestBrowserSDK(t *testing.T) {
 	sub := p.NewSubscriber(t)
 	page, _ := browserApp(t, p)
 	b := newTab(t)
-	b.do(chromedp.Navigate(page))
+	b.do(goTo(page))
 	b.ready(page)
 	if eval[bool](b, "app.isSignedIn || finished.value") {
 		t.Fatal("someone is signed in before anyone did")
@@ -171,7 +171,7 @@ func TestBrowserSDKPopup(t *testing.T) {
 	sub := p.NewSubscriber(t)
 	page, _ := browserApp(t, p)
 	b := newTab(t, chromedp.Flag("disable-popup-blocking", false))
-	b.do(chromedp.Navigate(page))
+	b.do(goTo(page))
 	b.ready(page)
 	b.wantCode("app.login({ popup: true })", "popup_blocked") // nobody clicked
 
@@ -208,12 +208,12 @@ func TestBrowserSDKTabs(t *testing.T) {
 			sub := p.NewSubscriber(t)
 			page, c := browserApp(t, p)
 			one := newTab(t)
-			one.do(chromedp.Navigate(page + "?storage=session" + how))
+			one.do(goTo(page + "?storage=session" + how))
 			one.ready(page)
 			one.logIn(page, sub)
 
 			two := one.beside()
-			two.do(chromedp.Navigate(page + "?storage=session" + how))
+			two.do(goTo(page + "?storage=session" + how))
 			two.ready(page)
 			kept := eval[string](one, fmt.Sprintf("sessionStorage.getItem('selvage.%s')", c.ID))
 			eval[string](two, fmt.Sprintf("(sessionStorage.setItem('selvage.%s', %q), '')", c.ID, kept))
@@ -252,7 +252,7 @@ func TestBrowserSDKErrors(t *testing.T) {
 	sub := p.NewSubscriber(t)
 	page, _ := browserApp(t, p)
 	b := newTab(t)
-	b.do(chromedp.Navigate(page + "?code=forged&state=r.forged&iss=" + p.Issuer()))
+	b.do(goTo(page + "?code=forged&state=r.forged&iss=" + p.Issuer()))
 	b.ready(page)
 	if o := eval[came](b, "finished"); o.Code != "callback_failed" || eval[string](b, "location.search") != "" {
 		t.Errorf("an answer that nobody asked for gives %+v, want callback_failed", o)
@@ -292,7 +292,7 @@ func TestBrowserSDKFabric(t *testing.T) {
 	speech := harness.Speech(t)
 	p.CLI(t, "", "recording", "import", "--project", p.ID, "--subscriber", sub.ID, speech)
 	b := newTab(t, chromedp.NoInheritEnv, chromedp.Env(plain(home)...))
-	b.do(chromedp.Navigate(page))
+	b.do(goTo(page))
 	b.ready(page)
 	eval[string](b, "(app.options.scope = 'openid offline_access Voice', '')")
 	b.leave("app.login()")

@@ -6,8 +6,6 @@ import (
 	"net/http/httptest"
 	"testing"
 
-	"github.com/chromedp/chromedp"
-
 	"github.com/selvage/selvage/test/harness"
 )
 
@@ -23,7 +21,7 @@ func TestTab(t *testing.T) {
 	t.Cleanup(s.Close)
 	b := newTab(t)
 	for id, goes := range map[string]bool{"form": true, "link": true, "part": false, "kept": false} {
-		b.do(chromedp.Navigate(s.URL))
+		b.do(goTo(s.URL))
 		if got := eval[bool](b, "document.getElementById("+quoted(id)+").click(), Boolean(window.leaving)"); got != goes {
 			t.Errorf("after a click on #%s the page is about to go: %v, want %v", id, got, goes)
 		}

@@ -2,6 +2,7 @@ package clients
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 
@@ -65,7 +67,7 @@ func newTab(t *testing.T, more ...chromedp.ExecAllocatorOption) tab {
 	b := tab{t, ctx}
 	t.Cleanup(b.show)
 	b.watch()
-	b.do(chromedp.Navigate("about:blank"))
+	b.do(goTo("about:blank"))
 	return b
 }
 
@@ -121,6 +123,33 @@ func (b tab) do(steps ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
+// errStayed says that a page is still there which was to be left.
+var errStayed = errors.New("the page was not left")
+
+// goTo leads to an address. Chromium tells of no error if another navigation comes between: then the page that
+// was there has stayed, and it is done again.
+func goTo(address string) chromedp.Action[chromedp.Void] {
+	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		if _, err := chromedp.Evaluate[chromedp.Void]("void (window.here = true)")(ctx, t); err != nil {
+			return err
+		}
+		res, err := cdp.Call(ctx, t, page.Navigate, page.NavigateParams{URL: address})
+		switch {
+		case err != nil:
+			return err
+		case res.ErrorText != "":
+			return fmt.Errorf("going to %s: %s", address, res.ErrorText)
+		case res.LoaderID == "": // another part of the page
+			return nil
+		}
+		stayed, err := chromedp.Evaluate[bool]("Boolean(window.here)")(ctx, t)
+		if err == nil && stayed {
+			return errStayed
+		}
+		return nil // what comes is waited for
+	})
+}
+
 // retry does something on a page that is there as a whole, once more where that page went to
 // another meanwhile by itself.
 func (b tab) retry(do func() error) {
@@ -141,7 +170,7 @@ func (b tab) retry(do func() error) {
 // overtaken reports whether a step failed because the tab went to another page meanwhile, or
 // an element to another place or away.
 func overtaken(err error) bool {
-	return slices.ContainsFunc([]string{
+	return errors.Is(err, errStayed) || slices.ContainsFunc([]string{
 		"Could not find node with given id", "No node with given id", "Node is detached", "does not have a layout object", "Could not compute content quads",
 		"invalid dimensions", "Element is not focusable", "net::ERR_ABORTED",
 		"Execution context was destroyed", "Cannot find context", "Inspected target navigated or closed", "Cannot find default execution context",

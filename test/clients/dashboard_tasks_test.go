@@ -33,7 +33,7 @@ func TestDashboardTasks(t *testing.T) {
 	p.Command(t, "", "recording", "import", "--project", p.ID, "--call-sid", "call-of-today", "../../internal/server/demo/welcome.wav")
 	tokens, _ := p.NewClient(t, "spa", "--first-party").SignIn(t, sub, "openid offline_access")
 	b := newTab(t)
-	b.do(chromedp.Navigate(s.CLI(t, "", "operator", "setup-link")["url"].(string)))
+	b.do(goTo(s.CLI(t, "", "operator", "setup-link")["url"].(string)))
 	b.fill("setup-submit", "username", "ann@example.com", "name", "Ann", "password", "a loom of one's own")
 	b.arrive("/dashboard/projects/" + p.ID)
 

@@ -77,14 +77,14 @@ func (b tab) pictures(p *harness.Project) {
 		"subscribers": home + "/subscribers", "subscriber": home + "/subscribers/" + sub.ID, "subscriber-new": home + "/subscribers/new",
 		"resources": home + "/resources", "addresses": home + "/addresses", "recordings": home + "/recordings", "recordings-none": home + "/recordings?call=other", "audit": home + "/audit", "audit-all": p.PublicURL + "/dashboard/audit",
 	} {
-		b.do(chromedp.Navigate(path))
+		b.do(goTo(path))
 		if name == "operator" {
 			b.do(chromedp.Click(chromedp.CSS(".table tr:last-child a")))
 			b.until("the operator", "document.querySelector('#role-submit')")
 		}
 		b.picture(name)
 	}
-	b.do(chromedp.Navigate(home+"/recordings"), chromedp.Click(chromedp.CSS(".table a")))
+	b.do(goTo(home+"/recordings"), chromedp.Click(chromedp.CSS(".table a")))
 	b.until("the recording", "document.querySelector('dl.facts')")
 	b.picture("recording")
 }
@@ -118,7 +118,7 @@ func TestDashboard(t *testing.T) {
 	p := s.NewProject(t)
 	link := s.CLI(t, "", "operator", "setup-link")["url"].(string)
 	b := newTab(t)
-	b.do(chromedp.Navigate(link))
+	b.do(goTo(link))
 	b.until("the link", "document.querySelector('#setup-submit')")
 	b.picture("setup")
 	const secret = "a loom of one's own"
@@ -144,7 +144,7 @@ func TestDashboard(t *testing.T) {
 		t.Errorf("home shows the project %q, want %s", got, p.ID)
 	}
 	b.picture("home")
-	b.do(chromedp.Navigate(s.PublicURL + home + "/keys"))
+	b.do(goTo(s.PublicURL + home + "/keys"))
 	b.picture("keys-empty")
 	b.do(chromedp.Click(chromedp.CSS("#new-key")))
 	b.arrive(home + "/keys/new")

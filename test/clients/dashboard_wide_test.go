@@ -3,8 +3,6 @@ package clients
 import (
 	"testing"
 
-	"github.com/chromedp/chromedp"
-
 	"github.com/selvage/selvage/test/harness"
 )
 
@@ -16,7 +14,7 @@ func TestDashboardFits(t *testing.T) {
 	p.NewSubscriber(t)
 	p.NewClient(t, "spa", "--name", longApp)
 	b := newTab(t)
-	b.do(chromedp.Navigate(s.CLI(t, "", "operator", "setup-link")["url"].(string)))
+	b.do(goTo(s.CLI(t, "", "operator", "setup-link")["url"].(string)))
 	b.fill("setup-submit", "username", "ann@example.com", "name", "Ann", "password", "a loom of one's own")
 	home := "/dashboard/projects/" + p.ID
 	b.arrive(home)
@@ -25,7 +23,7 @@ func TestDashboardFits(t *testing.T) {
 		home, home + "/audit", "/dashboard/audit", home + "/resources", home + "/addresses", home + "/subscribers", home + "/tokens", home + "/keys", home + "/clients", home + "/branding",
 		home + "/recordings", home + "/rules", "/dashboard/settings", "/dashboard/operators", "/dashboard/account", "/dashboard/projects",
 	} {
-		b.do(chromedp.Navigate(s.PublicURL + at))
+		b.do(goTo(s.PublicURL + at))
 		b.until("the page "+at, "document.readyState === 'complete'")
 		for _, wide := range []int64{780, 1024, 1096, 1280} {
 			b.look(wide, 800, "light")

@@ -69,13 +69,13 @@ func TestDemo(t *testing.T) {
 
 	t.Run("not trusted", func(t *testing.T) {
 		b := newTab(t, chromedp.NoInheritEnv, chromedp.Env(plain(home)...))
-		b.do(chromedp.Navigate(page), chromedp.Click(chromedp.CSS("#tab-stock")), chromedp.Click(chromedp.CSS("#certificate-run")))
+		b.do(goTo(page), chromedp.Click(chromedp.CSS("#tab-stock")), chromedp.Click(chromedp.CSS("#certificate-run")))
 		b.until("what to do", "document.querySelector('#step-certificate .error')?.textContent.includes('selvage ca install')")
 		b.picture("demo-untrusted")
 	})
 	ca(t, s, home, "install", "--store", "chromium")
 	b := newTab(t, chromedp.NoInheritEnv, chromedp.Env(plain(home)...))
-	b.do(chromedp.Navigate(page))
+	b.do(goTo(page))
 	b.picture("demo-begin")
 	b.until("the button", "document.querySelector('#signin-run')?.disabled === false")
 	b.leave("document.querySelector('#signin-run').click()")
@@ -101,14 +101,14 @@ func TestDemo(t *testing.T) {
 	b.until("the source", "document.querySelector('#source pre')?.offsetHeight > 0 && document.querySelector('#source pre').textContent.includes('Selvage.createClient(')")
 	b.stock()
 
-	b.do(chromedp.Navigate("about:blank"), chromedp.Navigate(guest))
+	b.do(goTo("about:blank"), goTo(guest))
 	b.until("the guest's addresses", `document.querySelector('#guest-addresses')?.textContent.includes('"channels"')`)
 	if eval[string](b, "location.href") != page {
 		t.Error("the guest's token stays in the address bar")
 	}
 	b.picture("demo-guest")
 
-	b.do(chromedp.Navigate(page))
+	b.do(goTo(page))
 	b.lit("signin") // by the browser's login
 	b.leave("(window.before = true, document.querySelector('#signout-run').click())")
 	b.until("the page to be back", "!window.before && document.querySelector('#step-signout')?.matches('.done')")
@@ -153,7 +153,7 @@ func TestDemoMoves(t *testing.T) {
 		t.Fatalf("the server is at %s again", s.PublicURL)
 	}
 	b := newTab(t)
-	b.do(chromedp.Navigate(s.PublicURL + "/demo"))
+	b.do(goTo(s.PublicURL + "/demo"))
 	b.until("the button", "document.querySelector('#signin-run')?.disabled === false")
 	b.leave("document.querySelector('#signin-run').click()")
 	b.signIn(s.PublicURL, sub.Email, sub.Password)

@@ -73,7 +73,7 @@ func TestFactorsInChromium(t *testing.T) {
 	b := newTab(t)
 	signOut := func() {
 		t.Helper()
-		b.do(chromedp.Navigate(out))
+		b.do(goTo(out))
 		b.click("logout-confirm")
 		b.until("signed out", "document.getElementById('logged-out')")
 	}
@@ -82,7 +82,7 @@ func TestFactorsInChromium(t *testing.T) {
 		b.until(what, "document.body.innerText.includes("+quoted(what)+")")
 	}
 
-	b.do(chromedp.Navigate(account))
+	b.do(goTo(account))
 	b.picture("login")
 	b.password(sub)
 	b.until("the account", "document.getElementById('account-page')")
@@ -105,7 +105,7 @@ func TestFactorsInChromium(t *testing.T) {
 
 	// The browser offers it where the e-mail is typed, and the one there is is taken.
 	signOut()
-	b.do(chromedp.Navigate(account))
+	b.do(goTo(account))
 	b.until("a login by the passkey alone", "document.getElementById('account-page')")
 	b.picture("account")
 
@@ -118,7 +118,7 @@ func TestFactorsInChromium(t *testing.T) {
 	says("Your authenticator app is set up.")
 	signOut()
 	b.remove(key)
-	b.do(chromedp.Navigate(account))
+	b.do(goTo(account))
 	b.password(sub)
 	b.until("the code", "document.getElementById('code')")
 	b.picture("factor")
@@ -128,7 +128,7 @@ func TestFactorsInChromium(t *testing.T) {
 	b.until("a login by the app", "document.getElementById('account-page')")
 
 	signOut()
-	b.do(chromedp.Navigate(account))
+	b.do(goTo(account))
 	b.password(sub)
 	b.typeInto("code", code)
 	b.click("factor-submit")
@@ -169,7 +169,7 @@ func TestPasskeyButtonInChromium(t *testing.T) {
 		}
 	}
 	f := flow()
-	b.do(chromedp.Navigate(f.URL()))
+	b.do(goTo(f.URL()))
 	b.password(sub)
 	b.until("the set-up", "document.getElementById('enrol-submit')")
 	b.picture("enrol")
@@ -190,7 +190,7 @@ func TestPasskeyButtonInChromium(t *testing.T) {
 	}
 	simulate(false)
 	f = flow().With("prompt", "login")
-	b.do(chromedp.Navigate(f.URL()))
+	b.do(goTo(f.URL()))
 	b.password(sub)
 	b.until("the second step", "document.querySelector('#passkey-form[action=\"/login/factor\"]')")
 	simulate(true)

@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chromedp/chromedp"
-
 	"github.com/selvage/selvage/test/harness"
 )
 
@@ -64,14 +62,14 @@ func TestFormPostInChromium(t *testing.T) {
 		}
 	}
 	first := c.NewFlow("openid").With("response_mode", "form_post")
-	b.do(chromedp.Navigate(first.URL()))
+	b.do(goTo(first.URL()))
 	b.signIn(origin, sub.Email, sub.Password)
 	took(first)
 
 	silent := c.NewFlow("openid").With("response_mode", "form_post").With("prompt", "none")
 	frame := func(by string) {
 		t.Helper()
-		b.do(chromedp.Navigate(by + "/?" + url.Values{"u": {silent.URL()}}.Encode()))
+		b.do(goTo(by + "/?" + url.Values{"u": {silent.URL()}}.Encode()))
 		b.until("the frame", "window.framed")
 	}
 	frame(stranger) // its frame is loaded: with nothing

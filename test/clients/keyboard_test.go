@@ -71,22 +71,22 @@ func TestKeyboard(t *testing.T) {
 	sub := p.NewSubscriber(t)
 	c := p.NewClient(t, "spa", "--name", "Acme Dialer")
 	b := newTab(t)
-	b.do(chromedp.Navigate(c.NewFlow("openid email").URL()))
+	b.do(goTo(c.NewFlow("openid email").URL()))
 	b.until("the login", "document.activeElement.id === 'username'")
 	b.do(chromedp.KeyEvent(sub.Email+"\t"), chromedp.KeyEvent(sub.Password+"\r"))
 	b.until("the consent", "document.getElementById('consent-allow')")
 	b.byKeys("consent")
-	b.do(chromedp.Navigate(c.NewFlow("openid").With("prompt", "login").URL()))
+	b.do(goTo(c.NewFlow("openid").With("prompt", "login").URL()))
 	b.byKeys("login")
-	b.do(chromedp.Navigate(p.Issuer() + "account?project=" + p.ID))
+	b.do(goTo(p.Issuer() + "account?project=" + p.ID))
 	b.byKeys("account")
 
-	b.do(chromedp.Navigate(server.CLI(t, "", "operator", "setup-link")["url"].(string)))
+	b.do(goTo(server.CLI(t, "", "operator", "setup-link")["url"].(string)))
 	b.fill("setup-submit", "username", "ann@example.com", "password", "a loom of one's own")
 	home := "/dashboard/projects/" + p.ID
 	b.arrive(home)
 	for _, page := range []string{"/subscribers", "/clients/new", "/keys/new", "/branding", "/recordings/upload", "/kinds/conference_rooms", "/kinds/swml_scripts", "/tokens", "/rules"} {
-		b.do(chromedp.Navigate(p.PublicURL + home + page))
+		b.do(goTo(p.PublicURL + home + page))
 		b.byKeys(page)
 	}
 }

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chromedp/chromedp"
-
 	"github.com/selvage/selvage/test/harness"
 	"github.com/selvage/selvage/test/inbox"
 )
@@ -53,26 +51,26 @@ func TestMailsInChromium(t *testing.T) {
 	}
 	signOut := func() {
 		t.Helper()
-		b.do(chromedp.Navigate(p.Issuer() + "logout"))
+		b.do(goTo(p.Issuer() + "logout"))
 		b.click("logout-confirm")
 		there("logged-out")
 	}
 
 	// Forgotten.
-	b.do(chromedp.Navigate(account))
+	b.do(goTo(account))
 	b.click("login-forgot")
 	there("forgot-submit")
 	b.typeInto("username", strings.ToUpper(sub.Email))
 	b.click("forgot-submit")
 	there("mail-sent")
-	b.do(chromedp.Navigate(letter(t, in, sub.Email, 1)))
+	b.do(goTo(letter(t, in, sub.Email, 1)))
 	old := sub.Password
 	sub.Password = "a loom of their own"
 	b.typeInto("new-password", sub.Password)
 	b.picture("mail-reset")
 	b.click("password-submit")
 	there("password-set")
-	b.do(chromedp.Navigate(account))
+	b.do(goTo(account))
 	b.password(harness.Subscriber{Email: sub.Email, Password: old})
 	there("login-error")
 	b.password(sub)
@@ -82,19 +80,19 @@ func TestMailsInChromium(t *testing.T) {
 	// Invited.
 	grace := harness.Subscriber{Email: "grace@example.com", Password: "granite-otter-nine"}
 	p.Command(t, "", "subscriber", "invite", "--project", p.ID, "--email", grace.Email, "--inviter", "Ada Lovelace")
-	b.do(chromedp.Navigate(letter(t, in, grace.Email, 1)))
+	b.do(goTo(letter(t, in, grace.Email, 1)))
 	b.typeInto("new-password", grace.Password)
 	b.picture("mail-invitation")
 	b.click("password-submit")
 	there("password-set")
-	b.do(chromedp.Navigate(account))
+	b.do(goTo(account))
 	b.password(grace)
 	there("account-page")
 	signOut()
 
 	// On their own.
 	alan := harness.Subscriber{Email: "alan@example.com", Password: "another-quilted-heron"}
-	b.do(chromedp.Navigate(account))
+	b.do(goTo(account))
 	b.click("login-register")
 	there("register-submit")
 	b.typeInto("username", alan.Email)
@@ -104,7 +102,7 @@ func TestMailsInChromium(t *testing.T) {
 	b.picture("mail-register")
 	b.click("register-submit")
 	there("mail-sent")
-	b.do(chromedp.Navigate(letter(t, in, alan.Email, 1)))
+	b.do(goTo(letter(t, in, alan.Email, 1)))
 	b.picture("mail-welcome")
 	b.click("confirm-submit")
 	there("account-page")

@@ -89,7 +89,7 @@ func TestOIDCClientTS(t *testing.T) {
 	p := harness.Shared(t).NewProject(t)
 	sub, origin := p.NewSubscriber(t), app(t, p)
 	b := newTab(t)
-	b.do(chromedp.Navigate(origin))
+	b.do(goTo(origin))
 	if o := b.arrived(origin); o.User != nil {
 		t.Fatalf("someone is signed in before anyone did: %+v", o)
 	}

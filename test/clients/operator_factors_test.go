@@ -29,7 +29,7 @@ func TestPasskeyOfOperatorInChromium(t *testing.T) {
 	b := newTab(t)
 	key := b.authenticator()
 	home, secret := "/dashboard/projects/"+p.ID, "a loom of one's own"
-	b.do(chromedp.Navigate(link))
+	b.do(goTo(link))
 	b.fill("setup-submit", "username", "ann@example.com", "name", "Ann", "password", secret)
 	b.arrive("/dashboard/enrol")
 	b.typeInto("passkey-name", "Laptop")
@@ -44,7 +44,7 @@ func TestPasskeyOfOperatorInChromium(t *testing.T) {
 	b.presence(key, false)
 	b.do(chromedp.Click(chromedp.CSS(".rail #sign-out")))
 	b.arrive("/dashboard/login")
-	b.do(chromedp.Navigate(s.PublicURL + "/dashboard/login?next=/dashboard/account"))
+	b.do(goTo(s.PublicURL + "/dashboard/login?next=/dashboard/account"))
 	b.presence(key, true)
 	b.until("the passkey", "document.body.innerText.includes('Passkey Laptop')")
 	b.picture("operator-account")
@@ -60,7 +60,7 @@ func TestPasskeyOfOperatorInChromium(t *testing.T) {
 	b.click("passkey-submit")
 	b.arrive(home)
 
-	b.do(chromedp.Navigate(s.PublicURL + "/dashboard/confirm?next=/dashboard/account"))
+	b.do(goTo(s.PublicURL + "/dashboard/confirm?next=/dashboard/account"))
 	b.picture("operator-confirm")
 	b.click("passkey-submit")
 	b.arrive("/dashboard/account")
@@ -71,7 +71,7 @@ func TestPasskeyOfOperatorInChromium(t *testing.T) {
 	b.until("that it is there already", "!document.getElementById('passkey-error').hidden")
 
 	// A passkey that is away is replaced by a recovery code.
-	b.do(chromedp.Navigate(s.PublicURL + "/dashboard/account"))
+	b.do(goTo(s.PublicURL + "/dashboard/account"))
 	b.remove(key)
 	b.do(chromedp.Click(chromedp.CSS(".rail #sign-out")))
 	b.arrive("/dashboard/login")

@@ -49,7 +49,7 @@ func TestPicture(t *testing.T) {
 		draw.Draw(whole, image.Rectangle{at, at.Add(image.Pt(pictureWide, pictureHigh))}, page, page.Bounds().Min, draw.Src)
 	}
 
-	b.do(chromedp.Navigate(s.PublicURL + "/demo"))
+	b.do(goTo(s.PublicURL + "/demo"))
 	b.until("the button", "document.querySelector('#signin-run')?.disabled === false")
 	b.leave("document.querySelector('#signin-run').click()")
 	b.until("the login page", "document.querySelector('#login-submit')")
@@ -65,13 +65,13 @@ func TestPicture(t *testing.T) {
 	take(0, 1, "dark")
 
 	link := s.CLI(t, "", "operator", "setup-link")["url"].(string)
-	b.do(chromedp.Navigate(link), chromedp.SendKeys(chromedp.CSS("#username"), "ann@example.com"), chromedp.SendKeys(chromedp.CSS("#name"), "Ann"),
+	b.do(goTo(link), chromedp.SendKeys(chromedp.CSS("#username"), "ann@example.com"), chromedp.SendKeys(chromedp.CSS("#name"), "Ann"),
 		chromedp.SendKeys(chromedp.CSS("#password"), "a loom of one's own"))
 	b.leave("document.querySelector('#setup-submit').click()")
 	b.until("the dashboard", "location.pathname.startsWith('/dashboard/projects/')")
 	home := strings.TrimSuffix(eval[string](b, "location.href"), "/")
 	take(1, 0, "dark")
-	b.do(chromedp.Navigate(home+"/recordings"), chromedp.Click(chromedp.CSS(".table td a")))
+	b.do(goTo(home+"/recordings"), chromedp.Click(chromedp.CSS(".table td a")))
 	b.until("a recording", "/recordings\\/./.test(location.pathname)")
 	take(1, 1, "light")
 

@@ -53,16 +53,16 @@ func TestScreensOfDashboard(t *testing.T) {
 	} {
 		s.open("dashboard-"+at.name, p.PublicURL+at.path)
 	}
-	s.do(chromedp.Navigate(p.PublicURL + home + "/keys/new"))
+	s.do(goTo(p.PublicURL + home + "/keys/new"))
 	s.fill("key-submit", "name", "billing backend")
 	s.until("the secret", "document.querySelector('#secret code')")
 	s.stop("dashboard-key-made")
 	for name, from := range map[string]string{"recording": home + "/recordings", "operator": "/dashboard/operators", "key": home + "/keys"} {
-		s.do(chromedp.Navigate(p.PublicURL+from), chromedp.Click(chromedp.CSS(".table td a")))
+		s.do(goTo(p.PublicURL+from), chromedp.Click(chromedp.CSS(".table td a")))
 		s.until(name, "location.pathname !== "+quoted(from))
 		s.stop("dashboard-" + name)
 	}
-	s.do(chromedp.Navigate(p.PublicURL+home), chromedp.Click(chromedp.CSS(".rail #sign-out")))
+	s.do(goTo(p.PublicURL+home), chromedp.Click(chromedp.CSS(".rail #sign-out")))
 	s.arrive("/dashboard/login")
 	s.stop("dashboard-login")
 	s.fill("login-submit", "username", "ann@example.com", "password", "not "+secret)

@@ -57,7 +57,7 @@ func TestScreensOfMails(t *testing.T) {
 		if err := post.Deliver(context.Background(), "picture", draft); err != nil {
 			t.Fatal(err)
 		}
-		s.do(chromedp.Navigate("data:text/html;charset=utf-8;base64," + base64.StdEncoding.EncodeToString([]byte(d.last.HTML))))
+		s.do(goTo("data:text/html;charset=utf-8;base64," + base64.StdEncoding.EncodeToString([]byte(d.last.HTML))))
 		s.stop("mail-" + string(kind))
 		s.keep("mail-"+string(kind), 600, "light")
 		if kind == mail.Reset {

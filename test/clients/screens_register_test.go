@@ -64,7 +64,7 @@ func TestScreensOfRegistration(t *testing.T) {
 	s.open("welcome-over", link)
 
 	account := p.Issuer() + "account?project=" + p.ID
-	s.do(chromedp.Navigate(account))
+	s.do(goTo(account))
 	s.until("the account", "document.getElementById('account-page')")
 	s.stop("branded-account")
 	s.typeInto("new-address", "no address")
@@ -85,9 +85,9 @@ func TestScreensOfRegistration(t *testing.T) {
 	s.next("de-forgot", "login-forgot", "forgot-submit")
 	s.next("de-forgot-sent", "forgot-submit", "mail-sent")
 	s.open("de-mail", s.mail(p.Server))
-	s.do(chromedp.Navigate(german("openid")))
+	s.do(goTo(german("openid")))
 	s.next("de-register", "login-register", "register-submit")
-	s.do(chromedp.Navigate(german("openid Voice")))
+	s.do(goTo(german("openid Voice")))
 	s.typeInto("username", longMail)
 	s.typeInto("password", chosen)
 	s.next("de-consent", "login-submit", "consent-allow")

@@ -26,7 +26,7 @@ func (s *screens) forget() {
 func (s *screens) mail(at *harness.Server) string {
 	s.Helper()
 	harness.Eventually(s, patience, "a mail", func() error {
-		s.do(chromedp.Navigate(at.HTTP + "/dev/mail"))
+		s.do(goTo(at.HTTP + "/dev/mail"))
 		if !eval[bool](s.tab, "Boolean(document.getElementById('mail-0'))") {
 			return errors.New("the mailbox is empty")
 		}
@@ -84,7 +84,7 @@ func TestScreensOfSignIn(t *testing.T) {
 	s.next("reset-done", "password-submit", "password-set")
 	s.open("link-over", link)
 
-	s.do(chromedp.Navigate(first.NewFlow("openid").With("login_hint", "nobody@example.com").URL()))
+	s.do(goTo(first.NewFlow("openid").With("login_hint", "nobody@example.com").URL()))
 	for range 6 {
 		s.typeInto("password", "wrong")
 		s.do(chromedp.Evaluate[chromedp.Void]("void document.getElementById('login-error')?.remove()"))
@@ -100,7 +100,7 @@ func TestScreensOfSignIn(t *testing.T) {
 	}
 
 	s.forget()
-	s.do(chromedp.Navigate(third.NewFlow("openid profile email phone offline_access Voice").URL()))
+	s.do(goTo(third.NewFlow("openid profile email phone offline_access Voice").URL()))
 	s.stop("login-long-name")
 	s.typeInto("username", longMail)
 	s.typeInto("password", strings.TrimSpace(sub.Password))
@@ -108,7 +108,7 @@ func TestScreensOfSignIn(t *testing.T) {
 	s.typeInto("username", sub.Email)
 	s.typeInto("password", sub.Password)
 	s.next("consent", "login-submit", "consent-allow")
-	s.do(chromedp.Navigate(third.NewFlow("openid").With("prompt", "select_account").URL()))
+	s.do(goTo(third.NewFlow("openid").With("prompt", "select_account").URL()))
 	s.next("login-another", "account-other", "login-submit")
 	s.password(other)
 	s.until("consent", "document.getElementById('consent-allow')")
@@ -124,7 +124,7 @@ func TestScreensOfSignIn(t *testing.T) {
 	s.next("device-wrong", "device-submit", "device-error")
 	for _, answer := range []string{"deny", "allow"} {
 		codes := p.Post(t, "/oauth/device_authorization", harness.Form(url.Values{"client_id": {device.ID}, "scope": {"openid"}})).Want(t, 200).Object(t)
-		s.do(chromedp.Navigate(codes["verification_uri_complete"].(string)))
+		s.do(goTo(codes["verification_uri_complete"].(string)))
 		s.click("device-submit")
 		s.until("login or consent", "document.getElementById('login-submit') || document.getElementById('consent-allow')")
 		if eval[bool](s.tab, "Boolean(document.getElementById('login-submit'))") {
@@ -138,7 +138,7 @@ func TestScreensOfSignIn(t *testing.T) {
 
 	s.forget()
 	account := p.Issuer() + "account?project=" + p.ID
-	s.do(chromedp.Navigate(account))
+	s.do(goTo(account))
 	s.password(sub)
 	s.until("the account", "document.getElementById('account-page')")
 	key := s.authenticator()
@@ -158,7 +158,7 @@ func TestScreensOfSignIn(t *testing.T) {
 	s.remove(key)
 
 	s.forget()
-	s.do(chromedp.Navigate(account))
+	s.do(goTo(account))
 	s.password(sub)
 	s.until("the code", "document.getElementById('factor-submit')")
 	s.stop("factor-app")
@@ -168,7 +168,7 @@ func TestScreensOfSignIn(t *testing.T) {
 	s.next("factor-recovery", "with-recovery", "factor-submit")
 
 	s.forget()
-	s.do(chromedp.Navigate(first.NewFlow("openid").With("acr_values", "2").URL()))
+	s.do(goTo(first.NewFlow("openid").With("acr_values", "2").URL()))
 	s.password(other)
 	s.until("the set-up", "document.getElementById('enrol-submit')")
 	s.stop("enrol")

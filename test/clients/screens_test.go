@@ -95,7 +95,7 @@ func (s *screens) audit(name, look, options string) {
 // open goes to an address and looks at what is there.
 func (s *screens) open(name, url string) {
 	s.Helper()
-	s.do(chromedp.Navigate(url))
+	s.do(goTo(url))
 	s.stop(name)
 }
 

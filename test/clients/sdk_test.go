@@ -115,7 +115,7 @@ func inChromium(t *testing.T, s *harness.Server, version string) sdk {
 	})
 	page := serveBeside(t, s.Issuer(), mux) + "/sdk.html"
 	b := newTab(t, chromedp.NoInheritEnv, chromedp.Env(plain(home)...), chromedp.Flag("use-fake-device-for-media-stream", true), chromedp.Flag("use-fake-ui-for-media-stream", true))
-	b.do(chromedp.Navigate(page))
+	b.do(goTo(page))
 	return sdk{t, version, func(t *testing.T, expression string, value any) {
 		t.Helper()
 		text := eval[string](tab{t, b.ctx}, "(async () => JSON.stringify(await ("+expression+")))()")
@@ -124,7 +124,7 @@ func inChromium(t *testing.T, s *harness.Server, version string) sdk {
 		}
 	}, func(t *testing.T) {
 		t.Helper()
-		tab{t, b.ctx}.do(chromedp.Navigate(page))
+		tab{t, b.ctx}.do(goTo(page))
 	}}
 }
 
