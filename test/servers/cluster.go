@@ -28,7 +28,25 @@ func Cluster(t T) string {
 	return c.URL
 }
 
-var sharedCluster = sync.OnceValues(func() (*RedisCluster, error) { return startCluster(0, nil) })
+var sharedCluster = sync.OnceValues(func() (*RedisCluster, error) {
+	c, err := startCluster(0, nil)
+	if err == nil {
+		err = c.forgive("15000") // nobody kills one of its nodes
+	}
+	return c, err
+})
+
+// forgive has nodes be silent for so many milliseconds before others take them for dead, as
+// they are now and then on a machine that has much to do. A cluster that begins with it would
+// take as long to begin.
+func (c *RedisCluster) forgive(timeout string) error {
+	for _, n := range c.Nodes {
+		if _, err := n.cli("CONFIG", "SET", "cluster-node-timeout", timeout); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // OwnCluster starts a cluster for one test, with so many replicas for each master
 // and more arguments for every node.
@@ -37,6 +55,9 @@ func OwnCluster(t T, replicas int, args ...string) *RedisCluster {
 	c, err := startCluster(replicas, args)
 	check(t, err)
 	t.Cleanup(c.remove)
+	if replicas > 0 { // which would take the place of who is only slow
+		check(t, c.forgive("6000"))
+	}
 	return c
 }
 
