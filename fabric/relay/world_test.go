@@ -1,6 +1,7 @@
 package relay_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -74,9 +75,10 @@ func newWorld(t *testing.T) *world {
 
 func (w *world) now() time.Time { return time.Now().Add(time.Duration(w.ahead.Load())) }
 
-// node starts a node, which ends with the test.
+// node starts a node, which ends with the test. Where its limits do not say so, nobody is too slow for it.
 func (w *world) node(limits relay.Limits) *node {
 	w.t.Helper()
+	limits.Authenticate, limits.Silence = cmp.Or(limits.Authenticate, deadline), cmp.Or(limits.Silence, 2*deadline)
 	n := &node{world: w, revoked: revocation.New(w.rows, w.now)}
 	if err := n.revoked.Sync(w.t.Context()); err != nil {
 		w.t.Fatal(err)

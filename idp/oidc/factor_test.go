@@ -455,7 +455,7 @@ func TestFactorGuardsFactors(t *testing.T) {
 // Passkeys that are refused are counted as guesses of passwords are: each is a row.
 func TestPasskeysAreCounted(t *testing.T) {
 	w := newWorld(t)
-	w.limits.Set(limit.Rates{limit.LoginPerNetwork: {Burst: 2, Every: time.Minute}})
+	w.limits.Set(limit.Rates{limit.LoginPerNetwork: {Burst: 2, Every: time.Hour}})
 	c, _ := w.client(nil)
 	b := w.browser()
 	page := b.authorize(request(c))

@@ -80,7 +80,7 @@ func TestKnownDevice(t *testing.T) {
 	w := newWorld(t)
 	w.limits.Set(limit.Rates{
 		limit.LoginPerAccount: {Burst: 3, Every: 4 * time.Minute}, limit.LoginPerDevice: {Burst: 3, Every: 4 * time.Minute},
-		limit.LoginPerNetwork: {Burst: 5, Every: time.Minute},
+		limit.LoginPerNetwork: {Burst: 5, Every: time.Hour},
 	})
 	c, _ := w.client(nil)
 	other := w.subscriber("grace@example.com")

@@ -14,9 +14,11 @@ import (
 	"github.com/selvage/selvage/internal/session/sql"
 )
 
+// open gives a store whose time stands still: nothing is given back, however long a test takes.
 func open(t *testing.T) *sql.Store {
 	t.Helper()
-	s, err := sql.Open(t.Context(), sql.Config{Dir: t.TempDir()})
+	now := time.Now()
+	s, err := sql.Open(t.Context(), sql.Config{Dir: t.TempDir(), Now: func() time.Time { return now }})
 	if err != nil {
 		t.Fatal(err)
 	}
