@@ -182,9 +182,16 @@ func wantNone(t *testing.T, s session.Store, k session.Key) {
 
 func wantCount(t *testing.T, s session.Store, k session.Key, want int64, ttl time.Duration) {
 	t.Helper()
-	if got, err := s.Incr(t.Context(), k, ttl); got != want || err != nil {
-		t.Errorf("Incr(%v) = %d, %v, want %d", k, got, err, want)
+	if err := count(t, s, k, want, ttl); err != nil {
+		t.Error(err)
 	}
+}
+
+func count(t *testing.T, s session.Store, k session.Key, want int64, ttl time.Duration) error {
+	if got, err := s.Incr(t.Context(), k, ttl); got != want || err != nil {
+		return fmt.Errorf("Incr(%v) = %d, %v, want %d", k, got, err, want)
+	}
+	return nil
 }
 
 func wantErr(t *testing.T, doing string, got, want error) {
