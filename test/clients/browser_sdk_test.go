@@ -187,7 +187,7 @@ func TestBrowserSDKPopup(t *testing.T) {
 	b.do(chromedp.Click(chromedp.CSS("#popup")))
 	in := b.beside(chromedp.WithTargetID(<-windows))
 	in.until("the login page", "document.querySelector('#login-submit')")
-	in.do(chromedp.SendKeys(chromedp.CSS("#username"), sub.Email), chromedp.SendKeys(chromedp.CSS("#password"), sub.Password))
+	in.do(write("#username", sub.Email), write("#password", sub.Password))
 	in.leave("document.querySelector('#login-submit').click()") // the window is gone before a click would be done
 	if o := eval[came](b, "login"); o.Code != "" || eval[string](b, "app.user?.sub ?? ''") != sub.ID {
 		t.Errorf("the login in a window gives %+v", o)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 
@@ -187,6 +188,14 @@ func eval[V any](b tab, expression string) (v V) {
 		return err
 	})
 	return v
+}
+
+// write puts text into a field, all of it at once: for each key that is pressed the page is drawn anew, three times.
+func write(field, text string) chromedp.Action[chromedp.Void] {
+	return chromedp.Steps(chromedp.Focus(chromedp.CSS(field), chromedp.NodeVisible), chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		_, err := cdp.Call(ctx, t, input.InsertText, input.InsertTextParams{Text: text})
+		return err
+	}))
 }
 
 // leave evaluates an expression that makes the page go elsewhere: its promise

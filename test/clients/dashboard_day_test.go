@@ -45,7 +45,7 @@ func TestDashboardDay(t *testing.T) {
 	b.fill("login-submit", "username", sub.Email, "password", "not "+sub.Password)
 	b.until("the error", "document.querySelector('#login-error')")
 	b.do(goTo(s.PublicURL + home + "/audit"))
-	b.do(chromedp.SendKeys(chromedp.CSS("#account"), sub.Email+"\n"))
+	b.do(write("#account", sub.Email), chromedp.KeyEvent("\r"))
 	b.until("the reason", "location.search.includes('account=') && document.querySelector('.why')?.textContent.includes('The password was wrong')")
 	b.do(goTo(s.AuthURL + "/account?project=" + p.ID))
 	b.fill("login-submit", "username", sub.Email, "password", sub.Password)

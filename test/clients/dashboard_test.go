@@ -94,7 +94,7 @@ func (b tab) fill(button string, fields ...string) {
 	b.Helper()
 	for i := 0; i < len(fields); i += 2 {
 		b.until("#"+fields[i], fmt.Sprintf("document.getElementById(%q)", fields[i]))
-		b.do(chromedp.SendKeys(chromedp.CSS("#"+fields[i]), fields[i+1]))
+		b.do(write("#"+fields[i], fields[i+1]))
 	}
 	b.do(chromedp.Click(chromedp.CSS("#" + button)))
 }

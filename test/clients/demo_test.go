@@ -80,7 +80,7 @@ func TestDemo(t *testing.T) {
 	b.until("the button", "document.querySelector('#signin-run')?.disabled === false")
 	b.leave("document.querySelector('#signin-run').click()")
 	b.until("the login page", "document.querySelector('#login-submit')")
-	b.do(chromedp.SendKeys(chromedp.CSS("#username"), sub.Email), chromedp.SendKeys(chromedp.CSS("#password"), sub.Password))
+	b.do(write("#username", sub.Email), write("#password", sub.Password))
 	b.leave("document.querySelector('#login-submit').click()")
 	b.lit("signin")
 	b.wantSaid("signin", `POST .*/oauth/token(?s:.*)grant_type=authorization_code(?s:.*)code_verifier=`)

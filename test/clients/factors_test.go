@@ -51,7 +51,7 @@ func (b tab) click(id string) {
 func (b tab) typeInto(id, text string) {
 	b.Helper()
 	b.until(id, "document.getElementById('"+id+"')?.checkVisibility()")
-	b.do(chromedp.Clear(chromedp.CSS("#"+id)), chromedp.SendKeys(chromedp.CSS("#"+id), text))
+	b.do(chromedp.Clear(chromedp.CSS("#"+id)), write("#"+id, text))
 }
 
 // password signs in by e-mail and password.

@@ -75,8 +75,7 @@ func (b tab) arrived(origin string) outcome {
 func (b tab) signIn(origin, email, secret string) {
 	b.Helper()
 	b.until("the login page", "document.querySelector('#login-submit')")
-	const username, password, submit = chromedp.CSS("#username"), chromedp.CSS("#password"), chromedp.CSS("#login-submit")
-	b.do(chromedp.Clear(username), chromedp.SendKeys(username, email), chromedp.SendKeys(password, secret), chromedp.Click(submit))
+	b.do(chromedp.Clear(chromedp.CSS("#username")), write("#username", email), write("#password", secret), chromedp.Click(chromedp.CSS("#login-submit")))
 	b.until("an answer to the login", fmt.Sprintf("location.origin === %q || document.querySelector('#consent-allow') || document.querySelector('#password')?.value === ''", origin))
 	if eval[bool](b, "Boolean(document.querySelector('#consent-allow'))") {
 		b.do(chromedp.Click(chromedp.CSS("#consent-allow")))

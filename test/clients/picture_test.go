@@ -53,9 +53,9 @@ func TestPicture(t *testing.T) {
 	b.until("the button", "document.querySelector('#signin-run')?.disabled === false")
 	b.leave("document.querySelector('#signin-run').click()")
 	b.until("the login page", "document.querySelector('#login-submit')")
-	b.do(chromedp.SendKeys(chromedp.CSS("#username"), sub.Email))
+	b.do(write("#username", sub.Email))
 	take(0, 0, "light")
-	b.do(chromedp.SendKeys(chromedp.CSS("#password"), sub.Password))
+	b.do(write("#password", sub.Password))
 	b.leave("document.querySelector('#login-submit').click()")
 	b.lit("signin")
 	for _, step := range []string{"claims", "info", "addresses", "guest", "recording"} {
@@ -65,8 +65,8 @@ func TestPicture(t *testing.T) {
 	take(0, 1, "dark")
 
 	link := s.CLI(t, "", "operator", "setup-link")["url"].(string)
-	b.do(goTo(link), chromedp.SendKeys(chromedp.CSS("#username"), "ann@example.com"), chromedp.SendKeys(chromedp.CSS("#name"), "Ann"),
-		chromedp.SendKeys(chromedp.CSS("#password"), "a loom of one's own"))
+	b.do(goTo(link), write("#username", "ann@example.com"), write("#name", "Ann"),
+		write("#password", "a loom of one's own"))
 	b.leave("document.querySelector('#setup-submit').click()")
 	b.until("the dashboard", "location.pathname.startsWith('/dashboard/projects/')")
 	home := strings.TrimSuffix(eval[string](b, "location.href"), "/")
