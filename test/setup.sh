@@ -56,10 +56,23 @@ fi
 
 (cd acme/pebble && go mod download) # the ACME server, which its test builds
 
-# npm writes this file last: it is as new as the lock file once all is installed.
+# npm writes this file last: it is as new as the lock file once all is installed. What it made of
+# a lock file is kept, so that another clone links the same files instead of unpacking them again.
 for dir in clients ../sdk; do
-	if [[ ! $dir/node_modules/.package-lock.json -nt $dir/package-lock.json ]]; then
-		npm ci --prefix $dir --silent
-		touch $dir/node_modules/.package-lock.json
+	if [[ $dir/node_modules/.package-lock.json -nt $dir/package-lock.json ]]; then
+		continue
 	fi
+	made=$({ cat $dir/package.json $dir/package-lock.json && node --version && npm --version && uname -m; } | sha256sum | cut -c1-32)
+	kept=${XDG_CACHE_HOME:-${HOME:-/nonexistent}/.cache}/selvage-tests/$made
+	if [[ -d $kept ]] && rm -rf $dir/node_modules && cp -al "$kept" $dir/node_modules 2>/dev/null; then
+		cp --remove-destination "$kept/.package-lock.json" $dir/node_modules/ # whose time is this clone's
+	else
+		npm ci --prefix $dir --silent # it removes what a copy that failed has left
+		# Where there is no room for it, or it is on another disk, the next clone unpacks.
+		if mkdir -p "${kept%/*}" 2>/dev/null && new=$(mktemp -d "${kept%/*}/new.XXXXXX" 2>/dev/null); then
+			{ cp -al $dir/node_modules "$new/modules" && [[ ! -e $kept ]] && mv -T "$new/modules" "$kept"; } 2>/dev/null || true
+			rm -rf "$new"
+		fi
+	fi
+	touch $dir/node_modules/.package-lock.json
 done
