@@ -18,7 +18,7 @@ func TestSignalWireReconnects(t *testing.T) {
 			p := server.NewProject(t)
 			v := visitor{p, p.NewSubscriber(t)}
 			s := load(t, server, "3.30.0")
-			s.open(v.token(t, 0))
+			s.open(v.token(t))
 			s.do("online()", nil)
 			for how, end := range map[string]func(){
 				"stopped": func() {
@@ -52,7 +52,7 @@ func TestSignalWireBeta(t *testing.T) {
 	p := server.NewProject(t)
 	v := visitor{p, p.NewSubscriber(t)}
 	s := inChromium(t, server, "4.0.0-beta.12")
-	token := v.token(t, 0)
+	token := v.token(t)
 	s.eval(t, fmt.Sprintf("begin(%q)", token), new(int))
 	s.await("!client.isConnected || !client.isRegistered")
 	v.wantOnline(t, true)
