@@ -98,7 +98,7 @@ $(foreach backend,sqlite postgres redis cluster,$(foreach suite,scripts $(SUITES
 
 raced:
 	@mkdir -p $(TESTS)
-	@$(if $(RACE),CGO_ENABLED=1 go build $(RACE) -o $(TESTS)/selvage-raced ./cmd/selvage)
+	@$(if $(RACE),CGO_ENABLED=1 go build $(RACE) -ldflags='-s -w' -o $(TESTS)/selvage-raced ./cmd/selvage)
 
 race: build ## every script under the race detector, of which `make test` has the servers on redis
 	test/setup.sh
