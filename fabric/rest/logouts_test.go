@@ -9,7 +9,6 @@ import (
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/idp"
-	"github.com/selvage/selvage/internal/deliver"
 )
 
 type logoutBody struct {
@@ -59,10 +58,7 @@ func TestLogouts(t *testing.T) {
 		t.Fatalf("GET %s: got %+v, want both logouts", path, got)
 	}
 	for i, sid := range []string{first, second} {
-		r := deliver.Result{ReceiverID: app.ID, JobID: sid, State: deliver.Dead, Attempts: 1, Status: 400 + i, Ended: w.now()}
-		if err := w.rows.Logouts().Settle(ctx, r); err != nil {
-			t.Fatal(err)
-		}
+		w.dies(w.rows.Logouts(), app.ID, sid, 1, 400+i)
 	}
 	if got := list("?state=dead"); len(got) != 2 || *got[1].Status != 400 || got[1].Attempts != 1 || got[1].EndedAt == nil {
 		t.Errorf("dead letters: got %+v", got)

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/fabric"
-	"github.com/selvage/selvage/internal/deliver"
 )
 
 const webhookPath = "/api/fabric/webhooks"
@@ -195,10 +194,7 @@ func TestDeliveries(t *testing.T) {
 			}
 		}
 	}
-	settle := deliver.Result{ReceiverID: hook.ID, JobID: older.ID, State: deliver.Dead, Attempts: 9, Status: 500, Ended: time.Now()}
-	if err := w.rows.Webhooks().Settle(context.Background(), settle); err != nil {
-		t.Fatal(err)
-	}
+	w.dies(w.rows.Webhooks(), hook.ID, older.ID, 9, 500)
 	dead := as[struct{ Data []deliveryBody }](t, w.call(boss, "GET", path+"?state=dead", ""))
 	if len(dead.Data) != 1 || dead.Data[0].ID != older.ID || *dead.Data[0].Status != 500 || dead.Data[0].Attempts != 9 {
 		t.Errorf("dead letters %+v", dead)

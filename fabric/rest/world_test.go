@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/fabric/rest"
 	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/deliver"
 	"github.com/selvage/selvage/internal/egress"
 	"github.com/selvage/selvage/internal/factor"
 	"github.com/selvage/selvage/internal/openapi/openapitest"
@@ -135,6 +137,21 @@ func (w *world) pass(d time.Duration) {
 	w.ahead += d
 	w.mu.Unlock()
 	w.sync()
+}
+
+// dies settles a delivery that waits as one that was given up.
+func (w *world) dies(q deliver.Queue, receiver, id string, attempts, status int) {
+	w.t.Helper()
+	ctx := context.Background()
+	jobs := must[[]deliver.Job](w.t)(q.DueJobs(ctx, receiver, w.now(), 100))
+	i := slices.IndexFunc(jobs, func(j deliver.Job) bool { return j.ID == id })
+	if i < 0 {
+		w.t.Fatalf("no delivery %s waits for %s", id, receiver)
+	}
+	r := deliver.Result{ReceiverID: receiver, JobID: id, Queued: jobs[i].Queued, State: deliver.Dead, Attempts: attempts, Status: status, Ended: w.now()}
+	if err := q.Settle(ctx, r); err != nil {
+		w.t.Fatal(err)
+	}
 }
 
 // poll hears of revocations as a server does, until deafen is called: a slow machine

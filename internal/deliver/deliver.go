@@ -37,9 +37,10 @@ type Receiver struct {
 type Job struct {
 	ID       string // the same at each attempt
 	Event    string
-	Subject  string // jobs about the same are sent one after the other
-	Body     []byte // what is sent, or what it is made of
-	Attempts int    // so far
+	Subject  string    // jobs about the same are sent one after the other
+	Body     []byte    // what is sent, or what it is made of
+	Attempts int       // so far
+	Queued   time.Time // since when it waits; anew where it was asked for again
 }
 
 // Write gives the body and header of an attempt at a job.
@@ -58,6 +59,7 @@ const (
 // A Result is what an attempt came to.
 type Result struct {
 	ReceiverID, JobID string
+	Queued            time.Time // of the job, as it was sent: what was asked for again meanwhile is another
 	State             State
 	Attempts          int
 	Status            int       // of the answer; 0 where there was none
@@ -78,7 +80,8 @@ type Queue interface {
 	HoldReceiver(ctx context.Context, id, holder string, now, until time.Time) (Receiver, error)
 	// DueJobs gives jobs of a receiver that are due, the oldest first.
 	DueJobs(ctx context.Context, receiverID string, now time.Time, most int) ([]Job, error)
-	// Settle writes what an attempt came to. A job that waits no more stays as it is.
+	// Settle writes what an attempt came to. A job that waits no more stays as it is, and
+	// so does one that was queued anew since.
 	Settle(ctx context.Context, r Result) error
 	// ReleaseReceiver ends a hold, if it is the holder's, and says how the receiver
 	// does.

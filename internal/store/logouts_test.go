@@ -206,12 +206,20 @@ func testLogoutsOver(t *testing.T, c Config) {
 			t.Fatal(err)
 		}
 	}
+	jobs := map[string]deliver.Job{}
+	due, err := q.DueJobs(ctx, client.ID, now, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, j := range due {
+		jobs[j.ID] = j
+	}
 	for i, r := range []deliver.Result{
 		{State: deliver.Delivered, Status: 200, Ended: now.Add(-48 * time.Hour)},
 		{State: deliver.Dead, Status: 400, Ended: now, Attempts: 1},
 		{State: deliver.Dead, Status: 500, Ended: now, Attempts: 9},
 	} {
-		r.ReceiverID, r.JobID = client.ID, sids[i]
+		r.ReceiverID, r.JobID, r.Queued = client.ID, sids[i], jobs[sids[i]].Queued
 		if err := q.Settle(ctx, r); err != nil {
 			t.Fatal(err)
 		}

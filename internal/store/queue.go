@@ -62,19 +62,21 @@ func (q queue) HoldReceiver(ctx context.Context, id, holder string, now, until t
 // DueJobs gives the deliveries to a receiver that are due.
 func (q queue) DueJobs(ctx context.Context, receiverID string, now time.Time, most int) ([]deliver.Job, error) {
 	scan := func(row scanner) (j deliver.Job, err error) {
-		err = row.Scan(&j.ID, &j.Event, &j.Subject, &j.Body, &j.Attempts)
+		var queued int64
+		err = row.Scan(&j.ID, &j.Event, &j.Subject, &j.Body, &j.Attempts, &queued)
+		j.Queued = moment(queued)
 		return j, err
 	}
-	return gather(ctx, q.s.read(), "reading deliveries", scan, q.names.Replace(`SELECT {job}, {event}, {subject}, {body}, attempts FROM {deliveries}
+	return gather(ctx, q.s.read(), "reading deliveries", scan, q.names.Replace(`SELECT {job}, {event}, {subject}, {body}, attempts, queued FROM {deliveries}
 		WHERE {receiver} = $1 AND state = 'pending' AND due <= $2 ORDER BY due, {job} LIMIT $3`), receiverID, micros(now), most)
 }
 
-// Settle writes what an attempt came to.
+// Settle writes what an attempt came to. What was asked for again while it was made waits on.
 func (q queue) Settle(ctx context.Context, r deliver.Result) error {
 	return q.s.once(ctx, audit.None("how far a delivery is"), func(t tx) error {
 		_, err := t.Exec(ctx, q.names.Replace(`UPDATE {deliveries} SET state = $3, attempts = $4, status = $5, error = $6, due = $7, ended = $8
-			WHERE {receiver} = $1 AND {job} = $2 AND state = 'pending'`),
-			r.ReceiverID, r.JobID, string(r.State), r.Attempts, r.Status, r.Error, micros(r.Due), micros(r.Ended))
+			WHERE {receiver} = $1 AND {job} = $2 AND state = 'pending' AND queued = $9`),
+			r.ReceiverID, r.JobID, string(r.State), r.Attempts, r.Status, r.Error, micros(r.Due), micros(r.Ended), micros(r.Queued))
 		if err != nil {
 			return fmt.Errorf("settling delivery: %w", err)
 		}

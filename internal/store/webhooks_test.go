@@ -215,7 +215,7 @@ func testWoken(t *testing.T, c store.Config) {
 		t.Fatalf("DueJobs = %d, %v, want some", len(jobs), err)
 	}
 	turn(now.Add(time.Hour), func() {
-		if err := q.Settle(ctx, deliver.Result{ReceiverID: w.ID, JobID: jobs[0].ID, State: deliver.Dead, Attempts: 9, Ended: now}); err != nil {
+		if err := q.Settle(ctx, deliver.Result{ReceiverID: w.ID, JobID: jobs[0].ID, Queued: jobs[0].Queued, State: deliver.Dead, Attempts: 9, Ended: now}); err != nil {
 			t.Fatal(err)
 		}
 		if n, err := s.RedeliverDead(ctx, w.ID, now); n != 1 || err != nil {
@@ -293,7 +293,7 @@ func testSettle(t *testing.T, c store.Config) {
 		{State: deliver.Dead, Status: 410, Ended: now.Add(-31 * 24 * time.Hour)},
 		{State: deliver.Dead, Status: 500, Ended: now},
 	} {
-		r.ReceiverID, r.JobID, r.Attempts = w.ID, jobs[i].ID, 1
+		r.ReceiverID, r.JobID, r.Queued, r.Attempts = w.ID, jobs[i].ID, jobs[i].Queued, 1
 		if err := s.Webhooks().Settle(ctx, r); err != nil {
 			t.Fatal(err)
 		}
@@ -304,7 +304,7 @@ func testSettle(t *testing.T, c store.Config) {
 	if left, err := s.Webhooks().DueJobs(ctx, w.ID, now, 100); err != nil || len(left) != 1 || left[0].ID != jobs[5].ID {
 		t.Errorf("DueJobs = %+v, %v, want the one that was not settled", left, err)
 	}
-	late := deliver.Result{ReceiverID: w.ID, JobID: jobs[1].ID, State: deliver.Dead, Ended: now}
+	late := deliver.Result{ReceiverID: w.ID, JobID: jobs[1].ID, Queued: jobs[1].Queued, State: deliver.Dead, Ended: now}
 	if d := delivery(t, s, w, jobs[1].ID, s.Webhooks().Settle(ctx, late)); d.State != fabric.Delivered || d.Status != 200 || d.Attempts != 1 {
 		t.Errorf("settled twice: %+v, want it as it was", d)
 	}
@@ -324,6 +324,10 @@ func testSettle(t *testing.T, c store.Config) {
 	}
 	if d := delivery(t, s, w, jobs[4].ID, nil); d.State != fabric.Pending || d.Attempts != 0 || d.Status != 0 || !d.Ended.IsZero() {
 		t.Errorf("queued anew: %+v", d)
+	}
+	sent := deliver.Result{ReceiverID: w.ID, JobID: jobs[4].ID, Queued: jobs[4].Queued, State: deliver.Delivered, Status: 200, Attempts: 1, Ended: now}
+	if d := delivery(t, s, w, jobs[4].ID, s.Webhooks().Settle(ctx, sent)); d.State != fabric.Pending || d.Attempts != 0 {
+		t.Errorf("queued anew while it was sent: %+v, want that it waits on", d)
 	}
 	if err := s.ExpireDeliveries(ctx, now.Add(time.Hour), now); err != nil {
 		t.Fatal(err)
