@@ -40,7 +40,7 @@ func (s *screens) mail(at *harness.Server) string {
 // Names as people have them who want to see what breaks.
 const (
 	longApp  = "Donaudampfschifffahrtselektrizitätenhauptbetriebswerk Dialer"
-	rtlName  = "\u202eevil\u202c \u05d0\u05d3\u05d4"
+	rtlName  = "\u05d0\u05d3\u05d4 \u05dc\u05d1\u05d9 (II)"
 	longMail = "a.person.with.a.very.long.address.indeed.and.then.some@mail.of.a.very.long.host.name.example.com"
 )
 
