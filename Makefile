@@ -22,10 +22,10 @@ ALONE := $(shell go list ./recordings/wav ./recordings/mp3 ./recordings/levels .
 FILLED := ^Test(Plans|GoneWebhooksPlan|RecordingPlans|RecordingPages|KilledMigrations)$$
 # Suites that run the built binary, and what each backend is for beside the scripts: attacks where rows are, nodes
 # where sessions are, clients on one of either, faults on each database and on Redis, media and conformance on one, since
-# no row is of their kind. What takes long in a browser or in Node runs once, on redis, or where that is left out on
-# sqlite, and what breaks rows alone not on redis beside postgres: for this the tests know the BACKENDS. Of the attacks,
-# redis and cluster have those on what sessions keep: live logins, requests, and counts of guesses. The cluster is shared
-# by all tests, each with a prefix of its own, so that what comes from their one network is counted for each by itself.
+# no row is of their kind. What takes long in a browser runs once, on redis, or where that is left out on sqlite, and what
+# breaks rows alone not on redis beside postgres: for this the tests know the BACKENDS. Of the attacks, redis and cluster
+# have those on what sessions keep: live logins, requests, and counts of guesses. The cluster is shared by all tests, each
+# with a prefix of its own, so that what comes from their one network is counted for each by itself.
 ATTACKS_redis := ^Test(P0[2-7]|Limits|S0)
 ATTACKS_cluster := $(ATTACKS_redis)
 BACKENDS := sqlite postgres redis cluster

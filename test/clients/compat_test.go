@@ -15,7 +15,6 @@ import (
 // filter, page through and remove recordings, those of a call too, and steer one
 // that is not over.
 func TestRecordingsClients(t *testing.T) {
-	harness.NotStorage(t)
 	s := harness.Shared(t)
 	ca := "NODE_EXTRA_CA_CERTS=" + filepath.Join(s.Data, "ca.pem")
 	tests := []struct {

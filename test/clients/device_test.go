@@ -21,7 +21,6 @@ import (
 // TestDevice lets openid-client sign a device in (RFC 8628), whose code a person
 // types elsewhere, or denies.
 func TestDevice(t *testing.T) {
-	harness.NotStorage(t)
 	p := harness.Shared(t).NewProject(t)
 	sub := p.NewSubscriber(t)
 	c := p.NewClient(t, "native", "--grant", "device_code", "--grant", "refresh_token", "--access-token", "jwt")
@@ -54,7 +53,6 @@ func TestDevice(t *testing.T) {
 // TestPrivateKeyJWT lets openid-client prove itself by its key (RFC 7523) with each
 // algorithm: as a service, and once through a whole login.
 func TestPrivateKeyJWT(t *testing.T) {
-	harness.NotStorage(t)
 	p := harness.Shared(t).NewProject(t)
 	for _, alg := range []jose.SignatureAlgorithm{jose.RS256, jose.PS256, jose.ES256, jose.EdDSA} {
 		t.Run(string(alg), func(t *testing.T) {

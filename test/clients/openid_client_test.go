@@ -8,7 +8,6 @@ import (
 
 // TestOpenIDClient lets openid-client v6, which is strict, use the provider.
 func TestOpenIDClient(t *testing.T) {
-	harness.NotStorage(t)
 	p := harness.Shared(t).NewProject(t)
 	sub := p.NewSubscriber(t)
 	tests := []struct {
@@ -33,7 +32,6 @@ func TestOpenIDClient(t *testing.T) {
 
 // TestOpenIDClientCredentials lets openid-client get tokens for a service.
 func TestOpenIDClientCredentials(t *testing.T) {
-	harness.NotStorage(t)
 	p := harness.Shared(t).NewProject(t)
 	for _, method := range []string{"client_secret_basic", "client_secret_post"} {
 		for _, kind := range []string{"fabric", "jwt"} {

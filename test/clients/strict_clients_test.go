@@ -9,7 +9,6 @@ import (
 // TestOAuth4WebAPI lets oauth4webapi, on which openid-client and Auth.js stand,
 // check every answer.
 func TestOAuth4WebAPI(t *testing.T) {
-	harness.NotStorage(t)
 	p := harness.Shared(t).NewProject(t)
 	sub := p.NewSubscriber(t)
 	for _, alg := range []string{"RS256", "ES256", "PS256", "EdDSA"} {
@@ -26,7 +25,6 @@ func TestOAuth4WebAPI(t *testing.T) {
 // TestPassport lets passport-openidconnect sign a subscriber in, which knows no
 // challenge.
 func TestPassport(t *testing.T) {
-	harness.NotStorage(t)
 	p := harness.Shared(t).NewProject(t)
 	c := p.NewClient(t, "web", "--auth-method", "client_secret_post", "--pkce", "optional", "--access-token", "jwt")
 	runWithClient(t, "passport.mjs", c, p.NewSubscriber(t), nil)
@@ -34,7 +32,6 @@ func TestPassport(t *testing.T) {
 
 // TestAppAuthJS lets AppAuth for JavaScript sign a subscriber in.
 func TestAppAuthJS(t *testing.T) {
-	harness.NotStorage(t)
 	p := harness.Shared(t).NewProject(t)
 	c := p.NewClient(t, "native", "--redirect-uri", "http://127.0.0.1:8000", "--access-token", "jwt")
 	runWithClient(t, "appauth.mjs", c, p.NewSubscriber(t), nil)
