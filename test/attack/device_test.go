@@ -25,7 +25,11 @@ func beginDevice(t *testing.T, c *harness.Client) (w waiting) {
 
 func pollDevice(t *testing.T, c *harness.Client, code string) harness.Answer {
 	t.Helper()
-	return c.Token(t, url.Values{"grant_type": {deviceGrant}, "client_id": {c.ID}, "device_code": {code}})
+	return c.Token(t, pollOf(c, code))
+}
+
+func pollOf(c *harness.Client, code string) url.Values {
+	return url.Values{"grant_type": {deviceGrant}, "client_id": {c.ID}, "device_code": {code}}
 }
 
 func tv(t *testing.T, p *harness.Project) *harness.Client {
@@ -76,9 +80,10 @@ func TestD8628OtherProject(t *testing.T) {
 func TestD8628Polls(t *testing.T) {
 	c := tv(t, project(t))
 	d := beginDevice(t, c)
+	last := time.Now()
 	pollDevice(t, c, d.Device).WantError(t, 400, "authorization_pending")
 	for range 3 {
-		harness.Eventually(t, time.Minute, "to be told to slow down", func() error { return pollDevice(t, c, d.Device).ErrorIs(t, 400, "slow_down") })
+		last = c.WantSlowDown(t, pollOf(c, d.Device), last)
 	}
 	for name, code := range map[string]string{"the user code": d.User, "cut off": d.Device[:20], "with more behind": d.Device + "A", "another case": strings.ToLower(d.Device)} {
 		if a := pollDevice(t, c, code); a.Status != 400 || !strings.Contains(string(a.Body), "invalid_grant") {

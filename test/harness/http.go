@@ -221,18 +221,6 @@ func clip(b []byte) string {
 	return string(b)
 }
 
-// ErrorIs gives an error unless [Answer.WantError] would be content; for [Eventually].
-func (a Answer) ErrorIs(t T, status int, code string) error {
-	t.Helper()
-	if err := a.StatusIs(status); err != nil {
-		return err
-	}
-	if got := a.Object(t)["error"]; got != code {
-		return fmt.Errorf("%s = %d with error %v, want %q", a.what, a.Status, got, code)
-	}
-	return nil
-}
-
 // StatusIs gives an error unless the answer has the status; for [Eventually].
 func (a Answer) StatusIs(status int) error {
 	if a.Status != status {

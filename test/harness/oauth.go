@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"net/url"
 	"strings"
+	"time"
 )
 
 // RedirectURI is where the clients of the tests want their codes; nobody needs
@@ -117,6 +118,22 @@ type Tokens struct {
 func (c *Client) Token(t T, form url.Values) Answer {
 	t.Helper()
 	return c.postAs(t, "/oauth/token", form)
+}
+
+// WantSlowDown polls for a device until it is told to slow down, as any poll is that comes
+// within five seconds of the one before, begun at last (RFC 8628, section 3.5). It gives
+// when its own last began.
+func (c *Client) WantSlowDown(t T, poll url.Values, last time.Time) time.Time {
+	t.Helper()
+	for {
+		before := last
+		last = time.Now()
+		a := c.Token(t, poll)
+		if time.Since(before) < 5*time.Second || a.Object(t)["error"] != "authorization_pending" {
+			a.WantError(t, 400, "slow_down")
+			return last
+		}
+	}
 }
 
 // Refresh uses a refresh token.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/url"
 	"testing"
+	"time"
 
 	"github.com/selvage/selvage/test/harness"
 )
@@ -81,8 +82,9 @@ func TestDeviceElsewhere(t *testing.T) {
 	for _, answer := range []string{"consent-allow", "consent-deny"} {
 		begun := c.Post(t, "/oauth/device_authorization", c.Authenticated(url.Values{"scope": {loginScope}})...).Want(t, 200).Object(t)
 		poll := url.Values{"grant_type": {"urn:ietf:params:oauth:grant-type:device_code"}, "device_code": {fmt.Sprint(begun["device_code"])}}
+		began := time.Now()
 		c.Token(t, poll).WantError(t, 400, "authorization_pending")
-		harness.Eventually(t, soon, "to be told to slow down", func() error { return c.Token(t, poll).ErrorIs(t, 400, "slow_down") })
+		c.WantSlowDown(t, poll, began)
 		page := b.Submit(t, b.Open(t, "/device"), "device-submit", map[string]string{"user-code": fmt.Sprint(begun["user_code"])})
 		if page.Has("username") {
 			page = b.Submit(t, page, "login-submit", map[string]string{"username": sub.Email, "password": sub.Password})
