@@ -133,12 +133,7 @@ func TestMailReset(t *testing.T) {
 	for i := range 20 {
 		all.Go(func() {
 			password := "heron-marble-" + strconv.Itoa(i) + "-quilt"
-			var a harness.Answer
-			var err error
-			harness.Patiently(func() (int, error) {
-				a, err = m.Try("POST", "/reset", harness.Form(url.Values{"token": {token}, "password": {password}}))
-				return a.Status, err
-			})
+			a, err := m.TryPatiently("POST", "/reset", harness.Form(url.Values{"token": {token}, "password": {password}}))
 			switch {
 			case err != nil:
 				t.Error(err)

@@ -81,12 +81,7 @@ func endUntilKilled(p *harness.Project, sub harness.Subscriber, logins []*ended,
 		if l.acked {
 			continue
 		}
-		var a harness.Answer
-		var err error
-		harness.Patiently(func() (int, error) {
-			a, err = p.Try("DELETE", "/api/fabric/resources/subscribers/"+sub.ID+"/sessions/"+l.sid, p.Basic())
-			return a.Status, err
-		})
+		a, err := p.TryPatiently("DELETE", "/api/fabric/resources/subscribers/"+sub.ID+"/sessions/"+l.sid, p.Basic())
 		if err != nil || a.Status != http.StatusNoContent {
 			return
 		}

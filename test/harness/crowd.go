@@ -70,7 +70,7 @@ func RefreshFabricAtOnce(t T, p *Project) {
 	statuses := map[int]int{}
 	var mu sync.Mutex
 	atOnce(func(int) {
-		a, err := p.tryInTurn("/api/fabric/subscribers/tokens/refresh", map[string]string{"refresh_token": sat.RefreshToken})
+		a, err := p.TryPatiently("POST", "/api/fabric/subscribers/tokens/refresh", p.Basic(), JSON(map[string]string{"refresh_token": sat.RefreshToken}))
 		mu.Lock()
 		defer mu.Unlock()
 		if err != nil {
@@ -89,7 +89,7 @@ func ReferAtOnce(t T, p *Project) {
 	t.Helper()
 	ids := make([]string, crowd)
 	atOnce(func(i int) {
-		a, err := p.tryInTurn("/api/fabric/subscribers/tokens", map[string]string{"reference": "grace"})
+		a, err := p.TryPatiently("POST", "/api/fabric/subscribers/tokens", p.Basic(), JSON(map[string]string{"reference": "grace"}))
 		if err != nil || a.Status != 200 {
 			t.Errorf("token = %d %s, %v, want 200", a.Status, a.Body, err)
 			return
@@ -105,15 +105,6 @@ func ReferAtOnce(t T, p *Project) {
 			t.Fatalf("one reference at once gave the subscribers %s and %s", ids[0], id)
 		}
 	}
-}
-
-// tryInTurn posts JSON by the project's key, again for as long as the server is busy.
-func (p *Project) tryInTurn(path string, body any) (a Answer, err error) {
-	Patiently(func() (int, error) {
-		a, err = p.Try("POST", path, p.Basic(), JSON(body))
-		return a.Status, err
-	})
-	return a, err
 }
 
 // atOnce calls do as often as the crowd is large, all at once.

@@ -58,6 +58,15 @@ func Patiently(ask func() (status int, err error)) {
 	}
 }
 
+// TryPatiently is Try, again while the server has too much to do; see [Patiently].
+func (s *Server) TryPatiently(method, target string, opts ...Option) (a Answer, err error) {
+	Patiently(func() (int, error) {
+		a, err = s.Try(method, target, opts...)
+		return a.Status, err
+	})
+	return a, err
+}
+
 // QuickToken asks for tokens; the error is a [*Refusal] if the server answered.
 func (c *Client) QuickToken(form url.Values) (Tokens, error) {
 	a, err := c.Try("POST", "/oauth/token", c.Authenticated(form)...)

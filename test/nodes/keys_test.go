@@ -65,11 +65,10 @@ func TestOneReferenceAtTwoNodes(t *testing.T) {
 	for i := range ids {
 		all.Go(func() {
 			var sat harness.SAT
-			var a harness.Answer
-			harness.Patiently(func() (int, error) {
-				a = n.Each[i%2].Post(t, "/api/fabric/subscribers/tokens", p.Basic(), harness.JSON(map[string]string{"reference": "ada@example.com"}))
-				return a.Status, nil
-			})
+			a, err := n.Each[i%2].TryPatiently("POST", "/api/fabric/subscribers/tokens", p.Basic(), harness.JSON(map[string]string{"reference": "ada@example.com"}))
+			if err != nil {
+				t.Error(err)
+			}
 			if a.Status == http.StatusOK {
 				a.Read(t, &sat)
 			}
