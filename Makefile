@@ -16,7 +16,7 @@ export GORACE := atexit_sleep_ms=0
 # Packages whose tests need no built binary; those that need a server are skipped without one.
 PACKAGES := $(shell go list ./... | grep -v -e /test/ -e /bench)
 # Packages that compute a lot and share hardly anything: the race detector would only make them slow.
-ALONE := $(shell go list ./recordings/wav ./recordings/mp3 ./recordings/levels ./recordings/audio ./internal/openapi/... ./internal/apidoc ./internal/logo ./internal/words ./internal/palette)
+ALONE := $(shell go list ./recordings/wav ./recordings/mp3 ./recordings/levels ./recordings/audio ./openapi/... ./cmd/selvage/internal/apidoc ./internal/logo ./internal/words ./internal/palette)
 # So would it with tests that fill a database with rows, to ask it one by one how it finds them, and with one that
 # starts a process again and again to kill it.
 FILLED := ^Test(Plans|GoneWebhooksPlan|RecordingPlans|RecordingPages|KilledMigrations)$$
@@ -40,7 +40,7 @@ IN = $(if $(filter scripts,$1),cmd/selvage,test/$1)
 COMPILED = $(TESTS)/$(notdir $(call IN,$1)).test
 # Where pictures of pages go.
 SCREENSHOTS ?= build/screenshots
-FORMATTED := cmd docs release idp fabric operator dashboard recordings templates static sdk keys internal test bench
+FORMATTED := bench cmd docs fabric idp internal keys openapi operator recordings release sdk static store templates test
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .DEFAULT_GOAL := build
@@ -84,7 +84,7 @@ beside: raced
 	@CGO_ENABLED=1 go test $(RACE) -timeout 30m -count=1 -vet=off -skip '^TestScripts$$|$(FILLED)' $(filter-out $(ALONE),$(PACKAGES)) ./test/harness ./test/servers/...
 
 alone:
-	@go test -timeout 30m -count=1 -vet=off -run '$(FILLED)' ./internal/store
+	@go test -timeout 30m -count=1 -vet=off -run '$(FILLED)' ./store
 	@go test -timeout 30m -count=1 -vet=off $(ALONE)
 
 # A suite on a backend, such as attack-on-sqlite. On redis, where most happens at once, the servers of scripts run under

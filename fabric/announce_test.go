@@ -14,7 +14,7 @@ import (
 	"github.com/selvage/selvage/internal/password"
 	"github.com/selvage/selvage/internal/revocation"
 	sessionsql "github.com/selvage/selvage/internal/session/sql"
-	"github.com/selvage/selvage/internal/store/storetest"
+	"github.com/selvage/selvage/store/storetest"
 )
 
 // A pair is two nodes with a project whose webhook wants to know who is online.

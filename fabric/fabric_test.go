@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/internal/password"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/revocation"
-	"github.com/selvage/selvage/internal/store/storetest"
+	"github.com/selvage/selvage/store/storetest"
 )
 
 // newFabric gives a fabric over real rows, and one of another issuer over the

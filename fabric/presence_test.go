@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/revocation"
 	sessionsql "github.com/selvage/selvage/internal/session/sql"
-	"github.com/selvage/selvage/internal/store/storetest"
+	"github.com/selvage/selvage/store/storetest"
 )
 
 // nodes gives two nodes on the same stores and on a clock, which pass moves on.

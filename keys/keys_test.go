@@ -12,9 +12,9 @@ import (
 
 	"github.com/go-jose/go-jose/v4"
 
-	"github.com/selvage/selvage/internal/store"
-	"github.com/selvage/selvage/internal/store/storetest"
 	"github.com/selvage/selvage/keys"
+	"github.com/selvage/selvage/store"
+	"github.com/selvage/selvage/store/storetest"
 )
 
 func openStore(t testing.TB) *store.Store {

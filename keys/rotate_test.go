@@ -14,9 +14,9 @@ import (
 	"github.com/go-jose/go-jose/v4"
 
 	"github.com/selvage/selvage/internal/problem"
-	"github.com/selvage/selvage/internal/store"
-	"github.com/selvage/selvage/internal/store/storetest"
 	"github.com/selvage/selvage/keys"
+	"github.com/selvage/selvage/store"
+	"github.com/selvage/selvage/store/storetest"
 	"github.com/selvage/selvage/test/servers"
 )
 

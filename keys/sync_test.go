@@ -11,9 +11,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/selvage/selvage/internal/store"
-	"github.com/selvage/selvage/internal/store/storetest"
 	"github.com/selvage/selvage/keys"
+	"github.com/selvage/selvage/store"
+	"github.com/selvage/selvage/store/storetest"
 )
 
 // A counted store counts what it is asked, and can be exchanged.

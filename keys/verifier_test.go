@@ -12,9 +12,9 @@ import (
 
 	"github.com/go-jose/go-jose/v4"
 
-	"github.com/selvage/selvage/internal/store"
-	"github.com/selvage/selvage/internal/store/storetest"
 	"github.com/selvage/selvage/keys"
+	"github.com/selvage/selvage/store"
+	"github.com/selvage/selvage/store/storetest"
 )
 
 // A verifier checks tokens with the JWKS of some node, which it caches for as long

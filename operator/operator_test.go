@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/internal/problem"
-	"github.com/selvage/selvage/internal/store/storetest"
 	"github.com/selvage/selvage/operator"
+	"github.com/selvage/selvage/store/storetest"
 )
 
 // A world is operators over rows, at a time of its own.

@@ -6,13 +6,13 @@ import (
 	"os"
 	"strings"
 
-	"github.com/selvage/selvage/internal/server"
-	"github.com/selvage/selvage/internal/store"
+	"github.com/selvage/selvage/cmd/selvage/internal/server"
+	"github.com/selvage/selvage/store"
 
 	"github.com/spf13/cobra"
 
-	"github.com/selvage/selvage/internal/datadir"
-	"github.com/selvage/selvage/internal/declared"
+	"github.com/selvage/selvage/cmd/selvage/internal/datadir"
+	"github.com/selvage/selvage/cmd/selvage/internal/declared"
 	"github.com/selvage/selvage/internal/suggest"
 )
 

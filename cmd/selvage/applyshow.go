@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/selvage/selvage/internal/declared"
+	"github.com/selvage/selvage/cmd/selvage/internal/declared"
 )
 
 // An appliance shows the steps of a file that is applied.

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"github.com/selvage/selvage/internal/console"
+	"github.com/selvage/selvage/cmd/selvage/internal/console"
 )
 
 // maxInput bounds what is read from stdin: a password or a token.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/page"
-	"github.com/selvage/selvage/internal/store"
+	"github.com/selvage/selvage/store"
 )
 
 // printReport tells what a walk of the chains has found.

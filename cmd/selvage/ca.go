@@ -12,9 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/selvage/selvage/internal/ca"
-	"github.com/selvage/selvage/internal/datadir"
-	"github.com/selvage/selvage/internal/truststore"
+	"github.com/selvage/selvage/cmd/selvage/internal/ca"
+	"github.com/selvage/selvage/cmd/selvage/internal/datadir"
+	"github.com/selvage/selvage/cmd/selvage/internal/truststore"
 )
 
 // A localCA is the certificate authority as it is printed.

@@ -15,12 +15,12 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/selvage/selvage/cmd/selvage/internal/config"
+	"github.com/selvage/selvage/cmd/selvage/internal/console"
+	"github.com/selvage/selvage/cmd/selvage/internal/datadir"
+	"github.com/selvage/selvage/cmd/selvage/internal/server"
 	"github.com/selvage/selvage/internal/audit"
-	"github.com/selvage/selvage/internal/config"
-	"github.com/selvage/selvage/internal/console"
-	"github.com/selvage/selvage/internal/datadir"
 	"github.com/selvage/selvage/internal/problem"
-	"github.com/selvage/selvage/internal/server"
 	"github.com/selvage/selvage/internal/span"
 	"github.com/selvage/selvage/internal/suggest"
 )

@@ -3,9 +3,9 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/selvage/selvage/cmd/selvage/internal/config"
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/idp"
-	"github.com/selvage/selvage/internal/config"
 )
 
 // choices are the values of flags that have few, for completions. What is in a database

@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/selvage/selvage/internal/config"
+	"github.com/selvage/selvage/cmd/selvage/internal/config"
 )
 
 func (c *cli) configCommand() *cobra.Command {

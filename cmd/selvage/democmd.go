@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/selvage/selvage/internal/server"
+	"github.com/selvage/selvage/cmd/selvage/internal/server"
 )
 
 func (c *cli) demoCommand() *cobra.Command {

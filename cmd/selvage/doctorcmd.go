@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/selvage/selvage/internal/config"
-	"github.com/selvage/selvage/internal/doctor"
+	"github.com/selvage/selvage/cmd/selvage/internal/config"
+	"github.com/selvage/selvage/cmd/selvage/internal/doctor"
 )
 
 func (c *cli) doctorCommand() *cobra.Command {

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/selvage/selvage/internal/doctor"
+	"github.com/selvage/selvage/cmd/selvage/internal/doctor"
 )
 
 // printFindings prints an examination: for people in groups, for programs as

@@ -2,8 +2,8 @@
 // and keeps them: the server and everything an operator does to it are
 // sub-commands of this one binary.
 //
-// A command reads the configuration (internal/config), has the services put together
-// (internal/server), and asks them. What it prints, and how, is here.
+// A command reads the configuration (cmd/selvage/internal/config), has the services put together
+// (cmd/selvage/internal/server), and asks them. What it prints, and how, is here.
 package main
 
 import (
@@ -17,7 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	_ "github.com/selvage/selvage/internal/heap" // which sets how often garbage is collected
+	_ "github.com/selvage/selvage/cmd/selvage/internal/heap" // which sets how often garbage is collected
 	"github.com/selvage/selvage/internal/problem"
 )
 

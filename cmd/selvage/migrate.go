@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/selvage/selvage/internal/config"
-	"github.com/selvage/selvage/internal/store"
+	"github.com/selvage/selvage/cmd/selvage/internal/config"
+	"github.com/selvage/selvage/store"
 )
 
 // A schema is the state of the database, as it is printed.

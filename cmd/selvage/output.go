@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/selvage/selvage/internal/console"
+	"github.com/selvage/selvage/cmd/selvage/internal/console"
 )
 
 // A view says how the things of a noun are printed.

@@ -5,7 +5,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/selvage/selvage/internal/console"
+	"github.com/selvage/selvage/cmd/selvage/internal/console"
 )
 
 // A progress tells who looks on how far long work has come: one line of the terminal,

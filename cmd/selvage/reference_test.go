@@ -5,7 +5,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/selvage/selvage/internal/config"
+	"github.com/selvage/selvage/cmd/selvage/internal/config"
 )
 
 // The references are what the program says of itself. UPDATE_DOCS=1 writes them.

@@ -8,11 +8,11 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/selvage/selvage/cmd/selvage/internal/config"
+	"github.com/selvage/selvage/cmd/selvage/internal/datadir"
+	"github.com/selvage/selvage/cmd/selvage/internal/server"
 	"github.com/selvage/selvage/internal/audit"
-	"github.com/selvage/selvage/internal/config"
-	"github.com/selvage/selvage/internal/datadir"
-	"github.com/selvage/selvage/internal/server"
-	"github.com/selvage/selvage/internal/store"
+	"github.com/selvage/selvage/store"
 )
 
 // cmdAged makes selvage-data as it was begun so many days ago, with so many sign-ins of that

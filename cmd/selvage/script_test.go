@@ -24,7 +24,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/selvage/selvage/internal/datadir"
+	"github.com/selvage/selvage/cmd/selvage/internal/datadir"
 )
 
 // patient is how long a script waits for what must happen in time.
@@ -33,7 +33,7 @@ const patient = time.Minute
 type clientKey struct{}
 
 // newScriptClient keeps cookies as a browser does, follows nothing, and trusts
-// every certificate: those are tested in internal/ca.
+// every certificate: those are tested in cmd/selvage/internal/ca.
 func newScriptClient() *http.Client {
 	jar, _ := cookiejar.New(nil) // never fails without options
 	return &http.Client{

@@ -3,8 +3,8 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/selvage/selvage/internal/config"
-	"github.com/selvage/selvage/internal/server"
+	"github.com/selvage/selvage/cmd/selvage/internal/config"
+	"github.com/selvage/selvage/cmd/selvage/internal/server"
 )
 
 func (c *cli) serveCommand() *cobra.Command {

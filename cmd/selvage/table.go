@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/selvage/selvage/internal/console"
+	"github.com/selvage/selvage/cmd/selvage/internal/console"
 )
 
 // table prints rows under their head, no wider than the terminal. What had to be

@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/selvage/selvage/cmd/selvage/internal/datadir"
 	"github.com/selvage/selvage/fabric"
-	"github.com/selvage/selvage/internal/datadir"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/span"
 )

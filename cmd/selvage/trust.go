@@ -13,9 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/selvage/selvage/internal/ca"
+	"github.com/selvage/selvage/cmd/selvage/internal/ca"
+	"github.com/selvage/selvage/cmd/selvage/internal/truststore"
 	"github.com/selvage/selvage/internal/suggest"
-	"github.com/selvage/selvage/internal/truststore"
 )
 
 var trustPlaces = view[truststore.Place]{

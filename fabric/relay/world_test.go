@@ -20,10 +20,10 @@ import (
 	"github.com/selvage/selvage/fabric/relay"
 	"github.com/selvage/selvage/internal/revocation"
 	sessionsql "github.com/selvage/selvage/internal/session/sql"
-	"github.com/selvage/selvage/internal/store"
-	"github.com/selvage/selvage/internal/store/storetest"
 	"github.com/selvage/selvage/internal/web"
 	"github.com/selvage/selvage/keys"
+	"github.com/selvage/selvage/store"
+	"github.com/selvage/selvage/store/storetest"
 )
 
 // deadline bounds every wait of these tests.

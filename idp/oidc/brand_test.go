@@ -20,7 +20,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/recent"
 	"github.com/selvage/selvage/internal/session"
-	"github.com/selvage/selvage/internal/store/storetest"
+	"github.com/selvage/selvage/store/storetest"
 )
 
 // The pages of a sign-in have the colour of the client, else of its project, and its links.

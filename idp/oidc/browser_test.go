@@ -13,7 +13,7 @@ import (
 
 	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/idp/oidc"
-	"github.com/selvage/selvage/internal/store"
+	"github.com/selvage/selvage/store"
 )
 
 // forget removes the entries of a kind from the session store; "" is all.

@@ -24,8 +24,8 @@ import (
 	"github.com/selvage/selvage/internal/deliver"
 	"github.com/selvage/selvage/internal/egress"
 	"github.com/selvage/selvage/internal/page"
-	"github.com/selvage/selvage/internal/store"
-	"github.com/selvage/selvage/internal/store/storetest"
+	"github.com/selvage/selvage/store"
+	"github.com/selvage/selvage/store/storetest"
 	"github.com/selvage/selvage/test/servers"
 )
 

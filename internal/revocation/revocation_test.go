@@ -11,8 +11,8 @@ import (
 
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/revocation"
-	"github.com/selvage/selvage/internal/store"
-	"github.com/selvage/selvage/internal/store/storetest"
+	"github.com/selvage/selvage/store"
+	"github.com/selvage/selvage/store/storetest"
 )
 
 func openLog(t *testing.T, now func() time.Time) *store.Store {

@@ -18,13 +18,13 @@ import (
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/blob"
-	"github.com/selvage/selvage/internal/openapi/openapitest"
 	"github.com/selvage/selvage/internal/problem"
-	"github.com/selvage/selvage/internal/store"
-	"github.com/selvage/selvage/internal/store/storetest"
 	"github.com/selvage/selvage/internal/web"
+	"github.com/selvage/selvage/openapi/openapitest"
 	"github.com/selvage/selvage/recordings"
 	"github.com/selvage/selvage/recordings/laml"
+	"github.com/selvage/selvage/store"
+	"github.com/selvage/selvage/store/storetest"
 )
 
 // key is the API key of every project of these tests.

@@ -18,11 +18,11 @@ import (
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/blob"
 	"github.com/selvage/selvage/internal/problem"
-	"github.com/selvage/selvage/internal/store"
-	"github.com/selvage/selvage/internal/store/storetest"
 	"github.com/selvage/selvage/internal/web"
 	"github.com/selvage/selvage/recordings"
 	"github.com/selvage/selvage/recordings/rest"
+	"github.com/selvage/selvage/store"
+	"github.com/selvage/selvage/store/storetest"
 )
 
 // A server is the API over real rules, rows and bytes.

@@ -13,8 +13,8 @@ import (
 	"github.com/go-jose/go-jose/v4"
 
 	"github.com/selvage/selvage/internal/audit"
-	"github.com/selvage/selvage/internal/store"
 	"github.com/selvage/selvage/keys"
+	"github.com/selvage/selvage/store"
 	"github.com/selvage/selvage/test/harness"
 )
 

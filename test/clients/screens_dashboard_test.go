@@ -29,7 +29,7 @@ func TestScreensOfDashboard(t *testing.T) {
 	sub := p.NewSubscriber(t)
 	p.Post(t, "/api/fabric/resources/subscribers", p.Basic(), harness.JSON(map[string]any{"email": longMail, "first_name": "\u05d0\u05d3\u05d4 (2)", "display_name": longApp})).Want(t, 201)
 	client := p.NewClient(t, "spa", "--name", longApp)
-	p.Command(t, "", "recording", "import", "--project", p.ID, "--call-sid", "a-call", "../../internal/server/demo/welcome.wav")
+	p.Command(t, "", "recording", "import", "--project", p.ID, "--call-sid", "a-call", "../../cmd/selvage/internal/server/demo/welcome.wav")
 	p.Command(t, "", "operator", "create", "--email", "bob@example.com", "--role", "viewer@"+p.ID)
 	p.Command(t, "", "operator", "setup-link", "--email", longMail, "--role", "viewer@"+p.ID)
 	room := p.Post(t, "/api/fabric/resources/conference_rooms", p.Basic(), harness.JSON(map[string]any{"name": "all-hands"})).Want(t, 200, 201).Object(t)["id"].(string)

@@ -14,7 +14,7 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
-	"github.com/selvage/selvage/internal/openapi/openapitest"
+	"github.com/selvage/selvage/openapi/openapitest"
 	"github.com/selvage/selvage/test/harness"
 )
 

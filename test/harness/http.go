@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/selvage/selvage/internal/openapi/openapitest"
+	"github.com/selvage/selvage/openapi/openapitest"
 )
 
 // An Option changes a request before it is sent.

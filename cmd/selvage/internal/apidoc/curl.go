@@ -1,0 +1,150 @@
+package apidoc
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/selvage/selvage/openapi"
+)
+
+// setup is what a shell needs to know for the lines of the pages.
+const setup = `export PROJECT_ID=…  # selvage project list
+export API_KEY=…     # selvage key create --project "$PROJECT_ID" --scope Voice
+export SAT=$(curl -sS -u "$PROJECT_ID:$API_KEY" \
+  %s/api/fabric/subscribers/tokens \
+  -d reference=ada@example.com | sed 's/.*"token":"\([^"]*\).*/\1/')`
+
+// parameters of paths whose variables are called otherwise.
+var parameters = map[string]string{
+	"AccountSid": "PROJECT_ID", "CallSid": "CALL_SID", "ConferenceSid": "CONFERENCE_SID", "fabric_subscriber_id": "SUBSCRIBER_ID",
+}
+
+// examples are values of bodies that the reader has others of, and their variables.
+var examples = map[string]string{
+	"0f6d2f34-1c55-4f0b-bb0e-5a1c6a3d7e12": "ADDRESS_ID", "5b2a7c9e-3e1d-4b8a-9c66-7d0f4e2b8a13": "RESOURCE_ID",
+	"9a4e6d1b-2c3f-4a5e-8b7d-6c5e4f3a2b14": "SIP_ADDRESS_ID", "d4f0c3b2-a1e9-4d8c-b7f6-5a4e3d2c1b17": "SIP_ENDPOINT_ID",
+	"acme-dialer": "CLIENT_ID", "https://dialer.acme.example/cb": "REDIRECT_URI", "c2c_7acc0e5e968706a032983cd80cdca219": "EMBED_KEY", "eyJhbGciOiJkaXIi…": "REFRESH_TOKEN",
+}
+
+// credentials are how a line says who asks, by security scheme.
+var credentials = map[string]string{
+	"basic": `-u "$PROJECT_ID:$API_KEY"`, "service": `-H "Authorization: Bearer $ACCESS_TOKEN"`, "login": `-H "Authorization: Bearer $ACCESS_TOKEN"`,
+	"sat": `-H "Authorization: Bearer $SAT"`, "guest": `-H "Authorization: Bearer $TOKEN"`, "invite": `-H "Authorization: Bearer $TOKEN"`,
+	"client": `-u "$CLIENT_ID:$CLIENT_SECRET"`,
+}
+
+var inPath = regexp.MustCompile(`\{(\w+)\}`)
+
+// curl writes the line that asks for an operation.
+func curl(op openapi.Operation) string {
+	line := []string{"curl -sS"}
+	if m := method(op); m != "" {
+		line[0] += " -X " + m
+	}
+	for _, who := range op.Who {
+		if c := credentials[who]; c != "" {
+			line[0] += " " + c
+			break
+		}
+		if who == "none" {
+			break
+		}
+	}
+	path := inPath.ReplaceAllStringFunc(op.Path, func(p string) string { return "${" + variable(strings.Trim(p, "{}")) + "}" })
+	line = append(line, shell(op.Server+path))
+	for _, p := range op.Parameters {
+		if p.In == "query" && p.Required {
+			line = append(line, "--data-urlencode "+shell(p.Name+"="+"${"+strings.ToUpper(p.Name)+"}"))
+		}
+	}
+	if len(line) > 2 {
+		line[0] += " -G"
+	}
+	if len(op.Bodies) > 0 {
+		sent := send(op.Bodies[0])
+		if line = append(line, sent...); len(sent) == 0 {
+			line[0] = strings.Replace(line[0], "curl -sS", "curl -sS -X "+op.Method, 1)
+		}
+	}
+	if isMedia(op) {
+		line = append(line, "-o recording.wav")
+	}
+	return strings.Join(line, " \\\n  ")
+}
+
+// method is what curl has to be told.
+func method(op openapi.Operation) string {
+	if op.Method == "GET" || op.Method == "POST" && len(op.Bodies) > 0 {
+		return ""
+	}
+	return op.Method
+}
+
+// variable names the value of a parameter of a path.
+func variable(name string) string {
+	if v := parameters[name]; v != "" {
+		return v
+	}
+	return strings.ToUpper(name)
+}
+
+// shell quotes a word in which variables stand.
+func shell(word string) string {
+	if !strings.ContainsAny(word, "${} ") {
+		return word
+	}
+	return `"` + strings.NewReplacer("${", "$", "}", "").Replace(word) + `"`
+}
+
+// longest is how long a body may be that is written on one line.
+const longest = 48
+
+// send writes the options of a body.
+func send(b openapi.Body) []string {
+	switch {
+	case b.Type == "application/x-www-form-urlencoded":
+		var fields []string
+		var values map[string]string
+		_ = json.Unmarshal([]byte(b.Example), &values) // examples of forms are strings
+		for _, p := range b.Schema.Properties {
+			if v, ok := values[p.Name]; ok && v != "" {
+				fields = append(fields, "-d "+quote(p.Name+"="+v))
+			}
+		}
+		return fields
+	case strings.HasSuffix(b.Type, "json"):
+		example := b.Example
+		if len(example) > longest {
+			example = indent(example)
+		}
+		return []string{"-H 'Content-Type: application/json'", "-d " + quote(example)}
+	}
+	return []string{"-H 'Content-Type: audio/x-wav'", "--data-binary @recording.wav"}
+}
+
+// quote quotes a text for the shell, but for the examples that stand for values of
+// the reader's.
+func quote(text string) string {
+	quoted := "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+	for value, name := range examples {
+		quoted = strings.ReplaceAll(quoted, value, `'"$`+name+`"'`)
+	}
+	return quoted
+}
+
+// isMedia reports whether the answer is a file.
+func isMedia(op openapi.Operation) bool {
+	for _, r := range op.Responses {
+		for _, b := range r.Bodies {
+			if strings.HasPrefix(b.Type, "audio/") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// setUp writes the lines that come first.
+func setUp(server string) string { return fmt.Sprintf(setup, server) }

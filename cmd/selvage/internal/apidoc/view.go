@@ -1,0 +1,181 @@
+package apidoc
+
+import (
+	"bytes"
+	"encoding/json"
+	"html/template"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/selvage/selvage/openapi"
+	"github.com/selvage/selvage/templates"
+)
+
+// view prepares a document for the pages.
+func view(doc *openapi.Document) (groups []templates.DocsGroup) {
+	for _, g := range doc.Groups() {
+		group := templates.DocsGroup{Name: g.Name}
+		for _, tag := range g.Tags {
+			area := templates.DocsArea{Name: tag.Name, URL: Prefix + slug(tag.Name), Text: rich(tag.Description)}
+			for _, op := range tag.Operations {
+				area.Operations = append(area.Operations, viewOperation(op))
+			}
+			group.Tags = append(group.Tags, area)
+		}
+		groups = append(groups, group)
+	}
+	return groups
+}
+
+// slug makes the last step of a path of a name.
+func slug(name string) string {
+	return strings.Trim(strings.Map(func(r rune) rune {
+		switch {
+		case 'a' <= r && r <= 'z', '0' <= r && r <= '9':
+			return r
+		case 'A' <= r && r <= 'Z':
+			return r + 'a' - 'A'
+		}
+		return '-'
+	}, name), "-")
+}
+
+func viewOperation(op openapi.Operation) templates.DocsOperation {
+	paths := pathsOf(op)
+	v := templates.DocsOperation{
+		ID: op.ID, Method: op.Method, Path: paths[0], Also: paths[1:], Summary: op.Summary, Text: rich(op.Description), Who: whoMay(op),
+		Samples: []templates.DocsSample{{Title: "Request", Text: curl(op)}},
+	}
+	for _, in := range []struct{ in, title string }{{"path", "Path"}, {"query", "Query"}, {"header", "Headers"}} {
+		var members []templates.DocsMember
+		for _, p := range op.Parameters {
+			if p.In == in.in {
+				p.Schema.Description = p.Description
+				members = append(members, member(p.Name, p.Required, p.Schema))
+			}
+		}
+		if len(members) > 0 {
+			v.Parameters = append(v.Parameters, templates.DocsParameters{Title: in.title, Members: members})
+		}
+	}
+	v.Bodies = bodies(op.Bodies)
+	for _, r := range op.Responses {
+		a := templates.DocsAnswer{Status: r.Status, Class: class(r.Status), Text: inline(r.Description)}
+		for _, b := range r.Bodies {
+			if members := membersOf(b.Schema); a.Members == nil && !r.Shared {
+				a.Members, a.Type = members, b.Schema.Name
+			}
+			if a.Class == "good" && strings.HasSuffix(b.Type, "json") {
+				v.Samples = append(v.Samples, templates.DocsSample{Title: r.Status + " " + statusText(r.Status), Text: indent(b.Example)})
+			}
+		}
+		v.Answers = append(v.Answers, a)
+	}
+	return v
+}
+
+// pathsOf gives the path of an operation below each of its servers.
+func pathsOf(op openapi.Operation) (all []string) {
+	for _, server := range op.Servers {
+		prefix := ""
+		if u, err := url.Parse(server); err == nil {
+			prefix = strings.TrimSuffix(u.Path, "/")
+		}
+		all = append(all, prefix+op.Path)
+	}
+	return all
+}
+
+func statusText(status string) string {
+	return map[string]string{"200": http.StatusText(http.StatusOK), "201": http.StatusText(http.StatusCreated)}[status]
+}
+
+func class(status string) string {
+	if strings.HasPrefix(status, "2") {
+		return "good"
+	}
+	return "other"
+}
+
+// names of the security schemes, as people say it.
+var names = map[string]string{
+	"basic": "project and API key", "service": "service's token", "sat": "SAT", "guest": "guest token", "invite": "invite",
+	"login": "token of a login", "client": "OAuth client",
+}
+
+// whoMay tells who may ask for an operation.
+func whoMay(op openapi.Operation) template.HTML {
+	var who []string
+	anybody := len(op.Who) == 0
+	for _, name := range op.Who {
+		if name == "none" {
+			anybody = true
+			continue
+		}
+		who = append(who, "<strong>"+template.HTMLEscapeString(names[name])+"</strong>")
+	}
+	text := "Takes a " + orOf(who) + "."
+	if anybody && len(who) > 0 {
+		text = "Takes no credentials, or a " + orOf(who) + "."
+	} else if anybody {
+		text = "Takes no credentials."
+	}
+	switch len(op.Scopes) {
+	case 0:
+	case 1:
+		text += " It needs the scope " + op.Scopes[0] + "."
+	default:
+		text += " A key or service needs one of the scopes " + strings.Join(op.Scopes, ", ") + "."
+	}
+	return template.HTML(strings.NewReplacer("a <strong>invite", "an <strong>invite", "a <strong>OAuth", "an <strong>OAuth").Replace(text))
+}
+
+// orOf joins words: a, b or c.
+func orOf(words []string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:len(words)-1], ", ") + " or " + words[len(words)-1]
+}
+
+// bodies shows the forms of a body; those of the same schema once.
+func bodies(all []openapi.Body) (views []templates.DocsBody) {
+	for i, b := range all {
+		if i > 0 && b.Schema.Name != "" && b.Schema.Name == all[0].Schema.Name {
+			views[0].Type += ", " + b.Type
+			continue
+		}
+		about := "The bytes of the file."
+		if strings.HasPrefix(b.Type, "multipart/") {
+			about = ""
+		}
+		views = append(views, templates.DocsBody{Type: b.Type, About: about, Members: membersOf(b.Schema)})
+	}
+	return views
+}
+
+// membersOf shows the members of an object, or of the objects in an array.
+func membersOf(s openapi.Schema) (all []templates.DocsMember) {
+	for _, p := range s.Properties {
+		all = append(all, member(p.Name, p.Required, p.Schema))
+	}
+	return all
+}
+
+func member(name string, required bool, s openapi.Schema) templates.DocsMember {
+	m := templates.DocsMember{Name: name, Type: s.Type, Required: required, Limits: strings.Join(s.Limits, "; "), Members: membersOf(s)}
+	if s.Description != "" {
+		m.Text = rich(s.Description)
+	}
+	return m
+}
+
+// indent writes JSON on several lines.
+func indent(text string) string {
+	var out bytes.Buffer
+	if json.Indent(&out, []byte(text), "", "  ") != nil {
+		return text
+	}
+	return out.String()
+}

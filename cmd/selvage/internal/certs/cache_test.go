@@ -1,0 +1,33 @@
+package certs
+
+import (
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"golang.org/x/crypto/acme/autocert"
+
+	"github.com/selvage/selvage/store"
+	"github.com/selvage/selvage/store/storetest"
+)
+
+// Names of challenges that are none, which anybody may ask for, are not there, and
+// nothing that an operator should hear of.
+func TestCacheOfNoName(t *testing.T) {
+	rows, err := store.Open(t.Context(), store.Config{Audit: storetest.Key(), Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = rows.Close() })
+	log := new(notes)
+	c := cache{rows: rows, log: slog.New(slog.NewTextHandler(log, nil))}
+	for _, name := range []string{"x+http-01", "a\x00b+http-01", "\xff+http-01", strings.Repeat("x", 500)} {
+		if _, err := c.Get(t.Context(), name); !errors.Is(err, autocert.ErrCacheMiss) {
+			t.Errorf("Get(%.20q) = %v, want nothing there", name, err)
+		}
+	}
+	if told := log.take(); told != "" {
+		t.Errorf("the log says %s", told)
+	}
+}

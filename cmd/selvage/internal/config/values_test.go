@@ -1,0 +1,180 @@
+package config
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/knadh/koanf/v2"
+
+	"github.com/selvage/selvage/internal/span"
+)
+
+func TestSize(t *testing.T) {
+	tests := []struct {
+		text string
+		want size
+		ok   bool
+	}{
+		{"1", 1, true},
+		{"500MiB", 500 << 20, true},
+		{"2 GiB", 2 << 30, true},
+		{"4096TiB", 4096 << 40, true},
+		{"", 0, false},
+		{"0", 0, false},
+		{"-1KiB", 0, false},
+		{"2GB", 0, false},
+		{"9999999999TiB", 0, false},
+	}
+	for _, tt := range tests {
+		var got size
+		err := got.UnmarshalText([]byte(tt.text))
+		if got != tt.want || (err == nil) != tt.ok {
+			t.Errorf("size %q = %d, %v, want %d, %v", tt.text, got, err, tt.want, tt.ok)
+		}
+	}
+	if got := size(500 << 20).String(); got != "500MiB" {
+		t.Errorf("String() = %q, want 500MiB", got)
+	}
+}
+
+func TestBaseURL(t *testing.T) {
+	tests := []struct {
+		text, want string
+		ok         bool
+	}{
+		{"https://id.example.org", "https://id.example.org", true},
+		{"https://id.example.org:8443/", "https://id.example.org:8443", true},
+		{"", "", true},
+		{"id.example.org", "", false},
+		{"ftp://id.example.org", "", false},
+		{"https://id.example.org/path", "", false},
+		{"https://id.example.org?x", "", false},
+		{"https://user@id.example.org", "", false},
+		{"https://", "", false},
+	}
+	for _, tt := range tests {
+		var got BaseURL
+		if err := got.UnmarshalText([]byte(tt.text)); (err == nil) != tt.ok || tt.ok && string(got) != tt.want {
+			t.Errorf("baseURL %q = %q, %v, want %q, %v", tt.text, got, err, tt.want, tt.ok)
+		}
+	}
+}
+
+// TestSample shows that the sample has every key once and changes nothing.
+func TestSample(t *testing.T) {
+	var sample strings.Builder
+	if err := Sample(&sample); err != nil {
+		t.Fatal(err)
+	}
+	written, err := parseFile("selvage.yaml", []byte(sample.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(written) != len(Settings()) {
+		t.Errorf("the sample has %d keys, want %d", len(written), len(Settings()))
+	}
+	both := []layer{defaults(), written}
+	var got [2]Config
+	for i, l := range both {
+		k := koanf.New(".")
+		if err := load(k, l, nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := k.Unmarshal("", &got[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff(got[0], got[1]); diff != "" {
+		t.Errorf("the sample differs from the defaults:\n%s", diff)
+	}
+}
+
+// TestManual shows that the configuration files in the manual can be used.
+func TestManual(t *testing.T) {
+	manual, err := os.ReadFile("../../../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := strings.Split(string(manual), "```yaml\n")[1:]
+	for _, b := range blocks {
+		text, _, _ := strings.Cut(b, "```")
+		written, err := parseFile("operations.md", []byte(text))
+		if err == nil {
+			err = load(koanf.New("."), written, nil)
+		}
+		if err != nil || len(written) == 0 {
+			t.Errorf("%v in\n%s", err, text)
+		}
+	}
+	if len(blocks) == 0 {
+		t.Error("there are none")
+	}
+}
+
+// TestSettings shows that every key says what it is, and that its default is one.
+func TestSettings(t *testing.T) {
+	for _, s := range Settings() {
+		if s.help == "" {
+			t.Errorf("%s has no help", s.Path)
+		}
+		if _, err := s.parse(s.Default); s.Default != "" && err != nil {
+			t.Errorf("default of %s: %v", s.Path, err)
+		}
+	}
+}
+
+func FuzzParseFile(f *testing.F) {
+	f.Add("listen: :80\nlog: {level: info}\n")
+	f.Add("a: [b, {c: d}]\n? x\n: &y *y")
+	f.Fuzz(func(t *testing.T, text string) {
+		if l, err := parseFile("selvage.yaml", []byte(text)); err == nil {
+			for path := range l {
+				if !slices.Contains(paths(), path) {
+					t.Errorf("parseFile(%q) sets %q, which is no key", text, path)
+				}
+			}
+		}
+	})
+}
+
+func TestUnknownVariables(t *testing.T) {
+	tests := []struct{ entry, want string }{
+		{"SELVAGE_LISTEN=:80", ""},
+		{"SELVAGE_LISTEN_FILE=x", ""},
+		{"SELVAGE_CONFIG=x", ""},
+		{"SELVAGE_TEST_ALL=1", ""},
+		{"SELVAGE_BINARY=bin/selvage", ""},
+		{"SELVAGE_NOTHING=", ""},
+		{"SELVAGER=1", ""},
+		{"SELVAGE_SERVICE_HOST=10.0.0.1", ""}, // as Kubernetes sets them
+		{"SELVAGE_SERVICE_PORT_HTTP=80", ""},
+		{"SELVAGE_OPS_PORT=tcp://10.0.0.1:80", ""},
+		{"SELVAGE_PORT_80_TCP_ADDR=10.0.0.1", ""},
+		{"SELVAGE_PORT=80", "SELVAGE_PORT: unknown key"},
+		{"SELVAGE_LISTN=:80", `SELVAGE_LISTN: unknown key; did you mean "SELVAGE_LISTEN"?`},
+		{"SELVAGE_LOG_LEVEL=info", `SELVAGE_LOG_LEVEL: unknown key; did you mean "SELVAGE_LOG__LEVEL"?`},
+		{"SELVAGE_MAX_UPLOAD=1", `SELVAGE_MAX_UPLOAD: unknown key; did you mean "SELVAGE_RECORDINGS__MAX_UPLOAD"?`},
+	}
+	for _, tt := range tests {
+		got := ""
+		if err := unknownVariables([]string{"HOME=/", tt.entry}); err != nil {
+			got = err.Error()
+		}
+		if got != tt.want {
+			t.Errorf("unknownVariables(%q) = %q, want %q", tt.entry, got, tt.want)
+		}
+	}
+}
+
+func TestRetention(t *testing.T) {
+	for text, want := range map[string]time.Duration{"0": 0, "400d": 400 * span.Day, "720h": 30 * span.Day, "29d": -1, "1h": -1, "-1d": -1, "": -1, "ever": -1, "99999999d": -1} {
+		var r retention
+		if err := r.UnmarshalText([]byte(text)); (err != nil) != (want < 0) || err == nil && time.Duration(r) != want {
+			t.Errorf("retention %q = %v, %v, want %v", text, r, err, want)
+		}
+	}
+}

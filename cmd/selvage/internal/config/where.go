@@ -1,0 +1,151 @@
+package config
+
+import (
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/selvage/selvage/cmd/selvage/internal/datadir"
+)
+
+// Where is how clients reach a server: what goes into links and tokens.
+type Where struct {
+	Public string // {base_url}
+	Auth   string // {auth_url}
+	Fabric string // the host in fabric tokens
+	NoWSS  bool   // nothing serves the relay at that host by HTTPS, as far as is known here
+}
+
+// Local reports whether links lead to this machine.
+func (w Where) Local() bool {
+	for _, raw := range []string{w.Public, w.Auth} {
+		u, err := url.Parse(raw)
+		if err != nil {
+			return false
+		}
+		if !LocalHost(u.Hostname()) {
+			return false
+		}
+	}
+	return true
+}
+
+// LocalHost reports whether a name or address is this machine.
+func LocalHost(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || strings.HasSuffix(host, ".localhost") || ip != nil && ip.IsLoopback()
+}
+
+// Issuer gives the issuer of every token.
+func (w Where) Issuer() string { return w.Auth + "/" }
+
+// Locate gives what was configured, with the ports of HTTP and HTTPS in what was
+// not.
+func Locate(c Config, httpPort, httpsPort string) Where {
+	w := Where{Public: string(c.PublicURL), Auth: string(c.AuthURL), Fabric: string(c.FabricHost)}
+	w.NoWSS = c.FabricHost == "" && c.TLSAddress() == Off // a configured host may be a proxy's
+	if w.Public == "" {
+		w.Public = "http://" + net.JoinHostPort(nameOf(c.Listen), httpPort)
+	}
+	if w.Auth == "" {
+		w.Auth = w.Public
+	}
+	if w.Fabric == "" {
+		w.Fabric = net.JoinHostPort("puc.localhost", httpsPort)
+	}
+	return w
+}
+
+// LocateBeside gives where the server of the data directory is, or would be: a
+// command that makes tokens makes them as the server does.
+func LocateBeside(c Config) Where {
+	w := Locate(c, portOf(c.Listen, "8080"), portOf(c.TLSAddress(), "8443"))
+	r, ok := datadir.ReadRunning(c.Data)
+	if !ok {
+		return w
+	}
+	if c.PublicURL == "" {
+		w.Public = r.PublicURL
+	}
+	if c.AuthURL == "" && c.PublicURL == "" {
+		w.Auth = r.AuthURL
+	}
+	w.NoWSS = c.FabricHost == "" && r.HTTPS == ""
+	if u, err := url.Parse(r.HTTPS); err == nil && u.Port() != "" && c.FabricHost == "" {
+		w.Fabric = net.JoinHostPort("puc.localhost", u.Port())
+	}
+	return w
+}
+
+// nameOf gives the name by which browsers on this machine reach an address.
+func nameOf(a HostPort) string {
+	host, _, err := net.SplitHostPort(string(a))
+	ip := net.ParseIP(host)
+	if err != nil || host == "" || ip != nil && (ip.IsLoopback() || ip.IsUnspecified()) {
+		return "localhost"
+	}
+	return host
+}
+
+func portOf(a HostPort, otherwise string) string {
+	_, port, err := net.SplitHostPort(string(a))
+	if err != nil || port == "0" {
+		return otherwise
+	}
+	return port
+}
+
+// TLSAddress gives the address for HTTPS, or off. Where a certificate is
+// configured it is beside HTTP, on the port that goes with that of HTTP.
+func (c Config) TLSAddress() HostPort {
+	switch {
+	case c.ListenTLS != Auto:
+		return c.ListenTLS
+	case c.TLS.Cert != "" || len(c.TLS.ACME.Hosts) > 0:
+		host, port, _ := net.SplitHostPort(string(c.Listen))
+		if port == "80" {
+			return HostPort(net.JoinHostPort(host, "443"))
+		}
+		return HostPort(net.JoinHostPort(host, "8443"))
+	case c.Listen.Loopback():
+		return "127.0.0.1:8443"
+	}
+	return Off
+}
+
+// Certified lists the names and addresses that the local certificate needs
+// beside localhost and its like.
+func (c Config) Certified() []string {
+	hosts := append([]string(nil), c.TLS.Hosts...)
+	for _, u := range []BaseURL{c.PublicURL, c.AuthURL} {
+		if p, err := url.Parse(string(u)); err == nil {
+			hosts = append(hosts, p.Hostname())
+		}
+	}
+	if host, _, err := net.SplitHostPort(string(c.FabricHost)); err == nil {
+		// Browser SDKs exchange the first label (docs/architecture.md, "Hosts").
+		_, domain, _ := strings.Cut(host, ".")
+		hosts = append(hosts, host)
+		if domain != "" && net.ParseIP(host) == nil {
+			hosts = append(hosts, "fabric."+domain)
+		}
+	}
+	for _, a := range []HostPort{c.Listen, c.TLSAddress()} {
+		host, _, _ := net.SplitHostPort(string(a))
+		if ip := net.ParseIP(host); host != "" && (ip == nil || !ip.IsUnspecified()) {
+			hosts = append(hosts, host)
+		}
+	}
+	return hosts
+}
+
+// SecureHosts lists the hosts of the URLs that say https.
+func (c Config) SecureHosts() (hosts []string) {
+	for _, raw := range []BaseURL{c.PublicURL, c.AuthURL} {
+		if u, err := url.Parse(string(raw)); err == nil && u.Scheme == "https" && !slices.Contains(hosts, u.Hostname()) {
+			hosts = append(hosts, u.Hostname())
+		}
+	}
+	return hosts
+}

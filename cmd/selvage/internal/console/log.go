@@ -1,0 +1,102 @@
+// Package console is how a process tells people what it does: log lines, on a terminal or
+// for machines.
+package console
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/selvage/selvage/cmd/selvage/internal/config"
+)
+
+// NewLogger logs as configured; level can be changed later.
+func NewLogger(w io.Writer, format config.LogFormat, level slog.Leveler) *slog.Logger {
+	if format == "json" || format == "auto" && !IsTerminal(w) {
+		return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level}))
+	}
+	return slog.New(&lineHandler{w: w, mu: new(sync.Mutex), level: level})
+}
+
+// A lineHandler writes a record as one line that is read by people: time of day,
+// level unless it is info, message, attributes.
+type lineHandler struct {
+	w      io.Writer
+	mu     *sync.Mutex
+	level  slog.Leveler
+	attrs  string // of WithAttrs, as they are written
+	groups string // of WithGroup, each followed by a dot
+}
+
+// Enabled reports whether records of a level are written.
+func (h *lineHandler) Enabled(_ context.Context, l slog.Level) bool { return l >= h.level.Level() }
+
+// Handle writes a record.
+func (h *lineHandler) Handle(_ context.Context, r slog.Record) error {
+	var b bytes.Buffer
+	b.WriteString(r.Time.Format(time.TimeOnly))
+	if r.Level != slog.LevelInfo {
+		fmt.Fprintf(&b, " %s", strings.ToLower(r.Level.String()))
+	}
+	fmt.Fprintf(&b, " %s%s", Printable(r.Message), h.attrs)
+	r.Attrs(func(a slog.Attr) bool {
+		b.WriteString(h.format(a, h.groups))
+		return true
+	})
+	b.WriteByte('\n')
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	_, err := h.w.Write(b.Bytes())
+	return err
+}
+
+// WithAttrs gives a handler that adds attributes.
+func (h *lineHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	next := *h
+	for _, a := range attrs {
+		next.attrs += h.format(a, h.groups)
+	}
+	return &next
+}
+
+// WithGroup gives a handler that names attributes by their group.
+func (h *lineHandler) WithGroup(name string) slog.Handler {
+	next := *h
+	next.groups += name + "."
+	return &next
+}
+
+func (h *lineHandler) format(a slog.Attr, groups string) string {
+	v := a.Value.Resolve()
+	if v.Kind() == slog.KindGroup {
+		var b strings.Builder
+		for _, member := range v.Group() {
+			b.WriteString(h.format(member, groups+a.Key+"."))
+		}
+		return b.String()
+	}
+	return " " + groups + a.Key + "=" + Printable(v.String())
+}
+
+// Printable quotes what would break the line or the terminal.
+func Printable(s string) string {
+	if q := strconv.Quote(s); q[1:len(q)-1] != s || s == "" {
+		return q
+	}
+	return s
+}
+
+// IsTerminal reports whether something is read or written by people.
+func IsTerminal(w any) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}

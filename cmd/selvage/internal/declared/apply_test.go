@@ -1,0 +1,54 @@
+package declared_test
+
+import (
+	"testing"
+
+	"github.com/selvage/selvage/cmd/selvage/internal/declared"
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/store/storetest"
+)
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What somebody changes between a plan and its steps stays, but for what the file says.
+func TestApplyLeavesTheRest(t *testing.T) {
+	ctx, dir := t.Context(), storetest.Dir(t)
+	rows := storetest.Open(t, dir, nil)
+	f := fabric.New(fabric.Config{Store: rows, Ring: storetest.Ring(t, dir, rows, nil)})
+	p := idp.New(idp.Config{Store: rows, Fabric: f})
+	d := declared.New(declared.Config{
+		Fabric: f, IDP: p, Store: rows, Suggest: func(string, []string) string { return "" },
+	})
+	project, err := f.CreateProject(ctx, "Acme")
+	must(t, err)
+	app, _, err := p.CreateClient(ctx, idp.Client{
+		ProjectID: project.ID, Name: "App", Type: idp.SPA, RedirectURIs: []string{"https://a.example/cb", "https://taken.example/cb"},
+	})
+	must(t, err)
+	file, err := d.Parse("acme.yaml", []byte("projects: [{name: Acme, color: '#a03060', clients: [{name: App, brand_color: '#a03060', scopes: [openid]}]}]"))
+	must(t, err)
+	steps, err := d.Plan(ctx, file, false)
+	must(t, err)
+	must(t, p.ChangeClient(ctx, app.ID, func(c *idp.Client) { c.RedirectURIs = c.RedirectURIs[:1] }))
+	signed := fabric.MediaAuths[1]
+	_, err = f.UpdateProject(ctx, project.ID, fabric.ProjectChange{MediaAuth: &signed})
+	must(t, err)
+
+	must(t, d.Apply(ctx, steps, func(declared.Done) error { return nil }))
+	app, err = p.FindClient(ctx, app.ID)
+	must(t, err)
+	if len(app.RedirectURIs) != 1 || app.BrandColor != "#a03060" || len(app.Scopes) != 1 {
+		t.Errorf("the client leads to %q, has the colour %q and may ask %q", app.RedirectURIs, app.BrandColor, app.Scopes)
+	}
+	project, err = f.FindProject(ctx, project.ID)
+	must(t, err)
+	if project.MediaAuth != signed || project.Color != "#a03060" {
+		t.Errorf("the project has media_auth %q and the colour %q", project.MediaAuth, project.Color)
+	}
+}

@@ -1,0 +1,190 @@
+package doctor
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/selvage/selvage/cmd/selvage/internal/ca"
+	"github.com/selvage/selvage/cmd/selvage/internal/certs"
+	"github.com/selvage/selvage/cmd/selvage/internal/config"
+	"github.com/selvage/selvage/cmd/selvage/internal/truststore"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/keys"
+	"github.com/selvage/selvage/store"
+)
+
+func (e *Examination) certificateChecks() []check {
+	if e.Config.TLSAddress() == config.Off {
+		return []check{{"Certificates", "HTTPS", func(context.Context) []Finding {
+			return []Finding{skippedf("switched off; what is in front of this server has its own")}
+		}}}
+	}
+	served := check{"Certificates", "served", e.servedCertificate}
+	switch {
+	case e.Config.TLS.Cert != "":
+		return []check{{"Certificates", "files", e.certificateFiles}, served}
+	case len(e.Config.TLS.ACME.Hosts) > 0:
+		return []check{{"Certificates", "ACME", e.acme}, served}
+	}
+	return []check{{"Certificates", "local authority", e.localAuthority}, {"Certificates", "trust", e.trust}, served}
+}
+
+// localAuthority looks at the authority, which a start makes.
+func (e *Examination) localAuthority(context.Context) []Finding {
+	dir := e.Config.Data
+	_, certErr := os.Stat(filepath.Join(dir, ca.CertFile))
+	_, keyErr := os.Stat(filepath.Join(dir, ca.KeyFile))
+	switch missing := func(err error) bool { return errors.Is(err, fs.ErrNotExist) }; {
+	case missing(certErr) && missing(keyErr):
+		return []Finding{skippedf("there is none yet; a start makes it")}
+	case missing(certErr) || missing(keyErr):
+		return []Finding{brokenf(fmt.Sprintf("put back what is missing, or delete both to have new ones made (cd %s && rm %s %s)", dir, ca.CertFile, ca.KeyFile),
+			"of %s and %s one is missing", ca.CertFile, ca.KeyFile)}
+	}
+	a, err := ca.Open(ca.Config{Dir: dir, Hosts: e.Config.Certified()})
+	if err != nil {
+		found, remedy, _ := strings.Cut(strings.Replace(err.Error(), ": delete", "; delete", 1), "; ")
+		return []Finding{brokenf(remedy, "%s", found)}
+	}
+	end := a.Certificate().NotAfter
+	if time.Until(end) < 60*24*time.Hour {
+		return []Finding{warnedf(fmt.Sprintf("delete %s and %s, restart the server, then `selvage ca install`", ca.CertFile, ca.KeyFile), "it ends on %s", end.Format(time.DateOnly))}
+	}
+	return []Finding{finef("until %s, for %s", end.Format(time.DateOnly), strings.Join(a.Names(), " "))}
+}
+
+// trust looks at whether programs and browsers of this machine take its word.
+func (e *Examination) trust(ctx context.Context) []Finding {
+	cert, err := ca.Read(e.Config.Data)
+	if err != nil {
+		return nil // told of the authority
+	}
+	stores, err := truststore.Open(truststore.Config{Cert: cert, Name: cert.Subject.CommonName, Getenv: e.Getenv})
+	if err != nil {
+		return []Finding{skippedf("%v", err)}
+	}
+	var not []string
+	places := stores.Status(ctx)
+	for _, p := range places {
+		switch {
+		case p.Err != nil:
+			not = append(not, fmt.Sprintf("%s (%v)", p.Kind, p.Err))
+		case p.State != truststore.Trusted:
+			not = append(not, fmt.Sprintf("%s (%s)", p.Kind, p.State))
+		}
+	}
+	switch {
+	case len(places) == 0:
+		return []Finding{skippedf("there is no store on this machine")}
+	case not != nil:
+		return []Finding{warnedf("`selvage ca install`, where browsers or programs of this machine are to use HTTPS; it says what needs root", "not trusted by %s", strings.Join(not, ", "))}
+	}
+	return []Finding{finef("trusted by %s of this machine", plural(len(places), "store"))}
+}
+
+// certificateFiles looks at the files as a start does, and whether they prove
+// themselves to strangers.
+func (e *Examination) certificateFiles(context.Context) []Finding {
+	c := e.Config
+	f, err := certs.OpenFiles(certs.FilesConfig{Cert: string(c.TLS.Cert), Key: string(c.TLS.Key), Hosts: c.SecureHosts()})
+	if err != nil {
+		found, remedy, _ := strings.Cut(err.Error(), "; ")
+		return []Finding{brokenf(remedy, "%s", found)}
+	}
+	pair, err := f.TLS().GetCertificate(nil)
+	if err != nil {
+		return []Finding{brokenf("look at the files", "%v", err)}
+	}
+	all := []Finding{ending(pair.Leaf, string(c.TLS.Cert))}
+	chain := x509.NewCertPool()
+	for _, der := range pair.Certificate[1:] {
+		if cert, err := x509.ParseCertificate(der); err == nil {
+			chain.AddCert(cert)
+		}
+	}
+	if _, err := pair.Leaf.Verify(x509.VerifyOptions{Intermediates: chain}); err != nil {
+		all = append(all, warnedf("have tls.cert name the file with the whole chain (certbot: fullchain.pem); where the authority is your own, clients must know it",
+			"this machine does not trust it: %v", err).of("chain"))
+	}
+	return all
+}
+
+// ending tells until when a certificate holds, and whether it should have been
+// renewed: in the last fifth of its life.
+func ending(leaf *x509.Certificate, what string) Finding {
+	left, life := time.Until(leaf.NotAfter), leaf.NotAfter.Sub(leaf.NotBefore)
+	told := fmt.Sprintf("%s, until %s", what, stamp(leaf.NotAfter))
+	switch {
+	case left < 0:
+		return brokenf("renew it; the server reads it by itself", "%s: expired", told)
+	case left < life/5:
+		return warnedf("find out why it was not renewed", "%s, in %s", told, left.Round(time.Hour))
+	}
+	return finef("%s", told)
+}
+
+// acme looks at what the authority has given, and whether it can find the hosts.
+func (e *Examination) acme(ctx context.Context) (all []Finding) {
+	for _, host := range e.Config.TLS.ACME.Hosts {
+		if _, err := net.DefaultResolver.LookupHost(ctx, host); err != nil {
+			all = append(all, brokenf("give it an A or AAAA record that leads here", "%s: %v", host, err).of("DNS"))
+		}
+	}
+	return append(all, e.overRows(ctx, func(s *store.Store) []Finding {
+		master, _ := e.master(true)
+		if master == nil {
+			return []Finding{skippedf("it is sealed, and the master key cannot be used")}
+		}
+		ring, err := keys.Read(ctx, e.Config.RingConfig(s, master))
+		if err != nil {
+			return []Finding{skippedf("%s", plainly(err))}
+		}
+		var given []Finding
+		for _, host := range e.Config.TLS.ACME.Hosts {
+			leaf, err := certs.Stored(ctx, s, ring, host)
+			switch {
+			case errors.Is(err, problem.NotFound):
+				given = append(given, warnedf("see the server's log for \"asking for a certificate\"; the authority must reach this server on port 80 or 443", "%s: there is none yet", host))
+			case err != nil:
+				given = append(given, brokenf("see what is found of the keys", "%s: %s", host, plainly(err)))
+			default:
+				given = append(given, ending(leaf, host))
+			}
+		}
+		return given
+	})...)
+}
+
+// servedCertificate looks at what the running server shows to who knocks.
+func (e *Examination) servedCertificate(ctx context.Context) []Finding {
+	u, err := url.Parse(e.running.HTTPS)
+	if err != nil || !e.alive || u.Host == "" {
+		return nil
+	}
+	name := "localhost"
+	if hosts := append(e.Config.SecureHosts(), e.Config.TLS.ACME.Hosts...); len(hosts) > 0 {
+		name = hosts[0]
+	}
+	// Nothing is sent: whether it is trusted is another question.
+	dialer := tls.Dialer{Config: &tls.Config{ServerName: name, InsecureSkipVerify: true}}
+	conn, err := dialer.DialContext(ctx, "tcp", u.Host)
+	if err != nil {
+		return []Finding{brokenf("see the server's log for why it has no certificate", "%s, asked for %s: %s", u.Host, name, netCause(err))}
+	}
+	defer conn.Close()
+	leaf := conn.(*tls.Conn).ConnectionState().PeerCertificates[0]
+	if err := leaf.VerifyHostname(name); err != nil {
+		return []Finding{brokenf("have one made that names it", "%s: %v", u.Host, err)}
+	}
+	return []Finding{ending(leaf, name)}
+}

@@ -1,0 +1,160 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/selvage/selvage/cmd/selvage/internal/datadir"
+	"github.com/selvage/selvage/store"
+)
+
+func (e *Examination) dataChecks() []check {
+	data, media := folder{e, "the data directory", e.Config.Data}, folder{e, "the media directory", e.Config.MediaDir()}
+	all := []check{
+		{"Data", "directory", e.dataDirectory},
+		{"Data", "files", func(context.Context) []Finding { return e.files(data.path) }},
+		{"Data", "writing", data.writing},
+		{"Data", "space", data.space},
+		{"Data", "filesystem", data.filesystem},
+		{"Data", "kinds", e.ownKinds},
+		{"Media", "directory", e.mediaDirectory},
+		{"Media", "writing", media.writing},
+	}
+	if !sameDevice(data.path, media.path) {
+		all = append(all, check{"Media", "space", media.space}, check{"Media", "filesystem", media.filesystem})
+	}
+	return all
+}
+
+// A folder is a directory with its name in a sentence.
+type folder struct {
+	*Examination
+	name, path string
+}
+
+func (e *Examination) dataDirectory(context.Context) []Finding {
+	dir := e.Config.Data
+	info, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return []Finding{e.noDirectory(dir)}
+	case err != nil:
+		return []Finding{brokenf(e.asServer(dir), "%s", cause(err))}
+	case !info.IsDir():
+		return []Finding{brokenf("name a directory with --data", "%s is no directory", absolute(dir))}
+	}
+	mode := info.Mode().Perm()
+	switch {
+	case mode&0o002 != 0 && info.Mode()&fs.ModeSticky == 0:
+		return []Finding{brokenf("chmod 700 "+dir, "everybody may write in %s (mode %o)", absolute(dir), mode)}
+	case mode&0o007 != 0:
+		return []Finding{warnedf("chmod 700 "+dir, "everybody may look into %s (mode %o)", absolute(dir), mode)}
+	}
+	return []Finding{finef("%s, of %s, mode %o", absolute(dir), datadir.Owner(info), mode)}
+}
+
+// noDirectory tells what a start would do.
+func (e *Examination) noDirectory(dir string) Finding {
+	const writable = 0o3 // W_OK and X_OK
+	above := filepath.Dir(absolute(dir))
+	for ; above != "/"; above = filepath.Dir(above) {
+		if isDir(above) {
+			break
+		}
+	}
+	if err := syscall.Access(above, writable); err != nil {
+		return brokenf("name one with --data, or make it for the server's account", "there is no %s, and it cannot be made: %s: %v", absolute(dir), above, err)
+	}
+	return warnedf("name the server's with --data or SELVAGE_DATA, or begin with `selvage serve`, which makes it", "there is no %s", absolute(dir))
+}
+
+func (e *Examination) mediaDirectory(ctx context.Context) []Finding {
+	dir := e.Config.MediaDir()
+	info, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return []Finding{e.noMedia(ctx, dir)}
+	case err != nil:
+		return []Finding{brokenf(e.asServer(dir), "%s", cause(err))}
+	case !info.IsDir():
+		return []Finding{brokenf("name a directory with --media", "%s is no directory", absolute(dir))}
+	}
+	return []Finding{finef("%s, of %s, mode %o", absolute(dir), datadir.Owner(info), info.Mode().Perm())}
+}
+
+// noMedia tells apart what was never there and what is gone.
+func (e *Examination) noMedia(ctx context.Context, dir string) Finding {
+	missing := skippedf("there is no %s yet; a start makes it", absolute(dir))
+	e.overRows(ctx, func(s *store.Store) []Finding {
+		if has, err := s.HasRecordings(ctx); err == nil && has {
+			missing = brokenf("put it back, mount it, or name where it is with --media", "there is no %s, and there are recordings that lie in it", absolute(dir))
+		}
+		return nil
+	})
+	return missing
+}
+
+// writing makes a file as the server makes them, and removes it.
+func (f folder) writing(context.Context) []Finding {
+	if !isDir(f.path) {
+		return nil
+	}
+	began := time.Now()
+	err := tryWriting(f.path)
+	took := time.Since(began).Round(time.Millisecond)
+	switch {
+	case errors.Is(err, syscall.EROFS):
+		return []Finding{brokenf("remount it writable (mount -o remount,rw), and look into `dmesg` for why it is not: a disk that fails is made read-only",
+			"%s is on a filesystem that is read-only", f.name)}
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return []Finding{brokenf("free some space, or raise the quota; the server goes on by itself", "there is no space left in %s", f.name)}
+	case errors.Is(err, fs.ErrPermission):
+		return []Finding{brokenf(f.asServer(f.path), "%s cannot be written in", f.name)}
+	case err != nil:
+		return []Finding{brokenf("look into `dmesg`: the disk may be failing", "%s", cause(err))}
+	case took > 250*time.Millisecond:
+		return []Finding{warnedf("use a faster disk: each change waits for this", "a file is on the disk after %s, which is slow", took)}
+	}
+	return []Finding{finef("a file is on the disk after %s", max(took, time.Millisecond))}
+}
+
+// probe begins the names of files that are made to see whether they can be.
+const probe = ".doctor-"
+
+// tryWriting creates, writes, syncs, renames and removes a file.
+func tryWriting(dir string) error {
+	f, err := os.CreateTemp(dir, probe+"*")
+	if err != nil {
+		return err
+	}
+	name, moved := f.Name(), f.Name()+"-moved"
+	_, err = f.Write(make([]byte, 4096))
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+		err = os.Rename(name, moved)
+	}
+	if gone := os.Remove(moved); gone == nil || err == nil {
+		return errors.Join(err, gone)
+	}
+	return errors.Join(err, os.Remove(name))
+}
+
+func absolute(path string) string {
+	if abs, err := filepath.Abs(path); err == nil {
+		return abs
+	}
+	return path
+}
+
+// cause gives an error of a file without the call that met it.
+func cause(err error) string {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return path.Path + ": " + path.Err.Error()
+	}
+	return err.Error()
+}

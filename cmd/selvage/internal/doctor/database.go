@@ -1,0 +1,201 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/selvage/selvage/cmd/selvage/internal/config"
+	"github.com/selvage/selvage/internal/database"
+	"github.com/selvage/selvage/internal/deliver"
+	sessionsql "github.com/selvage/selvage/internal/session/sql"
+	"github.com/selvage/selvage/store"
+)
+
+// patienceOfCheck is how long a file is looked through for damage.
+const patienceOfCheck = 5 * time.Second
+
+func (e *Examination) databaseChecks() []check {
+	return []check{
+		{"Database", "rows", e.rows},
+		{"Sessions", "entries", e.entries},
+		{"Webhooks", "deliveries", e.webhooks},
+		{"Clients", "logouts", e.logouts},
+		{"Clocks", "clocks", e.clocks},
+	}
+}
+
+func (e *Examination) storeConfig() store.Config {
+	return store.Config{URL: string(e.Config.Database), Dir: e.Config.Data, Check: patienceOfCheck}
+}
+
+// rows looks at the database.
+func (e *Examination) rows(ctx context.Context) []Finding {
+	r, known, err := store.Look(ctx, e.storeConfig())
+	if errors.Is(err, fs.ErrNotExist) {
+		return []Finding{e.noDatabase()}
+	}
+	if err != nil {
+		return []Finding{unfit(string(e.Config.Database), err)}
+	}
+	all := e.database(r, string(e.Config.Database), e.connections(), true)
+	switch {
+	case r.Schema == 0:
+		all = append(all, finef("none yet; a start makes it").of("schema"))
+	case r.Schema < known:
+		all = append(all, finef("%d; the next start makes %d of it, after a copy where it is a file; of a server make one by pg_dump", r.Schema, known).of("schema"))
+	default:
+		all = append(all, finef("%d, which this version knows", r.Schema).of("schema"))
+	}
+	return all
+}
+
+// overRows looks into the database, where there is one of our schema. If not,
+// somebody else says why.
+func (e *Examination) overRows(ctx context.Context, look func(*store.Store) []Finding) []Finding {
+	c := e.storeConfig()
+	c.Check, c.ReadOnly, c.Pool = 0, true, 1
+	if r, known, err := store.Look(ctx, c); err != nil || r.Schema != known {
+		return nil
+	}
+	s, err := store.Open(ctx, c)
+	if err != nil {
+		return nil
+	}
+	defer s.Close()
+	return look(s)
+}
+
+// noDatabase tells apart what was never there and what is gone.
+func (e *Examination) noDatabase() Finding {
+	entries, err := os.ReadDir(e.Config.Data)
+	if err != nil || len(entries) == 0 {
+		return skippedf("there is none before the first start")
+	}
+	return brokenf("put it back, or name it with --database; a start makes an empty one",
+		"%s is not there, and %s is not empty", fileOf(string(e.Config.Database)), e.Config.Data)
+}
+
+// entries looks at where short-lived state is kept.
+func (e *Examination) entries(ctx context.Context) []Finding {
+	if e.Config.Sessions.Redis() {
+		return append(e.inRedis(ctx), e.fallback(ctx)...)
+	}
+	if e.Config.Sessions.Shared() && string(e.Config.Sessions) == string(e.Config.Database) {
+		return []Finding{finef("in the database of the rows")}
+	}
+	r, err := sessionsql.Look(ctx, sessionsql.Config{URL: string(e.Config.Sessions), Dir: e.Config.Data, Check: patienceOfCheck})
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return []Finding{skippedf("there are none yet; a start makes the file")}
+	case err != nil:
+		return []Finding{unfit(string(e.Config.Sessions), err)}
+	}
+	return e.database(r, string(e.Config.Sessions), int(e.Config.Pool.Sessions), false)
+}
+
+// fallback looks at the file in which sessions are kept while Redis is away, if it is
+// one.
+func (e *Examination) fallback(ctx context.Context) []Finding {
+	const url = "sqlite:sessions.db"
+	if e.Config.Database.Shared() {
+		return nil
+	}
+	r, err := sessionsql.Look(ctx, sessionsql.Config{URL: url, Dir: e.Config.Data, Check: patienceOfCheck})
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil // a start makes it
+	case err != nil:
+		return []Finding{unfit(url, err).of("fallback")}
+	}
+	return []Finding{e.file(r, url)[0].of("fallback")}
+}
+
+// database tells what was seen of a file or a server.
+func (e *Examination) database(r database.Report, url string, connections int, rows bool) []Finding {
+	if r.Server != nil {
+		return postgres(r, connections, rows)
+	}
+	return e.file(r, url)
+}
+
+// connections counts those that this node makes to the database of the rows.
+func (e *Examination) connections() int {
+	n := int(e.Config.Pool.Database)
+	if string(e.Config.Sessions) == string(e.Config.Database) || e.Config.Sessions.Redis() { // whose fallback is there
+		n += int(e.Config.Pool.Sessions)
+	}
+	return n
+}
+
+// unfit tells why a database cannot be used.
+func unfit(url string, err error) Finding {
+	var u *database.Unfit
+	if errors.As(err, &u) {
+		if config.DatabaseURL(url).Shared() {
+			return brokenf(u.Remedy, "%s", u.Found)
+		}
+		return brokenf(u.Remedy, "%s: %s", fileOf(url), u.Found)
+	}
+	return brokenf("see what is found of the data directory, and look into the log of the server", "%s", plainly(err))
+}
+
+// largeLog is how large the log of an SQLite file is when something keeps it from
+// being moved into the file.
+const largeLog = 256 << 20
+
+// file tells what was seen of an SQLite file.
+func (e *Examination) file(r database.Report, url string) []Finding {
+	name := fileOf(url)
+	size := inUnits(uint64(r.Size + r.Log))
+	told := fmt.Sprintf("%s, %s, looked through and whole", name, size)
+	if !r.Checked {
+		told = fmt.Sprintf("%s, %s; too large to be looked through in %s", name, size, patienceOfCheck)
+	}
+	all := []Finding{finef("%s", told)}
+	if r.Log > largeLog {
+		all = append(all, warnedf("restart the server; if it grows again, find what reads for so long (a backup, an sqlite3 shell)",
+			"%s-wal has grown to %s", name, inUnits(uint64(r.Log))).of("log"))
+	}
+	if r.Writer != 0 && r.Writer != e.running.PID {
+		all = append(all, brokenf("end it; until then changes wait, and are answered 503 after 5 seconds",
+			"process %d has locked %s for writing", r.Writer, name).of("lock"))
+	}
+	return all
+}
+
+// fileOf gives the FILE of sqlite:FILE.
+func fileOf(url string) string { return strings.TrimPrefix(url, "sqlite:") }
+
+// stale is how long a delivery may wait before somebody should look at its receiver.
+const stale = time.Hour
+
+// webhooks looks at what waits to be told to webhooks.
+func (e *Examination) webhooks(ctx context.Context) []Finding {
+	return e.waiting(ctx, (*store.Store).Webhooks, "deliveries", "`selvage webhook list` shows which receivers fail, `selvage webhook deliveries ID` how")
+}
+
+// logouts looks at what waits to be told to clients.
+func (e *Examination) logouts(ctx context.Context) []Finding {
+	return e.waiting(ctx, (*store.Store).Logouts, "logouts", "`selvage client logouts ID` shows how a client fails")
+}
+
+// waiting looks at a queue.
+func (e *Examination) waiting(ctx context.Context, of func(*store.Store) deliver.Queue, what, advice string) []Finding {
+	return e.overRows(ctx, func(s *store.Store) []Finding {
+		n, oldest, err := of(s).Backlog(ctx)
+		switch waits := time.Since(oldest); {
+		case err != nil:
+			return []Finding{skippedf("%s", plainly(err))}
+		case n == 0:
+			return []Finding{finef("nothing waits to be told")}
+		case waits > stale:
+			return []Finding{warnedf(advice, "%d %s wait, the oldest for %s", n, what, waits.Round(time.Minute))}
+		}
+		return []Finding{finef("%d %s wait, none for long", n, what)}
+	})
+}

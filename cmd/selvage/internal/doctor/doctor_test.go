@@ -1,0 +1,73 @@
+package doctor
+
+import (
+	"context"
+	"encoding/binary"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/selvage/selvage/cmd/selvage/internal/config"
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/store"
+	"github.com/selvage/selvage/store/storetest"
+)
+
+// An examination ends, whatever one of its checks hangs in.
+func TestExamine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		defer close(release)
+		checks := []check{
+			{"A", "quick", func(context.Context) []Finding { return []Finding{finef("here"), finef("there").of("other")} }},
+			{"A", "hanging", func(context.Context) []Finding { <-release; return nil }},
+			{"A", "heedful", func(ctx context.Context) []Finding { <-ctx.Done(); return []Finding{warnedf("wait", "late")} }},
+			{"B", "hanging", func(context.Context) []Finding { <-release; return nil }},
+			{"B", "nothing", func(context.Context) []Finding { return nil }},
+		}
+		began := time.Now()
+		var got []string
+		for _, f := range examine(t.Context(), checks, 8*time.Second) {
+			got = append(got, f.Group+" "+f.Name+" "+string(f.Status))
+		}
+		const want = "A quick ok, A other ok, A hanging failed, A heedful warning, B hanging failed"
+		if strings.Join(got, ", ") != want {
+			t.Errorf("examine = %s, want %s", strings.Join(got, ", "), want)
+		}
+		if took := time.Since(began); took > 10*time.Second {
+			t.Errorf("it took %s", took)
+		}
+	})
+}
+
+func TestMountOf(t *testing.T) {
+	if kind, mount := mountOf("/proc/self"); kind != "" && (kind != "proc" || mount != "/proc") {
+		t.Errorf("mountOf(/proc/self) = %q, %q", kind, mount)
+	}
+}
+
+// A clock that was set back is told by rows that were made later than now.
+func TestClocksOfRows(t *testing.T) {
+	s, err := store.Open(t.Context(), store.Config{Audit: storetest.Key(), Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	e := &Examination{Config: config.Config{Database: "sqlite:selvage.db"}}
+	for _, tt := range []struct {
+		ahead time.Duration
+		want  Verdict
+	}{{-time.Hour, Fine}, {30 * time.Second, Fine}, {time.Hour, Broken}} {
+		id := uuid.Must(uuid.NewV7())
+		binary.BigEndian.PutUint64(id[:], uint64(time.Now().Add(tt.ahead).UnixMilli())<<16|0x7000)
+		if err := s.CreateProject(t.Context(), fabric.Project{ID: id.String(), Name: tt.ahead.String()}); err != nil {
+			t.Fatal(err)
+		}
+		if got := e.clocksOfRows(t.Context(), s)[0]; got.Status != tt.want {
+			t.Errorf("a row made %s from now = %+v, want %s", tt.ahead, got, tt.want)
+		}
+	}
+}

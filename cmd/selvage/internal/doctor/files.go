@@ -1,0 +1,99 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/selvage/selvage/cmd/selvage/internal/datadir"
+	"github.com/selvage/selvage/fabric/kinds"
+)
+
+// asServer says how to look as whoever may.
+func (e *Examination) asServer(path string) string {
+	me, theirs := os.Geteuid(), -1
+	for dir := absolute(path); ; dir = filepath.Dir(dir) {
+		if info, err := os.Stat(dir); err == nil {
+			theirs = datadir.UID(info)
+			break
+		}
+	}
+	if me == theirs {
+		return "chmod u+rwX " + path
+	}
+	return fmt.Sprintf("run this as the server's account (sudo -u %s selvage doctor), or give it to this one (chown -R %s %s)",
+		datadir.Account(theirs), datadir.Account(me), e.Config.Data)
+}
+
+// server gives the account that the server has, or would have if it were started
+// from here; root, who may look at others' servers, would start it as the owner of
+// the directory.
+func (e *Examination) server() int {
+	if info, err := os.Stat(procOf(e.running.PID)); e.alive && err == nil {
+		return datadir.UID(info)
+	}
+	if me := os.Geteuid(); me != 0 {
+		return me
+	}
+	if info, err := os.Stat(e.Config.Data); err == nil {
+		return datadir.UID(info)
+	}
+	return 0
+}
+
+// files looks at the owners and modes of what lies in the data directory.
+func (e *Examination) files(dir string) (all []Finding) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil // told of the directory
+	}
+	var strange, open []string
+	who := e.server()
+	for _, entry := range entries {
+		info, err := entry.Info()
+		if err != nil || strings.HasPrefix(entry.Name(), probe) {
+			continue
+		}
+		if who != 0 && datadir.UID(info) != who {
+			strange = append(strange, fmt.Sprintf("%s (%s)", entry.Name(), datadir.Owner(info)))
+		}
+		if info.Mode().Perm()&0o007 != 0 && !public(entry.Name()) && !info.IsDir() {
+			open = append(open, entry.Name())
+		}
+	}
+	if strange != nil {
+		all = append(all, brokenf(fmt.Sprintf("chown -R %s %s", datadir.Account(who), dir), "not of %s, the server's account: %s", datadir.Account(who), few(strange)))
+	}
+	if open != nil {
+		all = append(all, warnedf(fmt.Sprintf("cd %s && chmod 600 %s", dir, strings.Join(open, " ")), "everybody may read %s", few(open)))
+	}
+	if all == nil {
+		all = []Finding{finef("%s, all of %s", plural(len(entries), "file"), datadir.Account(who))}
+	}
+	return all
+}
+
+// ownKinds reads the operator's own kinds of resources, where there are any.
+func (e *Examination) ownKinds(context.Context) []Finding {
+	dir := e.Config.KindsDir()
+	if !isDir(dir) {
+		return nil
+	}
+	if _, err := kinds.Load(dir); err != nil {
+		return []Finding{brokenf("mend the file, or take it away: the server does not start with it", "%v", err)}
+	}
+	return []Finding{finef("those in %s can be read", absolute(dir))}
+}
+
+// few lists the first of many.
+func few(all []string) string {
+	if len(all) > 4 {
+		return strings.Join(all[:3], ", ") + fmt.Sprintf(" and %d others", len(all)-3)
+	}
+	return strings.Join(all, ", ")
+}
+
+// public reports whether a file is meant for others, too.
+func public(name string) bool { return name == datadir.RunFile || name == "ca.pem" }

@@ -1,0 +1,64 @@
+package doctor
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/selvage/selvage/cmd/selvage/internal/config"
+)
+
+// holderOf names the process that listens on an address, as far as this system
+// and this account may know.
+func holderOf(address config.HostPort) string {
+	_, text, err := net.SplitHostPort(string(address))
+	port, convErr := strconv.Atoi(text)
+	if err != nil || convErr != nil {
+		return "another program"
+	}
+	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
+		for _, inode := range listeningOn(table, port) {
+			if pid := owning(inode); pid != "" {
+				name, _ := os.ReadFile("/proc/" + pid + "/comm") // it may have ended
+				return strings.TrimSpace(fmt.Sprintf("process %s %s", pid, name))
+			}
+		}
+	}
+	return "a program of another account (as root, `ss -ltnp` names it)"
+}
+
+// listeningOn gives the inodes of the sockets that listen on a port (proc(5),
+// /proc/net/tcp).
+func listeningOn(table string, port int) (inodes []string) {
+	f, err := os.Open(table)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	const listening = "0A"
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		fields := strings.Fields(lines.Text())
+		if len(fields) > 9 && fields[3] == listening && strings.HasSuffix(fields[1], fmt.Sprintf(":%04X", port)) {
+			inodes = append(inodes, fields[9])
+		}
+	}
+	return inodes
+}
+
+// owning gives the id of a process that has a socket open.
+func owning(inode string) string {
+	links, err := filepath.Glob("/proc/[0-9]*/fd/*")
+	if err != nil {
+		return ""
+	}
+	for _, link := range links {
+		if to, err := os.Readlink(link); err == nil && to == "socket:["+inode+"]" {
+			return strings.Split(link, "/")[2]
+		}
+	}
+	return ""
+}

@@ -1,0 +1,108 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/selvage/selvage/keys"
+	"github.com/selvage/selvage/store"
+)
+
+func (e *Examination) keyChecks() []check {
+	return []check{{"Keys", "ring", e.ring}}
+}
+
+// ring looks at the master key, and at the keys that it opens.
+func (e *Examination) ring(ctx context.Context) []Finding {
+	return e.overRows(ctx, func(s *store.Store) []Finding {
+		records, err := s.RingKeys(ctx)
+		if err != nil {
+			return []Finding{skippedf("%s", plainly(err))}
+		}
+		master, told := e.master(len(records) > 0)
+		if master == nil {
+			return []Finding{told.of("master key")}
+		}
+		r, err := keys.Read(ctx, e.Config.RingConfig(s, master))
+		if err != nil {
+			return []Finding{told.of("master key"), skippedf("%s", plainly(err))}
+		}
+		return append([]Finding{told.of("master key")}, e.ringKeys(r.Status(), records)...)
+	})
+}
+
+// master reads the master key, where there is one: nil where it cannot be used.
+func (e *Examination) master(needed bool) ([]byte, Finding) {
+	if e.Config.MasterKey != "" {
+		key, err := keys.ParseMaster(string(e.Config.MasterKey))
+		if err != nil {
+			return nil, brokenf("set the right one", "%v", err)
+		}
+		return key, finef("from %s", place.ReplaceAllString(e.From["master_key"], ""))
+	}
+	file := e.Config.MasterFile()
+	switch _, err := os.Stat(file); {
+	case errors.Is(err, fs.ErrNotExist) && needed:
+		return nil, brokenf(e.Config.MasterWhence()+", or set SELVAGE_MASTER_KEY_FILE to a file that holds it", "there is no %s, which the key ring was sealed by", file)
+	case err != nil:
+		return nil, skippedf("there is none yet; a start makes it")
+	}
+	key, err := keys.ReadMaster(file)
+	if err != nil {
+		found, remedy, _ := strings.Cut(err.Error(), "; ")
+		return nil, brokenf(remedy, "%s", found)
+	}
+	return key, finef("%s; keep a copy elsewhere", absolute(file))
+}
+
+// ringKeys looks at what the master key opens, and at what is due.
+func (e *Examination) ringKeys(status keys.Status, records []keys.Record) (all []Finding) {
+	if errors.Is(status.Err, keys.ErrMaster) {
+		return []Finding{brokenf(e.Config.MasterWhence()+", or set SELVAGE_MASTER_KEY_FILE to a file that holds the right one",
+			"the ring was sealed by another master key than this")}
+	}
+	if status.Err != nil {
+		all = append(all, brokenf("see where those keys are kept", "%v", status.Err))
+	}
+	var missing, overdue []string
+	for _, use := range keys.Uses() {
+		for _, state := range []keys.State{keys.Current, keys.Next} {
+			if !has(records, use, state) {
+				missing = append(missing, fmt.Sprintf("%s %s", state, use))
+			}
+		}
+		period := time.Duration(e.Config.Keys.SigningRotation)
+		if use == keys.Seal {
+			period = time.Duration(e.Config.Keys.SealingRotation)
+		}
+		if since, ok := status.Since[use]; ok && time.Since(since) > period+max(period/10, time.Hour) {
+			overdue = append(overdue, fmt.Sprintf("%s since %s", use, stamp(since)))
+		}
+	}
+	const start = "start the server, which does it"
+	remedy := map[bool]string{false: start, true: "look into the server's log for \"tending the key ring\""}[e.alive]
+	if missing != nil && len(records) > 0 {
+		all = append(all, warnedf(remedy, "there is no key that is %s", strings.Join(missing, ", ")).of("missing"))
+	}
+	if overdue != nil {
+		all = append(all, warnedf(remedy, "overdue: %s", strings.Join(overdue, ", ")).of("rotation"))
+	}
+	if all == nil {
+		all = append(all, finef("%s, opened by the master key", plural(len(records), "key")))
+	}
+	return all
+}
+
+func has(records []keys.Record, use keys.Use, state keys.State) bool {
+	for _, r := range records {
+		if r.Use == use && r.State == state {
+			return true
+		}
+	}
+	return false
+}

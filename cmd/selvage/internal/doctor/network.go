@@ -1,0 +1,132 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/selvage/selvage/cmd/selvage/internal/config"
+	"github.com/selvage/selvage/cmd/selvage/internal/datadir"
+)
+
+func (e *Examination) networkChecks() []check {
+	return []check{
+		{"Listeners", "HTTP", e.listener("--listen", e.Config.Listen, e.running.HTTP)},
+		{"Listeners", "HTTPS", e.listener("--listen-tls", e.Config.TLSAddress(), e.running.HTTPS)},
+		{"Listeners", "operators", e.listener("--listen-ops", e.Config.ListenOps, e.running.Ops)},
+		{"Server", "running", e.runningServer},
+		{"Server", "public URL", e.publicURL},
+		{"Server", "fabric host", e.fabricHost},
+	}
+}
+
+// listener looks at whether an address could be listened on, or is by our server.
+func (e *Examination) listener(flag string, address config.HostPort, running string) func(context.Context) []Finding {
+	return func(ctx context.Context) []Finding {
+		switch {
+		case address == config.Off:
+			return []Finding{skippedf("switched off")}
+		case e.alive && running != "":
+			return []Finding{finef("%s, of the running server", running)}
+		case e.alive:
+			return []Finding{skippedf("%s will be opened at the next start", address)}
+		}
+		l, err := new(net.ListenConfig).Listen(ctx, "tcp", string(address))
+		if err != nil {
+			return []Finding{unlistenable(address, flag, err)}
+		}
+		if err := l.Close(); err != nil {
+			return []Finding{warnedf("look again", "closing %s: %v", address, err)}
+		}
+		return []Finding{finef("%s is free", address)}
+	}
+}
+
+func unlistenable(address config.HostPort, flag string, err error) Finding {
+	another := "choose another address with " + flag
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return brokenf("stop it, or "+another, "%s is held by %s", address, holderOf(address))
+	case errors.Is(err, syscall.EACCES):
+		return brokenf("choose a port from 1024 on with "+flag+", or give the binary CAP_NET_BIND_SERVICE", "%s is for privileged accounts", address)
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return brokenf(another+"; `ip address` lists those of this machine", "%s is no address of this machine", address)
+	}
+	return brokenf(another, "%v", err)
+}
+
+// findRunning gives what run.json says, and whether a server holds the directory:
+// its lock is true where process ids are those of another container.
+func findRunning(dir string) (datadir.Running, bool) {
+	r, _ := datadir.ReadRunning(dir)
+	f, err := os.Open(filepath.Join(dir, datadir.LockFile))
+	if err != nil {
+		return r, false
+	}
+	defer f.Close() // which ends a lock of ours
+	return r, errors.Is(syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB), syscall.EWOULDBLOCK)
+}
+
+// runningServer asks the server of the data directory how it is.
+func (e *Examination) runningServer(ctx context.Context) []Finding {
+	switch {
+	case !e.alive && e.running.PID != 0:
+		return []Finding{warnedf("find out why: `journalctl -u selvage`, `dmesg | grep -i oom`; the next start goes on where it ended",
+			"there is none, and the last, process %d, was killed", e.running.PID)}
+	case !e.alive:
+		return []Finding{skippedf("there is none in %s", e.Config.Data)}
+	case e.running.PID == 0:
+		return []Finding{warnedf("wait, and look again", "there is one, which is starting or stopping")}
+	}
+	all := []Finding{finef("process %d at %s", e.running.PID, e.running.PublicURL)}
+	if given := e.where; e.running.AuthURL != given.Auth || e.running.PublicURL != given.Public {
+		all = append(all, warnedf("give this command the server's own --config and variables, or restart the server",
+			"the server runs as %s with issuer %s/, the configuration here says %s and %s", e.running.PublicURL, e.running.AuthURL, given.Public, given.Issuer()).of("configuration"))
+	}
+	if e.running.Ops == "" {
+		return append(all, skippedf("the listener for operators is off").of("readiness"))
+	}
+	return append(all, e.ask(ctx)...)
+}
+
+// readiness is what /readyz answers.
+type readiness struct {
+	Status  string            `json:"status"`
+	Checks  map[string]string `json:"checks"`
+	Version string            `json:"version"`
+}
+
+// ask asks /readyz, and tells what it says of each dependency.
+func (e *Examination) ask(ctx context.Context) []Finding {
+	var answer readiness
+	status, err := getJSON(ctx, plainClient(), e.running.Ops+"/readyz", &answer)
+	if err != nil {
+		return []Finding{brokenf("look into its log; if it hangs, restart it", "%s/readyz does not answer: %s", e.running.Ops, netCause(err)).of("readiness")}
+	}
+	all := []Finding{finef("%s: %s", answer.Status, strings.Join(slices.Sorted(maps.Keys(answer.Checks)), ", ")).of("readiness")}
+	if status != http.StatusOK {
+		all[0] = brokenf("see what is found of each of these; it serves again by itself", "%s: %s", answer.Status, answer.unwell()).of("readiness")
+	}
+	if answer.Version != e.Version {
+		all = append(all, warnedf("restart the server, or use the binary that it runs", "the server is %s, this is %s", answer.Version, e.Version).of("version"))
+	}
+	return all
+}
+
+// unwell tells what does not answer ok.
+func (r readiness) unwell() string {
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(r.Checks)) {
+		if !strings.HasPrefix(r.Checks[name], "ok") {
+			all = append(all, name+": "+r.Checks[name])
+		}
+	}
+	return strings.Join(all, "; ")
+}

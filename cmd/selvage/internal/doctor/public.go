@@ -1,0 +1,213 @@
+package doctor
+
+import (
+	"context"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/selvage/selvage/cmd/selvage/internal/config"
+)
+
+// publicURL asks as clients would: for the discovery document at the public
+// address, through whatever proxies are in front.
+func (e *Examination) publicURL(ctx context.Context) []Finding {
+	var all []Finding
+	for _, at := range slices.Compact([]string{e.where.Public, e.where.Auth}) {
+		if strings.HasPrefix(at, "http:") && !(config.Where{Public: at, Auth: at}).Local() {
+			all = append(all, warnedf("put TLS in front of it, and set --public-url to https://…",
+				"%s is not https: passwords and tokens can be read on the way", at).of("encryption"))
+		}
+	}
+	if !e.alive {
+		return append(all, skippedf("%s: no server runs here", e.where.Auth))
+	}
+	if !e.Config.Services.Has(config.IDP) {
+		return append(all, skippedf("%s: this server does not serve %s", e.where.Auth, config.IDP))
+	}
+	all = append(all, e.discovery(ctx)...)
+	return append(all, e.uploads(ctx)...)
+}
+
+// discovery looks at who answers there, and as whom.
+func (e *Examination) discovery(ctx context.Context) []Finding {
+	var doc struct {
+		Issuer string `json:"issuer"`
+		JWKS   string `json:"jwks_uri"`
+	}
+	at := e.where.Auth + "/.well-known/openid-configuration"
+	status, err := getJSON(ctx, e.client(), at, &doc)
+	var moved *redirected
+	switch {
+	case errors.As(err, &moved):
+		return []Finding{brokenf(e.unmoved(moved.to), "%s is redirected to %s", at, moved.to)}
+	case err != nil && status == 0:
+		return []Finding{brokenf(e.unreached(err, "--public-url"), "%s does not answer: %s", at, netCause(err))}
+	case status == http.StatusBadGateway || status == http.StatusServiceUnavailable || status == http.StatusGatewayTimeout:
+		return []Finding{brokenf("have the proxy pass requests on to this server; for nginx:\n"+e.nginx(), "%s answers %d: a proxy answers, but does not reach the server", at, status)}
+	case err != nil || status != http.StatusOK:
+		return []Finding{brokenf("have the proxy pass every path on as it is; for nginx:\n"+e.nginx(), "%s answers %d, and not with our document", at, status)}
+	case doc.Issuer != e.where.Issuer():
+		return []Finding{brokenf("set --public-url (or --auth-url) to where clients reach this server, or have that address lead here",
+			"%s says that the issuer is %q; ours is %q, and clients compare them byte for byte", at, doc.Issuer, e.where.Issuer())}
+	}
+	if !e.sameKeys(ctx, doc.JWKS) {
+		return []Finding{brokenf("have that address lead to this server, or to one with the same database",
+			"%s is answered by another server, with other keys", e.where.Auth)}
+	}
+	return []Finding{finef("%s answers, the issuer is %s", e.where.Auth, doc.Issuer)}
+}
+
+// sameKeys reports whether a key published there is one of the server here, or
+// may be: of two nodes one may know of a new key first.
+func (e *Examination) sameKeys(ctx context.Context, there string) bool {
+	public, err := kids(ctx, e.client(), there)
+	here, hereErr := kids(ctx, plainClient(), e.running.HTTP+"/oauth/jwks")
+	return err != nil || hereErr != nil || slices.ContainsFunc(public, func(kid string) bool { return slices.Contains(here, kid) })
+}
+
+// kids gives the ids of the keys in a JWKS (RFC 7517, section 4.5).
+func kids(ctx context.Context, client *http.Client, at string) (all []string, err error) {
+	var jwks struct {
+		Keys []struct {
+			Kid string `json:"kid"`
+		} `json:"keys"`
+	}
+	if _, err := getJSON(ctx, client, at, &jwks); err != nil {
+		return nil, err
+	}
+	for _, k := range jwks.Keys {
+		all = append(all, k.Kid)
+	}
+	return all, nil
+}
+
+// uploads asks whether the largest recording would be let through, without
+// sending it: what is in front answers before it waits for a body.
+func (e *Examination) uploads(ctx context.Context) []Finding {
+	if !e.Config.Services.Has(config.Recordings) {
+		return nil
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.where.Public+"/api/laml/2010-04-01/Accounts/doctor/Recordings", unsent{})
+	if err != nil {
+		return nil
+	}
+	req.ContentLength = int64(e.Config.Recordings.MaxUpload)
+	req.Header.Set("Content-Type", "audio/wav")
+	req.Header.Set("Expect", "100-continue")
+	client := e.client()
+	resp, err := client.Do(req)
+	if err != nil {
+		return nil // it was to be sent; or nothing answers, which was told
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusRequestEntityTooLarge {
+		return nil
+	}
+	return []Finding{warnedf("raise what the proxy lets through; for nginx:\n"+e.nginx(),
+		"an upload of %s, which recordings.max_upload allows, is refused at %s", e.Config.Recordings.MaxUpload, e.where.Public).of("uploads")}
+}
+
+// unsent is a body that is announced and not sent.
+type unsent struct{}
+
+func (unsent) Read([]byte) (int, error) { return 0, errors.New("not sent") }
+
+// nginx gives the lines of a proxy in front of this server.
+func (e *Examination) nginx() string {
+	return `map $http_upgrade $connection { default upgrade; "" ""; }
+location / {
+    proxy_pass ` + e.running.HTTP + `;
+    proxy_http_version 1.1;
+    proxy_set_header Host $host;
+    proxy_set_header Upgrade $http_upgrade;
+    proxy_set_header Connection $connection;
+    proxy_request_buffering off;
+    client_max_body_size 0;
+}`
+}
+
+// unmoved says what to do where a redirect answers.
+func (e *Examination) unmoved(to string) string {
+	u, err := url.Parse(to)
+	if err == nil && strings.HasPrefix(u.Path, "/.well-known/") {
+		return "clients do not follow that: set --public-url " + u.Scheme + "://" + u.Host
+	}
+	return "have the proxy pass every path on as it is; for nginx:\n" + e.nginx()
+}
+
+// unreached says what to do where nobody answers at the host that a flag sets.
+func (e *Examination) unreached(err error, flag string) string {
+	var dns *net.DNSError
+	var unknown x509.UnknownAuthorityError
+	var name x509.HostnameError
+	switch {
+	case errors.As(err, &dns):
+		return "give that name an address in DNS, or set " + flag + " to one that has"
+	case errors.As(err, &unknown):
+		return "`selvage ca install` where it is the local authority; else complete the chain of the certificate in front"
+	case errors.As(err, &name):
+		return "have the certificate in front name that host, or set " + flag + " to one that it names"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "start what listens there, or set " + flag + " to where clients reach this server"
+	}
+	return "set " + flag + " to where clients reach this server; if that is right, look at firewalls and proxies on the way"
+}
+
+// A redirected is an answer that sends elsewhere, which clients of a discovery
+// document do not follow.
+type redirected struct{ to string }
+
+func (r *redirected) Error() string { return "redirected to " + r.to }
+
+// client trusts what this machine trusts.
+func (e *Examination) client() *http.Client { return plainClient() }
+
+func plainClient() *http.Client {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.DisableKeepAlives = true
+	transport.ExpectContinueTimeout = 2 * time.Second
+	return &http.Client{
+		Transport:     transport,
+		Timeout:       5 * time.Second,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// getJSON asks for a document. The status is 0 where nobody answered.
+func getJSON(ctx context.Context, client *http.Client, at string, into any) (status int, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
+	if err != nil {
+		return 0, err
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return 0, err
+	}
+	defer resp.Body.Close()
+	if to := resp.Header.Get("Location"); resp.StatusCode/100 == 3 && to != "" {
+		return resp.StatusCode, &redirected{to}
+	}
+	return resp.StatusCode, json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(into)
+}
+
+// netCause gives an error of a request without the request.
+func netCause(err error) string {
+	var u *url.Error
+	if errors.As(err, &u) {
+		err = u.Err
+	}
+	var e net.Error
+	if errors.As(err, &e) && e.Timeout() || errors.Is(err, context.DeadlineExceeded) {
+		return "it takes too long"
+	}
+	return err.Error()
+}

@@ -1,0 +1,70 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/selvage/selvage/cmd/selvage/internal/clock"
+	"github.com/selvage/selvage/internal/session/redis"
+)
+
+// inRedis looks at a Redis: whether it can be used, and how it is set up.
+func (e *Examination) inRedis(ctx context.Context) []Finding {
+	s, err := redis.Open(ctx, redis.Config{URL: string(e.Config.Sessions), Pool: 1})
+	if err != nil {
+		return []Finding{brokenf("set --sessions as `selvage config sample` shows, with the password in SELVAGE_SESSIONS or the file of SELVAGE_SESSIONS_FILE", "%v", err)}
+	}
+	defer s.Close()
+	before := time.Now()
+	info, err := s.Info(ctx)
+	if err == nil {
+		err = s.Probe(ctx)
+	}
+	if err != nil {
+		return []Finding{brokenf("start it, or look into its log; until then sessions are kept in the database, and logins in progress begin again", "%v", err)}
+	}
+	masters := "1 server"
+	if len(info.Servers) > 1 {
+		masters = fmt.Sprintf("%d masters", len(info.Servers))
+	}
+	all := []Finding{finef("Redis %s, %s, %s, takes writes", info.Servers[0].Version, info.Mode, masters)}
+	for _, server := range info.Servers {
+		all = append(all, redisServer(server, before)...)
+	}
+	return all
+}
+
+// redisServer tells what is wrong with a server, and that nothing is.
+func redisServer(s redis.Server, asked time.Time) (all []Finding) {
+	add := func(name string, f Finding) { all = append(all, f.of(name)) }
+	used := inUnits(uint64(s.Used)) + ", without a limit"
+	if s.Max > 0 {
+		used = fmt.Sprintf("%s of %s", inUnits(uint64(s.Used)), inUnits(uint64(s.Max)))
+	}
+	const grow = "raise maxmemory, or add masters"
+	switch {
+	case s.Policy != "noeviction" && s.Max > 0:
+		add("memory", brokenf("CONFIG SET maxmemory-policy noeviction, and the same in redis.conf",
+			"%s: when it is full it drops entries (maxmemory-policy %s): logins in progress, and counts of wrong passwords", s.Address, s.Policy))
+	case s.Max > 0 && s.Used > s.Max/100*95:
+		add("memory", brokenf(grow, "%s: %s is in use; soon it takes no writes", s.Address, used))
+	case s.Max > 0 && s.Used > s.Max/100*80:
+		add("memory", warnedf(grow, "%s: %s is in use", s.Address, used))
+	default:
+		add("memory", finef("%s: %s", s.Address, used))
+	}
+	switch {
+	case s.AOF:
+		add("persistence", finef("%s: each change is written down (appendonly)", s.Address))
+	case s.Save == "":
+		add("persistence", warnedf("CONFIG SET appendonly yes, and the same in redis.conf", "%s: nothing is written down: a restart ends logins in progress", s.Address))
+	default:
+		add("persistence", finef("%s: all is written down now and then", s.Address))
+	}
+	ahead := asked.Sub(s.Clock)
+	if ahead.Abs() > clock.Tolerated {
+		add("clock", brokenf(setClocks, "%s: this machine's is %s its", s.Address, clock.Apart(ahead)))
+	}
+	return all
+}

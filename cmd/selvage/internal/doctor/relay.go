@@ -1,0 +1,96 @@
+package doctor
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/selvage/selvage/cmd/selvage/internal/ca"
+	"github.com/selvage/selvage/cmd/selvage/internal/config"
+)
+
+// fabricHost asks where browser SDKs do: for a WebSocket on the fabric host, and
+// for the API beside it.
+func (e *Examination) fabricHost(ctx context.Context) []Finding {
+	switch {
+	case !e.alive:
+		return []Finding{skippedf("%s: no server runs here", e.where.Fabric)}
+	case !e.Config.Services.Has(config.Relay):
+		return []Finding{skippedf("%s: this server does not serve %s", e.where.Fabric, config.Relay)}
+	case e.Config.FabricHost == "" && e.running.HTTPS == "":
+		return []Finding{skippedf("there is none without HTTPS; set --fabric-host where that ends in front")}
+	}
+	all := []Finding{e.webSocket(ctx)}
+	host, port, _ := net.SplitHostPort(e.where.Fabric)
+	if _, domain, ok := strings.Cut(host, "."); ok && net.ParseIP(host) == nil && all[0].Status == Fine {
+		all = append(all, e.besideFabric(ctx, net.JoinHostPort("fabric."+domain, port)))
+	}
+	return all
+}
+
+// webSocket opens one (RFC 6455, section 4.1) and leaves.
+func (e *Examination) webSocket(ctx context.Context) Finding {
+	key := make([]byte, 16)
+	rand.Read(key)
+	resp, err := e.askFabric(ctx, e.where.Fabric, "/", http.Header{
+		"Connection": {"Upgrade"}, "Upgrade": {"websocket"}, "Sec-Websocket-Version": {"13"}, "Sec-Websocket-Key": {base64.StdEncoding.EncodeToString(key)},
+	})
+	if err != nil {
+		return brokenf(e.unreached(err, "--fabric-host"), "wss://%s does not answer: %s", e.where.Fabric, netCause(err))
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusSwitchingProtocols {
+		return brokenf("have the proxy pass the upgrade on; for nginx:\n"+e.nginx(), "wss://%s answers %d, and opens no WebSocket", e.where.Fabric, resp.StatusCode)
+	}
+	return finef("wss://%s opens WebSockets", e.where.Fabric)
+}
+
+// besideFabric asks the API at the host that SDKs make of the fabric host.
+func (e *Examination) besideFabric(ctx context.Context, host string) Finding {
+	resp, err := e.askFabric(ctx, host, "/subscriber/info", http.Header{})
+	if err != nil {
+		return brokenf("browser SDKs make that name of --fabric-host: "+e.unreached(err, "--fabric-host"), "https://%s does not answer: %s", host, netCause(err)).of("fabric API")
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusUnauthorized && e.Config.Services.Has(config.Fabric) {
+		return brokenf("have the proxy pass that host on, too; for nginx:\n"+e.nginx(), "https://%s answers %d where a token is missing", host, resp.StatusCode).of("fabric API")
+	}
+	return finef("https://%s answers", host).of("fabric API")
+}
+
+// askFabric asks over HTTPS. Names below localhost are this machine's, whatever DNS
+// says, and the local authority is trusted: whether browsers do is another check.
+func (e *Examination) askFabric(ctx context.Context, host, path string, header http.Header) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+host+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header = header
+	roots, err := x509.SystemCertPool()
+	if err != nil {
+		roots = x509.NewCertPool()
+	}
+	if text, err := os.ReadFile(filepath.Join(e.Config.Data, ca.CertFile)); err == nil {
+		roots.AppendCertsFromPEM(text)
+	}
+	client := plainClient()
+	transport := client.Transport.(*http.Transport)
+	transport.TLSClientConfig = &tls.Config{RootCAs: roots} // which leaves it at HTTP/1.1, as upgrades need
+	transport.DisableKeepAlives = false                     // which would be said in Connection
+	transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		name, port, _ := net.SplitHostPort(address)
+		if strings.HasSuffix(name, ".localhost") {
+			address = net.JoinHostPort("127.0.0.1", port)
+		}
+		return new(net.Dialer).DialContext(ctx, network, address)
+	}
+	defer transport.CloseIdleConnections()
+	return client.Do(req)
+}

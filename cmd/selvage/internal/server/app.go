@@ -1,0 +1,196 @@
+// Package server puts the services together: it opens the backends that the configuration
+// chooses, builds the services over them, and is the server that mounts what they serve, on
+// its listeners, until it is told to stop.
+//
+// [Open] alone is what a command needs that does something to an installation, beside a
+// running server or without one. Rules and protocols live in the packages that are put
+// together here.
+package server
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/selvage/selvage/cmd/selvage/internal/config"
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/fabric/kinds"
+	"github.com/selvage/selvage/fabric/relay"
+	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/idp/oidc"
+	"github.com/selvage/selvage/internal/deliver"
+	"github.com/selvage/selvage/internal/egress"
+	"github.com/selvage/selvage/internal/factor"
+	"github.com/selvage/selvage/internal/limit"
+	"github.com/selvage/selvage/internal/mail"
+	"github.com/selvage/selvage/internal/password"
+	"github.com/selvage/selvage/internal/revocation"
+	"github.com/selvage/selvage/internal/web"
+	"github.com/selvage/selvage/keys"
+	"github.com/selvage/selvage/operator"
+	"github.com/selvage/selvage/operator/dashboard"
+	"github.com/selvage/selvage/recordings"
+)
+
+// An App is the services over their backends: what the server mounts and the
+// commands call.
+type App struct {
+	Config  config.Config
+	Where   config.Where
+	version string // of the program
+
+	backends
+	Ring        *keys.Ring
+	passwords   *password.Hasher
+	policy      password.Policy
+	revocations *revocation.List
+	limits      *limit.Limiter
+	proxies     web.Proxies
+	egress      egress.Policy
+
+	Fabric          *fabric.Fabric
+	IDP             *idp.Provider
+	factors         *factor.Factors
+	operatorFactors *factor.Factors // whose passkeys work where the dashboard is
+	pages           *dashboard.API  // nil where it is not served
+	Operators       *operator.Operators
+	Recordings      *recordings.Recordings // nil without media
+	relay           *relay.Relay           // nil where it is not served
+	demo            *demoApp               // nil but in a server with demo data
+	webhooks        *deliver.Deliverer     // nil but in a server
+	logouts         *deliver.Deliverer     // likewise
+	Post            *mail.Post
+	Box             *mail.Box // that mails are kept in; nil where they are sent
+}
+
+// Options are what a server and a command want to be different.
+type Options struct {
+	Log     *slog.Logger        // told of what works and yet should not be so
+	observe func(event string)  // told what the identity provider does; nil tells nobody
+	mails   func(result string) // told what becomes of mails; nil tells nobody
+	Media   bool                // recordings are served or handled
+	version string              // of the program, which a server tells
+	check   time.Duration       // how long the database is looked through for damage
+}
+
+// Open opens the backends and builds the services.
+func Open(ctx context.Context, c config.Config, w config.Where, o Options) (_ *App, err error) {
+	a := &App{Config: c, Where: w, version: o.version}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, a.Close())
+		}
+	}()
+	kindsLoaded := make(chan struct{}) // beside the database: both take a while
+	var all *kinds.Catalog
+	var kindsErr error
+	go func() {
+		defer close(kindsLoaded)
+		all, kindsErr = kinds.Load(c.KindsDir())
+	}()
+	if err := a.openStore(ctx, c, o.check); err != nil {
+		return nil, err
+	}
+	if a.Ring, err = OpenRing(ctx, c, a.Store, o.Log); err != nil {
+		return nil, err
+	}
+	if err := a.openSessions(ctx, c, o.Log); err != nil {
+		return nil, err
+	}
+	if o.Media {
+		if err := a.openMedia(c); err != nil {
+			return nil, err
+		}
+	}
+	a.revocations = revocation.New(a.Store, nil)
+	if err := a.revocations.Sync(ctx); err != nil {
+		return nil, err
+	}
+	if <-kindsLoaded; kindsErr != nil {
+		return nil, kindsErr
+	}
+	if a.factors, err = factor.New(factor.Config{Store: a.Store, Sessions: a.sessions, Ring: a.Ring, AuthURL: w.Auth}); err != nil {
+		return nil, err
+	}
+	if a.operatorFactors, err = factor.New(factor.Config{Store: a.Store, Sessions: a.sessions, Ring: a.Ring, AuthURL: w.Public}); err != nil {
+		return nil, err
+	}
+	if err := a.openPolicy(); err != nil {
+		return nil, err
+	}
+	a.build(all, o.observe)
+	return a, a.openPost(o.Log, o.mails)
+}
+
+// build makes the services. They meet here: the fabric asks the identity
+// provider whether a login lives, which asks it for subscribers and tokens.
+func (a *App) build(all *kinds.Catalog, observe func(event string)) {
+	a.passwords = password.New(a.Config.Password.Parallel)
+	a.limits = limit.New(a.sessions, rates(a.Config))
+	a.proxies.Set(a.Config.TrustedProxies.Prefixes())
+	a.egress = egress.Policy{Allow: a.Config.Egress.Allow}
+	a.Fabric = fabric.New(fabric.Config{
+		Store: a.Store, Ring: a.Ring, Kinds: all, Passwords: a.passwords, Revocations: a.revocations, Sessions: a.sessions,
+		Host: a.Where.Fabric, Issuer: a.Where.Issuer(),
+		Live:        func(ctx context.Context, sid string) error { return a.IDP.Live(ctx, sid) },
+		EmbedLimits: fabric.EmbedLimits{Tokens: int(a.Config.Limits.EmbedTokens), Sockets: int(a.Config.Limits.EmbedSockets)},
+		Weak:        a.policy.Weak, MinPassword: a.policy.MinLength,
+		EndLogin: func(ctx context.Context, sid string) error { return a.IDP.EndSession(ctx, sid) },
+		RevokeConsent: func(ctx context.Context, subscriberID, clientID string) error {
+			return a.IDP.RevokeConsent(ctx, subscriberID, clientID)
+		},
+		Factors:  a.factors,
+		CheckURL: a.egress.Check, Export: a.export, Erased: a.erased,
+	})
+	a.IDP = idp.New(idp.Config{
+		Store: a.Store, Subscribers: a.Store, Sessions: a.sessions, Fabric: a.Fabric, Passwords: a.passwords, Factors: a.factors,
+		Ring: a.Ring, Revocations: a.revocations, Issuer: a.Where.Issuer(), Lifetimes: lifetimes(a.Config), Observe: observe,
+		CheckURL: a.egress.Check, Fetch: a.egress.Fetcher(),
+		DeviceGuesses: int(a.Config.Limits.DeviceCodes), Limits: a.limits,
+	})
+	a.Operators = operator.New(operator.Config{
+		Store: a.Store, Passwords: a.passwords, Weak: a.policy.Weak, Limits: a.limits, Sessions: a.sessions, Idle: time.Duration(a.Config.Operators.Idle), Absolute: time.Duration(a.Config.Operators.Absolute),
+	})
+	if a.media == nil {
+		return
+	}
+	a.Recordings = recordings.New(recordings.Config{
+		Store: a.Store, Media: a.media, MaxUpload: int64(a.Config.Recordings.MaxUpload), Wait: time.Duration(a.Config.Recordings.Wait), Links: a.Ring,
+		SubscriberOf: func(ctx context.Context, projectID, address string) (string, error) {
+			return a.Fabric.SubscriberOf(ctx, projectID, address, "")
+		},
+	})
+}
+
+// serveRelay makes the relay, if it is asked for. observe is told of its messages.
+func (a *App) serveRelay(log *slog.Logger, observe func(method, result string)) {
+	if a.serves(config.Relay) {
+		limits := a.Config.Limits
+		a.relay = relay.New(relay.Config{
+			Fabric: a.Fabric, Observe: observe, Log: log,
+			Limits: relay.Limits{PerCaller: limits.RelaySockets.OrNone(), PerNetwork: limits.RelayUnauthenticated.OrNone()},
+		})
+	}
+}
+
+// serveDeliveries makes what tells webhooks of events, and clients of logouts. Every node
+// does, whatever it serves. webhook and logout are told of each attempt.
+func (a *App) serveDeliveries(log *slog.Logger, webhook, logout func(result string)) {
+	a.webhooks = deliver.New(deliver.Config{
+		Queue: a.Store.Webhooks(), Client: a.egress.Client(), Writer: deliver.Signed(a.Fabric.SigningKey), Agent: "selvage", Observe: webhook, Log: log,
+	})
+	a.logouts = deliver.New(deliver.Config{
+		Queue: a.Store.Logouts(), Client: a.egress.Client(), Writer: oidc.LogoutWriter(a.IDP), Verdict: oidc.LogoutVerdict,
+		Agent: "selvage", What: "client", Observe: logout, Log: log,
+	})
+}
+
+// lifetimes gives those of the configuration.
+func lifetimes(c config.Config) idp.Lifetimes {
+	return idp.Lifetimes{
+		Code: time.Duration(c.Tokens.Code), AccessFabric: time.Duration(c.Tokens.AccessFabric), AccessJWT: time.Duration(c.Tokens.AccessJWT),
+		RefreshIdle: time.Duration(c.Tokens.RefreshIdle), RefreshAbsolute: time.Duration(c.Tokens.RefreshAbsolute),
+		BrowserIdle: time.Duration(c.Session.Idle), BrowserAbsolute: time.Duration(c.Session.Absolute),
+	}
+}

@@ -1,0 +1,83 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"path/filepath"
+
+	"github.com/selvage/selvage/cmd/selvage/internal/config"
+	"github.com/selvage/selvage/cmd/selvage/internal/datadir"
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/operator"
+)
+
+// setupFile keeps the link for the first operator where no terminal gets to see it.
+const setupFile = "setup-link.txt"
+
+// owner is the role of who comes first: an owner of the installation.
+var owner = operator.Membership{Role: operator.Owner}
+
+// firstOperator makes a link for the first operator, where there is neither. It gives
+// the link: "" on every other start.
+func (a *App) firstOperator(ctx context.Context) (link string, err error) {
+	if !a.serves(config.Dashboard) {
+		return "", nil
+	}
+	if link, err = a.setupLink(ctx); err != nil || link == "" {
+		return "", err
+	}
+	return link, datadir.Replace(filepath.Join(a.Config.Data, setupFile), []byte(link+"\n"), 0o600)
+}
+
+// setupLink makes the link for the first operator, "" where there is one, or a link.
+func (a *App) setupLink(ctx context.Context) (string, error) {
+	_, token, err := a.Operators.First(ctx)
+	if errors.Is(err, problem.Conflict) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	return a.SetupURL(token), nil
+}
+
+// SetupURL gives the link of a token.
+func (a *App) SetupURL(token string) string {
+	return a.Where.Public + "/dashboard/setup?" + url.Values{"token": {token}}.Encode()
+}
+
+// bootstrap makes the owner of the configuration where there is no operator, with an API
+// key if one is said. Of several nodes that start together one does.
+func (a *App) bootstrap(ctx context.Context) error {
+	c := a.Config
+	if c.BootstrapAdminEmail == "" {
+		return nil
+	}
+	some, err := a.Operators.List(ctx, page.Query{Size: 1})
+	if err != nil || len(some.Items) > 0 {
+		return err
+	}
+	_, err = a.Operators.Create(ctx, operator.Input{Email: &c.BootstrapAdminEmail, Password: &c.BootstrapAdminPassword, Roles: []operator.Membership{owner}})
+	if errors.Is(err, problem.Conflict) {
+		return nil
+	}
+	if err != nil || c.BootstrapAdminAPIToken == "" {
+		return err
+	}
+	projects, err := a.Fabric.ListProjects(ctx, page.Query{Size: 1})
+	if err != nil {
+		return err
+	}
+	if len(projects.Items) == 0 {
+		p, err := a.Fabric.CreateProject(ctx, "Default")
+		if err != nil {
+			return err
+		}
+		projects.Items = []fabric.Project{p}
+	}
+	name := "bootstrap"
+	return a.Fabric.AdoptAPIKey(ctx, projects.Items[0].ID, fabric.APIKeyInput{Name: &name, Scopes: fabric.Scopes()}, c.BootstrapAdminAPIToken)
+}

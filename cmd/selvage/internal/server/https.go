@@ -1,0 +1,76 @@
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"log/slog"
+	"net"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/selvage/selvage/cmd/selvage/internal/ca"
+	"github.com/selvage/selvage/cmd/selvage/internal/certs"
+	"github.com/selvage/selvage/cmd/selvage/internal/config"
+)
+
+// certificates are what the HTTPS listener shows: of the local authority, from
+// files, or by ACME.
+type certificates interface {
+	TLS() *tls.Config
+	Reload() error
+	Ends() time.Time // of the one that does first; zero while one is missing
+}
+
+// Those that others vouch for have something to do while the server runs, and
+// ACME has challenges to answer over HTTP.
+type (
+	runner     interface{ Run(ctx context.Context) }
+	challenged interface {
+		Handler(next http.Handler) http.Handler
+	}
+)
+
+var (
+	_ certificates = (*ca.Authority)(nil)
+	_ certificates = (*certs.Files)(nil)
+	_ certificates = (*certs.ACME)(nil)
+	_ runner       = (*certs.Files)(nil)
+	_ runner       = (*certs.ACME)(nil)
+	_ challenged   = (*certs.ACME)(nil)
+)
+
+// openCertificates opens what is configured. The app shares with other nodes what
+// ACME gives.
+func openCertificates(c config.Config, a *App, log *slog.Logger) (certificates, error) {
+	switch {
+	case c.TLS.Cert != "":
+		return certs.OpenFiles(certs.FilesConfig{Cert: string(c.TLS.Cert), Key: string(c.TLS.Key), Hosts: c.SecureHosts(), Log: log})
+	case len(c.TLS.ACME.Hosts) > 0:
+		return certs.OpenACME(certs.ACMEConfig{
+			Hosts: c.TLS.ACME.Hosts, Email: c.TLS.ACME.Email, Directory: string(c.TLS.ACME.Directory), CA: string(c.TLS.ACME.CA),
+			Store: a.Store, Sealer: a.Ring, Log: log,
+		})
+	}
+	return ca.Open(ca.Config{Dir: c.Data, Hosts: c.Certified()})
+}
+
+// strictTransport has browsers come back over HTTPS alone to the hosts of the URLs
+// that say https (RFC 6797). It is for a host with all its ports, so that those of
+// this machine, where others have theirs, are left out.
+func strictTransport(c config.Config, next http.Handler) http.Handler {
+	hosts := slices.DeleteFunc(c.SecureHosts(), func(h string) bool { return config.LocalHost(h) || net.ParseIP(h) != nil })
+	if len(hosts) == 0 {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host, _, err := net.SplitHostPort(r.Host)
+		if err != nil {
+			host = r.Host
+		}
+		if slices.Contains(hosts, host) {
+			w.Header().Set("Strict-Transport-Security", "max-age=31536000")
+		}
+		next.ServeHTTP(w, r)
+	})
+}

@@ -1,0 +1,34 @@
+package server
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/selvage/selvage/cmd/selvage/internal/config"
+)
+
+func TestStrictTransport(t *testing.T) {
+	for _, tt := range []struct {
+		public, auth config.BaseURL
+		host         string
+		want         bool
+	}{
+		{"https://pbx.example.org", "", "pbx.example.org", true},
+		{"https://pbx.example.org:8443", "", "pbx.example.org:8443", true},
+		{"http://pbx.example.org", "https://id.example.org", "id.example.org", true},
+		{"http://pbx.example.org", "https://id.example.org", "pbx.example.org", false},
+		{"https://pbx.example.org", "", "localhost", false},
+		{"https://localhost:8443", "", "localhost:8443", false}, // all ports of this machine would be meant
+		{"https://id.localhost:8443", "", "id.localhost:8443", false},
+		{"https://192.0.2.1", "", "192.0.2.1", false},
+		{"", "", "pbx.example.org", false},
+	} {
+		w, r := httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil)
+		r.Host = tt.host
+		strictTransport(config.Config{PublicURL: tt.public, AuthURL: tt.auth}, http.NotFoundHandler()).ServeHTTP(w, r)
+		if got := w.Header().Get("Strict-Transport-Security") != ""; got != tt.want {
+			t.Errorf("with %q and %q, an answer to %s is strict: %v, want %v", tt.public, tt.auth, tt.host, got, tt.want)
+		}
+	}
+}

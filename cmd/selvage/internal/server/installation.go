@@ -1,0 +1,102 @@
+package server
+
+import (
+	"context"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/google/uuid"
+
+	"github.com/selvage/selvage/cmd/selvage/internal/config"
+	"github.com/selvage/selvage/cmd/selvage/internal/doctor"
+	"github.com/selvage/selvage/internal/mail"
+	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/keys"
+	"github.com/selvage/selvage/operator/dashboard"
+)
+
+// installation gives what owners see and do in the dashboard beyond projects.
+func (a *App) installation() dashboard.Installation {
+	return dashboard.Installation{
+		Policies: a.policies, Keys: a.shownKeys, Rotate: a.rotateUse, Mails: a.mailState, TestMail: a.sendTest, Examine: a.examine,
+	}
+}
+
+// policyGroups are the parts of the configuration that are rules for people.
+var policyGroups = []string{"limits", "password", "session", "operators", "tokens", "keys", "audit", "recordings", "mail"}
+
+// policies gives the rules that the configuration sets, but secrets.
+func (a *App) policies() (all []dashboard.Policy) {
+	for _, s := range config.Settings() {
+		group, _, ok := strings.Cut(s.Path, ".")
+		if !ok || s.Secret || !slices.Contains(policyGroups, group) {
+			continue
+		}
+		all = append(all, dashboard.Policy{
+			Group: group, Key: s.Path, Value: s.Show(a.Config), Default: s.Default, Means: s.Meaning(), Variable: s.Env(),
+		})
+	}
+	slices.SortStableFunc(all, func(x, y dashboard.Policy) int {
+		return slices.Index(policyGroups, x.Group) - slices.Index(policyGroups, y.Group)
+	})
+	return all
+}
+
+func (a *App) shownKeys(ctx context.Context) (all []dashboard.RingKey, err error) {
+	records, err := a.Store.RingKeys(ctx)
+	for _, r := range records {
+		all = append(all, dashboard.RingKey{Kid: r.Kid, Use: string(r.Use), State: string(r.State), Created: r.Created, Since: r.Activated, Over: r.Retired})
+	}
+	return all, err
+}
+
+func (a *App) rotateUse(ctx context.Context, name string) error {
+	use := keys.Use(name)
+	if !slices.Contains(keys.Uses(), use) {
+		return problem.NoSuch("use")
+	}
+	_, err := a.Ring.Rotate(ctx, use, false)
+	return err
+}
+
+func (a *App) mailState(ctx context.Context) (m dashboard.MailState, err error) {
+	sender := a.sender()
+	m.From, m.Way = strings.TrimSpace(sender.Name+" <"+sender.Address+">"), "by the server of mail.url"
+	if a.Box != nil {
+		m.Way = "nowhere: mails are kept, since mail.url is “log:”"
+		if a.showsMailbox() {
+			m.Box = a.Where.Public + "/dev/mail"
+		}
+	}
+	waits, err := a.Store.ListLetters(ctx, mail.Pending, page.Query{Size: page.DefaultSize})
+	if err != nil {
+		return m, err
+	}
+	dead, err := a.Store.ListLetters(ctx, mail.Dead, page.Query{Size: 10})
+	m.Waits = len(waits.Items)
+	for _, l := range dead.Items {
+		m.Dead = append(m.Dead, dashboard.DeadMail{Kind: string(l.Kind), To: l.To, Why: l.Error, Created: l.Created})
+	}
+	return m, err
+}
+
+func (a *App) sendTest(ctx context.Context, to string) error {
+	return a.Post.Deliver(ctx, uuid.NewString(), mail.Draft{Kind: mail.Test, To: to, Brand: mail.Brand{Name: "selvage"}})
+}
+
+// examining lets one look at a time: each opens databases and files.
+var examining sync.Mutex
+
+// examine looks for what is wrong, as `selvage doctor` does beside a server.
+func (a *App) examine(ctx context.Context) (all []dashboard.Finding) {
+	examining.Lock()
+	defer examining.Unlock()
+	e := &doctor.Examination{Config: a.Config, Getenv: os.Getenv, Version: a.version}
+	for _, f := range e.Examine(ctx) {
+		all = append(all, dashboard.Finding{Group: f.Group, Name: f.Name, Found: f.Found, Remedy: f.Remedy, Status: string(f.Status)})
+	}
+	return all
+}

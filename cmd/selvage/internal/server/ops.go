@@ -1,0 +1,96 @@
+package server
+
+import (
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"strings"
+	"sync/atomic"
+
+	"github.com/selvage/selvage/cmd/selvage/internal/config"
+	"github.com/selvage/selvage/internal/web"
+)
+
+// An ops is what operators and their machines ask, on a listener of its own.
+type ops struct {
+	config   config.Config
+	metrics  *metrics
+	needs    *dependencies
+	stopping *atomic.Bool
+	version  string
+}
+
+// Handler serves:
+//
+//	GET  /debug/pprof/
+//	GET  /healthz
+//	GET  /metrics
+//	GET  /readyz
+func (o ops) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/debug/pprof/", pprof.Index)
+	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
+	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	mux.HandleFunc("GET /healthz", o.healthy)
+	mux.Handle("GET /metrics", o.metrics.handler())
+	mux.HandleFunc("GET /readyz", o.ready)
+	return o.byAddress(mux)
+}
+
+// byAddress refuses names to browsers, and on loopback to everyone: a page in an
+// operator's browser could have a name of its own lead here (DNS rebinding), and
+// then read what is answered.
+func (o ops) byAddress(next http.Handler) http.Handler {
+	local := o.config.ListenOps.Loopback()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host, _, err := net.SplitHostPort(r.Host)
+		if err != nil {
+			host = r.Host
+		}
+		if host != "localhost" && net.ParseIP(strings.Trim(host, "[]")) == nil && (local || isBrowser(r)) {
+			http.Error(w, "ask for this by address", http.StatusMisdirectedRequest)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// isBrowser reports whether a browser sent a request.
+func isBrowser(r *http.Request) bool {
+	for _, name := range []string{"Sec-Fetch-Site", "Origin", "Referer", "Accept-Language"} {
+		if r.Header.Get(name) != "" {
+			return true
+		}
+	}
+	return strings.HasPrefix(r.UserAgent(), "Mozilla/")
+}
+
+// healthy serves GET /healthz: the process runs, whatever it depends on.
+func (o ops) healthy(w http.ResponseWriter, _ *http.Request) {
+	_ = web.JSON(w, http.StatusOK, map[string]string{"status": "ok"}) // a map of strings always encodes
+}
+
+// A readiness is what /readyz answers.
+type readiness struct {
+	Status  string            `json:"status"`
+	Checks  map[string]string `json:"checks"`
+	Version string            `json:"version"`
+}
+
+// ready serves GET /readyz: requests may be sent here. It fails first when the
+// server is told to stop.
+func (o ops) ready(w http.ResponseWriter, _ *http.Request) {
+	a, status := readiness{"ready", make(map[string]string), o.version}, http.StatusOK
+	for name, said := range o.needs.check() {
+		a.Checks[name] = said.String()
+		if said.err != nil {
+			a.Status, status = "not ready", http.StatusServiceUnavailable
+		}
+	}
+	if o.stopping.Load() {
+		a.Status, status = "stopping", http.StatusServiceUnavailable
+	}
+	_ = web.JSON(w, status, a) // a struct of strings always encodes
+}

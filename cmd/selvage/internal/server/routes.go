@@ -1,0 +1,211 @@
+package server
+
+import (
+	"io"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/selvage/selvage/cmd/selvage/internal/apidoc"
+	"github.com/selvage/selvage/cmd/selvage/internal/config"
+	"github.com/selvage/selvage/cmd/selvage/internal/console"
+	"github.com/selvage/selvage/cmd/selvage/internal/manual"
+	"github.com/selvage/selvage/fabric/relay"
+	"github.com/selvage/selvage/fabric/rest"
+	"github.com/selvage/selvage/idp/oidc"
+	"github.com/selvage/selvage/internal/web"
+	"github.com/selvage/selvage/internal/words"
+	"github.com/selvage/selvage/openapi"
+	"github.com/selvage/selvage/operator/dashboard"
+	"github.com/selvage/selvage/recordings/laml"
+	relayrest "github.com/selvage/selvage/recordings/rest"
+	"github.com/selvage/selvage/sdk"
+	"github.com/selvage/selvage/static"
+	"github.com/selvage/selvage/templates"
+)
+
+// routes mounts the services that are asked for on one mux, by path: the Host
+// header picks nothing.
+func (a *App) routes(log *slog.Logger) (http.Handler, error) {
+	mux := http.NewServeMux()
+	mount := func(h http.Handler, paths ...string) {
+		for _, p := range paths {
+			mux.Handle(p, h)
+		}
+	}
+	mount(http.HandlerFunc(notFound), "/")
+	mount(static.Handler(), static.Prefix)
+	mount(orNotFound(soon(sdk.Handler)), sdk.Prefix)
+	docs := apidoc.New(apidoc.Config{Config: openapi.Config{Kinds: a.Fabric.Kinds(), PublicURL: a.Where.Public, AuthURL: a.Where.Auth}, Log: log, Guides: manual.Nav("")})
+	mount(orNotFound(docs.Handler()), "/docs", apidoc.Prefix)
+	mount(orNotFound(manual.Handler(log)), manual.Prefix)
+	if a.serves(config.IDP) {
+		api, err := oidc.New(oidc.Config{Provider: a.IDP, Sessions: a.sessions, AuthURL: a.Where.Auth, Mailbox: a.showsMailbox(), Log: log})
+		if err != nil {
+			return nil, err
+		}
+		mount(orNotFound(api.Handler()), pathsOf(api.Routes())...)
+	}
+	if a.showsMailbox() {
+		mount(orNotFound(mailbox{a.Box, log}.Handler()), "/dev/mail", "/dev/mail/")
+	}
+	if a.serves(config.Fabric) {
+		api := rest.New(rest.Config{Fabric: a.Fabric, Clients: a.IDP, Access: a.IDP.OpenAccessToken, Admit: a.admit, Log: log})
+		mount(soon(api.Handler), "/api/fabric", "/api/fabric/", "/api/project", "/api/project/", "/subscriber/")
+	}
+	if a.serves(config.Dashboard) {
+		var err error
+		a.pages, err = dashboard.New(dashboard.Config{
+			Operators: a.Operators, Fabric: a.Fabric, Clients: a.IDP, Recordings: a.Recordings, PublicURL: a.Where.Public, AuthURL: a.Where.Auth,
+			Factors: a.operatorFactors, RequireFactor: a.Config.Operators.RequireFactor.Roles(a.Local()), Audit: a.Store.ListAudit, SecretsShown: a.Store.SecretsShown, Health: a.healthOf(log), Installation: a.installation(), Log: log,
+		})
+		if err != nil {
+			return nil, err
+		}
+		mount(orNotFound(soon(a.pages.Handler)), dashboard.Prefix, dashboard.Prefix+"/")
+	}
+	if a.serves(config.Recordings) {
+		offload, err := offload(a.Config)
+		if err != nil {
+			return nil, err
+		}
+		api := laml.New(laml.Config{
+			Recordings: a.Recordings, Credentials: a.caller, Miss: a.miss, PublicURL: a.Where.Public, Encoders: a.Config.Recordings.MP3Parallel, Offload: offload, Log: log,
+		})
+		mount(soon(api.Handler), "/api/laml/", "/2010-04-01/")
+		native := relayrest.New(relayrest.Config{Recordings: a.Recordings, Credentials: a.caller, MediaURLs: api.MediaURLs, Log: log})
+		mount(soon(native.Handler), relayrest.Prefix, relayrest.Prefix+"/")
+	}
+	mux.HandleFunc("GET "+demoPath, a.showDemo)
+	mux.HandleFunc("GET /robots.txt", robots)
+	mux.HandleFunc("GET /{$}", a.front)
+	return plainPath(mux), nil
+}
+
+// soon has a handler made a moment later, when a start is over. Who asks for it before waits:
+// comparing the patterns of some hundred routes takes longer than opening the keys.
+func soon(make func() http.Handler) http.Handler {
+	var h http.Handler
+	made := sync.OnceFunc(func() { h = make() })
+	time.AfterFunc(50*time.Millisecond, made)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		made()
+		h.ServeHTTP(w, r)
+	})
+}
+
+// pathsOf gives the paths of patterns, each once. A mux for each of them answers methods
+// that it does not take.
+func pathsOf(patterns []string) (all []string) {
+	for _, p := range patterns {
+		if _, path, ok := strings.Cut(p, " "); ok {
+			p = path
+		}
+		if !slices.Contains(all, p) {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+func (a *App) serves(service string) bool { return a.Config.Services.Has(service) }
+
+// front serves GET /: SDKs open a socket there, people come to the door.
+func (a *App) front(w http.ResponseWriter, r *http.Request) {
+	if a.relay != nil && relay.Wanted(r) {
+		a.relay.ServeHTTP(w, r)
+		return
+	}
+	a.door(w, r)
+}
+
+// door serves GET /: what runs here.
+func (a *App) door(w http.ResponseWriter, r *http.Request) {
+	page := templates.Home{Version: a.version}
+	for _, l := range a.links() {
+		page.Links = append(page.Links, templates.Link{Title: l.title, URL: l.url, Text: l.text, API: l.api})
+	}
+	_ = templates.Write(w, page, templates.Options{View: viewOf(r)}) // it was parsed at the start
+}
+
+// viewOf says how the browser of r is shown pages.
+func viewOf(r *http.Request) templates.View { return templates.View{Theme: web.Theme(r)} }
+
+// wordsOf gives the language of the browser of r.
+func wordsOf(r *http.Request) *words.Words {
+	return words.Choose(web.Language(r), r.Header.Get("Accept-Language"))
+}
+
+// robots serves GET /robots.txt: nothing here is for search engines.
+func robots(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	_, _ = io.WriteString(w, "User-agent: *\nDisallow: /\n") // the client may have gone
+}
+
+// plainPath understands paths with one slash too many, which clients make of an
+// issuer that ends in one: //.well-known/openid-configuration.
+func plainPath(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "//.well-known/") {
+			r.URL.Path, r.URL.RawPath = r.URL.Path[1:], ""
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// notFound answers what nobody serves: as JSON where programs ask, else as a page.
+func notFound(w http.ResponseWriter, r *http.Request) { unserved(w, r, http.StatusNotFound) }
+
+// apis are the prefixes below which programs ask.
+var apis = []string{"/api/", "/2010-04-01/", "/oauth/", "/subscriber/", "/.well-known/", "/ingest/"}
+
+func unserved(w http.ResponseWriter, r *http.Request, status int) {
+	if slices.ContainsFunc(apis, func(p string) bool { return strings.HasPrefix(r.URL.Path, p) }) {
+		_ = web.JSON(w, status, map[string]string{"error": http.StatusText(status)}) // a map of strings always encodes
+		return
+	}
+	v := viewOf(r)
+	v.Words = wordsOf(r)
+	page := templates.Error{Title: v.Words.Say("not-found.title"), Text: v.Words.Say("not-found.text")}
+	if status == http.StatusMethodNotAllowed {
+		page.Title, page.Text = v.Words.Say("not-so.title"), v.Words.Say("not-so.text", "Method", console.Printable(r.Method))
+	}
+	_ = templates.Write(w, page, templates.Options{Status: status, View: v}) // it was parsed at the start
+}
+
+// orNotFound answers for a mux of pages what the mux does not serve.
+func orNotFound(mux http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mux.ServeHTTP(&unmatched{ResponseWriter: w, r: r}, r)
+	})
+}
+
+// unmatched replaces the text by which a mux says that no pattern of its
+// matches.
+type unmatched struct {
+	http.ResponseWriter
+	r        *http.Request
+	replaced bool
+}
+
+func (w *unmatched) WriteHeader(status int) {
+	if w.r.Pattern == "" && (status == http.StatusNotFound || status == http.StatusMethodNotAllowed) {
+		w.replaced = true
+		unserved(w.ResponseWriter, w.r, status)
+		return
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *unmatched) Write(p []byte) (int, error) {
+	if w.replaced {
+		return len(p), nil
+	}
+	return w.ResponseWriter.Write(p)
+}
+
+// Unwrap lets http.ResponseController find the real writer.
+func (w *unmatched) Unwrap() http.ResponseWriter { return w.ResponseWriter }

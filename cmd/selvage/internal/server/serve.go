@@ -1,0 +1,275 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/selvage/selvage/cmd/selvage/internal/clock"
+	"github.com/selvage/selvage/cmd/selvage/internal/config"
+	"github.com/selvage/selvage/cmd/selvage/internal/console"
+	"github.com/selvage/selvage/cmd/selvage/internal/datadir"
+	"github.com/selvage/selvage/internal/audit"
+	"github.com/selvage/selvage/internal/span"
+	"github.com/selvage/selvage/internal/web"
+)
+
+// A server is a running selvage: listeners in front of an app.
+type server struct {
+	given    Config
+	app      *App
+	log      *slog.Logger
+	level    *slog.LevelVar
+	metrics  *metrics
+	stopping atomic.Bool
+	ports    ports
+	certs    certificates // of ports.tls
+	servers  []*http.Server
+	ops      *http.Server // the one of servers for operators, or nil
+	failed   chan error
+	signals  chan os.Signal
+}
+
+// ports are the opened listeners; tls and ops may be nil.
+type ports struct {
+	http, tls, ops net.Listener
+}
+
+// lookThrough is how long a start looks through an SQLite file for damage: a
+// gigabyte in the cache of the system, or what a disk reads in that time. A large one is
+// used meanwhile.
+const lookThrough = time.Second
+
+// Config is what a server is started with.
+type Config struct {
+	Config         config.Config
+	Reload         func() (config.Config, error) // reads it anew
+	Version        string                        // of the program
+	Getenv         func(string) string
+	Hashes         func() *exec.Cmd // is the process in which passwords are hashed
+	Stdout, Stderr io.Writer
+}
+
+// Serve serves until ctx ends or the process is told to stop.
+func Serve(ctx context.Context, g Config) (err error) {
+	conf := g.Config
+	ctx = audit.With(ctx, &audit.Origin{Actor: audit.Actor{Kind: audit.System}})
+	s := &server{given: g, level: new(slog.LevelVar), metrics: newMetrics(g.Version), failed: make(chan error, 3)}
+	s.listenToSignals()
+	defer signal.Stop(s.signals)
+	s.level.Set(slog.Level(conf.Log.Level))
+	s.log = console.NewLogger(g.Stderr, conf.Log.Format, s.level)
+	slog.SetDefault(console.NewLogger(g.Stderr, conf.Log.Format, slog.LevelError)) // of libraries that take no logger
+	if err := datadir.Make(conf.Data); err != nil {
+		return err
+	}
+	lock, err := datadir.Lock(conf.Data)
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	if s.ports, err = openPorts(ctx, conf); err != nil {
+		return err
+	}
+	w := config.Locate(conf, portIn(s.ports.http), portIn(s.ports.tls))
+	for _, warning := range conf.Warnings() {
+		s.log.Warn(warning, "public_url", w.Public, "auth_url", w.Auth)
+	}
+	if s.app, err = Open(ctx, conf, w, Options{
+		Log: s.log, observe: s.metrics.event, mails: s.metrics.mail, Media: conf.Services.Has(config.Recordings), check: lookThrough, version: g.Version,
+	}); err != nil {
+		return errors.Join(err, s.ports.close())
+	}
+	if err := clock.Source(s.app.Store.Clock).Check(ctx, s.log); err != nil {
+		return errors.Join(err, s.app.Close(), s.ports.close())
+	}
+	s.app.serveRelay(s.log, s.metrics.message)
+	s.app.serveDeliveries(s.log, s.metrics.webhook, s.metrics.logout)
+	s.metrics.watch(s.app)
+	if s.ports.tls != nil {
+		if s.certs, err = openCertificates(conf, s.app, s.log); err != nil {
+			return errors.Join(err, s.ports.close(), s.app.Close())
+		}
+		s.metrics.watchCertificates(s.certs)
+	}
+	err = s.run(ctx)
+	return errors.Join(err, s.app.Close())
+}
+
+// run serves until the process is told to stop.
+func (s *server) run(ctx context.Context) error {
+	handler, err := s.app.routes(s.log)
+	if err != nil {
+		return errors.Join(err, s.ports.close())
+	}
+	if err := s.app.bootstrap(ctx); err != nil {
+		return errors.Join(err, s.ports.close())
+	}
+	first, err := s.app.firstRun(ctx)
+	if err != nil {
+		return errors.Join(err, s.ports.close())
+	}
+	if err := s.app.openDemo(ctx); err != nil {
+		return errors.Join(err, s.ports.close())
+	}
+	setup, err := s.app.firstOperator(ctx)
+	if err != nil {
+		return errors.Join(err, s.ports.close())
+	}
+	s.app.passwords.Apart(s.given.Hashes, func(err error) { s.log.Warn("passwords are hashed beside requests", "error", err) })
+	defer s.app.passwords.Close()
+	background, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var work sync.WaitGroup
+	defer work.Wait()
+	defer stop()
+	work.Go(func() { s.app.revocations.Run(background) })
+	work.Go(func() { boundMemory(background, s.given.Getenv) })
+	work.Go(func() { s.app.Ring.Run(background, s.log) })
+	for _, run := range s.unhurried() {
+		work.Go(func() {
+			select {
+			case <-background.Done():
+			case <-time.After(restAfter):
+				run(background)
+			}
+		})
+	}
+	if s.app.relay != nil {
+		work.Go(func() { s.app.relay.Run(background) })
+	}
+
+	if c, ok := s.certs.(challenged); ok {
+		handler = c.Handler(handler)
+	}
+	s.start(s.app.proxies.Handler(web.Outer(strictTransport(s.app.Config, patientBodies(handler, patience)), s.log, s.metrics.request)))
+	if r, ok := s.certs.(runner); ok {
+		work.Go(func() { r.Run(background) })
+	}
+	if err := s.running().Write(s.app.Config.Data); err != nil {
+		return errors.Join(err, s.shutdown(ctx))
+	}
+	defer os.Remove(filepath.Join(s.app.Config.Data, datadir.RunFile))
+	s.greet(first, setup)
+	return s.wait(ctx)
+}
+
+// restAfter is how long after its start a server begins what nobody waits for: the first
+// requests go before it.
+const restAfter = 500 * time.Millisecond
+
+// unhurried is what a server does beside requests, which may begin a little later.
+func (s *server) unhurried() []func(context.Context) {
+	a := s.app
+	return []func(context.Context){
+		func(ctx context.Context) { a.sweep(ctx, s.log) },
+		a.webhooks.Run, a.logouts.Run, a.Post.Run,
+		func(ctx context.Context) {
+			a.Fabric.WatchPresence(ctx, func(err error) { s.log.Error("looking who is online no more", "error", err) })
+		},
+	}
+}
+
+// start serves on all listeners.
+func (s *server) start(h http.Handler) {
+	public := newServer(h, s.log)
+	s.servers = append(s.servers, public)
+	go func() { s.failed <- public.Serve(s.ports.http) }()
+	if s.ports.tls != nil {
+		secure := newServer(h, s.log)
+		secure.TLSConfig = s.certs.TLS()
+		s.servers = append(s.servers, secure)
+		go func() { s.failed <- secure.ServeTLS(s.ports.tls, "", "") }()
+	}
+	if s.ports.ops != nil {
+		s.ops = newServer(ops{s.app.Config, s.metrics, &dependencies{log: s.log, all: s.app.needs()}, &s.stopping, s.given.Version}.Handler(), s.log)
+		s.servers = append(s.servers, s.ops)
+		go func() { s.failed <- s.ops.Serve(s.ports.ops) }()
+	}
+}
+
+// running says where the server is reached.
+func (s *server) running() datadir.Running {
+	r := datadir.Running{PID: os.Getpid(), HTTP: "http://" + s.ports.http.Addr().String(), PublicURL: s.app.Where.Public, AuthURL: s.app.Where.Auth}
+	if s.ports.tls != nil {
+		r.HTTPS = "https://" + s.ports.tls.Addr().String()
+	}
+	if s.ports.ops != nil {
+		r.Ops = "http://" + s.ports.ops.Addr().String()
+	}
+	return r
+}
+
+// sweep removes what is over, at the start and every minute.
+func (a *App) sweep(ctx context.Context, log *slog.Logger) {
+	tick := time.NewTicker(time.Minute)
+	defer tick.Stop()
+	var pruned time.Time // the audit trail is until then
+	for {
+		var err error
+		if keep := time.Duration(a.Config.Audit.Keep); keep > 0 {
+			if until := time.Now().Add(-keep).UTC().Truncate(span.Day); until.After(pruned) {
+				pruned, err = until, a.Store.PruneAudit(ctx, until)
+			}
+		}
+		err = errors.Join(err, a.Store.SweepRevocations(ctx), a.Store.SweepFamilies(ctx), a.IDP.Sweep(ctx), a.Fabric.SweepDeliveries(ctx), a.Operators.Sweep(ctx), a.IDP.SweepMail(ctx))
+		if a.Recordings != nil {
+			err = errors.Join(err, a.Recordings.Sweep(ctx))
+		}
+		if err != nil && ctx.Err() == nil {
+			log.Error("sweeping", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// openPorts opens the listeners, all or none.
+func openPorts(ctx context.Context, c config.Config) (p ports, err error) {
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, p.close())
+		}
+	}()
+	if p.http, err = listen(ctx, c.Listen, "--listen"); err != nil {
+		return p, err
+	}
+	if address := c.TLSAddress(); address != config.Off {
+		if p.tls, err = listen(ctx, address, "--listen-tls"); err != nil {
+			return p, err
+		}
+	}
+	if c.ListenOps != config.Off {
+		p.ops, err = listen(ctx, c.ListenOps, "--listen-ops")
+	}
+	return p, err
+}
+
+func (p ports) close() (err error) {
+	for _, l := range []net.Listener{p.http, p.tls, p.ops} {
+		if l != nil {
+			err = errors.Join(err, l.Close())
+		}
+	}
+	return err
+}
+
+func portIn(l net.Listener) string {
+	if l == nil {
+		return "8443"
+	}
+	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+}

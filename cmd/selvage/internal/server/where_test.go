@@ -1,0 +1,42 @@
+package server
+
+import (
+	"testing"
+
+	"github.com/selvage/selvage/cmd/selvage/internal/config"
+	"github.com/selvage/selvage/cmd/selvage/internal/datadir"
+)
+
+// The relay is told of where something serves it: browser SDKs open it by HTTPS alone.
+func TestRelayURL(t *testing.T) {
+	beside := func(https string) config.Config {
+		dir := t.TempDir()
+		if err := (datadir.Running{PublicURL: "http://localhost:1", HTTPS: https}).Write(dir); err != nil {
+			t.Fatal(err)
+		}
+		return config.Config{Listen: "127.0.0.1:0", ListenTLS: config.Auto, Data: dir}
+	}
+	tests := []struct {
+		name string
+		w    config.Where
+		want string
+	}{
+		{"off", config.Locate(config.Config{Listen: "127.0.0.1:0", ListenTLS: config.Off}, "1", "2"), ""},
+		{"off, behind a proxy", config.Locate(config.Config{Listen: "127.0.0.1:0", ListenTLS: config.Off, FabricHost: "puc.pbx.example:443"}, "1", "2"), "wss://puc.pbx.example:443"},
+		{"auto", config.Locate(config.Config{Listen: "127.0.0.1:0", ListenTLS: config.Auto}, "1", "2"), "wss://puc.localhost:2"},
+		{"a command beside a server without", config.LocateBeside(beside("")), ""},
+		{"a command beside a server", config.LocateBeside(beside("https://127.0.0.1:3")), "wss://puc.localhost:3"},
+	}
+	for _, tt := range tests {
+		a := &App{Config: config.Config{Services: config.Services(config.AllServices)}, Where: tt.w}
+		got := ""
+		for _, l := range a.links() {
+			if l.title == "Relay" {
+				got = l.url
+			}
+		}
+		if got != tt.want {
+			t.Errorf("%s: the relay is at %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}

@@ -1,0 +1,85 @@
+package openapi_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/selvage/selvage/fabric/kinds"
+	"github.com/selvage/selvage/openapi"
+	"github.com/selvage/selvage/openapi/openapitest"
+)
+
+// check builds a document and looks for what is wrong with it.
+func check(t *testing.T, c openapi.Config) *openapitest.Document {
+	t.Helper()
+	d, err := openapitest.New(c)
+	if err == nil {
+		err = d.Valid()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	tags := make(map[string]bool)
+	for _, tag := range d.Tags {
+		if tags[tag.Name] {
+			t.Errorf("the tag %s is described twice", tag.Name)
+		}
+		tags[tag.Name] = true
+	}
+	ids := make(map[string]string)
+	for path, item := range d.Paths.Map() {
+		for method, op := range item.Operations() {
+			switch {
+			case op.Summary == "" || len(op.Tags) != 1 || op.OperationID == "":
+				t.Errorf("%s %s has no summary, tag or operationId", method, path)
+			case ids[op.OperationID] != "":
+				t.Errorf("%s %s has the operationId %s of %s", method, path, op.OperationID, ids[op.OperationID])
+			case !tags[op.Tags[0]]:
+				t.Errorf("%s %s has the tag %s, which is not described", method, path, op.Tags[0])
+			}
+			ids[op.OperationID] = method + " " + path
+		}
+	}
+	return d
+}
+
+func TestValid(t *testing.T) { check(t, openapi.Config{}) }
+
+func BenchmarkBuild(b *testing.B) {
+	for b.Loop() {
+		if _, err := openapi.Build(openapi.Config{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// TestTakenNames has kinds of an operator's that are called like what is there
+// already, or comes later, and like one another.
+func TestTakenNames(t *testing.T) {
+	const kind = `{"title":%q,"type":"object","required":["name"],"properties":{"name":{"type":"string","description":"of %[2]s"}},
+		"x-kind":{"type":%[2]q,"path":"own_%[2]s","key":%[2]q,"update":"PUT","name":["name"],"address":"app","channels":["audio"],"versions":true,"flat":true}}`
+	tests := []struct{ title, typ string }{
+		{"Webhook", "webhook"}, {"Delivery", "delivery"}, {"API key", "key"}, {"Key", "api_key"}, {"Recording", "recording"}, {"Recording", "call_recording"},
+		{"SIP credential", "sip_credential"}, {"SIP credential", "sip_credential_update_request"}, {"Resource", "resource"}, {"Error", "error"}, {"Link", "links"},
+		{"Thing", "thing"}, {"Thing", "thing_version"}, {"Thing", "thing_resource"}, {"Thing", "thing_kind"}, {"Call flow", "call_flow_"},
+	}
+	dir := t.TempDir()
+	for _, tt := range tests {
+		if err := os.WriteFile(filepath.Join(dir, tt.typ+".json"), fmt.Appendf(nil, kind, tt.title, tt.typ), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all, err := kinds.Load(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := check(t, openapi.Config{Kinds: all})
+	for _, tt := range tests {
+		shown := d.Paths.Find("/api/fabric/resources/own_" + tt.typ + "/{id}").Get.Responses.Value("200").Value.Content["application/json"].Schema.Value
+		if got, want := shown.Properties["name"].Value.Description, "of "+tt.typ; got != want {
+			t.Errorf("a %s is shown as something %q, want %q", tt.typ, got, want)
+		}
+	}
+}

@@ -1,0 +1,40 @@
+package openapi
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write docs/openapi.yaml")
+
+// committed is where the document is kept for people who read the repository.
+const committed = "../docs/openapi.yaml"
+
+func build(t testing.TB, c Config) []byte {
+	t.Helper()
+	d, err := Build(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := d.YAML()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func TestCommitted(t *testing.T) {
+	want := build(t, Config{})
+	if *update {
+		if err := os.WriteFile(filepath.FromSlash(committed), want, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(filepath.FromSlash(committed))
+	if err != nil || !bytes.Equal(got, want) {
+		t.Fatalf("docs/openapi.yaml is not what the sources and kinds give (%v); run\n\n\tgo test ./openapi -update", err)
+	}
+}

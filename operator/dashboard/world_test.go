@@ -1,0 +1,266 @@
+package dashboard_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"html"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"regexp"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/fabric/kinds"
+	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/blob"
+	"github.com/selvage/selvage/internal/factor"
+	"github.com/selvage/selvage/internal/limit"
+	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/password"
+	"github.com/selvage/selvage/internal/revocation"
+	sessions "github.com/selvage/selvage/internal/session/sql"
+	"github.com/selvage/selvage/internal/web"
+	"github.com/selvage/selvage/operator"
+	"github.com/selvage/selvage/operator/dashboard"
+	"github.com/selvage/selvage/recordings"
+	"github.com/selvage/selvage/store"
+	"github.com/selvage/selvage/store/storetest"
+)
+
+const good = "a loom of one's own"
+
+// A world is a dashboard over real rows, behind a real server, with two projects.
+type world struct {
+	testing.TB
+	url        string
+	api        *dashboard.API
+	fabric     *fabric.Fabric
+	idp        *idp.Provider
+	recordings *recordings.Recordings
+	operators  *operator.Operators
+	factors    *factor.Factors
+	one, two   fabric.Project
+	dir        string
+	rows       *store.Store
+	rotated    []string        // uses whose next key took over
+	mailed     []string        // whom a test mail was sent to
+	requires   []operator.Role // that need a second factor
+	limits     *limit.Limiter
+
+	full atomic.Bool // nothing is revoked, since the disk is full
+
+	mu    sync.Mutex
+	ahead time.Duration
+}
+
+// A fullLog is a log of revocations that may fail.
+type fullLog struct {
+	revocation.Log
+	full *atomic.Bool
+}
+
+func (l fullLog) AddRevocation(ctx context.Context, r revocation.Revocation) error {
+	if l.full.Load() {
+		return errors.New("the disk is full")
+	}
+	return l.Log.AddRevocation(ctx, r)
+}
+
+func (w *world) now() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return time.Now().Add(w.ahead)
+}
+
+// named is where the dashboard is, under a name that passkeys can have.
+func (w *world) named() string { return strings.Replace(w.url, "127.0.0.1", "localhost", 1) }
+
+func (w *world) pass(d time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ahead += d
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func newWorld(t testing.TB) *world { return newWorldThat(t) }
+
+func newWorldThat(t testing.TB, requires ...operator.Role) *world {
+	t.Helper()
+	ctx, dir := context.Background(), storetest.Dir(t)
+	w := &world{TB: t, requires: requires, dir: dir}
+	rows := storetest.Open(t, dir, nil)
+	w.rows = rows
+	live, err := sessions.Open(ctx, sessions.Config{Dir: dir})
+	must(t, err)
+	t.Cleanup(func() { _ = live.Close() })
+	ring := storetest.Ring(t, dir, rows, nil)
+	revoked := revocation.New(fullLog{rows, &w.full}, nil)
+	must(t, revoked.Sync(ctx))
+	polling, stop := context.WithCancel(ctx)
+	var polls sync.WaitGroup
+	polls.Go(func() { revoked.Run(polling) })
+	t.Cleanup(func() { stop(); polls.Wait() })
+	var handler http.Handler
+	srv := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { handler.ServeHTTP(rw, r) }))
+	t.Cleanup(srv.Close)
+	w.url = srv.URL
+	pass := password.Weak(2)
+	catalog, err := kinds.Load("testdata/kinds")
+	must(t, err)
+	w.fabric = fabric.New(fabric.Config{
+		Store: rows, Kinds: catalog, Ring: ring, Passwords: pass, Revocations: revoked, Sessions: live, Host: "puc.localhost:8443", Issuer: w.url + "/",
+		EndLogin: func(ctx context.Context, sid string) error { return w.idp.EndSession(ctx, sid) },
+	})
+	w.limits = limit.New(live, limit.Rates{limit.LoginPerAccount: limit.Of(4, time.Hour), limit.LoginPerDevice: limit.Of(4, time.Hour)})
+	w.idp = idp.New(idp.Config{Store: rows, Subscribers: rows, Sessions: live, Fabric: w.fabric, Passwords: pass, Ring: ring, Revocations: revoked, Issuer: w.url + "/", Limits: w.limits})
+	media, err := blob.OpenDir(t.TempDir())
+	must(t, err)
+	t.Cleanup(func() { _ = media.Close() })
+	w.recordings = recordings.New(recordings.Config{Store: rows, Media: media, Links: ring})
+	w.factors, err = factor.New(factor.Config{Store: rows, Sessions: live, Ring: ring, AuthURL: w.named(), Now: w.now})
+	must(t, err)
+	w.operators = operator.New(operator.Config{Store: rows, Passwords: pass, Limits: w.limits, Sessions: live, Now: w.now})
+	log := slog.New(slog.NewTextHandler(t.Output(), nil))
+	w.api, err = dashboard.New(dashboard.Config{
+		Operators: w.operators, Fabric: w.fabric, Clients: w.idp, Recordings: w.recordings, PublicURL: w.url, AuthURL: w.url, Log: log, Now: w.now, Audit: rows.ListAudit, SecretsShown: rows.SecretsShown, Factors: w.factors, RequireFactor: w.requires,
+		Installation: w.installation(),
+		Health:       func(context.Context) []dashboard.Health { return []dashboard.Health{{Name: "store", OK: true}} },
+	})
+	must(t, err)
+	handler = web.Outer(w.api.Handler(), log, nil)
+	w.one, err = w.fabric.CreateProject(ctx, "One")
+	must(t, err)
+	w.two, err = w.fabric.CreateProject(ctx, "Two")
+	must(t, err)
+	return w
+}
+
+// A browser keeps cookies and follows nothing.
+type browser struct {
+	*world
+	c *http.Client
+}
+
+func (w *world) browser() browser {
+	jar, err := cookiejar.New(nil)
+	must(w, err)
+	return browser{w, &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+}
+
+// An answer is what came back.
+type answer struct {
+	*http.Response
+	body string
+}
+
+func (b browser) send(r *http.Request) answer {
+	b.Helper()
+	resp, err := b.c.Do(r)
+	must(b, err)
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	must(b, err)
+	return answer{resp, string(body)}
+}
+
+func (b browser) request(method, path string, form url.Values) *http.Request {
+	b.Helper()
+	var body io.Reader
+	if form != nil {
+		body = strings.NewReader(form.Encode())
+	}
+	r, err := http.NewRequest(method, b.url+path, body)
+	must(b, err)
+	if form != nil {
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		r.Header.Set("Sec-Fetch-Site", "same-origin")
+	}
+	return r
+}
+
+func (b browser) get(path string) answer {
+	b.Helper()
+	return b.send(b.request("GET", path, nil))
+}
+
+var shownMarks = regexp.MustCompile(`name="seen" value="([^"]+)"`)
+
+var formToken = regexp.MustCompile(`name="form" value="([^"]+)"`)
+
+// token gives the form token of a page.
+func (b browser) token(path string) string {
+	b.Helper()
+	m := formToken.FindStringSubmatch(b.get(path).body)
+	if m == nil {
+		b.Fatalf("there is no form on %s", path)
+	}
+	return html.UnescapeString(m[1])
+}
+
+// post sends a form that is on a page.
+func (b browser) post(page, path string, form url.Values) answer {
+	b.Helper()
+	if form == nil {
+		form = make(url.Values)
+	}
+	form.Set("form", b.token(page))
+	if seen := shownMarks.FindStringSubmatch(b.get(page).body); seen != nil && !form.Has("seen") {
+		form.Set("seen", html.UnescapeString(seen[1]))
+	}
+	r := b.request("POST", path, form)
+	r.Header.Set("Referer", b.url+page)
+	return b.send(r)
+}
+
+// operator makes an operator and signs it in.
+func (w *world) operator(email string, roles ...operator.Membership) (operator.Operator, browser) {
+	w.Helper()
+	secret := good
+	o, err := w.operators.Create(context.Background(), operator.Input{Email: &email, Password: &secret, Roles: roles})
+	must(w, err)
+	b := w.browser()
+	b.signIn(email)
+	return o, b
+}
+
+func (b browser) signIn(email string) {
+	b.Helper()
+	a := b.post("/dashboard/login", "/dashboard/login", url.Values{"username": {email}, "password": {good}})
+	if a.StatusCode != http.StatusSeeOther {
+		b.Fatalf("signing in as %s: %s %s", email, a.Status, a.body)
+	}
+}
+
+// firstPage asks for the beginning of a list.
+var firstPage = page.Query{Size: 50}
+
+var ofAll = operator.Membership{Role: operator.Owner}
+
+// record stores a recording in a project.
+func (w *world) record(projectID, call string) recordings.Recording {
+	w.Helper()
+	wav, err := os.ReadFile("../../cmd/selvage/internal/server/demo/welcome.wav")
+	must(w, err)
+	about := recordings.Description{Metadata: recordings.Metadata{CallSid: call, From: "/public/a", To: "/private/b"}}
+	r, _, err := w.recordings.Ingest(context.Background(), recordings.Upload{
+		ProjectID: projectID, Body: bytes.NewReader(wav), Describe: func() (recordings.Description, error) { return about, nil },
+	})
+	must(w, err)
+	return r
+}

@@ -1,0 +1,205 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/revocation"
+	"github.com/selvage/selvage/store"
+)
+
+func TestFamiliesOfSubscriber(t *testing.T) { store.EachDatabase(t, testFamiliesOfSubscriber) }
+
+func testFamiliesOfSubscriber(t *testing.T, c store.Config) {
+	ctx := context.Background()
+	rows, p := fabricRows(t, c)
+	s, a := subscriber(p, "ada@example.com", "", "ada")
+	if err := rows.CreateSubscriber(ctx, s, a); err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now().Truncate(time.Microsecond).UTC()
+	first, second := newID(), newID()
+	use := func(id, subscriberID string, generation int64, used time.Time) {
+		t.Helper()
+		u := fabric.FamilyUse{
+			ID: id, ProjectID: p.ID, SubscriberID: subscriberID, ClientID: "app", Generation: generation, Created: now, Used: used, Expires: now.Add(time.Hour),
+		}
+		if ok, err := rows.RotateFamily(ctx, u); !ok || err != nil {
+			t.Fatalf("RotateFamily(%+v) = %v, %v", u, ok, err)
+		}
+	}
+	use(first, s.ID, 0, now)
+	use(second, s.ID, 0, now)
+	use(first, s.ID, 1, now.Add(time.Minute))
+	use(newID(), "", 0, now)      // a guest's
+	use(newID(), newID(), 0, now) // another's
+	list := func() []fabric.Family {
+		t.Helper()
+		found, err := rows.ListFamilies(ctx, p.ID, s.ID, page.Query{Size: 10})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found.Items
+	}
+	want := fabric.Family{ID: first, ClientID: "app", Created: now, Used: now.Add(time.Minute), Refreshes: 2, Expires: now.Add(time.Hour)}
+	if got := list(); len(got) != 2 || got[0].ID != second || got[1] != want {
+		t.Errorf("ListFamilies = %+v, want %s and %+v", got, second, want)
+	}
+	if got, err := rows.ListFamilies(ctx, p.ID, "", page.Query{Size: 10}); err != nil || len(got.Items) != 0 {
+		t.Errorf("ListFamilies of nobody = %+v, %v", got, err)
+	}
+	end := func(id string) revocation.Revocation {
+		return revocation.Revocation{Kind: revocation.Family, ID: id, Until: now, Expires: now.Add(time.Hour)}
+	}
+	for _, err := range []error{
+		rows.RevokeFamily(ctx, p.ID, newID(), end(first)), rows.RevokeFamily(ctx, newID(), s.ID, end(first)), rows.RevokeFamily(ctx, p.ID, s.ID, end(newID())),
+	} {
+		if !errors.Is(err, problem.NotFound) {
+			t.Errorf("RevokeFamily of others = %v, want not found", err)
+		}
+	}
+	if err := errors.Join(rows.RevokeFamily(ctx, p.ID, s.ID, end(first)), rows.RevokeFamily(ctx, p.ID, s.ID, end(first))); err != nil {
+		t.Errorf("RevokeFamily, twice = %v", err)
+	}
+	if got := list(); got[0].Revoked || !got[1].Revoked {
+		t.Errorf("after one was revoked: %+v", got)
+	}
+	all := revocation.Revocation{Kind: revocation.Subscriber, ID: s.ID, Until: now, Expires: now.Add(time.Hour)}
+	if _, err := rows.UpdateSubscriber(ctx, p.ID, s.ID, fabric.SubscriberChange{}, now, &all); err != nil {
+		t.Fatal(err)
+	}
+	if got := list(); !got[0].Revoked || !got[1].Revoked {
+		t.Errorf("after all were revoked: %+v", got)
+	}
+}
+
+func TestListLogins(t *testing.T) { store.EachDatabase(t, testListLogins) }
+
+func testListLogins(t *testing.T, c store.Config) {
+	ctx := context.Background()
+	rows, p := fabricRows(t, c)
+	s, a := subscriber(p, "ada@example.com", "", "ada")
+	app := idp.Client{ID: newID(), ProjectID: p.ID, Name: "Dialer", Created: time.Now()}
+	if err := errors.Join(rows.CreateSubscriber(ctx, s, a), rows.CreateClient(ctx, app)); err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now().Truncate(time.Microsecond).UTC()
+	var sids []string
+	for i := range 5 {
+		l := idp.Session{ID: newID(), ProjectID: p.ID, SubscriberID: s.ID, AuthTime: now, AMR: []string{"pwd", "otp"}, UserAgent: "Firefox", Address: "::1", Expires: now.Add(time.Hour)}
+		sids = append(sids, l.ID)
+		if err := rows.CreateSession(ctx, l, ""); err != nil {
+			t.Fatal(err)
+		}
+		for range i {
+			g := idp.Grant{
+				ID: newID(), ProjectID: p.ID, ClientID: app.ID, SubscriberID: s.ID, SessionID: l.ID, Scope: []string{"openid", "Voice"},
+				Created: now, IdleUntil: now.Add(time.Minute), Expires: now.Add(time.Hour),
+			}
+			if err := rows.RedeemCode(ctx, idp.RedeemedCode{Hash: newID(), GrantID: g.ID, ClientID: app.ID, Expires: now}, g); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	q := page.Query{Size: 2}
+	for i := 4; i >= 0; q.From = sids[max(i, 0)] {
+		found, err := rows.ListLogins(ctx, p.ID, s.ID, q)
+		if err != nil || len(found.Items) != min(2, i+1) {
+			t.Fatalf("ListLogins(%+v) = %+v, %v", q, found, err)
+		}
+		for _, l := range found.Items {
+			if l.ID != sids[i] || len(l.Grants) != i || l.UserAgent != "Firefox" || len(l.AMR) != 2 || !l.Ended.IsZero() {
+				t.Errorf("login %d is %+v", i, l)
+			}
+			if want := (fabric.Grant{ClientID: app.ID, ClientName: "Dialer", Created: now, Expires: now.Add(time.Minute)}); i > 0 {
+				got := l.Grants[0]
+				if len(got.Scope) != 2 || got.ClientID != want.ClientID || got.ClientName != want.ClientName || got.Expires != want.Expires || !got.Revoked.IsZero() {
+					t.Errorf("a grant of login %d is %+v, want %+v", i, got, want)
+				}
+			}
+			i--
+		}
+	}
+	if found, err := rows.ListLogins(ctx, newID(), s.ID, page.Query{Size: 2}); err != nil || len(found.Items) != 0 {
+		t.Errorf("ListLogins of another project = %+v, %v", found, err)
+	}
+}
+
+func TestConsentsOfSubscriber(t *testing.T) { store.EachDatabase(t, testConsentsOfSubscriber) }
+
+func testConsentsOfSubscriber(t *testing.T, c store.Config) {
+	ctx := context.Background()
+	rows, p := fabricRows(t, c)
+	ada, a := subscriber(p, "ada@example.com", "", "ada")
+	bob, b := subscriber(p, "bob@example.com", "", "bob")
+	now := time.Now().Truncate(time.Microsecond).UTC()
+	errs := []error{rows.CreateSubscriber(ctx, ada, a), rows.CreateSubscriber(ctx, bob, b)}
+	var apps []string
+	for range 3 {
+		app := idp.Client{ID: newID(), ProjectID: p.ID, Name: "Dialer", Created: now}
+		apps = append(apps, app.ID)
+		errs = append(errs, rows.CreateClient(ctx, app), rows.AddConsent(ctx, ada.ID, app.ID, []string{"openid", "Voice"}, now))
+	}
+	errs = append(errs, rows.AddConsent(ctx, bob.ID, apps[0], []string{"openid"}, now))
+	l := idp.Session{ID: newID(), ProjectID: p.ID, SubscriberID: ada.ID, AuthTime: now, Expires: now.Add(time.Hour)}
+	errs = append(errs, rows.CreateSession(ctx, l, ""))
+	var grants []string
+	for _, app := range []string{apps[0], apps[0], apps[1]} {
+		g := idp.Grant{ID: newID(), ProjectID: p.ID, ClientID: app, SubscriberID: ada.ID, SessionID: l.ID, Created: now, IdleUntil: now.Add(time.Hour), Expires: now.Add(time.Hour)}
+		grants = append(grants, g.ID)
+		errs = append(errs, rows.RedeemCode(ctx, idp.RedeemedCode{Hash: newID(), GrantID: g.ID, ClientID: app, Rights: []string{"openid"}, Expires: now}, g))
+	}
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	found, err := rows.ListConsents(ctx, p.ID, ada.ID, page.Query{Size: 2})
+	if err != nil || len(found.Items) != 2 || found.Next != apps[2] || found.Items[0].ClientName != "Dialer" || len(found.Items[1].Scope) != 2 || found.Items[1].Updated != now {
+		t.Errorf("ListConsents = %+v, %v", found, err)
+	}
+	if found, err := rows.ListConsents(ctx, newID(), ada.ID, page.Query{Size: 2}); err != nil || len(found.Items) != 0 {
+		t.Errorf("ListConsents of another project = %+v, %v", found, err)
+	}
+	revoke := func(subscriberID, clientID string) error {
+		return rows.RevokeConsent(ctx, subscriberID, clientID, now, func(id string) revocation.Revocation {
+			return revocation.Revocation{Kind: revocation.Grant, ID: "of " + id, Until: now, Expires: now.Add(time.Hour)}
+		})
+	}
+	if err := revoke(ada.ID, apps[0]); err != nil {
+		t.Fatal(err)
+	}
+	for i, id := range grants {
+		if g, err := rows.FindGrant(ctx, id); err != nil || g.Revoked.IsZero() != (i == 2) {
+			t.Errorf("grant %d after the first client's consent was taken back: %+v, %v", i, g, err)
+		}
+	}
+	revoked, _, err := rows.RevocationsSince(ctx, 0)
+	if err != nil || len(revoked) != 2 || revoked[0].ID != "of "+grants[0] || revoked[1].ID != "of "+grants[1] {
+		t.Errorf("revocations = %+v, %v, want one of each grant", revoked, err)
+	}
+	if err := revoke(ada.ID, apps[0]); !errors.Is(err, problem.NotFound) {
+		t.Errorf("once more = %v, want not found", err)
+	}
+	if _, err := rows.FindConsent(ctx, bob.ID, apps[0]); err != nil {
+		t.Errorf("the consent of another: %v", err)
+	}
+	if err := errors.Join(revoke(ada.ID, apps[1]), revoke(ada.ID, apps[2])); err != nil {
+		t.Errorf("with a grant, and without one: %v", err)
+	}
+	g := idp.Grant{ID: newID(), ProjectID: p.ID, ClientID: apps[1], SubscriberID: ada.ID, SessionID: l.ID}
+	if err := rows.RedeemCode(ctx, idp.RedeemedCode{Hash: newID(), GrantID: g.ID, ClientID: apps[1], Rights: []string{"openid"}}, g); !errors.Is(err, problem.NotFound) {
+		t.Errorf("a code from before = %v, want not found", err)
+	}
+	if err := rows.AddConsent(ctx, ada.ID, apps[1], []string{"openid"}, now); err != nil {
+		t.Fatal(err)
+	}
+	wider := idp.RedeemedCode{Hash: newID(), GrantID: g.ID, ClientID: apps[1], Rights: []string{"openid", "Voice"}}
+	if err := rows.RedeemCode(ctx, wider, g); !errors.Is(err, problem.NotFound) {
+		t.Errorf("a code from before, for more than is agreed to anew = %v, want not found", err)
+	}
+}

@@ -1,0 +1,354 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/internal/factor"
+	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/operator"
+	"github.com/selvage/selvage/store"
+)
+
+func newOperator(t *testing.T, rows *store.Store, email string, roles ...operator.Membership) operator.Operator {
+	t.Helper()
+	now := time.Now().UTC().Truncate(time.Microsecond)
+	o := operator.Operator{ID: newID(), Email: email, Name: "Ann", PasswordHash: "hash", Roles: roles, Created: now, Updated: now}
+	if err := rows.CreateOperator(context.Background(), o); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+var ownerOfAll = operator.Membership{Role: operator.Owner}
+
+func TestOperators(t *testing.T) { store.EachDatabase(t, testOperators) }
+
+func testOperators(t *testing.T, c store.Config) {
+	ctx := context.Background()
+	rows, p := fabricRows(t, c)
+	o := newOperator(t, rows, "ann@example.com", ownerOfAll)
+	v := newOperator(t, rows, "bob@example.com", operator.Membership{ProjectID: p.ID, Role: operator.Viewer})
+	for _, find := range []func() (operator.Operator, error){
+		func() (operator.Operator, error) { return rows.FindOperator(ctx, v.ID) },
+		func() (operator.Operator, error) { return rows.FindOperatorByEmail(ctx, v.Email) },
+	} {
+		if got, err := find(); err != nil || got.Email != v.Email || len(got.Roles) != 1 || got.Roles[0] != v.Roles[0] || !got.Created.Equal(v.Created) {
+			t.Errorf("found %+v, %v, want %+v", got, err, v)
+		}
+	}
+	again := o
+	again.ID = newID()
+	if err := rows.CreateOperator(ctx, again); !errors.Is(err, problem.Conflict) {
+		t.Errorf("CreateOperator with an e-mail in use = %v, want a conflict", err)
+	}
+	again.Email, again.Roles = "new@example.com", []operator.Membership{{ProjectID: newID(), Role: operator.Admin}}
+	if err := rows.CreateOperator(ctx, again); !errors.Is(err, problem.NotFound) {
+		t.Errorf("CreateOperator in no project = %v, want not found", err)
+	}
+	if _, err := rows.FindOperator(ctx, again.ID); !errors.Is(err, problem.NotFound) {
+		t.Errorf("an operator that could not be made: FindOperator = %v, want not found", err)
+	}
+	all, err := rows.ListOperators(ctx, page.Query{Size: 1})
+	if err != nil || len(all.Items) != 1 || all.Items[0].ID != o.ID || len(all.Items[0].Roles) != 1 || all.Next != v.ID {
+		t.Errorf("ListOperators = %+v, %v", all, err)
+	}
+	name := "Other"
+	got, err := rows.UpdateOperator(ctx, v.ID, operator.Change{Name: &name, Roles: []operator.Membership{{Role: operator.Admin}, {ProjectID: p.ID, Role: operator.Viewer}}}, time.Now(), "")
+	if err != nil || got.Name != name || len(got.Roles) != 2 || got.PasswordHash != "hash" {
+		t.Errorf("UpdateOperator = %+v, %v", got, err)
+	}
+	owner := factor.Owner{Kind: factor.Operator, ID: v.ID}
+	if err := rows.CreateTOTP(ctx, factor.TOTP{ID: newID(), Owner: owner}, false); err != nil {
+		t.Fatal(err)
+	}
+	if err := rows.DeleteOperator(ctx, v.ID); err != nil {
+		t.Error(err)
+	}
+	if set, err := rows.HasFactors(ctx, owner); err != nil || set.Any() {
+		t.Errorf("an operator who was deleted has factors: %+v, %v", set, err)
+	}
+	if err := rows.DeleteOperator(ctx, v.ID); !errors.Is(err, problem.NotFound) {
+		t.Errorf("DeleteOperator again = %v, want not found", err)
+	}
+}
+
+func TestLastOwner(t *testing.T) { store.EachDatabase(t, testLastOwner) }
+
+// Of many owners who all go at once, one stays.
+func testLastOwner(t *testing.T, c store.Config) {
+	ctx := context.Background()
+	rows, _ := fabricRows(t, c)
+	all := make([]operator.Operator, crowd)
+	for i := range all {
+		all[i] = newOperator(t, rows, newID()+"@example.com", ownerOfAll)
+	}
+	yes := true
+	went, errs := race(func(i int) (bool, error) {
+		var err error
+		switch i % 3 {
+		case 0:
+			err = rows.DeleteOperator(ctx, all[i].ID)
+		case 1:
+			_, err = rows.UpdateOperator(ctx, all[i].ID, operator.Change{Disabled: &yes}, time.Now(), "")
+		default:
+			_, err = rows.UpdateOperator(ctx, all[i].ID, operator.Change{Roles: []operator.Membership{{Role: operator.Admin}}}, time.Now(), "")
+		}
+		if errors.Is(err, problem.Conflict) {
+			return false, nil
+		}
+		return err == nil, err
+	})
+	if went != crowd-1 || len(errs) > 0 {
+		t.Errorf("%d of %d owners went, with errors %v; want all but one", went, crowd, errs)
+	}
+}
+
+func TestOperatorSessions(t *testing.T) { store.EachDatabase(t, testOperatorSessions) }
+
+func testOperatorSessions(t *testing.T, c store.Config) {
+	ctx := context.Background()
+	rows, _ := fabricRows(t, c)
+	o, now := newOperator(t, rows, "ann@example.com", ownerOfAll), time.Now().UTC().Truncate(time.Microsecond)
+	begin := func(browser string) operator.Session {
+		s := operator.Session{ID: newID(), OperatorID: o.ID, Browser: browser, Proven: true, AMR: []string{"pwd"}, Began: now, Fresh: now, Seen: now, Expires: now.Add(time.Hour)}
+		if err := rows.CreateOperatorSession(ctx, s, "hash"); err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	s, other := begin("one"), begin("two")
+	if err := rows.CreateOperatorSession(ctx, operator.Session{ID: newID(), OperatorID: o.ID, Browser: "three"}, "another hash"); !errors.Is(err, problem.Conflict) {
+		t.Errorf("CreateOperatorSession after a new password = %v, want a conflict", err)
+	}
+	got, who, err := rows.FindOperatorSession(ctx, "one")
+	if err != nil || got.ID != s.ID || !got.Expires.Equal(s.Expires) || !got.Proven || who.ID != o.ID || len(who.Roles) != 1 {
+		t.Errorf("FindOperatorSession = %+v, %+v, %v", got, who, err)
+	}
+	s.AMR, s.Fresh = []string{"pwd", "otp"}, now.Add(time.Minute)
+	won, errs := race(func(i int) (bool, error) {
+		next := s
+		next.Browser = newID()
+		err := rows.RaiseOperatorSession(ctx, next, "one")
+		if errors.Is(err, problem.Conflict) {
+			return false, nil
+		}
+		return err == nil, err
+	})
+	if won != 1 || len(errs) > 0 {
+		t.Errorf("RaiseOperatorSession: %d of %d won with errors %v, want 1", won, crowd, errs)
+	}
+	if _, _, err := rows.FindOperatorSession(ctx, "one"); !errors.Is(err, problem.NotFound) {
+		t.Errorf("the cookie of before: FindOperatorSession = %v, want not found", err)
+	}
+	if err := rows.SeeOperatorSession(ctx, s.ID, now.Add(time.Minute)); err != nil {
+		t.Error(err)
+	}
+	if all, err := rows.ListOperatorSessions(ctx, o.ID, now); err != nil || len(all) != 2 || all[1].Seen.Equal(now) || len(all[1].AMR) != 2 {
+		t.Errorf("ListOperatorSessions = %+v, %v", all, err)
+	}
+	if err := rows.EndOperatorSession(ctx, o.ID, "", s.ID, now); err != nil {
+		t.Error(err)
+	}
+	if got, _, err := rows.FindOperatorSession(ctx, "two"); err != nil || got.Ended.IsZero() {
+		t.Errorf("ended with the others: FindOperatorSession = %+v, %v", got, err)
+	}
+	hash := "new"
+	if _, err := rows.UpdateOperator(ctx, o.ID, operator.Change{PasswordHash: &hash}, now, ""); err != nil {
+		t.Error(err)
+	}
+	if all, err := rows.ListOperatorSessions(ctx, o.ID, now); err != nil || len(all) != 0 {
+		t.Errorf("ListOperatorSessions after a new password = %+v, %v, want none", all, err)
+	}
+	if err := rows.RaiseOperatorSession(ctx, other, "two"); !errors.Is(err, problem.Conflict) {
+		t.Errorf("RaiseOperatorSession of one that ended = %v, want a conflict", err)
+	}
+}
+
+func TestOperatorLinks(t *testing.T) { store.EachDatabase(t, testOperatorLinks) }
+
+func testOperatorLinks(t *testing.T, c store.Config) {
+	ctx := context.Background()
+	rows, _ := fabricRows(t, c)
+	now := time.Now().UTC().Truncate(time.Microsecond)
+	link := func() operator.Link {
+		return operator.Link{ID: newID(), Hash: newID(), Role: ownerOfAll, Created: now, Expires: now.Add(time.Hour)}
+	}
+	made, errs := race(func(int) (bool, error) {
+		err := rows.CreateOperatorLink(ctx, link(), true)
+		if errors.Is(err, problem.Conflict) {
+			return false, nil
+		}
+		return err == nil, err
+	})
+	if made != 1 || len(errs) > 0 {
+		t.Errorf("links for the first operator: %d of %d were made, with errors %v; want 1", made, crowd, errs)
+	}
+	l := link()
+	if err := rows.CreateOperatorLink(ctx, l, false); err != nil {
+		t.Fatal(err)
+	}
+	newOne := func() operator.Operator {
+		return operator.Operator{ID: newID(), Email: newID() + "@example.com", PasswordHash: "hash", Roles: []operator.Membership{l.Role}, Created: now, Updated: now}
+	}
+	taken := newOne()
+	taken.Email = newOperator(t, rows, "ann@example.com").Email
+	if _, err := rows.UseOperatorLink(ctx, l.Hash, taken, now); !errors.Is(err, problem.Conflict) {
+		t.Errorf("UseOperatorLink with an e-mail in use = %v, want a conflict", err)
+	}
+	if _, err := rows.UseOperatorLink(ctx, l.Hash, newOne(), l.Expires); !errors.Is(err, problem.NotFound) {
+		t.Errorf("UseOperatorLink too late = %v, want not found", err)
+	}
+	used, errs := race(func(int) (bool, error) {
+		_, err := rows.UseOperatorLink(ctx, l.Hash, newOne(), now)
+		if errors.Is(err, problem.NotFound) {
+			return false, nil
+		}
+		return err == nil, err
+	})
+	if all, err := rows.ListOperators(ctx, page.Query{Size: crowd}); used != 1 || len(errs) > 0 || err != nil || len(all.Items) != 2 {
+		t.Errorf("UseOperatorLink: %d of %d won with errors %v, and there are %d operators, %v", used, crowd, errs, len(all.Items), err)
+	}
+	if got, err := rows.FindOperatorLink(ctx, l.Hash); err != nil || got.Used.IsZero() || got.Role != l.Role {
+		t.Errorf("FindOperatorLink = %+v, %v", got, err)
+	}
+	if err := rows.SweepOperators(ctx, now.Add(2*time.Hour)); err != nil {
+		t.Error(err)
+	}
+	if _, err := rows.FindOperatorLink(ctx, l.Hash); !errors.Is(err, problem.NotFound) {
+		t.Errorf("a link that was swept: FindOperatorLink = %v, want not found", err)
+	}
+}
+
+func TestInvitations(t *testing.T) { store.EachDatabase(t, testInvitations) }
+
+// An invitation is listed until it is used, withdrawn or swept; who renews one ends the link
+// before it, and one link comes of many who renew at once.
+func testInvitations(t *testing.T, c store.Config) {
+	ctx := context.Background()
+	rows, p := fabricRows(t, c)
+	now := time.Now().UTC().Truncate(time.Microsecond)
+	ann := newOperator(t, rows, "ann@example.com", ownerOfAll)
+	link := func(email, forWhom string) operator.Link {
+		l := operator.Link{ID: newID(), Hash: newID(), Email: email, OperatorID: forWhom, Role: operator.Membership{Role: operator.Viewer, ProjectID: p.ID}, MadeBy: ann.Email, Created: now, Expires: now.Add(time.Hour)}
+		if err := rows.CreateOperatorLink(ctx, l, false); err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	listed := func() (ids []string) {
+		all, err := page.Every(ctx, rows.ListInvitations)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range all {
+			ids = append(ids, l.ID)
+		}
+		return ids
+	}
+	first, second := link("bob@example.com", ""), link("eve@example.com", "")
+	password := link(ann.Email, ann.ID)
+	if got := listed(); !slices.Equal(got, []string{second.ID, first.ID}) {
+		t.Errorf("ListInvitations = %v, want the second %v and the first %v", got, second.ID, first.ID)
+	}
+	if _, err := rows.WithdrawInvitation(ctx, password.ID, now); !errors.Is(err, problem.NotFound) {
+		t.Errorf("WithdrawInvitation of a link for a password = %v, want not found", err)
+	}
+	if got, err := rows.WithdrawInvitation(ctx, second.ID, now); err != nil || got.Email != second.Email || got.Role != second.Role {
+		t.Errorf("WithdrawInvitation = %+v, %v", got, err)
+	}
+	newOne := operator.Operator{ID: newID(), Email: "eve@example.com", PasswordHash: "hash", Roles: []operator.Membership{second.Role}, Created: now, Updated: now}
+	if _, err := rows.UseOperatorLink(ctx, second.Hash, newOne, now); !errors.Is(err, problem.NotFound) {
+		t.Errorf("UseOperatorLink of an invitation that was withdrawn = %v, want not found", err)
+	}
+	renew := func(old operator.Link) operator.Link {
+		return operator.Link{ID: newID(), Hash: newID(), Email: old.Email, Role: old.Role, MadeBy: ann.Email, Created: now, Expires: now.Add(2 * time.Hour)}
+	}
+	renewed, errs := race(func(int) (bool, error) {
+		_, err := rows.RenewInvitation(ctx, first.ID, renew)
+		if errors.Is(err, problem.NotFound) {
+			return false, nil
+		}
+		return err == nil, err
+	})
+	if got := listed(); renewed != 1 || len(errs) > 0 || len(got) != 1 || got[0] == first.ID {
+		t.Errorf("RenewInvitation: %d of %d won with errors %v, and %v are listed", renewed, crowd, errs, got)
+	}
+	last := listed()[0]
+	by := func(l operator.Link) operator.Link { l = renew(l); l.MadeBy = "nobody@example.com"; return l }
+	if _, err := rows.RenewInvitation(ctx, last, by); !errors.Is(err, problem.NotFound) {
+		t.Errorf("RenewInvitation by nobody = %v, want not found", err)
+	}
+	if got := listed(); !slices.Equal(got, []string{last}) {
+		t.Errorf("after a renewal that was refused %v are listed, want %v", got, last)
+	}
+}
+
+func TestLinksOfOperators(t *testing.T) { store.EachDatabase(t, testLinksOfOperators) }
+
+// The links that an operator made end with its right to make them, and it can make no
+// other then.
+func testLinksOfOperators(t *testing.T, c store.Config) {
+	ctx := context.Background()
+	rows, p := fabricRows(t, c)
+	now := time.Now().UTC().Truncate(time.Microsecond)
+	newOperator(t, rows, "stays@example.com", ownerOfAll)
+	victim := newOperator(t, rows, "victim@example.com", ownerOfAll)
+	link := func(by, forWhom string) operator.Link {
+		return operator.Link{ID: newID(), Hash: newID(), OperatorID: forWhom, Role: ownerOfAll, MadeBy: by, Created: now, Expires: now.Add(time.Hour)}
+	}
+	good := func(l operator.Link) bool {
+		got, err := rows.FindOperatorLink(ctx, l.Hash)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got.Used.IsZero()
+	}
+	update := func(c operator.Change) func(string) error {
+		return func(id string) error { _, err := rows.UpdateOperator(ctx, id, c, now, ""); return err }
+	}
+	name, yes := "Other", true
+	for _, tt := range []struct {
+		what  string
+		do    func(id string) error
+		stays bool
+	}{
+		{"deleted", func(id string) error { return rows.DeleteOperator(ctx, id) }, false},
+		{"disabled", update(operator.Change{Disabled: &yes}), false},
+		{"made an admin", update(operator.Change{Roles: []operator.Membership{{Role: operator.Admin}}}), false},
+		{"made the owner of a project", update(operator.Change{Roles: []operator.Membership{{ProjectID: p.ID, Role: operator.Owner}}}), false},
+		{"given another name", update(operator.Change{Name: &name}), true},
+		{"made an owner again", update(operator.Change{Roles: []operator.Membership{ownerOfAll}}), true},
+	} {
+		t.Run(tt.what, func(t *testing.T) {
+			by := newOperator(t, rows, newID()+"@example.com", ownerOfAll)
+			made := []operator.Link{link(by.Email, ""), link(by.Email, victim.ID)}
+			others := []operator.Link{link("stays@example.com", ""), link("", "")}
+			for _, l := range append(made, others...) {
+				if err := rows.CreateOperatorLink(ctx, l, false); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := tt.do(by.ID); err != nil {
+				t.Fatal(err)
+			}
+			for _, l := range made {
+				if good(l) != tt.stays {
+					t.Errorf("a link of an operator who was %s is good: %v, want %v", tt.what, !tt.stays, tt.stays)
+				}
+			}
+			for _, l := range others {
+				if !good(l) {
+					t.Errorf("a link that another made (%q) ended", l.MadeBy)
+				}
+			}
+			if err := rows.CreateOperatorLink(ctx, link(by.Email, ""), false); (err == nil) != tt.stays {
+				t.Errorf("CreateOperatorLink by an operator who was %s = %v", tt.what, err)
+			}
+		})
+	}
+}

@@ -1,0 +1,82 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/store"
+)
+
+// Text that one of the databases would refuse is refused by both.
+func TestMalformedText(t *testing.T) { store.EachDatabase(t, testMalformedText) }
+
+func testMalformedText(t *testing.T, c store.Config) {
+	s, p := fabricRows(t, c)
+	ctx := context.Background()
+	for _, text := range []string{"a\x00b", "\xff", "caf\xe9", "\xed\xa0\x80"} {
+		_, find := s.FindSubscriberByReference(ctx, p.ID, text)
+		_, update := s.UpdateProject(ctx, p.ID, fabric.ProjectChange{Name: &text}, time.Now())
+		sub, a := subscriber(p, "", text, "ada")
+		_, list := s.ListAddresses(ctx, p.ID, fabric.AddressFilter{DisplayName: text}, page.Query{Size: 1})
+		for _, err := range []error{find, update, s.CreateSubscriber(ctx, sub, a), list, s.AddConsent(ctx, text, "c", nil, time.Now())} {
+			if !errors.Is(err, problem.Malformed) {
+				t.Errorf("%q: got %v, want it malformed", text, err)
+			}
+		}
+	}
+	for _, text := range []string{"", "ä\u0301", "\U0010ffff", "\ufeff", "\x01\x7f"} {
+		if _, err := s.UpdateProject(ctx, p.ID, fabric.ProjectChange{Name: &text}, time.Now()); err != nil {
+			t.Errorf("UpdateProject(%q) = %v", text, err)
+		}
+		if got, err := s.FindProject(ctx, p.ID); err != nil || got.Name != text {
+			t.Errorf("FindProject = %q, %v, want %q", got.Name, err, text)
+		}
+	}
+}
+
+// Text is sorted and told apart by its bytes, and LIKE knows A to Z alone as large.
+func TestTextByBytes(t *testing.T) { store.EachDatabase(t, testTextByBytes) }
+
+func testTextByBytes(t *testing.T, c store.Config) {
+	s, p := fabricRows(t, c)
+	ctx := context.Background()
+	names := []string{"-b", "A", "Z", "a", "a-c", "ab", "a\u0301", "ä", "Ä", "ß", "ss", "é", "_", "10", "9", "%"}
+	for _, name := range names {
+		sub, a := subscriber(p, "", name, name)
+		if err := s.CreateSubscriber(ctx, sub, a); err != nil {
+			t.Fatalf("CreateSubscriber(%q) = %v", name, err)
+		}
+	}
+	list := func(f fabric.AddressFilter) (found []string) {
+		at := ""
+		for {
+			all, err := s.ListAddresses(ctx, p.ID, f, page.Query{Size: 3, From: at})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, a := range all.Items {
+				found = append(found, a.Name)
+			}
+			if at = all.Next; at == "" {
+				return found
+			}
+		}
+	}
+	slices.Sort(names) // by bytes
+	if got := list(fabric.AddressFilter{ByName: true}); !slices.Equal(got, names) {
+		t.Errorf("sorted by name:\n%q, want\n%q", got, names)
+	}
+	for part, want := range map[string]string{"A": "A a a-c ab a\u0301", "ä": "ä", "Ä": "Ä", "S": "ss", "_": "_", "%": "%", "É": "", "Z": "Z", `\`: ""} {
+		got := list(fabric.AddressFilter{ByName: true, DisplayName: part})
+		if strings.Join(got, " ") != want {
+			t.Errorf("addresses with %q in their name: %q, want %q", part, got, want)
+		}
+	}
+}

@@ -1,0 +1,402 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/fabric/kinds"
+	"github.com/selvage/selvage/internal/deliver"
+	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/revocation"
+	"github.com/selvage/selvage/store"
+)
+
+// newWebhook makes a webhook of a project for events.
+func newWebhook(t *testing.T, s *store.Store, projectID string, events ...fabric.EventName) fabric.Webhook {
+	t.Helper()
+	w := fabric.Webhook{ID: newID(), ProjectID: projectID, URL: "https://example.com/", Events: events, Enabled: true, Created: time.Now(), Updated: time.UnixMicro(time.Now().UnixMicro())}
+	if err := s.CreateWebhook(t.Context(), w, 50); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// told gives the events that wait for a webhook, the oldest first.
+func told(t *testing.T, s *store.Store, w fabric.Webhook) (names []string) {
+	t.Helper()
+	p, err := s.ListDeliveries(t.Context(), w.ID, "", page.Query{Size: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range slices.Backward(p.Items) {
+		names = append(names, string(d.Event))
+		if d.State != fabric.Pending || !strings.Contains(string(d.Body), `"id":"`+d.ID+`"`) || !strings.Contains(string(d.Body), d.Subject) {
+			t.Errorf("delivery %+v with body %s: want one that waits, of its own id and subject", d, d.Body)
+		}
+	}
+	return names
+}
+
+func event(name fabric.EventName, projectID, subject string) fabric.Event {
+	id := newID()
+	return fabric.Event{ID: id, ProjectID: projectID, Name: name, Subject: subject, Created: time.Now(), Body: []byte(fmt.Sprintf(`{"id":"%s","of":"%s"}`, id, subject))}
+}
+
+func tell(name fabric.EventName) fabric.Teller {
+	return func(r fabric.Resource) (fabric.Event, error) { return event(name, r.ProjectID, r.ID), nil }
+}
+
+// change makes, changes and deletes a subscriber and a resource.
+func change(t *testing.T, s *store.Store, p fabric.Project) {
+	t.Helper()
+	ctx := t.Context()
+	sub, a := subscriber(p, newID()+"@example.com", "", newID())
+	name := "Ada"
+	made := s.CreateSubscriber(ctx, sub, a)
+	_, err := s.UpdateSubscriber(ctx, p.ID, sub.ID, fabric.SubscriberChange{Profile: fabric.Profile{FirstName: &name}}, time.Now(), nil)
+	end := revocation.Revocation{Kind: revocation.Subscriber, ID: sub.ID, Until: time.Now(), Expires: time.Now().Add(time.Hour)}
+	r := fabric.Resource{ID: newID(), ProjectID: p.ID, Type: "swml_script", Fields: kinds.Values{}, Created: time.Now(), Updated: time.UnixMicro(time.Now().UnixMicro())}
+	old := r.Updated
+	err = errors.Join(made, err, s.DeleteSubscriber(ctx, p.ID, end),
+		s.CreateResource(ctx, r, fabric.Address{ID: newID(), ProjectID: p.ID, ResourceID: r.ID, Name: newID()}, tell(fabric.ResourceCreated)))
+	r.Updated = old.Add(time.Second)
+	err = errors.Join(err, s.UpdateResource(ctx, r, old, tell(fabric.ResourceUpdated)),
+		s.DeleteResource(ctx, p.ID, r.Type, r.ID, tell(fabric.ResourceDeleted)))
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestEvents(t *testing.T) { store.EachDatabase(t, testEvents) }
+
+func testEvents(t *testing.T, c store.Config) {
+	s, p := fabricRows(t, c)
+	other := newProject(t, s)
+	all := newWebhook(t, s, p.ID, fabric.AnyEvent)
+	some := newWebhook(t, s, p.ID, fabric.SubscriberDeleted, fabric.ResourceCreated)
+	foreign := newWebhook(t, s, other.ID, fabric.AnyEvent)
+	off := newWebhook(t, s, p.ID, fabric.AnyEvent)
+	off.Enabled = false
+	if err := s.UpdateWebhook(t.Context(), off, off.Updated); err != nil {
+		t.Fatal(err)
+	}
+	change(t, s, p)
+	for _, tt := range []struct {
+		name    string
+		webhook fabric.Webhook
+		want    string
+	}{
+		{"all", all, "subscriber.created subscriber.updated subscriber.deleted resource.created resource.updated resource.deleted"},
+		{"some", some, "subscriber.deleted resource.created"},
+		{"of another project", foreign, ""},
+		{"off", off, ""},
+	} {
+		if got := strings.Join(told(t, s, tt.webhook), " "); got != tt.want {
+			t.Errorf("%s: told %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+// TestRefusedChange sees that what was not done is told to nobody.
+func TestRefusedChange(t *testing.T) { store.EachDatabase(t, testRefusedChange) }
+
+func testRefusedChange(t *testing.T, c store.Config) {
+	s, p := fabricRows(t, c)
+	w := newWebhook(t, s, p.ID, fabric.AnyEvent)
+	sub, a := subscriber(p, "ada@example.com", "", "ada")
+	if err := s.CreateSubscriber(t.Context(), sub, a); err != nil {
+		t.Fatal(err)
+	}
+	again, a := subscriber(p, "ada@example.com", "", "ada2")
+	if err := s.CreateSubscriber(t.Context(), again, a); !errors.Is(err, problem.Conflict) {
+		t.Errorf("CreateSubscriber of an e-mail in use = %v", err)
+	}
+	if err := s.DeleteSubscriber(t.Context(), newProject(t, s).ID, revocation.Revocation{ID: sub.ID}); !errors.Is(err, problem.NotFound) {
+		t.Errorf("DeleteSubscriber of another project = %v", err)
+	}
+	if got := told(t, s, w); len(got) != 1 {
+		t.Errorf("told %v, want the one creation", got)
+	}
+}
+
+// TestHoldReceiver lets many nodes hold one webhook: one does, until it lets go or
+// falls silent.
+func TestHoldReceiver(t *testing.T) { store.EachDatabase(t, testHoldReceiver) }
+
+func testHoldReceiver(t *testing.T, c store.Config) {
+	ctx := context.Background()
+	s, p := fabricRows(t, c)
+	w := newWebhook(t, s, p.ID, fabric.AnyEvent)
+	now := time.Now()
+	change(t, s, p)
+	won, errs := race(func(i int) (bool, error) {
+		_, err := s.Webhooks().HoldReceiver(ctx, w.ID, fmt.Sprint(i), now, now.Add(time.Minute))
+		return err == nil, err
+	})
+	if won != 1 {
+		t.Errorf("HoldReceiver: %d of %d hold it, want 1", won, crowd)
+	}
+	for _, err := range errs {
+		if !errors.Is(err, problem.Conflict) {
+			t.Errorf("HoldReceiver = %v, want a conflict", err)
+		}
+	}
+	due := func(at time.Time) int {
+		t.Helper()
+		ids, err := s.Webhooks().DueReceivers(ctx, at, 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(ids)
+	}
+	if n := due(now); n != 0 {
+		t.Errorf("DueReceivers while one is held = %d, want 0", n)
+	}
+	later := now.Add(2 * time.Minute)
+	if n := due(later); n != 1 {
+		t.Errorf("DueReceivers once the holder fell silent = %d, want 1", n)
+	}
+	r, err := s.Webhooks().HoldReceiver(ctx, w.ID, "b", later, later.Add(time.Minute))
+	if err != nil || r.URL != w.URL || r.ProjectID != p.ID {
+		t.Errorf("HoldReceiver = %+v, %v", r, err)
+	}
+	if err := s.Webhooks().ReleaseReceiver(ctx, w.ID, "a stranger", later, 9, time.Time{}); err != nil {
+		t.Error(err)
+	}
+	if n := due(later); n != 0 {
+		t.Errorf("DueReceivers after a stranger let go = %d, want 0", n)
+	}
+	if err := s.Webhooks().ReleaseReceiver(ctx, w.ID, "b", later, 3, later.Add(time.Minute)); err != nil {
+		t.Error(err)
+	}
+	if n, m := due(later), due(later.Add(2*time.Minute)); n != 0 || m != 1 {
+		t.Errorf("DueReceivers of one that rests = %d, and after = %d, want 0 and 1", n, m)
+	}
+}
+
+// TestWoken sees that what is sent once more is sent now, even where the turn in which
+// it failed is just coming to its end.
+func TestWoken(t *testing.T) { store.EachDatabase(t, testWoken) }
+
+func testWoken(t *testing.T, c store.Config) {
+	ctx := context.Background()
+	s, p := fabricRows(t, c)
+	w := newWebhook(t, s, p.ID, fabric.AnyEvent)
+	change(t, s, p)
+	q, now := s.Webhooks(), time.Now()
+	due := func(want int) {
+		t.Helper()
+		if ids, err := q.DueReceivers(ctx, now, 10); err != nil || len(ids) != want {
+			t.Errorf("DueReceivers = %d, %v, want %d", len(ids), err, want)
+		}
+	}
+	turn := func(rests time.Time, during func()) {
+		t.Helper()
+		if _, err := q.HoldReceiver(ctx, w.ID, "a", now, now.Add(time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+		during()
+		if _, err := q.HoldReceiver(ctx, w.ID, "a", now, now.Add(time.Minute)); err != nil { // renewed
+			t.Fatal(err)
+		}
+		if err := q.ReleaseReceiver(ctx, w.ID, "a", now, 9, rests); err != nil {
+			t.Fatal(err)
+		}
+	}
+	jobs, err := q.DueJobs(ctx, w.ID, now, 10)
+	if err != nil || len(jobs) == 0 {
+		t.Fatalf("DueJobs = %d, %v, want some", len(jobs), err)
+	}
+	turn(now.Add(time.Hour), func() {
+		if err := q.Settle(ctx, deliver.Result{ReceiverID: w.ID, JobID: jobs[0].ID, Queued: jobs[0].Queued, State: deliver.Dead, Attempts: 9, Ended: now}); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := s.RedeliverDead(ctx, w.ID, now); n != 1 || err != nil {
+			t.Fatalf("RedeliverDead = %d, %v", n, err)
+		}
+	})
+	due(1)
+	turn(now.Add(time.Hour), func() {})
+	due(0) // it rests, since nobody has woken it again
+}
+
+// TestProjectsTakeTurns sees that a project whose webhooks are many, and always new,
+// comes no sooner than another.
+func TestProjectsTakeTurns(t *testing.T) { store.EachDatabase(t, testProjectsTakeTurns) }
+
+func testProjectsTakeTurns(t *testing.T, c store.Config) {
+	ctx := context.Background()
+	s, crowded := fabricRows(t, c)
+	quiet := fabric.Project{ID: newID(), Name: "quiet", Created: time.Now(), Updated: time.Now()}
+	if err := s.CreateProject(ctx, quiet); err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	served := newWebhook(t, s, quiet.ID, fabric.AnyEvent)
+	if _, err := s.Webhooks().HoldReceiver(ctx, served.ID, "a", now.Add(-time.Minute), now); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Webhooks().ReleaseReceiver(ctx, served.ID, "a", now, 0, time.Time{}); err != nil {
+		t.Fatal(err)
+	}
+	held := newWebhook(t, s, crowded.ID, fabric.AnyEvent)
+	for range 20 {
+		newWebhook(t, s, crowded.ID, fabric.AnyEvent) // held by nobody yet
+	}
+	change(t, s, crowded)
+	change(t, s, quiet)
+	first := func(most int) []string {
+		t.Helper()
+		ids, err := s.Webhooks().DueReceivers(ctx, now, most)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ids
+	}
+	if ids := first(2); !slices.Contains(ids, served.ID) {
+		t.Errorf("DueReceivers = %v, want one of each project first", ids)
+	}
+	if _, err := s.Webhooks().HoldReceiver(ctx, held.ID, "a", now, now.Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	if ids := first(1); !slices.Contains(ids, served.ID) {
+		t.Errorf("DueReceivers = %v, want that of the project of which none is held", ids)
+	}
+	if ids := first(50); len(ids) != 21 {
+		t.Errorf("DueReceivers gave %d, want all 21", len(ids))
+	}
+}
+
+func TestSettle(t *testing.T) { store.EachDatabase(t, testSettle) }
+
+func testSettle(t *testing.T, c store.Config) {
+	ctx := t.Context()
+	s, p := fabricRows(t, c)
+	w := newWebhook(t, s, p.ID, fabric.AnyEvent)
+	change(t, s, p)
+	now := time.Now()
+	jobs, err := s.Webhooks().DueJobs(ctx, w.ID, now, 100)
+	if err != nil || len(jobs) != 6 || jobs[0].Event != string(fabric.SubscriberCreated) || jobs[5].Event != string(fabric.ResourceDeleted) {
+		t.Fatalf("DueJobs = %+v, %v, want six in their order", jobs, err)
+	}
+	for i, r := range []deliver.Result{
+		{State: deliver.Delivered, Status: 204, Ended: now.Add(-48 * time.Hour)},
+		{State: deliver.Delivered, Status: 200, Ended: now},
+		{State: deliver.Pending, Error: "no", Due: now.Add(time.Minute)},
+		{State: deliver.Dead, Status: 410, Ended: now.Add(-31 * 24 * time.Hour)},
+		{State: deliver.Dead, Status: 500, Ended: now},
+	} {
+		r.ReceiverID, r.JobID, r.Queued, r.Attempts = w.ID, jobs[i].ID, jobs[i].Queued, 1
+		if err := s.Webhooks().Settle(ctx, r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n, oldest, err := s.Webhooks().Backlog(ctx); n != 2 || oldest.IsZero() || err != nil {
+		t.Errorf("Backlog = %d, %v, %v, want 2", n, oldest, err)
+	}
+	if left, err := s.Webhooks().DueJobs(ctx, w.ID, now, 100); err != nil || len(left) != 1 || left[0].ID != jobs[5].ID {
+		t.Errorf("DueJobs = %+v, %v, want the one that was not settled", left, err)
+	}
+	late := deliver.Result{ReceiverID: w.ID, JobID: jobs[1].ID, Queued: jobs[1].Queued, State: deliver.Dead, Ended: now}
+	if d := delivery(t, s, w, jobs[1].ID, s.Webhooks().Settle(ctx, late)); d.State != fabric.Delivered || d.Status != 200 || d.Attempts != 1 {
+		t.Errorf("settled twice: %+v, want it as it was", d)
+	}
+	if d := delivery(t, s, w, jobs[2].ID, nil); d.State != fabric.Pending || d.Error != "no" || !d.Due.After(now) {
+		t.Errorf("failed: %+v", d)
+	}
+	if err := s.ForgetDeliveries(ctx, now.Add(-24*time.Hour), now.Add(-30*24*time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []bool{false, true, true, false, true, true} {
+		if _, err := s.FindDelivery(ctx, w.ID, jobs[i].ID); (err == nil) != want {
+			t.Errorf("after ForgetDeliveries FindDelivery %d = %v, want it: %v", i, err, want)
+		}
+	}
+	if n, err := s.RedeliverDead(ctx, w.ID, now); n != 1 || err != nil {
+		t.Errorf("RedeliverDead = %d, %v, want 1", n, err)
+	}
+	if d := delivery(t, s, w, jobs[4].ID, nil); d.State != fabric.Pending || d.Attempts != 0 || d.Status != 0 || !d.Ended.IsZero() {
+		t.Errorf("queued anew: %+v", d)
+	}
+	sent := deliver.Result{ReceiverID: w.ID, JobID: jobs[4].ID, Queued: jobs[4].Queued, State: deliver.Delivered, Status: 200, Attempts: 1, Ended: now}
+	if d := delivery(t, s, w, jobs[4].ID, s.Webhooks().Settle(ctx, sent)); d.State != fabric.Pending || d.Attempts != 0 {
+		t.Errorf("queued anew while it was sent: %+v, want that it waits on", d)
+	}
+	if err := s.ExpireDeliveries(ctx, now.Add(time.Hour), now); err != nil {
+		t.Fatal(err)
+	}
+	if d := delivery(t, s, w, jobs[5].ID, nil); d.State != fabric.Dead || d.Error == "" || d.Ended.IsZero() {
+		t.Errorf("expired: %+v", d)
+	}
+}
+
+func delivery(t *testing.T, s *store.Store, w fabric.Webhook, id string, err error) fabric.Delivery {
+	t.Helper()
+	d, ferr := s.FindDelivery(t.Context(), w.ID, id)
+	if err := errors.Join(err, ferr); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// TestWebhookGone sees that nothing of a deleted webhook or project stays.
+func TestWebhookGone(t *testing.T) { store.EachDatabase(t, testWebhookGone) }
+
+func testWebhookGone(t *testing.T, c store.Config) {
+	ctx := t.Context()
+	s, p := fabricRows(t, c)
+	w, other := newWebhook(t, s, p.ID, fabric.AnyEvent), newWebhook(t, s, p.ID, fabric.AnyEvent)
+	change(t, s, p)
+	if err := s.DeleteWebhook(ctx, p.ID, w.ID); err != nil {
+		t.Fatal(err)
+	}
+	if n, _, err := s.Webhooks().Backlog(ctx); n != 6 || err != nil {
+		t.Errorf("Backlog = %d, %v, want the six of the other webhook", n, err)
+	}
+	if _, err := s.Webhooks().HoldReceiver(ctx, w.ID, "a", time.Now(), time.Now()); !errors.Is(err, problem.Conflict) {
+		t.Errorf("HoldReceiver of one that is gone = %v, want a conflict", err)
+	}
+	if err := s.DeleteProject(ctx, revocation.Revocation{ID: p.ID}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.ForgetDeliveries(ctx, time.Time{}, time.Time{}); err != nil {
+		t.Fatal(err)
+	}
+	if n, _, err := s.Webhooks().Backlog(ctx); n != 0 || err != nil {
+		t.Errorf("Backlog = %d, %v, want nothing of %s", n, err, other.ID)
+	}
+}
+
+func TestSigningKeyRace(t *testing.T) { store.EachDatabase(t, testSigningKeyRace) }
+
+func testSigningKeyRace(t *testing.T, c store.Config) {
+	s, p := fabricRows(t, c)
+	won, _ := race(func(int) (bool, error) {
+		err := s.CreateSigningKey(context.Background(), fabric.SigningKey{ID: newID(), ProjectID: p.ID, Sealed: "x", Created: time.Now()})
+		return err == nil, nil
+	})
+	if won != 1 {
+		t.Errorf("CreateSigningKey: %d of %d won, want 1", won, crowd)
+	}
+	next := fabric.SigningKey{ID: newID(), ProjectID: p.ID, Sealed: "y", Starts: time.Now()}
+	if err := s.RotateSigningKey(t.Context(), next, time.Time{}, false); err != nil {
+		t.Fatal(err)
+	}
+	if all, err := s.ListSigningKeys(t.Context(), p.ID); err != nil || len(all) != 2 || all[1].ID != next.ID {
+		t.Errorf("ListSigningKeys = %+v, %v, want the old one and the next", all, err)
+	}
+	alone := fabric.SigningKey{ID: newID(), ProjectID: p.ID, Sealed: "z", Starts: time.Now()}
+	if err := s.RotateSigningKey(t.Context(), alone, time.Time{}, true); err != nil {
+		t.Fatal(err)
+	}
+	if all, err := s.ListSigningKeys(t.Context(), p.ID); err != nil || len(all) != 1 || all[0].ID != alone.ID {
+		t.Errorf("ListSigningKeys = %+v, %v, want the new one alone", all, err)
+	}
+}
