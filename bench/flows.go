@@ -9,7 +9,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// codeFlow gives the task of a whole flow for a browser that is signed in: a code,
+// codeFlow returns the task of a whole flow for a browser that is signed in: a code,
 // then the tokens. Two requests.
 func (w *world) codeFlow() task {
 	return func(c *wire) error {
@@ -48,7 +48,7 @@ func (w *world) redeem(c *wire, f *harness.Flow, code string) error {
 	return a.want(200, `"access_token"`, `"id_token":"ey`, `"refresh_token"`)
 }
 
-// refreshChain gives the task of using a refresh token, and then that which it
+// refreshChain returns the task of using a refresh token, and then that which it
 // brought. Its first one comes from a flow of its own.
 func (w *world) refreshChain(p *harness.Program) task {
 	f := w.login.NewFlow(loginScope)
@@ -79,7 +79,7 @@ func (w *world) refreshChain(p *harness.Program) task {
 	}
 }
 
-// passwordLogin gives the task of a login by a browser without cookies: to the
+// passwordLogin returns the task of a login by a browser without cookies: to the
 // login page, the page itself, the password. Three requests.
 func (w *world) passwordLogin() task {
 	origin := "Origin: " + strings.TrimSuffix(w.Issuer(), "/")
@@ -109,7 +109,7 @@ func (w *world) passwordLogin() task {
 	}
 }
 
-// cookiesOf gives the header that sends back the cookies of an answer.
+// cookiesOf returns the header that sends back the cookies of an answer.
 func cookiesOf(a answer) string {
 	var pairs []string
 	for _, line := range strings.Split(string(a.head), "\r\n") {

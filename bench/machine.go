@@ -30,7 +30,7 @@ type machine struct {
 // reference is the machine that the goals were set on.
 var reference = machine{Floor: 0.012, Signature: 0.022, Verification: 0.047, Hash: 17.7}
 
-// of gives what the work takes.
+// of returns what the work takes.
 func (m machine) of(n work) float64 {
 	return n.signatures*m.Signature + n.verifications*m.Verification + n.hashes*m.Hash
 }
@@ -108,7 +108,7 @@ func (s bareServer) measureMachine(p *harness.Program, length time.Duration, n w
 	return m
 }
 
-// medianMachine gives the median of each figure.
+// medianMachine returns the median of each figure.
 func medianMachine(all []machine) machine {
 	pick := func(value func(machine) float64) float64 { return middle(all, value) }
 	return machine{

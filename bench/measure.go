@@ -24,7 +24,7 @@ type operation struct {
 	task        func(worker int) task
 }
 
-// once gives the task of a single request.
+// once returns the task of a single request.
 func once(request []byte, status int, parts ...string) task {
 	return func(w *wire) error {
 		a, err := w.do(request)
@@ -142,7 +142,7 @@ func measurePaced(p *harness.Program, op operation, pid int, length time.Duratio
 	return s
 }
 
-// median gives the median of each figure.
+// median returns the median of each figure.
 func median(samples []sample) sample {
 	pick := func(value func(sample) float64) float64 { return middle(samples, value) }
 	return sample{
@@ -151,7 +151,7 @@ func median(samples []sample) sample {
 	}
 }
 
-// middle gives the median of a figure.
+// middle returns the median of a figure.
 func middle[T any](all []T, value func(T) float64) float64 {
 	values := make([]float64, len(all))
 	for i, one := range all {
@@ -161,5 +161,5 @@ func middle[T any](all []T, value func(T) float64) float64 {
 	return values[len(values)/2]
 }
 
-// title gives the operation's name with its number of connections.
+// title returns the operation's name with its number of connections.
 func (op operation) title() string { return fmt.Sprintf("%s, c=%d", op.name, op.connections) }

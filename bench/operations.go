@@ -87,7 +87,7 @@ func (w *world) post(path, kind, body string, headers ...string) []byte {
 	return w.request("POST", path, body, append(headers, "Content-Type: "+kind, fmt.Sprintf("Content-Length: %d", len(body)))...)
 }
 
-// request gives a request as it goes over the wire.
+// request returns a request as it goes over the wire.
 func (w *world) request(method, path, body string, headers ...string) []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: %s\r\n", method, path, hostOf(w.PublicURL))
@@ -110,7 +110,7 @@ func basic(id, secret string) string {
 	return "Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte(id+":"+secret))
 }
 
-// bytesOf gives the task of fetching these bytes.
+// bytesOf returns the task of fetching these bytes.
 func bytesOf(request []byte, status int, want []byte) task {
 	return func(c *wire) error {
 		a, err := c.do(request)

@@ -15,7 +15,7 @@ import (
 // clockTick is the unit of times in /proc (USER_HZ, which is 100 everywhere).
 const clockTick = 10 * time.Millisecond
 
-// cpu gives the processor time that a process and those it has started have used, of
+// cpu returns the processor time that a process and those it has started have used, of
 // which some may have ended.
 func cpu(p *harness.Program, pid int) time.Duration {
 	var ticks int64
@@ -39,7 +39,7 @@ func cpu(p *harness.Program, pid int) time.Duration {
 	return time.Duration(ticks) * clockTick
 }
 
-// residentMiB gives the memory that a process occupies.
+// residentMiB returns the memory that a process occupies.
 func residentMiB(p *harness.Program, pid int) float64 {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -53,7 +53,7 @@ func residentMiB(p *harness.Program, pid int) float64 {
 	return kib / 1024
 }
 
-// binarySize gives the size of the stripped binary in MB.
+// binarySize returns the size of the stripped binary in MB.
 func binarySize(p *harness.Program) float64 {
 	path := filepath.Join(p.TempDir(), "selvage")
 	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", path, "github.com/selvage/selvage/cmd/selvage")

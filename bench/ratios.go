@@ -38,7 +38,7 @@ var rivalries = []rivalry{
 	{"MP3, CPU beside lame -b 32 -q 7", mp3Whole, "lame -b 32 -q 7", processor, 1, true},
 }
 
-// compare gives the ratios of what was measured.
+// compare returns the ratios of what was measured.
 func (r *report) compare() {
 	figure := func(name string) (f row, ok bool) {
 		for _, f := range r.Figures {

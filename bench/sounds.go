@@ -15,7 +15,7 @@ import (
 // speechFile is real speech: 8 kHz, 16 bits, one channel, a header of 44 bytes.
 const speechFile = "recordings/testdata/speech_s16_8k.wav"
 
-// speechOf gives a recording of so many seconds: that speech again and again.
+// speechOf returns a recording of so many seconds: that speech again and again.
 func speechOf(p *harness.Program, seconds int) []byte {
 	file, err := os.ReadFile(speechFile)
 	if err != nil {

@@ -108,7 +108,7 @@ func (w *wire) readHead() (status int, err error) {
 	return strconv.Atoi(string(w.head[9:12]))
 }
 
-// header gives the value of a field, in the spelling of Go's servers.
+// header returns the value of a field, in the spelling of Go's servers.
 func (a answer) header(name string) string {
 	_, after, found := bytes.Cut(a.head, []byte("\r\n"+name+": "))
 	if !found {
@@ -118,7 +118,7 @@ func (a answer) header(name string) string {
 	return string(value)
 }
 
-// want gives an error unless the answer has the status and its body contains
+// want returns an error unless the answer has the status and its body contains
 // each part.
 func (a answer) want(status int, parts ...string) error {
 	if a.status != status {

@@ -54,7 +54,7 @@ func newWorld(p *harness.Program, pinned bool, binary string) *world {
 	return w
 }
 
-// cookieHeader gives what a browser sends to the server.
+// cookieHeader returns what a browser sends to the server.
 func cookieHeader(p *harness.Program, b *harness.Browser, origin string) string {
 	req, err := http.NewRequest(http.MethodGet, origin, nil)
 	if err != nil {

@@ -46,7 +46,7 @@ type Address struct {
 	Created     time.Time
 }
 
-// Path gives the address as it is dialled.
+// Path returns the address as it is dialled.
 func (a Address) Path() string { return "/" + a.Context + "/" + a.Name }
 
 // An AddressFilter says which addresses to list; empty fields ask nothing.
@@ -72,7 +72,7 @@ func (f AddressFilter) Check() error {
 	return errors.Join(errs...)
 }
 
-// ListAddresses gives a page of what a token may reach: a SAT all addresses of
+// ListAddresses returns a page of what a token may reach: a SAT all addresses of
 // its project but those of disabled subscribers, a guest or invite token its own.
 func (f *Fabric) ListAddresses(ctx context.Context, t Token, filter AddressFilter, q page.Query) (page.Page[Address], error) {
 	if err := filter.Check(); err != nil {
@@ -85,7 +85,7 @@ func (f *Fabric) ListAddresses(ctx context.Context, t Token, filter AddressFilte
 	return f.c.Store.ListAddresses(ctx, t.ProjectID, filter, q)
 }
 
-// FindAddress gives an address that a token may reach.
+// FindAddress returns an address that a token may reach.
 func (f *Fabric) FindAddress(ctx context.Context, t Token, id string) (Address, error) {
 	id, ok := canonical(id)
 	if !ok || !t.reaches(id) {
@@ -94,7 +94,7 @@ func (f *Fabric) FindAddress(ctx context.Context, t Token, id string) (Address, 
 	return f.c.Store.FindAddress(ctx, t.ProjectID, id)
 }
 
-// FindAddressAt gives the address of a project at a path, /<context>/<name>.
+// FindAddressAt returns the address of a project at a path, /<context>/<name>.
 func (f *Fabric) FindAddressAt(ctx context.Context, projectID, path string) (Address, error) {
 	where, name, ok := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	if !ok || checkText("path", path) != nil {
@@ -103,7 +103,7 @@ func (f *Fabric) FindAddressAt(ctx context.Context, projectID, path string) (Add
 	return f.c.Store.FindAddressByName(ctx, projectID, where, strings.ToLower(name))
 }
 
-// SubscriberAddresses gives a page of a subscriber's addresses, for its project.
+// SubscriberAddresses returns a page of a subscriber's addresses, for its project.
 func (f *Fabric) SubscriberAddresses(ctx context.Context, projectID, id string, q page.Query) (page.Page[Address], error) {
 	s, err := f.FindSubscriber(ctx, projectID, id)
 	if err != nil {
@@ -112,7 +112,7 @@ func (f *Fabric) SubscriberAddresses(ctx context.Context, projectID, id string, 
 	return f.c.Store.ListAddresses(ctx, projectID, AddressFilter{ResourceID: s.ID}, q)
 }
 
-// SubscriberOf gives the subscriber of a project whose address is from or to,
+// SubscriberOf returns the subscriber of a project whose address is from or to,
 // written as /<context>/<name>; "" if neither is one.
 func (f *Fabric) SubscriberOf(ctx context.Context, projectID, from, to string) (string, error) {
 	for _, path := range []string{from, to} {
@@ -133,7 +133,7 @@ func (f *Fabric) SubscriberOf(ctx context.Context, projectID, from, to string) (
 	return "", nil
 }
 
-// AddressOf gives the path at which a new resource of a kind would be reached, by the members
+// AddressOf returns the path at which a new resource of a kind would be reached, by the members
 // that name it; "" for none. Its letters are another's where taken is true: then a random end
 // is added.
 func (f *Fabric) AddressOf(ctx context.Context, projectID string, k *kinds.Kind, named kinds.Values) (path string, taken bool, err error) {
@@ -167,7 +167,7 @@ func (f *Fabric) foresee(ctx context.Context, a Address) (path string, taken boo
 	return a.Path(), err == nil, err
 }
 
-// privateAddress gives the first address of a new subscriber.
+// privateAddress returns the first address of a new subscriber.
 func privateAddress(s Subscriber) Address {
 	local, _, _ := strings.Cut(s.Email, "@")
 	name := slug(local)
@@ -187,7 +187,7 @@ func privateAddress(s Subscriber) Address {
 	}
 }
 
-// renamed gives the address another name, as its own is in use.
+// renamed returns the address another name, as its own is in use.
 func (a Address) renamed() Address {
 	base, _, _ := strings.Cut(a.Name, "--")
 	name := base + "--" + strings.ToLower(rand.Text()[:6])

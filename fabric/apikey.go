@@ -98,7 +98,7 @@ func (f *Fabric) CreateAPIKey(ctx context.Context, projectID string, in APIKeyIn
 	return k, secret, nil
 }
 
-// renew gives the key a secret.
+// renew returns the key a secret.
 func (k *APIKey) renew() string {
 	var random [32]byte
 	rand.Read(random[:])
@@ -112,7 +112,7 @@ func hashKey(secret string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// FindAPIKey gives a key of a project, whether or not it is good.
+// FindAPIKey returns a key of a project, whether or not it is good.
 func (f *Fabric) FindAPIKey(ctx context.Context, projectID, id string) (APIKey, error) {
 	id, ok := canonical(id)
 	if !ok {
@@ -121,7 +121,7 @@ func (f *Fabric) FindAPIKey(ctx context.Context, projectID, id string) (APIKey, 
 	return f.c.Store.FindAPIKey(ctx, projectID, id)
 }
 
-// ListAPIKeys gives a page of a project's keys, revoked ones included.
+// ListAPIKeys returns a page of a project's keys, revoked ones included.
 func (f *Fabric) ListAPIKeys(ctx context.Context, projectID string, q page.Query) (page.Page[APIKey], error) {
 	return f.c.Store.ListAPIKeys(ctx, projectID, q)
 }
@@ -139,7 +139,7 @@ func (f *Fabric) RevokeAPIKey(ctx context.Context, projectID, id string) error {
 	return f.c.Revocations.Sync(ctx)
 }
 
-// FindLeakedKey gives the API key of a project that has a secret, or had it before it was
+// FindLeakedKey returns the API key of a project that has a secret, or had it before it was
 // rotated, good or not. It counts as no use of the key.
 func (f *Fabric) FindLeakedKey(ctx context.Context, projectID, secret string) (APIKey, error) {
 	k, err := f.c.Store.FindAPIKeyByHash(ctx, hashKey(secret))
@@ -152,7 +152,7 @@ func (f *Fabric) FindLeakedKey(ctx context.Context, projectID, secret string) (A
 	return k, nil
 }
 
-// Authenticate gives the key that a backend presents. Whatever is wrong, the
+// Authenticate returns the key that a backend presents. Whatever is wrong, the
 // answer is the same problem.Unauthenticated. What the key may be used for is
 // for the caller to ask.
 func (f *Fabric) Authenticate(ctx context.Context, projectID, apiKey string) (APIKey, error) {

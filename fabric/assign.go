@@ -20,7 +20,7 @@ type PhoneRoute struct {
 	Assigned   time.Time
 }
 
-// firstOf gives the first address of a resource or subscriber.
+// firstOf returns the first address of a resource or subscriber.
 func (f *Fabric) firstOf(ctx context.Context, projectID, id string) (Address, error) {
 	p, err := f.c.Store.ListAddresses(ctx, projectID, AddressFilter{ResourceID: id}, page.Query{Size: 1})
 	if err == nil && len(p.Items) == 0 {

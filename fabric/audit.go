@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// ListAudit gives a page of the audit trail, the newest first.
+// ListAudit returns a page of the audit trail, the newest first.
 func (f *Fabric) ListAudit(ctx context.Context, filter audit.Filter, q page.Query) (page.Page[audit.Event], error) {
 	return f.c.Store.ListAudit(ctx, filter, q)
 }

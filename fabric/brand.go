@@ -28,7 +28,7 @@ func checkLink(param string, link *string) error {
 	return CheckLink(param, *link)
 }
 
-// SetLogo gives a project a logo, which [logo.Make] has made; the zero value takes it away.
+// SetLogo returns a project a logo, which [logo.Make] has made; the zero value takes it away.
 func (f *Fabric) SetLogo(ctx context.Context, id string, l logo.Logo) (Project, error) {
 	id, ok := canonical(id)
 	if !ok {
@@ -41,7 +41,7 @@ func (f *Fabric) SetLogo(ctx context.Context, id string, l logo.Logo) (Project, 
 // ForgetLogos is called once this node has changed whose a picture is.
 func (f *Fabric) ForgetLogos() { f.lately.logos.Clear() }
 
-// FindLogo gives the picture of a name, a PNG, whosever it is, if it was somebody's within
+// FindLogo returns the picture of a name, a PNG, whosever it is, if it was somebody's within
 // the last 300 ms.
 func (f *Fabric) FindLogo(ctx context.Context, name string) ([]byte, error) {
 	if _, ok := logo.Parse(name); !ok {

@@ -50,7 +50,7 @@ func ParseDeliveryState(name string) (DeliveryState, error) {
 	return "", problem.BadParam("state", "state must be pending, delivered or dead")
 }
 
-// ListDeliveries gives a page of a webhook's deliveries in a state, "" for any:
+// ListDeliveries returns a page of a webhook's deliveries in a state, "" for any:
 // the newest first.
 func (f *Fabric) ListDeliveries(ctx context.Context, projectID, webhookID string, state DeliveryState, q page.Query) (page.Page[Delivery], error) {
 	w, err := f.FindWebhook(ctx, projectID, webhookID)
@@ -60,7 +60,7 @@ func (f *Fabric) ListDeliveries(ctx context.Context, projectID, webhookID string
 	return f.c.Store.ListDeliveries(ctx, w.ID, state, q)
 }
 
-// FindDelivery gives a delivery of a webhook of a project.
+// FindDelivery returns a delivery of a webhook of a project.
 func (f *Fabric) FindDelivery(ctx context.Context, projectID, webhookID, id string) (Delivery, error) {
 	w, err := f.FindWebhook(ctx, projectID, webhookID)
 	if err != nil {
@@ -118,7 +118,7 @@ const (
 	waitAtMost    = 48 * time.Hour // for a receiver that is down so often that few attempts are made
 )
 
-// SweepDeliveries gives up what has waited for too long, and forgets what is over
+// SweepDeliveries returns up what has waited for too long, and forgets what is over
 // or belongs to no webhook, or client, any more.
 func (f *Fabric) SweepDeliveries(ctx context.Context) error {
 	now := f.now()

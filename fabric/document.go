@@ -7,7 +7,7 @@ import (
 	"github.com/selvage/selvage/fabric/kinds"
 )
 
-// KindOf gives the kind of a resource. One of an operator's whose file is gone is
+// KindOf returns the kind of a resource. One of an operator's whose file is gone is
 // of a kind that shows nothing of its own.
 func (f *Fabric) KindOf(r Resource) *kinds.Kind {
 	if k := f.c.Kinds.ByType(r.Type); k != nil {
@@ -36,7 +36,7 @@ func FlatDocument(k *kinds.Kind, r Resource) json.RawMessage {
 	return k.Document([]kinds.Member{text("type", r.Type), text("id", r.ID)}, r.Fields)
 }
 
-// text gives a member whose value is a string.
+// text returns a member whose value is a string.
 func text(name, value string) kinds.Member {
 	raw, _ := json.Marshal(value) // a string always encodes
 	return kinds.Member{Name: name, Value: raw}

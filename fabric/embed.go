@@ -59,12 +59,12 @@ func (f *Fabric) CreateEmbedKey(ctx context.Context, projectID, addressID, name 
 	return k, secret, nil
 }
 
-// ListEmbedKeys gives a page of a project's embed keys, revoked ones included.
+// ListEmbedKeys returns a page of a project's embed keys, revoked ones included.
 func (f *Fabric) ListEmbedKeys(ctx context.Context, projectID string, q page.Query) (page.Page[EmbedKey], error) {
 	return f.c.Store.ListEmbedKeys(ctx, projectID, q)
 }
 
-// FindEmbedKey gives the key of a secret, revoked or not; problem.Forbidden if
+// FindEmbedKey returns the key of a secret, revoked or not; problem.Forbidden if
 // there is none.
 func (f *Fabric) FindEmbedKey(ctx context.Context, secret string) (EmbedKey, error) {
 	refused := problem.New(problem.Forbidden, "forbidden", "the embed key is unknown or was revoked")
@@ -91,7 +91,7 @@ func (f *Fabric) RevokeEmbedKey(ctx context.Context, k EmbedKey) error {
 	return f.c.Revocations.Sync(ctx)
 }
 
-// EmbedToken gives a guest token to the address of an embed key.
+// EmbedToken returns a guest token to the address of an embed key.
 func (f *Fabric) EmbedToken(ctx context.Context, secret string) (string, error) {
 	if strings.TrimSpace(secret) == "" {
 		return "", problem.Missing("token")

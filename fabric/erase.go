@@ -42,7 +42,7 @@ var kept = []Kept{
 type Eraser struct {
 	revocation.Revocation
 
-	// Names gives what a recording may have for an end of its call that is the
+	// Names returns what a recording may have for an end of its call that is the
 	// subscriber, in lower case: its addresses, its e-mail, phone number and reference.
 	Names func(s Subscriber, all []Address) []string
 }

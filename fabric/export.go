@@ -125,7 +125,7 @@ type (
 	}
 )
 
-// Known gives a time of an export, or nil where there is none.
+// Known returns a time of an export, or nil where there is none.
 func Known(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
@@ -133,7 +133,7 @@ func Known(t time.Time) *time.Time {
 	return &t
 }
 
-// ExportSubscriber gives everything that is kept about a subscriber.
+// ExportSubscriber returns everything that is kept about a subscriber.
 func (f *Fabric) ExportSubscriber(ctx context.Context, projectID, id string) (e Export, err error) {
 	s, err := f.FindSubscriber(ctx, projectID, id)
 	if err != nil {
@@ -163,7 +163,7 @@ func (f *Fabric) ExportSubscriber(ctx context.Context, projectID, id string) (e 
 // JSON writes the export as one document.
 func (e Export) JSON() ([]byte, error) { return json.MarshalIndent(e, "", "  ") }
 
-// exported gives all of a list, each as an export has it; never nil, which JSON would
+// exported returns all of a list, each as an export has it; never nil, which JSON would
 // write as null.
 func exported[T, E any](ctx context.Context, s Subscriber, list func(context.Context, string, string, page.Query) (page.Page[T], error), show func(T) E) ([]E, error) {
 	found, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[T], error) {

@@ -39,7 +39,7 @@ type Config struct {
 	Now         func() time.Time // nil means time.Now
 	EmbedLimits EmbedLimits      // counted in Sessions
 
-	// Live gives problem.Unauthenticated once the login of a sid has ended. Nil
+	// Live returns problem.Unauthenticated once the login of a sid has ended. Nil
 	// takes every login for live.
 	Live func(ctx context.Context, sid string) error
 
@@ -103,13 +103,13 @@ func New(c Config) *Fabric {
 	return &Fabric{c: c, sealers: newSealers(c.Ring, c.Host), lately: newLately(c.Now)}
 }
 
-// now gives the time to the microsecond, as rows and tokens keep it.
+// now returns the time to the microsecond, as rows and tokens keep it.
 func (f *Fabric) now() time.Time { return f.c.Now().UTC().Truncate(time.Microsecond) }
 
-// newID gives an id which sorts by its creation.
+// newID returns an id which sorts by its creation.
 func newID() string { return uuid.Must(uuid.NewV7()).String() }
 
-// canonical gives a UUID in lower case. ok is false for anything else, which
+// canonical returns a UUID in lower case. ok is false for anything else, which
 // therefore never reaches the Store.
 func canonical(id string) (string, bool) {
 	if len(id) != 36 {

@@ -15,7 +15,7 @@ import (
 	"github.com/selvage/selvage/store/storetest"
 )
 
-// newFabric gives a fabric over real rows, and one of another issuer over the
+// newFabric returns a fabric over real rows, and one of another issuer over the
 // same.
 func newFabric(t *testing.T) (ours, theirs *fabric.Fabric) {
 	t.Helper()

@@ -8,7 +8,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// SubscriberFactors gives what proves who a subscriber is beside a password: a few,
+// SubscriberFactors returns what proves who a subscriber is beside a password: a few,
 // which are one page.
 func (f *Fabric) SubscriberFactors(ctx context.Context, projectID, id string, _ page.Query) (page.Page[factor.Factor], error) {
 	s, err := f.FindSubscriber(ctx, projectID, id)

@@ -27,7 +27,7 @@ func (f *Fabric) CheckGuestToken(in GuestTokenInput) error {
 	return errors.Join(err, f.checkExpiry("expire_at", in.ExpireAt), f.checkPlace(in.Ch, in.Region))
 }
 
-// allowed gives the ids of a guest's addresses in canonical form.
+// allowed returns the ids of a guest's addresses in canonical form.
 func allowed(given []string) ([]string, error) {
 	const param = "allowed_addresses"
 	switch {
@@ -53,7 +53,7 @@ func allowed(given []string) ([]string, error) {
 	return ids, nil
 }
 
-// GuestToken gives a token that reaches some addresses of the issuer's project,
+// GuestToken returns a token that reaches some addresses of the issuer's project,
 // and its refresh token.
 func (f *Fabric) GuestToken(ctx context.Context, by Issuer, in GuestTokenInput) (Tokens, error) {
 	if err := f.CheckGuestToken(in); err != nil {
@@ -100,7 +100,7 @@ func (f *Fabric) CheckInvite(in InviteInput) error {
 
 func badAddress() error { return problem.BadParam("address_id", "Address is invalid") }
 
-// Invite gives a token that reaches one address of the SAT's subscriber.
+// Invite returns a token that reaches one address of the SAT's subscriber.
 func (f *Fabric) Invite(ctx context.Context, sat Token, in InviteInput) (string, error) {
 	if err := f.CheckInvite(in); err != nil {
 		return "", err

@@ -53,24 +53,24 @@ type Family struct {
 	Revoked   bool
 }
 
-// SubscriberLogins gives a page of a subscriber's logins, newest first, those that
+// SubscriberLogins returns a page of a subscriber's logins, newest first, those that
 // have ended included.
 func (f *Fabric) SubscriberLogins(ctx context.Context, projectID, id string, q page.Query) (page.Page[Login], error) {
 	return heldBy(ctx, f, projectID, id, q, f.c.Store.ListLogins)
 }
 
-// SubscriberConsents gives a page of what a subscriber has agreed to.
+// SubscriberConsents returns a page of what a subscriber has agreed to.
 func (f *Fabric) SubscriberConsents(ctx context.Context, projectID, id string, q page.Query) (page.Page[Consent], error) {
 	return heldBy(ctx, f, projectID, id, q, f.c.Store.ListConsents)
 }
 
-// SubscriberFamilies gives a page of the refresh tokens of a subscriber that were
+// SubscriberFamilies returns a page of the refresh tokens of a subscriber that were
 // used, newest first.
 func (f *Fabric) SubscriberFamilies(ctx context.Context, projectID, id string, q page.Query) (page.Page[Family], error) {
 	return heldBy(ctx, f, projectID, id, q, f.c.Store.ListFamilies)
 }
 
-// SubscriberDevices gives a page of a subscriber's devices.
+// SubscriberDevices returns a page of a subscriber's devices.
 func (f *Fabric) SubscriberDevices(ctx context.Context, projectID, id string, q page.Query) (page.Page[Device], error) {
 	return heldBy(ctx, f, projectID, id, q, f.c.Store.ListDevices)
 }

@@ -23,7 +23,7 @@ type Info struct {
 	Application *Application // nil where the SAT was made for none
 }
 
-// Info gives what the subscriber of a SAT may know. Who is gone or disabled gets
+// Info returns what the subscriber of a SAT may know. Who is gone or disabled gets
 // problem.Unauthenticated.
 func (f *Fabric) Info(ctx context.Context, sat Token) (Info, error) {
 	s, err := f.reachable(ctx, sat.ProjectID, sat.SubscriberID)
@@ -45,7 +45,7 @@ func (f *Fabric) Info(ctx context.Context, sat Token) (Info, error) {
 	return info, err
 }
 
-// later gives the later of two times.
+// later returns the later of two times.
 func later(a, b time.Time) time.Time {
 	if a.After(b) {
 		return a

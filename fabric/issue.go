@@ -34,7 +34,7 @@ type Issuer struct {
 	Rights    *Rights // what it may give to API keys; nil is everything
 }
 
-// token gives a token that ends when its issuer does.
+// token returns a token that ends when its issuer does.
 func (i Issuer) token(kind TokenKind) Token {
 	t := Token{Kind: kind, ProjectID: i.ProjectID, KeyID: i.KeyID, ClientID: i.ClientID, IssuerID: i.ClientID}
 	if i.SAT != nil {
@@ -124,7 +124,7 @@ func isFingerprint(text string) bool {
 	})
 }
 
-// SubscriberToken gives the SAT and refresh token of the subscriber with a
+// SubscriberToken returns the SAT and refresh token of the subscriber with a
 // reference, which is created if there is none and changed where the input
 // differs.
 func (f *Fabric) SubscriberToken(ctx context.Context, by Issuer, in SubscriberTokenInput) (Tokens, error) {
@@ -167,7 +167,7 @@ func (f *Fabric) checkApplication(ctx context.Context, projectID, id string) err
 	return err
 }
 
-// issuedAfter gives the moment of a token: when its making began, so that
+// issuedAfter returns the moment of a token: when its making began, so that
 // whatever is revoked meanwhile concerns it too, but after the last change of
 // the subscriber, which may be ours and end what was issued up to then.
 func issuedAfter(began, change time.Time) time.Time {
@@ -203,7 +203,7 @@ func (f *Fabric) issue(t Token) (Tokens, error) {
 	return Tokens{SubscriberID: t.SubscriberID, Access: access, Refresh: refresh}, nil
 }
 
-// findOrCreate gives the subscriber of a reference: by its reference, else by
+// findOrCreate returns the subscriber of a reference: by its reference, else by
 // that e-mail, else a new one. Of parallel calls the store lets one create.
 func (f *Fabric) findOrCreate(ctx context.Context, projectID string, in SubscriberTokenInput) (Subscriber, error) {
 	s, err := f.recentReference(ctx, projectID, in.Reference)
@@ -222,7 +222,7 @@ func (f *Fabric) findOrCreate(ctx context.Context, projectID string, in Subscrib
 	return f.update(ctx, s, SubscriberInput{Password: &in.Password, Profile: in.Profile})
 }
 
-// FindReferred gives the subscriber for whom a token would be made by a reference, which may be
+// FindReferred returns the subscriber for whom a token would be made by a reference, which may be
 // an e-mail. Where it is problem.NotFound, such a token makes one.
 func (f *Fabric) FindReferred(ctx context.Context, projectID, reference string) (Subscriber, error) {
 	return f.findByReference(ctx, projectID, reference)

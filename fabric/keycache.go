@@ -43,7 +43,7 @@ func (c *keyCache) get(hash string, now time.Time) (rememberedKey, bool) {
 	return r, ok && age >= 0 && age < rememberFor
 }
 
-// remembered gives a key that was good lately, unless it was changed since.
+// remembered returns a key that was good lately, unless it was changed since.
 func (f *Fabric) remembered(hash string, now time.Time) (APIKey, bool) {
 	r, ok := f.keys.get(hash, now)
 	if !ok {

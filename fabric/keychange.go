@@ -21,7 +21,7 @@ type Rights struct {
 	Expires time.Time // zero for never
 }
 
-// Rights gives what who opens the key by a secret has to give. The secret before has
+// Rights returns what who opens the key by a secret has to give. The secret before has
 // an end of its own, beyond which it would live on in what it makes.
 func (k APIKey) Rights(secret string) *Rights {
 	r := &Rights{k.Scopes, k.Expires}
@@ -31,7 +31,7 @@ func (k APIKey) Rights(secret string) *Rights {
 	return r
 }
 
-// Rights gives what the token of a service has to give. Its own end is no bound:
+// Rights returns what the token of a service has to give. Its own end is no bound:
 // its client gets another token.
 func (t Token) Rights() *Rights {
 	r := &Rights{}
@@ -43,7 +43,7 @@ func (t Token) Rights() *Rights {
 	return r
 }
 
-// end gives the latest end that may be given.
+// end returns the latest end that may be given.
 func (r *Rights) end() time.Time {
 	if r == nil {
 		return time.Time{}
@@ -121,7 +121,7 @@ const (
 	MaxOverlap   = 30 * 24 * time.Hour
 )
 
-// RotateAPIKey gives a key a new secret, which is good at once, as the one before is
+// RotateAPIKey returns a key a new secret, which is good at once, as the one before is
 // until the overlap ends; one from before that ends now. Of many who rotate a key
 // together one succeeds. Who asks is given the secret, and so must have all that the
 // key has. Tokens made with the key live on.

@@ -46,7 +46,7 @@ func (l lately) forget() {
 	l.addresses.Clear()
 }
 
-// RecentSubscriber gives a subscriber of a project as it was within the last
+// RecentSubscriber returns a subscriber of a project as it was within the last
 // 300 ms.
 func (f *Fabric) RecentSubscriber(ctx context.Context, projectID, id string) (Subscriber, error) {
 	s, err := f.reachable(ctx, projectID, id)
@@ -60,7 +60,7 @@ func (f *Fabric) reachable(ctx context.Context, projectID, id string) (reachable
 	})
 }
 
-// recentReference gives the subscriber of a reference.
+// recentReference returns the subscriber of a reference.
 func (f *Fabric) recentReference(ctx context.Context, projectID, reference string) (Subscriber, error) {
 	return f.lately.references.Load(projectID+reference, func() (Subscriber, error) { return f.findByReference(ctx, projectID, reference) })
 }
@@ -70,7 +70,7 @@ func (f *Fabric) recentCount(ctx context.Context, projectID string, ids []string
 	return f.lately.addresses.Load(projectID+strings.Join(ids, ""), func() (int, error) { return f.c.Store.CountAddresses(ctx, projectID, ids) })
 }
 
-// recentApplication gives an OAuth client of a project.
+// recentApplication returns an OAuth client of a project.
 func (f *Fabric) recentApplication(ctx context.Context, projectID, id string) (Application, error) {
 	return f.lately.applications.Load(projectID+id, func() (Application, error) { return f.c.Store.FindApplication(ctx, projectID, id) })
 }

@@ -16,7 +16,7 @@ type Logout struct {
 	Progress
 }
 
-// ListLogouts gives a page of the logouts in a state, "" for any, that a client of
+// ListLogouts returns a page of the logouts in a state, "" for any, that a client of
 // a project is told of: those of the newest logins first.
 func (f *Fabric) ListLogouts(ctx context.Context, projectID, clientID string, state DeliveryState, q page.Query) (page.Page[Logout], error) {
 	c, err := f.oauthClient(ctx, projectID, clientID)

@@ -122,7 +122,7 @@ func isEmoji(r rune) bool {
 	return unicode.In(r, unicode.So, unicode.Sm) || firstSkin <= r && r <= lastSkin
 }
 
-// nameDigest gives what two names have in common that are the same to who reads them:
+// nameDigest returns what two names have in common that are the same to who reads them:
 // after NFKC and case folding, without what does not show. "" has none.
 func nameDigest(name string) string {
 	folded := norm.NFKC.String(cases.Fold().String(norm.NFKC.String(name)))

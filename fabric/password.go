@@ -12,7 +12,7 @@ func (f *Fabric) PasswordLength() (least, most int) {
 	return max(password.MinLength, f.c.MinPassword), password.MaxLength
 }
 
-// hashPassword gives the hash of a new password of a subscriber, unless it is too
+// hashPassword returns the hash of a new password of a subscriber, unless it is too
 // easily guessed by who knows of the subscriber what many do.
 func (f *Fabric) hashPassword(ctx context.Context, s Subscriber, secret string) (string, error) {
 	if f.c.Weak != nil {
@@ -31,7 +31,7 @@ func (f *Fabric) hashPassword(ctx context.Context, s Subscriber, secret string) 
 	return hash, nil
 }
 
-// newHash gives the hash to write for a password, or nil if it is not said or is
+// newHash returns the hash to write for a password, or nil if it is not said or is
 // the one that the subscriber has.
 func (f *Fabric) newHash(ctx context.Context, s Subscriber, secret *string) (*string, error) {
 	if secret == nil || *secret == "" {

@@ -15,7 +15,7 @@ import (
 	"github.com/selvage/selvage/store/storetest"
 )
 
-// nodes gives two nodes on the same stores and on a clock, which pass moves on.
+// nodes returns two nodes on the same stores and on a clock, which pass moves on.
 func nodes(t *testing.T) (one, two *fabric.Fabric, pass func(time.Duration)) {
 	t.Helper()
 	dir := storetest.Dir(t)

@@ -56,7 +56,7 @@ func isEmail(text string) bool {
 	return err == nil && parsed.Address == text && len(text) <= 254 && !strings.ContainsAny(text, " \"[]<>,;:\\") && checkShown("email", text) == nil
 }
 
-// NormalizeEmail gives the form in which e-mails are kept and compared: NFC and
+// NormalizeEmail returns the form in which e-mails are kept and compared: NFC and
 // lower case.
 func NormalizeEmail(email string) string {
 	return norm.NFC.String(strings.ToLower(norm.NFC.String(strings.TrimSpace(email))))

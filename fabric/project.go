@@ -101,7 +101,7 @@ func (f *Fabric) CreateProject(ctx context.Context, name string) (Project, error
 	return p, nil
 }
 
-// FindProject gives a project.
+// FindProject returns a project.
 func (f *Fabric) FindProject(ctx context.Context, id string) (Project, error) {
 	id, ok := canonical(id)
 	if !ok {
@@ -110,7 +110,7 @@ func (f *Fabric) FindProject(ctx context.Context, id string) (Project, error) {
 	return f.c.Store.FindProject(ctx, id)
 }
 
-// ListProjects gives a page of all projects.
+// ListProjects returns a page of all projects.
 func (f *Fabric) ListProjects(ctx context.Context, q page.Query) (page.Page[Project], error) {
 	return f.c.Store.ListProjects(ctx, q)
 }

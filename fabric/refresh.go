@@ -45,7 +45,7 @@ func (f *Fabric) Refresh(ctx context.Context, by Issuer, raw string) (Tokens, er
 	return f.issue(t)
 }
 
-// successor gives the token that a refresh token stands for, one generation on.
+// successor returns the token that a refresh token stands for, one generation on.
 // It ends with the issuer who refreshed it, not with the one before.
 func (t Token) successor(by Issuer) Token {
 	t.ID, t.Kind, t.KeyID, t.IssuerID = "", SAT, by.KeyID, by.ClientID

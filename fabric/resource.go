@@ -32,7 +32,7 @@ type Thing struct {
 	Subscriber *Subscriber
 }
 
-// ID gives the id of what is there.
+// ID returns the id of what is there.
 func (t Thing) ID() string {
 	if t.Subscriber != nil {
 		return t.Subscriber.ID
@@ -109,7 +109,7 @@ func handlerGone(r Resource, err error) error {
 	return noHandler(err)
 }
 
-// titleOf gives the name to show of a resource, which may be that of its kind.
+// titleOf returns the name to show of a resource, which may be that of its kind.
 func titleOf(k *kinds.Kind, values kinds.Values) string {
 	if name := k.DisplayName(values); name != "" {
 		return name
@@ -117,7 +117,7 @@ func titleOf(k *kinds.Kind, values kinds.Values) string {
 	return k.Title
 }
 
-// firstAddress gives the address that a new resource is made with.
+// firstAddress returns the address that a new resource is made with.
 func firstAddress(k *kinds.Kind, r Resource) Address {
 	a := Address{
 		ID: newID(), ProjectID: r.ProjectID, ResourceID: r.ID, Type: k.Address, Context: Public,
@@ -148,7 +148,7 @@ func (f *Fabric) insertNamed(a Address, insert func(a Address) error) error {
 	}
 }
 
-// FindResource gives a resource of a project and kind.
+// FindResource returns a resource of a project and kind.
 func (f *Fabric) FindResource(ctx context.Context, projectID string, k *kinds.Kind, id string) (Resource, error) {
 	id, ok := canonical(id)
 	if !ok {
@@ -157,7 +157,7 @@ func (f *Fabric) FindResource(ctx context.Context, projectID string, k *kinds.Ki
 	return f.c.Store.FindResource(ctx, projectID, k.Type, id)
 }
 
-// ListResources gives a page of a project's resources of a kind.
+// ListResources returns a page of a project's resources of a kind.
 func (f *Fabric) ListResources(ctx context.Context, projectID string, k *kinds.Kind, q page.Query) (page.Page[Resource], error) {
 	return f.c.Store.ListResources(ctx, projectID, k.Type, q)
 }
@@ -252,7 +252,7 @@ func (f *Fabric) deleteResource(ctx context.Context, projectID, typ, id string) 
 	return err
 }
 
-// FindThing gives the resource or subscriber of an id.
+// FindThing returns the resource or subscriber of an id.
 func (f *Fabric) FindThing(ctx context.Context, projectID, id string) (Thing, error) {
 	id, ok := canonical(id)
 	if !ok {
@@ -268,7 +268,7 @@ func (f *Fabric) FindThing(ctx context.Context, projectID, id string) (Thing, er
 	return all[0], nil
 }
 
-// ListThings gives a page of everything of a project that can be called.
+// ListThings returns a page of everything of a project that can be called.
 func (f *Fabric) ListThings(ctx context.Context, projectID string, q page.Query) (page.Page[Thing], error) {
 	return f.c.Store.ListThings(ctx, projectID, q)
 }
@@ -285,7 +285,7 @@ func (f *Fabric) DeleteThing(ctx context.Context, projectID, id string) error {
 	return f.deleteResource(ctx, projectID, t.Resource.Type, t.Resource.ID)
 }
 
-// ThingAddresses gives a page of the addresses of a resource or subscriber, for
+// ThingAddresses returns a page of the addresses of a resource or subscriber, for
 // its project.
 func (f *Fabric) ThingAddresses(ctx context.Context, projectID, id string, q page.Query) (page.Page[Address], error) {
 	t, err := f.FindThing(ctx, projectID, id)

@@ -37,7 +37,7 @@ func ParseScope(name string) (Scope, bool) {
 	return s, ok
 }
 
-// Identifier gives the name that the vendor's API of keys has for the scope:
+// Identifier returns the name that the vendor's API of keys has for the scope:
 // "calling" for Voice, else its name in small letters.
 func (s Scope) Identifier() string {
 	if s == Voice {
@@ -46,7 +46,7 @@ func (s Scope) Identifier() string {
 	return strings.ToLower(string(s))
 }
 
-// distinct gives the scopes without repetitions.
+// distinct returns the scopes without repetitions.
 func distinct(given []Scope) []Scope {
 	var once []Scope
 	for _, s := range given {

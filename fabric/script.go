@@ -42,7 +42,7 @@ func fits(scripts, set []string) bool {
 	return true
 }
 
-// scriptOf gives the script of a letter; none for one that Unicode has not yet.
+// scriptOf returns the script of a letter; none for one that Unicode has not yet.
 func scriptOf(r rune) (string, *unicode.RangeTable) {
 	if unicode.Is(unicode.Latin, r) {
 		return "Latin", unicode.Latin

@@ -28,7 +28,7 @@ type SigningKeys struct {
 	CurrentSecret, NextSecret string
 }
 
-// SigningKeys gives the signing keys of a project, and makes the first.
+// SigningKeys returns the signing keys of a project, and makes the first.
 func (f *Fabric) SigningKeys(ctx context.Context, projectID string) (SigningKeys, error) {
 	projectID, ok := canonical(projectID)
 	if !ok {
@@ -117,7 +117,7 @@ func (f *Fabric) RotateSigningKey(ctx context.Context, projectID string, overlap
 	return f.SigningKeys(ctx, projectID)
 }
 
-// SigningKey gives the secret that signs what a project is sent now, as it was
+// SigningKey returns the secret that signs what a project is sent now, as it was
 // within the last 300 ms.
 func (f *Fabric) SigningKey(ctx context.Context, projectID string) (string, error) {
 	return f.lately.signing.Load(projectID, func() (string, error) {

@@ -36,16 +36,16 @@ type SIPCredential struct {
 	Updated      time.Time
 }
 
-// Name gives the name in the address's host.
+// Name returns the name in the address's host.
 func (a SIPAddress) Name() string { return a.Fields.Text("name") }
 
-// User gives the user of the address; * is any.
+// User returns the user of the address; * is any.
 func (a SIPAddress) User() string { return a.Fields.Text("user") }
 
-// Username gives the name by which the phone registers.
+// Username returns the name by which the phone registers.
 func (c SIPCredential) Username() string { return c.Fields.Text("username") }
 
-// SIPURI gives the URI of an address: its name below the domain of the fabric.
+// SIPURI returns the URI of an address: its name below the domain of the fabric.
 func (f *Fabric) SIPURI(a SIPAddress) string {
 	domain, _, err := net.SplitHostPort(f.c.Host)
 	if err != nil {
@@ -108,7 +108,7 @@ func noHandler(err error) error {
 	return err
 }
 
-// FindSIPAddress gives a SIP address of a project.
+// FindSIPAddress returns a SIP address of a project.
 func (f *Fabric) FindSIPAddress(ctx context.Context, projectID, id string) (SIPAddress, error) {
 	id, ok := canonical(id)
 	if !ok {
@@ -117,7 +117,7 @@ func (f *Fabric) FindSIPAddress(ctx context.Context, projectID, id string) (SIPA
 	return f.c.Store.FindSIPAddress(ctx, projectID, id)
 }
 
-// ListSIPAddresses gives a page of a project's SIP addresses.
+// ListSIPAddresses returns a page of a project's SIP addresses.
 func (f *Fabric) ListSIPAddresses(ctx context.Context, projectID string, q page.Query) (page.Page[SIPAddress], error) {
 	return f.c.Store.ListSIPAddresses(ctx, projectID, q)
 }
@@ -175,7 +175,7 @@ func (f *Fabric) CreateSIPCredential(ctx context.Context, projectID, subscriberI
 	return c, f.c.Store.CreateSIPCredential(ctx, c)
 }
 
-// FindSIPCredential gives credentials of a subscriber of a project.
+// FindSIPCredential returns credentials of a subscriber of a project.
 func (f *Fabric) FindSIPCredential(ctx context.Context, projectID, subscriberID, id string) (SIPCredential, error) {
 	subscriberID, ok := canonical(subscriberID)
 	id, ok2 := canonical(id)
@@ -185,7 +185,7 @@ func (f *Fabric) FindSIPCredential(ctx context.Context, projectID, subscriberID,
 	return f.c.Store.FindSIPCredential(ctx, projectID, subscriberID, id)
 }
 
-// ListSIPCredentials gives a page of a subscriber's credentials.
+// ListSIPCredentials returns a page of a subscriber's credentials.
 func (f *Fabric) ListSIPCredentials(ctx context.Context, projectID, subscriberID string, q page.Query) (page.Page[SIPCredential], error) {
 	s, err := f.FindSubscriber(ctx, projectID, subscriberID)
 	if err != nil {

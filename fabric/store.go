@@ -22,7 +22,7 @@ type Store interface {
 	// Record writes the audit event of a decision that changes no row. Every other method
 	// that changes something writes its own, in the same transaction.
 	Record(ctx context.Context, e audit.Event) error
-	// ListAudit gives a page of the audit trail, the newest first.
+	// ListAudit returns a page of the audit trail, the newest first.
 	ListAudit(ctx context.Context, f audit.Filter, q page.Query) (page.Page[audit.Event], error)
 
 	CreateProject(ctx context.Context, p Project) error
@@ -33,12 +33,12 @@ type Store interface {
 	UpdateProject(ctx context.Context, id string, c ProjectChange, at time.Time) (Project, error)
 	// SetProjectLogo replaces the picture of a project; the zero value is none.
 	SetProjectLogo(ctx context.Context, id string, l logo.Logo, at time.Time) (Project, error)
-	// FindLogo gives the PNG of a name, be it of a project or of a client.
+	// FindLogo returns the PNG of a name, be it of a project or of a client.
 	FindLogo(ctx context.Context, name string) ([]byte, error)
 	// DeleteProject deletes all that belongs to the project too.
 	DeleteProject(ctx context.Context, r revocation.Revocation) error
 
-	// CreateAPIKey gives problem.NotFound if there is no such project.
+	// CreateAPIKey returns problem.NotFound if there is no such project.
 	CreateAPIKey(ctx context.Context, k APIKey) error
 	FindAPIKey(ctx context.Context, projectID, id string) (APIKey, error)
 	// FindAPIKeyByHash finds the key that has a secret, or had it before.
@@ -97,16 +97,16 @@ type Store interface {
 	// DeleteResource deletes its addresses too. One that takes calls of something
 	// is problem.Conflict. tell is given what was deleted.
 	DeleteResource(ctx context.Context, projectID, typ, id string, tell Teller) error
-	// FindThings gives those of the ids that are there, in their order.
+	// FindThings returns those of the ids that are there, in their order.
 	FindThings(ctx context.Context, projectID string, ids []string) ([]Thing, error)
 	ListThings(ctx context.Context, projectID string, q page.Query) (page.Page[Thing], error)
 
-	// CreateVersion gives the version with its number, the next of the resource.
+	// CreateVersion returns the version with its number, the next of the resource.
 	CreateVersion(ctx context.Context, v Version) (Version, error)
 	FindVersion(ctx context.Context, resourceID, id string) (Version, error)
 	ListVersions(ctx context.Context, resourceID string, q page.Query) (page.Page[Version], error)
 
-	// CreateSIPAddress gives problem.Conflict on "name" where it is in use.
+	// CreateSIPAddress returns problem.Conflict on "name" where it is in use.
 	CreateSIPAddress(ctx context.Context, a SIPAddress) error
 	FindSIPAddress(ctx context.Context, projectID, id string) (SIPAddress, error)
 	ListSIPAddresses(ctx context.Context, projectID string, q page.Query) (page.Page[SIPAddress], error)
@@ -115,7 +115,7 @@ type Store interface {
 	UpdateSIPAddress(ctx context.Context, a SIPAddress, old time.Time) error
 	DeleteSIPAddress(ctx context.Context, projectID, id string) error
 
-	// CreateSIPCredential gives problem.Conflict on "username" where it is in use.
+	// CreateSIPCredential returns problem.Conflict on "username" where it is in use.
 	CreateSIPCredential(ctx context.Context, c SIPCredential) error
 	FindSIPCredential(ctx context.Context, projectID, subscriberID, id string) (SIPCredential, error)
 	ListSIPCredentials(ctx context.Context, subscriberID string, q page.Query) (page.Page[SIPCredential], error)
@@ -126,7 +126,7 @@ type Store interface {
 	// PutPhoneRoute writes a route in the place of the number's for that handler.
 	PutPhoneRoute(ctx context.Context, r PhoneRoute) error
 
-	// CreateEmbedKey gives problem.NotFound if there is no such address.
+	// CreateEmbedKey returns problem.NotFound if there is no such address.
 	CreateEmbedKey(ctx context.Context, k EmbedKey) error
 	FindEmbedKeyByHash(ctx context.Context, hash string) (EmbedKey, error)
 	ListEmbedKeys(ctx context.Context, projectID string, q page.Query) (page.Page[EmbedKey], error)
@@ -151,7 +151,7 @@ type Store interface {
 	// FindApplication finds an OAuth client of the project.
 	FindApplication(ctx context.Context, projectID, id string) (Application, error)
 
-	// CreateWebhook gives problem.Invalid where the project has so many.
+	// CreateWebhook returns problem.Invalid where the project has so many.
 	CreateWebhook(ctx context.Context, w Webhook, most int) error
 	FindWebhook(ctx context.Context, projectID, id string) (Webhook, error)
 	ListWebhooks(ctx context.Context, projectID string, q page.Query) (page.Page[Webhook], error)
@@ -164,35 +164,35 @@ type Store interface {
 	FindDelivery(ctx context.Context, webhookID, id string) (Delivery, error)
 	// QueueDelivery queues an event for one webhook alone.
 	QueueDelivery(ctx context.Context, webhookID string, e Event) (Delivery, error)
-	// ListDeliveries gives the newest first; a state of "" is any.
+	// ListDeliveries returns the newest first; a state of "" is any.
 	ListDeliveries(ctx context.Context, webhookID string, state DeliveryState, q page.Query) (page.Page[Delivery], error)
 	// Redeliver makes a delivery wait again, from now on, and its webhook rest no more.
 	Redeliver(ctx context.Context, webhookID, id string, now time.Time) (Delivery, error)
 	// RedeliverDead does so with all that are dead, and gives how many.
 	RedeliverDead(ctx context.Context, webhookID string, now time.Time) (int, error)
-	// ExpireDeliveries gives up those that wait since before a moment.
+	// ExpireDeliveries returns up those that wait since before a moment.
 	ExpireDeliveries(ctx context.Context, before, now time.Time) error
 	// ForgetDeliveries deletes those that were delivered or given up before these
 	// moments, and those of no webhook.
 	ForgetDeliveries(ctx context.Context, delivered, dead time.Time) error
 
-	// ListLogouts gives what an OAuth client is told of logouts, those of the newest
+	// ListLogouts returns what an OAuth client is told of logouts, those of the newest
 	// logins first; a state of "" is any.
 	ListLogouts(ctx context.Context, clientID string, state DeliveryState, q page.Query) (page.Page[Logout], error)
 	// RedeliverLogout makes a logout wait again, from now on, and its client rest no more.
 	RedeliverLogout(ctx context.Context, clientID, loginID string, now time.Time) (Logout, error)
 	// RedeliverDeadLogouts does so with all that are dead, and gives how many.
 	RedeliverDeadLogouts(ctx context.Context, clientID string, now time.Time) (int, error)
-	// ExpireLogouts gives up those that wait since before a moment.
+	// ExpireLogouts returns up those that wait since before a moment.
 	ExpireLogouts(ctx context.Context, before, now time.Time) error
 	// ForgetLogouts deletes those that were delivered or given up before these moments,
 	// and those of no client that is told.
 	ForgetLogouts(ctx context.Context, delivered, dead time.Time) error
 
-	// CreateSigningKey gives problem.Conflict where the project has one that starts
+	// CreateSigningKey returns problem.Conflict where the project has one that starts
 	// when this one does, and of many callers one succeeds.
 	CreateSigningKey(ctx context.Context, k SigningKey) error
-	// ListSigningKeys gives all of a project, in the order of their beginning.
+	// ListSigningKeys returns all of a project, in the order of their beginning.
 	ListSigningKeys(ctx context.Context, projectID string) ([]SigningKey, error)
 	// RotateSigningKey adds a key and deletes those that began before current. Where
 	// alone is set, it deletes all others.
@@ -200,13 +200,13 @@ type Store interface {
 
 	// WantsPresence reports whether a webhook of the project wants to know who is online.
 	WantsPresence(ctx context.Context, projectID string) (bool, error)
-	// FindTold gives what was told of a subscriber; a Version of 0 where nothing was.
+	// FindTold returns what was told of a subscriber; a Version of 0 where nothing was.
 	FindTold(ctx context.Context, subscriberID string) (Told, error)
 	// TellPresence writes what is told from now on, in the place of the version before,
 	// and an event if there is one. Another version there is problem.Conflict; a
 	// subscriber that is gone is problem.NotFound.
 	TellPresence(ctx context.Context, t Told, due time.Time, e *Event) error
-	// DuePresences gives some that were told to be online and are due to be looked at,
+	// DuePresences returns some that were told to be online and are due to be looked at,
 	// and puts off their next look.
 	DuePresences(ctx context.Context, now, next time.Time, most int) ([]Told, error)
 	// ForgetPresences deletes what was told of a project's subscribers.
@@ -217,11 +217,11 @@ type Store interface {
 	// holds although it is no error.
 	RotateFamily(ctx context.Context, u FamilyUse) (used bool, err error)
 
-	// ListLogins gives a subscriber's logins with their grants, newest first.
+	// ListLogins returns a subscriber's logins with their grants, newest first.
 	ListLogins(ctx context.Context, projectID, subscriberID string, q page.Query) (page.Page[Login], error)
-	// ListConsents gives what a subscriber has agreed to, by client.
+	// ListConsents returns what a subscriber has agreed to, by client.
 	ListConsents(ctx context.Context, projectID, subscriberID string, q page.Query) (page.Page[Consent], error)
-	// ListFamilies gives the refresh tokens of a subscriber that were used, newest
+	// ListFamilies returns the refresh tokens of a subscriber that were used, newest
 	// first.
 	ListFamilies(ctx context.Context, projectID, subscriberID string, q page.Query) (page.Page[Family], error)
 	// RevokeFamily ends a family of a subscriber; one that was revoked before stays as

@@ -40,7 +40,7 @@ type Subscriber struct {
 	Updated      time.Time
 }
 
-// FullName gives the name to show to others, or "".
+// FullName returns the name to show to others, or "".
 func (s Subscriber) FullName() string {
 	if s.DisplayName != "" {
 		return s.DisplayName
@@ -48,7 +48,7 @@ func (s Subscriber) FullName() string {
 	return strings.TrimSpace(s.FirstName + " " + s.LastName)
 }
 
-// Title gives a name for the project's own eyes: the full name, or what else
+// Title returns a name for the project's own eyes: the full name, or what else
 // tells the subscriber apart.
 func (s Subscriber) Title() string {
 	for _, title := range []string{s.FullName(), s.Email, s.Reference} {
@@ -147,7 +147,7 @@ func (f *Fabric) CreateSubscriber(ctx context.Context, projectID string, in Subs
 	return s, f.insert(ctx, s, in.Proof)
 }
 
-// DraftSubscriber gives the subscriber that CreateSubscriber would make of an input, and
+// DraftSubscriber returns the subscriber that CreateSubscriber would make of an input, and
 // makes none.
 func (f *Fabric) DraftSubscriber(ctx context.Context, projectID string, in SubscriberInput) (Subscriber, error) {
 	if err := in.Check(true); err != nil {
@@ -196,7 +196,7 @@ func (f *Fabric) insert(ctx context.Context, s Subscriber, by *Proof) error {
 	return f.insertNamed(privateAddress(s), func(a Address) error { return f.c.Store.CreateSubscriber(ctx, s, a, proofs...) })
 }
 
-// FindSubscriber gives a subscriber of a project.
+// FindSubscriber returns a subscriber of a project.
 func (f *Fabric) FindSubscriber(ctx context.Context, projectID, id string) (Subscriber, error) {
 	id, ok := canonical(id)
 	if !ok {
@@ -205,12 +205,12 @@ func (f *Fabric) FindSubscriber(ctx context.Context, projectID, id string) (Subs
 	return f.c.Store.FindSubscriber(ctx, projectID, id)
 }
 
-// ListSubscribers gives a page of a project's subscribers.
+// ListSubscribers returns a page of a project's subscribers.
 func (f *Fabric) ListSubscribers(ctx context.Context, projectID string, q page.Query) (page.Page[Subscriber], error) {
 	return f.c.Store.ListSubscribers(ctx, projectID, q)
 }
 
-// SearchSubscribers gives a page of the project's subscribers of whom an e-mail, a reference or
+// SearchSubscribers returns a page of the project's subscribers of whom an e-mail, a reference or
 // a name begins with a text, or each of its words does; by its id, whom a text is the id of.
 func (f *Fabric) SearchSubscribers(ctx context.Context, projectID, text string, q page.Query) (page.Page[Subscriber], error) {
 	if _, ok := canonical(text); ok {
@@ -283,7 +283,7 @@ func (c SubscriberChange) Begins() bool {
 // subscriber is disabled is dead too.
 const disablingTakes = 5 * time.Second
 
-// ends gives the revocation of what the change ends, or nil. A first password ends
+// ends returns the revocation of what the change ends, or nil. A first password ends
 // nothing where nobody can have signed in before it.
 func (c SubscriberChange) ends(s Subscriber, now time.Time, entered bool) *revocation.Revocation {
 	var r revocation.Revocation

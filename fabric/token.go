@@ -67,7 +67,7 @@ func (t Token) Caller() string {
 // skew is how far the clocks of two nodes may be apart.
 const skew = time.Minute
 
-// newSealers gives each kind its own keys. Who reads the header sees only
+// newSealers returns each kind its own keys. Who reads the header sees only
 // whether it is a refresh token.
 func newSealers(ring *keys.Ring, host string) map[TokenKind]*keys.Sealer {
 	sealers := make(map[TokenKind]*keys.Sealer)
@@ -78,7 +78,7 @@ func newSealers(ring *keys.Ring, host string) map[TokenKind]*keys.Sealer {
 	return sealers
 }
 
-// Seal gives the token as clients carry it. An empty ID, Issuer or IssuedAt is
+// Seal returns the token as clients carry it. An empty ID, Issuer or IssuedAt is
 // filled in.
 func (f *Fabric) Seal(t Token) (string, error) {
 	sealer := f.sealers[t.Kind]
@@ -112,7 +112,7 @@ func read(sealer *keys.Sealer, kind TokenKind, raw string) (c *claims, kid strin
 	return c, kid, ok
 }
 
-// Inspect gives what a sealed token of this ring says, expired and revoked ones
+// Inspect returns what a sealed token of this ring says, expired and revoked ones
 // included: to be shown, never to be trusted.
 func (f *Fabric) Inspect(raw string, kinds ...TokenKind) (Token, bool) {
 	for _, kind := range kinds {
@@ -134,7 +134,7 @@ func (f *Fabric) Inspect(raw string, kinds ...TokenKind) (Token, bool) {
 	return Token{}, false
 }
 
-// Open gives what a sealed token of one of the kinds says, if it is good: made
+// Open returns what a sealed token of one of the kinds says, if it is good: made
 // by this issuer, not expired, not revoked, its login not ended. Anything else
 // is problem.Unauthenticated, without a reason.
 func (f *Fabric) Open(ctx context.Context, raw string, kinds ...TokenKind) (Token, error) {
@@ -185,7 +185,7 @@ func (f *Fabric) Revoked(t Token) error {
 	)
 }
 
-// root gives the moment by which revocations judge the token: that of the token which
+// root returns the moment by which revocations judge the token: that of the token which
 // it came from in the end. A node may make it of one whose revocation it has not heard
 // of yet; it is dead all the same.
 func (t Token) root() time.Time {

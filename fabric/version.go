@@ -82,7 +82,7 @@ func (f *Fabric) deployAgain(ctx context.Context, id string, v *Version) error {
 	return err
 }
 
-// ListVersions gives a page of what was deployed of a resource.
+// ListVersions returns a page of what was deployed of a resource.
 func (f *Fabric) ListVersions(ctx context.Context, projectID string, k *kinds.Kind, id string, q page.Query) (page.Page[Version], error) {
 	r, err := f.FindResource(ctx, projectID, k, id)
 	if err != nil {

@@ -97,7 +97,7 @@ func (f *Fabric) CreateWebhook(ctx context.Context, projectID string, in Webhook
 	return w, f.c.Store.CreateWebhook(ctx, w, maxWebhooks)
 }
 
-// FindWebhook gives a webhook of a project.
+// FindWebhook returns a webhook of a project.
 func (f *Fabric) FindWebhook(ctx context.Context, projectID, id string) (Webhook, error) {
 	id, ok := canonical(id)
 	if !ok {
@@ -106,7 +106,7 @@ func (f *Fabric) FindWebhook(ctx context.Context, projectID, id string) (Webhook
 	return f.c.Store.FindWebhook(ctx, projectID, id)
 }
 
-// ListWebhooks gives a page of a project's webhooks.
+// ListWebhooks returns a page of a project's webhooks.
 func (f *Fabric) ListWebhooks(ctx context.Context, projectID string, q page.Query) (page.Page[Webhook], error) {
 	return f.c.Store.ListWebhooks(ctx, projectID, q)
 }

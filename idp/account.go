@@ -11,7 +11,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// BeginAccount gives the request of a subscriber of a project who goes to its own
+// BeginAccount returns the request of a subscriber of a project who goes to its own
 // page. It is answered by a login, as that of a client is.
 func (p *Provider) BeginAccount(ctx context.Context, projectID string) (AuthRequest, Client, error) {
 	project, err := p.Fabric.FindProject(ctx, projectID)
@@ -27,7 +27,7 @@ func ownClient(projectID string) Client {
 	return Client{ProjectID: projectID, Name: "your account", FirstParty: true}
 }
 
-// OnlyProject gives the id of the one project that there is; "" if there are several.
+// OnlyProject returns the id of the one project that there is; "" if there are several.
 func (p *Provider) OnlyProject(ctx context.Context) (string, error) {
 	some, err := p.Fabric.ListProjects(ctx, page.Query{Size: 2})
 	if err != nil || len(some.Items) != 1 {
@@ -36,7 +36,7 @@ func (p *Provider) OnlyProject(ctx context.Context) (string, error) {
 	return some.Items[0].ID, nil
 }
 
-// ChangePassword gives a subscriber a new password, if it knows the one that it has.
+// ChangePassword returns a subscriber a new password, if it knows the one that it has.
 // All its logins and tokens end; in place of the one that asked comes a new login, which
 // is proven as that was.
 func (p *Provider) ChangePassword(ctx context.Context, s Session, current, fresh string, from Visitor) (Session, error) {

@@ -64,7 +64,7 @@ func (p *Provider) writeAddress(ctx context.Context, l mail.Letter, d mail.Draft
 	return d, err
 }
 
-// ChangeAddress gives a subscriber the e-mail that a link of ChangeAddress was sent to.
+// ChangeAddress returns a subscriber the e-mail that a link of ChangeAddress was sent to.
 // Where another has it by now it is problem.Conflict.
 func (p *Provider) ChangeAddress(ctx context.Context, token string) (Link, error) {
 	return p.use(ctx, mail.ChangeAddress, token, "address_changed", func(l Link) fabric.SubscriberInput { return fabric.SubscriberInput{Email: &l.Email} })

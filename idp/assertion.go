@@ -41,7 +41,7 @@ type Assertion struct {
 	Audiences []string // the names that we go by
 }
 
-// VerifyAssertion gives the client whose assertion it is. It is good once, at all
+// VerifyAssertion returns the client whose assertion it is. It is good once, at all
 // nodes together. Every failure is problem.Unauthenticated.
 func (p *Provider) VerifyAssertion(ctx context.Context, a Assertion) (Client, error) {
 	if len(a.JWT) > maxAssertion {

@@ -155,7 +155,7 @@ func unsupported(v url.Values) error {
 	return nil
 }
 
-// parseResponseType gives the response type, if the client is registered for it.
+// parseResponseType returns the response type, if the client is registered for it.
 func parseResponseType(c Client, v url.Values) (string, error) {
 	t := v.Get("response_type")
 	switch {

@@ -22,7 +22,7 @@ func (c Client) checkBrand() error {
 	return errors.Join(errs...)
 }
 
-// SetLogo gives a client a logo, which [logo.Make] has made; the zero value takes it away,
+// SetLogo returns a client a logo, which [logo.Make] has made; the zero value takes it away,
 // so that the project's is shown.
 func (p *Provider) SetLogo(ctx context.Context, id string, l logo.Logo) (Client, error) {
 	defer p.clients.Drop(id)
@@ -40,7 +40,7 @@ type Brand struct {
 	Terms, Privacy string // addresses, or ""
 }
 
-// BrandOf gives what a client says of itself; what it does not say is its project's.
+// BrandOf returns what a client says of itself; what it does not say is its project's.
 func (p *Provider) BrandOf(ctx context.Context, c Client) (Brand, error) {
 	b := Brand{Color: c.BrandColor, Logo: c.Logo, Terms: c.TermsURI, Privacy: c.PolicyURI}
 	project, err := p.Fabric.FindProject(ctx, c.ProjectID)

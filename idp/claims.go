@@ -48,7 +48,7 @@ type Person struct {
 	fabric.StandardClaims
 }
 
-// PersonOf gives the named claims of a subscriber; names of others say nothing.
+// PersonOf returns the named claims of a subscriber; names of others say nothing.
 func PersonOf(s fabric.Subscriber, names []string) (p Person) {
 	for _, name := range names {
 		switch name {
@@ -105,7 +105,7 @@ func (p *Person) say(c fabric.StandardClaims, name string) {
 	}
 }
 
-// left gives those of the claims which a narrower scope leaves: a claim goes with its
+// left returns those of the claims which a narrower scope leaves: a claim goes with its
 // scope, where that was granted.
 func (g Grant) left(names, scope []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
@@ -113,7 +113,7 @@ func (g Grant) left(names, scope []string) []string {
 	})
 }
 
-// onlyClaims gives those of the claims whose scope the client may ask for.
+// onlyClaims returns those of the claims whose scope the client may ask for.
 func (c Client) onlyClaims(names []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !slices.Contains(c.Scopes, claimScopes[name]) })
 }
@@ -139,7 +139,7 @@ type claimRequest struct {
 	Values    []any `json:"values"`
 }
 
-// among gives the values that will do, those that are text; ok is false where any will.
+// among returns the values that will do, those that are text; ok is false where any will.
 func (r *claimRequest) among() (values []string, ok bool) {
 	if r == nil || r.Value == nil && r.Values == nil {
 		return nil, false

@@ -111,7 +111,7 @@ func adopt(to, was, now reflect.Value) {
 // May reports whether the client is registered for a grant.
 func (c Client) May(grant string) bool { return slices.Contains(c.Grants, grant) }
 
-// randomToken gives 260 random bits in base32.
+// randomToken returns 260 random bits in base32.
 func randomToken() string { return rand.Text() + rand.Text() }
 
 // AllowsRedirect reports whether an authorization response may be sent to uri:
@@ -131,7 +131,7 @@ func (c Client) AllowsRedirect(uri string) bool {
 	})
 }
 
-// withoutLoopbackPort gives an http URI on a loopback address without its port,
+// withoutLoopbackPort returns an http URI on a loopback address without its port,
 // if it is one and is written in the plainest way.
 func withoutLoopbackPort(uri string) (string, bool) {
 	rest, ok := strings.CutPrefix(uri, "http://")
@@ -157,7 +157,7 @@ func isLoopback(a netip.Addr) bool {
 // AllowsLogoutTo reports whether a logout may redirect to uri.
 func (c Client) AllowsLogoutTo(uri string) bool { return slices.Contains(c.LogoutURIs, uri) }
 
-// Host gives the place that people know an app by: the host of the redirect URI
+// Host returns the place that people know an app by: the host of the redirect URI
 // where it waits for them, or the scheme of a native app.
 func (a AuthRequest) Host() string {
 	u, err := url.Parse(a.RedirectURI)
@@ -170,7 +170,7 @@ func (a AuthRequest) Host() string {
 	return u.Scheme
 }
 
-// Origin gives the origin of an http or https redirect URI, or "".
+// Origin returns the origin of an http or https redirect URI, or "".
 func (a AuthRequest) Origin() string {
 	u, err := url.Parse(a.RedirectURI)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" {

@@ -24,7 +24,7 @@ func (p *Provider) Consented(ctx context.Context, c Client, subscriberID string,
 	return !slices.ContainsFunc(scopes, func(s string) bool { return !slices.Contains(agreed, s) }), nil
 }
 
-// needed gives the rights of a request that must be agreed to when its code is
+// needed returns the rights of a request that must be agreed to when its code is
 // redeemed: what was taken back meanwhile, and what is agreed to anew, decide then.
 func (c Client) needed(a AuthRequest) []string {
 	if c.FirstParty {

@@ -97,7 +97,7 @@ func (p *Provider) newUserCode(ctx context.Context, device string, life time.Dur
 	}
 }
 
-// randomUserCode gives a code as people see it, XXXX-XXXX: 34 bits.
+// randomUserCode returns a code as people see it, XXXX-XXXX: 34 bits.
 func randomUserCode() string {
 	var random [8]byte
 	rand.Read(random[:])
@@ -110,7 +110,7 @@ func randomUserCode() string {
 	return string(code[:userLength/2]) + "-" + string(code[userLength/2:])
 }
 
-// ReadUserCode gives a user code as it was given out, however it was typed: case,
+// ReadUserCode returns a user code as it was given out, however it was typed: case,
 // hyphens and spaces do not matter (RFC 8628, section 6.1).
 func ReadUserCode(typed string) (code string, ok bool) {
 	letters := strings.Map(func(r rune) rune {
@@ -171,7 +171,7 @@ func (d Device) waits(now time.Time) bool {
 	return !d.Denied && d.Granted == nil && now.Before(d.Expires)
 }
 
-// UserCode gives the code that the device of a request shows, while it waits.
+// UserCode returns the code that the device of a request shows, while it waits.
 func (p *Provider) UserCode(ctx context.Context, a AuthRequest) (string, error) {
 	d, err := p.waiting(ctx, a.Device)
 	if err != nil {
@@ -265,7 +265,7 @@ func (p *Provider) RedeemDevice(ctx context.Context, c Client, code string, reso
 	return set, err
 }
 
-// poll gives what a device may redeem, or says why there is nothing yet.
+// poll returns what a device may redeem, or says why there is nothing yet.
 func (p *Provider) poll(ctx context.Context, c Client, id string) (granted Code, err error) {
 	var answer error
 	err = p.changeDevice(ctx, id, func(d *Device) error {

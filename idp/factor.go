@@ -64,7 +64,7 @@ func (p *Provider) begin(ctx context.Context, sub fabric.Subscriber, began time.
 	return p.newSession(ctx, sub, began, amr, from)
 }
 
-// ProofOf gives the proof by which a login is raised.
+// ProofOf returns the proof by which a login is raised.
 func (p *Provider) ProofOf(s Session) *Proof {
 	return &Proof{SubscriberID: s.SubscriberID, AMR: s.AMR, Began: p.Now(), Raises: s.ID}
 }
@@ -199,7 +199,7 @@ func (p *Provider) enter(ctx context.Context, sub fabric.Subscriber, began time.
 	return s, err
 }
 
-// together gives the ways in which something was proven that was proven by both: two
+// together returns the ways in which something was proven that was proven by both: two
 // factors.
 func together(before, beside []string) []string {
 	all := slices.Clone(before)

@@ -151,7 +151,7 @@ func (p *Provider) again(ctx context.Context, c Client, id, token string) (next 
 	return "", invalidGrant("the refresh token was used before; the grant is revoked")
 }
 
-// successor gives a grant's refresh token to who has the one before it, for the
+// successor returns a grant's refresh token to who has the one before it, for the
 // grace.
 func (p *Provider) successor(g Grant, token string) (string, bool) {
 	if !p.Now().Before(g.Rotated.Add(grace)) {
@@ -162,7 +162,7 @@ func (p *Provider) successor(g Grant, token string) (string, bool) {
 	return next, err == nil && hashSecret(next) == g.RefreshHash
 }
 
-// refreshAfter gives the refresh token after another one. It takes both that one and the
+// refreshAfter returns the refresh token after another one. It takes both that one and the
 // seed, so that neither who has used tokens nor who has the rows and all keys can
 // make it.
 func refreshAfter(token, seed string) string {
@@ -197,12 +197,12 @@ func (p *Provider) refreshable(ctx context.Context, c Client, id string) (Grant,
 	return g, nil
 }
 
-// only gives those of the scopes that the client may still have.
+// only returns those of the scopes that the client may still have.
 func (c Client) only(scopes []string) []string {
 	return slices.DeleteFunc(slices.Clone(scopes), func(s string) bool { return !slices.Contains(c.Scopes, s) })
 }
 
-// narrowed gives the scope asked by a refresh (RFC 6749, section 6).
+// narrowed returns the scope asked by a refresh (RFC 6749, section 6).
 func narrowed(granted []string, raw string) ([]string, error) {
 	asked := strings.Fields(raw)
 	if len(asked) == 0 {
@@ -250,7 +250,7 @@ func (p *Provider) unended(ctx context.Context, sid string) error {
 	return err
 }
 
-// holder gives whom the tokens of a grant are made for, whose row is about to be
+// holder returns whom the tokens of a grant are made for, whose row is about to be
 // written. That fails where the subscriber was disabled or deleted, which ends its
 // logins and grants in the same transaction, so it is read only if its ID token tells
 // more than who it is.

@@ -20,12 +20,12 @@ type App struct {
 	Since          time.Time // when
 }
 
-// HeldSessions gives the logins that a subscriber has, newest first.
+// HeldSessions returns the logins that a subscriber has, newest first.
 func (p *Provider) HeldSessions(ctx context.Context, projectID, subscriberID string) ([]Held, error) {
 	return p.Store.HeldSessions(ctx, projectID, subscriberID, p.Now())
 }
 
-// Apps gives the clients that have access to a subscriber's account, by name.
+// Apps returns the clients that have access to a subscriber's account, by name.
 func (p *Provider) Apps(ctx context.Context, projectID, subscriberID string) ([]App, error) {
 	return p.Store.ListApps(ctx, projectID, subscriberID, p.Now())
 }

@@ -67,22 +67,22 @@ type Store interface {
 	FindSession(ctx context.Context, id string) (Session, error)
 	// RaiseSession writes the AMR of a login, if it has not been ended.
 	RaiseSession(ctx context.Context, s Session) error
-	// MarkedSessions gives the logins made in the browser of a mark that were not ended.
+	// MarkedSessions returns the logins made in the browser of a mark that were not ended.
 	MarkedSessions(ctx context.Context, mark string) ([]Session, error)
-	// HeldSessions gives the logins of a subscriber that were not ended, whose cookie is
+	// HeldSessions returns the logins of a subscriber that were not ended, whose cookie is
 	// good or of which there is a grant that is, newest first.
 	HeldSessions(ctx context.Context, projectID, subscriberID string, now time.Time) ([]Held, error)
-	// ListApps gives the clients that a subscriber has agreed to, or that have a grant of
+	// ListApps returns the clients that a subscriber has agreed to, or that have a grant of
 	// its which is good, by name.
 	ListApps(ctx context.Context, projectID, subscriberID string, now time.Time) ([]App, error)
 	// EndSessions ends logins and their grants, revokes their tokens and queues their
 	// logouts, in one transaction. Ending one again changes nothing.
 	EndSessions(ctx context.Context, now time.Time, all ...revocation.Revocation) error
 
-	// FindBrowser gives the Logins that a browser holds, by project, and when it was
+	// FindBrowser returns the Logins that a browser holds, by project, and when it was
 	// here last; those that were ended or have expired are none.
 	FindBrowser(ctx context.Context, browser string) (logins map[string]string, seen time.Time, err error)
-	// MoveBrowser gives Logins, by project, to a browser, and takes all others from
+	// MoveBrowser returns Logins, by project, to a browser, and takes all others from
 	// the one that it was before, in one transaction; either may be "".
 	MoveBrowser(ctx context.Context, from, to string, logins map[string]string) error
 	// SeeBrowser notes that a browser is here now.
@@ -123,7 +123,7 @@ type Store interface {
 	// FindLink finds a link that was not used and has not ended.
 	FindLink(ctx context.Context, hash string) (Link, error)
 
-	// FindConsent gives the scopes that a subscriber has agreed to for a client.
+	// FindConsent returns the scopes that a subscriber has agreed to for a client.
 	FindConsent(ctx context.Context, subscriberID, clientID string) ([]string, error)
 	// AddConsent adds to them, or begins them.
 	AddConsent(ctx context.Context, subscriberID, clientID string, scopes []string, now time.Time) error

@@ -42,7 +42,7 @@ func (a *AuthRequest) checkImplicit() error {
 	return nil
 }
 
-// IssueIDToken gives the ID token of a request that a login answered. The claims of
+// IssueIDToken returns the ID token of a request that a login answered. The claims of
 // its scopes are in it, there being no access token for userinfo (OpenID Connect
 // Core, section 5.4). It is a grant of the login, as that of a code is.
 func (p *Provider) IssueIDToken(ctx context.Context, c Client, a AuthRequest, s Session) (string, error) {

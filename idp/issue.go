@@ -34,7 +34,7 @@ type sealedCode struct {
 
 func codeKey(code string) session.Key { return session.Key{Kind: "code", ID: session.Digest(code)} }
 
-// IssueCode gives the authorization code of a request that a login answered.
+// IssueCode returns the authorization code of a request that a login answered.
 func (p *Provider) IssueCode(ctx context.Context, a AuthRequest, s Session) (string, error) {
 	life := p.Lifetimes().Code
 	code := codeOf(a.redeemable(), s)

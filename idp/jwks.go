@@ -35,7 +35,7 @@ func (k edwards) VerifyPayload(payload, signature []byte, alg jose.SignatureAlgo
 	return nil
 }
 
-// verifier gives what the library verifies by, for a key that fits an algorithm.
+// verifier returns what the library verifies by, for a key that fits an algorithm.
 func verifier(k jose.JSONWebKey, alg jose.SignatureAlgorithm) any {
 	if key, ok := k.Key.(ed25519.PublicKey); ok && alg == ed25519Name {
 		return edwards(key)
@@ -57,7 +57,7 @@ const (
 	maxKeys   = 32
 )
 
-// keysOf gives the keys of a client that an assertion with this header may be
+// keysOf returns the keys of a client that an assertion with this header may be
 // signed by.
 func (p *Provider) keysOf(ctx context.Context, c Client, kid string, alg jose.SignatureAlgorithm) ([]jose.JSONWebKey, error) {
 	if c.JWKSURI != "" {
@@ -70,7 +70,7 @@ func (p *Provider) keysOf(ctx context.Context, c Client, kid string, alg jose.Si
 	return fitting(set, kid, alg), nil
 }
 
-// fitting gives the keys of a set for a header. Where it names no key, any may be
+// fitting returns the keys of a set for a header. Where it names no key, any may be
 // meant.
 func fitting(set []jose.JSONWebKey, kid string, alg jose.SignatureAlgorithm) (some []jose.JSONWebKey) {
 	for _, k := range set {

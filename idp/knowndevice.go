@@ -28,7 +28,7 @@ const (
 	maxDeviceMark  = 1 << 10
 )
 
-// DeviceMark gives the mark of a device that has just signed in as a subscriber, from
+// DeviceMark returns the mark of a device that has just signed in as a subscriber, from
 // the one that it had, and how long it is good. factors says that it was by two factors;
 // what was earned so before stays so.
 func (p *Provider) DeviceMark(mark string, sub fabric.Subscriber, factors bool) (string, time.Duration) {
@@ -50,7 +50,7 @@ func (p *Provider) DeviceMark(mark string, sub fabric.Subscriber, factors bool) 
 	return id + "." + strings.Join(fresh, "."), knownFor
 }
 
-// knownDevice gives the id of the device of a mark, if it is one of a subscriber's;
+// knownDevice returns the id of the device of a mark, if it is one of a subscriber's;
 // "" for any other, and for a mark that was made up.
 func (p *Provider) knownDevice(mark string, sub fabric.Subscriber) string {
 	return cmp.Or(p.provenDevice(mark, sub), p.deviceMarked(mark, sub, oneFactor))
@@ -82,7 +82,7 @@ const (
 	twoFactors earning = " two factors" // a login by two factors
 )
 
-// unseen gives the letter that tells a subscriber of a login on a device that its account
+// unseen returns the letter that tells a subscriber of a login on a device that its account
 // does not know, or nothing.
 func (p *Provider) unseen(sub fabric.Subscriber, s Session, from Visitor) ([]mail.Letter, error) {
 	if sub.Email == "" || from.known || p.knownDevice(from.Device, sub) != "" {

@@ -20,7 +20,7 @@ const (
 // ACRValues lists the authentication context classes that a login may have.
 func ACRValues() []string { return []string{acrOne, acrTwo} }
 
-// acrOf gives the authentication context class of a login that was proven so, or "".
+// acrOf returns the authentication context class of a login that was proven so, or "".
 func acrOf(amr []string) string {
 	switch {
 	case slices.Contains(amr, "mfa"):
@@ -97,7 +97,7 @@ func (p *Provider) Need(ctx context.Context, c Client, a AuthRequest) (Want, err
 	return a.Want, nil
 }
 
-// project gives a project as it was a moment ago.
+// project returns a project as it was a moment ago.
 func (p *Provider) project(ctx context.Context, id string) (fabric.Project, error) {
 	return p.projects.Load(id, func() (fabric.Project, error) { return p.Fabric.FindProject(ctx, id) })
 }

@@ -69,7 +69,7 @@ func (p *Provider) newLink(ctx context.Context, l Link, language string) (string
 	return to, nil
 }
 
-// FindLink gives the link of a token, for a purpose, as long as it may be used. It
+// FindLink returns the link of a token, for a purpose, as long as it may be used. It
 // changes nothing: programs that look through mails follow links too.
 func (p *Provider) FindLink(ctx context.Context, purpose mail.Kind, token string) (Link, error) {
 	if len(token) != len(randomToken()) {
@@ -85,7 +85,7 @@ func (p *Provider) FindLink(ctx context.Context, purpose mail.Kind, token string
 	return l, nil
 }
 
-// owner gives the subscriber of a link, who must be there and not disabled.
+// owner returns the subscriber of a link, who must be there and not disabled.
 func (p *Provider) owner(ctx context.Context, l Link) (fabric.Subscriber, error) {
 	s, err := p.Subscribers.FindSubscriber(ctx, l.ProjectID, l.SubscriberID)
 	if err == nil && s.Disabled {
@@ -134,7 +134,7 @@ func (p *Provider) VerifyAddress(ctx context.Context, token string) (Link, error
 	return p.use(ctx, mail.Verify, token, "address_verified", func(Link) fabric.SubscriberInput { return fabric.SubscriberInput{} })
 }
 
-// Linked gives the project that a link is about.
+// Linked returns the project that a link is about.
 func (p *Provider) Linked(ctx context.Context, l Link) (fabric.Project, error) {
 	project, err := p.Fabric.FindProject(ctx, l.ProjectID)
 	if err != nil {

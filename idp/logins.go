@@ -24,7 +24,7 @@ func ParseLogins(text string) Logins {
 	return l
 }
 
-// String gives the logins as text; "" is none at all.
+// String returns the logins as text; "" is none at all.
 func (l Logins) String() string {
 	if len(l) == 0 || len(l) == 1 && l[0] == "" {
 		return ""

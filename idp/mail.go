@@ -101,7 +101,7 @@ func (p *Provider) WriteLetter(ctx context.Context, l mail.Letter) (mail.Draft, 
 	return d, err
 }
 
-// pictureOf gives the logo of a project as mails have it. A mail without it is better than
+// pictureOf returns the logo of a project as mails have it. A mail without it is better than
 // none.
 func (p *Provider) pictureOf(ctx context.Context, project fabric.Project) mail.Picture {
 	shown, ok := logo.Parse(project.Logo)
@@ -115,7 +115,7 @@ func (p *Provider) pictureOf(ctx context.Context, project fabric.Project) mail.P
 	return mail.Picture{PNG: body, Wide: shown.Wide, High: shown.High, Plate: shown.Plate}
 }
 
-// languageOf gives the language of a letter: of the page that it was asked for on, else
+// languageOf returns the language of a letter: of the page that it was asked for on, else
 // the account's.
 func (p *Provider) languageOf(ctx context.Context, l mail.Letter) string {
 	if asked := l.Facts["language"]; asked != "" {

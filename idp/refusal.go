@@ -81,7 +81,7 @@ func (p *Provider) justSaid(ctx context.Context, count string) (bool, error) {
 	return false, nil
 }
 
-// accountDigest gives the name of an account that does not say what it is called.
+// accountDigest returns the name of an account that does not say what it is called.
 func (p *Provider) accountDigest(projectID, email string) string {
 	key := p.Ring.Derive("audit accounts")
 	h := hmac.New(sha256.New, key[:])
@@ -89,7 +89,7 @@ func (p *Provider) accountDigest(projectID, email string) string {
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
-// AuditAccount gives the id by which the audit trail knows the account of an e-mail: that
+// AuditAccount returns the id by which the audit trail knows the account of an e-mail: that
 // of its subscriber or, where the e-mail is nobody's, the digest that stands for it.
 func (p *Provider) AuditAccount(ctx context.Context, projectID, email string) (string, error) {
 	email = fabric.NormalizeEmail(email)
@@ -103,7 +103,7 @@ func (p *Provider) AuditAccount(ctx context.Context, projectID, email string) (s
 	return sub.ID, nil
 }
 
-// masked gives the first character of an e-mail and its domain.
+// masked returns the first character of an e-mail and its domain.
 func masked(email string) string {
 	at := strings.LastIndexByte(email, '@')
 	if at <= 0 {

@@ -37,7 +37,7 @@ func (p *Provider) MayRegister(ctx context.Context, projectID string) (bool, err
 	return project.Registration == fabric.RegistrationOpen, err
 }
 
-// openTo gives problem.NotFound where accounts are made by others alone.
+// openTo returns problem.NotFound where accounts are made by others alone.
 func (p *Provider) openTo(ctx context.Context, projectID string) error {
 	open, err := p.MayRegister(ctx, projectID)
 	if err == nil && !open {

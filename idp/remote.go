@@ -47,7 +47,7 @@ func (k *keyring) set(uri string) *remoteSet {
 	return s
 }
 
-// remoteKeys gives the keys at a client's jwks_uri that fit a header. The set is
+// remoteKeys returns the keys at a client's jwks_uri that fit a header. The set is
 // read anew where it is old, or has no such key: the client may have a new one
 // (OpenID Connect Core, section 10.1.1). Made-up kids make no more requests of that
 // than one every few seconds.
@@ -78,12 +78,12 @@ func (p *Provider) remoteKeys(ctx context.Context, uri, kid string, alg jose.Sig
 	return fitting(s.keys, kid, alg), nil
 }
 
-// fresh gives the keys for a header of a set that was read a short while ago.
+// fresh returns the keys for a header of a set that was read a short while ago.
 func (s *remoteSet) fresh(now time.Time, kid string, alg jose.SignatureAlgorithm) []jose.JSONWebKey {
 	return s.since(now, keysFresh, kid, alg)
 }
 
-// since gives them of a set that is not as old.
+// since returns them of a set that is not as old.
 func (s *remoteSet) since(now time.Time, age time.Duration, kid string, alg jose.SignatureAlgorithm) []jose.JSONWebKey {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// audience gives whom a token is for: the resource asked, or us (RFC 8707,
+// audience returns whom a token is for: the resource asked, or us (RFC 8707,
 // section 2; RFC 9068, section 3). A token has one audience, so that no resource can
 // use at another what it was sent.
 func (p *Provider) audience(c Client, asked []string) (string, error) {
@@ -39,7 +39,7 @@ func (p *Provider) parseResources(c Client, asked []string) ([]string, error) {
 	return resources, nil
 }
 
-// audienceOf gives whom an access token of a grant is for: the resource asked, which
+// audienceOf returns whom an access token of a grant is for: the resource asked, which
 // must be one that was granted, or the only one that was (RFC 8707, section 2.2).
 func (p *Provider) audienceOf(c Client, granted, asked []string) (string, error) {
 	if len(granted) == 0 {

@@ -26,7 +26,7 @@ const (
 // ResponseModes lists the modes.
 func ResponseModes() []string { return []string{string(Query), string(Fragment), string(FormPost)} }
 
-// heedObject gives the parameters of a request with the state and response_mode of a
+// heedObject returns the parameters of a request with the state and response_mode of a
 // request object, where they are not beside it. Objects are refused, and a client that
 // puts all into one (RFC 9101) is told so in the way it waits for. Whose object it is
 // need not be known: both could stand in the request as well.
@@ -56,7 +56,7 @@ func heedObject(v url.Values) url.Values {
 	return heeded
 }
 
-// parseResponseMode gives the mode of a request's answer, errors included: the one
+// parseResponseMode returns the mode of a request's answer, errors included: the one
 // that is asked, where it can be, else the one that its response_type has by itself,
 // which an error says is taken instead.
 func parseResponseMode(v url.Values) (ResponseMode, error) {

@@ -20,7 +20,7 @@ type OldSecret struct {
 	Used  time.Time // when it was used last, to the hour; zero if it was not since it is old
 }
 
-// OldAt gives the secret before if it is good at a moment, else none.
+// OldAt returns the secret before if it is good at a moment, else none.
 func (c Client) OldAt(now time.Time) OldSecret {
 	if c.Old.Hash == "" || !now.Before(c.Old.Until) {
 		return OldSecret{}
@@ -70,7 +70,7 @@ func (p *Provider) ProveSecret(ctx context.Context, c Client, secret string) boo
 // Settle waits until the uses of secrets are noted, or ctx ends.
 func (p *Provider) Settle(ctx context.Context) error { return p.uses.Wait(ctx) }
 
-// RotateSecret gives a client a new secret, which is good at once, as the one before is
+// RotateSecret returns a client a new secret, which is good at once, as the one before is
 // until the overlap ends; one from before that ends now. Of many who rotate together one
 // succeeds. Who asks is given the secret and so must have all that the client may get for
 // itself; nil is the operator, who has everything.

@@ -144,7 +144,7 @@ func (p *Provider) remember(ctx context.Context, s Session, write func(context.C
 	return nil
 }
 
-// FindSession gives a login that has not been ended: from this node's memory if
+// FindSession returns a login that has not been ended: from this node's memory if
 // it was looked at within 300 ms, else from the session store, else from the row.
 // An ended or unknown one is problem.Unauthenticated.
 func (p *Provider) FindSession(ctx context.Context, sid string) (Session, error) {
@@ -185,7 +185,7 @@ func (p *Provider) readSession(ctx context.Context, sid string) (s Session, err 
 	return s, nil
 }
 
-// BrowserSession gives a login whose cookie still counts: not ended, not expired,
+// BrowserSession returns a login whose cookie still counts: not ended, not expired,
 // its subscriber not disabled.
 func (p *Provider) BrowserSession(ctx context.Context, sid, projectID string) (Session, error) {
 	s, err := p.FindSession(ctx, sid)
@@ -231,7 +231,7 @@ func (p *Provider) EndSessions(ctx context.Context, sids ...string) error {
 	return errors.Join(errs...)
 }
 
-// MadeIn gives the logins, not ended, that were made in the browser of a mark (its
+// MadeIn returns the logins, not ended, that were made in the browser of a mark (its
 // digest): also those whose place in it another has taken, and those whose cookie has
 // expired, since their tokens live on.
 func (p *Provider) MadeIn(ctx context.Context, mark string) ([]Session, error) {

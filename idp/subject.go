@@ -14,7 +14,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// SubjectFor gives the sub by which a client knows a subscriber: its id, or for a
+// SubjectFor returns the sub by which a client knows a subscriber: its id, or for a
 // client with pairwise subjects one that only the clients of its sector share
 // (OpenID Connect Core, section 8.1). Wherever a sub leaves us, it comes from here.
 func (p *Provider) SubjectFor(c Client, subscriberID string) string {
@@ -29,7 +29,7 @@ func (p *Provider) SubjectFor(c Client, subscriberID string) string {
 	return base64.RawURLEncoding.EncodeToString(id[:])
 }
 
-// SubscriberOf gives the subscriber whom a client knows by a sub of ours, or "".
+// SubscriberOf returns the subscriber whom a client knows by a sub of ours, or "".
 func (p *Provider) SubscriberOf(c Client, sub string) string {
 	if c.SubjectType != Pairwise {
 		return sub
@@ -42,7 +42,7 @@ func (p *Provider) SubscriberOf(c Client, sub string) string {
 	return id.String()
 }
 
-// SessionFor gives the sid by which a client knows a login: its id, or for a client
+// SessionFor returns the sid by which a client knows a login: its id, or for a client
 // with pairwise subjects one that only the clients of its sector share, since one sid
 // at all of them would say that their subjects are one person. Wherever a sid leaves us
 // for a client, it comes from here.
@@ -55,7 +55,7 @@ func (p *Provider) SessionFor(c Client, sid string) string {
 	return base64.RawURLEncoding.EncodeToString(id[:])
 }
 
-// SessionOf gives the login that a client knows by a sid of ours. One that is not of a
+// SessionOf returns the login that a client knows by a sid of ours. One that is not of a
 // sector is that of a token from before sids were.
 func (p *Provider) SessionOf(c Client, sid string) string {
 	id, ok := pairwiseSubject(sid)
@@ -84,7 +84,7 @@ func (p *Provider) pairing(kind string, c Client) cipher.Block {
 	return block
 }
 
-// sector gives the host that clients with the same pairwise subjects share: of the
+// sector returns the host that clients with the same pairwise subjects share: of the
 // sector document, or of the redirect URIs, which have one.
 func (c Client) sector() string {
 	uri := c.SectorURI

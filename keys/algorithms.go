@@ -84,7 +84,7 @@ func generate(use Use) (crypto.Signer, error) {
 	return key, nil
 }
 
-// HalfHash gives the left half of a token's hash by an algorithm's hash function,
+// HalfHash returns the left half of a token's hash by an algorithm's hash function,
 // as ID tokens have it (OpenID Connect Core, section 3.1.3.6).
 func (u Use) HalfHash(token string) string {
 	a, ok := find(u)

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Code gives the code of a message: HMAC-SHA256 under a key that is derived for
+// Code returns the code of a message: HMAC-SHA256 under a key that is derived for
 // the purpose from the ring's current sealing key, behind the kid of that. Every
 // node verifies it for as long as the key is kept, which is [Kept] at least, and
 // not once it is revoked.
@@ -37,7 +37,7 @@ func (r *Ring) VerifyCode(purpose, message, code string) bool {
 	return err == nil && hmac.Equal(mac, given)
 }
 
-// mac gives the code of a message under a sealing key.
+// mac returns the code of a message under a sealing key.
 func (s *snapshot) mac(kid, purpose, message string) ([]byte, error) {
 	root := s.roots[kid]
 	if root == nil {

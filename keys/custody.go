@@ -35,7 +35,7 @@ type Custody interface {
 	// at once for several. Its ctx, and
 	// that of Open, ends after three seconds: a ring does nothing else meanwhile.
 	Make(ctx context.Context, use Use) (handle []byte, err error)
-	// Open gives the key of a handle; it, too, is called at once for several. A ring
+	// Open returns the key of a handle; it, too, is called at once for several. A ring
 	// opens each key once, and tries again every second if it cannot.
 	Open(ctx context.Context, use Use, handle []byte) (crypto.Signer, error)
 }

@@ -17,7 +17,7 @@ type Document struct {
 	MaxAge time.Duration // how long it may be cached
 }
 
-// JWKS gives the public keys of all signing keys that verifiers may meet: those
+// JWKS returns the public keys of all signing keys that verifiers may meet: those
 // that will sign, that do, and that did within [Kept].
 func (r *Ring) JWKS() Document { return r.latest.Load().jwks }
 
@@ -25,7 +25,7 @@ func (r *Ring) JWKS() Document { return r.latest.Load().jwks }
 // he must, and who does not ask learns that late of a key which was revoked.
 const freshness = 5 * time.Minute
 
-// cacheable gives how long a JWKS may be cached. Who takes it from a node that has
+// cacheable returns how long a JWKS may be cached. Who takes it from a node that has
 // not yet heard of a new key must ask again before that key signs, and the node
 // where it begins to sign may have a clock half of publish ahead.
 func cacheable(publish time.Duration) time.Duration {

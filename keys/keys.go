@@ -55,17 +55,17 @@ type Move struct {
 
 // A Store keeps records. At most one key of a use is current and one is next.
 type Store interface {
-	// RingKeys gives all keys, oldest first.
+	// RingKeys returns all keys, oldest first.
 	RingKeys(ctx context.Context) ([]Record, error)
-	// RingVersion gives a number that grows with each change.
+	// RingVersion returns a number that grows with each change.
 	RingVersion(ctx context.Context) (int64, error)
 	// ChangeRing makes moves, in their order, and adds keys: all of it or nothing.
-	// It gives problem.Conflict where a key is not in the state it is moved from,
+	// It returns problem.Conflict where a key is not in the state it is moved from,
 	// or where there is one already in a state that only one may be in.
 	ChangeRing(ctx context.Context, moves []Move, added []Record) error
 	// SweepRing deletes the keys that became Retired before a moment.
 	SweepRing(ctx context.Context, before time.Time) error
-	// Clock gives the time that the store has, for all nodes.
+	// Clock returns the time that the store has, for all nodes.
 	Clock(ctx context.Context) (time.Time, error)
 }
 

@@ -85,7 +85,7 @@ func TestSealOpen(t *testing.T) {
 	}
 }
 
-// head gives the header of a token.
+// head returns the header of a token.
 func head(t *testing.T, token string) string {
 	t.Helper()
 	part, _, _ := strings.Cut(token, ".")

@@ -52,7 +52,7 @@ func (v *vault) open(sealed, kid string) ([]byte, error) {
 	return v.aead.Open(nil, nil, raw, []byte(kid))
 }
 
-// ReadMaster gives the master key of a file, as base64 of 32 bytes, and makes
+// ReadMaster returns the master key of a file, as base64 of 32 bytes, and makes
 // the file (mode 0600) if there is none.
 func ReadMaster(file string) ([]byte, error) {
 	text, err := os.ReadFile(file)

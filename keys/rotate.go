@@ -158,7 +158,7 @@ func (r *Ring) secret(ctx context.Context, use Use) ([]byte, error) {
 	return r.c.Custody.Make(ctx, use)
 }
 
-// record gives a key as it is kept. Its kid is time-ordered, and says nothing else.
+// record returns a key as it is kept. Its kid is time-ordered, and says nothing else.
 func (r *Ring) record(use Use, state State, secret []byte) (rec Record, err error) {
 	id, err := uuid.NewV7()
 	if err != nil {

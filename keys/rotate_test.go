@@ -53,7 +53,7 @@ func open(t testing.TB, c keys.Config) *keys.Ring {
 	return r
 }
 
-// kid gives the key of a use and state, "" if there is none.
+// kid returns the key of a use and state, "" if there is none.
 func kid(t testing.TB, s *store.Store, use keys.Use, state keys.State) string {
 	t.Helper()
 	for _, rec := range records(t, s) {
@@ -220,7 +220,7 @@ func TestRotate(t *testing.T) {
 	}
 }
 
-// TestClockApart gives one node a clock that is not the store's.
+// TestClockApart returns one node a clock that is not the store's.
 func TestClockApart(t *testing.T) {
 	rows, clock := openStore(t), &hand{}
 	c := clock.node(rows)

@@ -51,13 +51,13 @@ const (
 	tagSize   = 16
 )
 
-// Sealer gives the sealer of a type of token. The purpose separates its keys;
+// Sealer returns the sealer of a type of token. The purpose separates its keys;
 // typ and ch go into the header, where clients read them.
 func (r *Ring) Sealer(purpose, typ, ch string) *Sealer {
 	return &Sealer{ring: r, purpose: purpose, typ: typ, ch: ch}
 }
 
-// Seal gives the token of claims: in the binary form that they bring, else as JSON.
+// Seal returns the token of claims: in the binary form that they bring, else as JSON.
 func (s *Sealer) Seal(claims any) (string, error) {
 	marshal := func() ([]byte, error) { return json.Marshal(claims) }
 	if own, ok := claims.(encoding.BinaryMarshaler); ok {
@@ -145,7 +145,7 @@ func (s *Sealer) payload(token string) (now *ends, e *end, payload []byte) {
 	return now, e, payload
 }
 
-// ends gives what belongs to the ring as it is now.
+// ends returns what belongs to the ring as it is now.
 func (s *Sealer) ends() *ends {
 	from := s.ring.latest.Load()
 	if kept := s.kept.Load(); kept != nil && kept.from == from {
@@ -156,7 +156,7 @@ func (s *Sealer) ends() *ends {
 	return e
 }
 
-// opener gives what opens the tokens with a header, nil if nothing does.
+// opener returns what opens the tokens with a header, nil if nothing does.
 func (s *Sealer) opener(head string) (*ends, *end) {
 	now := s.ends()
 	if e, ok := now.byHead.Load(head); ok {
@@ -200,7 +200,7 @@ func (s *Sealer) kid(head string) (string, bool) {
 	return h.Kid, true
 }
 
-// end gives what seals and opens under a ring key.
+// end returns what seals and opens under a ring key.
 func (s *Sealer) end(now *ends, kid string) (*end, error) {
 	if e, ok := now.byKid.Load(kid); ok {
 		return e.(*end), nil

@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// Derive gives a secret for a purpose that is the same at every node and never
+// Derive returns a secret for a purpose that is the same at every node and never
 // rotated: it changes with the master key alone.
 func (r *Ring) Derive(purpose string) (secret [sha256.Size]byte) {
 	h := hmac.New(sha256.New, r.c.Master)

@@ -54,7 +54,7 @@ func (s salted) Sign(random io.Reader, digest []byte, opts crypto.SignerOpts) ([
 	return s.Signer.Sign(random, digest, opts)
 }
 
-// head gives the header of the tokens of a typ (RFC 7515, section 4.1).
+// head returns the header of the tokens of a typ (RFC 7515, section 4.1).
 func (s *signer) head(typ string) (string, error) {
 	if head, ok := s.heads.Load(typ); ok {
 		return head.(string), nil
@@ -82,7 +82,7 @@ func (s *signer) sign(by jose.OpaqueSigner, typ string, payload []byte) (string,
 	return string(base64.RawURLEncoding.AppendEncode(append(token, '.'), signature)), nil
 }
 
-// Sign gives the compact JWS of claims under the current key of an algorithm,
+// Sign returns the compact JWS of claims under the current key of an algorithm,
 // with a header typ such as "at+jwt" (RFC 9068, section 2.1).
 func (r *Ring) Sign(alg Use, typ string, claims any) (string, error) {
 	return r.sign(alg, typ, claims, func(s *signer) jose.OpaqueSigner { return s.key })
@@ -126,7 +126,7 @@ func (r *Ring) VerifyJWS(token, typ string) (payload []byte, ok bool) {
 	return payload, err == nil
 }
 
-// signer gives the signing key of a kid, nil if there is none.
+// signer returns the signing key of a kid, nil if there is none.
 func (r *Ring) signer(kid string) *signer {
 	if s := r.latest.Load().signers[kid]; s != nil {
 		return s

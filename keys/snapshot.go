@@ -103,7 +103,7 @@ func (s *snapshot) offer(rec Record) {
 	s.makers[rec.Use] = rec
 }
 
-// find gives the key of a use in a state that only one can be in.
+// find returns the key of a use in a state that only one can be in.
 func (s *snapshot) find(use Use, state State) (Record, bool) {
 	i := slices.IndexFunc(s.records, func(rec Record) bool { return rec.Use == use && rec.State == state })
 	if i < 0 {

@@ -44,7 +44,7 @@ var shapes = map[string]shape{
 	"oauth":  {"OAuth", "OAuthError"},
 }
 
-// statuses gives the failures of an operation.
+// statuses returns the failures of an operation.
 func (t traits) statuses(errors string) []string {
 	all := t.extra
 	add := func(is bool, statuses ...string) {

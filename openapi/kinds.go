@@ -120,7 +120,7 @@ func (b *builder) addKind(k *kinds.Kind) (name string, err error) {
 	return name, nil
 }
 
-// describe gives what the template makes of a kind, under a name by which none of
+// describe returns what the template makes of a kind, under a name by which none of
 // its schemas and operations is called like another's, and in an area of its own.
 func (b *builder) describe(k *kinds.Kind) (kindView, *yaml.Node, error) {
 	v := view(k)
@@ -201,7 +201,7 @@ func (b *builder) fields(k *kinds.Kind, name string, before []*yaml.Node) *yaml.
 	return object(before, shown, always)
 }
 
-// exampleOf gives the value of a field in the example of its kind, or nil.
+// exampleOf returns the value of a field in the example of its kind, or nil.
 func exampleOf(k *kinds.Kind, f kinds.Field) *yaml.Node {
 	if len(k.Examples) == 0 {
 		return nil
@@ -216,7 +216,7 @@ func exampleOf(k *kinds.Kind, f kinds.Field) *yaml.Node {
 	return get(whole, aliasOf(k, f.Name))
 }
 
-// aliasOf gives the other name of a member, or "".
+// aliasOf returns the other name of a member, or "".
 func aliasOf(k *kinds.Kind, name string) string {
 	for alias, of := range k.Alias {
 		if of == name {
@@ -269,7 +269,7 @@ func view(k *kinds.Kind) kindView {
 	return v
 }
 
-// examples gives what creates one, and a change of it.
+// examples returns what creates one, and a change of it.
 func examples(k *kinds.Kind) (whole, change string) {
 	if len(k.Examples) > 1 {
 		return string(k.Examples[0]), string(k.Examples[1])
@@ -289,7 +289,7 @@ func examples(k *kinds.Kind) (whole, change string) {
 	return string(raw), string(name)
 }
 
-// sample gives a value that a field takes.
+// sample returns a value that a field takes.
 func sample(f kinds.Field) json.RawMessage {
 	var v any
 	switch {
@@ -329,7 +329,7 @@ func lowerFirst(s string) string {
 // brands are names that keep their capital.
 var brands = []string{"Dialogflow"}
 
-// article gives the indefinite article of a word, or of an abbreviation that is
+// article returns the indefinite article of a word, or of an abbreviation that is
 // spelled.
 func article(s string) string {
 	word, _, _ := strings.Cut(s, " ")

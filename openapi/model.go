@@ -54,7 +54,7 @@ type Response struct {
 	Bodies              []Body
 }
 
-// Description gives the text that begins the document.
+// Description returns the text that begins the document.
 func (d *Document) Description() string { return value(get(d.root, "info"), "description") }
 
 // Groups lists all operations, as the navigation has them.
@@ -125,7 +125,7 @@ func (d *Document) operation(method, path string, servers []string, n *yaml.Node
 	return op
 }
 
-// bodies gives the forms of a body.
+// bodies returns the forms of a body.
 func (d *Document) bodies(n *yaml.Node) (all []Body) {
 	each(get(n, "content"), func(kind string, media *yaml.Node) {
 		b := Body{Type: kind, Schema: d.schema(get(media, "schema"), 0)}

@@ -6,7 +6,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// read gives the mapping of a source.
+// read returns the mapping of a source.
 func read(name string) (*yaml.Node, error) {
 	text, err := sources.ReadFile("source/" + name)
 	if err != nil {
@@ -54,7 +54,7 @@ func unstyled(n *yaml.Node) *yaml.Node {
 	return n
 }
 
-// get gives a member of a mapping, or nil.
+// get returns a member of a mapping, or nil.
 func get(m *yaml.Node, key string) *yaml.Node {
 	for i := 0; m != nil && i+1 < len(m.Content); i += 2 {
 		if m.Content[i].Value == key {
@@ -64,7 +64,7 @@ func get(m *yaml.Node, key string) *yaml.Node {
 	return nil
 }
 
-// take gives a member of a mapping and removes it; nil if it is not there.
+// take returns a member of a mapping and removes it; nil if it is not there.
 func take(m *yaml.Node, key string) *yaml.Node {
 	for i := 0; i+1 < len(m.Content); i += 2 {
 		if m.Content[i].Value == key {
@@ -87,7 +87,7 @@ func put(m *yaml.Node, key string, v *yaml.Node) {
 	m.Content = append(m.Content, text(key), v)
 }
 
-// sub gives a member that is a mapping, made if it is not there.
+// sub returns a member that is a mapping, made if it is not there.
 func sub(m *yaml.Node, key string) *yaml.Node {
 	v := get(m, key)
 	if v == nil {
@@ -104,7 +104,7 @@ func each(m *yaml.Node, f func(key string, v *yaml.Node)) {
 	}
 }
 
-// words gives the scalars of a sequence.
+// words returns the scalars of a sequence.
 func words(n *yaml.Node) (all []string) {
 	if n != nil {
 		for _, item := range n.Content {

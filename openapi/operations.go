@@ -97,7 +97,7 @@ func (b *builder) group(name string, tags *yaml.Node) {
 	}
 }
 
-// value gives a member that is a scalar, or "".
+// value returns a member that is a scalar, or "".
 func value(m *yaml.Node, key string) string {
 	if v := get(m, key); v != nil {
 		return v.Value
@@ -105,7 +105,7 @@ func value(m *yaml.Node, key string) string {
 	return ""
 }
 
-// serverList gives the servers of an area where they are not those of the
+// serverList returns the servers of an area where they are not those of the
 // document.
 func (a area) serverList() *yaml.Node {
 	switch a.servers {

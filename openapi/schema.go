@@ -95,7 +95,7 @@ func limits(n *yaml.Node) (all []string) {
 	return all
 }
 
-// example gives a value that a schema describes.
+// example returns a value that a schema describes.
 func (d *Document) example(n *yaml.Node, depth int) *yaml.Node {
 	n = d.resolve(n)
 	if n == nil || depth > deepest {

@@ -76,7 +76,7 @@ func (a *Operators) check(in Input, isNew bool, email string) error {
 	return errors.Join(errs...)
 }
 
-// make gives the operator of an input that it checks.
+// make returns the operator of an input that it checks.
 func (a *Operators) make(ctx context.Context, in Input) (Operator, error) {
 	email := ""
 	if in.Email != nil {
@@ -115,7 +115,7 @@ func (a *Operators) Create(ctx context.Context, in Input) (Operator, error) {
 	return o, nil
 }
 
-// Find gives an operator by its id or its e-mail.
+// Find returns an operator by its id or its e-mail.
 func (a *Operators) Find(ctx context.Context, name string) (Operator, error) {
 	if u, err := uuid.Parse(name); err == nil && len(name) == 36 {
 		return a.c.Store.FindOperator(ctx, u.String())
@@ -123,7 +123,7 @@ func (a *Operators) Find(ctx context.Context, name string) (Operator, error) {
 	return a.byEmail(ctx, name)
 }
 
-// List gives a page of all operators, in the order of their creation.
+// List returns a page of all operators, in the order of their creation.
 func (a *Operators) List(ctx context.Context, q page.Query) (page.Page[Operator], error) {
 	return a.c.Store.ListOperators(ctx, q)
 }

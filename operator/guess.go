@@ -43,7 +43,7 @@ func (a *Operators) CountPasskey(ctx context.Context, from Visitor) error {
 	return a.take(ctx, Operator{}, networkCounts(from))
 }
 
-// ReturnPasskey gives back the try of a passkey that was good.
+// ReturnPasskey returns back the try of a passkey that was good.
 func (a *Operators) ReturnPasskey(ctx context.Context, from Visitor) {
 	a.c.Limits.ReturnAll(ctx, networkCounts(from))
 }

@@ -43,7 +43,7 @@ func newGuarded(t *testing.T, rates limit.Rates) *guarded {
 	return w
 }
 
-// refusals gives how many events there are of each reason.
+// refusals returns how many events there are of each reason.
 func (w *guarded) refusals(t *testing.T) map[string]int {
 	t.Helper()
 	found, err := w.rows.ListAudit(t.Context(), audit.Filter{Action: "login", Outcome: audit.Refused}, page.Query{Size: 500})

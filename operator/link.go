@@ -73,7 +73,7 @@ func (a *Operators) createLink(ctx context.Context, l Link, alone bool) (Link, s
 	return l, token, nil
 }
 
-// fresh gives a link a token that nobody has seen, and its time.
+// fresh returns a link a token that nobody has seen, and its time.
 func (a *Operators) fresh(l Link) (Link, string) {
 	token := strings.ToLower(rand.Text() + rand.Text())
 	l.ID, l.Hash, l.Created = newID(), hashToken(token), a.now()
@@ -84,7 +84,7 @@ func (a *Operators) fresh(l Link) (Link, string) {
 // IsOver reports whether the time of a link has passed.
 func (l Link) IsOver(now time.Time) bool { return !now.Before(l.Expires) }
 
-// Invitations gives a page of the links for operators to come that were not used, the newest
+// Invitations returns a page of the links for operators to come that were not used, the newest
 // first: those that are good, and those that have been over for less than a day.
 func (a *Operators) Invitations(ctx context.Context, q page.Query) (page.Page[Link], error) {
 	return a.c.Store.ListInvitations(ctx, q)
@@ -114,7 +114,7 @@ func hashToken(token string) string {
 // errOver is the one answer to a link that is not good: it says not why.
 var errOver = problem.New(problem.NotFound, "link_over", "the link was used, is older than a day, or never was one")
 
-// FindLink gives the link of a token while it is good. It does not use it up.
+// FindLink returns the link of a token while it is good. It does not use it up.
 func (a *Operators) FindLink(ctx context.Context, token string) (Link, error) {
 	l, err := a.c.Store.FindOperatorLink(ctx, hashToken(token))
 	if problem.First(err) != nil && problem.First(err).Kind == problem.NotFound {

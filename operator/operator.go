@@ -53,7 +53,7 @@ type Membership struct {
 // A Store keeps the rows. Absent things are problem.NotFound. Each method is one
 // transaction, and all may be called at once.
 type Store interface {
-	// CreateOperator gives problem.Conflict on "email" where that is in use, and
+	// CreateOperator returns problem.Conflict on "email" where that is in use, and
 	// problem.NotFound where a project is not there.
 	CreateOperator(ctx context.Context, o Operator) error
 	FindOperator(ctx context.Context, id string) (Operator, error)
@@ -79,7 +79,7 @@ type Store interface {
 	RaiseOperatorSession(ctx context.Context, s Session, old string) error
 	// SeeOperatorSession notes that the session was used.
 	SeeOperatorSession(ctx context.Context, id string, at time.Time) error
-	// ListOperatorSessions gives those of an operator that have not ended, newest first.
+	// ListOperatorSessions returns those of an operator that have not ended, newest first.
 	ListOperatorSessions(ctx context.Context, operatorID string, now time.Time) ([]Session, error)
 	// EndOperatorSession ends one of an operator's sessions; with an id of "" all but keep.
 	EndOperatorSession(ctx context.Context, operatorID, id, keep string, at time.Time) error
@@ -94,7 +94,7 @@ type Store interface {
 	// uses the link up: of many callers one. A link that was used or is over is
 	// problem.NotFound; an e-mail in use is problem.Conflict, and the link stays good.
 	UseOperatorLink(ctx context.Context, hash string, o Operator, at time.Time) (Operator, error)
-	// ListInvitations gives the links for operators to come that were not used, the newest
+	// ListInvitations returns the links for operators to come that were not used, the newest
 	// first; those that are over are among them until they are swept.
 	ListInvitations(ctx context.Context, q page.Query) (page.Page[Link], error)
 	// WithdrawInvitation ends such a link; one that was used is problem.NotFound.

@@ -61,7 +61,7 @@ func Actions() []Action {
 // May reports whether a role allows an action.
 func (r Role) May(a Action) bool { return slices.Contains(allowed[a], r) }
 
-// In gives the role that the operator has in a project; that of the project goes
+// In returns the role that the operator has in a project; that of the project goes
 // before that of the installation where it is the mightier. "" is none. A projectID of
 // "" asks for the installation.
 func (o Operator) In(projectID string) Role {

@@ -143,7 +143,7 @@ func cut(s string, n int) string {
 	return strings.ReplaceAll(s, "\x00", "")
 }
 
-// Open gives the session of a cookie with its operator, proven or not, and notes that
+// Open returns the session of a cookie with its operator, proven or not, and notes that
 // it was used. One that ended, by anything, is problem.Unauthenticated.
 func (a *Operators) Open(ctx context.Context, cookie string) (Session, Operator, error) {
 	s, o, err := a.Peek(ctx, cookie)
@@ -203,7 +203,7 @@ func (s Session) TwoFactors() bool {
 // hurt most.
 func (a *Operators) IsFresh(s Session) bool { return s.Proven && a.now().Sub(s.Fresh) < Freshness }
 
-// Sessions gives an operator's sessions that have not ended, newest first.
+// Sessions returns an operator's sessions that have not ended, newest first.
 func (a *Operators) Sessions(ctx context.Context, operatorID string) ([]Session, error) {
 	now := a.now()
 	all, err := a.c.Store.ListOperatorSessions(ctx, operatorID, now)

@@ -37,7 +37,7 @@ type Description struct {
 	Path           string // where the sender has the file
 }
 
-// Check gives all that is wrong with a description. Ingest does it too, but only
+// Check returns all that is wrong with a description. Ingest does it too, but only
 // once it has the file.
 func (r *Recordings) Check(d Description) error {
 	var errs []error

@@ -15,7 +15,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// Find gives a recording of the owner. One that is unknown, deleted or another's
+// Find returns a recording of the owner. One that is unknown, deleted or another's
 // is a problem.NotFound, always the same.
 func (r *Recordings) Find(ctx context.Context, o Owner, sid string) (Recording, error) {
 	if !isUUID(sid) || !isUUID(o.ProjectID) {
@@ -31,7 +31,7 @@ func isUUID(id string) bool {
 	return err == nil && u.String() == id
 }
 
-// List gives a page of recordings, newest first; those of calls that begin so come by the
+// List returns a page of recordings, newest first; those of calls that begin so come by the
 // ids of the calls.
 func (r *Recordings) List(ctx context.Context, f Filter, q page.Query) (page.Page[Recording], error) {
 	return r.store.ListRecordings(ctx, f, q)
@@ -40,7 +40,7 @@ func (r *Recordings) List(ctx context.Context, f Filter, q page.Query) (page.Pag
 // minBeginning is how much of a Sid is asked for: with less there are many.
 const minBeginning = 6
 
-// FindBeginning gives the recordings of a project whose Sids begin so, fifty at most; none
+// FindBeginning returns the recordings of a project whose Sids begin so, fifty at most; none
 // of a beginning of fewer than six letters.
 func (r *Recordings) FindBeginning(ctx context.Context, projectID, sid string) ([]Recording, error) {
 	if len(sid) < minBeginning {
@@ -53,7 +53,7 @@ func (r *Recordings) FindBeginning(ctx context.Context, projectID, sid string) (
 // its media itself.
 const unfinished = 5 * time.Second
 
-// withMedia gives a recording of the owner, as it was within the last 300 ms. One
+// withMedia returns a recording of the owner, as it was within the last 300 ms. One
 // without bytes is a problem.NotFound.
 func (r *Recordings) withMedia(ctx context.Context, o Owner, sid string) (Recording, error) {
 	rec, err := r.lately.Load(o.ProjectID+"\n"+o.SubscriberID+"\n"+sid, func() (Recording, error) { return r.Find(ctx, o, sid) })
@@ -68,7 +68,7 @@ func (r *Recordings) withMedia(ctx context.Context, o Owner, sid string) (Record
 	return rec, nil
 }
 
-// unlessGone gives why there are no bytes: the recording was deleted since its row
+// unlessGone returns why there are no bytes: the recording was deleted since its row
 // was read, else err.
 func (r *Recordings) unlessGone(ctx context.Context, o Owner, sid string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
@@ -79,7 +79,7 @@ func (r *Recordings) unlessGone(ctx context.Context, o Owner, sid string, err er
 	return err
 }
 
-// Open gives a recording of the owner, as it was within the last 300 ms, and its
+// Open returns a recording of the owner, as it was within the last 300 ms, and its
 // bytes as they came. One without bytes is a problem.NotFound.
 func (r *Recordings) Open(ctx context.Context, o Owner, sid string) (Recording, io.ReadSeekCloser, error) {
 	rec, err := r.withMedia(ctx, o, sid)

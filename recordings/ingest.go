@@ -113,7 +113,7 @@ func (r *Recordings) receive(f *os.File, u Upload, rec *Recording) (wav.Facts, e
 	return facts, nil
 }
 
-// heard gives the status of an upload: a recorder that heard nothing wrote a header
+// heard returns the status of an upload: a recorder that heard nothing wrote a header
 // alone, or silence.
 func heard(rec Recording) (status Status, errorCode string) {
 	if rec.Frames == 0 || rec.Levels != nil && rec.Levels.Flags&levels.Silent != 0 {
@@ -122,7 +122,7 @@ func heard(rec Recording) (status Status, errorCode string) {
 	return Completed, ""
 }
 
-// subscribers gives whom a recording is tied to: the one the sender says, else
+// subscribers returns whom a recording is tied to: the one the sender says, else
 // those whose addresses the call went from and to.
 func (r *Recordings) subscribers(ctx context.Context, projectID string, d Description) ([]string, error) {
 	if d.SubscriberID != "" {

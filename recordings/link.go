@@ -27,7 +27,7 @@ const LongestLink = 30 * 24 * time.Hour
 // Links makes and verifies the codes of links, under keys that all nodes have and
 // that no other purpose shares.
 type Links interface {
-	// Code gives the code of a message, which verifies for 31 days.
+	// Code returns the code of a message, which verifies for 31 days.
 	Code(purpose, message string) (code string, err error)
 	// VerifyCode tells, in a time that says nothing about it, whether code is that of
 	// the message.

@@ -130,7 +130,7 @@ func (c *Callback) check() error {
 	return errors.Join(errs...)
 }
 
-// withCode gives a problem the code that clients know it by.
+// withCode returns a problem the code that clients know it by.
 func withCode(code string, err error) error {
 	p := problem.First(err)
 	if p == nil {

@@ -49,7 +49,7 @@ func (r *Recordings) measure(f io.ReaderAt, facts wav.Facts, rec *Recording) (pa
 	return parts
 }
 
-// Outline gives a recording of the owner, as it was within the last 300 ms, and its
+// Outline returns a recording of the owner, as it was within the last 300 ms, and its
 // outline. One that was not measured is a problem.NotAcceptable, one without media a
 // problem.NotFound.
 func (r *Recordings) Outline(ctx context.Context, o Owner, sid string) (Recording, levels.Outline, error) {

@@ -2,7 +2,7 @@ package recordings
 
 import "strings"
 
-// Spellings gives how a party of a call may have been written down that somebody looks for:
+// Spellings returns how a party of a call may have been written down that somebody looks for:
 // an address as it is; a number without what people put between its digits, with its plus
 // and without.
 func Spellings(party string) []string {

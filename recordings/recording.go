@@ -144,7 +144,7 @@ func newID(now time.Time) (string, error) {
 	return u.String(), nil
 }
 
-// FirstID gives the least ID that a recording made at or after a time can have,
+// FirstID returns the least ID that a recording made at or after a time can have,
 // so that a store can find recordings by time through their IDs.
 func FirstID(at time.Time) string {
 	var u uuid.UUID

@@ -42,7 +42,7 @@ type Config struct {
 	Store Store // the rows; required
 	Media Media // the bytes; required
 
-	// SubscriberOf gives the subscriber of a project whose address is
+	// SubscriberOf returns the subscriber of a project whose address is
 	// "/context/name", or "" if it is nobody's. nil ties no recording to an address.
 	SubscriberOf func(ctx context.Context, projectID, address string) (subscriberID string, err error)
 
@@ -112,11 +112,11 @@ type Store interface {
 	AwaitsMedia(ctx context.Context, projectID string, m Metadata) (bool, error)
 	// GiveUpRecordings makes Absent what has waited until a time.
 	GiveUpRecordings(ctx context.Context, until time.Time) error
-	// FindRecording gives a live recording of the owner, else a problem.NotFound.
+	// FindRecording returns a live recording of the owner, else a problem.NotFound.
 	FindRecording(ctx context.Context, o Owner, sid string) (Recording, error)
-	// ListRecordings gives a page, newest first; of calls that begin so, by their ids.
+	// ListRecordings returns a page, newest first; of calls that begin so, by their ids.
 	ListRecordings(ctx context.Context, f Filter, q page.Query) (page.Page[Recording], error)
-	// FindRecordingsBeginning gives live recordings of the project whose Sids begin so,
+	// FindRecordingsBeginning returns live recordings of the project whose Sids begin so,
 	// fifty at most.
 	FindRecordingsBeginning(ctx context.Context, projectID, sid string) ([]Recording, error)
 	// DeleteRecording turns a live recording of the project into a stub and gives
@@ -124,10 +124,10 @@ type Store interface {
 	DeleteRecording(ctx context.Context, projectID, sid string, at time.Time) (key string, err error)
 	// SweepRecordings forgets the stubs deleted before a time.
 	SweepRecordings(ctx context.Context, before time.Time) error
-	// MediaInUse gives the MediaKeys of live recordings from first to last, both
+	// MediaInUse returns the MediaKeys of live recordings from first to last, both
 	// included.
 	MediaInUse(ctx context.Context, first, last string) ([]string, error)
-	// RecordRate gives the price of a minute in a project, in millionths of its
+	// RecordRate returns the price of a minute in a project, in millionths of its
 	// currency; a problem.NotFound if there is no such project.
 	RecordRate(ctx context.Context, projectID string) (int64, error)
 	// MediaAuth tells who may fetch the media of a project; a problem.NotFound if
@@ -156,10 +156,10 @@ type Media interface {
 	// it. If write fails, or commit does not want to keep the bytes, they are gone when
 	// Put returns; if commit fails, Sweep decides. No part is ever there without its key.
 	Put(key string, write func(f *os.File) (parts map[string][]byte, err error), commit func() (keep bool, err error)) error
-	// Open gives the bytes of a key, from disk as an *os.File, so that the kernel can
+	// Open returns the bytes of a key, from disk as an *os.File, so that the kernel can
 	// send them. An absent key is an fs.ErrNotExist.
 	Open(key string) (io.ReadSeekCloser, error)
-	// ReadPart gives a part of a key. An absent one is an fs.ErrNotExist.
+	// ReadPart returns a part of a key. An absent one is an fs.ErrNotExist.
 	ReadPart(key, part string) ([]byte, error)
 	// Remove deletes the bytes of a key, and these parts of it; what is absent is no
 	// error. Who has the bytes open may read on.

@@ -183,7 +183,7 @@ func orSame(ext string) string {
 	return ""
 }
 
-// container gives the type of a file by its codec, and what its name ends in.
+// container returns the type of a file by its codec, and what its name ends in.
 func container(codec string) (kind, ext string) {
 	switch codec {
 	case "mp3":

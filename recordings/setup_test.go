@@ -82,13 +82,13 @@ func saying(d recordings.Description) func() (recordings.Description, error) {
 	return func() (recordings.Description, error) { return d, nil }
 }
 
-// keys gives the keys of all media, parts left out.
+// keys returns the keys of all media, parts left out.
 func (w *world) keys(t testing.TB) []string {
 	t.Helper()
 	return slices.DeleteFunc(w.mediaFiles(t), func(name string) bool { return strings.Contains(name, ".") })
 }
 
-// mediaFiles gives the names of all files of the media directory.
+// mediaFiles returns the names of all files of the media directory.
 func (w *world) mediaFiles(t testing.TB) (found []string) {
 	t.Helper()
 	err := filepath.WalkDir(w.media, func(_ string, e fs.DirEntry, err error) error {

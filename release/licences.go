@@ -50,7 +50,7 @@ func (r release) licences() error {
 	return os.WriteFile(filepath.Join(r.out, "LICENSES.txt"), []byte(b.String()), 0o644)
 }
 
-// licensed gives the licences of all that is linked, Go's own library among it.
+// licensed returns the licences of all that is linked, Go's own library among it.
 func (r release) licensed() (all []licence, err error) {
 	modules, err := r.modules()
 	if err != nil {

@@ -144,7 +144,7 @@ func (r release) checksums() error {
 	return os.WriteFile(filepath.Join(r.out, "SHA256SUMS"), []byte(strings.Join(sums, "")), 0o644)
 }
 
-// sumsOf gives a line for each file of a directory but the sums themselves.
+// sumsOf returns a line for each file of a directory but the sums themselves.
 func sumsOf(dir string) (lines []string, err error) {
 	files, err := os.ReadDir(dir)
 	if err != nil {

@@ -15,7 +15,7 @@ type module struct {
 	Path, Version, Sum, Dir string
 }
 
-// modules gives what is linked into the binaries: what Go has noted in them.
+// modules returns what is linked into the binaries: what Go has noted in them.
 func (r release) modules() ([]module, error) {
 	linked := make(map[string]debug.Module)
 	for _, arch := range architectures {

@@ -54,7 +54,7 @@ func (r release) packages() error {
 // digits matches a version that Debian takes as it is.
 var digits = regexp.MustCompile(`^v?\d`)
 
-// debianVersion gives the version as Debian counts them. What has no tag is before all
+// debianVersion returns the version as Debian counts them. What has no tag is before all
 // that have one, by its time.
 func (r release) debianVersion() string {
 	if digits.MatchString(r.version) && strings.Contains(r.version, ".") {
@@ -82,7 +82,7 @@ func (r release) file(source, destination string, mode fs.FileMode) *files.Conte
 	return &files.Content{Source: source, Destination: destination, FileInfo: &files.ContentFileInfo{Owner: "root", Group: "root", Mode: mode, MTime: r.date}}
 }
 
-// said gives what the binary says of itself, and what is the same for every
+// said returns what the binary says of itself, and what is the same for every
 // architecture.
 func (r release) said(dir string) (files.Contents, error) {
 	deb := filepath.Join(r.root, "release", "deb")

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// tracked gives the tree without what is not of it: git's own directory, what was built,
+// tracked returns the tree without what is not of it: git's own directory, what was built,
 // and what npm has installed.
 func tracked(root string) fs.FS { return tree{os.DirFS(root)} }
 

@@ -52,7 +52,7 @@ var scripts = sync.OnceValue(func() map[string]Script {
 	return all
 })
 
-// Describe gives how a script with this name and content is served.
+// Describe returns how a script with this name and content is served.
 func Describe(name string, body []byte) Script {
 	short, long := sha256.Sum256(body), sha512.Sum384(body)
 	ext := path.Ext(name)
@@ -63,7 +63,7 @@ func Describe(name string, body []byte) Script {
 	}
 }
 
-// Find gives the SDK as a script to include ("selvage.js") or as a module
+// Find returns the SDK as a script to include ("selvage.js") or as a module
 // ("selvage.mjs"). Another name is a fault of the program.
 func Find(name string) Script {
 	s, ok := scripts()[name]

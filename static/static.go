@@ -71,7 +71,7 @@ var indexed = sync.OnceValue(func() index {
 	return all
 })
 
-// URL gives the path of a file, such as "pages.css". A name that does not exist
+// URL returns the path of a file, such as "pages.css". A name that does not exist
 // is a fault of the program.
 func URL(name string) string {
 	url, ok := indexed().urls[name]

@@ -34,7 +34,7 @@ func (t tx) insertAddress(ctx context.Context, a fabric.Address, hidden bool) er
 	return inserted(res, err, "address", problem.Taken("address", "Address has already been taken"))
 }
 
-// ListAddresses gives a page of the addresses that a filter lets through.
+// ListAddresses returns a page of the addresses that a filter lets through.
 func (s *Store) ListAddresses(ctx context.Context, projectID string, f fabric.AddressFilter, q page.Query) (p page.Page[fabric.Address], err error) {
 	if f.IDs != nil && len(f.IDs) == 0 {
 		return p, nil
@@ -81,7 +81,7 @@ func filtered(projectID string, f fabric.AddressFilter) where {
 // of 50,000 bytes is an error in SQLite.
 const mostSought = 8 << 10
 
-// contains gives the LIKE pattern of a text in small letters that holds part, ""
+// contains returns the LIKE pattern of a text in small letters that holds part, ""
 // for "". Small letters are what LOWER makes of A to Z, and of them alone.
 func contains(part string) string {
 	if part == "" {
@@ -99,7 +99,7 @@ func contains(part string) string {
 	return "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(string(small)) + "%"
 }
 
-// startAtName gives the key of a row in a listing by name.
+// startAtName returns the key of a row in a listing by name.
 func (s *Store) startAtName(ctx context.Context, projectID, id string) ([]any, error) {
 	if id == "" {
 		return nil, nil

@@ -64,7 +64,7 @@ func (s *Store) FindAPIKeyByHash(ctx context.Context, hash string) (fabric.APIKe
 	return scanAPIKey(s.read().Row(ctx, `SELECT `+apiKeyColumns+` FROM api_keys WHERE hash = $1 OR old_hash = $1 AND old_hash <> '' LIMIT 1`, hash))
 }
 
-// ListAPIKeys gives a page of a project's keys.
+// ListAPIKeys returns a page of a project's keys.
 func (s *Store) ListAPIKeys(ctx context.Context, projectID string, q page.Query) (page.Page[fabric.APIKey], error) {
 	l := listing[fabric.APIKey]{
 		thing: "API keys", columns: apiKeyColumns, from: "api_keys", key: []string{"id"}, start: startAt(q.From),

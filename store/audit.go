@@ -117,7 +117,7 @@ type place struct {
 	hash, mac string
 }
 
-// laneEnd gives the end of the lane that a transaction writes to: as it was left in this
+// laneEnd returns the end of the lane that a transaction writes to: as it was left in this
 // process, where one writer has them all, or as the row says, which is locked by that.
 func (s *Store) laneEnd(ctx context.Context, t tx) (*laneEnd, error) {
 	key := s.auditKey.Load()
@@ -163,7 +163,7 @@ func (e *laneEnd) write(ctx context.Context, d database.Tx) error {
 
 const auditColumns = `lane, seq, id, at, project_id, action, outcome, actor_kind, actor_id, target_kind, target_id, address, request_id, detail, hash`
 
-// lane gives the lane to write to: on PostgreSQL, where transactions run at once, they
+// lane returns the lane to write to: on PostgreSQL, where transactions run at once, they
 // take turns, so that few wait for another's commit.
 func (s *Store) lane() int {
 	if s.lanes == 1 {

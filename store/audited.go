@@ -31,7 +31,7 @@ func scanHead(row scanner) (h audit.Head, err error) {
 	return h, err
 }
 
-// AuditHeads gives the ends of all lanes.
+// AuditHeads returns the ends of all lanes.
 func (s *Store) AuditHeads(ctx context.Context) ([]audit.Head, error) {
 	return gather(ctx, s.read(), "reading ends of audit lanes", scanHead, `SELECT `+headColumns+` FROM audit_heads ORDER BY lane`)
 }
@@ -97,7 +97,7 @@ func (s *Store) verifyLane(ctx context.Context, key *audit.Key, head audit.Head)
 	}
 }
 
-// walk gives a Verifier the events of a lane. Places that were taken twice come one after
+// walk returns a Verifier the events of a lane. Places that were taken twice come one after
 // the other, too.
 func (s *Store) walk(ctx context.Context, v *audit.Verifier, head audit.Head) (broken, err error) {
 	from, id := head.PrunedSeq, "~" // events in the place of those that were pruned are too many
@@ -123,7 +123,7 @@ func (s *Store) walk(ctx context.Context, v *audit.Verifier, head audit.Head) (b
 	}
 }
 
-// ReadLane gives events of a lane behind a place, in their order.
+// ReadLane returns events of a lane behind a place, in their order.
 func (s *Store) ReadLane(ctx context.Context, lane int, behind int64, most int) ([]audit.Event, error) {
 	events, err := gather(ctx, s.read(), "reading audit trail", scanEvent, `SELECT `+auditColumns+` FROM audit
 		WHERE lane = $1 AND seq > $2 ORDER BY lane, seq LIMIT $3`, lane, behind, most)

@@ -8,7 +8,7 @@ import (
 	"github.com/selvage/selvage/internal/page"
 )
 
-// ListAudit gives a page of the audit trail, the newest first.
+// ListAudit returns a page of the audit trail, the newest first.
 func (s *Store) ListAudit(ctx context.Context, f audit.Filter, q page.Query) (page.Page[audit.Event], error) {
 	l := auditListing(f, q.From)
 	l.desc = true
@@ -51,7 +51,7 @@ func auditListing(f audit.Filter, from string) listing[audit.Event] {
 	return l
 }
 
-// dotted gives the beginning that an action with a dot behind it has.
+// dotted returns the beginning that an action with a dot behind it has.
 func dotted(action string) string {
 	if action == "" {
 		return ""
@@ -69,7 +69,7 @@ const showsSecret = `action = 'api_key.created' OR action = 'api_key.rotated' OR
 // making.
 const shown = byActor + ` AND (` + showsSecret + `) AND outcome || '' = 'done'`
 
-// SecretsShown gives the events of who was shown a secret: an operator, whoever acted by what
+// SecretsShown returns the events of who was shown a secret: an operator, whoever acted by what
 // that was shown, and so on, the newest first.
 func (s *Store) SecretsShown(ctx context.Context, operatorID string) ([]audit.Event, error) {
 	return gather(ctx, s.read(), "reading audit trail", scanEvent, `WITH RECURSIVE makers (maker) AS (SELECT target_id FROM audit WHERE actor_id = $1 AND `+shown+`

@@ -15,7 +15,7 @@ import (
 // firstAudited is the schema from which on there is an audit trail.
 const firstAudited = 26
 
-// SealAudit gives each lane that is still empty a code of its end, so that one which is
+// SealAudit returns each lane that is still empty a code of its end, so that one which is
 // emptied later differs from it.
 //
 // Where no lane was ever written to and there is no key ring, an installation begins: the
@@ -69,7 +69,7 @@ func unsealed(key *audit.Key, heads []audit.Head) bool {
 	return !slices.ContainsFunc(heads, func(h audit.Head) bool { return !key.Earlier(h) })
 }
 
-// sealEarlier gives the lanes of a trail codes, of which some have events that a server
+// sealEarlier returns the lanes of a trail codes, of which some have events that a server
 // wrote before empty ones had any.
 func (t tx) sealEarlier(ctx context.Context, key *audit.Key, heads []audit.Head) error {
 	for _, h := range heads {
@@ -80,7 +80,7 @@ func (t tx) sealEarlier(ctx context.Context, key *audit.Key, heads []audit.Head)
 	return nil
 }
 
-// begin gives all lanes one beginning, and binds the keys to it that are there.
+// begin returns all lanes one beginning, and binds the keys to it that are there.
 func (t tx) begin(ctx context.Context, key *audit.Key, heads []audit.Head, ring []ringBond) error {
 	beginning := rand.Text()
 	for _, h := range heads {
@@ -106,7 +106,7 @@ func (t tx) ringBonds(ctx context.Context) ([]ringBond, error) {
 	return gather(ctx, t, "reading what the ring is bound to", scan, `SELECT kid, bound FROM ring ORDER BY kid`)
 }
 
-// binder gives what binds new keys to the beginning of the trail. Beside keys that are not
+// binder returns what binds new keys to the beginning of the trail. Beside keys that are not
 // bound to it none are: what is wrong with a ring is not forgotten as its keys take turns.
 func (s *Store) binder(ctx context.Context, t tx) (bind func(kid string) string, err error) {
 	nothing := func(string) string { return "" }
@@ -129,7 +129,7 @@ func (s *Store) binder(ctx context.Context, t tx) (bind func(kid string) string,
 	return func(kid string) string { return key.Bind(kid, beginning) }, nil
 }
 
-// unbound gives a key of the ring that is not bound to a beginning of the trail; "" if there
+// unbound returns a key of the ring that is not bound to a beginning of the trail; "" if there
 // is none.
 func unbound(key *audit.Key, ring []ringBond, beginning string) string {
 	for _, k := range ring {

@@ -22,7 +22,7 @@ import (
 // has.
 const beforeMark = ".schema-"
 
-// Before gives the copy that was made of an SQLite file when its schema was changed last,
+// Before returns the copy that was made of an SQLite file when its schema was changed last,
 // or "".
 func Before(file string) string {
 	versions := copies(file)

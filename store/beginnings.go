@@ -39,7 +39,7 @@ var callings = []called{
 	}},
 }
 
-// two gives a name that has another behind it, "" where it is none.
+// two returns a name that has another behind it, "" where it is none.
 func two(name, behind string) string {
 	if name == "" {
 		return ""
@@ -47,7 +47,7 @@ func two(name, behind string) string {
 	return small(name + " " + behind)
 }
 
-// lastWord gives the last of several words, "" where there are none.
+// lastWord returns the last of several words, "" where there are none.
 func lastWord(name string) string {
 	before := strings.LastIndexByte(name, ' ')
 	if before < 0 {
@@ -67,7 +67,7 @@ func small(text string) string {
 	return string(b)
 }
 
-// spellings gives what LOWER may have made of a text, however its letters are written: all
+// spellings returns what LOWER may have made of a text, however its letters are written: all
 // small, each word with a capital, all large. Of A to Z alone it is one.
 func spellings(text string) []string {
 	before := ' '

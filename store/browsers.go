@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// FindBrowser gives the logins that a browser holds, by project, as [idp.Logins] are
+// FindBrowser returns the logins that a browser holds, by project, as [idp.Logins] are
 // written, and when it was here last. Those that were ended or have expired are none.
 func (s *Store) FindBrowser(ctx context.Context, browser string) (held map[string]string, seen time.Time, err error) {
 	type login struct {
@@ -47,7 +47,7 @@ func (s *Store) FindBrowser(ctx context.Context, browser string) (held map[strin
 	return held, seen, nil
 }
 
-// MoveBrowser gives logins, by project, as [idp.Logins] are written, to a browser, and
+// MoveBrowser returns logins, by project, as [idp.Logins] are written, to a browser, and
 // takes all others from the one that it was before; either may be "".
 func (s *Store) MoveBrowser(ctx context.Context, from, to string, held map[string]string) error {
 	return s.change(ctx, audit.None("which browser holds a login; its beginning and end have events"), func(t tx) error {

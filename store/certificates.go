@@ -9,7 +9,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// FindCertificate gives what is kept under a name.
+// FindCertificate returns what is kept under a name.
 func (s *Store) FindCertificate(ctx context.Context, name string) (sealed string, err error) {
 	err = s.read().Row(ctx, `SELECT sealed FROM certificates WHERE name = $1`, name).Scan(&sealed)
 	return sealed, found(err, "certificate")

@@ -27,7 +27,7 @@ func (w *where) check(c check) {
 // is left is of the next page, so that none takes long, however rare it is what fits.
 const mostChecked = 5000
 
-// end gives the key of the row before which a page with checks ends at the latest, on its
+// end returns the key of the row before which a page with checks ends at the latest, on its
 // way from the start; nil where so many rows are not left.
 func (l listing[T]) end(ctx context.Context, t tx, backward bool) ([]any, error) {
 	if len(l.checks) == 0 {
@@ -53,7 +53,7 @@ func (l listing[T]) end(ctx context.Context, t tx, backward bool) ([]any, error)
 	return found[0], nil
 }
 
-// idOf gives the id that a key ends with, "" of none.
+// idOf returns the id that a key ends with, "" of none.
 func idOf(key []any) string {
 	if key == nil {
 		return ""

@@ -44,7 +44,7 @@ func (s *Store) CreateClient(ctx context.Context, c idp.Client) error {
 	})
 }
 
-// clientTexts gives the columns that are JSON.
+// clientTexts returns the columns that are JSON.
 func clientTexts(c idp.Client) (redirects, logouts, metadata string, err error) {
 	for text, value := range map[*string]any{
 		&redirects: append([]string{}, c.RedirectURIs...), &logouts: append([]string{}, c.LogoutURIs...), &metadata: c.Metadata,
@@ -87,7 +87,7 @@ func scanClient(row scanner) (c idp.Client, err error) {
 	return c, nil
 }
 
-// ListClients gives a page of a project's clients in the order of creation.
+// ListClients returns a page of a project's clients in the order of creation.
 func (s *Store) ListClients(ctx context.Context, projectID string, q page.Query) (page.Page[idp.Client], error) {
 	l := listing[idp.Client]{
 		thing: "clients", columns: clientColumns, from: "clients", key: []string{"id"}, start: startAt(q.From),

@@ -17,7 +17,7 @@ import (
 	"github.com/selvage/selvage/internal/revocation"
 )
 
-// FindConsent gives the scopes that a subscriber has agreed to for a client.
+// FindConsent returns the scopes that a subscriber has agreed to for a client.
 func (s *Store) FindConsent(ctx context.Context, subscriberID, clientID string) ([]string, error) {
 	var scope string
 	err := s.read().Row(ctx, `SELECT scope FROM consents WHERE subscriber_id = $1 AND client_id = $2`, subscriberID, clientID).Scan(&scope)
@@ -30,7 +30,7 @@ func (s *Store) FindConsent(ctx context.Context, subscriberID, clientID string) 
 	return strings.Fields(scope), nil
 }
 
-// ListConsents gives a page of what a subscriber has agreed to, by client.
+// ListConsents returns a page of what a subscriber has agreed to, by client.
 func (s *Store) ListConsents(ctx context.Context, projectID, subscriberID string, q page.Query) (page.Page[fabric.Consent], error) {
 	l := listing[fabric.Consent]{
 		thing: "consents", columns: `o.client_id, c.name, o.scope, o.updated`, from: "consents o JOIN clients c ON c.id = o.client_id",
@@ -121,7 +121,7 @@ func (s *Store) AddConsent(ctx context.Context, subscriberID, clientID string, s
 	})
 }
 
-// lockConsent gives the scopes that a subscriber has agreed to for a client, which
+// lockConsent returns the scopes that a subscriber has agreed to for a client, which
 // nobody else adds to or takes back before the end of the transaction.
 func (t tx) lockConsent(ctx context.Context, subscriberID, clientID string) ([]string, error) {
 	var scope string

@@ -35,7 +35,7 @@ func (s *Store) UnmarkDeclared(ctx context.Context, id string) error {
 	})
 }
 
-// ListDeclared gives the ids of what was made from files in a project.
+// ListDeclared returns the ids of what was made from files in a project.
 func (s *Store) ListDeclared(ctx context.Context, projectID string) ([]string, error) {
 	return gather(ctx, s.read(), "listing marks", func(row scanner) (id string, err error) { return id, row.Scan(&id) },
 		`SELECT id FROM declared WHERE project_id = $1 ORDER BY id`, projectID)

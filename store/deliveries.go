@@ -34,7 +34,7 @@ func (s *Store) QueueDelivery(ctx context.Context, webhookID string, e fabric.Ev
 	return d, err
 }
 
-// ListDeliveries gives a page of a webhook's deliveries, the newest first.
+// ListDeliveries returns a page of a webhook's deliveries, the newest first.
 func (s *Store) ListDeliveries(ctx context.Context, webhookID string, state fabric.DeliveryState, q page.Query) (page.Page[fabric.Delivery], error) {
 	l := listing[fabric.Delivery]{
 		thing: "deliveries", columns: deliveryColumns, from: "webhook_deliveries", key: []string{"id"}, start: startAt(q.From), desc: true,
@@ -67,7 +67,7 @@ func (s *Store) RedeliverDead(ctx context.Context, webhookID string, now time.Ti
 	return s.webhooks().requeueDead(ctx, webhookID, now)
 }
 
-// ExpireDeliveries gives up what waits since before a moment.
+// ExpireDeliveries returns up what waits since before a moment.
 func (s *Store) ExpireDeliveries(ctx context.Context, before, now time.Time) error {
 	return s.webhooks().expire(ctx, before, now)
 }

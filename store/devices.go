@@ -68,7 +68,7 @@ func (s *Store) DeleteDevice(ctx context.Context, subscriberID, id string) error
 	})
 }
 
-// ListDevices gives a page of a subscriber's devices.
+// ListDevices returns a page of a subscriber's devices.
 func (s *Store) ListDevices(ctx context.Context, projectID, subscriberID string, q page.Query) (page.Page[fabric.Device], error) {
 	l := listing[fabric.Device]{
 		thing: "devices", columns: `id, project_id, subscriber_id, type, token, name, push_key, created`, from: "devices",

@@ -65,7 +65,7 @@ func auditKey(t testing.TB) *audit.Key {
 	return key
 }
 
-// prepared gives the file of a database without rows.
+// prepared returns the file of a database without rows.
 var prepared = sync.OnceValues(func() ([]byte, error) {
 	dir, err := os.MkdirTemp("", "selvage-prepared-")
 	if err != nil {
@@ -82,7 +82,7 @@ var prepared = sync.OnceValues(func() ([]byte, error) {
 	return os.ReadFile(filepath.Join(dir, "selvage.db"))
 })
 
-// preparedServer gives the URL of a PostgreSQL database with the schema and without rows.
+// preparedServer returns the URL of a PostgreSQL database with the schema and without rows.
 func preparedServer(t *testing.T) string {
 	t.Helper()
 	template.Do(func() {
@@ -112,5 +112,5 @@ type lasting struct{ *testing.T }
 
 func (lasting) Cleanup(func()) {}
 
-// freshServer gives the URL of an empty PostgreSQL database.
+// freshServer returns the URL of an empty PostgreSQL database.
 func freshServer(t *testing.T) string { return servers.Postgres(t) }

@@ -41,7 +41,7 @@ func (s *Store) FindEmbedKeyByHash(ctx context.Context, hash string) (fabric.Emb
 	return scanEmbedKey(s.read().Row(ctx, `SELECT `+embedColumns+` FROM embed_keys WHERE hash = $1`, hash))
 }
 
-// ListEmbedKeys gives a page of a project's keys.
+// ListEmbedKeys returns a page of a project's keys.
 func (s *Store) ListEmbedKeys(ctx context.Context, projectID string, q page.Query) (page.Page[fabric.EmbedKey], error) {
 	l := listing[fabric.EmbedKey]{
 		thing: "embed keys", columns: embedColumns, from: "embed_keys", key: []string{"id"}, start: startAt(q.From),

@@ -63,7 +63,7 @@ func leftOf(e fabric.Erasure) error {
 	return problem.NoSuch("subscriber")
 }
 
-// lockSubscriber gives a subscriber, which nobody else changes before the end of the
+// lockSubscriber returns a subscriber, which nobody else changes before the end of the
 // transaction.
 func (t tx) lockSubscriber(ctx context.Context, projectID, id string) (fabric.Subscriber, error) {
 	return scanSubscriber(t.Row(ctx, `UPDATE subscribers SET updated = updated WHERE id = $2 AND project_id = $1 RETURNING `+subscriberColumns, projectID, id))
@@ -167,7 +167,7 @@ func (t tx) eraseRecordings(ctx context.Context, projectID, id string, names []s
 	return nil
 }
 
-// without gives an end of a call, or nothing if it is one of the names, with or without
+// without returns an end of a call, or nothing if it is one of the names, with or without
 // the query that clients put behind it.
 func without(names []string, end string) string {
 	name, _, _ := strings.Cut(strings.ToLower(end), "?")

@@ -21,7 +21,7 @@ import (
 
 func TestEraseSubscriber(t *testing.T) { EachDatabase(t, testEraseSubscriber) }
 
-// dump gives all that the database has, a line for each row, by table.
+// dump returns all that the database has, a line for each row, by table.
 func dump(t *testing.T, s *Store, url string) map[string][]string {
 	t.Helper()
 	type column struct{ table, name string }

@@ -38,7 +38,7 @@ func webhookEvent(action string, w fabric.Webhook) audit.Event {
 		"name", w.Name, "host", hostOf(w.URL), "events", strings.TrimSpace(spaced(w.Events)), "enabled", strconv.FormatBool(w.Enabled))
 }
 
-// hostOf gives the scheme and host of a URL, without a user and password.
+// hostOf returns the scheme and host of a URL, without a user and password.
 func hostOf(raw string) string {
 	scheme, rest, found := strings.Cut(raw, "://")
 	if !found {
@@ -111,7 +111,7 @@ func (t tx) placeOwner(ctx context.Context, o factor.Owner) error {
 	return found(err, "subscriber")
 }
 
-// begin gives the beginning of what is secret as a whole.
+// begin returns the beginning of what is secret as a whole.
 func begin(secret string) string {
 	if len(secret) <= 8 {
 		return secret
@@ -126,7 +126,7 @@ func date(t time.Time) string {
 	return t.UTC().Format(time.RFC3339)
 }
 
-// projectOf gives the project of a client.
+// projectOf returns the project of a client.
 func (t tx) projectOf(ctx context.Context, clientID string) (id string, err error) {
 	err = t.Row(ctx, `SELECT project_id FROM clients WHERE id = $1`, clientID).Scan(&id)
 	return id, found(err, "client")

@@ -100,13 +100,13 @@ func (s *Store) FindPasskey(ctx context.Context, credential string) (factor.Pass
 	return scanPasskey(s.read().Row(ctx, `SELECT `+passkeyColumns+` FROM passkeys WHERE credential = $1`, credential))
 }
 
-// ListPasskeys gives an owner's passkeys by their age.
+// ListPasskeys returns an owner's passkeys by their age.
 func (s *Store) ListPasskeys(ctx context.Context, o factor.Owner) ([]factor.Passkey, error) {
 	return gather(ctx, s.read(), "listing passkeys", scanPasskey,
 		`SELECT `+passkeyColumns+` FROM passkeys WHERE owner_id = $1 AND owner_kind = $2 ORDER BY id`, o.ID, string(o.Kind))
 }
 
-// RenamePasskey gives a passkey another name.
+// RenamePasskey returns a passkey another name.
 func (s *Store) RenamePasskey(ctx context.Context, o factor.Owner, id, name string) error {
 	return s.once(ctx, factorEvent("factor.renamed", o, "passkey", id), func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE passkeys SET name = $4 WHERE id = $1 AND owner_id = $2 AND owner_kind = $3`, id, o.ID, string(o.Kind), name)

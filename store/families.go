@@ -69,7 +69,7 @@ func (s *Store) SweepFamilies(ctx context.Context) error {
 	})
 }
 
-// ListFamilies gives a page of a subscriber's families.
+// ListFamilies returns a page of a subscriber's families.
 func (s *Store) ListFamilies(ctx context.Context, projectID, subscriberID string, q page.Query) (page.Page[fabric.Family], error) {
 	l := listing[fabric.Family]{
 		thing: "families", columns: `id, client_id, created, used, generation, expires, revoked`, from: "families",

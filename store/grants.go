@@ -187,7 +187,7 @@ func (s *Store) sweep(ctx context.Context, query string, bounds ...any) error {
 	}
 }
 
-// firstID gives the least UUIDv7 of a moment (RFC 9562, section 5.7).
+// firstID returns the least UUIDv7 of a moment (RFC 9562, section 5.7).
 func firstID(t time.Time) string {
 	ms := t.UnixMilli()
 	return fmt.Sprintf("%08x-%04x-7000-8000-000000000000", ms>>16, ms&0xffff)

@@ -11,7 +11,7 @@ import (
 // maxHeld bounds what a page of an account lists: nobody looks through more.
 const maxHeld = 200
 
-// HeldSessions gives the logins of a subscriber that were not ended, whose cookie is good
+// HeldSessions returns the logins of a subscriber that were not ended, whose cookie is good
 // or of which there is a grant that is, newest first.
 func (s *Store) HeldSessions(ctx context.Context, projectID, subscriberID string, now time.Time) ([]idp.Held, error) {
 	scan := func(row scanner) (h idp.Held, err error) {
@@ -27,7 +27,7 @@ func (s *Store) HeldSessions(ctx context.Context, projectID, subscriberID string
 		ORDER BY id DESC LIMIT $4`, projectID, subscriberID, micros(now), maxHeld)
 }
 
-// ListApps gives the clients that a subscriber has agreed to, or that have a grant of its
+// ListApps returns the clients that a subscriber has agreed to, or that have a grant of its
 // which is good, by name.
 func (s *Store) ListApps(ctx context.Context, projectID, subscriberID string, now time.Time) ([]idp.App, error) {
 	scan := func(row scanner) (a idp.App, err error) {

@@ -26,7 +26,7 @@ type listing[T any] struct {
 	id      func(T) string
 }
 
-// page gives one page of the listing, with one query for its rows and one for
+// page returns one page of the listing, with one query for its rows and one for
 // the beginning of the page before it.
 func (l listing[T]) page(ctx context.Context, t tx, q page.Query) (p page.Page[T], err error) {
 	forward := l
@@ -47,7 +47,7 @@ func (l listing[T]) page(ctx context.Context, t tx, q page.Query) (p page.Page[T
 	return p, err
 }
 
-// before gives the id of the row with which the page before the start begins, and reads
+// before returns the id of the row with which the page before the start begins, and reads
 // nothing else of them.
 func (l listing[T]) before(ctx context.Context, t tx, n int) (id string, err error) {
 	ids := l
@@ -69,7 +69,7 @@ func (l listing[T]) before(ctx context.Context, t tx, n int) (id string, err err
 // one.
 type span struct{ low, high string }
 
-// startAt gives the key of the first row of a page within the span; one outside is
+// startAt returns the key of the first row of a page within the span; one outside is
 // of another list, and is no start.
 func (s span) startAt(id string) []any {
 	if id < s.low || s.high != "" && id >= s.high {
@@ -179,7 +179,7 @@ func gather[T any](ctx context.Context, t tx, doing string, scan func(scanner) (
 	return found, nil
 }
 
-// startAt gives the key of a listing by id alone.
+// startAt returns the key of a listing by id alone.
 func startAt(id string) []any {
 	if id == "" {
 		return nil
@@ -202,5 +202,5 @@ func (w *where) and(condition string, arg any) {
 // always adds a condition without an argument, written as a partial index has it.
 func (w *where) always(condition string) { w.conditions = append(w.conditions, condition) }
 
-// String gives the conditions in SQL.
+// String returns the conditions in SQL.
 func (w where) String() string { return strings.Join(w.conditions, " AND ") }

@@ -13,7 +13,7 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// completeRecording gives the recording that waits for an arrival what it waited
+// completeRecording returns the recording that waits for an arrival what it waited
 // for; problem.NotFound if none does. What the sender said goes before what was
 // known, and a row without media keeps its id: the media is named by media_key.
 func (t tx) completeRecording(ctx context.Context, r recordings.Recording, a recordings.Arrival) (recordings.Recording, error) {

@@ -8,7 +8,7 @@ import (
 	"github.com/selvage/selvage/internal/page"
 )
 
-// ListLogins gives a page of a subscriber's logins, and with a second query the
+// ListLogins returns a page of a subscriber's logins, and with a second query the
 // grants of those.
 func (s *Store) ListLogins(ctx context.Context, projectID, subscriberID string, q page.Query) (page.Page[fabric.Login], error) {
 	l := listing[fabric.Login]{
@@ -33,7 +33,7 @@ func scanLogin(row scanner) (l fabric.Login, err error) {
 	return l, found(err, "login")
 }
 
-// addGrants gives logins their grants.
+// addGrants returns logins their grants.
 func (s *Store) addGrants(ctx context.Context, logins []fabric.Login) error {
 	type grant struct {
 		sid string

@@ -55,7 +55,7 @@ func (t tx) addLogo(ctx context.Context, projectID string, clientID *string, l l
 	return nil
 }
 
-// FindLogo gives the PNG of a name, whosever it is.
+// FindLogo returns the PNG of a name, whosever it is.
 func (s *Store) FindLogo(ctx context.Context, name string) ([]byte, error) {
 	var body string
 	err := s.read().Row(ctx, `SELECT body FROM logos WHERE name = $1 LIMIT 1`, name).Scan(&body)

@@ -17,7 +17,7 @@ import (
 var logoutQueue = strings.NewReplacer("{receivers}", "logout_receivers", "{on}", "1 = 1", "{deliveries}", "logout_deliveries",
 	"{receiver}", "client_id", "{job}", "session_id", "{event}", "'logout'", "{subject}", "subscriber_id", "{body}", "session_id")
 
-// Logouts gives the queue of logouts that clients are told of. A job's Subject is the
+// Logouts returns the queue of logouts that clients are told of. A job's Subject is the
 // subscriber, its ID and Body are the login.
 func (s *Store) Logouts() deliver.Queue { return s.logouts() }
 
@@ -59,7 +59,7 @@ func scanLogout(row scanner) (l fabric.Logout, err error) {
 	return l, found(err, "logout")
 }
 
-// ListLogouts gives a page of the logouts that a client is told of, those of the
+// ListLogouts returns a page of the logouts that a client is told of, those of the
 // newest logins first.
 func (s *Store) ListLogouts(ctx context.Context, clientID string, state fabric.DeliveryState, q page.Query) (page.Page[fabric.Logout], error) {
 	l := listing[fabric.Logout]{
@@ -93,7 +93,7 @@ func (s *Store) RedeliverDeadLogouts(ctx context.Context, clientID string, now t
 	return s.logouts().requeueDead(ctx, clientID, now)
 }
 
-// ExpireLogouts gives up what waits since before a moment.
+// ExpireLogouts returns up what waits since before a moment.
 func (s *Store) ExpireLogouts(ctx context.Context, before, now time.Time) error {
 	return s.logouts().expire(ctx, before, now)
 }

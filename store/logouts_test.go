@@ -18,7 +18,7 @@ import (
 // listens is what a client has that is told of logouts.
 var listens = idp.Metadata{BackchannelLogoutURI: "https://rp.example/logout"}
 
-// logoutsOf gives what waits for a client or was told it.
+// logoutsOf returns what waits for a client or was told it.
 func logoutsOf(t *testing.T, s *Store, clientID string) []fabric.Logout {
 	t.Helper()
 	p, err := s.ListLogouts(t.Context(), clientID, "", page.Query{Size: 100})
@@ -35,7 +35,7 @@ func wantLogouts(t *testing.T, s *Store, clientID string, want int) {
 	}
 }
 
-// granted gives a client a grant of a login.
+// granted returns a client a grant of a login.
 func granted(t *testing.T, s *Store, sid, clientID string) {
 	t.Helper()
 	g := idp.Grant{ID: newID(), ProjectID: "p", ClientID: clientID, SubscriberID: "s", SessionID: sid, Expires: time.Now().Add(time.Hour)}

@@ -24,7 +24,7 @@ func Look(ctx context.Context, c Config) (r database.Report, known int64, err er
 	return r, d.Schema, err
 }
 
-// Newest gives when the newest row was made, by the clock of whoever made it; the
+// Newest returns when the newest row was made, by the clock of whoever made it; the
 // zero time where there is none. Ids tell: they are UUIDs of version 7 (RFC 9562,
 // section 5.7).
 func (s *Store) Newest(ctx context.Context) (newest time.Time, err error) {

@@ -100,7 +100,7 @@ func (s *Store) FindLetter(ctx context.Context, id string) (mail.Letter, error) 
 	return scanLetter(s.read().Row(ctx, `SELECT `+letterColumns+` FROM mails WHERE id = $1`, id))
 }
 
-// ListLetters gives a page of mails, the newest first; "" is every state.
+// ListLetters returns a page of mails, the newest first; "" is every state.
 func (s *Store) ListLetters(ctx context.Context, state mail.State, q page.Query) (page.Page[mail.Letter], error) {
 	l := listing[mail.Letter]{
 		thing: "mails", columns: letterColumns, from: "mails", key: []string{"id"}, start: startAt(q.From), desc: true,

@@ -49,7 +49,7 @@ func migrate(ctx context.Context, db *sql.DB, dialect database.Dialect) (from in
 	return current, nil
 }
 
-// rename gives the table of versions the name that is ours alone, where it has the one
+// rename returns the table of versions the name that is ours alone, where it has the one
 // that it had at first. That of another program stays as it is.
 func rename(ctx context.Context, db *sql.DB, dialect database.Dialect) error {
 	var tables []string
@@ -78,7 +78,7 @@ func newer(current, known int64) *database.Unfit {
 	}
 }
 
-// SchemaVersion gives the version of the schema, and the one that this binary
+// SchemaVersion returns the version of the schema, and the one that this binary
 // makes.
 func (s *Store) SchemaVersion(ctx context.Context) (current, known int64, err error) {
 	if err := s.read().Row(ctx, `SELECT COALESCE(MAX(version_id), 0) FROM `+database.Versions).Scan(&current); err != nil {

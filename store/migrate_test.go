@@ -130,7 +130,7 @@ func testKilledMigrations(t *testing.T, c Config) {
 	}
 }
 
-// schemaOf gives all columns and indexes of a database.
+// schemaOf returns all columns and indexes of a database.
 func schemaOf(t *testing.T, c Config) (schema string) {
 	t.Helper()
 	dbc, err := c.database()

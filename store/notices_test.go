@@ -16,7 +16,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// waiting gives what the letters that wait are about, the oldest first, with what became of
+// waiting returns what the letters that wait are about, the oldest first, with what became of
 // factors.
 func waiting(t *testing.T, s *Store) (all []string) {
 	t.Helper()

@@ -58,7 +58,7 @@ func (t tx) insertLink(ctx context.Context, l operator.Link) error {
 // invitation is the condition that a link lets an operator to come in, and did not yet.
 const invitation = `operator_id IS NULL AND used = 0`
 
-// ListInvitations gives a page of the links for operators to come that were not used, the
+// ListInvitations returns a page of the links for operators to come that were not used, the
 // newest first; those that are over are among them until they are swept.
 func (s *Store) ListInvitations(ctx context.Context, q page.Query) (page.Page[operator.Link], error) {
 	l := listing[operator.Link]{

@@ -77,7 +77,7 @@ func (t tx) findOperator(ctx context.Context, condition, arg string) (operator.O
 	return all[0], err
 }
 
-// addRoles gives operators their roles.
+// addRoles returns operators their roles.
 func (t tx) addRoles(ctx context.Context, all []operator.Operator) error {
 	if len(all) == 0 {
 		return nil
@@ -100,7 +100,7 @@ func (t tx) addRoles(ctx context.Context, all []operator.Operator) error {
 	return err
 }
 
-// ListOperators gives a page of all operators.
+// ListOperators returns a page of all operators.
 func (s *Store) ListOperators(ctx context.Context, q page.Query) (page.Page[operator.Operator], error) {
 	l := listing[operator.Operator]{
 		thing: "operators", columns: operatorColumns, from: "operators o", key: []string{"o.id"}, start: startAt(q.From),

@@ -111,7 +111,7 @@ func (s *Store) SeeOperatorSession(ctx context.Context, id string, at time.Time)
 	})
 }
 
-// ListOperatorSessions gives the sessions of an operator that have not ended.
+// ListOperatorSessions returns the sessions of an operator that have not ended.
 func (s *Store) ListOperatorSessions(ctx context.Context, operatorID string, now time.Time) ([]operator.Session, error) {
 	return gather(ctx, s.read(), "listing an operator's sessions", func(row scanner) (operator.Session, error) {
 		var r operatorSession

@@ -45,7 +45,7 @@ func BenchmarkPages(b *testing.B) {
 	}
 }
 
-// processorTime gives what this process has used.
+// processorTime returns what this process has used.
 func processorTime(b *testing.B) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

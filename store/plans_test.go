@@ -241,7 +241,7 @@ func TestGoneWebhooksPlan(t *testing.T) {
 	})
 }
 
-// explain gives how the database would answer a query.
+// explain returns how the database would answer a query.
 func explain(t *testing.T, s *Store, q query, server bool) string {
 	t.Helper()
 	sql, scan := "EXPLAIN QUERY PLAN ", func(row scanner) (line string, err error) {

@@ -30,7 +30,7 @@ func (s *Store) WantsPresence(ctx context.Context, projectID string) (wants bool
 	return n > 0, nil
 }
 
-// FindTold gives what was told of a subscriber.
+// FindTold returns what was told of a subscriber.
 func (s *Store) FindTold(ctx context.Context, subscriberID string) (fabric.Told, error) {
 	t, err := scanTold(s.read().Row(ctx, `SELECT `+toldColumns+` FROM presences WHERE subscriber_id = $1`, subscriberID))
 	if errors.Is(err, sql.ErrNoRows) {
@@ -59,7 +59,7 @@ func (s *Store) TellPresence(ctx context.Context, told fabric.Told, due time.Tim
 	})
 }
 
-// DuePresences gives some that are due to be looked at. Nodes take them in turns.
+// DuePresences returns some that are due to be looked at. Nodes take them in turns.
 func (s *Store) DuePresences(ctx context.Context, now, next time.Time, most int) (due []fabric.Told, err error) {
 	if _, err := scanID(s.read().Row(ctx, `SELECT subscriber_id FROM presences WHERE online = 1 AND due <= $1 LIMIT 1`, micros(now))); errors.Is(err, sql.ErrNoRows) {
 		return nil, nil

@@ -57,7 +57,7 @@ func (s *Store) FindProject(ctx context.Context, id string) (fabric.Project, err
 	return scanProject(s.read().Row(ctx, `SELECT `+projectColumns+` FROM projects WHERE id = $1`, id))
 }
 
-// ListProjects gives a page of all projects.
+// ListProjects returns a page of all projects.
 func (s *Store) ListProjects(ctx context.Context, q page.Query) (page.Page[fabric.Project], error) {
 	l := listing[fabric.Project]{
 		thing: "projects", columns: projectColumns, from: "projects", key: []string{"id"}, start: startAt(q.From),

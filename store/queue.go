@@ -26,12 +26,12 @@ var (
 	_ deliver.Queue = queue{}
 )
 
-// Webhooks gives the queue of what webhooks are told.
+// Webhooks returns the queue of what webhooks are told.
 func (s *Store) Webhooks() deliver.Queue { return s.webhooks() }
 
 func (s *Store) webhooks() queue { return queue{s, webhookQueue} }
 
-// DueReceivers gives the receivers for which something is due: one look into an index
+// DueReceivers returns the receivers for which something is due: one look into an index
 // for each there is, however much waits. Projects take turns: whose receivers are held
 // already, or come before, waits for the others.
 func (q queue) DueReceivers(ctx context.Context, now time.Time, most int) ([]string, error) {
@@ -59,7 +59,7 @@ func (q queue) HoldReceiver(ctx context.Context, id, holder string, now, until t
 	return r, err
 }
 
-// DueJobs gives the deliveries to a receiver that are due.
+// DueJobs returns the deliveries to a receiver that are due.
 func (q queue) DueJobs(ctx context.Context, receiverID string, now time.Time, most int) ([]deliver.Job, error) {
 	scan := func(row scanner) (j deliver.Job, err error) {
 		var queued int64
@@ -107,5 +107,5 @@ func (q queue) Backlog(ctx context.Context) (n int, oldest time.Time, err error)
 	return n, moment(us), nil
 }
 
-// Clock gives the time of the database.
+// Clock returns the time of the database.
 func (q queue) Clock(ctx context.Context) (time.Time, error) { return q.s.Clock(ctx) }

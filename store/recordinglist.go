@@ -11,7 +11,7 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// ListRecordings gives a page of recordings, newest first.
+// ListRecordings returns a page of recordings, newest first.
 func (s *Store) ListRecordings(ctx context.Context, f recordings.Filter, q page.Query) (page.Page[recordings.Recording], error) {
 	l := recordingListing(f, q.From)
 	if f.CallBegins != "" && q.From != "" {
@@ -24,7 +24,7 @@ func (s *Store) ListRecordings(ctx context.Context, f recordings.Filter, q page.
 	return l.page(ctx, s.read(), q)
 }
 
-// callOf gives the call of a recording with which a page begins; "" where there is none.
+// callOf returns the call of a recording with which a page begins; "" where there is none.
 func (s *Store) callOf(ctx context.Context, projectID, id string) (call string, err error) {
 	err = s.read().Row(ctx, `SELECT COALESCE(call_sid, '') FROM recordings WHERE project_id = $1 AND id = $2`, projectID, id).Scan(&call)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
@@ -33,7 +33,7 @@ func (s *Store) callOf(ctx context.Context, projectID, id string) (call string, 
 	return call, nil
 }
 
-// startAtCall gives the key of the first row of a page of a list by calls.
+// startAtCall returns the key of the first row of a page of a list by calls.
 func (s span) startAtCall(call, id string) []any {
 	if call == "" || s.startAt(call) == nil {
 		return nil
@@ -41,7 +41,7 @@ func (s span) startAtCall(call, id string) []any {
 	return []any{call, id}
 }
 
-// FindRecordingsBeginning gives live recordings of a project whose Sids begin so, fifty at
+// FindRecordingsBeginning returns live recordings of a project whose Sids begin so, fifty at
 // most. Sids are random: a beginning of some letters has few.
 func (s *Store) FindRecordingsBeginning(ctx context.Context, projectID, sid string) ([]recordings.Recording, error) {
 	return gather(ctx, s.read(), "finding recordings", scanRecording,
@@ -99,7 +99,7 @@ func recordingListing(f recordings.Filter, from string) listing[recordings.Recor
 // isTied is tied of few recordings, each of which is looked up.
 const isTied = `EXISTS (SELECT 1 FROM recording_subscribers WHERE subscriber_id = $%d AND recording_id = id)`
 
-// parties gives the ways to the recordings of whoever called or was called: none is on two.
+// parties returns the ways to the recordings of whoever called or was called: none is on two.
 func (w *where) parties(party string) (ways []string) {
 	var names []string
 	for _, name := range recordings.Spellings(party) {
@@ -125,7 +125,7 @@ func ofParty(party string) (c check) {
 	return c
 }
 
-// created gives the span of the ids that a filter allows.
+// created returns the span of the ids that a filter allows.
 func created(f recordings.Filter) (s span) {
 	if !f.CreatedFrom.IsZero() {
 		s.low = recordings.FirstID(f.CreatedFrom)

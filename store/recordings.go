@@ -20,7 +20,7 @@ const recordingColumns = `id, media_key, sid, project_id, call_sid, conference_s
 	status, error_code, codec, sample_rate, channels, bits, frames, bytes, sha256, repairs, price, levels,
 	waits, trim, pause_behavior, callback_url, callback_events, callback_method, created, updated, deleted`
 
-// recordingValues gives what goes into the columns.
+// recordingValues returns what goes into the columns.
 func recordingValues(r recordings.Recording) []any {
 	return []any{
 		r.ID, mediaKey(r), r.Sid, r.ProjectID, null(r.CallSid), null(r.ConferenceSid), r.From, r.To, r.Direction, r.Source, r.Track, micros(r.StartTime),
@@ -35,7 +35,7 @@ func mediaKey(r recordings.Recording) sql.NullString {
 	return sql.NullString{String: r.MediaKey, Valid: r.MediaKey != "" && r.MediaKey != r.ID}
 }
 
-// levelsOf gives what was measured as text, "" where nothing was.
+// levelsOf returns what was measured as text, "" where nothing was.
 func levelsOf(r recordings.Recording) string {
 	if r.Levels == nil {
 		return ""
@@ -199,14 +199,14 @@ func (s *Store) SweepRecordings(ctx context.Context, before time.Time) error {
 	})
 }
 
-// MediaInUse gives the keys of the media of live recordings from first to last.
+// MediaInUse returns the keys of the media of live recordings from first to last.
 func (s *Store) MediaInUse(ctx context.Context, first, last string) ([]string, error) {
 	return gather(ctx, s.read(), "listing media in use", func(row scanner) (key string, err error) { return key, row.Scan(&key) },
 		`SELECT id FROM recordings WHERE id >= $1 AND id <= $2 AND media_key IS NULL AND deleted = 0
 		UNION ALL SELECT media_key FROM recordings WHERE media_key >= $1 AND media_key <= $2 AND deleted = 0`, first, last)
 }
 
-// RecordRate gives a project's price of a recorded minute.
+// RecordRate returns a project's price of a recorded minute.
 func (s *Store) RecordRate(ctx context.Context, projectID string) (rate int64, err error) {
 	err = s.read().Row(ctx, `SELECT record_rate FROM projects WHERE id = $1`, projectID).Scan(&rate)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -234,7 +234,7 @@ func (s *Store) HasSubscriber(ctx context.Context, projectID, subscriberID strin
 	return n > 0, nil
 }
 
-// SubscriberOf gives the subscriber of a project whose address is "/context/name",
+// SubscriberOf returns the subscriber of a project whose address is "/context/name",
 // with or without the query that clients put behind it, or "".
 func (s *Store) SubscriberOf(ctx context.Context, projectID, address string) (subscriberID string, err error) {
 	address, _, _ = strings.Cut(address, "?")

@@ -115,7 +115,7 @@ func mayPick(c Config, name, plan string) bool {
 	return c.URL != "" && (strings.Contains(name, "call") || strings.Contains(name, "party") || name == "nobody") && !strings.Contains(plan, "Seq Scan")
 }
 
-// explained gives the lines of a plan.
+// explained returns the lines of a plan.
 func explained(t *testing.T, s *Store, sql string, args []any) []string {
 	t.Helper()
 	ctx := context.Background()
@@ -200,7 +200,7 @@ func BenchmarkListRecordings(b *testing.B) {
 	}
 }
 
-// processor gives the time of the processor that this process has used.
+// processor returns the time of the processor that this process has used.
 func processor(b *testing.B) time.Duration {
 	b.Helper()
 	var used syscall.Rusage

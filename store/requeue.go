@@ -56,7 +56,7 @@ func (q queue) wake(ctx context.Context, t tx, receiverID string) error {
 	return nil
 }
 
-// expire gives up what waits since before a moment.
+// expire returns up what waits since before a moment.
 func (q queue) expire(ctx context.Context, before, now time.Time) error {
 	return q.s.once(ctx, audit.None("how far deliveries are"), func(t tx) error {
 		_, err := t.Exec(ctx, q.names.Replace(`UPDATE {deliveries} SET state = 'dead', ended = $2,

@@ -62,7 +62,7 @@ func (s *Store) FindResource(ctx context.Context, projectID, typ, id string) (fa
 	return scanResource(s.read().Row(ctx, `SELECT `+resourceColumns+` FROM resources WHERE id = $3 AND project_id = $1 AND type = $2`, projectID, typ, id))
 }
 
-// ListResources gives a page of a project's resources of a type.
+// ListResources returns a page of a project's resources of a type.
 func (s *Store) ListResources(ctx context.Context, projectID, typ string, q page.Query) (page.Page[fabric.Resource], error) {
 	l := listing[fabric.Resource]{
 		thing: "resources", columns: resourceColumns, from: "resources", key: []string{"id"}, start: startAt(q.From),
@@ -124,7 +124,7 @@ func (t tx) holdHandler(ctx context.Context, r fabric.Resource) error {
 	return nil
 }
 
-// unchanged gives problem.Conflict where a row was not as it was read.
+// unchanged returns problem.Conflict where a row was not as it was read.
 func unchanged(res sql.Result, err error, thing string) error {
 	if err = oneRow(res, err, thing); errors.Is(err, problem.NotFound) {
 		return changedMeanwhile(thing)
@@ -173,7 +173,7 @@ func scanID(row scanner) (id string, err error) {
 	return id, err
 }
 
-// ListThings gives a page of resources and subscribers: their ids by one query,
+// ListThings returns a page of resources and subscribers: their ids by one query,
 // then what they are.
 func (s *Store) ListThings(ctx context.Context, projectID string, q page.Query) (p page.Page[fabric.Thing], err error) {
 	l := listing[string]{
@@ -190,7 +190,7 @@ func (s *Store) ListThings(ctx context.Context, projectID string, q page.Query) 
 	return p, err
 }
 
-// FindThings gives those of the ids that are there, in their order.
+// FindThings returns those of the ids that are there, in their order.
 func (s *Store) FindThings(ctx context.Context, projectID string, ids []string) (all []fabric.Thing, err error) {
 	if len(ids) == 0 {
 		return nil, nil

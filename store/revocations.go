@@ -46,7 +46,7 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// RevocationsSince gives the revocations numbered after seq that still matter, and
+// RevocationsSince returns the revocations numbered after seq that still matter, and
 // the last number; all of them, where fewer were ever written than seq.
 func (s *Store) RevocationsSince(ctx context.Context, seq int64) (found []revocation.Revocation, last int64, err error) {
 	if found, last, err = s.revocationsSince(ctx, seq); err == nil && last < seq {

@@ -12,7 +12,7 @@ import (
 
 var _ keys.Store = (*Store)(nil)
 
-// RingKeys gives all keys of the ring, oldest first.
+// RingKeys returns all keys of the ring, oldest first.
 func (s *Store) RingKeys(ctx context.Context) ([]keys.Record, error) {
 	return gather(ctx, s.read(), "reading ring", scanRingKey,
 		`SELECT kid, use, state, sealed, created, activated, retired FROM ring ORDER BY kid`)
@@ -25,7 +25,7 @@ func scanRingKey(row scanner) (r keys.Record, err error) {
 	return r, err
 }
 
-// RingVersion gives the number of changes of the ring.
+// RingVersion returns the number of changes of the ring.
 func (s *Store) RingVersion(ctx context.Context) (version int64, err error) {
 	if err = s.watch().Row(ctx, `SELECT value FROM sequences WHERE name = 'ring'`).Scan(&version); err != nil {
 		return 0, fmt.Errorf("reading version of ring: %w", err)

@@ -64,7 +64,7 @@ func scanSession(row scanner, more ...any) (l idp.Session, err error) {
 	return l, nil
 }
 
-// MarkedSessions gives the logins made in the browser of a mark that were not ended.
+// MarkedSessions returns the logins made in the browser of a mark that were not ended.
 func (s *Store) MarkedSessions(ctx context.Context, mark string) ([]idp.Session, error) {
 	return gather(ctx, s.read(), "finding sessions", func(row scanner) (idp.Session, error) { return scanSession(row) },
 		`SELECT `+sessionColumns+` FROM login_sessions WHERE mark = $1 AND mark <> '' AND ended = 0 ORDER BY id`, mark)

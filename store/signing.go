@@ -33,7 +33,7 @@ func (t tx) insertSigningKey(ctx context.Context, k fabric.SigningKey) error {
 	return inserted(res, err, "signing key", problem.New(problem.Conflict, "conflict", "the project has such a signing key"))
 }
 
-// ListSigningKeys gives a project's keys in the order of their beginning.
+// ListSigningKeys returns a project's keys in the order of their beginning.
 func (s *Store) ListSigningKeys(ctx context.Context, projectID string) ([]fabric.SigningKey, error) {
 	return gather(ctx, s.read(), "listing signing keys", scanSigningKey, `SELECT `+signingColumns+` FROM signing_keys WHERE project_id = $1 ORDER BY starts`, projectID)
 }

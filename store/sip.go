@@ -65,7 +65,7 @@ func (s *Store) FindSIPAddress(ctx context.Context, projectID, id string) (fabri
 	return scanSIPAddress(s.read().Row(ctx, `SELECT `+sipAddressColumns+` FROM sip_addresses WHERE id = $2 AND project_id = $1`, projectID, id))
 }
 
-// ListSIPAddresses gives a page of a project's SIP addresses.
+// ListSIPAddresses returns a page of a project's SIP addresses.
 func (s *Store) ListSIPAddresses(ctx context.Context, projectID string, q page.Query) (page.Page[fabric.SIPAddress], error) {
 	l := listing[fabric.SIPAddress]{
 		thing: "SIP addresses", columns: sipAddressColumns, from: "sip_addresses", key: []string{"id"}, start: startAt(q.From),
@@ -139,7 +139,7 @@ func (s *Store) FindSIPCredential(ctx context.Context, projectID, subscriberID, 
 		projectID, subscriberID, id))
 }
 
-// ListSIPCredentials gives a page of a subscriber's credentials.
+// ListSIPCredentials returns a page of a subscriber's credentials.
 func (s *Store) ListSIPCredentials(ctx context.Context, subscriberID string, q page.Query) (page.Page[fabric.SIPCredential], error) {
 	l := listing[fabric.SIPCredential]{
 		thing: "SIP credentials", columns: sipCredentialColumns, from: "sip_credentials", key: []string{"id"}, start: startAt(q.From),

@@ -109,7 +109,7 @@ func (s *Store) Ping(ctx context.Context) error {
 // Close commits what is waiting and closes the database.
 func (s *Store) Close() error { return s.db.Close() }
 
-// Clock gives the time that the database's machine has.
+// Clock returns the time that the database's machine has.
 func (s *Store) Clock(ctx context.Context) (time.Time, error) {
 	now, err := s.db.Clock(ctx)
 	if err != nil {
@@ -131,7 +131,7 @@ type tx struct {
 // A scanner is a row.
 type scanner = database.Scanner
 
-// read gives a tx for queries that change nothing.
+// read returns a tx for queries that change nothing.
 func (s *Store) read() tx { return tx{Tx: s.db.Read()} }
 
 // watch is read for what must be known however busy the database is.

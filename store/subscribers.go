@@ -70,7 +70,7 @@ func (s *Store) CreateSubscriber(ctx context.Context, sub fabric.Subscriber, a f
 
 func emailTaken() error { return problem.Taken("email", "Email has already been taken") }
 
-// inserted gives the conflict if an ON CONFLICT DO NOTHING did nothing.
+// inserted returns the conflict if an ON CONFLICT DO NOTHING did nothing.
 func inserted(res sql.Result, err error, thing string, conflict error) error {
 	if err == nil {
 		var n int64
@@ -99,7 +99,7 @@ func (s *Store) FindSubscriberByReference(ctx context.Context, projectID, refere
 	return scanSubscriber(s.read().Row(ctx, `SELECT `+subscriberColumns+` FROM subscribers WHERE project_id = $1 AND reference = $2`, projectID, reference))
 }
 
-// ListSubscribers gives a page of a project's subscribers.
+// ListSubscribers returns a page of a project's subscribers.
 func (s *Store) ListSubscribers(ctx context.Context, projectID string, q page.Query) (page.Page[fabric.Subscriber], error) {
 	l := listing[fabric.Subscriber]{
 		thing: "subscribers", columns: subscriberColumns, from: "subscribers", key: []string{"id"}, start: startAt(q.From),

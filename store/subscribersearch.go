@@ -13,7 +13,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// SearchSubscribers gives those of whom an e-mail, a reference or a name begins with a text, or
+// SearchSubscribers returns those of whom an e-mail, a reference or a name begins with a text, or
 // each of its words does: by e-mail first, then by one name after the other, each in the order of
 // an index, so that a page costs the same however many there are. A page ends at the latest
 // when so many were looked at that its rest would take long; then it is shorter, or empty, and
@@ -65,7 +65,7 @@ type foundSubscriber struct {
 	way int
 }
 
-// String gives what a page that begins with it is asked for by.
+// String returns what a page that begins with it is asked for by.
 func (f *foundSubscriber) String() string {
 	if f == nil {
 		return ""
@@ -91,7 +91,7 @@ func (f finder) startAt(ctx context.Context, from string) (*foundSubscriber, err
 // mostLooked bounds the rows that one page looks at, and atOnce those of one query.
 const mostLooked, atOnce = 500, 200
 
-// walk gives the first n from a row on, or backward those before it, the nearest first. Where
+// walk returns the first n from a row on, or backward those before it, the nearest first. Where
 // it has looked at so many rows that it stops, more is the row where to go on: the first that
 // was not looked at, backward the last that was.
 func (f finder) walk(ctx context.Context, from *foundSubscriber, n int, backward bool) (found []foundSubscriber, more *foundSubscriber, err error) {
@@ -165,7 +165,7 @@ func (f finder) rowsOfWay(ctx context.Context, way int, from *foundSubscriber, n
 	}
 }
 
-// read gives rows of one way in its order, from one of them on or from its end; backward
+// read returns rows of one way in its order, from one of them on or from its end; backward
 // without that one. Those that are called the same are a query of their own, since no index
 // is read by two columns at once where the first is an expression.
 func (f finder) read(ctx context.Context, way int, from *foundSubscriber, n int, backward bool) (rows []fabric.Subscriber, err error) {

@@ -58,7 +58,7 @@ func (s *Store) FindVersion(ctx context.Context, resourceID, id string) (fabric.
 	return scanVersion(s.read().Row(ctx, `SELECT `+versionColumns+` FROM resource_versions WHERE id = $2 AND resource_id = $1`, resourceID, id))
 }
 
-// ListVersions gives a page of a resource's versions, the oldest first.
+// ListVersions returns a page of a resource's versions, the oldest first.
 func (s *Store) ListVersions(ctx context.Context, resourceID string, q page.Query) (page.Page[fabric.Version], error) {
 	l := listing[fabric.Version]{
 		thing: "versions", columns: versionColumns, from: "resource_versions", key: []string{"id"}, start: startAt(q.From),

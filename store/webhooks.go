@@ -66,7 +66,7 @@ func (s *Store) FindWebhook(ctx context.Context, projectID, id string) (fabric.W
 	return scanWebhook(s.read().Row(ctx, `SELECT `+webhookColumns+` FROM webhooks WHERE id = $2 AND project_id = $1`, projectID, id))
 }
 
-// ListWebhooks gives a page of a project's webhooks.
+// ListWebhooks returns a page of a project's webhooks.
 func (s *Store) ListWebhooks(ctx context.Context, projectID string, q page.Query) (page.Page[fabric.Webhook], error) {
 	l := listing[fabric.Webhook]{
 		thing: "webhooks", columns: webhookColumns, from: "webhooks", key: []string{"id"}, start: startAt(q.From),

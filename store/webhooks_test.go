@@ -28,7 +28,7 @@ func newWebhook(t *testing.T, s *store.Store, projectID string, events ...fabric
 	return w
 }
 
-// told gives the events that wait for a webhook, the oldest first.
+// told returns the events that wait for a webhook, the oldest first.
 func told(t *testing.T, s *store.Store, w fabric.Webhook) (names []string) {
 	t.Helper()
 	p, err := s.ListDeliveries(t.Context(), w.ID, "", page.Query{Size: 100})

@@ -23,7 +23,7 @@ type Passkey struct {
 	Error   string // "" at first
 }
 
-// passkeyWords gives the sentences of the script that asks for a passkey, as JSON. kind is
+// passkeyWords returns the sentences of the script that asks for a passkey, as JSON. kind is
 // what is asked: to "create" one or to "get" one.
 func passkeyWords(w *words.Words, kind, origin string) (string, error) {
 	all, err := json.Marshal(map[string]string{

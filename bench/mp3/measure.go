@@ -72,7 +72,7 @@ func distance(x, y []float64, rate int) float64 {
 	return sum / float64(max(n, 1))
 }
 
-// spectrum gives the powers of a windowed segment.
+// spectrum returns the powers of a windowed segment.
 func spectrum(x []float64) []float64 {
 	z := make([]complex128, len(x))
 	for i, v := range x {

@@ -69,7 +69,7 @@ func (w *world) spraying(length time.Duration) {
 	w.check(b-a <= more, "spraying costs others %v (p99), at most %v", b-a, more)
 }
 
-// verifications gives the times of requests that a token authenticates, in order.
+// verifications returns the times of requests that a token authenticates, in order.
 func (w *world) verifications(length time.Duration) []time.Duration {
 	var took []time.Duration
 	tick := time.NewTicker(10 * time.Millisecond)
@@ -96,7 +96,7 @@ func (w *world) crowd(n int, length time.Duration, do func()) {
 	all.Wait()
 }
 
-// hashTime gives the processor time of one hash, as the server makes them, on all
+// hashTime returns the processor time of one hash, as the server makes them, on all
 // processors.
 func hashTime(length time.Duration) time.Duration {
 	var done atomic.Int64
@@ -116,7 +116,7 @@ func hashTime(length time.Duration) time.Duration {
 
 func ownCPU() time.Duration { return cpuOf(os.Getpid()) }
 
-// cpu gives the processor time of the server, and of the process that makes its hashes.
+// cpu returns the processor time of the server, and of the process that makes its hashes.
 func (w *world) cpu() (sum time.Duration) {
 	for _, pid := range harness.Family(w.PID()) {
 		sum += cpuOf(pid)
@@ -124,7 +124,7 @@ func (w *world) cpu() (sum time.Duration) {
 	return sum
 }
 
-// cpuOf gives the processor time of a process: utime and stime, in hundredths of a second.
+// cpuOf returns the processor time of a process: utime and stime, in hundredths of a second.
 func cpuOf(pid int) time.Duration {
 	fields := harness.Stat(pid)
 	if len(fields) < 13 {

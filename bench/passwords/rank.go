@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// mannWhitney gives the two-sided p of the hypothesis that two samples come from one
+// mannWhitney returns the two-sided p of the hypothesis that two samples come from one
 // distribution: by the normal approximation of U, with ties and continuity corrected.
 func mannWhitney(a, b []time.Duration) float64 {
 	type one struct {
@@ -48,13 +48,13 @@ func mannWhitney(a, b []time.Duration) float64 {
 	return math.Erfc(z / math.Sqrt2)
 }
 
-// fastest gives a sample in order, without the slowest share of it.
+// fastest returns a sample in order, without the slowest share of it.
 func fastest(all []time.Duration, share float64) []time.Duration {
 	all = slices.Sorted(slices.Values(all))
 	return all[:int(math.Ceil(float64(len(all))*share))]
 }
 
-// quantile gives the one of a sample in order that a share of it lies below.
+// quantile returns the one of a sample in order that a share of it lies below.
 func quantile(sorted []time.Duration, share float64) time.Duration {
 	return sorted[min(len(sorted)-1, int(float64(len(sorted))*share))]
 }

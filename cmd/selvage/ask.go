@@ -17,7 +17,7 @@ import (
 // maxInput bounds what is read from stdin: a password or a token.
 const maxInput = 64 << 10
 
-// text gives the value of a flag, nil if it was not given.
+// text returns the value of a flag, nil if it was not given.
 func text(cmd *cobra.Command, flag string) *string {
 	f := cmd.Flags().Lookup(flag)
 	if f == nil || !f.Changed {
@@ -68,7 +68,7 @@ func (c *cli) secret(what string) (string, error) {
 	return line, nil
 }
 
-// password gives the password to set: from stdin where --password-stdin says
+// password returns the password to set: from stdin where --password-stdin says
 // so, from a prompt at a terminal, else none.
 func (c *cli) password(cmd *cobra.Command, prompt bool) (*string, error) {
 	if fromStdin, _ := cmd.Flags().GetBool("password-stdin"); fromStdin {

@@ -93,7 +93,7 @@ func (c *cli) auditCommand() *cobra.Command {
 	return noun("audit", "The audit trail: what was done, by whom, and what was refused", ls, verify, export)
 }
 
-// auditFilter gives what the flags say.
+// auditFilter returns what the flags say.
 func auditFilter(cmd *cobra.Command, now time.Time) (f audit.Filter, err error) {
 	get := func(name string) string { return cmd.Flags().Lookup(name).Value.String() }
 	f = audit.Filter{ProjectID: get("project"), Action: get("action"), Outcome: audit.Outcome(get("outcome")), Actor: get("actor"), Target: get("target")}
@@ -150,7 +150,7 @@ func (c *cli) listAudit(ctx context.Context, a *app, cmd *cobra.Command, _ []str
 	return list(c, auditEvents, events)
 }
 
-// lastEvents gives the newest events, in their order.
+// lastEvents returns the newest events, in their order.
 func lastEvents(ctx context.Context, a *app, f audit.Filter, limit int) (events []audit.Event, err error) {
 	q := page.Query{}
 	for {

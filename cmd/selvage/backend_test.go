@@ -23,7 +23,7 @@ func (t scriptT) Skipf(format string, args ...any) { t.T().Skip(fmt.Sprintf(form
 
 func (t scriptT) Cleanup(do func()) { t.Defer(do) }
 
-// setBackend gives a script rows and sessions of its own on the backend that the
+// setBackend returns a script rows and sessions of its own on the backend that the
 // environment chooses.
 func setBackend(e *testscript.Env) {
 	t := scriptT{e}
@@ -48,7 +48,7 @@ func cmdPort(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// cmdFresh gives what follows rows and sessions that no one has used.
+// cmdFresh returns what follows rows and sessions that no one has used.
 func cmdFresh(ts *testscript.TestScript, _ bool, _ []string) {
 	setAll(ts.Setenv, servers.Backend(ts.Value(scriptTKey{}).(scriptT)))
 }

@@ -58,7 +58,7 @@ func (a localCA) stores() []any {
 	return told
 }
 
-// trust gives a line for each store.
+// trust returns a line for each store.
 func (a localCA) trust() string {
 	var lines []string
 	for _, p := range a.places {

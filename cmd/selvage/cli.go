@@ -66,7 +66,7 @@ func (c *cli) rootCommand() *cobra.Command {
 	return root
 }
 
-// noun gives the command that holds the verbs of a noun.
+// noun returns the command that holds the verbs of a noun.
 func noun(name, short string, verbs ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   name,
@@ -150,7 +150,7 @@ func need(cmd *cobra.Command, flags ...string) error {
 	return errors.Join(errs...)
 }
 
-// spanOf gives what a flag says that is a span.
+// spanOf returns what a flag says that is a span.
 func spanOf(cmd *cobra.Command, flag string) time.Duration {
 	return cmd.Flags().Lookup(flag).Value.(*span.Span).Length
 }
@@ -203,7 +203,7 @@ func checkRows(c config.Config) error {
 	return datadir.Check(c.Data)
 }
 
-// warnings gives what commands say beside their output.
+// warnings returns what commands say beside their output.
 func (c *cli) warnings() *slog.Logger { return console.NewLogger(c.stderr, "text", slog.LevelWarn) }
 
 // over runs something over the services of a configuration.

@@ -89,7 +89,7 @@ var clients = view[client]{
 	},
 }
 
-// onLogin gives a fact that is none of a service, which signs nobody in.
+// onLogin returns a fact that is none of a service, which signs nobody in.
 func onLogin(value func(client) string) func(client) string {
 	return func(c client) string {
 		if c.Type == idp.Service {

@@ -13,7 +13,7 @@ import (
 	"github.com/selvage/selvage/keys"
 )
 
-// addClientFlags gives a command the settings of a client.
+// addClientFlags returns a command the settings of a client.
 func addClientFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.String("name", "", "the `name` that people see where they sign in")
@@ -55,7 +55,7 @@ var refused = []struct{ flag, value, sentence string }{
 	{"frontchannel-logout-uri", "", "logouts are not delivered by browsers in this version; use --backchannel-logout-uri"},
 }
 
-// refuse gives a sentence for each setting that is not there.
+// refuse returns a sentence for each setting that is not there.
 func refuse(cmd *cobra.Command) error {
 	var errs []error
 	for _, r := range refused {
@@ -118,7 +118,7 @@ func clientSettings(cmd *cobra.Command, c *idp.Client) error {
 // device grant; JSON has the URN.
 const shortDevice = "device_code"
 
-// shortGrants gives grants as they are typed.
+// shortGrants returns grants as they are typed.
 func shortGrants(grants []string) []string {
 	short := slices.Clone(grants)
 	for i, g := range short {

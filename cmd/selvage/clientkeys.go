@@ -33,7 +33,7 @@ func setKeys(cmd *cobra.Command, c *idp.Client) error {
 	return nil
 }
 
-// readKeys gives the key set of a file as it is kept; "" means none.
+// readKeys returns the key set of a file as it is kept; "" means none.
 func readKeys(file string) (json.RawMessage, error) {
 	if file == "" {
 		return nil, nil

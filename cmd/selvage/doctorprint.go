@@ -74,7 +74,7 @@ func (c *cli) layOut(findings []doctor.Finding) string {
 	return b.String()
 }
 
-// plural gives a number of things.
+// plural returns a number of things.
 func plural(n int, what string) string {
 	if n != 1 {
 		what += "s"

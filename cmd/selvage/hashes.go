@@ -38,7 +38,7 @@ type standard struct {
 
 func (standard) Close() error { return nil }
 
-// hashes gives the process that runs hashesCommand. It is this very program, even if
+// hashes returns the process that runs hashesCommand. It is this very program, even if
 // another version lies where it was started from.
 func (c *cli) hashes() *exec.Cmd {
 	path := "/proc/self/exe"

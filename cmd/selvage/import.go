@@ -156,7 +156,7 @@ func (c *cli) printImported(in imported) error {
 	return err
 }
 
-// reason gives the sentence of a rejected file.
+// reason returns the sentence of a rejected file.
 func reason(err error) string {
 	var p *fs.PathError
 	if errors.As(err, &p) {

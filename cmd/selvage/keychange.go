@@ -45,7 +45,7 @@ func (d *dayOrTime) String() string {
 // Type is the kind of value, for the help.
 func (d *dayOrTime) Type() string { return "day" }
 
-// keyInput gives what the flags say of a key.
+// keyInput returns what the flags say of a key.
 func keyInput(cmd *cobra.Command) (in fabric.APIKeyInput, err error) {
 	in.Name = text(cmd, "name")
 	if cmd.Flags().Changed("scope") {

@@ -55,7 +55,7 @@ func (c *cli) linkRecording(ctx context.Context, a *app, cmd *cobra.Command, arg
 	return c.printLink(laml.WithLink(url, signed), signed.Expires)
 }
 
-// linkFormat gives the format that a link is to, which has to be one that there is,
+// linkFormat returns the format that a link is to, which has to be one that there is,
 // or may be once the media has come.
 func linkFormat(cmd *cobra.Command, r recordings.Recording) (recordings.Format, error) {
 	text, _ := cmd.Flags().GetString("format")

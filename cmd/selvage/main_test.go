@@ -32,7 +32,7 @@ func selvage() {
 	main()
 }
 
-// racing gives the settings of the race detector for a test: each command would take a
+// racing returns the settings of the race detector for a test: each command would take a
 // second more to end, and what it finds fails the test, wherever its server writes to.
 func racing(t *testing.T) string {
 	dir := t.TempDir()

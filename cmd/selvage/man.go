@@ -30,7 +30,7 @@ func (c *cli) manCommand() *cobra.Command {
 	}
 }
 
-// builtAt gives when the binary was built, by the commit; the beginning of time where
+// builtAt returns when the binary was built, by the commit; the beginning of time where
 // nobody knows.
 func builtAt() time.Time {
 	if at, err := time.Parse(time.RFC3339, buildDate); err == nil {

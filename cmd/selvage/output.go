@@ -144,7 +144,7 @@ func (c *cli) coloured(sgr, s string) string {
 	return "\x1b[" + sgr + "m" + s + "\x1b[0m"
 }
 
-// terminalWidth gives the columns of a terminal, and 0 for anything else.
+// terminalWidth returns the columns of a terminal, and 0 for anything else.
 func terminalWidth(w io.Writer) int {
 	f, ok := w.(*os.File)
 	if !ok {

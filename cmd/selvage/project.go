@@ -159,12 +159,12 @@ func (c *cli) deleteProject(ctx context.Context, a *app, cmd *cobra.Command, arg
 	return a.Fabric.DeleteProject(ctx, p.ID)
 }
 
-// addProject gives a command the flag --project.
+// addProject returns a command the flag --project.
 func addProject(cmd *cobra.Command) {
 	cmd.Flags().String("project", "", "`id` of the project (may be left out where there is only one)")
 }
 
-// project gives the project that a command is about.
+// project returns the project that a command is about.
 func (a *app) project(ctx context.Context, cmd *cobra.Command) (fabric.Project, error) {
 	if id, _ := cmd.Flags().GetString("project"); id != "" {
 		p, err := a.Fabric.FindProject(ctx, id)

@@ -73,7 +73,7 @@ func audioFormat(r recordings.Recording) string {
 	return heard(r, fmt.Sprintf("%s, %d Hz, %d channel%s", r.Codec, r.SampleRate, r.Channels, strings.Repeat("s", min(1, max(0, r.Channels-1)))))
 }
 
-// heard gives a fact of the sound, and nothing where none has come yet.
+// heard returns a fact of the sound, and nothing where none has come yet.
 func heard(r recordings.Recording, fact string) string {
 	if r.Codec == "" {
 		return ""

@@ -56,7 +56,7 @@ func gatherFlags(cmd *cobra.Command) {
 	}
 }
 
-// leaves gives the commands below one that do something.
+// leaves returns the commands below one that do something.
 func leaves(cmd *cobra.Command) (all []*cobra.Command) {
 	for _, sub := range cmd.Commands() {
 		switch {

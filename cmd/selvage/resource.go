@@ -57,7 +57,7 @@ func (c *cli) resourceCommand() *cobra.Command {
 	return noun("resource", "Resources: whatever can be called", ls, show, create, remove)
 }
 
-// kindNamed gives a kind by its type or path.
+// kindNamed returns a kind by its type or path.
 func (a *app) kindNamed(name string) (*kinds.Kind, error) {
 	all := a.Fabric.Kinds()
 	if k := all.ByType(name); k != nil {

@@ -22,7 +22,7 @@ type beginning struct {
 	backend []string          // the environment of that command
 }
 
-// newBeginning gives a func that makes the beginning when it is first called. It is
+// newBeginning returns a func that makes the beginning when it is first called. It is
 // gone with the test.
 func newBeginning(t *testing.T) func(selvage string) (*beginning, error) {
 	var once sync.Once
@@ -54,7 +54,7 @@ func begin(selvage, dir string, backend []string) (*beginning, error) {
 	return b, err
 }
 
-// cmdBegun gives selvage-data, and the database that goes with it, the beginning.
+// cmdBegun returns selvage-data, and the database that goes with it, the beginning.
 func cmdBegun(begun func(selvage string) (*beginning, error)) func(*testscript.TestScript, bool, []string) {
 	return func(ts *testscript.TestScript, _ bool, _ []string) {
 		b, err := begun(filepath.Join(ts.Getenv("BIN"), "selvage"))

@@ -130,7 +130,7 @@ func cmdHTTP(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// show gives a script the head and the body of an answer.
+// show returns a script the head and the body of an answer.
 func (r scriptRequest) show(ts *testscript.TestScript, resp *http.Response, body []byte) {
 	fmt.Fprintln(ts.Stderr(), resp.Status)
 	ts.Check(resp.Header.Write(ts.Stderr()))

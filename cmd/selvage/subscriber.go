@@ -93,7 +93,7 @@ var profileFlags = []struct {
 	{"region", "its `region`", func(p *fabric.Profile) **string { return &p.Region }},
 }
 
-// subscriberInput gives what the flags say of a subscriber.
+// subscriberInput returns what the flags say of a subscriber.
 func (c *cli) subscriberInput(cmd *cobra.Command, prompt bool) (in fabric.SubscriberInput, err error) {
 	in.Email = text(cmd, "email")
 	for _, p := range profileFlags {
@@ -107,7 +107,7 @@ func (c *cli) subscriberInput(cmd *cobra.Command, prompt bool) (in fabric.Subscr
 	return in, err
 }
 
-// truth gives a flag that is true or false, or nil where it was not given.
+// truth returns a flag that is true or false, or nil where it was not given.
 func truth(cmd *cobra.Command, flag string) *bool {
 	f := cmd.Flags().Lookup(flag)
 	if f == nil || !f.Changed {

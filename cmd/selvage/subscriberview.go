@@ -44,7 +44,7 @@ func printSubscriber(s fabric.Subscriber) printedSubscriber {
 	return printed
 }
 
-// otherClaims gives the claims beside the profile, a line each.
+// otherClaims returns the claims beside the profile, a line each.
 func otherClaims(s fabric.Subscriber) string {
 	raw, err := json.Marshal(s.Claims)
 	var said map[string]any
@@ -63,7 +63,7 @@ func otherClaims(s fabric.Subscriber) string {
 	return lines(all)
 }
 
-// withPresence gives the view of a subscriber of whom it is known whether it is
+// withPresence returns the view of a subscriber of whom it is known whether it is
 // online.
 func withPresence(p fabric.Presence) view[fabric.Subscriber] {
 	v, online := subscribers, p.Online()

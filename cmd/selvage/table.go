@@ -115,7 +115,7 @@ func total(widths []int) int {
 	return sum
 }
 
-// without gives the rows without a column.
+// without returns the rows without a column.
 func without(rows [][]string, column int) [][]string {
 	fewer := make([][]string, len(rows))
 	for i, row := range rows {

@@ -102,7 +102,7 @@ func (c *cli) withIssuer(do command) func(*cobra.Command, []string) error {
 	})
 }
 
-// expireAt gives the end that --expires-in asks for, nil for the usual one.
+// expireAt returns the end that --expires-in asks for, nil for the usual one.
 func expireAt(cmd *cobra.Command) *int64 {
 	if !cmd.Flags().Changed("expires-in") {
 		return nil
@@ -177,7 +177,7 @@ func (c *cli) revokeToken(ctx context.Context, a *app, _ *cobra.Command, _ []str
 	return a.Fabric.Revoke(ctx, t)
 }
 
-// openAny gives what a token of whatever kind says.
+// openAny returns what a token of whatever kind says.
 func (a *app) openAny(ctx context.Context, raw string) (fabric.Token, error) {
 	raw = strings.TrimSpace(raw)
 	if t, ok := a.Fabric.Inspect(raw, fabric.SAT, fabric.Guest, fabric.Invite, fabric.Refresh, fabric.Service); ok {
@@ -191,7 +191,7 @@ func (a *app) openAny(ctx context.Context, raw string) (fabric.Token, error) {
 	return t, nil
 }
 
-// address gives the address that --address names.
+// address returns the address that --address names.
 func (a *app) address(ctx context.Context, cmd *cobra.Command) (fabric.Address, error) {
 	if err := need(cmd, "address"); err != nil {
 		return fabric.Address{}, err

@@ -110,7 +110,7 @@ func (c *cli) changeTrust(cmd *cobra.Command, cert *x509.Certificate, change fun
 	return errors.Join(list(c, trustPlaces, places), c.troubles(cmd, places))
 }
 
-// troubles gives a sentence for each store with which something is wrong.
+// troubles returns a sentence for each store with which something is wrong.
 func (c *cli) troubles(cmd *cobra.Command, places []truststore.Place) error {
 	var errs []error
 	for _, p := range places {
@@ -128,7 +128,7 @@ func (c *cli) troubles(cmd *cobra.Command, places []truststore.Place) error {
 	return errors.Join(errs...)
 }
 
-// withSudo gives the command line that does the rest as root.
+// withSudo returns the command line that does the rest as root.
 func (c *cli) withSudo(cmd *cobra.Command) string {
 	program, err := os.Executable()
 	if err != nil {

@@ -52,7 +52,7 @@ func (c *cli) versionCommand() *cobra.Command {
 	}
 }
 
-// version gives the version that the Makefile or Go noted when the binary was built.
+// version returns the version that the Makefile or Go noted when the binary was built.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	switch {

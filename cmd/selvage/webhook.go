@@ -83,7 +83,7 @@ func oneOrTwo(first, second string) cobra.PositionalArgs {
 	}
 }
 
-// webhookInput gives what the flags say of a webhook.
+// webhookInput returns what the flags say of a webhook.
 func webhookInput(cmd *cobra.Command) (in fabric.WebhookInput, err error) {
 	in.URL, in.Name = text(cmd, "url"), text(cmd, "name")
 	if cmd.Flags().Changed("event") {

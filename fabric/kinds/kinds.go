@@ -37,7 +37,7 @@ type Kind struct {
 
 	Meta `json:"x-kind"`
 
-	// schemas gives what checks each field, by its name. Compiling takes longer than
+	// schemas returns what checks each field, by its name. Compiling takes longer than
 	// all else at the start, and most runs need none or one.
 	schemas func() (map[string]*jsonschema.Schema, error)
 }
@@ -99,7 +99,7 @@ type Catalog struct {
 	parts  map[string]*Kind // by type
 }
 
-// Builtin gives the kinds of selvage.
+// Builtin returns the kinds of selvage.
 var Builtin = sync.OnceValue(func() *Catalog {
 	c, err := Load("")
 	if err != nil {
@@ -108,7 +108,7 @@ var Builtin = sync.OnceValue(func() *Catalog {
 	return c
 })
 
-// Load gives the kinds of selvage and those of the *.json files in a directory;
+// Load returns the kinds of selvage and those of the *.json files in a directory;
 // "" is no directory, and one that is not there has none.
 func Load(dir string) (*Catalog, error) {
 	c := &Catalog{byPath: make(map[string]*Kind), byType: make(map[string]*Kind), parts: make(map[string]*Kind)}
@@ -172,7 +172,7 @@ func (c *Catalog) readParts() error {
 	return err
 }
 
-// Part gives the schema of what belongs to resources and is none itself:
+// Part returns the schema of what belongs to resources and is none itself:
 // "sip_address" or "sip_credential".
 func (c *Catalog) Part(typ string) *Kind { return c.parts[typ] }
 
@@ -182,10 +182,10 @@ var taken = map[string]bool{"subscribers": true, "addresses": true, "call_flow":
 // All lists the kinds by their paths.
 func (c *Catalog) All() []*Kind { return c.all }
 
-// ByPath gives the kind of a path such as "ai_agents", or nil.
+// ByPath returns the kind of a path such as "ai_agents", or nil.
 func (c *Catalog) ByPath(path string) *Kind { return c.byPath[path] }
 
-// ByType gives the kind of a type such as "ai_agent", or nil.
+// ByType returns the kind of a type such as "ai_agent", or nil.
 func (c *Catalog) ByType(typ string) *Kind { return c.byType[typ] }
 
 // word is what types, paths and keys are.
@@ -220,7 +220,7 @@ func (k *Kind) check() error {
 	return errors.Join(errs...)
 }
 
-// Field gives a member, or nil.
+// Field returns a member, or nil.
 func (k *Kind) Field(name string) *Field {
 	for i := range k.Fields {
 		if k.Fields[i].Name == name {
@@ -230,7 +230,7 @@ func (k *Kind) Field(name string) *Field {
 	return nil
 }
 
-// Under gives the segment under which the addresses and versions are asked for.
+// Under returns the segment under which the addresses and versions are asked for.
 func (k *Kind) Under() string {
 	if k.AddressesUnder != "" {
 		return k.AddressesUnder

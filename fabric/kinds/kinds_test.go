@@ -23,7 +23,7 @@ func load(t *testing.T, dir string) *Catalog {
 	return c
 }
 
-// good gives a value that a field takes.
+// good returns a value that a field takes.
 func good(t *testing.T, f Field) json.RawMessage {
 	t.Helper()
 	var v any
@@ -48,7 +48,7 @@ func good(t *testing.T, f Field) json.RawMessage {
 	return raw
 }
 
-// whole gives values for every field of a kind that a caller may set.
+// whole returns values for every field of a kind that a caller may set.
 func whole(t *testing.T, k *Kind) Values {
 	v := make(Values)
 	for _, f := range k.Fields {

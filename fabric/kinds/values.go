@@ -21,7 +21,7 @@ import (
 // Values are the members of one resource, as JSON by name.
 type Values map[string]json.RawMessage
 
-// Text gives the value of a member that is a string, without the space around it,
+// Text returns the value of a member that is a string, without the space around it,
 // else "".
 func (v Values) Text(name string) string {
 	var text string
@@ -31,7 +31,7 @@ func (v Values) Text(name string) string {
 	return strings.TrimSpace(text)
 }
 
-// New gives the values of a new resource: what was sent, and the defaults of
+// New returns the values of a new resource: what was sent, and the defaults of
 // what was not. Members that there are not and those that are ours to set are
 // ignored. Everything that is wrong is gathered: problem.Invalid, the member in
 // Param.
@@ -50,7 +50,7 @@ func (k *Kind) New(sent map[string]json.RawMessage) (Values, error) {
 	return v, errors.Join(errs...)
 }
 
-// Change gives the values with what was sent in the place of what was there.
+// Change returns the values with what was sent in the place of what was there.
 // Members that were not sent stay.
 func (k *Kind) Change(old Values, sent map[string]json.RawMessage) (Values, error) {
 	changed, errs := k.taken(sent)
@@ -62,7 +62,7 @@ func (k *Kind) Change(old Values, sent map[string]json.RawMessage) (Values, erro
 	return changed, errors.Join(errs...)
 }
 
-// taken gives what was sent and can be taken, and what is wrong with it.
+// taken returns what was sent and can be taken, and what is wrong with it.
 func (k *Kind) taken(sent map[string]json.RawMessage) (v Values, errs []error) {
 	v = make(Values)
 	for _, f := range k.Fields {
@@ -146,7 +146,7 @@ func isBounded(value any) bool {
 // isControl leaves out what texts of several lines have.
 func isControl(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\r' && r != '\t' }
 
-// leaf gives the first cause that has no other.
+// leaf returns the first cause that has no other.
 func leaf(e *jsonschema.ValidationError) *jsonschema.ValidationError {
 	for len(e.Causes) > 0 {
 		e = e.Causes[0]
@@ -180,7 +180,7 @@ func explain(f Field, e *jsonschema.ValidationError) error {
 	return problem.BadParam(f.Name, "%s: %s", at, e.ErrorKind.LocalizedString(english))
 }
 
-// listed gives values for a sentence.
+// listed returns values for a sentence.
 func listed(values []any) string {
 	var all []string
 	for _, v := range values {
@@ -203,10 +203,10 @@ func oneOf(types []string) string {
 	return strings.Join(named, " or ")
 }
 
-// DisplayName gives the name to show of a resource, or "".
+// DisplayName returns the name to show of a resource, or "".
 func (k *Kind) DisplayName(v Values) string { return v.Text(k.NamedBy(v)) }
 
-// NamedBy gives the member that a resource has its name to show of, or "".
+// NamedBy returns the member that a resource has its name to show of, or "".
 func (k *Kind) NamedBy(v Values) string {
 	for _, name := range k.Name {
 		if v.Text(name) != "" {

@@ -130,7 +130,7 @@ func reauthenticate(ctx context.Context, s *socket, raw json.RawMessage) (any, e
 	return showConnection(s.id, token), nil
 }
 
-// open gives what the token of an authentication says.
+// open returns what the token of an authentication says.
 func (s *socket) open(ctx context.Context, in authentication) (fabric.Token, error) {
 	if in.Authentication.Token == "" {
 		return fabric.Token{}, badParams("params.authentication.jwt_token is required")
@@ -142,7 +142,7 @@ func (s *socket) open(ctx context.Context, in authentication) (fabric.Token, err
 	return token, err
 }
 
-// orLater gives the error of a connect whose token is wrong. Whatever else went
+// orLater returns the error of a connect whose token is wrong. Whatever else went
 // wrong closes the socket, so that clients come again by themselves: an error
 // would be the end of them.
 func (s *socket) orLater(err error) error {
@@ -160,7 +160,7 @@ func (s *socket) orLater(err error) error {
 // with the token's id, and say the whole when they connect again.
 func protocolOf(t fabric.Token, id string) string { return "signalwire_" + t.ID + "_" + id }
 
-// socketOf gives the socket that a protocol names, "" if it names none, and
+// socketOf returns the socket that a protocol names, "" if it names none, and
 // whether it is one of ours.
 func socketOf(protocol string) (id string, ours bool) {
 	if protocol == "" {

@@ -48,7 +48,7 @@ func badParams(format string, args ...any) error {
 	return &fault{invalidParams, fmt.Sprintf(format, args...)}
 }
 
-// faultOf gives what a client may learn of an error; ok is false for an internal
+// faultOf returns what a client may learn of an error; ok is false for an internal
 // one.
 func faultOf(err error) (f *fault, ok bool) {
 	if errors.As(err, &f) {
@@ -67,7 +67,7 @@ func faultOf(err error) (f *fault, ok bool) {
 	return &fault{refused, p.Message}, true
 }
 
-// label gives the result for an Observe.
+// label returns the result for an Observe.
 func (f *fault) label() string { return strconv.Itoa(f.Code) }
 
 // parse reads a message. What is no message is a fault.

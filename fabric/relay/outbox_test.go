@@ -13,7 +13,7 @@ import (
 	"github.com/coder/websocket"
 )
 
-// pair gives the two ends of a WebSocket.
+// pair returns the two ends of a WebSocket.
 func pair(t *testing.T) (server, client *websocket.Conn) {
 	t.Helper()
 	accepted := make(chan *websocket.Conn, 1)

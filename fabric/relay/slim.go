@@ -15,7 +15,7 @@ const (
 	writeBuffer = 512
 )
 
-// slim gives a connection that is taken over (hijacked) small buffers.
+// slim returns a connection that is taken over (hijacked) small buffers.
 type slim struct{ http.ResponseWriter }
 
 func (w slim) Hijack() (net.Conn, *bufio.ReadWriter, error) {

@@ -147,14 +147,14 @@ func isGoodbye(code websocket.StatusCode) bool {
 	return false
 }
 
-// authenticated gives the token of the socket; ok is false before it has one.
+// authenticated returns the token of the socket; ok is false before it has one.
 func (s *socket) authenticated() (token fabric.Token, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.token, s.caller != ""
 }
 
-// attendance gives the token of the socket, and whether its subscriber is online
+// attendance returns the token of the socket, and whether its subscriber is online
 // through it; s.presence is held.
 func (s *socket) attendance() (token fabric.Token, online bool) {
 	s.mu.Lock()

@@ -112,7 +112,7 @@ func (w *world) node(limits relay.Limits) *node {
 	return n
 }
 
-// token gives a subscriber's SAT, or what change makes of it.
+// token returns a subscriber's SAT, or what change makes of it.
 func (w *world) token(change func(*fabric.Token)) fabric.Token {
 	t := fabric.Token{
 		Kind: fabric.SAT, ID: uuidOf("7"), ProjectID: w.project.ID, SubscriberID: uuidOf("5"), ClientID: uuidOf("c"),
@@ -124,7 +124,7 @@ func (w *world) token(change func(*fabric.Token)) fabric.Token {
 	return t
 }
 
-// uuidOf gives a UUID of one digit.
+// uuidOf returns a UUID of one digit.
 func uuidOf(digit string) string {
 	return strings.Join([]string{strings.Repeat(digit, 8), strings.Repeat(digit, 4), strings.Repeat(digit, 4), strings.Repeat(digit, 4), strings.Repeat(digit, 12)}, "-")
 }
@@ -228,7 +228,7 @@ func (f frame) into(t *testing.T, v any) {
 	}
 }
 
-// code gives the code of an error, 0 for a result.
+// code returns the code of an error, 0 for a result.
 func (f frame) code() int {
 	if f.Error == nil {
 		return 0

@@ -52,7 +52,7 @@ func (in brandRequest) logo() (l logo.Logo, given bool, err error) {
 	return l, err == nil, err
 }
 
-// logoURL gives where a picture is had.
+// logoURL returns where a picture is had.
 func (a *API) logoURL(name string) *string {
 	if name == "" {
 		return nil

@@ -111,7 +111,7 @@ func also(reading, values error) error {
 	return reading
 }
 
-// respelled gives the errors with a parameter's name as this body spells it. What
+// respelled returns the errors with a parameter's name as this body spells it. What
 // is about no parameter stays as it is, with its cause.
 func respelled(err error, from, to string) error {
 	if !slices.ContainsFunc(problem.All(err), func(p *problem.Error) bool { return p.Param == from }) {

@@ -13,7 +13,7 @@ import (
 	"github.com/selvage/selvage/internal/page"
 )
 
-// factorsOf gives a subscriber a passkey, an authenticator app and recovery codes, and what
+// factorsOf returns a subscriber a passkey, an authenticator app and recovery codes, and what
 // of them must never be told.
 func (w *world) factorsOf(id string) (secrets []string) {
 	w.t.Helper()

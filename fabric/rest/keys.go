@@ -20,7 +20,7 @@ type keyRequest struct {
 	SubprojectID string          `json:"subproject_id"`
 }
 
-// input gives what a request says of a key, and what is wrong with it.
+// input returns what a request says of a key, and what is wrong with it.
 func (in keyRequest) input(projectID string) (out fabric.APIKeyInput, err error) {
 	var errs []error
 	if out.Name = in.Name; in.Name != nil && strings.TrimSpace(*in.Name) == "" {

@@ -23,7 +23,7 @@ func (w *world) refresh(token string) tokens {
 	return as[tokens](w.t, r)
 }
 
-// refused gives the fault of refreshing a token.
+// refused returns the fault of refreshing a token.
 func (w *world) refused(auth authorization, token string) string {
 	w.t.Helper()
 	return w.call(auth, "POST", refreshPath, `{"refresh_token":"`+token+`"}`).faults(w.t)
@@ -99,7 +99,7 @@ func TestRefreshRefusals(t *testing.T) {
 	}
 }
 
-// TestUsedTokenStaysUsed gives the first token a long life: it must not be good
+// TestUsedTokenStaysUsed returns the first token a long life: it must not be good
 // again when its short-lived successors have expired.
 func TestUsedTokenStaysUsed(t *testing.T) {
 	w := newWorld(t)

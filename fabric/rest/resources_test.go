@@ -14,7 +14,7 @@ import (
 
 const resources = "/api/fabric/resources"
 
-// document gives a whole document of a kind, named.
+// document returns a whole document of a kind, named.
 func document(t *testing.T, k *kinds.Kind, name string) map[string]json.RawMessage {
 	t.Helper()
 	doc := make(map[string]json.RawMessage)
@@ -77,7 +77,7 @@ func (w *world) make(t *testing.T, k *kinds.Kind, name string) string {
 	return as[struct{ ID string }](t, r).ID
 }
 
-// own gives the members of its own in a document.
+// own returns the members of its own in a document.
 func own(t *testing.T, k *kinds.Kind, r reply) map[string]json.RawMessage {
 	t.Helper()
 	doc := as[map[string]json.RawMessage](t, r)

@@ -41,7 +41,7 @@ func TestScopes(t *testing.T) {
 	}
 }
 
-// scopesOf gives the scopes that open a route.
+// scopesOf returns the scopes that open a route.
 func scopesOf(method, path string) []fabric.Scope {
 	switch {
 	case strings.HasPrefix(path, "/api/project"), strings.HasPrefix(path, "/api/fabric/webhooks"), strings.HasPrefix(path, "/api/fabric/clients"),

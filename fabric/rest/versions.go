@@ -61,7 +61,7 @@ func showVersion(v fabric.Version, more kinds.Member) json.RawMessage {
 	return kinds.Object(all)
 }
 
-// text gives a member whose value is a string.
+// text returns a member whose value is a string.
 func text(name, value string) kinds.Member {
 	raw, _ := json.Marshal(value) // a string always encodes
 	return kinds.Member{Name: name, Value: raw}

@@ -35,7 +35,7 @@ type deliveryBody struct {
 	}
 }
 
-// manager gives a key that may keep webhooks, and nothing else.
+// manager returns a key that may keep webhooks, and nothing else.
 func (w *world) manager() authorization {
 	w.t.Helper()
 	_, auth := w.newKey(time.Time{}, fabric.Management)
@@ -267,7 +267,7 @@ func TestSigningKey(t *testing.T) {
 	}
 }
 
-// sealedKeys gives what the rows keep of the signing keys.
+// sealedKeys returns what the rows keep of the signing keys.
 func sealedKeys(w *world) (text string, err error) {
 	all, err := w.rows.ListSigningKeys(context.Background(), w.project.ID)
 	for _, k := range all {

@@ -213,7 +213,7 @@ func as[T any](t testing.TB, r reply) (v T) {
 	return v
 }
 
-// faults gives the codes of a 422 as "attribute:code", in order.
+// faults returns the codes of a 422 as "attribute:code", in order.
 func (r reply) faults(t testing.TB) string {
 	t.Helper()
 	if r.status != http.StatusUnprocessableEntity {
@@ -241,7 +241,7 @@ func bearer(token string) authorization {
 	return func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+token) }
 }
 
-// basic gives the credentials of the world's first project.
+// basic returns the credentials of the world's first project.
 func (w *world) basic() authorization {
 	return func(r *http.Request) { r.SetBasicAuth(w.project.ID, w.key) }
 }
@@ -310,7 +310,7 @@ type info struct {
 	FabricAddresses []address `json:"fabric_addresses"`
 }
 
-// address gives the private address of the subscriber who holds a SAT.
+// address returns the private address of the subscriber who holds a SAT.
 func (w *world) address(sat string) address {
 	w.t.Helper()
 	r := w.call(bearer(sat), "GET", "/api/fabric/subscriber/info", "")

@@ -62,7 +62,7 @@ var notices = map[string]string{
 	"app":      "done.app",
 }
 
-// accountProject gives the project whose account is shown: the one that is asked for,
+// accountProject returns the project whose account is shown: the one that is asked for,
 // else the one where the browser signed in last, else the only one that there is.
 func (a *API) accountProject(r *http.Request, asked string) (string, error) {
 	if asked != "" {
@@ -94,7 +94,7 @@ func (a *API) accountProject(r *http.Request, asked string) (string, error) {
 
 var errWhichAccount = pageError(http.StatusNotFound, "error.account", "error.account-text")
 
-// visitOf gives the login in use of the browser in a project, and its subscriber;
+// visitOf returns the login in use of the browser in a project, and its subscriber;
 // problem.Unauthenticated where there is none.
 func (a *API) visitOf(r *http.Request, projectID string) (visit, error) {
 	l, err := a.loginsOf(r, projectID)

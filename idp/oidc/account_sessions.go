@@ -15,7 +15,7 @@ import (
 // sameBrowser reports whether two logins were made in one browser.
 func sameBrowser(a, b idp.Session) bool { return a.ID == b.ID || a.Mark != "" && a.Mark == b.Mark }
 
-// browsersOf gives the logins of a subscriber by the browser that they were made in, the
+// browsersOf returns the logins of a subscriber by the browser that they were made in, the
 // newest of each first: a login in the place of another is the same session to people.
 func browsersOf(all []idp.Held) (browsers [][]idp.Held) {
 	for _, h := range all {

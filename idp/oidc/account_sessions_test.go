@@ -11,7 +11,7 @@ import (
 	"github.com/selvage/selvage/idp"
 )
 
-// on gives a browser that calls itself something.
+// on returns a browser that calls itself something.
 func (w *world) on(userAgent string) *browser {
 	b := w.browser()
 	b.http.Transport = named{b.http.Transport, userAgent}
@@ -35,7 +35,7 @@ const (
 
 var sessionField = regexp.MustCompile(`(?s)<span class="name">([^<]*)</span>(.*?)name="session" value="([^"]+)"`)
 
-// sessions gives the sessions that a page of an account lists, their ids by device, and
+// sessions returns the sessions that a page of an account lists, their ids by device, and
 // which is this browser's.
 func sessionsOf(page reply) (ids map[string]string, here string) {
 	ids = make(map[string]string)

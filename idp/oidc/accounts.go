@@ -21,7 +21,7 @@ type logins struct {
 	inUse bool // whether the first is in use, and not only there to be chosen
 }
 
-// loginsOf gives the browser's live logins in a project.
+// loginsOf returns the browser's live logins in a project.
 func (a *API) loginsOf(r *http.Request, projectID string) (l logins, err error) {
 	b, err := a.browsers.Open(r)
 	if err != nil {
@@ -44,7 +44,7 @@ func (a *API) loginsOf(r *http.Request, projectID string) (l logins, err error) 
 	return l, nil
 }
 
-// answering gives the login that answers for a request: the one that was chosen for
+// answering returns the login that answers for a request: the one that was chosen for
 // it, or that it means, else the one in use.
 func (l logins) answering(req idp.AuthRequest) (s idp.Session, ok bool) {
 	is := func(s idp.Session) bool { return s.ID == req.Chosen }
@@ -122,7 +122,7 @@ func (a *API) markDevice(w http.ResponseWriter, r *http.Request, projectID, subs
 	return nil
 }
 
-// markOf gives the digest of the mark of the browser of r, or "".
+// markOf returns the digest of the mark of the browser of r, or "".
 func (a *API) markOf(r *http.Request) string {
 	mark := a.cookies.FlowOf(r)
 	if mark == "" {
@@ -131,7 +131,7 @@ func (a *API) markOf(r *http.Request) string {
 	return session.Digest(mark)
 }
 
-// held gives the logins of a browser that were not ended: those that its cookie holds,
+// held returns the logins of a browser that were not ended: those that its cookie holds,
 // and those made in it whose place another has taken or whose cookie has expired.
 func (a *API) held(r *http.Request) (all []idp.Session, err error) {
 	if all, err = a.MadeIn(r.Context(), a.markOf(r)); err != nil {

@@ -23,7 +23,7 @@ func (b *browser) choose(page reply, email string) reply {
 	return b.post("/accounts", url.Values{"id": {id[1]}, "account": {account[1]}})
 }
 
-// who gives the subject of the tokens that an answer's code gives.
+// who returns the subject of the tokens that an answer's code gives.
 func (w *world) who(c idp.Client, got reply) string {
 	w.t.Helper()
 	if got.param("code") == "" {

@@ -49,7 +49,7 @@ func begins(address string) bool {
 	return path == authorizePath || path == "/account"
 }
 
-// startOf gives where the request of an id began in r's browser, or "".
+// startOf returns where the request of an id began in r's browser, or "".
 func (a *API) startOf(r *http.Request, id string) string {
 	kept := strings.SplitN(a.cookies.Read(r, againCookie), ".", 3)
 	if len(kept) != 3 || id == "" || kept[0] != id {

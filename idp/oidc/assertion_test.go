@@ -47,7 +47,7 @@ func newKey(t *testing.T, alg jose.SignatureAlgorithm) (key crypto.Signer) {
 	return key
 }
 
-// keySet gives the JWKS of keys, by kid; alg may be "".
+// keySet returns the JWKS of keys, by kid; alg may be "".
 func keySet(t *testing.T, alg string, all map[string]crypto.Signer) json.RawMessage {
 	t.Helper()
 	set := jose.JSONWebKeySet{Keys: []jose.JSONWebKey{}}
@@ -70,7 +70,7 @@ func (w *world) party(t *testing.T, alg jose.SignatureAlgorithm) party {
 	return p
 }
 
-// claims gives those of a good assertion; pairs change them, nil takes one out.
+// claims returns those of a good assertion; pairs change them, nil takes one out.
 func (p party) claims(pairs ...any) map[string]any {
 	now := p.w.now()
 	c := map[string]any{"iss": p.c.ID, "sub": p.c.ID, "aud": p.w.url + "/", "iat": now.Unix(), "exp": now.Add(time.Minute).Unix(), "jti": rand.Text()}

@@ -9,7 +9,7 @@ import (
 	"github.com/selvage/selvage/internal/deliver"
 )
 
-// LogoutWriter gives what writes the requests of OpenID Connect Back-Channel Logout,
+// LogoutWriter returns what writes the requests of OpenID Connect Back-Channel Logout,
 // section 2.5, for a deliverer whose receivers are clients. The token is signed for
 // each attempt, so that it is fresh however long a client was away.
 func LogoutWriter(p *idp.Provider) func(context.Context, deliver.Receiver) (deliver.Write, error) {

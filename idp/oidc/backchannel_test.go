@@ -74,7 +74,7 @@ func (r *rp) answer(status int) {
 }
 
 // told waits until the client has been told so often, and its last answer is noted,
-// and gives the tokens.
+// and returns the tokens.
 func (r *rp) told(want int) []string {
 	r.w.t.Helper()
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); <-time.After(10 * time.Millisecond) {

@@ -57,7 +57,7 @@ func learn(r *http.Request, req idp.AuthRequest, c idp.Client) {
 	m.locales, m.client = req.UILocales, c
 }
 
-// brand gives whose the pages of r are: what its client says of itself, else its project.
+// brand returns whose the pages of r are: what its client says of itself, else its project.
 func (a *API) brand(r *http.Request) (b templates.Brand) {
 	c := mannerOf(r).client
 	if c.ProjectID == "" {

@@ -73,7 +73,7 @@ func TestBrand(t *testing.T) {
 	}
 }
 
-// picture gives a logo with a point of a colour, of a file that has more in it.
+// picture returns a logo with a point of a colour, of a file that has more in it.
 func picture(t *testing.T, c color.Color) logo.Logo {
 	t.Helper()
 	p := image.NewNRGBA(image.Rect(0, 0, 60, 20))

@@ -26,7 +26,7 @@ func (w *world) forget(kind string) {
 	must(w.t, err)
 }
 
-// entries gives the values of the session store.
+// entries returns the values of the session store.
 func (w *world) entries() (values []string) {
 	w.t.Helper()
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(w.dir, "sessions.db")+"?_pragma=busy_timeout(5000)")
@@ -58,7 +58,7 @@ func (b *browser) signedIn(c idp.Client) bool {
 	return got.param("code") != ""
 }
 
-// copy gives another browser with the same cookies.
+// copy returns another browser with the same cookies.
 func (b *browser) copy() *browser {
 	b.w.t.Helper()
 	home, err := url.Parse(b.w.url)

@@ -102,7 +102,7 @@ func (a *API) answerConsent(w http.ResponseWriter, r *http.Request) error {
 	return badRequest("error.answer")
 }
 
-// consenting gives the login that answers for a suspended request.
+// consenting returns the login that answers for a suspended request.
 func (a *API) consenting(r *http.Request, c idp.Client, req idp.AuthRequest) (idp.Session, error) {
 	l, err := a.loginsOf(r, c.ProjectID)
 	s, ok := l.answering(req)

@@ -20,7 +20,7 @@ type enrolment struct {
 	sub fabric.Subscriber
 }
 
-// enrolmentOf gives the enrolment of a request. over says that the login
+// enrolmentOf returns the enrolment of a request. over says that the login
 // begins anew: it is not there any more, or it is old, and whoever holds the browser now
 // must not become part of the account.
 func (a *API) enrolmentOf(r *http.Request, req idp.AuthRequest, c idp.Client) (e enrolment, over bool, err error) {

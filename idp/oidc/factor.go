@@ -20,7 +20,7 @@ const (
 	enrolPage  = "/login/enrol"
 )
 
-// lacking gives the page where a login proves what a request needs beside; "" where it
+// lacking returns the page where a login proves what a request needs beside; "" where it
 // is enough.
 func (a *API) lacking(r *http.Request, c idp.Client, req idp.AuthRequest, s idp.Session) (string, error) {
 	need, err := a.Need(r.Context(), c, req)
@@ -56,7 +56,7 @@ type step struct {
 	with string // which factor is asked for
 }
 
-// stepOf gives the step of a request. Where nobody waits, any more, it says
+// stepOf returns the step of a request. Where nobody waits, any more, it says
 // so with over: the login begins anew then.
 func (a *API) stepOf(r *http.Request, req idp.AuthRequest, c idp.Client, with string) (st step, over bool, err error) {
 	st.req, st.c, st.with = req, c, with
@@ -150,7 +150,7 @@ func (a *API) proveFactor(w http.ResponseWriter, r *http.Request) error {
 	return a.finishLogin(w, r, st.c, st.req, amr)
 }
 
-// toldFault gives the sentence of an error that whoever tried is told on the page.
+// toldFault returns the sentence of an error that whoever tried is told on the page.
 func (a *API) toldFault(w http.ResponseWriter, r *http.Request, err error) (sentence string, status int) {
 	p := problem.First(err)
 	switch {
@@ -248,7 +248,7 @@ func (a *API) logInByPasskey(w http.ResponseWriter, r *http.Request) error {
 	return a.entered(w, r, c, req, s)
 }
 
-// subscriberOf gives the subscriber whose passkey was used, if that was found.
+// subscriberOf returns the subscriber whose passkey was used, if that was found.
 func subscriberOf(key factor.Passkey) string {
 	if key.Owner.Kind != factor.Subscriber {
 		return ""

@@ -24,7 +24,7 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// app gives ada an authenticator app, and its secret.
+// app returns ada an authenticator app, and its secret.
 func (w *world) app() string {
 	w.t.Helper()
 	ctx, o := context.Background(), idp.OwnerOf(w.ada.ID)
@@ -35,7 +35,7 @@ func (w *world) app() string {
 	return e.Secret
 }
 
-// passkey gives a subscriber a passkey, and the device that has it.
+// passkey returns a subscriber a passkey, and the device that has it.
 func (w *world) passkey(subscriberID string) *factortest.Authenticator {
 	w.t.Helper()
 	ctx, o := context.Background(), idp.OwnerOf(subscriberID)
@@ -49,7 +49,7 @@ func (w *world) passkey(subscriberID string) *factortest.Authenticator {
 
 var optionsOfPage = regexp.MustCompile(`data-options="([^"]*)"`)
 
-// options gives what a page asks a device.
+// options returns what a page asks a device.
 func (r reply) options(t testing.TB) []byte {
 	t.Helper()
 	m := optionsOfPage.FindStringSubmatch(r.body)
@@ -69,7 +69,7 @@ func (b *browser) form(page reply, path string, pairs ...string) reply {
 	return b.post(path, with(url.Values{"id": {id[1]}}, pairs...))
 }
 
-// proven gives the acr and amr of the ID token of a code.
+// proven returns the acr and amr of the ID token of a code.
 func (w *world) proven(c idp.Client, got reply) (acr string, amr []string) {
 	w.t.Helper()
 	if got.param("code") == "" {
@@ -314,7 +314,7 @@ func TestStepUp(t *testing.T) {
 	}
 }
 
-// appID gives the id of ada's authenticator app, or "".
+// appID returns the id of ada's authenticator app, or "".
 func (w *world) appID() string {
 	all, err := w.idp.Factors.List(context.Background(), idp.OwnerOf(w.ada.ID))
 	must(w.t, err)
@@ -326,7 +326,7 @@ func (w *world) appID() string {
 	return ""
 }
 
-// cookie gives the cookie of the browser's session.
+// cookie returns the cookie of the browser's session.
 func (b *browser) cookie() string {
 	at, err := url.Parse(b.w.url)
 	must(b.w.t, err)

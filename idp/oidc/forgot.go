@@ -144,7 +144,7 @@ func (a *API) passwordSet(w http.ResponseWriter, r *http.Request, l idp.Link, ti
 	return a.write(w, r, page, templates.Options{})
 }
 
-// wayBack gives the way back to the sign-in that a link was asked for in, nil if there is
+// wayBack returns the way back to the sign-in that a link was asked for in, nil if there is
 // none any more.
 func (a *API) wayBack(r *http.Request, l idp.Link) (*templates.Link, error) {
 	if l.Request == "" {

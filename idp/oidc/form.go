@@ -19,7 +19,7 @@ import (
 
 var errForm = pageError(http.StatusForbidden, "error.form-other", "error.form-other-text")
 
-// sign gives the token of forms of a kind, for one login or browser.
+// sign returns the token of forms of a kind, for one login or browser.
 func (a *API) sign(kind, id string) string {
 	key := a.Ring.Derive(kind)
 	mac := hmac.New(sha256.New, key[:])

@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/idp"
 )
 
-// formOf gives the hidden fields of the form of a page that posts to a path.
+// formOf returns the hidden fields of the form of a page that posts to a path.
 func formOf(t *testing.T, page reply, action string) url.Values {
 	t.Helper()
 	_, rest, found := strings.Cut(page.body, `action="`+action+`"`)

@@ -11,7 +11,7 @@ import (
 
 func withIDToken(n *idp.Client) { n.ResponseTypes = []string{"id_token"} }
 
-// implicit gives the parameters of a good request of an ID token alone.
+// implicit returns the parameters of a good request of an ID token alone.
 func implicit(c idp.Client, pairs ...string) url.Values {
 	v := request(c, "response_type", "id_token", "nonce", "n", "code_challenge", "", "code_challenge_method", "", "scope", "openid profile")
 	return with(v, pairs...)

@@ -162,7 +162,7 @@ func (a *API) appName(r *http.Request, c idp.Client, req idp.AuthRequest) string
 	return req.Host()
 }
 
-// formAction gives the scheme that a form's answer redirects to: browsers apply
+// formAction returns the scheme that a form's answer redirects to: browsers apply
 // the policy to redirects too, and the client may redirect further.
 func formAction(redirectURI string) []string {
 	scheme, _, found := strings.Cut(redirectURI, ":")

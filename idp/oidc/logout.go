@@ -65,7 +65,7 @@ func (a *API) endSession(w http.ResponseWriter, r *http.Request) error {
 	return a.loggedOut(w, r, req)
 }
 
-// ends gives the logins of a browser that a request ends. An ID token is no credential:
+// ends returns the logins of a browser that a request ends. An ID token is no credential:
 // apps hand it on, and old ones lie in logs. So it means a login only in the browser that
 // the login was made in, and then all that its subscriber has made there, since that one
 // may have signed in anew after the token was given. sure is false where the person must
@@ -167,7 +167,7 @@ func (a *API) logOut(w http.ResponseWriter, r *http.Request) error {
 	return a.loggedOut(w, r, req)
 }
 
-// home gives where an app lives that people sign in to, as far as its redirect URIs tell:
+// home returns where an app lives that people sign in to, as far as its redirect URIs tell:
 // it begins a sign-in of its own there.
 func home(c idp.Client) string {
 	for _, uri := range c.RedirectURIs {

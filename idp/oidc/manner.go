@@ -30,7 +30,7 @@ func mannered(next http.Handler) http.Handler {
 	})
 }
 
-// mannerOf gives what is learned of r; what is learned without [mannered] is forgotten.
+// mannerOf returns what is learned of r; what is learned without [mannered] is forgotten.
 func mannerOf(r *http.Request) *manner {
 	if m, ok := r.Context().Value(mannerKey{}).(*manner); ok {
 		return m
@@ -38,7 +38,7 @@ func mannerOf(r *http.Request) *manner {
 	return new(manner)
 }
 
-// words gives the language of r: what the app asks for, else what the account has, else
+// words returns the language of r: what the app asks for, else what the account has, else
 // what was chosen in the browser, else what the browser likes.
 func (a *API) words(r *http.Request) *words.Words {
 	m := mannerOf(r)
@@ -54,7 +54,7 @@ func (a *API) view(r *http.Request) templates.View {
 // maxLocales bounds the ui_locales that a page passes on.
 const maxLocales = 200
 
-// formAt gives the address of a form of the page of r: what it answers is in the language
+// formAt returns the address of a form of the page of r: what it answers is in the language
 // that the page was asked for in.
 func formAt(r *http.Request, path string) string {
 	asked := r.URL.Query().Get("ui_locales")
@@ -64,7 +64,7 @@ func formAt(r *http.Request, path string) string {
 	return path + "?ui_locales=" + url.QueryEscape(asked)
 }
 
-// backOf gives the address of the page of r, where that can be had again.
+// backOf returns the address of the page of r, where that can be had again.
 func backOf(r *http.Request) string {
 	if r.Method == http.MethodGet {
 		return r.URL.RequestURI()
@@ -75,7 +75,7 @@ func backOf(r *http.Request) string {
 	return ""
 }
 
-// ownPath gives a path of ours, or "/" for anything else: nothing leads away.
+// ownPath returns a path of ours, or "/" for anything else: nothing leads away.
 func ownPath(raw string) string {
 	u, err := url.Parse(raw)
 	if err != nil || u.Scheme != "" || u.Host != "" || !strings.HasPrefix(u.Path, "/") || strings.HasPrefix(u.Path, "//") || strings.ContainsAny(raw, "\\\r\n\t") {

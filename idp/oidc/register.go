@@ -63,7 +63,7 @@ func (a *API) register(w http.ResponseWriter, r *http.Request) error {
 	return a.write(w, r, registrationSent(a.words(r), a.mailbox), templates.Options{})
 }
 
-// waiting gives the request that a link was asked for in, if this is its browser and it
+// waiting returns the request that a link was asked for in, if this is its browser and it
 // waits still.
 func (a *API) waiting(r *http.Request, l idp.Link) (idp.AuthRequest, idp.Client, error) {
 	req, c, err := a.Resume(r.Context(), l.Request, a.cookies.FlowOf(r))

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// forged gives a JWT that says the same under the same kid, signed by a key of
+// forged returns a JWT that says the same under the same kid, signed by a key of
 // somebody else's.
 func forged(t *testing.T, token string) string {
 	t.Helper()

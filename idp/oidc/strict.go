@@ -198,7 +198,7 @@ func checkForm(r *http.Request, form url.Values) (*op.ClientCredentials, *refusa
 	return readCredentials(r, form)
 }
 
-// readCredentials gives what a client proves itself by. It refuses a header that is not
+// readCredentials returns what a client proves itself by. It refuses a header that is not
 // readable Basic, and credentials given in two ways (RFC 6749, section 2.3).
 func readCredentials(r *http.Request, form url.Values) (*op.ClientCredentials, *refusal) {
 	headers, asserted := r.Header.Values("Authorization"), form.Has("client_assertion") || form.Has("client_assertion_type")

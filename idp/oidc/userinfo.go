@@ -70,7 +70,7 @@ func (a *API) signedUserinfo(w http.ResponseWriter, c idp.Client, claims userCla
 	return nil
 }
 
-// bearer gives the token of the header, or of a form (RFC 6750, sections 2.1 and
+// bearer returns the token of the header, or of a form (RFC 6750, sections 2.1 and
 // 2.2), never of the query.
 func bearer(w http.ResponseWriter, r *http.Request) (string, error) {
 	if raw, ok := web.Bearer(r); ok {

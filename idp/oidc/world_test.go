@@ -195,7 +195,7 @@ func (r reply) json(t testing.TB) map[string]any {
 	return v
 }
 
-// told gives what the client is told: by redirect, in the query or the fragment, or
+// told returns what the client is told: by redirect, in the query or the fragment, or
 // by a form of a page.
 func (r reply) told() url.Values {
 	if r.location == nil {
@@ -214,7 +214,7 @@ func (r reply) told() url.Values {
 	return r.location.Query()
 }
 
-// param gives one thing that the client is told.
+// param returns one thing that the client is told.
 func (r reply) param(name string) string { return r.told().Get(name) }
 
 var hiddenField = regexp.MustCompile(`<input type="hidden" name="([^"]*)" value="([^"]*)">`)
@@ -248,7 +248,7 @@ func (b *browser) post(path string, form url.Values) reply {
 	return b.do(req)
 }
 
-// request gives the parameters of a good authorization request; pairs change
+// request returns the parameters of a good authorization request; pairs change
 // them, "" takes one out.
 func request(c idp.Client, pairs ...string) url.Values {
 	v := url.Values{
@@ -338,7 +338,7 @@ func (w *world) refresh(c idp.Client, token string, pairs ...string) reply {
 	return w.token(append([]string{"grant_type", "refresh_token", "client_id", c.ID, "refresh_token", token}, pairs...)...)
 }
 
-// second gives the provider of another node: it shares the rows, the session store
+// second returns the provider of another node: it shares the rows, the session store
 // and the clock, and has a key ring of its own.
 func (w *world) second() *idp.Provider {
 	w.t.Helper()

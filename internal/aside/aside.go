@@ -47,7 +47,7 @@ func (q *Queue) work() {
 	}
 }
 
-// next gives what is to be done after what has the key of done.
+// next returns what is to be done after what has the key of done.
 func (q *Queue) next(done string) (job, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

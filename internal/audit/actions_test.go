@@ -89,7 +89,7 @@ func calledOf(call *ast.CallExpr) string {
 	return ""
 }
 
-// texts gives what an argument may be: a text, or a variable that its function sets to texts
+// texts returns what an argument may be: a text, or a variable that its function sets to texts
 // alone.
 func texts(arg ast.Expr, fn *ast.FuncDecl) (all []string) {
 	if lit, ok := arg.(*ast.BasicLit); ok {

@@ -24,7 +24,7 @@ func NewKey(master []byte) (*Key, error) {
 	return &Key{sync.Pool{New: func() any { return hmac.New(sha256.New, secret) }}}, nil
 }
 
-// Hash gives the hash of an event behind another, "" for the first of its lane. detail is
+// Hash returns the hash of an event behind another, "" for the first of its lane. detail is
 // its DetailText.
 func (k *Key) Hash(e Event, detail, before string) string {
 	b := make([]byte, 0, 512)
@@ -58,7 +58,7 @@ type Head struct {
 	PrunedMac  string
 }
 
-// Mac gives the code of the end of a lane, and of where it begins after it was pruned.
+// Mac returns the code of the end of a lane, and of where it begins after it was pruned.
 func (k *Key) Mac(what string, lane int, seq int64, hash string) string {
 	b := make([]byte, 0, 128)
 	b = text(b, what)
@@ -94,7 +94,7 @@ func (h Head) Bare() bool {
 // Begun reports whether the lane says how it began.
 func (h Head) Begun() bool { return h.PrunedSeq == 0 && h.PrunedHash != "" }
 
-// Bind gives the code by which a key of the ring belongs to the beginning of a trail.
+// Bind returns the code by which a key of the ring belongs to the beginning of a trail.
 func (k *Key) Bind(kid, beginning string) string {
 	b := make([]byte, 0, 128)
 	return k.sum(text(text(text(b, boundKey), kid), beginning))
@@ -103,7 +103,7 @@ func (k *Key) Bind(kid, beginning string) string {
 // Binds reports whether a code is that of Bind.
 func (k *Key) Binds(kid, beginning, code string) bool { return same(code, k.Bind(kid, beginning)) }
 
-// Behind gives what the next event of a lane is chained to. Where somebody else has written
+// Behind returns what the next event of a lane is chained to. Where somebody else has written
 // the end of the lane it is nothing that fits there, so that the chain stays broken.
 func (k *Key) Behind(h Head) string {
 	if k.Ends(h) {

@@ -11,7 +11,7 @@ var CSVHeader = []string{
 	"id", "at", "project_id", "action", "outcome", "actor_kind", "actor_id", "target_kind", "target_id", "address", "request_id", "detail", "lane", "seq", "hash",
 }
 
-// CSV gives an event as the cells of a row, of which no spreadsheet takes one for a
+// CSV returns an event as the cells of a row, of which no spreadsheet takes one for a
 // formula.
 func (e Event) CSV() []string {
 	row := []string{

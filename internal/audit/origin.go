@@ -17,12 +17,12 @@ type Origin struct {
 
 type originKey struct{}
 
-// With gives the context of an origin.
+// With returns the context of an origin.
 func With(ctx context.Context, o *Origin) context.Context {
 	return context.WithValue(ctx, originKey{}, o)
 }
 
-// From gives the origin of a context: that of the server itself where there is none.
+// From returns the origin of a context: that of the server itself where there is none.
 func From(ctx context.Context) Origin {
 	if o, ok := ctx.Value(originKey{}).(*Origin); ok {
 		return *o
@@ -51,7 +51,7 @@ func (o Origin) Facts(at time.Time) map[string]string {
 	return facts
 }
 
-// Because gives a context in which changes are made for a reason, such as that a refresh
+// Because returns a context in which changes are made for a reason, such as that a refresh
 // token came twice.
 func Because(ctx context.Context, reason string) context.Context {
 	o := From(ctx)

@@ -80,7 +80,7 @@ func (v *Verifier) Next(e Event) error {
 	return nil
 }
 
-// At gives how far the walk has come.
+// At returns how far the walk has come.
 func (v *Verifier) At() Head { return Head{Lane: v.head.Lane, Seq: v.seq, Hash: v.hash} }
 
 // End ends the walk: the events must have gone as far as the lane did when it began, and no

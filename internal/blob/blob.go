@@ -77,7 +77,7 @@ func (d *Dir) Probe() error {
 	return nil
 }
 
-// Open gives the bytes of a key as an *os.File. An absent key is an
+// Open returns the bytes of a key as an *os.File. An absent key is an
 // fs.ErrNotExist.
 func (d *Dir) Open(key string) (io.ReadSeekCloser, error) {
 	name, err := nameOf(key)
@@ -93,7 +93,7 @@ func (d *Dir) Open(key string) (io.ReadSeekCloser, error) {
 	return f, nil
 }
 
-// ReadPart gives a part of a key. An absent one is an fs.ErrNotExist.
+// ReadPart returns a part of a key. An absent one is an fs.ErrNotExist.
 func (d *Dir) ReadPart(key, part string) ([]byte, error) {
 	name, err := partOf(key, part)
 	if err != nil {
@@ -132,11 +132,11 @@ func (d *Dir) remove(name string) error {
 	return nil
 }
 
-// Name gives the file of a key within its directory, for a server that sends files
+// Name returns the file of a key within its directory, for a server that sends files
 // itself.
 func Name(key string) string { return path.Join(key[:prefix], key) }
 
-// nameOf gives the file of a key.
+// nameOf returns the file of a key.
 func nameOf(key string) (string, error) {
 	if u, err := uuid.Parse(key); err != nil || u.String() != key {
 		return "", fmt.Errorf("opening blob: %q is not a key: %w", key, fs.ErrNotExist)
@@ -150,7 +150,7 @@ func folderOf(key string) string { return key[:prefix] }
 // only.
 const partMark = "."
 
-// partOf gives the file of a part.
+// partOf returns the file of a part.
 func partOf(key, part string) (string, error) {
 	name, err := nameOf(key)
 	if err != nil {
@@ -162,7 +162,7 @@ func partOf(key, part string) (string, error) {
 	return name + partMark + part, nil
 }
 
-// keyOf gives the key that a file of a folder belongs to; ok is false where it is
+// keyOf returns the key that a file of a folder belongs to; ok is false where it is
 // none of ours.
 func keyOf(folder, file string) (key string, ok bool) {
 	key, part, isPart := strings.Cut(file, partMark)

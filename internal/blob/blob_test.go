@@ -38,7 +38,7 @@ func newKey(t *testing.T) string {
 	return key.String()
 }
 
-// files gives every file below a directory.
+// files returns every file below a directory.
 func files(t *testing.T, path string) (found []string) {
 	t.Helper()
 	err := filepath.WalkDir(path, func(name string, e fs.DirEntry, err error) error {

@@ -19,7 +19,7 @@ func (d *Dir) Put(key string, write func(f *os.File) (parts map[string][]byte, e
 		return err
 	}
 	w := writing{dir: d, key: key}
-	// Closing gives up the locks: only after the row is there, or the files are gone.
+	// Closing returns up the locks: only after the row is there, or the files are gone.
 	defer w.close()
 	if err := w.settle(write); err != nil {
 		return errors.Join(unavailable(err), w.remove())

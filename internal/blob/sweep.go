@@ -14,7 +14,7 @@ import (
 // chunk is how many files a sweep asks about at once.
 const chunk = 1000
 
-// InUse gives the keys from first to last, both included, that a row owns.
+// InUse returns the keys from first to last, both included, that a row owns.
 type InUse = func(ctx context.Context, first, last string) ([]string, error)
 
 // Sweep deletes what nobody owns: files that a killed process was writing, and
@@ -47,7 +47,7 @@ func (d *Dir) Sweep(ctx context.Context, inUse InUse) error {
 	return errors.Join(errs...)
 }
 
-// list gives the names in a folder, sorted.
+// list returns the names in a folder, sorted.
 func (d *Dir) list(folder string) ([]string, error) {
 	dir, err := d.root.Open(folder)
 	if err != nil {

@@ -23,7 +23,7 @@ type conn struct {
 	bad    bool
 }
 
-// connector gives a func that makes connections.
+// connector returns a func that makes connections.
 func connector(config *pgx.ConnConfig) func(context.Context) (*conn, error) {
 	return func(ctx context.Context) (*conn, error) {
 		c, err := pgx.ConnectConfig(ctx, config)

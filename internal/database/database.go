@@ -80,7 +80,7 @@ type DB interface {
 	// Ping reports whether the database answers.
 	Ping(ctx context.Context) error
 
-	// Read gives a Tx for queries that change nothing, each by itself.
+	// Read returns a Tx for queries that change nothing, each by itself.
 	Read() Tx
 
 	// Watch is Read for the few small queries that must be answered however busy the
@@ -96,7 +96,7 @@ type DB interface {
 	// needs no transaction: an error of do undoes nothing.
 	Once(ctx context.Context, do func(Tx) error) error
 
-	// Clock gives the time that the database's machine has.
+	// Clock returns the time that the database's machine has.
 	Clock(ctx context.Context) (time.Time, error)
 
 	// Stats tells how busy the database is.
@@ -121,7 +121,7 @@ type Tx interface {
 	// the commit. Where it fails, so does that.
 	Later(ctx context.Context, query string, args ...any) error
 
-	// Recall gives what the change before this one has left with Remember, in this
+	// Recall returns what the change before this one has left with Remember, in this
 	// process: nil where there is none, or it was undone. Another process may have
 	// written since.
 	Recall() any

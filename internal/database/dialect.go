@@ -31,7 +31,7 @@ func (d Dialect) Schema(ddl string) string {
 	return ddl
 }
 
-// Schemas gives a directory whose files are written in the dialect.
+// Schemas returns a directory whose files are written in the dialect.
 func (d Dialect) Schemas(dir fs.FS) fs.FS { return schemas{dir, d} }
 
 type schemas struct {
@@ -74,7 +74,7 @@ func (d Dialect) HasTable(ctx context.Context, db *sql.DB, name string) (there b
 	return n > 0, nil
 }
 
-// Rename gives a table another name.
+// Rename returns a table another name.
 func (d Dialect) Rename(ctx context.Context, db *sql.DB, from, to string) error {
 	if _, err := db.ExecContext(ctx, `ALTER TABLE `+from+` RENAME TO `+to); err != nil {
 		return fmt.Errorf("renaming table %s: %w", from, err)

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// writerOf gives a process that is writing to an SQLite file for as long as one
+// writerOf returns a process that is writing to an SQLite file for as long as one
 // looks, half a second; 0 for none, and where the system does not tell. It opens
 // nothing: see opened.
 func writerOf(ctx context.Context, name string) (pid int) {
@@ -28,7 +28,7 @@ func writerOf(ctx context.Context, name string) (pid int) {
 	return pid
 }
 
-// lockedBy gives the process that has locked a byte of a file for itself (proc(5),
+// lockedBy returns the process that has locked a byte of a file for itself (proc(5),
 // /proc/locks).
 func lockedBy(name string, at int) (pid int) {
 	info, err := os.Stat(name)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// abandoned gives the files of a database as a process leaves them that is killed
+// abandoned returns the files of a database as a process leaves them that is killed
 // after some changes. Where moved, the log has been moved into the file as far as a
 // reader let it.
 func abandoned(t *testing.T, moved bool) string {

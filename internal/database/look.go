@@ -107,7 +107,7 @@ func lookThrough(ctx context.Context, name string, c Config) (whole bool, err er
 	return check(ctx, db, name, c)
 }
 
-// unchanging gives the parameters that keep SQLite from making files: whoever only
+// unchanging returns the parameters that keep SQLite from making files: whoever only
 // reads would make a log and its index where there are none. With an index there is
 // somebody who may write, and whose locks count.
 func unchanging(name string) string {

@@ -17,7 +17,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// closed gives a file with some rows, that nobody has open.
+// closed returns a file with some rows, that nobody has open.
 func closed(t *testing.T) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "a.db")

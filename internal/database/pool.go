@@ -43,7 +43,7 @@ func newPool(max int, patience time.Duration, connect func(context.Context) (*co
 	return &pool{max: max, patience: patience, connect: connect, emptied: make(chan struct{})}
 }
 
-// get gives a connection, which is to be put back.
+// get returns a connection, which is to be put back.
 func (p *pool) get(ctx context.Context) (*conn, error) {
 	for {
 		c, turn, err := p.take()
@@ -59,7 +59,7 @@ func (p *pool) get(ctx context.Context) (*conn, error) {
 	}
 }
 
-// take gives an idle connection, or a turn to wait for.
+// take returns an idle connection, or a turn to wait for.
 func (p *pool) take() (*conn, chan given, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -87,7 +87,7 @@ func shown(config *pgx.ConnConfig) string {
 	return (&url.URL{Scheme: "postgres", User: url.User(config.User), Host: host(config), Path: "/" + config.Database}).String()
 }
 
-// host gives the hosts of a server.
+// host returns the hosts of a server.
 func host(config *pgx.ConnConfig) string {
 	hosts := []string{net.JoinHostPort(config.Host, strconv.Itoa(int(config.Port)))}
 	for _, f := range config.Fallbacks {
@@ -129,7 +129,7 @@ func refusal(config *pgx.ConnConfig, err error) *Unfit {
 	return &Unfit{fmt.Sprintf("%s answers: %s (%s)", at, e.Message, e.Code), "look into its log"}
 }
 
-// reason gives what is at the bottom of an error of connecting: of each address that
+// reason returns what is at the bottom of an error of connecting: of each address that
 // was tried, and once where they all say the same.
 func reason(err error) string {
 	var all []string

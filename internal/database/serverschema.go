@@ -36,7 +36,7 @@ func prepareServer(ctx context.Context, config *pgx.ConnConfig, c Config) error 
 	return err
 }
 
-// oneConnection gives a pool of one connection, which is not replaced when it is
+// oneConnection returns a pool of one connection, which is not replaced when it is
 // lost: its lock is lost with it. A migration may take its time.
 func oneConnection(config *pgx.ConnConfig) *sql.DB {
 	config = config.Copy()

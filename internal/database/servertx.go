@@ -88,7 +88,7 @@ func (t *serverTx) Later(ctx context.Context, query string, args ...any) error {
 	return nil
 }
 
-// Recall gives nothing: other nodes write, too.
+// Recall returns nothing: other nodes write, too.
 func (t *serverTx) Recall() any { return nil }
 
 // Remember runs last.

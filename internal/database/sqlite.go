@@ -16,7 +16,7 @@ import (
 	_ "modernc.org/sqlite" // the driver
 )
 
-// path gives the file that a URL of the form sqlite:FILE names.
+// path returns the file that a URL of the form sqlite:FILE names.
 func path(raw, dir string) (string, error) {
 	file, ok := strings.CutPrefix(raw, "sqlite:")
 	if !ok || file == "" {
@@ -111,7 +111,7 @@ func (d *file) openReads(ctx context.Context, dsn string) (err error) {
 	return d.reads.PingContext(ctx)
 }
 
-// address gives a file as the driver takes it, with parameters.
+// address returns a file as the driver takes it, with parameters.
 func address(name, parameters string) string {
 	return "file:" + (&url.URL{Path: name}).EscapedPath() + "?" + parameters
 }
@@ -142,7 +142,7 @@ func (d *file) explain(err error) error {
 	return explain(err)
 }
 
-// Clock gives the time of this machine, which is the file's.
+// Clock returns the time of this machine, which is the file's.
 func (d *file) Clock(context.Context) (time.Time, error) { return time.Now(), nil }
 
 func (d *file) Close() (err error) {

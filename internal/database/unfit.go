@@ -79,7 +79,7 @@ func diagnose(name string, sync Sync, err error) error {
 	return damage(name, sync, err)
 }
 
-// codeOf gives the primary code of an error of SQLite, and its text; -1 for others.
+// codeOf returns the primary code of an error of SQLite, and its text; -1 for others.
 func codeOf(err error) (code int, text string) {
 	var e *sqlite.Error
 	if !errors.As(err, &e) {

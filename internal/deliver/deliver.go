@@ -43,7 +43,7 @@ type Job struct {
 	Queued   time.Time // since when it waits; anew where it was asked for again
 }
 
-// Write gives the body and header of an attempt at a job.
+// Write returns the body and header of an attempt at a job.
 type Write func(ctx context.Context, j Job) (body []byte, h http.Header, err error)
 
 // A State is what became of a job.
@@ -70,7 +70,7 @@ type Result struct {
 
 // A Queue keeps jobs, for all nodes. All methods may be called at once.
 type Queue interface {
-	// DueReceivers gives ids of those that have a job which is due, do not rest and
+	// DueReceivers returns ids of those that have a job which is due, do not rest and
 	// are held by nobody: first those of projects of which the fewest are held, so that
 	// none takes all hands for itself, and of these those that were held longest ago.
 	DueReceivers(ctx context.Context, now time.Time, most int) ([]string, error)
@@ -78,7 +78,7 @@ type Queue interface {
 	// another holds, or that is gone or switched off, is problem.Conflict. Who holds it
 	// already holds on.
 	HoldReceiver(ctx context.Context, id, holder string, now, until time.Time) (Receiver, error)
-	// DueJobs gives jobs of a receiver that are due, the oldest first.
+	// DueJobs returns jobs of a receiver that are due, the oldest first.
 	DueJobs(ctx context.Context, receiverID string, now time.Time, most int) ([]Job, error)
 	// Settle writes what an attempt came to. A job that waits no more stays as it is, and
 	// so does one that was queued anew since.
@@ -88,7 +88,7 @@ type Queue interface {
 	ReleaseReceiver(ctx context.Context, id, holder string, now time.Time, failures int, rests time.Time) error
 	// Backlog tells how many jobs wait, and since when the oldest does: zero if none.
 	Backlog(ctx context.Context) (n int, oldest time.Time, err error)
-	// Clock gives the time that the queue has, for all nodes.
+	// Clock returns the time that the queue has, for all nodes.
 	Clock(ctx context.Context) (time.Time, error)
 }
 
@@ -97,7 +97,7 @@ type Config struct {
 	Queue  Queue
 	Client *http.Client // that follows no redirects, and dials nothing that it must not
 
-	// Writer gives what writes to a receiver, as long as its turn lasts.
+	// Writer returns what writes to a receiver, as long as its turn lasts.
 	Writer func(ctx context.Context, r Receiver) (Write, error)
 
 	// Verdict says what an answer's status makes of a job: Pending is another attempt,
@@ -163,7 +163,7 @@ func New(c Config) *Deliverer {
 	}
 }
 
-// now gives the time of the queue, about.
+// now returns the time of the queue, about.
 func (d *Deliverer) now() time.Time {
 	if d.c.Now != nil {
 		return d.c.Now()

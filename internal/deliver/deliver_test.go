@@ -103,7 +103,7 @@ func (w *world) happen(n int) {
 	}
 }
 
-// deliveries gives those of a webhook, the oldest first.
+// deliveries returns those of a webhook, the oldest first.
 func (w *world) deliveries(hook fabric.Webhook) []fabric.Delivery {
 	w.t.Helper()
 	p, err := w.rows.ListDeliveries(w.t.Context(), hook.ID, "", page.Query{Size: page.MaxSize})

@@ -23,7 +23,7 @@ const (
 	longestRest = 10 * time.Minute
 )
 
-// rest gives how long a receiver rests after failures in a row.
+// rest returns how long a receiver rests after failures in a row.
 func rest(failures int) time.Duration {
 	if failures < restAfter {
 		return 0
@@ -31,7 +31,7 @@ func rest(failures int) time.Duration {
 	return min(firstRest<<min(failures-restAfter, 10), longestRest)
 }
 
-// delay gives how long to wait after an attempt, the first being 1, of which there
+// delay returns how long to wait after an attempt, the first being 1, of which there
 // were so many: a fifth more or less, so that bodies which failed together do not come
 // back together. ok is false after the last.
 func delay(attempts int, asked time.Duration) (d time.Duration, ok bool) {

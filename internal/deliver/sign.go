@@ -16,7 +16,7 @@ const (
 	SHA256Header = "X-Signalwire-SHA256-Signature"
 )
 
-// Signed gives a Writer of JSON bodies, as they are in their jobs, signed under the
+// Signed returns a Writer of JSON bodies, as they are in their jobs, signed under the
 // key of the receiver's project.
 func Signed(key func(ctx context.Context, projectID string) (string, error)) func(context.Context, Receiver) (Write, error) {
 	return func(ctx context.Context, r Receiver) (Write, error) {
@@ -31,7 +31,7 @@ func Signed(key func(ctx context.Context, projectID string) (string, error)) fun
 	}
 }
 
-// Signature gives the headers by which a receiver knows that a JSON body is from
+// Signature returns the headers by which a receiver knows that a JSON body is from
 // who has the key: HMACs over the URL, as it is configured, and the body.
 func Signature(key, url string, body []byte) http.Header {
 	return http.Header{SHA1Header: {mac(sha1.New, key, url, body)}, SHA256Header: {mac(sha256.New, key, url, body)}}

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// resolver gives one whose names lead where answer says, told by a DNS server of our
+// resolver returns one whose names lead where answer says, told by a DNS server of our
 // own.
 func resolver(t *testing.T, answer func(name string) net.IP) *net.Resolver {
 	t.Helper()

@@ -39,7 +39,7 @@ func (p Policy) allows(host string) bool {
 	})
 }
 
-// bare gives a name without the dot of the root, and an address without brackets.
+// bare returns a name without the dot of the root, and an address without brackets.
 func bare(host string) string {
 	return strings.TrimSuffix(strings.Trim(host, "[]"), ".")
 }
@@ -84,7 +84,7 @@ func judge(address string, allowed bool) error {
 // services, which could be made to read what is sent.
 func isPlainPort(port uint16) bool { return port == 80 || port == 443 || port >= 1024 }
 
-// Client gives a client that dials as the policy says. It follows no redirect, and
+// Client returns a client that dials as the policy says. It follows no redirect, and
 // keeps few connections for a short time.
 func (p Policy) Client() *http.Client {
 	return &http.Client{

@@ -17,7 +17,7 @@ import (
 // fetchTimeout is how long a document may take, with all of its body.
 const fetchTimeout = 5 * time.Second
 
-// Fetcher gives what gets a document of at most limit bytes from a URL. Its errors
+// Fetcher returns what gets a document of at most limit bytes from a URL. Its errors
 // may be told: they have no address in them.
 func (p Policy) Fetcher() func(ctx context.Context, url string, limit int64) ([]byte, error) {
 	client := p.Client()

@@ -46,7 +46,7 @@ func (o Owner) String() string { return string(o.Kind) + ":" + o.ID }
 // given ErrNotFirst where the owner has a passkey or an authenticator app: of many who do
 // so at once one gets no error.
 type Store interface {
-	// CreatePasskey gives problem.Conflict if the credential is there already, whosever
+	// CreatePasskey returns problem.Conflict if the credential is there already, whosever
 	// it is, and problem.NotFound if the owner is not.
 	CreatePasskey(ctx context.Context, p Passkey, first bool) error
 	// FindPasskey finds the passkey that has a credential id.
@@ -58,7 +58,7 @@ type Store interface {
 	UsePasskey(ctx context.Context, p Passkey, old uint32) error
 	DeletePasskey(ctx context.Context, o Owner, id string) error
 
-	// CreateTOTP gives problem.Conflict if the owner has an authenticator app already.
+	// CreateTOTP returns problem.Conflict if the owner has an authenticator app already.
 	CreateTOTP(ctx context.Context, t TOTP, first bool) error
 	FindTOTP(ctx context.Context, o Owner) (TOTP, error)
 	// UseTOTP writes the step of a code that was given, if it is after all that were;
@@ -70,7 +70,7 @@ type Store interface {
 	ReplaceRecoveryCodes(ctx context.Context, o Owner, hashes []string, at time.Time) error
 	// TakeRecoveryCode deletes a code: of many callers one gets no error.
 	TakeRecoveryCode(ctx context.Context, o Owner, hash string) error
-	// FindRecoveryCodes gives those that are left.
+	// FindRecoveryCodes returns those that are left.
 	FindRecoveryCodes(ctx context.Context, o Owner) (RecoveryCodes, error)
 
 	// HasFactors tells what an owner has in one reading.
@@ -134,7 +134,7 @@ func New(c Config) (*Factors, error) {
 // Passkeys reports whether there can be passkeys: an address such as 127.0.0.1 has none.
 func (f *Factors) Passkeys() bool { return f.web != nil }
 
-// now gives the time to the microsecond, as rows keep it.
+// now returns the time to the microsecond, as rows keep it.
 func (f *Factors) now() time.Time { return f.c.Now().UTC().Truncate(time.Microsecond) }
 
 // Has tells which factors an owner has.
@@ -193,7 +193,7 @@ func guessKey(o Owner, at Place) session.Key {
 	return session.Key{Kind: "factor_guess", ID: session.Digest(o.String() + " " + string(at))}
 }
 
-// conflict gives another error where a store says Conflict.
+// conflict returns another error where a store says Conflict.
 func conflict(err, instead error) error {
 	if errors.Is(err, problem.Conflict) {
 		return instead

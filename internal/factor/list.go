@@ -26,7 +26,7 @@ type Factor struct {
 	Used     time.Time // zero if it never was
 }
 
-// List gives what an owner has: passkeys by their age, the authenticator app, recovery
+// List returns what an owner has: passkeys by their age, the authenticator app, recovery
 // codes.
 func (f *Factors) List(ctx context.Context, o Owner) ([]Factor, error) {
 	passkeys, err := f.c.Store.ListPasskeys(ctx, o)
@@ -54,7 +54,7 @@ func (f *Factors) List(ctx context.Context, o Owner) ([]Factor, error) {
 	return all, nil
 }
 
-// Rename gives a passkey another name.
+// Rename returns a passkey another name.
 func (f *Factors) Rename(ctx context.Context, o Owner, id, name string) error {
 	return f.c.Store.RenamePasskey(ctx, o, id, PasskeyName(name))
 }

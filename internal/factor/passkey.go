@@ -32,7 +32,7 @@ type Passkey struct {
 	Used       time.Time // zero if it never was
 }
 
-// AMR gives what a login by the passkey alone was proven by (RFC 8176): possession of a
+// AMR returns what a login by the passkey alone was proven by (RFC 8176): possession of a
 // key that is in a device, or in a provider's software, to somebody present whom the
 // device has verified. That is two factors.
 func (p Passkey) AMR() []string {
@@ -62,7 +62,7 @@ func (u user) WebAuthnName() string                       { return u.name }
 func (u user) WebAuthnDisplayName() string                { return u.shown }
 func (u user) WebAuthnCredentials() []webauthn.Credential { return u.credentials }
 
-// BeginPasskey gives the options by which a browser makes a passkey, as JSON. The flow
+// BeginPasskey returns the options by which a browser makes a passkey, as JSON. The flow
 // is what it must end in; name and shown are how the passkey is called on the device.
 func (f *Factors) BeginPasskey(ctx context.Context, o Owner, flow, name, shown string) ([]byte, error) {
 	if f.web == nil {
@@ -118,7 +118,7 @@ func (f *Factors) CreatePasskey(ctx context.Context, o Owner, first bool, flow, 
 	return p, nil
 }
 
-// PasskeyName gives a name that is short and not empty.
+// PasskeyName returns a name that is short and not empty.
 func PasskeyName(name string) string {
 	name = strings.TrimSpace(strings.ToValidUTF8(name, ""))
 	if name == "" {
@@ -131,7 +131,7 @@ func PasskeyName(name string) string {
 	return name
 }
 
-// BeginLogin gives the options by which a browser uses a passkey, as JSON: one of the
+// BeginLogin returns the options by which a browser uses a passkey, as JSON: one of the
 // owner, or of anybody where there is none. The flow is the login that it is for.
 func (f *Factors) BeginLogin(ctx context.Context, flow string, o *Owner) ([]byte, error) {
 	if f.web == nil {
@@ -213,7 +213,7 @@ func (p *Passkey) record(c webauthn.Credential) (err error) {
 	return nil
 }
 
-// user gives an owner with its passkeys.
+// user returns an owner with its passkeys.
 func (f *Factors) user(ctx context.Context, o Owner) (user, error) {
 	all, err := f.c.Store.ListPasskeys(ctx, o)
 	if err != nil {
@@ -252,7 +252,7 @@ func (f *Factors) keep(ctx context.Context, key session.Key, data *webauthn.Sess
 	return text, nil
 }
 
-// take gives the ceremony of a flow: of many answers, one gets it.
+// take returns the ceremony of a flow: of many answers, one gets it.
 func (f *Factors) take(ctx context.Context, key session.Key, answer []byte) (data webauthn.SessionData, err error) {
 	if f.web == nil {
 		return data, ErrNone

@@ -22,7 +22,7 @@ type RecoveryCodes struct {
 	Created time.Time
 }
 
-// NewCodes gives an owner new recovery codes in place of all that it had. They are
+// NewCodes returns an owner new recovery codes in place of all that it had. They are
 // nowhere else: only what cannot be turned back is kept.
 func (f *Factors) NewCodes(ctx context.Context, o Owner) ([]string, error) {
 	codes, hashes := make([]string, CodeCount), make([]string, CodeCount)
@@ -66,7 +66,7 @@ func (f *Factors) UseCode(ctx context.Context, o Owner, at Place, code string) e
 	return err
 }
 
-// hashCode gives what is kept of a code. It has 50 bits, which a thief of the rows
+// hashCode returns what is kept of a code. It has 50 bits, which a thief of the rows
 // could try one by one; not without the master key.
 func (f *Factors) hashCode(o Owner, code string) string {
 	key := f.c.Ring.Derive("recovery codes")

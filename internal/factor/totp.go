@@ -85,7 +85,7 @@ func (f *Factors) BeginTOTP(ctx context.Context, o Owner, flow, issuer, account 
 	return Enrolment{Secret: key.Secret(), URL: key.URL(), PNG: body.Bytes()}, nil
 }
 
-// DataURL gives the QR code as the source of a picture.
+// DataURL returns the QR code as the source of a picture.
 func (e Enrolment) DataURL() string {
 	return "data:image/png;base64," + base64.StdEncoding.EncodeToString(e.PNG)
 }
@@ -178,7 +178,7 @@ func (f *Factors) CheckTOTP(ctx context.Context, o Owner, at Place, code string)
 	return nil
 }
 
-// step gives the step that a code is of, if that is about now and after the last.
+// step returns the step that a code is of, if that is about now and after the last.
 func (f *Factors) step(t TOTP, code string) (int64, error) {
 	secret, err := f.c.Ring.OpenSecret(totpName(t.Owner), t.Sealed)
 	if err != nil {

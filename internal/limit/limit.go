@@ -40,7 +40,7 @@ const (
 // Burst, holds nobody.
 type Rates map[Name]session.Rate
 
-// Of gives a rate of so many in a time, all at once or one after the other.
+// Of returns a rate of so many in a time, all at once or one after the other.
 func Of(n int, in time.Duration) session.Rate {
 	if n <= 0 {
 		return session.Rate{}
@@ -86,14 +86,14 @@ func (l *Limiter) Take(ctx context.Context, name Name, who string) error {
 	return refused(l.ask(ctx, keyOf(name, who), rate, 1))
 }
 
-// Return gives back what Take took: it did not count after all.
+// Return returns back what Take took: it did not count after all.
 func (l *Limiter) Return(ctx context.Context, name Name, who string) {
 	if rate, ok := l.rate(name); ok {
 		_, _ = l.ask(context.WithoutCancel(ctx), keyOf(name, who), rate, -1) // at worst it counts
 	}
 }
 
-// Reset gives back all that was ever taken.
+// Reset returns back all that was ever taken.
 func (l *Limiter) Reset(ctx context.Context, name Name, who string) error {
 	if l == nil {
 		return nil
@@ -119,7 +119,7 @@ func (l *Limiter) TakeAll(ctx context.Context, counts []Count) (over Count, err 
 	return Count{}, nil
 }
 
-// ReturnAll gives back what TakeAll took.
+// ReturnAll returns back what TakeAll took.
 func (l *Limiter) ReturnAll(ctx context.Context, counts []Count) {
 	for _, c := range counts {
 		l.Return(ctx, c.Name, c.Who)

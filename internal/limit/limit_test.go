@@ -14,7 +14,7 @@ import (
 	"github.com/selvage/selvage/internal/session/sql"
 )
 
-// open gives a store whose time stands still: nothing is given back, however long a test takes.
+// open returns a store whose time stands still: nothing is given back, however long a test takes.
 func open(t *testing.T) *sql.Store {
 	t.Helper()
 	now := time.Now()

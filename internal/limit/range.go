@@ -13,7 +13,7 @@ import (
 // one may do.
 const Wide = 5
 
-// ofRange gives the range of a network as it is counted by a limit, and what the networks of
+// ofRange returns the range of a network as it is counted by a limit, and what the networks of
 // one may do together; ok is false where the limit is off, or the network is its own range.
 func (l *Limiter) ofRange(name Name, network string) (who string, rate session.Rate, ok bool) {
 	wide := Range(network)
@@ -56,7 +56,7 @@ func (l *Limiter) PassNetwork(ctx context.Context, name Name, network string) er
 	return err
 }
 
-// Range gives what whoever has a network may have more of: of an IPv6 /64 its /48, which
+// Range returns what whoever has a network may have more of: of an IPv6 /64 its /48, which
 // providers give away whole, of an IPv4 address its /24. What is no network is a range of
 // its own.
 func Range(network string) string {

@@ -56,7 +56,7 @@ func (l *Limiter) pass(ctx context.Context, name Name, who string, rate session.
 	return refused(wait, err)
 }
 
-// Unpass gives back what Pass took: it did not count after all.
+// Unpass returns back what Pass took: it did not count after all.
 func (l *Limiter) Unpass(name Name, who string) {
 	if _, ok := l.rate(name); ok {
 		l.keep(l.caller(name, who), 1, 0)

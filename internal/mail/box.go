@@ -123,7 +123,7 @@ func (b *Box) list(ctx context.Context, item Item) error {
 	return errors.New("keeping mail: others were faster each time")
 }
 
-// List gives what is kept, the newest first.
+// List returns what is kept, the newest first.
 func (b *Box) List(ctx context.Context) ([]Item, error) {
 	var items []Item
 	_, err := b.get(ctx, boxIndex, &items)
@@ -133,7 +133,7 @@ func (b *Box) List(ctx context.Context) ([]Item, error) {
 	return items, err
 }
 
-// Find gives the message of an item's key.
+// Find returns the message of an item's key.
 func (b *Box) Find(ctx context.Context, key string) (m Message, err error) {
 	if raw, bad := base64.RawURLEncoding.DecodeString(key); bad != nil || len(raw) != sha256.Size {
 		return m, problem.NoSuch("mail")

@@ -88,7 +88,7 @@ type Backlog struct {
 
 // A Queue keeps letters, for all nodes. All methods may be called at once.
 type Queue interface {
-	// TakeLetters gives letters that are due, the oldest first, each to one caller
+	// TakeLetters returns letters that are due, the oldest first, each to one caller
 	// alone until the lease ends, and counts an attempt.
 	TakeLetters(ctx context.Context, now, lease time.Time, most int) ([]Letter, error)
 	// SettleLetter writes what an attempt came to; a letter that waits no more stays as

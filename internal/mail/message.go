@@ -91,7 +91,7 @@ func (d Draft) write(id string, from Sender) (Message, error) {
 	return m, nil
 }
 
-// Lines gives a paragraph's lines.
+// Lines returns a paragraph's lines.
 func (s sheet) Lines(paragraph string) []string { return strings.Split(paragraph, "\n") }
 
 // oneLine makes one line of what others chose: what would begin another header, or
@@ -112,7 +112,7 @@ var colorSyntax = regexp.MustCompile(`^#[0-9a-f]{6}$`)
 // hexadecimal digits.
 func IsColor(s string) bool { return colorSyntax.MatchString(s) }
 
-// inkOn gives black or white, whichever is read better on a colour (WCAG 2.2,
+// inkOn returns black or white, whichever is read better on a colour (WCAG 2.2,
 // relative luminance, about).
 func inkOn(color string) string {
 	rgb, err := strconv.ParseUint(color[1:], 16, 32)

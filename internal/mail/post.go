@@ -45,7 +45,7 @@ var delays = [...]time.Duration{
 	5 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, 30 * time.Minute, time.Hour, 3 * time.Hour, 6 * time.Hour, 12 * time.Hour,
 }
 
-// delay gives how long to wait after so many attempts, a fifth more or less; ok is
+// delay returns how long to wait after so many attempts, a fifth more or less; ok is
 // false after the last.
 func delay(attempts int) (d time.Duration, ok bool) {
 	if attempts > len(delays) {

@@ -23,7 +23,7 @@ type SMTP struct{ Server Server }
 
 var _ Transport = SMTP{}
 
-// Send gives a message to the server.
+// Send returns a message to the server.
 func (s SMTP) Send(ctx context.Context, m Message) error {
 	msg, err := m.build()
 	if err != nil {

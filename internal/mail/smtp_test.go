@@ -18,7 +18,7 @@ func message(to string) mail.Message {
 	}
 }
 
-// transport gives what sends to a server, as a URL of it says.
+// transport returns what sends to a server, as a URL of it says.
 func transport(t *testing.T, s *inbox.Server, scheme, host, behind string) mail.SMTP {
 	t.Helper()
 	to, err := mail.ParseURL(scheme + "://" + strings.ReplaceAll(inbox.User, "@", "%40") + "@" + host + ":" + s.Port() + behind)

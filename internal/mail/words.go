@@ -25,7 +25,7 @@ type tongue struct {
 // inEnglish is said where there is no other language.
 var inEnglish = tongue{"en", english, changes, others, signed, "If the button does not work, open this address:"}
 
-// tongueOf gives the language of a tag, whatever its region.
+// tongueOf returns the language of a tag, whatever its region.
 func tongueOf(tag string) tongue {
 	if language, _, _ := strings.Cut(strings.ToLower(tag), "-"); language == german.tag {
 		return german

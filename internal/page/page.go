@@ -47,7 +47,7 @@ func Every[T any](ctx context.Context, list func(context.Context, Query) (Page[T
 // Token writes a row's id as the page token that clients see: "PA" and the UUID.
 func Token(id string) string { return "PA" + id }
 
-// ParseToken gives the row id of a page token, in canonical form.
+// ParseToken returns the row id of a page token, in canonical form.
 func ParseToken(token string) (id string, ok bool) {
 	rest, found := strings.CutPrefix(token, "PA")
 	if !found || len(rest) != 36 {

@@ -55,7 +55,7 @@ func Contrast(a, b Color) float64 {
 	return (math.Max(x, y) + 0.05) / (math.Min(x, y) + 0.05)
 }
 
-// On gives what is written on a colour: white or black, whichever is read better.
+// On returns what is written on a colour: white or black, whichever is read better.
 func On(c Color) Color {
 	if Contrast(white, c) >= Contrast(black, c) {
 		return white
@@ -63,10 +63,10 @@ func On(c Color) Color {
 	return black
 }
 
-// OnLight gives the colour, darker if it must be to be read on a light page.
+// OnLight returns the colour, darker if it must be to be read on a light page.
 func OnLight(c Color) Color { return toward(c, Color{}, lightGround) }
 
-// OnDark gives the colour, lighter if it must be to be read on a dark page.
+// OnDark returns the colour, lighter if it must be to be read on a dark page.
 func OnDark(c Color) Color { return toward(c, Color{255, 255, 255}, darkGround) }
 
 // toward mixes an end into a colour until it is read on a ground, and what is written on it too.
@@ -79,17 +79,17 @@ func toward(c, end, ground Color) Color {
 	}
 }
 
-// Sheet gives the style sheet by which pages have a colour.
+// Sheet returns the style sheet by which pages have a colour.
 func Sheet(c Color) string {
 	light, dark := OnLight(c), OnDark(c)
 	return fmt.Sprintf(":root { --thread: light-dark(%s, %s); --thread-ink: light-dark(%s, %s); }\n", light, dark, On(light), On(dark))
 }
 
-// Of gives a colour of a picture.
+// Of returns a colour of a picture.
 func Of(c color.NRGBA) Color { return Color{float64(c.R), float64(c.G), float64(c.B)} }
 
-// ReadOnLight gives the contrast of a colour on a light page.
+// ReadOnLight returns the contrast of a colour on a light page.
 func ReadOnLight(c Color) float64 { return Contrast(c, lightGround) }
 
-// ReadOnDark gives the contrast of a colour on a dark page.
+// ReadOnDark returns the contrast of a colour on a dark page.
 func ReadOnDark(c Color) float64 { return Contrast(c, darkGround) }

@@ -19,7 +19,7 @@ import (
 
 // linger is how long the process stays after the last hash, respite how long none is begun
 // after one that did not work, and answerFor how long a hash may take: a process that the
-// kernel gives no turn, or that has been stopped, keeps nobody from signing in.
+// kernel returns no turn, or that has been stopped, keeps nobody from signing in.
 const (
 	linger    = time.Minute
 	respite   = time.Minute
@@ -104,7 +104,7 @@ func (p *process) do(t Task) (r Result, ok bool, err error) {
 	return r, false, nil
 }
 
-// take gives the process a task, and begins it where it does not run.
+// take returns the process a task, and begins it where it does not run.
 func (p *process) take() *worker {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -60,7 +60,7 @@ func (d dictionary) find(text string) (found []match.Match) {
 	return found
 }
 
-// unleet gives the words that a password may stand for whose letters were replaced by
+// unleet returns the words that a password may stand for whose letters were replaced by
 // signs which look like them: each sign is one letter everywhere, and of the signs for
 // one letter only one is used.
 func unleet(password string) (words []string) {

@@ -85,13 +85,13 @@ func Check(param, password string) error {
 	return nil
 }
 
-// Hash gives the PHC string of a password, $argon2id$v=19$m=…,t=…,p=…$salt$key.
+// Hash returns the PHC string of a password, $argon2id$v=19$m=…,t=…,p=…$salt$key.
 func (h *Hasher) Hash(ctx context.Context, password string) (string, error) {
 	r, err := h.run(ctx, Task{Password: norm.NFC.String(password), Make: true})
 	return r.Hash, err
 }
 
-// make gives the PHC string of a password.
+// make returns the PHC string of a password.
 func (h *Hasher) make(password string) string {
 	salt := make([]byte, saltLen)
 	rand.Read(salt)

@@ -59,7 +59,7 @@ func estimate(password string, said []string) scoring.MinEntropyMatch {
 	return scoring.MinimumEntropyMatchSequence(password, recognise(password, words(said)))
 }
 
-// words gives what was said and its parts, each of some length.
+// words returns what was said and its parts, each of some length.
 func words(said []string) (all []string) {
 	for _, text := range said {
 		parts := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune("@.-_ +/", r) })

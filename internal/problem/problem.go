@@ -42,7 +42,7 @@ type Error struct {
 	RetryAfter time.Duration // for RateLimited and Unavailable; 0 means unknown
 }
 
-// Error gives the message, with the parameter in front where there is one.
+// Error returns the message, with the parameter in front where there is one.
 func (e *Error) Error() string {
 	if e.Param != "" {
 		return e.Param + ": " + e.Message
@@ -104,7 +104,7 @@ func All(err error) []*Error {
 	return All(errors.Unwrap(err))
 }
 
-// First gives the first [Error] in err's tree, or nil for an internal error.
+// First returns the first [Error] in err's tree, or nil for an internal error.
 func First(err error) *Error {
 	if all := All(err); len(all) > 0 {
 		return all[0]

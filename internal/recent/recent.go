@@ -37,7 +37,7 @@ func Small[V any](now func() time.Time, size int) *Cache[V] {
 	return &Cache[V]{now: now, size: size, m: make(map[string]entry[V])}
 }
 
-// Load gives the value of a key: the one that was read within the last 300 ms,
+// Load returns the value of a key: the one that was read within the last 300 ms,
 // else what read gives, unless that is an error. What is read while something is
 // dropped may be old already, and is not kept.
 func (c *Cache[V]) Load(key string, read func() (V, error)) (V, error) {

@@ -168,7 +168,7 @@ func (l *List) Heard() int64 {
 // A Subject is one thing that a token depends on.
 type Subject struct{ Kind, ID string }
 
-// Check gives problem.Unauthenticated if any of the subjects was revoked at or
+// Check returns problem.Unauthenticated if any of the subjects was revoked at or
 // after the moment a token was issued, and problem.Unavailable if this node has
 // not heard from the log for five seconds. Subjects with an empty ID are skipped. A
 // process that was stopped, or waited for its disk, has heard nothing either: where the

@@ -14,7 +14,7 @@ type Rate struct {
 	Every time.Duration
 }
 
-// next gives the moment at which everything is there again once n more are taken of
+// next returns the moment at which everything is there again once n more are taken of
 // what is all there at full, and how long to wait where that is too many.
 func (r Rate) next(now, full time.Time, n int) (next time.Time, wait time.Duration) {
 	if full.Before(now) {

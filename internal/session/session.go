@@ -18,11 +18,11 @@ import (
 // or of anything a client chose.
 type Key struct{ Kind, ID string }
 
-// String gives the key as backends write it, v1:<kind>:{<id>}, behind a prefix of theirs
+// String returns the key as backends write it, v1:<kind>:{<id>}, behind a prefix of theirs
 // if there is one. The braces make the id the hash tag of a Redis Cluster.
 func (k Key) String() string { return "v1:" + k.Kind + ":{" + k.ID + "}" }
 
-// Digest gives the SHA-256 of a secret in base64url, to be used as an ID: who
+// Digest returns the SHA-256 of a secret in base64url, to be used as an ID: who
 // reads the store cannot use what is in it.
 func Digest(secret string) string {
 	sum := sha256.Sum256([]byte(secret))
@@ -43,7 +43,7 @@ type Store interface {
 	// Add sets the value if the key is absent, else gives problem.Conflict.
 	Add(ctx context.Context, key Key, value []byte, ttl time.Duration) error
 	// CompareAndSwap replaces old by new and restarts the ttl. Another value than
-	// old gives problem.Conflict.
+	// old returns problem.Conflict.
 	CompareAndSwap(ctx context.Context, key Key, old, new []byte, ttl time.Duration) error
 	// Delete removes the key; an absent one is no error.
 	Delete(ctx context.Context, key Key) error

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Meant gives `; did you mean "x"?` for the name nearest to a mistyped one,
+// Meant returns `; did you mean "x"?` for the name nearest to a mistyped one,
 // or "" if none is near.
 func Meant(name string, names []string) string {
 	bare := func(s string) string { return strings.ToLower(strings.TrimLeft(s, "-")) } // what all flags begin with makes none the nearer

@@ -29,10 +29,10 @@ type Browsers struct {
 
 // BrowserRows keep what browsers hold, each under the digest of its id.
 type BrowserRows interface {
-	// FindBrowser gives what a browser holds and when it was here last; nothing is
+	// FindBrowser returns what a browser holds and when it was here last; nothing is
 	// problem.NotFound.
 	FindBrowser(ctx context.Context, browser string) (values map[string]string, seen time.Time, err error)
-	// MoveBrowser gives values to a browser, and takes all others from the one that
+	// MoveBrowser returns values to a browser, and takes all others from the one that
 	// it was before; either may be "".
 	MoveBrowser(ctx context.Context, from, to string, values map[string]string) error
 	// SeeBrowser notes that a browser is here now.
@@ -46,7 +46,7 @@ type Browser struct {
 	s   *sessions.Session
 }
 
-// Open gives the browser that sent r. One that is not known, whose session has
+// Open returns the browser that sent r. One that is not known, whose session has
 // expired or whose cookie is not ours is a new one without values.
 func (b *Browsers) Open(r *http.Request) (*Browser, error) {
 	s, err := b.Get(r, browserCookie)
@@ -56,7 +56,7 @@ func (b *Browsers) Open(r *http.Request) (*Browser, error) {
 	return &Browser{b, s}, nil
 }
 
-// Value gives what is remembered under a name, or "".
+// Value returns what is remembered under a name, or "".
 func (b *Browser) Value(name string) string {
 	v, _ := b.s.Values[name].(string)
 	return v
@@ -71,7 +71,7 @@ func (b *Browser) Set(name, value string) {
 	b.s.Values[name] = value
 }
 
-// Values gives all that is remembered, by name.
+// Values returns all that is remembered, by name.
 func (b *Browser) Values() map[string]string {
 	all := make(map[string]string, len(b.s.Values))
 	for k := range b.s.Values {

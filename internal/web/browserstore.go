@@ -27,7 +27,7 @@ type browserValue struct {
 	Values map[string]string `json:"values"`
 }
 
-// Get gives the session of r, reading it once a request.
+// Get returns the session of r, reading it once a request.
 func (b *Browsers) Get(r *http.Request, name string) (*sessions.Session, error) {
 	return sessions.GetRegistry(r).Get(b, name)
 }
@@ -80,7 +80,7 @@ func (b *Browsers) Save(r *http.Request, w http.ResponseWriter, s *sessions.Sess
 	return nil
 }
 
-// read gives what is known of a browser, and notes that it is here.
+// read returns what is known of a browser, and notes that it is here.
 func (b *Browsers) read(ctx context.Context, id string) (kept browserValue, err error) {
 	value, err := b.Store.Get(ctx, browserKey(id))
 	if err != nil || json.Unmarshal(value, &kept) != nil {

@@ -32,7 +32,7 @@ func isLoopbackHost(host string) bool {
 	return host == "localhost" || strings.HasSuffix(host, ".localhost") || ip != nil && ip.IsLoopback()
 }
 
-// make gives a cookie for r's browser. An empty value removes it.
+// make returns a cookie for r's browser. An empty value removes it.
 func (c Cookies) make(r *http.Request, name, value string) *http.Cookie {
 	ck := &http.Cookie{Name: name, Value: value, Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode}
 	if c.secure(r) {
@@ -44,7 +44,7 @@ func (c Cookies) make(r *http.Request, name, value string) *http.Cookie {
 	return ck
 }
 
-// read gives a cookie's value, or "". Two cookies of one name are none.
+// read returns a cookie's value, or "". Two cookies of one name are none.
 func (c Cookies) read(r *http.Request, name string) string {
 	if c.secure(r) {
 		name = "__Host-" + name
@@ -55,18 +55,18 @@ func (c Cookies) read(r *http.Request, name string) string {
 	return ""
 }
 
-// Set gives r's browser a cookie; an empty value removes it.
+// Set returns r's browser a cookie; an empty value removes it.
 func (c Cookies) Set(w http.ResponseWriter, r *http.Request, name, value string) {
 	http.SetCookie(w, c.make(r, name, value))
 }
 
-// Read gives a cookie's value, or "". Two cookies of one name are none.
+// Read returns a cookie's value, or "". Two cookies of one name are none.
 func (c Cookies) Read(r *http.Request, name string) string { return c.read(r, name) }
 
 // flowCookie binds a login to the browser that began it.
 const flowCookie = "selvage-flow"
 
-// Flow gives the browser's random mark, setting it first if there is none.
+// Flow returns the browser's random mark, setting it first if there is none.
 func (c Cookies) Flow(w http.ResponseWriter, r *http.Request) string {
 	if mark := c.FlowOf(r); mark != "" {
 		return mark
@@ -79,7 +79,7 @@ func (c Cookies) Flow(w http.ResponseWriter, r *http.Request) string {
 // deviceCookie sets a device apart from strangers, long after it was signed out.
 const deviceCookie = "selvage-device"
 
-// Device gives what SetDevice has set, or "".
+// Device returns what SetDevice has set, or "".
 func (c Cookies) Device(r *http.Request) string { return c.read(r, deviceCookie) }
 
 // SetDevice sets what is remembered of a device, for so long.
@@ -89,7 +89,7 @@ func (c Cookies) SetDevice(w http.ResponseWriter, r *http.Request, value string,
 	http.SetCookie(w, ck)
 }
 
-// FlowOf gives the browser's mark, or "".
+// FlowOf returns the browser's mark, or "".
 func (c Cookies) FlowOf(r *http.Request) string {
 	if mark := c.read(r, flowCookie); len(mark) == len(rand.Text()) {
 		return mark

@@ -58,7 +58,7 @@ func FromMembers[T any](members map[string]json.RawMessage) (T, error) {
 // names keeps what namesOf gives: there are as many as types that are decoded into.
 var names sync.Map
 
-// namesOf gives the names that the fields of a struct have in JSON, "" where they have
+// namesOf returns the names that the fields of a struct have in JSON, "" where they have
 // none.
 func namesOf(t reflect.Type) []string {
 	if all, ok := names.Load(t); ok {
@@ -107,7 +107,7 @@ func Members(r *http.Request) (map[string]json.RawMessage, error) {
 	return jsonMembers(body)
 }
 
-// contentType gives the type of a body that can be read.
+// contentType returns the type of a body that can be read.
 func contentType(r *http.Request) (kind string, err error) {
 	if Encoded(r) {
 		return "", problem.New(problem.Unsupported, "unsupported_media_type", "a compressed body is not read")

@@ -91,7 +91,7 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 }
 
-// members gives so many members of an object, one after the other.
+// members returns so many members of an object, one after the other.
 func members(n int) string {
 	var all []string
 	for i := range n {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// ETag gives the entity tag of some bytes (RFC 9110, section 8.8.3).
+// ETag returns the entity tag of some bytes (RFC 9110, section 8.8.3).
 func ETag(body []byte) string {
 	sum := sha256.Sum256(body)
 	return `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`

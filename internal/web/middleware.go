@@ -16,7 +16,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// RequestID gives the id of the request that ctx belongs to, or "". It is in
+// RequestID returns the id of the request that ctx belongs to, or "". It is in
 // every log line and in the answer's X-Request-Id.
 func RequestID(ctx context.Context) string {
 	return audit.From(ctx).RequestID
@@ -50,7 +50,7 @@ func Outer(next http.Handler, log *slog.Logger, observe Observer) http.Handler {
 	})
 }
 
-// newID gives the id of a request: 100 bits that tell it from others. It is no secret, so
+// newID returns the id of a request: 100 bits that tell it from others. It is no secret, so
 // that the system is not asked for randomness each time.
 func newID() string {
 	const letters, half = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", 10
@@ -63,7 +63,7 @@ func newID() string {
 	return string(id[:])
 }
 
-// agent gives what a browser says that it is, bounded.
+// agent returns what a browser says that it is, bounded.
 func agent(r *http.Request) string {
 	says := r.UserAgent()
 	return strings.ToValidUTF8(says[:min(len(says), 256)], "")

@@ -5,7 +5,7 @@ import (
 	"net/netip"
 )
 
-// Address gives the address that a request comes from, without a port: the one that
+// Address returns the address that a request comes from, without a port: the one that
 // a trusted proxy told, see [Proxies], or who is at the other end of the connection.
 // It is "" on a listener that is no TCP.
 func Address(r *http.Request) string {
@@ -16,7 +16,7 @@ func Address(r *http.Request) string {
 	return ip.String()
 }
 
-// Network gives what is counted as one place of a request: an IPv4 address, or the
+// Network returns what is counted as one place of a request: an IPv4 address, or the
 // /64 of an IPv6 one, which one person has.
 func Network(r *http.Request) string { return networkOf(r.RemoteAddr) }
 

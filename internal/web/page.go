@@ -86,7 +86,7 @@ func AnswerPage[T, U any](w http.ResponseWriter, r *http.Request, asked PageRequ
 	return JSON(w, http.StatusOK, body)
 }
 
-// linker gives a func that writes the link to a page of the list that r asked for.
+// linker returns a func that writes the link to a page of the list that r asked for.
 func linker(r *http.Request, asked PageRequest, filters []string) func(number int, from string) string {
 	given := r.URL.Query()
 	return func(number int, from string) string {

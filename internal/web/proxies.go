@@ -30,7 +30,7 @@ func (p *Proxies) Handler(next http.Handler) http.Handler {
 	})
 }
 
-// client gives who asked the proxies that a request came through: the last address
+// client returns who asked the proxies that a request came through: the last address
 // of the way which is not one of theirs. What stands before that one may be made up.
 func (p *Proxies) client(r *http.Request) (client netip.Addr, ok bool) {
 	if trusted := p.trusted.Load(); trusted == nil || len(*trusted) == 0 {
@@ -65,7 +65,7 @@ func (p *Proxies) trusts(at netip.Addr) bool {
 // maxHops bounds how much of a way is read.
 const maxHops = 32
 
-// hops gives the way of a request as the proxies tell it, the nearest last: that of
+// hops returns the way of a request as the proxies tell it, the nearest last: that of
 // X-Forwarded-For, else that of Forwarded (RFC 7239). Of a proxy that sets one of
 // them the other is the client's own, so that a trusted one must not let both through.
 func hops(h http.Header) []string {
@@ -79,7 +79,7 @@ func hops(h http.Header) []string {
 	return way[max(0, len(way)-maxHops):]
 }
 
-// forwardedFor gives the node that an element of Forwarded is for, or "".
+// forwardedFor returns the node that an element of Forwarded is for, or "".
 func forwardedFor(element string) string {
 	for _, pair := range splitQuoted(element, ';') {
 		name, value, _ := strings.Cut(strings.TrimSpace(pair), "=")

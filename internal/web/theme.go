@@ -12,7 +12,7 @@ const themeCookie = "selvage-theme"
 // themes are those that there are beside what the browser prefers.
 var themes = []string{"light", "dark"}
 
-// Theme gives the theme that somebody chose in the browser of r: "light", "dark", or ""
+// Theme returns the theme that somebody chose in the browser of r: "light", "dark", or ""
 // for what the browser prefers.
 func Theme(r *http.Request) string {
 	for _, name := range []string{"__Host-" + themeCookie, themeCookie} {
@@ -34,7 +34,7 @@ func (c Cookies) SetTheme(w http.ResponseWriter, r *http.Request, theme string) 
 // languageCookie keeps the language that somebody chose. It is no secret.
 const languageCookie = "selvage-language"
 
-// Language gives the tag of the language that somebody chose in the browser of r, or "".
+// Language returns the tag of the language that somebody chose in the browser of r, or "".
 func Language(r *http.Request) string {
 	for _, name := range []string{"__Host-" + languageCookie, languageCookie} {
 		if found := r.CookiesNamed(name); len(found) == 1 && len(found[0].Value) <= 35 {
@@ -49,7 +49,7 @@ func (c Cookies) SetLanguage(w http.ResponseWriter, r *http.Request, tag string)
 	c.keep(w, r, languageCookie, tag, 365*24*time.Hour)
 }
 
-// keep gives r's browser a cookie that outlives it; an empty value removes it.
+// keep returns r's browser a cookie that outlives it; an empty value removes it.
 func (c Cookies) keep(w http.ResponseWriter, r *http.Request, name, value string, kept time.Duration) {
 	ck := c.make(r, name, value)
 	if value != "" {

@@ -53,7 +53,7 @@ func NoStore(w http.ResponseWriter) {
 // so that a few bytes cannot become a gigabyte.
 func Encoded(r *http.Request) bool { return r.Header.Get("Content-Encoding") != "" }
 
-// Basic gives the credentials of HTTP Basic (RFC 7617). Two Authorization
+// Basic returns the credentials of HTTP Basic (RFC 7617). Two Authorization
 // headers are none.
 func Basic(r *http.Request) (name, secret string, ok bool) {
 	if len(r.Header.Values("Authorization")) != 1 {
@@ -62,7 +62,7 @@ func Basic(r *http.Request) (name, secret string, ok bool) {
 	return r.BasicAuth()
 }
 
-// Bearer gives the token of an Authorization header (RFC 6750, section 2.1). Two
+// Bearer returns the token of an Authorization header (RFC 6750, section 2.1). Two
 // Authorization headers are none; a token in the query or body is not looked at.
 func Bearer(r *http.Request) (token string, ok bool) {
 	values := r.Header.Values("Authorization")

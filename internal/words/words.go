@@ -54,7 +54,7 @@ var read = sync.OnceValue(func() (all []*Words) {
 // Tags names the languages there are, by BCP 47.
 func Tags() []language.Tag { return slices.Clone(tags) }
 
-// All gives every language there is.
+// All returns every language there is.
 func All() []*Words { return read() }
 
 // English says them in English.
@@ -70,7 +70,7 @@ func In(tag string) *Words {
 	return nil
 }
 
-// Choose gives the language of the first wish that can be met: each is a tag of BCP 47, or
+// Choose returns the language of the first wish that can be met: each is a tag of BCP 47, or
 // several as Accept-Language has them.
 func Choose(wishes ...string) *Words {
 	for _, wish := range wishes {

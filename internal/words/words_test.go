@@ -78,7 +78,7 @@ func TestComplete(t *testing.T) {
 	}
 }
 
-// sources gives what pages are made of: the templates, and the programs' text.
+// sources returns what pages are made of: the templates, and the programs' text.
 func sources(t *testing.T) (templates, programs string) {
 	t.Helper()
 	var pages, code strings.Builder

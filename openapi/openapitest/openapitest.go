@@ -31,7 +31,7 @@ type Document struct {
 	compiled map[string]*jsonschema.Schema // by where it stands in the document
 }
 
-// Ours gives the document of selvage with its own kinds. That it is valid is a test
+// Ours returns the document of selvage with its own kinds. That it is valid is a test
 // of package openapi, which takes longer than to load it.
 var Ours = sync.OnceValue(func() *Document {
 	d, err := New(openapi.Config{})
@@ -108,7 +108,7 @@ func closeObjects(v any) {
 	}
 }
 
-// schema gives the compiled schema at a place of the document.
+// schema returns the compiled schema at a place of the document.
 func (d *Document) schema(pointer string) (*jsonschema.Schema, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -207,7 +207,7 @@ func (d *Document) checkBody(pointer string, r *openapi3.Response, header http.H
 	return s.Validate(v)
 }
 
-// Example gives the JSON example of an operation's request body, or nil.
+// Example returns the JSON example of an operation's request body, or nil.
 func Example(op *openapi3.Operation) []byte {
 	if op.RequestBody == nil {
 		return nil

@@ -26,7 +26,7 @@ func (d *Document) findPaths() {
 	slices.SortFunc(d.paths, func(a, b path) int { return strings.Compare(a.rank(), b.rank()) })
 }
 
-// Prefixes gives the paths of an item's own servers, below each of which it is;
+// Prefixes returns the paths of an item's own servers, below each of which it is;
 // "" where it has none.
 func Prefixes(item *openapi3.PathItem) (all []string) {
 	if len(item.Servers) == 0 {
@@ -57,7 +57,7 @@ func (p path) rank() string {
 	return b.String() + p.name
 }
 
-// find gives the path of the document that a request's belongs to.
+// find returns the path of the document that a request's belongs to.
 func (d *Document) find(target string) (path, bool) {
 	u, err := url.Parse(target)
 	if err != nil {

@@ -63,7 +63,7 @@ func (f failing) Read([]byte) (int, error) {
 	return 0, f.err
 }
 
-// Faults gives what is wrong since it was asked last.
+// Faults returns what is wrong since it was asked last.
 func (t *Transport) Faults() []error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

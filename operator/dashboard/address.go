@@ -25,7 +25,7 @@ func addressFields(k *kinds.Kind) []string {
 	return append([]string{k.AddressName}, k.Name...)
 }
 
-// namesAddress gives the input of which a kind makes its address; nil for none.
+// namesAddress returns the input of which a kind makes its address; nil for none.
 func namesAddress(k *kinds.Kind, all []input) *input {
 	for _, name := range addressFields(k) {
 		if at := find(all, name); at != nil {

@@ -86,7 +86,7 @@ func (a *API) listAudit(v *visit) error {
 	return a.pageWith(v, templates.Options{Status: code, Connect: []string{"'self'"}}, title, "audit", p)
 }
 
-// auditAsked gives what an address asks for, with the account of an e-mail found: of a
+// auditAsked returns what an address asks for, with the account of an e-mail found: of a
 // subscriber, or for the installation of an operator.
 func (a *API) auditAsked(v *visit) (auditFilter, audit.Filter, []string, error) {
 	f, ask, wrong := v.auditFilter()

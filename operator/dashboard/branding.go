@@ -36,7 +36,7 @@ type shownLogo struct {
 	URL template.URL
 }
 
-// logoOf gives a logo with its bytes; nil where there is none.
+// logoOf returns a logo with its bytes; nil where there is none.
 func (a *API) logoOf(v *visit, name string) (*shownLogo, error) {
 	shown, ok := logo.Parse(name)
 	if !ok {
@@ -116,12 +116,12 @@ func (a *API) brandPage(v *visit, code int, c *idp.Client, wrong error) error {
 	return a.pageWith(v, templates.Options{Status: code, Connect: []string{"'self'"}, Frames: []string{"'self'"}}, p.Title, "branding", p)
 }
 
-// colorOf gives the colour that was typed.
+// colorOf returns the colour that was typed.
 func colorOf(posted url.Values) string {
 	return strings.ToLower(strings.TrimSpace(posted.Get("color")))
 }
 
-// renamed gives what is wrong by the names that the form has.
+// renamed returns what is wrong by the names that the form has.
 func renamed(err error) error {
 	var all []error
 	for _, p := range problem.All(err) {

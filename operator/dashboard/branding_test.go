@@ -16,7 +16,7 @@ import (
 	"github.com/selvage/selvage/internal/words"
 )
 
-// picture gives a PNG of one colour.
+// picture returns a PNG of one colour.
 func picture(t *testing.T, c color.Color) string {
 	t.Helper()
 	p := image.NewNRGBA(image.Rect(0, 0, 60, 20))

@@ -8,7 +8,7 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// Caller gives the error of a request to an API about a project that is sent by the
+// Caller returns the error of a request to an API about a project that is sent by the
 // browser of an operator, by its session alone: nil where its role allows it. What
 // changes something must come from a page of ours, as the browser says.
 func (a *API) Caller(r *http.Request, projectID string) error {

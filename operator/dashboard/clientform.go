@@ -43,7 +43,7 @@ type clientForm struct {
 	Faults                                    []fault
 }
 
-// chosen gives choices of which one is, or several are, chosen.
+// chosen returns choices of which one is, or several are, chosen.
 func chosen(all []choice, values ...string) []choice {
 	all = slices.Clone(all)
 	for i := range all {
@@ -104,7 +104,7 @@ func (v *visit) clientForm(c idp.Client) clientForm {
 // maxKeySet bounds the keys of a client.
 const maxKeySet = 16 << 10
 
-// keySet gives what was typed as JSON, written tightly; what is none is a text, which is no
+// keySet returns what was typed as JSON, written tightly; what is none is a text, which is no
 // set of keys and is told so.
 func keySet(typed string) json.RawMessage {
 	var tight bytes.Buffer
@@ -199,7 +199,7 @@ func (a *API) changeClient(v *visit) error {
 	return v.redirect(v.clientRow(c).URL + "?done=changed")
 }
 
-// tryLogin gives a link that asks for a login of a client, with a verifier that nobody
+// tryLogin returns a link that asks for a login of a client, with a verifier that nobody
 // has: the page of the login is shown, and the app gets an answer that it did not ask for.
 func (a *API) tryLogin(c idp.Client) string {
 	if !c.May(idp.GrantCode) || len(c.RedirectURIs) == 0 {

@@ -43,10 +43,10 @@ type Config struct {
 
 	AuthURL string // {auth_url}
 
-	// Audit gives a page of the audit trail, the newest first; nil shows none.
+	// Audit returns a page of the audit trail, the newest first; nil shows none.
 	Audit func(ctx context.Context, f audit.Filter, q page.Query) (page.Page[audit.Event], error)
 
-	// SecretsShown gives the events of who was shown a secret: an operator, whoever acted by
+	// SecretsShown returns the events of who was shown a secret: an operator, whoever acted by
 	// what that was shown, and so on, the newest first; nil shows none.
 	SecretsShown func(ctx context.Context, operatorID string) ([]audit.Event, error)
 

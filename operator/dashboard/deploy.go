@@ -23,7 +23,7 @@ type deployed struct {
 // mostVersions bounds how many a page lists.
 const mostVersions = 20
 
-// versionsOf gives the versions of a resource; nil where its kind has none.
+// versionsOf returns the versions of a resource; nil where its kind has none.
 func (a *API) versionsOf(v *visit, k *kinds.Kind, r fabric.Resource) (*deployed, error) {
 	if !k.Versions {
 		return nil, nil

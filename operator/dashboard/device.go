@@ -15,7 +15,7 @@ func device(agent string) string {
 	return "A browser"
 }
 
-// first gives the name behind the first sign that a text has, of pairs of sign and name.
+// first returns the name behind the first sign that a text has, of pairs of sign and name.
 func first(text string, pairs ...string) string {
 	for i := 0; i < len(pairs); i += 2 {
 		if strings.Contains(text, pairs[i]) {

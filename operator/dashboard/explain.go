@@ -28,7 +28,7 @@ var whys = map[string]string{
 // explain tells why something was refused, in words; "" where the event says all.
 func explain(e audit.Event) string { return whys[e.Detail["reason"]] }
 
-// thingOf gives the page of what an event names; "" where there is none.
+// thingOf returns the page of what an event names; "" where there is none.
 func (a *API) thingOf(v *visit, projectID, kind, id string) string {
 	if id == "" {
 		return ""

@@ -157,7 +157,7 @@ func (a *API) placeOf(v *visit, o operator.Operator) factor.Place {
 	return ""
 }
 
-// wrongCode gives the sentences of a code that was not taken.
+// wrongCode returns the sentences of a code that was not taken.
 func wrongCode(err error) ([]string, bool) {
 	if p := problem.First(err); p != nil && (p.Kind == problem.RateLimited || p.Kind == problem.NotFound) {
 		if p.Kind == problem.NotFound {

@@ -97,7 +97,7 @@ func TestFirstOperator(t *testing.T) {
 	}
 }
 
-// cookie gives the session's.
+// cookie returns the session's.
 func (b browser) cookie() string {
 	u, _ := url.Parse(b.url) // a server's
 	for _, c := range b.c.Jar.Cookies(u) {

@@ -103,13 +103,13 @@ func (f *form) blame(err error) (ok bool) {
 	return len(f.Faults) > 0
 }
 
-// pathOf gives the member of a member that a message begins with.
+// pathOf returns the member of a member that a message begins with.
 func pathOf(p *problem.Error) string {
 	first, _, _ := strings.Cut(p.Message, " ")
 	return strings.TrimSuffix(first, ":")
 }
 
-// find gives the input of a name, in whatever group.
+// find returns the input of a name, in whatever group.
 func find(all []input, name string) *input {
 	for i := range all {
 		if all[i].Name == name {

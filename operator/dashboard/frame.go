@@ -17,7 +17,7 @@ import (
 // mostProjects bounds how many the switcher and its page show.
 const mostProjects = 200
 
-// projectsOf gives the projects in which an operator has a role, in the order of their
+// projectsOf returns the projects in which an operator has a role, in the order of their
 // names.
 func (a *API) projectsOf(v *visit) ([]fabric.Project, error) {
 	var all []fabric.Project
@@ -89,7 +89,7 @@ func isWithin(path, of string, alone bool) bool {
 	return path == of || !alone && strings.HasPrefix(path, of+"/")
 }
 
-// lastProject gives the project that was looked at last, or the first.
+// lastProject returns the project that was looked at last, or the first.
 func (a *API) lastProject(v *visit, all []fabric.Project) fabric.Project {
 	last := a.cookies.Read(v.r, projectCookie)
 	for _, p := range all {
@@ -146,7 +146,7 @@ func (a *API) fail(v *visit, err error) {
 	}
 }
 
-// told gives what a page says of a problem.
+// told returns what a page says of a problem.
 func told(p *problem.Error) (status int, title, text string) {
 	text = strings.ToUpper(p.Message[:min(1, len(p.Message))]) + p.Message[min(1, len(p.Message)):] + "."
 	switch p.Kind {

@@ -52,7 +52,7 @@ func (a *API) homePage(v *visit) (homePage, error) {
 	return p, err
 }
 
-// steps gives what is done first in a project, and whether it was.
+// steps returns what is done first in a project, and whether it was.
 func (a *API) steps(v *visit) ([]step, error) {
 	ctx, id, q := v.r.Context(), v.project.ID, page.Query{Size: 1}
 	keys, err := a.Fabric.ListAPIKeys(ctx, id, q)

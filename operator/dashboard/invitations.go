@@ -18,7 +18,7 @@ type invitationRow struct {
 	Status         status
 }
 
-// invitationsOf gives the invitations that nobody has taken. All of them: who wants to hide one
+// invitationsOf returns the invitations that nobody has taken. All of them: who wants to hide one
 // makes many behind it, and they last a day.
 func (a *API) invitationsOf(v *visit, projects []fabric.Project) (all []invitationRow, err error) {
 	found, err := page.Every(v.r.Context(), a.Operators.Invitations)

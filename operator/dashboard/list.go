@@ -27,7 +27,7 @@ func (v *visit) searchQuery() page.Query {
 	return page.Query{Size: page.DefaultSize, From: id + "." + way}
 }
 
-// pager gives the ways to the neighbours of a page; all filters stay in the address.
+// pager returns the ways to the neighbours of a page; all filters stay in the address.
 func (v *visit) pager(prev, next string) pager {
 	link := func(from string) string {
 		if from == "" {
@@ -46,7 +46,7 @@ func (v *visit) pager(prev, next string) pager {
 // A status is a word with a dot: good, warn, bad, or "" for neither.
 type status struct{ Kind, Word string }
 
-// plainText gives what somebody looks for, as a store can compare it.
+// plainText returns what somebody looks for, as a store can compare it.
 func plainText(text string) string {
 	text = strings.TrimSpace(text)
 	return strings.ReplaceAll(strings.ToValidUTF8(text[:min(len(text), 255)], ""), "\x00", "")

@@ -163,7 +163,7 @@ func (a *API) setUp(v *visit) error {
 	return v.redirect(Prefix)
 }
 
-// ownPath gives a path of the dashboard, or "" for anything else: nothing leads away.
+// ownPath returns a path of the dashboard, or "" for anything else: nothing leads away.
 func ownPath(raw string) string {
 	u, err := url.Parse(raw)
 	if err != nil || u.Host != "" || u.Scheme != "" || strings.ContainsAny(raw, "\\\r\n\t") || len(raw) > 2000 {
@@ -184,7 +184,7 @@ func orFront(path string) string {
 
 func nextQuery(path string) string { return url.Values{"next": {path}}.Encode() }
 
-// fromPage gives the path of the page on which a form was.
+// fromPage returns the path of the page on which a form was.
 func fromPage(r *http.Request) string {
 	u, err := url.Parse(r.Referer())
 	if err != nil {

@@ -90,7 +90,7 @@ type madeEvent struct {
 	through string
 }
 
-// madeFrom gives one event for each thing whose secret an operator was shown: by itself, or by
+// madeFrom returns one event for each thing whose secret an operator was shown: by itself, or by
 // a key or client whose secret it was shown, and so on, whether those are good any more or not.
 // It looks at each event once, however long the chain that somebody has made.
 func madeFrom(operatorID string, all []audit.Event) (made []madeEvent) {
@@ -110,7 +110,7 @@ func madeFrom(operatorID string, all []audit.Event) (made []madeEvent) {
 	return made
 }
 
-// madeRow gives what an event tells of, if that is there yet and good; else it is
+// madeRow returns what an event tells of, if that is there yet and good; else it is
 // problem.NotFound.
 func (a *API) madeRow(v *visit, e audit.Event) (madeRow, error) {
 	ctx, base := v.r.Context(), Prefix+"/projects/"+e.ProjectID

@@ -21,7 +21,7 @@ func marks(groups ...[]input) string {
 	return all.Encode()
 }
 
-// flat gives the inputs of all groups, but for secrets, which no form shows.
+// flat returns the inputs of all groups, but for secrets, which no form shows.
 func flat(groups ...[]input) (all []input) {
 	for _, group := range groups {
 		for _, in := range group {

@@ -10,13 +10,13 @@ import (
 	"github.com/selvage/selvage/idp"
 )
 
-// shown gives what a browser sends of a form that nobody touched.
+// shown returns what a browser sends of a form that nobody touched.
 func (b browser) shown(page string) url.Values {
 	b.Helper()
 	return url.Values{"seen": {b.marks(page)}}
 }
 
-// marks gives those that go along with the form of a page.
+// marks returns those that go along with the form of a page.
 func (b browser) marks(page string) string {
 	b.Helper()
 	return b.get(page).find(b, `name="seen" value="([^"]+)"`)

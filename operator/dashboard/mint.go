@@ -30,7 +30,7 @@ type mintedToken struct {
 	Snippets       []snippet
 }
 
-// mintPage gives the form of the path's kind of token.
+// mintPage returns the form of the path's kind of token.
 func (a *API) mintPage(v *visit) (p mintPage, err error) {
 	what := v.r.PathValue("what")
 	i := slices.IndexFunc(tokenKinds, func(c choice) bool { return c.Value == what })

@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// told gives the mails that an operator was sent since the last call, the oldest first, each
+// told returns the mails that an operator was sent since the last call, the oldest first, each
 // as it is written: none has a link.
 func (w *world) told(email string, seen map[string]bool) (kinds []mail.Kind, drafts []mail.Draft) {
 	w.Helper()

@@ -76,7 +76,7 @@ func (a *API) findSubscriber(v *visit) error {
 	return web.JSON(v.w, http.StatusOK, all)
 }
 
-// addressID gives the id of an address that was named by its path; an id stays one.
+// addressID returns the id of an address that was named by its path; an id stays one.
 func (a *API) addressID(v *visit, param, text string) (string, error) {
 	if !strings.HasPrefix(text, "/") {
 		return text, nil

@@ -90,14 +90,14 @@ func BenchmarkPages(b *testing.B) {
 	}
 }
 
-// processorTime gives what this process has used.
+// processorTime returns what this process has used.
 func processorTime(b *testing.B) time.Duration {
 	var u syscall.Rusage
 	must(b, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// staticOf gives the files that a page names.
+// staticOf returns the files that a page names.
 func staticOf(page string) (all []string) {
 	for _, part := range strings.Split(page, `"/static/`)[1:] {
 		name, _, _ := strings.Cut(part, `"`)
@@ -106,7 +106,7 @@ func staticOf(page string) (all []string) {
 	return all
 }
 
-// weigh gives how many bytes something is, with its headers, as a browser asks for it.
+// weigh returns how many bytes something is, with its headers, as a browser asks for it.
 func weigh(b *testing.B, url string, c *http.Client) int {
 	r, err := http.NewRequest(http.MethodGet, url, nil)
 	must(b, err)

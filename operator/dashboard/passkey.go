@@ -40,7 +40,7 @@ func (a *API) askPasskey(v *visit, f passkeyForm, o *factor.Owner) (passkeyForm,
 	return f, err
 }
 
-// usePasskey gives the passkey that a form brings.
+// usePasskey returns the passkey that a form brings.
 func (a *API) usePasskey(v *visit) (factor.Passkey, error) {
 	if !a.passkeys() {
 		return factor.Passkey{}, factor.ErrNone

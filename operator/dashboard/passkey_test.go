@@ -20,7 +20,7 @@ import (
 
 const doorway, addPage = "/dashboard/login", "/dashboard/account/passkey"
 
-// asked gives what a page asks of a passkey, and the form that the answer goes into.
+// asked returns what a page asks of a passkey, and the form that the answer goes into.
 func (a answer) asked(t testing.TB) (options string, form url.Values) {
 	t.Helper()
 	options = a.find(t, `data-options="([^"]+)"`)

@@ -183,7 +183,7 @@ func (a *API) listRecordings(v *visit) error {
 	return a.pageWith(v, templates.Options{Status: code, Media: true, Connect: []string{"'self'"}}, "Recordings", "recordings", p)
 }
 
-// foundRecordings gives a page of what is asked for: a beginning that no call has may be that
+// foundRecordings returns a page of what is asked for: a beginning that no call has may be that
 // of a recording.
 func (a *API) foundRecordings(ctx context.Context, ask recordings.Filter, q page.Query) (page.Page[recordings.Recording], error) {
 	found, err := a.Recordings.List(ctx, ask, q)

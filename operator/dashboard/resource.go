@@ -33,7 +33,7 @@ type resourceForm struct {
 	Form                       form
 }
 
-// kind gives the kind that a path names.
+// kind returns the kind that a path names.
 func (a *API) kind(v *visit) (*kinds.Kind, error) {
 	if k := a.Fabric.Kinds().ByPath(v.r.PathValue("kind")); k != nil {
 		return k, nil
@@ -64,7 +64,7 @@ func (a *API) resourceForm(v *visit, code int, p resourceForm) error {
 	return a.pageWith(v, templates.Options{Status: code, Connect: []string{"'self'"}}, p.Title, "resource_form", p)
 }
 
-// exampleOf gives the members of a whole one as its kind shows it.
+// exampleOf returns the members of a whole one as its kind shows it.
 func exampleOf(k *kinds.Kind) (all kinds.Values) {
 	if len(k.Examples) > 0 {
 		_ = json.Unmarshal(k.Examples[0], &all) // one that is none shows nothing

@@ -76,7 +76,7 @@ func asResource(s fabric.Subscriber) fabric.Resource {
 	return fabric.Resource{ID: s.ID, Type: "subscriber", DisplayName: s.Title(), Created: s.Created}
 }
 
-// kindTitle gives the title of a kind, with its other name where its type is called
+// kindTitle returns the title of a kind, with its other name where its type is called
 // otherwise: people look for either.
 func kindTitle(k *kinds.Kind) string {
 	if other := strings.ReplaceAll(k.Type, "_", " "); !strings.EqualFold(other, k.Title) {
@@ -131,7 +131,7 @@ func (v *visit) addressRow(a fabric.Address) addressRow {
 	return addressRow{a, strings.Join(a.Channels, ", "), v.thingURL(a.Type, a.ResourceID)}
 }
 
-// thingURL gives the page of a resource or a subscriber.
+// thingURL returns the page of a resource or a subscriber.
 func (v *visit) thingURL(typ, id string) string {
 	if typ == "subscriber" {
 		return v.base() + "/subscribers/" + id

@@ -17,7 +17,7 @@ const versionField = "document_version"
 // maxLine is how long a text may be that is typed in one line.
 const maxLine = 2048
 
-// inputsOf gives what a form asks for to make or change a resource of a kind: an input
+// inputsOf returns what a form asks for to make or change a resource of a kind: an input
 // for each member that is not ours to set, as its schema says. It is filled with the
 // values, or with what is usual where they are nil.
 func inputsOf(fields []kinds.Field, under string, values kinds.Values, examples map[string]json.RawMessage, isNew bool) (all []input) {
@@ -102,7 +102,7 @@ func (i *input) asJSON(value, example json.RawMessage) {
 	i.Hint = strings.TrimSpace(i.Hint + " As JSON.")
 }
 
-// written gives a value as one types it: a string without its quotes, else its JSON; ""
+// written returns a value as one types it: a string without its quotes, else its JSON; ""
 // for null and what is not there.
 func written(value json.RawMessage) string {
 	var text string
@@ -121,14 +121,14 @@ func pretty(value json.RawMessage) string {
 	return b.String()
 }
 
-// listed gives the texts of an array.
+// listed returns the texts of an array.
 func listed(value json.RawMessage) []string {
 	var all []string
 	_ = json.Unmarshal(value, &all) // nothing else is listed
 	return all
 }
 
-// inOrder gives the choices with those that are chosen first, in their order.
+// inOrder returns the choices with those that are chosen first, in their order.
 func inOrder(all, chosen []string) (list []choice) {
 	for _, c := range chosen {
 		list = append(list, choice{Value: c, Title: c, Chosen: true})
@@ -151,7 +151,7 @@ func options(all []string, chosen string, orNone bool) (list []choice) {
 	return list
 }
 
-// shown gives the members of a resource as facts: what its kind says, but secrets.
+// shown returns the members of a resource as facts: what its kind says, but secrets.
 func shown(k *kinds.Kind, values kinds.Values) (all []fact) {
 	for _, f := range k.Fields {
 		text := written(values[f.Name])

@@ -11,7 +11,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// sentOf gives the members that a form says, as the API takes them; what was left empty
+// sentOf returns the members that a form says, as the API takes them; what was left empty
 // and need not be there is left out of a new one, and null or nothing in a change. What
 // cannot even be read is gathered.
 func sentOf(fields []kinds.Field, under string, posted url.Values, old kinds.Values, isNew bool) (kinds.Values, []error) {
@@ -30,7 +30,7 @@ func sentOf(fields []kinds.Field, under string, posted url.Values, old kinds.Val
 	return sent, errs
 }
 
-// valueOf gives the JSON of one member; nil leaves it out.
+// valueOf returns the JSON of one member; nil leaves it out.
 func valueOf(f kinds.Field, name string, posted url.Values, old json.RawMessage, isNew bool) (json.RawMessage, []error) {
 	text := posted.Get(name)
 	switch {
@@ -64,7 +64,7 @@ func valueOf(f kinds.Field, name string, posted url.Values, old json.RawMessage,
 	return quoted(strings.ReplaceAll(text, "\r\n", "\n")), nil // as it was before it was in a form
 }
 
-// empty gives what an empty input means.
+// empty returns what an empty input means.
 func empty(f kinds.Field, old json.RawMessage, isNew bool) json.RawMessage {
 	switch {
 	case isNew && !f.Required, !isNew && old == nil:
@@ -107,7 +107,7 @@ func jsonOf(f kinds.Field, name, text string, isNew bool) (json.RawMessage, []er
 	return any, nil
 }
 
-// changed gives what of the members that were sent is not so already.
+// changed returns what of the members that were sent is not so already.
 func changed(sent, old kinds.Values) kinds.Values {
 	left := make(kinds.Values)
 	for name, value := range sent {
@@ -129,7 +129,7 @@ func plain(raw json.RawMessage) json.RawMessage {
 	return marshal(v)
 }
 
-// lines gives the lines of a text that have something in them.
+// lines returns the lines of a text that have something in them.
 func lines(text string) []string {
 	all := strings.Split(text, "\n")
 	for i := range all {
@@ -138,7 +138,7 @@ func lines(text string) []string {
 	return slices.DeleteFunc(all, func(s string) bool { return s == "" })
 }
 
-// moment gives a time of an input as the API takes it; what is none stays as it is.
+// moment returns a time of an input as the API takes it; what is none stays as it is.
 func moment(text string) string {
 	for _, format := range []string{"2006-01-02T15:04:05", "2006-01-02T15:04"} {
 		if at, err := time.Parse(format, text); err == nil {
@@ -148,7 +148,7 @@ func moment(text string) string {
 	return text
 }
 
-// orQuoted gives a text that is a number or a boolean as it is; what is none is a
+// orQuoted returns a text that is a number or a boolean as it is; what is none is a
 // string, which the schema refuses in words.
 func orQuoted(text string) string {
 	if json.Valid([]byte(text)) {

@@ -147,7 +147,7 @@ func (a *API) followAudit(v *visit) error {
 	})
 }
 
-// follow gives where a list is followed from the newest that its page shows.
+// follow returns where a list is followed from the newest that its page shows.
 func follow[T any](v *visit, shown []T, id func(T) string) string {
 	if len(shown) == 0 {
 		return v.live("")
@@ -155,7 +155,7 @@ func follow[T any](v *visit, shown []T, id func(T) string) string {
 	return v.live(id(shown[0]))
 }
 
-// live gives where the first page of a list follows what it shows; "" on the others.
+// live returns where the first page of a list follows what it shows; "" on the others.
 func (v *visit) live(newest string) string {
 	q := v.r.URL.Query()
 	if q.Has("from") {

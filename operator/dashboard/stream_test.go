@@ -24,7 +24,7 @@ func (b browser) follow(path string) follower {
 	return follower{resp, bufio.NewScanner(resp.Body)}
 }
 
-// next gives the next event; "" is the end of the stream.
+// next returns the next event; "" is the end of the stream.
 func (f follower) next() string {
 	for f.lines.Scan() {
 		if event, ok := strings.CutPrefix(f.lines.Text(), "event: "); ok {

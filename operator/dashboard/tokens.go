@@ -63,7 +63,7 @@ func (a *API) tokensPage(v *visit, code int, found *foundToken, wrong []fault) e
 	return a.page(v, code, "Tokens", "tokens", p)
 }
 
-// pathsOf gives the paths of the addresses to which embed keys lead, by their ids.
+// pathsOf returns the paths of the addresses to which embed keys lead, by their ids.
 func (a *API) pathsOf(v *visit, keys []fabric.EmbedKey) (map[string]string, error) {
 	ids, paths := []string{}, make(map[string]string)
 	for _, k := range keys {

@@ -37,7 +37,7 @@ var kindsOfThings = map[string]string{
 	"sip_address": "SIP address", "sip_credential": "SIP credential", "operator": "Operator", "subscriber": "Subscriber",
 }
 
-// eventRows gives the rows of events. Each thing that they name is looked up once.
+// eventRows returns the rows of events. Each thing that they name is looked up once.
 func (a *API) eventRows(v *visit, events []audit.Event) (all []eventRow, err error) {
 	type which struct{ project, kind, id string }
 	known := make(map[which]string)
@@ -94,7 +94,7 @@ func (a *API) kindOf(kind string) string {
 	return words(strings.ReplaceAll(kind, "_", " "))
 }
 
-// moreOf gives what an event says that its row does not show.
+// moreOf returns what an event says that its row does not show.
 func moreOf(e audit.Event) string {
 	var lines []string
 	say := func(name, value string) {
@@ -112,7 +112,7 @@ func moreOf(e audit.Event) string {
 	return strings.Join(lines, "\n")
 }
 
-// nameOf gives what people call a thing that an event names; "" where it has no name, or is
+// nameOf returns what people call a thing that an event names; "" where it has no name, or is
 // not there any more.
 func (a *API) nameOf(v *visit, projectID, kind, id string) (name string, err error) {
 	if id == "" {

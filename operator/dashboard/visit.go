@@ -180,7 +180,7 @@ func (a *API) readForm(v *visit) error {
 	return nil
 }
 
-// formToken gives the token that comes back with each form of this browser. It is made
+// formToken returns the token that comes back with each form of this browser. It is made
 // of the cookie, and says nothing about it.
 func (a *API) formToken(v *visit) string {
 	mark := v.cookie

@@ -203,7 +203,7 @@ var shownMarks = regexp.MustCompile(`name="seen" value="([^"]+)"`)
 
 var formToken = regexp.MustCompile(`name="form" value="([^"]+)"`)
 
-// token gives the form token of a page.
+// token returns the form token of a page.
 func (b browser) token(path string) string {
 	b.Helper()
 	m := formToken.FindStringSubmatch(b.get(path).body)

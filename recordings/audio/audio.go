@@ -27,7 +27,7 @@ import (
 // ErrUnknown is that of a file which is no audio, or none that can be told.
 var ErrUnknown = errors.New("not WAV, MP3 or Ogg, nor audio whose name or Content-Type tells its codec")
 
-// Parse gives the facts of the file of size bytes behind r. Hints are what its
+// Parse returns the facts of the file of size bytes behind r. Hints are what its
 // sender calls it, a name, a path or a Content-Type each, the best one first. A
 // file that is refused is an [ErrUnknown], a [wav.ErrCodec] or a [wav.ErrBroken].
 func Parse(r io.ReaderAt, size int64, hints ...string) (wav.Facts, error) {
@@ -54,7 +54,7 @@ func Parse(r io.ReaderAt, size int64, hints ...string) (wav.Facts, error) {
 	return wav.ParseRaw(raw, r, size)
 }
 
-// rawHint gives the first hint that names a codec: a Content-Type, or the
+// rawHint returns the first hint that names a codec: a Content-Type, or the
 // extension of a name.
 func rawHint(hints []string) string {
 	for _, hint := range hints {

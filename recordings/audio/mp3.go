@@ -63,7 +63,7 @@ func parseMP3(r io.ReaderAt, size int64, search bool) (f wav.Facts, ok bool, err
 	return f, true, m.err
 }
 
-// at gives n bytes of the file, or nil where it has fewer.
+// at returns n bytes of the file, or nil where it has fewer.
 func (m *mp3) at(offset int64, n int) []byte {
 	if m.err != nil || offset < 0 || offset+int64(n) > m.size {
 		return nil
@@ -94,7 +94,7 @@ func (m *mp3) dropTail() {
 	}
 }
 
-// skipID3 gives where the ID3v2 tags at the start end, as far as they lie within
+// skipID3 returns where the ID3v2 tags at the start end, as far as they lie within
 // the file.
 func (m *mp3) skipID3() (at int64) {
 	for range 4 {
@@ -161,7 +161,7 @@ func (m *mp3) count(first mp3Frame, at int64) (frames, junk int64) {
 	return frames, junk
 }
 
-// sync gives the next place from at on where a frame may begin.
+// sync returns the next place from at on where a frame may begin.
 func (m *mp3) sync(at int64) int64 {
 	for at < m.size {
 		b := m.at(at, int(min(m.size-at, 512)))

@@ -64,7 +64,7 @@ func oggFormat(f *wav.Facts, packet []byte) (skip int64, err error) {
 	return skip, f.Check()
 }
 
-// lastGranule gives the position that the last whole page of a stream ends at; -1
+// lastGranule returns the position that the last whole page of a stream ends at; -1
 // if there is none.
 func lastGranule(tail []byte, serial uint32) int64 {
 	for at := len(tail); ; {

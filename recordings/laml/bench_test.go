@@ -41,7 +41,7 @@ func BenchmarkWAV(b *testing.B) {
 	}
 }
 
-// BenchmarkList gives a page of fifty recordings, from the rows to the document.
+// BenchmarkList returns a page of fifty recordings, from the rows to the document.
 func BenchmarkList(b *testing.B) {
 	s := newServer(b)
 	for range 51 {

@@ -66,7 +66,7 @@ func describe(headers http.Header, fields ...url.Values) (recordings.Description
 	return d, nil
 }
 
-// value gives the first value that is not empty.
+// value returns the first value that is not empty.
 func (p parameter) value(headers http.Header, fields []url.Values) (string, error) {
 	for _, f := range fields {
 		switch values := f[p.name]; {

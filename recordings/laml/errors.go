@@ -19,7 +19,7 @@ type lamlError struct {
 	Status   int    `json:"status"`
 }
 
-// statuses gives the status of each kind of problem.
+// statuses returns the status of each kind of problem.
 var statuses = map[problem.Kind]int{
 	problem.Malformed:       http.StatusBadRequest,
 	problem.Invalid:         http.StatusBadRequest,
@@ -34,7 +34,7 @@ var statuses = map[problem.Kind]int{
 	problem.Unavailable:     http.StatusServiceUnavailable,
 }
 
-// codeOf gives the LaML code of a status: three of them have their own. A problem
+// codeOf returns the LaML code of a status: three of them have their own. A problem
 // whose code is a number has that.
 func codeOf(status int) int {
 	switch status {

@@ -23,7 +23,7 @@ import (
 type Config struct {
 	Recordings *recordings.Recordings // the rules; required
 
-	// Credentials gives whose recordings a caller may see. None, wrong ones and ones
+	// Credentials returns whose recordings a caller may see. None, wrong ones and ones
 	// without the scope Voice are a problem.Unauthenticated. nil accepts nobody.
 	Credentials func(r *http.Request) (recordings.Owner, error)
 
@@ -38,7 +38,7 @@ type Config struct {
 	// 0 is one a processor.
 	Encoders int
 
-	// Offload gives the header by which the server in front sends a file itself, by
+	// Offload returns the header by which the server in front sends a file itself, by
 	// its MediaKey. nil sends it from here.
 	Offload func(key string) (header, value string)
 
@@ -150,7 +150,7 @@ func (a *API) owned(h ownedHandler) web.Handler {
 // A documentHandler answers with documents, and the links in them.
 type documentHandler func(w http.ResponseWriter, r *http.Request, o recordings.Owner, urls mediaURLs) error
 
-// documented gives the links that are asked for, before anything is stored.
+// documented returns the links that are asked for, before anything is stored.
 func (a *API) documented(h documentHandler) web.Handler {
 	return a.owned(func(w http.ResponseWriter, r *http.Request, o recordings.Owner) error {
 		urls, err := a.mediaURLs(r, o.ProjectID)

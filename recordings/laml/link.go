@@ -25,7 +25,7 @@ type mediaURLs struct {
 	sign   func(rec recordings.Recording, f recordings.Format) (recordings.Link, error)
 }
 
-// mediaURLs gives what writes links as the project has them: signed where that is
+// mediaURLs returns what writes links as the project has them: signed where that is
 // what lets one fetch media.
 func (a *API) mediaURLs(r *http.Request, projectID string) (mediaURLs, error) {
 	lasts, err := linkTime(r.URL.Query().Get(urlTTL))
@@ -67,7 +67,7 @@ func (u mediaURLs) put(m *media, rec recordings.Recording) {
 	}
 }
 
-// url gives a link to a path that whoever may fetch a format may see, or nil where
+// url returns a link to a path that whoever may fetch a format may see, or nil where
 // it cannot be signed.
 func (u mediaURLs) url(m *media, rec recordings.Recording, f recordings.Format, path string) *string {
 	link := u.public + path
@@ -82,7 +82,7 @@ func (u mediaURLs) url(m *media, rec recordings.Recording, f recordings.Format, 
 	return &link
 }
 
-// MediaURLs gives what writes the URL of the media of a project's recordings, ""
+// MediaURLs returns what writes the URL of the media of a project's recordings, ""
 // for one that has none.
 func (a *API) MediaURLs(r *http.Request, projectID string) (func(recordings.Recording) string, error) {
 	urls, err := a.mediaURLs(r, projectID)
@@ -95,7 +95,7 @@ func (a *API) MediaURLs(r *http.Request, projectID string) (func(recordings.Reco
 	}, err
 }
 
-// MediaPath gives the path of a recording's media in a format.
+// MediaPath returns the path of a recording's media in a format.
 func MediaPath(rec recordings.Recording, f recordings.Format) string {
 	path := prefix + "/Accounts/" + rec.ProjectID + "/Recordings/" + rec.Sid
 	if f == recordings.Original {
@@ -116,7 +116,7 @@ func WithLink(mediaURL string, l recordings.Link) string {
 	return mediaURL + mark + "exp=" + strconv.FormatInt(l.Expires.Unix(), 10) + "&sig=" + url.QueryEscape(l.Signature)
 }
 
-// mayFetch gives as whose recordings a request may fetch the media of one, by what
+// mayFetch returns as whose recordings a request may fetch the media of one, by what
 // the project says: everybody's, or the caller's. A link to one of the formats will do.
 func (a *API) mayFetch(r *http.Request, sid string, formats ...recordings.Format) (o recordings.Owner, auth recordings.MediaAuth, err error) {
 	o.ProjectID = r.PathValue("AccountSid")

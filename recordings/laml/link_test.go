@@ -20,7 +20,7 @@ type links struct {
 	} `json:"media"`
 }
 
-// path gives a link without what is public of it.
+// path returns a link without what is public of it.
 func pathOf(t *testing.T, link *string) string {
 	t.Helper()
 	path, ok := strings.CutPrefix(fmt.Sprint(*link), "https://example.com")

@@ -68,12 +68,12 @@ type listQuery struct {
 	filter recordings.Filter
 }
 
-// links gives what the page that was asked for says of itself.
+// links returns what the page that was asked for says of itself.
 func (q listQuery) links() paging {
 	return paging{URI: q.uri(q.page, q.query.From), FirstPageURI: q.uri(0, ""), Page: q.page, PageSize: q.query.Size}
 }
 
-// uri gives the root-relative link of a page.
+// uri returns the root-relative link of a page.
 func (q listQuery) uri(number int, from string) string {
 	values := url.Values{"Page": {strconv.Itoa(number)}, "PageSize": {strconv.Itoa(q.query.Size)}}
 	for name, v := range q.kept {

@@ -17,7 +17,7 @@ import (
 // peaksEnd is how the name of an outline ends, after the Sid.
 const peaksEnd = ".peaks.json"
 
-// peaksPath gives the path of a recording's outline.
+// peaksPath returns the path of a recording's outline.
 func peaksPath(rec recordings.Recording) string {
 	return prefix + "/Accounts/" + rec.ProjectID + "/Recordings/" + rec.Sid + peaksEnd
 }

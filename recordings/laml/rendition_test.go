@@ -17,7 +17,7 @@ import (
 
 const stereo = "speech_stereo_8k.wav"
 
-// samples gives the samples of a canonical WAV file, and what its header says.
+// samples returns the samples of a canonical WAV file, and what its header says.
 func samples(t *testing.T, b []byte) (channels int, pcm []int16) {
 	t.Helper()
 	if len(b) < 44 || string(b[:4]) != "RIFF" || string(b[36:40]) != "data" {

@@ -70,7 +70,7 @@ func newServer(t testing.TB, change ...func(*server, *recordings.Config, *laml.C
 	return s
 }
 
-// signing gives a server keys to sign links with.
+// signing returns a server keys to sign links with.
 func signing(t testing.TB) func(*server, *recordings.Config, *laml.Config) {
 	return func(s *server, c *recordings.Config, _ *laml.Config) {
 		c.Links = storetest.Ring(t, s.dir, s.store, nil)
@@ -117,7 +117,7 @@ func (s *server) addSubscriber(t testing.TB) string {
 	return sub.ID
 }
 
-// path gives a path of the project.
+// path returns a path of the project.
 func (s *server) path(rest string) string {
 	return "/api/laml/2010-04-01/Accounts/" + s.project + rest
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// inTurn gives content that is encoded while it is read as one that takes turns
+// inTurn returns content that is encoded while it is read as one that takes turns
 // with the others: so many at a time, a piece each. A client that is gone gets no
 // more turns.
 func (a *API) inTurn(w http.ResponseWriter, r *http.Request, content io.ReadSeeker) io.ReadSeeker {

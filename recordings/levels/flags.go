@@ -20,16 +20,16 @@ const (
 // names are those of the flags, in the order of their values.
 var names = []string{"silent", "one-way", "clipped", "dead-air"}
 
-// FlagNames gives the names of all flags.
+// FlagNames returns the names of all flags.
 func FlagNames() []string { return slices.Clone(names) }
 
-// FlagOf gives the flag of a name.
+// FlagOf returns the flag of a name.
 func FlagOf(name string) (f Flags, ok bool) {
 	i := slices.Index(names, name)
 	return 1 << max(0, i), i >= 0
 }
 
-// Names gives the names of the flags in the set; of none an empty list.
+// Names returns the names of the flags in the set; of none an empty list.
 func (f Flags) Names() []string {
 	set := []string{}
 	for i, name := range names {

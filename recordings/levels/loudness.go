@@ -12,7 +12,7 @@ type weighting struct {
 	s1, s2, h1, h2 float64
 }
 
-// newWeighting gives the filters for a rate. The standard has them for 48 kHz; these
+// newWeighting returns the filters for a rate. The standard has them for 48 kHz; these
 // are the analogue ones behind those, brought to other rates by the bilinear
 // transform.
 func newWeighting(rate int) weighting {
@@ -87,13 +87,13 @@ func (l *loudness) slot(power float64) {
 	}
 }
 
-// integrated gives the loudness of all blocks that pass both gates.
+// integrated returns the loudness of all blocks that pass both gates.
 func (l *loudness) integrated() float64 {
 	gate := l.from(0) + relativeGate
 	return l.from(max(0, int(math.Ceil((gate-absoluteGate)*binsPerLU))))
 }
 
-// from gives the loudness of the blocks from a bin on; of none, NaN.
+// from returns the loudness of the blocks from a bin on; of none, NaN.
 func (l *loudness) from(bin int) float64 {
 	var power, n float64
 	for i := bin; i < len(l.blocks); i++ {

@@ -162,7 +162,7 @@ func (m *meter) endPixel() {
 	m.outline.left = m.outline.perPixel
 }
 
-// end gives the facts, once everything was added.
+// end returns the facts, once everything was added.
 func (m *meter) end() (f Facts, o Outline) {
 	if m.frames == 0 {
 		return Facts{Talk: make([]float64, m.channels)}, m.outline.end()
@@ -192,7 +192,7 @@ func (m *meter) end() (f Facts, o Outline) {
 	return f, m.outline.end()
 }
 
-// decibels gives the level of a power in squared samples; of none, minus infinity.
+// decibels returns the level of a power in squared samples; of none, minus infinity.
 func decibels(power float64) float64 { return 10 * math.Log10(power/(fullScale*fullScale)) }
 
 // level is a level as it is told: to a hundredth, nil where there is none.

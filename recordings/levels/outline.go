@@ -52,7 +52,7 @@ func (o *outliner) add(least, most int) {
 
 func (o *outliner) end() Outline { return o.Outline }
 
-// Scale gives the outline of audio of so many frames in pixels of other frames,
+// Scale returns the outline of audio of so many frames in pixels of other frames,
 // which are at least as many as now: each has what those have that it covers, even
 // in part.
 func (o Outline) Scale(perPixel int, frames int64) Outline {
@@ -71,7 +71,7 @@ func (o Outline) Scale(perPixel int, frames int64) Outline {
 	return to
 }
 
-// extremes gives the least and the greatest sample of a channel in some pixels; of
+// extremes returns the least and the greatest sample of a channel in some pixels; of
 // none, silence.
 func extremes(pixels []int8, channel, channels int) (least, most int8) {
 	for at := 2 * channel; at < len(pixels); at += 2 * channels {
@@ -90,7 +90,7 @@ const (
 	eightBits  = 1 // a flag
 )
 
-// Marshal gives the outline as audiowaveform's .dat files have it.
+// Marshal returns the outline as audiowaveform's .dat files have it.
 func (o Outline) Marshal() []byte {
 	b := make([]byte, headerSize, headerSize+len(o.Data))
 	for i, v := range []int{version, eightBits, o.Rate, o.PerPixel, o.Length(), o.Channels} {
@@ -136,7 +136,7 @@ func (o Outline) MarshalJSON() ([]byte, error) {
 	return append(b, "]}"...), nil
 }
 
-// Waves gives for each channel what wavesurfer.js draws: the least and the greatest
+// Waves returns for each channel what wavesurfer.js draws: the least and the greatest
 // sample of each pixel in turn, from -1 to 1.
 func (o Outline) Waves() [][]float64 {
 	waves := make([][]float64, o.Channels)

@@ -118,7 +118,7 @@ func TestFlags(t *testing.T) {
 	}
 }
 
-// click gives a leg with a click in each second.
+// click returns a leg with a click in each second.
 func click(seconds int) []int16 {
 	l := make([]int16, seconds*8000)
 	for i := 0; i < len(l); i += 8000 {

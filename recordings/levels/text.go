@@ -12,7 +12,7 @@ const textVersion = "1"
 // unknown stands for what cannot be said.
 const unknown = "-"
 
-// singles gives the places of all facts that are one number each, in the order of
+// singles returns the places of all facts that are one number each, in the order of
 // the text: those that may be unknown, and those that may not.
 func (f *Facts) singles() (may []**float64, are []*float64) {
 	return []**float64{&f.Peak, &f.RMS, &f.Loudness, &f.Overlap, &f.FirstSpeech},

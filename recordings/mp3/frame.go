@@ -125,7 +125,7 @@ func (e *encoder) guess(bits int) int {
 	return unit + int(max(-200, min(100, float32(4*noise))))
 }
 
-// quantise gives the bits of all granules at a gain, how many lines are not left out,
+// quantise returns the bits of all granules at a gain, how many lines are not left out,
 // and whether no granule can have a lower gain.
 func (e *encoder) quantise(gain int) (lines, sum int, least bool) {
 	e.gain = gain

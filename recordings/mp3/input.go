@@ -33,7 +33,7 @@ func newInput(src Source, back int) *input {
 	return in
 }
 
-// samples gives n samples of a channel from the frame at, which may be negative. They
+// samples returns n samples of a channel from the frame at, which may be negative. They
 // are there until the next call.
 func (in *input) samples(ch int, at int64, n int) ([]float32, error) {
 	if at < in.from || at+int64(n) > in.from+int64(in.have) {

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// TestJudges gives MP3s of each format and of awkward lengths to the programs that
+// TestJudges returns MP3s of each format and of awkward lengths to the programs that
 // people have: each decodes exactly the samples that went in, near what they were,
 // and mp3val finds nothing wrong.
 func TestJudges(t *testing.T) {

@@ -93,7 +93,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestFailingSource gives the source's own error, never less audio than was promised.
+// TestFailingSource returns the source's own error, never less audio than was promised.
 func TestFailingSource(t *testing.T) {
 	broken := errors.New("broken")
 	for _, rate := range []int{8000, 9000} {

@@ -89,7 +89,7 @@ var (
 	cos10, cos30, cos50, cos70 = float32(cosPi(1, 18)), float32(cosPi(3, 18)), float32(cosPi(5, 18)), float32(cosPi(7, 18))
 )
 
-// dct9 gives s[k] = Σ v[n]·cos((2n+1)kπ/18).
+// dct9 returns s[k] = Σ v[n]·cos((2n+1)kπ/18).
 func dct9(v, s *[9]float32) {
 	a0, a1, a2, a3 := v[0]+v[8], v[1]+v[7], v[2]+v[6], v[3]+v[5]
 	b0, b1, b2, b3 := v[0]-v[8], v[1]-v[7], v[2]-v[6], v[3]-v[5]
@@ -150,7 +150,7 @@ func mdct12(before, now *[18]float32, out *[18]float32) {
 // antialias are the factors of the butterflies between subbands.
 var antiCS, antiCA = butterflies()
 
-// butterflies gives cs = 1/√(1+c²) and ca = c/√(1+c²) (2.4.3.4.10.1).
+// butterflies returns cs = 1/√(1+c²) and ca = c/√(1+c²) (2.4.3.4.10.1).
 func butterflies() (cs, ca [8]float32) {
 	for i, c := range []float64{-0.6, -0.535, -0.33, -0.185, -0.095, -0.041, -0.0142, -0.0037} {
 		root := math.Sqrt(1 + float64(c*c))

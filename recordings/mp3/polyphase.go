@@ -88,7 +88,7 @@ func secants[T [16]float32 | [8]float32 | [4]float32 | [2]float32](n int) (t T) 
 	return t
 }
 
-// dct32 gives s[i] = Σ v[k]·cos((2i+1)kπ/64). It is Lee's: the even inputs are a
+// dct32 returns s[i] = Σ v[k]·cos((2i+1)kπ/64). It is Lee's: the even inputs are a
 // transform of half the size, and so are the sums of neighbouring odd ones.
 func dct32(v, s *[32]float32) {
 	var even, odd, e, o [16]float32

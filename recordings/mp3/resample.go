@@ -109,7 +109,7 @@ func (r *resampled) make(dst []int16, ch int, at int64, n int) error {
 	return nil
 }
 
-// weighing gives the weights of the samples around a place so many parts of to after
+// weighing returns the weights of the samples around a place so many parts of to after
 // a sample.
 func (r *resampled) weighing(phase int64) []float32 {
 	if r.weights == nil {

@@ -82,7 +82,7 @@ func factorLimit(b, wide int) float32 {
 	return 7
 }
 
-// shareWindows gives the windows of short blocks gains of their own, in steps of 12
+// shareWindows returns the windows of short blocks gains of their own, in steps of 12
 // dB, and takes them off the levels.
 func (g *granule) shareWindows(levels *[39]float32, top float32) {
 	for w := range 3 {

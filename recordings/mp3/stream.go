@@ -92,7 +92,7 @@ func (s *Stream) Read(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// at gives the bytes from pos to the end of the frame in which it lies.
+// at returns the bytes from pos to the end of the frame in which it lies.
 func (s *Stream) at(pos int64) ([]byte, error) {
 	if pos < int64(len(id3)) {
 		return []byte(id3[pos:]), nil

@@ -8,7 +8,7 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// statuses gives the status of each kind of problem.
+// statuses returns the status of each kind of problem.
 var statuses = map[problem.Kind]int{
 	problem.Malformed:       http.StatusBadRequest,
 	problem.Invalid:         http.StatusUnprocessableEntity,

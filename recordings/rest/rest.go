@@ -18,11 +18,11 @@ import (
 type Config struct {
 	Recordings *recordings.Recordings // the rules; required
 
-	// Credentials gives whose recordings a caller may see. None, wrong ones and ones
+	// Credentials returns whose recordings a caller may see. None, wrong ones and ones
 	// without the scope Voice are a problem.Unauthenticated. nil accepts nobody.
 	Credentials func(r *http.Request) (recordings.Owner, error)
 
-	// MediaURLs gives what writes the URL of the media of a project's recordings, ""
+	// MediaURLs returns what writes the URL of the media of a project's recordings, ""
 	// for one that has none. nil writes none.
 	MediaURLs func(r *http.Request, projectID string) (func(recordings.Recording) string, error)
 

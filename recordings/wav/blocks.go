@@ -21,7 +21,7 @@ type blocks struct {
 	out  []int16
 }
 
-// newBlocks gives a reader for codecs with blocks, nil for others.
+// newBlocks returns a reader for codecs with blocks, nil for others.
 func newBlocks(r io.ReaderAt, f Facts) *blocks {
 	b := &blocks{bytes: int64(f.BlockAlign), frames: f.BlockFrames, facts: f, held: -1}
 	var state stateful
@@ -98,7 +98,7 @@ func (b *blocks) decode(out []int16, n int64) error {
 	return nil
 }
 
-// samplesIn gives the samples of all channels in a number of bytes.
+// samplesIn returns the samples of all channels in a number of bytes.
 func (f *Facts) samplesIn(bytes int) int { return int(f.frames(int64(bytes))) * f.Channels }
 
 // A window is a part of a file, of which some bytes are held.
@@ -109,7 +109,7 @@ type window struct {
 	offset     int64 // of the bytes held, from start
 }
 
-// at gives n bytes from an offset behind start, fewer at the end. They are good
+// at returns n bytes from an offset behind start, fewer at the end. They are good
 // until the next call.
 func (w *window) at(offset, n int64) ([]byte, error) {
 	n = min(n, w.end-w.start-offset)

@@ -41,7 +41,7 @@ type chunk struct {
 
 func (c chunk) end() int64 { return c.offset + c.size }
 
-// read gives n bytes at an offset, fewer at the end of the file.
+// read returns n bytes at an offset, fewer at the end of the file.
 func (p *parser) read(offset int64, n int) ([]byte, error) {
 	if p.ahead == 0 {
 		got, err := p.r.ReadAt(p.head[:], 0)
@@ -123,7 +123,7 @@ func (p *parser) chunkAt(offset int64) (c chunk, ok bool, err error) {
 	return chunk{id: string(b[:4]), offset: offset + 8, size: int64(p.order.Uint32(b[4:]))}, true, nil
 }
 
-// after gives the chunk behind c. A chunk of odd size is padded by one byte,
+// after returns the chunk behind c. A chunk of odd size is padded by one byte,
 // which some writers forget.
 func (p *parser) after(c chunk) (next chunk, ok bool, err error) {
 	next, ok, err = p.chunkAt(c.end() + c.size%2)

@@ -170,7 +170,7 @@ func (f *Format) adpcm() error {
 	return nil
 }
 
-// inBlock gives the frames in a block of ADPCM that has a number of bytes: the
+// inBlock returns the frames in a block of ADPCM that has a number of bytes: the
 // first ones are in the head.
 func (f *Format) inBlock(bytes int) int {
 	switch n := f.Channels; {
@@ -191,7 +191,7 @@ func (f *Format) gsm() error {
 	return nil
 }
 
-// frames gives the frames in a number of bytes. A last ADPCM block may be short.
+// frames returns the frames in a number of bytes. A last ADPCM block may be short.
 func (f *Format) frames(length int64) int64 {
 	blocks, rest := length/int64(f.BlockAlign), length%int64(f.BlockAlign)
 	return blocks*int64(f.BlockFrames) + int64(f.inBlock(int(rest)))

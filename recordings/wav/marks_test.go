@@ -22,7 +22,7 @@ func longFiles(t testing.TB, seconds int) map[string][]byte {
 	return files
 }
 
-// factsOf gives the facts of one of them.
+// factsOf returns the facts of one of them.
 func factsOf(t testing.TB, codec string, file []byte) Facts {
 	t.Helper()
 	if codec == "gsm_ms" {
@@ -37,7 +37,7 @@ func factsOf(t testing.TB, codec string, file []byte) Facts {
 	return f
 }
 
-// having gives an index that was read.
+// having returns an index that was read.
 func having(index []byte) func() ([]byte, error) {
 	return func() ([]byte, error) { return index, nil }
 }

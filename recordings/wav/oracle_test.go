@@ -15,7 +15,7 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// run gives what a command writes, for tests that let others judge.
+// run returns what a command writes, for tests that let others judge.
 func run(t testing.TB, command ...string) []byte {
 	t.Helper()
 	if _, err := exec.LookPath(command[0]); err != nil {
@@ -86,7 +86,7 @@ func writeFile(t testing.TB, name string, b []byte) string {
 	return path
 }
 
-// decoded gives all samples of a file on disk.
+// decoded returns all samples of a file on disk.
 func decoded(t testing.TB, path string) []byte {
 	t.Helper()
 	b, err := os.ReadFile(path)

@@ -5,12 +5,12 @@ import (
 	"math"
 )
 
-// direct gives what turns bytes into samples where each sample stands for itself;
+// direct returns what turns bytes into samples where each sample stands for itself;
 // nil for other codecs.
 //
 // Samples of more than 16 bits are rounded to the nearest, integers with halves
 // up and floats with halves to even, and clipped. Nothing is dithered: the same
-// file gives the same bytes.
+// file returns the same bytes.
 func direct(codec string) func(dst []int16, src []byte) {
 	switch codec {
 	case "mulaw":

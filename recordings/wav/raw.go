@@ -35,7 +35,7 @@ var rawTypes = map[string]struct {
 	"x-sln": {"pcm_s16le", 8000}, "l8": {"pcm_u8", 0}, "l16": {"pcm_s16be", 0}, "l24": {"pcm_s24be", 0},
 }
 
-// ParseRaw gives the facts of a file without a header, whose codec only its name
+// ParseRaw returns the facts of a file without a header, whose codec only its name
 // or its Content-Type tells: an extension such as ".sln16", or a type such as
 // "audio/L16;rate=16000;channels=2", whose samples have the high byte first, or
 // "audio/x-sln;rate=8000;channels=2" for the low byte first. What names no such
@@ -85,7 +85,7 @@ func rawKind(kind string) (codec string, rate, channels int, err error) {
 	return found.codec, rate, channels, nil
 }
 
-// Headerless gives the facts of a file of some bytes that is nothing but audio, as
+// Headerless returns the facts of a file of some bytes that is nothing but audio, as
 // [ParseRaw] found them before. Codecs that need a header are an [ErrCodec].
 func Headerless(codec string, rate, channels int, size int64) (Facts, error) {
 	f := Facts{Format: Format{Codec: codec, SampleRate: rate, Channels: channels}, Length: size}

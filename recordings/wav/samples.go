@@ -16,9 +16,9 @@ type Samples struct {
 	blocks *blocks
 }
 
-// Open gives the audio of a file whose facts are known. index gives that of the
+// Open returns the audio of a file whose facts are known. index gives that of the
 // same file, from [Samples.Index], and is called only where it helps; where it is nil
-// or gives nothing, or one that is damaged or another's, reading from the middle may
+// or returns nothing, or one that is damaged or another's, reading from the middle may
 // have to decode what is before. What it gives is kept, so it must not be changed. A
 // file that cannot be converted is an [ErrCodec].
 func Open(r io.ReaderAt, f Facts, index func() ([]byte, error)) (*Samples, error) {
@@ -45,7 +45,7 @@ func (s *Samples) Channels() int { return s.facts.Channels }
 // Frames is the number of frames.
 func (s *Samples) Frames() int64 { return s.facts.Frames }
 
-// Index gives what a later [Open] of the same file needs so that reading from its
+// Index returns what a later [Open] of the same file needs so that reading from its
 // middle is fast, once it was read to its end from the start; at most 600 KB. It
 // is nil where it would not help.
 func (s *Samples) Index() []byte {
@@ -86,7 +86,7 @@ type plain struct {
 	buf    []byte
 }
 
-// newPlain gives a reader for such codecs, nil for others.
+// newPlain returns a reader for such codecs, nil for others.
 func newPlain(r io.ReaderAt, f Facts) *plain {
 	decode := direct(f.Codec)
 	if decode == nil {

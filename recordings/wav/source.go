@@ -18,7 +18,7 @@ type Source interface {
 // mixFrames are read at once from the source of a mix or of a leg.
 const mixFrames = 1024
 
-// Mix gives the mean of all channels of a source as one channel, to the nearest,
+// Mix returns the mean of all channels of a source as one channel, to the nearest,
 // halves up. Audio of one channel is given as it is.
 func Mix(s Source) Source {
 	if s.Channels() == 1 {
@@ -27,7 +27,7 @@ func Mix(s Source) Source {
 	return &mono{Source: s, one: mean, buf: make([]int16, mixFrames*s.Channels())}
 }
 
-// Leg gives one channel of a source, n from 1 to its Channels.
+// Leg returns one channel of a source, n from 1 to its Channels.
 func Leg(s Source, n int) Source {
 	if n == 1 && s.Channels() == 1 {
 		return s

@@ -89,7 +89,7 @@ func (v *View) readAudio(p []byte) (int, error) {
 	return put(p, samples[:int64(frames)*v.frame/2], skip), err
 }
 
-// position gives the frame that the view is in, and the bytes of it that are read.
+// position returns the frame that the view is in, and the bytes of it that are read.
 func (v *View) position() (frame int64, skip int) {
 	audio := v.at - int64(len(v.header))
 	return audio / v.frame, int(audio % v.frame)

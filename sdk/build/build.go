@@ -62,7 +62,7 @@ func run(dir string) error {
 	return nil
 }
 
-// build gives the files of dist by their names. It changes nothing.
+// build returns the files of dist by their names. It changes nothing.
 func build(dir string) (map[string][]byte, error) {
 	var about struct{ Name, Version, License string }
 	raw, err := os.ReadFile(filepath.Join(dir, "package.json"))

@@ -17,7 +17,7 @@ import (
 	"github.com/selvage/selvage/store"
 )
 
-// Dir gives a data directory with the rows of an SQLite database, which has a key
+// Dir returns a data directory with the rows of an SQLite database, which has a key
 // ring and nothing else, and the master key of that. Those of one process have the
 // same keys: who needs others begins in an empty directory.
 func Dir(t testing.TB) string {
@@ -25,13 +25,13 @@ func Dir(t testing.TB) string {
 	return copied(t, begun)
 }
 
-// Rows gives rows as [Dir] has them, without a ring, for who makes keys of its own.
+// Rows returns rows as [Dir] has them, without a ring, for who makes keys of its own.
 func Rows(t testing.TB) *store.Store {
 	t.Helper()
 	return Open(t, copied(t, prepared), nil)
 }
 
-// Key gives the key of audit chains for rows without a ring.
+// Key returns the key of audit chains for rows without a ring.
 func Key() *audit.Key {
 	key, err := audit.NewKey(make([]byte, 32))
 	if err != nil {
@@ -84,12 +84,12 @@ func openRing(dir string, rows *store.Store, now func() time.Time) (*keys.Ring, 
 	return keys.Open(context.Background(), keys.Config{Store: rows, Master: master, Now: now})
 }
 
-// prepared gives the files of a directory with the schema, by their names.
+// prepared returns the files of a directory with the schema, by their names.
 var prepared = sync.OnceValues(func() (map[string][]byte, error) {
 	return made(func(string, *store.Store) error { return nil })
 })
 
-// begun gives the files of a directory in which a server was begun.
+// begun returns the files of a directory in which a server was begun.
 var begun = sync.OnceValues(func() (map[string][]byte, error) {
 	return made(func(dir string, rows *store.Store) error {
 		_, err := openRing(dir, rows, nil)
@@ -97,7 +97,7 @@ var begun = sync.OnceValues(func() (map[string][]byte, error) {
 	})
 })
 
-// made gives the files of a directory in which something was done.
+// made returns the files of a directory in which something was done.
 func made(do func(dir string, rows *store.Store) error) (map[string][]byte, error) {
 	dir, err := os.MkdirTemp("", "selvage-begun-")
 	if err != nil {

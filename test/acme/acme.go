@@ -118,7 +118,7 @@ func (s *Server) get(url string) ([]byte, error) {
 	return io.ReadAll(resp.Body)
 }
 
-// Roots gives the authority that vouches for what was ordered; it is new with each
+// Roots returns the authority that vouches for what was ordered; it is new with each
 // server.
 func (s *Server) Roots(t harness.T) *x509.CertPool {
 	t.Helper()
@@ -141,5 +141,5 @@ func (s *Server) Env(hosts ...string) []string {
 	}
 }
 
-// Local gives the address of a port of this machine.
+// Local returns the address of a port of this machine.
 func Local(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }

@@ -18,7 +18,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// Shake gives the certificate that a selvage shows for a host, verified, over
+// Shake returns the certificate that a selvage shows for a host, verified, over
 // HTTP/2.
 func Shake(s *harness.Server, host string, roots *x509.CertPool) (*x509.Certificate, error) {
 	conn, err := tls.Dial("tcp", strings.TrimPrefix(s.HTTPS, "https://"), &tls.Config{ServerName: host, RootCAs: roots, NextProtos: []string{"h2"}})

@@ -20,14 +20,14 @@ func (m mailed) account(t *testing.T, sub harness.Subscriber) (*harness.Browser,
 	return b, page
 }
 
-// keeper gives the credentials of a key with Management.
+// keeper returns the credentials of a key with Management.
 func (m mailed) keeper(t *testing.T) harness.Option {
 	t.Helper()
 	key := m.CLI(t, "", "key", "create", "--project", m.ID, "--scope", "Management")
 	return harness.Basic(m.ID, key["key"].(string))
 }
 
-// says gives the claims about the e-mail of a subscriber.
+// says returns the claims about the e-mail of a subscriber.
 func (m mailed) says(t *testing.T, sub harness.Subscriber) (email string, verified bool) {
 	t.Helper()
 	tokens, _ := m.spa.SignIn(t, sub, "openid email")
@@ -87,7 +87,7 @@ func TestMailVerification(t *testing.T) {
 	m.Browser().Submit(t, form, "confirm-submit", nil).Want(t, 200)
 }
 
-// TestMailChangeAddress gives an account another e-mail, once whoever reads mail there
+// TestMailChangeAddress returns an account another e-mail, once whoever reads mail there
 // says so. The one of before is told, and nobody learns who else has an account.
 func TestMailChangeAddress(t *testing.T) {
 	m := newMailed(t)

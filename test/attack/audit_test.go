@@ -23,7 +23,7 @@ type event struct {
 	Detail    map[string]string `json:"detail"`
 }
 
-// eventsOf gives the audit trail of a project, and as it is written.
+// eventsOf returns the audit trail of a project, and as it is written.
 func eventsOf(t *testing.T, p *harness.Project, flags ...string) (events []event, text string) {
 	t.Helper()
 	text = p.Command(t, "", append([]string{"audit", "export", "--project", p.ID}, flags...)...)

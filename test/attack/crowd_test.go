@@ -78,7 +78,7 @@ func TestP09ParallelLogins(t *testing.T) {
 	t.Logf("%d of %d were let in; %d verifications beside them", in, crowd, len(took))
 }
 
-// peakOf gives the most memory that a process has had, in KiB (proc(5), VmHWM).
+// peakOf returns the most memory that a process has had, in KiB (proc(5), VmHWM).
 func peakOf(t *testing.T, pid int) int {
 	t.Helper()
 	if _, err := os.Stat("/proc/self/status"); err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// manager gives the credentials that webhooks need.
+// manager returns the credentials that webhooks need.
 func manager(t *testing.T, p *harness.Project) harness.Option {
 	t.Helper()
 	return harness.Basic(p.ID, p.NewKey(t, "Management"))
@@ -62,7 +62,7 @@ func TestI12URLs(t *testing.T) {
 	trap.wantNoCalls(t)
 }
 
-// deliveries gives those of a webhook.
+// deliveries returns those of a webhook.
 func deliveries(t *testing.T, p *harness.Project, boss harness.Option, path string) []struct {
 	State, Error string
 	Status       int
@@ -78,7 +78,7 @@ func deliveries(t *testing.T, p *harness.Project, boss harness.Option, path stri
 	return list.Data
 }
 
-// privateName gives a name of this machine's that leads to a private address, and is
+// privateName returns a name of this machine's that leads to a private address, and is
 // none that a look at a URL could know.
 func privateName(t *testing.T) string {
 	t.Helper()

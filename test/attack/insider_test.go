@@ -59,12 +59,12 @@ func part(v any) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(raw))
 }
 
-// unsigned gives a JWT that says it needs no signature.
+// unsigned returns a JWT that says it needs no signature.
 func unsigned(claims map[string]any) string {
 	return part(map[string]string{"alg": "none", "typ": "JWT"}) + "." + part(claims) + "."
 }
 
-// claimsOf gives the claims of a JWT.
+// claimsOf returns the claims of a JWT.
 func claimsOf(t *testing.T, token string) map[string]any {
 	t.Helper()
 	jws, err := jose.ParseSignedCompact(token, []jose.SignatureAlgorithm{jose.RS256, jose.ES256})
@@ -78,7 +78,7 @@ func claimsOf(t *testing.T, token string) map[string]any {
 	return claims
 }
 
-// with gives claims with one changed; a nil takes it away.
+// with returns claims with one changed; a nil takes it away.
 func with(claims map[string]any, name string, value any) map[string]any {
 	c := maps.Clone(claims)
 	c[name] = value
@@ -100,7 +100,7 @@ func newAttacker(t *testing.T) attacker {
 	return attacker{key}
 }
 
-// sign gives the claims signed by the attacker, under any header members.
+// sign returns the claims signed by the attacker, under any header members.
 func (a attacker) sign(t *testing.T, header map[jose.HeaderKey]any, claims map[string]any) string {
 	t.Helper()
 	opts := &jose.SignerOptions{ExtraHeaders: map[jose.HeaderKey]any{"typ": "at+jwt"}}
@@ -112,7 +112,7 @@ func (a attacker) sign(t *testing.T, header map[jose.HeaderKey]any, claims map[s
 	return signed(t, signer, claims)
 }
 
-// signed gives claims as a JWT.
+// signed returns claims as a JWT.
 func signed(t *testing.T, signer jose.Signer, claims map[string]any) string {
 	t.Helper()
 	payload, err := json.Marshal(claims)

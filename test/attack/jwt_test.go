@@ -179,7 +179,7 @@ func TestJ11Confusion(t *testing.T) {
 	}
 }
 
-// changedHeader gives a sealed token under another header.
+// changedHeader returns a sealed token under another header.
 func changedHeader(t *testing.T, parts []string, change map[string]any) string {
 	t.Helper()
 	raw, err := jose.ParseEncryptedCompact(strings.Join(parts, "."), []jose.KeyAlgorithm{jose.DIRECT}, []jose.ContentEncryption{jose.A256GCM})

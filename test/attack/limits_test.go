@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// limited gives a project on a server with limits of its own, as NAME=N.
+// limited returns a project on a server with limits of its own, as NAME=N.
 func limited(t *testing.T, env ...string) *harness.Project {
 	t.Helper()
 	for i, e := range env {

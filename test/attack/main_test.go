@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { harness.Main(m) }
 
-// project gives a project of the test's own.
+// project returns a project of the test's own.
 func project(t *testing.T) *harness.Project {
 	t.Helper()
 	return harness.Shared(t).NewProject(t)
@@ -59,7 +59,7 @@ var backPattern = regexp.MustCompile(`name="back" value="[^"]*"`)
 
 var noncePattern = regexp.MustCompile(`'nonce-([^']+)'`)
 
-// plain gives a page without what differs from one answer to the next: the
+// plain returns a page without what differs from one answer to the next: the
 // request id, the nonce of the policy, where another language leads back to, which is the
 // page itself, and the words given.
 func plain(a harness.Answer, words ...string) string {

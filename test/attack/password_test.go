@@ -39,7 +39,7 @@ func wantAlike(t *testing.T, one, other string, measure func() (a, b time.Durati
 	t.Errorf("each time: %s", strings.Join(differences, "; "))
 }
 
-// failedLogins gives the least times that two kinds of failed logins take, by turns:
+// failedLogins returns the least times that two kinds of failed logins take, by turns:
 // those that nothing else on the machine has made longer.
 func failedLogins(t *testing.T, b *harness.Browser, page harness.Page, sub harness.Subscriber) (wrong, unknown time.Duration) {
 	t.Helper()
@@ -87,7 +87,7 @@ func TestP02OneAnswer(t *testing.T) {
 	}
 }
 
-// requestOf gives the value of the login form's hidden field id.
+// requestOf returns the value of the login form's hidden field id.
 func requestOf(p harness.Page) string {
 	_, after, found := strings.Cut(string(p.Body), `name="id" value="`)
 	id, _, _ := strings.Cut(after, `"`)

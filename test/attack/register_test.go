@@ -11,7 +11,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// newOpen gives a project where people make themselves accounts.
+// newOpen returns a project where people make themselves accounts.
 func newOpen(t *testing.T, env ...string) mailed {
 	t.Helper()
 	m := newMailed(t, env...)

@@ -24,7 +24,7 @@ const (
 	toneFor  = 30
 )
 
-// tenHours gives its bytes, one for each sample.
+// tenHours returns its bytes, one for each sample.
 func tenHours() (size int64, body io.Reader) {
 	const quiet, pitch = 0xFF, 500
 	samples := int64(hours * 3600 * rate)

@@ -42,7 +42,7 @@ func browserApp(t *testing.T, p *harness.Project, flags ...string) (page string,
 	return page, c
 }
 
-// outcome gives what comes of a promise of the app.
+// outcome returns what comes of a promise of the app.
 func (b tab) outcome(promise string) came {
 	b.Helper()
 	return eval[came](b, "outcome("+promise+")")

@@ -72,7 +72,7 @@ func newTab(t *testing.T, more ...chromedp.ExecAllocatorOption) tab {
 	return b
 }
 
-// beside gives another tab of the same Chromium: a new one, or by an option one there is.
+// beside returns another tab of the same Chromium: a new one, or by an option one there is.
 func (b tab) beside(opts ...chromedp.ContextOption) tab {
 	b.Helper()
 	ctx, cancel := chromedp.NewContext(b.ctx, opts...)
@@ -178,7 +178,7 @@ func overtaken(err error) bool {
 	}, func(fault string) bool { return strings.Contains(err.Error(), fault) })
 }
 
-// eval gives the value of an expression, or of its promise.
+// eval returns the value of an expression, or of its promise.
 func eval[V any](b tab, expression string) (v V) {
 	b.Helper()
 	b.retry(func() (err error) {

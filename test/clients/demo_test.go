@@ -45,7 +45,7 @@ func (b tab) lit(id string) {
 	b.until(id+" to be done", fmt.Sprintf("document.querySelector('#step-%s')?.matches('.done')", id))
 }
 
-// said gives what a step shows.
+// said returns what a step shows.
 func (b tab) said(id string) string {
 	b.Helper()
 	return eval[string](b, fmt.Sprintf("document.querySelector('#step-%s .out').textContent", id))

@@ -71,7 +71,7 @@ func TestPrivateKeyJWT(t *testing.T) {
 	}, func(url string) string { return c.Redirect + "?" + b.SignIn(t, url, sub).Encode() })
 }
 
-// clientKey gives a private key as a JWK, and the path of a JWKS with its public part.
+// clientKey returns a private key as a JWK, and the path of a JWKS with its public part.
 func clientKey(t *testing.T, alg jose.SignatureAlgorithm) (private, public string) {
 	t.Helper()
 	var key crypto.Signer

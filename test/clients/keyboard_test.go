@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// stops gives each thing of the page that can be used, in the order in which it is there:
+// stops returns each thing of the page that can be used, in the order in which it is there:
 // of radio buttons those that are chosen, or the first.
 const stops = `(() => {
 	const all = [...document.querySelectorAll("a[href], button, input:not([type=hidden]), select, textarea, summary")]

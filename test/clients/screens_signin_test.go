@@ -22,7 +22,7 @@ func (s *screens) forget() {
 	}
 }
 
-// mail gives the link of the newest mail that was kept.
+// mail returns the link of the newest mail that was kept.
 func (s *screens) mail(at *harness.Server) string {
 	s.Helper()
 	harness.Eventually(s, patience, "a mail", func() error {

@@ -38,7 +38,7 @@ type outcomeOf struct {
 	Hangs bool `json:"hangs"`
 }
 
-// try gives what comes of a promise.
+// try returns what comes of a promise.
 func (s sdk) try(promise string) (o outcomeOf) {
 	s.Helper()
 	s.eval(s.T, "outcome("+promise+")", &o)

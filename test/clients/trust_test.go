@@ -18,7 +18,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// newHome gives a home that nothing was done in yet.
+// newHome returns a home that nothing was done in yet.
 func newHome(t *testing.T) string {
 	t.Helper()
 	harness.Need(t, "certutil")
@@ -153,7 +153,7 @@ func TestFirefoxTrust(t *testing.T) {
 	}
 }
 
-// subject gives the common name of a server's authority.
+// subject returns the common name of a server's authority.
 func subject(t *testing.T, s *harness.Server) string {
 	t.Helper()
 	name, ok := s.CLI(t, "", "ca", "status")["subject"].(string)

@@ -109,7 +109,7 @@ func (m *module) wantLists(doc map[string]any) {
 	}
 }
 
-// texts gives a list's members that are texts.
+// texts returns a list's members that are texts.
 func texts(v any) (all []string) {
 	list, _ := v.([]any)
 	for _, e := range list {

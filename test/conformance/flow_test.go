@@ -21,7 +21,7 @@ func (m *module) request(params ...string) request {
 	return m.requestOf(m.op.basic, params...)
 }
 
-// requestOf gives a request of a client, with names and values of parameters in
+// requestOf returns a request of a client, with names and values of parameters in
 // addition.
 func (m *module) requestOf(c *harness.Client, params ...string) request {
 	r := request{m, c, url.Values{
@@ -61,7 +61,7 @@ func (m *module) signIn(p harness.Page) harness.Page {
 	return p
 }
 
-// told gives the authorization response, which must come as the plan's response
+// told returns the authorization response, which must come as the plan's response
 // mode says and in no other way.
 func (m *module) told(p harness.Page) url.Values {
 	m.Helper()
@@ -75,7 +75,7 @@ func (m *module) told(p harness.Page) url.Values {
 	return v
 }
 
-// code gives the code of a response that must be a success.
+// code returns the code of a response that must be a success.
 func (r request) code(v url.Values) string {
 	r.m.Helper()
 	r.m.check(v.Get("iss") == r.m.op.Issuer(), "iss = %q, want %q (RFC 9207)", v.Get("iss"), r.m.op.Issuer())
@@ -112,7 +112,7 @@ func describes(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' || r == '"' || r == '\\' })
 }
 
-// form gives the token request for a code.
+// form returns the token request for a code.
 func (r request) form(code string) url.Values {
 	return url.Values{"grant_type": {"authorization_code"}, "code": {code}, "redirect_uri": {r.client.Redirect}}
 }

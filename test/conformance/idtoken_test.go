@@ -63,7 +63,7 @@ func (m *module) verify(raw string, alg jose.SignatureAlgorithm) map[string]any 
 	return claims
 }
 
-// moment gives a claim that is a time.
+// moment returns a claim that is a time.
 func (m *module) moment(claims map[string]any, name string) time.Time {
 	m.Helper()
 	n, ok := claims[name].(float64)
@@ -73,7 +73,7 @@ func (m *module) moment(claims map[string]any, name string) time.Time {
 	return time.Unix(int64(n), 0)
 }
 
-// hashOf gives what at_hash and c_hash are of a value, in a token that is signed
+// hashOf returns what at_hash and c_hash are of a value, in a token that is signed
 // with RS256 (OpenID Connect Core, section 3.1.3.6).
 func hashOf(value string) string {
 	sum := sha256.Sum256([]byte(value))

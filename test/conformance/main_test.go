@@ -68,7 +68,7 @@ var said = map[string]any{
 	"address": map[string]string{"street_address": "12 St James's Square", "locality": "London", "country": "GB"},
 }
 
-// newProviderOf gives one that is a server of its own, and more flags to its
+// newProviderOf returns one that is a server of its own, and more flags to its
 // clients.
 func newProviderOf(t *testing.T, s *harness.Server, flags ...string) *provider {
 	t.Helper()
@@ -88,7 +88,7 @@ func newProviderOf(t *testing.T, s *harness.Server, flags ...string) *provider {
 	return op
 }
 
-// endpoint gives a URL of the metadata.
+// endpoint returns a URL of the metadata.
 func (op *provider) endpoint(t harness.T, name string) string {
 	t.Helper()
 	u, _ := op.metadata[name].(string)
@@ -144,7 +144,7 @@ func (m *module) check(ok bool, format string, args ...any) {
 	}
 }
 
-// only gives an error for members that are not among those named.
+// only returns an error for members that are not among those named.
 func only[V any](members map[string]V, names ...string) error {
 	known := map[string]bool{}
 	for _, n := range names {

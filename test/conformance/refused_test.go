@@ -51,7 +51,7 @@ func requestObjectRedirectURI(m *module) {
 	m.browser.Open(m, r.url()).WantErrorPage(m, 400)
 }
 
-// unsigned gives a request as a request object without a signature.
+// unsigned returns a request as a request object without a signature.
 func unsigned(m *module, r request) string {
 	m.Helper()
 	claims := map[string]string{}

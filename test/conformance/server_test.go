@@ -72,7 +72,7 @@ func idTokenUnsigned(m *module) {
 	m.skip("id_token_signing_alg_values_supported has no none")
 }
 
-// withParameter gives a module that sends a parameter which must do no harm.
+// withParameter returns a module that sends a parameter which must do no harm.
 func withParameter(name, value string) func(*module) {
 	return func(m *module) { m.request(name, value).flow() }
 }

@@ -15,7 +15,7 @@ var (
 	moduleRow   = regexp.MustCompile("^\\| `([a-z0-9-]+)` \\| `([^`]+)` \\| ([^|]+) \\|$")
 )
 
-// readTable gives the rows of each plan's table, by module.
+// readTable returns the rows of each plan's table, by module.
 func readTable(t *testing.T) map[string]map[string]row {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/openid.md")

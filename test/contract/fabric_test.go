@@ -257,7 +257,7 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// canonical gives the name under which a member is shown.
+// canonical returns the name under which a member is shown.
 func canonical(schema *openapi3.Schema, name string) string {
 	if of, ok := strings.CutPrefix(schema.Properties[name].Value.Description, "Another name of `"); ok {
 		return strings.TrimSuffix(of, "`.")
@@ -273,7 +273,7 @@ func members(t *testing.T, text []byte) (m map[string]json.RawMessage) {
 	return m
 }
 
-// own gives the members of a resource's own.
+// own returns the members of a resource's own.
 func (w *world) own(t *testing.T, path string) map[string]json.RawMessage {
 	t.Helper()
 	a := w.Get(t, path, w.who["basic"]).Want(t, 200)

@@ -20,7 +20,7 @@ var (
 	shown    = regexp.MustCompile(`(?s)<section class="operation" id="([^"]+)".*?<figcaption>Request</figcaption><pre[^>]*><code>(.*?)</code>`)
 )
 
-// lines gives what the pages of /docs tell to paste, by operation.
+// lines returns what the pages of /docs tell to paste, by operation.
 func (w *world) lines(t *testing.T) map[string]string {
 	t.Helper()
 	all := make(map[string]string)
@@ -73,7 +73,7 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// shell gives the variables that the pages speak of.
+// shell returns the variables that the pages speak of.
 func (w *world) shell(t *testing.T) []string {
 	t.Helper()
 	sat := w.NewSAT(t, "ada")
@@ -100,7 +100,7 @@ func (w *world) shell(t *testing.T) []string {
 
 var inLine = regexp.MustCompile(`https?://[^/\s"]+(/[^\s"?]*)`)
 
-// named gives the variables of a line's path, as they are in a path that leads to
+// named returns the variables of a line's path, as they are in a path that leads to
 // something.
 func named(line, pattern, path string) (env []string) {
 	m := inLine.FindStringSubmatch(line)

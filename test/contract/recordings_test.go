@@ -18,7 +18,7 @@ import (
 // take audio that nobody can convert, or an upload of gigabytes.
 var notHere = []string{"406"}
 
-// login gives the token of somebody who may see recordings, and its id.
+// login returns the token of somebody who may see recordings, and its id.
 func (w *world) login(t *testing.T, scope string) (string, harness.Option) {
 	t.Helper()
 	sub := w.NewSubscriber(t)

@@ -63,7 +63,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// credentials gives somebody for each scheme.
+// credentials returns somebody for each scheme.
 func (w *world) credentials(t *testing.T) map[string]harness.Option {
 	t.Helper()
 	key := w.NewKey(t, everyScope...)
@@ -82,7 +82,7 @@ func (w *world) credentials(t *testing.T) map[string]harness.Option {
 	}
 }
 
-// stand gives what stands for the ids and secrets of the examples.
+// stand returns what stands for the ids and secrets of the examples.
 func (w *world) stand() map[string]func(t *testing.T) string {
 	subscriber := func(t *testing.T) string { return w.NewSAT(t, "ada").SubscriberID }
 	return map[string]func(t *testing.T) string{
@@ -127,7 +127,7 @@ func (w *world) operations(groups ...string) (all []operation) {
 	return all
 }
 
-// body gives the example of an operation's body, with what is here in the place of
+// body returns the example of an operation's body, with what is here in the place of
 // what is in the examples; nil if it has none.
 func (w *world) body(t *testing.T, op operation) []byte {
 	t.Helper()
@@ -146,7 +146,7 @@ func (w *world) body(t *testing.T, op operation) []byte {
 	return text
 }
 
-// standing gives the path to what an operation is about, and a body, made once: for
+// standing returns the path to what an operation is about, and a body, made once: for
 // questions that only read or are refused. Others ask about a [world.subject] of their own.
 func (w *world) standing(t *testing.T, op operation) (path string, body []byte) {
 	t.Helper()
@@ -158,7 +158,7 @@ func (w *world) standing(t *testing.T, op operation) (path string, body []byte) 
 	return s.path, s.body
 }
 
-// renamed gives an example another name, since names are unique among resources of
+// renamed returns an example another name, since names are unique among resources of
 // a kind.
 func renamed(t *testing.T, text []byte) []byte {
 	t.Helper()

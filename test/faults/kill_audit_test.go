@@ -100,7 +100,7 @@ func sidOf(t *testing.T, token string) string {
 	return claims.SessionID
 }
 
-// grantOf gives the grant of a refresh token, whose id is its first part.
+// grantOf returns the grant of a refresh token, whose id is its first part.
 func grantOf(t *testing.T, refresh string) string {
 	t.Helper()
 	head, _, _ := strings.Cut(refresh, ".")
@@ -112,7 +112,7 @@ func grantOf(t *testing.T, refresh string) string {
 	return uuid.UUID(raw).String()
 }
 
-// eventsOf gives what is in the audit trail: logins by their session, other events by their
+// eventsOf returns what is in the audit trail: logins by their session, other events by their
 // target.
 func eventsOf(t *testing.T, s *harness.Server) map[string]bool {
 	t.Helper()

@@ -119,7 +119,7 @@ func wantRecordings(t *testing.T, p *harness.Project, stored map[string][]byte) 
 	}
 }
 
-// list gives the Sids of all recordings of a project.
+// list returns the Sids of all recordings of a project.
 func list(t *testing.T, p *harness.Project) (sids []string) {
 	t.Helper()
 	next := p.LaML("/Recordings?PageSize=200")
@@ -137,7 +137,7 @@ func list(t *testing.T, p *harness.Project) (sids []string) {
 	return sids
 }
 
-// sameKeys gives an error unless the files below dir are of so many keys. The
+// sameKeys returns an error unless the files below dir are of so many keys. The
 // parts of a key are called after it.
 func sameKeys(dir string, want int) error {
 	keys := map[string]bool{}

@@ -59,7 +59,7 @@ func TestKillBeforeDelivery(t *testing.T) {
 }
 
 // subscribeUntilKilled makes one subscriber after the other until the server is gone,
-// and gives the ids of those that were acknowledged.
+// and returns the ids of those that were acknowledged.
 func subscribeUntilKilled(p *harness.Project, name string, acked *counter) (ids []string) {
 	for i := 0; ; i++ {
 		a, err := p.Try("POST", "/api/fabric/resources/subscribers", p.Basic(), harness.JSON(map[string]string{"email": fmt.Sprintf("%sn%d@example.com", name, i)}))

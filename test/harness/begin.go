@@ -19,7 +19,7 @@ type beginning struct {
 // and others than the shared server.
 var begun *beginning
 
-// begin gives a beginning in dir, which is not there yet, and the environment that
+// begin returns a beginning in dir, which is not there yet, and the environment that
 // names what a server finds elsewhere.
 func begin(t T, dir string) []string {
 	t.Helper()

@@ -32,7 +32,7 @@ var build = sync.OnceValues(func() (string, error) {
 // built is the directory of the binary, where we made one.
 var built string
 
-// Binary gives the path of the binary under test.
+// Binary returns the path of the binary under test.
 func Binary(t T) string {
 	t.Helper()
 	path, err := build()

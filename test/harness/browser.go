@@ -16,7 +16,7 @@ type Browser struct {
 	http   *http.Client
 }
 
-// Browser gives a browser with no cookies.
+// Browser returns a browser with no cookies.
 func (s *Server) Browser() *Browser {
 	jar, err := cookiejar.New(nil)
 	if err != nil {
@@ -111,7 +111,7 @@ func (b *Browser) SignIn(t T, authorize string, s Subscriber) url.Values {
 	return p.Callback(t)
 }
 
-// Callback gives what the client is told: in the query with which the browser was
+// Callback returns what the client is told: in the query with which the browser was
 // sent to it, in the fragment, or in the form of a page.
 func (p Page) Callback(t T) url.Values {
 	t.Helper()
@@ -153,7 +153,7 @@ func (p Page) WantErrorPage(t T, statuses ...int) {
 	}
 }
 
-// Cookies gives what the browser would send to the server now, for requests
+// Cookies returns what the browser would send to the server now, for requests
 // beside it.
 func (b *Browser) Cookies() Option {
 	return func(r *http.Request) {

@@ -147,7 +147,7 @@ func oneWins(t T, what string, ask func() (Tokens, error)) Tokens {
 	return winners[0]
 }
 
-// WantInvalidGrant gives a check of a token answer: that it is a refusal.
+// WantInvalidGrant returns a check of a token answer: that it is a refusal.
 func WantInvalidGrant(t T, what string) func(Tokens, error) {
 	t.Helper()
 	return func(_ Tokens, err error) {

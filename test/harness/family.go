@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Family gives a process and those that it has started and that still run, on Linux
+// Family returns a process and those that it has started and that still run, on Linux
 // (proc(5), /proc/PID/stat): what a server does is done by all of them.
 func Family(pid int) []int {
 	family := []int{pid}
@@ -23,7 +23,7 @@ func Family(pid int) []int {
 	return family
 }
 
-// Stat gives the fields of a process's /proc/PID/stat behind the name, which may contain
+// Stat returns the fields of a process's /proc/PID/stat behind the name, which may contain
 // anything: the state first, the parent second. It gives none where the process is gone.
 func Stat(pid int) []string { return stat(fmt.Sprintf("/proc/%d/stat", pid)) }
 

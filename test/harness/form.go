@@ -25,7 +25,7 @@ func (p Page) Has(id string) bool {
 	return regexp.MustCompile(`\bid="?` + regexp.QuoteMeta(id) + `["\s>]`).Match(p.Body)
 }
 
-// form gives the form with the control of that id.
+// form returns the form with the control of that id.
 func (p Page) form(t T, id string) form {
 	t.Helper()
 	for _, m := range formPattern.FindAllStringSubmatch(string(p.Body), -1) {
@@ -42,7 +42,7 @@ func (p Page) form(t T, id string) form {
 	return form{}
 }
 
-// control gives the control of an id, or of a name where it has no id.
+// control returns the control of an id, or of a name where it has no id.
 func (f form) control(id string) map[string]string {
 	for _, c := range f.controls {
 		if c["id"] == id || c["id"] == "" && c["name"] == id {
@@ -52,7 +52,7 @@ func (f form) control(id string) map[string]string {
 	return nil
 }
 
-// fill gives what a browser posts when the button is pressed.
+// fill returns what a browser posts when the button is pressed.
 func (f form) fill(t T, button string, fields map[string]string) url.Values {
 	t.Helper()
 	v := url.Values{}
@@ -85,7 +85,7 @@ func attributes(s string) map[string]string {
 	return attrs
 }
 
-// Attribute gives an attribute of the element with that id.
+// Attribute returns an attribute of the element with that id.
 func (p Page) Attribute(t T, id, name string) string {
 	t.Helper()
 	for _, m := range elementPattern.FindAllStringSubmatch(string(p.Body), -1) {

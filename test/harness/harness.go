@@ -83,7 +83,7 @@ func Rows(t T) {
 	}
 }
 
-// Debian gives the files of an installed Debian package whose path ends in
+// Debian returns the files of an installed Debian package whose path ends in
 // suffix, or ends the test as [Need] does.
 func Debian(t T, pkg, suffix string) []string {
 	t.Helper()

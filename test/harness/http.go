@@ -17,12 +17,12 @@ import (
 // An Option changes a request before it is sent.
 type Option func(*http.Request)
 
-// Basic gives the credentials of HTTP Basic.
+// Basic returns the credentials of HTTP Basic.
 func Basic(name, secret string) Option {
 	return func(r *http.Request) { r.SetBasicAuth(name, secret) }
 }
 
-// Bearer gives an access token.
+// Bearer returns an access token.
 func Bearer(token string) Option {
 	return Header("Authorization", "Bearer "+token)
 }
@@ -42,7 +42,7 @@ func AddHeader(name, value string) Option {
 	return func(r *http.Request) { r.Header.Add(name, value) }
 }
 
-// JSON gives v as the body. A v that is a string is sent as it is, so that it
+// JSON returns v as the body. A v that is a string is sent as it is, so that it
 // may be broken.
 func JSON(v any) Option {
 	text, ok := v.(string)
@@ -56,12 +56,12 @@ func JSON(v any) Option {
 	return Body("application/json", []byte(text))
 }
 
-// Form gives a form as the body.
+// Form returns a form as the body.
 func Form(v url.Values) Option {
 	return Body("application/x-www-form-urlencoded", []byte(v.Encode()))
 }
 
-// Body gives the body and its type; "" sends none.
+// Body returns the body and its type; "" sends none.
 func Body(contentType string, body []byte) Option {
 	return func(r *http.Request) {
 		r.Body = io.NopCloser(bytes.NewReader(body))
@@ -221,7 +221,7 @@ func clip(b []byte) string {
 	return string(b)
 }
 
-// StatusIs gives an error unless the answer has the status; for [Eventually].
+// StatusIs returns an error unless the answer has the status; for [Eventually].
 func (a Answer) StatusIs(status int) error {
 	if a.Status != status {
 		return fmt.Errorf("%s = %d %s, want %d", a.what, a.Status, clip(a.Body), status)

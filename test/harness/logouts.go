@@ -78,7 +78,7 @@ func (h *Hangup) Answer(status int) {
 	h.answer = status
 }
 
-// Told gives what it was told so far, in that order. All of it must have been logout
+// Told returns what it was told so far, in that order. All of it must have been logout
 // tokens, none of them expired.
 func (h *Hangup) Told(t T) []LogoutToken {
 	t.Helper()
@@ -90,7 +90,7 @@ func (h *Hangup) Told(t T) []LogoutToken {
 	return slices.Clone(h.told)
 }
 
-// SessionOf gives the sid of an ID token.
+// SessionOf returns the sid of an ID token.
 func (s Tokens) SessionOf(t T) string {
 	t.Helper()
 	token, err := readLogoutToken(s.IDToken) // which has these claims too

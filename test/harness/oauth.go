@@ -66,7 +66,7 @@ func (c *Client) NewFlow(scope string) *Flow {
 	return f
 }
 
-// Challenge gives the S256 challenge of a verifier (RFC 7636, section 4.2).
+// Challenge returns the S256 challenge of a verifier (RFC 7636, section 4.2).
 func Challenge(verifier string) string {
 	sum := sha256.Sum256([]byte(verifier))
 	return base64.RawURLEncoding.EncodeToString(sum[:])
@@ -91,7 +91,7 @@ func (f *Flow) URL() string {
 	return f.Client.Issuer() + "login/oauth/authorize?" + f.Query.Encode()
 }
 
-// Form gives the token request for a code.
+// Form returns the token request for a code.
 func (f *Flow) Form(code string) url.Values {
 	return url.Values{
 		"grant_type": {"authorization_code"}, "code": {code}, "redirect_uri": {f.Client.Redirect}, "code_verifier": {f.Verifier},
@@ -154,7 +154,7 @@ func (c *Client) Revoke(t T, token string) Answer {
 	return c.postAs(t, "/oauth/revoke", url.Values{"token": {token}})
 }
 
-// Authenticated gives a form and the options with which the client proves who
+// Authenticated returns a form and the options with which the client proves who
 // it is.
 func (c *Client) Authenticated(form url.Values) []Option {
 	v := url.Values{}

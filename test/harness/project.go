@@ -87,7 +87,7 @@ func (p *Project) NewKey(t T, scopes ...string) string {
 	return member(t, p.CLI(t, "", args...), "key")
 }
 
-// Basic gives the project's credentials.
+// Basic returns the project's credentials.
 func (p *Project) Basic() Option { return Basic(p.ID, p.Key) }
 
 // NewSubscriber makes a subscriber over REST.
@@ -116,7 +116,7 @@ func (p *Project) NewSAT(t T, reference string) SAT {
 	return sat
 }
 
-// Address gives the id of a subscriber's own address.
+// Address returns the id of a subscriber's own address.
 func (p *Project) Address(t T, subscriberID string) string {
 	t.Helper()
 	var list struct{ Data []struct{ ID string } }
@@ -142,7 +142,7 @@ func (p *Project) NewInvite(t T, sat, address string) string {
 	return member(t, a.Want(t, 201).Object(t), "token")
 }
 
-// member gives a string of a JSON object.
+// member returns a string of a JSON object.
 func member(t T, object map[string]any, name string) string {
 	t.Helper()
 	v, _ := object[name].(string)

@@ -70,7 +70,7 @@ func (r *Receiver) Answer(status int) {
 	r.answer = status
 }
 
-// Told gives what it was told so far, in that order.
+// Told returns what it was told so far, in that order.
 func (r *Receiver) Told() []Told {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -5,7 +5,7 @@ import (
 	"os"
 )
 
-// LaML gives a path of the project in the recordings API.
+// LaML returns a path of the project in the recordings API.
 func (p *Project) LaML(path string) string {
 	return "/api/laml/2010-04-01/Accounts/" + p.ID + path
 }
@@ -17,13 +17,13 @@ func (p *Project) Upload(t T, wav []byte) string {
 	return member(t, a.Object(t), "sid")
 }
 
-// Speech gives the path of a recording of speech: 8 kHz, 16 bits, one channel.
+// Speech returns the path of a recording of speech: 8 kHz, 16 bits, one channel.
 func Speech(t T) string {
 	t.Helper()
 	return Debian(t, "asterisk-core-sounds-en-wav", "/demo-congrats.wav")[0]
 }
 
-// ReadSpeech gives the bytes of [Speech].
+// ReadSpeech returns the bytes of [Speech].
 func ReadSpeech(t T) []byte {
 	t.Helper()
 	wav, err := os.ReadFile(Speech(t))
@@ -33,7 +33,7 @@ func ReadSpeech(t T) []byte {
 	return wav
 }
 
-// WAV gives a canonical file of samples at 8 kHz, one channel.
+// WAV returns a canonical file of samples at 8 kHz, one channel.
 func WAV(samples []int16) []byte {
 	const rate, block = 8000, 2
 	size := uint32(len(samples) * block)
@@ -57,7 +57,7 @@ func WAV(samples []int16) []byte {
 	return b
 }
 
-// Tone gives a file of so many samples of a square wave, no two alike for
+// Tone returns a file of so many samples of a square wave, no two alike for
 // different pitches.
 func Tone(samples, period int) []byte {
 	wave := make([]int16, samples)

@@ -12,7 +12,7 @@ func (b *Browser) Post(t T, target string, v url.Values) Page {
 	return b.follow(t, http.MethodPost, target, Form(v), Header("Origin", "https://rp.example"), Header("Sec-Fetch-Site", "cross-site"))
 }
 
-// FormPost gives where a page's answer for the client goes, and what a browser
+// FormPost returns where a page's answer for the client goes, and what a browser
 // posts there when the button is pressed (OAuth 2.0 Form Post Response Mode,
 // section 2).
 func (p Page) FormPost(t T) (action string, v url.Values) {

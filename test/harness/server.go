@@ -102,7 +102,7 @@ func StartConfig(t T, c Config) *Server {
 	return s
 }
 
-// FreePort gives a port that nobody listens on; see [servers.FreePort].
+// FreePort returns a port that nobody listens on; see [servers.FreePort].
 func FreePort(t T) int {
 	t.Helper()
 	return servers.FreePort(t)
@@ -225,7 +225,7 @@ func killed(e *exec.ExitError) bool {
 	return ok && status.Signaled() && status.Signal() == syscall.SIGKILL
 }
 
-// Database gives the URL of the server's rows, "" where they are in its data
+// Database returns the URL of the server's rows, "" where they are in its data
 // directory.
 func (s *Server) Database() string {
 	for _, entry := range s.Backends {

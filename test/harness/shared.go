@@ -22,7 +22,7 @@ type lasting struct{ T }
 
 func (lasting) Cleanup(do func()) { endings = append(endings, do) }
 
-// Shared gives the server that the tests of a package share, each in a project
+// Shared returns the server that the tests of a package share, each in a project
 // of its own. [Main] ends it. A server of one's own is for tests that stop it or
 // that would stand in the others' way.
 func Shared(t T) *Server {
@@ -53,7 +53,7 @@ func (s *Server) end() {
 	_ = os.RemoveAll(filepath.Dir(s.Data))
 }
 
-// stacks gives what each goroutine of the server is at, for who waits for it in vain.
+// stacks returns what each goroutine of the server is at, for who waits for it in vain.
 func (s *Server) stacks() string {
 	resp, err := http.Get(s.Ops + "/debug/pprof/goroutine?debug=1")
 	if err != nil {

@@ -61,7 +61,7 @@ type Mail struct {
 
 var link = regexp.MustCompile(`https?://\S+\?token=\S+`)
 
-// Link gives the link in it, "" if there is none.
+// Link returns the link in it, "" if there is none.
 func (m Mail) Link() string { return link.FindString(m.Text) }
 
 // A Server keeps mails.
@@ -132,14 +132,14 @@ func (s *Server) Refuse(code int) {
 	}
 }
 
-// Mails gives what was taken so far.
+// Mails returns what was taken so far.
 func (s *Server) Mails() []Mail {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]Mail(nil), s.mails...)
 }
 
-// To gives what was taken so far for an address.
+// To returns what was taken so far for an address.
 func (s *Server) To(address string) (all []Mail) {
 	for _, m := range s.Mails() {
 		if m.To == address {
@@ -149,7 +149,7 @@ func (s *Server) To(address string) (all []Mail) {
 	return all
 }
 
-// Port gives the port.
+// Port returns the port.
 func (s *Server) Port() string { _, port, _ := net.SplitHostPort(s.Address); return port }
 
 func (s *Server) begin(c *smtp.Conn) (smtp.Session, error) {

@@ -36,7 +36,7 @@ http {
 }
 `
 
-// documented gives the location of the manual, for a media directory.
+// documented returns the location of the manual, for a media directory.
 func documented(t *testing.T, dir string) string {
 	t.Helper()
 	manual, err := os.ReadFile("../../docs/operations.md")

@@ -14,7 +14,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// speech gives a few recordings of speech of different lengths.
+// speech returns a few recordings of speech of different lengths.
 func speech(t *testing.T) map[string][]byte {
 	t.Helper()
 	files := map[string][]byte{}

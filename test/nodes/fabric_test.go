@@ -75,7 +75,7 @@ func has(t *testing.T, node *harness.Server, p *harness.Project, path, id string
 	return false
 }
 
-// find gives a member of a document, which may be in the one of its kind.
+// find returns a member of a document, which may be in the one of its kind.
 func find(doc map[string]any, name string) any {
 	for _, member := range doc {
 		if inner, ok := member.(map[string]any); ok && inner[name] != nil {

@@ -28,7 +28,7 @@ type family struct {
 	previous, current string
 }
 
-// step gives whether a use may give a token, were it the only one at its time, and
+// step returns whether a use may give a token, were it the only one at its time, and
 // what is then. graceful says that no grace can have ended.
 func (f family) step(in use, out string, graceful bool) (bool, family) {
 	switch {
@@ -120,7 +120,7 @@ func (h *history) check(what string) {
 	}
 }
 
-// merged gives two operations for all that ask and give the same: the second of
+// merged returns two operations for all that ask and give the same: the second of
 // such changes nothing, and nor do more. The first of them is over when any is, the
 // last begins when all have, and between the two the others find a place.
 func merged(all []porcupine.Operation) (few []porcupine.Operation) {
@@ -202,7 +202,7 @@ func TestLinearRefreshes(t *testing.T) {
 	}
 }
 
-// linear gives a client at two nodes, and a browser's cookies with a login.
+// linear returns a client at two nodes, and a browser's cookies with a login.
 func linear(t *testing.T) (*harness.Project, *harness.Client, harness.Option) {
 	t.Helper()
 	p := two(t).NewProject(t)

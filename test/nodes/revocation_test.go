@@ -107,7 +107,7 @@ func logIn(t *testing.T, n *harness.Nodes) *login {
 	return l
 }
 
-// at gives the client as it asks one node alone.
+// at returns the client as it asks one node alone.
 func (l *login) at(node *harness.Server) *harness.Client {
 	p, c := *l.project, *l.c
 	p.Server, c.Project = node, &p

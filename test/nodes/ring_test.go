@@ -81,7 +81,7 @@ func TestRingEndedEverywhere(t *testing.T) {
 	})
 }
 
-// grant gives an access token that a client has for itself.
+// grant returns an access token that a client has for itself.
 func grant(t *testing.T, c *harness.Client) string {
 	t.Helper()
 	var tokens harness.Tokens

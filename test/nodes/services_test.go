@@ -9,7 +9,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// serviceOf gives the node that a path belongs to: the identity provider, the
+// serviceOf returns the node that a path belongs to: the identity provider, the
 // fabric, or recordings.
 func serviceOf(path string) int {
 	for i, prefixes := range [][]string{{"/api/fabric", "/subscriber"}, {"/api/laml", "/2010-04-01"}} {
@@ -22,7 +22,7 @@ func serviceOf(path string) int {
 	return 0
 }
 
-// TestOneServiceEach gives each service a node of its own.
+// TestOneServiceEach returns each service a node of its own.
 func TestOneServiceEach(t *testing.T) {
 	n := harness.StartNodes(t, serviceOf,
 		harness.Config{Args: []string{"--services", "idp"}},

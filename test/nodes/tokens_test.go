@@ -22,7 +22,7 @@ func newGrantee(t *testing.T, n *harness.Nodes, p *harness.Project) *grantee {
 	return g
 }
 
-// at gives the project as it asks one node alone.
+// at returns the project as it asks one node alone.
 func (g *grantee) at(node *harness.Server) *harness.Project {
 	p := *g.Project
 	p.Server = node
@@ -93,7 +93,7 @@ func TestTokensElsewhere(t *testing.T) {
 	}
 }
 
-// onlyID gives the id of the one thing that a command lists.
+// onlyID returns the id of the one thing that a command lists.
 func onlyID(t *testing.T, node *harness.Server, command ...string) string {
 	t.Helper()
 	id := node.Command(t, "", append(command, "-o", "id")...)

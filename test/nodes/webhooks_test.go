@@ -51,7 +51,7 @@ func crowdOf(t *testing.T, p *harness.Project, name string, n int) []string {
 	return ids
 }
 
-// toldOf gives an error unless all of the ids were told.
+// toldOf returns an error unless all of the ids were told.
 func toldOf(r *harness.Receiver, ids []string) error {
 	var told []string
 	for _, e := range r.Told() {

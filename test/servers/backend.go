@@ -24,7 +24,7 @@ func BackendName(t T) string {
 	return name
 }
 
-// Backend gives the environment in which selvage keeps rows and sessions in
+// Backend returns the environment in which selvage keeps rows and sessions in
 // something new on the chosen backend. It is gone with the test.
 func Backend(t T) []string {
 	t.Helper()

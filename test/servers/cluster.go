@@ -15,7 +15,7 @@ type RedisCluster struct {
 	URL   string
 }
 
-// Cluster gives the URL of a shared cluster of three masters. A cluster has one
+// Cluster returns the URL of a shared cluster of three masters. A cluster has one
 // database: what is in it stays, and who would empty it has [OwnCluster]. Who would
 // see nothing of others adds ?prefix= and a name, as [Backend] does.
 func Cluster(t T) string {

@@ -61,7 +61,7 @@ func newPlace(kind string, account *syscall.Credential) (string, error) {
 	return dir, nil
 }
 
-// FreePort gives a port of 127.0.0.1 that nobody listens on, for as long as this process lives:
+// FreePort returns a port of 127.0.0.1 that nobody listens on, for as long as this process lives:
 // no other test is given it, nor is any connection, so that it stays free while its server
 // has not begun, or is stopped.
 func FreePort(t T) int {

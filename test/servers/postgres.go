@@ -23,7 +23,7 @@ type PostgresServer struct {
 	URL string // of its superuser; see [PostgresServer.Database]
 }
 
-// Postgres gives the URL of an empty database which is dropped with the test. Its
+// Postgres returns the URL of an empty database which is dropped with the test. Its
 // role owns it and may do nothing else.
 func Postgres(t T) string {
 	t.Helper()
@@ -55,7 +55,7 @@ func OwnPostgres(t T, settings ...string) *PostgresServer {
 	return p
 }
 
-// Database gives the URL of an empty database, as [Postgres] does.
+// Database returns the URL of an empty database, as [Postgres] does.
 func (p *PostgresServer) Database(t T) string {
 	t.Helper()
 	return database(t, p.URL, "")
@@ -166,7 +166,7 @@ func initdb(dir, password string, account *syscall.Credential) error {
 	return nil
 }
 
-// unprivileged gives an account that PostgreSQL runs as where we are root, whom it
+// unprivileged returns an account that PostgreSQL runs as where we are root, whom it
 // refuses; nil is ourselves.
 func unprivileged() (*syscall.Credential, error) {
 	if os.Geteuid() != 0 {

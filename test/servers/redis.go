@@ -28,7 +28,7 @@ type RedisServer struct {
 // away a second time is emptied.
 const redisDatabases = 1000
 
-// Redis gives the URL of an empty database of its own on a shared server.
+// Redis returns the URL of an empty database of its own on a shared server.
 func Redis(t T) string {
 	t.Helper()
 	base := os.Getenv("SELVAGE_TEST_REDIS")
@@ -136,7 +136,7 @@ func startRedis(args []string) (*RedisServer, error) {
 	return r, nil
 }
 
-// newRedis gives a server that is not started yet.
+// newRedis returns a server that is not started yet.
 func newRedis(port int, dir string, args []string) (*RedisServer, error) {
 	path, err := program("redis-server")
 	if err != nil {

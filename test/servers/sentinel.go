@@ -20,7 +20,7 @@ type RedisSentinel struct {
 	URL             string
 }
 
-// Sentinel gives the URL of a shared master and its sentinel.
+// Sentinel returns the URL of a shared master and its sentinel.
 func Sentinel(t T) string {
 	t.Helper()
 	if url := os.Getenv("SELVAGE_TEST_SENTINEL"); url != "" {

@@ -107,7 +107,7 @@ func (a *Authenticator) clientData(kind, challenge string) []byte {
 	return must(json.Marshal(map[string]any{"type": kind, "challenge": challenge, "origin": a.Origin, "crossOrigin": false}))
 }
 
-// data gives authenticator data without a credential.
+// data returns authenticator data without a credential.
 func (a *Authenticator) data(rpID string, flags byte) []byte {
 	if a.RPID != "" {
 		rpID = a.RPID
@@ -147,7 +147,7 @@ func concat(parts ...[]byte) (all []byte) {
 func encode(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }
 func decode(s string) []byte { return must(base64.RawURLEncoding.DecodeString(s)) }
 
-// Code gives the code that an authenticator app with a secret, in base32, shows at a
+// Code returns the code that an authenticator app with a secret, in base32, shows at a
 // moment (RFC 6238, section 4; RFC 4226, section 5.3).
 func Code(secret string, at time.Time) string {
 	key := must(base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(secret))

@@ -208,7 +208,7 @@ func (s *Store) dropDeleted(ctx context.Context, era uint64, key session.Key) er
 	return s.dropKept(ctx, key)
 }
 
-// orAbsent gives problem.NotFound for what was not found.
+// orAbsent returns problem.NotFound for what was not found.
 func orAbsent(key session.Key, found bool, err error) error {
 	if !found && err == nil {
 		return problem.NoSuch(key.Kind)

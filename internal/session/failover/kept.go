@@ -18,7 +18,7 @@ func errConflict() error {
 	return problem.New(problem.Conflict, "conflict", "the entry exists")
 }
 
-// kept gives what the fallback has. found and problem.NotFound together mean that
+// kept returns what the fallback has. found and problem.NotFound together mean that
 // the entry was deleted, wherever else it may be.
 func (s *Store) kept(ctx context.Context, key session.Key) (value []byte, found bool, err error) {
 	value, err = s.fallback.Get(ctx, key)

@@ -21,7 +21,7 @@ func (s *Store) lingers() bool {
 	return until != 0 && time.Now().UnixMicro() < until
 }
 
-// lingersFor gives how long the fallback still lingers.
+// lingersFor returns how long the fallback still lingers.
 func (s *Store) lingersFor() time.Duration { return time.Until(time.UnixMicro(s.until.Load())) }
 
 // linger says that the fallback is about to get an entry with a lifetime.

@@ -32,7 +32,7 @@ type Count struct {
 	N       uint64
 }
 
-// Stats gives all counts since the start.
+// Stats returns all counts since the start.
 func (s *Store) Stats() []Count {
 	all := make([]Count, 0, backends*results)
 	for b := range s.counts {

@@ -126,7 +126,7 @@ func mark(key session.Key, value []byte) []byte {
 	return append(append(marked, prefix(key)...), value...)
 }
 
-// unmark gives the value of an answer, which must be of the key's kind.
+// unmark returns the value of an answer, which must be of the key's kind.
 func unmark(doing string, key session.Key, answer any, err error) ([]byte, error) {
 	if err != nil {
 		return nil, wrap(doing, key, err)
@@ -139,7 +139,7 @@ func unmark(doing string, key session.Key, answer any, err error) ([]byte, error
 	return []byte(value), nil
 }
 
-// millis gives a lifetime as Redis counts it, rounded up: none is 0, which is no
+// millis returns a lifetime as Redis counts it, rounded up: none is 0, which is no
 // lifetime.
 func millis(ttl time.Duration) int64 { return int64((ttl + time.Millisecond - 1) / time.Millisecond) }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// plain gives an error as it may be shown. Some answers of a server repeat what
+// plain returns an error as it may be shown. Some answers of a server repeat what
 // it was sent, which is keys and values.
 func plain(err error) error {
 	if text, _, repeats := strings.Cut(err.Error(), ", with args"); repeats {

@@ -39,7 +39,7 @@ func (s *Store) Probe(ctx context.Context) error {
 	return nil
 }
 
-// explain gives an error as it may be shown, in our words where it is known.
+// explain returns an error as it may be shown, in our words where it is known.
 func (s *Store) explain(err error) error {
 	if wrong := s.at.wrong(err); wrong != nil {
 		return wrong

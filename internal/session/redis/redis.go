@@ -117,7 +117,7 @@ func connect(at location, c Config) *Store {
 	return s
 }
 
-// name gives a key as the server has it.
+// name returns a key as the server has it.
 func (s *Store) name(key session.Key) string { return s.at.prefix + key.String() }
 
 // Close ends all connections.
@@ -139,7 +139,7 @@ type Stats struct {
 	Dialled, Retired uint64        // connections made for want of an idle one; ended because they were broken or old
 }
 
-// Stats gives the counters now.
+// Stats returns the counters now.
 func (s *Store) Stats() Stats {
 	p := s.client.PoolStats()
 	return Stats{

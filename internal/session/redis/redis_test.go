@@ -14,7 +14,7 @@ import (
 // be busy.
 const patient = 10 * time.Second
 
-// open gives a store at a URL, closed with the test.
+// open returns a store at a URL, closed with the test.
 func open(t testing.TB, c Config) *Store {
 	t.Helper()
 	s, err := Open(t.Context(), c)

@@ -37,7 +37,7 @@ type location struct {
 	tls                            *tls.Config // nil is none
 }
 
-// String gives the URL without credentials.
+// String returns the URL without credentials.
 func (l location) String() string {
 	s := l.scheme + "://"
 	if l.master != "" {

@@ -42,7 +42,7 @@ func Run(t *testing.T, open func(t *testing.T) session.Store) {
 	}
 }
 
-// key gives a key that no other case uses.
+// key returns a key that no other case uses.
 func key(t *testing.T, kind string) session.Key {
 	return session.Key{Kind: kind, ID: session.Digest(t.Name() + rand.Text())}
 }

@@ -143,7 +143,7 @@ func (s *Store) Allow(ctx context.Context, key session.Key, rate session.Rate, n
 	return wait, wrap("limiting", key, err)
 }
 
-// after gives the moment in ttl from now, in microseconds.
+// after returns the moment in ttl from now, in microseconds.
 func (s *Store) after(ttl time.Duration) int64 { return s.now().Add(ttl).UnixMicro() }
 
 // bytes makes an empty value of none: a nil would be NULL.
@@ -154,7 +154,7 @@ func bytes(value []byte) []byte {
 	return value
 }
 
-// changed gives problem.Conflict where a statement found no row to change.
+// changed returns problem.Conflict where a statement found no row to change.
 func changed(res sql.Result, err error) error {
 	if err != nil {
 		return err

@@ -14,7 +14,7 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// open gives a store in a directory, closed with the test.
+// open returns a store in a directory, closed with the test.
 func open(t testing.TB, c Config) *Store {
 	t.Helper()
 	s, err := Open(t.Context(), c)

@@ -26,7 +26,7 @@ func main() {
 	os.Exit(run(args))
 }
 
-// run gives the status of the command.
+// run returns the status of the command.
 func run(args []string) int {
 	if dir := memory(); dir != "" && os.Getenv("TMPDIR") == "" {
 		_ = os.Setenv("TMPDIR", dir) // fails for no name of this kind

@@ -8,7 +8,7 @@ const enough = 4 << 30
 // noexec is the flag of a file system from which nothing runs, such as /dev/shm of a container.
 const noexec = 8
 
-// memory gives a directory in memory for what tests keep, or "" where there is none with
+// memory returns a directory in memory for what tests keep, or "" where there is none with
 // enough room. Databases ask for what they wrote to be on disk thousands of times, and
 // tests would wait for it more than they work. What is killed loses nothing in memory
 // that it would not lose on a disk: only a machine without power does, which no test is about.

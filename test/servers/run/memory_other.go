@@ -2,5 +2,5 @@
 
 package main
 
-// memory gives no directory: only Linux has one for everybody.
+// memory returns no directory: only Linux has one for everybody.
 func memory() string { return "" }

@@ -98,7 +98,7 @@ func (a *API) showContents(w http.ResponseWriter, r *http.Request) error {
 	}, templates.Options{Scripts: true})
 }
 
-// find gives the operations that have every word of a query in them, or in the
+// find returns the operations that have every word of a query in them, or in the
 // name of their area.
 func find(groups []templates.DocsGroup, query string) (found []templates.DocsGroup) {
 	words := strings.Fields(strings.ToLower(query))

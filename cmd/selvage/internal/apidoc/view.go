@@ -75,7 +75,7 @@ func viewOperation(op openapi.Operation) templates.DocsOperation {
 	return v
 }
 
-// pathsOf gives the path of an operation below each of its servers.
+// pathsOf returns the path of an operation below each of its servers.
 func pathsOf(op openapi.Operation) (all []string) {
 	for _, server := range op.Servers {
 		prefix := ""

@@ -111,7 +111,7 @@ func (a *Authority) Reload() error {
 	return nil
 }
 
-// TLS gives the configuration of a listener: TLS 1.2 or newer, with a
+// TLS returns the configuration of a listener: TLS 1.2 or newer, with a
 // certificate that is always young enough.
 func (a *Authority) TLS() *tls.Config {
 	return &tls.Config{
@@ -129,7 +129,7 @@ func (a *Authority) Ends() time.Time {
 	return leaf.Leaf.NotAfter
 }
 
-// certificate gives the server's certificate, made anew where it is old.
+// certificate returns the server's certificate, made anew where it is old.
 func (a *Authority) certificate() (*tls.Certificate, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -144,15 +144,15 @@ func (a *Authority) certificate() (*tls.Certificate, error) {
 	return leaf, nil
 }
 
-// Certificate gives the authority's own certificate.
+// Certificate returns the authority's own certificate.
 func (a *Authority) Certificate() *x509.Certificate { return a.cert }
 
-// PEM gives the authority's own certificate as it is installed.
+// PEM returns the authority's own certificate as it is installed.
 func (a *Authority) PEM() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.cert.Raw})
 }
 
-// Names gives the names and addresses that the server's certificate has.
+// Names returns the names and addresses that the server's certificate has.
 func (a *Authority) Names() []string { return slices.Clone(a.hosts) }
 
 // permits reports whether the limits of a certificate allow a name or address.

@@ -13,7 +13,7 @@ import (
 	"path/filepath"
 )
 
-// readKey gives the key of a file, which it makes if there is none.
+// readKey returns the key of a file, which it makes if there is none.
 func readKey(file string) (*ecdsa.PrivateKey, error) {
 	der, err := readPEM(file, "PRIVATE KEY")
 	if errors.Is(err, fs.ErrNotExist) {
@@ -49,7 +49,7 @@ func makeKey(file string) (*ecdsa.PrivateKey, error) {
 	return key, err
 }
 
-// readCert gives the certificate of a directory, which it makes if there is none.
+// readCert returns the certificate of a directory, which it makes if there is none.
 // Processes that make one at the same time make it of the same key, so that
 // either is as good.
 func (a *Authority) readCert(dir string) (*x509.Certificate, error) {
@@ -67,7 +67,7 @@ func (a *Authority) readCert(dir string) (*x509.Certificate, error) {
 	return Read(dir) // another process may have been faster
 }
 
-// Read gives the certificate of the authority in a directory, and fs.ErrNotExist
+// Read returns the certificate of the authority in a directory, and fs.ErrNotExist
 // where there is none.
 func Read(dir string) (*x509.Certificate, error) {
 	file := filepath.Join(dir, CertFile)

@@ -21,7 +21,7 @@ var localDomains = []string{"localhost", "local", "test", "internal", "home.arpa
 // localRanges are the addresses of one machine or one network.
 var localRanges = []string{"127.0.0.0/8", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "169.254.0.0/16", "::1/128", "fc00::/7", "fe80::/10"}
 
-// Name gives the common name of an authority that is made on this machine.
+// Name returns the common name of an authority that is made on this machine.
 func Name() string {
 	owner := "this machine"
 	if name, err := os.Hostname(); err == nil {
@@ -98,14 +98,14 @@ func (a *Authority) issue() (*tls.Certificate, error) {
 	return &tls.Certificate{Certificate: [][]byte{der, a.cert.Raw}, PrivateKey: key, Leaf: leaf}, nil
 }
 
-// serial gives 128 random bits.
+// serial returns 128 random bits.
 func serial() *big.Int {
 	b := make([]byte, 16)
 	rand.Read(b)
 	return new(big.Int).SetBytes(b)
 }
 
-// single gives the range of one address.
+// single returns the range of one address.
 func single(ip net.IP) *net.IPNet {
 	if v4 := ip.To4(); v4 != nil {
 		return &net.IPNet{IP: v4, Mask: net.CIDRMask(32, 32)}

@@ -91,7 +91,7 @@ func OpenACME(c ACMEConfig) (*ACME, error) {
 	return a, nil
 }
 
-// transportOf gives the way to a directory that a file vouches for.
+// transportOf returns the way to a directory that a file vouches for.
 func transportOf(file string) (http.RoundTripper, error) {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	if file == "" {
@@ -120,7 +120,7 @@ func (a *ACME) allow(host string) error {
 	return nil
 }
 
-// TLS gives the configuration of the HTTPS listener.
+// TLS returns the configuration of the HTTPS listener.
 func (a *ACME) TLS() *tls.Config {
 	c := config(a.certificate)
 	c.NextProtos = []string{"h2", "http/1.1", acme.ALPNProto}
@@ -150,7 +150,7 @@ func (a *ACME) has(host string) bool {
 // Handler answers http-01 challenges and leaves all else to next.
 func (a *ACME) Handler(next http.Handler) http.Handler { return a.manager.HTTPHandler(next) }
 
-// certificate gives the certificate of a host, or what answers a challenge.
+// certificate returns the certificate of a host, or what answers a challenge.
 func (a *ACME) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	host := strings.ToLower(strings.TrimSuffix(hello.ServerName, "."))
 	if host == "" {

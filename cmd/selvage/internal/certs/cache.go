@@ -70,7 +70,7 @@ func (c cache) tell(did, name string, err error) error {
 	return errCache
 }
 
-// Stored gives the certificate of a host that ACME has given, from the store. There
+// Stored returns the certificate of a host that ACME has given, from the store. There
 // may be none, which is problem.NotFound.
 func Stored(ctx context.Context, rows Store, seal Sealer, host string) (*x509.Certificate, error) {
 	sealed, err := rows.FindCertificate(ctx, host)

@@ -46,7 +46,7 @@ func ending(leaf *x509.Certificate, now time.Time) bool {
 	return now.After(leaf.NotAfter.Add(-leaf.NotAfter.Sub(leaf.NotBefore) / 5))
 }
 
-// config gives what all listeners have in common: TLS 1.2 or newer, with the
+// config returns what all listeners have in common: TLS 1.2 or newer, with the
 // suites and curves of Go.
 func config(get func(*tls.ClientHelloInfo) (*tls.Certificate, error)) *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: get}

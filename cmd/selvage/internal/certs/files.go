@@ -44,7 +44,7 @@ func OpenFiles(c FilesConfig) (*Files, error) {
 	return f, f.Reload()
 }
 
-// TLS gives the configuration of a listener, whose certificate is the newest good
+// TLS returns the configuration of a listener, whose certificate is the newest good
 // one.
 func (f *Files) TLS() *tls.Config {
 	return config(func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return f.inUse.Load(), nil })

@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// makePair gives a certificate and its key, as PEM.
+// makePair returns a certificate and its key, as PEM.
 func makePair(t *testing.T, from time.Time, lives time.Duration, names ...string) (chain, key []byte) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -103,7 +103,7 @@ func (n *notes) Write(p []byte) (int, error) {
 	return n.text.Write(p)
 }
 
-// take gives what was written since it was last taken.
+// take returns what was written since it was last taken.
 func (n *notes) take() string {
 	n.mu.Lock()
 	defer n.mu.Unlock()

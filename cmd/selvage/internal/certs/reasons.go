@@ -73,7 +73,7 @@ func (r *reasons) note(body []byte) {
 	}
 }
 
-// of gives an error with what is known about a host, once.
+// of returns an error with what is known about a host, once.
 func (r *reasons) of(host string, err error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -43,7 +43,7 @@ func (c Source) Check(ctx context.Context, log *slog.Logger) error {
 	return nil
 }
 
-// InTime gives an error where the clocks are apart.
+// InTime returns an error where the clocks are apart.
 func (c Source) InTime(ctx context.Context) error {
 	ahead, err := c.Ahead(ctx)
 	if err == nil && ahead.Abs() > Tolerated {

@@ -43,7 +43,7 @@ func unknownVariables(environ []string) error {
 	return errors.Join(errs...)
 }
 
-// variableLike gives the variable that was meant: one of that name in a section,
+// variableLike returns the variable that was meant: one of that name in a section,
 // or one that differs by little. The prefix, which all share, counts for nothing.
 func variableLike(name string, known []string) string {
 	name = strings.TrimPrefix(name, envPrefix)

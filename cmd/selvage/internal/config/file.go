@@ -108,7 +108,7 @@ func (f *file) isSection(at string) bool {
 	return slices.ContainsFunc(f.known, func(k string) bool { return strings.HasPrefix(k, at+".") })
 }
 
-// suggest gives what was meant: a key of this section, or one of that name in
+// suggest returns what was meant: a key of this section, or one of that name in
 // another.
 func (f *file) suggest(prefix, key string) string {
 	var here []string

@@ -38,7 +38,7 @@ func (a *mailAddress) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Parts gives the name and the address.
+// Parts returns the name and the address.
 func (a mailAddress) Parts() (name, address string) {
 	parsed, err := mail.ParseAddress(string(a))
 	if err != nil {

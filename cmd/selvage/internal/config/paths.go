@@ -10,7 +10,7 @@ import (
 // masterFile holds the key that seals the key ring.
 const masterFile = "master.key"
 
-// MediaDir gives the directory of recordings.
+// MediaDir returns the directory of recordings.
 func (c Config) MediaDir() string {
 	dir := c.Media.folder()
 	if filepath.IsAbs(dir) {
@@ -19,10 +19,10 @@ func (c Config) MediaDir() string {
 	return filepath.Join(c.Data, dir)
 }
 
-// KindsDir gives the directory of an operator's own kinds of resources.
+// KindsDir returns the directory of an operator's own kinds of resources.
 func (c Config) KindsDir() string { return filepath.Join(c.Data, "kinds") }
 
-// MasterFile gives the file of the master key.
+// MasterFile returns the file of the master key.
 func (c Config) MasterFile() string { return filepath.Join(c.Data, masterFile) }
 
 // MasterWhence tells how to get one that is missing.
@@ -33,7 +33,7 @@ func (c Config) MasterWhence() string {
 	return "put it back from where it is kept"
 }
 
-// RingConfig gives what the key ring is opened with.
+// RingConfig returns what the key ring is opened with.
 func (c Config) RingConfig(rows keys.Store, master []byte) keys.Config {
 	return keys.Config{
 		Store: rows, Master: master,

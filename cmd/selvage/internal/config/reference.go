@@ -44,7 +44,7 @@ func again(s Setting) string {
 	return " (read again on SIGHUP)"
 }
 
-// Meaning gives the help of a setting as a sentence.
+// Meaning returns the help of a setting as a sentence.
 func (s Setting) Meaning() string { return strings.ToUpper(s.help[:1]) + s.help[1:] + "." }
 
 // Reference writes docs/configuration.md: every key, from the same table as the

@@ -48,12 +48,12 @@ func fields(t reflect.Type) func(yield func(reflect.StructField) bool) {
 	}
 }
 
-// Env gives the name of the setting's environment variable.
+// Env returns the name of the setting's environment variable.
 func (s Setting) Env() string {
 	return envPrefix + strings.ToUpper(strings.ReplaceAll(s.Path, ".", "__"))
 }
 
-// flag gives the name of the setting's flag, if it has one: a secret given on
+// flag returns the name of the setting's flag, if it has one: a secret given on
 // the command line could be read by everybody on the machine.
 func (s Setting) flag() (string, bool) {
 	return strings.ReplaceAll(s.Path, "_", "-"), !s.Secret && !strings.Contains(s.Path, ".")
@@ -85,7 +85,7 @@ func (s Setting) parse(text string) (any, error) {
 	return nil, fmt.Errorf("is of no known type, %s", s.kind)
 }
 
-// orElse gives the sentence instead of err, if that is one.
+// orElse returns the sentence instead of err, if that is one.
 func orElse(err error, sentence string) error {
 	if err == nil {
 		return nil
@@ -97,7 +97,7 @@ func orElse(err error, sentence string) error {
 // server keeps; the others are those of serve.
 var everywhere = map[string]bool{"data": true, "database": true, "sessions": true, "media": true}
 
-// AddFlags gives the flags of settings to a command, those for all or those for
+// AddFlags returns the flags of settings to a command, those for all or those for
 // the server.
 func AddFlags(flags *pflag.FlagSet, shared bool) {
 	for _, s := range Settings() {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// fieldOf gives the field of a path of keys.
+// fieldOf returns the field of a path of keys.
 func fieldOf(v reflect.Value, path string) reflect.Value {
 	head, rest, nested := strings.Cut(path, ".")
 	i := 0
@@ -22,7 +22,7 @@ func fieldOf(v reflect.Value, path string) reflect.Value {
 	return v.Field(i)
 }
 
-// Value gives what a configuration has for the key.
+// Value returns what a configuration has for the key.
 func (s Setting) Value(c Config) any { return fieldOf(reflect.ValueOf(c), s.Path).Interface() }
 
 // Show writes it, without the passwords of a URL.

@@ -91,7 +91,7 @@ func (u *folderURL) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// folder gives the FOLDER of dir:FOLDER, "" if it is none.
+// folder returns the FOLDER of dir:FOLDER, "" if it is none.
 func (u folderURL) folder() string {
 	folder, ok := strings.CutPrefix(string(u), "dir:")
 	if !ok {
@@ -186,7 +186,7 @@ func (n *networks) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Prefixes gives the networks; they were read before.
+// Prefixes returns the networks; they were read before.
 func (n networks) Prefixes() (all []netip.Prefix) {
 	for _, text := range n {
 		all = append(all, netip.MustParsePrefix(text))
@@ -214,7 +214,7 @@ func (l *atMost) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// OrNone gives the limit, less than 0 where there is none.
+// OrNone returns the limit, less than 0 where there is none.
 func (l atMost) OrNone() int {
 	if l == 0 {
 		return -1
@@ -235,7 +235,7 @@ func (w *whoseFactor) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Roles gives the roles that need a second factor, where the server is this machine's alone
+// Roles returns the roles that need a second factor, where the server is this machine's alone
 // or others reach it.
 func (w whoseFactor) Roles(local bool) []operator.Role {
 	switch {

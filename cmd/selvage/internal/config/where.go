@@ -37,10 +37,10 @@ func LocalHost(host string) bool {
 	return host == "localhost" || strings.HasSuffix(host, ".localhost") || ip != nil && ip.IsLoopback()
 }
 
-// Issuer gives the issuer of every token.
+// Issuer returns the issuer of every token.
 func (w Where) Issuer() string { return w.Auth + "/" }
 
-// Locate gives what was configured, with the ports of HTTP and HTTPS in what was
+// Locate returns what was configured, with the ports of HTTP and HTTPS in what was
 // not.
 func Locate(c Config, httpPort, httpsPort string) Where {
 	w := Where{Public: string(c.PublicURL), Auth: string(c.AuthURL), Fabric: string(c.FabricHost)}
@@ -57,7 +57,7 @@ func Locate(c Config, httpPort, httpsPort string) Where {
 	return w
 }
 
-// LocateBeside gives where the server of the data directory is, or would be: a
+// LocateBeside returns where the server of the data directory is, or would be: a
 // command that makes tokens makes them as the server does.
 func LocateBeside(c Config) Where {
 	w := Locate(c, portOf(c.Listen, "8080"), portOf(c.TLSAddress(), "8443"))
@@ -78,7 +78,7 @@ func LocateBeside(c Config) Where {
 	return w
 }
 
-// nameOf gives the name by which browsers on this machine reach an address.
+// nameOf returns the name by which browsers on this machine reach an address.
 func nameOf(a HostPort) string {
 	host, _, err := net.SplitHostPort(string(a))
 	ip := net.ParseIP(host)
@@ -96,7 +96,7 @@ func portOf(a HostPort, otherwise string) string {
 	return port
 }
 
-// TLSAddress gives the address for HTTPS, or off. Where a certificate is
+// TLSAddress returns the address for HTTPS, or off. Where a certificate is
 // configured it is beside HTTP, on the port that goes with that of HTTP.
 func (c Config) TLSAddress() HostPort {
 	switch {

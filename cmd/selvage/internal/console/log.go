@@ -59,7 +59,7 @@ func (h *lineHandler) Handle(_ context.Context, r slog.Record) error {
 	return err
 }
 
-// WithAttrs gives a handler that adds attributes.
+// WithAttrs returns a handler that adds attributes.
 func (h *lineHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	next := *h
 	for _, a := range attrs {
@@ -68,7 +68,7 @@ func (h *lineHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return &next
 }
 
-// WithGroup gives a handler that names attributes by their group.
+// WithGroup returns a handler that names attributes by their group.
 func (h *lineHandler) WithGroup(name string) slog.Handler {
 	next := *h
 	next.groups += name + "."

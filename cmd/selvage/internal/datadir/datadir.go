@@ -48,7 +48,7 @@ func Check(dir string) error {
 	return nil
 }
 
-// UID gives the account that owns a file.
+// UID returns the account that owns a file.
 func UID(info fs.FileInfo) int { return int(info.Sys().(*syscall.Stat_t).Uid) }
 
 // Owner names the account that owns a file.

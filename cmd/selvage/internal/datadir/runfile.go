@@ -36,7 +36,7 @@ func (r Running) Write(dir string) error {
 	return Replace(filepath.Join(dir, RunFile), append(text, '\n'), 0o644)
 }
 
-// ReadRunning gives what run.json of a data directory says. ok is false if
+// ReadRunning returns what run.json of a data directory says. ok is false if
 // there is none that can be read.
 func ReadRunning(dir string) (r Running, ok bool) {
 	text, err := os.ReadFile(filepath.Join(dir, RunFile))

@@ -24,7 +24,7 @@ import (
 type Store interface {
 	// MarkDeclared marks a thing of a project; once more changes nothing.
 	MarkDeclared(ctx context.Context, projectID, id string) error
-	// ListDeclared gives the ids of all things of a project that are marked.
+	// ListDeclared returns the ids of all things of a project that are marked.
 	ListDeclared(ctx context.Context, projectID string) ([]string, error)
 	// UnmarkDeclared removes a mark, be it there or not.
 	UnmarkDeclared(ctx context.Context, id string) error
@@ -35,7 +35,7 @@ type Config struct {
 	Fabric *fabric.Fabric
 	IDP    *idp.Provider
 	Store  Store
-	// Suggest gives the end of a sentence that names which of names was meant by one that
+	// Suggest returns the end of a sentence that names which of names was meant by one that
 	// there is not, or "".
 	Suggest func(name string, names []string) string
 }

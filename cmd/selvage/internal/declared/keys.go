@@ -46,7 +46,7 @@ func (d *Declarer) keys() noun[key] {
 	}
 }
 
-// listKeys gives the keys that are good: of one that was revoked the name is free.
+// listKeys returns the keys that are good: of one that was revoked the name is free.
 func (d *Declarer) listKeys(ctx context.Context, projectID string) (all []key, err error) {
 	found, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[fabric.APIKey], error) {
 		return d.c.Fabric.ListAPIKeys(ctx, projectID, q)
@@ -89,7 +89,7 @@ func (k *key) settle() error {
 	return problem.BadParam("expires_at", "needs a day or time, such as 2030-01-31 or 2030-01-31T12:00:00Z, or never; it is %q", k.Expires)
 }
 
-// input gives what is to be changed of the key as the fabric takes it, settled.
+// input returns what is to be changed of the key as the fabric takes it, settled.
 func (k key) input(old key) fabric.APIKeyInput {
 	in := fabric.APIKeyInput{Name: changed(old.Name, k.Name)}
 	if !slices.Equal(old.Scopes, k.Scopes) {

@@ -31,7 +31,7 @@ type entry struct {
 
 type pair struct{ key, value *yaml.Node }
 
-// member gives the value of a member, or nil.
+// member returns the value of a member, or nil.
 func (e entry) member(name string) *yaml.Node {
 	for _, m := range e.members {
 		if m.key.Value == name {

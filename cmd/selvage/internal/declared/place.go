@@ -16,7 +16,7 @@ type place struct {
 	node       *yaml.Node
 }
 
-// at gives the place of a member.
+// at returns the place of a member.
 func (p place) at(n *yaml.Node, member string) place {
 	if p.path != "" && member != "" {
 		member = "." + member
@@ -24,7 +24,7 @@ func (p place) at(n *yaml.Node, member string) place {
 	return place{p.file, p.path + member, n}
 }
 
-// index gives the place of an item of a list.
+// index returns the place of an item of a list.
 func (p place) index(n *yaml.Node, i int) place {
 	return place{p.file, fmt.Sprintf("%s[%d]", p.path, i), n}
 }

@@ -40,7 +40,7 @@ type things[T any] struct {
 	matched map[string]bool  // ids of what the file names
 }
 
-// plan gives a step for each entry that differs, and with prune for what was made from
+// plan returns a step for each entry that differs, and with prune for what was made from
 // a file and is in it no more. The removals come apart: they are done last.
 func plan[T any](ctx context.Context, d *Declarer, n noun[T], p *target, entries []entry, prune bool) (steps, removals []Step, err error) {
 	ts := &things[T]{d: d, n: n, p: p, taken: make(map[string]place), matched: make(map[string]bool)}
@@ -68,7 +68,7 @@ func plan[T any](ctx context.Context, d *Declarer, n noun[T], p *target, entries
 	return steps, removals, nil
 }
 
-// compare gives the step for an entry, nil where nothing differs.
+// compare returns the step for an entry, nil where nothing differs.
 func (ts *things[T]) compare(ctx context.Context, e entry) (*Step, error) {
 	said := ts.n.fresh()
 	err := e.read(ts.n.fields(&said), ts.d.c.Suggest, "id")
@@ -110,7 +110,7 @@ func (ts *things[T]) compare(ctx context.Context, e entry) (*Step, error) {
 	}, nil
 }
 
-// find gives what an entry is about, nil where it is not there yet.
+// find returns what an entry is about, nil where it is not there yet.
 func (ts *things[T]) find(e entry, said T) (found *T, err error) {
 	name := ts.n.name(said)
 	id := e.member("id")
@@ -169,7 +169,7 @@ func (ts *things[T]) removal(t T) Step {
 	}
 }
 
-// changed gives a value that is another than it was, else nil: what an update says
+// changed returns a value that is another than it was, else nil: what an update says
 // nothing of stays as it is by then.
 func changed[V comparable](old, now V) *V {
 	if old == now {

@@ -43,7 +43,7 @@ func freshProject() fabric.Project {
 	}
 }
 
-// planProject gives the steps of a project and of all in it.
+// planProject returns the steps of a project and of all in it.
 func (d *Declarer) planProject(ctx context.Context, p project, all []fabric.Project, taken map[string]place, prune bool) ([]Step, error) {
 	old, err := findProject(p, all, taken)
 	if err != nil {
@@ -73,7 +73,7 @@ func (d *Declarer) planProject(ctx context.Context, p project, all []fabric.Proj
 	return append(steps, some...), err
 }
 
-// findProject gives the project that an entry is about, nil where it is not there yet.
+// findProject returns the project that an entry is about, nil where it is not there yet.
 func findProject(p project, all []fabric.Project, taken map[string]place) (found *fabric.Project, err error) {
 	id, name := p.member("id"), p.member("name")
 	if id == nil && name == nil {
@@ -111,7 +111,7 @@ func changeOf(old, p fabric.Project) fabric.ProjectChange {
 	}
 }
 
-// projectStep gives the step of the project itself, if there is one.
+// projectStep returns the step of the project itself, if there is one.
 func (d *Declarer) projectStep(p project, t *target, old *fabric.Project, now fabric.Project) []Step {
 	s := Step{Action: Update, Kind: "project", Project: now.Name, Name: now.Name, ID: t.id, place: p.place}
 	base := freshProject()
@@ -143,7 +143,7 @@ func (d *Declarer) projectStep(p project, t *target, old *fabric.Project, now fa
 	return []Step{s}
 }
 
-// planThings gives the steps of all that is in a project.
+// planThings returns the steps of all that is in a project.
 func (d *Declarer) planThings(ctx context.Context, p project, t *target, prune bool) ([]Step, error) {
 	var steps, removals []Step
 	var errs []error

@@ -130,7 +130,7 @@ func (d *Declarer) listResources(ctx context.Context, projectID string) (all []f
 	return all, err
 }
 
-// find gives the resource that an entry is about, nil where it is not there yet.
+// find returns the resource that an entry is about, nil where it is not there yet.
 func (r resource) find(there []fabric.Resource, taken map[string]place) (found *fabric.Resource, err error) {
 	id := r.member("id")
 	if r.name == "" && id == nil {
@@ -177,7 +177,7 @@ func (d *Declarer) makeResource(p *target, r resource) Step {
 	return s
 }
 
-// changeResource gives the step for a resource that differs, else nil. Secrets are
+// changeResource returns the step for a resource that differs, else nil. Secrets are
 // sealed and cannot be compared; they are given when it is made.
 func (d *Declarer) changeResource(p *target, r resource, old fabric.Resource) (*Step, error) {
 	s := &Step{Action: Update, Kind: r.kind.Type, Project: p.name, Name: r.name, ID: old.ID, place: r.place}

@@ -72,7 +72,7 @@ func subscriberInput(old, s fabric.Subscriber) fabric.SubscriberInput {
 	}
 }
 
-// addressOf gives where something is reached.
+// addressOf returns where something is reached.
 func (d *Declarer) addressOf(ctx context.Context, projectID, id string) (string, error) {
 	p, err := d.c.Fabric.ThingAddresses(ctx, projectID, id, page.Query{Size: 1})
 	if err != nil || len(p.Items) == 0 {

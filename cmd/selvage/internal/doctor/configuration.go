@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/cmd/selvage/internal/config"
 )
 
-// Unreadable gives what is found of a configuration that cannot be read.
+// Unreadable returns what is found of a configuration that cannot be read.
 func Unreadable(err error) (all []Finding) {
 	for _, line := range strings.Split(err.Error(), "\n") {
 		all = append(all, configured(brokenf("", "%s", line)))

@@ -150,7 +150,7 @@ func absolute(path string) string {
 	return path
 }
 
-// cause gives an error of a file without the call that met it.
+// cause returns an error of a file without the call that met it.
 func cause(err error) string {
 	var path *fs.PathError
 	if errors.As(err, &path) {

@@ -168,7 +168,7 @@ func (e *Examination) file(r database.Report, url string) []Finding {
 	return all
 }
 
-// fileOf gives the FILE of sqlite:FILE.
+// fileOf returns the FILE of sqlite:FILE.
 func fileOf(url string) string { return strings.TrimPrefix(url, "sqlite:") }
 
 // stale is how long a delivery may wait before somebody should look at its receiver.

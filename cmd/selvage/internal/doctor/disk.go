@@ -85,7 +85,7 @@ func (f folder) filesystem(context.Context) []Finding {
 	return []Finding{finef("%s, mounted at %s", kind, mount)}
 }
 
-// mountOf gives the kind of the filesystem that a path lies on, and where it is
+// mountOf returns the kind of the filesystem that a path lies on, and where it is
 // mounted: the longest mount point above the path, the last of those that hide each
 // other (proc(5), mountinfo).
 func mountOf(path string) (kind, mount string) {

@@ -27,7 +27,7 @@ func (e *Examination) asServer(path string) string {
 		datadir.Account(theirs), datadir.Account(me), e.Config.Data)
 }
 
-// server gives the account that the server has, or would have if it were started
+// server returns the account that the server has, or would have if it were started
 // from here; root, who may look at others' servers, would start it as the owner of
 // the directory.
 func (e *Examination) server() int {

@@ -31,7 +31,7 @@ func holderOf(address config.HostPort) string {
 	return "a program of another account (as root, `ss -ltnp` names it)"
 }
 
-// listeningOn gives the inodes of the sockets that listen on a port (proc(5),
+// listeningOn returns the inodes of the sockets that listen on a port (proc(5),
 // /proc/net/tcp).
 func listeningOn(table string, port int) (inodes []string) {
 	f, err := os.Open(table)
@@ -49,7 +49,7 @@ func listeningOn(table string, port int) (inodes []string) {
 	return inodes
 }
 
-// owning gives the id of a process that has a socket open.
+// owning returns the id of a process that has a socket open.
 func owning(inode string) string {
 	links, err := filepath.Glob("/proc/[0-9]*/fd/*")
 	if err != nil {

@@ -62,7 +62,7 @@ func unlistenable(address config.HostPort, flag string, err error) Finding {
 	return brokenf(another, "%v", err)
 }
 
-// findRunning gives what run.json says, and whether a server holds the directory:
+// findRunning returns what run.json says, and whether a server holds the directory:
 // its lock is true where process ids are those of another container.
 func findRunning(dir string) (datadir.Running, bool) {
 	r, _ := datadir.ReadRunning(dir)

@@ -60,7 +60,7 @@ func (e *Examination) openFiles(context.Context) []Finding {
 	return []Finding{finef("%s may have %d", whose, most)}
 }
 
-// limitOf gives how many files a process may have open, 0 if this system does not
+// limitOf returns how many files a process may have open, 0 if this system does not
 // tell (proc(5), /proc/PID/limits).
 func limitOf(pid int) uint64 {
 	f, err := os.Open(procOf(pid) + "/limits")

@@ -74,7 +74,7 @@ func (e *Examination) sameKeys(ctx context.Context, there string) bool {
 	return err != nil || hereErr != nil || slices.ContainsFunc(public, func(kid string) bool { return slices.Contains(here, kid) })
 }
 
-// kids gives the ids of the keys in a JWKS (RFC 7517, section 4.5).
+// kids returns the ids of the keys in a JWKS (RFC 7517, section 4.5).
 func kids(ctx context.Context, client *http.Client, at string) (all []string, err error) {
 	var jwks struct {
 		Keys []struct {
@@ -121,7 +121,7 @@ type unsent struct{}
 
 func (unsent) Read([]byte) (int, error) { return 0, errors.New("not sent") }
 
-// nginx gives the lines of a proxy in front of this server.
+// nginx returns the lines of a proxy in front of this server.
 func (e *Examination) nginx() string {
 	return `map $http_upgrade $connection { default upgrade; "" ""; }
 location / {
@@ -199,7 +199,7 @@ func getJSON(ctx context.Context, client *http.Client, at string, into any) (sta
 	return resp.StatusCode, json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(into)
 }
 
-// netCause gives an error of a request without the request.
+// netCause returns an error of a request without the request.
 func netCause(err error) string {
 	var u *url.Error
 	if errors.As(err, &u) {

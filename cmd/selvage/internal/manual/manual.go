@@ -43,7 +43,7 @@ var contents = []group{
 	{"Behind it", []document{{"architecture", "Architecture"}, {"divergences", "Divergences"}, {"openid", "OpenID certification"}}},
 }
 
-// source gives the Markdown of a document.
+// source returns the Markdown of a document.
 func source(name string) ([]byte, error) {
 	if name == "sdk" {
 		return sdk.Readme, nil
@@ -75,7 +75,7 @@ var load = func() map[string]func() (page, error) {
 	return all
 }()
 
-// Nav gives the contents for navigation; here is the name of the document that is shown,
+// Nav returns the contents for navigation; here is the name of the document that is shown,
 // or "".
 func Nav(here string) (groups []templates.DocsGroup) {
 	for _, g := range contents {

@@ -66,7 +66,7 @@ func render(source []byte) (r rendered, err error) {
 	return r, nil
 }
 
-// plain gives the text of a node without its marks.
+// plain returns the text of a node without its marks.
 func plain(n ast.Node, source []byte) string {
 	var b strings.Builder
 	_ = ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) { // which never fails
@@ -78,7 +78,7 @@ func plain(n ast.Node, source []byte) string {
 	return b.String()
 }
 
-// ids gives headings the ids that GitHub gives them, so that a link is good at both.
+// ids returns headings the ids that GitHub gives them, so that a link is good at both.
 type ids struct{ used map[string]int }
 
 func (i *ids) Generate(value []byte, _ ast.NodeKind) []byte {
@@ -115,7 +115,7 @@ func (links) Transform(doc *ast.Document, _ text.Reader, _ parser.Context) {
 	})
 }
 
-// served gives the address of what a document links to.
+// served returns the address of what a document links to.
 func served(link string) string {
 	u, err := url.Parse(link)
 	if err != nil || u.IsAbs() || u.Path == "" || strings.HasPrefix(u.Path, "/") {

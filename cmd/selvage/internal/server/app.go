@@ -186,7 +186,7 @@ func (a *App) serveDeliveries(log *slog.Logger, webhook, logout func(result stri
 	})
 }
 
-// lifetimes gives those of the configuration.
+// lifetimes returns those of the configuration.
 func lifetimes(c config.Config) idp.Lifetimes {
 	return idp.Lifetimes{
 		Code: time.Duration(c.Tokens.Code), AccessFabric: time.Duration(c.Tokens.AccessFabric), AccessJWT: time.Duration(c.Tokens.AccessJWT),

@@ -44,7 +44,7 @@ func (a *App) setupLink(ctx context.Context) (string, error) {
 	return a.SetupURL(token), nil
 }
 
-// SetupURL gives the link of a token.
+// SetupURL returns the link of a token.
 func (a *App) SetupURL(token string) string {
 	return a.Where.Public + "/dashboard/setup?" + url.Values{"token": {token}}.Encode()
 }

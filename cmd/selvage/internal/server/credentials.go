@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// caller gives who calls the recordings API: a project by its API key or by a
+// caller returns who calls the recordings API: a project by its API key or by a
 // service's token, or a subscriber by a token. Each needs the scope Voice.
 func (a *App) caller(r *http.Request) (recordings.Owner, error) {
 	if projectID, key, ok := web.Basic(r); ok {

@@ -91,7 +91,7 @@ func (a *App) letBack(ctx context.Context, c idp.Client, page string) error {
 	return nil
 }
 
-// with gives a list that has s in it.
+// with returns a list that has s in it.
 func with(list []string, s string) []string {
 	if slices.Contains(list, s) {
 		return list
@@ -126,7 +126,7 @@ func (a *App) showDemo(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// originOf gives the origin of a URL of ours.
+// originOf returns the origin of a URL of ours.
 func originOf(base string) string {
 	u, err := url.Parse(base)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// DemoText gives what the first start of a data directory has told of its demo.
+// DemoText returns what the first start of a data directory has told of its demo.
 func DemoText(dir string) ([]byte, error) {
 	text, err := os.ReadFile(filepath.Join(dir, firstRunFile))
 	if err != nil {
@@ -83,7 +83,7 @@ func (a *App) deleteDemo(ctx context.Context, text []byte) error {
 	return nil
 }
 
-// oldSetupLink gives the link for the first operator, which only the text of the first
+// oldSetupLink returns the link for the first operator, which only the text of the first
 // start has; "" where there is an operator.
 func (a *App) oldSetupLink(ctx context.Context, text []byte) (string, error) {
 	some, err := a.Operators.List(ctx, page.Query{Size: 1})

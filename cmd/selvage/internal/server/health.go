@@ -7,7 +7,7 @@ import (
 	"github.com/selvage/selvage/operator/dashboard"
 )
 
-// healthOf gives what the dashboard shows of what this server depends on.
+// healthOf returns what the dashboard shows of what this server depends on.
 func (a *App) healthOf(log *slog.Logger) func(context.Context) []dashboard.Health {
 	all := &dependencies{all: a.needs(), log: slog.New(slog.DiscardHandler)} // /readyz logs what gets lost
 	return func(context.Context) []dashboard.Health {

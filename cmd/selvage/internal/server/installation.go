@@ -18,7 +18,7 @@ import (
 	"github.com/selvage/selvage/operator/dashboard"
 )
 
-// installation gives what owners see and do in the dashboard beyond projects.
+// installation returns what owners see and do in the dashboard beyond projects.
 func (a *App) installation() dashboard.Installation {
 	return dashboard.Installation{
 		Policies: a.policies, Keys: a.shownKeys, Rotate: a.rotateUse, Mails: a.mailState, TestMail: a.sendTest, Examine: a.examine,
@@ -28,7 +28,7 @@ func (a *App) installation() dashboard.Installation {
 // policyGroups are the parts of the configuration that are rules for people.
 var policyGroups = []string{"limits", "password", "session", "operators", "tokens", "keys", "audit", "recordings", "mail"}
 
-// policies gives the rules that the configuration sets, but secrets.
+// policies returns the rules that the configuration sets, but secrets.
 func (a *App) policies() (all []dashboard.Policy) {
 	for _, s := range config.Settings() {
 		group, _, ok := strings.Cut(s.Path, ".")

@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// rates gives the limits of the configuration as they are counted.
+// rates returns the limits of the configuration as they are counted.
 func rates(c config.Config) limit.Rates {
 	l := c.Limits
 	return limit.Rates{

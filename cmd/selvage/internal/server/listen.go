@@ -27,7 +27,7 @@ const (
 	maxHeader     = 32 << 10
 )
 
-// newServer gives a server with the limits that hold on every listener.
+// newServer returns a server with the limits that hold on every listener.
 func newServer(h http.Handler, log *slog.Logger) *http.Server {
 	return &http.Server{
 		Handler:           h,
@@ -96,7 +96,7 @@ func (c *patientConn) SetWriteDeadline(t time.Time) error {
 	return c.TCPConn.SetWriteDeadline(t)
 }
 
-// renew gives the next write its time: all of patience, or up to a thirtieth less, so
+// renew returns the next write its time: all of patience, or up to a thirtieth less, so
 // that a deadline is not set for each of many small answers.
 func (c *patientConn) renew() error {
 	now := time.Since(loaded) // of the monotonic clock, as deadlines are
@@ -136,7 +136,7 @@ func (c *patientConn) ReadFrom(src io.Reader) (sent int64, err error) {
 	return sent, nil
 }
 
-// patientBodies gives up on bodies that do not arrive. It changes the request, so
+// patientBodies returns up on bodies that do not arrive. It changes the request, so
 // that must be a copy: what net/http does with the rest of a body depends on the
 // type of its own (a client that waits for 100 Continue would wait for ever).
 func patientBodies(next http.Handler, patience time.Duration) http.Handler {

@@ -43,7 +43,7 @@ func OpenRing(ctx context.Context, c config.Config, rows *store.Store, log *slog
 	return ring, err
 }
 
-// master gives the master key, and whether it has just been made.
+// master returns the master key, and whether it has just been made.
 func master(ctx context.Context, c config.Config, rows keys.Store) (key []byte, made bool, err error) {
 	if c.MasterKey != "" {
 		key, err = keys.ParseMaster(string(c.MasterKey))

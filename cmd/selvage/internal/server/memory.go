@@ -17,7 +17,7 @@ const (
 	memoryExtra = 16 << 20 // what the runtime itself needs
 )
 
-// boundMemory gives back what the start needed, and keeps the memory of the process near
+// boundMemory returns back what the start needed, and keeps the memory of the process near
 // what is in use, until ctx ends, unless GOMEMLIMIT bounds it.
 func boundMemory(ctx context.Context, getenv func(string) string) {
 	select {
@@ -47,7 +47,7 @@ func boundMemory(ctx context.Context, getenv func(string) string) {
 	}
 }
 
-// memoryLimit gives the limit for what is in use, in steps, so that it does not
+// memoryLimit returns the limit for what is in use, in steps, so that it does not
 // change all the time.
 func memoryLimit(inUse uint64) uint64 {
 	const step = 8 << 20

@@ -11,7 +11,7 @@ import (
 // accelPrefix is the location of nginx where the configuration names none.
 const accelPrefix = "/selvage-media/"
 
-// offload gives the header by which the server in front sends a file of the media
+// offload returns the header by which the server in front sends a file of the media
 // directory, or nil where it is sent from here.
 func offload(c config.Config) (func(key string) (header, value string), error) {
 	prefix := c.Recordings.OffloadPrefix

@@ -25,7 +25,7 @@ const (
 // A dependency is something that a server needs to serve.
 type dependency struct {
 	name string
-	// ask gives what there is to say though it is ready, or why it is not.
+	// ask returns what there is to say though it is ready, or why it is not.
 	ask func(ctx context.Context) (note string, err error)
 
 	asked chan answer // holds or awaits the answer of an ask that was begun; else nil
@@ -100,7 +100,7 @@ func (d *dependency) begin() {
 	}()
 }
 
-// wait gives the answer; where it does not come in time, what is to be thought
+// wait returns the answer; where it does not come in time, what is to be thought
 // meanwhile.
 func (d *dependency) wait(ctx context.Context) answer {
 	var got answer

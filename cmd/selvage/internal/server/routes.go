@@ -97,7 +97,7 @@ func soon(make func() http.Handler) http.Handler {
 	})
 }
 
-// pathsOf gives the paths of patterns, each once. A mux for each of them answers methods
+// pathsOf returns the paths of patterns, each once. A mux for each of them answers methods
 // that it does not take.
 func pathsOf(patterns []string) (all []string) {
 	for _, p := range patterns {
@@ -134,7 +134,7 @@ func (a *App) door(w http.ResponseWriter, r *http.Request) {
 // viewOf says how the browser of r is shown pages.
 func viewOf(r *http.Request) templates.View { return templates.View{Theme: web.Theme(r)} }
 
-// wordsOf gives the language of the browser of r.
+// wordsOf returns the language of the browser of r.
 func wordsOf(r *http.Request) *words.Words {
 	return words.Choose(web.Language(r), r.Header.Get("Accept-Language"))
 }

@@ -83,7 +83,7 @@ func (a account) run(ctx context.Context, stdin []byte, program string, args ...
 	return out, nil
 }
 
-// lastLine gives what a program said last, or how it ended.
+// lastLine returns what a program said last, or how it ended.
 func lastLine(stderr []byte, err error) string {
 	lines := strings.Split(strings.TrimSpace(string(stderr)), "\n")
 	if last := strings.TrimSpace(lines[len(lines)-1]); last != "" {

@@ -20,7 +20,7 @@ func hasChromium() bool {
 		})
 }
 
-// chromium gives the stores of Chromium and its family: ~/.pki/nssdb and, from
+// chromium returns the stores of Chromium and its family: ~/.pki/nssdb and, from
 // where there is none, $XDG_DATA_HOME/pki/nssdb; a snap and a flatpak have homes
 // of their own.
 func (a account) chromium() []string {
@@ -30,11 +30,11 @@ func (a account) chromium() []string {
 		a.home+"/.var/app/*/.pki/nssdb", a.home+"/.var/app/*/data/pki/nssdb")
 }
 
-// firstChromium gives the store to make where there is none: every version reads
+// firstChromium returns the store to make where there is none: every version reads
 // it, and those which know the other read this one first.
 func (a account) firstChromium() string { return a.home + "/.pki/nssdb" }
 
-// firefox gives the profiles of Firefox, those of a snap and a flatpak too.
+// firefox returns the profiles of Firefox, those of a snap and a flatpak too.
 func (a account) firefox() []string {
 	var all []string
 	for _, base := range []string{
@@ -49,7 +49,7 @@ func (a account) firefox() []string {
 	return slices.Compact(all)
 }
 
-// elsewhere gives the profiles that profiles.ini names: some lie outside of its
+// elsewhere returns the profiles that profiles.ini names: some lie outside of its
 // directory, and one that was never used has no files yet.
 func elsewhere(ini string) (dirs []string) {
 	text, err := readSmall(ini)
@@ -87,7 +87,7 @@ func readSmall(name string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, 1<<20))
 }
 
-// directories gives the directories that match one of the patterns and have a
+// directories returns the directories that match one of the patterns and have a
 // file in them, if one is named.
 func directories(file string, patterns ...string) (found []string) {
 	for _, p := range patterns {

@@ -41,7 +41,7 @@ func (s system) place() Place {
 	return p
 }
 
-// file gives the file of the certificate, named by what tells it from others.
+// file returns the file of the certificate, named by what tells it from others.
 func (s system) file() string {
 	if s.c.Cert == nil {
 		return filepath.Join(systemDir, systemFiles)
@@ -50,7 +50,7 @@ func (s system) file() string {
 	return filepath.Join(systemDir, fmt.Sprintf("selvage-%x.crt", sum[:4]))
 }
 
-// files gives the certificates of the name that are there, by file.
+// files returns the certificates of the name that are there, by file.
 func (s system) files() (map[string]*x509.Certificate, error) {
 	names, err := filepath.Glob(filepath.Join(systemDir, systemFiles))
 	if err != nil {
