@@ -31,7 +31,8 @@ func byTurns(p *harness.Program, s settings, pinned bool, out io.Writer) {
 		}
 		ours.profile(p, s, op)
 		slices.Sort(ratios)
-		fmt.Fprintf(t, "%s\t%d\t%.4f\t%.4f\t%.2f\t%.2f\t%.2f\t\n", op.name, op.connections, median(before).cpu, median(after).cpu,
+		fmt.Fprintf(t, "%s\t%d\t%.4f\t%.4f\t%.2f\t%.2f\t%.2f\t\n", op.name, op.connections,
+			median(before).cpu, median(after).cpu,
 			ratios[len(ratios)/2], ratios[0], ratios[len(ratios)-1])
 	}
 	_ = t.Flush() // to a terminal

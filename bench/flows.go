@@ -61,7 +61,9 @@ func (w *world) refreshChain(p *harness.Program) task {
 		p.Fatalf("%v", err)
 	}
 	return func(c *wire) error {
-		a, err := c.do(w.post("/oauth/token", form, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {tokens.RefreshToken}, "client_id": {w.login.ID}}.Encode()))
+		a, err := c.do(w.post("/oauth/token", form,
+			url.Values{"grant_type": {"refresh_token"}, "refresh_token": {tokens.RefreshToken},
+				"client_id": {w.login.ID}}.Encode()))
 		if err != nil {
 			return err
 		}

@@ -66,9 +66,14 @@ func bareHandler() http.Handler {
 	}
 	mux := http.NewServeMux()
 	mux.Handle(pathHello, doing(func() bool { return true }))
-	mux.Handle(pathSign, doing(func() bool { s, err := ecdsa.SignASN1(rand.Reader, key, digest[:]); return err == nil && len(s) > 0 }))
+	mux.Handle(pathSign, doing(func() bool {
+		s, err := ecdsa.SignASN1(rand.Reader, key, digest[:])
+		return err == nil && len(s) > 0
+	}))
 	mux.Handle(pathVerify, doing(func() bool { return ecdsa.VerifyASN1(&key.PublicKey, digest[:], signature) }))
-	mux.Handle(pathHash, doing(func() bool { return len(argon2.IDKey([]byte("hello"), digest[:16], 2, 19<<10, 1, 32)) == 32 }))
+	mux.Handle(pathHash, doing(func() bool {
+		return len(argon2.IDKey([]byte("hello"), digest[:16], 2, 19<<10, 1, 32)) == 32
+	}))
 	return mux
 }
 
@@ -93,7 +98,8 @@ func (r *report) addMachine(p *harness.Program, s settings) {
 // floor, and of the rest what the work consists of.
 func (s bareServer) measureMachine(p *harness.Program, length time.Duration, n work) (m machine) {
 	costs := func(path string, connections int) float64 {
-		return measure(p, s.operation(path, path, connections), s.cmd.Process.Pid, max(length/6, 300*time.Millisecond), nil).cpu
+		return measure(p, s.operation(path, path, connections), s.cmd.Process.Pid,
+			max(length/6, 300*time.Millisecond), nil).cpu
 	}
 	m.Floor = costs(pathHello, 8)
 	if n.signatures > 0 {
@@ -112,7 +118,9 @@ func (s bareServer) measureMachine(p *harness.Program, length time.Duration, n w
 func medianMachine(all []machine) machine {
 	pick := func(value func(machine) float64) float64 { return middle(all, value) }
 	return machine{
-		Floor: pick(func(m machine) float64 { return m.Floor }), Signature: pick(func(m machine) float64 { return m.Signature }),
-		Verification: pick(func(m machine) float64 { return m.Verification }), Hash: pick(func(m machine) float64 { return m.Hash }),
+		Floor:        pick(func(m machine) float64 { return m.Floor }),
+		Signature:    pick(func(m machine) float64 { return m.Signature }),
+		Verification: pick(func(m machine) float64 { return m.Verification }),
+		Hash:         pick(func(m machine) float64 { return m.Hash }),
 	}
 }

@@ -45,7 +45,8 @@ func (w *world) startNginx(p *harness.Program, s settings, prefix []string) (r r
 	}
 	dir, address := p.TempDir(), freeAddress(p)
 	config := filepath.Join(dir, "nginx.conf")
-	for file, text := range map[string][]byte{config: fmt.Appendf(nil, nginxConfig, address), filepath.Join(dir, "speech.wav"): w.speech} {
+	for file, text := range map[string][]byte{config: fmt.Appendf(nil, nginxConfig, address),
+		filepath.Join(dir, "speech.wav"): w.speech} {
 		if err := os.WriteFile(file, text, 0o644); err != nil {
 			p.Fatalf("%v", err)
 		}

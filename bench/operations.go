@@ -22,25 +22,38 @@ func (w *world) operations(p *harness.Program) []operation {
 	who := url.Values{"token": {w.tokens.AccessToken}}.Encode()
 	signature := work{signatures: 1}
 	one := func(name string, goal float64, request []byte, status int, parts ...string) operation {
-		return operation{name: name, address: at, connections: 8, goal: goal, task: func(int) task { return once(request, status, parts...) }}
+		return operation{name: name, address: at, connections: 8, goal: goal, task: func(int) task {
+			return once(request, status, parts...)
+		}}
 	}
 	service := url.Values{"grant_type": {"client_credentials"}}
 	ops := []operation{
-		one("SAT issue, known subscriber", 0.035, w.post("/api/fabric/subscribers/tokens", object, `{"reference":"bench"}`, basic(w.ID, w.Key)), 200, `"refresh_token"`, w.sat.SubscriberID),
+		one("SAT issue, known subscriber", 0.035, w.post("/api/fabric/subscribers/tokens", object,
+			`{"reference":"bench"}`, basic(w.ID, w.Key)), 200, `"refresh_token"`, w.sat.SubscriberID),
 		one("subscriber info by SAT", 0.035, w.get("/subscriber/info", bearer), 200, w.sat.SubscriberID),
-		one("guest token", 0.045, w.post("/api/fabric/guests/tokens", object, `{"allowed_addresses":["`+w.address+`"]}`, basic(w.ID, w.Key)), 201, `"token"`),
-		one("client_credentials, sealed", 0.045, credentials(service, w.sealed.ID, w.sealed.Secret), 200, `"access_token"`),
-		one("client_credentials, JWT ES256", 0.055, credentials(service, w.signed.ID, w.signed.Secret), 200, `"access_token":"ey`),
-		one("introspection", 0.030, w.post("/oauth/introspect", form, who, basic(w.web.ID, w.web.Secret)), 200, `"active":true`),
+		one("guest token", 0.045, w.post("/api/fabric/guests/tokens", object,
+			`{"allowed_addresses":["`+w.address+`"]}`, basic(w.ID, w.Key)), 201, `"token"`),
+		one("client_credentials, sealed", 0.045, credentials(service, w.sealed.ID, w.sealed.Secret), 200,
+			`"access_token"`),
+		one("client_credentials, JWT ES256", 0.055, credentials(service, w.signed.ID, w.signed.Secret), 200,
+			`"access_token":"ey`),
+		one("introspection", 0.030, w.post("/oauth/introspect", form, who, basic(w.web.ID, w.web.Secret)),
+			200, `"active":true`),
 		one("userinfo", 0.028, w.get("/oauth/userinfo", oauthBearer), 200, w.sub.ID),
-		one("userinfo by JWT ES256", 0.085, w.get("/oauth/userinfo", "Authorization: Bearer "+w.jwt.AccessToken), 200, w.sub.ID),
+		one("userinfo by JWT ES256", 0.085,
+			w.get("/oauth/userinfo", "Authorization: Bearer "+w.jwt.AccessToken), 200, w.sub.ID),
 		one("JWKS", 0.018, w.get("/oauth/jwks"), 200, `"keys"`),
 		one("discovery", 0.018, w.get("/.well-known/openid-configuration"), 200, w.Issuer()),
-		{name: "code flow, no password", address: at, connections: 8, goal: 0.27, work: signature, task: func(int) task { return w.codeFlow() }},
-		{name: "code flow, no password", address: at, connections: 64, goal: 0.27, work: signature, pace: 500, task: func(int) task { return w.codeFlow() }},
-		{name: "refresh with rotation", address: at, connections: 8, goal: 0.13, work: signature, task: func(int) task { return w.refreshChain(p) }},
-		{name: "refresh with rotation", address: at, connections: 64, goal: 0.13, work: signature, task: func(int) task { return w.refreshChain(p) }},
-		{name: "password login (3 requests)", address: at, connections: 8, goal: 20, work: work{hashes: 1}, task: func(int) task { return w.passwordLogin() }},
+		{name: "code flow, no password", address: at, connections: 8, goal: 0.27, work: signature,
+			task: func(int) task { return w.codeFlow() }},
+		{name: "code flow, no password", address: at, connections: 64, goal: 0.27, work: signature, pace: 500,
+			task: func(int) task { return w.codeFlow() }},
+		{name: "refresh with rotation", address: at, connections: 8, goal: 0.13, work: signature,
+			task: func(int) task { return w.refreshChain(p) }},
+		{name: "refresh with rotation", address: at, connections: 64, goal: 0.13, work: signature,
+			task: func(int) task { return w.refreshChain(p) }},
+		{name: "password login (3 requests)", address: at, connections: 8, goal: 20, work: work{hashes: 1},
+			task: func(int) task { return w.passwordLogin() }},
 	}
 	for i := range ops {
 		switch ops[i].name {
@@ -69,7 +82,9 @@ func (w *world) mediaOperations(address, path, who string) []operation {
 		{name: who + ", HEAD", address: address, connections: 8, task: func(int) task { return once(head, 200) }},
 		{name: who + ", 64 KiB range", address: address, connections: 8, task: part(4_000_001, 64<<10)},
 		{name: who + ", 1 MiB range", address: address, connections: 8, task: part(4_000_001, 1<<20)},
-		{name: who + ", whole (9.6 MB)", address: address, connections: 4, task: func(int) task { return bytesOf(whole, 200, w.speech) }},
+		{name: who + ", whole (9.6 MB)", address: address, connections: 4, task: func(int) task {
+			return bytesOf(whole, 200, w.speech)
+		}},
 	}
 }
 
@@ -84,7 +99,8 @@ func (w *world) get(path string, headers ...string) []byte {
 }
 
 func (w *world) post(path, kind, body string, headers ...string) []byte {
-	return w.request("POST", path, body, append(headers, "Content-Type: "+kind, fmt.Sprintf("Content-Length: %d", len(body)))...)
+	return w.request("POST", path, body,
+		append(headers, "Content-Type: "+kind, fmt.Sprintf("Content-Length: %d", len(body)))...)
 }
 
 // request returns a request as it goes over the wire.

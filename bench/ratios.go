@@ -30,10 +30,13 @@ func processor(f row) float64  { return f.CPU }
 
 // The goals of recordings, as ratios in one run.
 var rivalries = []rivalry{
-	{"whole WAV, throughput beside nginx", "recording, whole (9.6 MB)", "nginx, whole (9.6 MB)", throughput, 0.9, false},
-	{"whole WAV, CPU per byte beside nginx", "recording, whole (9.6 MB)", "nginx, whole (9.6 MB)", processor, 1.1, true},
+	{"whole WAV, throughput beside nginx", "recording, whole (9.6 MB)", "nginx, whole (9.6 MB)", throughput,
+		0.9, false},
+	{"whole WAV, CPU per byte beside nginx", "recording, whole (9.6 MB)", "nginx, whole (9.6 MB)", processor,
+		1.1, true},
 	{"1 MiB range, throughput beside nginx", "recording, 1 MiB range", "nginx, 1 MiB range", throughput, 0.85, false},
-	{"64 KiB range, throughput beside nginx", "recording, 64 KiB range", "nginx, 64 KiB range", throughput, 0.5, false},
+	{"64 KiB range, throughput beside nginx", "recording, 64 KiB range", "nginx, 64 KiB range", throughput,
+		0.5, false},
 	{"MP3, CPU beside lame -b 32", mp3Whole, "lame -b 32", processor, 0.5, true},
 	{"MP3, CPU beside lame -b 32 -q 7", mp3Whole, "lame -b 32 -q 7", processor, 1, true},
 }

@@ -62,7 +62,8 @@ func (r *report) add(p *harness.Program, s settings, op operation, pid int) {
 		paced := measurePaced(p, op, pid, s.length)
 		m.p50, m.p99 = paced.p50, paced.p99
 	}
-	r.Figures = append(r.Figures, row{op.name, op.connections, m.cpu, here, m.cpu / here.Floor, here.there(m.cpu, op.work), op.goal, m.rate, m.p50, m.p99, op.pace})
+	r.Figures = append(r.Figures, row{op.name, op.connections, m.cpu, here, m.cpu / here.Floor,
+		here.there(m.cpu, op.work), op.goal, m.rate, m.p50, m.p99, op.pace})
 }
 
 // print writes the table.
@@ -82,12 +83,14 @@ func (r *report) print(w io.Writer) {
 		if f.Pace > 0 {
 			pace = fmt.Sprintf(" at %d/s", f.Pace)
 		}
-		fmt.Fprintf(t, "%s\t%d\t%.3f\t%.1f\t%.3f\t%s\t%s\t%.0f\t%.2f\t%.2f%s\t\n", f.Name, f.Connections, f.CPU, f.Floors, f.There, goal, verdict, f.Rate, f.P50, f.P99, pace)
+		fmt.Fprintf(t, "%s\t%d\t%.3f\t%.1f\t%.3f\t%s\t%s\t%.0f\t%.2f\t%.2f%s\t\n", f.Name, f.Connections,
+			f.CPU, f.Floors, f.There, goal, verdict, f.Rate, f.P50, f.P99, pace)
 	}
 	_ = t.Flush() // to a terminal
 	r.printRatios(w)
 	if c := r.Crowd; c != nil {
-		fmt.Fprintf(w, "\n%d idle sockets: %.0f MiB, %.3f CPU ms to open one, %.1f %% of a core for all\n", c.Sockets, c.MiB, c.Connect, 100*c.Idle)
+		fmt.Fprintf(w, "\n%d idle sockets: %.0f MiB, %.3f CPU ms to open one, %.1f %% of a core for all\n",
+			c.Sockets, c.MiB, c.Connect, 100*c.Idle)
 	}
 }
 

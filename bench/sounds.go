@@ -41,15 +41,23 @@ func (w *world) soundOperations(p *harness.Program) []operation {
 	whole := w.Get(p, base+".mp3").Want(p, 200).Body
 	long := w.LaML("/Recordings/" + w.Upload(p, speechOf(p, 10*3600)) + ".mp3")
 	const from, piece = 72_000_000, 64 << 10
-	middle := w.Get(p, long, harness.Header("Range", fmt.Sprintf("bytes=%d-%d", from, from+piece-1))).Want(p, 206).Body
+	middle := w.Get(p, long, harness.Header("Range", fmt.Sprintf("bytes=%d-%d", from, from+piece-1))).Want(p,
+		206).Body
 	part := w.get(long, fmt.Sprintf("Range: bytes=%d-%d", from, from+piece-1))
 	upload := w.post(w.LaML("/Recordings"), "audio/wav", string(w.speech), basic(w.ID, w.Key))
 	peaks := w.get(base + ".peaks.json?pixels=800")
 	return []operation{
-		{name: mp3Whole, address: at, connections: 1, task: func(int) task { return bytesOf(w.get(base+".mp3"), 200, whole) }},
-		{name: "MP3, 64 KiB in the middle of ten hours", address: at, connections: 1, goal: 5, task: func(int) task { return bytesOf(part, 206, middle) }},
-		{name: "outline of ten minutes", address: at, connections: 4, task: func(int) task { return once(peaks, 200, `"length":800`) }},
-		{name: "upload of ten minutes", address: at, connections: 1, task: func(int) task { return once(upload, 201, `"completed"`) }},
+		{name: mp3Whole, address: at, connections: 1, task: func(int) task {
+			return bytesOf(w.get(base+".mp3"), 200, whole)
+		}},
+		{name: "MP3, 64 KiB in the middle of ten hours", address: at, connections: 1, goal: 5,
+			task: func(int) task { return bytesOf(part, 206, middle) }},
+		{name: "outline of ten minutes", address: at, connections: 4, task: func(int) task {
+			return once(peaks, 200, `"length":800`)
+		}},
+		{name: "upload of ten minutes", address: at, connections: 1, task: func(int) task {
+			return once(upload, 201, `"completed"`)
+		}},
 	}
 }
 
@@ -70,7 +78,8 @@ func (w *world) addLame(p *harness.Program, s settings, r *report, prefix []stri
 	for _, flags := range [][]string{{"-b", "32"}, {"-b", "32", "-q", "7"}} {
 		var took []float64
 		for range max(3, s.repeat) {
-			args := slices.Concat(prefix, []string{lame, "--quiet"}, flags, []string{file, filepath.Join(filepath.Dir(file), "lame.mp3")})
+			args := slices.Concat(prefix, []string{lame, "--quiet"}, flags,
+				[]string{file, filepath.Join(filepath.Dir(file), "lame.mp3")})
 			cmd := exec.Command(args[0], args[1:]...)
 			if out, err := cmd.CombinedOutput(); err != nil {
 				p.Fatalf("lame: %v\n%s", err, out)
@@ -81,7 +90,8 @@ func (w *world) addLame(p *harness.Program, s settings, r *report, prefix []stri
 		cpu := took[len(took)/2]
 		here := r.bare.measureMachine(p, s.length, work{})
 		r.Figures = append(r.Figures, row{
-			Name: "lame " + strings.Join(flags, " "), Connections: 1, CPU: cpu, Machine: here, Floors: cpu / here.Floor, There: here.there(cpu, work{}), Rate: 1000 / cpu,
+			Name: "lame " + strings.Join(flags, " "), Connections: 1, CPU: cpu, Machine: here,
+			Floors: cpu / here.Floor, There: here.there(cpu, work{}), Rate: 1000 / cpu,
 		})
 	}
 }

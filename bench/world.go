@@ -45,7 +45,8 @@ func newWorld(p *harness.Program, pinned bool, binary string) *world {
 
 	var b *harness.Browser
 	w.tokens, b = w.web.SignIn(p, w.sub, loginScope)
-	w.jwt, _ = w.NewClient(p, "web", "--first-party", "--id-token-alg", "ES256", "--access-token", "jwt").SignIn(p, w.sub, loginScope)
+	w.jwt, _ = w.NewClient(p, "web", "--first-party", "--id-token-alg", "ES256", "--access-token",
+		"jwt").SignIn(p, w.sub, loginScope)
 	w.cookies = cookieHeader(p, b, w.Issuer())
 	w.sat = w.NewSAT(p, "bench")
 	w.address = w.Address(p, w.sat.SubscriberID)

@@ -221,4 +221,5 @@ func slug(text string) string {
 }
 
 // latin are the letters that are no letter of ASCII with a mark.
-var latin = map[rune]string{'æ': "ae", 'œ': "oe", 'ø': "o", 'ł': "l", 'đ': "d", 'ð': "d", 'þ': "th", 'ħ': "h", 'ı': "i", 'ŋ': "ng"}
+var latin = map[rune]string{'æ': "ae", 'œ': "oe", 'ø': "o", 'ł': "l", 'đ': "d", 'ð': "d", 'þ': "th", 'ħ': "h",
+	'ı': "i", 'ŋ': "ng"}

@@ -78,7 +78,8 @@ func (f *Fabric) tellPresence(ctx context.Context, projectID, subscriberID strin
 			return p.Online(), gonePresence(err)
 		}
 	}
-	return false, &problem.Error{Kind: problem.Unavailable, Code: "temporarily_unavailable", Message: "presence changes too often", RetryAfter: time.Second}
+	return false, &problem.Error{Kind: problem.Unavailable, Code: "temporarily_unavailable",
+		Message: "presence changes too often", RetryAfter: time.Second}
 }
 
 // gonePresence takes it for no error that a subscriber was deleted, which was told.

@@ -37,7 +37,8 @@ func newPair(t *testing.T) *pair {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = sessions.Close() })
-	c := fabric.Config{Store: rows, Ring: storetest.Ring(t, dir, rows, nil), Passwords: password.Weak(1), Revocations: revocation.New(rows, now), Sessions: sessions, Now: now}
+	c := fabric.Config{Store: rows, Ring: storetest.Ring(t, dir, rows, nil), Passwords: password.Weak(1),
+		Revocations: revocation.New(rows, now), Sessions: sessions, Now: now}
 	p := &pair{t: t, one: fabric.New(c), two: fabric.New(c), pass: func(d time.Duration) { ahead.Add(int64(d)) }}
 	project, err := p.one.CreateProject(ctx, "p")
 	if err != nil {
@@ -49,7 +50,8 @@ func newPair(t *testing.T) *pair {
 	if p.webhook, err = p.one.CreateWebhook(ctx, project.ID, fabric.WebhookInput{URL: &url, Events: &events}); err != nil || serr != nil {
 		t.Fatal(err, serr)
 	}
-	p.token = fabric.Token{Kind: fabric.SAT, ProjectID: project.ID, SubscriberID: s.ID, ExpiresAt: now().Add(24 * time.Hour)}
+	p.token = fabric.Token{Kind: fabric.SAT, ProjectID: project.ID, SubscriberID: s.ID,
+		ExpiresAt: now().Add(24 * time.Hour)}
 	return p
 }
 

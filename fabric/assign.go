@@ -71,7 +71,8 @@ func (f *Fabric) AssignSIPAddress(ctx context.Context, projectID, id, sipAddress
 	if err != nil {
 		return SIPAddress{}, err
 	}
-	a, err := f.UpdateSIPAddress(ctx, projectID, sipAddressID, map[string]json.RawMessage{handlerField: quoted(t.ID())})
+	a, err := f.UpdateSIPAddress(ctx, projectID, sipAddressID,
+		map[string]json.RawMessage{handlerField: quoted(t.ID())})
 	return a, assignable(param, sipAddressID, err)
 }
 
@@ -83,9 +84,10 @@ func (f *Fabric) AssignSIPEndpoint(ctx context.Context, projectID, id, endpointI
 	if err != nil {
 		return Address{}, err
 	}
-	_, err = f.UpdateResource(ctx, projectID, f.c.Kinds.ByType("sip_endpoint"), endpointID, map[string]json.RawMessage{
-		"call_handler": quoted("resource"), handlerField: quoted(t.ID()),
-	})
+	_, err = f.UpdateResource(ctx, projectID, f.c.Kinds.ByType("sip_endpoint"), endpointID,
+		map[string]json.RawMessage{
+			"call_handler": quoted("resource"), handlerField: quoted(t.ID()),
+		})
 	if err := assignable(param, endpointID, err); err != nil {
 		return Address{}, err
 	}
@@ -99,7 +101,8 @@ func assignable(param, id string, err error) error {
 	case id == "":
 		return problem.Missing(param)
 	case errors.Is(err, problem.NotFound):
-		return &problem.Error{Kind: problem.Invalid, Code: "does_not_exist", Param: param, Message: param + " does not exist in the project"}
+		return &problem.Error{Kind: problem.Invalid, Code: "does_not_exist", Param: param,
+			Message: param + " does not exist in the project"}
 	}
 	return err
 }
@@ -112,6 +115,7 @@ func quoted(text string) json.RawMessage {
 // errAssigned refuses to delete what takes calls.
 func errAssigned() error {
 	return &problem.Error{
-		Kind: problem.Invalid, Code: "resource_assigned_as_handler", Message: "the resource takes calls of a number, a SIP address or a SIP endpoint; assign another first",
+		Kind: problem.Invalid, Code: "resource_assigned_as_handler",
+		Message: "the resource takes calls of a number, a SIP address or a SIP endpoint; assign another first",
 	}
 }

@@ -30,7 +30,8 @@ func (f *Fabric) RefuseManagement(ctx context.Context, projectID, credentials, w
 			return nil // while nobody can count, each is noted
 		}
 	}
-	e := audit.Of("management", projectID, "project", projectID).With("request", what).Refuse("the credentials lack the scope Management")
+	e := audit.Of("management", projectID, "project", projectID).With("request", what).Refuse(
+		"the credentials lack the scope Management")
 	if err := f.c.Store.Record(ctx, e); err != nil {
 		return fmt.Errorf("noting a refusal: %w", err)
 	}

@@ -29,7 +29,8 @@ func (f *Fabric) AdoptAPIKey(ctx context.Context, projectID string, in APIKeyInp
 	if _, err := f.c.Store.FindAPIKeyByHash(ctx, hashKey(secret)); !errors.Is(err, problem.NotFound) {
 		return err
 	}
-	k := APIKey{ID: newID(), ProjectID: projectID, Created: f.now(), Scopes: distinct(in.Scopes), Prefix: secret[:8], Hash: hashKey(secret)}
+	k := APIKey{ID: newID(), ProjectID: projectID, Created: f.now(), Scopes: distinct(in.Scopes),
+		Prefix: secret[:8], Hash: hashKey(secret)}
 	if in.Name != nil {
 		k.Name = *in.Name
 	}

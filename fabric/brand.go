@@ -15,7 +15,8 @@ const maxLink = 2000
 // a browser must not run it. "" is none.
 func CheckLink(param, link string) error {
 	u, err := url.Parse(link)
-	if link != "" && (err != nil || len(link) > maxLink || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil) {
+	if link != "" && (err != nil || len(link) > maxLink || u.Scheme != "https" && u.Scheme != "http" ||
+		u.Host == "" || u.User != nil) {
 		return problem.BadParam(param, "%s must be an address with https or http", param)
 	}
 	return nil

@@ -38,7 +38,8 @@ func whole(t *testing.T) Token {
 // Every member of a token comes through the seal as it was, and nothing that was cut or
 // lengthened is taken.
 func TestClaims(t *testing.T) {
-	ids := Token{ID: newID(), ProjectID: strings.ToUpper(newID()), FamilyID: "{" + newID()[:34] + "}", KeyID: strings.Repeat("k", 300)}
+	ids := Token{ID: newID(), ProjectID: strings.ToUpper(newID()), FamilyID: "{" + newID()[:34] + "}",
+		KeyID: strings.Repeat("k", 300)}
 	for _, token := range []Token{whole(t), ids, {}} {
 		raw, err := (&claims{token}).MarshalBinary()
 		var got claims
@@ -69,7 +70,8 @@ func FuzzClaims(f *testing.F) {
 			return
 		}
 		written, err := c.MarshalBinary()
-		if err != nil || again.UnmarshalBinary(written) != nil || !cmp.Equal(c.Token, again.Token, cmp.AllowUnexported(Token{})) {
+		if err != nil || again.UnmarshalBinary(written) != nil ||
+			!cmp.Equal(c.Token, again.Token, cmp.AllowUnexported(Token{})) {
 			t.Errorf("%x is read as %+v, which is read as %+v", raw, c.Token, again.Token)
 		}
 	})

@@ -50,7 +50,8 @@ func (in DeviceInput) Check() error {
 	case in.Token == "":
 		errs = append(errs, problem.Missing("device_token"))
 	case len(in.Token) > maxDeviceToken:
-		errs = append(errs, problem.BadParam("device_token", "device_token is too long (maximum is %d characters)", maxDeviceToken))
+		errs = append(errs, problem.BadParam(
+			"device_token", "device_token is too long (maximum is %d characters)", maxDeviceToken))
 	case !isVisible(in.Token):
 		errs = append(errs, problem.BadParam("device_token", "device_token must be visible ASCII characters"))
 	}
@@ -76,7 +77,8 @@ func (f *Fabric) RegisterDevice(ctx context.Context, sat Token, in DeviceInput) 
 	var key [32]byte
 	rand.Read(key[:])
 	d := Device{
-		ID: newID(), ProjectID: sat.ProjectID, SubscriberID: sat.SubscriberID, Type: in.Type, Token: in.Token, Name: in.Name,
+		ID: newID(), ProjectID: sat.ProjectID, SubscriberID: sat.SubscriberID, Type: in.Type, Token: in.Token,
+		Name:    in.Name,
 		PushKey: base64.StdEncoding.EncodeToString(key[:]), Created: f.now(),
 	}
 	d, err := f.c.Store.PutDevice(ctx, d, maxDevices)

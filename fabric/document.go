@@ -27,7 +27,8 @@ func Document(k *kinds.Kind, r Resource) json.RawMessage {
 	if k.EnvelopeName {
 		all = append(all, text("name", r.DisplayName))
 	}
-	return kinds.Object(append(all, text("type", r.Type), text("created_at", moment(r.Created)), text("updated_at", moment(r.Updated)),
+	return kinds.Object(append(all, text("type", r.Type), text("created_at", moment(r.Created)),
+		text("updated_at", moment(r.Updated)),
 		kinds.Member{Name: k.Key, Value: k.Document(own, r.Fields)}))
 }
 
@@ -73,7 +74,8 @@ type SubscriberBody struct {
 // DocumentOf writes a subscriber among resources of other kinds.
 func DocumentOf(s Subscriber) SubscriberDocument {
 	return SubscriberDocument{
-		ID: s.ID, ProjectID: s.ProjectID, DisplayName: s.Title(), Type: "subscriber", CreatedAt: moment(s.Created), UpdatedAt: moment(s.Updated),
+		ID: s.ID, ProjectID: s.ProjectID, DisplayName: s.Title(), Type: "subscriber",
+		CreatedAt: moment(s.Created), UpdatedAt: moment(s.Updated),
 		Subscriber: SubscriberBody{
 			ID: s.ID, Email: s.Email, FirstName: s.FirstName, LastName: s.LastName, DisplayName: s.DisplayName,
 			JobTitle: s.JobTitle, TimeZone: s.TimeZone, Country: s.Country, CompanyName: s.CompanyName,

@@ -51,7 +51,8 @@ func (f *Fabric) CreateEmbedKey(ctx context.Context, projectID, addressID, name 
 	rand.Read(random[:])
 	secret = embedPrefix + hex.EncodeToString(random[:])
 	k = EmbedKey{
-		ID: newID(), ProjectID: projectID, AddressID: addressID, Name: name, Prefix: secret[:12], Hash: hashKey(secret), Created: f.now(),
+		ID: newID(), ProjectID: projectID, AddressID: addressID, Name: name, Prefix: secret[:12],
+		Hash: hashKey(secret), Created: f.now(),
 	}
 	if err := f.c.Store.CreateEmbedKey(ctx, k); err != nil {
 		return EmbedKey{}, "", fmt.Errorf("creating embed key: %w", err)
@@ -71,7 +72,9 @@ func (f *Fabric) FindEmbedKey(ctx context.Context, secret string) (EmbedKey, err
 	if !strings.HasPrefix(secret, embedPrefix) || len(secret) > 255 {
 		return EmbedKey{}, refused
 	}
-	k, err := f.lately.embeds.Load(hashKey(secret), func() (EmbedKey, error) { return f.c.Store.FindEmbedKeyByHash(ctx, hashKey(secret)) })
+	k, err := f.lately.embeds.Load(hashKey(secret), func() (EmbedKey, error) {
+		return f.c.Store.FindEmbedKeyByHash(ctx, hashKey(secret))
+	})
 	if errors.Is(err, problem.NotFound) {
 		return EmbedKey{}, refused
 	}

@@ -32,10 +32,13 @@ type Kept struct {
 // kept is what stays of each erasure.
 var kept = []Kept{
 	{"its id, in the audit log (with the network addresses and browsers that it came from), in revocations, in logouts that apps are still told of and in refresh tokens that were used", "they prove what was done, and keep tokens dead that were given out; an id alone names nobody any more, and the log is pruned when its time is over"},
-	{"recordings that are tied to another subscriber, too", "they are the other's as well; the addresses of this one are taken out of them"},
-	{"stubs of the recordings that were deleted, for 40 days: ids, times, lengths, no addresses", "so that lists and bills which were made before still agree"},
+	{"recordings that are tied to another subscriber, too",
+		"they are the other's as well; the addresses of this one are taken out of them"},
+	{"stubs of the recordings that were deleted, for 40 days: ids, times, lengths, no addresses",
+		"so that lists and bills which were made before still agree"},
 	{"requests to sign in that nobody has ended, for 30 minutes: an e-mail that an app has sent as login_hint", "they lie in the session store under what only their browser knows, and expire by themselves"},
-	{"what was told to webhooks, apps and operators before, and backups", "they are out of reach here; let backups expire, and erase again after one was restored"},
+	{"what was told to webhooks, apps and operators before, and backups",
+		"they are out of reach here; let backups expire, and erase again after one was restored"},
 }
 
 // An Eraser says what of a subscriber a store must look for, beside what refers to its id.

@@ -145,10 +145,12 @@ func (f *Fabric) ExportSubscriber(ctx context.Context, projectID, id string) (e 
 	}
 	e.ExportedAt = f.now().UTC()
 	e.Subscriber = ExportedSubscriber{
-		s.ID, s.ProjectID, s.Email, s.Verified, s.Reference, s.FirstName, s.LastName, s.DisplayName, s.JobTitle, s.TimeZone, s.Country, s.CompanyName, s.Region,
+		s.ID, s.ProjectID, s.Email, s.Verified, s.Reference, s.FirstName, s.LastName, s.DisplayName,
+		s.JobTitle, s.TimeZone, s.Country, s.CompanyName, s.Region,
 		s.Claims, s.PasswordHash != "", s.Disabled, online.Online(), s.Created, s.Updated,
 	}
-	for _, part := range []func(context.Context, Subscriber, *Export) error{f.exportAddresses, f.exportLogins, f.exportConsents, f.exportFamilies, f.exportDevices, f.exportPhones} {
+	for _, part := range []func(context.Context, Subscriber, *Export) error{f.exportAddresses, f.exportLogins,
+		f.exportConsents, f.exportFamilies, f.exportDevices, f.exportPhones} {
 		if err := part(ctx, s, &e); err != nil {
 			return e, err
 		}
@@ -221,10 +223,11 @@ func (f *Fabric) exportDevices(ctx context.Context, s Subscriber, e *Export) (er
 }
 
 func (f *Fabric) exportPhones(ctx context.Context, s Subscriber, e *Export) (err error) {
-	e.SIPCredentials, err = exported(ctx, s, func(ctx context.Context, _, id string, q page.Query) (page.Page[SIPCredential], error) {
-		return f.c.Store.ListSIPCredentials(ctx, id, q)
-	}, func(c SIPCredential) ExportedSIPCredential {
-		return ExportedSIPCredential{c.ID, c.Username(), c.Created}
-	})
+	e.SIPCredentials, err = exported(ctx, s,
+		func(ctx context.Context, _, id string, q page.Query) (page.Page[SIPCredential], error) {
+			return f.c.Store.ListSIPCredentials(ctx, id, q)
+		}, func(c SIPCredential) ExportedSIPCredential {
+			return ExportedSIPCredential{c.ID, c.Username(), c.Created}
+		})
 	return err
 }

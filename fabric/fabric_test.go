@@ -25,7 +25,8 @@ func newFabric(t *testing.T) (ours, theirs *fabric.Fabric) {
 	if err := revoked.Sync(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	c := fabric.Config{Store: rows, Ring: storetest.Ring(t, dir, rows, nil), Passwords: password.Weak(1), Revocations: revoked, Host: "h", Issuer: "http://ours/"}
+	c := fabric.Config{Store: rows, Ring: storetest.Ring(t, dir, rows, nil), Passwords: password.Weak(1),
+		Revocations: revoked, Host: "h", Issuer: "http://ours/"}
 	ours = fabric.New(c)
 	c.Issuer = "http://theirs/"
 	return ours, fabric.New(c)
@@ -81,7 +82,8 @@ func TestTokenKinds(t *testing.T) {
 	ours, theirs := newFabric(t)
 	kinds := []fabric.TokenKind{fabric.SAT, fabric.Guest, fabric.Invite, fabric.Refresh, fabric.Service}
 	for _, kind := range kinds {
-		raw, err := ours.Seal(fabric.Token{Kind: kind, ProjectID: "p", Scope: []string{"a"}, ExpiresAt: time.Now().Add(time.Hour)})
+		raw, err := ours.Seal(fabric.Token{Kind: kind, ProjectID: "p", Scope: []string{"a"},
+			ExpiresAt: time.Now().Add(time.Hour)})
 		if err != nil {
 			t.Fatalf("Seal(%s): %v", kind, err)
 		}
@@ -157,7 +159,8 @@ func TestProjectRules(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if found, err := f.FindProject(ctx, strings.ToUpper(p.ID)); err != nil || found != p || p.Name != "uno" || p.RecordRate != 5000 {
+	if found, err := f.FindProject(ctx, strings.ToUpper(p.ID)); err != nil || found != p || p.Name != "uno" ||
+		p.RecordRate != 5000 {
 		t.Errorf("FindProject = %+v, %v, want %+v", found, err, p)
 	}
 	if all, err := f.ListProjects(ctx, page.Query{Size: 10}); err != nil || len(all.Items) != 1 {
@@ -187,11 +190,13 @@ func TestAPIKeys(t *testing.T) {
 		t.Errorf("CreateAPIKey without scopes: got %v, want invalid", err)
 	}
 	name := "backend"
-	k, secret, err := f.CreateAPIKey(ctx, p.ID, fabric.APIKeyInput{Name: &name, Scopes: []fabric.Scope{fabric.Voice, fabric.Fax}}, nil)
+	k, secret, err := f.CreateAPIKey(ctx, p.ID,
+		fabric.APIKeyInput{Name: &name, Scopes: []fabric.Scope{fabric.Voice, fabric.Fax}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.HasPrefix(secret, "PT") || len(secret) != 66 || !strings.HasPrefix(secret, k.Prefix) || strings.Contains(k.Hash, secret[2:]) {
+	if !strings.HasPrefix(secret, "PT") || len(secret) != 66 || !strings.HasPrefix(secret, k.Prefix) ||
+		strings.Contains(k.Hash, secret[2:]) {
 		t.Errorf("CreateAPIKey gave %q with %+v", secret, k)
 	}
 	for range 2 { // by its row, and remembered
@@ -199,7 +204,8 @@ func TestAPIKeys(t *testing.T) {
 		if err != nil || got.ID != k.ID || !got.Has(fabric.Fax) || got.Has(fabric.Video) || got.LastUsed.IsZero() {
 			t.Errorf("Authenticate = %+v, %v", got, err)
 		}
-		for _, wrong := range [][2]string{{p.ID, secret + "0"}, {p.ID, ""}, {"", secret}, {k.ID, secret}, {strings.ToUpper(p.ID), secret}} {
+		for _, wrong := range [][2]string{{p.ID, secret + "0"}, {p.ID, ""}, {"", secret}, {k.ID, secret},
+			{strings.ToUpper(p.ID), secret}} {
 			if _, err := f.Authenticate(ctx, wrong[0], wrong[1]); !errors.Is(err, problem.Unauthenticated) {
 				t.Errorf("Authenticate(%q, …): got %v, want unauthenticated", wrong[0], err)
 			}

@@ -77,7 +77,8 @@ func (f *Fabric) SubscriberDevices(ctx context.Context, projectID, id string, q 
 
 // heldBy lists what a subscriber has, if there is such a one.
 func heldBy[T any](
-	ctx context.Context, f *Fabric, projectID, id string, q page.Query, list func(context.Context, string, string, page.Query) (page.Page[T], error),
+	ctx context.Context, f *Fabric, projectID, id string, q page.Query,
+	list func(context.Context, string, string, page.Query) (page.Page[T], error),
 ) (page.Page[T], error) {
 	s, err := f.FindSubscriber(ctx, projectID, id)
 	if err != nil {
@@ -175,7 +176,8 @@ func (f *Fabric) RevokeToken(ctx context.Context, projectID, raw string) error {
 	}
 	t, ok := f.Inspect(raw, SAT, Guest, Invite, Refresh)
 	if !ok || t.ProjectID != projectID || t.Issuer != f.c.Issuer {
-		return &problem.Error{Kind: problem.Invalid, Code: "token_invalid", Param: "token", Message: "token is none of the project's"}
+		return &problem.Error{Kind: problem.Invalid, Code: "token_invalid", Param: "token",
+			Message: "token is none of the project's"}
 	}
 	return f.Revoke(ctx, t)
 }

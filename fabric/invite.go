@@ -23,7 +23,8 @@ func (f *Fabric) VerifySubscriber(ctx context.Context, projectID, id string) (Su
 		return s, problem.BadParam("disabled", "disabled: who is locked out is sent no link")
 	}
 	return s, f.c.Store.QueueLetter(ctx, mail.Letter{
-		ID: newID(), ProjectID: s.ProjectID, SubscriberID: s.ID, Kind: mail.Verify, To: s.Email, Facts: map[string]string{}, Created: f.now(),
+		ID: newID(), ProjectID: s.ProjectID, SubscriberID: s.ID, Kind: mail.Verify, To: s.Email,
+		Facts: map[string]string{}, Created: f.now(),
 	})
 }
 
@@ -50,6 +51,7 @@ func (f *Fabric) InviteSubscriber(ctx context.Context, projectID, id, inviter st
 		facts["inviter"] = inviter
 	}
 	return s, f.c.Store.QueueLetter(ctx, mail.Letter{
-		ID: newID(), ProjectID: s.ProjectID, SubscriberID: s.ID, Kind: mail.Invitation, To: s.Email, Facts: facts, Created: f.now(),
+		ID: newID(), ProjectID: s.ProjectID, SubscriberID: s.ID, Kind: mail.Invitation, To: s.Email,
+		Facts: facts, Created: f.now(),
 	})
 }

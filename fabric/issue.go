@@ -78,7 +78,8 @@ func (f *Fabric) CheckSubscriberToken(in SubscriberTokenInput) error {
 		errs = append(errs, password.Check("password", in.Password))
 	}
 	if in.Fingerprint != "" && !isFingerprint(in.Fingerprint) {
-		errs = append(errs, problem.BadParam("fingerprint", "fingerprint must be 43 characters of base64url: a SHA-256 thumbprint (RFC 7638)"))
+		errs = append(errs, problem.BadParam(
+			"fingerprint", "fingerprint must be 43 characters of base64url: a SHA-256 thumbprint (RFC 7638)"))
 	}
 	if slices.ContainsFunc(in.Scope, func(s string) bool { return s != RefreshingScope }) {
 		errs = append(errs, problem.BadParam("scope", "scope must be %s", RefreshingScope))
@@ -161,7 +162,8 @@ func (f *Fabric) checkApplication(ctx context.Context, projectID, id string) err
 	_, err := f.recentApplication(ctx, projectID, id)
 	if errors.Is(err, problem.NotFound) {
 		return &problem.Error{
-			Kind: problem.Invalid, Code: "does_not_exist", Param: "application_id", Message: "application_id does not exist in the project",
+			Kind: problem.Invalid, Code: "does_not_exist", Param: "application_id",
+			Message: "application_id does not exist in the project",
 		}
 	}
 	return err
@@ -189,7 +191,8 @@ func (f *Fabric) issue(t Token) (Tokens, error) {
 	r := t
 	r.Kind, t.Generation = Refresh, 0
 	r.ExpiresAt = t.ExpiresAt.Add(refreshMargin)
-	if unbound := t.IssuedAt.Add(unboundLifetime); slices.Contains(t.Scope, RefreshingScope) && t.Fingerprint == "" && t.ExpiresAt.After(unbound) {
+	if unbound := t.IssuedAt.Add(unboundLifetime); slices.Contains(t.Scope, RefreshingScope) &&
+		t.Fingerprint == "" && t.ExpiresAt.After(unbound) {
 		t.ExpiresAt = unbound
 	}
 	access, err := f.Seal(t)

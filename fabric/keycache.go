@@ -50,7 +50,8 @@ func (f *Fabric) remembered(hash string, now time.Time) (APIKey, bool) {
 		return APIKey{}, false
 	}
 	err := f.c.Revocations.Check(r.read,
-		revocation.Subject{Kind: revocation.Key, ID: r.key.ID}, revocation.Subject{Kind: revocation.KeyChange, ID: r.key.ID},
+		revocation.Subject{Kind: revocation.Key, ID: r.key.ID},
+		revocation.Subject{Kind: revocation.KeyChange, ID: r.key.ID},
 		revocation.Subject{Kind: revocation.Project, ID: r.key.ProjectID})
 	return r.key, err == nil
 }

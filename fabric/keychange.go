@@ -68,10 +68,13 @@ func (r *Rights) permit(scopes []Scope, expires time.Time) error {
 		}
 	}
 	if beyond != nil {
-		errs = append(errs, problem.BadParam("scopes", "scopes must be among those of the key that asks, which lacks %s", strings.Join(beyond, ", ")))
+		errs = append(errs, problem.BadParam(
+			"scopes", "scopes must be among those of the key that asks, which lacks %s", strings.Join(beyond, ", ")))
 	}
 	if !r.Expires.IsZero() && (expires.IsZero() || expires.After(r.Expires)) {
-		errs = append(errs, problem.BadParam("expires_at", "expires_at must be at most %s, when the key that asks expires", r.Expires.Format(time.RFC3339)))
+		errs = append(errs, problem.BadParam(
+			"expires_at", "expires_at must be at most %s, when the key that asks expires",
+			r.Expires.Format(time.RFC3339)))
 	}
 	return errors.Join(errs...)
 }
@@ -79,7 +82,8 @@ func (r *Rights) permit(scopes []Scope, expires time.Time) error {
 // changed is the news that what nodes remember of a key is old. It counts a little
 // longer, for nodes whose clocks are ahead; until then they ask for the row.
 func changed(id string, at time.Time) revocation.Revocation {
-	return revocation.Revocation{Kind: revocation.KeyChange, ID: id, Until: at.Add(skew), Expires: at.Add(2 * (skew + rememberFor))}
+	return revocation.Revocation{Kind: revocation.KeyChange, ID: id, Until: at.Add(skew),
+		Expires: at.Add(2 * (skew + rememberFor))}
 }
 
 // UpdateAPIKey changes the name, scopes and end of a key. What it gets anew must be
@@ -134,7 +138,8 @@ func (f *Fabric) RotateAPIKey(ctx context.Context, projectID, id string, overlap
 		return APIKey{}, "", problem.New(problem.Forbidden, "forbidden", "the key has more than the one that asks")
 	}
 	if overlap < 0 || overlap > MaxOverlap {
-		return APIKey{}, "", problem.BadParam("overlap", "overlap must be from 0 to %d seconds", int(MaxOverlap.Seconds()))
+		return APIKey{}, "", problem.BadParam(
+			"overlap", "overlap must be from 0 to %d seconds", int(MaxOverlap.Seconds()))
 	}
 	now, old := f.now(), k.Hash
 	k.OldHash, k.OldUntil, k.OldUsed, k.Rotated = old, now.Add(overlap), k.LastUsed, now

@@ -34,7 +34,8 @@ type reachable struct {
 func newLately(now func() time.Time) lately {
 	return lately{
 		references: recent.New[Subscriber](now), subscribers: recent.New[reachable](now),
-		addresses: recent.New[int](now), applications: recent.New[Application](now), embeds: recent.New[EmbedKey](now),
+		addresses: recent.New[int](now), applications: recent.New[Application](now),
+		embeds:  recent.New[EmbedKey](now),
 		signing: recent.New[string](now), wants: recent.New[bool](now), logos: recent.Small[[]byte](now, keptLogos),
 	}
 }
@@ -62,15 +63,21 @@ func (f *Fabric) reachable(ctx context.Context, projectID, id string) (reachable
 
 // recentReference returns the subscriber of a reference.
 func (f *Fabric) recentReference(ctx context.Context, projectID, reference string) (Subscriber, error) {
-	return f.lately.references.Load(projectID+reference, func() (Subscriber, error) { return f.findByReference(ctx, projectID, reference) })
+	return f.lately.references.Load(projectID+reference, func() (Subscriber, error) {
+		return f.findByReference(ctx, projectID, reference)
+	})
 }
 
 // recentCount tells how many of the ids are addresses of a project.
 func (f *Fabric) recentCount(ctx context.Context, projectID string, ids []string) (int, error) {
-	return f.lately.addresses.Load(projectID+strings.Join(ids, ""), func() (int, error) { return f.c.Store.CountAddresses(ctx, projectID, ids) })
+	return f.lately.addresses.Load(projectID+strings.Join(ids, ""), func() (int, error) {
+		return f.c.Store.CountAddresses(ctx, projectID, ids)
+	})
 }
 
 // recentApplication returns an OAuth client of a project.
 func (f *Fabric) recentApplication(ctx context.Context, projectID, id string) (Application, error) {
-	return f.lately.applications.Load(projectID+id, func() (Application, error) { return f.c.Store.FindApplication(ctx, projectID, id) })
+	return f.lately.applications.Load(projectID+id, func() (Application, error) {
+		return f.c.Store.FindApplication(ctx, projectID, id)
+	})
 }

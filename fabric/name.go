@@ -31,7 +31,8 @@ func checkName(param, name string) error {
 		return problem.BadParam(param, "%s must not be a path", param)
 	}
 	if escape.MatchString(name) {
-		return problem.BadParam(param, "%s must not contain percent escapes such as %s", param, escape.FindString(name))
+		return problem.BadParam(param, "%s must not contain percent escapes such as %s", param,
+			escape.FindString(name))
 	}
 	return nil
 }
@@ -52,9 +53,11 @@ func checkShown(param, text string) error {
 	if !isShown([]rune(text)) {
 		return problem.BadParam(param, "%s must not contain characters that do not show, or that change the direction of others", param)
 	}
-	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return !unicode.In(r, unicode.L, unicode.M, unicode.Nd) }) {
+	for _, word := range strings.FieldsFunc(text,
+		func(r rune) bool { return !unicode.In(r, unicode.L, unicode.M, unicode.Nd) }) {
 		if !isPlain(word) {
-			return problem.BadParam(param, "%s must not mix letters of different scripts in a word: %s", param, strings.ToValidUTF8(word, ""))
+			return problem.BadParam(param, "%s must not mix letters of different scripts in a word: %s",
+				param, strings.ToValidUTF8(word, ""))
 		}
 	}
 	return nil
@@ -65,7 +68,8 @@ const mostMarks = 4
 
 // hidden are the characters that do not show, and those that no font has.
 var hidden = []*unicode.RangeTable{
-	unicode.Cc, unicode.Cf, unicode.Co, unicode.Cs, unicode.Zl, unicode.Zp, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector, unicode.Noncharacter_Code_Point,
+	unicode.Cc, unicode.Cf, unicode.Co, unicode.Cs, unicode.Zl, unicode.Zp,
+	unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector, unicode.Noncharacter_Code_Point,
 }
 
 // isShown reports whether every character of a text shows, or changes how the one

@@ -75,7 +75,8 @@ func TestNames(t *testing.T) {
 		}
 		if err := checkShown("name", tt.name); err != nil {
 			got = nowhere
-			if p := problem.First(err); p.Kind != problem.Invalid || p.Param != "name" || p.Code != "invalid_parameter" {
+			if p := problem.First(err); p.Kind != problem.Invalid || p.Param != "name" ||
+				p.Code != "invalid_parameter" {
 				t.Errorf("checkShown(%+q) = %+v", tt.name, p)
 			}
 		}

@@ -31,7 +31,8 @@ func (c SubscriberChange) notices(s Subscriber, now time.Time, entered bool, fro
 	}
 	notice := func(kind mail.Kind) map[string]string {
 		facts := from.Facts(now)
-		all = append(all, mail.Letter{ID: newID(), ProjectID: s.ProjectID, SubscriberID: s.ID, Kind: kind, To: s.Email, Facts: facts, Created: now})
+		all = append(all, mail.Letter{ID: newID(), ProjectID: s.ProjectID, SubscriberID: s.ID, Kind: kind,
+			To: s.Email, Facts: facts, Created: now})
 		return facts
 	}
 	switch {

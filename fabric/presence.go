@@ -86,7 +86,8 @@ func (f *Fabric) Presence(ctx context.Context, projectID, subscriberID string) (
 // problem.Forbidden.
 func (f *Fabric) Online(ctx context.Context, t Token, socket string) error {
 	if t.Kind != SAT {
-		return problem.New(problem.Forbidden, "not_a_subscriber", "only a subscriber can be online, not the holder of a guest or invite token")
+		return problem.New(problem.Forbidden, "not_a_subscriber",
+			"only a subscriber can be online, not the holder of a guest or invite token")
 	}
 	return f.attend(ctx, t, func(a *attendance, now time.Time) error {
 		i := slices.IndexFunc(a.Sockets, func(s attendee) bool { return s.ID == socket })
@@ -115,7 +116,8 @@ func (a *attendance) makeRoom(now time.Time) error {
 		}
 	}
 	if a.Sockets[oldest].Until > now.UnixMicro() {
-		return problem.New(problem.RateLimited, "too_many_sockets", "the subscriber is online %d times already", maxOnline)
+		return problem.New(problem.RateLimited, "too_many_sockets",
+			"the subscriber is online %d times already", maxOnline)
 	}
 	a.Sockets = slices.Delete(a.Sockets, oldest, oldest+1)
 	return nil
@@ -165,7 +167,8 @@ func (f *Fabric) attend(ctx context.Context, t Token, change func(*attendance, t
 			return err
 		}
 	}
-	return &problem.Error{Kind: problem.Unavailable, Code: "temporarily_unavailable", Message: "presence changes too often", RetryAfter: time.Second}
+	return &problem.Error{Kind: problem.Unavailable, Code: "temporarily_unavailable",
+		Message: "presence changes too often", RetryAfter: time.Second}
 }
 
 // tryAttend reports news: that the first socket is online, or the last one no more,

@@ -53,7 +53,8 @@ func checkEmail(param, email string) error {
 // gives the length), and nothing in it that looks like another.
 func isEmail(text string) bool {
 	parsed, err := mail.ParseAddress(text)
-	return err == nil && parsed.Address == text && len(text) <= 254 && !strings.ContainsAny(text, " \"[]<>,;:\\") && checkShown("email", text) == nil
+	return err == nil && parsed.Address == text && len(text) <= 254 &&
+		!strings.ContainsAny(text, " \"[]<>,;:\\") && checkShown("email", text) == nil
 }
 
 // NormalizeEmail returns the form in which e-mails are kept and compared: NFC and

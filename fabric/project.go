@@ -76,10 +76,12 @@ func (c ProjectChange) Check() error {
 		errs = append(errs, problem.BadParam("record_rate", "record_rate must not be negative"))
 	}
 	if c.MediaAuth != nil && !slices.Contains(MediaAuths, *c.MediaAuth) {
-		errs = append(errs, problem.BadParam("media_auth", "media_auth must be one of %s", strings.Join(MediaAuths, ", ")))
+		errs = append(errs, problem.BadParam(
+			"media_auth", "media_auth must be one of %s", strings.Join(MediaAuths, ", ")))
 	}
 	if c.Color != nil && *c.Color != "" && !mail.IsColor(*c.Color) {
-		errs = append(errs, problem.BadParam("color", "color must be # and six hexadecimal digits in small letters, such as #2f4b9b"))
+		errs = append(errs, problem.BadParam(
+			"color", "color must be # and six hexadecimal digits in small letters, such as #2f4b9b"))
 	}
 	errs = append(errs, checkLink("tos_uri", c.Terms), checkLink("policy_uri", c.Privacy))
 	if r := c.Registration; r != nil && *r != RegistrationOff && *r != RegistrationOpen {
@@ -94,7 +96,8 @@ func (f *Fabric) CreateProject(ctx context.Context, name string) (Project, error
 		return Project{}, err
 	}
 	now := f.now()
-	p := Project{ID: newID(), Name: name, RecordRate: DefaultRecordRate, MediaAuth: MediaAuths[0], Registration: RegistrationOff, Created: now, Updated: now}
+	p := Project{ID: newID(), Name: name, RecordRate: DefaultRecordRate, MediaAuth: MediaAuths[0],
+		Registration: RegistrationOff, Created: now, Updated: now}
 	if err := f.c.Store.CreateProject(ctx, p); err != nil {
 		return Project{}, fmt.Errorf("creating project: %w", err)
 	}

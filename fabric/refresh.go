@@ -12,7 +12,8 @@ import (
 
 // badRefresh reports a refresh token that gives nothing.
 func badRefresh(code, message string) error {
-	return &problem.Error{Kind: problem.Invalid, Code: code, Param: "refresh_token", Message: "refresh_token " + message}
+	return &problem.Error{Kind: problem.Invalid, Code: code, Param: "refresh_token",
+		Message: "refresh_token " + message}
 }
 
 // Refresh exchanges a refresh token of the issuer's project for its successor
@@ -30,8 +31,9 @@ func (f *Fabric) Refresh(ctx context.Context, by Issuer, raw string) (Tokens, er
 	t := old.successor(by)
 	t.IssuedAt, t.ExpiresAt = began, began.Add(TokenLifetime)
 	used, err := f.c.Store.RotateFamily(ctx, FamilyUse{
-		ID: old.FamilyID, ProjectID: old.ProjectID, SubscriberID: old.SubscriberID, ClientID: old.ClientID, Generation: old.Generation,
-		Created: old.IssuedAt, Used: began,
+		ID: old.FamilyID, ProjectID: old.ProjectID, SubscriberID: old.SubscriberID, ClientID: old.ClientID,
+		Generation: old.Generation,
+		Created:    old.IssuedAt, Used: began,
 		Expires:    later(old.ExpiresAt, t.ExpiresAt.Add(refreshMargin)),
 		Revocation: gone(revocation.Family, old.FamilyID, began),
 	})

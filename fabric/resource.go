@@ -82,7 +82,8 @@ func nameTaken(k *kinds.Kind, r Resource, err error) error {
 	}
 	by := k.NamedBy(r.Fields)
 	return &problem.Error{
-		Kind: problem.Conflict, Code: "not_unique_within_project", Param: by, Message: by + " has already been taken by another " + k.Title + " of the project",
+		Kind: problem.Conflict, Code: "not_unique_within_project", Param: by,
+		Message: by + " has already been taken by another " + k.Title + " of the project",
 	}
 }
 
@@ -121,7 +122,8 @@ func titleOf(k *kinds.Kind, values kinds.Values) string {
 func firstAddress(k *kinds.Kind, r Resource) Address {
 	a := Address{
 		ID: newID(), ProjectID: r.ProjectID, ResourceID: r.ID, Type: k.Address, Context: Public,
-		Name: slug(r.Fields.Text(k.AddressName)), DisplayName: r.DisplayName, Channels: k.Channels, Created: r.Created,
+		Name: slug(r.Fields.Text(k.AddressName)), DisplayName: r.DisplayName, Channels: k.Channels,
+		Created: r.Created,
 	}
 	if k.Context != "" {
 		a.Context = k.Context
@@ -182,7 +184,8 @@ func (f *Fabric) UpdateResource(ctx context.Context, projectID string, k *kinds.
 			return err
 		}
 		r.DisplayName, r.Updated = titleOf(k, r.Fields), later(f.now(), old.Add(time.Microsecond))
-		return nameTaken(k, r, handlerGone(r, f.c.Store.UpdateResource(ctx, r, old, f.resourceEvent(ResourceUpdated, r.Updated))))
+		return nameTaken(k, r, handlerGone(
+			r, f.c.Store.UpdateResource(ctx, r, old, f.resourceEvent(ResourceUpdated, r.Updated))))
 	})
 	return r, err
 }
@@ -198,7 +201,8 @@ func again(change func() error) error {
 		}
 	}
 	return &problem.Error{
-		Kind: problem.Unavailable, Code: "temporarily_unavailable", Message: "it is being changed by many at once", RetryAfter: time.Second,
+		Kind: problem.Unavailable, Code: "temporarily_unavailable",
+		Message: "it is being changed by many at once", RetryAfter: time.Second,
 	}
 }
 

@@ -96,14 +96,16 @@ func (f *Fabric) openSigningKey(k SigningKey) (string, error) {
 // it now.
 func (f *Fabric) RotateSigningKey(ctx context.Context, projectID string, overlap time.Duration) (SigningKeys, error) {
 	if overlap < 0 || overlap > MaxOverlap {
-		return SigningKeys{}, problem.BadParam("overlap", "overlap must be from 0 to %d seconds", int(MaxOverlap.Seconds()))
+		return SigningKeys{}, problem.BadParam(
+			"overlap", "overlap must be from 0 to %d seconds", int(MaxOverlap.Seconds()))
 	}
 	old, err := f.SigningKeys(ctx, projectID)
 	if err != nil {
 		return old, err
 	}
 	if old.Next != nil && overlap > 0 {
-		return old, problem.BadParam("overlap", "a new key takes over at %s; overlap must be 0 to make another now", moment(old.Next.Starts))
+		return old, problem.BadParam("overlap",
+			"a new key takes over at %s; overlap must be 0 to make another now", moment(old.Next.Starts))
 	}
 	now := f.now()
 	k, err := f.newSigningKey(old.Current.ProjectID, now.Add(overlap))

@@ -86,7 +86,8 @@ func checkNetworks(v kinds.Values) error {
 	for _, text := range all {
 		_, err := netip.ParsePrefix(text)
 		if _, aerr := netip.ParseAddr(text); err != nil && aerr != nil {
-			return problem.BadParam("ip_auth", "ip_auth must hold addresses and networks, such as 192.0.2.1 and 192.0.2.0/24")
+			return problem.BadParam("ip_auth",
+				"ip_auth must hold addresses and networks, such as 192.0.2.1 and 192.0.2.0/24")
 		}
 	}
 	return nil
@@ -103,7 +104,8 @@ func (f *Fabric) checkHandler(ctx context.Context, projectID string, a *SIPAddre
 
 func noHandler(err error) error {
 	if errors.Is(err, problem.NotFound) {
-		return &problem.Error{Kind: problem.Invalid, Code: "does_not_exist", Param: handlerField, Message: handlerField + " does not exist in the project"}
+		return &problem.Error{Kind: problem.Invalid, Code: "does_not_exist", Param: handlerField,
+			Message: handlerField + " does not exist in the project"}
 	}
 	return err
 }

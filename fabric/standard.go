@@ -47,11 +47,13 @@ func (c StandardClaims) check() error {
 	var errs []error
 	bad := func(param, what string) { errs = append(errs, problem.BadParam(param, "%s must be %s", param, what)) }
 	for _, f := range []struct{ param, said string }{
-		{"middle_name", c.MiddleName}, {"nickname", c.Nickname}, {"preferred_username", c.PreferredUsername}, {"gender", c.Gender},
+		{"middle_name", c.MiddleName}, {"nickname", c.Nickname}, {"preferred_username", c.PreferredUsername},
+		{"gender", c.Gender},
 	} {
 		errs = append(errs, checkText(f.param, f.said), checkShown(f.param, f.said))
 	}
-	for _, f := range []struct{ param, said string }{{"profile", c.ProfilePage}, {"picture", c.Picture}, {"website", c.Website}} {
+	for _, f := range []struct{ param, said string }{{"profile", c.ProfilePage}, {"picture", c.Picture},
+		{"website", c.Website}} {
 		if !isWebPage(f.said) {
 			bad(f.param, "an address with http or https")
 		}
@@ -92,7 +94,8 @@ func (p *Postal) check() error {
 	}
 	var errs []error
 	for _, f := range []struct{ param, said string }{
-		{"address.formatted", p.Formatted}, {"address.street_address", p.StreetAddress}, {"address.locality", p.Locality},
+		{"address.formatted", p.Formatted}, {"address.street_address", p.StreetAddress},
+		{"address.locality", p.Locality},
 		{"address.region", p.Region}, {"address.postal_code", p.PostalCode}, {"address.country", p.Country},
 	} {
 		errs = append(errs, checkText(f.param, lineBreaks.Replace(f.said)))

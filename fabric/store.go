@@ -73,7 +73,8 @@ type Store interface {
 	// subscriber's addresses, and gives the new row. With a revocation it ends
 	// the subscriber's logins and grants too. An e-mail in use gives
 	// problem.Conflict.
-	UpdateSubscriber(ctx context.Context, projectID, id string, c SubscriberChange, at time.Time, r *revocation.Revocation) (Subscriber, error)
+	UpdateSubscriber(ctx context.Context, projectID, id string, c SubscriberChange, at time.Time,
+		r *revocation.Revocation) (Subscriber, error)
 	// QueueLetter writes a letter that is to be sent.
 	QueueLetter(ctx context.Context, l mail.Letter) error
 	// DeleteSubscriber deletes its addresses, logins and grants too.
@@ -165,7 +166,8 @@ type Store interface {
 	// QueueDelivery queues an event for one webhook alone.
 	QueueDelivery(ctx context.Context, webhookID string, e Event) (Delivery, error)
 	// ListDeliveries returns the newest first; a state of "" is any.
-	ListDeliveries(ctx context.Context, webhookID string, state DeliveryState, q page.Query) (page.Page[Delivery], error)
+	ListDeliveries(ctx context.Context, webhookID string, state DeliveryState, q page.Query) (
+		page.Page[Delivery], error)
 	// Redeliver makes a delivery wait again, from now on, and its webhook rest no more.
 	Redeliver(ctx context.Context, webhookID, id string, now time.Time) (Delivery, error)
 	// RedeliverDead does so with all that are dead, and gives how many.

@@ -124,7 +124,8 @@ func (in SubscriberInput) Check(isNew bool) error {
 	}
 	switch {
 	case in.PasswordHash != nil && (in.Password != nil || !isNew):
-		errs = append(errs, problem.BadParam("password_hash", "password_hash is for new subscribers, in place of a password"))
+		errs = append(errs, problem.BadParam(
+			"password_hash", "password_hash is for new subscribers, in place of a password"))
 	case in.Password == nil:
 	case *in.Password == "":
 		errs = append(errs, problem.Missing("password"))
@@ -193,7 +194,9 @@ func (f *Fabric) insert(ctx context.Context, s Subscriber, by *Proof) error {
 	if by != nil {
 		proofs = append(proofs, *by)
 	}
-	return f.insertNamed(privateAddress(s), func(a Address) error { return f.c.Store.CreateSubscriber(ctx, s, a, proofs...) })
+	return f.insertNamed(privateAddress(s), func(a Address) error {
+		return f.c.Store.CreateSubscriber(ctx, s, a, proofs...)
+	})
 }
 
 // FindSubscriber returns a subscriber of a project.
@@ -242,7 +245,8 @@ func (f *Fabric) update(ctx context.Context, s Subscriber, in SubscriberInput) (
 	if err != nil {
 		return Subscriber{}, err
 	}
-	c := SubscriberChange{Email: in.Email, PasswordHash: hash, Disabled: in.Disabled, Verified: in.Verified, Claims: in.Claims, Proof: in.Proof, Profile: in.Profile}
+	c := SubscriberChange{Email: in.Email, PasswordHash: hash, Disabled: in.Disabled, Verified: in.Verified,
+		Claims: in.Claims, Proof: in.Proof, Profile: in.Profile}
 	if in.Email != nil {
 		email := NormalizeEmail(*in.Email)
 		c.Email = &email

@@ -76,7 +76,8 @@ func (f *Fabric) deployAgain(ctx context.Context, id string, v *Version) error {
 	}
 	old, err := f.c.Store.FindVersion(ctx, v.ResourceID, id)
 	if errors.Is(err, problem.NotFound) {
-		return &problem.Error{Kind: problem.Invalid, Code: "does_not_exist", Param: param, Message: param + " is of no version of this resource"}
+		return &problem.Error{Kind: problem.Invalid, Code: "does_not_exist", Param: param,
+			Message: param + " is of no version of this resource"}
 	}
 	v.DocumentVersion, v.Fields = old.DocumentVersion, old.Fields
 	return err

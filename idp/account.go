@@ -62,7 +62,8 @@ func (p *Provider) ChangePassword(ctx context.Context, s Session, current, fresh
 }
 
 // errCurrent is the answer to a wrong current password.
-var errCurrent = &problem.Error{Kind: problem.Invalid, Code: "wrong_password", Param: "current", Message: "The current password is wrong."}
+var errCurrent = &problem.Error{Kind: problem.Invalid, Code: "wrong_password", Param: "current",
+	Message: "The current password is wrong."}
 
 // checkCurrent checks the password of a subscriber who is signed in already, a few
 // times in a while.

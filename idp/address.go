@@ -32,7 +32,8 @@ func (p *Provider) AskAddress(ctx context.Context, sub fabric.Subscriber, email,
 	if err := p.Limits.Take(ctx, limit.MailPerAddress, sub.ProjectID+" "+email); err != nil {
 		return err
 	}
-	l, err := p.newLetter(mail.ChangeAddress, sub.ProjectID, email, map[string]string{"old": sub.Email, "epoch": strconv.FormatInt(sub.Epoch, 10)})
+	l, err := p.newLetter(mail.ChangeAddress, sub.ProjectID, email,
+		map[string]string{"old": sub.Email, "epoch": strconv.FormatInt(sub.Epoch, 10)})
 	if err != nil {
 		return err
 	}
@@ -47,7 +48,8 @@ func (p *Provider) writeAddress(ctx context.Context, l mail.Letter, d mail.Draft
 	if err != nil {
 		return d, err
 	}
-	if s.Disabled || s.Email != l.Facts["old"] || strconv.FormatInt(s.Epoch, 10) != l.Facts["epoch"] || s.Email == l.To {
+	if s.Disabled || s.Email != l.Facts["old"] || strconv.FormatInt(s.Epoch, 10) != l.Facts["epoch"] ||
+		s.Email == l.To {
 		return d, problem.NoSuch("recipient")
 	}
 	_, err = p.Subscribers.FindSubscriberByEmail(ctx, l.ProjectID, l.To)
@@ -67,5 +69,7 @@ func (p *Provider) writeAddress(ctx context.Context, l mail.Letter, d mail.Draft
 // ChangeAddress returns a subscriber the e-mail that a link of ChangeAddress was sent to.
 // Where another has it by now it is problem.Conflict.
 func (p *Provider) ChangeAddress(ctx context.Context, token string) (Link, error) {
-	return p.use(ctx, mail.ChangeAddress, token, "address_changed", func(l Link) fabric.SubscriberInput { return fabric.SubscriberInput{Email: &l.Email} })
+	return p.use(ctx, mail.ChangeAddress, token, "address_changed", func(l Link) fabric.SubscriberInput {
+		return fabric.SubscriberInput{Email: &l.Email}
+	})
 }

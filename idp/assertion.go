@@ -49,7 +49,8 @@ func (p *Provider) VerifyAssertion(ctx context.Context, a Assertion) (Client, er
 	}
 	token, err := jwt.ParseSigned(a.JWT, assertionAlgorithms)
 	if err != nil || len(token.Headers) != 1 {
-		return Client{}, refuseAssertion("it is not a compact JWT signed by one of %s", strings.Join(AssertionAlgorithms(), ", "))
+		return Client{}, refuseAssertion(
+			"it is not a compact JWT signed by one of %s", strings.Join(AssertionAlgorithms(), ", "))
 	}
 	var claims jwt.Claims
 	if err := token.UnsafeClaimsWithoutVerification(&claims); err != nil {

@@ -83,7 +83,8 @@ var (
 func (p *Provider) ParseAuthRequest(c Client, v url.Values) (AuthRequest, error) {
 	v = heedObject(v)
 	a := AuthRequest{
-		ID: randomToken(), ClientID: c.ID, RedirectURI: v.Get("redirect_uri"), State: v.Get("state"), Nonce: v.Get("nonce"),
+		ID: randomToken(), ClientID: c.ID, RedirectURI: v.Get("redirect_uri"), State: v.Get("state"),
+		Nonce:     v.Get("nonce"),
 		LoginHint: v.Get("login_hint"), UILocales: v.Get("ui_locales"), Created: p.Now(),
 	}
 	var err error
@@ -162,9 +163,11 @@ func parseResponseType(c Client, v url.Values) (string, error) {
 	case t == "" && c.Profile == MobileLegacy:
 		t = ResponseCode
 	case t == "":
-		return "", oauth("invalid_request", "response_type is missing; it may be %s", strings.Join(ResponseTypes(), " or "))
+		return "", oauth("invalid_request", "response_type is missing; it may be %s",
+			strings.Join(ResponseTypes(), " or "))
 	case !slices.Contains(ResponseTypes(), t):
-		return "", oauth("unsupported_response_type", "response_type must be %s", strings.Join(ResponseTypes(), " or "))
+		return "", oauth("unsupported_response_type", "response_type must be %s",
+			strings.Join(ResponseTypes(), " or "))
 	}
 	if !c.Answers(t) {
 		return "", oauth("unauthorized_client", "this client is not registered for the response_type %s", t)

@@ -16,7 +16,8 @@ import (
 func (c Client) checkBrand() error {
 	var errs []error
 	if c.BrandColor != "" && !mail.IsColor(c.BrandColor) {
-		errs = append(errs, problem.BadParam("brand_color", "brand_color must be # and six hexadecimal digits in small letters, such as #2f4b9b"))
+		errs = append(errs, problem.BadParam(
+			"brand_color", "brand_color must be # and six hexadecimal digits in small letters, such as #2f4b9b"))
 	}
 	errs = append(errs, fabric.CheckLink("tos_uri", c.TermsURI), fabric.CheckLink("policy_uri", c.PolicyURI))
 	return errors.Join(errs...)
@@ -48,6 +49,7 @@ func (p *Provider) BrandOf(ctx context.Context, c Client) (Brand, error) {
 		return b, err
 	}
 	return Brand{
-		Color: cmp.Or(b.Color, project.Color), Logo: cmp.Or(b.Logo, project.Logo), Terms: cmp.Or(b.Terms, project.Terms), Privacy: cmp.Or(b.Privacy, project.Privacy),
+		Color: cmp.Or(b.Color, project.Color), Logo: cmp.Or(b.Logo, project.Logo),
+		Terms: cmp.Or(b.Terms, project.Terms), Privacy: cmp.Or(b.Privacy, project.Privacy),
 	}, nil
 }

@@ -18,10 +18,13 @@ type Claims struct {
 // claimScopes says in which scope a claim of a subscriber is (OpenID Connect Core,
 // section 5.4).
 var claimScopes = map[string]string{
-	"name": "profile", "given_name": "profile", "family_name": "profile", "middle_name": "profile", "nickname": "profile",
-	"preferred_username": "profile", "profile": "profile", "picture": "profile", "website": "profile", "gender": "profile",
+	"name": "profile", "given_name": "profile", "family_name": "profile", "middle_name": "profile",
+	"nickname":           "profile",
+	"preferred_username": "profile", "profile": "profile", "picture": "profile", "website": "profile",
+	"gender":    "profile",
 	"birthdate": "profile", "zoneinfo": "profile", "locale": "profile", "updated_at": "profile",
-	"email": "email", "email_verified": "email", "address": "address", "phone_number": "phone", "phone_number_verified": "phone",
+	"email": "email", "email_verified": "email", "address": "address", "phone_number": "phone",
+	"phone_number_verified": "phone",
 }
 
 // ClaimsOf lists the claims of scopes, in order.
@@ -115,7 +118,9 @@ func (g Grant) left(names, scope []string) []string {
 
 // onlyClaims returns those of the claims whose scope the client may ask for.
 func (c Client) onlyClaims(names []string) []string {
-	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !slices.Contains(c.Scopes, claimScopes[name]) })
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		return !slices.Contains(c.Scopes, claimScopes[name])
+	})
 }
 
 // Rights are the scopes that a request needs an agreement to: those that it asks

@@ -143,7 +143,8 @@ func withoutLoopbackPort(uri string) (string, bool) {
 		end = len(rest)
 	}
 	authority, tail := rest[:end], rest[end:]
-	if addr, err := netip.ParseAddrPort(authority); err == nil && isLoopback(addr.Addr()) && authority == addr.String() {
+	if addr, err := netip.ParseAddrPort(authority); err == nil && isLoopback(addr.Addr()) &&
+		authority == addr.String() {
 		return addr.Addr().String() + tail, true
 	}
 	addr, err := netip.ParseAddr(strings.Trim(authority, "[]"))

@@ -64,7 +64,8 @@ func (p *Provider) Resume(ctx context.Context, id, browser string) (a AuthReques
 		return a, c, fmt.Errorf("reading authorization request: %w", err)
 	}
 	if subtle.ConstantTimeCompare([]byte(a.Browser), []byte(session.Digest(browser))) != 1 {
-		return AuthRequest{}, c, problem.New(problem.Forbidden, "another_browser", "the authorization request was begun in another browser")
+		return AuthRequest{}, c, problem.New(
+			problem.Forbidden, "another_browser", "the authorization request was begun in another browser")
 	}
 	if a.Account != "" {
 		return a, ownClient(a.Account), nil
@@ -94,7 +95,8 @@ func (c Client) mayEnd(a AuthRequest) bool {
 }
 
 func codeOf(a AuthRequest, s Session) Code {
-	return Code{Request: a, ProjectID: s.ProjectID, SessionID: s.ID, SubjectID: s.SubscriberID, AuthTime: s.AuthTime, AMR: s.AMR}
+	return Code{Request: a, ProjectID: s.ProjectID, SessionID: s.ID, SubjectID: s.SubscriberID,
+		AuthTime: s.AuthTime, AMR: s.AMR}
 }
 
 // A Redemption is a request for the tokens of a code (RFC 6749, section 4.1.3).
@@ -119,7 +121,8 @@ func (p *Provider) Redeem(ctx context.Context, c Client, r Redemption) (TokenSet
 	if err != nil {
 		return TokenSet{}, p.misused(ctx, c, hash, err)
 	}
-	set, err := p.exchange(ctx, c, code, audience, RedeemedCode{Hash: hash, Expires: p.Now().Add(p.Lifetimes().Code + remembered)})
+	set, err := p.exchange(ctx, c, code, audience,
+		RedeemedCode{Hash: hash, Expires: p.Now().Add(p.Lifetimes().Code + remembered)})
 	if err == nil {
 		p.Observe("token_" + GrantCode)
 	}
@@ -145,7 +148,8 @@ func (p *Provider) exchange(ctx context.Context, c Client, code Code, audience s
 	} else if err != nil {
 		return TokenSet{}, err
 	}
-	return p.mint(c, g, sub, minting{scope: g.Scope, audience: audience, nonce: code.Request.Nonce, refresh: refresh, idToken: true})
+	return p.mint(c, g, sub, minting{scope: g.Scope, audience: audience, nonce: code.Request.Nonce,
+		refresh: refresh, idToken: true})
 }
 
 // checkRedemption applies the rows "redirect_uri" and "code_challenge" of the

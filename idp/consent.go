@@ -41,7 +41,8 @@ func (p *Provider) Consent(ctx context.Context, c Client, subscriberID string, s
 
 // Deny notes that a subscriber did not agree.
 func (p *Provider) Deny(ctx context.Context, c Client, s Session) error {
-	e := audit.Of("consent.given", s.ProjectID, "subscriber", s.SubscriberID).By(audit.Subscriber, s.SubscriberID).With("client", c.ID)
+	e := audit.Of("consent.given", s.ProjectID, "subscriber", s.SubscriberID).By(
+		audit.Subscriber, s.SubscriberID).With("client", c.ID)
 	if err := p.Store.Record(ctx, e.Refuse("the subscriber denied it")); err != nil {
 		return fmt.Errorf("noting a consent denied: %w", err)
 	}

@@ -149,7 +149,8 @@ func (p *Provider) EnterUserCode(ctx context.Context, typed, place string) (a Au
 	}
 	// Consent, so that it is asked for each device: who typed the code need not be who
 	// has it (RFC 8628, section 5.4).
-	return AuthRequest{ID: randomToken(), ClientID: d.ClientID, Device: string(id), Scope: d.Scope, Prompt: []string{"consent"}, Created: p.Now()}, c, nil
+	return AuthRequest{ID: randomToken(), ClientID: d.ClientID, Device: string(id), Scope: d.Scope,
+		Prompt: []string{"consent"}, Created: p.Now()}, c, nil
 }
 
 // waiting finds a device for which nobody has answered yet.
@@ -257,7 +258,8 @@ func (p *Provider) RedeemDevice(ctx context.Context, c Client, code string, reso
 	case err != nil:
 		return TokenSet{}, err
 	}
-	set, err := p.exchange(ctx, c, granted, p.Issuer, RedeemedCode{Hash: id, Expires: p.Now().Add(p.Lifetimes().Device + deviceKept + remembered)})
+	set, err := p.exchange(ctx, c, granted, p.Issuer,
+		RedeemedCode{Hash: id, Expires: p.Now().Add(p.Lifetimes().Device + deviceKept + remembered)})
 	if err == nil {
 		_ = p.Sessions.Delete(ctx, deviceKey(id)) // tidiness; the row decides
 		p.Observe("token_" + GrantDevice)
@@ -319,5 +321,6 @@ func (p *Provider) guessAt(ctx context.Context, place string, most int) error {
 	if err != nil || n <= int64(most) {
 		return err
 	}
-	return &problem.Error{Kind: problem.RateLimited, Code: "rate_limit_exceeded", Message: "too many codes of devices", RetryAfter: guessWindow}
+	return &problem.Error{Kind: problem.RateLimited, Code: "rate_limit_exceeded",
+		Message: "too many codes of devices", RetryAfter: guessWindow}
 }

@@ -59,7 +59,8 @@ func (p *Provider) begin(ctx context.Context, sub fabric.Subscriber, began time.
 	}
 	amr := []string{"pwd"}
 	if set.Any() {
-		return Session{}, &Unfinished{Proof{SubscriberID: sub.ID, AMR: amr, Began: began, Password: session.Digest(sub.PasswordHash)}}
+		return Session{}, &Unfinished{Proof{SubscriberID: sub.ID, AMR: amr, Began: began,
+			Password: session.Digest(sub.PasswordHash)}}
 	}
 	return p.newSession(ctx, sub, began, amr, from)
 }

@@ -48,8 +48,10 @@ func (p *Provider) newGrant(c Client, code Code) (g Grant, refresh string, err e
 	}
 	now, l := p.Now(), p.Lifetimes()
 	g = Grant{
-		ID: id.String(), ProjectID: code.ProjectID, ClientID: c.ID, SubscriberID: code.SubjectID, SessionID: code.SessionID,
-		Scope: code.Request.Scope, Claims: code.Request.Claims, Resources: code.Request.Resources, AuthTime: code.AuthTime, AMR: code.AMR, Created: now,
+		ID: id.String(), ProjectID: code.ProjectID, ClientID: c.ID, SubscriberID: code.SubjectID,
+		SessionID: code.SessionID,
+		Scope:     code.Request.Scope, Claims: code.Request.Claims, Resources: code.Request.Resources,
+		AuthTime: code.AuthTime, AMR: code.AMR, Created: now,
 		IdleUntil: now.Add(l.RefreshIdle), Expires: now.Add(l.RefreshAbsolute),
 	}
 	if c.mayKeepGoing(g.Scope) {

@@ -26,7 +26,8 @@ func (p *Provider) try(ctx context.Context, projectID, email string, sub fabric.
 	if device := p.knownDevice(from.Device, sub); device != "" {
 		t.counts = []limit.Count{{Name: limit.LoginPerDevice, Who: device + " " + sub.ID}}
 	} else {
-		t.counts = append([]limit.Count{{Name: limit.LoginPerAccount, Who: accountOf(projectID, email)}}, networkCounts(from)...)
+		t.counts = append([]limit.Count{{Name: limit.LoginPerAccount, Who: accountOf(projectID, email)}},
+			networkCounts(from)...)
 	}
 	over, err := p.Limits.TakeAll(ctx, t.counts)
 	if errors.Is(err, problem.RateLimited) {
@@ -40,7 +41,8 @@ func (p *Provider) try(ctx context.Context, projectID, email string, sub fabric.
 
 // networkCounts are what a guess counts for the place that it comes from.
 func networkCounts(from Visitor) []limit.Count {
-	return []limit.Count{{Name: limit.LoginPerNetwork, Who: from.Network}, {Name: limit.LoginPerRange, Who: limit.Range(from.Network)}}
+	return []limit.Count{{Name: limit.LoginPerNetwork, Who: from.Network},
+		{Name: limit.LoginPerRange, Who: limit.Range(from.Network)}}
 }
 
 // back has the try not count: the password was right, or was not checked.

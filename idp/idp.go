@@ -129,7 +129,8 @@ type Store interface {
 	AddConsent(ctx context.Context, subscriberID, clientID string, scopes []string, now time.Time) error
 	// RevokeConsent takes a consent back and ends the client's grants, in one
 	// transaction; where there is neither it is problem.NotFound.
-	RevokeConsent(ctx context.Context, subscriberID, clientID string, now time.Time, ending func(grantID string) revocation.Revocation) error
+	RevokeConsent(ctx context.Context, subscriberID, clientID string, now time.Time,
+		ending func(grantID string) revocation.Revocation) error
 }
 
 // Subscribers finds who logs in.
@@ -253,7 +254,8 @@ func New(c Config) *Provider {
 			return nil, errors.New("nothing is fetched here")
 		}
 	}
-	p := &Provider{Config: c, seen: recent.New[Session](c.Now), clients: recent.New[Client](c.Now), projects: recent.New[fabric.Project](c.Now), open: recent.New[bool](c.Now)}
+	p := &Provider{Config: c, seen: recent.New[Session](c.Now), clients: recent.New[Client](c.Now),
+		projects: recent.New[fabric.Project](c.Now), open: recent.New[bool](c.Now)}
 	p.codes = p.Ring.Sealer("authorization code", "code", "")
 	p.SetLifetimes(c.Lifetimes)
 	return p

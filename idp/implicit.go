@@ -38,7 +38,9 @@ func (a *AuthRequest) checkImplicit() error {
 	if !slices.Contains(a.Scope, "openid") {
 		return oauth("invalid_scope", "response_type id_token needs the scope openid")
 	}
-	a.Scope = slices.DeleteFunc(slices.Clone(a.Scope), func(s string) bool { return s != "openid" && len(ClaimsOf(s)) == 0 })
+	a.Scope = slices.DeleteFunc(slices.Clone(a.Scope), func(s string) bool {
+		return s != "openid" && len(ClaimsOf(s)) == 0
+	})
 	return nil
 }
 
@@ -62,7 +64,8 @@ func (p *Provider) IssueIDToken(ctx context.Context, c Client, a AuthRequest, s 
 	g.Expires = g.Created.Add(p.Lifetimes().IDToken)
 	g.IdleUntil = g.Expires
 	// There is no code: one that nobody will ever have is redeemed.
-	err = p.Store.RedeemCode(ctx, RedeemedCode{Hash: session.Digest(randomToken()), GrantID: g.ID, ClientID: c.ID, Rights: c.needed(a), Expires: g.Created}, g)
+	err = p.Store.RedeemCode(ctx, RedeemedCode{Hash: session.Digest(randomToken()), GrantID: g.ID,
+		ClientID: c.ID, Rights: c.needed(a), Expires: g.Created}, g)
 	if errors.Is(err, problem.NotFound) {
 		return "", gone
 	}

@@ -29,7 +29,8 @@ var _ jose.OpaqueVerifier = edwards(nil)
 
 // VerifyPayload reports a signature that is not by the key.
 func (k edwards) VerifyPayload(payload, signature []byte, alg jose.SignatureAlgorithm) error {
-	if alg != ed25519Name || len(k) != ed25519.PublicKeySize || !ed25519.Verify(ed25519.PublicKey(k), payload, signature) {
+	if alg != ed25519Name || len(k) != ed25519.PublicKeySize ||
+		!ed25519.Verify(ed25519.PublicKey(k), payload, signature) {
 		return jose.ErrCryptoFailure
 	}
 	return nil
@@ -84,7 +85,8 @@ func fitting(set []jose.JSONWebKey, kid string, alg jose.SignatureAlgorithm) (so
 // isNamed reports whether a key says that it is of an algorithm, by either name that
 // Ed25519 has.
 func isNamed(k jose.JSONWebKey, alg jose.SignatureAlgorithm) bool {
-	if alg == ed25519Name && k.Algorithm == string(jose.EdDSA) || alg == jose.EdDSA && k.Algorithm == string(ed25519Name) {
+	if alg == ed25519Name && k.Algorithm == string(jose.EdDSA) || alg == jose.EdDSA &&
+		k.Algorithm == string(ed25519Name) {
 		return true
 	}
 	return k.Algorithm == string(alg)
@@ -143,7 +145,8 @@ func parseKeySet(raw []byte) (set []jose.JSONWebKey, err error) {
 // on the way could have changed.
 func checkFetched(bad func(param, format string, args ...any), param, uri string) {
 	u, err := url.Parse(uri)
-	if err != nil || len(uri) > maxURI || u.Host == "" || u.Scheme != "https" && (u.Scheme != "http" || !isLocal(u.Hostname())) {
+	if err != nil || len(uri) > maxURI || u.Host == "" || u.Scheme != "https" &&
+		(u.Scheme != "http" || !isLocal(u.Hostname())) {
 		bad(param, "%q must be https; http is only for localhost, 127.0.0.1 and [::1]", uri)
 	}
 }

@@ -43,7 +43,8 @@ func (p *Provider) DeviceMark(mark string, sub fabric.Subscriber, factors bool) 
 	until := strconv.FormatInt(p.Now().Add(knownFor).Unix(), 10)
 	fresh := []string{until + "-" + p.deviceCode(id, sub, until, earned)}
 	for _, code := range codes {
-		if len(fresh) < deviceAccounts && !p.deviceOf(id, code, sub, oneFactor) && !p.deviceOf(id, code, sub, twoFactors) {
+		if len(fresh) < deviceAccounts && !p.deviceOf(id, code, sub, oneFactor) &&
+			!p.deviceOf(id, code, sub, twoFactors) {
 			fresh = append(fresh, code)
 		}
 	}
@@ -88,7 +89,8 @@ func (p *Provider) unseen(sub fabric.Subscriber, s Session, from Visitor) ([]mai
 	if sub.Email == "" || from.known || p.knownDevice(from.Device, sub) != "" {
 		return nil, nil
 	}
-	facts := audit.Origin{Actor: audit.Actor{Kind: audit.Subscriber, ID: sub.ID}, Agent: s.UserAgent, Address: s.Address}.Facts(p.Now())
+	facts := audit.Origin{Actor: audit.Actor{Kind: audit.Subscriber, ID: sub.ID}, Agent: s.UserAgent,
+		Address: s.Address}.Facts(p.Now())
 	l, err := p.newLetter(mail.NewDevice, sub.ProjectID, sub.Email, facts)
 	l.SubscriberID = sub.ID
 	return []mail.Letter{l}, err
@@ -99,7 +101,8 @@ func (p *Provider) unseen(sub fabric.Subscriber, s Session, from Visitor) ([]mai
 func (p *Provider) deviceOf(id, code string, sub fabric.Subscriber, by earning) bool {
 	until, mac, _ := strings.Cut(code, "-")
 	at, err := strconv.ParseInt(until, 10, 64)
-	return err == nil && p.Now().Before(time.Unix(at, 0)) && hmac.Equal([]byte(mac), []byte(p.deviceCode(id, sub, until, by)))
+	return err == nil && p.Now().Before(time.Unix(at, 0)) &&
+		hmac.Equal([]byte(mac), []byte(p.deviceCode(id, sub, until, by)))
 }
 
 func (p *Provider) deviceCode(id string, sub fabric.Subscriber, until string, by earning) string {

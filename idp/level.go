@@ -74,7 +74,8 @@ func (a *AuthRequest) wantClaim(acr *claimRequest) error {
 	one, two := slices.Contains(values, acrOne), slices.Contains(values, acrTwo)
 	switch {
 	case !one && !two:
-		return oauth("unmet_authentication_requirements", "nobody can log in here in the way that the claim acr demands")
+		return oauth("unmet_authentication_requirements",
+			"nobody can log in here in the way that the claim acr demands")
 	case !two:
 		a.Claims.ACR = acrOne // two factors prove what one does
 	}

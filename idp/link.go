@@ -34,7 +34,8 @@ type Link struct {
 
 // pathOf says which page a link leads to.
 var pathOf = map[mail.Kind]string{
-	mail.Reset: "reset", mail.Verify: "verify", mail.Invitation: "invite", mail.ChangeAddress: "change-address", mail.Registration: "welcome",
+	mail.Reset: "reset", mail.Verify: "verify", mail.Invitation: "invite",
+	mail.ChangeAddress: "change-address", mail.Registration: "welcome",
 }
 
 // lives says how long a link is good from when it is sent.
@@ -126,12 +127,16 @@ func (p *Provider) use(ctx context.Context, purpose mail.Kind, token, done strin
 // ResetPassword sets the password of the account that a link of Reset or Invitation is
 // for, and ends all that is signed in.
 func (p *Provider) ResetPassword(ctx context.Context, purpose mail.Kind, token, password string) (Link, error) {
-	return p.use(ctx, purpose, token, "password_reset", func(Link) fabric.SubscriberInput { return fabric.SubscriberInput{Password: &password} })
+	return p.use(ctx, purpose, token, "password_reset", func(Link) fabric.SubscriberInput {
+		return fabric.SubscriberInput{Password: &password}
+	})
 }
 
 // VerifyAddress notes that an e-mail is its subscriber's, by a link of Verify.
 func (p *Provider) VerifyAddress(ctx context.Context, token string) (Link, error) {
-	return p.use(ctx, mail.Verify, token, "address_verified", func(Link) fabric.SubscriberInput { return fabric.SubscriberInput{} })
+	return p.use(ctx, mail.Verify, token, "address_verified", func(Link) fabric.SubscriberInput {
+		return fabric.SubscriberInput{}
+	})
 }
 
 // Linked returns the project that a link is about.

@@ -44,8 +44,9 @@ func (p *Provider) LogoutToken(ctx context.Context, clientID, subscriberID, sid 
 	}
 	now := p.Now()
 	return p.Ring.SignUnique(c.IDTokenAlg, typLogout, logoutClaims{
-		Issuer: p.Issuer, Subject: p.SubjectFor(c, subscriberID), Audience: c.ID, IssuedAt: now.Unix(), Expires: now.Add(logoutFor).Unix(),
-		ID: uuid.NewString(), SessionID: p.SessionFor(c, sid), Events: map[string]struct{}{logoutEvent: {}},
+		Issuer: p.Issuer, Subject: p.SubjectFor(c, subscriberID), Audience: c.ID, IssuedAt: now.Unix(),
+		Expires: now.Add(logoutFor).Unix(),
+		ID:      uuid.NewString(), SessionID: p.SessionFor(c, sid), Events: map[string]struct{}{logoutEvent: {}},
 	})
 }
 

@@ -60,14 +60,17 @@ func (p *Provider) AskMailIn(ctx context.Context, language string, kind mail.Kin
 // means nothing any more, is problem.NotFound.
 func (p *Provider) WriteLetter(ctx context.Context, l mail.Letter) (mail.Draft, error) {
 	if l.ProjectID == "" { // to an operator, of the installation
-		return mail.Draft{Kind: l.Kind, To: l.To, Brand: mail.Brand{Name: "selvage at " + hostOf(p.Issuer)}, Facts: l.Facts}, nil
+		return mail.Draft{Kind: l.Kind, To: l.To, Brand: mail.Brand{Name: "selvage at " + hostOf(p.Issuer)},
+			Facts: l.Facts}, nil
 	}
 	project, err := p.Fabric.FindProject(ctx, l.ProjectID)
 	if err != nil {
 		return mail.Draft{}, err
 	}
-	d := mail.Draft{Kind: l.Kind, Language: p.languageOf(ctx, l), To: l.To, Brand: mail.Brand{Name: project.Name, Color: project.Color, Logo: p.pictureOf(ctx, project)}, Facts: l.Facts}
-	link := Link{Purpose: l.Kind, ProjectID: l.ProjectID, SubscriberID: l.SubscriberID, Email: l.To, Inviter: l.Facts["inviter"], Request: l.Facts["request"]}
+	d := mail.Draft{Kind: l.Kind, Language: p.languageOf(ctx, l), To: l.To,
+		Brand: mail.Brand{Name: project.Name, Color: project.Color, Logo: p.pictureOf(ctx, project)}, Facts: l.Facts}
+	link := Link{Purpose: l.Kind, ProjectID: l.ProjectID, SubscriberID: l.SubscriberID, Email: l.To,
+		Inviter: l.Facts["inviter"], Request: l.Facts["request"]}
 	switch l.Kind {
 	case mail.Reset, mail.Verify:
 		s, err := p.Subscribers.FindSubscriberByEmail(ctx, l.ProjectID, l.To)
@@ -135,7 +138,8 @@ func (p *Provider) languageOf(ctx context.Context, l mail.Letter) string {
 func (p *Provider) spans(facts map[string]string) map[string]string {
 	l := p.Lifetimes()
 	all := map[string]string{
-		"minutes": strconv.Itoa(int(l.ResetLink.Minutes())), "hours": strconv.Itoa(int(l.VerifyLink.Hours())), "days": strconv.Itoa(int(l.InviteLink.Hours() / 24)),
+		"minutes": strconv.Itoa(int(l.ResetLink.Minutes())), "hours": strconv.Itoa(int(l.VerifyLink.Hours())),
+		"days": strconv.Itoa(int(l.InviteLink.Hours() / 24)),
 	}
 	for name, value := range facts {
 		all[name] = value

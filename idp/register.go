@@ -221,7 +221,8 @@ const maxURI = 2000
 func (c *Client) checkURI(bad func(param, format string, args ...any), param, uri string) {
 	u, err := url.Parse(uri)
 	switch {
-	case err != nil || len(uri) > maxURI || !u.IsAbs() || strings.ContainsAny(uri, "#*\\ \t\r\n") || u.User != nil || !isASCII(uri):
+	case err != nil || len(uri) > maxURI || !u.IsAbs() || strings.ContainsAny(uri, "#*\\ \t\r\n") ||
+		u.User != nil || !isASCII(uri):
 		bad(param, "%q is not an absolute address without fragment, wildcard, user or spaces", uri)
 	case strings.ContainsAny(uri, "\"<>^`{|}"):
 		bad(param, "%q has characters that a URI has only as %%XX, such as %%22 for a quote (RFC 3986, section 2)", uri)

@@ -28,7 +28,8 @@ type Registrant struct {
 }
 
 func (in Registrant) input() fabric.SubscriberInput {
-	return fabric.SubscriberInput{Email: &in.Email, Password: &in.Password, Profile: fabric.Profile{FirstName: &in.FirstName, LastName: &in.LastName}}
+	return fabric.SubscriberInput{Email: &in.Email, Password: &in.Password,
+		Profile: fabric.Profile{FirstName: &in.FirstName, LastName: &in.LastName}}
 }
 
 // MayRegister reports whether people may make themselves accounts in a project.
@@ -97,7 +98,8 @@ func (p *Provider) CompleteRegistration(ctx context.Context, token string, req A
 		return l, fabric.Subscriber{}, err
 	}
 	verified := true
-	in := fabric.SubscriberInput{Email: &l.Email, Verified: &verified, Password: &password, Proof: &fabric.Proof{Hash: l.Hash, Purpose: string(mail.Registration)}}
+	in := fabric.SubscriberInput{Email: &l.Email, Verified: &verified, Password: &password,
+		Proof: &fabric.Proof{Hash: l.Hash, Purpose: string(mail.Registration)}}
 	if req.Waits(l) {
 		hash, err := p.Ring.OpenSecret(pendingName(req.ID), req.Pending.Password)
 		if err != nil {

@@ -63,7 +63,8 @@ func (c *Client) checkResources(bad func(param, format string, args ...any)) {
 	}
 	for _, uri := range c.Resources {
 		u, err := url.Parse(uri)
-		if err != nil || len(uri) > maxURI || !u.IsAbs() || u.Fragment != "" || u.User != nil || !isASCII(uri) || strings.Contains(uri, " ") {
+		if err != nil || len(uri) > maxURI || !u.IsAbs() || u.Fragment != "" || u.User != nil ||
+			!isASCII(uri) || strings.Contains(uri, " ") {
 			bad("resource", "%q is not an absolute URI without fragment or user", uri)
 		}
 	}

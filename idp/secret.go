@@ -79,13 +79,15 @@ func (p *Provider) RotateSecret(ctx context.Context, id string, overlap time.Dur
 		return c, "", err
 	}
 	if !c.AuthMethod.bySecret() {
-		return c, "", problem.New(problem.Invalid, "no_secret", "a client with the auth method %s has no secret", c.AuthMethod)
+		return c, "", problem.New(problem.Invalid, "no_secret",
+			"a client with the auth method %s has no secret", c.AuthMethod)
 	}
 	if !by.Cover(c.fabricScopes()) {
 		return c, "", problem.New(problem.Forbidden, "forbidden", "the client has more than the key that asks")
 	}
 	if overlap < 0 || overlap > fabric.MaxOverlap {
-		return c, "", problem.BadParam("overlap", "overlap must be from 0 to %d seconds", int(fabric.MaxOverlap.Seconds()))
+		return c, "", problem.BadParam("overlap", "overlap must be from 0 to %d seconds",
+			int(fabric.MaxOverlap.Seconds()))
 	}
 	before, now := c.SecretHash, p.Now()
 	c.Old = OldSecret{Hash: before, Until: now.Add(overlap)}

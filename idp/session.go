@@ -106,8 +106,9 @@ func (p *Provider) newSession(ctx context.Context, sub fabric.Subscriber, began 
 	}
 	s := Session{
 		ID: id.String(), ProjectID: sub.ProjectID, SubscriberID: sub.ID, AuthTime: began, AMR: amr,
-		UserAgent: cut(from.UserAgent, 256), Address: cut(from.Address, 64), Expires: began.Add(p.Lifetimes().BrowserAbsolute),
-		Mark: from.Mark,
+		UserAgent: cut(from.UserAgent, 256), Address: cut(from.Address, 64),
+		Expires: began.Add(p.Lifetimes().BrowserAbsolute),
+		Mark:    from.Mark,
 	}
 	notices, err := p.unseen(sub, s, from)
 	if err == nil {
@@ -156,7 +157,8 @@ func (p *Provider) FindSession(ctx context.Context, sid string) (Session, error)
 		return Session{}, problem.NoCredentials()
 	}
 	err = p.Revocations.Check(s.AuthTime,
-		revocation.Subject{Kind: revocation.Session, ID: sid}, revocation.Subject{Kind: revocation.Subscriber, ID: s.SubscriberID},
+		revocation.Subject{Kind: revocation.Session, ID: sid},
+		revocation.Subject{Kind: revocation.Subscriber, ID: s.SubscriberID},
 		revocation.Subject{Kind: revocation.Project, ID: s.ProjectID})
 	return s, err
 }

@@ -121,7 +121,8 @@ func (c *Client) checkSubjects(bad func(param, format string, args ...any)) {
 		bad("subject_type", "pairwise needs redirect URIs, by which a sector says that the client belongs to it")
 	case c.SectorURI != "":
 		checkFetched(bad, sectorParam, c.SectorURI)
-	case c.sector() == "" || slices.ContainsFunc(c.RedirectURIs, func(uri string) bool { return hostOf(uri) != c.sector() }):
+	case c.sector() == "" || slices.ContainsFunc(
+		c.RedirectURIs, func(uri string) bool { return hostOf(uri) != c.sector() }):
 		bad("subject_type", "pairwise needs redirect URIs of one host, or a sector_identifier_uri that lists them")
 	}
 }

@@ -46,7 +46,8 @@ type minting struct {
 // mint makes the tokens of a grant.
 func (p *Provider) mint(c Client, g Grant, sub fabric.Subscriber, m minting) (TokenSet, error) {
 	t := fabric.Token{
-		Kind: fabric.SAT, ProjectID: g.ProjectID, SubscriberID: g.SubscriberID, ClientID: c.ID, SessionID: g.SessionID, GrantID: grantRef(g.ID), Scope: m.scope,
+		Kind: fabric.SAT, ProjectID: g.ProjectID, SubscriberID: g.SubscriberID, ClientID: c.ID,
+		SessionID: g.SessionID, GrantID: grantRef(g.ID), Scope: m.scope,
 		Claims: c.onlyClaims(g.left(g.Claims.Userinfo, m.scope)),
 	}
 	if c.AccessToken == JWTToken {
@@ -56,7 +57,8 @@ func (p *Provider) mint(c Client, g Grant, sub fabric.Subscriber, m minting) (To
 	if err != nil {
 		return TokenSet{}, err
 	}
-	set := TokenSet{AccessToken: access, ExpiresIn: t.ExpiresAt.Sub(t.IssuedAt), RefreshToken: m.refresh, Scope: m.scope}
+	set := TokenSet{AccessToken: access, ExpiresIn: t.ExpiresAt.Sub(t.IssuedAt), RefreshToken: m.refresh,
+		Scope: m.scope}
 	if m.idToken && slices.Contains(m.scope, "openid") {
 		set.IDToken, err = p.idToken(c, g, sub, m, access)
 	}
@@ -76,7 +78,8 @@ func (p *Provider) ClientCredentials(_ context.Context, c Client, rawScope strin
 			return TokenSet{}, err
 		}
 		if slices.ContainsFunc(scope, func(s string) bool { return slices.Contains(loginScopes, s) }) {
-			return TokenSet{}, oauth("invalid_scope", "nobody logs in with client_credentials: openid, profile and their like have no meaning")
+			return TokenSet{}, oauth("invalid_scope",
+				"nobody logs in with client_credentials: openid, profile and their like have no meaning")
 		}
 	}
 	t := fabric.Token{Kind: fabric.Service, ProjectID: c.ProjectID, ClientID: c.ID, Scope: scope}
@@ -97,8 +100,10 @@ func (p *Provider) access(c Client, t *fabric.Token, audience string, authTime t
 	}
 	t.ExpiresAt = t.IssuedAt.Add(p.Lifetimes().AccessJWT)
 	claims := accessClaims{
-		Issuer: t.Issuer, Subject: p.SubjectFor(c, t.SubscriberID), Audience: audience, ClientID: c.ID, IssuedAt: t.IssuedAt.Unix(), Expires: t.ExpiresAt.Unix(), ID: t.ID,
-		Scope: strings.Join(t.Scope, " "), SessionID: p.SessionFor(c, t.SessionID), GrantID: t.GrantID, ProjectID: t.ProjectID, AuthTime: seconds(authTime), ACR: acrOf(amr), AMR: amr,
+		Issuer: t.Issuer, Subject: p.SubjectFor(c, t.SubscriberID), Audience: audience, ClientID: c.ID,
+		IssuedAt: t.IssuedAt.Unix(), Expires: t.ExpiresAt.Unix(), ID: t.ID,
+		Scope: strings.Join(t.Scope, " "), SessionID: p.SessionFor(c, t.SessionID), GrantID: t.GrantID,
+		ProjectID: t.ProjectID, AuthTime: seconds(authTime), ACR: acrOf(amr), AMR: amr,
 		Claims: t.Claims,
 	}
 	if t.SubscriberID == "" {
@@ -164,8 +169,10 @@ func (p *Provider) idToken(c Client, g Grant, sub fabric.Subscriber, m minting, 
 		hash, sign = c.IDTokenAlg.HalfHash(access), p.Ring.SignUnique // as the access token is
 	}
 	return sign(c.IDTokenAlg, typID, idClaims{
-		Issuer: p.Issuer, Subject: p.SubjectFor(c, sub.ID), Audience: c.ID, AZP: c.ID, IssuedAt: now.Unix(), Expires: now.Add(p.Lifetimes().IDToken).Unix(),
-		AuthTime: g.AuthTime.Unix(), Nonce: m.nonce, ACR: cmp.Or(g.Claims.ACR, acrOf(g.AMR)), AMR: g.AMR, SessionID: p.SessionFor(c, g.SessionID), AccessHash: hash,
+		Issuer: p.Issuer, Subject: p.SubjectFor(c, sub.ID), Audience: c.ID, AZP: c.ID, IssuedAt: now.Unix(),
+		Expires:  now.Add(p.Lifetimes().IDToken).Unix(),
+		AuthTime: g.AuthTime.Unix(), Nonce: m.nonce, ACR: cmp.Or(g.Claims.ACR, acrOf(g.AMR)), AMR: g.AMR,
+		SessionID: p.SessionFor(c, g.SessionID), AccessHash: hash,
 		Person: PersonOf(sub, c.onlyClaims(names)),
 	})
 }
@@ -223,8 +230,10 @@ func (p *Provider) InspectAccessToken(ctx context.Context, raw string) (t fabric
 func (p *Provider) readAccess(ctx context.Context, c accessClaims) (fabric.Token, error) {
 	now := p.Now()
 	t := fabric.Token{
-		Kind: fabric.Access, ID: c.ID, Issuer: c.Issuer, ProjectID: c.ProjectID, SubscriberID: c.Subject, ClientID: c.ClientID,
-		SessionID: c.SessionID, GrantID: c.GrantID, Scope: strings.Fields(c.Scope), Claims: c.Claims, IssuedAt: time.Unix(c.IssuedAt, 0), ExpiresAt: time.Unix(c.Expires, 0),
+		Kind: fabric.Access, ID: c.ID, Issuer: c.Issuer, ProjectID: c.ProjectID, SubscriberID: c.Subject,
+		ClientID:  c.ClientID,
+		SessionID: c.SessionID, GrantID: c.GrantID, Scope: strings.Fields(c.Scope), Claims: c.Claims,
+		IssuedAt: time.Unix(c.IssuedAt, 0), ExpiresAt: time.Unix(c.Expires, 0),
 	}
 	if c.GrantID == "" && c.Subject == c.ClientID {
 		t.Kind, t.SubscriberID = fabric.Service, ""
@@ -260,7 +269,8 @@ func (p *Provider) ClientOf(ctx context.Context, t fabric.Token) (Client, error)
 
 // revokeAccess ends one access token.
 func (p *Provider) revokeAccess(ctx context.Context, t fabric.Token) error {
-	return p.Revocations.Revoke(ctx, revocation.Revocation{Kind: revocation.Token, ID: t.ID, Until: t.ExpiresAt, Expires: t.ExpiresAt})
+	return p.Revocations.Revoke(ctx, revocation.Revocation{Kind: revocation.Token, ID: t.ID,
+		Until: t.ExpiresAt, Expires: t.ExpiresAt})
 }
 
 // Subscriber finds whom a token speaks for, unless it is disabled by now.

@@ -33,8 +33,13 @@ const (
 var algorithms = []algorithm{
 	{RS256, crypto.SHA256, func() (crypto.Signer, error) { return rsa.GenerateKey(rand.Reader, 2048) }},
 	{ES256, crypto.SHA256, func() (crypto.Signer, error) { return ecdsa.GenerateKey(elliptic.P256(), rand.Reader) }},
-	{PS256, crypto.SHA256, func() (crypto.Signer, error) { return rsa.GenerateKey(rand.Reader, 2048) }}, // no key of RS256: one key, one algorithm (RFC 7517, section 4.4)
-	{EdDSA, crypto.SHA512, func() (crypto.Signer, error) { _, key, err := ed25519.GenerateKey(rand.Reader); return key, err }},
+	{PS256, crypto.SHA256, func() (crypto.Signer, error) {
+		return rsa.GenerateKey(rand.Reader, 2048)
+	}}, // no key of RS256: one key, one algorithm (RFC 7517, section 4.4)
+	{EdDSA, crypto.SHA512, func() (crypto.Signer, error) {
+		_, key, err := ed25519.GenerateKey(rand.Reader)
+		return key, err
+	}},
 }
 
 type algorithm struct {

@@ -34,7 +34,9 @@ func TestAlgorithms(t *testing.T) {
 			t.Errorf("%s is signed by %v", alg, published)
 		}
 		for _, other := range keys.Algorithms() { // one key, one algorithm
-			renamed := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"` + string(other) + `","kid":"` + jws.Signatures[0].Protected.KeyID + `","typ":"JWT"}`))
+			renamed := base64.RawURLEncoding.EncodeToString(
+				[]byte(`{"alg":"` + string(other) + `","kid":"` +
+					jws.Signatures[0].Protected.KeyID + `","typ":"JWT"}`))
 			if _, ok := r.VerifyJWS(renamed+token[strings.Index(token, "."):], "JWT"); ok && other != alg {
 				t.Errorf("a signature by %s passes as %s", alg, other)
 			}
@@ -115,7 +117,8 @@ func TestNewAlgorithms(t *testing.T) {
 		}
 	}
 	if len(had) > 0 || len(records) != 2*len(keys.Uses()) {
-		t.Errorf("%v are gone, %d keys are there, want all that were, and each use's current and next", had, len(records))
+		t.Errorf("%v are gone, %d keys are there, want all that were, and each use's current and next", had,
+			len(records))
 	}
 }
 

@@ -29,12 +29,14 @@ func TestCode(t *testing.T) {
 		{"longer", "links of one", "message", code + "AA", false},
 		{"shorter", "links of one", "message", code[:len(code)-2], false},
 		{"padded", "links of one", "message", code + "=", false},
-		{"with a bit set that says nothing", "links of one", "message", code[:len(code)-1] + string(code[len(code)-1]+1), false},
+		{"with a bit set that says nothing", "links of one", "message",
+			code[:len(code)-1] + string(code[len(code)-1]+1), false},
 	}
 	for _, tt := range tests {
 		for node, ring := range map[string]*keys.Ring{"the same node": r, "another node": other} {
 			if got := ring.VerifyCode(tt.purpose, tt.message, tt.code); got != tt.want {
-				t.Errorf("%s on %s: VerifyCode(%q, %q, %q) = %v, want %v", tt.name, node, tt.purpose, tt.message, tt.code, got, tt.want)
+				t.Errorf("%s on %s: VerifyCode(%q, %q, %q) = %v, want %v", tt.name, node, tt.purpose,
+					tt.message, tt.code, got, tt.want)
 			}
 		}
 	}

@@ -139,7 +139,8 @@ func TestCustodyAway(t *testing.T) {
 	if err := r.Tend(t.Context()); err == nil || r.Status().Err == nil {
 		t.Error("Tend without the module: no error")
 	}
-	if _, err := r.Sign(keys.ES256, "JWT", claims{"alice"}); err != nil || kid(t, rows, keys.ES256, keys.Current) != current {
+	if _, err := r.Sign(keys.ES256, "JWT", claims{"alice"}); err != nil ||
+		kid(t, rows, keys.ES256, keys.Current) != current {
 		t.Errorf("Sign with the key that is due: %v, want it to go on", err)
 	}
 	m.away = false

@@ -37,7 +37,8 @@ func (s *snapshot) document(publish time.Duration) (Document, error) {
 	set := jose.JSONWebKeySet{Keys: []jose.JSONWebKey{}}
 	for _, rec := range s.records {
 		if key := s.signers[rec.Kid]; key != nil {
-			set.Keys = append(set.Keys, jose.JSONWebKey{Key: key.public, KeyID: key.kid, Algorithm: string(key.alg), Use: "sig"})
+			set.Keys = append(set.Keys, jose.JSONWebKey{Key: key.public, KeyID: key.kid,
+				Algorithm: string(key.alg), Use: "sig"})
 		}
 	}
 	body, err := json.Marshal(set)
@@ -45,5 +46,6 @@ func (s *snapshot) document(publish time.Duration) (Document, error) {
 		return Document{}, fmt.Errorf("writing JWKS: %w", err)
 	}
 	sum := sha256.Sum256(body)
-	return Document{Body: body, ETag: `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`, MaxAge: cacheable(publish)}, nil
+	return Document{Body: body, ETag: `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`,
+		MaxAge: cacheable(publish)}, nil
 }

@@ -47,7 +47,8 @@ func TestSealOpen(t *testing.T) {
 	if err := json.Unmarshal([]byte(head(t, token)), &header); err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]string{"alg": "dir", "enc": "A256GCM", "typ": "SAT", "ch": "puc.localhost:8443"} {
+	for name, want := range map[string]string{"alg": "dir", "enc": "A256GCM", "typ": "SAT",
+		"ch": "puc.localhost:8443"} {
 		if header[name] != want {
 			t.Errorf("header %s = %q, want %q", name, header[name], want)
 		}
@@ -68,11 +69,16 @@ func TestSealOpen(t *testing.T) {
 		{"another ring", other.Sealer("sat", "SAT", "puc.localhost:8443"), token, false},
 		{"truncated", sat, token[:len(token)-1], false},
 		{"changed", sat, token[:len(token)-2] + flip(token[len(token)-2:]), false},
-		{"changed header", sat, rehead(t, token, map[string]any{"alg": "dir", "enc": "A256GCM", "kid": header["kid"], "typ": "SAT", "ch": "evil"}), false},
-		{"zip", sat, rehead(t, token, map[string]any{"alg": "dir", "enc": "A256GCM", "kid": header["kid"], "typ": "SAT", "zip": "DEF"}), false},
-		{"crit", sat, rehead(t, token, map[string]any{"alg": "dir", "enc": "A256GCM", "kid": header["kid"], "typ": "SAT", "crit": []string{"x"}}), false},
-		{"kid of a file", sat, rehead(t, token, map[string]any{"alg": "dir", "enc": "A256GCM", "kid": "../../dev/null", "typ": "SAT"}), false},
-		{"kid a number", sat, rehead(t, token, map[string]any{"alg": "dir", "enc": "A256GCM", "kid": 1, "typ": "SAT"}), false},
+		{"changed header", sat, rehead(t, token,
+			map[string]any{"alg": "dir", "enc": "A256GCM", "kid": header["kid"], "typ": "SAT", "ch": "evil"}), false},
+		{"zip", sat, rehead(t, token, map[string]any{"alg": "dir", "enc": "A256GCM", "kid": header["kid"],
+			"typ": "SAT", "zip": "DEF"}), false},
+		{"crit", sat, rehead(t, token, map[string]any{"alg": "dir", "enc": "A256GCM", "kid": header["kid"],
+			"typ": "SAT", "crit": []string{"x"}}), false},
+		{"kid of a file", sat, rehead(t, token,
+			map[string]any{"alg": "dir", "enc": "A256GCM", "kid": "../../dev/null", "typ": "SAT"}), false},
+		{"kid a number", sat, rehead(t, token,
+			map[string]any{"alg": "dir", "enc": "A256GCM", "kid": 1, "typ": "SAT"}), false},
 		{"empty", sat, "", false},
 		{"dots", sat, "....", false},
 		{"huge", sat, strings.Repeat("a", 1<<20), false},
@@ -132,7 +138,9 @@ func TestVerifyJWS(t *testing.T) {
 			{"another ring", token, "at+jwt", other, false},
 			{"no signature", parts[0] + "." + parts[1] + ".", "at+jwt", ring, false},
 			{"alg none", none + "." + parts[1] + ".", "at+jwt", ring, false},
-			{"changed payload", parts[0] + "." + base64.RawURLEncoding.EncodeToString([]byte(`{"sub":"bob"}`)) + "." + parts[2], "at+jwt", ring, false},
+			{"changed payload", parts[0] + "." +
+				base64.RawURLEncoding.EncodeToString([]byte(`{"sub":"bob"}`)) + "." + parts[2], "at+jwt",
+				ring, false},
 			{"not a token", "x", "at+jwt", ring, false},
 		}
 		for _, tt := range tests {
@@ -183,7 +191,8 @@ func TestOpenWithAnotherMaster(t *testing.T) {
 	rows := openStore(t)
 	openRing(t, rows)
 	other := []byte(strings.Repeat("k", 32))
-	if _, err := keys.Open(context.Background(), keys.Config{Store: rows, Master: other}); err == nil || !strings.Contains(err.Error(), "master key") {
+	if _, err := keys.Open(context.Background(), keys.Config{Store: rows, Master: other}); err == nil ||
+		!strings.Contains(err.Error(), "master key") {
 		t.Errorf("Open with another master key: %v, want an error that names it", err)
 	}
 }

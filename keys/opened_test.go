@@ -11,7 +11,8 @@ import (
 // What a token says is remembered as long as its key is there, and only of good ones.
 func TestRemembered(t *testing.T) {
 	now := time.Now()
-	ring := &Ring{c: Config{Now: func() time.Time { return now }}, asked: now} // so that it does not look into its store
+	ring := &Ring{c: Config{Now: func() time.Time { return now }},
+		asked: now} // so that it does not look into its store
 	key := func(b byte) []byte { return bytes.Repeat([]byte{b}, 32) }
 	is := func(maker string, roots map[string][]byte) {
 		ring.latest.Store(&snapshot{roots: roots, makers: map[Use]Record{Seal: {Kid: maker}}})

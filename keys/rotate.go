@@ -49,7 +49,8 @@ func (r *Ring) Rotate(ctx context.Context, use Use, atOnce bool) (Record, error)
 func (r *Ring) ripe(ctx context.Context, next Record) error {
 	if from := next.Created.Add(r.c.Publish); r.c.Now().Before(from) {
 		return problem.New(problem.Conflict, "not_published",
-			"the next %s key has been published since %s and may not be known to every verifier before %s", next.Use, clock(next.Created), clock(from))
+			"the next %s key has been published since %s and may not be known to every verifier before %s",
+			next.Use, clock(next.Created), clock(from))
 	}
 	return r.inTime(ctx)
 }
@@ -62,7 +63,8 @@ func (r *Ring) inTime(ctx context.Context) error {
 		return fmt.Errorf("asking for the time: %w", err)
 	}
 	if apart := r.c.Now().Sub(theirs).Abs(); apart > max(r.c.Publish/4, time.Second) {
-		return fmt.Errorf("this machine's clock and the database's are %s apart: no key takes over by it", apart.Round(time.Second))
+		return fmt.Errorf("this machine's clock and the database's are %s apart: no key takes over by it",
+			apart.Round(time.Second))
 	}
 	return nil
 }
@@ -164,7 +166,8 @@ func (r *Ring) record(use Use, state State, secret []byte) (rec Record, err erro
 	if err != nil {
 		return rec, fmt.Errorf("making key id: %w", err)
 	}
-	rec = Record{Kid: id.String(), Use: use, State: state, Created: r.c.Now()} // after what takes long: it is not published before
+	rec = Record{Kid: id.String(), Use: use, State: state,
+		Created: r.c.Now()} // after what takes long: it is not published before
 	if state == Current {
 		rec.Activated = rec.Created
 	}

@@ -107,7 +107,8 @@ func check(t testing.TB, err error) {
 func eachStore(t *testing.T, test func(t *testing.T, rows *store.Store)) {
 	t.Run("sqlite", func(t *testing.T) { test(t, openStore(t)) })
 	t.Run("postgres", func(t *testing.T) {
-		s, err := store.Open(context.Background(), store.Config{Audit: storetest.Key(), URL: servers.Postgres(t), Patience: time.Minute})
+		s, err := store.Open(context.Background(),
+			store.Config{Audit: storetest.Key(), URL: servers.Postgres(t), Patience: time.Minute})
 		check(t, err)
 		t.Cleanup(func() { _ = s.Close() })
 		test(t, s)
@@ -140,7 +141,8 @@ func TestTend(t *testing.T) {
 			t.Errorf("%s has %v, want one key of each state", use, got)
 		}
 	}
-	if kids := published(t, other); !slices.Contains(kids, first) || !slices.Contains(kids, next) || len(kids) != 3*len(keys.Algorithms()) {
+	if kids := published(t, other); !slices.Contains(kids, first) || !slices.Contains(kids, next) ||
+		len(kids) != 3*len(keys.Algorithms()) {
 		t.Errorf("the JWKS has %v, want the next, current and retired key of each algorithm", kids)
 	}
 	if since := r.Status().Since[keys.ES256]; !since.Equal(clock.now()) {
@@ -156,7 +158,8 @@ func TestTend(t *testing.T) {
 	clock.pass(time.Second)
 	check(t, errors.Join(r.Tend(t.Context()), other.Tend(t.Context())))
 	for node, ring := range map[string]*keys.Ring{"this": r, "other": other} {
-		if _, ok := ring.VerifyJWS(token, "JWT"); ok || ring.Sealer("sat", "SAT", "x").Open(sealed, &claims) || slices.Contains(published(t, ring), first) {
+		if _, ok := ring.VerifyJWS(token, "JWT"); ok ||
+			ring.Sealer("sat", "SAT", "x").Open(sealed, &claims) || slices.Contains(published(t, ring), first) {
 			t.Errorf("%s node: a key that is gone verifies, opens or is published", node)
 		}
 	}
@@ -202,7 +205,8 @@ func TestRotate(t *testing.T) {
 	rows, clock := openStore(t), &hand{}
 	r := open(t, clock.node(rows))
 	clock.pass(time.Hour - time.Second)
-	if _, err := r.Rotate(t.Context(), keys.ES256, false); !errors.Is(err, problem.Conflict) || !strings.Contains(err.Error(), "has been published since") {
+	if _, err := r.Rotate(t.Context(), keys.ES256, false); !errors.Is(err, problem.Conflict) ||
+		!strings.Contains(err.Error(), "has been published since") {
 		t.Errorf("Rotate before the next key is published long enough: %v, want a conflict that says so", err)
 	}
 	clock.pass(time.Second)
@@ -289,7 +293,8 @@ func TestRetire(t *testing.T) {
 				}
 			}
 			i := slices.IndexFunc(records(t, rows), func(rec keys.Record) bool { return rec.Kid == kid })
-			if rec := records(t, rows)[i]; rec.State != keys.Revoked || rec.Sealed != "" || !rec.Retired.Equal(clock.now()) {
+			if rec := records(t, rows)[i]; rec.State != keys.Revoked || rec.Sealed != "" ||
+				!rec.Retired.Equal(clock.now()) {
 				t.Errorf("%s: the row is %v, want a revoked key without a secret", use, rec)
 			}
 		}

@@ -25,7 +25,8 @@ func TestSealIsJWE(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	jwe, err := jose.ParseEncryptedCompact(ours, []jose.KeyAlgorithm{jose.DIRECT}, []jose.ContentEncryption{jose.A256GCM})
+	jwe, err := jose.ParseEncryptedCompact(
+		ours, []jose.KeyAlgorithm{jose.DIRECT}, []jose.ContentEncryption{jose.A256GCM})
 	if err != nil {
 		t.Fatalf("ParseEncryptedCompact(%q): %v", ours, err)
 	}
@@ -35,7 +36,8 @@ func TestSealIsJWE(t *testing.T) {
 	}
 
 	opts := (&jose.EncrypterOptions{}).WithType("SAT").WithHeader("ch", "elsewhere:1")
-	encrypter, err := jose.NewEncrypter(jose.A256GCM, jose.Recipient{Algorithm: jose.DIRECT, Key: jose.JSONWebKey{Key: key, KeyID: "k1"}}, opts)
+	encrypter, err := jose.NewEncrypter(
+		jose.A256GCM, jose.Recipient{Algorithm: jose.DIRECT, Key: jose.JSONWebKey{Key: key, KeyID: "k1"}}, opts)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,8 @@ func TestSecret(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, err := keys.Open(context.Background(), keys.Config{Store: openStore(t), Master: []byte(strings.Repeat("k", 32)), Custody: spared{}})
+	other, err := keys.Open(context.Background(),
+		keys.Config{Store: openStore(t), Master: []byte(strings.Repeat("k", 32)), Custody: spared{}})
 	if err != nil {
 		t.Fatal(err)
 	}

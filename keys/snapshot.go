@@ -27,8 +27,11 @@ func (r *Ring) read(ctx context.Context, version int64) (*snapshot, error) {
 		return nil, fmt.Errorf("reading key ring: %w", err)
 	}
 	s := &snapshot{
-		version: version, records: slices.DeleteFunc(records, func(rec Record) bool { return !slices.Contains(Uses(), rec.Use) }), // by a newer version
-		signers: make(map[string]*signer), roots: make(map[string][]byte), makers: make(map[Use]Record), closed: make(map[string]error),
+		version: version, records: slices.DeleteFunc(records, func(rec Record) bool {
+			return !slices.Contains(Uses(), rec.Use)
+		}), // by a newer version
+		signers: make(map[string]*signer), roots: make(map[string][]byte), makers: make(map[Use]Record),
+		closed: make(map[string]error),
 	}
 	for i, o := range r.openAll(ctx, s.records) {
 		rec := s.records[i]

@@ -192,13 +192,15 @@ func testOtherMasters(t *testing.T, rows *store.Store) {
 	var wg sync.WaitGroup
 	for i := range errs {
 		wg.Go(func() {
-			_, errs[i] = keys.Open(context.Background(), keys.Config{Store: rows, Master: bytes.Repeat([]byte{byte(i % 2)}, 32), Custody: spared{}})
+			_, errs[i] = keys.Open(context.Background(),
+				keys.Config{Store: rows, Master: bytes.Repeat([]byte{byte(i % 2)}, 32), Custody: spared{}})
 		})
 	}
 	wg.Wait()
 	won := 0
 	for i, err := range errs {
-		if (err == nil) != (errs[i%2] == nil) || err != nil && !strings.Contains(err.Error(), "the master key is not the one") {
+		if (err == nil) != (errs[i%2] == nil) || err != nil &&
+			!strings.Contains(err.Error(), "the master key is not the one") {
 			t.Errorf("Open %d: %v; the first with that master key: %v", i, err, errs[i%2])
 		}
 		if err == nil {

@@ -33,7 +33,8 @@ func (v *verifier) verify(t *testing.T, node *keys.Ring, token string) bool {
 			t.Fatal(err)
 		}
 	}
-	jws, err := jose.ParseSignedCompact(token, []jose.SignatureAlgorithm{jose.RS256, jose.ES256, jose.PS256, jose.EdDSA})
+	jws, err := jose.ParseSignedCompact(
+		token, []jose.SignatureAlgorithm{jose.RS256, jose.ES256, jose.PS256, jose.EdDSA})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -61,9 +61,12 @@ func TestTakenNames(t *testing.T) {
 	const kind = `{"title":%q,"type":"object","required":["name"],"properties":{"name":{"type":"string","description":"of %[2]s"}},
 		"x-kind":{"type":%[2]q,"path":"own_%[2]s","key":%[2]q,"update":"PUT","name":["name"],"address":"app","channels":["audio"],"versions":true,"flat":true}}`
 	tests := []struct{ title, typ string }{
-		{"Webhook", "webhook"}, {"Delivery", "delivery"}, {"API key", "key"}, {"Key", "api_key"}, {"Recording", "recording"}, {"Recording", "call_recording"},
-		{"SIP credential", "sip_credential"}, {"SIP credential", "sip_credential_update_request"}, {"Resource", "resource"}, {"Error", "error"}, {"Link", "links"},
-		{"Thing", "thing"}, {"Thing", "thing_version"}, {"Thing", "thing_resource"}, {"Thing", "thing_kind"}, {"Call flow", "call_flow_"},
+		{"Webhook", "webhook"}, {"Delivery", "delivery"}, {"API key", "key"}, {"Key", "api_key"},
+		{"Recording", "recording"}, {"Recording", "call_recording"},
+		{"SIP credential", "sip_credential"}, {"SIP credential", "sip_credential_update_request"},
+		{"Resource", "resource"}, {"Error", "error"}, {"Link", "links"},
+		{"Thing", "thing"}, {"Thing", "thing_version"}, {"Thing", "thing_resource"}, {"Thing", "thing_kind"},
+		{"Call flow", "call_flow_"},
 	}
 	dir := t.TempDir()
 	for _, tt := range tests {
@@ -77,7 +80,8 @@ func TestTakenNames(t *testing.T) {
 	}
 	d := check(t, openapi.Config{Kinds: all})
 	for _, tt := range tests {
-		shown := d.Paths.Find("/api/fabric/resources/own_" + tt.typ + "/{id}").Get.Responses.Value("200").Value.Content["application/json"].Schema.Value
+		shown := d.Paths.Find("/api/fabric/resources/own_" +
+			tt.typ + "/{id}").Get.Responses.Value("200").Value.Content["application/json"].Schema.Value
 		if got, want := shown.Properties["name"].Value.Description, "of "+tt.typ; got != want {
 			t.Errorf("a %s is shown as something %q, want %q", tt.typ, got, want)
 		}

@@ -17,7 +17,8 @@ import (
 )
 
 var kindTemplate = sync.OnceValue(func() *template.Template {
-	return template.Must(template.New("kind.yaml.tmpl").Funcs(template.FuncMap{"quote": strconv.Quote}).ParseFS(sources, "source/kind.yaml.tmpl"))
+	return template.Must(template.New("kind.yaml.tmpl").Funcs(
+		template.FuncMap{"quote": strconv.Quote}).ParseFS(sources, "source/kind.yaml.tmpl"))
 })
 
 // A kindView is what the template shows of a kind.
@@ -52,13 +53,17 @@ func (b *builder) addKinds(all *kinds.Catalog) error {
 	}
 	each = append(each, ref("schemas", "Subscriber"))
 	schemas := get(get(b.root, "components"), "schemas")
-	put(schemas, "Resource", mapping("description", "A resource of any kind, told apart by its type.", "oneOf", &yaml.Node{Kind: yaml.SequenceNode, Content: each}))
+	put(schemas, "Resource", mapping("description", "A resource of any kind, told apart by its type.",
+		"oneOf", &yaml.Node{Kind: yaml.SequenceNode, Content: each}))
 	b.addPart(all.Part("sip_address"), "SipAddress", []*yaml.Node{
 		described("id", "string", "uuid", "The id of the SIP address."), described("type", "", "", "sip_address"),
-		described("resource_id", "string", "uuid", "The resource that takes the calls."), described("display_name", "string", "", "The name to show."),
-		described("context", "", "", "public"), described("uri", "string", "", "What to dial."), described("created_at", "string", "date-time", ""), described("updated_at", "string", "date-time", ""),
+		described("resource_id", "string", "uuid", "The resource that takes the calls."),
+		described("display_name", "string", "", "The name to show."),
+		described("context", "", "", "public"), described("uri", "string", "", "What to dial."),
+		described("created_at", "string", "date-time", ""), described("updated_at", "string", "date-time", ""),
 	})
-	b.addPart(all.Part("sip_credential"), "SipCredential", []*yaml.Node{described("id", "string", "uuid", "The id of the credentials.")})
+	b.addPart(all.Part("sip_credential"), "SipCredential",
+		[]*yaml.Node{described("id", "string", "uuid", "The id of the credentials.")})
 	return nil
 }
 
@@ -86,8 +91,9 @@ func described(name, typ, format, about string) *yaml.Node {
 
 // exampleIDs are the ids and addresses of the examples, by member.
 var exampleIDs = map[string]string{
-	"id": "5b2a7c9e-3e1d-4b8a-9c66-7d0f4e2b8a13", "project_id": "2f9d1c1a-6b5e-4c0e-9a51-0d7e3c9b1a10", "resource_id": "5b2a7c9e-3e1d-4b8a-9c66-7d0f4e2b8a13",
-	"uri": "sip:help@support.example.org",
+	"id": "5b2a7c9e-3e1d-4b8a-9c66-7d0f4e2b8a13", "project_id": "2f9d1c1a-6b5e-4c0e-9a51-0d7e3c9b1a10",
+	"resource_id": "5b2a7c9e-3e1d-4b8a-9c66-7d0f4e2b8a13",
+	"uri":         "sip:help@support.example.org",
 }
 
 // addKind adds one, and gives the name of its schema among all resources.
@@ -111,11 +117,13 @@ func (b *builder) addKind(k *kinds.Kind) (name string, err error) {
 		put(schemas, v.Name, own)
 		own, name = ref("schemas", v.Name), v.Name+"Resource"
 	}
-	envelope := []*yaml.Node{id, described("project_id", "string", "uuid", "The id of its project."), described("display_name", "string", "", "The name to show.")}
+	envelope := []*yaml.Node{id, described("project_id", "string", "uuid", "The id of its project."),
+		described("display_name", "string", "", "The name to show.")}
 	if k.EnvelopeName {
 		envelope = append(envelope, described("name", "string", "", "The same name."))
 	}
-	envelope = append(envelope, typ, described("created_at", "string", "date-time", ""), described("updated_at", "string", "date-time", ""), mapping(k.Key, own))
+	envelope = append(envelope, typ, described("created_at", "string", "date-time", ""),
+		described("updated_at", "string", "date-time", ""), mapping(k.Key, own))
 	put(schemas, name, object(envelope, nil, nil))
 	return name, nil
 }
@@ -245,7 +253,8 @@ func object(before, members []*yaml.Node, required []string) *yaml.Node {
 
 // view prepares a kind for the template.
 func view(k *kinds.Kind) kindView {
-	v := kindView{Kind: k, Creatable: k.Create == "", About: k.Description, ChannelList: strings.Join(k.Channels, ", ")}
+	v := kindView{Kind: k, Creatable: k.Create == "", About: k.Description,
+		ChannelList: strings.Join(k.Channels, ", ")}
 	v.One = lowerFirst(k.Title)
 	v.Many, v.Plural, v.A = v.One+"s", k.Title+"s", article(v.One)
 	v.Name = camel(k.Type)
@@ -298,9 +307,11 @@ func sample(f kinds.Field) json.RawMessage {
 	case len(f.Enum) > 0:
 		v = f.Enum[0]
 	case f.Format != "":
-		v = map[string]string{"uri": "https://pbx.example.org/answer", "uuid": "5b2a7c9e-3e1d-4b8a-9c66-7d0f4e2b8a13", "date-time": "2026-11-21T08:00:00Z"}[f.Format]
+		v = map[string]string{"uri": "https://pbx.example.org/answer",
+			"uuid": "5b2a7c9e-3e1d-4b8a-9c66-7d0f4e2b8a13", "date-time": "2026-11-21T08:00:00Z"}[f.Format]
 	default:
-		v = map[string]any{"string": f.Name, "integer": 1, "boolean": true, "object": map[string]any{}, "array": []any{}}[f.Type]
+		v = map[string]any{"string": f.Name, "integer": 1, "boolean": true, "object": map[string]any{},
+			"array": []any{}}[f.Type]
 	}
 	raw, _ := json.Marshal(v) // plain values
 	return raw
@@ -320,7 +331,8 @@ func camel(s string) string {
 // lowerFirst leaves names such as SIP, AI and FreeSWITCH as they are.
 func lowerFirst(s string) string {
 	r := []rune(s)
-	if len(r) > 1 && !slices.ContainsFunc([]rune(strings.Fields(s)[0])[1:], unicode.IsUpper) && !slices.Contains(brands, strings.Fields(s)[0]) {
+	if len(r) > 1 && !slices.ContainsFunc([]rune(strings.Fields(s)[0])[1:], unicode.IsUpper) &&
+		!slices.Contains(brands, strings.Fields(s)[0]) {
 		r[0] = unicode.ToLower(r[0])
 	}
 	return string(r)

@@ -112,14 +112,16 @@ func (d *Document) operation(method, path string, servers []string, n *yaml.Node
 		for _, p := range params.Content {
 			p = d.resolve(p)
 			op.Parameters = append(op.Parameters, Parameter{
-				value(p, "name"), value(p, "in"), value(p, "description"), value(p, "required") == "true", d.schema(get(p, "schema"), 0),
+				value(p, "name"), value(p, "in"), value(p, "description"), value(p, "required") == "true",
+				d.schema(get(p, "schema"), 0),
 			})
 		}
 	}
 	op.Bodies = d.bodies(get(n, "requestBody"))
 	each(get(n, "responses"), func(status string, r *yaml.Node) {
 		found := d.resolve(r)
-		op.Responses = append(op.Responses, Response{status, value(found, "description"), found != r, d.bodies(found)})
+		op.Responses = append(op.Responses,
+			Response{status, value(found, "description"), found != r, d.bodies(found)})
 	})
 	slices.SortStableFunc(op.Responses, func(a, b Response) int { return strings.Compare(a.Status, b.Status) })
 	return op

@@ -60,7 +60,8 @@ type Document struct {
 
 // areas are the files with operations, in the order of the document. The kinds
 // come after the resources.
-var areas = []string{"tokens", "subscribers", "held", "addresses", "resources", kindsArea, "sip", "webhooks", "clients", "logouts", "audit", "recordings", "native", "identity", "keys"}
+var areas = []string{"tokens", "subscribers", "held", "addresses", "resources", kindsArea, "sip", "webhooks",
+	"clients", "logouts", "audit", "recordings", "native", "identity", "keys"}
 
 const kindsArea = "kinds"
 

@@ -154,7 +154,8 @@ func (b *builder) expand(a area, path string, op *yaml.Node) error {
 	responses := take(op, "responses")
 	each(responses, func(_ string, r *yaml.Node) { expandResponse(r) })
 	b.addFailures(a, op, responses, traits{
-		guarded: len(who) > 0 && !slices.Contains(who, "none"), body: body, fills: strings.Contains(path, "{"), asks: asks(op), extra: words(take(op, "fails")),
+		guarded: len(who) > 0 && !slices.Contains(who, "none"), body: body,
+		fills: strings.Contains(path, "{"), asks: asks(op), extra: words(take(op, "fails")),
 	})
 	put(op, "responses", responses)
 	return nil
@@ -171,13 +172,16 @@ func addParameters(path string, op, ids *yaml.Node) error {
 		if about == "" {
 			return fmt.Errorf("nobody says what {%s} is", name)
 		}
-		all.Content = append(all.Content, mapping("name", name, "in", "path", "required", yes(), "description", about, "schema", mapping("type", "string")))
+		all.Content = append(all.Content,
+			mapping("name", name, "in", "path", "required", yes(), "description", about, "schema",
+				mapping("type", "string")))
 	}
 	if own := take(op, "parameters"); own != nil {
 		all.Content = append(all.Content, own.Content...)
 	}
 	if take(op, "pages") != nil {
-		all.Content = append(all.Content, ref("parameters", "page_size"), ref("parameters", "page_number"), ref("parameters", "page_token"))
+		all.Content = append(all.Content, ref("parameters", "page_size"), ref("parameters", "page_number"),
+			ref("parameters", "page_token"))
 	}
 	if len(all.Content) > 0 {
 		put(op, "parameters", all)
@@ -206,7 +210,8 @@ func addBody(op *yaml.Node) bool {
 		}
 		put(content, "application/json", media)
 		if get(takes, "form") != nil {
-			put(content, "application/x-www-form-urlencoded", mapping("schema", ref("schemas", value(takes, "schema"))))
+			put(content, "application/x-www-form-urlencoded",
+				mapping("schema", ref("schemas", value(takes, "schema"))))
 			put(content, "multipart/form-data", mapping("schema", ref("schemas", value(takes, "schema"))))
 		}
 	}
@@ -229,7 +234,8 @@ func addBody(op *yaml.Node) bool {
 		binary := mapping("type", "string", "format", "binary")
 		put(content, "audio/*", mapping("schema", binary))
 		put(content, "application/octet-stream", mapping("schema", plain(binary)))
-		put(content, "multipart/form-data", mapping("schema", mapping("type", "object", "properties", mapping("file", plain(binary)))))
+		put(content, "multipart/form-data",
+			mapping("schema", mapping("type", "object", "properties", mapping("file", plain(binary)))))
 	}
 	if len(content.Content) == 0 {
 		return false
@@ -247,6 +253,7 @@ func expandResponse(r *yaml.Node) {
 	if lists := take(r, "lists"); lists != nil {
 		put(r, "content", mapping("application/json", mapping("schema", mapping(
 			"type", "object", "required", texts("data", "links"), "properties", mapping(
-				"data", mapping("type", "array", "items", ref("schemas", lists.Value)), "links", ref("schemas", "Links"))))))
+				"data", mapping("type", "array", "items", ref("schemas", lists.Value)), "links",
+				ref("schemas", "Links"))))))
 	}
 }

@@ -16,22 +16,26 @@ import (
 )
 
 // pages are routes that people's browsers ask for, not programs.
-var pages = []string{"/account", "/accounts", "/brand", "/consent", "/device", "/language", "/login", "/logout", "/change-address", "/forgot", "/invite", "/register", "/reset", "/verify", "/welcome"}
+var pages = []string{"/account", "/accounts", "/brand", "/consent", "/device", "/language", "/login",
+	"/logout", "/change-address", "/forgot", "/invite", "/register", "/reset", "/verify", "/welcome"}
 
 // isPage reports whether a route is a page, or takes a form of one.
 func isPage(path string) bool {
-	return slices.Contains(pages, path) || path != "/login/oauth/authorize" && slices.ContainsFunc(pages, func(page string) bool { return strings.HasPrefix(path, page+"/") })
+	return slices.Contains(pages, path) || path != "/login/oauth/authorize" &&
+		slices.ContainsFunc(pages, func(page string) bool { return strings.HasPrefix(path, page+"/") })
 }
 
 // mounted lists every route of the APIs, as METHOD /path or /path.
 func mounted(t *testing.T) []string {
 	t.Helper()
 	f := fabric.New(fabric.Config{})
-	provider, err := oidc.New(oidc.Config{Provider: idp.New(idp.Config{Issuer: "http://localhost:8080/"}), AuthURL: "http://localhost:8080"})
+	provider, err := oidc.New(oidc.Config{Provider: idp.New(idp.Config{Issuer: "http://localhost:8080/"}),
+		AuthURL: "http://localhost:8080"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return slices.Concat(rest.New(rest.Config{Fabric: f}).Routes(), laml.New(laml.Config{}).Routes(), relayrest.New(relayrest.Config{}).Routes(), provider.Routes())
+	return slices.Concat(rest.New(rest.Config{Fabric: f}).Routes(), laml.New(laml.Config{}).Routes(),
+		relayrest.New(relayrest.Config{}).Routes(), provider.Routes())
 }
 
 // TestRoutes keeps the document complete: each route is in it, and what is in it

@@ -57,7 +57,8 @@ func (d *Document) typeOf(n *yaml.Node, depth int) string {
 		types = []string{t}
 	}
 	for i, t := range types {
-		if items := d.resolve(get(n, "items")); t == "array" && items != nil && len(items.Content) > 0 && depth <= deepest {
+		if items := d.resolve(get(n, "items")); t == "array" && items != nil && len(items.Content) > 0 &&
+			depth <= deepest {
 			types[i] = "array of " + d.typeOf(items, depth+1)
 		}
 	}
@@ -76,7 +77,8 @@ func limits(n *yaml.Node) (all []string) {
 		all = append(all, "each one of "+strings.Join(words(get(items, "enum")), ", "))
 	}
 	for _, l := range []struct{ key, before, after string }{
-		{"minimum", "at least ", ""}, {"maximum", "at most ", ""}, {"minLength", "at least ", " characters"}, {"maxLength", "at most ", " characters"},
+		{"minimum", "at least ", ""}, {"maximum", "at most ", ""}, {"minLength", "at least ", " characters"},
+		{"maxLength", "at most ", " characters"},
 		{"minItems", "at least ", ""}, {"maxItems", "at most ", ""}, {"pattern", "matches ", ""},
 	} {
 		if v := value(n, l.key); v != "" && !(l.key == "minLength" && v == "1") {
@@ -136,7 +138,8 @@ func (d *Document) exampleOfType(n *yaml.Node, depth int) *yaml.Node {
 		return m
 	case "array":
 		items := get(n, "items")
-		if resolved := d.resolve(items); items == nil || get(resolved, "properties") == nil && get(resolved, "oneOf") == nil {
+		if resolved := d.resolve(items); items == nil || get(resolved, "properties") == nil &&
+			get(resolved, "oneOf") == nil {
 			return &yaml.Node{Kind: yaml.SequenceNode}
 		}
 		return list(d.example(items, depth+1))
@@ -147,7 +150,8 @@ func (d *Document) exampleOfType(n *yaml.Node, depth int) *yaml.Node {
 	case "null":
 		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Value: "null"}
 	}
-	return text(map[string]string{"uuid": "c6b5a4d3-e2f1-4a0b-9c8d-7e6f5a4b3c19", "uri": "https://pbx.example.org/", "date-time": "2026-11-21T08:00:00Z"}[value(n, "format")])
+	return text(map[string]string{"uuid": "c6b5a4d3-e2f1-4a0b-9c8d-7e6f5a4b3c19",
+		"uri": "https://pbx.example.org/", "date-time": "2026-11-21T08:00:00Z"}[value(n, "format")])
 }
 
 // jsonText writes a value as JSON, its members in their order.

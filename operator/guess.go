@@ -25,7 +25,8 @@ const knownFor = 90 * 24 * time.Hour
 func (a *Operators) try(ctx context.Context, email string, o Operator, from Visitor) ([]limit.Count, error) {
 	account := limit.Count{Name: limit.LoginPerAccount, Who: "operator\n" + fabric.NormalizeEmail(email)}
 	if a.KnowsPlace(ctx, o, from) {
-		account = limit.Count{Name: limit.LoginPerDevice, Who: strings.Join([]string{"operator", o.ID, from.Network}, "\n")}
+		account = limit.Count{Name: limit.LoginPerDevice,
+			Who: strings.Join([]string{"operator", o.ID, from.Network}, "\n")}
 	}
 	counts := append([]limit.Count{account}, networkCounts(from)...)
 	return counts, a.take(ctx, o, counts)
@@ -33,7 +34,8 @@ func (a *Operators) try(ctx context.Context, email string, o Operator, from Visi
 
 // networkCounts are what is counted of a network, whoever it tries to be.
 func networkCounts(from Visitor) []limit.Count {
-	return []limit.Count{{Name: limit.LoginPerNetwork, Who: "operator\n" + from.Network}, {Name: limit.LoginPerRange, Who: "operator\n" + limit.Range(from.Network)}}
+	return []limit.Count{{Name: limit.LoginPerNetwork, Who: "operator\n" + from.Network},
+		{Name: limit.LoginPerRange, Who: "operator\n" + limit.Range(from.Network)}}
 }
 
 // CountPasskey counts a passkey that is about to be looked at, by its network, as a guess of
@@ -71,7 +73,8 @@ const throttledEvery = time.Minute
 // throttled writes down that a count has stopped somebody, unless that was just done.
 func (a *Operators) throttled(ctx context.Context, o Operator, count string, facts ...string) error {
 	if a.c.Sessions != nil {
-		err := a.c.Sessions.Add(ctx, session.Key{Kind: "operator-throttled", ID: session.Digest(count)}, nil, throttledEvery)
+		err := a.c.Sessions.Add(ctx, session.Key{Kind: "operator-throttled", ID: session.Digest(count)}, nil,
+			throttledEvery)
 		if errors.Is(err, problem.Conflict) {
 			return nil // while nobody can count, each is written down
 		}
@@ -104,7 +107,8 @@ func (a *Operators) RefuseFactor(ctx context.Context, o Operator, why error) err
 // placeKey names a network of an operator under the password that it has: with another, it
 // is anybody's again.
 func placeKey(o Operator, from Visitor, shown string) session.Key {
-	return session.Key{Kind: "operator-place", ID: session.Digest(strings.Join([]string{o.ID, session.Digest(o.PasswordHash), from.Network, shown}, " "))}
+	return session.Key{Kind: "operator-place",
+		ID: session.Digest(strings.Join([]string{o.ID, session.Digest(o.PasswordHash), from.Network, shown}, " "))}
 }
 
 // What was shown at a place.
@@ -172,7 +176,8 @@ func (a *Operators) Prove(ctx context.Context, o Operator, secret string, from V
 		a.c.Limits.ReturnAll(ctx, counts)
 	}
 	if err == nil && !ok {
-		err = errors.Join(problem.New(problem.Unauthenticated, "wrong_credentials", "The password is wrong."), a.refused(ctx, o, "wrong password"))
+		err = errors.Join(problem.New(problem.Unauthenticated, "wrong_credentials", "The password is wrong."),
+			a.refused(ctx, o, "wrong password"))
 	}
 	return err
 }

@@ -39,14 +39,16 @@ func newGuarded(t *testing.T, rates limit.Rates) *guarded {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = live.Close() })
-	w.Operators = operator.New(operator.Config{Store: w.rows, Passwords: password.Weak(2), Limits: limit.New(live, rates), Sessions: live, Now: w.clock})
+	w.Operators = operator.New(operator.Config{Store: w.rows, Passwords: password.Weak(2),
+		Limits: limit.New(live, rates), Sessions: live, Now: w.clock})
 	return w
 }
 
 // refusals returns how many events there are of each reason.
 func (w *guarded) refusals(t *testing.T) map[string]int {
 	t.Helper()
-	found, err := w.rows.ListAudit(t.Context(), audit.Filter{Action: "login", Outcome: audit.Refused}, page.Query{Size: 500})
+	found, err := w.rows.ListAudit(t.Context(), audit.Filter{Action: "login", Outcome: audit.Refused},
+		page.Query{Size: 500})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +75,8 @@ func is(t *testing.T, doing string, err, want error) {
 // from which the operator has signed in before stays open, and that tries were stopped is
 // written down once a minute.
 func TestGuesses(t *testing.T) {
-	w := newGuarded(t, limit.Rates{limit.LoginPerAccount: limit.Of(4, time.Hour), limit.LoginPerDevice: limit.Of(4, time.Hour)})
+	w := newGuarded(t, limit.Rates{limit.LoginPerAccount: limit.Of(4, time.Hour),
+		limit.LoginPerDevice: limit.Of(4, time.Hour)})
 	o := w.create(t, "ann@example.com", owner)
 	is(t, "the first sign-in", w.signIn(o.Email, good, "192.0.2.1"), nil)
 	for _, email := range []string{o.Email, "nobody@example.com"} {
@@ -115,22 +118,28 @@ func TestHalfwayPlace(t *testing.T) {
 	w := newGuarded(t, limit.Rates{limit.LoginPerAccount: limit.Of(2, time.Hour)})
 	o := w.create(t, "ann@example.com", owner)
 	from := operator.Visitor{Network: "192.0.2.1"}
-	s, _, err := w.SignIn(t.Context(), o.Email, good, from, func(operator.Operator) (bool, error) { return true, nil })
+	s, _, err := w.SignIn(t.Context(), o.Email, good, from, func(operator.Operator) (bool, error) {
+		return true, nil
+	})
 	is(t, "SignIn", err, nil)
 	if w.KnowsPlace(t.Context(), o, from) {
 		t.Error("a password alone makes a place known")
 	}
 	_, _, err = w.Raise(t.Context(), o, s, from, "otp")
 	is(t, "Raise", err, nil)
-	if !w.KnowsPlace(t.Context(), o, from) || w.KnowsPlace(t.Context(), o, operator.Visitor{Network: "192.0.2.2"}) || w.KnowsPlace(t.Context(), o, operator.Visitor{}) {
+	if !w.KnowsPlace(t.Context(), o, from) ||
+		w.KnowsPlace(t.Context(), o, operator.Visitor{Network: "192.0.2.2"}) ||
+		w.KnowsPlace(t.Context(), o, operator.Visitor{}) {
 		t.Error("the place of a sign-in is not known, or another is")
 	}
 }
 
 // Who has a whole IPv6 /48, or an IPv4 /24, has not as many tries as networks.
 func TestSprayingFromRange(t *testing.T) {
-	w := newGuarded(t, limit.Rates{limit.LoginPerNetwork: limit.Of(3, time.Hour), limit.LoginPerRange: limit.Of(10, time.Hour)})
-	for _, tt := range []struct{ pattern, elsewhere string }{{"2001:db8:1:%d::/64", "2001:db8:2:1::/64"}, {"198.51.100.%d", "198.51.101.1"}} {
+	w := newGuarded(t, limit.Rates{limit.LoginPerNetwork: limit.Of(3, time.Hour),
+		limit.LoginPerRange: limit.Of(10, time.Hour)})
+	for _, tt := range []struct{ pattern, elsewhere string }{{"2001:db8:1:%d::/64", "2001:db8:2:1::/64"},
+		{"198.51.100.%d", "198.51.101.1"}} {
 		looked := 0
 		for i := range 60 {
 			if errors.Is(w.signIn(fmt.Sprintf("person%d@example.com", i), "Summer2026!", fmt.Sprintf(tt.pattern, i/3)), problem.Unauthenticated) {
@@ -140,7 +149,8 @@ func TestSprayingFromRange(t *testing.T) {
 		if looked != 10 {
 			t.Errorf("%d passwords were looked at from networks like %s, want 10", looked, tt.pattern)
 		}
-		is(t, "a guess from another range", w.signIn("ann@example.com", "wrong", tt.elsewhere), problem.Unauthenticated)
+		is(t, "a guess from another range", w.signIn("ann@example.com", "wrong", tt.elsewhere),
+			problem.Unauthenticated)
 	}
 	if got := w.refusals(t); got["too many tries login_per_range"] != 2 {
 		t.Errorf("the audit trail has %v, want once for each range", got)
@@ -153,7 +163,8 @@ func TestRefusedFactors(t *testing.T) {
 	o := w.create(t, "ann@example.com", owner)
 	for range 3 {
 		is(t, "RefuseFactor", w.RefuseFactor(t.Context(), o, problem.New(problem.Invalid, "wrong_code", "")), nil)
-		is(t, "RefuseFactor", w.RefuseFactor(t.Context(), o, problem.New(problem.RateLimited, "too_many_codes", "")), nil)
+		is(t, "RefuseFactor", w.RefuseFactor(t.Context(), o,
+			problem.New(problem.RateLimited, "too_many_codes", "")), nil)
 	}
 	if got := w.refusals(t); got["wrong_code "] != 3 || got["too many tries too_many_codes"] != 1 {
 		t.Errorf("the audit trail has %v, want 3 wrong codes and once that there were too many", got)

@@ -59,7 +59,8 @@ func (a *Operators) Recover(ctx context.Context, id, by string) (Link, string, e
 	if err != nil {
 		return Link{}, "", err
 	}
-	return a.createLink(ctx, Link{OperatorID: o.ID, Email: o.Email, Role: Membership{Role: Viewer}, MadeBy: by}, false)
+	return a.createLink(ctx, Link{OperatorID: o.ID, Email: o.Email, Role: Membership{Role: Viewer},
+		MadeBy: by}, false)
 }
 
 func (a *Operators) createLink(ctx context.Context, l Link, alone bool) (Link, string, error) {

@@ -59,7 +59,8 @@ func TestRoles(t *testing.T) {
 		roles []operator.Membership
 		want  string
 	}{
-		{[]operator.Membership{all(operator.Owner)}, "read write delete_project make_project keep_operators keep_ring"},
+		{[]operator.Membership{all(operator.Owner)},
+			"read write delete_project make_project keep_operators keep_ring"},
 		{[]operator.Membership{all(operator.Admin)}, "read write"},
 		{[]operator.Membership{all(operator.Viewer)}, "read"},
 		{[]operator.Membership{in(operator.Owner)}, "read write delete_project"},
@@ -80,7 +81,8 @@ func TestRoles(t *testing.T) {
 func TestCreate(t *testing.T) {
 	w := newWorld(t)
 	o := w.create(t, " Ann@EXAMPLE.com", owner)
-	if got, err := w.Find(context.Background(), "aNN@example.com"); err != nil || got.ID != o.ID || got.Email != "ann@example.com" {
+	if got, err := w.Find(context.Background(), "aNN@example.com"); err != nil || got.ID != o.ID ||
+		got.Email != "ann@example.com" {
 		t.Errorf("Find by another spelling = %+v, %v", got, err)
 	}
 	for _, tt := range []struct{ email, password, param string }{
@@ -89,7 +91,8 @@ func TestCreate(t *testing.T) {
 		{"bob@example.com", "short", "password"},
 		{"bob@example.com", "elevenchars", "password"},
 	} {
-		_, err := w.Create(context.Background(), operator.Input{Email: &tt.email, Password: &tt.password, Roles: []operator.Membership{owner}})
+		_, err := w.Create(context.Background(),
+			operator.Input{Email: &tt.email, Password: &tt.password, Roles: []operator.Membership{owner}})
 		if p := problem.First(err); p == nil || p.Param != tt.param {
 			t.Errorf("Create(%q, %q) = %v, want a problem on %s", tt.email, tt.password, err, tt.param)
 		}
@@ -99,7 +102,8 @@ func TestCreate(t *testing.T) {
 func TestSessions(t *testing.T) {
 	ctx, w := context.Background(), newWorld(t)
 	o := w.create(t, "ann@example.com", owner)
-	for _, tt := range [][2]string{{"ann@example.com", "wrong"}, {"bob@example.com", good}, {"ann@example.com", ""}, {"\x00", good}} {
+	for _, tt := range [][2]string{{"ann@example.com", "wrong"}, {"bob@example.com", good},
+		{"ann@example.com", ""}, {"\x00", good}} {
 		if _, _, err := w.SignIn(ctx, tt[0], tt[1], operator.Visitor{}, nil); !errors.Is(err, problem.Unauthenticated) {
 			t.Errorf("SignIn(%q) = %v, want unauthenticated", tt, err)
 		}
@@ -136,7 +140,8 @@ func TestSessions(t *testing.T) {
 	}
 	s, cookie = signIn()
 	raised, next, err := w.Raise(ctx, o, s, operator.Visitor{}, "otp")
-	if err != nil || opens(cookie) || !opens(next) || !w.IsFresh(raised) || strings.Join(raised.AMR, " ") != "pwd otp" {
+	if err != nil || opens(cookie) || !opens(next) || !w.IsFresh(raised) ||
+		strings.Join(raised.AMR, " ") != "pwd otp" {
 		t.Errorf("Raise = %+v, %v; the cookie before opens: %v", raised, err, opens(cookie))
 	}
 	if err := w.EndSession(ctx, o.ID, raised.ID); err != nil || opens(next) {
@@ -174,7 +179,8 @@ func TestLinks(t *testing.T) {
 	if _, err := w.Use(ctx, token, operator.Input{Email: &email, Password: &weak}); !errors.Is(err, problem.Invalid) {
 		t.Errorf("Use with a weak password = %v, want invalid", err)
 	}
-	o, err := w.Use(ctx, token, operator.Input{Email: &email, Password: &secret, Roles: []operator.Membership{{Role: operator.Viewer}}})
+	o, err := w.Use(ctx, token, operator.Input{Email: &email, Password: &secret,
+		Roles: []operator.Membership{{Role: operator.Viewer}}})
 	if err != nil || o.In("") != operator.Owner {
 		t.Errorf("Use = %+v, %v, want an owner", o, err)
 	}
@@ -198,7 +204,8 @@ func TestLinks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := w.Use(ctx, token, operator.Input{Password: &next}); err != nil || got.ID != o.ID || got.In("") != operator.Owner {
+	if got, err := w.Use(ctx, token, operator.Input{Password: &next}); err != nil || got.ID != o.ID ||
+		got.In("") != operator.Owner {
 		t.Errorf("Use for a new password = %+v, %v", got, err)
 	}
 	if _, _, err := w.Open(ctx, cookie); !errors.Is(err, problem.Unauthenticated) {
@@ -226,7 +233,8 @@ func TestLinks(t *testing.T) {
 	}
 	_, late, err := w.Invite(ctx, "", operator.Membership{Role: operator.Viewer}, "")
 	w.now = w.now.Add(operator.LinkLife)
-	if _, err2 := w.Use(ctx, late, operator.Input{Email: &other, Password: &secret}); err != nil || !errors.Is(err2, problem.NotFound) {
+	if _, err2 := w.Use(ctx, late, operator.Input{Email: &other, Password: &secret}); err != nil ||
+		!errors.Is(err2, problem.NotFound) {
 		t.Errorf("Use of a link of yesterday = %v, %v, want not found", err, err2)
 	}
 }

@@ -180,7 +180,8 @@ func TestPriceIsFrozen(t *testing.T) {
 	if err != nil || again.Price != 2500 {
 		t.Errorf("price after the rate has changed = %d, %v, want 2500", again.Price, err)
 	}
-	if dearer, _, err := w.ingest(t, "canonical_44.wav", recordings.Description{}); err != nil || dearer.Price != 9000 {
+	if dearer, _, err := w.ingest(t, "canonical_44.wav", recordings.Description{}); err != nil ||
+		dearer.Price != 9000 {
 		t.Errorf("price of a new recording = %d, %v, want 9000", dearer.Price, err)
 	}
 }

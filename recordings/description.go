@@ -18,7 +18,8 @@ var (
 	Directions = []string{"inbound", "outbound", "outbound-api", "outbound-dial"}
 	Tracks     = []string{"both", "inbound", "outbound"} // the first is the default
 	Sources    = []string{
-		"StartCallRecordingApi", "StartConferenceRecording", "DialVerb", "Conference", "OutBoundApi", "Trunking", "RecordVerb",
+		"StartCallRecordingApi", "StartConferenceRecording", "DialVerb", "Conference", "OutBoundApi",
+		"Trunking", "RecordVerb",
 	}
 )
 
@@ -48,9 +49,11 @@ func (r *Recordings) Check(d Description) error {
 		errs = append(errs, checkText(text.param, text.value, maxText))
 	}
 	errs = append(errs, checkText("Path", d.Path, 4096),
-		checkMember("Direction", d.Direction, Directions), checkMember("Source", d.Source, Sources), checkMember("Track", d.Track, Tracks))
+		checkMember("Direction", d.Direction, Directions), checkMember("Source", d.Source, Sources),
+		checkMember("Track", d.Track, Tracks))
 	if d.CallSid != "" && d.ConferenceSid != "" {
-		errs = append(errs, problem.BadParam("ConferenceSid", "a recording is of a call or of a conference: give CallSid or ConferenceSid"))
+		errs = append(errs, problem.BadParam(
+			"ConferenceSid", "a recording is of a call or of a conference: give CallSid or ConferenceSid"))
 	}
 	if !d.StartTime.IsZero() && (d.StartTime.Year() < 1970 || d.StartTime.After(r.now().Add(24*time.Hour))) {
 		errs = append(errs, problem.BadParam("StartTime", "StartTime must lie between 1970 and now"))
@@ -96,7 +99,8 @@ func (d Description) identity(content string) string {
 	case d.IdempotencyKey != "":
 		return "key:" + d.IdempotencyKey
 	case d.Path != "":
-		return "path:" + content + ":" + fmt.Sprintf("%x", sha256.Sum256([]byte(d.Path))) // paths are too long for an index
+		return "path:" + content + ":" + fmt.Sprintf(
+			"%x", sha256.Sum256([]byte(d.Path))) // paths are too long for an index
 	case d.CallSid != "" && d.Track != "": // two tracks of silence are alike
 		return "call:" + content + ":" + d.CallSid + "\n" + d.Track
 	case d.CallSid != "":

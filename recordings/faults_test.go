@@ -17,7 +17,8 @@ func (b brokenDisk) ReadAt([]byte, int64) (int, error) { return 0, b() }
 // Whatever goes wrong while a recording is measured, it is kept without levels, and
 // the log says so.
 func TestMeasuringNeverFails(t *testing.T) {
-	facts := wav.Facts{Format: wav.Format{Codec: "pcm_s16le", SampleRate: 8000, Channels: 1, Bits: 16, BlockAlign: 2, BlockFrames: 1}, Frames: 100, Length: 200}
+	facts := wav.Facts{Format: wav.Format{Codec: "pcm_s16le", SampleRate: 8000, Channels: 1, Bits: 16,
+		BlockAlign: 2, BlockFrames: 1}, Frames: 100, Length: 200}
 	faults := map[string]func() error{
 		"error": func() error { return errors.New("sector not found") },
 		"panic": func() error { panic("index out of range") },

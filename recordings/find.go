@@ -56,12 +56,15 @@ const unfinished = 5 * time.Second
 // withMedia returns a recording of the owner, as it was within the last 300 ms. One
 // without bytes is a problem.NotFound.
 func (r *Recordings) withMedia(ctx context.Context, o Owner, sid string) (Recording, error) {
-	rec, err := r.lately.Load(o.ProjectID+"\n"+o.SubscriberID+"\n"+sid, func() (Recording, error) { return r.Find(ctx, o, sid) })
+	rec, err := r.lately.Load(o.ProjectID+"\n"+o.SubscriberID+"\n"+sid, func() (Recording, error) {
+		return r.Find(ctx, o, sid)
+	})
 	switch {
 	case err != nil:
 		return Recording{}, err
 	case !rec.Waits.IsZero():
-		return Recording{}, &problem.Error{Kind: problem.NotFound, Code: "not_found", Message: "the recording is not complete yet", RetryAfter: unfinished}
+		return Recording{}, &problem.Error{Kind: problem.NotFound, Code: "not_found",
+			Message: "the recording is not complete yet", RetryAfter: unfinished}
 	case rec.Bytes == 0:
 		return Recording{}, problem.New(problem.NotFound, "not_found", "the recording has no media: none ever came")
 	}

@@ -61,7 +61,8 @@ func (r *Recordings) Ingest(ctx context.Context, u Upload) (kept Recording, adde
 	commit := func() (_ bool, err error) {
 		rec.Status, rec.ErrorCode = heard(rec)
 		rec.Metadata, rec.Price = about.Metadata.withDefaults(), price(rec.Seconds(), rate)
-		kept, added, err = r.store.AddRecording(ctx, rec, Arrival{about.identity(rec.SHA256), subscribers, about.Metadata, about.Sid})
+		kept, added, err = r.store.AddRecording(
+			ctx, rec, Arrival{about.identity(rec.SHA256), subscribers, about.Metadata, about.Sid})
 		return added, err
 	}
 	if err := r.media.Put(rec.ID, write, commit); err != nil {
@@ -84,7 +85,8 @@ func (r *Recordings) begin(projectID string) (Recording, error) {
 	if err != nil {
 		return Recording{}, fmt.Errorf("making a sid: %w", err)
 	}
-	return Recording{ID: id, MediaKey: id, Sid: sid.String(), ProjectID: projectID, Created: now, Updated: now, Live: Live{Trim: Trims[0]}}, nil
+	return Recording{ID: id, MediaKey: id, Sid: sid.String(), ProjectID: projectID, Created: now,
+		Updated: now, Live: Live{Trim: Trims[0]}}, nil
 }
 
 // describe asks for the description and checks it.
@@ -99,7 +101,8 @@ func (r *Recordings) describe(u Upload) (Description, error) {
 // receive copies an upload into f, while hashing it, and notes its facts.
 func (r *Recordings) receive(f *os.File, u Upload, rec *Recording) (wav.Facts, error) {
 	hash := sha256.New()
-	size, err := io.CopyBuffer(io.MultiWriter(f, hash), &source{body: u.Body, left: r.maxUpload}, make([]byte, 256<<10))
+	size, err := io.CopyBuffer(io.MultiWriter(f, hash), &source{body: u.Body, left: r.maxUpload},
+		make([]byte, 256<<10))
 	if err != nil {
 		return wav.Facts{}, fmt.Errorf("receiving upload: %w", err)
 	}

@@ -23,7 +23,8 @@ func TestIngestCorpus(t *testing.T) {
 	for name, want := range verdicts(t) {
 		file := corpusFile(t, name)
 		rec, added, err := w.Ingest(t.Context(), recordings.Upload{
-			ProjectID: w.project, Body: bytes.NewReader(file), Describe: saying(recordings.Description{}), Hints: []string{name},
+			ProjectID: w.project, Body: bytes.NewReader(file), Describe: saying(recordings.Description{}),
+			Hints: []string{name},
 		})
 		if want.Result == "err" && !want.Absent {
 			if !errors.Is(err, problem.Invalid) && !errors.Is(err, problem.Unsupported) {
@@ -39,11 +40,13 @@ func TestIngestCorpus(t *testing.T) {
 		if status := statusOf(want); rec.Status != status || len(rec.Repairs) > 0 != (want.Result == "repair") {
 			t.Errorf("Ingest(%s) = %s, repairs %q, want %s, %s", name, rec.Status, rec.Repairs, status, want.Result)
 		}
-		if off := math.Abs(rec.Duration().Seconds() - want.Duration); rec.Codec != want.Codec && !want.Absent || off > max(want.Tolerance, 1e-6) {
+		if off := math.Abs(rec.Duration().Seconds() - want.Duration); rec.Codec != want.Codec &&
+			!want.Absent || off > max(want.Tolerance, 1e-6) {
 			t.Errorf("Ingest(%s) = %s, %v, want %s, %v s", name, rec.Codec, rec.Duration(), want.Codec, want.Duration)
 		}
 		if rec.SHA256 != want.SHA256 || rec.Bytes != int64(len(file)) {
-			t.Errorf("Ingest(%s) = %d bytes, SHA-256 %s, want %d, %s", name, rec.Bytes, rec.SHA256, len(file), want.SHA256)
+			t.Errorf("Ingest(%s) = %d bytes, SHA-256 %s, want %d, %s", name, rec.Bytes, rec.SHA256, len(file),
+				want.SHA256)
 		}
 		if got := w.read(t, rec.Sid); !bytes.Equal(got, file) {
 			t.Errorf("the media of %s differs from what came in", name)
@@ -78,7 +81,8 @@ func (w *world) read(t *testing.T, sid string) []byte {
 func TestIngestFacts(t *testing.T) {
 	w := newWorld(t)
 	began := w.now.Add(-time.Minute)
-	rec, _, err := w.ingest(t, "speech_stereo_8k.wav", recordings.Description{Metadata: recordings.Metadata{ConferenceSid: "room", StartTime: began}})
+	rec, _, err := w.ingest(t, "speech_stereo_8k.wav",
+		recordings.Description{Metadata: recordings.Metadata{ConferenceSid: "room", StartTime: began}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +90,8 @@ func TestIngestFacts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := fmt.Sprintf("%s %d Hz %d channels %d bits, %d s, %d, %s %s, ends %s", found.Codec, found.SampleRate, found.Channels, found.Bits,
+	got := fmt.Sprintf("%s %d Hz %d channels %d bits, %d s, %d, %s %s, ends %s", found.Codec,
+		found.SampleRate, found.Channels, found.Bits,
 		found.Seconds(), found.Price, found.Source, found.Track, found.EndTime().Sub(began))
 	want := "pcm_s16le 8000 Hz 2 channels 16 bits, 6 s, 2500, StartConferenceRecording both, ends 6s"
 	if got != want {
@@ -103,7 +108,8 @@ func TestIngestWithoutAudio(t *testing.T) {
 	if err != nil || !added {
 		t.Fatalf("Ingest = %v, %v, want a recording", added, err)
 	}
-	if rec.Status != recordings.Absent || rec.ErrorCode != recordings.NoAudio || rec.Price != 0 || rec.Seconds() != 0 {
+	if rec.Status != recordings.Absent || rec.ErrorCode != recordings.NoAudio || rec.Price != 0 ||
+		rec.Seconds() != 0 {
 		t.Errorf("got %s, error %s, price %d, %d s, want absent", rec.Status, rec.ErrorCode, rec.Price, rec.Seconds())
 	}
 }
@@ -217,15 +223,19 @@ func TestIngestThatFailsLeavesNothing(t *testing.T) {
 		d       recordings.Description
 		want    problem.Kind
 	}{
-		{"broken off", w.project, io.MultiReader(strings.NewReader(file[:5000]), iotest.ErrReader(io.ErrUnexpectedEOF)), recordings.Description{}, problem.Malformed},
+		{"broken off", w.project, io.MultiReader(strings.NewReader(file[:5000]),
+			iotest.ErrReader(io.ErrUnexpectedEOF)), recordings.Description{}, problem.Malformed},
 		{"too large", w.project, strings.NewReader(file + "x"), recordings.Description{}, problem.TooLarge},
 		{"empty", w.project, strings.NewReader(""), recordings.Description{}, problem.Invalid},
-		{"wrong description", w.project, strings.NewReader(file), recordings.Description{Metadata: recordings.Metadata{Track: "x"}}, problem.Invalid},
-		{"unknown subscriber", w.project, strings.NewReader(file), recordings.Description{SubscriberID: nobody}, problem.Invalid},
+		{"wrong description", w.project, strings.NewReader(file),
+			recordings.Description{Metadata: recordings.Metadata{Track: "x"}}, problem.Invalid},
+		{"unknown subscriber", w.project, strings.NewReader(file),
+			recordings.Description{SubscriberID: nobody}, problem.Invalid},
 		{"unknown project", nobody, strings.NewReader(file), recordings.Description{}, problem.NotFound},
 	}
 	for _, tt := range tests {
-		_, _, err := w.Ingest(t.Context(), recordings.Upload{ProjectID: tt.project, Body: tt.body, Describe: saying(tt.d)})
+		_, _, err := w.Ingest(t.Context(),
+			recordings.Upload{ProjectID: tt.project, Body: tt.body, Describe: saying(tt.d)})
 		if !errors.Is(err, tt.want) {
 			t.Errorf("%s: Ingest: %v, want %v", tt.name, err, tt.want)
 		}
@@ -233,7 +243,8 @@ func TestIngestThatFailsLeavesNothing(t *testing.T) {
 			t.Errorf("%s: files left: %q", tt.name, left)
 		}
 	}
-	all, err := w.List(t.Context(), recordings.Filter{Owner: recordings.Owner{ProjectID: w.project}, IncludeDeleted: true}, page.Query{Size: 10})
+	all, err := w.List(t.Context(), recordings.Filter{Owner: recordings.Owner{ProjectID: w.project},
+		IncludeDeleted: true}, page.Query{Size: 10})
 	if err != nil || len(all.Items) != 0 {
 		t.Errorf("List = %d recordings, %v, want none", len(all.Items), err)
 	}

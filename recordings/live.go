@@ -112,13 +112,16 @@ func (c *Callback) check() error {
 			break
 		}
 	}
-	slices.SortFunc(c.Events, func(a, b string) int { return slices.Index(CallbackEvents, a) - slices.Index(CallbackEvents, b) })
+	slices.SortFunc(c.Events, func(a, b string) int {
+		return slices.Index(CallbackEvents, a) - slices.Index(CallbackEvents, b)
+	})
 	c.Events = slices.Compact(c.Events)
 	if c.URL != "" {
 		errs = append(errs, checkText("RecordingStatusCallback", c.URL, maxURL))
 		u, err := url.Parse(c.URL)
 		if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || u.Opaque != "" {
-			errs = append(errs, problem.BadParam("RecordingStatusCallback", "RecordingStatusCallback must be an http or https URL"))
+			errs = append(errs, problem.BadParam(
+				"RecordingStatusCallback", "RecordingStatusCallback must be an http or https URL"))
 		}
 		if c.Method == "" {
 			c.Method = CallbackMethods[0]
@@ -142,7 +145,8 @@ func withCode(code string, err error) error {
 
 // notInCall is the answer where there is no call or conference to record.
 func notInCall() error {
-	return problem.New(problem.Invalid, CodeNotInCall, "the call is not in progress, as far as is known here; a recording that was announced makes it known")
+	return problem.New(problem.Invalid, CodeNotInCall,
+		"the call is not in progress, as far as is known here; a recording that was announced makes it known")
 }
 
 // Start begins to record a call that is known because a recording of it waits for
@@ -205,7 +209,8 @@ func (r *Recordings) Move(ctx context.Context, rec Recording, to Status, pauseBe
 	}
 	return r.change(ctx, rec, func(rec *Recording) error {
 		if rec.Waits.IsZero() || rec.Status == Stopped && to != Stopped {
-			return problem.New(problem.Invalid, CodeNotInCall, "the recording is %s, and can not be %s any more", rec.Status, to)
+			return problem.New(problem.Invalid, CodeNotInCall,
+				"the recording is %s, and can not be %s any more", rec.Status, to)
 		}
 		if rec.Status = to; to == Paused {
 			rec.PauseBehavior = pauseBehavior

@@ -24,7 +24,8 @@ func (r *Recordings) measure(f io.ReaderAt, facts wav.Facts, rec *Recording) (pa
 	defer func() {
 		<-r.measuring
 		if fault := recover(); fault != nil {
-			r.log.Error("a recording was not measured", "sha256", rec.SHA256, "panic", fmt.Sprint(fault), "stack", string(debug.Stack()))
+			r.log.Error("a recording was not measured", "sha256", rec.SHA256, "panic", fmt.Sprint(fault),
+				"stack", string(debug.Stack()))
 			rec.Levels, parts = nil, nil
 		}
 	}()

@@ -24,12 +24,15 @@ func TestIngestMeasures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if l := found.Levels; l == nil || !reflect.DeepEqual(l, rec.Levels) || l.Peak == nil || *l.Peak != -3.23 || len(l.Talk) != 2 || l.Talk[0] <= l.Talk[1] {
+	if l := found.Levels; l == nil || !reflect.DeepEqual(l, rec.Levels) || l.Peak == nil ||
+		*l.Peak != -3.23 || len(l.Talk) != 2 || l.Talk[0] <= l.Talk[1] {
 		t.Errorf("the row has levels %+v, the upload %+v", found.Levels, rec.Levels)
 	}
 	got, outline, err := w.Outline(t.Context(), owner, rec.Sid)
-	if err != nil || got.Sid != rec.Sid || outline.Channels != 2 || outline.PerPixel != 400 || outline.Length() != int(rec.Frames+399)/400 {
-		t.Errorf("Outline = %d channels, %d pixels of %d, %v", outline.Channels, outline.Length(), outline.PerPixel, err)
+	if err != nil || got.Sid != rec.Sid || outline.Channels != 2 || outline.PerPixel != 400 ||
+		outline.Length() != int(rec.Frames+399)/400 {
+		t.Errorf("Outline = %d channels, %d pixels of %d, %v", outline.Channels, outline.Length(),
+			outline.PerPixel, err)
 	}
 	if _, _, err := w.Outline(t.Context(), recordings.Owner{ProjectID: w.addProject(t)}, rec.Sid); !errors.Is(err, problem.NotFound) {
 		t.Errorf("Outline of another project's recording: %v, want NotFound", err)
@@ -63,8 +66,10 @@ func TestSilenceIsAbsent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if rec.Status != recordings.Absent || rec.ErrorCode != recordings.NoAudio || rec.Seconds() != 3 || !slices.Equal(rec.Levels.Flags.Names(), []string{"silent"}) {
-		t.Errorf("got %s, error %s, %d s, %+v, want absent and silent, 3 s", rec.Status, rec.ErrorCode, rec.Seconds(), rec.Levels)
+	if rec.Status != recordings.Absent || rec.ErrorCode != recordings.NoAudio || rec.Seconds() != 3 ||
+		!slices.Equal(rec.Levels.Flags.Names(), []string{"silent"}) {
+		t.Errorf("got %s, error %s, %d s, %+v, want absent and silent, 3 s", rec.Status, rec.ErrorCode,
+			rec.Seconds(), rec.Levels)
 	}
 	if got := w.read(t, rec.Sid); int64(len(got)) != rec.Bytes {
 		t.Errorf("%d bytes of the silence are kept, of %d", len(got), rec.Bytes)
@@ -80,7 +85,8 @@ func TestListByFlag(t *testing.T) {
 		}
 	}
 	for flag, want := range map[levels.Flags]int{0: 4, levels.Silent: 1, levels.Clipped: 1, levels.OneWay: 0} {
-		found, err := w.List(t.Context(), recordings.Filter{Owner: recordings.Owner{ProjectID: w.project}, Flag: flag}, page.Query{Size: 10})
+		found, err := w.List(t.Context(),
+			recordings.Filter{Owner: recordings.Owner{ProjectID: w.project}, Flag: flag}, page.Query{Size: 10})
 		if err != nil || len(found.Items) != want {
 			t.Errorf("List of flag %v = %d recordings, %v, want %d", flag.Names(), len(found.Items), err, want)
 		}

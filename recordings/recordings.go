@@ -88,8 +88,10 @@ func New(c Config) *Recordings {
 		c.Log = slog.Default()
 	}
 	return &Recordings{
-		store: c.Store, media: c.Media, subscriberOf: c.SubscriberOf, maxUpload: c.MaxUpload, wait: c.Wait, links: c.Links, now: c.Now,
-		log: c.Log, measuring: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)), // the rest is for whoever waits for an answer
+		store: c.Store, media: c.Media, subscriberOf: c.SubscriberOf, maxUpload: c.MaxUpload, wait: c.Wait,
+		links: c.Links, now: c.Now,
+		log: c.Log, measuring: make(chan struct{},
+			max(1, runtime.GOMAXPROCS(0)/2)), // the rest is for whoever waits for an answer
 		lately: recent.New[Recording](c.Now), facts: recent.New[wav.Facts](c.Now), auth: recent.New[MediaAuth](c.Now),
 	}
 }

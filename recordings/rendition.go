@@ -72,7 +72,8 @@ func (r *Recordings) Render(ctx context.Context, o Owner, sid string, w Wanted) 
 // check reports channels that are not there.
 func (w Wanted) check(rec Recording) error {
 	missing := func(what string) error {
-		return problem.New(problem.Invalid, CodeNoChannel, "the recording has %s: %s", count(rec.Channels, "channel"), what)
+		return problem.New(problem.Invalid, CodeNoChannel, "the recording has %s: %s",
+			count(rec.Channels, "channel"), what)
 	}
 	switch {
 	case w.Leg > rec.Channels:
@@ -102,7 +103,8 @@ func (r *Recordings) convert(ctx context.Context, n *Rendition, w Wanted) error 
 	if err != nil {
 		return notConverted(rec, w.Format, err)
 	}
-	mixed := w.Channels == 1 && rec.Channels > 1 || w.Format == MP3 && w.Leg == 0 && rec.Channels > 2 // of which Layer III knows nothing
+	mixed := w.Channels == 1 && rec.Channels > 1 || w.Format == MP3 && w.Leg == 0 &&
+		rec.Channels > 2 // of which Layer III knows nothing
 	if w.Format == WAV && facts.Plain() && !mixed && (w.Leg == 0 || rec.Channels == 1) {
 		n.Type, n.Ext = "audio/x-wav", ".wav"
 		return nil

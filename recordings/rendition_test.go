@@ -33,7 +33,8 @@ func TestRenditionMixes(t *testing.T) {
 	tag, content := render(recordings.Wanted{Format: recordings.MP3})
 	mixedTag, mixed := render(recordings.Wanted{Format: recordings.MP3, Channels: 1})
 	if tag != mixedTag || content != mixed || content == "" {
-		t.Errorf("the MP3 of four channels is %d bytes with the tag %s, that of their mix %d with %s", len(content), tag, len(mixed), mixedTag)
+		t.Errorf("the MP3 of four channels is %d bytes with the tag %s, that of their mix %d with %s",
+			len(content), tag, len(mixed), mixedTag)
 	}
 	if legTag, leg := render(recordings.Wanted{Format: recordings.MP3, Leg: 3}); legTag == tag || leg == content {
 		t.Errorf("one of four channels is their mix")
@@ -64,7 +65,8 @@ func TestRenditionReadsTheIndex(t *testing.T) {
 			t.Fatal(err)
 		}
 		media.read = 0
-		n, err := w.Render(t.Context(), recordings.Owner{ProjectID: w.project}, rec.Sid, recordings.Wanted{Format: recordings.MP3})
+		n, err := w.Render(t.Context(), recordings.Owner{ProjectID: w.project}, rec.Sid,
+			recordings.Wanted{Format: recordings.MP3})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -84,7 +86,8 @@ func TestRenditionEndsWithItsRequest(t *testing.T) {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
-		media, err := w.Render(ctx, recordings.Owner{ProjectID: w.project}, rec.Sid, recordings.Wanted{Format: format})
+		media, err := w.Render(ctx, recordings.Owner{ProjectID: w.project}, rec.Sid,
+			recordings.Wanted{Format: format})
 		if err != nil {
 			t.Fatal(err)
 		}

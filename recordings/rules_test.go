@@ -72,7 +72,8 @@ func TestIdentity(t *testing.T) {
 		{Description{Metadata: call}, "call:sum:c"},
 		{Description{Metadata: Metadata{CallSid: "c", Track: "inbound"}}, "call:sum:c\ninbound"},
 		{Description{Sid: "s"}, "sid:sum:s"},
-		{Description{Metadata: call, Path: "/a.wav"}, "path:sum:6567a806e422b2e27429a5f436104282d68d33142dcaea6cc2c39dbddf499ccc"},
+		{Description{Metadata: call, Path: "/a.wav"},
+			"path:sum:6567a806e422b2e27429a5f436104282d68d33142dcaea6cc2c39dbddf499ccc"},
 		{Description{Metadata: call, Path: "/a.wav", IdempotencyKey: "k"}, "key:k"},
 		{Description{Metadata: Metadata{ConferenceSid: "c"}}, ""},
 	}
@@ -92,13 +93,18 @@ func TestCheck(t *testing.T) {
 		params []string
 	}{
 		{"nothing said", Description{}, nil},
-		{"all good", Description{Metadata: Metadata{CallSid: "a@b", From: "+1555", To: "sip:ü@x", Direction: "inbound", Source: "DialVerb", Track: "both", StartTime: now}}, nil},
-		{"all faults at once", Description{Metadata: Metadata{Direction: "up", Source: "x", Track: "left", StartTime: now.Add(48 * time.Hour)}},
+		{"all good", Description{Metadata: Metadata{CallSid: "a@b", From: "+1555", To: "sip:ü@x",
+			Direction: "inbound", Source: "DialVerb", Track: "both", StartTime: now}}, nil},
+		{"all faults at once", Description{Metadata: Metadata{Direction: "up", Source: "x", Track: "left",
+			StartTime: now.Add(48 * time.Hour)}},
 			[]string{"Direction", "Source", "Track", "StartTime"}},
-		{"before 1970", Description{Metadata: Metadata{StartTime: time.Date(1969, 1, 1, 0, 0, 0, 0, time.UTC)}}, []string{"StartTime"}},
-		{"call and conference", Description{Metadata: Metadata{CallSid: "a", ConferenceSid: "b"}}, []string{"ConferenceSid"}},
+		{"before 1970", Description{Metadata: Metadata{StartTime: time.Date(
+			1969, 1, 1, 0, 0, 0, 0, time.UTC)}}, []string{"StartTime"}},
+		{"call and conference", Description{Metadata: Metadata{CallSid: "a", ConferenceSid: "b"}},
+			[]string{"ConferenceSid"}},
 		{"long", Description{Metadata: Metadata{CallSid: strings.Repeat("x", 256)}}, []string{"CallSid"}},
-		{"control characters", Description{Metadata: Metadata{From: "a\x00b", To: "a\r\nb"}, SubscriberID: "\x1b[2J"}, []string{"From", "To", "SubscriberId"}},
+		{"control characters", Description{Metadata: Metadata{From: "a\x00b", To: "a\r\nb"},
+			SubscriberID: "\x1b[2J"}, []string{"From", "To", "SubscriberId"}},
 		{"not UTF-8", Description{Path: "\xff"}, []string{"Path"}},
 	}
 	for _, tt := range tests {

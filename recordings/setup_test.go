@@ -39,7 +39,8 @@ func newWorld(t testing.TB, change ...func(*recordings.Config)) *world {
 	}
 	t.Cleanup(func() { _ = dir.Close() })
 	w.store = storetest.Open(t, storetest.Dir(t), nil)
-	c := recordings.Config{Store: w.store, Media: dir, SubscriberOf: w.store.SubscriberOf, Now: func() time.Time { return w.now }}
+	c := recordings.Config{Store: w.store, Media: dir, SubscriberOf: w.store.SubscriberOf,
+		Now: func() time.Time { return w.now }}
 	for _, f := range change {
 		f(&c)
 	}
@@ -50,7 +51,8 @@ func newWorld(t testing.TB, change ...func(*recordings.Config)) *world {
 
 func (w *world) addProject(t testing.TB) string {
 	t.Helper()
-	p := fabric.Project{ID: uuid.NewString(), Name: "p", RecordRate: fabric.DefaultRecordRate, MediaAuth: "public", Created: w.now, Updated: w.now}
+	p := fabric.Project{ID: uuid.NewString(), Name: "p", RecordRate: fabric.DefaultRecordRate,
+		MediaAuth: "public", Created: w.now, Updated: w.now}
 	if err := w.store.CreateProject(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
@@ -60,8 +62,10 @@ func (w *world) addProject(t testing.TB) string {
 // addSubscriber makes a subscriber with the address /private/name.
 func (w *world) addSubscriber(t testing.TB, name string) string {
 	t.Helper()
-	s := fabric.Subscriber{ID: uuid.NewString(), ProjectID: w.project, Email: name + "@example.com", Created: w.now, Updated: w.now}
-	a := fabric.Address{ID: uuid.NewString(), ProjectID: w.project, ResourceID: s.ID, Type: "subscriber", Context: "private", Name: name, Created: w.now}
+	s := fabric.Subscriber{ID: uuid.NewString(), ProjectID: w.project, Email: name + "@example.com",
+		Created: w.now, Updated: w.now}
+	a := fabric.Address{ID: uuid.NewString(), ProjectID: w.project, ResourceID: s.ID, Type: "subscriber",
+		Context: "private", Name: name, Created: w.now}
 	if err := w.store.CreateSubscriber(t.Context(), s, a); err != nil {
 		t.Fatal(err)
 	}

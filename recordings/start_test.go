@@ -58,7 +58,8 @@ func TestStartLosesNothing(t *testing.T) {
 		busy = &busyStore{Store: c.Store}
 		c.Store = busy
 	})
-	rec, _, err := w.Announce(t.Context(), w.project, recordings.Description{Metadata: recordings.Metadata{CallSid: "c"}})
+	rec, _, err := w.Announce(t.Context(), w.project,
+		recordings.Description{Metadata: recordings.Metadata{CallSid: "c"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +84,8 @@ func TestStartKeepsEventsOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	events := strings.Fields(strings.Repeat("completed absent ", 1000))
-	rec, err := w.Start(t.Context(), w.project, "c", recordings.Start{Callback: recordings.Callback{URL: "https://x.example/", Events: events}})
+	rec, err := w.Start(t.Context(), w.project, "c",
+		recordings.Start{Callback: recordings.Callback{URL: "https://x.example/", Events: events}})
 	if want := []string{"completed", "absent"}; err != nil || !slices.Equal(rec.Callback.Events, want) {
 		t.Errorf("%d events, %v, want %q", len(rec.Callback.Events), err, want)
 	}

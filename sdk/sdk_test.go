@@ -26,7 +26,9 @@ func TestHandler(t *testing.T) {
 		{sdk.Find("selvage.mjs").URL, "public, max-age=31536000, immutable"},
 	} {
 		got := ask(tt.path, "")
-		if got.StatusCode != http.StatusOK || got.Header.Get("Content-Type") != "text/javascript; charset=utf-8" || got.Header.Get("Cache-Control") != tt.caching || got.Header.Get("Access-Control-Allow-Origin") != "*" {
+		if got.StatusCode != http.StatusOK ||
+			got.Header.Get("Content-Type") != "text/javascript; charset=utf-8" ||
+			got.Header.Get("Cache-Control") != tt.caching || got.Header.Get("Access-Control-Allow-Origin") != "*" {
 			t.Errorf("GET %s = %d %v", tt.path, got.StatusCode, got.Header)
 		}
 		if again := ask(tt.path, got.Header.Get("ETag")); again.StatusCode != http.StatusNotModified {

@@ -38,7 +38,8 @@ const shared = "@import \"tokens.css\";\n"
 
 // kinds are the media types of files by their extension: package mime would read those
 // of the machine at each start, and believe them.
-var kinds = map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".txt": "text/plain; charset=utf-8"}
+var kinds = map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8",
+	".txt": "text/plain; charset=utf-8"}
 
 // indexed reads the files when a page is shown first: commands show none.
 var indexed = sync.OnceValue(func() index {

@@ -22,15 +22,18 @@ const (
 func scanAddress(row scanner) (a fabric.Address, err error) {
 	var created int64
 	var channels string
-	err = row.Scan(&a.ID, &a.ProjectID, &a.ResourceID, &a.Type, &a.Context, &a.Name, &a.DisplayName, &channels, &created)
+	err = row.Scan(&a.ID, &a.ProjectID, &a.ResourceID, &a.Type, &a.Context, &a.Name, &a.DisplayName,
+		&channels, &created)
 	a.Created, a.Channels = moment(created), strings.Fields(channels)
 	return a, found(err, "address")
 }
 
 // insertAddress inserts an address whose name the unique index finds free.
 func (t tx) insertAddress(ctx context.Context, a fabric.Address, hidden bool) error {
-	res, err := t.Exec(ctx, `INSERT INTO addresses (`+addressColumns+`, hidden) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT (project_id, context, name) DO NOTHING`,
-		a.ID, a.ProjectID, a.ResourceID, a.Type, a.Context, a.Name, a.DisplayName, strings.Join(a.Channels, " "), micros(a.Created), flag(hidden))
+	res, err := t.Exec(ctx, `INSERT INTO addresses (`+
+		addressColumns+`, hidden) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT (project_id, context, name) DO NOTHING`,
+		a.ID, a.ProjectID, a.ResourceID, a.Type, a.Context, a.Name, a.DisplayName,
+		strings.Join(a.Channels, " "), micros(a.Created), flag(hidden))
 	return inserted(res, err, "address", problem.Taken("address", "Address has already been taken"))
 }
 
@@ -105,21 +108,25 @@ func (s *Store) startAtName(ctx context.Context, projectID, id string) ([]any, e
 		return nil, nil
 	}
 	var name string
-	err := found(s.read().Row(ctx, `SELECT name FROM addresses WHERE id = $2 AND project_id = $1`, projectID, id).Scan(&name), "address")
+	err := found(s.read().Row(ctx, `SELECT name FROM addresses WHERE id = $2 AND project_id = $1`, projectID,
+		id).Scan(&name), "address")
 	if errors.Is(err, problem.NotFound) {
-		return nil, &problem.Error{Kind: problem.Invalid, Code: "page_token_is_invalid", Param: "page_token", Message: "page_token is invalid"}
+		return nil, &problem.Error{Kind: problem.Invalid, Code: "page_token_is_invalid", Param: "page_token",
+			Message: "page_token is invalid"}
 	}
 	return []any{name, id}, err
 }
 
 // FindAddress finds an address that can be reached.
 func (s *Store) FindAddress(ctx context.Context, projectID, id string) (fabric.Address, error) {
-	return scanAddress(s.read().Row(ctx, `SELECT `+addressColumns+` FROM addresses WHERE id = $2 AND project_id = $1 AND `+reachable, projectID, id))
+	return scanAddress(s.read().Row(ctx,
+		`SELECT `+addressColumns+` FROM addresses WHERE id = $2 AND project_id = $1 AND `+reachable, projectID, id))
 }
 
 // FindAddressByName finds an address by its context and name.
 func (s *Store) FindAddressByName(ctx context.Context, projectID, context, name string) (fabric.Address, error) {
-	return scanAddress(s.read().Row(ctx, `SELECT `+addressColumns+` FROM addresses WHERE project_id = $1 AND context = $2 AND name = $3`,
+	return scanAddress(s.read().Row(ctx,
+		`SELECT `+addressColumns+` FROM addresses WHERE project_id = $1 AND context = $2 AND name = $3`,
 		projectID, context, name))
 }
 
@@ -130,7 +137,8 @@ func (s *Store) CountAddresses(ctx context.Context, projectID string, ids []stri
 	for _, id := range ids {
 		args = append(args, id)
 	}
-	err = s.read().Row(ctx, `SELECT COUNT(*) FROM addresses WHERE id IN (`+params(1, len(ids))+`) AND project_id = $1 AND `+reachable, args...).Scan(&n)
+	err = s.read().Row(ctx, `SELECT COUNT(*) FROM addresses WHERE id IN (`+
+		params(1, len(ids))+`) AND project_id = $1 AND `+reachable, args...).Scan(&n)
 	if err != nil {
 		return 0, fmt.Errorf("counting addresses: %w", err)
 	}

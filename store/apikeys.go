@@ -19,7 +19,8 @@ const apiKeyColumns = `id, project_id, name, prefix, hash, scopes, created, expi
 func scanAPIKey(row scanner) (k fabric.APIKey, err error) {
 	var scopes string
 	var created, expires, revoked, used, rotated, oldUntil, oldUsed int64
-	err = row.Scan(&k.ID, &k.ProjectID, &k.Name, &k.Prefix, &k.Hash, &scopes, &created, &expires, &revoked, &used, &rotated, &k.OldHash, &oldUntil, &oldUsed)
+	err = row.Scan(&k.ID, &k.ProjectID, &k.Name, &k.Prefix, &k.Hash, &scopes, &created, &expires, &revoked,
+		&used, &rotated, &k.OldHash, &oldUntil, &oldUsed)
 	k.Created, k.Expires, k.Revoked, k.LastUsed = moment(created), moment(expires), moment(revoked), moment(used)
 	k.Rotated, k.OldUntil, k.OldUsed = moment(rotated), moment(oldUntil), moment(oldUsed)
 	for _, name := range strings.Fields(scopes) {
@@ -30,9 +31,12 @@ func scanAPIKey(row scanner) (k fabric.APIKey, err error) {
 
 // CreateAPIKey inserts a key.
 func (s *Store) CreateAPIKey(ctx context.Context, k fabric.APIKey) error {
-	return s.once(ctx, audit.Of("api_key.created", k.ProjectID, "api_key", k.ID).With("name", k.Name, "scopes", words(k.Scopes)), func(t tx) error {
-		_, err := t.Exec(ctx, `INSERT INTO api_keys (`+apiKeyColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
-			k.ID, k.ProjectID, k.Name, k.Prefix, k.Hash, words(k.Scopes), micros(k.Created), micros(k.Expires), micros(k.Revoked), micros(k.LastUsed),
+	return s.once(ctx, audit.Of("api_key.created", k.ProjectID, "api_key", k.ID).With(
+		"name", k.Name, "scopes", words(k.Scopes)), func(t tx) error {
+		_, err := t.Exec(ctx, `INSERT INTO api_keys (`+
+			apiKeyColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
+			k.ID, k.ProjectID, k.Name, k.Prefix, k.Hash, words(k.Scopes), micros(k.Created),
+			micros(k.Expires), micros(k.Revoked), micros(k.LastUsed),
 			micros(k.Rotated), k.OldHash, micros(k.OldUntil), micros(k.OldUsed))
 		if isForeignKey(err) {
 			return problem.NoSuch("project")
@@ -55,13 +59,15 @@ func words(scopes []fabric.Scope) string {
 
 // FindAPIKey finds a key by its id, revoked ones too.
 func (s *Store) FindAPIKey(ctx context.Context, projectID, id string) (fabric.APIKey, error) {
-	return scanAPIKey(s.read().Row(ctx, `SELECT `+apiKeyColumns+` FROM api_keys WHERE id = $2 AND project_id = $1`, projectID, id))
+	return scanAPIKey(s.read().Row(ctx, `SELECT `+
+		apiKeyColumns+` FROM api_keys WHERE id = $2 AND project_id = $1`, projectID, id))
 }
 
 // FindAPIKeyByHash finds a key of any project by its secret or the one before,
 // revoked ones too.
 func (s *Store) FindAPIKeyByHash(ctx context.Context, hash string) (fabric.APIKey, error) {
-	return scanAPIKey(s.read().Row(ctx, `SELECT `+apiKeyColumns+` FROM api_keys WHERE hash = $1 OR old_hash = $1 AND old_hash <> '' LIMIT 1`, hash))
+	return scanAPIKey(s.read().Row(ctx, `SELECT `+
+		apiKeyColumns+` FROM api_keys WHERE hash = $1 OR old_hash = $1 AND old_hash <> '' LIMIT 1`, hash))
 }
 
 // ListAPIKeys returns a page of a project's keys.
@@ -100,7 +106,8 @@ func (s *Store) UpdateAPIKey(ctx context.Context, projectID, id string, c fabric
 	}
 	err = s.change(ctx, audit.Of("api_key.updated", projectID, "api_key", id), func(t tx) error {
 		k, err = scanAPIKey(t.Row(ctx, `UPDATE api_keys SET name = COALESCE($3, name), scopes = COALESCE($4, scopes), expires = COALESCE($5, expires)
-			WHERE id = $2 AND project_id = $1 AND revoked = 0 RETURNING `+apiKeyColumns, projectID, id, c.Name, scopes, expires))
+			WHERE id = $2 AND project_id = $1 AND revoked = 0 RETURNING `+
+			apiKeyColumns, projectID, id, c.Name, scopes, expires))
 		if err != nil {
 			return whyUnchanged(err)
 		}
@@ -112,10 +119,12 @@ func (s *Store) UpdateAPIKey(ctx context.Context, projectID, id string, c fabric
 
 // RotateAPIKey replaces the secret of a key that still has the old one.
 func (s *Store) RotateAPIKey(ctx context.Context, k fabric.APIKey, old string, r revocation.Revocation) error {
-	return s.change(ctx, audit.Of("api_key.rotated", k.ProjectID, "api_key", k.ID).With("old_until", date(k.OldUntil)), func(t tx) error {
+	return s.change(ctx, audit.Of("api_key.rotated", k.ProjectID, "api_key", k.ID).With(
+		"old_until", date(k.OldUntil)), func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE api_keys SET prefix = $4, hash = $5, rotated = $6, old_hash = $7, old_until = $8, old_used = $9
 			WHERE id = $2 AND project_id = $1 AND hash = $3 AND revoked = 0`,
-			k.ProjectID, k.ID, old, k.Prefix, k.Hash, micros(k.Rotated), k.OldHash, micros(k.OldUntil), micros(k.OldUsed))
+			k.ProjectID, k.ID, old, k.Prefix, k.Hash, micros(k.Rotated), k.OldHash, micros(k.OldUntil),
+			micros(k.OldUsed))
 		if err := oneRow(res, err, "API key"); err != nil {
 			return whyUnchanged(err)
 		}
@@ -126,7 +135,8 @@ func (s *Store) RotateAPIKey(ctx context.Context, k fabric.APIKey, old string, r
 // whyUnchanged tells why a key that was there a moment ago could not be changed.
 func whyUnchanged(err error) error {
 	if errors.Is(err, problem.NotFound) {
-		return problem.New(problem.Conflict, "token_changed", "the key was revoked, or given another secret meanwhile")
+		return problem.New(problem.Conflict, "token_changed",
+			"the key was revoked, or given another secret meanwhile")
 	}
 	return err
 }
@@ -146,7 +156,8 @@ func (s *Store) TouchAPIKey(ctx context.Context, id, hash string, at time.Time) 
 // FindApplication finds an OAuth client of a project.
 func (s *Store) FindApplication(ctx context.Context, projectID, id string) (a fabric.Application, err error) {
 	var scopes string
-	err = s.read().Row(ctx, `SELECT id, name, scopes FROM clients WHERE id = $2 AND project_id = $1`, projectID, id).Scan(&a.ID, &a.Name, &scopes)
+	err = s.read().Row(ctx, `SELECT id, name, scopes FROM clients WHERE id = $2 AND project_id = $1`,
+		projectID, id).Scan(&a.ID, &a.Name, &scopes)
 	a.Scopes = strings.Fields(scopes)
 	return a, found(err, "application")
 }

@@ -16,7 +16,8 @@ import (
 
 func apiKey(t *testing.T, rows *store.Store, p fabric.Project, hash string) fabric.APIKey {
 	t.Helper()
-	k := fabric.APIKey{ID: newID(), ProjectID: p.ID, Name: "key", Hash: hash, Scopes: []fabric.Scope{fabric.Voice}, Created: time.Now().Truncate(time.Microsecond)}
+	k := fabric.APIKey{ID: newID(), ProjectID: p.ID, Name: "key", Hash: hash,
+		Scopes: []fabric.Scope{fabric.Voice}, Created: time.Now().Truncate(time.Microsecond)}
 	if err := rows.CreateAPIKey(context.Background(), k); err != nil {
 		t.Fatal(err)
 	}
@@ -24,7 +25,8 @@ func apiKey(t *testing.T, rows *store.Store, p fabric.Project, hash string) fabr
 }
 
 func news(k fabric.APIKey) revocation.Revocation {
-	return revocation.Revocation{Kind: revocation.KeyChange, ID: k.ID, Until: time.Now(), Expires: time.Now().Add(time.Hour)}
+	return revocation.Revocation{Kind: revocation.KeyChange, ID: k.ID, Until: time.Now(),
+		Expires: time.Now().Add(time.Hour)}
 }
 
 func TestUpdateAPIKey(t *testing.T) { store.EachDatabase(t, testUpdateAPIKey) }
@@ -34,9 +36,11 @@ func testUpdateAPIKey(t *testing.T, c store.Config) {
 	rows, p := fabricRows(t, c)
 	k := apiKey(t, rows, p, "hash")
 	name, at, never := "other", time.Now().Add(time.Hour).Truncate(time.Microsecond).UTC(), time.Time{}
-	for i, in := range []fabric.APIKeyInput{{}, {Name: &name}, {Scopes: []fabric.Scope{fabric.Fax, fabric.Video}}, {Expires: &at}} {
+	for i, in := range []fabric.APIKeyInput{{}, {Name: &name},
+		{Scopes: []fabric.Scope{fabric.Fax, fabric.Video}}, {Expires: &at}} {
 		got, err := rows.UpdateAPIKey(ctx, p.ID, k.ID, in, news(k))
-		if err != nil || got.Hash != "hash" || (got.Name == name) != (i > 0) || (len(got.Scopes) == 2) != (i > 1) || (got.Expires == at) != (i > 2) {
+		if err != nil || got.Hash != "hash" || (got.Name == name) != (i > 0) ||
+			(len(got.Scopes) == 2) != (i > 1) || (got.Expires == at) != (i > 2) {
 			t.Errorf("UpdateAPIKey(%+v) = %+v, %v", in, got, err)
 		}
 	}
@@ -66,7 +70,8 @@ func testRotateAPIKey(t *testing.T, c store.Config) {
 	apiKey(t, rows, p, "another")
 	won, errs := race(func(i int) (bool, error) {
 		next := k
-		next.Hash, next.OldHash, next.OldUntil, next.Rotated = fmt.Sprint("next", i), k.Hash, time.Now().Add(time.Hour), time.Now()
+		next.Hash, next.OldHash, next.OldUntil, next.Rotated = fmt.Sprint("next",
+			i), k.Hash, time.Now().Add(time.Hour), time.Now()
 		err := rows.RotateAPIKey(ctx, next, "first", news(k))
 		if errors.Is(err, problem.Conflict) {
 			return false, nil
@@ -77,7 +82,8 @@ func testRotateAPIKey(t *testing.T, c store.Config) {
 		t.Errorf("RotateAPIKey: %d of %d won with errors %v, want 1", won, crowd, errs)
 	}
 	got, err := rows.FindAPIKeyByHash(ctx, "first")
-	if err != nil || got.ID != k.ID || got.OldHash != "first" || got.Hash == "first" || !slices.Equal(got.Scopes, k.Scopes) {
+	if err != nil || got.ID != k.ID || got.OldHash != "first" || got.Hash == "first" ||
+		!slices.Equal(got.Scopes, k.Scopes) {
 		t.Errorf("FindAPIKeyByHash of the old secret = %+v, %v", got, err)
 	}
 	if same, err := rows.FindAPIKeyByHash(ctx, got.Hash); err != nil || same.ID != k.ID {
@@ -95,7 +101,8 @@ func testRotateAPIKey(t *testing.T, c store.Config) {
 		if err := rows.TouchAPIKey(ctx, k.ID, use.hash, use.at); err != nil {
 			t.Fatal(err)
 		}
-		if touched, err := rows.FindAPIKey(ctx, p.ID, k.ID); err != nil || touched.LastUsed != at || (touched.OldUsed == at) != use.old {
+		if touched, err := rows.FindAPIKey(ctx, p.ID, k.ID); err != nil || touched.LastUsed != at ||
+			(touched.OldUsed == at) != use.old {
 			t.Errorf("after TouchAPIKey of %q: %+v, %v", use.hash, touched, err)
 		}
 	}

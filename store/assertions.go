@@ -17,6 +17,7 @@ func (s *Store) UseAssertion(ctx context.Context, hash string, expires time.Time
 		if err != nil {
 			return fmt.Errorf("inserting assertion: %w", err)
 		}
-		return inserted(res, nil, "assertion", problem.New(problem.Conflict, "assertion_used", "the assertion was used before"))
+		return inserted(res, nil, "assertion",
+			problem.New(problem.Conflict, "assertion_used", "the assertion was used before"))
 	})
 }

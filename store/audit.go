@@ -91,7 +91,8 @@ func (s *Store) write(ctx context.Context, t tx, end *laneEnd, e audit.Event) er
 	e.Clean()
 	detail := e.DetailText()
 	e.Hash = end.key.Hash(e, detail, end.behind)
-	err = t.Later(ctx, `INSERT INTO audit (`+auditColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
+	err = t.Later(ctx, `INSERT INTO audit (`+
+		auditColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
 		e.Lane, e.Seq, e.ID, micros(e.At), e.ProjectID, e.Action, string(e.Outcome), string(e.Actor.Kind), e.Actor.ID,
 		e.Target.Kind, e.Target.ID, e.Address, e.RequestID, detail, e.Hash)
 	if err != nil {
@@ -129,7 +130,8 @@ func (s *Store) laneEnd(ctx context.Context, t tx) (*laneEnd, error) {
 		return &end, nil
 	}
 	end := &laneEnd{key: key, lane: s.lane(), locked: s.lanes > 1}
-	err := t.Row(ctx, `UPDATE audit_heads SET seq = seq WHERE lane = $1 RETURNING seq, hash, mac`, end.lane).Scan(&end.seq, &end.hash, &end.mac)
+	err := t.Row(ctx, `UPDATE audit_heads SET seq = seq WHERE lane = $1 RETURNING seq, hash, mac`,
+		end.lane).Scan(&end.seq, &end.hash, &end.mac)
 	if err != nil {
 		return nil, unaudited(err)
 	}
@@ -183,6 +185,7 @@ func unaudited(err error) error {
 		err = errors.New("the end of its lane is gone")
 	}
 	return fmt.Errorf("%w: writing audit event: %w", &problem.Error{
-		Kind: problem.Unavailable, Code: "temporarily_unavailable", Message: "the audit trail cannot be written, and nothing is changed without it", RetryAfter: time.Second,
+		Kind: problem.Unavailable, Code: "temporarily_unavailable",
+		Message: "the audit trail cannot be written, and nothing is changed without it", RetryAfter: time.Second,
 	}, err)
 }

@@ -71,7 +71,9 @@ func TestAuditTampering(t *testing.T) {
 			if slices.Contains([]string{"lane", "seq", "at"}, column) {
 				value = column + " + 7"
 			}
-			t.Run(column, func(t *testing.T) { restored(t, s, "UPDATE audit SET "+column+" = "+value+" WHERE seq = 3", 3) })
+			t.Run(column, func(t *testing.T) {
+				restored(t, s, "UPDATE audit SET "+column+" = "+value+" WHERE seq = 3", 3)
+			})
 		}
 		for _, tt := range []struct {
 			name, sql string
@@ -91,8 +93,10 @@ func TestAuditTampering(t *testing.T) {
 			{"cut, with an end to fit", `UPDATE audit_heads SET seq = 4, hash = (SELECT hash FROM audit WHERE seq = 4) WHERE lane = 0`, 4},
 			{"begun anew", `UPDATE audit_heads SET seq = 0, hash = '', mac = '' WHERE lane = 0`, 1},
 			{"said to be pruned", `UPDATE audit_heads SET pruned_seq = 3, pruned_hash = (SELECT hash FROM audit WHERE seq = 3) WHERE lane = 0`, 3},
-			{"emptied, as if nothing was ever written", `UPDATE audit_heads SET seq = 0, hash = '', mac = ''; DELETE FROM audit`, 1},
-			{"emptied, with the end of an empty lane", `UPDATE audit_heads SET seq = 0, hash = '', mac = (SELECT mac FROM audit_heads WHERE lane = 1) WHERE lane = 0; DELETE FROM audit`, 1},
+			{"emptied, as if nothing was ever written",
+				`UPDATE audit_heads SET seq = 0, hash = '', mac = ''; DELETE FROM audit`, 1},
+			{"emptied, with the end of an empty lane",
+				`UPDATE audit_heads SET seq = 0, hash = '', mac = (SELECT mac FROM audit_heads WHERE lane = 1) WHERE lane = 0; DELETE FROM audit`, 1},
 			{"no end", `DELETE FROM audit_heads WHERE lane = 0`, 0},
 		} {
 			t.Run(tt.name, func(t *testing.T) { restored(t, s, tt.sql, tt.at) })
@@ -113,7 +117,8 @@ func restored(t *testing.T, s *Store, sql string, at int64) {
 		t.Errorf("after %s: %v, want it found at %d", sql, b, at)
 	}
 	for _, undo := range []string{
-		`DELETE FROM audit`, `INSERT INTO audit SELECT * FROM kept_events`, `DELETE FROM audit_heads`, `INSERT INTO audit_heads SELECT * FROM kept_heads`,
+		`DELETE FROM audit`, `INSERT INTO audit SELECT * FROM kept_events`, `DELETE FROM audit_heads`,
+		`INSERT INTO audit_heads SELECT * FROM kept_heads`,
 		`DROP TABLE kept_events`, `DROP TABLE kept_heads`,
 	} {
 		tamper(t, s, undo)
@@ -256,7 +261,8 @@ func TestAuditTamperingStays(t *testing.T) {
 			{"all of it emptied", `DELETE FROM audit; UPDATE audit_heads SET seq = 0, hash = '', mac = ''`, 1},
 		} {
 			t.Run(tt.name, func(t *testing.T) {
-				for _, keep := range []string{`CREATE TABLE kept_events AS SELECT * FROM audit`, `CREATE TABLE kept_heads AS SELECT * FROM audit_heads`} {
+				for _, keep := range []string{`CREATE TABLE kept_events AS SELECT * FROM audit`,
+					`CREATE TABLE kept_heads AS SELECT * FROM audit_heads`} {
 					tamper(t, s, keep)
 				}
 				tamper(t, s, `INSERT INTO ring (kid, use, state, sealed, created) VALUES ('k', 'seal', 'current', '', 0)`)
@@ -298,7 +304,8 @@ func TestAuditOfEarlier(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		earlier := `UPDATE audit_heads SET mac = ''; UPDATE audit_heads SET mac = '` + key.Mac("end 1", 0, heads[0].Seq, heads[0].Hash) + `' WHERE lane = 0`
+		earlier := `UPDATE audit_heads SET mac = ''; UPDATE audit_heads SET mac = '` + key.Mac(
+			"end 1", 0, heads[0].Seq, heads[0].Hash) + `' WHERE lane = 0`
 		tamper(t, s, earlier+`; INSERT INTO ring (kid, use, state, sealed, created) VALUES ('k', 'seal', 'current', '', 0)`)
 		again := opened(t, c)
 		again.lanes = 3

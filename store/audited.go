@@ -33,7 +33,8 @@ func scanHead(row scanner) (h audit.Head, err error) {
 
 // AuditHeads returns the ends of all lanes.
 func (s *Store) AuditHeads(ctx context.Context) ([]audit.Head, error) {
-	return gather(ctx, s.read(), "reading ends of audit lanes", scanHead, `SELECT `+headColumns+` FROM audit_heads ORDER BY lane`)
+	return gather(ctx, s.read(), "reading ends of audit lanes", scanHead,
+		`SELECT `+headColumns+` FROM audit_heads ORDER BY lane`)
 }
 
 func (s *Store) auditHead(ctx context.Context, lane int) (audit.Head, error) {

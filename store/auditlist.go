@@ -41,7 +41,8 @@ func auditListing(f audit.Filter, from string) listing[audit.Event] {
 		l.where.always(byActor)
 	}
 	for _, c := range []struct{ condition, value string }{
-		{`actor_kind = $%d`, string(f.ActorKind)}, {`actor_id = $%d`, f.Actor}, {`outcome = $%d`, string(f.Outcome)}, {`target_id = $%d`, f.Target},
+		{`actor_kind = $%d`, string(f.ActorKind)}, {`actor_id = $%d`, f.Actor}, {`outcome = $%d`,
+			string(f.Outcome)}, {`target_id = $%d`, f.Target},
 		{`action || '.' LIKE $%d ESCAPE '\'`, strings.TrimPrefix(contains(dotted(f.Action)), "%")},
 	} {
 		if c.value != "" {
@@ -72,7 +73,8 @@ const shown = byActor + ` AND (` + showsSecret + `) AND outcome || '' = 'done'`
 // SecretsShown returns the events of who was shown a secret: an operator, whoever acted by what
 // that was shown, and so on, the newest first.
 func (s *Store) SecretsShown(ctx context.Context, operatorID string) ([]audit.Event, error) {
-	return gather(ctx, s.read(), "reading audit trail", scanEvent, `WITH RECURSIVE makers (maker) AS (SELECT target_id FROM audit WHERE actor_id = $1 AND `+shown+`
+	return gather(ctx, s.read(), "reading audit trail", scanEvent,
+		`WITH RECURSIVE makers (maker) AS (SELECT target_id FROM audit WHERE actor_id = $1 AND `+shown+`
 			UNION SELECT target_id FROM makers CROSS JOIN audit WHERE actor_id = maker AND `+shown+`)
 		SELECT `+auditColumns+` FROM audit WHERE actor_id = $1 AND `+shown+`
 		UNION ALL SELECT `+auditColumns+` FROM makers CROSS JOIN audit WHERE actor_id = maker AND maker <> $1 AND `+shown+` ORDER BY id DESC`, operatorID)

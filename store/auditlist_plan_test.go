@@ -52,8 +52,10 @@ func TestAuditPages(t *testing.T) {
 			"of no operator": {audit.Filter{Actor: "sub50", ActorKind: audit.Operator}, 0, 1},
 			"on one":         {audit.Filter{Target: "key7000"}, 1, 3},
 			"refused":        {audit.Filter{ProjectID: "p0", Outcome: audit.Refused}, 0, 2},
-			"of a time":      {audit.Filter{Since: time.UnixMilli(0x019000000000), Until: time.UnixMilli(0x019000000001)}, many, 12},
-			"rare in a time": {audit.Filter{Action: "project", Since: time.UnixMilli(0x019000000000), Until: time.UnixMilli(0x019000000001)}, 3, 3},
+			"of a time": {audit.Filter{Since: time.UnixMilli(0x019000000000),
+				Until: time.UnixMilli(0x019000000001)}, many, 12},
+			"rare in a time": {audit.Filter{Action: "project", Since: time.UnixMilli(0x019000000000),
+				Until: time.UnixMilli(0x019000000001)}, 3, 3},
 		} {
 			for order, list := range map[string]func(f audit.Filter, q page.Query) (page.Page[audit.Event], error){
 				"newest first": func(f audit.Filter, q page.Query) (page.Page[audit.Event], error) {
@@ -131,7 +133,8 @@ func TestSecretsShown(t *testing.T) {
 			}
 		}
 		plan := explain(t, s, watch.asked[0], c.URL != "")
-		if strings.Count(plan, "audit_actor") != 4 || strings.Contains(plan, "AUTOMATIC") || strings.Contains(plan, "SCAN audit") || strings.Contains(plan, "Seq Scan on audit") {
+		if strings.Count(plan, "audit_actor") != 4 || strings.Contains(plan, "AUTOMATIC") ||
+			strings.Contains(plan, "SCAN audit") || strings.Contains(plan, "Seq Scan on audit") {
 			t.Errorf("the plan of\n%s\n%s", watch.asked[0].sql, plan)
 		}
 	})

@@ -67,7 +67,8 @@ func (s *Store) pruneLane(ctx context.Context, key *audit.Key, head audit.Head, 
 // has just done so, nothing is left to do.
 func (s *Store) prune(ctx context.Context, key *audit.Key, from, to audit.Head, before time.Time) error {
 	e := audit.Of("audit.pruned", "", "audit", strconv.Itoa(to.Lane)).
-		With("from", strconv.FormatInt(from.Seq+1, 10), "until", strconv.FormatInt(to.Seq, 10), "before", date(before))
+		With("from", strconv.FormatInt(from.Seq+1, 10), "until", strconv.FormatInt(to.Seq, 10), "before",
+			date(before))
 	return s.change(ctx, e, func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE audit_heads SET pruned_seq = $3, pruned_hash = $4, pruned_mac = $5 WHERE lane = $1 AND pruned_seq = $2`,
 			to.Lane, from.Seq, to.Seq, to.Hash, key.Mac(audit.PrunedUntil, to.Lane, to.Seq, to.Hash))

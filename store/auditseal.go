@@ -35,7 +35,8 @@ func (s *Store) SealAudit(ctx context.Context) error {
 		if _, err := t.Exec(ctx, `UPDATE audit_heads SET seq = seq`); err != nil {
 			return err
 		}
-		heads, err := gather(ctx, t, "reading ends of audit lanes", scanHead, `SELECT `+headColumns+` FROM audit_heads ORDER BY lane`)
+		heads, err := gather(ctx, t, "reading ends of audit lanes", scanHead,
+			`SELECT `+headColumns+` FROM audit_heads ORDER BY lane`)
 		if err != nil || !unsealed(key, heads) {
 			t.event.Drop()
 			return err
@@ -85,7 +86,8 @@ func (t tx) begin(ctx context.Context, key *audit.Key, heads []audit.Head, ring 
 	beginning := rand.Text()
 	for _, h := range heads {
 		_, err := t.Exec(ctx, `UPDATE audit_heads SET hash = $2, mac = $3, pruned_hash = $2, pruned_mac = $4 WHERE lane = $1`,
-			h.Lane, beginning, key.Mac(audit.EndOfLane, h.Lane, 0, beginning), key.Mac(audit.PrunedUntil, h.Lane, 0, beginning))
+			h.Lane, beginning, key.Mac(audit.EndOfLane, h.Lane, 0, beginning),
+			key.Mac(audit.PrunedUntil, h.Lane, 0, beginning))
 		if err != nil {
 			return err
 		}
@@ -151,7 +153,8 @@ func (s *Store) verifyRing(ctx context.Context, key *audit.Key, heads []audit.He
 			continue
 		}
 		if kid := unbound(key, ring, h.PrunedHash); kid != "" {
-			return &audit.Break{Lane: h.Lane, Seq: 1, What: "the lane was begun without the key " + kid + " of the ring, which was put beside it: all before it may be gone"}, nil
+			return &audit.Break{Lane: h.Lane, Seq: 1, What: "the lane was begun without the key " +
+				kid + " of the ring, which was put beside it: all before it may be gone"}, nil
 		}
 	}
 	return nil, nil

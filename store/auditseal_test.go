@@ -25,7 +25,8 @@ func newRing(t *testing.T, s *Store, name string) {
 	t.Helper()
 	var added []keys.Record
 	for _, use := range []keys.Use{keys.RS256, keys.Seal} {
-		added = append(added, keys.Record{Kid: name + string(use), Use: use, State: keys.Current, Created: time.Now()})
+		added = append(added, keys.Record{Kid: name + string(use), Use: use, State: keys.Current,
+			Created: time.Now()})
 	}
 	if err := s.ChangeRing(t.Context(), nil, added); err != nil {
 		t.Fatal(err)
@@ -52,8 +53,11 @@ const restoredRing = `INSERT INTO ring SELECT * FROM kept_ring; DROP TABLE kept_
 // found, whether or not another ring was made meanwhile, and after keys have taken turns.
 func TestAuditBeginsWithRing(t *testing.T) {
 	for name, meanwhile := range map[string]func(*testing.T, *Store){
-		"no other ring":            func(*testing.T, *Store) {},
-		"another ring, taken away": func(t *testing.T, s *Store) { newRing(t, s, "new"); tamper(t, s, `DELETE FROM ring`) },
+		"no other ring": func(*testing.T, *Store) {},
+		"another ring, taken away": func(t *testing.T, s *Store) {
+			newRing(t, s, "new")
+			tamper(t, s, `DELETE FROM ring`)
+		},
 		"another ring, half stays": func(t *testing.T, s *Store) {
 			newRing(t, s, "new")
 			tamper(t, s, `DELETE FROM ring WHERE use <> 'seal'; DELETE FROM kept_ring WHERE use = 'seal'`)
@@ -70,7 +74,8 @@ func TestAuditBeginsWithRing(t *testing.T) {
 				meanwhile(t, again)
 				tamper(t, s, restoredRing)
 				wantRingBreak(t, again)
-				if err := s.Record(t.Context(), audit.Of("login", "", "subscriber", "s")); err != nil { // it never stopped
+				if err := s.Record(t.Context(),
+					audit.Of("login", "", "subscriber", "s")); err != nil { // it never stopped
 					t.Fatal(err)
 				}
 				if err := s.ChangeRing(t.Context(), nil, []keys.Record{{Kid: "later", Use: keys.ES256, State: keys.Current, Created: time.Now()}}); err != nil {

@@ -28,7 +28,8 @@ func goBack(t *testing.T, file string) int64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	provider, err := goose.NewProvider(goose.DialectSQLite3, db, database.SQLite.Schemas(dir), goose.WithTableName(database.Versions))
+	provider, err := goose.NewProvider(goose.DialectSQLite3, db, database.SQLite.Schemas(dir),
+		goose.WithTableName(database.Versions))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,15 +28,23 @@ const (
 
 // callings are what subscribers are found by, in the order in which they are looked for.
 var callings = []called{
-	{"email", []string{"email"}, "", func(s fabric.Subscriber) string { return s.Email }, func(text string) []string { return []string{fabric.NormalizeEmail(text)} }},
-	{byFirst, []string{byFirst, "id"}, `first_name <> ''`, func(s fabric.Subscriber) string { return two(s.FirstName, s.LastName) }, spellings},
-	{byLast, []string{byLast, "id"}, `last_name <> ''`, func(s fabric.Subscriber) string { return two(s.LastName, s.FirstName) }, spellings},
-	{byDisplay, []string{byDisplay, "id"}, `display_name <> ''`, func(s fabric.Subscriber) string { return small(s.DisplayName) }, spellings},
+	{"email", []string{"email"}, "", func(s fabric.Subscriber) string { return s.Email },
+		func(text string) []string { return []string{fabric.NormalizeEmail(text)} }},
+	{byFirst, []string{byFirst, "id"}, `first_name <> ''`, func(s fabric.Subscriber) string {
+		return two(s.FirstName, s.LastName)
+	}, spellings},
+	{byLast, []string{byLast, "id"}, `last_name <> ''`, func(s fabric.Subscriber) string {
+		return two(s.LastName, s.FirstName)
+	}, spellings},
+	{byDisplay, []string{byDisplay, "id"}, `display_name <> ''`, func(s fabric.Subscriber) string {
+		return small(s.DisplayName)
+	}, spellings},
 	{byWord, []string{byWord, "id"}, `display_name <> REPLACE(display_name, ' ', '')`,
 		func(s fabric.Subscriber) string { return lastWord(s.DisplayName) }, spellings},
-	{"reference", []string{"reference"}, "", func(s fabric.Subscriber) string { return s.Reference }, func(text string) []string {
-		return distinct(text, strings.ToLower(text), strings.ToUpper(text))
-	}},
+	{"reference", []string{"reference"}, "", func(s fabric.Subscriber) string { return s.Reference },
+		func(text string) []string {
+			return distinct(text, strings.ToLower(text), strings.ToUpper(text))
+		}},
 }
 
 // two returns a name that has another behind it, "" where it is none.
@@ -126,7 +134,9 @@ func seek(text string) (f sought) {
 	if len(words) < 2 || len(words) > mostWords {
 		return f
 	}
-	longest := slices.MaxFunc(words, func(a, b string) int { return utf8.RuneCountInString(a) - utf8.RuneCountInString(b) })
+	longest := slices.MaxFunc(words, func(a, b string) int {
+		return utf8.RuneCountInString(a) - utf8.RuneCountInString(b)
+	})
 	for _, word := range words {
 		f.words = append(f.words, beginnings(word, false))
 	}

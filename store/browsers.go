@@ -50,35 +50,37 @@ func (s *Store) FindBrowser(ctx context.Context, browser string) (held map[strin
 // MoveBrowser returns logins, by project, as [idp.Logins] are written, to a browser, and
 // takes all others from the one that it was before; either may be "".
 func (s *Store) MoveBrowser(ctx context.Context, from, to string, held map[string]string) error {
-	return s.change(ctx, audit.None("which browser holds a login; its beginning and end have events"), func(t tx) error {
-		if from != "" {
-			if err := t.Later(ctx, `UPDATE login_sessions SET browser = '' WHERE browser = $1 AND browser <> ''`, from); err != nil {
-				return fmt.Errorf("emptying browser: %w", err)
+	return s.change(ctx, audit.None("which browser holds a login; its beginning and end have events"),
+		func(t tx) error {
+			if from != "" {
+				if err := t.Later(ctx, `UPDATE login_sessions SET browser = '' WHERE browser = $1 AND browser <> ''`, from); err != nil {
+					return fmt.Errorf("emptying browser: %w", err)
+				}
 			}
-		}
-		if to == "" {
+			if to == "" {
+				return nil
+			}
+			for _, project := range slices.Sorted(maps.Keys(held)) {
+				for place, id := range idp.ParseLogins(held[project]) {
+					if id == "" {
+						continue
+					}
+					err := t.Later(ctx, `UPDATE login_sessions SET browser = $1, seen = $2, place = $3 WHERE id = $4 AND project_id = $5`,
+						to, micros(s.now()), place, id, project)
+					if err != nil {
+						return fmt.Errorf("filling browser: %w", err)
+					}
+				}
+			}
 			return nil
-		}
-		for _, project := range slices.Sorted(maps.Keys(held)) {
-			for place, id := range idp.ParseLogins(held[project]) {
-				if id == "" {
-					continue
-				}
-				err := t.Later(ctx, `UPDATE login_sessions SET browser = $1, seen = $2, place = $3 WHERE id = $4 AND project_id = $5`,
-					to, micros(s.now()), place, id, project)
-				if err != nil {
-					return fmt.Errorf("filling browser: %w", err)
-				}
-			}
-		}
-		return nil
-	})
+		})
 }
 
 // SeeBrowser notes that a browser is here now.
 func (s *Store) SeeBrowser(ctx context.Context, browser string) error {
 	return s.once(ctx, audit.None("a use"), func(t tx) error {
-		_, err := t.Exec(ctx, `UPDATE login_sessions SET seen = $2 WHERE browser = $1 AND browser <> ''`, browser, micros(s.now()))
+		_, err := t.Exec(ctx, `UPDATE login_sessions SET seen = $2 WHERE browser = $1 AND browser <> ''`,
+			browser, micros(s.now()))
 		if err != nil {
 			return fmt.Errorf("seeing browser: %w", err)
 		}

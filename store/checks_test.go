@@ -20,13 +20,15 @@ func TestAddressesStop(t *testing.T) {
 			`INSERT INTO projects (id, name, record_rate, created, updated) VALUES ('`+one+`', 'p', 1, 1, 1)`,
 			`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 12000)
 				INSERT INTO addresses (id, project_id, resource_id, type, context, name, display_name, created)
-				SELECT '01900000-0000-7000-8000-' || CAST(100000000000 + i AS TEXT), '`+one+`', 'r' || CAST(i AS TEXT), 'room', 'private',
+				SELECT '01900000-0000-7000-8000-' || CAST(100000000000 + i AS TEXT), '`+
+				one+`', 'r' || CAST(i AS TEXT), 'room', 'private',
 					'a' || CAST((i * 7919) % 800011 AS TEXT), CASE WHEN i % 5500 = 5 THEN 'Big Lobby' ELSE 'Room' END, 0 FROM n`,
 		)
 		for name, f := range map[string]fabric.AddressFilter{
 			"by age": {DisplayName: "lobb"}, "newest first": {DisplayName: "lobb", Descending: true},
-			"by name": {DisplayName: "LOBB", ByName: true}, "by name, backward": {DisplayName: "lobb", ByName: true, Descending: true},
-			"of a type": {DisplayName: "lobb", Type: fabric.TypeRoom, ByName: true},
+			"by name":           {DisplayName: "LOBB", ByName: true},
+			"by name, backward": {DisplayName: "lobb", ByName: true, Descending: true},
+			"of a type":         {DisplayName: "lobb", Type: fabric.TypeRoom, ByName: true},
 		} {
 			list := func(q page.Query) page.Page[fabric.Address] {
 				t.Helper()
@@ -78,9 +80,11 @@ func TestRecordingsStop(t *testing.T) {
 			"party":     {recordings.Filter{Owner: owner, CallBegins: "call-", Party: "+1999"}, 0, 3},
 			"flag":      {recordings.Filter{Owner: owner, CallBegins: "call-", Flag: levels.OneWay}, 10, 3},
 			"direction": {recordings.Filter{Owner: owner, CallBegins: "call-", Direction: "outbound"}, 0, 3},
-			"time":      {recordings.Filter{Owner: owner, CallBegins: "call-", CreatedFrom: time.UnixMilli(0x019000000001)}, 0, 3},
-			"tied":      {recordings.Filter{Owner: recordings.Owner{ProjectID: "p", SubscriberID: "nobody"}, CallBegins: "call-"}, 0, 3},
-			"both":      {recordings.Filter{Owner: owner, Direction: "inbound", Flag: levels.OneWay}, 10, 3},
+			"time": {recordings.Filter{Owner: owner, CallBegins: "call-",
+				CreatedFrom: time.UnixMilli(0x019000000001)}, 0, 3},
+			"tied": {recordings.Filter{Owner: recordings.Owner{ProjectID: "p", SubscriberID: "nobody"},
+				CallBegins: "call-"}, 0, 3},
+			"both": {recordings.Filter{Owner: owner, Direction: "inbound", Flag: levels.OneWay}, 10, 3},
 		} {
 			n, pages := 0, 0
 			for q := (page.Query{Size: 50}); pages == 0 || q.From != ""; pages++ {

@@ -31,7 +31,8 @@ func (s *Store) CreateClient(ctx context.Context, c idp.Client) error {
 	return s.change(ctx, clientEvent("client.created", c), func(t tx) error {
 		_, err := t.Exec(ctx, `INSERT INTO clients (`+clientColumns+`)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, 0, '', 0, 0, '')`,
-			c.ID, c.ProjectID, c.Name, c.Type, c.Profile, c.AuthMethod, c.SecretHash, flag(c.FirstParty), flag(c.PKCEOptional),
+			c.ID, c.ProjectID, c.Name, c.Type, c.Profile, c.AuthMethod, c.SecretHash, flag(c.FirstParty),
+			flag(c.PKCEOptional),
 			redirects, logouts, strings.Join(c.Grants, " "), strings.Join(c.Scopes, " "), c.AccessToken, c.IDTokenAlg,
 			metadata, micros(c.Created), micros(c.Updated))
 		if isForeignKey(err) {
@@ -47,7 +48,8 @@ func (s *Store) CreateClient(ctx context.Context, c idp.Client) error {
 // clientTexts returns the columns that are JSON.
 func clientTexts(c idp.Client) (redirects, logouts, metadata string, err error) {
 	for text, value := range map[*string]any{
-		&redirects: append([]string{}, c.RedirectURIs...), &logouts: append([]string{}, c.LogoutURIs...), &metadata: c.Metadata,
+		&redirects: append([]string{}, c.RedirectURIs...), &logouts: append([]string{}, c.LogoutURIs...),
+		&metadata: c.Metadata,
 	} {
 		raw, err := json.Marshal(value)
 		if err != nil {
@@ -70,13 +72,15 @@ func (s *Store) FindClient(ctx context.Context, id string) (idp.Client, error) {
 func scanClient(row scanner) (c idp.Client, err error) {
 	var redirects, logouts, grants, scopes, metadata string
 	var created, updated, made, oldUntil, oldUsed int64
-	err = row.Scan(&c.ID, &c.ProjectID, &c.Name, &c.Type, &c.Profile, &c.AuthMethod, &c.SecretHash, &c.FirstParty, &c.PKCEOptional,
+	err = row.Scan(&c.ID, &c.ProjectID, &c.Name, &c.Type, &c.Profile, &c.AuthMethod, &c.SecretHash,
+		&c.FirstParty, &c.PKCEOptional,
 		&redirects, &logouts, &grants, &scopes, &c.AccessToken, &c.IDTokenAlg, &metadata, &created, &updated,
 		&made, &c.Old.Hash, &oldUntil, &oldUsed, &c.Logo)
 	if err != nil {
 		return c, fmt.Errorf("reading client: %w", err)
 	}
-	err = errors.Join(json.Unmarshal([]byte(redirects), &c.RedirectURIs), json.Unmarshal([]byte(logouts), &c.LogoutURIs),
+	err = errors.Join(json.Unmarshal([]byte(redirects), &c.RedirectURIs),
+		json.Unmarshal([]byte(logouts), &c.LogoutURIs),
 		json.Unmarshal([]byte(metadata), &c.Metadata))
 	if err != nil {
 		return c, fmt.Errorf("reading client: %w", err)
@@ -107,7 +111,8 @@ func (s *Store) ReplaceClient(ctx context.Context, c idp.Client, since time.Time
 		res, err := t.Exec(ctx, `UPDATE clients SET name = $2, profile = $3, auth_method = $4, first_party = $5,
 			pkce_optional = $6, redirect_uris = $7, logout_uris = $8, grants = $9, scopes = $10, access_token = $11, id_token_alg = $12,
 			metadata = $13, updated = $14 WHERE id = $1 AND updated = $15`, c.ID, c.Name, c.Profile, c.AuthMethod, flag(c.FirstParty), flag(c.PKCEOptional),
-			redirects, logouts, strings.Join(c.Grants, " "), strings.Join(c.Scopes, " "), c.AccessToken, c.IDTokenAlg, metadata, micros(c.Updated), micros(since))
+			redirects, logouts, strings.Join(c.Grants, " "), strings.Join(c.Scopes, " "), c.AccessToken,
+			c.IDTokenAlg, metadata, micros(c.Updated), micros(since))
 		if err := oneRow(res, err, "client"); errors.Is(err, problem.NotFound) {
 			return problem.New(problem.Conflict, "client_changed", "the client was changed or deleted meanwhile")
 		} else if err != nil {
@@ -119,13 +124,15 @@ func (s *Store) ReplaceClient(ctx context.Context, c idp.Client, since time.Time
 
 // SetClientSecret replaces the secret of a client that still has the old one.
 func (s *Store) SetClientSecret(ctx context.Context, c idp.Client, old string) error {
-	e := audit.Of("client.secret_rotated", c.ProjectID, "client", c.ID).With("name", c.Name, "old_until", date(c.Old.Until))
+	e := audit.Of("client.secret_rotated", c.ProjectID, "client", c.ID).With(
+		"name", c.Name, "old_until", date(c.Old.Until))
 	return s.once(ctx, e, func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE clients SET secret_hash = $3, secret_made = $4, old_secret_hash = $5, old_secret_until = $6,
 			old_secret_used = 0, updated = $4 WHERE id = $1 AND secret_hash = $2`,
 			c.ID, old, c.SecretHash, micros(c.SecretMade), c.Old.Hash, micros(c.Old.Until))
 		if err := oneRow(res, err, "client"); errors.Is(err, problem.NotFound) {
-			return problem.New(problem.Conflict, "secret_changed", "the client was deleted, or given another secret meanwhile")
+			return problem.New(problem.Conflict, "secret_changed",
+				"the client was deleted, or given another secret meanwhile")
 		} else if err != nil {
 			return err
 		}
@@ -162,7 +169,8 @@ func (s *Store) TouchOldSecret(ctx context.Context, id, hash string, at time.Tim
 func (s *Store) DeleteClient(ctx context.Context, r revocation.Revocation) error {
 	return s.change(ctx, audit.Of("client.deleted", "", "client", r.ID), func(t tx) error {
 		var name string
-		err := t.Row(ctx, `DELETE FROM clients WHERE id = $1 RETURNING project_id, name`, r.ID).Scan(&t.event.ProjectID, &name)
+		err := t.Row(ctx, `DELETE FROM clients WHERE id = $1 RETURNING project_id, name`, r.ID).Scan(
+			&t.event.ProjectID, &name)
 		if err := found(err, "client"); err != nil {
 			return err
 		}

@@ -20,7 +20,8 @@ import (
 // FindConsent returns the scopes that a subscriber has agreed to for a client.
 func (s *Store) FindConsent(ctx context.Context, subscriberID, clientID string) ([]string, error) {
 	var scope string
-	err := s.read().Row(ctx, `SELECT scope FROM consents WHERE subscriber_id = $1 AND client_id = $2`, subscriberID, clientID).Scan(&scope)
+	err := s.read().Row(ctx, `SELECT scope FROM consents WHERE subscriber_id = $1 AND client_id = $2`,
+		subscriberID, clientID).Scan(&scope)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, problem.NoSuch("consent")
 	}
@@ -53,72 +54,77 @@ func (s *Store) ListConsents(ctx context.Context, projectID, subscriberID string
 // client's grants with their access tokens; ending gives the revocation of a grant.
 // Where there is neither, it is a [problem.NotFound].
 func (s *Store) RevokeConsent(ctx context.Context, subscriberID, clientID string, now time.Time, ending func(grantID string) revocation.Revocation) error {
-	return s.change(ctx, audit.Of("consent.revoked", "", "subscriber", subscriberID).With("client", clientID), func(t tx) error {
-		// Who redeems a code waits here for us, and then finds no consent; or we for
-		// them, and then find their grant.
-		var scope string
-		err := t.Row(ctx, `DELETE FROM consents WHERE subscriber_id = $1 AND client_id = $2 RETURNING scope`, subscriberID, clientID).Scan(&scope)
-		none := found(err, "consent")
-		if none != nil && !errors.Is(none, problem.NotFound) {
-			return none
-		}
-		grants, err := gather(ctx, t, "finding grants", func(row scanner) (id string, err error) { return id, row.Scan(&id) },
-			`SELECT id FROM grants WHERE subscriber_id = $1 AND client_id = $2 AND revoked = 0 ORDER BY id`, subscriberID, clientID)
-		if err != nil {
-			return err
-		}
-		if len(grants) == 0 && none != nil {
-			return none
-		}
-		if t.event.ProjectID, err = t.projectOf(ctx, clientID); err != nil {
-			return err
-		}
-		t.event.Add("scope", scope, "grants", strconv.Itoa(len(grants)))
-		for _, id := range grants {
-			if err := t.Later(ctx, `UPDATE grants SET revoked = $2 WHERE id = $1 AND revoked = 0`, id, micros(now)); err != nil {
-				return fmt.Errorf("ending grants: %w", err)
+	return s.change(ctx, audit.Of("consent.revoked", "", "subscriber", subscriberID).With("client", clientID),
+		func(t tx) error {
+			// Who redeems a code waits here for us, and then finds no consent; or we for
+			// them, and then find their grant.
+			var scope string
+			err := t.Row(ctx, `DELETE FROM consents WHERE subscriber_id = $1 AND client_id = $2 RETURNING scope`,
+				subscriberID, clientID).Scan(&scope)
+			none := found(err, "consent")
+			if none != nil && !errors.Is(none, problem.NotFound) {
+				return none
 			}
-		}
-		for _, id := range grants {
-			if err := t.revoke(ctx, s.ending(ending(id))); err != nil {
+			grants, err := gather(ctx, t, "finding grants", func(row scanner) (id string, err error) {
+				return id, row.Scan(&id)
+			},
+				`SELECT id FROM grants WHERE subscriber_id = $1 AND client_id = $2 AND revoked = 0 ORDER BY id`, subscriberID, clientID)
+			if err != nil {
 				return err
 			}
-		}
-		return nil
-	})
+			if len(grants) == 0 && none != nil {
+				return none
+			}
+			if t.event.ProjectID, err = t.projectOf(ctx, clientID); err != nil {
+				return err
+			}
+			t.event.Add("scope", scope, "grants", strconv.Itoa(len(grants)))
+			for _, id := range grants {
+				if err := t.Later(ctx, `UPDATE grants SET revoked = $2 WHERE id = $1 AND revoked = 0`, id, micros(now)); err != nil {
+					return fmt.Errorf("ending grants: %w", err)
+				}
+			}
+			for _, id := range grants {
+				if err := t.revoke(ctx, s.ending(ending(id))); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
 }
 
 // AddConsent adds to the scopes that a subscriber has agreed to for a client.
 func (s *Store) AddConsent(ctx context.Context, subscriberID, clientID string, scopes []string, now time.Time) error {
 	return s.change(ctx, audit.Of("consent.given", "", "subscriber", subscriberID).
-		By(audit.Subscriber, subscriberID).With("client", clientID, "scope", strings.Join(scopes, " ")), func(t tx) error {
-		_, err := t.Exec(ctx, `INSERT INTO consents (subscriber_id, client_id, scope, updated) VALUES ($1, $2, '', $3) ON CONFLICT DO NOTHING`,
-			subscriberID, clientID, micros(now))
-		if isForeignKey(err) {
-			return problem.NoSuch("client or subscriber")
-		}
-		if err != nil {
-			return fmt.Errorf("writing consent: %w", err)
-		}
-		if t.event.ProjectID, err = t.projectOf(ctx, clientID); err != nil {
-			return err
-		}
-		agreed, err := t.lockConsent(ctx, subscriberID, clientID)
-		if err != nil {
-			return err
-		}
-		for _, scope := range scopes {
-			if !slices.Contains(agreed, scope) {
-				agreed = append(agreed, scope)
+		By(audit.Subscriber, subscriberID).With("client", clientID, "scope", strings.Join(scopes, " ")),
+		func(t tx) error {
+			_, err := t.Exec(ctx, `INSERT INTO consents (subscriber_id, client_id, scope, updated) VALUES ($1, $2, '', $3) ON CONFLICT DO NOTHING`,
+				subscriberID, clientID, micros(now))
+			if isForeignKey(err) {
+				return problem.NoSuch("client or subscriber")
 			}
-		}
-		err = t.Later(ctx, `UPDATE consents SET scope = $3, updated = $4 WHERE subscriber_id = $1 AND client_id = $2`,
-			subscriberID, clientID, strings.Join(agreed, " "), micros(now))
-		if err != nil {
-			return fmt.Errorf("writing consent: %w", err)
-		}
-		return nil
-	})
+			if err != nil {
+				return fmt.Errorf("writing consent: %w", err)
+			}
+			if t.event.ProjectID, err = t.projectOf(ctx, clientID); err != nil {
+				return err
+			}
+			agreed, err := t.lockConsent(ctx, subscriberID, clientID)
+			if err != nil {
+				return err
+			}
+			for _, scope := range scopes {
+				if !slices.Contains(agreed, scope) {
+					agreed = append(agreed, scope)
+				}
+			}
+			err = t.Later(ctx, `UPDATE consents SET scope = $3, updated = $4 WHERE subscriber_id = $1 AND client_id = $2`,
+				subscriberID, clientID, strings.Join(agreed, " "), micros(now))
+			if err != nil {
+				return fmt.Errorf("writing consent: %w", err)
+			}
+			return nil
+		})
 }
 
 // lockConsent returns the scopes that a subscriber has agreed to for a client, which

@@ -14,7 +14,8 @@ var markEvent = audit.None("a mark beside what was made, which has an event")
 // MarkDeclared marks what was made from a file.
 func (s *Store) MarkDeclared(ctx context.Context, projectID, id string) error {
 	return s.once(ctx, markEvent, func(t tx) error {
-		_, err := t.Exec(ctx, `INSERT INTO declared (id, project_id) VALUES ($1, $2) ON CONFLICT DO NOTHING`, id, projectID)
+		_, err := t.Exec(ctx, `INSERT INTO declared (id, project_id) VALUES ($1, $2) ON CONFLICT DO NOTHING`,
+			id, projectID)
 		if isForeignKey(err) {
 			return problem.NoSuch("project")
 		}
@@ -37,6 +38,8 @@ func (s *Store) UnmarkDeclared(ctx context.Context, id string) error {
 
 // ListDeclared returns the ids of what was made from files in a project.
 func (s *Store) ListDeclared(ctx context.Context, projectID string) ([]string, error) {
-	return gather(ctx, s.read(), "listing marks", func(row scanner) (id string, err error) { return id, row.Scan(&id) },
+	return gather(ctx, s.read(), "listing marks", func(row scanner) (id string, err error) {
+		return id, row.Scan(&id)
+	},
 		`SELECT id FROM declared WHERE project_id = $1 ORDER BY id`, projectID)
 }

@@ -15,11 +15,13 @@ import (
 // PutDevice inserts a device, or renames the one of that token, which keeps its
 // id, key and beginning. More than most of a subscriber are problem.Invalid.
 func (s *Store) PutDevice(ctx context.Context, d fabric.Device, most int) (kept fabric.Device, err error) {
-	err = s.change(ctx, audit.Of("device.registered", d.ProjectID, "subscriber", d.SubscriberID).With("type", d.Type), func(t tx) error {
+	err = s.change(ctx, audit.Of("device.registered", d.ProjectID, "subscriber", d.SubscriberID).With("type",
+		d.Type), func(t tx) error {
 		kept = d
 		// Who registers waits for who does so for the same subscriber: that is how they
 		// are counted.
-		res, err := t.Exec(ctx, `UPDATE subscribers SET updated = updated WHERE id = $1 AND project_id = $2`, d.SubscriberID, d.ProjectID)
+		res, err := t.Exec(ctx, `UPDATE subscribers SET updated = updated WHERE id = $1 AND project_id = $2`,
+			d.SubscriberID, d.ProjectID)
 		if err := oneRow(res, err, "subscriber"); err != nil {
 			return err
 		}
@@ -62,17 +64,20 @@ func (t tx) putDevice(ctx context.Context, d *fabric.Device) error {
 
 // DeleteDevice deletes a device of a subscriber.
 func (s *Store) DeleteDevice(ctx context.Context, subscriberID, id string) error {
-	return s.once(ctx, audit.Of("device.deleted", "", "subscriber", subscriberID).With("device", id), func(t tx) error {
-		err := t.Row(ctx, `DELETE FROM devices WHERE id = $2 AND subscriber_id = $1 RETURNING project_id`, subscriberID, id).Scan(&t.event.ProjectID)
-		return found(err, "device")
-	})
+	return s.once(ctx, audit.Of("device.deleted", "", "subscriber", subscriberID).With("device", id),
+		func(t tx) error {
+			err := t.Row(ctx, `DELETE FROM devices WHERE id = $2 AND subscriber_id = $1 RETURNING project_id`,
+				subscriberID, id).Scan(&t.event.ProjectID)
+			return found(err, "device")
+		})
 }
 
 // ListDevices returns a page of a subscriber's devices.
 func (s *Store) ListDevices(ctx context.Context, projectID, subscriberID string, q page.Query) (page.Page[fabric.Device], error) {
 	l := listing[fabric.Device]{
-		thing: "devices", columns: `id, project_id, subscriber_id, type, token, name, push_key, created`, from: "devices",
-		key: []string{"id"}, start: startAt(q.From),
+		thing: "devices", columns: `id, project_id, subscriber_id, type, token, name, push_key, created`,
+		from: "devices",
+		key:  []string{"id"}, start: startAt(q.From),
 		scan: func(row scanner) (d fabric.Device, err error) {
 			var created int64
 			err = row.Scan(&d.ID, &d.ProjectID, &d.SubscriberID, &d.Type, &d.Token, &d.Name, &d.PushKey, &created)

@@ -27,7 +27,9 @@ func EachDatabase(t *testing.T, test func(t *testing.T, c Config)) {
 		}
 		test(t, Config{Dir: dir, Audit: auditKey(t)})
 	})
-	t.Run("postgres", func(t *testing.T) { test(t, Config{URL: preparedServer(t), Audit: auditKey(t), Patience: time.Minute}) })
+	t.Run("postgres", func(t *testing.T) {
+		test(t, Config{URL: preparedServer(t), Audit: auditKey(t), Patience: time.Minute})
+	})
 }
 
 // opened opens a store, and closes it with the test.

@@ -23,7 +23,8 @@ func scanEmbedKey(row scanner) (k fabric.EmbedKey, err error) {
 
 // CreateEmbedKey inserts a key.
 func (s *Store) CreateEmbedKey(ctx context.Context, k fabric.EmbedKey) error {
-	return s.once(ctx, audit.Of("embed_key.created", k.ProjectID, "embed_key", k.ID).With("name", k.Name, "address", k.AddressID), func(t tx) error {
+	return s.once(ctx, audit.Of("embed_key.created", k.ProjectID, "embed_key", k.ID).With(
+		"name", k.Name, "address", k.AddressID), func(t tx) error {
 		_, err := t.Exec(ctx, `INSERT INTO embed_keys (`+embedColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
 			k.ID, k.ProjectID, k.AddressID, k.Name, k.Prefix, k.Hash, micros(k.Created), micros(k.Revoked))
 		if isForeignKey(err) {

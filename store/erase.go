@@ -23,11 +23,14 @@ func (s *Store) EraseSubscriber(ctx context.Context, projectID string, by fabric
 		if e.Found = err == nil; err != nil && !errors.Is(err, problem.NotFound) {
 			return err
 		}
-		all, err := gather(ctx, t, "finding addresses", scanAddress, `SELECT `+addressColumns+` FROM addresses WHERE resource_id = $1 AND project_id = $2`, by.ID, projectID)
+		all, err := gather(ctx, t, "finding addresses", scanAddress,
+			`SELECT `+addressColumns+` FROM addresses WHERE resource_id = $1 AND project_id = $2`, by.ID, projectID)
 		if err != nil {
 			return err
 		}
-		if e.Sessions, err = gather(ctx, t, "finding sessions", func(row scanner) (id string, err error) { return id, row.Scan(&id) },
+		if e.Sessions, err = gather(ctx, t, "finding sessions", func(row scanner) (id string, err error) {
+			return id, row.Scan(&id)
+		},
 			`SELECT id FROM login_sessions WHERE subscriber_id = $1 AND project_id = $2`, by.ID, projectID); err != nil {
 			return err
 		}
@@ -71,9 +74,12 @@ func (t tx) lockSubscriber(ctx context.Context, projectID, id string) (fabric.Su
 
 // erasedTables are what goes with a subscriber, by the names that an erasure has for them.
 var erasedTables = []struct{ name, table, column string }{
-	{"addresses", "addresses", "resource_id"}, {"sessions", "login_sessions", "subscriber_id"}, {"grants", "grants", "subscriber_id"},
-	{"consents", "consents", "subscriber_id"}, {"devices", "devices", "subscriber_id"}, {"sip_credentials", "sip_credentials", "subscriber_id"},
-	{"passkeys", "passkeys", "owner_id"}, {"authenticator_apps", "totps", "owner_id"}, {"recovery_codes", "recovery_codes", "owner_id"},
+	{"addresses", "addresses", "resource_id"}, {"sessions", "login_sessions", "subscriber_id"},
+	{"grants", "grants", "subscriber_id"},
+	{"consents", "consents", "subscriber_id"}, {"devices", "devices", "subscriber_id"},
+	{"sip_credentials", "sip_credentials", "subscriber_id"},
+	{"passkeys", "passkeys", "owner_id"}, {"authenticator_apps", "totps", "owner_id"},
+	{"recovery_codes", "recovery_codes", "owner_id"},
 }
 
 // countOf counts what is about to be deleted with a subscriber.
@@ -136,7 +142,8 @@ func (t tx) eraseRecordings(ctx context.Context, projectID, id string, names []s
 			args = append(args, name)
 		}
 	}
-	all, err := gather(ctx, t, "finding recordings", scan, `SELECT id, COALESCE(media_key, id), from_address, to_address, deleted,
+	all, err := gather(ctx, t, "finding recordings", scan,
+		`SELECT id, COALESCE(media_key, id), from_address, to_address, deleted,
 			EXISTS (SELECT 1 FROM recording_subscribers s WHERE s.recording_id = recordings.id AND s.subscriber_id = $2),
 			EXISTS (SELECT 1 FROM recording_subscribers s WHERE s.recording_id = recordings.id AND s.subscriber_id <> $2)
 		FROM recordings WHERE project_id = $1 AND (id IN (SELECT recording_id FROM recording_subscribers WHERE subscriber_id = $2)`+named+`)`, args...)

@@ -29,7 +29,8 @@ func dump(t *testing.T, s *Store, url string) map[string][]string {
 	if strings.HasPrefix(url, "postgres") {
 		catalog = `SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = current_schema()`
 	}
-	columns, err := gather(t.Context(), s.read(), "reading the catalog", func(row scanner) (c column, err error) { return c, row.Scan(&c.table, &c.name) }, catalog)
+	columns, err := gather(t.Context(), s.read(), "reading the catalog",
+		func(row scanner) (c column, err error) { return c, row.Scan(&c.table, &c.name) }, catalog)
 	if err != nil || len(columns) < 100 {
 		t.Fatalf("%d columns, %v", len(columns), err)
 	}
@@ -39,7 +40,8 @@ func dump(t *testing.T, s *Store, url string) map[string][]string {
 	}
 	all := make(map[string][]string)
 	for table, of := range texts {
-		all[table], err = gather(t.Context(), s.read(), "dumping "+table, func(row scanner) (line string, err error) { return line, row.Scan(&line) },
+		all[table], err = gather(t.Context(), s.read(), "dumping "+table,
+			func(row scanner) (line string, err error) { return line, row.Scan(&line) },
 			`SELECT `+strings.Join(of, ` || '|' || `)+` FROM "`+table+`"`)
 		if err != nil {
 			t.Fatal(err)
@@ -69,31 +71,41 @@ func plantCanary(t *testing.T, s *Store) fabric.Subscriber {
 	t.Helper()
 	ctx, now := context.Background(), time.Now()
 	sub := fabric.Subscriber{
-		ID: newID(), ProjectID: "p", Email: "canary@example.com", Reference: "canary-7", PasswordHash: "hash", FirstName: "Canary", LastName: "Bird", JobTitle: "canary",
+		ID: newID(), ProjectID: "p", Email: "canary@example.com", Reference: "canary-7", PasswordHash: "hash",
+		FirstName: "Canary", LastName: "Bird", JobTitle: "canary",
 		Claims: fabric.StandardClaims{PhoneNumber: "+15550199877", Nickname: "canary"}, Created: now, Updated: now,
 	}
-	hook := fabric.Webhook{ID: newID(), ProjectID: "p", URL: "https://hook.example/", Events: []fabric.EventName{"*"}, Enabled: true, Created: now, Updated: now}
+	hook := fabric.Webhook{ID: newID(), ProjectID: "p", URL: "https://hook.example/",
+		Events: []fabric.EventName{"*"}, Enabled: true, Created: now, Updated: now}
 	name := "Canary's"
-	login := idp.Session{ID: newID(), ProjectID: "p", SubscriberID: sub.ID, UserAgent: "curl/8", Address: "192.0.2.1", AuthTime: now, Expires: now.Add(time.Hour)}
-	grant := idp.Grant{ID: newID(), ProjectID: "p", ClientID: "c", SubscriberID: sub.ID, SessionID: login.ID, Scope: []string{"openid"}, Created: now, IdleUntil: now.Add(time.Hour), Expires: now.Add(time.Hour)}
-	address := fabric.Address{ID: newID(), ProjectID: "p", ResourceID: sub.ID, Type: fabric.TypeSubscriber, Context: fabric.Private, Name: "canary", DisplayName: "Canary Bird", Created: now}
+	login := idp.Session{ID: newID(), ProjectID: "p", SubscriberID: sub.ID, UserAgent: "curl/8",
+		Address: "192.0.2.1", AuthTime: now, Expires: now.Add(time.Hour)}
+	grant := idp.Grant{ID: newID(), ProjectID: "p", ClientID: "c", SubscriberID: sub.ID, SessionID: login.ID,
+		Scope: []string{"openid"}, Created: now, IdleUntil: now.Add(time.Hour), Expires: now.Add(time.Hour)}
+	address := fabric.Address{ID: newID(), ProjectID: "p", ResourceID: sub.ID, Type: fabric.TypeSubscriber,
+		Context: fabric.Private, Name: "canary", DisplayName: "Canary Bird", Created: now}
 	steps := []func() error{
 		func() error { return s.CreateWebhook(ctx, hook, 10) },
 		func() error { return s.CreateSubscriber(ctx, sub, address) },
 		func() error {
-			_, err := s.UpdateSubscriber(ctx, "p", sub.ID, fabric.SubscriberChange{Profile: fabric.Profile{CompanyName: &name}}, now, nil)
+			_, err := s.UpdateSubscriber(
+				ctx, "p", sub.ID, fabric.SubscriberChange{Profile: fabric.Profile{CompanyName: &name}}, now, nil)
 			return err
 		},
 		func() error { return s.CreateSession(ctx, login, "hash") },
 		func() error {
-			return s.RedeemCode(ctx, idp.RedeemedCode{Hash: grant.ID, GrantID: grant.ID, ClientID: "c", Expires: now}, grant)
+			return s.RedeemCode(ctx, idp.RedeemedCode{Hash: grant.ID, GrantID: grant.ID, ClientID: "c",
+				Expires: now}, grant)
 		},
 		func() error { return s.AddConsent(ctx, sub.ID, "c", []string{"email"}, now) },
 		func() error {
-			return s.CreatePasskey(ctx, factor.Passkey{ID: newID(), Owner: factor.Owner{Kind: factor.Subscriber, ID: sub.ID}, Credential: "cred", Name: "Canary's phone", Record: []byte(`{}`), Created: now}, false)
+			return s.CreatePasskey(ctx, factor.Passkey{ID: newID(),
+				Owner: factor.Owner{Kind: factor.Subscriber, ID: sub.ID}, Credential: "cred",
+				Name: "Canary's phone", Record: []byte(`{}`), Created: now}, false)
 		},
 		func() error {
-			_, err := s.PutDevice(ctx, fabric.Device{ID: newID(), ProjectID: "p", SubscriberID: sub.ID, Type: "iOS", Token: "canary", Name: "Canary's phone", PushKey: "x", Created: now}, 10)
+			_, err := s.PutDevice(ctx, fabric.Device{ID: newID(), ProjectID: "p", SubscriberID: sub.ID,
+				Type: "iOS", Token: "canary", Name: "Canary's phone", PushKey: "x", Created: now}, 10)
 			return err
 		},
 		func() error {
@@ -111,10 +123,13 @@ func plantCanary(t *testing.T, s *Store) fabric.Subscriber {
 		from, to string
 		of       []string
 	}{
-		{"/private/canary?channel=audio", "+15550100000", []string{sub.ID}}, {"/private/canary", "/private/bob", []string{sub.ID, "s"}},
-		{"+15550199877", "/private/bob", []string{"s"}}, {"CANARY@example.com", "", nil}, {"/private/bob", "/private/bob", []string{"s"}},
+		{"/private/canary?channel=audio", "+15550100000", []string{sub.ID}},
+		{"/private/canary", "/private/bob", []string{sub.ID, "s"}},
+		{"+15550199877", "/private/bob", []string{"s"}}, {"CANARY@example.com", "", nil},
+		{"/private/bob", "/private/bob", []string{"s"}},
 	} {
-		rec := recordings.Recording{ID: newID(), Sid: newID(), ProjectID: "p", Bytes: 10, Metadata: recordings.Metadata{From: r.from, To: r.to}, Created: now}
+		rec := recordings.Recording{ID: newID(), Sid: newID(), ProjectID: "p", Bytes: 10,
+			Metadata: recordings.Metadata{From: r.from, To: r.to}, Created: now}
 		if _, _, err := s.AddRecording(ctx, rec, recordings.Arrival{Identity: rec.ID, SubscriberIDs: r.of}); err != nil {
 			t.Fatal(err)
 		}
@@ -124,7 +139,8 @@ func plantCanary(t *testing.T, s *Store) fabric.Subscriber {
 
 func eraser(id string) fabric.Eraser {
 	until := time.Now().Add(time.Hour)
-	return fabric.Eraser{Revocation: revocation.Revocation{Kind: revocation.Subscriber, ID: id, Until: until, Expires: until}, Names: func(s fabric.Subscriber, all []fabric.Address) (names []string) {
+	return fabric.Eraser{Revocation: revocation.Revocation{Kind: revocation.Subscriber, ID: id, Until: until,
+		Expires: until}, Names: func(s fabric.Subscriber, all []fabric.Address) (names []string) {
 		for _, a := range all {
 			names = append(names, a.Path())
 		}
@@ -156,7 +172,8 @@ func testEraseSubscriber(t *testing.T, c Config) {
 		t.Fatal(err)
 	}
 	got, _ := json.Marshal(e.Deleted)
-	for what, want := range map[string]int64{"subscribers": 1, "addresses": 1, "sessions": 1, "grants": 1, "consents": 1, "passkeys": 1, "devices": 1, "recordings": 1, "webhook_deliveries": 2} {
+	for what, want := range map[string]int64{"subscribers": 1, "addresses": 1, "sessions": 1, "grants": 1,
+		"consents": 1, "passkeys": 1, "devices": 1, "recordings": 1, "webhook_deliveries": 2} {
 		if e.Deleted[what] != want {
 			t.Errorf("%d %s are deleted, want %d: %s", e.Deleted[what], what, want, got)
 		}
@@ -165,17 +182,20 @@ func testEraseSubscriber(t *testing.T, c Config) {
 		t.Errorf("the erasure is %+v, want 3 recordings without its name, a session and a media", e)
 	}
 	wantNoCanary(t, s, c.URL)
-	left, err := s.ListRecordings(t.Context(), recordings.Filter{Owner: recordings.Owner{ProjectID: "p"}}, page.Query{Size: 10})
+	left, err := s.ListRecordings(t.Context(), recordings.Filter{Owner: recordings.Owner{ProjectID: "p"}},
+		page.Query{Size: 10})
 	if err != nil || len(left.Items) != 4 {
 		t.Fatalf("%d recordings are left, %v, want 4", len(left.Items), err)
 	}
 	for _, r := range left.Items {
-		if ends := fmt.Sprint(r.From, " ", r.To); ends != "/private/bob /private/bob" && ends != " /private/bob" && ends != " " {
+		if ends := fmt.Sprint(r.From, " ", r.To); ends != "/private/bob /private/bob" &&
+			ends != " /private/bob" && ends != " " {
 			t.Errorf("a recording is from and to %q", ends)
 		}
 	}
 	if again, err := s.EraseSubscriber(t.Context(), "p", eraser(sub.ID), time.Now()); !errors.Is(err, problem.NotFound) {
-		t.Errorf("erased again: %+v, %v, want not found: nothing is left but what webhooks are told of it", again, err)
+		t.Errorf("erased again: %+v, %v, want not found: nothing is left but what webhooks are told of it",
+			again, err)
 	}
 	if _, err := s.FindSubscriber(t.Context(), "p", "s"); err != nil {
 		t.Errorf("another subscriber: %v", err)

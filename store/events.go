@@ -17,8 +17,10 @@ import (
 // clientEvent tells what decides who may log in by a client, and how.
 func clientEvent(action string, c idp.Client) audit.Event {
 	return audit.Of(action, c.ProjectID, "client", c.ID).With(
-		"name", c.Name, "type", string(c.Type), "profile", string(c.Profile), "auth_method", string(c.AuthMethod), "first_party", strconv.FormatBool(c.FirstParty),
-		"pkce_optional", strconv.FormatBool(c.PKCEOptional), "redirect_uris", strings.Join(c.RedirectURIs, " "), "grants", strings.Join(c.Grants, " "),
+		"name", c.Name, "type", string(c.Type), "profile", string(c.Profile), "auth_method",
+		string(c.AuthMethod), "first_party", strconv.FormatBool(c.FirstParty),
+		"pkce_optional", strconv.FormatBool(c.PKCEOptional), "redirect_uris",
+		strings.Join(c.RedirectURIs, " "), "grants", strings.Join(c.Grants, " "),
 		"scopes", strings.Join(c.Scopes, " "))
 }
 
@@ -35,7 +37,8 @@ func sessionEnded(ctx context.Context, project, subscriber, id string) audit.Eve
 // webhookEvent leaves the URL's path and query out, which may be secret.
 func webhookEvent(action string, w fabric.Webhook) audit.Event {
 	return audit.Of(action, w.ProjectID, "webhook", w.ID).With(
-		"name", w.Name, "host", hostOf(w.URL), "events", strings.TrimSpace(spaced(w.Events)), "enabled", strconv.FormatBool(w.Enabled))
+		"name", w.Name, "host", hostOf(w.URL), "events", strings.TrimSpace(spaced(w.Events)), "enabled",
+		strconv.FormatBool(w.Enabled))
 }
 
 // hostOf returns the scheme and host of a URL, without a user and password.
@@ -84,7 +87,8 @@ func changedOf(c fabric.SubscriberChange) string {
 		name string
 		set  bool
 	}{
-		{"email", c.Email != nil}, {"email_verified", c.Verified != nil}, {"claims", c.Claims != nil}, {"password", c.PasswordHash != nil},
+		{"email", c.Email != nil}, {"email_verified", c.Verified != nil}, {"claims", c.Claims != nil},
+		{"password", c.PasswordHash != nil},
 		{"profile", c.Profile != fabric.Profile{}},
 	} {
 		if f.set {
@@ -134,6 +138,7 @@ func (t tx) projectOf(ctx context.Context, clientID string) (id string, err erro
 
 // placeReceiver puts the event of a delivery into the project of its receiver.
 func (t tx) placeReceiver(ctx context.Context, q queue, id string) error {
-	err := t.Row(ctx, q.names.Replace(`SELECT project_id FROM {receivers} WHERE id = $1`), id).Scan(&t.event.ProjectID)
+	err := t.Row(ctx, q.names.Replace(`SELECT project_id FROM {receivers} WHERE id = $1`),
+		id).Scan(&t.event.ProjectID)
 	return found(err, "receiver")
 }

@@ -34,7 +34,8 @@ func fabricRows(t *testing.T, c store.Config) (*store.Store, fabric.Project) {
 
 func newProject(t *testing.T, s *store.Store) fabric.Project {
 	t.Helper()
-	p := fabric.Project{ID: newID(), Name: "one", RecordRate: 2500, MediaAuth: "public", Created: time.Now(), Updated: time.Now()}
+	p := fabric.Project{ID: newID(), Name: "one", RecordRate: 2500, MediaAuth: "public", Created: time.Now(),
+		Updated: time.Now()}
 	if err := s.CreateProject(context.Background(), p); err != nil {
 		t.Fatal(err)
 	}
@@ -44,9 +45,11 @@ func newProject(t *testing.T, s *store.Store) fabric.Project {
 func newID() string { return uuid.Must(uuid.NewV7()).String() }
 
 func subscriber(p fabric.Project, email, reference, name string) (fabric.Subscriber, fabric.Address) {
-	s := fabric.Subscriber{ID: newID(), ProjectID: p.ID, Email: email, Reference: reference, Created: time.Now(), Updated: time.Now()}
+	s := fabric.Subscriber{ID: newID(), ProjectID: p.ID, Email: email, Reference: reference,
+		Created: time.Now(), Updated: time.Now()}
 	return s, fabric.Address{
-		ID: newID(), ProjectID: p.ID, ResourceID: s.ID, Type: fabric.TypeSubscriber, Context: fabric.Private, Name: name,
+		ID: newID(), ProjectID: p.ID, ResourceID: s.ID, Type: fabric.TypeSubscriber, Context: fabric.Private,
+		Name:        name,
 		DisplayName: name, Created: s.Created,
 	}
 }
@@ -151,7 +154,8 @@ func testRotateFamily(t *testing.T, c store.Config) {
 	use := func(generation int64) fabric.FamilyUse {
 		return fabric.FamilyUse{
 			ID: family, ProjectID: p.ID, Generation: generation, Expires: time.Now().Add(time.Hour),
-			Revocation: revocation.Revocation{Kind: revocation.Family, ID: family, Until: time.Now(), Expires: time.Now().Add(time.Hour)},
+			Revocation: revocation.Revocation{Kind: revocation.Family, ID: family, Until: time.Now(),
+				Expires: time.Now().Add(time.Hour)},
 		}
 	}
 	revoked := func() int {
@@ -190,7 +194,8 @@ func testRotateFamilyRace(t *testing.T, c store.Config) {
 		rows, p := fabricRows(t, c)
 		u := fabric.FamilyUse{
 			ID: newID(), ProjectID: p.ID, Expires: time.Now().Add(time.Hour),
-			Revocation: revocation.Revocation{Kind: revocation.Family, ID: "f", Until: time.Now(), Expires: time.Now().Add(time.Hour)},
+			Revocation: revocation.Revocation{Kind: revocation.Family, ID: "f", Until: time.Now(),
+				Expires: time.Now().Add(time.Hour)},
 		}
 		for ; u.Generation < generation; u.Generation++ {
 			if used, err := rows.RotateFamily(context.Background(), u); !used || err != nil {
@@ -305,8 +310,10 @@ func testDeleteProjectTakesAll(t *testing.T, c store.Config) {
 	ctx := context.Background()
 	rows, p := fabricRows(t, c)
 	s, a := subscriber(p, "ada@example.com", "", "ada")
-	key := fabric.APIKey{ID: newID(), ProjectID: p.ID, Hash: "hash", Scopes: []fabric.Scope{fabric.Voice}, Created: time.Now()}
-	end := revocation.Revocation{Kind: revocation.Project, ID: p.ID, Until: time.Now(), Expires: time.Now().Add(time.Hour)}
+	key := fabric.APIKey{ID: newID(), ProjectID: p.ID, Hash: "hash", Scopes: []fabric.Scope{fabric.Voice},
+		Created: time.Now()}
+	end := revocation.Revocation{Kind: revocation.Project, ID: p.ID, Until: time.Now(),
+		Expires: time.Now().Add(time.Hour)}
 	if err := errors.Join(rows.CreateSubscriber(ctx, s, a), rows.CreateAPIKey(ctx, key), rows.DeleteProject(ctx, end)); err != nil {
 		t.Fatal(err)
 	}

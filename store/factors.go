@@ -72,7 +72,8 @@ const passkeyColumns = `id, owner_kind, owner_id, credential, name, record, coun
 func scanPasskey(row scanner) (p factor.Passkey, err error) {
 	var count, created, used int64
 	var record string
-	err = row.Scan(&p.ID, &p.Owner.Kind, &p.Owner.ID, &p.Credential, &p.Name, &record, &count, &p.Synced, &p.BackedUp, &created, &used)
+	err = row.Scan(&p.ID, &p.Owner.Kind, &p.Owner.ID, &p.Credential, &p.Name, &record, &count, &p.Synced,
+		&p.BackedUp, &created, &used)
 	p.Record, p.Count, p.Created, p.Used = []byte(record), uint32(count), moment(created), moment(used)
 	return p, found(err, "passkey")
 }
@@ -83,8 +84,10 @@ func (s *Store) CreatePasskey(ctx context.Context, p factor.Passkey, first bool)
 		if err := t.beginFactor(ctx, p.Owner, first); err != nil {
 			return err
 		}
-		res, err := t.Exec(ctx, `INSERT INTO passkeys (`+passkeyColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT DO NOTHING`,
-			p.ID, string(p.Owner.Kind), p.Owner.ID, p.Credential, p.Name, string(p.Record), int64(p.Count), flag(p.Synced), flag(p.BackedUp), micros(p.Created), micros(p.Used))
+		res, err := t.Exec(ctx, `INSERT INTO passkeys (`+
+			passkeyColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT DO NOTHING`,
+			p.ID, string(p.Owner.Kind), p.Owner.ID, p.Credential, p.Name, string(p.Record), int64(p.Count),
+			flag(p.Synced), flag(p.BackedUp), micros(p.Created), micros(p.Used))
 		if err := inserted(res, err, "passkey", problem.New(problem.Conflict, "conflict", "there is such a passkey")); err != nil {
 			return err
 		}
@@ -135,7 +138,9 @@ func (s *Store) DeletePasskey(ctx context.Context, o factor.Owner, id string) er
 func (s *Store) deleteFactor(ctx context.Context, table, thing, name string, o factor.Owner, id, what string) error {
 	return s.change(ctx, factorEvent("factor.removed", o, thing, id), func(t tx) error {
 		var was string
-		err := t.Row(ctx, `DELETE FROM `+table+` WHERE id = $1 AND owner_id = $2 AND owner_kind = $3 RETURNING `+name, id, o.ID, string(o.Kind)).Scan(&was)
+		err := t.Row(ctx, `DELETE FROM `+
+			table+` WHERE id = $1 AND owner_id = $2 AND owner_kind = $3 RETURNING `+
+			name, id, o.ID, string(o.Kind)).Scan(&was)
 		if err := found(err, thing); err != nil {
 			return err
 		}
@@ -154,7 +159,8 @@ func (s *Store) CreateTOTP(ctx context.Context, a factor.TOTP, first bool) error
 		if err := t.beginFactor(ctx, a.Owner, first); err != nil {
 			return err
 		}
-		res, err := t.Exec(ctx, `INSERT INTO totps (`+totpColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING`,
+		res, err := t.Exec(ctx, `INSERT INTO totps (`+
+			totpColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING`,
 			a.ID, string(a.Owner.Kind), a.Owner.ID, a.Sealed, a.Step, micros(a.Created), micros(a.Used))
 		if err := inserted(res, err, "authenticator app", problem.New(problem.Conflict, "conflict", "there is an authenticator app")); err != nil {
 			return err
@@ -169,7 +175,8 @@ func (s *Store) CreateTOTP(ctx context.Context, a factor.TOTP, first bool) error
 // FindTOTP finds the authenticator app of an owner.
 func (s *Store) FindTOTP(ctx context.Context, o factor.Owner) (a factor.TOTP, err error) {
 	var created, used int64
-	err = s.read().Row(ctx, `SELECT `+totpColumns+` FROM totps WHERE owner_id = $1 AND owner_kind = $2`, o.ID, string(o.Kind)).
+	err = s.read().Row(ctx, `SELECT `+totpColumns+` FROM totps WHERE owner_id = $1 AND owner_kind = $2`, o.ID,
+		string(o.Kind)).
 		Scan(&a.ID, &a.Owner.Kind, &a.Owner.ID, &a.Sealed, &a.Step, &created, &used)
 	a.Created, a.Used = moment(created), moment(used)
 	return a, found(err, "authenticator app")
@@ -206,11 +213,13 @@ func (s *Store) DeleteTOTP(ctx context.Context, o factor.Owner, id string) error
 
 // ReplaceRecoveryCodes deletes the codes of an owner and inserts others.
 func (s *Store) ReplaceRecoveryCodes(ctx context.Context, o factor.Owner, hashes []string, at time.Time) error {
-	return s.change(ctx, factorEvent("recovery_codes.replaced", o, "recovery_codes", "").With("codes", strconv.Itoa(len(hashes))), func(t tx) error {
+	return s.change(ctx, factorEvent("recovery_codes.replaced", o, "recovery_codes", "").With(
+		"codes", strconv.Itoa(len(hashes))), func(t tx) error {
 		if err := t.lockOwner(ctx, o); err != nil {
 			return err
 		}
-		res, err := t.Exec(ctx, `DELETE FROM recovery_codes WHERE owner_id = $1 AND owner_kind = $2`, o.ID, string(o.Kind))
+		res, err := t.Exec(ctx, `DELETE FROM recovery_codes WHERE owner_id = $1 AND owner_kind = $2`, o.ID,
+			string(o.Kind))
 		if err != nil {
 			return fmt.Errorf("deleting recovery codes: %w", err)
 		}

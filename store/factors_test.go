@@ -54,7 +54,8 @@ func TestFactorsOnce(t *testing.T) {
 			if i%2 == 0 {
 				return s.CreateTOTP(ctx, factor.TOTP{ID: fmt.Sprint("f", i), Owner: first}, true)
 			}
-			return s.CreatePasskey(ctx, factor.Passkey{ID: fmt.Sprint("f", i), Owner: first, Credential: fmt.Sprint("f", i), Record: []byte("{}")}, true)
+			return s.CreatePasskey(ctx, factor.Passkey{ID: fmt.Sprint("f", i), Owner: first,
+				Credential: fmt.Sprint("f", i), Record: []byte("{}")}, true)
 		}, problem.Forbidden)
 		app := factor.TOTP{Owner: ada, Sealed: "x", Step: 7}
 		once("setting an app up", func(i int) error {
@@ -69,7 +70,8 @@ func TestFactorsOnce(t *testing.T) {
 		app.Step++
 		once("the code of a step", func(int) error { return s.UseTOTP(ctx, app) }, problem.Conflict)
 		once("a credential", func(i int) error {
-			return s.CreatePasskey(ctx, factor.Passkey{ID: fmt.Sprint(i), Owner: ada, Credential: "c", Record: []byte("{}"), Count: 3}, false)
+			return s.CreatePasskey(ctx, factor.Passkey{ID: fmt.Sprint(i), Owner: ada, Credential: "c",
+				Record: []byte("{}"), Count: 3}, false)
 		}, problem.Conflict)
 		p, err := s.FindPasskey(ctx, "c")
 		if err != nil {
@@ -108,7 +110,8 @@ func TestFactorsGo(t *testing.T) {
 		ctx := t.Context()
 		own := func(o factor.Owner) error {
 			return errors.Join(s.CreateTOTP(ctx, factor.TOTP{ID: "t" + o.ID, Owner: o}, false),
-				s.CreatePasskey(ctx, factor.Passkey{ID: "p" + o.ID, Owner: o, Credential: o.ID, Record: []byte("{}")}, false),
+				s.CreatePasskey(ctx, factor.Passkey{ID: "p" + o.ID, Owner: o, Credential: o.ID,
+					Record: []byte("{}")}, false),
 				s.ReplaceRecoveryCodes(ctx, o, []string{"h"}, time.Now()))
 		}
 		add := func(id string) factor.Owner {

@@ -23,7 +23,9 @@ func (s *Store) RotateFamily(ctx context.Context, u fabric.FamilyUse) (used bool
 	if err != nil || used {
 		return used, err
 	}
-	return false, s.change(ctx, audit.Of("token.reused", u.ProjectID, "token", u.ID).With("subscriber", u.SubscriberID, "client", u.ClientID).Refuse("the refresh token was used before; its family is revoked"), func(t tx) error {
+	return false, s.change(ctx, audit.Of("token.reused", u.ProjectID, "token", u.ID).With(
+		"subscriber", u.SubscriberID, "client", u.ClientID).Refuse(
+		"the refresh token was used before; its family is revoked"), func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE families SET revoked = 1 WHERE id = $1 AND revoked = 0`, u.ID)
 		if err != nil {
 			return fmt.Errorf("revoking family: %w", err)
@@ -91,13 +93,14 @@ func scanFamily(row scanner) (f fabric.Family, err error) {
 
 // RevokeFamily ends the family that a revocation names.
 func (s *Store) RevokeFamily(ctx context.Context, projectID, subscriberID string, r revocation.Revocation) error {
-	return s.change(ctx, audit.Of("token.revoked", projectID, "token", r.ID).With("subscriber", subscriberID), func(t tx) error {
-		res, err := t.Exec(ctx, `UPDATE families SET revoked = 1 WHERE id = $1 AND project_id = $2 AND subscriber_id = $3`, r.ID, projectID, subscriberID)
-		if err := oneRow(res, err, "token"); err != nil {
-			return err
-		}
-		return t.revoke(ctx, s.ending(r))
-	})
+	return s.change(ctx, audit.Of("token.revoked", projectID, "token", r.ID).With("subscriber", subscriberID),
+		func(t tx) error {
+			res, err := t.Exec(ctx, `UPDATE families SET revoked = 1 WHERE id = $1 AND project_id = $2 AND subscriber_id = $3`, r.ID, projectID, subscriberID)
+			if err := oneRow(res, err, "token"); err != nil {
+				return err
+			}
+			return t.revoke(ctx, s.ending(r))
+		})
 }
 
 // endFamilies marks the refresh tokens of a subscriber as revoked, for who lists

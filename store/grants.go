@@ -24,7 +24,8 @@ const grantColumns = `id, project_id, client_id, subscriber_id, session_id, scop
 // [problem.NotFound].
 func (s *Store) RedeemCode(ctx context.Context, c idp.RedeemedCode, g idp.Grant) error {
 	err := s.change(ctx, audit.Of("grant.created", g.ProjectID, "grant", g.ID).
-		With("client", g.ClientID, "subscriber", g.SubscriberID, "session", g.SessionID, "scope", strings.Join(g.Scope, " ")), func(t tx) error {
+		With("client", g.ClientID, "subscriber", g.SubscriberID, "session", g.SessionID, "scope",
+			strings.Join(g.Scope, " ")), func(t tx) error {
 		if err := t.insertGrant(ctx, c, g); err != nil {
 			return err
 		}
@@ -65,9 +66,12 @@ func (t tx) insertGrant(ctx context.Context, c idp.RedeemedCode, g idp.Grant) er
 		}
 		claims = string(raw)
 	}
-	err = t.Later(ctx, `INSERT INTO grants (`+grantColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`,
-		g.ID, g.ProjectID, g.ClientID, g.SubscriberID, g.SessionID, strings.Join(g.Scope, " "), micros(g.AuthTime), strings.Join(g.AMR, " "),
-		g.RefreshHash, micros(g.Created), micros(g.IdleUntil), micros(g.Expires), micros(g.Revoked), g.Seed, micros(g.Rotated), claims, strings.Join(g.Resources, " "))
+	err = t.Later(ctx, `INSERT INTO grants (`+
+		grantColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`,
+		g.ID, g.ProjectID, g.ClientID, g.SubscriberID, g.SessionID, strings.Join(g.Scope, " "),
+		micros(g.AuthTime), strings.Join(g.AMR, " "),
+		g.RefreshHash, micros(g.Created), micros(g.IdleUntil), micros(g.Expires), micros(g.Revoked), g.Seed,
+		micros(g.Rotated), claims, strings.Join(g.Resources, " "))
 	if err != nil {
 		return fmt.Errorf("inserting grant: %w", err)
 	}
@@ -94,7 +98,8 @@ func (s *Store) FindGrant(ctx context.Context, id string) (g idp.Grant, err erro
 	var scope, amr, claims, resources string
 	var authTime, created, idle, expires, revoked, rotated int64
 	err = s.read().Row(ctx, `SELECT `+grantColumns+` FROM grants WHERE id = $1`, id).
-		Scan(&g.ID, &g.ProjectID, &g.ClientID, &g.SubscriberID, &g.SessionID, &scope, &authTime, &amr, &g.RefreshHash, &created, &idle, &expires, &revoked, &g.Seed, &rotated, &claims, &resources)
+		Scan(&g.ID, &g.ProjectID, &g.ClientID, &g.SubscriberID, &g.SessionID, &scope, &authTime, &amr,
+			&g.RefreshHash, &created, &idle, &expires, &revoked, &g.Seed, &rotated, &claims, &resources)
 	if errors.Is(err, sql.ErrNoRows) {
 		return g, problem.NoSuch("grant")
 	}

@@ -28,7 +28,8 @@ func testFamiliesOfSubscriber(t *testing.T, c store.Config) {
 	use := func(id, subscriberID string, generation int64, used time.Time) {
 		t.Helper()
 		u := fabric.FamilyUse{
-			ID: id, ProjectID: p.ID, SubscriberID: subscriberID, ClientID: "app", Generation: generation, Created: now, Used: used, Expires: now.Add(time.Hour),
+			ID: id, ProjectID: p.ID, SubscriberID: subscriberID, ClientID: "app", Generation: generation,
+			Created: now, Used: used, Expires: now.Add(time.Hour),
 		}
 		if ok, err := rows.RotateFamily(ctx, u); !ok || err != nil {
 			t.Fatalf("RotateFamily(%+v) = %v, %v", u, ok, err)
@@ -47,7 +48,8 @@ func testFamiliesOfSubscriber(t *testing.T, c store.Config) {
 		}
 		return found.Items
 	}
-	want := fabric.Family{ID: first, ClientID: "app", Created: now, Used: now.Add(time.Minute), Refreshes: 2, Expires: now.Add(time.Hour)}
+	want := fabric.Family{ID: first, ClientID: "app", Created: now, Used: now.Add(time.Minute), Refreshes: 2,
+		Expires: now.Add(time.Hour)}
 	if got := list(); len(got) != 2 || got[0].ID != second || got[1] != want {
 		t.Errorf("ListFamilies = %+v, want %s and %+v", got, second, want)
 	}
@@ -58,7 +60,8 @@ func testFamiliesOfSubscriber(t *testing.T, c store.Config) {
 		return revocation.Revocation{Kind: revocation.Family, ID: id, Until: now, Expires: now.Add(time.Hour)}
 	}
 	for _, err := range []error{
-		rows.RevokeFamily(ctx, p.ID, newID(), end(first)), rows.RevokeFamily(ctx, newID(), s.ID, end(first)), rows.RevokeFamily(ctx, p.ID, s.ID, end(newID())),
+		rows.RevokeFamily(ctx, p.ID, newID(), end(first)), rows.RevokeFamily(ctx, newID(), s.ID, end(first)),
+		rows.RevokeFamily(ctx, p.ID, s.ID, end(newID())),
 	} {
 		if !errors.Is(err, problem.NotFound) {
 			t.Errorf("RevokeFamily of others = %v, want not found", err)
@@ -92,14 +95,16 @@ func testListLogins(t *testing.T, c store.Config) {
 	now := time.Now().Truncate(time.Microsecond).UTC()
 	var sids []string
 	for i := range 5 {
-		l := idp.Session{ID: newID(), ProjectID: p.ID, SubscriberID: s.ID, AuthTime: now, AMR: []string{"pwd", "otp"}, UserAgent: "Firefox", Address: "::1", Expires: now.Add(time.Hour)}
+		l := idp.Session{ID: newID(), ProjectID: p.ID, SubscriberID: s.ID, AuthTime: now,
+			AMR: []string{"pwd", "otp"}, UserAgent: "Firefox", Address: "::1", Expires: now.Add(time.Hour)}
 		sids = append(sids, l.ID)
 		if err := rows.CreateSession(ctx, l, ""); err != nil {
 			t.Fatal(err)
 		}
 		for range i {
 			g := idp.Grant{
-				ID: newID(), ProjectID: p.ID, ClientID: app.ID, SubscriberID: s.ID, SessionID: l.ID, Scope: []string{"openid", "Voice"},
+				ID: newID(), ProjectID: p.ID, ClientID: app.ID, SubscriberID: s.ID, SessionID: l.ID,
+				Scope:   []string{"openid", "Voice"},
 				Created: now, IdleUntil: now.Add(time.Minute), Expires: now.Add(time.Hour),
 			}
 			if err := rows.RedeemCode(ctx, idp.RedeemedCode{Hash: newID(), GrantID: g.ID, ClientID: app.ID, Expires: now}, g); err != nil {
@@ -114,12 +119,14 @@ func testListLogins(t *testing.T, c store.Config) {
 			t.Fatalf("ListLogins(%+v) = %+v, %v", q, found, err)
 		}
 		for _, l := range found.Items {
-			if l.ID != sids[i] || len(l.Grants) != i || l.UserAgent != "Firefox" || len(l.AMR) != 2 || !l.Ended.IsZero() {
+			if l.ID != sids[i] || len(l.Grants) != i || l.UserAgent != "Firefox" || len(l.AMR) != 2 ||
+				!l.Ended.IsZero() {
 				t.Errorf("login %d is %+v", i, l)
 			}
 			if want := (fabric.Grant{ClientID: app.ID, ClientName: "Dialer", Created: now, Expires: now.Add(time.Minute)}); i > 0 {
 				got := l.Grants[0]
-				if len(got.Scope) != 2 || got.ClientID != want.ClientID || got.ClientName != want.ClientName || got.Expires != want.Expires || !got.Revoked.IsZero() {
+				if len(got.Scope) != 2 || got.ClientID != want.ClientID ||
+					got.ClientName != want.ClientName || got.Expires != want.Expires || !got.Revoked.IsZero() {
 					t.Errorf("a grant of login %d is %+v, want %+v", i, got, want)
 				}
 			}
@@ -144,30 +151,37 @@ func testConsentsOfSubscriber(t *testing.T, c store.Config) {
 	for range 3 {
 		app := idp.Client{ID: newID(), ProjectID: p.ID, Name: "Dialer", Created: now}
 		apps = append(apps, app.ID)
-		errs = append(errs, rows.CreateClient(ctx, app), rows.AddConsent(ctx, ada.ID, app.ID, []string{"openid", "Voice"}, now))
+		errs = append(errs, rows.CreateClient(ctx, app),
+			rows.AddConsent(ctx, ada.ID, app.ID, []string{"openid", "Voice"}, now))
 	}
 	errs = append(errs, rows.AddConsent(ctx, bob.ID, apps[0], []string{"openid"}, now))
 	l := idp.Session{ID: newID(), ProjectID: p.ID, SubscriberID: ada.ID, AuthTime: now, Expires: now.Add(time.Hour)}
 	errs = append(errs, rows.CreateSession(ctx, l, ""))
 	var grants []string
 	for _, app := range []string{apps[0], apps[0], apps[1]} {
-		g := idp.Grant{ID: newID(), ProjectID: p.ID, ClientID: app, SubscriberID: ada.ID, SessionID: l.ID, Created: now, IdleUntil: now.Add(time.Hour), Expires: now.Add(time.Hour)}
+		g := idp.Grant{ID: newID(), ProjectID: p.ID, ClientID: app, SubscriberID: ada.ID, SessionID: l.ID,
+			Created: now, IdleUntil: now.Add(time.Hour), Expires: now.Add(time.Hour)}
 		grants = append(grants, g.ID)
-		errs = append(errs, rows.RedeemCode(ctx, idp.RedeemedCode{Hash: newID(), GrantID: g.ID, ClientID: app, Rights: []string{"openid"}, Expires: now}, g))
+		errs = append(errs, rows.RedeemCode(
+			ctx, idp.RedeemedCode{Hash: newID(), GrantID: g.ID, ClientID: app, Rights: []string{"openid"},
+				Expires: now}, g))
 	}
 	if err := errors.Join(errs...); err != nil {
 		t.Fatal(err)
 	}
 	found, err := rows.ListConsents(ctx, p.ID, ada.ID, page.Query{Size: 2})
-	if err != nil || len(found.Items) != 2 || found.Next != apps[2] || found.Items[0].ClientName != "Dialer" || len(found.Items[1].Scope) != 2 || found.Items[1].Updated != now {
+	if err != nil || len(found.Items) != 2 || found.Next != apps[2] ||
+		found.Items[0].ClientName != "Dialer" || len(found.Items[1].Scope) != 2 || found.Items[1].Updated != now {
 		t.Errorf("ListConsents = %+v, %v", found, err)
 	}
-	if found, err := rows.ListConsents(ctx, newID(), ada.ID, page.Query{Size: 2}); err != nil || len(found.Items) != 0 {
+	if found, err := rows.ListConsents(ctx, newID(), ada.ID, page.Query{Size: 2}); err != nil ||
+		len(found.Items) != 0 {
 		t.Errorf("ListConsents of another project = %+v, %v", found, err)
 	}
 	revoke := func(subscriberID, clientID string) error {
 		return rows.RevokeConsent(ctx, subscriberID, clientID, now, func(id string) revocation.Revocation {
-			return revocation.Revocation{Kind: revocation.Grant, ID: "of " + id, Until: now, Expires: now.Add(time.Hour)}
+			return revocation.Revocation{Kind: revocation.Grant, ID: "of " + id, Until: now,
+				Expires: now.Add(time.Hour)}
 		})
 	}
 	if err := revoke(ada.ID, apps[0]); err != nil {

@@ -22,7 +22,8 @@ func (s *Store) HeldSessions(ctx context.Context, projectID, subscriberID string
 		}
 		return h, err
 	}
-	return gather(ctx, s.read(), "finding sessions", scan, `SELECT `+sessionColumns+`, seen FROM login_sessions WHERE subscriber_id = $2 AND project_id = $1 AND ended = 0
+	return gather(ctx, s.read(), "finding sessions", scan,
+		`SELECT `+sessionColumns+`, seen FROM login_sessions WHERE subscriber_id = $2 AND project_id = $1 AND ended = 0
 		AND (expires > $3 OR EXISTS (SELECT 1 FROM grants g WHERE g.session_id = login_sessions.id AND g.revoked = 0 AND g.expires > $3 AND g.idle_until > $3))
 		ORDER BY id DESC LIMIT $4`, projectID, subscriberID, micros(now), maxHeld)
 }

@@ -34,7 +34,8 @@ func testHeldSessions(t *testing.T, c Config) {
 	wantApps := func(when string, want int) {
 		t.Helper()
 		apps, err := s.ListApps(t.Context(), "p", "s", now)
-		if err != nil || len(apps) != want || want == 1 && (apps[0].ClientID != "c" || len(apps[0].Scopes) != 1 || apps[0].Since.IsZero()) {
+		if err != nil || len(apps) != want || want == 1 &&
+			(apps[0].ClientID != "c" || len(apps[0].Scopes) != 1 || apps[0].Since.IsZero()) {
 			t.Errorf("%s: the apps are %+v, %v, want %d", when, apps, err, want)
 		}
 	}
@@ -47,7 +48,8 @@ func testHeldSessions(t *testing.T, c Config) {
 		t.Fatal(err)
 	}
 	all, err := s.HeldSessions(t.Context(), "p", "s", now)
-	if err != nil || len(all) != 2 || all[0].ID != good || all[1].ID != kept || all[0].Mark != "b" || all[0].Seen.IsZero() {
+	if err != nil || len(all) != 2 || all[0].ID != good || all[1].ID != kept || all[0].Mark != "b" ||
+		all[0].Seen.IsZero() {
 		t.Errorf("HeldSessions = %+v, %v, want %s and %s", all, err, good, kept)
 	}
 	wantApps("of a grant", 1)

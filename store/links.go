@@ -17,19 +17,22 @@ const mailLinkColumns = `hash, purpose, project_id, COALESCE(subscriber_id, ''),
 
 func scanMailLink(row scanner) (l idp.Link, err error) {
 	var created, expires int64
-	err = row.Scan(&l.Hash, &l.Purpose, &l.ProjectID, &l.SubscriberID, &l.Email, &l.Inviter, &l.Request, &created, &expires)
+	err = row.Scan(&l.Hash, &l.Purpose, &l.ProjectID, &l.SubscriberID, &l.Email, &l.Inviter, &l.Request,
+		&created, &expires)
 	l.Created, l.Expires = moment(created), moment(expires)
 	return l, found(err, "link")
 }
 
 // CreateLink inserts a link, bound to its subscriber as that is now.
 func (s *Store) CreateLink(ctx context.Context, l idp.Link) error {
-	return s.change(ctx, audit.Of("link.created", l.ProjectID, "subscriber", l.SubscriberID).With("purpose", string(l.Purpose)), func(t tx) error {
+	return s.change(ctx, audit.Of("link.created", l.ProjectID, "subscriber", l.SubscriberID).With(
+		"purpose", string(l.Purpose)), func(t tx) error {
 		if l.SubscriberID != "" {
 			// Who changes the subscriber waits here for us, and then finds the link; or we
 			// for them, and then see what has changed.
 			res, err := t.Exec(ctx, `UPDATE subscribers SET updated = updated WHERE project_id = $1 AND id = $2 AND COALESCE(email, '') = $3 AND disabled = 0
-					AND (epoch = $4 OR $5 = 0)`, l.ProjectID, l.SubscriberID, l.Bound, l.Epoch, flag(l.Purpose == mail.ChangeAddress))
+					AND (epoch = $4 OR $5 = 0)`, l.ProjectID, l.SubscriberID, l.Bound, l.Epoch, flag(
+				l.Purpose == mail.ChangeAddress))
 			if err := oneRow(res, err, "subscriber"); err != nil {
 				return err
 			}
@@ -40,7 +43,8 @@ func (s *Store) CreateLink(ctx context.Context, l idp.Link) error {
 			}
 		}
 		err := t.Later(ctx, `INSERT INTO mail_links (hash, purpose, project_id, subscriber_id, email, inviter, request, created, expires) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-			l.Hash, string(l.Purpose), l.ProjectID, null(l.SubscriberID), l.Email, l.Inviter, l.Request, micros(l.Created), micros(l.Expires))
+			l.Hash, string(l.Purpose), l.ProjectID, null(l.SubscriberID), l.Email, l.Inviter, l.Request,
+			micros(l.Created), micros(l.Expires))
 		if err != nil {
 			return fmt.Errorf("inserting link: %w", err)
 		}

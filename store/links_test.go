@@ -17,7 +17,9 @@ func TestLinks(t *testing.T) {
 		s, _, ahead := grantRows(t, c)
 		ctx := t.Context()
 		link := func(hash string, purpose mail.Kind) idp.Link {
-			return idp.Link{Hash: hash, Purpose: purpose, ProjectID: "p", SubscriberID: "s", Email: "a@example.com", Bound: "a@example.com", Created: time.Now(), Expires: time.Now().Add(time.Hour)}
+			return idp.Link{Hash: hash, Purpose: purpose, ProjectID: "p", SubscriberID: "s",
+				Email: "a@example.com", Bound: "a@example.com", Created: time.Now(),
+				Expires: time.Now().Add(time.Hour)}
 		}
 		create := func(l idp.Link) {
 			t.Helper()
@@ -111,7 +113,8 @@ func TestLetters(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		s, _, _ := grantRows(t, c)
 		ctx, now := t.Context(), time.Now()
-		letter := mail.Letter{ID: newID(), ProjectID: "p", SubscriberID: "s", Kind: mail.Reset, To: "a@example.com", Facts: map[string]string{"request": "r"}, Created: now}
+		letter := mail.Letter{ID: newID(), ProjectID: "p", SubscriberID: "s", Kind: mail.Reset,
+			To: "a@example.com", Facts: map[string]string{"request": "r"}, Created: now}
 		if err := s.QueueLetter(ctx, letter); err != nil {
 			t.Fatal(err)
 		}
@@ -137,7 +140,8 @@ func TestLetters(t *testing.T) {
 		if total != 1 {
 			t.Errorf("fifty nodes took a letter %d times, want once", total)
 		}
-		if again := take(now.Add(time.Hour)); len(again) != 1 || again[0].Attempts != 2 || again[0].Facts["request"] != "r" {
+		if again := take(now.Add(time.Hour)); len(again) != 1 || again[0].Attempts != 2 ||
+			again[0].Facts["request"] != "r" {
 			t.Errorf("after the lease: %+v, want the letter, for the second time", again)
 		}
 		settle := func(r mail.Result) mail.Letter {
@@ -155,7 +159,8 @@ func TestLetters(t *testing.T) {
 		if l := settle(mail.Result{State: mail.Pending, Error: "away", Due: now.Add(24 * time.Hour)}); l.Error != "away" || len(take(now.Add(2*time.Hour))) != 0 {
 			t.Errorf("after a failure: %+v, want it to wait", l)
 		}
-		if l := settle(mail.Result{State: mail.Dead, Error: "refused", Ended: now}); l.State != mail.Dead || l.Facts["request"] != "r" {
+		if l := settle(mail.Result{State: mail.Dead, Error: "refused", Ended: now}); l.State != mail.Dead ||
+			l.Facts["request"] != "r" {
 			t.Errorf("given up: %+v", l)
 		}
 		if n, err := s.RetryDeadLetters(ctx); n != 1 || err != nil {

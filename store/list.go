@@ -56,7 +56,9 @@ func (l listing[T]) before(ctx context.Context, t tx, n int) (id string, err err
 		return "", err
 	}
 	q := ids.query(n, true)
-	found, err := gather(ctx, t, "listing "+l.thing, func(row scanner) (id string, err error) { return id, row.Scan(&id) }, q.sql, q.args...)
+	found, err := gather(ctx, t, "listing "+l.thing, func(row scanner) (id string, err error) {
+		return id, row.Scan(&id)
+	}, q.sql, q.args...)
 	if id = idOf(ids.until); len(found) == n || id == "" && len(found) > 0 {
 		id = found[len(found)-1]
 	}
@@ -114,7 +116,8 @@ func (l listing[T]) query(limit int, backward bool) query {
 		compare, direction = "<", " DESC"
 	}
 	if l.start != nil {
-		conditions = append(conditions, fmt.Sprintf("(%s) %s (%s)", strings.Join(l.key, ", "), compare, params(len(args), len(l.start))))
+		conditions = append(conditions, fmt.Sprintf("(%s) %s (%s)", strings.Join(l.key, ", "), compare,
+			params(len(args), len(l.start))))
 		args = append(args, l.start...)
 	}
 	if l.until != nil {
@@ -122,7 +125,8 @@ func (l listing[T]) query(limit int, backward bool) query {
 		if l.desc != backward {
 			stop = ">"
 		}
-		conditions = append(conditions, fmt.Sprintf("(%s) %s (%s)", strings.Join(l.key, ", "), stop, params(len(args), len(l.until))))
+		conditions = append(conditions, fmt.Sprintf("(%s) %s (%s)", strings.Join(l.key, ", "), stop,
+			params(len(args), len(l.until))))
 		args = append(args, l.until...)
 	}
 	args = append(args, limit)

@@ -25,12 +25,15 @@ func (t tx) completeRecording(ctx context.Context, r recordings.Recording, a rec
 		return recordings.Recording{}, err
 	}
 	w := where{args: []any{
-		r.MediaKey, null(a.Identity), r.Status, r.ErrorCode, r.Codec, r.SampleRate, r.Channels, r.Bits, r.Frames, r.Bytes, r.SHA256,
-		strings.Join(r.Repairs, "\n"), r.Price, micros(r.Updated), g.From, g.To, g.Direction, g.Source, g.Track, micros(g.StartTime),
+		r.MediaKey, null(a.Identity), r.Status, r.ErrorCode, r.Codec, r.SampleRate, r.Channels, r.Bits,
+		r.Frames, r.Bytes, r.SHA256,
+		strings.Join(r.Repairs, "\n"), r.Price, micros(r.Updated), g.From, g.To, g.Direction, g.Source,
+		g.Track, micros(g.StartTime),
 		r.ProjectID, levelsOf(r), flagsOf(r),
 	}}
 	w.waitsFor(r.ProjectID, a)
-	found, err := scanRecording(t.Row(ctx, `UPDATE recordings SET media_key = $1, identity = $2, status = $3, error_code = $4, codec = $5, sample_rate = $6,
+	found, err := scanRecording(t.Row(ctx,
+		`UPDATE recordings SET media_key = $1, identity = $2, status = $3, error_code = $4, codec = $5, sample_rate = $6,
 			channels = $7, bits = $8, frames = $9, bytes = $10, sha256 = $11, repairs = $12, price = $13, updated = $14, waits = 0, levels = $22, flags = $23,
 			from_address = COALESCE(NULLIF($15, ''), from_address), to_address = COALESCE(NULLIF($16, ''), to_address),
 			direction = COALESCE(NULLIF($17, ''), direction), source = COALESCE(NULLIF($18, ''), source),
@@ -85,12 +88,14 @@ var errNotWaiting = problem.BadParam("RecordingSid", "no recording with this Rec
 // UpdateRecording writes how far a recording has come that waits, if it was last
 // changed at the time old.
 func (s *Store) UpdateRecording(ctx context.Context, r recordings.Recording, identity string, old time.Time) error {
-	return s.once(ctx, audit.Of("recording.updated", r.ProjectID, "recording", r.ID).With("status", string(r.Status)), func(t tx) error {
+	return s.once(ctx, audit.Of("recording.updated", r.ProjectID, "recording", r.ID).With(
+		"status", string(r.Status)), func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE recordings SET identity = $1, status = $2, channels = $3, waits = $4, trim = $5, pause_behavior = $6,
 				callback_url = $7, callback_events = $8, callback_method = $9, updated = $10
 			WHERE id = $11 AND updated = $12 AND waits <> 0 AND deleted = 0`,
 			null(identity), r.Status, r.Channels, micros(r.Waits), r.Trim, r.PauseBehavior,
-			r.Callback.URL, strings.Join(r.Callback.Events, " "), r.Callback.Method, micros(r.Updated), r.ID, micros(old))
+			r.Callback.URL, strings.Join(r.Callback.Events, " "), r.Callback.Method, micros(r.Updated), r.ID,
+			micros(old))
 		return unchanged(res, err, "recording")
 	})
 }

@@ -43,7 +43,8 @@ func (s *Store) addGrants(ctx context.Context, logins []fabric.Login) error {
 		var scope string
 		var created, idle, expires, revoked int64
 		err = row.Scan(&g.sid, &g.ClientID, &g.ClientName, &scope, &created, &idle, &expires, &revoked)
-		g.Scope, g.Created, g.Expires, g.Revoked = strings.Fields(scope), moment(created), moment(min(idle, expires)), moment(revoked)
+		g.Scope, g.Created, g.Expires, g.Revoked = strings.Fields(scope), moment(created), moment(min(idle,
+			expires)), moment(revoked)
 		return g, err
 	}
 	at := make(map[string]*fabric.Login, len(logins))
@@ -51,8 +52,10 @@ func (s *Store) addGrants(ctx context.Context, logins []fabric.Login) error {
 	for i := range logins {
 		at[logins[i].ID], ids[i] = &logins[i], logins[i].ID
 	}
-	grants, err := gather(ctx, s.read(), "listing grants", scan, `SELECT g.session_id, g.client_id, c.name, g.scope, g.created, g.idle_until, g.expires, g.revoked
-		FROM grants g JOIN clients c ON c.id = g.client_id WHERE g.session_id IN (`+params(0, len(ids))+`) ORDER BY g.id`, ids...)
+	grants, err := gather(ctx, s.read(), "listing grants", scan,
+		`SELECT g.session_id, g.client_id, c.name, g.scope, g.created, g.idle_until, g.expires, g.revoked
+		FROM grants g JOIN clients c ON c.id = g.client_id WHERE g.session_id IN (`+
+			params(0, len(ids))+`) ORDER BY g.id`, ids...)
 	for _, g := range grants {
 		at[g.sid].Grants = append(at[g.sid].Grants, g.Grant)
 	}

@@ -22,7 +22,8 @@ func grantRows(t *testing.T, c Config) (s *Store, g idp.Grant, ahead *atomic.Int
 	ahead = new(atomic.Int64)
 	c.Now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
 	s = opened(t, c)
-	g = idp.Grant{ProjectID: "p", ClientID: "c", SubscriberID: "s", SessionID: newID(), RefreshHash: "first", Expires: time.Now().Add(time.Hour), IdleUntil: time.Now().Add(time.Hour)}
+	g = idp.Grant{ProjectID: "p", ClientID: "c", SubscriberID: "s", SessionID: newID(), RefreshHash: "first",
+		Expires: time.Now().Add(time.Hour), IdleUntil: time.Now().Add(time.Hour)}
 	err := s.change(t.Context(), audit.None("a test"), func(tx tx) error {
 		for _, query := range []string{
 			`INSERT INTO projects (id, name, record_rate, created, updated) VALUES ('p', 'P', 0, 0, 0)`,
@@ -85,7 +86,8 @@ func testRedeemCodeOnce(t *testing.T, c Config) {
 	won, lost := crowd(t, func() error {
 		g := g
 		g.ID = newID()
-		return s.RedeemCode(context.Background(), idp.RedeemedCode{Hash: "h", GrantID: g.ID, ClientID: "c", Expires: time.Now().Add(time.Hour)}, g)
+		return s.RedeemCode(context.Background(),
+			idp.RedeemedCode{Hash: "h", GrantID: g.ID, ClientID: "c", Expires: time.Now().Add(time.Hour)}, g)
 	})
 	if won != 1 || lost != 49 {
 		t.Errorf("%d redemptions of one code won and %d lost, want 1 and 49", won, lost)
@@ -109,7 +111,8 @@ func testRotateGrantOnce(t *testing.T, c Config) {
 		t.Fatal(err)
 	}
 	next := func(hash string) idp.Grant {
-		return idp.Grant{ID: g.ID, RefreshHash: hash, Seed: "sealed " + hash, Rotated: time.UnixMicro(5).UTC(), IdleUntil: time.UnixMicro(7).UTC()}
+		return idp.Grant{ID: g.ID, RefreshHash: hash, Seed: "sealed " + hash,
+			Rotated: time.UnixMicro(5).UTC(), IdleUntil: time.UnixMicro(7).UTC()}
 	}
 	won, lost := crowd(t, func() error { return s.RotateGrant(context.Background(), next(newID()), "first") })
 	if won != 1 || lost != 49 {
@@ -119,7 +122,8 @@ func testRotateGrantOnce(t *testing.T, c Config) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := next(got.RefreshHash); got.RefreshHash == "first" || got.Seed != want.Seed || got.Rotated != want.Rotated || got.IdleUntil != want.IdleUntil {
+	if want := next(got.RefreshHash); got.RefreshHash == "first" || got.Seed != want.Seed ||
+		got.Rotated != want.Rotated || got.IdleUntil != want.IdleUntil {
 		t.Errorf("FindGrant after a rotation = %+v, want one of those that were written, whole", got)
 	}
 }
@@ -129,7 +133,8 @@ func TestEndSession(t *testing.T) { EachDatabase(t, testEndSession) }
 func testEndSession(t *testing.T, c Config) {
 	s, g, _ := grantRows(t, c)
 	g.ID = newID()
-	err := errors.Join(s.CreateSession(t.Context(), login(g), "hash"), s.RedeemCode(t.Context(), idp.RedeemedCode{Hash: "h", GrantID: g.ID, ClientID: "c"}, g))
+	err := errors.Join(s.CreateSession(t.Context(), login(g), "hash"),
+		s.RedeemCode(t.Context(), idp.RedeemedCode{Hash: "h", GrantID: g.ID, ClientID: "c"}, g))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +226,8 @@ func testRehashPassword(t *testing.T, c Config) {
 			t.Errorf("RehashPassword of another hash or project = %v, want not found", err)
 		}
 	}
-	if got, err := s.FindSubscriber(t.Context(), g.ProjectID, g.SubscriberID); got.PasswordHash != "one" || err != nil {
+	if got, err := s.FindSubscriber(t.Context(), g.ProjectID, g.SubscriberID); got.PasswordHash != "one" ||
+		err != nil {
 		t.Errorf("the hash is %q, %v, want one", got.PasswordHash, err)
 	}
 }

@@ -14,8 +14,10 @@ import (
 )
 
 // A login is ended once, so that it is the name of its logout.
-var logoutQueue = strings.NewReplacer("{receivers}", "logout_receivers", "{on}", "1 = 1", "{deliveries}", "logout_deliveries",
-	"{receiver}", "client_id", "{job}", "session_id", "{event}", "'logout'", "{subject}", "subscriber_id", "{body}", "session_id")
+var logoutQueue = strings.NewReplacer("{receivers}", "logout_receivers", "{on}", "1 = 1", "{deliveries}",
+	"logout_deliveries",
+	"{receiver}", "client_id", "{job}", "session_id", "{event}", "'logout'", "{subject}", "subscriber_id",
+	"{body}", "session_id")
 
 // Logouts returns the queue of logouts that clients are told of. A job's Subject is the
 // subscriber, its ID and Body are the login.
@@ -54,7 +56,8 @@ const logoutColumns = `client_id, session_id, subscriber_id, state, created, due
 
 func scanLogout(row scanner) (l fabric.Logout, err error) {
 	var created, due, ended int64
-	err = row.Scan(&l.ClientID, &l.LoginID, &l.SubscriberID, &l.State, &created, &due, &l.Attempts, &l.Status, &l.Error, &ended)
+	err = row.Scan(&l.ClientID, &l.LoginID, &l.SubscriberID, &l.State, &created, &due, &l.Attempts, &l.Status,
+		&l.Error, &ended)
 	l.Created, l.Due, l.Ended = moment(created), moment(due), moment(ended)
 	return l, found(err, "logout")
 }
@@ -63,7 +66,8 @@ func scanLogout(row scanner) (l fabric.Logout, err error) {
 // newest logins first.
 func (s *Store) ListLogouts(ctx context.Context, clientID string, state fabric.DeliveryState, q page.Query) (page.Page[fabric.Logout], error) {
 	l := listing[fabric.Logout]{
-		thing: "logouts", columns: logoutColumns, from: "logout_deliveries", key: []string{"session_id"}, start: startAt(q.From), desc: true,
+		thing: "logouts", columns: logoutColumns, from: "logout_deliveries", key: []string{"session_id"},
+		start: startAt(q.From), desc: true,
 		scan: scanLogout, id: func(l fabric.Logout) string { return l.LoginID },
 	}
 	l.where.and(`client_id = $%d`, clientID)
@@ -76,15 +80,16 @@ func (s *Store) ListLogouts(ctx context.Context, clientID string, state fabric.D
 // RedeliverLogout makes a logout wait again, and its client rest no more.
 func (s *Store) RedeliverLogout(ctx context.Context, clientID, loginID string, now time.Time) (l fabric.Logout, err error) {
 	q := s.logouts()
-	err = s.change(ctx, audit.Of("logout.redelivered", "", "client", clientID).With("session", loginID), func(t tx) error {
-		if l, err = scanLogout(q.requeue(ctx, t, clientID, loginID, now, logoutColumns)); err != nil {
-			return err
-		}
-		if err := t.placeReceiver(ctx, q, clientID); err != nil {
-			return err
-		}
-		return q.wake(ctx, t, clientID)
-	})
+	err = s.change(ctx, audit.Of("logout.redelivered", "", "client", clientID).With("session", loginID),
+		func(t tx) error {
+			if l, err = scanLogout(q.requeue(ctx, t, clientID, loginID, now, logoutColumns)); err != nil {
+				return err
+			}
+			if err := t.placeReceiver(ctx, q, clientID); err != nil {
+				return err
+			}
+			return q.wake(ctx, t, clientID)
+		})
 	return l, err
 }
 

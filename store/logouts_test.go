@@ -38,7 +38,8 @@ func wantLogouts(t *testing.T, s *Store, clientID string, want int) {
 // granted returns a client a grant of a login.
 func granted(t *testing.T, s *Store, sid, clientID string) {
 	t.Helper()
-	g := idp.Grant{ID: newID(), ProjectID: "p", ClientID: clientID, SubscriberID: "s", SessionID: sid, Expires: time.Now().Add(time.Hour)}
+	g := idp.Grant{ID: newID(), ProjectID: "p", ClientID: clientID, SubscriberID: "s", SessionID: sid,
+		Expires: time.Now().Add(time.Hour)}
 	if err := s.RedeemCode(t.Context(), idp.RedeemedCode{Hash: newID(), GrantID: g.ID, ClientID: clientID}, g); err != nil {
 		t.Fatal(err)
 	}
@@ -73,9 +74,12 @@ func testLogouts(t *testing.T, c Config) {
 		do     func(sid string) error
 		others int // logouts of another login of the subscriber
 	}{
-		{"EndSession", func(sid string) error { return s.EndSessions(ctx, time.Now(), end(revocation.Session, sid)) }, 0},
+		{"EndSession", func(sid string) error {
+			return s.EndSessions(ctx, time.Now(), end(revocation.Session, sid))
+		}, 0},
 		{"EndSession once more", func(sid string) error {
-			return errors.Join(s.EndSessions(ctx, time.Now(), end(revocation.Session, sid)), s.EndSessions(ctx, time.Now(), end(revocation.Session, sid)))
+			return errors.Join(s.EndSessions(ctx, time.Now(), end(revocation.Session, sid)),
+				s.EndSessions(ctx, time.Now(), end(revocation.Session, sid)))
 		}, 0},
 		{"a new password", change(fabric.SubscriberChange{PasswordHash: &hash}), 1},
 		{"disabled", change(fabric.SubscriberChange{Disabled: &off}), 1},
@@ -98,15 +102,17 @@ func testLogouts(t *testing.T, c Config) {
 					t.Fatal(err)
 				}
 			}
-			twice, revoked, elsewhere, silent, none := newClient(t, s, listens), newClient(t, s, listens), newClient(t, s, listens), newClient(t, s, idp.Metadata{}), newClient(t, s, listens)
+			twice, revoked, elsewhere, silent, none := newClient(t, s, listens), newClient(t, s, listens),
+				newClient(t, s, listens), newClient(t, s, idp.Metadata{}), newClient(t, s, listens)
 			for _, id := range []string{twice.ID, twice.ID, revoked.ID, silent.ID} {
 				granted(t, s, sid, id)
 			}
 			granted(t, s, other, elsewhere.ID)
-			err := s.change(ctx, audit.None("a test"), func(t tx) error { // what a client gives back itself leaves its own session as it was
-				_, err := t.Exec(ctx, `UPDATE grants SET revoked = 1 WHERE client_id = $1`, revoked.ID)
-				return err
-			})
+			err := s.change(ctx, audit.None("a test"),
+				func(t tx) error { // what a client gives back itself leaves its own session as it was
+					_, err := t.Exec(ctx, `UPDATE grants SET revoked = 1 WHERE client_id = $1`, revoked.ID)
+					return err
+				})
 			if err := errors.Join(err, e.do(sid)); err != nil {
 				t.Fatal(err)
 			}
@@ -174,7 +180,8 @@ func testLogoutReceivers(t *testing.T, c Config) {
 		t.Fatal(err)
 	}
 	due(client.ID)
-	if r, err := q.HoldReceiver(ctx, client.ID, "b", now, now); err != nil || r.URL != client.BackchannelLogoutURI || r.Failures != 0 {
+	if r, err := q.HoldReceiver(ctx, client.ID, "b", now, now); err != nil ||
+		r.URL != client.BackchannelLogoutURI || r.Failures != 0 {
 		t.Errorf("HoldReceiver after a change = %+v, %v", r, err)
 	}
 	client.BackchannelLogoutURI = ""
@@ -231,7 +238,8 @@ func testLogoutsOver(t *testing.T, c Config) {
 		t.Fatal(err)
 	}
 	wantLogouts(t, s, client.ID, 3)
-	if l, err := s.RedeliverLogout(ctx, client.ID, sids[1], now); err != nil || l.State != fabric.Pending || l.Attempts != 0 || l.Status != 0 {
+	if l, err := s.RedeliverLogout(ctx, client.ID, sids[1], now); err != nil || l.State != fabric.Pending ||
+		l.Attempts != 0 || l.Status != 0 {
 		t.Errorf("RedeliverLogout = %+v, %v, want it to wait", l, err)
 	}
 	if _, err := s.RedeliverLogout(ctx, client.ID, sids[0], now); !errors.Is(err, problem.NotFound) {

@@ -18,7 +18,8 @@ const letterColumns = `id, project_id, subscriber_id, kind, recipient, facts, st
 func scanLetter(row scanner) (l mail.Letter, err error) {
 	var facts string
 	var created, due, ended int64
-	err = row.Scan(&l.ID, &l.ProjectID, &l.SubscriberID, &l.Kind, &l.To, &facts, &l.State, &created, &due, &l.Attempts, &l.Error, &ended)
+	err = row.Scan(&l.ID, &l.ProjectID, &l.SubscriberID, &l.Kind, &l.To, &facts, &l.State, &created, &due,
+		&l.Attempts, &l.Error, &ended)
 	if err == nil {
 		err = json.Unmarshal([]byte(facts), &l.Facts)
 	}
@@ -28,7 +29,8 @@ func scanLetter(row scanner) (l mail.Letter, err error) {
 
 // QueueLetter inserts a letter that is to be sent.
 func (s *Store) QueueLetter(ctx context.Context, l mail.Letter) error {
-	return s.change(ctx, audit.Of("mail.requested", l.ProjectID, "mail", l.ID).With("kind", string(l.Kind)), func(t tx) error { return t.queueLetters(ctx, l) })
+	return s.change(ctx, audit.Of("mail.requested", l.ProjectID, "mail", l.ID).With("kind", string(l.Kind)),
+		func(t tx) error { return t.queueLetters(ctx, l) })
 }
 
 // queueLetters inserts letters along with what causes them.
@@ -50,7 +52,8 @@ func (t tx) queueLetters(ctx context.Context, letters ...mail.Letter) error {
 // TakeLetters leases letters that are due: of several nodes that ask for the same, the
 // second finds a lease where it looks again.
 func (s *Store) TakeLetters(ctx context.Context, now, lease time.Time, most int) (all []mail.Letter, err error) {
-	due, err := gather(ctx, s.read(), "looking for mails", scanID, `SELECT id FROM mails WHERE state = 'pending' AND due <= $1 ORDER BY due, id LIMIT $2`, micros(now), most)
+	due, err := gather(ctx, s.read(), "looking for mails", scanID,
+		`SELECT id FROM mails WHERE state = 'pending' AND due <= $1 ORDER BY due, id LIMIT $2`, micros(now), most)
 	if err != nil || len(due) == 0 {
 		return nil, err
 	}
@@ -60,7 +63,8 @@ func (s *Store) TakeLetters(ctx context.Context, now, lease time.Time, most int)
 			args = append(args, id)
 		}
 		all, err = gather(ctx, t, "taking mails", scanLetter, `UPDATE mails SET due = $2, attempts = attempts + 1
-			WHERE state = 'pending' AND due <= $1 AND id IN (`+params(2, len(due))+`) RETURNING `+letterColumns, args...)
+			WHERE state = 'pending' AND due <= $1 AND id IN (`+params(2, len(due))+`) RETURNING `+
+			letterColumns, args...)
 		return err
 	})
 	return all, err
@@ -103,7 +107,8 @@ func (s *Store) FindLetter(ctx context.Context, id string) (mail.Letter, error) 
 // ListLetters returns a page of mails, the newest first; "" is every state.
 func (s *Store) ListLetters(ctx context.Context, state mail.State, q page.Query) (page.Page[mail.Letter], error) {
 	l := listing[mail.Letter]{
-		thing: "mails", columns: letterColumns, from: "mails", key: []string{"id"}, start: startAt(q.From), desc: true,
+		thing: "mails", columns: letterColumns, from: "mails", key: []string{"id"}, start: startAt(q.From),
+		desc: true,
 		scan: scanLetter, id: func(l mail.Letter) string { return l.ID },
 	}
 	if state != "" {

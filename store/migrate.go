@@ -26,7 +26,8 @@ func migrate(ctx context.Context, db *sql.DB, dialect database.Dialect) (from in
 	if err := rename(ctx, db, dialect); err != nil {
 		return 0, err
 	}
-	provider, err := goose.NewProvider(gooseDialects[dialect], db, dialect.Schemas(dir), goose.WithTableName(database.Versions))
+	provider, err := goose.NewProvider(gooseDialects[dialect], db, dialect.Schemas(dir),
+		goose.WithTableName(database.Versions))
 	if err != nil {
 		return 0, fmt.Errorf("reading migrations: %w", err)
 	}
@@ -68,7 +69,8 @@ func rename(ctx context.Context, db *sql.DB, dialect database.Dialect) error {
 	return dialect.Rename(ctx, db, database.EarlierVersions, database.Versions)
 }
 
-var gooseDialects = map[database.Dialect]goose.Dialect{database.SQLite: goose.DialectSQLite3, database.Postgres: goose.DialectPostgres}
+var gooseDialects = map[database.Dialect]goose.Dialect{database.SQLite: goose.DialectSQLite3,
+	database.Postgres: goose.DialectPostgres}
 
 // newer refuses a schema that a later version has made.
 func newer(current, known int64) *database.Unfit {

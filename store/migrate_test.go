@@ -22,7 +22,8 @@ func testSchemaVersion(t *testing.T, c Config) {
 	if current != known || known < 4 || err != nil {
 		t.Errorf("SchemaVersion = %d, %d, %v, want what this binary makes, twice", current, known, err)
 	}
-	if now, err := s.Clock(t.Context()); err != nil || now.Before(time.Now().Add(-time.Minute)) || now.After(time.Now().Add(time.Minute)) {
+	if now, err := s.Clock(t.Context()); err != nil || now.Before(time.Now().Add(-time.Minute)) ||
+		now.After(time.Now().Add(time.Minute)) {
 		t.Errorf("Clock = %v, %v, want about now", now, err)
 	}
 }
@@ -108,7 +109,8 @@ func testKilledMigrations(t *testing.T, c Config) {
 	killed := 0
 	for most := 4 * time.Millisecond; ; most += most / 2 {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestOpenAndDie$")
-		cmd.Env = append(os.Environ(), "SELVAGE_TEST_URL="+c.URL, "SELVAGE_TEST_WITHIN="+most.String(), "GORACE=atexit_sleep_ms=0")
+		cmd.Env = append(os.Environ(), "SELVAGE_TEST_URL="+c.URL, "SELVAGE_TEST_WITHIN="+most.String(),
+			"GORACE=atexit_sleep_ms=0")
 		out, err := cmd.CombinedOutput()
 		if err == nil {
 			break

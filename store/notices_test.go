@@ -39,7 +39,8 @@ func waiting(t *testing.T, s *Store) (all []string) {
 func TestNotices(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		s, g, _ := grantRows(t, c)
-		ctx := audit.With(t.Context(), &audit.Origin{Actor: audit.Actor{Kind: audit.Anonymous}, Address: "192.0.2.7", Agent: "Mozilla/5.0 (X11; Linux) Firefox/140.0"})
+		ctx := audit.With(t.Context(), &audit.Origin{Actor: audit.Actor{Kind: audit.Anonymous},
+			Address: "192.0.2.7", Agent: "Mozilla/5.0 (X11; Linux) Firefox/140.0"})
 		want := func(kinds ...string) {
 			t.Helper()
 			if got := waiting(t, s); !slices.Equal(got, kinds) {
@@ -47,7 +48,8 @@ func TestNotices(t *testing.T) {
 			}
 		}
 		notice := func() mail.Letter {
-			return mail.Letter{ID: newID(), ProjectID: "p", SubscriberID: "s", Kind: mail.NewDevice, To: "a@example.com", Created: time.Now()}
+			return mail.Letter{ID: newID(), ProjectID: "p", SubscriberID: "s", Kind: mail.NewDevice,
+				To: "a@example.com", Created: time.Now()}
 		}
 		signIn(t, s, g)
 		l := login(g)
@@ -67,23 +69,31 @@ func TestNotices(t *testing.T) {
 		app := factor.TOTP{ID: newID(), Owner: ada, Sealed: "x"}
 		key := factor.Passkey{ID: newID(), Owner: ada, Credential: "c", Name: "Phone", Record: []byte("{}")}
 		err := errors.Join(
-			s.CreateTOTP(ctx, app, false), s.CreatePasskey(ctx, key, false), s.ReplaceRecoveryCodes(ctx, ada, []string{"x"}, time.Now()), s.ReplaceRecoveryCodes(ctx, ada, []string{"1", "2"}, time.Now()),
-			s.TakeRecoveryCode(ctx, ada, "1"), s.TakeRecoveryCode(ctx, ada, "2"), s.DeleteTOTP(ctx, ada, app.ID), s.DeletePasskey(ctx, ada, key.ID),
+			s.CreateTOTP(ctx, app, false), s.CreatePasskey(ctx, key, false), s.ReplaceRecoveryCodes(
+				ctx, ada, []string{"x"}, time.Now()),
+			s.ReplaceRecoveryCodes(ctx, ada, []string{"1", "2"}, time.Now()),
+			s.TakeRecoveryCode(ctx, ada, "1"), s.TakeRecoveryCode(ctx, ada, "2"),
+			s.DeleteTOTP(ctx, ada, app.ID), s.DeletePasskey(ctx, ada, key.ID),
 		)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for what, err := range map[string]error{
-			"a code that was used": s.TakeRecoveryCode(ctx, ada, "1"), "an app that is gone": s.DeleteTOTP(ctx, ada, app.ID), "a passkey that is gone": s.DeletePasskey(ctx, ada, key.ID),
+			"a code that was used":   s.TakeRecoveryCode(ctx, ada, "1"),
+			"an app that is gone":    s.DeleteTOTP(ctx, ada, app.ID),
+			"a passkey that is gone": s.DeletePasskey(ctx, ada, key.ID),
 		} {
 			if !errors.Is(err, problem.NotFound) {
 				t.Errorf("%s = %v, want not found", what, err)
 			}
 		}
-		want("new_device", "new_device", "factor_changed totp_added", "factor_changed passkey_added", "factor_changed codes_replaced",
-			"factor_changed code_used 1", "factor_changed codes_used_up", "factor_changed totp_removed", "factor_changed passkey_removed")
+		want("new_device", "new_device", "factor_changed totp_added", "factor_changed passkey_added",
+			"factor_changed codes_replaced",
+			"factor_changed code_used 1", "factor_changed codes_used_up", "factor_changed totp_removed",
+			"factor_changed passkey_removed")
 		letters, err := s.ListLetters(ctx, mail.Pending, page.Query{Size: 1})
-		if err != nil || letters.Items[0].Facts["name"] != "Phone" || letters.Items[0].Facts["address"] != "192.0.2.7" || letters.Items[0].Facts["by"] != "" {
+		if err != nil || letters.Items[0].Facts["name"] != "Phone" ||
+			letters.Items[0].Facts["address"] != "192.0.2.7" || letters.Items[0].Facts["by"] != "" {
 			t.Errorf("the last letter = %+v, %v", letters.Items, err)
 		}
 		others := audit.With(t.Context(), &audit.Origin{Actor: audit.Actor{Kind: audit.APIKey}, Address: "192.0.2.9"})
@@ -121,7 +131,8 @@ func TestEpoch(t *testing.T) {
 		if got := change(fabric.SubscriberChange{PasswordHash: &hash}); got != 1 {
 			t.Errorf("after a new password: epoch %d, want 1", got)
 		}
-		link := idp.Link{Hash: "h", Purpose: mail.Reset, ProjectID: "p", SubscriberID: "s", Email: "a@example.com", Bound: "a@example.com", Created: time.Now(), Expires: time.Now().Add(time.Hour)}
+		link := idp.Link{Hash: "h", Purpose: mail.Reset, ProjectID: "p", SubscriberID: "s",
+			Email: "a@example.com", Bound: "a@example.com", Created: time.Now(), Expires: time.Now().Add(time.Hour)}
 		if err := s.CreateLink(t.Context(), link); err != nil {
 			t.Fatal(err)
 		}

@@ -9,7 +9,8 @@ import (
 )
 
 func operatorEvent(action string, o operator.Operator) audit.Event {
-	return audit.Of(action, "", "operator", o.ID).With("email", o.Email, "roles", rolesOf(o.Roles), "disabled", strconv.FormatBool(o.Disabled))
+	return audit.Of(action, "", "operator", o.ID).With(
+		"email", o.Email, "roles", rolesOf(o.Roles), "disabled", strconv.FormatBool(o.Disabled))
 }
 
 // operatorChange names what a change writes, and says it where that is a right. What
@@ -44,7 +45,8 @@ func operatorChange(id string, c operator.Change) audit.Event {
 
 func linkEvent(action string, l operator.Link) audit.Event {
 	return audit.Of(action, l.Role.ProjectID, "operator", l.OperatorID).
-		With("link", l.ID, "email", l.Email, "role", string(l.Role.Role), "made_by", l.MadeBy, "expires", date(l.Expires))
+		With("link", l.ID, "email", l.Email, "role", string(l.Role.Role), "made_by", l.MadeBy, "expires",
+			date(l.Expires))
 }
 
 // rolesOf writes roles, each with its project, or alone where it is for all.

@@ -25,7 +25,8 @@ func (s *Store) CreateOperatorLink(ctx context.Context, l operator.Link, alone b
 				return fmt.Errorf("counting operators: %w", err)
 			}
 			if others > 0 {
-				return problem.New(problem.Conflict, "has_operators", "there is an operator, or a link for the first one")
+				return problem.New(problem.Conflict, "has_operators",
+					"there is an operator, or a link for the first one")
 			}
 		}
 		return t.insertLink(ctx, l)
@@ -41,8 +42,10 @@ func (t tx) insertLink(ctx context.Context, l operator.Link) error {
 			return err
 		}
 	}
-	_, err := t.Exec(ctx, `INSERT INTO operator_links (`+linkColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
-		l.ID, l.Hash, null(l.OperatorID), l.Email, null(l.Role.ProjectID), string(l.Role.Role), l.MadeBy, micros(l.Created), micros(l.Expires), micros(l.Used))
+	_, err := t.Exec(ctx, `INSERT INTO operator_links (`+
+		linkColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+		l.ID, l.Hash, null(l.OperatorID), l.Email, null(l.Role.ProjectID), string(l.Role.Role), l.MadeBy,
+		micros(l.Created), micros(l.Expires), micros(l.Used))
 	switch {
 	case isForeignKey(err):
 		return problem.NoSuch("project")
@@ -62,7 +65,8 @@ const invitation = `operator_id IS NULL AND used = 0`
 // newest first; those that are over are among them until they are swept.
 func (s *Store) ListInvitations(ctx context.Context, q page.Query) (page.Page[operator.Link], error) {
 	l := listing[operator.Link]{
-		thing: "invitations", columns: linkColumns, from: "operator_links", key: []string{"id"}, start: startAt(q.From), desc: true,
+		thing: "invitations", columns: linkColumns, from: "operator_links", key: []string{"id"},
+		start: startAt(q.From), desc: true,
 		scan: scanLink, id: func(l operator.Link) string { return l.ID },
 	}
 	l.where.always(invitation)
@@ -96,7 +100,8 @@ func (s *Store) RenewInvitation(ctx context.Context, id string, renew func(opera
 
 // withdraw ends a link for an operator to come, and gives it as it is then.
 func (t tx) withdraw(ctx context.Context, id string, at time.Time) (operator.Link, error) {
-	l, err := scanLink(t.Row(ctx, `UPDATE operator_links SET used = $2 WHERE id = $1 AND `+invitation+` RETURNING `+linkColumns, id, micros(at)))
+	l, err := scanLink(t.Row(ctx, `UPDATE operator_links SET used = $2 WHERE id = $1 AND `+
+		invitation+` RETURNING `+linkColumns, id, micros(at)))
 	if errors.Is(err, problem.NotFound) {
 		return l, problem.NoSuch("invitation")
 	}
@@ -138,7 +143,8 @@ func (s *Store) UseOperatorLink(ctx context.Context, hash string, o operator.Ope
 			t.event.Actor = audit.Actor{Kind: audit.Operator, ID: o.ID}
 			return t.insertOperator(ctx, o, at)
 		}
-		res, err := t.Exec(ctx, `UPDATE operators SET password_hash = $2, updated = $3 WHERE id = $1`, l.OperatorID, o.PasswordHash, micros(at))
+		res, err := t.Exec(ctx, `UPDATE operators SET password_hash = $2, updated = $3 WHERE id = $1`,
+			l.OperatorID, o.PasswordHash, micros(at))
 		if err := oneRow(res, err, "operator"); err != nil {
 			return err
 		}

@@ -42,7 +42,8 @@ func (t tx) tellOperators(ctx context.Context, at time.Time, id string, kind mai
 	for i := 0; i+1 < len(more); i += 2 {
 		facts[more[i]] = more[i+1]
 	}
-	to, err := gather(ctx, t, "finding operators", scanID, `SELECT email FROM operators WHERE `+who+` ORDER BY id`, id)
+	to, err := gather(ctx, t, "finding operators", scanID,
+		`SELECT email FROM operators WHERE `+who+` ORDER BY id`, id)
 	if err != nil {
 		return err
 	}

@@ -21,20 +21,24 @@ const operatorColumns = `o.id, o.email, o.name, o.password_hash, o.disabled, o.c
 
 func scanOperator(row scanner, more ...any) (o operator.Operator, err error) {
 	var created, updated int64
-	err = row.Scan(append([]any{&o.ID, &o.Email, &o.Name, &o.PasswordHash, &o.Disabled, &created, &updated}, more...)...)
+	err = row.Scan(append([]any{&o.ID, &o.Email, &o.Name, &o.PasswordHash, &o.Disabled, &created, &updated},
+		more...)...)
 	o.Created, o.Updated = moment(created), moment(updated)
 	return o, found(err, "operator")
 }
 
 // CreateOperator inserts an operator with its roles.
 func (s *Store) CreateOperator(ctx context.Context, o operator.Operator) error {
-	return s.change(ctx, operatorEvent("operator.created", o), func(t tx) error { return t.insertOperator(ctx, o, s.now()) })
+	return s.change(ctx, operatorEvent("operator.created", o), func(t tx) error {
+		return t.insertOperator(ctx, o, s.now())
+	})
 }
 
 // insertOperator inserts an operator with its roles, and tells the owners.
 func (t tx) insertOperator(ctx context.Context, o operator.Operator, at time.Time) error {
 	res, err := t.Exec(ctx, `INSERT INTO operators (id, email, name, password_hash, disabled, created, updated) VALUES ($1, $2, $3, $4, $5, $6, $7)
-		ON CONFLICT DO NOTHING`, o.ID, o.Email, o.Name, o.PasswordHash, flag(o.Disabled), micros(o.Created), micros(o.Updated))
+		ON CONFLICT DO NOTHING`, o.ID, o.Email, o.Name, o.PasswordHash, flag(o.Disabled), micros(o.Created),
+		micros(o.Updated))
 	if err := inserted(res, err, "operator", problem.Taken("email", "somebody with that e-mail is an operator already")); err != nil {
 		return err
 	}
@@ -93,7 +97,8 @@ func (t tx) addRoles(ctx context.Context, all []operator.Operator) error {
 	}
 	roles, err := gather(ctx, t, "listing roles", func(row scanner) (r role, err error) {
 		return r, row.Scan(&r.id, &r.ProjectID, &r.Role)
-	}, `SELECT operator_id, COALESCE(project_id, ''), role FROM operator_roles WHERE operator_id IN (`+params(0, len(ids))+`) ORDER BY COALESCE(project_id, '')`, ids...)
+	}, `SELECT operator_id, COALESCE(project_id, ''), role FROM operator_roles WHERE operator_id IN (`+
+		params(0, len(ids))+`) ORDER BY COALESCE(project_id, '')`, ids...)
 	for _, r := range roles {
 		at[r.id].Roles = append(at[r.id].Roles, r.Membership)
 	}
@@ -103,9 +108,10 @@ func (t tx) addRoles(ctx context.Context, all []operator.Operator) error {
 // ListOperators returns a page of all operators.
 func (s *Store) ListOperators(ctx context.Context, q page.Query) (page.Page[operator.Operator], error) {
 	l := listing[operator.Operator]{
-		thing: "operators", columns: operatorColumns, from: "operators o", key: []string{"o.id"}, start: startAt(q.From),
-		scan: func(row scanner) (operator.Operator, error) { return scanOperator(row) },
-		id:   func(o operator.Operator) string { return o.ID },
+		thing: "operators", columns: operatorColumns, from: "operators o", key: []string{"o.id"},
+		start: startAt(q.From),
+		scan:  func(row scanner) (operator.Operator, error) { return scanOperator(row) },
+		id:    func(o operator.Operator) string { return o.ID },
 	}
 	p, err := l.page(ctx, s.read(), q)
 	if err != nil {
@@ -136,7 +142,8 @@ func (s *Store) keepOwner(ctx context.Context, e audit.Event, do func(tx) error)
 			return fmt.Errorf("counting owners: %w", err)
 		}
 		if before > 0 && after == 0 {
-			return problem.New(problem.Conflict, "last_owner", "this is the last owner of the installation: make another one first")
+			return problem.New(problem.Conflict, "last_owner",
+				"this is the last owner of the installation: make another one first")
 		}
 		return nil
 	})
@@ -194,7 +201,8 @@ func (t tx) endLinksOf(ctx context.Context, email string, at time.Time) error {
 func (t tx) endOperator(ctx context.Context, id, keep string, at time.Time) error {
 	_, err := t.Exec(ctx, `UPDATE operator_sessions SET ended = $3 WHERE operator_id = $1 AND id <> $2 AND ended = 0`, id, keep, micros(at))
 	if err == nil {
-		_, err = t.Exec(ctx, `UPDATE operator_links SET used = $2 WHERE operator_id = $1 AND used = 0`, id, micros(at))
+		_, err = t.Exec(ctx, `UPDATE operator_links SET used = $2 WHERE operator_id = $1 AND used = 0`, id,
+			micros(at))
 	}
 	if err != nil {
 		return fmt.Errorf("ending an operator's sessions: %w", err)
@@ -224,7 +232,8 @@ func (s *Store) DeleteOperator(ctx context.Context, id string) error {
 // SweepOperators deletes sessions and links that were over before a moment.
 func (s *Store) SweepOperators(ctx context.Context, before time.Time) error {
 	return s.change(ctx, audit.None("what has expired"), func(t tx) error {
-		_, err := t.Exec(ctx, `DELETE FROM operator_sessions WHERE expires < $1 OR ended > 0 AND ended < $1`, micros(before))
+		_, err := t.Exec(ctx, `DELETE FROM operator_sessions WHERE expires < $1 OR ended > 0 AND ended < $1`,
+			micros(before))
 		_, err2 := t.Exec(ctx, `DELETE FROM operator_links WHERE expires < $1`, micros(before))
 		if err := errors.Join(err, err2); err != nil {
 			return fmt.Errorf("sweeping operators: %w", err)

@@ -17,7 +17,8 @@ import (
 func newOperator(t *testing.T, rows *store.Store, email string, roles ...operator.Membership) operator.Operator {
 	t.Helper()
 	now := time.Now().UTC().Truncate(time.Microsecond)
-	o := operator.Operator{ID: newID(), Email: email, Name: "Ann", PasswordHash: "hash", Roles: roles, Created: now, Updated: now}
+	o := operator.Operator{ID: newID(), Email: email, Name: "Ann", PasswordHash: "hash", Roles: roles,
+		Created: now, Updated: now}
 	if err := rows.CreateOperator(context.Background(), o); err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +38,8 @@ func testOperators(t *testing.T, c store.Config) {
 		func() (operator.Operator, error) { return rows.FindOperator(ctx, v.ID) },
 		func() (operator.Operator, error) { return rows.FindOperatorByEmail(ctx, v.Email) },
 	} {
-		if got, err := find(); err != nil || got.Email != v.Email || len(got.Roles) != 1 || got.Roles[0] != v.Roles[0] || !got.Created.Equal(v.Created) {
+		if got, err := find(); err != nil || got.Email != v.Email || len(got.Roles) != 1 ||
+			got.Roles[0] != v.Roles[0] || !got.Created.Equal(v.Created) {
 			t.Errorf("found %+v, %v, want %+v", got, err, v)
 		}
 	}
@@ -54,11 +56,14 @@ func testOperators(t *testing.T, c store.Config) {
 		t.Errorf("an operator that could not be made: FindOperator = %v, want not found", err)
 	}
 	all, err := rows.ListOperators(ctx, page.Query{Size: 1})
-	if err != nil || len(all.Items) != 1 || all.Items[0].ID != o.ID || len(all.Items[0].Roles) != 1 || all.Next != v.ID {
+	if err != nil || len(all.Items) != 1 || all.Items[0].ID != o.ID || len(all.Items[0].Roles) != 1 ||
+		all.Next != v.ID {
 		t.Errorf("ListOperators = %+v, %v", all, err)
 	}
 	name := "Other"
-	got, err := rows.UpdateOperator(ctx, v.ID, operator.Change{Name: &name, Roles: []operator.Membership{{Role: operator.Admin}, {ProjectID: p.ID, Role: operator.Viewer}}}, time.Now(), "")
+	got, err := rows.UpdateOperator(ctx, v.ID,
+		operator.Change{Name: &name, Roles: []operator.Membership{{Role: operator.Admin},
+			{ProjectID: p.ID, Role: operator.Viewer}}}, time.Now(), "")
 	if err != nil || got.Name != name || len(got.Roles) != 2 || got.PasswordHash != "hash" {
 		t.Errorf("UpdateOperator = %+v, %v", got, err)
 	}
@@ -96,7 +101,8 @@ func testLastOwner(t *testing.T, c store.Config) {
 		case 1:
 			_, err = rows.UpdateOperator(ctx, all[i].ID, operator.Change{Disabled: &yes}, time.Now(), "")
 		default:
-			_, err = rows.UpdateOperator(ctx, all[i].ID, operator.Change{Roles: []operator.Membership{{Role: operator.Admin}}}, time.Now(), "")
+			_, err = rows.UpdateOperator(
+				ctx, all[i].ID, operator.Change{Roles: []operator.Membership{{Role: operator.Admin}}}, time.Now(), "")
 		}
 		if errors.Is(err, problem.Conflict) {
 			return false, nil
@@ -115,7 +121,8 @@ func testOperatorSessions(t *testing.T, c store.Config) {
 	rows, _ := fabricRows(t, c)
 	o, now := newOperator(t, rows, "ann@example.com", ownerOfAll), time.Now().UTC().Truncate(time.Microsecond)
 	begin := func(browser string) operator.Session {
-		s := operator.Session{ID: newID(), OperatorID: o.ID, Browser: browser, Proven: true, AMR: []string{"pwd"}, Began: now, Fresh: now, Seen: now, Expires: now.Add(time.Hour)}
+		s := operator.Session{ID: newID(), OperatorID: o.ID, Browser: browser, Proven: true,
+			AMR: []string{"pwd"}, Began: now, Fresh: now, Seen: now, Expires: now.Add(time.Hour)}
 		if err := rows.CreateOperatorSession(ctx, s, "hash"); err != nil {
 			t.Fatal(err)
 		}
@@ -126,7 +133,8 @@ func testOperatorSessions(t *testing.T, c store.Config) {
 		t.Errorf("CreateOperatorSession after a new password = %v, want a conflict", err)
 	}
 	got, who, err := rows.FindOperatorSession(ctx, "one")
-	if err != nil || got.ID != s.ID || !got.Expires.Equal(s.Expires) || !got.Proven || who.ID != o.ID || len(who.Roles) != 1 {
+	if err != nil || got.ID != s.ID || !got.Expires.Equal(s.Expires) || !got.Proven || who.ID != o.ID ||
+		len(who.Roles) != 1 {
 		t.Errorf("FindOperatorSession = %+v, %+v, %v", got, who, err)
 	}
 	s.AMR, s.Fresh = []string{"pwd", "otp"}, now.Add(time.Minute)
@@ -148,7 +156,8 @@ func testOperatorSessions(t *testing.T, c store.Config) {
 	if err := rows.SeeOperatorSession(ctx, s.ID, now.Add(time.Minute)); err != nil {
 		t.Error(err)
 	}
-	if all, err := rows.ListOperatorSessions(ctx, o.ID, now); err != nil || len(all) != 2 || all[1].Seen.Equal(now) || len(all[1].AMR) != 2 {
+	if all, err := rows.ListOperatorSessions(ctx, o.ID, now); err != nil || len(all) != 2 ||
+		all[1].Seen.Equal(now) || len(all[1].AMR) != 2 {
 		t.Errorf("ListOperatorSessions = %+v, %v", all, err)
 	}
 	if err := rows.EndOperatorSession(ctx, o.ID, "", s.ID, now); err != nil {
@@ -193,7 +202,8 @@ func testOperatorLinks(t *testing.T, c store.Config) {
 		t.Fatal(err)
 	}
 	newOne := func() operator.Operator {
-		return operator.Operator{ID: newID(), Email: newID() + "@example.com", PasswordHash: "hash", Roles: []operator.Membership{l.Role}, Created: now, Updated: now}
+		return operator.Operator{ID: newID(), Email: newID() + "@example.com", PasswordHash: "hash",
+			Roles: []operator.Membership{l.Role}, Created: now, Updated: now}
 	}
 	taken := newOne()
 	taken.Email = newOperator(t, rows, "ann@example.com").Email
@@ -210,8 +220,10 @@ func testOperatorLinks(t *testing.T, c store.Config) {
 		}
 		return err == nil, err
 	})
-	if all, err := rows.ListOperators(ctx, page.Query{Size: crowd}); used != 1 || len(errs) > 0 || err != nil || len(all.Items) != 2 {
-		t.Errorf("UseOperatorLink: %d of %d won with errors %v, and there are %d operators, %v", used, crowd, errs, len(all.Items), err)
+	if all, err := rows.ListOperators(ctx, page.Query{Size: crowd}); used != 1 || len(errs) > 0 ||
+		err != nil || len(all.Items) != 2 {
+		t.Errorf("UseOperatorLink: %d of %d won with errors %v, and there are %d operators, %v", used, crowd,
+			errs, len(all.Items), err)
 	}
 	if got, err := rows.FindOperatorLink(ctx, l.Hash); err != nil || got.Used.IsZero() || got.Role != l.Role {
 		t.Errorf("FindOperatorLink = %+v, %v", got, err)
@@ -234,7 +246,9 @@ func testInvitations(t *testing.T, c store.Config) {
 	now := time.Now().UTC().Truncate(time.Microsecond)
 	ann := newOperator(t, rows, "ann@example.com", ownerOfAll)
 	link := func(email, forWhom string) operator.Link {
-		l := operator.Link{ID: newID(), Hash: newID(), Email: email, OperatorID: forWhom, Role: operator.Membership{Role: operator.Viewer, ProjectID: p.ID}, MadeBy: ann.Email, Created: now, Expires: now.Add(time.Hour)}
+		l := operator.Link{ID: newID(), Hash: newID(), Email: email, OperatorID: forWhom,
+			Role: operator.Membership{Role: operator.Viewer, ProjectID: p.ID}, MadeBy: ann.Email,
+			Created: now, Expires: now.Add(time.Hour)}
 		if err := rows.CreateOperatorLink(ctx, l, false); err != nil {
 			t.Fatal(err)
 		}
@@ -258,15 +272,18 @@ func testInvitations(t *testing.T, c store.Config) {
 	if _, err := rows.WithdrawInvitation(ctx, password.ID, now); !errors.Is(err, problem.NotFound) {
 		t.Errorf("WithdrawInvitation of a link for a password = %v, want not found", err)
 	}
-	if got, err := rows.WithdrawInvitation(ctx, second.ID, now); err != nil || got.Email != second.Email || got.Role != second.Role {
+	if got, err := rows.WithdrawInvitation(ctx, second.ID, now); err != nil || got.Email != second.Email ||
+		got.Role != second.Role {
 		t.Errorf("WithdrawInvitation = %+v, %v", got, err)
 	}
-	newOne := operator.Operator{ID: newID(), Email: "eve@example.com", PasswordHash: "hash", Roles: []operator.Membership{second.Role}, Created: now, Updated: now}
+	newOne := operator.Operator{ID: newID(), Email: "eve@example.com", PasswordHash: "hash",
+		Roles: []operator.Membership{second.Role}, Created: now, Updated: now}
 	if _, err := rows.UseOperatorLink(ctx, second.Hash, newOne, now); !errors.Is(err, problem.NotFound) {
 		t.Errorf("UseOperatorLink of an invitation that was withdrawn = %v, want not found", err)
 	}
 	renew := func(old operator.Link) operator.Link {
-		return operator.Link{ID: newID(), Hash: newID(), Email: old.Email, Role: old.Role, MadeBy: ann.Email, Created: now, Expires: now.Add(2 * time.Hour)}
+		return operator.Link{ID: newID(), Hash: newID(), Email: old.Email, Role: old.Role, MadeBy: ann.Email,
+			Created: now, Expires: now.Add(2 * time.Hour)}
 	}
 	renewed, errs := race(func(int) (bool, error) {
 		_, err := rows.RenewInvitation(ctx, first.ID, renew)
@@ -299,7 +316,8 @@ func testLinksOfOperators(t *testing.T, c store.Config) {
 	newOperator(t, rows, "stays@example.com", ownerOfAll)
 	victim := newOperator(t, rows, "victim@example.com", ownerOfAll)
 	link := func(by, forWhom string) operator.Link {
-		return operator.Link{ID: newID(), Hash: newID(), OperatorID: forWhom, Role: ownerOfAll, MadeBy: by, Created: now, Expires: now.Add(time.Hour)}
+		return operator.Link{ID: newID(), Hash: newID(), OperatorID: forWhom, Role: ownerOfAll, MadeBy: by,
+			Created: now, Expires: now.Add(time.Hour)}
 	}
 	good := func(l operator.Link) bool {
 		got, err := rows.FindOperatorLink(ctx, l.Hash)
@@ -320,7 +338,8 @@ func testLinksOfOperators(t *testing.T, c store.Config) {
 		{"deleted", func(id string) error { return rows.DeleteOperator(ctx, id) }, false},
 		{"disabled", update(operator.Change{Disabled: &yes}), false},
 		{"made an admin", update(operator.Change{Roles: []operator.Membership{{Role: operator.Admin}}}), false},
-		{"made the owner of a project", update(operator.Change{Roles: []operator.Membership{{ProjectID: p.ID, Role: operator.Owner}}}), false},
+		{"made the owner of a project", update(
+			operator.Change{Roles: []operator.Membership{{ProjectID: p.ID, Role: operator.Owner}}}), false},
 		{"given another name", update(operator.Change{Name: &name}), true},
 		{"made an owner again", update(operator.Change{Roles: []operator.Membership{ownerOfAll}}), true},
 	} {

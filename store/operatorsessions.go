@@ -25,7 +25,8 @@ type operatorSession struct {
 }
 
 func (r *operatorSession) into() []any {
-	return []any{&r.ID, &r.OperatorID, &r.Browser, &r.Proven, &r.amr, &r.began, &r.fresh, &r.seen, &r.expires, &r.finish, &r.UserAgent, &r.Address}
+	return []any{&r.ID, &r.OperatorID, &r.Browser, &r.Proven, &r.amr, &r.began, &r.fresh, &r.seen, &r.expires,
+		&r.finish, &r.UserAgent, &r.Address}
 }
 
 func (r *operatorSession) session() operator.Session {
@@ -39,15 +40,18 @@ func (r *operatorSession) session() operator.Session {
 // is not disabled.
 func (s *Store) CreateOperatorSession(ctx context.Context, l operator.Session, passwordHash string) error {
 	return s.change(ctx, audit.Of("login", "", "operator", l.OperatorID).By(audit.Operator, l.OperatorID).
-		With("session", l.ID, "amr", strings.Join(l.AMR, " "), "proven", strconv.FormatBool(l.Proven), "user_agent", l.UserAgent), func(t tx) error {
+		With("session", l.ID, "amr", strings.Join(l.AMR, " "), "proven", strconv.FormatBool(l.Proven),
+			"user_agent", l.UserAgent), func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE operators SET updated = updated WHERE id = $1 AND password_hash = $2 AND disabled = 0`, l.OperatorID, passwordHash)
 		if err := oneRow(res, err, "operator"); errors.Is(err, problem.NotFound) {
-			return problem.New(problem.Conflict, "operator_changed", "the operator has changed since its password was checked")
+			return problem.New(problem.Conflict, "operator_changed",
+				"the operator has changed since its password was checked")
 		} else if err != nil {
 			return err
 		}
 		_, err = t.Exec(ctx, `INSERT INTO operator_sessions (id, operator_id, browser, proven, amr, began, fresh, seen, expires, ended, user_agent, address)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0, $10, $11)`, l.ID, l.OperatorID, l.Browser, flag(l.Proven), strings.Join(l.AMR, " "),
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0, $10, $11)`, l.ID, l.OperatorID, l.Browser,
+			flag(l.Proven), strings.Join(l.AMR, " "),
 			micros(l.Began), micros(l.Fresh), micros(l.Seen), micros(l.Expires), l.UserAgent, l.Address)
 		if err != nil {
 			return fmt.Errorf("inserting operator's session: %w", err)
@@ -64,7 +68,8 @@ func (s *Store) FindOperatorSession(ctx context.Context, browser string) (operat
 	var r operatorSession
 	t := s.read()
 	o, err := scanOperator(t.Row(ctx, `SELECT `+operatorColumns+`, `+operatorSessionColumns+`
-		FROM operator_sessions s JOIN operators o ON o.id = s.operator_id WHERE s.browser = $1`, browser), r.into()...)
+		FROM operator_sessions s JOIN operators o ON o.id = s.operator_id WHERE s.browser = $1`, browser),
+		r.into()...)
 	if err != nil {
 		return operator.Session{}, o, err
 	}
@@ -76,16 +81,18 @@ func (s *Store) FindOperatorSession(ctx context.Context, browser string) (operat
 // RaiseOperatorSession writes what a session was raised to.
 func (s *Store) RaiseOperatorSession(ctx context.Context, l operator.Session, old string) error {
 	return s.once(ctx, audit.Of("session.raised", "", "operator", l.OperatorID).By(audit.Operator, l.OperatorID).
-		With("session", l.ID, "amr", strings.Join(l.AMR, " "), "proven", strconv.FormatBool(l.Proven)), func(t tx) error {
-		res, err := t.Exec(ctx, `UPDATE operator_sessions SET browser = $3, proven = $4, amr = $5, fresh = $6, seen = $7 WHERE id = $1 AND browser = $2 AND ended = 0`,
-			l.ID, old, l.Browser, flag(l.Proven), strings.Join(l.AMR, " "), micros(l.Fresh), micros(l.Seen))
-		if err := oneRow(res, err, "session"); errors.Is(err, problem.NotFound) {
-			return problem.New(problem.Conflict, "session_changed", "the session has ended or was raised meanwhile")
-		} else if err != nil {
-			return err
-		}
-		return nil
-	})
+		With("session", l.ID, "amr", strings.Join(l.AMR, " "), "proven", strconv.FormatBool(l.Proven)),
+		func(t tx) error {
+			res, err := t.Exec(ctx, `UPDATE operator_sessions SET browser = $3, proven = $4, amr = $5, fresh = $6, seen = $7 WHERE id = $1 AND browser = $2 AND ended = 0`,
+				l.ID, old, l.Browser, flag(l.Proven), strings.Join(l.AMR, " "), micros(l.Fresh), micros(l.Seen))
+			if err := oneRow(res, err, "session"); errors.Is(err, problem.NotFound) {
+				return problem.New(problem.Conflict, "session_changed",
+					"the session has ended or was raised meanwhile")
+			} else if err != nil {
+				return err
+			}
+			return nil
+		})
 }
 
 // askForFactor has the sessions of an operator that a password alone has begun show a second
@@ -127,16 +134,17 @@ func (s *Store) EndOperatorSession(ctx context.Context, operatorID, id, keep str
 	if id == "" {
 		action = "session.ended_all"
 	}
-	return s.once(ctx, audit.Of(action, "", "operator", operatorID).With("session", id, "all_but", keep), func(t tx) error {
-		res, err := t.Exec(ctx, `UPDATE operator_sessions SET ended = $4 WHERE operator_id = $1 AND ended = 0 AND (id = $2 OR $2 = '' AND id <> $3)`,
-			operatorID, id, keep, micros(at))
-		if err != nil {
-			return fmt.Errorf("ending an operator's session: %w", err)
-		}
-		if n, err := res.RowsAffected(); err != nil || n > 0 {
-			return err
-		}
-		t.event.Drop()
-		return nil
-	})
+	return s.once(ctx, audit.Of(action, "", "operator", operatorID).With("session", id, "all_but", keep),
+		func(t tx) error {
+			res, err := t.Exec(ctx, `UPDATE operator_sessions SET ended = $4 WHERE operator_id = $1 AND ended = 0 AND (id = $2 OR $2 = '' AND id <> $3)`,
+				operatorID, id, keep, micros(at))
+			if err != nil {
+				return fmt.Errorf("ending an operator's session: %w", err)
+			}
+			if n, err := res.RowsAffected(); err != nil || n > 0 {
+				return err
+			}
+			t.event.Drop()
+			return nil
+		})
 }

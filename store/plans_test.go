@@ -93,19 +93,22 @@ func lists() (all []lister) {
 		for _, l := range []struct {
 			order        string
 			byName, desc bool
-		}{{"created_at", false, false}, {"created_at desc", false, true}, {"name", true, false}, {"name desc", true, true}} {
+		}{{"created_at", false, false}, {"created_at desc", false, true}, {"name", true, false},
+			{"name desc", true, true}} {
 			f.ByName, f.Descending = l.byName, l.desc
-			all = append(all, lister{"addresses" + name + " by " + l.order, func(s *Store, q page.Query) (string, error) {
-				p, err := s.ListAddresses(ctx, one, f, q)
-				return p.Next, err
-			}, f.DisplayName != ""})
+			all = append(all, lister{"addresses" + name + " by " + l.order,
+				func(s *Store, q page.Query) (string, error) {
+					p, err := s.ListAddresses(ctx, one, f, q)
+					return p.Next, err
+				}, f.DisplayName != ""})
 		}
 	}
 	addresses("", fabric.AddressFilter{})
 	addresses(" of a type", fabric.AddressFilter{Type: fabric.TypeSubscriber})
 	addresses(" of a rare type", fabric.AddressFilter{Type: fabric.TypeRoom})
 	addresses(" with a part of a name", fabric.AddressFilter{DisplayName: "ada"})
-	addresses(" of a type with a part of a name", fabric.AddressFilter{Type: fabric.TypeSubscriber, DisplayName: "ada"})
+	addresses(" of a type with a part of a name",
+		fabric.AddressFilter{Type: fabric.TypeSubscriber, DisplayName: "ada"})
 	sought := func(text string) lister {
 		return lister{"subscribers by " + text, func(s *Store, q page.Query) (string, error) {
 			if q.From != "" {
@@ -116,7 +119,10 @@ func lists() (all []lister) {
 		}, false}
 	}
 	return append(all,
-		lister{"resources and subscribers", func(s *Store, q page.Query) (string, error) { p, err := s.ListThings(ctx, one, q); return p.Next, err }, false},
+		lister{"resources and subscribers", func(s *Store, q page.Query) (string, error) {
+			p, err := s.ListThings(ctx, one, q)
+			return p.Next, err
+		}, false},
 		lister{"resources of a kind", func(s *Store, q page.Query) (string, error) {
 			p, err := s.ListResources(ctx, one, "ai_agent", q)
 			return p.Next, err
@@ -125,7 +131,8 @@ func lists() (all []lister) {
 			p, err := s.ListSubscribers(ctx, one, q)
 			return p.Next, err
 		}, false},
-		sought("ada"), sought("s"), sought("ref-"), sought("ada love"), sought("love ada"), sought("countess"), sought("nobody"), sought("zoé"),
+		sought("ada"), sought("s"), sought("ref-"), sought("ada love"), sought("love ada"),
+		sought("countess"), sought("nobody"), sought("zoé"),
 		lister{"SIP addresses", func(s *Store, q page.Query) (string, error) {
 			p, err := s.ListSIPAddresses(ctx, one, q)
 			return p.Next, err
@@ -193,7 +200,8 @@ func TestSearchStops(t *testing.T) {
 			`INSERT INTO projects (id, name, record_rate, created, updated) VALUES ('`+one+`', 'p', 1, 1, 1)`,
 			`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2500)
 				INSERT INTO subscribers (id, project_id, email, first_name, display_name, created, updated)
-				SELECT '01900000-0000-7000-8000-' || CAST(100000000000 + i AS TEXT), '`+one+`', 'ada' || CAST(i AS TEXT), 'Ada', CASE WHEN i = 2345 THEN 'Bo' ELSE 'Cy' END, 0, 0 FROM n`,
+				SELECT '01900000-0000-7000-8000-' || CAST(100000000000 + i AS TEXT), '`+
+				one+`', 'ada' || CAST(i AS TEXT), 'Ada', CASE WHEN i = 2345 THEN 'Bo' ELSE 'Cy' END, 0, 0 FROM n`,
 		)
 		for text, want := range map[string]int{"ada bo": 1, "ada": 2500, "ada di": 0} {
 			n, pages := 0, 0

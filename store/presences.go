@@ -32,7 +32,8 @@ func (s *Store) WantsPresence(ctx context.Context, projectID string) (wants bool
 
 // FindTold returns what was told of a subscriber.
 func (s *Store) FindTold(ctx context.Context, subscriberID string) (fabric.Told, error) {
-	t, err := scanTold(s.read().Row(ctx, `SELECT `+toldColumns+` FROM presences WHERE subscriber_id = $1`, subscriberID))
+	t, err := scanTold(s.read().Row(ctx, `SELECT `+toldColumns+` FROM presences WHERE subscriber_id = $1`,
+		subscriberID))
 	if errors.Is(err, sql.ErrNoRows) {
 		return fabric.Told{}, nil
 	}

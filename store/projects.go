@@ -23,7 +23,8 @@ const projectColumns = `id, name, record_rate, media_auth, require_factor, color
 
 func scanProject(row scanner) (p fabric.Project, err error) {
 	var created, updated int64
-	err = row.Scan(&p.ID, &p.Name, &p.RecordRate, &p.MediaAuth, &p.RequireFactor, &p.Color, &p.Registration, &created, &updated,
+	err = row.Scan(&p.ID, &p.Name, &p.RecordRate, &p.MediaAuth, &p.RequireFactor, &p.Color, &p.Registration,
+		&created, &updated,
 		&p.Logo, &p.Terms, &p.Privacy)
 	p.Created, p.Updated = moment(created), moment(updated)
 	return p, found(err, "project")
@@ -43,8 +44,10 @@ func found(err error, thing string) error {
 // CreateProject inserts a project.
 func (s *Store) CreateProject(ctx context.Context, p fabric.Project) error {
 	return s.once(ctx, audit.Of("project.created", p.ID, "project", p.ID).With("name", p.Name), func(t tx) error {
-		_, err := t.Exec(ctx, `INSERT INTO projects (`+projectColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, '', '', '')`,
-			p.ID, p.Name, p.RecordRate, p.MediaAuth, flag(p.RequireFactor), p.Color, string(p.Registration), micros(p.Created), micros(p.Updated))
+		_, err := t.Exec(ctx, `INSERT INTO projects (`+
+			projectColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, '', '', '')`,
+			p.ID, p.Name, p.RecordRate, p.MediaAuth, flag(p.RequireFactor), p.Color, string(p.Registration),
+			micros(p.Created), micros(p.Updated))
 		if err != nil {
 			return fmt.Errorf("inserting project: %w", err)
 		}
@@ -72,8 +75,11 @@ func (s *Store) UpdateProject(ctx context.Context, id string, c fabric.ProjectCh
 		p, err = scanProject(t.Row(ctx, `UPDATE projects SET name = COALESCE($2, name), record_rate = COALESCE($3, record_rate),
 			media_auth = COALESCE($4, media_auth), color = COALESCE($6, color), registration = COALESCE($7, registration),
 			require_factor = COALESCE($8, require_factor), terms_uri = COALESCE($9, terms_uri), policy_uri = COALESCE($10, policy_uri),
-			updated = $5 WHERE id = $1 RETURNING `+projectColumns, id, c.Name, c.RecordRate, c.MediaAuth, micros(at), c.Color, (*string)(c.Registration), flagOf(c.RequireFactor), c.Terms, c.Privacy))
-		t.event.Add("name", p.Name, "record_rate", strconv.FormatInt(p.RecordRate, 10), "media_auth", string(p.MediaAuth), "require_factor", strconv.FormatBool(p.RequireFactor),
+			updated = $5 WHERE id = $1 RETURNING `+
+			projectColumns, id, c.Name, c.RecordRate, c.MediaAuth, micros(at), c.Color,
+			(*string)(c.Registration), flagOf(c.RequireFactor), c.Terms, c.Privacy))
+		t.event.Add("name", p.Name, "record_rate", strconv.FormatInt(p.RecordRate, 10), "media_auth",
+			string(p.MediaAuth), "require_factor", strconv.FormatBool(p.RequireFactor),
 			"color", p.Color, "registration", string(p.Registration), "terms_uri", p.Terms, "policy_uri", p.Privacy)
 		return err
 	})
@@ -97,7 +103,8 @@ func (s *Store) DeleteProject(ctx context.Context, r revocation.Revocation) erro
 
 // AnyRegistration reports whether people may make themselves accounts in any project.
 func (s *Store) AnyRegistration(ctx context.Context) (any bool, err error) {
-	err = s.read().Row(ctx, `SELECT EXISTS (SELECT 1 FROM projects WHERE registration = $1)`, string(fabric.RegistrationOpen)).Scan(&any)
+	err = s.read().Row(ctx, `SELECT EXISTS (SELECT 1 FROM projects WHERE registration = $1)`,
+		string(fabric.RegistrationOpen)).Scan(&any)
 	if err != nil {
 		return false, fmt.Errorf("looking for registration: %w", err)
 	}

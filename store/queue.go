@@ -21,7 +21,8 @@ type queue struct {
 }
 
 var (
-	webhookQueue = strings.NewReplacer("{receivers}", "webhooks", "{on}", "enabled = 1", "{deliveries}", "webhook_deliveries",
+	webhookQueue = strings.NewReplacer("{receivers}", "webhooks", "{on}", "enabled = 1", "{deliveries}",
+		"webhook_deliveries",
 		"{receiver}", "webhook_id", "{job}", "id", "{event}", "event", "{subject}", "subject", "{body}", "body")
 	_ deliver.Queue = queue{}
 )
@@ -48,7 +49,8 @@ func (q queue) HoldReceiver(ctx context.Context, id, holder string, now, until t
 	err = q.s.once(ctx, audit.None("a lease"), func(t tx) error {
 		err := t.Row(ctx, q.names.Replace(`UPDATE {receivers} SET lease = $4, holder = $2,
 			rests = CASE WHEN holder = $2 THEN rests ELSE 0 END WHERE id = $1 AND {on} AND (lease <= $3 OR holder = $2)
-			RETURNING id, project_id, url, failures`), id, holder, micros(now), micros(until)).Scan(&r.ID, &r.ProjectID, &r.URL, &r.Failures)
+			RETURNING id, project_id, url, failures`), id, holder, micros(now), micros(until)).Scan(
+			&r.ID, &r.ProjectID, &r.URL, &r.Failures)
 		if err := found(err, "receiver"); errors.Is(err, problem.NotFound) {
 			return problem.New(problem.Conflict, "conflict", "the receiver is held by another")
 		} else if err != nil {
@@ -67,8 +69,10 @@ func (q queue) DueJobs(ctx context.Context, receiverID string, now time.Time, mo
 		j.Queued = moment(queued)
 		return j, err
 	}
-	return gather(ctx, q.s.read(), "reading deliveries", scan, q.names.Replace(`SELECT {job}, {event}, {subject}, {body}, attempts, queued FROM {deliveries}
-		WHERE {receiver} = $1 AND state = 'pending' AND due <= $2 ORDER BY due, {job} LIMIT $3`), receiverID, micros(now), most)
+	return gather(ctx, q.s.read(), "reading deliveries", scan,
+		q.names.Replace(`SELECT {job}, {event}, {subject}, {body}, attempts, queued FROM {deliveries}
+		WHERE {receiver} = $1 AND state = 'pending' AND due <= $2 ORDER BY due, {job} LIMIT $3`), receiverID,
+		micros(now), most)
 }
 
 // Settle writes what an attempt came to. What was asked for again while it was made waits on.
@@ -76,7 +80,8 @@ func (q queue) Settle(ctx context.Context, r deliver.Result) error {
 	return q.s.once(ctx, audit.None("how far a delivery is"), func(t tx) error {
 		_, err := t.Exec(ctx, q.names.Replace(`UPDATE {deliveries} SET state = $3, attempts = $4, status = $5, error = $6, due = $7, ended = $8
 			WHERE {receiver} = $1 AND {job} = $2 AND state = 'pending' AND queued = $9`),
-			r.ReceiverID, r.JobID, string(r.State), r.Attempts, r.Status, r.Error, micros(r.Due), micros(r.Ended), micros(r.Queued))
+			r.ReceiverID, r.JobID, string(r.State), r.Attempts, r.Status, r.Error, micros(r.Due),
+			micros(r.Ended), micros(r.Queued))
 		if err != nil {
 			return fmt.Errorf("settling delivery: %w", err)
 		}
@@ -89,7 +94,8 @@ func (q queue) Settle(ctx context.Context, r deliver.Result) error {
 func (q queue) ReleaseReceiver(ctx context.Context, id, holder string, now time.Time, failures int, rests time.Time) error {
 	return q.s.once(ctx, audit.None("a lease"), func(t tx) error {
 		_, err := t.Exec(ctx, q.names.Replace(`UPDATE {receivers} SET lease = $3, holder = '', failures = $4,
-			rests = CASE WHEN rests = $6 THEN 0 ELSE CAST($5 AS BIGINT) END WHERE id = $1 AND holder = $2`), id, holder, micros(now), failures, micros(rests), woken)
+			rests = CASE WHEN rests = $6 THEN 0 ELSE CAST($5 AS BIGINT) END WHERE id = $1 AND holder = $2`),
+			id, holder, micros(now), failures, micros(rests), woken)
 		if err != nil {
 			return fmt.Errorf("releasing receiver: %w", err)
 		}

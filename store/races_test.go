@@ -107,17 +107,24 @@ func testRedeemAgainstEnds(t *testing.T, c Config) {
 		name string
 		do   func(g idp.Grant) error
 	}{
-		{"EndSession", func(g idp.Grant) error { return s.EndSessions(ctx, time.Now(), end(revocation.Session, g.SessionID)) }},
+		{"EndSession", func(g idp.Grant) error {
+			return s.EndSessions(ctx, time.Now(), end(revocation.Session, g.SessionID))
+		}},
 		{"UpdateSubscriber", func(idp.Grant) error {
 			hash, email, r := "hash", newID()+"@example.com", end(revocation.Subscriber, "s")
-			_, err := s.UpdateSubscriber(ctx, "p", "s", fabric.SubscriberChange{PasswordHash: &hash, Email: &email}, time.Now(), &r)
+			_, err := s.UpdateSubscriber(
+				ctx, "p", "s", fabric.SubscriberChange{PasswordHash: &hash, Email: &email}, time.Now(), &r)
 			return err
 		}},
 		{"RevokeConsent", func(g idp.Grant) error {
-			return s.RevokeConsent(ctx, "s", g.ClientID, time.Now(), func(id string) revocation.Revocation { return end(revocation.Grant, id) })
+			return s.RevokeConsent(ctx, "s", g.ClientID, time.Now(), func(id string) revocation.Revocation {
+				return end(revocation.Grant, id)
+			})
 		}},
 		{"DeleteClient", func(g idp.Grant) error { return s.DeleteClient(ctx, end(revocation.Client, g.ClientID)) }},
-		{"DeleteSubscriber", func(idp.Grant) error { return s.DeleteSubscriber(ctx, "p", end(revocation.Subscriber, "s")) }},
+		{"DeleteSubscriber", func(idp.Grant) error {
+			return s.DeleteSubscriber(ctx, "p", end(revocation.Subscriber, "s"))
+		}},
 	}
 	for i, e := range ends {
 		for round := range rounds {
@@ -175,7 +182,8 @@ func testAddRecordingAgainstDelete(t *testing.T, c Config) {
 		for range 10 {
 			all = append(all, func() {
 				r := recordings.Recording{ID: newID(), Sid: newID(), ProjectID: "p", Created: time.Now()}
-				got, added, err := s.AddRecording(ctx, r, recordings.Arrival{Identity: "same", SubscriberIDs: []string{"s"}})
+				got, added, err := s.AddRecording(
+					ctx, r, recordings.Arrival{Identity: "same", SubscriberIDs: []string{"s"}})
 				expect(t, "AddRecording", err)
 				mu.Lock()
 				defer mu.Unlock()
@@ -207,14 +215,16 @@ func testLegsAtOnce(t *testing.T, c Config) {
 		var waiting sync.Map
 		var uploads []func()
 		for _, track := range recordings.Tracks {
-			leg := recordings.Recording{ID: newID(), Sid: newID(), ProjectID: "p", Metadata: recordings.Metadata{CallSid: call, Track: track}, Created: time.Now()}
+			leg := recordings.Recording{ID: newID(), Sid: newID(), ProjectID: "p",
+				Metadata: recordings.Metadata{CallSid: call, Track: track}, Created: time.Now()}
 			leg.Waits = leg.Created.Add(time.Hour)
 			if _, _, err := s.AddRecording(ctx, leg, recordings.Arrival{Identity: leg.ID}); err != nil {
 				t.Fatal(err)
 			}
 			waiting.Store(leg.Sid, track)
 			uploads = append(uploads, func() {
-				r := recordings.Recording{ID: newID(), Sid: newID(), ProjectID: "p", Metadata: recordings.Metadata{CallSid: call}, Created: time.Now()}
+				r := recordings.Recording{ID: newID(), Sid: newID(), ProjectID: "p",
+					Metadata: recordings.Metadata{CallSid: call}, Created: time.Now()}
 				r.MediaKey = r.ID
 				got, _, err := s.AddRecording(ctx, r, recordings.Arrival{Identity: r.ID, Given: r.Metadata})
 				expect(t, "AddRecording", err)
@@ -304,7 +314,8 @@ func testDeleteAgainstChanges(t *testing.T, c Config) {
 		func() {
 			g := g
 			g.ID = newID()
-			expect(t, "RedeemCode", s.RedeemCode(ctx, idp.RedeemedCode{Hash: "i", GrantID: g.ID, ClientID: "c"}, g), gone...)
+			expect(t, "RedeemCode", s.RedeemCode(
+				ctx, idp.RedeemedCode{Hash: "i", GrantID: g.ID, ClientID: "c"}, g), gone...)
 		},
 	)
 }
@@ -318,20 +329,23 @@ func testAssignAgainstDelete(t *testing.T, c Config) {
 	ctx := context.Background()
 	create := func(fields kinds.Values) (fabric.Resource, error) {
 		r := fabric.Resource{ID: newID(), ProjectID: "p", Type: "swml_script", Fields: fields}
-		return r, s.CreateResource(ctx, r, fabric.Address{ID: newID(), ProjectID: "p", ResourceID: r.ID, Name: r.ID}, nil)
+		return r, s.CreateResource(ctx, r,
+			fabric.Address{ID: newID(), ProjectID: "p", ResourceID: r.ID, Name: r.ID}, nil)
 	}
 	for round := range rounds {
 		target, err := create(nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		sip := fabric.SIPAddress{ID: newID(), ProjectID: "p", ResourceID: target.ID, Fields: kinds.Values{"name": []byte(fmt.Sprintf("%q", newID()))}}
+		sip := fabric.SIPAddress{ID: newID(), ProjectID: "p", ResourceID: target.ID,
+			Fields: kinds.Values{"name": []byte(fmt.Sprintf("%q", newID()))}}
 		assign := []struct {
 			name string
 			do   func() error
 		}{
 			{"PutPhoneRoute", func() error {
-				return s.PutPhoneRoute(ctx, fabric.PhoneRoute{ID: newID(), ProjectID: "p", Handler: "calling", ResourceID: target.ID})
+				return s.PutPhoneRoute(ctx,
+					fabric.PhoneRoute{ID: newID(), ProjectID: "p", Handler: "calling", ResourceID: target.ID})
 			}},
 			{"CreateSIPAddress", func() error { return s.CreateSIPAddress(ctx, sip) }},
 			{"CreateResource", func() error {
@@ -346,7 +360,8 @@ func testAssignAgainstDelete(t *testing.T, c Config) {
 		expect(t, assign.name, assigned, problem.NotFound)
 		expect(t, "DeleteResource", deleted, problem.Conflict)
 		if (assigned == nil) == (deleted == nil) {
-			t.Errorf("round %d: %s = %v and DeleteResource = %v, want one of them done", round, assign.name, assigned, deleted)
+			t.Errorf("round %d: %s = %v and DeleteResource = %v, want one of them done", round, assign.name,
+				assigned, deleted)
 		}
 	}
 }
@@ -360,7 +375,8 @@ func testConsentsAtOnce(t *testing.T, c Config) {
 	var all []func()
 	for i := range 10 {
 		all = append(all, func() {
-			expect(t, "AddConsent", s.AddConsent(ctx, g.SubscriberID, g.ClientID, []string{"openid", fmt.Sprint("scope", i)}, time.Now()))
+			expect(t, "AddConsent", s.AddConsent(
+				ctx, g.SubscriberID, g.ClientID, []string{"openid", fmt.Sprint("scope", i)}, time.Now()))
 		})
 	}
 	together(all...)

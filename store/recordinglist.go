@@ -26,7 +26,8 @@ func (s *Store) ListRecordings(ctx context.Context, f recordings.Filter, q page.
 
 // callOf returns the call of a recording with which a page begins; "" where there is none.
 func (s *Store) callOf(ctx context.Context, projectID, id string) (call string, err error) {
-	err = s.read().Row(ctx, `SELECT COALESCE(call_sid, '') FROM recordings WHERE project_id = $1 AND id = $2`, projectID, id).Scan(&call)
+	err = s.read().Row(ctx, `SELECT COALESCE(call_sid, '') FROM recordings WHERE project_id = $1 AND id = $2`,
+		projectID, id).Scan(&call)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return "", fmt.Errorf("finding call: %w", err)
 	}
@@ -56,7 +57,8 @@ const last = "\U0010FFFF"
 // however many there are; SQLite takes the tables of a CROSS JOIN as they stand.
 func recordingListing(f recordings.Filter, from string) listing[recordings.Recording] {
 	l := listing[recordings.Recording]{
-		thing: "recordings", columns: recordingColumns, from: "recordings", key: []string{"id"}, within: created(f), start: created(f).startAt(from), desc: true,
+		thing: "recordings", columns: recordingColumns, from: "recordings", key: []string{"id"},
+		within: created(f), start: created(f).startAt(from), desc: true,
 		scan: scanRecording, id: func(r recordings.Recording) string { return r.ID },
 	}
 	indexed := f

@@ -23,9 +23,12 @@ const recordingColumns = `id, media_key, sid, project_id, call_sid, conference_s
 // recordingValues returns what goes into the columns.
 func recordingValues(r recordings.Recording) []any {
 	return []any{
-		r.ID, mediaKey(r), r.Sid, r.ProjectID, null(r.CallSid), null(r.ConferenceSid), r.From, r.To, r.Direction, r.Source, r.Track, micros(r.StartTime),
-		r.Status, r.ErrorCode, r.Codec, r.SampleRate, r.Channels, r.Bits, r.Frames, r.Bytes, r.SHA256, strings.Join(r.Repairs, "\n"), r.Price,
-		levelsOf(r), micros(r.Waits), r.Trim, r.PauseBehavior, r.Callback.URL, strings.Join(r.Callback.Events, " "), r.Callback.Method,
+		r.ID, mediaKey(r), r.Sid, r.ProjectID, null(r.CallSid), null(r.ConferenceSid), r.From, r.To,
+		r.Direction, r.Source, r.Track, micros(r.StartTime),
+		r.Status, r.ErrorCode, r.Codec, r.SampleRate, r.Channels, r.Bits, r.Frames, r.Bytes, r.SHA256,
+		strings.Join(r.Repairs, "\n"), r.Price,
+		levelsOf(r), micros(r.Waits), r.Trim, r.PauseBehavior, r.Callback.URL,
+		strings.Join(r.Callback.Events, " "), r.Callback.Method,
 		micros(r.Created), micros(r.Updated), micros(r.Deleted),
 	}
 }
@@ -54,8 +57,10 @@ func scanRecording(row scanner) (r recordings.Recording, err error) {
 	var media, call, conference sql.NullString
 	var repairs, events, sound string
 	var start, waits, created, updated, deleted int64
-	err = row.Scan(&r.ID, &media, &r.Sid, &r.ProjectID, &call, &conference, &r.From, &r.To, &r.Direction, &r.Source, &r.Track, &start,
-		&r.Status, &r.ErrorCode, &r.Codec, &r.SampleRate, &r.Channels, &r.Bits, &r.Frames, &r.Bytes, &r.SHA256, &repairs, &r.Price, &sound,
+	err = row.Scan(&r.ID, &media, &r.Sid, &r.ProjectID, &call, &conference, &r.From, &r.To, &r.Direction,
+		&r.Source, &r.Track, &start,
+		&r.Status, &r.ErrorCode, &r.Codec, &r.SampleRate, &r.Channels, &r.Bits, &r.Frames, &r.Bytes,
+		&r.SHA256, &repairs, &r.Price, &sound,
 		&waits, &r.Trim, &r.PauseBehavior, &r.Callback.URL, &events, &r.Callback.Method, &created, &updated, &deleted)
 	if errors.Is(err, sql.ErrNoRows) {
 		return r, problem.NoSuch("recording")
@@ -102,7 +107,9 @@ func (s *Store) AddRecording(ctx context.Context, r recordings.Recording, a reco
 var errGone = problem.New(problem.Conflict, "conflict", "the recording is being changed by others")
 
 func (s *Store) addRecording(ctx context.Context, r recordings.Recording, a recordings.Arrival) (kept recordings.Recording, added bool, err error) {
-	err = s.change(ctx, audit.Of("recording.stored", r.ProjectID, "recording", r.ID).With("call", r.CallSid, "conference", r.ConferenceSid, "source", string(r.Source), "status", string(r.Status)), func(t tx) error {
+	err = s.change(ctx, audit.Of("recording.stored", r.ProjectID, "recording", r.ID).With(
+		"call", r.CallSid, "conference", r.ConferenceSid, "source", string(r.Source), "status",
+		string(r.Status)), func(t tx) error {
 		if kept, added, err = t.settleRecording(ctx, r, a); err != nil || !added {
 			t.event.Drop()
 			return err
@@ -142,7 +149,8 @@ func (t tx) settleRecording(ctx context.Context, r recordings.Recording, a recor
 
 func (t tx) insertRecording(ctx context.Context, r recordings.Recording, identity string) (added bool, err error) {
 	values := append(recordingValues(r), flagsOf(r), null(identity))
-	res, err := t.Exec(ctx, `INSERT INTO recordings (`+recordingColumns+`, flags, identity) VALUES (`+params(0, len(values))+`)
+	res, err := t.Exec(ctx, `INSERT INTO recordings (`+recordingColumns+`, flags, identity) VALUES (`+
+		params(0, len(values))+`)
 		ON CONFLICT (project_id, identity) WHERE deleted = 0 DO NOTHING`, values...)
 	if isForeignKey(err) {
 		return false, problem.NoSuch("project")
@@ -168,24 +176,26 @@ func (s *Store) FindRecording(ctx context.Context, o recordings.Owner, sid strin
 	if o.SubscriberID != "" {
 		w.and(tied, o.SubscriberID)
 	}
-	return scanRecording(s.read().Row(ctx, `SELECT `+recordingColumns+` FROM recordings WHERE deleted = 0 AND `+w.String(), w.args...))
+	return scanRecording(s.read().Row(ctx,
+		`SELECT `+recordingColumns+` FROM recordings WHERE deleted = 0 AND `+w.String(), w.args...))
 }
 
 // DeleteRecording turns a live recording of a project into a stub, and gives the
 // key of its media.
 func (s *Store) DeleteRecording(ctx context.Context, projectID, sid string, at time.Time) (key string, err error) {
-	err = s.once(ctx, audit.Of("recording.deleted", projectID, "recording", "").With("sid", begin(sid)), func(t tx) error {
-		err := t.Row(ctx, `UPDATE recordings SET deleted = $3, updated = $3, waits = 0 WHERE project_id = $1 AND sid = $2 AND deleted = 0
+	err = s.once(ctx, audit.Of("recording.deleted", projectID, "recording", "").With("sid", begin(sid)),
+		func(t tx) error {
+			err := t.Row(ctx, `UPDATE recordings SET deleted = $3, updated = $3, waits = 0 WHERE project_id = $1 AND sid = $2 AND deleted = 0
 			RETURNING COALESCE(media_key, id), id`,
-			projectID, sid, micros(at)).Scan(&key, &t.event.Target.ID)
-		if errors.Is(err, sql.ErrNoRows) {
-			return problem.NoSuch("recording")
-		}
-		if err != nil {
-			return fmt.Errorf("deleting recording: %w", err)
-		}
-		return nil
-	})
+				projectID, sid, micros(at)).Scan(&key, &t.event.Target.ID)
+			if errors.Is(err, sql.ErrNoRows) {
+				return problem.NoSuch("recording")
+			}
+			if err != nil {
+				return fmt.Errorf("deleting recording: %w", err)
+			}
+			return nil
+		})
 	return key, err
 }
 
@@ -201,7 +211,9 @@ func (s *Store) SweepRecordings(ctx context.Context, before time.Time) error {
 
 // MediaInUse returns the keys of the media of live recordings from first to last.
 func (s *Store) MediaInUse(ctx context.Context, first, last string) ([]string, error) {
-	return gather(ctx, s.read(), "listing media in use", func(row scanner) (key string, err error) { return key, row.Scan(&key) },
+	return gather(ctx, s.read(), "listing media in use", func(row scanner) (key string, err error) {
+		return key, row.Scan(&key)
+	},
 		`SELECT id FROM recordings WHERE id >= $1 AND id <= $2 AND media_key IS NULL AND deleted = 0
 		UNION ALL SELECT media_key FROM recordings WHERE media_key >= $1 AND media_key <= $2 AND deleted = 0`, first, last)
 }
@@ -227,7 +239,8 @@ func (s *Store) MediaAuth(ctx context.Context, projectID string) (auth recording
 // HasSubscriber tells whether a subscriber is one of the project.
 func (s *Store) HasSubscriber(ctx context.Context, projectID, subscriberID string) (has bool, err error) {
 	var n int
-	err = s.read().Row(ctx, `SELECT count(*) FROM subscribers WHERE project_id = $1 AND id = $2`, projectID, subscriberID).Scan(&n)
+	err = s.read().Row(ctx, `SELECT count(*) FROM subscribers WHERE project_id = $1 AND id = $2`, projectID,
+		subscriberID).Scan(&n)
 	if err != nil {
 		return false, fmt.Errorf("counting subscribers: %w", err)
 	}

@@ -91,7 +91,8 @@ func testRecordingPlans(t *testing.T, c Config) {
 				q := recordingListing(f, from).query(51, backward)
 				for _, bound := range []string{`[ (]id\)? <`, `[ (]id\)? >`, `call_sid <`, `call_sid >`} {
 					if n := len(regexp.MustCompile(bound).FindAllString(q.sql, -1)); n > max(1, len(recordingListing(f, from).ways)) {
-						t.Errorf("%s, from %q: an index takes one bound on each side, and there are %d in %s", name, from, n, q.sql)
+						t.Errorf("%s, from %q: an index takes one bound on each side, and there are %d in %s",
+							name, from, n, q.sql)
 					}
 				}
 				plan := strings.Join(explained(t, s, explain+q.sql, q.args), "\n")
@@ -112,7 +113,8 @@ var pageOfWay = regexp.MustCompile(`SCAN way\d\n?(USE TEMP B-TREE FOR ORDER BY)?
 
 // mayPick is what PostgreSQL does where a filter leaves a handful: it sorts those.
 func mayPick(c Config, name, plan string) bool {
-	return c.URL != "" && (strings.Contains(name, "call") || strings.Contains(name, "party") || name == "nobody") && !strings.Contains(plan, "Seq Scan")
+	return c.URL != "" && (strings.Contains(name, "call") || strings.Contains(name, "party") ||
+		name == "nobody") && !strings.Contains(plan, "Seq Scan")
 }
 
 // explained returns the lines of a plan.
@@ -145,7 +147,8 @@ func testRecordingPages(t *testing.T, c Config) {
 		"all": 1800, "and deleted": 2000, "of a call": 10, "of conference": 10, "of a time": 1800, "before": 2000,
 		"tied": 200, "tied, of time": 200, "tied, of call": 0, "of call, dated": 10,
 		"rare flag": 10, "flag": 596, "flag, dated": 10, "of call, flag": 3,
-		"calls": 1790, "calls of few": 8, "calls, dated": 1780, "calls, tied": 200, "calls, party": 1780, "calls, nobody": 0, "party": 1800, "party, called": 1800, "party, flag": 10, "party, tied": 200, "nobody": 0,
+		"calls": 1790, "calls of few": 8, "calls, dated": 1780, "calls, tied": 200, "calls, party": 1780,
+		"calls, nobody": 0, "party": 1800, "party, called": 1800, "party, flag": 10, "party, tied": 200, "nobody": 0,
 	}
 	for name, f := range filters("p") {
 		var ids []string

@@ -72,14 +72,16 @@ func (q queue) expire(ctx context.Context, before, now time.Time) error {
 // forget deletes what is over for long enough, and what no receiver has.
 func (q queue) forget(ctx context.Context, delivered, dead time.Time) error {
 	err := q.s.once(ctx, audit.None("deliveries that are over"), func(t tx) error {
-		_, err := t.Exec(ctx, q.names.Replace(`DELETE FROM {deliveries} WHERE state = 'delivered' AND ended < $1 OR state = 'dead' AND ended < $2`), micros(delivered), micros(dead))
+		_, err := t.Exec(ctx, q.names.Replace(
+			`DELETE FROM {deliveries} WHERE state = 'delivered' AND ended < $1 OR state = 'dead' AND ended < $2`), micros(delivered), micros(dead))
 		return err
 	})
 	if err != nil {
 		return fmt.Errorf("forgetting deliveries: %w", err)
 	}
 	// Whoever deletes receivers leaves what they had, since that may be much.
-	gone, err := gather(ctx, q.s.read(), "listing receivers that are gone", func(row scanner) (id string, err error) { return id, row.Scan(&id) }, q.names.Replace(goneReceivers))
+	gone, err := gather(ctx, q.s.read(), "listing receivers that are gone",
+		func(row scanner) (id string, err error) { return id, row.Scan(&id) }, q.names.Replace(goneReceivers))
 	for _, id := range gone {
 		err = errors.Join(err, q.s.once(ctx, audit.None("deliveries that are over"), func(t tx) error {
 			_, err := t.Exec(ctx, q.names.Replace(`DELETE FROM {deliveries} WHERE {receiver} = $1`), id)

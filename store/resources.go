@@ -21,7 +21,8 @@ func scanResource(row scanner) (r fabric.Resource, err error) { return scanResou
 func scanResourceAnd(row scanner, more ...any) (r fabric.Resource, err error) {
 	var fields []byte
 	var created, updated int64
-	err = row.Scan(append([]any{&r.ID, &r.ProjectID, &r.Type, &r.DisplayName, &r.NameDigest, &fields, &r.Secrets, &created, &updated}, more...)...)
+	err = row.Scan(append([]any{&r.ID, &r.ProjectID, &r.Type, &r.DisplayName, &r.NameDigest, &fields,
+		&r.Secrets, &created, &updated}, more...)...)
 	if err != nil {
 		return r, found(err, "resource")
 	}
@@ -38,28 +39,31 @@ func (s *Store) CreateResource(ctx context.Context, r fabric.Resource, a fabric.
 	if err != nil {
 		return fmt.Errorf("writing fields: %w", err)
 	}
-	return s.change(ctx, audit.Of("resource.created", r.ProjectID, r.Type, r.ID).With("name", r.DisplayName), func(t tx) error {
-		var webhooks int
-		err := t.Row(ctx, `INSERT INTO resources (id, project_id, type, display_name, name_digest, fields, secrets, created, updated, handler_id)
+	return s.change(ctx, audit.Of("resource.created", r.ProjectID, r.Type, r.ID).With("name", r.DisplayName),
+		func(t tx) error {
+			var webhooks int
+			err := t.Row(ctx, `INSERT INTO resources (id, project_id, type, display_name, name_digest, fields, secrets, created, updated, handler_id)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT (project_id, type, name_digest) DO NOTHING
 			RETURNING `+webhooksOf("resources"),
-			r.ID, r.ProjectID, r.Type, r.DisplayName, null(r.NameDigest), string(fields), r.Secrets, micros(r.Created), micros(r.Updated), r.Fields.Text("calling_handler_resource_id")).Scan(&webhooks)
-		if err := told(err, "resource", nameTaken()); err != nil {
-			return err
-		}
-		if err := t.holdHandler(ctx, r); err != nil {
-			return err
-		}
-		if err := t.insertAddress(ctx, a, false); err != nil {
-			return err
-		}
-		return tellAny(ctx, t, webhooks, r, tell)
-	})
+				r.ID, r.ProjectID, r.Type, r.DisplayName, null(r.NameDigest), string(fields), r.Secrets,
+				micros(r.Created), micros(r.Updated), r.Fields.Text("calling_handler_resource_id")).Scan(&webhooks)
+			if err := told(err, "resource", nameTaken()); err != nil {
+				return err
+			}
+			if err := t.holdHandler(ctx, r); err != nil {
+				return err
+			}
+			if err := t.insertAddress(ctx, a, false); err != nil {
+				return err
+			}
+			return tellAny(ctx, t, webhooks, r, tell)
+		})
 }
 
 // FindResource finds a resource of a project and type.
 func (s *Store) FindResource(ctx context.Context, projectID, typ, id string) (fabric.Resource, error) {
-	return scanResource(s.read().Row(ctx, `SELECT `+resourceColumns+` FROM resources WHERE id = $3 AND project_id = $1 AND type = $2`, projectID, typ, id))
+	return scanResource(s.read().Row(ctx,
+		`SELECT `+resourceColumns+` FROM resources WHERE id = $3 AND project_id = $1 AND type = $2`, projectID, typ, id))
 }
 
 // ListResources returns a page of a project's resources of a type.
@@ -80,27 +84,29 @@ func (s *Store) UpdateResource(ctx context.Context, r fabric.Resource, old time.
 	if err != nil {
 		return fmt.Errorf("writing fields: %w", err)
 	}
-	return s.change(ctx, audit.Of("resource.updated", r.ProjectID, r.Type, r.ID).With("name", r.DisplayName), func(t tx) error {
-		var webhooks int
-		err := t.Row(ctx, `UPDATE resources SET display_name = $4, fields = $5, updated = $6, handler_id = $7, secrets = $8, name_digest = $9
+	return s.change(ctx, audit.Of("resource.updated", r.ProjectID, r.Type, r.ID).With("name", r.DisplayName),
+		func(t tx) error {
+			var webhooks int
+			err := t.Row(ctx, `UPDATE resources SET display_name = $4, fields = $5, updated = $6, handler_id = $7, secrets = $8, name_digest = $9
 			WHERE id = $1 AND project_id = $2 AND updated = $3 RETURNING `+webhooksOf("resources"),
-			r.ID, r.ProjectID, micros(old), r.DisplayName, string(fields), micros(r.Updated), r.Fields.Text("calling_handler_resource_id"), r.Secrets, null(r.NameDigest)).Scan(&webhooks)
-		switch {
-		case isUnique(err):
-			return nameTaken()
-		case errors.Is(err, sql.ErrNoRows):
-			return changedMeanwhile("resource")
-		case err != nil:
-			return fmt.Errorf("changing resource: %w", err)
-		}
-		if err := t.holdHandler(ctx, r); err != nil {
-			return err
-		}
-		if err := t.Later(ctx, `UPDATE addresses SET display_name = $2 WHERE resource_id = $1`, r.ID, r.DisplayName); err != nil {
-			return fmt.Errorf("renaming addresses: %w", err)
-		}
-		return tellAny(ctx, t, webhooks, r, tell)
-	})
+				r.ID, r.ProjectID, micros(old), r.DisplayName, string(fields), micros(r.Updated),
+				r.Fields.Text("calling_handler_resource_id"), r.Secrets, null(r.NameDigest)).Scan(&webhooks)
+			switch {
+			case isUnique(err):
+				return nameTaken()
+			case errors.Is(err, sql.ErrNoRows):
+				return changedMeanwhile("resource")
+			case err != nil:
+				return fmt.Errorf("changing resource: %w", err)
+			}
+			if err := t.holdHandler(ctx, r); err != nil {
+				return err
+			}
+			if err := t.Later(ctx, `UPDATE addresses SET display_name = $2 WHERE resource_id = $1`, r.ID, r.DisplayName); err != nil {
+				return fmt.Errorf("renaming addresses: %w", err)
+			}
+			return tellAny(ctx, t, webhooks, r, tell)
+		})
 }
 
 // hold keeps a resource or subscriber in its project until the end of the transaction,
@@ -108,7 +114,8 @@ func (s *Store) UpdateResource(ctx context.Context, r fabric.Resource, old time.
 // that; or we for them, and then it is a [problem.NotFound].
 func (t tx) hold(ctx context.Context, projectID, id string) error {
 	for _, table := range []string{"resources", "subscribers"} {
-		res, err := t.Exec(ctx, `UPDATE `+table+` SET updated = updated WHERE id = $1 AND project_id = $2`, id, projectID)
+		res, err := t.Exec(ctx, `UPDATE `+table+` SET updated = updated WHERE id = $1 AND project_id = $2`,
+			id, projectID)
 		if err := oneRow(res, err, "resource"); !errors.Is(err, problem.NotFound) {
 			return err
 		}
@@ -201,12 +208,14 @@ func (s *Store) FindThings(ctx context.Context, projectID string, ids []string) 
 	for _, id := range ids {
 		w.args = append(w.args, id)
 	}
-	resources, err := gather(ctx, s.read(), "reading resources", scanResource, `SELECT `+resourceColumns+` FROM resources WHERE `+w.String(), w.args...)
+	resources, err := gather(ctx, s.read(), "reading resources", scanResource,
+		`SELECT `+resourceColumns+` FROM resources WHERE `+w.String(), w.args...)
 	if err != nil {
 		return nil, err
 	}
 	scan := func(row scanner) (fabric.Subscriber, error) { return scanSubscriber(row) }
-	subscribers, err := gather(ctx, s.read(), "reading subscribers", scan, `SELECT `+subscriberColumns+` FROM subscribers WHERE `+w.String(), w.args...)
+	subscribers, err := gather(ctx, s.read(), "reading subscribers", scan,
+		`SELECT `+subscriberColumns+` FROM subscribers WHERE `+w.String(), w.args...)
 	if err != nil {
 		return nil, err
 	}

@@ -37,7 +37,8 @@ func testChangeRing(t *testing.T, c store.Config) {
 	var wg sync.WaitGroup
 	for i := range 50 {
 		wg.Go(func() {
-			err := s.ChangeRing(context.Background(), []keys.Move{{From: keys.Current, To: down}, {From: keys.Next, To: up}},
+			err := s.ChangeRing(context.Background(),
+				[]keys.Move{{From: keys.Current, To: down}, {From: keys.Next, To: up}},
 				[]keys.Record{key(fmt.Sprintf("c%d", i), keys.Next)})
 			if err == nil {
 				won.Add(1)
@@ -49,7 +50,8 @@ func testChangeRing(t *testing.T, c store.Config) {
 	wg.Wait()
 	all, err := s.RingKeys(t.Context())
 	if err != nil || won.Load() != 1 || len(all) != 3 || all[0] != down || all[1] != up || all[2].State != keys.Next {
-		t.Errorf("%d of 50 took the step and left %v, %v, want one, and %v, %v and a next key", won.Load(), all, err, down, up)
+		t.Errorf("%d of 50 took the step and left %v, %v, want one, and %v, %v and a next key", won.Load(),
+			all, err, down, up)
 	}
 	if got, err := s.RingVersion(t.Context()); err != nil || got != version+1 {
 		t.Errorf("RingVersion = %d, %v, want %d: what did not happen does not count", got, err, version+1)

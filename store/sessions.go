@@ -21,19 +21,24 @@ const sessionColumns = `id, project_id, subscriber_id, auth_time, amr, user_agen
 // CreateSession inserts a login, if its subscriber still has the password and is
 // not disabled; else it is a [problem.Conflict]. Of the first nobody is told.
 func (s *Store) CreateSession(ctx context.Context, l idp.Session, passwordHash string, notices ...mail.Letter) error {
-	return s.change(ctx, audit.Of("login", l.ProjectID, "subscriber", l.SubscriberID).By(audit.Subscriber, l.SubscriberID).With("session", l.ID, "amr", strings.Join(l.AMR, " "), "user_agent", l.UserAgent), func(t tx) error {
+	return s.change(ctx, audit.Of("login", l.ProjectID, "subscriber", l.SubscriberID).By(
+		audit.Subscriber, l.SubscriberID).With("session", l.ID, "amr", strings.Join(l.AMR, " "), "user_agent",
+		l.UserAgent), func(t tx) error {
 		// Who changes the subscriber waits here for us, and then ends the login; or we
 		// for them, and then find it changed.
 		var logins int64
 		err := t.Row(ctx, `UPDATE subscribers SET logins = logins + 1 WHERE project_id = $1 AND id = $2 AND password_hash = $3 AND disabled = 0 RETURNING logins`,
 			l.ProjectID, l.SubscriberID, passwordHash).Scan(&logins)
 		if err := found(err, "subscriber"); errors.Is(err, problem.NotFound) {
-			return problem.New(problem.Conflict, "subscriber_changed", "the subscriber has changed since its password was checked")
+			return problem.New(problem.Conflict, "subscriber_changed",
+				"the subscriber has changed since its password was checked")
 		} else if err != nil {
 			return err
 		}
-		err = t.Later(ctx, `INSERT INTO login_sessions (`+sessionColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
-			l.ID, l.ProjectID, l.SubscriberID, micros(l.AuthTime), strings.Join(l.AMR, " "), l.UserAgent, l.Address, micros(l.Expires), micros(l.Ended), l.Mark)
+		err = t.Later(ctx, `INSERT INTO login_sessions (`+
+			sessionColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+			l.ID, l.ProjectID, l.SubscriberID, micros(l.AuthTime), strings.Join(l.AMR, " "), l.UserAgent,
+			l.Address, micros(l.Expires), micros(l.Ended), l.Mark)
 		if err != nil {
 			return fmt.Errorf("inserting session: %w", err)
 		}
@@ -56,7 +61,8 @@ func (s *Store) FindSession(ctx context.Context, id string) (idp.Session, error)
 func scanSession(row scanner, more ...any) (l idp.Session, err error) {
 	var amr string
 	var authTime, expires, ended int64
-	err = row.Scan(append([]any{&l.ID, &l.ProjectID, &l.SubscriberID, &authTime, &amr, &l.UserAgent, &l.Address, &expires, &ended, &l.Mark}, more...)...)
+	err = row.Scan(append([]any{&l.ID, &l.ProjectID, &l.SubscriberID, &authTime, &amr, &l.UserAgent,
+		&l.Address, &expires, &ended, &l.Mark}, more...)...)
 	if err != nil {
 		return l, fmt.Errorf("reading session: %w", err)
 	}
@@ -66,14 +72,17 @@ func scanSession(row scanner, more ...any) (l idp.Session, err error) {
 
 // MarkedSessions returns the logins made in the browser of a mark that were not ended.
 func (s *Store) MarkedSessions(ctx context.Context, mark string) ([]idp.Session, error) {
-	return gather(ctx, s.read(), "finding sessions", func(row scanner) (idp.Session, error) { return scanSession(row) },
+	return gather(ctx, s.read(), "finding sessions", func(row scanner) (idp.Session, error) {
+		return scanSession(row)
+	},
 		`SELECT `+sessionColumns+` FROM login_sessions WHERE mark = $1 AND mark <> '' AND ended = 0 ORDER BY id`, mark)
 }
 
 // RaiseSession writes how a living login was proven.
 func (s *Store) RaiseSession(ctx context.Context, l idp.Session) error {
 	amr := strings.Join(l.AMR, " ")
-	raised := audit.Of("login.raised", l.ProjectID, "subscriber", l.SubscriberID).By(audit.Subscriber, l.SubscriberID).With("session", l.ID, "amr", amr)
+	raised := audit.Of("login.raised", l.ProjectID, "subscriber", l.SubscriberID).By(
+		audit.Subscriber, l.SubscriberID).With("session", l.ID, "amr", amr)
 	return s.once(ctx, raised, func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE login_sessions SET amr = $2 WHERE id = $1 AND ended = 0`, l.ID, amr)
 		return oneRow(res, err, "session")
@@ -82,7 +91,9 @@ func (s *Store) RaiseSession(ctx context.Context, l idp.Session) error {
 
 // EndSessions ends logins and their grants, revokes their tokens and tells their clients.
 func (s *Store) EndSessions(ctx context.Context, now time.Time, all ...revocation.Revocation) error {
-	all = slices.SortedFunc(slices.Values(all), func(a, b revocation.Revocation) int { return strings.Compare(a.ID, b.ID) }) // locked by all in this order
+	all = slices.SortedFunc(slices.Values(all), func(a, b revocation.Revocation) int {
+		return strings.Compare(a.ID, b.ID)
+	}) // locked by all in this order
 	return s.change(ctx, audit.Of("session.ended", "", "session", ""), func(t tx) error {
 		t.event.Drop() // each has its own
 		var ended []revocation.Revocation

@@ -21,27 +21,33 @@ func scanSigningKey(row scanner) (k fabric.SigningKey, err error) {
 
 // CreateSigningKey inserts a key; the unique index decides among many callers.
 func (s *Store) CreateSigningKey(ctx context.Context, k fabric.SigningKey) error {
-	return s.once(ctx, audit.Of("signing_key.created", k.ProjectID, "signing_key", k.ID), func(t tx) error { return t.insertSigningKey(ctx, k) })
+	return s.once(ctx, audit.Of("signing_key.created", k.ProjectID, "signing_key", k.ID), func(t tx) error {
+		return t.insertSigningKey(ctx, k)
+	})
 }
 
 func (t tx) insertSigningKey(ctx context.Context, k fabric.SigningKey) error {
-	res, err := t.Exec(ctx, `INSERT INTO signing_keys (`+signingColumns+`) VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING`,
+	res, err := t.Exec(ctx, `INSERT INTO signing_keys (`+
+		signingColumns+`) VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING`,
 		k.ID, k.ProjectID, k.Sealed, micros(k.Created), micros(k.Starts))
 	if isForeignKey(err) {
 		return problem.NoSuch("project")
 	}
-	return inserted(res, err, "signing key", problem.New(problem.Conflict, "conflict", "the project has such a signing key"))
+	return inserted(res, err, "signing key",
+		problem.New(problem.Conflict, "conflict", "the project has such a signing key"))
 }
 
 // ListSigningKeys returns a project's keys in the order of their beginning.
 func (s *Store) ListSigningKeys(ctx context.Context, projectID string) ([]fabric.SigningKey, error) {
-	return gather(ctx, s.read(), "listing signing keys", scanSigningKey, `SELECT `+signingColumns+` FROM signing_keys WHERE project_id = $1 ORDER BY starts`, projectID)
+	return gather(ctx, s.read(), "listing signing keys", scanSigningKey,
+		`SELECT `+signingColumns+` FROM signing_keys WHERE project_id = $1 ORDER BY starts`, projectID)
 }
 
 // RotateSigningKey adds a key, and deletes those that are over: before the current one,
 // or all others.
 func (s *Store) RotateSigningKey(ctx context.Context, k fabric.SigningKey, current time.Time, alone bool) error {
-	return s.change(ctx, audit.Of("signing_key.rotated", k.ProjectID, "signing_key", k.ID).With("starts", date(k.Starts)), func(t tx) error {
+	return s.change(ctx, audit.Of("signing_key.rotated", k.ProjectID, "signing_key", k.ID).With("starts",
+		date(k.Starts)), func(t tx) error {
 		if err := t.insertSigningKey(ctx, k); err != nil {
 			return err
 		}

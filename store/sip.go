@@ -50,26 +50,31 @@ func (s *Store) CreateSIPAddress(ctx context.Context, a fabric.SIPAddress) error
 	if err != nil {
 		return err
 	}
-	return s.change(ctx, audit.Of("sip_address.created", a.ProjectID, "sip_address", a.ID).With("name", a.Name()), func(t tx) error {
+	return s.change(ctx, audit.Of("sip_address.created", a.ProjectID, "sip_address", a.ID).With("name",
+		a.Name()), func(t tx) error {
 		if err := t.hold(ctx, a.ProjectID, a.ResourceID); err != nil {
 			return err
 		}
-		res, err := t.Exec(ctx, `INSERT INTO sip_addresses (`+sipAddressColumns+`, name, "user") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING`,
-			a.ID, a.ProjectID, a.ResourceID, fields, a.Secrets, micros(a.Created), micros(a.Updated), a.Name(), a.User())
+		res, err := t.Exec(ctx, `INSERT INTO sip_addresses (`+
+			sipAddressColumns+`, name, "user") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING`,
+			a.ID, a.ProjectID, a.ResourceID, fields, a.Secrets, micros(a.Created), micros(a.Updated),
+			a.Name(), a.User())
 		return inserted(res, err, "SIP address", nameTaken())
 	})
 }
 
 // FindSIPAddress finds a SIP address of a project.
 func (s *Store) FindSIPAddress(ctx context.Context, projectID, id string) (fabric.SIPAddress, error) {
-	return scanSIPAddress(s.read().Row(ctx, `SELECT `+sipAddressColumns+` FROM sip_addresses WHERE id = $2 AND project_id = $1`, projectID, id))
+	return scanSIPAddress(s.read().Row(ctx,
+		`SELECT `+sipAddressColumns+` FROM sip_addresses WHERE id = $2 AND project_id = $1`, projectID, id))
 }
 
 // ListSIPAddresses returns a page of a project's SIP addresses.
 func (s *Store) ListSIPAddresses(ctx context.Context, projectID string, q page.Query) (page.Page[fabric.SIPAddress], error) {
 	l := listing[fabric.SIPAddress]{
-		thing: "SIP addresses", columns: sipAddressColumns, from: "sip_addresses", key: []string{"id"}, start: startAt(q.From),
-		scan: scanSIPAddress, id: func(a fabric.SIPAddress) string { return a.ID },
+		thing: "SIP addresses", columns: sipAddressColumns, from: "sip_addresses", key: []string{"id"},
+		start: startAt(q.From),
+		scan:  scanSIPAddress, id: func(a fabric.SIPAddress) string { return a.ID },
 	}
 	l.where.and(`project_id = $%d`, projectID)
 	return l.page(ctx, s.read(), q)
@@ -82,7 +87,8 @@ func (s *Store) UpdateSIPAddress(ctx context.Context, a fabric.SIPAddress, old t
 	if err != nil {
 		return err
 	}
-	return s.change(ctx, audit.Of("sip_address.updated", a.ProjectID, "sip_address", a.ID).With("name", a.Name()), func(t tx) error {
+	return s.change(ctx, audit.Of("sip_address.updated", a.ProjectID, "sip_address", a.ID).With("name",
+		a.Name()), func(t tx) error {
 		if err := t.hold(ctx, a.ProjectID, a.ResourceID); err != nil {
 			return err
 		}
@@ -123,8 +129,10 @@ func (s *Store) CreateSIPCredential(ctx context.Context, c fabric.SIPCredential)
 	if err != nil {
 		return err
 	}
-	return s.once(ctx, audit.Of("sip_credential.created", c.ProjectID, "sip_credential", c.ID).With("subscriber", c.SubscriberID), func(t tx) error {
-		res, err := t.Exec(ctx, `INSERT INTO sip_credentials (`+sipCredentialColumns+`, username) VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING`,
+	return s.once(ctx, audit.Of("sip_credential.created", c.ProjectID, "sip_credential", c.ID).With(
+		"subscriber", c.SubscriberID), func(t tx) error {
+		res, err := t.Exec(ctx, `INSERT INTO sip_credentials (`+
+			sipCredentialColumns+`, username) VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING`,
 			c.ID, c.ProjectID, c.SubscriberID, fields, c.Secrets, micros(c.Created), micros(c.Updated), c.Username())
 		if isForeignKey(err) {
 			return problem.NoSuch("subscriber")
@@ -135,15 +143,17 @@ func (s *Store) CreateSIPCredential(ctx context.Context, c fabric.SIPCredential)
 
 // FindSIPCredential finds credentials of a subscriber.
 func (s *Store) FindSIPCredential(ctx context.Context, projectID, subscriberID, id string) (fabric.SIPCredential, error) {
-	return scanSIPCredential(s.read().Row(ctx, `SELECT `+sipCredentialColumns+` FROM sip_credentials WHERE id = $3 AND project_id = $1 AND subscriber_id = $2`,
+	return scanSIPCredential(s.read().Row(ctx,
+		`SELECT `+sipCredentialColumns+` FROM sip_credentials WHERE id = $3 AND project_id = $1 AND subscriber_id = $2`,
 		projectID, subscriberID, id))
 }
 
 // ListSIPCredentials returns a page of a subscriber's credentials.
 func (s *Store) ListSIPCredentials(ctx context.Context, subscriberID string, q page.Query) (page.Page[fabric.SIPCredential], error) {
 	l := listing[fabric.SIPCredential]{
-		thing: "SIP credentials", columns: sipCredentialColumns, from: "sip_credentials", key: []string{"id"}, start: startAt(q.From),
-		scan: scanSIPCredential, id: func(c fabric.SIPCredential) string { return c.ID },
+		thing: "SIP credentials", columns: sipCredentialColumns, from: "sip_credentials", key: []string{"id"},
+		start: startAt(q.From),
+		scan:  scanSIPCredential, id: func(c fabric.SIPCredential) string { return c.ID },
 	}
 	l.where.and(`subscriber_id = $%d`, subscriberID)
 	return l.page(ctx, s.read(), q)
@@ -155,7 +165,8 @@ func (s *Store) UpdateSIPCredential(ctx context.Context, c fabric.SIPCredential,
 	if err != nil {
 		return err
 	}
-	return s.once(ctx, audit.Of("sip_credential.updated", c.ProjectID, "sip_credential", c.ID).With("subscriber", c.SubscriberID), func(t tx) error {
+	return s.once(ctx, audit.Of("sip_credential.updated", c.ProjectID, "sip_credential", c.ID).With(
+		"subscriber", c.SubscriberID), func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE sip_credentials SET fields = $3, secrets = $4, updated = $5, username = $6 WHERE id = $1 AND updated = $2`,
 			c.ID, micros(old), fields, c.Secrets, micros(c.Updated), c.Username())
 		if isUnique(err) {
@@ -167,7 +178,8 @@ func (s *Store) UpdateSIPCredential(ctx context.Context, c fabric.SIPCredential,
 
 // DeleteSIPCredential deletes credentials of a subscriber.
 func (s *Store) DeleteSIPCredential(ctx context.Context, subscriberID, id string) error {
-	return s.once(ctx, audit.Of("sip_credential.deleted", "", "sip_credential", id).With("subscriber", subscriberID), func(t tx) error {
+	return s.once(ctx, audit.Of("sip_credential.deleted", "", "sip_credential", id).With(
+		"subscriber", subscriberID), func(t tx) error {
 		err := t.Row(ctx, `DELETE FROM sip_credentials WHERE id = $2 AND subscriber_id = $1 RETURNING project_id`, subscriberID, id).Scan(&t.event.ProjectID)
 		return found(err, "SIP credentials")
 	})
@@ -176,7 +188,8 @@ func (s *Store) DeleteSIPCredential(ctx context.Context, subscriberID, id string
 // PutPhoneRoute writes which resource takes what comes to a number. It must be there,
 // else it is a [problem.NotFound].
 func (s *Store) PutPhoneRoute(ctx context.Context, r fabric.PhoneRoute) error {
-	return s.change(ctx, audit.Of("phone_route.assigned", r.ProjectID, "phone_route", r.ID).With("handler", r.Handler, "resource", r.ResourceID), func(t tx) error {
+	return s.change(ctx, audit.Of("phone_route.assigned", r.ProjectID, "phone_route", r.ID).With(
+		"handler", r.Handler, "resource", r.ResourceID), func(t tx) error {
 		if err := t.hold(ctx, r.ProjectID, r.ResourceID); err != nil {
 			return err
 		}

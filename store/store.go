@@ -93,7 +93,8 @@ func (c Config) database() (d database.Config, err error) {
 		c.URL = "sqlite:selvage.db"
 	}
 	return database.Config{
-		URL: c.URL, Dir: c.Dir, Pool: c.Pool, Sync: database.Full, Patience: c.Patience, Ours: database.IsOurs, Check: c.Check,
+		URL: c.URL, Dir: c.Dir, Pool: c.Pool, Sync: database.Full, Patience: c.Patience,
+		Ours: database.IsOurs, Check: c.Check,
 		Schema: known, ReadOnly: c.ReadOnly,
 	}, nil
 }

@@ -24,7 +24,8 @@ func scanSubscriber(row scanner, more ...any) (s fabric.Subscriber, err error) {
 	var created, updated int64
 	err = row.Scan(append([]any{
 		&s.ID, &s.ProjectID, &s.Email, &s.Reference, &s.PasswordHash, &s.FirstName, &s.LastName, &s.DisplayName,
-		&s.JobTitle, &s.TimeZone, &s.Country, &s.CompanyName, &s.Region, &claims, &s.Verified, &s.Disabled, &s.Epoch, &created, &updated,
+		&s.JobTitle, &s.TimeZone, &s.Country, &s.CompanyName, &s.Region, &claims, &s.Verified, &s.Disabled,
+		&s.Epoch, &created, &updated,
 	}, more...)...)
 	if err == nil && claims != noClaims {
 		err = json.Unmarshal([]byte(claims), &s.Claims)
@@ -54,8 +55,10 @@ func (s *Store) CreateSubscriber(ctx context.Context, sub fabric.Subscriber, a f
 		err := t.Row(ctx, `INSERT INTO subscribers (id, project_id, email, reference, password_hash, first_name, last_name, display_name,
 			job_title, time_zone, country, company_name, region, claims, email_verified, disabled, created, updated)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18) ON CONFLICT DO NOTHING RETURNING `+webhooksOf("subscribers"),
-			sub.ID, sub.ProjectID, null(sub.Email), null(sub.Reference), sub.PasswordHash, sub.FirstName, sub.LastName, sub.DisplayName,
-			sub.JobTitle, sub.TimeZone, sub.Country, sub.CompanyName, sub.Region, string(claims), flag(sub.Verified), flag(sub.Disabled), micros(sub.Created), micros(sub.Updated)).Scan(&webhooks)
+			sub.ID, sub.ProjectID, null(sub.Email), null(sub.Reference), sub.PasswordHash, sub.FirstName,
+			sub.LastName, sub.DisplayName,
+			sub.JobTitle, sub.TimeZone, sub.Country, sub.CompanyName, sub.Region, string(claims),
+			flag(sub.Verified), flag(sub.Disabled), micros(sub.Created), micros(sub.Updated)).Scan(&webhooks)
 		if err := told(err, "subscriber", emailTaken()); err != nil {
 			return err
 		}
@@ -86,25 +89,29 @@ func inserted(res sql.Result, err error, thing string, conflict error) error {
 
 // FindSubscriber finds a subscriber by its id.
 func (s *Store) FindSubscriber(ctx context.Context, projectID, id string) (fabric.Subscriber, error) {
-	return scanSubscriber(s.read().Row(ctx, `SELECT `+subscriberColumns+` FROM subscribers WHERE id = $2 AND project_id = $1`, projectID, id))
+	return scanSubscriber(s.read().Row(ctx,
+		`SELECT `+subscriberColumns+` FROM subscribers WHERE id = $2 AND project_id = $1`, projectID, id))
 }
 
 // FindSubscriberByEmail finds a subscriber by its normalized e-mail.
 func (s *Store) FindSubscriberByEmail(ctx context.Context, projectID, email string) (fabric.Subscriber, error) {
-	return scanSubscriber(s.read().Row(ctx, `SELECT `+subscriberColumns+` FROM subscribers WHERE project_id = $1 AND email = $2`, projectID, email))
+	return scanSubscriber(s.read().Row(ctx,
+		`SELECT `+subscriberColumns+` FROM subscribers WHERE project_id = $1 AND email = $2`, projectID, email))
 }
 
 // FindSubscriberByReference finds a subscriber by its reference.
 func (s *Store) FindSubscriberByReference(ctx context.Context, projectID, reference string) (fabric.Subscriber, error) {
-	return scanSubscriber(s.read().Row(ctx, `SELECT `+subscriberColumns+` FROM subscribers WHERE project_id = $1 AND reference = $2`, projectID, reference))
+	return scanSubscriber(s.read().Row(ctx,
+		`SELECT `+subscriberColumns+` FROM subscribers WHERE project_id = $1 AND reference = $2`, projectID, reference))
 }
 
 // ListSubscribers returns a page of a project's subscribers.
 func (s *Store) ListSubscribers(ctx context.Context, projectID string, q page.Query) (page.Page[fabric.Subscriber], error) {
 	l := listing[fabric.Subscriber]{
-		thing: "subscribers", columns: subscriberColumns, from: "subscribers", key: []string{"id"}, start: startAt(q.From),
-		scan: func(row scanner) (fabric.Subscriber, error) { return scanSubscriber(row) },
-		id:   func(s fabric.Subscriber) string { return s.ID },
+		thing: "subscribers", columns: subscriberColumns, from: "subscribers", key: []string{"id"},
+		start: startAt(q.From),
+		scan:  func(row scanner) (fabric.Subscriber, error) { return scanSubscriber(row) },
+		id:    func(s fabric.Subscriber) string { return s.ID },
 	}
 	l.where.and(`project_id = $%d`, projectID)
 	return l.page(ctx, s.read(), q)
@@ -187,7 +194,8 @@ func (t tx) updateSubscriber(ctx context.Context, projectID, id string, c fabric
 			epoch = epoch + $17
 		WHERE id = $2 AND project_id = $1 RETURNING `+subscriberColumns+`, `+webhooksOf("subscribers"),
 		projectID, id, c.Email, c.PasswordHash, flagOf(c.Disabled), c.FirstName, c.LastName, c.DisplayName,
-		c.JobTitle, c.TimeZone, c.Country, c.CompanyName, c.Region, micros(at), claims, flagOf(c.Verified), flag(c.Begins())), &webhooks)
+		c.JobTitle, c.TimeZone, c.Country, c.CompanyName, c.Region, micros(at), claims, flagOf(c.Verified),
+		flag(c.Begins())), &webhooks)
 	if isUnique(err) {
 		err = emailTaken()
 	}

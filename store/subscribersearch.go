@@ -81,7 +81,8 @@ func (f finder) startAt(ctx context.Context, from string) (*foundSubscriber, err
 	if err != nil || way < 0 || way >= len(f.ways) {
 		return nil, nil
 	}
-	sub, err := scanSubscriber(f.tx.Row(ctx, `SELECT `+subscriberColumns+` FROM subscribers WHERE id = $2 AND project_id = $1`, f.project, id))
+	sub, err := scanSubscriber(f.tx.Row(
+		ctx, `SELECT `+subscriberColumns+` FROM subscribers WHERE id = $2 AND project_id = $1`, f.project, id))
 	if errors.Is(err, problem.NotFound) || err == nil && !f.ways[way].takes(sub) {
 		return nil, nil
 	}
@@ -217,6 +218,9 @@ func (f finder) rows(ctx context.Context, w where, order []string, n int, backwa
 		direction = " DESC"
 	}
 	w.args = append(w.args, n)
-	return gather(ctx, f.tx, "finding subscribers", func(row scanner) (fabric.Subscriber, error) { return scanSubscriber(row) },
-		`SELECT `+subscriberColumns+` FROM subscribers WHERE `+w.String()+` ORDER BY `+strings.Join(order, direction+", ")+direction+` LIMIT $`+strconv.Itoa(len(w.args)), w.args...)
+	return gather(ctx, f.tx, "finding subscribers", func(row scanner) (fabric.Subscriber, error) {
+		return scanSubscriber(row)
+	},
+		`SELECT `+subscriberColumns+` FROM subscribers WHERE `+w.String()+` ORDER BY `+
+			strings.Join(order, direction+", ")+direction+` LIMIT $`+strconv.Itoa(len(w.args)), w.args...)
 }

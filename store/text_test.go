@@ -25,7 +25,8 @@ func testMalformedText(t *testing.T, c store.Config) {
 		_, update := s.UpdateProject(ctx, p.ID, fabric.ProjectChange{Name: &text}, time.Now())
 		sub, a := subscriber(p, "", text, "ada")
 		_, list := s.ListAddresses(ctx, p.ID, fabric.AddressFilter{DisplayName: text}, page.Query{Size: 1})
-		for _, err := range []error{find, update, s.CreateSubscriber(ctx, sub, a), list, s.AddConsent(ctx, text, "c", nil, time.Now())} {
+		for _, err := range []error{find, update, s.CreateSubscriber(ctx, sub, a), list,
+			s.AddConsent(ctx, text, "c", nil, time.Now())} {
 			if !errors.Is(err, problem.Malformed) {
 				t.Errorf("%q: got %v, want it malformed", text, err)
 			}
@@ -73,7 +74,8 @@ func testTextByBytes(t *testing.T, c store.Config) {
 	if got := list(fabric.AddressFilter{ByName: true}); !slices.Equal(got, names) {
 		t.Errorf("sorted by name:\n%q, want\n%q", got, names)
 	}
-	for part, want := range map[string]string{"A": "A a a-c ab a\u0301", "ä": "ä", "Ä": "Ä", "S": "ss", "_": "_", "%": "%", "É": "", "Z": "Z", `\`: ""} {
+	for part, want := range map[string]string{"A": "A a a-c ab a\u0301", "ä": "ä", "Ä": "Ä", "S": "ss",
+		"_": "_", "%": "%", "É": "", "Z": "Z", `\`: ""} {
 		got := list(fabric.AddressFilter{ByName: true, DisplayName: part})
 		if strings.Join(got, " ") != want {
 			t.Errorf("addresses with %q in their name: %q, want %q", part, got, want)

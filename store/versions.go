@@ -33,9 +33,11 @@ func (s *Store) CreateVersion(ctx context.Context, v fabric.Version) (fabric.Ver
 	if err != nil {
 		return v, fmt.Errorf("writing fields: %w", err)
 	}
-	err = s.change(ctx, audit.Of("resource.deployed", v.ProjectID, "resource", v.ResourceID).With("version", v.ID), func(t tx) error {
+	err = s.change(ctx, audit.Of("resource.deployed", v.ProjectID, "resource", v.ResourceID).With("version",
+		v.ID), func(t tx) error {
 		// Who deploys waits for who deploys the same: that is how they are numbered.
-		res, err := t.Exec(ctx, `UPDATE resources SET updated = updated WHERE id = $1 AND project_id = $2`, v.ResourceID, v.ProjectID)
+		res, err := t.Exec(ctx, `UPDATE resources SET updated = updated WHERE id = $1 AND project_id = $2`,
+			v.ResourceID, v.ProjectID)
 		if err := oneRow(res, err, "resource"); err != nil {
 			return err
 		}
@@ -55,14 +57,16 @@ func (s *Store) CreateVersion(ctx context.Context, v fabric.Version) (fabric.Ver
 
 // FindVersion finds a version of a resource.
 func (s *Store) FindVersion(ctx context.Context, resourceID, id string) (fabric.Version, error) {
-	return scanVersion(s.read().Row(ctx, `SELECT `+versionColumns+` FROM resource_versions WHERE id = $2 AND resource_id = $1`, resourceID, id))
+	return scanVersion(s.read().Row(ctx,
+		`SELECT `+versionColumns+` FROM resource_versions WHERE id = $2 AND resource_id = $1`, resourceID, id))
 }
 
 // ListVersions returns a page of a resource's versions, the oldest first.
 func (s *Store) ListVersions(ctx context.Context, resourceID string, q page.Query) (page.Page[fabric.Version], error) {
 	l := listing[fabric.Version]{
-		thing: "versions", columns: versionColumns, from: "resource_versions", key: []string{"id"}, start: startAt(q.From),
-		scan: scanVersion, id: func(v fabric.Version) string { return v.ID },
+		thing: "versions", columns: versionColumns, from: "resource_versions", key: []string{"id"},
+		start: startAt(q.From),
+		scan:  scanVersion, id: func(v fabric.Version) string { return v.ID },
 	}
 	l.where.and(`resource_id = $%d`, resourceID)
 	return l.page(ctx, s.read(), q)

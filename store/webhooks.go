@@ -20,7 +20,8 @@ func scanWebhook(row scanner) (w fabric.Webhook, err error) {
 	var events string
 	var created, updated, rests int64
 	err = row.Scan(&w.ID, &w.ProjectID, &w.URL, &w.Name, &events, &w.Enabled, &created, &updated, &w.Failures, &rests)
-	w.Created, w.Updated, w.Rests = moment(created), moment(updated), moment(max(rests, 0)) // a negative one was woken
+	w.Created, w.Updated, w.Rests = moment(created), moment(updated), moment(max(rests,
+		0)) // a negative one was woken
 	for _, name := range strings.Fields(events) {
 		w.Events = append(w.Events, fabric.EventName(name))
 	}
@@ -52,8 +53,10 @@ func (s *Store) CreateWebhook(ctx context.Context, w fabric.Webhook, most int) e
 		if n >= most {
 			return problem.BadParam("url", "there are %d webhooks already; delete one", most)
 		}
-		err = t.Later(ctx, `INSERT INTO webhooks (`+webhookColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
-			w.ID, w.ProjectID, w.URL, w.Name, spaced(w.Events), flag(w.Enabled), micros(w.Created), micros(w.Updated), w.Failures, micros(w.Rests))
+		err = t.Later(ctx, `INSERT INTO webhooks (`+
+			webhookColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+			w.ID, w.ProjectID, w.URL, w.Name, spaced(w.Events), flag(w.Enabled), micros(w.Created),
+			micros(w.Updated), w.Failures, micros(w.Rests))
 		if err != nil {
 			return fmt.Errorf("inserting webhook: %w", err)
 		}
@@ -63,7 +66,8 @@ func (s *Store) CreateWebhook(ctx context.Context, w fabric.Webhook, most int) e
 
 // FindWebhook finds a webhook of a project.
 func (s *Store) FindWebhook(ctx context.Context, projectID, id string) (fabric.Webhook, error) {
-	return scanWebhook(s.read().Row(ctx, `SELECT `+webhookColumns+` FROM webhooks WHERE id = $2 AND project_id = $1`, projectID, id))
+	return scanWebhook(s.read().Row(ctx,
+		`SELECT `+webhookColumns+` FROM webhooks WHERE id = $2 AND project_id = $1`, projectID, id))
 }
 
 // ListWebhooks returns a page of a project's webhooks.

@@ -21,7 +21,8 @@ import (
 // newWebhook makes a webhook of a project for events.
 func newWebhook(t *testing.T, s *store.Store, projectID string, events ...fabric.EventName) fabric.Webhook {
 	t.Helper()
-	w := fabric.Webhook{ID: newID(), ProjectID: projectID, URL: "https://example.com/", Events: events, Enabled: true, Created: time.Now(), Updated: time.UnixMicro(time.Now().UnixMicro())}
+	w := fabric.Webhook{ID: newID(), ProjectID: projectID, URL: "https://example.com/", Events: events,
+		Enabled: true, Created: time.Now(), Updated: time.UnixMicro(time.Now().UnixMicro())}
 	if err := s.CreateWebhook(t.Context(), w, 50); err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +38,8 @@ func told(t *testing.T, s *store.Store, w fabric.Webhook) (names []string) {
 	}
 	for _, d := range slices.Backward(p.Items) {
 		names = append(names, string(d.Event))
-		if d.State != fabric.Pending || !strings.Contains(string(d.Body), `"id":"`+d.ID+`"`) || !strings.Contains(string(d.Body), d.Subject) {
+		if d.State != fabric.Pending || !strings.Contains(string(d.Body), `"id":"`+d.ID+`"`) ||
+			!strings.Contains(string(d.Body), d.Subject) {
 			t.Errorf("delivery %+v with body %s: want one that waits, of its own id and subject", d, d.Body)
 		}
 	}
@@ -46,7 +48,8 @@ func told(t *testing.T, s *store.Store, w fabric.Webhook) (names []string) {
 
 func event(name fabric.EventName, projectID, subject string) fabric.Event {
 	id := newID()
-	return fabric.Event{ID: id, ProjectID: projectID, Name: name, Subject: subject, Created: time.Now(), Body: []byte(fmt.Sprintf(`{"id":"%s","of":"%s"}`, id, subject))}
+	return fabric.Event{ID: id, ProjectID: projectID, Name: name, Subject: subject, Created: time.Now(),
+		Body: []byte(fmt.Sprintf(`{"id":"%s","of":"%s"}`, id, subject))}
 }
 
 func tell(name fabric.EventName) fabric.Teller {
@@ -60,12 +63,16 @@ func change(t *testing.T, s *store.Store, p fabric.Project) {
 	sub, a := subscriber(p, newID()+"@example.com", "", newID())
 	name := "Ada"
 	made := s.CreateSubscriber(ctx, sub, a)
-	_, err := s.UpdateSubscriber(ctx, p.ID, sub.ID, fabric.SubscriberChange{Profile: fabric.Profile{FirstName: &name}}, time.Now(), nil)
-	end := revocation.Revocation{Kind: revocation.Subscriber, ID: sub.ID, Until: time.Now(), Expires: time.Now().Add(time.Hour)}
-	r := fabric.Resource{ID: newID(), ProjectID: p.ID, Type: "swml_script", Fields: kinds.Values{}, Created: time.Now(), Updated: time.UnixMicro(time.Now().UnixMicro())}
+	_, err := s.UpdateSubscriber(ctx, p.ID, sub.ID,
+		fabric.SubscriberChange{Profile: fabric.Profile{FirstName: &name}}, time.Now(), nil)
+	end := revocation.Revocation{Kind: revocation.Subscriber, ID: sub.ID, Until: time.Now(),
+		Expires: time.Now().Add(time.Hour)}
+	r := fabric.Resource{ID: newID(), ProjectID: p.ID, Type: "swml_script", Fields: kinds.Values{},
+		Created: time.Now(), Updated: time.UnixMicro(time.Now().UnixMicro())}
 	old := r.Updated
 	err = errors.Join(made, err, s.DeleteSubscriber(ctx, p.ID, end),
-		s.CreateResource(ctx, r, fabric.Address{ID: newID(), ProjectID: p.ID, ResourceID: r.ID, Name: newID()}, tell(fabric.ResourceCreated)))
+		s.CreateResource(ctx, r, fabric.Address{ID: newID(), ProjectID: p.ID, ResourceID: r.ID,
+			Name: newID()}, tell(fabric.ResourceCreated)))
 	r.Updated = old.Add(time.Second)
 	err = errors.Join(err, s.UpdateResource(ctx, r, old, tell(fabric.ResourceUpdated)),
 		s.DeleteResource(ctx, p.ID, r.Type, r.ID, tell(fabric.ResourceDeleted)))
@@ -283,7 +290,8 @@ func testSettle(t *testing.T, c store.Config) {
 	change(t, s, p)
 	now := time.Now()
 	jobs, err := s.Webhooks().DueJobs(ctx, w.ID, now, 100)
-	if err != nil || len(jobs) != 6 || jobs[0].Event != string(fabric.SubscriberCreated) || jobs[5].Event != string(fabric.ResourceDeleted) {
+	if err != nil || len(jobs) != 6 || jobs[0].Event != string(fabric.SubscriberCreated) ||
+		jobs[5].Event != string(fabric.ResourceDeleted) {
 		t.Fatalf("DueJobs = %+v, %v, want six in their order", jobs, err)
 	}
 	for i, r := range []deliver.Result{
@@ -301,11 +309,14 @@ func testSettle(t *testing.T, c store.Config) {
 	if n, oldest, err := s.Webhooks().Backlog(ctx); n != 2 || oldest.IsZero() || err != nil {
 		t.Errorf("Backlog = %d, %v, %v, want 2", n, oldest, err)
 	}
-	if left, err := s.Webhooks().DueJobs(ctx, w.ID, now, 100); err != nil || len(left) != 1 || left[0].ID != jobs[5].ID {
+	if left, err := s.Webhooks().DueJobs(ctx, w.ID, now, 100); err != nil || len(left) != 1 ||
+		left[0].ID != jobs[5].ID {
 		t.Errorf("DueJobs = %+v, %v, want the one that was not settled", left, err)
 	}
-	late := deliver.Result{ReceiverID: w.ID, JobID: jobs[1].ID, Queued: jobs[1].Queued, State: deliver.Dead, Ended: now}
-	if d := delivery(t, s, w, jobs[1].ID, s.Webhooks().Settle(ctx, late)); d.State != fabric.Delivered || d.Status != 200 || d.Attempts != 1 {
+	late := deliver.Result{ReceiverID: w.ID, JobID: jobs[1].ID, Queued: jobs[1].Queued, State: deliver.Dead,
+		Ended: now}
+	if d := delivery(t, s, w, jobs[1].ID, s.Webhooks().Settle(ctx, late)); d.State != fabric.Delivered ||
+		d.Status != 200 || d.Attempts != 1 {
 		t.Errorf("settled twice: %+v, want it as it was", d)
 	}
 	if d := delivery(t, s, w, jobs[2].ID, nil); d.State != fabric.Pending || d.Error != "no" || !d.Due.After(now) {
@@ -322,11 +333,14 @@ func testSettle(t *testing.T, c store.Config) {
 	if n, err := s.RedeliverDead(ctx, w.ID, now); n != 1 || err != nil {
 		t.Errorf("RedeliverDead = %d, %v, want 1", n, err)
 	}
-	if d := delivery(t, s, w, jobs[4].ID, nil); d.State != fabric.Pending || d.Attempts != 0 || d.Status != 0 || !d.Ended.IsZero() {
+	if d := delivery(t, s, w, jobs[4].ID, nil); d.State != fabric.Pending || d.Attempts != 0 ||
+		d.Status != 0 || !d.Ended.IsZero() {
 		t.Errorf("queued anew: %+v", d)
 	}
-	sent := deliver.Result{ReceiverID: w.ID, JobID: jobs[4].ID, Queued: jobs[4].Queued, State: deliver.Delivered, Status: 200, Attempts: 1, Ended: now}
-	if d := delivery(t, s, w, jobs[4].ID, s.Webhooks().Settle(ctx, sent)); d.State != fabric.Pending || d.Attempts != 0 {
+	sent := deliver.Result{ReceiverID: w.ID, JobID: jobs[4].ID, Queued: jobs[4].Queued,
+		State: deliver.Delivered, Status: 200, Attempts: 1, Ended: now}
+	if d := delivery(t, s, w, jobs[4].ID, s.Webhooks().Settle(ctx, sent)); d.State != fabric.Pending ||
+		d.Attempts != 0 {
 		t.Errorf("queued anew while it was sent: %+v, want that it waits on", d)
 	}
 	if err := s.ExpireDeliveries(ctx, now.Add(time.Hour), now); err != nil {
@@ -379,7 +393,8 @@ func TestSigningKeyRace(t *testing.T) { store.EachDatabase(t, testSigningKeyRace
 func testSigningKeyRace(t *testing.T, c store.Config) {
 	s, p := fabricRows(t, c)
 	won, _ := race(func(int) (bool, error) {
-		err := s.CreateSigningKey(context.Background(), fabric.SigningKey{ID: newID(), ProjectID: p.ID, Sealed: "x", Created: time.Now()})
+		err := s.CreateSigningKey(context.Background(),
+			fabric.SigningKey{ID: newID(), ProjectID: p.ID, Sealed: "x", Created: time.Now()})
 		return err == nil, nil
 	})
 	if won != 1 {

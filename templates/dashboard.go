@@ -45,8 +45,12 @@ type FrameLink struct {
 // parts as it likes.
 var dashboard = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("").Funcs(template.FuncMap{
-		"passkeywords": func(kind, origin string) (string, error) { return passkeyWords(words.English(), kind, origin) },
-		"static":       static.URL, "ago": ago, "iso": iso, "day": day, "themes": func() []string { return []string{"light", "dark"} },
+		"passkeywords": func(kind, origin string) (string, error) {
+			return passkeyWords(words.English(), kind, origin)
+		},
+		"static": static.URL, "ago": ago, "iso": iso, "day": day, "themes": func() []string {
+			return []string{"light", "dark"}
+		},
 	}).ParseFS(pages, "pages/dashboard/*.html"))
 })
 

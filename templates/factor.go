@@ -27,7 +27,8 @@ type Passkey struct {
 // what is asked: to "create" one or to "get" one.
 func passkeyWords(w *words.Words, kind, origin string) (string, error) {
 	all, err := json.Marshal(map[string]string{
-		"cancelled": w.Say("passkey.cancelled-" + kind), "known": w.Say("passkey.known"), "elsewhere": w.Say("passkey.elsewhere", "Origin", origin),
+		"cancelled": w.Say("passkey.cancelled-" + kind), "known": w.Say("passkey.known"),
+		"elsewhere":   w.Say("passkey.elsewhere", "Origin", origin),
 		"unsupported": w.Say("passkey.unsupported"), "failed": w.Say("passkey.failed"), "none": w.Say("passkey.none"),
 	})
 	return string(all), err

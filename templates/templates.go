@@ -31,8 +31,10 @@ var parsed = sync.OnceValue(func() map[*words.Words]func() *template.Template {
 
 func parse(w *words.Words) *template.Template {
 	return template.Must(template.New("").Funcs(template.FuncMap{
-		"static": static.URL, "picture": picture, "say": w.Say, "rich": w.HTML, "date": w.Date, "lang": func() string { return w.Tag },
-		"passkeywords": func(kind, origin string) (string, error) { return passkeyWords(w, kind, origin) }, "languages": words.All,
+		"static": static.URL, "picture": picture, "say": w.Say, "rich": w.HTML, "date": w.Date,
+		"lang":         func() string { return w.Tag },
+		"passkeywords": func(kind, origin string) (string, error) { return passkeyWords(w, kind, origin) },
+		"languages":    words.All,
 	}).ParseFS(pages, "pages/*.html"))
 }
 
@@ -205,7 +207,9 @@ func Write(w http.ResponseWriter, p Page, o Options) error {
 	if o.Inert {
 		forms = "'none'"
 	}
-	h.Set("Content-Security-Policy", "default-src 'none'; "+scripts+"style-src 'self'; img-src 'self' data:; base-uri 'none'; frame-ancestors "+framers+"; form-action "+forms)
+	h.Set("Content-Security-Policy", "default-src 'none'; "+
+		scripts+"style-src 'self'; img-src 'self' data:; base-uri 'none'; frame-ancestors "+
+		framers+"; form-action "+forms)
 	h.Set("X-Content-Type-Options", "nosniff")
 	if o.Isolated {
 		h.Set("Cross-Origin-Opener-Policy", "same-origin")

@@ -18,43 +18,59 @@ const hostile = `"><script>alert(1)</script>{{7*7}}`
 
 func pages() map[string]templates.Page {
 	return map[string]templates.Page{
-		"login":       templates.Login{ID: "abc", App: "Acme Dialer", Host: "dialer.acme.example", EmailFocus: true},
-		"login-wrong": templates.Login{ID: "abc", App: "Acme Dialer", Host: "dialer.acme.example", Email: "ada@acme.example", Error: "Email or password is wrong."},
-		"consent": templates.Consent{ID: "abc", App: "Acme Dialer", Host: "dialer.acme.example", Email: "ada@acme.example", Scopes: []templates.Scope{
-			{Title: "Know who you are", Why: "An identifier that is always the same for you."}, {Title: "See your email address"},
-			{Title: "Stay signed in", Why: "Also while you do not use it, until you sign out."}}},
-		"accounts": templates.Accounts{ID: "abc", App: "Acme Dialer", Host: "dialer.acme.example", Accounts: []templates.Account{
-			{Login: "1", Name: "Ada Lovelace", Email: "ada@acme.example"}, {Login: "2", Email: "grace.hopper.of.the.navy@a-rather-long-host-name.acme.example"}}},
-		"device":       templates.Device{Token: "t"},
-		"device-wrong": templates.Device{Code: "WDJB-MJHT", Error: "No device shows this code now. Look at it again, or have the device show a new one."},
-		"device-consent": templates.DeviceConsent{UserCode: "WDJB-MJHT", Consent: templates.Consent{ID: "abc", App: "Acme TV", Email: "ada@acme.example", Scopes: []templates.Scope{
-			{Title: "Know who you are", Why: "An identifier that is always the same for you."}, {Title: "Stay signed in", Why: "Also while you do not use it, until you sign out."}}}},
+		"login": templates.Login{ID: "abc", App: "Acme Dialer", Host: "dialer.acme.example", EmailFocus: true},
+		"login-wrong": templates.Login{ID: "abc", App: "Acme Dialer", Host: "dialer.acme.example",
+			Email: "ada@acme.example", Error: "Email or password is wrong."},
+		"consent": templates.Consent{ID: "abc", App: "Acme Dialer", Host: "dialer.acme.example",
+			Email: "ada@acme.example", Scopes: []templates.Scope{
+				{Title: "Know who you are", Why: "An identifier that is always the same for you."},
+				{Title: "See your email address"},
+				{Title: "Stay signed in", Why: "Also while you do not use it, until you sign out."}}},
+		"accounts": templates.Accounts{ID: "abc", App: "Acme Dialer", Host: "dialer.acme.example",
+			Accounts: []templates.Account{
+				{Login: "1", Name: "Ada Lovelace", Email: "ada@acme.example"},
+				{Login: "2", Email: "grace.hopper.of.the.navy@a-rather-long-host-name.acme.example"}}},
+		"device": templates.Device{Token: "t"},
+		"device-wrong": templates.Device{Code: "WDJB-MJHT",
+			Error: "No device shows this code now. Look at it again, or have the device show a new one."},
+		"device-consent": templates.DeviceConsent{UserCode: "WDJB-MJHT",
+			Consent: templates.Consent{ID: "abc", App: "Acme TV", Email: "ada@acme.example",
+				Scopes: []templates.Scope{
+					{Title: "Know who you are", Why: "An identifier that is always the same for you."},
+					{Title: "Stay signed in", Why: "Also while you do not use it, until you sign out."}}}},
 		"device-done":   templates.DeviceDone{App: "Acme TV"},
 		"device-denied": templates.DeviceDone{App: "Acme TV", Denied: true},
-		"return":        templates.Return{App: "Acme Dialer", Host: "dialer.acme.example", URL: "https://dialer.acme.example/cb", Fields: map[string]string{"code": "abc", "state": "s"}},
-		"logout":        templates.Logout{App: "Acme Dialer", Fields: map[string]string{"client_id": "1", "state": "s"}},
-		"loggedout":     templates.LoggedOut{App: "Acme Dialer"},
-		"error": templates.Error{Title: "The app cannot sign you in here", Text: "The app is not known here, or its redirect address is not registered.",
+		"return": templates.Return{App: "Acme Dialer", Host: "dialer.acme.example",
+			URL: "https://dialer.acme.example/cb", Fields: map[string]string{"code": "abc", "state": "s"}},
+		"logout": templates.Logout{App: "Acme Dialer",
+			Fields: map[string]string{"client_id": "1", "state": "s"}},
+		"loggedout": templates.LoggedOut{App: "Acme Dialer"},
+		"error": templates.Error{Title: "The app cannot sign you in here",
+			Text:   "The app is not known here, or its redirect address is not registered.",
 			Advice: "If you make this app: client_id and redirect_uri must each be sent once, and redirect_uri must be, character for character, one of those registered for the client.", RequestID: "7KQX2MZJ4W"},
-		"home": templates.Home{Version: "0.1.0", Links: []templates.Link{{Title: "Issuer", URL: "http://localhost:8080/.well-known/openid-configuration", Text: "the discovery document"}}},
+		"home": templates.Home{Version: "0.1.0",
+			Links: []templates.Link{{Title: "Issuer",
+				URL: "http://localhost:8080/.well-known/openid-configuration", Text: "the discovery document"}}},
 	}
 }
 
 // With SELVAGE_PAGES set to a folder the pages are written there, to be looked at.
 func TestPages(t *testing.T) {
 	ids := map[string][]string{
-		"login":          {`id="username"`, `id="password"`, `id="login-submit"`, "Sign in"},
-		"consent":        {`id="consent-allow"`, `id="consent-deny"`},
-		"accounts":       {`id="account-0"`, `id="account-1"`, `id="account-other"`, "Choose an account"},
-		"device":         {`id="user-code"`, `id="device-submit"`},
-		"device-wrong":   {`id="device-error"`, `value="WDJB-MJHT"`},
-		"device-consent": {`id="device-code"`, "WDJB-MJHT", `id="device-warning"`, "ada@acme.example", `id="consent-allow"`, `id="consent-deny"`, `action="/consent"`, `href="/accounts?id=abc"`},
-		"device-done":    {`id="device-done"`, "The device is signed in"},
-		"device-denied":  {`id="device-denied"`, "The device is not signed in"},
-		"return":         {`id="return-submit"`, `action="https://dialer.acme.example/cb"`, `name="code" value="abc"`},
-		"logout":         {`id="logout-confirm"`},
-		"loggedout":      {`id="logged-out"`, "You are signed out"},
-		"error":          {`id="error-page"`, "redirect address is not registered"},
+		"login":        {`id="username"`, `id="password"`, `id="login-submit"`, "Sign in"},
+		"consent":      {`id="consent-allow"`, `id="consent-deny"`},
+		"accounts":     {`id="account-0"`, `id="account-1"`, `id="account-other"`, "Choose an account"},
+		"device":       {`id="user-code"`, `id="device-submit"`},
+		"device-wrong": {`id="device-error"`, `value="WDJB-MJHT"`},
+		"device-consent": {`id="device-code"`, "WDJB-MJHT", `id="device-warning"`, "ada@acme.example",
+			`id="consent-allow"`, `id="consent-deny"`, `action="/consent"`, `href="/accounts?id=abc"`},
+		"device-done":   {`id="device-done"`, "The device is signed in"},
+		"device-denied": {`id="device-denied"`, "The device is not signed in"},
+		"return": {`id="return-submit"`, `action="https://dialer.acme.example/cb"`,
+			`name="code" value="abc"`},
+		"logout":    {`id="logout-confirm"`},
+		"loggedout": {`id="logged-out"`, "You are signed out"},
+		"error":     {`id="error-page"`, "redirect address is not registered"},
 	}
 	for name, page := range pages() {
 		rec := httptest.NewRecorder()
@@ -67,12 +83,14 @@ func TestPages(t *testing.T) {
 				t.Errorf("page %s does not have %s", name, want)
 			}
 		}
-		for header, want := range map[string]string{"X-Frame-Options": "DENY", "Cache-Control": "no-store", "Referrer-Policy": "same-origin", "X-Content-Type-Options": "nosniff"} {
+		for header, want := range map[string]string{"X-Frame-Options": "DENY", "Cache-Control": "no-store",
+			"Referrer-Policy": "same-origin", "X-Content-Type-Options": "nosniff"} {
 			if got := rec.Header().Get(header); got != want {
 				t.Errorf("page %s: %s = %q, want %q", name, header, got, want)
 			}
 		}
-		if csp := rec.Header().Get("Content-Security-Policy"); strings.Contains(csp, "unsafe") || !strings.Contains(csp, "frame-ancestors 'none'") || !strings.Contains(csp, "form-action 'self' https:") {
+		if csp := rec.Header().Get("Content-Security-Policy"); strings.Contains(csp, "unsafe") ||
+			!strings.Contains(csp, "frame-ancestors 'none'") || !strings.Contains(csp, "form-action 'self' https:") {
 			t.Errorf("page %s: Content-Security-Policy = %q", name, csp)
 		}
 		body = strings.Replace(body, `<script src="`+static.URL("return.js")+`"></script>`, "", 1)
@@ -102,20 +120,25 @@ func write(t *testing.T, name, body string) {
 func TestPagesEscape(t *testing.T) {
 	for _, page := range []templates.Page{
 		templates.Login{ID: hostile, App: hostile, Host: hostile, Email: hostile, Error: hostile},
-		templates.Consent{ID: hostile, Login: hostile, App: hostile, Host: hostile, Email: hostile, Scopes: []templates.Scope{{Title: hostile, Why: hostile}}},
-		templates.Accounts{ID: hostile, App: hostile, Host: hostile, Accounts: []templates.Account{{Login: hostile, Name: hostile, Email: hostile}}},
-		templates.Return{App: hostile, Host: hostile, URL: "javascript:alert(1)", Fields: map[string]string{hostile: hostile}},
+		templates.Consent{ID: hostile, Login: hostile, App: hostile, Host: hostile, Email: hostile,
+			Scopes: []templates.Scope{{Title: hostile, Why: hostile}}},
+		templates.Accounts{ID: hostile, App: hostile, Host: hostile,
+			Accounts: []templates.Account{{Login: hostile, Name: hostile, Email: hostile}}},
+		templates.Return{App: hostile, Host: hostile, URL: "javascript:alert(1)",
+			Fields: map[string]string{hostile: hostile}},
 		templates.Logout{Token: hostile, App: hostile, Fields: map[string]string{hostile: hostile}},
 		templates.LoggedOut{App: hostile},
 		templates.Error{Title: hostile, Text: hostile, Advice: hostile, RequestID: hostile},
-		templates.Home{Version: hostile, Links: []templates.Link{{Title: hostile, URL: "javascript:alert(1)", Text: hostile}}},
+		templates.Home{Version: hostile,
+			Links: []templates.Link{{Title: hostile, URL: "javascript:alert(1)", Text: hostile}}},
 	} {
 		rec := httptest.NewRecorder()
 		if err := templates.Write(rec, page, templates.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		body := strings.Replace(rec.Body.String(), `<script src="`+static.URL("return.js")+`"></script>`, "", 1)
-		if strings.Contains(body, "<script") || strings.Contains(body, `"javascript:`) || strings.Contains(body, `="">`) {
+		if strings.Contains(body, "<script") || strings.Contains(body, `"javascript:`) ||
+			strings.Contains(body, `="">`) {
 			t.Errorf("%T lets HTML through:\n%s", page, body)
 		}
 	}
@@ -146,7 +169,8 @@ var inEnglish = []string{"demo.html", "docs.html", "home.html", "mailbox.html", 
 
 // Whatever people read in a page is a message, so that it is there in every language.
 func TestNoLiteralText(t *testing.T) {
-	action, tag, word := regexp.MustCompile(`(?s)\{\{.*?\}\}`), regexp.MustCompile(`(?s)<[^>]*>`), regexp.MustCompile(`[A-Za-z]{2,}`)
+	action, tag, word := regexp.MustCompile(`(?s)\{\{.*?\}\}`), regexp.MustCompile(`(?s)<[^>]*>`),
+		regexp.MustCompile(`[A-Za-z]{2,}`)
 	spoken := regexp.MustCompile(`(?:aria-label|placeholder|alt|title)="[^"]*[A-Za-z]`)
 	files, err := filepath.Glob("pages/*.html")
 	if err != nil || len(files) < 25 {

@@ -56,6 +56,7 @@ func render(body *bytes.Buffer, p Page, v View) error {
 	if err := set.ExecuteTemplate(&inner, p.name(), p); err != nil {
 		return err
 	}
-	f := framed{View: v, Title: template.HTML(called.String()), Body: template.HTML(inner.String())} // what html/template has made
+	f := framed{View: v, Title: template.HTML(called.String()),
+		Body: template.HTML(inner.String())} // what html/template has made
 	return set.ExecuteTemplate(body, "frame", f)
 }

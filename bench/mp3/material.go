@@ -58,7 +58,8 @@ func prompts(seconds int) (*clip, error) {
 
 // ffmpeg decodes or makes a clip.
 func ffmpeg(rate, channels int, input ...string) (*clip, error) {
-	args := slices.Concat([]string{"-v", "error"}, input, []string{"-f", "s16le", "-ac", fmt.Sprint(channels), "-ar", fmt.Sprint(rate), "-"})
+	args := slices.Concat([]string{"-v", "error"}, input,
+		[]string{"-f", "s16le", "-ac", fmt.Sprint(channels), "-ar", fmt.Sprint(rate), "-"})
 	var stderr bytes.Buffer
 	cmd := exec.Command("ffmpeg", args...)
 	cmd.Stderr = &stderr

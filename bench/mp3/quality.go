@@ -52,7 +52,8 @@ func compareOne(dir string, m material, rate int, options string) error {
 		return err
 	}
 	a, b := measure(original, ours), measure(original, theirs)
-	fmt.Printf("| %s | %d | %d | %.1f, %.1f | %.2f, %.2f | %s, %s |\n", m.name, rate, kbits, a.segmental, b.segmental, a.spectral, b.spectral,
+	fmt.Printf("| %s | %d | %d | %.1f, %.1f | %.2f, %.2f | %s, %s |\n", m.name, rate, kbits, a.segmental,
+		b.segmental, a.spectral, b.spectral,
 		pesq(dir, original, ours, m.name), pesq(dir, original, theirs, m.name))
 	return nil
 }
@@ -85,7 +86,8 @@ func encodeOurs(dir, wav string) (*clip, error) {
 
 func encodeLame(dir, wav string, rate, kbits int, options string) (*clip, error) {
 	name := filepath.Join(dir, "lame.mp3")
-	args := append([]string{"--quiet", "--cbr", "-b", fmt.Sprint(kbits), "--resample", fmt.Sprint(float64(rate) / 1000)}, strings.Fields(options)...)
+	args := append([]string{"--quiet", "--cbr", "-b", fmt.Sprint(kbits), "--resample",
+		fmt.Sprint(float64(rate) / 1000)}, strings.Fields(options)...)
 	if out, err := exec.Command("lame", append(args, wav, name)...).CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("lame: %w: %s", err, out)
 	}
@@ -95,7 +97,8 @@ func encodeLame(dir, wav string, rate, kbits int, options string) (*clip, error)
 // decode has ffmpeg decode an MP3, which leaves out what the encoder's delay and
 // padding have put around the samples.
 func decode(name string) (*clip, error) {
-	out, err := exec.Command("ffprobe", "-v", "error", "-show_entries", "stream=sample_rate", "-of", "csv=p=0", name).Output()
+	out, err := exec.Command("ffprobe", "-v", "error", "-show_entries", "stream=sample_rate", "-of",
+		"csv=p=0", name).Output()
 	if err != nil {
 		return nil, fmt.Errorf("ffprobe: %w", err)
 	}

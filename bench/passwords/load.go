@@ -30,8 +30,11 @@ func (w *world) logins(length time.Duration) {
 	})
 	cpu := (w.cpu() - used) / time.Duration(max(1, done.Load()))
 	fmt.Printf("        argon2id alone %v of processor time; a login of three requests %v; %.0f logins a second with their clients on the machine\n",
-		hash.Round(10*time.Microsecond), cpu.Round(10*time.Microsecond), float64(done.Load())/time.Since(took).Seconds())
-	w.check(float64(hash) >= wanted*float64(cpu), "logins are %.0f %% of what argon2id alone allows, at least %.0f %%", 100*float64(hash)/float64(cpu), 100*wanted)
+		hash.Round(10*time.Microsecond), cpu.Round(10*time.Microsecond),
+		float64(done.Load())/time.Since(took).Seconds())
+	w.check(float64(hash) >= wanted*float64(cpu),
+		"logins are %.0f %% of what argon2id alone allows, at least %.0f %%", 100*float64(hash)/float64(cpu),
+		100*wanted)
 }
 
 // spraying asks for the subscriber of a token, a hundred times a second, without and
@@ -65,7 +68,8 @@ func (w *world) spraying(length time.Duration) {
 	measured.Wait()
 	crowd.Wait()
 	a, b := quantile(quiet, 0.99), quantile(sprayed, 0.99)
-	fmt.Printf("        a token is verified in %v (p99) alone, in %v beside %.0f guesses a second\n", a, b, float64(guesses.Load())/length.Seconds())
+	fmt.Printf("        a token is verified in %v (p99) alone, in %v beside %.0f guesses a second\n", a, b,
+		float64(guesses.Load())/length.Seconds())
 	w.check(b-a <= more, "spraying costs others %v (p99), at most %v", b-a, more)
 }
 

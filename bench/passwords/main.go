@@ -108,7 +108,8 @@ func (w *world) timing(n int) {
 	unknown, wrong = fastest(unknown, kept), fastest(wrong, kept)
 	a, b := quantile(unknown, 0.5), quantile(wrong, 0.5)
 	p := mannWhitney(unknown, wrong)
-	fmt.Printf("        unknown e-mail: median %v of %d; wrong password: median %v of %d\n", a, len(unknown), b, len(wrong))
+	fmt.Printf("        unknown e-mail: median %v of %d; wrong password: median %v of %d\n", a, len(unknown),
+		b, len(wrong))
 	w.check((a-b).Abs() < mostApart, "the medians are %v apart, less than %v", (a - b).Abs(), mostApart)
 	w.check(p > least, "Mann-Whitney p = %.3f, more than %.2f", p, least)
 }

@@ -34,8 +34,10 @@ var addresses = view[fabric.Address]{
 }
 
 func (c *cli) addressCommand() *cobra.Command {
-	ls := &cobra.Command{Use: "list", Short: "List the addresses of a project", Args: positional(), RunE: c.with(c.listAddresses)}
-	show := &cobra.Command{Use: "show ID", Short: "Show an address", Args: positional("ID"), RunE: c.with(c.showAddress)}
+	ls := &cobra.Command{Use: "list", Short: "List the addresses of a project", Args: positional(),
+		RunE: c.with(c.listAddresses)}
+	show := &cobra.Command{Use: "show ID", Short: "Show an address", Args: positional("ID"),
+		RunE: c.with(c.showAddress)}
 	addProject(ls)
 	addProject(show)
 	return noun("address", "Addresses: where resources are reached", ls, show)

@@ -75,7 +75,9 @@ func (c *cli) apply(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
-	return c.over(cmd.Context(), conf, server.Options{}, func(a *app) error { return c.applyText(cmd, a, name, text, dry) })
+	return c.over(cmd.Context(), conf, server.Options{}, func(a *app) error {
+		return c.applyText(cmd, a, name, text, dry)
+	})
 }
 
 // applyText shows what differs, and makes it so.
@@ -160,7 +162,8 @@ func (c *cli) takeSteps(ctx context.Context, cmd *cobra.Command, d *declared.Dec
 		return out.err
 	})
 	if err != nil {
-		return fmt.Errorf("%w\n%d of %d changes were made; what is left is made when it is applied again", err, out.done, len(steps))
+		return fmt.Errorf("%w\n%d of %d changes were made; what is left is made when it is applied again",
+			err, out.done, len(steps))
 	}
 	return out.end()
 }

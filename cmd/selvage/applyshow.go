@@ -77,7 +77,8 @@ func (o *appliance) show(s declared.Done) {
 	}
 	switch o.c.output {
 	case "json":
-		o.changes = append(o.changes, appliedStep{s.Action, s.Kind, s.Project, s.Name, s.ID, s.Address, s.Changes, secret})
+		o.changes = append(o.changes, appliedStep{s.Action, s.Kind, s.Project, s.Name, s.ID, s.Address,
+			s.Changes, secret})
 		return
 	case "id":
 		if s.Action == declared.Create && s.ID != "" {

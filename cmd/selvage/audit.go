@@ -38,7 +38,8 @@ type auditEvent struct {
 
 func showEvent(e audit.Event) auditEvent {
 	return auditEvent{
-		e.ID, e.At.UTC(), e.ProjectID, e.Action, e.Outcome, e.Actor.Kind, e.Actor.ID, e.Target.Kind, e.Target.ID, e.Address, e.RequestID, e.Detail, e.Lane, e.Seq, e.Hash,
+		e.ID, e.At.UTC(), e.ProjectID, e.Action, e.Outcome, e.Actor.Kind, e.Actor.ID, e.Target.Kind,
+		e.Target.ID, e.Address, e.RequestID, e.Detail, e.Lane, e.Seq, e.Hash,
 	}
 }
 
@@ -49,8 +50,12 @@ var auditEvents = view[audit.Event]{
 		{name: "At", value: func(e audit.Event) string { return e.At.Local().Format("2006-01-02 15:04:05") }},
 		{name: "Action", value: func(e audit.Event) string { return e.Action }},
 		{name: "Outcome", value: func(e audit.Event) string { return string(e.Outcome) }},
-		{name: "Actor", value: func(e audit.Event) string { return strings.TrimSpace(string(e.Actor.Kind) + " " + e.Actor.ID) }},
-		{name: "Target", value: func(e audit.Event) string { return strings.TrimSpace(e.Target.Kind + " " + e.Target.ID) }},
+		{name: "Actor", value: func(e audit.Event) string {
+			return strings.TrimSpace(string(e.Actor.Kind) + " " + e.Actor.ID)
+		}},
+		{name: "Target", value: func(e audit.Event) string {
+			return strings.TrimSpace(e.Target.Kind + " " + e.Target.ID)
+		}},
 		{name: "Address", value: func(e audit.Event) string { return e.Address }},
 		{name: "Request", aside: true, value: func(e audit.Event) string { return e.RequestID }},
 		{name: "Detail", value: func(e audit.Event) string { return e.DetailText() }},
@@ -96,7 +101,8 @@ func (c *cli) auditCommand() *cobra.Command {
 // auditFilter returns what the flags say.
 func auditFilter(cmd *cobra.Command, now time.Time) (f audit.Filter, err error) {
 	get := func(name string) string { return cmd.Flags().Lookup(name).Value.String() }
-	f = audit.Filter{ProjectID: get("project"), Action: get("action"), Outcome: audit.Outcome(get("outcome")), Actor: get("actor"), Target: get("target")}
+	f = audit.Filter{ProjectID: get("project"), Action: get("action"), Outcome: audit.Outcome(get("outcome")),
+		Actor: get("actor"), Target: get("target")}
 	if f.Outcome != "" && f.Outcome != audit.Done && f.Outcome != audit.Refused {
 		return f, usagef("--outcome is done or refused; it is %q", f.Outcome)
 	}

@@ -34,7 +34,8 @@ var localCAs = view[localCA]{
 			ExpiresAt   moment   `json:"expires_at"`
 			Names       []string `json:"names"`
 			Stores      []any    `json:"stores"`
-		}{a.file, a.Certificate().Subject.CommonName, a.fingerprint(), iso(a.Certificate().NotAfter), a.Names(), a.stores()}
+		}{a.file, a.Certificate().Subject.CommonName, a.fingerprint(), iso(a.Certificate().NotAfter),
+			a.Names(), a.stores()}
 	},
 	facts: []fact[localCA]{
 		{name: "File", value: func(a localCA) string { return a.file }},
@@ -79,7 +80,8 @@ func (c *cli) caCommand() *cobra.Command {
 			return err
 		}),
 	}
-	return noun("ca", "The local certificate authority: HTTPS without a public one", c.installCommand(), c.uninstallCommand(), status, export)
+	return noun("ca", "The local certificate authority: HTTPS without a public one", c.installCommand(),
+		c.uninstallCommand(), status, export)
 }
 
 // showCA prints the authority and what the stores of this machine make of it.

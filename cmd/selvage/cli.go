@@ -44,9 +44,11 @@ func (c *cli) rootCommand() *cobra.Command {
 		Args:          knownVerb,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
-			cmd.SetContext(audit.With(cmd.Context(), &audit.Origin{Actor: audit.Actor{Kind: audit.CLI, ID: whoAmI()}}))
+			cmd.SetContext(audit.With(cmd.Context(),
+				&audit.Origin{Actor: audit.Actor{Kind: audit.CLI, ID: whoAmI()}}))
 			if formats := []string{"table", "json", "id"}; !slices.Contains(formats, c.output) {
-				return usagef("-o: there is no format %q%s", c.output, suggest.MeantOr(c.output, formats, "there are "+strings.Join(formats, ", ")))
+				return usagef("-o: there is no format %q%s", c.output,
+					suggest.MeantOr(c.output, formats, "there are "+strings.Join(formats, ", ")))
 			}
 			return nil
 		},
@@ -58,9 +60,12 @@ func (c *cli) rootCommand() *cobra.Command {
 	flags.SortFlags = false
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(
-		c.serveCommand(), c.demoCommand(), c.projectCommand(), c.operatorCommand(), c.keyCommand(), c.clientCommand(), c.subscriberCommand(),
-		c.resourceCommand(), c.addressCommand(), c.tokenCommand(), c.webhookCommand(), c.mailCommand(), c.recordingCommand(), c.auditCommand(), c.ringCommand(), c.caCommand(), c.configCommand(),
-		c.applyCommand(), c.migrateCommand(), c.doctorCommand(), c.manCommand(), c.versionCommand(), c.hashesCommand(),
+		c.serveCommand(), c.demoCommand(), c.projectCommand(), c.operatorCommand(), c.keyCommand(),
+		c.clientCommand(), c.subscriberCommand(),
+		c.resourceCommand(), c.addressCommand(), c.tokenCommand(), c.webhookCommand(), c.mailCommand(),
+		c.recordingCommand(), c.auditCommand(), c.ringCommand(), c.caCommand(), c.configCommand(),
+		c.applyCommand(), c.migrateCommand(), c.doctorCommand(), c.manCommand(), c.versionCommand(),
+		c.hashesCommand(),
 	)
 	addCompletion(root)
 	return root
@@ -89,7 +94,8 @@ func knownVerb(cmd *cobra.Command, args []string) error {
 			names = append(names, sub.Name())
 		}
 	}
-	return usagef("there is no command %q%s", cmd.CommandPath()+" "+args[0], suggest.MeantOr(args[0], names, fmt.Sprintf("`%s --help` lists them", cmd.CommandPath())))
+	return usagef("there is no command %q%s", cmd.CommandPath()+" "+args[0],
+		suggest.MeantOr(args[0], names, fmt.Sprintf("`%s --help` lists them", cmd.CommandPath())))
 }
 
 // positional checks that a command has the arguments of these names; the last
@@ -102,9 +108,11 @@ func positional(names ...string) cobra.PositionalArgs {
 		case len(args) < len(names) && !optional:
 			return usagef("%s needs %s; `%s --help` tells more", verb(cmd), names[len(args)], cmd.CommandPath())
 		case slices.Contains(args, ""):
-			return usagef("%s needs %s, which is empty here", verb(cmd), strings.Trim(names[min(slices.Index(args, ""), len(names)-1)], "[]"))
+			return usagef("%s needs %s, which is empty here", verb(cmd),
+				strings.Trim(names[min(slices.Index(args, ""), len(names)-1)], "[]"))
 		case len(args) > len(names) && !many:
-			return usagef("%s takes no argument %q; `%s --help` tells more", verb(cmd), args[len(names)], cmd.CommandPath())
+			return usagef("%s takes no argument %q; `%s --help` tells more", verb(cmd), args[len(names)],
+				cmd.CommandPath())
 		}
 		return nil
 	}
@@ -136,7 +144,8 @@ func flagError(cmd *cobra.Command, err error) error {
 	if unknown.GetSpecifiedShortnames() != "" {
 		name = "-" + unknown.GetSpecifiedName()
 	}
-	return usagef("there is no flag %s of `%s`%s", name, cmd.CommandPath(), suggest.MeantOr(name, names, fmt.Sprintf("`%s --help` lists them", cmd.CommandPath())))
+	return usagef("there is no flag %s of `%s`%s", name, cmd.CommandPath(),
+		suggest.MeantOr(name, names, fmt.Sprintf("`%s --help` lists them", cmd.CommandPath())))
 }
 
 // need refuses a command line without one of the flags.
@@ -178,9 +187,12 @@ func (c *cli) run(do command, media bool) func(*cobra.Command, []string) error {
 			return err
 		}
 		if media && !conf.Services.Has(config.Recordings) {
-			return usagef("%s needs a node that serves recordings, and services here are %s", verb(cmd), strings.Join(conf.Services, ","))
+			return usagef("%s needs a node that serves recordings, and services here are %s", verb(cmd),
+				strings.Join(conf.Services, ","))
 		}
-		return c.over(cmd.Context(), conf, server.Options{Media: media}, func(a *app) error { return do(cmd.Context(), a, cmd, args) })
+		return c.over(cmd.Context(), conf, server.Options{Media: media}, func(a *app) error {
+			return do(cmd.Context(), a, cmd, args)
+		})
 	}
 }
 

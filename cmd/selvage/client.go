@@ -49,7 +49,8 @@ var clients = view[client]{
 			OldUntil   moment `json:"old_secret_until,omitempty"`
 			OldUsedAt  moment `json:"old_secret_used_at,omitempty"`
 		}{
-			c.ID, c.secret, c.Type, c.ProjectID, c.Name, c.Profile, c.AuthMethod, c.FirstParty, pkce(c), c.RedirectURIs, c.LogoutURIs,
+			c.ID, c.secret, c.Type, c.ProjectID, c.Name, c.Profile, c.AuthMethod, c.FirstParty, pkce(c),
+			c.RedirectURIs, c.LogoutURIs,
 			append([]string{}, c.Grants...), append([]string{}, c.Scopes...), c.AccessToken, string(c.IDTokenAlg),
 			c.Metadata, c.Logo, iso(c.Created), iso(c.Updated), iso(c.SecretMade), iso(c.Old.Until), iso(c.Old.Used),
 		}
@@ -107,22 +108,31 @@ func pkce(c client) string {
 }
 
 func (c *cli) clientCommand() *cobra.Command {
-	create := &cobra.Command{Use: "create", Short: "Register an OAuth client", Args: positional(), RunE: c.with(c.createClient)}
+	create := &cobra.Command{Use: "create", Short: "Register an OAuth client", Args: positional(),
+		RunE: c.with(c.createClient)}
 	create.Flags().String("type", "", "the `kind` of application: spa, native, web or service")
 	addClientFlags(create)
-	ls := &cobra.Command{Use: "list", Short: "List the clients of a project", Args: positional(), RunE: c.with(c.listClients)}
+	ls := &cobra.Command{Use: "list", Short: "List the clients of a project", Args: positional(),
+		RunE: c.with(c.listClients)}
 	show := &cobra.Command{Use: "show ID", Short: "Show a client", Args: positional("ID"), RunE: c.with(c.showClient)}
-	update := &cobra.Command{Use: "update ID", Short: "Change a client; what is not given stays", Args: positional("ID"), RunE: c.with(c.updateClient)}
+	update := &cobra.Command{Use: "update ID", Short: "Change a client; what is not given stays",
+		Args: positional("ID"), RunE: c.with(c.updateClient)}
 	addClientFlags(update)
-	rotate := &cobra.Command{Use: "rotate-secret ID", Short: "Give a client a new secret; the old one is good for a while", Args: positional("ID"), RunE: c.with(c.rotateSecret)}
-	rotate.Flags().Var(&span.Span{Length: fabric.UsualOverlap, Most: fabric.MaxOverlap}, "overlap", "the `time` that the old secret is good for; 0 ends it at once")
-	end := &cobra.Command{Use: "end-old-secret ID", Short: "End the secret before its present one at once", Args: positional("ID"), RunE: c.with(c.endOldSecret)}
-	remove := &cobra.Command{Use: "delete ID", Short: "Delete a client and end its tokens", Args: positional("ID"), RunE: c.with(c.deleteClient)}
+	rotate := &cobra.Command{Use: "rotate-secret ID",
+		Short: "Give a client a new secret; the old one is good for a while", Args: positional("ID"),
+		RunE: c.with(c.rotateSecret)}
+	rotate.Flags().Var(&span.Span{Length: fabric.UsualOverlap, Most: fabric.MaxOverlap}, "overlap",
+		"the `time` that the old secret is good for; 0 ends it at once")
+	end := &cobra.Command{Use: "end-old-secret ID", Short: "End the secret before its present one at once",
+		Args: positional("ID"), RunE: c.with(c.endOldSecret)}
+	remove := &cobra.Command{Use: "delete ID", Short: "Delete a client and end its tokens",
+		Args: positional("ID"), RunE: c.with(c.deleteClient)}
 	addYes(remove)
 	addProject(create)
 	addProject(ls)
 	told, redeliver := c.logoutCommands()
-	return noun("client", "OAuth clients: applications that ask for tokens", create, ls, show, update, rotate, end, remove, told, redeliver)
+	return noun("client", "OAuth clients: applications that ask for tokens", create, ls, show, update, rotate,
+		end, remove, told, redeliver)
 }
 
 func (c *cli) createClient(ctx context.Context, a *app, cmd *cobra.Command, _ []string) error {

@@ -23,8 +23,10 @@ func addClientFlags(cmd *cobra.Command) {
 	f.String("policy-uri", "", "the `uri` of its privacy policy, likewise")
 	f.StringArray("redirect-uri", nil, "a `uri` it may be sent to after a login; any number")
 	f.StringArray("post-logout-redirect-uri", nil, "a `uri` it may be sent to after a logout; any number")
-	f.String("backchannel-logout-uri", "", "the `uri` that is told when a login ends which it has got something of, by POST; \"\" ends that")
-	f.Bool("backchannel-logout-session-required", false, "it wants the sid of the login in each logout token; it is always there")
+	f.String("backchannel-logout-uri", "",
+		"the `uri` that is told when a login ends which it has got something of, by POST; \"\" ends that")
+	f.Bool("backchannel-logout-session-required", false,
+		"it wants the sid of the login in each logout token; it is always there")
 	f.Bool("first-party", false, "it belongs to the operator: nobody is asked for consent")
 	f.String("auth-method", "", "the `method` it proves itself by: none, client_secret_post, client_secret_basic or private_key_jwt (default by type)")
 	f.String("jwks", "", "a `file` of its public keys (JWKS), for private_key_jwt")
@@ -36,11 +38,13 @@ func addClientFlags(cmd *cobra.Command) {
 	f.String("profile", "", "the `profile` its requests are read by: default or mobile-legacy (default default)")
 	f.String("access-token", "", "the `kind` of its access tokens: fabric or jwt (default by type)")
 	f.String("id-token-alg", "", "the `algorithm` that signs its ID tokens: RS256, ES256, PS256 or EdDSA (default RS256)")
-	f.String("userinfo-signed-response-alg", "", "the `algorithm` that signs its userinfo: RS256, ES256, PS256 or EdDSA (default: plain JSON)")
+	f.String("userinfo-signed-response-alg", "",
+		"the `algorithm` that signs its userinfo: RS256, ES256, PS256 or EdDSA (default: plain JSON)")
 	f.StringArray("resource", nil, "a `uri` of a service that it may ask tokens for (RFC 8707); any number")
 	f.String("acr", "", "the `class` that each login for it must have: 1, 2 for two factors, or any (default any)")
 	f.String("subject-type", "", "the `kind` of its subjects: public, or pairwise, which only its sector shares (default public)")
-	f.String("sector-identifier-uri", "", "the `uri` of the sector's list of redirect URIs, where they have not one host; another sector has other subjects")
+	f.String("sector-identifier-uri", "",
+		"the `uri` of the sector's list of redirect URIs, where they have not one host; another sector has other subjects")
 	for _, name := range []string{"frontchannel-logout-uri"} {
 		f.String(name, "", "not in this version")
 		_ = f.MarkHidden(name) // it was defined a line above

@@ -58,11 +58,13 @@ func completeFlags(root *cobra.Command) {
 		own := cmd.LocalFlags() // which cobra gathers anew each time
 		for name, values := range choices {
 			if own.Lookup(name) != nil {
-				_ = cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)) // the flag is there
+				_ = cmd.RegisterFlagCompletionFunc(
+					name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)) // the flag is there
 			}
 		}
 		if own.Lookup("scope") != nil && cmd.HasParent() && scopes[cmd.Parent().Name()] != nil {
-			_ = cmd.RegisterFlagCompletionFunc("scope", cobra.FixedCompletions(scopes[cmd.Parent().Name()], cobra.ShellCompDirectiveNoFileComp))
+			_ = cmd.RegisterFlagCompletionFunc(
+				"scope", cobra.FixedCompletions(scopes[cmd.Parent().Name()], cobra.ShellCompDirectiveNoFileComp))
 		}
 		for _, sub := range cmd.Commands() {
 			walk(sub)

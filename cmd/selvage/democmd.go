@@ -12,7 +12,8 @@ import (
 )
 
 func (c *cli) demoCommand() *cobra.Command {
-	show := &cobra.Command{Use: "show", Short: "Print the demo's ids, secrets and curl lines again", Args: positional(), RunE: c.showDemo}
+	show := &cobra.Command{Use: "show", Short: "Print the demo's ids, secrets and curl lines again",
+		Args: positional(), RunE: c.showDemo}
 	reset := &cobra.Command{
 		Use: "reset", Short: "Delete the demo with everything in it, and make it anew, with other ids and secrets", Args: positional(), RunE: c.withMedia(c.resetDemo),
 	}

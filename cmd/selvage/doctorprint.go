@@ -59,7 +59,8 @@ func (c *cli) layOut(findings []doctor.Finding) string {
 		if i == 0 || f.Group != findings[i-1].Group {
 			fmt.Fprintf(&b, "%s\n", c.coloured(bold, f.Group))
 		}
-		fmt.Fprintf(&b, "  %s  %s  ", c.coloured(colourOf[f.Status], pad(string(f.Status), len(doctor.Skipped))), pad(f.Name, names))
+		fmt.Fprintf(&b, "  %s  %s  ", c.coloured(
+			colourOf[f.Status], pad(string(f.Status), len(doctor.Skipped))), pad(f.Name, names))
 		hang(&b, harmless(f.Found), names+len(doctor.Skipped)+6, width)
 		if f.Remedy != "" {
 			fmt.Fprintf(&b, "%s→ ", strings.Repeat(" ", len(doctor.Skipped)+4))
@@ -69,7 +70,8 @@ func (c *cli) layOut(findings []doctor.Finding) string {
 			}
 		}
 	}
-	fmt.Fprintf(&b, "%d ok, %d skipped, %s, %d failed\n", count(findings, doctor.Fine), count(findings, doctor.Skipped),
+	fmt.Fprintf(&b, "%d ok, %d skipped, %s, %d failed\n", count(findings, doctor.Fine),
+		count(findings, doctor.Skipped),
 		plural(count(findings, doctor.Warned), "warning"), count(findings, doctor.Broken))
 	return b.String()
 }
@@ -107,4 +109,5 @@ func hang(b *strings.Builder, text string, column, width int) {
 // How verdicts look on a terminal.
 const bold = "1"
 
-var colourOf = map[doctor.Verdict]string{doctor.Fine: "32", doctor.Warned: "33", doctor.Broken: "31", doctor.Skipped: "2"}
+var colourOf = map[doctor.Verdict]string{doctor.Fine: "32", doctor.Warned: "33", doctor.Broken: "31",
+	doctor.Skipped: "2"}

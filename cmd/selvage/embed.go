@@ -46,8 +46,10 @@ func (c *cli) embedCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "embed", Short: "Make a key that pages may show: it gives guest tokens to one address", Args: positional(), RunE: c.with(c.createEmbed)}
 	cmd.Flags().String("address", "", "`id` of the address that it reaches")
 	cmd.Flags().String("name", "", "the `name` it has in lists")
-	ls := &cobra.Command{Use: "list", Short: "List the embed keys of a project", Args: positional(), RunE: c.with(c.listEmbeds)}
-	revoke := &cobra.Command{Use: "revoke ID", Short: "End an embed key and the tokens that it gave", Args: positional("ID"), RunE: c.with(c.revokeEmbed)}
+	ls := &cobra.Command{Use: "list", Short: "List the embed keys of a project", Args: positional(),
+		RunE: c.with(c.listEmbeds)}
+	revoke := &cobra.Command{Use: "revoke ID", Short: "End an embed key and the tokens that it gave",
+		Args: positional("ID"), RunE: c.with(c.revokeEmbed)}
 	addProject(cmd)
 	addProject(ls)
 	addProject(revoke)
@@ -102,7 +104,8 @@ func (c *cli) revokeEmbed(ctx context.Context, a *app, cmd *cobra.Command, args 
 				return k.EmbedKey, nil
 			}
 		}
-		return fabric.EmbedKey{}, notFoundf("there is no embed key %s; `selvage token embed list` shows those there are", args[0])
+		return fabric.EmbedKey{}, notFoundf(
+			"there is no embed key %s; `selvage token embed list` shows those there are", args[0])
 	})
 	if err != nil {
 		return err

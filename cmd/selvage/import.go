@@ -118,7 +118,8 @@ func (a *app) importFile(ctx context.Context, projectID, file string, d recordin
 		return in, fmt.Errorf("finding %s: %w", file, err)
 	}
 	r, added, err := a.Recordings.Ingest(ctx, recordings.Upload{
-		ProjectID: projectID, Body: f, Hints: []string{file}, Describe: func() (recordings.Description, error) { return d, nil },
+		ProjectID: projectID, Body: f, Hints: []string{file},
+		Describe: func() (recordings.Description, error) { return d, nil },
 	})
 	if err != nil {
 		return in, err
@@ -144,7 +145,8 @@ func (c *cli) printImported(in imported) error {
 		_, err := fmt.Fprintln(c.stdout, in.Sid)
 		return err
 	case in.Error != "":
-		_, err := fmt.Fprintf(c.stdout, "%s  %s: %s\n", pad(in.Status, len(duplicate)), harmless(in.Path), harmless(in.Error))
+		_, err := fmt.Fprintf(c.stdout, "%s  %s: %s\n", pad(in.Status, len(duplicate)), harmless(in.Path),
+			harmless(in.Error))
 		return err
 	}
 	detail := ""
@@ -152,7 +154,8 @@ func (c *cli) printImported(in imported) error {
 		detail = ": stored before, nothing was changed"
 	}
 	took := length(time.Duration(in.Duration * float64(time.Second)))
-	_, err := fmt.Fprintf(c.stdout, "%s  %s  %6s  %s%s\n", pad(in.Status, len(duplicate)), in.Sid, took, harmless(in.Path), detail)
+	_, err := fmt.Fprintf(c.stdout, "%s  %s  %6s  %s%s\n", pad(in.Status, len(duplicate)), in.Sid, took,
+		harmless(in.Path), detail)
 	return err
 }
 

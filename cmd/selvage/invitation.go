@@ -29,7 +29,9 @@ var invitationView = view[operator.Link]{
 	facts: []fact[operator.Link]{
 		{name: "ID", value: func(l operator.Link) string { return l.ID }},
 		{name: "For", value: func(l operator.Link) string { return cmp.Or(l.Email, "whoever has the link") }},
-		{name: "Role", value: func(l operator.Link) string { return rolesOf(operator.Operator{Roles: []operator.Membership{l.Role}}) }},
+		{name: "Role", value: func(l operator.Link) string {
+			return rolesOf(operator.Operator{Roles: []operator.Membership{l.Role}})
+		}},
 		{name: "By", value: madeBy},
 		{name: "Good until", value: func(l operator.Link) string { return stamp(l.Expires) }},
 	},

@@ -13,7 +13,8 @@ import (
 
 func (c *cli) inviteCommand() *cobra.Command {
 	invite := &cobra.Command{
-		Use: "invite", Short: "Invite somebody by mail to choose a password", Args: positional(), RunE: c.with(c.inviteSubscriber),
+		Use: "invite", Short: "Invite somebody by mail to choose a password", Args: positional(),
+		RunE: c.with(c.inviteSubscriber),
 		Long: "Sends a link by which somebody chooses the first password of an account. Where there is no subscriber with the e-mail,\n" +
 			"one is made. The link is good for seven days, once; another invitation is another link.",
 	}
@@ -25,7 +26,8 @@ func (c *cli) inviteCommand() *cobra.Command {
 
 func (c *cli) verifyCommand() *cobra.Command {
 	verify := &cobra.Command{
-		Use: "verify ID", Short: "Have a subscriber show by mail that its e-mail is its own", Args: positional("ID"), RunE: c.with(c.verifySubscriber),
+		Use: "verify ID", Short: "Have a subscriber show by mail that its e-mail is its own",
+		Args: positional("ID"), RunE: c.with(c.verifySubscriber),
 		Long: "Sends a link, good once, for a day. Once it is used email_verified is true.",
 	}
 	addProject(verify)
@@ -47,7 +49,8 @@ func (c *cli) verifySubscriber(ctx context.Context, a *app, cmd *cobra.Command, 
 // sayKept says where a mail is that nobody sends.
 func (c *cli) sayKept(a *app) {
 	if a.Box != nil {
-		fmt.Fprintln(c.stderr, "mail.url is log:, so the mail is not sent, but kept by the server: see "+a.Where.Public+"/dev/mail")
+		fmt.Fprintln(c.stderr, "mail.url is log:, so the mail is not sent, but kept by the server: see "+
+			a.Where.Public+"/dev/mail")
 	}
 }
 

@@ -38,7 +38,8 @@ var apiKeys = view[apiKey]{
 			OldUntil   moment         `json:"old_until,omitempty"`
 			OldUsedAt  moment         `json:"old_used_at,omitempty"`
 		}{
-			k.ID, k.ProjectID, k.secret, k.Name, k.Prefix, k.Scopes, iso(k.Created), iso(k.Expires), iso(k.LastUsed), iso(k.Revoked),
+			k.ID, k.ProjectID, k.secret, k.Name, k.Prefix, k.Scopes, iso(k.Created), iso(k.Expires),
+			iso(k.LastUsed), iso(k.Revoked),
 			iso(k.Rotated), iso(k.OldUntil), iso(k.OldUsed),
 		}
 	},
@@ -96,21 +97,29 @@ func joined[T ~string](items []T) string {
 }
 
 func (c *cli) keyCommand() *cobra.Command {
-	create := &cobra.Command{Use: "create", Short: "Make an API key of a project", Args: positional(), RunE: c.with(c.createKey)}
-	ls := &cobra.Command{Use: "list", Short: "List the API keys of a project", Args: positional(), RunE: c.with(c.listKeys)}
+	create := &cobra.Command{Use: "create", Short: "Make an API key of a project", Args: positional(),
+		RunE: c.with(c.createKey)}
+	ls := &cobra.Command{Use: "list", Short: "List the API keys of a project", Args: positional(),
+		RunE: c.with(c.listKeys)}
 	show := &cobra.Command{Use: "show ID", Short: "Show an API key", Args: positional("ID"), RunE: c.with(c.showKey)}
-	update := &cobra.Command{Use: "update ID", Short: "Change an API key; what is not given stays", Args: positional("ID"), RunE: c.with(c.updateKey)}
+	update := &cobra.Command{Use: "update ID", Short: "Change an API key; what is not given stays",
+		Args: positional("ID"), RunE: c.with(c.updateKey)}
 	rotate := &cobra.Command{
-		Use: "rotate ID", Short: "Give an API key a new secret; the old one is good for a while", Args: positional("ID"), RunE: c.with(c.rotateKey),
+		Use: "rotate ID", Short: "Give an API key a new secret; the old one is good for a while",
+		Args: positional("ID"), RunE: c.with(c.rotateKey),
 	}
-	revoke := &cobra.Command{Use: "revoke ID", Short: "End an API key and the tokens made with it", Args: positional("ID"), RunE: c.with(c.revokeKey)}
+	revoke := &cobra.Command{Use: "revoke ID", Short: "End an API key and the tokens made with it",
+		Args: positional("ID"), RunE: c.with(c.revokeKey)}
 	for _, cmd := range []*cobra.Command{create, update} {
 		cmd.Flags().StringSlice("scope", nil, "a `scope` it may be used for; any number: "+joined(fabric.Scopes()))
 		cmd.Flags().String("name", "", "the `name` it has in lists")
-		cmd.Flags().Var(&span.Span{Most: 100 * 365 * span.Day}, "expires-in", "the `time` it is good for, such as 12h or 90d")
-		cmd.Flags().Var(new(dayOrTime), "expires-at", "the `day` or time at which it ends, such as 2030-01-31, or never")
+		cmd.Flags().Var(&span.Span{Most: 100 * 365 * span.Day}, "expires-in",
+			"the `time` it is good for, such as 12h or 90d")
+		cmd.Flags().Var(new(dayOrTime), "expires-at",
+			"the `day` or time at which it ends, such as 2030-01-31, or never")
 	}
-	rotate.Flags().Var(&span.Span{Length: fabric.UsualOverlap, Most: fabric.MaxOverlap}, "overlap", "the `time` that the old secret is good for; 0 ends it at once")
+	rotate.Flags().Var(&span.Span{Length: fabric.UsualOverlap, Most: fabric.MaxOverlap}, "overlap",
+		"the `time` that the old secret is good for; 0 ends it at once")
 	for _, cmd := range []*cobra.Command{create, ls, show, update, rotate, revoke} {
 		addProject(cmd)
 	}

@@ -81,7 +81,8 @@ func parseScopes(names []string) ([]fabric.Scope, error) {
 			for _, s := range fabric.Scopes() {
 				all = append(all, string(s))
 			}
-			return nil, usagef("--scope: there is no scope %q%s", name, suggest.MeantOr(name, all, "there are "+strings.Join(all, ", ")))
+			return nil, usagef("--scope: there is no scope %q%s", name,
+				suggest.MeantOr(name, all, "there are "+strings.Join(all, ", ")))
 		}
 		scopes = append(scopes, s)
 	}
@@ -89,7 +90,9 @@ func parseScopes(names []string) ([]fabric.Scope, error) {
 }
 
 func (a *app) key(ctx context.Context, cmd *cobra.Command, id string) (fabric.APIKey, error) {
-	return among(ctx, a, cmd, func(projectID string) (fabric.APIKey, error) { return a.Fabric.FindAPIKey(ctx, projectID, id) })
+	return among(ctx, a, cmd, func(projectID string) (fabric.APIKey, error) {
+		return a.Fabric.FindAPIKey(ctx, projectID, id)
+	})
 }
 
 func (c *cli) showKey(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {

@@ -18,23 +18,45 @@ var layers = map[string][]string{
 	// the root: everything; nothing imports it
 	"cmd/selvage": {"*"},
 	// what a server and commands stand on: the services, put together
-	"cmd/selvage/internal/server": {"operator/dashboard", "fabric", "fabric/kinds", "fabric/relay", "fabric/rest", "idp", "idp/oidc", "cmd/selvage/internal/apidoc", "internal/audit", "internal/blob", "cmd/selvage/internal/ca", "cmd/selvage/internal/certs", "cmd/selvage/internal/clock", "cmd/selvage/internal/config", "cmd/selvage/internal/console", "internal/database", "cmd/selvage/internal/datadir", "internal/deliver", "cmd/selvage/internal/doctor", "internal/egress", "internal/factor", "internal/limit", "internal/mail", "cmd/selvage/internal/manual", "openapi", "internal/page", "internal/password", "internal/problem", "internal/revocation", "internal/session", "internal/session/failover", "internal/session/redis", "internal/session/sql", "internal/span", "store", "internal/web", "internal/words", "keys", "operator", "recordings", "recordings/laml", "recordings/rest", "sdk", "static", "templates"},
+	"cmd/selvage/internal/server": {"operator/dashboard", "fabric", "fabric/kinds", "fabric/relay",
+		"fabric/rest", "idp", "idp/oidc", "cmd/selvage/internal/apidoc", "internal/audit", "internal/blob",
+		"cmd/selvage/internal/ca", "cmd/selvage/internal/certs", "cmd/selvage/internal/clock",
+		"cmd/selvage/internal/config", "cmd/selvage/internal/console", "internal/database",
+		"cmd/selvage/internal/datadir", "internal/deliver", "cmd/selvage/internal/doctor", "internal/egress", "internal/factor", "internal/limit", "internal/mail", "cmd/selvage/internal/manual", "openapi", "internal/page", "internal/password", "internal/problem", "internal/revocation", "internal/session", "internal/session/failover", "internal/session/redis", "internal/session/sql", "internal/span", "store", "internal/web", "internal/words", "keys", "operator", "recordings", "recordings/laml", "recordings/rest", "sdk", "static", "templates"},
 	// protocols and rows: their nouns and the plumbing, never each other
-	"operator/dashboard": {"fabric", "fabric/kinds", "idp", "internal/audit", "internal/factor", "internal/logo", "internal/page", "internal/palette", "internal/problem", "internal/web", "internal/words", "keys", "operator", "recordings", "recordings/levels", "templates"},
-	"fabric/relay":       {"fabric", "internal/problem", "internal/web"},
-	"fabric/rest":        {"fabric", "fabric/kinds", "idp", "internal/audit", "internal/factor", "internal/logo", "internal/page", "internal/problem", "internal/web"},
-	"idp/oidc":           {"fabric", "idp", "internal/agent", "internal/audit", "internal/deliver", "internal/factor", "internal/limit", "internal/logo", "internal/mail", "internal/problem", "internal/session", "internal/palette", "internal/web", "internal/words", "keys", "templates"},
-	"recordings/laml":    {"internal/page", "internal/problem", "internal/web", "recordings", "recordings/levels"},
-	"recordings/rest":    {"internal/problem", "internal/web", "recordings"},
-	"store":              {"fabric", "idp", "internal/audit", "internal/database", "internal/deliver", "internal/factor", "internal/logo", "internal/mail", "internal/page", "internal/problem", "internal/revocation", "keys", "operator", "recordings", "recordings/levels"},
+	"operator/dashboard": {"fabric", "fabric/kinds", "idp", "internal/audit", "internal/factor",
+		"internal/logo", "internal/page", "internal/palette", "internal/problem", "internal/web",
+		"internal/words", "keys", "operator", "recordings", "recordings/levels", "templates"},
+	"fabric/relay": {"fabric", "internal/problem", "internal/web"},
+	"fabric/rest": {"fabric", "fabric/kinds", "idp", "internal/audit", "internal/factor",
+		"internal/logo", "internal/page", "internal/problem", "internal/web"},
+	"idp/oidc": {"fabric", "idp", "internal/agent", "internal/audit", "internal/deliver",
+		"internal/factor", "internal/limit", "internal/logo", "internal/mail", "internal/problem",
+		"internal/session", "internal/palette", "internal/web", "internal/words", "keys", "templates"},
+	"recordings/laml": {"internal/page", "internal/problem", "internal/web", "recordings", "recordings/levels"},
+	"recordings/rest": {"internal/problem", "internal/web", "recordings"},
+	"store": {"fabric", "idp", "internal/audit", "internal/database", "internal/deliver",
+		"internal/factor", "internal/logo", "internal/mail", "internal/page", "internal/problem",
+		"internal/revocation", "keys", "operator", "recordings", "recordings/levels"},
 	// nouns and rules
-	"idp":        {"fabric", "internal/aside", "internal/audit", "internal/factor", "internal/limit", "internal/logo", "internal/mail", "internal/page", "internal/password", "internal/problem", "internal/recent", "internal/revocation", "internal/session", "keys"},
-	"fabric":     {"fabric/kinds", "internal/aside", "internal/audit", "internal/factor", "internal/logo", "internal/mail", "internal/page", "internal/password", "internal/problem", "internal/recent", "internal/revocation", "internal/session", "keys"},
-	"operator":   {"fabric", "internal/audit", "internal/limit", "internal/page", "internal/password", "internal/problem", "internal/session"},
-	"recordings": {"internal/page", "internal/problem", "internal/recent", "recordings/audio", "recordings/levels", "recordings/mp3", "recordings/wav"},
+	"idp": {"fabric", "internal/aside", "internal/audit", "internal/factor", "internal/limit",
+		"internal/logo", "internal/mail", "internal/page", "internal/password", "internal/problem",
+		"internal/recent", "internal/revocation", "internal/session", "keys"},
+	"fabric": {"fabric/kinds", "internal/aside", "internal/audit", "internal/factor", "internal/logo",
+		"internal/mail", "internal/page", "internal/password", "internal/problem", "internal/recent",
+		"internal/revocation", "internal/session", "keys"},
+	"operator": {"fabric", "internal/audit", "internal/limit", "internal/page", "internal/password",
+		"internal/problem", "internal/session"},
+	"recordings": {"internal/page", "internal/problem", "internal/recent", "recordings/audio",
+		"recordings/levels", "recordings/mp3", "recordings/wav"},
 	// plumbing
-	"cmd/selvage/internal/config":     {"fabric", "idp", "internal/database", "cmd/selvage/internal/datadir", "internal/mail", "internal/password", "internal/problem", "internal/session/redis", "internal/span", "internal/suggest", "keys", "operator"},
-	"cmd/selvage/internal/doctor":     {"fabric/kinds", "cmd/selvage/internal/ca", "cmd/selvage/internal/certs", "cmd/selvage/internal/clock", "cmd/selvage/internal/config", "internal/database", "cmd/selvage/internal/datadir", "internal/deliver", "internal/problem", "internal/session/redis", "internal/session/sql", "store", "cmd/selvage/internal/truststore", "keys"},
+	"cmd/selvage/internal/config": {"fabric", "idp", "internal/database", "cmd/selvage/internal/datadir",
+		"internal/mail", "internal/password", "internal/problem", "internal/session/redis", "internal/span",
+		"internal/suggest", "keys", "operator"},
+	"cmd/selvage/internal/doctor": {"fabric/kinds", "cmd/selvage/internal/ca",
+		"cmd/selvage/internal/certs", "cmd/selvage/internal/clock", "cmd/selvage/internal/config",
+		"internal/database", "cmd/selvage/internal/datadir", "internal/deliver", "internal/problem",
+		"internal/session/redis", "internal/session/sql", "store", "cmd/selvage/internal/truststore", "keys"},
 	"cmd/selvage/internal/console":    {"cmd/selvage/internal/config"},
 	"cmd/selvage/internal/declared":   {"fabric", "fabric/kinds", "idp", "internal/page", "internal/problem"},
 	"internal/factor":                 {"internal/problem", "internal/session", "keys"},
@@ -130,7 +152,11 @@ var only = map[string][]string{
 	"github.com/wneessen/go-mail":         {"internal/mail"},
 	"github.com/emersion/go-smtp":         {"test/inbox"},
 	"database/sql":                        {"internal/database", "internal/session/sql", "store"},
-	"net/http":                            {"bench", "operator/dashboard", "fabric/relay", "fabric/rest", "idp/oidc", "cmd/selvage/internal/apidoc", "cmd/selvage/internal/manual", "cmd/selvage/internal/certs", "internal/deliver", "cmd/selvage/internal/doctor", "internal/egress", "openapi/openapitest", "cmd/selvage/internal/server", "internal/web", "recordings/laml", "recordings/rest", "sdk", "static", "templates", "test/acme", "test/harness"},
+	"net/http": {"bench", "operator/dashboard", "fabric/relay", "fabric/rest",
+		"idp/oidc", "cmd/selvage/internal/apidoc", "cmd/selvage/internal/manual",
+		"cmd/selvage/internal/certs", "internal/deliver", "cmd/selvage/internal/doctor", "internal/egress",
+		"openapi/openapitest", "cmd/selvage/internal/server", "internal/web", "recordings/laml",
+		"recordings/rest", "sdk", "static", "templates", "test/acme", "test/harness"},
 }
 
 // A listed package is what `go list` tells of one.
@@ -151,7 +177,8 @@ func TestLayers(t *testing.T) {
 			continue
 		}
 		for _, imported := range p.Imports {
-			if ours, ok := strings.CutPrefix(imported, module+"/"); ok && !slices.Contains(allowed, ours) && !slices.Contains(allowed, "*") {
+			if ours, ok := strings.CutPrefix(imported, module+"/"); ok && !slices.Contains(allowed, ours) &&
+				!slices.Contains(allowed, "*") {
 				t.Errorf("%s imports %s, which its layer does not allow", name, ours)
 			}
 			for theirs, users := range only {

@@ -16,11 +16,13 @@ import (
 
 func (c *cli) linkCommand() *cobra.Command {
 	link := &cobra.Command{
-		Use: "link SID", Short: "Print a link to a recording's media that holds for a while", Args: positional("SID"), RunE: c.withMedia(c.linkRecording),
+		Use: "link SID", Short: "Print a link to a recording's media that holds for a while",
+		Args: positional("SID"), RunE: c.withMedia(c.linkRecording),
 		Long: "Prints a URL that lets whoever has it fetch the media of one recording, in one format, until it expires.\n" +
 			"Links are for projects whose media is signed: see selvage project update --media-auth.",
 	}
-	link.Flags().Var(&span.Span{Length: time.Hour, Least: time.Second, Most: recordings.LongestLink}, "expires-in", "for how `long` it holds: 90s, 10m, 30d at most")
+	link.Flags().Var(&span.Span{Length: time.Hour, Least: time.Second, Most: recordings.LongestLink},
+		"expires-in", "for how `long` it holds: 90s, 10m, 30d at most")
 	link.Flags().String("format", "", "`what` it gives: wav, mp3 or original (default the first of them that there is)")
 	return link
 }

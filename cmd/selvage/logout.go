@@ -31,10 +31,12 @@ var logouts = view[fabric.Logout]{
 }
 
 func (c *cli) logoutCommands() (told, redeliver *cobra.Command) {
-	told = &cobra.Command{Use: "logouts ID", Short: "List the logouts that a client was told of, or will be", Args: positional("ID"), RunE: c.with(c.listLogouts)}
+	told = &cobra.Command{Use: "logouts ID", Short: "List the logouts that a client was told of, or will be",
+		Args: positional("ID"), RunE: c.with(c.listLogouts)}
 	told.Flags().String("state", "", "only those in a `state`: pending, delivered or dead")
 	redeliver = &cobra.Command{
-		Use: "redeliver ID [SESSION]", Short: "Tell a client of a logout anew, or of all that were given up", Args: oneOrTwo("ID", "SESSION"), RunE: c.with(c.redeliverLogout),
+		Use: "redeliver ID [SESSION]", Short: "Tell a client of a logout anew, or of all that were given up",
+		Args: oneOrTwo("ID", "SESSION"), RunE: c.with(c.redeliverLogout),
 	}
 	return told, redeliver
 }

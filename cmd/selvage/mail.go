@@ -28,7 +28,8 @@ var mails = view[mail.Letter]{
 			CreatedAt    moment     `json:"created_at"`
 			NextAt       moment     `json:"next_attempt_at,omitempty"`
 			EndedAt      moment     `json:"ended_at,omitempty"`
-		}{l.ID, l.ProjectID, l.SubscriberID, l.Kind, l.To, l.State, l.Attempts, l.Error, iso(l.Created), iso(l.Due), iso(l.Ended)}
+		}{l.ID, l.ProjectID, l.SubscriberID, l.Kind, l.To, l.State, l.Attempts, l.Error, iso(l.Created),
+			iso(l.Due), iso(l.Ended)}
 	},
 	facts: []fact[mail.Letter]{
 		{name: "ID", value: func(l mail.Letter) string { return l.ID }},
@@ -42,14 +43,17 @@ var mails = view[mail.Letter]{
 }
 
 func (c *cli) mailCommand() *cobra.Command {
-	ls := &cobra.Command{Use: "list", Short: "List mails of the last days: the newest first", Args: positional(), RunE: c.with(c.listMails)}
+	ls := &cobra.Command{Use: "list", Short: "List mails of the last days: the newest first",
+		Args: positional(), RunE: c.with(c.listMails)}
 	ls.Flags().String("state", "", "only those in a `state`: pending, sent, kept or dead")
 	retry := &cobra.Command{
-		Use: "retry [ID]", Short: "Try a mail again at once, or all dead letters", Args: positional("[ID]"), RunE: c.with(c.retryMail),
+		Use: "retry [ID]", Short: "Try a mail again at once, or all dead letters", Args: positional("[ID]"),
+		RunE: c.with(c.retryMail),
 		Long: "Makes a mail that waits or was given up be sent at once, by a server that runs. Without an id these are all that were given up.\nThe links in them are made when they are sent, so they are good.",
 	}
 	test := &cobra.Command{
-		Use: "test", Short: "Send a test mail, and say whether it was taken", Args: positional(), RunE: c.with(c.testMail),
+		Use: "test", Short: "Send a test mail, and say whether it was taken", Args: positional(),
+		RunE: c.with(c.testMail),
 		Long: "Sends a mail at once, by the server of mail.url, and tells what that says. It does not go through the queue.",
 	}
 	test.Flags().String("to", "", "the `address` that it is sent to")

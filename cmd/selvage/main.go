@@ -43,7 +43,8 @@ func main() {
 func run(ctx context.Context, args []string, getenv func(string) string, environ []string, stdin io.Reader, stdout, stderr io.Writer) error {
 	c := &cli{program: args[0], getenv: getenv, environ: environ, stdin: stdin, stdout: stdout, stderr: stderr}
 	root := c.rootCommand()
-	if len(args) > 1 && strings.HasPrefix(args[1], cobra.ShellCompRequestCmd) { // somebody types, and a shell completes it
+	if len(args) > 1 && strings.HasPrefix(
+		args[1], cobra.ShellCompRequestCmd) { // somebody types, and a shell completes it
 		completeFlags(root)
 	}
 	root.SetArgs(args[1:])

@@ -90,8 +90,12 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata",
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"http": cmdHTTP, "ready": cmdReady, "sigterm": cmdSigterm, "sighup": cmdSighup, "let": cmdLet, "until": cmdUntil, "pkce": cmdPKCE, "await": cmdAwait,
-			"drain": cmdDrain, "begun": cmdBegun(newBeginning(t)), "fresh": cmdFresh, "port": cmdPort, "aged": cmdAged, "silent": cmdSilent, "prints": cmdPrints, "redis": cmdRedis, "sql": cmdSQL, "hold": cmdHold, "release": cmdRelease, "proxy": cmdProxy, "behind": cmdBehind, "certify": cmdCertify, "shows": cmdShows, "receive": cmdReceive,
+			"http": cmdHTTP, "ready": cmdReady, "sigterm": cmdSigterm, "sighup": cmdSighup, "let": cmdLet,
+			"until": cmdUntil, "pkce": cmdPKCE, "await": cmdAwait,
+			"drain": cmdDrain, "begun": cmdBegun(newBeginning(t)), "fresh": cmdFresh, "port": cmdPort,
+			"aged": cmdAged, "silent": cmdSilent, "prints": cmdPrints, "redis": cmdRedis, "sql": cmdSQL,
+			"hold": cmdHold, "release": cmdRelease, "proxy": cmdProxy, "behind": cmdBehind,
+			"certify": cmdCertify, "shows": cmdShows, "receive": cmdReceive,
 		},
 		Setup: func(e *testscript.Env) error {
 			e.Values[clientKey{}] = newScriptClient()

@@ -39,10 +39,14 @@ var operatorView = view[operator.Operator]{
 	facts: []fact[operator.Operator]{
 		{name: "ID", value: func(o operator.Operator) string { return o.ID }},
 		{name: "E-mail", value: func(o operator.Operator) string { return o.Email }},
-		{name: "Disabled", value: func(o operator.Operator) string { return strings.TrimPrefix(yesNo(o.Disabled), "no") }},
+		{name: "Disabled", value: func(o operator.Operator) string {
+			return strings.TrimPrefix(yesNo(o.Disabled), "no")
+		}},
 		{name: "Name", value: func(o operator.Operator) string { return o.Name }},
 		{name: "Roles", value: rolesOf},
-		{name: "Password", detail: true, value: func(o operator.Operator) string { return yesNo(o.PasswordHash != "") }},
+		{name: "Password", detail: true, value: func(o operator.Operator) string {
+			return yesNo(o.PasswordHash != "")
+		}},
 		{name: "Created", aside: true, value: func(o operator.Operator) string { return stamp(o.Created) }},
 		{name: "Updated", detail: true, value: func(o operator.Operator) string { return stamp(o.Updated) }},
 	},
@@ -62,24 +66,35 @@ func rolesOf(o operator.Operator) string {
 }
 
 func (c *cli) operatorCommand() *cobra.Command {
-	create := &cobra.Command{Use: "create", Short: "Make an operator", Args: positional(), RunE: c.with(c.createOperator)}
+	create := &cobra.Command{Use: "create", Short: "Make an operator", Args: positional(),
+		RunE: c.with(c.createOperator)}
 	ls := &cobra.Command{Use: "list", Short: "List operators", Args: positional(), RunE: c.with(c.listOperators)}
-	show := &cobra.Command{Use: "show EMAIL", Short: "Show an operator, by e-mail or id", Args: positional("EMAIL"), RunE: c.with(c.showOperator)}
-	update := &cobra.Command{Use: "update EMAIL", Short: "Change an operator's roles or name; what is not given stays", Args: positional("EMAIL"), RunE: c.with(c.updateOperator)}
-	disable := &cobra.Command{Use: "disable EMAIL", Short: "Lock an operator out and end their sessions", Args: positional("EMAIL"), RunE: c.with(c.disableOperator)}
-	enable := &cobra.Command{Use: "enable EMAIL", Short: "Let an operator in again", Args: positional("EMAIL"), RunE: c.with(c.enableOperator)}
+	show := &cobra.Command{Use: "show EMAIL", Short: "Show an operator, by e-mail or id",
+		Args: positional("EMAIL"), RunE: c.with(c.showOperator)}
+	update := &cobra.Command{Use: "update EMAIL",
+		Short: "Change an operator's roles or name; what is not given stays", Args: positional("EMAIL"),
+		RunE: c.with(c.updateOperator)}
+	disable := &cobra.Command{Use: "disable EMAIL", Short: "Lock an operator out and end their sessions",
+		Args: positional("EMAIL"), RunE: c.with(c.disableOperator)}
+	enable := &cobra.Command{Use: "enable EMAIL", Short: "Let an operator in again",
+		Args: positional("EMAIL"), RunE: c.with(c.enableOperator)}
 	reset := &cobra.Command{
 		Use: "reset-password EMAIL", Short: "Set an operator's password, typed or from stdin, or print a link by which they do", Args: positional("EMAIL"), RunE: c.with(c.resetOperator),
 	}
 	setup := &cobra.Command{
-		Use: "setup-link", Short: "Print a link that makes an operator: good once, for a day", Args: positional(), RunE: c.with(c.printSetupLink),
+		Use: "setup-link", Short: "Print a link that makes an operator: good once, for a day",
+		Args: positional(), RunE: c.with(c.printSetupLink),
 	}
-	invitations := &cobra.Command{Use: "invitations", Short: "List invitations that nobody has taken yet", Args: positional(), RunE: c.with(c.listInvitations)}
+	invitations := &cobra.Command{Use: "invitations", Short: "List invitations that nobody has taken yet",
+		Args: positional(), RunE: c.with(c.listInvitations)}
 	renew := &cobra.Command{
-		Use: "renew ID", Short: "Print another link for an invitation; the one before it ends", Args: positional("ID"), RunE: c.with(c.renewInvitation),
+		Use: "renew ID", Short: "Print another link for an invitation; the one before it ends",
+		Args: positional("ID"), RunE: c.with(c.renewInvitation),
 	}
-	withdraw := &cobra.Command{Use: "withdraw ID", Short: "Withdraw an invitation: its link lets nobody in", Args: positional("ID"), RunE: c.with(c.withdrawInvitation)}
-	remove := &cobra.Command{Use: "delete EMAIL", Short: "Delete an operator", Args: positional("EMAIL"), RunE: c.with(c.deleteOperator)}
+	withdraw := &cobra.Command{Use: "withdraw ID", Short: "Withdraw an invitation: its link lets nobody in",
+		Args: positional("ID"), RunE: c.with(c.withdrawInvitation)}
+	remove := &cobra.Command{Use: "delete EMAIL", Short: "Delete an operator", Args: positional("EMAIL"),
+		RunE: c.with(c.deleteOperator)}
 	addYes(remove)
 	for _, cmd := range []*cobra.Command{create, update} {
 		cmd.Flags().String("name", "", "their `name`")
@@ -88,13 +103,15 @@ func (c *cli) operatorCommand() *cobra.Command {
 		cmd.Flags().String("email", "", "their e-mail `address`")
 	}
 	for _, cmd := range []*cobra.Command{create, update, setup} {
-		cmd.Flags().StringSlice("role", nil, "a `role`: owner, admin or viewer everywhere, or in one project with its id behind, such as viewer@ID; any number")
+		cmd.Flags().StringSlice("role", nil,
+			"a `role`: owner, admin or viewer everywhere, or in one project with its id behind, such as viewer@ID; any number")
 	}
 	for _, cmd := range []*cobra.Command{create, reset} {
 		cmd.Flags().Bool("password-stdin", false, "read the password from stdin")
 	}
 	reset.Flags().Bool("link", false, "print a link by which they set their password themselves")
-	return noun("operator", "Operators: who runs this installation", create, ls, show, update, disable, enable, reset, setup, invitations, renew, withdraw, remove)
+	return noun("operator", "Operators: who runs this installation", create, ls, show, update, disable,
+		enable, reset, setup, invitations, renew, withdraw, remove)
 }
 
 // roles reads --role; nil where it was not given.
@@ -108,7 +125,8 @@ func roles(cmd *cobra.Command) ([]operator.Membership, error) {
 		name, project, _ := strings.Cut(text, "@")
 		r, ok := operator.ParseRole(name)
 		if !ok {
-			return nil, usagef("--role: there is no role %q%s", name, suggest.MeantOr(name, []string{"owner", "admin", "viewer"}, "there are owner, admin, viewer"))
+			return nil, usagef("--role: there is no role %q%s", name,
+				suggest.MeantOr(name, []string{"owner", "admin", "viewer"}, "there are owner, admin, viewer"))
 		}
 		all = append(all, operator.Membership{ProjectID: project, Role: r})
 	}

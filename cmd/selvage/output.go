@@ -138,7 +138,8 @@ func (c *cli) faint(s string) string { return c.coloured("2", s) }
 // coloured writes a text under parameters of SGR (ECMA-48, section 8.3.117), where
 // the terminal shows it so and nobody asked for none.
 func (c *cli) coloured(sgr, s string) string {
-	if !console.IsTerminal(c.stdout) || c.getenv("NO_COLOR") != "" || c.getenv("TERM") == "dumb" || strings.TrimSpace(s) == "" {
+	if !console.IsTerminal(c.stdout) || c.getenv("NO_COLOR") != "" || c.getenv("TERM") == "dumb" ||
+		strings.TrimSpace(s) == "" {
 		return s
 	}
 	return "\x1b[" + sgr + "m" + s + "\x1b[0m"

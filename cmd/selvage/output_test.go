@@ -30,7 +30,8 @@ func TestFit(t *testing.T) {
 	for _, tt := range tests {
 		got, widths, hidden := fit(rows, []string{tt.aside}, tt.limit)
 		if !slices.Equal(got[0], tt.columns) || !slices.Equal(widths, tt.widths) || !slices.Equal(hidden, tt.hidden) {
-			t.Errorf("fit(%q, %d) = %v %v %v, want %v %v %v", tt.aside, tt.limit, got[0], widths, hidden, tt.columns, tt.widths, tt.hidden)
+			t.Errorf("fit(%q, %d) = %v %v %v, want %v %v %v", tt.aside, tt.limit, got[0], widths, hidden,
+				tt.columns, tt.widths, tt.hidden)
 		}
 	}
 }

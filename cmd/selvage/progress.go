@@ -36,7 +36,8 @@ func (p *progress) step() {
 	p.done++
 	if now := p.now(); p.w != nil && now.Sub(p.shown) >= progressEvery {
 		p.shown = now
-		fmt.Fprintf(p.w, "\r\x1b[K%s, %.0f a second", plural(p.done, p.what), float64(p.done)/max(now.Sub(p.begun).Seconds(), 0.001))
+		fmt.Fprintf(p.w, "\r\x1b[K%s, %.0f a second", plural(p.done, p.what),
+			float64(p.done)/max(now.Sub(p.begun).Seconds(), 0.001))
 	}
 }
 

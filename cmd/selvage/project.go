@@ -30,15 +30,20 @@ var projects = view[fabric.Project]{
 			Privacy    string `json:"policy_uri,omitempty"`
 			CreatedAt  moment `json:"created_at"`
 			UpdatedAt  moment `json:"updated_at"`
-		}{p.ID, p.Name, p.RecordRate, p.MediaAuth, p.RequireFactor, string(p.Registration), p.Color, p.Logo, p.Terms, p.Privacy, iso(p.Created), iso(p.Updated)}
+		}{p.ID, p.Name, p.RecordRate, p.MediaAuth, p.RequireFactor, string(p.Registration), p.Color, p.Logo,
+			p.Terms, p.Privacy, iso(p.Created), iso(p.Updated)}
 	},
 	facts: []fact[fabric.Project]{
 		{name: "ID", value: func(p fabric.Project) string { return p.ID }},
 		{name: "Name", value: func(p fabric.Project) string { return p.Name }},
-		{name: "Price of a minute", detail: true, value: func(p fabric.Project) string { return dollars(p.RecordRate) }},
+		{name: "Price of a minute", detail: true, value: func(p fabric.Project) string {
+			return dollars(p.RecordRate)
+		}},
 		{name: "Media", detail: true, value: func(p fabric.Project) string { return mediaFor[p.MediaAuth] }},
 		{name: "Two factors", detail: true, value: func(p fabric.Project) string { return yesNo(p.RequireFactor) }},
-		{name: "Registration", detail: true, value: func(p fabric.Project) string { return registrationFor[p.Registration] }},
+		{name: "Registration", detail: true, value: func(p fabric.Project) string {
+			return registrationFor[p.Registration]
+		}},
 		{name: "Color", detail: true, value: func(p fabric.Project) string { return p.Color }},
 		{name: "Logo", detail: true, value: func(p fabric.Project) string { return p.Logo }},
 		{name: "Terms", detail: true, value: func(p fabric.Project) string { return p.Terms }},
@@ -65,21 +70,28 @@ var registrationFor = map[fabric.Registration]string{
 func dollars(micros int64) string { return fmt.Sprintf("$%d.%06d", micros/1e6, micros%1e6) }
 
 func (c *cli) projectCommand() *cobra.Command {
-	create := &cobra.Command{Use: "create NAME", Short: "Make a project", Args: positional("NAME"), RunE: c.createProject}
-	show := &cobra.Command{Use: "show ID", Short: "Show a project", Args: positional("ID"), RunE: c.with(c.showProject)}
+	create := &cobra.Command{Use: "create NAME", Short: "Make a project", Args: positional("NAME"),
+		RunE: c.createProject}
+	show := &cobra.Command{Use: "show ID", Short: "Show a project", Args: positional("ID"),
+		RunE: c.with(c.showProject)}
 	ls := &cobra.Command{Use: "list", Short: "List projects", Args: positional(), RunE: c.with(c.listProjects)}
-	update := &cobra.Command{Use: "update ID", Short: "Change a project", Args: positional("ID"), RunE: c.with(c.updateProject)}
+	update := &cobra.Command{Use: "update ID", Short: "Change a project", Args: positional("ID"),
+		RunE: c.with(c.updateProject)}
 	update.Flags().String("name", "", "its `name`")
 	update.Flags().Int64("record-rate", 0, "`price` of a recorded minute, in millionths of a dollar")
 	update.Flags().String("color", "", "the `color` of buttons on its pages and in its mails, such as #2f4b9b")
 	update.Flags().String("logo", "", "a `file` with its logo, PNG, JPEG or WebP, shown on its pages and in its mails; \"\" for none")
 	update.Flags().String("tos-uri", "", "the `uri` of its terms, shown where people sign in; \"\" for none")
 	update.Flags().String("policy-uri", "", "the `uri` of its privacy policy, likewise")
-	update.Flags().String("media-auth", "", "`who` may fetch the media of recordings: public, basic (credentials) or signed (those, and signed links)")
-	update.Flags().Bool("require-factor", false, "every login of its subscribers needs two factors; with =false a password is enough again")
-	update.Flags().String("registration", "", "`who` may make an account: off (operators and backends), or open (whoever reads mail at its address)")
+	update.Flags().String("media-auth", "",
+		"`who` may fetch the media of recordings: public, basic (credentials) or signed (those, and signed links)")
+	update.Flags().Bool("require-factor", false,
+		"every login of its subscribers needs two factors; with =false a password is enough again")
+	update.Flags().String("registration", "",
+		"`who` may make an account: off (operators and backends), or open (whoever reads mail at its address)")
 	remove := &cobra.Command{
-		Use: "delete ID", Short: "Delete a project with everything in it", Args: positional("ID"), RunE: c.with(c.deleteProject),
+		Use: "delete ID", Short: "Delete a project with everything in it", Args: positional("ID"),
+		RunE: c.with(c.deleteProject),
 	}
 	addYes(remove)
 	return noun("project", "Projects: everything else belongs to one", create, ls, show, update, remove)
@@ -123,7 +135,9 @@ func (c *cli) showProject(ctx context.Context, a *app, _ *cobra.Command, args []
 }
 
 func (c *cli) updateProject(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
-	change := fabric.ProjectChange{Name: text(cmd, "name"), MediaAuth: text(cmd, "media-auth"), Color: text(cmd, "color"), Terms: text(cmd, "tos-uri"), Privacy: text(cmd, "policy-uri"), RequireFactor: truth(cmd, "require-factor")}
+	change := fabric.ProjectChange{Name: text(cmd, "name"), MediaAuth: text(cmd, "media-auth"),
+		Color: text(cmd, "color"), Terms: text(cmd, "tos-uri"), Privacy: text(cmd, "policy-uri"),
+		RequireFactor: truth(cmd, "require-factor")}
 	if who := text(cmd, "registration"); who != nil {
 		change.Registration = (*fabric.Registration)(who)
 	}
@@ -180,7 +194,8 @@ func (a *app) project(ctx context.Context, cmd *cobra.Command) (fabric.Project, 
 	case len(some.Items) == 0:
 		return fabric.Project{}, notFoundf("there is no project yet; make one with `selvage project create NAME`")
 	case len(some.Items) > 1:
-		return fabric.Project{}, usagef("%s needs --project: there are several; `selvage project list` shows them", verb(cmd))
+		return fabric.Project{}, usagef(
+			"%s needs --project: there are several; `selvage project list` shows them", verb(cmd))
 	}
 	return some.Items[0], nil
 }

@@ -34,7 +34,8 @@ func cmdProxy(ts *testscript.TestScript, _ bool, args []string) {
 		s.Start()
 	} else {
 		s.StartTLS()
-		ts.Check(os.WriteFile(ts.MkAbs(args[0]), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}), 0o644))
+		ts.Check(os.WriteFile(ts.MkAbs(args[0]),
+			pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}), 0o644))
 	}
 	*ts.Value(proxyKey{}).(**proxy) = p
 	ts.Setenv("PROXY", s.URL)

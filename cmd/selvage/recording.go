@@ -42,8 +42,10 @@ var recordingView = view[recordings.Recording]{
 			StartTime     moment            `json:"start_time,omitempty"`
 			CreatedAt     moment            `json:"created_at"`
 		}{
-			r.Sid, r.ProjectID, r.CallSid, r.ConferenceSid, r.From, r.To, r.Direction, r.Source, r.Track, r.Status, r.Duration().Seconds(),
-			r.Codec, r.SampleRate, r.Channels, r.Bytes, r.SHA256, r.Repairs, r.Levels, iso(r.StartTime), iso(r.Created),
+			r.Sid, r.ProjectID, r.CallSid, r.ConferenceSid, r.From, r.To, r.Direction, r.Source, r.Track,
+			r.Status, r.Duration().Seconds(),
+			r.Codec, r.SampleRate, r.Channels, r.Bytes, r.SHA256, r.Repairs, r.Levels, iso(r.StartTime),
+			iso(r.Created),
 		}
 	},
 	facts: []fact[recordings.Recording]{
@@ -70,7 +72,8 @@ var recordingView = view[recordings.Recording]{
 }
 
 func audioFormat(r recordings.Recording) string {
-	return heard(r, fmt.Sprintf("%s, %d Hz, %d channel%s", r.Codec, r.SampleRate, r.Channels, strings.Repeat("s", min(1, max(0, r.Channels-1)))))
+	return heard(r, fmt.Sprintf("%s, %d Hz, %d channel%s", r.Codec, r.SampleRate, r.Channels,
+		strings.Repeat("s", min(1, max(0, r.Channels-1)))))
 }
 
 // heard returns a fact of the sound, and nothing where none has come yet.
@@ -110,21 +113,26 @@ func bytesOf(n int64) string {
 
 func (c *cli) recordingCommand() *cobra.Command {
 	imports := &cobra.Command{
-		Use: "import PATH…", Short: "Store files of audio, and those in directories", Args: positional("PATH…"), RunE: c.withMedia(c.importRecordings),
+		Use: "import PATH…", Short: "Store files of audio, and those in directories",
+		Args: positional("PATH…"), RunE: c.withMedia(c.importRecordings),
 	}
 	imports.Flags().String("call-sid", "", "`id` of the call that was recorded")
 	imports.Flags().String("subscriber", "", "`id` of the subscriber whose recordings they are")
-	ls := &cobra.Command{Use: "list", Short: "List the recordings of a project, newest first", Args: positional(), RunE: c.withMedia(c.listRecordings)}
+	ls := &cobra.Command{Use: "list", Short: "List the recordings of a project, newest first",
+		Args: positional(), RunE: c.withMedia(c.listRecordings)}
 	ls.Flags().String("call", "", "only those of calls whose ids begin with `text`, by these ids")
 	ls.Flags().String("party", "", "only those of whoever called or was called: a `number`, or an address")
 	ls.Flags().String("flag", "", "only those that are `flag`: "+strings.Join(levels.FlagNames(), ", "))
-	show := &cobra.Command{Use: "show SID", Short: "Show a recording", Args: positional("SID"), RunE: c.withMedia(c.showRecording)}
+	show := &cobra.Command{Use: "show SID", Short: "Show a recording", Args: positional("SID"),
+		RunE: c.withMedia(c.showRecording)}
 	download := &cobra.Command{
-		Use: "download SID [FILE]", Short: "Write a recording's bytes to a file, as they came", Args: positional("SID", "[FILE]"), RunE: c.withMedia(c.downloadRecording),
+		Use: "download SID [FILE]", Short: "Write a recording's bytes to a file, as they came",
+		Args: positional("SID", "[FILE]"), RunE: c.withMedia(c.downloadRecording),
 		Long: "Writes the bytes of a recording to FILE, as they came; - is stdout. Without FILE it is named by the Sid and by what it is: SID.wav, SID.mp3.",
 	}
 	download.Flags().String("to", "", "`file` to write, as FILE")
-	remove := &cobra.Command{Use: "delete SID", Short: "Delete a recording; a stub of it stays for 40 days", Args: positional("SID"), RunE: c.withMedia(c.deleteRecording)}
+	remove := &cobra.Command{Use: "delete SID", Short: "Delete a recording; a stub of it stays for 40 days",
+		Args: positional("SID"), RunE: c.withMedia(c.deleteRecording)}
 	addYes(remove)
 	link := c.linkCommand()
 	for _, cmd := range []*cobra.Command{imports, ls, show, download, remove, link} {
@@ -195,7 +203,8 @@ func (c *cli) downloadRecording(ctx context.Context, a *app, cmd *cobra.Command,
 	} else if len(args) > 1 {
 		name = args[1]
 	}
-	media, err := a.Recordings.Render(ctx, recordings.Owner{ProjectID: r.ProjectID}, r.Sid, recordings.Wanted{Format: recordings.Original})
+	media, err := a.Recordings.Render(ctx, recordings.Owner{ProjectID: r.ProjectID}, r.Sid,
+		recordings.Wanted{Format: recordings.Original})
 	if err != nil {
 		return err
 	}

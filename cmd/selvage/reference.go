@@ -14,7 +14,8 @@ func cliReference(root *cobra.Command) string {
 	var b strings.Builder
 	b.WriteString(`# Command line
 
-A noun, then a verb. Commands work on what ` + "`--config`, `--data` and `--database`" + ` name, beside a running server or without one ([operations](operations.md#commands)). Every command has ` + "`--help`" + `;
+A noun, then a verb. Commands work on what ` + "`--config`, `--data` and `--database`" +
+		` name, beside a running server or without one ([operations](operations.md#commands)). Every command has ` + "`--help`" + `;
 ` + "`selvage completion bash|zsh|fish`" + ` prints completions, and ` + "`selvage man DIR`" + ` writes manual pages.
 
 | exit status | means |
@@ -25,8 +26,10 @@ A noun, then a verb. Commands work on what ` + "`--config`, `--data` and `--data
 | 3 | it is not there |
 | 4 | it is not allowed |
 
-Every command takes ` + "`-o table`, `-o json` or `-o id`" + `, and as flags all keys of the top level of [the configuration](configuration.md#top-level) that are no secrets.
-Colours and widths are for terminals: what is piped is plain and whole, and ` + "`NO_COLOR`" + ` has it so on a terminal, too.
+Every command takes ` + "`-o table`, `-o json` or `-o id`" +
+		`, and as flags all keys of the top level of [the configuration](configuration.md#top-level) that are no secrets.
+Colours and widths are for terminals: what is piped is plain and whole, and ` + "`NO_COLOR`" +
+		` has it so on a terminal, too.
 
 <!-- made by the tests of cmd/selvage: UPDATE_DOCS=1 go test -run TestReferences ./cmd/selvage -->
 `)

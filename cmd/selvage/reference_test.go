@@ -11,7 +11,8 @@ import (
 // The references are what the program says of itself. UPDATE_DOCS=1 writes them.
 func TestReferences(t *testing.T) {
 	c := &cli{getenv: func(string) string { return "" }, stdout: io.Discard, stderr: io.Discard}
-	for name, want := range map[string]string{"configuration.md": config.Reference(), "cli.md": cliReference(c.rootCommand())} {
+	for name, want := range map[string]string{"configuration.md": config.Reference(),
+		"cli.md": cliReference(c.rootCommand())} {
 		file := "../../docs/" + name
 		if os.Getenv("UPDATE_DOCS") != "" {
 			if err := os.WriteFile(file, []byte(want), 0o644); err != nil {

@@ -44,12 +44,14 @@ var resources = view[resource]{
 func (c *cli) resourceCommand() *cobra.Command {
 	ls := &cobra.Command{Use: "list", Short: "List the resources of a project; subscribers have their own command", Args: positional(), RunE: c.with(c.listResources)}
 	ls.Flags().String("kind", "", "only those of a `kind`, such as swml_script")
-	show := &cobra.Command{Use: "show ID", Short: "Show a resource", Args: positional("ID"), RunE: c.with(c.showResource)}
+	show := &cobra.Command{Use: "show ID", Short: "Show a resource", Args: positional("ID"),
+		RunE: c.with(c.showResource)}
 	create := &cobra.Command{
 		Use: "create KIND FILE.json", Short: "Make a resource of a kind from a JSON object; - is stdin",
 		Args: positional("KIND", "FILE.json"), RunE: c.with(c.createResource),
 	}
-	remove := &cobra.Command{Use: "delete ID", Short: "Delete a resource with its addresses", Args: positional("ID"), RunE: c.with(c.deleteResource)}
+	remove := &cobra.Command{Use: "delete ID", Short: "Delete a resource with its addresses",
+		Args: positional("ID"), RunE: c.with(c.deleteResource)}
 	addYes(remove)
 	for _, cmd := range []*cobra.Command{ls, show, create, remove} {
 		addProject(cmd)
@@ -75,7 +77,8 @@ func (a *app) kindNamed(name string) (*kinds.Kind, error) {
 	if name == "subscriber" || name == "subscribers" {
 		return nil, usagef("subscribers have a command of their own: `selvage subscriber --help`")
 	}
-	return nil, usagef("there is no kind %q%s", name, suggest.MeantOr(name, types, "there are "+strings.Join(types, ", ")))
+	return nil, usagef("there is no kind %q%s", name,
+		suggest.MeantOr(name, types, "there are "+strings.Join(types, ", ")))
 }
 
 func (c *cli) listResources(ctx context.Context, a *app, cmd *cobra.Command, _ []string) error {
@@ -106,7 +109,9 @@ func (c *cli) listResources(ctx context.Context, a *app, cmd *cobra.Command, _ [
 
 // findResource finds a resource by its id.
 func (a *app) findResource(ctx context.Context, cmd *cobra.Command, id string) (resource, error) {
-	t, err := among(ctx, a, cmd, func(projectID string) (fabric.Thing, error) { return a.Fabric.FindThing(ctx, projectID, id) })
+	t, err := among(ctx, a, cmd, func(projectID string) (fabric.Thing, error) {
+		return a.Fabric.FindThing(ctx, projectID, id)
+	})
 	if err != nil {
 		return resource{}, err
 	}

@@ -19,12 +19,14 @@ import (
 // rightsCommands are those of what a person may ask of who keeps data about it.
 func (c *cli) rightsCommands() []*cobra.Command {
 	export := &cobra.Command{
-		Use: "export ID [FILE]", Short: "Write everything that is kept about a subscriber, for itself", Args: positional("ID", "[FILE]"), RunE: c.withMedia(c.exportSubscriber),
+		Use: "export ID [FILE]", Short: "Write everything that is kept about a subscriber, for itself",
+		Args: positional("ID", "[FILE]"), RunE: c.withMedia(c.exportSubscriber),
 		Long: "Writes everything that is kept about a subscriber as one JSON document to FILE, or to stdout. With --recordings FILE is a zip: subscriber.json, and the recordings that are tied to it.",
 	}
 	export.Flags().Bool("recordings", false, "the recordings' bytes, too: FILE is a zip")
 	erase := &cobra.Command{
-		Use: "erase ID", Short: "Delete a subscriber and everything that says who it was", Args: positional("ID"), RunE: c.withMedia(c.eraseSubscriber),
+		Use: "erase ID", Short: "Delete a subscriber and everything that says who it was",
+		Args: positional("ID"), RunE: c.withMedia(c.eraseSubscriber),
 		Long: "Deletes a subscriber with everything that is kept about it: profile, addresses, logins, apps' access, devices, factors, what webhooks were told, and the recordings that are\ntied to it alone. The answer says what stays and why.",
 	}
 	addYes(erase)
@@ -134,7 +136,8 @@ func (c *cli) eraseSubscriber(ctx context.Context, a *app, cmd *cobra.Command, a
 	if err != nil {
 		return err
 	}
-	what := "This erases the subscriber " + s.Title() + " with everything that is kept about it. It cannot be undone; selvage subscriber export writes it out first."
+	what := "This erases the subscriber " +
+		s.Title() + " with everything that is kept about it. It cannot be undone; selvage subscriber export writes it out first."
 	if err := c.confirm(cmd, what, s.Title()); err != nil {
 		return err
 	}

@@ -35,7 +35,8 @@ var ringKeys = view[keys.Record]{
 }
 
 func (c *cli) ringCommand() *cobra.Command {
-	ls := &cobra.Command{Use: "list", Short: "List the keys that sign and seal", Args: positional(), RunE: c.with(c.listRing)}
+	ls := &cobra.Command{Use: "list", Short: "List the keys that sign and seal", Args: positional(),
+		RunE: c.with(c.listRing)}
 	rotate := &cobra.Command{
 		Use:   "rotate [USE]",
 		Short: "Let the next key take over",

@@ -43,7 +43,8 @@ func begin(selvage, dir string, backend []string) (*beginning, error) {
 	b := &beginning{make(map[string][]byte), backend}
 	files, err := filepath.Glob(filepath.Join(dir, "*"))
 	for _, file := range files {
-		if info, statErr := os.Stat(file); statErr != nil || !info.Mode().IsRegular() || strings.HasSuffix(file, "-shm") {
+		if info, statErr := os.Stat(file); statErr != nil || !info.Mode().IsRegular() ||
+			strings.HasSuffix(file, "-shm") {
 			continue
 		}
 		content, readErr := os.ReadFile(file)

@@ -31,7 +31,8 @@ func cmdPrints(ts *testscript.TestScript, neg bool, args []string) {
 			return
 		}
 	}
-	ts.Fatalf("selvage %s still ends with %v and prints\n%s%s\nwant %q", strings.Join(args[end+1:], " "), err, ts.ReadFile("stdout"), ts.ReadFile("stderr"), wants)
+	ts.Fatalf("selvage %s still ends with %v and prints\n%s%s\nwant %q", strings.Join(args[end+1:], " "), err,
+		ts.ReadFile("stdout"), ts.ReadFile("stderr"), wants)
 }
 
 // cmdSilent waits until a command of selvage has nothing to print.

@@ -183,7 +183,8 @@ func cmdReady(ts *testscript.TestScript, _ bool, args []string) {
 		if err != nil || json.Unmarshal(text, &r) != nil || strconv.Itoa(r.PID) == ts.Getenv("PID") {
 			continue
 		}
-		for name, v := range map[string]string{"PID": strconv.Itoa(r.PID), "HTTP": r.HTTP, "HTTPS": r.HTTPS, "OPS": r.Ops, "BASE": r.PublicURL} {
+		for name, v := range map[string]string{"PID": strconv.Itoa(r.PID), "HTTP": r.HTTP, "HTTPS": r.HTTPS,
+			"OPS": r.Ops, "BASE": r.PublicURL} {
 			ts.Setenv(name, v)
 		}
 		return
@@ -234,7 +235,8 @@ func cmdDrain(ts *testscript.TestScript, _ bool, args []string) {
 		u.Path, base64.StdEncoding.EncodeToString([]byte(basic)), len(wav))
 	ts.Check(err)
 	from := bufio.NewReader(conn)
-	begun, err := http.ReadResponse(from, nil) // a connection that the server has not looked at yet ends with its listener
+	begun, err := http.ReadResponse(from,
+		nil) // a connection that the server has not looked at yet ends with its listener
 	ts.Check(err)
 	if begun.StatusCode != http.StatusContinue {
 		ts.Fatalf("the upload was answered %s, want 100", begun.Status)

@@ -24,7 +24,8 @@ func cmdReceive(ts *testscript.TestScript, _ bool, args []string) {
 		body, err := io.ReadAll(r.Body)
 		mu.Lock()
 		defer mu.Unlock()
-		if _, werr := fmt.Fprintln(file, r.Header.Get(deliver.SHA256Header), string(body)); err != nil || werr != nil {
+		if _, werr := fmt.Fprintln(file, r.Header.Get(deliver.SHA256Header), string(body)); err != nil ||
+			werr != nil {
 			panic(http.ErrAbortHandler) // it is told again
 		}
 	}))

@@ -44,9 +44,13 @@ var signingKeys = view[fabric.SigningKeys]{
 }
 
 func (c *cli) signingKeyCommand() *cobra.Command {
-	show := &cobra.Command{Use: "show", Short: "Show the key that signs", Args: positional(), RunE: c.with(c.showSigningKey)}
-	rotate := &cobra.Command{Use: "rotate", Short: "Make the next key; the old one signs until the overlap ends", Args: positional(), RunE: c.with(c.rotateSigningKey)}
-	rotate.Flags().Var(&span.Span{Length: fabric.UsualOverlap, Most: fabric.MaxOverlap}, "overlap", "the `time` that the old key goes on to sign; 0 ends it at once")
+	show := &cobra.Command{Use: "show", Short: "Show the key that signs", Args: positional(),
+		RunE: c.with(c.showSigningKey)}
+	rotate := &cobra.Command{Use: "rotate",
+		Short: "Make the next key; the old one signs until the overlap ends", Args: positional(),
+		RunE: c.with(c.rotateSigningKey)}
+	rotate.Flags().Var(&span.Span{Length: fabric.UsualOverlap, Most: fabric.MaxOverlap}, "overlap",
+		"the `time` that the old key goes on to sign; 0 ends it at once")
 	addProject(show)
 	addProject(rotate)
 	return noun("key", "The key that what webhooks are told is signed with", show, rotate)

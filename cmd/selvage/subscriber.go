@@ -19,7 +19,9 @@ var subscribers = view[fabric.Subscriber]{
 		{name: "ID", value: func(s fabric.Subscriber) string { return s.ID }},
 		{name: "Project", detail: true, value: func(s fabric.Subscriber) string { return s.ProjectID }},
 		{name: "E-mail", value: func(s fabric.Subscriber) string { return s.Email }},
-		{name: "Disabled", value: func(s fabric.Subscriber) string { return strings.TrimPrefix(yesNo(s.Disabled), "no") }},
+		{name: "Disabled", value: func(s fabric.Subscriber) string {
+			return strings.TrimPrefix(yesNo(s.Disabled), "no")
+		}},
 		{name: "Reference", value: func(s fabric.Subscriber) string { return s.Reference }},
 		{name: "Name", value: fabric.Subscriber.FullName},
 		{name: "Job title", detail: true, value: func(s fabric.Subscriber) string { return s.JobTitle }},
@@ -29,28 +31,41 @@ var subscribers = view[fabric.Subscriber]{
 		{name: "Region", detail: true, value: func(s fabric.Subscriber) string { return s.Region }},
 		{name: "Verified", detail: true, value: func(s fabric.Subscriber) string { return yesNo(s.Verified) }},
 		{name: "Claims", detail: true, value: otherClaims},
-		{name: "Password", detail: true, value: func(s fabric.Subscriber) string { return yesNo(s.PasswordHash != "") }},
+		{name: "Password", detail: true, value: func(s fabric.Subscriber) string {
+			return yesNo(s.PasswordHash != "")
+		}},
 		{name: "Created", aside: true, value: func(s fabric.Subscriber) string { return stamp(s.Created) }},
 		{name: "Updated", detail: true, value: func(s fabric.Subscriber) string { return stamp(s.Updated) }},
 	},
 }
 
 func (c *cli) subscriberCommand() *cobra.Command {
-	create := &cobra.Command{Use: "create", Short: "Make a subscriber", Args: positional(), RunE: c.with(c.createSubscriber)}
-	ls := &cobra.Command{Use: "list", Short: "List the subscribers of a project", Args: positional(), RunE: c.with(c.listSubscribers)}
-	show := &cobra.Command{Use: "show ID", Short: "Show a subscriber", Args: positional("ID"), RunE: c.with(c.showSubscriber)}
-	update := &cobra.Command{Use: "update ID", Short: "Change a subscriber; what is not given stays", Args: positional("ID"), RunE: c.with(c.updateSubscriber)}
-	remove := &cobra.Command{Use: "delete ID", Short: "Delete a subscriber and end its tokens", Args: positional("ID"), RunE: c.with(c.deleteSubscriber)}
-	sessions := &cobra.Command{Use: "sessions ID", Short: "List a subscriber's logins", Args: positional("ID"), RunE: c.with(c.listSessions)}
-	consents := &cobra.Command{Use: "consents ID", Short: "List what a subscriber has agreed to, by client", Args: positional("ID"), RunE: c.with(c.listConsents)}
-	tokens := &cobra.Command{Use: "tokens ID", Short: "List a subscriber's refresh tokens that were used", Args: positional("ID"), RunE: c.with(c.listFamilies)}
-	factors := &cobra.Command{Use: "factors ID", Short: "List what proves who a subscriber is beside a password", Args: positional("ID"), RunE: c.with(c.listFactors)}
+	create := &cobra.Command{Use: "create", Short: "Make a subscriber", Args: positional(),
+		RunE: c.with(c.createSubscriber)}
+	ls := &cobra.Command{Use: "list", Short: "List the subscribers of a project", Args: positional(),
+		RunE: c.with(c.listSubscribers)}
+	show := &cobra.Command{Use: "show ID", Short: "Show a subscriber", Args: positional("ID"),
+		RunE: c.with(c.showSubscriber)}
+	update := &cobra.Command{Use: "update ID", Short: "Change a subscriber; what is not given stays",
+		Args: positional("ID"), RunE: c.with(c.updateSubscriber)}
+	remove := &cobra.Command{Use: "delete ID", Short: "Delete a subscriber and end its tokens",
+		Args: positional("ID"), RunE: c.with(c.deleteSubscriber)}
+	sessions := &cobra.Command{Use: "sessions ID", Short: "List a subscriber's logins",
+		Args: positional("ID"), RunE: c.with(c.listSessions)}
+	consents := &cobra.Command{Use: "consents ID", Short: "List what a subscriber has agreed to, by client",
+		Args: positional("ID"), RunE: c.with(c.listConsents)}
+	tokens := &cobra.Command{Use: "tokens ID", Short: "List a subscriber's refresh tokens that were used",
+		Args: positional("ID"), RunE: c.with(c.listFamilies)}
+	factors := &cobra.Command{Use: "factors ID",
+		Short: "List what proves who a subscriber is beside a password", Args: positional("ID"),
+		RunE: c.with(c.listFactors)}
 	removeFactor := &cobra.Command{
 		Use: "remove-factor ID FACTOR", Short: "Take a passkey, an authenticator app or the recovery codes away from a subscriber",
 		Args: positional("ID", "FACTOR"), RunE: c.with(c.removeFactor),
 	}
 	revoke := &cobra.Command{
-		Use: "revoke ID", Short: "End all that a subscriber holds by now: logins, tokens, sockets", Args: positional("ID"), RunE: c.with(c.revokeSubscriber),
+		Use: "revoke ID", Short: "End all that a subscriber holds by now: logins, tokens, sockets",
+		Args: positional("ID"), RunE: c.with(c.revokeSubscriber),
 	}
 	unlock := &cobra.Command{
 		Use: "unlock ID", Short: "Let passwords be tried again at a subscriber's account after too many wrong ones", Args: positional("ID"), RunE: c.with(c.unlockSubscriber),
@@ -66,12 +81,14 @@ func (c *cli) subscriberCommand() *cobra.Command {
 		for _, p := range profileFlags {
 			cmd.Flags().String(p.flag, "", p.usage)
 		}
-		cmd.Flags().String("claims", "", "its other standard claims, such as picture, birthdate or phone_number, as a JSON object in this `file`; they take the place of those it had")
+		cmd.Flags().String("claims", "",
+			"its other standard claims, such as picture, birthdate or phone_number, as a JSON object in this `file`; they take the place of those it had")
 		cmd.Flags().Bool("email-verified", false, "somebody has shown that the e-mail is its own")
 		cmd.Flags().SortFlags = false
 	}
 	update.Flags().Bool("disabled", false, "lock it out, or with =false let it in again")
-	all := append([]*cobra.Command{create, ls, show, update, remove, sessions, consents, tokens, factors, removeFactor, revoke, unlock, load}, c.rightsCommands()...)
+	all := append([]*cobra.Command{create, ls, show, update, remove, sessions, consents, tokens, factors,
+		removeFactor, revoke, unlock, load}, c.rightsCommands()...)
 	for _, cmd := range all {
 		addProject(cmd)
 	}

@@ -27,7 +27,8 @@ var logins = view[fabric.Login]{
 	json: func(l fabric.Login) any {
 		grants := make([]printedGrant, len(l.Grants))
 		for i, g := range l.Grants {
-			grants[i] = printedGrant{g.ClientID, g.ClientName, g.Scope, iso(g.Created), iso(g.Expires), iso(g.Revoked)}
+			grants[i] = printedGrant{g.ClientID, g.ClientName, g.Scope, iso(g.Created), iso(g.Expires),
+				iso(g.Revoked)}
 		}
 		return struct {
 			SID       string         `json:"sid"`
@@ -123,7 +124,9 @@ func listHeld[T any](
 	if err != nil {
 		return err
 	}
-	all, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[T], error) { return held(ctx, s.ProjectID, s.ID, q) })
+	all, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[T], error) {
+		return held(ctx, s.ProjectID, s.ID, q)
+	})
 	if err != nil {
 		return err
 	}

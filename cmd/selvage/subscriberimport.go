@@ -23,9 +23,11 @@ import (
 
 func (c *cli) subscriberImportCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "import FILE.csv", Short: "Make subscribers of a CSV file, with the hashes of their passwords", Args: positional("FILE.csv"), RunE: c.with(c.importSubscribers),
+		Use: "import FILE.csv", Short: "Make subscribers of a CSV file, with the hashes of their passwords",
+		Args: positional("FILE.csv"), RunE: c.with(c.importSubscribers),
 		Long: "Makes a subscriber of each line of a CSV file, or of stdin where it is named -, one after the other, and says what became of it.\n" +
-			"The first line names the columns: email, which each needs, and any of password_hash, " + strings.Join(slices.Sorted(slices.Values(profileColumns())), ", ") + ",\n" +
+			"The first line names the columns: email, which each needs, and any of password_hash, " +
+			strings.Join(slices.Sorted(slices.Values(profileColumns())), ", ") + ",\n" +
 			"email_verified and disabled (true or false). A password_hash is one of bcrypt, scrypt, PBKDF2 or argon2id; it is made anew when its\n" +
 			"subscriber signs in. Who is there already stays as it is, so that an import can be repeated. At the end it is told how many\n" +
 			"were made, were there, and were rejected for which column.",
@@ -115,7 +117,8 @@ func importColumns(r *csv.Reader) ([]string, error) {
 	for i, name := range record {
 		name = strings.ToLower(strings.TrimSpace(strings.TrimPrefix(name, "\ufeff"))) // a spreadsheet's mark of UTF-8
 		if !slices.Contains(known, name) {
-			return nil, usagef("there is no column %q%s", name, suggest.MeantOr(name, known, "there are "+strings.Join(known, ", ")))
+			return nil, usagef("there is no column %q%s", name,
+				suggest.MeantOr(name, known, "there are "+strings.Join(known, ", ")))
 		}
 		if slices.Contains(columns, name) {
 			return nil, usagef("the column %q is there twice", name)
@@ -190,7 +193,8 @@ func (c *cli) printImportedSubscriber(in importedSubscriber) (err error) {
 		_, err = fmt.Fprintln(c.stdout, in.ID)
 	case c.output == "id":
 	case in.Error != "":
-		_, err = fmt.Fprintf(c.stdout, "%s  line %d, %s: %s\n", pad(in.Status, len(rejected)), in.Line, harmless(in.Email), harmless(in.Error))
+		_, err = fmt.Fprintf(c.stdout, "%s  line %d, %s: %s\n", pad(in.Status, len(rejected)), in.Line,
+			harmless(in.Email), harmless(in.Error))
 	default:
 		_, err = fmt.Fprintf(c.stdout, "%s  %s\n", pad(in.Status, len(rejected)), harmless(in.Email))
 	}
@@ -229,7 +233,8 @@ func (s *importSum) add(in importedSubscriber, err error) {
 }
 
 func (s importSum) String() string {
-	text := fmt.Sprintf("%s: %d created, %d there already, %d rejected", plural(s.lines, "line"), s.created, s.exists, s.rejected)
+	text := fmt.Sprintf("%s: %d created, %d there already, %d rejected", plural(s.lines, "line"), s.created,
+		s.exists, s.rejected)
 	before := " for "
 	for _, name := range slices.Sorted(maps.Keys(s.why)) {
 		text += fmt.Sprintf("%s%s (%d)", before, name, s.why[name])

@@ -34,9 +34,12 @@ type printedSubscriber struct {
 
 func printSubscriber(s fabric.Subscriber) printedSubscriber {
 	printed := printedSubscriber{
-		ID: s.ID, Email: s.Email, ProjectID: s.ProjectID, Reference: s.Reference, FirstName: s.FirstName, LastName: s.LastName,
-		DisplayName: s.DisplayName, JobTitle: s.JobTitle, TimeZone: s.TimeZone, Country: s.Country, CompanyName: s.CompanyName, Region: s.Region,
-		Verified: s.Verified, HasPassword: s.PasswordHash != "", Disabled: s.Disabled, CreatedAt: iso(s.Created), UpdatedAt: iso(s.Updated),
+		ID: s.ID, Email: s.Email, ProjectID: s.ProjectID, Reference: s.Reference, FirstName: s.FirstName,
+		LastName:    s.LastName,
+		DisplayName: s.DisplayName, JobTitle: s.JobTitle, TimeZone: s.TimeZone, Country: s.Country,
+		CompanyName: s.CompanyName, Region: s.Region,
+		Verified: s.Verified, HasPassword: s.PasswordHash != "", Disabled: s.Disabled,
+		CreatedAt: iso(s.Created), UpdatedAt: iso(s.Updated),
 	}
 	if s.Claims != (fabric.StandardClaims{}) {
 		printed.Claims = &s.Claims
@@ -72,11 +75,12 @@ func withPresence(p fabric.Presence) view[fabric.Subscriber] {
 		printed.Online, printed.OnlineSince = &online, iso(p.Since)
 		return printed
 	}
-	v.facts = append(slices.Clone(v.facts), fact[fabric.Subscriber]{name: "Online", value: func(fabric.Subscriber) string {
-		if !online {
-			return "no"
-		}
-		return fmt.Sprintf("since %s, sockets: %d", stamp(p.Since), p.Sockets)
-	}})
+	v.facts = append(slices.Clone(v.facts),
+		fact[fabric.Subscriber]{name: "Online", value: func(fabric.Subscriber) string {
+			if !online {
+				return "no"
+			}
+			return fmt.Sprintf("since %s, sockets: %d", stamp(p.Since), p.Sockets)
+		}})
 	return v
 }

@@ -38,7 +38,8 @@ func (c *cli) table(rows [][]string, aside []string) error {
 		if len(hidden) > 1 {
 			what = fmt.Sprintf("%d columns are", len(hidden))
 		}
-		fmt.Fprintln(c.stderr, c.faint(fmt.Sprintf("%s hidden: %s; -o json shows all", what, strings.Join(hidden, ", "))))
+		fmt.Fprintln(c.stderr, c.faint(fmt.Sprintf(
+			"%s hidden: %s; -o json shows all", what, strings.Join(hidden, ", "))))
 	}
 	return nil
 }

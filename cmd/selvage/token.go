@@ -53,7 +53,8 @@ var inspections = view[inspected]{
 			IssuedAt     moment           `json:"issued_at"`
 			ExpiresAt    moment           `json:"expires_at"`
 		}{
-			t.state, t.Kind, t.ID, t.Issuer, t.ProjectID, t.SubscriberID, t.ClientID, t.SessionID, joined(t.Scope), t.Fingerprint, t.AddressIDs,
+			t.state, t.Kind, t.ID, t.Issuer, t.ProjectID, t.SubscriberID, t.ClientID, t.SessionID,
+			joined(t.Scope), t.Fingerprint, t.AddressIDs,
 			iso(t.IssuedAt), iso(t.ExpiresAt),
 		}
 	},
@@ -75,19 +76,26 @@ var inspections = view[inspected]{
 }
 
 func (c *cli) tokenCommand() *cobra.Command {
-	subscriber := &cobra.Command{Use: "subscriber", Short: "Make a subscriber's access token", Args: positional(), RunE: c.withIssuer(c.subscriberToken)}
+	subscriber := &cobra.Command{Use: "subscriber", Short: "Make a subscriber's access token",
+		Args: positional(), RunE: c.withIssuer(c.subscriberToken)}
 	subscriber.Flags().String("reference", "", "its `reference` or e-mail; an unknown one makes a subscriber")
-	guest := &cobra.Command{Use: "guest", Short: "Make a token that reaches a few addresses", Args: positional(), RunE: c.withIssuer(c.guestToken)}
+	guest := &cobra.Command{Use: "guest", Short: "Make a token that reaches a few addresses",
+		Args: positional(), RunE: c.withIssuer(c.guestToken)}
 	guest.Flags().StringSlice("address", nil, "`id` of an address that it reaches, up to ten")
-	invite := &cobra.Command{Use: "invite", Short: "Make a token that reaches one address of a subscriber", Args: positional(), RunE: c.withIssuer(c.inviteToken)}
+	invite := &cobra.Command{Use: "invite", Short: "Make a token that reaches one address of a subscriber",
+		Args: positional(), RunE: c.withIssuer(c.inviteToken)}
 	invite.Flags().String("address", "", "`id` of the address that it reaches")
 	for _, cmd := range []*cobra.Command{subscriber, guest, invite} {
 		addProject(cmd)
-		cmd.Flags().Var(&span.Span{Length: fabric.TokenLifetime, Least: time.Second, Most: fabric.MaxLifetime}, "expires-in", "the `time` it lives")
+		cmd.Flags().Var(&span.Span{Length: fabric.TokenLifetime, Least: time.Second,
+			Most: fabric.MaxLifetime}, "expires-in", "the `time` it lives")
 	}
-	inspect := &cobra.Command{Use: "inspect", Short: "Show what a token on stdin says", Args: positional(), RunE: c.withIssuer(c.inspectToken)}
-	revoke := &cobra.Command{Use: "revoke", Short: "End the token on stdin", Args: positional(), RunE: c.withIssuer(c.revokeToken)}
-	return noun("token", "Tokens: by which subscribers and guests act", subscriber, guest, invite, c.embedCommand(), inspect, revoke)
+	inspect := &cobra.Command{Use: "inspect", Short: "Show what a token on stdin says", Args: positional(),
+		RunE: c.withIssuer(c.inspectToken)}
+	revoke := &cobra.Command{Use: "revoke", Short: "End the token on stdin", Args: positional(),
+		RunE: c.withIssuer(c.revokeToken)}
+	return noun("token", "Tokens: by which subscribers and guests act", subscriber, guest, invite,
+		c.embedCommand(), inspect, revoke)
 }
 
 // withIssuer runs a command about tokens, which name their issuer: that of the
@@ -120,7 +128,9 @@ func (c *cli) subscriberToken(ctx context.Context, a *app, cmd *cobra.Command, _
 		return err
 	}
 	reference, _ := cmd.Flags().GetString("reference")
-	tokens, err := a.Fabric.SubscriberToken(ctx, fabric.Issuer{ProjectID: p.ID}, fabric.SubscriberTokenInput{Reference: reference, ExpireAt: expireAt(cmd)})
+	tokens, err := a.Fabric.SubscriberToken(
+		ctx, fabric.Issuer{ProjectID: p.ID},
+		fabric.SubscriberTokenInput{Reference: reference, ExpireAt: expireAt(cmd)})
 	if err != nil {
 		return err
 	}
@@ -136,7 +146,8 @@ func (c *cli) guestToken(ctx context.Context, a *app, cmd *cobra.Command, _ []st
 		return err
 	}
 	ids, _ := cmd.Flags().GetStringSlice("address")
-	tokens, err := a.Fabric.GuestToken(ctx, fabric.Issuer{ProjectID: p.ID}, fabric.GuestTokenInput{AllowedAddresses: ids, ExpireAt: expireAt(cmd)})
+	tokens, err := a.Fabric.GuestToken(ctx, fabric.Issuer{ProjectID: p.ID},
+		fabric.GuestTokenInput{AllowedAddresses: ids, ExpireAt: expireAt(cmd)})
 	if err != nil {
 		return err
 	}

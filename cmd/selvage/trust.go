@@ -74,7 +74,8 @@ func (c *cli) uninstallCommand() *cobra.Command {
 }
 
 func addStoreFlag(cmd *cobra.Command) {
-	cmd.Flags().StringSlice("store", nil, "a `store` to change: system, chromium or firefox; any number (default all that are there)")
+	cmd.Flags().StringSlice("store", nil,
+		"a `store` to change: system, chromium or firefox; any number (default all that are there)")
 }
 
 // openTrust finds the stores that are asked for. cert may be nil.
@@ -91,7 +92,8 @@ func (c *cli) openTrust(cmd *cobra.Command, config truststore.Config) (*truststo
 		for _, name := range names {
 			if !slices.Contains(truststore.Kinds, truststore.Kind(name)) {
 				known := []string{"system", "chromium", "firefox"}
-				return nil, usagef("--store: there is no store %q%s", name, suggest.MeantOr(name, known, "there are "+strings.Join(known, ", ")))
+				return nil, usagef("--store: there is no store %q%s", name,
+					suggest.MeantOr(name, known, "there are "+strings.Join(known, ", ")))
 			}
 			config.Kinds = append(config.Kinds, truststore.Kind(name))
 		}

@@ -24,7 +24,8 @@ var webhooks = view[fabric.Webhook]{
 			RestingUntil moment             `json:"resting_until,omitempty"`
 			CreatedAt    moment             `json:"created_at"`
 			UpdatedAt    moment             `json:"updated_at"`
-		}{w.ID, w.ProjectID, w.URL, w.Name, w.Events, w.Enabled, w.Failures, iso(w.Rests), iso(w.Created), iso(w.Updated)}
+		}{w.ID, w.ProjectID, w.URL, w.Name, w.Events, w.Enabled, w.Failures, iso(w.Rests), iso(w.Created),
+			iso(w.Updated)}
 	},
 	facts: []fact[fabric.Webhook]{
 		{name: "ID", value: func(w fabric.Webhook) string { return w.ID }},
@@ -49,28 +50,40 @@ func countOf(n int) string {
 }
 
 func (c *cli) webhookCommand() *cobra.Command {
-	create := &cobra.Command{Use: "create", Short: "Have a URL told what happens to subscribers and resources", Args: positional(), RunE: c.with(c.createWebhook)}
-	ls := &cobra.Command{Use: "list", Short: "List the webhooks of a project", Args: positional(), RunE: c.with(c.listWebhooks)}
-	show := &cobra.Command{Use: "show ID", Short: "Show a webhook", Args: positional("ID"), RunE: c.with(c.showWebhook)}
-	update := &cobra.Command{Use: "update ID", Short: "Change a webhook; what is not given stays", Args: positional("ID"), RunE: c.with(c.updateWebhook)}
-	remove := &cobra.Command{Use: "delete ID", Short: "Delete a webhook with what waits for it", Args: positional("ID"), RunE: c.with(c.deleteWebhook)}
-	test := &cobra.Command{Use: "test ID", Short: "Tell a webhook of nothing, to see whether it arrives", Args: positional("ID"), RunE: c.with(c.testWebhook)}
-	deliveries := &cobra.Command{Use: "deliveries ID", Short: "List what a webhook was told, or will be: the newest first", Args: positional("ID"), RunE: c.with(c.listDeliveries)}
+	create := &cobra.Command{Use: "create",
+		Short: "Have a URL told what happens to subscribers and resources", Args: positional(),
+		RunE: c.with(c.createWebhook)}
+	ls := &cobra.Command{Use: "list", Short: "List the webhooks of a project", Args: positional(),
+		RunE: c.with(c.listWebhooks)}
+	show := &cobra.Command{Use: "show ID", Short: "Show a webhook", Args: positional("ID"),
+		RunE: c.with(c.showWebhook)}
+	update := &cobra.Command{Use: "update ID", Short: "Change a webhook; what is not given stays",
+		Args: positional("ID"), RunE: c.with(c.updateWebhook)}
+	remove := &cobra.Command{Use: "delete ID", Short: "Delete a webhook with what waits for it",
+		Args: positional("ID"), RunE: c.with(c.deleteWebhook)}
+	test := &cobra.Command{Use: "test ID", Short: "Tell a webhook of nothing, to see whether it arrives",
+		Args: positional("ID"), RunE: c.with(c.testWebhook)}
+	deliveries := &cobra.Command{Use: "deliveries ID",
+		Short: "List what a webhook was told, or will be: the newest first", Args: positional("ID"),
+		RunE: c.with(c.listDeliveries)}
 	deliveries.Flags().String("state", "", "only those in a `state`: pending, delivered or dead")
 	redeliver := &cobra.Command{
-		Use: "redeliver ID [DELIVERY]", Short: "Queue a delivery anew, or all dead letters", Args: oneOrTwo("ID", "DELIVERY"), RunE: c.with(c.redeliver),
+		Use: "redeliver ID [DELIVERY]", Short: "Queue a delivery anew, or all dead letters",
+		Args: oneOrTwo("ID", "DELIVERY"), RunE: c.with(c.redeliver),
 	}
 	addYes(remove)
 	update.Flags().Bool("enabled", true, "tell it again, or with =false nothing more")
 	for _, cmd := range []*cobra.Command{create, update} {
 		cmd.Flags().String("url", "", "the `URL` that is told, by POST")
-		cmd.Flags().StringSlice("event", nil, "an `event` it is told of; any number, all without: "+joined(fabric.EventNames()))
+		cmd.Flags().StringSlice("event", nil,
+			"an `event` it is told of; any number, all without: "+joined(fabric.EventNames()))
 		cmd.Flags().String("name", "", "the `name` it has in lists")
 	}
 	for _, cmd := range []*cobra.Command{create, ls, show, update, remove, test, deliveries, redeliver} {
 		addProject(cmd)
 	}
-	return noun("webhook", "Webhooks: URLs that are told what happens", create, ls, show, update, remove, test, deliveries, redeliver, c.signingKeyCommand())
+	return noun("webhook", "Webhooks: URLs that are told what happens", create, ls, show, update, remove,
+		test, deliveries, redeliver, c.signingKeyCommand())
 }
 
 // oneOrTwo checks that a command has the first argument, and perhaps the second.
@@ -134,7 +147,9 @@ func (c *cli) listWebhooks(ctx context.Context, a *app, cmd *cobra.Command, _ []
 }
 
 func (a *app) webhook(ctx context.Context, cmd *cobra.Command, id string) (fabric.Webhook, error) {
-	return among(ctx, a, cmd, func(projectID string) (fabric.Webhook, error) { return a.Fabric.FindWebhook(ctx, projectID, id) })
+	return among(ctx, a, cmd, func(projectID string) (fabric.Webhook, error) {
+		return a.Fabric.FindWebhook(ctx, projectID, id)
+	})
 }
 
 func (c *cli) showWebhook(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {

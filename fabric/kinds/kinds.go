@@ -204,18 +204,22 @@ func (k *Kind) check() error {
 	}
 	need(k.Update == "PUT" || k.Update == "PATCH", "x-kind.update must be PUT or PATCH")
 	need(slices.Contains([]string{"app", "room", "call"}, k.Address), "x-kind.address must be app, room or call")
-	need(k.Context == "" || k.Context == "public" || k.Context == "private", "x-kind.context must be public or private")
+	need(k.Context == "" || k.Context == "public" || k.Context == "private",
+		"x-kind.context must be public or private")
 	need(k.Create == "" || k.Create == "command", "x-kind.create must be command, or not be there")
 	for _, ch := range k.Channels {
-		need(slices.Contains([]string{"audio", "messaging", "video"}, ch), "x-kind.channels must be of audio, messaging and video; one is %q", ch)
+		need(slices.Contains([]string{"audio", "messaging", "video"}, ch),
+			"x-kind.channels must be of audio, messaging and video; one is %q", ch)
 	}
 	need(len(k.Name) > 0, "x-kind.name must say which member is the name to show")
 	for _, name := range k.Name {
 		need(k.Field(name) != nil, "x-kind.name has %q, which is no property", name)
 	}
-	need(k.AddressName == "" || k.Field(k.AddressName) != nil, "x-kind.addressName is %q, which is no property", k.AddressName)
+	need(k.AddressName == "" || k.Field(k.AddressName) != nil,
+		"x-kind.addressName is %q, which is no property", k.AddressName)
 	for alias, name := range k.Alias {
-		need(k.Field(alias) == nil && k.Field(name) != nil, "x-kind.alias %q must be another name of a property", alias)
+		need(k.Field(alias) == nil && k.Field(name) != nil,
+			"x-kind.alias %q must be another name of a property", alias)
 	}
 	return errors.Join(errs...)
 }

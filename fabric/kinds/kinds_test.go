@@ -39,7 +39,8 @@ func good(t *testing.T, f Field) json.RawMessage {
 	case len(f.Enum) > 0:
 		v = f.Enum[0]
 	default:
-		v = map[string]any{"string": "text", "integer": 1, "boolean": true, "object": map[string]any{"a": 1}, "array": []any{}}[f.Type]
+		v = map[string]any{"string": "text", "integer": 1, "boolean": true, "object": map[string]any{"a": 1},
+			"array": []any{}}[f.Type]
 	}
 	raw, err := json.Marshal(v)
 	if err != nil {
@@ -134,7 +135,8 @@ func TestChange(t *testing.T) {
 				t.Errorf("%s: Change of %s: %v\n%s", k.Type, f.Name, err, diff)
 			}
 			if f.Required {
-				if _, err := k.Change(old, Values{f.Name: []byte("null")}); problem.First(err) == nil || problem.First(err).Code != "missing_required_parameter" {
+				if _, err := k.Change(old, Values{f.Name: []byte("null")}); problem.First(err) == nil ||
+					problem.First(err).Code != "missing_required_parameter" {
 					t.Errorf("%s: Change of %s to null = %v, want it missing", k.Type, f.Name, err)
 				}
 			}
@@ -149,14 +151,20 @@ func TestFaults(t *testing.T) {
 	}{
 		{"swml_scripts", `{}`, "display_name", "missing_required_parameter", "display_name is required"},
 		{"swml_scripts", `{"name":" ","contents":{}}`, "display_name", "missing_required_parameter", "is required"},
-		{"swml_scripts", `{"name":"a","contents":"x"}`, "contents", "invalid_parameter", "contents must be an object"},
-		{"cxml_webhooks", `{"primary_request_url":"javascript:alert(1)"}`, "primary_request_url", "not_an_http_url", "http or https"},
-		{"cxml_webhooks", `{"primary_request_url":"https://a:b@c.example"}`, "primary_request_url", "not_an_http_url", "http or https"},
-		{"cxml_webhooks", `{"primary_request_url":"https://c.example","used_for":"faxes"}`, "used_for", "invalid_parameter", "one of calling, messaging"},
+		{"swml_scripts", `{"name":"a","contents":"x"}`, "contents", "invalid_parameter",
+			"contents must be an object"},
+		{"cxml_webhooks", `{"primary_request_url":"javascript:alert(1)"}`, "primary_request_url",
+			"not_an_http_url", "http or https"},
+		{"cxml_webhooks", `{"primary_request_url":"https://a:b@c.example"}`, "primary_request_url",
+			"not_an_http_url", "http or https"},
+		{"cxml_webhooks", `{"primary_request_url":"https://c.example","used_for":"faxes"}`, "used_for",
+			"invalid_parameter", "one of calling, messaging"},
 		{"conference_rooms", `{"name":"a","max_members":301}`, "max_members", "invalid_parameter", "300"},
 		{"conference_rooms", `{"name":"a\u0000b"}`, "name", "invalid_parameter", "control characters"},
-		{"conference_rooms", `{"name":"` + strings.Repeat("ü", 256) + `"}`, "name", "invalid_parameter", "too long (maximum is 255"},
-		{"sip_gateways", `{"name":"a","uri":"b","encryption":"default","ciphers":["x"],"codecs":[]}`, "ciphers", "invalid_parameter", "ciphers.0"},
+		{"conference_rooms", `{"name":"` + strings.Repeat("ü", 256) + `"}`, "name", "invalid_parameter",
+			"too long (maximum is 255"},
+		{"sip_gateways", `{"name":"a","uri":"b","encryption":"default","ciphers":["x"],"codecs":[]}`,
+			"ciphers", "invalid_parameter", "ciphers.0"},
 	}
 	for _, tt := range tests {
 		var sent map[string]json.RawMessage
@@ -179,7 +187,8 @@ func TestNumbers(t *testing.T) {
 				"1e999999", "1E-999999", "1e99999999999999999999", strings.Repeat("9", 401),
 				"[1e999999,2e999999,3e999999]", `{"a":[{"b":1e999999}]}`,
 			} {
-				if err := k.checkField(f, json.RawMessage(raw)); problem.First(err) == nil || !strings.Contains(err.Error(), "a number that long or large") {
+				if err := k.checkField(f, json.RawMessage(raw)); problem.First(err) == nil ||
+					!strings.Contains(err.Error(), "a number that long or large") {
 					t.Errorf("%s: %s = %.30s: %v, want it refused for its number", k.Type, f.Name, raw, err)
 				}
 			}
@@ -217,7 +226,8 @@ func TestLoad(t *testing.T) {
 		{"default", strings.Replace(fax, `"default":"fax"`, `"default":7`, 1), "the default of name"},
 		{"type", strings.Replace(fax, `"string"`, `"number"`, 1), "no type we know"},
 		{"required", strings.Replace(fax, `["name"],"properties"`, `["nome"],"properties"`, 1), "no property"},
-		{"elsewhere", strings.Replace(fax, `"type":"string",`, `"type":"string","$ref":"file:///etc/passwd",`, 1), "cannot refer"},
+		{"elsewhere", strings.Replace(fax, `"type":"string",`, `"type":"string","$ref":"file:///etc/passwd",`,
+			1), "cannot refer"},
 	}
 	for _, tt := range tests {
 		dir := t.TempDir()
@@ -228,7 +238,8 @@ func TestLoad(t *testing.T) {
 		switch {
 		case tt.want == "" && (err != nil || c.ByPath("fax_lines") == nil):
 			t.Errorf("%s: Load = %v", tt.name, err)
-		case tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "fax.json")):
+		case tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want) ||
+			!strings.Contains(err.Error(), "fax.json")):
 			t.Errorf("%s: Load = %v, want fax.json and %q", tt.name, err, tt.want)
 		}
 	}

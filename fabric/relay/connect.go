@@ -183,7 +183,8 @@ func showConnection(id string, t fabric.Token) connectResult {
 	return connectResult{
 		Identity: id, Protocol: protocolOf(t, id), ICEServers: []struct{}{},
 		Authorization: authorization{JTI: t.ID, ProjectID: t.ProjectID, Subscriber: fabricSubscriber{
-			Version: 1, SubscriberID: t.SubscriberID, ApplicationID: t.ClientID, ProjectID: t.ProjectID, ExpiresAt: t.ExpiresAt.Unix(),
+			Version: 1, SubscriberID: t.SubscriberID, ApplicationID: t.ClientID, ProjectID: t.ProjectID,
+			ExpiresAt: t.ExpiresAt.Unix(),
 		}},
 	}
 }

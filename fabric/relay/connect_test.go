@@ -33,12 +33,16 @@ func TestConnect(t *testing.T) {
 			})
 			_, got := n.connect(must[string](t)(n.fabric.Seal(token)))
 			a := got.Authorization
-			if a.JTI != token.ID || a.ProjectID != token.ProjectID || a.Subscriber.ProjectID != token.ProjectID || a.Subscriber.SubscriberID != token.SubscriberID ||
-				a.Subscriber.ApplicationID != token.ClientID || a.Subscriber.ExpiresAt != token.ExpiresAt.Unix() || a.Subscriber.Version != 1 {
+			if a.JTI != token.ID || a.ProjectID != token.ProjectID ||
+				a.Subscriber.ProjectID != token.ProjectID || a.Subscriber.SubscriberID != token.SubscriberID ||
+				a.Subscriber.ApplicationID != token.ClientID ||
+				a.Subscriber.ExpiresAt != token.ExpiresAt.Unix() || a.Subscriber.Version != 1 {
 				t.Errorf("connecting with %+v gives %+v", token, a)
 			}
-			if parts := strings.Split(got.Protocol, "_"); len(parts) != 3 || parts[1] != token.ID || got.Identity == "" || got.ICEServers == nil {
-				t.Errorf("connecting gives the protocol %q, the identity %q, the ICE servers %v", got.Protocol, got.Identity, got.ICEServers)
+			if parts := strings.Split(got.Protocol, "_"); len(parts) != 3 || parts[1] != token.ID ||
+				got.Identity == "" || got.ICEServers == nil {
+				t.Errorf("connecting gives the protocol %q, the identity %q, the ICE servers %v",
+					got.Protocol, got.Identity, got.ICEServers)
 			}
 		})
 	}
@@ -69,12 +73,17 @@ func TestConnectRefused(t *testing.T) {
 		{"altered", with(good[:len(good)-2] + "AA"), authenticationFailed, ""},
 		{"a service's", kind(fabric.Service), authenticationFailed, ""},
 		{"a refresh token", kind(fabric.Refresh), authenticationFailed, ""},
-		{"expired", with(n.seal(func(t *fabric.Token) { t.ExpiresAt = n.now().Add(-time.Second) })), authenticationFailed, ""},
+		{"expired", with(n.seal(func(t *fabric.Token) { t.ExpiresAt = n.now().Add(-time.Second) })),
+			authenticationFailed, ""},
 		{"revoked", with(must[string](t)(n.fabric.Seal(ended))), authenticationFailed, ""},
-		{"of another issuer", with(n.seal(func(t *fabric.Token) { t.Issuer = "http://elsewhere/" })), authenticationFailed, ""},
-		{"of another project", strings.Replace(with(good), `"jwt_token"`, `"project":"`+uuidOf("9")+`","jwt_token"`, 1), authenticationFailed, ""},
-		{"a protocol of another server", authentication(good) + `,"protocol":"signalwire_a_b_c"}`, validationFailed, "Requester validation failed"},
-		{"a state of another server", authentication(good) + `,"authorization_state":"abc"}`, validationFailed, "Requester validation failed"},
+		{"of another issuer", with(n.seal(func(t *fabric.Token) { t.Issuer = "http://elsewhere/" })),
+			authenticationFailed, ""},
+		{"of another project", strings.Replace(with(good), `"jwt_token"`,
+			`"project":"`+uuidOf("9")+`","jwt_token"`, 1), authenticationFailed, ""},
+		{"a protocol of another server", authentication(good) + `,"protocol":"signalwire_a_b_c"}`,
+			validationFailed, "Requester validation failed"},
+		{"a state of another server", authentication(good) + `,"authorization_state":"abc"}`,
+			validationFailed, "Requester validation failed"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -135,8 +144,9 @@ func TestReauthenticate(t *testing.T) {
 			token string
 			code  int
 		}{
-			"garbage":               {"garbage", authenticationFailed},
-			"expired":               {make(func(t *fabric.Token) { t.ExpiresAt = w.now().Add(-time.Second) }), authenticationFailed},
+			"garbage": {"garbage", authenticationFailed},
+			"expired": {make(func(t *fabric.Token) { t.ExpiresAt = w.now().Add(-time.Second) }),
+				authenticationFailed},
 			"another subscriber":    {make(func(t *fabric.Token) { t.SubscriberID = uuidOf("6") }), validationFailed},
 			"another project":       {make(func(t *fabric.Token) { t.ProjectID = uuidOf("6") }), validationFailed},
 			"another kind of token": {make(func(t *fabric.Token) { t.Kind = other }), validationFailed},
@@ -147,7 +157,9 @@ func TestReauthenticate(t *testing.T) {
 		}
 		var second connected
 		token := make(func(t *fabric.Token) { t.ExpiresAt = t.ExpiresAt.Add(time.Hour) })
-		c.call("signalwire.reauthenticate", fmt.Sprintf(`{"authentication":{"project":%q,"jwt_token":%q}}`, first.Authorization.ProjectID, token)).into(t, &second)
+		c.call("signalwire.reauthenticate",
+			fmt.Sprintf(`{"authentication":{"project":%q,"jwt_token":%q}}`, first.Authorization.ProjectID,
+				token)).into(t, &second)
 		longer := second.Authorization.Subscriber.ExpiresAt - first.Authorization.Subscriber.ExpiresAt // by the second
 		if second.Authorization.JTI == first.Authorization.JTI || second.Identity != first.Identity ||
 			longer < 3600 || longer > 3660 || strings.Split(second.Protocol, "_")[1] != second.Authorization.JTI {
@@ -165,9 +177,11 @@ func TestOldTokenRevoked(t *testing.T) {
 	old := n.token(func(t *fabric.Token) { t.ID = uuidOf("a") })
 	c, _ := n.connect(must[string](t)(n.fabric.Seal(old)))
 	var r connected
-	c.call("signalwire.reauthenticate", fmt.Sprintf(`{"authentication":{"jwt_token":%q}}`, n.seal(func(t *fabric.Token) { t.ID = uuidOf("b") }))).into(t, &r)
+	c.call("signalwire.reauthenticate", fmt.Sprintf(
+		`{"authentication":{"jwt_token":%q}}`, n.seal(func(t *fabric.Token) { t.ID = uuidOf("b") }))).into(t, &r)
 	for _, id := range []string{old.ID, uuidOf("b")} {
-		r := revocation.Revocation{Kind: revocation.Token, ID: id, Until: n.now().Add(time.Hour), Expires: n.now().Add(2 * time.Hour)}
+		r := revocation.Revocation{Kind: revocation.Token, ID: id, Until: n.now().Add(time.Hour),
+			Expires: n.now().Add(2 * time.Hour)}
 		if err := n.revoked.Revoke(t.Context(), r); err != nil {
 			t.Fatal(err)
 		}

@@ -35,7 +35,8 @@ func TestLimitsOrDefaults(t *testing.T) {
 	if got, want := (Limits{PerCaller: 7, Ping: time.Second}).orDefaults(), (Limits{7, 200, 10 * time.Second, time.Second, 45 * time.Second}); got != want {
 		t.Errorf("with two set they are %+v, want %+v", got, want)
 	}
-	if got := (Limits{-1, -1, -1, -1, -1}).orDefaults(); got.PerCaller < 1e6 || got.PerNetwork < 1e6 || got.Silence < 1e6*time.Second {
+	if got := (Limits{-1, -1, -1, -1, -1}).orDefaults(); got.PerCaller < 1e6 || got.PerNetwork < 1e6 ||
+		got.Silence < 1e6*time.Second {
 		t.Errorf("no limits are %+v", got)
 	}
 }

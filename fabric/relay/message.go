@@ -60,7 +60,8 @@ func faultOf(err error) (f *fault, ok bool) {
 	}
 	switch p.Kind {
 	case problem.Unauthenticated:
-		return &fault{authenticationFailed, "Authentication failed: the token is wrong, has expired or was revoked"}, true
+		return &fault{authenticationFailed,
+			"Authentication failed: the token is wrong, has expired or was revoked"}, true
 	case problem.Malformed, problem.Invalid:
 		return &fault{invalidParams, p.Message}, true
 	}

@@ -90,7 +90,8 @@ func TestOutboxFull(t *testing.T) {
 // FuzzParse reads messages: whatever comes, there is a message or a fault, and
 // the answer to it is JSON.
 func FuzzParse(f *testing.F) {
-	for _, seed := range []string{`{"jsonrpc":"2.0","id":"1","method":"signalwire.ping","params":{}}`, `{"jsonrpc":"2.0","id":-0,"result":{}}`, `[]`, `{"id":"\ud800"}`, "\x00"} {
+	for _, seed := range []string{`{"jsonrpc":"2.0","id":"1","method":"signalwire.ping","params":{}}`,
+		`{"jsonrpc":"2.0","id":-0,"result":{}}`, `[]`, `{"id":"\ud800"}`, "\x00"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -82,7 +82,8 @@ func TestReconnect(t *testing.T) {
 	if got := there.relay.Stats(); got.Online != 0 {
 		t.Fatalf("another subscriber took the place of a socket: %+v", got)
 	}
-	again, second := there.connect(there.seal(func(t *fabric.Token) { t.ID = uuidOf("b") }), `,"protocol":"`+first.Protocol+`"`)
+	again, second := there.connect(there.seal(func(t *fabric.Token) { t.ID = uuidOf("b") }),
+		`,"protocol":"`+first.Protocol+`"`)
 	if got := there.relay.Stats(); got.Online != 1 || there.online() != 1 {
 		t.Errorf("back on another node: %+v, online %d times, want once", got, there.online())
 	}

@@ -37,7 +37,8 @@ func TestMessages(t *testing.T) {
 		{`{"jsonrpc":"2.0","id":null,"method":"signalwire.ping","params":{"timestamp":{}}}`, `null`, 0},
 		{`{"jsonrpc":"2.0","id":1,"method":"signalwire.ping","params":[]}`, `1`, invalidParams},
 		{`{"jsonrpc":"2.0","id":1,"method":"calling.dial","params":{}}`, `1`, methodNotFound},
-		{`{"jsonrpc":"2.0","id":1,"method":"webrtc.verto","params":{"message":{"method":"verto.invite"}}}`, `1`, methodNotFound},
+		{`{"jsonrpc":"2.0","id":1,"method":"webrtc.verto","params":{"message":{"method":"verto.invite"}}}`,
+			`1`, methodNotFound},
 	}
 	for _, tt := range tests {
 		c.send(tt.text)
@@ -46,7 +47,8 @@ func TestMessages(t *testing.T) {
 			t.Fatalf("after %.80s: %v", tt.text, err)
 		}
 		if string(got.ID) != tt.id || got.code() != tt.code {
-			t.Errorf("%.80s gives %s with the id %s and the error %+v, want %s and %d", tt.text, got.Result, got.ID, got.Error, tt.id, tt.code)
+			t.Errorf("%.80s gives %s with the id %s and the error %+v, want %s and %d", tt.text, got.Result,
+				got.ID, got.Error, tt.id, tt.code)
 		}
 	}
 	c.send(`{"jsonrpc":"2.0","method":"signalwire.ping"}`) // a notification
@@ -112,13 +114,17 @@ func TestHandshake(t *testing.T) {
 		alsoCompressed bool
 	}{
 		{name: "no upgrade", header: http.Header{}, status: http.StatusUpgradeRequired},
-		{name: "another protocol", header: http.Header{"Upgrade": {"h2c"}, "Connection": {"Upgrade"}}, status: http.StatusUpgradeRequired},
-		{name: "an old version", header: http.Header{"Upgrade": {"WebSocket"}, "Connection": {"Upgrade"}, "Sec-Websocket-Version": {"8"}}, wanted: true, status: http.StatusBadRequest},
-		{name: "no key", header: http.Header{"Upgrade": {"h2c, websocket"}, "Connection": {"Upgrade"}, "Sec-Websocket-Version": {"13"}}, wanted: true, status: http.StatusBadRequest},
+		{name: "another protocol", header: http.Header{"Upgrade": {"h2c"}, "Connection": {"Upgrade"}},
+			status: http.StatusUpgradeRequired},
+		{name: "an old version", header: http.Header{"Upgrade": {"WebSocket"}, "Connection": {"Upgrade"},
+			"Sec-Websocket-Version": {"8"}}, wanted: true, status: http.StatusBadRequest},
+		{name: "no key", header: http.Header{"Upgrade": {"h2c, websocket"}, "Connection": {"Upgrade"},
+			"Sec-Websocket-Version": {"13"}}, wanted: true, status: http.StatusBadRequest},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			req := must[*http.Request](t)(http.NewRequestWithContext(t.Context(), http.MethodGet, "http"+strings.TrimPrefix(n.url, "ws"), nil))
+			req := must[*http.Request](t)(
+				http.NewRequestWithContext(t.Context(), http.MethodGet, "http"+strings.TrimPrefix(n.url, "ws"), nil))
 			req.Header = tt.header
 			if got := relay.Wanted(req); got != tt.wanted {
 				t.Errorf("Wanted = %v, want %v", got, tt.wanted)
@@ -132,7 +138,8 @@ func TestHandshake(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), deadline)
 	defer cancel()
-	conn, resp, err := websocket.Dial(ctx, n.url, &websocket.DialOptions{CompressionMode: websocket.CompressionContextTakeover})
+	conn, resp, err := websocket.Dial(ctx, n.url,
+		&websocket.DialOptions{CompressionMode: websocket.CompressionContextTakeover})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,5 +147,7 @@ func TestHandshake(t *testing.T) {
 	if got := resp.Header.Get("Sec-WebSocket-Extensions"); got != "" {
 		t.Errorf("compression is offered: %q", got)
 	}
-	eventually(t, "the handshakes that failed to be forgotten", func() bool { return n.relay.Stats() == relay.Stats{Sockets: 1} })
+	eventually(t, "the handshakes that failed to be forgotten", func() bool {
+		return n.relay.Stats() == relay.Stats{Sockets: 1}
+	})
 }

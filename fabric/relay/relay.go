@@ -62,7 +62,8 @@ type Relay struct {
 // New makes a Relay.
 func New(c Config) *Relay {
 	r := &Relay{
-		fabric: c.Fabric, limits: c.Limits.orDefaults(), observe: c.Observe, log: c.Log, refresh: make(chan *socket, refreshing),
+		fabric: c.Fabric, limits: c.Limits.orDefaults(), observe: c.Observe, log: c.Log,
+		refresh: make(chan *socket, refreshing),
 		sockets: make(map[*socket]struct{}), strangers: make(map[string]int), callers: make(map[string]int),
 	}
 	if r.observe == nil {
@@ -91,9 +92,10 @@ func (r *Relay) Stats() Stats {
 
 // Wanted reports whether a request asks for a WebSocket (RFC 6455, section 4.1).
 func Wanted(r *http.Request) bool {
-	return r.Method == http.MethodGet && slices.ContainsFunc(strings.Split(r.Header.Get("Upgrade"), ","), func(protocol string) bool {
-		return strings.EqualFold(strings.TrimSpace(protocol), "websocket")
-	})
+	return r.Method == http.MethodGet &&
+		slices.ContainsFunc(strings.Split(r.Header.Get("Upgrade"), ","), func(protocol string) bool {
+			return strings.EqualFold(strings.TrimSpace(protocol), "websocket")
+		})
 }
 
 // ServeHTTP opens a socket. Pages of any origin may: no cookie is read, and who

@@ -24,7 +24,8 @@ func (w slim) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 		return nil, nil, err
 	}
 	early := large.Reader.Buffered() // what came with the request is not to be lost
-	reader := bufio.NewReaderSize(io.MultiReader(io.LimitReader(large.Reader, int64(early)), conn), max(readBuffer, early))
+	reader := bufio.NewReaderSize(io.MultiReader(io.LimitReader(large.Reader, int64(early)), conn),
+		max(readBuffer, early))
 	if _, err := reader.Peek(early); err != nil {
 		_ = conn.Close() // nobody has it yet
 		return nil, nil, err

@@ -117,7 +117,8 @@ func (s *socket) end(err error) {
 		code = leaving.code
 	}
 	if s.relay.log.Enabled(context.Background(), slog.LevelDebug) {
-		s.relay.log.Debug("socket closed", "request_id", s.name, "code", int(code), "connected", caller != "", "open", time.Since(s.opened).Round(time.Millisecond))
+		s.relay.log.Debug("socket closed", "request_id", s.name, "code", int(code), "connected", caller != "",
+			"open", time.Since(s.opened).Round(time.Millisecond))
 	}
 	if caller == "" {
 		s.relay.release(s.from)

@@ -28,7 +28,9 @@ func TestTooMany(t *testing.T) {
 		n.connect(guest("2"))
 	}
 	_ = first.conn.CloseNow()
-	eventually(t, "there to be room", func() bool { return third.call("signalwire.connect", authentication(good)+"}").Error == nil })
+	eventually(t, "there to be room", func() bool {
+		return third.call("signalwire.connect", authentication(good)+"}").Error == nil
+	})
 
 	for i := range 3 {
 		if c, status := n.tryDial(); c == nil {
@@ -52,7 +54,9 @@ func TestPanic(t *testing.T) {
 		t.Errorf("the socket is closed with %d %q, want 1011", code, reason)
 	}
 	other.must("subscriber.online")
-	eventually(t, "the socket to be forgotten", func() bool { return n.relay.Stats() == relay.Stats{Sockets: 1, Connected: 1, Online: 1} })
+	eventually(t, "the socket to be forgotten", func() bool {
+		return n.relay.Stats() == relay.Stats{Sockets: 1, Connected: 1, Online: 1}
+	})
 }
 
 // TestShutdown stops a node under sockets of all kinds.
@@ -71,7 +75,8 @@ func TestShutdown(t *testing.T) {
 		defer cancel()
 		n.relay.Shutdown(ctx)
 	}()
-	for name, c := range map[string]*client{"a stranger": stranger, "a client": lively, "a client that does not answer": deaf} {
+	for name, c := range map[string]*client{"a stranger": stranger, "a client": lively,
+		"a client that does not answer": deaf} {
 		if code, reason := c.closed(); code != 1012 {
 			t.Errorf("the socket of %s is closed with %d %q, want 1012", name, code, reason)
 		}

@@ -19,8 +19,10 @@ func TestRevoked(t *testing.T) {
 		t.SessionID, t.GrantID, t.FamilyID, t.KeyID, t.IssuerID, t.ParentID = "sid", "grant", "family", "key", "issuer", "parent"
 	}
 	for kind, id := range map[string]string{
-		revocation.Token: uuidOf("7"), revocation.Session: "sid", revocation.Grant: "grant", revocation.Family: "parent",
-		revocation.Subscriber: uuidOf("5"), revocation.Client: uuidOf("c"), revocation.Key: "key", revocation.Project: w.project.ID,
+		revocation.Token: uuidOf("7"), revocation.Session: "sid", revocation.Grant: "grant",
+		revocation.Family:     "parent",
+		revocation.Subscriber: uuidOf("5"), revocation.Client: uuidOf("c"), revocation.Key: "key",
+		revocation.Project: w.project.ID,
 	} {
 		t.Run(kind, func(t *testing.T) {
 			c, _ := here.connect(here.seal(token))
@@ -33,8 +35,10 @@ func TestRevoked(t *testing.T) {
 			if err := there.revoked.Revoke(t.Context(), r); err != nil {
 				t.Fatal(err)
 			}
-			if code, reason := c.closed(); code != 4401 || !strings.Contains(reason, "revoked") || !c.wasTold("signalwire.disconnect") {
-				t.Errorf("the socket is told %+v and closed with %d %q, want signalwire.disconnect and 4401", c.told, code, reason)
+			if code, reason := c.closed(); code != 4401 || !strings.Contains(reason, "revoked") ||
+				!c.wasTold("signalwire.disconnect") {
+				t.Errorf("the socket is told %+v and closed with %d %q, want signalwire.disconnect and 4401",
+					c.told, code, reason)
 			}
 			eventually(t, "the subscriber to be offline", func() bool { return there.online() == 0 })
 			other.must("subscriber.online")
@@ -92,7 +96,8 @@ func TestSilence(t *testing.T) {
 	w := newWorld(t)
 	nobody := w.node(relay.Limits{Authenticate: 100 * time.Millisecond}).dial()
 	if code, reason := nobody.closed(); code != 4408 || len(nobody.told) != 0 {
-		t.Errorf("a socket that does not connect is told %+v and closed with %d %q, want 4408", nobody.told, code, reason)
+		t.Errorf("a socket that does not connect is told %+v and closed with %d %q, want 4408", nobody.told,
+			code, reason)
 	}
 	n := w.node(relay.Limits{Ping: 100 * time.Millisecond, Silence: 10 * time.Second})
 	lively, _ := n.connect(n.seal(nil))

@@ -84,7 +84,8 @@ func (w *world) node(limits relay.Limits) *node {
 		w.t.Fatal(err)
 	}
 	n.fabric = fabric.New(fabric.Config{
-		Store: w.rows, Ring: w.ring, Revocations: n.revoked, Sessions: w.sessions, Host: "puc.localhost", Issuer: "http://localhost/", Now: w.now,
+		Store: w.rows, Ring: w.ring, Revocations: n.revoked, Sessions: w.sessions, Host: "puc.localhost",
+		Issuer: "http://localhost/", Now: w.now,
 		EmbedLimits: fabric.EmbedLimits{Sockets: embedLimit},
 	})
 	if w.project.ID == "" {
@@ -126,7 +127,8 @@ func (w *world) token(change func(*fabric.Token)) fabric.Token {
 
 // uuidOf returns a UUID of one digit.
 func uuidOf(digit string) string {
-	return strings.Join([]string{strings.Repeat(digit, 8), strings.Repeat(digit, 4), strings.Repeat(digit, 4), strings.Repeat(digit, 4), strings.Repeat(digit, 12)}, "-")
+	return strings.Join([]string{strings.Repeat(digit, 8), strings.Repeat(digit, 4), strings.Repeat(digit, 4),
+		strings.Repeat(digit, 4), strings.Repeat(digit, 12)}, "-")
 }
 
 func (n *node) seal(change func(*fabric.Token)) string {
@@ -170,7 +172,8 @@ func (n *node) tryDial() (*client, int) {
 	n.t.Helper()
 	ctx, cancel := context.WithTimeout(n.t.Context(), deadline)
 	defer cancel()
-	conn, resp, err := websocket.Dial(ctx, n.url+"/", &websocket.DialOptions{HTTPHeader: http.Header{"Origin": {"https://app.example"}}})
+	conn, resp, err := websocket.Dial(ctx, n.url+"/",
+		&websocket.DialOptions{HTTPHeader: http.Header{"Origin": {"https://app.example"}}})
 	if err != nil {
 		if resp == nil {
 			n.t.Fatal(err)

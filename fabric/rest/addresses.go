@@ -80,7 +80,8 @@ func readFilter(q url.Values) (fabric.AddressFilter, error) {
 	}
 	if order != "" && q.Get("sort_by") == "" {
 		errs = append(errs, &problem.Error{
-			Kind: problem.Invalid, Code: "sort_order_validations", Param: "sort_order", Message: "sort_order needs sort_by",
+			Kind: problem.Invalid, Code: "sort_order_validations", Param: "sort_order",
+			Message: "sort_order needs sort_by",
 		})
 	}
 	return f, errors.Join(errs...)

@@ -48,7 +48,8 @@ func TestAddress(t *testing.T) {
 		"id": id, "resource_id": got.SubscriberID, "name": "ada", "display_name": "Ada", "type": "subscriber",
 		"cover_url": nil, "preview_url": nil, "locked": false, "created_at": object["created_at"],
 		"channels": map[string]any{
-			"audio": "/private/ada?channel=audio", "messaging": "/private/ada?channel=messaging", "video": "/private/ada?channel=video",
+			"audio": "/private/ada?channel=audio", "messaging": "/private/ada?channel=messaging",
+			"video": "/private/ada?channel=video",
 		},
 	}
 	if diff := cmp.Diff(want, object); r.status != http.StatusOK || diff != "" {
@@ -110,7 +111,8 @@ func TestListAddresses(t *testing.T) {
 		{"type=cat&page_size=0", "page_size:invalid_parameter type:invalid_parameter"},
 		{"name=%00", "name:invalid_parameter"},
 		{"display_name=%ff", "display_name:invalid_parameter"},
-		{"sort_by=name&page_number=1&page_token=PA00000000-0000-0000-0000-000000000000", "page_token:page_token_is_invalid"},
+		{"sort_by=name&page_number=1&page_token=PA00000000-0000-0000-0000-000000000000",
+			"page_token:page_token_is_invalid"},
 	} {
 		if got := w.call(bearer(sat), "GET", addresses+"?"+tt.query, "").faults(t); got != tt.want {
 			t.Errorf("GET %s?%s: got %s, want %s", addresses, tt.query, got, tt.want)
@@ -130,8 +132,10 @@ func TestInfo(t *testing.T) {
 		texts = append(texts, r.text)
 		object := as[map[string]json.RawMessage](t, r)
 		for member, want := range map[string]string{
-			"id": `"` + got.SubscriberID + `"`, "email": `"ada@example.com"`, "first_name": `"Ada"`, "last_name": `"Lovelace"`,
-			"display_name": `"Countess"`, "job_title": `"Analyst"`, "time_zone": `"GMT"`, "country": `"UK"`, "region": `"us-central"`,
+			"id": `"` + got.SubscriberID + `"`, "email": `"ada@example.com"`, "first_name": `"Ada"`,
+			"last_name":    `"Lovelace"`,
+			"display_name": `"Countess"`, "job_title": `"Analyst"`, "time_zone": `"GMT"`, "country": `"UK"`,
+			"region":       `"us-central"`,
 			"company_name": `"Engines"`, "push_notification_key": `""`,
 		} {
 			if string(object[member]) != want {
@@ -162,7 +166,8 @@ func TestInfo(t *testing.T) {
 func TestInfoOfApplication(t *testing.T) {
 	w := newWorld(t)
 	app, jkt := w.application(w.project.ID), strings.Repeat("k", 43)
-	got := w.tokens(`{"reference":"ada","scope":["sat:refresh"],"fingerprint":"` + jkt + `","application_id":"` + strings.ToUpper(app.ID) + `"}`)
+	got := w.tokens(`{"reference":"ada","scope":["sat:refresh"],"fingerprint":"` +
+		jkt + `","application_id":"` + strings.ToUpper(app.ID) + `"}`)
 	for range 2 {
 		info := as[struct {
 			App *struct {
@@ -179,13 +184,16 @@ func TestInfoOfApplication(t *testing.T) {
 			t.Errorf("app_settings: got %+v, want %s", info.App, app.Name)
 		}
 		sat := w.open(got.Token, fabric.SAT)
-		if info.Claims.Cnf["jkt"] != jkt || len(info.Claims.Scope) != 1 || info.Claims.ExpiresAt != sat.ExpiresAt.Unix() || sat.ClientID != app.ID {
+		if info.Claims.Cnf["jkt"] != jkt || len(info.Claims.Scope) != 1 ||
+			info.Claims.ExpiresAt != sat.ExpiresAt.Unix() || sat.ClientID != app.ID {
 			t.Errorf("sat_claims: got %+v of %+v", info.Claims, sat)
 		}
 		got = w.refresh(got.RefreshToken)
 	}
-	plain := as[map[string]json.RawMessage](t, w.call(bearer(w.tokens(`{"reference":"bob"}`).Token), "GET", "/subscriber/info", ""))
-	if claims := string(plain["sat_claims"]); !strings.Contains(claims, `"scope":[]`) || strings.Contains(claims, "cnf") {
+	plain := as[map[string]json.RawMessage](
+		t, w.call(bearer(w.tokens(`{"reference":"bob"}`).Token), "GET", "/subscriber/info", ""))
+	if claims := string(plain["sat_claims"]); !strings.Contains(claims, `"scope":[]`) ||
+		strings.Contains(claims, "cnf") {
 		t.Errorf("sat_claims of a SAT that is bound to nothing: got %s", claims)
 	}
 }

@@ -58,13 +58,16 @@ func (a *API) showApplication(s fabric.SIPAddress) json.RawMessage {
 	null := json.RawMessage("null")
 	member := func(name string) kinds.Member { return kinds.Member{Name: name, Value: s.Fields[name]} }
 	all := []kinds.Member{
-		text("id", s.ID), text("type", "domain_application"), text("domain", s.Name()), text("name", s.Name()), text("identifier", s.Name()),
+		text("id", s.ID), text("type", "domain_application"), text("domain", s.Name()),
+		text("name", s.Name()), text("identifier", s.Name()),
 		text("user", s.User()), member("ip_auth_enabled"), member("ip_auth"), text("call_handler", "resource"),
 		text("calling_handler_resource_id", s.ResourceID), member("encryption"), member("codecs"), member("ciphers"),
 	}
 	for _, name := range []string{
-		"call_relay_topic", "call_relay_topic_status_callback_url", "call_relay_context", "call_relay_context_status_callback_url",
-		"call_request_url", "call_request_method", "call_fallback_url", "call_fallback_method", "call_status_callback_url",
+		"call_relay_topic", "call_relay_topic_status_callback_url", "call_relay_context",
+		"call_relay_context_status_callback_url",
+		"call_request_url", "call_request_method", "call_fallback_url", "call_fallback_method",
+		"call_status_callback_url",
 		"call_status_callback_method", "call_laml_application_id", "call_video_room_id", "call_relay_script_url",
 	} {
 		all = append(all, kinds.Member{Name: name, Value: null})

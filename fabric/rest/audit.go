@@ -28,8 +28,10 @@ type auditResponse struct {
 
 func showEvent(e audit.Event) auditResponse {
 	body := auditResponse{
-		ID: e.ID, At: iso(e.At), ProjectID: e.ProjectID, Action: e.Action, Outcome: e.Outcome, ActorKind: e.Actor.Kind, ActorID: e.Actor.ID,
-		TargetKind: e.Target.Kind, TargetID: e.Target.ID, Address: e.Address, RequestID: e.RequestID, Detail: e.Detail,
+		ID: e.ID, At: iso(e.At), ProjectID: e.ProjectID, Action: e.Action, Outcome: e.Outcome,
+		ActorKind: e.Actor.Kind, ActorID: e.Actor.ID,
+		TargetKind: e.Target.Kind, TargetID: e.Target.ID, Address: e.Address, RequestID: e.RequestID,
+		Detail: e.Detail,
 	}
 	if body.Detail == nil {
 		body.Detail = map[string]string{}
@@ -41,7 +43,8 @@ func showEvent(e audit.Event) auditResponse {
 func (a *API) listAudit(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
 	query := r.URL.Query()
 	f := audit.Filter{
-		ProjectID: by.ProjectID, Action: query.Get("action"), Outcome: audit.Outcome(query.Get("outcome")), Actor: query.Get("actor_id"), Target: query.Get("target_id"),
+		ProjectID: by.ProjectID, Action: query.Get("action"), Outcome: audit.Outcome(query.Get("outcome")),
+		Actor: query.Get("actor_id"), Target: query.Get("target_id"),
 	}
 	var errs []error
 	if f.Outcome != "" && f.Outcome != audit.Done && f.Outcome != audit.Refused {
@@ -60,5 +63,7 @@ func (a *API) listAudit(w http.ResponseWriter, r *http.Request, by fabric.Issuer
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	return paged(w, r, func(q page.Query) (page.Page[audit.Event], error) { return a.fabric.ListAudit(r.Context(), f, q) }, showEvent)
+	return paged(w, r, func(q page.Query) (page.Page[audit.Event], error) {
+		return a.fabric.ListAudit(r.Context(), f, q)
+	}, showEvent)
 }

@@ -38,7 +38,8 @@ func TestAudit(t *testing.T) {
 		t.Fatalf("there are %d events of webhooks, want 3", len(got))
 	}
 	for i, e := range got {
-		if e.Action != "webhook.created" || e.Outcome != "done" || e.ProjectID != w.project.ID || i > 0 && e.ID >= got[i-1].ID {
+		if e.Action != "webhook.created" || e.Outcome != "done" || e.ProjectID != w.project.ID || i > 0 &&
+			e.ID >= got[i-1].ID {
 			t.Errorf("event %d is %+v, want webhook.created, the newest first", i, e)
 		}
 	}

@@ -42,5 +42,6 @@ func BenchmarkGuestToken(b *testing.B) {
 	w := newWorld(b)
 	go w.revoked.Run(b.Context())
 	id := w.address(w.tokens(`{"reference":"ada"}`).Token).ID
-	bench(b, w, w.basic(), "POST", "/api/fabric/guests/tokens", `{"allowed_addresses":["`+id+`"]}`, http.StatusCreated)
+	bench(b, w, w.basic(), "POST", "/api/fabric/guests/tokens", `{"allowed_addresses":["`+id+`"]}`,
+		http.StatusCreated)
 }

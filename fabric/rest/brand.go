@@ -73,7 +73,8 @@ type projectResponse struct {
 }
 
 func (a *API) showProject(p fabric.Project) projectResponse {
-	return projectResponse{p.ID, p.Name, p.Color, a.logoURL(p.Logo), p.Terms, p.Privacy, iso(p.Created), iso(p.Updated)}
+	return projectResponse{p.ID, p.Name, p.Color, a.logoURL(p.Logo), p.Terms, p.Privacy, iso(p.Created),
+		iso(p.Updated)}
 }
 
 // getProject serves GET /api/project.
@@ -112,7 +113,8 @@ func (a *API) brandClient(w http.ResponseWriter, r *http.Request, by fabric.Issu
 	sent, err := web.Decode[brandRequest](r)
 	made, given, wrong := sent.logo()
 	rebrand := func(c *idp.Client) {
-		for to, said := range map[*string]*string{&c.Name: sent.Name, &c.BrandColor: sent.BrandColor, &c.TermsURI: sent.TermsURI, &c.PolicyURI: sent.PolicyURI} {
+		for to, said := range map[*string]*string{&c.Name: sent.Name, &c.BrandColor: sent.BrandColor,
+			&c.TermsURI: sent.TermsURI, &c.PolicyURI: sent.PolicyURI} {
 			if said != nil {
 				*to = *said
 			}

@@ -20,16 +20,19 @@ func TestStandardClaims(t *testing.T) {
 		{"GET", "", whole},
 		{"PUT", `{"nickname":"Grace","id":"x"}`, `{"email_verified":true,"nickname":"Grace"}`},
 		{"PUT", `{"email_verified":false}`, `{"email_verified":false}`},
-		{"PUT", `{"email_verified":true,"birthdate":"0000-02-29"}`, `{"email_verified":true,"birthdate":"0000-02-29"}`},
+		{"PUT", `{"email_verified":true,"birthdate":"0000-02-29"}`,
+			`{"email_verified":true,"birthdate":"0000-02-29"}`},
 	} {
-		if r := w.call(w.basic(), tt.method, path, tt.body); r.status != http.StatusOK || strings.TrimSpace(r.text) != tt.want {
+		if r := w.call(w.basic(), tt.method, path, tt.body); r.status != http.StatusOK ||
+			strings.TrimSpace(r.text) != tt.want {
 			t.Errorf("%s %s: got %d %s, want %s", tt.method, tt.body, r.status, r.text, tt.want)
 		}
 	}
 	for _, email := range []string{"Grace@example.com", "hopper@example.com"} {
 		w.call(w.basic(), "PUT", subscribers+"/"+grace, `{"email":"`+email+`"}`)
 		got := w.call(w.basic(), "GET", path, "").text
-		if stays := email == "Grace@example.com"; strings.Contains(got, `"email_verified":true`) != stays || !strings.Contains(got, "0000-02-29") {
+		if stays := email == "Grace@example.com"; strings.Contains(got, `"email_verified":true`) != stays ||
+			!strings.Contains(got, "0000-02-29") {
 			t.Errorf("with the e-mail %s the claims are %s", email, got)
 		}
 	}
@@ -43,7 +46,8 @@ func TestStandardClaimsRefused(t *testing.T) {
 	path := subscribers + "/" + w.create(`{"email":"grace@example.com"}`).ID + "/claims"
 	long := strings.Repeat("x", 256)
 	tests := []struct{ body, want string }{
-		{`{"nickname":1,"email_verified":"yes","picture":"javascript:alert(1)"}`, "nickname:invalid_parameter email_verified:invalid_parameter picture:invalid_parameter"},
+		{`{"nickname":1,"email_verified":"yes","picture":"javascript:alert(1)"}`,
+			"nickname:invalid_parameter email_verified:invalid_parameter picture:invalid_parameter"},
 		{`{"picture":"https://a:b@example.com/"}`, "picture:invalid_parameter"},
 		{`{"website":"//example.com","profile":"grace"}`, "profile:invalid_parameter website:invalid_parameter"},
 		{`{"birthdate":"1906-13-09"}`, "birthdate:invalid_parameter"},
@@ -51,7 +55,8 @@ func TestStandardClaimsRefused(t *testing.T) {
 		{`{"locale":"English please"}`, "locale:invalid_parameter"},
 		{`{"phone_number":"0155550100"}`, "phone_number:invalid_parameter"},
 		{`{"phone_number_verified":true}`, "phone_number_verified:invalid_parameter"},
-		{`{"gender":"` + long + `","address":{"region":"` + long + `","formatted":"a\u0000"}}`, "gender:invalid_parameter address.formatted:invalid_parameter address.region:invalid_parameter"},
+		{`{"gender":"` + long + `","address":{"region":"` + long + `","formatted":"a\u0000"}}`,
+			"gender:invalid_parameter address.formatted:invalid_parameter address.region:invalid_parameter"},
 		{`{"address":"1 Way"}`, "address:invalid_parameter"},
 		{`{"nickname":"a\u202eb"}`, "nickname:invalid_parameter"},
 	}

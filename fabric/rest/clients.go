@@ -43,8 +43,10 @@ type clientResponse struct {
 
 func (a *API) showClient(c idp.Client) clientResponse {
 	body := clientResponse{
-		ID: c.ID, Name: c.Name, Type: string(c.Type), AuthMethod: string(c.AuthMethod), Grants: append([]string{}, c.Grants...), Scopes: append([]string{}, c.Scopes...),
-		RedirectURIs: append([]string{}, c.RedirectURIs...), BrandColor: c.BrandColor, LogoURL: a.logoURL(c.Logo), TermsURI: c.TermsURI, PolicyURI: c.PolicyURI,
+		ID: c.ID, Name: c.Name, Type: string(c.Type), AuthMethod: string(c.AuthMethod),
+		Grants: append([]string{}, c.Grants...), Scopes: append([]string{}, c.Scopes...),
+		RedirectURIs: append([]string{}, c.RedirectURIs...), BrandColor: c.BrandColor,
+		LogoURL: a.logoURL(c.Logo), TermsURI: c.TermsURI, PolicyURI: c.PolicyURI,
 		CreatedAt: iso(c.Created), UpdatedAt: iso(c.Updated), RotatedAt: isoOrNull(c.SecretMade),
 	}
 	if old := c.OldAt(a.clients.Now()); old.Hash != "" {

@@ -75,7 +75,8 @@ func (a *API) issuer(r *http.Request, scopes []fabric.Scope) (fabric.Issuer, err
 	t, err := a.access(r.Context(), raw)
 	if err == nil {
 		audit.As(r.Context(), audit.Client, t.ClientID)
-		err = a.allowed(r, t.ProjectID, cmp.Or(t.ClientID, t.SubscriberID), t.Kind == fabric.Service && t.Has(scopes...), scopes)
+		err = a.allowed(r, t.ProjectID, cmp.Or(t.ClientID, t.SubscriberID), t.Kind == fabric.Service &&
+			t.Has(scopes...), scopes)
 	}
 	return fabric.Issuer{ProjectID: t.ProjectID, ClientID: t.ClientID, Rights: t.Rights()}, err
 }

@@ -15,7 +15,8 @@ var operations = map[string][][2]string{
 	"project": {
 		{"POST", guests},
 		{"GET", subscribers}, {"POST", subscribers}, {"POST", "/api/fabric/subscribers"},
-		{"GET", subscribers + "/x"}, {"PUT", subscribers + "/x"}, {"PATCH", subscribers + "/x"}, {"DELETE", subscribers + "/x"},
+		{"GET", subscribers + "/x"}, {"PUT", subscribers + "/x"}, {"PATCH", subscribers + "/x"},
+		{"DELETE", subscribers + "/x"},
 		{"GET", subscribers + "/x/addresses"},
 		{"POST", issue}, {"POST", refreshPath},
 	},
@@ -27,8 +28,10 @@ var operations = map[string][][2]string{
 
 func wantUnauthorized(t *testing.T, name string, op [2]string, r reply) {
 	t.Helper()
-	if r.status != http.StatusUnauthorized || strings.TrimSpace(r.text) != `{"error":"Unauthorized"}` || r.header.Get("WWW-Authenticate") == "" {
-		t.Errorf("%s %s with %s: got %d %s, WWW-Authenticate %q, want 401", op[0], op[1], name, r.status, r.text, r.header.Get("WWW-Authenticate"))
+	if r.status != http.StatusUnauthorized || strings.TrimSpace(r.text) != `{"error":"Unauthorized"}` ||
+		r.header.Get("WWW-Authenticate") == "" {
+		t.Errorf("%s %s with %s: got %d %s, WWW-Authenticate %q, want 401", op[0], op[1], name, r.status,
+			r.text, r.header.Get("WWW-Authenticate"))
 	}
 }
 
@@ -40,7 +43,9 @@ func TestUnauthorized(t *testing.T) {
 	elsewhere := openWorld(t, t.TempDir()).tokens(`{"reference":"ada"}`)
 	_, fax, _ := w.newProject("chatting", fabric.Chat, fabric.Management)
 	now := w.now()
-	access := must[string](t)(w.fabric.Seal(fabric.Token{Kind: fabric.Service, ProjectID: w.project.ID, Scope: []string{"Chat"}, ExpiresAt: now.Add(time.Hour)}))
+	access := must[string](t)(w.fabric.Seal(
+		fabric.Token{Kind: fabric.Service, ProjectID: w.project.ID, Scope: []string{"Chat"},
+			ExpiresAt: now.Add(time.Hour)}))
 	basic := func(name, secret string) authorization { return func(r *http.Request) { r.SetBasicAuth(name, secret) } }
 	raw := func(value string) authorization {
 		return func(r *http.Request) { r.Header.Set("Authorization", value) }
@@ -76,10 +81,12 @@ func TestUnauthorized(t *testing.T) {
 				wantUnauthorized(t, name, op, w.call(auth, op[0], op[1], ""))
 			}
 		}
-		wantUnauthorized(t, name, [2]string{"GET", "/api/fabric/nothing"}, w.call(auth, "GET", "/api/fabric/nothing", ""))
+		wantUnauthorized(t, name, [2]string{"GET", "/api/fabric/nothing"},
+			w.call(auth, "GET", "/api/fabric/nothing", ""))
 	}
 	for _, op := range operations["project"] {
-		for name, token := range map[string]string{"a SAT": ada.Token, "a guest token": guest.Token, "an invite": invite} {
+		for name, token := range map[string]string{"a SAT": ada.Token, "a guest token": guest.Token,
+			"an invite": invite} {
 			if op[1] != guests || name != "a SAT" {
 				wantUnauthorized(t, name, op, w.call(bearer(token), op[0], op[1], "{}"))
 			}
@@ -97,7 +104,8 @@ func TestUnauthorized(t *testing.T) {
 func TestServiceToken(t *testing.T) {
 	w := newWorld(t)
 	token := must[string](t)(w.fabric.Seal(fabric.Token{
-		Kind: fabric.Service, ProjectID: w.project.ID, ClientID: "c", Scope: []string{"calling"}, ExpiresAt: w.now().Add(time.Hour),
+		Kind: fabric.Service, ProjectID: w.project.ID, ClientID: "c", Scope: []string{"calling"},
+		ExpiresAt: w.now().Add(time.Hour),
 	}))
 	for _, op := range operations["project"] {
 		if r := w.call(bearer(token), op[0], op[1], "{}"); r.status == http.StatusUnauthorized {
@@ -117,8 +125,12 @@ func TestEndsOfTokens(t *testing.T) {
 	}{
 		{"it expires", func(w *world, _ fabric.Token) error { w.pass(2 * time.Hour); return nil }},
 		{"it is revoked", func(w *world, t fabric.Token) error { return w.fabric.Revoke(ctx, t) }},
-		{"its key is revoked", func(w *world, _ fabric.Token) error { return w.fabric.RevokeAPIKey(ctx, w.project.ID, w.keyID) }},
-		{"its project is deleted", func(w *world, _ fabric.Token) error { return w.fabric.DeleteProject(ctx, w.project.ID) }},
+		{"its key is revoked", func(w *world, _ fabric.Token) error {
+			return w.fabric.RevokeAPIKey(ctx, w.project.ID, w.keyID)
+		}},
+		{"its project is deleted", func(w *world, _ fabric.Token) error {
+			return w.fabric.DeleteProject(ctx, w.project.ID)
+		}},
 		{"its subscriber is deleted", func(w *world, t fabric.Token) error {
 			return w.fabric.DeleteSubscriber(ctx, w.project.ID, t.SubscriberID)
 		}},
@@ -141,7 +153,8 @@ func TestEndsOfTokens(t *testing.T) {
 			continue // alone
 		}
 		for _, born := range []string{invite, guest} {
-			wantUnauthorized(t, "a token born of a SAT, when "+tt.name, [2]string{"GET", addresses}, w.call(bearer(born), "GET", addresses, ""))
+			wantUnauthorized(t, "a token born of a SAT, when "+tt.name, [2]string{"GET", addresses},
+				w.call(bearer(born), "GET", addresses, ""))
 		}
 	}
 }
@@ -178,8 +191,10 @@ func TestStaleRevocations(t *testing.T) {
 	w.ahead += 6 * time.Second
 	w.mu.Unlock()
 	r := w.do(bearer(sat), "GET", "/subscriber/info", "", "")
-	if r.status != http.StatusServiceUnavailable || r.header.Get("Retry-After") != "1" || strings.TrimSpace(r.text) != `{"error":"Service Unavailable"}` {
-		t.Errorf("a SAT on a stale node: got %d %s, Retry-After %q, want 503", r.status, r.text, r.header.Get("Retry-After"))
+	if r.status != http.StatusServiceUnavailable || r.header.Get("Retry-After") != "1" ||
+		strings.TrimSpace(r.text) != `{"error":"Service Unavailable"}` {
+		t.Errorf("a SAT on a stale node: got %d %s, Retry-After %q, want 503", r.status, r.text,
+			r.header.Get("Retry-After"))
 	}
 	if r := w.call(w.basic(), "GET", subscribers, ""); r.status != http.StatusOK {
 		t.Errorf("a key on a stale node: got %d, want 200", r.status)
@@ -195,14 +210,18 @@ func TestMethodsAndPaths(t *testing.T) {
 		{"POST", subscribers + "/x", "DELETE, GET, PATCH, PUT, HEAD"},
 	} {
 		r := w.call(w.basic(), tt.method, tt.path, "")
-		if r.status != http.StatusMethodNotAllowed || r.header.Get("Allow") != tt.allow || strings.TrimSpace(r.text) != `{"error":"Method Not Allowed"}` {
-			t.Errorf("%s %s: got %d %s, Allow %q, want 405, %q", tt.method, tt.path, r.status, r.text, r.header.Get("Allow"), tt.allow)
+		if r.status != http.StatusMethodNotAllowed || r.header.Get("Allow") != tt.allow ||
+			strings.TrimSpace(r.text) != `{"error":"Method Not Allowed"}` {
+			t.Errorf("%s %s: got %d %s, Allow %q, want 405, %q", tt.method, tt.path, r.status, r.text,
+				r.header.Get("Allow"), tt.allow)
 		}
 	}
 	sat := w.tokens(`{"reference":"ada"}`).Token
-	for _, path := range []string{"/api/fabric", "/api/fabric/", "/api/fabric/nothing", "/api/fabric/addresses/", "/subscriber/nothing"} {
+	for _, path := range []string{"/api/fabric", "/api/fabric/", "/api/fabric/nothing",
+		"/api/fabric/addresses/", "/subscriber/nothing"} {
 		for _, auth := range []authorization{w.basic(), bearer(sat)} {
-			if r := w.call(auth, "GET", path, ""); r.status != http.StatusNotFound || strings.TrimSpace(r.text) != `{"error":"Not Found"}` {
+			if r := w.call(auth, "GET", path, ""); r.status != http.StatusNotFound ||
+				strings.TrimSpace(r.text) != `{"error":"Not Found"}` {
 				t.Errorf("GET %s: got %d %s, want 404", path, r.status, r.text)
 			}
 		}
@@ -220,12 +239,14 @@ func TestCORS(t *testing.T) {
 			r.Header.Set("Access-Control-Request-Method", "POST")
 			r.Header.Set("Access-Control-Request-Headers", "authorization,content-type")
 		}, "OPTIONS", path, "")
-		if r.status/100 != 2 || r.header.Get("Access-Control-Allow-Origin") != "*" || r.header.Get("Access-Control-Allow-Credentials") != "" {
+		if r.status/100 != 2 || r.header.Get("Access-Control-Allow-Origin") != "*" ||
+			r.header.Get("Access-Control-Allow-Credentials") != "" {
 			t.Errorf("preflight of %s: got %d %v", path, r.status, r.header)
 		}
 		r = w.call(func(r *http.Request) { r.Header.Set("Origin", "https://app.example") }, "GET", path, "")
 		if r.header.Get("Access-Control-Allow-Origin") != "*" {
-			t.Errorf("GET %s: Access-Control-Allow-Origin %q, even an error must be readable", path, r.header.Get("Access-Control-Allow-Origin"))
+			t.Errorf("GET %s: Access-Control-Allow-Origin %q, even an error must be readable", path,
+				r.header.Get("Access-Control-Allow-Origin"))
 		}
 	}
 }

@@ -19,7 +19,8 @@ type deliveryResponse struct {
 }
 
 func showDelivery(d fabric.Delivery) deliveryResponse {
-	return deliveryResponse{ID: d.ID, WebhookID: d.WebhookID, Event: d.Event, ResourceID: d.Subject, progressResponse: showProgress(d.Progress)}
+	return deliveryResponse{ID: d.ID, WebhookID: d.WebhookID, Event: d.Event, ResourceID: d.Subject,
+		progressResponse: showProgress(d.Progress)}
 }
 
 // progressResponse is how far it has come with a delivery, or a logout.
@@ -34,7 +35,8 @@ type progressResponse struct {
 }
 
 func showProgress(p fabric.Progress) progressResponse {
-	body := progressResponse{State: p.State, Attempts: p.Attempts, CreatedAt: iso(p.Created), NextAt: isoOrNull(p.Due), EndedAt: isoOrNull(p.Ended)}
+	body := progressResponse{State: p.State, Attempts: p.Attempts, CreatedAt: iso(p.Created),
+		NextAt: isoOrNull(p.Due), EndedAt: isoOrNull(p.Ended)}
 	if p.Status != 0 {
 		body.Status = &p.Status
 	}

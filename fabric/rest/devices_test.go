@@ -23,10 +23,12 @@ func TestDevices(t *testing.T) {
 	ada, grace := bearer(w.tokens(`{"reference":"ada"}`).Token), bearer(w.tokens(`{"reference":"grace"}`).Token)
 	r := w.call(ada, "POST", devices, `{"device_type":"iOS","device_token":"apns-1"}`)
 	first := as[device](t, r)
-	if r.status != http.StatusCreated || first.ID == "" || first.Type != "iOS" || first.Token != "apns-1" || first.Registered == "" || first.PushKey == "" {
+	if r.status != http.StatusCreated || first.ID == "" || first.Type != "iOS" || first.Token != "apns-1" ||
+		first.Registered == "" || first.PushKey == "" {
 		t.Errorf("POST = %d %s, want 201 with all members", r.status, r.text)
 	}
-	again := as[device](t, w.call(ada, "POST", devices, `{"device_type":"iOS","device_token":"apns-1","device_name":"Ada's"}`))
+	again := as[device](t, w.call(ada, "POST", devices,
+		`{"device_type":"iOS","device_token":"apns-1","device_name":"Ada's"}`))
 	if again.ID != first.ID || again.PushKey != first.PushKey || again.Name != "Ada's" {
 		t.Errorf("the same device again = %+v, want the id and key of %+v", again, first)
 	}

@@ -42,7 +42,8 @@ func TestEmbeds(t *testing.T) {
 	if err := w.fabric.RevokeEmbedKey(t.Context(), k); err != nil {
 		t.Fatal(err)
 	}
-	if r := w.call(nobody, "POST", embeds, body); r.status != http.StatusForbidden || strings.TrimSpace(r.text) != `{"error":"Forbidden"}` {
+	if r := w.call(nobody, "POST", embeds, body); r.status != http.StatusForbidden ||
+		strings.TrimSpace(r.text) != `{"error":"Forbidden"}` {
 		t.Errorf("POST after revocation = %d %s, want 403", r.status, r.text)
 	}
 	if r := w.call(guest, "GET", "/api/fabric/addresses", ""); r.status != http.StatusUnauthorized {
@@ -63,7 +64,8 @@ func TestEmbedFaults(t *testing.T) {
 			t.Errorf("POST %s = %s, want %s", body, got, want)
 		}
 	}
-	for _, secret := range []string{"c2c_0", "c2c_" + strings.Repeat("0", 48), sat.Token, w.key, "c2c_\\u0000", "c2c_" + strings.Repeat("x", 5000)} {
+	for _, secret := range []string{"c2c_0", "c2c_" + strings.Repeat("0", 48), sat.Token, w.key,
+		"c2c_\\u0000", "c2c_" + strings.Repeat("x", 5000)} {
 		if r := w.call(nobody, "POST", embeds, `{"token":"`+secret+`"}`); r.status != http.StatusForbidden {
 			t.Errorf("POST with %.12s… = %d %s, want 403", secret, r.status, r.text)
 		}
@@ -111,7 +113,8 @@ func TestEmbedLimit(t *testing.T) {
 	}
 	r := w.call(nobody, "POST", embeds, bodies[0])
 	after, err := strconv.Atoi(r.header.Get("Retry-After"))
-	if r.status != http.StatusTooManyRequests || strings.TrimSpace(r.text) != `{"error":"Too Many Requests"}` || err != nil || after < 1 || after > 60 {
+	if r.status != http.StatusTooManyRequests ||
+		strings.TrimSpace(r.text) != `{"error":"Too Many Requests"}` || err != nil || after < 1 || after > 60 {
 		t.Errorf("one too many: got %d %s, Retry-After %q, want 429", r.status, r.text, r.header.Get("Retry-After"))
 	}
 	if r := w.call(nobody, "POST", embeds, bodies[1]); r.status != http.StatusCreated {

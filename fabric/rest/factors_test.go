@@ -20,7 +20,8 @@ func (w *world) factorsOf(id string) (secrets []string) {
 	ctx, o := w.t.Context(), factor.Owner{Kind: factor.Subscriber, ID: id}
 	key := &factortest.Authenticator{Origin: "http://localhost:8080"}
 	options := must[[]byte](w.t)(w.factors.BeginPasskey(ctx, o, "test", "ada", "Ada"))
-	p := must[factor.Passkey](w.t)(w.factors.CreatePasskey(ctx, o, false, "test", "Ada's laptop", key.Create(options)))
+	p := must[factor.Passkey](w.t)(w.factors.CreatePasskey(
+		ctx, o, false, "test", "Ada's laptop", key.Create(options)))
 	e := must[factor.Enrolment](w.t)(w.factors.BeginTOTP(ctx, o, "test", "Acme", "ada"))
 	if err := w.factors.ConfirmTOTP(ctx, o, false, "test", factortest.Code(e.Secret, w.now())); err != nil {
 		w.t.Fatal(err)
@@ -35,7 +36,8 @@ func TestFactors(t *testing.T) {
 	w := newWorld(t)
 	made := w.tokens(`{"reference":"ada@example.com"}`)
 	of := subscribers + "/" + made.SubscriberID + "/factors"
-	_, managing, err := w.fabric.CreateAPIKey(t.Context(), w.project.ID, fabric.APIKeyInput{Scopes: []fabric.Scope{fabric.Management, fabric.Voice}}, nil)
+	_, managing, err := w.fabric.CreateAPIKey(t.Context(), w.project.ID,
+		fabric.APIKeyInput{Scopes: []fabric.Scope{fabric.Management, fabric.Voice}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +59,8 @@ func TestFactors(t *testing.T) {
 			if f["type"] != want[i] {
 				t.Errorf("factor %d is %v, want a %s", i, f, want[i])
 			}
-			if at, err := time.Parse(time.RFC3339, fmt.Sprint(f["created_at"])); err != nil || time.Since(at).Abs() > time.Hour || f["used_at"] != nil && f["type"] == "passkey" {
+			if at, err := time.Parse(time.RFC3339, fmt.Sprint(f["created_at"])); err != nil ||
+				time.Since(at).Abs() > time.Hour || f["used_at"] != nil && f["type"] == "passkey" {
 				t.Errorf("factor %d was made at %v and used at %v", i, f["created_at"], f["used_at"])
 			}
 			ids[want[i]] = fmt.Sprint(f["id"])
@@ -65,7 +68,8 @@ func TestFactors(t *testing.T) {
 		return got
 	}
 	got := list("passkey", "totp", "recovery_codes")
-	if !strings.Contains(got.text, `"name":"Ada's laptop"`) || !strings.Contains(got.text, `"left":10`) || !strings.Contains(got.text, `"backed_up":false`) {
+	if !strings.Contains(got.text, `"name":"Ada's laptop"`) || !strings.Contains(got.text, `"left":10`) ||
+		!strings.Contains(got.text, `"backed_up":false`) {
 		t.Errorf("the list says %s", got.text)
 	}
 	for _, secret := range secrets {
@@ -73,9 +77,11 @@ func TestFactors(t *testing.T) {
 			t.Errorf("the list has %q", secret)
 		}
 	}
-	for name, auth := range map[string]authorization{"another project": w.stranger(), "a key without Management": reader} {
+	for name, auth := range map[string]authorization{"another project": w.stranger(),
+		"a key without Management": reader} {
 		for _, id := range ids {
-			if got := w.call(auth, "DELETE", of+"/"+id, ""); got.status != http.StatusUnauthorized && got.status != http.StatusNotFound {
+			if got := w.call(auth, "DELETE", of+"/"+id, ""); got.status != http.StatusUnauthorized &&
+				got.status != http.StatusNotFound {
 				t.Errorf("%s: DELETE %s: %d %s", name, id, got.status, got.text)
 			}
 		}

@@ -15,7 +15,8 @@ func FuzzBodies(f *testing.F) {
 		`{"a":{"b":[[[]]]},"email":"\ud800@\u0000"}`,
 		"reference=ada&expire_at=9", "\xef\xbb\xbf{}", "null", "{}{}",
 	} {
-		for _, kind := range []string{"application/json", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"} {
+		for _, kind := range []string{"application/json", "application/x-www-form-urlencoded",
+			"multipart/form-data; boundary=x"} {
 			f.Add(kind, seed)
 		}
 	}

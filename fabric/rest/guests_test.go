@@ -91,7 +91,8 @@ func TestGuestRefusals(t *testing.T) {
 		{allowing(id, foreign), "allowed_addresses:must_belong_to_project"},
 		{`{"expire_at":1,"ch":"evil.example","region":"moon"}`,
 			"allowed_addresses:missing_required_parameter expire_at:invalid_parameter ch:invalid_parameter region:invalid_parameter"},
-		{`{"allowed_addresses":{},"expire_at":"x"}`, "allowed_addresses:invalid_parameter expire_at:invalid_parameter"},
+		{`{"allowed_addresses":{},"expire_at":"x"}`,
+			"allowed_addresses:invalid_parameter expire_at:invalid_parameter"},
 	}
 	for _, tt := range tests {
 		if got := w.call(w.basic(), "POST", guests, tt.body).faults(t); got != tt.want {
@@ -104,7 +105,8 @@ func TestInvite(t *testing.T) {
 	w := newWorld(t)
 	ada, bob := w.tokens(`{"reference":"ada"}`), w.tokens(`{"reference":"bob"}`)
 	a, b := w.address(ada.Token), w.address(bob.Token)
-	r := w.call(bearer(ada.Token), "POST", invites, `{"address_id":"`+a.ID+`","expires_at":`+itoa(time.Now().Add(time.Hour).Unix())+`}`)
+	r := w.call(bearer(ada.Token), "POST", invites,
+		`{"address_id":"`+a.ID+`","expires_at":`+itoa(time.Now().Add(time.Hour).Unix())+`}`)
 	if r.status != http.StatusCreated || strings.Contains(r.text, "refresh_token") {
 		t.Errorf("POST %s: got %d %s, want 201 and no refresh token", invites, r.status, r.text)
 	}
@@ -164,7 +166,8 @@ func TestGuestBySubscriber(t *testing.T) {
 	if all := as[listed[address]](t, w.call(bearer(guest.Token), "GET", "/api/fabric/addresses", "")); len(all.Data) != 1 || all.Data[0].ID != mine {
 		t.Errorf("its guest sees %+v, want %s alone", all.Data, mine)
 	}
-	for name, token := range map[string]string{"a guest": guest.Token, "an invite": w.invite(ada.Token, mine), "a refresh token": ada.RefreshToken} {
+	for name, token := range map[string]string{"a guest": guest.Token, "an invite": w.invite(ada.Token, mine),
+		"a refresh token": ada.RefreshToken} {
 		wantUnauthorized(t, name, [2]string{"POST", guests}, w.call(bearer(token), "POST", guests, allowing(mine)))
 	}
 }

@@ -55,11 +55,13 @@ type grantResponse struct {
 
 func showLogin(l fabric.Login) loginResponse {
 	body := loginResponse{
-		ID: l.ID, CreatedAt: iso(l.Began), ExpiresAt: iso(l.Expires), EndedAt: isoOrNull(l.Ended), AMR: append([]string{}, l.AMR...),
+		ID: l.ID, CreatedAt: iso(l.Began), ExpiresAt: iso(l.Expires), EndedAt: isoOrNull(l.Ended),
+		AMR:       append([]string{}, l.AMR...),
 		IPAddress: l.Address, UserAgent: l.UserAgent, Grants: make([]grantResponse, len(l.Grants)),
 	}
 	for i, g := range l.Grants {
-		body.Grants[i] = grantResponse{g.ClientID, g.ClientName, append([]string{}, g.Scope...), iso(g.Created), iso(g.Expires), isoOrNull(g.Revoked)}
+		body.Grants[i] = grantResponse{g.ClientID, g.ClientName, append([]string{}, g.Scope...),
+			iso(g.Created), iso(g.Expires), isoOrNull(g.Revoked)}
 	}
 	return body
 }
@@ -120,7 +122,8 @@ type familyResponse struct {
 
 func showFamily(f fabric.Family) familyResponse {
 	body := familyResponse{
-		ID: f.ID, Type: "refresh", CreatedAt: isoOrNull(f.Created), RefreshedAt: isoOrNull(f.Used), Refreshes: f.Refreshes,
+		ID: f.ID, Type: "refresh", CreatedAt: isoOrNull(f.Created), RefreshedAt: isoOrNull(f.Used),
+		Refreshes: f.Refreshes,
 		ExpiresAt: iso(f.Expires), Revoked: f.Revoked,
 	}
 	if f.ClientID != "" {

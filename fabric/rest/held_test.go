@@ -62,7 +62,8 @@ func TestRefreshTokensOfSubscriber(t *testing.T) {
 	}
 	one.RefreshToken = w.refresh(w.refresh(one.RefreshToken).RefreshToken).RefreshToken
 	all := w.families(one.SubscriberID)
-	if len(all) != 1 || all[0].Refreshes != 2 || all[0].RefreshedAt == nil || all[0].Revoked || all[0].ClientID == nil || *all[0].ClientID != app.ID {
+	if len(all) != 1 || all[0].Refreshes != 2 || all[0].RefreshedAt == nil || all[0].Revoked ||
+		all[0].ClientID == nil || *all[0].ClientID != app.ID {
 		t.Fatalf("one that was used twice: got %+v", all)
 	}
 	path := subscribers + "/" + one.SubscriberID + "/tokens/" + all[0].ID
@@ -97,7 +98,8 @@ func TestRevokeSubscriber(t *testing.T) {
 	free := w.guest(id) // the backend's own
 	all := subscribers + "/" + one.SubscriberID + "/tokens"
 	for _, auth := range []authorization{w.stranger(), bearer(one.Token)} {
-		if r := w.call(auth, "DELETE", all, ""); r.status != http.StatusNotFound && r.status != http.StatusUnauthorized {
+		if r := w.call(auth, "DELETE", all, ""); r.status != http.StatusNotFound &&
+			r.status != http.StatusUnauthorized {
 			t.Errorf("DELETE %s by others: got %d", all, r.status)
 		}
 	}
@@ -107,7 +109,8 @@ func TestRevokeSubscriber(t *testing.T) {
 	}
 	w.wantRevoked(true, one, two)
 	w.wantRevoked(false, bob)
-	for token, want := range map[string]int{invite: http.StatusUnauthorized, guest.Token: http.StatusUnauthorized, free.Token: http.StatusOK} {
+	for token, want := range map[string]int{invite: http.StatusUnauthorized,
+		guest.Token: http.StatusUnauthorized, free.Token: http.StatusOK} {
 		if r := w.call(bearer(token), "GET", addresses, ""); r.status != want {
 			t.Errorf("a guest of it: got %d, want %d", r.status, want)
 		}
@@ -131,9 +134,11 @@ func TestLoginsOfSubscriber(t *testing.T) {
 	ada, bob := w.tokens(`{"reference":"ada"}`), w.tokens(`{"reference":"bob"}`)
 	hash := must[fabric.Subscriber](t)(w.fabric.FindSubscriber(ctx, w.project.ID, ada.SubscriberID)).PasswordHash
 	signIn := func(subscriber, sid string) {
-		s := idp.Session{ID: sid, ProjectID: w.project.ID, SubscriberID: subscriber, AuthTime: w.now(), AMR: []string{"pwd"}, Address: "192.0.2.1", Expires: w.now().Add(time.Hour)}
+		s := idp.Session{ID: sid, ProjectID: w.project.ID, SubscriberID: subscriber, AuthTime: w.now(),
+			AMR: []string{"pwd"}, Address: "192.0.2.1", Expires: w.now().Add(time.Hour)}
 		g := idp.Grant{
-			ID: sid, ProjectID: w.project.ID, ClientID: app.ID, SubscriberID: subscriber, SessionID: sid, Scope: []string{"openid"},
+			ID: sid, ProjectID: w.project.ID, ClientID: app.ID, SubscriberID: subscriber, SessionID: sid,
+			Scope:   []string{"openid"},
 			Created: w.now(), IdleUntil: w.now().Add(time.Hour), Expires: w.now().Add(time.Hour),
 		}
 		if err := w.rows.CreateSession(ctx, s, hash); err != nil {
@@ -153,7 +158,8 @@ func TestLoginsOfSubscriber(t *testing.T) {
 		return as[listed[loginBody]](t, w.call(w.basic(), "GET", path, "")).Data
 	}
 	got := list()
-	if len(got) != 2 || got[0].ID != second || got[1].ID != first || got[0].EndedAt != nil || got[0].IPAddress != "192.0.2.1" ||
+	if len(got) != 2 || got[0].ID != second || got[1].ID != first || got[0].EndedAt != nil ||
+		got[0].IPAddress != "192.0.2.1" ||
 		len(got[0].Grants) != 1 || got[0].Grants[0].ClientName != "Dialer" || got[0].Grants[0].RevokedAt != nil {
 		t.Fatalf("GET %s: got %+v", path, got)
 	}
@@ -168,7 +174,8 @@ func TestLoginsOfSubscriber(t *testing.T) {
 	if r := w.call(w.stranger(), "DELETE", path+"/"+first, ""); r.status != http.StatusNotFound || len(w.ended) != 0 {
 		t.Errorf("DELETE of a login by another project: got %d, ended %v", r.status, w.ended)
 	}
-	if r := w.call(w.basic(), "DELETE", path+"/"+first, ""); r.status != http.StatusNoContent || !w.ended[first] || len(w.ended) != 1 {
+	if r := w.call(w.basic(), "DELETE", path+"/"+first, ""); r.status != http.StatusNoContent ||
+		!w.ended[first] || len(w.ended) != 1 {
 		t.Errorf("DELETE of a login: got %d %s, ended %v", r.status, r.text, w.ended)
 	}
 	if r := w.call(w.basic(), "DELETE", subscribers+"/"+ada.SubscriberID+"/tokens", ""); r.status != http.StatusNoContent {
@@ -184,11 +191,13 @@ func TestLoginsOfSubscriber(t *testing.T) {
 func TestDevicesAndPresenceOfSubscriber(t *testing.T) {
 	w := newWorld(t)
 	ada := w.tokens(`{"reference":"ada"}`)
-	r := w.call(bearer(ada.Token), "POST", "/subscriber/devices", `{"device_type":"iOS","device_token":"push-secret","device_name":"phone"}`)
+	r := w.call(bearer(ada.Token), "POST", "/subscriber/devices",
+		`{"device_type":"iOS","device_token":"push-secret","device_name":"phone"}`)
 	made := as[struct{ ID, Push string }](t, r)
 	path := subscribers + "/" + ada.SubscriberID
 	r = w.call(w.basic(), "GET", path+"/devices", "")
-	if r.status != http.StatusOK || !strings.Contains(r.text, made.ID) || strings.Contains(r.text, "push-secret") || strings.Contains(r.text, "key") {
+	if r.status != http.StatusOK || !strings.Contains(r.text, made.ID) ||
+		strings.Contains(r.text, "push-secret") || strings.Contains(r.text, "key") {
 		t.Errorf("devices: got %d %s, want them without tokens and keys", r.status, r.text)
 	}
 	for _, op := range [][2]string{{"GET", "/devices"}, {"DELETE", "/devices/" + made.ID}, {"GET", "/presence"}} {
@@ -218,15 +227,19 @@ func TestRevokeToken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := map[string]string{"a SAT": one.Token, "a refresh token": two.RefreshToken, "a guest token": guest.Token, "an invite": invite, "an embed key": embed}
+	all := map[string]string{"a SAT": one.Token, "a refresh token": two.RefreshToken,
+		"a guest token": guest.Token, "an invite": invite, "an embed key": embed}
 	for name, token := range all {
 		if got := w.call(w.stranger(), "POST", path, `{"token":"`+token+`"}`).faults(t); got != "token:token_invalid" {
 			t.Errorf("revoking %s of another project: got %s", name, got)
 		}
 	}
-	service := must[string](t)(w.fabric.Seal(fabric.Token{Kind: fabric.Service, ProjectID: w.project.ID, Scope: []string{"Voice"}, ExpiresAt: w.now().Add(time.Hour)}))
+	service := must[string](t)(w.fabric.Seal(
+		fabric.Token{Kind: fabric.Service, ProjectID: w.project.ID, Scope: []string{"Voice"},
+			ExpiresAt: w.now().Add(time.Hour)}))
 	for body, want := range map[string]string{
-		`{}`: "token:missing_required_parameter", `{"token":5}`: "token:invalid_parameter", `{"token":"x"}`: "token:token_invalid",
+		`{}`: "token:missing_required_parameter", `{"token":5}`: "token:invalid_parameter",
+		`{"token":"x"}`:             "token:token_invalid",
 		`{"token":"` + w.key + `"}`: "token:token_invalid", `{"token":"` + service + `"}`: "token:token_invalid",
 	} {
 		if got := w.call(w.basic(), "POST", path, body).faults(t); got != want {
@@ -239,7 +252,8 @@ func TestRevokeToken(t *testing.T) {
 				n++
 			}
 		}
-		if r := w.call(bearer(two.Token), "GET", "/subscriber/info", ""); r.status == http.StatusOK { // it came with the refresh token
+		if r := w.call(bearer(two.Token), "GET", "/subscriber/info",
+			""); r.status == http.StatusOK { // it came with the refresh token
 			n++
 		}
 		if r := w.call(nobody, "POST", embeds, `{"token":"`+embed+`"}`); r.status == http.StatusCreated {
@@ -285,11 +299,13 @@ func TestTokensOfDeadTokens(t *testing.T) {
 		}
 		deaf := w.deafNode()
 		by := fabric.Issuer{ProjectID: w.project.ID, SAT: &sat}
-		guest := must[fabric.Tokens](t)(deaf.GuestToken(ctx, by, fabric.GuestTokenInput{AllowedAddresses: []string{a.ID}}))
+		guest := must[fabric.Tokens](t)(
+			deaf.GuestToken(ctx, by, fabric.GuestTokenInput{AllowedAddresses: []string{a.ID}}))
 		invite := must[string](t)(deaf.Invite(ctx, sat, fabric.InviteInput{AddressID: a.ID}))
 		next := must[fabric.Tokens](t)(deaf.Refresh(ctx, fabric.Issuer{ProjectID: w.project.ID}, got.RefreshToken))
 		w.sync()
-		for what, token := range map[string]string{"a guest token": guest.Access, "an invite": invite, "a SAT": next.Access} {
+		for what, token := range map[string]string{"a guest token": guest.Access, "an invite": invite,
+			"a SAT": next.Access} {
 			if r := w.call(bearer(token), "GET", addresses, ""); r.status != http.StatusUnauthorized {
 				t.Errorf("when %s, %s made later of what is dead: got %d, want 401", name, what, r.status)
 			}
@@ -318,7 +334,8 @@ func TestConsentsOfSubscriber(t *testing.T) {
 		UpdatedAt  time.Time `json:"updated_at"`
 	}
 	list := func(id string) []consent { return as[listed[consent]](t, w.call(w.basic(), "GET", path(id), "")).Data }
-	if got := list(ada.SubscriberID); len(got) != 1 || got[0].ClientID != app.ID || got[0].ClientName != "Dialer" || len(got[0].Scope) != 2 || got[0].UpdatedAt.IsZero() {
+	if got := list(ada.SubscriberID); len(got) != 1 || got[0].ClientID != app.ID ||
+		got[0].ClientName != "Dialer" || len(got[0].Scope) != 2 || got[0].UpdatedAt.IsZero() {
 		t.Errorf("GET %s: got %+v", path(ada.SubscriberID), got)
 	}
 	if got := list(bob.SubscriberID); len(got) != 0 {
@@ -328,10 +345,12 @@ func TestConsentsOfSubscriber(t *testing.T) {
 		by         authorization
 		id, client string
 	}{
-		{w.stranger(), ada.SubscriberID, app.ID}, {w.basic(), bob.SubscriberID, app.ID}, {w.basic(), ada.SubscriberID, "nonsense"},
+		{w.stranger(), ada.SubscriberID, app.ID}, {w.basic(), bob.SubscriberID, app.ID},
+		{w.basic(), ada.SubscriberID, "nonsense"},
 		{w.basic(), ada.SubscriberID, w.project.ID}, {w.basic(), w.project.ID, app.ID},
 	} {
-		if r := w.call(tt.by, "DELETE", path(tt.id)+"/"+tt.client, ""); r.status != http.StatusNotFound || len(w.ended) != 0 {
+		if r := w.call(tt.by, "DELETE", path(tt.id)+"/"+tt.client, ""); r.status != http.StatusNotFound ||
+			len(w.ended) != 0 {
 			t.Errorf("DELETE %s/%s: got %d, want 404", path(tt.id), tt.client, r.status)
 		}
 	}

@@ -52,7 +52,8 @@ func (a *API) getInfo(w http.ResponseWriter, r *http.Request, sat fabric.Token) 
 func showInfo(info fabric.Info, sat fabric.Token) infoResponse {
 	s := info.Subscriber
 	body := infoResponse{
-		ID: s.ID, Email: s.Email, FirstName: s.FirstName, LastName: s.LastName, DisplayName: s.DisplayName, JobTitle: s.JobTitle,
+		ID: s.ID, Email: s.Email, FirstName: s.FirstName, LastName: s.LastName, DisplayName: s.DisplayName,
+		JobTitle: s.JobTitle,
 		TimeZone: s.TimeZone, Country: s.Country, Region: s.Region, CompanyName: s.CompanyName,
 		FabricAddresses: make([]addressResponse, len(info.Addresses)),
 		SATClaims:       satClaims{Scope: append([]string{}, sat.Scope...), ExpiresAt: sat.ExpiresAt.Unix()},

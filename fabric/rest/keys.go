@@ -32,7 +32,8 @@ func (in keyRequest) input(projectID string) (out fabric.APIKeyInput, err error)
 	for _, name := range in.Permissions {
 		s, ok := fabric.ParseScope(name)
 		if !ok {
-			errs = append(errs, problem.BadParam("permissions", "permissions must be among %s", strings.Join(identifiers(fabric.Scopes()), ", ")))
+			errs = append(errs, problem.BadParam(
+				"permissions", "permissions must be among %s", strings.Join(identifiers(fabric.Scopes()), ", ")))
 			break
 		}
 		out.Scopes = append(out.Scopes, s)
@@ -98,7 +99,8 @@ type oldSecret struct {
 func showKey(k fabric.APIKey) keyResponse {
 	body := keyResponse{
 		ID: k.ID, Name: k.Name, Permissions: identifiers(k.Scopes), Prefix: k.Prefix, CreatedAt: iso(k.Created),
-		ExpiresAt: isoOrNull(k.Expires), RevokedAt: isoOrNull(k.Revoked), LastUsedAt: isoOrNull(k.LastUsed), RotatedAt: isoOrNull(k.Rotated),
+		ExpiresAt: isoOrNull(k.Expires), RevokedAt: isoOrNull(k.Revoked), LastUsedAt: isoOrNull(k.LastUsed),
+		RotatedAt: isoOrNull(k.Rotated),
 	}
 	if k.OldHash != "" {
 		body.Previous = &oldSecret{ExpiresAt: iso(k.OldUntil), LastUsedAt: isoOrNull(k.OldUsed)}

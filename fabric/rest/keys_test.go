@@ -31,7 +31,8 @@ type keyBody struct {
 // newKey makes a key of the world's first project.
 func (w *world) newKey(expires time.Time, scopes ...fabric.Scope) (fabric.APIKey, authorization) {
 	w.t.Helper()
-	k, secret, err := w.fabric.CreateAPIKey(context.Background(), w.project.ID, fabric.APIKeyInput{Scopes: scopes, Expires: &expires}, nil)
+	k, secret, err := w.fabric.CreateAPIKey(context.Background(), w.project.ID,
+		fabric.APIKeyInput{Scopes: scopes, Expires: &expires}, nil)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -55,7 +56,8 @@ func TestKeys(t *testing.T) {
 	_, boss := w.newKey(time.Time{}, fabric.Management, fabric.Voice, fabric.Fax)
 	r := w.call(boss, "POST", keyPath, `{"name":"backend","permissions":["calling","FAX","Voice"],"id":"x","project_id":"y","revoked_at":"2020-01-01T00:00:00Z","hash":"z"}`)
 	made := as[keyBody](t, r)
-	if r.status != http.StatusOK || made.Name != "backend" || !slices.Equal(made.Permissions, []string{"calling", "fax"}) || !strings.HasPrefix(made.Token, made.Prefix) ||
+	if r.status != http.StatusOK || made.Name != "backend" ||
+		!slices.Equal(made.Permissions, []string{"calling", "fax"}) || !strings.HasPrefix(made.Token, made.Prefix) ||
 		len(made.Token) != 66 || made.RevokedAt != nil || made.ID == "x" {
 		t.Fatalf("POST %s: got %d %s", keyPath, r.status, r.text)
 	}
@@ -65,23 +67,28 @@ func TestKeys(t *testing.T) {
 	}
 	for _, path := range []string{keyPath, keyPath + "/" + made.ID} {
 		r := w.call(boss, "GET", path, "")
-		if r.status != http.StatusOK || !strings.Contains(r.text, made.ID) || strings.Contains(r.text, made.Token) || strings.Contains(r.text, `"token"`) || strings.Contains(r.text, "hash") {
+		if r.status != http.StatusOK || !strings.Contains(r.text, made.ID) ||
+			strings.Contains(r.text, made.Token) || strings.Contains(r.text, `"token"`) ||
+			strings.Contains(r.text, "hash") {
 			t.Errorf("GET %s: got %d %s, want the key without its secret", path, r.status, r.text)
 		}
 	}
 	r = w.call(boss, "PATCH", keyPath+"/"+made.ID, `{"name":"other"}`)
-	if got := as[keyBody](t, r); r.status != http.StatusOK || got.Name != "other" || !slices.Equal(got.Permissions, made.Permissions) || got.Token != "" {
+	if got := as[keyBody](t, r); r.status != http.StatusOK || got.Name != "other" ||
+		!slices.Equal(got.Permissions, made.Permissions) || got.Token != "" {
 		t.Errorf("PATCH of the name: got %d %s", r.status, r.text)
 	}
 	r = w.call(boss, "PATCH", keyPath+"/"+made.ID, `{"permissions":["fax"],"name":null}`)
-	if got := as[keyBody](t, r); r.status != http.StatusOK || got.Name != "other" || !slices.Equal(got.Permissions, []string{"fax"}) {
+	if got := as[keyBody](t, r); r.status != http.StatusOK || got.Name != "other" ||
+		!slices.Equal(got.Permissions, []string{"fax"}) {
 		t.Errorf("PATCH of the permissions: got %d %s", r.status, r.text)
 	}
 	if r := w.call(boss, "DELETE", keyPath+"/"+made.ID, ""); r.status != http.StatusNoContent {
 		t.Errorf("DELETE: got %d %s", r.status, r.text)
 	}
 	w.wants(w.withKey(made.Token), http.StatusUnauthorized, "a revoked key")
-	if got := as[keyBody](t, w.call(boss, "GET", keyPath+"/"+made.ID, "")); got.RevokedAt == nil || got.LastUsedAt == nil {
+	if got := as[keyBody](t, w.call(boss, "GET", keyPath+"/"+made.ID, "")); got.RevokedAt == nil ||
+		got.LastUsedAt == nil {
 		t.Errorf("a revoked key is %+v, want when it was revoked and used", got)
 	}
 	for _, what := range []string{"PATCH", "POST"} {
@@ -101,18 +108,22 @@ func TestKeyRefusals(t *testing.T) {
 	tests := []struct{ body, want string }{
 		{`{}`, "name:missing_required_parameter permissions:missing_required_parameter"},
 		{`{"name":" ","permissions":[]}`, "name:missing_required_parameter permissions:missing_required_parameter"},
-		{`{"name":7,"permissions":"calling","expires_at":[]}`, "name:invalid_parameter permissions:invalid_parameter expires_at:invalid_parameter"},
+		{`{"name":7,"permissions":"calling","expires_at":[]}`,
+			"name:invalid_parameter permissions:invalid_parameter expires_at:invalid_parameter"},
 		{`{"name":"a\u0000b","permissions":["calling"]}`, "name:invalid_parameter"},
 		{`{"name":"` + strings.Repeat("n", 256) + `","permissions":["calling"]}`, "name:invalid_parameter"},
 		{`{"name":"x","permissions":["calling","everything"]}`, "permissions:invalid_parameter"},
 		{`{"name":"x","permissions":["calling",null]}`, "permissions:invalid_parameter"},
 		{`{"name":"x","permissions":["calling"],"expires_at":"soon"}`, "expires_at:invalid_parameter"},
-		{`{"name":"x","permissions":["calling"],"expires_at":"2020-01-01T00:00:00Z"}`, "expires_at:invalid_parameter"},
+		{`{"name":"x","permissions":["calling"],"expires_at":"2020-01-01T00:00:00Z"}`,
+			"expires_at:invalid_parameter"},
 		{`{"name":"x","permissions":["calling"],"expires_at":-5}`, "expires_at:invalid_parameter"},
 		{`{"name":"x","permissions":["calling"],"expires_at":1e300}`, "expires_at:invalid_parameter"},
 		{`{"name":"x","permissions":["calling"],"expires_at":99999999999999999}`, "expires_at:invalid_parameter"},
-		{`{"name":"x","permissions":["calling"],"subproject_id":"` + w.other.ID + `"}`, "subproject_id:invalid_parameter"},
-		{`{"name":"x","permissions":["calling","video","fax"]}`, "permissions:invalid_parameter"}, // more than who asks has
+		{`{"name":"x","permissions":["calling"],"subproject_id":"` + w.other.ID + `"}`,
+			"subproject_id:invalid_parameter"},
+		{`{"name":"x","permissions":["calling","video","fax"]}`,
+			"permissions:invalid_parameter"}, // more than who asks has
 	}
 	for _, tt := range tests {
 		if got := w.call(boss, "POST", keyPath, tt.body).faults(t); got != tt.want {
@@ -145,10 +156,13 @@ func TestKeysGiveNoMoreThanTheyHave(t *testing.T) {
 	for _, tt := range []struct{ method, path, body, want string }{
 		{"POST", keyPath, `{"name":"x","permissions":["calling"]}`, "permissions:invalid_parameter"},
 		{"POST", keyPath, `{"name":"x","permissions":["fax"],"expires_at":null}`, "expires_at:invalid_parameter"},
-		{"POST", keyPath, `{"name":"x","permissions":["fax"],"expires_at":"` + later + `"}`, "expires_at:invalid_parameter"},
-		{"PATCH", keyPath + "/" + self.ID, `{"permissions":["management","fax","calling"]}`, "permissions:invalid_parameter"},
+		{"POST", keyPath, `{"name":"x","permissions":["fax"],"expires_at":"` + later + `"}`,
+			"expires_at:invalid_parameter"},
+		{"PATCH", keyPath + "/" + self.ID, `{"permissions":["management","fax","calling"]}`,
+			"permissions:invalid_parameter"},
 		{"PATCH", keyPath + "/" + self.ID, `{"expires_at":null}`, "expires_at:invalid_parameter"},
-		{"PATCH", keyPath + "/" + less.ID, `{"expires_at":"` + later + `","permissions":["video"]}`, "permissions:invalid_parameter expires_at:invalid_parameter"},
+		{"PATCH", keyPath + "/" + less.ID, `{"expires_at":"` + later + `","permissions":["video"]}`,
+			"permissions:invalid_parameter expires_at:invalid_parameter"},
 	} {
 		if got := w.call(boss, tt.method, tt.path, tt.body).faults(t); got != tt.want {
 			t.Errorf("%s %s %s: got %s, want %s", tt.method, tt.path, tt.body, got, tt.want)
@@ -189,13 +203,17 @@ func TestKeysOfOthers(t *testing.T) {
 		}
 	}
 	self, plain := w.newKey(time.Time{}, rest...)
-	service := must[string](t)(w.fabric.Seal(fabric.Token{Kind: fabric.Service, ProjectID: w.project.ID, Scope: []string{"Voice", "Fax"}, ExpiresAt: w.now().Add(time.Hour)}))
+	service := must[string](t)(w.fabric.Seal(
+		fabric.Token{Kind: fabric.Service, ProjectID: w.project.ID, Scope: []string{"Voice", "Fax"},
+			ExpiresAt: w.now().Add(time.Hour)}))
 	sat := w.tokens(`{"reference":"ada"}`).Token
-	for name, auth := range map[string]authorization{"a key": plain, "a service": bearer(service), "a SAT": bearer(sat), "nobody": nobody} {
+	for name, auth := range map[string]authorization{"a key": plain, "a service": bearer(service),
+		"a SAT": bearer(sat), "nobody": nobody} {
 		for _, op := range [][3]string{
 			{"GET", keyPath}, {"POST", keyPath, `{"name":"x","permissions":["management"]}`},
 			{"GET", keyPath + "/" + self.ID}, {"PATCH", keyPath + "/" + self.ID, `{"permissions":["management"]}`},
-			{"PUT", keyPath + "/" + self.ID, `{"name":"y"}`}, {"DELETE", keyPath + "/" + k.ID}, {"POST", keyPath + "/" + k.ID + "/rotate"},
+			{"PUT", keyPath + "/" + self.ID, `{"name":"y"}`}, {"DELETE", keyPath + "/" + k.ID},
+			{"POST", keyPath + "/" + k.ID + "/rotate"},
 		} {
 			wantUnauthorized(t, name, [2]string{op[0], op[1]}, w.call(auth, op[0], op[1], op[2]))
 		}
@@ -203,8 +221,10 @@ func TestKeysOfOthers(t *testing.T) {
 	p, secret, _ := w.newProject("three", fabric.Management, fabric.Voice)
 	third := func(r *http.Request) { r.SetBasicAuth(p.ID, secret) }
 	for _, id := range []string{k.ID, "0199a000-0000-7000-8000-000000000000", "nonsense", strings.Repeat("x", 5000)} {
-		for _, op := range [][3]string{{"GET", ""}, {"PATCH", "", `{"name":"x"}`}, {"DELETE", ""}, {"POST", "/rotate", `{"overlap":0}`}} {
-			if r := w.call(third, op[0], keyPath+"/"+id+op[1], op[2]); r.status != http.StatusNotFound || strings.TrimSpace(r.text) != `{"error":"Not Found"}` {
+		for _, op := range [][3]string{{"GET", ""}, {"PATCH", "", `{"name":"x"}`}, {"DELETE", ""},
+			{"POST", "/rotate", `{"overlap":0}`}} {
+			if r := w.call(third, op[0], keyPath+"/"+id+op[1], op[2]); r.status != http.StatusNotFound ||
+				strings.TrimSpace(r.text) != `{"error":"Not Found"}` {
 				t.Errorf("%s of %.40s by another project: got %d %s, want 404", op[0], id, r.status, r.text)
 			}
 		}
@@ -212,7 +232,9 @@ func TestKeysOfOthers(t *testing.T) {
 	if r := w.call(boss, "GET", keyPath, ""); r.status != http.StatusOK {
 		t.Errorf("the key after all that: got %d, want 200", r.status)
 	}
-	with := must[string](t)(w.fabric.Seal(fabric.Token{Kind: fabric.Service, ProjectID: w.project.ID, Scope: []string{"management"}, ExpiresAt: w.now().Add(time.Hour)}))
+	with := must[string](t)(w.fabric.Seal(
+		fabric.Token{Kind: fabric.Service, ProjectID: w.project.ID, Scope: []string{"management"},
+			ExpiresAt: w.now().Add(time.Hour)}))
 	if r := w.call(bearer(with), "POST", keyPath, `{"name":"x","permissions":["management"]}`); r.status != http.StatusOK {
 		t.Errorf("a key by a service: got %d %s, want 200", r.status, r.text)
 	}
@@ -261,7 +283,8 @@ func TestRotation(t *testing.T) {
 		return got, w.withKey(got.Token)
 	}
 	got, second := rotate("")
-	if day := w.now().Add(24 * time.Hour).UTC(); got.Previous == nil || got.Previous.ExpiresAt > day.Format(time.RFC3339) ||
+	if day := w.now().Add(24 * time.Hour).UTC(); got.Previous == nil ||
+		got.Previous.ExpiresAt > day.Format(time.RFC3339) ||
 		got.Previous.ExpiresAt < day.Add(-time.Minute).Format(time.RFC3339) {
 		t.Errorf("rotating gave %+v, want the old secret good for a day", got)
 	}

@@ -27,7 +27,8 @@ type logoutResponse struct {
 }
 
 func showLogout(l fabric.Logout) logoutResponse {
-	return logoutResponse{SessionID: l.LoginID, ClientID: l.ClientID, SubscriberID: l.SubscriberID, progressResponse: showProgress(l.Progress)}
+	return logoutResponse{SessionID: l.LoginID, ClientID: l.ClientID, SubscriberID: l.SubscriberID,
+		progressResponse: showProgress(l.Progress)}
 }
 
 // listLogouts serves GET /api/fabric/clients/{id}/logouts.

@@ -25,7 +25,8 @@ func TestLogouts(t *testing.T) {
 	ctx := context.Background()
 	w := newWorld(t)
 	boss := w.manager()
-	app := idp.Client{ID: "0199a000-0000-7000-8000-0000000000aa", ProjectID: w.project.ID, Metadata: idp.Metadata{BackchannelLogoutURI: "https://rp.example/"}}
+	app := idp.Client{ID: "0199a000-0000-7000-8000-0000000000aa", ProjectID: w.project.ID,
+		Metadata: idp.Metadata{BackchannelLogoutURI: "https://rp.example/"}}
 	if err := w.rows.CreateClient(ctx, app); err != nil {
 		t.Fatal(err)
 	}
@@ -33,11 +34,13 @@ func TestLogouts(t *testing.T) {
 	hash := must[fabric.Subscriber](t)(w.fabric.FindSubscriber(ctx, w.project.ID, ada)).PasswordHash
 	const first, second = "0199a000-0000-7000-8000-000000000001", "0199a000-0000-7000-8000-000000000002"
 	for _, sid := range []string{first, second} {
-		s := idp.Session{ID: sid, ProjectID: w.project.ID, SubscriberID: ada, AuthTime: w.now(), Expires: w.now().Add(time.Hour)}
+		s := idp.Session{ID: sid, ProjectID: w.project.ID, SubscriberID: ada, AuthTime: w.now(),
+			Expires: w.now().Add(time.Hour)}
 		if err := w.rows.CreateSession(ctx, s, hash); err != nil {
 			t.Fatal(err)
 		}
-		g := idp.Grant{ID: sid, ProjectID: w.project.ID, ClientID: app.ID, SubscriberID: ada, SessionID: sid, Expires: w.now().Add(time.Hour)}
+		g := idp.Grant{ID: sid, ProjectID: w.project.ID, ClientID: app.ID, SubscriberID: ada, SessionID: sid,
+			Expires: w.now().Add(time.Hour)}
 		if err := w.rows.RedeemCode(ctx, idp.RedeemedCode{Hash: sid, GrantID: sid, ClientID: app.ID, Expires: w.now().Add(time.Hour)}, g); err != nil {
 			t.Fatal(err)
 		}
@@ -54,20 +57,25 @@ func TestLogouts(t *testing.T) {
 		t.Fatalf("revoking all: got %d %s", r.status, r.text)
 	}
 	got := list("")
-	if len(got) != 2 || got[0].SessionID != second || got[1].SessionID != first || got[0].ClientID != app.ID || got[0].SubscriberID != ada || got[0].State != "pending" || got[0].EndedAt != nil {
+	if len(got) != 2 || got[0].SessionID != second || got[1].SessionID != first ||
+		got[0].ClientID != app.ID || got[0].SubscriberID != ada || got[0].State != "pending" ||
+		got[0].EndedAt != nil {
 		t.Fatalf("GET %s: got %+v, want both logouts", path, got)
 	}
 	for i, sid := range []string{first, second} {
 		w.dies(w.rows.Logouts(), app.ID, sid, 1, 400+i)
 	}
-	if got := list("?state=dead"); len(got) != 2 || *got[1].Status != 400 || got[1].Attempts != 1 || got[1].EndedAt == nil {
+	if got := list("?state=dead"); len(got) != 2 || *got[1].Status != 400 || got[1].Attempts != 1 ||
+		got[1].EndedAt == nil {
 		t.Errorf("dead letters: got %+v", got)
 	}
 	r := w.call(boss, "POST", path+"/"+first+"/redeliver", "")
-	if got := as[logoutBody](t, r); r.status != http.StatusAccepted || got.State != "pending" || got.Attempts != 0 || got.Status != nil {
+	if got := as[logoutBody](t, r); r.status != http.StatusAccepted || got.State != "pending" ||
+		got.Attempts != 0 || got.Status != nil {
 		t.Errorf("redeliver: got %d %s", r.status, r.text)
 	}
-	if r := w.call(boss, "POST", path+"/redeliver", ""); r.status != http.StatusAccepted || strings.TrimSpace(r.text) != `{"redelivered":1}` {
+	if r := w.call(boss, "POST", path+"/redeliver", ""); r.status != http.StatusAccepted ||
+		strings.TrimSpace(r.text) != `{"redelivered":1}` {
 		t.Errorf("redeliver all: got %d %s", r.status, r.text)
 	}
 	if r := w.call(boss, "GET", path+"?state=lost", ""); r.status != http.StatusUnprocessableEntity {

@@ -16,7 +16,8 @@ import (
 
 // spoofs are names that read as something which they are not.
 var spoofs = []string{
-	"../x", `..\\x`, "/private/x", "x/../../y", "%2e%2e", "%2E%2e%2f", "ad\u200da", "ad\u200ba", "ada\ufeff", "\u202eevil", "ada\u2066x",
+	"../x", `..\\x`, "/private/x", "x/../../y", "%2e%2e", "%2E%2e%2f", "ad\u200da", "ad\u200ba", "ada\ufeff",
+	"\u202eevil", "ada\u2066x",
 	"Supp\u043ert", "\u0391dmin", "ada\u3164", strings.Repeat("long ", 2048),
 }
 
@@ -37,7 +38,8 @@ func TestSpoofedNames(t *testing.T) {
 		{"PUT", resources + "/subscribers/" + subscriber, "display_name", ``},
 		{"POST", issue, "display_name", `,"reference":"b"`},
 		{"POST", resources + "/sip_endpoints", "username", ``},
-		{"POST", resources + "/subscribers/" + subscriber + "/sip_endpoints", "username", `,"password":"fathom-lantern"`},
+		{"POST", resources + "/subscribers/" + subscriber + "/sip_endpoints", "username",
+			`,"password":"fathom-lantern"`},
 		{"POST", "/api/fabric/sip_addresses", "user", `,"name":"a","calling_handler_resource_id":"` + room + `"`},
 		{"POST", "/api/fabric/sip_addresses", "name", `,"calling_handler_resource_id":"` + room + `"`},
 	} {
@@ -64,10 +66,12 @@ func TestEqualNames(t *testing.T) {
 	w := newWorld(t)
 	rooms := resources + "/conference_rooms"
 	post := func(auth authorization, path, name string) reply {
-		return w.call(auth, "POST", path, `{"title":"`+name+`","name":"`+name+`","primary_request_url":"https://a.example"}`)
+		return w.call(auth, "POST", path,
+			`{"title":"`+name+`","name":"`+name+`","primary_request_url":"https://a.example"}`)
 	}
 	made := post(w.basic(), rooms, "Caf\u00e9 Zwei")
-	for _, name := range []string{"Caf\u00e9 Zwei", "Cafe\u0301 Zwei", "CAF\u00c9 ZWEI", " caf\u00e9\u00a0zwei ", "Ｃafé Zwei"} {
+	for _, name := range []string{"Caf\u00e9 Zwei", "Cafe\u0301 Zwei", "CAF\u00c9 ZWEI",
+		" caf\u00e9\u00a0zwei ", "Ｃafé Zwei"} {
 		if got := post(w.basic(), rooms, name).faults(t); got != "name:not_unique_within_project" {
 			t.Errorf("POST of %s, which is taken: %s", name, got)
 		}
@@ -85,7 +89,8 @@ func TestEqualNames(t *testing.T) {
 			auth = w.stranger()
 		}
 		name := as[struct{ Data []address }](t, w.call(auth, "GET", resources+"/"+id+"/addresses", "")).Data[0].Name
-		if names[name] && i != 3 || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789._-") != "" || i < 4 && !strings.HasPrefix(name, "cafe-zwei") {
+		if names[name] && i != 3 || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789._-") != "" ||
+			i < 4 && !strings.HasPrefix(name, "cafe-zwei") {
 			t.Errorf("the address of %s is named %q", r.text, name)
 		}
 		names[name] = true
@@ -122,7 +127,8 @@ func TestOldNames(t *testing.T) {
 	w := newWorld(t)
 	k := w.fabric.Kinds().ByPath("ai_agents")
 	for i := range 2 {
-		old := w.resource(k, kinds.Values{"name": []byte(`"../old"`), "prompt": []byte(`{"text":"x"}`)}, fmt.Sprintf("old-%d", i))
+		old := w.resource(k, kinds.Values{"name": []byte(`"../old"`), "prompt": []byte(`{"text":"x"}`)},
+			fmt.Sprintf("old-%d", i))
 		for _, body := range []string{`{"prompt":{"text":"y"}}`, `{"name":"../old","prompt":{"text":"z"}}`} {
 			if r := w.call(w.basic(), "PATCH", resources+"/ai_agents/"+old, body); r.status != http.StatusOK || !strings.Contains(r.text, "../old") {
 				t.Errorf("PATCH %s = %d %s, want 200", body, r.status, r.text)
@@ -135,8 +141,10 @@ func TestOldNames(t *testing.T) {
 func (w *world) resource(k *kinds.Kind, v kinds.Values, address string) (id string) {
 	w.t.Helper()
 	now := w.now()
-	r := fabric.Resource{ID: newID(w.t), ProjectID: w.project.ID, Type: k.Type, DisplayName: k.DisplayName(v), Fields: v, Created: now, Updated: now}
-	a := fabric.Address{ID: newID(w.t), ProjectID: r.ProjectID, ResourceID: r.ID, Type: k.Address, Context: fabric.Public, Name: address, Created: now}
+	r := fabric.Resource{ID: newID(w.t), ProjectID: w.project.ID, Type: k.Type, DisplayName: k.DisplayName(v),
+		Fields: v, Created: now, Updated: now}
+	a := fabric.Address{ID: newID(w.t), ProjectID: r.ProjectID, ResourceID: r.ID, Type: k.Address,
+		Context: fabric.Public, Name: address, Created: now}
 	if err := w.rows.CreateResource(w.t.Context(), r, a, nil); err != nil {
 		w.t.Fatal(err)
 	}

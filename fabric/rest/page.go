@@ -8,7 +8,8 @@ import (
 )
 
 // filters are the parameters that belong to a list, whatever its page.
-var filters = []string{"type", "display_name", "name", "sort_by", "sort_order", "state", "action", "outcome", "actor_id", "target_id", "since", "until"}
+var filters = []string{"type", "display_name", "name", "sort_by", "sort_order", "state", "action", "outcome",
+	"actor_id", "target_id", "since", "until"}
 
 // paged answers with the page that a request asks for.
 func paged[T, U any](w http.ResponseWriter, r *http.Request, list func(page.Query) (page.Page[T], error), show func(T) U) error {

@@ -35,7 +35,8 @@ func document(t *testing.T, k *kinds.Kind, name string) map[string]json.RawMessa
 		case f.Format == "date-time":
 			v = "2026-11-21T08:00:00Z"
 		default:
-			v = map[string]any{"string": "text", "integer": 1, "boolean": true, "object": map[string]any{"a": 1}, "array": []any{}}[f.Type]
+			v = map[string]any{"string": "text", "integer": 1, "boolean": true,
+				"object": map[string]any{"a": 1}, "array": []any{}}[f.Type]
 		}
 		raw, err := json.Marshal(v)
 		if err != nil {
@@ -164,7 +165,8 @@ func (w *world) wantAddress(t *testing.T, k *kinds.Kind, id string) {
 	for _, path := range []string{k.Under() + "/" + id, id} {
 		r := w.call(w.basic(), "GET", resources+"/"+path+"/addresses", "")
 		got := as[struct{ Data []address }](t, r).Data
-		if len(got) != 1 || got[0].Type != k.Address || got[0].ResourceID != id || got[0].DisplayName != "back-office" || len(got[0].Channels) != len(k.Channels) {
+		if len(got) != 1 || got[0].Type != k.Address || got[0].ResourceID != id ||
+			got[0].DisplayName != "back-office" || len(got[0].Channels) != len(k.Channels) {
 			t.Errorf("addresses of %s = %d %s, want one %s with %v", path, r.status, r.text, k.Address, k.Channels)
 		}
 		if first != nil && cmp.Diff(first, got) != "" {
@@ -255,7 +257,8 @@ func TestParallelChanges(t *testing.T) {
 		k = w.fabric.Kinds().ByType("video_room")
 	}
 	at := resources + "/conference_rooms/" + w.make(t, k, "Room")
-	changes := []string{`{"description":"new"}`, `{"max_members":7}`, `{"layout":"10x10"}`, `{"record_on_start":true}`, `{"meta":{"b":2}}`}
+	changes := []string{`{"description":"new"}`, `{"max_members":7}`, `{"layout":"10x10"}`,
+		`{"record_on_start":true}`, `{"meta":{"b":2}}`}
 	var wg sync.WaitGroup
 	for _, body := range changes {
 		wg.Go(func() {

@@ -148,7 +148,8 @@ func (a *API) Handler() http.Handler {
 }
 
 // allMethods are those that some path has.
-var allMethods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
+var allMethods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch,
+	http.MethodDelete}
 
 // handle makes an http.Handler; nothing that it answers is for a cache.
 func (a *API) handle(h web.Handler) http.Handler {

@@ -14,25 +14,30 @@ func TestRights(t *testing.T) {
 	w := newWorld(t)
 	made := w.tokens(`{"reference":"canary@example.com","password":"correct horse battery","first_name":"Canary"}`)
 	of := subscribers + "/" + made.SubscriberID
-	_, secret, err := w.fabric.CreateAPIKey(t.Context(), w.project.ID, fabric.APIKeyInput{Scopes: []fabric.Scope{fabric.Voice}}, nil)
+	_, secret, err := w.fabric.CreateAPIKey(t.Context(), w.project.ID,
+		fabric.APIKeyInput{Scopes: []fabric.Scope{fabric.Voice}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, managing, err := w.fabric.CreateAPIKey(t.Context(), w.project.ID, fabric.APIKeyInput{Scopes: []fabric.Scope{fabric.Management}}, nil)
+	_, managing, err := w.fabric.CreateAPIKey(t.Context(), w.project.ID,
+		fabric.APIKeyInput{Scopes: []fabric.Scope{fabric.Management}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	manager := func(r *http.Request) { r.SetBasicAuth(w.project.ID, managing) }
 	weak := func(r *http.Request) { r.SetBasicAuth(w.project.ID, secret) }
-	for name, auth := range map[string]authorization{"another project": w.stranger(), "a key without Management": weak} {
+	for name, auth := range map[string]authorization{"another project": w.stranger(),
+		"a key without Management": weak} {
 		for method, path := range map[string]string{"GET": of + "/export", "POST": of + "/erase"} {
-			if got := w.call(auth, method, path, ""); got.status == http.StatusOK || strings.Contains(got.text, "canary") {
+			if got := w.call(auth, method, path, ""); got.status == http.StatusOK ||
+				strings.Contains(got.text, "canary") {
 				t.Errorf("%s: %s %s: %d %s", name, method, path, got.status, got.text)
 			}
 		}
 	}
 	got := w.call(manager, "GET", of+"/export", "")
-	for _, want := range []string{`"email":"canary@example.com"`, `"reference":"canary@example.com"`, `"first_name":"Canary"`, `"address":"/private/canary"`, `"has_password":true`, `"recordings":[]`} {
+	for _, want := range []string{`"email":"canary@example.com"`, `"reference":"canary@example.com"`,
+		`"first_name":"Canary"`, `"address":"/private/canary"`, `"has_password":true`, `"recordings":[]`} {
 		if got.status != http.StatusOK || !strings.Contains(got.text, want) {
 			t.Errorf("the export does not have %s: %d %s", want, got.status, got.text)
 		}
@@ -41,7 +46,9 @@ func TestRights(t *testing.T) {
 		t.Errorf("the export has the hash of the password: %s", got.text)
 	}
 	got = w.call(manager, "POST", of+"/erase", "")
-	if got.status != http.StatusOK || !strings.Contains(got.text, `"found":true`) || !strings.Contains(got.text, `"addresses":1`) || !strings.Contains(got.text, `"why":`) || strings.Contains(got.text, "canary") {
+	if got.status != http.StatusOK || !strings.Contains(got.text, `"found":true`) ||
+		!strings.Contains(got.text, `"addresses":1`) || !strings.Contains(got.text, `"why":`) ||
+		strings.Contains(got.text, "canary") {
 		t.Errorf("the erasure: %d %s", got.status, got.text)
 	}
 	w.wantRevoked(true, made)

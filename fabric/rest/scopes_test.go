@@ -17,7 +17,9 @@ func TestScopes(t *testing.T) {
 	by := make(map[fabric.Scope][]authorization)
 	for _, s := range fabric.Scopes() {
 		_, key := w.newKey(time.Time{}, s)
-		service := must[string](t)(w.fabric.Seal(fabric.Token{Kind: fabric.Service, ProjectID: w.project.ID, Scope: []string{strings.ToUpper(string(s))}, ExpiresAt: w.now().Add(time.Hour)}))
+		service := must[string](t)(w.fabric.Seal(
+			fabric.Token{Kind: fabric.Service, ProjectID: w.project.ID,
+				Scope: []string{strings.ToUpper(string(s))}, ExpiresAt: w.now().Add(time.Hour)}))
 		by[s] = []authorization{key, bearer(service)}
 	}
 	routes := w.api.Routes()
@@ -32,7 +34,8 @@ func TestScopes(t *testing.T) {
 			for i, auth := range auths {
 				r := w.call(auth, method, path, "{}")
 				if open := slices.Contains(wanted, s); open == (r.status == http.StatusUnauthorized) {
-					t.Errorf("%s with %s (%s): got %d, want it open: %v", rt, s, []string{"Basic", "service"}[i], r.status, open)
+					t.Errorf("%s with %s (%s): got %d, want it open: %v", rt, s,
+						[]string{"Basic", "service"}[i], r.status, open)
 				} else if !open {
 					wantUnauthorized(t, string(s), [2]string{method, path}, r)
 				}
@@ -44,14 +47,17 @@ func TestScopes(t *testing.T) {
 // scopesOf returns the scopes that open a route.
 func scopesOf(method, path string) []fabric.Scope {
 	switch {
-	case strings.HasPrefix(path, "/api/project"), strings.HasPrefix(path, "/api/fabric/webhooks"), strings.HasPrefix(path, "/api/fabric/clients"),
-		strings.HasPrefix(path, "/api/fabric/audit"), strings.HasSuffix(path, "/export"), strings.HasSuffix(path, "/erase"),
+	case strings.HasPrefix(path, "/api/project"), strings.HasPrefix(path, "/api/fabric/webhooks"),
+		strings.HasPrefix(path, "/api/fabric/clients"),
+		strings.HasPrefix(path, "/api/fabric/audit"), strings.HasSuffix(path, "/export"),
+		strings.HasSuffix(path, "/erase"),
 		strings.HasSuffix(path, "/invitation"), strings.HasSuffix(path, "/verification"),
 		method == "DELETE" && strings.Contains(path, "/factors/"):
 		return []fabric.Scope{fabric.Management}
 	case path == embeds: // asks for no credentials
 		return fabric.Scopes()
-	case strings.HasPrefix(path, addresses), strings.HasPrefix(path, "/subscriber/"), strings.HasPrefix(path, "/api/fabric/subscriber/"):
+	case strings.HasPrefix(path, addresses), strings.HasPrefix(path, "/subscriber/"),
+		strings.HasPrefix(path, "/api/fabric/subscriber/"):
 		return nil // of tokens
 	}
 	return []fabric.Scope{fabric.Voice, fabric.Messaging, fabric.Fax, fabric.Video}

@@ -36,7 +36,8 @@ func (a *API) showCredential(c fabric.SIPCredential) json.RawMessage {
 func (a *API) showSIPAddress(s fabric.SIPAddress) json.RawMessage {
 	k := a.fabric.Kinds().Part("sip_address")
 	return k.Document([]kinds.Member{
-		text("id", s.ID), text("type", k.Type), text("resource_id", s.ResourceID), text("display_name", s.Name()), text("context", fabric.Public),
+		text("id", s.ID), text("type", k.Type), text("resource_id", s.ResourceID),
+		text("display_name", s.Name()), text("context", fabric.Public),
 		text("uri", a.fabric.SIPURI(s)), text("created_at", iso(s.Created)), text("updated_at", iso(s.Updated)),
 	}, s.Fields)
 }
@@ -82,7 +83,8 @@ func (a *API) updateCredential(w http.ResponseWriter, r *http.Request, by fabric
 	if err != nil {
 		return err
 	}
-	c, err := a.fabric.UpdateSIPCredential(r.Context(), by.ProjectID, r.PathValue("subscriber"), r.PathValue("id"), sent)
+	c, err := a.fabric.UpdateSIPCredential(r.Context(), by.ProjectID, r.PathValue("subscriber"),
+		r.PathValue("id"), sent)
 	if err != nil {
 		return err
 	}

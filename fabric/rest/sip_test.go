@@ -14,15 +14,18 @@ func TestSIPAddresses(t *testing.T) {
 	w := newWorld(t)
 	room := w.make(t, w.fabric.Kinds().ByType("video_room"), "room")
 	other := w.make(t, w.fabric.Kinds().ByType("swml_script"), "script")
-	r := w.call(w.basic(), "POST", sipAddresses, `{"name":"front-desk","calling_handler_resource_id":"`+room+`","password":"hush-hush","ip_auth":["192.0.2.1","2001:db8::/32"]}`)
+	r := w.call(w.basic(), "POST", sipAddresses, `{"name":"front-desk","calling_handler_resource_id":"`+
+		room+`","password":"hush-hush","ip_auth":["192.0.2.1","2001:db8::/32"]}`)
 	made := as[struct {
 		ID, Name, Type, URI, User, Encryption string
 		ResourceID                            string   `json:"resource_id"`
 		Handler                               string   `json:"calling_handler_resource_id"`
 		IPAuth                                []string `json:"ip_auth"`
 	}](t, r)
-	if r.status != http.StatusCreated || made.URI != "sip:*@front-desk.localhost" || made.Type != "sip_address" || made.User != "*" ||
-		made.Encryption != "optional" || made.ResourceID != room || made.Handler != room || len(made.IPAuth) != 2 || strings.Contains(r.text, "hush") {
+	if r.status != http.StatusCreated || made.URI != "sip:*@front-desk.localhost" ||
+		made.Type != "sip_address" || made.User != "*" ||
+		made.Encryption != "optional" || made.ResourceID != room || made.Handler != room ||
+		len(made.IPAuth) != 2 || strings.Contains(r.text, "hush") {
 		t.Errorf("POST = %d %s", r.status, r.text)
 	}
 	at := sipAddresses + "/" + made.ID
@@ -30,14 +33,18 @@ func TestSIPAddresses(t *testing.T) {
 		t.Errorf("GET = %s, want %s", got, r.text)
 	}
 	if r := w.call(w.basic(), "PATCH", at, `{"user":"ada","encryption":"required"}`); r.status != http.StatusOK ||
-		!strings.Contains(r.text, `"uri":"sip:ada@front-desk.localhost"`) || !strings.Contains(r.text, `"ip_auth":["192.0.2.1"`) {
+		!strings.Contains(r.text, `"uri":"sip:ada@front-desk.localhost"`) ||
+		!strings.Contains(r.text, `"ip_auth":["192.0.2.1"`) {
 		t.Errorf("PATCH = %d %s", r.status, r.text)
 	}
 	for body, want := range map[string]string{
 		`{}`: "name:missing_required_parameter calling_handler_resource_id:missing_required_parameter",
-		`{"name":"front-desk","user":"ada","calling_handler_resource_id":"` + room + `"}`:       "name:value_not_unique",
-		`{"name":"x","calling_handler_resource_id":"` + w.project.ID + `"}`:                     "calling_handler_resource_id:does_not_exist",
-		`{"name":"X Y","calling_handler_resource_id":"` + room + `","ip_auth":["example.org"]}`: "name:invalid_parameter ip_auth:invalid_parameter",
+		`{"name":"front-desk","user":"ada","calling_handler_resource_id":"` +
+			room + `"}`: "name:value_not_unique",
+		`{"name":"x","calling_handler_resource_id":"` +
+			w.project.ID + `"}`: "calling_handler_resource_id:does_not_exist",
+		`{"name":"X Y","calling_handler_resource_id":"` +
+			room + `","ip_auth":["example.org"]}`: "name:invalid_parameter ip_auth:invalid_parameter",
 	} {
 		if got := w.call(w.basic(), "POST", sipAddresses, body).faults(t); got != want {
 			t.Errorf("POST %s = %s, want %s", body, got, want)
@@ -47,8 +54,10 @@ func TestSIPAddresses(t *testing.T) {
 		t.Errorf("DELETE of what takes calls = %s", got)
 	}
 	// Assigned to another, the first is free to go.
-	r = w.call(w.basic(), "POST", resources+"/"+other+"/domain_applications", `{"domain_application_id":"`+made.ID+`"}`)
-	if r.status != http.StatusOK || !strings.Contains(r.text, `"calling_handler_resource_id":"`+other+`"`) || !strings.Contains(r.text, `"call_request_url":null`) {
+	r = w.call(w.basic(), "POST", resources+"/"+other+"/domain_applications",
+		`{"domain_application_id":"`+made.ID+`"}`)
+	if r.status != http.StatusOK || !strings.Contains(r.text, `"calling_handler_resource_id":"`+other+`"`) ||
+		!strings.Contains(r.text, `"call_request_url":null`) {
 		t.Errorf("assigning = %d %s", r.status, r.text)
 	}
 	if r := w.call(w.basic(), "DELETE", resources+"/"+room, ""); r.status != http.StatusNoContent {
@@ -74,7 +83,8 @@ func TestSIPCredentials(t *testing.T) {
 	of := func(id string) string { return resources + "/subscribers/" + id + "/sip_endpoints" }
 	r := w.call(w.basic(), "POST", of(ada), `{"username":"ada-desk","password":"hush-hush"}`)
 	made := as[struct{ ID, Username, Encryption string }](t, r)
-	if r.status != http.StatusCreated || made.Username != "ada-desk" || made.Encryption != "default" || strings.Contains(r.text, "hush") {
+	if r.status != http.StatusCreated || made.Username != "ada-desk" || made.Encryption != "default" ||
+		strings.Contains(r.text, "hush") {
 		t.Errorf("POST = %d %s", r.status, r.text)
 	}
 	at := of(ada) + "/" + made.ID
@@ -111,7 +121,8 @@ func TestAssign(t *testing.T) {
 	script := w.make(t, w.fabric.Kinds().ByType("swml_script"), "script")
 	endpoint := w.make(t, w.fabric.Kinds().ByType("sip_endpoint"), "desk")
 	const number = "5f3c1d52-8d1c-4d6e-9d4e-0d2a0e1b2c3d"
-	r := w.call(w.basic(), "POST", resources+"/"+script+"/phone_routes", `{"phone_route_id":"`+number+`","handler":"calling"}`)
+	r := w.call(w.basic(), "POST", resources+"/"+script+"/phone_routes",
+		`{"phone_route_id":"`+number+`","handler":"calling"}`)
 	if got := as[address](t, r); r.status != http.StatusOK || got.Type != "app" || got.ResourceID != script {
 		t.Errorf("phone_routes = %d %s", r.status, r.text)
 	}
@@ -150,7 +161,8 @@ func TestHandlerInCapitals(t *testing.T) {
 	w := newWorld(t)
 	script := w.make(t, w.fabric.Kinds().ByType("swml_script"), "menu")
 	endpoint := w.make(t, w.fabric.Kinds().ByType("sip_endpoint"), "desk")
-	r := w.call(w.basic(), "PUT", resources+"/sip_endpoints/"+endpoint, `{"call_handler":"resource","calling_handler_resource_id":"`+strings.ToUpper(script)+`"}`)
+	r := w.call(w.basic(), "PUT", resources+"/sip_endpoints/"+endpoint,
+		`{"call_handler":"resource","calling_handler_resource_id":"`+strings.ToUpper(script)+`"}`)
 	if r.status != http.StatusOK || !strings.Contains(r.text, `"calling_handler_resource_id":"`+script+`"`) {
 		t.Errorf("PUT = %d %s, want the handler's id as it is", r.status, r.text)
 	}
@@ -164,7 +176,8 @@ func TestSecretsAreSealed(t *testing.T) {
 	w := newWorld(t)
 	ada := w.tokens(`{"reference":"ada"}`).SubscriberID
 	const token = "5f3c1d52-8d1c-4d6e-9d4e-aaaaaaaaaaaa"
-	w.call(w.basic(), "POST", resources+"/subscribers/"+ada+"/sip_endpoints", `{"username":"ada-desk","password":"hush-hush-hush"}`)
+	w.call(w.basic(), "POST", resources+"/subscribers/"+ada+"/sip_endpoints",
+		`{"username":"ada-desk","password":"hush-hush-hush"}`)
 	r := w.call(w.basic(), "POST", resources+"/freeswitch_connectors", `{"name":"pbx","token":"`+token+`"}`)
 	id := as[struct{ ID string }](t, r).ID
 	if r := w.call(w.basic(), "PUT", resources+"/freeswitch_connectors/"+id, `{"name":"other"}`); r.status != http.StatusOK || strings.Contains(r.text, token) {

@@ -39,14 +39,17 @@ func TestSubscriberLife(t *testing.T) {
 	w := newWorld(t)
 	for i, path := range []string{subscribers, "/api/fabric/subscribers"} {
 		email := []string{"Ada@Example.COM", "bob@example.com"}[i]
-		r := w.call(w.basic(), "POST", path, `{"email":"`+email+`","password":"correct horse","first_name":"Ada","timezone":"PST",
+		r := w.call(w.basic(), "POST", path,
+			`{"email":"`+email+`","password":"correct horse","first_name":"Ada","timezone":"PST",
 			"id":"mine","project_id":"theirs","created_at":"1970","nothing":{"of":["ours"]}}`)
 		got := as[envelope](t, r)
 		want := envelope{
-			ID: got.ID, ProjectID: w.project.ID, DisplayName: "Ada", Type: "subscriber", CreatedAt: got.CreatedAt, UpdatedAt: got.CreatedAt,
+			ID: got.ID, ProjectID: w.project.ID, DisplayName: "Ada", Type: "subscriber",
+			CreatedAt: got.CreatedAt, UpdatedAt: got.CreatedAt,
 			Subscriber: map[string]string{
-				"id": got.ID, "email": strings.ToLower(email), "first_name": "Ada", "last_name": "", "display_name": "",
-				"job_title": "", "timezone": "PST", "country": "", "company_name": "",
+				"id": got.ID, "email": strings.ToLower(email), "first_name": "Ada", "last_name": "",
+				"display_name": "",
+				"job_title":    "", "timezone": "PST", "country": "", "company_name": "",
 			},
 		}
 		if diff := cmp.Diff(want, got); r.status != http.StatusCreated || diff != "" {
@@ -67,12 +70,15 @@ func TestSubscriberLife(t *testing.T) {
 		{"PUT", `{"id":"x","project_id":"` + w.other.ID + `"}`, "id", ada.ID},
 	} {
 		r := w.call(w.basic(), change.method, one, change.body)
-		if got := as[envelope](t, r); r.status != http.StatusOK || got.Subscriber[change.member] != change.want || got.ProjectID != w.project.ID {
-			t.Errorf("%s %s: got %d %s, want %s %q", change.method, change.body, r.status, r.text, change.member, change.want)
+		if got := as[envelope](t, r); r.status != http.StatusOK ||
+			got.Subscriber[change.member] != change.want || got.ProjectID != w.project.ID {
+			t.Errorf("%s %s: got %d %s, want %s %q", change.method, change.body, r.status, r.text,
+				change.member, change.want)
 		}
 	}
 	got := as[envelope](t, w.call(w.basic(), "GET", one, ""))
-	if got.DisplayName != "The Countess" || got.Subscriber["last_name"] != "Lovelace" || got.Subscriber["timezone"] != "PST" {
+	if got.DisplayName != "The Countess" || got.Subscriber["last_name"] != "Lovelace" ||
+		got.Subscriber["timezone"] != "PST" {
 		t.Errorf("after changes: got %+v, want what was not sent to stay", got)
 	}
 	addresses := as[listed[address]](t, w.call(w.basic(), "GET", one+"/addresses", "")).Data
@@ -181,7 +187,8 @@ func TestForeignSubscriber(t *testing.T) {
 	w := newWorld(t)
 	ada := w.create(`{"email":"ada@example.com"}`)
 	for _, id := range []string{ada.ID, "00000000-0000-0000-0000-000000000000", "nonsense", "%00", "..%2f"} {
-		for _, call := range [][2]string{{"GET", ""}, {"PUT", "{}"}, {"PATCH", `{"first_name":"Eve"}`}, {"DELETE", ""}} {
+		for _, call := range [][2]string{{"GET", ""}, {"PUT", "{}"}, {"PATCH", `{"first_name":"Eve"}`},
+			{"DELETE", ""}} {
 			r := w.call(w.stranger(), call[0], subscribers+"/"+id, call[1])
 			if r.status != http.StatusNotFound || strings.TrimSpace(r.text) != `{"error":"Not Found"}` {
 				t.Errorf("%s %s by a stranger: got %d %s, want 404", call[0], id, r.status, r.text)
@@ -223,7 +230,8 @@ func TestSubscriberPages(t *testing.T) {
 		t.Errorf("walking the pages: got %s in %d pages, want abcde in 3", got, len(pages))
 	}
 	for i, p := range pages {
-		if !strings.HasPrefix(p.Links["self"], subscribers+"?page_number=") || !strings.HasPrefix(p.Links["first"], subscribers+"?page_number=0&page_size=2") {
+		if !strings.HasPrefix(p.Links["self"], subscribers+"?page_number=") ||
+			!strings.HasPrefix(p.Links["first"], subscribers+"?page_number=0&page_size=2") {
 			t.Errorf("page %d: links %v", i, p.Links)
 		}
 		if _, has := p.Links["prev"]; has != (i > 0) {

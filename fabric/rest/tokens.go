@@ -30,7 +30,8 @@ type subscriberTokenRequest struct {
 
 func (in subscriberTokenRequest) input() fabric.SubscriberTokenInput {
 	return fabric.SubscriberTokenInput{
-		Reference: in.Reference, ExpireAt: (*int64)(in.ExpireAt), ApplicationID: in.ApplicationID, Password: in.Password,
+		Reference: in.Reference, ExpireAt: (*int64)(in.ExpireAt), ApplicationID: in.ApplicationID,
+		Password:    in.Password,
 		Fingerprint: in.Fingerprint, Scope: in.Scope, Ch: in.Ch,
 		Profile: fabric.Profile{
 			FirstName: in.FirstName, LastName: in.LastName, DisplayName: in.DisplayName, JobTitle: in.JobTitle,
@@ -113,7 +114,8 @@ type guestTokenRequest struct {
 }
 
 func (in guestTokenRequest) input() fabric.GuestTokenInput {
-	return fabric.GuestTokenInput{AllowedAddresses: in.AllowedAddresses, ExpireAt: (*int64)(in.ExpireAt), Ch: in.Ch, Region: in.Region}
+	return fabric.GuestTokenInput{AllowedAddresses: in.AllowedAddresses, ExpireAt: (*int64)(in.ExpireAt),
+		Ch: in.Ch, Region: in.Region}
 }
 
 // createGuestToken serves POST /api/fabric/guests/tokens.

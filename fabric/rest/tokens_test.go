@@ -44,7 +44,8 @@ func (w *world) open(token string, kind fabric.TokenKind) fabric.Token {
 func (w *world) application(projectID string) idp.Client {
 	w.t.Helper()
 	c := idp.Client{
-		ID: "0199a000-0000-7000-8000-" + projectID[len(projectID)-12:], ProjectID: projectID, Name: "Dialer", Scopes: []string{"openid", "Voice"},
+		ID: "0199a000-0000-7000-8000-" + projectID[len(projectID)-12:], ProjectID: projectID, Name: "Dialer",
+		Scopes: []string{"openid", "Voice"},
 	}
 	if err := w.rows.CreateClient(context.Background(), c); err != nil {
 		w.t.Fatal(err)
@@ -54,7 +55,8 @@ func (w *world) application(projectID string) idp.Client {
 
 func TestSubscriberTokens(t *testing.T) {
 	w := newWorld(t)
-	r := w.call(w.basic(), "POST", issue, `{"reference":"ada@example.com","first_name":"Ada","time_zone":"CET","ttl":5,"subscriber_id":"x"}`)
+	r := w.call(w.basic(), "POST", issue,
+		`{"reference":"ada@example.com","first_name":"Ada","time_zone":"CET","ttl":5,"subscriber_id":"x"}`)
 	got := as[tokens](t, r)
 	if r.status != http.StatusOK || r.header.Get("Cache-Control") != "no-store" {
 		t.Errorf("POST %s: got %d, Cache-Control %q", issue, r.status, r.header.Get("Cache-Control"))
@@ -72,7 +74,8 @@ func TestSubscriberTokens(t *testing.T) {
 		t.Errorf("a refresh token lives %v, want 2 h 5 min", life)
 	}
 	s := as[envelope](t, w.call(w.basic(), "GET", subscribers+"/"+got.SubscriberID, ""))
-	if s.Subscriber["email"] != "ada@example.com" || s.Subscriber["first_name"] != "Ada" || s.Subscriber["timezone"] != "CET" {
+	if s.Subscriber["email"] != "ada@example.com" || s.Subscriber["first_name"] != "Ada" ||
+		s.Subscriber["timezone"] != "CET" {
 		t.Errorf("the subscriber that was made: got %+v", s)
 	}
 	for _, reference := range []string{"ada@example.com", "ADA@Example.com"} {
@@ -139,7 +142,8 @@ func TestTokenRefusals(t *testing.T) {
 		{fmt.Sprintf(`{"reference":"ada","expire_at":%d}`, now-1), "expire_at:invalid_parameter"},
 		{fmt.Sprintf(`{"reference":"ada","expire_at":%d}`, now+31*24*3600), "expire_at:invalid_parameter"},
 		{`{"reference":"ada","application_id":"x"}`, "application_id:invalid_parameter"},
-		{`{"reference":"ada","application_id":"0199a000-0000-7000-8000-000000000000"}`, "application_id:does_not_exist"},
+		{`{"reference":"ada","application_id":"0199a000-0000-7000-8000-000000000000"}`,
+			"application_id:does_not_exist"},
 		{`{"reference":"ada","application_id":"` + foreign + `"}`, "application_id:does_not_exist"},
 		{`{"reference":"ada","password":"short"}`, "password:invalid_parameter"},
 		{`{"reference":"ada","fingerprint":"` + strings.Repeat("a", 42) + `"}`, "fingerprint:invalid_parameter"},
@@ -188,8 +192,10 @@ func TestRefreshingScope(t *testing.T) {
 		}
 		next := w.refresh(got.RefreshToken)
 		again := w.open(next.Token, fabric.SAT)
-		if life := again.ExpiresAt.Sub(again.IssuedAt).Round(time.Second); life != tt.lifetime || again.Fingerprint != sat.Fingerprint {
-			t.Errorf("%s, refreshed: the SAT lives %v with key %q, want %v, %q", tt.members, life, again.Fingerprint, tt.lifetime, sat.Fingerprint)
+		if life := again.ExpiresAt.Sub(again.IssuedAt).Round(time.Second); life != tt.lifetime ||
+			again.Fingerprint != sat.Fingerprint {
+			t.Errorf("%s, refreshed: the SAT lives %v with key %q, want %v, %q", tt.members, life,
+				again.Fingerprint, tt.lifetime, sat.Fingerprint)
 		}
 	}
 }

@@ -52,7 +52,8 @@ func (c kindAPI) deploy(w http.ResponseWriter, r *http.Request, by fabric.Issuer
 
 // showVersion writes a version: what was deployed, and one member more.
 func showVersion(v fabric.Version, more kinds.Member) json.RawMessage {
-	all := []kinds.Member{text("id", v.ID), more, text("created_at", iso(v.Created)), text("updated_at", iso(v.Created))}
+	all := []kinds.Member{text("id", v.ID), more, text("created_at", iso(v.Created)),
+		text("updated_at", iso(v.Created))}
 	for _, name := range []string{"flow_data", "relayml"} {
 		if raw, ok := v.Fields[name]; ok {
 			all = append(all, kinds.Member{Name: name, Value: raw})

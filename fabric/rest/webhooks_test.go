@@ -56,18 +56,22 @@ func TestWebhooks(t *testing.T) {
 	boss := w.manager()
 	made := w.webhook(boss, `{"url":"https://example.com/a?b=c","id":"x","project_id":"y","failures":7,"created_at":"2020-01-01T00:00:00Z"}`)
 	path := webhookPath + "/" + made.ID
-	if made.URL != "https://example.com/a?b=c" || made.ProjectID != w.project.ID || strings.Join(made.Events, " ") != "*" || !made.Enabled || made.Name != "" {
+	if made.URL != "https://example.com/a?b=c" || made.ProjectID != w.project.ID ||
+		strings.Join(made.Events, " ") != "*" || !made.Enabled || made.Name != "" {
 		t.Errorf("made %+v, want all events, enabled", made)
 	}
 	r := w.call(boss, "PATCH", path, `{"events":["subscriber.created","subscriber.created","resource.deleted"],"name":"CRM"}`)
-	if got := as[webhook](t, r); r.status != http.StatusOK || got.URL != made.URL || got.Name != "CRM" || strings.Join(got.Events, " ") != "subscriber.created resource.deleted" {
+	if got := as[webhook](t, r); r.status != http.StatusOK || got.URL != made.URL || got.Name != "CRM" ||
+		strings.Join(got.Events, " ") != "subscriber.created resource.deleted" {
 		t.Errorf("PATCH: got %d %s", r.status, r.text)
 	}
 	r = w.call(boss, "PUT", path, `{"enabled":false}`)
-	if got := as[webhook](t, r); r.status != http.StatusOK || got.Enabled || got.Name != "CRM" || len(got.Events) != 2 {
+	if got := as[webhook](t, r); r.status != http.StatusOK || got.Enabled || got.Name != "CRM" ||
+		len(got.Events) != 2 {
 		t.Errorf("PUT: got %d %s", r.status, r.text)
 	}
-	if r := w.call(boss, "GET", webhookPath, ""); r.status != http.StatusOK || !strings.Contains(r.text, made.ID) || !strings.Contains(r.text, `"links":{"self"`) {
+	if r := w.call(boss, "GET", webhookPath, ""); r.status != http.StatusOK ||
+		!strings.Contains(r.text, made.ID) || !strings.Contains(r.text, `"links":{"self"`) {
 		t.Errorf("GET: got %d %s", r.status, r.text)
 	}
 	if r := w.call(boss, "DELETE", path, ""); r.status != http.StatusNoContent {
@@ -88,18 +92,21 @@ func TestWebhookFaults(t *testing.T) {
 		`{"url":7,"name":7}`:              "url:invalid_parameter name:invalid_parameter",
 		`{"url":"gopher://example.com/"}`: "url:not_an_http_url",
 		`{"url":"http://10.0.0.1/"}`:      "url:url_is_unsafe",
-		`{"url":"http://10.0.0.1/","name":"a\u0000b","events":["subscriber.made"]}`:            "url:url_is_unsafe name:invalid_parameter events:invalid_parameter",
-		`{"url":"https://example.com/","events":"*"}`:                                          "events:invalid_parameter",
-		`{"url":"https://example.com/","enabled":"yes"}`:                                       "enabled:invalid_parameter",
-		`{"url":"https://example.com/` + strings.Repeat("a", 2048) + `"}`:                      "url:invalid_parameter",
-		`{"url":"https://example.com/","name":"` + strings.Repeat("a", 256) + `","events":[]}`: "name:invalid_parameter",
+		`{"url":"http://10.0.0.1/","name":"a\u0000b","events":["subscriber.made"]}`: "url:url_is_unsafe name:invalid_parameter events:invalid_parameter",
+		`{"url":"https://example.com/","events":"*"}`:                               "events:invalid_parameter",
+		`{"url":"https://example.com/","enabled":"yes"}`:                            "enabled:invalid_parameter",
+		`{"url":"https://example.com/` +
+			strings.Repeat("a", 2048) + `"}`: "url:invalid_parameter",
+		`{"url":"https://example.com/","name":"` +
+			strings.Repeat("a", 256) + `","events":[]}`: "name:invalid_parameter",
 	} {
 		if got := w.call(boss, "POST", webhookPath, body).faults(t); got != want {
 			t.Errorf("POST %.80s: got %s, want %s", body, got, want)
 		}
 	}
 	for body, want := range map[string]string{
-		`{"url":""}`: "url:missing_required_parameter", `{"url":"http://[::1]/"}`: "url:url_is_unsafe", `{"events":["x"]}`: "events:invalid_parameter",
+		`{"url":""}`: "url:missing_required_parameter", `{"url":"http://[::1]/"}`: "url:url_is_unsafe",
+		`{"events":["x"]}`: "events:invalid_parameter",
 	} {
 		if got := w.call(boss, "PATCH", webhookPath+"/"+made.ID, body).faults(t); got != want {
 			t.Errorf("PATCH %s: got %s, want %s", body, got, want)
@@ -133,7 +140,8 @@ func TestWebhookCredentials(t *testing.T) {
 		{"POST", path + "/deliveries/" + id + "/redeliver", ""}, {"POST", path + "/deliveries/redeliver", ""},
 		{"GET", webhookPath + "/signing_key", ""}, {"POST", webhookPath + "/signing_key/rotate", ""},
 	} {
-		for name, auth := range map[string]authorization{"nobody": nobody, "a key without Management": w.basic(), "a SAT": bearer(w.tokens(`{"reference":"ada"}`).Token)} {
+		for name, auth := range map[string]authorization{"nobody": nobody,
+			"a key without Management": w.basic(), "a SAT": bearer(w.tokens(`{"reference":"ada"}`).Token)} {
 			if r := w.call(auth, route.method, route.path, route.body); r.status != http.StatusUnauthorized {
 				t.Errorf("%s %s by %s: got %d %s, want 401", route.method, route.path, name, r.status, r.text)
 			}
@@ -156,8 +164,10 @@ func TestDeliveries(t *testing.T) {
 	boss := w.manager()
 	hook := w.webhook(boss, `{"url":"https://example.com/"}`)
 	path := webhookPath + "/" + hook.ID + "/deliveries"
-	sub := w.call(w.basic(), "POST", "/api/fabric/resources/subscribers", `{"email":"ada@example.com","password":"fathom-lantern-7","first_name":"<Ada>"}`)
-	sip := w.call(w.basic(), "POST", "/api/fabric/resources/sip_endpoints", `{"username":"ada","password":"not to be told"}`)
+	sub := w.call(w.basic(), "POST", "/api/fabric/resources/subscribers",
+		`{"email":"ada@example.com","password":"fathom-lantern-7","first_name":"<Ada>"}`)
+	sip := w.call(w.basic(), "POST", "/api/fabric/resources/sip_endpoints",
+		`{"username":"ada","password":"not to be told"}`)
 	if sub.status != http.StatusCreated || sip.status != http.StatusCreated {
 		t.Fatal(sub, sip)
 	}
@@ -165,7 +175,8 @@ func TestDeliveries(t *testing.T) {
 		Data  []deliveryBody
 		Links struct{ Next string }
 	}](t, w.call(boss, "GET", path+"?page_size=1&state=pending", ""))
-	if len(list.Data) != 1 || list.Data[0].Event != "resource.created" || list.Data[0].State != "pending" || list.Data[0].Status != nil || list.Data[0].Error != nil {
+	if len(list.Data) != 1 || list.Data[0].Event != "resource.created" || list.Data[0].State != "pending" ||
+		list.Data[0].Status != nil || list.Data[0].Error != nil {
 		t.Fatalf("deliveries %+v, want the newest, which waits", list)
 	}
 	if next, err := url.Parse(list.Links.Next); err != nil || next.Query().Get("state") != "pending" {
@@ -182,7 +193,9 @@ func TestDeliveries(t *testing.T) {
 			ProjectID string `json:"project_id"`
 		}](t, reply{text: string(d.Body.Data)})
 		shown := w.call(w.basic(), "GET", "/api/fabric/resources/"+tt.want, "")
-		if d.ResourceID != tt.want || d.Body.ID != tt.id || d.Body.Event != d.Event || d.Body.ProjectID != w.project.ID || data.ID != tt.want || strings.TrimSpace(shown.text) != string(d.Body.Data) {
+		if d.ResourceID != tt.want || d.Body.ID != tt.id || d.Body.Event != d.Event ||
+			d.Body.ProjectID != w.project.ID || data.ID != tt.want ||
+			strings.TrimSpace(shown.text) != string(d.Body.Data) {
 			t.Errorf("told %s, want what the API shows: %s", r.text, shown.text)
 		}
 		if _, err := time.Parse(time.RFC3339, d.Body.CreatedAt); err != nil {
@@ -196,18 +209,22 @@ func TestDeliveries(t *testing.T) {
 	}
 	w.dies(w.rows.Webhooks(), hook.ID, older.ID, 9, 500)
 	dead := as[struct{ Data []deliveryBody }](t, w.call(boss, "GET", path+"?state=dead", ""))
-	if len(dead.Data) != 1 || dead.Data[0].ID != older.ID || *dead.Data[0].Status != 500 || dead.Data[0].Attempts != 9 {
+	if len(dead.Data) != 1 || dead.Data[0].ID != older.ID || *dead.Data[0].Status != 500 ||
+		dead.Data[0].Attempts != 9 {
 		t.Errorf("dead letters %+v", dead)
 	}
 	r := w.call(boss, "POST", webhookPath+"/"+hook.ID+"/test", "")
-	if got := as[deliveryBody](t, r); r.status != http.StatusAccepted || got.Event != "webhook.test" || got.State != "pending" || got.ResourceID != hook.ID {
+	if got := as[deliveryBody](t, r); r.status != http.StatusAccepted || got.Event != "webhook.test" ||
+		got.State != "pending" || got.ResourceID != hook.ID {
 		t.Errorf("test: got %d %s", r.status, r.text)
 	}
 	r = w.call(boss, "POST", path+"/"+older.ID+"/redeliver", "")
-	if got := as[deliveryBody](t, r); r.status != http.StatusAccepted || got.State != "pending" || got.Attempts != 0 || got.Status != nil {
+	if got := as[deliveryBody](t, r); r.status != http.StatusAccepted || got.State != "pending" ||
+		got.Attempts != 0 || got.Status != nil {
 		t.Errorf("redeliver: got %d %s", r.status, r.text)
 	}
-	if r := w.call(boss, "POST", path+"/redeliver", ""); r.status != http.StatusAccepted || strings.TrimSpace(r.text) != `{"redelivered":0}` {
+	if r := w.call(boss, "POST", path+"/redeliver", ""); r.status != http.StatusAccepted ||
+		strings.TrimSpace(r.text) != `{"redelivered":0}` {
 		t.Errorf("redeliver all: got %d %s", r.status, r.text)
 	}
 }
@@ -236,7 +253,8 @@ func TestSigningKey(t *testing.T) {
 	if first != get() || len(first.Key) != 67 || first.Next != nil {
 		t.Fatalf("the first key is %+v, and then %+v", first, get())
 	}
-	for body, want := range map[string]string{`{"overlap":-1}`: "overlap:invalid_parameter", `{"overlap":99999999999}`: "overlap:invalid_parameter", `{"overlap":"x"}`: "overlap:invalid_parameter"} {
+	for body, want := range map[string]string{`{"overlap":-1}`: "overlap:invalid_parameter",
+		`{"overlap":99999999999}`: "overlap:invalid_parameter", `{"overlap":"x"}`: "overlap:invalid_parameter"} {
 		if got := w.call(boss, "POST", path+"/rotate", body).faults(t); got != want {
 			t.Errorf("rotate with %s: got %s, want %s", body, got, want)
 		}

@@ -85,13 +85,17 @@ func openWorld(t testing.TB, dir string) *world {
 	w.poll()
 	sessions := must[*sessionsql.Store](t)(sessionsql.Open(ctx, sessionsql.Config{Dir: dir}))
 	t.Cleanup(func() { _ = sessions.Close() })
-	w.factors = must[*factor.Factors](t)(factor.New(factor.Config{Store: w.rows, Sessions: sessions, Ring: w.ring, AuthURL: "http://localhost:8080", Now: w.now}))
+	w.factors = must[*factor.Factors](t)(
+		factor.New(factor.Config{Store: w.rows, Sessions: sessions, Ring: w.ring,
+			AuthURL: "http://localhost:8080", Now: w.now}))
 	w.fabric = fabric.New(fabric.Config{
 		Store: w.rows, Ring: w.ring, Passwords: password.Weak(2), Revocations: w.revoked, Factors: w.factors,
-		Host: host, Issuer: "http://localhost:8080/", Now: w.now, Live: w.live, EndLogin: w.endLogin, RevokeConsent: w.revokeConsent,
-		Sessions: sessions, EmbedLimits: fabric.EmbedLimits{Tokens: embedLimit}, CheckURL: egress.Policy{}.Check,
+		Host: host, Issuer: "http://localhost:8080/", Now: w.now, Live: w.live, EndLogin: w.endLogin,
+		RevokeConsent: w.revokeConsent,
+		Sessions:      sessions, EmbedLimits: fabric.EmbedLimits{Tokens: embedLimit}, CheckURL: egress.Policy{}.Check,
 	})
-	w.api = rest.New(rest.Config{Fabric: w.fabric, Clients: idp.New(idp.Config{Store: w.rows, Now: w.now}), Log: slog.New(slog.DiscardHandler)})
+	w.api = rest.New(rest.Config{Fabric: w.fabric, Clients: idp.New(idp.Config{Store: w.rows, Now: w.now}),
+		Log: slog.New(slog.DiscardHandler)})
 	w.handler = w.api.Handler()
 	w.project, w.key, w.keyID = w.newProject("one", fabric.Voice)
 	w.other, w.foreign, _ = w.newProject("two", fabric.Messaging)
@@ -105,7 +109,8 @@ func (w *world) deafNode() *fabric.Fabric {
 	if err := revoked.Sync(context.Background()); err != nil {
 		w.t.Fatal(err)
 	}
-	return fabric.New(fabric.Config{Store: w.rows, Ring: w.ring, Passwords: password.Weak(2), Revocations: revoked, Host: host, Issuer: "http://localhost:8080/", Now: w.now})
+	return fabric.New(fabric.Config{Store: w.rows, Ring: w.ring, Passwords: password.Weak(2),
+		Revocations: revoked, Host: host, Issuer: "http://localhost:8080/", Now: w.now})
 }
 
 // A deafLog has no revocations to tell of.
@@ -148,7 +153,8 @@ func (w *world) dies(q deliver.Queue, receiver, id string, attempts, status int)
 	if i < 0 {
 		w.t.Fatalf("no delivery %s waits for %s", id, receiver)
 	}
-	r := deliver.Result{ReceiverID: receiver, JobID: id, Queued: jobs[i].Queued, State: deliver.Dead, Attempts: attempts, Status: status, Ended: w.now()}
+	r := deliver.Result{ReceiverID: receiver, JobID: id, Queued: jobs[i].Queued, State: deliver.Dead,
+		Attempts: attempts, Status: status, Ended: w.now()}
 	if err := q.Settle(ctx, r); err != nil {
 		w.t.Fatal(err)
 	}
@@ -224,7 +230,8 @@ func (r reply) faults(t testing.TB) string {
 	}](t, r)
 	var all []string
 	for _, e := range body.Errors {
-		if e.Type != "validation_error" || e.Message == "" || e.URL != "https://signalwire.com/docs/apis/error-codes" {
+		if e.Type != "validation_error" || e.Message == "" ||
+			e.URL != "https://signalwire.com/docs/apis/error-codes" {
 			t.Errorf("error %+v lacks a member", e)
 		}
 		all = append(all, e.Attribute+":"+e.Code)

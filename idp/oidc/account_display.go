@@ -11,12 +11,15 @@ import (
 )
 
 func showDisplay(a *API, r *http.Request, _ visit, page *templates.AccountPage) error {
-	for _, o := range []templates.Choice{{Value: "", Title: a.words(r).Say("display.auto")}, {Value: "light", Title: a.words(r).Say("display.light")}, {Value: "dark", Title: a.words(r).Say("display.dark")}} {
+	for _, o := range []templates.Choice{{Value: "", Title: a.words(r).Say("display.auto")},
+		{Value: "light", Title: a.words(r).Say("display.light")},
+		{Value: "dark", Title: a.words(r).Say("display.dark")}} {
 		o.Chosen = o.Value == web.Theme(r)
 		page.Display.Themes = append(page.Display.Themes, o)
 	}
 	for _, one := range words.All() {
-		page.Display.Languages = append(page.Display.Languages, templates.Choice{Value: one.Tag, Title: one.Name, Chosen: one == a.words(r)})
+		page.Display.Languages = append(
+			page.Display.Languages, templates.Choice{Value: one.Tag, Title: one.Name, Chosen: one == a.words(r)})
 	}
 	return nil
 }
@@ -40,6 +43,7 @@ func (a *API) setLocale(r *http.Request, v visit, tag string) error {
 		return nil
 	}
 	claims.Locale = tag
-	_, err := a.Fabric.UpdateSubscriber(r.Context(), v.ProjectID, v.SubscriberID, fabric.SubscriberInput{Claims: &claims})
+	_, err := a.Fabric.UpdateSubscriber(r.Context(), v.ProjectID, v.SubscriberID,
+		fabric.SubscriberInput{Claims: &claims})
 	return err
 }

@@ -11,10 +11,12 @@ func TestAccountTheme(t *testing.T) {
 	b := w.browser()
 	page := b.account()
 	for _, tt := range []struct{ theme, want string }{
-		{"dark", `<html lang="en" data-theme="dark">`}, {"light", `<html lang="en" data-theme="light">`}, {"", `<html lang="en">`}, {`"><script>`, `<html lang="en">`},
+		{"dark", `<html lang="en" data-theme="dark">`}, {"light", `<html lang="en" data-theme="light">`},
+		{"", `<html lang="en">`}, {`"><script>`, `<html lang="en">`},
 	} {
 		got := b.onPage(page, "/account/display", "theme", tt.theme)
-		if !strings.Contains(got.body, tt.want) || !strings.Contains(got.body, "The pages are shown so from now on.") {
+		if !strings.Contains(got.body, tt.want) ||
+			!strings.Contains(got.body, "The pages are shown so from now on.") {
 			t.Errorf("the theme %q: %d without %s", tt.theme, got.status, tt.want)
 		}
 		if got := b.get("/device"); !strings.Contains(got.body, tt.want) {

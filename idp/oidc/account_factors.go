@@ -36,7 +36,8 @@ func showFactors(a *API, r *http.Request, v visit, page *templates.AccountPage) 
 	if page.Stale || !at.CanPasskey {
 		return nil
 	}
-	options, err := a.Factors.BeginPasskey(r.Context(), idp.OwnerOf(v.SubscriberID), accountFlow(v), nameOf(v.sub), v.sub.Title())
+	options, err := a.Factors.BeginPasskey(r.Context(), idp.OwnerOf(v.SubscriberID), accountFlow(v),
+		nameOf(v.sub), v.sub.Title())
 	if errors.Is(err, factor.ErrTooMany) {
 		at.CanPasskey = false
 		return nil
@@ -57,7 +58,8 @@ func (a *API) addPasskey(w http.ResponseWriter, r *http.Request, v visit, form u
 	if a.Factors == nil {
 		return errForm
 	}
-	key, err := a.Factors.CreatePasskey(r.Context(), idp.OwnerOf(v.SubscriberID), !v.TwoFactors(), accountFlow(v), form.Get("name"), []byte(form.Get("credential")))
+	key, err := a.Factors.CreatePasskey(r.Context(), idp.OwnerOf(v.SubscriberID), !v.TwoFactors(),
+		accountFlow(v), form.Get("name"), []byte(form.Get("credential")))
 	if errors.Is(err, factor.ErrNotFirst) {
 		return a.beginAccount(w, r, v.ProjectID, &v)
 	}
@@ -96,7 +98,8 @@ func (a *API) appPage(w http.ResponseWriter, r *http.Request, v visit, fault str
 	if err != nil {
 		return err
 	}
-	page := templates.AccountApp{Project: v.ProjectID, Token: a.formToken(v.Session), Account: accountURL(v.ProjectID), Authenticator: app}
+	page := templates.AccountApp{Project: v.ProjectID, Token: a.formToken(v.Session),
+		Account: accountURL(v.ProjectID), Authenticator: app}
 	return a.write(w, r, page, templates.Options{Status: status})
 }
 
@@ -105,7 +108,8 @@ func (a *API) confirmApp(w http.ResponseWriter, r *http.Request, v visit, form u
 	if a.Factors == nil {
 		return errForm
 	}
-	err := a.Factors.ConfirmTOTP(r.Context(), idp.OwnerOf(v.SubscriberID), !v.TwoFactors(), enrolFlow(v.Session), form.Get("code"))
+	err := a.Factors.ConfirmTOTP(r.Context(), idp.OwnerOf(v.SubscriberID), !v.TwoFactors(),
+		enrolFlow(v.Session), form.Get("code"))
 	if errors.Is(err, factor.ErrNotFirst) {
 		return a.beginAccount(w, r, v.ProjectID, &v)
 	}

@@ -26,7 +26,8 @@ func (a *API) changePassword(w http.ResponseWriter, r *http.Request, v visit, fo
 	}
 	s, err := a.ChangePassword(r.Context(), v.Session, form.Get("current"), form.Get("password"), a.visitor(r))
 	if p := problem.First(err); p != nil && p.Kind == problem.RateLimited {
-		page := templates.AccountPage{Password: templates.PasswordSection{Error: a.throttled(w, r, p), ErrorIn: "current"}}
+		page := templates.AccountPage{Password: templates.PasswordSection{Error: a.throttled(w, r, p),
+			ErrorIn: "current"}}
 		return a.accountPage(w, r, v, page, http.StatusTooManyRequests)
 	}
 	if p := problem.First(err); p != nil && p.Kind == problem.Invalid {

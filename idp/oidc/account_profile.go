@@ -12,7 +12,8 @@ import (
 
 func showProfile(_ *API, _ *http.Request, v visit, page *templates.AccountPage) error {
 	if page.Profile.Error == "" {
-		page.Profile = templates.ProfileSection{FirstName: v.sub.FirstName, LastName: v.sub.LastName, DisplayName: v.sub.DisplayName}
+		page.Profile = templates.ProfileSection{FirstName: v.sub.FirstName, LastName: v.sub.LastName,
+			DisplayName: v.sub.DisplayName}
 	}
 	return nil
 }
@@ -23,7 +24,8 @@ func (a *API) changeProfile(w http.ResponseWriter, r *http.Request, v visit, for
 		text := strings.TrimSpace(form.Get(name))
 		return &text
 	}
-	in := fabric.Profile{FirstName: said("first_name"), LastName: said("last_name"), DisplayName: said("display_name")}
+	in := fabric.Profile{FirstName: said("first_name"), LastName: said("last_name"),
+		DisplayName: said("display_name")}
 	_, err := a.Fabric.UpdateSubscriber(r.Context(), v.ProjectID, v.SubscriberID, fabric.SubscriberInput{Profile: in})
 	if p := problem.First(err); p != nil && p.Kind == problem.Invalid {
 		page := templates.AccountPage{Profile: templates.ProfileSection{

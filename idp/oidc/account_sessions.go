@@ -39,7 +39,8 @@ func showSessions(a *API, r *http.Request, v visit, page *templates.AccountPage)
 		seen := slices.MaxFunc(of, func(a, b idp.Held) int { return a.Seen.Compare(b.Seen) }).Seen
 		row := templates.SessionRow{
 			ID: session.Digest(of[0].ID), Device: deviceOf(a.words(r), of[0].UserAgent), Address: of[0].Address,
-			SignedIn: a.words(r).Ago(now, of[0].AuthTime), Seen: a.words(r).Ago(now, seen), Here: sameBrowser(of[0].Session, v.Session),
+			SignedIn: a.words(r).Ago(now, of[0].AuthTime), Seen: a.words(r).Ago(now, seen),
+			Here: sameBrowser(of[0].Session, v.Session),
 		}
 		if row.Here {
 			page.Sessions = slices.Insert(page.Sessions, 0, row)

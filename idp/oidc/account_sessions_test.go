@@ -57,14 +57,16 @@ func TestAccountSessions(t *testing.T) {
 	atDesk := w.redeem(c, desk.code(c)).json(t)
 	onPhone := w.redeem(c, phone.code(c)).json(t)
 	w.pass(3 * time.Hour)
-	atDesk, onPhone = w.refresh(c, text(atDesk["refresh_token"])).json(t), w.refresh(c, text(onPhone["refresh_token"])).json(t)
+	atDesk, onPhone = w.refresh(c, text(atDesk["refresh_token"])).json(t), w.refresh(
+		c, text(onPhone["refresh_token"])).json(t)
 	anew := desk.logIn(desk.authorize(request(c, "prompt", "login")), email, secret)
 	again := w.redeem(c, anew.param("code")).json(t)
 	bob = w.refresh(c, text(bob["refresh_token"])).json(t)
 
 	page := desk.account()
 	ids, here := sessionsOf(page)
-	if len(ids) != 2 || here != "Firefox on Linux" || ids["Safari on iPhone"] == "" || !strings.Contains(page.body, "signed in 3 hours ago") || !strings.Contains(page.body, "127.0.0.1") {
+	if len(ids) != 2 || here != "Firefox on Linux" || ids["Safari on iPhone"] == "" ||
+		!strings.Contains(page.body, "signed in 3 hours ago") || !strings.Contains(page.body, "127.0.0.1") {
 		t.Fatalf("the sessions are %v, this one %q: %s", ids, here, page.body)
 	}
 	form := formOf(t, page, "/account/sessions/end")
@@ -110,7 +112,8 @@ func TestAccountApps(t *testing.T) {
 		t.Errorf("apps before there are any: %s", page.body)
 	}
 	ours := w.redeem(own, b.code(own)).json(t)
-	theirs := w.redeem(third, b.consent(b.authorize(request(third, "scope", "openid email")), "allow").param("code")).json(t)
+	theirs := w.redeem(third, b.consent(
+		b.authorize(request(third, "scope", "openid email")), "allow").param("code")).json(t)
 	page = b.account()
 	for _, want := range []string{">Own<", ">Third<", "See your email address", `id="app-revoke-1"`} {
 		if !strings.Contains(page.body, want) {

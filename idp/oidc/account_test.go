@@ -37,8 +37,10 @@ func (b *browser) onPage(page reply, path string, pairs ...string) reply {
 func TestAccountProfile(t *testing.T) {
 	w := newWorld(t)
 	b := w.browser()
-	got := b.onPage(b.account(), "/account/profile", "first_name", "Augusta", "last_name", `<script>King`, "display_name", "")
-	if !strings.Contains(got.body, "Your profile is saved.") || !strings.Contains(got.body, "Augusta &lt;script&gt;King") {
+	got := b.onPage(b.account(), "/account/profile", "first_name", "Augusta", "last_name", `<script>King`,
+		"display_name", "")
+	if !strings.Contains(got.body, "Your profile is saved.") ||
+		!strings.Contains(got.body, "Augusta &lt;script&gt;King") {
 		t.Errorf("saving the profile: %d %s", got.status, got.body)
 	}
 	sub, err := w.fabric.FindSubscriber(context.Background(), w.project.ID, w.ada.ID)
@@ -69,7 +71,8 @@ func TestAccountForms(t *testing.T) {
 	if token.Get("token") == "" {
 		t.Fatalf("no form token: %s", got.body)
 	}
-	for name, value := range map[string]string{"of another login": token.Get("token"), "missing": "", "made up": "AAAA"} {
+	for name, value := range map[string]string{"of another login": token.Get("token"), "missing": "",
+		"made up": "AAAA"} {
 		if got := mine.onPage(page, "/account/profile", "token", value, "first_name", "Eve"); got.status != http.StatusForbidden {
 			t.Errorf("a form whose token is %s: %d, want 403", name, got.status)
 		}
@@ -79,7 +82,8 @@ func TestAccountForms(t *testing.T) {
 	if sub.FirstName != "Ada" {
 		t.Errorf("a refused form changed the name to %q", sub.FirstName)
 	}
-	req, err := http.NewRequest(http.MethodPost, w.url+"/account/profile", strings.NewReader(maps.Clone(token).Encode()))
+	req, err := http.NewRequest(http.MethodPost, w.url+"/account/profile",
+		strings.NewReader(maps.Clone(token).Encode()))
 	must(t, err)
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	req.Header.Set("Origin", "https://evil.example")

@@ -209,7 +209,8 @@ func (a *API) showAccounts(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return fmt.Errorf("finding subscriber: %w", err)
 		}
-		page.Accounts = append(page.Accounts, templates.Account{Login: session.Digest(s.ID), Name: sub.FullName(), Email: sub.Email})
+		page.Accounts = append(page.Accounts,
+			templates.Account{Login: session.Digest(s.ID), Name: sub.FullName(), Email: sub.Email})
 	}
 	if len(page.Accounts) == 0 { // they have ended meanwhile
 		seeOther(w, "/login?id="+url.QueryEscape(req.ID))

@@ -57,7 +57,8 @@ func TestAccounts(t *testing.T) {
 		}{
 			{"whoever is in use", nil, bob.ID},
 			{"ada by a hint", []string{"id_token_hint", hint}, w.ada.ID},
-			{"ada by the claim sub", []string{"claims", `{"id_token":{"sub":{"value":"` + w.ada.ID + `"}}}`}, w.ada.ID},
+			{"ada by the claim sub", []string{"claims", `{"id_token":{"sub":{"value":"` + w.ada.ID + `"}}}`},
+				w.ada.ID},
 		} {
 			if got := w.who(c, b.authorize(request(c, append(tt.pairs, "prompt", "none")...))); got != tt.want {
 				t.Errorf("%s: the tokens are of %s, want %s", tt.name, got, tt.want)
@@ -86,9 +87,11 @@ func TestAccountsAndAge(t *testing.T) {
 	b.code(c)
 	b.logIn(b.authorize(request(c, "prompt", "login")), bobs, secret)
 	w.pass(time.Minute)
-	for _, pairs := range [][]string{{"prompt", "select_account login"}, {"prompt", "select_account", "max_age", "5"}} {
+	for _, pairs := range [][]string{{"prompt", "select_account login"},
+		{"prompt", "select_account", "max_age", "5"}} {
 		got := b.choose(b.authorize(request(c, pairs...)), email)
-		if got.location != nil || !strings.Contains(got.body, `value="`+email+`"`) || !strings.Contains(got.body, `id="login-submit"`) {
+		if got.location != nil || !strings.Contains(got.body, `value="`+email+`"`) ||
+			!strings.Contains(got.body, `id="login-submit"`) {
 			t.Errorf("%v: %d %v %s, want a login page with the e-mail", pairs, got.status, got.location, got.body)
 		}
 		if got := w.who(c, b.logIn(got, email, secret)); got != w.ada.ID {
@@ -148,7 +151,8 @@ func TestAccountsOfOthers(t *testing.T) {
 	theirs := account.FindStringSubmatch(stranger.authorize(request(c, "prompt", "select_account")).body)[1]
 	page := b.authorize(request(c, "prompt", "select_account"))
 	id, own := hiddenID.FindStringSubmatch(page.body)[1], account.FindStringSubmatch(page.body)[1]
-	for name, digest := range map[string]string{"another project's": foreign, "another browser's": theirs, "none": "", "nonsense": "x"} {
+	for name, digest := range map[string]string{"another project's": foreign, "another browser's": theirs,
+		"none": "", "nonsense": "x"} {
 		if got := b.post("/accounts", url.Values{"id": {id}, "account": {digest}}); got.status != http.StatusBadRequest || got.location != nil {
 			t.Errorf("%s: %d %v, want 400", name, got.status, got.location)
 		}
@@ -156,7 +160,8 @@ func TestAccountsOfOthers(t *testing.T) {
 	if got := stranger.post("/accounts", url.Values{"id": {id}, "account": {own}}); got.status != http.StatusForbidden {
 		t.Errorf("a page of another browser: %d, want 403", got.status)
 	}
-	req, err := http.NewRequest(http.MethodPost, w.url+"/accounts", strings.NewReader(url.Values{"id": {id}, "account": {own}}.Encode()))
+	req, err := http.NewRequest(http.MethodPost, w.url+"/accounts",
+		strings.NewReader(url.Values{"id": {id}, "account": {own}}.Encode()))
 	must(t, err)
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	req.Header.Set("Sec-Fetch-Site", "cross-site")
@@ -182,7 +187,8 @@ func TestAccountsInUse(t *testing.T) {
 		b.logIn(b.authorize(request(c, "prompt", "login")), fmt.Sprintf("%d@example.com", i), secret)
 	}
 	page := b.authorize(request(third, "prompt", "select_account"))
-	if n := strings.Count(page.body, `name="account"`); n != idp.MaxLogins || strings.Contains(page.body, "1@example.com") {
+	if n := strings.Count(page.body, `name="account"`); n != idp.MaxLogins ||
+		strings.Contains(page.body, "1@example.com") {
 		t.Errorf("%d accounts are offered, or the first of %d: %s", n, idp.MaxLogins+1, page.body)
 	}
 	if hint := b.authorize(request(c, "prompt", "none", "claims", `{"id_token":{"sub":{"value":"`+first.ID+`"}}}`)); hint.param("error") != "login_required" {

@@ -33,7 +33,8 @@ func (a *API) rememberStart(w http.ResponseWriter, r *http.Request, id string) {
 	if r.Method != http.MethodGet || len(from) > maxAgain || !begins(from) {
 		return
 	}
-	a.cookies.Set(w, r, againCookie, id+"."+strconv.FormatInt(a.Now().Unix(), 10)+"."+base64.RawURLEncoding.EncodeToString([]byte(from)))
+	a.cookies.Set(w, r, againCookie, id+"."+strconv.FormatInt(a.Now().Unix(), 10)+"."+
+		base64.RawURLEncoding.EncodeToString([]byte(from)))
 }
 
 // forgetStart has a request that was answered not begin anew.

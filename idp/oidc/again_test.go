@@ -29,7 +29,8 @@ func TestBeginAgain(t *testing.T) {
 		t.Errorf("another request: %d, want 400", got.status)
 	}
 	again := b.logIn(page, "grace@example.com", "typed")
-	if again.status != 200 || !strings.Contains(again.body, `id="login-again"`) || !strings.Contains(again.body, `value="grace@example.com"`) || strings.Contains(again.body, "typed") {
+	if again.status != 200 || !strings.Contains(again.body, `id="login-again"`) ||
+		!strings.Contains(again.body, `value="grace@example.com"`) || strings.Contains(again.body, "typed") {
 		t.Fatalf("it does not begin anew: %d %s", again.status, again.body)
 	}
 	done := b.logIn(again, email, secret)
@@ -49,8 +50,10 @@ func TestForgotKeepsEmail(t *testing.T) {
 	c, _ := w.client(nil)
 	b := w.browser()
 	id := hiddenID.FindStringSubmatch(b.authorize(request(c)).body)[1]
-	got := b.post("/login", map[string][]string{"id": {id}, "username": {email}, "password": {secret}, "forgot": {"yes"}})
-	if got.status != 200 || !strings.Contains(got.body, "forgot-submit") || !strings.Contains(got.body, `value="`+email+`"`) || got.param("code") != "" {
+	got := b.post("/login", map[string][]string{"id": {id}, "username": {email}, "password": {secret},
+		"forgot": {"yes"}})
+	if got.status != 200 || !strings.Contains(got.body, "forgot-submit") ||
+		!strings.Contains(got.body, `value="`+email+`"`) || got.param("code") != "" {
 		t.Errorf("the page for a new password: %d %s", got.status, got.body)
 	}
 }

@@ -73,7 +73,8 @@ func (w *world) party(t *testing.T, alg jose.SignatureAlgorithm) party {
 // claims returns those of a good assertion; pairs change them, nil takes one out.
 func (p party) claims(pairs ...any) map[string]any {
 	now := p.w.now()
-	c := map[string]any{"iss": p.c.ID, "sub": p.c.ID, "aud": p.w.url + "/", "iat": now.Unix(), "exp": now.Add(time.Minute).Unix(), "jti": rand.Text()}
+	c := map[string]any{"iss": p.c.ID, "sub": p.c.ID, "aud": p.w.url + "/", "iat": now.Unix(),
+		"exp": now.Add(time.Minute).Unix(), "jti": rand.Text()}
 	for i := 0; i < len(pairs); i += 2 {
 		if c[pairs[i].(string)] = pairs[i+1]; pairs[i+1] == nil {
 			delete(c, pairs[i].(string))
@@ -112,7 +113,8 @@ func (p party) ask(assertion string, pairs ...string) reply {
 
 func wantInvalidClient(t *testing.T, name string, got reply) {
 	t.Helper()
-	if got.status != http.StatusUnauthorized || got.json(t)["error"] != "invalid_client" || got.header.Get("WWW-Authenticate") != "" {
+	if got.status != http.StatusUnauthorized || got.json(t)["error"] != "invalid_client" ||
+		got.header.Get("WWW-Authenticate") != "" {
 		t.Errorf("%s: %d %s, want invalid_client", name, got.status, got.body)
 	}
 }
@@ -127,7 +129,8 @@ func TestAssertion(t *testing.T) {
 			continue
 		}
 		form := func() []string {
-			return []string{"client_assertion", p.assertion(t), "client_assertion_type", idp.AssertionType, "token", text(got.json(t)["access_token"])}
+			return []string{"client_assertion", p.assertion(t), "client_assertion_type", idp.AssertionType,
+				"token", text(got.json(t)["access_token"])}
 		}
 		if in := w.browser().post("/oauth/introspect", with(url.Values{}, form()...)); in.status != http.StatusOK || in.json(t)["active"] != true {
 			t.Errorf("%s: introspection %d %s", alg, in.status, in.body)
@@ -150,12 +153,13 @@ func TestAssertionClaims(t *testing.T) {
 	at := func(d time.Duration) int64 { return now.Add(d).Unix() }
 	good := map[string][]any{
 		"the token endpoint for an audience": {"aud", w.url + "/oauth/token"},
-		"several audiences":                  {"aud", []string{"https://elsewhere.example", w.url + "/", w.url + "/oauth/token"}},
-		"a clock that is ahead":              {"iat", at(8 * time.Second), "nbf", at(8 * time.Second)},
-		"no iat":                             {"iat", nil},
-		"an exp with a fraction":             {"exp", float64(at(time.Minute)) + .5},
-		"an exp ten minutes ahead":           {"exp", at(10 * time.Minute)},
-		"what nobody asked for":              {"other", map[string]int{"a": 1}},
+		"several audiences": {"aud",
+			[]string{"https://elsewhere.example", w.url + "/", w.url + "/oauth/token"}},
+		"a clock that is ahead":    {"iat", at(8 * time.Second), "nbf", at(8 * time.Second)},
+		"no iat":                   {"iat", nil},
+		"an exp with a fraction":   {"exp", float64(at(time.Minute)) + .5},
+		"an exp ten minutes ahead": {"exp", at(10 * time.Minute)},
+		"what nobody asked for":    {"other", map[string]int{"a": 1}},
 	}
 	for name, pairs := range good {
 		if got := p.ask(p.assertion(t, pairs...)); got.status != http.StatusOK {
@@ -198,7 +202,8 @@ func TestAssertionForgeries(t *testing.T) {
 	public, err := x509.MarshalPKIXPublicKey(p.key.Public())
 	must(t, err)
 	symmetric := func(secret []byte) string {
-		s, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.HS256, Key: secret}, (&jose.SignerOptions{}).WithHeader("kid", p.kid))
+		s, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.HS256, Key: secret},
+			(&jose.SignerOptions{}).WithHeader("kid", p.kid))
 		must(t, err)
 		raw, err := json.Marshal(p.claims())
 		must(t, err)
@@ -220,24 +225,29 @@ func TestAssertionForgeries(t *testing.T) {
 	embedded := stranger.sign(t, p.claims(), "jwk", jose.JSONWebKey{Key: stranger.key.Public(), KeyID: p.kid})
 	parts := strings.Split(p.assertion(t), ".")
 	forged := map[string]string{
-		"another key":                    stranger.assertion(t),
-		"another client's key":           byOther.assertion(t),
-		"a kid that is not there":        renamed.assertion(t),
-		"its own key in the header":      embedded,
-		"an address of keys":             stranger.sign(t, p.claims(), "jku", "http://127.0.0.1:1/jwks"),
-		"HS256 by the public key":        symmetric(public),
-		"HS256 by the key set":           symmetric(append([]byte{}, p.c.JWKS...)),
-		"alg none":                       part(map[string]any{"alg": "none", "kid": p.kid}) + "." + part(p.claims()) + ".",
-		"alg None with a signature":      part(map[string]any{"alg": "None", "kid": p.kid}) + "." + part(p.claims()) + "." + parts[2],
-		"no signature":                   parts[0] + "." + parts[1] + ".",
-		"other claims":                   parts[0] + "." + part(p.claims()) + "." + parts[2],
-		"an algorithm that is not there": part(map[string]any{"alg": "RS384", "kid": p.kid}) + "." + parts[1] + "." + parts[2],
-		"an algorithm of other keys":     part(map[string]any{"alg": "ES256", "kid": p.kid}) + "." + parts[1] + "." + parts[2],
-		"another kind of JWT":            p.sign(t, p.claims(), "typ", "dpop+jwt"),
-		"a header nobody understands":    p.sign(t, p.claims(), "crit", []string{"x"}, "x", 1),
-		"JSON":                           `{"payload":"` + parts[1] + `","protected":"` + parts[0] + `","signature":"` + parts[2] + `"}`,
-		"no JWT":                         "x",
-		"too much":                       strings.Repeat("x", 9<<10),
+		"another key":               stranger.assertion(t),
+		"another client's key":      byOther.assertion(t),
+		"a kid that is not there":   renamed.assertion(t),
+		"its own key in the header": embedded,
+		"an address of keys":        stranger.sign(t, p.claims(), "jku", "http://127.0.0.1:1/jwks"),
+		"HS256 by the public key":   symmetric(public),
+		"HS256 by the key set":      symmetric(append([]byte{}, p.c.JWKS...)),
+		"alg none": part(map[string]any{"alg": "none", "kid": p.kid}) + "." +
+			part(p.claims()) + ".",
+		"alg None with a signature": part(map[string]any{"alg": "None", "kid": p.kid}) + "." +
+			part(p.claims()) + "." + parts[2],
+		"no signature": parts[0] + "." + parts[1] + ".",
+		"other claims": parts[0] + "." + part(p.claims()) + "." + parts[2],
+		"an algorithm that is not there": part(map[string]any{"alg": "RS384", "kid": p.kid}) + "." +
+			parts[1] + "." + parts[2],
+		"an algorithm of other keys": part(map[string]any{"alg": "ES256", "kid": p.kid}) + "." +
+			parts[1] + "." + parts[2],
+		"another kind of JWT":         p.sign(t, p.claims(), "typ", "dpop+jwt"),
+		"a header nobody understands": p.sign(t, p.claims(), "crit", []string{"x"}, "x", 1),
+		"JSON": `{"payload":"` + parts[1] + `","protected":"` +
+			parts[0] + `","signature":"` + parts[2] + `"}`,
+		"no JWT":   "x",
+		"too much": strings.Repeat("x", 9<<10),
 	}
 	for name, assertion := range forged {
 		wantInvalidClient(t, name, p.ask(assertion))
@@ -258,16 +268,19 @@ func TestAssertionRequests(t *testing.T) {
 	p, other := w.party(t, jose.ES256), w.party(t, jose.ES256)
 	secretive, secret := w.client(func(n *idp.Client) { n.Type, n.AuthMethod = idp.Web, idp.AuthPost })
 	wantInvalidClient(t, "another client_id beside it", p.ask(p.assertion(t), "client_id", other.c.ID))
-	wantInvalidClient(t, "another type", p.ask(p.assertion(t), "client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:saml2-bearer"))
+	wantInvalidClient(t, "another type",
+		p.ask(p.assertion(t), "client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:saml2-bearer"))
 	wantInvalidClient(t, "no type", p.ask(p.assertion(t), "client_assertion_type", ""))
 	wantInvalidClient(t, "the type alone", p.ask("", "client_id", p.c.ID))
 	wantInvalidClient(t, "neither", w.token("grant_type", "client_credentials", "client_id", p.c.ID))
-	wantInvalidClient(t, "a secret, which it has not", w.token("grant_type", "client_credentials", "client_id", p.c.ID, "client_secret", "x"))
+	wantInvalidClient(t, "a secret, which it has not",
+		w.token("grant_type", "client_credentials", "client_id", p.c.ID, "client_secret", "x"))
 	for name, got := range map[string]reply{
 		"a secret beside it":         p.ask(p.assertion(t), "client_id", p.c.ID, "client_secret", "x"),
 		"another's secret beside it": p.ask(p.assertion(t), "client_id", secretive.ID, "client_secret", secret),
 		"an empty secret beside it": w.browser().post("/oauth/token", url.Values{
-			"grant_type": {"client_credentials"}, "client_assertion": {p.assertion(t)}, "client_assertion_type": {idp.AssertionType}, "client_secret": {""},
+			"grant_type": {"client_credentials"}, "client_assertion": {p.assertion(t)},
+			"client_assertion_type": {idp.AssertionType}, "client_secret": {""},
 		}),
 	} {
 		if got.status != http.StatusBadRequest || got.json(t)["error"] != "invalid_request" {
@@ -307,7 +320,8 @@ func TestAssertionOnce(t *testing.T) {
 		t.Errorf("%d of %d had a token of one assertion, want 1", won, len(errs))
 	}
 	w.empty() // a session store that fails over has forgotten what was used
-	if _, err := nodes[1].VerifyAssertion(t.Context(), a); problem.First(err) == nil || problem.First(err).Code != "invalid_client" {
+	if _, err := nodes[1].VerifyAssertion(t.Context(), a); problem.First(err) == nil ||
+		problem.First(err).Code != "invalid_client" {
 		t.Errorf("a replay after the session store was emptied: %v", err)
 	}
 	again := a
@@ -324,7 +338,8 @@ func TestKeySets(t *testing.T) {
 	must(t, err)
 	p384, err := ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
 	must(t, err)
-	private, err := json.Marshal(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: newKey(t, jose.ES256), KeyID: "k"}}})
+	private, err := json.Marshal(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: newKey(t, jose.ES256),
+		KeyID: "k"}}})
 	must(t, err)
 	good := keySet(t, "", map[string]crypto.Signer{"k": newKey(t, jose.ES256)})
 	many := map[string]crypto.Signer{}
@@ -341,12 +356,16 @@ func TestKeySets(t *testing.T) {
 		return err
 	}
 	for name, set := range map[string]json.RawMessage{
-		"none": nil, "no JWKS": json.RawMessage(`{"kty":"EC"}`), "no JSON": json.RawMessage(`keys`), "empty": json.RawMessage(`{"keys":[]}`),
+		"none": nil, "no JWKS": json.RawMessage(`{"kty":"EC"}`), "no JSON": json.RawMessage(`keys`),
+		"empty":         json.RawMessage(`{"keys":[]}`),
 		"a private key": private, "a symmetric key": json.RawMessage(`{"keys":[{"kty":"oct","k":"AAAA","kid":"k"}]}`),
-		"RSA of 1024 bits": keySet(t, "", map[string]crypto.Signer{"k": weak}), "P-384": keySet(t, "", map[string]crypto.Signer{"k": p384}),
-		"too many keys": keySet(t, "", many), "keys for encryption": json.RawMessage(strings.Replace(string(good), `"kid"`, `"use":"enc","kid"`, 1)),
+		"RSA of 1024 bits":    keySet(t, "", map[string]crypto.Signer{"k": weak}),
+		"P-384":               keySet(t, "", map[string]crypto.Signer{"k": p384}),
+		"too many keys":       keySet(t, "", many),
+		"keys for encryption": json.RawMessage(strings.Replace(string(good), `"kid"`, `"use":"enc","kid"`, 1)),
 	} {
-		if err := register(set, idp.AuthPrivateKeyJWT); problem.First(err) == nil || problem.First(err).Param != "jwks" {
+		if err := register(set, idp.AuthPrivateKeyJWT); problem.First(err) == nil ||
+			problem.First(err).Param != "jwks" {
 			t.Errorf("%s: %v, want a fault of jwks", name, err)
 		}
 	}

@@ -83,7 +83,8 @@ func checkParams(v url.Values) error {
 		}
 		for _, value := range append(values, name) {
 			if !utf8.ValidString(value) || strings.ContainsRune(value, 0) && name != "state" && name != "password" {
-				return &problem.Error{Kind: problem.Invalid, Code: "invalid_request", Message: "a parameter is not text"}
+				return &problem.Error{Kind: problem.Invalid, Code: "invalid_request",
+					Message: "a parameter is not text"}
 			}
 		}
 	}
@@ -158,9 +159,12 @@ func (a *API) proceed(w http.ResponseWriter, r *http.Request, c idp.Client, req 
 
 // The errors of prompt=none (OpenID Connect Core, section 3.1.2.6).
 var (
-	errSelectionRequired = &problem.Error{Kind: problem.Invalid, Code: "account_selection_required", Message: "several may sign in, and none was chosen"}
-	errLoginRequired     = &problem.Error{Kind: problem.Invalid, Code: "login_required", Message: "nobody is signed in, or not recently enough, or not by the factors that are needed"}
-	errConsentRequired   = &problem.Error{Kind: problem.Invalid, Code: "consent_required", Message: "the subscriber has not agreed to these scopes"}
+	errSelectionRequired = &problem.Error{Kind: problem.Invalid, Code: "account_selection_required",
+		Message: "several may sign in, and none was chosen"}
+	errLoginRequired = &problem.Error{Kind: problem.Invalid, Code: "login_required",
+		Message: "nobody is signed in, or not recently enough, or not by the factors that are needed"}
+	errConsentRequired = &problem.Error{Kind: problem.Invalid, Code: "consent_required",
+		Message: "the subscriber has not agreed to these scopes"}
 )
 
 // suspend keeps the request, bound to this browser, and leads to a page of ours.

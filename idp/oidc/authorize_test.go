@@ -19,11 +19,13 @@ func TestLogin(t *testing.T) {
 		t.Fatalf("authorize shows no login page: %d %s", page.status, page.body)
 	}
 	wrong := b.logIn(page, email, "not the password")
-	if wrong.status != http.StatusUnprocessableEntity || !strings.Contains(wrong.body, "Email or password is wrong.") || !strings.Contains(wrong.body, email) {
+	if wrong.status != http.StatusUnprocessableEntity ||
+		!strings.Contains(wrong.body, "Email or password is wrong.") || !strings.Contains(wrong.body, email) {
 		t.Errorf("wrong password: %d %s", wrong.status, wrong.body)
 	}
 	got := b.logIn(wrong, " ADA@Example.com", secret)
-	if got.status != http.StatusSeeOther || got.param("code") == "" || got.param("state") != "s" || got.param("iss") != w.url+"/" {
+	if got.status != http.StatusSeeOther || got.param("code") == "" || got.param("state") != "s" ||
+		got.param("iss") != w.url+"/" {
 		t.Errorf("login: %d to %v", got.status, got.location)
 	}
 	again := b.authorize(request(c, "state", "second"))
@@ -49,12 +51,14 @@ func TestLoginTellsNothing(t *testing.T) {
 	page := b.authorize(request(c))
 	want := b.logIn(page, email, "not the password")
 	for _, tt := range []struct{ email, password string }{
-		{"nobody@example.com", secret}, {"bob@example.com", secret}, {"%", secret}, {"' OR 1=1--", secret}, {email, ""}, {email, secret + "\x00"},
+		{"nobody@example.com", secret}, {"bob@example.com", secret}, {"%", secret}, {"' OR 1=1--", secret},
+		{email, ""}, {email, secret + "\x00"},
 		{email, strings.Repeat("x", 8000)}, {strings.Repeat("x", 8000), secret},
 	} {
 		got := b.logIn(page, tt.email, tt.password)
 		if got.status != want.status || mask(got, tt.email) != mask(want, email) {
-			t.Errorf("login as %.40q: %d\n%s\nwant %d\n%s", tt.email, got.status, mask(got, tt.email), want.status, mask(want, email))
+			t.Errorf("login as %.40q: %d\n%s\nwant %d\n%s", tt.email, got.status, mask(got, tt.email),
+				want.status, mask(want, email))
 		}
 	}
 }
@@ -103,30 +107,39 @@ func TestAuthorizeUnproven(t *testing.T) {
 		n.Type, n.RedirectURIs = idp.Native, []string{"com.dialer.app://cb", "http://127.0.0.1/cb", "http://[::1]/cb"}
 	})
 	tests := []url.Values{
-		request(c, "client_id", ""), request(c, "client_id", "unknown"), request(c, "client_id", "\x00"), request(c, "redirect_uri", ""),
+		request(c, "client_id", ""), request(c, "client_id", "unknown"), request(c, "client_id", "\x00"),
+		request(c, "redirect_uri", ""),
 		{"client_id": {c.ID, c.ID}, "redirect_uri": {callback}},
 	}
 	for _, uri := range []string{
-		callback + "/../evil", callback + ".evil.example", callback + "/x", callback[:len(callback)-1], callback + "#x", callback + "%23x", callback + "?x=1",
-		"https://app.example@evil.example/cb", "https://evil.example@app.example/cb", "https://a@b@app.example/cb", "HTTPS://app.example/cb",
-		"https://APP.EXAMPLE/cb", "https://app.example:443/cb", "https://app.example./cb", "https://app.example\\@evil.example/cb", "https://app.example/c\tb",
-		"https://app.example/..;/cb", "javascript:alert(1)", "data:text/html,x", "vbscript:x", "com.other.app://cb", "http://app.example/cb",
+		callback + "/../evil", callback + ".evil.example", callback + "/x", callback[:len(callback)-1],
+		callback + "#x", callback + "%23x", callback + "?x=1",
+		"https://app.example@evil.example/cb", "https://evil.example@app.example/cb",
+		"https://a@b@app.example/cb", "HTTPS://app.example/cb",
+		"https://APP.EXAMPLE/cb", "https://app.example:443/cb", "https://app.example./cb",
+		"https://app.example\\@evil.example/cb", "https://app.example/c\tb",
+		"https://app.example/..;/cb", "javascript:alert(1)", "data:text/html,x", "vbscript:x",
+		"com.other.app://cb", "http://app.example/cb",
 	} {
 		tests = append(tests, request(c, "redirect_uri", uri))
 	}
 	for _, uri := range []string{
-		"http://127.0.0.1:99999/cb", "http://127.0.0.1:1/cb#f", "http://u@127.0.0.1:1/cb", "https://127.0.0.1:1/cb", "http://127.8.8.8:1/cb", "http://127.0.0.1:1/other",
-		"http://localhost:1/cb", "http://127.0.0.1:01/cb", "http://127.0.0.1:1\\@evil.example/cb", "http://127.0.0.1.evil.example/cb", "com.dialer.app://cb2",
+		"http://127.0.0.1:99999/cb", "http://127.0.0.1:1/cb#f", "http://u@127.0.0.1:1/cb",
+		"https://127.0.0.1:1/cb", "http://127.8.8.8:1/cb", "http://127.0.0.1:1/other",
+		"http://localhost:1/cb", "http://127.0.0.1:01/cb", "http://127.0.0.1:1\\@evil.example/cb",
+		"http://127.0.0.1.evil.example/cb", "com.dialer.app://cb2",
 	} {
 		tests = append(tests, request(native, "redirect_uri", uri))
 	}
 	for _, v := range tests {
 		got := w.browser().authorize(v)
-		if got.status != http.StatusBadRequest || got.location != nil || !strings.Contains(got.body, "redirect address is not registered") {
+		if got.status != http.StatusBadRequest || got.location != nil ||
+			!strings.Contains(got.body, "redirect address is not registered") {
 			t.Errorf("authorize with %q: %d to %v", v.Get("redirect_uri"), got.status, got.location)
 		}
 	}
-	for _, uri := range []string{"http://127.0.0.1:54321/cb", "http://127.0.0.1/cb", "http://[::1]:8000/cb", "com.dialer.app://cb"} {
+	for _, uri := range []string{"http://127.0.0.1:54321/cb", "http://127.0.0.1/cb", "http://[::1]:8000/cb",
+		"com.dialer.app://cb"} {
 		if got := w.browser().authorize(request(native, "redirect_uri", uri)); got.status != http.StatusOK {
 			t.Errorf("authorize of a native client with %q: %d, want the login page", uri, got.status)
 		}
@@ -172,15 +185,18 @@ func TestAuthorizeErrors(t *testing.T) {
 		{"request object", request(c, "request", "x.y.z"), "request_not_supported"},
 		{"request_uri", request(c, "request_uri", "http://169.254.169.254/"), "request_uri_not_supported"},
 		{"response_mode", request(c, "response_mode", "web_message"), "invalid_request"},
-		{"repeated", url.Values{"client_id": {c.ID}, "redirect_uri": {callback}, "state": {"s"}, "scope": {"openid", "email"}}, "invalid_request"},
+		{"repeated", url.Values{"client_id": {c.ID}, "redirect_uri": {callback}, "state": {"s"},
+			"scope": {"openid", "email"}}, "invalid_request"},
 	}
 	for _, tt := range tests {
 		got := w.browser().authorize(tt.v)
-		if got.location == nil || !strings.HasPrefix(got.location.String(), callback+"?") && !strings.HasPrefix(got.location.String(), callback+"#") {
+		if got.location == nil || !strings.HasPrefix(got.location.String(), callback+"?") &&
+			!strings.HasPrefix(got.location.String(), callback+"#") {
 			t.Errorf("%s: %d to %v", tt.name, got.status, got.location)
 			continue
 		}
-		if got.param("error") != tt.want || got.param("state") != "s" || got.param("iss") != w.url+"/" || got.param("code") != "" {
+		if got.param("error") != tt.want || got.param("state") != "s" || got.param("iss") != w.url+"/" ||
+			got.param("code") != "" {
 			t.Errorf("%s: redirect with %v, want error=%s", tt.name, got.told(), tt.want)
 		}
 	}
@@ -191,7 +207,8 @@ func TestAuthorizeStateIsExact(t *testing.T) {
 	c, _ := w.client(nil)
 	b := w.browser()
 	b.code(c)
-	for _, state := range []string{`"><script>`, "a\r\nX-Evil: 1", "\x00", "\u202e\u2066", "a b+c%20&=", strings.Repeat("s", 4096)} {
+	for _, state := range []string{`"><script>`, "a\r\nX-Evil: 1", "\x00", "\u202e\u2066", "a b+c%20&=",
+		strings.Repeat("s", 4096)} {
 		got := b.authorize(request(c, "state", state))
 		if got.param("state") != state || got.header.Get("X-Evil") != "" {
 			t.Errorf("state %.20q comes back as %.20q", state, got.param("state"))
@@ -223,7 +240,8 @@ func TestPrompts(t *testing.T) {
 		t.Errorf("prompt=none when signed in: %v", got.location)
 	}
 	w.pass(10 * time.Second)
-	for _, pair := range [][2]string{{"prompt", "login"}, {"max_age", "0"}, {"max_age", "5"}, {"prompt", "select_account"}} {
+	for _, pair := range [][2]string{{"prompt", "login"}, {"max_age", "0"}, {"max_age", "5"},
+		{"prompt", "select_account"}} {
 		page := b.authorize(request(c, pair[0], pair[1]))
 		if page.status != http.StatusOK {
 			t.Fatalf("%v: no login page but %d to %v", pair, page.status, page.location)

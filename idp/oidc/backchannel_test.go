@@ -55,9 +55,12 @@ func (w *world) rp(change func(*idp.Client)) *rp {
 func (r *rp) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	body, err := io.ReadAll(req.Body)
 	form, ferr := url.ParseQuery(string(body))
-	if err != nil || ferr != nil || req.Method != http.MethodPost || req.RequestURI != "/logout?tenant=1" || len(form) != 1 || len(form["logout_token"]) != 1 ||
-		req.Header.Get("Content-Type") != "application/x-www-form-urlencoded" || req.Header.Get("Cookie")+req.Header.Get("Authorization") != "" {
-		r.w.t.Errorf("the client is told %s %s %v %s, want a form with the logout token alone", req.Method, req.RequestURI, req.Header, body)
+	if err != nil || ferr != nil || req.Method != http.MethodPost || req.RequestURI != "/logout?tenant=1" ||
+		len(form) != 1 || len(form["logout_token"]) != 1 ||
+		req.Header.Get("Content-Type") != "application/x-www-form-urlencoded" ||
+		req.Header.Get("Cookie")+req.Header.Get("Authorization") != "" {
+		r.w.t.Errorf("the client is told %s %s %v %s, want a form with the logout token alone", req.Method,
+			req.RequestURI, req.Header, body)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -92,7 +95,8 @@ func (r *rp) told(want int) []string {
 
 func (r *rp) logouts() []fabric.Logout {
 	r.w.t.Helper()
-	p, err := r.w.fabric.ListLogouts(context.Background(), r.w.project.ID, r.client.ID, "", page.Query{Size: page.MaxSize})
+	p, err := r.w.fabric.ListLogouts(context.Background(), r.w.project.ID, r.client.ID, "",
+		page.Query{Size: page.MaxSize})
 	must(r.w.t, err)
 	return p.Items
 }
@@ -111,7 +115,8 @@ func (r *rp) signIn(b *browser, who string) string {
 // deliver runs what tells clients, until the test ends.
 func (w *world) deliver() {
 	d := deliver.New(deliver.Config{
-		Queue: w.rows.Logouts(), Client: egress.Policy{Allow: []string{"127.0.0.1"}}.Client(), Now: w.now, Agent: "test",
+		Queue: w.rows.Logouts(), Client: egress.Policy{Allow: []string{"127.0.0.1"}}.Client(), Now: w.now,
+		Agent:  "test",
 		Writer: oidc.LogoutWriter(w.idp), Verdict: oidc.LogoutVerdict, Log: slog.New(slog.DiscardHandler),
 	})
 	ctx, cancel := context.WithCancel(context.Background())
@@ -135,7 +140,8 @@ func wantLogoutToken(t *testing.T, w *world, c idp.Client, token, idToken string
 	must(t, err)
 	var h struct{ Alg, Typ, Kid string }
 	must(t, json.Unmarshal(raw, &h))
-	if h.Alg != string(c.IDTokenAlg) || h.Typ != "logout+jwt" || !strings.Contains(string(w.idp.Ring.JWKS().Body), `"`+h.Kid+`"`) {
+	if h.Alg != string(c.IDTokenAlg) || h.Typ != "logout+jwt" ||
+		!strings.Contains(string(w.idp.Ring.JWKS().Body), `"`+h.Kid+`"`) {
 		t.Errorf("the header is %s, want logout+jwt by a key of the JWKS for %s", raw, c.IDTokenAlg)
 	}
 	if _, ok := w.idp.Ring.VerifyJWS(token, "logout+jwt"); !ok {
@@ -171,29 +177,34 @@ func TestBackchannelLogout(t *testing.T) {
 		alg  keys.Use
 		end  func(b *browser, c idp.Client, s fabric.Subscriber, idToken string) error
 	}{
-		{"the app signs it out", keys.RS256, func(b *browser, _ idp.Client, _ fabric.Subscriber, idToken string) error {
-			b.get("/oauth/logout?" + url.Values{"id_token_hint": {idToken}, "post_logout_redirect_uri": {goodbye}}.Encode())
-			return nil
-		}},
+		{"the app signs it out", keys.RS256,
+			func(b *browser, _ idp.Client, _ fabric.Subscriber, idToken string) error {
+				b.get("/oauth/logout?" + url.Values{"id_token_hint": {idToken},
+					"post_logout_redirect_uri": {goodbye}}.Encode())
+				return nil
+			}},
 		{"it signs out by the page", keys.ES256, func(b *browser, _ idp.Client, _ fabric.Subscriber, _ string) error {
 			b.signOut()
 			return nil
 		}},
-		{"the login is ended by its id", keys.PS256, func(_ *browser, _ idp.Client, _ fabric.Subscriber, idToken string) error {
-			return w.idp.EndSession(t.Context(), text(payload(t, w, idToken)["sid"]))
-		}},
+		{"the login is ended by its id", keys.PS256,
+			func(_ *browser, _ idp.Client, _ fabric.Subscriber, idToken string) error {
+				return w.idp.EndSession(t.Context(), text(payload(t, w, idToken)["sid"]))
+			}},
 		{"it is disabled", keys.EdDSA, func(_ *browser, _ idp.Client, s fabric.Subscriber, _ string) error {
 			_, err := w.fabric.UpdateSubscriber(t.Context(), w.project.ID, s.ID, fabricChange(true))
 			return err
 		}},
 		{"it has a new password", keys.RS256, func(_ *browser, _ idp.Client, s fabric.Subscriber, _ string) error {
 			next := "another password"
-			_, err := w.fabric.UpdateSubscriber(t.Context(), w.project.ID, s.ID, fabric.SubscriberInput{Password: &next})
+			_, err := w.fabric.UpdateSubscriber(t.Context(), w.project.ID, s.ID,
+				fabric.SubscriberInput{Password: &next})
 			return err
 		}},
-		{"all that it holds is revoked", keys.RS256, func(_ *browser, _ idp.Client, s fabric.Subscriber, _ string) error {
-			return w.fabric.RevokeSubscriber(t.Context(), w.project.ID, s.ID)
-		}},
+		{"all that it holds is revoked", keys.RS256,
+			func(_ *browser, _ idp.Client, s fabric.Subscriber, _ string) error {
+				return w.fabric.RevokeSubscriber(t.Context(), w.project.ID, s.ID)
+			}},
 		{"it is deleted", keys.RS256, func(_ *browser, _ idp.Client, s fabric.Subscriber, _ string) error {
 			return w.fabric.DeleteSubscriber(t.Context(), w.project.ID, s.ID)
 		}},
@@ -260,7 +271,8 @@ func TestBackchannelRetry(t *testing.T) {
 	if len(seen) != 3 {
 		t.Errorf("three tokens have %d ids", len(seen))
 	}
-	if got := r.logouts(); len(got) != 1 || got[0].State != fabric.Delivered || got[0].Attempts != 3 || got[0].Status != 204 {
+	if got := r.logouts(); len(got) != 1 || got[0].State != fabric.Delivered || got[0].Attempts != 3 ||
+		got[0].Status != 204 {
 		t.Errorf("logouts %+v, want one that was delivered at the third attempt", got)
 	}
 }
@@ -288,7 +300,8 @@ func TestBackchannelRefused(t *testing.T) {
 func TestLogoutVerdict(t *testing.T) {
 	for status, want := range map[int]deliver.State{
 		200: deliver.Delivered, 204: deliver.Delivered, 400: deliver.Dead, 410: deliver.Dead,
-		0: deliver.Pending, 201: deliver.Pending, 202: deliver.Pending, 301: deliver.Pending, 308: deliver.Pending, 401: deliver.Pending, 404: deliver.Pending,
+		0: deliver.Pending, 201: deliver.Pending, 202: deliver.Pending, 301: deliver.Pending,
+		308: deliver.Pending, 401: deliver.Pending, 404: deliver.Pending,
 		429: deliver.Pending, 500: deliver.Pending, 504: deliver.Pending,
 	} {
 		if got := oidc.LogoutVerdict(status); got != want {
@@ -342,7 +355,8 @@ func TestRegisterBackchannel(t *testing.T) {
 		{"", idp.AuthBasic, false}, // told nothing, it cannot want a sid
 	}
 	for _, tt := range tests {
-		c := idp.Client{ProjectID: w.project.ID, Type: idp.Web, AuthMethod: tt.method, RedirectURIs: []string{callback}}
+		c := idp.Client{ProjectID: w.project.ID, Type: idp.Web, AuthMethod: tt.method,
+			RedirectURIs: []string{callback}}
 		c.BackchannelLogoutURI, c.BackchannelLogoutSession = tt.uri, true
 		if _, _, err := w.idp.CreateClient(t.Context(), c); (err == nil) != tt.ok {
 			t.Errorf("registering %q with %s: %v, want it good: %v", tt.uri, tt.method, err, tt.ok)

@@ -42,12 +42,14 @@ func BenchmarkCodeFlow(b *testing.B) {
 	b.SetParallelism(32)
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			to, err := w.answer(http.MethodGet, "/login/oauth/authorize?"+query, nil, "Cookie", cookie).Result().Location()
+			to, err := w.answer(http.MethodGet, "/login/oauth/authorize?"+query, nil, "Cookie",
+				cookie).Result().Location()
 			if err != nil {
 				b.Error(err)
 				return
 			}
-			form := url.Values{"grant_type": {"authorization_code"}, "client_id": {c.ID}, "code": {to.Query().Get("code")}, "redirect_uri": {callback}, "code_verifier": {verifier}}
+			form := url.Values{"grant_type": {"authorization_code"}, "client_id": {c.ID},
+				"code": {to.Query().Get("code")}, "redirect_uri": {callback}, "code_verifier": {verifier}}
 			if got := w.answer(http.MethodPost, "/oauth/token", form); got.Code != http.StatusOK {
 				b.Error(got.Body)
 				return
@@ -72,8 +74,11 @@ func BenchmarkUserinfo(b *testing.B) {
 
 func BenchmarkIntrospect(b *testing.B) {
 	w := newWorld(b)
-	c, secret := w.client(func(n *idp.Client) { n.Type, n.RedirectURIs, n.AccessToken = idp.Service, nil, idp.FabricToken })
-	set := w.post("/oauth/token", url.Values{"grant_type": {"client_credentials"}}, "Authorization", basic(c.ID, secret)).json(b)
+	c, secret := w.client(func(n *idp.Client) {
+		n.Type, n.RedirectURIs, n.AccessToken = idp.Service, nil, idp.FabricToken
+	})
+	set := w.post("/oauth/token", url.Values{"grant_type": {"client_credentials"}}, "Authorization",
+		basic(c.ID, secret)).json(b)
 	form := url.Values{"token": {text(set["access_token"])}}
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {

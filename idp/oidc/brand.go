@@ -70,7 +70,8 @@ func (a *API) brand(r *http.Request) (b templates.Brand) {
 	b.Color, b.Terms, b.Privacy = own.Color, own.Terms, own.Privacy
 	b.Name = c.Name
 	if shown, ok := logo.Parse(own.Logo); ok {
-		b.Logo = templates.Picture{URL: "/brand/logo/" + shown.Name + ".png", Wide: shown.Wide, High: shown.High, Plate: shown.Plate}
+		b.Logo = templates.Picture{URL: "/brand/logo/" + shown.Name + ".png", Wide: shown.Wide,
+			High: shown.High, Plate: shown.Plate}
 	}
 	b.Color = strings.TrimPrefix(b.Color, "#")
 	return b

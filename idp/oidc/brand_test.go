@@ -32,7 +32,8 @@ func TestBrand(t *testing.T) {
 	plain, _ := w.client(nil)
 	b := w.browser()
 	page := b.authorize(request(own))
-	for _, want := range []string{`href="/brand/a03060.css"`, `href="https://acme.example/terms"`, `href="https://acme.example/privacy"`} {
+	for _, want := range []string{`href="/brand/a03060.css"`, `href="https://acme.example/terms"`,
+		`href="https://acme.example/privacy"`} {
 		if !strings.Contains(page.body, want) {
 			t.Errorf("the sign-in of a client with a brand has no %s:\n%s", want, page.body)
 		}
@@ -53,17 +54,21 @@ func TestBrand(t *testing.T) {
 	}
 	token := strings.Repeat("a", 52)
 	must(t, w.rows.CreateLink(t.Context(), idp.Link{
-		Hash: session.Digest(token), Purpose: mail.Reset, ProjectID: w.project.ID, SubscriberID: w.ada.ID, Email: email, Bound: email,
+		Hash: session.Digest(token), Purpose: mail.Reset, ProjectID: w.project.ID, SubscriberID: w.ada.ID,
+		Email: email, Bound: email,
 		Created: w.now(), Expires: w.now().Add(time.Hour),
 	}))
 	set := w.browser().post("/reset", url.Values{"token": {token}, "password": {"granite-otter-nine"}})
-	for _, want := range []string{`id="password-set"`, `href="/brand/106040.css"`, `id="notice-account" href="/account?project=` + w.project.ID + `"`} {
+	for _, want := range []string{`id="password-set"`, `href="/brand/106040.css"`,
+		`id="notice-account" href="/account?project=` + w.project.ID + `"`} {
 		if !strings.Contains(set.body, want) {
 			t.Errorf("what says that a link was used has no %s:\n%s", want, set.body)
 		}
 	}
 	sheet := b.get("/brand/ffffff.css")
-	if sheet.status != 200 || !strings.Contains(sheet.body, "--thread: light-dark(#") || strings.Contains(sheet.body, "--thread: light-dark(#ffffff") || sheet.header.Get("Content-Type") != "text/css; charset=utf-8" {
+	if sheet.status != 200 || !strings.Contains(sheet.body, "--thread: light-dark(#") ||
+		strings.Contains(sheet.body, "--thread: light-dark(#ffffff") ||
+		sheet.header.Get("Content-Type") != "text/css; charset=utf-8" {
 		t.Errorf("white, which nobody reads on a light page: %d %s", sheet.status, sheet.body)
 	}
 	for _, bad := range []string{"/brand/red.css", "/brand/106040", "/brand/10604G.css", "/brand/106040;}.css"} {
@@ -95,16 +100,20 @@ func TestLogo(t *testing.T) {
 	of, err := w.fabric.SetLogo(ctx, w.project.ID, draw(color.Black))
 	must(t, err)
 	b := w.browser()
-	if page := b.authorize(request(own)); !strings.Contains(page.body, `src="/brand/logo/`+of.Logo+`.png"`) || strings.Contains(page.body, "<script>alert") {
+	if page := b.authorize(request(own)); !strings.Contains(page.body, `src="/brand/logo/`+of.Logo+`.png"`) ||
+		strings.Contains(page.body, "<script>alert") {
 		t.Errorf("the sign-in has not the logo of the project:\n%s", page.body)
 	}
 	c, err := w.idp.SetLogo(ctx, own.ID, draw(color.White))
 	must(t, err)
-	if page := b.authorize(request(own)); !strings.Contains(page.body, c.Logo) || strings.Contains(page.body, of.Logo) {
+	if page := b.authorize(request(own)); !strings.Contains(page.body, c.Logo) ||
+		strings.Contains(page.body, of.Logo) {
 		t.Error("the sign-in has not the logo of the client")
 	}
 	got := b.get("/brand/logo/" + c.Logo + ".png")
-	if got.status != 200 || got.header.Get("Content-Type") != "image/png" || got.header.Get("X-Content-Type-Options") != "nosniff" || !strings.Contains(got.header.Get("Content-Security-Policy"), "sandbox") ||
+	if got.status != 200 || got.header.Get("Content-Type") != "image/png" ||
+		got.header.Get("X-Content-Type-Options") != "nosniff" ||
+		!strings.Contains(got.header.Get("Content-Security-Policy"), "sandbox") ||
 		strings.Contains(got.body, "script") {
 		t.Errorf("the logo: %d %v", got.status, got.header)
 	}
@@ -125,7 +134,8 @@ func TestLogo(t *testing.T) {
 	if page := b.authorize(request(own)); !strings.Contains(page.body, of.Logo) {
 		t.Error("a client whose logo was taken away has not that of the project")
 	}
-	for _, bad := range []string{"/brand/logo/" + c.Logo + ".png", "/brand/logo/" + of.Logo, "/brand/logo/x.png", "/brand/logo/..%2f..%2fsecret.png", "/brand/logo/%00.png"} {
+	for _, bad := range []string{"/brand/logo/" + c.Logo + ".png", "/brand/logo/" + of.Logo,
+		"/brand/logo/x.png", "/brand/logo/..%2f..%2fsecret.png", "/brand/logo/%00.png"} {
 		if got := b.get(bad); got.status != 404 {
 			t.Errorf("%s: %d, want 404", bad, got.status)
 		}
@@ -136,9 +146,15 @@ func TestLogo(t *testing.T) {
 func TestBrandRefused(t *testing.T) {
 	w := newWorld(t)
 	for what, change := range map[string]func(*idp.Client){
-		"a colour with more in it": func(c *idp.Client) { c.BrandColor = "#a03060; background: red" }, "a name of a colour": func(c *idp.Client) { c.BrandColor = "red" },
-		"a script": func(c *idp.Client) { c.TermsURI = "javascript:alert(1)" }, "data": func(c *idp.Client) { c.PolicyURI = "data:text/html,x" },
-		"a path": func(c *idp.Client) { c.PolicyURI = "/privacy" }, "a password": func(c *idp.Client) { c.TermsURI = "https://a:b@acme.example/" },
+		"a colour with more in it": func(c *idp.Client) {
+			c.BrandColor = "#a03060; background: red"
+		}, "a name of a colour": func(c *idp.Client) { c.BrandColor = "red" },
+		"a script": func(c *idp.Client) { c.TermsURI = "javascript:alert(1)" }, "data": func(c *idp.Client) {
+			c.PolicyURI = "data:text/html,x"
+		},
+		"a path": func(c *idp.Client) { c.PolicyURI = "/privacy" }, "a password": func(c *idp.Client) {
+			c.TermsURI = "https://a:b@acme.example/"
+		},
 	} {
 		n := idp.Client{ProjectID: w.project.ID, Name: "App", Type: idp.SPA, RedirectURIs: []string{callback}}
 		change(&n)
@@ -152,7 +168,9 @@ func TestBrandRefused(t *testing.T) {
 // meanwhile, at whichever node.
 func TestBrandLeavesTheRest(t *testing.T) {
 	w := newWorld(t)
-	c, _ := w.client(func(c *idp.Client) { c.RedirectURIs = []string{"https://acme.example/cb", "https://taken.example/cb"} })
+	c, _ := w.client(func(c *idp.Client) {
+		c.RedirectURIs = []string{"https://acme.example/cb", "https://taken.example/cb"}
+	})
 	_, err := w.idp.FindClient(t.Context(), c.ID)
 	must(t, err)
 	taken := false

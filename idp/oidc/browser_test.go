@@ -90,7 +90,8 @@ func TestEmptied(t *testing.T) {
 			want bool
 		}{
 			"who stays": {stays, true}, "who signed out": {leaves, false}, "a cookie from before that": {left, false},
-			"who was signed out": {ends, false}, "who was disabled": {locked, false}, "who never was": {w.browser(), false},
+			"who was signed out": {ends, false}, "who was disabled": {locked, false},
+			"who never was": {w.browser(), false},
 		} {
 			if got := tt.b.signedIn(c); got != tt.want {
 				t.Errorf("%s is signed in: %v, want %v", name, got, tt.want)

@@ -28,7 +28,8 @@ func TestClaimsParameter(t *testing.T) {
 			if id["email"] != email || id["given_name"] != nil || id["auth_time"] == nil {
 				t.Errorf("%s, %s: ID token %v, want the email and no other name", kind, when, id)
 			}
-			got = w.token("grant_type", "refresh_token", "client_id", c.ID, "refresh_token", text(got["refresh_token"])).json(t)
+			got = w.token("grant_type", "refresh_token", "client_id", c.ID, "refresh_token",
+				text(got["refresh_token"])).json(t)
 		}
 		plain := w.tokens(c, "scope", "openid")
 		if info := w.userinfo(text(plain["access_token"])).json(t); len(info) != 1 {
@@ -84,7 +85,8 @@ func TestClaimsSub(t *testing.T) {
 		{"ada at userinfo", c, `{"userinfo":{"sub":{"value":` + sub(c, w.ada.ID) + `}}}`, true},
 		{"one of two", c, `{"id_token":{"sub":{"values":[` + sub(c, bob.ID) + `,` + sub(c, w.ada.ID) + `]}}}`, true},
 		{"bob", c, `{"id_token":{"sub":{"value":` + sub(c, bob.ID) + `}}}`, false},
-		{"ada and bob", c, `{"id_token":{"sub":{"value":` + sub(c, w.ada.ID) + `}},"userinfo":{"sub":{"value":` + sub(c, bob.ID) + `}}}`, false},
+		{"ada and bob", c, `{"id_token":{"sub":{"value":` +
+			sub(c, w.ada.ID) + `}},"userinfo":{"sub":{"value":` + sub(c, bob.ID) + `}}}`, false},
 		{"a number", c, `{"id_token":{"sub":{"value":7}}}`, false},
 		{"nobody", c, `{"id_token":{"sub":{"values":[]}}}`, false},
 		{"whoever it is", c, `{"id_token":{"sub":{"essential":true}}}`, true},
@@ -117,9 +119,12 @@ func TestACR(t *testing.T) {
 		{[]string{"claims", `{"id_token":{"acr":{"essential":true}}}`}, ""},
 		{[]string{"claims", `{"id_token":{"acr":{"essential":true,"values":["2","1"]}}}`}, ""},
 		{[]string{"claims", `{"id_token":{"acr":{"value":"2"}}}`}, ""},
-		{[]string{"claims", `{"id_token":{"acr":{"essential":true,"value":"3"}}}`}, "unmet_authentication_requirements"},
-		{[]string{"claims", `{"id_token":{"acr":{"essential":true,"values":[]}}}`}, "unmet_authentication_requirements"},
-		{[]string{"claims", `{"id_token":{"acr":{"essential":true,"value":1}}}`}, "unmet_authentication_requirements"},
+		{[]string{"claims", `{"id_token":{"acr":{"essential":true,"value":"3"}}}`},
+			"unmet_authentication_requirements"},
+		{[]string{"claims", `{"id_token":{"acr":{"essential":true,"values":[]}}}`},
+			"unmet_authentication_requirements"},
+		{[]string{"claims", `{"id_token":{"acr":{"essential":true,"value":1}}}`},
+			"unmet_authentication_requirements"},
 		{[]string{"claims", `{`}, "invalid_request"},
 		{[]string{"claims", `[]`}, "invalid_request"},
 		{[]string{"claims", `{"id_token":{"acr":"1"}}`}, "invalid_request"},
@@ -159,18 +164,22 @@ func TestWishes(t *testing.T) {
 func TestScopesAreClaims(t *testing.T) {
 	w := newWorld(t)
 	said := fabric.StandardClaims{
-		MiddleName: "King", Nickname: "Ada", PreferredUsername: "ada", ProfilePage: "https://example.com/ada", Picture: "https://example.com/ada.png",
-		Website: "https://example.com", Gender: "female", Birthdate: "1815-12-10", Locale: "en-GB", PhoneNumber: "+442071234567",
+		MiddleName: "King", Nickname: "Ada", PreferredUsername: "ada", ProfilePage: "https://example.com/ada",
+		Picture: "https://example.com/ada.png",
+		Website: "https://example.com", Gender: "female", Birthdate: "1815-12-10", Locale: "en-GB",
+		PhoneNumber:         "+442071234567",
 		PhoneNumberVerified: new(bool), Address: &fabric.Postal{Locality: "London", Country: "GB"},
 	}
 	last, zone := "Lovelace", "Europe/London"
-	_, err := w.fabric.UpdateSubscriber(t.Context(), w.project.ID, w.ada.ID, fabric.SubscriberInput{Claims: &said, Profile: fabric.Profile{LastName: &last, TimeZone: &zone}})
+	_, err := w.fabric.UpdateSubscriber(t.Context(), w.project.ID, w.ada.ID,
+		fabric.SubscriberInput{Claims: &said, Profile: fabric.Profile{LastName: &last, TimeZone: &zone}})
 	must(t, err)
 	c, _ := w.client(func(n *idp.Client) { n.Scopes = []string{"openid", "profile", "email", "address", "phone"} })
 	for scope, want := range map[string]string{
 		"openid":         "sub",
 		"openid profile": "birthdate family_name gender given_name locale middle_name name nickname picture preferred_username profile sub updated_at website zoneinfo",
-		"openid email":   "email email_verified sub", "openid address": "address sub", "openid phone": "phone_number phone_number_verified sub",
+		"openid email":   "email email_verified sub", "openid address": "address sub",
+		"openid phone": "phone_number phone_number_verified sub",
 	} {
 		info := w.userinfo(text(w.tokens(c, "scope", scope)["access_token"])).json(t)
 		if got := strings.Join(slices.Sorted(maps.Keys(info)), " "); got != want {
@@ -186,7 +195,8 @@ func TestScopesAreClaims(t *testing.T) {
 func TestClaimsAreNarrowed(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
-	got := w.tokens(c, "scope", "openid email offline_access", "claims", `{"userinfo":{"email":null,"given_name":null},"id_token":{"email":null}}`)
+	got := w.tokens(c, "scope", "openid email offline_access", "claims",
+		`{"userinfo":{"email":null,"given_name":null},"id_token":{"email":null}}`)
 	for _, tt := range []struct {
 		scope string
 		email bool

@@ -47,12 +47,14 @@ func (a *API) showConsent(w http.ResponseWriter, r *http.Request) error {
 		return fmt.Errorf("finding subscriber: %w", err)
 	}
 	mannerOf(r).account = sub.Claims.Locale
-	page := templates.Consent{ID: req.ID, App: a.appName(r, c, req), Host: req.Host(), Email: sub.Email, Login: session.Digest(s.ID)}
+	page := templates.Consent{ID: req.ID, App: a.appName(r, c, req), Host: req.Host(), Email: sub.Email,
+		Login: session.Digest(s.ID)}
 	for _, scope := range req.Rights() {
 		page.Scopes = append(page.Scopes, meaningOf(a.words(r), scope))
 	}
 	if givesFabric(c, req) {
-		page.Scopes = append(page.Scopes, templates.Scope{Title: a.words(r).Say("scope.fabric"), Why: a.words(r).Say("scope.fabric.why")})
+		page.Scopes = append(page.Scopes,
+			templates.Scope{Title: a.words(r).Say("scope.fabric"), Why: a.words(r).Say("scope.fabric.why")})
 	}
 	if req.Device != "" {
 		return a.devicePage(w, r, req, page)
@@ -96,7 +98,8 @@ func (a *API) answerConsent(w http.ResponseWriter, r *http.Request) error {
 		if err := a.drop(w, r, req); err != nil {
 			return err
 		}
-		denied := &problem.Error{Kind: problem.Forbidden, Code: "access_denied", Message: "the subscriber denied the access"}
+		denied := &problem.Error{Kind: problem.Forbidden, Code: "access_denied",
+			Message: "the subscriber denied the access"}
 		return a.respondError(w, r, c, req, denied)
 	}
 	return badRequest("error.answer")

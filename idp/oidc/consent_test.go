@@ -35,7 +35,8 @@ func TestConsentRevoked(t *testing.T) {
 		if r := w.userinfo(text(got["access_token"])); r.status != http.StatusUnauthorized {
 			t.Errorf("%s: userinfo after the consent was taken back: %d", kind, r.status)
 		}
-		if r := w.refresh(c, text(got["refresh_token"])); r.status != http.StatusBadRequest || r.json(t)["error"] != "invalid_grant" {
+		if r := w.refresh(c, text(got["refresh_token"])); r.status != http.StatusBadRequest ||
+			r.json(t)["error"] != "invalid_grant" {
 			t.Errorf("%s: a refresh after the consent was taken back: %d %s", kind, r.status, r.body)
 		}
 		if r := w.redeem(c, code); r.status != http.StatusBadRequest || r.json(t)["error"] != "invalid_grant" {

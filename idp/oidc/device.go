@@ -24,8 +24,9 @@ func (s *server) DeviceAuthorization(ctx context.Context, r *op.ClientRequest[oi
 	}
 	page := s.authURL + "/device"
 	return op.NewResponse(&oidc.DeviceAuthorizationResponse{
-		DeviceCode: codes.Device, UserCode: codes.User, VerificationURI: page, VerificationURIComplete: page + "?user_code=" + codes.User,
-		ExpiresIn: int(codes.ExpiresIn / time.Second), Interval: int(codes.Interval / time.Second),
+		DeviceCode: codes.Device, UserCode: codes.User, VerificationURI: page,
+		VerificationURIComplete: page + "?user_code=" + codes.User,
+		ExpiresIn:               int(codes.ExpiresIn / time.Second), Interval: int(codes.Interval / time.Second),
 	}), nil
 }
 
@@ -51,7 +52,8 @@ func (a *API) enterUserCode(w http.ResponseWriter, r *http.Request) error {
 	case errors.Is(err, problem.RateLimited):
 		wait := problem.First(err).RetryAfter
 		w.Header().Set("Retry-After", strconv.Itoa(max(1, int(wait.Seconds()))))
-		page := templates.Device{Token: a.pageToken(w, r), Code: typed, Error: a.words(r).Say("device.throttled", "Count", int(wait.Minutes())+1)}
+		page := templates.Device{Token: a.pageToken(w, r), Code: typed,
+			Error: a.words(r).Say("device.throttled", "Count", int(wait.Minutes())+1)}
 		return a.write(w, r, page, templates.Options{Status: http.StatusTooManyRequests})
 	case err != nil:
 		return err

@@ -41,18 +41,21 @@ func (w *world) tv() idp.Client {
 
 func (w *world) device(c idp.Client) device {
 	w.t.Helper()
-	got := w.post("/oauth/device_authorization", url.Values{"client_id": {c.ID}, "scope": {"openid email offline_access"}})
+	got := w.post("/oauth/device_authorization",
+		url.Values{"client_id": {c.ID}, "scope": {"openid email offline_access"}})
 	if got.status != http.StatusOK {
 		w.t.Fatalf("device authorization: %d %s", got.status, got.body)
 	}
 	v := got.json(w.t)
-	return device{w, c, text(v["device_code"]), text(v["user_code"]), strings.TrimPrefix(text(v["verification_uri_complete"]), w.url)}
+	return device{w, c, text(v["device_code"]), text(v["user_code"]),
+		strings.TrimPrefix(text(v["verification_uri_complete"]), w.url)}
 }
 
 // poll asks for the tokens.
 func (d device) poll(pairs ...string) reply {
 	d.w.t.Helper()
-	return d.w.token(append([]string{"grant_type", idp.GrantDevice, "client_id", d.c.ID, "device_code", d.code}, pairs...)...)
+	return d.w.token(append([]string{"grant_type", idp.GrantDevice, "client_id", d.c.ID, "device_code",
+		d.code}, pairs...)...)
 }
 
 // wants polls, and reports an answer that is not the error, or none, that is wanted.
@@ -60,7 +63,8 @@ func (d device) wants(when, code string) map[string]any {
 	d.w.t.Helper()
 	got := d.poll()
 	v := got.json(d.w.t)
-	if (got.status == http.StatusOK) != (code == "") || got.status != http.StatusOK && got.status != http.StatusBadRequest || code != "" && v["error"] != code {
+	if (got.status == http.StatusOK) != (code == "") || got.status != http.StatusOK &&
+		got.status != http.StatusBadRequest || code != "" && v["error"] != code {
 		d.w.t.Errorf("a device that polls %s: %d %s, want %q", when, got.status, got.body, code)
 	}
 	return v
@@ -90,7 +94,8 @@ func TestDevice(t *testing.T) {
 	c := w.tv()
 	b := w.browser()
 	d := w.device(c)
-	if !regexp.MustCompile(`^[BCDFGHJKLMNPQRSTVWXZ]{4}-[BCDFGHJKLMNPQRSTVWXZ]{4}$`).MatchString(d.user) || len(d.code) < 43 {
+	if !regexp.MustCompile(`^[BCDFGHJKLMNPQRSTVWXZ]{4}-[BCDFGHJKLMNPQRSTVWXZ]{4}$`).MatchString(d.user) ||
+		len(d.code) < 43 {
 		t.Fatalf("codes %q and %q", d.user, d.code)
 	}
 	d.wants("at once", "authorization_pending")
@@ -110,7 +115,8 @@ func TestDevice(t *testing.T) {
 	}
 	w.pass(5 * time.Second)
 	d.wants("while the page is shown", "authorization_pending")
-	if done := b.consent(page, "allow"); done.status != http.StatusOK || !strings.Contains(done.body, `id="device-done"`) {
+	if done := b.consent(page, "allow"); done.status != http.StatusOK ||
+		!strings.Contains(done.body, `id="device-done"`) {
 		t.Fatalf("allowed: %d %s", done.status, done.body)
 	}
 	set := d.wants("after it was signed in", "")
@@ -142,21 +148,29 @@ func TestDeviceAuthorizationRefuses(t *testing.T) {
 	w := newWorld(t)
 	tv := w.tv()
 	spa, _ := w.client(nil)
-	web, _ := w.client(func(n *idp.Client) { n.Type, n.Grants, n.RedirectURIs = idp.Web, []string{idp.GrantDevice}, nil })
+	web, _ := w.client(func(n *idp.Client) {
+		n.Type, n.Grants, n.RedirectURIs = idp.Web, []string{idp.GrantDevice}, nil
+	})
 	for name, tt := range map[string]struct {
 		form   url.Values
 		status int
 		code   string
 	}{
-		"a client without the grant":      {url.Values{"client_id": {spa.ID}, "scope": {"openid"}}, 400, "unauthorized_client"},
-		"no client":                       {url.Values{"scope": {"openid"}}, 401, "invalid_client"},
-		"an unknown client":               {url.Values{"client_id": {"x"}, "scope": {"openid"}}, 401, "invalid_client"},
-		"a client without its secret":     {url.Values{"client_id": {web.ID}, "scope": {"openid"}}, 401, "invalid_client"},
-		"no scope":                        {url.Values{"client_id": {tv.ID}}, 400, "invalid_scope"},
-		"a scope that it may not have":    {url.Values{"client_id": {tv.ID}, "scope": {"Voice"}}, 400, "invalid_scope"},
-		"a parameter that is there twice": {url.Values{"client_id": {tv.ID}, "scope": {"openid", "openid"}}, 400, "invalid_request"},
+		"a client without the grant": {url.Values{"client_id": {spa.ID}, "scope": {"openid"}}, 400,
+			"unauthorized_client"},
+		"no client": {url.Values{"scope": {"openid"}}, 401, "invalid_client"},
+		"an unknown client": {url.Values{"client_id": {"x"}, "scope": {"openid"}}, 401,
+			"invalid_client"},
+		"a client without its secret": {url.Values{"client_id": {web.ID}, "scope": {"openid"}}, 401,
+			"invalid_client"},
+		"no scope": {url.Values{"client_id": {tv.ID}}, 400, "invalid_scope"},
+		"a scope that it may not have": {url.Values{"client_id": {tv.ID}, "scope": {"Voice"}}, 400,
+			"invalid_scope"},
+		"a parameter that is there twice": {url.Values{"client_id": {tv.ID}, "scope": {"openid", "openid"}},
+			400, "invalid_request"},
 	} {
-		if got := w.post("/oauth/device_authorization", tt.form); got.status != tt.status || got.json(t)["error"] != tt.code {
+		if got := w.post("/oauth/device_authorization", tt.form); got.status != tt.status ||
+			got.json(t)["error"] != tt.code {
 			t.Errorf("%s: %d %s, want %d %s", name, got.status, got.body, tt.status, tt.code)
 		}
 	}
@@ -200,7 +214,8 @@ func TestDeviceDenied(t *testing.T) {
 	d := w.device(w.tv())
 	b := w.browser()
 	page := b.confirmation(d)
-	if got := b.consent(page, "deny"); got.status != http.StatusOK || !strings.Contains(got.body, `id="device-denied"`) {
+	if got := b.consent(page, "deny"); got.status != http.StatusOK ||
+		!strings.Contains(got.body, `id="device-denied"`) {
 		t.Errorf("denied: %d %s", got.status, got.body)
 	}
 	for range 2 {
@@ -225,11 +240,13 @@ func TestUserCodeWrong(t *testing.T) {
 	page := b.confirmation(old)
 	w.pass(10 * time.Minute)
 	for name, code := range map[string]string{
-		"none": "", "short": "BCDF", "long": used.user + "B", "vowels": "AEIO-UAEI", "no letters": "1234-5678", "unknown": "BBBB-BBBB", "huge": strings.Repeat("B", 5000),
+		"none": "", "short": "BCDF", "long": used.user + "B", "vowels": "AEIO-UAEI",
+		"no letters": "1234-5678", "unknown": "BBBB-BBBB", "huge": strings.Repeat("B", 5000),
 		"used": used.user, "expired": old.user, "markup": `"><script>`, "of other capitals": strings.Repeat("ǰ", 8),
 	} {
 		got := b.enter(code)
-		if got.status != http.StatusUnprocessableEntity || !strings.Contains(got.body, `id="device-error"`) || strings.Contains(got.body, "<script") {
+		if got.status != http.StatusUnprocessableEntity || !strings.Contains(got.body, `id="device-error"`) ||
+			strings.Contains(got.body, "<script") {
 			t.Errorf("%s: %d %s, want 422", name, got.status, got.body)
 		}
 	}
@@ -237,7 +254,8 @@ func TestUserCodeWrong(t *testing.T) {
 		t.Errorf("the page of a device that has expired: %d, want 400", got.status)
 	}
 	old.wants("after its time", "expired_token")
-	if got := b.get("/device?user_code=" + url.QueryEscape(`"><script>`)); got.status != http.StatusOK || !strings.Contains(got.body, `value=""`) {
+	if got := b.get("/device?user_code=" + url.QueryEscape(`"><script>`)); got.status != http.StatusOK ||
+		!strings.Contains(got.body, `value=""`) {
 		t.Errorf("a link with no code: %d %s", got.status, got.body)
 	}
 }
@@ -254,7 +272,8 @@ func TestUserCodeGuessed(t *testing.T) {
 	}
 	for _, code := range []string{d.user, "BBBB-BBBH"} {
 		got := w.browser().enter(code)
-		if got.status != http.StatusTooManyRequests || got.header.Get("Retry-After") == "" || !strings.Contains(got.body, "Too many codes") {
+		if got.status != http.StatusTooManyRequests || got.header.Get("Retry-After") == "" ||
+			!strings.Contains(got.body, "Too many codes") {
 			t.Errorf("%s after five guesses: %d %v %s, want 429", code, got.status, got.header, got.body)
 		}
 	}
@@ -342,8 +361,10 @@ func TestDeviceConfirmation(t *testing.T) {
 	for _, m := range hiddenField.FindAllStringSubmatch(page.body, -1) {
 		form.Set(m[1], m[2])
 	}
-	for path, form := range map[string]url.Values{"/consent": form, "/device": {"token": {b.pageToken("/device")}, "user_code": {d.user}}} {
-		for header, value := range map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example"} {
+	for path, form := range map[string]url.Values{"/consent": form,
+		"/device": {"token": {b.pageToken("/device")}, "user_code": {d.user}}} {
+		for header, value := range map[string]string{"Sec-Fetch-Site": "cross-site",
+			"Origin": "https://evil.example"} {
 			req, err := http.NewRequest(http.MethodPost, w.url+path, strings.NewReader(form.Encode()))
 			must(t, err)
 			req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
@@ -353,7 +374,8 @@ func TestDeviceConfirmation(t *testing.T) {
 			}
 		}
 	}
-	if got := b.get("/accounts?id=" + form.Get("id")); got.status != http.StatusOK || !strings.Contains(got.body, `href="/login?id=`+form.Get("id")) {
+	if got := b.get("/accounts?id=" + form.Get("id")); got.status != http.StatusOK ||
+		!strings.Contains(got.body, `href="/login?id=`+form.Get("id")) {
 		t.Errorf("the way to another account: %d %s", got.status, got.body)
 	}
 	b.logIn(b.get("/login?id="+form.Get("id")), "bob@example.com", secret)
@@ -383,7 +405,9 @@ func TestDeviceMeanwhile(t *testing.T) {
 			_, err := w.fabric.UpdateSubscriber(t.Context(), w.project.ID, w.ada.ID, fabricChange(true))
 			must(t, err)
 		}, "authorization_pending", "invalid_grant"},
-		{"the client is deleted", func(w *world, d device) { must(t, w.idp.DeleteClient(t.Context(), d.c.ID)) }, "invalid_client", "invalid_client"},
+		{"the client is deleted", func(w *world, d device) {
+			must(t, w.idp.DeleteClient(t.Context(), d.c.ID))
+		}, "invalid_client", "invalid_client"},
 		{"the client may not any more", func(w *world, d device) {
 			d.c.Grants = []string{idp.GrantRefresh}
 			must(t, w.rewrite(d.c))
@@ -494,9 +518,11 @@ func TestDeviceWithKey(t *testing.T) {
 	p := w.party(t, jose.ES256)
 	p.c.Grants, p.c.Scopes = append(p.c.Grants, idp.GrantDevice), []string{"openid"}
 	must(t, w.rewrite(p.c))
-	for aud, want := range map[string]int{w.url + "/oauth/device_authorization": http.StatusOK, w.url + "/device": http.StatusUnauthorized} {
+	for aud, want := range map[string]int{w.url + "/oauth/device_authorization": http.StatusOK,
+		w.url + "/device": http.StatusUnauthorized} {
 		got := w.post("/oauth/device_authorization", url.Values{
-			"scope": {"openid"}, "client_assertion": {p.assertion(t, "aud", aud)}, "client_assertion_type": {idp.AssertionType},
+			"scope": {"openid"}, "client_assertion": {p.assertion(t, "aud", aud)},
+			"client_assertion_type": {idp.AssertionType},
 		})
 		if got.status != want {
 			t.Errorf("an assertion for %s: %d %s, want %d", aud, got.status, got.body, want)

@@ -69,7 +69,8 @@ func TestOneLoginTooMany(t *testing.T) {
 		who := fmt.Sprintf("%d@example.com", i)
 		w.subscriber(who)
 		w.lives("before the last", true, sets...)
-		sets = append(sets, w.redeem(c, b.logIn(b.authorize(request(c, "prompt", "login")), who, secret).param("code")).json(t))
+		sets = append(sets, w.redeem(c, b.logIn(
+			b.authorize(request(c, "prompt", "login")), who, secret).param("code")).json(t))
 	}
 	w.lives("the first", false, sets[0])
 	w.lives("the others", true, sets[1:]...)
@@ -83,7 +84,8 @@ func TestHintOfAnotherBrowser(t *testing.T) {
 	c, _ := w.client(withLogout)
 	b := w.browser()
 	ada := w.redeem(c, b.code(c)).json(t)
-	out := "/oauth/logout?" + url.Values{"id_token_hint": {text(ada["id_token"])}, "post_logout_redirect_uri": {goodbye}}.Encode()
+	out := "/oauth/logout?" + url.Values{"id_token_hint": {text(ada["id_token"])},
+		"post_logout_redirect_uri": {goodbye}}.Encode()
 
 	if got := w.browser().get(out); got.location == nil || got.location.String() != goodbye {
 		t.Errorf("where nobody is signed in: %d %v, want to be led back", got.status, got.location)

@@ -60,7 +60,8 @@ func TestAssertionEd25519(t *testing.T) {
 		wantInvalidClient(t, name, p.ask(assertion))
 	}
 	doc := w.browser().get("/.well-known/openid-configuration").json(t)
-	for _, name := range []string{"token_endpoint_auth_signing_alg_values_supported", "introspection_endpoint_auth_signing_alg_values_supported"} {
+	for _, name := range []string{"token_endpoint_auth_signing_alg_values_supported",
+		"introspection_endpoint_auth_signing_alg_values_supported"} {
 		if got := text(doc[name]); got != "[RS256 PS256 ES256 EdDSA Ed25519]" {
 			t.Errorf("%s = %s", name, got)
 		}

@@ -74,7 +74,8 @@ func (a *API) enrolPage(w http.ResponseWriter, r *http.Request, e enrolment, pag
 		return err
 	}
 	if a.Factors.Passkeys() {
-		options, err := a.Factors.BeginPasskey(r.Context(), idp.OwnerOf(e.s.SubscriberID), e.flow(), nameOf(e.sub), e.sub.Title())
+		options, err := a.Factors.BeginPasskey(r.Context(), idp.OwnerOf(e.s.SubscriberID), e.flow(),
+			nameOf(e.sub), e.sub.Title())
 		if err != nil {
 			return err
 		}
@@ -82,7 +83,8 @@ func (a *API) enrolPage(w http.ResponseWriter, r *http.Request, e enrolment, pag
 		page.Passkey = a.passkeyForm(options)
 		page.Passkey.Error = fault
 	}
-	return a.write(w, r, page, templates.Options{Status: status, FormAction: formAction(e.req.RedirectURI), Scripts: true})
+	return a.write(w, r, page, templates.Options{Status: status, FormAction: formAction(e.req.RedirectURI),
+		Scripts: true})
 }
 
 // appForm begins the set-up of an authenticator app, or goes on with it.
@@ -91,7 +93,8 @@ func (a *API) appForm(r *http.Request, s idp.Session, sub fabric.Subscriber, fau
 	if err != nil {
 		return templates.AppForm{}, err
 	}
-	begun, err := a.Factors.BeginTOTP(r.Context(), idp.OwnerOf(s.SubscriberID), enrolFlow(s), project.Name, nameOf(sub))
+	begun, err := a.Factors.BeginTOTP(r.Context(), idp.OwnerOf(s.SubscriberID), enrolFlow(s), project.Name,
+		nameOf(sub))
 	if err != nil {
 		return templates.AppForm{}, err
 	}
@@ -118,7 +121,8 @@ func (a *API) enrolApp(w http.ResponseWriter, r *http.Request) error {
 // enrolPasskey serves POST /login/enrol/passkey: a passkey that was made on the page.
 func (a *API) enrolPasskey(w http.ResponseWriter, r *http.Request) error {
 	return a.enrol(w, r, func(e enrolment, form url.Values) ([]string, templates.Enrol, error) {
-		key, err := a.Factors.CreatePasskey(r.Context(), idp.OwnerOf(e.s.SubscriberID), true, e.flow(), form.Get("name"), []byte(form.Get("credential")))
+		key, err := a.Factors.CreatePasskey(r.Context(), idp.OwnerOf(e.s.SubscriberID), true, e.flow(),
+			form.Get("name"), []byte(form.Get("credential")))
 		fault, _ := a.toldFault(w, r, err)
 		return key.AMR(), templates.Enrol{Passkey: templates.Passkey{Error: fault}}, err
 	})

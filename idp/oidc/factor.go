@@ -68,7 +68,8 @@ func (a *API) stepOf(r *http.Request, req idp.AuthRequest, c idp.Client, with st
 	}
 	st.has.Passkeys = st.has.Passkeys && a.Factors.Passkeys()
 	ways := []string{factor.TypeTOTP, factor.TypePasskey, factor.TypeRecovery}
-	if !slices.Contains(ways, st.with) || st.with == factor.TypeTOTP && !st.has.TOTP || st.with == factor.TypePasskey && !st.has.Passkeys {
+	if !slices.Contains(ways, st.with) || st.with == factor.TypeTOTP && !st.has.TOTP ||
+		st.with == factor.TypePasskey && !st.has.Passkeys {
 		st.with = factor.TypeRecovery
 		if st.has.TOTP {
 			st.with = factor.TypeTOTP
@@ -103,7 +104,8 @@ func beginAnew(w http.ResponseWriter, req idp.AuthRequest) error {
 
 func (a *API) factorPage(w http.ResponseWriter, r *http.Request, st step, fault string, status int) error {
 	page := templates.Factor{
-		ID: st.req.ID, App: a.appName(r, st.c, st.req), Host: st.req.Host(), With: st.with, TOTP: st.has.TOTP, Passkeys: st.has.Passkeys, Error: fault,
+		ID: st.req.ID, App: a.appName(r, st.c, st.req), Host: st.req.Host(), With: st.with, TOTP: st.has.TOTP,
+		Passkeys: st.has.Passkeys, Error: fault,
 	}
 	if st.with == factor.TypePasskey {
 		owner := st.req.Proof.Owner()
@@ -113,7 +115,8 @@ func (a *API) factorPage(w http.ResponseWriter, r *http.Request, st step, fault 
 		}
 		page.Passkey = a.passkeyForm(options)
 	}
-	return a.write(w, r, page, templates.Options{Status: status, FormAction: formAction(st.req.RedirectURI), Scripts: true})
+	return a.write(w, r, page, templates.Options{Status: status, FormAction: formAction(st.req.RedirectURI),
+		Scripts: true})
 }
 
 func (a *API) passkeyForm(options []byte) templates.Passkey {

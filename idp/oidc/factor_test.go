@@ -102,7 +102,8 @@ func TestLoginWithTOTP(t *testing.T) {
 	if got := b.authorize(request(c, "prompt", "none")); got.param("error") != "login_required" {
 		t.Errorf("the password alone has signed in: %v", got.told())
 	}
-	if got := b.form(page, "/login/factor", "code", "000000"); got.status != http.StatusUnprocessableEntity || !strings.Contains(got.body, "The code is wrong.") {
+	if got := b.form(page, "/login/factor", "code", "000000"); got.status != http.StatusUnprocessableEntity ||
+		!strings.Contains(got.body, "The code is wrong.") {
 		t.Errorf("a wrong code: %d %s", got.status, got.body)
 	}
 	if got := w.browser().form(page, "/login/factor", "code", factortest.Code(key, w.now())); got.param("code") != "" || got.status != http.StatusForbidden {
@@ -113,7 +114,8 @@ func TestLoginWithTOTP(t *testing.T) {
 	wantProven(t, "password and app", acr, amr, "pwd", "otp", "mfa")
 	other := w.browser()
 	page = other.logIn(other.authorize(request(c)), email, secret)
-	if got := other.form(page, "/login/factor", "code", code); got.status != http.StatusUnprocessableEntity || !strings.Contains(got.body, "used before") {
+	if got := other.form(page, "/login/factor", "code", code); got.status != http.StatusUnprocessableEntity ||
+		!strings.Contains(got.body, "used before") {
 		t.Errorf("the code again: %d %s", got.status, got.body)
 	}
 	w.pass(11 * time.Minute)
@@ -156,7 +158,8 @@ func TestFactorGuesses(t *testing.T) {
 	}
 	page = home.logIn(home.authorize(request(c, "prompt", "login")), email, secret)
 	w.proven(c, home.form(page, "/login/factor", "code", factortest.Code(key, w.now())))
-	events, err := w.rows.ListAudit(t.Context(), audit.Filter{Action: "login", Outcome: audit.Refused}, pages.Query{Size: 100})
+	events, err := w.rows.ListAudit(t.Context(), audit.Filter{Action: "login", Outcome: audit.Refused},
+		pages.Query{Size: 100})
 	must(t, err)
 	reasons := map[string]int{}
 	for _, e := range events.Items {
@@ -232,7 +235,8 @@ func TestLoginWithPasskey(t *testing.T) {
 
 	other := w.browser()
 	page = other.logIn(other.authorize(request(c)), email, secret)
-	acr, amr = w.proven(c, other.form(page, "/login/factor", "with", "passkey", "credential", string(d.Get(page.options(t)))))
+	acr, amr = w.proven(c, other.form(page, "/login/factor", "with", "passkey", "credential",
+		string(d.Get(page.options(t)))))
 	wantProven(t, "password and passkey", acr, amr, "pwd", "hwk", "user", "pop", "mfa")
 }
 
@@ -256,7 +260,8 @@ func TestPasskeyRefusedAtLogin(t *testing.T) {
 		"another origin":                other.form(strange, "/login/passkey", credential(&lying, strange)...),
 		"nothing":                       b.form(b.authorize(request(c)), "/login/passkey"),
 	} {
-		if got.status != http.StatusUnprocessableEntity || !strings.Contains(got.body, `id="passkey-error" role="alert">`) {
+		if got.status != http.StatusUnprocessableEntity ||
+			!strings.Contains(got.body, `id="passkey-error" role="alert">`) {
 			t.Errorf("%s: %d %s", name, got.status, got.body)
 		}
 	}
@@ -269,7 +274,8 @@ func TestPasskeyRefusedAtLogin(t *testing.T) {
 		t.Errorf("somebody else's passkey as the second factor: %d %v", got.status, got.told())
 	}
 	disabled := true
-	_, err = w.fabric.UpdateSubscriber(t.Context(), w.project.ID, grace.ID, fabric.SubscriberInput{Disabled: &disabled})
+	_, err = w.fabric.UpdateSubscriber(t.Context(), w.project.ID, grace.ID,
+		fabric.SubscriberInput{Disabled: &disabled})
 	must(t, err)
 	page = other.authorize(request(c))
 	if got := other.form(page, "/login/passkey", credential(hers, page)...); got.status != http.StatusUnprocessableEntity || !strings.Contains(got.body, "not known here") {
@@ -281,7 +287,8 @@ func TestPasskeyRefusedAtLogin(t *testing.T) {
 func TestStepUp(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
-	for _, pair := range [][]string{{"acr_values", "2"}, {"claims", `{"id_token":{"acr":{"essential":true,"value":"2"}}}`}} {
+	for _, pair := range [][]string{{"acr_values", "2"},
+		{"claims", `{"id_token":{"acr":{"essential":true,"value":"2"}}}`}} {
 		_ = w.idp.Factors.Remove(t.Context(), idp.OwnerOf(w.ada.ID), w.appID())
 		b := w.browser()
 		low := payload(t, w, text(w.redeem(c, b.code(c)).json(t)["id_token"]))
@@ -345,7 +352,8 @@ func TestEnrolOnTheWay(t *testing.T) {
 	for name, need := range map[string]func(*world, *idp.Client) []string{
 		"of the project": func(w *world, _ *idp.Client) []string {
 			yes := true
-			_, err := w.fabric.UpdateProject(context.Background(), w.project.ID, fabric.ProjectChange{RequireFactor: &yes})
+			_, err := w.fabric.UpdateProject(context.Background(), w.project.ID,
+				fabric.ProjectChange{RequireFactor: &yes})
 			must(w.t, err)
 			return nil
 		},
@@ -363,7 +371,8 @@ func TestEnrolOnTheWay(t *testing.T) {
 				t.Fatalf("no set-up: %d %s", page.status, page.body)
 			}
 			id := hiddenID.FindStringSubmatch(page.body)[1]
-			for _, past := range []reply{b.post("/login/continue", url.Values{"id": {id}}), b.post("/consent", url.Values{"id": {id}, "answer": {"allow"}})} {
+			for _, past := range []reply{b.post("/login/continue", url.Values{"id": {id}}),
+				b.post("/consent", url.Values{"id": {id}, "answer": {"allow"}})} {
 				if past.param("code") != "" {
 					t.Errorf("past the set-up: %d %v", past.status, past.told())
 				}
@@ -390,7 +399,8 @@ func TestAccountFactors(t *testing.T) {
 	if !strings.Contains(got.body, `id="recovery-codes"`) {
 		t.Fatalf("adding a passkey: %d %s", got.status, got.body)
 	}
-	if page = b.account(); !strings.Contains(page.body, "Phone &lt;b&gt;") || !strings.Contains(page.body, "on several devices") || !strings.Contains(page.body, "10 are left") {
+	if page = b.account(); !strings.Contains(page.body, "Phone &lt;b&gt;") ||
+		!strings.Contains(page.body, "on several devices") || !strings.Contains(page.body, "10 are left") {
 		t.Errorf("the account does not show it: %s", page.body)
 	}
 	app := b.onPage(page, "/account/app")
@@ -408,7 +418,8 @@ func TestAccountFactors(t *testing.T) {
 	// Who came to an open browser is asked to sign in before it changes any of this.
 	w.pass(11 * time.Minute)
 	page = b.get("/account")
-	for _, path := range []string{"/account/app", "/account/codes", "/account/passkeys", "/account/factors/remove", "/account/password"} {
+	for _, path := range []string{"/account/app", "/account/codes", "/account/passkeys",
+		"/account/factors/remove", "/account/password"} {
 		if got := b.onPage(page, path, "factor", w.appID()); !strings.Contains(got.body, `id="password"`) {
 			t.Errorf("%s by an old login: %d %s", path, got.status, got.body)
 		}
@@ -432,8 +443,10 @@ func TestFactorGuardsFactors(t *testing.T) {
 	all, err := w.idp.Factors.List(t.Context(), idp.OwnerOf(w.ada.ID))
 	must(t, err)
 	for _, pairs := range [][]string{
-		{"/account/passkeys", "credential", string(answer)}, {"/account/factors/remove", "factor", all[0].ID}, {"/account/app"}, {"/account/codes"},
-		{"/account/password", "current", secret, "password", secret + " more"}, {"/account/email", "email", "mallory@example.com"},
+		{"/account/passkeys", "credential", string(answer)}, {"/account/factors/remove", "factor", all[0].ID},
+		{"/account/app"}, {"/account/codes"},
+		{"/account/password", "current", secret, "password", secret + " more"},
+		{"/account/email", "email", "mallory@example.com"},
 	} {
 		if got := old.onPage(stale, pairs[0], pairs[1:]...); !strings.Contains(got.body, `id="login-submit"`) {
 			t.Errorf("%s by a login of before: %d %s, want that it signs in again", pairs[0], got.status, got.body)
@@ -459,7 +472,8 @@ func TestPasskeysAreCounted(t *testing.T) {
 	c, _ := w.client(nil)
 	b := w.browser()
 	page := b.authorize(request(c))
-	for i, want := range []int{http.StatusUnprocessableEntity, http.StatusUnprocessableEntity, http.StatusTooManyRequests} {
+	for i, want := range []int{http.StatusUnprocessableEntity, http.StatusUnprocessableEntity,
+		http.StatusTooManyRequests} {
 		if got := b.form(page, "/login/passkey", "credential", "{}"); got.status != want {
 			t.Errorf("try %d: %d %s, want %d", i+1, got.status, got.told(), want)
 		}
@@ -522,7 +536,8 @@ func TestFactorTriesDoNotMultiply(t *testing.T) {
 	for i := range 2 {
 		token, fresh := strings.Repeat(string(rune('a'+i)), 52), fmt.Sprint("granite-otter-nine-", i)
 		must(t, w.rows.CreateLink(t.Context(), idp.Link{
-			Hash: session.Digest(token), Purpose: mail.Reset, ProjectID: w.project.ID, SubscriberID: w.ada.ID, Email: email, Bound: email,
+			Hash: session.Digest(token), Purpose: mail.Reset, ProjectID: w.project.ID, SubscriberID: w.ada.ID,
+			Email: email, Bound: email,
 			Created: w.now(), Expires: w.now().Add(time.Hour),
 		}))
 		b := w.browser()

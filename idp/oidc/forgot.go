@@ -18,7 +18,8 @@ func (a *API) showForgot(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return a.write(w, r, templates.Forgot{ID: req.ID, App: a.appName(r, c, req), Email: req.LoginHint}, templates.Options{})
+	return a.write(w, r, templates.Forgot{ID: req.ID, App: a.appName(r, c, req), Email: req.LoginHint},
+		templates.Options{})
 }
 
 // askReset serves POST /forgot: the form of that page. The answer, and what is done for
@@ -102,8 +103,10 @@ func (a *API) showReset(w http.ResponseWriter, r *http.Request) error {
 
 func (a *API) resetPage(w http.ResponseWriter, r *http.Request, l idp.Link, token, wrong string, status int) error {
 	return a.write(w, r, templates.NewPassword{
-		Title: a.words(r).Say("reset.title"), Text: a.words(r).Say("reset.text", "Email", l.Email), Action: formAt(r, "/reset"), Token: token, Email: l.Email, Rule: a.passwordRule(r), Error: wrong, Button: a.words(r).Say("reset.submit"),
-		Note: a.words(r).Say("reset.note"),
+		Title: a.words(r).Say("reset.title"), Text: a.words(r).Say("reset.text", "Email", l.Email),
+		Action: formAt(r, "/reset"), Token: token, Email: l.Email, Rule: a.passwordRule(r), Error: wrong,
+		Button: a.words(r).Say("reset.submit"),
+		Note:   a.words(r).Say("reset.note"),
 	}, templates.Options{Status: status})
 }
 
@@ -161,5 +164,6 @@ func (a *API) wayBack(r *http.Request, l idp.Link) (*templates.Link, error) {
 	if err := a.Suspend(r.Context(), req); err != nil {
 		return nil, err
 	}
-	return &templates.Link{Title: a.words(r).Say("login.submit", "App", a.appName(r, c, req)), URL: "/login?id=" + url.QueryEscape(req.ID)}, nil
+	return &templates.Link{Title: a.words(r).Say("login.submit", "App", a.appName(r, c, req)),
+		URL: "/login?id=" + url.QueryEscape(req.ID)}, nil
 }

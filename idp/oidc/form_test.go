@@ -39,7 +39,8 @@ func TestFormTokens(t *testing.T) {
 		page, action, field string
 		more                []string
 	}{
-		{"/login/oauth/authorize?" + request(c, "prompt", "login").Encode(), "/login", "id", []string{"username", email, "password", secret}},
+		{"/login/oauth/authorize?" + request(c, "prompt", "login").Encode(), "/login", "id",
+			[]string{"username", email, "password", secret}},
 		{"/login/oauth/authorize?" + request(c, "prompt", "select_account").Encode(), "/accounts", "id", nil},
 		{"/login/oauth/authorize?" + request(third).Encode(), "/consent", "id", []string{"answer", "allow"}},
 		{"/device", "/device", "token", []string{"user_code", d.user}},
@@ -50,7 +51,8 @@ func TestFormTokens(t *testing.T) {
 	}
 	for _, tt := range forms {
 		theirs := formOf(t, other.get(tt.page), tt.action).Get(tt.field)
-		for name, token := range map[string]string{"without a token": "", "with an empty one's neighbour": "x", "with another browser's": theirs} {
+		for name, token := range map[string]string{"without a token": "",
+			"with an empty one's neighbour": "x", "with another browser's": theirs} {
 			form := with(formOf(t, b.get(tt.page), tt.action), append(tt.more, tt.field, token)...)
 			if token == "x" && tt.field == "id" {
 				continue // a request that is over looks the same, which is no attack
@@ -68,7 +70,8 @@ func TestFormTokens(t *testing.T) {
 			t.Fatalf("%s ended a login", tt.action)
 		}
 	}
-	if sub, err := w.rows.FindSubscriber(t.Context(), w.project.ID, w.ada.ID); err != nil || sub.FirstName != w.ada.FirstName {
+	if sub, err := w.rows.FindSubscriber(t.Context(), w.project.ID, w.ada.ID); err != nil ||
+		sub.FirstName != w.ada.FirstName {
 		t.Errorf("the subscriber is %+v, %v", sub, err)
 	}
 	d.wants("after all that", "authorization_pending")

@@ -31,7 +31,8 @@ func (b *browser) guesses(c idp.Client, email string, allowed int) reply {
 	}
 	page = b.logIn(page, email, "one-too-many")
 	if after, err := strconv.Atoi(page.header.Get("Retry-After")); page.status != http.StatusTooManyRequests || err != nil || after < 1 {
-		b.w.t.Fatalf("guess %d at %s = %d, Retry-After %q, want 429", allowed, email, page.status, page.header.Get("Retry-After"))
+		b.w.t.Fatalf("guess %d at %s = %d, Retry-After %q, want 429", allowed, email, page.status,
+			page.header.Get("Retry-After"))
 	}
 	return page
 }
@@ -79,7 +80,8 @@ func TestThrottled(t *testing.T) {
 func TestKnownDevice(t *testing.T) {
 	w := newWorld(t)
 	w.limits.Set(limit.Rates{
-		limit.LoginPerAccount: {Burst: 3, Every: 4 * time.Minute}, limit.LoginPerDevice: {Burst: 3, Every: 4 * time.Minute},
+		limit.LoginPerAccount: {Burst: 3, Every: 4 * time.Minute},
+		limit.LoginPerDevice:  {Burst: 3, Every: 4 * time.Minute},
 		limit.LoginPerNetwork: {Burst: 5, Every: time.Hour},
 	})
 	c, _ := w.client(nil)
@@ -104,7 +106,8 @@ func TestKnownDevice(t *testing.T) {
 	until, mac, _ := strings.Cut(codes, "-")
 	later, _ := strconv.ParseInt(until, 10, 64)
 	for _, made := range []string{
-		mark, "", ".", good + "x", strings.ToUpper(good), moved + "." + codes, id + "." + strconv.FormatInt(later+1, 10) + "-" + mac,
+		mark, "", ".", good + "x", strings.ToUpper(good), moved + "." + codes,
+		id + "." + strconv.FormatInt(later+1, 10) + "-" + mac,
 		id + "." + until + "-", id, strings.Repeat(good, 20), "\x00" + good,
 	} {
 		from := idp.Visitor{Network: "192.0.2.1", Device: made}
@@ -187,7 +190,8 @@ func TestThrottledCurrent(t *testing.T) {
 	w.limits.Set(limit.Rates{limit.LoginPerDevice: session.Rate{Burst: 2, Every: time.Hour}})
 	s, err := w.idp.LogIn(t.Context(), w.project.ID, email, secret, idp.Visitor{})
 	must(t, err)
-	for i, want := range []string{"current: The current password is wrong.", "current: The current password is wrong.", "too many requests; try again later"} {
+	for i, want := range []string{"current: The current password is wrong.",
+		"current: The current password is wrong.", "too many requests; try again later"} {
 		if _, err := w.idp.ChangePassword(t.Context(), s, "wrong", "another-lantern-9", idp.Visitor{}); err == nil || err.Error() != want {
 			t.Errorf("guess %d = %v, want %s", i, err, want)
 		}
@@ -209,13 +213,15 @@ func TestPasswordAsEmail(t *testing.T) {
 		b.logIn(b.authorize(request(c)), "Tr0ub4dor@3horses.example", secret)
 	}
 	b.logIn(b.authorize(request(c)), email, "wrong")
-	trail, err := w.rows.ListAudit(t.Context(), audit.Filter{Action: "login", Outcome: audit.Refused}, page.Query{Size: page.MaxSize})
+	trail, err := w.rows.ListAudit(t.Context(), audit.Filter{Action: "login", Outcome: audit.Refused},
+		page.Query{Size: page.MaxSize})
 	if err != nil || len(trail.Items) != 3 {
 		t.Fatalf("ListAudit = %d, %v, want three refused logins", len(trail.Items), err)
 	}
 	known, last, first := trail.Items[0], trail.Items[1], trail.Items[2]
 	for _, e := range []audit.Event{last, first} {
-		if all := strings.ToLower(fmt.Sprintf("%+v", e)); strings.Contains(all, "3horses") || e.Detail["account"] != "***" {
+		if all := strings.ToLower(fmt.Sprintf("%+v", e)); strings.Contains(all, "3horses") ||
+			e.Detail["account"] != "***" {
 			t.Errorf("the event is %s", all)
 		}
 	}
@@ -230,7 +236,8 @@ func TestPasswordAsEmail(t *testing.T) {
 // Who has a whole range of networks has not as many guesses as networks.
 func TestSprayingFromRange(t *testing.T) {
 	w := newWorld(t)
-	w.limits.Set(limit.Rates{limit.LoginPerAccount: limit.Of(5, time.Hour), limit.LoginPerNetwork: limit.Of(5, time.Hour), limit.LoginPerRange: limit.Of(7, time.Hour)})
+	w.limits.Set(limit.Rates{limit.LoginPerAccount: limit.Of(5, time.Hour),
+		limit.LoginPerNetwork: limit.Of(5, time.Hour), limit.LoginPerRange: limit.Of(7, time.Hour)})
 	spray := func(email, network string) error {
 		_, err := w.idp.LogIn(t.Context(), w.project.ID, email, "wrong", idp.Visitor{Network: network})
 		return err
@@ -261,7 +268,8 @@ func TestDeviceOfAnotherPassword(t *testing.T) {
 	w.limits.Set(limit.Rates{limit.LoginPerAccount: {Burst: 1, Every: time.Hour}})
 	mark, _ := w.idp.DeviceMark("", w.ada, false)
 	fresh := "granite-otter-nine"
-	changed, err := w.fabric.UpdateSubscriber(t.Context(), w.project.ID, w.ada.ID, fabric.SubscriberInput{Password: &fresh})
+	changed, err := w.fabric.UpdateSubscriber(t.Context(), w.project.ID, w.ada.ID,
+		fabric.SubscriberInput{Password: &fresh})
 	must(t, err)
 	w.browser().guesses(first(w.client(nil)), email, 1)
 	if _, err := w.idp.LogIn(t.Context(), w.project.ID, email, fresh, idp.Visitor{Device: mark}); !errors.Is(err, problem.RateLimited) {

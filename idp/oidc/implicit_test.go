@@ -13,7 +13,8 @@ func withIDToken(n *idp.Client) { n.ResponseTypes = []string{"id_token"} }
 
 // implicit returns the parameters of a good request of an ID token alone.
 func implicit(c idp.Client, pairs ...string) url.Values {
-	v := request(c, "response_type", "id_token", "nonce", "n", "code_challenge", "", "code_challenge_method", "", "scope", "openid profile")
+	v := request(c, "response_type", "id_token", "nonce", "n", "code_challenge", "", "code_challenge_method",
+		"", "scope", "openid profile")
 	return with(v, pairs...)
 }
 
@@ -24,12 +25,15 @@ func TestImplicit(t *testing.T) {
 	c, _ := w.client(withIDToken)
 	for mode, fragment := range map[string]bool{"": true, "fragment": true, "form_post": false} {
 		b := w.browser()
-		got := b.logIn(b.authorize(implicit(c, "response_mode", mode, "claims", `{"id_token":{"email":null}}`)), email, secret)
-		if fragment != (got.location != nil && strings.HasPrefix(got.location.String(), callback+"#")) || len(got.told()) != 3 || got.param("state") != "s" {
+		got := b.logIn(b.authorize(implicit(
+			c, "response_mode", mode, "claims", `{"id_token":{"email":null}}`)), email, secret)
+		if fragment != (got.location != nil && strings.HasPrefix(got.location.String(), callback+"#")) ||
+			len(got.told()) != 3 || got.param("state") != "s" {
 			t.Fatalf("%q: %d to %v with %v", mode, got.status, got.location, got.told())
 		}
 		id := payload(t, w, got.param("id_token"))
-		if id["sub"] != w.ada.ID || id["nonce"] != "n" || id["given_name"] != "Ada" || id["email"] != email || id["at_hash"] != nil || id["sid"] == nil {
+		if id["sub"] != w.ada.ID || id["nonce"] != "n" || id["given_name"] != "Ada" || id["email"] != email ||
+			id["at_hash"] != nil || id["sid"] == nil {
 			t.Errorf("%q: ID token %v", mode, id)
 		}
 		if again := b.authorize(implicit(c, "prompt", "none", "scope", "openid")); payload(t, w, again.param("id_token"))["given_name"] != nil {
@@ -61,7 +65,8 @@ func TestImplicitErrors(t *testing.T) {
 			b = w.browser()
 		}
 		got := b.authorize(tt.v)
-		if got.location == nil || got.param("error") != tt.want || got.param("id_token") != "" || got.param("state") != "s" {
+		if got.location == nil || got.param("error") != tt.want || got.param("id_token") != "" ||
+			got.param("state") != "s" {
 			t.Errorf("%s: %d to %v, want %s", tt.name, got.status, got.location, tt.want)
 		}
 		if want := tt.v.Get("response_type") != "code"; (got.location.Fragment != "") != want {
@@ -85,7 +90,8 @@ func TestImplicitIsAGrant(t *testing.T) {
 	if len(p.Items) != 1 || len(p.Items[0].Grants) != 1 {
 		t.Fatalf("the logins are %+v, want one with one grant", p.Items)
 	}
-	if g := p.Items[0].Grants[0]; g.ClientID != c.ID || strings.Join(g.Scope, " ") != "openid" || !g.Revoked.IsZero() {
+	if g := p.Items[0].Grants[0]; g.ClientID != c.ID || strings.Join(g.Scope, " ") != "openid" ||
+		!g.Revoked.IsZero() {
 		t.Errorf("the grant is %+v", g)
 	}
 	must(t, w.idp.EndSession(t.Context(), text(payload(t, w, got.param("id_token"))["sid"])))

@@ -38,7 +38,8 @@ func (s *server) about(r *http.Request, cc *op.ClientCredentials) (introspection
 	}
 	token := r.Form.Get("token")
 	if token == "" {
-		return introspection{}, &problem.Error{Kind: problem.Invalid, Code: "invalid_request", Message: "token is missing"}
+		return introspection{}, &problem.Error{Kind: problem.Invalid, Code: "invalid_request",
+			Message: "token is missing"}
 	}
 	t, audience, err := s.InspectAccessToken(ctx, token)
 	if err == nil && t.SubscriberID != "" {
@@ -71,8 +72,10 @@ type introspection struct {
 
 func introspected(t fabric.Token, subject, audience string) introspection {
 	in := introspection{
-		Active: true, Scope: strings.Join(t.Scope, " "), ClientID: t.ClientID, TokenType: oidc.BearerToken, Expires: t.ExpiresAt.Unix(),
-		IssuedAt: t.IssuedAt.Unix(), Subject: subject, Audience: audience, Issuer: t.Issuer, ID: t.ID, SessionID: t.SessionID,
+		Active: true, Scope: strings.Join(t.Scope, " "), ClientID: t.ClientID, TokenType: oidc.BearerToken,
+		Expires:  t.ExpiresAt.Unix(),
+		IssuedAt: t.IssuedAt.Unix(), Subject: subject, Audience: audience, Issuer: t.Issuer, ID: t.ID,
+		SessionID: t.SessionID,
 	}
 	if in.Subject == "" {
 		in.Subject = t.ClientID

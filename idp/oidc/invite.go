@@ -29,7 +29,9 @@ func (a *API) invitationPage(w http.ResponseWriter, r *http.Request, l idp.Link,
 		text = a.words(r).Say("invite.text-by", "Inviter", l.Inviter, "Project", project.Name, "Email", l.Email)
 	}
 	return a.write(w, r, templates.NewPassword{
-		Title: a.words(r).Say("invite.title", "Project", project.Name), Text: text, Action: formAt(r, "/invite"), Token: token, Email: l.Email, Rule: a.passwordRule(r), Error: wrong, Button: a.words(r).Say("invite.submit"),
+		Title: a.words(r).Say("invite.title", "Project", project.Name), Text: text,
+		Action: formAt(r, "/invite"), Token: token, Email: l.Email, Rule: a.passwordRule(r), Error: wrong,
+		Button: a.words(r).Say("invite.submit"),
 	}, templates.Options{Status: status})
 }
 

@@ -22,7 +22,8 @@ func (a *API) showLogin(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	again := r.URL.Query().Has("again")
-	return a.loginPage(w, r, c, req, templates.Login{Email: req.LoginHint, EmailFocus: req.LoginHint == "", Again: again}, http.StatusOK)
+	return a.loginPage(w, r, c, req, templates.Login{Email: req.LoginHint, EmailFocus: req.LoginHint == "",
+		Again: again}, http.StatusOK)
 }
 
 func (a *API) loginPage(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest, p templates.Login, status int) error {
@@ -34,7 +35,8 @@ func (a *API) loginPage(w http.ResponseWriter, r *http.Request, c idp.Client, re
 	if err := a.offerPasskey(r, req, &p); err != nil {
 		return err
 	}
-	return a.write(w, r, p, templates.Options{Status: status, FormAction: formAction(req.RedirectURI), Scripts: p.Passkey.Options != ""})
+	return a.write(w, r, p, templates.Options{Status: status, FormAction: formAction(req.RedirectURI),
+		Scripts: p.Passkey.Options != ""})
 }
 
 // logIn serves POST /login: the form of the login page.
@@ -68,7 +70,8 @@ func (a *API) logIn(w http.ResponseWriter, r *http.Request) error {
 	return a.entered(w, r, c, req, s)
 }
 
-var errOther = &problem.Error{Kind: problem.Invalid, Code: "login_required", Message: "somebody else signed in than the request means"}
+var errOther = &problem.Error{Kind: problem.Invalid, Code: "login_required",
+	Message: "somebody else signed in than the request means"}
 
 // afterLogin asks for consent if it must, else answers the client. Where somebody
 // else signed in than the client meant, it is told so and gets nothing (OpenID
@@ -146,7 +149,8 @@ func postForm(w http.ResponseWriter, r *http.Request) (url.Values, error) {
 
 // visitor tells of the browser of r.
 func (a *API) visitor(r *http.Request) idp.Visitor {
-	return idp.Visitor{UserAgent: strings.ToValidUTF8(r.UserAgent(), ""), Address: web.Address(r), Mark: a.markOf(r), Network: web.Network(r), Device: a.cookies.Device(r)}
+	return idp.Visitor{UserAgent: strings.ToValidUTF8(r.UserAgent(), ""), Address: web.Address(r),
+		Mark: a.markOf(r), Network: web.Network(r), Device: a.cookies.Device(r)}
 }
 
 func (a *API) appName(r *http.Request, c idp.Client, req idp.AuthRequest) string {

@@ -14,7 +14,9 @@ import (
 
 // badLogout is the answer to a logout request whose parts do not fit together.
 func badLogout(cause string) error {
-	return &shown{status: http.StatusBadRequest, page: templates.Error{Title: "error.logout", Text: "error.logout-text", Advice: "error.logout-advice"}, cause: cause}
+	return &shown{status: http.StatusBadRequest,
+		page: templates.Error{Title: "error.logout", Text: "error.logout-text",
+			Advice: "error.logout-advice"}, cause: cause}
 }
 
 // A logoutRequest is a request of RP-Initiated Logout, section 2, proven as far
@@ -72,7 +74,9 @@ func (a *API) endSession(w http.ResponseWriter, r *http.Request) error {
 // be asked first: without a hint, or with that of another login, if there is any that
 // the answer would end.
 func (req logoutRequest) ends(all []idp.Session) (ids []string, sure bool) {
-	hinted := slices.IndexFunc(all, func(s idp.Session) bool { return req.hint.SessionID != "" && s.ID == req.hint.SessionID })
+	hinted := slices.IndexFunc(all, func(s idp.Session) bool {
+		return req.hint.SessionID != "" && s.ID == req.hint.SessionID
+	})
 	for _, s := range all {
 		if hinted >= 0 && s.SubscriberID == all[hinted].SubscriberID {
 			ids = append(ids, s.ID)
@@ -117,14 +121,16 @@ func (a *API) parseLogout(r *http.Request, v url.Values) (req logoutRequest, err
 	mannerOf(r).client = req.client
 	req.redirectTo, req.state = v.Get("post_logout_redirect_uri"), v.Get("state")
 	if req.redirectTo != "" && !req.client.AllowsLogoutTo(req.redirectTo) {
-		return req, badLogout("post_logout_redirect_uri is none of those registered for client " + req.client.ID + known(req.client.LogoutURIs))
+		return req, badLogout("post_logout_redirect_uri is none of those registered for client " +
+			req.client.ID + known(req.client.LogoutURIs))
 	}
 	return req, nil
 }
 
 func (a *API) logoutPage(w http.ResponseWriter, r *http.Request, req logoutRequest) error {
 	fields := make(map[string]string)
-	for name, value := range map[string]string{"client_id": req.client.ID, "post_logout_redirect_uri": req.redirectTo, "state": req.state} {
+	for name, value := range map[string]string{"client_id": req.client.ID,
+		"post_logout_redirect_uri": req.redirectTo, "state": req.state} {
 		if value != "" {
 			fields[name] = value
 		}
@@ -171,7 +177,8 @@ func (a *API) logOut(w http.ResponseWriter, r *http.Request) error {
 // it begins a sign-in of its own there.
 func home(c idp.Client) string {
 	for _, uri := range c.RedirectURIs {
-		if u, err := url.Parse(uri); err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" && c.Type != idp.Native {
+		if u, err := url.Parse(uri); err == nil && (u.Scheme == "https" || u.Scheme == "http") &&
+			u.Host != "" && c.Type != idp.Native {
 			return u.Scheme + "://" + u.Host + "/"
 		}
 	}

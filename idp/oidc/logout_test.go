@@ -22,7 +22,8 @@ func TestLogout(t *testing.T) {
 	c, _ := w.client(withLogout)
 	b := w.browser()
 	set := w.redeem(c, b.code(c)).json(t)
-	got := b.get("/oauth/logout?" + url.Values{"id_token_hint": {text(set["id_token"])}, "post_logout_redirect_uri": {goodbye}, "state": {"x y"}}.Encode())
+	got := b.get("/oauth/logout?" + url.Values{"id_token_hint": {text(set["id_token"])},
+		"post_logout_redirect_uri": {goodbye}, "state": {"x y"}}.Encode())
 	if got.location == nil || got.location.String() != goodbye+"?state=x+y" {
 		t.Fatalf("logout: %d to %v", got.status, got.location)
 	}
@@ -94,14 +95,16 @@ func TestLogoutAsks(t *testing.T) {
 	if page.location != nil || !strings.Contains(page.body, `id="logout-confirm"`) {
 		t.Fatalf("logout without a hint: %d %v", page.status, page.location)
 	}
-	page = b.get("/oauth/logout?" + url.Values{"client_id": {c.ID}, "post_logout_redirect_uri": {goodbye}, "state": {`"><script>`}}.Encode())
+	page = b.get("/oauth/logout?" + url.Values{"client_id": {c.ID}, "post_logout_redirect_uri": {goodbye},
+		"state": {`"><script>`}}.Encode())
 	if page.location != nil || strings.Contains(page.body, "<script") {
 		t.Fatalf("logout without a hint, with a URI: %d %v %s", page.status, page.location, page.body)
 	}
 	if got := b.authorize(request(c)); got.param("code") == "" {
 		t.Fatalf("asked, but not answered: %d %v", got.status, got.location)
 	}
-	got := b.submit(b.get("/oauth/logout?" + url.Values{"client_id": {c.ID}, "post_logout_redirect_uri": {goodbye}, "state": {"x"}}.Encode()))
+	got := b.submit(b.get("/oauth/logout?" +
+		url.Values{"client_id": {c.ID}, "post_logout_redirect_uri": {goodbye}, "state": {"x"}}.Encode()))
 	if got.location == nil || got.location.String() != goodbye+"?state=x" {
 		t.Errorf("confirmed: %d %v", got.status, got.location)
 	}
@@ -121,7 +124,8 @@ func TestLogoutOfSomebodyElse(t *testing.T) {
 	hint := text(w.tokens(c)["id_token"])
 	b := w.browser()
 	b.logIn(b.authorize(request(c)), "bob@example.com", secret)
-	got := b.get("/oauth/logout?" + url.Values{"id_token_hint": {hint}, "post_logout_redirect_uri": {goodbye}}.Encode())
+	got := b.get("/oauth/logout?" + url.Values{"id_token_hint": {hint},
+		"post_logout_redirect_uri": {goodbye}}.Encode())
 	if got.location != nil || !strings.Contains(got.body, `id="logout-confirm"`) {
 		t.Errorf("ada's hint in bob's browser: %d %v, want the question", got.status, got.location)
 	}
@@ -138,10 +142,13 @@ func TestLogoutRefuses(t *testing.T) {
 		name string
 		v    url.Values
 	}{
-		{"URI not registered", url.Values{"id_token_hint": {hint}, "post_logout_redirect_uri": {"https://evil.example/"}}},
-		{"URI with a query added", url.Values{"id_token_hint": {hint}, "post_logout_redirect_uri": {goodbye + "?x=1"}}},
+		{"URI not registered", url.Values{"id_token_hint": {hint},
+			"post_logout_redirect_uri": {"https://evil.example/"}}},
+		{"URI with a query added", url.Values{"id_token_hint": {hint},
+			"post_logout_redirect_uri": {goodbye + "?x=1"}}},
 		{"URI a prefix", url.Values{"id_token_hint": {hint}, "post_logout_redirect_uri": {goodbye[:len(goodbye)-1]}}},
-		{"URI encoded", url.Values{"id_token_hint": {hint}, "post_logout_redirect_uri": {"https://app.example/%62ye"}}},
+		{"URI encoded", url.Values{"id_token_hint": {hint},
+			"post_logout_redirect_uri": {"https://app.example/%62ye"}}},
 		{"URI of nobody", url.Values{"post_logout_redirect_uri": {goodbye}}},
 		{"another client", url.Values{"id_token_hint": {hint}, "client_id": {other.ID}}},
 		{"unknown client", url.Values{"client_id": {"unknown"}}},
@@ -151,7 +158,8 @@ func TestLogoutRefuses(t *testing.T) {
 		{"repeated", url.Values{"client_id": {c.ID, c.ID}}},
 	}
 	for _, tt := range tests {
-		if got := w.browser().get("/oauth/logout?" + tt.v.Encode()); got.status != http.StatusBadRequest || got.location != nil {
+		if got := w.browser().get("/oauth/logout?" + tt.v.Encode()); got.status != http.StatusBadRequest ||
+			got.location != nil {
 			t.Errorf("%s: %d to %v, want 400", tt.name, got.status, got.location)
 		}
 	}
@@ -162,17 +170,21 @@ func TestRevokeAndIntrospect(t *testing.T) {
 	for _, format := range []idp.TokenFormat{idp.FabricToken, idp.JWTToken} {
 		c, s := w.client(func(n *idp.Client) { n.Type, n.AccessToken = idp.Web, format })
 		other, otherSecret := w.client(func(n *idp.Client) { n.Type = idp.Web })
-		got := w.post("/oauth/token", url.Values{"grant_type": {"authorization_code"}, "code": {w.browser().code(c, "scope", "openid offline_access")},
+		got := w.post("/oauth/token", url.Values{"grant_type": {"authorization_code"},
+			"code":         {w.browser().code(c, "scope", "openid offline_access")},
 			"redirect_uri": {callback}, "code_verifier": {verifier}}, "Authorization", basic(c.ID, s)).json(t)
 		access, refresh := text(got["access_token"]), text(got["refresh_token"])
 		introspect := func(id, secret, token string) map[string]any {
-			return w.post("/oauth/introspect", url.Values{"token": {token}}, "Authorization", basic(id, secret)).json(t)
+			return w.post("/oauth/introspect", url.Values{"token": {token}}, "Authorization",
+				basic(id, secret)).json(t)
 		}
-		if in := introspect(c.ID, s, access); in["active"] != true || in["sub"] != w.ada.ID || in["client_id"] != c.ID || in["sid"] == nil {
+		if in := introspect(c.ID, s, access); in["active"] != true || in["sub"] != w.ada.ID ||
+			in["client_id"] != c.ID || in["sid"] == nil {
 			t.Errorf("%s: introspection %v", format, in)
 		}
 		for name, in := range map[string]map[string]any{
-			"another client": introspect(other.ID, otherSecret, access), "garbage": introspect(c.ID, s, "x"), "an ID token": introspect(c.ID, s, text(got["id_token"])),
+			"another client": introspect(other.ID, otherSecret, access), "garbage": introspect(c.ID, s, "x"),
+			"an ID token": introspect(c.ID, s, text(got["id_token"])),
 		} {
 			if in["active"] != false || len(in) != 1 {
 				t.Errorf("%s: introspection of %s: %v, want active false alone", format, name, in)
@@ -224,7 +236,8 @@ func TestSubscriberEnds(t *testing.T) {
 		},
 		"a new password": func(id string) error {
 			next := "another password"
-			_, err := w.fabric.UpdateSubscriber(t.Context(), w.project.ID, id, fabric.SubscriberInput{Password: &next})
+			_, err := w.fabric.UpdateSubscriber(t.Context(), w.project.ID, id,
+				fabric.SubscriberInput{Password: &next})
 			return err
 		},
 		"deleted": func(id string) error { return w.fabric.DeleteSubscriber(t.Context(), w.project.ID, id) },
@@ -269,12 +282,15 @@ func TestUserinfoRefuses(t *testing.T) {
 	}
 	for _, tt := range tests {
 		got := w.userinfo(tt.token)
-		if got.status != tt.want || tt.want == 401 && !strings.Contains(got.header.Get("WWW-Authenticate"), "invalid_token") {
-			t.Errorf("userinfo with %s: %d %v %s, want %d", tt.name, got.status, got.header["Www-Authenticate"], got.body, tt.want)
+		if got.status != tt.want || tt.want == 401 &&
+			!strings.Contains(got.header.Get("WWW-Authenticate"), "invalid_token") {
+			t.Errorf("userinfo with %s: %d %v %s, want %d", tt.name, got.status,
+				got.header["Www-Authenticate"], got.body, tt.want)
 		}
 	}
 	for name, got := range map[string]reply{
-		"nothing": w.browser().get("/oauth/userinfo"), "a query": w.browser().get("/oauth/userinfo?access_token=" + text(set["access_token"])),
+		"nothing": w.browser().get("/oauth/userinfo"),
+		"a query": w.browser().get("/oauth/userinfo?access_token=" + text(set["access_token"])),
 	} {
 		if got.status != 401 || got.header.Get("WWW-Authenticate") == "" {
 			t.Errorf("userinfo with %s: %d, want 401", name, got.status)
@@ -291,9 +307,11 @@ func TestUserinfoRefuses(t *testing.T) {
 
 func TestDocuments(t *testing.T) {
 	w := newWorld(t)
-	for _, path := range []string{"/.well-known/openid-configuration", "/.well-known/oauth-authorization-server", "/oauth/jwks"} {
+	for _, path := range []string{"/.well-known/openid-configuration",
+		"/.well-known/oauth-authorization-server", "/oauth/jwks"} {
 		got := w.browser().get(path)
-		if got.status != http.StatusOK || !strings.HasPrefix(got.header.Get("Content-Type"), "application/j") || got.header.Get("ETag") == "" ||
+		if got.status != http.StatusOK ||
+			!strings.HasPrefix(got.header.Get("Content-Type"), "application/j") || got.header.Get("ETag") == "" ||
 			got.header.Get("Cache-Control") != "public, max-age=300" {
 			t.Errorf("GET %s: %d %v", path, got.status, got.header)
 		}
@@ -301,7 +319,9 @@ func TestDocuments(t *testing.T) {
 		must(t, err)
 		req.Header.Set("If-None-Match", got.header.Get("ETag"))
 		req.Header.Set("Origin", "https://app.example")
-		if got := w.browser().do(req); got.status != http.StatusNotModified || got.header.Get("Access-Control-Allow-Origin") != "*" || got.header.Get("Access-Control-Allow-Credentials") != "" {
+		if got := w.browser().do(req); got.status != http.StatusNotModified ||
+			got.header.Get("Access-Control-Allow-Origin") != "*" ||
+			got.header.Get("Access-Control-Allow-Credentials") != "" {
 			t.Errorf("GET %s again: %d %v", path, got.status, got.header)
 		}
 		if got := w.browser().post(path, nil); got.status != http.StatusMethodNotAllowed {
@@ -309,7 +329,8 @@ func TestDocuments(t *testing.T) {
 		}
 	}
 	doc := w.browser().get("/.well-known/openid-configuration").json(t)
-	if doc["issuer"] != w.url+"/" || doc["authorization_response_iss_parameter_supported"] != true || text(doc["code_challenge_methods_supported"]) != "[S256]" {
+	if doc["issuer"] != w.url+"/" || doc["authorization_response_iss_parameter_supported"] != true ||
+		text(doc["code_challenge_methods_supported"]) != "[S256]" {
 		t.Errorf("discovery: %v", doc)
 	}
 }
@@ -317,7 +338,8 @@ func TestDocuments(t *testing.T) {
 func TestPageHeaders(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
-	for _, got := range []reply{w.browser().authorize(request(c)), w.browser().get("/login?id=x"), w.browser().get("/logout"), w.browser().get("/login/oauth/authorize")} {
+	for _, got := range []reply{w.browser().authorize(request(c)), w.browser().get("/login?id=x"),
+		w.browser().get("/logout"), w.browser().get("/login/oauth/authorize")} {
 		if csp := got.header.Get("Content-Security-Policy"); !strings.Contains(csp, "frame-ancestors 'none'") || got.header.Get("Cache-Control") != "no-store" || got.header.Get("Access-Control-Allow-Origin") != "" {
 			t.Errorf("page headers: %v", got.header)
 		}
@@ -338,13 +360,15 @@ func TestLogoutByPost(t *testing.T) {
 	set := w.redeem(c, b.code(c)).json(t)
 	b.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	got := b.post("/oauth/logout", url.Values{"state": {"x"}})
-	if got.status != http.StatusSeeOther || got.location.Path != "/oauth/logout" || len(got.header["Set-Cookie"]) != 0 {
+	if got.status != http.StatusSeeOther || got.location.Path != "/oauth/logout" ||
+		len(got.header["Set-Cookie"]) != 0 {
 		t.Errorf("POST without a hint: %d %v %v, want to be sent round", got.status, got.location, got.header)
 	}
 	if got := w.userinfo(text(set["access_token"])); got.status != http.StatusOK {
 		t.Errorf("the login after it: %d, want 200", got.status)
 	}
-	again := w.browser().post("/oauth/logout", url.Values{"id_token_hint": {text(set["id_token"])}, "post_logout_redirect_uri": {goodbye}})
+	again := w.browser().post("/oauth/logout",
+		url.Values{"id_token_hint": {text(set["id_token"])}, "post_logout_redirect_uri": {goodbye}})
 	if again.location == nil || again.location.String() != goodbye {
 		t.Errorf("POST with a hint: %d %v", again.status, again.location)
 	}

@@ -43,7 +43,8 @@ func mannerOf(r *http.Request) *manner {
 func (a *API) words(r *http.Request) *words.Words {
 	m := mannerOf(r)
 	asked := cmp.Or(m.locales, r.URL.Query().Get("ui_locales"))
-	return words.Choose(strings.Join(strings.Fields(asked), ","), m.account, web.Language(r), r.Header.Get("Accept-Language"))
+	return words.Choose(strings.Join(strings.Fields(asked), ","), m.account, web.Language(r),
+		r.Header.Get("Accept-Language"))
 }
 
 // view says how the browser of r is shown a page.
@@ -78,7 +79,8 @@ func backOf(r *http.Request) string {
 // ownPath returns a path of ours, or "/" for anything else: nothing leads away.
 func ownPath(raw string) string {
 	u, err := url.Parse(raw)
-	if err != nil || u.Scheme != "" || u.Host != "" || !strings.HasPrefix(u.Path, "/") || strings.HasPrefix(u.Path, "//") || strings.ContainsAny(raw, "\\\r\n\t") {
+	if err != nil || u.Scheme != "" || u.Host != "" || !strings.HasPrefix(u.Path, "/") ||
+		strings.HasPrefix(u.Path, "//") || strings.ContainsAny(raw, "\\\r\n\t") {
 		return "/"
 	}
 	return u.RequestURI()

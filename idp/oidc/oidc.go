@@ -55,7 +55,8 @@ func New(c Config) (*API, error) {
 	}
 	cookies := web.Cookies{PublicURL: public}
 	a := &API{
-		Provider: c.Provider, log: c.Log, authURL: strings.TrimSuffix(c.AuthURL, "/"), cookies: cookies, mailbox: c.Mailbox,
+		Provider: c.Provider, log: c.Log, authURL: strings.TrimSuffix(c.AuthURL, "/"), cookies: cookies,
+		mailbox: c.Mailbox,
 		browsers: &web.Browsers{
 			Store: c.Sessions, Rows: c.Provider.Store, Cookies: cookies, Now: c.Provider.Now,
 			Idle: func() time.Duration { return c.Provider.Lifetimes().BrowserIdle },

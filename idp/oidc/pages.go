@@ -34,7 +34,8 @@ func badRequest(text string) error {
 // notProven is the one answer where the client or its redirect URI is not known: it
 // redirects nowhere, and says which to the log alone, and to who develops on this machine.
 func notProven(cause string) error {
-	return &shown{status: http.StatusBadRequest, page: templates.Error{Title: "error.app", Text: "error.app-text", Advice: "error.app-advice"}, cause: cause}
+	return &shown{status: http.StatusBadRequest,
+		page: templates.Error{Title: "error.app", Text: "error.app-text", Advice: "error.app-advice"}, cause: cause}
 }
 
 // noClient is the cause where a client_id is nobody's.
@@ -57,7 +58,8 @@ var errCrossSite = pageError(http.StatusForbidden, "error.cross", "error.cross-t
 
 // sameOrigin lets forms through that our own pages sent.
 func (a *API) sameOrigin(next http.Handler) http.Handler {
-	return web.SameOrigin(a.origin, next, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { a.writePage(w, r, errCrossSite) }))
+	return web.SameOrigin(a.origin, next,
+		http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { a.writePage(w, r, errCrossSite) }))
 }
 
 // write answers with a page, shown as the browser of r wants it.
@@ -96,7 +98,8 @@ func (a *API) pageOf(w http.ResponseWriter, r *http.Request, err error) *shown {
 		web.LogInternal(r, a.log, err)
 	}
 	if p == nil || p.Kind != problem.Unavailable && p.Kind != problem.RateLimited {
-		return &shown{status: http.StatusInternalServerError, page: templates.Error{Title: "error.internal", Text: "error.internal-text"}}
+		return &shown{status: http.StatusInternalServerError,
+			page: templates.Error{Title: "error.internal", Text: "error.internal-text"}}
 	}
 	web.RetryAfter(w, p)
 	status := http.StatusServiceUnavailable

@@ -25,12 +25,14 @@ func TestRehash(t *testing.T) {
 	nodes := []*idp.Provider{w.idp, w.second()}
 	for i, hash := range foreign {
 		email := fmt.Sprintf("imported%d@example.com", i)
-		s, err := w.fabric.CreateSubscriber(t.Context(), w.project.ID, fabric.SubscriberInput{Email: &email, PasswordHash: &hash})
+		s, err := w.fabric.CreateSubscriber(t.Context(), w.project.ID,
+			fabric.SubscriberInput{Email: &email, PasswordHash: &hash})
 		must(t, err)
 		if _, err := w.idp.LogIn(t.Context(), w.project.ID, email, "fathom  lantern", idp.Visitor{}); err == nil {
 			t.Errorf("a wrong password opens %s", hash)
 		}
-		if got, err := w.fabric.FindSubscriber(t.Context(), w.project.ID, s.ID); err != nil || got.PasswordHash != hash {
+		if got, err := w.fabric.FindSubscriber(t.Context(), w.project.ID, s.ID); err != nil ||
+			got.PasswordHash != hash {
 			t.Errorf("a wrong password made of %s %s", hash, got.PasswordHash)
 		}
 		var all sync.WaitGroup

@@ -93,7 +93,8 @@ func TestRemoteKeys(t *testing.T) {
 	want := func(name string, ok bool, hits int64) {
 		t.Helper()
 		if err := node.verify(t, p); (err == nil) != ok || at.hits.Load() != hits {
-			t.Errorf("%s: %v after %d requests for keys, want it good %v after %d", name, err, at.hits.Load(), ok, hits)
+			t.Errorf("%s: %v after %d requests for keys, want it good %v after %d", name, err, at.hits.Load(),
+				ok, hits)
 		}
 	}
 	want("the first", true, 1)
@@ -156,7 +157,8 @@ func TestUnknownKids(t *testing.T) {
 func TestBadKeySets(t *testing.T) {
 	w := newWorld(t)
 	huge := append([]byte(`{"keys":[`), make([]byte, 65<<10)...)
-	private, err := json.Marshal(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: newKey(t, jose.ES256), KeyID: "k1"}}})
+	private, err := json.Marshal(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: newKey(t, jose.ES256),
+		KeyID: "k1"}}})
 	must(t, err)
 	for name, tt := range map[string]struct {
 		status int
@@ -193,10 +195,12 @@ func TestPrivateKeySets(t *testing.T) {
 		t.Errorf("a key set on loopback: %v after %d requests, want none", err, at.hits.Load())
 	}
 	for _, uri := range []string{
-		at.url, "https://169.254.169.254/jwks", "https://10.0.0.1/jwks", "https://[::1]/jwks", "http://app.example/jwks", "file:///etc/passwd", "https://u:p@app.example/jwks",
+		at.url, "https://169.254.169.254/jwks", "https://10.0.0.1/jwks", "https://[::1]/jwks",
+		"http://app.example/jwks", "file:///etc/passwd", "https://u:p@app.example/jwks",
 	} {
 		_, _, err := node.CreateClient(t.Context(), idp.Client{
-			ProjectID: w.project.ID, Type: idp.Service, AuthMethod: idp.AuthPrivateKeyJWT, Metadata: idp.Metadata{JWKSURI: uri},
+			ProjectID: w.project.ID, Type: idp.Service, AuthMethod: idp.AuthPrivateKeyJWT,
+			Metadata: idp.Metadata{JWKSURI: uri},
 		})
 		if err == nil || !strings.Contains(err.Error(), "jwks_uri") && !strings.Contains(err.Error(), "https") {
 			t.Errorf("jwks_uri %s is registered: %v", uri, err)

@@ -17,7 +17,8 @@ func TestResource(t *testing.T) {
 	})
 	ask := func(resources ...string) reply {
 		return w.browser().post("/oauth/token", url.Values{
-			"grant_type": {"client_credentials"}, "client_id": {c.ID}, "client_secret": {secret}, "resource": resources,
+			"grant_type": {"client_credentials"}, "client_id": {c.ID}, "client_secret": {secret},
+			"resource": resources,
 		})
 	}
 	about := func(path, token string) reply {
@@ -43,11 +44,13 @@ func TestResource(t *testing.T) {
 		if in := about("/oauth/introspect", token).json(t); in["active"] != true || in["aud"] != tt.audience {
 			t.Errorf("resource %v: introspection %v", tt.asked, in)
 		}
-		if out := about("/oauth/revoke", token); out.status != http.StatusOK || about("/oauth/introspect", token).json(t)["active"] != false {
+		if out := about("/oauth/revoke", token); out.status != http.StatusOK ||
+			about("/oauth/introspect", token).json(t)["active"] != false {
 			t.Errorf("resource %v: the token is still active after %d", tt.asked, out.status)
 		}
 	}
-	for _, asked := range [][]string{{"https://billing.example"}, {"https://other.example/"}, {""}, {billing, billing}, {billing, "https://other.example/"}} {
+	for _, asked := range [][]string{{"https://billing.example"}, {"https://other.example/"}, {""},
+		{billing, billing}, {billing, "https://other.example/"}} {
 		if got := ask(asked...); got.status != http.StatusBadRequest || got.json(t)["error"] != "invalid_target" {
 			t.Errorf("resource %q: %d %s, want invalid_target", asked, got.status, got.body)
 		}
@@ -80,8 +83,10 @@ func TestResourceOfGrant(t *testing.T) {
 		want           string
 	}{
 		{nil, nil, us}, {nil, []string{us}, us}, {nil, []string{billing}, "invalid_target"},
-		{[]string{billing}, nil, billing}, {[]string{billing}, []string{billing}, billing}, {[]string{billing}, []string{mail}, "invalid_target"},
-		{[]string{billing}, []string{us}, "invalid_target"}, {[]string{billing, mail}, nil, "invalid_target"}, {[]string{billing, mail}, []string{mail}, mail},
+		{[]string{billing}, nil, billing}, {[]string{billing}, []string{billing}, billing},
+		{[]string{billing}, []string{mail}, "invalid_target"},
+		{[]string{billing}, []string{us}, "invalid_target"}, {[]string{billing, mail}, nil, "invalid_target"},
+		{[]string{billing, mail}, []string{mail}, mail},
 		{[]string{billing, us}, []string{us}, us},
 	} {
 		code := grant(tt.granted...)
@@ -91,7 +96,9 @@ func TestResourceOfGrant(t *testing.T) {
 	}
 	refresh := text(w.redeemWith(c, grant(billing, mail), form(mail)).json(t)["refresh_token"])
 	for _, asked := range []string{us, "https://other.example/", billing, mail} {
-		got := w.browser().post("/oauth/token", url.Values{"grant_type": {"refresh_token"}, "client_id": {c.ID}, "refresh_token": {refresh}, "resource": {asked}})
+		got := w.browser().post("/oauth/token",
+			url.Values{"grant_type": {"refresh_token"}, "client_id": {c.ID}, "refresh_token": {refresh},
+				"resource": {asked}})
 		want := any(asked)
 		if asked != billing && asked != mail {
 			want = "invalid_target"
@@ -119,7 +126,8 @@ func TestResourceIsARight(t *testing.T) {
 	if !strings.Contains(page.body, "Act for you at https://billing.example/") {
 		t.Errorf("nobody is asked about a resource: %d %v %s", page.status, page.location, page.body)
 	}
-	if b.consent(page, "allow").param("code") == "" || b.authorize(request(c, "resource", "https://billing.example/")).param("code") == "" {
+	if b.consent(page, "allow").param("code") == "" ||
+		b.authorize(request(c, "resource", "https://billing.example/")).param("code") == "" {
 		t.Error("who has agreed to the resource is not let through")
 	}
 }

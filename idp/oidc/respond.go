@@ -65,7 +65,8 @@ func (a *API) postBack(w http.ResponseWriter, r *http.Request, c idp.Client, req
 		fields[name] = v.Get(name)
 	}
 	page := templates.Return{App: a.appName(r, c, req), Host: req.Host(), URL: req.RedirectURI, Fields: fields}
-	o := templates.Options{FormAction: formAction(req.RedirectURI), Scripts: true, Referrer: "strict-origin"} // the app sees by Origin who posts
+	o := templates.Options{FormAction: formAction(req.RedirectURI), Scripts: true,
+		Referrer: "strict-origin"} // the app sees by Origin who posts
 	if req.Has("none") {
 		o.Framer = req.Origin() // where an app renews its tokens in a frame
 	}
@@ -84,7 +85,8 @@ func (a *API) respondError(w http.ResponseWriter, r *http.Request, c idp.Client,
 		web.LogInternal(r, a.log, err)
 	}
 	if p == nil {
-		p = &problem.Error{Code: "server_error", Message: "something went wrong here; request " + web.RequestID(r.Context())}
+		p = &problem.Error{Code: "server_error",
+			Message: "something went wrong here; request " + web.RequestID(r.Context())}
 	}
 	if p.Kind == problem.Unavailable {
 		p = &problem.Error{Code: "temporarily_unavailable", Message: p.Message}

@@ -25,13 +25,16 @@ func TestResponseModes(t *testing.T) {
 				got = b.logIn(got, email, secret)
 			}
 			good := tt.kind == "code" && !strings.Contains(tt.mode, "message") && !strings.Contains(tt.mode, " ")
-			if got.param("state") != "s" || got.param("iss") != w.url+"/" || (got.param("code") != "") != good || (got.param("error") == "") != good {
+			if got.param("state") != "s" || got.param("iss") != w.url+"/" ||
+				(got.param("code") != "") != good || (got.param("error") == "") != good {
 				t.Errorf("%+v, prompt %q: %d %v", tt, prompt, got.status, got.told())
 			}
 			switch {
-			case tt.want == "" && (got.location != nil || got.status != http.StatusOK || !strings.Contains(got.body, `<form method="post" action="`+callback+`?a=b">`)):
+			case tt.want == "" && (got.location != nil || got.status != http.StatusOK ||
+				!strings.Contains(got.body, `<form method="post" action="`+callback+`?a=b">`)):
 				t.Errorf("%+v: no form for the client: %d %v %s", tt, got.status, got.location, got.body)
-			case tt.want != "" && (got.location == nil || got.status != http.StatusSeeOther || !strings.HasPrefix(got.location.String(), callback+"?a=b"+tt.want)):
+			case tt.want != "" && (got.location == nil || got.status != http.StatusSeeOther ||
+				!strings.HasPrefix(got.location.String(), callback+"?a=b"+tt.want)):
 				t.Errorf("%+v: %d to %v", tt, got.status, got.location)
 			}
 		}
@@ -57,7 +60,8 @@ func TestRequestObjectIsRefusedItsWay(t *testing.T) {
 		{"s", "query", object(`{"state":"o","response_mode":"form_post"}`), http.StatusSeeOther, "s"},
 		{"", "", object(`{"state":"o","response_mode":"form_post.jwt"}`), http.StatusSeeOther, "o"},
 		{"", "", object(`{"state":"a\nb","response_mode":"form_post"}`), http.StatusSeeOther, "a\nb"},
-		{"", "", object(`{"state":"` + strings.Repeat("s", 4097) + `","response_mode":"form_post"}`), http.StatusSeeOther, ""},
+		{"", "", object(`{"state":"` + strings.Repeat("s", 4097) + `","response_mode":"form_post"}`),
+			http.StatusSeeOther, ""},
 		{"", "", object(`{"state":1,"response_mode":"form_post"}`), http.StatusSeeOther, ""},
 		{"", "", object(`null`), http.StatusSeeOther, ""},
 		{"", "", "x.!.z", http.StatusSeeOther, ""},
@@ -88,11 +92,14 @@ func TestResponseModeOfDenial(t *testing.T) {
 func TestFormPostCarriesWhatItCan(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
-	native, _ := w.client(func(n *idp.Client) { n.Type, n.RedirectURIs = idp.Native, []string{"com.dialer.app://cb"} })
+	native, _ := w.client(func(n *idp.Client) {
+		n.Type, n.RedirectURIs = idp.Native, []string{"com.dialer.app://cb"}
+	})
 	odd, _ := w.client(func(n *idp.Client) { n.Type, n.RedirectURIs = idp.Native, []string{"http.dialer.app://cb"} })
 	b := w.browser()
 	b.code(c)
-	for _, state := range []string{`"><script>alert(1)</script>`, "\u202e", "a b+c%20&amp;", strings.Repeat("s", 4096)} {
+	for _, state := range []string{`"><script>alert(1)</script>`, "\u202e", "a b+c%20&amp;",
+		strings.Repeat("s", 4096)} {
 		if got := b.authorize(request(c, "response_mode", "form_post", "state", state)); got.param("state") != state || strings.Contains(got.body, "<script>") {
 			t.Errorf("state %.20q comes back as %.20q in %s", state, got.param("state"), got.body)
 		}
@@ -105,7 +112,8 @@ func TestFormPostCarriesWhatItCan(t *testing.T) {
 	}
 	for _, c := range []idp.Client{native, odd} {
 		got := b.authorize(request(c, "response_mode", "form_post"))
-		if got.location == nil || got.param("error") != "invalid_request" || !strings.HasSuffix(got.location.Scheme, ".app") {
+		if got.location == nil || got.param("error") != "invalid_request" ||
+			!strings.HasSuffix(got.location.Scheme, ".app") {
 			t.Errorf("form_post to an app without a host: %d %v", got.status, got.location)
 		}
 	}
@@ -117,13 +125,16 @@ func TestFraming(t *testing.T) {
 	c, _ := w.client(nil)
 	b := w.browser()
 	for _, answer := range []string{"error", "code"} {
-		for _, tt := range []struct{ name, prompt, framers string }{{"silent", "none", "https://app.example"}, {"not silent", "", "'none'"}} {
+		for _, tt := range []struct{ name, prompt, framers string }{{"silent", "none", "https://app.example"},
+			{"not silent", "", "'none'"}} {
 			got := b.authorize(request(c, "response_mode", "form_post", "prompt", tt.prompt))
 			csp, other := got.header.Get("Content-Security-Policy"), got.header.Get("X-Frame-Options")
-			if !strings.Contains(csp, "frame-ancestors "+tt.framers+";") || (other == "DENY") != (tt.prompt == "") || tt.prompt != "" && got.param(answer) == "" {
+			if !strings.Contains(csp, "frame-ancestors "+tt.framers+";") ||
+				(other == "DENY") != (tt.prompt == "") || tt.prompt != "" && got.param(answer) == "" {
 				t.Errorf("%s, %s: %d %q %q %v", answer, tt.name, got.status, csp, other, got.told())
 			}
-			if csp := got.header.Get("Content-Security-Policy"); strings.Contains(csp, "unsafe") || !strings.Contains(csp, "default-src 'none'") {
+			if csp := got.header.Get("Content-Security-Policy"); strings.Contains(csp, "unsafe") ||
+				!strings.Contains(csp, "default-src 'none'") {
 				t.Errorf("%s, %s: Content-Security-Policy %q", answer, tt.name, csp)
 			}
 		}
@@ -134,7 +145,8 @@ func TestFraming(t *testing.T) {
 		t.Errorf("a silent request that is wrong: %v %v", bad.told(), bad.header)
 	}
 	unproven := b.authorize(request(c, "redirect_uri", "https://evil.example/cb", "prompt", "none"))
-	if unproven.header.Get("X-Frame-Options") != "DENY" || !strings.Contains(unproven.header.Get("Content-Security-Policy"), "frame-ancestors 'none'") {
+	if unproven.header.Get("X-Frame-Options") != "DENY" ||
+		!strings.Contains(unproven.header.Get("Content-Security-Policy"), "frame-ancestors 'none'") {
 		t.Errorf("an error page of a redirect URI that is not proven: %v", unproven.header)
 	}
 }

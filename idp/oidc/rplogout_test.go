@@ -37,8 +37,12 @@ func TestRPInitiatedLogout(t *testing.T) {
 	}{
 		{"oidcc-rp-initiated-logout", func(url.Values) {}, goodbye + "?state=a+state+of+0123"},
 		{"oidcc-rp-initiated-logout-no-state", func(v url.Values) { v.Del("state") }, goodbye},
-		{"oidcc-rp-initiated-logout-bad-post-logout-redirect-uri", func(v url.Values) { v.Set("post_logout_redirect_uri", goodbye+"/0123") }, "error-page"},
-		{"oidcc-rp-initiated-logout-query-added-to-post-logout-redirect-uri", func(v url.Values) { v.Set("post_logout_redirect_uri", goodbye+"?foo=bar") }, "error-page"},
+		{"oidcc-rp-initiated-logout-bad-post-logout-redirect-uri", func(v url.Values) {
+			v.Set("post_logout_redirect_uri", goodbye+"/0123")
+		}, "error-page"},
+		{"oidcc-rp-initiated-logout-query-added-to-post-logout-redirect-uri", func(v url.Values) {
+			v.Set("post_logout_redirect_uri", goodbye+"?foo=bar")
+		}, "error-page"},
 		{"oidcc-rp-initiated-logout-modified-id-token-hint", func(v url.Values) {
 			parts := strings.Split(v.Get("id_token_hint"), ".")
 			v.Set("id_token_hint", "eyJhbGciOiJub25lIn0."+parts[1]+".")
@@ -48,13 +52,18 @@ func TestRPInitiatedLogout(t *testing.T) {
 		}, "error-page"},
 		{"oidcc-rp-initiated-logout-no-id-token-hint", func(v url.Values) { v.Del("id_token_hint") }, "error-page"},
 		{"oidcc-rp-initiated-logout-no-params", func(v url.Values) { clear(v) }, "logout-confirm"},
-		{"oidcc-rp-initiated-logout-only-state", func(v url.Values) { clear(v); v.Set("state", state) }, "logout-confirm"},
-		{"oidcc-rp-initiated-logout-no-post-logout-redirect-uri", func(v url.Values) { v.Del("post_logout_redirect_uri"); v.Del("state") }, "logged-out"},
+		{"oidcc-rp-initiated-logout-only-state", func(v url.Values) { clear(v); v.Set("state", state) },
+			"logout-confirm"},
+		{"oidcc-rp-initiated-logout-no-post-logout-redirect-uri", func(v url.Values) {
+			v.Del("post_logout_redirect_uri")
+			v.Del("state")
+		}, "logged-out"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.module, func(t *testing.T) {
 			b := w.browser()
-			v := url.Values{"id_token_hint": {text(w.redeem(c, b.code(c)).json(t)["id_token"])}, "post_logout_redirect_uri": {goodbye}, "state": {state}}
+			v := url.Values{"id_token_hint": {text(w.redeem(c, b.code(c)).json(t)["id_token"])},
+				"post_logout_redirect_uri": {goodbye}, "state": {state}}
 			tt.change(v)
 			got := b.get("/oauth/logout?" + v.Encode())
 			if strings.HasPrefix(tt.want, "https:") {

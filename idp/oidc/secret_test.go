@@ -57,10 +57,13 @@ func TestOldSecretNotedOnce(t *testing.T) {
 // until the overlap ends or it is ended.
 func TestRotateSecret(t *testing.T) {
 	w := newWorld(t)
-	c, first := w.client(func(n *idp.Client) { n.Type, n.RedirectURIs, n.Scopes = idp.Service, nil, []string{"Voice"} })
+	c, first := w.client(func(n *idp.Client) {
+		n.Type, n.RedirectURIs, n.Scopes = idp.Service, nil, []string{"Voice"}
+	})
 	try := func(when, secret string, want int) {
 		t.Helper()
-		got := w.post("/oauth/token", url.Values{"grant_type": {"client_credentials"}}, "Authorization", basic(c.ID, secret))
+		got := w.post("/oauth/token", url.Values{"grant_type": {"client_credentials"}}, "Authorization",
+			basic(c.ID, secret))
 		if got.status != want {
 			t.Errorf("%s: %d %s, want %d", when, got.status, got.body, want)
 		}

@@ -25,7 +25,8 @@ type server struct {
 
 var _ op.Server = (*server)(nil)
 
-var errClient = &problem.Error{Kind: problem.Unauthenticated, Code: "invalid_client", Message: "the client is not known, or did not authenticate in the way it is registered for"}
+var errClient = &problem.Error{Kind: problem.Unauthenticated, Code: "invalid_client",
+	Message: "the client is not known, or did not authenticate in the way it is registered for"}
 
 // VerifyClient authenticates a client by the one method it is registered for.
 func (s *server) VerifyClient(ctx context.Context, r *op.Request[op.ClientCredentials]) (op.Client, error) {
@@ -39,7 +40,8 @@ func (s *server) VerifyClient(ctx context.Context, r *op.Request[op.ClientCreden
 
 func (s *server) verifyClient(ctx context.Context, h http.Header, cc *op.ClientCredentials) (idp.Client, error) {
 	if cc.ClientAssertion != "" {
-		return s.VerifyAssertion(ctx, idp.Assertion{JWT: cc.ClientAssertion, ClientID: cc.ClientID, Audiences: s.audiences()})
+		return s.VerifyAssertion(ctx, idp.Assertion{JWT: cc.ClientAssertion, ClientID: cc.ClientID,
+			Audiences: s.audiences()})
 	}
 	c, err := s.FindClient(ctx, cc.ClientID)
 	if errors.Is(err, problem.NotFound) {
@@ -64,7 +66,8 @@ func (s *server) verifyClient(ctx context.Context, h http.Header, cc *op.ClientC
 // audiences are the names by which an assertion may mean us: the issuer first, as
 // RFC 7523, section 3 and its revision would have it, or an endpoint that it is for.
 func (s *server) audiences() []string {
-	return []string{s.Issuer, s.authURL + tokenPath, s.authURL + devicePath, s.authURL + introspectPath, s.authURL + revokePath}
+	return []string{s.Issuer, s.authURL + tokenPath, s.authURL + devicePath, s.authURL + introspectPath,
+		s.authURL + revokePath}
 }
 
 // Revocation serves RFC 7009. A token that is not the client's, or none at all,
@@ -73,7 +76,8 @@ func (s *server) Revocation(ctx context.Context, r *op.ClientRequest[oidc.Revoca
 	err := s.Revoke(ctx, registered(r.Client), r.Data.Token)
 	if err != nil && problem.First(err) == nil {
 		s.log.ErrorContext(ctx, "revocation not written", "request_id", web.RequestID(ctx), "error", err)
-		err = &problem.Error{Kind: problem.Unavailable, Code: "temporarily_unavailable", Message: "the revocation could not be written; try again"}
+		err = &problem.Error{Kind: problem.Unavailable, Code: "temporarily_unavailable",
+			Message: "the revocation could not be written; try again"}
 	}
 	if err != nil {
 		return nil, s.status(ctx, err)
@@ -87,7 +91,8 @@ func (s *server) status(ctx context.Context, err error) error {
 	switch {
 	case p == nil:
 		s.log.ErrorContext(ctx, "internal error", "request_id", web.RequestID(ctx), "error", err)
-		return op.NewStatusError(oauthError("server_error", "something went wrong here"), http.StatusInternalServerError)
+		return op.NewStatusError(oauthError("server_error", "something went wrong here"),
+			http.StatusInternalServerError)
 	case p.Kind == problem.Unavailable:
 		if error(p) != err { // which says all there is
 			s.log.ErrorContext(ctx, "unavailable", "request_id", web.RequestID(ctx), "error", err)

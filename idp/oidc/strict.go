@@ -85,7 +85,8 @@ func keepKnown(form url.Values) {
 // knownParams are all that is read here. resource may be there more than once (RFC 8707,
 // section 2); that of the others none is was seen to before.
 var knownParams = []string{
-	"grant_type", "code", "redirect_uri", "code_verifier", "client_id", "client_secret", "client_assertion", "client_assertion_type",
+	"grant_type", "code", "redirect_uri", "code_verifier", "client_id", "client_secret", "client_assertion",
+	"client_assertion_type",
 	"refresh_token", "device_code", "scope", "token", "token_type_hint", "assertion", "resource",
 }
 
@@ -112,7 +113,8 @@ func (a *API) readForm(r *http.Request) (url.Values, *refusal) {
 	if len(body) > maxTokenBody {
 		return nil, &refusal{http.StatusRequestEntityTooLarge, "invalid_request", "the body is too large"}
 	}
-	unsupported := &refusal{http.StatusUnsupportedMediaType, "invalid_request", "the body must be application/x-www-form-urlencoded"}
+	unsupported := &refusal{http.StatusUnsupportedMediaType, "invalid_request",
+		"the body must be application/x-www-form-urlencoded"}
 	kind := r.Header.Get("Content-Type")
 	if kind != formType {
 		var params map[string]string
@@ -201,7 +203,8 @@ func checkForm(r *http.Request, form url.Values) (*op.ClientCredentials, *refusa
 // readCredentials returns what a client proves itself by. It refuses a header that is not
 // readable Basic, and credentials given in two ways (RFC 6749, section 2.3).
 func readCredentials(r *http.Request, form url.Values) (*op.ClientCredentials, *refusal) {
-	headers, asserted := r.Header.Values("Authorization"), form.Has("client_assertion") || form.Has("client_assertion_type")
+	headers, asserted := r.Header.Values("Authorization"), form.Has("client_assertion") ||
+		form.Has("client_assertion_type")
 	if asserted && (len(headers) > 0 || form.Has("client_secret")) {
 		return nil, invalidRequest("the client authenticates in more than one way")
 	}
@@ -224,7 +227,8 @@ func readCredentials(r *http.Request, form url.Values) (*op.ClientCredentials, *
 		secret, err = url.QueryUnescape(secret)
 	}
 	if !ok || err != nil || name == "" {
-		return nil, &refusal{http.StatusUnauthorized, "invalid_client", "the Authorization header is not readable as Basic credentials"}
+		return nil, &refusal{http.StatusUnauthorized, "invalid_client",
+			"the Authorization header is not readable as Basic credentials"}
 	}
 	if cc.ClientSecret != "" {
 		return nil, invalidRequest("the client authenticates in more than one way")
@@ -241,7 +245,8 @@ func readCredentials(r *http.Request, form url.Values) (*op.ClientCredentials, *
 func checkAssertionForm(form url.Values) *refusal {
 	switch {
 	case form.Get("client_assertion_type") != idp.AssertionType:
-		return &refusal{http.StatusUnauthorized, "invalid_client", "client_assertion_type must be " + idp.AssertionType}
+		return &refusal{http.StatusUnauthorized, "invalid_client",
+			"client_assertion_type must be " + idp.AssertionType}
 	case form.Get("client_assertion") == "":
 		return &refusal{http.StatusUnauthorized, "invalid_client", "client_assertion is missing"}
 	}

@@ -22,7 +22,8 @@ func TestPairwise(t *testing.T) {
 		})
 		return c
 	}
-	app, sister, other := pairwise(callback), pairwise("https://app.example/sister"), pairwise("https://other.example/cb")
+	app, sister, other := pairwise(callback), pairwise("https://app.example/sister"),
+		pairwise("https://other.example/cb")
 	b := w.browser()
 	seen := make(map[string]string) // sub by client
 	sids := make(map[string]string) // sid by client
@@ -31,12 +32,14 @@ func TestPairwise(t *testing.T) {
 		got := w.redeem(c, b.code(c)).json(t)
 		id, access := payload(t, w, text(got["id_token"])), payload(t, w, text(got["access_token"]))
 		sub := text(id["sub"])
-		if raw, err := base64.RawURLEncoding.DecodeString(sub); err != nil || len(raw) != 16 || uuid.UUID(raw).String() == w.ada.ID {
+		if raw, err := base64.RawURLEncoding.DecodeString(sub); err != nil || len(raw) != 16 ||
+			uuid.UUID(raw).String() == w.ada.ID {
 			t.Fatalf("the sub %q is not a pairwise one", sub)
 		}
 		info := w.userinfo(text(got["access_token"]))
 		if info.status != http.StatusOK || info.json(t)["sub"] != sub || access["sub"] != sub {
-			t.Errorf("the ID token has the sub %q, the access token %v, userinfo %d %s", sub, access["sub"], info.status, info.body)
+			t.Errorf("the ID token has the sub %q, the access token %v, userinfo %d %s", sub, access["sub"],
+				info.status, info.body)
 		}
 		opened, err := w.idp.OpenAccessToken(t.Context(), text(got["access_token"]))
 		if err != nil || opened.SubscriberID != w.ada.ID {
@@ -47,14 +50,17 @@ func TestPairwise(t *testing.T) {
 		}
 		seen[c.ID] = sub
 		sid := text(id["sid"])
-		if sids[c.ID] = sid; access["sid"] != sid || w.idp.SessionOf(c, sid) != opened.SessionID || login != "" && login != opened.SessionID {
-			t.Errorf("the ID token has the sid %q, the access token %v; opened it is %q", sid, access["sid"], opened.SessionID)
+		if sids[c.ID] = sid; access["sid"] != sid || w.idp.SessionOf(c, sid) != opened.SessionID ||
+			login != "" && login != opened.SessionID {
+			t.Errorf("the ID token has the sid %q, the access token %v; opened it is %q", sid, access["sid"],
+				opened.SessionID)
 		}
 		login = opened.SessionID
 		logout, err := w.idp.LogoutToken(t.Context(), c.ID, w.ada.ID, login)
 		must(t, err)
 		if told := payload(t, w, logout); told["sid"] != sid || told["sub"] != sub {
-			t.Errorf("the logout token has the sid %v and the sub %v, want %q and %q", told["sid"], told["sub"], sid, sub)
+			t.Errorf("the logout token has the sid %v and the sub %v, want %q and %q", told["sid"],
+				told["sub"], sid, sub)
 		}
 	}
 	if sids[app.ID] != sids[sister.ID] || sids[app.ID] == sids[other.ID] || sids[app.ID] == login {
@@ -68,7 +74,8 @@ func TestPairwise(t *testing.T) {
 		t.Error("a sub is that of two subscribers, or means the same in another sector")
 	}
 	hint := text(w.redeem(app, b.code(app)).json(t)["id_token"])
-	out := b.get("/oauth/logout?" + url.Values{"id_token_hint": {hint}, "post_logout_redirect_uri": {callback}}.Encode())
+	out := b.get("/oauth/logout?" + url.Values{"id_token_hint": {hint},
+		"post_logout_redirect_uri": {callback}}.Encode())
 	if _, err := w.idp.FindSession(t.Context(), login); err == nil {
 		t.Error("the login lives on after a logout with a pairwise hint")
 	}
@@ -82,8 +89,9 @@ func TestSectors(t *testing.T) {
 	at.publish(http.StatusOK, []byte(`["https://app.example/cb","https://b.example/cb"]`))
 	register := func(change func(*idp.Client)) error {
 		n := idp.Client{
-			ProjectID: w.project.ID, Type: idp.SPA, AccessToken: idp.JWTToken, RedirectURIs: []string{callback, "https://b.example/cb"},
-			Metadata: idp.Metadata{SubjectType: idp.Pairwise, SectorURI: at.url},
+			ProjectID: w.project.ID, Type: idp.SPA, AccessToken: idp.JWTToken,
+			RedirectURIs: []string{callback, "https://b.example/cb"},
+			Metadata:     idp.Metadata{SubjectType: idp.Pairwise, SectorURI: at.url},
 		}
 		change(&n)
 		_, _, err := w.idp.CreateClient(t.Context(), n)
@@ -96,24 +104,36 @@ func TestSectors(t *testing.T) {
 		param  string
 		change func(*idp.Client)
 	}{
-		"a redirect URI that is not listed": {"sector_identifier_uri", func(n *idp.Client) { n.RedirectURIs = append(n.RedirectURIs, "https://c.example/cb") }},
-		"two hosts and no sector":           {"subject_type", func(n *idp.Client) { n.SectorURI = "" }},
+		"a redirect URI that is not listed": {"sector_identifier_uri", func(n *idp.Client) {
+			n.RedirectURIs = append(n.RedirectURIs, "https://c.example/cb")
+		}},
+		"two hosts and no sector": {"subject_type", func(n *idp.Client) { n.SectorURI = "" }},
 		"no redirect URI and no sector": {"subject_type", func(n *idp.Client) {
 			n.Type, n.RedirectURIs, n.SectorURI = idp.Service, nil, ""
 		}},
-		"a sector by http":                   {"sector_identifier_uri", func(n *idp.Client) { n.SectorURI = "http://b.example/sector" }},
-		"a sector on a private address":      {"sector_identifier_uri", func(n *idp.Client) { n.SectorURI = "https://10.0.0.1/sector" }},
-		"a sector of a client with no need":  {"sector_identifier_uri", func(n *idp.Client) { n.SubjectType = idp.Public }},
-		"a type that is not there":           {"subject_type", func(n *idp.Client) { n.SubjectType = "ephemeral" }},
-		"tokens that tell who the person is": {"subject_type", func(n *idp.Client) { n.AccessToken = idp.FabricToken }},
+		"a sector by http": {"sector_identifier_uri", func(n *idp.Client) {
+			n.SectorURI = "http://b.example/sector"
+		}},
+		"a sector on a private address": {"sector_identifier_uri", func(n *idp.Client) {
+			n.SectorURI = "https://10.0.0.1/sector"
+		}},
+		"a sector of a client with no need": {"sector_identifier_uri", func(n *idp.Client) {
+			n.SubjectType = idp.Public
+		}},
+		"a type that is not there": {"subject_type", func(n *idp.Client) { n.SubjectType = "ephemeral" }},
+		"tokens that tell who the person is": {"subject_type", func(n *idp.Client) {
+			n.AccessToken = idp.FabricToken
+		}},
 	} {
 		if err := register(tt.change); problem.First(err) == nil || problem.First(err).Param != tt.param {
 			t.Errorf("%s: %v, want a fault of %s", name, err, tt.param)
 		}
 	}
-	for name, body := range map[string]string{"an object": `{"redirect_uris":[]}`, "nothing": "", "too much": `["` + strings.Repeat("x", 65<<10) + `"]`} {
+	for name, body := range map[string]string{"an object": `{"redirect_uris":[]}`, "nothing": "",
+		"too much": `["` + strings.Repeat("x", 65<<10) + `"]`} {
 		at.publish(http.StatusOK, []byte(body))
-		if err := register(func(*idp.Client) {}); problem.First(err) == nil || problem.First(err).Param != "sector_identifier_uri" {
+		if err := register(func(*idp.Client) {}); problem.First(err) == nil ||
+			problem.First(err).Param != "sector_identifier_uri" {
 			t.Errorf("a sector document that is %s: %v", name, err)
 		}
 	}
@@ -126,12 +146,14 @@ func TestSignedUserinfo(t *testing.T) {
 		c, _ := w.client(func(n *idp.Client) { n.UserinfoAlg = alg })
 		tokens := w.tokens(c, "scope", "openid email")
 		got := w.userinfo(text(tokens["access_token"]))
-		if got.status != http.StatusOK || got.header.Get("Content-Type") != "application/jwt" || got.header.Get("Cache-Control") != "no-store" {
+		if got.status != http.StatusOK || got.header.Get("Content-Type") != "application/jwt" ||
+			got.header.Get("Cache-Control") != "no-store" {
 			t.Errorf("%s: %d %v %s", alg, got.status, got.header, got.body)
 			continue
 		}
 		claims := payload(t, w, got.body)
-		if _, ok := w.idp.Ring.VerifyJWS(got.body, "JWT"); !ok || claims["iss"] != w.url+"/" || claims["aud"] != c.ID || claims["sub"] != w.ada.ID || claims["email"] != email {
+		if _, ok := w.idp.Ring.VerifyJWS(got.body, "JWT"); !ok || claims["iss"] != w.url+"/" ||
+			claims["aud"] != c.ID || claims["sub"] != w.ada.ID || claims["email"] != email {
 			t.Errorf("%s: userinfo %v", alg, claims)
 		}
 		head, err := base64.RawURLEncoding.DecodeString(strings.SplitN(got.body, ".", 2)[0])

@@ -53,7 +53,8 @@ func (s *server) token(library http.Handler) clientHandler {
 // granted proves the client, and has the grant that it asks for made.
 func (s *server) granted(r *http.Request, cc *op.ClientCredentials, grant granter) (idp.TokenSet, error) {
 	if cc.ClientID == "" && cc.ClientAssertion == "" {
-		return idp.TokenSet{}, &problem.Error{Kind: problem.Invalid, Code: "invalid_request", Message: "client_id or client_assertion must be provided"}
+		return idp.TokenSet{}, &problem.Error{Kind: problem.Invalid, Code: "invalid_request",
+			Message: "client_id or client_assertion must be provided"}
 	}
 	c, err := s.verifyClient(r.Context(), r.Header, cc)
 	if err != nil {
@@ -61,7 +62,8 @@ func (s *server) granted(r *http.Request, cc *op.ClientCredentials, grant grante
 	}
 	audit.As(r.Context(), audit.Client, c.ID)
 	if kind := r.Form.Get("grant_type"); !c.May(kind) {
-		return idp.TokenSet{}, &problem.Error{Kind: problem.Invalid, Code: "unauthorized_client", Message: fmt.Sprintf("grant_type %q not allowed", kind)}
+		return idp.TokenSet{}, &problem.Error{Kind: problem.Invalid, Code: "unauthorized_client",
+			Message: fmt.Sprintf("grant_type %q not allowed", kind)}
 	}
 	return grant(r, c)
 }
@@ -72,7 +74,8 @@ func (s *server) grantCode(r *http.Request, c idp.Client) (idp.TokenSet, error) 
 	if err != nil {
 		return idp.TokenSet{}, err
 	}
-	return s.Redeem(r.Context(), c, idp.Redemption{Code: code, RedirectURI: r.Form.Get("redirect_uri"), Verifier: r.Form.Get("code_verifier"), Resources: r.Form["resource"]})
+	return s.Redeem(r.Context(), c, idp.Redemption{Code: code, RedirectURI: r.Form.Get("redirect_uri"),
+		Verifier: r.Form.Get("code_verifier"), Resources: r.Form["resource"]})
 }
 
 // grantRefresh serves grant_type=refresh_token (RFC 6749, section 6).
@@ -87,7 +90,8 @@ func (s *server) grantRefresh(r *http.Request, c idp.Client) (idp.TokenSet, erro
 // grantClient serves grant_type=client_credentials (RFC 6749, section 4.4).
 func (s *server) grantClient(r *http.Request, c idp.Client) (idp.TokenSet, error) {
 	if c.AuthMethod == idp.AuthNone {
-		return idp.TokenSet{}, &problem.Error{Kind: problem.Invalid, Code: "invalid_client", Message: "client must be authenticated"}
+		return idp.TokenSet{}, &problem.Error{Kind: problem.Invalid, Code: "invalid_client",
+			Message: "client must be authenticated"}
 	}
 	return s.ClientCredentials(r.Context(), c, r.Form.Get("scope"), r.Form["resource"])
 }
@@ -122,7 +126,8 @@ type tokens struct {
 
 func tokensOf(set idp.TokenSet) tokens {
 	return tokens{
-		AccessToken: set.AccessToken, TokenType: oidc.BearerToken, RefreshToken: set.RefreshToken, ExpiresIn: int64(set.ExpiresIn / time.Second),
-		IDToken: set.IDToken, Scope: strings.Join(set.Scope, " "),
+		AccessToken: set.AccessToken, TokenType: oidc.BearerToken, RefreshToken: set.RefreshToken,
+		ExpiresIn: int64(set.ExpiresIn / time.Second),
+		IDToken:   set.IDToken, Scope: strings.Join(set.Scope, " "),
 	}
 }

@@ -29,16 +29,19 @@ func TestTokens(t *testing.T) {
 	}{{idp.FabricToken, keys.RS256, 7200}, {idp.JWTToken, keys.ES256, 900}} {
 		c, _ := w.client(func(n *idp.Client) { n.AccessToken, n.IDTokenAlg = tt.format, tt.alg })
 		got := w.tokens(c, "scope", "openid email profile offline_access", "nonce", "n1")
-		if got["token_type"] != "Bearer" || got["expires_in"] != tt.seconds || text(got["refresh_token"]) == "" || got["scope"] != "openid email profile offline_access" {
+		if got["token_type"] != "Bearer" || got["expires_in"] != tt.seconds ||
+			text(got["refresh_token"]) == "" || got["scope"] != "openid email profile offline_access" {
 			t.Errorf("%s: token response %v", tt.format, got)
 		}
 		id := payload(t, w, text(got["id_token"]))
-		for name, want := range map[string]any{"iss": w.url + "/", "sub": w.ada.ID, "aud": c.ID, "azp": c.ID, "nonce": "n1"} {
+		for name, want := range map[string]any{"iss": w.url + "/", "sub": w.ada.ID, "aud": c.ID, "azp": c.ID,
+			"nonce": "n1"} {
 			if id[name] != want {
 				t.Errorf("%s: ID token's %s = %v, want %v", tt.format, name, id[name], want)
 			}
 		}
-		if _, ok := w.idp.Ring.VerifyJWS(text(got["id_token"]), "JWT"); !ok || id["sid"] == nil || id["at_hash"] == nil || id["email"] != nil {
+		if _, ok := w.idp.Ring.VerifyJWS(text(got["id_token"]), "JWT"); !ok || id["sid"] == nil ||
+			id["at_hash"] == nil || id["email"] != nil {
 			t.Errorf("%s: ID token %v", tt.format, id)
 		}
 		info := w.userinfo(text(got["access_token"])).json(t)
@@ -68,7 +71,9 @@ func TestRedeemRefuses(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
 	other, _ := w.client(nil)
-	confidential, secret1 := w.client(func(n *idp.Client) { n.Type, n.PKCEOptional, n.AuthMethod = idp.Web, true, idp.AuthPost })
+	confidential, secret1 := w.client(func(n *idp.Client) {
+		n.Type, n.PKCEOptional, n.AuthMethod = idp.Web, true, idp.AuthPost
+	})
 	tests := []struct {
 		name  string
 		pairs []string
@@ -86,7 +91,8 @@ func TestRedeemRefuses(t *testing.T) {
 	}
 	for _, tt := range tests {
 		code := w.browser().code(c)
-		if got := w.redeem(c, code, tt.pairs...); got.status != http.StatusBadRequest || got.json(t)["error"] != "invalid_grant" {
+		if got := w.redeem(c, code, tt.pairs...); got.status != http.StatusBadRequest ||
+			got.json(t)["error"] != "invalid_grant" {
 			t.Errorf("%s: %d %s, want invalid_grant", tt.name, got.status, got.body)
 		}
 		if tt.name == "another code" || tt.name == "a huge code" {
@@ -132,7 +138,8 @@ func TestCodeReplay(t *testing.T) {
 		if got := w.userinfo(text(first["access_token"])); got.status != http.StatusUnauthorized {
 			t.Errorf("%s: the first access token after the replay: %d, want 401", format, got.status)
 		}
-		got := w.token("grant_type", "refresh_token", "client_id", c.ID, "refresh_token", text(first["refresh_token"]))
+		got := w.token("grant_type", "refresh_token", "client_id", c.ID, "refresh_token",
+			text(first["refresh_token"]))
 		if got.json(t)["error"] != "invalid_grant" {
 			t.Errorf("%s: the first refresh token after the replay: %d %s", format, got.status, got.body)
 		}
@@ -216,17 +223,20 @@ func TestRefreshGrace(t *testing.T) {
 			w.pass(5 * time.Second)
 			return w.gives(p, c, used, next)
 		}, true},
-		{"after 5 seconds and 5 more, since a use does not prolong it", func(p *idp.Provider, used, next string) error {
-			w.pass(5 * time.Second)
-			err := w.gives(p, c, used, next)
-			w.pass(5 * time.Second)
-			return errors.Join(err, w.gives(p, c, used, ""))
-		}, false},
+		{"after 5 seconds and 5 more, since a use does not prolong it",
+			func(p *idp.Provider, used, next string) error {
+				w.pass(5 * time.Second)
+				err := w.gives(p, c, used, next)
+				w.pass(5 * time.Second)
+				return errors.Join(err, w.gives(p, c, used, ""))
+			}, false},
 		{"after 10 seconds", func(p *idp.Provider, used, _ string) error {
 			w.pass(10 * time.Second)
 			return w.gives(p, c, used, "")
 		}, false},
-		{"by another client", func(p *idp.Provider, used, _ string) error { return w.gives(p, stranger, used, "") }, true},
+		{"by another client", func(p *idp.Provider, used, _ string) error {
+			return w.gives(p, stranger, used, "")
+		}, true},
 		{"for more than was granted", func(p *idp.Provider, used, _ string) error {
 			if _, err := p.Refresh(t.Context(), c, used, "openid email", nil); err == nil {
 				return errors.New("a wider scope is given")
@@ -236,7 +246,9 @@ func TestRefreshGrace(t *testing.T) {
 		{"with another secret", func(p *idp.Provider, used, _ string) error {
 			return w.gives(p, c, used[:len(used)-52]+strings.Repeat("A", 52), "")
 		}, false},
-		{"to revoke it", func(p *idp.Provider, used, _ string) error { return p.Revoke(t.Context(), c, used) }, false},
+		{"to revoke it", func(p *idp.Provider, used, _ string) error {
+			return p.Revoke(t.Context(), c, used)
+		}, false},
 		{"to revoke it, too late", func(p *idp.Provider, used, _ string) error {
 			w.pass(10 * time.Second)
 			return p.Revoke(t.Context(), c, used)
@@ -250,7 +262,8 @@ func TestRefreshGrace(t *testing.T) {
 				t.Errorf("a used refresh token %s, at %s: %v", tt.name, node, err)
 			}
 			if got := w.refresh(c, next); (got.status == http.StatusOK) != tt.lives {
-				t.Errorf("the newest refresh token, after the one before %s at %s: %d %s", tt.name, node, got.status, got.body)
+				t.Errorf("the newest refresh token, after the one before %s at %s: %d %s", tt.name, node,
+					got.status, got.body)
 			}
 		}
 	}
@@ -296,7 +309,8 @@ func TestRefresh(t *testing.T) {
 		t.Fatalf("refresh: %v", second)
 	}
 	was, is := payload(t, w, text(first["id_token"])), payload(t, w, text(second["id_token"]))
-	if is["sub"] != was["sub"] || is["auth_time"] != was["auth_time"] || is["azp"] != was["azp"] || is["sid"] != was["sid"] || is["nonce"] != nil {
+	if is["sub"] != was["sub"] || is["auth_time"] != was["auth_time"] || is["azp"] != was["azp"] ||
+		is["sid"] != was["sid"] || is["nonce"] != nil {
 		t.Errorf("ID token after a refresh %v, before %v", is, was)
 	}
 	third := refresh(text(second["refresh_token"])).json(t)
@@ -312,7 +326,8 @@ func TestRefresh(t *testing.T) {
 	if got := w.userinfo(text(third["access_token"])); got.status != http.StatusUnauthorized {
 		t.Errorf("the newest access token after a reuse: %d, want 401", got.status)
 	}
-	for _, token := range []string{"", "x", strings.Repeat("x", 10_000), "AAAAAAAAAAAAAAAAAAAAAA." + strings.Repeat("A", 52)} {
+	for _, token := range []string{"", "x", strings.Repeat("x", 10_000),
+		"AAAAAAAAAAAAAAAAAAAAAA." + strings.Repeat("A", 52)} {
 		if got := refresh(token); got.status != http.StatusBadRequest {
 			t.Errorf("refresh token %.20q: %d, want 400", token, got.status)
 		}
@@ -325,7 +340,8 @@ func TestEndedUnheard(t *testing.T) {
 	for name, end := range map[string]func(w *world, r revocation.Revocation) error{
 		"disabled": func(w *world, r revocation.Revocation) error {
 			disabled := true
-			_, err := w.rows.UpdateSubscriber(t.Context(), w.project.ID, w.ada.ID, fabric.SubscriberChange{Disabled: &disabled}, w.now(), &r)
+			_, err := w.rows.UpdateSubscriber(t.Context(), w.project.ID, w.ada.ID,
+				fabric.SubscriberChange{Disabled: &disabled}, w.now(), &r)
 			return err
 		},
 		"deleted": func(w *world, r revocation.Revocation) error {
@@ -337,7 +353,8 @@ func TestEndedUnheard(t *testing.T) {
 		b := w.browser()
 		code := b.code(c)
 		refresh := text(w.redeem(c, b.code(c)).json(t)["refresh_token"])
-		must(t, end(w, revocation.Revocation{Kind: revocation.Subscriber, ID: w.ada.ID, Until: w.now(), Expires: w.now().Add(time.Hour)}))
+		must(t, end(w, revocation.Revocation{Kind: revocation.Subscriber, ID: w.ada.ID, Until: w.now(),
+			Expires: w.now().Add(time.Hour)}))
 		if got := w.refresh(c, refresh); got.json(t)["error"] != "invalid_grant" {
 			t.Errorf("a refresh of who was just %s: %d %s", name, got.status, got.body)
 		}
@@ -408,7 +425,8 @@ func TestClientAuthentication(t *testing.T) {
 	}{
 		{"basic", cc(), []string{"Authorization", basic(b.ID, bSecret)}, 200, ""},
 		{"basic in lower case", cc(), []string{"Authorization", "b" + basic(b.ID, bSecret)[1:]}, 200, ""},
-		{"basic and the same client_id", cc("client_id", b.ID), []string{"Authorization", basic(b.ID, bSecret)}, 200, ""},
+		{"basic and the same client_id", cc("client_id", b.ID),
+			[]string{"Authorization", basic(b.ID, bSecret)}, 200, ""},
 		{"post", cc("client_id", p.ID, "client_secret", pSecret), nil, 200, ""},
 		{"wrong secret", cc(), []string{"Authorization", basic(b.ID, "wrong")}, 401, "invalid_client"},
 		{"unknown client", cc(), []string{"Authorization", basic("unknown", bSecret)}, 401, "invalid_client"},
@@ -419,39 +437,55 @@ func TestClientAuthentication(t *testing.T) {
 		{"no client", cc(), nil, 401, "invalid_client"},
 		{"a public client with a secret", cc("client_id", spa.ID, "client_secret", "x"), nil, 401, "invalid_client"},
 		{"a public client", cc("client_id", spa.ID), nil, 400, "unauthorized_client"},
-		{"the other way without a value", cc("client_secret", ""), []string{"Authorization", basic(b.ID, bSecret)}, 200, ""},
-		{"two ways", cc("client_secret", bSecret), []string{"Authorization", basic(b.ID, bSecret)}, 400, "invalid_request"},
-		{"two clients", cc("client_id", p.ID), []string{"Authorization", basic(b.ID, bSecret)}, 400, "invalid_request"},
-		{"two headers", cc(), []string{"Authorization", basic(b.ID, bSecret), "Authorization", basic(b.ID, bSecret)}, 401, "invalid_client"},
+		{"the other way without a value", cc("client_secret", ""),
+			[]string{"Authorization", basic(b.ID, bSecret)}, 200, ""},
+		{"two ways", cc("client_secret", bSecret), []string{"Authorization", basic(b.ID, bSecret)}, 400,
+			"invalid_request"},
+		{"two clients", cc("client_id", p.ID), []string{"Authorization", basic(b.ID, bSecret)}, 400,
+			"invalid_request"},
+		{"two headers", cc(), []string{"Authorization", basic(b.ID, bSecret), "Authorization",
+			basic(b.ID, bSecret)}, 401, "invalid_client"},
 		{"bad base64", cc(), []string{"Authorization", "Basic !!!"}, 401, "invalid_client"},
-		{"no colon", cc(), []string{"Authorization", "Basic " + base64.StdEncoding.EncodeToString([]byte("abc"))}, 401, "invalid_client"},
-		{"bad escape", cc(), []string{"Authorization", "Basic " + base64.StdEncoding.EncodeToString([]byte("%zz:%zz"))}, 401, "invalid_client"},
-		{"assertion", cc("client_id", p.ID, "client_assertion", "x.y.z", "client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"), nil, 401, "invalid_client"},
-		{"scope not registered", cc("client_id", p.ID, "client_secret", pSecret, "scope", "Fax"), nil, 400, "invalid_scope"},
+		{"no colon", cc(), []string{"Authorization",
+			"Basic " + base64.StdEncoding.EncodeToString([]byte("abc"))}, 401, "invalid_client"},
+		{"bad escape", cc(), []string{"Authorization",
+			"Basic " + base64.StdEncoding.EncodeToString([]byte("%zz:%zz"))}, 401, "invalid_client"},
+		{"assertion", cc("client_id", p.ID, "client_assertion", "x.y.z", "client_assertion_type",
+			"urn:ietf:params:oauth:client-assertion-type:jwt-bearer"), nil, 401, "invalid_client"},
+		{"scope not registered", cc("client_id", p.ID, "client_secret", pSecret, "scope", "Fax"), nil, 400,
+			"invalid_scope"},
 		{"openid", cc("client_id", p.ID, "client_secret", pSecret, "scope", "openid"), nil, 400, "invalid_scope"},
-		{"a grant of another type", cc("client_id", p.ID, "client_secret", pSecret, "grant_type", "authorization_code", "code", "x", "redirect_uri", "y"), nil, 400, "unauthorized_client"},
-		{"password grant", cc("client_id", p.ID, "client_secret", pSecret, "grant_type", "password"), nil, 400, "unsupported_grant_type"},
-		{"jwt-bearer", cc("client_id", p.ID, "grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer", "assertion", "x"), nil, 400, "unsupported_grant_type"},
-		{"token exchange", cc("client_id", p.ID, "client_secret", pSecret, "grant_type", "urn:ietf:params:oauth:grant-type:token-exchange"), nil, 400, "unauthorized_client"},
+		{"a grant of another type", cc("client_id", p.ID, "client_secret", pSecret, "grant_type",
+			"authorization_code", "code", "x", "redirect_uri", "y"), nil, 400, "unauthorized_client"},
+		{"password grant", cc("client_id", p.ID, "client_secret", pSecret, "grant_type", "password"), nil,
+			400, "unsupported_grant_type"},
+		{"jwt-bearer", cc("client_id", p.ID, "grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer",
+			"assertion", "x"), nil, 400, "unsupported_grant_type"},
+		{"token exchange", cc("client_id", p.ID, "client_secret", pSecret, "grant_type",
+			"urn:ietf:params:oauth:grant-type:token-exchange"), nil, 400, "unauthorized_client"},
 		{"no grant_type", url.Values{"client_id": {p.ID}, "client_secret": {pSecret}}, nil, 400, "invalid_request"},
-		{"repeated", url.Values{"grant_type": {"client_credentials", "client_credentials"}}, nil, 400, "invalid_request"},
+		{"repeated", url.Values{"grant_type": {"client_credentials", "client_credentials"}}, nil, 400,
+			"invalid_request"},
 	}
 	for _, tt := range tests {
 		got := w.post("/oauth/token", tt.form, tt.headers...)
 		if got.status != tt.status || tt.code != "" && got.json(t)["error"] != tt.code {
 			t.Errorf("%s: %d %s, want %d %s", tt.name, got.status, got.body, tt.status, tt.code)
 		}
-		if got.header.Get("Cache-Control") != "no-store" || !strings.HasPrefix(got.header.Get("Content-Type"), "application/json") {
+		if got.header.Get("Cache-Control") != "no-store" ||
+			!strings.HasPrefix(got.header.Get("Content-Type"), "application/json") {
 			t.Errorf("%s: headers %v", tt.name, got.header)
 		}
 		// RFC 6749, section 5.2: of who tried by the header, or not at all.
-		if want := got.status == 401 && (len(tt.headers) > 0 || !tt.form.Has("client_id")); want != (got.header.Get("WWW-Authenticate") != "") {
+		if want := got.status == 401 && (len(tt.headers) > 0 ||
+			!tt.form.Has("client_id")); want != (got.header.Get("WWW-Authenticate") != "") {
 			t.Errorf("%s: %d with WWW-Authenticate %q", tt.name, got.status, got.header.Get("WWW-Authenticate"))
 		}
 	}
 	set := w.post("/oauth/token", cc(), "Authorization", basic(b.ID, bSecret)).json(t)
 	access, err := w.idp.OpenAccessToken(t.Context(), text(set["access_token"]))
-	if err != nil || access.ClientID != b.ID || access.SubscriberID != "" || set["scope"] != "Voice" || set["refresh_token"] != nil {
+	if err != nil || access.ClientID != b.ID || access.SubscriberID != "" || set["scope"] != "Voice" ||
+		set["refresh_token"] != nil {
 		t.Errorf("client_credentials gives %v: %+v, %v", set, access, err)
 	}
 }
@@ -459,7 +493,9 @@ func TestClientAuthentication(t *testing.T) {
 func TestTokenRequestShape(t *testing.T) {
 	w := newWorld(t)
 	spa, _ := w.client(nil)
-	service, serviceSecret := w.client(func(n *idp.Client) { n.Type, n.AuthMethod, n.RedirectURIs = idp.Service, idp.AuthPost, nil })
+	service, serviceSecret := w.client(func(n *idp.Client) {
+		n.Type, n.AuthMethod, n.RedirectURIs = idp.Service, idp.AuthPost, nil
+	})
 	do := func(method, path, kind, body string) reply {
 		req, err := http.NewRequest(method, w.url+path, strings.NewReader(body))
 		must(t, err)
@@ -488,9 +524,12 @@ func TestTokenRequestShape(t *testing.T) {
 		{"introspect GET", http.MethodGet, "/oauth/introspect?token=x", "", "", 405},
 		{"introspect without authentication", http.MethodPost, "/oauth/introspect", form, "token=x", 401},
 		{"introspect by a name alone", http.MethodPost, "/oauth/introspect", form, "token=x&client_id=y", 401},
-		{"introspect with a secret of nothing", http.MethodPost, "/oauth/introspect", form, "token=x&client_secret=&client_id=" + spa.ID, 401},
-		{"introspect nothing", http.MethodPost, "/oauth/introspect", form, "client_secret=" + serviceSecret + "&client_id=" + service.ID, 400},
-		{"introspect", http.MethodPost, "/oauth/introspect", form, "token=x&client_secret=" + serviceSecret + "&client_id=" + service.ID, 200},
+		{"introspect with a secret of nothing", http.MethodPost, "/oauth/introspect", form,
+			"token=x&client_secret=&client_id=" + spa.ID, 401},
+		{"introspect nothing", http.MethodPost, "/oauth/introspect", form,
+			"client_secret=" + serviceSecret + "&client_id=" + service.ID, 400},
+		{"introspect", http.MethodPost, "/oauth/introspect", form,
+			"token=x&client_secret=" + serviceSecret + "&client_id=" + service.ID, 200},
 		{"revoke GET", http.MethodGet, "/oauth/revoke?token=x", "", "", 405},
 	}
 	for _, tt := range tests {
@@ -508,12 +547,14 @@ func TestMobileLegacy(t *testing.T) {
 	b := w.browser()
 	v := url.Values{"client_id": {c.ID}, "redirect_uri": {c.RedirectURIs[0]}, "code_challenge": {challenge}}
 	code := b.logIn(b.authorize(v), email, secret).param("code")
-	body := `{"client_id":"` + c.ID + `","client_secret":"` + secret1 + `","grant_type":"authorization_code","code":"` + code + `","code_verifier":"` + verifier + `"}`
+	body := `{"client_id":"` + c.ID + `","client_secret":"` +
+		secret1 + `","grant_type":"authorization_code","code":"` + code + `","code_verifier":"` + verifier + `"}`
 	req, err := http.NewRequest(http.MethodPost, w.url+"/oauth/token", strings.NewReader(body))
 	must(t, err)
 	req.Header.Set("Content-Type", "application/json")
 	got := b.do(req)
-	if got.status != http.StatusOK || got.json(t)["id_token"] == nil || got.json(t)["scope"] != "openid profile email offline_access" {
+	if got.status != http.StatusOK || got.json(t)["id_token"] == nil ||
+		got.json(t)["scope"] != "openid profile email offline_access" {
 		t.Errorf("a mobile-legacy client: %d %s", got.status, got.body)
 	}
 	for _, pairs := range [][]string{{"code_challenge", ""}, {"code_challenge_method", "plain"}} {
@@ -568,7 +609,8 @@ func TestParameterNames(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
 	set := w.tokens(c)
-	form := url.Values{"grant_type": {"refresh_token"}, "client_id": {"nobody"}, "refresh_token": {"x"}, "CLIENT_ID": {c.ID}, "REFRESH_TOKEN": {text(set["refresh_token"])}}
+	form := url.Values{"grant_type": {"refresh_token"}, "client_id": {"nobody"}, "refresh_token": {"x"},
+		"CLIENT_ID": {c.ID}, "REFRESH_TOKEN": {text(set["refresh_token"])}}
 	for range 20 {
 		if got := w.post("/oauth/token", form); got.json(t)["error"] != "invalid_client" {
 			t.Fatalf("names in two spellings: %d %s", got.status, got.body)

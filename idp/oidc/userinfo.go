@@ -15,7 +15,8 @@ import (
 )
 
 // errScope is the answer to a token that is good, but not for this.
-var errScope = &problem.Error{Kind: problem.Forbidden, Code: "insufficient_scope", Message: "the access token does not have the scope openid"}
+var errScope = &problem.Error{Kind: problem.Forbidden, Code: "insufficient_scope",
+	Message: "the access token does not have the scope openid"}
 
 // userinfo serves GET and POST /oauth/userinfo (OpenID Connect Core, section 5.3).
 func (a *API) userinfo(w http.ResponseWriter, r *http.Request) error {
@@ -46,7 +47,8 @@ func (a *API) userinfo(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	claims := userClaims{a.SubjectFor(c, sub.ID), idp.PersonOf(sub, slices.Concat(idp.ClaimsOf(t.Scope...), t.Claims))}
+	claims := userClaims{a.SubjectFor(c, sub.ID),
+		idp.PersonOf(sub, slices.Concat(idp.ClaimsOf(t.Scope...), t.Claims))}
 	if c.UserinfoAlg != "" {
 		return a.signedUserinfo(w, c, claims)
 	}
@@ -77,7 +79,8 @@ func bearer(w http.ResponseWriter, r *http.Request) (string, error) {
 		return raw, nil
 	}
 	kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
-	if r.Method != http.MethodPost || len(r.Header.Values("Authorization")) > 0 || kind != "application/x-www-form-urlencoded" {
+	if r.Method != http.MethodPost || len(r.Header.Values("Authorization")) > 0 ||
+		kind != "application/x-www-form-urlencoded" {
 		return "", problem.NoCredentials()
 	}
 	form, err := postForm(w, r)
@@ -103,7 +106,8 @@ func (a *API) writeBearerError(w http.ResponseWriter, r *http.Request, err error
 		web.LogInternal(r, a.log, err)
 	case p.Kind == problem.Unavailable:
 		web.LogInternal(r, a.log, err)
-		body, status = &oidc.Error{ErrorType: "temporarily_unavailable", Description: p.Message}, http.StatusServiceUnavailable
+		body, status = &oidc.Error{ErrorType: "temporarily_unavailable",
+			Description: p.Message}, http.StatusServiceUnavailable
 		web.RetryAfter(w, p)
 	case p.Kind == problem.Forbidden:
 		w.Header().Set("WWW-Authenticate", `Bearer realm="selvage", error="insufficient_scope", scope="openid"`)
@@ -114,7 +118,8 @@ func (a *API) writeBearerError(w http.ResponseWriter, r *http.Request, err error
 			challenge += `, error="invalid_token"`
 		}
 		w.Header().Set("WWW-Authenticate", challenge)
-		body, status = &oidc.Error{ErrorType: "invalid_token", Description: "the access token is missing, wrong, expired or revoked"}, http.StatusUnauthorized
+		body, status = &oidc.Error{ErrorType: "invalid_token",
+			Description: "the access token is missing, wrong, expired or revoked"}, http.StatusUnauthorized
 	}
 	if err := web.JSON(w, status, body); err != nil {
 		web.LogInternal(r, a.log, err)

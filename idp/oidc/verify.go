@@ -15,7 +15,8 @@ func (a *API) showVerify(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return a.write(w, r, templates.Confirm{
-		Title: a.words(r).Say("verify.title"), Text: a.words(r).Say("verify.text", "Email", l.Email), Action: formAt(r, "/verify"), Token: token, Button: a.words(r).Say("verify.submit"),
+		Title: a.words(r).Say("verify.title"), Text: a.words(r).Say("verify.text", "Email", l.Email),
+		Action: formAt(r, "/verify"), Token: token, Button: a.words(r).Say("verify.submit"),
 	}, templates.Options{})
 }
 
@@ -30,7 +31,8 @@ func (a *API) verify(w http.ResponseWriter, r *http.Request) error {
 		return over(mail.Verify, err)
 	}
 	followed(r, l)
-	page := templates.Notice{ID: "address-verified", Title: a.words(r).Say("verify.done"), Text: []string{a.words(r).Say("verify.done-text", "Email", l.Email)}}
+	page := templates.Notice{ID: "address-verified", Title: a.words(r).Say("verify.done"),
+		Text: []string{a.words(r).Say("verify.done-text", "Email", l.Email)}}
 	if page.Button, err = a.wayBack(r, l); err != nil {
 		return err
 	}

@@ -20,7 +20,8 @@ func (a *API) passwordRule(r *http.Request) string {
 
 // faults are the codes of errors whose sentence is for people, in every language.
 var faults = []string{
-	"wrong_credentials", "wrong_password", "wrong_code", "code_used", "passkey_unknown", "passkey_stale", "passkey_refused", "passkey_cloned", "passkey_known",
+	"wrong_credentials", "wrong_password", "wrong_code", "code_used", "passkey_unknown", "passkey_stale",
+	"passkey_refused", "passkey_cloned", "passkey_known",
 	"no_passkeys", "too_many_passkeys", "enrolment_over", "enrolled", "too_many_codes",
 }
 
@@ -45,7 +46,8 @@ func (a *API) fault(r *http.Request, p *problem.Error) string {
 }
 
 // nameless are the words for what says no name of itself.
-var nameless = map[string]string{"A browser": "agent.browser", "An app": "agent.app", "A device without a name": "agent.none"}
+var nameless = map[string]string{"A browser": "agent.browser", "An app": "agent.app",
+	"A device without a name": "agent.none"}
 
 // deviceOf says in words what sends a User-Agent: "Firefox on Linux".
 func deviceOf(say *words.Words, userAgent string) string {
@@ -69,7 +71,9 @@ func changeWords(say *words.Words, email, project, token string) templates.Confi
 }
 
 func changedWords(say *words.Words, email, projectID string) templates.Notice {
-	return templates.Notice{Button: &templates.Link{Title: say.Say("account.back"), URL: accountOf(projectID)}, ID: "address-changed", Title: say.Say("address.changed"), Text: []string{say.Say("address.changed-text", "Email", email)}}
+	return templates.Notice{Button: &templates.Link{Title: say.Say("account.back"),
+		URL: accountOf(projectID)}, ID: "address-changed", Title: say.Say("address.changed"),
+		Text: []string{say.Say("address.changed-text", "Email", email)}}
 }
 
 func accountOf(projectID string) string { return "/account?project=" + url.QueryEscape(projectID) }
@@ -88,7 +92,8 @@ var (
 // registrationSent says the same of every address.
 func registrationSent(say *words.Words, mailbox bool) templates.Notice {
 	return templates.Notice{
-		ID: "mail-sent", Title: say.Say("forgot.sent"), Mailbox: mailbox, Text: []string{say.Say("register.sent-text"), say.Say("register.sent-link")},
+		ID: "mail-sent", Title: say.Say("forgot.sent"), Mailbox: mailbox,
+		Text: []string{say.Say("register.sent-text"), say.Say("register.sent-link")},
 	}
 }
 
@@ -107,5 +112,6 @@ func welcomeElsewhere(say *words.Words, email, project, token string) templates.
 }
 
 func accountMade(say *words.Words, email, projectID string) templates.Notice {
-	return templates.Notice{ID: "account-made", Account: accountLink(say, projectID), Title: say.Say("welcome.done"), Text: []string{say.Say("welcome.done-text", "Email", email)}}
+	return templates.Notice{ID: "account-made", Account: accountLink(say, projectID),
+		Title: say.Say("welcome.done"), Text: []string{say.Say("welcome.done-text", "Email", email)}}
 }

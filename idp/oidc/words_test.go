@@ -57,7 +57,8 @@ func TestLanguage(t *testing.T) {
 	want("a request for German, whatever was chosen", b.authorize(request(c, "ui_locales", "xx de en")), inGerman)
 
 	locale := "de"
-	_, err := w.fabric.UpdateSubscriber(context.Background(), w.project.ID, w.ada.ID, fabric.SubscriberInput{Claims: &fabric.StandardClaims{Locale: locale}})
+	_, err := w.fabric.UpdateSubscriber(context.Background(), w.project.ID, w.ada.ID,
+		fabric.SubscriberInput{Claims: &fabric.StandardClaims{Locale: locale}})
 	must(t, err)
 	want("an account in German, whatever was chosen", b.account(), inGerman)
 	got := b.onPage(b.account(), "/account/display", "language", "en")
@@ -73,7 +74,9 @@ func TestLanguage(t *testing.T) {
 func TestLanguageOfLinks(t *testing.T) {
 	w := newWorld(t)
 	link := func() (token, at string) {
-		d, err := w.idp.WriteLetter(t.Context(), mail.Letter{Kind: mail.Reset, ProjectID: w.project.ID, To: email, Facts: map[string]string{"language": "de"}})
+		d, err := w.idp.WriteLetter(t.Context(),
+			mail.Letter{Kind: mail.Reset, ProjectID: w.project.ID, To: email,
+				Facts: map[string]string{"language": "de"}})
 		must(t, err)
 		u, err := url.Parse(d.Link)
 		must(t, err)
@@ -108,7 +111,8 @@ func TestLanguageSwitch(t *testing.T) {
 	if got := b.post("/language", url.Values{"language": {"en"}, "back": {back}}); !strings.Contains(got.body, inEnglish) || !strings.Contains(got.body, "login-submit") {
 		t.Errorf("after the switch: %d %s", got.status, got.body)
 	}
-	for _, to := range []string{"https://evil.example/", "//evil.example/", "/\\evil.example", "javascript:alert(1)", "/\r\nX: y", ""} {
+	for _, to := range []string{"https://evil.example/", "//evil.example/", "/\\evil.example",
+		"javascript:alert(1)", "/\r\nX: y", ""} {
 		b.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 		got := b.post("/language", url.Values{"language": {"de"}, "back": {to}})
 		if at := got.header.Get("Location"); got.status != http.StatusSeeOther || at != "/" {

@@ -99,7 +99,8 @@ func newWorld(t testing.TB) *world {
 	ring := storetest.Ring(t, dir, w.rows, w.now)
 
 	var handler http.Handler
-	srv := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { handler.ServeHTTP(rw, r) }))
+	srv := httptest.NewServer(http.HandlerFunc(
+		func(rw http.ResponseWriter, r *http.Request) { handler.ServeHTTP(rw, r) }))
 	t.Cleanup(srv.Close)
 	w.url = srv.URL
 	revoked := revocation.New(w.rows, w.now)
@@ -110,16 +111,19 @@ func newWorld(t testing.TB) *world {
 	t.Cleanup(func() { stop(); polls.Wait() })
 	pass := password.Weak(2)
 	w.fabric = fabric.New(fabric.Config{
-		Store: w.rows, Ring: ring, Passwords: pass, Revocations: revoked, Host: "puc.localhost:8443", Issuer: w.url + "/", Now: w.now,
+		Store: w.rows, Ring: ring, Passwords: pass, Revocations: revoked, Host: "puc.localhost:8443",
+		Issuer: w.url + "/", Now: w.now,
 		Live: func(ctx context.Context, sid string) error { return w.idp.Live(ctx, sid) },
 	})
 	w.limits = limit.New(live, nil)
-	factors, err := factor.New(factor.Config{Store: w.rows, Sessions: live, Ring: ring, AuthURL: strings.Replace(w.url, "127.0.0.1", "localhost", 1), Now: w.now})
+	factors, err := factor.New(factor.Config{Store: w.rows, Sessions: live, Ring: ring,
+		AuthURL: strings.Replace(w.url, "127.0.0.1", "localhost", 1), Now: w.now})
 	must(t, err)
 	w.idp = idp.New(idp.Config{
 		Factors: factors,
 		Limits:  w.limits,
-		Store:   w.rows, Subscribers: w.rows, Sessions: live, Fabric: w.fabric, Passwords: pass, Ring: ring, Revocations: revoked, Issuer: w.url + "/", Now: w.now,
+		Store:   w.rows, Subscribers: w.rows, Sessions: live, Fabric: w.fabric, Passwords: pass, Ring: ring,
+		Revocations: revoked, Issuer: w.url + "/", Now: w.now,
 		Fetch: egress.Policy{Allow: []string{"127.0.0.1"}}.Fetcher(),
 	})
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
@@ -137,7 +141,8 @@ func newWorld(t testing.TB) *world {
 func (w *world) subscriber(email string) fabric.Subscriber {
 	w.t.Helper()
 	first, pass := "Ada", secret
-	s, err := w.fabric.CreateSubscriber(context.Background(), w.project.ID, fabric.SubscriberInput{Email: &email, Password: &pass, Profile: fabric.Profile{FirstName: &first}})
+	s, err := w.fabric.CreateSubscriber(context.Background(), w.project.ID,
+		fabric.SubscriberInput{Email: &email, Password: &pass, Profile: fabric.Profile{FirstName: &first}})
 	must(w.t, err)
 	return s
 }
@@ -145,7 +150,8 @@ func (w *world) subscriber(email string) fabric.Subscriber {
 // client registers a client; a first-party SPA where change says nothing else.
 func (w *world) client(change func(*idp.Client)) (idp.Client, string) {
 	w.t.Helper()
-	n := idp.Client{ProjectID: w.project.ID, Name: "App", Type: idp.SPA, FirstParty: true, RedirectURIs: []string{callback}}
+	n := idp.Client{ProjectID: w.project.ID, Name: "App", Type: idp.SPA, FirstParty: true,
+		RedirectURIs: []string{callback}}
 	if change != nil {
 		change(&n)
 	}
@@ -170,12 +176,13 @@ func (w *world) browser() *browser {
 	jar, err := cookiejar.New(nil)
 	must(w.t, err)
 	documented := &openapitest.Transport{}
-	return &browser{w, &http.Client{Jar: jar, Transport: documented, CheckRedirect: func(r *http.Request, _ []*http.Request) error {
-		if !strings.HasPrefix(r.URL.String(), w.url) {
-			return http.ErrUseLastResponse
-		}
-		return nil
-	}}, documented}
+	return &browser{w, &http.Client{Jar: jar, Transport: documented,
+		CheckRedirect: func(r *http.Request, _ []*http.Request) error {
+			if !strings.HasPrefix(r.URL.String(), w.url) {
+				return http.ErrUseLastResponse
+			}
+			return nil
+		}}, documented}
 }
 
 // A reply is an answer, read whole.
@@ -252,7 +259,8 @@ func (b *browser) post(path string, form url.Values) reply {
 // them, "" takes one out.
 func request(c idp.Client, pairs ...string) url.Values {
 	v := url.Values{
-		"client_id": {c.ID}, "redirect_uri": {c.RedirectURIs[0]}, "response_type": {"code"}, "scope": {"openid"}, "state": {"s"},
+		"client_id": {c.ID}, "redirect_uri": {c.RedirectURIs[0]}, "response_type": {"code"},
+		"scope": {"openid"}, "state": {"s"},
 		"code_challenge": {challenge}, "code_challenge_method": {"S256"},
 	}
 	return with(v, pairs...)
@@ -320,14 +328,16 @@ func (w *world) token(pairs ...string) reply {
 
 func (w *world) redeem(c idp.Client, code string, pairs ...string) reply {
 	w.t.Helper()
-	v := url.Values{"grant_type": {"authorization_code"}, "client_id": {c.ID}, "code": {code}, "redirect_uri": {c.RedirectURIs[0]}, "code_verifier": {verifier}}
+	v := url.Values{"grant_type": {"authorization_code"}, "client_id": {c.ID}, "code": {code},
+		"redirect_uri": {c.RedirectURIs[0]}, "code_verifier": {verifier}}
 	return w.browser().post("/oauth/token", with(v, pairs...))
 }
 
 // redeemWith does the same with fields that may be there more than once.
 func (w *world) redeemWith(c idp.Client, code string, more url.Values) reply {
 	w.t.Helper()
-	v := url.Values{"grant_type": {"authorization_code"}, "client_id": {c.ID}, "code": {code}, "redirect_uri": {c.RedirectURIs[0]}, "code_verifier": {verifier}}
+	v := url.Values{"grant_type": {"authorization_code"}, "client_id": {c.ID}, "code": {code},
+		"redirect_uri": {c.RedirectURIs[0]}, "code_verifier": {verifier}}
 	maps.Copy(v, more)
 	return w.browser().post("/oauth/token", v)
 }
@@ -335,7 +345,8 @@ func (w *world) redeemWith(c idp.Client, code string, more url.Values) reply {
 // refresh uses a refresh token of a public client.
 func (w *world) refresh(c idp.Client, token string, pairs ...string) reply {
 	w.t.Helper()
-	return w.token(append([]string{"grant_type", "refresh_token", "client_id", c.ID, "refresh_token", token}, pairs...)...)
+	return w.token(append([]string{"grant_type", "refresh_token", "client_id", c.ID, "refresh_token", token},
+		pairs...)...)
 }
 
 // second returns the provider of another node: it shares the rows, the session store

@@ -14,7 +14,8 @@ import (
 )
 
 // makers are the functions that begin an event, by the name of which action is said first.
-var makers = map[string]bool{"Of": true, "operatorEvent": true, "clientEvent": true, "webhookEvent": true, "linkEvent": true, "factorEvent": true}
+var makers = map[string]bool{"Of": true, "operatorEvent": true, "clientEvent": true, "webhookEvent": true,
+	"linkEvent": true, "factorEvent": true}
 
 // Each action that the code writes has words, and its name is said where the event begins:
 // a maker that takes it from elsewhere is one of makers itself.
@@ -126,8 +127,10 @@ func TestSay(t *testing.T) {
 		outcome audit.Outcome
 		want    string
 	}{
-		{"login", audit.Done, "Signed in"}, {"login", audit.Refused, "Sign-in refused"}, {"api_key.revoked", audit.Done, "API key revoked"},
-		{"client.created", audit.Refused, "OAuth client made, refused"}, {"thing.of_before", audit.Done, "thing.of_before"},
+		{"login", audit.Done, "Signed in"}, {"login", audit.Refused, "Sign-in refused"},
+		{"api_key.revoked", audit.Done, "API key revoked"},
+		{"client.created", audit.Refused, "OAuth client made, refused"},
+		{"thing.of_before", audit.Done, "thing.of_before"},
 	} {
 		if got := audit.Say(tt.action, tt.outcome); got != tt.want {
 			t.Errorf("Say(%q, %q) = %q, want %q", tt.action, tt.outcome, got, tt.want)

@@ -148,7 +148,8 @@ const (
 
 // Clean bounds the texts of an event and makes one line of each.
 func (e *Event) Clean() {
-	for _, text := range []*string{&e.ProjectID, &e.Action, &e.Actor.ID, &e.Target.Kind, &e.Target.ID, &e.Address, &e.RequestID} {
+	for _, text := range []*string{&e.ProjectID, &e.Action, &e.Actor.ID, &e.Target.Kind, &e.Target.ID,
+		&e.Address, &e.RequestID} {
 		*text = clean(*text)
 	}
 	if len(e.Detail) == 0 {

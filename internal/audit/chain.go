@@ -35,7 +35,8 @@ func (k *Key) Hash(e Event, detail, before string) string {
 	b = text(b, e.ID)
 	b = number(b, e.At.UnixMicro())
 	for _, s := range [...]string{
-		e.ProjectID, e.Action, string(e.Outcome), string(e.Actor.Kind), e.Actor.ID, e.Target.Kind, e.Target.ID, e.Address, e.RequestID, detail,
+		e.ProjectID, e.Action, string(e.Outcome), string(e.Actor.Kind), e.Actor.ID, e.Target.Kind,
+		e.Target.ID, e.Address, e.RequestID, detail,
 	} {
 		b = text(b, s)
 	}
@@ -77,7 +78,8 @@ const (
 
 // Ends reports whether a server with the key has written that the lane ends there.
 func (k *Key) Ends(h Head) bool {
-	return same(h.Mac, k.Mac(EndOfLane, h.Lane, h.Seq, h.Hash)) || h.Seq > 0 && same(h.Mac, k.Mac(earlierEnd, h.Lane, h.Seq, h.Hash))
+	return same(h.Mac, k.Mac(EndOfLane, h.Lane, h.Seq, h.Hash)) || h.Seq > 0 &&
+		same(h.Mac, k.Mac(earlierEnd, h.Lane, h.Seq, h.Hash))
 }
 
 // Earlier reports whether the end of a lane is as it was before those without events had a

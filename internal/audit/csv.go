@@ -8,15 +8,18 @@ import (
 
 // CSVHeader names the columns of [Event.CSV].
 var CSVHeader = []string{
-	"id", "at", "project_id", "action", "outcome", "actor_kind", "actor_id", "target_kind", "target_id", "address", "request_id", "detail", "lane", "seq", "hash",
+	"id", "at", "project_id", "action", "outcome", "actor_kind", "actor_id", "target_kind", "target_id",
+	"address", "request_id", "detail", "lane", "seq", "hash",
 }
 
 // CSV returns an event as the cells of a row, of which no spreadsheet takes one for a
 // formula.
 func (e Event) CSV() []string {
 	row := []string{
-		e.ID, e.At.UTC().Format(time.RFC3339Nano), e.ProjectID, e.Action, string(e.Outcome), string(e.Actor.Kind), e.Actor.ID,
-		e.Target.Kind, e.Target.ID, e.Address, e.RequestID, e.DetailText(), strconv.Itoa(e.Lane), strconv.FormatInt(e.Seq, 10), e.Hash,
+		e.ID, e.At.UTC().Format(time.RFC3339Nano), e.ProjectID, e.Action, string(e.Outcome),
+		string(e.Actor.Kind), e.Actor.ID,
+		e.Target.Kind, e.Target.ID, e.Address, e.RequestID, e.DetailText(), strconv.Itoa(e.Lane),
+		strconv.FormatInt(e.Seq, 10), e.Hash,
 	}
 	for i := range row {
 		row[i] = neutral(row[i])

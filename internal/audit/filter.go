@@ -20,7 +20,8 @@ type Filter struct {
 // Fits tells whether an event is wanted.
 func (f Filter) Fits(e Event) bool {
 	for _, c := range [...]struct{ want, is string }{
-		{f.ProjectID, e.ProjectID}, {string(f.Outcome), string(e.Outcome)}, {f.Actor, e.Actor.ID}, {string(f.ActorKind), string(e.Actor.Kind)}, {f.Target, e.Target.ID},
+		{f.ProjectID, e.ProjectID}, {string(f.Outcome), string(e.Outcome)}, {f.Actor, e.Actor.ID},
+		{string(f.ActorKind), string(e.Actor.Kind)}, {f.Target, e.Target.ID},
 	} {
 		if c.want != "" && c.want != c.is {
 			return false

@@ -41,7 +41,8 @@ func (k *Key) Verify(head Head) (*Verifier, error) {
 		return v, v.broken(1, "", "how the lane begins was not written by this server, or with another master key")
 	}
 	if head.PrunedSeq != 0 && !same(head.PrunedMac, k.Mac(PrunedUntil, head.Lane, head.PrunedSeq, head.PrunedHash)) {
-		return v, v.broken(head.PrunedSeq, "", "what is said of the events that were pruned was not written by this server")
+		return v, v.broken(head.PrunedSeq, "",
+			"what is said of the events that were pruned was not written by this server")
 	}
 	return v, v.checkEnd(head)
 }

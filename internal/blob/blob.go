@@ -175,14 +175,16 @@ func keyOf(folder, file string) (key string, ok bool) {
 
 // away are the errors of a disk or a mount that does not do what it should.
 var away = []error{
-	syscall.EROFS, syscall.EIO, syscall.EACCES, syscall.EPERM, syscall.ESTALE, syscall.ENODEV, syscall.ENXIO, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM,
+	syscall.EROFS, syscall.EIO, syscall.EACCES, syscall.EPERM, syscall.ESTALE, syscall.ENODEV, syscall.ENXIO,
+	syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM,
 }
 
 // unavailable turns the error of a disk that is full, or fails, into a problem;
 // others stay.
 func unavailable(err error) error {
 	is := func(target error) bool { return errors.Is(err, target) }
-	p := &problem.Error{Kind: problem.Unavailable, Code: "no_space", Message: "there is no space left to store this", RetryAfter: 10 * time.Second}
+	p := &problem.Error{Kind: problem.Unavailable, Code: "no_space",
+		Message: "there is no space left to store this", RetryAfter: 10 * time.Second}
 	switch {
 	case is(syscall.ENOSPC) || is(syscall.EDQUOT):
 	case slices.ContainsFunc(away, is):

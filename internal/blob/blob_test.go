@@ -191,7 +191,8 @@ func TestKeysReachNothingOutside(t *testing.T) {
 	if err := os.Symlink(secret, filepath.Join(path, planted[:prefix], planted)); err != nil {
 		t.Fatal(err)
 	}
-	for _, key := range []string{"", ".", "..", "../../etc/passwd", "incoming", "/etc/passwd", "a\x00b", planted, "{" + newKey(t) + "}"} {
+	for _, key := range []string{"", ".", "..", "../../etc/passwd", "incoming", "/etc/passwd", "a\x00b",
+		planted, "{" + newKey(t) + "}"} {
 		if f, err := d.Open(key); err == nil {
 			_ = f.Close()
 			t.Errorf("Open(%q) succeeds, want an error", key)

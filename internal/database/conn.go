@@ -44,7 +44,8 @@ func (c *conn) quiet() bool { return c.socket.quiet() }
 
 // usable reports whether a connection may be used by another.
 func (c *conn) usable() bool {
-	return !c.bad && !c.IsClosed() && c.PgConn().TxStatus() == 'I' && !c.PgConn().IsBusy() && time.Now().Before(c.until)
+	return !c.bad && !c.IsClosed() && c.PgConn().TxStatus() == 'I' && !c.PgConn().IsBusy() &&
+		time.Now().Before(c.until)
 }
 
 func (c *conn) close() {

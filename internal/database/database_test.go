@@ -56,7 +56,8 @@ func testChange(t *testing.T, d DB) {
 		t.Errorf("the same row again = %v, want a unique violation", err)
 	}
 	later := func(tx Tx) error {
-		return errors.Join(tx.Later(t.Context(), `INSERT INTO t (id) VALUES ('later')`), tx.Later(t.Context(), `INSERT INTO t (id) VALUES ('0')`))
+		return errors.Join(tx.Later(t.Context(), `INSERT INTO t (id) VALUES ('later')`),
+			tx.Later(t.Context(), `INSERT INTO t (id) VALUES ('0')`))
 	}
 	if err := d.Change(t.Context(), later); !IsUnique(err) || count(t, d) != 100 {
 		t.Errorf("the same row later = %v, want a unique violation and nothing written", err)
@@ -75,7 +76,8 @@ func testChange(t *testing.T, d DB) {
 	if err := errors.Join(d.Close(), d.Close()); err != nil {
 		t.Errorf("Close, twice = %v", err)
 	}
-	if err := d.Change(t.Context(), insert("after")); !errors.Is(err, problem.Unavailable) || !errors.Is(err, ErrClosed) {
+	if err := d.Change(t.Context(), insert("after")); !errors.Is(err, problem.Unavailable) ||
+		!errors.Is(err, ErrClosed) {
 		t.Errorf("a change after Close = %v, want unavailable", err)
 	}
 }

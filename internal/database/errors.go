@@ -29,7 +29,8 @@ func explain(err error) error {
 
 func unavailable(err error) error {
 	return fmt.Errorf("%w: %w", &problem.Error{
-		Kind: problem.Unavailable, Code: "temporarily_unavailable", Message: "the database does not answer", RetryAfter: time.Second,
+		Kind: problem.Unavailable, Code: "temporarily_unavailable", Message: "the database does not answer",
+		RetryAfter: time.Second,
 	}, err)
 }
 
@@ -62,7 +63,8 @@ func away(err error) bool {
 
 func fileAway(code int) bool {
 	switch code {
-	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN:
+	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR,
+		sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN:
 		return true
 	}
 	return false

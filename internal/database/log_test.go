@@ -70,11 +70,16 @@ func TestLog(t *testing.T) {
 		{"nothing", false, wal(func(string, int64) error { return nil }), false},
 		{"nothing, some of it moved", true, wal(func(string, int64) error { return nil }), false},
 		{"the log deleted", false, wal(func(name string, _ int64) error { return os.Remove(name) }), true},
-		{"the log deleted, some of it moved", true, wal(func(name string, _ int64) error { return os.Remove(name) }), true},
+		{"the log deleted, some of it moved", true,
+			wal(func(name string, _ int64) error { return os.Remove(name) }), true},
 		{"the log emptied", false, wal(func(name string, _ int64) error { return os.Truncate(name, 0) }), true},
-		{"the log cut off", false, wal(func(name string, size int64) error { return os.Truncate(name, size/2) }), true},
-		{"its last byte cut off", true, wal(func(name string, size int64) error { return os.Truncate(name, size-1) }), true},
-		{"a page overwritten", false, wal(func(name string, size int64) error { return overwrite(name, size/2) }), true},
+		{"the log cut off", false, wal(func(name string, size int64) error {
+			return os.Truncate(name, size/2)
+		}), true},
+		{"its last byte cut off", true, wal(
+			func(name string, size int64) error { return os.Truncate(name, size-1) }), true},
+		{"a page overwritten", false, wal(
+			func(name string, size int64) error { return overwrite(name, size/2) }), true},
 		{"its index deleted", false, func(t *testing.T, file string) {
 			if err := os.Remove(file + "-shm"); err != nil {
 				t.Fatal(err)

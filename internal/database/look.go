@@ -152,7 +152,8 @@ func (r *Report) readSchema(ctx context.Context, db *sql.DB) error {
 	if !slices.Contains(r.Tables, name) {
 		return nil
 	}
-	return db.QueryRowContext(ctx, `SELECT coalesce(max(version_id), 0) FROM `+name+` WHERE is_applied`).Scan(&r.Schema)
+	return db.QueryRowContext(ctx, `SELECT coalesce(max(version_id), 0) FROM `+
+		name+` WHERE is_applied`).Scan(&r.Schema)
 }
 
 // check looks for pages that are not what they should be, as far as it comes in the

@@ -63,7 +63,8 @@ func TestRefused(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "a.db")
 		db, err := sql.Open("sqlite", "file:"+file)
 		if err == nil {
-			_, err = db.ExecContext(t.Context(), `CREATE TABLE users (id TEXT); CREATE TABLE goose_db_version (id TEXT)`)
+			_, err = db.ExecContext(t.Context(),
+				`CREATE TABLE users (id TEXT); CREATE TABLE goose_db_version (id TEXT)`)
 			err = errors.Join(err, db.Close())
 		}
 		if err != nil {
@@ -140,7 +141,8 @@ func TestLarge(t *testing.T) {
 	update, prepared := c, false
 	update.Schema++
 	update.Prepare = func(context.Context, *sql.DB, Dialect) error { prepared = true; return nil }
-	if _, err := openFile(t.Context(), update); err == nil || !strings.Contains(err.Error(), "it is damaged") || prepared {
+	if _, err := openFile(t.Context(), update); err == nil ||
+		!strings.Contains(err.Error(), "it is damaged") || prepared {
 		t.Errorf("a damaged file with an earlier schema is opened: %v, and changed: %v", err, prepared)
 	}
 	d, err := openFile(t.Context(), c)
@@ -149,7 +151,8 @@ func TestLarge(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = d.Close() })
 	d.checking.Wait()
-	if err := d.Ping(t.Context()); !errors.Is(err, problem.Unavailable) || !strings.Contains(err.Error(), "it is damaged") {
+	if err := d.Ping(t.Context()); !errors.Is(err, problem.Unavailable) ||
+		!strings.Contains(err.Error(), "it is damaged") {
 		t.Errorf("Ping of a damaged file = %v, want unavailable", err)
 	}
 	if _, err := Look(t.Context(), c); err == nil || !strings.Contains(err.Error(), "it is damaged") {
@@ -222,7 +225,8 @@ func TestDamageMet(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = d.Close() })
 	scribble(t, file)
-	if n, err := all(t.Context(), d); !errors.Is(err, problem.Unavailable) || !strings.Contains(err.Error(), "it is damaged") {
+	if n, err := all(t.Context(), d); !errors.Is(err, problem.Unavailable) ||
+		!strings.Contains(err.Error(), "it is damaged") {
 		t.Errorf("reading every row = %d, %v, want unavailable", n, err)
 	}
 	if err := d.Change(t.Context(), insert("later")); !errors.Is(err, problem.Unavailable) {

@@ -25,7 +25,8 @@ func TestIsOurs(t *testing.T) {
 	for _, tt := range tests {
 		tables := strings.Fields(tt.tables)
 		if ours, earlier := IsOurs(tables), HasEarlier(tables); ours != tt.ours || earlier != tt.earlier {
-			t.Errorf("of %s: IsOurs = %v, HasEarlier = %v, want %v, %v", tt.tables, ours, earlier, tt.ours, tt.earlier)
+			t.Errorf("of %s: IsOurs = %v, HasEarlier = %v, want %v, %v", tt.tables, ours, earlier, tt.ours,
+				tt.earlier)
 		}
 	}
 }

@@ -69,21 +69,27 @@ func TestServerAway(t *testing.T) {
 		retries int64
 	}{
 		{"a statement that takes too long", func(tx Tx) error {
-			return errors.Join(run(`SELECT set_config('statement_timeout', '50ms', true)`)(tx), run(`SELECT pg_sleep(10)`)(tx))
+			return errors.Join(run(`SELECT set_config('statement_timeout', '50ms', true)`)(tx),
+				run(`SELECT pg_sleep(10)`)(tx))
 		}, 0},
 		{"a lock that is not given", func(tx Tx) error {
-			return errors.Join(run(`SELECT set_config('lock_timeout', '50ms', true)`)(tx), run(`UPDATE t SET id = id`)(tx))
+			return errors.Join(run(`SELECT set_config('lock_timeout', '50ms', true)`)(tx),
+				run(`UPDATE t SET id = id`)(tx))
 		}, 1},
 		{"a server that only reads", func(tx Tx) error {
-			return errors.Join(run(`SELECT set_config('transaction_read_only', 'on', true)`)(tx), run(`UPDATE t SET id = id`)(tx))
+			return errors.Join(run(`SELECT set_config('transaction_read_only', 'on', true)`)(tx),
+				run(`UPDATE t SET id = id`)(tx))
 		}, 0},
-		{"a connection that is ended", func(tx Tx) error { return run(`SELECT pg_terminate_backend(pg_backend_pid())`)(tx) }, 0},
+		{"a connection that is ended", func(tx Tx) error {
+			return run(`SELECT pg_terminate_backend(pg_backend_pid())`)(tx)
+		}, 0},
 		{"one that is ended before the commit", func(tx Tx) error {
 			var pid int
 			if err := tx.Row(context.Background(), `SELECT pg_backend_pid()`).Scan(&pid); err != nil {
 				return err
 			}
-			return errors.Join(other.Once(context.Background(), run(fmt.Sprintf(`SELECT pg_terminate_backend(%d, 5000)`, pid))),
+			return errors.Join(other.Once(context.Background(),
+				run(fmt.Sprintf(`SELECT pg_terminate_backend(%d, 5000)`, pid))),
 				tx.Later(context.Background(), `INSERT INTO t (id) VALUES ('b')`))
 		}, 0},
 	}
@@ -100,7 +106,8 @@ func TestServerAway(t *testing.T) {
 	<-held
 	for _, tt := range tests {
 		before := s.Stats().Retries
-		if err := s.Change(t.Context(), tt.do); !errors.Is(err, problem.Unavailable) || problem.First(err).RetryAfter != time.Second {
+		if err := s.Change(t.Context(), tt.do); !errors.Is(err, problem.Unavailable) ||
+			problem.First(err).RetryAfter != time.Second {
 			t.Errorf("%s: Change = %v, want unavailable for a second", tt.name, err)
 		}
 		if got := s.Stats().Retries - before; got != tt.retries {
@@ -150,7 +157,8 @@ func TestServerPool(t *testing.T) {
 		var n int
 		return s.Read().Row(ctx, `SELECT 1`).Scan(&n)
 	}
-	if err := read(t.Context()); !errors.Is(err, problem.Unavailable) || !strings.Contains(err.Error(), "none of 2 connections") {
+	if err := read(t.Context()); !errors.Is(err, problem.Unavailable) ||
+		!strings.Contains(err.Error(), "none of 2 connections") {
 		t.Errorf("a read without a free connection = %v, want unavailable", err)
 	}
 	if err := s.Ping(t.Context()); err != nil {
@@ -218,7 +226,8 @@ func TestDeadlock(t *testing.T) {
 // isolation changes are made that count on READ COMMITTED.
 func TestServerSettings(t *testing.T) {
 	settings := func(s *server) (text string) {
-		err := s.Read().Row(t.Context(), `SELECT current_setting('synchronous_commit') || ', ' || current_setting('transaction_isolation')`).Scan(&text)
+		err := s.Read().Row(t.Context(),
+			`SELECT current_setting('synchronous_commit') || ', ' || current_setting('transaction_isolation')`).Scan(&text)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -230,9 +239,11 @@ func TestServerSettings(t *testing.T) {
 		sync Sync
 		want string
 	}{
-		{"on", Full, "on"}, {"off", Full, "on"}, {"local", Full, "local"}, {"remote_apply", Full, "remote_apply"}, {"on", Normal, "off"},
+		{"on", Full, "on"}, {"off", Full, "on"}, {"local", Full, "local"},
+		{"remote_apply", Full, "remote_apply"}, {"on", Normal, "off"},
 	} {
-		servers.SQL(t, url, fmt.Sprintf("ALTER ROLE CURRENT_USER SET synchronous_commit = %s;\nALTER ROLE CURRENT_USER SET default_transaction_isolation = 'serializable';", tt.role))
+		servers.SQL(t, url, fmt.Sprintf(
+			"ALTER ROLE CURRENT_USER SET synchronous_commit = %s;\nALTER ROLE CURRENT_USER SET default_transaction_isolation = 'serializable';", tt.role))
 		c := at(url)
 		c.Sync = tt.sync
 		s, err := openServer(t.Context(), c)
@@ -267,22 +278,36 @@ func TestServerRefused(t *testing.T) {
 	}{
 		{"no URL", "postgres://a:" + hush + "@[", "the URL of PostgreSQL cannot be read; write it as postgres://"},
 		{"a password that looks like a port", "postgres://a:hush/hush@h/db", "cannot be"},
-		{"a parameter that is wrong", with(t, good, func(u *url.URL) { u.RawQuery = "sslmode=perhaps" }), "sslmode is invalid"},
-		{"a file that is not there", with(t, good, func(u *url.URL) { u.RawQuery = "sslmode=verify-full&sslrootcert=/nowhere" }), "/nowhere"},
-		{"the wrong password", with(t, good, func(u *url.URL) { u.User = url.UserPassword(user(u), "hush/hush") }), "refuses the password of role test_"},
-		{"an unknown role", with(t, good, func(u *url.URL) { u.User = url.UserPassword("nobody", "hush/hush") }), "refuses the password of role nobody"},
-		{"an unknown database", with(t, good, func(u *url.URL) { u.Path = "/nothing" }), "has no database nothing; make it: CREATE DATABASE nothing OWNER test_"},
-		{"no server", with(t, good, func(u *url.URL) { u.Host = "127.0.0.1:1" }), "PostgreSQL at 127.0.0.1:1 cannot be reached: connection refused; start it"},
-		{"no host", with(t, good, func(u *url.URL) { u.Host = "nowhere.invalid" }), "PostgreSQL at nowhere.invalid:5432 cannot be reached: "},
-		{"no TLS", with(t, good, func(u *url.URL) { u.RawQuery = "sslmode=require" }), "cannot be reached: server refused TLS connection"},
-		{"a setting that there is not", with(t, good, func(u *url.URL) { u.RawQuery = "wrong=1" }), `unrecognized configuration parameter "wrong"`},
+		{"a parameter that is wrong", with(t, good, func(u *url.URL) { u.RawQuery = "sslmode=perhaps" }),
+			"sslmode is invalid"},
+		{"a file that is not there", with(t, good, func(u *url.URL) {
+			u.RawQuery = "sslmode=verify-full&sslrootcert=/nowhere"
+		}), "/nowhere"},
+		{"the wrong password", with(t, good, func(u *url.URL) {
+			u.User = url.UserPassword(user(u), "hush/hush")
+		}), "refuses the password of role test_"},
+		{"an unknown role", with(t, good, func(u *url.URL) {
+			u.User = url.UserPassword("nobody", "hush/hush")
+		}), "refuses the password of role nobody"},
+		{"an unknown database", with(t, good, func(u *url.URL) { u.Path = "/nothing" }),
+			"has no database nothing; make it: CREATE DATABASE nothing OWNER test_"},
+		{"no server", with(t, good, func(u *url.URL) { u.Host = "127.0.0.1:1" }),
+			"PostgreSQL at 127.0.0.1:1 cannot be reached: connection refused; start it"},
+		{"no host", with(t, good, func(u *url.URL) { u.Host = "nowhere.invalid" }),
+			"PostgreSQL at nowhere.invalid:5432 cannot be reached: "},
+		{"no TLS", with(t, good, func(u *url.URL) { u.RawQuery = "sslmode=require" }),
+			"cannot be reached: server refused TLS connection"},
+		{"a setting that there is not", with(t, good, func(u *url.URL) { u.RawQuery = "wrong=1" }),
+			`unrecognized configuration parameter "wrong"`},
 	}
 	for _, tt := range tests {
 		refused(t, tt.name, at(tt.url), tt.want)
 	}
 	for _, tt := range []struct{ name, prepare, want string }{
 		{"another program's", `CREATE TABLE users (id INT); CREATE TABLE goose_db_version (id INT, version_id BIGINT, is_applied BOOLEAN)`, "it is another program's, with tables goose_db_version, users"},
-		{"another program's with a table of a name of ours", `CREATE TABLE ring (id INT); CREATE TABLE goose_db_version (id INT)`, "it is another program's, with tables goose_db_version, ring"},
+		{"another program's with a table of a name of ours",
+			`CREATE TABLE ring (id INT); CREATE TABLE goose_db_version (id INT)`,
+			"it is another program's, with tables goose_db_version, ring"},
 		{"one that only reads", `DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET default_transaction_read_only = on', current_database()); END $$`, "is a standby, or lets this role only read"},
 		{"no schema", `ALTER ROLE CURRENT_USER SET search_path = nowhere`, "no schema in the search_path"},
 	} {
@@ -355,7 +380,8 @@ func TestServerWithoutRights(t *testing.T) {
 		t.Error(err)
 	}
 	own.SQL(t, `CREATE DATABASE latin TEMPLATE template0 ENCODING 'LATIN1' LOCALE_PROVIDER libc LOCALE 'C'`)
-	refused(t, "another encoding", at(with(t, own.URL, func(u *url.URL) { u.Path = "/latin" })), "its encoding is LATIN1; make one with: CREATE DATABASE latin")
+	refused(t, "another encoding", at(with(t, own.URL, func(u *url.URL) { u.Path = "/latin" })),
+		"its encoding is LATIN1; make one with: CREATE DATABASE latin")
 }
 
 // Processes that start together make the schema of a server once, too.
@@ -389,7 +415,8 @@ func TestServerComesBack(t *testing.T) {
 	do(t, s, `INSERT INTO t (id) VALUES ('a')`)
 	own.Stop(t)
 	for range 3 {
-		if err := s.Once(t.Context(), insert("b")); !errors.Is(err, problem.Unavailable) || errors.Is(err, ErrClosed) {
+		if err := s.Once(t.Context(), insert("b")); !errors.Is(err, problem.Unavailable) ||
+			errors.Is(err, ErrClosed) {
 			t.Errorf("Once while the server is away = %v, want unavailable", err)
 		}
 	}

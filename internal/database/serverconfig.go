@@ -66,7 +66,8 @@ func millis(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(),
 func parseServer(raw string) (*pgx.ConnConfig, error) {
 	u, err := url.Parse(raw)
 	if err != nil {
-		return nil, &Unfit{"the URL of PostgreSQL cannot be read", "write it as postgres://USER:PASSWORD@HOST:PORT/NAME, special characters in the parts as %XX"}
+		return nil, &Unfit{"the URL of PostgreSQL cannot be read",
+			"write it as postgres://USER:PASSWORD@HOST:PORT/NAME, special characters in the parts as %XX"}
 	}
 	config, err := pgx.ParseConfig(raw)
 	if err == nil {
@@ -79,12 +80,14 @@ func parseServer(raw string) (*pgx.ConnConfig, error) {
 	if password, ok := u.User.Password(); ok && password != "" {
 		reason = strings.ReplaceAll(reason, password, "…")
 	}
-	return nil, &Unfit{"the URL of PostgreSQL cannot be used: " + reason, "write it as postgres://USER:PASSWORD@HOST:PORT/NAME"}
+	return nil, &Unfit{"the URL of PostgreSQL cannot be used: " + reason,
+		"write it as postgres://USER:PASSWORD@HOST:PORT/NAME"}
 }
 
 // shown is a server as it may be shown: without the password.
 func shown(config *pgx.ConnConfig) string {
-	return (&url.URL{Scheme: "postgres", User: url.User(config.User), Host: host(config), Path: "/" + config.Database}).String()
+	return (&url.URL{Scheme: "postgres", User: url.User(config.User), Host: host(config),
+		Path: "/" + config.Database}).String()
 }
 
 // host returns the hosts of a server.
@@ -105,24 +108,31 @@ func refusal(config *pgx.ConnConfig, err error) *Unfit {
 	var e *pgconn.PgError
 	if !errors.As(err, &e) {
 		if errors.Is(err, errStandby) {
-			return &Unfit{at + " is a standby, or lets this role only read", "name the primary; of several hosts in the URL the one that takes writes is used"}
+			return &Unfit{at + " is a standby, or lets this role only read",
+				"name the primary; of several hosts in the URL the one that takes writes is used"}
 		}
 		return &Unfit{at + " cannot be reached: " + reason(err), "start it, or set another in the URL"}
 	}
 	switch {
 	case e.Code == "28P01":
-		return &Unfit{fmt.Sprintf("%s refuses the password of role %s", at, config.User), "set the right one in the URL, or in the file that PGPASSFILE names"}
+		return &Unfit{fmt.Sprintf("%s refuses the password of role %s", at, config.User),
+			"set the right one in the URL, or in the file that PGPASSFILE names"}
 	case strings.HasPrefix(e.Code, "28"):
-		return &Unfit{fmt.Sprintf("%s refuses role %s: %s", at, config.User, e.Message), "make the role, and let it in with a line in pg_hba.conf"}
+		return &Unfit{fmt.Sprintf("%s refuses role %s: %s", at, config.User, e.Message),
+			"make the role, and let it in with a line in pg_hba.conf"}
 	case e.Code == "3D000":
-		return &Unfit{fmt.Sprintf("%s has no database %s", at, config.Database), fmt.Sprintf("make it: CREATE DATABASE %s OWNER %s", config.Database, config.User)}
+		return &Unfit{fmt.Sprintf("%s has no database %s", at, config.Database),
+			fmt.Sprintf("make it: CREATE DATABASE %s OWNER %s", config.Database, config.User)}
 	case e.Code == "42501":
-		return &Unfit{fmt.Sprintf("%s does not let role %s make what it needs in database %s: %s", at, config.User, config.Database, e.Message),
+		return &Unfit{fmt.Sprintf("%s does not let role %s make what it needs in database %s: %s", at,
+			config.User, config.Database, e.Message),
 			fmt.Sprintf("make the role its owner: ALTER DATABASE %s OWNER TO %s; or GRANT CREATE, USAGE ON SCHEMA public TO %s", config.Database, config.User, config.User)}
 	case e.Code == "42P07":
-		return &Unfit{fmt.Sprintf("%s has something else in database %s: %s", at, config.Database, e.Message), "use a database that nothing else uses, or a schema: ?search_path=SCHEMA"}
+		return &Unfit{fmt.Sprintf("%s has something else in database %s: %s", at, config.Database, e.Message),
+			"use a database that nothing else uses, or a schema: ?search_path=SCHEMA"}
 	case e.Code == "53300":
-		return &Unfit{at + " has no connection left: " + e.Message, "raise its max_connections, or lower the pool of each node"}
+		return &Unfit{at + " has no connection left: " + e.Message,
+			"raise its max_connections, or lower the pool of each node"}
 	case e.Code == "57P03":
 		return &Unfit{at + " is not ready: " + e.Message, "wait until it is"}
 	}

@@ -93,9 +93,11 @@ func inspect(ctx context.Context, db *sql.DB, config *pgx.ConnConfig, c Config, 
 	}
 	switch {
 	case encoding != "UTF8":
-		return &Unfit{fmt.Sprintf("its encoding is %s", encoding), fmt.Sprintf("make one with: CREATE DATABASE %s TEMPLATE template0 ENCODING 'UTF8'", config.Database)}
+		return &Unfit{fmt.Sprintf("its encoding is %s", encoding),
+			fmt.Sprintf("make one with: CREATE DATABASE %s TEMPLATE template0 ENCODING 'UTF8'", config.Database)}
 	case !schema.Valid:
-		return &Unfit{fmt.Sprintf("no schema in the search_path of role %s exists, or it may use none", config.User), fmt.Sprintf("GRANT CREATE, USAGE ON SCHEMA public TO %s", config.User)}
+		return &Unfit{fmt.Sprintf("no schema in the search_path of role %s exists, or it may use none",
+			config.User), fmt.Sprintf("GRANT CREATE, USAGE ON SCHEMA public TO %s", config.User)}
 	}
 	r := Report{}
 	if err := r.readServer(ctx, db); err != nil {

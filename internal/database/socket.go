@@ -15,7 +15,8 @@ import (
 // never. The kernel asks after those that are silent, so that it finds out that the
 // other side is gone.
 func dial(patience time.Duration) func(context.Context, string, string) (net.Conn, error) {
-	dialer := net.Dialer{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 3 * time.Second, Interval: time.Second, Count: 3}}
+	dialer := net.Dialer{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 3 * time.Second,
+		Interval: time.Second, Count: 3}}
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := dialer.DialContext(ctx, network, address)
 		if err != nil {

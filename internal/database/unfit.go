@@ -56,7 +56,8 @@ func damage(name string, sync Sync, err error) error {
 
 func damaged(name string, sync Sync, how string) *Unfit {
 	name = filepath.Base(name)
-	remedy := fmt.Sprintf("copy %s, %s-wal and %s-shm aside, and put a backup of %s in their place", name, name, name, name)
+	remedy := fmt.Sprintf("copy %s, %s-wal and %s-shm aside, and put a backup of %s in their place", name,
+		name, name, name)
 	if sync == Normal { // nobody would be angry to lose it
 		remedy = fmt.Sprintf("move %s, %s-wal and %s-shm away; a new one is made, and only logins in progress are lost", name, name, name)
 	}
@@ -72,9 +73,11 @@ func diagnose(name string, sync Sync, err error) error {
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
 		return &Unfit{"another program has locked it", fmt.Sprintf("end that; `fuser -v %s` names it", name)}
 	case sqlite3.SQLITE_READONLY:
-		return &Unfit{"it cannot be written to", fmt.Sprintf("look at `ls -l %s*` and at `mount`: the file, its directory and the filesystem must be writable", name)}
+		return &Unfit{"it cannot be written to",
+			fmt.Sprintf("look at `ls -l %s*` and at `mount`: the file, its directory and the filesystem must be writable", name)}
 	case sqlite3.SQLITE_IOERR:
-		return &Unfit{fmt.Sprintf("the disk does not do what it should (%s)", text), "look into `dmesg`, and at the space that is left (`df`)"}
+		return &Unfit{fmt.Sprintf("the disk does not do what it should (%s)", text),
+			"look into `dmesg`, and at the space that is left (`df`)"}
 	}
 	return damage(name, sync, err)
 }
@@ -116,7 +119,8 @@ func access(path string, mode uint32) error {
 	err := syscall.Access(path, mode)
 	switch {
 	case errors.Is(err, syscall.EROFS):
-		return &Unfit{path + " is on a filesystem that is read-only", "remount it writable, and look into `dmesg` for why it is not"}
+		return &Unfit{path + " is on a filesystem that is read-only",
+			"remount it writable, and look into `dmesg` for why it is not"}
 	case !errors.Is(err, syscall.EACCES):
 		return err
 	}

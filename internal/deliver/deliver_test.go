@@ -60,7 +60,8 @@ func (w *world) now() time.Time { return time.Now().Add(time.Duration(w.ahead.Lo
 // node runs a deliverer, and ends it with the test.
 func (w *world) node() *deliver.Deliverer {
 	d := deliver.New(deliver.Config{
-		Queue: w.rows.Webhooks(), Client: egress.Policy{Allow: []string{"127.0.0.1"}}.Client(), Now: w.now, Agent: "test", Log: slog.New(slog.DiscardHandler),
+		Queue: w.rows.Webhooks(), Client: egress.Policy{Allow: []string{"127.0.0.1"}}.Client(), Now: w.now,
+		Agent: "test", Log: slog.New(slog.DiscardHandler),
 		Writer: deliver.Signed(func(context.Context, string) (string, error) { return key, nil }),
 	})
 	ctx, cancel := context.WithCancel(context.Background())
@@ -82,7 +83,8 @@ func (w *world) webhook(h http.HandlerFunc) fabric.Webhook {
 	s := httptest.NewServer(h)
 	w.t.Cleanup(s.Close)
 	hook := fabric.Webhook{
-		ID: newID(), ProjectID: w.project.ID, URL: s.URL + "/hook?a=b%20c", Events: []fabric.EventName{fabric.AnyEvent}, Enabled: true,
+		ID: newID(), ProjectID: w.project.ID, URL: s.URL + "/hook?a=b%20c",
+		Events: []fabric.EventName{fabric.AnyEvent}, Enabled: true,
 		Created: time.Now(), Updated: time.Now(),
 	}
 	if err := w.rows.CreateWebhook(w.t.Context(), hook, 50); err != nil {
@@ -96,7 +98,8 @@ func (w *world) happen(n int) {
 	w.t.Helper()
 	for range n {
 		s := fabric.Subscriber{ID: newID(), ProjectID: w.project.ID, Created: time.Now(), Updated: time.Now()}
-		a := fabric.Address{ID: newID(), ProjectID: w.project.ID, ResourceID: s.ID, Type: fabric.TypeSubscriber, Context: fabric.Private, Name: s.ID, Created: time.Now()}
+		a := fabric.Address{ID: newID(), ProjectID: w.project.ID, ResourceID: s.ID,
+			Type: fabric.TypeSubscriber, Context: fabric.Private, Name: s.ID, Created: time.Now()}
 		if err := w.rows.CreateSubscriber(w.t.Context(), s, a); err != nil {
 			w.t.Fatal(err)
 		}
@@ -179,8 +182,10 @@ func testDeliver(t *testing.T, c store.Config) {
 			fmt.Fprintf(h, "%s%s", url, body)
 		}
 		for name, want := range map[string]string{
-			"X-SignalWire-Signature": hex.EncodeToString(one.Sum(nil)), "X-SignalWire-SHA256-Signature": hex.EncodeToString(two.Sum(nil)),
-			"X-Selvage-Delivery": e.ID, "X-Selvage-Event": e.Event, "Content-Type": "application/json", "User-Agent": "test",
+			"X-SignalWire-Signature":        hex.EncodeToString(one.Sum(nil)),
+			"X-SignalWire-SHA256-Signature": hex.EncodeToString(two.Sum(nil)),
+			"X-Selvage-Delivery":            e.ID, "X-Selvage-Event": e.Event, "Content-Type": "application/json",
+			"User-Agent": "test",
 		} {
 			if r.Header.Get(name) != want || want == "" {
 				t.Errorf("header %s = %q, want %q", name, r.Header.Get(name), want)
@@ -255,7 +260,9 @@ func TestRetries(t *testing.T) {
 		})
 		w.ahead.Add(int64(15 * time.Hour))
 	}
-	w.await(hook, "the last attempt", func(d fabric.Delivery) bool { return d.State == fabric.Dead && d.Attempts == 9 })
+	w.await(hook, "the last attempt", func(d fabric.Delivery) bool {
+		return d.State == fabric.Dead && d.Attempts == 9
+	})
 	if got := tries.Load(); got != 9 {
 		t.Errorf("tried %d times, want 9", got)
 	}
@@ -263,7 +270,9 @@ func TestRetries(t *testing.T) {
 	if n, err := w.rows.RedeliverDead(t.Context(), hook.ID, w.now()); n != 1 || err != nil {
 		t.Fatalf("RedeliverDead = %d, %v", n, err)
 	}
-	w.await(hook, "it to be delivered after all", func(d fabric.Delivery) bool { return delivered(d) && d.Attempts == 1 && d.Status == 204 })
+	w.await(hook, "it to be delivered after all", func(d fabric.Delivery) bool {
+		return delivered(d) && d.Attempts == 1 && d.Status == 204
+	})
 }
 
 // TestAnswers sees that a receiver which says Gone is not asked again, and that one which
@@ -291,8 +300,12 @@ func TestAnswers(t *testing.T) {
 	})
 	w.happen(1)
 	w.node()
-	w.await(gone, "it to be given up", func(d fabric.Delivery) bool { return d.State == fabric.Dead && d.Status == 410 && d.Attempts == 1 })
-	w.await(away, "the redirect", func(d fabric.Delivery) bool { return d.State == fabric.Pending && d.Status == 307 })
+	w.await(gone, "it to be given up", func(d fabric.Delivery) bool {
+		return d.State == fabric.Dead && d.Status == 410 && d.Attempts == 1
+	})
+	w.await(away, "the redirect", func(d fabric.Delivery) bool {
+		return d.State == fabric.Pending && d.Status == 307
+	})
 	w.await(busy, "the wait that was asked for", func(d fabric.Delivery) bool {
 		return d.Status == 503 && d.Due.After(w.now().Add(time.Hour))
 	})

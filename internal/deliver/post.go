@@ -30,7 +30,8 @@ type answer struct {
 // isDown reports whether it takes nothing at all, as it seems: one that refuses a
 // body takes others.
 func (a answer) isDown() bool {
-	return a.status == 0 || a.status >= 500 || a.status == http.StatusTooManyRequests || a.status == http.StatusRequestTimeout
+	return a.status == 0 || a.status >= 500 || a.status == http.StatusTooManyRequests ||
+		a.status == http.StatusRequestTimeout
 }
 
 // post sends a body.

@@ -9,7 +9,8 @@ import (
 // delays are how long to wait after each attempt; after one more a body is a dead
 // letter. Together they are most of a day.
 var delays = [...]time.Duration{
-	10 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, time.Hour, 3 * time.Hour, 6 * time.Hour, 12 * time.Hour,
+	10 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, time.Hour, 3 * time.Hour,
+	6 * time.Hour, 12 * time.Hour,
 }
 
 // longestDelay bounds what a receiver may ask for by Retry-After.
@@ -57,7 +58,8 @@ func Taken(status int) State {
 
 // settled says what becomes of a job after an attempt.
 func (v *visit) settled(j Job, a answer, now time.Time) Result {
-	r := Result{ReceiverID: v.receiver.ID, JobID: j.ID, Queued: j.Queued, State: v.d.c.Verdict(a.status), Attempts: j.Attempts + 1, Status: a.status, Error: a.err, Ended: now}
+	r := Result{ReceiverID: v.receiver.ID, JobID: j.ID, Queued: j.Queued, State: v.d.c.Verdict(a.status),
+		Attempts: j.Attempts + 1, Status: a.status, Error: a.err, Ended: now}
 	if r.State != Pending {
 		return r
 	}

@@ -34,7 +34,8 @@ func TestDelay(t *testing.T) {
 }
 
 func TestRest(t *testing.T) {
-	for failures, want := range map[int]time.Duration{0: 0, 2: 0, 3: 10 * time.Second, 4: 20 * time.Second, 9: 10 * time.Minute, 1 << 40: 10 * time.Minute} {
+	for failures, want := range map[int]time.Duration{0: 0, 2: 0, 3: 10 * time.Second, 4: 20 * time.Second,
+		9: 10 * time.Minute, 1 << 40: 10 * time.Minute} {
 		if got := rest(failures); got != want {
 			t.Errorf("rest(%d) = %v, want %v", failures, got, want)
 		}
@@ -62,11 +63,13 @@ func TestSettled(t *testing.T) {
 		want     State
 	}{
 		{answer{status: 200}, 0, Delivered}, {answer{status: 299}, 8, Delivered},
-		{answer{status: 302}, 0, Pending}, {answer{status: 404}, 0, Pending}, {answer{status: 500}, 7, Pending}, {answer{err: "x"}, 0, Pending},
+		{answer{status: 302}, 0, Pending}, {answer{status: 404}, 0, Pending},
+		{answer{status: 500}, 7, Pending}, {answer{err: "x"}, 0, Pending},
 		{answer{status: 410}, 0, Dead}, {answer{status: 500}, 8, Dead}, {answer{err: "x"}, 8, Dead},
 	} {
 		got := v.settled(Job{ID: "j", Attempts: tt.attempts}, tt.answer, now)
-		if got.State != tt.want || got.Attempts != tt.attempts+1 || got.Ended.IsZero() != (tt.want == Pending) || got.Due.After(now) != (tt.want == Pending) {
+		if got.State != tt.want || got.Attempts != tt.attempts+1 ||
+			got.Ended.IsZero() != (tt.want == Pending) || got.Due.After(now) != (tt.want == Pending) {
 			t.Errorf("settled %+v after %d attempts = %+v, want %s", tt.answer, tt.attempts, got, tt.want)
 		}
 	}

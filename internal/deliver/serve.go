@@ -130,7 +130,8 @@ func (v *visit) attempt(ctx context.Context, j Job) bool {
 	r := v.settled(j, a, now)
 	// A body that was taken is noted even if the node stops meanwhile.
 	if err := v.d.c.Queue.Settle(context.WithoutCancel(ctx), r); err != nil {
-		v.d.c.Log.Error("noting a delivery; it is sent again", v.d.c.What, v.receiver.ID, "delivery", j.ID, "error", err)
+		v.d.c.Log.Error("noting a delivery; it is sent again", v.d.c.What, v.receiver.ID, "delivery", j.ID,
+			"error", err)
 		return false
 	}
 	v.tell(r)
@@ -144,10 +145,12 @@ func (v *visit) tell(r Result) {
 		v.d.c.Observe("delivered")
 	case Dead:
 		v.d.c.Observe("dead")
-		v.d.c.Log.Warn("a delivery was given up", v.d.c.What, r.ReceiverID, "delivery", r.JobID, "attempts", r.Attempts, "status", r.Status, "error", r.Error)
+		v.d.c.Log.Warn("a delivery was given up", v.d.c.What, r.ReceiverID, "delivery", r.JobID, "attempts",
+			r.Attempts, "status", r.Status, "error", r.Error)
 	default:
 		v.d.c.Observe("failed")
-		v.d.c.Log.Debug("a delivery failed", v.d.c.What, r.ReceiverID, "delivery", r.JobID, "attempts", r.Attempts, "status", r.Status, "error", r.Error)
+		v.d.c.Log.Debug("a delivery failed", v.d.c.What, r.ReceiverID, "delivery", r.JobID, "attempts",
+			r.Attempts, "status", r.Status, "error", r.Error)
 	}
 }
 

@@ -77,7 +77,8 @@ func TestCheck(t *testing.T) {
 	for _, tt := range tests {
 		code := ""
 		if err := p.Check("url", tt.url); err != nil {
-			if problem.First(err) == nil || problem.First(err).Kind != problem.Invalid || problem.First(err).Param != "url" {
+			if problem.First(err) == nil || problem.First(err).Kind != problem.Invalid ||
+				problem.First(err).Param != "url" {
 				t.Errorf("Check(%q) = %#v, want a fault of url", tt.url, err)
 				continue
 			}
@@ -105,7 +106,8 @@ func TestDial(t *testing.T) {
 	port, reached := receiver(t)
 	names := resolver(t, func(string) net.IP { return net.IPv4(127, 0, 0, 1) })
 	client := egress.Policy{Resolver: names}.Client()
-	for _, host := range []string{"127.0.0.1", "localhost", "rebound.example", "[::1]", "[::]", "0.0.0.0", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "2130706433", "0x7f000001", "127.1"} {
+	for _, host := range []string{"127.0.0.1", "localhost", "rebound.example", "[::1]", "[::]", "0.0.0.0",
+		"[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "2130706433", "0x7f000001", "127.1"} {
 		resp, err := client.Get("http://" + host + ":" + port + "/")
 		if err == nil {
 			resp.Body.Close()
@@ -115,7 +117,8 @@ func TestDial(t *testing.T) {
 	if reached() {
 		t.Error("loopback was reached")
 	}
-	resp, err := egress.Policy{Resolver: names, Allow: []string{"pbx.example"}}.Client().Get("http://pbx.example:" + port + "/")
+	resp, err := egress.Policy{Resolver: names, Allow: []string{"pbx.example"}}.Client().Get(
+		"http://pbx.example:" + port + "/")
 	if err != nil {
 		t.Fatalf("an allowed name: %v", err)
 	}
@@ -136,11 +139,13 @@ func TestRebind(t *testing.T) {
 		}
 		return net.IPv4(127, 0, 0, 1)
 	})}
-	if ips, err := p.Resolver.LookupIP(context.Background(), "ip4", "rebound.example"); err != nil || !ips[0].Equal(net.IPv4(93, 184, 216, 34)) {
+	if ips, err := p.Resolver.LookupIP(context.Background(), "ip4", "rebound.example"); err != nil ||
+		!ips[0].Equal(net.IPv4(93, 184, 216, 34)) {
 		t.Fatalf("the first look gives %v, %v", ips, err)
 	}
 	_, err := p.Client().Get("http://rebound.example:" + port + "/")
-	if problem.First(err) == nil || problem.First(err).Code != "url_is_unsafe" || strings.Contains(problem.First(err).Message, "127") {
+	if problem.First(err) == nil || problem.First(err).Code != "url_is_unsafe" ||
+		strings.Contains(problem.First(err).Message, "127") {
 		t.Errorf("the second gives %v, want one that is unsafe and tells no address", err)
 	}
 	if n := asked.Load(); n < 2 || reached() {
@@ -156,7 +161,8 @@ func TestRedirect(t *testing.T) {
 	front := httptest.NewServer(http.RedirectHandler("http://127.0.0.1:"+port+"/", http.StatusTemporaryRedirect))
 	defer front.Close()
 	_, frontPort, _ := net.SplitHostPort(front.Listener.Addr().String())
-	p := egress.Policy{Allow: []string{"front.example"}, Resolver: resolver(t, func(string) net.IP { return net.IPv4(127, 0, 0, 1) })}
+	p := egress.Policy{Allow: []string{"front.example"},
+		Resolver: resolver(t, func(string) net.IP { return net.IPv4(127, 0, 0, 1) })}
 	resp, err := p.Client().Get("http://front.example:" + frontPort + "/")
 	if err != nil {
 		t.Fatal(err)
@@ -168,7 +174,9 @@ func TestRedirect(t *testing.T) {
 }
 
 func TestDialMany(t *testing.T) {
-	for _, ip := range []string{"10.0.0.1", "172.31.255.255", "192.168.1.1", "100.64.0.1", "169.254.169.254", "0.1.2.3", "198.18.0.1", "192.0.0.192", "224.0.0.1", "fc00::1", "fe80::1", "ff02::1", "::2", "2001::1", "2001:db8::1", "64:ff9b:1::1", "2002:a00:1::1", "64:ff9b::a00:1", "100::1"} {
+	for _, ip := range []string{"10.0.0.1", "172.31.255.255", "192.168.1.1", "100.64.0.1", "169.254.169.254",
+		"0.1.2.3", "198.18.0.1", "192.0.0.192", "224.0.0.1", "fc00::1", "fe80::1", "ff02::1", "::2",
+		"2001::1", "2001:db8::1", "64:ff9b:1::1", "2002:a00:1::1", "64:ff9b::a00:1", "100::1"} {
 		p := egress.Policy{Resolver: resolver(t, func(string) net.IP { return net.ParseIP(ip) })}
 		_, err := p.Client().Get("http://x.example:8080/")
 		if !errors.Is(err, problem.Forbidden) {

@@ -148,17 +148,23 @@ func (f *Factors) Has(ctx context.Context, o Owner) (Set, error) {
 
 // The ways in which a proof fails. They say what happened, for whoever tried it.
 var (
-	ErrWrong    = problem.New(problem.Invalid, "wrong_code", "The code is wrong.")
-	ErrUsed     = problem.New(problem.Invalid, "code_used", "This code was used before. Wait for the next one.")
-	ErrUnknown  = problem.New(problem.Invalid, "passkey_unknown", "This passkey is not known here. Use another one, or sign in with your password.")
-	ErrStale    = problem.New(problem.Invalid, "passkey_stale", "This took too long. Use your passkey again.")
-	ErrRefused  = problem.New(problem.Invalid, "passkey_refused", "This passkey could not be checked. Use it again, or sign in another way.")
-	ErrCloned   = problem.New(problem.Invalid, "passkey_cloned", "This passkey seems to have been copied, so it is not taken any more. Sign in another way, and remove it from your account.")
-	ErrKnown    = problem.New(problem.Invalid, "passkey_known", "This passkey is in use already.")
-	ErrNone     = problem.New(problem.Invalid, "no_passkeys", "There can be no passkeys here: the server has no host name.")
-	ErrTooMany  = problem.New(problem.Invalid, "too_many_passkeys", "There are 20 passkeys already. Remove one first.")
+	ErrWrong   = problem.New(problem.Invalid, "wrong_code", "The code is wrong.")
+	ErrUsed    = problem.New(problem.Invalid, "code_used", "This code was used before. Wait for the next one.")
+	ErrUnknown = problem.New(problem.Invalid, "passkey_unknown",
+		"This passkey is not known here. Use another one, or sign in with your password.")
+	ErrStale   = problem.New(problem.Invalid, "passkey_stale", "This took too long. Use your passkey again.")
+	ErrRefused = problem.New(problem.Invalid, "passkey_refused",
+		"This passkey could not be checked. Use it again, or sign in another way.")
+	ErrCloned = problem.New(problem.Invalid, "passkey_cloned",
+		"This passkey seems to have been copied, so it is not taken any more. Sign in another way, and remove it from your account.")
+	ErrKnown = problem.New(problem.Invalid, "passkey_known", "This passkey is in use already.")
+	ErrNone  = problem.New(problem.Invalid, "no_passkeys",
+		"There can be no passkeys here: the server has no host name.")
+	ErrTooMany = problem.New(problem.Invalid, "too_many_passkeys",
+		"There are 20 passkeys already. Remove one first.")
 	ErrPending  = problem.New(problem.Invalid, "enrolment_over", "This took too long. Scan the new code.")
-	ErrNotFirst = problem.New(problem.Forbidden, "factor_owed", "There is a second factor by now. Sign in with it first.")
+	ErrNotFirst = problem.New(problem.Forbidden, "factor_owed",
+		"There is a second factor by now. Sign in with it first.")
 	ErrEnrolled = problem.New(problem.Invalid, "enrolled", "There is an authenticator app already. Remove it first.")
 )
 
@@ -177,7 +183,8 @@ func (f *Factors) guess(ctx context.Context, o Owner, at Place) error {
 		return fmt.Errorf("counting guesses: %w", err)
 	}
 	if n > int64(f.c.Guesses) {
-		limited := problem.New(problem.RateLimited, "too_many_codes", "Too many codes were tried. Wait a quarter of an hour, then try again.")
+		limited := problem.New(problem.RateLimited, "too_many_codes",
+			"Too many codes were tried. Wait a quarter of an hour, then try again.")
 		limited.RetryAfter = GuessWindow
 		return limited
 	}

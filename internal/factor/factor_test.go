@@ -86,10 +86,12 @@ func TestTOTP(t *testing.T) {
 	ctx := t.Context()
 	e, err := w.BeginTOTP(ctx, w.ada, "flow", "Acme: Dialer", "ada@example.com")
 	must(t, err)
-	if _, err := png.Decode(bytes.NewReader(e.PNG)); err != nil || !strings.HasPrefix(e.URL, "otpauth://totp/Acme%20%20Dialer:ada@example.com?") {
+	if _, err := png.Decode(bytes.NewReader(e.PNG)); err != nil ||
+		!strings.HasPrefix(e.URL, "otpauth://totp/Acme%20%20Dialer:ada@example.com?") {
 		t.Errorf("enrolment: %v, %s", err, e.URL)
 	}
-	if again, err := w.BeginTOTP(ctx, w.ada, "flow", "Acme", "ada@example.com"); err != nil || again.Secret != e.Secret {
+	if again, err := w.BeginTOTP(ctx, w.ada, "flow", "Acme", "ada@example.com"); err != nil ||
+		again.Secret != e.Secret {
 		t.Errorf("the page shown again has another secret: %v", err)
 	}
 	if err := w.ConfirmTOTP(ctx, w.grace, false, "flow", factortest.Code(e.Secret, w.now())); !errors.Is(err, factor.ErrPending) {
@@ -229,7 +231,8 @@ func TestRecoveryCodes(t *testing.T) {
 	for name, tt := range map[string]struct {
 		o    factor.Owner
 		code string
-	}{"used before": {w.ada, first[0]}, "of another": {w.grace, first[1]}, "of nobody": {w.ada, "aaaaa-aaaaa"}, "empty": {w.ada, ""}} {
+	}{"used before": {w.ada, first[0]}, "of another": {w.grace, first[1]},
+		"of nobody": {w.ada, "aaaaa-aaaaa"}, "empty": {w.ada, ""}} {
 		if err := w.UseCode(ctx, tt.o, "", tt.code); !errors.Is(err, factor.ErrWrong) {
 			t.Errorf("a code %s: %v, want ErrWrong", name, err)
 		}

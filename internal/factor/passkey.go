@@ -81,7 +81,8 @@ func (f *Factors) BeginPasskey(ctx context.Context, o Owner, flow, name, shown s
 		webauthn.WithExclusions(webauthn.Credentials(u.credentials).CredentialDescriptors()),
 		webauthn.WithConveyancePreference(protocol.PreferNoAttestation),
 		webauthn.WithAuthenticatorSelection(protocol.AuthenticatorSelection{
-			RequireResidentKey: &must, ResidentKey: protocol.ResidentKeyRequirementRequired, UserVerification: protocol.VerificationRequired,
+			RequireResidentKey: &must, ResidentKey: protocol.ResidentKeyRequirementRequired,
+			UserVerification: protocol.VerificationRequired,
 		}))
 	if err != nil {
 		return nil, fmt.Errorf("beginning registration: %w", err)
@@ -198,7 +199,8 @@ func (f *Factors) validate(u user, data webauthn.SessionData, answer *protocol.P
 	if len(data.UserID) > 0 {
 		return f.web.ValidateLogin(u, data, answer)
 	}
-	_, used, err := f.web.ValidatePasskeyLogin(func(_, _ []byte) (webauthn.User, error) { return u, nil }, data, answer)
+	_, used, err := f.web.ValidatePasskeyLogin(func(_, _ []byte) (webauthn.User, error) { return u, nil },
+		data, answer)
 	return used, err
 }
 

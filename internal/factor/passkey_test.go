@@ -66,12 +66,20 @@ func TestPasskeyRefused(t *testing.T) {
 		lie    func(a *factortest.Authenticator)
 		want   error
 	}{
-		{"another origin", nil, mine, func(a *factortest.Authenticator) { a.Origin = "https://id.example.evil.example" }, factor.ErrRefused},
-		{"another port", nil, mine, func(a *factortest.Authenticator) { a.Origin = origin + ":8443" }, factor.ErrRefused},
-		{"without TLS", nil, mine, func(a *factortest.Authenticator) { a.Origin = "http://id.example" }, factor.ErrRefused},
-		{"another relying party", nil, mine, func(a *factortest.Authenticator) { a.RPID = "example" }, factor.ErrRefused},
-		{"nobody was verified", nil, mine, func(a *factortest.Authenticator) { a.Unverified = true }, factor.ErrRefused},
-		{"another's user handle", nil, mine, func(a *factortest.Authenticator) { a.Handle = []byte(w.grace.String()) }, factor.ErrRefused},
+		{"another origin", nil, mine, func(a *factortest.Authenticator) {
+			a.Origin = "https://id.example.evil.example"
+		}, factor.ErrRefused},
+		{"another port", nil, mine, func(a *factortest.Authenticator) { a.Origin = origin + ":8443" },
+			factor.ErrRefused},
+		{"without TLS", nil, mine, func(a *factortest.Authenticator) { a.Origin = "http://id.example" },
+			factor.ErrRefused},
+		{"another relying party", nil, mine, func(a *factortest.Authenticator) { a.RPID = "example" },
+			factor.ErrRefused},
+		{"nobody was verified", nil, mine, func(a *factortest.Authenticator) { a.Unverified = true },
+			factor.ErrRefused},
+		{"another's user handle", nil, mine, func(a *factortest.Authenticator) {
+			a.Handle = []byte(w.grace.String())
+		}, factor.ErrRefused},
 		{"no user handle", nil, mine, func(a *factortest.Authenticator) { a.Handle = []byte{} }, factor.ErrRefused},
 		{"not known here", nil, unknown, nil, factor.ErrUnknown},
 		{"another owner's", &w.ada, theirs, nil, factor.ErrRefused},

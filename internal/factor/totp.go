@@ -70,7 +70,8 @@ func (f *Factors) BeginTOTP(ctx context.Context, o Owner, flow, issuer, account 
 	if err != nil {
 		return Enrolment{}, err
 	}
-	key, err := totp.Generate(totp.GenerateOpts{Issuer: strings.ReplaceAll(issuer, ":", " "), AccountName: account, Period: period, Secret: secret})
+	key, err := totp.Generate(totp.GenerateOpts{Issuer: strings.ReplaceAll(issuer, ":", " "),
+		AccountName: account, Period: period, Secret: secret})
 	if err != nil {
 		return Enrolment{}, fmt.Errorf("making otpauth URL: %w", err)
 	}
@@ -188,7 +189,8 @@ func (f *Factors) step(t TOTP, code string) (int64, error) {
 	code = digits(code)
 	now, used := f.c.Now().Unix()/period, false
 	for step := now - skew; step <= now+skew; step++ {
-		want, err := hotp.GenerateCodeCustom(text, uint64(step), hotp.ValidateOpts{Digits: otp.DigitsSix, Algorithm: otp.AlgorithmSHA1})
+		want, err := hotp.GenerateCodeCustom(text, uint64(step),
+			hotp.ValidateOpts{Digits: otp.DigitsSix, Algorithm: otp.AlgorithmSHA1})
 		if err != nil {
 			return 0, fmt.Errorf("computing code: %w", err)
 		}

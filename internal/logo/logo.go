@@ -58,8 +58,10 @@ func Make(param string, raw []byte) (Logo, error) {
 	if err != nil || !slices.Contains([]string{"png", "jpeg", "webp"}, format) {
 		return bad("%s must be a PNG, JPEG or WebP picture", param)
 	}
-	if config.Width < 1 || config.Height < 1 || config.Width > maxSide || config.Height > maxSide || config.Width*config.Height > maxPixels {
-		return bad("%s has %d by %d pixels; each side must be at most %d, and all at most four million", param, config.Width, config.Height, maxSide)
+	if config.Width < 1 || config.Height < 1 || config.Width > maxSide || config.Height > maxSide ||
+		config.Width*config.Height > maxPixels {
+		return bad("%s has %d by %d pixels; each side must be at most %d, and all at most four million",
+			param, config.Width, config.Height, maxSide)
 	}
 	if format == "jpeg" && bytes.Count(raw, []byte{0xff, 0xda}) > maxScans {
 		return bad("%s has too many scans; save it as a plain JPEG", param)
@@ -80,14 +82,16 @@ func Make(param string, raw []byte) (Logo, error) {
 			continue
 		}
 		sum := sha256.Sum256(out.Bytes())
-		return Logo{fmt.Sprintf("%s-%dx%d%s", hex.EncodeToString(sum[:16]), drawn.Bounds().Dx(), drawn.Bounds().Dy(), plate(drawn)), out.Bytes()}, nil
+		return Logo{fmt.Sprintf("%s-%dx%d%s", hex.EncodeToString(sum[:16]), drawn.Bounds().Dx(),
+			drawn.Bounds().Dy(), plate(drawn)), out.Bytes()}, nil
 	}
 }
 
 // redraw draws a picture smaller.
 func redraw(from image.Image, scale float64) *image.NRGBA {
 	size := from.Bounds().Size()
-	to := image.NewNRGBA(image.Rect(0, 0, max(1, int(float64(size.X)*scale+0.5)), max(1, int(float64(size.Y)*scale+0.5))))
+	to := image.NewNRGBA(image.Rect(0, 0, max(1, int(float64(size.X)*scale+0.5)),
+		max(1, int(float64(size.Y)*scale+0.5))))
 	draw.CatmullRom.Scale(to, to.Bounds(), from, from.Bounds(), draw.Src, nil)
 	return to
 }

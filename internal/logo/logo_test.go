@@ -60,14 +60,16 @@ func TestMake(t *testing.T) {
 		wide, high int
 		plate      string
 	}{
-		"a wide PNG":            {encode(t, 1600, 200, all(color.NRGBA{R: 47, G: 75, B: 155, A: 255}), asPNG), 200, 25, ""},
-		"a JPEG":                {encode(t, 300, 300, all(color.White), asJPEG), 48, 48, ""},
-		"a small WebP":          {raw, 1, 1, ""},
-		"black one sees past":   {encode(t, 60, 40, half(color.Black), asPNG), 60, 40, "d"},
-		"white one sees past":   {encode(t, 60, 40, half(color.White), asPNG), 60, 40, "l"},
-		"nothing at all":        {encode(t, 60, 40, all(color.NRGBA{}), asPNG), 60, 40, ""},
-		"one line":              {encode(t, 4096, 1, all(color.Black), asPNG), 200, 1, ""},
-		"a script after it all": {append(encode(t, 60, 40, all(color.Black), asPNG), "<script>alert(1)</script>"...), 60, 40, ""},
+		"a wide PNG": {encode(t, 1600, 200, all(color.NRGBA{R: 47, G: 75, B: 155, A: 255}), asPNG),
+			200, 25, ""},
+		"a JPEG":              {encode(t, 300, 300, all(color.White), asJPEG), 48, 48, ""},
+		"a small WebP":        {raw, 1, 1, ""},
+		"black one sees past": {encode(t, 60, 40, half(color.Black), asPNG), 60, 40, "d"},
+		"white one sees past": {encode(t, 60, 40, half(color.White), asPNG), 60, 40, "l"},
+		"nothing at all":      {encode(t, 60, 40, all(color.NRGBA{}), asPNG), 60, 40, ""},
+		"one line":            {encode(t, 4096, 1, all(color.Black), asPNG), 200, 1, ""},
+		"a script after it all": {append(
+			encode(t, 60, 40, all(color.Black), asPNG), "<script>alert(1)</script>"...), 60, 40, ""},
 	} {
 		made, err := logo.Make("logo", want.raw)
 		if err != nil {
@@ -96,9 +98,11 @@ func TestRefused(t *testing.T) {
 	bomb := bytes.Clone(fine)
 	copy(bomb[16:], []byte{0, 0, 0x10, 0, 0, 0, 0x10, 0}) // 4096 by 4096, says the header
 	for name, raw := range map[string][]byte{
-		"nothing": nil, "text": []byte("<script>alert(1)</script>"), "SVG": []byte(`<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"/>`),
-		"GIF": encode(t, 9, 9, all(color.Black), asGIF), "half of it": fine[:len(fine)/2], "a bomb": bomb, "a large file": make([]byte, logo.MaxUpload+1),
-		"too wide": encode(t, 4097, 1, all(color.Black), asPNG),
+		"nothing": nil, "text": []byte("<script>alert(1)</script>"),
+		"SVG": []byte(`<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"/>`),
+		"GIF": encode(t, 9, 9, all(color.Black), asGIF), "half of it": fine[:len(fine)/2], "a bomb": bomb,
+		"a large file": make([]byte, logo.MaxUpload+1),
+		"too wide":     encode(t, 4097, 1, all(color.Black), asPNG),
 	} {
 		if made, err := logo.Make("logo", raw); err == nil {
 			t.Errorf("%s is kept as %s", name, made.Name)
@@ -106,7 +110,8 @@ func TestRefused(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	for _, name := range []string{"", "x", "../../etc/passwd", strings.Repeat("0", 32), strings.Repeat("0", 32) + "-0x5", strings.Repeat("0", 32) + "-5x5x"} {
+	for _, name := range []string{"", "x", "../../etc/passwd", strings.Repeat("0", 32),
+		strings.Repeat("0", 32) + "-0x5", strings.Repeat("0", 32) + "-5x5x"} {
 		if _, ok := logo.Parse(name); ok {
 			t.Errorf("%q is the name of a logo", name)
 		}
@@ -130,10 +135,12 @@ func FuzzMake(f *testing.F) {
 // of n scans, which cost 18 bytes each.
 func scans(n int) []byte {
 	var b bytes.Buffer
-	b.WriteString("\xff\xd8\xff\xdb\x00\x43\x00" + strings.Repeat("\x01", 64))      // a table of quantities
-	b.WriteString("\xff\xc2\x00\x0b\x08\x08\x00\x08\x00\x01\x01\x11\x00")           // the frame: progressive
-	b.WriteString("\xff\xc4\x00\x14\x10\x01" + strings.Repeat("\x00", 15) + "\xe0") // one code: thousands of blocks have no more
-	b.WriteString(strings.Repeat("\xff\xda\x00\x08\x01\x01\x00\x01\x3f\x00"+strings.Repeat("\x00", 8), n) + "\xff\xd9")
+	b.WriteString("\xff\xd8\xff\xdb\x00\x43\x00" + strings.Repeat("\x01", 64)) // a table of quantities
+	b.WriteString("\xff\xc2\x00\x0b\x08\x08\x00\x08\x00\x01\x01\x11\x00")      // the frame: progressive
+	b.WriteString("\xff\xc4\x00\x14\x10\x01" +
+		strings.Repeat("\x00", 15) + "\xe0") // one code: thousands of blocks have no more
+	b.WriteString(strings.Repeat("\xff\xda\x00\x08\x01\x01\x00\x01\x3f\x00"+strings.Repeat("\x00", 8),
+		n) + "\xff\xd9")
 	return b.Bytes()
 }
 

@@ -42,7 +42,8 @@ func replace(text string, values map[string]string) string {
 // fill puts facts into words. Of a paragraph of several lines those are left out whose
 // fact there is not.
 func (w words) fill(values map[string]string) words {
-	filled := words{Subject: oneLine(replace(w.Subject, values)), Title: replace(w.Title, values), Button: w.Button, Note: replace(w.Note, values)}
+	filled := words{Subject: oneLine(replace(w.Subject, values)), Title: replace(w.Title, values),
+		Button: w.Button, Note: replace(w.Note, values)}
 	for _, p := range w.Text {
 		lines := strings.Split(p, "\n")
 		var known []string

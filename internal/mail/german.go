@@ -4,26 +4,33 @@ package mail
 var german = tongue{
 	words: map[Kind]words{
 		Reset: {
-			Subject: "Neues Passwort für {brand}", Title: "Neues Passwort festlegen", Button: "Neues Passwort festlegen",
-			Text: []string{"Jemand, wahrscheinlich Sie, hat ein neues Passwort für das Konto {to} bei {brand} angefordert.", germanHalfOur + " Wenn Sie das Passwort festlegen, werden Sie überall sonst abgemeldet."}, Note: germanIgnore,
+			Subject: "Neues Passwort für {brand}", Title: "Neues Passwort festlegen",
+			Button: "Neues Passwort festlegen",
+			Text:   []string{"Jemand, wahrscheinlich Sie, hat ein neues Passwort für das Konto {to} bei {brand} angefordert.", germanHalfOur + " Wenn Sie das Passwort festlegen, werden Sie überall sonst abgemeldet."}, Note: germanIgnore,
 		},
 		Verify: {
-			Subject: "Bestätigen Sie Ihre E-Mail-Adresse für {brand}", Title: "Bestätigen Sie Ihre E-Mail-Adresse", Button: "Diese Adresse bestätigen",
-			Text: []string{"Ihr Konto bei {brand} hat die Adresse {to}. Bestätigen Sie, dass es Ihre ist.", "Der Link gilt einmal, {hours} Stunden lang."}, Note: "Wenn Sie kein Konto bei {brand} haben, lassen Sie diese E-Mail liegen.",
+			Subject: "Bestätigen Sie Ihre E-Mail-Adresse für {brand}",
+			Title:   "Bestätigen Sie Ihre E-Mail-Adresse", Button: "Diese Adresse bestätigen",
+			Text: []string{"Ihr Konto bei {brand} hat die Adresse {to}. Bestätigen Sie, dass es Ihre ist.",
+				"Der Link gilt einmal, {hours} Stunden lang."},
+			Note: "Wenn Sie kein Konto bei {brand} haben, lassen Sie diese E-Mail liegen.",
 		},
 		Invitation: {
-			Subject: "Sie sind zu {brand} eingeladen", Title: "Sie sind zu {brand} eingeladen", Button: "Einladung annehmen",
-			Text: []string{"{inviter} hat bei {brand} ein Konto für Sie angelegt, mit der Adresse {to}. Nehmen Sie die Einladung an und wählen Sie ein Passwort, um es zu nutzen.", "Der Link gilt einmal, {days} Tage lang."},
-			Note: "Wenn Sie {inviter} nicht kennen, lassen Sie diese E-Mail liegen: Ohne den Link kann niemand das Konto nutzen.",
+			Subject: "Sie sind zu {brand} eingeladen", Title: "Sie sind zu {brand} eingeladen",
+			Button: "Einladung annehmen",
+			Text:   []string{"{inviter} hat bei {brand} ein Konto für Sie angelegt, mit der Adresse {to}. Nehmen Sie die Einladung an und wählen Sie ein Passwort, um es zu nutzen.", "Der Link gilt einmal, {days} Tage lang."},
+			Note:   "Wenn Sie {inviter} nicht kennen, lassen Sie diese E-Mail liegen: Ohne den Link kann niemand das Konto nutzen.",
 		},
 		ChangeAddress: {
-			Subject: "Bestätigen Sie Ihre neue E-Mail-Adresse für {brand}", Title: "Bestätigen Sie Ihre neue Adresse", Button: "Diese Adresse verwenden",
+			Subject: "Bestätigen Sie Ihre neue E-Mail-Adresse für {brand}",
+			Title:   "Bestätigen Sie Ihre neue Adresse", Button: "Diese Adresse verwenden",
 			Text: []string{"Sie möchten für Ihr Konto bei {brand} {to} statt {old} verwenden. Es gilt, sobald Sie es bestätigen.", germanHalfOur}, Note: germanIgnore,
 		},
 		AddressTaken: {
-			Subject: "Ihre E-Mail-Adresse wurde bei {brand} eingegeben", Title: "Ihre Adresse gehört schon zu Ihrem Konto",
-			Text: []string{"Jemand, wahrscheinlich Sie, wollte {to} für ein anderes Konto bei {brand} verwenden. Sie haben ein Konto mit dieser Adresse, also bleibt es, wie es ist."},
-			Note: "Wenn Sie es nicht waren, lassen Sie diese E-Mail liegen: Es wurde nichts geändert.",
+			Subject: "Ihre E-Mail-Adresse wurde bei {brand} eingegeben",
+			Title:   "Ihre Adresse gehört schon zu Ihrem Konto",
+			Text:    []string{"Jemand, wahrscheinlich Sie, wollte {to} für ein anderes Konto bei {brand} verwenden. Sie haben ein Konto mit dieser Adresse, also bleibt es, wie es ist."},
+			Note:    "Wenn Sie es nicht waren, lassen Sie diese E-Mail liegen: Es wurde nichts geändert.",
 		},
 		AddressChanged: {
 			Subject: "Ihre E-Mail-Adresse bei {brand} ist geändert", Title: "Ihre E-Mail-Adresse ist geändert",
@@ -31,8 +38,9 @@ var german = tongue{
 			Note: "Wenn Sie es nicht waren, schreiben Sie sofort an die Betreiber von {brand}.",
 		},
 		Registration: {
-			Subject: "Bestätigen Sie Ihre E-Mail-Adresse für {brand}", Title: "Ihr Konto anlegen", Button: "Diese Adresse bestätigen",
-			Text: []string{"Jemand, wahrscheinlich Sie, möchte bei {brand} ein Konto mit der Adresse {to}. Bestätigen Sie, dass sie Ihnen gehört, und das Konto wird angelegt.", germanHalfOur + " Öffnen Sie ihn in dem Browser, in dem Sie begonnen haben, und Sie sind angemeldet."}, Note: germanIgnore,
+			Subject: "Bestätigen Sie Ihre E-Mail-Adresse für {brand}", Title: "Ihr Konto anlegen",
+			Button: "Diese Adresse bestätigen",
+			Text:   []string{"Jemand, wahrscheinlich Sie, möchte bei {brand} ein Konto mit der Adresse {to}. Bestätigen Sie, dass sie Ihnen gehört, und das Konto wird angelegt.", germanHalfOur + " Öffnen Sie ihn in dem Browser, in dem Sie begonnen haben, und Sie sind angemeldet."}, Note: germanIgnore,
 		},
 		Registered: {
 			Subject: "Sie haben schon ein Konto bei {brand}", Title: "Sie haben schon ein Konto",
@@ -48,9 +56,10 @@ var german = tongue{
 			Text: []string{"Für Ihr Konto {to} bei {brand}, das noch keins hatte, wurde ein Passwort festgelegt. Alles, was angemeldet war, ist abgemeldet.", germanFacts}, Note: germanNotYou,
 		},
 		FactorChanged: {
-			Subject: "Wie Sie sich bei {brand} anmelden, hat sich geändert", Title: "Ihre Anmeldung hat sich geändert",
-			Text: []string{"Für Ihr Konto {to} bei {brand}: {what}", germanFacts},
-			Note: "Wenn Sie es nicht waren, ist vielleicht jemand in Ihrem Konto: Legen Sie dort, wo Sie sich anmelden, mit „Passwort vergessen?“ ein neues Passwort fest; das meldet alle anderen ab. Entfernen Sie dann aus Ihrem Konto, was nicht Ihres ist.",
+			Subject: "Wie Sie sich bei {brand} anmelden, hat sich geändert",
+			Title:   "Ihre Anmeldung hat sich geändert",
+			Text:    []string{"Für Ihr Konto {to} bei {brand}: {what}", germanFacts},
+			Note:    "Wenn Sie es nicht waren, ist vielleicht jemand in Ihrem Konto: Legen Sie dort, wo Sie sich anmelden, mit „Passwort vergessen?“ ein neues Passwort fest; das meldet alle anderen ab. Entfernen Sie dann aus Ihrem Konto, was nicht Ihres ist.",
 		},
 		NewDevice: {
 			Subject: "Eine neue Anmeldung bei {brand}", Title: "Jemand hat sich auf einem neuen Gerät angemeldet",
@@ -71,9 +80,10 @@ var german = tongue{
 			Text: []string{"Das Passwort Ihres Betreiberkontos {to} bei {brand} ist geändert, und alles andere, was damit angemeldet war, ist abgemeldet.", germanOpFacts}, Note: germanAskOwner,
 		},
 		OperatorLink: {
-			Subject: "Ein Link für ein neues Betreiberpasswort bei {brand}", Title: "Es gibt einen Link für ein neues Passwort",
-			Text: []string{"Jemand hat einen Link erstellt, mit dem für Ihr Betreiberkonto {to} bei {brand} ein neues Passwort festgelegt wird. Er gilt einmal, einen Tag lang, und steht nicht in dieser E-Mail: Sie bekommen ihn von dem, der ihn erstellt hat.", germanOpFacts},
-			Note: "Wenn Sie nicht darum gebeten haben, sagen Sie es sofort einem anderen Eigentümer der Installation.",
+			Subject: "Ein Link für ein neues Betreiberpasswort bei {brand}",
+			Title:   "Es gibt einen Link für ein neues Passwort",
+			Text:    []string{"Jemand hat einen Link erstellt, mit dem für Ihr Betreiberkonto {to} bei {brand} ein neues Passwort festgelegt wird. Er gilt einmal, einen Tag lang, und steht nicht in dieser E-Mail: Sie bekommen ihn von dem, der ihn erstellt hat.", germanOpFacts},
+			Note:    "Wenn Sie nicht darum gebeten haben, sagen Sie es sofort einem anderen Eigentümer der Installation.",
 		},
 		OperatorAdded: {
 			Subject: "Neuer Betreiber bei {brand}: {new}", Title: "Es gibt einen neuen Betreiber",

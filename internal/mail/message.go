@@ -67,14 +67,16 @@ func (d Draft) write(id string, from Sender) (Message, error) {
 		return Message{}, fmt.Errorf("writing letter: no words for %q", d.Kind)
 	}
 	values := d.values(in)
-	s := sheet{words: w.fill(values), Lang: in.tag, Broken: in.broken, Brand: oneLine(d.Brand.Name), Logo: d.Brand.Logo, Link: d.Link, Color: "#2f4b9b", Dark: "#9db4ff", Ink: "#ffffff", Deep: "#10131f"}
+	s := sheet{words: w.fill(values), Lang: in.tag, Broken: in.broken, Brand: oneLine(d.Brand.Name),
+		Logo: d.Brand.Logo, Link: d.Link, Color: "#2f4b9b", Dark: "#9db4ff", Ink: "#ffffff", Deep: "#10131f"}
 	s.Footer = words{Note: in.signed}.fill(values).Note
 	if colorSyntax.MatchString(d.Brand.Color) {
 		s.Color, s.Dark = d.Brand.Color, d.Brand.Color
 		s.Ink = inkOn(d.Brand.Color)
 		s.Deep = s.Ink
 	}
-	m := Message{ID: id, Kind: d.Kind, To: d.To, Link: d.Link, Logo: d.Brand.Logo.PNG, Subject: s.Subject, ReplyTo: from.ReplyTo, From: mail.Address{Name: oneLine(from.Name), Address: from.Address}}
+	m := Message{ID: id, Kind: d.Kind, To: d.To, Link: d.Link, Logo: d.Brand.Logo.PNG, Subject: s.Subject,
+		ReplyTo: from.ReplyTo, From: mail.Address{Name: oneLine(from.Name), Address: from.Address}}
 	if m.From.Name == "" {
 		m.From.Name = s.Brand
 	}
@@ -98,7 +100,8 @@ func (s sheet) Lines(paragraph string) []string { return strings.Split(paragraph
 // hide something, is a space.
 func oneLine(s string) string {
 	s = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || unicode.Is(unicode.Zl, r) || unicode.Is(unicode.Zp, r) || unicode.Is(unicode.Bidi_Control, r) {
+		if unicode.IsControl(r) || unicode.Is(unicode.Zl, r) || unicode.Is(unicode.Zp, r) ||
+			unicode.Is(unicode.Bidi_Control, r) {
 			return ' '
 		}
 		return r

@@ -42,7 +42,8 @@ const (
 // delays are how long to wait after each attempt; after one more a letter is dead.
 // Together they are about a day.
 var delays = [...]time.Duration{
-	5 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, 30 * time.Minute, time.Hour, 3 * time.Hour, 6 * time.Hour, 12 * time.Hour,
+	5 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, 30 * time.Minute, time.Hour,
+	3 * time.Hour, 6 * time.Hour, 12 * time.Hour,
 }
 
 // delay returns how long to wait after so many attempts, a fifth more or less; ok is
@@ -207,10 +208,12 @@ func (p *Post) tell(l Letter, r Result) {
 		p.c.Log.Debug("a mail was "+string(r.State), "mail", l.ID, "kind", string(l.Kind), "attempts", l.Attempts)
 	case r.State == Dead:
 		p.c.Observe("dead")
-		p.c.Log.Warn("a mail was given up; `selvage mail retry` tries it again", "mail", l.ID, "kind", string(l.Kind), "attempts", l.Attempts, "error", r.Error)
+		p.c.Log.Warn("a mail was given up; `selvage mail retry` tries it again", "mail", l.ID, "kind",
+			string(l.Kind), "attempts", l.Attempts, "error", r.Error)
 	default:
 		p.c.Observe("failed")
-		p.c.Log.Warn("a mail was not taken; it is tried again", "mail", l.ID, "kind", string(l.Kind), "attempts", l.Attempts, "next", r.Due, "error", r.Error)
+		p.c.Log.Warn("a mail was not taken; it is tried again", "mail", l.ID, "kind", string(l.Kind),
+			"attempts", l.Attempts, "next", r.Due, "error", r.Error)
 	}
 }
 

@@ -37,7 +37,8 @@ func (s SMTP) Send(ctx context.Context, m Message) error {
 	defer cancel()
 	err = s.give(ctx, c, msg)
 	var failed *gomail.SendError
-	if errors.As(err, &failed) && failed.ErrorCode() >= 500 && (failed.Reason == gomail.ErrSMTPRcptTo || failed.Reason == gomail.ErrSMTPDataClose) {
+	if errors.As(err, &failed) && failed.ErrorCode() >= 500 &&
+		(failed.Reason == gomail.ErrSMTPRcptTo || failed.Reason == gomail.ErrSMTPDataClose) {
 		return &refused{fmt.Errorf("%s: %w", s.Server.Name(), err)}
 	}
 	if err != nil && !msg.IsDelivered() {
@@ -75,7 +76,8 @@ func isASCII(s string) bool {
 func (s SMTP) client() (*gomail.Client, error) {
 	opts := []gomail.Option{
 		gomail.WithPort(s.Server.Port), gomail.WithTimeout(sendFor),
-		gomail.WithTLSConfig(&tls.Config{ServerName: s.Server.Host, RootCAs: s.Server.Roots, MinVersion: tls.VersionTLS12}),
+		gomail.WithTLSConfig(&tls.Config{ServerName: s.Server.Host, RootCAs: s.Server.Roots,
+			MinVersion: tls.VersionTLS12}),
 	}
 	switch {
 	case s.Server.Implicit:
@@ -90,7 +92,8 @@ func (s SMTP) client() (*gomail.Client, error) {
 		if s.Server.Plain && isLocal(s.Server.Host) {
 			auth = gomail.SMTPAuthPlain // go-mail lets it go to this machine alone
 		}
-		opts = append(opts, gomail.WithSMTPAuth(auth), gomail.WithUsername(s.Server.User), gomail.WithPassword(s.Server.Password))
+		opts = append(opts, gomail.WithSMTPAuth(auth), gomail.WithUsername(s.Server.User),
+			gomail.WithPassword(s.Server.Password))
 	}
 	return gomail.NewClient(s.Server.Host, opts...)
 }

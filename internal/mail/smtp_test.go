@@ -14,14 +14,16 @@ import (
 
 func message(to string) mail.Message {
 	return mail.Message{
-		ID: "0190", From: stdmail.Address{Name: "Acmé", Address: "no-reply@acme.example"}, To: to, Subject: "Grüße", Text: "text of it\n", HTML: "<p>html of it</p>",
+		ID: "0190", From: stdmail.Address{Name: "Acmé", Address: "no-reply@acme.example"}, To: to,
+		Subject: "Grüße", Text: "text of it\n", HTML: "<p>html of it</p>",
 	}
 }
 
 // transport returns what sends to a server, as a URL of it says.
 func transport(t *testing.T, s *inbox.Server, scheme, host, behind string) mail.SMTP {
 	t.Helper()
-	to, err := mail.ParseURL(scheme + "://" + strings.ReplaceAll(inbox.User, "@", "%40") + "@" + host + ":" + s.Port() + behind)
+	to, err := mail.ParseURL(scheme + "://" + strings.ReplaceAll(inbox.User, "@", "%40") + "@" + host + ":" +
+		s.Port() + behind)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,14 +57,16 @@ func TestSend(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := s.To("ada@example.com")
-			if len(got) != 1 || got[0].Secure != tt.secure || got[0].User != inbox.User || got[0].From != "no-reply@acme.example" {
+			if len(got) != 1 || got[0].Secure != tt.secure || got[0].User != inbox.User ||
+				got[0].From != "no-reply@acme.example" {
 				t.Fatalf("the server has %+v, want one mail of %s", got, inbox.User)
 			}
 			m := got[0]
 			if m.Subject != "Grüße" || m.Text != "text of it\n" || m.HTML != "<p>html of it</p>" {
 				t.Errorf("it says %q, %q, %q", m.Subject, m.Text, m.HTML)
 			}
-			for name, want := range map[string]string{"Auto-Submitted": "auto-generated", "Message-Id": "<0190@acme.example>", "To": "<ada@example.com>"} {
+			for name, want := range map[string]string{"Auto-Submitted": "auto-generated",
+				"Message-Id": "<0190@acme.example>", "To": "<ada@example.com>"} {
 				if m.Header.Get(name) != want {
 					t.Errorf("%s: %q, want %q", name, m.Header.Get(name), want)
 				}
@@ -84,7 +88,8 @@ func TestSendsNothingReadable(t *testing.T) {
 		s := inbox.Start(t, inbox.Config{TLS: true, Auth: true})
 		to := transport(t, s, "smtp", "localhost", "?tls=starttls")
 		to.Server.Roots = x509.NewCertPool()
-		if err := to.Send(t.Context(), message("ada@example.com")); err == nil || !strings.Contains(err.Error(), "certificate") {
+		if err := to.Send(t.Context(), message("ada@example.com")); err == nil ||
+			!strings.Contains(err.Error(), "certificate") {
 			t.Errorf("Send = %v, want the certificate refused", err)
 		}
 	})
@@ -114,7 +119,8 @@ func TestSendInjects(t *testing.T) {
 	if len(got) != 1 || got[0].Header.Get("Bcc") != "" || got[0].To != "ada@example.com" || got[0].Text != m.Text {
 		t.Errorf("the server has %+v, want one mail to ada alone", got)
 	}
-	for _, address := range []string{"ada@example.com\r\nRCPT TO:<eve@example.com>", "ada@example.com, eve@example.com", "<ada@example.com> <eve@example.com>", "ada", "@example.com", ""} {
+	for _, address := range []string{"ada@example.com\r\nRCPT TO:<eve@example.com>",
+		"ada@example.com, eve@example.com", "<ada@example.com> <eve@example.com>", "ada", "@example.com", ""} {
 		m := message(address)
 		if err := to.Send(t.Context(), m); err == nil || !mail.Refused(err) {
 			t.Errorf("Send to %q = %v, want it refused for good", address, err)
@@ -140,7 +146,8 @@ func TestSendInternational(t *testing.T) {
 	if err := send(modern, "älice@example.com"); err != nil || len(modern.To("älice@example.com")) != 1 {
 		t.Errorf("Send to an SMTPUTF8 server = %v, %v", err, modern.Mails())
 	}
-	if err := send(old, "älice@example.com"); err == nil || !mail.Refused(err) || !strings.Contains(err.Error(), "SMTPUTF8") {
+	if err := send(old, "älice@example.com"); err == nil || !mail.Refused(err) ||
+		!strings.Contains(err.Error(), "SMTPUTF8") {
 		t.Errorf("Send to a server without SMTPUTF8 = %v, want it refused for good", err)
 	}
 }

@@ -31,7 +31,8 @@ func ParseURL(raw string) (Server, error) {
 		return Server{}, ErrBox
 	}
 	u, err := url.Parse(raw)
-	if err != nil || (u.Scheme != "smtp" && u.Scheme != "smtps") || u.Hostname() == "" || u.Path != "" && u.Path != "/" || u.Fragment != "" {
+	if err != nil || (u.Scheme != "smtp" && u.Scheme != "smtps") || u.Hostname() == "" || u.Path != "" &&
+		u.Path != "/" || u.Fragment != "" {
 		return Server{}, errors.New("needs log:, smtp://USER@HOST:587 or smtps://USER@HOST:465")
 	}
 	if _, set := u.User.Password(); set {

@@ -52,8 +52,11 @@ var english = map[Kind]words{
 		Text: []string{"Somebody, probably you, has asked for a new password for the account {to} at {brand}.", halfOur + " Setting the password signs you out everywhere else."}, Note: ignore,
 	},
 	Verify: {
-		Subject: "Confirm your e-mail address for {brand}", Title: "Confirm your e-mail address", Button: "Confirm this address",
-		Text: []string{"Your account at {brand} has the address {to}. Confirm that it is yours.", "The link works once, for {hours} hours."}, Note: "If you have no account at {brand}, leave this mail be.",
+		Subject: "Confirm your e-mail address for {brand}", Title: "Confirm your e-mail address",
+		Button: "Confirm this address",
+		Text: []string{"Your account at {brand} has the address {to}. Confirm that it is yours.",
+			"The link works once, for {hours} hours."},
+		Note: "If you have no account at {brand}, leave this mail be.",
 	},
 	Invitation: {
 		Subject: "You are invited to {brand}", Title: "You are invited to {brand}", Button: "Accept the invitation",
@@ -61,8 +64,9 @@ var english = map[Kind]words{
 		Note: "If you do not know {inviter}, leave this mail be: without the link nobody can use the account.",
 	},
 	ChangeAddress: {
-		Subject: "Confirm your new e-mail address for {brand}", Title: "Confirm your new address", Button: "Use this address",
-		Text: []string{"You want to use {to} for your account at {brand}, in place of {old}. It takes effect once you confirm it.", halfOur}, Note: ignore,
+		Subject: "Confirm your new e-mail address for {brand}", Title: "Confirm your new address",
+		Button: "Use this address",
+		Text:   []string{"You want to use {to} for your account at {brand}, in place of {old}. It takes effect once you confirm it.", halfOur}, Note: ignore,
 	},
 	AddressTaken: {
 		Subject: "Your e-mail address was typed at {brand}", Title: "Your address belongs to your account already",
@@ -75,8 +79,9 @@ var english = map[Kind]words{
 		Note: "If it was not you, write to those who run {brand} at once.",
 	},
 	Registration: {
-		Subject: "Confirm your e-mail address for {brand}", Title: "Make your account", Button: "Confirm this address",
-		Text: []string{"Somebody, probably you, wants an account at {brand} with the address {to}. Confirm that it is yours, and the account is made.", halfOur + " Open it in the browser where you began, and you are signed in."}, Note: ignore,
+		Subject: "Confirm your e-mail address for {brand}", Title: "Make your account",
+		Button: "Confirm this address",
+		Text:   []string{"Somebody, probably you, wants an account at {brand} with the address {to}. Confirm that it is yours, and the account is made.", halfOur + " Open it in the browser where you began, and you are signed in."}, Note: ignore,
 	},
 	Registered: {
 		Subject: "You already have an account at {brand}", Title: "You already have an account",

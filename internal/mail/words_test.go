@@ -23,11 +23,13 @@ func TestTongues(t *testing.T) {
 	}
 	for kind, want := range inEnglish.words {
 		got, ok := german.words[kind]
-		if !ok || len(got.Text) != len(want.Text) || (got.Button == "") != (want.Button == "") || got.Subject == "" || got.Title == "" || got.Note == "" {
+		if !ok || len(got.Text) != len(want.Text) || (got.Button == "") != (want.Button == "") ||
+			got.Subject == "" || got.Title == "" || got.Note == "" {
 			t.Errorf("%s is not said in German, or not wholly", kind)
 			continue
 		}
-		same(string(kind), facts(append(got.Text, got.Subject, got.Note)...), facts(append(want.Text, want.Subject, want.Note)...))
+		same(string(kind), facts(append(got.Text, got.Subject, got.Note)...),
+			facts(append(want.Text, want.Subject, want.Note)...))
 	}
 	for name, want := range inEnglish.changes {
 		if german.changes[name] == "" {
@@ -38,13 +40,17 @@ func TestTongues(t *testing.T) {
 	if len(german.words) != len(inEnglish.words) || len(german.changes) != len(inEnglish.changes) {
 		t.Error("something is said in German alone")
 	}
-	for tag, want := range map[string]string{"": "en", "de": "de", "de-AT": "de", "DE": "de", "fr": "en", "den": "en"} {
+	for tag, want := range map[string]string{"": "en", "de": "de", "de-AT": "de", "DE": "de", "fr": "en",
+		"den": "en"} {
 		if got := tongueOf(tag).tag; got != want {
 			t.Errorf("%q is written in %s, want %s", tag, got, want)
 		}
 	}
-	m, err := Draft{Kind: Reset, Language: "de", To: "ada@example.com", Brand: Brand{Name: "Acme"}, Link: "https://id.example/reset", Facts: map[string]string{"minutes": "30"}}.write("id", Sender{Address: "no-reply@example.com"})
-	if err != nil || m.Subject != "Neues Passwort für Acme" || !strings.Contains(m.HTML, `<html lang="de">`) || strings.Contains(m.HTML, "If the button") {
+	m, err := Draft{Kind: Reset, Language: "de", To: "ada@example.com", Brand: Brand{Name: "Acme"},
+		Link: "https://id.example/reset", Facts: map[string]string{"minutes": "30"}}.write(
+		"id", Sender{Address: "no-reply@example.com"})
+	if err != nil || m.Subject != "Neues Passwort für Acme" ||
+		!strings.Contains(m.HTML, `<html lang="de">`) || strings.Contains(m.HTML, "If the button") {
 		t.Errorf("a mail in German: %v, %q", err, m.Subject)
 	}
 }

@@ -82,7 +82,8 @@ func toward(c, end, ground Color) Color {
 // Sheet returns the style sheet by which pages have a colour.
 func Sheet(c Color) string {
 	light, dark := OnLight(c), OnDark(c)
-	return fmt.Sprintf(":root { --thread: light-dark(%s, %s); --thread-ink: light-dark(%s, %s); }\n", light, dark, On(light), On(dark))
+	return fmt.Sprintf(":root { --thread: light-dark(%s, %s); --thread-ink: light-dark(%s, %s); }\n", light,
+		dark, On(light), On(dark))
 }
 
 // Of returns a colour of a picture.

@@ -37,7 +37,8 @@ func dates(password string) (found []match.Match) {
 			if min(a, b) < 1 || min(a, b) > 12 || max(a, b) > 31 {
 				continue
 			}
-			m := match.Match{Pattern: "date", DictionaryName: "date_match", I: at[0], J: at[1] - 1, Token: password[at[0]:at[1]]}
+			m := match.Match{Pattern: "date", DictionaryName: "date_match", I: at[0], J: at[1] - 1,
+				Token: password[at[0]:at[1]]}
 			m.Entropy = entropy.DateEntropy(d)
 			found = append(found, m)
 		}

@@ -30,7 +30,8 @@ func rank(name string, words []string) dictionary {
 // read is a fault of the build, which the first test of a password finds.
 var common = sync.OnceValue(func() (all []dictionary) {
 	for name, file := range map[string]string{
-		"MaleNames": "MaleNames", "FemaleNames": "FemaleNames", "Surname": "Surnames", "English": "English", "Passwords": "Passwords",
+		"MaleNames": "MaleNames", "FemaleNames": "FemaleNames", "Surname": "Surnames", "English": "English",
+		"Passwords": "Passwords",
 	} {
 		var words struct{ List []string }
 		text, err := data.Asset("data/" + file + ".json")
@@ -51,7 +52,8 @@ func (d dictionary) find(text string) (found []match.Match) {
 	for i := range lower {
 		for j := i + 1; j <= len(lower); j++ {
 			if n, ok := d.ranks[string(lower[i:j])]; ok {
-				m := match.Match{Pattern: "dictionary", DictionaryName: d.name, I: i, J: j - 1, Token: string(runes[i:j])}
+				m := match.Match{Pattern: "dictionary", DictionaryName: d.name, I: i, J: j - 1,
+					Token: string(runes[i:j])}
 				m.Entropy = entropy.DictionaryEntropy(m, float64(n))
 				found = append(found, m)
 			}

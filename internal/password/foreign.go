@@ -107,7 +107,9 @@ func newScrypt(n, r, p int, salt, want []byte, err error) (hash, error) {
 	if n < 2 || n&(n-1) != 0 {
 		return hash{}, errors.New("its N is no power of two")
 	}
-	return hash{padded(func(password []byte) ([]byte, error) { return scrypt.Key(password, salt, n, r, p, len(want)) }), want, params{}}, nil
+	return hash{padded(func(password []byte) ([]byte, error) {
+		return scrypt.Key(password, salt, n, r, p, len(want))
+	}), want, params{}}, nil
 }
 
 // readPBKDF2Modular reads $pbkdf2-sha256$29000$salt$key, as passlib writes it, with "."
@@ -178,7 +180,9 @@ func newPBKDF2(digest string, n int, salt, want []byte, err error) (hash, error)
 	if n > maxPBKDF2 {
 		return hash{}, fmt.Errorf("it costs too much to check: PBKDF2 has %d rounds, at most %d", n, maxPBKDF2)
 	}
-	return hash{padded(func(password []byte) ([]byte, error) { return pbkdf2.Key(of, string(password), salt, n, len(want)) }), want, params{}}, nil
+	return hash{padded(func(password []byte) ([]byte, error) {
+		return pbkdf2.Key(of, string(password), salt, n, len(want))
+	}), want, params{}}, nil
 }
 
 // padded takes account of HMAC, which both stand on: it pads its key with NULs, so that a

@@ -91,7 +91,8 @@ func readArgon(text string) (hash, error) {
 		return hash{}, err
 	}
 	cost := params{uint32(memory), uint32(passes), uint8(lanes)}
-	return hash{func(password []byte) ([]byte, error) { return cost.derive(password, salt, len(want)), nil }, want, cost}, nil
+	return hash{func(password []byte) ([]byte, error) { return cost.derive(password, salt, len(want)), nil },
+		want, cost}, nil
 }
 
 // parameters reads NAME=NUMBER, apart by commas, in this order; others may follow.

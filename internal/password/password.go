@@ -96,7 +96,8 @@ func (h *Hasher) make(password string) string {
 	salt := make([]byte, saltLen)
 	rand.Read(salt)
 	key := h.cost.derive([]byte(password), salt, keyLen)
-	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, h.cost.memory, h.cost.time, h.cost.threads,
+	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, h.cost.memory, h.cost.time,
+		h.cost.threads,
 		base64.RawStdEncoding.EncodeToString(salt), base64.RawStdEncoding.EncodeToString(key))
 }
 
@@ -172,7 +173,8 @@ func (h *Hasher) do(t Task) (r Result, err error) {
 
 // turn waits until a hash may run.
 func (h *Hasher) turn(ctx context.Context) error {
-	busy := &problem.Error{Kind: problem.Unavailable, Code: "temporarily_unavailable", Message: "too many passwords are being checked at once", RetryAfter: time.Second}
+	busy := &problem.Error{Kind: problem.Unavailable, Code: "temporarily_unavailable",
+		Message: "too many passwords are being checked at once", RetryAfter: time.Second}
 	if h.waiting.Add(1) > int64(queue*cap(h.sem)) {
 		h.waiting.Add(-1)
 		return busy

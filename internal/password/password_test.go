@@ -40,7 +40,8 @@ func TestVerify(t *testing.T) {
 			t.Errorf("%s: Verify = %v, %v, want %v", tt.name, got, err, tt.want)
 		}
 	}
-	for _, broken := range []string{"x", "$argon2id$v=19$m=19456,t=2,p=1$", "$argon2id$v=19$m=99999999,t=2,p=1$AAAA$AAAA", strings.Replace(hash, "v=19", "v=18", 1)} {
+	for _, broken := range []string{"x", "$argon2id$v=19$m=19456,t=2,p=1$",
+		"$argon2id$v=19$m=99999999,t=2,p=1$AAAA$AAAA", strings.Replace(hash, "v=19", "v=18", 1)} {
 		if got, err := h.Verify(t.Context(), broken, nfc); got || err == nil {
 			t.Errorf("Verify with the hash %q = %v, %v, want an error", broken, got, err)
 		}

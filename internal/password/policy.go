@@ -44,7 +44,8 @@ func (p Policy) Weak(param, password string, said ...string) error {
 }
 
 func weak(param, why string) error {
-	return &problem.Error{Kind: problem.Invalid, Code: "weak_password", Param: param, Message: param + " is too easily guessed: " + why}
+	return &problem.Error{Kind: problem.Invalid, Code: "weak_password", Param: param,
+		Message: param + " is too easily guessed: " + why}
 }
 
 // estimated bounds what is looked at: the work grows with the square of the length, and

@@ -47,7 +47,8 @@ func TestWeak(t *testing.T) {
 // TestWeakBounded estimates what costs most: as much as is looked at, of letters that
 // stand for others.
 func TestWeakBounded(t *testing.T) {
-	for _, hostile := range []string{strings.Repeat("a4@8{(<", 11), strings.Repeat("1", 72), strings.Repeat("\u0301", 72), strings.Repeat("pA5$", 18), "\x00\x00\x00\x00\x00\x00\x00\x00"} {
+	for _, hostile := range []string{strings.Repeat("a4@8{(<", 11), strings.Repeat("1", 72),
+		strings.Repeat("\u0301", 72), strings.Repeat("pA5$", 18), "\x00\x00\x00\x00\x00\x00\x00\x00"} {
 		if got := len(estimate(hostile, []string{hostile, strings.Repeat("a ", 5000)}).Password); got > estimated {
 			t.Errorf("%d bytes of %.20q are looked at, want %d at most", got, hostile, estimated)
 		}
@@ -87,7 +88,8 @@ func TestBreached(t *testing.T) {
 				}
 			}
 			p := Policy{Breached: b}
-			if err := p.Weak("password", "breached-0"); !errors.Is(err, problem.Invalid) || !strings.Contains(err.Error(), "breach") {
+			if err := p.Weak("password", "breached-0"); !errors.Is(err, problem.Invalid) ||
+				!strings.Contains(err.Error(), "breach") {
 				t.Errorf("Weak of a breached password = %v", err)
 			}
 			if err := errors.Join(p.Weak("password", "fathom-lantern"), b.Close()); err != nil {
@@ -100,8 +102,9 @@ func TestBreached(t *testing.T) {
 func TestOpenBreachedRefuses(t *testing.T) {
 	hash := func(first string) string { return first + strings.Repeat("0", 39) + ":1\n" }
 	for name, text := range map[string]string{
-		"empty": "", "words": "password\n123456\n", "no lines": strings.Repeat("A", 1000), "unordered": strings.Repeat(hash("B"), 9) + hash("A"),
-		"NTLM": strings.Repeat("0", 32) + ":1\n", "no hex": strings.Repeat("x", 40) + ":1\n",
+		"empty": "", "words": "password\n123456\n", "no lines": strings.Repeat("A", 1000),
+		"unordered": strings.Repeat(hash("B"), 9) + hash("A"),
+		"NTLM":      strings.Repeat("0", 32) + ":1\n", "no hex": strings.Repeat("x", 40) + ":1\n",
 	} {
 		file := filepath.Join(t.TempDir(), "list")
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {

@@ -17,8 +17,10 @@ func TestAsZxcvbn(t *testing.T) {
 	said := []string{"ada.lovelace@example.com", "Ada Lovelace"}
 	r := rand.New(rand.NewPCG(1, 2))
 	parts := []string{
-		"password", "P4$$w0rd", "letmein", "Lovelace", "ada", "monkey", "qwerty", "asdfGHJ", "zaq1", "aaa", "AaAa", "abcdef", "fed", "XYZ", "987", "12",
-		"smith", "jennifer", "7|1", "@dm!n", "caf\u00e9", "#k", " ", "-", "fathom", "lantern", "0", "tr0ub4dor", "correct", "horse", "MNBVC", "7410",
+		"password", "P4$$w0rd", "letmein", "Lovelace", "ada", "monkey", "qwerty", "asdfGHJ", "zaq1", "aaa",
+		"AaAa", "abcdef", "fed", "XYZ", "987", "12",
+		"smith", "jennifer", "7|1", "@dm!n", "caf\u00e9", "#k", " ", "-", "fathom", "lantern", "0",
+		"tr0ub4dor", "correct", "horse", "MNBVC", "7410",
 	}
 	for range 200 {
 		var b strings.Builder
@@ -31,7 +33,8 @@ func TestAsZxcvbn(t *testing.T) {
 		}
 		got, want := estimate(password, said), zxcvbn.PasswordStrength(password, words(said))
 		if got.Score != want.Score || math.Abs(got.Entropy-want.Entropy) > 0.001 {
-			t.Errorf("estimate(%q) = %d, %.3f bits, want %d, %.3f as zxcvbn", password, got.Score, got.Entropy, want.Score, want.Entropy)
+			t.Errorf("estimate(%q) = %d, %.3f bits, want %d, %.3f as zxcvbn", password, got.Score,
+				got.Entropy, want.Score, want.Entropy)
 		}
 	}
 }

@@ -84,7 +84,8 @@ func Taken(param, message string) *Error {
 // NoCredentials reports a caller without valid credentials. The message never
 // says which part was wrong.
 func NoCredentials() *Error {
-	return &Error{Kind: Unauthenticated, Code: "unauthorized", Message: "credentials are missing, wrong, expired or lack the scope"}
+	return &Error{Kind: Unauthenticated, Code: "unauthorized",
+		Message: "credentials are missing, wrong, expired or lack the scope"}
 }
 
 // All lists every [Error] in err's tree, in order: what errors.Join gathered.

@@ -20,7 +20,8 @@ func TestAll(t *testing.T) {
 		{"an internal one", io.EOF, nil},
 		{"one", missing, []*problem.Error{missing}},
 		{"wrapped", fmt.Errorf("reading: %w", missing), []*problem.Error{missing}},
-		{"joined, in order", errors.Join(missing, nil, fmt.Errorf("writing: %w", taken)), []*problem.Error{missing, taken}},
+		{"joined, in order", errors.Join(missing, nil, fmt.Errorf("writing: %w", taken)),
+			[]*problem.Error{missing, taken}},
 		{"beside an internal one", fmt.Errorf("%w: %w", taken, io.EOF), []*problem.Error{taken}},
 	}
 	for _, tt := range tests {
@@ -35,7 +36,8 @@ func TestAll(t *testing.T) {
 			}
 		}
 	}
-	if err := fmt.Errorf("finding: %w", problem.NoSuch("thing")); !errors.Is(err, problem.NotFound) || errors.Is(err, problem.Conflict) {
+	if err := fmt.Errorf("finding: %w", problem.NoSuch("thing")); !errors.Is(err, problem.NotFound) ||
+		errors.Is(err, problem.Conflict) {
 		t.Errorf("errors.Is of %v asks for its kind", err)
 	}
 }

@@ -180,7 +180,8 @@ func (l *List) Check(issued time.Time, subjects ...Subject) error {
 		l.wait()
 	}
 	if l.stale() {
-		return &problem.Error{Kind: problem.Unavailable, Code: "temporarily_unavailable", Message: "revocations cannot be read", RetryAfter: time.Second}
+		return &problem.Error{Kind: problem.Unavailable, Code: "temporarily_unavailable",
+			Message: "revocations cannot be read", RetryAfter: time.Second}
 	}
 	if len(l.dead) == 0 {
 		return nil

@@ -40,7 +40,8 @@ func TestCheck(t *testing.T) {
 	sync()
 	for _, r := range []revocation.Revocation{
 		{Kind: revocation.Subscriber, ID: "a", Until: began.Add(time.Hour), Expires: began.Add(3 * time.Hour)},
-		{Kind: revocation.Subscriber, ID: "a", Until: began, Expires: began.Add(3 * time.Hour)}, // earlier: takes nothing back
+		{Kind: revocation.Subscriber, ID: "a", Until: began,
+			Expires: began.Add(3 * time.Hour)}, // earlier: takes nothing back
 		{Kind: revocation.Token, ID: "b", Until: began.Add(time.Hour), Expires: began.Add(time.Hour)},
 	} {
 		if err := here.Revoke(t.Context(), r); err != nil {
@@ -174,14 +175,17 @@ func (m *moving) RevocationsSince(ctx context.Context, seq int64) ([]revocation.
 func TestSetBack(t *testing.T) {
 	revoke := func(s *store.Store, ids ...string) *store.Store {
 		for _, id := range ids {
-			err := s.AddRevocation(t.Context(), revocation.Revocation{Kind: revocation.Token, ID: id, Until: time.Now().Add(time.Hour), Expires: time.Now().Add(time.Hour)})
+			err := s.AddRevocation(t.Context(),
+				revocation.Revocation{Kind: revocation.Token, ID: id, Until: time.Now().Add(time.Hour),
+					Expires: time.Now().Add(time.Hour)})
 			if err != nil {
 				t.Fatal(err)
 			}
 		}
 		return s
 	}
-	full, backup, further := revoke(openLog(t, nil), "a", "b"), revoke(openLog(t, nil), "c"), revoke(openLog(t, nil), "c", "d", "e", "f")
+	full, backup, further := revoke(openLog(t, nil), "a", "b"), revoke(openLog(t, nil), "c"),
+		revoke(openLog(t, nil), "c", "d", "e", "f")
 	tests := []struct {
 		name   string
 		stages []*store.Store // nil is away

@@ -17,7 +17,8 @@ func TestMeter(t *testing.T) {
 			n    int
 			want time.Duration
 		}{
-			{0, 0, 0}, {0, -1, 0}, {0, 4, time.Minute}, {0, 2, 0}, {0, 2, time.Minute}, {0, 1, 0}, {0, 1, time.Minute},
+			{0, 0, 0}, {0, -1, 0}, {0, 4, time.Minute}, {0, 2, 0}, {0, 2, time.Minute}, {0, 1, 0},
+			{0, 1, time.Minute},
 			{59 * time.Second, 1, time.Second}, {time.Second, 1, 0}, {0, 1, time.Minute}, {0, -1, 0}, {0, 1, 0},
 			{time.Hour, 3, 0}, {0, 1, time.Minute},
 		} {

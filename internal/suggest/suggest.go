@@ -9,7 +9,10 @@ import (
 // Meant returns `; did you mean "x"?` for the name nearest to a mistyped one,
 // or "" if none is near.
 func Meant(name string, names []string) string {
-	bare := func(s string) string { return strings.ToLower(strings.TrimLeft(s, "-")) } // what all flags begin with makes none the nearer
+	bare := func(s string) string {
+		return strings.ToLower(strings.TrimLeft(s,
+			"-"))
+	} // what all flags begin with makes none the nearer
 	best, least := "", 1+len(bare(name))/3
 	for _, n := range names {
 		if d := distance(bare(name), bare(n)); d <= least {

@@ -24,7 +24,8 @@ func (c Cookies) secure(r *http.Request) bool {
 	}
 	// On http://localhost Chromium and Firefox take Secure cookies; Safari does not.
 	agent := r.UserAgent()
-	return isLoopbackHost(c.PublicURL.Hostname()) && (strings.Contains(agent, "Chrome/") || strings.Contains(agent, "Firefox/"))
+	return isLoopbackHost(c.PublicURL.Hostname()) &&
+		(strings.Contains(agent, "Chrome/") || strings.Contains(agent, "Firefox/"))
 }
 
 func isLoopbackHost(host string) bool {

@@ -167,7 +167,8 @@ func jsonMembers(body []byte) (map[string]json.RawMessage, error) {
 			return nil, problem.New(problem.Malformed, "bad_request", "a member is repeated in the JSON object")
 		}
 		if len(members) >= maxMembers {
-			return nil, problem.New(problem.Malformed, "bad_request", "the JSON object has more than %d members", maxMembers)
+			return nil, problem.New(problem.Malformed, "bad_request",
+				"the JSON object has more than %d members", maxMembers)
 		}
 		members[name] = raw
 	}
@@ -230,7 +231,8 @@ func form(r *http.Request, kind string) (url.Values, error) {
 	}
 	for name, values := range r.PostForm {
 		if strings.HasPrefix(strings.TrimSpace(name), "{") { // curl calls all bodies forms
-			return nil, problem.New(problem.Unsupported, "unsupported_media_type", "the body looks like JSON; send Content-Type: application/json")
+			return nil, problem.New(problem.Unsupported, "unsupported_media_type",
+				"the body looks like JSON; send Content-Type: application/json")
 		}
 		if slices.ContainsFunc(values, func(v string) bool { return !utf8.ValidString(v) }) {
 			return nil, problem.New(problem.Malformed, "bad_request", "a form field is repeated or not UTF-8")

@@ -31,7 +31,8 @@ func post(kind, body string) *http.Request {
 }
 
 func TestDecode(t *testing.T) {
-	in, err := web.Decode[thing](post("application/json", `{"name":"a","count":2,"tags":["x"],"on":false,"other":{}}`))
+	in, err := web.Decode[thing](post("application/json",
+		`{"name":"a","count":2,"tags":["x"],"on":false,"other":{}}`))
 	if err != nil || in.Name != "a" || in.Count != 2 || len(in.Tags) != 1 || in.On == nil || *in.On {
 		t.Errorf("Decode = %+v, %v", in, err)
 	}
@@ -101,7 +102,8 @@ func members(n int) string {
 }
 
 func TestDecodeTakesManyMembers(t *testing.T) {
-	if in, err := web.Decode[thing](post("application/json", `{"name":"a",`+members(255)+"}")); err != nil || in.Name != "a" {
+	if in, err := web.Decode[thing](post("application/json", `{"name":"a",`+members(255)+"}")); err != nil ||
+		in.Name != "a" {
 		t.Errorf("Decode of 256 members = %+v, %v", in, err)
 	}
 }

@@ -31,7 +31,8 @@ func TestServeDocument(t *testing.T) {
 		rec := httptest.NewRecorder()
 		web.ServeDocument(rec, r, "application/json", etag, body)
 		if rec.Code != tt.status || rec.Body.String() != tt.body || rec.Header().Get("ETag") != etag {
-			t.Errorf("%s: %d %q with the tag %s, want %d %q with %s", tt.name, rec.Code, rec.Body, rec.Header().Get("ETag"), tt.status, tt.body, etag)
+			t.Errorf("%s: %d %q with the tag %s, want %d %q with %s", tt.name, rec.Code, rec.Body,
+				rec.Header().Get("ETag"), tt.status, tt.body, etag)
 		}
 		if got := rec.Header().Get("Content-Type"); tt.status == 200 && got != "application/json" {
 			t.Errorf("%s: Content-Type = %q", tt.name, got)

@@ -17,7 +17,8 @@ func TestFields(t *testing.T) {
 		{"", "", "map[]", ""},
 		{form, "", "map[]", ""},
 		{form, "a=1&b=x+y&a=2", "map[a:[1 2] b:[x y]]", ""},
-		{"application/json", `{"a":["1","2"],"b":"x","n":3,"t":true,"z":null,"e":[]}`, "map[a:[1 2] b:[x] e:[] n:[3] t:[true] z:[]]", ""},
+		{"application/json", `{"a":["1","2"],"b":"x","n":3,"t":true,"z":null,"e":[]}`,
+			"map[a:[1 2] b:[x] e:[] n:[3] t:[true] z:[]]", ""},
 		{"application/json", `{"a":{"b":1}}`, "", problem.Invalid},
 		{"application/json", `{"a":[["b"]]}`, "", problem.Invalid},
 		{"application/json", `[]`, "", problem.Malformed},
@@ -29,7 +30,8 @@ func TestFields(t *testing.T) {
 	}
 	for _, tt := range tests {
 		fields, err := web.Fields(post(tt.kind, tt.body))
-		if p := problem.First(err); tt.fault != "" && (p == nil || p.Kind != tt.fault) || tt.fault == "" && (err != nil || fmt.Sprint(fields) != tt.want) {
+		if p := problem.First(err); tt.fault != "" && (p == nil || p.Kind != tt.fault) || tt.fault == "" &&
+			(err != nil || fmt.Sprint(fields) != tt.want) {
 			t.Errorf("Fields of %s %q = %v, %v, want %s %s", tt.kind, tt.body, fields, err, tt.want, tt.fault)
 		}
 	}

@@ -33,7 +33,8 @@ func Outer(next http.Handler, log *slog.Logger, observe Observer) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
 		id := newID()
-		from := &audit.Origin{Actor: audit.Actor{Kind: audit.Anonymous}, Address: Address(r), Agent: agent(r), RequestID: id}
+		from := &audit.Origin{Actor: audit.Actor{Kind: audit.Anonymous}, Address: Address(r), Agent: agent(r),
+			RequestID: id}
 		r = r.WithContext(audit.With(r.Context(), from))
 		rec := &recorder{ResponseWriter: w}
 		rec.Header().Set("X-Request-Id", id)
@@ -86,7 +87,8 @@ func handlePanic(w *recorder, r *http.Request, log *slog.Logger, cause any) {
 	if err, ok := cause.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 		panic(cause)
 	}
-	log.ErrorContext(r.Context(), "panic", "request_id", RequestID(r.Context()), "cause", cause, "stack", string(debug.Stack()))
+	log.ErrorContext(r.Context(), "panic", "request_id", RequestID(r.Context()), "cause", cause, "stack",
+		string(debug.Stack()))
 	if w.status == 0 {
 		http.Error(w, `{"error":"Internal Server Error"}`, http.StatusInternalServerError)
 	}
@@ -103,8 +105,10 @@ func finish(r *http.Request, w *recorder, began time.Time, log *slog.Logger, obs
 	}
 	if log.Enabled(r.Context(), level) {
 		// The pattern, not the path: paths of media are secrets.
-		log.LogAttrs(r.Context(), level, "request", slog.String("request_id", RequestID(r.Context())), slog.String("method", r.Method),
-			slog.String("route", r.Pattern), slog.Int("status", w.status), slog.Int64("bytes", w.bytes), slog.Duration("took", took), slog.String("address", Address(r)))
+		log.LogAttrs(r.Context(), level, "request", slog.String("request_id", RequestID(r.Context())),
+			slog.String("method", r.Method),
+			slog.String("route", r.Pattern), slog.Int("status", w.status), slog.Int64("bytes", w.bytes),
+			slog.Duration("took", took), slog.String("address", Address(r)))
 	}
 }
 
@@ -139,8 +143,10 @@ func AnyOrigin(next http.Handler, methods ...string) http.Handler {
 	return cors.New(cors.Options{
 		AllowedOrigins: []string{"*"},
 		AllowedMethods: methods,
-		AllowedHeaders: []string{"Authorization", "Content-Type", "Accept", "DPoP", "Range", "If-Range", "Idempotency-Key"},
-		ExposedHeaders: []string{"WWW-Authenticate", "DPoP-Nonce", "X-Request-Id", "Retry-After", "Accept-Ranges", "Content-Range", "Content-Length", "ETag", "Content-Disposition"},
-		MaxAge:         600,
+		AllowedHeaders: []string{"Authorization", "Content-Type", "Accept", "DPoP", "Range", "If-Range",
+			"Idempotency-Key"},
+		ExposedHeaders: []string{"WWW-Authenticate", "DPoP-Nonce", "X-Request-Id", "Retry-After",
+			"Accept-Ranges", "Content-Range", "Content-Length", "ETag", "Content-Disposition"},
+		MaxAge: 600,
 	}).Handler(next)
 }

@@ -24,7 +24,8 @@ func SameOrigin(origin string, next, refuse http.Handler) http.Handler {
 		switch {
 		case !safe && from != "" && from != own && from != origin:
 			refuse.ServeHTTP(w, r)
-		case from == origin && r.Header.Get("Sec-Fetch-Site") == "" && (r.TLS == nil || strings.HasPrefix(from, "https:")):
+		case from == origin && r.Header.Get("Sec-Fetch-Site") == "" &&
+			(r.TLS == nil || strings.HasPrefix(from, "https:")):
 			next.ServeHTTP(w, r) // of an older browser, whose Origin is ours whatever a proxy made of the Host
 		default:
 			checked.ServeHTTP(w, r)

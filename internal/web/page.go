@@ -32,7 +32,8 @@ func ReadPage(q url.Values) (PageRequest, error) {
 	case token != "":
 		errs = append(errs, pageToken("page_token_is_invalid", "page_token is invalid"))
 	case p.number > 0:
-		errs = append(errs, pageToken("page_token_required", "page_token is required when page_number is greater than 0"))
+		errs = append(errs, pageToken("page_token_required",
+			"page_token is required when page_number is greater than 0"))
 	}
 	return p, errors.Join(errs...)
 }

@@ -117,7 +117,8 @@ func TestFlowCookie(t *testing.T) {
 		rec := httptest.NewRecorder()
 		mark := c.Flow(rec, r)
 		set := rec.Result().Cookies()[0]
-		if set.Secure != tt.secure || strings.HasPrefix(set.Name, "__Host-") != tt.secure || !set.HttpOnly || set.SameSite != http.SameSiteLaxMode || set.Path != "/" || set.Domain != "" {
+		if set.Secure != tt.secure || strings.HasPrefix(set.Name, "__Host-") != tt.secure || !set.HttpOnly ||
+			set.SameSite != http.SameSiteLaxMode || set.Path != "/" || set.Domain != "" {
 			t.Errorf("%s with %.20s: %v", tt.public, tt.agent, set)
 		}
 		r.AddCookie(&http.Cookie{Name: set.Name, Value: set.Value})

@@ -14,7 +14,8 @@ type recorder struct {
 }
 
 func (w *recorder) WriteHeader(status int) {
-	if w.status == 0 && (status >= 200 || status == http.StatusSwitchingProtocols) { // the others come before the answer
+	if w.status == 0 && (status >= 200 ||
+		status == http.StatusSwitchingProtocols) { // the others come before the answer
 		w.status = status
 	}
 	w.ResponseWriter.WriteHeader(status)

@@ -100,7 +100,8 @@ func (w *Words) Say(key string, values ...any) string {
 	for i := 0; i+1 < len(values); i += 2 {
 		data[values[i].(string)] = values[i+1]
 	}
-	said, err := w.localizer.Localize(&i18n.LocalizeConfig{MessageID: key, TemplateData: data, PluralCount: data["Count"]})
+	said, err := w.localizer.Localize(&i18n.LocalizeConfig{MessageID: key, TemplateData: data,
+		PluralCount: data["Count"]})
 	if err != nil {
 		return key
 	}

@@ -83,7 +83,8 @@ func sources(t *testing.T) (templates, programs string) {
 	t.Helper()
 	var pages, code strings.Builder
 	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() && (d.Name() == "node_modules" || d.Name() == "test" || strings.HasPrefix(d.Name(), ".") && len(d.Name()) > 2) {
+		if err != nil || d.IsDir() && (d.Name() == "node_modules" || d.Name() == "test" ||
+			strings.HasPrefix(d.Name(), ".") && len(d.Name()) > 2) {
 			if err == nil {
 				err = fs.SkipDir
 			}
@@ -138,8 +139,11 @@ func TestChoose(t *testing.T) {
 		wishes []string
 		want   string
 	}{
-		{nil, "en"}, {[]string{""}, "en"}, {[]string{"de"}, "de"}, {[]string{"de-CH"}, "de"}, {[]string{"fr", "de"}, "de"}, {[]string{"fr,de;q=0.2,en;q=0.1"}, "de"},
-		{[]string{"en-GB,de"}, "en"}, {[]string{"fr"}, "en"}, {[]string{"*"}, "en"}, {[]string{"x;;y", "de"}, "de"}, {[]string{"xx,de,en"}, "de"}, {[]string{"xx,yy;q=0.4", "de"}, "de"}, {[]string{strings.Repeat("fr,", 500), "de"}, "de"}, {[]string{"zh-Hant", "nl"}, "en"},
+		{nil, "en"}, {[]string{""}, "en"}, {[]string{"de"}, "de"}, {[]string{"de-CH"}, "de"},
+		{[]string{"fr", "de"}, "de"}, {[]string{"fr,de;q=0.2,en;q=0.1"}, "de"},
+		{[]string{"en-GB,de"}, "en"}, {[]string{"fr"}, "en"}, {[]string{"*"}, "en"},
+		{[]string{"x;;y", "de"}, "de"}, {[]string{"xx,de,en"}, "de"}, {[]string{"xx,yy;q=0.4", "de"}, "de"},
+		{[]string{strings.Repeat("fr,", 500), "de"}, "de"}, {[]string{"zh-Hant", "nl"}, "en"},
 	}
 	for _, tt := range tests {
 		if got := words.Choose(tt.wishes...).Tag; got != tt.want {
@@ -152,10 +156,13 @@ func TestSay(t *testing.T) {
 	german, now := words.In("de"), time.Date(2026, 3, 9, 10, 0, 0, 0, time.UTC)
 	for got, want := range map[string]string{
 		words.English().Date(now): "9 March 2026", german.Date(now): "9. März 2026",
-		words.English().Ago(now, now.Add(-2*time.Minute)): "2 minutes ago", words.English().Ago(now, now.Add(-119*time.Minute)): "119 minutes ago",
-		german.Ago(now, now.Add(-50*time.Hour)): "vor 2 Tagen", german.Ago(now, now.Add(time.Minute)): "gerade eben", german.Ago(now, time.Time{}): "",
+		words.English().Ago(now, now.Add(-2*time.Minute)):   "2 minutes ago",
+		words.English().Ago(now, now.Add(-119*time.Minute)): "119 minutes ago",
+		german.Ago(now, now.Add(-50*time.Hour)):             "vor 2 Tagen",
+		german.Ago(now, now.Add(time.Minute)):               "gerade eben", german.Ago(now, time.Time{}): "",
 		string(german.HTML("to-app", "App", `<script>"`)): `weiter zu <strong>&lt;script&gt;&#34;</strong>`,
-		german.Say("login.submit", "App", "{{.App}}"):     "Bei {{.App}} anmelden", german.Say("no such key"): "no such key",
+		german.Say("login.submit", "App", "{{.App}}"):     "Bei {{.App}} anmelden",
+		german.Say("no such key"):                         "no such key",
 	} {
 		if got != want {
 			t.Errorf("said %q, want %q", got, want)

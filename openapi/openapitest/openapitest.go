@@ -141,11 +141,13 @@ func (d *Document) Check(method, target string, status int, header http.Header, 
 	case op == nil && (status == http.StatusUnauthorized || status == http.StatusNotFound):
 		return nil // as of any path that is not there
 	case op == nil:
-		return fmt.Errorf("%s %s answered %d, and the document has no such operation of %s", method, target, status, found.name)
+		return fmt.Errorf("%s %s answered %d, and the document has no such operation of %s", method, target,
+			status, found.name)
 	}
 	response := op.Responses.Status(status)
 	if response == nil {
-		return fmt.Errorf("%s (%s) answered %d, which is not documented: %.300s", op.OperationID, target, status, body)
+		return fmt.Errorf("%s (%s) answered %d, which is not documented: %.300s", op.OperationID, target,
+			status, body)
 	}
 	if err := checkHeaders(response.Value, header); err != nil {
 		return fmt.Errorf("%s (%s) answered %d: %w", op.OperationID, target, status, err)
@@ -154,7 +156,8 @@ func (d *Document) Check(method, target string, status int, header http.Header, 
 		return nil
 	}
 	if err := d.checkBody(pointerTo(found.name, wanted, status, response.Ref), response.Value, header, body); err != nil {
-		return fmt.Errorf("%s (%s) answered %d with a body that is not documented: %w: %.600s", op.OperationID, target, status, err, body)
+		return fmt.Errorf("%s (%s) answered %d with a body that is not documented: %w: %.600s",
+			op.OperationID, target, status, err, body)
 	}
 	return nil
 }

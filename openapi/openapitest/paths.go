@@ -95,5 +95,7 @@ func (p path) matches(steps []string) bool {
 
 // known reports whether a step has an ending that paths write out.
 func known(step string) bool {
-	return slices.ContainsFunc([]string{".json", ".mp3", ".wav"}, func(ext string) bool { return strings.HasSuffix(step, ext) })
+	return slices.ContainsFunc([]string{".json", ".mp3", ".wav"}, func(ext string) bool {
+		return strings.HasSuffix(step, ext)
+	})
 }

@@ -42,7 +42,8 @@ func (a *API) accountPage(v *visit, status int, codes, wrong []string) error {
 		return err
 	}
 	p := accountPage{
-		Email: v.who.Email, Name: v.who.Name, Roles: operatorRowOf(v, v.who, projects).Roles, Shortest: operator.MinPassword, Now: v.now, Faults: wrong,
+		Email: v.who.Email, Name: v.who.Name, Roles: operatorRowOf(v, v.who, projects).Roles,
+		Shortest: operator.MinPassword, Now: v.now, Faults: wrong,
 		Codes: codes, MayAdd: a.Factors != nil, CanPasskey: a.passkeys(), Required: a.requiresFactor(v.who),
 	}
 	if p.Factors, p.HasApp, err = a.factorsOf(v); err != nil {
@@ -56,7 +57,8 @@ func (a *API) accountPage(v *visit, status int, codes, wrong []string) error {
 
 // changePassword serves POST /dashboard/account/password.
 func (a *API) changePassword(v *visit) error {
-	o, err := a.Operators.SetPassword(v.r.Context(), v.who, v.form.Get("current"), v.form.Get("password"), visitor(v.r), v.session.ID)
+	o, err := a.Operators.SetPassword(v.r.Context(), v.who, v.form.Get("current"), v.form.Get("password"),
+		visitor(v.r), v.session.ID)
 	if all, ok := faults(err); ok {
 		return a.accountPage(v, http.StatusUnprocessableEntity, nil, all)
 	}

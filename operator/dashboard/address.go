@@ -43,7 +43,8 @@ func (v *visit) tellAddress(k *kinds.Kind, all []input) {
 	}
 	if at := namesAddress(k, all); at != nil {
 		at.Tells = &teller{
-			Text: "Its address is made of it, in plain letters: “Team Standup” is reached at /" + context + "/team-standup.",
+			Text: "Its address is made of it, in plain letters: “Team Standup” is reached at /" +
+				context + "/team-standup.",
 			Path: v.base() + "/kinds/" + k.Path + "/address", Names: strings.Join(addressFields(k), " "),
 		}
 	}

@@ -23,7 +23,8 @@ func (f auditFilter) Any() bool { return f != auditFilter{} }
 func (v *visit) auditFilter() (f auditFilter, ask audit.Filter, wrong []string) {
 	q := v.r.URL.Query()
 	text := func(name string) string { return plainText(q.Get(name)) }
-	f = auditFilter{text("account"), text("action"), text("outcome"), text("actor"), text("target"), text("after"), text("before")}
+	f = auditFilter{text("account"), text("action"), text("outcome"), text("actor"), text("target"),
+		text("after"), text("before")}
 	ask = audit.Filter{ProjectID: v.project.ID, Action: f.Action, Actor: f.Actor, Target: f.Target}
 	if f.Outcome == string(audit.Done) || f.Outcome == string(audit.Refused) {
 		ask.Outcome = audit.Outcome(f.Outcome)

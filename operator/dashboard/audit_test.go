@@ -30,12 +30,14 @@ func TestAuditExplains(t *testing.T) {
 		}
 	}
 	base := "/dashboard/projects/" + w.one.ID + "/audit"
-	for account, want := range map[string]string{" ADA@example.com ": "The password was wrong.", "ada@exmaple.com": "Nobody here has this e-mail", "bob@example.com": "Nobody tried to sign in"} {
+	for account, want := range map[string]string{" ADA@example.com ": "The password was wrong.",
+		"ada@exmaple.com": "Nobody here has this e-mail", "bob@example.com": "Nobody tried to sign in"} {
 		a := b.get(base + "?action=login&account=" + url.QueryEscape(account))
 		if !strings.Contains(a.body, want) {
 			t.Errorf("the audit of %q: %s, want %q", account, a.Status, want)
 		}
-		if n := strings.Count(a.body, `class="why"`); want[0] != 'T' && n > 1 || strings.Contains(a.body, s.ID) != (want[0] == 'T') {
+		if n := strings.Count(a.body, `class="why"`); want[0] != 'T' && n > 1 ||
+			strings.Contains(a.body, s.ID) != (want[0] == 'T') {
 			t.Errorf("the audit of %q has %d others' refusals", account, n)
 		}
 	}
@@ -58,9 +60,11 @@ func TestAuditNames(t *testing.T) {
 	mail, secret, gone, name := "ada@example.com", good, "gone@example.com", "billing"
 	s, err := w.fabric.CreateSubscriber(ctx, w.one.ID, fabric.SubscriberInput{Email: &mail, Password: &secret})
 	must(t, err)
-	k, _, err := w.fabric.CreateAPIKey(ctx, w.one.ID, fabric.APIKeyInput{Name: &name, Scopes: []fabric.Scope{fabric.Voice}}, nil)
+	k, _, err := w.fabric.CreateAPIKey(ctx, w.one.ID,
+		fabric.APIKeyInput{Name: &name, Scopes: []fabric.Scope{fabric.Voice}}, nil)
 	must(t, err)
-	other, _, err := w.fabric.CreateAPIKey(ctx, w.two.ID, fabric.APIKeyInput{Name: &gone, Scopes: []fabric.Scope{fabric.Voice}}, nil)
+	other, _, err := w.fabric.CreateAPIKey(
+		ctx, w.two.ID, fabric.APIKeyInput{Name: &gone, Scopes: []fabric.Scope{fabric.Voice}}, nil)
 	must(t, err)
 	must(t, w.rows.Record(ctx, audit.Of("recording.deleted", w.one.ID, "recording", "").By(audit.APIKey, k.ID)))
 	must(t, w.rows.Record(ctx, audit.Of("recording.deleted", w.one.ID, "api_key", other.ID)))
@@ -72,17 +76,21 @@ func TestAuditNames(t *testing.T) {
 	for _, step := range [][2]string{{"disable", "disabled"}, {"enable", "enabled"}, {"revoke", "signedout"}} {
 		b.post(one, one+"/"+step[0], nil).leadsTo(t, one+"?done="+step[1])
 	}
-	b.post(one+"/edit", one+"/edit", url.Values{"email": {mail}, "password": {"another loom of one's own"}}).leadsTo(t, one+"?done=changed")
+	b.post(one+"/edit", one+"/edit", url.Values{"email": {mail},
+		"password": {"another loom of one's own"}}).leadsTo(t, one+"?done=changed")
 	moved, no := "moved@example.com", false
 	_, err = w.fabric.UpdateSubscriber(ctx, w.one.ID, s.ID, fabric.SubscriberInput{Email: &moved, Disabled: &no})
 	must(t, err)
-	if last, err := w.rows.ListAudit(ctx, audit.Filter{ProjectID: w.one.ID}, firstPage); err != nil || last.Items[0].Action != "subscriber.updated" || last.Items[0].Detail["changed"] != "email" {
+	if last, err := w.rows.ListAudit(ctx, audit.Filter{ProjectID: w.one.ID}, firstPage); err != nil ||
+		last.Items[0].Action != "subscriber.updated" || last.Items[0].Detail["changed"] != "email" {
 		t.Errorf("an e-mail that was changed, and nothing enabled, is told as %+v, %v", last.Items[0], err)
 	}
 	a := b.get(base + "/audit")
 	for _, want := range []string{
-		"Subscriber disabled <", "Subscriber enabled <", "Signed out everywhere <", "Subscriber’s password changed <", ">session.ended_all<",
-		`/keys/` + k.ID + `" title="` + k.ID + `"><bdi>billing</bdi></a> <span class="quiet">API key</span>`, ">thing.of_before<", ">Thing of before<", `<span title="` + left.ID + `">Subscriber</span>`,
+		"Subscriber disabled <", "Subscriber enabled <", "Signed out everywhere <",
+		"Subscriber’s password changed <", ">session.ended_all<",
+		`/keys/` + k.ID + `" title="` + k.ID + `"><bdi>billing</bdi></a> <span class="quiet">API key</span>`,
+		">thing.of_before<", ">Thing of before<", `<span title="` + left.ID + `">Subscriber</span>`,
 	} {
 		if !strings.Contains(a.body, want) {
 			t.Errorf("the audit has no %q: %s", want, a.body)
@@ -94,7 +102,8 @@ func TestAuditNames(t *testing.T) {
 	if a := viewer.get(base + "/audit"); !strings.Contains(a.body, `<bdi title="`+ann.ID+`">ann@example.com</bdi> <span class="quiet">Operator</span>`) {
 		t.Errorf("who may see no operators is not told who did it: %s", a.body)
 	}
-	if a := b.get("/dashboard/audit?account=viewer@example.com"); !strings.Contains(a.body, "Signed in <") || strings.Contains(a.body, ann.ID) {
+	if a := b.get("/dashboard/audit?account=viewer@example.com"); !strings.Contains(a.body, "Signed in <") ||
+		strings.Contains(a.body, ann.ID) {
 		t.Errorf("the audit of an operator's e-mail: %s", a.body)
 	}
 	if a := b.get("/dashboard/audit?account=nobody@example.com"); !strings.Contains(a.body, "There is no such event") {
@@ -117,7 +126,8 @@ func TestAuditExport(t *testing.T) {
 		w.record(p.ID, "@SUM(1)")
 	}
 	a := b.get("/dashboard/projects/" + w.one.ID + "/audit/export?action=recording")
-	if a.StatusCode != http.StatusOK || a.Header.Get("Content-Type") != "text/csv; charset=utf-8" || !strings.HasPrefix(a.Header.Get("Content-Disposition"), "attachment") {
+	if a.StatusCode != http.StatusOK || a.Header.Get("Content-Type") != "text/csv; charset=utf-8" ||
+		!strings.HasPrefix(a.Header.Get("Content-Disposition"), "attachment") {
 		t.Fatalf("the export: %s %v", a.Status, a.Header)
 	}
 	rows, err := csv.NewReader(strings.NewReader(a.body)).ReadAll()

@@ -49,7 +49,8 @@ func (a *API) logoOf(v *visit, name string) (*shownLogo, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &shownLogo{shown, template.URL("data:image/png;base64," + base64.StdEncoding.EncodeToString(body))}, nil // base64 of our own picture
+	return &shownLogo{shown, template.URL(
+		"data:image/png;base64," + base64.StdEncoding.EncodeToString(body))}, nil // base64 of our own picture
 }
 
 // showBranding serves GET /dashboard/projects/{project}/branding.
@@ -68,14 +69,19 @@ func (a *API) showClientBranding(v *visit) error {
 // itself.
 func (v *visit) brandForm(c *idp.Client) form {
 	project := v.project
-	name, own, beside, shown := project.Name, idp.Brand{Color: project.Color, Terms: project.Terms, Privacy: project.Privacy}, "selvage’s colour", "Of the project; people see it in mails and invitations."
+	name, own, beside, shown := project.Name, idp.Brand{Color: project.Color, Terms: project.Terms,
+		Privacy: project.Privacy}, "selvage’s colour", "Of the project; people see it in mails and invitations."
 	if c != nil {
-		name, own, beside, shown = c.Name, idp.Brand{Color: c.BrandColor, Terms: c.TermsURI, Privacy: c.PolicyURI}, "the project’s colour", "People see it where they sign in."
+		name, own, beside, shown = c.Name, idp.Brand{Color: c.BrandColor, Terms: c.TermsURI,
+			Privacy: c.PolicyURI}, "the project’s colour", "People see it where they sign in."
 	}
 	inputs := []input{
 		{Kind: "text", Type: "text", Name: "name", Label: "Name", Hint: shown, Length: 100, Value: name},
-		{Kind: "color", Name: "color", Label: "Colour", Hint: "Of buttons and links: # and six hexadecimal digits, such as #2f4b9b. Leave it empty for " + beside + ".", Length: 7, Value: own.Color, Example: "#2f4b9b"},
-		{Kind: "text", Type: "url", Name: "tos_uri", Label: "Terms", Hint: "Where they are; linked at the foot of sign-in.", Length: 2000, Value: own.Terms},
+		{Kind: "color", Name: "color", Label: "Colour",
+			Hint: "Of buttons and links: # and six hexadecimal digits, such as #2f4b9b. Leave it empty for " +
+				beside + ".", Length: 7, Value: own.Color, Example: "#2f4b9b"},
+		{Kind: "text", Type: "url", Name: "tos_uri", Label: "Terms",
+			Hint: "Where they are; linked at the foot of sign-in.", Length: 2000, Value: own.Terms},
 		{Kind: "text", Type: "url", Name: "policy_uri", Label: "Privacy policy", Length: 2000, Value: own.Privacy},
 	}
 	return form{Inputs: inputs, Seen: marks(inputs)}
@@ -84,7 +90,8 @@ func (v *visit) brandForm(c *idp.Client) form {
 // brandPage shows the form and what comes of it; c is nil for the project itself.
 func (a *API) brandPage(v *visit, code int, c *idp.Client, wrong error) error {
 	project := v.project
-	p := brandPage{Base: v.base(), Action: v.base() + "/branding", Title: "Branding", MayChange: v.mayIn(operator.Write), Form: v.brandForm(c)}
+	p := brandPage{Base: v.base(), Action: v.base() + "/branding", Title: "Branding",
+		MayChange: v.mayIn(operator.Write), Form: v.brandForm(c)}
 	kept, fallback := project.Logo, ""
 	p.Preview.Real = a.AuthURL + "/account?project=" + project.ID
 	if c != nil {
@@ -113,7 +120,8 @@ func (a *API) brandPage(v *visit, code int, c *idp.Client, wrong error) error {
 	if chosen, ok := palette.Parse(strings.TrimPrefix(cmp.Or(colorOf(look), fallback), "#")); ok {
 		p.Preview.Verdicts = verdictsOf(chosen)
 	}
-	return a.pageWith(v, templates.Options{Status: code, Connect: []string{"'self'"}, Frames: []string{"'self'"}}, p.Title, "branding", p)
+	return a.pageWith(v, templates.Options{Status: code, Connect: []string{"'self'"},
+		Frames: []string{"'self'"}}, p.Title, "branding", p)
 }
 
 // colorOf returns the colour that was typed.
@@ -129,7 +137,8 @@ func renamed(err error) error {
 		if q.Param == "brand_color" {
 			q.Param, q.Message = "color", strings.ReplaceAll(q.Message, "brand_color", "the colour")
 		}
-		q.Message = strings.NewReplacer("tos_uri", "the address", "policy_uri", "the address", "color must", "the colour must").Replace(q.Message)
+		q.Message = strings.NewReplacer("tos_uri", "the address", "policy_uri", "the address", "color must",
+			"the colour must").Replace(q.Message)
 		all = append(all, &q)
 	}
 	if all == nil {
@@ -151,7 +160,8 @@ func (a *API) saveBranding(v *visit) error {
 	}
 	v.form.Set("color", colorOf(v.form))
 	p := v.project
-	change := fabric.ProjectChange{Name: text("name", p.Name), Color: text("color", p.Color), Terms: text("tos_uri", p.Terms), Privacy: text("policy_uri", p.Privacy)}
+	change := fabric.ProjectChange{Name: text("name", p.Name), Color: text("color", p.Color),
+		Terms: text("tos_uri", p.Terms), Privacy: text("policy_uri", p.Privacy)}
 	if wrong = errors.Join(wrong, change.Check(), err); wrong != nil {
 		return a.brandPage(v, http.StatusUnprocessableEntity, nil, wrong)
 	}
@@ -178,7 +188,8 @@ func (a *API) saveClientBranding(v *visit) error {
 	if wrong = errors.Join(wrong, err); wrong == nil {
 		wrong = a.Clients.ChangeClient(v.r.Context(), c.ID, func(now *idp.Client) {
 			for name, member := range map[string]struct{ kept, now *string }{
-				"name": {&c.Name, &now.Name}, "color": {&c.BrandColor, &now.BrandColor}, "tos_uri": {&c.TermsURI, &now.TermsURI}, "policy_uri": {&c.PolicyURI, &now.PolicyURI},
+				"name": {&c.Name, &now.Name}, "color": {&c.BrandColor, &now.BrandColor},
+				"tos_uri": {&c.TermsURI, &now.TermsURI}, "policy_uri": {&c.PolicyURI, &now.PolicyURI},
 			} {
 				if text := strings.TrimSpace(v.form.Get(name)); text != *member.kept {
 					*member.now = text

@@ -34,12 +34,17 @@ func TestBranding(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
 	ctx := context.Background()
-	c, _, err := w.idp.CreateClient(ctx, idp.Client{ProjectID: w.one.ID, Type: idp.Web, Name: "Shop", RedirectURIs: []string{"https://shop.example/cb"}})
+	c, _, err := w.idp.CreateClient(ctx,
+		idp.Client{ProjectID: w.one.ID, Type: idp.Web, Name: "Shop",
+			RedirectURIs: []string{"https://shop.example/cb"}})
 	must(t, err)
-	for name, at := range map[string]string{"project": "/dashboard/projects/" + w.one.ID + "/branding", "client": "/dashboard/projects/" + w.one.ID + "/clients/" + c.ID + "/branding"} {
+	for name, at := range map[string]string{"project": "/dashboard/projects/" + w.one.ID + "/branding",
+		"client": "/dashboard/projects/" + w.one.ID + "/clients/" + c.ID + "/branding"} {
 		token := b.token(at)
-		seen := b.post(at, at+"/preview", url.Values{"name": {`"><img onerror=x>`}, "color": {"#FFE000"}, "tos_uri": {"javascript:alert(1)"}})
-		if seen.StatusCode != http.StatusOK || !strings.Contains(seen.body, "shown darker") || strings.Contains(seen.body, "<img onerror") || !strings.Contains(seen.body, `value="#FFE000"`) {
+		seen := b.post(at, at+"/preview",
+			url.Values{"name": {`"><img onerror=x>`}, "color": {"#FFE000"}, "tos_uri": {"javascript:alert(1)"}})
+		if seen.StatusCode != http.StatusOK || !strings.Contains(seen.body, "shown darker") ||
+			strings.Contains(seen.body, "<img onerror") || !strings.Contains(seen.body, `value="#FFE000"`) {
 			t.Errorf("%s: a preview: %s", name, between(seen.body, `id="preview"`, "</section>"))
 		}
 		frame := seen.find(t, `<iframe class="dark"[^>]* src="([^"]+)" sandbox="allow-same-origin"`)
@@ -47,7 +52,9 @@ func TestBranding(t *testing.T) {
 			t.Errorf("%s: the preview has the form's token in its address: %s", name, frame)
 		}
 		shown := b.get(frame)
-		for _, want := range []string{`href="/brand/ffe000.css"`, `data-theme="dark"`, words.English().Say("login.forgot"), `id="login-submit"`, map[string]string{"project": "your account", "client": "&#34;&gt;&lt;img onerror=x&gt;"}[name]} {
+		for _, want := range []string{`href="/brand/ffe000.css"`, `data-theme="dark"`,
+			words.English().Say("login.forgot"), `id="login-submit"`,
+			map[string]string{"project": "your account", "client": "&#34;&gt;&lt;img onerror=x&gt;"}[name]} {
 			if !strings.Contains(shown.body, want) {
 				t.Errorf("%s: what is previewed has no %s: %s", name, want, shown.body)
 			}
@@ -56,21 +63,29 @@ func TestBranding(t *testing.T) {
 			t.Errorf("%s: what is previewed may do more: %s %s", name, policy, shown.body)
 		}
 		for what, fields := range map[string][]string{
-			"a file that is none":   {"<svg xmlns=\"http://www.w3.org/2000/svg\" onload=\"alert(1)\"/>", "name", "Kept & shown", "color", "#a03060"},
+			"a file that is none": {"<svg xmlns=\"http://www.w3.org/2000/svg\" onload=\"alert(1)\"/>",
+				"name", "Kept & shown", "color", "#a03060"},
 			"a colour that is none": {picture(t, color.Black), "name", "Kept & shown", "color", "red;}"},
-			"a link that would run": {picture(t, color.Black), "name", "Kept & shown", "tos_uri", "javascript:alert(1)"},
+			"a link that would run": {picture(t, color.Black), "name", "Kept & shown", "tos_uri",
+				"javascript:alert(1)"},
 			"a policy without host": {picture(t, color.Black), "name", "Kept & shown", "policy_uri", "https:///x"},
 		} {
 			a := b.upload(at, fields[0], append([]string{"form", token}, fields[1:]...)...)
-			if a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, `value="Kept &amp; shown"`) || !strings.Contains(a.body, `id="faults"`) || strings.Contains(a.body, `href="javascript`) {
+			if a.StatusCode != http.StatusUnprocessableEntity ||
+				!strings.Contains(a.body, `value="Kept &amp; shown"`) ||
+				!strings.Contains(a.body, `id="faults"`) || strings.Contains(a.body, `href="javascript`) {
 				t.Errorf("%s: %s: %s %s", name, what, a.Status, between(a.body, `id="faults"`, "</div>"))
 			}
 		}
-		b.upload(at, picture(t, color.NRGBA{R: 160, G: 48, B: 96, A: 255}), "form", token, "seen", b.marks(at), "name", "Shop", "color", "#A03060", "tos_uri", "https://acme.example/terms").leadsTo(t, at+"?done=changed")
-		if page := b.get(at).body; !strings.Contains(page, `src="data:image/png;base64,`) || !strings.Contains(page, `value="#a03060"`) || !strings.Contains(page, "Take it away") {
+		b.upload(at, picture(t, color.NRGBA{R: 160, G: 48, B: 96, A: 255}), "form", token, "seen",
+			b.marks(at), "name", "Shop", "color", "#A03060", "tos_uri",
+			"https://acme.example/terms").leadsTo(t, at+"?done=changed")
+		if page := b.get(at).body; !strings.Contains(page, `src="data:image/png;base64,`) ||
+			!strings.Contains(page, `value="#a03060"`) || !strings.Contains(page, "Take it away") {
 			t.Errorf("%s: what was saved is not shown", name)
 		}
-		b.upload(at, "", "form", token, "seen", b.marks(at), "name", "Shop", "remove", "yes").leadsTo(t, at+"?done=changed")
+		b.upload(at, "", "form", token, "seen", b.marks(at), "name", "Shop", "remove", "yes").leadsTo(t,
+			at+"?done=changed")
 	}
 	p, err := w.fabric.FindProject(ctx, w.one.ID)
 	if err != nil || p.Name != "Shop" || p.Logo != "" || p.Color != "" || p.Terms != "" {

@@ -30,10 +30,12 @@ func verdictsOf(c palette.Color) []verdict {
 		if shown == c {
 			return verdict{ground, fmt.Sprintf("%.1f to 1: it is read well and shown as it is.", contrast), "good"}
 		}
-		return verdict{ground, fmt.Sprintf("%.1f to 1, and text needs 4.5: it is shown %s, as %s.", contrast, how, shown), "warn"}
+		return verdict{ground, fmt.Sprintf("%.1f to 1, and text needs 4.5: it is shown %s, as %s.", contrast,
+			how, shown), "warn"}
 	}
 	return []verdict{
-		say("On light pages", palette.ReadOnLight(c), palette.OnLight(c), "darker"), say("On dark pages", palette.ReadOnDark(c), palette.OnDark(c), "lighter"),
+		say("On light pages", palette.ReadOnLight(c), palette.OnLight(c), "darker"),
+		say("On dark pages", palette.ReadOnDark(c), palette.OnDark(c), "lighter"),
 	}
 }
 
@@ -66,7 +68,8 @@ func (a *API) showClientPreview(v *visit) error {
 func (a *API) signInPage(v *visit, c *idp.Client) error {
 	q, say := v.r.URL.Query(), messages.English()
 	own := idp.Client{ProjectID: v.project.ID}
-	page := templates.Login{App: say.Say("your-account"), EmailFocus: true, Register: v.project.Registration == fabric.RegistrationOpen}
+	page := templates.Login{App: say.Say("your-account"), EmailFocus: true,
+		Register: v.project.Registration == fabric.RegistrationOpen}
 	if c != nil {
 		own = *c
 		first := idp.AuthRequest{}
@@ -85,7 +88,8 @@ func (a *API) signInPage(v *visit, c *idp.Client) error {
 		b = idp.Brand{Logo: b.Logo}
 	}
 	view := templates.View{Brand: templates.Brand{
-		Name: page.App, Terms: cmp.Or(strings.TrimSpace(q.Get("tos_uri")), b.Terms), Privacy: cmp.Or(strings.TrimSpace(q.Get("policy_uri")), b.Privacy),
+		Name: page.App, Terms: cmp.Or(strings.TrimSpace(q.Get("tos_uri")), b.Terms),
+		Privacy: cmp.Or(strings.TrimSpace(q.Get("policy_uri")), b.Privacy),
 	}}
 	if digits := strings.TrimPrefix(cmp.Or(colorOf(q), b.Color), "#"); digits != "" {
 		if _, ok := palette.Parse(digits); ok {
@@ -93,10 +97,12 @@ func (a *API) signInPage(v *visit, c *idp.Client) error {
 		}
 	}
 	if shown, ok := logo.Parse(b.Logo); ok {
-		view.Brand.Logo = templates.Picture{URL: "/brand/logo/" + shown.Name + ".png", Wide: shown.Wide, High: shown.High, Plate: shown.Plate}
+		view.Brand.Logo = templates.Picture{URL: "/brand/logo/" + shown.Name + ".png", Wide: shown.Wide,
+			High: shown.High, Plate: shown.Plate}
 	}
 	if theme := q.Get("theme"); theme == "light" || theme == "dark" {
 		view.Theme = theme
 	}
-	return templates.Write(v.w, page, templates.Options{View: view, Framer: "'self'", Inert: true}) // by an address of its own it would else be a page that takes passwords
+	return templates.Write(v.w, page, templates.Options{View: view, Framer: "'self'",
+		Inert: true}) // by an address of its own it would else be a page that takes passwords
 }

@@ -37,7 +37,8 @@ func (a *API) fromOurs(r *http.Request) bool {
 		return false
 	}
 	allowed := false
-	web.SameOrigin(a.origin, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { allowed = true }), http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})).
+	web.SameOrigin(a.origin, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { allowed = true }),
+		http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})).
 		ServeHTTP(nil, r)
 	return allowed && (site != "" || origin != "")
 }

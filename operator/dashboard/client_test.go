@@ -24,27 +24,39 @@ func TestClients(t *testing.T) {
 		form url.Values
 		at   string
 	}{
-		"without a redirect URI": {url.Values{"type": {"spa"}, "profile": {"default"}, "id_token_alg": {"RS256"}}, "f-redirect_uri-fault"},
-		"that a browser runs":    {url.Values{"type": {"spa"}, "profile": {"default"}, "id_token_alg": {"RS256"}, "redirect_uri": {"javascript:alert(1)"}}, "f-redirect_uri-fault"},
-		"with a fragment":        {url.Values{"type": {"web"}, "profile": {"default"}, "id_token_alg": {"RS256"}, "redirect_uri": {"https://a.example/#x"}}, "f-redirect_uri-fault"},
-		"that leads out anywhere": {url.Values{"type": {"web"}, "profile": {"default"}, "id_token_alg": {"RS256"}, "redirect_uri": {"https://a.example/"}, "post_logout_redirect_uri": {"http://b.example/"}},
+		"without a redirect URI": {url.Values{"type": {"spa"}, "profile": {"default"},
+			"id_token_alg": {"RS256"}}, "f-redirect_uri-fault"},
+		"that a browser runs": {url.Values{"type": {"spa"}, "profile": {"default"},
+			"id_token_alg": {"RS256"}, "redirect_uri": {"javascript:alert(1)"}}, "f-redirect_uri-fault"},
+		"with a fragment": {url.Values{"type": {"web"}, "profile": {"default"},
+			"id_token_alg": {"RS256"}, "redirect_uri": {"https://a.example/#x"}}, "f-redirect_uri-fault"},
+		"that leads out anywhere": {url.Values{"type": {"web"}, "profile": {"default"},
+			"id_token_alg": {"RS256"}, "redirect_uri": {"https://a.example/"},
+			"post_logout_redirect_uri": {"http://b.example/"}},
 			"f-post_logout_redirect_uri-fault"},
-		"of another profile":      {url.Values{"type": {"spa"}, "profile": {"lax"}, "id_token_alg": {"RS256"}, "redirect_uri": {"https://a.example/"}}, "f-profile-fault"},
-		"that leaves PKCE out":    {url.Values{"type": {"spa"}, "profile": {"default"}, "id_token_alg": {"RS256"}, "redirect_uri": {"https://a.example/"}, "pkce": {"optional"}}, "f-pkce-fault"},
-		"without signed ID token": {url.Values{"type": {"spa"}, "profile": {"default"}, "id_token_alg": {"none"}, "redirect_uri": {"https://a.example/"}}, "f-id_token_alg-fault"},
+		"of another profile": {url.Values{"type": {"spa"}, "profile": {"lax"}, "id_token_alg": {"RS256"},
+			"redirect_uri": {"https://a.example/"}}, "f-profile-fault"},
+		"that leaves PKCE out": {url.Values{"type": {"spa"}, "profile": {"default"},
+			"id_token_alg": {"RS256"}, "redirect_uri": {"https://a.example/"}, "pkce": {"optional"}}, "f-pkce-fault"},
+		"without signed ID token": {url.Values{"type": {"spa"}, "profile": {"default"},
+			"id_token_alg": {"none"}, "redirect_uri": {"https://a.example/"}}, "f-id_token_alg-fault"},
 	} {
 		wrong.form.Set("name", "Kept & shown")
 		a := b.post(base+"/new", base, wrong.form)
-		if a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, `id="`+wrong.at+`"`) || !strings.Contains(a.body, `value="Kept &amp; shown"`) || strings.Contains(a.body, `href="javascript`) {
+		if a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, `id="`+wrong.at+`"`) ||
+			!strings.Contains(a.body, `value="Kept &amp; shown"`) || strings.Contains(a.body, `href="javascript`) {
 			t.Errorf("a client %s: %s %s", name, a.Status, between(a.body, `id="faults"`, "</div>"))
 		}
 	}
-	made := b.post(base+"/new", base, url.Values{"type": {"web"}, "profile": {"default"}, "id_token_alg": {"ES256"}, "name": {"Shop"}, "redirect_uri": {"https://shop.example/cb\r\n https://shop.example/other"}})
+	made := b.post(base+"/new", base, url.Values{"type": {"web"}, "profile": {"default"},
+		"id_token_alg": {"ES256"}, "name": {"Shop"},
+		"redirect_uri": {"https://shop.example/cb\r\n https://shop.example/other"}})
 	secret := made.find(t, `id="secret"><span class="copy"><code>([^<]+)<`)
 	all, err := w.idp.ListClients(ctx, w.one.ID, firstPage)
 	must(t, err)
 	c := all.Items[0]
-	if len(c.RedirectURIs) != 2 || c.IDTokenAlg != "ES256" || c.AuthMethod != idp.AuthBasic || !c.HasSecret(secret, time.Now()) || len(c.Scopes) == 0 || len(c.Grants) != 2 {
+	if len(c.RedirectURIs) != 2 || c.IDTokenAlg != "ES256" || c.AuthMethod != idp.AuthBasic ||
+		!c.HasSecret(secret, time.Now()) || len(c.Scopes) == 0 || len(c.Grants) != 2 {
 		t.Errorf("the client is %+v", c)
 	}
 	one := base + "/" + c.ID
@@ -52,7 +64,8 @@ func TestClients(t *testing.T) {
 	if strings.Contains(page.body, secret) || !strings.Contains(page.body, "/login/oauth/authorize?client_id="+c.ID) {
 		t.Errorf("its page: %s", page.Status)
 	}
-	for _, want := range []string{"openid-client", "client.ClientSecretBasic(SECRET)", "&#34;" + c.ID + "&#34;", "https://shop.example/cb"} {
+	for _, want := range []string{"openid-client", "client.ClientSecretBasic(SECRET)",
+		"&#34;" + c.ID + "&#34;", "https://shop.example/cb"} {
 		if code := between(page.body, `class="snippets"`, "</div>"); !strings.Contains(code, want) {
 			t.Errorf("the code of the client has no %s: %s", want, code)
 		}
@@ -62,15 +75,19 @@ func TestClients(t *testing.T) {
 	evil.ID, evil.Type, evil.RedirectURIs = uuid.NewString(), idp.SPA, []string{"https://shop.example/?</script><svg/onload=evil()>"}
 	must(t, w.rows.CreateClient(ctx, evil))
 	code := html.UnescapeString(between(b.get(base+"/"+evil.ID).body, `class="snippets"`, "</div>"))
-	if !strings.Contains(code, `"https://shop.example/?\u003c/script>`) || strings.Contains(code, "?</script>") || strings.Contains(code, "<svg") {
+	if !strings.Contains(code, `"https://shop.example/?\u003c/script>`) ||
+		strings.Contains(code, "?</script>") || strings.Contains(code, "<svg") {
 		t.Errorf("the code of a client with an address that ends a script is %s", code)
 	}
 	// Keys are taken by value, and kept as they are; private ones and what is none are refused.
 	const public = `{"keys":[{"kty":"OKP","crv":"Ed25519","kid":"k1","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]}`
-	signs := url.Values{"name": {"Signer"}, "type": {"service"}, "profile": {"default"}, "id_token_alg": {"RS256"}, "auth_method": {"private_key_jwt"}}
-	for _, bad := range []string{"{", `"x"`, `{"keys":[]}`, strings.Replace(public, `"x":`, `"d":"nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A","x":`, 1)} {
+	signs := url.Values{"name": {"Signer"}, "type": {"service"}, "profile": {"default"},
+		"id_token_alg": {"RS256"}, "auth_method": {"private_key_jwt"}}
+	for _, bad := range []string{"{", `"x"`, `{"keys":[]}`,
+		strings.Replace(public, `"x":`, `"d":"nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A","x":`, 1)} {
 		signs.Set("jwks", bad)
-		if a := b.post(base+"/new", base, signs); a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, "f-jwks-fault") {
+		if a := b.post(base+"/new", base, signs); a.StatusCode != http.StatusUnprocessableEntity ||
+			!strings.Contains(a.body, "f-jwks-fault") {
 			t.Errorf("the keys %s: %s %s", bad, a.Status, between(a.body, `id="faults"`, "</div>"))
 		}
 	}
@@ -79,13 +96,16 @@ func TestClients(t *testing.T) {
 		t.Errorf("keys by value: %s %s", a.Status, between(a.body, `id="faults"`, "</div>"))
 	}
 	// A new secret is good beside the old one, until that is ended.
-	if a := b.post(one, one+"/rotate", url.Values{"overlap": {"for ever"}}); a.StatusCode < 400 || a.StatusCode > 499 {
+	if a := b.post(one, one+"/rotate", url.Values{"overlap": {"for ever"}}); a.StatusCode < 400 ||
+		a.StatusCode > 499 {
 		t.Errorf("an overlap without end: %s", a.Status)
 	}
-	rotated := b.post(one, one+"/rotate", url.Values{"overlap": {"day"}}).find(t, `id="secret"><span class="copy"><code>([^<]+)<`)
+	rotated := b.post(one, one+"/rotate", url.Values{"overlap": {"day"}}).find(
+		t, `id="secret"><span class="copy"><code>([^<]+)<`)
 	c, err = w.idp.FindClient(ctx, c.ID)
 	must(t, err)
-	if rotated == secret || !c.HasSecret(secret, w.now()) || !c.HasSecret(rotated, w.now()) || c.HasSecret(secret, w.now().Add(25*time.Hour)) {
+	if rotated == secret || !c.HasSecret(secret, w.now()) || !c.HasSecret(rotated, w.now()) ||
+		c.HasSecret(secret, w.now().Add(25*time.Hour)) {
 		t.Errorf("after a rotation the client is %+v", c)
 	}
 	if page := b.get(one).body; !strings.Contains(page, "Good until") || !strings.Contains(page, "not used since") {
@@ -101,17 +121,20 @@ func TestClients(t *testing.T) {
 	}
 	secret = rotated
 	edit := url.Values{
-		"name": {"Shop"}, "redirect_uri": {"https://shop.example/cb"}, "profile": {"mobile-legacy"}, "id_token_alg": {"ES256"}, "scope": {"openid", "Voice"}, "grant": {idp.GrantCode},
+		"name": {"Shop"}, "redirect_uri": {"https://shop.example/cb"}, "profile": {"mobile-legacy"},
+		"id_token_alg": {"ES256"}, "scope": {"openid", "Voice"}, "grant": {idp.GrantCode},
 		"auth_method": {"client_secret_post"}, "pkce": {"optional"}, "acr": {"2"},
 	}
 	b.post(one+"/edit", one+"/edit", edit).leadsTo(t, one+"?done=changed")
 	after, err := w.idp.FindClient(ctx, c.ID)
-	if err != nil || after.Profile != idp.MobileLegacy || !after.PKCEOptional || after.RequireACR != "2" || len(after.Scopes) != 2 || len(after.Grants) != 1 || after.AuthMethod != idp.AuthPost ||
+	if err != nil || after.Profile != idp.MobileLegacy || !after.PKCEOptional || after.RequireACR != "2" ||
+		len(after.Scopes) != 2 || len(after.Grants) != 1 || after.AuthMethod != idp.AuthPost ||
 		after.Type != idp.Web || !after.HasSecret(secret, time.Now()) || after.AccessToken != c.AccessToken {
 		t.Errorf("the change made it %+v, %v", after, err)
 	}
 	edit.Set("redirect_uri", "")
-	if a := b.post(one+"/edit", one+"/edit", edit); a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, "f-redirect_uri-fault") {
+	if a := b.post(one+"/edit", one+"/edit", edit); a.StatusCode != http.StatusUnprocessableEntity ||
+		!strings.Contains(a.body, "f-redirect_uri-fault") {
 		t.Errorf("taking its redirect URIs away: %s", a.Status)
 	}
 }

@@ -15,22 +15,31 @@ import (
 // What the settings of a client mean, in words.
 var (
 	profileTitles = []choice{
-		{Value: string(idp.Default), Title: "Default", Why: "OAuth 2.1: PKCE by S256, a redirect URI and a scope in each request. Choose it unless something old needs the other."},
-		{Value: string(idp.MobileLegacy), Title: "Mobile, legacy", Why: "Understands what native fabric apps in the field send: no scope, no response type, a JSON body at the token endpoint. PKCE by S256 all the same."},
+		{Value: string(idp.Default), Title: "Default",
+			Why: "OAuth 2.1: PKCE by S256, a redirect URI and a scope in each request. Choose it unless something old needs the other."},
+		{Value: string(idp.MobileLegacy), Title: "Mobile, legacy",
+			Why: "Understands what native fabric apps in the field send: no scope, no response type, a JSON body at the token endpoint. PKCE by S256 all the same."},
 	}
 	authTitles = []choice{
 		{Title: "Usual for its type"},
-		{Value: string(idp.AuthNone), Title: "Nothing: it keeps no secret"}, {Value: string(idp.AuthBasic), Title: "Secret, by Basic (client_secret_basic)"},
-		{Value: string(idp.AuthPost), Title: "Secret, in the form (client_secret_post)"}, {Value: string(idp.AuthPrivateKeyJWT), Title: "Signed assertion (private_key_jwt)"},
+		{Value: string(idp.AuthNone), Title: "Nothing: it keeps no secret"},
+		{Value: string(idp.AuthBasic), Title: "Secret, by Basic (client_secret_basic)"},
+		{Value: string(idp.AuthPost), Title: "Secret, in the form (client_secret_post)"},
+		{Value: string(idp.AuthPrivateKeyJWT), Title: "Signed assertion (private_key_jwt)"},
 	}
 	tokenTitlesOfClients = []choice{
-		{Title: "Usual for its type"}, {Value: string(idp.FabricToken), Title: "Fabric tokens: for browser SDKs and the fabric API"}, {Value: string(idp.JWTToken), Title: "JWTs of RFC 9068: other services check them by the JWKS"},
+		{Title: "Usual for its type"}, {Value: string(idp.FabricToken),
+			Title: "Fabric tokens: for browser SDKs and the fabric API"},
+		{Value: string(idp.JWTToken), Title: "JWTs of RFC 9068: other services check them by the JWKS"},
 	}
-	pkceTitles = []choice{{Value: "required", Title: "Required"}, {Value: "optional", Title: "Optional: only for a client that proves itself"}}
-	acrTitles  = []choice{{Title: "What its owner has set up"}, {Value: "2", Title: "Two factors, always"}}
-	grants     = []choice{
-		{Value: idp.GrantCode, Title: "Sign people in (authorization_code)"}, {Value: idp.GrantRefresh, Title: "Stay signed in (refresh_token)"},
-		{Value: idp.GrantDevice, Title: "Sign in on devices without a browser (device_code)"}, {Value: idp.GrantClientCredentials, Title: "Act for itself (client_credentials)"},
+	pkceTitles = []choice{{Value: "required", Title: "Required"},
+		{Value: "optional", Title: "Optional: only for a client that proves itself"}}
+	acrTitles = []choice{{Title: "What its owner has set up"}, {Value: "2", Title: "Two factors, always"}}
+	grants    = []choice{
+		{Value: idp.GrantCode, Title: "Sign people in (authorization_code)"},
+		{Value: idp.GrantRefresh, Title: "Stay signed in (refresh_token)"},
+		{Value: idp.GrantDevice, Title: "Sign in on devices without a browser (device_code)"},
+		{Value: idp.GrantClientCredentials, Title: "Act for itself (client_credentials)"},
 	}
 )
 
@@ -54,12 +63,15 @@ func chosen(all []choice, values ...string) []choice {
 
 // clientForm asks for the settings of a client; a new one has no ID.
 func (v *visit) clientForm(c idp.Client) clientForm {
-	p := clientForm{Base: v.base(), Action: v.base() + "/clients", Title: "New OAuth client", Button: "Register client", Back: v.base() + "/clients", BackTo: "OAuth clients"}
+	p := clientForm{Base: v.base(), Action: v.base() + "/clients", Title: "New OAuth client",
+		Button: "Register client", Back: v.base() + "/clients", BackTo: "OAuth clients"}
 	if c.ID != "" {
 		row := v.clientRow(c)
-		p = clientForm{Base: v.base(), Action: row.URL + "/edit", Title: "Edit " + row.Title, Button: "Save changes", Back: row.URL, BackTo: row.Title}
+		p = clientForm{Base: v.base(), Action: row.URL + "/edit", Title: "Edit " + row.Title,
+			Button: "Save changes", Back: row.URL, BackTo: row.Title}
 	} else {
-		p.Form.Inputs = []input{{Kind: "cards", Name: "type", Label: "What it is", Options: chosen(typeTitles, string(c.Type))}}
+		p.Form.Inputs = []input{{Kind: "cards", Name: "type", Label: "What it is",
+			Options: chosen(typeTitles, string(c.Type))}}
 	}
 	pkce := pkceTitles[0].Value
 	if c.PKCEOptional {
@@ -74,26 +86,39 @@ func (v *visit) clientForm(c idp.Client) clientForm {
 		scopes = append(scopes, choice{Value: s, Title: s})
 	}
 	p.Form.Inputs = append(p.Form.Inputs,
-		input{Kind: "text", Type: "text", Name: "name", Label: "Name", Hint: "People see it when they sign in.", Length: 100, Value: c.Name},
-		input{Kind: "area", Name: "redirect_uri", Label: "Redirect URIs", Rows: 3, Value: strings.Join(c.RedirectURIs, "\n"), Hint: "One a line, compared character for character: https, or http on localhost. A service needs none."},
-		input{Kind: "area", Name: "post_logout_redirect_uri", Label: "Where signing out may lead", Rows: 2, Value: strings.Join(c.LogoutURIs, "\n")},
-		input{Kind: "check", Name: "first_party", Label: "It is an app of our own: people are not asked for consent", Checked: c.FirstParty})
+		input{Kind: "text", Type: "text", Name: "name", Label: "Name",
+			Hint: "People see it when they sign in.", Length: 100, Value: c.Name},
+		input{Kind: "area", Name: "redirect_uri", Label: "Redirect URIs", Rows: 3,
+			Value: strings.Join(c.RedirectURIs, "\n"),
+			Hint:  "One a line, compared character for character: https, or http on localhost. A service needs none."},
+		input{Kind: "area", Name: "post_logout_redirect_uri", Label: "Where signing out may lead", Rows: 2,
+			Value: strings.Join(c.LogoutURIs, "\n")},
+		input{Kind: "check", Name: "first_party",
+			Label: "It is an app of our own: people are not asked for consent", Checked: c.FirstParty})
 	scopeHint, grantHint := "What it may ask for.", "How it gets tokens."
 	if c.ID == "" {
 		scopeHint, grantHint = scopeHint+" None is what is usual for its type.", grantHint+" None is what is usual for its type."
 	}
 	p.More = []input{
-		{Kind: "cards", Name: "profile", Label: "How its requests are read", Options: chosen(profileTitles, string(c.Profile))},
+		{Kind: "cards", Name: "profile", Label: "How its requests are read",
+			Options: chosen(profileTitles, string(c.Profile))},
 		{Kind: "choices", Name: "scope", Label: "Scopes", Hint: scopeHint, Options: chosen(scopes, c.Scopes...)},
 		{Kind: "choices", Name: "grant", Label: "Grants", Hint: grantHint, Options: chosen(grants, c.Grants...)},
-		{Kind: "select", Name: "auth_method", Label: "Proves itself by", Options: chosen(authTitles, string(c.AuthMethod))},
-		{Kind: "text", Type: "url", Name: "jwks_uri", Label: "Its public keys", Hint: "Where its JWKS is, for signed assertions; they are read again when they change. Or", Value: c.JWKSURI, Length: 2000},
-		{Kind: "json", Name: "jwks", Label: "its public keys themselves", Hint: `A JWKS of public keys alone: {"keys":[…]}.`, Rows: 4, Value: string(c.JWKS), Length: maxKeySet},
-		{Kind: "select", Name: "access_token", Label: "Access tokens", Options: chosen(tokenTitlesOfClients, string(c.AccessToken))},
-		{Kind: "select", Name: "id_token_alg", Label: "ID tokens are signed with", Options: chosen(algs, string(c.IDTokenAlg))},
+		{Kind: "select", Name: "auth_method", Label: "Proves itself by",
+			Options: chosen(authTitles, string(c.AuthMethod))},
+		{Kind: "text", Type: "url", Name: "jwks_uri", Label: "Its public keys",
+			Hint:  "Where its JWKS is, for signed assertions; they are read again when they change. Or",
+			Value: c.JWKSURI, Length: 2000},
+		{Kind: "json", Name: "jwks", Label: "its public keys themselves",
+			Hint: `A JWKS of public keys alone: {"keys":[…]}.`, Rows: 4, Value: string(c.JWKS), Length: maxKeySet},
+		{Kind: "select", Name: "access_token", Label: "Access tokens",
+			Options: chosen(tokenTitlesOfClients, string(c.AccessToken))},
+		{Kind: "select", Name: "id_token_alg", Label: "ID tokens are signed with",
+			Options: chosen(algs, string(c.IDTokenAlg))},
 		{Kind: "select", Name: "pkce", Label: "PKCE", Options: chosen(pkceTitles, pkce)},
 		{Kind: "select", Name: "acr", Label: "People sign in with", Options: chosen(acrTitles, c.RequireACR)},
-		{Kind: "text", Type: "url", Name: "backchannel_logout_uri", Label: "Told of logouts at", Hint: "A URI that gets a logout token when a login ends.", Value: c.BackchannelLogoutURI, Length: 2000},
+		{Kind: "text", Type: "url", Name: "backchannel_logout_uri", Label: "Told of logouts at",
+			Hint: "A URI that gets a logout token when a login ends.", Value: c.BackchannelLogoutURI, Length: 2000},
 	}
 	if c.ID != "" {
 		p.Form.Seen = marks(p.Form.Inputs, p.More)
@@ -206,8 +231,10 @@ func (a *API) tryLogin(c idp.Client) string {
 		return ""
 	}
 	q := url.Values{
-		"client_id": {c.ID}, "response_type": {"code"}, "redirect_uri": {c.RedirectURIs[0]}, "scope": {strings.Join(c.Scopes, " ")}, "state": {"try"},
-		"code_challenge": {"E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"}, "code_challenge_method": {"S256"}, // of RFC 7636, appendix B
+		"client_id": {c.ID}, "response_type": {"code"}, "redirect_uri": {c.RedirectURIs[0]},
+		"scope": {strings.Join(c.Scopes, " ")}, "state": {"try"},
+		"code_challenge":        {"E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"},
+		"code_challenge_method": {"S256"}, // of RFC 7636, appendix B
 	}
 	return a.AuthURL + "/login/oauth/authorize?" + q.Encode()
 }

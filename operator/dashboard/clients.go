@@ -12,7 +12,8 @@ import (
 // typeTitles are what the types of clients are for.
 var typeTitles = []choice{
 	{Value: string(idp.SPA), Title: "App in a browser", Why: "JavaScript on a page: no secret, PKCE"},
-	{Value: string(idp.Native), Title: "App on a phone or desktop", Why: "no secret, PKCE, a redirect to the app itself"},
+	{Value: string(idp.Native), Title: "App on a phone or desktop",
+		Why: "no secret, PKCE, a redirect to the app itself"},
 	{Value: string(idp.Web), Title: "Web app with a server", Why: "a secret that the server keeps"},
 	{Value: string(idp.Service), Title: "Service", Why: "a backend that acts for itself: nobody signs in"},
 }
@@ -84,7 +85,8 @@ func (a *API) clientPage(v *visit, c idp.Client, secret string, wrong []string) 
 		Now          time.Time
 		Faults       []string
 		Snippets     []snippet
-	}{v.clientRow(c), v.base(), secret, a.AuthURL + "/", a.tryLogin(c), c.SecretHash != "", c.OldAt(v.now), v.mayIn(operator.Write), v.now, wrong, a.clientSnippets(c)}
+	}{v.clientRow(c), v.base(), secret, a.AuthURL + "/", a.tryLogin(c), c.SecretHash != "", c.OldAt(v.now),
+		v.mayIn(operator.Write), v.now, wrong, a.clientSnippets(c)}
 	code := http.StatusOK
 	if wrong != nil {
 		code = http.StatusUnprocessableEntity

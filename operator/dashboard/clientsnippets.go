@@ -24,8 +24,10 @@ func (a *API) clientSnippets(c idp.Client) (all []snippet) {
 		return nil
 	}
 	if c.May(idp.GrantCode) && c.May(idp.GrantRefresh) && c.Type == idp.SPA && len(c.RedirectURIs) > 0 {
-		all = append(all, snippet{"oidc-client-ts", fmt.Sprintf(singlePage, script(issuer), script(c.ID), script(c.RedirectURIs[0]), script(scope))},
-			snippet{"Our SDK", fmt.Sprintf(ownSDK, a.PublicURL, script(issuer), script(c.ID), script(c.RedirectURIs[0]))})
+		all = append(all, snippet{"oidc-client-ts",
+			fmt.Sprintf(singlePage, script(issuer), script(c.ID), script(c.RedirectURIs[0]), script(scope))},
+			snippet{"Our SDK", fmt.Sprintf(
+				ownSDK, a.PublicURL, script(issuer), script(c.ID), script(c.RedirectURIs[0]))})
 	}
 	if c.May(idp.GrantCode) && c.Type == idp.Web && len(c.RedirectURIs) > 0 {
 		proof, options := "client.ClientSecretBasic(SECRET)", ""
@@ -37,13 +39,17 @@ func (a *API) clientSnippets(c idp.Client) (all []snippet) {
 		if strings.HasPrefix(issuer, "http:") {
 			options = ", { execute: [client.allowInsecureRequests] }"
 		}
-		all = append(all, snippet{"openid-client", fmt.Sprintf(webApp, script(issuer), script(c.ID), proof, options, script(c.RedirectURIs[0]), script(scope))})
+		all = append(all, snippet{"openid-client",
+			fmt.Sprintf(webApp, script(issuer), script(c.ID), proof, options, script(c.RedirectURIs[0]),
+				script(scope))})
 	}
 	if c.May(idp.GrantClientCredentials) {
-		all = append(all, snippet{"curl", fmt.Sprintf("# a token of its own\ncurl %s -d grant_type=client_credentials \\\n  -d scope=%s %soauth/token", secret, shell(scope), issuer)})
+		all = append(all, snippet{"curl",
+			fmt.Sprintf("# a token of its own\ncurl %s -d grant_type=client_credentials \\\n  -d scope=%s %soauth/token", secret, shell(scope), issuer)})
 	}
 	if c.May(idp.GrantDevice) {
-		all = append(all, snippet{"curl", fmt.Sprintf("# what the device shows, and then asks for\ncurl %s -d scope=%s %soauth/device_authorization\ncurl %s -d grant_type=%s \\\n  -d device_code=CODE %soauth/token", secret, shell(scope), issuer, secret, idp.GrantDevice, issuer)})
+		all = append(all, snippet{"curl",
+			fmt.Sprintf("# what the device shows, and then asks for\ncurl %s -d scope=%s %soauth/device_authorization\ncurl %s -d grant_type=%s \\\n  -d device_code=CODE %soauth/token", secret, shell(scope), issuer, secret, idp.GrantDevice, issuer)})
 	}
 	return all
 }

@@ -47,13 +47,17 @@ func TestConfirmByFactor(t *testing.T) {
 		t.Helper()
 		return b.post(page1, "/dashboard/confirm", url.Values{"password": {secret}, "code": {code}, "next": {keys}})
 	}
-	b.post("/dashboard/account", "/dashboard/account/password", url.Values{"current": {good}, "password": {good + "2"}}).leadsTo(t, "/dashboard/confirm?next=%2Fdashboard%2Faccount")
+	b.post("/dashboard/account", "/dashboard/account/password",
+		url.Values{"current": {good}, "password": {good + "2"}}).leadsTo(
+		t, "/dashboard/confirm?next=%2Fdashboard%2Faccount")
 	b.get(keys).leadsTo(t, page1)
 	used := code()
 	for _, tt := range []struct{ name, secret, code string }{
-		{"the password alone", good, ""}, {"a wrong code", good, "000000"}, {"a right code and a wrong password", "wrong", used}, {"a wrong recovery code", good, "aaaaa-aaaaa"},
+		{"the password alone", good, ""}, {"a wrong code", good, "000000"},
+		{"a right code and a wrong password", "wrong", used}, {"a wrong recovery code", good, "aaaaa-aaaaa"},
 	} {
-		if a := confirm(tt.secret, tt.code); a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, `id="code"`) {
+		if a := confirm(tt.secret, tt.code); a.StatusCode != http.StatusUnprocessableEntity ||
+			!strings.Contains(a.body, `id="code"`) {
 			t.Errorf("%s: %s", tt.name, a.Status)
 		}
 		b.get(keys).leadsTo(t, page1)
@@ -72,7 +76,8 @@ func TestConfirmByFactor(t *testing.T) {
 	w.pass(operator.Freshness)
 	confirm(good, recovery).leadsTo(t, keys)
 	reasons := map[string]int{}
-	found, err := w.rows.ListAudit(t.Context(), audit.Filter{Action: "login", Outcome: audit.Refused}, page.Query{Size: 100})
+	found, err := w.rows.ListAudit(t.Context(), audit.Filter{Action: "login", Outcome: audit.Refused},
+		page.Query{Size: 100})
 	must(t, err)
 	for _, e := range found.Items {
 		if e.Target.ID != "" {
@@ -90,16 +95,19 @@ func TestFactorGuesses(t *testing.T) {
 	_, b := w.operator("ann@example.com", ofAll)
 	b.app()
 	thief := w.browser()
-	thief.post("/dashboard/login", "/dashboard/login", url.Values{"username": {"ann@example.com"}, "password": {good}}).leadsTo(t, "/dashboard/factor")
+	thief.post("/dashboard/login", "/dashboard/login",
+		url.Values{"username": {"ann@example.com"}, "password": {good}}).leadsTo(t, "/dashboard/factor")
 	var texts []string
 	for range 9 {
 		a := thief.post("/dashboard/factor", "/dashboard/factor", url.Values{"code": {"000000"}})
 		texts = append(texts, a.find(t, `(?s)id="faults"[^>]*>(.*?)</`))
 	}
-	if strings.Contains(texts[5], "Too many") || !strings.Contains(texts[6], "Too many") || !strings.Contains(texts[8], "Too many") {
+	if strings.Contains(texts[5], "Too many") || !strings.Contains(texts[6], "Too many") ||
+		!strings.Contains(texts[8], "Too many") {
 		t.Errorf("the answers to nine codes are %q, want six looked at", texts)
 	}
-	found, err := w.rows.ListAudit(t.Context(), audit.Filter{Action: "login", Outcome: audit.Refused}, page.Query{Size: 100})
+	found, err := w.rows.ListAudit(t.Context(), audit.Filter{Action: "login", Outcome: audit.Refused},
+		page.Query{Size: 100})
 	must(t, err)
 	reasons := map[string]int{}
 	for _, e := range found.Items {

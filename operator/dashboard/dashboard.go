@@ -88,7 +88,8 @@ func New(c Config) (*API, error) {
 		return nil, err
 	}
 	c.PublicURL = strings.TrimSuffix(c.PublicURL, "/")
-	return &API{Config: c, origin: public.Scheme + "://" + public.Host, cookies: web.Cookies{PublicURL: public}, routes: routes(),
+	return &API{Config: c, origin: public.Scheme + "://" + public.Host,
+		cookies: web.Cookies{PublicURL: public}, routes: routes(),
 		streams: streams{by: make(map[string]int), stop: make(chan struct{})}}, nil
 }
 

@@ -36,7 +36,8 @@ func (a *API) wantsFactor(v *visit, o operator.Operator) (bool, error) {
 
 // requiresFactor reports whether an operator must have a second factor, for one of its roles.
 func (a *API) requiresFactor(o operator.Operator) bool {
-	return a.Factors != nil && slices.ContainsFunc(o.Roles, func(m operator.Membership) bool { return slices.Contains(a.RequireFactor, m.Role) })
+	return a.Factors != nil && slices.ContainsFunc(
+		o.Roles, func(m operator.Membership) bool { return slices.Contains(a.RequireFactor, m.Role) })
 }
 
 func factorPath(next string) string {
@@ -198,7 +199,8 @@ type enrolPage struct {
 
 // enrolPage shows what to scan; the flow ends with the session.
 func (a *API) enrolPage(v *visit, status int, p enrolPage) error {
-	e, err := a.Factors.BeginTOTP(v.r.Context(), ownerOf(v.whose), flowOf(v), "selvage "+hostOf(a.PublicURL), v.whose.Email)
+	e, err := a.Factors.BeginTOTP(v.r.Context(), ownerOf(v.whose), flowOf(v), "selvage "+hostOf(a.PublicURL),
+		v.whose.Email)
 	if errors.Is(err, factor.ErrEnrolled) {
 		return v.redirect(orFront(p.Next))
 	}
@@ -232,7 +234,8 @@ func hostOf(raw string) string {
 // has none sets it up before anything else.
 func (a *API) showEnrol(v *visit) error {
 	return a.firstOnly(v, func() error {
-		return a.enrolPage(v, http.StatusOK, enrolPage{Action: Prefix + "/enrol", Next: ownPath(v.r.URL.Query().Get("next")), Forced: true})
+		return a.enrolPage(v, http.StatusOK,
+			enrolPage{Action: Prefix + "/enrol", Next: ownPath(v.r.URL.Query().Get("next")), Forced: true})
 	})
 }
 
@@ -272,7 +275,8 @@ func (a *API) enrol(v *visit) error {
 
 // confirmApp takes the first code of an app, and raises the session by it.
 func (a *API) confirmApp(v *visit, p enrolPage) error {
-	err := a.Factors.ConfirmTOTP(v.r.Context(), ownerOf(v.whose), !v.session.TwoFactors(), flowOf(v), v.form.Get("code"))
+	err := a.Factors.ConfirmTOTP(v.r.Context(), ownerOf(v.whose), !v.session.TwoFactors(), flowOf(v),
+		v.form.Get("code"))
 	if errors.Is(err, factor.ErrNotFirst) {
 		return v.redirect(factorPath(p.Next))
 	}

@@ -19,7 +19,8 @@ import (
 func (a answer) leadsTo(t testing.TB, path string) {
 	t.Helper()
 	if a.StatusCode != http.StatusSeeOther || a.Header.Get("Location") != path {
-		t.Fatalf("%s %s: %s to %q, want a redirect to %s\n%s", a.Request.Method, a.Request.URL.Path, a.Status, a.Header.Get("Location"), path, a.body)
+		t.Fatalf("%s %s: %s to %q, want a redirect to %s\n%s", a.Request.Method, a.Request.URL.Path, a.Status,
+			a.Header.Get("Location"), path, a.body)
 	}
 }
 
@@ -49,8 +50,10 @@ func TestFirstOperator(t *testing.T) {
 	}
 	weak := form()
 	weak.Set("password", "short")
-	if a := b.post(setup, "/dashboard/setup", weak); a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, `value="ann@example.com"`) {
-		t.Errorf("a short password: %s, and the e-mail is kept: %v", a.Status, strings.Contains(a.body, "ann@example.com"))
+	if a := b.post(setup, "/dashboard/setup", weak); a.StatusCode != http.StatusUnprocessableEntity ||
+		!strings.Contains(a.body, `value="ann@example.com"`) {
+		t.Errorf("a short password: %s, and the e-mail is kept: %v", a.Status,
+			strings.Contains(a.body, "ann@example.com"))
 	}
 	b.post(setup, "/dashboard/setup", form()).leadsTo(t, "/dashboard/factor")
 	if a := w.browser().get(setup); a.StatusCode != http.StatusNotFound {
@@ -83,8 +86,10 @@ func TestFirstOperator(t *testing.T) {
 	b.get("/dashboard/account").leadsTo(t, "/dashboard/login?next=%2Fdashboard%2Faccount")
 	b.get("/dashboard/enrol").leadsTo(t, "/dashboard/factor")
 	w.pass(time.Minute)
-	b.post("/dashboard/factor", "/dashboard/factor", url.Values{"code": {code()}, "next": {"/dashboard/account"}}).leadsTo(t, "/dashboard/account")
-	if a := b.get("/dashboard/account"); !strings.Contains(a.body, "Authenticator app") || !strings.Contains(a.body, "all ten") {
+	b.post("/dashboard/factor", "/dashboard/factor",
+		url.Values{"code": {code()}, "next": {"/dashboard/account"}}).leadsTo(t, "/dashboard/account")
+	if a := b.get("/dashboard/account"); !strings.Contains(a.body, "Authenticator app") ||
+		!strings.Contains(a.body, "all ten") {
 		t.Errorf("my account: %s %s", a.Status, a.body)
 	}
 	other := w.browser()
@@ -140,7 +145,8 @@ func TestKeys(t *testing.T) {
 	// What hurts most wants the password again.
 	w.pass(operator.Freshness)
 	name := "second"
-	k, _, err = w.fabric.CreateAPIKey(context.Background(), w.one.ID, fabric.APIKeyInput{Name: &name, Scopes: []fabric.Scope{fabric.Voice}}, nil)
+	k, _, err = w.fabric.CreateAPIKey(context.Background(), w.one.ID,
+		fabric.APIKeyInput{Name: &name, Scopes: []fabric.Scope{fabric.Voice}}, nil)
 	must(t, err)
 	page = base + "/" + k.ID
 	confirm := "/dashboard/confirm?next=" + url.QueryEscape(page)
@@ -166,9 +172,12 @@ func TestKeys(t *testing.T) {
 func TestAudit(t *testing.T) {
 	w := newWorld(t)
 	o, b := w.operator("ann@example.com", ofAll)
-	w.browser().post("/dashboard/login", "/dashboard/login", url.Values{"username": {"ann@example.com"}, "password": {"wrong"}})
+	w.browser().post("/dashboard/login", "/dashboard/login",
+		url.Values{"username": {"ann@example.com"}, "password": {"wrong"}})
 	a := b.get("/dashboard/audit?action=login&outcome=refused")
-	if !strings.Contains(a.body, "Sign-in refused") || !strings.Contains(a.body, "wrong e-mail or password") || !strings.Contains(a.body, o.ID) || strings.Contains(a.body, "Done</span>") {
+	if !strings.Contains(a.body, "Sign-in refused") ||
+		!strings.Contains(a.body, "wrong e-mail or password") || !strings.Contains(a.body, o.ID) ||
+		strings.Contains(a.body, "Done</span>") {
 		t.Errorf("the audit of refused logins: %s %s", a.Status, a.body)
 	}
 	base := "/dashboard/projects/" + w.one.ID
@@ -188,35 +197,46 @@ func TestInert(t *testing.T) {
 	ctx, name, mail := context.Background(), evil, "ada@example.com"
 	_, err := w.fabric.UpdateProject(ctx, w.one.ID, fabric.ProjectChange{Name: &name})
 	must(t, err)
-	k, _, err := w.fabric.CreateAPIKey(ctx, w.one.ID, fabric.APIKeyInput{Name: &name, Scopes: []fabric.Scope{fabric.Voice}}, nil)
+	k, _, err := w.fabric.CreateAPIKey(ctx, w.one.ID,
+		fabric.APIKeyInput{Name: &name, Scopes: []fabric.Scope{fabric.Voice}}, nil)
 	must(t, err)
-	s, err := w.fabric.CreateSubscriber(ctx, w.one.ID, fabric.SubscriberInput{Email: &mail, Profile: fabric.Profile{JobTitle: &name}})
+	s, err := w.fabric.CreateSubscriber(
+		ctx, w.one.ID, fabric.SubscriberInput{Email: &mail, Profile: fabric.Profile{JobTitle: &name}})
 	must(t, err)
 	r := w.record(w.one.ID, evil)
 	secret := good
-	o, err := w.operators.Create(ctx, operator.Input{Email: &mail, Name: &name, Password: &secret, Roles: []operator.Membership{ofAll}})
+	o, err := w.operators.Create(ctx, operator.Input{Email: &mail, Name: &name, Password: &secret,
+		Roles: []operator.Membership{ofAll}})
 	must(t, err)
 	b := w.browser()
 	b.signIn(mail)
 	base := "/dashboard/projects/" + w.one.ID
 	for _, path := range []string{
-		"/dashboard/projects", "/dashboard/operators", "/dashboard/operators/" + o.ID, "/dashboard/account", base, base + "/keys", base + "/keys/" + k.ID,
-		base + "/subscribers?email=" + url.QueryEscape(evil), base + "/subscribers/" + s.ID, base + "/recordings?call=" + url.QueryEscape(evil), base + "/recordings/" + r.Sid,
-		base + "/resources?kind=" + url.QueryEscape(evil), base + "/addresses?name=" + url.QueryEscape(evil), base + "/keys?done=" + url.QueryEscape(evil),
-		base + "/audit?action=" + url.QueryEscape(evil), base + "/audit", "/dashboard/audit?actor=" + url.QueryEscape(evil),
+		"/dashboard/projects", "/dashboard/operators", "/dashboard/operators/" + o.ID, "/dashboard/account",
+		base, base + "/keys", base + "/keys/" + k.ID,
+		base + "/subscribers?email=" + url.QueryEscape(evil), base + "/subscribers/" + s.ID,
+		base + "/recordings?call=" + url.QueryEscape(evil), base + "/recordings/" + r.Sid,
+		base + "/resources?kind=" + url.QueryEscape(evil), base + "/addresses?name=" + url.QueryEscape(evil),
+		base + "/keys?done=" + url.QueryEscape(evil),
+		base + "/audit?action=" + url.QueryEscape(evil), base + "/audit",
+		"/dashboard/audit?actor=" + url.QueryEscape(evil),
 		"/dashboard/login?next=javascript:alert(1)", "/dashboard/setup?token=" + url.QueryEscape(evil),
 	} {
 		a := b.get(path)
-		if strings.Contains(a.body, "<img src=x") || strings.Contains(a.body, "<script>alert") || strings.Contains(a.body, "javascript:") {
+		if strings.Contains(a.body, "<img src=x") || strings.Contains(a.body, "<script>alert") ||
+			strings.Contains(a.body, "javascript:") {
 			t.Errorf("%s has it as it was written", path)
 		}
 		policy := a.Header.Get("Content-Security-Policy")
-		for _, want := range []string{"default-src 'none'", "script-src 'self';", "frame-ancestors 'none'", "base-uri 'none'"} {
+		for _, want := range []string{"default-src 'none'", "script-src 'self';", "frame-ancestors 'none'",
+			"base-uri 'none'"} {
 			if a.StatusCode == http.StatusOK && !strings.Contains(policy, want) {
 				t.Errorf("%s has the policy %q, want %s in it", path, policy, want)
 			}
 		}
-		if a.StatusCode == http.StatusOK && (a.Header.Get("Cache-Control") != "no-store" || a.Header.Get("Cross-Origin-Opener-Policy") != "same-origin" || a.Header.Get("X-Content-Type-Options") != "nosniff") {
+		if a.StatusCode == http.StatusOK && (a.Header.Get("Cache-Control") != "no-store" ||
+			a.Header.Get("Cross-Origin-Opener-Policy") != "same-origin" ||
+			a.Header.Get("X-Content-Type-Options") != "nosniff") {
 			t.Errorf("%s lacks a header: %v", path, a.Header)
 		}
 	}
@@ -226,9 +246,11 @@ func TestInert(t *testing.T) {
 func TestNext(t *testing.T) {
 	w := newWorld(t)
 	w.operator("ann@example.com", ofAll)
-	for _, next := range []string{"https://evil.example/", "//evil.example", "/\\evil.example", "/login", "/dashboardx", "javascript:alert(1)", "/dashboard/\r\nX: y"} {
+	for _, next := range []string{"https://evil.example/", "//evil.example", "/\\evil.example", "/login",
+		"/dashboardx", "javascript:alert(1)", "/dashboard/\r\nX: y"} {
 		b := w.browser()
-		b.post("/dashboard/login", "/dashboard/login", url.Values{"username": {"ann@example.com"}, "password": {good}, "next": {next}}).leadsTo(t, "/dashboard")
+		b.post("/dashboard/login", "/dashboard/login",
+			url.Values{"username": {"ann@example.com"}, "password": {good}, "next": {next}}).leadsTo(t, "/dashboard")
 	}
 }
 
@@ -241,7 +263,8 @@ func TestTries(t *testing.T) {
 		b := w.browser()
 		var got []int
 		for range 6 {
-			got = append(got, b.post("/dashboard/login", "/dashboard/login", url.Values{"username": {strings.ToUpper(email)}, "password": {"wrong"}}).StatusCode)
+			got = append(got, b.post("/dashboard/login", "/dashboard/login",
+				url.Values{"username": {strings.ToUpper(email)}, "password": {"wrong"}}).StatusCode)
 		}
 		want := []int{422, 422, 422, 422, 429, 429}
 		for i := range want {

@@ -153,7 +153,8 @@ func retype(all []input, posted url.Values) {
 				in.Options = chosen(in.Options, posted[in.Name]...)
 				continue
 			}
-			in.Options = inOrder(all, slices.DeleteFunc(slices.Clone(posted[in.Name]), func(s string) bool { return !slices.Contains(all, s) }))
+			in.Options = inOrder(all, slices.DeleteFunc(
+				slices.Clone(posted[in.Name]), func(s string) bool { return !slices.Contains(all, s) }))
 		case "secret": // a secret is not sent back
 		default:
 			in.Value = text

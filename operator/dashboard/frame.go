@@ -60,7 +60,8 @@ func (a *API) frame(v *visit, f *templates.Frame) error {
 	}
 	f.Project = current.Name
 	for _, p := range all {
-		f.Projects = append(f.Projects, templates.FrameLink{Title: p.Name, URL: Prefix + "/projects/" + p.ID, Current: p.ID == current.ID})
+		f.Projects = append(f.Projects, templates.FrameLink{Title: p.Name, URL: Prefix + "/projects/" + p.ID,
+			Current: p.ID == current.ID})
 	}
 	grouped := false // the pages of the project, then those of the installation
 	for _, rt := range a.routes {
@@ -129,7 +130,8 @@ func (a *API) fail(v *visit, err error) {
 		_ = v.redirect(Prefix + "/confirm" + nextOf(v.r))
 		return
 	}
-	status, title, text := http.StatusInternalServerError, "Something went wrong here", "It is not your fault. Go back and try again."
+	status, title, text := http.StatusInternalServerError, "Something went wrong here",
+		"It is not your fault. Go back and try again."
 	p := problem.First(err)
 	if p == nil || p.Kind == problem.Unavailable {
 		web.LogInternal(v.r, a.Log, err)

@@ -37,7 +37,8 @@ func (a *API) home(v *visit) error {
 }
 
 func (a *API) homePage(v *visit) (homePage, error) {
-	p := homePage{ID: v.project.ID, API: a.PublicURL, Issuer: a.AuthURL + "/", Name: v.project.Name, MayDelete: v.mayIn(operator.DeleteProject)}
+	p := homePage{ID: v.project.ID, API: a.PublicURL, Issuer: a.AuthURL + "/", Name: v.project.Name,
+		MayDelete: v.mayIn(operator.DeleteProject)}
 	if a.Health != nil {
 		p.Health = a.Health(v.r.Context())
 	}
@@ -68,16 +69,20 @@ func (a *API) steps(v *visit) ([]step, error) {
 		return nil, err
 	}
 	all := []step{
-		{"Make an API key for your backend", v.base() + "/keys", "selvage key create --project " + id + " --scope Voice", len(keys.Items) > 0},
-		{"Add a subscriber who signs in", v.base() + "/subscribers", "selvage subscriber create --project " + id + " --email ada@example.com", len(subscribers.Items) > 0},
-		{"Register your app as an OAuth client", v.base() + "/clients", "selvage client create --project " + id + " --type spa --redirect-uri http://localhost:3000/callback", len(clients.Items) > 0},
+		{"Make an API key for your backend", v.base() + "/keys",
+			"selvage key create --project " + id + " --scope Voice", len(keys.Items) > 0},
+		{"Add a subscriber who signs in", v.base() + "/subscribers",
+			"selvage subscriber create --project " + id + " --email ada@example.com", len(subscribers.Items) > 0},
+		{"Register your app as an OAuth client", v.base() + "/clients", "selvage client create --project " +
+			id + " --type spa --redirect-uri http://localhost:3000/callback", len(clients.Items) > 0},
 	}
 	if a.Recordings != nil {
 		some, err := a.Recordings.List(ctx, recordings.Filter{Owner: recordings.Owner{ProjectID: id}}, q)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, step{"Store a recording", v.base() + "/recordings", "selvage recording import --project " + id + " call.wav", len(some.Items) > 0})
+		all = append(all, step{"Store a recording", v.base() + "/recordings",
+			"selvage recording import --project " + id + " call.wav", len(some.Items) > 0})
 	}
 	return all, nil
 }

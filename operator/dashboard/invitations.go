@@ -24,7 +24,8 @@ func (a *API) invitationsOf(v *visit, projects []fabric.Project) (all []invitati
 	found, err := page.Every(v.r.Context(), a.Operators.Invitations)
 	for _, l := range found {
 		row := invitationRow{
-			Link: l, Title: cmp.Or(l.Email, "Whoever has the link"), By: cmp.Or(l.MadeBy, "Command line"), URL: Prefix + "/operators/invitations/" + l.ID,
+			Link: l, Title: cmp.Or(l.Email, "Whoever has the link"), By: cmp.Or(l.MadeBy, "Command line"),
+			URL:  Prefix + "/operators/invitations/" + l.ID,
 			Role: roleRowOf(l.Role, projects), Status: status{"warn", "Waits"},
 		}
 		if l.IsOver(v.now) {
@@ -52,7 +53,8 @@ func (a *API) showInvite(v *visit) error {
 	if err != nil {
 		return err
 	}
-	return a.inviteForm(v, http.StatusOK, inviteForm{}, operator.Membership{Role: operator.Viewer, ProjectID: a.lastProject(v, projects).ID})
+	return a.inviteForm(v, http.StatusOK, inviteForm{},
+		operator.Membership{Role: operator.Viewer, ProjectID: a.lastProject(v, projects).ID})
 }
 
 func (a *API) inviteForm(v *visit, status int, p inviteForm, m operator.Membership) (err error) {

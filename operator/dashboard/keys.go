@@ -86,7 +86,8 @@ func (a *API) keyForm(v *visit, status int, p keyForm, chosen []string) error {
 }
 
 // keyLives are how long a key may be made to be good.
-var keyLives = map[string]time.Duration{"": 0, "30d": 30 * 24 * time.Hour, "90d": 90 * 24 * time.Hour, "365d": 365 * 24 * time.Hour}
+var keyLives = map[string]time.Duration{"": 0, "30d": 30 * 24 * time.Hour, "90d": 90 * 24 * time.Hour,
+	"365d": 365 * 24 * time.Hour}
 
 // createKey serves POST /dashboard/projects/{project}/keys. The secret is shown this
 // once.
@@ -136,7 +137,8 @@ func (a *API) keyPage(v *visit, k fabric.APIKey, secret string, wrong []string) 
 		MayChange         bool
 		Now               time.Time
 		Faults            []string
-	}{row, v.base(), secret, a.PublicURL, v.project.ID, row.Status.Word == "Two secrets", v.mayIn(operator.Write) && k.Revoked.IsZero(), v.now, wrong}
+	}{row, v.base(), secret, a.PublicURL, v.project.ID, row.Status.Word == "Two secrets",
+		v.mayIn(operator.Write) && k.Revoked.IsZero(), v.now, wrong}
 	code := http.StatusOK
 	if wrong != nil {
 		code = http.StatusUnprocessableEntity

@@ -38,9 +38,10 @@ func (a *API) loginPage(v *visit, status int, p loginPage, wrongKey string) (err
 // logIn serves POST /dashboard/login.
 func (a *API) logIn(v *visit) error {
 	email, next := v.form.Get("username"), ownPath(v.form.Get("next"))
-	s, cookie, err := a.Operators.SignIn(v.r.Context(), email, v.form.Get("password"), visitor(v.r), func(o operator.Operator) (bool, error) {
-		return a.wantsFactor(v, o)
-	})
+	s, cookie, err := a.Operators.SignIn(v.r.Context(), email, v.form.Get("password"), visitor(v.r),
+		func(o operator.Operator) (bool, error) {
+			return a.wantsFactor(v, o)
+		})
 	if errors.Is(err, problem.Unauthenticated) || errors.Is(err, problem.RateLimited) {
 		p, status := problem.First(err), http.StatusUnprocessableEntity
 		if p.Kind == problem.RateLimited {
@@ -88,7 +89,8 @@ func (a *API) setupPage(v *visit, token string) (setupPage, error) {
 		return setupPage{}, err
 	}
 	p := setupPage{
-		Token: token, Email: l.Email, Fixed: l.Email != "", Recovers: l.OperatorID != "", Role: string(l.Role.Role), InvitedBy: l.MadeBy,
+		Token: token, Email: l.Email, Fixed: l.Email != "", Recovers: l.OperatorID != "",
+		Role: string(l.Role.Role), InvitedBy: l.MadeBy,
 		Shortest: operator.MinPassword,
 	}
 	if l.Role.ProjectID != "" {

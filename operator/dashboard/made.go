@@ -52,7 +52,8 @@ func (a *API) madeBy(v *visit, o operator.Operator) (m made, err error) {
 		row.Through = e.through
 		m.Secrets = append(m.Secrets, row)
 	}
-	made := audit.Filter{Actor: o.ID, ActorKind: audit.Operator, Action: "token.issued", Outcome: audit.Done, Since: v.now.Add(-fabric.MaxLifetime)}
+	made := audit.Filter{Actor: o.ID, ActorKind: audit.Operator, Action: "token.issued", Outcome: audit.Done,
+		Since: v.now.Add(-fabric.MaxLifetime)}
 	for q := (page.Query{Size: page.MaxSize}); m.Tokens == 0; { // a page may be empty, and another not
 		found, err := a.audit(v, made, q)
 		if err != nil {
@@ -128,7 +129,8 @@ func (a *API) madeRow(v *visit, e audit.Event) (madeRow, error) {
 		row.Title = cmp.Or(k.Name, k.Prefix+"…")
 	case "embed_key":
 		found, err := a.Fabric.ListEmbedKeys(ctx, e.ProjectID, page.Query{Size: 1, From: e.Target.ID})
-		if err == nil && (len(found.Items) == 0 || found.Items[0].ID != e.Target.ID || !found.Items[0].Revoked.IsZero()) {
+		if err == nil && (len(found.Items) == 0 || found.Items[0].ID != e.Target.ID ||
+			!found.Items[0].Revoked.IsZero()) {
 			err = problem.NoSuch("embed key")
 		}
 		if err != nil {
@@ -145,7 +147,8 @@ func (a *API) madeRow(v *visit, e audit.Event) (madeRow, error) {
 		if err != nil {
 			return row, err
 		}
-		row.What, row.Title, row.URL, row.Value = "Secret of the OAuth client", cmp.Or(c.Name, c.ID), Prefix+"/projects/"+c.ProjectID+"/clients/"+c.ID, ""
+		row.What, row.Title, row.URL, row.Value = "Secret of the OAuth client", cmp.Or(c.Name,
+			c.ID), Prefix+"/projects/"+c.ProjectID+"/clients/"+c.ID, ""
 	}
 	return row, nil
 }

@@ -24,7 +24,8 @@ func TestMadeByOperator(t *testing.T) {
 	base := "/dashboard/projects/" + w.one.ID
 	key := func(b browser, name string) (id string, good func() bool) {
 		t.Helper()
-		secret := b.post(base+"/keys/new", base+"/keys", url.Values{"name": {name}, "scope": {"Voice"}}).find(t, `<code>(PT[0-9a-f]{64})<`)
+		secret := b.post(base+"/keys/new", base+"/keys", url.Values{"name": {name}, "scope": {"Voice"}}).find(
+			t, `<code>(PT[0-9a-f]{64})<`)
 		k, err := w.fabric.Authenticate(ctx, w.one.ID, secret)
 		must(t, err)
 		return k.ID, func() bool {
@@ -38,7 +39,8 @@ func TestMadeByOperator(t *testing.T) {
 	token := func(b browser) (good func() bool) {
 		t.Helper()
 		at := base + "/tokens/make/subscriber"
-		raw := b.post(at, at, url.Values{"reference": {"sub-1"}, "new": {"sub-1"}}).find(t, `id="made"><span class="copy"><code>([^<]+)<`)
+		raw := b.post(at, at, url.Values{"reference": {"sub-1"}, "new": {"sub-1"}}).find(
+			t, `id="made"><span class="copy"><code>([^<]+)<`)
 		if a := b.post(base+"/tokens", base+"/tokens/inspect", url.Values{"token": {raw}}); !strings.Contains(a.body, "Made by hand by") {
 			t.Errorf("what a token is: %s", a.body)
 		}
@@ -67,12 +69,14 @@ func TestMadeByOperator(t *testing.T) {
 	choose := url.Values{"end": {"api_key " + ended, "api_key " + foreign}}
 	ann.post(page, page+"/revoke", choose).leadsTo(t, page+"?done=madeended")
 	if endedGood() || !keptGood() || !foreignGood() || !bobs() || !anns() {
-		t.Errorf("ended %v, kept %v, of another %v, tokens %v and %v", endedGood(), keptGood(), foreignGood(), bobs(), anns())
+		t.Errorf("ended %v, kept %v, of another %v, tokens %v and %v", endedGood(), keptGood(), foreignGood(),
+			bobs(), anns())
 	}
 	if a := ann.post(page, page+"/delete", url.Values{"confirm": {"ann@example.com"}, "end": {"tokens"}}); a.StatusCode != http.StatusUnprocessableEntity || !bobs() {
 		t.Errorf("without its e-mail: %s", a.Status)
 	}
-	ann.post(page, page+"/delete", url.Values{"confirm": {"bob@example.com"}, "end": {"tokens"}}).leadsTo(t, "/dashboard/operators?done=operatordeleted")
+	ann.post(page, page+"/delete", url.Values{"confirm": {"bob@example.com"}, "end": {"tokens"}}).leadsTo(
+		t, "/dashboard/operators?done=operatordeleted")
 	if bobs() || !anns() || !keptGood() {
 		t.Errorf("after it went: its token %v, another's %v, its key %v", bobs(), anns(), keptGood())
 	}
@@ -84,7 +88,8 @@ func TestMadeIsWhole(t *testing.T) {
 	_, ann := w.operator("ann@example.com", ofAll)
 	bob, b := w.operator("bob@example.com", operator.Membership{ProjectID: w.one.ID, Role: operator.Admin})
 	base := "/dashboard/projects/" + w.one.ID
-	secret := b.post(base+"/keys/new", base+"/keys", url.Values{"name": {"hidden"}, "scope": {"Voice"}}).find(t, `<code>(PT[0-9a-f]{64})<`)
+	secret := b.post(base+"/keys/new", base+"/keys", url.Values{"name": {"hidden"}, "scope": {"Voice"}}).find(
+		t, `<code>(PT[0-9a-f]{64})<`)
 	k, err := w.fabric.Authenticate(t.Context(), w.one.ID, secret)
 	must(t, err)
 	asBob := audit.With(t.Context(), &audit.Origin{Actor: audit.Actor{Kind: audit.Operator, ID: bob.ID}})
@@ -108,13 +113,15 @@ func TestMadeThroughKey(t *testing.T) {
 	_, ann := w.operator("ann@example.com", ofAll)
 	bob, b := w.operator("bob@example.com", operator.Membership{ProjectID: w.one.ID, Role: operator.Admin})
 	base := "/dashboard/projects/" + w.one.ID
-	secret := b.post(base+"/keys/new", base+"/keys", url.Values{"name": {"keeper"}, "scope": {"Management"}}).find(t, `<code>(PT[0-9a-f]{64})<`)
+	secret := b.post(base+"/keys/new", base+"/keys",
+		url.Values{"name": {"keeper"}, "scope": {"Management"}}).find(t, `<code>(PT[0-9a-f]{64})<`)
 	keeper, err := w.fabric.Authenticate(t.Context(), w.one.ID, secret)
 	must(t, err)
 	as := func(id, name string) fabric.APIKey {
 		t.Helper()
 		ctx := audit.With(t.Context(), &audit.Origin{Actor: audit.Actor{Kind: audit.APIKey, ID: id}})
-		k, _, err := w.fabric.CreateAPIKey(ctx, w.one.ID, fabric.APIKeyInput{Name: &name, Scopes: []fabric.Scope{fabric.Management}}, nil)
+		k, _, err := w.fabric.CreateAPIKey(
+			ctx, w.one.ID, fabric.APIKeyInput{Name: &name, Scopes: []fabric.Scope{fabric.Management}}, nil)
 		must(t, err)
 		return k
 	}
@@ -124,7 +131,8 @@ func TestMadeThroughKey(t *testing.T) {
 	must(t, w.fabric.RevokeAPIKey(t.Context(), w.one.ID, keeper.ID))
 	at := "/dashboard/operators/" + bob.ID
 	shown := ann.get(at).body
-	for _, want := range []string{`value="api_key ` + child.ID, "Made with <bdi>keeper</bdi>,", `value="api_key ` + grandchild.ID, "Made with <bdi>child</bdi>,"} {
+	for _, want := range []string{`value="api_key ` + child.ID, "Made with <bdi>keeper</bdi>,",
+		`value="api_key ` + grandchild.ID, "Made with <bdi>child</bdi>,"} {
 		if !strings.Contains(shown, want) {
 			t.Errorf("the page of the operator lacks %s", want)
 		}
@@ -145,11 +153,14 @@ func TestDeleteEndsFirst(t *testing.T) {
 	_, ann := w.operator("ann@example.com", ofAll)
 	bob, b := w.operator("bob@example.com", operator.Membership{ProjectID: w.one.ID, Role: operator.Admin})
 	at := "/dashboard/projects/" + w.one.ID + "/tokens/make/subscriber"
-	b.post(at, at, url.Values{"reference": {"sub-1"}, "new": {"sub-1"}}).find(t, `id="made"><span class="copy"><code>([^<]+)<`)
+	b.post(at, at, url.Values{"reference": {"sub-1"}, "new": {"sub-1"}}).find(
+		t, `id="made"><span class="copy"><code>([^<]+)<`)
 	at = "/dashboard/operators/" + bob.ID
 	chosen := url.Values{"confirm": {"bob@example.com"}, "end": {"tokens"}}
 	w.full.Store(true)
-	if a := ann.post(at, at+"/delete", chosen); a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, "and not deleted: what you have chosen could not be ended") || !strings.Contains(a.body, `value="tokens"`) {
+	if a := ann.post(at, at+"/delete", chosen); a.StatusCode != http.StatusUnprocessableEntity ||
+		!strings.Contains(a.body, "and not deleted: what you have chosen could not be ended") ||
+		!strings.Contains(a.body, `value="tokens"`) {
 		t.Errorf("the operator is deleted while nothing can be ended: %s %s", a.Status, a.body)
 	}
 	if o, err := w.operators.Find(t.Context(), bob.ID); err != nil || !o.Disabled {

@@ -20,7 +20,8 @@ func TestMadeFromChain(t *testing.T) {
 	}
 	slices.Reverse(all) // as the trail has them, the newest first
 	made := madeFrom("0", all)
-	if len(made) != long || made[0].through != "" || made[long-1].Target.ID != strconv.Itoa(long) || made[long-1].through != "key "+strconv.Itoa(long-1) {
+	if len(made) != long || made[0].through != "" || made[long-1].Target.ID != strconv.Itoa(long) ||
+		made[long-1].through != "key "+strconv.Itoa(long-1) {
 		t.Errorf("of a chain of %d keys %d were found", long, len(made))
 	}
 	if made := madeFrom("nobody", all); len(made) != 0 {

@@ -98,7 +98,8 @@ func (v *visit) merge(inputs ...[]input) error {
 		default:
 			wrong = append(wrong, &problem.Error{
 				Kind: problem.Conflict, Code: "changed_meanwhile", Param: in.Name,
-				Message: in.Name + " was changed by another since you opened this, to " + in.told() + ": save again to write over it",
+				Message: in.Name + " was changed by another since you opened this, to " +
+					in.told() + ": save again to write over it",
 			})
 		}
 	}

@@ -27,13 +27,17 @@ func (b browser) marks(page string) string {
 func TestFormsDoNotOverwrite(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
-	c, _, err := w.idp.CreateClient(t.Context(), idp.Client{ProjectID: w.one.ID, Type: idp.Web, Name: "Shop", RedirectURIs: []string{"https://shop.example/cb"}})
+	c, _, err := w.idp.CreateClient(t.Context(),
+		idp.Client{ProjectID: w.one.ID, Type: idp.Web, Name: "Shop",
+			RedirectURIs: []string{"https://shop.example/cb"}})
 	must(t, err)
 	one := "/dashboard/projects/" + w.one.ID + "/clients/" + c.ID
 	edit := b.shown(one + "/edit")
 	for name, values := range map[string][]string{
-		"name": {"Shop"}, "redirect_uri": {"https://shop.example/cb"}, "profile": {"default"}, "scope": c.Scopes, "grant": c.Grants, "auth_method": {string(c.AuthMethod)},
-		"access_token": {string(c.AccessToken)}, "id_token_alg": {string(c.IDTokenAlg)}, "pkce": {"required"}, "acr": {""},
+		"name": {"Shop"}, "redirect_uri": {"https://shop.example/cb"}, "profile": {"default"},
+		"scope": c.Scopes, "grant": c.Grants, "auth_method": {string(c.AuthMethod)},
+		"access_token": {string(c.AccessToken)}, "id_token_alg": {string(c.IDTokenAlg)}, "pkce": {"required"},
+		"acr": {""},
 	} {
 		edit[name] = values
 	}
@@ -43,15 +47,19 @@ func TestFormsDoNotOverwrite(t *testing.T) {
 	edit.Set("name", "Market")
 	b.post(one+"/edit", one+"/edit", edit).leadsTo(t, one+"?done=changed")
 	after, err := w.idp.FindClient(t.Context(), c.ID)
-	if err != nil || after.Name != "Market" || after.RedirectURIs[0] != "https://new.example/cb" || !after.FirstParty || len(after.Scopes) != 1 {
+	if err != nil || after.Name != "Market" || after.RedirectURIs[0] != "https://new.example/cb" ||
+		!after.FirstParty || len(after.Scopes) != 1 {
 		t.Errorf("beside another's change it is %+v, %v", after, err)
 	}
 	edit.Set("name", "Fair")
 	edit.Set("redirect_uri", "https://mine.example/cb")
 	a := b.post(one+"/edit", one+"/edit", edit)
-	for _, want := range []string{`id="f-redirect_uri-fault"`, "changed by another since you opened this, to “https://new.example/cb”", "https://mine.example/cb", `id="f-name-fault"`, "to “Market”"} {
+	for _, want := range []string{`id="f-redirect_uri-fault"`,
+		"changed by another since you opened this, to “https://new.example/cb”", "https://mine.example/cb",
+		`id="f-name-fault"`, "to “Market”"} {
 		if a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, want) {
-			t.Errorf("over another's change: %s, want %s in it: %s", a.Status, want, between(a.body, `id="faults"`, "</div>"))
+			t.Errorf("over another's change: %s, want %s in it: %s", a.Status, want,
+				between(a.body, `id="faults"`, "</div>"))
 		}
 	}
 	if after, err = w.idp.FindClient(t.Context(), c.ID); err != nil || after.Name != "Market" {
@@ -63,7 +71,8 @@ func TestFormsDoNotOverwrite(t *testing.T) {
 		edit.Set("first_party", "yes")
 	}
 	b.post(one+"/edit", one+"/edit", edit).leadsTo(t, one+"?done=changed")
-	if after, err = w.idp.FindClient(t.Context(), c.ID); err != nil || after.Name != "Fair" || after.RedirectURIs[0] != "https://mine.example/cb" || !after.FirstParty {
+	if after, err = w.idp.FindClient(t.Context(), c.ID); err != nil || after.Name != "Fair" ||
+		after.RedirectURIs[0] != "https://mine.example/cb" || !after.FirstParty {
 		t.Errorf("saved again it is %+v, %v", after, err)
 	}
 }
@@ -78,7 +87,8 @@ func TestOtherFormsDoNotOverwrite(t *testing.T) {
 	one, rules := "/dashboard/projects/"+w.one.ID+"/subscribers/"+s.ID, "/dashboard/projects/"+w.one.ID+"/rules"
 	edit, ruled := b.shown(one+"/edit"), b.shown(rules+"/edit")
 	edit.Set("email", mail)
-	_, err = w.fabric.UpdateSubscriber(t.Context(), w.one.ID, s.ID, fabric.SubscriberInput{Profile: fabric.Profile{FirstName: &first, Country: &city}})
+	_, err = w.fabric.UpdateSubscriber(t.Context(), w.one.ID, s.ID,
+		fabric.SubscriberInput{Profile: fabric.Profile{FirstName: &first, Country: &city}})
 	must(t, err)
 	_, err = w.fabric.UpdateProject(t.Context(), w.one.ID, fabric.ProjectChange{Registration: &off})
 	must(t, err)
@@ -88,7 +98,8 @@ func TestOtherFormsDoNotOverwrite(t *testing.T) {
 	if err != nil || s.FirstName != first || s.Country != city || s.LastName != "King" {
 		t.Errorf("beside another's change the subscriber is %+v, %v", s, err)
 	}
-	for name, value := range map[string]string{"registration": "off", "require_factor": "no", "media_auth": "signed"} {
+	for name, value := range map[string]string{"registration": "off", "require_factor": "no",
+		"media_auth": "signed"} {
 		ruled.Set(name, value)
 	}
 	b.post(rules+"/edit", rules+"/edit", ruled).leadsTo(t, rules+"?done=changed")

@@ -14,7 +14,8 @@ import (
 )
 
 // tokenLives are how long a token may be made to be good.
-var tokenLives = []choice{{Value: "", Title: "two hours"}, {Value: "15m", Title: "15 minutes"}, {Value: "24h", Title: "a day"}, {Value: "168h", Title: "a week"}, {Value: "720h", Title: "30 days"}}
+var tokenLives = []choice{{Value: "", Title: "two hours"}, {Value: "15m", Title: "15 minutes"},
+	{Value: "24h", Title: "a day"}, {Value: "168h", Title: "a week"}, {Value: "720h", Title: "30 days"}}
 
 // A mintPage makes a token, or shows one this once.
 type mintPage struct {
@@ -37,27 +38,36 @@ func (a *API) mintPage(v *visit) (p mintPage, err error) {
 	if i < 0 {
 		return p, problem.NoSuch("page")
 	}
-	p = mintPage{Base: v.base(), Action: v.base() + "/tokens/make/" + what, Title: "New " + lower(tokenKinds[i].Title), About: tokenKinds[i].Why}
+	p = mintPage{Base: v.base(), Action: v.base() + "/tokens/make/" + what,
+		Title: "New " + lower(tokenKinds[i].Title), About: tokenKinds[i].Why}
 	value := func(name string) string {
 		if v.form != nil {
 			return v.form.Get(name)
 		}
 		return v.r.URL.Query().Get(name) // of a link that fills the form
 	}
-	address := input{Kind: "text", Type: "text", Name: "address_id", Label: "Address", Hint: "Such as /public/lobby, or its id.", Required: true, Length: 255, Value: value("address_id")}
+	address := input{Kind: "text", Type: "text", Name: "address_id", Label: "Address",
+		Hint: "Such as /public/lobby, or its id.", Required: true, Length: 255, Value: value("address_id")}
 	switch what {
 	case "subscriber":
 		p.Form.Inputs = []input{
-			{Kind: "text", Type: "text", Name: "reference", Label: "Subscriber", Hint: "Their e-mail, or the reference by which a backend calls them. Type a part of it or of a name to choose.", Required: true, Length: 255, Value: value("reference"), Finds: v.base() + "/subscribers/find"},
-			{Kind: "text", Type: "text", Name: "application_id", Label: "OAuth client", Hint: "The id of the app that the token is for, if it is for one.", Length: 64, Value: value("application_id")},
-			{Kind: "text", Type: "text", Name: "fingerprint", Label: "Bound to a key", Hint: "The SHA-256 thumbprint of a key that whoever uses the token must prove (RFC 7638); empty for none, as is usual.", Length: 43, Value: value("fingerprint")},
+			{Kind: "text", Type: "text", Name: "reference", Label: "Subscriber",
+				Hint: "Their e-mail, or the reference by which a backend calls them. Type a part of it or of a name to choose.", Required: true, Length: 255, Value: value("reference"), Finds: v.base() + "/subscribers/find"},
+			{Kind: "text", Type: "text", Name: "application_id", Label: "OAuth client",
+				Hint: "The id of the app that the token is for, if it is for one.", Length: 64,
+				Value: value("application_id")},
+			{Kind: "text", Type: "text", Name: "fingerprint", Label: "Bound to a key",
+				Hint: "The SHA-256 thumbprint of a key that whoever uses the token must prove (RFC 7638); empty for none, as is usual.", Length: 43, Value: value("fingerprint")},
 		}
 	case "guest":
-		p.Form.Inputs = []input{{Kind: "area", Name: "allowed_addresses", Label: "Addresses", Hint: "Up to ten, one a line: such as /public/lobby, or their ids.", Rows: 4, Required: true, Value: value("allowed_addresses")}}
+		p.Form.Inputs = []input{{Kind: "area", Name: "allowed_addresses", Label: "Addresses",
+			Hint: "Up to ten, one a line: such as /public/lobby, or their ids.", Rows: 4, Required: true,
+			Value: value("allowed_addresses")}}
 	case "invite":
 		p.Form.Inputs = []input{address}
 	case "embed":
-		p.Form.Inputs = []input{address, {Kind: "text", Type: "text", Name: "name", Label: "Name", Hint: "Where it stands, such as “contact page”.", Length: 255, Value: value("name")}}
+		p.Form.Inputs = []input{address, {Kind: "text", Type: "text", Name: "name", Label: "Name",
+			Hint: "Where it stands, such as “contact page”.", Length: 255, Value: value("name")}}
 	}
 	if err := a.offer(v, p.Form.Inputs); err != nil || what == "embed" {
 		return p, err
@@ -111,7 +121,8 @@ func (a *API) tokenForm(v *visit, code int, p mintPage) error {
 // new: one is made, as the API does, but not of a slip of the pen.
 func (a *API) unheardOf(v *visit) (bool, error) {
 	reference := strings.TrimSpace(v.form.Get("reference"))
-	if v.r.PathValue("what") != "subscriber" || v.form.Get("new") == v.form.Get("reference") || a.Fabric.CheckSubscriberToken(fabric.SubscriberTokenInput{Reference: reference}) != nil {
+	if v.r.PathValue("what") != "subscriber" || v.form.Get("new") == v.form.Get("reference") ||
+		a.Fabric.CheckSubscriberToken(fabric.SubscriberTokenInput{Reference: reference}) != nil {
 		return false, nil
 	}
 	_, err := a.Fabric.FindReferred(v.r.Context(), v.project.ID, reference)
@@ -123,7 +134,8 @@ func (a *API) unheardOf(v *visit) (bool, error) {
 
 // mint makes what the form asks for, and has the trail say so.
 func (a *API) mint(v *visit) (made mintedToken, err error) {
-	ctx, by := v.r.Context(), fabric.Issuer{ProjectID: v.project.ID, KeyID: v.who.ID} // what it makes can be ended with it
+	ctx, by := v.r.Context(), fabric.Issuer{ProjectID: v.project.ID,
+		KeyID: v.who.ID} // what it makes can be ended with it
 	made.Expires = v.now.Add(fabric.TokenLifetime)
 	var end *int64
 	if d, err := time.ParseDuration(v.form.Get("expires")); err == nil && d > 0 {
@@ -140,8 +152,9 @@ func (a *API) mint(v *visit) (made mintedToken, err error) {
 	switch v.r.PathValue("what") {
 	case "subscriber":
 		tokens, err = a.Fabric.SubscriberToken(ctx, by, fabric.SubscriberTokenInput{
-			Reference: strings.TrimSpace(v.form.Get("reference")), ApplicationID: strings.TrimSpace(v.form.Get("application_id")),
-			Fingerprint: strings.TrimSpace(v.form.Get("fingerprint")), ExpireAt: end,
+			Reference:     strings.TrimSpace(v.form.Get("reference")),
+			ApplicationID: strings.TrimSpace(v.form.Get("application_id")),
+			Fingerprint:   strings.TrimSpace(v.form.Get("fingerprint")), ExpireAt: end,
 		})
 		kind, targetKind, target = fabric.SAT, "subscriber", tokens.SubscriberID
 		made.Snippets = a.tokenSnippets(tokens.Access)
@@ -160,7 +173,8 @@ func (a *API) mint(v *visit) (made mintedToken, err error) {
 	case "invite":
 		all := fabric.Token{Kind: fabric.SAT, ProjectID: v.project.ID, KeyID: v.who.ID}
 		var of fabric.Address
-		if of, err = a.Fabric.FindAddress(ctx, all, address); err != nil && isMissing(err) || err == nil && of.Type != fabric.TypeSubscriber {
+		if of, err = a.Fabric.FindAddress(ctx, all, address); err != nil && isMissing(err) || err == nil &&
+			of.Type != fabric.TypeSubscriber {
 			err = problem.BadParam("address_id", "address_id must be that of a subscriber's address of this project")
 		}
 		if err == nil {
@@ -170,7 +184,8 @@ func (a *API) mint(v *visit) (made mintedToken, err error) {
 			made.Snippets = a.tokenSnippets(tokens.Access)
 		}
 	case "embed":
-		_, made.Token, err = a.Fabric.CreateEmbedKey(ctx, v.project.ID, address, strings.TrimSpace(v.form.Get("name")))
+		_, made.Token, err = a.Fabric.CreateEmbedKey(
+			ctx, v.project.ID, address, strings.TrimSpace(v.form.Get("name")))
 		made.Expires, made.Snippets = time.Time{}, a.embedSnippets(made.Token)
 		return made, err // its making is noted with its row
 	}

@@ -13,7 +13,8 @@ const goneCookie = "selvage-gone"
 // no address.
 func (a *API) gone(v *visit, name string) {
 	short := []rune(name)
-	a.cookies.Set(v.w, v.r, goneCookie, base64.RawURLEncoding.EncodeToString([]byte(string(short[:min(len(short), 200)]))))
+	a.cookies.Set(v.w, v.r, goneCookie, base64.RawURLEncoding.EncodeToString(
+		[]byte(string(short[:min(len(short), 200)]))))
 }
 
 // done reports whether a page is led to after something was done.

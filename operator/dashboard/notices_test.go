@@ -72,9 +72,11 @@ func TestOperatorsAreTold(t *testing.T) {
 	at, err := url.Parse(link)
 	must(t, err)
 	token := at.Query().Get("token")
-	w.browser().post("/dashboard/setup?token="+token, "/dashboard/setup", url.Values{"token": {token}, "password": {good + " two"}}).leadsTo(t, "/dashboard/factor")
+	w.browser().post("/dashboard/setup?token="+token, "/dashboard/setup",
+		url.Values{"token": {token}, "password": {good + " two"}}).leadsTo(t, "/dashboard/factor")
 	want("a password by it", bobs, mail.OperatorPassword)
-	a.post("/dashboard/account", "/dashboard/account/password", url.Values{"current": {good}, "password": {good + " three"}}).leadsTo(t, "/dashboard/account?done=password")
+	a.post("/dashboard/account", "/dashboard/account/password",
+		url.Values{"current": {good}, "password": {good + " three"}}).leadsTo(t, "/dashboard/account?done=password")
 	want("a password of her own", anns, mail.OperatorPassword)
 	want("nothing", bobs)
 
@@ -82,7 +84,8 @@ func TestOperatorsAreTold(t *testing.T) {
 	// disabled gets none.
 	off := true
 	for range 3 {
-		_, _, err := w.operators.SignIn(t.Context(), anns, good+" three", operator.Visitor{Network: "203.0.113.9"}, func(operator.Operator) (bool, error) { return true, nil })
+		_, _, err := w.operators.SignIn(t.Context(), anns, good+" three",
+			operator.Visitor{Network: "203.0.113.9"}, func(operator.Operator) (bool, error) { return true, nil })
 		must(t, err)
 	}
 	want("sign-ins from elsewhere", anns, mail.OperatorDevice)

@@ -34,7 +34,8 @@ func roleRowOf(m operator.Membership, projects []fabric.Project) roleRow {
 }
 
 func operatorRowOf(v *visit, o operator.Operator, projects []fabric.Project) operatorRow {
-	row := operatorRow{Operator: o, Title: o.Title(), URL: Prefix + "/operators/" + o.ID, Status: status{"good", "Active"}, Self: o.ID == v.who.ID}
+	row := operatorRow{Operator: o, Title: o.Title(), URL: Prefix + "/operators/" + o.ID,
+		Status: status{"good", "Active"}, Self: o.ID == v.who.ID}
 	for _, m := range o.Roles {
 		row.Roles = append(row.Roles, roleRowOf(m, projects))
 	}
@@ -80,7 +81,8 @@ var aboutRoles = map[operator.Role]string{
 
 func roleChoices(chosen string) (all []choice) {
 	for _, r := range operator.Roles() {
-		all = append(all, choice{string(r), strings.ToUpper(string(r[:1])) + string(r[1:]), aboutRoles[r], string(r) == chosen})
+		all = append(all, choice{string(r), strings.ToUpper(string(r[:1])) + string(r[1:]), aboutRoles[r],
+			string(r) == chosen})
 	}
 	return all
 }
@@ -150,7 +152,8 @@ func (a *API) changeRole(v *visit) error {
 	if !ok {
 		return problem.BadParam("role", "there is no such role")
 	}
-	return a.change(v, operator.Input{Roles: []operator.Membership{{Role: role, ProjectID: v.form.Get("project")}}}, "role")
+	return a.change(v, operator.Input{Roles: []operator.Membership{{Role: role,
+		ProjectID: v.form.Get("project")}}}, "role")
 }
 
 // disableOperator serves POST /dashboard/operators/{id}/disable.
@@ -172,7 +175,8 @@ func (a *API) named(v *visit, do func() error) error {
 		return err
 	}
 	if v.form.Get("confirm") != o.Email {
-		return a.operatorPage(v, http.StatusUnprocessableEntity, operatorPage{Faults: []string{"That is not the e-mail. Nothing was done."}})
+		return a.operatorPage(v, http.StatusUnprocessableEntity,
+			operatorPage{Faults: []string{"That is not the e-mail. Nothing was done."}})
 	}
 	return do()
 }
@@ -196,7 +200,8 @@ func (a *API) endFirst(v *visit, o operator.Operator) error {
 	}
 	if err := a.endMade(v, o); err != nil {
 		web.LogInternal(v.r, a.Log, err)
-		return problem.New(problem.Conflict, "not_ended", "the operator is disabled, and not deleted: what you have chosen could not be ended, and what of it is good is still listed. Try again.")
+		return problem.New(problem.Conflict, "not_ended",
+			"the operator is disabled, and not deleted: what you have chosen could not be ended, and what of it is good is still listed. Try again.")
 	}
 	return nil
 }

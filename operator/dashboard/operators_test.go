@@ -18,13 +18,15 @@ func TestInvitations(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
 	const list, invite = "/dashboard/operators", "/dashboard/operators/invite"
-	if a := b.get(invite); !strings.Contains(a.body, `value="viewer" checked`) || strings.Contains(a.body, `value="" selected`) || !strings.Contains(a.body, "no mail is sent") {
+	if a := b.get(invite); !strings.Contains(a.body, `value="viewer" checked`) ||
+		strings.Contains(a.body, `value="" selected`) || !strings.Contains(a.body, "no mail is sent") {
 		t.Errorf("the form does not begin with the narrowest role in one project, or says not what happens: %s", a.body)
 	}
 	if a := b.get(list); strings.Contains(a.body, `id="invitations"`) {
 		t.Error("invitations are shown where there are none")
 	}
-	made := b.post(invite, invite, url.Values{"email": {"bob@example.com"}, "role": {"viewer"}, "project": {w.one.ID}})
+	made := b.post(invite, invite, url.Values{"email": {"bob@example.com"}, "role": {"viewer"},
+		"project": {w.one.ID}})
 	const link = `id="link">[^?]*\?token=([a-z2-7]+)`
 	first := made.find(t, link)
 	a := b.get(list)
@@ -46,7 +48,8 @@ func TestInvitations(t *testing.T) {
 	if good(second) {
 		t.Error("an invitation that was withdrawn lets somebody in")
 	}
-	if a := b.get(list + "?done=withdrawn"); strings.Contains(a.body, "bob@example.com") || !strings.Contains(a.body, "Invitation withdrawn") {
+	if a := b.get(list + "?done=withdrawn"); strings.Contains(a.body, "bob@example.com") ||
+		!strings.Contains(a.body, "Invitation withdrawn") {
 		t.Errorf("after it was withdrawn: %s", a.body)
 	}
 	if a := b.post(list, list+"/invitations/"+id+"/withdraw", nil); a.StatusCode != http.StatusNotFound {
@@ -75,10 +78,12 @@ func TestInvitations(t *testing.T) {
 func TestInvitationsAreAllListed(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
-	hidden, _, err := w.operators.Invite(t.Context(), "hidden@example.com", operator.Membership{Role: operator.Viewer, ProjectID: w.one.ID}, "")
+	hidden, _, err := w.operators.Invite(t.Context(), "hidden@example.com",
+		operator.Membership{Role: operator.Viewer, ProjectID: w.one.ID}, "")
 	must(t, err)
 	for i := range page.MaxSize {
-		_, _, err := w.operators.Invite(t.Context(), fmt.Sprintf("bob%d@example.com", i), operator.Membership{Role: operator.Viewer, ProjectID: w.one.ID}, "")
+		_, _, err := w.operators.Invite(t.Context(), fmt.Sprintf("bob%d@example.com", i),
+			operator.Membership{Role: operator.Viewer, ProjectID: w.one.ID}, "")
 		must(t, err)
 	}
 	if a := b.get("/dashboard/operators"); !strings.Contains(a.body, hidden.ID+"/withdraw") {

@@ -59,14 +59,21 @@ func BenchmarkPages(b *testing.B) {
 		return strings.ReplaceAll(next, "&amp;", "&")
 	}
 	for name, path := range map[string]string{
-		"home": base, "subscribers": base + "/subscribers", "subscribers, next": middle("subscribers"), "subscriber": base + "/subscribers/" + sub.ID,
-		"subscribers by what all have": base + "/subscribers?email=ada", "subscribers by two words": base + "/subscribers?email=lovelace-777+ada",
-		"subscribers by a last name": base + "/subscribers?email=king", "subscribers by what nobody has": base + "/subscribers?email=nobody",
-		"subscribers by words that nobody has both": base + "/subscribers?email=lovelace+king", "subscribers by what all have, next": middle("subscribers?email=ada"),
-		"recordings of somebody who has none": base + "/recordings?party=%2B1999",
-		"recordings":                          base + "/recordings", "recordings, next": middle("recordings"), "recordings of a call": base + "/recordings?call=a-call",
-		"recordings of a day": base + "/recordings?after=2026-01-01&before=2026-01-01", "recording": base + "/recordings/" + rec.Sid,
-		"audit": base + "/audit", "clients": base + "/clients", "branding": base + "/branding", "settings": "/dashboard/settings",
+		"home": base, "subscribers": base + "/subscribers", "subscribers, next": middle("subscribers"),
+		"subscriber":                                base + "/subscribers/" + sub.ID,
+		"subscribers by what all have":              base + "/subscribers?email=ada",
+		"subscribers by two words":                  base + "/subscribers?email=lovelace-777+ada",
+		"subscribers by a last name":                base + "/subscribers?email=king",
+		"subscribers by what nobody has":            base + "/subscribers?email=nobody",
+		"subscribers by words that nobody has both": base + "/subscribers?email=lovelace+king",
+		"subscribers by what all have, next":        middle("subscribers?email=ada"),
+		"recordings of somebody who has none":       base + "/recordings?party=%2B1999",
+		"recordings":                                base + "/recordings", "recordings, next": middle("recordings"),
+		"recordings of a call": base + "/recordings?call=a-call",
+		"recordings of a day":  base + "/recordings?after=2026-01-01&before=2026-01-01",
+		"recording":            base + "/recordings/" + rec.Sid,
+		"audit":                base + "/audit", "clients": base + "/clients", "branding": base + "/branding",
+		"settings": "/dashboard/settings",
 	} {
 		b.Run(name, func(b *testing.B) {
 			if path == "" {
@@ -84,7 +91,8 @@ func BenchmarkPages(b *testing.B) {
 			b.ReportMetric(float64(cpu.Microseconds()), "cpu-us/op")
 			b.ReportMetric(float64(size), "bytes")
 			if cpu > mostCPU || size > mostBytes {
-				b.Errorf("%s takes %s of processor and %d bytes, at most %s and %d", name, cpu, size, mostCPU, mostBytes)
+				b.Errorf("%s takes %s of processor and %d bytes, at most %s and %d", name, cpu, size, mostCPU,
+					mostBytes)
 			}
 		})
 	}
@@ -154,7 +162,8 @@ func (w *world) multiply(b *testing.B, n int, table, id string, differ ...string
 	must(b, rows.Close())
 	for at := 0; at < n; at += 10_000 {
 		_, err := db.Exec(fmt.Sprintf(`WITH RECURSIVE n (i) AS (SELECT CAST($1 AS INTEGER) UNION ALL SELECT i + 1 FROM n WHERE i < $2 - 1)
-			INSERT INTO %s (%s) SELECT %s FROM %s AS t, n WHERE t.id = $3`, table, strings.Join(names, ", "), strings.Join(values, ", "), table), at, min(at+10_000, n), id)
+			INSERT INTO %s (%s) SELECT %s FROM %s AS t, n WHERE t.id = $3`, table, strings.Join(names,
+			", "), strings.Join(values, ", "), table), at, min(at+10_000, n), id)
 		must(b, err)
 	}
 	_, err = db.Exec("ANALYZE")

@@ -45,7 +45,8 @@ func (a *API) usePasskey(v *visit) (factor.Passkey, error) {
 	if !a.passkeys() {
 		return factor.Passkey{}, factor.ErrNone
 	}
-	key, err := a.Factors.CheckPasskey(v.r.Context(), a.flow(v, v.form.Get("prompt")), []byte(v.form.Get("credential")))
+	key, err := a.Factors.CheckPasskey(v.r.Context(), a.flow(v, v.form.Get("prompt")),
+		[]byte(v.form.Get("credential")))
 	if err == nil && key.Owner.Kind != factor.Operator {
 		err = factor.ErrUnknown
 	}
@@ -63,7 +64,8 @@ func (a *API) offerPasskey(v *visit, next, wrong string) (passkeyForm, error) {
 	} else if err != nil {
 		return passkeyForm{}, err
 	}
-	return a.askPasskey(v, passkeyForm{Action: Prefix + "/login/passkey", Next: next, Waits: true, Button: "Use a passkey", Error: wrong}, nil)
+	return a.askPasskey(v, passkeyForm{Action: Prefix + "/login/passkey", Next: next, Waits: true,
+		Button: "Use a passkey", Error: wrong}, nil)
 }
 
 // logInByPasskey serves POST /dashboard/login/passkey: the device has verified who uses it,
@@ -124,7 +126,8 @@ func (a *API) passkeyPage(v *visit, status int, wrong string) error {
 	if !a.passkeys() {
 		return problem.NoSuch("page")
 	}
-	form, err := a.makePasskey(v, passkeyForm{Action: Prefix + "/account/passkey", Button: "Add a passkey", Error: wrong})
+	form, err := a.makePasskey(v, passkeyForm{Action: Prefix + "/account/passkey", Button: "Add a passkey",
+		Error: wrong})
 	if all, ok := faults(err); ok {
 		return a.page(v, http.StatusUnprocessableEntity, "Add a passkey", "passkey", passkeyPage{Faults: all})
 	}
@@ -137,7 +140,8 @@ func (a *API) passkeyPage(v *visit, status int, wrong string) error {
 // makePasskey is the prompt by which an operator makes a passkey.
 func (a *API) makePasskey(v *visit, f passkeyForm) (passkeyForm, error) {
 	f.Prompt, f.Form, f.Origin, f.Makes = rand.Text(), a.formToken(v), a.origin, true
-	options, err := a.Factors.BeginPasskey(v.r.Context(), ownerOf(v.whose), a.flow(v, f.Prompt), v.whose.Email, v.whose.Title())
+	options, err := a.Factors.BeginPasskey(v.r.Context(), ownerOf(v.whose), a.flow(v, f.Prompt),
+		v.whose.Email, v.whose.Title())
 	f.Options = string(options)
 	return f, err
 }
@@ -147,7 +151,8 @@ func (a *API) createPasskey(v *visit) error {
 	if !a.passkeys() {
 		return factor.ErrNone
 	}
-	key, err := a.Factors.CreatePasskey(v.r.Context(), ownerOf(v.whose), !v.session.TwoFactors(), a.flow(v, v.form.Get("prompt")), v.form.Get("name"), []byte(v.form.Get("credential")))
+	key, err := a.Factors.CreatePasskey(v.r.Context(), ownerOf(v.whose), !v.session.TwoFactors(),
+		a.flow(v, v.form.Get("prompt")), v.form.Get("name"), []byte(v.form.Get("credential")))
 	if err != nil {
 		return err
 	}

@@ -24,7 +24,8 @@ const doorway, addPage = "/dashboard/login", "/dashboard/account/passkey"
 func (a answer) asked(t testing.TB) (options string, form url.Values) {
 	t.Helper()
 	options = a.find(t, `data-options="([^"]+)"`)
-	return options, url.Values{"form": {a.find(t, `name="form" value="([^"]+)"`)}, "prompt": {a.find(t, `name="prompt" value="([^"]+)"`)}}
+	return options, url.Values{"form": {a.find(t, `name="form" value="([^"]+)"`)},
+		"prompt": {a.find(t, `name="prompt" value="([^"]+)"`)}}
 }
 
 // sendKey posts what an authenticator answered to a page's question.
@@ -70,18 +71,22 @@ func TestPasskeyOfOperator(t *testing.T) {
 	w := newWorld(t)
 	o, b := w.operator("ann@example.com", ofAll)
 	key := b.passkey()
-	if a := b.get("/dashboard/account"); !strings.Contains(a.body, "Passkey Laptop") || !strings.Contains(a.body, "all ten") {
+	if a := b.get("/dashboard/account"); !strings.Contains(a.body, "Passkey Laptop") ||
+		!strings.Contains(a.body, "all ten") {
 		t.Errorf("my account: %s", a.body)
 	}
 	alone := w.browser()
-	alone.show(key, doorway, "/dashboard/login/passkey", "next", "/dashboard/account").leadsTo(t, "/dashboard/account")
+	alone.show(key, doorway, "/dashboard/login/passkey", "next", "/dashboard/account").leadsTo(t,
+		"/dashboard/account")
 	all, err := w.operators.Sessions(t.Context(), o.ID)
 	must(t, err)
-	if len(all) != 2 || strings.Join(all[0].AMR, " ") != "hwk user pop mfa" || strings.Join(all[1].AMR, " ") != "pwd hwk user pop mfa" {
+	if len(all) != 2 || strings.Join(all[0].AMR, " ") != "hwk user pop mfa" ||
+		strings.Join(all[1].AMR, " ") != "pwd hwk user pop mfa" {
 		t.Errorf("the sessions are %+v", all)
 	}
 	second := w.browser()
-	second.post(doorway, doorway, url.Values{"username": {"ann@example.com"}, "password": {good}}).leadsTo(t, "/dashboard/factor")
+	second.post(doorway, doorway, url.Values{"username": {"ann@example.com"}, "password": {good}}).leadsTo(t,
+		"/dashboard/factor")
 	second.get("/dashboard/account").leadsTo(t, "/dashboard/login?next=%2Fdashboard%2Faccount")
 	before := second.cookie()
 	second.show(key, "/dashboard/factor", "/dashboard/factor").leadsTo(t, "/dashboard")
@@ -99,15 +104,19 @@ func TestPasskeyOfOperator(t *testing.T) {
 	code, _ := second.app()
 	third := w.browser()
 	third.post(doorway, doorway, url.Values{"username": {"ann@example.com"}, "password": {good}})
-	if a := third.get("/dashboard/factor"); !strings.Contains(a.body, "or a passkey") || !strings.Contains(a.body, `id="code"`) {
+	if a := third.get("/dashboard/factor"); !strings.Contains(a.body, "or a passkey") ||
+		!strings.Contains(a.body, `id="code"`) {
 		t.Errorf("the second factor is asked for so: %s", a.body)
 	}
 	w.pass(time.Minute)
 	third.post("/dashboard/factor", "/dashboard/factor", url.Values{"code": {code()}}).leadsTo(t, "/dashboard")
 	// It is renamed and removed.
-	id := third.get("/dashboard/account").find(t, `passkeys/rename"><input type="hidden" name="form" value="[^"]+"><input type="hidden" name="factor" value="([^"]+)"`)
-	third.post("/dashboard/account", "/dashboard/account/passkeys/rename", url.Values{"factor": {id}, "name": {"Desk"}}).leadsTo(t, "/dashboard/account?done=changed")
-	third.post("/dashboard/account", "/dashboard/account/factors/remove", url.Values{"factor": {id}}).leadsTo(t, "/dashboard/account?done=factor")
+	id := third.get("/dashboard/account").find(
+		t, `passkeys/rename"><input type="hidden" name="form" value="[^"]+"><input type="hidden" name="factor" value="([^"]+)"`)
+	third.post("/dashboard/account", "/dashboard/account/passkeys/rename",
+		url.Values{"factor": {id}, "name": {"Desk"}}).leadsTo(t, "/dashboard/account?done=changed")
+	third.post("/dashboard/account", "/dashboard/account/factors/remove", url.Values{"factor": {id}}).leadsTo(
+		t, "/dashboard/account?done=factor")
 	w.browser().show(key, doorway, "/dashboard/login/passkey").wrongKey(t, "a passkey that was removed")
 }
 
@@ -124,19 +133,22 @@ func TestPasskeyAttacks(t *testing.T) {
 	used := mine.Get([]byte(options))
 	stranger := w.browser()
 	_, theirs := stranger.get(doorway).asked(t)
-	stranger.sendKey("/dashboard/login/passkey", url.Values{"form": theirs["form"], "prompt": form["prompt"]}, used).wrongKey(t, "an answer to another browser's challenge")
+	stranger.sendKey("/dashboard/login/passkey", url.Values{"form": theirs["form"], "prompt": form["prompt"]},
+		used).wrongKey(t, "an answer to another browser's challenge")
 	first.sendKey("/dashboard/login/passkey", form, used).leadsTo(t, "/dashboard")
 	again := w.browser()
 	again.c.Jar = first.c.Jar
 	again.post("/dashboard/account", "/dashboard/logout", nil)
 	_, next := again.get(doorway).asked(t)
-	again.sendKey("/dashboard/login/passkey", url.Values{"form": next["form"], "prompt": form["prompt"]}, used).wrongKey(t, "an answer again")
+	again.sendKey("/dashboard/login/passkey", url.Values{"form": next["form"], "prompt": form["prompt"]},
+		used).wrongKey(t, "an answer again")
 
 	for _, tt := range []struct {
 		what string
 		key  factortest.Authenticator
 	}{
-		{"another origin", factortest.Authenticator{Origin: "https://evil.example"}}, {"nobody verified", factortest.Authenticator{Origin: w.named(), Unverified: true}},
+		{"another origin", factortest.Authenticator{Origin: "https://evil.example"}},
+		{"nobody verified", factortest.Authenticator{Origin: w.named(), Unverified: true}},
 	} {
 		lying := *mine
 		lying.Origin, lying.Unverified = tt.key.Origin, tt.key.Unverified
@@ -146,14 +158,16 @@ func TestPasskeyAttacks(t *testing.T) {
 	// Somebody else's passkey is no second factor, and confirms nothing.
 	half := w.browser()
 	half.post(doorway, doorway, url.Values{"username": {"ann@example.com"}, "password": {good}})
-	half.show(bobs, "/dashboard/factor", "/dashboard/factor").wrongKey(t, "another operator's passkey as second factor")
+	half.show(bobs, "/dashboard/factor", "/dashboard/factor").wrongKey(
+		t, "another operator's passkey as second factor")
 	half.get("/dashboard/account").leadsTo(t, "/dashboard/login?next=%2Fdashboard%2Faccount")
 	w.pass(operator.Freshness)
 	a.show(bobs, "/dashboard/confirm", "/dashboard/confirm").wrongKey(t, "another operator's passkey to confirm")
 	// Nor is an answer that signs in, which asks for anybody, one to the second factor.
 	options, form = w.browser().get(doorway).asked(t)
 	_, at := half.get("/dashboard/factor").asked(t)
-	half.sendKey("/dashboard/factor", url.Values{"form": at["form"], "prompt": form["prompt"]}, mine.Get([]byte(options))).wrongKey(t, "the answer to another page")
+	half.sendKey("/dashboard/factor", url.Values{"form": at["form"], "prompt": form["prompt"]},
+		mine.Get([]byte(options))).wrongKey(t, "the answer to another page")
 
 	// A subscriber's passkey opens no dashboard.
 	email := "sub@example.com"
@@ -171,7 +185,8 @@ func TestPasskeyAttacks(t *testing.T) {
 	must(t, err)
 	w.browser().show(mine, doorway, "/dashboard/login/passkey").wrongKey(t, "the passkey of who is disabled")
 
-	found, err := w.rows.ListAudit(t.Context(), audit.Filter{Action: "login", Outcome: audit.Refused}, page.Query{Size: 100})
+	found, err := w.rows.ListAudit(t.Context(), audit.Filter{Action: "login", Outcome: audit.Refused},
+		page.Query{Size: 100})
 	must(t, err)
 	reasons := map[string]int{}
 	for _, e := range found.Items {
@@ -188,7 +203,8 @@ func TestPasskeyFlood(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
 	key := b.passkey()
-	w.limits.Set(limit.Rates{limit.LoginPerNetwork: limit.Of(3, 24*time.Hour), limit.AuthorizePerNetwork: limit.Of(12, 24*time.Hour)})
+	w.limits.Set(limit.Rates{limit.LoginPerNetwork: limit.Of(3, 24*time.Hour),
+		limit.AuthorizePerNetwork: limit.Of(12, 24*time.Hour)})
 	for range 4 {
 		b.show(key, "/dashboard/confirm", "/dashboard/confirm").leadsTo(t, "/dashboard")
 	}
@@ -196,7 +212,8 @@ func TestPasskeyFlood(t *testing.T) {
 	for range 8 {
 		b.sendKey("/dashboard/confirm", form, []byte("{}")).wrongKey(t, "an answer to nothing")
 	}
-	found, err := w.rows.ListAudit(t.Context(), audit.Filter{Action: "login", Outcome: audit.Refused}, page.Query{Size: 100})
+	found, err := w.rows.ListAudit(t.Context(), audit.Filter{Action: "login", Outcome: audit.Refused},
+		page.Query{Size: 100})
 	must(t, err)
 	if len(found.Items) < 4 || len(found.Items) > 5 { // three refused, and that there were too many
 		t.Errorf("the trail has %d refusals", len(found.Items))
@@ -226,7 +243,8 @@ func TestEnrolByPasskey(t *testing.T) {
 	b.sendKey("/dashboard/enrol", form, wrong.Create([]byte(options))).wrongKey(t, "a passkey of another site")
 	b.get("/dashboard/account").leadsTo(t, "/dashboard/login?next=%2Fdashboard%2Faccount")
 	options, form = b.get("/dashboard/enrol").asked(t)
-	recovery := b.sendKey("/dashboard/enrol", form, key.Create([]byte(options))).find(t, `<pre id="codes">([a-z2-7-]+)`)
+	recovery := b.sendKey("/dashboard/enrol", form, key.Create([]byte(options))).find(
+		t, `<pre id="codes">([a-z2-7-]+)`)
 	if a := b.get("/dashboard/account"); a.StatusCode != http.StatusOK {
 		t.Errorf("after that: %s", a.Status)
 	}
@@ -242,7 +260,8 @@ func TestEnrolByPasskey(t *testing.T) {
 // Who had the password before there was a second factor has no more than that: its session
 // shows the factor first, and where it signed in from is no place of the operator's.
 func TestFirstFactor(t *testing.T) {
-	for name, add := range map[string]func(browser){"app": func(b browser) { b.app() }, "passkey": func(b browser) { b.passkey() }} {
+	for name, add := range map[string]func(browser){"app": func(b browser) { b.app() },
+		"passkey": func(b browser) { b.passkey() }} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			o, b := w.operator("ann@example.com", ofAll)

@@ -11,15 +11,20 @@ import (
 // The rules of a project, as they are chosen.
 var (
 	registrations = []choice{
-		{Value: string(fabric.RegistrationOff), Title: "Others make accounts", Why: "An operator, the API or an invitation."},
-		{Value: string(fabric.RegistrationOpen), Title: "People make their own", Why: "Whoever reads mail at an address makes their own account on the sign-in page."},
+		{Value: string(fabric.RegistrationOff), Title: "Others make accounts",
+			Why: "An operator, the API or an invitation."},
+		{Value: string(fabric.RegistrationOpen), Title: "People make their own",
+			Why: "Whoever reads mail at an address makes their own account on the sign-in page."},
 	}
 	factorRules = []choice{
-		{Value: "no", Title: "Those who have one", Why: "Whoever has set up nothing else signs in with a password alone."},
-		{Value: "yes", Title: "Everybody", Why: "Who has none sets a passkey or an authenticator app up on the way in."},
+		{Value: "no", Title: "Those who have one",
+			Why: "Whoever has set up nothing else signs in with a password alone."},
+		{Value: "yes", Title: "Everybody",
+			Why: "Who has none sets a passkey or an authenticator app up on the way in."},
 	}
 	mediaRules = []choice{
-		{Value: "public", Title: "Whoever has its address", Why: "As clients of recordings expect; the address cannot be guessed."},
+		{Value: "public", Title: "Whoever has its address",
+			Why: "As clients of recordings expect; the address cannot be guessed."},
 		{Value: "basic", Title: "Who has credentials", Why: "Whoever may see the recording."},
 		{Value: "signed", Title: "Who has credentials or a signed link", Why: "A link holds for 30 days at most."},
 	}
@@ -36,8 +41,9 @@ type policyPage struct {
 // showPolicies serves GET /dashboard/projects/{project}/rules.
 func (a *API) showPolicies(v *visit) error {
 	return a.page(v, http.StatusOK, "Rules", "policies", policyPage{
-		Base: v.base(), Registration: one(registrations, string(v.project.Registration)), Factors: one(factorRules, yesNo(v.project.RequireFactor)),
-		Media: one(mediaRules, v.project.MediaAuth), MayChange: v.mayIn(operator.Write),
+		Base: v.base(), Registration: one(registrations, string(v.project.Registration)),
+		Factors: one(factorRules, yesNo(v.project.RequireFactor)),
+		Media:   one(mediaRules, v.project.MediaAuth), MayChange: v.mayIn(operator.Write),
 	})
 }
 
@@ -59,21 +65,26 @@ func yesNo(is bool) string {
 
 // editPolicies serves GET /dashboard/projects/{project}/rules/edit.
 func (a *API) editPolicies(v *visit) error {
-	return a.page(v, http.StatusOK, "Change the rules", "policies_form", policyPage{Base: v.base(), Form: v.policyForm()})
+	return a.page(v, http.StatusOK, "Change the rules", "policies_form",
+		policyPage{Base: v.base(), Form: v.policyForm()})
 }
 
 func (v *visit) policyForm() form {
 	inputs := []input{
-		{Kind: "cards", Name: "registration", Label: "Who makes accounts", Options: chosen(registrations, string(v.project.Registration))},
-		{Kind: "cards", Name: "require_factor", Label: "Who needs a second factor", Options: chosen(factorRules, yesNo(v.project.RequireFactor))},
-		{Kind: "cards", Name: "media_auth", Label: "Who may fetch the sound of recordings", Options: chosen(mediaRules, v.project.MediaAuth)},
+		{Kind: "cards", Name: "registration", Label: "Who makes accounts",
+			Options: chosen(registrations, string(v.project.Registration))},
+		{Kind: "cards", Name: "require_factor", Label: "Who needs a second factor",
+			Options: chosen(factorRules, yesNo(v.project.RequireFactor))},
+		{Kind: "cards", Name: "media_auth", Label: "Who may fetch the sound of recordings",
+			Options: chosen(mediaRules, v.project.MediaAuth)},
 	}
 	return form{Inputs: inputs, Seen: marks(inputs)}
 }
 
 // policyChange reads a form: what differs from what is there.
 func (v *visit) policyChange() (c fabric.ProjectChange, err error) {
-	if r := fabric.Registration(v.form.Get("registration")); v.form.Has("registration") && r != v.project.Registration {
+	if r := fabric.Registration(v.form.Get("registration")); v.form.Has("registration") &&
+		r != v.project.Registration {
 		c.Registration = &r
 	}
 	if text := v.form.Get("require_factor"); v.form.Has("require_factor") && text != yesNo(v.project.RequireFactor) {

@@ -20,16 +20,20 @@ func TestRules(t *testing.T) {
 	_, viewer := w.operator("vic@example.com", operator.Membership{ProjectID: w.one.ID, Role: operator.Viewer})
 	at := "/dashboard/projects/" + w.one.ID + "/rules"
 	edit := at + "/edit"
-	if a := viewer.get(at); a.StatusCode != http.StatusOK || !strings.Contains(a.body, "Others make accounts") || strings.Contains(a.body, "rules-edit") {
+	if a := viewer.get(at); a.StatusCode != http.StatusOK ||
+		!strings.Contains(a.body, "Others make accounts") || strings.Contains(a.body, "rules-edit") {
 		t.Errorf("what a viewer sees: %s %s", a.Status, a.body)
 	}
-	b.post(edit, edit, url.Values{"registration": {"open"}, "require_factor": {"yes"}, "media_auth": {"basic"}}).leadsTo(t, at+"?done=changed")
+	b.post(edit, edit, url.Values{"registration": {"open"}, "require_factor": {"yes"},
+		"media_auth": {"basic"}}).leadsTo(t, at+"?done=changed")
 	now, err := w.fabric.FindProject(t.Context(), w.one.ID)
 	must(t, err)
-	if now.Registration != fabric.RegistrationOpen || !now.RequireFactor || now.MediaAuth != "basic" || now.Name != w.one.Name {
+	if now.Registration != fabric.RegistrationOpen || !now.RequireFactor || now.MediaAuth != "basic" ||
+		now.Name != w.one.Name {
 		t.Errorf("the project is %+v", now)
 	}
-	if a := b.get(at); !strings.Contains(a.body, "People make their own") || !strings.Contains(a.body, "Everybody") || !strings.Contains(a.body, "rules-edit") {
+	if a := b.get(at); !strings.Contains(a.body, "People make their own") ||
+		!strings.Contains(a.body, "Everybody") || !strings.Contains(a.body, "rules-edit") {
 		t.Errorf("the rules after that: %s", a.body)
 	}
 	if a := b.post(edit, edit, url.Values{"registration": {"sometimes"}, "media_auth": {"nobody"}}); a.StatusCode != http.StatusUnprocessableEntity {
@@ -40,13 +44,17 @@ func TestRules(t *testing.T) {
 	}
 	w.pass(operator.Freshness)
 	b.get(edit).leadsTo(t, "/dashboard/confirm?next="+url.QueryEscape(edit))
-	b.post(at, edit, url.Values{"form": {b.token("/dashboard/account")}, "require_factor": {"no"}}).leadsTo(t, "/dashboard/confirm?next="+url.QueryEscape(at))
-	if now, err = w.fabric.FindProject(t.Context(), w.one.ID); err != nil || !now.RequireFactor || now.Registration != fabric.RegistrationOpen {
+	b.post(at, edit, url.Values{"form": {b.token("/dashboard/account")}, "require_factor": {"no"}}).leadsTo(
+		t, "/dashboard/confirm?next="+url.QueryEscape(at))
+	if now, err = w.fabric.FindProject(t.Context(), w.one.ID); err != nil || !now.RequireFactor ||
+		now.Registration != fabric.RegistrationOpen {
 		t.Errorf("an old session has changed the rules: %+v, %v", now, err)
 	}
-	found, err := w.rows.ListAudit(t.Context(), audit.Filter{Action: "project.updated", ProjectID: w.one.ID}, page.Query{Size: 10})
+	found, err := w.rows.ListAudit(t.Context(), audit.Filter{Action: "project.updated", ProjectID: w.one.ID},
+		page.Query{Size: 10})
 	must(t, err)
-	if len(found.Items) != 1 || found.Items[0].Actor.ID != admin.ID || found.Items[0].Detail["registration"] != "open" || found.Items[0].Detail["require_factor"] != "true" {
+	if len(found.Items) != 1 || found.Items[0].Actor.ID != admin.ID ||
+		found.Items[0].Detail["registration"] != "open" || found.Items[0].Detail["require_factor"] != "true" {
 		t.Errorf("the audit trail has %+v", found.Items)
 	}
 }

@@ -48,9 +48,11 @@ func (a *API) recordingPage(v *visit, code int, wrong []string) error {
 		return err
 	}
 	p := recordingPage{
-		Recording: v.recordingRow(r), Base: v.base(), API: a.PublicURL, MayDelete: v.mayIn(operator.Write), Faults: wrong,
+		Recording: v.recordingRow(r), Base: v.base(), API: a.PublicURL, MayDelete: v.mayIn(operator.Write),
+		Faults:   wrong,
 		StoredAt: r.Created.UTC().Format("2 Jan 2006, 15:04:05"),
-		Length:   strconv.FormatFloat(r.Duration().Seconds(), 'f', 3, 64), Sound: sound(r), At: startAt(v.r.URL.Query().Get("t"), r.Duration()),
+		Length:   strconv.FormatFloat(r.Duration().Seconds(), 'f', 3, 64), Sound: sound(r),
+		At: startAt(v.r.URL.Query().Get("t"), r.Duration()),
 		Snippets: []snippet{
 			{"curl", fmt.Sprintf("# KEY is an API key with the scope Voice\ncurl -u %s:KEY %s/api/laml/2010-04-01/Accounts/%s/Recordings/%s.json\ncurl -u %s:KEY -o call.wav %s/api/laml/2010-04-01/Accounts/%s/Recordings/%s.wav",
 				r.ProjectID, a.PublicURL, r.ProjectID, r.Sid, r.ProjectID, a.PublicURL, r.ProjectID, r.Sid)},

@@ -51,9 +51,10 @@ func TestUpload(t *testing.T) {
 	must(t, err)
 	token := b.token(base + "/upload")
 	for name, a := range map[string]answer{
-		"without a token":                   b.upload(base, string(raw), "CallSid", "x"),
-		"with another token":                b.upload(base, string(raw), "form", "x"),
-		"by a viewer":                       viewer.upload(base, string(raw), "form", viewer.token("/dashboard/account")),
+		"without a token":    b.upload(base, string(raw), "CallSid", "x"),
+		"with another token": b.upload(base, string(raw), "form", "x"),
+		"by a viewer": viewer.upload(base, string(raw), "form",
+			viewer.token("/dashboard/account")),
 		"with a token of another's session": viewer.upload(base, string(raw), "form", token),
 	} {
 		if a.StatusCode != http.StatusForbidden {
@@ -73,11 +74,14 @@ func TestUpload(t *testing.T) {
 	if a := stranger.upload(base, string(raw)); !strings.HasPrefix(a.Header.Get("Location"), "/dashboard/login") {
 		t.Errorf("an upload by who is not signed in: %s %s", a.Status, a.Header.Get("Location"))
 	}
-	if a := b.upload(base, "<script>alert(1)</script>", "form", token, "CallSid", "kept-call", "Direction", "inbound"); a.StatusCode != http.StatusUnprocessableEntity ||
-		!strings.Contains(a.body, `value="kept-call"`) || !strings.Contains(a.body, `id="faults"`) || strings.Contains(a.body, "<script>alert") {
+	if a := b.upload(base, "<script>alert(1)</script>", "form", token, "CallSid", "kept-call", "Direction",
+		"inbound"); a.StatusCode != http.StatusUnprocessableEntity ||
+		!strings.Contains(a.body, `value="kept-call"`) || !strings.Contains(a.body, `id="faults"`) ||
+		strings.Contains(a.body, "<script>alert") {
 		t.Errorf("a file that is no audio: %s %s", a.Status, a.body)
 	}
-	if a := b.post(base+"/upload", base, url.Values{}); a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, "Choose a file") {
+	if a := b.post(base+"/upload", base, url.Values{}); a.StatusCode != http.StatusUnprocessableEntity ||
+		!strings.Contains(a.body, "Choose a file") {
 		t.Errorf("no file at all: %s", a.Status)
 	}
 	if a := b.upload(base, string(raw), "form", token, "StartTime", "yesterday"); a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, `id="f-StartTime-fault"`) {
@@ -86,13 +90,16 @@ func TestUpload(t *testing.T) {
 	if a := b.upload(base, string(raw), "form", token, "StartTime", "1969-12-31T23:59"); a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, `value="1969-12-31T23:59"`) {
 		t.Errorf("a time before there was any: %s %s", a.Status, a.body)
 	}
-	a := b.upload(base, string(raw), "form", token, "CallSid", "a-call", "From", "/private/<b>ada", "To", "+15551234567", "Direction", "inbound", "StartTime", "2026-01-31T15:04")
+	a := b.upload(base, string(raw), "form", token, "CallSid", "a-call", "From", "/private/<b>ada", "To",
+		"+15551234567", "Direction", "inbound", "StartTime", "2026-01-31T15:04")
 	one, ok := strings.CutSuffix(a.Header.Get("Location"), "?done=stored")
 	if !ok {
 		t.Fatalf("an upload: %s %s", a.Status, a.body)
 	}
-	r, err := w.recordings.Find(context.Background(), recordings.Owner{ProjectID: w.one.ID}, one[strings.LastIndex(one, "/")+1:])
-	if err != nil || r.CallSid != "a-call" || r.Direction != "inbound" || r.Channels != 2 || !r.StartTime.Equal(time.Date(2026, 1, 31, 15, 4, 0, 0, time.UTC)) {
+	r, err := w.recordings.Find(context.Background(), recordings.Owner{ProjectID: w.one.ID},
+		one[strings.LastIndex(one, "/")+1:])
+	if err != nil || r.CallSid != "a-call" || r.Direction != "inbound" || r.Channels != 2 ||
+		!r.StartTime.Equal(time.Date(2026, 1, 31, 15, 4, 0, 0, time.UTC)) {
 		t.Errorf("it became %+v, %v", r, err)
 	}
 	for direction, want := range map[string]bool{"inbound": true, "outbound": false, "' OR 1=1": true} {
@@ -100,23 +107,31 @@ func TestUpload(t *testing.T) {
 			t.Errorf("the list of direction %s: %s", direction, a.Status)
 		}
 	}
-	if a := b.get(base); !strings.Contains(a.body, `title="2026-01-31T15:04:00Z">31 Jan 2026, 15:04:00<`) || !strings.Contains(a.body, `?call=a-call" title="a-call">a-call<`) || !strings.Contains(a.body, "stored ") {
+	if a := b.get(base); !strings.Contains(a.body, `title="2026-01-31T15:04:00Z">31 Jan 2026, 15:04:00<`) ||
+		!strings.Contains(a.body, `?call=a-call" title="a-call">a-call<`) || !strings.Contains(a.body, "stored ") {
 		t.Errorf("the list has not the call and its time: %s", a.body)
 	}
 	page := b.get(one)
-	if n := strings.Count(page.body, "<svg "); n != 2 || !strings.Contains(page.body, `aria-label="Second leg, as an outline"`) || !strings.Contains(page.body, `preload="none" src="/api/laml`) {
+	if n := strings.Count(page.body, "<svg "); n != 2 ||
+		!strings.Contains(page.body, `aria-label="Second leg, as an outline"`) ||
+		!strings.Contains(page.body, `preload="none" src="/api/laml`) {
 		t.Errorf("its page has %d outlines of two legs", n)
 	}
 	if len(page.body) > 120_000 {
 		t.Errorf("its page has %d bytes", len(page.body))
 	}
-	for at, want := range map[string]string{"1.5": ".mp3#t=1.5\"", "0:02": ".mp3#t=2\"", "99": ".mp3\"", "javascript:1": ".mp3\"", "NaN": ".mp3\"", "-1": ".mp3\""} {
+	for at, want := range map[string]string{"1.5": ".mp3#t=1.5\"", "0:02": ".mp3#t=2\"", "99": ".mp3\"",
+		"javascript:1": ".mp3\"", "NaN": ".mp3\"", "-1": ".mp3\""} {
 		if a := b.get(one + "?t=" + url.QueryEscape(at)); !strings.Contains(a.body, want) {
 			t.Errorf("a link at %q has not %s", at, want)
 		}
 	}
-	for query, want := range map[string]bool{"call=a-call": true, "call=other": false, "call=a-": true, "call=-call": false, "call=" + r.Sid[:8]: true, "call=" + strings.ToUpper(r.Sid): true, "call=" + r.Sid[:3]: false,
-		"party=%2B1+555-123-4567": true, "party=15551234567": true, "party=%2B1555": false, "party=/private/%3Cb%3Eada": true, "call=a-&party=15551234567": true, "call=a-&party=1": false, "flag=silent": false, "subscriber=nobody": false, "call=a-call&subscriber=%00x": false} {
+	for query, want := range map[string]bool{"call=a-call": true, "call=other": false, "call=a-": true,
+		"call=-call": false, "call=" + r.Sid[:8]: true, "call=" + strings.ToUpper(r.Sid): true,
+		"call=" + r.Sid[:3]:       false,
+		"party=%2B1+555-123-4567": true, "party=15551234567": true, "party=%2B1555": false,
+		"party=/private/%3Cb%3Eada": true, "call=a-&party=15551234567": true, "call=a-&party=1": false,
+		"flag=silent": false, "subscriber=nobody": false, "call=a-call&subscriber=%00x": false} {
 		if a := b.get(base + "?" + query); a.StatusCode != http.StatusOK || strings.Contains(a.body, one) != want {
 			t.Errorf("the recordings of %s: %s, listed %v", query, a.Status, !want)
 		}

@@ -29,7 +29,8 @@ type recordingRow struct {
 func (v *visit) recordingRow(r recordings.Recording) recordingRow {
 	row := recordingRow{
 		Recording: r, At: r.Created, URL: v.base() + "/recordings/" + r.Sid,
-		Length: length(r.Duration()), Size: size(r.Bytes), Who: between(r.From, r.To), Status: status{"", words(string(r.Status))},
+		Length: length(r.Duration()), Size: size(r.Bytes), Who: between(r.From, r.To),
+		Status: status{"", words(string(r.Status))},
 	}
 	if !r.StartTime.IsZero() {
 		row.At = r.StartTime
@@ -40,7 +41,8 @@ func (v *visit) recordingRow(r recordings.Recording) recordingRow {
 	row.Title = row.At.UTC().Format("2 Jan 2006, 15:04:05")
 	row.Call, row.CallURL = r.CallSid, v.base()+"/recordings?"+url.Values{"call": {r.CallSid}}.Encode()
 	if r.ConferenceSid != "" {
-		row.Call, row.CallURL = r.ConferenceSid, v.base()+"/recordings?"+url.Values{"conference": {r.ConferenceSid}}.Encode()
+		row.Call, row.CallURL = r.ConferenceSid, v.base()+"/recordings?"+
+			url.Values{"conference": {r.ConferenceSid}}.Encode()
 	}
 	if r.HasMedia() {
 		row.Media = "/api/laml/2010-04-01/Accounts/" + r.ProjectID + "/Recordings/" + r.Sid
@@ -108,13 +110,16 @@ type recordingFilter struct {
 }
 
 // flagTitles tell what the flags of how a recording sounds mean.
-var flagTitles = map[string]string{"silent": "Silent", "one-way": "One leg alone talks", "clipped": "Clipped", "dead-air": "Long silence"}
+var flagTitles = map[string]string{"silent": "Silent", "one-way": "One leg alone talks", "clipped": "Clipped",
+	"dead-air": "Long silence"}
 
 func (v *visit) recordingFilter() (f recordingFilter, ask recordings.Filter, err error) {
 	q := v.r.URL.Query()
 	text := func(name string) string { return plainText(q.Get(name)) }
-	f = recordingFilter{Call: text("call"), Party: text("party"), Conference: text("conference"), Subscriber: text("subscriber"), After: q.Get("after"), Before: q.Get("before")}
-	ask = recordings.Filter{Owner: recordings.Owner{ProjectID: v.project.ID, SubscriberID: strings.ToLower(f.Subscriber)}, CallBegins: f.Call, Party: f.Party, ConferenceSid: f.Conference}
+	f = recordingFilter{Call: text("call"), Party: text("party"), Conference: text("conference"),
+		Subscriber: text("subscriber"), After: q.Get("after"), Before: q.Get("before")}
+	ask = recordings.Filter{Owner: recordings.Owner{ProjectID: v.project.ID,
+		SubscriberID: strings.ToLower(f.Subscriber)}, CallBegins: f.Call, Party: f.Party, ConferenceSid: f.Conference}
 	ask.Flag, _ = levels.FlagOf(q.Get("flag"))
 	if q.Get("flag") == "" {
 		ask.Flag = 0
@@ -130,7 +135,8 @@ func (v *visit) recordingFilter() (f recordingFilter, ask recordings.Filter, err
 			ask.Direction = name
 		}
 	}
-	for _, name := range []string{"call", "party", "conference", "subscriber", "after", "before", "direction", "flag"} {
+	for _, name := range []string{"call", "party", "conference", "subscriber", "after", "before", "direction",
+		"flag"} {
 		f.Any = f.Any || q.Get(name) != ""
 	}
 	if f.After != "" {
@@ -180,7 +186,8 @@ func (a *API) listRecordings(v *visit) error {
 		}
 		p.Live = follow(v, found.Items, func(i recordings.Recording) string { return i.Sid })
 	}
-	return a.pageWith(v, templates.Options{Status: code, Media: true, Connect: []string{"'self'"}}, "Recordings", "recordings", p)
+	return a.pageWith(v, templates.Options{Status: code, Media: true, Connect: []string{"'self'"}},
+		"Recordings", "recordings", p)
 }
 
 // foundRecordings returns a page of what is asked for: a beginning that no call has may be that
@@ -199,7 +206,8 @@ func (a *API) foundRecordings(ctx context.Context, ask recordings.Filter, q page
 func (a *API) deleteRecording(v *visit) error {
 	sid := v.r.PathValue("sid")
 	if v.form.Get("confirm") != "delete" {
-		return a.recordingPage(v, http.StatusUnprocessableEntity, []string{"That is not the word. Nothing was deleted."})
+		return a.recordingPage(v, http.StatusUnprocessableEntity,
+			[]string{"That is not the word. Nothing was deleted."})
 	}
 	if a.Recordings == nil {
 		return problem.NoSuch("recording")

@@ -54,8 +54,9 @@ func (v *visit) resourceNew(k *kinds.Kind, values kinds.Values) resourceForm {
 	inputs := inputsOf(k.Fields, "", values, exampleOf(k), true)
 	v.tellAddress(k, inputs)
 	return resourceForm{
-		Base: v.base(), Action: v.base() + "/kinds/" + k.Path, Back: v.base() + "/resources/new", BackTo: "Kinds of resources",
-		Title: "New " + lower(k.Title), About: k.Description, Button: "Add " + lower(k.Title),
+		Base: v.base(), Action: v.base() + "/kinds/" + k.Path, Back: v.base() + "/resources/new",
+		BackTo: "Kinds of resources",
+		Title:  "New " + lower(k.Title), About: k.Description, Button: "Add " + lower(k.Title),
 		Form: form{Inputs: inputs},
 	}
 }
@@ -135,7 +136,8 @@ func (a *API) resourcePage(v *visit, code int, wrong []string) error {
 		return err
 	}
 	p := resourcePage{
-		Resource: a.resourceRow(v, r), Updated: r.Updated, About: k.Description, Facts: shown(k, r.Fields), Base: v.base(),
+		Resource: a.resourceRow(v, r), Updated: r.Updated, About: k.Description, Facts: shown(k, r.Fields),
+		Base:      v.base(),
 		MayChange: v.mayIn(operator.Write), Faults: wrong, Snippets: a.resourceSnippets(v, k, r, found.Items),
 	}
 	for _, address := range found.Items {
@@ -179,8 +181,9 @@ func (a *API) editResource(v *visit) error {
 func (v *visit) resourceEdit(k *kinds.Kind, r fabric.Resource, values kinds.Values) resourceForm {
 	at, inputs := v.base()+"/resources/"+r.ID, inputsOf(k.Fields, "", values, exampleOf(k), false)
 	return resourceForm{
-		Base: v.base(), Action: at + "/edit", Back: at, BackTo: r.DisplayName, Title: "Edit " + r.DisplayName, Button: "Save changes",
-		Form: form{Inputs: inputs, Seen: marks(inputs)},
+		Base: v.base(), Action: at + "/edit", Back: at, BackTo: r.DisplayName, Title: "Edit " + r.DisplayName,
+		Button: "Save changes",
+		Form:   form{Inputs: inputs, Seen: marks(inputs)},
 	}
 }
 

@@ -84,7 +84,8 @@ func TestResourceForms(t *testing.T) {
 			}
 		}
 		shown := b.get(strings.TrimSuffix(where, "?done=resourceadded"))
-		if !strings.Contains(shown.body, made.ID) || !strings.Contains(shown.body, "/api/fabric/resources/"+k.Path+"/"+made.ID) {
+		if !strings.Contains(shown.body, made.ID) ||
+			!strings.Contains(shown.body, "/api/fabric/resources/"+k.Path+"/"+made.ID) {
 			t.Errorf("the page of %s: %s", k.Path, shown.Status)
 		}
 		edit := base + "/resources/" + made.ID + "/edit"
@@ -125,7 +126,8 @@ func TestResourceFaults(t *testing.T) {
 	base := "/dashboard/projects/" + w.one.ID
 	at := base + "/kinds/freeswitch_connectors"
 	a := b.post(at, at, url.Values{"name": {"<b>PBX"}, "token": {"no uuid at all"}})
-	for _, want := range []string{`<a href="#f-token">Token must be a uuid.`, `value="&lt;b&gt;PBX"`, `id="f-token-fault"`, `aria-invalid="true"`} {
+	for _, want := range []string{`<a href="#f-token">Token must be a uuid.`, `value="&lt;b&gt;PBX"`,
+		`id="f-token-fault"`, `aria-invalid="true"`} {
 		if a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, want) {
 			t.Errorf("a wrong connector: %s, want %s in it", a.Status, want)
 		}
@@ -170,7 +172,8 @@ func TestOwnKind(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
 	at := "/dashboard/projects/" + w.one.ID + "/kinds/doors"
-	if a := b.get(at); !strings.Contains(a.body, `name="lock.pin"`) || !strings.Contains(a.body, `min="1"`) || !strings.Contains(a.body, `max="9"`) {
+	if a := b.get(at); !strings.Contains(a.body, `name="lock.pin"`) || !strings.Contains(a.body, `min="1"`) ||
+		!strings.Contains(a.body, `max="9"`) {
 		t.Fatalf("the form of a kind of one's own: %s %s", a.Status, a.body)
 	}
 	if a := b.post(at, at, url.Values{"name": {"Front"}, "lock.pin": {"12"}}); !strings.Contains(a.body, `id="f-lock-pin-fault"`) || !strings.Contains(a.body, `value="12"`) {
@@ -180,7 +183,8 @@ func TestOwnKind(t *testing.T) {
 	if a.StatusCode != http.StatusSeeOther {
 		t.Fatalf("making a door: %s %s", a.Status, a.body)
 	}
-	all, err := w.fabric.ListResources(context.Background(), w.one.ID, w.fabric.Kinds().ByPath("doors"), page.Query{Size: 1})
+	all, err := w.fabric.ListResources(context.Background(), w.one.ID, w.fabric.Kinds().ByPath("doors"),
+		page.Query{Size: 1})
 	must(t, err)
 	if got := all.Items[0].Fields; string(got["lock"]) != `{"pin":7}` || string(got["tags"]) != `["a","b"]` {
 		t.Errorf("the door is %s", got)
@@ -197,7 +201,8 @@ func TestDeploy(t *testing.T) {
 	_, b := w.operator("ann@example.com", ofAll)
 	_, viewer := w.operator("vic@example.com", operator.Membership{ProjectID: w.one.ID, Role: operator.Viewer})
 	flows := w.fabric.Kinds().ByPath("call_flows")
-	flow, err := w.fabric.CreateResource(t.Context(), w.one.ID, flows, map[string]json.RawMessage{"title": []byte(`"<b>Hours"`)})
+	flow, err := w.fabric.CreateResource(t.Context(), w.one.ID, flows,
+		map[string]json.RawMessage{"title": []byte(`"<b>Hours"`)})
 	must(t, err)
 	at := "/dashboard/projects/" + w.one.ID + "/resources/" + flow.ID
 	if page := b.get(at).body; !strings.Contains(page, "Nothing is deployed yet") {
@@ -217,10 +222,12 @@ func TestDeploy(t *testing.T) {
 	if err != nil || len(found.Items) != 2 {
 		t.Errorf("there are %d versions, want 2: %v", len(found.Items), err)
 	}
-	if page := viewer.get(at).body; strings.Contains(page, `id="deploy"`) || strings.Contains(page, "Deploy again") || !strings.Contains(page, "Versions") {
+	if page := viewer.get(at).body; strings.Contains(page, `id="deploy"`) ||
+		strings.Contains(page, "Deploy again") || !strings.Contains(page, "Versions") {
 		t.Error("a viewer is offered to deploy")
 	}
-	room, err := w.fabric.CreateResource(t.Context(), w.one.ID, w.fabric.Kinds().ByPath("conference_rooms"), map[string]json.RawMessage{"name": []byte(`"room"`)})
+	room, err := w.fabric.CreateResource(t.Context(), w.one.ID, w.fabric.Kinds().ByPath("conference_rooms"),
+		map[string]json.RawMessage{"name": []byte(`"room"`)})
 	must(t, err)
 	other := "/dashboard/projects/" + w.one.ID + "/resources/" + room.ID
 	if a := b.post(other, other+"/deploy", url.Values{"document": {"1"}}); a.StatusCode != http.StatusNotFound {

@@ -15,30 +15,38 @@ import (
 
 // open are the routes that need nobody to be signed in.
 var open = map[string]bool{
-	"GET /dashboard/login": true, "POST /dashboard/login": true, "POST /dashboard/login/passkey": true, "GET /dashboard/setup": true, "POST /dashboard/setup": true,
+	"GET /dashboard/login": true, "POST /dashboard/login": true, "POST /dashboard/login/passkey": true,
+	"GET /dashboard/setup": true, "POST /dashboard/setup": true,
 }
 
 // own are those that each operator has, for what is its own.
-var own = []string{"/dashboard", "/dashboard/confirm", "/dashboard/enrol", "/dashboard/factor", "/dashboard/logout", "/dashboard/projects"}
+var own = []string{"/dashboard", "/dashboard/confirm", "/dashboard/enrol", "/dashboard/factor",
+	"/dashboard/logout", "/dashboard/projects"}
 
 // things are ids of what is there, by the names that paths have for them.
 func (w *world) things(t *testing.T) *strings.Replacer {
 	ctx := context.Background()
 	name, mail := "key", "ada@example.com"
-	k, _, err := w.fabric.CreateAPIKey(ctx, w.one.ID, fabric.APIKeyInput{Name: &name, Scopes: []fabric.Scope{fabric.Voice}}, nil)
+	k, _, err := w.fabric.CreateAPIKey(ctx, w.one.ID,
+		fabric.APIKeyInput{Name: &name, Scopes: []fabric.Scope{fabric.Voice}}, nil)
 	must(t, err)
 	s, err := w.fabric.CreateSubscriber(ctx, w.one.ID, fabric.SubscriberInput{Email: &mail})
 	must(t, err)
-	c, _, err := w.idp.CreateClient(ctx, idp.Client{ProjectID: w.one.ID, Name: "app", Type: idp.Service, Scopes: []string{"Voice"}})
+	c, _, err := w.idp.CreateClient(ctx,
+		idp.Client{ProjectID: w.one.ID, Name: "app", Type: idp.Service, Scopes: []string{"Voice"}})
 	must(t, err)
 	victim := "victim@example.com"
-	o, err := w.operators.Create(ctx, operator.Input{Email: &victim, Roles: []operator.Membership{{Role: operator.Viewer}}})
+	o, err := w.operators.Create(ctx, operator.Input{Email: &victim,
+		Roles: []operator.Membership{{Role: operator.Viewer}}})
 	must(t, err)
 	r := w.record(w.one.ID, "a-call")
-	room, err := w.fabric.CreateResource(ctx, w.one.ID, w.fabric.Kinds().ByPath("conference_rooms"), map[string]json.RawMessage{"name": []byte(`"of ada@example.com"`)})
+	room, err := w.fabric.CreateResource(ctx, w.one.ID, w.fabric.Kinds().ByPath("conference_rooms"),
+		map[string]json.RawMessage{"name": []byte(`"of ada@example.com"`)})
 	must(t, err)
-	return strings.NewReplacer("{project}", w.one.ID, "/keys/{id}", "/keys/"+k.ID, "/subscribers/{id}", "/subscribers/"+s.ID, "/clients/{id}", "/clients/"+c.ID,
-		"/operators/{id}", "/operators/"+o.ID, "{sid}", r.Sid, "/resources/{id}", "/resources/"+room.ID, "{kind}", "conference_rooms", "{what}", "guest")
+	return strings.NewReplacer("{project}", w.one.ID, "/keys/{id}", "/keys/"+k.ID, "/subscribers/{id}",
+		"/subscribers/"+s.ID, "/clients/{id}", "/clients/"+c.ID,
+		"/operators/{id}", "/operators/"+o.ID, "{sid}", r.Sid, "/resources/{id}", "/resources/"+room.ID,
+		"{kind}", "conference_rooms", "{what}", "guest")
 }
 
 // Each route is refused to who may not have it: nobody, a viewer, an operator of another
@@ -66,13 +74,16 @@ func TestRoutesAreRefused(t *testing.T) {
 			isOwn = isOwn || p == pattern && route != "POST /dashboard/projects"
 		}
 		refused := func(who string, b browser, want int) {
-			form := url.Values{"form": {b.token(map[bool]string{true: "/dashboard/login", false: "/dashboard/account"}[who == "nobody"])}}
+			form := url.Values{"form": {b.token(
+				map[bool]string{true: "/dashboard/login", false: "/dashboard/account"}[who == "nobody"])}}
 			if method == http.MethodGet {
 				form = nil
 			}
-			if a := b.send(b.request(method, path, form)); a.StatusCode != want || strings.Contains(a.body, "ada@example.com") {
+			if a := b.send(b.request(method, path, form)); a.StatusCode != want ||
+				strings.Contains(a.body, "ada@example.com") {
 				t.Errorf("%s as %s: %s, want %d", route, who, a.Status, want)
-			} else if want == http.StatusSeeOther && !strings.HasPrefix(a.Header.Get("Location"), "/dashboard/login") {
+			} else if want == http.StatusSeeOther &&
+				!strings.HasPrefix(a.Header.Get("Location"), "/dashboard/login") {
 				t.Errorf("%s as %s leads to %s, want the page to sign in", route, who, a.Header.Get("Location"))
 			}
 		}
@@ -80,7 +91,10 @@ func TestRoutesAreRefused(t *testing.T) {
 		if isOwn {
 			continue
 		}
-		changes := method == http.MethodPost || strings.HasSuffix(pattern, "/new") || strings.HasSuffix(pattern, "/edit") || strings.HasSuffix(pattern, "/{kind}") || strings.HasSuffix(pattern, "/upload") || strings.HasSuffix(pattern, "{id}/export") || strings.HasSuffix(pattern, "/{what}")
+		changes := method == http.MethodPost || strings.HasSuffix(pattern, "/new") ||
+			strings.HasSuffix(pattern, "/edit") || strings.HasSuffix(pattern, "/{kind}") ||
+			strings.HasSuffix(pattern, "/upload") || strings.HasSuffix(pattern, "{id}/export") ||
+			strings.HasSuffix(pattern, "/{what}")
 		switch {
 		case ofProject:
 			refused("an owner of another project", other, http.StatusNotFound)
@@ -129,8 +143,14 @@ func TestForms(t *testing.T) {
 		for name, change := range map[string]func(r *http.Request){
 			"cross-site":       func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site") },
 			"of a sister site": func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "same-site") },
-			"of an Origin":     func(r *http.Request) { r.Header.Del("Sec-Fetch-Site"); r.Header.Set("Origin", "https://evil.example") },
-			"of Origin null":   func(r *http.Request) { r.Header.Del("Sec-Fetch-Site"); r.Header.Set("Origin", "null") },
+			"of an Origin": func(r *http.Request) {
+				r.Header.Del("Sec-Fetch-Site")
+				r.Header.Set("Origin", "https://evil.example")
+			},
+			"of Origin null": func(r *http.Request) {
+				r.Header.Del("Sec-Fetch-Site")
+				r.Header.Set("Origin", "null")
+			},
 			"of http for https": func(r *http.Request) {
 				r.Header.Set("Origin", strings.Replace(w.url, "http:", "https:", 1))
 			},

@@ -88,7 +88,8 @@ func (a *API) showSettings(v *visit) error { return a.settingsPage(v, http.Statu
 
 func (a *API) settingsPage(v *visit, code int, wrong []fault) error {
 	i := a.Installation
-	p := settingsPage{To: v.who.Email, CanTest: i.TestMail != nil, Doctor: i.Examine != nil, Now: v.now, Faults: wrong}
+	p := settingsPage{To: v.who.Email, CanTest: i.TestMail != nil, Doctor: i.Examine != nil, Now: v.now,
+		Faults: wrong}
 	if v.form != nil && v.form.Has("to") {
 		p.To = v.form.Get("to")
 	}
@@ -118,7 +119,8 @@ func (a *API) settingsPage(v *visit, code int, wrong []fault) error {
 }
 
 var ringStates = map[string]status{
-	"current": {"good", "In use"}, "next": {"", "Next"}, "retired": {"", "Verifies what it made"}, "revoked": {"bad", "Ended"},
+	"current": {"good", "In use"}, "next": {"", "Next"}, "retired": {"", "Verifies what it made"},
+	"revoked": {"bad", "Ended"},
 }
 
 // rotateRing serves POST /dashboard/settings/keys: the next key of a use takes over.
@@ -146,7 +148,8 @@ func (a *API) testMail(v *visit) error {
 		return a.settingsPage(v, http.StatusUnprocessableEntity, []fault{{"That is no e-mail address.", "to"}})
 	}
 	if err := a.Installation.TestMail(v.r.Context(), fabric.NormalizeEmail(to)); err != nil {
-		return a.settingsPage(v, http.StatusUnprocessableEntity, []fault{{sentence("The mail was not taken: " + err.Error()), "to"}})
+		return a.settingsPage(v, http.StatusUnprocessableEntity,
+			[]fault{{sentence("The mail was not taken: " + err.Error()), "to"}})
 	}
 	return v.redirect(Prefix + "/settings?done=mailed")
 }
@@ -175,4 +178,5 @@ type foundRow struct {
 	Verdict status
 }
 
-var verdicts = map[string]status{"ok": {"good", "Good"}, "warning": {"warn", "Warning"}, "failed": {"bad", "Failed"}, "skipped": {"", "Skipped"}}
+var verdicts = map[string]status{"ok": {"good", "Good"}, "warning": {"warn", "Warning"},
+	"failed": {"bad", "Failed"}, "skipped": {"", "Skipped"}}

@@ -19,11 +19,13 @@ import (
 func (w *world) installation() dashboard.Installation {
 	return dashboard.Installation{
 		Policies: func() []dashboard.Policy {
-			return []dashboard.Policy{{Group: "limits", Key: "limits.login_per_account", Value: "7", Default: "10", Means: "Passwords."},
+			return []dashboard.Policy{{Group: "limits", Key: "limits.login_per_account", Value: "7",
+				Default: "10", Means: "Passwords."},
 				{Group: "session", Key: "session.idle", Value: "12h0m0s", Default: "12h", Means: "Unused."}}
 		},
 		Keys: func(context.Context) ([]dashboard.RingKey, error) {
-			return []dashboard.RingKey{{Kid: "a-key", Use: "RS256", State: "current"}, {Kid: "b-key", Use: "ES256", State: "next"}}, nil
+			return []dashboard.RingKey{{Kid: "a-key", Use: "RS256", State: "current"},
+				{Kid: "b-key", Use: "ES256", State: "next"}}, nil
 		},
 		Rotate: func(_ context.Context, use string) error {
 			if use != "RS256" {
@@ -33,7 +35,8 @@ func (w *world) installation() dashboard.Installation {
 			return nil
 		},
 		Mails: func(context.Context) (dashboard.MailState, error) {
-			return dashboard.MailState{Way: "by pigeon", Dead: []dashboard.DeadMail{{Kind: "reset", To: "<b>x@example.com", Why: "550 no"}}}, nil
+			return dashboard.MailState{Way: "by pigeon",
+				Dead: []dashboard.DeadMail{{Kind: "reset", To: "<b>x@example.com", Why: "550 no"}}}, nil
 		},
 		TestMail: func(_ context.Context, to string) error {
 			if !strings.HasSuffix(to, "@example.com") {
@@ -43,7 +46,8 @@ func (w *world) installation() dashboard.Installation {
 			return nil
 		},
 		Examine: func(context.Context) []dashboard.Finding {
-			return []dashboard.Finding{{Group: "Data", Name: "space", Found: "1 MB free", Remedy: "buy a disk", Status: "failed"}}
+			return []dashboard.Finding{{Group: "Data", Name: "space", Found: "1 MB free",
+				Remedy: "buy a disk", Status: "failed"}}
 		},
 	}
 }
@@ -55,11 +59,13 @@ func TestSettings(t *testing.T) {
 	_, b := w.operator("ann@example.com", ofAll)
 	_, owner := w.operator("bob@example.com", operator.Membership{ProjectID: w.one.ID, Role: operator.Owner})
 	const at = "/dashboard/settings"
-	if a := owner.get(at); a.StatusCode != http.StatusForbidden || strings.Contains(owner.get("/dashboard/account").body, at) {
+	if a := owner.get(at); a.StatusCode != http.StatusForbidden ||
+		strings.Contains(owner.get("/dashboard/account").body, at) {
 		t.Errorf("the settings as an owner of a project: %s", a.Status)
 	}
 	a := b.get(at)
-	for _, want := range []string{"a-key", "limits.login_per_account", "by pigeon", "&lt;b&gt;x@example.com", at + "/doctor"} {
+	for _, want := range []string{"a-key", "limits.login_per_account", "by pigeon", "&lt;b&gt;x@example.com",
+		at + "/doctor"} {
 		if a.StatusCode != http.StatusOK || !strings.Contains(a.body, want) {
 			t.Errorf("the settings: %s, want %s in them", a.Status, want)
 		}
@@ -67,7 +73,8 @@ func TestSettings(t *testing.T) {
 	if strings.Contains(a.body, "12h0m0s") || strings.Count(a.body, ">12h<") != 2 {
 		t.Errorf("what is as usual looks like another value: %s", a.body)
 	}
-	if a := b.get(at + "/doctor"); !strings.Contains(a.body, "buy a disk") || !strings.Contains(a.body, `status bad">Failed`) {
+	if a := b.get(at + "/doctor"); !strings.Contains(a.body, "buy a disk") ||
+		!strings.Contains(a.body, `status bad">Failed`) {
 		t.Errorf("the doctor: %s", a.Status)
 	}
 	b.post(at, at+"/keys", url.Values{"use": {"RS256"}}).leadsTo(t, at+"?done=rotated")
@@ -83,7 +90,8 @@ func TestSettings(t *testing.T) {
 	}
 	w.pass(operator.Freshness)
 	b.post(at, at+"/keys", url.Values{"use": {"RS256"}}).leadsTo(t, "/dashboard/confirm?next="+url.QueryEscape(at))
-	b.post(at, at+"/mail", url.Values{"to": {"ada@example.com"}}).leadsTo(t, "/dashboard/confirm?next="+url.QueryEscape(at))
+	b.post(at, at+"/mail", url.Values{"to": {"ada@example.com"}}).leadsTo(
+		t, "/dashboard/confirm?next="+url.QueryEscape(at))
 	if !slices.Equal(w.rotated, []string{"RS256"}) || !slices.Equal(w.mailed, []string{"ada@example.com"}) {
 		t.Errorf("rotated are %v, mails went to %v", w.rotated, w.mailed)
 	}

@@ -59,7 +59,8 @@ func (a *API) Shutdown() { a.streams.once.Do(func() { close(a.streams.stop) }) }
 func (a *API) follow(v *visit, newest func(ctx context.Context) (string, error)) error {
 	leave, ok := a.streams.enter(v.session.ID)
 	if !ok {
-		return &problem.Error{Kind: problem.RateLimited, Code: "too_many_streams", Message: "there are too many pages that follow", RetryAfter: time.Minute}
+		return &problem.Error{Kind: problem.RateLimited, Code: "too_many_streams",
+			Message: "there are too many pages that follow", RetryAfter: time.Minute}
 	}
 	defer leave()
 	ctx, last := v.r.Context(), v.r.URL.Query().Get("last")

@@ -43,17 +43,20 @@ func TestFollow(t *testing.T) {
 	base := "/dashboard/projects/" + w.one.ID
 	first := w.record(w.one.ID, "a-call")
 	page := b.get(base + "/recordings?call=a-call")
-	if !strings.Contains(page.body, base+"/recordings/live?call=a-call&amp;last="+first.Sid) || !strings.Contains(page.Header.Get("Content-Security-Policy"), "connect-src 'self'") {
+	if !strings.Contains(page.body, base+"/recordings/live?call=a-call&amp;last="+first.Sid) ||
+		!strings.Contains(page.Header.Get("Content-Security-Policy"), "connect-src 'self'") {
 		t.Errorf("the list does not follow itself: %s", page.Status)
 	}
 	f := b.follow(base + "/recordings/live?last=" + first.Sid)
-	if f.StatusCode != http.StatusOK || f.Header.Get("Content-Type") != "text/event-stream" || f.Header.Get("Cache-Control") != "no-store" {
+	if f.StatusCode != http.StatusOK || f.Header.Get("Content-Type") != "text/event-stream" ||
+		f.Header.Get("Cache-Control") != "no-store" {
 		t.Fatalf("following: %s %v", f.Status, f.Header)
 	}
 	w.record(w.two.ID, "a-call")
 	w.record(w.one.ID, "other")
 	if got, after := f.next(), f.next(); got != "new" || after != "" {
-		t.Errorf("after a recording come %q and %q, want new and the end, from where on it is not counted", got, after)
+		t.Errorf("after a recording come %q and %q, want new and the end, from where on it is not counted",
+			got, after)
 	}
 	if again := b.follow(base + "/recordings/live?last=" + first.Sid); again.next() != "new" || again.next() != "" {
 		t.Error("what came before the stream began is not told")

@@ -19,9 +19,11 @@ func (a *API) showStyles(v *visit) error {
 		return problem.NoSuch("page")
 	}
 	data := stylesPage{Themes: []string{"light", "dark"}, Pages: v.r.URL.Query().Get("of") == "pages"}
-	f := templates.Frame{Title: "Styles", FormToken: a.formToken(v), Now: v.now, Theme: web.Theme(v.r), Sheet: "dashboard.css"}
+	f := templates.Frame{Title: "Styles", FormToken: a.formToken(v), Now: v.now, Theme: web.Theme(v.r),
+		Sheet: "dashboard.css"}
 	if data.Pages {
 		f.Sheet = "pages.css"
 	}
-	return templates.Write(v.w, templates.Dashboard{Page: "styles", Data: data, Frame: f}, templates.Options{Scripts: true})
+	return templates.Write(v.w, templates.Dashboard{Page: "styles", Data: data, Frame: f},
+		templates.Options{Scripts: true})
 }

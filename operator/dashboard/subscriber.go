@@ -18,12 +18,14 @@ type subscriberForm struct {
 
 // subscriberForm asks for what there is of a subscriber; nil is a new one.
 func (v *visit) subscriberForm(of *fabric.Subscriber) subscriberForm {
-	p := subscriberForm{Back: v.base() + "/subscribers", BackTo: "Subscribers", Action: v.base() + "/subscribers", Title: "New subscriber", Button: "Add subscriber"}
+	p := subscriberForm{Back: v.base() + "/subscribers", BackTo: "Subscribers",
+		Action: v.base() + "/subscribers", Title: "New subscriber", Button: "Add subscriber"}
 	s, secret := fabric.Subscriber{}, "Empty for none: they cannot sign in by a password until they have chosen one, by an invitation that you send next."
 	if of != nil {
 		s, secret = *of, "Empty leaves it as it is. Another one ends their sessions and tokens."
 		at := v.base() + "/subscribers/" + s.ID
-		p = subscriberForm{Back: at, BackTo: v.subscriberRow(s).Title, Action: at + "/edit", Title: "Edit " + v.subscriberRow(s).Title, Button: "Save changes"}
+		p = subscriberForm{Back: at, BackTo: v.subscriberRow(s).Title, Action: at + "/edit",
+			Title: "Edit " + v.subscriberRow(s).Title, Button: "Save changes"}
 	}
 	text := func(name, label, value, hint string) input {
 		return input{Kind: "text", Type: "text", Name: name, Label: label, Value: value, Hint: hint, Length: 255}
@@ -35,7 +37,8 @@ func (v *visit) subscriberForm(of *fabric.Subscriber) subscriberForm {
 		text("display_name", "Display name", s.DisplayName, "Shown to others in place of first and last name."),
 		{Kind: "secret", Name: "password", Label: "Password", Hint: secret, Length: 72},
 		text("job_title", "Job title", s.JobTitle, ""), text("company_name", "Company", s.CompanyName, ""),
-		text("country", "Country", s.Country, ""), text("timezone", "Time zone", s.TimeZone, "Such as Europe/Berlin."),
+		text("country", "Country", s.Country, ""),
+		text("timezone", "Time zone", s.TimeZone, "Such as Europe/Berlin."),
 	}
 	if of != nil {
 		p.Form.Seen = marks(p.Form.Inputs)
@@ -90,7 +93,8 @@ func (a *API) subscriberFault(v *visit, p subscriberForm, err error) error {
 	if !p.Form.blame(err) {
 		return err
 	}
-	return a.pageWith(v, templates.Options{Status: http.StatusUnprocessableEntity, Connect: []string{"'self'"}}, p.Title, "subscriber_form", p)
+	return a.pageWith(v, templates.Options{Status: http.StatusUnprocessableEntity,
+		Connect: []string{"'self'"}}, p.Title, "subscriber_form", p)
 }
 
 // editSubscriber serves GET /dashboard/projects/{project}/subscribers/{id}/edit.
@@ -223,5 +227,6 @@ func (a *API) subscriberSnippets(v *visit, s fabric.Subscriber, addresses []fabr
 	if len(addresses) > 0 {
 		all = append(all, a.addressSnippet(v, addresses[0]))
 	}
-	return append(all, snippet{"Command line", "selvage subscriber show " + s.ID + "\nselvage token subscriber --reference=" + shell(reference)})
+	return append(all, snippet{"Command line",
+		"selvage subscriber show " + s.ID + "\nselvage token subscriber --reference=" + shell(reference)})
 }

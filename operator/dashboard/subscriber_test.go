@@ -21,24 +21,31 @@ func TestSubscribers(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
 	base, ctx := "/dashboard/projects/"+w.one.ID+"/subscribers", context.Background()
-	if a := b.post(base+"/new", base, url.Values{"email": {"nobody"}, "first_name": {"Ada"}, "password": {"short"}}); a.StatusCode != http.StatusUnprocessableEntity ||
-		!strings.Contains(a.body, `id="f-email-fault"`) || !strings.Contains(a.body, `id="f-password-fault"`) || !strings.Contains(a.body, `value="Ada"`) || strings.Contains(a.body, "short\"") {
+	if a := b.post(base+"/new", base, url.Values{"email": {"nobody"}, "first_name": {"Ada"},
+		"password": {"short"}}); a.StatusCode != http.StatusUnprocessableEntity ||
+		!strings.Contains(a.body, `id="f-email-fault"`) ||
+		!strings.Contains(a.body, `id="f-password-fault"`) || !strings.Contains(a.body, `value="Ada"`) ||
+		strings.Contains(a.body, "short\"") {
 		t.Errorf("a wrong subscriber: %s %s", a.Status, between(a.body, "<form id", "</form>"))
 	}
-	made := b.post(base+"/new", base, url.Values{"email": {"Ada@Example.com"}, "first_name": {"Ada"}, "password": {good}})
+	made := b.post(base+"/new", base, url.Values{"email": {"Ada@Example.com"}, "first_name": {"Ada"},
+		"password": {good}})
 	one, ok := strings.CutSuffix(made.Header.Get("Location"), "?done=subscriberadded")
 	if !ok {
 		t.Fatalf("a subscriber: %s %s", made.Status, made.body)
 	}
 	id := one[strings.LastIndex(one, "/")+1:]
-	b.post(one+"/edit", one+"/edit", url.Values{"email": {"ada@example.com"}, "first_name": {"Ada"}, "last_name": {"Lovelace"}, "country": {"GB"}}).leadsTo(t, one+"?done=changed")
+	b.post(one+"/edit", one+"/edit", url.Values{"email": {"ada@example.com"}, "first_name": {"Ada"},
+		"last_name": {"Lovelace"}, "country": {"GB"}}).leadsTo(t, one+"?done=changed")
 	s, err := w.fabric.FindSubscriber(ctx, w.one.ID, id)
 	if err != nil || s.LastName != "Lovelace" || s.Country != "GB" || s.FirstName != "Ada" || s.PasswordHash == "" {
 		t.Errorf("the change made it %+v, %v", s, err)
 	}
-	tokens, err := w.fabric.SubscriberToken(ctx, fabric.Issuer{ProjectID: w.one.ID}, fabric.SubscriberTokenInput{Reference: "x'; id #"})
+	tokens, err := w.fabric.SubscriberToken(
+		ctx, fabric.Issuer{ProjectID: w.one.ID}, fabric.SubscriberTokenInput{Reference: "x'; id #"})
 	must(t, err)
-	if a := b.get(base + "/" + tokens.SubscriberID); !strings.Contains(a.body, template.HTMLEscapeString(`--reference='x'\''; id #'`)) ||
+	if a := b.get(base + "/" + tokens.SubscriberID); !strings.Contains(
+		a.body, template.HTMLEscapeString(`--reference='x'\''; id #'`)) ||
 		!strings.Contains(a.body, template.HTMLEscapeString(`-d '{"reference":"x'\''; id #"}'`)) {
 		t.Errorf("what is copied from its page runs more than it says: %s", a.body)
 	}
@@ -48,7 +55,8 @@ func TestSubscribers(t *testing.T) {
 	if a := b.post(one+"/edit", one+"/edit", url.Values{"email": {mail}}); a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, `id="f-email-fault"`) {
 		t.Errorf("another's e-mail: %s", a.Status)
 	}
-	if a := b.post(one, one+"/invite", nil); a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, "who has one is not invited") {
+	if a := b.post(one, one+"/invite", nil); a.StatusCode != http.StatusUnprocessableEntity ||
+		!strings.Contains(a.body, "who has one is not invited") {
 		t.Errorf("inviting who has a password: %s", a.Status)
 	}
 	for range 6 {
@@ -63,17 +71,22 @@ func TestSubscribers(t *testing.T) {
 	if _, err = w.idp.LogIn(ctx, w.one.ID, s.Email, good, idp.Visitor{UserAgent: "Firefox/1 Linux"}); err != nil {
 		t.Errorf("after it was unlocked: %v", err)
 	}
-	if a := b.get(one); !strings.Contains(a.body, "Firefox on Linux") || !strings.Contains(a.body, "/tokens/make/subscriber?reference=ada%40example.com") || !strings.Contains(a.body, "None: they sign in by their password alone") {
+	if a := b.get(one); !strings.Contains(a.body, "Firefox on Linux") ||
+		!strings.Contains(a.body, "/tokens/make/subscriber?reference=ada%40example.com") ||
+		!strings.Contains(a.body, "None: they sign in by their password alone") {
 		t.Errorf("its page: %s", a.Status)
 	}
-	if a := b.get(one + "/export"); a.StatusCode != http.StatusOK || !strings.Contains(a.body, "Lovelace") || !strings.HasPrefix(a.Header.Get("Content-Disposition"), "attachment") || a.Header.Get("Cache-Control") != "no-store" {
+	if a := b.get(one + "/export"); a.StatusCode != http.StatusOK || !strings.Contains(a.body, "Lovelace") ||
+		!strings.HasPrefix(a.Header.Get("Content-Disposition"), "attachment") ||
+		a.Header.Get("Cache-Control") != "no-store" {
 		t.Errorf("its export: %s %v", a.Status, a.Header)
 	}
 	if a := b.post(one, one+"/erase", url.Values{"confirm": {"ada"}}); a.StatusCode != http.StatusUnprocessableEntity {
 		t.Errorf("erasing by another name: %s", a.Status)
 	}
 	w.pass(operator.Freshness)
-	b.post(one, one+"/erase", url.Values{"confirm": {"ada@example.com"}}).leadsTo(t, "/dashboard/confirm?next="+url.QueryEscape(one))
+	b.post(one, one+"/erase", url.Values{"confirm": {"ada@example.com"}}).leadsTo(
+		t, "/dashboard/confirm?next="+url.QueryEscape(one))
 	b.post("/dashboard/confirm", "/dashboard/confirm", url.Values{"password": {good}, "next": {one}}).leadsTo(t, one)
 	b.post(one, one+"/erase", url.Values{"confirm": {"ada@example.com"}}).leadsTo(t, base+"?done=erased")
 	if a := b.get(one); a.StatusCode != http.StatusNotFound {

@@ -48,7 +48,8 @@ func (a *API) listSubscribers(v *visit) error {
 		Base, Email string
 		MayMake     bool
 		Now         time.Time
-	}{Pager: v.pager(found.Prev, found.Next), Base: v.base(), Email: email, MayMake: v.mayIn(operator.Write), Now: v.now}
+	}{Pager: v.pager(found.Prev, found.Next), Base: v.base(), Email: email, MayMake: v.mayIn(operator.Write),
+		Now: v.now}
 	for _, s := range found.Items {
 		p.Subscribers = append(p.Subscribers, v.subscriberRow(s))
 	}
@@ -106,9 +107,11 @@ func (a *API) subscriberPage(v *visit, code int, wrong []string) error {
 		return err
 	}
 	p := subscriberPage{
-		Subscriber: v.subscriberRow(s), Name: s.FullName(), Base: v.base(), Addresses: addresses.Items, Online: presence.Online(),
+		Subscriber: v.subscriberRow(s), Name: s.FullName(), Base: v.base(), Addresses: addresses.Items,
+		Online:    presence.Online(),
 		MayChange: v.mayIn(operator.Write), Now: v.now, Faults: wrong,
-		MayInvite: s.Email != "" && s.PasswordHash == "" && !s.Disabled, Snippets: a.subscriberSnippets(v, s, addresses.Items),
+		MayInvite: s.Email != "" && s.PasswordHash == "" && !s.Disabled,
+		Snippets:  a.subscriberSnippets(v, s, addresses.Items),
 	}
 	if err := a.heldBy(v, s, &p); err != nil {
 		return err

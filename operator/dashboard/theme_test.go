@@ -12,9 +12,11 @@ func TestTheme(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
 	for _, tt := range []struct{ theme, want string }{
-		{"dark", `<html lang="en" data-theme="dark">`}, {"light", `<html lang="en" data-theme="light">`}, {"", `<html lang="en">`}, {`"><script>`, `<html lang="en">`},
+		{"dark", `<html lang="en" data-theme="dark">`}, {"light", `<html lang="en" data-theme="light">`},
+		{"", `<html lang="en">`}, {`"><script>`, `<html lang="en">`},
 	} {
-		b.post("/dashboard/operators", "/dashboard/account/theme", url.Values{"theme": {tt.theme}}).leadsTo(t, "/dashboard/operators")
+		b.post("/dashboard/operators", "/dashboard/account/theme", url.Values{"theme": {tt.theme}}).leadsTo(
+			t, "/dashboard/operators")
 		if got := b.get("/dashboard/operators").body; !strings.Contains(got, tt.want) {
 			t.Errorf("after the theme %q the page does not have %s", tt.theme, tt.want)
 		}

@@ -30,16 +30,20 @@ func TestTokens(t *testing.T) {
 		return b.post(base+"/make/"+what, base+"/make/"+what, form)
 	}
 	for what, wrong := range map[string]url.Values{
-		"subscriber": {"reference": {" "}}, "guest": {"allowed_addresses": {address + "\n" + theirs.Items[0].ID}}, "invite": {"address_id": {theirs.Items[0].ID}},
-		"embed": {"address_id": {theirs.Items[0].ID}},
+		"subscriber": {"reference": {" "}},
+		"guest":      {"allowed_addresses": {address + "\n" + theirs.Items[0].ID}},
+		"invite":     {"address_id": {theirs.Items[0].ID}},
+		"embed":      {"address_id": {theirs.Items[0].ID}},
 	} {
-		if a := mint(what, wrong); a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, `aria-invalid="true"`) || strings.Contains(a.body, `id="made"`) {
+		if a := mint(what, wrong); a.StatusCode != http.StatusUnprocessableEntity ||
+			!strings.Contains(a.body, `aria-invalid="true"`) || strings.Contains(a.body, `id="made"`) {
 			t.Errorf("a wrong %s token: %s", what, a.Status)
 		}
 	}
 	for what, right := range map[string]url.Values{
-		"subscriber": {"reference": {mail}, "expires": {"15m"}}, "guest": {"allowed_addresses": {address}}, "invite": {"address_id": {address}, "expires": {"24h"}},
-		"embed": {"address_id": {address}, "name": {"page"}},
+		"subscriber": {"reference": {mail}, "expires": {"15m"}}, "guest": {"allowed_addresses": {address}},
+		"invite": {"address_id": {address}, "expires": {"24h"}},
+		"embed":  {"address_id": {address}, "name": {"page"}},
 	} {
 		a := mint(what, right)
 		secret := a.find(t, `id="made"><span class="copy"><code>([^<]+)<`)
@@ -73,7 +77,9 @@ func TestTokens(t *testing.T) {
 	}
 	slip := url.Values{"reference": {"adda@example.com"}}
 	asked := mint("subscriber", slip)
-	if asked.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(asked.body, "adda@example.com</bdi></strong> yet: a new subscriber will be made") || strings.Contains(asked.body, `id="made"`) {
+	if asked.StatusCode != http.StatusUnprocessableEntity ||
+		!strings.Contains(asked.body, "adda@example.com</bdi></strong> yet: a new subscriber will be made") ||
+		strings.Contains(asked.body, `id="made"`) {
 		t.Errorf("a slip of the pen: %s", asked.Status)
 	}
 	if found, err := w.fabric.ListSubscribers(ctx, w.one.ID, firstPage); err != nil || len(found.Items) != 1 {
@@ -96,7 +102,8 @@ func TestTokens(t *testing.T) {
 	if a := mint("guest", url.Values{"allowed_addresses": {"/private/nobody"}}); a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, "/private/nobody is no address of this project") {
 		t.Errorf("an address that there is not: %s", a.Status)
 	}
-	many := strings.Repeat("/private/ada\n", fabric.MaxAllowed) + "/private/nobody" // of which no more are looked up than there may be
+	many := strings.Repeat("/private/ada\n",
+		fabric.MaxAllowed) + "/private/nobody" // of which no more are looked up than there may be
 	if a := mint("guest", url.Values{"allowed_addresses": {many}}); a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, "maximum is 10") || strings.Contains(a.body, "is no address") {
 		t.Errorf("more addresses than there may be: %s", a.Status)
 	}
@@ -118,12 +125,15 @@ func TestLeakedKey(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", operator.Membership{ProjectID: w.one.ID, Role: operator.Admin})
 	ctx, base, name := context.Background(), "/dashboard/projects/"+w.one.ID, "backend"
-	k, secret, err := w.fabric.CreateAPIKey(ctx, w.one.ID, fabric.APIKeyInput{Name: &name, Scopes: []fabric.Scope{fabric.Voice}}, nil)
+	k, secret, err := w.fabric.CreateAPIKey(
+		ctx, w.one.ID, fabric.APIKeyInput{Name: &name, Scopes: []fabric.Scope{fabric.Voice}}, nil)
 	must(t, err)
-	_, theirs, err := w.fabric.CreateAPIKey(ctx, w.two.ID, fabric.APIKeyInput{Name: &name, Scopes: []fabric.Scope{fabric.Voice}}, nil)
+	_, theirs, err := w.fabric.CreateAPIKey(
+		ctx, w.two.ID, fabric.APIKeyInput{Name: &name, Scopes: []fabric.Scope{fabric.Voice}}, nil)
 	must(t, err)
 	a := b.post(base+"/tokens", base+"/tokens/inspect", url.Values{"token": {` "` + secret + `" `}})
-	if !strings.Contains(a.body, "It is an API key") || !strings.Contains(a.body, base+"/keys/"+k.ID) || strings.Contains(a.body, secret) || !strings.Contains(a.body, "never") {
+	if !strings.Contains(a.body, "It is an API key") || !strings.Contains(a.body, base+"/keys/"+k.ID) ||
+		strings.Contains(a.body, secret) || !strings.Contains(a.body, "never") {
 		t.Errorf("a leaked key: %s %s", a.Status, between(a.body, `id="found"`, "</div>"))
 	}
 	if a := b.post(base+"/tokens", base+"/tokens/inspect", url.Values{"token": {theirs}}); a.StatusCode != http.StatusUnprocessableEntity || strings.Contains(a.body, "It is an API key") {
@@ -134,7 +144,8 @@ func TestLeakedKey(t *testing.T) {
 	if a := b.post(base+"/tokens", base+"/tokens/inspect", url.Values{"token": {secret}}); !strings.Contains(a.body, `status bad">Revoked`) {
 		t.Errorf("a revoked key: %s", a.Status)
 	}
-	if list := b.get(base + "/keys").body; !strings.Contains(list, `Revoked</span> <time class="quiet"`) || !strings.Contains(list, base+"/tokens#look") {
+	if list := b.get(base + "/keys").body; !strings.Contains(list, `Revoked</span> <time class="quiet"`) ||
+		!strings.Contains(list, base+"/tokens#look") {
 		t.Error("the list of keys does not say when one was revoked, or where another is looked at")
 	}
 	again, err := w.fabric.FindAPIKey(ctx, w.one.ID, k.ID)

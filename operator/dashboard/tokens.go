@@ -15,10 +15,12 @@ import (
 
 // tokenKinds are what can be made by hand, with what each is for.
 var tokenKinds = []choice{
-	{Value: "subscriber", Title: "Subscriber token", Why: "Somebody acts as a subscriber: calls, is called, sees all addresses."},
+	{Value: "subscriber", Title: "Subscriber token",
+		Why: "Somebody acts as a subscriber: calls, is called, sees all addresses."},
 	{Value: "guest", Title: "Guest token", Why: "Whoever has it reaches a few addresses, and nothing else."},
 	{Value: "invite", Title: "Invite token", Why: "Whoever has it reaches one address of a subscriber."},
-	{Value: "embed", Title: "Embed key", Why: "Stands in a page that anybody may read, and gives guest tokens to one address until it is revoked."},
+	{Value: "embed", Title: "Embed key",
+		Why: "Stands in a page that anybody may read, and gives guest tokens to one address until it is revoked."},
 }
 
 // A tokensPage is where tokens are made and looked at.
@@ -49,7 +51,8 @@ func (a *API) tokensPage(v *visit, code int, found *foundToken, wrong []fault) e
 		return err
 	}
 	p := tokensPage{
-		Base: v.base(), Kinds: tokenKinds, Pager: v.pager(keys.Prev, keys.Next), MayMake: v.mayIn(operator.Write), Now: v.now, Found: found, Faults: wrong,
+		Base: v.base(), Kinds: tokenKinds, Pager: v.pager(keys.Prev, keys.Next),
+		MayMake: v.mayIn(operator.Write), Now: v.now, Found: found, Faults: wrong,
 	}
 	paths, err := a.pathsOf(v, keys.Items)
 	if err != nil {
@@ -73,7 +76,8 @@ func (a *API) pathsOf(v *visit, keys []fabric.EmbedKey) (map[string]string, erro
 		return paths, nil
 	}
 	reaches := fabric.Token{Kind: fabric.SAT, ProjectID: v.project.ID}
-	found, err := a.Fabric.ListAddresses(v.r.Context(), reaches, fabric.AddressFilter{IDs: ids}, page.Query{Size: len(ids)})
+	found, err := a.Fabric.ListAddresses(v.r.Context(), reaches, fabric.AddressFilter{IDs: ids},
+		page.Query{Size: len(ids)})
 	for _, one := range found.Items {
 		paths[one.ID] = one.Path()
 	}
@@ -151,7 +155,8 @@ func (a *API) foundToken(v *visit, raw string) (*foundToken, error) {
 		if reached, err := a.Fabric.FindAddress(v.r.Context(), fabric.Token{Kind: fabric.SAT, ProjectID: e.ProjectID}, at); err == nil {
 			at = reached.Path()
 		}
-		return &foundToken{What: "an embed key", Status: row.Status, Token: raw, Facts: []foundFact{{"Name", row.Title, ""}, {"Address", at, ""}}}, nil
+		return &foundToken{What: "an embed key", Status: row.Status, Token: raw,
+			Facts: []foundFact{{"Name", row.Title, ""}, {"Address", at, ""}}}, nil
 	}
 	if err != nil && !isMissing(err) {
 		return nil, err
@@ -180,11 +185,13 @@ func (a *API) openToken(v *visit, raw string) (t fabric.Token, ok bool, err erro
 // isMissing reports an error that says no more than that something is not there.
 func isMissing(err error) bool {
 	p := problem.First(err)
-	return p != nil && (p.Kind == problem.NotFound || p.Kind == problem.Forbidden || p.Kind == problem.Unauthenticated)
+	return p != nil && (p.Kind == problem.NotFound || p.Kind == problem.Forbidden ||
+		p.Kind == problem.Unauthenticated)
 }
 
 var tokenTitles = map[fabric.TokenKind]string{
-	fabric.SAT: "a subscriber’s token", fabric.Guest: "a guest’s token", fabric.Invite: "an invite token", fabric.Refresh: "a refresh token",
+	fabric.SAT: "a subscriber’s token", fabric.Guest: "a guest’s token", fabric.Invite: "an invite token",
+	fabric.Refresh: "a refresh token",
 	fabric.Service: "a token of a service", fabric.Access: "an access token (JWT)",
 }
 
@@ -221,7 +228,8 @@ func (a *API) tokenFacts(v *visit, t fabric.Token, raw string) (*foundToken, err
 	}
 	add("Scopes", strings.Join(t.Scope, ", "), "")
 	for _, id := range t.AddressIDs {
-		reached, err := a.Fabric.FindAddress(v.r.Context(), fabric.Token{Kind: fabric.SAT, ProjectID: t.ProjectID}, id)
+		reached, err := a.Fabric.FindAddress(v.r.Context(),
+			fabric.Token{Kind: fabric.SAT, ProjectID: t.ProjectID}, id)
 		if err != nil && !isMissing(err) {
 			return nil, err
 		}

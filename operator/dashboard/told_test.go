@@ -18,7 +18,8 @@ func TestNoticesName(t *testing.T) {
 	says := func(what string, a answer, want ...string) string {
 		t.Helper()
 		at := a.Header.Get("Location")
-		page := strings.NewReplacer("\u2068", "", "\u2069", "").Replace(b.get(at).find(t, `<p class="notice" role="status">(.*?)</p>`))
+		page := strings.NewReplacer("\u2068", "", "\u2069",
+			"").Replace(b.get(at).find(t, `<p class="notice" role="status">(.*?)</p>`))
 		for _, part := range want {
 			if !strings.Contains(page, part) {
 				t.Errorf("%s: the page says %q, want %q in it", what, page, part)
@@ -27,22 +28,31 @@ func TestNoticesName(t *testing.T) {
 		return at
 	}
 	rooms := base + "/kinds/conference_rooms"
-	room := says("a room", b.post(rooms, rooms, url.Values{"name": {"Team Standup"}}), "“Team Standup” is made", "reached at /public/team-standup")
+	room := says("a room", b.post(rooms, rooms, url.Values{"name": {"Team Standup"}}),
+		"“Team Standup” is made", "reached at /public/team-standup")
 	room, _, _ = strings.Cut(room, "?")
-	says("a person without a password", b.post(base+"/subscribers/new", base+"/subscribers", url.Values{"email": {"bob@example.com"}}), "“bob@example.com” is added", "Send an invitation")
-	ada := says("a person with one", b.post(base+"/subscribers/new", base+"/subscribers", url.Values{"email": {"ada@example.com"}, "password": {good}}), "“ada@example.com” is added", "can sign in")
+	says("a person without a password", b.post(base+"/subscribers/new", base+"/subscribers",
+		url.Values{"email": {"bob@example.com"}}), "“bob@example.com” is added", "Send an invitation")
+	ada := says("a person with one", b.post(base+"/subscribers/new", base+"/subscribers",
+		url.Values{"email": {"ada@example.com"}, "password": {good}}), "“ada@example.com” is added", "can sign in")
 	ada, _, _ = strings.Cut(ada, "?")
 	says("disabling", b.post(ada, ada+"/disable", nil), "“ada@example.com” is disabled")
-	list := says("deleting", b.post(room, room+"/delete", url.Values{"confirm": {"Team Standup"}}), "Resource “Team Standup” deleted")
-	if again := b.get(list).body; !strings.Contains(again, "Resource deleted") || strings.Contains(again, "Team Standup") {
+	list := says("deleting", b.post(room, room+"/delete", url.Values{"confirm": {"Team Standup"}}),
+		"Resource “Team Standup” deleted")
+	if again := b.get(list).body; !strings.Contains(again, "Resource deleted") ||
+		strings.Contains(again, "Team Standup") {
 		t.Error("the name of what was deleted is told twice")
 	}
-	says("deleting a person", b.post(ada, ada+"/delete", url.Values{"confirm": {"ada@example.com"}}), "Subscriber “ada@example.com” deleted")
-	says("a project", b.post("/dashboard/projects", "/dashboard/projects", url.Values{"name": {"<b>Three"}}), "Project “<b>Three” is made", "first steps")
+	says("deleting a person", b.post(ada, ada+"/delete", url.Values{"confirm": {"ada@example.com"}}),
+		"Subscriber “ada@example.com” deleted")
+	says("a project", b.post("/dashboard/projects", "/dashboard/projects", url.Values{"name": {"<b>Three"}}),
+		"Project “<b>Three” is made", "first steps")
 	turning := "\u2069\u202ekey\u2066"
-	k, _, err := w.fabric.CreateAPIKey(t.Context(), w.one.ID, fabric.APIKeyInput{Name: &turning, Scopes: []fabric.Scope{fabric.Voice}}, nil)
+	k, _, err := w.fabric.CreateAPIKey(t.Context(), w.one.ID,
+		fabric.APIKeyInput{Name: &turning, Scopes: []fabric.Scope{fabric.Voice}}, nil)
 	must(t, err)
-	list = b.post(base+"/keys/"+k.ID, base+"/keys/"+k.ID+"/revoke", url.Values{"confirm": {turning}}).Header.Get("Location")
+	list = b.post(base+"/keys/"+k.ID, base+"/keys/"+k.ID+"/revoke",
+		url.Values{"confirm": {turning}}).Header.Get("Location")
 	if said := b.get(list).find(t, `<p class="notice" role="status">(.*?)</p>`); !strings.HasPrefix(said, "API key “\u2068key\u2069” revoked") {
 		t.Errorf("a name turns the way of what is said behind it: %+q", said)
 	}
@@ -57,19 +67,23 @@ func TestAddressForeseen(t *testing.T) {
 	_, b := w.operator("ann@example.com", ofAll)
 	base := "/dashboard/projects/" + w.one.ID
 	rooms, people := base+"/kinds/conference_rooms", base+"/subscribers/new"
-	if page := b.get(rooms).body; !strings.Contains(page, "A video room") || !strings.Contains(page, "/public/team-standup") || !strings.Contains(page, `data-tells="`+rooms+`/address"`) {
+	if page := b.get(rooms).body; !strings.Contains(page, "A video room") ||
+		!strings.Contains(page, "/public/team-standup") || !strings.Contains(page, `data-tells="`+rooms+`/address"`) {
 		t.Errorf("the form of a room does not tell of its address")
 	}
 	room := b.post(rooms, rooms, url.Values{"name": {"Lobby"}}).Header.Get("Location")
 	room, _, _ = strings.Cut(room, "?")
 	for name, want := range map[string]string{
-		"Team Standup": "reached at /public/team-standup,", "Größe (2)": "reached at /public/grosse-2,", "lobby": "/public/lobby is another’s", "會議": "reached at /public/video_room-…", "": "",
+		"Team Standup": "reached at /public/team-standup,", "Größe (2)": "reached at /public/grosse-2,",
+		"lobby": "/public/lobby is another’s", "會議": "reached at /public/video_room-…", "": "",
 	} {
-		if a := b.post(rooms, rooms+"/address", url.Values{"name": {name}}); a.StatusCode != 200 || !strings.Contains(a.body, want) || want == "" && a.body != "" {
+		if a := b.post(rooms, rooms+"/address", url.Values{"name": {name}}); a.StatusCode != 200 ||
+			!strings.Contains(a.body, want) || want == "" && a.body != "" {
 			t.Errorf("a room %q: %s %q, want %q", name, a.Status, a.body, want)
 		}
 	}
-	for mail, want := range map[string]string{"Ada@example.com": "reached at /private/ada,", "_@example.com": "/private/subscriber-…", "no": ""} {
+	for mail, want := range map[string]string{"Ada@example.com": "reached at /private/ada,",
+		"_@example.com": "/private/subscriber-…", "no": ""} {
 		if a := b.post(people, base+"/subscribers/address", url.Values{"email": {mail}}); a.StatusCode != 200 || !strings.Contains(a.body, want) || want == "" && a.body != "" {
 			t.Errorf("a subscriber %q: %s %q, want %q", mail, a.Status, a.body, want)
 		}
@@ -77,14 +91,16 @@ func TestAddressForeseen(t *testing.T) {
 	if page := b.get(room + "/edit").body; !strings.Contains(page, "Its address, /public/lobby, stays as it is.") {
 		t.Error("an edit form does not say that the address stays")
 	}
-	_, err := w.fabric.UpdateResource(t.Context(), w.one.ID, w.fabric.Kinds().ByPath("conference_rooms"), room[strings.LastIndex(room, "/")+1:], kinds.Values{"name": []byte(`"Foyer"`)})
+	_, err := w.fabric.UpdateResource(t.Context(), w.one.ID, w.fabric.Kinds().ByPath("conference_rooms"),
+		room[strings.LastIndex(room, "/")+1:], kinds.Values{"name": []byte(`"Foyer"`)})
 	must(t, err)
 	if page := b.get(room).body; !strings.Contains(page, "/public/lobby") || !strings.Contains(page, "Foyer") {
 		t.Error("a room that is renamed has another address")
 	}
 	// Each kind is found by either of its names, and subscribers are one.
 	b.post(people, base+"/subscribers", url.Values{"email": {"bob@example.com"}})
-	if page := b.get(base + "/resources?kind=subscribers").body; !strings.Contains(page, "bob@example.com") || strings.Contains(page, "Foyer") || !strings.Contains(page, "Conference room (video room)") {
+	if page := b.get(base + "/resources?kind=subscribers").body; !strings.Contains(page, "bob@example.com") ||
+		strings.Contains(page, "Foyer") || !strings.Contains(page, "Conference room (video room)") {
 		t.Error("the list of subscribers among resources")
 	}
 }

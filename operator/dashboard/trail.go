@@ -33,8 +33,10 @@ type thingRow struct {
 var kindsOfThings = map[string]string{
 	string(audit.System): "The server", string(audit.CLI): "Command line", string(audit.Anonymous): "Somebody",
 	string(audit.APIKey): "API key", string(audit.Client): "OAuth client",
-	"account": "An address nobody has here", "ring": "Keys of the installation", "audit": "Audit trail", "session": "Sign-in", "grant": "App’s access",
-	"sip_address": "SIP address", "sip_credential": "SIP credential", "operator": "Operator", "subscriber": "Subscriber",
+	"account": "An address nobody has here", "ring": "Keys of the installation", "audit": "Audit trail",
+	"session": "Sign-in", "grant": "App’s access",
+	"sip_address": "SIP address", "sip_credential": "SIP credential", "operator": "Operator",
+	"subscriber": "Subscriber",
 }
 
 // eventRows returns the rows of events. Each thing that they name is looked up once.

@@ -74,24 +74,31 @@ func (a *API) uploadPage(v *visit, code int, err error) error {
 		return problem.NoSuch("page")
 	}
 	text := func(name, label, hint string) input {
-		return input{Kind: "text", Type: "text", Name: name, Label: label, Hint: hint, Length: 255, Value: v.form.Get(name)}
+		return input{Kind: "text", Type: "text", Name: name, Label: label, Hint: hint, Length: 255,
+			Value: v.form.Get(name)}
 	}
 	p := uploadPage{
-		Base: v.base(), Action: v.base() + "/recordings", Most: size(a.Recordings.MaxUpload()), API: a.PublicURL, ID: v.project.ID,
+		Base: v.base(), Action: v.base() + "/recordings", Most: size(a.Recordings.MaxUpload()),
+		API: a.PublicURL, ID: v.project.ID,
 		Form: form{Inputs: []input{
-			text("CallSid", "Call", "The id of the call that was recorded."), text("From", "From", "Who called: /private/ada, or a number."), text("To", "To", "Who was called."),
-			{Kind: "text", Type: "datetime-local", Name: "StartTime", Label: "When the call was", Hint: "In UTC. Empty where it is not known.", Value: v.form.Get("StartTime")},
-			{Kind: "select", Name: "Direction", Label: "Direction", Options: options(recordings.Directions, v.form.Get("Direction"), true)},
+			text("CallSid", "Call", "The id of the call that was recorded."),
+			text("From", "From", "Who called: /private/ada, or a number."), text("To", "To", "Who was called."),
+			{Kind: "text", Type: "datetime-local", Name: "StartTime", Label: "When the call was",
+				Hint: "In UTC. Empty where it is not known.", Value: v.form.Get("StartTime")},
+			{Kind: "select", Name: "Direction", Label: "Direction",
+				Options: options(recordings.Directions, v.form.Get("Direction"), true)},
 		}},
 	}
 	if err != nil && !p.Form.blame(err) {
 		first := problem.First(err)
-		if first == nil || first.Kind != problem.Unsupported && first.Kind != problem.TooLarge && first.Kind != problem.Malformed {
+		if first == nil || first.Kind != problem.Unsupported && first.Kind != problem.TooLarge &&
+			first.Kind != problem.Malformed {
 			return err
 		}
 		p.Form.Faults = []fault{{Text: sentence(first.Message), ID: "f-file"}}
 	}
-	return a.pageWith(v, templates.Options{Status: code, Connect: []string{"'self'"}}, "Upload a recording", "recording_upload", p)
+	return a.pageWith(v, templates.Options{Status: code, Connect: []string{"'self'"}}, "Upload a recording",
+		"recording_upload", p)
 }
 
 // dateTime reads what browsers send for a day and a time: with seconds, or without where
@@ -107,10 +114,12 @@ func dateTime(text string) (time.Time, error) {
 // uploadRecording serves POST /dashboard/projects/{project}/recordings.
 func (a *API) uploadRecording(v *visit) error {
 	if v.file == nil || v.file.FileName() == "" {
-		return a.uploadPage(v, http.StatusUnprocessableEntity, problem.New(problem.Invalid, "missing_required_parameter", "choose a file"))
+		return a.uploadPage(v, http.StatusUnprocessableEntity,
+			problem.New(problem.Invalid, "missing_required_parameter", "choose a file"))
 	}
 	about := recordings.Description{Metadata: recordings.Metadata{
-		CallSid: v.form.Get("CallSid"), From: v.form.Get("From"), To: v.form.Get("To"), Direction: v.form.Get("Direction"),
+		CallSid: v.form.Get("CallSid"), From: v.form.Get("From"), To: v.form.Get("To"),
+		Direction: v.form.Get("Direction"),
 	}}
 	var err error
 	if text := v.form.Get("StartTime"); text != "" {
@@ -121,9 +130,11 @@ func (a *API) uploadRecording(v *visit) error {
 	err = errors.Join(err, a.Recordings.Check(about))
 	var r recordings.Recording
 	if err == nil {
-		hints := slices.DeleteFunc([]string{v.file.Header.Get("Content-Type"), v.file.FileName()}, func(s string) bool { return s == "" })
+		hints := slices.DeleteFunc([]string{v.file.Header.Get("Content-Type"), v.file.FileName()},
+			func(s string) bool { return s == "" })
 		r, _, err = a.Recordings.Ingest(v.r.Context(), recordings.Upload{
-			ProjectID: v.project.ID, Body: v.file, Hints: hints, Describe: func() (recordings.Description, error) { return about, nil },
+			ProjectID: v.project.ID, Body: v.file, Hints: hints,
+			Describe: func() (recordings.Description, error) { return about, nil },
 		})
 	}
 	if err != nil {

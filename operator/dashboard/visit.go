@@ -64,10 +64,12 @@ func (a *API) handle(rt route) http.Handler {
 
 // The errors that a visit may end with before its handler is asked.
 var (
-	errCrossSite = problem.New(problem.Forbidden, "cross_site", "the form came from another site; nothing was changed")
-	errForm      = problem.New(problem.Forbidden, "form_token", "the form is of another session, or was open too long; nothing was changed")
-	errSignIn    = errors.New("nobody is signed in")
-	errStale     = errors.New("the operator has to prove who it is once more")
+	errCrossSite = problem.New(problem.Forbidden, "cross_site",
+		"the form came from another site; nothing was changed")
+	errForm = problem.New(problem.Forbidden, "form_token",
+		"the form is of another session, or was open too long; nothing was changed")
+	errSignIn = errors.New("nobody is signed in")
+	errStale  = errors.New("the operator has to prove who it is once more")
 )
 
 // admit reads who is there, and refuses who may not have the route.
@@ -201,7 +203,8 @@ func (a *API) page(v *visit, status int, title, name string, data any) error {
 
 func (a *API) pageWith(v *visit, o templates.Options, title, name string, data any) error {
 	o.Scripts = true
-	p := templates.Dashboard{Page: name, Data: data, Frame: templates.Frame{Title: title, Theme: web.Theme(v.r), FormToken: a.formToken(v), Now: v.now}}
+	p := templates.Dashboard{Page: name, Data: data,
+		Frame: templates.Frame{Title: title, Theme: web.Theme(v.r), FormToken: a.formToken(v), Now: v.now}}
 	if v.who.ID != "" {
 		if err := a.frame(v, &p.Frame); err != nil {
 			return err

@@ -117,30 +117,40 @@ func newWorldThat(t testing.TB, requires ...operator.Role) *world {
 	polls.Go(func() { revoked.Run(polling) })
 	t.Cleanup(func() { stop(); polls.Wait() })
 	var handler http.Handler
-	srv := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { handler.ServeHTTP(rw, r) }))
+	srv := httptest.NewServer(http.HandlerFunc(
+		func(rw http.ResponseWriter, r *http.Request) { handler.ServeHTTP(rw, r) }))
 	t.Cleanup(srv.Close)
 	w.url = srv.URL
 	pass := password.Weak(2)
 	catalog, err := kinds.Load("testdata/kinds")
 	must(t, err)
 	w.fabric = fabric.New(fabric.Config{
-		Store: rows, Kinds: catalog, Ring: ring, Passwords: pass, Revocations: revoked, Sessions: live, Host: "puc.localhost:8443", Issuer: w.url + "/",
+		Store: rows, Kinds: catalog, Ring: ring, Passwords: pass, Revocations: revoked, Sessions: live,
+		Host: "puc.localhost:8443", Issuer: w.url + "/",
 		EndLogin: func(ctx context.Context, sid string) error { return w.idp.EndSession(ctx, sid) },
 	})
-	w.limits = limit.New(live, limit.Rates{limit.LoginPerAccount: limit.Of(4, time.Hour), limit.LoginPerDevice: limit.Of(4, time.Hour)})
-	w.idp = idp.New(idp.Config{Store: rows, Subscribers: rows, Sessions: live, Fabric: w.fabric, Passwords: pass, Ring: ring, Revocations: revoked, Issuer: w.url + "/", Limits: w.limits})
+	w.limits = limit.New(live, limit.Rates{limit.LoginPerAccount: limit.Of(4, time.Hour),
+		limit.LoginPerDevice: limit.Of(4, time.Hour)})
+	w.idp = idp.New(idp.Config{Store: rows, Subscribers: rows, Sessions: live, Fabric: w.fabric,
+		Passwords: pass, Ring: ring, Revocations: revoked, Issuer: w.url + "/", Limits: w.limits})
 	media, err := blob.OpenDir(t.TempDir())
 	must(t, err)
 	t.Cleanup(func() { _ = media.Close() })
 	w.recordings = recordings.New(recordings.Config{Store: rows, Media: media, Links: ring})
-	w.factors, err = factor.New(factor.Config{Store: rows, Sessions: live, Ring: ring, AuthURL: w.named(), Now: w.now})
+	w.factors, err = factor.New(factor.Config{Store: rows, Sessions: live, Ring: ring, AuthURL: w.named(),
+		Now: w.now})
 	must(t, err)
-	w.operators = operator.New(operator.Config{Store: rows, Passwords: pass, Limits: w.limits, Sessions: live, Now: w.now})
+	w.operators = operator.New(operator.Config{Store: rows, Passwords: pass, Limits: w.limits, Sessions: live,
+		Now: w.now})
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
 	w.api, err = dashboard.New(dashboard.Config{
-		Operators: w.operators, Fabric: w.fabric, Clients: w.idp, Recordings: w.recordings, PublicURL: w.url, AuthURL: w.url, Log: log, Now: w.now, Audit: rows.ListAudit, SecretsShown: rows.SecretsShown, Factors: w.factors, RequireFactor: w.requires,
+		Operators: w.operators, Fabric: w.fabric, Clients: w.idp, Recordings: w.recordings, PublicURL: w.url,
+		AuthURL: w.url, Log: log, Now: w.now, Audit: rows.ListAudit, SecretsShown: rows.SecretsShown,
+		Factors: w.factors, RequireFactor: w.requires,
 		Installation: w.installation(),
-		Health:       func(context.Context) []dashboard.Health { return []dashboard.Health{{Name: "store", OK: true}} },
+		Health: func(context.Context) []dashboard.Health {
+			return []dashboard.Health{{Name: "store", OK: true}}
+		},
 	})
 	must(t, err)
 	handler = web.Outer(w.api.Handler(), log, nil)
@@ -160,7 +170,9 @@ type browser struct {
 func (w *world) browser() browser {
 	jar, err := cookiejar.New(nil)
 	must(w, err)
-	return browser{w, &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+	return browser{w, &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse
+	}}}
 }
 
 // An answer is what came back.
@@ -259,7 +271,9 @@ func (w *world) record(projectID, call string) recordings.Recording {
 	must(w, err)
 	about := recordings.Description{Metadata: recordings.Metadata{CallSid: call, From: "/public/a", To: "/private/b"}}
 	r, _, err := w.recordings.Ingest(context.Background(), recordings.Upload{
-		ProjectID: projectID, Body: bytes.NewReader(wav), Describe: func() (recordings.Description, error) { return about, nil },
+		ProjectID: projectID, Body: bytes.NewReader(wav), Describe: func() (recordings.Description, error) {
+			return about, nil
+		},
 	})
 	must(w, err)
 	return r

@@ -75,7 +75,8 @@ func TestCorpus(t *testing.T) {
 				t.Errorf("Parse(%s) = %d frames, want none", name, got.Frames)
 			}
 		default:
-			if got.Codec != want.Codec || got.SampleRate != want.SampleRate || got.Channels != want.Channels || got.Bits != want.Bits {
+			if got.Codec != want.Codec || got.SampleRate != want.SampleRate ||
+				got.Channels != want.Channels || got.Bits != want.Bits {
 				t.Errorf("Parse(%s) = %+v, want %+v", name, got, want)
 			}
 			if off := math.Abs(got.Duration().Seconds() - want.Duration); off > max(want.Tolerance, 1e-6) {
@@ -114,7 +115,8 @@ func TestHints(t *testing.T) {
 func TestIsName(t *testing.T) {
 	for name, want := range map[string]bool{
 		"a.wav": true, "/x/a.WAV": true, "a.mp3": true, "a.opus": true, "a.sln16": true, "a.PCMU": true,
-		"a": false, "": false, "wav": false, "ulaw": false, "a.txt": false, "a.wav.txt": false, "audio/basic": false, "a.": false,
+		"a": false, "": false, "wav": false, "ulaw": false, "a.txt": false, "a.wav.txt": false,
+		"audio/basic": false, "a.": false,
 	} {
 		if got := IsName(name); got != want {
 			t.Errorf("IsName(%q) = %v, want %v", name, got, want)
@@ -124,7 +126,8 @@ func TestIsName(t *testing.T) {
 
 // What the bytes say is worth more than a name.
 func TestBytesBeforeNames(t *testing.T) {
-	page := []byte("  <!DOCTYPE html>\n<title>502 Bad Gateway</title>\n" + strings.Repeat("<!-- padding -->\r\n", 100))
+	page := []byte("  <!DOCTYPE html>\n<title>502 Bad Gateway</title>\n" + strings.Repeat(
+		"<!-- padding -->\r\n", 100))
 	tests := []struct {
 		name string
 		file []byte
@@ -186,7 +189,8 @@ func TestMP3(t *testing.T) {
 	for _, tt := range tests {
 		f, err := parse([]byte(tt.file))
 		if err != nil || math.Abs(float64(f.Frames-tt.want)) > 3*576 || len(f.Repairs) != tt.repairs {
-			t.Errorf("%s: %d frames, repairs %q, %v, want %d, %d repairs", tt.name, f.Frames, f.Repairs, err, tt.want, tt.repairs)
+			t.Errorf("%s: %d frames, repairs %q, %v, want %d, %d repairs", tt.name, f.Frames, f.Repairs, err,
+				tt.want, tt.repairs)
 		}
 	}
 	for name, b := range map[string]string{
@@ -307,7 +311,8 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
-		if got.Codec == "" || got.Check() != nil || got.Frames < 0 || got.Duration() < 0 || got.Length < 0 || got.Offset+got.Length > int64(len(b)) {
+		if got.Codec == "" || got.Check() != nil || got.Frames < 0 || got.Duration() < 0 || got.Length < 0 ||
+			got.Offset+got.Length > int64(len(b)) {
 			t.Errorf("senseless facts: %+v", got)
 		}
 	})

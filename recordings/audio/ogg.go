@@ -72,7 +72,8 @@ func lastGranule(tail []byte, serial uint32) int64 {
 			return -1
 		}
 		page := tail[at:]
-		if len(page) < oggHead || len(page) < oggHead+int(page[26]) || binary.LittleEndian.Uint32(page[14:]) != serial {
+		if len(page) < oggHead || len(page) < oggHead+int(page[26]) ||
+			binary.LittleEndian.Uint32(page[14:]) != serial {
 			continue
 		}
 		length := oggHead + int(page[26])

@@ -93,7 +93,8 @@ func endTime(r recordings.Recording) string {
 
 func mediaOf(r recordings.Recording) media {
 	return media{
-		SampleRate: r.SampleRate, Codec: r.Codec, Bits: r.Bits, Bytes: r.Bytes, SHA256: optional(r.SHA256), Duration: r.Duration().Seconds(),
+		SampleRate: r.SampleRate, Codec: r.Codec, Bits: r.Bits, Bytes: r.Bytes, SHA256: optional(r.SHA256),
+		Duration: r.Duration().Seconds(),
 		Repaired: len(r.Repairs) > 0, Repairs: append([]string{}, r.Repairs...),
 		From: optional(r.From), To: optional(r.To), Direction: optional(r.Direction), Track: r.Track,
 		sound: soundOf(r),

@@ -59,7 +59,9 @@ type API struct {
 // New makes the API.
 func New(c Config) *API {
 	if c.Credentials == nil {
-		c.Credentials = func(*http.Request) (recordings.Owner, error) { return recordings.Owner{}, problem.NoCredentials() }
+		c.Credentials = func(*http.Request) (recordings.Owner, error) {
+			return recordings.Owner{}, problem.NoCredentials()
+		}
 	}
 	if c.Miss == nil {
 		c.Miss = func(*http.Request) (func(), error) { return func() {}, nil }
@@ -166,7 +168,8 @@ func (a *API) documented(h documentHandler) web.Handler {
 func (a *API) unrouted(mux *http.ServeMux) http.Handler {
 	return web.Handle(func(w http.ResponseWriter, r *http.Request) error {
 		probe, allowed := *r, []string(nil)
-		for _, probe.Method = range []string{http.MethodDelete, http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodPost} {
+		for _, probe.Method = range []string{http.MethodDelete, http.MethodGet, http.MethodHead,
+			http.MethodOptions, http.MethodPost} {
 			if _, pattern := mux.Handler(&probe); pattern != "/" {
 				allowed = append(allowed, probe.Method)
 			}
@@ -175,7 +178,8 @@ func (a *API) unrouted(mux *http.ServeMux) http.Handler {
 			return problem.NoSuch("resource")
 		}
 		w.Header().Set("Allow", strings.Join(allowed, ", "))
-		a.write(w, http.StatusMethodNotAllowed, codeOf(http.StatusMethodNotAllowed), "this resource does not take the method "+r.Method)
+		a.write(w, http.StatusMethodNotAllowed, codeOf(http.StatusMethodNotAllowed),
+			"this resource does not take the method "+r.Method)
 		return nil
 	}, a.fail)
 }

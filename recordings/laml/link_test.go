@@ -68,11 +68,14 @@ func TestWhoMayFetchMedia(t *testing.T) {
 					t.Errorf("%s %s of a %s project = %d, want %d", method, end, tt.auth, a.StatusCode, tt.status)
 				}
 				cache := a.Header.Get("Cache-Control")
-				if open := strings.HasPrefix(cache, "public"); open != (tt.auth == recordings.Public && tt.status == 200) {
-					t.Errorf("%s %s of a %s project = %d: Cache-Control = %q", method, end, tt.auth, a.StatusCode, cache)
+				if open := strings.HasPrefix(cache, "public"); open != (tt.auth == recordings.Public &&
+					tt.status == 200) {
+					t.Errorf("%s %s of a %s project = %d: Cache-Control = %q", method, end, tt.auth,
+						a.StatusCode, cache)
 				}
 				if challenge := a.Header.Get("WWW-Authenticate") != ""; challenge != (tt.status == 401) {
-					t.Errorf("%s %s of a %s project = %d: WWW-Authenticate = %v", method, end, tt.auth, a.StatusCode, challenge)
+					t.Errorf("%s %s of a %s project = %d: WWW-Authenticate = %v", method, end, tt.auth,
+						a.StatusCode, challenge)
 				}
 			}
 		}
@@ -84,7 +87,8 @@ func TestSignedLinks(t *testing.T) {
 	sid, other := s.upload(t, speech, ""), s.upload(t, speech, "")
 	s.setMediaAuth(t, recordings.Signed)
 	doc := read[links](t, s.do(t, "GET", s.path("/Recordings/"+sid+".json?MediaUrlTtl=600"), s.basic))
-	if want := s.now.Add(600 * time.Second).Format(time.RFC1123Z); doc.Media.URLExpires == nil || *doc.Media.URLExpires != want {
+	if want := s.now.Add(600 * time.Second).Format(time.RFC1123Z); doc.Media.URLExpires == nil ||
+		*doc.Media.URLExpires != want {
 		t.Fatalf("url_expires = %v, want %s", doc.Media.URLExpires, want)
 	}
 	wav := pathOf(t, doc.Media.MediaURL)
@@ -120,8 +124,10 @@ func TestSignedLinks(t *testing.T) {
 		{"the list by it", s.path("/Recordings" + query), 401},
 	}
 	for _, tt := range tests {
-		if a := s.do(t, "GET", tt.path); a.StatusCode != tt.status || a.StatusCode == 200 && a.Header.Get("Cache-Control") != "private, no-store" {
-			t.Errorf("%s: GET %s = %d, Cache-Control %q, want %d", tt.name, tt.path, a.StatusCode, a.Header.Get("Cache-Control"), tt.status)
+		if a := s.do(t, "GET", tt.path); a.StatusCode != tt.status || a.StatusCode == 200 &&
+			a.Header.Get("Cache-Control") != "private, no-store" {
+			t.Errorf("%s: GET %s = %d, Cache-Control %q, want %d", tt.name, tt.path, a.StatusCode,
+				a.Header.Get("Cache-Control"), tt.status)
 		}
 	}
 	wantError(t, "a changed link", s.do(t, "GET", wav[:len(wav)-1]), 403, 20403)
@@ -164,7 +170,8 @@ func TestLinksOfDocuments(t *testing.T) {
 	if a := s.do(t, "GET", pathOf(t, one.Media.MediaURL)); a.StatusCode != 200 {
 		t.Errorf("the media_url of the document = %d, want 200", a.StatusCode)
 	}
-	all := read[struct{ Recordings []links }](t, s.do(t, "GET", s.path("/Calls/c/Recordings?MediaUrlTtl=60"), s.basic))
+	all := read[struct{ Recordings []links }](
+		t, s.do(t, "GET", s.path("/Calls/c/Recordings?MediaUrlTtl=60"), s.basic))
 	if a := s.do(t, "GET", pathOf(t, all.Recordings[0].Media.MediaURL)); a.StatusCode != 200 {
 		t.Errorf("the media_url of the list = %d, want 200", a.StatusCode)
 	}

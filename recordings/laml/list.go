@@ -94,7 +94,8 @@ const (
 	flagged        = "Flag"
 )
 
-var filters = []string{"CallSid", "ConferenceSid", createdOn, createdBefore, createdFrom, includeDeleted, flagged, urlTTL}
+var filters = []string{"CallSid", "ConferenceSid", createdOn, createdBefore, createdFrom, includeDeleted,
+	flagged, urlTTL}
 
 // parseListQuery reads the query of a list, and the call or conference of its
 // path.

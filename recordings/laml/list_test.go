@@ -33,13 +33,16 @@ func (l list) sids() []string {
 
 func TestListDocument(t *testing.T) {
 	s := newServer(t)
-	for _, path := range []string{"/Recordings", "/Recordings.json", "/Calls/c/Recordings", "/Conferences/c/Recordings.json"} {
+	for _, path := range []string{"/Recordings", "/Recordings.json", "/Calls/c/Recordings",
+		"/Conferences/c/Recordings.json"} {
 		got := read[map[string]json.RawMessage](t, s.do(t, "GET", s.path(path), s.basic))
-		want := []string{"first_page_uri", "next_page_uri", "page", "page_size", "previous_page_uri", "recordings", "uri"}
+		want := []string{"first_page_uri", "next_page_uri", "page", "page_size", "previous_page_uri",
+			"recordings", "uri"}
 		if names := slices.Sorted(maps.Keys(got)); !slices.Equal(names, want) {
 			t.Errorf("the members of %s are %q, want %q", path, names, want)
 		}
-		if string(got["recordings"]) != "[]" || string(got["next_page_uri"]) != "null" || string(got["page_size"]) != "50" {
+		if string(got["recordings"]) != "[]" || string(got["next_page_uri"]) != "null" ||
+			string(got["page_size"]) != "50" {
 			t.Errorf("an empty %s = %s", path, got)
 		}
 		root := s.path(strings.TrimSuffix(path, ".json"))
@@ -75,7 +78,8 @@ func TestListPages(t *testing.T) {
 	for i := len(pages) - 1; i >= 0; i-- {
 		p := read[list](t, s.do(t, "GET", pages[i], s.basic))
 		if p.Page != i || p.PageSize != 3 || p.FirstPageURI != pages[0] {
-			t.Errorf("page %d says that it is %d of size %d, the first being %s", i, p.Page, p.PageSize, p.FirstPageURI)
+			t.Errorf("page %d says that it is %d of size %d, the first being %s", i, p.Page, p.PageSize,
+				p.FirstPageURI)
 		}
 		switch {
 		case i == 0 && p.PrevPageURI != nil:
@@ -126,7 +130,8 @@ func TestListFilters(t *testing.T) {
 			t.Errorf("list with %v = %d %q, want %q", tt.query, a.StatusCode, got, tt.want)
 		}
 	}
-	stubs := read[struct{ Recordings []map[string]any }](t, s.do(t, "GET", s.path("/Recordings?IncludeSoftDeleted=true"), s.basic))
+	stubs := read[struct{ Recordings []map[string]any }](
+		t, s.do(t, "GET", s.path("/Recordings?IncludeSoftDeleted=true"), s.basic))
 	if url := stubs.Recordings[0]["media"].(map[string]any)["media_url"]; url != nil {
 		t.Errorf("the stub's media_url = %v, want null", url)
 	}

@@ -17,7 +17,8 @@ func (a *API) announceRecording(w http.ResponseWriter, r *http.Request, o record
 		return problem.BadParam("Status", "Status can be in-progress, for a recording that has begun, or is left out")
 	}
 	if r.ContentLength != 0 {
-		return problem.BadParam("Status", "a recording that is in progress has no file yet: send no body, or no Status")
+		return problem.BadParam("Status",
+			"a recording that is in progress has no file yet: send no body, or no Status")
 	}
 	d, err := describe(r.Header, query)
 	if err != nil {

@@ -56,7 +56,8 @@ func (s *server) show(t *testing.T, sid string) live {
 func TestLiveRecording(t *testing.T) {
 	s := newServer(t)
 	begun := s.announce(t, "CallSid=c&From=/private/alice")
-	if begun.Status != "in-progress" || begun.Price != nil || begun.Duration != 0 || begun.End != nil || begun.Media.MediaURL != nil ||
+	if begun.Status != "in-progress" || begun.Price != nil || begun.Duration != 0 || begun.End != nil ||
+		begun.Media.MediaURL != nil ||
 		begun.Start == nil || *begun.Start != s.now.Format(time.RFC1123Z) || *begun.CallSid != "c" {
 		t.Errorf("announced: %+v", begun)
 	}
@@ -67,9 +68,11 @@ func TestLiveRecording(t *testing.T) {
 			t.Errorf("the media of it: Retry-After = %q, want 5", retry)
 		}
 	}
-	started := s.post(t, "/Calls/c/Recordings.json", "RecordingChannels=dual&Trim=trim-silence&RecordingStatusCallback=https://example.com/cb"+
-		"&RecordingStatusCallbackEvent=completed&RecordingStatusCallbackEvent=absent&RecordingStatusCallbackMethod=get")
-	if got := read[live](t, started); started.StatusCode != 201 || got.Sid != begun.Sid || got.Channels != "2" || got.Trim != "trim-silence" {
+	started := s.post(t, "/Calls/c/Recordings.json",
+		"RecordingChannels=dual&Trim=trim-silence&RecordingStatusCallback=https://example.com/cb"+
+			"&RecordingStatusCallbackEvent=completed&RecordingStatusCallbackEvent=absent&RecordingStatusCallbackMethod=get")
+	if got := read[live](t, started); started.StatusCode != 201 || got.Sid != begun.Sid ||
+		got.Channels != "2" || got.Trim != "trim-silence" {
 		t.Errorf("start = %d %+v, want 201 and the recording that runs, as was said", started.StatusCode, got)
 	}
 	kept, err := s.rules.Find(t.Context(), recordings.Owner{ProjectID: s.project}, begun.Sid)
@@ -91,23 +94,30 @@ func TestLiveRecording(t *testing.T) {
 			t.Errorf("%s: PauseBehavior = %q, want %q", move.fields, kept.PauseBehavior, move.pause)
 		}
 	}
-	wantError(t, "going on after the stop", s.post(t, "/Calls/c/Recordings/"+begun.Sid, "Status=in-progress"), 400, 21220)
+	wantError(t, "going on after the stop", s.post(t, "/Calls/c/Recordings/"+begun.Sid, "Status=in-progress"),
+		400, 21220)
 
 	s.now = s.now.Add(time.Minute)
-	up := s.do(t, "POST", s.path("/Recordings?CallSid=c&To=/private/bob"), s.basic, body("audio/wav", corpusFile(t, speech)))
+	up := s.do(t, "POST", s.path("/Recordings?CallSid=c&To=/private/bob"), s.basic,
+		body("audio/wav", corpusFile(t, speech)))
 	done := read[live](t, up)
-	if up.StatusCode != 201 || done.Sid != begun.Sid || done.Status != "completed" || done.Duration != 6 || done.Price == nil || *done.Price != "-0.0025" ||
-		done.End == nil || done.Media.From == nil || *done.Media.From != "/private/alice" || done.Trim != "trim-silence" {
+	if up.StatusCode != 201 || done.Sid != begun.Sid || done.Status != "completed" || done.Duration != 6 ||
+		done.Price == nil || *done.Price != "-0.0025" ||
+		done.End == nil || done.Media.From == nil || *done.Media.From != "/private/alice" ||
+		done.Trim != "trim-silence" {
 		t.Errorf("the upload = %d %+v, want it to complete %s", up.StatusCode, done, begun.Sid)
 	}
-	if a := s.do(t, "GET", s.path("/Recordings/"+begun.Sid+".wav")); a.StatusCode != 200 || string(a.body) != string(corpusFile(t, speech)) {
+	if a := s.do(t, "GET", s.path("/Recordings/"+begun.Sid+".wav")); a.StatusCode != 200 ||
+		string(a.body) != string(corpusFile(t, speech)) {
 		t.Errorf("the media = %d with %d bytes, want the file", a.StatusCode, len(a.body))
 	}
-	again := s.do(t, "POST", s.path("/Recordings?CallSid=c&To=/private/bob"), s.basic, body("audio/wav", corpusFile(t, speech)))
+	again := s.do(t, "POST", s.path("/Recordings?CallSid=c&To=/private/bob"), s.basic,
+		body("audio/wav", corpusFile(t, speech)))
 	if again.StatusCode != 200 || read[live](t, again).Sid != begun.Sid {
 		t.Errorf("the upload again = %d %s, want 200 and the same recording", again.StatusCode, again.body)
 	}
-	wantError(t, "stopping what is complete", s.post(t, "/Calls/c/Recordings/"+begun.Sid, "Status=stopped"), 400, 21220)
+	wantError(t, "stopping what is complete", s.post(t, "/Calls/c/Recordings/"+begun.Sid, "Status=stopped"),
+		400, 21220)
 	wantError(t, "starting when the call is over", s.post(t, "/Calls/c/Recordings", ""), 400, 21220)
 	if seen := read[list](t, s.do(t, "GET", s.path("/Recordings"), asSubscriber)); len(seen.Recordings) != 1 {
 		t.Errorf("the subscriber whose address was announced sees %q, want the recording", seen.sids())
@@ -115,7 +125,8 @@ func TestLiveRecording(t *testing.T) {
 	if err := s.rules.Sweep(t.Context()); err != nil || s.mediaFiles(t) == 0 {
 		t.Errorf("after a sweep there are %d files, %v, want that of the recording", s.mediaFiles(t), err)
 	}
-	if a := s.do(t, "DELETE", s.path("/Recordings/"+begun.Sid), s.basic); a.StatusCode != 204 || s.mediaFiles(t) != 0 {
+	if a := s.do(t, "DELETE", s.path("/Recordings/"+begun.Sid), s.basic); a.StatusCode != 204 ||
+		s.mediaFiles(t) != 0 {
 		t.Errorf("DELETE = %d with %d files left, want 204 and none", a.StatusCode, s.mediaFiles(t))
 	}
 }
@@ -127,7 +138,8 @@ func TestConferenceRecording(t *testing.T) {
 	if got := read[live](t, s.post(t, path, "Status=paused")); got.Status != "paused" {
 		t.Errorf("paused: %+v", got)
 	}
-	wantError(t, "of another conference", s.post(t, "/Conferences/hall/Recordings/"+begun.Sid, "Status=paused"), 404, 20404)
+	wantError(t, "of another conference",
+		s.post(t, "/Conferences/hall/Recordings/"+begun.Sid, "Status=paused"), 404, 20404)
 	wantError(t, "as a call's", s.post(t, "/Calls/room/Recordings/"+begun.Sid, "Status=paused"), 404, 20404)
 	wantError(t, "of a bad status", s.post(t, path, "Status=completed"), 400, 10000)
 	s.upload(t, speech, "ConferenceSid=room")
@@ -140,11 +152,13 @@ func TestStartForms(t *testing.T) {
 	s := newServer(t)
 	begun := s.announce(t, "CallSid=c")
 	path := s.path("/Calls/c/Recordings")
-	json := body("application/json", []byte(`{"RecordingStatusCallbackEvent":["in-progress","absent"],"RecordingStatusCallback":"http://x.example/","RecordingChannels":"mono","TrackX":1}`))
+	json := body("application/json", []byte(
+		`{"RecordingStatusCallbackEvent":["in-progress","absent"],"RecordingStatusCallback":"http://x.example/","RecordingChannels":"mono","TrackX":1}`))
 	for name, o := range map[string]option{
-		"nothing":   func(*http.Request) {},
-		"JSON":      json,
-		"one field": body(formType, []byte("RecordingStatusCallbackEvent=completed+absent&RecordingStatusCallback=http://x.example/")),
+		"nothing": func(*http.Request) {},
+		"JSON":    json,
+		"one field": body(formType, []byte(
+			"RecordingStatusCallbackEvent=completed+absent&RecordingStatusCallback=http://x.example/")),
 	} {
 		if a := s.do(t, "POST", path, s.basic, o); a.StatusCode != 201 || read[live](t, a).Sid != begun.Sid {
 			t.Errorf("start with %s = %d %s, want 201 and %s", name, a.StatusCode, a.body, begun.Sid)
@@ -157,7 +171,8 @@ func TestStartForms(t *testing.T) {
 	if a := s.do(t, "POST", s.path("/Recordings?CallSid=c&Track=inbound&Status=in-progress"), s.basic); a.StatusCode != 200 || read[live](t, a).Sid != other.Sid {
 		t.Errorf("announcing what runs = %d %s, want 200 and %s", a.StatusCode, a.body, other.Sid)
 	}
-	up := read[live](t, s.do(t, "POST", s.path("/Recordings?CallSid=c&Track=inbound"), s.basic, body("audio/wav", corpusFile(t, speech))))
+	up := read[live](t, s.do(t, "POST", s.path("/Recordings?CallSid=c&Track=inbound"), s.basic,
+		body("audio/wav", corpusFile(t, speech))))
 	if up.Sid != other.Sid {
 		t.Errorf("the upload of the track completes %s, want %s", up.Sid, other.Sid)
 	}
@@ -215,7 +230,8 @@ func TestLiveIsRefused(t *testing.T) {
 		{"a bad trim", start, "Trim=yes", 400, 13699},
 		{"bad channels", start, "RecordingChannels=3", 400, 10000},
 		{"a bad track", start, "RecordingTrack=left", 400, 10000},
-		{"a bad method", start, "RecordingStatusCallback=http://x.example/&RecordingStatusCallbackMethod=PUT", 400, 10000},
+		{"a bad method", start, "RecordingStatusCallback=http://x.example/&RecordingStatusCallbackMethod=PUT",
+			400, 10000},
 		{"no URL", start, "RecordingStatusCallback=x", 400, 10000},
 		{"another scheme", start, "RecordingStatusCallback=file:///etc/passwd", 400, 10000},
 		{"a URL without a host", start, "RecordingStatusCallback=http:///x", 400, 10000},
@@ -232,10 +248,13 @@ func TestLiveIsRefused(t *testing.T) {
 	for _, tt := range tests {
 		wantError(t, tt.name, s.post(t, tt.path, tt.fields), tt.status, tt.code)
 	}
-	for _, query := range []string{"Status=completed&CallSid=x", "Status=&CallSid=x", "Status=in-progress", "Status=in-progress&Status=in-progress&CallSid=x", "Status=in-progress&CallSid=x&Track=left"} {
+	for _, query := range []string{"Status=completed&CallSid=x", "Status=&CallSid=x", "Status=in-progress",
+		"Status=in-progress&Status=in-progress&CallSid=x", "Status=in-progress&CallSid=x&Track=left"} {
 		wantError(t, query, s.do(t, "POST", s.path("/Recordings?"+query), s.basic), 400, 10000)
 	}
-	wantError(t, "an announcement with a body", s.do(t, "POST", s.path("/Recordings?Status=in-progress&CallSid=x"), s.basic, body("audio/wav", corpusFile(t, speech))), 400, 10000)
+	wantError(t, "an announcement with a body",
+		s.do(t, "POST", s.path("/Recordings?Status=in-progress&CallSid=x"), s.basic,
+			body("audio/wav", corpusFile(t, speech))), 400, 10000)
 	if a := s.do(t, "POST", s.path(start), s.basic, body("text/plain", []byte("x"))); a.StatusCode != 415 {
 		t.Errorf("start with text = %d, want 415", a.StatusCode)
 	}
@@ -258,7 +277,8 @@ func TestWaitingEnds(t *testing.T) {
 	if err := s.rules.Sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if got := s.show(t, begun.Sid); got.Status != "absent" || got.Error == nil || *got.Error != recordings.NoAudio || got.Price != nil {
+	if got := s.show(t, begun.Sid); got.Status != "absent" || got.Error == nil ||
+		*got.Error != recordings.NoAudio || got.Price != nil {
 		t.Errorf("what waited for 25 hours: %+v, want it absent", got)
 	}
 	if got := s.show(t, other.Sid); got.Status != "paused" {
@@ -301,7 +321,9 @@ func TestLiveAtOnce(t *testing.T) {
 		}
 		return sids
 	}
-	announced := each("announcing", func() answer { return s.do(t, "POST", s.path("/Recordings?Status=in-progress&CallSid=c"), s.basic) })
+	announced := each("announcing", func() answer {
+		return s.do(t, "POST", s.path("/Recordings?Status=in-progress&CallSid=c"), s.basic)
+	})
 	each("starting", func() answer { return s.do(t, "POST", s.path("/Calls/c/Recordings"), s.basic) })
 	completed := each("uploading", func() answer {
 		return s.do(t, "POST", s.path("/Recordings?CallSid=c"), s.basic, body("audio/wav", wav))
@@ -311,7 +333,8 @@ func TestLiveAtOnce(t *testing.T) {
 			t.Errorf("the uploads complete %v, want %s", completed, sid)
 		}
 	}
-	if n := len(read[list](t, s.do(t, "GET", s.path("/Recordings"), s.basic)).Recordings); n != 1 || s.mediaFiles(t) == 0 {
+	if n := len(read[list](t, s.do(t, "GET", s.path("/Recordings"), s.basic)).Recordings); n != 1 ||
+		s.mediaFiles(t) == 0 {
 		t.Errorf("%d recordings and %d files, want one", n, s.mediaFiles(t))
 	}
 }

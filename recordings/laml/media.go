@@ -113,7 +113,8 @@ func mediaHeaders(h http.Header, m *recordings.Rendition, auth recordings.MediaA
 		disposition = "attachment"
 	}
 	h.Set("Content-Type", m.Type)
-	h.Set("Content-Disposition", disposition+`; filename="`+m.Recording.Sid+m.Ext+`"`) // the Sid has nothing to be quoted
+	h.Set("Content-Disposition", disposition+`; filename="`+
+		m.Recording.Sid+m.Ext+`"`) // the Sid has nothing to be quoted
 	h.Set("ETag", `"`+m.Tag+`"`)
 	sealed(h, auth)
 }

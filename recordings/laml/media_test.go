@@ -41,9 +41,12 @@ func TestMediaHeaders(t *testing.T) {
 	for _, path := range []string{"/api/laml/2010-04-01", "/2010-04-01"} {
 		for _, ext := range []string{"", ".wav"} {
 			for _, method := range []string{"GET", "HEAD"} {
-				a := s.do(t, method, path+"/Accounts/"+s.project+"/Recordings/"+sid+ext, header("Accept-Encoding", "gzip"))
-				if a.StatusCode != 200 || method == "GET" && !bytes.Equal(a.body, file) || method == "HEAD" && len(a.body) != 0 {
-					t.Errorf("%s %s%s = %d with %d bytes, want the file", method, path, ext, a.StatusCode, len(a.body))
+				a := s.do(t, method, path+"/Accounts/"+s.project+"/Recordings/"+sid+ext,
+					header("Accept-Encoding", "gzip"))
+				if a.StatusCode != 200 || method == "GET" && !bytes.Equal(a.body, file) || method == "HEAD" &&
+					len(a.body) != 0 {
+					t.Errorf("%s %s%s = %d with %d bytes, want the file", method, path, ext, a.StatusCode,
+						len(a.body))
 				}
 				for name, value := range want {
 					if got := a.Header.Get(name); got != value {
@@ -91,7 +94,8 @@ func TestMediaRanges(t *testing.T) {
 		}
 		a := s.do(t, "GET", path, opts...)
 		if a.StatusCode != tt.status || tt.want != nil && !bytes.Equal(a.body, tt.want) {
-			t.Errorf("Range %s, If-Range %s = %d with %d bytes, want %d with %d", tt.ranges, tt.ifRange, a.StatusCode, len(a.body), tt.status, len(tt.want))
+			t.Errorf("Range %s, If-Range %s = %d with %d bytes, want %d with %d", tt.ranges, tt.ifRange,
+				a.StatusCode, len(a.body), tt.status, len(tt.want))
 		}
 	}
 	if a := s.do(t, "GET", path, header("If-None-Match", etag)); a.StatusCode != 304 || len(a.body) != 0 {
@@ -188,9 +192,11 @@ func TestUnknownIsOneAnswer(t *testing.T) {
 func TestPreflight(t *testing.T) {
 	s := newServer(t)
 	for ext, want := range map[string]string{"": "*", ".wav": "*", ".json": ""} {
-		a := s.do(t, "OPTIONS", s.path("/Recordings/"+s.project+ext), header("Origin", "https://app.example"), header("Access-Control-Request-Method", "GET"))
+		a := s.do(t, "OPTIONS", s.path("/Recordings/"+s.project+ext), header("Origin", "https://app.example"),
+			header("Access-Control-Request-Method", "GET"))
 		if got := a.Header.Get("Access-Control-Allow-Origin"); a.StatusCode != 204 || got != want {
-			t.Errorf("preflight of %q = %d, Access-Control-Allow-Origin %q, want 204, %q", ext, a.StatusCode, got, want)
+			t.Errorf("preflight of %q = %d, Access-Control-Allow-Origin %q, want 204, %q", ext, a.StatusCode,
+				got, want)
 		}
 	}
 }
@@ -213,7 +219,8 @@ func TestMediaReachesReadFrom(t *testing.T) {
 	s := newServer(t)
 	path := s.path("/Recordings/" + s.upload(t, speech, "") + ".wav")
 	log := slog.New(slog.DiscardHandler)
-	h := web.Outer(laml.New(laml.Config{Recordings: s.rules, Log: log}).Handler(), log, func(string, int, time.Duration) {})
+	h := web.Outer(laml.New(laml.Config{Recordings: s.rules, Log: log}).Handler(), log,
+		func(string, int, time.Duration) {})
 	for _, ranges := range []string{"", "bytes=100-199"} {
 		w := &readerFrom{ResponseRecorder: httptest.NewRecorder()}
 		r := httptest.NewRequestWithContext(t.Context(), "GET", path, nil)

@@ -101,7 +101,8 @@ func pixelSize(pixels, perPixel string, rec recordings.Recording, o levels.Outli
 	case perPixel != "":
 		n, err := strconv.ParseInt(perPixel, 10, 32)
 		if err != nil || int(n) < o.PerPixel {
-			return 0, problem.BadParam(perPixelParam, "%s must be an integer from %d: nothing finer was measured", perPixelParam, o.PerPixel)
+			return 0, problem.BadParam(perPixelParam,
+				"%s must be an integer from %d: nothing finer was measured", perPixelParam, o.PerPixel)
 		}
 		return int(n), nil
 	}

@@ -42,8 +42,10 @@ func TestPeaks(t *testing.T) {
 		a := s.do(t, "GET", path+tt.query)
 		o := read[outline](t, a)
 		length := (frames + tt.perPixel - 1) / tt.perPixel
-		if o.Version != 2 || o.Channels != 2 || o.SampleRate != 8000 || o.Bits != 8 || o.PerPixel != tt.perPixel || o.Length != length || len(o.Data) != 4*length {
-			t.Errorf("%s = %d channels, %d pixels of %d, %d numbers, want %d of %d", tt.query, o.Channels, o.Length, o.PerPixel, len(o.Data), length, tt.perPixel)
+		if o.Version != 2 || o.Channels != 2 || o.SampleRate != 8000 || o.Bits != 8 ||
+			o.PerPixel != tt.perPixel || o.Length != length || len(o.Data) != 4*length {
+			t.Errorf("%s = %d channels, %d pixels of %d, %d numbers, want %d of %d", tt.query, o.Channels,
+				o.Length, o.PerPixel, len(o.Data), length, tt.perPixel)
 		}
 		if got := a.Header.Get("Content-Type"); got != "application/json" {
 			t.Errorf("%s: Content-Type = %q", tt.query, got)
@@ -53,7 +55,8 @@ func TestPeaks(t *testing.T) {
 	if len(w.Peaks) != 2 || len(w.Peaks[0]) != 100 || w.Duration != 5.654375 {
 		t.Errorf("for wavesurfer: %d channels, %v s, want 2 of 100 numbers, 5.654375 s", len(w.Peaks), w.Duration)
 	}
-	for _, bad := range []string{"?pixels=0", "?pixels=x", "?pixels=-1", "?samples_per_pixel=399", "?samples_per_pixel=x", "?pixels=1&samples_per_pixel=400", "?format=dat", "?pixels=99999999999999999999"} {
+	for _, bad := range []string{"?pixels=0", "?pixels=x", "?pixels=-1", "?samples_per_pixel=399",
+		"?samples_per_pixel=x", "?pixels=1&samples_per_pixel=400", "?format=dat", "?pixels=99999999999999999999"} {
 		wantError(t, "GET "+bad, s.do(t, "GET", path+bad), 400, 10000)
 	}
 }
@@ -69,10 +72,12 @@ func TestPeaksAreKeptByCaches(t *testing.T) {
 	if a := s.do(t, "GET", path+"?pixels=10", header("If-None-Match", tag)); a.StatusCode != 200 {
 		t.Errorf("another outline with that ETag = %d, want 200", a.StatusCode)
 	}
-	if a := s.do(t, "HEAD", path); a.StatusCode != 200 || a.Header.Get("Content-Length") != strconv.Itoa(len(first.body)) {
+	if a := s.do(t, "HEAD", path); a.StatusCode != 200 ||
+		a.Header.Get("Content-Length") != strconv.Itoa(len(first.body)) {
 		t.Errorf("HEAD = %d, %s bytes, want %d", a.StatusCode, a.Header.Get("Content-Length"), len(first.body))
 	}
-	for name, want := range map[string]string{"Access-Control-Allow-Origin": "*", "Cache-Control": "public, max-age=300, must-revalidate", "X-Content-Type-Options": "nosniff"} {
+	for name, want := range map[string]string{"Access-Control-Allow-Origin": "*",
+		"Cache-Control": "public, max-age=300, must-revalidate", "X-Content-Type-Options": "nosniff"} {
 		if got := first.Header.Get(name); got != want {
 			t.Errorf("%s = %q, want %q", name, got, want)
 		}

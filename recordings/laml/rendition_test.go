@@ -49,7 +49,8 @@ func TestChannels(t *testing.T) {
 			}
 		}
 	}
-	same := []string{mono + ".wav?RequestedChannels=1", mono + ".wav?Channel=1", mono + "?Channel=1", mono + ".wav?Original=true", mono + ".wav?Download=true"}
+	same := []string{mono + ".wav?RequestedChannels=1", mono + ".wav?Channel=1", mono + "?Channel=1",
+		mono + ".wav?Original=true", mono + ".wav?Download=true"}
 	for _, path := range same {
 		if a := s.do(t, "GET", path); !bytes.Equal(a.body, corpusFile(t, speech)) {
 			t.Errorf("GET %s = %d with %d bytes, want the file", path, a.StatusCode, len(a.body))
@@ -63,7 +64,8 @@ func TestChannels(t *testing.T) {
 		wantError(t, "the second of one", s.do(t, "GET", mono+end+"?Channel=2"), 400, 16113)
 	}
 	for _, query := range []string{
-		"RequestedChannels=0", "RequestedChannels=3", "RequestedChannels=two", "Channel=-1", "Channel=1&Channel=1", "Channel=1&RequestedChannels=1",
+		"RequestedChannels=0", "RequestedChannels=3", "RequestedChannels=two", "Channel=-1",
+		"Channel=1&Channel=1", "Channel=1&RequestedChannels=1",
 		"Original=yes", "Original=true&Channel=1", "Download=1", "Download=%zz",
 	} {
 		wantError(t, query, s.do(t, "GET", both+".wav?"+query), 400, 10000)
@@ -75,18 +77,21 @@ func TestChannels(t *testing.T) {
 // header, and as it came where that is asked for.
 func TestViews(t *testing.T) {
 	s := newServer(t)
-	for _, name := range []string{"truncated_mid_data.wav", "speech_ulaw_8k.wav", "speech_alaw_8k.wav", "speech_wav49.WAV", "speech_ima_8k.wav", "speech_ms_adpcm_8k.wav", "pcm_s24_16k.wav", "float32_16k.wav"} {
+	for _, name := range []string{"truncated_mid_data.wav", "speech_ulaw_8k.wav", "speech_alaw_8k.wav",
+		"speech_wav49.WAV", "speech_ima_8k.wav", "speech_ms_adpcm_8k.wav", "pcm_s24_16k.wav", "float32_16k.wav"} {
 		path := s.path("/Recordings/" + s.upload(t, name, ""))
 		file := corpusFile(t, name)
 		view, as := s.do(t, "GET", path+".wav"), s.do(t, "GET", path+".wav?Original=true")
 		if !bytes.Equal(as.body, file) {
 			t.Errorf("%s: the original has %d bytes, want %d", name, len(as.body), len(file))
 		}
-		if _, pcm := samples(t, view.body); len(pcm) == 0 || bytes.Equal(view.body, file) || view.ContentLength != int64(len(view.body)) {
+		if _, pcm := samples(t, view.body); len(pcm) == 0 || bytes.Equal(view.body, file) ||
+			view.ContentLength != int64(len(view.body)) {
 			t.Errorf("%s: %d bytes, of which %d were told", name, len(view.body), view.ContentLength)
 		}
 		if view.Header.Get("ETag") == as.Header.Get("ETag") || view.Header.Get("Content-Type") != "audio/x-wav" {
-			t.Errorf("%s: the ETag of both is %s; the view is %s", name, view.Header.Get("ETag"), view.Header.Get("Content-Type"))
+			t.Errorf("%s: the ETag of both is %s; the view is %s", name, view.Header.Get("ETag"),
+				view.Header.Get("Content-Type"))
 		}
 		wantRanges(t, s, path+".wav", view.body)
 	}
@@ -102,7 +107,8 @@ func wantRanges(t *testing.T, s *server, path string, whole []byte) {
 		to := from + random.IntN(len(whole)-from)
 		a := s.do(t, "GET", path, header("Range", fmt.Sprintf("bytes=%d-%d", from, to)), header("If-Range", etag))
 		if a.StatusCode != 206 || !bytes.Equal(a.body, whole[from:to+1]) {
-			t.Errorf("%s: bytes %d to %d = %d with %d bytes, want those of the whole", path, from, to, a.StatusCode, len(a.body))
+			t.Errorf("%s: bytes %d to %d = %d with %d bytes, want those of the whole", path, from, to,
+				a.StatusCode, len(a.body))
 		}
 	}
 	a := s.do(t, "GET", path, header("Range", "bytes=0-9,100-109"))
@@ -117,9 +123,12 @@ func TestMP3(t *testing.T) {
 	path := s.path("/Recordings/" + sid + ".mp3")
 	whole := s.do(t, "GET", path)
 	want := map[string]string{
-		"Content-Type": "audio/mpeg", "Content-Length": fmt.Sprint(len(whole.body)), "Content-Disposition": `inline; filename="` + sid + `.mp3"`,
-		"Accept-Ranges": "bytes", "Cache-Control": "public, max-age=300, must-revalidate", "X-Content-Type-Options": "nosniff",
-		"Content-Security-Policy": "default-src 'none'; sandbox", "Access-Control-Allow-Origin": "*", "Content-Encoding": "",
+		"Content-Type": "audio/mpeg", "Content-Length": fmt.Sprint(len(whole.body)),
+		"Content-Disposition": `inline; filename="` + sid + `.mp3"`,
+		"Accept-Ranges":       "bytes", "Cache-Control": "public, max-age=300, must-revalidate",
+		"X-Content-Type-Options":  "nosniff",
+		"Content-Security-Policy": "default-src 'none'; sandbox", "Access-Control-Allow-Origin": "*",
+		"Content-Encoding": "",
 	}
 	head := s.do(t, "HEAD", path, header("Accept-Encoding", "gzip"))
 	for name, value := range want {
@@ -131,7 +140,8 @@ func TestMP3(t *testing.T) {
 		}
 	}
 	if whole.StatusCode != 200 || len(whole.body) < 20_000 || http.DetectContentType(whole.body) != "audio/mpeg" {
-		t.Errorf("GET = %d with %d bytes, %.20q…, want an MP3 of six seconds", whole.StatusCode, len(whole.body), whole.body)
+		t.Errorf("GET = %d with %d bytes, %.20q…, want an MP3 of six seconds", whole.StatusCode,
+			len(whole.body), whole.body)
 	}
 	wantRanges(t, s, path, whole.body)
 	etag := whole.Header.Get("ETag")
@@ -175,7 +185,8 @@ func TestKeptAsTheyCame(t *testing.T) {
 		sid := read[struct{ Sid string }](t, up).Sid
 		path := s.path("/Recordings/" + sid)
 		as := s.do(t, "GET", path+".wav?Original=true")
-		if as.StatusCode != 200 || !bytes.Equal(as.body, corpusFile(t, tt.file)) || as.Header.Get("Content-Type") != tt.original ||
+		if as.StatusCode != 200 || !bytes.Equal(as.body, corpusFile(t, tt.file)) ||
+			as.Header.Get("Content-Type") != tt.original ||
 			as.Header.Get("Content-Disposition") != `inline; filename="`+sid+tt.ext+`"` {
 			t.Errorf("the original of %s = %d with %d bytes, %v", tt.file, as.StatusCode, len(as.body), as.Header)
 		}
@@ -255,7 +266,8 @@ func TestFirstFrameIsSentAtOnce(t *testing.T) {
 	s := newServer(t)
 	w := &flushed{ResponseRecorder: httptest.NewRecorder()}
 	path := s.path("/Recordings/" + s.upload(t, speech, "") + ".mp3")
-	laml.New(laml.Config{Recordings: s.rules}).Handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", path, nil))
+	laml.New(laml.Config{Recordings: s.rules}).Handler().ServeHTTP(
+		w, httptest.NewRequestWithContext(t.Context(), "GET", path, nil))
 	if len(w.at) != 1 || w.at[0] == 0 || w.at[0] > 1000 {
 		t.Errorf("it is sent at %v bytes, want once, after the first frame", w.at)
 	}
@@ -266,7 +278,9 @@ func TestFirstFrameIsSentAtOnce(t *testing.T) {
 func TestOffload(t *testing.T) {
 	s := newServer(t)
 	mono, both := s.upload(t, speech, ""), s.upload(t, stereo, "")
-	api := laml.New(laml.Config{Recordings: s.rules, Offload: func(key string) (string, string) { return "X-Accel-Redirect", "/files/" + key }})
+	api := laml.New(laml.Config{Recordings: s.rules, Offload: func(key string) (string, string) {
+		return "X-Accel-Redirect", "/files/" + key
+	}})
 	get := func(method, path string) *httptest.ResponseRecorder {
 		w := httptest.NewRecorder()
 		r := httptest.NewRequestWithContext(t.Context(), method, s.path("/Recordings/"+path), http.NoBody)
@@ -277,7 +291,8 @@ func TestOffload(t *testing.T) {
 	for _, path := range []string{mono, mono + ".wav", both + ".wav", both + ".wav?Original=true"} {
 		for _, method := range []string{"GET", "HEAD"} {
 			w := get(method, path)
-			if to := w.Header().Get("X-Accel-Redirect"); w.Code != 200 || w.Body.Len() != 0 || !strings.HasPrefix(to, "/files/0") || w.Header().Get("ETag") != "" {
+			if to := w.Header().Get("X-Accel-Redirect"); w.Code != 200 || w.Body.Len() != 0 ||
+				!strings.HasPrefix(to, "/files/0") || w.Header().Get("ETag") != "" {
 				t.Errorf("%s %s = %d with %d bytes, to %q", method, path, w.Code, w.Body.Len(), to)
 			}
 			if w.Header().Get("Content-Security-Policy") == "" || w.Header().Get("Content-Type") != "audio/x-wav" {

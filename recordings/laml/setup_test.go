@@ -55,7 +55,8 @@ func newServer(t testing.TB, change ...func(*server, *recordings.Config, *laml.C
 	t.Cleanup(func() { _ = dir.Close() })
 	s.dir = storetest.Dir(t)
 	s.store = storetest.Open(t, s.dir, nil)
-	rules := recordings.Config{Store: s.store, Media: dir, SubscriberOf: s.store.SubscriberOf, MaxUpload: maxUpload, Now: func() time.Time { return s.now }}
+	rules := recordings.Config{Store: s.store, Media: dir, SubscriberOf: s.store.SubscriberOf,
+		MaxUpload: maxUpload, Now: func() time.Time { return s.now }}
 	log := slog.New(slog.DiscardHandler)
 	c := laml.Config{Credentials: s.credentials, PublicURL: "https://example.com", Log: log}
 	for _, f := range change {
@@ -100,7 +101,8 @@ func (s *server) credentials(r *http.Request) (recordings.Owner, error) {
 
 func (s *server) addProject(t testing.TB) string {
 	t.Helper()
-	p := fabric.Project{ID: uuid.NewString(), Name: "p", RecordRate: fabric.DefaultRecordRate, MediaAuth: "public", Created: s.now, Updated: s.now}
+	p := fabric.Project{ID: uuid.NewString(), Name: "p", RecordRate: fabric.DefaultRecordRate,
+		MediaAuth: "public", Created: s.now, Updated: s.now}
 	if err := s.store.CreateProject(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
@@ -109,8 +111,10 @@ func (s *server) addProject(t testing.TB) string {
 
 func (s *server) addSubscriber(t testing.TB) string {
 	t.Helper()
-	sub := fabric.Subscriber{ID: uuid.NewString(), ProjectID: s.project, Email: "alice@example.com", Created: s.now, Updated: s.now}
-	a := fabric.Address{ID: uuid.NewString(), ProjectID: s.project, ResourceID: sub.ID, Type: "subscriber", Context: "private", Name: "alice", Created: s.now}
+	sub := fabric.Subscriber{ID: uuid.NewString(), ProjectID: s.project, Email: "alice@example.com",
+		Created: s.now, Updated: s.now}
+	a := fabric.Address{ID: uuid.NewString(), ProjectID: s.project, ResourceID: sub.ID, Type: "subscriber",
+		Context: "private", Name: "alice", Created: s.now}
 	if err := s.store.CreateSubscriber(t.Context(), sub, a); err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +200,8 @@ func wantError(t testing.TB, name string, a answer, status, code int) {
 func (s *server) upload(t testing.TB, file, query string) string {
 	t.Helper()
 	s.now = s.now.Add(time.Second)
-	a := s.do(t, "POST", s.path("/Recordings?"+query), s.basic, body("audio/wav", corpusFile(t, file)), header("Idempotency-Key", s.now.String()))
+	a := s.do(t, "POST", s.path("/Recordings?"+query), s.basic, body("audio/wav", corpusFile(t, file)),
+		header("Idempotency-Key", s.now.String()))
 	if a.StatusCode != http.StatusCreated {
 		t.Fatalf("upload of %s = %d %s, want 201", file, a.StatusCode, a.body)
 	}

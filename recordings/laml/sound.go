@@ -23,7 +23,9 @@ func soundOf(r recordings.Recording) sound {
 		return sound{}
 	}
 	return sound{
-		Flags: l.Flags.Names(), PeakDB: l.Peak, RMSDB: l.RMS, LUFS: l.Loudness, Clipped: &l.Clipped, DCOffset: &l.DCOffset,
-		TalkS: l.Talk, OverlapS: l.Overlap, SilenceRatio: &l.SilenceRatio, LongestSilence: &l.LongestSilence, FirstSpeech: l.FirstSpeech,
+		Flags: l.Flags.Names(), PeakDB: l.Peak, RMSDB: l.RMS, LUFS: l.Loudness, Clipped: &l.Clipped,
+		DCOffset: &l.DCOffset,
+		TalkS:    l.Talk, OverlapS: l.Overlap, SilenceRatio: &l.SilenceRatio, LongestSilence: &l.LongestSilence,
+		FirstSpeech: l.FirstSpeech,
 	}
 }

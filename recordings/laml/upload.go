@@ -46,7 +46,8 @@ func (a *API) createRecording(w http.ResponseWriter, r *http.Request, o recordin
 // upload finds the file in a request, and what is said of it.
 func (a *API) upload(w http.ResponseWriter, r *http.Request, query url.Values) (u recordings.Upload, err error) {
 	if r.ContentLength > a.recordings.MaxUpload()+maxFields {
-		return u, problem.New(problem.TooLarge, "request_too_large", "the upload is larger than %d bytes", a.recordings.MaxUpload())
+		return u, problem.New(problem.TooLarge, "request_too_large", "the upload is larger than %d bytes",
+			a.recordings.MaxUpload())
 	}
 	if web.Encoded(r) {
 		return u, problem.New(problem.Unsupported, "unsupported_media_type", "a compressed upload is not read")
@@ -72,7 +73,9 @@ func (a *API) rawUpload(r *http.Request, query url.Values) (recordings.Upload, e
 		err = a.recordings.Check(d)
 	}
 	hints := []string{r.Header.Get("Content-Type"), d.Path}
-	return recordings.Upload{Body: r.Body, Hints: hints, Describe: func() (recordings.Description, error) { return d, nil }}, err
+	return recordings.Upload{Body: r.Body, Hints: hints, Describe: func() (recordings.Description, error) {
+		return d, nil
+	}}, err
 }
 
 // formUpload takes the file out of a form.
@@ -82,7 +85,9 @@ func formUpload(parts *multipart.Reader, headers http.Header, query url.Values) 
 		return recordings.Upload{}, err
 	}
 	hints := []string{f.file.Header.Get("Content-Type"), f.file.FileName()}
-	return recordings.Upload{Body: f, Hints: hints, Describe: func() (recordings.Description, error) { return describe(headers, query, f.fields) }}, nil
+	return recordings.Upload{Body: f, Hints: hints, Describe: func() (recordings.Description, error) {
+		return describe(headers, query, f.fields)
+	}}, nil
 }
 
 // Bounds of a form, its file apart.
@@ -147,7 +152,8 @@ func (f *form) next() (file *multipart.Part, err error) {
 		f.fields.Add(part.FormName(), string(value))
 		f.parts++
 		if f.bytes += len(part.FormName()) + len(value); f.bytes >= maxFields || f.parts > maxParts {
-			return nil, problem.New(problem.TooLarge, "request_too_large", "the fields of the form are too many or too large")
+			return nil, problem.New(problem.TooLarge, "request_too_large",
+				"the fields of the form are too many or too large")
 		}
 	}
 }

@@ -53,24 +53,30 @@ func TestUploadForms(t *testing.T) {
 		opts []option
 		want map[string]string // members of the document, as text
 	}{
-		{"raw", []option{body("audio/wav", []byte(wav))}, map[string]string{"call_sid": "<nil>", "duration": "6", "source": "StartCallRecordingApi"}},
+		{"raw", []option{body("audio/wav", []byte(wav))},
+			map[string]string{"call_sid": "<nil>", "duration": "6", "source": "StartCallRecordingApi"}},
 		{"raw, of no type", []option{body("", []byte(wav))}, nil},
 		{"raw, octets", []option{body("application/octet-stream; x=y", []byte(wav))}, nil},
 		{"raw, headers", []option{
-			body("audio/x-wav", []byte(wav)), header("X-Recording-CallSid", "c-1"), header("X-Recording-From", "+1555"),
-			header("X-Recording-Start-Time", "Sat, 21 Nov 2026 09:00:00 +0000"), header("X-Recording-Direction", "outbound"),
+			body("audio/x-wav", []byte(wav)), header("X-Recording-CallSid", "c-1"),
+			header("X-Recording-From", "+1555"),
+			header("X-Recording-Start-Time", "Sat, 21 Nov 2026 09:00:00 +0000"),
+			header("X-Recording-Direction", "outbound"),
 		}, map[string]string{
 			"call_sid": "c-1", "from": "+1555", "direction": "outbound",
 			"start_time": "Sat, 21 Nov 2026 09:00:00 +0000", "end_time": "Sat, 21 Nov 2026 09:00:06 +0000",
 		}},
-		{"form, file first", []option{form(t, file, part{name: "CallSid", value: "c-2"}, part{name: "Track", value: "inbound"})},
+		{"form, file first", []option{form(
+			t, file, part{name: "CallSid", value: "c-2"}, part{name: "Track", value: "inbound"})},
 			map[string]string{"call_sid": "c-2", "track": "inbound"}},
-		{"form, file last", []option{form(t, part{name: "ConferenceSid", value: "r"}, part{name: "From", value: ""}, file)},
+		{"form, file last", []option{form(
+			t, part{name: "ConferenceSid", value: "r"}, part{name: "From", value: ""}, file)},
 			map[string]string{"conference_sid": "r", "source": "StartConferenceRecording", "from": "<nil>"}},
 		{"form, file by its type", []option{form(t, part{name: "ngfile", kind: "audio/wav", value: wav})}, nil},
 		{"rtpengine", []option{
 			form(t, part{"ngfile", "abc-mix.wav", "audio/x-wav", wav}), header("X-Recording-Call-ID", "f00@10.0.0.1"),
-			header("X-Recording-Full-File-Name", "/var/spool/abc-mix.wav"), header("X-Recording-Call-Start-Time", "1795251600.250000"),
+			header("X-Recording-Full-File-Name", "/var/spool/abc-mix.wav"),
+			header("X-Recording-Call-Start-Time", "1795251600.250000"),
 			header("X-Recording-File-Format", "wav"),
 		}, map[string]string{"call_sid": "f00@10.0.0.1", "start_time": "Sat, 21 Nov 2026 09:00:00 +0000"}},
 	}
@@ -107,7 +113,8 @@ func TestUploadsOfOtherFormats(t *testing.T) {
 		want string // codec and rate
 	}{
 		{"mu-law by its type", []option{body("audio/PCMU", file("speech.ulaw"))}, "mulaw 8000"},
-		{"mu-law by its name", []option{body("", file("speech.ulaw")), header("X-Recording-File-Name", "/tmp/a.ul")}, "mulaw 8000"},
+		{"mu-law by its name", []option{body("", file("speech.ulaw")),
+			header("X-Recording-File-Name", "/tmp/a.ul")}, "mulaw 8000"},
 		{"mu-law in a form", []option{form("a.pcmu", "application/octet-stream", "speech.ulaw")}, "mulaw 8000"},
 		{"mu-law in a form, by its type", []option{form("a", "audio/basic", "speech.ulaw")}, "mulaw 8000"},
 		{"PCM by its name", []option{form("a.sln16", "", "speech.sln")}, "pcm_s16le 16000"},
@@ -142,11 +149,13 @@ func TestUploadTwice(t *testing.T) {
 	first := post(wav, header("Idempotency-Key", "k"))
 	again := post(wav, header("Idempotency-Key", "k"), header("X-Recording-CallSid", "c"))
 	if first.StatusCode != 201 || again.StatusCode != 200 || sid(first) != sid(again) {
-		t.Errorf("the same key and bytes = %d then %d, %s then %s, want 201, 200 and one recording", first.StatusCode, again.StatusCode, sid(first), sid(again))
+		t.Errorf("the same key and bytes = %d then %d, %s then %s, want 201, 200 and one recording",
+			first.StatusCode, again.StatusCode, sid(first), sid(again))
 	}
 	conflict := post(other, header("Idempotency-Key", "k"))
 	wantError(t, "the same key with other bytes", conflict, 409, 20409)
-	for _, hash := range []string{"90ca927ecb0a6a97b0fd6d07f8b90ffebada16a846cdfa720b7e2f3e65aade32", "df27c7664c32ac0ec6b98155d268f616e902f84d733cb15581941a8b1e307866"} {
+	for _, hash := range []string{"90ca927ecb0a6a97b0fd6d07f8b90ffebada16a846cdfa720b7e2f3e65aade32",
+		"df27c7664c32ac0ec6b98155d268f616e902f84d733cb15581941a8b1e307866"} {
 		if !strings.Contains(string(conflict.body), hash) {
 			t.Errorf("the conflict %s does not name %s", conflict.body, hash)
 		}
@@ -164,7 +173,8 @@ func TestParallelUploadsHaveOneWinner(t *testing.T) {
 	answers := make([]answer, 50)
 	for i := range answers {
 		wait.Go(func() {
-			answers[i] = s.do(t, "POST", s.path("/Recordings"), s.basic, body("audio/wav", wav), header("Idempotency-Key", "k"))
+			answers[i] = s.do(t, "POST", s.path("/Recordings"), s.basic, body("audio/wav", wav),
+				header("Idempotency-Key", "k"))
 		})
 	}
 	wait.Wait()
@@ -176,8 +186,10 @@ func TestParallelUploadsHaveOneWinner(t *testing.T) {
 	if len(sids) != 1 || statuses[201] != 1 || statuses[200] != 49 {
 		t.Errorf("%d recordings, statuses %v, want one recording, a 201 and 200s", len(sids), statuses)
 	}
-	if all := read[list](t, s.do(t, "GET", s.path("/Recordings"), s.basic)); len(all.Recordings) != 1 || s.mediaFiles(t) != 2 {
-		t.Errorf("%d rows and %d files, want one row, its media and its outline", len(all.Recordings), s.mediaFiles(t))
+	if all := read[list](t, s.do(t, "GET", s.path("/Recordings"), s.basic)); len(all.Recordings) != 1 ||
+		s.mediaFiles(t) != 2 {
+		t.Errorf("%d rows and %d files, want one row, its media and its outline", len(all.Recordings),
+			s.mediaFiles(t))
 	}
 }
 
@@ -188,7 +200,8 @@ func TestUploadsThatAreRefused(t *testing.T) {
 	raw := body("audio/wav", wav)
 	large := body("audio/wav", append(bytes.Clone(wav), make([]byte, maxUpload)...))
 	endless := func(r *http.Request) { // of unknown length
-		r.Body, r.ContentLength = io.NopCloser(io.MultiReader(bytes.NewReader(wav), bytes.NewReader(make([]byte, maxUpload)))), -1
+		r.Body, r.ContentLength = io.NopCloser(
+			io.MultiReader(bytes.NewReader(wav), bytes.NewReader(make([]byte, maxUpload)))), -1
 	}
 	tests := []struct {
 		name         string
@@ -199,7 +212,8 @@ func TestUploadsThatAreRefused(t *testing.T) {
 		{"empty", "", []option{body("audio/wav", nil)}, 400, 10000},
 		{"a page", "", []option{body("audio/wav", []byte("<html><script>alert(1)</script></html>"))}, 415, 20415},
 		{"FLAC", "", []option{body("audio/flac", []byte("fLaC"+strings.Repeat("\x00", 1000)))}, 415, 20415},
-		{"audio without a header, no codec told", "", []option{body("audio/wav", corpusFile(t, "speech.ulaw"))}, 415, 20415},
+		{"audio without a header, no codec told", "",
+			[]option{body("audio/wav", corpusFile(t, "speech.ulaw"))}, 415, 20415},
 		{"L16 without a rate", "", []option{body("audio/L16", corpusFile(t, "speech.sln"))}, 400, 10000},
 		{"unknown codec", "", []option{body("audio/wav", corpusFile(t, "unknown_tag.wav"))}, 415, 20415},
 		{"broken", "", []option{body("audio/wav", corpusFile(t, "zero_channels.wav"))}, 400, 10000},
@@ -209,10 +223,14 @@ func TestUploadsThatAreRefused(t *testing.T) {
 		{"form without boundary", "", []option{body("multipart/form-data", wav)}, 415, 20415},
 		{"form without file", "", []option{form(t, part{name: "CallSid", value: "c"})}, 400, 10000},
 		{"form with two files", "", []option{form(t, file, file)}, 400, 10000},
-		{"form cut short", "", []option{body("multipart/form-data; boundary=b", []byte("--b\r\nContent-Disposition: form-data; name=\"a\"; filename=\"a\"\r\n\r\nRIFF"))}, 400, 10000},
-		{"form with a huge field", "", []option{form(t, part{name: "CallSid", value: strings.Repeat("x", 70_000)}, file)}, 413, 20413},
-		{"form with a bad field behind the file", "", []option{form(t, file, part{name: "Direction", value: "up"})}, 400, 10000},
-		{"form with a repeated field", "", []option{form(t, part{name: "To", value: "a"}, part{name: "To", value: "b"}, file)}, 400, 10000},
+		{"form cut short", "", []option{body("multipart/form-data; boundary=b",
+			[]byte("--b\r\nContent-Disposition: form-data; name=\"a\"; filename=\"a\"\r\n\r\nRIFF"))}, 400, 10000},
+		{"form with a huge field", "", []option{form(
+			t, part{name: "CallSid", value: strings.Repeat("x", 70_000)}, file)}, 413, 20413},
+		{"form with a bad field behind the file", "",
+			[]option{form(t, file, part{name: "Direction", value: "up"})}, 400, 10000},
+		{"form with a repeated field", "",
+			[]option{form(t, part{name: "To", value: "a"}, part{name: "To", value: "b"}, file)}, 400, 10000},
 		{"too large, announced", "", []option{large}, 413, 20413},
 		{"too large, not announced", "", []option{body("audio/wav", nil), endless}, 413, 20413},
 		{"query", "Track=left", []option{raw}, 400, 10000},
@@ -227,7 +245,8 @@ func TestUploadsThatAreRefused(t *testing.T) {
 		{"query, no number", "StartTime=NaN", []option{raw}, 400, 10000},
 		{"query, too late", "StartTime=2030-01-01", []option{raw}, 400, 10000},
 		{"query, no time for links", "MediaUrlTtl=0", []option{raw}, 400, 10000},
-		{"query, no time for links of one that begins", "Status=in-progress&CallSid=c&MediaUrlTtl=soon", nil, 400, 10000},
+		{"query, no time for links of one that begins", "Status=in-progress&CallSid=c&MediaUrlTtl=soon", nil,
+			400, 10000},
 		{"query, unknown subscriber", "SubscriberId=x", []option{raw}, 400, 10000},
 	}
 	for _, tt := range tests {
@@ -247,8 +266,10 @@ func TestUploadCutOff(t *testing.T) {
 	s := newServer(t)
 	wav := corpusFile(t, speech)
 	requests := map[string]string{
-		"raw":     "Content-Type: audio/wav\r\nContent-Length: " + fmt.Sprint(len(wav)) + "\r\n\r\n" + string(wav[:40_000]),
-		"chunked": "Content-Type: audio/wav\r\nTransfer-Encoding: chunked\r\n\r\n9c40\r\n" + string(wav[:40_000]) + "\r\n",
+		"raw": "Content-Type: audio/wav\r\nContent-Length: " + fmt.Sprint(len(wav)) + "\r\n\r\n" +
+			string(wav[:40_000]),
+		"chunked": "Content-Type: audio/wav\r\nTransfer-Encoding: chunked\r\n\r\n9c40\r\n" +
+			string(wav[:40_000]) + "\r\n",
 		"form": "Content-Type: multipart/form-data; boundary=b\r\nContent-Length: 99999\r\n\r\n" +
 			"--b\r\nContent-Disposition: form-data; name=\"a\"; filename=\"a\"\r\n\r\n" + string(wav[:40_000]),
 	}
@@ -259,7 +280,8 @@ func TestUploadCutOff(t *testing.T) {
 		}
 		r := http.Request{Header: make(http.Header)}
 		s.basic(&r)
-		_, err = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: %s\r\n%s", s.path("/Recordings"), r.Header.Get("Authorization"), rest)
+		_, err = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: %s\r\n%s",
+			s.path("/Recordings"), r.Header.Get("Authorization"), rest)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -93,7 +93,8 @@ func TestCorpusAsFFmpegHasIt(t *testing.T) {
 	for _, tt := range tests {
 		f, _ := measure(t, open(t, tt.file))
 		if !near(f.Peak, tt.peak, 0.006) || !near(f.RMS, tt.rms, 0.006) || !near(f.Loudness, tt.lufs, 0.1) {
-			t.Errorf("%s: peak %s, RMS %s, loudness %s, want %v, %v, %v", tt.file, show(f.Peak), show(f.RMS), show(f.Loudness), tt.peak, tt.rms, tt.lufs)
+			t.Errorf("%s: peak %s, RMS %s, loudness %s, want %v, %v, %v", tt.file, show(f.Peak), show(f.RMS),
+				show(f.Loudness), tt.peak, tt.rms, tt.lufs)
 		}
 	}
 }
@@ -180,7 +181,9 @@ func TestLoudnessGates(t *testing.T) {
 
 // What is measured does not depend on the pieces in which it is read.
 func TestPieces(t *testing.T) {
-	s := sound{rate: 11025, channels: 3, seconds: 1.37, at: func(c int, t float64) float64 { return math.Sin(400*t*float64(c+1)) * math.Abs(math.Sin(3*t)) }}
+	s := sound{rate: 11025, channels: 3, seconds: 1.37, at: func(c int, t float64) float64 {
+		return math.Sin(400*t*float64(c+1)) * math.Abs(math.Sin(3*t))
+	}}
 	want, outline := measure(t, s)
 	for _, s.piece = range []int{1, 7, 220, 221, 552, 4095} {
 		if got, o := measure(t, s); !reflect.DeepEqual(got, want) || !reflect.DeepEqual(o, outline) {
@@ -194,7 +197,8 @@ func TestLongAudio(t *testing.T) {
 	short, long := cycle(10), cycle(36000)
 	a, _ := measure(t, short)
 	b, o := measure(t, long)
-	if *a.RMS != *b.RMS || *a.Loudness != *b.Loudness || a.DCOffset != b.DCOffset || a.SilenceRatio != b.SilenceRatio || b.Talk[0] != 3600*a.Talk[0] {
+	if *a.RMS != *b.RMS || *a.Loudness != *b.Loudness || a.DCOffset != b.DCOffset ||
+		a.SilenceRatio != b.SilenceRatio || b.Talk[0] != 3600*a.Talk[0] {
 		t.Errorf("ten seconds have %+v, ten hours of the same %+v", a, b)
 	}
 	if got := o.Length(); got != 36000*levels.PixelsPerSecond/4 { // more would be too many
@@ -228,7 +232,8 @@ func TestFaultOfTheSource(t *testing.T) {
 	if _, _, err := levels.Measure(faulty{sound{rate: 8000, channels: 1, seconds: 9, at: sine(0, 300)}, broken}); !errors.Is(err, broken) {
 		t.Errorf("Measure: %v, want the error of the source", err)
 	}
-	if f, o, err := levels.Measure(sound{rate: 8000, channels: 2}); err != nil || o.Length() != 0 || len(f.Talk) != 2 {
+	if f, o, err := levels.Measure(sound{rate: 8000, channels: 2}); err != nil || o.Length() != 0 ||
+		len(f.Talk) != 2 {
 		t.Errorf("Measure of nothing = %+v, %v", f, err)
 	}
 }
@@ -262,7 +267,8 @@ func TestFactsAsJSON(t *testing.T) {
 }
 
 func TestFactsAsText(t *testing.T) {
-	for _, file := range []string{"silence.wav", "speech_stereo_8k.wav", "one_sample.wav", "clipped_dc.wav", "four_channels.wav"} {
+	for _, file := range []string{"silence.wav", "speech_stereo_8k.wav", "one_sample.wav", "clipped_dc.wav",
+		"four_channels.wav"} {
 		f, _ := measure(t, open(t, file))
 		text := f.Text()
 		if back, err := levels.ParseText(text); err != nil || !reflect.DeepEqual(back, f) {
@@ -272,7 +278,8 @@ func TestFactsAsText(t *testing.T) {
 			_, _ = levels.ParseText(text[:i]) // which must not panic
 		}
 	}
-	for _, bad := range []string{"", "{}", "2 0 1 1 1 1 1 1 1 1 1", "1 256 1 1 1 1 1 1 1 1 1", "1 0 1 1 1 1 1 1 1 1", "1 0 1 1 1 1 1 x 1 1 1 1"} {
+	for _, bad := range []string{"", "{}", "2 0 1 1 1 1 1 1 1 1 1", "1 256 1 1 1 1 1 1 1 1 1",
+		"1 0 1 1 1 1 1 1 1 1", "1 0 1 1 1 1 1 x 1 1 1 1"} {
 		if f, err := levels.ParseText(bad); err == nil {
 			t.Errorf("ParseText(%q) = %+v, want an error", bad, f)
 		}

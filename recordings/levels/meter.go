@@ -42,7 +42,8 @@ type leg struct {
 }
 
 func newMeter(rate, channels int, frames int64) *meter {
-	m := &meter{rate: rate, channels: channels, legs: make([]leg, channels), outline: newOutliner(rate, channels, frames)}
+	m := &meter{rate: rate, channels: channels, legs: make([]leg, channels),
+		outline: newOutliner(rate, channels, frames)}
 	for i := range m.legs {
 		m.legs[i] = leg{weight: newWeighting(rate), least: math.MaxInt16, most: math.MinInt16, railAt: -2}
 	}

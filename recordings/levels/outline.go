@@ -62,7 +62,8 @@ func (o Outline) Scale(perPixel int, frames int64) Outline {
 	to := Outline{Rate: o.Rate, Channels: o.Channels, PerPixel: perPixel}
 	for first := int64(0); first < frames; first += int64(perPixel) {
 		from, before := first/int64(o.PerPixel), (min(frames, first+int64(perPixel))-1)/int64(o.PerPixel)+1
-		pixels := o.Data[min(2*from*int64(o.Channels), int64(len(o.Data))):min(2*before*int64(o.Channels), int64(len(o.Data)))]
+		pixels := o.Data[min(2*from*int64(o.Channels), int64(len(o.Data))):min(
+			2*before*int64(o.Channels), int64(len(o.Data)))]
 		for c := range o.Channels {
 			least, most := extremes(pixels, c, o.Channels)
 			to.Data = append(to.Data, least, most)
@@ -112,7 +113,8 @@ func ParseOutline(b []byte) (o Outline, err error) {
 		head[i] = int(binary.LittleEndian.Uint32(b[4*i:]))
 	}
 	o = Outline{Rate: head[2], PerPixel: head[3], Channels: head[5]}
-	if head[0] != version || head[1] != eightBits || o.Rate < 1 || o.PerPixel < 1 || o.Channels < 1 || 2*head[4]*o.Channels != len(b)-headerSize {
+	if head[0] != version || head[1] != eightBits || o.Rate < 1 || o.PerPixel < 1 || o.Channels < 1 ||
+		2*head[4]*o.Channels != len(b)-headerSize {
 		return Outline{}, errors.New("reading outline: its header is wrong")
 	}
 	o.Data = make([]int8, len(b)-headerSize)

@@ -12,7 +12,9 @@ import (
 
 // ramp goes from silence to full scale within ten seconds, the second leg alone
 // below zero.
-var ramp = sound{rate: 8000, channels: 2, seconds: 10, at: func(c int, t float64) float64 { return t / 10 * float64(1-2*c) }}
+var ramp = sound{rate: 8000, channels: 2, seconds: 10, at: func(c int, t float64) float64 {
+	return t / 10 * float64(1-2*c)
+}}
 
 func TestOutline(t *testing.T) {
 	_, o := measure(t, ramp)

@@ -71,14 +71,16 @@ func TestTalkOfACall(t *testing.T) {
 		{"loud", -14, -50},
 	}
 	for _, tt := range tests {
-		f, _ := measure(t, call{leg(t, 50, tt.speech, tt.noise, caller...), leg(t, 50, tt.speech, tt.noise, callee...)})
+		f, _ := measure(t, call{leg(t, 50, tt.speech, tt.noise, caller...),
+			leg(t, 50, tt.speech, tt.noise, callee...)})
 		want := []float64{14, 9}
 		for i := range want {
 			if math.Abs(f.Talk[i]-want[i]) > 0.1*want[i] {
 				t.Errorf("%s: leg %d talks %v s, want about %v", tt.name, i+1, f.Talk[i], want[i])
 			}
 		}
-		if math.Abs(*f.Overlap-1) > 0.3 || math.Abs(*f.FirstSpeech-2) > 0.25 || math.Abs(f.LongestSilence-18) > 0.5 || math.Abs(f.SilenceRatio-28.0/50) > 0.05 {
+		if math.Abs(*f.Overlap-1) > 0.3 || math.Abs(*f.FirstSpeech-2) > 0.25 ||
+			math.Abs(f.LongestSilence-18) > 0.5 || math.Abs(f.SilenceRatio-28.0/50) > 0.05 {
 			t.Errorf("%s: overlap %v, first speech %v, longest silence %v, silence %v, want about 1, 2, 18 and 0.56",
 				tt.name, *f.Overlap, *f.FirstSpeech, f.LongestSilence, f.SilenceRatio)
 		}

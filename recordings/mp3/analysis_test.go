@@ -48,7 +48,8 @@ func TestMDCT(t *testing.T) {
 		for i := range 18 {
 			want := 0.0
 			for k := range 36 {
-				want += longWindow(kind, k) * float64(z[k]) * math.Cos(math.Pi/72*float64(2*k+1+18)*float64(2*i+1)) / 9
+				want += longWindow(kind, k) * float64(z[k]) * math.Cos(
+					math.Pi/72*float64(2*k+1+18)*float64(2*i+1)) / 9
 			}
 			if math.Abs(want-float64(got[i])) > 1e-5 {
 				t.Errorf("line %d with window %d = %f, want %f", i, kind, got[i], want)
@@ -59,7 +60,8 @@ func TestMDCT(t *testing.T) {
 	for i := range 18 {
 		want := 0.0
 		for k := range 12 {
-			want += math.Sin(math.Pi/12*(float64(k)+0.5)) * float64(z[6+6*(i%3)+k]) * math.Cos(math.Pi/24*float64(2*k+1+6)*float64(2*(i/3)+1)) / 3
+			want += math.Sin(math.Pi/12*(float64(k)+0.5)) * float64(z[6+6*(i%3)+k]) * math.Cos(
+				math.Pi/24*float64(2*k+1+6)*float64(2*(i/3)+1)) / 3
 		}
 		if math.Abs(want-float64(got[i])) > 1e-5 {
 			t.Errorf("line %d of short blocks = %f, want %f", i, got[i], want)

@@ -25,7 +25,8 @@ var (
 
 func allBooks() *[32]book {
 	var all [32]book
-	at := map[int]int{1: 0, 2: 7, 3: 24, 5: 41, 6: 72, 7: 103, 8: 174, 9: 245, 10: 316, 11: 443, 12: 570, 13: 697, 15: 1208}
+	at := map[int]int{1: 0, 2: 7, 3: 24, 5: 41, 6: 72, 7: 103, 8: 174, 9: 245, 10: 316, 11: 443, 12: 570,
+		13: 697, 15: 1208}
 	for n, root := range at {
 		walk(root, 0, 0, func(leaf uint8, c code) { all[n].codes[leaf] = c })
 	}

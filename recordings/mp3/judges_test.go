@@ -28,7 +28,8 @@ func TestJudges(t *testing.T) {
 				}
 				decoded := name + ".wav"
 				judge(t, src, decoded, lame, "--quiet", "--decode", name, decoded)
-				judge(t, src, decoded, ffmpeg, "-v", "error", "-xerror", "-y", "-f", "mp3", "-i", name, "-bitexact", decoded)
+				judge(t, src, decoded, ffmpeg, "-v", "error", "-xerror", "-y", "-f", "mp3", "-i", name,
+					"-bitexact", decoded)
 				if out := command(t, mp3val, name); complains(out) {
 					t.Errorf("mp3val of %s: %s", name, out)
 				}
@@ -43,7 +44,8 @@ func TestJudges(t *testing.T) {
 // complains tells whether mp3val found anything but that a file is short.
 func complains(out string) bool {
 	for line := range strings.Lines(out) {
-		if !strings.Contains(line, "Too few MPEG frames") && (strings.Contains(line, "WARNING") || strings.Contains(line, "ERROR")) {
+		if !strings.Contains(line, "Too few MPEG frames") &&
+			(strings.Contains(line, "WARNING") || strings.Contains(line, "ERROR")) {
 			return true
 		}
 	}

@@ -84,7 +84,8 @@ func TestRefused(t *testing.T) {
 	tests := []struct {
 		rate, channels int
 		frames         int64
-	}{{0, 1, 1}, {-8000, 1, 1}, {999, 1, 1}, {4 << 30, 1, 1}, {8000, 0, 1}, {8000, -1, 1}, {8000, 3, 1}, {8000, 1, -1}}
+	}{{0, 1, 1}, {-8000, 1, 1}, {999, 1, 1}, {4 << 30, 1, 1}, {8000, 0, 1}, {8000, -1, 1}, {8000, 3, 1},
+		{8000, 1, -1}}
 	for _, tt := range tests {
 		src := &long{rate: tt.rate, channels: tt.channels, frames: tt.frames}
 		if _, err := New(src); !errors.Is(err, ErrSource) {

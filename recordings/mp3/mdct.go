@@ -86,7 +86,8 @@ func mdct36(before, now *[18]float32, f *folding, out *[18]float32) {
 
 var (
 	cos20, cos40, cos80        = float32(cosPi(1, 9)), float32(cosPi(2, 9)), float32(cosPi(4, 9))
-	cos10, cos30, cos50, cos70 = float32(cosPi(1, 18)), float32(cosPi(3, 18)), float32(cosPi(5, 18)), float32(cosPi(7, 18))
+	cos10, cos30, cos50, cos70 = float32(cosPi(1, 18)), float32(cosPi(3, 18)), float32(cosPi(5,
+		18)), float32(cosPi(7, 18))
 )
 
 // dct9 returns s[k] = Σ v[n]·cos((2n+1)kπ/18).

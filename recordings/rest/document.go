@@ -28,9 +28,11 @@ type document struct {
 // describe writes a recording.
 func describe(r recordings.Recording, url string) document {
 	d := document{
-		ID: r.Sid, ProjectID: r.ProjectID, CreatedAt: r.Created.UTC().Truncate(time.Second), UpdatedAt: r.Updated.UTC().Truncate(time.Second),
+		ID: r.Sid, ProjectID: r.ProjectID, CreatedAt: r.Created.UTC().Truncate(time.Second),
+		UpdatedAt:         r.Updated.UTC().Truncate(time.Second),
 		DurationInSeconds: r.Seconds(), ErrorCode: r.ErrorCode, PriceUnit: "USD", Status: r.Status,
-		Stereo: r.Channels == 2, ByteSize: r.Bytes, Track: r.Track, ConferenceID: r.ConferenceSid, SIPLegID: r.CallSid,
+		Stereo: r.Channels == 2, ByteSize: r.Bytes, Track: r.Track, ConferenceID: r.ConferenceSid,
+		SIPLegID: r.CallSid,
 	}
 	if r.Status == recordings.Completed && r.Price != 0 {
 		d.Price = -float64(r.Price) / 1e6

@@ -37,7 +37,9 @@ type API struct {
 // New makes the API.
 func New(c Config) *API {
 	if c.Credentials == nil {
-		c.Credentials = func(*http.Request) (recordings.Owner, error) { return recordings.Owner{}, problem.NoCredentials() }
+		c.Credentials = func(*http.Request) (recordings.Owner, error) {
+			return recordings.Owner{}, problem.NoCredentials()
+		}
 	}
 	if c.MediaURLs == nil {
 		c.MediaURLs = func(*http.Request, string) (func(recordings.Recording) string, error) {
@@ -58,7 +60,9 @@ const Prefix = "/api/relay/rest/recordings"
 func (a *API) Handler() http.Handler {
 	mux := http.NewServeMux()
 	a.mount(mux)
-	mux.Handle("/", web.Handle(func(http.ResponseWriter, *http.Request) error { return problem.NoSuch("resource") }, a.fail))
+	mux.Handle("/", web.Handle(func(http.ResponseWriter, *http.Request) error {
+		return problem.NoSuch("resource")
+	}, a.fail))
 	return web.AnyOrigin(mux, http.MethodGet)
 }
 
@@ -83,7 +87,8 @@ func (a *API) wrongMethod(allowed string) web.Handler {
 	return func(w http.ResponseWriter, _ *http.Request) error {
 		w.Header().Set("Allow", allowed)
 		web.NoStore(w)
-		return web.JSON(w, http.StatusMethodNotAllowed, map[string]string{"error": http.StatusText(http.StatusMethodNotAllowed)})
+		return web.JSON(w, http.StatusMethodNotAllowed,
+			map[string]string{"error": http.StatusText(http.StatusMethodNotAllowed)})
 	}
 }
 
@@ -115,7 +120,9 @@ func (a *API) list(w http.ResponseWriter, r *http.Request, o recordings.Owner) e
 	if err != nil {
 		return err
 	}
-	return web.AnswerPage(w, r, asked, found, func(rec recordings.Recording) document { return describe(rec, url(rec)) })
+	return web.AnswerPage(w, r, asked, found, func(rec recordings.Recording) document {
+		return describe(rec, url(rec))
+	})
 }
 
 // show serves GET /api/relay/rest/recordings/{id}.

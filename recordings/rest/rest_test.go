@@ -77,7 +77,8 @@ func newServer(t *testing.T) *server {
 
 func (s *server) addProject(t *testing.T) string {
 	t.Helper()
-	p := fabric.Project{ID: uuid.NewString(), Name: "p", RecordRate: 2500, MediaAuth: "public", Created: s.now, Updated: s.now}
+	p := fabric.Project{ID: uuid.NewString(), Name: "p", RecordRate: 2500, MediaAuth: "public",
+		Created: s.now, Updated: s.now}
 	if err := s.store.CreateProject(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +93,9 @@ func (s *server) upload(t *testing.T, file string, m recordings.Metadata) record
 	}
 	s.now = s.now.Add(time.Second)
 	rec, _, err := s.rules.Ingest(t.Context(), recordings.Upload{
-		ProjectID: s.project, Body: bytes.NewReader(b), Describe: func() (recordings.Description, error) { return recordings.Description{Metadata: m}, nil },
+		ProjectID: s.project, Body: bytes.NewReader(b), Describe: func() (recordings.Description, error) {
+			return recordings.Description{Metadata: m}, nil
+		},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -130,7 +133,8 @@ func (s *server) do(t *testing.T, method, path, key string) (status int, body st
 func TestDocuments(t *testing.T) {
 	s := newServer(t)
 	call := s.upload(t, "speech_stereo_8k.wav", recordings.Metadata{CallSid: "c", Track: "both"})
-	live, _, err := s.rules.Announce(t.Context(), s.project, recordings.Description{Metadata: recordings.Metadata{ConferenceSid: "room"}})
+	live, _, err := s.rules.Announce(t.Context(), s.project,
+		recordings.Description{Metadata: recordings.Metadata{ConferenceSid: "room"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +171,8 @@ func TestPages(t *testing.T) {
 		for _, d := range p.Data {
 			got = append(got, d.ID)
 		}
-		if (p.Links.Prev == "") != (pages == 0) || !strings.HasPrefix(p.Links.First, rest.Prefix+"?page_number=0") || p.Links.Self == "" {
+		if (p.Links.Prev == "") != (pages == 0) ||
+			!strings.HasPrefix(p.Links.First, rest.Prefix+"?page_number=0") || p.Links.Self == "" {
 			t.Errorf("page %d has the links %+v", pages, p.Links)
 		}
 		path = p.Links.Next
@@ -186,7 +191,8 @@ func TestRefusals(t *testing.T) {
 	s.project = home
 	const unauthorized, missing = `{"error":"Unauthorized"}`, `{"error":"Not Found"}`
 	invalid := func(detail, code string) string {
-		return `{"errors":[{"detail":"` + detail + `","status":"422","title":"Invalid parameter","code":"` + code + `"}]}`
+		return `{"errors":[{"detail":"` + detail + `","status":"422","title":"Invalid parameter","code":"` +
+			code + `"}]}`
 	}
 	tests := []struct {
 		method, path, key string
@@ -206,8 +212,10 @@ func TestRefusals(t *testing.T) {
 		{"GET", "/a/b", "key", 404, missing},
 		{"POST", "", "key", 405, `{"error":"Method Not Allowed"}`},
 		{"PUT", "/" + own.Sid, "key", 405, `{"error":"Method Not Allowed"}`},
-		{"GET", "?page_size=0", "key", 422, invalid("page_size must be an integer from 1 to 1000", "invalid_parameter")},
-		{"GET", "?page_number=1", "key", 422, invalid("page_token is required when page_number is greater than 0", "page_token_required")},
+		{"GET", "?page_size=0", "key", 422,
+			invalid("page_size must be an integer from 1 to 1000", "invalid_parameter")},
+		{"GET", "?page_number=1", "key", 422,
+			invalid("page_token is required when page_number is greater than 0", "page_token_required")},
 		{"GET", "?page_token=x", "key", 422, invalid("page_token is invalid", "page_token_is_invalid")},
 		{"DELETE", "/" + own.Sid, "key", 204, ""},
 		{"DELETE", "/" + own.Sid, "key", 404, missing},

@@ -31,13 +31,17 @@ func audioFiles(t testing.TB) map[string]struct {
 	}
 	le := binary.LittleEndian
 	for codec, format := range map[string]struct{ tag, align, bits uint16 }{
-		"pcm_u8": {tagPCM, 1, 8}, "pcm_s16le": {tagPCM, 2, 16}, "pcm_s24le": {tagPCM, 3, 24}, "pcm_s32le": {tagPCM, 4, 32},
-		"pcm_f32le": {tagFloat, 4, 32}, "pcm_f64le": {tagFloat, 8, 64}, "mulaw": {tagMuLaw, 1, 8}, "alaw": {tagALaw, 1, 8},
+		"pcm_u8": {tagPCM, 1, 8}, "pcm_s16le": {tagPCM, 2, 16}, "pcm_s24le": {tagPCM, 3, 24},
+		"pcm_s32le": {tagPCM, 4, 32},
+		"pcm_f32le": {tagFloat, 4, 32}, "pcm_f64le": {tagFloat, 8, 64}, "mulaw": {tagMuLaw, 1, 8},
+		"alaw":          {tagALaw, 1, 8},
 		"adpcm_ima_wav": {tagIMAADPCM, 256, 4}, "adpcm_ms": {tagMSADPCM, 256, 4},
 	} {
 		fmtChunk := le.AppendUint32(le.AppendUint16(le.AppendUint16(nil, format.tag), 1), 8000)
-		fmtChunk = le.AppendUint16(le.AppendUint16(le.AppendUint32(fmtChunk, 8000*uint32(format.align)), format.align), format.bits)
-		file := []byte(riff(piece("fmt ", string(fmtChunk)), piece("data", string(noise[:400_000/int(format.align)*int(format.align)]))))
+		fmtChunk = le.AppendUint16(le.AppendUint16(
+			le.AppendUint32(fmtChunk, 8000*uint32(format.align)), format.align), format.bits)
+		file := []byte(riff(piece("fmt ", string(fmtChunk)),
+			piece("data", string(noise[:400_000/int(format.align)*int(format.align)]))))
 		facts, err := Parse(bytes.NewReader(file), int64(len(file)))
 		if err != nil || facts.Codec != codec {
 			t.Fatalf("%s: %+v, %v", codec, facts, err)

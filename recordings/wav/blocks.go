@@ -44,7 +44,8 @@ func newBlocks(r io.ReaderAt, f Facts) *blocks {
 		b.marks = newMarks(state, (f.Length+b.bytes-1)/b.bytes, f.SampleRate/b.frames)
 	}
 	b.out = make([]int16, b.frames*f.Channels)
-	b.file = window{file: r, start: f.Offset, end: f.Offset + f.Length, buf: make([]byte, 0, max(windowBytes, int(b.bytes)))}
+	b.file = window{file: r, start: f.Offset, end: f.Offset + f.Length,
+		buf: make([]byte, 0, max(windowBytes, int(b.bytes)))}
 	return b
 }
 

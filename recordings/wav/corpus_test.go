@@ -73,9 +73,11 @@ func TestParseCorpus(t *testing.T) {
 
 func checkFacts(t *testing.T, name string, got Facts, want expectation) {
 	t.Helper()
-	if got.Codec != want.Codec || got.SampleRate != want.SampleRate || got.Channels != want.Channels || got.Bits != want.Bits {
+	if got.Codec != want.Codec || got.SampleRate != want.SampleRate || got.Channels != want.Channels ||
+		got.Bits != want.Bits {
 		t.Errorf("Parse(%s) = %s, %d Hz, %d channels, %d bits, want %s, %d, %d, %d",
-			name, got.Codec, got.SampleRate, got.Channels, got.Bits, want.Codec, want.SampleRate, want.Channels, want.Bits)
+			name, got.Codec, got.SampleRate, got.Channels, got.Bits, want.Codec, want.SampleRate,
+			want.Channels, want.Bits)
 	}
 	if want.ValidBits != 0 && got.ValidBits != want.ValidBits {
 		t.Errorf("Parse(%s): valid bits %d, want %d", name, got.ValidBits, want.ValidBits)

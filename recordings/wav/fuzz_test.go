@@ -68,7 +68,8 @@ func FuzzParseRaw(f *testing.F) {
 			}
 			return
 		}
-		if got.Check() != nil || got.BlockAlign < 1 || got.BlockFrames < 1 || got.Frames < 0 || got.Length > size || got.Duration() < 0 {
+		if got.Check() != nil || got.BlockAlign < 1 || got.BlockFrames < 1 || got.Frames < 0 ||
+			got.Length > size || got.Duration() < 0 {
 			t.Errorf("senseless facts: %+v", got)
 		}
 	})

@@ -33,7 +33,8 @@ type marks struct {
 
 func newMarks(d stateful, blocks int64, blocksPerSecond int) *marks {
 	d.reset()
-	return &marks{decoder: d, blocks: blocks, step: max(1, markSeconds*int64(blocksPerSecond)), size: len(d.save(nil))}
+	return &marks{decoder: d, blocks: blocks, step: max(1, markSeconds*int64(blocksPerSecond)),
+		size: len(d.save(nil))}
 }
 
 // seek brings the decoder as near before block n as it can without decoding, and

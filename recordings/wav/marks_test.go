@@ -13,7 +13,8 @@ import (
 func longFiles(t testing.TB, seconds int) map[string][]byte {
 	t.Helper()
 	random := rand.New(rand.NewPCG(7, 8))
-	files := map[string][]byte{"g722": make([]byte, 8000*seconds), "gsm": make([]byte, 50*gsmBytes*seconds), "gsm_ms": make([]byte, 25*65*seconds)}
+	files := map[string][]byte{"g722": make([]byte, 8000*seconds), "gsm": make([]byte, 50*gsmBytes*seconds),
+		"gsm_ms": make([]byte, 25*65*seconds)}
 	for _, codec := range []string{"g722", "gsm", "gsm_ms"} {
 		for i := range files[codec] {
 			files[codec][i] = byte(random.Uint32())
@@ -26,7 +27,8 @@ func longFiles(t testing.TB, seconds int) map[string][]byte {
 func factsOf(t testing.TB, codec string, file []byte) Facts {
 	t.Helper()
 	if codec == "gsm_ms" {
-		f := Facts{Format: Format{Codec: codec, SampleRate: 8000, Channels: 1, BlockAlign: 65, BlockFrames: 320}, Length: int64(len(file))}
+		f := Facts{Format: Format{Codec: codec, SampleRate: 8000, Channels: 1, BlockAlign: 65,
+			BlockFrames: 320}, Length: int64(len(file))}
 		f.count()
 		return f
 	}
@@ -77,8 +79,10 @@ func TestIndex(t *testing.T) {
 			at := random.IntN(len(whole) - 100)
 			got := make([]int16, 100)
 			with, read := mustOpen(t, file, facts, index)
-			if n, err := with.ReadFrames(got, int64(at)); n != 100 || err != nil || !slices.Equal(got, whole[at:at+100]) {
-				t.Fatalf("%s: 100 samples from %d with an index are others than those of the whole, %v", codec, at, err)
+			if n, err := with.ReadFrames(got, int64(at)); n != 100 || err != nil ||
+				!slices.Equal(got, whole[at:at+100]) {
+				t.Fatalf("%s: 100 samples from %d with an index are others than those of the whole, %v",
+					codec, at, err)
 			}
 			if read.bytes > 5*windowBytes {
 				t.Errorf("%s: reading 100 samples read %d bytes", codec, read.bytes)
@@ -101,7 +105,8 @@ func TestIndexIsChecked(t *testing.T) {
 		foreign := factsOf(t, codec, file[:len(file)-130*gsmBytes])
 		stranger, _ := mustOpen(t, file[:len(file)-130*gsmBytes], foreign, nil)
 		readView(t, stranger)
-		damaged := map[string][]byte{"cut": index[:len(index)-1], "longer": append(slices.Clone(index), 0), "tiny": index[:3], "another's": stranger.Index()}
+		damaged := map[string][]byte{"cut": index[:len(index)-1], "longer": append(slices.Clone(index), 0),
+			"tiny": index[:3], "another's": stranger.Index()}
 		for at := range index {
 			if at < indexHead && at%4 == 0 || at%101 == 0 {
 				b := slices.Clone(index)
@@ -141,7 +146,8 @@ func TestIndexIsBounded(t *testing.T) {
 		}
 		index := m.index(Facts{})
 		if len(index) == 0 || len(index) > 600_000 {
-			t.Errorf("%s: the index of %d hours has %d bytes, want some, and at most 600,000", codec, hours, len(index))
+			t.Errorf("%s: the index of %d hours has %d bytes, want some, and at most 600,000", codec, hours,
+				len(index))
 		}
 		if apart := m.step / perSecond; apart > 32 {
 			t.Errorf("%s: marks of %d hours are %d s apart", codec, hours, apart)
@@ -162,7 +168,8 @@ func TestThinnedMarks(t *testing.T) {
 	for n := range int64(maxMarks) {
 		var got [gsmFrame]int16
 		at := (2*n*997 + 1) % s.blocks.marks.blocks * gsmFrame
-		if _, err := s.ReadFrames(got[:], at); err != nil || !bytes.Equal(bytesOf(got[:]), whole[44+2*at:][:2*gsmFrame]) {
+		if _, err := s.ReadFrames(got[:], at); err != nil ||
+			!bytes.Equal(bytesOf(got[:]), whole[44+2*at:][:2*gsmFrame]) {
 			t.Fatalf("the samples from %d are others than those of the whole, %v", at, err)
 		}
 	}

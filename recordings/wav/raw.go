@@ -18,8 +18,10 @@ var raw = map[string]struct {
 	"al": {"alaw", 8000}, "alaw": {"alaw", 8000}, "pcma": {"alaw", 8000},
 	"ul": {"mulaw", 8000}, "ulaw": {"mulaw", 8000}, "mulaw": {"mulaw", 8000}, "pcmu": {"mulaw", 8000},
 	"g722": {"g722", 16000}, "gsm": {"gsm", 8000},
-	"raw": {"pcm_s16le", 8000}, "sln": {"pcm_s16le", 8000}, "sln8": {"pcm_s16le", 8000}, "sln12": {"pcm_s16le", 12000},
-	"sln16": {"pcm_s16le", 16000}, "sln24": {"pcm_s16le", 24000}, "sln32": {"pcm_s16le", 32000}, "sln44": {"pcm_s16le", 44100},
+	"raw": {"pcm_s16le", 8000}, "sln": {"pcm_s16le", 8000}, "sln8": {"pcm_s16le", 8000},
+	"sln12": {"pcm_s16le", 12000},
+	"sln16": {"pcm_s16le", 16000}, "sln24": {"pcm_s16le", 24000}, "sln32": {"pcm_s16le", 32000},
+	"sln44": {"pcm_s16le", 44100},
 	"sln48": {"pcm_s16le", 48000}, "sln96": {"pcm_s16le", 96000}, "sln192": {"pcm_s16le", 192000},
 	"r8": {"pcm_s16le", 8000}, "r16": {"pcm_s16le", 16000}, "r24": {"pcm_s16le", 24000}, "r32": {"pcm_s16le", 32000},
 }

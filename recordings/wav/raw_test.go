@@ -54,7 +54,8 @@ func TestParseRaw(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		if again, err := Headerless(f.Codec, f.SampleRate, f.Channels, 990); err != nil || fmt.Sprint(again) != fmt.Sprint(f) {
+		if again, err := Headerless(f.Codec, f.SampleRate, f.Channels, 990); err != nil ||
+			fmt.Sprint(again) != fmt.Sprint(f) {
 			t.Errorf("Headerless of %q = %+v, %v, want %+v", tt.kind, again, err, f)
 		}
 	}
@@ -66,6 +67,7 @@ func TestParseRawLooksAtGSM(t *testing.T) {
 	}
 	f, err := ParseRaw(".gsm", strings.NewReader(strings.Repeat("\xd0", 50)), 50)
 	if err != nil || f.Frames != 160 || len(f.Repairs) != 1 {
-		t.Errorf("ParseRaw of a frame and a half = %d frames, repairs %q, %v, want 160 and one", f.Frames, f.Repairs, err)
+		t.Errorf("ParseRaw of a frame and a half = %d frames, repairs %q, %v, want 160 and one", f.Frames,
+			f.Repairs, err)
 	}
 }

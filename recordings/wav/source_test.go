@@ -25,7 +25,8 @@ func (l list) ReadFrames(dst []int16, at int64) (int, error) {
 }
 
 func TestMixAndLeg(t *testing.T) {
-	stereo := list{2, []int16{0, 0, 1, 2, 1, 3, -1, -2, -1, -4, 32767, 32767, -32768, -32768, 32767, -32768, -32768, -32767}}
+	stereo := list{2, []int16{0, 0, 1, 2, 1, 3, -1, -2, -1, -4, 32767, 32767, -32768, -32768, 32767, -32768,
+		-32768, -32767}}
 	three := list{3, []int16{1, 1, 2, -1, -1, -3, 32767, 32767, 32767}}
 	tests := []struct {
 		name string
@@ -43,7 +44,8 @@ func TestMixAndLeg(t *testing.T) {
 	for _, tt := range tests {
 		got := make([]int16, len(tt.want)+3)
 		n, err := tt.got.ReadFrames(got, 0)
-		if !slices.Equal(got[:n], tt.want) || err != io.EOF || tt.got.Channels() != 1 || tt.got.Frames() != int64(len(tt.want)) {
+		if !slices.Equal(got[:n], tt.want) || err != io.EOF || tt.got.Channels() != 1 ||
+			tt.got.Frames() != int64(len(tt.want)) {
 			t.Errorf("%s = %d, %v, %d channels, want %d", tt.name, got[:n], err, tt.got.Channels(), tt.want)
 		}
 		if n, err := tt.got.ReadFrames(got[:1], 1); n != 1 || err != nil || got[0] != tt.want[1] {

@@ -76,7 +76,8 @@ func TestViewOfAFileThatWasCut(t *testing.T) {
 		}
 		v := NewView(s)
 		if got, err := io.ReadAll(v); !errors.Is(err, io.ErrUnexpectedEOF) || int64(len(got)) >= v.Size() {
-			t.Errorf("%s: reading the view of half a file = %d bytes, %v, want %v", codec, len(got), err, io.ErrUnexpectedEOF)
+			t.Errorf("%s: reading the view of half a file = %d bytes, %v, want %v", codec, len(got), err,
+				io.ErrUnexpectedEOF)
 		}
 	}
 }
@@ -103,7 +104,8 @@ func TestHeaderOfViews(t *testing.T) {
 		header   int64
 		magic    string
 	}{
-		{1, 0, 44, "RIFF"}, {1, 1, 44, "RIFF"}, {2, most, 44, "RIFF"}, {2, most + 1, 80, "RF64"}, {2, 48_000 * 3600 * 100, 80, "RF64"}, {32, 10, 44, "RIFF"},
+		{1, 0, 44, "RIFF"}, {1, 1, 44, "RIFF"}, {2, most, 44, "RIFF"}, {2, most + 1, 80, "RF64"},
+		{2, 48_000 * 3600 * 100, 80, "RF64"}, {32, 10, 44, "RIFF"},
 	} {
 		v := NewView(silence{tt.channels, tt.frames})
 		if want := tt.header + tt.frames*2*int64(tt.channels); v.Size() != want {
@@ -114,7 +116,8 @@ func TestHeaderOfViews(t *testing.T) {
 			t.Errorf("%d frames: header %.4q, %v, want %s", tt.frames, head, err, tt.magic)
 		}
 		got, err := Parse(bytes.NewReader(head), v.Size())
-		if err != nil || got.Frames != tt.frames || got.Channels != tt.channels || got.SampleRate != 48_000 || len(got.Repairs) > 0 {
+		if err != nil || got.Frames != tt.frames || got.Channels != tt.channels || got.SampleRate != 48_000 ||
+			len(got.Repairs) > 0 {
 			t.Errorf("the header of %d frames is read as %+v, %v", tt.frames, got, err)
 		}
 		if tt.frames > 0 && got.Plain() != (tt.magic == "RIFF") {
@@ -130,7 +133,8 @@ func TestSeekInViews(t *testing.T) {
 		whence int
 		want   int64 // -1 is an error
 	}{
-		{10, io.SeekStart, 10}, {5, io.SeekCurrent, 15}, {-20, io.SeekCurrent, -1}, {-4, io.SeekEnd, 240}, {7, io.SeekEnd, 251},
+		{10, io.SeekStart, 10}, {5, io.SeekCurrent, 15}, {-20, io.SeekCurrent, -1}, {-4, io.SeekEnd, 240},
+		{7, io.SeekEnd, 251},
 		{-1, io.SeekStart, -1}, {0, 9, -1}, {0, io.SeekCurrent, 251},
 	} {
 		if got, err := v.Seek(tt.offset, tt.whence); (err == nil) != (tt.want >= 0) || err == nil && got != tt.want {
@@ -145,10 +149,14 @@ func TestSeekInViews(t *testing.T) {
 // Only a file that every player reads is plain.
 func TestPlain(t *testing.T) {
 	plain := map[string]bool{
-		"bext_before_fmt.wav": true, "canonical_44.wav": true, "chunk_odd_padded.wav": true, "clipped_dc.wav": true, "fmt18.wav": true,
-		"four_channels.wav": true, "header_only_44.wav": true, "junk_align_4096.wav": true, "list_before_data.wav": true, "one_mp3_frame.wav": true, "one_sample.wav": true,
-		"pcm_11025.wav": true, "pcm_44100.wav": true, "rate_odd_6000.wav": true, "silence.wav": true, "speech_s16_16k.wav": true,
-		"speech_s16_48k.wav": true, "speech_s16_8k.wav": true, "speech_stereo_8k.wav": true, "trailing_chunks.wav": true,
+		"bext_before_fmt.wav": true, "canonical_44.wav": true, "chunk_odd_padded.wav": true,
+		"clipped_dc.wav": true, "fmt18.wav": true,
+		"four_channels.wav": true, "header_only_44.wav": true, "junk_align_4096.wav": true,
+		"list_before_data.wav": true, "one_mp3_frame.wav": true, "one_sample.wav": true,
+		"pcm_11025.wav": true, "pcm_44100.wav": true, "rate_odd_6000.wav": true, "silence.wav": true,
+		"speech_s16_16k.wav": true,
+		"speech_s16_48k.wav": true, "speech_s16_8k.wav": true, "speech_stereo_8k.wav": true,
+		"trailing_chunks.wav": true,
 	}
 	for name := range expectations(t) {
 		if s := open(t, name, nil); s != nil && s.facts.Plain() != plain[name] {

@@ -21,7 +21,8 @@ func riff(chunks ...string) string {
 
 // piece makes a chunk, padded.
 func piece(id, body string) string {
-	return id + string(binary.LittleEndian.AppendUint32(nil, uint32(len(body)))) + body + strings.Repeat("\x00", len(body)%2)
+	return id + string(binary.LittleEndian.AppendUint32(nil,
+		uint32(len(body)))) + body + strings.Repeat("\x00", len(body)%2)
 }
 
 // pcm is a format: 8 kHz, 16 bits, one channel.
@@ -38,7 +39,8 @@ func TestParse(t *testing.T) {
 		repairs int
 	}{
 		{"plain", riff(pcm, audio), 100, 44, 0},
-		{"the second format is not used", riff(pcm, strings.Replace(pcm, "\x40\x1f", "\x80\x3e", 1), audio), 100, 68, 0},
+		{"the second format is not used", riff(pcm, strings.Replace(pcm, "\x40\x1f", "\x80\x3e", 1), audio),
+			100, 68, 0},
 		{"no audio", riff(pcm, piece("data", "")), 0, 44, 0},
 		{"no audio, chunks behind it", riff(pcm, piece("data", ""), piece("LIST", "INFO")), 0, 44, 0},
 		{"no audio, though some was announced", riff(pcm, "data\x10\x00\x00\x00"), 0, 44, 1},
@@ -87,9 +89,12 @@ func TestExtensible(t *testing.T) {
 	}
 	for _, tt := range tests {
 		file := riff(extensible(tt.tag, tt.channels, tt.align, tt.bits), piece("data", strings.Repeat("\x01", 1300)))
-		for _, file := range []string{file, "BW64\xff\xff\xff\xffWAVE" + piece("ds64", string(binary.LittleEndian.AppendUint64(nil, uint64(len(file)+28)))+"\x14\x05\x00\x00"+strings.Repeat("\x00", 16)) + file[12:]} {
+		for _, file := range []string{file, "BW64\xff\xff\xff\xffWAVE" + piece("ds64",
+			string(binary.LittleEndian.AppendUint64(nil, uint64(len(file)+28)))+"\x14\x05\x00\x00"+
+				strings.Repeat("\x00", 16)) + file[12:]} {
 			got, err := Parse(strings.NewReader(file), int64(len(file)))
-			if err != nil || got.Codec != tt.codec || got.Frames != tt.frames || got.Channels != int(tt.channels) || got.Plain() {
+			if err != nil || got.Codec != tt.codec || got.Frames != tt.frames ||
+				got.Channels != int(tt.channels) || got.Plain() {
 				t.Errorf("%.4s, tag %#x = %+v, %v, want %s, %d frames", file, tt.tag, got, err, tt.codec, tt.frames)
 				continue
 			}
@@ -117,7 +122,9 @@ func TestParseRefuses(t *testing.T) {
 		{"no data", riff(pcm), ErrBroken},
 		{"a chunk beyond the end", riff(pcm, "LIST\xff\xff\xff\x7f", audio), ErrBroken},
 		{"chunks without end", riff(pcm, strings.Repeat(piece("LIST", ""), 2*maxChunks), audio), ErrBroken},
-		{"an unknown subformat", riff(piece("fmt ", "\xfe\xff\x01\x00\x40\x1f\x00\x00\x80\x3e\x00\x00\x02\x00\x10\x00\x16\x00"+strings.Repeat("x", 22)), audio), ErrCodec},
+		{"an unknown subformat", riff(piece(
+			"fmt ", "\xfe\xff\x01\x00\x40\x1f\x00\x00\x80\x3e\x00\x00\x02\x00\x10\x00\x16\x00"+
+				strings.Repeat("x", 22)), audio), ErrCodec},
 		{"an unknown tag", riff(strings.Replace(pcm, "\x01\x00\x01", "\x55\x00\x01", 1), audio), ErrCodec},
 	}
 	for _, tt := range tests {

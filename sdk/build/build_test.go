@@ -61,7 +61,8 @@ func TestBudget(t *testing.T) {
 		if b.Len() > budget {
 			t.Errorf("dist/%s has %d bytes compressed, want at most %d", name, b.Len(), budget)
 		}
-		if bytes.Contains(body, []byte("require(")) || bytes.Contains(body, []byte("from\"")) || strings.Contains(string(body), "import(") {
+		if bytes.Contains(body, []byte("require(")) || bytes.Contains(body, []byte("from\"")) ||
+			strings.Contains(string(body), "import(") {
 			t.Errorf("dist/%s imports something", name)
 		}
 	}

@@ -48,14 +48,16 @@ func Start(t harness.T, c Config) *Server {
 	run(t, nil, program(t, "pebble-challtestsrv"), "-dnsserver", dns, "-management", Local(harness.FreePort(t)),
 		"-defaultIPv4", "127.0.0.1", "-defaultIPv6", "", "-http01", "", "-https01", "", "-tlsalpn01", "", "-doh", "")
 
-	s := &Server{Directory: "https://" + acme + "/dir", manage: "https://" + manage, CA: filepath.Join(dir, "pebble.pem")}
+	s := &Server{Directory: "https://" + acme + "/dir", manage: "https://" + manage,
+		CA: filepath.Join(dir, "pebble.pem")}
 	key := filepath.Join(dir, "pebble-key.pem")
 	s.client = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: certify(t, s.CA, key)}}}
 	text, err := json.Marshal(map[string]any{"pebble": map[string]any{
 		"listenAddress": acme, "managementListenAddress": manage, "certificate": s.CA, "privateKey": key,
 		"httpPort": c.HTTP, "tlsPort": c.TLS,
 		"retryAfter": map[string]int{"authz": 1, "order": 1},
-		"profiles":   map[string]any{"default": map[string]any{"description": "the only one", "validityPeriod": int(c.Lifetime.Seconds())}},
+		"profiles": map[string]any{"default": map[string]any{"description": "the only one",
+			"validityPeriod": int(c.Lifetime.Seconds())}},
 	}})
 	if err != nil {
 		t.Fatalf("%v", err)
@@ -136,7 +138,8 @@ func (s *Server) Roots(t harness.T) *x509.CertPool {
 // Env makes a selvage have certificates for hosts.
 func (s *Server) Env(hosts ...string) []string {
 	return []string{
-		"SELVAGE_TLS__ACME__HOSTS=" + strings.Join(hosts, ","), "SELVAGE_TLS__ACME__ACCEPT_TERMS=true", "SELVAGE_TLS__ACME__EMAIL=ops@selvage.test",
+		"SELVAGE_TLS__ACME__HOSTS=" + strings.Join(hosts, ","), "SELVAGE_TLS__ACME__ACCEPT_TERMS=true",
+		"SELVAGE_TLS__ACME__EMAIL=ops@selvage.test",
 		"SELVAGE_TLS__ACME__DIRECTORY=" + s.Directory, "SELVAGE_TLS__ACME__CA=" + s.CA,
 	}
 }

@@ -21,7 +21,8 @@ import (
 // Shake returns the certificate that a selvage shows for a host, verified, over
 // HTTP/2.
 func Shake(s *harness.Server, host string, roots *x509.CertPool) (*x509.Certificate, error) {
-	conn, err := tls.Dial("tcp", strings.TrimPrefix(s.HTTPS, "https://"), &tls.Config{ServerName: host, RootCAs: roots, NextProtos: []string{"h2"}})
+	conn, err := tls.Dial("tcp", strings.TrimPrefix(s.HTTPS, "https://"),
+		&tls.Config{ServerName: host, RootCAs: roots, NextProtos: []string{"h2"}})
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +63,8 @@ func certify(t harness.T, certFile, keyFile string) *x509.CertPool {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	fatal(err)
 	c := &x509.Certificate{
-		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour),
+		NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, c, c, key.Public(), key)

@@ -97,7 +97,8 @@ func TestMailChangeAddress(t *testing.T) {
 
 	ask := func(email string) harness.Page {
 		t.Helper()
-		return b.Submit(t, b.Open(t, "/account?project="+m.ID), "address-submit", map[string]string{"new-address": email})
+		return b.Submit(t, b.Open(t, "/account?project="+m.ID), "address-submit",
+			map[string]string{"new-address": email})
 	}
 	ask("not an address").Want(t, 422)
 	free, used := ask(strings.ToUpper(fresh)), ask(taken.Email)
@@ -128,7 +129,8 @@ func TestMailChangeAddress(t *testing.T) {
 	}
 	wrong := m.Browser()
 	login := wrong.Open(t, m.spa.NewFlow(loginScope).URL())
-	wrong.Submit(t, login, "login-submit", map[string]string{"username": old.Email, "password": old.Password}).Want(t, 422)
+	wrong.Submit(t, login, "login-submit",
+		map[string]string{"username": old.Email, "password": old.Password}).Want(t, 422)
 
 	// A link asked for before the password changed is over, and so is one of an address
 	// that somebody else was given meanwhile.
@@ -153,7 +155,8 @@ func TestMailInvitationAgain(t *testing.T) {
 	second := m.link(t, "grace@example.com", 2)
 	m.Browser().Open(t, first).WantErrorPage(t, 410)
 	b := m.Browser()
-	b.Submit(t, b.Open(t, second), "password-submit", map[string]string{"new-password": "granite-otter-nine"}).Want(t, 200)
+	b.Submit(t, b.Open(t, second), "password-submit",
+		map[string]string{"new-password": "granite-otter-nine"}).Want(t, 200)
 	m.Post(t, invite, keeper).Want(t, 422)
 	m.Post(t, invite, m.Basic()).Want(t, 401)
 	other := mailed{Project: m.NewProject(t)}

@@ -42,17 +42,20 @@ func newParty(t *testing.T) party {
 	if err := os.WriteFile(file, set, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return party{project(t).NewClient(t, "service", "--auth-method", "private_key_jwt", "--jwks", file, "--scope", "Voice"), key, set}
+	return party{project(t).NewClient(t, "service", "--auth-method", "private_key_jwt", "--jwks", file,
+		"--scope", "Voice"), key, set}
 }
 
 // assertion signs one that is good but for what change does to it.
 func (p party) assertion(t *testing.T, alg jose.SignatureAlgorithm, key any, change func(claims map[string]any)) string {
 	t.Helper()
-	claims := map[string]any{"iss": p.ID, "sub": p.ID, "aud": p.Issuer(), "exp": time.Now().Add(time.Minute).Unix(), "jti": rand.Text()}
+	claims := map[string]any{"iss": p.ID, "sub": p.ID, "aud": p.Issuer(),
+		"exp": time.Now().Add(time.Minute).Unix(), "jti": rand.Text()}
 	if change != nil {
 		change(claims)
 	}
-	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: alg, Key: key}, (&jose.SignerOptions{}).WithHeader("kid", "k"))
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: alg, Key: key},
+		(&jose.SignerOptions{}).WithHeader("kid", "k"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +64,9 @@ func (p party) assertion(t *testing.T, alg jose.SignatureAlgorithm, key any, cha
 
 func (p party) ask(t *testing.T, assertion string) harness.Answer {
 	t.Helper()
-	return p.Post(t, "/oauth/token", harness.Form(url.Values{"grant_type": {"client_credentials"}, "client_assertion": {assertion}, "client_assertion_type": {assertionType}}))
+	return p.Post(t, "/oauth/token", harness.Form(
+		url.Values{"grant_type": {"client_credentials"}, "client_assertion": {assertion},
+			"client_assertion_type": {assertionType}}))
 }
 
 // TestT7523Assertions presents assertions that prove nothing.
@@ -79,7 +84,8 @@ func TestT7523Assertions(t *testing.T) {
 			return base64.RawURLEncoding.EncodeToString(raw)
 		}
 		return part(map[string]any{"alg": "none", "kid": "k"}) + "." +
-			part(map[string]any{"iss": p.ID, "sub": p.ID, "aud": p.Issuer(), "exp": time.Now().Add(time.Minute).Unix(), "jti": rand.Text()}) + "."
+			part(map[string]any{"iss": p.ID, "sub": p.ID, "aud": p.Issuer(),
+				"exp": time.Now().Add(time.Minute).Unix(), "jti": rand.Text()}) + "."
 	}
 	set := func(name string, value any) func(map[string]any) {
 		return func(claims map[string]any) { claims[name] = value }
@@ -92,9 +98,11 @@ func TestT7523Assertions(t *testing.T) {
 		"another client's key":    p.assertion(t, jose.ES256, other.key, nil),
 		"an exp too far ahead":    p.assertion(t, jose.ES256, p.key, set("exp", time.Now().Add(time.Hour).Unix())),
 		"an exp that is over":     p.assertion(t, jose.ES256, p.key, set("exp", time.Now().Add(-time.Minute).Unix())),
-		"no exp":                  p.assertion(t, jose.ES256, p.key, func(claims map[string]any) { delete(claims, "exp") }),
-		"no jti":                  p.assertion(t, jose.ES256, p.key, func(claims map[string]any) { delete(claims, "jti") }),
-		"another client":          p.assertion(t, jose.ES256, p.key, set("sub", other.ID)),
+		"no exp": p.assertion(
+			t, jose.ES256, p.key, func(claims map[string]any) { delete(claims, "exp") }),
+		"no jti": p.assertion(
+			t, jose.ES256, p.key, func(claims map[string]any) { delete(claims, "jti") }),
+		"another client": p.assertion(t, jose.ES256, p.key, set("sub", other.ID)),
 	} {
 		t.Run(name, func(t *testing.T) { p.ask(t, assertion).WantError(t, 401, "invalid_client") })
 	}

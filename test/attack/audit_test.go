@@ -42,14 +42,16 @@ func eventsOf(t *testing.T, p *harness.Project, flags ...string) (events []event
 func TestK05Audited(t *testing.T) {
 	p := project(t)
 	voice := p.NewKey(t, "Voice")
-	a := p.Post(t, "/api/project/tokens", harness.Basic(p.ID, voice), harness.JSON(map[string]any{"name": "x", "permissions": []string{"management"}}))
+	a := p.Post(t, "/api/project/tokens", harness.Basic(p.ID, voice),
+		harness.JSON(map[string]any{"name": "x", "permissions": []string{"management"}}))
 	a.WantUnauthorized(t)
 	events, text := eventsOf(t, p, "--action", "management")
 	if len(events) != 1 {
 		t.Fatalf("there are %d events of it, want 1: %s", len(events), text)
 	}
 	e := events[0]
-	if e.Outcome != "refused" || e.ActorKind != "api_key" || e.ActorID == "" || e.Address != "127.0.0.1" || e.RequestID != a.Header.Get("X-Request-Id") {
+	if e.Outcome != "refused" || e.ActorKind != "api_key" || e.ActorID == "" || e.Address != "127.0.0.1" ||
+		e.RequestID != a.Header.Get("X-Request-Id") {
 		t.Errorf("the event is %+v", e)
 	}
 }
@@ -60,7 +62,8 @@ func TestK05Flood(t *testing.T) {
 	p := limited(t, "API_REQUESTS=5")
 	keys := []string{p.NewKey(t, "Voice"), p.NewKey(t, "Voice")}
 	ask := func(key string) harness.Answer {
-		return p.Post(t, "/api/project/tokens", harness.Basic(p.ID, key), harness.JSON(map[string]any{"name": "x", "permissions": []string{"management"}}))
+		return p.Post(t, "/api/project/tokens", harness.Basic(p.ID, key),
+			harness.JSON(map[string]any{"name": "x", "permissions": []string{"management"}}))
 	}
 	for _, key := range keys {
 		for range 5 {
@@ -68,7 +71,8 @@ func TestK05Flood(t *testing.T) {
 		}
 		wantLater(t, ask(key), `{"error":"Too Many Requests"}`)
 	}
-	if events, text := eventsOf(t, p, "--action", "management"); len(events) < 2 || len(events) > 4 { // more where a minute has passed
+	if events, text := eventsOf(t, p, "--action", "management"); len(events) < 2 ||
+		len(events) > 4 { // more where a minute has passed
 		t.Errorf("there are %d events of twelve tries by two keys, want one of each: %s", len(events), text)
 	}
 }
@@ -83,7 +87,8 @@ func TestP06AuditedAddress(t *testing.T) {
 		b := c.Browser()
 		page := b.Open(t, c.NewFlow("openid").URL())
 		b.Submit(t, page, "login-submit", map[string]string{"username": sub.Email, "password": password},
-			harness.Header("X-Forwarded-For", "203.0.113.7"), harness.Header("Forwarded", "for=203.0.113.7"), harness.Header("X-Real-Ip", "203.0.113.7"))
+			harness.Header("X-Forwarded-For", "203.0.113.7"), harness.Header("Forwarded", "for=203.0.113.7"),
+			harness.Header("X-Real-Ip", "203.0.113.7"))
 	}
 	events, text := eventsOf(t, p, "--action", "login")
 	if len(events) != 2 || events[0].Outcome != "refused" || events[1].Outcome != "done" {
@@ -117,8 +122,10 @@ func TestI08AuditCanaries(t *testing.T) {
 	sat := p.NewSAT(t, "canary@example.com")
 	key := p.NewKey(t, "Voice", "Management")
 	secrets := map[string]string{
-		"a password": sub.Password, "a wrong password": "canary-wrong-password", "what was typed as an e-mail": typed, "an e-mail": sub.Email,
-		"a client secret": c.Secret, "an API key": p.Key, "another API key": key, "an access token": tokens.AccessToken, "an ID token": tokens.IDToken,
+		"a password": sub.Password, "a wrong password": "canary-wrong-password",
+		"what was typed as an e-mail": typed, "an e-mail": sub.Email,
+		"a client secret": c.Secret, "an API key": p.Key, "another API key": key,
+		"an access token": tokens.AccessToken, "an ID token": tokens.IDToken,
 		"a refresh token": tokens.RefreshToken, "a SAT": sat.Token, "a fabric refresh token": sat.RefreshToken,
 	}
 	for _, cookie := range r.Cookies() {
@@ -144,9 +151,11 @@ func TestI07AuditLines(t *testing.T) {
 	p := project(t)
 	c := p.NewClient(t, "spa", "--first-party")
 	b := c.Browser()
-	for _, name := range []string{"=cmd|' /C calc'!A0@example.com", "a@x\u2028{\"id\":1}", "\x1b[31ma@b", strings.Repeat("a@", 4000)} {
+	for _, name := range []string{"=cmd|' /C calc'!A0@example.com", "a@x\u2028{\"id\":1}", "\x1b[31ma@b",
+		strings.Repeat("a@", 4000)} {
 		page := b.Open(t, c.NewFlow("openid").URL())
-		b.Submit(t, page, "login-submit", map[string]string{"username": name, "password": "wrong"}, harness.Header("User-Agent", "=1+1"))
+		b.Submit(t, page, "login-submit", map[string]string{"username": name, "password": "wrong"},
+			harness.Header("User-Agent", "=1+1"))
 	}
 	events, text := eventsOf(t, p, "--action", "login")
 	if len(events) != 4 {

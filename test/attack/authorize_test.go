@@ -24,8 +24,10 @@ func wantNoRedirectTo(t *testing.T, c *harness.Client, uris ...string) {
 func TestA01RedirectVariants(t *testing.T) {
 	c := project(t).NewClient(t, "spa")
 	wantNoRedirectTo(t, c,
-		"https://rp.example/cb/../evil", "https://rp.example/cb.evil.example", "https://rp.example/cb/x", "https://rp.example/c", "https://rp.example/cb?x=1",
-		"https://rp.example@evil.example/cb", "https://evil.example@rp.example/cb", "https://a@b@rp.example/cb", "//rp.example/cb", "/cb", "https://rp.example")
+		"https://rp.example/cb/../evil", "https://rp.example/cb.evil.example", "https://rp.example/cb/x",
+		"https://rp.example/c", "https://rp.example/cb?x=1",
+		"https://rp.example@evil.example/cb", "https://evil.example@rp.example/cb",
+		"https://a@b@rp.example/cb", "//rp.example/cb", "/cb", "https://rp.example")
 }
 
 // TestA04RedirectSchemes sends fragments, script addresses and schemes of other
@@ -33,17 +35,21 @@ func TestA01RedirectVariants(t *testing.T) {
 func TestA04RedirectSchemes(t *testing.T) {
 	p := project(t)
 	wantNoRedirectTo(t, p.NewClient(t, "spa"),
-		"https://rp.example/cb#x", "https://rp.example/cb%23x", "javascript:alert(1)//https://rp.example/cb", "data:text/html,x", "vbscript:x", "http://rp.example/cb")
+		"https://rp.example/cb#x", "https://rp.example/cb%23x", "javascript:alert(1)//https://rp.example/cb",
+		"data:text/html,x", "vbscript:x", "http://rp.example/cb")
 	wantNoRedirectTo(t, p.NewClient(t, "native", "--redirect-uri", "com.dialer://oauth-callback"),
-		"com.dialler://oauth-callback", "com.dialer://oauth-callback#x", "com.dialer://oauth-callback/", "com.dialer:/oauth-callback")
+		"com.dialler://oauth-callback", "com.dialer://oauth-callback#x", "com.dialer://oauth-callback/",
+		"com.dialer:/oauth-callback")
 }
 
 // TestA07RedirectSpelling sends the registered redirect URI in other spellings:
 // it is compared as a string.
 func TestA07RedirectSpelling(t *testing.T) {
 	wantNoRedirectTo(t, project(t).NewClient(t, "spa"),
-		"HTTPS://RP.EXAMPLE/cb", "https://rp.example:443/cb", "https://rp.example./cb", "https://rр.example/cb", `https://rp.example\@evil.example/cb`,
-		"https://rp.example/c\tb", "https://rp.example/cb\n", " https://rp.example/cb", "https://rp.example/..;/cb", "https://rp.example/%63b", "https://rp.example//cb")
+		"HTTPS://RP.EXAMPLE/cb", "https://rp.example:443/cb", "https://rp.example./cb",
+		"https://rр.example/cb", `https://rp.example\@evil.example/cb`,
+		"https://rp.example/c\tb", "https://rp.example/cb\n", " https://rp.example/cb",
+		"https://rp.example/..;/cb", "https://rp.example/%63b", "https://rp.example//cb")
 }
 
 // TestA08UnknownClients tells nobody which clients there are.
@@ -62,7 +68,8 @@ func TestA08UnknownClients(t *testing.T) {
 	}
 	want := ""
 	for name, f := range tests {
-		page := c.Browser().Open(t, f.URL(), harness.Header("X-Forwarded-For", "192.0.2.1")) // on this machine it says more
+		page := c.Browser().Open(t, f.URL(),
+			harness.Header("X-Forwarded-For", "192.0.2.1")) // on this machine it says more
 		page.WantErrorPage(t, 400)
 		got := plain(page.Answer)
 		if want == "" {
@@ -88,14 +95,19 @@ func TestA10Challenge(t *testing.T) {
 			"method alone": c.NewFlow("openid").Without("code_challenge"),
 		}
 		for name, f := range tests {
-			t.Run(kind+", "+name, func(t *testing.T) { c.Browser().Open(t, f.URL()).WantCallbackError(t, "invalid_request") })
+			t.Run(kind+", "+name, func(t *testing.T) {
+				c.Browser().Open(t, f.URL()).WantCallbackError(t, "invalid_request")
+			})
 		}
 	}
 	legacy := p.NewClient(t, "native", "--profile", "mobile-legacy", "--redirect-uri", "com.dialer://oauth-callback")
-	legacy.Browser().Open(t, legacy.NewFlow("").With("code_challenge_method", "plain").URL()).WantCallbackError(t, "invalid_request")
-	legacy.Browser().Open(t, legacy.NewFlow("").Without("code_challenge").URL()).WantCallbackError(t, "invalid_request")
+	legacy.Browser().Open(t, legacy.NewFlow("").With(
+		"code_challenge_method", "plain").URL()).WantCallbackError(t, "invalid_request")
+	legacy.Browser().Open(t, legacy.NewFlow("").Without("code_challenge").URL()).WantCallbackError(t,
+		"invalid_request")
 
-	methods := p.Get(t, "/.well-known/openid-configuration").Want(t, 200).Object(t)["code_challenge_methods_supported"]
+	methods := p.Get(t, "/.well-known/openid-configuration").Want(t,
+		200).Object(t)["code_challenge_methods_supported"]
 	if list, ok := methods.([]any); !ok || len(list) != 1 || list[0] != "S256" {
 		t.Errorf("code_challenge_methods_supported = %v, want [S256]", methods)
 	}
@@ -126,11 +138,14 @@ func TestA12Verifiers(t *testing.T) {
 	p := project(t)
 	c := p.NewClient(t, "spa", "--first-party")
 	sub := p.NewSubscriber(t)
-	for _, challenge := range []string{strings.Repeat("a", 42), strings.Repeat("a", 129), strings.Repeat("a", 40) + "+/=", ""} {
-		c.Browser().Open(t, c.NewFlow("openid").With("code_challenge", challenge).URL()).WantCallbackError(t, "invalid_request")
+	for _, challenge := range []string{strings.Repeat("a", 42), strings.Repeat("a", 129),
+		strings.Repeat("a", 40) + "+/=", ""} {
+		c.Browser().Open(t, c.NewFlow("openid").With("code_challenge", challenge).URL()).WantCallbackError(t,
+			"invalid_request")
 	}
 	b := c.Browser()
-	for _, verifier := range []string{strings.Repeat("v", 42), strings.Repeat("v", 129), strings.Repeat("v", 42) + "é", strings.Repeat("v", 42) + " "} {
+	for _, verifier := range []string{strings.Repeat("v", 42), strings.Repeat("v", 129),
+		strings.Repeat("v", 42) + "é", strings.Repeat("v", 42) + " "} {
 		f := c.NewFlow("openid").With("code_challenge", harness.Challenge(verifier))
 		f.Verifier = verifier
 		f.Redeem(t, f.Code(t, b, sub)).Want(t, 400)
@@ -173,7 +188,8 @@ func TestA17CodeBinding(t *testing.T) {
 		form.Set("redirect_uri", uri)
 		c.Token(t, form).WantError(t, 400, "invalid_grant")
 	}
-	for name, other := range map[string]*harness.Client{"its project": p.NewClient(t, "web"), "another project": project(t).NewClient(t, "web")} {
+	for name, other := range map[string]*harness.Client{"its project": p.NewClient(t, "web"),
+		"another project": project(t).NewClient(t, "web")} {
 		f := c.NewFlow(loginScope)
 		code := f.Code(t, b, sub)
 		if a := other.Token(t, f.Form(code)); a.Status != 400 || a.Object(t)["error"] != "invalid_grant" {
@@ -200,7 +216,8 @@ func TestA18Issuer(t *testing.T) {
 	for _, name := range []string{"openid-configuration", "oauth-authorization-server"} {
 		for _, folder := range []string{"/.well-known/", "//.well-known/"} { // the second is what naive clients build
 			doc := p.Get(t, p.HTTP+folder+name).Want(t, 200).Object(t)
-			if told := doc["authorization_response_iss_parameter_supported"]; doc["issuer"] != p.Issuer() || told != true {
+			if told := doc["authorization_response_iss_parameter_supported"]; doc["issuer"] != p.Issuer() ||
+				told != true {
 				t.Errorf("%s%s has issuer %v, iss %v; want %q, true", folder, name, doc["issuer"], told, p.Issuer())
 			}
 		}

@@ -36,7 +36,8 @@ func TestMailServerAway(t *testing.T) {
 	})
 	m.inbox.Up()
 	link := m.link(t, sub.Email, 1)
-	b.Submit(t, b.Open(t, link), "password-submit", map[string]string{"new-password": "granite-otter-nine"}).Want(t, 200)
+	b.Submit(t, b.Open(t, link), "password-submit",
+		map[string]string{"new-password": "granite-otter-nine"}).Want(t, 200)
 	sub.Password = "granite-otter-nine"
 	m.spa.SignIn(t, sub, loginScope)
 }

@@ -33,7 +33,8 @@ func TestP09ParallelLogins(t *testing.T) {
 	answers, start := make([]harness.Page, crowd), time.Now()
 	for i, b := range browsers {
 		all.Go(func() {
-			answers[i] = b.Submit(t, pages[i], "login-submit", map[string]string{"username": sub.Email, "password": sub.Password})
+			answers[i] = b.Submit(t, pages[i], "login-submit",
+				map[string]string{"username": sub.Email, "password": sub.Password})
 		})
 	}
 	over := make(chan struct{})
@@ -56,8 +57,10 @@ func TestP09ParallelLogins(t *testing.T) {
 		switch {
 		case a.Left != nil:
 			in++
-		case a.Status != http.StatusTooManyRequests && a.Status != http.StatusServiceUnavailable || a.Header.Get("Retry-After") == "":
-			t.Errorf("login %d = %d, Retry-After %q, want it done, or 429 or 503 with a time", i, a.Status, a.Header.Get("Retry-After"))
+		case a.Status != http.StatusTooManyRequests && a.Status != http.StatusServiceUnavailable ||
+			a.Header.Get("Retry-After") == "":
+			t.Errorf("login %d = %d, Retry-After %q, want it done, or 429 or 503 with a time", i, a.Status,
+				a.Header.Get("Retry-After"))
 		}
 	}
 	if in == 0 {
@@ -73,7 +76,8 @@ func TestP09ParallelLogins(t *testing.T) {
 	slices.Sort(took)
 	// On a machine that has much else to do all of it takes longer.
 	if p99, most := took[len(took)*99/100], max(time.Second, queue/4); p99 > most {
-		t.Errorf("beside them, who took %v, a token was verified in %v (p99 of %d), want %v at most", queue, p99, len(took), most)
+		t.Errorf("beside them, who took %v, a token was verified in %v (p99 of %d), want %v at most", queue,
+			p99, len(took), most)
 	}
 	t.Logf("%d of %d were let in; %d verifications beside them", in, crowd, len(took))
 }

@@ -18,7 +18,8 @@ func operator(t *testing.T, p *harness.Project, role string) *harness.Browser {
 	t.Helper()
 	email := newOperator(t, p, role)
 	b := p.Browser()
-	page := b.Submit(t, b.Open(t, "/dashboard"), "login-submit", map[string]string{"username": email, "password": operatorPassword})
+	page := b.Submit(t, b.Open(t, "/dashboard"), "login-submit",
+		map[string]string{"username": email, "password": operatorPassword})
 	if !page.Has("sign-out") {
 		t.Fatalf("%s is not signed in: %d %s", email, page.Status, page.Body)
 	}
@@ -27,7 +28,8 @@ func operator(t *testing.T, p *harness.Project, role string) *harness.Browser {
 
 func newOperator(t *testing.T, p *harness.Project, role string) (email string) {
 	t.Helper()
-	email = fmt.Sprintf("%s-%s@example.com", strings.Trim(strings.ToLower(t.Name()), "/"), strings.ReplaceAll(role, "@", "-"))
+	email = fmt.Sprintf("%s-%s@example.com", strings.Trim(strings.ToLower(t.Name()), "/"),
+		strings.ReplaceAll(role, "@", "-"))
 	email = strings.ReplaceAll(email, "/", "-")
 	p.CLI(t, operatorPassword, "operator", "create", "--email", email, "--role", role, "--password-stdin")
 	return email
@@ -38,11 +40,13 @@ func TestS02DashboardAcrossSites(t *testing.T) {
 	p := project(t)
 	fields := map[string]string{"username": newOperator(t, p, "viewer@"+p.ID), "password": operatorPassword}
 	for name, opts := range map[string][]harness.Option{
-		"from another site":              {harness.Header("Sec-Fetch-Site", "cross-site")},
-		"from another host of the site":  {harness.Header("Sec-Fetch-Site", "same-site")},
-		"Origin: null":                   {harness.Header("Origin", "null"), harness.Header("Sec-Fetch-Site", "")},
-		"another origin, an old browser": {harness.Header("Origin", "https://evil.example"), harness.Header("Sec-Fetch-Site", "")},
-		"our host with another scheme":   {harness.Header("Origin", "https://"+strings.TrimPrefix(p.PublicURL, "http://")), harness.Header("Sec-Fetch-Site", "")},
+		"from another site":             {harness.Header("Sec-Fetch-Site", "cross-site")},
+		"from another host of the site": {harness.Header("Sec-Fetch-Site", "same-site")},
+		"Origin: null":                  {harness.Header("Origin", "null"), harness.Header("Sec-Fetch-Site", "")},
+		"another origin, an old browser": {harness.Header("Origin", "https://evil.example"),
+			harness.Header("Sec-Fetch-Site", "")},
+		"our host with another scheme": {harness.Header(
+			"Origin", "https://"+strings.TrimPrefix(p.PublicURL, "http://")), harness.Header("Sec-Fetch-Site", "")},
 	} {
 		b := p.Browser()
 		b.Submit(t, b.Open(t, "/dashboard/login"), "login-submit", fields, opts...).Want(t, 403)
@@ -97,8 +101,11 @@ func TestD04Dashboard(t *testing.T) {
 	stranger, viewer := operator(t, theirs, "owner@"+theirs.ID), operator(t, p, "viewer@"+p.ID)
 	home := "/dashboard/projects/" + p.ID
 	laml := "/api/laml/2010-04-01/Accounts/" + p.ID + "/Recordings"
-	for _, path := range []string{home, home + "/keys", home + "/subscribers", home + "/subscribers/" + sub.ID, home + "/recordings/" + sid, home + "/clients/" + c.ID, "/dashboard/operators"} {
-		if page := subscriber.Open(t, path); page.URL.Path != "/dashboard/login" || strings.Contains(string(page.Body), sub.Email) {
+	for _, path := range []string{home, home + "/keys", home + "/subscribers",
+		home + "/subscribers/" + sub.ID, home + "/recordings/" + sid, home + "/clients/" + c.ID,
+		"/dashboard/operators"} {
+		if page := subscriber.Open(t, path); page.URL.Path != "/dashboard/login" ||
+			strings.Contains(string(page.Body), sub.Email) {
 			t.Errorf("a subscriber's session at %s comes to %s", path, page.URL)
 		}
 		if a := p.Get(t, path, harness.Bearer(tokens.AccessToken)); a.Status != http.StatusSeeOther {
@@ -123,7 +130,9 @@ func TestD04Dashboard(t *testing.T) {
 	ours := harness.Header("Sec-Fetch-Site", "same-origin")
 	p.Do(t, "DELETE", laml+"/"+sid, viewer.Cookies(), ours).Want(t, 401, 403)
 	admin := operator(t, p, "admin@"+p.ID)
-	for _, from := range []harness.Option{harness.Header("Sec-Fetch-Site", "cross-site"), harness.Header("Sec-Fetch-Site", "none"), harness.Header("Origin", "https://evil.example"), harness.Header("Origin", "null"), harness.Header("X-Nothing", "at all")} {
+	for _, from := range []harness.Option{harness.Header("Sec-Fetch-Site", "cross-site"),
+		harness.Header("Sec-Fetch-Site", "none"), harness.Header("Origin", "https://evil.example"),
+		harness.Header("Origin", "null"), harness.Header("X-Nothing", "at all")} {
 		p.Do(t, "DELETE", laml+"/"+sid, admin.Cookies(), from).Want(t, 403)
 	}
 	p.Do(t, "DELETE", laml+"/"+sid, admin.Cookies(), ours).Want(t, 204)
@@ -134,12 +143,16 @@ func TestD05Echo(t *testing.T) {
 	p := project(t)
 	admin := operator(t, p, "admin@"+p.ID)
 	evil := `"><script>alert(1)</script>`
-	for _, path := range []string{"/dashboard/" + evil, "/dashboard/projects/" + evil, "/dashboard/projects/" + p.ID + "/keys/" + evil, "/dashboard/setup?token=" + evil, "/dashboard/login?next=" + evil} {
+	for _, path := range []string{"/dashboard/" + evil, "/dashboard/projects/" + evil,
+		"/dashboard/projects/" + p.ID + "/keys/" + evil, "/dashboard/setup?token=" + evil,
+		"/dashboard/login?next=" + evil} {
 		path, query, _ := strings.Cut(path, "?")
-		u := p.PublicURL + (&url.URL{Path: path, RawQuery: strings.Replace(query, evil, url.QueryEscape(evil), 1)}).String()
+		u := p.PublicURL + (&url.URL{Path: path,
+			RawQuery: strings.Replace(query, evil, url.QueryEscape(evil), 1)}).String()
 		for who, b := range map[string]*harness.Browser{"an admin": admin, "nobody": p.Browser()} {
 			page := b.Open(t, u)
-			if strings.Contains(string(page.Body), "<script>alert") || strings.Contains(string(page.Body), "goroutine") {
+			if strings.Contains(string(page.Body), "<script>alert") ||
+				strings.Contains(string(page.Body), "goroutine") {
 				t.Errorf("%s at %s finds it as it was sent", who, path)
 			}
 		}

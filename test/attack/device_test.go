@@ -19,7 +19,8 @@ type waiting struct {
 
 func beginDevice(t *testing.T, c *harness.Client) (w waiting) {
 	t.Helper()
-	c.Post(t, "/oauth/device_authorization", harness.Form(url.Values{"client_id": {c.ID}, "scope": {"openid"}})).Want(t, 200).Read(t, &w)
+	c.Post(t, "/oauth/device_authorization",
+		harness.Form(url.Values{"client_id": {c.ID}, "scope": {"openid"}})).Want(t, 200).Read(t, &w)
 	return w
 }
 
@@ -46,7 +47,8 @@ func TestD8628Guesses(t *testing.T) {
 	refused := 0
 	for i := range 8 {
 		b := p.Browser() // cookies are no way round
-		page := b.Submit(t, b.Open(t, "/device"), "device-submit", map[string]string{"user-code": "BBBB-BBB" + letters[i:i+1]})
+		page := b.Submit(t, b.Open(t, "/device"), "device-submit",
+			map[string]string{"user-code": "BBBB-BBB" + letters[i:i+1]})
 		if page.Want(t, 422, 429); page.Status == 429 {
 			refused++
 		}
@@ -65,7 +67,8 @@ func TestD8628OtherProject(t *testing.T) {
 	d := beginDevice(t, c)
 	b := other.Browser()
 	login := b.Submit(t, b.Open(t, "/device"), "device-submit", map[string]string{"user-code": d.User})
-	b.Submit(t, login, "login-submit", map[string]string{"username": stranger.Email, "password": stranger.Password}).Want(t, 422)
+	b.Submit(t, login, "login-submit", map[string]string{"username": stranger.Email,
+		"password": stranger.Password}).Want(t, 422)
 	foreign := tv(t, other)
 	pollDevice(t, foreign, d.Device).WantError(t, 400, "invalid_grant")
 	pollDevice(t, c, d.Device).WantError(t, 400, "authorization_pending")
@@ -85,7 +88,8 @@ func TestD8628Polls(t *testing.T) {
 	for range 3 {
 		last = c.WantSlowDown(t, pollOf(c, d.Device), last)
 	}
-	for name, code := range map[string]string{"the user code": d.User, "cut off": d.Device[:20], "with more behind": d.Device + "A", "another case": strings.ToLower(d.Device)} {
+	for name, code := range map[string]string{"the user code": d.User, "cut off": d.Device[:20],
+		"with more behind": d.Device + "A", "another case": strings.ToLower(d.Device)} {
 		if a := pollDevice(t, c, code); a.Status != 400 || !strings.Contains(string(a.Body), "invalid_grant") {
 			t.Errorf("%s for a device code: %d %s", name, a.Status, a.Body)
 		}

@@ -55,7 +55,9 @@ func TestI12URLs(t *testing.T) {
 	}
 	for url, code := range tests {
 		a := p.Post(t, "/api/fabric/webhooks", boss, harness.JSON(map[string]string{"url": url}))
-		if a.Status != http.StatusUnprocessableEntity || !strings.Contains(string(a.Body), `"code":"`+code+`"`) || !strings.Contains(string(a.Body), `"attribute":"url"`) {
+		if a.Status != http.StatusUnprocessableEntity ||
+			!strings.Contains(string(a.Body), `"code":"`+code+`"`) ||
+			!strings.Contains(string(a.Body), `"attribute":"url"`) {
 			t.Errorf("a webhook to %q gives %d %s, want 422 %s", url, a.Status, a.Body, code)
 		}
 	}
@@ -93,7 +95,8 @@ func privateName(t *testing.T) string {
 			continue
 		}
 		for _, name := range fields[1:] {
-			if ip := net.ParseIP(fields[0]); (ip.IsLoopback() || ip.IsPrivate()) && !strings.HasSuffix(name, "localhost") {
+			if ip := net.ParseIP(fields[0]); (ip.IsLoopback() || ip.IsPrivate()) &&
+				!strings.HasSuffix(name, "localhost") {
 				return name
 			}
 		}
@@ -110,7 +113,8 @@ func listenAnywhere(t *testing.T) (port int, hit chan struct{}) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	srv := &http.Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { hit <- struct{}{} }), ReadHeaderTimeout: time.Minute}
+	srv := &http.Server{Handler: http.HandlerFunc(
+		func(http.ResponseWriter, *http.Request) { hit <- struct{}{} }), ReadHeaderTimeout: time.Minute}
 	go func() { _ = srv.Serve(l) }()
 	t.Cleanup(func() { _ = srv.Close() })
 	return l.Addr().(*net.TCPAddr).Port, hit
@@ -123,12 +127,14 @@ func TestI12Dial(t *testing.T) {
 	name := privateName(t)
 	port, hit := listenAnywhere(t)
 	url := fmt.Sprintf("http://%s:%d/?token=secret", name, port)
-	made := p.Post(t, "/api/fabric/webhooks", boss, harness.JSON(map[string]string{"url": url})).Want(t, 201).Object(t)
+	made := p.Post(t, "/api/fabric/webhooks", boss, harness.JSON(map[string]string{"url": url})).Want(t,
+		201).Object(t)
 	path := "/api/fabric/webhooks/" + made["id"].(string)
 	p.NewSubscriber(t)
 	harness.Eventually(t, time.Minute, "an attempt", func() error {
 		for _, d := range deliveries(t, p, boss, path) {
-			if d.Error == "the host leads to an address that nothing may be sent to" && d.Status == 0 && d.State == "pending" {
+			if d.Error == "the host leads to an address that nothing may be sent to" && d.Status == 0 &&
+				d.State == "pending" {
 				return nil
 			}
 		}
@@ -147,13 +153,15 @@ func TestI12Dial(t *testing.T) {
 func TestI12Logout(t *testing.T) {
 	p := project(t)
 	port, hit := listenAnywhere(t)
-	c := p.NewClient(t, "web", "--first-party", "--backchannel-logout-uri", fmt.Sprintf("http://%s:%d/?token=secret", privateName(t), port))
+	c := p.NewClient(t, "web", "--first-party", "--backchannel-logout-uri",
+		fmt.Sprintf("http://%s:%d/?token=secret", privateName(t), port))
 	sub := p.NewSubscriber(t)
 	tokens, _ := c.SignIn(t, sub, "openid")
 	p.Command(t, "", "subscriber", "revoke", sub.ID, "--session", tokens.SessionOf(t))
 	harness.Eventually(t, time.Minute, "an attempt", func() error {
 		out := p.Command(t, "", "client", "logouts", c.ID, "-o", "json")
-		if strings.Contains(out, `"attempts":0`) || !strings.Contains(out, `"error":"the host leads to an address that nothing may be sent to"`) {
+		if strings.Contains(out, `"attempts":0`) ||
+			!strings.Contains(out, `"error":"the host leads to an address that nothing may be sent to"`) {
 			return fmt.Errorf("%s", out)
 		}
 		return nil
@@ -169,17 +177,21 @@ func TestI12Logout(t *testing.T) {
 // TestI12Redirect has an allowed receiver send the server on to where it must not go.
 func TestI12Redirect(t *testing.T) {
 	t.Parallel()
-	s := harness.StartConfig(t, harness.Config{Env: []string{harness.AllowLocal, "HTTP_PROXY=http://127.0.0.1:9", "HTTPS_PROXY=http://127.0.0.1:9"}})
+	s := harness.StartConfig(t, harness.Config{Env: []string{harness.AllowLocal,
+		"HTTP_PROXY=http://127.0.0.1:9", "HTTPS_PROXY=http://127.0.0.1:9"}})
 	p := s.NewProject(t)
 	boss := manager(t, p)
 	trap := newTrap(t)
 	front := httptest.NewServer(http.RedirectHandler(trap.URL, http.StatusPermanentRedirect))
 	t.Cleanup(front.Close)
-	made := p.Post(t, "/api/fabric/webhooks", boss, harness.JSON(map[string]string{"url": strings.Replace(front.URL, "127.0.0.1", "localhost", 1)})).Want(t, 201).Object(t)
+	made := p.Post(t, "/api/fabric/webhooks", boss,
+		harness.JSON(map[string]string{"url": strings.Replace(
+			front.URL, "127.0.0.1", "localhost", 1)})).Want(t, 201).Object(t)
 	path := "/api/fabric/webhooks/" + made["id"].(string)
 	p.NewSubscriber(t)
 	harness.Eventually(t, time.Minute, "an attempt", func() error {
-		if all := deliveries(t, p, boss, path); len(all) != 1 || all[0].Status != http.StatusPermanentRedirect || all[0].State != "pending" {
+		if all := deliveries(t, p, boss, path); len(all) != 1 ||
+			all[0].Status != http.StatusPermanentRedirect || all[0].State != "pending" {
 			return fmt.Errorf("%+v", all)
 		}
 		return nil

@@ -40,32 +40,38 @@ func TestF05Bodies(t *testing.T) {
 		body   []byte
 		status []int
 	}{
-		"10 MiB":               {"application/json", huge, []int{413}},
-		"100,000 brackets":     {"application/json", append([]byte(`{"reference":`), bytes.Repeat([]byte("["), 100_000)...), []int{400}},
-		"closed brackets":      {"application/json", append(append([]byte(`{"reference":`), strings.Repeat("[", 100_000)...), strings.Repeat("]", 100_000)+"}"...), []int{400, 422}},
-		"text":                 {"text/plain", []byte(`{"reference":"eve"}`), []int{400, 415}},
-		"no type":              {"", []byte(`{"reference":"eve"}`), []int{400, 415}},
-		"another charset":      {"application/json; charset=utf-16", []byte(`{"reference":"eve"}`), []int{400, 415}},
-		"byte order mark":      {"application/json", []byte("\xef\xbb\xbf" + `{"reference":"eve"}`), []int{400}},
-		"not UTF-8":            {"application/json", []byte("{\"reference\":\"\xff\"}"), []int{400}},
-		"a member twice":       {"application/json", []byte(`{"reference":"eve","reference":"eve2"}`), []int{400}},
-		"trailing bytes":       {"application/json", []byte(`{"reference":"eve"} x`), []int{400}},
-		"two objects":          {"application/json", []byte(`{"reference":"eve"}{}`), []int{400}},
-		"NaN":                  {"application/json", []byte(`{"reference":NaN}`), []int{400}},
-		"an array":             {"application/json", []byte(`["reference"]`), []int{400}},
-		"null":                 {"application/json", []byte(`null`), []int{400}},
-		"nothing":              {"application/json", nil, []int{400}},
-		"half":                 {"application/json", []byte(`{"reference":"e`), []int{400}},
-		"a number":             {"application/json", []byte(`{"reference":1}`), []int{422}},
-		"an object":            {"application/json", []byte(`{"reference":{}}`), []int{422}},
-		"NUL":                  {"application/json", []byte(`{"reference":"eve\u0000"}`), []int{422}},
-		"64 KiB of a name":     {"application/json", []byte(`{"reference":"` + strings.Repeat("e", 64<<10) + `"}`), []int{422}},
-		"form, a member twice": {"application/x-www-form-urlencoded", []byte("reference=eve&reference=eve2"), []int{400}},
+		"10 MiB": {"application/json", huge, []int{413}},
+		"100,000 brackets": {"application/json",
+			append([]byte(`{"reference":`), bytes.Repeat([]byte("["), 100_000)...), []int{400}},
+		"closed brackets": {"application/json",
+			append(append([]byte(`{"reference":`), strings.Repeat("[", 100_000)...),
+				strings.Repeat("]", 100_000)+"}"...), []int{400, 422}},
+		"text":            {"text/plain", []byte(`{"reference":"eve"}`), []int{400, 415}},
+		"no type":         {"", []byte(`{"reference":"eve"}`), []int{400, 415}},
+		"another charset": {"application/json; charset=utf-16", []byte(`{"reference":"eve"}`), []int{400, 415}},
+		"byte order mark": {"application/json", []byte("\xef\xbb\xbf" + `{"reference":"eve"}`), []int{400}},
+		"not UTF-8":       {"application/json", []byte("{\"reference\":\"\xff\"}"), []int{400}},
+		"a member twice":  {"application/json", []byte(`{"reference":"eve","reference":"eve2"}`), []int{400}},
+		"trailing bytes":  {"application/json", []byte(`{"reference":"eve"} x`), []int{400}},
+		"two objects":     {"application/json", []byte(`{"reference":"eve"}{}`), []int{400}},
+		"NaN":             {"application/json", []byte(`{"reference":NaN}`), []int{400}},
+		"an array":        {"application/json", []byte(`["reference"]`), []int{400}},
+		"null":            {"application/json", []byte(`null`), []int{400}},
+		"nothing":         {"application/json", nil, []int{400}},
+		"half":            {"application/json", []byte(`{"reference":"e`), []int{400}},
+		"a number":        {"application/json", []byte(`{"reference":1}`), []int{422}},
+		"an object":       {"application/json", []byte(`{"reference":{}}`), []int{422}},
+		"NUL":             {"application/json", []byte(`{"reference":"eve\u0000"}`), []int{422}},
+		"64 KiB of a name": {"application/json",
+			[]byte(`{"reference":"` + strings.Repeat("e", 64<<10) + `"}`), []int{422}},
+		"form, a member twice": {"application/x-www-form-urlencoded", []byte("reference=eve&reference=eve2"),
+			[]int{400}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			began := time.Now()
-			a := p.Post(t, "/api/fabric/subscribers/tokens", p.Basic(), harness.Body(tt.kind, tt.body)).Want(t, tt.status...)
+			a := p.Post(t, "/api/fabric/subscribers/tokens", p.Basic(),
+				harness.Body(tt.kind, tt.body)).Want(t, tt.status...)
 			if took := time.Since(began); took > time.Minute/2 {
 				t.Errorf("the refusal took %v", took)
 			}
@@ -79,7 +85,8 @@ func TestF05Bodies(t *testing.T) {
 	if len(list.Data) != 0 {
 		t.Errorf("refused bodies left %d subscribers", len(list.Data))
 	}
-	p.Post(t, "/api/fabric/subscribers/tokens", p.Basic(), harness.Form(url.Values{"reference": {"ada"}})).Want(t, 200)
+	p.Post(t, "/api/fabric/subscribers/tokens", p.Basic(),
+		harness.Form(url.Values{"reference": {"ada"}})).Want(t, 200)
 }
 
 // TestF07AllowedAddresses asks for guests of no, too many, or other addresses.
@@ -111,14 +118,17 @@ func TestF07AllowedAddresses(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, ok := faults(t, p.Post(t, "/api/fabric/guests/tokens", p.Basic(), harness.JSON(tt.body)))["allowed_addresses"]
+			got, ok := faults(t, p.Post(
+				t, "/api/fabric/guests/tokens", p.Basic(), harness.JSON(tt.body)))["allowed_addresses"]
 			if !ok || tt.code != "" && got != tt.code {
 				t.Errorf("422 has the code %q for allowed_addresses, want %q", got, tt.code)
 			}
 		})
 	}
-	p.Post(t, "/api/fabric/guests/tokens", p.Basic(), harness.JSON(map[string]any{"allowed_addresses": []string{mine, mine}})).Want(t, 201, 422)
-	both := faults(t, p.Post(t, "/api/fabric/guests/tokens", p.Basic(), harness.JSON(map[string]any{"expire_at": "soon"})))
+	p.Post(t, "/api/fabric/guests/tokens", p.Basic(),
+		harness.JSON(map[string]any{"allowed_addresses": []string{mine, mine}})).Want(t, 201, 422)
+	both := faults(t, p.Post(t, "/api/fabric/guests/tokens", p.Basic(),
+		harness.JSON(map[string]any{"expire_at": "soon"})))
 	if both["allowed_addresses"] == "" || both["expire_at"] == "" {
 		t.Errorf("two faults give %v, want both", both)
 	}
@@ -134,7 +144,8 @@ func TestF08Invites(t *testing.T) {
 	}
 	invite(map[string]any{"address_id": mine}).Want(t, 201)
 	for name, body := range map[string]map[string]any{
-		"another's": {"address_id": theirs}, "unknown": {"address_id": "01900000-0000-7000-8000-000000000000"}, "no UUID": {"address_id": "x"},
+		"another's": {"address_id": theirs},
+		"unknown":   {"address_id": "01900000-0000-7000-8000-000000000000"}, "no UUID": {"address_id": "x"},
 		"absent": {}, "null": {"address_id": nil}, "an array": {"address_id": []string{mine}},
 	} {
 		if _, ok := faults(t, invite(body))["address_id"]; !ok {
@@ -142,7 +153,8 @@ func TestF08Invites(t *testing.T) {
 		}
 	}
 	now := time.Now()
-	for _, at := range []any{0, -1, now.Unix() - 1, now.AddDate(0, 0, 31).Unix(), 1e300, "soon", 1.5, []int{1}, "99999999999999999999"} {
+	for _, at := range []any{0, -1, now.Unix() - 1, now.AddDate(0, 0, 31).Unix(), 1e300, "soon", 1.5,
+		[]int{1}, "99999999999999999999"} {
 		if _, ok := faults(t, invite(map[string]any{"address_id": mine, "expires_at": at}))["expires_at"]; !ok {
 			t.Errorf("expires_at %v is not refused by name", at)
 		}
@@ -163,7 +175,8 @@ func TestF08Invites(t *testing.T) {
 func TestF10Refresh(t *testing.T) {
 	p, stranger := project(t), project(t)
 	refresh := func(p *harness.Project, token any) harness.Answer {
-		return p.Post(t, "/api/fabric/subscribers/tokens/refresh", p.Basic(), harness.JSON(map[string]any{"refresh_token": token}))
+		return p.Post(t, "/api/fabric/subscribers/tokens/refresh", p.Basic(),
+			harness.JSON(map[string]any{"refresh_token": token}))
 	}
 	first := p.NewSAT(t, "ada")
 	faults(t, refresh(stranger, first.RefreshToken))
@@ -199,7 +212,8 @@ func TestF10Refresh(t *testing.T) {
 func TestF10ShortLife(t *testing.T) {
 	p := project(t)
 	var sat harness.SAT
-	p.Post(t, "/api/fabric/subscribers/tokens", p.Basic(), harness.JSON(map[string]any{"reference": "ada", "scope": "sat:refresh"})).Want(t, 200).Read(t, &sat)
+	p.Post(t, "/api/fabric/subscribers/tokens", p.Basic(),
+		harness.JSON(map[string]any{"reference": "ada", "scope": "sat:refresh"})).Want(t, 200).Read(t, &sat)
 	said := p.CLI(t, sat.Token, "token", "inspect")
 	ends, err := time.Parse(time.RFC3339, fmt.Sprint(said["expires_at"]))
 	if err != nil {
@@ -215,9 +229,11 @@ func TestF13Hosts(t *testing.T) {
 	p := project(t)
 	mine := p.Address(t, p.NewSAT(t, "ada").SubscriberID)
 	for _, field := range []string{"ch", "region"} {
-		for _, value := range []any{"evil.example", "puc.evil.example:8443", "ws://evil.example", "us-central\r\nX-Evil: 1", map[string]string{"x": "y"}, 1} {
+		for _, value := range []any{"evil.example", "puc.evil.example:8443", "ws://evil.example",
+			"us-central\r\nX-Evil: 1", map[string]string{"x": "y"}, 1} {
 			for path, body := range map[string]map[string]any{
-				"/api/fabric/subscribers/tokens": {"reference": "ada"}, "/api/fabric/guests/tokens": {"allowed_addresses": []string{mine}},
+				"/api/fabric/subscribers/tokens": {"reference": "ada"},
+				"/api/fabric/guests/tokens":      {"allowed_addresses": []string{mine}},
 			} {
 				body[field] = value
 				if got := faults(t, p.Post(t, path, p.Basic(), harness.JSON(body))); got[field] == "" {
@@ -237,9 +253,11 @@ func TestConsentTellsOfFabricTokens(t *testing.T) {
 	for format, told := range map[string]bool{"fabric": true, "jwt": false} {
 		c := p.NewClient(t, "spa", "--access-token", format)
 		f, b := c.NewFlow("openid"), c.Browser()
-		page := b.Submit(t, b.Open(t, f.URL()), "login-submit", map[string]string{"username": sub.Email, "password": sub.Password})
+		page := b.Submit(t, b.Open(t, f.URL()), "login-submit",
+			map[string]string{"username": sub.Email, "password": sub.Password})
 		if got := strings.Contains(string(page.Body), "Call as you"); got != told || !page.Has("consent-allow") {
-			t.Errorf("with %s tokens the page says that the app can call as one: %v, want %v\n%s", format, got, told, page.Body)
+			t.Errorf("with %s tokens the page says that the app can call as one: %v, want %v\n%s", format,
+				got, told, page.Body)
 		}
 		var tokens harness.Tokens
 		f.Redeem(t, b.Submit(t, page, "consent-allow", nil).Callback(t).Get("code")).Want(t, 200).Read(t, &tokens)

@@ -20,7 +20,8 @@ func TestS09FirstFactor(t *testing.T) {
 	for i := range browsers {
 		browsers[i] = p.Browser()
 		login := browsers[i].Open(t, "/account?project="+p.ID)
-		pages[i] = browsers[i].Submit(t, login, "login-submit", map[string]string{"username": sub.Email, "password": sub.Password})
+		pages[i] = browsers[i].Submit(t, login, "login-submit",
+			map[string]string{"username": sub.Email, "password": sub.Password})
 		device := &factortest.Authenticator{Origin: p.AuthURL}
 		keys[i] = string(device.Create([]byte(pages[i].Attribute(t, "passkey-form", "data-options"))))
 	}
@@ -30,7 +31,8 @@ func TestS09FirstFactor(t *testing.T) {
 		all.Go(func() {
 			<-begin
 			harness.Patiently(func() (int, error) {
-				answers[i] = b.Submit(t, pages[i], "passkey-submit", map[string]string{"credential": keys[i], "name": "Mine"})
+				answers[i] = b.Submit(t, pages[i], "passkey-submit",
+					map[string]string{"credential": keys[i], "name": "Mine"})
 				return answers[i].Status, nil
 			})
 		})
@@ -50,7 +52,8 @@ func TestS09FirstFactor(t *testing.T) {
 		t.Errorf("%d of %d have set up the first factor of one account, want one", won, crowd)
 	}
 	var factors struct{ Data []struct{ Type string } }
-	p.Get(t, "/api/fabric/resources/subscribers/"+sub.ID+"/factors", p.Basic()).Want(t, http.StatusOK).Read(t, &factors)
+	p.Get(t, "/api/fabric/resources/subscribers/"+sub.ID+"/factors", p.Basic()).Want(t, http.StatusOK).Read(t,
+		&factors)
 	passkeys := 0
 	for _, f := range factors.Data {
 		if f.Type == "passkey" {

@@ -44,15 +44,18 @@ func TestI02Headers(t *testing.T) {
 		request string
 		status  []int
 	}{
-		"very many headers":  {"GET / HTTP/1.1\r\nHost: x\r\n" + many + "\r\n", []int{431}},
-		"a header of 2 MiB":  {"GET / HTTP/1.1\r\nHost: x\r\nX-A: " + strings.Repeat("a", 2<<20) + "\r\n\r\n", []int{431}},
-		"a path of 2 MiB":    {"GET /" + strings.Repeat("a", 2<<20) + " HTTP/1.1\r\nHost: x\r\n\r\n", []int{414, 431}},
-		"no host":            {"GET / HTTP/1.1\r\n\r\n", []int{400}},
-		"two hosts":          {"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", []int{400}},
-		"a space in a name":  {"GET / HTTP/1.1\r\nHost: x\r\nX A: b\r\n\r\n", []int{400}},
-		"two lengths":        {"POST /oauth/token HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", []int{400}},
-		"a negative length":  {"POST /oauth/token HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n", []int{400}},
-		"a coding not known": {"POST /oauth/token HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: x\r\n\r\n", []int{400, 501}},
+		"very many headers": {"GET / HTTP/1.1\r\nHost: x\r\n" + many + "\r\n", []int{431}},
+		"a header of 2 MiB": {"GET / HTTP/1.1\r\nHost: x\r\nX-A: " + strings.Repeat("a", 2<<20) + "\r\n\r\n",
+			[]int{431}},
+		"a path of 2 MiB": {"GET /" + strings.Repeat("a", 2<<20) + " HTTP/1.1\r\nHost: x\r\n\r\n",
+			[]int{414, 431}},
+		"no host":           {"GET / HTTP/1.1\r\n\r\n", []int{400}},
+		"two hosts":         {"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", []int{400}},
+		"a space in a name": {"GET / HTTP/1.1\r\nHost: x\r\nX A: b\r\n\r\n", []int{400}},
+		"two lengths":       {"POST /oauth/token HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", []int{400}},
+		"a negative length": {"POST /oauth/token HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n", []int{400}},
+		"a coding not known": {"POST /oauth/token HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: x\r\n\r\n",
+			[]int{400, 501}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -104,9 +107,11 @@ func TestI04Compressed(t *testing.T) {
 	}
 	for _, coding := range []string{"gzip", "deflate", "br", "zstd", "identity, gzip"} {
 		for path, kind := range map[string]string{
-			"/api/fabric/subscribers/tokens": "application/json", "/oauth/token": "application/x-www-form-urlencoded", p.LaML("/Recordings"): "audio/wav",
+			"/api/fabric/subscribers/tokens": "application/json",
+			"/oauth/token":                   "application/x-www-form-urlencoded", p.LaML("/Recordings"): "audio/wav",
 		} {
-			a := p.Post(t, path, p.Basic(), harness.Body(kind, small.Bytes()), harness.Header("Content-Encoding", coding))
+			a := p.Post(t, path, p.Basic(), harness.Body(kind, small.Bytes()),
+				harness.Header("Content-Encoding", coding))
 			if a.Status != 415 {
 				t.Errorf("POST %s with %s = %d %s, want 415", path, coding, a.Status, a.Body)
 			}
@@ -127,7 +132,8 @@ func TestI10PublicPort(t *testing.T) {
 	}
 	for _, method := range []string{"TRACE", "TRACK", "DEBUG", "PROPFIND"} {
 		for _, path := range []string{"/", "/oauth/token", "/api/fabric/addresses"} {
-			if a := s.Do(t, method, path, harness.Header("X-Secret", "canary")); a.Status < 400 || a.Status >= 500 || strings.Contains(string(a.Body), "canary") {
+			if a := s.Do(t, method, path, harness.Header("X-Secret", "canary")); a.Status < 400 ||
+				a.Status >= 500 || strings.Contains(string(a.Body), "canary") {
 				t.Errorf("%s %s = %d %s", method, path, a.Status, a.Body)
 			}
 		}
@@ -167,10 +173,13 @@ func TestErrorPageCause(t *testing.T) {
 	wrong := "/login/oauth/authorize?response_type=code&scope=openid&redirect_uri=https%3A%2F%2Fevil.example%2F&client_id=" + spa.ID
 	causes := map[string]string{
 		"/login/oauth/authorize?client_id=nobody&redirect_uri=https%3A%2F%2Fevil.example%2F": "client_id is that of no client",
-		"/login/oauth/authorize?client_id=" + spa.ID:                                         "redirect_uri was sent 0 times",
-		wrong:                            "redirect_uri is none of those registered for client " + spa.ID + ": " + spa.Redirect,
+		"/login/oauth/authorize?client_id=" +
+			spa.ID: "redirect_uri was sent 0 times",
+		wrong: "redirect_uri is none of those registered for client " +
+			spa.ID + ": " + spa.Redirect,
 		"/oauth/logout?client_id=nobody": "client_id is that of no client",
-		"/oauth/logout?post_logout_redirect_uri=https%3A%2F%2Fevil.example%2F&client_id=" + spa.ID: "post_logout_redirect_uri is none of those registered for client " + spa.ID,
+		"/oauth/logout?post_logout_redirect_uri=https%3A%2F%2Fevil.example%2F&client_id=" +
+			spa.ID: "post_logout_redirect_uri is none of those registered for client " + spa.ID,
 		"/oauth/logout?id_token_hint=forged": "id_token_hint is no ID token that was signed here",
 	}
 	for path, want := range causes {

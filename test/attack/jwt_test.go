@@ -47,10 +47,13 @@ func (v victim) wantTaken(t *testing.T, token string) {
 // wantRefused uses a token wherever one is taken.
 func (v victim) wantRefused(t *testing.T, what, token string) {
 	t.Helper()
-	for _, path := range []string{"/oauth/userinfo", "/subscriber/info", v.LaML("/Recordings"), "/api/fabric/resources/subscribers"} {
+	for _, path := range []string{"/oauth/userinfo", "/subscriber/info", v.LaML("/Recordings"),
+		"/api/fabric/resources/subscribers"} {
 		a := v.Get(t, path, harness.Bearer(token))
-		if a.Status != 401 || !strings.HasPrefix(a.Header.Get("WWW-Authenticate"), "Bearer") && path == "/oauth/userinfo" {
-			t.Errorf("%s at %s = %d %s (%s), want 401", what, path, a.Status, a.Body, a.Header.Get("WWW-Authenticate"))
+		if a.Status != 401 || !strings.HasPrefix(a.Header.Get("WWW-Authenticate"), "Bearer") &&
+			path == "/oauth/userinfo" {
+			t.Errorf("%s at %s = %d %s (%s), want 401", what, path, a.Status, a.Body,
+				a.Header.Get("WWW-Authenticate"))
 		}
 	}
 	v.Post(t, "/oauth/userinfo", harness.Bearer(token)).Want(t, 401)
@@ -77,7 +80,8 @@ func TestJ01NoSignature(t *testing.T) {
 // TestJ03KeyIDs names keys that are none.
 func TestJ03KeyIDs(t *testing.T) {
 	v, evil := newVictim(t), newAttacker(t)
-	for _, kid := range []any{"../../dev/null", "' OR 1=1--", strings.Repeat("k", 10<<10), []string{"x"}, 1, nil, ""} {
+	for _, kid := range []any{"../../dev/null", "' OR 1=1--", strings.Repeat("k", 10<<10), []string{"x"}, 1,
+		nil, ""} {
 		head := map[string]any{"alg": "ES256", "typ": "at+jwt", "kid": kid}
 		token := evil.sign(t, nil, v.claims)
 		_, rest, _ := strings.Cut(token, ".")
@@ -100,9 +104,11 @@ func kidOf(t *testing.T, token string) string {
 func TestJ04ForeignKeys(t *testing.T) {
 	v, evil, tr := newVictim(t), newAttacker(t), newTrap(t)
 	jwk := jose.JSONWebKey{Key: &evil.key.PublicKey, KeyID: "evil", Algorithm: "ES256", Use: "sig"}
-	for name, value := range map[jose.HeaderKey]any{"jku": tr.URL + "/jwks", "x5u": tr.URL + "/cert", "x5c": []string{"AAAA"}, "jwk": jwk} {
+	for name, value := range map[jose.HeaderKey]any{"jku": tr.URL + "/jwks", "x5u": tr.URL + "/cert",
+		"x5c": []string{"AAAA"}, "jwk": jwk} {
 		v.wantRefused(t, string(name), evil.sign(t, map[jose.HeaderKey]any{name: value, "kid": "evil"}, v.claims))
-		v.wantRefused(t, string(name)+" with our kid", evil.sign(t, map[jose.HeaderKey]any{name: value, "kid": kidOf(t, v.tokens.AccessToken)}, v.claims))
+		v.wantRefused(t, string(name)+" with our kid",
+			evil.sign(t, map[jose.HeaderKey]any{name: value, "kid": kidOf(t, v.tokens.AccessToken)}, v.claims))
 	}
 	tr.wantNoCalls(t)
 }
@@ -126,8 +132,10 @@ func TestJ08Claims(t *testing.T) {
 	}{
 		{"exp", now - 1}, {"exp", nil}, {"exp", "9999999999"}, {"exp", -1}, {"exp", 0}, {"exp", []int{1}},
 		{"iat", now + 3600}, {"iat", nil}, {"nbf", now + 3600},
-		{"iss", strings.TrimSuffix(v.Issuer(), "/")}, {"iss", v.Issuer() + "/"}, {"iss", nil}, {"iss", []string{v.Issuer()}}, {"iss", "https://evil.example/"},
-		{"aud", v.ID}, {"aud", nil}, {"aud", "https://evil.example"}, {"aud", []string{"https://evil.example", "https://other.example"}},
+		{"iss", strings.TrimSuffix(v.Issuer(), "/")}, {"iss", v.Issuer() + "/"}, {"iss", nil},
+		{"iss", []string{v.Issuer()}}, {"iss", "https://evil.example/"},
+		{"aud", v.ID}, {"aud", nil}, {"aud", "https://evil.example"},
+		{"aud", []string{"https://evil.example", "https://other.example"}},
 		{"sub", 1},
 		{"sid", "01900000-0000-7000-8000-000000000000"},
 	}
@@ -149,16 +157,19 @@ func TestJ11Confusion(t *testing.T) {
 	guest, invite := p.NewGuest(t, address), p.NewInvite(t, sat.Token, address)
 	code := v.NewFlow(loginScope).Code(t, v.Browser(), v.sub)
 	for what, token := range map[string]string{
-		"a SAT's refresh token": sat.RefreshToken, "a guest's refresh token": guest.RefreshToken, "an OAuth refresh token": v.tokens.RefreshToken,
-		"an ID token": v.tokens.IDToken, "a code": code, "an API key": p.Key, "a client secret": v.Secret,
+		"a SAT's refresh token": sat.RefreshToken, "a guest's refresh token": guest.RefreshToken,
+		"an OAuth refresh token": v.tokens.RefreshToken,
+		"an ID token":            v.tokens.IDToken, "a code": code, "an API key": p.Key, "a client secret": v.Secret,
 	} {
 		v.wantRefused(t, what, token)
 	}
 	for what, token := range map[string]string{
-		"a SAT": sat.Token, "a guest token": guest.Token, "an invite": invite, "an OAuth refresh token": v.tokens.RefreshToken,
-		"an access token": v.tokens.AccessToken, "a code": code,
+		"a SAT": sat.Token, "a guest token": guest.Token, "an invite": invite,
+		"an OAuth refresh token": v.tokens.RefreshToken,
+		"an access token":        v.tokens.AccessToken, "a code": code,
 	} {
-		a := p.Post(t, "/api/fabric/subscribers/tokens/refresh", p.Basic(), harness.JSON(map[string]string{"refresh_token": token}))
+		a := p.Post(t, "/api/fabric/subscribers/tokens/refresh", p.Basic(),
+			harness.JSON(map[string]string{"refresh_token": token}))
 		if a.Status != 422 {
 			t.Errorf("%s as a fabric refresh token = %d %s, want 422", what, a.Status, a.Body)
 		}
@@ -175,14 +186,16 @@ func TestJ11Confusion(t *testing.T) {
 		v.wantRefused(t, "a SAT with the header "+what, changedHeader(t, sealed, change))
 	}
 	for i := range sealed {
-		v.wantRefused(t, fmt.Sprintf("a SAT without part %d", i), strings.Join(append(append([]string{}, sealed[:i]...), sealed[i+1:]...), "."))
+		v.wantRefused(t, fmt.Sprintf("a SAT without part %d", i),
+			strings.Join(append(append([]string{}, sealed[:i]...), sealed[i+1:]...), "."))
 	}
 }
 
 // changedHeader returns a sealed token under another header.
 func changedHeader(t *testing.T, parts []string, change map[string]any) string {
 	t.Helper()
-	raw, err := jose.ParseEncryptedCompact(strings.Join(parts, "."), []jose.KeyAlgorithm{jose.DIRECT}, []jose.ContentEncryption{jose.A256GCM})
+	raw, err := jose.ParseEncryptedCompact(strings.Join(parts, "."), []jose.KeyAlgorithm{jose.DIRECT},
+		[]jose.ContentEncryption{jose.A256GCM})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,8 +217,10 @@ func TestJ15Forms(t *testing.T) {
 		t.Fatal(err)
 	}
 	v.wantRefused(t, "nested", nested)
-	v.wantRefused(t, "crit", part(`{"alg":"ES256","typ":"at+jwt","crit":["x"],"x":1,"kid":"`+kidOf(t, good)+`"}`)+"."+parts[1]+"."+parts[2])
-	v.wantRefused(t, "JSON serialisation", `{"payload":"`+parts[1]+`","signatures":[{"protected":"`+parts[0]+`","signature":"`+parts[2]+`"}]}`)
+	v.wantRefused(t, "crit", part(`{"alg":"ES256","typ":"at+jwt","crit":["x"],"x":1,"kid":"`+
+		kidOf(t, good)+`"}`)+"."+parts[1]+"."+parts[2])
+	v.wantRefused(t, "JSON serialisation",
+		`{"payload":"`+parts[1]+`","signatures":[{"protected":"`+parts[0]+`","signature":"`+parts[2]+`"}]}`)
 	v.wantRefused(t, "padding", good+"==")
 	v.wantRefused(t, "two tokens", good+","+good)
 	for _, path := range []string{"/oauth/userinfo", v.LaML("/Recordings")} {

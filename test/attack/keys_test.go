@@ -37,7 +37,8 @@ func keysOf(t *testing.T, p *harness.Project, by harness.Option) map[string]kept
 
 func sameKeys(a, b map[string]keptKey) bool {
 	return maps.EqualFunc(a, b, func(x, y keptKey) bool {
-		return x.Name == y.Name && slices.Equal(x.Permissions, y.Permissions) && (x.RevokedAt == nil) == (y.RevokedAt == nil)
+		return x.Name == y.Name && slices.Equal(x.Permissions, y.Permissions) &&
+			(x.RevokedAt == nil) == (y.RevokedAt == nil)
 	})
 }
 
@@ -50,14 +51,17 @@ func TestK05KeysWithoutManagement(t *testing.T) {
 	var given struct {
 		Token string `json:"access_token"`
 	}
-	service.Token(t, map[string][]string{"grant_type": {"client_credentials"}, "scope": {"Voice Messaging"}}).Want(t, 200).Read(t, &given)
+	service.Token(t, map[string][]string{"grant_type": {"client_credentials"},
+		"scope": {"Voice Messaging"}}).Want(t, 200).Read(t, &given)
 	before := keysOf(t, p, boss)
 	for who, by := range map[string]harness.Option{
-		"a key": p.Basic(), "a service": harness.Bearer(given.Token), "a subscriber": harness.Bearer(p.NewSAT(t, "ada").Token),
+		"a key": p.Basic(), "a service": harness.Bearer(given.Token),
+		"a subscriber":      harness.Bearer(p.NewSAT(t, "ada").Token),
 		"another project's": harness.Basic(p.ID, project(t).NewKey(t, "Management")),
 	} {
 		t.Run(who, func(t *testing.T) {
-			all := harness.JSON(map[string]any{"name": "mine", "permissions": []string{"management", "calling"}, "overlap": 0})
+			all := harness.JSON(map[string]any{"name": "mine",
+				"permissions": []string{"management", "calling"}, "overlap": 0})
 			p.Get(t, keysPath, by).WantUnauthorized(t)
 			p.Post(t, keysPath, by, all).WantUnauthorized(t)
 			for id := range before {
@@ -79,13 +83,16 @@ func TestK05Escalation(t *testing.T) {
 	p := project(t)
 	boss := harness.Basic(p.ID, p.NewKey(t, "Management"))
 	before := keysOf(t, p, boss)
-	faults(t, p.Post(t, keysPath, boss, harness.JSON(map[string]any{"name": "more", "permissions": []string{"calling"}})))
+	faults(t, p.Post(t, keysPath, boss, harness.JSON(
+		map[string]any{"name": "more", "permissions": []string{"calling"}})))
 	for id, k := range before {
 		if slices.Contains(k.Permissions, "management") {
-			faults(t, p.Do(t, "PATCH", keysPath+"/"+id, boss, harness.JSON(map[string]any{"permissions": []string{"management", "video"}})))
+			faults(t, p.Do(t, "PATCH", keysPath+"/"+id, boss,
+				harness.JSON(map[string]any{"permissions": []string{"management", "video"}})))
 			continue
 		}
-		p.Post(t, keysPath+"/"+id+"/rotate", boss, harness.JSON(map[string]any{"overlap": 0})).WantError(t, 403, "Forbidden")
+		p.Post(t, keysPath+"/"+id+"/rotate", boss, harness.JSON(map[string]any{"overlap": 0})).WantError(t,
+			403, "Forbidden")
 	}
 	if after := keysOf(t, p, boss); !sameKeys(before, after) {
 		t.Errorf("refused calls made of the keys %v these: %v", before, after)
@@ -118,9 +125,12 @@ func TestF04MassAssignment(t *testing.T) {
 	eve := stranger.NewSubscriber(t)
 	boss := harness.Basic(p.ID, p.NewKey(t, append(harness.APIScopes, "Management")...))
 	extra := map[string]any{
-		"id": eve.ID, "project_id": stranger.ID, "subscriber_id": eve.ID, "scopes": []string{"Management"}, "created_at": "1999-01-01T00:00:00Z",
-		"updated_at": "1999-01-01T00:00:00Z", "email_verified": true, "disabled": true, "password_hash": "x", "type": "admin", "hash": "x", "token": "PTmine",
-		"revoked_at": "1999-01-01T00:00:00Z", "last_used_at": "1999-01-01T00:00:00Z", "prefix": "PTmine", "kind": "sat", "jti": "x",
+		"id": eve.ID, "project_id": stranger.ID, "subscriber_id": eve.ID, "scopes": []string{"Management"},
+		"created_at": "1999-01-01T00:00:00Z",
+		"updated_at": "1999-01-01T00:00:00Z", "email_verified": true, "disabled": true, "password_hash": "x",
+		"type": "admin", "hash": "x", "token": "PTmine",
+		"revoked_at": "1999-01-01T00:00:00Z", "last_used_at": "1999-01-01T00:00:00Z", "prefix": "PTmine",
+		"kind": "sat", "jti": "x",
 	}
 	with := func(more map[string]any) harness.Option {
 		body := maps.Clone(extra)
@@ -130,29 +140,37 @@ func TestF04MassAssignment(t *testing.T) {
 	wantOwn := func(what string, o map[string]any) {
 		t.Helper()
 		for member, bad := range map[string]any{
-			"id": eve.ID, "project_id": stranger.ID, "subscriber_id": eve.ID, "created_at": "1999-01-01T00:00:00Z", "token": "PTmine",
-			"prefix": "PTmine", "revoked_at": "1999-01-01T00:00:00Z", "last_used_at": "1999-01-01T00:00:00Z", "type": "admin",
+			"id": eve.ID, "project_id": stranger.ID, "subscriber_id": eve.ID,
+			"created_at": "1999-01-01T00:00:00Z", "token": "PTmine",
+			"prefix": "PTmine", "revoked_at": "1999-01-01T00:00:00Z", "last_used_at": "1999-01-01T00:00:00Z",
+			"type": "admin",
 		} {
 			if o[member] == bad {
 				t.Errorf("%s has taken %s from the body", what, member)
 			}
 		}
 	}
-	sub := p.Post(t, "/api/fabric/resources/subscribers", p.Basic(), with(map[string]any{"email": "ada@example.com"})).Want(t, 201).Object(t)
+	sub := p.Post(t, "/api/fabric/resources/subscribers", p.Basic(),
+		with(map[string]any{"email": "ada@example.com"})).Want(t, 201).Object(t)
 	wantOwn("a new subscriber", sub)
 	path := "/api/fabric/resources/subscribers/" + sub["id"].(string)
-	wantOwn("a changed subscriber", p.Do(t, "PATCH", path, p.Basic(), with(map[string]any{"first_name": "Ada"})).Want(t, 200).Object(t))
-	room := p.Post(t, "/api/fabric/resources/conference_rooms", p.Basic(), with(map[string]any{"name": "room"})).Want(t, 200, 201).Object(t)
+	wantOwn("a changed subscriber", p.Do(
+		t, "PATCH", path, p.Basic(), with(map[string]any{"first_name": "Ada"})).Want(t, 200).Object(t))
+	room := p.Post(t, "/api/fabric/resources/conference_rooms", p.Basic(),
+		with(map[string]any{"name": "room"})).Want(t, 200, 201).Object(t)
 	wantOwn("a new resource", room)
 	var sat harness.SAT
-	p.Post(t, "/api/fabric/subscribers/tokens", p.Basic(), with(map[string]any{"reference": "ada@example.com"})).Want(t, 200).Read(t, &sat)
+	p.Post(t, "/api/fabric/subscribers/tokens", p.Basic(),
+		with(map[string]any{"reference": "ada@example.com"})).Want(t, 200).Read(t, &sat)
 	if sat.SubscriberID != sub["id"] {
 		t.Errorf("a token for %v was made for %v", sub["id"], sat.SubscriberID)
 	}
 	p.Get(t, "/subscriber/info", harness.Bearer(sat.Token)).Want(t, 200) // it is not disabled
-	key := p.Post(t, keysPath, boss, with(map[string]any{"name": "key", "permissions": []string{"fax"}})).Want(t, 200).Object(t)
+	key := p.Post(t, keysPath, boss, with(
+		map[string]any{"name": "key", "permissions": []string{"fax"}})).Want(t, 200).Object(t)
 	wantOwn("a new key", key)
-	wantOwn("a changed key", p.Do(t, "PATCH", keysPath+"/"+key["id"].(string), boss, with(map[string]any{"name": "other"})).Want(t, 200).Object(t))
+	wantOwn("a changed key", p.Do(t, "PATCH", keysPath+"/"+key["id"].(string), boss,
+		with(map[string]any{"name": "other"})).Want(t, 200).Object(t))
 	if got := keysOf(t, p, boss)[key["id"].(string)].Permissions; !slices.Equal(got, []string{"fax"}) {
 		t.Errorf("a key of fax has the permissions %v", got)
 	}
@@ -170,7 +188,8 @@ func TestF05BodiesEverywhere(t *testing.T) {
 	sat := p.NewSAT(t, "ada")
 	me := "/api/fabric/resources/subscribers/" + sat.SubscriberID
 	var key keptKey
-	p.Post(t, keysPath, boss, harness.JSON(map[string]any{"name": "key", "permissions": []string{"fax"}})).Want(t, 200).Read(t, &key)
+	p.Post(t, keysPath, boss, harness.JSON(
+		map[string]any{"name": "key", "permissions": []string{"fax"}})).Want(t, 200).Read(t, &key)
 	huge := []byte(`{"name":"` + strings.Repeat("x", 10<<20) + `"}`)
 	deep := []byte(`{"nothing":` + strings.Repeat("[", 100_000))
 	closed := []byte(`{"nothing":` + strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000) + `}`)
@@ -178,15 +197,21 @@ func TestF05BodiesEverywhere(t *testing.T) {
 		method, path string
 		by           harness.Option
 	}{
-		{"POST", keysPath, boss}, {"PATCH", keysPath + "/" + key.ID, boss}, {"POST", keysPath + "/" + key.ID + "/rotate", boss},
-		{"POST", "/api/fabric/subscribers/tokens", p.Basic()}, {"POST", "/api/fabric/subscribers/tokens/refresh", p.Basic()},
-		{"POST", "/api/fabric/guests/tokens", p.Basic()}, {"POST", "/api/fabric/subscriber/invites", harness.Bearer(sat.Token)},
-		{"POST", "/api/fabric/embeds/tokens", harness.Header("X-Nothing", "")}, {"POST", "/subscriber/devices", harness.Bearer(sat.Token)},
-		{"POST", "/api/fabric/resources/subscribers", p.Basic()}, {"PUT", me, p.Basic()}, {"POST", me + "/sip_endpoints", p.Basic()},
+		{"POST", keysPath, boss}, {"PATCH", keysPath + "/" + key.ID, boss},
+		{"POST", keysPath + "/" + key.ID + "/rotate", boss},
+		{"POST", "/api/fabric/subscribers/tokens", p.Basic()},
+		{"POST", "/api/fabric/subscribers/tokens/refresh", p.Basic()},
+		{"POST", "/api/fabric/guests/tokens", p.Basic()},
+		{"POST", "/api/fabric/subscriber/invites", harness.Bearer(sat.Token)},
+		{"POST", "/api/fabric/embeds/tokens", harness.Header("X-Nothing", "")},
+		{"POST", "/subscriber/devices", harness.Bearer(sat.Token)},
+		{"POST", "/api/fabric/resources/subscribers", p.Basic()}, {"PUT", me, p.Basic()},
+		{"POST", me + "/sip_endpoints", p.Basic()},
 		{"POST", "/api/fabric/resources/ai_agents", p.Basic()}, {"POST", "/api/fabric/sip_addresses", p.Basic()},
 	} {
 		t.Run(op.method+" "+op.path, func(t *testing.T) {
-			for name, body := range map[string][]byte{"10 MiB": huge, "100,000 brackets": deep, "closed brackets": closed, "not UTF-8": []byte("{\"name\":\"\xff\xfe\"}")} {
+			for name, body := range map[string][]byte{"10 MiB": huge, "100,000 brackets": deep,
+				"closed brackets": closed, "not UTF-8": []byte("{\"name\":\"\xff\xfe\"}")} {
 				a := p.Do(t, op.method, op.path, op.by, harness.Body("application/json", body)).Want(t, 400, 413)
 				if want := map[bool]int{true: 413, false: 400}[name == "10 MiB"]; a.Status != want {
 					t.Errorf("%s gives %d, want %d", name, a.Status, want)
@@ -227,7 +252,8 @@ func TestF11SameReference(t *testing.T) {
 		}
 		b := c.Browser()
 		page := b.Open(t, c.NewFlow("openid").URL())
-		page = b.Submit(t, page, "login-submit", map[string]string{"username": subs[i].Email, "password": subs[1-i].Password})
+		page = b.Submit(t, page, "login-submit",
+			map[string]string{"username": subs[i].Email, "password": subs[1-i].Password})
 		if !strings.Contains(string(page.Body), "Email or password is wrong") {
 			t.Errorf("the password of project %d opens the subscriber of the other", 1-i)
 		}

@@ -28,7 +28,8 @@ func wantLater(t *testing.T, a harness.Answer, body string) {
 	t.Helper()
 	after, err := strconv.Atoi(a.Header.Get("Retry-After"))
 	if a.Status != http.StatusTooManyRequests || err != nil || after < 1 || !strings.Contains(string(a.Body), body) {
-		t.Errorf("one too many = %d %s, Retry-After %q, want 429 with %s", a.Status, a.Body, a.Header.Get("Retry-After"), body)
+		t.Errorf("one too many = %d %s, Retry-After %q, want 429 with %s", a.Status, a.Body,
+			a.Header.Get("Retry-After"), body)
 	}
 }
 
@@ -51,7 +52,8 @@ func TestLimitsOfKeys(t *testing.T) {
 	p := limited(t, "API_REQUESTS=6", "API_WRITES=2")
 	other := p.Server.NewProject(t)
 	make := func(p *harness.Project, i int) harness.Answer {
-		return p.Post(t, "/api/fabric/subscribers/tokens", p.Basic(), harness.JSON(map[string]string{"reference": fmt.Sprint("ref", i)}))
+		return p.Post(t, "/api/fabric/subscribers/tokens", p.Basic(),
+			harness.JSON(map[string]string{"reference": fmt.Sprint("ref", i)}))
 	}
 	began := time.Now()
 	for i := range 2 {
@@ -61,7 +63,8 @@ func TestLimitsOfKeys(t *testing.T) {
 	for range 3 {
 		p.Get(t, p.LaML("/Recordings.json"), p.Basic()).Want(t, 200)
 	}
-	for path, body := range map[string]string{p.LaML("/Recordings.json"): `"status":429`, "/api/relay/rest/recordings": `"error`, "/api/fabric/resources": `{"error":"Too Many Requests"}`} {
+	for path, body := range map[string]string{p.LaML("/Recordings.json"): `"status":429`,
+		"/api/relay/rest/recordings": `"error`, "/api/fabric/resources": `{"error":"Too Many Requests"}`} {
 		tooOften(t, began, time.Minute/6, body, func() harness.Answer { return p.Get(t, path, p.Basic()) })
 	}
 	make(other, 1).Want(t, 200)
@@ -76,17 +79,23 @@ func TestLimitsOfNetworks(t *testing.T) {
 		elsewhere     bool // whether another address in the header is another network
 	}{{"127.0.0.1", "a trusted proxy", true}, {"192.0.2.1", "a stranger", false}} {
 		t.Run(tt.name, func(t *testing.T) {
-			p := limited(t, "SELVAGE_TRUSTED_PROXIES="+tt.trusted, "TOKEN_PER_CLIENT=2", "AUTHORIZE_PER_NETWORK=2", "MEDIA_MISSES_PER_NETWORK=2")
+			p := limited(t, "SELVAGE_TRUSTED_PROXIES="+tt.trusted, "TOKEN_PER_CLIENT=2",
+				"AUTHORIZE_PER_NETWORK=2", "MEDIA_MISSES_PER_NETWORK=2")
 			c := p.NewClient(t, "service", "--scope", "Voice")
-			media, found := p.LaML("/Recordings/2c3d5f0e-0b0c-4b6e-9f8a-0d8f6b1a2c3d.wav"), p.LaML("/Recordings/"+p.Upload(t, harness.Tone(800, 40))+".wav")
+			media, found := p.LaML("/Recordings/2c3d5f0e-0b0c-4b6e-9f8a-0d8f6b1a2c3d.wav"),
+				p.LaML("/Recordings/"+p.Upload(t, harness.Tone(800, 40))+".wav")
 			for name, ask := range map[string]func(from string) harness.Answer{
 				"token": func(from string) harness.Answer {
-					return p.Post(t, "/oauth/token", append(c.Authenticated(url.Values{"grant_type": {"client_credentials"}}), harness.Header("X-Forwarded-For", from))...)
+					return p.Post(t, "/oauth/token",
+						append(c.Authenticated(url.Values{"grant_type": {"client_credentials"}}),
+							harness.Header("X-Forwarded-For", from))...)
 				},
 				"authorize": func(from string) harness.Answer {
 					return p.Get(t, "/login/oauth/authorize", harness.Header("X-Forwarded-For", from))
 				},
-				"media": func(from string) harness.Answer { return p.Get(t, media, harness.Header("X-Forwarded-For", from)) },
+				"media": func(from string) harness.Answer {
+					return p.Get(t, media, harness.Header("X-Forwarded-For", from))
+				},
 			} {
 				began := time.Now()
 				for i := range 2 {
@@ -94,7 +103,9 @@ func TestLimitsOfNetworks(t *testing.T) {
 						t.Errorf("%s %d = %d", name, i, a.Status)
 					}
 				}
-				tooOften(t, began, time.Minute/2, "", func() harness.Answer { return ask("192.0.2.66, 2001:db8::ffff") })
+				tooOften(t, began, time.Minute/2, "", func() harness.Answer {
+					return ask("192.0.2.66, 2001:db8::ffff")
+				})
 				if got := ask("2001:db8:0:1::1").Status != http.StatusTooManyRequests; got != tt.elsewhere {
 					t.Errorf("%s from another network: let through %v, want %v", name, got, tt.elsewhere)
 				}
@@ -125,7 +136,8 @@ func TestLimitOfAccountPages(t *testing.T) {
 // together, an IPv6 /48: they have five times as much as one of them, and other ranges are
 // not held up.
 func TestLimitsOfRanges(t *testing.T) {
-	p := limited(t, "SELVAGE_TRUSTED_PROXIES=127.0.0.1", "AUTHORIZE_PER_NETWORK=4", "MAIL_PER_NETWORK=1", "DEVICE_CODES=1")
+	p := limited(t, "SELVAGE_TRUSTED_PROXIES=127.0.0.1", "AUTHORIZE_PER_NETWORK=4", "MAIL_PER_NETWORK=1",
+		"DEVICE_CODES=1")
 	c := p.NewClient(t, "spa")
 	from := func(i int) harness.Option {
 		return harness.Header("X-Forwarded-For", fmt.Sprintf("2001:db8:1:%x::1", i))

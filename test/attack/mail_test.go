@@ -27,7 +27,8 @@ func newMailed(t *testing.T, env ...string) mailed {
 	t.Helper()
 	in := inbox.Start(t, inbox.Config{TLS: true, Auth: true})
 	s := harness.StartConfig(t, harness.Config{Env: append([]string{
-		"SELVAGE_MAIL__URL=smtp://" + url.QueryEscape(inbox.User) + "@localhost:" + in.Port() + "?tls=starttls", "SELVAGE_MAIL__PASSWORD=" + inbox.Password,
+		"SELVAGE_MAIL__URL=smtp://" + url.QueryEscape(inbox.User) + "@localhost:" +
+			in.Port() + "?tls=starttls", "SELVAGE_MAIL__PASSWORD=" + inbox.Password,
 		"SELVAGE_MAIL__CA=" + in.CAFile, "SELVAGE_MAIL__FROM=no-reply@acme.example",
 	}, env...)})
 	p := s.NewProject(t)
@@ -102,7 +103,8 @@ func (m mailed) forgot(t *testing.T, b *harness.Browser, email string) harness.P
 	t.Helper()
 	login := b.Open(t, m.spa.NewFlow(loginScope).URL())
 	id := login.URL.Query().Get("id")
-	return b.Submit(t, b.Open(t, "/forgot?id="+url.QueryEscape(id)), "forgot-submit", map[string]string{"username": email})
+	return b.Submit(t, b.Open(t, "/forgot?id="+url.QueryEscape(id)), "forgot-submit",
+		map[string]string{"username": email})
 }
 
 // TestMailReset uses the link of a mail: looking at it uses nothing up, of many posts
@@ -124,7 +126,8 @@ func TestMailReset(t *testing.T) {
 	for range 3 { // a scanner, without cookies
 		m.Browser().Open(t, link).Want(t, 200)
 	}
-	m.Browser().Submit(t, m.Browser().Open(t, link), "password-submit", map[string]string{"new-password": "short"}).Want(t, 422)
+	m.Browser().Submit(t, m.Browser().Open(t, link), "password-submit",
+		map[string]string{"new-password": "short"}).Want(t, 422)
 
 	var won atomic.Int64
 	var winner atomic.Value
@@ -133,7 +136,8 @@ func TestMailReset(t *testing.T) {
 	for i := range 20 {
 		all.Go(func() {
 			password := "heron-marble-" + strconv.Itoa(i) + "-quilt"
-			a, err := m.TryPatiently("POST", "/reset", harness.Form(url.Values{"token": {token}, "password": {password}}))
+			a, err := m.TryPatiently("POST", "/reset",
+				harness.Form(url.Values{"token": {token}, "password": {password}}))
 			switch {
 			case err != nil:
 				t.Error(err)
@@ -165,11 +169,14 @@ func TestMailReset(t *testing.T) {
 	})
 	wrong := m.Browser()
 	p := wrong.Open(t, m.spa.NewFlow(loginScope).URL())
-	wrong.Submit(t, p, "login-submit", map[string]string{"username": sub.Email, "password": sub.Password}).Want(t, 422)
+	wrong.Submit(t, p, "login-submit", map[string]string{"username": sub.Email,
+		"password": sub.Password}).Want(t, 422)
 	sub.Password = winner.Load().(string)
 	m.spa.SignIn(t, sub, loginScope)
-	if notice := m.about(t, sub.Email, "has changed"); !strings.Contains(notice.Subject, "password") || notice.Link() != "" || !strings.Contains(notice.Text, "Network address: 127.0.0.1") {
-		t.Errorf("after it came %q with the link %q, want a notice without one:\n%s", notice.Subject, notice.Link(), notice.Text)
+	if notice := m.about(t, sub.Email, "has changed"); !strings.Contains(notice.Subject, "password") ||
+		notice.Link() != "" || !strings.Contains(notice.Text, "Network address: 127.0.0.1") {
+		t.Errorf("after it came %q with the link %q, want a notice without one:\n%s", notice.Subject,
+			notice.Link(), notice.Text)
 	}
 	if log := m.Log(); strings.Contains(log, token) {
 		t.Error("the token of the link is in the log")
@@ -187,7 +194,8 @@ func TestMailResetGoesOn(t *testing.T) {
 	done := b.Submit(t, b.Open(t, link), "password-submit", map[string]string{"new-password": "granite-otter-nine"})
 	done.Want(t, 200)
 	login := b.Open(t, done.Attribute(t, "notice-go", "href"))
-	told := b.Submit(t, login, "login-submit", map[string]string{"username": sub.Email, "password": "granite-otter-nine"}).Callback(t)
+	told := b.Submit(t, login, "login-submit",
+		map[string]string{"username": sub.Email, "password": "granite-otter-nine"}).Callback(t)
 	if told.Get("code") == "" {
 		t.Errorf("the app is told %v, want a code", told)
 	}
@@ -196,7 +204,8 @@ func TestMailResetGoesOn(t *testing.T) {
 	m.forgot(t, m.Browser(), sub.Email)
 	link = m.link(t, sub.Email, 2)
 	elsewhere := m.Browser()
-	done = elsewhere.Submit(t, elsewhere.Open(t, link), "password-submit", map[string]string{"new-password": "granite-otter-ten"})
+	done = elsewhere.Submit(t, elsewhere.Open(t, link), "password-submit",
+		map[string]string{"new-password": "granite-otter-ten"})
 	if done.Want(t, 200); done.Has("notice-go") {
 		t.Error("a request goes on in another browser than its own")
 	}
@@ -214,7 +223,8 @@ func TestMailUnknownAddress(t *testing.T) {
 	}
 	idPattern := func(p harness.Page) string { return p.Attribute(t, "notice-go", "href") }
 	want := ""
-	for _, email := range []string{known.Email, "nobody@example.com", disabled.Email, "bare@example.com", "not an address", ""} {
+	for _, email := range []string{known.Email, "nobody@example.com", disabled.Email, "bare@example.com",
+		"not an address", ""} {
 		page := m.forgot(t, m.Browser(), email)
 		page.Want(t, 200)
 		got := plain(page.Answer, idPattern(page))
@@ -254,10 +264,12 @@ func TestMailLinkBound(t *testing.T) {
 		m.Browser().Open(t, page+"?token="+token).WantErrorPage(t, 410)
 		m.Post(t, page, harness.Form(url.Values{"token": {token}, "password": {"granite-otter-nine"}})).Want(t, 410)
 	}
-	for _, bad := range []string{"", token[1:], token + "A", strings.ToLower(token), strings.Repeat("A", len(token)), "' OR 1=1--"} {
+	for _, bad := range []string{"", token[1:], token + "A", strings.ToLower(token),
+		strings.Repeat("A", len(token)), "' OR 1=1--"} {
 		m.Post(t, "/reset", harness.Form(url.Values{"token": {bad}, "password": {"granite-otter-nine"}})).Want(t, 410)
 	}
-	m.Post(t, "/reset", harness.Form(url.Values{"token": {token}, "password": {"granite-otter-nine"}}), harness.Header("Origin", "https://evil.example")).Want(t, 403)
+	m.Post(t, "/reset", harness.Form(url.Values{"token": {token}, "password": {"granite-otter-nine"}}),
+		harness.Header("Origin", "https://evil.example")).Want(t, 403)
 	m.Browser().Open(t, link).Want(t, 200)
 
 	m.Command(t, "another-quilted-heron\n", "subscriber", "update", sub.ID, "--password-stdin")
@@ -271,9 +283,11 @@ func TestMailLinkBound(t *testing.T) {
 // invited again, and names that would be more than a name go nowhere.
 func TestMailInvitation(t *testing.T) {
 	m := newMailed(t)
-	m.Command(t, "", "subscriber", "invite", "--project", m.ID, "--email", "Grace@example.com", "--inviter", "<b>Ada</b>")
+	m.Command(t, "", "subscriber", "invite", "--project", m.ID, "--email", "Grace@example.com", "--inviter",
+		"<b>Ada</b>")
 	mail := m.next(t, "grace@example.com", 1)
-	if strings.Contains(mail.HTML, "<b>Ada") || !strings.Contains(mail.Text, "<b>Ada</b>") || !strings.HasPrefix(mail.Link(), m.Issuer()+"invite?token=") {
+	if strings.Contains(mail.HTML, "<b>Ada") || !strings.Contains(mail.Text, "<b>Ada</b>") ||
+		!strings.HasPrefix(mail.Link(), m.Issuer()+"invite?token=") {
 		t.Errorf("the invitation is %q with the link %q", mail.HTML, mail.Link())
 	}
 	b := m.Browser()
@@ -288,7 +302,8 @@ func TestMailInvitation(t *testing.T) {
 	over := b.Submit(t, form, "password-submit", map[string]string{"new-password": "granite-otter-ten"})
 	over.WantErrorPage(t, 410)
 	for _, page := range []harness.Page{over, b.Open(t, mail.Link())} {
-		if !strings.Contains(string(page.Body), "ask whoever invited you for a new one") || strings.Contains(string(page.Body), "Go back to the app") {
+		if !strings.Contains(string(page.Body), "ask whoever invited you for a new one") ||
+			strings.Contains(string(page.Body), "Go back to the app") {
 			t.Errorf("an invitation that was accepted: %s", page.Body)
 		}
 	}
@@ -308,8 +323,11 @@ func TestMailHost(t *testing.T) {
 	b := m.Browser()
 	login := b.Open(t, m.spa.NewFlow(loginScope).URL())
 	page := b.Open(t, "/forgot?id="+url.QueryEscape(login.URL.Query().Get("id")))
-	b.Submit(t, page, "forgot-submit", map[string]string{"username": sub.Email}, harness.Header("X-Forwarded-Host", "evil.example"), harness.Header("Forwarded", "host=evil.example")).Want(t, 200)
-	if mail := m.next(t, sub.Email, 1); !strings.HasPrefix(mail.Link(), m.Issuer()) || strings.Contains(mail.Raw, "evil.example") {
+	b.Submit(t, page, "forgot-submit", map[string]string{"username": sub.Email},
+		harness.Header("X-Forwarded-Host", "evil.example"),
+		harness.Header("Forwarded", "host=evil.example")).Want(t, 200)
+	if mail := m.next(t, sub.Email, 1); !strings.HasPrefix(mail.Link(), m.Issuer()) ||
+		strings.Contains(mail.Raw, "evil.example") {
 		t.Errorf("the mail leads to %q", mail.Link())
 	}
 }
@@ -342,10 +360,13 @@ func TestMailbox(t *testing.T) {
 		s.Get(t, path).Want(t, 200)
 		s.Get(t, path, harness.Header("Host", "evil.example")).Want(t, 404)
 		s.Get(t, path, harness.Header("Host", "evil.example:8080")).Want(t, 404)
-		for _, name := range []string{"X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "Forwarded", "Via", "X-Real-IP", "CF-Connecting-IP"} {
+		for _, name := range []string{"X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "Forwarded",
+			"Via", "X-Real-IP", "CF-Connecting-IP"} {
 			s.Get(t, path, harness.Header(name, "203.0.113.9")).Want(t, 404)
 		}
-		s.Get(t, path, func(r *http.Request) { r.Header["X-Forwarded-For"] = []string{"", "203.0.113.9"} }).Want(t, 404)
+		s.Get(t, path, func(r *http.Request) {
+			r.Header["X-Forwarded-For"] = []string{"", "203.0.113.9"}
+		}).Want(t, 404)
 	}
 	behind := harness.StartConfig(t, harness.Config{Env: []string{"SELVAGE_TRUSTED_PROXIES=127.0.0.1,203.0.113.9"}})
 	behind.Get(t, "/dev/mail").Want(t, 200)

@@ -46,7 +46,8 @@ func TestR01Guessing(t *testing.T) {
 	}
 	first := p.Get(t, p.LaML("/Recordings/"+uuid.NewString()+".wav")).Want(t, 404)
 	for range 500 {
-		if a := p.Get(t, p.LaML("/Recordings/"+uuid.NewString()+".wav")); a.Status != 404 || !bytes.Equal(a.Body, first.Body) {
+		if a := p.Get(t, p.LaML("/Recordings/"+uuid.NewString()+".wav")); a.Status != 404 ||
+			!bytes.Equal(a.Body, first.Body) {
 			t.Fatalf("a guess = %d %s, want 404 %s", a.Status, a.Body, first.Body)
 		}
 	}
@@ -70,21 +71,28 @@ func TestR05MP3Conditions(t *testing.T) {
 		status int
 		want   []byte
 	}{
-		{"If-Range fresh", []harness.Option{harness.Header("Range", "bytes=5000-5099"), harness.Header("If-Range", etag)}, 206, whole.Body[5000:5100]},
-		{"If-Range stale", []harness.Option{harness.Header("Range", "bytes=0-9"), harness.Header("If-Range", `"old"`)}, 200, whole.Body},
+		{"If-Range fresh", []harness.Option{harness.Header("Range", "bytes=5000-5099"),
+			harness.Header("If-Range", etag)}, 206, whole.Body[5000:5100]},
+		{"If-Range stale", []harness.Option{harness.Header("Range", "bytes=0-9"),
+			harness.Header("If-Range", `"old"`)}, 200, whole.Body},
 		{"If-None-Match", []harness.Option{harness.Header("If-None-Match", etag)}, 304, nil},
 		{"If-Modified-Since", []harness.Option{harness.Header("If-Modified-Since", modified)}, 304, nil},
 		{"Accept-Encoding", []harness.Option{harness.Header("Accept-Encoding", "gzip, br")}, 200, whole.Body},
 		{"beyond", []harness.Option{harness.Header("Range", fmt.Sprintf("bytes=%d-", len(whole.Body)))}, 416, nil},
-		{"a thousand ranges", []harness.Option{harness.Header("Range", "bytes=0-"+strings.Repeat(",0-", 1000))}, 200, whole.Body},
+		{"a thousand ranges", []harness.Option{harness.Header(
+			"Range", "bytes=0-"+strings.Repeat(",0-", 1000))}, 200, whole.Body},
 	} {
 		a := p.Get(t, path, tt.opts...)
-		if a.Status != tt.status || tt.want != nil && !bytes.Equal(a.Body, tt.want) || a.Header.Get("Content-Encoding") != "" {
-			t.Errorf("%s = %d with %d bytes, want %d with %d", tt.name, a.Status, len(a.Body), tt.status, len(tt.want))
+		if a.Status != tt.status || tt.want != nil && !bytes.Equal(a.Body, tt.want) ||
+			a.Header.Get("Content-Encoding") != "" {
+			t.Errorf("%s = %d with %d bytes, want %d with %d", tt.name, a.Status, len(a.Body), tt.status,
+				len(tt.want))
 		}
 	}
-	if head := p.Do(t, "HEAD", path); head.Header.Get("Content-Length") != fmt.Sprint(len(whole.Body)) || head.Header.Get("ETag") != etag {
-		t.Errorf("HEAD says %s bytes, ETag %s; want %d, %s", head.Header.Get("Content-Length"), head.Header.Get("ETag"), len(whole.Body), etag)
+	if head := p.Do(t, "HEAD", path); head.Header.Get("Content-Length") != fmt.Sprint(len(whole.Body)) ||
+		head.Header.Get("ETag") != etag {
+		t.Errorf("HEAD says %s bytes, ETag %s; want %d, %s", head.Header.Get("Content-Length"),
+			head.Header.Get("ETag"), len(whole.Body), etag)
 	}
 }
 
@@ -169,13 +177,17 @@ func TestSignedMedia(t *testing.T) {
 	p := project(t)
 	sid, other := p.Upload(t, harness.Tone(8000, 8)), p.Upload(t, harness.Tone(9000, 8))
 	p.CLI(t, "", "project", "update", p.ID, "--media-auth", "signed")
-	harness.Eventually(t, time.Minute, "the media to be closed", func() error { return p.Get(t, p.LaML("/Recordings/"+sid+".wav")).StatusIs(401) })
+	harness.Eventually(t, time.Minute, "the media to be closed", func() error {
+		return p.Get(t, p.LaML("/Recordings/"+sid+".wav")).StatusIs(401)
+	})
 	link := fmt.Sprint(p.CLI(t, "", "recording", "link", sid, "--expires-in", "10m")["url"])
 	_, query, _ := strings.Cut(link, "?")
 	p.Get(t, p.LaML("/Recordings/"+sid+".wav?"+query)).Want(t, 200)
 	for _, path := range []string{
-		"/Recordings/" + other + ".wav?" + query, "/Recordings/" + sid + ".mp3?" + query, "/Recordings/" + sid + ".wav?Original=true&" + query,
-		"/Recordings/" + sid + ".wav?" + strings.Replace(query, "exp=1", "exp=2", 1), "/Recordings/" + sid + ".wav?" + query + "&exp=9999999999",
+		"/Recordings/" + other + ".wav?" + query, "/Recordings/" + sid + ".mp3?" + query,
+		"/Recordings/" + sid + ".wav?Original=true&" + query,
+		"/Recordings/" + sid + ".wav?" + strings.Replace(query, "exp=1", "exp=2", 1),
+		"/Recordings/" + sid + ".wav?" + query + "&exp=9999999999",
 		"/Recordings/" + sid + ".wav?" + query[:len(query)-1], "/Recordings/" + uuid.NewString() + ".wav?" + query,
 	} {
 		wantLaML(t, p.Get(t, p.LaML(path)), 403, 20403)

@@ -31,13 +31,15 @@ func TestMailNewDevice(t *testing.T) {
 		t.Errorf("of another browser is told %q, want one mail", got)
 	}
 	mail := m.about(t, sub.Email, "new sign-in")
-	if !strings.Contains(mail.Text, "When: ") || !strings.Contains(mail.Text, "Device: ") || !strings.Contains(mail.Text, "Network address: 127.0.0.1") || mail.Link() != "" {
+	if !strings.Contains(mail.Text, "When: ") || !strings.Contains(mail.Text, "Device: ") ||
+		!strings.Contains(mail.Text, "Network address: 127.0.0.1") || mail.Link() != "" {
 		t.Errorf("it says:\n%s", mail.Text)
 	}
 	// A new password makes strangers of all devices.
 	m.Command(t, "another-quilted-heron\n", "subscriber", "update", sub.ID, "--password-stdin")
 	sub.Password = "another-quilted-heron"
-	if mail := m.about(t, sub.Email, "password"); !strings.Contains(mail.Text, "By: those who run") || strings.Contains(mail.Text, "Network address") {
+	if mail := m.about(t, sub.Email, "password"); !strings.Contains(mail.Text, "By: those who run") ||
+		strings.Contains(mail.Text, "Network address") {
 		t.Errorf("of a password that others set is told:\n%s", mail.Text)
 	}
 	signIn(first)
@@ -53,19 +55,23 @@ func TestMailToOperators(t *testing.T) {
 	owner := newOperator(t, m.Project, "owner")
 	for range 2 {
 		b := m.Browser()
-		page := b.Submit(t, b.Open(t, "/dashboard"), "login-submit", map[string]string{"username": owner, "password": operatorPassword})
+		page := b.Submit(t, b.Open(t, "/dashboard"), "login-submit",
+			map[string]string{"username": owner, "password": operatorPassword})
 		if !page.Has("sign-out") {
 			t.Fatalf("%s is not signed in: %d %s", owner, page.Status, page.Body)
 		}
 	}
-	if got := m.subjects(t, owner); len(got) != 1 || !strings.HasPrefix(got[0], "A new sign-in to the dashboard of selvage at ") {
+	if got := m.subjects(t, owner); len(got) != 1 ||
+		!strings.HasPrefix(got[0], "A new sign-in to the dashboard of selvage at ") {
 		t.Errorf("of two sign-ins is told %q, want one mail", got)
 	}
-	if told := m.about(t, owner, "new sign-in"); !strings.Contains(told.Text, "Network address: 127.0.0.1") || told.Link() != "" {
+	if told := m.about(t, owner, "new sign-in"); !strings.Contains(told.Text, "Network address: 127.0.0.1") ||
+		told.Link() != "" {
 		t.Errorf("it says:\n%s", told.Text)
 	}
 	viewer := newOperator(t, m.Project, "viewer@"+m.ID)
-	if told := m.about(t, owner, viewer); !strings.Contains(told.Text, "with the role viewer") || !strings.Contains(told.Text, "By: those who run") || told.Link() != "" {
+	if told := m.about(t, owner, viewer); !strings.Contains(told.Text, "with the role viewer") ||
+		!strings.Contains(told.Text, "By: those who run") || told.Link() != "" {
 		t.Errorf("of another operator is told:\n%s", told.Text)
 	}
 }

@@ -19,7 +19,9 @@ func TestP01Timing(t *testing.T) {
 	sub := p.NewSubscriber(t)
 	b := c.Browser()
 	page := b.Open(t, c.NewFlow("openid").URL())
-	wantAlike(t, "a wrong password", "an unknown e-mail", func() (wrong, unknown time.Duration) { return failedLogins(t, b, page, sub) })
+	wantAlike(t, "a wrong password", "an unknown e-mail", func() (wrong, unknown time.Duration) {
+		return failedLogins(t, b, page, sub)
+	})
 }
 
 // wantAlike compares the least times that two things take, of all that were measured: a
@@ -64,11 +66,13 @@ func TestP02OneAnswer(t *testing.T) {
 	c := p.NewClient(t, "spa")
 	known, disabled := p.NewSubscriber(t), p.NewSubscriber(t)
 	p.Command(t, "", "subscriber", "update", disabled.ID, "--disabled")
-	p.Post(t, "/api/fabric/subscribers/tokens", p.Basic(), harness.JSON(map[string]string{"reference": "passwordless@example.com"})).Want(t, 200)
+	p.Post(t, "/api/fabric/subscribers/tokens", p.Basic(),
+		harness.JSON(map[string]string{"reference": "passwordless@example.com"})).Want(t, 200)
 	logins := []harness.Subscriber{
 		{Email: known.Email, Password: "wrong"}, {Email: "nobody@example.com", Password: "wrong"},
 		{Email: disabled.Email, Password: disabled.Password}, {Email: "passwordless@example.com", Password: "wrong"},
-		{Email: "no-address", Password: "wrong"}, {Email: "", Password: "wrong"}, {Email: known.Email, Password: strings.Repeat("x", 8<<10)},
+		{Email: "no-address", Password: "wrong"}, {Email: "", Password: "wrong"},
+		{Email: known.Email, Password: strings.Repeat("x", 8<<10)},
 	}
 	var want string
 	for _, l := range logins {
@@ -76,7 +80,8 @@ func TestP02OneAnswer(t *testing.T) {
 		page := b.Open(t, c.NewFlow("openid").URL())
 		page = b.Submit(t, page, "login-submit", map[string]string{"username": l.Email, "password": l.Password})
 		id := page.URL.Query().Get("id")
-		got := fmt.Sprint(page.Status, len(page.Header.Values("Set-Cookie")), plain(page.Answer, `value="`+l.Email+`"`, requestOf(page), id))
+		got := fmt.Sprint(page.Status, len(page.Header.Values("Set-Cookie")),
+			plain(page.Answer, `value="`+l.Email+`"`, requestOf(page), id))
 		if want == "" {
 			want = got
 		}
@@ -104,10 +109,13 @@ func TestP10NoPassword(t *testing.T) {
 	c := p.NewClient(t, "spa")
 	sub := p.NewSubscriber(t)
 	const email = "ada@example.com"
-	p.Post(t, "/api/fabric/subscribers/tokens", p.Basic(), harness.JSON(map[string]string{"reference": email})).Want(t, 200)
-	p.Post(t, "/api/fabric/subscribers/tokens", p.Basic(), harness.JSON(map[string]string{"reference": email, "password": ""})).Want(t, 200)
+	p.Post(t, "/api/fabric/subscribers/tokens", p.Basic(),
+		harness.JSON(map[string]string{"reference": email})).Want(t, 200)
+	p.Post(t, "/api/fabric/subscribers/tokens", p.Basic(),
+		harness.JSON(map[string]string{"reference": email, "password": ""})).Want(t, 200)
 	for _, bad := range []any{nil, 0, false, "short", strings.Repeat("x", 73), []string{"long-enough"}} {
-		p.Post(t, "/api/fabric/subscribers/tokens", p.Basic(), harness.JSON(map[string]any{"reference": email, "password": bad})).Want(t, 200, 422)
+		p.Post(t, "/api/fabric/subscribers/tokens", p.Basic(),
+			harness.JSON(map[string]any{"reference": email, "password": bad})).Want(t, 200, 422)
 	}
 	var logins []harness.Subscriber
 	for _, pattern := range []string{"%", "*", "' OR 1=1--", "person_@example.com", sub.Email + "\u200b"} {
@@ -118,7 +126,8 @@ func TestP10NoPassword(t *testing.T) {
 	}
 	for _, l := range logins {
 		b := c.Browser()
-		page := b.Submit(t, b.Open(t, c.NewFlow("openid").URL()), "login-submit", map[string]string{"username": l.Email, "password": l.Password})
+		page := b.Submit(t, b.Open(t, c.NewFlow("openid").URL()), "login-submit",
+			map[string]string{"username": l.Email, "password": l.Password})
 		if page.Left != nil || page.Has("consent-allow") || !page.Has("login-submit") {
 			t.Errorf("%q with the password %q = %d, want the login page again", l.Email, l.Password, page.Status)
 		}
@@ -152,10 +161,13 @@ func TestP03Guessing(t *testing.T) {
 		}
 		page := login(c.Browser(), email, sub.Password, 200)
 		wantLater(t, page.Answer, "Too many tries. Wait until ")
-		throttled[i] = fmt.Sprint(page.Status, page.Header.Values("Set-Cookie"), plain(page.Answer, `value="`+email+`"`, requestOf(page), page.Header.Get("Retry-After"), clock.FindString(string(page.Body))))
+		throttled[i] = fmt.Sprint(page.Status, page.Header.Values("Set-Cookie"),
+			plain(page.Answer, `value="`+email+`"`, requestOf(page), page.Header.Get("Retry-After"),
+				clock.FindString(string(page.Body))))
 	}
 	if throttled[0] != throttled[1] {
-		t.Errorf("an account that there is is throttled with other words than none:\n%s\n%s", throttled[0], throttled[1])
+		t.Errorf("an account that there is is throttled with other words than none:\n%s\n%s", throttled[0],
+			throttled[1])
 	}
 	if page := login(home, sub.Email, sub.Password, 200); page.Left == nil {
 		t.Errorf("the owner's own device = %d, want to be signed in", page.Status)
@@ -177,7 +189,8 @@ func TestP06Spraying(t *testing.T) {
 	b := c.Browser()
 	page := b.Open(t, c.NewFlow("openid").URL())
 	for i := range 100 {
-		page = b.Submit(t, page, "login-submit", map[string]string{"username": fmt.Sprintf("person%d@example.com", i), "password": "Summer2026!"},
+		page = b.Submit(t, page, "login-submit",
+			map[string]string{"username": fmt.Sprintf("person%d@example.com", i), "password": "Summer2026!"},
 			harness.Header("X-Forwarded-For", fmt.Sprintf("198.51.100.%d", i)))
 		if page.Status == http.StatusTooManyRequests {
 			wantLater(t, page.Answer, "Too many tries. Wait until ")
@@ -201,15 +214,19 @@ func TestP07Unicode(t *testing.T) {
 		name, password string
 		opens          bool
 	}{
-		{"composed", nfc, true}, {"decomposed", nfd, true}, {"without the accent", "cafe lantern \U0001f3ee fathom", false},
+		{"composed", nfc, true}, {"decomposed", nfd, true},
+		{"without the accent", "cafe lantern \U0001f3ee fathom", false},
 		{"cut off at a NUL", nfc + "\x00", false}, {"with a NUL and more", nfc + "\x00x", false},
-		{"8 KiB of marks", strings.Repeat("e\u0301", 4<<10), false}, {"marks without end on one letter", "e" + strings.Repeat("\u0301", 6<<10), false},
+		{"8 KiB of marks", strings.Repeat("e\u0301", 4<<10), false},
+		{"marks without end on one letter", "e" + strings.Repeat("\u0301", 6<<10), false},
 	} {
 		b := c.Browser()
 		began := time.Now()
-		page := b.Submit(t, b.Open(t, c.NewFlow("openid").URL()), "login-submit", map[string]string{"username": sub.Email, "password": tt.password})
+		page := b.Submit(t, b.Open(t, c.NewFlow("openid").URL()), "login-submit",
+			map[string]string{"username": sub.Email, "password": tt.password})
 		if opened := page.Left != nil; opened != tt.opens || page.Status >= 500 || time.Since(began) > time.Minute/2 {
-			t.Errorf("%s = %d after %v, opened %v, want %v", tt.name, page.Status, time.Since(began), opened, tt.opens)
+			t.Errorf("%s = %d after %v, opened %v, want %v", tt.name, page.Status, time.Since(began), opened,
+				tt.opens)
 		}
 	}
 }

@@ -24,7 +24,8 @@ func TestA19PromptNone(t *testing.T) {
 	ask(c.Browser(), c.NewFlow("openid").With("prompt", "none")).WantCallbackError(t, "login_required")
 	ask(b, c.NewFlow("openid").With("prompt", "none login")).WantCallbackError(t, "invalid_request")
 	ask(b, c.NewFlow("openid").With("prompt", "shibboleth")).WantCallbackError(t, "invalid_request")
-	ask(b, c.NewFlow("openid").With("prompt", "none").With("id_token_hint", theirs.IDToken)).WantCallbackError(t, "login_required")
+	ask(b, c.NewFlow("openid").With("prompt", "none").With(
+		"id_token_hint", theirs.IDToken)).WantCallbackError(t, "login_required")
 	silent := ask(b, c.NewFlow("openid").With("prompt", "none").With("id_token_hint", mine.IDToken)).Callback(t)
 	if silent.Get("code") == "" {
 		t.Errorf("prompt=none with the subscriber's own hint gives %v, want a code", silent)
@@ -50,7 +51,8 @@ func TestA20Reauthentication(t *testing.T) {
 		}
 		return nil
 	})
-	b.Open(t, c.NewFlow("openid").With("max_age", "1").With("prompt", "none").URL()).WantCallbackError(t, "login_required")
+	b.Open(t, c.NewFlow("openid").With("max_age", "1").With("prompt", "none").URL()).WantCallbackError(t,
+		"login_required")
 	if b.Open(t, c.NewFlow("openid").With("max_age", "10000").URL()).Left == nil {
 		t.Errorf("max_age=10000 asks for a new login")
 	}
@@ -89,12 +91,17 @@ func authTime(t *testing.T, tokens harness.Tokens) int64 {
 func TestA22Requests(t *testing.T) {
 	c := project(t).NewClient(t, "spa")
 	b := c.Browser()
-	for _, kind := range []string{"token", "id_token token", "code token", "code code", "code id_token", "none", "CODE"} {
-		b.Open(t, c.NewFlow("openid").With("response_type", kind).URL()).WantCallbackError(t, "unsupported_response_type")
+	for _, kind := range []string{"token", "id_token token", "code token", "code code", "code id_token",
+		"none", "CODE"} {
+		b.Open(t, c.NewFlow("openid").With("response_type", kind).URL()).WantCallbackError(
+			t, "unsupported_response_type")
 	}
-	b.Open(t, c.NewFlow("openid").With("response_type", "id_token").With("nonce", "n").URL()).WantCallbackError(t, "unauthorized_client")
-	b.Open(t, c.NewFlow("openid").With("response_type", "").URL()).WantCallbackError(t, "unsupported_response_type", "invalid_request")
-	b.Open(t, c.NewFlow("openid").Without("response_type").URL()).WantCallbackError(t, "unsupported_response_type", "invalid_request")
+	b.Open(t, c.NewFlow("openid").With("response_type", "id_token").With("nonce",
+		"n").URL()).WantCallbackError(t, "unauthorized_client")
+	b.Open(t, c.NewFlow("openid").With("response_type", "").URL()).WantCallbackError(
+		t, "unsupported_response_type", "invalid_request")
+	b.Open(t, c.NewFlow("openid").Without("response_type").URL()).WantCallbackError(
+		t, "unsupported_response_type", "invalid_request")
 	for _, scope := range []string{"", "nonsense", "openid nonsense", "openid Voice", strings.Repeat("a ", 2000)} {
 		b.Open(t, c.NewFlow(scope).URL()).WantCallbackError(t, "invalid_scope")
 	}
@@ -102,14 +109,16 @@ func TestA22Requests(t *testing.T) {
 	b.Open(t, c.NewFlow("openid").With("response_mode", "web_message").URL()).WantCallbackError(t, "invalid_request")
 
 	b.Open(t, c.NewFlow("openid").With("x", strings.Repeat("x", 64<<10)).URL()).Want(t, 414, 431)
-	c.Post(t, "/login/oauth/authorize", harness.Body("application/x-www-form-urlencoded", []byte("state="+strings.Repeat("x", 2<<20)))).Want(t, 413)
+	c.Post(t, "/login/oauth/authorize", harness.Body(
+		"application/x-www-form-urlencoded", []byte("state="+strings.Repeat("x", 2<<20)))).Want(t, 413)
 }
 
 // TestA22Repeated sends a parameter twice.
 func TestA22Repeated(t *testing.T) {
 	c := project(t).NewClient(t, "spa")
 	b := c.Browser()
-	for name, value := range map[string]string{"scope": "openid", "state": "x", "response_type": "code", "code_challenge": strings.Repeat("a", 43)} {
+	for name, value := range map[string]string{"scope": "openid", "state": "x", "response_type": "code",
+		"code_challenge": strings.Repeat("a", 43)} {
 		b.Open(t, c.NewFlow("openid").URL()+"&"+name+"="+value).WantCallbackError(t, "invalid_request")
 	}
 	b.Open(t, c.NewFlow("openid").URL()+"&redirect_uri=https://evil.example/").WantErrorPage(t, 400)
@@ -123,12 +132,14 @@ func TestA23State(t *testing.T) {
 	c := p.NewClient(t, "spa")
 	sub := p.NewSubscriber(t)
 	for _, evil := range []string{
-		"<script>alert(1)</script>", `"><img src=x onerror=alert(1)>`, "\r\nX-Evil: 1", "\u202e\u200f", "&state=2#x", "\x00", strings.Repeat("s", 4<<10-26),
+		"<script>alert(1)</script>", `"><img src=x onerror=alert(1)>`, "\r\nX-Evil: 1", "\u202e\u200f",
+		"&state=2#x", "\x00", strings.Repeat("s", 4<<10-26),
 	} {
 		state := rand.Text() + evil
 		b := c.Browser()
 		page := b.Open(t, c.NewFlow("openid").With("state", state).URL())
-		for _, fields := range []map[string]string{{"username": sub.Email, "password": "wrong"}, {"username": sub.Email, "password": sub.Password}} {
+		for _, fields := range []map[string]string{{"username": sub.Email, "password": "wrong"},
+			{"username": sub.Email, "password": sub.Password}} {
 			if strings.Contains(string(page.Body), state[:26]) {
 				t.Errorf("the state %q is in the page %s", evil, page.URL)
 			}
@@ -156,11 +167,14 @@ func TestA25RequestObjects(t *testing.T) {
 	for _, object := range []string{unsigned(map[string]any{"client_id": c.ID}), "x.y.z", "{}"} {
 		b.Open(t, c.NewFlow("openid").With("request", object).URL()).WantCallbackError(t, "request_not_supported")
 	}
-	for _, uri := range []string{tr.URL + "/object", "http://169.254.169.254/latest", "urn:ietf:params:oauth:request_uri:x"} {
-		b.Open(t, c.NewFlow("openid").With("request_uri", uri).URL()).WantCallbackError(t, "request_uri_not_supported", "invalid_request_uri")
+	for _, uri := range []string{tr.URL + "/object", "http://169.254.169.254/latest",
+		"urn:ietf:params:oauth:request_uri:x"} {
+		b.Open(t, c.NewFlow("openid").With("request_uri", uri).URL()).WantCallbackError(
+			t, "request_uri_not_supported", "invalid_request_uri")
 	}
 	// A hint that proves nothing must not choose the subscriber.
-	for _, hint := range []string{unsigned(map[string]any{"sub": other.ID, "iss": p.Issuer(), "aud": c.ID}), theirs.IDToken[:len(theirs.IDToken)-4] + "AAAA", "x"} {
+	for _, hint := range []string{unsigned(map[string]any{"sub": other.ID, "iss": p.Issuer(), "aud": c.ID}),
+		theirs.IDToken[:len(theirs.IDToken)-4] + "AAAA", "x"} {
 		f := c.NewFlow("openid").With("prompt", "none").With("id_token_hint", hint)
 		answer := b.Open(t, f.URL()).Callback(t)
 		if answer.Get("code") == "" {

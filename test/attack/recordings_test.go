@@ -17,7 +17,8 @@ import (
 func wantLaML(t *testing.T, a harness.Answer, status, code int) {
 	t.Helper()
 	o := a.Want(t, status).Object(t)
-	if o["status"] != float64(status) || o["code"] != float64(code) || o["message"] == "" || o["more_info"] == "" || len(o) != 4 {
+	if o["status"] != float64(status) || o["code"] != float64(code) || o["message"] == "" ||
+		o["more_info"] == "" || len(o) != 4 {
 		t.Errorf("%d %s, want code %d in the compatibility API's shape", a.Status, a.Body, code)
 	}
 }
@@ -69,9 +70,12 @@ func TestR05Conditions(t *testing.T) {
 		status int
 		want   []byte
 	}{
-		{"If-Range fresh", []harness.Option{harness.Header("Range", "bytes=0-9"), harness.Header("If-Range", etag)}, 206, wav[:10]},
-		{"If-Range stale", []harness.Option{harness.Header("Range", "bytes=0-9"), harness.Header("If-Range", `"old"`)}, 200, wav},
-		{"If-Range weak", []harness.Option{harness.Header("Range", "bytes=0-9"), harness.Header("If-Range", "W/"+etag)}, 200, wav},
+		{"If-Range fresh", []harness.Option{harness.Header("Range", "bytes=0-9"),
+			harness.Header("If-Range", etag)}, 206, wav[:10]},
+		{"If-Range stale", []harness.Option{harness.Header("Range", "bytes=0-9"),
+			harness.Header("If-Range", `"old"`)}, 200, wav},
+		{"If-Range weak", []harness.Option{harness.Header("Range", "bytes=0-9"),
+			harness.Header("If-Range", "W/"+etag)}, 200, wav},
 		{"If-None-Match", []harness.Option{harness.Header("If-None-Match", etag)}, 304, nil},
 		{"If-None-Match any", []harness.Option{harness.Header("If-None-Match", "*")}, 304, nil},
 		{"If-Match other", []harness.Option{harness.Header("If-Match", `"old"`)}, 412, nil},
@@ -83,12 +87,15 @@ func TestR05Conditions(t *testing.T) {
 	}
 	for _, tt := range tests {
 		a := p.Get(t, path, tt.opts...)
-		if a.Status != tt.status || tt.want != nil && !bytes.Equal(a.Body, tt.want) || a.Header.Get("Content-Encoding") != "" {
-			t.Errorf("%s = %d with %d bytes (%v), want %d with %d", tt.name, a.Status, len(a.Body), a.Header, tt.status, len(tt.want))
+		if a.Status != tt.status || tt.want != nil && !bytes.Equal(a.Body, tt.want) ||
+			a.Header.Get("Content-Encoding") != "" {
+			t.Errorf("%s = %d with %d bytes (%v), want %d with %d", tt.name, a.Status, len(a.Body), a.Header,
+				tt.status, len(tt.want))
 		}
 	}
 	two := p.Get(t, path, harness.Header("Range", "bytes=0-1,4-5"))
-	if two.Status != 206 && two.Status != 200 || two.Status == 206 && !strings.HasPrefix(two.Header.Get("Content-Type"), "multipart/byteranges") {
+	if two.Status != 206 && two.Status != 200 || two.Status == 206 &&
+		!strings.HasPrefix(two.Header.Get("Content-Type"), "multipart/byteranges") {
 		t.Errorf("two ranges = %d %s", two.Status, two.Header.Get("Content-Type"))
 	}
 	many := p.Get(t, path, harness.Header("Range", "bytes=0-"+strings.Repeat(",0-", 1000)))
@@ -106,7 +113,8 @@ func TestR07OtherAccounts(t *testing.T) {
 	wav := harness.Tone(8000, 8)
 	sid := theirs.Upload(t, wav)
 	for _, end := range []string{"", ".wav", ".json"} {
-		for _, opts := range [][]harness.Option{{}, {mine.Basic()}, {mine.Basic(), harness.Header("Accept", "application/json")}} {
+		for _, opts := range [][]harness.Option{{}, {mine.Basic()},
+			{mine.Basic(), harness.Header("Accept", "application/json")}} {
 			if end == ".json" && len(opts) == 0 {
 				continue
 			}
@@ -131,7 +139,8 @@ func TestR07OtherAccounts(t *testing.T) {
 // media comes.
 func TestR09Uploads(t *testing.T) {
 	p := project(t)
-	for _, page := range []string{"<html><script>alert(1)</script>", "<svg onload=alert(1)>", "RIFF\x10\x00\x00\x00WAVE<script>alert(1)</script>", ""} {
+	for _, page := range []string{"<html><script>alert(1)</script>", "<svg onload=alert(1)>",
+		"RIFF\x10\x00\x00\x00WAVE<script>alert(1)</script>", ""} {
 		a := p.Post(t, p.LaML("/Recordings"), p.Basic(), harness.Body("audio/wav", []byte(page)))
 		switch {
 		case a.Status >= 500:
@@ -174,9 +183,11 @@ func TestR13NoCredentials(t *testing.T) {
 	sat := p.NewSAT(t, "ada")
 	address := p.Address(t, sat.SubscriberID)
 	callers := map[string]harness.Option{
-		"nobody": func(*http.Request) {}, "a guest": harness.Bearer(p.NewGuest(t, address).Token), "a SAT": harness.Bearer(sat.Token),
-		"an invite": harness.Bearer(p.NewInvite(t, sat.Token, address)), "a key without Voice": harness.Basic(p.ID, p.NewKey(t, "Messaging")),
-		"a wrong key": harness.Basic(p.ID, "PTwrong"), "a key as a token": harness.Bearer(p.Key),
+		"nobody": func(*http.Request) {}, "a guest": harness.Bearer(p.NewGuest(t, address).Token),
+		"a SAT":               harness.Bearer(sat.Token),
+		"an invite":           harness.Bearer(p.NewInvite(t, sat.Token, address)),
+		"a key without Voice": harness.Basic(p.ID, p.NewKey(t, "Messaging")),
+		"a wrong key":         harness.Basic(p.ID, "PTwrong"), "a key as a token": harness.Bearer(p.Key),
 	}
 	for who, by := range callers {
 		t.Run(who, func(t *testing.T) {
@@ -202,10 +213,12 @@ func TestR13NoCredentials(t *testing.T) {
 func TestR13SubscriberToken(t *testing.T) {
 	p := project(t)
 	sub := p.NewSubscriber(t)
-	c := p.NewClient(t, "spa", "--first-party", "--access-token", "fabric", "--scope", "openid", "--scope", "Voice", "--scope", "offline_access")
+	c := p.NewClient(t, "spa", "--first-party", "--access-token", "fabric", "--scope", "openid", "--scope",
+		"Voice", "--scope", "offline_access")
 	tokens, _ := c.SignIn(t, sub, "openid Voice")
 	others := p.Upload(t, harness.Tone(8000, 8))
-	a := p.Post(t, p.LaML("/Recordings?SubscriberId="+sub.ID), p.Basic(), harness.Body("audio/wav", harness.Tone(9000, 8))).Want(t, 201)
+	a := p.Post(t, p.LaML("/Recordings?SubscriberId="+sub.ID), p.Basic(),
+		harness.Body("audio/wav", harness.Tone(9000, 8))).Want(t, 201)
 	own := fmt.Sprint(a.Object(t)["sid"])
 	by := harness.Bearer(tokens.AccessToken)
 	var list struct{ Recordings []struct{ Sid string } }

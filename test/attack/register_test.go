@@ -23,7 +23,8 @@ func newOpen(t *testing.T, env ...string) mailed {
 func (m mailed) register(t *testing.T, b *harness.Browser, email, password string) harness.Page {
 	t.Helper()
 	page := b.Open(t, m.spa.NewFlow(loginScope).With("prompt", "create").URL())
-	return b.Submit(t, page, "register-submit", map[string]string{"username": email, "new-password": password, "first-name": "Grace", "last-name": "Hopper"})
+	return b.Submit(t, page, "register-submit",
+		map[string]string{"username": email, "new-password": password, "first-name": "Grace", "last-name": "Hopper"})
 }
 
 const chosen = "granite-otter-nine"
@@ -37,7 +38,8 @@ func TestRegister(t *testing.T) {
 	if !login.Has("login-register") {
 		t.Error("the login page has no link to registration")
 	}
-	b.Submit(t, b.Open(t, "/register?id="+url.QueryEscape(login.URL.Query().Get("id"))), "register-submit", map[string]string{"username": "grace@example.com", "new-password": "password"}).Want(t, 422)
+	b.Submit(t, b.Open(t, "/register?id="+url.QueryEscape(login.URL.Query().Get("id"))), "register-submit",
+		map[string]string{"username": "grace@example.com", "new-password": "password"}).Want(t, 422)
 	if page := m.register(t, b, "Grace@Example.com", chosen); !page.Has("mail-sent") {
 		t.Fatalf("asking for an account = %d %s", page.Status, page.Body)
 	}
@@ -45,7 +47,8 @@ func TestRegister(t *testing.T) {
 	form := b.Open(t, link) // looking uses nothing up
 	early := m.Browser()
 	page := early.Open(t, m.spa.NewFlow(loginScope).URL())
-	early.Submit(t, page, "login-submit", map[string]string{"username": "grace@example.com", "password": chosen}).Want(t, 422)
+	early.Submit(t, page, "login-submit",
+		map[string]string{"username": "grace@example.com", "password": chosen}).Want(t, 422)
 
 	told := b.Submit(t, form, "confirm-submit", nil).Callback(t)
 	if told.Get("code") == "" {
@@ -77,7 +80,8 @@ func TestRegisterElsewhere(t *testing.T) {
 		t.Fatalf("choosing a password = %d %s", done.Status, done.Body)
 	}
 	page := stranger.Open(t, m.spa.NewFlow(loginScope).URL())
-	stranger.Submit(t, page, "login-submit", map[string]string{"username": "grace@example.com", "password": chosen}).Want(t, 422)
+	stranger.Submit(t, page, "login-submit",
+		map[string]string{"username": "grace@example.com", "password": chosen}).Want(t, 422)
 	m.spa.SignIn(t, harness.Subscriber{Email: "grace@example.com", Password: "another-quilted-heron"}, loginScope)
 }
 

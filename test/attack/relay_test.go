@@ -39,21 +39,25 @@ func TestJ11RelayTokens(t *testing.T) {
 	if got := connectWith(t, p.Server, withToken(sat.Token)); got != 0 {
 		t.Fatalf("a SAT gives %d", got)
 	}
-	service, _ := p.NewClient(t, "service", "--scope", "Voice", "--access-token", "fabric").Token(t, clientCredentials()).Want(t, 200).Object(t)["access_token"].(string)
+	service, _ := p.NewClient(t, "service", "--scope", "Voice", "--access-token", "fabric").Token(t,
+		clientCredentials()).Want(t, 200).Object(t)["access_token"].(string)
 	parts := strings.Split(sat.Token, ".")
 	for name, token := range map[string]any{
-		"refresh": sat.RefreshToken, "service": service, "API key": p.Key, "empty": "", "null": nil, "list": []string{sat.Token},
-		"no header": strings.Join(parts[1:], "."), "altered header": "e30." + strings.Join(parts[1:], "."), "two tokens": sat.Token + " " + sat.Token,
-		"long": sat.Token + strings.Repeat("A", 4000),
+		"refresh": sat.RefreshToken, "service": service, "API key": p.Key, "empty": "", "null": nil,
+		"list":      []string{sat.Token},
+		"no header": strings.Join(parts[1:], "."), "altered header": "e30." + strings.Join(parts[1:], "."),
+		"two tokens": sat.Token + " " + sat.Token,
+		"long":       sat.Token + strings.Repeat("A", 4000),
 	} {
 		if got := connectWith(t, p.Server, withToken(token)); got != -32002 && got != -32602 {
 			t.Errorf("%s gives %d, want -32002 or -32602", name, got)
 		}
 	}
 	for name, params := range map[string]any{
-		"another place":   map[string]any{"jwt_token": sat.Token},
-		"an API key":      map[string]any{"authentication": map[string]any{"project": p.ID, "token": p.Key}},
-		"another project": map[string]any{"authentication": map[string]any{"project": project(t).ID, "jwt_token": sat.Token}},
+		"another place": map[string]any{"jwt_token": sat.Token},
+		"an API key":    map[string]any{"authentication": map[string]any{"project": p.ID, "token": p.Key}},
+		"another project": map[string]any{"authentication": map[string]any{"project": project(t).ID,
+			"jwt_token": sat.Token}},
 	} {
 		if got := connectWith(t, p.Server, params); got != -32002 && got != -32602 {
 			t.Errorf("%s gives %d, want -32002 or -32602", name, got)
@@ -72,17 +76,21 @@ func TestF11RelayForeign(t *testing.T) {
 	s.Abandon()
 	thief, _ := p.Connect(t, bob.Token, protocol)
 	if online(bob.SubscriberID) != false || online(ada.SubscriberID) != true {
-		t.Errorf("with the protocol of ada's socket bob is online: %v, ada: %v", online(bob.SubscriberID), online(ada.SubscriberID))
+		t.Errorf("with the protocol of ada's socket bob is online: %v, ada: %v", online(bob.SubscriberID),
+			online(ada.SubscriberID))
 	}
 	guest := p.NewGuest(t, p.Address(t, ada.SubscriberID))
 	invite := p.NewInvite(t, ada.Token, p.Address(t, ada.SubscriberID))
-	for name, token := range map[string]string{"another's SAT": ada.Token, "a guest token": guest.Token, "an invite of another": invite} {
-		if r := thief.Call(t, "signalwire.reauthenticate", withToken(token)); r.Error == nil || r.Error.Code != -32003 {
+	for name, token := range map[string]string{"another's SAT": ada.Token, "a guest token": guest.Token,
+		"an invite of another": invite} {
+		if r := thief.Call(t, "signalwire.reauthenticate", withToken(token)); r.Error == nil ||
+			r.Error.Code != -32003 {
 			t.Errorf("a socket becomes that of %s: %+v %s", name, r.Error, r.Result)
 		}
 	}
 	stranger, _ := p.Dial(t)
-	for _, method := range []string{"subscriber.online", "subscriber.offline", "signalwire.reauthenticate", "webrtc.verto"} {
+	for _, method := range []string{"subscriber.online", "subscriber.offline", "signalwire.reauthenticate",
+		"webrtc.verto"} {
 		if r := stranger.Call(t, method, withToken(ada.Token)); r.Error == nil || r.Error.Code != -32002 {
 			t.Errorf("%s of nobody gives %+v %s", method, r.Error, r.Result)
 		}
@@ -210,9 +218,11 @@ func TestF05Messages(t *testing.T) {
 	p := project(t)
 	sat := p.NewSAT(t, "ada")
 	for name, text := range map[string]string{
-		"nested":          `{"jsonrpc":"2.0","id":1,"method":"signalwire.ping","params":` + strings.Repeat(`{"a":`, 10_000) + "1" + strings.Repeat("}", 10_000) + "}",
-		"a long method":   fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q}`, strings.Repeat("m", 60_000)),
-		"a long id":       fmt.Sprintf(`{"jsonrpc":"2.0","id":%q,"method":"signalwire.ping"}`, strings.Repeat("i", 60_000)),
+		"nested": `{"jsonrpc":"2.0","id":1,"method":"signalwire.ping","params":` +
+			strings.Repeat(`{"a":`, 10_000) + "1" + strings.Repeat("}", 10_000) + "}",
+		"a long method": fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q}`, strings.Repeat("m", 60_000)),
+		"a long id": fmt.Sprintf(`{"jsonrpc":"2.0","id":%q,"method":"signalwire.ping"}`,
+			strings.Repeat("i", 60_000)),
 		"a number":        `{"jsonrpc":"2.0","id":1e99999,"method":"signalwire.ping","params":{"timestamp":1e99999}}`,
 		"duplicate":       `{"jsonrpc":"2.0","id":1,"id":2,"method":"subscriber.online","method":"signalwire.ping"}`,
 		"a batch":         `[` + strings.Repeat(`{"jsonrpc":"2.0","id":1,"method":"signalwire.ping"},`, 500) + `1]`,

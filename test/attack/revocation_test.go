@@ -27,7 +27,8 @@ func TestT16Revoke(t *testing.T) {
 			}
 			asks().Want(t, 200)
 			p.Post(t, "/oauth/revoke", harness.Form(url.Values{"token": {tokens.AccessToken}})).Want(t, 400, 401)
-			p.Post(t, "/oauth/revoke", harness.Form(url.Values{"token": {tokens.AccessToken}}), harness.Basic(c.ID, "wrong")).Want(t, 401)
+			p.Post(t, "/oauth/revoke", harness.Form(url.Values{"token": {tokens.AccessToken}}),
+				harness.Basic(c.ID, "wrong")).Want(t, 401)
 			asks().Want(t, 200)
 
 			c.Revoke(t, tokens.AccessToken).Want(t, 200)
@@ -37,7 +38,9 @@ func TestT16Revoke(t *testing.T) {
 
 			c.Revoke(t, tokens.RefreshToken).Want(t, 200)
 			c.Refresh(t, tokens.RefreshToken).WantError(t, 400, "invalid_grant")
-			harness.WithinASecond(t, "an access token of a revoked grant", func() error { return asks().StatusIs(401) })
+			harness.WithinASecond(t, "an access token of a revoked grant", func() error {
+				return asks().StatusIs(401)
+			})
 		})
 	}
 }
@@ -56,13 +59,16 @@ func TestT17Introspect(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			c := p.NewClient(t, "web", "--access-token", kind)
 			tokens, _ := c.SignIn(t, sub, loginScope)
-			if o := c.Introspect(t, tokens.AccessToken).Want(t, 200).Object(t); o["active"] != true || o["sub"] != sub.ID {
+			if o := c.Introspect(t, tokens.AccessToken).Want(t, 200).Object(t); o["active"] != true ||
+				o["sub"] != sub.ID {
 				t.Errorf("introspection of a good token says %v", o)
 			}
 			p.Post(t, "/oauth/introspect", harness.Form(url.Values{"token": {tokens.AccessToken}})).Want(t, 400, 401)
-			p.Post(t, "/oauth/introspect", harness.Form(url.Values{"token": {tokens.AccessToken}}), harness.Basic(c.ID, "wrong")).WantError(t, 401, "invalid_client")
+			p.Post(t, "/oauth/introspect", harness.Form(url.Values{"token": {tokens.AccessToken}}),
+				harness.Basic(c.ID, "wrong")).WantError(t, 401, "invalid_client")
 			public := p.NewClient(t, "spa")
-			p.Post(t, "/oauth/introspect", harness.Form(url.Values{"token": {tokens.AccessToken}, "client_id": {public.ID}})).Want(t, 400, 401)
+			p.Post(t, "/oauth/introspect",
+				harness.Form(url.Values{"token": {tokens.AccessToken}, "client_id": {public.ID}})).Want(t, 400, 401)
 
 			stranger := project(t).NewClient(t, "service")
 			for _, token := range []string{tokens.AccessToken, tokens.RefreshToken, tokens.IDToken, "garbage", ""} {
@@ -83,5 +89,7 @@ func TestT17Introspect(t *testing.T) {
 	c := p.NewClient(t, "web")
 	tokens, _ := c.SignIn(t, sub, loginScope)
 	p.Do(t, "DELETE", "/api/fabric/resources/subscribers/"+sub.ID, p.Basic()).Want(t, 204)
-	harness.WithinASecond(t, "a deleted subscriber's token", func() error { return inactive(c.Introspect(t, tokens.AccessToken)) })
+	harness.WithinASecond(t, "a deleted subscriber's token", func() error {
+		return inactive(c.Introspect(t, tokens.AccessToken))
+	})
 }

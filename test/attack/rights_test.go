@@ -15,9 +15,12 @@ func TestJ13GuestToken(t *testing.T) {
 
 	p.Get(t, "/subscriber/info", guest).Want(t, 401, 403)
 	p.Get(t, "/api/fabric/subscriber/info", guest).Want(t, 401, 403)
-	p.Post(t, "/api/fabric/subscriber/invites", guest, harness.JSON(map[string]string{"address_id": mine})).Want(t, 401, 403)
-	p.Post(t, "/api/fabric/guests/tokens", guest, harness.JSON(map[string][]string{"allowed_addresses": {mine}})).Want(t, 401, 403)
-	p.Post(t, "/api/fabric/subscribers/tokens", guest, harness.JSON(map[string]string{"reference": "ada"})).Want(t, 401, 403)
+	p.Post(t, "/api/fabric/subscriber/invites", guest,
+		harness.JSON(map[string]string{"address_id": mine})).Want(t, 401, 403)
+	p.Post(t, "/api/fabric/guests/tokens", guest,
+		harness.JSON(map[string][]string{"allowed_addresses": {mine}})).Want(t, 401, 403)
+	p.Post(t, "/api/fabric/subscribers/tokens", guest,
+		harness.JSON(map[string]string{"reference": "ada"})).Want(t, 401, 403)
 	p.Get(t, "/oauth/userinfo", guest).Want(t, 401, 403)
 	p.Get(t, p.LaML("/Recordings"), guest).Want(t, 401)
 
@@ -35,12 +38,15 @@ func TestJ14WrongCredentials(t *testing.T) {
 	p := project(t)
 	sat := p.NewSAT(t, "ada")
 	address := p.Address(t, sat.SubscriberID)
-	tokens := map[string]string{"SAT": sat.Token, "guest": p.NewGuest(t, address).Token, "invite": p.NewInvite(t, sat.Token, address)}
+	tokens := map[string]string{"SAT": sat.Token, "guest": p.NewGuest(t, address).Token,
+		"invite": p.NewInvite(t, sat.Token, address)}
 	for kind, token := range tokens {
 		t.Run(kind, func(t *testing.T) {
 			by := harness.Bearer(token)
-			p.Post(t, "/api/fabric/subscribers/tokens", by, harness.JSON(map[string]string{"reference": "ada"})).WantUnauthorized(t)
-			p.Post(t, "/api/fabric/subscribers/tokens/refresh", by, harness.JSON(map[string]string{"refresh_token": sat.RefreshToken})).WantUnauthorized(t)
+			p.Post(t, "/api/fabric/subscribers/tokens", by,
+				harness.JSON(map[string]string{"reference": "ada"})).WantUnauthorized(t)
+			p.Post(t, "/api/fabric/subscribers/tokens/refresh", by,
+				harness.JSON(map[string]string{"refresh_token": sat.RefreshToken})).WantUnauthorized(t)
 			p.Get(t, "/api/fabric/resources/subscribers", by).WantUnauthorized(t)
 			p.Do(t, "DELETE", "/api/fabric/resources/subscribers/"+sat.SubscriberID, by).WantUnauthorized(t)
 			p.Get(t, p.LaML("/Recordings"), by).Want(t, 401)
@@ -48,24 +54,34 @@ func TestJ14WrongCredentials(t *testing.T) {
 			p.Get(t, "/api/fabric/resources/subscribers", harness.Basic(p.ID, token)).WantUnauthorized(t)
 		})
 	}
-	for _, path := range []string{"/api/fabric/addresses", "/api/fabric/addresses/" + address, "/subscriber/info", "/api/fabric/subscriber/info"} {
+	for _, path := range []string{"/api/fabric/addresses", "/api/fabric/addresses/" + address,
+		"/subscriber/info", "/api/fabric/subscriber/info"} {
 		p.Get(t, path, p.Basic()).WantUnauthorized(t)
 		p.Get(t, path, harness.Bearer(p.Key)).WantUnauthorized(t)
 	}
-	p.Post(t, "/api/fabric/subscriber/invites", p.Basic(), harness.JSON(map[string]string{"address_id": address})).WantUnauthorized(t)
+	p.Post(t, "/api/fabric/subscriber/invites", p.Basic(),
+		harness.JSON(map[string]string{"address_id": address})).WantUnauthorized(t)
 }
 
 // protected are the routes of this server that ask for credentials.
 var protected = []struct{ method, path string }{
 	{"GET", "/api/fabric/addresses"}, {"GET", "/api/fabric/addresses/x"}, {"POST", "/api/fabric/guests/tokens"},
-	{"GET", "/api/fabric/resources/subscribers"}, {"POST", "/api/fabric/resources/subscribers"}, {"POST", "/api/fabric/subscribers"},
-	{"GET", "/api/fabric/resources/subscribers/x"}, {"PUT", "/api/fabric/resources/subscribers/x"}, {"DELETE", "/api/fabric/resources/subscribers/x"},
-	{"GET", "/api/fabric/resources/subscribers/x/addresses"}, {"POST", "/api/fabric/subscriber/invites"}, {"POST", "/api/fabric/subscribers/tokens"},
-	{"POST", "/api/fabric/subscribers/tokens/refresh"}, {"GET", "/subscriber/info"}, {"GET", "/api/fabric/subscriber/info"},
-	{"GET", "/api/project/tokens"}, {"POST", "/api/project/tokens"}, {"GET", "/api/project/tokens/x"}, {"PATCH", "/api/project/tokens/x"},
-	{"DELETE", "/api/project/tokens/x"}, {"POST", "/api/project/tokens/x/rotate"}, {"GET", "/api/fabric/resources/subscribers/x/sessions"},
-	{"GET", "/api/fabric/resources/subscribers/x/consents"}, {"DELETE", "/api/fabric/resources/subscribers/x/consents/x"},
-	{"DELETE", "/api/fabric/resources/subscribers/x/sessions/x"}, {"GET", "/api/fabric/resources/subscribers/x/tokens"},
+	{"GET", "/api/fabric/resources/subscribers"}, {"POST", "/api/fabric/resources/subscribers"},
+	{"POST", "/api/fabric/subscribers"},
+	{"GET", "/api/fabric/resources/subscribers/x"}, {"PUT", "/api/fabric/resources/subscribers/x"},
+	{"DELETE", "/api/fabric/resources/subscribers/x"},
+	{"GET", "/api/fabric/resources/subscribers/x/addresses"}, {"POST", "/api/fabric/subscriber/invites"},
+	{"POST", "/api/fabric/subscribers/tokens"},
+	{"POST", "/api/fabric/subscribers/tokens/refresh"}, {"GET", "/subscriber/info"},
+	{"GET", "/api/fabric/subscriber/info"},
+	{"GET", "/api/project/tokens"}, {"POST", "/api/project/tokens"}, {"GET", "/api/project/tokens/x"},
+	{"PATCH", "/api/project/tokens/x"},
+	{"DELETE", "/api/project/tokens/x"}, {"POST", "/api/project/tokens/x/rotate"},
+	{"GET", "/api/fabric/resources/subscribers/x/sessions"},
+	{"GET", "/api/fabric/resources/subscribers/x/consents"},
+	{"DELETE", "/api/fabric/resources/subscribers/x/consents/x"},
+	{"DELETE", "/api/fabric/resources/subscribers/x/sessions/x"},
+	{"GET", "/api/fabric/resources/subscribers/x/tokens"},
 	{"DELETE", "/api/fabric/resources/subscribers/x/tokens"}, {"GET", "/api/fabric/resources/subscribers/x/presence"},
 }
 
@@ -77,10 +93,14 @@ func TestK01NoCredentials(t *testing.T) {
 	for _, route := range protected {
 		t.Run(route.method+" "+route.path, func(t *testing.T) {
 			for _, opts := range [][]harness.Option{
-				{}, {harness.Header("Authorization", "")}, {harness.Header("Authorization", "Basic")}, {harness.Header("Authorization", "Basic !!")},
-				{harness.Header("Authorization", "Token "+p.Key)}, {harness.Basic(p.ID, "")}, {harness.Basic("", p.Key)}, {harness.Basic(p.ID, "PTwrong")},
-				{harness.Basic(p.ID, stranger.Key)}, {harness.Basic(stranger.ID, p.Key)}, {harness.Basic(p.ID+"\x00", p.Key)}, {harness.Basic("' OR 1=1--", p.Key)},
-				{harness.Bearer("x")}, {harness.Bearer(p.Key)}, {p.Basic(), harness.AddHeader("Authorization", "Basic x")},
+				{}, {harness.Header("Authorization", "")}, {harness.Header("Authorization", "Basic")},
+				{harness.Header("Authorization", "Basic !!")},
+				{harness.Header("Authorization", "Token "+p.Key)}, {harness.Basic(p.ID, "")},
+				{harness.Basic("", p.Key)}, {harness.Basic(p.ID, "PTwrong")},
+				{harness.Basic(p.ID, stranger.Key)}, {harness.Basic(stranger.ID, p.Key)},
+				{harness.Basic(p.ID+"\x00", p.Key)}, {harness.Basic("' OR 1=1--", p.Key)},
+				{harness.Bearer("x")}, {harness.Bearer(p.Key)},
+				{p.Basic(), harness.AddHeader("Authorization", "Basic x")},
 			} {
 				a := p.Do(t, route.method, route.path, append(opts, harness.JSON("{}"))...).WantUnauthorized(t)
 				if a.Header.Get("WWW-Authenticate") == "" {
@@ -97,7 +117,8 @@ func TestK01NoCredentials(t *testing.T) {
 func TestK02MissingScope(t *testing.T) {
 	p := project(t)
 	sid := p.Upload(t, harness.Tone(8000, 8))
-	messaging, management := harness.Basic(p.ID, p.NewKey(t, "Messaging")), harness.Basic(p.ID, p.NewKey(t, "Management"))
+	messaging, management := harness.Basic(p.ID, p.NewKey(t, "Messaging")),
+		harness.Basic(p.ID, p.NewKey(t, "Management"))
 	voice := harness.Basic(p.ID, p.NewKey(t, "calling"))
 
 	for _, key := range []harness.Option{messaging, management} {
@@ -110,7 +131,8 @@ func TestK02MissingScope(t *testing.T) {
 	p.Get(t, "/api/fabric/resources/subscribers", messaging).Want(t, 200)
 	p.Get(t, "/api/fabric/resources/subscribers", voice).Want(t, 200)
 	p.Get(t, "/api/fabric/resources/subscribers", management).WantUnauthorized(t)
-	p.Post(t, "/api/fabric/subscribers/tokens", management, harness.JSON(map[string]string{"reference": "eve"})).WantUnauthorized(t)
+	p.Post(t, "/api/fabric/subscribers/tokens", management,
+		harness.JSON(map[string]string{"reference": "eve"})).WantUnauthorized(t)
 	var list struct{ Data []any }
 	p.Get(t, "/api/fabric/resources/subscribers", p.Basic()).Want(t, 200).Read(t, &list)
 	if len(list.Data) != 0 {

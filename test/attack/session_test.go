@@ -15,12 +15,15 @@ func TestS02LoginAcrossSites(t *testing.T) {
 	sub := p.NewSubscriber(t)
 	fields := map[string]string{"username": sub.Email, "password": sub.Password}
 	tests := map[string][]harness.Option{
-		"from another site":                {harness.Header("Sec-Fetch-Site", "cross-site")},
-		"from another host of the site":    {harness.Header("Sec-Fetch-Site", "same-site")},
-		"Origin: null":                     {harness.Header("Origin", "null"), harness.Header("Sec-Fetch-Site", "")},
-		"another origin, an old browser":   {harness.Header("Origin", "https://evil.example"), harness.Header("Sec-Fetch-Site", "")},
-		"our host with another scheme":     {harness.Header("Origin", "https://"+strings.TrimPrefix(p.PublicURL, "http://")), harness.Header("Sec-Fetch-Site", "")},
-		"our host with something in front": {harness.Header("Origin", "http://x."+strings.TrimPrefix(p.PublicURL, "http://")), harness.Header("Sec-Fetch-Site", "")},
+		"from another site":             {harness.Header("Sec-Fetch-Site", "cross-site")},
+		"from another host of the site": {harness.Header("Sec-Fetch-Site", "same-site")},
+		"Origin: null":                  {harness.Header("Origin", "null"), harness.Header("Sec-Fetch-Site", "")},
+		"another origin, an old browser": {harness.Header("Origin", "https://evil.example"),
+			harness.Header("Sec-Fetch-Site", "")},
+		"our host with another scheme": {harness.Header(
+			"Origin", "https://"+strings.TrimPrefix(p.PublicURL, "http://")), harness.Header("Sec-Fetch-Site", "")},
+		"our host with something in front": {harness.Header(
+			"Origin", "http://x."+strings.TrimPrefix(p.PublicURL, "http://")), harness.Header("Sec-Fetch-Site", "")},
 	}
 	for name, opts := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -40,7 +43,8 @@ func TestS02ForeignRequest(t *testing.T) {
 	attacker, victim := c.Browser(), c.Browser()
 	page := attacker.Open(t, c.NewFlow("openid").URL())
 	victim.Open(t, c.NewFlow("openid").URL()) // has cookies of its own
-	for name, b := range map[string]*harness.Browser{"a browser with no cookies": c.Browser(), "another browser": victim} {
+	for name, b := range map[string]*harness.Browser{"a browser with no cookies": c.Browser(),
+		"another browser": victim} {
 		got := b.Submit(t, page, "login-submit", map[string]string{"username": sub.Email, "password": sub.Password})
 		if got.Left != nil || got.Status < 400 {
 			t.Errorf("%s completes a login that it did not begin: %d to %v", name, got.Status, got.Left)
@@ -62,7 +66,8 @@ func TestS02Tokens(t *testing.T) {
 	_, theirs := c.SignIn(t, p.NewSubscriber(t), loginScope)
 	own := harness.Header("Origin", strings.TrimSuffix(p.AuthURL, "/"))
 	account := "/account?project=" + p.ID
-	for button, path := range map[string]string{"logout-confirm": "/logout", "device-submit": "/device", "profile-submit": account, "sessions-end-all": account, "session-end-0": account} {
+	for button, path := range map[string]string{"logout-confirm": "/logout", "device-submit": "/device",
+		"profile-submit": account, "sessions-end-all": account, "session-end-0": account} {
 		page, foreign := mine.Open(t, path), theirs.Open(t, path)
 		if !page.Has(button) {
 			t.Fatalf("%s has no #%s: %d %s", path, button, page.Status, page.Body)
@@ -71,9 +76,11 @@ func TestS02Tokens(t *testing.T) {
 		mine.Submit(t, foreign, button, map[string]string{}, own).Want(t, 403)
 	}
 	for _, path := range []string{"/login", "/accounts", "/consent", "/device", "/logout"} {
-		for name, form := range map[string]url.Values{"nothing": {}, "no token": {"username": {sub.Email}, "password": {sub.Password}, "answer": {"allow"}}} {
+		for name, form := range map[string]url.Values{"nothing": {},
+			"no token": {"username": {sub.Email}, "password": {sub.Password}, "answer": {"allow"}}} {
 			if got := p.Post(t, path, harness.Form(form), own, harness.Header("Sec-Fetch-Site", "same-origin")); got.Status != 403 || len(got.Header["Set-Cookie"]) != 0 {
-				t.Errorf("%s with %s: %d %v, want 403 and no cookie", path, name, got.Status, got.Header["Set-Cookie"])
+				t.Errorf("%s with %s: %d %v, want 403 and no cookie", path, name, got.Status,
+					got.Header["Set-Cookie"])
 			}
 		}
 	}
@@ -157,10 +164,12 @@ func TestS06LogoutRedirect(t *testing.T) {
 	tokens, b := c.SignIn(t, sub, loginScope)
 	theirs := other.SignInWith(t, b, sub, loginScope)
 	out := func(b *harness.Browser, hint, uri, state string) harness.Page {
-		return b.Open(t, "/oauth/logout?"+url.Values{"id_token_hint": {hint}, "post_logout_redirect_uri": {uri}, "state": {state}}.Encode())
+		return b.Open(t, "/oauth/logout?"+
+			url.Values{"id_token_hint": {hint}, "post_logout_redirect_uri": {uri}, "state": {state}}.Encode())
 	}
 	for _, uri := range []string{
-		"https://evil.example/", home + "/x", home + "?x", home + "%2f", "https://rp.example/", "https://rp.example/by", "HTTPS://rp.example/bye",
+		"https://evil.example/", home + "/x", home + "?x", home + "%2f", "https://rp.example/",
+		"https://rp.example/by", "HTTPS://rp.example/bye",
 		"javascript:alert(1)", "https://other.example/bye",
 	} {
 		out(b, tokens.IDToken, uri, "s").WantErrorPage(t, 400)
@@ -180,7 +189,8 @@ func TestS06LogoutRedirect(t *testing.T) {
 	}
 	state := "a\r\nX-Evil: 1\r\n<b>"
 	page := out(b, tokens.IDToken, home, state)
-	if page.Left == nil || page.Left.Query().Get("state") != state || page.Header.Get("X-Evil") != "" || !strings.HasPrefix(page.Left.String(), home+"?") {
+	if page.Left == nil || page.Left.Query().Get("state") != state || page.Header.Get("X-Evil") != "" ||
+		!strings.HasPrefix(page.Left.String(), home+"?") {
 		t.Errorf("the logout leads to %v, want %s with the state as it was", page.Left, home)
 	}
 }
@@ -215,7 +225,8 @@ func TestS07Replay(t *testing.T) {
 			if stolen := thief.Open(t, c.NewFlow("openid").With("prompt", "none").URL()).Callback(t); stolen.Get("code") == "" {
 				t.Fatalf("the copied cookies do not work before the logout: %v", stolen)
 			}
-			b.Open(t, "/oauth/logout?"+url.Values{"id_token_hint": {tokens.IDToken}, "post_logout_redirect_uri": {home}}.Encode()).Callback(t)
+			b.Open(t, "/oauth/logout?"+url.Values{"id_token_hint": {tokens.IDToken},
+				"post_logout_redirect_uri": {home}}.Encode()).Callback(t)
 
 			thief.Open(t, c.NewFlow("openid").With("prompt", "none").URL()).WantCallbackError(t, "login_required")
 			for _, path := range []string{"/oauth/userinfo", "/subscriber/info", "/api/fabric/addresses"} {
@@ -234,7 +245,8 @@ func TestS07NewPassword(t *testing.T) {
 	c := p.NewClient(t, "spa", "--first-party", "--access-token", "fabric")
 	sub := p.NewSubscriber(t)
 	tokens, b := c.SignIn(t, sub, loginScope)
-	p.Do(t, "PUT", "/api/fabric/resources/subscribers/"+sub.ID, p.Basic(), harness.JSON(map[string]string{"password": "another-long-word"})).Want(t, 200)
+	p.Do(t, "PUT", "/api/fabric/resources/subscribers/"+sub.ID, p.Basic(),
+		harness.JSON(map[string]string{"password": "another-long-word"})).Want(t, 200)
 	harness.WithinASecond(t, "a token from before the new password", func() error {
 		return p.Get(t, "/subscriber/info", harness.Bearer(tokens.AccessToken)).StatusIs(401)
 	})
@@ -253,7 +265,8 @@ func TestS08Headers(t *testing.T) {
 	login := b.Open(t, c.NewFlow("openid").URL())
 	consent := b.Submit(t, login, "login-submit", map[string]string{"username": sub.Email, "password": sub.Password})
 	wrong := p.Browser()
-	again := wrong.Submit(t, wrong.Open(t, c.NewFlow("openid").URL()), "login-submit", map[string]string{"username": sub.Email, "password": "x"})
+	again := wrong.Submit(t, wrong.Open(t, c.NewFlow("openid").URL()), "login-submit",
+		map[string]string{"username": sub.Email, "password": "x"})
 	accounts := b.Open(t, c.NewFlow("openid").With("prompt", "select_account").URL())
 	if !accounts.Has("account-0") {
 		t.Fatalf("prompt=select_account = %d %s, want #account-0", accounts.Status, accounts.Body)
@@ -265,13 +278,16 @@ func TestS08Headers(t *testing.T) {
 	if !account.Has("sessions-end-all") {
 		t.Fatalf("/account = %d %s, want #sessions-end-all", account.Status, account.Body)
 	}
-	for name, page := range map[string]harness.Page{"login": login, "login again": again, "consent": consent, "accounts": accounts, "logout": logout, "account": account, "error": fault} {
+	for name, page := range map[string]harness.Page{"login": login, "login again": again, "consent": consent,
+		"accounts": accounts, "logout": logout, "account": account, "error": fault} {
 		h := page.Header
 		csp := h.Get("Content-Security-Policy")
-		if strings.Contains(csp, "unsafe-inline") || strings.Contains(csp, "unsafe-eval") || !strings.Contains(csp, "frame-ancestors 'none'") || !strings.Contains(csp, "default-src") {
+		if strings.Contains(csp, "unsafe-inline") || strings.Contains(csp, "unsafe-eval") ||
+			!strings.Contains(csp, "frame-ancestors 'none'") || !strings.Contains(csp, "default-src") {
 			t.Errorf("%s: Content-Security-Policy = %q", name, csp)
 		}
-		for field, want := range map[string]string{"X-Frame-Options": "DENY", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "same-origin", "Cache-Control": "no-store"} {
+		for field, want := range map[string]string{"X-Frame-Options": "DENY",
+			"X-Content-Type-Options": "nosniff", "Referrer-Policy": "same-origin", "Cache-Control": "no-store"} {
 			if got := h.Get(field); !strings.EqualFold(got, want) {
 				t.Errorf("%s: %s = %q, want %q", name, field, got, want)
 			}
@@ -285,7 +301,8 @@ func TestS08Headers(t *testing.T) {
 	}
 	// What ends a silent request is the one page that may be framed, by its app alone.
 	csp := back.Header.Get("Content-Security-Policy")
-	if !back.Has("return-submit") || !strings.Contains(csp, "frame-ancestors https://rp.example;") || strings.Contains(csp, "unsafe") || !strings.Contains(csp, "default-src 'none'") {
+	if !back.Has("return-submit") || !strings.Contains(csp, "frame-ancestors https://rp.example;") ||
+		strings.Contains(csp, "unsafe") || !strings.Contains(csp, "default-src 'none'") {
 		t.Errorf("form_post of a silent request: %d with Content-Security-Policy %q", back.Status, csp)
 	}
 	for _, page := range []harness.Page{login, again, consent, accounts} {

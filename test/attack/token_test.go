@@ -23,7 +23,8 @@ func TestT01TwoWays(t *testing.T) {
 		form := clientCredentials()
 		form.Set("client_id", c.ID)
 		form.Set("client_secret", secret)
-		c.Post(t, "/oauth/token", harness.Form(form), harness.Basic(c.ID, c.Secret)).WantError(t, 400, "invalid_request")
+		c.Post(t, "/oauth/token", harness.Form(form), harness.Basic(c.ID, c.Secret)).WantError(
+			t, 400, "invalid_request")
 	}
 	form := clientCredentials()
 	form.Set("client_id", project(t).NewClient(t, "service").ID)
@@ -56,13 +57,15 @@ func TestT04BasicForms(t *testing.T) {
 			t.Errorf("%s: %d %s, want %d", name, a.Status, a.Body, tt.status)
 		}
 	}
-	c.Post(t, "/oauth/token", harness.Form(clientCredentials()), harness.Basic(c.ID, c.Secret), harness.AddHeader("Authorization", "Basic x")).Want(t, 400, 401)
+	c.Post(t, "/oauth/token", harness.Form(clientCredentials()), harness.Basic(c.ID, c.Secret),
+		harness.AddHeader("Authorization", "Basic x")).Want(t, 400, 401)
 }
 
 func escapeAll(s string) string {
 	var b strings.Builder
 	for i := range len(s) {
-		b.WriteString("%" + strings.ToUpper(string("0123456789abcdef"[s[i]>>4])) + strings.ToUpper(string("0123456789abcdef"[s[i]&15])))
+		b.WriteString("%" + strings.ToUpper(string("0123456789abcdef"[s[i]>>4])) + strings.ToUpper(
+			string("0123456789abcdef"[s[i]&15])))
 	}
 	return b.String()
 }
@@ -70,7 +73,8 @@ func escapeAll(s string) string {
 // TestT05WrongClient authenticates badly.
 func TestT05WrongClient(t *testing.T) {
 	p := project(t)
-	basic, post, public := p.NewClient(t, "service"), p.NewClient(t, "service", "--auth-method", "client_secret_post"), p.NewClient(t, "spa")
+	basic, post, public := p.NewClient(t, "service"),
+		p.NewClient(t, "service", "--auth-method", "client_secret_post"), p.NewClient(t, "spa")
 	inBody := func(c *harness.Client, secret string) harness.Option {
 		form := clientCredentials()
 		form.Set("client_id", c.ID)
@@ -78,30 +82,40 @@ func TestT05WrongClient(t *testing.T) {
 		return harness.Form(form)
 	}
 	refresh := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {"x"}}
-	secret := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {"x"}, "client_id": {public.ID}, "client_secret": {"x"}}
+	secret := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {"x"}, "client_id": {public.ID},
+		"client_secret": {"x"}}
 	tests := map[string][]harness.Option{
-		"wrong secret":                     {harness.Form(clientCredentials()), harness.Basic(basic.ID, "wrong")},
-		"empty secret":                     {harness.Form(clientCredentials()), harness.Basic(basic.ID, "")},
-		"unknown client":                   {harness.Form(clientCredentials()), harness.Basic("nobody", basic.Secret)},
-		"another's secret":                 {harness.Form(clientCredentials()), harness.Basic(basic.ID, post.Secret)},
-		"post client by Basic":             {harness.Form(clientCredentials()), harness.Basic(post.ID, post.Secret)},
-		"basic client in the body":         {inBody(basic, basic.Secret)},
-		"wrong secret in the body":         {inBody(post, "wrong")},
-		"confidential client, no secret":   {harness.Form(url.Values{"grant_type": {"client_credentials"}, "client_id": {basic.ID}})},
-		"public client with a secret":      {harness.Form(secret)},
-		"public client by Basic":           {harness.Form(refresh), harness.Basic(public.ID, "x")},
-		"nobody":                           {harness.Form(clientCredentials())},
-		"secret hash (SHA-256) as secret":  {harness.Form(clientCredentials()), harness.Basic(basic.ID, harness.Challenge(basic.Secret))},
-		"secret with something after it":   {harness.Form(clientCredentials()), harness.Basic(basic.ID, basic.Secret+"x")},
-		"secret without its last letter":   {harness.Form(clientCredentials()), harness.Basic(basic.ID, basic.Secret[:len(basic.Secret)-1])},
-		"secret with a NUL after it":       {harness.Form(clientCredentials()), harness.Basic(basic.ID, basic.Secret+"%00")},
-		"client id in another letter case": {harness.Form(clientCredentials()), harness.Basic(strings.ToUpper(basic.ID), basic.Secret)},
+		"wrong secret": {harness.Form(clientCredentials()), harness.Basic(basic.ID, "wrong")},
+		"empty secret": {harness.Form(clientCredentials()), harness.Basic(basic.ID, "")},
+		"unknown client": {harness.Form(clientCredentials()),
+			harness.Basic("nobody", basic.Secret)},
+		"another's secret":         {harness.Form(clientCredentials()), harness.Basic(basic.ID, post.Secret)},
+		"post client by Basic":     {harness.Form(clientCredentials()), harness.Basic(post.ID, post.Secret)},
+		"basic client in the body": {inBody(basic, basic.Secret)},
+		"wrong secret in the body": {inBody(post, "wrong")},
+		"confidential client, no secret": {harness.Form(
+			url.Values{"grant_type": {"client_credentials"}, "client_id": {basic.ID}})},
+		"public client with a secret": {harness.Form(secret)},
+		"public client by Basic":      {harness.Form(refresh), harness.Basic(public.ID, "x")},
+		"nobody":                      {harness.Form(clientCredentials())},
+		"secret hash (SHA-256) as secret": {harness.Form(clientCredentials()),
+			harness.Basic(basic.ID, harness.Challenge(basic.Secret))},
+		"secret with something after it": {harness.Form(clientCredentials()),
+			harness.Basic(basic.ID, basic.Secret+"x")},
+		"secret without its last letter": {harness.Form(clientCredentials()),
+			harness.Basic(basic.ID, basic.Secret[:len(basic.Secret)-1])},
+		"secret with a NUL after it": {harness.Form(clientCredentials()),
+			harness.Basic(basic.ID, basic.Secret+"%00")},
+		"client id in another letter case": {harness.Form(clientCredentials()),
+			harness.Basic(strings.ToUpper(basic.ID), basic.Secret)},
 	}
-	named := []string{"basic client in the body", "wrong secret in the body", "confidential client, no secret", "public client with a secret"}
+	named := []string{"basic client in the body", "wrong secret in the body",
+		"confidential client, no secret", "public client with a secret"}
 	for name, opts := range tests {
 		t.Run(name, func(t *testing.T) {
 			a := p.Post(t, "/oauth/token", opts...).WantError(t, 401, "invalid_client")
-			got, asked := a.Header.Get("WWW-Authenticate"), !slices.Contains(named, name) // who named itself in the body is not challenged
+			got, asked := a.Header.Get("WWW-Authenticate"),
+				!slices.Contains(named, name) // who named itself in the body is not challenged
 			if strings.HasPrefix(got, "Basic ") != asked || got == "" == asked {
 				t.Errorf("WWW-Authenticate = %q, want Basic: %v", got, asked)
 			}
@@ -114,11 +128,14 @@ func TestT07Grants(t *testing.T) {
 	p := project(t)
 	sub := p.NewSubscriber(t)
 	web, service, public := p.NewClient(t, "web"), p.NewClient(t, "service"), p.NewClient(t, "spa")
-	for _, grant := range []string{"password", "implicit", "urn:ietf:params:oauth:grant-type:token-exchange", "urn:ietf:params:oauth:grant-type:jwt-bearer",
+	for _, grant := range []string{"password", "implicit", "urn:ietf:params:oauth:grant-type:token-exchange",
+		"urn:ietf:params:oauth:grant-type:jwt-bearer",
 		"urn:ietf:params:oauth:grant-type:device_code", "", "authorization_code "} {
-		form := url.Values{"grant_type": {grant}, "username": {sub.Email}, "password": {sub.Password}, "assertion": {"x.y.z"}, "subject_token": {"x"}, "device_code": {"x"}}
+		form := url.Values{"grant_type": {grant}, "username": {sub.Email}, "password": {sub.Password},
+			"assertion": {"x.y.z"}, "subject_token": {"x"}, "device_code": {"x"}}
 		a := web.Token(t, form).Want(t, 400)
-		if got := a.Object(t)["error"]; got != "unsupported_grant_type" && got != "unauthorized_client" && (grant != "" || got != "invalid_request") {
+		if got := a.Object(t)["error"]; got != "unsupported_grant_type" && got != "unauthorized_client" &&
+			(grant != "" || got != "invalid_request") {
 			t.Errorf("grant_type %q: %v, want unsupported_grant_type", grant, got)
 		}
 	}
@@ -170,12 +187,14 @@ func TestT10RefreshBinding(t *testing.T) {
 	c := p.NewClient(t, "web")
 	sub := p.NewSubscriber(t)
 	tokens, _ := c.SignIn(t, sub, loginScope)
-	for _, other := range []*harness.Client{p.NewClient(t, "web"), p.NewClient(t, "spa"), project(t).NewClient(t, "web")} {
+	for _, other := range []*harness.Client{p.NewClient(t, "web"), p.NewClient(t, "spa"),
+		project(t).NewClient(t, "web")} {
 		other.Refresh(t, tokens.RefreshToken).WantError(t, 400, "invalid_grant")
 	}
 	ask := func(scope string) harness.Answer {
 		t.Helper()
-		a := c.Token(t, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {tokens.RefreshToken}, "scope": {scope}})
+		a := c.Token(t, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {tokens.RefreshToken},
+			"scope": {scope}})
 		if a.Status == 200 {
 			a.Read(t, &tokens)
 		}
@@ -201,16 +220,20 @@ func TestT14Bodies(t *testing.T) {
 		body   []byte
 		status []int
 	}{
-		"JSON":               {"application/json", []byte(`{"grant_type":"client_credentials"}`), []int{415}},
-		"multipart":          {"multipart/form-data; boundary=x", []byte("--x\r\nContent-Disposition: form-data; name=grant_type\r\n\r\nclient_credentials\r\n--x--\r\n"), []int{400, 415}},
-		"UTF-16":             {"application/x-www-form-urlencoded; charset=utf-16", form, []int{400, 415}},
-		"no type":            {"", form, []int{400, 415}},
-		"odd type":           {"application/;;", form, []int{400, 415}},
-		"100,000 parameters": {"application/x-www-form-urlencoded", bytes.Repeat([]byte("a=1&"), 100_000), []int{400, 413}},
-		"1 MiB":              {"application/x-www-form-urlencoded", append([]byte("x="), bytes.Repeat([]byte("x"), 1<<20)...), []int{413}},
-		"twice":              {"application/x-www-form-urlencoded", append(form, "&grant_type=refresh_token"...), []int{400}},
-		"bad escape":         {"application/x-www-form-urlencoded", append(form, "&x=%zz"...), []int{400}},
-		"empty":              {"application/x-www-form-urlencoded", nil, []int{400}},
+		"JSON": {"application/json", []byte(`{"grant_type":"client_credentials"}`), []int{415}},
+		"multipart": {"multipart/form-data; boundary=x",
+			[]byte("--x\r\nContent-Disposition: form-data; name=grant_type\r\n\r\nclient_credentials\r\n--x--\r\n"), []int{400, 415}},
+		"UTF-16":   {"application/x-www-form-urlencoded; charset=utf-16", form, []int{400, 415}},
+		"no type":  {"", form, []int{400, 415}},
+		"odd type": {"application/;;", form, []int{400, 415}},
+		"100,000 parameters": {"application/x-www-form-urlencoded", bytes.Repeat([]byte("a=1&"), 100_000),
+			[]int{400, 413}},
+		"1 MiB": {"application/x-www-form-urlencoded",
+			append([]byte("x="), bytes.Repeat([]byte("x"), 1<<20)...), []int{413}},
+		"twice": {"application/x-www-form-urlencoded",
+			append(form, "&grant_type=refresh_token"...), []int{400}},
+		"bad escape": {"application/x-www-form-urlencoded", append(form, "&x=%zz"...), []int{400}},
+		"empty":      {"application/x-www-form-urlencoded", nil, []int{400}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -232,19 +255,24 @@ func TestT15Headers(t *testing.T) {
 	c := project(t).NewClient(t, "service")
 	wrong := "wrong-secret-of-mine"
 	answers := []harness.Answer{
-		c.Post(t, "/oauth/token", harness.Form(clientCredentials()), harness.Basic(c.ID, c.Secret), harness.Header("Origin", "https://evil.example")).Want(t, 200),
-		c.Post(t, "/oauth/token", harness.Form(clientCredentials()), harness.Basic(c.ID, wrong), harness.Header("Origin", "https://evil.example")).Want(t, 401),
+		c.Post(t, "/oauth/token", harness.Form(clientCredentials()), harness.Basic(c.ID, c.Secret),
+			harness.Header("Origin", "https://evil.example")).Want(t, 200),
+		c.Post(t, "/oauth/token", harness.Form(clientCredentials()), harness.Basic(c.ID, wrong),
+			harness.Header("Origin", "https://evil.example")).Want(t, 401),
 		c.Token(t, url.Values{"grant_type": {"<b>"}}).Want(t, 400),
 	}
 	for _, a := range answers {
 		h := a.Header
-		if h.Get("Cache-Control") != "no-store" || !strings.HasPrefix(h.Get("Content-Type"), "application/json") || h.Get("X-Content-Type-Options") != "nosniff" {
+		if h.Get("Cache-Control") != "no-store" ||
+			!strings.HasPrefix(h.Get("Content-Type"), "application/json") ||
+			h.Get("X-Content-Type-Options") != "nosniff" {
 			t.Errorf("%d has the headers %v, want no-store, JSON, nosniff", a.Status, h)
 		}
 		if h.Get("Access-Control-Allow-Credentials") != "" {
 			t.Errorf("%d allows scripts of other origins credentials", a.Status)
 		}
-		if strings.Contains(string(a.Body), wrong) || strings.Contains(string(a.Body), c.Secret) || strings.Contains(string(a.Body), "<b>") {
+		if strings.Contains(string(a.Body), wrong) || strings.Contains(string(a.Body), c.Secret) ||
+			strings.Contains(string(a.Body), "<b>") {
 			t.Errorf("%d tells what was sent: %s", a.Status, a.Body)
 		}
 	}

@@ -21,8 +21,9 @@ import (
 func certified(t *testing.T, authority *acme.Server, httpPort, tlsPort int, hosts ...string) *harness.Server {
 	t.Helper()
 	return harness.StartConfig(t, harness.Config{
-		Args: []string{"--listen", acme.Local(httpPort), "--listen-tls", acme.Local(tlsPort), "--public-url", "https://" + hosts[0]},
-		Env:  authority.Env(hosts...),
+		Args: []string{"--listen", acme.Local(httpPort), "--listen-tls", acme.Local(tlsPort), "--public-url",
+			"https://" + hosts[0]},
+		Env: authority.Env(hosts...),
 	})
 }
 
@@ -41,7 +42,8 @@ func TestACMEOverTLS(t *testing.T) {
 			t.Errorf("a stranger, %s, is shown a certificate of %v", host, got.DNSNames)
 		}
 	}
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: "pbx.selvage.test"}}}
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots,
+		ServerName: "pbx.selvage.test"}}}
 	resp, err := client.Get(s.HTTPS + "/.well-known/openid-configuration")
 	if err != nil {
 		t.Fatal(err)
@@ -82,7 +84,8 @@ func TestACMEOverHTTP(t *testing.T) {
 	roots := p.Roots(t)
 	first := acme.Await(t, s, "pbx.selvage.test", roots)
 	acme.Await(t, s, "pbx.selvage.test", roots, first)
-	for path, want := range map[string]int{"/.well-known/acme-challenge/nothing": 404, "/.well-known/openid-configuration": 200} {
+	for path, want := range map[string]int{"/.well-known/acme-challenge/nothing": 404,
+		"/.well-known/openid-configuration": 200} {
 		s.Get(t, path, harness.Header("Host", "pbx.selvage.test")).Want(t, want)
 	}
 	s.Get(t, "/.well-known/acme-challenge/nothing").Want(t, 403)
@@ -96,7 +99,8 @@ func TestACMEFails(t *testing.T) {
 	s := certified(t, p, httpPort, tlsPort, "pbx.selvage.test")
 	harness.Eventually(t, patience, "the reason", func() error {
 		log := s.Log()
-		for _, want := range []string{"asking for a certificate", "tls-alpn-01: ", "http-01: ", "connection refused", "again_in"} {
+		for _, want := range []string{"asking for a certificate", "tls-alpn-01: ", "http-01: ",
+			"connection refused", "again_in"} {
 			if !strings.Contains(log, want) {
 				return fmt.Errorf("the log has no %q", want)
 			}

@@ -16,7 +16,8 @@ const mobileRedirect = "com.dialer://oauth-callback"
 func TestAppAuth(t *testing.T) {
 	p := harness.Shared(t).NewProject(t)
 	sub := p.NewSubscriber(t)
-	c := p.NewClient(t, "native", "--profile", "mobile-legacy", "--auth-method", "client_secret_post", "--redirect-uri", mobileRedirect, "--access-token", "fabric")
+	c := p.NewClient(t, "native", "--profile", "mobile-legacy", "--auth-method", "client_secret_post",
+		"--redirect-uri", mobileRedirect, "--access-token", "fabric")
 	tests := []struct {
 		name   string
 		change func(*harness.Flow)
@@ -64,14 +65,16 @@ func TestAppAuthRedirect(t *testing.T) {
 func TestAppAuthJSON(t *testing.T) {
 	p := harness.Shared(t).NewProject(t)
 	sub := p.NewSubscriber(t)
-	c := p.NewClient(t, "native", "--profile", "mobile-legacy", "--redirect-uri", mobileRedirect, "--access-token", "fabric")
+	c := p.NewClient(t, "native", "--profile", "mobile-legacy", "--redirect-uri", mobileRedirect,
+		"--access-token", "fabric")
 	f := c.NewFlow("").Without("state", "nonce", "scope", "response_type", "code_challenge_method")
 	code := c.Browser().SignIn(t, f.URL(), sub).Get("code")
 	var tokens harness.Tokens
 	p.Post(t, "/oauth/token", harness.JSON(members(f.Form(code), "client_id", c.ID))).Want(t, 200).Read(t, &tokens)
 	wantSubscriber(t, p, tokens, sub)
 
-	again := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {tokens.RefreshToken}, "redirect_uri": {mobileRedirect}}
+	again := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {tokens.RefreshToken},
+		"redirect_uri": {mobileRedirect}}
 	p.Post(t, "/oauth/token", harness.JSON(members(again, "client_id", c.ID))).Want(t, 200).Read(t, &tokens)
 	wantSubscriber(t, p, tokens, sub)
 }

@@ -43,9 +43,11 @@ func tenHours() (size int64, body io.Reader) {
 	head = append(head, "data"...)
 	head = binary.LittleEndian.AppendUint32(head, uint32(samples))
 	// A square wave: two loud samples of mu-law.
-	tone := bytes.Repeat(append(bytes.Repeat([]byte{0x90}, rate/pitch/2), bytes.Repeat([]byte{0x10}, rate/pitch/2)...), toneFor*pitch)
+	tone := bytes.Repeat(append(bytes.Repeat([]byte{0x90}, rate/pitch/2),
+		bytes.Repeat([]byte{0x10}, rate/pitch/2)...), toneFor*pitch)
 	silence := func(seconds int64) io.Reader { return io.LimitReader(constant(quiet), seconds*rate) }
-	return int64(len(head)) + samples, io.MultiReader(bytes.NewReader(head), silence(toneFrom), bytes.NewReader(tone), silence(hours*3600-toneFrom-toneFor))
+	return int64(len(head)) + samples, io.MultiReader(bytes.NewReader(head), silence(toneFrom),
+		bytes.NewReader(tone), silence(hours*3600-toneFrom-toneFor))
 }
 
 // A constant is the same byte without end.
@@ -144,7 +146,8 @@ func TestChromiumSeeksInTenHours(t *testing.T) {
 	} {
 		heard := eval[struct{ Loudest, At float64 }](b, fmt.Sprintf(playAt, seek.to))
 		if loud := heard.Loudest > 0.1; loud != seek.loud || math.Abs(heard.At-float64(seek.to)) > 10 {
-			t.Errorf("after a seek to %d s it plays at %v s, at %v of full scale, want loud %v", seek.to, heard.At, heard.Loudest, seek.loud)
+			t.Errorf("after a seek to %d s it plays at %v s, at %v of full scale, want loud %v", seek.to,
+				heard.At, heard.Loudest, seek.loud)
 		}
 	}
 }

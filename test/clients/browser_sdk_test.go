@@ -29,7 +29,8 @@ func browserApp(t *testing.T, p *harness.Project, flags ...string) (page string,
 	mux.Handle("GET /", http.FileServer(http.Dir("page")))
 	origin := serveBeside(t, p.Issuer(), mux)
 	page = origin + "/browser.html"
-	c = p.NewClient(t, "spa", append([]string{"--first-party", "--redirect-uri", page, "--post-logout-redirect-uri", page}, flags...)...)
+	c = p.NewClient(t, "spa", append([]string{"--first-party", "--redirect-uri", page,
+		"--post-logout-redirect-uri", page}, flags...)...)
 	mux.HandleFunc("GET /settings.json", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(map[string]string{"issuer": p.Issuer(), "client_id": c.ID, "project_id": p.ID})
@@ -104,8 +105,10 @@ func TestBrowserSDK(t *testing.T) {
 	// All who wait for a token share one request.
 	before := eval[int](b, "tokenRequests()")
 	tokens := eval[[]string](b, "app.getAccessToken().then(async (old) => [old, ...await Promise.all([1, 2, 3].map(() => app.getAccessToken({ fresh: true })))])")
-	if tokens[0] == tokens[1] || tokens[1] != tokens[2] || tokens[1] != tokens[3] || eval[int](b, "tokenRequests()") != before+1 {
-		t.Errorf("three that wait got %d tokens by %d requests, want one new one by one", len(tokens), eval[int](b, "tokenRequests()")-before)
+	if tokens[0] == tokens[1] || tokens[1] != tokens[2] || tokens[1] != tokens[3] ||
+		eval[int](b, "tokenRequests()") != before+1 {
+		t.Errorf("three that wait got %d tokens by %d requests, want one new one by one", len(tokens),
+			eval[int](b, "tokenRequests()")-before)
 	}
 	p.Get(t, "/subscriber/info", harness.Bearer(tokens[1])).Want(t, 200)
 

@@ -44,7 +44,9 @@ func chromiumDir(t *testing.T) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { // a process of it may still write
-		harness.Eventually(t, patience, "the directory of Chromium to be removed", func() error { return os.RemoveAll(dir) })
+		harness.Eventually(t, patience, "the directory of Chromium to be removed", func() error {
+			return os.RemoveAll(dir)
+		})
 	})
 	return dir
 }
@@ -54,7 +56,8 @@ func newTab(t *testing.T, more ...chromedp.ExecAllocatorOption) tab {
 	harness.Need(t, "chromium")
 	dir := chromiumDir(t)
 	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath("chromium"), chromedp.UserDataDir(dir),
-		chromedp.NoSandbox, chromedp.DisableGPU, chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-features", lean))
+		chromedp.NoSandbox, chromedp.DisableGPU, chromedp.Flag("disable-quic", true),
+		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-features", lean))
 	opts = append(append(opts, more...), chromedp.Env("TMPDIR="+dir))
 	ctx, cancel := context.WithTimeout(context.Background(), chromiumDeadline)
 	t.Cleanup(cancel)
@@ -172,9 +175,11 @@ func (b tab) retry(do func() error) {
 // an element to another place or away.
 func overtaken(err error) bool {
 	return errors.Is(err, errStayed) || slices.ContainsFunc([]string{
-		"Could not find node with given id", "No node with given id", "Node is detached", "does not have a layout object", "Could not compute content quads",
+		"Could not find node with given id", "No node with given id", "Node is detached",
+		"does not have a layout object", "Could not compute content quads",
 		"invalid dimensions", "Element is not focusable", "net::ERR_ABORTED",
-		"Execution context was destroyed", "Cannot find context", "Inspected target navigated or closed", "Cannot find default execution context",
+		"Execution context was destroyed", "Cannot find context", "Inspected target navigated or closed",
+		"Cannot find default execution context",
 	}, func(fault string) bool { return strings.Contains(err.Error(), fault) })
 }
 
@@ -192,10 +197,11 @@ func eval[V any](b tab, expression string) (v V) {
 
 // write puts text into a field, all of it at once: for each key that is pressed the page is drawn anew, three times.
 func write(field, text string) chromedp.Action[chromedp.Void] {
-	return chromedp.Steps(chromedp.Focus(chromedp.CSS(field), chromedp.NodeVisible), chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
-		_, err := cdp.Call(ctx, t, input.InsertText, input.InsertTextParams{Text: text})
-		return err
-	}))
+	return chromedp.Steps(chromedp.Focus(chromedp.CSS(field), chromedp.NodeVisible),
+		chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+			_, err := cdp.Call(ctx, t, input.InsertText, input.InsertTextParams{Text: text})
+			return err
+		}))
 }
 
 // leave evaluates an expression that makes the page go elsewhere: its promise
@@ -210,7 +216,8 @@ func (b tab) leave(expression string) {
 func (b tab) until(what, expression string) {
 	b.Helper()
 	harness.Eventually(b, patience, what, func() error {
-		ok, err := chromedp.Run(b.ctx, chromedp.Evaluate[bool]("document.readyState === 'complete' && !window.leaving && Boolean("+expression+")"))
+		ok, err := chromedp.Run(b.ctx, chromedp.Evaluate[bool](
+			"document.readyState === 'complete' && !window.leaving && Boolean("+expression+")"))
 		if err != nil || ok {
 			return err
 		}

@@ -22,7 +22,8 @@ func TestRecordingsClients(t *testing.T) {
 		env                        []string
 	}{
 		{"compatibility-api", "compatibility-api", s.HTTP, "unused.example", nil},
-		{"compatibility-api, TLS by the local CA", "compatibility-api", "", strings.TrimPrefix(s.HTTPS, "https://"), []string{ca}},
+		{"compatibility-api, TLS by the local CA", "compatibility-api", "",
+			strings.TrimPrefix(s.HTTPS, "https://"), []string{ca}},
 		{"twilio", "twilio", s.HTTP, "", nil},
 		{"twilio, TLS by the local CA", "twilio", s.HTTPS, "", []string{ca}},
 	}
@@ -34,17 +35,22 @@ func TestRecordingsClients(t *testing.T) {
 			queries := []string{"", "?CallSid=" + call, "?ConferenceSid=" + conference, "", ""}
 			var sids []string
 			for i, query := range queries {
-				upload := p.Post(t, p.LaML("/Recordings"+query), p.Basic(), harness.Body("audio/wav", harness.Tone(8000*(i+1), 8+i))).Want(t, 201)
+				upload := p.Post(t, p.LaML("/Recordings"+query), p.Basic(),
+					harness.Body("audio/wav", harness.Tone(8000*(i+1), 8+i))).Want(t, 201)
 				sids = append(sids, upload.Object(t)["sid"].(string))
 			}
-			shared := map[string]string{"library": tt.library, "project": p.ID, "key": p.Key, "base": tt.base, "space": tt.space}
+			shared := map[string]string{"library": tt.library, "project": p.ID, "key": p.Key, "base": tt.base,
+				"space": tt.space}
 			with := func(more map[string]string) map[string]string {
 				all := maps.Clone(shared)
 				maps.Copy(all, more)
 				return all
 			}
-			runNode(t, "recordings.mjs", with(map[string]string{"sids": strings.Join(sids, " "), "call": call, "conference": conference}), noVisit, tt.env...)
-			announced := p.Post(t, p.LaML("/Recordings?Status=in-progress&CallSid="+live), p.Basic()).Want(t, 201).Object(t)["sid"].(string)
+			runNode(t, "recordings.mjs",
+				with(map[string]string{"sids": strings.Join(sids, " "), "call": call,
+					"conference": conference}), noVisit, tt.env...)
+			announced := p.Post(t, p.LaML("/Recordings?Status=in-progress&CallSid="+live), p.Basic()).Want(t,
+				201).Object(t)["sid"].(string)
 			runNode(t, "live.mjs", with(map[string]string{"live": live, "announced": announced}), noVisit, tt.env...)
 		})
 	}

@@ -56,7 +56,8 @@ func TestDashboardDay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.do(goTo(s.PublicURL+home+"/recordings/upload"), chromedp.SetUploadFiles(chromedp.CSS("#f-file"), []string{file}))
+	b.do(goTo(s.PublicURL+home+"/recordings/upload"),
+		chromedp.SetUploadFiles(chromedp.CSS("#f-file"), []string{file}))
 	b.fill("upload-submit", "f-CallSid", "a-call")
 	b.until("the player", "document.querySelector('#sound') && document.querySelector('.leg svg')")
 	b.leave("document.getElementById('sound').play()")
@@ -70,7 +71,8 @@ func TestDashboardDay(t *testing.T) {
 	b.do(goTo(s.PublicURL + home + "/tokens"))
 	b.fill("inspect", "f-token", "Authorization: Bearer "+key)
 	b.until("what it is", "document.querySelector('#found')")
-	if found := b.text("#found"); !strings.Contains(found, "an API key") || !strings.Contains(found, "billing backend") {
+	if found := b.text("#found"); !strings.Contains(found, "an API key") ||
+		!strings.Contains(found, "billing backend") {
 		t.Errorf("a leaked key is %q", found)
 	}
 	b.click("found-more")

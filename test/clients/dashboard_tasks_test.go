@@ -30,7 +30,8 @@ func TestDashboardTasks(t *testing.T) {
 	sub := p.NewSubscriber(t)
 	app := p.NewClient(t, "service", "--name", "Billing", "--scope", "Voice")
 	today := time.Now().UTC().Format(time.DateOnly) // or it is of tomorrow
-	p.Command(t, "", "recording", "import", "--project", p.ID, "--call-sid", "call-of-today", "../../cmd/selvage/internal/server/demo/welcome.wav")
+	p.Command(t, "", "recording", "import", "--project", p.ID, "--call-sid", "call-of-today",
+		"../../cmd/selvage/internal/server/demo/welcome.wav")
 	tokens, _ := p.NewClient(t, "spa", "--first-party").SignIn(t, sub, "openid offline_access")
 	b := newTab(t)
 	b.do(goTo(s.CLI(t, "", "operator", "setup-link")["url"].(string)))
@@ -48,7 +49,8 @@ func TestDashboardTasks(t *testing.T) {
 
 	// The secret of a client is rotated, both are good, and the old one is ended.
 	try := func(secret string) int {
-		return s.Post(t, "/oauth/token", harness.Form(url.Values{"grant_type": {"client_credentials"}}), harness.Basic(app.ID, secret)).Status
+		return s.Post(t, "/oauth/token", harness.Form(url.Values{"grant_type": {"client_credentials"}}),
+			harness.Basic(app.ID, secret)).Status
 	}
 	b.follow("OAuth clients")
 	b.follow("Billing")
@@ -73,7 +75,8 @@ func TestDashboardTasks(t *testing.T) {
 	b.follow("Branding")
 	b.typeInto("f-color", "#ffe000")
 	b.until("the preview", "document.querySelector('#preview')?.textContent.includes('shown darker') && document.querySelector('input[type=color]').value === '#ffe000'")
-	b.until("the page of sign-in in it", "document.querySelector('#preview iframe.dark')?.contentDocument?.querySelector('#login-submit')?.textContent.includes('your account')")
+	b.until("the page of sign-in in it",
+		"document.querySelector('#preview iframe.dark')?.contentDocument?.querySelector('#login-submit')?.textContent.includes('your account')")
 	b.until("its colour", "getComputedStyle(document.querySelector('#preview iframe.dark').contentDocument.querySelector('#login-submit')).backgroundColor === 'rgb(255, 224, 0)'")
 	b.do(chromedp.SetUploadFiles(chromedp.CSS("#f-logo"), []string{logoFile(t)}))
 	b.follow("Save changes")
@@ -128,7 +131,8 @@ func TestDashboardTasks(t *testing.T) {
 	b.follow("Conference room")
 	b.until("the form", "document.getElementById('f-name')")
 	b.typeInto("f-name", "Team Standup")
-	b.until("its address, before it is made", "document.getElementById('f-name-tells').textContent.includes('reached at /public/team-standup,')")
+	b.until("its address, before it is made",
+		"document.getElementById('f-name-tells').textContent.includes('reached at /public/team-standup,')")
 	b.click("resource-submit")
 	b.until("the room", "document.querySelector('.notice')?.textContent.includes('/public/team-standup')")
 	b.follow("Addresses")

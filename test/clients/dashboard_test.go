@@ -68,14 +68,21 @@ func (b tab) pictures(p *harness.Project) {
 	sub := p.NewSubscriber(b)
 	p.NewClient(b, "spa", "--redirect-uri", "http://localhost:3000/callback", "--name", "Acme Dialer")
 	service := p.NewClient(b, "service", "--scope", "Voice", "--name", "Billing")
-	p.Command(b, "", "recording", "import", "--project", p.ID, "--call-sid", "a-call", "../../cmd/selvage/internal/server/demo/welcome.wav")
+	p.Command(b, "", "recording", "import", "--project", p.ID, "--call-sid", "a-call",
+		"../../cmd/selvage/internal/server/demo/welcome.wav")
 	p.Command(b, "", "operator", "create", "--email", "bob@example.com", "--role", "viewer@"+p.ID)
 	for name, path := range map[string]string{
-		"projects": p.PublicURL + "/dashboard/projects", "operators": p.PublicURL + "/dashboard/operators", "invite": p.PublicURL + "/dashboard/operators/invite",
-		"operator": p.PublicURL + "/dashboard/operators", "account": p.PublicURL + "/dashboard/account", "missing": p.PublicURL + "/dashboard/operators/nobody",
-		"keys": home + "/keys", "clients": home + "/clients", "client-new": home + "/clients/new", "client": home + "/clients/" + service.ID, "home-done": home,
-		"subscribers": home + "/subscribers", "subscriber": home + "/subscribers/" + sub.ID, "subscriber-new": home + "/subscribers/new",
-		"resources": home + "/resources", "addresses": home + "/addresses", "recordings": home + "/recordings", "recordings-none": home + "/recordings?call=other", "audit": home + "/audit", "audit-all": p.PublicURL + "/dashboard/audit",
+		"projects": p.PublicURL + "/dashboard/projects", "operators": p.PublicURL + "/dashboard/operators",
+		"invite":   p.PublicURL + "/dashboard/operators/invite",
+		"operator": p.PublicURL + "/dashboard/operators", "account": p.PublicURL + "/dashboard/account",
+		"missing": p.PublicURL + "/dashboard/operators/nobody",
+		"keys":    home + "/keys", "clients": home + "/clients", "client-new": home + "/clients/new",
+		"client": home + "/clients/" + service.ID, "home-done": home,
+		"subscribers": home + "/subscribers", "subscriber": home + "/subscribers/" + sub.ID,
+		"subscriber-new": home + "/subscribers/new",
+		"resources":      home + "/resources", "addresses": home + "/addresses",
+		"recordings": home + "/recordings", "recordings-none": home + "/recordings?call=other",
+		"audit": home + "/audit", "audit-all": p.PublicURL + "/dashboard/audit",
 	} {
 		b.do(goTo(path))
 		if name == "operator" {

@@ -18,10 +18,13 @@ func TestDashboardFits(t *testing.T) {
 	b.fill("setup-submit", "username", "ann@example.com", "name", "Ann", "password", "a loom of one's own")
 	home := "/dashboard/projects/" + p.ID
 	b.arrive(home)
-	p.Command(t, "", "recording", "import", "--project", p.ID, "--call-sid", "call-of-today", "../../cmd/selvage/internal/server/demo/welcome.wav")
+	p.Command(t, "", "recording", "import", "--project", p.ID, "--call-sid", "call-of-today",
+		"../../cmd/selvage/internal/server/demo/welcome.wav")
 	for _, at := range []string{
-		home, home + "/audit", "/dashboard/audit", home + "/resources", home + "/addresses", home + "/subscribers", home + "/tokens", home + "/keys", home + "/clients", home + "/branding",
-		home + "/recordings", home + "/rules", "/dashboard/settings", "/dashboard/operators", "/dashboard/account", "/dashboard/projects",
+		home, home + "/audit", "/dashboard/audit", home + "/resources", home + "/addresses",
+		home + "/subscribers", home + "/tokens", home + "/keys", home + "/clients", home + "/branding",
+		home + "/recordings", home + "/rules", "/dashboard/settings", "/dashboard/operators",
+		"/dashboard/account", "/dashboard/projects",
 	} {
 		b.do(goTo(s.PublicURL + at))
 		b.until("the page "+at, "document.readyState === 'complete'")

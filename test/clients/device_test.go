@@ -24,7 +24,8 @@ func TestDevice(t *testing.T) {
 	p := harness.Shared(t).NewProject(t)
 	sub := p.NewSubscriber(t)
 	c := p.NewClient(t, "native", "--grant", "device_code", "--grant", "refresh_token", "--access-token", "jwt")
-	settings := map[string]string{"issuer": p.Issuer(), "client_id": c.ID, "method": "none", "sub": sub.ID, "email": sub.Email}
+	settings := map[string]string{"issuer": p.Issuer(), "client_id": c.ID, "method": "none", "sub": sub.ID,
+		"email": sub.Email}
 	b := p.Browser()
 	runNode(t, "device.mjs", settings, func(line string) string {
 		where, what, _ := strings.Cut(line, "#")
@@ -41,7 +42,8 @@ func TestDevice(t *testing.T) {
 			page = b.Submit(t, page, "device-submit", fields)
 		}
 		if page.Has("login-submit") {
-			page = b.Submit(t, page, "login-submit", map[string]string{"username": sub.Email, "password": sub.Password})
+			page = b.Submit(t, page, "login-submit",
+				map[string]string{"username": sub.Email, "password": sub.Password})
 		}
 		if page = b.Submit(t, page, answer, nil); !page.Has(done) {
 			t.Errorf("the person is shown %d %s, want #%s", page.Status, page.URL, done)
@@ -57,9 +59,11 @@ func TestPrivateKeyJWT(t *testing.T) {
 	for _, alg := range []jose.SignatureAlgorithm{jose.RS256, jose.PS256, jose.ES256, jose.EdDSA} {
 		t.Run(string(alg), func(t *testing.T) {
 			private, public := clientKey(t, alg)
-			c := p.NewClient(t, "service", "--auth-method", "private_key_jwt", "--jwks", public, "--access-token", "jwt", "--scope", "Voice")
+			c := p.NewClient(t, "service", "--auth-method", "private_key_jwt", "--jwks", public,
+				"--access-token", "jwt", "--scope", "Voice")
 			runNode(t, "client-credentials.mjs", map[string]string{
-				"issuer": p.Issuer(), "client_id": c.ID, "method": "private_key_jwt", "key": private, "scope": "Voice", "api": p.HTTP + "/api/fabric/resources/subscribers",
+				"issuer": p.Issuer(), "client_id": c.ID, "method": "private_key_jwt", "key": private,
+				"scope": "Voice", "api": p.HTTP + "/api/fabric/resources/subscribers",
 			}, noVisit)
 		})
 	}
@@ -67,7 +71,8 @@ func TestPrivateKeyJWT(t *testing.T) {
 	c := p.NewClient(t, "web", "--auth-method", "private_key_jwt", "--jwks", public, "--access-token", "jwt")
 	sub, b := p.NewSubscriber(t), p.Browser()
 	runNode(t, "openid-client.mjs", map[string]string{
-		"issuer": p.Issuer(), "client_id": c.ID, "method": "private_key_jwt", "key": private, "alg": "RS256", "redirect_uri": c.Redirect, "sub": sub.ID, "email": sub.Email,
+		"issuer": p.Issuer(), "client_id": c.ID, "method": "private_key_jwt", "key": private, "alg": "RS256",
+		"redirect_uri": c.Redirect, "sub": sub.ID, "email": sub.Email,
 	}, func(url string) string { return c.Redirect + "?" + b.SignIn(t, url, sub).Encode() })
 }
 

@@ -23,9 +23,11 @@ func (b tab) authenticator() webauthn.AuthenticatorID {
 	if _, err := chromedp.Call(b.ctx, webauthn.Enable, webauthn.EnableParams{}); err != nil {
 		b.Fatal(err)
 	}
-	made, err := chromedp.Call(b.ctx, webauthn.AddVirtualAuthenticator, webauthn.AddVirtualAuthenticatorParams{Options: &webauthn.VirtualAuthenticatorOptions{
-		Protocol: "ctap2", Transport: "internal", HasResidentKey: true, HasUserVerification: true, IsUserVerified: true, AutomaticPresenceSimulation: true,
-	}})
+	made, err := chromedp.Call(b.ctx, webauthn.AddVirtualAuthenticator,
+		webauthn.AddVirtualAuthenticatorParams{Options: &webauthn.VirtualAuthenticatorOptions{
+			Protocol: "ctap2", Transport: "internal", HasResidentKey: true, HasUserVerification: true,
+			IsUserVerified: true, AutomaticPresenceSimulation: true,
+		}})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -35,7 +37,8 @@ func (b tab) authenticator() webauthn.AuthenticatorID {
 // remove takes an authenticator out again.
 func (b tab) remove(key webauthn.AuthenticatorID) {
 	b.Helper()
-	_, err := chromedp.Call(b.ctx, webauthn.RemoveVirtualAuthenticator, webauthn.RemoveVirtualAuthenticatorParams{AuthenticatorID: key})
+	_, err := chromedp.Call(b.ctx, webauthn.RemoveVirtualAuthenticator,
+		webauthn.RemoveVirtualAuthenticatorParams{AuthenticatorID: key})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -183,7 +186,8 @@ func TestPasskeyButtonInChromium(t *testing.T) {
 	// that the offer where the e-mail is typed stays one.
 	simulate := func(on bool) {
 		t.Helper()
-		_, err := chromedp.Call(b.ctx, webauthn.SetAutomaticPresenceSimulation, webauthn.SetAutomaticPresenceSimulationParams{AuthenticatorID: key, Enabled: on})
+		_, err := chromedp.Call(b.ctx, webauthn.SetAutomaticPresenceSimulation,
+			webauthn.SetAutomaticPresenceSimulationParams{AuthenticatorID: key, Enabled: on})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -36,7 +36,8 @@ func signInWithGoOIDC(t *testing.T, c *harness.Client, sub harness.Subscriber, a
 		Scopes: []string{oidc.ScopeOpenID, "profile", "email", oidc.ScopeOfflineAccess},
 	}
 	verifier, nonce, state := oauth2.GenerateVerifier(), rand.Text(), rand.Text()
-	answer := c.Browser().SignIn(t, config.AuthCodeURL(state, oauth2.S256ChallengeOption(verifier), oidc.Nonce(nonce)), sub)
+	answer := c.Browser().SignIn(t, config.AuthCodeURL(
+		state, oauth2.S256ChallengeOption(verifier), oidc.Nonce(nonce)), sub)
 	if got := answer.Get("iss"); got != c.Issuer() {
 		t.Errorf("iss = %q, want %q", got, c.Issuer())
 	}
@@ -76,6 +77,7 @@ func checkUserInfo(ctx context.Context, t *testing.T, provider *oidc.Provider, t
 		t.Fatalf("Claims: %v", err)
 	}
 	if info.Subject != sub.ID || info.Email != sub.Email || claims.FamilyName != "Lovelace" {
-		t.Errorf("UserInfo = %q, %q, %q, want %q, %q, Lovelace", info.Subject, info.Email, claims.FamilyName, sub.ID, sub.Email)
+		t.Errorf("UserInfo = %q, %q, %q, want %q, %q, Lovelace", info.Subject, info.Email, claims.FamilyName,
+			sub.ID, sub.Email)
 	}
 }

@@ -24,7 +24,8 @@ func (b tab) byKeys(page string) {
 	b.Helper()
 	// What has the focus by itself has it once the page is drawn.
 	eval[bool](b, "new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(() => drawn(true))))")
-	b.do(chromedp.Evaluate[chromedp.Void]("document.activeElement.blur(), window.stops = " + stops + ", void getSelection().removeAllRanges()"))
+	b.do(chromedp.Evaluate[chromedp.Void](
+		"document.activeElement.blur(), window.stops = " + stops + ", void getSelection().removeAllRanges()"))
 	want := eval[[]string](b, "stops.map((e) => e.outerHTML.slice(0, 90))")
 	if len(want) == 0 {
 		b.Fatalf("%s: nothing can be used", page)
@@ -85,7 +86,8 @@ func TestKeyboard(t *testing.T) {
 	b.fill("setup-submit", "username", "ann@example.com", "password", "a loom of one's own")
 	home := "/dashboard/projects/" + p.ID
 	b.arrive(home)
-	for _, page := range []string{"/subscribers", "/clients/new", "/keys/new", "/branding", "/recordings/upload", "/kinds/conference_rooms", "/kinds/swml_scripts", "/tokens", "/rules"} {
+	for _, page := range []string{"/subscribers", "/clients/new", "/keys/new", "/branding",
+		"/recordings/upload", "/kinds/conference_rooms", "/kinds/swml_scripts", "/tokens", "/rules"} {
 		b.do(goTo(p.PublicURL + home + page))
 		b.byKeys(page)
 	}

@@ -37,7 +37,8 @@ func TestMailsInChromium(t *testing.T) {
 	harness.NotStorage(t)
 	in := inbox.Start(t, inbox.Config{TLS: true, Auth: true})
 	n := harness.StartNodes(t, nil, harness.Config{Env: []string{
-		"SELVAGE_MAIL__URL=smtp://" + url.QueryEscape(inbox.User) + "@localhost:" + in.Port() + "?tls=starttls", "SELVAGE_MAIL__PASSWORD=" + inbox.Password,
+		"SELVAGE_MAIL__URL=smtp://" + url.QueryEscape(inbox.User) + "@localhost:" +
+			in.Port() + "?tls=starttls", "SELVAGE_MAIL__PASSWORD=" + inbox.Password,
 		"SELVAGE_MAIL__CA=" + in.CAFile, "SELVAGE_MAIL__FROM=no-reply@acme.example",
 	}})
 	p := n.NewProject(t)
@@ -109,7 +110,8 @@ func TestMailsInChromium(t *testing.T) {
 	b.until("the name", "document.body.innerText.includes('Alan Turing')")
 	for _, m := range in.Mails() {
 		if !m.Secure || m.User != inbox.User || strings.Contains(m.Raw, sub.Password) {
-			t.Errorf("the mail %q came in the clear (%v), by %q, or has a password in it", m.Subject, !m.Secure, m.User)
+			t.Errorf("the mail %q came in the clear (%v), by %q, or has a password in it", m.Subject,
+				!m.Secure, m.User)
 		}
 	}
 	if got := len(in.To(alan.Email)); got != 1 {

@@ -38,7 +38,8 @@ func app(t *testing.T, p *harness.Project) string {
 		http.ServeFile(w, r, "node_modules/oidc-client-ts/dist/browser/oidc-client-ts.min.js")
 	})
 	origin := serveBeside(t, p.Issuer(), mux)
-	c := p.NewClient(t, "spa", "--redirect-uri", origin+"/", "--post-logout-redirect-uri", origin+"/", "--access-token", "fabric")
+	c := p.NewClient(t, "spa", "--redirect-uri", origin+"/", "--post-logout-redirect-uri", origin+"/",
+		"--access-token", "fabric")
 	mux.HandleFunc("GET /settings.json", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(map[string]string{"issuer": p.Issuer(), "client_id": c.ID})
@@ -75,8 +76,10 @@ func (b tab) arrived(origin string) outcome {
 func (b tab) signIn(origin, email, secret string) {
 	b.Helper()
 	b.until("the login page", "document.querySelector('#login-submit')")
-	b.do(chromedp.Clear(chromedp.CSS("#username")), write("#username", email), write("#password", secret), chromedp.Click(chromedp.CSS("#login-submit")))
-	b.until("an answer to the login", fmt.Sprintf("location.origin === %q || document.querySelector('#consent-allow') || document.querySelector('#password')?.value === ''", origin))
+	b.do(chromedp.Clear(chromedp.CSS("#username")), write("#username", email), write("#password", secret),
+		chromedp.Click(chromedp.CSS("#login-submit")))
+	b.until("an answer to the login", fmt.Sprintf(
+		"location.origin === %q || document.querySelector('#consent-allow') || document.querySelector('#password')?.value === ''", origin))
 	if eval[bool](b, "Boolean(document.querySelector('#consent-allow'))") {
 		b.do(chromedp.Click(chromedp.CSS("#consent-allow")))
 	}

@@ -15,16 +15,19 @@ func TestOpenIDClient(t *testing.T) {
 		client            *harness.Client
 	}{
 		{"public client, RS256", "RS256", "none", p.NewClient(t, "spa", "--access-token", "jwt")},
-		{"client_secret_basic, ES256", "ES256", "client_secret_basic", p.NewClient(t, "web", "--id-token-alg", "ES256", "--access-token", "jwt")},
-		{"client_secret_post, sealed access token", "RS256", "client_secret_post", p.NewClient(t, "web", "--auth-method", "client_secret_post", "--access-token", "fabric")},
+		{"client_secret_basic, ES256", "ES256", "client_secret_basic",
+			p.NewClient(t, "web", "--id-token-alg", "ES256", "--access-token", "jwt")},
+		{"client_secret_post, sealed access token", "RS256", "client_secret_post",
+			p.NewClient(t, "web", "--auth-method", "client_secret_post", "--access-token", "fabric")},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			b := p.Browser()
 			visit := func(url string) string { return tt.client.Redirect + "?" + b.SignIn(t, url, sub).Encode() }
 			runNode(t, "openid-client.mjs", map[string]string{
-				"issuer": p.Issuer(), "client_id": tt.client.ID, "client_secret": tt.client.Secret, "method": tt.method,
-				"alg": tt.alg, "redirect_uri": tt.client.Redirect, "sub": sub.ID, "email": sub.Email,
+				"issuer": p.Issuer(), "client_id": tt.client.ID, "client_secret": tt.client.Secret,
+				"method": tt.method,
+				"alg":    tt.alg, "redirect_uri": tt.client.Redirect, "sub": sub.ID, "email": sub.Email,
 			}, visit)
 		})
 	}
@@ -38,8 +41,9 @@ func TestOpenIDClientCredentials(t *testing.T) {
 			t.Run(method+", "+kind, func(t *testing.T) {
 				c := p.NewClient(t, "service", "--auth-method", method, "--access-token", kind, "--scope", "Voice")
 				runNode(t, "client-credentials.mjs", map[string]string{
-					"issuer": p.Issuer(), "client_id": c.ID, "client_secret": c.Secret, "method": method, "scope": "Voice",
-					"api": p.HTTP + "/api/fabric/resources/subscribers",
+					"issuer": p.Issuer(), "client_id": c.ID, "client_secret": c.Secret, "method": method,
+					"scope": "Voice",
+					"api":   p.HTTP + "/api/fabric/resources/subscribers",
 				}, noVisit)
 			})
 		}

@@ -13,7 +13,8 @@ import (
 // presence says whether somebody is there who touches an authenticator.
 func (b tab) presence(key webauthn.AuthenticatorID, there bool) {
 	b.Helper()
-	_, err := chromedp.Call(b.ctx, webauthn.SetAutomaticPresenceSimulation, webauthn.SetAutomaticPresenceSimulationParams{AuthenticatorID: key, Enabled: there})
+	_, err := chromedp.Call(b.ctx, webauthn.SetAutomaticPresenceSimulation,
+		webauthn.SetAutomaticPresenceSimulationParams{AuthenticatorID: key, Enabled: there})
 	if err != nil {
 		b.Fatal(err)
 	}

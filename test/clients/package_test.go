@@ -120,7 +120,8 @@ func TestTypes(t *testing.T) {
 	// Each import begins a program; what it leaves out is declared.
 	program := "import { SignalWire } from \"./stock\"\ndeclare const button: HTMLButtonElement, audio: HTMLAudioElement, id: string, token: string, pushToken: string, address: { id: string }\n"
 	for _, m := range regexp.MustCompile("(?s)```ts\n(.*?)```").FindAllSubmatch(readme, -1) {
-		program += strings.ReplaceAll(strings.ReplaceAll(string(m[1]), `import { SignalWire } from "@signalwire/js"`, ""), "…)", "{})")
+		program += strings.ReplaceAll(strings.ReplaceAll(string(m[1]),
+			`import { SignalWire } from "@signalwire/js"`, ""), "…)", "{})")
 	}
 	program = strings.ReplaceAll(program, "sortBy: \"name\" })) …", "sortBy: \"name\" })) console.log(a)")
 	dir := t.TempDir()
@@ -128,7 +129,8 @@ func TestTypes(t *testing.T) {
 		"readme.ts": program,
 		"stock.ts":  "export declare function SignalWire(o: { host: string; token: string }): Promise<{ updateToken(token: string): Promise<void> }>\n",
 		"tsconfig.json": `{"compilerOptions":{"target":"es2022","module":"esnext","moduleResolution":"bundler","lib":["es2022","dom","dom.iterable"],"types":[],"strict":true,"noEmit":true,
-			"paths":{"@selvage/browser":["` + filepath.ToSlash(filepath.Join(filepath.Dir(tsc), "../../dist/types/index.d.ts")) + `"]}}}`,
+			"paths":{"@selvage/browser":["` + filepath.ToSlash(
+			filepath.Join(filepath.Dir(tsc), "../../dist/types/index.d.ts")) + `"]}}}`,
 	}
 	for name, text := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {

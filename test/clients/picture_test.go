@@ -46,7 +46,8 @@ func TestPicture(t *testing.T) {
 		at := image.Pt(pictureGap+column*(pictureWide+pictureGap), pictureGap+row*(pictureHigh+pictureGap))
 		frame := image.Rectangle{at, at.Add(image.Pt(pictureWide, pictureHigh))}.Inset(-2)
 		draw.Draw(whole, frame, image.NewUniform(color.RGBA{0x8a, 0x90, 0x9c, 0xff}), image.Point{}, draw.Src)
-		draw.Draw(whole, image.Rectangle{at, at.Add(image.Pt(pictureWide, pictureHigh))}, page, page.Bounds().Min, draw.Src)
+		draw.Draw(whole, image.Rectangle{at, at.Add(image.Pt(pictureWide, pictureHigh))}, page,
+			page.Bounds().Min, draw.Src)
 	}
 
 	b.do(goTo(s.PublicURL + "/demo"))

@@ -12,7 +12,8 @@ import (
 // online: it connects again by itself, and is still online.
 func TestSignalWireReconnects(t *testing.T) {
 	harness.NotStorage(t)
-	for where, load := range map[string]func(*testing.T, *harness.Server, string) sdk{"Chromium": inChromium, "Node": inNode} {
+	for where, load := range map[string]func(*testing.T, *harness.Server, string) sdk{"Chromium": inChromium,
+		"Node": inNode} {
 		t.Run(where, func(t *testing.T) {
 			server := harness.Start(t)
 			p := server.NewProject(t)

@@ -27,29 +27,49 @@ func TestScreensOfDashboard(t *testing.T) {
 		s.open("dashboard-"+page+"-empty", p.PublicURL+home+"/"+page)
 	}
 	sub := p.NewSubscriber(t)
-	p.Post(t, "/api/fabric/resources/subscribers", p.Basic(), harness.JSON(map[string]any{"email": longMail, "first_name": "\u05d0\u05d3\u05d4 (2)", "display_name": longApp})).Want(t, 201)
+	p.Post(t, "/api/fabric/resources/subscribers", p.Basic(),
+		harness.JSON(map[string]any{"email": longMail, "first_name": "\u05d0\u05d3\u05d4 (2)",
+			"display_name": longApp})).Want(t, 201)
 	client := p.NewClient(t, "spa", "--name", longApp)
-	p.Command(t, "", "recording", "import", "--project", p.ID, "--call-sid", "a-call", "../../cmd/selvage/internal/server/demo/welcome.wav")
+	p.Command(t, "", "recording", "import", "--project", p.ID, "--call-sid", "a-call",
+		"../../cmd/selvage/internal/server/demo/welcome.wav")
 	p.Command(t, "", "operator", "create", "--email", "bob@example.com", "--role", "viewer@"+p.ID)
 	p.Command(t, "", "operator", "setup-link", "--email", longMail, "--role", "viewer@"+p.ID)
-	room := p.Post(t, "/api/fabric/resources/conference_rooms", p.Basic(), harness.JSON(map[string]any{"name": "all-hands"})).Want(t, 200, 201).Object(t)["id"].(string)
-	p.Post(t, "/api/fabric/resources/swml_scripts", p.Basic(), harness.JSON(map[string]any{"name": "greeting", "contents": map[string]any{"version": "1.0.0", "sections": map[string]any{"main": []any{"answer"}}}})).Want(t, 200, 201)
+	room := p.Post(t, "/api/fabric/resources/conference_rooms", p.Basic(),
+		harness.JSON(map[string]any{"name": "all-hands"})).Want(t, 200, 201).Object(t)["id"].(string)
+	p.Post(t, "/api/fabric/resources/swml_scripts", p.Basic(),
+		harness.JSON(map[string]any{"name": "greeting",
+			"contents": map[string]any{"version": "1.0.0",
+				"sections": map[string]any{"main": []any{"answer"}}}})).Want(t, 200, 201)
 	p.CLI(t, "", "project", "update", p.ID, "--color", "#ffe000", "--logo", logoFile(t))
 	web := p.NewClient(t, "web", "--name", "Shop")
 	p.CLI(t, "", "client", "rotate-secret", web.ID)
 	for _, at := range []struct{ name, path string }{
-		{"resource-new", home + "/resources/new"}, {"resource-kind", home + "/kinds/conference_rooms"}, {"resource-kind-script", home + "/kinds/swml_scripts"},
+		{"resource-new", home + "/resources/new"}, {"resource-kind", home + "/kinds/conference_rooms"},
+		{"resource-kind-script", home + "/kinds/swml_scripts"},
 		{"resource", home + "/resources/" + room}, {"resource-edit", home + "/resources/" + room + "/edit"},
-		{"tokens", home + "/tokens"}, {"token-subscriber", home + "/tokens/make/subscriber"}, {"token-guest", home + "/tokens/make/guest"},
-		{"branding", home + "/branding"}, {"client-branding", home + "/clients/" + client.ID + "/branding"}, {"client-two-secrets", home + "/clients/" + web.ID},
-		{"client-edit", home + "/clients/" + web.ID + "/edit"}, {"subscriber-edit", home + "/subscribers/" + sub.ID + "/edit"}, {"recording-upload", home + "/recordings/upload"},
+		{"tokens", home + "/tokens"}, {"token-subscriber", home + "/tokens/make/subscriber"},
+		{"token-guest", home + "/tokens/make/guest"},
+		{"branding", home + "/branding"}, {"client-branding", home + "/clients/" + client.ID + "/branding"},
+		{"client-two-secrets", home + "/clients/" + web.ID},
+		{"client-edit", home + "/clients/" + web.ID + "/edit"},
+		{"subscriber-edit", home + "/subscribers/" + sub.ID + "/edit"},
+		{"recording-upload", home + "/recordings/upload"},
 		{"settings", "/dashboard/settings"}, {"doctor", "/dashboard/settings/doctor"},
-		{"home", home}, {"projects", "/dashboard/projects"}, {"operators", "/dashboard/operators"}, {"operator-invite", "/dashboard/operators/invite"},
-		{"account", "/dashboard/account"}, {"account-app", "/dashboard/account/app"}, {"account-passkey", "/dashboard/account/passkey"}, {"missing", "/dashboard/operators/nobody"}, {"confirm", "/dashboard/confirm"},
-		{"keys", home + "/keys"}, {"key-new", home + "/keys/new"}, {"clients", home + "/clients"}, {"client-new", home + "/clients/new"}, {"client", home + "/clients/" + client.ID},
-		{"subscribers", home + "/subscribers"}, {"subscriber", home + "/subscribers/" + sub.ID}, {"subscriber-new", home + "/subscribers/new"},
-		{"resources", home + "/resources"}, {"addresses", home + "/addresses"}, {"recordings", home + "/recordings"}, {"recordings-none", home + "/recordings?call=other"},
-		{"rules", home + "/rules"}, {"rules-edit", home + "/rules/edit"}, {"audit", home + "/audit"}, {"audit-all", "/dashboard/audit"}, {"styles", "/dashboard/_styles"}, {"styles-pages", "/dashboard/_styles?of=pages"},
+		{"home", home}, {"projects", "/dashboard/projects"}, {"operators", "/dashboard/operators"},
+		{"operator-invite", "/dashboard/operators/invite"},
+		{"account", "/dashboard/account"}, {"account-app", "/dashboard/account/app"},
+		{"account-passkey", "/dashboard/account/passkey"}, {"missing", "/dashboard/operators/nobody"},
+		{"confirm", "/dashboard/confirm"},
+		{"keys", home + "/keys"}, {"key-new", home + "/keys/new"}, {"clients", home + "/clients"},
+		{"client-new", home + "/clients/new"}, {"client", home + "/clients/" + client.ID},
+		{"subscribers", home + "/subscribers"}, {"subscriber", home + "/subscribers/" + sub.ID},
+		{"subscriber-new", home + "/subscribers/new"},
+		{"resources", home + "/resources"}, {"addresses", home + "/addresses"},
+		{"recordings", home + "/recordings"}, {"recordings-none", home + "/recordings?call=other"},
+		{"rules", home + "/rules"}, {"rules-edit", home + "/rules/edit"}, {"audit", home + "/audit"},
+		{"audit-all", "/dashboard/audit"}, {"styles", "/dashboard/_styles"},
+		{"styles-pages", "/dashboard/_styles?of=pages"},
 	} {
 		s.open("dashboard-"+at.name, p.PublicURL+at.path)
 	}
@@ -57,7 +77,8 @@ func TestScreensOfDashboard(t *testing.T) {
 	s.fill("key-submit", "name", "billing backend")
 	s.until("the secret", "document.querySelector('#secret code')")
 	s.stop("dashboard-key-made")
-	for name, from := range map[string]string{"recording": home + "/recordings", "operator": "/dashboard/operators", "key": home + "/keys"} {
+	for name, from := range map[string]string{"recording": home + "/recordings",
+		"operator": "/dashboard/operators", "key": home + "/keys"} {
 		s.do(goTo(p.PublicURL+from), chromedp.Click(chromedp.CSS(".table td a")))
 		s.until(name, "location.pathname !== "+quoted(from))
 		s.stop("dashboard-" + name)

@@ -24,13 +24,15 @@ func (d *drawer) Send(_ context.Context, m mail.Message) error {
 
 // letters are all kinds of mails, as somebody gets them.
 var letters = []mail.Kind{
-	mail.Reset, mail.Verify, mail.Invitation, mail.ChangeAddress, mail.AddressChanged, mail.AddressTaken, mail.Registration, mail.Registered,
+	mail.Reset, mail.Verify, mail.Invitation, mail.ChangeAddress, mail.AddressChanged, mail.AddressTaken,
+	mail.Registration, mail.Registered,
 	mail.PasswordChanged, mail.PasswordSet, mail.FactorChanged, mail.NewDevice, mail.Test,
 	mail.OperatorDevice, mail.OperatorFactor, mail.OperatorPassword, mail.OperatorLink, mail.OperatorAdded,
 }
 
 // withLinks are those that have one.
-var withLinks = map[mail.Kind]string{mail.Reset: "reset", mail.Verify: "verify", mail.Invitation: "invite", mail.ChangeAddress: "change-address", mail.Registration: "welcome"}
+var withLinks = map[mail.Kind]string{mail.Reset: "reset", mail.Verify: "verify", mail.Invitation: "invite",
+	mail.ChangeAddress: "change-address", mail.Registration: "welcome"}
 
 // TestScreensOfMails comes by each kind of mail as a program shows it that reads HTML.
 // Where SELVAGE_TEST_MAILS names a folder, a picture of each is kept there.
@@ -42,12 +44,14 @@ func TestScreensOfMails(t *testing.T) {
 	var d drawer
 	post := mail.New(mail.Config{Transport: &d, Sender: mail.Sender{Address: "no-reply@acme.example"}})
 	facts := map[string]string{
-		"minutes": "30", "hours": "24", "days": "7", "inviter": "Grace Hopper", "old": "ada@example.com", "new": "ada@example.org",
+		"minutes": "30", "hours": "24", "days": "7", "inviter": "Grace Hopper", "old": "ada@example.com",
+		"new":  "ada@example.org",
 		"when": "2026-11-22T12:30:00Z", "agent": "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/148.0.0.0 Safari/537.36",
 		"address": "203.0.113.9", "role": "admin", "what": "passkey_added", "name": "Phone",
 	}
 	for _, kind := range letters {
-		draft := mail.Draft{Kind: kind, To: "ada@example.com", Brand: mail.Brand{Name: "Acme Dialer", Color: "#1f6f43"}, Facts: facts}
+		draft := mail.Draft{Kind: kind, To: "ada@example.com",
+			Brand: mail.Brand{Name: "Acme Dialer", Color: "#1f6f43"}, Facts: facts}
 		if strings.HasPrefix(string(kind), "operator_") {
 			draft.Brand = mail.Brand{Name: "selvage at id.acme.example"}
 		}

@@ -44,8 +44,10 @@ func TestScreensOfRegistration(t *testing.T) {
 	t.Parallel()
 	server := harness.Start(t)
 	p := server.NewProject(t)
-	p.CLI(t, "", "project", "update", p.ID, "--registration", "open", "--color", "#c2410c", "--logo", logoFile(t), "--tos-uri", "https://acme.example/terms", "--policy-uri", "https://acme.example/privacy")
-	app := p.NewClient(t, "spa", "--name", "Acme Dialer", "--scope", "openid", "--scope", "profile", "--scope", "offline_access", "--scope", "Voice")
+	p.CLI(t, "", "project", "update", p.ID, "--registration", "open", "--color", "#c2410c", "--logo",
+		logoFile(t), "--tos-uri", "https://acme.example/terms", "--policy-uri", "https://acme.example/privacy")
+	app := p.NewClient(t, "spa", "--name", "Acme Dialer", "--scope", "openid", "--scope", "profile",
+		"--scope", "offline_access", "--scope", "Voice")
 	s := newScreens(t)
 	defer s.index()
 	const email, chosen = "grace@example.com", "a loom of one's own"

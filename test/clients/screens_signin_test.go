@@ -51,10 +51,14 @@ func TestScreensOfSignIn(t *testing.T) {
 	n := harness.StartNodes(t, nil, harness.Config{Env: []string{"SELVAGE_LIMITS__LOGIN_PER_ACCOUNT=4"}})
 	p := n.NewProject(t)
 	sub, other := p.NewSubscriber(t), p.NewSubscriber(t)
-	p.Post(t, "/api/fabric/resources/subscribers", p.Basic(), harness.JSON(map[string]any{"email": longMail, "password": sub.Password, "first_name": "\u05d0\u05d3\u05d4 (2)"})).Want(t, 201)
+	p.Post(t, "/api/fabric/resources/subscribers", p.Basic(),
+		harness.JSON(map[string]any{"email": longMail, "password": sub.Password,
+			"first_name": "\u05d0\u05d3\u05d4 (2)"})).Want(t, 201)
 	first := p.NewClient(t, "spa", "--first-party", "--name", "Acme Dialer")
-	third := p.NewClient(t, "spa", "--name", longApp, "--scope", "openid", "--scope", "profile", "--scope", "email", "--scope", "phone", "--scope", "offline_access", "--scope", "Voice")
-	device := p.NewClient(t, "native", "--grant", "device_code", "--grant", "refresh_token", "--access-token", "jwt", "--name", "Acme TV")
+	third := p.NewClient(t, "spa", "--name", longApp, "--scope", "openid", "--scope", "profile", "--scope",
+		"email", "--scope", "phone", "--scope", "offline_access", "--scope", "Voice")
+	device := p.NewClient(t, "native", "--grant", "device_code", "--grant", "refresh_token", "--access-token",
+		"jwt", "--name", "Acme TV")
 	s := newScreens(t)
 	defer s.index()
 
@@ -123,7 +127,8 @@ func TestScreensOfSignIn(t *testing.T) {
 	s.typeInto("user-code", "WDJB-MJHT")
 	s.next("device-wrong", "device-submit", "device-error")
 	for _, answer := range []string{"deny", "allow"} {
-		codes := p.Post(t, "/oauth/device_authorization", harness.Form(url.Values{"client_id": {device.ID}, "scope": {"openid"}})).Want(t, 200).Object(t)
+		codes := p.Post(t, "/oauth/device_authorization",
+			harness.Form(url.Values{"client_id": {device.ID}, "scope": {"openid"}})).Want(t, 200).Object(t)
 		s.do(goTo(codes["verification_uri_complete"].(string)))
 		s.click("device-submit")
 		s.until("login or consent", "document.getElementById('login-submit') || document.getElementById('consent-allow')")

@@ -43,7 +43,8 @@ var looks = []struct {
 	name       string
 	wide, high int64
 	theme      string
-}{{"light", 1280, 800, "light"}, {"dark", 1280, 800, "dark"}, {"phone", 390, 844, "light"}, {"phone-dark", 390, 844, "dark"}}
+}{{"light", 1280, 800, "light"}, {"dark", 1280, 800, "dark"}, {"phone", 390, 844, "light"},
+	{"phone-dark", 390, 844, "dark"}}
 
 // stop looks at the page that is shown.
 func (s *screens) stop(name string) {
@@ -85,7 +86,8 @@ func (s *screens) audit(name, look, options string) {
 	if !eval[bool](s.tab, "typeof axe === 'object'") {
 		s.do(chromedp.Evaluate[chromedp.Void](s.axe + ";void 0"))
 	}
-	found := eval[[]string](s.tab, `axe.run(document, `+options+`).then((r) => r.violations.filter((v) => ["serious", "critical"].includes(v.impact))
+	found := eval[[]string](s.tab, `axe.run(document, `+
+		options+`).then((r) => r.violations.filter((v) => ["serious", "critical"].includes(v.impact))
 		.flatMap((v) => v.nodes.map((n) => v.id + ": " + n.html.slice(0, 200) + " " + n.any.map((a) => a.message).join("; "))))`)
 	for _, fault := range found {
 		s.Errorf("%s (%s): %s", name, look, fault)

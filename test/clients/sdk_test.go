@@ -114,7 +114,8 @@ func inChromium(t *testing.T, s *harness.Server, version string) sdk {
 		http.ServeFile(w, r, filepath.Join("node_modules", "signalwire-"+version, "dist", script))
 	})
 	page := serveBeside(t, s.Issuer(), mux) + "/sdk.html"
-	b := newTab(t, chromedp.NoInheritEnv, chromedp.Env(plain(home)...), chromedp.Flag("use-fake-device-for-media-stream", true), chromedp.Flag("use-fake-ui-for-media-stream", true))
+	b := newTab(t, chromedp.NoInheritEnv, chromedp.Env(plain(home)...),
+		chromedp.Flag("use-fake-device-for-media-stream", true), chromedp.Flag("use-fake-ui-for-media-stream", true))
 	b.do(goTo(page))
 	return sdk{t, version, func(t *testing.T, expression string, value any) {
 		t.Helper()

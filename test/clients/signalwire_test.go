@@ -20,7 +20,8 @@ type visitor struct {
 func (v visitor) token(t *testing.T) string {
 	t.Helper()
 	var sat harness.SAT
-	v.Post(t, "/api/fabric/subscribers/tokens", v.Basic(), harness.JSON(map[string]any{"reference": v.sub.Email})).Want(t, 200).Read(t, &sat)
+	v.Post(t, "/api/fabric/subscribers/tokens", v.Basic(),
+		harness.JSON(map[string]any{"reference": v.sub.Email})).Want(t, 200).Read(t, &sat)
 	return sat.Token
 }
 
@@ -29,7 +30,8 @@ func (v visitor) token(t *testing.T) string {
 func (v visitor) brief(t *testing.T) string {
 	t.Helper()
 	for life := 2 * time.Second; ; life *= 2 {
-		a := v.Post(t, "/api/fabric/subscribers/tokens", v.Basic(), harness.JSON(map[string]any{"reference": v.sub.Email, "expire_at": time.Now().Add(life).Unix()}))
+		a := v.Post(t, "/api/fabric/subscribers/tokens", v.Basic(),
+			harness.JSON(map[string]any{"reference": v.sub.Email, "expire_at": time.Now().Add(life).Unix()}))
 		if a.Status == 422 && life < patience {
 			continue
 		}
@@ -65,12 +67,14 @@ func TestSignalWireJS(t *testing.T) {
 		name string
 		walk func(s sdk, v visitor)
 	}{
-		{"kinds", walkKinds}, {"info", walkInfo}, {"addresses", walkAddresses}, {"online", walkOnline}, {"refused", walkRefused},
+		{"kinds", walkKinds}, {"info", walkInfo}, {"addresses", walkAddresses}, {"online", walkOnline},
+		{"refused", walkRefused},
 		{"revoked", walkRevoked}, {"updateToken", walkUpdateToken}, {"dial", walkDial},
 	}
 	load := map[string]func(*testing.T, *harness.Server, string) sdk{"Chromium": inChromium, "Node": inNode}
 	for _, tt := range []struct{ where, version string }{
-		{"Chromium", "3.27.0"}, {"Chromium", "3.28.0"}, {"Chromium", "3.29.2"}, {"Chromium", "3.30.0"}, {"Node", "3.30.0"},
+		{"Chromium", "3.27.0"}, {"Chromium", "3.28.0"}, {"Chromium", "3.29.2"}, {"Chromium", "3.30.0"},
+		{"Node", "3.30.0"},
 	} {
 		t.Run(tt.version+" in "+tt.where, func(t *testing.T) {
 			t.Parallel()
@@ -96,9 +100,11 @@ func walkKinds(s sdk, v visitor) {
 	address := v.Address(s, v.sub.ID)
 	embed, _ := v.CLI(s, "", "token", "embed", "--project", v.ID, "--address", address)["token"].(string)
 	var exchanged struct{ Token string }
-	v.Post(s, "/api/fabric/embeds/tokens", harness.JSON(map[string]string{"token": embed})).Want(s, 201).Read(s, &exchanged)
+	v.Post(s, "/api/fabric/embeds/tokens", harness.JSON(map[string]string{"token": embed})).Want(s,
+		201).Read(s, &exchanged)
 	for kind, token := range map[string]string{
-		"SAT": sat, "guest": v.NewGuest(s, address).Token, "invite": v.NewInvite(s, sat, address), "embed": exchanged.Token,
+		"SAT": sat, "guest": v.NewGuest(s, address).Token, "invite": v.NewInvite(s, sat, address),
+		"embed": exchanged.Token,
 	} {
 		s.open(token)
 		var pages [][]string
@@ -139,13 +145,15 @@ func walkAddresses(s sdk, v visitor) {
 	}
 	s.open(v.token(s.T))
 	var pages [][]string
-	if s.do("names({ pageSize: 3, sortBy: 'name', sortOrder: 'asc' })", &pages); len(pages) != 2 || len(pages[0]) != 3 || len(pages[1]) != 1 {
+	if s.do("names({ pageSize: 3, sortBy: 'name', sortOrder: 'asc' })", &pages); len(pages) != 2 ||
+		len(pages[0]) != 3 || len(pages[1]) != 1 {
 		s.Fatalf("two pages of addresses are %v", pages)
 	}
 	if s.version != "3.27.0" { // which neither sorts nor finds by name
 		s.wantSorted(slices.Concat(pages...))
 	}
-	for params, want := range map[string]int{"{ displayName: 'Bob & Co' }": 2, "{ type: 'subscriber' }": 4, "{ type: 'room' }": 0} {
+	for params, want := range map[string]int{"{ displayName: 'Bob & Co' }": 2, "{ type: 'subscriber' }": 4,
+		"{ type: 'room' }": 0} {
 		var found [][]string
 		if s.do("names("+params+")", &found); len(found) != 1 || len(found[0]) != want {
 			s.Errorf("the addresses of %s are %v, want %d", params, found, want)

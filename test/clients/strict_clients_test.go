@@ -17,7 +17,8 @@ func TestOAuth4WebAPI(t *testing.T) {
 			if method == "" {
 				method = "client_secret_basic"
 			}
-			runWithClient(t, "oauth4webapi.mjs", p.NewClient(t, "web", "--id-token-alg", alg, "--auth-method", method, "--access-token", "jwt"), sub, map[string]string{"alg": alg})
+			runWithClient(t, "oauth4webapi.mjs", p.NewClient(t, "web", "--id-token-alg", alg, "--auth-method",
+				method, "--access-token", "jwt"), sub, map[string]string{"alg": alg})
 		})
 	}
 }
@@ -42,7 +43,8 @@ func runWithClient(t *testing.T, script string, c *harness.Client, sub harness.S
 	t.Helper()
 	b := c.Browser()
 	settings := map[string]string{
-		"issuer": c.Issuer(), "client_id": c.ID, "client_secret": c.Secret, "method": c.AuthMethod, "redirect_uri": c.Redirect, "sub": sub.ID, "email": sub.Email,
+		"issuer": c.Issuer(), "client_id": c.ID, "client_secret": c.Secret, "method": c.AuthMethod,
+		"redirect_uri": c.Redirect, "sub": sub.ID, "email": sub.Email,
 	}
 	for name, value := range more {
 		settings[name] = value

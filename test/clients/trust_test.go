@@ -214,7 +214,8 @@ func TestSystemTrust(t *testing.T) {
 		args = append([]string{"--map-root-user"}, args...)
 	}
 	cmd := exec.Command("unshare", args...)
-	cmd.Env = append(plain(t.TempDir()), "STORE="+stores, "ADDRESS="+address, "SELVAGE="+harness.Binary(t), "DATA="+s.Data, "OTHER="+other)
+	cmd.Env = append(plain(t.TempDir()), "STORE="+stores, "ADDRESS="+address, "SELVAGE="+harness.Binary(t),
+		"DATA="+s.Data, "OTHER="+other)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("in a mount namespace: %v\n%s", err, out)
 	}
@@ -275,7 +276,8 @@ func TestSudoTrust(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	cmd := exec.Command("unshare", "--mount", "sh", "-c", sudoScript)
-	cmd.Env = append(plain(t.TempDir()), "STORE="+stores, "OWNER="+owner, "SELVAGE="+harness.Binary(t), "DATA="+s.Data)
+	cmd.Env = append(plain(t.TempDir()), "STORE="+stores, "OWNER="+owner, "SELVAGE="+harness.Binary(t),
+		"DATA="+s.Data)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("in a mount namespace: %v\n%s", err, out)
 	}

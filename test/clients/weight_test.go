@@ -15,7 +15,8 @@ func TestWeightOfSignIn(t *testing.T) {
 	harness.OneBackend(t)
 	n := harness.StartNodes(t, nil, harness.Config{})
 	p := n.NewProject(t)
-	p.CLI(t, "", "project", "update", p.ID, "--color", "#c2410c", "--logo", logoFile(t), "--tos-uri", "https://acme.example/terms", "--policy-uri", "https://acme.example/privacy")
+	p.CLI(t, "", "project", "update", p.ID, "--color", "#c2410c", "--logo", logoFile(t), "--tos-uri",
+		"https://acme.example/terms", "--policy-uri", "https://acme.example/privacy")
 	c := p.NewClient(t, "spa", "--name", "Acme Dialer")
 	page := p.Browser().Open(t, c.NewFlow("openid").URL())
 	body := page.Body

@@ -17,10 +17,13 @@ import (
 func TestZitadelRP(t *testing.T) {
 	p := harness.Shared(t).NewProject(t)
 	sub := p.NewSubscriber(t)
-	for alg, style := range map[string]oauth2.AuthStyle{"RS256": oauth2.AuthStyleInHeader, "ES256": oauth2.AuthStyleInParams} {
+	for alg, style := range map[string]oauth2.AuthStyle{"RS256": oauth2.AuthStyleInHeader,
+		"ES256": oauth2.AuthStyleInParams} {
 		t.Run(alg, func(t *testing.T) {
-			method := map[oauth2.AuthStyle]string{oauth2.AuthStyleInHeader: "client_secret_basic", oauth2.AuthStyleInParams: "client_secret_post"}[style]
-			signInWithZitadel(t, p.NewClient(t, "web", "--id-token-alg", alg, "--auth-method", method, "--access-token", "jwt"), sub, style)
+			method := map[oauth2.AuthStyle]string{oauth2.AuthStyleInHeader: "client_secret_basic",
+				oauth2.AuthStyleInParams: "client_secret_post"}[style]
+			signInWithZitadel(t, p.NewClient(
+				t, "web", "--id-token-alg", alg, "--auth-method", method, "--access-token", "jwt"), sub, style)
 		})
 	}
 }
@@ -29,12 +32,15 @@ func signInWithZitadel(t *testing.T, c *harness.Client, sub harness.Subscriber, 
 	ctx, nonce := t.Context(), rand.Text()
 	scopes := []string{oidc.ScopeOpenID, oidc.ScopeEmail, oidc.ScopeOfflineAccess}
 	party, err := rp.NewRelyingPartyOIDC(ctx, c.Issuer(), c.ID, c.Secret, c.Redirect, scopes,
-		rp.WithAuthStyle(style), rp.WithSigningAlgsFromDiscovery(), rp.WithVerifierOpts(rp.WithNonce(func(ctx context.Context) string { return nonce })))
+		rp.WithAuthStyle(style), rp.WithSigningAlgsFromDiscovery(),
+		rp.WithVerifierOpts(rp.WithNonce(func(ctx context.Context) string { return nonce })))
 	if err != nil {
 		t.Fatalf("NewRelyingPartyOIDC: %v", err)
 	}
 	verifier, state := oauth2.GenerateVerifier(), rand.Text()
-	answer := c.Browser().SignIn(t, rp.AuthURL(state, party, rp.WithCodeChallenge(harness.Challenge(verifier)), rp.AuthURLOpt(rp.WithURLParam("nonce", nonce))), sub)
+	answer := c.Browser().SignIn(t, rp.AuthURL(
+		state, party, rp.WithCodeChallenge(harness.Challenge(verifier)),
+		rp.AuthURLOpt(rp.WithURLParam("nonce", nonce))), sub)
 	if got := answer.Get("state"); got != state {
 		t.Errorf("state = %q, want %q", got, state)
 	}

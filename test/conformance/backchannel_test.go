@@ -67,7 +67,9 @@ func receive(m *module, told chan<- *http.Request) string {
 // wantLogoutToken checks a logout request and its token (sections 2.4 and 2.5).
 func (m *module) wantLogoutToken(r request, login signedIn, post *http.Request) {
 	m.Helper()
-	m.check(post.Method == http.MethodPost && post.Header.Get("Content-Type") == "application/x-www-form-urlencoded", "the client is told by %s %s, want a form by POST", post.Method, post.Header.Get("Content-Type"))
+	m.check(post.Method == http.MethodPost &&
+		post.Header.Get("Content-Type") == "application/x-www-form-urlencoded",
+		"the client is told by %s %s, want a form by POST", post.Method, post.Header.Get("Content-Type"))
 	if err := only(post.Form, "logout_token"); err != nil || len(post.PostForm["logout_token"]) != 1 {
 		m.Fatalf("the client is told %v: %v", post.Form, err)
 	}
@@ -76,14 +78,17 @@ func (m *module) wantLogoutToken(r request, login signedIn, post *http.Request) 
 	m.check(claims["aud"] == r.client.ID, "aud = %v, want %s", claims["aud"], r.client.ID)
 	m.check(time.Since(m.moment(claims, "iat")).Abs() < skew, "iat = %v is not now", claims["iat"])
 	exp := m.moment(claims, "exp")
-	m.check(exp.After(time.Now()) && time.Until(exp) <= 2*time.Minute, "exp = %v is past, or more than two minutes away", exp)
+	m.check(exp.After(time.Now()) && time.Until(exp) <= 2*time.Minute,
+		"exp = %v is past, or more than two minutes away", exp)
 	jti, _ := claims["jti"].(string)
 	m.check(jti != "", "jti = %v", claims["jti"])
 	events, _ := claims["events"].(map[string]any)
 	event, isObject := events[logoutEvent].(map[string]any)
-	m.check(len(events) == 1 && isObject && len(event) == 0, "events = %v, want the one of a logout", claims["events"])
+	m.check(len(events) == 1 && isObject && len(event) == 0, "events = %v, want the one of a logout",
+		claims["events"])
 	m.check(claims["sub"] == login.sub(), "sub = %v, the ID token has %s", claims["sub"], login.sub())
-	m.check(claims["sid"] != nil && claims["sid"] == login.claims["sid"], "sid = %v, the ID token has %v", claims["sid"], login.claims["sid"])
+	m.check(claims["sid"] != nil && claims["sid"] == login.claims["sid"], "sid = %v, the ID token has %v",
+		claims["sid"], login.claims["sid"])
 	_, hasNonce := claims["nonce"]
 	m.check(!hasNonce, "the logout token has a nonce")
 }

@@ -56,7 +56,8 @@ func refreshToken(m *module) {
 	m.check(m.op.offers("grant_types_supported", "refresh_token"), "the metadata does not offer refresh_token")
 	m.refreshed(m.op.basic)
 	last := m.refreshed(m.op.second)
-	m.wantTokenError(m.op.basic, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {last.RefreshToken}, "scope": {"openid offline_access"}}, "invalid_grant")
+	m.wantTokenError(m.op.basic, url.Values{"grant_type": {"refresh_token"},
+		"refresh_token": {last.RefreshToken}, "scope": {"openid offline_access"}}, "invalid_grant")
 }
 
 // refreshed signs in for a refresh token, and uses it once.
@@ -64,7 +65,8 @@ func (m *module) refreshed(c *harness.Client) signedIn {
 	m.Helper()
 	r := m.requestOf(c, "scope", "openid offline_access", "prompt", "consent")
 	first := r.redeem(r.form(r.code(r.answer())))
-	m.check(printable(first.RefreshToken), "the refresh token %q has characters that RFC 6749 forbids, or none", first.RefreshToken)
+	m.check(printable(first.RefreshToken),
+		"the refresh token %q has characters that RFC 6749 forbids, or none", first.RefreshToken)
 	m.await(m.moment(first.claims, "iat").Add(time.Second)) // so that the next is another
 
 	form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {first.RefreshToken}}
@@ -74,11 +76,15 @@ func (m *module) refreshed(c *harness.Client) signedIn {
 	again := r
 	again.Values = url.Values{} // an ID token of a refresh should have no nonce (OpenID Connect Core, section 12.2)
 	second := again.redeem(form)
-	m.check(printable(second.AccessToken) && second.AccessToken != first.AccessToken && entropy(second.AccessToken) > 96, "the access token %q", second.AccessToken)
-	m.check(len(second.RefreshToken)*8 >= 128 && entropy(second.RefreshToken) > 96, "the refresh token %q is too short, or not random", second.RefreshToken)
-	m.check(second.claims["iat"] != first.claims["iat"], "iat = %v of a refresh is that of the login", second.claims["iat"])
+	m.check(printable(second.AccessToken) && second.AccessToken != first.AccessToken &&
+		entropy(second.AccessToken) > 96, "the access token %q", second.AccessToken)
+	m.check(len(second.RefreshToken)*8 >= 128 && entropy(second.RefreshToken) > 96,
+		"the refresh token %q is too short, or not random", second.RefreshToken)
+	m.check(second.claims["iat"] != first.claims["iat"], "iat = %v of a refresh is that of the login",
+		second.claims["iat"])
 	for _, name := range []string{"iss", "sub", "aud", "azp", "auth_time"} {
-		m.check(second.claims[name] == first.claims[name], "%s = %v after a refresh, %v before", name, second.claims[name], first.claims[name])
+		m.check(second.claims[name] == first.claims[name], "%s = %v after a refresh, %v before", name,
+			second.claims[name], first.claims[name])
 	}
 	m.userInfo(second)
 	return second

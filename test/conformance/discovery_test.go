@@ -38,20 +38,23 @@ func discovery(m *module) {
 	get, doc := m.public()
 	issuer, _ := doc["issuer"].(string)
 	u, err := url.Parse(issuer)
-	m.check(err == nil && strings.TrimSuffix(issuer, "/") == publicOrigin && u.RawQuery == "" && u.Fragment == "", "issuer = %q is not where the metadata is", issuer)
+	m.check(err == nil && strings.TrimSuffix(issuer, "/") == publicOrigin && u.RawQuery == "" &&
+		u.Fragment == "", "issuer = %q is not where the metadata is", issuer)
 	if err := only(doc, knownMetadata...); err != nil {
 		m.Errorf("the metadata: %v", err)
 	}
 	m.wantEndpoints(doc, "authorization_endpoint", "token_endpoint", "userinfo_endpoint")
 	m.wantLists(doc)
-	for _, name := range []string{"claims_parameter_supported", "request_parameter_supported", "request_uri_parameter_supported", "require_request_uri_registration"} {
+	for _, name := range []string{"claims_parameter_supported", "request_parameter_supported",
+		"request_uri_parameter_supported", "require_request_uri_registration"} {
 		_, isBool := doc[name].(bool)
 		m.check(doc[name] == nil || isBool, "%s = %v is not true or false", name, doc[name])
 	}
 	for _, name := range []string{"ui_locales_supported", "claims_locales_supported"} {
 		for _, locale := range texts(doc[name]) {
 			tag, err := language.Parse(locale)
-			m.check(err == nil && tag.String() == locale, "%s has %q, which is no language tag, or not written as one", name, locale)
+			m.check(err == nil && tag.String() == locale,
+				"%s has %q, which is no language tag, or not written as one", name, locale)
 		}
 	}
 	where, _ := doc["jwks_uri"].(string)
@@ -74,7 +77,8 @@ func (m *module) wantEndpoints(doc map[string]any, names ...string) {
 		where, _ := value.(string)
 		if strings.HasSuffix(name, "_endpoint") {
 			u, err := url.Parse(where)
-			m.check(err == nil && u.Scheme == "https" && u.Host != "" && u.Fragment == "", "%s = %v is no HTTPS address", name, value)
+			m.check(err == nil && u.Scheme == "https" && u.Host != "" && u.Fragment == "",
+				"%s = %v is no HTTPS address", name, value)
 		}
 	}
 }
@@ -85,19 +89,24 @@ var scopeToken = regexp.MustCompile(`^[\x21\x23-\x5B\x5D-\x7E]+$`) // RFC 6749, 
 func (m *module) wantLists(doc map[string]any) {
 	m.Helper()
 	for name, value := range map[string]string{
-		"response_types_supported": "code", "subject_types_supported": "public", "id_token_signing_alg_values_supported": "RS256",
-		"scopes_supported": "openid", "grant_types_supported": "authorization_code", "code_challenge_methods_supported": "S256",
-		"claims_supported": "sub", "response_modes_supported": "query", "token_endpoint_auth_methods_supported": "client_secret_basic",
+		"response_types_supported": "code", "subject_types_supported": "public",
+		"id_token_signing_alg_values_supported": "RS256",
+		"scopes_supported":                      "openid", "grant_types_supported": "authorization_code",
+		"code_challenge_methods_supported": "S256",
+		"claims_supported":                 "sub", "response_modes_supported": "query",
+		"token_endpoint_auth_methods_supported": "client_secret_basic",
 	} {
 		m.check(slices.Contains(texts(doc[name]), value), "%s = %v has no %q", name, doc[name], value)
 	}
 	for name, value := range doc {
 		list, isList := value.([]any)
 		if isList {
-			m.check(len(list) > 0 && len(texts(value)) == len(list), "%s = %v is empty, or has what is no text", name, value)
+			m.check(len(list) > 0 && len(texts(value)) == len(list),
+				"%s = %v is empty, or has what is no text", name, value)
 		}
 		if strings.HasSuffix(name, "_alg_values_supported") {
-			m.check(isList && !slices.Contains(texts(value), "none"), "%s = %v is no list, or offers none", name, value)
+			m.check(isList && !slices.Contains(texts(value), "none"), "%s = %v is no list, or offers none",
+				name, value)
 		}
 	}
 	for _, scope := range texts(doc["scopes_supported"]) {
@@ -145,16 +154,26 @@ func (m *module) wantKeys(a harness.Answer) {
 // knownMetadata are the members that the suite knows, of those that a provider of
 // our kind could have; it warns of others.
 var knownMetadata = []string{
-	"acr_values_supported", "authorization_endpoint", "authorization_response_iss_parameter_supported", "backchannel_logout_session_supported",
-	"backchannel_logout_supported", "claim_types_supported", "claims_locales_supported", "claims_parameter_supported", "claims_supported",
-	"code_challenge_methods_supported", "device_authorization_endpoint", "display_values_supported", "dpop_signing_alg_values_supported",
-	"end_session_endpoint", "frontchannel_logout_session_supported", "frontchannel_logout_supported", "grant_types_supported",
-	"id_token_signing_alg_values_supported", "introspection_endpoint", "introspection_endpoint_auth_methods_supported",
-	"introspection_endpoint_auth_signing_alg_values_supported", "issuer", "jwks_uri", "op_policy_uri", "op_tos_uri", "prompt_values_supported",
-	"pushed_authorization_request_endpoint", "registration_endpoint", "request_object_signing_alg_values_supported", "request_parameter_supported",
-	"request_uri_parameter_supported", "require_pushed_authorization_requests", "require_request_uri_registration", "response_modes_supported",
+	"acr_values_supported", "authorization_endpoint", "authorization_response_iss_parameter_supported",
+	"backchannel_logout_session_supported",
+	"backchannel_logout_supported", "claim_types_supported", "claims_locales_supported",
+	"claims_parameter_supported", "claims_supported",
+	"code_challenge_methods_supported", "device_authorization_endpoint", "display_values_supported",
+	"dpop_signing_alg_values_supported",
+	"end_session_endpoint", "frontchannel_logout_session_supported", "frontchannel_logout_supported",
+	"grant_types_supported",
+	"id_token_signing_alg_values_supported", "introspection_endpoint",
+	"introspection_endpoint_auth_methods_supported",
+	"introspection_endpoint_auth_signing_alg_values_supported", "issuer", "jwks_uri", "op_policy_uri",
+	"op_tos_uri", "prompt_values_supported",
+	"pushed_authorization_request_endpoint", "registration_endpoint",
+	"request_object_signing_alg_values_supported", "request_parameter_supported",
+	"request_uri_parameter_supported", "require_pushed_authorization_requests",
+	"require_request_uri_registration", "response_modes_supported",
 	"response_types_supported", "revocation_endpoint", "revocation_endpoint_auth_methods_supported",
-	"revocation_endpoint_auth_signing_alg_values_supported", "scopes_supported", "service_documentation", "subject_types_supported",
-	"token_endpoint", "token_endpoint_auth_methods_supported", "token_endpoint_auth_signing_alg_values_supported", "ui_locales_supported",
+	"revocation_endpoint_auth_signing_alg_values_supported", "scopes_supported", "service_documentation",
+	"subject_types_supported",
+	"token_endpoint", "token_endpoint_auth_methods_supported",
+	"token_endpoint_auth_signing_alg_values_supported", "ui_locales_supported",
 	"userinfo_endpoint", "userinfo_signing_alg_values_supported",
 }

@@ -53,7 +53,8 @@ func (r request) answer() url.Values {
 func (m *module) signIn(p harness.Page) harness.Page {
 	m.Helper()
 	if p.Has("login-submit") {
-		p = m.browser.Submit(m, p, "login-submit", map[string]string{"username": m.op.person.Email, "password": m.op.person.Password})
+		p = m.browser.Submit(m, p, "login-submit",
+			map[string]string{"username": m.op.person.Email, "password": m.op.person.Password})
 	}
 	if p.Has("consent-allow") {
 		p = m.browser.Submit(m, p, "consent-allow", nil)
@@ -97,7 +98,8 @@ func (r request) wantError(v url.Values, codes ...string) {
 	if err := only(v, "error", "error_description", "error_uri", "state", "session_state", "iss"); err != nil {
 		r.m.Errorf("the error response: %v", err)
 	}
-	r.m.check(describes(v.Get("error_description")), "error_description = %q has what RFC 6749 forbids, or line breaks", v.Get("error_description"))
+	r.m.check(describes(v.Get("error_description")),
+		"error_description = %q has what RFC 6749 forbids, or line breaks", v.Get("error_description"))
 	for _, code := range codes {
 		if v.Get("error") == code {
 			return
@@ -129,11 +131,13 @@ func (r request) tokens(a harness.Answer) signedIn {
 	r.m.Helper()
 	a.Want(r.m, 200)
 	r.m.check(isJSON(a), "Content-Type = %q, want application/json", a.Header.Get("Content-Type"))
-	r.m.check(a.Header.Get("Cache-Control") == "no-store", "Cache-Control = %q, want no-store", a.Header.Get("Cache-Control"))
+	r.m.check(a.Header.Get("Cache-Control") == "no-store", "Cache-Control = %q, want no-store",
+		a.Header.Get("Cache-Control"))
 	var t harness.Tokens
 	a.Read(r.m, &t)
 	r.m.check(strings.EqualFold(t.TokenType, "Bearer"), "token_type = %q, want Bearer", t.TokenType)
-	r.m.check(t.ExpiresIn > 0 && t.ExpiresIn <= 365*24*60*60, "expires_in = %d is not from one second to a year", t.ExpiresIn)
+	r.m.check(t.ExpiresIn > 0 && t.ExpiresIn <= 365*24*60*60,
+		"expires_in = %d is not from one second to a year", t.ExpiresIn)
 	if t.AccessToken == "" || t.IDToken == "" {
 		r.m.Fatalf("the token response %s lacks a token", a.Body)
 	}

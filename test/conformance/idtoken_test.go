@@ -17,7 +17,8 @@ const skew = 5 * time.Minute
 func (r request) idToken(raw string) map[string]any {
 	r.m.Helper()
 	claims := r.m.verify(raw, jose.RS256)
-	r.m.check(claims["iss"] == r.m.op.metadata["issuer"], "iss = %v, want %v", claims["iss"], r.m.op.metadata["issuer"])
+	r.m.check(claims["iss"] == r.m.op.metadata["issuer"], "iss = %v, want %v", claims["iss"],
+		r.m.op.metadata["issuer"])
 	r.m.check(claims["aud"] == r.client.ID, "aud = %v, want %s", claims["aud"], r.client.ID)
 	sub, _ := claims["sub"].(string)
 	if sub == "" || len(sub) > 255 {
@@ -25,10 +26,12 @@ func (r request) idToken(raw string) map[string]any {
 	}
 	iat, exp := r.m.moment(claims, "iat"), r.m.moment(claims, "exp")
 	r.m.check(time.Since(iat).Abs() < skew, "iat = %v is not now", iat)
-	r.m.check(exp.After(time.Now()) && time.Until(exp) < 50*365*24*time.Hour, "exp = %v is past, or too far away", exp)
+	r.m.check(exp.After(time.Now()) && time.Until(exp) < 50*365*24*time.Hour,
+		"exp = %v is past, or too far away", exp)
 	if claims["auth_time"] != nil {
 		at := r.m.moment(claims, "auth_time")
-		r.m.check(time.Until(at) < skew && time.Since(at) < 365*24*time.Hour, "auth_time = %v is in the future, or over a year ago", at)
+		r.m.check(time.Until(at) < skew && time.Since(at) < 365*24*time.Hour,
+			"auth_time = %v is in the future, or over a year ago", at)
 	}
 	acr, isText := claims["acr"].(string)
 	r.m.check(claims["acr"] == nil || isText && acr != "", "acr = %v is no text", claims["acr"])

@@ -23,7 +23,8 @@ func (m *module) again(asks bool, params ...string) signedIn {
 	m.Helper()
 	r := m.request(params...)
 	p := m.browser.Open(m, r.url())
-	m.check(p.Has("login-submit") == asks, "a login page is shown the second time: %v, want %v", p.Has("login-submit"), asks)
+	m.check(p.Has("login-submit") == asks, "a login page is shown the second time: %v, want %v",
+		p.Has("login-submit"), asks)
 	s := r.redeem(r.form(r.code(m.told(m.signIn(p)))))
 	m.userInfo(s)
 	return s
@@ -51,7 +52,8 @@ func maxAge1(m *module) {
 	m.await(m.moment(first.claims, "auth_time").Add(3 * time.Second))
 	second := m.again(true, "max_age", "1")
 	m.wantLaterLogin(first, second)
-	m.check(time.Since(m.moment(second.claims, "auth_time")) < skew, "auth_time = %v is long ago", second.claims["auth_time"])
+	m.check(time.Since(m.moment(second.claims, "auth_time")) < skew, "auth_time = %v is long ago",
+		second.claims["auth_time"])
 }
 
 func (m *module) wantLaterLogin(first, second signedIn) {
@@ -63,14 +65,16 @@ func (m *module) wantLaterLogin(first, second signedIn) {
 // wantSameLogin checks that both are of one login (auth_time and sub).
 func (m *module) wantSameLogin(first, second signedIn) {
 	m.Helper()
-	m.check(first.claims["auth_time"] == second.claims["auth_time"], "auth_time = %v without a new login, %v before", second.claims["auth_time"], first.claims["auth_time"])
+	m.check(first.claims["auth_time"] == second.claims["auth_time"],
+		"auth_time = %v without a new login, %v before", second.claims["auth_time"], first.claims["auth_time"])
 	m.check(first.sub() == second.sub(), "sub = %s the second time, %s before", second.sub(), first.sub())
 }
 
 func maxAge10000(m *module) {
 	first := m.request("max_age", "15000").flow()
 	second := m.again(false, "max_age", "10000")
-	m.check(first.claims["auth_time"] != nil && second.claims["auth_time"] != nil, "auth_time is not there, though max_age was sent")
+	m.check(first.claims["auth_time"] != nil && second.claims["auth_time"] != nil,
+		"auth_time is not there, though max_age was sent")
 	m.wantSameLogin(first, second)
 }
 

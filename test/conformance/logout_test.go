@@ -98,7 +98,8 @@ func logoutBadHint(m *module) {
 		if err != nil {
 			m.Fatal(err)
 		}
-		signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.RS256, Key: jose.JSONWebKey{Key: key, KeyID: m.op.keys.Keys[0].KeyID}}, nil)
+		signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.RS256,
+			Key: jose.JSONWebKey{Key: key, KeyID: m.op.keys.Keys[0].KeyID}}, nil)
 		if err != nil {
 			m.Fatal(err)
 		}

@@ -62,8 +62,10 @@ func newProvider(t *testing.T) *provider {
 
 // said is what the person's claims are beside the profile, so that none is lacking.
 var said = map[string]any{
-	"email_verified": true, "middle_name": "King", "nickname": "Ada", "preferred_username": "ada", "profile": "https://example.com/ada",
-	"picture": "https://example.com/ada.png", "website": "https://example.com", "gender": "female", "birthdate": "1915-12-10", "locale": "en-GB",
+	"email_verified": true, "middle_name": "King", "nickname": "Ada", "preferred_username": "ada",
+	"profile": "https://example.com/ada",
+	"picture": "https://example.com/ada.png", "website": "https://example.com", "gender": "female",
+	"birthdate": "1915-12-10", "locale": "en-GB",
 	"phone_number": "+442071234567", "phone_number_verified": true,
 	"address": map[string]string{"street_address": "12 St James's Square", "locality": "London", "country": "GB"},
 }
@@ -76,10 +78,12 @@ func newProviderOf(t *testing.T, s *harness.Server, flags ...string) *provider {
 	op := &provider{Project: p, person: p.NewSubscriber(t)}
 	full := harness.JSON(map[string]string{"timezone": "Europe/London"})
 	p.Do(t, "PUT", "/api/fabric/resources/subscribers/"+op.person.ID, p.Basic(), full).Want(t, 200)
-	p.Do(t, "PUT", "/api/fabric/resources/subscribers/"+op.person.ID+"/claims", p.Basic(), harness.JSON(said)).Want(t, 200)
+	p.Do(t, "PUT", "/api/fabric/resources/subscribers/"+op.person.ID+"/claims", p.Basic(),
+		harness.JSON(said)).Want(t, 200)
 	// The plans send no challenge except where they test it.
 	register := func(method string) *harness.Client {
-		all := []string{"--pkce", "optional", "--auth-method", method, "--post-logout-redirect-uri", logoutURI, "--access-token", "jwt", "--scope", "openid,profile,email,address,phone,offline_access"}
+		all := []string{"--pkce", "optional", "--auth-method", method, "--post-logout-redirect-uri",
+			logoutURI, "--access-token", "jwt", "--scope", "openid,profile,email,address,phone,offline_access"}
 		return p.NewClient(t, "web", append(all, flags...)...)
 	}
 	op.basic, op.second, op.post = register("client_secret_basic"), register("client_secret_basic"), register("client_secret_post")

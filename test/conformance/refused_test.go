@@ -17,7 +17,8 @@ func registeredRedirectURI(m *module) {
 // requestURI passes the request by reference; the suite skips what is refused as
 // unsupported.
 func requestURI(m *module) {
-	m.check(m.op.metadata["request_uri_parameter_supported"] == false, "request_uri_parameter_supported = %v, want false", m.op.metadata["request_uri_parameter_supported"])
+	m.check(m.op.metadata["request_uri_parameter_supported"] == false,
+		"request_uri_parameter_supported = %v, want false", m.op.metadata["request_uri_parameter_supported"])
 	r := m.request("request_uri", "https://rp.example/request/"+rand.Text())
 	r.wantError(m.told(m.browser.Open(m, r.url())), "request_uri_not_supported")
 	m.skip("request_uri_not_supported")
@@ -62,5 +63,6 @@ func unsigned(m *module, r request) string {
 	if err != nil {
 		m.Fatal(err)
 	}
-	return base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"none"}`)) + "." + base64.RawURLEncoding.EncodeToString(text) + "."
+	return base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"none"}`)) + "." +
+		base64.RawURLEncoding.EncodeToString(text) + "."
 }

@@ -61,7 +61,8 @@ func idTokenSignature(m *module) {
 	if err != nil {
 		m.Fatal(err)
 	}
-	m.check(len(m.op.keys.Key(sig.Signatures[0].Header.KeyID)) == 1, "the key set has not one key %s", sig.Signatures[0].Header.KeyID)
+	m.check(len(m.op.keys.Key(sig.Signatures[0].Header.KeyID)) == 1, "the key set has not one key %s",
+		sig.Signatures[0].Header.KeyID)
 }
 
 // idTokenUnsigned is skipped where none is not offered, as it must not be.
@@ -86,7 +87,8 @@ func withoutNonce(m *module) {
 }
 
 func clientSecretPost(m *module) {
-	m.check(m.op.offers("token_endpoint_auth_methods_supported", "client_secret_post"), "the metadata does not offer client_secret_post")
+	m.check(m.op.offers("token_endpoint_auth_methods_supported", "client_secret_post"),
+		"the metadata does not offer client_secret_post")
 	m.requestOf(m.op.post).flow()
 }
 

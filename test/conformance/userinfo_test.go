@@ -16,7 +16,8 @@ import (
 var scopeClaims = map[string][]string{
 	"openid": {"sub"},
 	"profile": {
-		"name", "given_name", "family_name", "middle_name", "nickname", "profile", "picture", "website", "gender", "birthdate", "zoneinfo", "locale",
+		"name", "given_name", "family_name", "middle_name", "nickname", "profile", "picture", "website",
+		"gender", "birthdate", "zoneinfo", "locale",
 		"updated_at", "preferred_username",
 	},
 	"email":   {"email", "email_verified"},
@@ -36,7 +37,8 @@ func userInfoPostHeader(m *module) {
 // userInfoPostBody sends the token as RFC 6750, section 2.2, has it.
 func userInfoPostBody(m *module) {
 	s := m.request().flow()
-	m.checkUserInfo(s, m.op.Post(m, m.op.endpoint(m, "userinfo_endpoint"), harness.Form(url.Values{"access_token": {s.AccessToken}})))
+	m.checkUserInfo(s, m.op.Post(m, m.op.endpoint(m, "userinfo_endpoint"),
+		harness.Form(url.Values{"access_token": {s.AccessToken}})))
 }
 
 // checkUserInfo checks an answer of the userinfo endpoint, and gives its claims
@@ -168,7 +170,8 @@ func alternateHappyFlow(m *module) {
 		slices.Reverse(params)
 		return m.op.endpoint(m, "authorization_endpoint") + "?" + strings.Join(params, "&")
 	}, "email")
-	m.check(info["name"] == nil && s.claims["name"] == nil && s.claims["email"] == nil, "a name or an email address is where it does not belong")
+	m.check(info["name"] == nil && s.claims["name"] == nil && s.claims["email"] == nil,
+		"a name or an email address is where it does not belong")
 }
 
 // claimsEssential asks for the name by the claims parameter (OpenID Connect Core,

@@ -86,7 +86,8 @@ func (w *world) refuses(t *testing.T, op operation, see look) {
 		return
 	}
 	path, body := w.standing(t, op)
-	others := map[string]harness.Option{"nobody": nobody(), "a made-up token": harness.Bearer("made-up"), "a key of no use": w.weak}
+	others := map[string]harness.Option{"nobody": nobody(), "a made-up token": harness.Bearer("made-up"),
+		"a key of no use": w.weak}
 	for name, as := range w.who {
 		if !slices.Contains(who, name) {
 			others[name] = as
@@ -134,8 +135,9 @@ func (w *world) asksForPages(t *testing.T, op operation, see look) {
 	path, _ := w.standing(t, op)
 	as := w.who[op.schemes()[0]]
 	for query, param := range map[string]string{
-		"page_size=0": "page_size", "page_size=1001": "page_size", "page_size=x": "page_size", "page_number=-1": "page_number",
-		"page_number=1": "page_token", "page_token=x": "page_token",
+		"page_size=0": "page_size", "page_size=1001": "page_size", "page_size=x": "page_size",
+		"page_number=-1": "page_number",
+		"page_number=1":  "page_token", "page_token=x": "page_token",
 	} {
 		wantFault(t, see(w.ask(t, op, as, path+"?"+query, nil)), param)
 	}
@@ -231,7 +233,8 @@ func (w *world) refusesOther(t *testing.T, op operation, see look) {
 func TestKinds(t *testing.T) {
 	w := newWorld(t)
 	for _, op := range w.operations("Kinds of resources") {
-		if !strings.HasPrefix(op.OperationID, "update") && !strings.HasPrefix(op.OperationID, "patch") && !strings.HasPrefix(op.OperationID, "put") {
+		if !strings.HasPrefix(op.OperationID, "update") && !strings.HasPrefix(op.OperationID, "patch") &&
+			!strings.HasPrefix(op.OperationID, "put") {
 			continue
 		}
 		t.Run(op.OperationID, func(t *testing.T) {

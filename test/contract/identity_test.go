@@ -36,12 +36,15 @@ func TestIdentity(t *testing.T) {
 	}
 	authenticated := func(field string) []try {
 		return []try{
-			{200, "", []harness.Option{basic, form(field, "x")}}, {400, "a=b", []harness.Option{basic, form(field, "x")}},
-			{401, "", []harness.Option{harness.Basic(machine.ID, "wrong"), form(field, "x")}}, {413, "", []harness.Option{basic, form(field, big)}}, {415, "", []harness.Option{basic, text}},
+			{200, "", []harness.Option{basic, form(field, "x")}},
+			{400, "a=b", []harness.Option{basic, form(field, "x")}},
+			{401, "", []harness.Option{harness.Basic(machine.ID, "wrong"), form(field, "x")}},
+			{413, "", []harness.Option{basic, form(field, big)}}, {415, "", []harness.Option{basic, text}},
 		}
 	}
 	userinfo := []try{
-		{200, "", []harness.Option{harness.Bearer(tokens.AccessToken)}}, {401, "", nil}, {401, "", []harness.Option{harness.Bearer("made-up")}},
+		{200, "", []harness.Option{harness.Bearer(tokens.AccessToken)}}, {401, "", nil},
+		{401, "", []harness.Option{harness.Bearer("made-up")}},
 		{403, "", []harness.Option{w.who["service"]}},
 	}
 	document := func(path string) []try { return []try{{200, "", nil}, {304, "", []harness.Option{etag(path)}}} }
@@ -49,19 +52,34 @@ func TestIdentity(t *testing.T) {
 		"getOpenidConfiguration":         document("/.well-known/openid-configuration"),
 		"getAuthorizationServerMetadata": document("/.well-known/oauth-authorization-server"),
 		"getJwks":                        document("/oauth/jwks"),
-		"authorize":                      {{303, request(), nil}, {200, request("response_mode", "form_post", "prompt", "none"), nil}, {303, request("scope", ""), nil}, {400, request("redirect_uri", "https://other.example/"), nil}, {414, request("state", big[:17<<10]), nil}},
-		"authorizeByPost": {{303, "", []harness.Option{harness.Form(c.NewFlow("openid").Query)}}, {400, "a=b", []harness.Option{form("a", "b")}},
+		"authorize": {{303, request(), nil},
+			{200, request("response_mode", "form_post", "prompt", "none"), nil},
+			{303, request("scope", ""), nil}, {400, request("redirect_uri", "https://other.example/"), nil},
+			{414, request("state", big[:17<<10]), nil}},
+		"authorizeByPost": {{303, "", []harness.Option{harness.Form(c.NewFlow("openid").Query)}},
+			{400, "a=b", []harness.Option{form("a", "b")}},
 			{413, "", []harness.Option{form("state", big)}}, {415, "", []harness.Option{text}}},
-		"endSession":       {{200, "", nil}, {303, url.Values{"id_token_hint": {ended.IDToken}, "post_logout_redirect_uri": {harness.RedirectURI}}.Encode(), nil}, {400, "client_id=unknown", nil}},
-		"endSessionByPost": {{303, "", []harness.Option{form("client_id", c.ID)}}, {400, "", []harness.Option{harness.Body("application/x-www-form-urlencoded", []byte("%zz"))}}},
-		"token": {{200, "", []harness.Option{basic, form("grant_type", "client_credentials", "scope", "Voice")}}, {400, "", []harness.Option{basic, form("grant_type", "password")}},
-			{401, "", []harness.Option{harness.Basic(machine.ID, "wrong"), form("grant_type", "client_credentials")}}, {413, "", []harness.Option{basic, form("grant_type", big)}}, {415, "", []harness.Option{basic, text}}},
-		"authorizeDevice": {{200, "", []harness.Option{form("client_id", device.ID, "scope", "openid")}}, {400, "", []harness.Option{form("client_id", device.ID, "scope", "nonsense")}},
-			{401, "", []harness.Option{harness.Basic(machine.ID, "wrong"), form("scope", "openid")}}, {413, "", []harness.Option{form("client_id", device.ID, "scope", big)}}, {415, "", []harness.Option{text}}},
-		"introspect":   authenticated("token"),
-		"revoke":       authenticated("token"),
-		"getUserinfo":  userinfo,
-		"postUserinfo": append([]try{{200, "", []harness.Option{form("access_token", tokens.AccessToken)}}}, userinfo...),
+		"endSession": {{200, "", nil},
+			{303, url.Values{"id_token_hint": {ended.IDToken},
+				"post_logout_redirect_uri": {harness.RedirectURI}}.Encode(), nil}, {400, "client_id=unknown", nil}},
+		"endSessionByPost": {{303, "", []harness.Option{form("client_id", c.ID)}},
+			{400, "", []harness.Option{harness.Body("application/x-www-form-urlencoded", []byte("%zz"))}}},
+		"token": {{200, "", []harness.Option{basic,
+			form("grant_type", "client_credentials", "scope", "Voice")}},
+			{400, "", []harness.Option{basic, form("grant_type", "password")}},
+			{401, "", []harness.Option{harness.Basic(machine.ID, "wrong"),
+				form("grant_type", "client_credentials")}},
+			{413, "", []harness.Option{basic, form("grant_type", big)}}, {415, "", []harness.Option{basic, text}}},
+		"authorizeDevice": {{200, "", []harness.Option{form("client_id", device.ID, "scope", "openid")}},
+			{400, "", []harness.Option{form("client_id", device.ID, "scope", "nonsense")}},
+			{401, "", []harness.Option{harness.Basic(machine.ID, "wrong"), form("scope", "openid")}},
+			{413, "", []harness.Option{form("client_id", device.ID, "scope", big)}},
+			{415, "", []harness.Option{text}}},
+		"introspect":  authenticated("token"),
+		"revoke":      authenticated("token"),
+		"getUserinfo": userinfo,
+		"postUserinfo": append([]try{{200, "", []harness.Option{form("access_token", tokens.AccessToken)}}},
+			userinfo...),
 	}
 	for _, op := range w.operations("Identity") {
 		t.Run(op.OperationID, func(t *testing.T) {

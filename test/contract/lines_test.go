@@ -85,13 +85,18 @@ func (w *world) shell(t *testing.T) []string {
 	}
 	login(r)
 	env := []string{
-		"PATH=" + os.Getenv("PATH"), "PROJECT_ID=" + w.ID, "API_KEY=" + w.NewKey(t, everyScope...), "SAT=" + sat.Token,
-		"CLIENT_ID=" + service.ID, "CLIENT_SECRET=" + service.Secret, "ACCESS_TOKEN=" + strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "),
+		"PATH=" + os.Getenv("PATH"), "PROJECT_ID=" + w.ID, "API_KEY=" + w.NewKey(t, everyScope...),
+		"SAT=" + sat.Token,
+		"CLIENT_ID=" + service.ID, "CLIENT_SECRET=" + service.Secret,
+		"ACCESS_TOKEN=" + strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "),
 		"REDIRECT_URI=" + harness.RedirectURI, "RESPONSE_TYPE=code", "SCOPE=openid",
 	}
 	for name, example := range map[string]string{
-		"ADDRESS_ID": "0f6d2f34-1c55-4f0b-bb0e-5a1c6a3d7e12", "RESOURCE_ID": "5b2a7c9e-3e1d-4b8a-9c66-7d0f4e2b8a13", "SIP_ADDRESS_ID": "9a4e6d1b-2c3f-4a5e-8b7d-6c5e4f3a2b14",
-		"SIP_ENDPOINT_ID": "d4f0c3b2-a1e9-4d8c-b7f6-5a4e3d2c1b17", "REFRESH_TOKEN": "eyJhbGciOiJkaXIi…", "EMBED_KEY": "c2c_7acc0e5e968706a032983cd80cdca219",
+		"ADDRESS_ID":      "0f6d2f34-1c55-4f0b-bb0e-5a1c6a3d7e12",
+		"RESOURCE_ID":     "5b2a7c9e-3e1d-4b8a-9c66-7d0f4e2b8a13",
+		"SIP_ADDRESS_ID":  "9a4e6d1b-2c3f-4a5e-8b7d-6c5e4f3a2b14",
+		"SIP_ENDPOINT_ID": "d4f0c3b2-a1e9-4d8c-b7f6-5a4e3d2c1b17", "REFRESH_TOKEN": "eyJhbGciOiJkaXIi…",
+		"EMBED_KEY": "c2c_7acc0e5e968706a032983cd80cdca219",
 	} {
 		env = append(env, name+"="+w.values[example](t))
 	}
@@ -111,7 +116,8 @@ func named(line, pattern, path string) (env []string) {
 	for i := range patterns {
 		if i < len(names) && i < len(values) && strings.HasPrefix(names[i], "$") {
 			_, ext, _ := strings.Cut(patterns[i], "}")
-			env = append(env, strings.TrimSuffix(strings.TrimPrefix(names[i], "$"), ext)+"="+strings.TrimSuffix(values[i], ext))
+			env = append(env, strings.TrimSuffix(strings.TrimPrefix(names[i], "$"), ext)+"="+
+				strings.TrimSuffix(values[i], ext))
 		}
 	}
 	return env

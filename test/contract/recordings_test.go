@@ -49,7 +49,8 @@ func (w *world) recording(t *testing.T, op operation, subscriber string) string 
 	}
 	a := w.Post(t, w.LaML("/Recordings")+"?"+q.Encode(), opts...).Want(t, 201)
 	sid, _ := a.Object(t)["sid"].(string)
-	return strings.NewReplacer("{AccountSid}", w.ID, "{Sid}", sid, "{id}", sid, "{CallSid}", call, "{ConferenceSid}", call).Replace(op.path)
+	return strings.NewReplacer("{AccountSid}", w.ID, "{Sid}", sid, "{id}", sid, "{CallSid}", call,
+		"{ConferenceSid}", call).Replace(op.path)
 }
 
 // open reports whether nobody in particular may ask.
@@ -77,7 +78,8 @@ func TestRecordings(t *testing.T) {
 				r.ranges(t)
 			}
 			for status := range op.Responses.Map() {
-				if !r.seen[status] && !slices.Contains(unprovoked, status) && !slices.Contains(notHere, status) && !(status == "413" && op.uploads()) {
+				if !r.seen[status] && !slices.Contains(unprovoked, status) &&
+					!slices.Contains(notHere, status) && !(status == "413" && op.uploads()) {
 					t.Errorf("%s is documented, and nothing gave it", status)
 				}
 			}
@@ -120,7 +122,8 @@ func (r *recordingTest) succeeds(t *testing.T) {
 		}
 	}
 	if r.op.uploads() {
-		same := []harness.Option{harness.Header("Idempotency-Key", unique("key")), harness.Body("audio/wav", harness.Tone(8000, 17))}
+		same := []harness.Option{harness.Header("Idempotency-Key", unique("key")),
+			harness.Body("audio/wav", harness.Tone(8000, 17))}
 		r.do(t, r.who["basic"], r.path(t), same...).Want(t, 201)
 		r.do(t, r.who["basic"], r.path(t), same...).Want(t, 200)
 		r.do(t, r.who["basic"], r.path(t), same[0], harness.Body("audio/wav", harness.Tone(8000, 18))).Want(t, 409)
@@ -138,7 +141,8 @@ func (r *recordingTest) refuses(t *testing.T) {
 		r.do(t, nobody(), path+"?Channel=7&pixels=0").Want(t, 400)
 		return
 	}
-	for name, who := range map[string]harness.Option{"nobody": nobody(), "a key of no use": r.weak, "a SAT without the scope": r.who["sat"], "a guest": r.who["guest"]} {
+	for name, who := range map[string]harness.Option{"nobody": nobody(), "a key of no use": r.weak,
+		"a SAT without the scope": r.who["sat"], "a guest": r.who["guest"]} {
 		if a := r.do(t, who, path); a.Status != 401 {
 			t.Errorf("as %s: %d %s, want 401", name, a.Status, a.Body)
 		}
@@ -154,9 +158,11 @@ func (r *recordingTest) refuses(t *testing.T) {
 		r.do(t, basic, path+"?StartTime=never").Want(t, 400)
 		r.do(t, basic, path, harness.Body("application/json", []byte(`{}`))).Want(t, 415)
 	case r.op.RequestBody != nil:
-		r.do(t, basic, path, harness.Body("application/json", []byte(`{"Status":"danced","RecordingTrack":"third"}`))).Want(t, 400)
+		r.do(t, basic, path, harness.Body(
+			"application/json", []byte(`{"Status":"danced","RecordingTrack":"third"}`))).Want(t, 400)
 		r.do(t, basic, path, harness.Body("text/plain", []byte(`x`))).Want(t, 415)
-		r.do(t, basic, path, harness.Body("application/json", []byte(`{"Status":"`+strings.Repeat("x", 2<<20)+`"}`))).Want(t, 413)
+		r.do(t, basic, path, harness.Body(
+			"application/json", []byte(`{"Status":"`+strings.Repeat("x", 2<<20)+`"}`))).Want(t, 413)
 	case r.op.Responses.Status(400) != nil:
 		r.do(t, basic, path+"?MediaUrlTtl=0&PageSize=0").Want(t, 400)
 	}
@@ -166,7 +172,9 @@ func (r *recordingTest) refuses(t *testing.T) {
 func (r *recordingTest) mediaAuth(t *testing.T, who, path string, status int) {
 	t.Helper()
 	r.CLI(t, "", "project", "update", r.ID, "--media-auth", who)
-	harness.Eventually(t, time.Minute, "media to be "+who, func() error { return r.do(t, nobody(), path).StatusIs(status) })
+	harness.Eventually(t, time.Minute, "media to be "+who, func() error {
+		return r.do(t, nobody(), path).StatusIs(status)
+	})
 }
 
 // hides asks for what is another project's, and what is not there.
@@ -200,6 +208,7 @@ func (r *recordingTest) ranges(t *testing.T) {
 	r.do(t, nobody(), path, harness.Header("If-Match", `"another"`)).Want(t, http.StatusPreconditionFailed)
 	if r.op.Responses.Status(206) != nil {
 		r.do(t, nobody(), path, harness.Header("Range", "bytes=0-9")).Want(t, http.StatusPartialContent)
-		r.do(t, nobody(), path, harness.Header("Range", "bytes=99999999-")).Want(t, http.StatusRequestedRangeNotSatisfiable)
+		r.do(t, nobody(), path, harness.Header("Range", "bytes=99999999-")).Want(
+			t, http.StatusRequestedRangeNotSatisfiable)
 	}
 }

@@ -44,7 +44,8 @@ func (w *world) subject(t *testing.T, op operation) string {
 	case "Addresses":
 		return fill("{id}", w.Address(t, w.NewSAT(t, "ada").SubscriberID))
 	case "The subscriber itself":
-		a := w.Post(t, "/subscriber/devices", w.who["sat"], harness.JSON(map[string]string{"device_type": "iOS", "device_token": unique("token")}))
+		a := w.Post(t, "/subscriber/devices", w.who["sat"],
+			harness.JSON(map[string]string{"device_type": "iOS", "device_token": unique("token")}))
 		return fill("{id}", id(t, a.Want(t, 201)))
 	case "Resources":
 		return fill("{id}", w.create(t, "SWML scripts"))
@@ -78,7 +79,8 @@ func (w *world) credentialsOf(t *testing.T, op operation) string {
 	if !strings.HasSuffix(op.path, "{id}") {
 		return of
 	}
-	a := w.Post(t, of, w.who["basic"], harness.JSON(map[string]string{"username": unique("phone"), "password": "not to be guessed"}))
+	a := w.Post(t, of, w.who["basic"], harness.JSON(
+		map[string]string{"username": unique("phone"), "password": "not to be guessed"}))
 	return of + "/" + id(t, a.Want(t, 201))
 }
 
@@ -89,7 +91,8 @@ func (w *world) held(t *testing.T, op operation) string {
 	of := "/api/fabric/resources/subscribers/" + sub.ID
 	rest := op.path[strings.Index(op.path, "}")+1:]
 	if rest == "/invitation" { // who has a password is not invited
-		a := w.Post(t, "/api/fabric/resources/subscribers", w.who["basic"], harness.JSON(map[string]string{"email": unique("invited") + "@example.com"}))
+		a := w.Post(t, "/api/fabric/resources/subscribers", w.who["basic"],
+			harness.JSON(map[string]string{"email": unique("invited") + "@example.com"}))
 		return "/api/fabric/resources/subscribers/" + id(t, a.Want(t, 201)) + rest
 	}
 	if !strings.HasSuffix(rest, "{id}") {
@@ -107,9 +110,11 @@ func (w *world) held(t *testing.T, op operation) string {
 	case "/sessions/{id}":
 		w.NewClient(t, "spa", "--first-party").SignIn(t, sub, "openid")
 	case "/tokens/{id}":
-		w.Post(t, "/api/fabric/subscribers/tokens/refresh", w.who["basic"], harness.JSON(map[string]string{"refresh_token": sat.RefreshToken})).Want(t, 201)
+		w.Post(t, "/api/fabric/subscribers/tokens/refresh", w.who["basic"],
+			harness.JSON(map[string]string{"refresh_token": sat.RefreshToken})).Want(t, 201)
 	case "/devices/{id}":
-		w.Post(t, "/subscriber/devices", harness.Bearer(sat.Token), harness.JSON(map[string]string{"device_type": "iOS", "device_token": unique("token")})).Want(t, 201)
+		w.Post(t, "/subscriber/devices", harness.Bearer(sat.Token),
+			harness.JSON(map[string]string{"device_type": "iOS", "device_token": unique("token")})).Want(t, 201)
 	}
 	var page struct{ Data []struct{ ID string } }
 	w.Get(t, list, w.who["basic"]).Want(t, 200).Read(t, &page)

@@ -73,12 +73,15 @@ func (w *world) credentials(t *testing.T) map[string]harness.Option {
 	}
 	service := w.NewClient(t, "service", flags...)
 	var tokens harness.Tokens
-	service.Token(t, url.Values{"grant_type": {"client_credentials"}, "scope": {strings.Join(everyScope, " ")}}).Want(t, 200).Read(t, &tokens)
+	service.Token(t, url.Values{"grant_type": {"client_credentials"},
+		"scope": {strings.Join(everyScope, " ")}}).Want(t, 200).Read(t, &tokens)
 	sat := w.NewSAT(t, "ada")
 	address := w.Address(t, sat.SubscriberID)
 	return map[string]harness.Option{
-		"basic": harness.Basic(w.ID, key), "service": harness.Bearer(tokens.AccessToken), "sat": harness.Bearer(sat.Token),
-		"guest": harness.Bearer(w.NewGuest(t, address).Token), "invite": harness.Bearer(w.NewInvite(t, sat.Token, address)),
+		"basic": harness.Basic(w.ID, key), "service": harness.Bearer(tokens.AccessToken),
+		"sat":    harness.Bearer(sat.Token),
+		"guest":  harness.Bearer(w.NewGuest(t, address).Token),
+		"invite": harness.Bearer(w.NewInvite(t, sat.Token, address)),
 	}
 }
 

@@ -49,7 +49,8 @@ func TestAuditAway(t *testing.T) {
 		page := browser.Open(t, c.NewFlow("openid").URL())
 		page = browser.Submit(t, page, "login-submit", map[string]string{"username": sub.Email, "password": password})
 		if page.Left != nil || page.Status != 503 {
-			t.Errorf("a login with the password %q is answered with %d and %v, want 503", password, page.Status, page.Left)
+			t.Errorf("a login with the password %q is answered with %d and %v, want 503", password,
+				page.Status, page.Left)
 		}
 	}
 	p.Get(t, "/api/fabric/resources/subscribers/"+sub.ID, p.Basic()).Want(t, 200)

@@ -17,7 +17,8 @@ import (
 func TestKillDuringAudit(t *testing.T) {
 	harness.Rows(t)
 	const workers = 4
-	s := harness.StartConfig(t, harness.Config{Env: []string{"SELVAGE_LIMITS__LOGIN_PER_NETWORK=0", "SELVAGE_LIMITS__LOGIN_PER_ACCOUNT=0"}})
+	s := harness.StartConfig(t, harness.Config{Env: []string{"SELVAGE_LIMITS__LOGIN_PER_NETWORK=0",
+		"SELVAGE_LIMITS__LOGIN_PER_ACCOUNT=0"}})
 	p := s.NewProject(t)
 	c := p.NewClient(t, "web", "--first-party", "--id-token-alg", "ES256")
 	subs := make([]harness.Subscriber, workers)

@@ -18,7 +18,8 @@ func TestKillBeforeLogout(t *testing.T) {
 	s := harness.StartConfig(t, harness.Config{Env: []string{harness.AllowLocal}})
 	p := s.NewProject(t)
 	h := harness.NewHangup(t)
-	c := p.NewClient(t, "web", "--first-party", "--id-token-alg", "ES256", "--access-token", "fabric", "--backchannel-logout-uri", h.URL)
+	c := p.NewClient(t, "web", "--first-party", "--id-token-alg", "ES256", "--access-token", "fabric",
+		"--backchannel-logout-uri", h.URL)
 	sub := p.NewSubscriber(t)
 	logins := make([][]*ended, workers)
 	for i := range logins {

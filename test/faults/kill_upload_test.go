@@ -114,7 +114,8 @@ func wantRecordings(t *testing.T, p *harness.Project, stored map[string][]byte) 
 	for sid, wav := range stored {
 		got := p.Get(t, p.LaML("/Recordings/"+sid+".wav"))
 		if !listed[sid] || got.Status != 200 || !bytes.Equal(got.Body, wav) {
-			t.Errorf("recording %s: listed %v, fetched %d with %d bytes; %d bytes were acknowledged", sid, listed[sid], got.Status, len(got.Body), len(wav))
+			t.Errorf("recording %s: listed %v, fetched %d with %d bytes; %d bytes were acknowledged", sid,
+				listed[sid], got.Status, len(got.Body), len(wav))
 		}
 	}
 }

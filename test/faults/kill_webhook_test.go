@@ -62,7 +62,8 @@ func TestKillBeforeDelivery(t *testing.T) {
 // and returns the ids of those that were acknowledged.
 func subscribeUntilKilled(p *harness.Project, name string, acked *counter) (ids []string) {
 	for i := 0; ; i++ {
-		a, err := p.Try("POST", "/api/fabric/resources/subscribers", p.Basic(), harness.JSON(map[string]string{"email": fmt.Sprintf("%sn%d@example.com", name, i)}))
+		a, err := p.Try("POST", "/api/fabric/resources/subscribers", p.Basic(),
+			harness.JSON(map[string]string{"email": fmt.Sprintf("%sn%d@example.com", name, i)}))
 		if err == nil && a.Status == http.StatusServiceUnavailable && !isGone(p) {
 			continue
 		}

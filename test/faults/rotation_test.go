@@ -49,7 +49,8 @@ func TestRotationUnderLoad(t *testing.T) {
 	stop()
 	wg.Wait()
 	took := time.Since(began)
-	t.Logf("%d verifications in %v, %.0f a second, over %d turns of the keys", l.count.Load(), took, float64(l.count.Load())/took.Seconds(), turns)
+	t.Logf("%d verifications in %v, %.0f a second, over %d turns of the keys", l.count.Load(), took,
+		float64(l.count.Load())/took.Seconds(), turns)
 	if l.count.Load() == 0 || len(l.tokens) != 2*(turns+1) {
 		t.Errorf("%d tokens were verified %d times, want %d", len(l.tokens), l.count.Load(), 2*(turns+1))
 	}

@@ -23,7 +23,8 @@ func (s *Server) Browser() *Browser {
 		panic(err) // never, with no options
 	}
 	b := &Browser{origin: strings.TrimSuffix(s.AuthURL, "/"), Jar: loopbackJar{jar}}
-	b.http = &http.Client{Timeout: time.Minute, Jar: b.Jar, Transport: client.Transport, CheckRedirect: client.CheckRedirect}
+	b.http = &http.Client{Timeout: time.Minute, Jar: b.Jar, Transport: client.Transport,
+		CheckRedirect: client.CheckRedirect}
 	return b
 }
 
@@ -93,7 +94,8 @@ func (b *Browser) Submit(t T, p Page, button string, fields map[string]string, o
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
-	all := []Option{Form(values), Header("Origin", b.origin), Header("Sec-Fetch-Site", "same-origin"), Header("Referer", p.URL.String())}
+	all := []Option{Form(values), Header("Origin", b.origin), Header("Sec-Fetch-Site", "same-origin"),
+		Header("Referer", p.URL.String())}
 	return b.follow(t, http.MethodPost, target.String(), append(all, opts...)...)
 }
 

@@ -70,7 +70,8 @@ func RefreshFabricAtOnce(t T, p *Project) {
 	statuses := map[int]int{}
 	var mu sync.Mutex
 	atOnce(func(int) {
-		a, err := p.TryPatiently("POST", "/api/fabric/subscribers/tokens/refresh", p.Basic(), JSON(map[string]string{"refresh_token": sat.RefreshToken}))
+		a, err := p.TryPatiently("POST", "/api/fabric/subscribers/tokens/refresh", p.Basic(),
+			JSON(map[string]string{"refresh_token": sat.RefreshToken}))
 		mu.Lock()
 		defer mu.Unlock()
 		if err != nil {
@@ -89,7 +90,8 @@ func ReferAtOnce(t T, p *Project) {
 	t.Helper()
 	ids := make([]string, crowd)
 	atOnce(func(i int) {
-		a, err := p.TryPatiently("POST", "/api/fabric/subscribers/tokens", p.Basic(), JSON(map[string]string{"reference": "grace"}))
+		a, err := p.TryPatiently("POST", "/api/fabric/subscribers/tokens", p.Basic(),
+			JSON(map[string]string{"reference": "grace"}))
 		if err != nil || a.Status != 200 {
 			t.Errorf("token = %d %s, %v, want 200", a.Status, a.Body, err)
 			return

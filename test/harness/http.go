@@ -89,7 +89,8 @@ var client = &http.Client{
 }
 
 // documented holds every response against the OpenAPI document.
-var documented = &openapitest.Transport{RoundTripper: &http.Transport{MaxIdleConnsPerHost: 64, DisableCompression: true}}
+var documented = &openapitest.Transport{RoundTripper: &http.Transport{MaxIdleConnsPerHost: 64,
+	DisableCompression: true}}
 
 // reportFaults fails the test if a response was not as it is documented.
 func reportFaults(t T) {

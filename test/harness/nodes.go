@@ -45,7 +45,8 @@ func StartNodes(t T, route func(path string) int, configs ...Config) *Nodes {
 		n.Each = append(n.Each, StartConfig(t, c))
 	}
 	first := n.Each[0]
-	n.Server = &Server{Run: first.Run, Data: first.Data, Backends: first.Backends, config: first.config, binary: first.binary}
+	n.Server = &Server{Run: first.Run, Data: first.Data, Backends: first.Backends, config: first.config,
+		binary: first.binary}
 	n.HTTP = base
 	go func() { _ = front.Serve(l) }() // ends when it is closed
 	return n

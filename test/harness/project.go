@@ -95,7 +95,8 @@ func (p *Project) NewSubscriber(t T) Subscriber {
 	t.Helper()
 	s := Subscriber{Email: "person" + unique() + "@example.com", Password: "fathom-lantern-" + unique()}
 	a := p.Post(t, "/api/fabric/resources/subscribers", p.Basic(), JSON(map[string]any{
-		"email": s.Email, "password": s.Password, "first_name": "Ada", "last_name": "Lovelace", "display_name": "Ada L.",
+		"email": s.Email, "password": s.Password, "first_name": "Ada", "last_name": "Lovelace",
+		"display_name": "Ada L.",
 	}))
 	s.ID = member(t, a.Want(t, 201).Object(t), "id")
 	return s
@@ -112,7 +113,8 @@ type SAT struct {
 func (p *Project) NewSAT(t T, reference string) SAT {
 	t.Helper()
 	var sat SAT
-	p.Post(t, "/api/fabric/subscribers/tokens", p.Basic(), JSON(map[string]any{"reference": reference})).Want(t, 200).Read(t, &sat)
+	p.Post(t, "/api/fabric/subscribers/tokens", p.Basic(),
+		JSON(map[string]any{"reference": reference})).Want(t, 200).Read(t, &sat)
 	return sat
 }
 
@@ -131,7 +133,8 @@ func (p *Project) Address(t T, subscriberID string) string {
 func (p *Project) NewGuest(t T, addresses ...string) SAT {
 	t.Helper()
 	var guest SAT
-	p.Post(t, "/api/fabric/guests/tokens", p.Basic(), JSON(map[string]any{"allowed_addresses": addresses})).Want(t, 201).Read(t, &guest)
+	p.Post(t, "/api/fabric/guests/tokens", p.Basic(),
+		JSON(map[string]any{"allowed_addresses": addresses})).Want(t, 201).Read(t, &guest)
 	return guest
 }
 

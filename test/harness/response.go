@@ -9,7 +9,8 @@ import (
 // on through redirects.
 func (b *Browser) Post(t T, target string, v url.Values) Page {
 	t.Helper()
-	return b.follow(t, http.MethodPost, target, Form(v), Header("Origin", "https://rp.example"), Header("Sec-Fetch-Site", "cross-site"))
+	return b.follow(t, http.MethodPost, target, Form(v), Header("Origin", "https://rp.example"),
+		Header("Sec-Fetch-Site", "cross-site"))
 }
 
 // FormPost returns where a page's answer for the client goes, and what a browser

@@ -114,7 +114,8 @@ func place(t T) string { return fmt.Sprintf("127.0.0.1:%d", FreePort(t)) }
 func (s *Server) start(t T, plain, tls, ops string) {
 	t.Helper()
 	args := append([]string{}, s.config.Prefix...)
-	args = append(args, s.binary, "serve", "--data", s.Data, "--listen", plain, "--listen-tls", tls, "--listen-ops", ops, "--no-demo")
+	args = append(args, s.binary, "serve", "--data", s.Data, "--listen", plain, "--listen-tls", tls,
+		"--listen-ops", ops, "--no-demo")
 	args = append(args, s.config.Args...)
 	s.cmd = exec.Command(args[0], args[1:]...)
 	s.cmd.Env = slices.Concat(os.Environ(), unlimited(), s.Backends, s.config.Env)
@@ -134,7 +135,8 @@ func (s *Server) start(t T, plain, tls, ops string) {
 // come from the same. Who tests a limit sets it in the environment of a [Config].
 func unlimited() (env []string) {
 	for _, name := range []string{
-		"LOGIN_PER_ACCOUNT", "LOGIN_PER_NETWORK", "LOGIN_PER_RANGE", "AUTHORIZE_PER_NETWORK", "TOKEN_PER_CLIENT", "REGISTER_PER_NETWORK",
+		"LOGIN_PER_ACCOUNT", "LOGIN_PER_NETWORK", "LOGIN_PER_RANGE", "AUTHORIZE_PER_NETWORK",
+		"TOKEN_PER_CLIENT", "REGISTER_PER_NETWORK",
 		"MAIL_PER_ADDRESS", "MAIL_PER_NETWORK", "API_REQUESTS", "API_WRITES", "MEDIA_MISSES_PER_NETWORK",
 	} {
 		env = append(env, "SELVAGE_LIMITS__"+name+"=1000000")

@@ -68,7 +68,8 @@ func (s *Server) Connect(t T, token, protocol string) (socket *Socket, newProtoc
 	if socket == nil {
 		t.Fatalf("opening a socket gives %d", status)
 	}
-	r := socket.Call(t, "signalwire.connect", map[string]any{"authentication": map[string]string{"jwt_token": token}, "protocol": protocol})
+	r := socket.Call(t, "signalwire.connect",
+		map[string]any{"authentication": map[string]string{"jwt_token": token}, "protocol": protocol})
 	var result struct{ Protocol string }
 	if r.Error != nil || json.Unmarshal(r.Result, &result) != nil {
 		t.Fatalf("signalwire.connect gives %+v %s", r.Error, r.Result)

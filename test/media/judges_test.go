@@ -115,9 +115,12 @@ func randomRanges(t *testing.T, p *harness.Project, path string, whole []byte) {
 			most = n
 		}
 		last := min(n, from+1+random.IntN(most)) - 1
-		a := p.Get(t, path, harness.Header("Range", fmt.Sprintf("bytes=%d-%d", from, last)), harness.Header("If-Range", etag)).Want(t, 206)
-		if !bytes.Equal(a.Body, whole[from:last+1]) || a.Header.Get("Content-Range") != fmt.Sprintf("bytes %d-%d/%d", from, last, n) {
-			t.Fatalf("%s: bytes %d-%d differ from those of the whole; Content-Range %q", filepath.Ext(path), from, last, a.Header.Get("Content-Range"))
+		a := p.Get(t, path, harness.Header("Range", fmt.Sprintf("bytes=%d-%d", from, last)),
+			harness.Header("If-Range", etag)).Want(t, 206)
+		if !bytes.Equal(a.Body, whole[from:last+1]) ||
+			a.Header.Get("Content-Range") != fmt.Sprintf("bytes %d-%d/%d", from, last, n) {
+			t.Fatalf("%s: bytes %d-%d differ from those of the whole; Content-Range %q", filepath.Ext(path),
+				from, last, a.Header.Get("Content-Range"))
 		}
 	}
 }
@@ -127,7 +130,8 @@ func judgeWAV(t *testing.T, p *harness.Project, path string, want verdict) {
 	file, body := fetch(t, p, path)
 	found := probe(t, file)
 	frames := int(math.Round(want.frames()))
-	if found.Codec != "pcm_s16le" || found.Rate != strconv.Itoa(want.Rate) || found.Channels != want.Channels || !about(found.Duration, want.Duration, max(want.Tolerance, 1e-4)) {
+	if found.Codec != "pcm_s16le" || found.Rate != strconv.Itoa(want.Rate) ||
+		found.Channels != want.Channels || !about(found.Duration, want.Duration, max(want.Tolerance, 1e-4)) {
 		t.Errorf("WAV: ffprobe finds %+v, want s16 of %+v", found, want)
 	}
 	if got := run(t, "soxi", "-s", file); want.Tolerance == 0 && got != strconv.Itoa(frames) {
@@ -137,7 +141,8 @@ func judgeWAV(t *testing.T, p *harness.Project, path string, want verdict) {
 	run(t, "sox", "-D", file, "-e", "signed", "-b", "16", "-L", raw)
 	samples, err := os.ReadFile(raw)
 	if err != nil || !bytes.Contains(body, samples) || len(body)-len(samples) > 8192 {
-		t.Errorf("WAV: sox reads %d bytes, %v, which are not those of the %d that are served", len(samples), err, len(body))
+		t.Errorf("WAV: sox reads %d bytes, %v, which are not those of the %d that are served", len(samples),
+			err, len(body))
 	}
 }
 
@@ -149,10 +154,12 @@ func judgeMP3(t *testing.T, p *harness.Project, path string, want verdict) {
 		t.Errorf("MP3: ffprobe finds %+v, want about %v s", found, want.Duration)
 	}
 	complaints := run(t, "mp3val", file)
-	if found := strings.Contains(complaints, "Too few MPEG frames"); found && want.Duration < 1 { // it doubts what is so short
+	if found := strings.Contains(complaints, "Too few MPEG frames"); found &&
+		want.Duration < 1 { // it doubts what is so short
 		complaints = strings.Replace(complaints, "WARNING", "", 1)
 	}
-	if strings.Contains(complaints, "WARNING") || strings.Contains(complaints, "PROBLEM") || !strings.Contains(complaints, "MPEG frames") {
+	if strings.Contains(complaints, "WARNING") || strings.Contains(complaints, "PROBLEM") ||
+		!strings.Contains(complaints, "MPEG frames") {
 		t.Errorf("MP3: mp3val says %s", complaints)
 	}
 	rate, err := strconv.Atoi(found.Rate)

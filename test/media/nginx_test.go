@@ -87,12 +87,14 @@ func TestCacheNeverMixes(t *testing.T) {
 		opts []harness.Option
 		json bool
 	}{
-		"anybody":                 {nil, false},
-		"anybody, for JSON":       {[]harness.Option{harness.Header("Accept", "application/json")}, false},
-		"a stranger, for JSON":    {[]harness.Option{harness.Header("Accept", "application/json"), harness.Basic(p.ID, "wrong")}, false},
-		"the project":             {[]harness.Option{p.Basic()}, false},
-		"the project, for JSON":   {[]harness.Option{harness.Header("Accept", "application/json"), p.Basic()}, true},
-		"the project, for either": {[]harness.Option{harness.Header("Accept", "audio/*, application/json;q=0.5"), p.Basic()}, true},
+		"anybody":           {nil, false},
+		"anybody, for JSON": {[]harness.Option{harness.Header("Accept", "application/json")}, false},
+		"a stranger, for JSON": {[]harness.Option{harness.Header("Accept", "application/json"),
+			harness.Basic(p.ID, "wrong")}, false},
+		"the project":           {[]harness.Option{p.Basic()}, false},
+		"the project, for JSON": {[]harness.Option{harness.Header("Accept", "application/json"), p.Basic()}, true},
+		"the project, for either": {[]harness.Option{harness.Header(
+			"Accept", "audio/*, application/json;q=0.5"), p.Basic()}, true},
 	}
 	check := func(name, url string) {
 		ask := asks[name]
@@ -101,8 +103,10 @@ func TestCacheNeverMixes(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			return
 		}
-		if isJSON := strings.HasPrefix(string(a.Body), `{"sid":`); a.Status != 200 || isJSON != ask.json || !isJSON && !bytes.Equal(a.Body, wav) {
-			t.Errorf("%s gets %d, %d bytes of %s from the cache (%s)", name, a.Status, len(a.Body), a.Header.Get("Content-Type"), a.Header.Get("X-Cache"))
+		if isJSON := strings.HasPrefix(string(a.Body), `{"sid":`); a.Status != 200 || isJSON != ask.json ||
+			!isJSON && !bytes.Equal(a.Body, wav) {
+			t.Errorf("%s gets %d, %d bytes of %s from the cache (%s)", name, a.Status, len(a.Body),
+				a.Header.Get("Content-Type"), a.Header.Get("X-Cache"))
 		}
 		if ask.json && a.Header.Get("X-Cache") == "HIT" {
 			t.Errorf("%s: the document comes from the cache", name)
@@ -139,10 +143,12 @@ func TestCacheKeepsFormatsApart(t *testing.T) {
 	cache := startCache(t, p.HTTP)
 	path := p.LaML("/Recordings/" + p.Upload(t, harness.ReadSpeech(t)))
 	for range 2 {
-		for end, kind := range map[string]string{".wav": "audio/x-wav", ".mp3": "audio/mpeg", ".peaks.json": "application/json", ".peaks.json?format=wavesurfer": "application/json"} {
+		for end, kind := range map[string]string{".wav": "audio/x-wav", ".mp3": "audio/mpeg",
+			".peaks.json": "application/json", ".peaks.json?format=wavesurfer": "application/json"} {
 			direct, cached := p.Get(t, path+end).Want(t, 200), p.Get(t, cache+path+end).Want(t, 200)
 			if !bytes.Equal(direct.Body, cached.Body) || cached.Header.Get("Content-Type") != kind {
-				t.Errorf("%s: %d bytes of %s from the cache, want %d of %s", end, len(cached.Body), cached.Header.Get("Content-Type"), len(direct.Body), kind)
+				t.Errorf("%s: %d bytes of %s from the cache, want %d of %s", end, len(cached.Body),
+					cached.Header.Get("Content-Type"), len(direct.Body), kind)
 			}
 		}
 		p.Get(t, cache+path+".json").Want(t, 401)

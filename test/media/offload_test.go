@@ -70,16 +70,21 @@ func TestNginxSendsFiles(t *testing.T) {
 		return a
 	}
 	whole := get("GET", ".wav")
-	if whole.Status != 200 || !bytes.Equal(whole.Body, wav) || !strings.HasPrefix(whole.Header.Get("Server"), "nginx") {
+	if whole.Status != 200 || !bytes.Equal(whole.Body, wav) ||
+		!strings.HasPrefix(whole.Header.Get("Server"), "nginx") {
 		t.Fatalf("GET by nginx = %d with %d bytes, want the file", whole.Status, len(whole.Body))
 	}
 	for name, want := range map[string]string{
-		"Content-Type": "audio/x-wav", "Content-Disposition": `inline; filename="` + sid + `.wav"`, "X-Content-Type-Options": "nosniff",
-		"Content-Security-Policy": "default-src 'none'; sandbox", "X-Robots-Tag": "noindex, nofollow, noarchive", "Referrer-Policy": "no-referrer",
-		"Cross-Origin-Resource-Policy": "cross-origin", "Access-Control-Allow-Origin": "*", "Cache-Control": "public, max-age=300, must-revalidate",
+		"Content-Type": "audio/x-wav", "Content-Disposition": `inline; filename="` + sid + `.wav"`,
+		"X-Content-Type-Options":  "nosniff",
+		"Content-Security-Policy": "default-src 'none'; sandbox",
+		"X-Robots-Tag":            "noindex, nofollow, noarchive", "Referrer-Policy": "no-referrer",
+		"Cross-Origin-Resource-Policy": "cross-origin", "Access-Control-Allow-Origin": "*",
+		"Cache-Control": "public, max-age=300, must-revalidate",
 		"Accept-Ranges": "bytes", "X-Accel-Redirect": "",
 	} {
-		if got := whole.Header.Values(name); fmt.Sprint(got) != fmt.Sprint([]string{want}) && (want != "" || len(got) != 0) {
+		if got := whole.Header.Values(name); fmt.Sprint(got) != fmt.Sprint([]string{want}) &&
+			(want != "" || len(got) != 0) {
 			t.Errorf("nginx answers with %s: %q, want %q", name, got, want)
 		}
 	}
@@ -93,7 +98,8 @@ func TestNginxSendsFiles(t *testing.T) {
 	if a := get("HEAD", ".wav"); a.Status != 200 || a.Header.Get("Content-Length") != fmt.Sprint(len(wav)) {
 		t.Errorf("HEAD by nginx = %d, Content-Length %s", a.Status, a.Header.Get("Content-Length"))
 	}
-	if a := get("GET", ".mp3"); a.Status != 200 || a.Header.Get("Content-Type") != "audio/mpeg" || a.Header.Get("Content-Length") != fmt.Sprint(len(a.Body)) {
+	if a := get("GET", ".mp3"); a.Status != 200 || a.Header.Get("Content-Type") != "audio/mpeg" ||
+		a.Header.Get("Content-Length") != fmt.Sprint(len(a.Body)) {
 		t.Errorf("MP3 through nginx = %d %s with %d bytes", a.Status, a.Header.Get("Content-Type"), len(a.Body))
 	}
 	if a, err := s.TryURL("GET", front+"/selvage-media/"+sid[:6]+"/"+sid); err != nil || a.Status != 404 {

@@ -21,7 +21,8 @@ func TestRangesMakeTheWhole(t *testing.T) {
 					got = append(got, wav[from:]...)
 					break
 				}
-				a := p.Get(t, path, harness.Header("Range", fmt.Sprintf("bytes=%d-%d", from, from+size-1))).Want(t, 206)
+				a := p.Get(t, path, harness.Header(
+					"Range", fmt.Sprintf("bytes=%d-%d", from, from+size-1))).Want(t, 206)
 				last := min(from+size, len(wav)) - 1
 				if got, want := a.Header.Get("Content-Range"), fmt.Sprintf("bytes %d-%d/%d", from, last, len(wav)); got != want {
 					t.Fatalf("Content-Range = %q, want %q", got, want)
@@ -55,7 +56,8 @@ func TestRangeForms(t *testing.T) {
 	for _, tt := range tests {
 		a := p.Get(t, path, harness.Header("Range", tt.header))
 		if a.Status != tt.status || (tt.want != nil && !bytes.Equal(a.Body, tt.want)) {
-			t.Errorf("Range %q = %d with %d bytes, want %d with %d", tt.header, a.Status, len(a.Body), tt.status, len(tt.want))
+			t.Errorf("Range %q = %d with %d bytes, want %d with %d", tt.header, a.Status, len(a.Body),
+				tt.status, len(tt.want))
 		}
 	}
 	head := p.Do(t, "HEAD", path).Want(t, 200)

@@ -33,7 +33,8 @@ func speech(t *testing.T) map[string][]byte {
 // the command line, and fetches it by every name that it has.
 func TestSpeechComesBackAsItWas(t *testing.T) {
 	p := harness.Shared(t).NewProject(t)
-	ways := map[string]func(*testing.T, *harness.Project, string, []byte) string{"raw": uploadRaw, "multipart": uploadForm, "import": importFile}
+	ways := map[string]func(*testing.T, *harness.Project, string, []byte) string{
+		"raw": uploadRaw, "multipart": uploadForm, "import": importFile}
 	for name, wav := range speech(t) {
 		for way, upload := range ways {
 			t.Run(way+" "+name, func(t *testing.T) {
@@ -74,7 +75,8 @@ func uploadForm(t *testing.T, p *harness.Project, name string, wav []byte) strin
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	a := p.Post(t, p.LaML("/Recordings.json"), p.Basic(), harness.Body(w.FormDataContentType(), body.Bytes())).Want(t, 201).Object(t)
+	a := p.Post(t, p.LaML("/Recordings.json"), p.Basic(),
+		harness.Body(w.FormDataContentType(), body.Bytes())).Want(t, 201).Object(t)
 	if a["call_sid"] != callSid {
 		t.Errorf("call_sid = %v, want %s", a["call_sid"], callSid)
 	}
@@ -115,7 +117,8 @@ func TestFFProbeAgrees(t *testing.T) {
 				t.Errorf("ffprobe finds %+v, want %+v", got, want)
 			}
 			doc := p.Get(t, p.LaML("/Recordings/"+sid+".json"), p.Basic()).Want(t, 200).Object(t)
-			if fmt.Sprint(doc["channels"]) != strconv.Itoa(want.Channels) || fmt.Sprint(doc["duration"]) != strconv.Itoa(want.wholeSeconds(t)) {
+			if fmt.Sprint(doc["channels"]) != strconv.Itoa(want.Channels) ||
+				fmt.Sprint(doc["duration"]) != strconv.Itoa(want.wholeSeconds(t)) {
 				t.Errorf("the document says %v channels, %v s; ffprobe %+v", doc["channels"], doc["duration"], want)
 			}
 		})

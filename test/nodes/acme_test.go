@@ -60,7 +60,8 @@ func TestACMETogether(t *testing.T) {
 	t.Parallel()
 	for _, proof := range []string{"tls-alpn-01", "http-01"} {
 		t.Run(proof, func(t *testing.T) {
-			f, c := newFront(t), acme.Config{HTTP: harness.FreePort(t), TLS: harness.FreePort(t), Lifetime: 90 * 24 * time.Hour}
+			f, c := newFront(t), acme.Config{HTTP: harness.FreePort(t), TLS: harness.FreePort(t),
+				Lifetime: 90 * 24 * time.Hour}
 			scheme := "https://"
 			if proof == "http-01" {
 				c.HTTP, scheme = f.port, "http://"
@@ -73,7 +74,8 @@ func TestACMETogether(t *testing.T) {
 			n := harness.StartNodes(t, nil, node, node)
 			var addresses []string
 			for _, s := range n.Each {
-				addresses = append(addresses, strings.TrimPrefix(map[string]string{"https://": s.HTTPS, "http://": s.HTTP}[scheme], scheme))
+				addresses = append(addresses,
+					strings.TrimPrefix(map[string]string{"https://": s.HTTPS, "http://": s.HTTP}[scheme], scheme))
 			}
 			f.to <- addresses
 			roots := authority.Roots(t)

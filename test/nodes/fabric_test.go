@@ -22,17 +22,24 @@ func TestFabricElsewhere(t *testing.T) {
 		{resources + "ai_agents", `{"name":"x","prompt":{"text":"hi"}}`, `{"name":"new"}`, "name"},
 		{resources + "call_flows", `{"title":"x"}`, `{"title":"new","document_version":2}`, "title"},
 		{resources + "conference_rooms", `{"name":"x"}`, `{"name":"new"}`, "name"},
-		{resources + "cxml_scripts", `{"display_name":"x","contents":"<Response/>"}`, `{"display_name":"new"}`, "display_name"},
-		{resources + "cxml_webhooks", `{"name":"x","primary_request_url":"https://a.example"}`, `{"name":"new"}`, "name"},
-		{resources + "freeswitch_connectors", `{"name":"x","token":"5f3c1d52-8d1c-4d6e-9d4e-0d2a0e1b2c3d"}`, `{"name":"new"}`, "name"},
+		{resources + "cxml_scripts", `{"display_name":"x","contents":"<Response/>"}`,
+			`{"display_name":"new"}`, "display_name"},
+		{resources + "cxml_webhooks", `{"name":"x","primary_request_url":"https://a.example"}`,
+			`{"name":"new"}`, "name"},
+		{resources + "freeswitch_connectors", `{"name":"x","token":"5f3c1d52-8d1c-4d6e-9d4e-0d2a0e1b2c3d"}`,
+			`{"name":"new"}`, "name"},
 		{resources + "relay_applications", `{"name":"x","topic":"calls"}`, `{"name":"new"}`, "name"},
 		{resources + "sip_endpoints", `{"username":"x"}`, `{"username":"new"}`, "username"},
 		{resources + "sip_gateways", `{"name":"x","uri":"sip.example","encryption":"default","ciphers":[],"codecs":[]}`, `{"name":"new"}`, "name"},
 		{resources + "subscribers", `{"email":"x@example.com"}`, `{"display_name":"new"}`, "display_name"},
-		{resources + "swml_scripts", `{"name":"x","contents":{"version":"1.0.0"}}`, `{"display_name":"new"}`, "display_name"},
-		{resources + "swml_webhooks", `{"name":"x","primary_request_url":"https://a.example"}`, `{"name":"new"}`, "name"},
-		{resources + "subscribers/" + sub.ID + "/sip_endpoints", `{"username":"x","password":"fathom-lantern"}`, `{"username":"new"}`, "username"},
-		{"/api/fabric/sip_addresses", `{"name":"x","calling_handler_resource_id":"` + flow + `"}`, `{"name":"new"}`, "name"},
+		{resources + "swml_scripts", `{"name":"x","contents":{"version":"1.0.0"}}`, `{"display_name":"new"}`,
+			"display_name"},
+		{resources + "swml_webhooks", `{"name":"x","primary_request_url":"https://a.example"}`,
+			`{"name":"new"}`, "name"},
+		{resources + "subscribers/" + sub.ID + "/sip_endpoints",
+			`{"username":"x","password":"fathom-lantern"}`, `{"username":"new"}`, "username"},
+		{"/api/fabric/sip_addresses", `{"name":"x","calling_handler_resource_id":"` + flow + `"}`,
+			`{"name":"new"}`, "name"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.path, func(t *testing.T) {
@@ -96,13 +103,16 @@ func TestAssignedElsewhere(t *testing.T) {
 	flow := made(t, here, p, resources+"call_flows", `{"title":"Flow"}`)
 	versions := resources + "call_flow/" + flow + "/versions"
 	first := made(t, here, p, versions, `{"document_version":1}`)
-	there.Do(t, "PUT", resources+"call_flows/"+flow, p.Basic(), harness.JSON(`{"flow_data":{"a":1},"document_version":2}`)).Want(t, 200)
-	here.Do(t, "PUT", resources+"call_flows/"+flow, p.Basic(), harness.JSON(`{"flow_data":{"a":2},"document_version":2}`)).Want(t, 422)
+	there.Do(t, "PUT", resources+"call_flows/"+flow, p.Basic(),
+		harness.JSON(`{"flow_data":{"a":1},"document_version":2}`)).Want(t, 200)
+	here.Do(t, "PUT", resources+"call_flows/"+flow, p.Basic(),
+		harness.JSON(`{"flow_data":{"a":2},"document_version":2}`)).Want(t, 422)
 	again := made(t, there, p, versions, `{"call_flow_version_id":"`+first+`"}`)
 	if !has(t, here, p, versions, again) {
 		t.Error("a version that was deployed at one node is not listed at the other")
 	}
-	here.Post(t, resources+flow+"/phone_routes", p.Basic(), harness.JSON(`{"phone_route_id":"5f3c1d52-8d1c-4d6e-9d4e-0d2a0e1b2c3d","handler":"calling"}`)).Want(t, 200)
+	here.Post(t, resources+flow+"/phone_routes", p.Basic(),
+		harness.JSON(`{"phone_route_id":"5f3c1d52-8d1c-4d6e-9d4e-0d2a0e1b2c3d","handler":"calling"}`)).Want(t, 200)
 	there.Do(t, "DELETE", resources+flow, p.Basic()).Want(t, 422)
 }
 
@@ -123,7 +133,8 @@ func TestAddressesElsewhere(t *testing.T) {
 					DisplayName string `json:"display_name"`
 				}
 			}
-			there.Get(t, "/api/fabric/addresses?sort_by=created_at&sort_order=desc&page_size=1", harness.Bearer(sat.Token)).Want(t, 200).Read(t, &list)
+			there.Get(t, "/api/fabric/addresses?sort_by=created_at&sort_order=desc&page_size=1",
+				harness.Bearer(sat.Token)).Want(t, 200).Read(t, &list)
 			if len(list.Data) != 1 || list.Data[0].DisplayName != name {
 				return fmt.Errorf("the newest address is %+v, want %s", list.Data, name)
 			}

@@ -30,7 +30,8 @@ func TestKeysChangedElsewhere(t *testing.T) {
 	for name, change := range map[string]func(k key){
 		"it is revoked": func(k key) { here.Do(t, "DELETE", path+"/"+k.ID, boss).Want(t, 204) },
 		"it loses its scope": func(k key) {
-			here.Do(t, "PATCH", path+"/"+k.ID, boss, harness.JSON(map[string]any{"permissions": []string{"management"}})).Want(t, 200)
+			here.Do(t, "PATCH", path+"/"+k.ID, boss,
+				harness.JSON(map[string]any{"permissions": []string{"management"}})).Want(t, 200)
 		},
 		"it is rotated": func(k key) {
 			next := post(path+"/"+k.ID+"/rotate", map[string]int{"overlap": 0})
@@ -65,7 +66,8 @@ func TestOneReferenceAtTwoNodes(t *testing.T) {
 	for i := range ids {
 		all.Go(func() {
 			var sat harness.SAT
-			a, err := n.Each[i%2].TryPatiently("POST", "/api/fabric/subscribers/tokens", p.Basic(), harness.JSON(map[string]string{"reference": "ada@example.com"}))
+			a, err := n.Each[i%2].TryPatiently("POST", "/api/fabric/subscribers/tokens", p.Basic(),
+				harness.JSON(map[string]string{"reference": "ada@example.com"}))
 			if err != nil {
 				t.Error(err)
 			}

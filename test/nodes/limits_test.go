@@ -15,14 +15,18 @@ import (
 // from one network and range. They count together, exactly.
 func TestGuessesAtAllNodes(t *testing.T) {
 	const allowed, guesses = 5, 24
-	one, many := func(int) string { return "ada@example.com" }, func(i int) string { return fmt.Sprintf("person%d@example.com", i) }
-	for limit, email := range map[string]func(i int) string{"LOGIN_PER_ACCOUNT": one, "LOGIN_PER_NETWORK": many, "LOGIN_PER_RANGE": many} {
+	one, many := func(int) string { return "ada@example.com" }, func(i int) string {
+		return fmt.Sprintf("person%d@example.com", i)
+	}
+	for limit, email := range map[string]func(i int) string{"LOGIN_PER_ACCOUNT": one,
+		"LOGIN_PER_NETWORK": many, "LOGIN_PER_RANGE": many} {
 		t.Run(limit, func(t *testing.T) {
 			c := harness.Config{Env: []string{fmt.Sprint("SELVAGE_LIMITS__", limit, "=", allowed)}}
 			n := harness.StartNodes(t, nil, c, harness.Config{Env: slices.Clone(c.Env)})
 			client := n.NewProject(t).NewClient(t, "spa", "--first-party")
 			guess := func(b *harness.Browser, page harness.Page, email string) int {
-				return b.Submit(t, page, "login-submit", map[string]string{"username": email, "password": "Summer2026!"}).Status
+				return b.Submit(t, page, "login-submit",
+					map[string]string{"username": email, "password": "Summer2026!"}).Status
 			}
 			var looked, refused atomic.Int64
 			var all sync.WaitGroup
@@ -44,8 +48,10 @@ func TestGuessesAtAllNodes(t *testing.T) {
 				})
 			}
 			all.Wait()
-			if looked.Load() < allowed || looked.Load() > allowed+1 || looked.Load()+refused.Load() != guesses { // one more has come back on a very slow machine
-				t.Errorf("of %d guesses %d were looked at and %d refused, want %d and the others", guesses, looked.Load(), refused.Load(), allowed)
+			if looked.Load() < allowed || looked.Load() > allowed+1 ||
+				looked.Load()+refused.Load() != guesses { // one more has come back on a very slow machine
+				t.Errorf("of %d guesses %d were looked at and %d refused, want %d and the others", guesses,
+					looked.Load(), refused.Load(), allowed)
 			}
 		})
 	}

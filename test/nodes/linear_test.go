@@ -63,18 +63,20 @@ func TestFamilyModel(t *testing.T) {
 		in  use
 		out string
 	}{
-		"a code gives two":                 {{code, "a"}, {code, "b"}},
-		"a refresh token gives two":        {{code, "a"}, {use{"a"}, "b"}, {use{"a"}, "c"}},
-		"one is refused that is good":      {{code, "a"}, {use{"a"}, ""}},
-		"an older one is good":             {{code, "a"}, {use{"a"}, "b"}, {use{"b"}, "c"}, {use{"a"}, "c"}},
-		"a family outlasts an older one":   {{code, "a"}, {use{"a"}, "b"}, {use{"b"}, "c"}, {use{"a"}, ""}, {use{"c"}, "d"}},
+		"a code gives two":            {{code, "a"}, {code, "b"}},
+		"a refresh token gives two":   {{code, "a"}, {use{"a"}, "b"}, {use{"a"}, "c"}},
+		"one is refused that is good": {{code, "a"}, {use{"a"}, ""}},
+		"an older one is good":        {{code, "a"}, {use{"a"}, "b"}, {use{"b"}, "c"}, {use{"a"}, "c"}},
+		"a family outlasts an older one": {{code, "a"}, {use{"a"}, "b"}, {use{"b"}, "c"}, {use{"a"}, ""},
+			{use{"c"}, "d"}},
 		"a family outlasts a second code":  {{code, "a"}, {code, ""}, {use{"a"}, "b"}},
 		"a used one is refused in a grace": {{code, "a"}, {use{"a"}, "b"}, {use{"a"}, ""}},
 	}
 	for name, uses := range tests {
 		var history []porcupine.Operation
 		for i, u := range uses {
-			history = append(history, porcupine.Operation{Input: u.in, Output: u.out, Call: int64(2 * i), Return: int64(2*i + 1)})
+			history = append(history, porcupine.Operation{Input: u.in, Output: u.out, Call: int64(2 * i),
+				Return: int64(2*i + 1)})
 		}
 		if porcupine.CheckOperations(familyModel(true), history) {
 			t.Errorf("%s: the model allows it", name)
@@ -107,7 +109,8 @@ func (h *history) ask(client int, in use, do func() (harness.Tokens, error)) str
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.all = append(h.all, porcupine.Operation{ClientId: client, Input: in, Output: tokens.RefreshToken, Call: int64(call), Return: int64(done)})
+	h.all = append(h.all, porcupine.Operation{ClientId: client, Input: in, Output: tokens.RefreshToken,
+		Call: int64(call), Return: int64(done)})
 	return tokens.RefreshToken
 }
 
@@ -116,7 +119,8 @@ func (h *history) check(what string) {
 	h.t.Helper()
 	graceful, few := time.Since(h.began) < grace, merged(h.all)
 	if got := porcupine.CheckOperationsTimeout(familyModel(graceful), few, time.Minute); got != porcupine.Ok {
-		h.t.Errorf("%s: %d answers of two nodes in no order that one could have given (%s): %+v", what, len(h.all), got, few)
+		h.t.Errorf("%s: %d answers of two nodes in no order that one could have given (%s): %+v", what,
+			len(h.all), got, few)
 	}
 }
 

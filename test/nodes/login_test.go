@@ -80,17 +80,22 @@ func TestDeviceElsewhere(t *testing.T) {
 	c := p.NewClient(t, "native", "--grant", "device_code,refresh_token")
 	sub, b := p.NewSubscriber(t), n.Browser()
 	for _, answer := range []string{"consent-allow", "consent-deny"} {
-		begun := c.Post(t, "/oauth/device_authorization", c.Authenticated(url.Values{"scope": {loginScope}})...).Want(t, 200).Object(t)
-		poll := url.Values{"grant_type": {"urn:ietf:params:oauth:grant-type:device_code"}, "device_code": {fmt.Sprint(begun["device_code"])}}
+		begun := c.Post(t, "/oauth/device_authorization",
+			c.Authenticated(url.Values{"scope": {loginScope}})...).Want(t, 200).Object(t)
+		poll := url.Values{"grant_type": {"urn:ietf:params:oauth:grant-type:device_code"},
+			"device_code": {fmt.Sprint(begun["device_code"])}}
 		began := time.Now()
 		c.Token(t, poll).WantError(t, 400, "authorization_pending")
 		c.WantSlowDown(t, poll, began)
-		page := b.Submit(t, b.Open(t, "/device"), "device-submit", map[string]string{"user-code": fmt.Sprint(begun["user_code"])})
+		page := b.Submit(t, b.Open(t, "/device"), "device-submit",
+			map[string]string{"user-code": fmt.Sprint(begun["user_code"])})
 		if page.Has("username") {
-			page = b.Submit(t, page, "login-submit", map[string]string{"username": sub.Email, "password": sub.Password})
+			page = b.Submit(t, page, "login-submit",
+				map[string]string{"username": sub.Email, "password": sub.Password})
 		}
 		if !page.Has("device-warning") {
-			t.Fatalf("the browser is at %s with %d %s, want the page that asks about a device", page.URL.Path, page.Status, page.Body)
+			t.Fatalf("the browser is at %s with %d %s, want the page that asks about a device", page.URL.Path,
+				page.Status, page.Body)
 		}
 		b.Submit(t, page, answer, nil).Want(t, 200)
 		if answer == "consent-deny" {

@@ -19,7 +19,8 @@ func TestLogoutToldOnce(t *testing.T) {
 	n := telling(t)
 	p := n.NewProject(t)
 	h := harness.NewHangup(t)
-	c := p.NewClient(t, "web", "--first-party", "--access-token", "fabric", "--backchannel-logout-uri", h.URL, "--backchannel-logout-session-required")
+	c := p.NewClient(t, "web", "--first-party", "--access-token", "fabric", "--backchannel-logout-uri", h.URL,
+		"--backchannel-logout-session-required")
 	ways := []func(at *harness.Server, sub, sid string){
 		func(at *harness.Server, sub, sid string) {
 			at.Command(t, "", "subscriber", "revoke", sub, "--session", sid)

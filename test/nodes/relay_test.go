@@ -56,10 +56,12 @@ func TestRevokedElsewhere(t *testing.T) {
 	for name, end := range map[string]func(sat harness.SAT){
 		"the token is revoked": func(sat harness.SAT) { n.Each[0].Command(t, sat.Token, "token", "revoke") },
 		"all its tokens are revoked over REST": func(sat harness.SAT) {
-			n.Each[0].Do(t, "DELETE", "/api/fabric/resources/subscribers/"+sat.SubscriberID+"/tokens", p.Basic()).Want(t, 204)
+			n.Each[0].Do(t, "DELETE", "/api/fabric/resources/subscribers/"+sat.SubscriberID+"/tokens",
+				p.Basic()).Want(t, 204)
 		},
 		"its refresh token is revoked over REST": func(sat harness.SAT) {
-			n.Each[0].Post(t, "/api/fabric/subscribers/tokens/refresh", p.Basic(), harness.JSON(map[string]string{"refresh_token": sat.RefreshToken})).Want(t, 201)
+			n.Each[0].Post(t, "/api/fabric/subscribers/tokens/refresh", p.Basic(),
+				harness.JSON(map[string]string{"refresh_token": sat.RefreshToken})).Want(t, 201)
 			var used struct{ Data []struct{ ID string } }
 			path := "/api/fabric/resources/subscribers/" + sat.SubscriberID + "/tokens"
 			n.Each[0].Get(t, path, p.Basic()).Want(t, 200).Read(t, &used)

@@ -17,13 +17,21 @@ func TestEndedEverywhere(t *testing.T) {
 		name string
 		end  func(*testing.T, *login)
 	}{
-		{"the token is revoked by its client", func(t *testing.T, l *login) { l.at(here).Revoke(t, l.tokens.AccessToken).Want(t, 200) }},
-		{"the grant is revoked by its client", func(t *testing.T, l *login) { l.at(here).Revoke(t, l.tokens.RefreshToken).Want(t, 200) }},
-		{"the token is revoked by the command", func(t *testing.T, l *login) { here.Command(t, l.tokens.AccessToken, "token", "revoke") }},
+		{"the token is revoked by its client", func(t *testing.T, l *login) {
+			l.at(here).Revoke(t, l.tokens.AccessToken).Want(t, 200)
+		}},
+		{"the grant is revoked by its client", func(t *testing.T, l *login) {
+			l.at(here).Revoke(t, l.tokens.RefreshToken).Want(t, 200)
+		}},
+		{"the token is revoked by the command", func(t *testing.T, l *login) {
+			here.Command(t, l.tokens.AccessToken, "token", "revoke")
+		}},
 		{"the subscriber signs out", func(t *testing.T, l *login) {
 			l.browser.Open(t, "/oauth/logout?"+url.Values{"id_token_hint": {l.tokens.IDToken}}.Encode()).Want(t, 200)
 		}},
-		{"the subscriber is disabled", func(t *testing.T, l *login) { here.Command(t, "", "subscriber", "update", l.sub.ID, "--disabled") }},
+		{"the subscriber is disabled", func(t *testing.T, l *login) {
+			here.Command(t, "", "subscriber", "update", l.sub.ID, "--disabled")
+		}},
 		{"the subscriber is deleted over REST", func(t *testing.T, l *login) {
 			here.Do(t, "DELETE", "/api/fabric/resources/subscribers/"+l.sub.ID, l.project.Basic()).Want(t, 204)
 		}},
@@ -34,11 +42,16 @@ func TestEndedEverywhere(t *testing.T) {
 			here.Do(t, "DELETE", path+"/"+all.Data[0].ID, l.project.Basic()).Want(t, 204)
 		}},
 		{"all is revoked over REST", func(t *testing.T, l *login) {
-			here.Do(t, "DELETE", "/api/fabric/resources/subscribers/"+l.sub.ID+"/tokens", l.project.Basic()).Want(t, 204)
+			here.Do(t, "DELETE", "/api/fabric/resources/subscribers/"+l.sub.ID+"/tokens",
+				l.project.Basic()).Want(t, 204)
 		}},
-		{"all is revoked by the command", func(t *testing.T, l *login) { here.Command(t, "", "subscriber", "revoke", l.sub.ID) }},
+		{"all is revoked by the command", func(t *testing.T, l *login) {
+			here.Command(t, "", "subscriber", "revoke", l.sub.ID)
+		}},
 		{"the client is deleted", func(t *testing.T, l *login) { here.Command(t, "", "client", "delete", l.c.ID) }},
-		{"the project is deleted", func(t *testing.T, l *login) { here.Command(t, "", "project", "delete", l.project.ID) }},
+		{"the project is deleted", func(t *testing.T, l *login) {
+			here.Command(t, "", "project", "delete", l.project.ID)
+		}},
 		{"the code is used again", func(t *testing.T, l *login) {
 			l.at(here).Token(t, l.flow.Form(l.code)).WantError(t, 400, "invalid_grant")
 		}},
@@ -52,7 +65,9 @@ func TestEndedEverywhere(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			l := logIn(t, n)
-			ask := func() harness.Answer { return there.Get(t, "/subscriber/info", harness.Bearer(l.tokens.AccessToken)) }
+			ask := func() harness.Answer {
+				return there.Get(t, "/subscriber/info", harness.Bearer(l.tokens.AccessToken))
+			}
 			ask().Want(t, 200)
 			tt.end(t, l)
 			harness.WithinASecond(t, tt.name+" at the other node", func() error { return ask().StatusIs(401) })

@@ -67,7 +67,9 @@ func TestRingEndedEverywhere(t *testing.T) {
 		}
 	}
 	for what, ask := range asks {
-		harness.Eventually(t, patience, what+" at the other node is refused", func() error { return ask().StatusIs(401) })
+		harness.Eventually(t, patience, what+" at the other node is refused", func() error {
+			return ask().StatusIs(401)
+		})
 	}
 	harness.Eventually(t, patience, "the ended keys are no longer published", func() error {
 		var set struct{ Keys []struct{ Kid string } }

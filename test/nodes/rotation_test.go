@@ -31,7 +31,8 @@ func TestRotationUnderLoad(t *testing.T) {
 	rows(t)
 	harness.NotStorage(t)
 	t.Parallel()
-	quick := harness.Config{Env: []string{"SELVAGE_KEYS__PUBLISH=6s", "SELVAGE_KEYS__SIGNING_ROTATION=6s", "SELVAGE_KEYS__SEALING_ROTATION=6s"}}
+	quick := harness.Config{Env: []string{"SELVAGE_KEYS__PUBLISH=6s", "SELVAGE_KEYS__SIGNING_ROTATION=6s",
+		"SELVAGE_KEYS__SEALING_ROTATION=6s"}}
 	n := harness.StartNodes(t, nil, quick, quick)
 	p := n.NewProject(t)
 	c := p.NewClient(t, "service", "--access-token", "jwt", "--scope", "Voice")

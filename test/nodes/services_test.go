@@ -37,13 +37,15 @@ func TestOneServiceEach(t *testing.T) {
 	}
 	service := l.project.NewClient(t, "service", "--access-token", "fabric", "--scope", "Voice")
 	var made harness.Tokens
-	service.Token(t, map[string][]string{"grant_type": {"client_credentials"}, "scope": {"Voice"}}).Want(t, 200).Read(t, &made)
+	service.Token(t, map[string][]string{"grant_type": {"client_credentials"}, "scope": {"Voice"}}).Want(t,
+		200).Read(t, &made)
 	n.Get(t, l.project.LaML("/Recordings"), harness.Bearer(made.AccessToken)).Want(t, 200)
 
 	// What a node does not serve is not there. No document says what such a node
 	// answers: it is asked past the harness, which holds answers against one.
 	for path, serving := range map[string]int{
-		"/.well-known/openid-configuration": 0, "/oauth/jwks": 0, "/api/fabric/addresses": 1, "/subscriber/info": 1, l.project.LaML("/Recordings"): 2,
+		"/.well-known/openid-configuration": 0, "/oauth/jwks": 0, "/api/fabric/addresses": 1,
+		"/subscriber/info": 1, l.project.LaML("/Recordings"): 2,
 	} {
 		for i, node := range n.Each {
 			res, err := http.Get(node.HTTP + path)

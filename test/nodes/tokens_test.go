@@ -40,12 +40,15 @@ func TestTokensElsewhere(t *testing.T) {
 	invite := func(t *testing.T, g *grantee) string { return g.at(here).NewInvite(t, g.Token, g.address) }
 	embed := func(t *testing.T, g *grantee) string {
 		key := g.CLI(t, "", "token", "embed", "--address", g.address)["token"]
-		token, _ := here.Post(t, "/api/fabric/embeds/tokens", harness.JSON(map[string]any{"token": key})).Want(t, 201).Object(t)["token"].(string)
+		token, _ := here.Post(t, "/api/fabric/embeds/tokens",
+			harness.JSON(map[string]any{"token": key})).Want(t, 201).Object(t)["token"].(string)
 		return token
 	}
 	revoke := func(t *testing.T, _ *grantee, token string) { there.Command(t, token, "token", "revoke") }
 	subscriber := func(g *grantee) string { return "/api/fabric/resources/subscribers/" + g.SubscriberID }
-	remove := func(t *testing.T, g *grantee, _ string) { there.Do(t, "DELETE", subscriber(g), g.Basic()).Want(t, 204) }
+	remove := func(t *testing.T, g *grantee, _ string) {
+		there.Do(t, "DELETE", subscriber(g), g.Basic()).Want(t, 204)
+	}
 	disable := func(t *testing.T, g *grantee, _ string) {
 		there.Command(t, "", "subscriber", "update", g.SubscriberID, "--disabled")
 	}
@@ -53,7 +56,8 @@ func TestTokensElsewhere(t *testing.T) {
 		there.Do(t, "DELETE", subscriber(g)+"/tokens", g.Basic()).Want(t, 204)
 	}
 	endKeys := func(t *testing.T, g *grantee, _ string) {
-		there.Command(t, "", "token", "embed", "revoke", "--project", g.ID, onlyID(t, there, "token", "embed", "list", "--project", g.ID))
+		there.Command(t, "", "token", "embed", "revoke", "--project", g.ID,
+			onlyID(t, there, "token", "embed", "list", "--project", g.ID))
 	}
 	tests := []struct {
 		name string
@@ -85,9 +89,12 @@ func TestTokensElsewhere(t *testing.T) {
 			}
 			s, _ := here.Connect(t, token, "")
 			tt.end(t, g, token)
-			harness.WithinASecond(t, tt.name+" at the other node", func() error { return here.Get(t, path, harness.Bearer(token)).StatusIs(401) })
+			harness.WithinASecond(t, tt.name+" at the other node", func() error {
+				return here.Get(t, path, harness.Bearer(token)).StatusIs(401)
+			})
 			if code := s.Closed(); code < 1000 || !s.WasTold("signalwire.disconnect") {
-				t.Errorf("its socket at the other node is closed with %d, told to go: %v", code, s.WasTold("signalwire.disconnect"))
+				t.Errorf("its socket at the other node is closed with %d, told to go: %v", code,
+					s.WasTold("signalwire.disconnect"))
 			}
 		})
 	}
@@ -114,7 +121,8 @@ func TestFamilyElsewhere(t *testing.T) {
 			second := n.Each[1-i]
 			sat := p.NewSAT(t, t.Name())
 			refresh := func(node *harness.Server, token string) harness.Answer {
-				return node.Post(t, "/api/fabric/subscribers/tokens/refresh", p.Basic(), harness.JSON(map[string]string{"refresh_token": token}))
+				return node.Post(t, "/api/fabric/subscribers/tokens/refresh", p.Basic(),
+					harness.JSON(map[string]string{"refresh_token": token}))
 			}
 			var next harness.SAT
 			refresh(first, sat.RefreshToken).Want(t, 201).Read(t, &next)
@@ -122,7 +130,9 @@ func TestFamilyElsewhere(t *testing.T) {
 			refresh(second, sat.RefreshToken).Want(t, 422)
 			for _, node := range n.Each {
 				for _, token := range []string{sat.Token, next.Token} {
-					harness.WithinASecond(t, "the family's end", func() error { return node.Get(t, "/subscriber/info", harness.Bearer(token)).StatusIs(401) })
+					harness.WithinASecond(t, "the family's end", func() error {
+						return node.Get(t, "/subscriber/info", harness.Bearer(token)).StatusIs(401)
+					})
 				}
 				refresh(node, next.RefreshToken).Want(t, 422)
 			}
@@ -137,7 +147,8 @@ func TestDevicesElsewhere(t *testing.T) {
 	p := n.NewProject(t)
 	sat := p.NewSAT(t, "ada")
 	register := func(node *harness.Server) string {
-		a := node.Post(t, "/subscriber/devices", harness.Bearer(sat.Token), harness.JSON(`{"device_type":"iOS","device_token":"abc"}`))
+		a := node.Post(t, "/subscriber/devices", harness.Bearer(sat.Token),
+			harness.JSON(`{"device_type":"iOS","device_token":"abc"}`))
 		id, _ := a.Want(t, 200, 201).Object(t)["id"].(string)
 		return id
 	}

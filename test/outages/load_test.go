@@ -134,10 +134,12 @@ func (c *clients) ask(method, path string, opts ...harness.Option) (harness.Answ
 	case a.Status < 400: // which a redirect is, too, that says to come back later
 		return a, true
 	case a.Status == http.StatusServiceUnavailable && a.Header.Get("Retry-After") != "":
-	case a.Status == http.StatusBadRequest && strings.Contains(string(a.Body), codeGone): // a login in progress starts again
+	case a.Status == http.StatusBadRequest &&
+		strings.Contains(string(a.Body), codeGone): // a login in progress starts again
 	default:
 		c.mu.Lock()
-		c.failed = append(c.failed, method+" "+a.Header.Get("X-Request-Id")+": "+http.StatusText(a.Status)+" "+string(a.Body))
+		c.failed = append(c.failed, method+" "+a.Header.Get("X-Request-Id")+": "+
+			http.StatusText(a.Status)+" "+string(a.Body))
 		c.mu.Unlock()
 	}
 	return a, false

@@ -14,7 +14,8 @@ func onPostgres(t *testing.T, settings ...string) (*servers.PostgresServer, *har
 	t.Helper()
 	p := servers.OwnPostgres(t, settings...)
 	url := p.Database(t)
-	return p, harness.StartConfig(t, harness.Config{Backends: []string{"SELVAGE_DATABASE=" + url, "SELVAGE_SESSIONS=" + url}})
+	return p, harness.StartConfig(t, harness.Config{Backends: []string{"SELVAGE_DATABASE=" + url,
+		"SELVAGE_SESSIONS=" + url}})
 }
 
 // PostgreSQL is killed, stopped and started again under load: whoever asks

@@ -14,7 +14,8 @@ import (
 func onRedis(t *testing.T, args ...string) (*servers.RedisServer, *harness.Server) {
 	t.Helper()
 	r := servers.OwnRedis(t, args...)
-	return r, harness.StartConfig(t, harness.Config{Backends: []string{"SELVAGE_DATABASE=" + servers.Postgres(t), "SELVAGE_SESSIONS=" + r.URL}})
+	return r, harness.StartConfig(t, harness.Config{Backends: []string{"SELVAGE_DATABASE=" +
+		servers.Postgres(t), "SELVAGE_SESSIONS=" + r.URL}})
 }
 
 // fallenBack waits until the server says that Redis is away, or is back.
@@ -48,7 +49,8 @@ func TestRedisFlushed(t *testing.T) {
 func TestClusterLosesAMaster(t *testing.T) {
 	t.Parallel()
 	cluster := servers.OwnCluster(t, 0)
-	s := harness.StartConfig(t, harness.Config{Backends: []string{"SELVAGE_DATABASE=" + servers.Postgres(t), "SELVAGE_SESSIONS=" + cluster.URL}})
+	s := harness.StartConfig(t, harness.Config{Backends: []string{"SELVAGE_DATABASE=" + servers.Postgres(t),
+		"SELVAGE_SESSIONS=" + cluster.URL}})
 	c := loadClients(t, s)
 	cluster.Nodes[0].Kill(t)
 	fallenBack(t, s, true)

@@ -41,7 +41,8 @@ var outages = []outage{
 		c := servers.OwnCluster(t, 1)
 		return c.URL, func() { c.Nodes[0].Kill(t) }, func() {}
 	}},
-	single("F05 halted", func(t *testing.T, r *servers.RedisServer) { r.Pause(t) }, func(t *testing.T, r *servers.RedisServer) { r.Resume(t) }),
+	single("F05 halted", func(t *testing.T, r *servers.RedisServer) { r.Pause(t) },
+		func(t *testing.T, r *servers.RedisServer) { r.Resume(t) }),
 	single("F05 slow", tell("CLIENT", "PAUSE", "8000", "ALL"), func(*testing.T, *servers.RedisServer) {}),
 	single("F06 full", tell("CONFIG", "SET", "maxmemory", "1mb"), tell("CONFIG", "SET", "maxmemory", "0")),
 	single("F08 read-only", tell("REPLICAOF", "127.0.0.1", "1"), tell("REPLICAOF", "NO", "ONE")),
@@ -73,7 +74,8 @@ func TestRedisOutage(t *testing.T) {
 		t.Run(o.name, func(t *testing.T) {
 			url, begin, end := o.open(t)
 			s := harness.StartConfig(t, harness.Config{Env: []string{"SELVAGE_SESSIONS=" + url}})
-			c := s.NewProject(t).NewClient(t, "web", "--first-party", "--id-token-alg", "ES256", "--post-logout-redirect-uri", goodbye)
+			c := s.NewProject(t).NewClient(
+				t, "web", "--first-party", "--id-token-alg", "ES256", "--post-logout-redirect-uri", goodbye)
 			survive(t, c, begin, end)
 		})
 	}
@@ -250,7 +252,8 @@ func TestF07RedisEvicting(t *testing.T) {
 			t.Error("who signed out is signed in")
 		}
 	}
-	if n := r.CLI(t, "INFO", "stats"); !strings.Contains(n, "evicted_keys:") || strings.Contains(n, "evicted_keys:0\r") {
+	if n := r.CLI(t, "INFO", "stats"); !strings.Contains(n, "evicted_keys:") ||
+		strings.Contains(n, "evicted_keys:0\r") {
 		t.Error("nothing was evicted")
 	}
 	harness.Eventually(t, recovers, "Redis to be used", func() error { return fallback(t, c, "0") })

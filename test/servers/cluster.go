@@ -88,7 +88,8 @@ func startCluster(replicas int, args []string) (c *RedisCluster, err error) {
 			return c, err
 		}
 		n, err := startRedis(append([]string{
-			"--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(bus), "--cluster-node-timeout", "2000", "--cluster-require-full-coverage", "no",
+			"--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(bus), "--cluster-node-timeout", "2000",
+			"--cluster-require-full-coverage", "no",
 			"--databases", "1", // a cluster has no others
 		}, args...))
 		if err != nil {
@@ -112,7 +113,8 @@ func (c *RedisCluster) whole(replicas int) error {
 		if err != nil {
 			return err
 		}
-		for _, want := range []string{"cluster_state:ok", "cluster_slots_ok:16384", "cluster_size:3", fmt.Sprintf("cluster_known_nodes:%d", len(c.Nodes))} {
+		for _, want := range []string{"cluster_state:ok", "cluster_slots_ok:16384", "cluster_size:3",
+			fmt.Sprintf("cluster_known_nodes:%d", len(c.Nodes))} {
 			if !strings.Contains(info, want+"\r") {
 				return fmt.Errorf("port %d has no %s:\n%s", n.Port, want, info)
 			}

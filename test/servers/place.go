@@ -34,7 +34,8 @@ var thePlace = sync.OnceValues(func() (*place, error) {
 		return nil, err
 	}
 	defer held.Close()
-	sweeper := exec.Command("/bin/sh", "-c", `read _; n=0; until rm -rf "$1" 2>/dev/null || [ $n = 100 ]; do n=$((n+1)); sleep 0.1; done`, "sh", dir)
+	sweeper := exec.Command("/bin/sh", "-c",
+		`read _; n=0; until rm -rf "$1" 2>/dev/null || [ $n = 100 ]; do n=$((n+1)); sleep 0.1; done`, "sh", dir)
 	sweeper.Stdin = held
 	sweeper.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // what ends our group is no end for it
 	if err := sweeper.Start(); err != nil {

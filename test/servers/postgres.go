@@ -156,7 +156,8 @@ func initdb(dir, password string, account *syscall.Credential) error {
 			return fmt.Errorf("giving password file away: %w", err)
 		}
 	}
-	cmd := exec.Command(initdb, "-D", dir, "-U", "postgres", "--pwfile", file, "-A", "scram-sha-256", "--no-sync", "--no-instructions",
+	cmd := exec.Command(initdb, "-D", dir, "-U", "postgres", "--pwfile", file, "-A", "scram-sha-256",
+		"--no-sync", "--no-instructions",
 		"-E", "UTF8", "--locale=C.UTF-8", "--locale-provider=icu", "--icu-locale=en")
 	cmd.Dir = filepath.Dir(dir)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: account}

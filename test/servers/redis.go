@@ -119,7 +119,8 @@ func startRedis(args []string) (*RedisServer, error) {
 		return nil, err
 	}
 	r, err := newRedis(port, dir, append([]string{
-		"--save", "", "--appendonly", "yes", "--repl-diskless-sync-delay", "0", "--databases", strconv.Itoa(redisDatabases), "--enable-debug-command", "yes",
+		"--save", "", "--appendonly", "yes", "--repl-diskless-sync-delay", "0", "--databases",
+		strconv.Itoa(redisDatabases), "--enable-debug-command", "yes",
 	}, args...))
 	if err != nil {
 		return nil, err
@@ -143,7 +144,8 @@ func newRedis(port int, dir string, args []string) (*RedisServer, error) {
 		return nil, err
 	}
 	r := &RedisServer{Server: Server{Port: port, dir: dir, ending: syscall.SIGTERM, dying: syscall.SIGKILL}}
-	r.command = append([]string{path, "--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--dir", dir, "--daemonize", "no"}, args...)
+	r.command = append([]string{path, "--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--dir", dir,
+		"--daemonize", "no"}, args...)
 	r.ready = func() error {
 		answer, err := ask(fmt.Sprintf("127.0.0.1:%d", port), "PING")
 		if err == nil && answer != "+PONG" && !strings.HasPrefix(answer, "-NOAUTH") {

@@ -149,7 +149,8 @@ func (s *Server) kill() error {
 	// PostgreSQL does not start while one of them holds its memory.
 	return poll("the children of "+s.name()+" to end", func() error {
 		for _, pid := range children {
-			if stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil && !bytes.Contains(stat, []byte(") Z ")) {
+			if stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil &&
+				!bytes.Contains(stat, []byte(") Z ")) {
 				return fmt.Errorf("process %d lives", pid)
 			}
 		}

@@ -82,7 +82,9 @@ func TestCluster(t *testing.T) {
 		}
 	}
 	c.Nodes[0].Kill(t)
-	check(t, poll("a replica to take over", func() error { return says(c.Nodes[1], "cluster_slots_ok:16384", "CLUSTER", "INFO") }))
+	check(t, poll("a replica to take over", func() error {
+		return says(c.Nodes[1], "cluster_slots_ok:16384", "CLUSTER", "INFO")
+	}))
 	if a, b := Cluster(t), Cluster(t); a != b {
 		t.Errorf("the shared cluster is %s, then %s", a, b)
 	}

@@ -63,11 +63,15 @@ func (a *Authenticator) Create(raw []byte) []byte {
 	a.user = decode(o.User.ID)
 	point, _ := a.key.PublicKey.Bytes() // of a curve that is known
 	// A COSE key of ES256 (RFC 9053, section 7.1.1), in CBOR.
-	cose := concat([]byte{0xa5, 0x01, 0x02, 0x03, 0x26, 0x20, 0x01, 0x21, 0x58, 0x20}, point[1:33], []byte{0x22, 0x58, 0x20}, point[33:])
-	data := concat(a.data(o.RP.ID, attested), make([]byte, 16), binary.BigEndian.AppendUint16(nil, uint16(len(a.id))), a.id, cose)
-	object := concat([]byte("\xa3\x63fmt\x64none\x67attStmt\xa0\x68authData\x59"), binary.BigEndian.AppendUint16(nil, uint16(len(data))), data)
+	cose := concat([]byte{0xa5, 0x01, 0x02, 0x03, 0x26, 0x20, 0x01, 0x21, 0x58, 0x20}, point[1:33],
+		[]byte{0x22, 0x58, 0x20}, point[33:])
+	data := concat(a.data(o.RP.ID, attested), make([]byte, 16),
+		binary.BigEndian.AppendUint16(nil, uint16(len(a.id))), a.id, cose)
+	object := concat([]byte("\xa3\x63fmt\x64none\x67attStmt\xa0\x68authData\x59"),
+		binary.BigEndian.AppendUint16(nil, uint16(len(data))), data)
 	return a.answer(map[string]any{
-		"clientDataJSON": encode(a.clientData("webauthn.create", o.Challenge)), "attestationObject": encode(object), "transports": []string{"internal"},
+		"clientDataJSON":    encode(a.clientData("webauthn.create", o.Challenge)),
+		"attestationObject": encode(object), "transports": []string{"internal"},
 	})
 }
 
@@ -89,7 +93,8 @@ func (a *Authenticator) Get(raw []byte) []byte {
 		handle = a.Handle
 	}
 	return a.answer(map[string]any{
-		"clientDataJSON": encode(client), "authenticatorData": encode(data), "signature": encode(signature), "userHandle": encode(handle),
+		"clientDataJSON": encode(client), "authenticatorData": encode(data), "signature": encode(signature),
+		"userHandle": encode(handle),
 	})
 }
 
@@ -99,12 +104,14 @@ func (a *Authenticator) answer(response map[string]any) []byte {
 		id = a.ID
 	}
 	return must(json.Marshal(map[string]any{
-		"id": encode(id), "rawId": encode(id), "type": "public-key", "response": response, "clientExtensionResults": map[string]any{},
+		"id": encode(id), "rawId": encode(id), "type": "public-key", "response": response,
+		"clientExtensionResults": map[string]any{},
 	}))
 }
 
 func (a *Authenticator) clientData(kind, challenge string) []byte {
-	return must(json.Marshal(map[string]any{"type": kind, "challenge": challenge, "origin": a.Origin, "crossOrigin": false}))
+	return must(json.Marshal(map[string]any{"type": kind, "challenge": challenge, "origin": a.Origin,
+		"crossOrigin": false}))
 }
 
 // data returns authenticator data without a credential.

@@ -21,14 +21,23 @@ type fault struct {
 }
 
 var faults = []fault{
-	{name: "Killed", begin: func(t *testing.T, r *servers.RedisServer) { r.Kill(t) }, end: func(t *testing.T, r *servers.RedisServer) { r.Start(t) }},
-	{name: "Emptied", begin: func(t *testing.T, r *servers.RedisServer) { r.Kill(t) }, end: func(t *testing.T, r *servers.RedisServer) { r.StartEmpty(t) }, forgets: true},
-	{name: "Stopped", begin: func(t *testing.T, r *servers.RedisServer) { r.Pause(t) }, end: func(t *testing.T, r *servers.RedisServer) { r.Resume(t) }},
-	{name: "Sleeping", begin: func(t *testing.T, r *servers.RedisServer) { go r.CLI(t, "DEBUG", "SLEEP", "3") }, end: func(*testing.T, *servers.RedisServer) {}},
-	{name: "Paused", begin: func(t *testing.T, r *servers.RedisServer) { r.CLI(t, "CLIENT", "PAUSE", "3000", "ALL") }, end: func(*testing.T, *servers.RedisServer) {}},
+	{name: "Killed", begin: func(t *testing.T, r *servers.RedisServer) { r.Kill(t) },
+		end: func(t *testing.T, r *servers.RedisServer) { r.Start(t) }},
+	{name: "Emptied", begin: func(t *testing.T, r *servers.RedisServer) { r.Kill(t) },
+		end: func(t *testing.T, r *servers.RedisServer) { r.StartEmpty(t) }, forgets: true},
+	{name: "Stopped", begin: func(t *testing.T, r *servers.RedisServer) { r.Pause(t) },
+		end: func(t *testing.T, r *servers.RedisServer) { r.Resume(t) }},
+	{name: "Sleeping", begin: func(t *testing.T, r *servers.RedisServer) {
+		go r.CLI(t, "DEBUG", "SLEEP", "3")
+	}, end: func(*testing.T, *servers.RedisServer) {}},
+	{name: "Paused", begin: func(t *testing.T, r *servers.RedisServer) {
+		r.CLI(t, "CLIENT", "PAUSE", "3000", "ALL")
+	}, end: func(*testing.T, *servers.RedisServer) {}},
 	{name: "ReadOnly", begin: func(t *testing.T, r *servers.RedisServer) { r.CLI(t, "REPLICAOF", "127.0.0.1", "1") },
 		end: func(t *testing.T, r *servers.RedisServer) { r.CLI(t, "REPLICAOF", "NO", "ONE") }},
-	{name: "Full", begin: func(t *testing.T, r *servers.RedisServer) { r.CLI(t, "CONFIG", "SET", "maxmemory", "1mb") },
+	{name: "Full", begin: func(t *testing.T, r *servers.RedisServer) {
+		r.CLI(t, "CONFIG", "SET", "maxmemory", "1mb")
+	},
 		end: func(t *testing.T, r *servers.RedisServer) { r.CLI(t, "CONFIG", "SET", "maxmemory", "0") }},
 	{name: "Locked", begin: func(t *testing.T, r *servers.RedisServer) {
 		r.CLI(t, "ACL", "SETUSER", "default", "-@write", "-eval", "-evalsha")
@@ -50,7 +59,8 @@ func TestFaults(t *testing.T) {
 }
 
 func outage(t *testing.T, w *world, r *servers.RedisServer, f fault) {
-	stays, changed, deleted, taken := w.put(t, "stays", "old"), w.put(t, "changed", "old"), w.put(t, "deleted", "old"), w.put(t, "taken", "old")
+	stays, changed, deleted, taken := w.put(t, "stays", "old"), w.put(t, "changed", "old"),
+		w.put(t, "deleted", "old"), w.put(t, "taken", "old")
 	jti, tries := session.Key{Kind: "jti", ID: "1"}, session.Key{Kind: "tries", ID: "1"}
 	f.begin(t, r)
 

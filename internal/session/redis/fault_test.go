@@ -49,9 +49,14 @@ func TestProbe(t *testing.T) {
 		name, reason string
 		begin, end   func()
 	}{
-		{"a replica", "READONLY", func() { r.CLI(t, "REPLICAOF", "127.0.0.1", "1") }, func() { r.CLI(t, "REPLICAOF", "NO", "ONE") }},
-		{"full", "OOM", func() { r.CLI(t, "CONFIG", "SET", "maxmemory", "1mb") }, func() { r.CLI(t, "CONFIG", "SET", "maxmemory", "0") }},
-		{"without replicas", "NOREPLICAS", func() { r.CLI(t, "CONFIG", "SET", "min-replicas-to-write", "1") }, func() { r.CLI(t, "CONFIG", "SET", "min-replicas-to-write", "0") }},
+		{"a replica", "READONLY", func() { r.CLI(t, "REPLICAOF", "127.0.0.1", "1") }, func() {
+			r.CLI(t, "REPLICAOF", "NO", "ONE")
+		}},
+		{"full", "OOM", func() { r.CLI(t, "CONFIG", "SET", "maxmemory", "1mb") }, func() {
+			r.CLI(t, "CONFIG", "SET", "maxmemory", "0")
+		}},
+		{"without replicas", "NOREPLICAS", func() { r.CLI(t, "CONFIG", "SET", "min-replicas-to-write", "1") },
+			func() { r.CLI(t, "CONFIG", "SET", "min-replicas-to-write", "0") }},
 		{"paused", "timeout", func() { r.Pause(t) }, func() { r.Resume(t) }},
 		{"dead", "refused", func() { r.Kill(t) }, func() { r.Start(t) }},
 		{"locked", "asks for a password", func() {
@@ -142,7 +147,9 @@ func TestPaused(t *testing.T) {
 	keys := make([]session.Key, 20)
 	for i := range keys {
 		keys[i] = session.Key{Kind: "login", ID: fmt.Sprint(i)}
-		eventually(t, "an entry", func() error { return s.Put(t.Context(), keys[i], []byte(keys[i].ID), time.Minute) })
+		eventually(t, "an entry", func() error {
+			return s.Put(t.Context(), keys[i], []byte(keys[i].ID), time.Minute)
+		})
 	}
 	read := func() (failed int) {
 		var mu sync.Mutex

@@ -13,7 +13,8 @@ import (
 const account = "+get +set +del +incr +pexpire +eval +evalsha +info +time"
 
 func TestOpenRefuses(t *testing.T) {
-	locked, cluster, sentinel := servers.OwnRedis(t, "--requirepass", "right"), servers.Cluster(t), servers.Sentinel(t)
+	locked, cluster, sentinel := servers.OwnRedis(t, "--requirepass", "right"), servers.Cluster(t),
+		servers.Sentinel(t)
 	at := fmt.Sprintf("127.0.0.1:%d", locked.Port)
 	locked.CLI(t, "ACL", "SETUSER", "reader", "on", ">pass", "~v1:*", "+get")
 	locked.CLI(t, "ACL", "SETUSER", "stranger", "on", ">pass", "~v2:*", "+@all")
@@ -43,7 +44,8 @@ func TestOpenRefuses(t *testing.T) {
 			}
 			return nil
 		})
-		if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "right@") || strings.Contains(err.Error(), "v1:") {
+		if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "right@") ||
+			strings.Contains(err.Error(), "v1:") {
 			t.Errorf("Open(%s) = %v, want %q in it", tt.url, err, tt.want)
 		}
 	}
@@ -58,7 +60,8 @@ func TestAccount(t *testing.T) {
 			user, database = "chooser", name
 		}
 		single.CLI(t, append([]string{"ACL", "SETUSER", user, "on", ">pass", "~v1:*"}, strings.Fields(more)...)...)
-		s := open(t, Config{URL: fmt.Sprintf("redis://%s:pass@127.0.0.1:%d%s", user, single.Port, database), Patience: patient})
+		s := open(t, Config{URL: fmt.Sprintf("redis://%s:pass@127.0.0.1:%d%s", user, single.Port, database),
+			Patience: patient})
 		eventually(t, "the probe of a lean account", func() error { return s.Probe(t.Context()) })
 		if info, err := s.Info(t.Context()); err != nil || info.Servers[0].Save != "?" {
 			t.Errorf("Info = %+v, %v", info, err)
@@ -66,7 +69,8 @@ func TestAccount(t *testing.T) {
 	}
 	cluster := servers.OwnCluster(t, 0)
 	for _, n := range cluster.Nodes {
-		n.CLI(t, append([]string{"ACL", "SETUSER", "lean", "on", ">pass", "~v1:*", "+cluster|slots"}, strings.Fields(account)...)...)
+		n.CLI(t, append([]string{"ACL", "SETUSER", "lean", "on", ">pass", "~v1:*", "+cluster|slots"},
+			strings.Fields(account)...)...)
 	}
 	s := open(t, Config{URL: strings.Replace(cluster.URL, "//", "//lean:pass@", 1), Patience: patient})
 	eventually(t, "the probe of a lean account of a cluster", func() error { return s.Probe(t.Context()) })
@@ -74,7 +78,8 @@ func TestAccount(t *testing.T) {
 
 // TestOpenAway opens a Redis that is not there.
 func TestOpenAway(t *testing.T) {
-	for _, url := range []string{"redis://127.0.0.1:1", "rediss://127.0.0.1:1", "redis-cluster://127.0.0.1:1,127.0.0.1:2", "redis-sentinel://main@127.0.0.1:1"} {
+	for _, url := range []string{"redis://127.0.0.1:1", "rediss://127.0.0.1:1",
+		"redis-cluster://127.0.0.1:1,127.0.0.1:2", "redis-sentinel://main@127.0.0.1:1"} {
 		s := open(t, Config{URL: url})
 		if err := s.Probe(t.Context()); err == nil {
 			t.Errorf("Probe at %s = nil, want an error", url)
@@ -96,7 +101,8 @@ func TestInfo(t *testing.T) {
 			t.Fatalf("Info = %+v, %v, want %s with %d masters", info, err, tt.mode, tt.masters)
 		}
 		for _, s := range info.Servers {
-			if s.Version == "" || s.Clock.IsZero() || s.Policy != "noeviction" || !s.AOF || s.Save != "" || s.Used == 0 {
+			if s.Version == "" || s.Clock.IsZero() || s.Policy != "noeviction" || !s.AOF || s.Save != "" ||
+				s.Used == 0 {
 				t.Errorf("Info = %+v", s)
 			}
 		}

@@ -90,9 +90,10 @@ func connect(at location, c Config) *Store {
 	s := &Store{at: at, patience: c.Patience}
 	common := redis.UniversalOptions{
 		Addrs: at.hosts, MasterName: at.master, DB: at.database,
-		Username: at.user, Password: at.password, SentinelUsername: at.sentinelUser, SentinelPassword: at.sentinelPassword,
-		Dialer:   at.dial,
-		Protocol: 2, // no pushes: nothing but answers arrives, and an answer without a question ends the connection
+		Username: at.user, Password: at.password, SentinelUsername: at.sentinelUser,
+		SentinelPassword: at.sentinelPassword,
+		Dialer:           at.dial,
+		Protocol:         2, // no pushes: nothing but answers arrives, and an answer without a question ends the connection
 		// An old client that lost an answer to CLIENT SETINFO gave it to the next
 		// command (CVE-2025-29923); we do not send it at all.
 		DisableIdentity: true,

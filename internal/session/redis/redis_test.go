@@ -30,7 +30,8 @@ func open(t testing.TB, c Config) *Store {
 }
 
 func TestStore(t *testing.T) {
-	for name, url := range map[string]func(servers.T) string{"Single": servers.Redis, "Sentinel": servers.Sentinel, "Cluster": servers.Cluster} {
+	for name, url := range map[string]func(servers.T) string{"Single": servers.Redis,
+		"Sentinel": servers.Sentinel, "Cluster": servers.Cluster} {
 		t.Run(name, func(t *testing.T) {
 			s := open(t, Config{URL: url(t), Patience: patient})
 			sessiontest.Run(t, func(t *testing.T) session.Store { return s })
@@ -47,7 +48,8 @@ func TestPrefix(t *testing.T) {
 			for _, prefix := range []string{"one", "two"} {
 				all[prefix] = open(t, Config{URL: at + "?prefix=" + prefix, Patience: patient})
 			}
-			key, count, rate := session.Key{Kind: "login", ID: rand.Text()}, session.Key{Kind: "count", ID: rand.Text()}, session.Key{Kind: "rate", ID: rand.Text()}
+			key, count, rate := session.Key{Kind: "login", ID: rand.Text()},
+				session.Key{Kind: "count", ID: rand.Text()}, session.Key{Kind: "rate", ID: rand.Text()}
 			for name, s := range all {
 				if err := s.Add(ctx, key, []byte(name), time.Minute); err != nil {
 					t.Errorf("%s: Add = %v", name, err)
@@ -55,7 +57,8 @@ func TestPrefix(t *testing.T) {
 				if n, err := s.Incr(ctx, count, time.Minute); n != 1 || err != nil {
 					t.Errorf("%s: Incr = %d, %v, want the first", name, n, err)
 				}
-				if wait, err := s.Allow(ctx, rate, session.Rate{Burst: 1, Every: time.Hour}, 1); wait != 0 || err != nil {
+				if wait, err := s.Allow(ctx, rate, session.Rate{Burst: 1, Every: time.Hour}, 1); wait != 0 ||
+					err != nil {
 					t.Errorf("%s: Allow = %v, %v, want no wait", name, wait, err)
 				}
 				if err := s.Probe(ctx); err != nil {

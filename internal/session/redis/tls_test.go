@@ -29,8 +29,10 @@ func certificate(t *testing.T) (cert, key string) {
 		t.Fatal(err)
 	}
 	c := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "redis"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "redis"},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
+		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 	}
 	signed, err := x509.CreateCertificate(rand.Reader, c, c, &signer.PublicKey, signer)
 	if err != nil {
@@ -54,7 +56,8 @@ func TestTLS(t *testing.T) {
 	cert, key := certificate(t)
 	other, _ := certificate(t)
 	port := servers.FreePort(t)
-	server := servers.OwnRedis(t, "--tls-port", fmt.Sprint(port), "--tls-cert-file", cert, "--tls-key-file", key, "--tls-ca-cert-file", cert)
+	server := servers.OwnRedis(t, "--tls-port", fmt.Sprint(port), "--tls-cert-file", cert, "--tls-key-file",
+		key, "--tls-ca-cert-file", cert)
 	url := fmt.Sprintf("rediss://127.0.0.1:%d?ca=", port)
 	s := open(t, Config{URL: url + cert + "&cert=" + cert + "&key=" + key, Patience: patient})
 	k := session.Key{Kind: "code", ID: "1"}
@@ -67,7 +70,8 @@ func TestTLS(t *testing.T) {
 		server.Start(t)
 	}
 	for _, foreign := range []string{url + other, strings.TrimSuffix(url, "?ca=")} {
-		if _, err := Open(t.Context(), Config{URL: foreign, Patience: patient}); err == nil || !strings.Contains(err.Error(), "not trusted") {
+		if _, err := Open(t.Context(), Config{URL: foreign, Patience: patient}); err == nil ||
+			!strings.Contains(err.Error(), "not trusted") {
 			t.Errorf("Open with another authority = %v, want that it is not trusted", err)
 		}
 	}

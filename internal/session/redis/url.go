@@ -81,7 +81,8 @@ func parse(raw string) (l location, err error) {
 	if i := strings.LastIndex(authority, "@"); i >= 0 {
 		credentials, hosts = authority[:i], authority[i+1:]
 	}
-	return l, errors.Join(l.parseCredentials(credentials), l.parseHosts(hosts), l.parseDatabase(path), l.parseParameters(query, secure))
+	return l, errors.Join(l.parseCredentials(credentials), l.parseHosts(hosts), l.parseDatabase(path),
+		l.parseParameters(query, secure))
 }
 
 func (l *location) parseCredentials(raw string) (err error) {
@@ -155,7 +156,8 @@ func (l *location) parseParameters(query string, secure bool) error {
 		switch {
 		case !slices.Contains(known, name):
 			// Its name is not shown: it is the rest of a password with a ? in it, as like as not.
-			return fmt.Errorf("the Redis URL has an unknown parameter; there are %s%s", strings.Join(known, ", "), encode)
+			return fmt.Errorf("the Redis URL has an unknown parameter; there are %s%s",
+				strings.Join(known, ", "), encode)
 		case len(v) > 1 || v[0] == "":
 			return fmt.Errorf("the parameter %s of the Redis URL needs one value", name)
 		case name == "prefix":

@@ -124,7 +124,8 @@ func ttlStays(t *testing.T, s session.Store) {
 		mustPut(t, s, k, "one", life)
 		added := s.Add(t.Context(), k, []byte("two"), time.Hour)
 		swapped := s.CompareAndSwap(t.Context(), k, []byte("two"), []byte("two"), time.Hour)
-		if got, err := s.Get(t.Context(), k); !errors.Is(added, problem.Conflict) || !errors.Is(swapped, problem.Conflict) || string(got) != "one" || err != nil {
+		if got, err := s.Get(t.Context(), k); !errors.Is(added, problem.Conflict) ||
+			!errors.Is(swapped, problem.Conflict) || string(got) != "one" || err != nil {
 			return fmt.Errorf("adding gives %v and swapping %v, want conflicts; then there is %s, %v, want one", added, swapped, brief(got), err)
 		}
 		return nil

@@ -23,11 +23,14 @@ type check struct {
 // use at once: each case has keys of its own.
 func Run(t *testing.T, open func(t *testing.T) session.Store) {
 	checks := []check{
-		{"Put", put, false}, {"Get", get, false}, {"Take", take, false}, {"Add", add, false}, {"CompareAndSwap", compareAndSwap, false},
+		{"Put", put, false}, {"Get", get, false}, {"Take", take, false}, {"Add", add, false},
+		{"CompareAndSwap", compareAndSwap, false},
 		{"Delete", remove, false}, {"Incr", incr, false}, {"Kinds", kinds, false}, {"Values", values, false},
-		{"Rates", rates, false}, {"RateReturned", rateReturned, false}, {"RateExact", rateExact, false}, {"RateRefills", rateRefills, true},
+		{"Rates", rates, false}, {"RateReturned", rateReturned, false}, {"RateExact", rateExact, false},
+		{"RateRefills", rateRefills, true},
 		{"Cancelled", cancelled, false}, {"Leaving", leaving, false},
-		{"Expiry", expiry, true}, {"AddAfterExpiry", addAfterExpiry, true}, {"IncrAfterExpiry", incrAfterExpiry, true},
+		{"Expiry", expiry, true}, {"AddAfterExpiry", addAfterExpiry, true},
+		{"IncrAfterExpiry", incrAfterExpiry, true},
 		{"TTLRestarts", ttlRestarts, true}, {"TTLStays", ttlStays, true}, {"TTLOfNothing", ttlOfNothing, true},
 		{"OneTakes", oneTakes, false}, {"OneAdds", oneAdds, false}, {"OneSwaps", oneSwaps, false},
 		{"AllCount", allCount, false}, {"AllSwap", allSwap, false}, {"NoneMixedUp", noneMixedUp, false},
@@ -139,13 +142,16 @@ func values(t *testing.T, s session.Store) {
 	for i := range big {
 		big[i] = byte(i)
 	}
-	for _, want := range []string{"", "\x00", "\xff\xfe", "\r\n$-1\r\n", "it's {\"json\"}", "naïve", "123", "-1", string(big)} {
+	for _, want := range []string{"", "\x00", "\xff\xfe", "\r\n$-1\r\n", "it's {\"json\"}", "naïve", "123",
+		"-1", string(big)} {
 		put, added := key(t, "value"), key(t, "value")
 		mustPut(t, s, put, want, time.Minute)
 		wantValue(t, s, put, want)
-		wantErr(t, "CompareAndSwap", s.CompareAndSwap(t.Context(), put, []byte(want), []byte(want+"!"), time.Minute), nil)
+		wantErr(t, "CompareAndSwap", s.CompareAndSwap(t.Context(), put, []byte(want), []byte(want+"!"),
+			time.Minute), nil)
 		wantValue(t, s, put, want+"!")
-		wantErr(t, "CompareAndSwap back", s.CompareAndSwap(t.Context(), put, []byte(want+"!"), []byte(want), time.Minute), nil)
+		wantErr(t, "CompareAndSwap back",
+			s.CompareAndSwap(t.Context(), put, []byte(want+"!"), []byte(want), time.Minute), nil)
 		if got, err := s.Take(t.Context(), put); string(got) != want || err != nil {
 			t.Errorf("Take = %s, %v, want %s", brief(got), err, brief([]byte(want)))
 		}

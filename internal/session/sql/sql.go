@@ -82,7 +82,8 @@ func (c Config) database() database.Config {
 		c.URL = "sqlite:sessions.db"
 	}
 	// Normal: what a power cut may take are the last logins in progress.
-	return database.Config{URL: c.URL, Dir: c.Dir, Pool: c.Pool, Sync: database.Normal, Patience: c.Patience, Ours: database.IsOurs, Check: c.Check, Prepare: prepare}
+	return database.Config{URL: c.URL, Dir: c.Dir, Pool: c.Pool, Sync: database.Normal, Patience: c.Patience,
+		Ours: database.IsOurs, Check: c.Check, Prepare: prepare}
 }
 
 func prepare(ctx context.Context, db *sql.DB, dialect database.Dialect) error {

@@ -105,7 +105,8 @@ func testSweep(t *testing.T, fresh func(*testing.T) Config) {
 		t.Fatal(err)
 	}
 	var rows int
-	if err := s.db.Read().Row(t.Context(), `SELECT count(*) FROM selvage_sessions`).Scan(&rows); rows != 1 || err != nil {
+	if err := s.db.Read().Row(t.Context(), `SELECT count(*) FROM selvage_sessions`).Scan(&rows); rows != 1 ||
+		err != nil {
 		t.Errorf("%d rows after the sweep, %v, want 1", rows, err)
 	}
 	if got, err := s.Get(t.Context(), kept); string(got) != "one" || err != nil {

@@ -15,7 +15,8 @@ const noexec = 8
 func memory() string {
 	const dir = "/dev/shm"
 	var fs syscall.Statfs_t
-	if err := syscall.Statfs(dir, &fs); err != nil || int64(fs.Flags)&noexec != 0 || int64(fs.Bavail)*int64(fs.Bsize) < enough {
+	if err := syscall.Statfs(dir, &fs); err != nil || int64(fs.Flags)&noexec != 0 ||
+		int64(fs.Bavail)*int64(fs.Bsize) < enough {
 		return ""
 	}
 	return dir

@@ -50,7 +50,8 @@ func New(c Config) *API {
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
-	return &API{log: c.Log, guides: c.Guides, load: sync.OnceValues(func() (*loaded, error) { return load(c.Config) })}
+	return &API{log: c.Log, guides: c.Guides,
+		load: sync.OnceValues(func() (*loaded, error) { return load(c.Config) })}
 }
 
 func load(c openapi.Config) (*loaded, error) {
@@ -94,7 +95,8 @@ func (a *API) showContents(w http.ResponseWriter, r *http.Request) error {
 	}
 	query := strings.TrimSpace(r.URL.Query().Get("q"))
 	return templates.Write(w, templates.Docs{
-		Title: "Documentation of selvage", Nav: slices.Concat(a.guides, doc.groups), Guides: a.guides, Query: query, Intro: doc.intro, Setup: doc.setup, Contents: find(doc.groups, query),
+		Title: "Documentation of selvage", Nav: slices.Concat(a.guides, doc.groups), Guides: a.guides,
+		Query: query, Intro: doc.intro, Setup: doc.setup, Contents: find(doc.groups, query),
 	}, templates.Options{Scripts: true})
 }
 
@@ -164,7 +166,9 @@ func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if !errors.Is(err, problem.NotFound) {
 		web.LogInternal(r, a.log, err)
 		page, status = templates.Error{
-			Title: "Something went wrong here", Text: "The document could not be put together; the server's log says why.", RequestID: web.RequestID(r.Context()),
+			Title:     "Something went wrong here",
+			Text:      "The document could not be put together; the server's log says why.",
+			RequestID: web.RequestID(r.Context()),
 		}, http.StatusInternalServerError
 	}
 	_ = templates.Write(w, page, templates.Options{Status: status}) // it was parsed at the start

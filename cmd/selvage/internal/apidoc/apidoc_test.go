@@ -48,7 +48,8 @@ func TestPages(t *testing.T) {
 		page := get(t, a, path)
 		body := page.Body.String()
 		csp := page.Header().Get("Content-Security-Policy")
-		if page.Code != 200 || strings.Contains(csp, "unsafe") || !strings.Contains(csp, "default-src 'none'; script-src 'self'") || strings.Contains(body, "style=") {
+		if page.Code != 200 || strings.Contains(csp, "unsafe") ||
+			!strings.Contains(csp, "default-src 'none'; script-src 'self'") || strings.Contains(body, "style=") {
 			t.Errorf("GET %s = %d with the policy %q", path, page.Code, csp)
 		}
 		for _, m := range fetched.FindAllStringSubmatch(body, -1) {
@@ -86,7 +87,8 @@ func TestFind(t *testing.T) {
 		{"", "#createInvite", "Nothing has"},
 	}
 	for _, tt := range tests {
-		body := get(t, a, "/docs?q="+strings.NewReplacer(`"`, "%22", ">", "%3E", "<", "%3C").Replace(tt.query)).Body.String()
+		body := get(t, a, "/docs?q="+strings.NewReplacer(
+			`"`, "%22", ">", "%3E", "<", "%3C").Replace(tt.query)).Body.String()
 		if !strings.Contains(body, tt.has) || strings.Contains(body, tt.hasNot) {
 			t.Errorf("q=%s: the page has not %q, or has %q", tt.query, tt.has, tt.hasNot)
 		}
@@ -97,7 +99,8 @@ func TestFind(t *testing.T) {
 }
 
 // hostile is a kind whose texts would like to be markup, and whose names are taken.
-const hostile = `{"title":"<b>Recording</b>","description":"<script>alert(1)</script> ` + "`<i>`" + `","type":"object","required":["name"],
+const hostile = `{"title":"<b>Recording</b>","description":"<script>alert(1)</script> ` + "`<i>`" +
+	`","type":"object","required":["name"],
 	"x-kind":{"type":"recording","path":"recordings_","key":"recording","update":"PUT","name":["name"],"address":"app","channels":["audio"]},
 	"properties":{"name":{"type":"string","description":"{{.}} <u>'\"","enum":["<a>","b"]},"price":{"type":["integer","null"]}}}`
 
@@ -111,7 +114,8 @@ func TestOperatorsKinds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := apidoc.New(apidoc.Config{Config: openapi.Config{Kinds: all, PublicURL: "https://calls.example.org", AuthURL: "https://id.example.org"}})
+	a := apidoc.New(apidoc.Config{Config: openapi.Config{Kinds: all, PublicURL: "https://calls.example.org",
+		AuthURL: "https://id.example.org"}})
 	text := get(t, a, "/docs/openapi.yaml")
 	doc, err := openapitest.Load(text.Body.Bytes())
 	if err == nil {
@@ -120,7 +124,8 @@ func TestOperatorsKinds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if doc.Paths.Find("/api/fabric/resources/recordings_/{id}") == nil || doc.Servers[0].URL != "https://calls.example.org" {
+	if doc.Paths.Find("/api/fabric/resources/recordings_/{id}") == nil ||
+		doc.Servers[0].URL != "https://calls.example.org" {
 		t.Errorf("the document has not the kind, or other servers: %v", doc.Servers)
 	}
 	if got := doc.Paths.Find("/oauth/token").Servers[0].URL; got != "https://id.example.org" {

@@ -18,20 +18,25 @@ export SAT=$(curl -sS -u "$PROJECT_ID:$API_KEY" \
 
 // parameters of paths whose variables are called otherwise.
 var parameters = map[string]string{
-	"AccountSid": "PROJECT_ID", "CallSid": "CALL_SID", "ConferenceSid": "CONFERENCE_SID", "fabric_subscriber_id": "SUBSCRIBER_ID",
+	"AccountSid": "PROJECT_ID", "CallSid": "CALL_SID", "ConferenceSid": "CONFERENCE_SID",
+	"fabric_subscriber_id": "SUBSCRIBER_ID",
 }
 
 // examples are values of bodies that the reader has others of, and their variables.
 var examples = map[string]string{
 	"0f6d2f34-1c55-4f0b-bb0e-5a1c6a3d7e12": "ADDRESS_ID", "5b2a7c9e-3e1d-4b8a-9c66-7d0f4e2b8a13": "RESOURCE_ID",
-	"9a4e6d1b-2c3f-4a5e-8b7d-6c5e4f3a2b14": "SIP_ADDRESS_ID", "d4f0c3b2-a1e9-4d8c-b7f6-5a4e3d2c1b17": "SIP_ENDPOINT_ID",
-	"acme-dialer": "CLIENT_ID", "https://dialer.acme.example/cb": "REDIRECT_URI", "c2c_7acc0e5e968706a032983cd80cdca219": "EMBED_KEY", "eyJhbGciOiJkaXIi…": "REFRESH_TOKEN",
+	"9a4e6d1b-2c3f-4a5e-8b7d-6c5e4f3a2b14": "SIP_ADDRESS_ID",
+	"d4f0c3b2-a1e9-4d8c-b7f6-5a4e3d2c1b17": "SIP_ENDPOINT_ID",
+	"acme-dialer":                          "CLIENT_ID", "https://dialer.acme.example/cb": "REDIRECT_URI",
+	"c2c_7acc0e5e968706a032983cd80cdca219": "EMBED_KEY", "eyJhbGciOiJkaXIi…": "REFRESH_TOKEN",
 }
 
 // credentials are how a line says who asks, by security scheme.
 var credentials = map[string]string{
-	"basic": `-u "$PROJECT_ID:$API_KEY"`, "service": `-H "Authorization: Bearer $ACCESS_TOKEN"`, "login": `-H "Authorization: Bearer $ACCESS_TOKEN"`,
-	"sat": `-H "Authorization: Bearer $SAT"`, "guest": `-H "Authorization: Bearer $TOKEN"`, "invite": `-H "Authorization: Bearer $TOKEN"`,
+	"basic": `-u "$PROJECT_ID:$API_KEY"`, "service": `-H "Authorization: Bearer $ACCESS_TOKEN"`,
+	"login": `-H "Authorization: Bearer $ACCESS_TOKEN"`,
+	"sat":   `-H "Authorization: Bearer $SAT"`, "guest": `-H "Authorization: Bearer $TOKEN"`,
+	"invite": `-H "Authorization: Bearer $TOKEN"`,
 	"client": `-u "$CLIENT_ID:$CLIENT_SECRET"`,
 }
 
@@ -52,7 +57,9 @@ func curl(op openapi.Operation) string {
 			break
 		}
 	}
-	path := inPath.ReplaceAllStringFunc(op.Path, func(p string) string { return "${" + variable(strings.Trim(p, "{}")) + "}" })
+	path := inPath.ReplaceAllStringFunc(op.Path, func(p string) string {
+		return "${" + variable(strings.Trim(p, "{}")) + "}"
+	})
 	line = append(line, shell(op.Server+path))
 	for _, p := range op.Parameters {
 		if p.In == "query" && p.Required {

@@ -44,7 +44,8 @@ func slug(name string) string {
 func viewOperation(op openapi.Operation) templates.DocsOperation {
 	paths := pathsOf(op)
 	v := templates.DocsOperation{
-		ID: op.ID, Method: op.Method, Path: paths[0], Also: paths[1:], Summary: op.Summary, Text: rich(op.Description), Who: whoMay(op),
+		ID: op.ID, Method: op.Method, Path: paths[0], Also: paths[1:], Summary: op.Summary,
+		Text: rich(op.Description), Who: whoMay(op),
 		Samples: []templates.DocsSample{{Title: "Request", Text: curl(op)}},
 	}
 	for _, in := range []struct{ in, title string }{{"path", "Path"}, {"query", "Query"}, {"header", "Headers"}} {
@@ -67,7 +68,8 @@ func viewOperation(op openapi.Operation) templates.DocsOperation {
 				a.Members, a.Type = members, b.Schema.Name
 			}
 			if a.Class == "good" && strings.HasSuffix(b.Type, "json") {
-				v.Samples = append(v.Samples, templates.DocsSample{Title: r.Status + " " + statusText(r.Status), Text: indent(b.Example)})
+				v.Samples = append(v.Samples,
+					templates.DocsSample{Title: r.Status + " " + statusText(r.Status), Text: indent(b.Example)})
 			}
 		}
 		v.Answers = append(v.Answers, a)
@@ -88,7 +90,8 @@ func pathsOf(op openapi.Operation) (all []string) {
 }
 
 func statusText(status string) string {
-	return map[string]string{"200": http.StatusText(http.StatusOK), "201": http.StatusText(http.StatusCreated)}[status]
+	return map[string]string{"200": http.StatusText(http.StatusOK),
+		"201": http.StatusText(http.StatusCreated)}[status]
 }
 
 func class(status string) string {
@@ -100,8 +103,9 @@ func class(status string) string {
 
 // names of the security schemes, as people say it.
 var names = map[string]string{
-	"basic": "project and API key", "service": "service's token", "sat": "SAT", "guest": "guest token", "invite": "invite",
-	"login": "token of a login", "client": "OAuth client",
+	"basic": "project and API key", "service": "service's token", "sat": "SAT", "guest": "guest token",
+	"invite": "invite",
+	"login":  "token of a login", "client": "OAuth client",
 }
 
 // whoMay tells who may ask for an operation.
@@ -128,7 +132,8 @@ func whoMay(op openapi.Operation) template.HTML {
 	default:
 		text += " A key or service needs one of the scopes " + strings.Join(op.Scopes, ", ") + "."
 	}
-	return template.HTML(strings.NewReplacer("a <strong>invite", "an <strong>invite", "a <strong>OAuth", "an <strong>OAuth").Replace(text))
+	return template.HTML(strings.NewReplacer(
+		"a <strong>invite", "an <strong>invite", "a <strong>OAuth", "an <strong>OAuth").Replace(text))
 }
 
 // orOf joins words: a, b or c.
@@ -164,7 +169,8 @@ func membersOf(s openapi.Schema) (all []templates.DocsMember) {
 }
 
 func member(name string, required bool, s openapi.Schema) templates.DocsMember {
-	m := templates.DocsMember{Name: name, Type: s.Type, Required: required, Limits: strings.Join(s.Limits, "; "), Members: membersOf(s)}
+	m := templates.DocsMember{Name: name, Type: s.Type, Required: required,
+		Limits: strings.Join(s.Limits, "; "), Members: membersOf(s)}
 	if s.Description != "" {
 		m.Text = rich(s.Description)
 	}

@@ -89,7 +89,8 @@ func (a *Authority) check(file string) error {
 	case !ok || !public.Equal(&a.key.PublicKey):
 		return fmt.Errorf("%s and %s do not belong together: put back the one that was exchanged, or delete both to have new ones made", file, KeyFile)
 	case a.now().After(a.cert.NotAfter):
-		return fmt.Errorf("%s expired on %s: delete it to have a new one made, and install that", file, a.cert.NotAfter.Format(time.DateOnly))
+		return fmt.Errorf("%s expired on %s: delete it to have a new one made, and install that", file,
+			a.cert.NotAfter.Format(time.DateOnly))
 	}
 	for _, h := range a.hosts {
 		if !permits(a.cert, h) {

@@ -19,7 +19,8 @@ import (
 var localDomains = []string{"localhost", "local", "test", "internal", "home.arpa"}
 
 // localRanges are the addresses of one machine or one network.
-var localRanges = []string{"127.0.0.0/8", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "169.254.0.0/16", "::1/128", "fc00::/7", "fe80::/10"}
+var localRanges = []string{"127.0.0.0/8", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "169.254.0.0/16",
+	"::1/128", "fc00::/7", "fe80::/10"}
 
 // Name returns the common name of an authority that is made on this machine.
 func Name() string {

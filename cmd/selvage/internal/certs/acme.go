@@ -77,7 +77,8 @@ func OpenACME(c ACMEConfig) (*ACME, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &ACME{c: c, reasons: &reasons{next: transport, by: make(map[string]string)}, again: make(chan struct{}), ready: make(map[string]bool)}
+	a := &ACME{c: c, reasons: &reasons{next: transport, by: make(map[string]string)},
+		again: make(chan struct{}), ready: make(map[string]bool)}
 	a.manager = &autocert.Manager{
 		Prompt:     autocert.AcceptTOS,
 		Cache:      cache{c.Store, c.Sealer, c.Log},
@@ -160,7 +161,8 @@ func (a *ACME) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error)
 		return nil, err
 	}
 	if slices.Equal(hello.SupportedProtos, []string{acme.ALPNProto}) {
-		return a.manager.GetCertificate(&tls.ClientHelloInfo{ServerName: host, SupportedProtos: hello.SupportedProtos})
+		return a.manager.GetCertificate(
+			&tls.ClientHelloInfo{ServerName: host, SupportedProtos: hello.SupportedProtos})
 	}
 	if !a.has(host) {
 		return nil, fmt.Errorf("there is no certificate for %s yet", host)

@@ -100,7 +100,8 @@ func (f *Files) Run(ctx context.Context) {
 	var warned time.Time
 	for {
 		if now := f.c.Now(); ending(f.inUse.Load().Leaf, now) && now.Sub(warned) >= 24*time.Hour {
-			f.c.Log.Warn("the certificate was not renewed in time", "file", f.c.Cert, "ends", f.inUse.Load().Leaf.NotAfter.Format(time.RFC3339))
+			f.c.Log.Warn("the certificate was not renewed in time", "file", f.c.Cert, "ends",
+				f.inUse.Load().Leaf.NotAfter.Format(time.RFC3339))
 			warned = now
 		}
 		select {
@@ -116,7 +117,8 @@ func (f *Files) Run(ctx context.Context) {
 			f.c.Log.Error("reading the changed certificate; the one before stays in use", "error", err)
 			continue
 		}
-		f.c.Log.Info("read the changed certificate", "file", f.c.Cert, "ends", f.inUse.Load().Leaf.NotAfter.Format(time.RFC3339))
+		f.c.Log.Info("read the changed certificate", "file", f.c.Cert, "ends",
+			f.inUse.Load().Leaf.NotAfter.Format(time.RFC3339))
 	}
 }
 

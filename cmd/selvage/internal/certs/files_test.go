@@ -26,7 +26,8 @@ func makePair(t *testing.T, from time.Time, lives time.Duration, names ...string
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: from, NotAfter: from.Add(lives), DNSNames: names}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: from, NotAfter: from.Add(lives),
+		DNSNames: names}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
 	if err != nil {
 		t.Fatal(err)
@@ -35,7 +36,8 @@ func makePair(t *testing.T, from time.Time, lives time.Duration, names ...string
 	if err != nil {
 		t.Fatal(err)
 	}
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs8})
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
+		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs8})
 }
 
 func write(t *testing.T, file string, text []byte, mode os.FileMode) {
@@ -68,10 +70,12 @@ func TestOpenFiles(t *testing.T) {
 		{"others may read the key", chain, key, 0o644, nil, "others may read DIR/key.pem (mode 644); chmod 600 it"},
 		{"a group may read the key", chain, key, 0o640, nil, "others may read"},
 		{"another certificate's key", other, key, 0o600, nil, "DIR/cert.pem and DIR/key.pem do not belong together"},
-		{"the chain the wrong way round", append(bytes.Clone(other), chain...), key, 0o600, nil, "of the certificate that comes first"},
+		{"the chain the wrong way round", append(bytes.Clone(other), chain...), key, 0o600, nil,
+			"of the certificate that comes first"},
 		{"expired", past, pastKey, 0o600, nil, "the certificate in DIR/cert.pem expired on"},
 		{"not valid yet", future, futureKey, 0o600, nil, "and this machine's clock says"},
-		{"another host", chain, key, 0o600, []string{"id.example.org"}, "does not name id.example.org, where clients reach this server; it names pbx.example.org"},
+		{"another host", chain, key, 0o600, []string{"id.example.org"},
+			"does not name id.example.org, where clients reach this server; it names pbx.example.org"},
 		{"no certificate", key, key, 0o600, nil, "there is no certificate in DIR/cert.pem"},
 		{"no key", chain, chain, 0o600, nil, "there is no key in DIR/key.pem"},
 		{"empty", nil, nil, 0o600, nil, "there is no certificate"},
@@ -86,7 +90,8 @@ func TestOpenFiles(t *testing.T) {
 			t.Errorf("%s: OpenFiles = %v, want %q", tt.name, err, want)
 		}
 	}
-	if _, err := OpenFiles(FilesConfig{Cert: "nowhere", Key: "nowhere"}); err == nil || !strings.Contains(err.Error(), "reading tls.cert: open nowhere") {
+	if _, err := OpenFiles(FilesConfig{Cert: "nowhere", Key: "nowhere"}); err == nil ||
+		!strings.Contains(err.Error(), "reading tls.cert: open nowhere") {
 		t.Errorf("OpenFiles of no files = %v", err)
 	}
 }
@@ -116,7 +121,8 @@ func TestRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		dir, log := t.TempDir(), new(notes)
-		c := FilesConfig{Cert: filepath.Join(dir, "cert.pem"), Key: filepath.Join(dir, "key.pem"), Hosts: []string{"a.test"}, Log: slog.New(slog.NewTextHandler(log, nil))}
+		c := FilesConfig{Cert: filepath.Join(dir, "cert.pem"), Key: filepath.Join(dir, "key.pem"),
+			Hosts: []string{"a.test"}, Log: slog.New(slog.NewTextHandler(log, nil))}
 		put := func(names ...string) {
 			chain, key := makePair(t, time.Now(), 30*time.Minute, names...)
 			write(t, c.Cert, chain, 0o644)
@@ -154,7 +160,8 @@ func TestRun(t *testing.T) {
 			tt.do()
 			time.Sleep(3 * lookEvery)
 			synctest.Wait()
-			if got := log.take(); named() != tt.names || !strings.Contains(got, tt.log) || tt.log == "" && got != "" || strings.Count(got, "\n") > 1 {
+			if got := log.take(); named() != tt.names || !strings.Contains(got, tt.log) || tt.log == "" &&
+				got != "" || strings.Count(got, "\n") > 1 {
 				t.Errorf("%s: in use is %q, the log %q; want %q and %q", tt.what, named(), got, tt.names, tt.log)
 			}
 		}

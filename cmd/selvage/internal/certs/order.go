@@ -66,7 +66,8 @@ func (a *ACME) obtain(ctx context.Context, host string) bool {
 			continue
 		}
 		pause := pauses[min(failed, len(pauses)-1)]
-		a.c.Log.Error("asking for a certificate", "host", host, "error", a.reasons.of(host, err), "again_in", pause.String())
+		a.c.Log.Error("asking for a certificate", "host", host, "error", a.reasons.of(host, err), "again_in",
+			pause.String())
 		a.mu.RLock()
 		again := a.again
 		a.mu.RUnlock()
@@ -94,7 +95,8 @@ func (a *ACME) order(ctx context.Context, host string) (*tls.Certificate, error)
 	done := make(chan result, 1)
 	go func() {
 		pair, err := a.get(host)
-		if err := a.c.Store.ReleaseCertificate(context.WithoutCancel(ctx), name, until); err != nil && ctx.Err() == nil {
+		if err := a.c.Store.ReleaseCertificate(context.WithoutCancel(ctx), name, until); err != nil &&
+			ctx.Err() == nil {
 			a.c.Log.Warn("releasing a claim, which runs out by itself", "host", host, "error", err)
 		}
 		done <- result{pair, err}
@@ -127,7 +129,8 @@ func (a *ACME) mind(ctx context.Context, host string) {
 		if err != nil || !ending(pair.Leaf, now) || now.Sub(warned) < 24*time.Hour {
 			continue
 		}
-		a.c.Log.Warn("the certificate was not renewed in time", "host", host, "ends", pair.Leaf.NotAfter.Format(time.RFC3339),
+		a.c.Log.Warn("the certificate was not renewed in time", "host", host, "ends",
+			pair.Leaf.NotAfter.Format(time.RFC3339),
 			"error", a.reasons.of(host, fmt.Errorf("no reason is known")))
 		warned = now
 	}

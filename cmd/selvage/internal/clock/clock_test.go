@@ -29,7 +29,8 @@ func TestClock(t *testing.T) {
 			var log bytes.Buffer
 			c := Source(func(context.Context) (time.Time, error) { return time.Now().Add(-tt.ahead), nil })
 			err := c.Check(t.Context(), slog.New(slog.NewTextHandler(&log, nil)))
-			if (err != nil) != tt.refused || !strings.Contains(log.String(), tt.warns) || (log.Len() > 0) != (tt.warns != "") {
+			if (err != nil) != tt.refused || !strings.Contains(log.String(), tt.warns) ||
+				(log.Len() > 0) != (tt.warns != "") {
 				t.Errorf("check of a clock %s ahead = %v, log %q", tt.ahead, err, log.String())
 			}
 			err = c.InTime(t.Context())

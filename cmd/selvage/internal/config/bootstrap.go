@@ -29,7 +29,8 @@ func (c Config) checkBootstrap(from Origins) error {
 		refuse("bootstrap_admin_password", "cannot be used: %s", p.Message)
 	}
 	if token != "" && fabric.CheckSecret("key", token) != nil {
-		refuse("bootstrap_admin_api_token", "needs PT and 64 hexadecimal digits in small letters, such as `echo PT$(openssl rand -hex 32)` prints")
+		refuse("bootstrap_admin_api_token",
+			"needs PT and 64 hexadecimal digits in small letters, such as `echo PT$(openssl rand -hex 32)` prints")
 	}
 	return errors.Join(errs...)
 }

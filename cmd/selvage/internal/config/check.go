@@ -12,7 +12,8 @@ import (
 // check reports values that are fine elsewhere but not for their key, and those
 // that do not go together.
 func (c Config) check(from Origins) error {
-	return errors.Join(c.checkListeners(from), c.checkPasswords(from), c.checkKeys(from), c.checkServices(from), c.checkTLS(from), c.checkOffload(from), c.checkBootstrap(from))
+	return errors.Join(c.checkListeners(from), c.checkPasswords(from), c.checkKeys(from),
+		c.checkServices(from), c.checkTLS(from), c.checkOffload(from), c.checkBootstrap(from))
 }
 
 func (c Config) checkListeners(from Origins) error {
@@ -35,7 +36,9 @@ func (c Config) checkListeners(from Origins) error {
 		{"listen_ops", "listen_tls", c.ListenOps, c.TLSAddress()},
 	} {
 		if pair.a.meets(pair.b) {
-			errs = append(errs, fmt.Errorf("%s is %s, where %s is already; choose another port (0 is any that is free)", from.keyAt(pair.path), pair.a, pair.other))
+			errs = append(errs, fmt.Errorf(
+				"%s is %s, where %s is already; choose another port (0 is any that is free)",
+				from.keyAt(pair.path), pair.a, pair.other))
 		}
 	}
 	return errors.Join(errs...)
@@ -45,14 +48,19 @@ func (c Config) checkListeners(from Origins) error {
 func (h HostPort) meets(other HostPort) bool {
 	a, port, err := net.SplitHostPort(string(h))
 	b, otherPort, otherErr := net.SplitHostPort(string(other))
-	everywhere := func(host string) bool { ip := net.ParseIP(host); return host == "" || ip != nil && ip.IsUnspecified() }
-	return err == nil && otherErr == nil && port == otherPort && port != "0" && (a == b || everywhere(a) || everywhere(b))
+	everywhere := func(host string) bool {
+		ip := net.ParseIP(host)
+		return host == "" || ip != nil && ip.IsUnspecified()
+	}
+	return err == nil && otherErr == nil && port == otherPort && port != "0" &&
+		(a == b || everywhere(a) || everywhere(b))
 }
 
 // checkPasswords refuses passwords on the command line.
 func (c Config) checkPasswords(from Origins) error {
 	var errs []error
-	for _, url := range []struct{ path, raw string }{{"database", string(c.Database)}, {"sessions", string(c.Sessions)}} {
+	for _, url := range []struct{ path, raw string }{{"database", string(c.Database)},
+		{"sessions", string(c.Sessions)}} {
 		path, raw := url.path, url.raw
 		if !strings.HasPrefix(from[path], "--") || Redact(raw) == raw {
 			continue
@@ -78,12 +86,14 @@ func (c Config) checkKeys(from Origins) error {
 		rotation Period
 	}{{"keys.signing_rotation", c.Keys.SigningRotation}, {"keys.sealing_rotation", c.Keys.SealingRotation}} {
 		if k.rotation < c.Keys.Publish {
-			errs = append(errs, fmt.Errorf("%s is %s, and a key must be published for %s before it takes over (keys.publish): make the first longer or the second shorter",
+			errs = append(errs, fmt.Errorf(
+				"%s is %s, and a key must be published for %s before it takes over (keys.publish): make the first longer or the second shorter",
 				from.keyAt(k.path), k.rotation, c.Keys.Publish))
 		}
 	}
 	if c.Keys.SealingRotation > longestSealing {
-		errs = append(errs, fmt.Errorf("%s needs a time up to %s, or one key would seal too much; it is %s", from.keyAt("keys.sealing_rotation"), longestSealing, c.Keys.SealingRotation))
+		errs = append(errs, fmt.Errorf("%s needs a time up to %s, or one key would seal too much; it is %s",
+			from.keyAt("keys.sealing_rotation"), longestSealing, c.Keys.SealingRotation))
 	}
 	return errors.Join(errs...)
 }
@@ -136,7 +146,8 @@ func (c Config) checkTLS(from Origins) error {
 		refuse("tls.cert", "is set and tls.key is not: name the file of its key, too")
 	}
 	if len(acme.Hosts) == 0 {
-		for path, set := range map[string]bool{"tls.acme.accept_terms": acme.AcceptTerms, "tls.acme.email": acme.Email != "", "tls.acme.ca": acme.CA != ""} {
+		for path, set := range map[string]bool{"tls.acme.accept_terms": acme.AcceptTerms,
+			"tls.acme.email": acme.Email != "", "tls.acme.ca": acme.CA != ""} {
 			if set {
 				refuse(path, "is set and tls.acme.hosts is not: say which names to have certificates for")
 			}

@@ -35,7 +35,8 @@ func unknownVariables(environ []string) error {
 	for _, entry := range environ {
 		name, text, _ := strings.Cut(entry, "=")
 		ours := strings.HasPrefix(name, envPrefix) && text != "" && !strings.HasPrefix(name, testPrefix)
-		if ours && !slices.Contains(otherVariables, name) && !slices.Contains(known, name) && !serviceLink.MatchString(entry) {
+		if ours && !slices.Contains(otherVariables, name) && !slices.Contains(known, name) &&
+			!serviceLink.MatchString(entry) {
 			errs = append(errs, fmt.Errorf("%s: unknown key%s", name, variableLike(name, known)))
 		}
 	}

@@ -49,7 +49,8 @@ func syntaxError(name string, text []byte, err error) error {
 			return fmt.Errorf("%s:%d:%d: a tab cannot indent; use spaces", name, n, tab+1)
 		}
 	}
-	if at, reason, ok := strings.Cut(strings.TrimPrefix(err.Error(), "yaml: line "), ": "); ok && !strings.HasPrefix(at, "yaml") {
+	if at, reason, ok := strings.Cut(strings.TrimPrefix(err.Error(), "yaml: line "), ": "); ok &&
+		!strings.HasPrefix(at, "yaml") {
 		return fmt.Errorf("%s:%s: %s", name, at, reason)
 	}
 	return fmt.Errorf("%s: %s", name, strings.TrimPrefix(err.Error(), "yaml: "))
@@ -125,7 +126,9 @@ func (f *file) suggest(prefix, key string) string {
 
 // isList reports whether a key takes several values.
 func isList(at string) bool {
-	return slices.ContainsFunc(Settings(), func(s Setting) bool { return s.Path == at && s.kind.Kind() == reflect.Slice })
+	return slices.ContainsFunc(Settings(), func(s Setting) bool {
+		return s.Path == at && s.kind.Kind() == reflect.Slice
+	})
 }
 
 func (f *file) value(at string, n *yaml.Node) {
@@ -135,7 +138,8 @@ func (f *file) value(at string, n *yaml.Node) {
 		f.values[at] = value{f.at(n), n.Value}
 	case n.Kind == yaml.SequenceNode && !isList(at):
 		f.fail(n, "%s needs one value, not a list", at)
-	case n.Kind == yaml.SequenceNode && !slices.ContainsFunc(n.Content, func(e *yaml.Node) bool { return e.Kind != yaml.ScalarNode }):
+	case n.Kind == yaml.SequenceNode && !slices.ContainsFunc(
+		n.Content, func(e *yaml.Node) bool { return e.Kind != yaml.ScalarNode }):
 		var items []string
 		for _, e := range n.Content {
 			items = append(items, e.Value)

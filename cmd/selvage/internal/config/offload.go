@@ -33,7 +33,8 @@ func (c Config) checkOffload(from Origins) error {
 	case c.Recordings.Offload == offloadOff:
 		return errors.New(from.keyAt("recordings.offload_prefix") + " is set and recordings.offload is off: say which server it is for")
 	case !strings.HasPrefix(prefix, "/") || strings.ContainsAny(prefix, " ?#%\r\n"):
-		return fmt.Errorf("%s needs a path from the root, such as /selvage-media/; it is %q", from.keyAt("recordings.offload_prefix"), prefix)
+		return fmt.Errorf("%s needs a path from the root, such as /selvage-media/; it is %q",
+			from.keyAt("recordings.offload_prefix"), prefix)
 	}
 	return nil
 }

@@ -37,6 +37,7 @@ func (c Config) MasterWhence() string {
 func (c Config) RingConfig(rows keys.Store, master []byte) keys.Config {
 	return keys.Config{
 		Store: rows, Master: master,
-		SigningRotation: time.Duration(c.Keys.SigningRotation), SealingRotation: time.Duration(c.Keys.SealingRotation), Publish: time.Duration(c.Keys.Publish),
+		SigningRotation: time.Duration(c.Keys.SigningRotation),
+		SealingRotation: time.Duration(c.Keys.SealingRotation), Publish: time.Duration(c.Keys.Publish),
 	}
 }

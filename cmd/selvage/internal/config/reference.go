@@ -31,7 +31,8 @@ func Sample(w io.Writer) error {
 		if def == "" || strings.ContainsAny(def, ":,") {
 			def = fmt.Sprintf("%q", def)
 		}
-		fmt.Fprintf(&b, "%s# %s\n%s# %s%s\n%s%s: %s\n", indent, s.Meaning(), indent, s.Env(), again(s), indent, name, def)
+		fmt.Fprintf(&b, "%s# %s\n%s# %s%s\n%s%s: %s\n", indent, s.Meaning(), indent, s.Env(), again(s),
+			indent, name, def)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -53,10 +54,14 @@ func Reference() string {
 	var b strings.Builder
 	b.WriteString(`# Configuration
 
-Nothing needs to be set. A key is found in a flag, else in an environment variable, else in the file of ` + "`--config`" + ` (` + "`selvage.yaml`" + `, where there is one), else it has its default.
-Any variable can name a file that holds the value instead, with ` + "`_FILE`" + ` behind it. A key that there is not is refused, with its line and what was meant.
+Nothing needs to be set. A key is found in a flag, else in an environment variable, else in the file of ` +
+		"`--config`" + ` (` + "`selvage.yaml`" + `, where there is one), else it has its default.
+Any variable can name a file that holds the value instead, with ` + "`_FILE`" +
+		` behind it. A key that there is not is refused, with its line and what was meant.
 
-` + "`selvage config sample`" + ` prints a file with all of this, ` + "`selvage config validate`" + ` checks one, and ` + "`selvage config show`" + ` tells what is set and where. What is marked ↻ is read again on SIGHUP.
+` + "`selvage config sample`" + ` prints a file with all of this, ` + "`selvage config validate`" +
+		` checks one, and ` + "`selvage config show`" +
+		` tells what is set and where. What is marked ↻ is read again on SIGHUP.
 
 <!-- made by the tests of cmd/selvage: UPDATE_DOCS=1 go test -run TestReferences ./cmd/selvage -->
 `)

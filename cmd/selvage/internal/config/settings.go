@@ -33,7 +33,8 @@ func settingsOf(t reflect.Type, prefix string) (all []Setting) {
 			all = append(all, settingsOf(f.Type, path+".")...)
 			continue
 		}
-		all = append(all, Setting{path, f.Type, f.Tag.Get("default"), f.Tag.Get("help"), f.Tag.Get("secret") == "true", f.Tag.Get("reload") == "true"})
+		all = append(all, Setting{path, f.Type, f.Tag.Get("default"), f.Tag.Get("help"),
+			f.Tag.Get("secret") == "true", f.Tag.Get("reload") == "true"})
 	}
 	return all
 }

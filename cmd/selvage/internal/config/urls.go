@@ -19,15 +19,19 @@ type (
 
 var (
 	databaseSchemes = []string{"sqlite", "postgres", "postgresql"}
-	redisSchemes    = []string{"redis", "rediss", "redis-cluster", "rediss-cluster", "redis-sentinel", "rediss-sentinel"}
+	redisSchemes    = []string{"redis", "rediss", "redis-cluster", "rediss-cluster", "redis-sentinel",
+		"rediss-sentinel"}
 	sessionsSchemes = slices.Concat(databaseSchemes, redisSchemes)
 )
 
 // otherSchemes are what else people call the same.
 var otherSchemes = map[string]string{
-	"pg": "postgres", "pgsql": "postgres", "pgx": "postgres", "jdbc": "postgres", "sqlite3": "sqlite", "file": "sqlite",
-	"valkey": "redis", "valkeys": "rediss", "redis+tls": "rediss", "redis+ssl": "rediss", "cluster": "redis-cluster", "redis+cluster": "redis-cluster",
-	"rediss+cluster": "rediss-cluster", "sentinel": "redis-sentinel", "redis+sentinel": "redis-sentinel", "rediss+sentinel": "rediss-sentinel",
+	"pg": "postgres", "pgsql": "postgres", "pgx": "postgres", "jdbc": "postgres", "sqlite3": "sqlite",
+	"file":   "sqlite",
+	"valkey": "redis", "valkeys": "rediss", "redis+tls": "rediss", "redis+ssl": "rediss",
+	"cluster": "redis-cluster", "redis+cluster": "redis-cluster",
+	"rediss+cluster": "rediss-cluster", "sentinel": "redis-sentinel", "redis+sentinel": "redis-sentinel",
+	"rediss+sentinel": "rediss-sentinel",
 }
 
 func (u *DatabaseURL) UnmarshalText(text []byte) error {
@@ -40,8 +44,9 @@ func (u *DatabaseURL) UnmarshalText(text []byte) error {
 
 func (u *SessionsURL) UnmarshalText(text []byte) error {
 	*u = SessionsURL(text)
-	return checkURL(string(text), sessionsSchemes, "needs sqlite:FILE, postgres://USER@HOST/NAME, redis://HOST:6379, "+
-		"redis-cluster://HOST:6379,HOST:6379 or redis-sentinel://MASTER@HOST:26379,HOST:26379")
+	return checkURL(string(text), sessionsSchemes,
+		"needs sqlite:FILE, postgres://USER@HOST/NAME, redis://HOST:6379, "+
+			"redis-cluster://HOST:6379,HOST:6379 or redis-sentinel://MASTER@HOST:26379,HOST:26379")
 }
 
 // Shared reports whether other nodes can keep their rows there too.

@@ -38,8 +38,10 @@ func TestBackendURLs(t *testing.T) {
 		{"redis+sentinel://main@h", database, `did you mean "redis-sentinel:"?`},
 		{"postgres:h/db", "postgres:// with two slashes", "postgres:// with two slashes"},
 		{"postgres://h:port/db", "cannot be used: ", "cannot be used: "},
-		{"postgres://u:hush/b@h/db", "special characters in the parts as %XX", "special characters in the parts as %XX"},
-		{"postgres://u:100%hush@h/db", "special characters in the parts as %XX", "special characters in the parts as %XX"},
+		{"postgres://u:hush/b@h/db", "special characters in the parts as %XX",
+			"special characters in the parts as %XX"},
+		{"postgres://u:100%hush@h/db", "special characters in the parts as %XX",
+			"special characters in the parts as %XX"},
 		{"postgres://u:hush@h/db?sslmode=hush", "cannot be used: ", "cannot be used: "},
 		{"redis://", "Redis can", "cannot be used: the Redis URL needs a host"},
 		{"redis-sentinel://a:26379", "Redis can", "MASTER@HOST"},
@@ -51,8 +53,10 @@ func TestBackendURLs(t *testing.T) {
 			kind string
 			err  error
 			want string
-		}{{"database", d.UnmarshalText([]byte(tt.url)), tt.database}, {"sessions", s.UnmarshalText([]byte(tt.url)), tt.sessions}} {
-			if (got.err == nil) != (got.want == "") || got.err != nil && (!strings.Contains(got.err.Error(), got.want) || strings.Contains(got.err.Error(), "hush")) {
+		}{{"database", d.UnmarshalText([]byte(tt.url)), tt.database},
+			{"sessions", s.UnmarshalText([]byte(tt.url)), tt.sessions}} {
+			if (got.err == nil) != (got.want == "") || got.err != nil &&
+				(!strings.Contains(got.err.Error(), got.want) || strings.Contains(got.err.Error(), "hush")) {
 				t.Errorf("%s %q: %v, want %q", got.kind, tt.url, got.err, got.want)
 			}
 		}
@@ -66,11 +70,13 @@ func TestRedact(t *testing.T) {
 		{"postgres://u@h/db", "postgres://u@h/db"},
 		{"postgres://u:hush@h/db", "postgres://u:xxxxx@h/db"},
 		{"postgres://u:hush@a:5432,b:5433/db?sslmode=require", "postgres://u:xxxxx@a:5432,b:5433/db?sslmode=require"},
-		{"postgres://h/db?user=u&password=hush&sslpassword=hush", "postgres://h/db?user=u&password=xxxxx&sslpassword=xxxxx"},
+		{"postgres://h/db?user=u&password=hush&sslpassword=hush",
+			"postgres://h/db?user=u&password=xxxxx&sslpassword=xxxxx"},
 		{"postgres://h:5432/db?password=hush@hush", "postgres://h:5432/db?password=xxxxx"},
 		{"postgres://u:hu/s@h?@h/db", "postgres://u:xxxxx@h/db"},
 		{"redis://:hush@h:6379/0", "redis://:xxxxx@h:6379/0"},
-		{"redis-sentinel://main@h:26379?sentinel_password=hush", "redis-sentinel://main@h:26379?sentinel_password=xxxxx"},
+		{"redis-sentinel://main@h:26379?sentinel_password=hush",
+			"redis-sentinel://main@h:26379?sentinel_password=xxxxx"},
 	}
 	for _, tt := range tests {
 		if got := Redact(tt.url); got != tt.want || strings.Contains(got, "hush") {

@@ -114,7 +114,8 @@ func (u *BaseURL) UnmarshalText(text []byte) error {
 		return nil
 	}
 	p, err := url.Parse(string(*u))
-	if err != nil || (p.Scheme != "http" && p.Scheme != "https") || p.Host == "" || p.User != nil || string(*u) != p.Scheme+"://"+p.Host {
+	if err != nil || (p.Scheme != "http" && p.Scheme != "https") || p.Host == "" || p.User != nil ||
+		string(*u) != p.Scheme+"://"+p.Host {
 		return fmt.Errorf("needs http:// or https:// and a host, such as https://id.example.org, without a path")
 	}
 	// Issuers and origins are compared as strings, and browsers write them so.
@@ -257,7 +258,8 @@ func (s *Services) UnmarshalText(text []byte) error {
 	*s = split(string(text))
 	for _, name := range *s {
 		if !slices.Contains(all, name) {
-			return fmt.Errorf("has no service %q%s", name, suggest.MeantOr(name, all, "there are "+strings.Join(all, ", ")))
+			return fmt.Errorf("has no service %q%s", name,
+				suggest.MeantOr(name, all, "there are "+strings.Join(all, ", ")))
 		}
 	}
 	if len(*s) == 0 {
@@ -271,7 +273,9 @@ func (s Services) Has(name string) bool { return slices.Contains(s, name) }
 // missing lists what is not served and is missed by who uses the APIs: the dashboard is
 // for operators, who have the command line too.
 func (s Services) missing() []string {
-	return slices.DeleteFunc(slices.Clone(AllServices), func(name string) bool { return s.Has(name) || name == Dashboard })
+	return slices.DeleteFunc(slices.Clone(AllServices), func(name string) bool {
+		return s.Has(name) || name == Dashboard
+	})
 }
 
 // All reports whether everything is served.
@@ -335,7 +339,8 @@ const leastRetention = 30 * span.Day
 func (r *retention) UnmarshalText(text []byte) error {
 	s := span.Span{Least: 0, Most: 100 * 365 * span.Day}
 	if err := s.Set(string(text)); string(text) != "0" && (err != nil || s.Length < leastRetention) {
-		return fmt.Errorf("needs a time from %s to %s, such as 400d, or 0 for ever", span.InDays(leastRetention), span.InDays(s.Most))
+		return fmt.Errorf("needs a time from %s to %s, such as 400d, or 0 for ever",
+			span.InDays(leastRetention), span.InDays(s.Most))
 	}
 	*r = retention(s.Length)
 	return nil

@@ -171,9 +171,11 @@ func TestUnknownVariables(t *testing.T) {
 }
 
 func TestRetention(t *testing.T) {
-	for text, want := range map[string]time.Duration{"0": 0, "400d": 400 * span.Day, "720h": 30 * span.Day, "29d": -1, "1h": -1, "-1d": -1, "": -1, "ever": -1, "99999999d": -1} {
+	for text, want := range map[string]time.Duration{"0": 0, "400d": 400 * span.Day, "720h": 30 * span.Day,
+		"29d": -1, "1h": -1, "-1d": -1, "": -1, "ever": -1, "99999999d": -1} {
 		var r retention
-		if err := r.UnmarshalText([]byte(text)); (err != nil) != (want < 0) || err == nil && time.Duration(r) != want {
+		if err := r.UnmarshalText([]byte(text)); (err != nil) != (want < 0) || err == nil &&
+			time.Duration(r) != want {
 			t.Errorf("retention %q = %v, %v, want %v", text, r, err, want)
 		}
 	}

@@ -143,7 +143,8 @@ func (c Config) Certified() []string {
 // SecureHosts lists the hosts of the URLs that say https.
 func (c Config) SecureHosts() (hosts []string) {
 	for _, raw := range []BaseURL{c.PublicURL, c.AuthURL} {
-		if u, err := url.Parse(string(raw)); err == nil && u.Scheme == "https" && !slices.Contains(hosts, u.Hostname()) {
+		if u, err := url.Parse(string(raw)); err == nil && u.Scheme == "https" &&
+			!slices.Contains(hosts, u.Hostname()) {
 			hosts = append(hosts, u.Hostname())
 		}
 	}

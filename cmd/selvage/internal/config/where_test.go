@@ -21,7 +21,8 @@ func TestTLSAddress(t *testing.T) {
 		c := Config{Listen: tt.listen, ListenTLS: tt.listenTLS}
 		c.TLS.Cert, c.TLS.ACME.Hosts = tt.cert, tt.hosts
 		if got := c.TLSAddress(); got != tt.want {
-			t.Errorf("tlsAddress(%s, %s, %q, %q) = %s, want %s", tt.listen, tt.listenTLS, tt.cert, tt.hosts, got, tt.want)
+			t.Errorf("tlsAddress(%s, %s, %q, %q) = %s, want %s", tt.listen, tt.listenTLS, tt.cert, tt.hosts,
+				got, tt.want)
 		}
 	}
 }

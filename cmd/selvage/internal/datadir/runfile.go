@@ -77,7 +77,8 @@ func Lock(dir string) (*os.File, error) {
 		if r, ok := ReadRunning(dir); ok {
 			who = fmt.Sprintf("process %d", r.PID)
 		}
-		return nil, errors.Join(fmt.Errorf("%s serves %s already: stop it first, or name another directory with --data", who, dir), f.Close())
+		return nil, errors.Join(fmt.Errorf(
+			"%s serves %s already: stop it first, or name another directory with --data", who, dir), f.Close())
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("locking data directory: %w", err), f.Close())

@@ -28,10 +28,12 @@ func TestApplyLeavesTheRest(t *testing.T) {
 	project, err := f.CreateProject(ctx, "Acme")
 	must(t, err)
 	app, _, err := p.CreateClient(ctx, idp.Client{
-		ProjectID: project.ID, Name: "App", Type: idp.SPA, RedirectURIs: []string{"https://a.example/cb", "https://taken.example/cb"},
+		ProjectID: project.ID, Name: "App", Type: idp.SPA,
+		RedirectURIs: []string{"https://a.example/cb", "https://taken.example/cb"},
 	})
 	must(t, err)
-	file, err := d.Parse("acme.yaml", []byte("projects: [{name: Acme, color: '#a03060', clients: [{name: App, brand_color: '#a03060', scopes: [openid]}]}]"))
+	file, err := d.Parse("acme.yaml", []byte(
+		"projects: [{name: Acme, color: '#a03060', clients: [{name: App, brand_color: '#a03060', scopes: [openid]}]}]"))
 	must(t, err)
 	steps, err := d.Plan(ctx, file, false)
 	must(t, err)
@@ -44,7 +46,8 @@ func TestApplyLeavesTheRest(t *testing.T) {
 	app, err = p.FindClient(ctx, app.ID)
 	must(t, err)
 	if len(app.RedirectURIs) != 1 || app.BrandColor != "#a03060" || len(app.Scopes) != 1 {
-		t.Errorf("the client leads to %q, has the colour %q and may ask %q", app.RedirectURIs, app.BrandColor, app.Scopes)
+		t.Errorf("the client leads to %q, has the colour %q and may ask %q", app.RedirectURIs, app.BrandColor,
+			app.Scopes)
 	}
 	project, err = f.FindProject(ctx, project.ID)
 	must(t, err)

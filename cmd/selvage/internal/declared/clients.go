@@ -18,13 +18,18 @@ type client struct {
 
 func clientFields(c *client) []field {
 	return []field{
-		{"name", &c.Name}, {"type", &c.Type}, {"profile", &c.Profile}, {"auth_method", &c.AuthMethod}, {"first_party", &c.FirstParty},
-		{"pkce", &c.PKCE}, {"redirect_uris", &c.RedirectURIs}, {"post_logout_redirect_uris", &c.LogoutURIs}, {"grants", &c.Grants},
-		{"scopes", &c.Scopes}, {"access_token", &c.AccessToken}, {"id_token_alg", &c.IDTokenAlg}, {"response_types", &c.ResponseTypes},
-		{"jwks", &c.JWKS}, {"jwks_uri", &c.JWKSURI}, {"subject_type", &c.SubjectType}, {"sector_identifier_uri", &c.SectorURI},
+		{"name", &c.Name}, {"type", &c.Type}, {"profile", &c.Profile}, {"auth_method", &c.AuthMethod},
+		{"first_party", &c.FirstParty},
+		{"pkce", &c.PKCE}, {"redirect_uris", &c.RedirectURIs}, {"post_logout_redirect_uris", &c.LogoutURIs},
+		{"grants", &c.Grants},
+		{"scopes", &c.Scopes}, {"access_token", &c.AccessToken}, {"id_token_alg", &c.IDTokenAlg},
+		{"response_types", &c.ResponseTypes},
+		{"jwks", &c.JWKS}, {"jwks_uri", &c.JWKSURI}, {"subject_type", &c.SubjectType},
+		{"sector_identifier_uri", &c.SectorURI},
 		{"userinfo_signed_response_alg", &c.UserinfoAlg}, {"resources", &c.Resources}, {"require_acr", &c.RequireACR},
 		{"brand_color", &c.BrandColor}, {"tos_uri", &c.TermsURI}, {"policy_uri", &c.PolicyURI},
-		{"backchannel_logout_uri", &c.BackchannelLogoutURI}, {"backchannel_logout_session_required", &c.BackchannelLogoutSession},
+		{"backchannel_logout_uri", &c.BackchannelLogoutURI},
+		{"backchannel_logout_session_required", &c.BackchannelLogoutSession},
 	}
 }
 
@@ -50,7 +55,8 @@ func (d *Declarer) clients() noun[client] {
 		},
 		update: func(ctx context.Context, _ string, old, c client) error {
 			if c.Type != old.Type {
-				return problem.BadParam("type", "the type of a client cannot be changed from %s; give another name, for another client", old.Type)
+				return problem.BadParam(
+					"type", "the type of a client cannot be changed from %s; give another name, for another client", old.Type)
 			}
 			return d.c.IDP.UpdateClient(ctx, old.Client, c.Client)
 		},

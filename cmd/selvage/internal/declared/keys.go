@@ -86,7 +86,8 @@ func (k *key) settle() error {
 			return nil
 		}
 	}
-	return problem.BadParam("expires_at", "needs a day or time, such as 2030-01-31 or 2030-01-31T12:00:00Z, or never; it is %q", k.Expires)
+	return problem.BadParam("expires_at",
+		"needs a day or time, such as 2030-01-31 or 2030-01-31T12:00:00Z, or never; it is %q", k.Expires)
 }
 
 // input returns what is to be changed of the key as the fabric takes it, settled.

@@ -50,7 +50,8 @@ func (d *Declarer) Parse(name string, text []byte) (*File, error) {
 	dec := yaml.NewDecoder(bytes.NewReader(text))
 	err := dec.Decode(&doc)
 	if err == nil && dec.Decode(&more) == nil {
-		return nil, fmt.Errorf("%s:%d:%d: a second document begins; all projects go into the first", name, more.Line, more.Column)
+		return nil, fmt.Errorf("%s:%d:%d: a second document begins; all projects go into the first", name,
+			more.Line, more.Column)
 	}
 	if errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("%s: there is nothing in it; it needs projects:, and a list below", name)

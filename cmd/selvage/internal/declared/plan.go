@@ -105,7 +105,8 @@ func (ts *things[T]) compare(ctx context.Context, e entry) (*Step, error) {
 	}
 	was, is := *old, now
 	return &Step{
-		Action: Update, Kind: ts.n.kind, Project: ts.p.name, Name: ts.n.name(is), ID: ts.n.id(is), Changes: changes, place: e.place,
+		Action: Update, Kind: ts.n.kind, Project: ts.p.name, Name: ts.n.name(is), ID: ts.n.id(is),
+		Changes: changes, place: e.place,
 		do: func(ctx context.Context) (made, error) { return made{}, ts.n.update(ctx, ts.p.id, was, is) },
 	}, nil
 }

@@ -31,7 +31,8 @@ func (d *Declarer) Plan(ctx context.Context, f *File, prune bool) (steps []Step,
 
 func projectFields(p *fabric.Project) []field {
 	return []field{
-		{"name", &p.Name}, {"record_rate", &p.RecordRate}, {"media_auth", &p.MediaAuth}, {"require_factor", &p.RequireFactor},
+		{"name", &p.Name}, {"record_rate", &p.RecordRate}, {"media_auth", &p.MediaAuth},
+		{"require_factor", &p.RequireFactor},
 		{"color", &p.Color}, {"tos_uri", &p.Terms}, {"policy_uri", &p.Privacy}, {"registration", &p.Registration},
 	}
 }
@@ -105,8 +106,10 @@ func findProject(p project, all []fabric.Project, taken map[string]place) (found
 // changeOf says what is to be changed of a project.
 func changeOf(old, p fabric.Project) fabric.ProjectChange {
 	return fabric.ProjectChange{
-		Name: changed(old.Name, p.Name), RecordRate: changed(old.RecordRate, p.RecordRate), MediaAuth: changed(old.MediaAuth, p.MediaAuth),
-		RequireFactor: changed(old.RequireFactor, p.RequireFactor), Color: changed(old.Color, p.Color), Terms: changed(old.Terms, p.Terms),
+		Name: changed(old.Name, p.Name), RecordRate: changed(old.RecordRate, p.RecordRate),
+		MediaAuth:     changed(old.MediaAuth, p.MediaAuth),
+		RequireFactor: changed(old.RequireFactor, p.RequireFactor), Color: changed(old.Color, p.Color),
+		Terms:   changed(old.Terms, p.Terms),
 		Privacy: changed(old.Privacy, p.Privacy), Registration: changed(old.Registration, p.Registration),
 	}
 }

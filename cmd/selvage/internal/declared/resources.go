@@ -55,7 +55,8 @@ func (d *Declarer) readResource(e entry) (r resource, err error) {
 		switch {
 		case name == "kind" || name == "id":
 		case f == nil:
-			errs = append(errs, e.at(m.key, m.key.Value).errorf("a %s has no such member%s", r.kind.Type, d.c.Suggest(name, names)))
+			errs = append(errs, e.at(m.key, m.key.Value).errorf(
+				"a %s has no such member%s", r.kind.Type, d.c.Suggest(name, names)))
 		case f.ReadOnly || name == version && r.kind.Versions:
 			errs = append(errs, at.errorf("is not yours to set"))
 		default:
@@ -138,11 +139,13 @@ func (r resource) find(there []fabric.Resource, taken map[string]place) (found *
 	}
 	key := r.kind.Type + " " + r.name
 	if other, twice := taken[key]; twice {
-		return nil, r.errorf("there is another %s %q in this project, in line %d", r.kind.Type, r.name, other.node.Line)
+		return nil, r.errorf("there is another %s %q in this project, in line %d", r.kind.Type, r.name,
+			other.node.Line)
 	}
 	taken[key] = r.place
 	for _, one := range there {
-		if one.Type != r.kind.Type || id != nil && one.ID != id.Value || id == nil && r.kind.DisplayName(one.Fields) != r.name {
+		if one.Type != r.kind.Type || id != nil && one.ID != id.Value || id == nil &&
+			r.kind.DisplayName(one.Fields) != r.name {
 			continue
 		}
 		if found != nil {
@@ -209,7 +212,8 @@ func (d *Declarer) changeResource(p *target, r resource, old fabric.Resource) (*
 
 func (d *Declarer) removeResource(p *target, r fabric.Resource) Step {
 	return Step{
-		Action: Delete, Kind: r.Type, Project: p.name, Name: r.DisplayName, ID: r.ID, place: place{path: r.Type + " " + r.DisplayName},
+		Action: Delete, Kind: r.Type, Project: p.name, Name: r.DisplayName, ID: r.ID,
+		place: place{path: r.Type + " " + r.DisplayName},
 		do: func(ctx context.Context) (made, error) {
 			if err := d.c.Fabric.DeleteThing(ctx, p.id, r.ID); err != nil {
 				return made{}, err

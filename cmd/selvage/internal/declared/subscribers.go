@@ -14,8 +14,10 @@ func (d *Declarer) subscribers() noun[fabric.Subscriber] {
 		kind: "subscriber", by: "email", stays: true,
 		fields: func(s *fabric.Subscriber) []field {
 			return []field{
-				{"email", &s.Email}, {"first_name", &s.FirstName}, {"last_name", &s.LastName}, {"display_name", &s.DisplayName},
-				{"job_title", &s.JobTitle}, {"time_zone", &s.TimeZone}, {"country", &s.Country}, {"company_name", &s.CompanyName},
+				{"email", &s.Email}, {"first_name", &s.FirstName}, {"last_name", &s.LastName},
+				{"display_name", &s.DisplayName},
+				{"job_title", &s.JobTitle}, {"time_zone", &s.TimeZone}, {"country", &s.Country},
+				{"company_name", &s.CompanyName},
 				{"region", &s.Region}, {"disabled", &s.Disabled}, {"verified", &s.Verified},
 			}
 		},
@@ -63,10 +65,13 @@ func (d *Declarer) subscribers() noun[fabric.Subscriber] {
 // been changed meanwhile.
 func subscriberInput(old, s fabric.Subscriber) fabric.SubscriberInput {
 	return fabric.SubscriberInput{
-		Email: changed(old.Email, s.Email), Verified: changed(old.Verified, s.Verified), Disabled: changed(old.Disabled, s.Disabled),
+		Email: changed(old.Email, s.Email), Verified: changed(old.Verified, s.Verified),
+		Disabled: changed(old.Disabled, s.Disabled),
 		Profile: fabric.Profile{
-			FirstName: changed(old.FirstName, s.FirstName), LastName: changed(old.LastName, s.LastName), DisplayName: changed(old.DisplayName, s.DisplayName),
-			JobTitle: changed(old.JobTitle, s.JobTitle), TimeZone: changed(old.TimeZone, s.TimeZone), Country: changed(old.Country, s.Country),
+			FirstName: changed(old.FirstName, s.FirstName), LastName: changed(old.LastName, s.LastName),
+			DisplayName: changed(old.DisplayName, s.DisplayName),
+			JobTitle:    changed(old.JobTitle, s.JobTitle), TimeZone: changed(old.TimeZone, s.TimeZone),
+			Country:     changed(old.Country, s.Country),
 			CompanyName: changed(old.CompanyName, s.CompanyName), Region: changed(old.Region, s.Region),
 		},
 	}

@@ -48,7 +48,9 @@ func (e *Examination) localAuthority(context.Context) []Finding {
 	case missing(certErr) && missing(keyErr):
 		return []Finding{skippedf("there is none yet; a start makes it")}
 	case missing(certErr) || missing(keyErr):
-		return []Finding{brokenf(fmt.Sprintf("put back what is missing, or delete both to have new ones made (cd %s && rm %s %s)", dir, ca.CertFile, ca.KeyFile),
+		return []Finding{brokenf(fmt.Sprintf(
+			"put back what is missing, or delete both to have new ones made (cd %s && rm %s %s)", dir,
+			ca.CertFile, ca.KeyFile),
 			"of %s and %s one is missing", ca.CertFile, ca.KeyFile)}
 	}
 	a, err := ca.Open(ca.Config{Dir: dir, Hosts: e.Config.Certified()})
@@ -58,7 +60,9 @@ func (e *Examination) localAuthority(context.Context) []Finding {
 	}
 	end := a.Certificate().NotAfter
 	if time.Until(end) < 60*24*time.Hour {
-		return []Finding{warnedf(fmt.Sprintf("delete %s and %s, restart the server, then `selvage ca install`", ca.CertFile, ca.KeyFile), "it ends on %s", end.Format(time.DateOnly))}
+		return []Finding{warnedf(fmt.Sprintf(
+			"delete %s and %s, restart the server, then `selvage ca install`", ca.CertFile, ca.KeyFile),
+			"it ends on %s", end.Format(time.DateOnly))}
 	}
 	return []Finding{finef("until %s, for %s", end.Format(time.DateOnly), strings.Join(a.Names(), " "))}
 }
@@ -96,7 +100,8 @@ func (e *Examination) trust(ctx context.Context) []Finding {
 // themselves to strangers.
 func (e *Examination) certificateFiles(context.Context) []Finding {
 	c := e.Config
-	f, err := certs.OpenFiles(certs.FilesConfig{Cert: string(c.TLS.Cert), Key: string(c.TLS.Key), Hosts: c.SecureHosts()})
+	f, err := certs.OpenFiles(certs.FilesConfig{Cert: string(c.TLS.Cert), Key: string(c.TLS.Key),
+		Hosts: c.SecureHosts()})
 	if err != nil {
 		found, remedy, _ := strings.Cut(err.Error(), "; ")
 		return []Finding{brokenf(remedy, "%s", found)}
@@ -154,7 +159,8 @@ func (e *Examination) acme(ctx context.Context) (all []Finding) {
 			leaf, err := certs.Stored(ctx, s, ring, host)
 			switch {
 			case errors.Is(err, problem.NotFound):
-				given = append(given, warnedf("see the server's log for \"asking for a certificate\"; the authority must reach this server on port 80 or 443", "%s: there is none yet", host))
+				given = append(given, warnedf(
+					"see the server's log for \"asking for a certificate\"; the authority must reach this server on port 80 or 443", "%s: there is none yet", host))
 			case err != nil:
 				given = append(given, brokenf("see what is found of the keys", "%s: %s", host, plainly(err)))
 			default:
@@ -179,7 +185,8 @@ func (e *Examination) servedCertificate(ctx context.Context) []Finding {
 	dialer := tls.Dialer{Config: &tls.Config{ServerName: name, InsecureSkipVerify: true}}
 	conn, err := dialer.DialContext(ctx, "tcp", u.Host)
 	if err != nil {
-		return []Finding{brokenf("see the server's log for why it has no certificate", "%s, asked for %s: %s", u.Host, name, netCause(err))}
+		return []Finding{brokenf("see the server's log for why it has no certificate", "%s, asked for %s: %s",
+			u.Host, name, netCause(err))}
 	}
 	defer conn.Close()
 	leaf := conn.(*tls.Conn).ConnectionState().PeerCertificates[0]

@@ -32,7 +32,8 @@ func (e *Examination) clocksOfRows(ctx context.Context, s *store.Store) (all []F
 	case newest.IsZero():
 		all = append(all, skippedf("there are none").of("rows"))
 	case ahead > clock.Tolerated:
-		all = append(all, brokenf(setClocks, "the newest was made at %s, which is %s ahead of now: this clock was set back, or was ahead",
+		all = append(all, brokenf(setClocks,
+			"the newest was made at %s, which is %s ahead of now: this clock was set back, or was ahead",
 			stamp(newest), ahead.Round(time.Second)).of("rows"))
 	default:
 		all = append(all, finef("the newest was made at %s", stamp(newest)).of("rows"))

@@ -23,18 +23,22 @@ func TestReadableSecrets(t *testing.T) {
 		mode   os.FileMode
 		want   string // that is set by the file
 	}{
-		{config.Config{Database: "postgres://ann:hush@h/x"}, config.Origins{"database": file + ":1:1"}, 0o644, "database"},
-		{config.Config{Sessions: "redis://h?password=hush"}, config.Origins{"sessions": "SELVAGE_SESSIONS_FILE"}, 0o644, "sessions"},
+		{config.Config{Database: "postgres://ann:hush@h/x"}, config.Origins{"database": file + ":1:1"}, 0o644,
+			"database"},
+		{config.Config{Sessions: "redis://h?password=hush"},
+			config.Origins{"sessions": "SELVAGE_SESSIONS_FILE"}, 0o644, "sessions"},
 		{config.Config{MasterKey: "hush"}, config.Origins{"master_key": file + ":3:1"}, 0o644, "master_key"},
 		{config.Config{Database: "postgres://ann:hush@h/x"}, config.Origins{"database": file + ":1:1"}, 0o600, ""},
-		{config.Config{Database: "postgres://ann:hush@h/x"}, config.Origins{"database": "SELVAGE_DATABASE"}, 0o644, ""},
+		{config.Config{Database: "postgres://ann:hush@h/x"}, config.Origins{"database": "SELVAGE_DATABASE"},
+			0o644, ""},
 		{config.Config{Database: "postgres://ann@h/x"}, config.Origins{"database": file + ":1:1"}, 0o644, ""},
 	} {
 		if err := os.Chmod(file, tt.mode); err != nil {
 			t.Fatal(err)
 		}
 		found := readableSecrets(tt.config, getenv, tt.from)
-		if got := len(found) == 1; got != (tt.want != "") || got && !strings.HasSuffix(found[0].Found, "may read "+file+", which sets "+tt.want) {
+		if got := len(found) == 1; got != (tt.want != "") || got &&
+			!strings.HasSuffix(found[0].Found, "may read "+file+", which sets "+tt.want) {
 			t.Errorf("%v, mode %o: %+v, want it told that it sets %q", tt.from, tt.mode, found, tt.want)
 		}
 	}

@@ -14,7 +14,8 @@ import (
 )
 
 func (e *Examination) dataChecks() []check {
-	data, media := folder{e, "the data directory", e.Config.Data}, folder{e, "the media directory", e.Config.MediaDir()}
+	data, media := folder{e, "the data directory", e.Config.Data},
+		folder{e, "the media directory", e.Config.MediaDir()}
 	all := []check{
 		{"Data", "directory", e.dataDirectory},
 		{"Data", "files", func(context.Context) []Finding { return e.files(data.path) }},
@@ -68,7 +69,8 @@ func (e *Examination) noDirectory(dir string) Finding {
 		}
 	}
 	if err := syscall.Access(above, writable); err != nil {
-		return brokenf("name one with --data, or make it for the server's account", "there is no %s, and it cannot be made: %s: %v", absolute(dir), above, err)
+		return brokenf("name one with --data, or make it for the server's account",
+			"there is no %s, and it cannot be made: %s: %v", absolute(dir), above, err)
 	}
 	return warnedf("name the server's with --data or SELVAGE_DATA, or begin with `selvage serve`, which makes it", "there is no %s", absolute(dir))
 }
@@ -92,7 +94,8 @@ func (e *Examination) noMedia(ctx context.Context, dir string) Finding {
 	missing := skippedf("there is no %s yet; a start makes it", absolute(dir))
 	e.overRows(ctx, func(s *store.Store) []Finding {
 		if has, err := s.HasRecordings(ctx); err == nil && has {
-			missing = brokenf("put it back, mount it, or name where it is with --media", "there is no %s, and there are recordings that lie in it", absolute(dir))
+			missing = brokenf("put it back, mount it, or name where it is with --media",
+				"there is no %s, and there are recordings that lie in it", absolute(dir))
 		}
 		return nil
 	})
@@ -112,13 +115,15 @@ func (f folder) writing(context.Context) []Finding {
 		return []Finding{brokenf("remount it writable (mount -o remount,rw), and look into `dmesg` for why it is not: a disk that fails is made read-only",
 			"%s is on a filesystem that is read-only", f.name)}
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return []Finding{brokenf("free some space, or raise the quota; the server goes on by itself", "there is no space left in %s", f.name)}
+		return []Finding{brokenf("free some space, or raise the quota; the server goes on by itself",
+			"there is no space left in %s", f.name)}
 	case errors.Is(err, fs.ErrPermission):
 		return []Finding{brokenf(f.asServer(f.path), "%s cannot be written in", f.name)}
 	case err != nil:
 		return []Finding{brokenf("look into `dmesg`: the disk may be failing", "%s", cause(err))}
 	case took > 250*time.Millisecond:
-		return []Finding{warnedf("use a faster disk: each change waits for this", "a file is on the disk after %s, which is slow", took)}
+		return []Finding{warnedf("use a faster disk: each change waits for this",
+			"a file is on the disk after %s, which is slow", took)}
 	}
 	return []Finding{finef("a file is on the disk after %s", max(took, time.Millisecond))}
 }

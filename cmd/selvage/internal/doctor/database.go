@@ -88,7 +88,8 @@ func (e *Examination) entries(ctx context.Context) []Finding {
 	if e.Config.Sessions.Shared() && string(e.Config.Sessions) == string(e.Config.Database) {
 		return []Finding{finef("in the database of the rows")}
 	}
-	r, err := sessionsql.Look(ctx, sessionsql.Config{URL: string(e.Config.Sessions), Dir: e.Config.Data, Check: patienceOfCheck})
+	r, err := sessionsql.Look(ctx, sessionsql.Config{URL: string(e.Config.Sessions), Dir: e.Config.Data,
+		Check: patienceOfCheck})
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return []Finding{skippedf("there are none yet; a start makes the file")}
@@ -126,7 +127,8 @@ func (e *Examination) database(r database.Report, url string, connections int, r
 // connections counts those that this node makes to the database of the rows.
 func (e *Examination) connections() int {
 	n := int(e.Config.Pool.Database)
-	if string(e.Config.Sessions) == string(e.Config.Database) || e.Config.Sessions.Redis() { // whose fallback is there
+	if string(e.Config.Sessions) == string(e.Config.Database) ||
+		e.Config.Sessions.Redis() { // whose fallback is there
 		n += int(e.Config.Pool.Sessions)
 	}
 	return n
@@ -176,7 +178,8 @@ const stale = time.Hour
 
 // webhooks looks at what waits to be told to webhooks.
 func (e *Examination) webhooks(ctx context.Context) []Finding {
-	return e.waiting(ctx, (*store.Store).Webhooks, "deliveries", "`selvage webhook list` shows which receivers fail, `selvage webhook deliveries ID` how")
+	return e.waiting(ctx, (*store.Store).Webhooks, "deliveries",
+		"`selvage webhook list` shows which receivers fail, `selvage webhook deliveries ID` how")
 }
 
 // logouts looks at what waits to be told to clients.

@@ -32,7 +32,8 @@ func (f folder) space(context.Context) []Finding {
 		findings[0] = warnedf(remedy, "%s", told)
 	}
 	if most > 0 && inodes < most/100 {
-		findings = append(findings, warnedf("remove small files nobody needs, or move it", "%d of %d files can still be made", inodes, most).of("inodes"))
+		findings = append(findings, warnedf("remove small files nobody needs, or move it",
+			"%d of %d files can still be made", inodes, most).of("inodes"))
 	}
 	return findings
 }
@@ -61,8 +62,9 @@ func sameDevice(a, b string) bool {
 
 // The kinds of filesystems that are not a disk of this machine.
 var (
-	networkKinds = []string{"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "fuse.glusterfs", "fuse.sshfs", "fuse.s3fs", "fuse.rclone", "fuse.ceph", "gpfs", "lustre", "ocfs2", "webdavfs"}
-	memoryKinds  = []string{"tmpfs", "ramfs"}
+	networkKinds = []string{"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "fuse.glusterfs",
+		"fuse.sshfs", "fuse.s3fs", "fuse.rclone", "fuse.ceph", "gpfs", "lustre", "ocfs2", "webdavfs"}
+	memoryKinds = []string{"tmpfs", "ramfs"}
 )
 
 // filesystem looks at what the folder lies on.
@@ -80,7 +82,8 @@ func (f folder) filesystem(context.Context) []Finding {
 	case slices.Contains(memoryKinds, kind):
 		return []Finding{warnedf("use a disk", "%s, mounted at %s, is gone when the machine restarts", kind, mount)}
 	case kind == "overlay":
-		return []Finding{warnedf("mount a volume at "+absolute(f.path), "it lies in a container's own layer, and goes with the container")}
+		return []Finding{warnedf("mount a volume at "+absolute(f.path),
+			"it lies in a container's own layer, and goes with the container")}
 	}
 	return []Finding{finef("%s, mounted at %s", kind, mount)}
 }

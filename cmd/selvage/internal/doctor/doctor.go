@@ -102,7 +102,9 @@ func (e *Examination) Examine(ctx context.Context) []Finding {
 	case checks := <-around:
 		return examine(ctx, checks, patience)
 	case <-time.After(patience):
-		return examine(ctx, []check{{"Data", "directory", func(context.Context) []Finding { return []Finding{hangs(patience)} }}}, time.Second)
+		return examine(ctx, []check{{"Data", "directory", func(context.Context) []Finding {
+			return []Finding{hangs(patience)}
+		}}}, time.Second)
 	}
 }
 
@@ -156,7 +158,8 @@ var closed = func() <-chan time.Time {
 
 // checks lists what is looked at, in the order it is told.
 func (e *Examination) checks() []check {
-	return slices.Concat(e.dataChecks(), e.databaseChecks(), e.keyChecks(), e.certificateChecks(), e.networkChecks(), e.processChecks())
+	return slices.Concat(e.dataChecks(), e.databaseChecks(), e.keyChecks(), e.certificateChecks(),
+		e.networkChecks(), e.processChecks())
 }
 
 // plainly says an error in a line, without what it came from.

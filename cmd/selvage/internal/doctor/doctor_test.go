@@ -22,9 +22,14 @@ func TestExamine(t *testing.T) {
 		release := make(chan struct{})
 		defer close(release)
 		checks := []check{
-			{"A", "quick", func(context.Context) []Finding { return []Finding{finef("here"), finef("there").of("other")} }},
+			{"A", "quick", func(context.Context) []Finding {
+				return []Finding{finef("here"), finef("there").of("other")}
+			}},
 			{"A", "hanging", func(context.Context) []Finding { <-release; return nil }},
-			{"A", "heedful", func(ctx context.Context) []Finding { <-ctx.Done(); return []Finding{warnedf("wait", "late")} }},
+			{"A", "heedful", func(ctx context.Context) []Finding {
+				<-ctx.Done()
+				return []Finding{warnedf("wait", "late")}
+			}},
 			{"B", "hanging", func(context.Context) []Finding { <-release; return nil }},
 			{"B", "nothing", func(context.Context) []Finding { return nil }},
 		}

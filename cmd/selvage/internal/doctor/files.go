@@ -64,10 +64,12 @@ func (e *Examination) files(dir string) (all []Finding) {
 		}
 	}
 	if strange != nil {
-		all = append(all, brokenf(fmt.Sprintf("chown -R %s %s", datadir.Account(who), dir), "not of %s, the server's account: %s", datadir.Account(who), few(strange)))
+		all = append(all, brokenf(fmt.Sprintf("chown -R %s %s", datadir.Account(who), dir),
+			"not of %s, the server's account: %s", datadir.Account(who), few(strange)))
 	}
 	if open != nil {
-		all = append(all, warnedf(fmt.Sprintf("cd %s && chmod 600 %s", dir, strings.Join(open, " ")), "everybody may read %s", few(open)))
+		all = append(all, warnedf(fmt.Sprintf("cd %s && chmod 600 %s", dir, strings.Join(open, " ")),
+			"everybody may read %s", few(open)))
 	}
 	if all == nil {
 		all = []Finding{finef("%s, all of %s", plural(len(entries), "file"), datadir.Account(who))}

@@ -55,9 +55,11 @@ func unlistenable(address config.HostPort, flag string, err error) Finding {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return brokenf("stop it, or "+another, "%s is held by %s", address, holderOf(address))
 	case errors.Is(err, syscall.EACCES):
-		return brokenf("choose a port from 1024 on with "+flag+", or give the binary CAP_NET_BIND_SERVICE", "%s is for privileged accounts", address)
+		return brokenf("choose a port from 1024 on with "+flag+", or give the binary CAP_NET_BIND_SERVICE",
+			"%s is for privileged accounts", address)
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
-		return brokenf(another+"; `ip address` lists those of this machine", "%s is no address of this machine", address)
+		return brokenf(another+"; `ip address` lists those of this machine",
+			"%s is no address of this machine", address)
 	}
 	return brokenf(another, "%v", err)
 }
@@ -88,7 +90,8 @@ func (e *Examination) runningServer(ctx context.Context) []Finding {
 	all := []Finding{finef("process %d at %s", e.running.PID, e.running.PublicURL)}
 	if given := e.where; e.running.AuthURL != given.Auth || e.running.PublicURL != given.Public {
 		all = append(all, warnedf("give this command the server's own --config and variables, or restart the server",
-			"the server runs as %s with issuer %s/, the configuration here says %s and %s", e.running.PublicURL, e.running.AuthURL, given.Public, given.Issuer()).of("configuration"))
+			"the server runs as %s with issuer %s/, the configuration here says %s and %s",
+			e.running.PublicURL, e.running.AuthURL, given.Public, given.Issuer()).of("configuration"))
 	}
 	if e.running.Ops == "" {
 		return append(all, skippedf("the listener for operators is off").of("readiness"))
@@ -108,14 +111,18 @@ func (e *Examination) ask(ctx context.Context) []Finding {
 	var answer readiness
 	status, err := getJSON(ctx, plainClient(), e.running.Ops+"/readyz", &answer)
 	if err != nil {
-		return []Finding{brokenf("look into its log; if it hangs, restart it", "%s/readyz does not answer: %s", e.running.Ops, netCause(err)).of("readiness")}
+		return []Finding{brokenf("look into its log; if it hangs, restart it",
+			"%s/readyz does not answer: %s", e.running.Ops, netCause(err)).of("readiness")}
 	}
-	all := []Finding{finef("%s: %s", answer.Status, strings.Join(slices.Sorted(maps.Keys(answer.Checks)), ", ")).of("readiness")}
+	all := []Finding{finef("%s: %s", answer.Status,
+		strings.Join(slices.Sorted(maps.Keys(answer.Checks)), ", ")).of("readiness")}
 	if status != http.StatusOK {
-		all[0] = brokenf("see what is found of each of these; it serves again by itself", "%s: %s", answer.Status, answer.unwell()).of("readiness")
+		all[0] = brokenf("see what is found of each of these; it serves again by itself", "%s: %s",
+			answer.Status, answer.unwell()).of("readiness")
 	}
 	if answer.Version != e.Version {
-		all = append(all, warnedf("restart the server, or use the binary that it runs", "the server is %s, this is %s", answer.Version, e.Version).of("version"))
+		all = append(all, warnedf("restart the server, or use the binary that it runs",
+			"the server is %s, this is %s", answer.Version, e.Version).of("version"))
 	}
 	return all
 }

@@ -31,10 +31,12 @@ func postgres(r database.Report, needed int, rows bool) (all []Finding) {
 		add("encryption", warnedf("add ?sslmode=verify-full to the URL, and sslrootcert=FILE for an authority of your own", "passwords and rows cross the network in the clear"))
 	}
 	if !s.Checksums {
-		add("checksums", warnedf("stop PostgreSQL and run `pg_checksums --enable -D DATADIR`", "damage of its disk would not be noticed: data_checksums is off"))
+		add("checksums", warnedf("stop PostgreSQL and run `pg_checksums --enable -D DATADIR`",
+			"damage of its disk would not be noticed: data_checksums is off"))
 	}
 	if !s.Autovacuum {
-		add("autovacuum", warnedf("ALTER SYSTEM SET autovacuum = on, then SELECT pg_reload_conf()", "autovacuum is off: tables grow without end, and one day it stops"))
+		add("autovacuum", warnedf("ALTER SYSTEM SET autovacuum = on, then SELECT pg_reload_conf()",
+			"autovacuum is off: tables grow without end, and one day it stops"))
 	}
 	return all
 }
@@ -59,9 +61,11 @@ func rights(s *database.ServerReport) Finding {
 		return brokenf(fmt.Sprintf("GRANT ALL ON ALL TABLES IN SCHEMA public TO %s; or run as the role that made them", s.Role),
 			"role %s may not read and write %s", s.Role, strings.Join(s.Refused, ", "))
 	case !s.Creates:
-		return brokenf(fmt.Sprintf("GRANT CREATE, USAGE ON SCHEMA public TO %s", s.Role), "role %s may not make tables, which new versions do", s.Role)
+		return brokenf(fmt.Sprintf("GRANT CREATE, USAGE ON SCHEMA public TO %s", s.Role),
+			"role %s may not make tables, which new versions do", s.Role)
 	case s.Superuser:
-		return warnedf("make a role for it: CREATE ROLE selvage LOGIN PASSWORD '…', and give it the database", "role %s is a superuser, which is needed for nothing", s.Role)
+		return warnedf("make a role for it: CREATE ROLE selvage LOGIN PASSWORD '…', and give it the database",
+			"role %s is a superuser, which is needed for nothing", s.Role)
 	}
 	return finef("%s, which may do what it must", s.Role)
 }
@@ -73,7 +77,8 @@ func safety(s *database.ServerReport) Finding {
 	case !s.Fsync:
 		return brokenf(fmt.Sprintf(remedy, "fsync"), "fsync is off: a power cut destroys the database")
 	case !s.FullPages:
-		return brokenf(fmt.Sprintf(remedy, "full_page_writes"), "full_page_writes is off: a power cut can destroy the database")
+		return brokenf(fmt.Sprintf(remedy, "full_page_writes"),
+			"full_page_writes is off: a power cut can destroy the database")
 	}
 	return finef("commits are on disk when they return (synchronous_commit is %s)", s.SynchronousCommit)
 }

@@ -51,13 +51,17 @@ func (e *Examination) discovery(ctx context.Context) []Finding {
 		return []Finding{brokenf(e.unmoved(moved.to), "%s is redirected to %s", at, moved.to)}
 	case err != nil && status == 0:
 		return []Finding{brokenf(e.unreached(err, "--public-url"), "%s does not answer: %s", at, netCause(err))}
-	case status == http.StatusBadGateway || status == http.StatusServiceUnavailable || status == http.StatusGatewayTimeout:
-		return []Finding{brokenf("have the proxy pass requests on to this server; for nginx:\n"+e.nginx(), "%s answers %d: a proxy answers, but does not reach the server", at, status)}
+	case status == http.StatusBadGateway || status == http.StatusServiceUnavailable ||
+		status == http.StatusGatewayTimeout:
+		return []Finding{brokenf("have the proxy pass requests on to this server; for nginx:\n"+e.nginx(),
+			"%s answers %d: a proxy answers, but does not reach the server", at, status)}
 	case err != nil || status != http.StatusOK:
-		return []Finding{brokenf("have the proxy pass every path on as it is; for nginx:\n"+e.nginx(), "%s answers %d, and not with our document", at, status)}
+		return []Finding{brokenf("have the proxy pass every path on as it is; for nginx:\n"+e.nginx(),
+			"%s answers %d, and not with our document", at, status)}
 	case doc.Issuer != e.where.Issuer():
 		return []Finding{brokenf("set --public-url (or --auth-url) to where clients reach this server, or have that address lead here",
-			"%s says that the issuer is %q; ours is %q, and clients compare them byte for byte", at, doc.Issuer, e.where.Issuer())}
+			"%s says that the issuer is %q; ours is %q, and clients compare them byte for byte", at,
+			doc.Issuer, e.where.Issuer())}
 	}
 	if !e.sameKeys(ctx, doc.JWKS) {
 		return []Finding{brokenf("have that address lead to this server, or to one with the same database",
@@ -71,7 +75,8 @@ func (e *Examination) discovery(ctx context.Context) []Finding {
 func (e *Examination) sameKeys(ctx context.Context, there string) bool {
 	public, err := kids(ctx, e.client(), there)
 	here, hereErr := kids(ctx, plainClient(), e.running.HTTP+"/oauth/jwks")
-	return err != nil || hereErr != nil || slices.ContainsFunc(public, func(kid string) bool { return slices.Contains(here, kid) })
+	return err != nil || hereErr != nil ||
+		slices.ContainsFunc(public, func(kid string) bool { return slices.Contains(here, kid) })
 }
 
 // kids returns the ids of the keys in a JWKS (RFC 7517, section 4.5).
@@ -96,7 +101,8 @@ func (e *Examination) uploads(ctx context.Context) []Finding {
 	if !e.Config.Services.Has(config.Recordings) {
 		return nil
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.where.Public+"/api/laml/2010-04-01/Accounts/doctor/Recordings", unsent{})
+	req, err := http.NewRequestWithContext(
+		ctx, http.MethodPost, e.where.Public+"/api/laml/2010-04-01/Accounts/doctor/Recordings", unsent{})
 	if err != nil {
 		return nil
 	}
@@ -113,7 +119,8 @@ func (e *Examination) uploads(ctx context.Context) []Finding {
 		return nil
 	}
 	return []Finding{warnedf("raise what the proxy lets through; for nginx:\n"+e.nginx(),
-		"an upload of %s, which recordings.max_upload allows, is refused at %s", e.Config.Recordings.MaxUpload, e.where.Public).of("uploads")}
+		"an upload of %s, which recordings.max_upload allows, is refused at %s",
+		e.Config.Recordings.MaxUpload, e.where.Public).of("uploads")}
 }
 
 // unsent is a body that is announced and not sent.

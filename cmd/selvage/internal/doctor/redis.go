@@ -58,7 +58,8 @@ func redisServer(s redis.Server, asked time.Time) (all []Finding) {
 	case s.AOF:
 		add("persistence", finef("%s: each change is written down (appendonly)", s.Address))
 	case s.Save == "":
-		add("persistence", warnedf("CONFIG SET appendonly yes, and the same in redis.conf", "%s: nothing is written down: a restart ends logins in progress", s.Address))
+		add("persistence", warnedf("CONFIG SET appendonly yes, and the same in redis.conf",
+			"%s: nothing is written down: a restart ends logins in progress", s.Address))
 	default:
 		add("persistence", finef("%s: all is written down now and then", s.Address))
 	}

@@ -40,14 +40,17 @@ func (e *Examination) webSocket(ctx context.Context) Finding {
 	key := make([]byte, 16)
 	rand.Read(key)
 	resp, err := e.askFabric(ctx, e.where.Fabric, "/", http.Header{
-		"Connection": {"Upgrade"}, "Upgrade": {"websocket"}, "Sec-Websocket-Version": {"13"}, "Sec-Websocket-Key": {base64.StdEncoding.EncodeToString(key)},
+		"Connection": {"Upgrade"}, "Upgrade": {"websocket"}, "Sec-Websocket-Version": {"13"},
+		"Sec-Websocket-Key": {base64.StdEncoding.EncodeToString(key)},
 	})
 	if err != nil {
-		return brokenf(e.unreached(err, "--fabric-host"), "wss://%s does not answer: %s", e.where.Fabric, netCause(err))
+		return brokenf(e.unreached(err, "--fabric-host"), "wss://%s does not answer: %s", e.where.Fabric,
+			netCause(err))
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusSwitchingProtocols {
-		return brokenf("have the proxy pass the upgrade on; for nginx:\n"+e.nginx(), "wss://%s answers %d, and opens no WebSocket", e.where.Fabric, resp.StatusCode)
+		return brokenf("have the proxy pass the upgrade on; for nginx:\n"+e.nginx(),
+			"wss://%s answers %d, and opens no WebSocket", e.where.Fabric, resp.StatusCode)
 	}
 	return finef("wss://%s opens WebSockets", e.where.Fabric)
 }
@@ -56,11 +59,13 @@ func (e *Examination) webSocket(ctx context.Context) Finding {
 func (e *Examination) besideFabric(ctx context.Context, host string) Finding {
 	resp, err := e.askFabric(ctx, host, "/subscriber/info", http.Header{})
 	if err != nil {
-		return brokenf("browser SDKs make that name of --fabric-host: "+e.unreached(err, "--fabric-host"), "https://%s does not answer: %s", host, netCause(err)).of("fabric API")
+		return brokenf("browser SDKs make that name of --fabric-host: "+e.unreached(err, "--fabric-host"),
+			"https://%s does not answer: %s", host, netCause(err)).of("fabric API")
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusUnauthorized && e.Config.Services.Has(config.Fabric) {
-		return brokenf("have the proxy pass that host on, too; for nginx:\n"+e.nginx(), "https://%s answers %d where a token is missing", host, resp.StatusCode).of("fabric API")
+		return brokenf("have the proxy pass that host on, too; for nginx:\n"+e.nginx(),
+			"https://%s answers %d where a token is missing", host, resp.StatusCode).of("fabric API")
 	}
 	return finef("https://%s answers", host).of("fabric API")
 }

@@ -29,7 +29,8 @@ func TestRingVerdicts(t *testing.T) {
 	}
 	since := func(seal time.Duration) keys.Status {
 		now := time.Now()
-		return keys.Status{Since: map[keys.Use]time.Time{keys.RS256: now, keys.ES256: now, keys.PS256: now, keys.EdDSA: now, keys.Seal: now.Add(-seal)}}
+		return keys.Status{Since: map[keys.Use]time.Time{keys.RS256: now, keys.ES256: now, keys.PS256: now,
+			keys.EdDSA: now, keys.Seal: now.Add(-seal)}}
 	}
 	wantVerdict(t, "a whole ring", e.ringKeys(since(time.Hour), whole())[0], Fine)
 	wantVerdict(t, "one that has just come due", e.ringKeys(since(24*time.Hour+time.Minute), whole())[0], Fine)
@@ -40,7 +41,8 @@ func TestRingVerdicts(t *testing.T) {
 
 func TestPostgresVerdicts(t *testing.T) {
 	as := func(change func(*database.ServerReport)) *database.ServerReport {
-		s := &database.ServerReport{Role: "selvage", Connections: 97, InUse: 3, Fsync: true, FullPages: true, SynchronousCommit: "on", Creates: true}
+		s := &database.ServerReport{Role: "selvage", Connections: 97, InUse: 3, Fsync: true, FullPages: true,
+			SynchronousCommit: "on", Creates: true}
 		change(s)
 		return s
 	}
@@ -51,7 +53,8 @@ func TestPostgresVerdicts(t *testing.T) {
 	wantVerdict(t, "a crowded server", room(as(func(s *database.ServerReport) { s.InUse = 95 }), 16), Warned)
 	wantVerdict(t, "a role", rights(well), Fine)
 	wantVerdict(t, "a superuser", rights(as(func(s *database.ServerReport) { s.Superuser = true })), Warned)
-	wantVerdict(t, "a role that may not write", rights(as(func(s *database.ServerReport) { s.Refused = []string{"ring"} })), Broken)
+	wantVerdict(t, "a role that may not write",
+		rights(as(func(s *database.ServerReport) { s.Refused = []string{"ring"} })), Broken)
 	wantVerdict(t, "a safe server", safety(well), Fine)
 	wantVerdict(t, "one without fsync", safety(as(func(s *database.ServerReport) { s.Fsync = false })), Broken)
 }
@@ -63,7 +66,8 @@ func TestRedisVerdicts(t *testing.T) {
 		server              redis.Server
 		memory, persistence Verdict
 	}{
-		{"as it should be", redis.Server{Clock: now, Used: 10, Max: 1000, Policy: "noeviction", AOF: true}, Fine, Fine},
+		{"as it should be", redis.Server{Clock: now, Used: 10, Max: 1000, Policy: "noeviction", AOF: true},
+			Fine, Fine},
 		{"without a limit", redis.Server{Clock: now, Used: 10, Policy: "allkeys-lru", Save: "3600 1"}, Fine, Fine},
 		{"filling up", redis.Server{Clock: now, Used: 850, Max: 1000, Policy: "noeviction", AOF: true}, Warned, Fine},
 		{"full", redis.Server{Clock: now, Used: 980, Max: 1000, Policy: "noeviction"}, Broken, Warned},

@@ -32,15 +32,19 @@ type document struct{ name, title string }
 var contents = []group{
 	{"Begin", []document{{"start", "Five minutes"}, {"guide", "Guide"}, {"promises", "Promises"}}},
 	{"Tutorials", []document{
-		{"browser", "An app in a browser"}, {"web", "A web app with a server"}, {"mobile", "An app on a phone"}, {"device", "A television, a command line"},
-		{"backend", "A backend"}, {"freeswitch", "Recordings of FreeSWITCH"}, {"asterisk", "Recordings of Asterisk"}, {"rtpengine", "Recordings of rtpengine"},
+		{"browser", "An app in a browser"}, {"web", "A web app with a server"},
+		{"mobile", "An app on a phone"}, {"device", "A television, a command line"},
+		{"backend", "A backend"}, {"freeswitch", "Recordings of FreeSWITCH"},
+		{"asterisk", "Recordings of Asterisk"}, {"rtpengine", "Recordings of rtpengine"},
 		{"moving", "Moving from a cloud"}, {"declared", "Projects in a repository"}, {"nodes", "Two nodes"},
 	}},
 	{"Reference", []document{
-		{"configuration", "Configuration"}, {"cli", "Command line"}, {"apply", "Projects from a file"}, {"api", "API"}, {"sdk", "Browser SDK"},
+		{"configuration", "Configuration"}, {"cli", "Command line"}, {"apply", "Projects from a file"},
+		{"api", "API"}, {"sdk", "Browser SDK"},
 	}},
 	{"Operating", []document{{"operations", "Operations"}, {"security", "Security"}, {"performance", "Performance"}}},
-	{"Behind it", []document{{"architecture", "Architecture"}, {"divergences", "Divergences"}, {"openid", "OpenID certification"}}},
+	{"Behind it", []document{{"architecture", "Architecture"}, {"divergences", "Divergences"},
+		{"openid", "OpenID certification"}}},
 }
 
 // source returns the Markdown of a document.
@@ -102,7 +106,8 @@ func Handler(log *slog.Logger) http.Handler {
 		page, status := templates.NoGuide(), http.StatusNotFound
 		if !errors.Is(err, problem.NotFound) {
 			log.ErrorContext(r.Context(), "showing documentation", "error", err)
-			page, status = templates.Error{Title: "Something went wrong here", Text: "The page cannot be shown; the server's log says why."}, http.StatusInternalServerError
+			page, status = templates.Error{Title: "Something went wrong here",
+				Text: "The page cannot be shown; the server's log says why."}, http.StatusInternalServerError
 		}
 		_ = templates.Write(w, page, templates.Options{Status: status}) // it was parsed at the start
 	}
@@ -121,5 +126,6 @@ func show(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return templates.Write(w, templates.Guide{Title: p.title + " · selvage", Nav: Nav(p.name), Text: p.html}, templates.Options{Scripts: true})
+	return templates.Write(w, templates.Guide{Title: p.title + " · selvage", Nav: Nav(p.name), Text: p.html},
+		templates.Options{Scripts: true})
 }

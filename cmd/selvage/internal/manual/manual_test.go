@@ -78,7 +78,8 @@ func TestRender(t *testing.T) {
 		t.Fatal(err)
 	}
 	html := string(r.html)
-	for _, want := range []string{`<h2 id="what-x-is-now">What <code>x</code> is, now</h2>`, `id="what-x-is-now-1"`, `href="/docs/guides/security#now"`, "<table>"} {
+	for _, want := range []string{`<h2 id="what-x-is-now">What <code>x</code> is, now</h2>`,
+		`id="what-x-is-now-1"`, `href="/docs/guides/security#now"`, "<table>"} {
 		if !strings.Contains(html, want) {
 			t.Errorf("%s is not in %s", want, html)
 		}
@@ -102,13 +103,16 @@ func TestHandler(t *testing.T) {
 		return w
 	}
 	w := get(Prefix + "operations")
-	if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), `aria-current="page"`) || !strings.Contains(w.Body.String(), `<a href="#https">`) {
+	if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), `aria-current="page"`) ||
+		!strings.Contains(w.Body.String(), `<a href="#https">`) {
 		t.Errorf("GET operations = %d", w.Code)
 	}
-	if csp := w.Header().Get("Content-Security-Policy"); !strings.Contains(csp, "default-src 'none'") || strings.Contains(csp, "unsafe") {
+	if csp := w.Header().Get("Content-Security-Policy"); !strings.Contains(csp, "default-src 'none'") ||
+		strings.Contains(csp, "unsafe") {
 		t.Errorf("Content-Security-Policy is %s", csp)
 	}
-	if w := get(Prefix + "nothing"); w.Code != http.StatusNotFound || !strings.Contains(w.Body.String(), `href="/docs"`) {
+	if w := get(Prefix + "nothing"); w.Code != http.StatusNotFound ||
+		!strings.Contains(w.Body.String(), `href="/docs"`) {
 		t.Errorf("GET nothing = %d, want 404 with a way to what there is:\n%s", w.Code, w.Body)
 	}
 }

@@ -30,7 +30,8 @@ type rendered struct {
 // markdown is that of GitHub, as far as our documents use it. HTML in them is left out.
 var markdown = goldmark.New(
 	goldmark.WithExtensions(extension.Table, extension.Strikethrough, extension.Linkify),
-	goldmark.WithParserOptions(parser.WithAutoHeadingID(), parser.WithASTTransformers(util.Prioritized(links{}, 100))),
+	goldmark.WithParserOptions(parser.WithAutoHeadingID(),
+		parser.WithASTTransformers(util.Prioritized(links{}, 100))),
 )
 
 // render makes a page of Markdown.

@@ -131,11 +131,13 @@ func (a *App) build(all *kinds.Catalog, observe func(event string)) {
 	a.proxies.Set(a.Config.TrustedProxies.Prefixes())
 	a.egress = egress.Policy{Allow: a.Config.Egress.Allow}
 	a.Fabric = fabric.New(fabric.Config{
-		Store: a.Store, Ring: a.Ring, Kinds: all, Passwords: a.passwords, Revocations: a.revocations, Sessions: a.sessions,
-		Host: a.Where.Fabric, Issuer: a.Where.Issuer(),
-		Live:        func(ctx context.Context, sid string) error { return a.IDP.Live(ctx, sid) },
-		EmbedLimits: fabric.EmbedLimits{Tokens: int(a.Config.Limits.EmbedTokens), Sockets: int(a.Config.Limits.EmbedSockets)},
-		Weak:        a.policy.Weak, MinPassword: a.policy.MinLength,
+		Store: a.Store, Ring: a.Ring, Kinds: all, Passwords: a.passwords, Revocations: a.revocations,
+		Sessions: a.sessions,
+		Host:     a.Where.Fabric, Issuer: a.Where.Issuer(),
+		Live: func(ctx context.Context, sid string) error { return a.IDP.Live(ctx, sid) },
+		EmbedLimits: fabric.EmbedLimits{Tokens: int(a.Config.Limits.EmbedTokens),
+			Sockets: int(a.Config.Limits.EmbedSockets)},
+		Weak: a.policy.Weak, MinPassword: a.policy.MinLength,
 		EndLogin: func(ctx context.Context, sid string) error { return a.IDP.EndSession(ctx, sid) },
 		RevokeConsent: func(ctx context.Context, subscriberID, clientID string) error {
 			return a.IDP.RevokeConsent(ctx, subscriberID, clientID)
@@ -144,19 +146,23 @@ func (a *App) build(all *kinds.Catalog, observe func(event string)) {
 		CheckURL: a.egress.Check, Export: a.export, Erased: a.erased,
 	})
 	a.IDP = idp.New(idp.Config{
-		Store: a.Store, Subscribers: a.Store, Sessions: a.sessions, Fabric: a.Fabric, Passwords: a.passwords, Factors: a.factors,
-		Ring: a.Ring, Revocations: a.revocations, Issuer: a.Where.Issuer(), Lifetimes: lifetimes(a.Config), Observe: observe,
+		Store: a.Store, Subscribers: a.Store, Sessions: a.sessions, Fabric: a.Fabric, Passwords: a.passwords,
+		Factors: a.factors,
+		Ring:    a.Ring, Revocations: a.revocations, Issuer: a.Where.Issuer(), Lifetimes: lifetimes(a.Config),
+		Observe:  observe,
 		CheckURL: a.egress.Check, Fetch: a.egress.Fetcher(),
 		DeviceGuesses: int(a.Config.Limits.DeviceCodes), Limits: a.limits,
 	})
 	a.Operators = operator.New(operator.Config{
-		Store: a.Store, Passwords: a.passwords, Weak: a.policy.Weak, Limits: a.limits, Sessions: a.sessions, Idle: time.Duration(a.Config.Operators.Idle), Absolute: time.Duration(a.Config.Operators.Absolute),
+		Store: a.Store, Passwords: a.passwords, Weak: a.policy.Weak, Limits: a.limits, Sessions: a.sessions,
+		Idle: time.Duration(a.Config.Operators.Idle), Absolute: time.Duration(a.Config.Operators.Absolute),
 	})
 	if a.media == nil {
 		return
 	}
 	a.Recordings = recordings.New(recordings.Config{
-		Store: a.Store, Media: a.media, MaxUpload: int64(a.Config.Recordings.MaxUpload), Wait: time.Duration(a.Config.Recordings.Wait), Links: a.Ring,
+		Store: a.Store, Media: a.media, MaxUpload: int64(a.Config.Recordings.MaxUpload),
+		Wait: time.Duration(a.Config.Recordings.Wait), Links: a.Ring,
 		SubscriberOf: func(ctx context.Context, projectID, address string) (string, error) {
 			return a.Fabric.SubscriberOf(ctx, projectID, address, "")
 		},
@@ -169,7 +175,8 @@ func (a *App) serveRelay(log *slog.Logger, observe func(method, result string)) 
 		limits := a.Config.Limits
 		a.relay = relay.New(relay.Config{
 			Fabric: a.Fabric, Observe: observe, Log: log,
-			Limits: relay.Limits{PerCaller: limits.RelaySockets.OrNone(), PerNetwork: limits.RelayUnauthenticated.OrNone()},
+			Limits: relay.Limits{PerCaller: limits.RelaySockets.OrNone(),
+				PerNetwork: limits.RelayUnauthenticated.OrNone()},
 		})
 	}
 }
@@ -178,18 +185,21 @@ func (a *App) serveRelay(log *slog.Logger, observe func(method, result string)) 
 // does, whatever it serves. webhook and logout are told of each attempt.
 func (a *App) serveDeliveries(log *slog.Logger, webhook, logout func(result string)) {
 	a.webhooks = deliver.New(deliver.Config{
-		Queue: a.Store.Webhooks(), Client: a.egress.Client(), Writer: deliver.Signed(a.Fabric.SigningKey), Agent: "selvage", Observe: webhook, Log: log,
+		Queue: a.Store.Webhooks(), Client: a.egress.Client(), Writer: deliver.Signed(a.Fabric.SigningKey),
+		Agent: "selvage", Observe: webhook, Log: log,
 	})
 	a.logouts = deliver.New(deliver.Config{
-		Queue: a.Store.Logouts(), Client: a.egress.Client(), Writer: oidc.LogoutWriter(a.IDP), Verdict: oidc.LogoutVerdict,
-		Agent: "selvage", What: "client", Observe: logout, Log: log,
+		Queue: a.Store.Logouts(), Client: a.egress.Client(), Writer: oidc.LogoutWriter(a.IDP),
+		Verdict: oidc.LogoutVerdict,
+		Agent:   "selvage", What: "client", Observe: logout, Log: log,
 	})
 }
 
 // lifetimes returns those of the configuration.
 func lifetimes(c config.Config) idp.Lifetimes {
 	return idp.Lifetimes{
-		Code: time.Duration(c.Tokens.Code), AccessFabric: time.Duration(c.Tokens.AccessFabric), AccessJWT: time.Duration(c.Tokens.AccessJWT),
+		Code: time.Duration(c.Tokens.Code), AccessFabric: time.Duration(c.Tokens.AccessFabric),
+		AccessJWT:   time.Duration(c.Tokens.AccessJWT),
 		RefreshIdle: time.Duration(c.Tokens.RefreshIdle), RefreshAbsolute: time.Duration(c.Tokens.RefreshAbsolute),
 		BrowserIdle: time.Duration(c.Session.Idle), BrowserAbsolute: time.Duration(c.Session.Absolute),
 	}

@@ -33,7 +33,8 @@ type backends struct {
 
 // openStore opens what holds the rows.
 func (b *backends) openStore(ctx context.Context, c config.Config, check time.Duration) (err error) {
-	b.Store, err = store.Open(ctx, store.Config{URL: string(c.Database), Dir: c.Data, Pool: int(c.Pool.Database), Check: check})
+	b.Store, err = store.Open(ctx, store.Config{URL: string(c.Database), Dir: c.Data,
+		Pool: int(c.Pool.Database), Check: check})
 	if err != nil {
 		return err
 	}
@@ -62,7 +63,8 @@ func (b *backends) openSessions(ctx context.Context, c config.Config, log *slog.
 	if err := b.openSessionRows(ctx, c, fallback); err != nil {
 		return err
 	}
-	b.failover = failover.New(b.redis, b.sessionRows, failover.Config{Log: log, Longest: max(24*time.Hour, time.Duration(c.Session.Idle))})
+	b.failover = failover.New(b.redis, b.sessionRows,
+		failover.Config{Log: log, Longest: max(24*time.Hour, time.Duration(c.Session.Idle))})
 	b.opened = append(b.opened, b.failover)
 	b.sessions = b.failover
 	return nil

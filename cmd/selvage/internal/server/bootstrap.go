@@ -60,7 +60,8 @@ func (a *App) bootstrap(ctx context.Context) error {
 	if err != nil || len(some.Items) > 0 {
 		return err
 	}
-	_, err = a.Operators.Create(ctx, operator.Input{Email: &c.BootstrapAdminEmail, Password: &c.BootstrapAdminPassword, Roles: []operator.Membership{owner}})
+	_, err = a.Operators.Create(ctx, operator.Input{Email: &c.BootstrapAdminEmail,
+		Password: &c.BootstrapAdminPassword, Roles: []operator.Membership{owner}})
 	if errors.Is(err, problem.Conflict) {
 		return nil
 	}
@@ -79,5 +80,6 @@ func (a *App) bootstrap(ctx context.Context) error {
 		projects.Items = []fabric.Project{p}
 	}
 	name := "bootstrap"
-	return a.Fabric.AdoptAPIKey(ctx, projects.Items[0].ID, fabric.APIKeyInput{Name: &name, Scopes: fabric.Scopes()}, c.BootstrapAdminAPIToken)
+	return a.Fabric.AdoptAPIKey(ctx, projects.Items[0].ID,
+		fabric.APIKeyInput{Name: &name, Scopes: fabric.Scopes()}, c.BootstrapAdminAPIToken)
 }

@@ -24,13 +24,21 @@ func aboutDatabases(name, help string, kind prometheus.ValueType, read func(data
 }
 
 var databaseMetrics = []databaseMetric{
-	aboutDatabases("connections_open", "Connections to the database.", prometheus.GaugeValue, func(s database.Stats) float64 { return float64(s.Open) }),
-	aboutDatabases("connections_in_use", "Connections to the database that are in use.", prometheus.GaugeValue, func(s database.Stats) float64 { return float64(s.InUse) }),
-	aboutDatabases("waits_total", "Queries that waited for a connection.", prometheus.CounterValue, func(s database.Stats) float64 { return float64(s.Waits) }),
-	aboutDatabases("wait_seconds_total", "Time that queries have waited for a connection.", prometheus.CounterValue, func(s database.Stats) float64 { return s.Waited.Seconds() }),
-	aboutDatabases("changes_total", "Changes that were committed; several may share a commit.", prometheus.CounterValue, func(s database.Stats) float64 { return float64(s.Changes) }),
-	aboutDatabases("commits_total", "Commits.", prometheus.CounterValue, func(s database.Stats) float64 { return float64(s.Commits) }),
-	aboutDatabases("retries_total", "Changes that were run again since another was in their way.", prometheus.CounterValue, func(s database.Stats) float64 { return float64(s.Retries) }),
+	aboutDatabases("connections_open", "Connections to the database.", prometheus.GaugeValue,
+		func(s database.Stats) float64 { return float64(s.Open) }),
+	aboutDatabases("connections_in_use", "Connections to the database that are in use.",
+		prometheus.GaugeValue, func(s database.Stats) float64 { return float64(s.InUse) }),
+	aboutDatabases("waits_total", "Queries that waited for a connection.", prometheus.CounterValue,
+		func(s database.Stats) float64 { return float64(s.Waits) }),
+	aboutDatabases("wait_seconds_total", "Time that queries have waited for a connection.",
+		prometheus.CounterValue, func(s database.Stats) float64 { return s.Waited.Seconds() }),
+	aboutDatabases("changes_total", "Changes that were committed; several may share a commit.",
+		prometheus.CounterValue, func(s database.Stats) float64 { return float64(s.Changes) }),
+	aboutDatabases("commits_total", "Commits.", prometheus.CounterValue, func(s database.Stats) float64 {
+		return float64(s.Commits)
+	}),
+	aboutDatabases("retries_total", "Changes that were run again since another was in their way.",
+		prometheus.CounterValue, func(s database.Stats) float64 { return float64(s.Retries) }),
 }
 
 // Describe names the metrics.
@@ -58,17 +66,24 @@ type redisSessions struct {
 
 var (
 	sessionOperations = prometheus.NewDesc("selvage_session_operations_total",
-		"Operations on sessions, by backend (primary is Redis, fallback the database) and result.", []string{"backend", "result"}, nil)
-	sessionFallback = prometheus.NewDesc("selvage_session_fallback", "1 while Redis is away and sessions are kept in the database, else 0.", nil, nil)
-	redisOpen       = prometheus.NewDesc("selvage_redis_connections_open", "Connections to all servers of Redis.", nil, nil)
-	redisInUse      = prometheus.NewDesc("selvage_redis_connections_in_use", "Connections to Redis that are in use.", nil, nil)
-	redisWaits      = prometheus.NewDesc("selvage_redis_waits_total", "Operations that waited for a connection to Redis.", nil, nil)
-	redisWaited     = prometheus.NewDesc("selvage_redis_wait_seconds_total", "Time that operations have waited for a connection to Redis.", nil, nil)
+		"Operations on sessions, by backend (primary is Redis, fallback the database) and result.",
+		[]string{"backend", "result"}, nil)
+	sessionFallback = prometheus.NewDesc(
+		"selvage_session_fallback", "1 while Redis is away and sessions are kept in the database, else 0.", nil, nil)
+	redisOpen = prometheus.NewDesc(
+		"selvage_redis_connections_open", "Connections to all servers of Redis.", nil, nil)
+	redisInUse = prometheus.NewDesc(
+		"selvage_redis_connections_in_use", "Connections to Redis that are in use.", nil, nil)
+	redisWaits = prometheus.NewDesc(
+		"selvage_redis_waits_total", "Operations that waited for a connection to Redis.", nil, nil)
+	redisWaited = prometheus.NewDesc(
+		"selvage_redis_wait_seconds_total", "Time that operations have waited for a connection to Redis.", nil, nil)
 )
 
 // Describe names the metrics.
 func (s redisSessions) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{sessionOperations, sessionFallback, redisOpen, redisInUse, redisWaits, redisWaited} {
+	for _, d := range []*prometheus.Desc{sessionOperations, sessionFallback, redisOpen, redisInUse,
+		redisWaits, redisWaited} {
 		to <- d
 	}
 }

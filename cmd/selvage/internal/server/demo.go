@@ -48,7 +48,8 @@ type demo struct {
 // can reach, and gives what to tell about it; "" on every other start.
 func (a *App) firstRun(ctx context.Context) (text string, err error) {
 	file := filepath.Join(a.Config.Data, firstRunFile)
-	if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) || a.Config.NoDemo || !a.Local() || !a.Config.Services.All() {
+	if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) || a.Config.NoDemo || !a.Local() ||
+		!a.Config.Services.All() {
 		return "", nil
 	}
 	if err := a.undo(ctx); err != nil {
@@ -134,9 +135,10 @@ func (a *App) seedSubscriber(ctx context.Context, d *demo) (err error) {
 func (a *App) seedClients(ctx context.Context, d *demo) (err error) {
 	d.spa, _, err = a.IDP.CreateClient(ctx, idp.Client{
 		ProjectID: d.project.ID, Name: "Demo app", Type: idp.SPA, FirstParty: true,
-		RedirectURIs: []string{"http://localhost:3000/callback", "http://localhost:5173/callback", a.Where.Public + demoPath},
-		LogoutURIs:   []string{"http://localhost:3000/", "http://localhost:5173/", a.Where.Public + demoPath},
-		Scopes:       []string{"openid", "profile", "email", "offline_access", string(fabric.Voice)},
+		RedirectURIs: []string{"http://localhost:3000/callback", "http://localhost:5173/callback",
+			a.Where.Public + demoPath},
+		LogoutURIs: []string{"http://localhost:3000/", "http://localhost:5173/", a.Where.Public + demoPath},
+		Scopes:     []string{"openid", "profile", "email", "offline_access", string(fabric.Voice)},
 	})
 	if err != nil {
 		return err
@@ -178,11 +180,13 @@ func (a *App) seedRecordings(ctx context.Context, d *demo) error {
 			return err
 		}
 		about := recordings.Description{
-			Metadata:     recordings.Metadata{CallSid: uuid.NewString(), From: call.from, To: call.to, Direction: call.direction},
+			Metadata: recordings.Metadata{CallSid: uuid.NewString(), From: call.from, To: call.to,
+				Direction: call.direction},
 			SubscriberID: d.subscriber.ID,
 		}
 		r, _, err := a.Recordings.Ingest(ctx, recordings.Upload{
-			ProjectID: d.project.ID, Body: bytes.NewReader(wav), Describe: func() (recordings.Description, error) { return about, nil },
+			ProjectID: d.project.ID, Body: bytes.NewReader(wav),
+			Describe: func() (recordings.Description, error) { return about, nil },
 		})
 		if err != nil {
 			return err

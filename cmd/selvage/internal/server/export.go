@@ -21,8 +21,10 @@ func (a *App) export(ctx context.Context, e *fabric.Export) error {
 	}
 	for _, r := range all {
 		e.Recordings = append(e.Recordings, fabric.ExportedRecording{
-			Sid: r.Sid, CallSid: r.CallSid, ConferenceSid: r.ConferenceSid, From: r.From, To: r.To, Direction: r.Direction, Track: r.Track, Status: string(r.Status),
-			Duration: r.Duration().Seconds(), Codec: r.Codec, Bytes: r.Bytes, SHA256: r.SHA256, StartTime: fabric.Known(r.StartTime), CreatedAt: r.Created,
+			Sid: r.Sid, CallSid: r.CallSid, ConferenceSid: r.ConferenceSid, From: r.From, To: r.To,
+			Direction: r.Direction, Track: r.Track, Status: string(r.Status),
+			Duration: r.Duration().Seconds(), Codec: r.Codec, Bytes: r.Bytes, SHA256: r.SHA256,
+			StartTime: fabric.Known(r.StartTime), CreatedAt: r.Created,
 		})
 	}
 	who := factor.Owner{Kind: factor.Subscriber, ID: e.Subscriber.ID}
@@ -31,7 +33,8 @@ func (a *App) export(ctx context.Context, e *fabric.Export) error {
 		return err
 	}
 	for _, k := range passkeys {
-		e.Passkeys = append(e.Passkeys, fabric.ExportedPasskey{ID: k.ID, Name: k.Name, CreatedAt: k.Created, UsedAt: fabric.Known(k.Used)})
+		e.Passkeys = append(e.Passkeys, fabric.ExportedPasskey{ID: k.ID, Name: k.Name, CreatedAt: k.Created,
+			UsedAt: fabric.Known(k.Used)})
 	}
 	set, err := a.Store.HasFactors(ctx, who)
 	if err != nil {

@@ -45,10 +45,12 @@ var (
 func openCertificates(c config.Config, a *App, log *slog.Logger) (certificates, error) {
 	switch {
 	case c.TLS.Cert != "":
-		return certs.OpenFiles(certs.FilesConfig{Cert: string(c.TLS.Cert), Key: string(c.TLS.Key), Hosts: c.SecureHosts(), Log: log})
+		return certs.OpenFiles(certs.FilesConfig{Cert: string(c.TLS.Cert), Key: string(c.TLS.Key),
+			Hosts: c.SecureHosts(), Log: log})
 	case len(c.TLS.ACME.Hosts) > 0:
 		return certs.OpenACME(certs.ACMEConfig{
-			Hosts: c.TLS.ACME.Hosts, Email: c.TLS.ACME.Email, Directory: string(c.TLS.ACME.Directory), CA: string(c.TLS.ACME.CA),
+			Hosts: c.TLS.ACME.Hosts, Email: c.TLS.ACME.Email, Directory: string(c.TLS.ACME.Directory),
+			CA:    string(c.TLS.ACME.CA),
 			Store: a.Store, Sealer: a.Ring, Log: log,
 		})
 	}
@@ -59,7 +61,9 @@ func openCertificates(c config.Config, a *App, log *slog.Logger) (certificates, 
 // that say https (RFC 6797). It is for a host with all its ports, so that those of
 // this machine, where others have theirs, are left out.
 func strictTransport(c config.Config, next http.Handler) http.Handler {
-	hosts := slices.DeleteFunc(c.SecureHosts(), func(h string) bool { return config.LocalHost(h) || net.ParseIP(h) != nil })
+	hosts := slices.DeleteFunc(c.SecureHosts(), func(h string) bool {
+		return config.LocalHost(h) || net.ParseIP(h) != nil
+	})
 	if len(hosts) == 0 {
 		return next
 	}

@@ -28,7 +28,8 @@ func TestStrictTransport(t *testing.T) {
 		r.Host = tt.host
 		strictTransport(config.Config{PublicURL: tt.public, AuthURL: tt.auth}, http.NotFoundHandler()).ServeHTTP(w, r)
 		if got := w.Header().Get("Strict-Transport-Security") != ""; got != tt.want {
-			t.Errorf("with %q and %q, an answer to %s is strict: %v, want %v", tt.public, tt.auth, tt.host, got, tt.want)
+			t.Errorf("with %q and %q, an answer to %s is strict: %v, want %v", tt.public, tt.auth, tt.host,
+				got, tt.want)
 		}
 	}
 }

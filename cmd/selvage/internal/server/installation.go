@@ -21,12 +21,14 @@ import (
 // installation returns what owners see and do in the dashboard beyond projects.
 func (a *App) installation() dashboard.Installation {
 	return dashboard.Installation{
-		Policies: a.policies, Keys: a.shownKeys, Rotate: a.rotateUse, Mails: a.mailState, TestMail: a.sendTest, Examine: a.examine,
+		Policies: a.policies, Keys: a.shownKeys, Rotate: a.rotateUse, Mails: a.mailState,
+		TestMail: a.sendTest, Examine: a.examine,
 	}
 }
 
 // policyGroups are the parts of the configuration that are rules for people.
-var policyGroups = []string{"limits", "password", "session", "operators", "tokens", "keys", "audit", "recordings", "mail"}
+var policyGroups = []string{"limits", "password", "session", "operators", "tokens", "keys", "audit",
+	"recordings", "mail"}
 
 // policies returns the rules that the configuration sets, but secrets.
 func (a *App) policies() (all []dashboard.Policy) {
@@ -36,7 +38,8 @@ func (a *App) policies() (all []dashboard.Policy) {
 			continue
 		}
 		all = append(all, dashboard.Policy{
-			Group: group, Key: s.Path, Value: s.Show(a.Config), Default: s.Default, Means: s.Meaning(), Variable: s.Env(),
+			Group: group, Key: s.Path, Value: s.Show(a.Config), Default: s.Default, Means: s.Meaning(),
+			Variable: s.Env(),
 		})
 	}
 	slices.SortStableFunc(all, func(x, y dashboard.Policy) int {
@@ -48,7 +51,8 @@ func (a *App) policies() (all []dashboard.Policy) {
 func (a *App) shownKeys(ctx context.Context) (all []dashboard.RingKey, err error) {
 	records, err := a.Store.RingKeys(ctx)
 	for _, r := range records {
-		all = append(all, dashboard.RingKey{Kid: r.Kid, Use: string(r.Use), State: string(r.State), Created: r.Created, Since: r.Activated, Over: r.Retired})
+		all = append(all, dashboard.RingKey{Kid: r.Kid, Use: string(r.Use), State: string(r.State),
+			Created: r.Created, Since: r.Activated, Over: r.Retired})
 	}
 	return all, err
 }
@@ -84,7 +88,8 @@ func (a *App) mailState(ctx context.Context) (m dashboard.MailState, err error) 
 }
 
 func (a *App) sendTest(ctx context.Context, to string) error {
-	return a.Post.Deliver(ctx, uuid.NewString(), mail.Draft{Kind: mail.Test, To: to, Brand: mail.Brand{Name: "selvage"}})
+	return a.Post.Deliver(ctx, uuid.NewString(),
+		mail.Draft{Kind: mail.Test, To: to, Brand: mail.Brand{Name: "selvage"}})
 }
 
 // examining lets one look at a time: each opens databases and files.
@@ -96,7 +101,8 @@ func (a *App) examine(ctx context.Context) (all []dashboard.Finding) {
 	defer examining.Unlock()
 	e := &doctor.Examination{Config: a.Config, Getenv: os.Getenv, Version: a.version}
 	for _, f := range e.Examine(ctx) {
-		all = append(all, dashboard.Finding{Group: f.Group, Name: f.Name, Found: f.Found, Remedy: f.Remedy, Status: string(f.Status)})
+		all = append(all, dashboard.Finding{Group: f.Group, Name: f.Name, Found: f.Found, Remedy: f.Remedy,
+			Status: string(f.Status)})
 	}
 	return all
 }

@@ -52,5 +52,6 @@ func (a *App) admit(r *http.Request, who string) error {
 // takes it back.
 func (a *App) miss(r *http.Request) (found func(), err error) {
 	from := web.Network(r)
-	return func() { a.limits.Unpass(limit.MediaMissesPerNetwork, from) }, a.limits.Pass(r.Context(), limit.MediaMissesPerNetwork, from)
+	return func() { a.limits.Unpass(limit.MediaMissesPerNetwork, from) },
+		a.limits.Pass(r.Context(), limit.MediaMissesPerNetwork, from)
 }

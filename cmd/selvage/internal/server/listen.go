@@ -142,7 +142,8 @@ func (c *patientConn) ReadFrom(src io.Reader) (sent int64, err error) {
 func patientBodies(next http.Handler, patience time.Duration) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Body != nil && r.Body != http.NoBody {
-			b := &patientBody{ReadCloser: r.Body, conn: http.NewResponseController(w), patience: patience, began: time.Now()}
+			b := &patientBody{ReadCloser: r.Body, conn: http.NewResponseController(w), patience: patience,
+				began: time.Now()}
 			b.extend(b.began) // what the handler leaves unread must arrive in time, too
 			r.Body = b
 		}

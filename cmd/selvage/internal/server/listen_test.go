@@ -93,7 +93,8 @@ func TestWholeFile(t *testing.T) {
 	if err := os.WriteFile(file, want, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	addr := serveTest(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { http.ServeFile(w, r, file) }), patience, patience)
+	addr := serveTest(t, http.HandlerFunc(
+		func(w http.ResponseWriter, r *http.Request) { http.ServeFile(w, r, file) }), patience, patience)
 	resp, err := http.Get("http://" + addr.String())
 	if err != nil {
 		t.Fatal(err)
@@ -149,7 +150,8 @@ func TestUnreadBody(t *testing.T) {
 	addr := serveTest(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "no", http.StatusUnauthorized)
 	}), 100*time.Millisecond, patience)
-	for _, head := range []string{"Content-Length: 10000000\r\nExpect: 100-continue", "Content-Length: 100", "Transfer-Encoding: chunked"} {
+	for _, head := range []string{"Content-Length: 10000000\r\nExpect: 100-continue", "Content-Length: 100",
+		"Transfer-Encoding: chunked"} {
 		conn := dial(t, addr)
 		if _, err := io.WriteString(conn, "POST / HTTP/1.1\r\nHost: x\r\n"+head+"\r\n\r\n"); err != nil {
 			t.Fatal(err)

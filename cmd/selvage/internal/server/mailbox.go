@@ -49,7 +49,9 @@ func (m mailbox) local(h web.Handler) http.Handler {
 		}
 		if err != nil {
 			web.LogInternal(r, m.log, err)
-			_ = templates.Write(w, templates.Error{Title: "Something went wrong here", RequestID: web.RequestID(r.Context())}, templates.Options{Status: http.StatusInternalServerError, View: viewOf(r)})
+			_ = templates.Write(w, templates.Error{Title: "Something went wrong here",
+				RequestID: web.RequestID(r.Context())},
+				templates.Options{Status: http.StatusInternalServerError, View: viewOf(r)})
 		}
 	})
 }
@@ -62,7 +64,8 @@ func (m mailbox) list(w http.ResponseWriter, r *http.Request) error {
 	}
 	var page templates.Mailbox
 	for _, i := range items {
-		page.Mails = append(page.Mails, templates.Mail{Key: i.Key, To: i.To, Subject: i.Subject, Arrived: i.Arrived.UTC().Format("2006-01-02 15:04:05")})
+		page.Mails = append(page.Mails, templates.Mail{Key: i.Key, To: i.To, Subject: i.Subject,
+			Arrived: i.Arrived.UTC().Format("2006-01-02 15:04:05")})
 	}
 	return templates.Write(w, page, templates.Options{View: viewOf(r)})
 }
@@ -73,7 +76,8 @@ func (m mailbox) show(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	page := templates.MailShown{Mail: templates.Mail{Key: r.PathValue("key"), To: found.To, Subject: found.Subject}, From: found.From.String(), Text: found.Text, Link: found.Link}
+	page := templates.MailShown{Mail: templates.Mail{Key: r.PathValue("key"), To: found.To,
+		Subject: found.Subject}, From: found.From.String(), Text: found.Text, Link: found.Link}
 	return templates.Write(w, page, templates.Options{Frames: []string{"'self'"}, View: viewOf(r)})
 }
 
@@ -90,7 +94,8 @@ func (m mailbox) html(w http.ResponseWriter, r *http.Request) error {
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Cache-Control", "no-store")
-	shown := strings.Replace(found.HTML, `"cid:logo"`, `"data:image/png;base64,`+base64.StdEncoding.EncodeToString(found.Logo)+`"`, 1) // what goes along with it
-	_, _ = io.WriteString(w, shown)                                                                                                    // the browser may have gone
+	shown := strings.Replace(found.HTML, `"cid:logo"`,
+		`"data:image/png;base64,`+base64.StdEncoding.EncodeToString(found.Logo)+`"`, 1) // what goes along with it
+	_, _ = io.WriteString(w, shown) // the browser may have gone
 	return nil
 }

@@ -63,8 +63,10 @@ func newMetrics(version string) *metrics {
 			Help: "Attempts to send a mail, by what they came to: sent, failed, dead where it was the last, or dropped where there was nobody to write to.",
 		}, []string{"result"}),
 	}
-	m.gauge("selvage_build_info", "Always 1; the labels say what was built.", prometheus.Labels{"version": version, "go": runtime.Version()}, func() float64 { return 1 })
-	m.registry.MustRegister(m.requests, m.events, m.messages, m.webhooks, m.logouts, m.mails, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.gauge("selvage_build_info", "Always 1; the labels say what was built.",
+		prometheus.Labels{"version": version, "go": runtime.Version()}, func() float64 { return 1 })
+	m.registry.MustRegister(m.requests, m.events, m.messages, m.webhooks, m.logouts, m.mails,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
 
@@ -87,8 +89,11 @@ func (m *metrics) watch(a *App) {
 	if a.failover != nil {
 		m.registry.MustRegister(redisSessions{a.redis, a.failover})
 	}
-	m.gauge("selvage_password_queue", "Passwords that wait to be hashed.", nil, func() float64 { return float64(a.passwords.Waiting()) })
-	m.gauge("selvage_revocations_age_seconds", "Time since revocations were read; after 5 seconds tokens are refused.", nil,
+	m.gauge("selvage_password_queue", "Passwords that wait to be hashed.", nil, func() float64 {
+		return float64(a.passwords.Waiting())
+	})
+	m.gauge("selvage_revocations_age_seconds",
+		"Time since revocations were read; after 5 seconds tokens are refused.", nil,
 		func() float64 { return a.revocations.Age().Seconds() })
 	m.watchRing(a.Ring)
 	m.watchRelay(a.relay)
@@ -102,7 +107,8 @@ func (m *metrics) watchRing(r *keys.Ring) {
 	m.gauge("selvage_ring_age_seconds", "Time since the key ring was read; the keys of then go on.", nil,
 		func() float64 { return time.Since(r.Status().Synced).Seconds() })
 	for _, use := range keys.Uses() {
-		m.gauge("selvage_ring_key_age_seconds", "Time since the key took over that signs or seals.", prometheus.Labels{"use": string(use)},
+		m.gauge("selvage_ring_key_age_seconds", "Time since the key took over that signs or seals.",
+			prometheus.Labels{"use": string(use)},
 			func() float64 { return time.Since(r.Status().Since[use]).Seconds() })
 	}
 }
@@ -113,21 +119,32 @@ func (m *metrics) watchRelay(r *relay.Relay) {
 		return
 	}
 	const sockets, help = "selvage_relay_sockets", "Open sockets, by whether they have authenticated."
-	m.gauge(sockets, help, prometheus.Labels{"state": "authenticated"}, func() float64 { return float64(r.Stats().Connected) })
-	m.gauge(sockets, help, prometheus.Labels{"state": "new"}, func() float64 { s := r.Stats(); return float64(s.Sockets - s.Connected) })
-	m.gauge("selvage_relay_online", "Sockets through which a subscriber is online.", nil, func() float64 { return float64(r.Stats().Online) })
+	m.gauge(sockets, help, prometheus.Labels{"state": "authenticated"}, func() float64 {
+		return float64(r.Stats().Connected)
+	})
+	m.gauge(sockets, help, prometheus.Labels{"state": "new"}, func() float64 {
+		s := r.Stats()
+		return float64(s.Sockets - s.Connected)
+	})
+	m.gauge("selvage_relay_online", "Sockets through which a subscriber is online.", nil, func() float64 {
+		return float64(r.Stats().Online)
+	})
 }
 
 // watchDeliverer shows what waits to be told.
 func (m *metrics) watchDeliverer(name, what string, d *deliver.Deliverer) {
-	m.gauge("selvage_"+name+"_queue", what+" that wait, on all nodes, as of a minute ago at most.", nil, func() float64 { n, _ := d.Backlog(); return float64(n) })
-	m.gauge("selvage_"+name+"_queue_age_seconds", "How long the oldest of them has waited.", nil, func() float64 { _, age := d.Backlog(); return age.Seconds() })
+	m.gauge("selvage_"+name+"_queue", what+" that wait, on all nodes, as of a minute ago at most.", nil,
+		func() float64 { n, _ := d.Backlog(); return float64(n) })
+	m.gauge("selvage_"+name+"_queue_age_seconds", "How long the oldest of them has waited.", nil,
+		func() float64 { _, age := d.Backlog(); return age.Seconds() })
 }
 
 // watchMail shows what waits to be sent, and what was given up.
 func (m *metrics) watchMail(p *mail.Post) {
-	m.gauge("selvage_mail_queue", "Mails that wait, on all nodes, as of a quarter of a minute ago at most.", nil, func() float64 { return float64(p.Backlog().Waiting) })
-	m.gauge("selvage_mail_dead", "Mails that were given up, and are kept for `selvage mail retry`.", nil, func() float64 { return float64(p.Backlog().Dead) })
+	m.gauge("selvage_mail_queue", "Mails that wait, on all nodes, as of a quarter of a minute ago at most.",
+		nil, func() float64 { return float64(p.Backlog().Waiting) })
+	m.gauge("selvage_mail_dead", "Mails that were given up, and are kept for `selvage mail retry`.", nil,
+		func() float64 { return float64(p.Backlog().Dead) })
 	m.gauge("selvage_mail_queue_age_seconds", "How long the oldest mail has waited.", nil, func() float64 {
 		oldest := p.Backlog().Oldest
 		if oldest.IsZero() {
@@ -139,16 +156,19 @@ func (m *metrics) watchMail(p *mail.Post) {
 
 // watchCertificates shows when HTTPS ends, unless somebody renews its certificate.
 func (m *metrics) watchCertificates(c certificates) {
-	m.gauge("selvage_certificate_end_timestamp_seconds", "When the first certificate of HTTPS ends, in seconds since 1970; 0 while one is missing.", nil, func() float64 {
-		if end := c.Ends(); !end.IsZero() {
-			return float64(end.Unix())
-		}
-		return 0
-	})
+	m.gauge("selvage_certificate_end_timestamp_seconds",
+		"When the first certificate of HTTPS ends, in seconds since 1970; 0 while one is missing.", nil,
+		func() float64 {
+			if end := c.Ends(); !end.IsZero() {
+				return float64(end.Unix())
+			}
+			return 0
+		})
 }
 
 func (m *metrics) gauge(name, help string, labels prometheus.Labels, read func() float64) {
-	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: labels}, read))
+	m.registry.MustRegister(prometheus.NewGaugeFunc(
+		prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: labels}, read))
 }
 
 // event counts what the identity provider does.

@@ -161,7 +161,8 @@ func (a *App) needs() []*dependency {
 		{name: "revocations", ask: without(func(context.Context) error { return a.revocations.Check(time.Now()) })},
 	}
 	if a.media != nil {
-		all = append(all, &dependency{name: "media", ask: without(func(context.Context) error { return a.media.Probe() })})
+		all = append(all, &dependency{name: "media",
+			ask: without(func(context.Context) error { return a.media.Probe() })})
 	}
 	return all
 }

@@ -14,7 +14,8 @@ import (
 )
 
 func TestReadiness(t *testing.T) {
-	unavailable := fmt.Errorf("asking: %w: %w", problem.New(problem.Unavailable, "x", "the database does not answer"), errors.New("dial tcp 10.0.0.1"))
+	unavailable := fmt.Errorf("asking: %w: %w",
+		problem.New(problem.Unavailable, "x", "the database does not answer"), errors.New("dial tcp 10.0.0.1"))
 	const busy, lost = "ok: busy, no answer for 500ms", "no answer in 10s"
 	tests := []struct {
 		name        string
@@ -23,12 +24,20 @@ func TestReadiness(t *testing.T) {
 		ok, okLater bool
 	}{
 		{"good", func(context.Context) (string, error) { return "", nil }, "ok", "ok", true, true},
-		{"with a note", func(context.Context) (string, error) { return "Redis is away", nil }, "ok: Redis is away", "ok: Redis is away", true, true},
-		{"with a problem", func(context.Context) (string, error) { return "", unavailable }, "the database does not answer", "the database does not answer", false, false},
-		{"with lines", func(context.Context) (string, error) { return "", errors.New("one\ntwo") }, "one", "one", false, false},
-		{"busy", func(context.Context) (string, error) { time.Sleep(lostAfter - time.Second); return "", nil }, busy, "ok", true, true},
-		{"heeds", func(ctx context.Context) (string, error) { <-ctx.Done(); return "", ctx.Err() }, busy, lost, true, false},
-		{"hangs", func(context.Context) (string, error) { time.Sleep(time.Hour); return "", nil }, busy, lost, true, false},
+		{"with a note", func(context.Context) (string, error) { return "Redis is away", nil },
+			"ok: Redis is away", "ok: Redis is away", true, true},
+		{"with a problem", func(context.Context) (string, error) { return "", unavailable },
+			"the database does not answer", "the database does not answer", false, false},
+		{"with lines", func(context.Context) (string, error) { return "", errors.New("one\ntwo") }, "one",
+			"one", false, false},
+		{"busy", func(context.Context) (string, error) {
+			time.Sleep(lostAfter - time.Second)
+			return "", nil
+		}, busy, "ok", true, true},
+		{"heeds", func(ctx context.Context) (string, error) { <-ctx.Done(); return "", ctx.Err() }, busy,
+			lost, true, false},
+		{"hangs", func(context.Context) (string, error) { time.Sleep(time.Hour); return "", nil }, busy, lost,
+			true, false},
 		{"after one that hangs", func(context.Context) (string, error) { return "", nil }, "ok", "ok", true, true},
 	}
 	synctest.Test(t, func(t *testing.T) {
@@ -73,7 +82,8 @@ func TestReadinessOfLost(t *testing.T) {
 		takes = 5 * time.Second
 		time.Sleep(askEvery + 1)
 		if got := r.check(); got["it"].err != nil || got["other"].err == nil {
-			t.Errorf("while none answers, what answered is %q and what refused %q, want busy and refused", got["it"], got["other"])
+			t.Errorf("while none answers, what answered is %q and what refused %q, want busy and refused",
+				got["it"], got["other"])
 		}
 		time.Sleep(takes)
 		if got := r.check(); got["it"].err != nil || got["other"].err != nil {
@@ -89,7 +99,11 @@ func TestReadinessOfMany(t *testing.T) {
 		var quick, slow atomic.Int32
 		r := &dependencies{log: slog.New(slog.DiscardHandler), all: []*dependency{
 			{name: "quick", ask: func(context.Context) (string, error) { quick.Add(1); return "", nil }},
-			{name: "slow", ask: func(context.Context) (string, error) { slow.Add(1); time.Sleep(time.Minute); return "", nil }},
+			{name: "slow", ask: func(context.Context) (string, error) {
+				slow.Add(1)
+				time.Sleep(time.Minute)
+				return "", nil
+			}},
 		}}
 		for range 100 {
 			r.check()
@@ -97,7 +111,8 @@ func TestReadinessOfMany(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		r.check()
 		if quick.Load() != 2 || slow.Load() != 1 {
-			t.Errorf("after two rounds one was asked %d times and one that hangs %d times, want 2 and 1", quick.Load(), slow.Load())
+			t.Errorf("after two rounds one was asked %d times and one that hangs %d times, want 2 and 1",
+				quick.Load(), slow.Load())
 		}
 		time.Sleep(time.Hour)
 		if got := r.check()["slow"]; got.err != nil {

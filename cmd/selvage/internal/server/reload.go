@@ -23,7 +23,8 @@ func (s *server) reload() {
 	const done = "reloaded the certificate, the log level, lifetimes, limits and trusted proxies"
 	level := slog.String("log_level", conf.Log.Level.String())
 	if keys := conf.NeedRestart(s.app.Config); len(keys) > 0 {
-		s.log.Warn(done+"; other settings that have changed need a restart", level, "changed", strings.Join(keys, " "))
+		s.log.Warn(done+"; other settings that have changed need a restart", level, "changed",
+			strings.Join(keys, " "))
 		return
 	}
 	s.log.Info(done, level)

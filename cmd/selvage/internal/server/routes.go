@@ -39,11 +39,13 @@ func (a *App) routes(log *slog.Logger) (http.Handler, error) {
 	mount(http.HandlerFunc(notFound), "/")
 	mount(static.Handler(), static.Prefix)
 	mount(orNotFound(soon(sdk.Handler)), sdk.Prefix)
-	docs := apidoc.New(apidoc.Config{Config: openapi.Config{Kinds: a.Fabric.Kinds(), PublicURL: a.Where.Public, AuthURL: a.Where.Auth}, Log: log, Guides: manual.Nav("")})
+	docs := apidoc.New(apidoc.Config{Config: openapi.Config{Kinds: a.Fabric.Kinds(),
+		PublicURL: a.Where.Public, AuthURL: a.Where.Auth}, Log: log, Guides: manual.Nav("")})
 	mount(orNotFound(docs.Handler()), "/docs", apidoc.Prefix)
 	mount(orNotFound(manual.Handler(log)), manual.Prefix)
 	if a.serves(config.IDP) {
-		api, err := oidc.New(oidc.Config{Provider: a.IDP, Sessions: a.sessions, AuthURL: a.Where.Auth, Mailbox: a.showsMailbox(), Log: log})
+		api, err := oidc.New(oidc.Config{Provider: a.IDP, Sessions: a.sessions, AuthURL: a.Where.Auth,
+			Mailbox: a.showsMailbox(), Log: log})
 		if err != nil {
 			return nil, err
 		}
@@ -53,14 +55,18 @@ func (a *App) routes(log *slog.Logger) (http.Handler, error) {
 		mount(orNotFound(mailbox{a.Box, log}.Handler()), "/dev/mail", "/dev/mail/")
 	}
 	if a.serves(config.Fabric) {
-		api := rest.New(rest.Config{Fabric: a.Fabric, Clients: a.IDP, Access: a.IDP.OpenAccessToken, Admit: a.admit, Log: log})
+		api := rest.New(rest.Config{Fabric: a.Fabric, Clients: a.IDP, Access: a.IDP.OpenAccessToken,
+			Admit: a.admit, Log: log})
 		mount(soon(api.Handler), "/api/fabric", "/api/fabric/", "/api/project", "/api/project/", "/subscriber/")
 	}
 	if a.serves(config.Dashboard) {
 		var err error
 		a.pages, err = dashboard.New(dashboard.Config{
-			Operators: a.Operators, Fabric: a.Fabric, Clients: a.IDP, Recordings: a.Recordings, PublicURL: a.Where.Public, AuthURL: a.Where.Auth,
-			Factors: a.operatorFactors, RequireFactor: a.Config.Operators.RequireFactor.Roles(a.Local()), Audit: a.Store.ListAudit, SecretsShown: a.Store.SecretsShown, Health: a.healthOf(log), Installation: a.installation(), Log: log,
+			Operators: a.Operators, Fabric: a.Fabric, Clients: a.IDP, Recordings: a.Recordings,
+			PublicURL: a.Where.Public, AuthURL: a.Where.Auth,
+			Factors: a.operatorFactors, RequireFactor: a.Config.Operators.RequireFactor.Roles(a.Local()),
+			Audit: a.Store.ListAudit, SecretsShown: a.Store.SecretsShown, Health: a.healthOf(log),
+			Installation: a.installation(), Log: log,
 		})
 		if err != nil {
 			return nil, err
@@ -73,10 +79,12 @@ func (a *App) routes(log *slog.Logger) (http.Handler, error) {
 			return nil, err
 		}
 		api := laml.New(laml.Config{
-			Recordings: a.Recordings, Credentials: a.caller, Miss: a.miss, PublicURL: a.Where.Public, Encoders: a.Config.Recordings.MP3Parallel, Offload: offload, Log: log,
+			Recordings: a.Recordings, Credentials: a.caller, Miss: a.miss, PublicURL: a.Where.Public,
+			Encoders: a.Config.Recordings.MP3Parallel, Offload: offload, Log: log,
 		})
 		mount(soon(api.Handler), "/api/laml/", "/2010-04-01/")
-		native := relayrest.New(relayrest.Config{Recordings: a.Recordings, Credentials: a.caller, MediaURLs: api.MediaURLs, Log: log})
+		native := relayrest.New(relayrest.Config{Recordings: a.Recordings, Credentials: a.caller,
+			MediaURLs: api.MediaURLs, Log: log})
 		mount(soon(native.Handler), relayrest.Prefix, relayrest.Prefix+"/")
 	}
 	mux.HandleFunc("GET "+demoPath, a.showDemo)
@@ -171,7 +179,8 @@ func unserved(w http.ResponseWriter, r *http.Request, status int) {
 	v.Words = wordsOf(r)
 	page := templates.Error{Title: v.Words.Say("not-found.title"), Text: v.Words.Say("not-found.text")}
 	if status == http.StatusMethodNotAllowed {
-		page.Title, page.Text = v.Words.Say("not-so.title"), v.Words.Say("not-so.text", "Method", console.Printable(r.Method))
+		page.Title, page.Text = v.Words.Say("not-so.title"), v.Words.Say(
+			"not-so.text", "Method", console.Printable(r.Method))
 	}
 	_ = templates.Write(w, page, templates.Options{Status: status, View: v}) // it was parsed at the start
 }

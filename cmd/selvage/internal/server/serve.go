@@ -87,7 +87,8 @@ func Serve(ctx context.Context, g Config) (err error) {
 		s.log.Warn(warning, "public_url", w.Public, "auth_url", w.Auth)
 	}
 	if s.app, err = Open(ctx, conf, w, Options{
-		Log: s.log, observe: s.metrics.event, mails: s.metrics.mail, Media: conf.Services.Has(config.Recordings), check: lookThrough, version: g.Version,
+		Log: s.log, observe: s.metrics.event, mails: s.metrics.mail,
+		Media: conf.Services.Has(config.Recordings), check: lookThrough, version: g.Version,
 	}); err != nil {
 		return errors.Join(err, s.ports.close())
 	}
@@ -127,7 +128,9 @@ func (s *server) run(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(err, s.ports.close())
 	}
-	s.app.passwords.Apart(s.given.Hashes, func(err error) { s.log.Warn("passwords are hashed beside requests", "error", err) })
+	s.app.passwords.Apart(s.given.Hashes, func(err error) {
+		s.log.Warn("passwords are hashed beside requests", "error", err)
+	})
 	defer s.app.passwords.Close()
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var work sync.WaitGroup
@@ -152,7 +155,8 @@ func (s *server) run(ctx context.Context) error {
 	if c, ok := s.certs.(challenged); ok {
 		handler = c.Handler(handler)
 	}
-	s.start(s.app.proxies.Handler(web.Outer(strictTransport(s.app.Config, patientBodies(handler, patience)), s.log, s.metrics.request)))
+	s.start(s.app.proxies.Handler(web.Outer(strictTransport(s.app.Config, patientBodies(handler, patience)),
+		s.log, s.metrics.request)))
 	if r, ok := s.certs.(runner); ok {
 		work.Go(func() { r.Run(background) })
 	}
@@ -175,7 +179,9 @@ func (s *server) unhurried() []func(context.Context) {
 		func(ctx context.Context) { a.sweep(ctx, s.log) },
 		a.webhooks.Run, a.logouts.Run, a.Post.Run,
 		func(ctx context.Context) {
-			a.Fabric.WatchPresence(ctx, func(err error) { s.log.Error("looking who is online no more", "error", err) })
+			a.Fabric.WatchPresence(ctx, func(err error) {
+				s.log.Error("looking who is online no more", "error", err)
+			})
 		},
 	}
 }
@@ -192,7 +198,8 @@ func (s *server) start(h http.Handler) {
 		go func() { s.failed <- secure.ServeTLS(s.ports.tls, "", "") }()
 	}
 	if s.ports.ops != nil {
-		s.ops = newServer(ops{s.app.Config, s.metrics, &dependencies{log: s.log, all: s.app.needs()}, &s.stopping, s.given.Version}.Handler(), s.log)
+		s.ops = newServer(ops{s.app.Config, s.metrics, &dependencies{log: s.log, all: s.app.needs()},
+			&s.stopping, s.given.Version}.Handler(), s.log)
 		s.servers = append(s.servers, s.ops)
 		go func() { s.failed <- s.ops.Serve(s.ports.ops) }()
 	}
@@ -200,7 +207,8 @@ func (s *server) start(h http.Handler) {
 
 // running says where the server is reached.
 func (s *server) running() datadir.Running {
-	r := datadir.Running{PID: os.Getpid(), HTTP: "http://" + s.ports.http.Addr().String(), PublicURL: s.app.Where.Public, AuthURL: s.app.Where.Auth}
+	r := datadir.Running{PID: os.Getpid(), HTTP: "http://" + s.ports.http.Addr().String(),
+		PublicURL: s.app.Where.Public, AuthURL: s.app.Where.Auth}
 	if s.ports.tls != nil {
 		r.HTTPS = "https://" + s.ports.tls.Addr().String()
 	}
@@ -222,7 +230,8 @@ func (a *App) sweep(ctx context.Context, log *slog.Logger) {
 				pruned, err = until, a.Store.PruneAudit(ctx, until)
 			}
 		}
-		err = errors.Join(err, a.Store.SweepRevocations(ctx), a.Store.SweepFamilies(ctx), a.IDP.Sweep(ctx), a.Fabric.SweepDeliveries(ctx), a.Operators.Sweep(ctx), a.IDP.SweepMail(ctx))
+		err = errors.Join(err, a.Store.SweepRevocations(ctx), a.Store.SweepFamilies(ctx), a.IDP.Sweep(ctx),
+			a.Fabric.SweepDeliveries(ctx), a.Operators.Sweep(ctx), a.IDP.SweepMail(ctx))
 		if a.Recordings != nil {
 			err = errors.Join(err, a.Recordings.Sweep(ctx))
 		}

@@ -22,8 +22,11 @@ func TestRelayURL(t *testing.T) {
 		want string
 	}{
 		{"off", config.Locate(config.Config{Listen: "127.0.0.1:0", ListenTLS: config.Off}, "1", "2"), ""},
-		{"off, behind a proxy", config.Locate(config.Config{Listen: "127.0.0.1:0", ListenTLS: config.Off, FabricHost: "puc.pbx.example:443"}, "1", "2"), "wss://puc.pbx.example:443"},
-		{"auto", config.Locate(config.Config{Listen: "127.0.0.1:0", ListenTLS: config.Auto}, "1", "2"), "wss://puc.localhost:2"},
+		{"off, behind a proxy", config.Locate(
+			config.Config{Listen: "127.0.0.1:0", ListenTLS: config.Off, FabricHost: "puc.pbx.example:443"},
+			"1", "2"), "wss://puc.pbx.example:443"},
+		{"auto", config.Locate(config.Config{Listen: "127.0.0.1:0", ListenTLS: config.Auto}, "1", "2"),
+			"wss://puc.localhost:2"},
 		{"a command beside a server without", config.LocateBeside(beside("")), ""},
 		{"a command beside a server", config.LocateBeside(beside("https://127.0.0.1:3")), "wss://puc.localhost:3"},
 	}

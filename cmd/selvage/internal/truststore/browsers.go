@@ -13,7 +13,8 @@ import (
 
 // hasChromium reports whether a browser of its family is installed.
 func hasChromium() bool {
-	return slices.ContainsFunc([]string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "brave-browser", "microsoft-edge"},
+	return slices.ContainsFunc([]string{"chromium", "chromium-browser", "google-chrome",
+		"google-chrome-stable", "brave-browser", "microsoft-edge"},
 		func(name string) bool {
 			_, err := exec.LookPath(name)
 			return err == nil

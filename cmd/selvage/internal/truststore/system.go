@@ -85,7 +85,9 @@ func (s system) state(context.Context) (State, error) {
 	for _, cert := range files {
 		held = append(held, cert)
 	}
-	return s.c.stateOf(held, func(cert *x509.Certificate) bool { return slices.ContainsFunc(bundled, cert.Equal) }), nil
+	return s.c.stateOf(held, func(cert *x509.Certificate) bool {
+		return slices.ContainsFunc(bundled, cert.Equal)
+	}), nil
 }
 
 // add puts the certificate where the others of the name were.
@@ -136,7 +138,8 @@ func (s system) update(ctx context.Context, args ...string) error {
 	if _, err := exec.LookPath("update-ca-certificates"); err != nil {
 		return missing("update-ca-certificates", "ca-certificates")
 	}
-	_, err := account{home: "/root"}.run(ctx, nil, "sh", append([]string{"-c", `umask 022; exec update-ca-certificates "$@"`, "sh"}, args...)...)
+	_, err := account{home: "/root"}.run(
+		ctx, nil, "sh", append([]string{"-c", `umask 022; exec update-ca-certificates "$@"`, "sh"}, args...)...)
 	return err
 }
 

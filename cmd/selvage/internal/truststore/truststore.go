@@ -120,11 +120,14 @@ func (s *Stores) Install(ctx context.Context) []Place {
 		}
 		return st.add(ctx)
 	})
-	if slices.Contains(s.c.Kinds, Firefox) && !slices.ContainsFunc(places, func(p Place) bool { return p.Kind == Firefox }) {
-		places = append(places, Place{Firefox, "", Absent, errors.New("this account has no profile of Firefox: start Firefox once, and try again")})
+	if slices.Contains(s.c.Kinds, Firefox) &&
+		!slices.ContainsFunc(places, func(p Place) bool { return p.Kind == Firefox }) {
+		places = append(places, Place{Firefox, "", Absent,
+			errors.New("this account has no profile of Firefox: start Firefox once, and try again")})
 	}
 	if len(places) == 0 {
-		places = append(places, Place{"", "", Absent, errors.New("there is no store here: neither the system's, as Debian has it, nor a browser's")})
+		places = append(places, Place{"", "", Absent,
+			errors.New("there is no store here: neither the system's, as Debian has it, nor a browser's")})
 	}
 	return places
 }

@@ -59,11 +59,15 @@ func TestHomes(t *testing.T) {
 	if got := append(a.chromium(), a.firefox()...); len(got) > 0 {
 		t.Errorf("an empty home has %v", got)
 	}
-	touch(".pki/nssdb/cert9.db", ".local/share/pki/nssdb/cert9.db", "snap/chromium/current/.pki/nssdb/cert9.db", ".var/app/org.chromium.Chromium/data/pki/nssdb/cert9.db",
-		".mozilla/firefox/a/cert9.db", ".mozilla/firefox/Crash Reports/x", ".config/mozilla/firefox/b/cert9.db", "snap/firefox/common/.mozilla/firefox/c/cert9.db")
+	touch(".pki/nssdb/cert9.db", ".local/share/pki/nssdb/cert9.db",
+		"snap/chromium/current/.pki/nssdb/cert9.db", ".var/app/org.chromium.Chromium/data/pki/nssdb/cert9.db",
+		".mozilla/firefox/a/cert9.db", ".mozilla/firefox/Crash Reports/x",
+		".config/mozilla/firefox/b/cert9.db", "snap/firefox/common/.mozilla/firefox/c/cert9.db")
 	for i, tt := range []struct{ got, want []string }{
-		{a.chromium(), []string{".pki/nssdb", ".local/share/pki/nssdb", "snap/chromium/current/.pki/nssdb", ".var/app/org.chromium.Chromium/data/pki/nssdb"}},
-		{a.firefox(), []string{".config/mozilla/firefox/b", ".mozilla/firefox/a", "snap/firefox/common/.mozilla/firefox/c"}},
+		{a.chromium(), []string{".pki/nssdb", ".local/share/pki/nssdb", "snap/chromium/current/.pki/nssdb",
+			".var/app/org.chromium.Chromium/data/pki/nssdb"}},
+		{a.firefox(), []string{".config/mozilla/firefox/b", ".mozilla/firefox/a",
+			"snap/firefox/common/.mozilla/firefox/c"}},
 	} {
 		for j := range tt.want {
 			tt.want[j] = filepath.Join(home, tt.want[j])

@@ -1,0 +1,92 @@
+// Command style reports prose and code that the project's style rejects.
+//
+//	go run ./test/style [PATH ...]
+//
+// It checks the files that git tracks below the given paths, or all of them. Prose is
+// checked in Go comments and strings, Markdown, HTML templates, scripts and English
+// messages, against the forms listed in forms.txt. In Go files it also checks the width of
+// lines, assignments of many values, and long functions without paragraphs. Each finding
+// is one line; any finding makes the exit status 1.
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+func main() {
+	findings, err := check(os.Args[1:])
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "style:", err)
+		os.Exit(2)
+	}
+
+	out := bufio.NewWriter(os.Stdout)
+	for _, f := range findings {
+		fmt.Fprintln(out, f)
+	}
+	out.Flush()
+	if len(findings) > 0 {
+		fmt.Fprintf(os.Stderr, "style: %d findings\n", len(findings))
+		os.Exit(1)
+	}
+}
+
+// A finding is one place that the style rejects.
+type finding struct {
+	path    string
+	line    int
+	message string
+}
+
+func (f finding) String() string { return fmt.Sprintf("%s:%d: %s", f.path, f.line, f.message) }
+
+// check returns the findings in all tracked files below paths, or in the whole repository.
+func check(paths []string) ([]finding, error) {
+	files, err := trackedFiles(paths)
+	if err != nil {
+		return nil, err
+	}
+
+	var all []finding
+	for _, path := range files {
+		read := readers[filepath.Ext(path)]
+		if read == nil || isOurs(path) {
+			continue
+		}
+		src, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		found, err := read(path, src)
+		if err != nil {
+			return nil, fmt.Errorf("reading %s: %w", path, err)
+		}
+		all = append(all, found...)
+	}
+	return all, nil
+}
+
+// isOurs reports whether path belongs to this program, which has to name what it rejects.
+func isOurs(path string) bool { return strings.HasPrefix(path, "test/style/") }
+
+// trackedFiles lists the files that git tracks or would track.
+func trackedFiles(paths []string) ([]string, error) {
+	args := append([]string{"ls-files", "--cached", "--others", "--exclude-standard", "--deduplicate", "--"}, paths...)
+	out, err := exec.Command("git", args...).Output()
+	if err != nil {
+		return nil, fmt.Errorf("listing files: %w", err)
+	}
+	var files []string
+	for path := range strings.Lines(string(out)) {
+		path = strings.TrimSpace(path)
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+			files = append(files, path)
+		}
+	}
+	return files, nil
+}

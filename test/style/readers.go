@@ -1,0 +1,148 @@
+package main
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// readers holds, for each kind of file, the function that finds what is wrong with it.
+var readers = map[string]func(path string, src []byte) ([]finding, error){
+	".go":   checkGo,
+	".md":   checkText,
+	".html": checkText,
+	".sh":   checkText,
+	".json": checkMessages,
+	".yaml": checkText,
+}
+
+const (
+	maxColumns    = 120 // of a line of Go
+	maxAssigned   = 3   // values assigned in one statement
+	maxUnbroken   = 25  // lines of a function without a blank line
+	tabWidth      = 4
+	generatedMark = "DO NOT EDIT"
+)
+
+//go:embed forms.txt
+var formsFile string
+
+// forms are the expressions that prose avoids, each with a better one.
+var forms = parseForms(formsFile)
+
+type form struct {
+	expression *regexp.Regexp
+	instead    string
+}
+
+func parseForms(text string) (all []form) {
+	for line := range strings.Lines(text) {
+		expression, instead, ok := strings.Cut(strings.TrimRight(line, "\n"), "\t")
+		if ok && !strings.HasPrefix(line, "#") {
+			all = append(all, form{regexp.MustCompile(expression), instead})
+		}
+	}
+	return all
+}
+
+// checkLine returns a finding for each form that a line of prose has.
+func checkLine(path string, line int, text string) (found []finding) {
+	for _, f := range forms {
+		if hit := f.expression.FindString(text); hit != "" {
+			found = append(found, finding{path, line, fmt.Sprintf("%q: write %s", strings.TrimSpace(hit), f.instead)})
+		}
+	}
+	return found
+}
+
+// checkText checks a file that is prose as a whole.
+func checkText(path string, src []byte) (found []finding, err error) {
+	if bytes.Contains(src[:min(len(src), 200)], []byte(generatedMark)) {
+		return nil, nil
+	}
+	for i, line := range strings.Split(string(src), "\n") {
+		found = append(found, checkLine(path, i+1, line)...)
+	}
+	return found, nil
+}
+
+// checkMessages checks the English messages of pages and mails.
+func checkMessages(path string, src []byte) ([]finding, error) {
+	if !strings.HasSuffix(path, "/en.json") {
+		return nil, nil
+	}
+	if !json.Valid(src) {
+		return nil, fmt.Errorf("%s is not JSON", path)
+	}
+	return checkText(path, src)
+}
+
+// checkGo checks the comments, strings and layout of a Go file.
+func checkGo(path string, src []byte) ([]finding, error) {
+	files := token.NewFileSet()
+	file, err := parser.ParseFile(files, path, src, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		return nil, err
+	}
+	if ast.IsGenerated(file) {
+		return nil, nil
+	}
+
+	found := checkWidth(path, src)
+	for _, group := range file.Comments {
+		for _, c := range group.List {
+			found = append(found, checkLine(path, files.Position(c.Pos()).Line, c.Text)...)
+		}
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		line := 0
+		if n != nil {
+			line = files.Position(n.Pos()).Line
+		}
+		switch n := n.(type) {
+		case *ast.BasicLit:
+			if text, err := strconv.Unquote(n.Value); n.Kind == token.STRING && err == nil {
+				found = append(found, checkLine(path, line, text)...)
+			}
+		case *ast.AssignStmt:
+			if len(n.Rhs) > maxAssigned {
+				found = append(found, finding{path, line, fmt.Sprintf("%d values assigned at once: at most %d", len(n.Rhs), maxAssigned)})
+			}
+		case *ast.FuncDecl:
+			found = append(found, checkParagraphs(path, src, files, n)...)
+		}
+		return true
+	})
+	return found, nil
+}
+
+// checkWidth finds lines of Go that are too wide. A tab counts as four columns.
+func checkWidth(path string, src []byte) (found []finding) {
+	for i, line := range bytes.Split(src, []byte("\n")) {
+		tabs := bytes.Count(line, []byte("\t"))
+		if columns := utf8.RuneCount(line) + tabs*(tabWidth-1); columns > maxColumns {
+			found = append(found, finding{path, i + 1, fmt.Sprintf("%d columns: at most %d", columns, maxColumns)})
+		}
+	}
+	return found
+}
+
+// checkParagraphs finds a long function whose body has no blank line.
+func checkParagraphs(path string, src []byte, files *token.FileSet, f *ast.FuncDecl) []finding {
+	if f.Body == nil {
+		return nil
+	}
+	first, last := files.Position(f.Body.Lbrace), files.Position(f.Body.Rbrace)
+	if last.Line-first.Line <= maxUnbroken || bytes.Contains(src[first.Offset:last.Offset], []byte("\n\n")) {
+		return nil
+	}
+	return []finding{{path, first.Line, fmt.Sprintf("%s has %d lines without a blank one: split it into paragraphs", f.Name.Name, last.Line-first.Line)}}
+}
