@@ -126,6 +126,8 @@ var layers = map[string][]string{
 	"test/inbox":       nil,
 	"test/servers":     nil,
 	"test/servers/run": {"test/servers"},
+	// what reads the sources
+	"test/style": nil,
 }
 
 // only says which of our packages may import what others have made.
