@@ -1,36 +1,44 @@
 #!/usr/bin/env bash
-# Installs what the tests need on Debian: nothing where all is there, else the
-# missing packages for root, and one sentence that names them for anyone else.
+# Installs the Debian packages that the tests need and the machine does not have. Without
+# root it installs nothing and prints one sentence that names them.
 set -euo pipefail
 cd "$(dirname "$0")"
 
-# What a test uses, and the Debian packages that bring it.
+# What tests use, and the Debian packages that bring it. A program may come from elsewhere.
+# Data, plugins and libraries are asked for by package, because no command shows them.
 PATH=$PATH:/usr/sbin:$(printf '%s:' /usr/lib/postgresql/*/bin) # where Debian puts the server
 missing=()
-need() { # need COMMAND PACKAGE...
+need_command() { # need_command COMMAND PACKAGE...
 	command -v "$1" >/dev/null || missing+=("${@:2}")
 }
-need cc gcc libc6-dev # for the race detector
-need certutil libnss3-tools
-need chromium chromium
-need curl curl
-need ffprobe ffmpeg
-need jq jq # in the tutorials
-need lame lame
-need mp3val mp3val
-need nginx nginx-light
-need qemu-aarch64 qemu-user # runs what is built for arm64
-need sox sox libsox-fmt-mp3
-need taskset util-linux
-need node nodejs npm
-need npm npm
-need unshare util-linux
-need update-ca-certificates ca-certificates
-need initdb postgresql
-need psql postgresql-client
-need redis-server redis-server
-need redis-cli redis-tools
-dpkg -s asterisk-core-sounds-en-wav >/dev/null 2>&1 || missing+=(asterisk-core-sounds-en-wav)
+need_package() { # need_package PACKAGE...; other systems than Debian are trusted to have it
+	command -v dpkg-query >/dev/null || return 0
+	for package; do
+		[[ $(dpkg-query -Wf '${Status}' "$package" 2>/dev/null) == 'install ok installed' ]] || missing+=("$package")
+	done
+}
+need_command cc gcc libc6-dev # for the race detector
+need_command certutil libnss3-tools
+need_command chromium chromium
+need_command curl curl
+need_command ffprobe ffmpeg
+need_command jq jq # in the tutorials
+need_command lame lame
+need_command mp3val mp3val
+need_command nginx nginx-light
+need_command qemu-aarch64 qemu-user # runs what is built for arm64
+need_command sox sox
+need_command taskset util-linux
+need_command node nodejs npm
+need_command npm npm
+need_command unshare util-linux
+need_command update-ca-certificates ca-certificates
+need_command initdb postgresql
+need_command psql postgresql-client
+need_command redis-server redis-server
+need_command redis-cli redis-tools
+need_package asterisk-core-sounds-en-wav
+need_package libsox-fmt-mp3
 
 if ((${#missing[@]})); then
 	if [[ $(id -u) != 0 ]] || ! command -v apt-get >/dev/null; then
@@ -39,7 +47,7 @@ if ((${#missing[@]})); then
 	fi
 	export DEBIAN_FRONTEND=noninteractive
 	log=$(mktemp)
-	# Tests start servers of their own: those of Debian are not started.
+	# Keep Debian from starting the servers it installs: tests start their own.
 	policy=/usr/sbin/policy-rc.d
 	if [[ -e $policy ]]; then
 		policy=
@@ -54,10 +62,10 @@ if ((${#missing[@]})); then
 	fi
 fi
 
-(cd acme/pebble && go mod download) # the ACME server, which its test builds
+(cd acme/pebble && go mod download) # the ACME server that a test builds
 
-# npm writes this file last: it is as new as the lock file once all is installed. What it made of
-# a lock file is kept, so that another clone links the same files instead of unpacking them again.
+# npm writes .package-lock.json last, so it is newer than the lock file once everything is installed.
+# Installed modules are kept in the user's cache, and the next clone hard-links them.
 for dir in clients ../sdk; do
 	if [[ $dir/node_modules/.package-lock.json -nt $dir/package-lock.json ]]; then
 		continue
@@ -65,10 +73,10 @@ for dir in clients ../sdk; do
 	made=$({ cat $dir/package.json $dir/package-lock.json && node --version && npm --version && uname -m; } | sha256sum | cut -c1-32)
 	kept=${XDG_CACHE_HOME:-${HOME:-/nonexistent}/.cache}/selvage-tests/$made
 	if [[ -d $kept ]] && rm -rf $dir/node_modules && cp -al "$kept" $dir/node_modules 2>/dev/null; then
-		cp --remove-destination "$kept/.package-lock.json" $dir/node_modules/ # whose time is this clone's
+		cp --remove-destination "$kept/.package-lock.json" $dir/node_modules/ # a copy, so that touching it leaves the kept one alone
 	else
-		npm ci --prefix $dir --silent # it removes what a copy that failed has left
-		# Where there is no room for it, or it is on another disk, the next clone unpacks.
+		npm ci --prefix $dir --silent # also removes the remains of a failed copy
+		# Without room, or on another disk, nothing is kept and the next clone installs again.
 		if mkdir -p "${kept%/*}" 2>/dev/null && new=$(mktemp -d "${kept%/*}/new.XXXXXX" 2>/dev/null); then
 			{ cp -al $dir/node_modules "$new/modules" && [[ ! -e $kept ]] && mv -T "$new/modules" "$kept"; } 2>/dev/null || true
 			rm -rf "$new"

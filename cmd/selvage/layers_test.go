@@ -128,6 +128,7 @@ var layers = map[string][]string{
 	"test/servers/run": {"test/servers"},
 	// what reads the sources
 	"test/style": nil,
+	"test/all":   nil,
 }
 
 // only says which of our packages may import what others have made.

@@ -1,0 +1,199 @@
+package main
+
+import (
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// allBackends are the ways to keep rows and sessions: SQLite for both; PostgreSQL for both;
+// PostgreSQL with sessions in Redis; PostgreSQL with sessions in a Redis Cluster.
+var allBackends = []string{"sqlite", "postgres", "redis", "cluster"}
+
+// A placement runs a suite on a backend. Scripts run on every backend; another suite runs
+// where it can fail differently: attacks where rows are kept, nodes where sessions are
+// kept, clients on two of the four, media and conformance on one, since no row is of their
+// kind.
+type placement struct {
+	suite, backend string
+
+	// seconds is about how long the part takes when four run at a time on two cores.
+	// The longest start first, so that no core is idle at the end.
+	seconds int
+
+	// only is a regular expression of the tests to run; "" runs them all.
+	only string
+}
+
+// sessionAttacks are the attacks on what sessions keep: live logins, requests, and counts
+// of guesses. On Redis nothing else in that suite can fail differently than on PostgreSQL.
+const sessionAttacks = `^Test(P0[2-7]|Limits|S0)`
+
+var placements = []placement{
+	{suite: "clients", backend: "redis", seconds: 300},
+	{suite: "clients", backend: "sqlite", seconds: 290},
+	{suite: "attack", backend: "sqlite", seconds: 120},
+	{suite: "attack", backend: "postgres", seconds: 110},
+	{suite: "scripts", backend: "redis", seconds: 150},
+	{suite: "scripts", backend: "sqlite", seconds: 100},
+	{suite: "scripts", backend: "postgres", seconds: 50},
+	{suite: "scripts", backend: "cluster", seconds: 50},
+	{suite: "nodes", backend: "redis", seconds: 105},
+	{suite: "nodes", backend: "cluster", seconds: 60},
+	{suite: "outages", backend: "sqlite", seconds: 104},
+	{suite: "media", backend: "sqlite", seconds: 60},
+	{suite: "contract", backend: "sqlite", seconds: 40},
+	{suite: "contract", backend: "redis", seconds: 40},
+	{suite: "faults", backend: "sqlite", seconds: 40},
+	{suite: "faults", backend: "postgres", seconds: 40},
+	{suite: "faults", backend: "redis", seconds: 30},
+	{suite: "attack", backend: "redis", seconds: 30, only: sessionAttacks},
+	{suite: "attack", backend: "cluster", seconds: 30, only: sessionAttacks},
+	{suite: "conformance", backend: "sqlite", seconds: 10},
+}
+
+// computing are packages that compute a lot and share hardly anything between goroutines:
+// the race detector would only make them slow.
+var computing = []string{
+	"./recordings/wav", "./recordings/mp3", "./recordings/levels", "./recordings/audio", "./openapi/...",
+	"./cmd/selvage/internal/apidoc", "./internal/logo", "./internal/words", "./internal/palette",
+}
+
+// filling are tests that fill a database with rows to ask how each is found, and one that
+// starts a process again and again to kill it. They run without the race detector, too.
+const filling = `^Test(Plans|GoneWebhooksPlan|RecordingPlans|RecordingPages|KilledMigrations)$`
+
+// scripts is the test that the suite of that name consists of; it lives with the commands.
+const scripts = `^TestScripts$`
+
+// unwatched are packages that the race detector leaves out: they only compute, and would
+// take ten times as long. They are SQLite, which is translated from C, and cryptography.
+var unwatched = []string{"modernc.org/...", "golang.org/x/crypto/...", "crypto/internal/fips140/..."}
+
+// A part is one process of the whole run, and what it needs.
+type part struct {
+	name    string
+	seconds int      // about how long it takes; see [placement]
+	after   string   // the part that has to end first, or ""
+	dir     string   // where it runs; "" is the top of the repository
+	env     []string // in addition to the environment
+	steps   [][]string
+
+	// onRequest marks a part that runs only if it is named.
+	onRequest bool
+}
+
+// parts returns all parts on the given backends, longest first.
+func parts(backends string, lint bool) []part {
+	all := []part{
+		{name: "raced", seconds: 280, steps: [][]string{
+			append(append([]string{"go", "build"}, raceFlags()...), "-ldflags=-s -w", "-o", built("selvage-raced"), "./cmd/selvage"),
+		}, env: withCgo},
+		{name: "packages", seconds: 250, after: "raced", env: withCgo, steps: [][]string{
+			goTest(append(raceFlags(), "-skip", scripts+"|"+filling), packages()),
+		}},
+		{name: "computing", seconds: 60, steps: [][]string{
+			goTest([]string{"-run", filling}, []string{"./store"}),
+			goTest(nil, computing),
+		}},
+	}
+	all = append(all, part{
+		name: "race", seconds: 1000, onRequest: true, env: append(withCgo, "SELVAGE_TEST_BACKEND=redis"), steps: [][]string{
+			goTest(append(raceFlags(), "-parallel", "4", "-run", scripts), []string{"./cmd/selvage"}),
+		},
+	})
+	if lint {
+		all = append(all, part{name: "lint", seconds: 200, steps: [][]string{{"make", "--no-print-directory", "lint"}}})
+	}
+	for _, p := range placements {
+		if slices.Contains(strings.Split(backends, ","), p.backend) {
+			all = append(all, p.part(backends))
+		}
+	}
+	slices.SortStableFunc(all, func(a, b part) int { return b.seconds - a.seconds })
+	return all
+}
+
+// quickParts returns what make check runs: the parts that need no servers, no browsers and
+// no built binary.
+func quickParts() []part {
+	tests := goTest([]string{"-skip", scripts + "|" + filling}, append(packages(), computing...))
+	tests = slices.DeleteFunc(tests, func(arg string) bool { return arg == "-count=1" }) // results may be cached
+	return []part{
+		{name: "tests", seconds: 60, env: []string{"SELVAGE_TEST_SERVERS=none"}, steps: [][]string{tests}},
+		{name: "vet", seconds: 30, steps: [][]string{{"go", "vet", "./..."}}},
+		{name: "format", seconds: 1, steps: [][]string{{"test/unformatted.sh"}}},
+	}
+}
+
+// part returns the part that runs a suite on a backend. On Redis, where most happens at
+// the same time, the servers of scripts run under the race detector.
+func (p placement) part(backends string) part {
+	source := p.source()
+	args := []string{built(filepath.Base(source) + ".test"), "-test.timeout", "30m", "-test.parallel", "4"}
+	made := part{
+		name: p.suite + "-on-" + p.backend, seconds: p.seconds, dir: source,
+		env: []string{"SELVAGE_TEST_BACKEND=" + p.backend, "SELVAGE_TEST_BACKENDS=" + strings.ReplaceAll(backends, ",", " ")},
+	}
+	only := p.only
+	if p.suite == "scripts" {
+		only = scripts
+		if p.backend == "redis" && hasRaceDetector() {
+			made.after = "raced"
+			made.env = append(made.env, "SELVAGE_TEST_RACED="+built("selvage-raced"))
+		}
+	}
+	if only != "" {
+		args = append(args, "-test.run", only)
+	}
+	made.steps = [][]string{args}
+	return made
+}
+
+// source is the directory of a suite's tests.
+func (p placement) source() string {
+	if p.suite == "scripts" {
+		return "cmd/selvage"
+	}
+	return "test/" + p.suite
+}
+
+// packages lists the packages whose tests need no built binary and are not computing.
+func packages() []string {
+	excluded := listPackages(computing...)
+	excluded = append(excluded, listPackages("./test/...", "./bench/...")...)
+	included := slices.DeleteFunc(listPackages("./..."), func(p string) bool { return slices.Contains(excluded, p) })
+	return append(included, "./test/harness", "./test/servers/...", "./test/style")
+}
+
+// hasRaceDetector reports whether there is a C compiler, which the race detector needs.
+func hasRaceDetector() bool {
+	compiler, err := exec.Command("go", "env", "CC").Output()
+	if err != nil {
+		return false
+	}
+	_, err = exec.LookPath(strings.TrimSpace(string(compiler)))
+	return err == nil
+}
+
+// withCgo is the environment of what the race detector compiles.
+var withCgo = []string{"CGO_ENABLED=1"}
+
+// raceFlags returns the flags that turn the race detector on, or nil without a C compiler.
+func raceFlags() []string {
+	if !hasRaceDetector() {
+		return nil
+	}
+	flags := []string{"-race"}
+	for _, p := range unwatched {
+		flags = append(flags, "-gcflags="+p+"=-race=false")
+	}
+	return flags
+}
+
+// goTest returns the command that tests packages. They are vetted by lint.
+func goTest(flags, packages []string) []string {
+	args := append([]string{"go", "test", "-timeout", "30m", "-count=1", "-vet=off"}, flags...)
+	return append(args, packages...)
+}
