@@ -38,7 +38,7 @@ func (t tx) insertAddress(ctx context.Context, a fabric.Address, hidden bool) er
 }
 
 // ListAddresses returns a page of the addresses that a filter lets through.
-func (s *Store) ListAddresses(ctx context.Context, projectID string, f fabric.AddressFilter, q page.Query) (p page.Page[fabric.Address], err error) {
+func (s *Resources) ListAddresses(ctx context.Context, projectID string, f fabric.AddressFilter, q page.Query) (p page.Page[fabric.Address], err error) {
 	if f.IDs != nil && len(f.IDs) == 0 {
 		return p, nil
 	}
@@ -103,7 +103,7 @@ func contains(part string) string {
 }
 
 // startAtName returns the key of a row in a listing by name.
-func (s *Store) startAtName(ctx context.Context, projectID, id string) ([]any, error) {
+func (s *Resources) startAtName(ctx context.Context, projectID, id string) ([]any, error) {
 	if id == "" {
 		return nil, nil
 	}
@@ -118,13 +118,13 @@ func (s *Store) startAtName(ctx context.Context, projectID, id string) ([]any, e
 }
 
 // FindAddress finds an address that can be reached.
-func (s *Store) FindAddress(ctx context.Context, projectID, id string) (fabric.Address, error) {
+func (s *Resources) FindAddress(ctx context.Context, projectID, id string) (fabric.Address, error) {
 	return scanAddress(s.read().Row(ctx,
 		`SELECT `+addressColumns+` FROM addresses WHERE id = $2 AND project_id = $1 AND `+reachable, projectID, id))
 }
 
 // FindAddressByName finds an address by its context and name.
-func (s *Store) FindAddressByName(ctx context.Context, projectID, context, name string) (fabric.Address, error) {
+func (s *Resources) FindAddressByName(ctx context.Context, projectID, context, name string) (fabric.Address, error) {
 	return scanAddress(s.read().Row(ctx,
 		`SELECT `+addressColumns+` FROM addresses WHERE project_id = $1 AND context = $2 AND name = $3`,
 		projectID, context, name))
@@ -132,7 +132,7 @@ func (s *Store) FindAddressByName(ctx context.Context, projectID, context, name 
 
 // CountAddresses tells how many of the ids are addresses of a project that can
 // be reached.
-func (s *Store) CountAddresses(ctx context.Context, projectID string, ids []string) (n int, err error) {
+func (s *Resources) CountAddresses(ctx context.Context, projectID string, ids []string) (n int, err error) {
 	args := []any{projectID}
 	for _, id := range ids {
 		args = append(args, id)
@@ -151,7 +151,7 @@ const withAddresses = `SELECT s.id, s.project_id, COALESCE(s.email, ''), COALESC
 	FROM subscribers s LEFT JOIN addresses a ON a.resource_id = s.id WHERE s.id = $2 AND s.project_id = $1 ORDER BY a.id`
 
 // SubscriberWithAddresses finds a subscriber and its addresses by one query.
-func (s *Store) SubscriberWithAddresses(ctx context.Context, projectID, id string) (sub fabric.Subscriber, all []fabric.Address, err error) {
+func (s *Resources) SubscriberWithAddresses(ctx context.Context, projectID, id string) (sub fabric.Subscriber, all []fabric.Address, err error) {
 	rows, err := s.read().Query(ctx, withAddresses, projectID, id)
 	if err != nil {
 		return sub, nil, fmt.Errorf("reading subscriber: %w", err)

@@ -14,6 +14,9 @@ import (
 	"github.com/selvage/selvage/internal/revocation"
 )
 
+// Keys holds API keys, embed keys and the keys that sign webhook deliveries.
+type Keys struct{ *core }
+
 const apiKeyColumns = `id, project_id, name, prefix, hash, scopes, created, expires, revoked, last_used, rotated, old_hash, old_until, old_used`
 
 func scanAPIKey(row scanner) (k fabric.APIKey, err error) {
@@ -30,7 +33,7 @@ func scanAPIKey(row scanner) (k fabric.APIKey, err error) {
 }
 
 // CreateAPIKey inserts a key.
-func (s *Store) CreateAPIKey(ctx context.Context, k fabric.APIKey) error {
+func (s *Keys) CreateAPIKey(ctx context.Context, k fabric.APIKey) error {
 	return s.once(ctx, audit.Of("api_key.created", k.ProjectID, "api_key", k.ID).With(
 		"name", k.Name, "scopes", words(k.Scopes)), func(t tx) error {
 		_, err := t.Exec(ctx, `INSERT INTO api_keys (`+
@@ -58,20 +61,20 @@ func words(scopes []fabric.Scope) string {
 }
 
 // FindAPIKey finds a key by its id, revoked ones too.
-func (s *Store) FindAPIKey(ctx context.Context, projectID, id string) (fabric.APIKey, error) {
+func (s *Keys) FindAPIKey(ctx context.Context, projectID, id string) (fabric.APIKey, error) {
 	return scanAPIKey(s.read().Row(ctx, `SELECT `+
 		apiKeyColumns+` FROM api_keys WHERE id = $2 AND project_id = $1`, projectID, id))
 }
 
 // FindAPIKeyByHash finds a key of any project by its secret or the one before,
 // revoked ones too.
-func (s *Store) FindAPIKeyByHash(ctx context.Context, hash string) (fabric.APIKey, error) {
+func (s *Keys) FindAPIKeyByHash(ctx context.Context, hash string) (fabric.APIKey, error) {
 	return scanAPIKey(s.read().Row(ctx, `SELECT `+
 		apiKeyColumns+` FROM api_keys WHERE hash = $1 OR old_hash = $1 AND old_hash <> '' LIMIT 1`, hash))
 }
 
 // ListAPIKeys returns a page of a project's keys.
-func (s *Store) ListAPIKeys(ctx context.Context, projectID string, q page.Query) (page.Page[fabric.APIKey], error) {
+func (s *Keys) ListAPIKeys(ctx context.Context, projectID string, q page.Query) (page.Page[fabric.APIKey], error) {
 	l := listing[fabric.APIKey]{
 		thing: "API keys", columns: apiKeyColumns, from: "api_keys", key: []string{"id"}, start: startAt(q.From),
 		scan: scanAPIKey, id: func(k fabric.APIKey) string { return k.ID },
@@ -81,7 +84,7 @@ func (s *Store) ListAPIKeys(ctx context.Context, projectID string, q page.Query)
 }
 
 // RevokeAPIKey ends the key that a revocation names.
-func (s *Store) RevokeAPIKey(ctx context.Context, projectID string, r revocation.Revocation, at time.Time) error {
+func (s *Keys) RevokeAPIKey(ctx context.Context, projectID string, r revocation.Revocation, at time.Time) error {
 	return s.change(ctx, audit.Of("api_key.revoked", projectID, "api_key", r.ID), func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE api_keys SET revoked = CASE WHEN revoked = 0 THEN $3 ELSE revoked END WHERE id = $1 AND project_id = $2`,
 			r.ID, projectID, micros(at))
@@ -93,7 +96,7 @@ func (s *Store) RevokeAPIKey(ctx context.Context, projectID string, r revocation
 }
 
 // UpdateAPIKey writes what is not nil.
-func (s *Store) UpdateAPIKey(ctx context.Context, projectID, id string, c fabric.APIKeyInput, r revocation.Revocation) (k fabric.APIKey, err error) {
+func (s *Keys) UpdateAPIKey(ctx context.Context, projectID, id string, c fabric.APIKeyInput, r revocation.Revocation) (k fabric.APIKey, err error) {
 	var scopes *string
 	var expires *int64
 	if c.Scopes != nil {
@@ -118,7 +121,7 @@ func (s *Store) UpdateAPIKey(ctx context.Context, projectID, id string, c fabric
 }
 
 // RotateAPIKey replaces the secret of a key that still has the old one.
-func (s *Store) RotateAPIKey(ctx context.Context, k fabric.APIKey, old string, r revocation.Revocation) error {
+func (s *Keys) RotateAPIKey(ctx context.Context, k fabric.APIKey, old string, r revocation.Revocation) error {
 	return s.change(ctx, audit.Of("api_key.rotated", k.ProjectID, "api_key", k.ID).With(
 		"old_until", date(k.OldUntil)), func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE api_keys SET prefix = $4, hash = $5, rotated = $6, old_hash = $7, old_until = $8, old_used = $9
@@ -142,7 +145,7 @@ func whyUnchanged(err error) error {
 }
 
 // TouchAPIKey notes that a key was used.
-func (s *Store) TouchAPIKey(ctx context.Context, id, hash string, at time.Time) error {
+func (s *Keys) TouchAPIKey(ctx context.Context, id, hash string, at time.Time) error {
 	return s.once(ctx, audit.None("a use, which changes nothing that it may"), func(t tx) error {
 		_, err := t.Exec(ctx, `UPDATE api_keys SET last_used = CASE WHEN last_used < $2 THEN $2 ELSE last_used END,
 			old_used = CASE WHEN old_hash = $3 AND old_used < $2 THEN $2 ELSE old_used END WHERE id = $1`, id, micros(at), hash)
@@ -154,7 +157,7 @@ func (s *Store) TouchAPIKey(ctx context.Context, id, hash string, at time.Time) 
 }
 
 // FindApplication finds an OAuth client of a project.
-func (s *Store) FindApplication(ctx context.Context, projectID, id string) (a fabric.Application, err error) {
+func (s *Clients) FindApplication(ctx context.Context, projectID, id string) (a fabric.Application, err error) {
 	var scopes string
 	err = s.read().Row(ctx, `SELECT id, name, scopes FROM clients WHERE id = $2 AND project_id = $1`,
 		projectID, id).Scan(&a.ID, &a.Name, &scopes)

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -14,18 +15,55 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
+// A core is the database that all parts of a Store share, with the audit trail that their
+// changes are written to.
+type core struct {
+	db   database.DB
+	now  func() time.Time
+	from int64 // the schema version that Open found
+
+	auditKey atomic.Pointer[audit.Key] // nil until AuditBy
+	lanes    uint64                    // number of lanes that audit events are spread over
+	turn     atomic.Uint64             // counts events, to choose their lanes
+}
+
+// A tx runs queries, either within a change or read-only.
+type tx struct {
+	database.Tx
+	event *audit.Event   // describes the change; nil when reading
+	more  *[]audit.Event // further events of the same change, see also
+}
+
+// A scanner is a row.
+type scanner = database.Scanner
+
+// read returns a tx for queries that change nothing.
+func (s *core) read() tx { return tx{Tx: s.db.Read()} }
+
+// watch is like read, for queries that must be answered however busy the database is.
+func (s *core) watch() tx { return tx{Tx: s.db.Watch()} }
+
+// clock returns the current time on the database's machine.
+func (s *core) clock(ctx context.Context) (time.Time, error) {
+	now, err := s.db.Clock(ctx)
+	if err != nil {
+		return now, fmt.Errorf("asking the database for the time: %w", err)
+	}
+	return now, nil
+}
+
 // AuditBy sets the key of the audit chains. Until then nothing is changed that needs an
 // event; a database is opened first, since it tells whether there is a master key.
-func (s *Store) AuditBy(key *audit.Key) { s.auditKey.Store(key) }
+func (s *Audit) AuditBy(key *audit.Key) { s.auditKey.Store(key) }
 
 // Record writes the event of a decision that changes no row.
-func (s *Store) Record(ctx context.Context, e audit.Event) error {
+func (s *Audit) Record(ctx context.Context, e audit.Event) error {
 	return s.change(ctx, e, func(tx) error { return nil })
 }
 
 // change runs do in a transaction and returns once it is committed and synced to
 // disk, with the event that tells of it. An error of do undoes what do did.
-func (s *Store) change(ctx context.Context, e audit.Event, do func(tx) error) error {
+func (s *core) change(ctx context.Context, e audit.Event, do func(tx) error) error {
 	if err := e.Check(); err != nil {
 		return err
 	}
@@ -44,7 +82,7 @@ func (t tx) also(e audit.Event) { *t.more = append(*t.more, e) }
 
 // once is change for one statement, which without an event needs no transaction: then an
 // error of do undoes nothing.
-func (s *Store) once(ctx context.Context, e audit.Event, do func(tx) error) error {
+func (s *core) once(ctx context.Context, e audit.Event, do func(tx) error) error {
 	if !e.Unwritten() {
 		return s.change(ctx, e, do)
 	}
@@ -53,7 +91,7 @@ func (s *Store) once(ctx context.Context, e audit.Event, do func(tx) error) erro
 
 // record writes the events of a transaction, as the last thing it does: the lane is locked
 // until the commit.
-func (s *Store) record(ctx context.Context, t tx) error {
+func (s *core) record(ctx context.Context, t tx) error {
 	var end *laneEnd
 	for i := range 1 + len(*t.more) {
 		e := *t.event
@@ -80,7 +118,7 @@ func (s *Store) record(ctx context.Context, t tx) error {
 }
 
 // write writes an event behind the end of its lane.
-func (s *Store) write(ctx context.Context, t tx, end *laneEnd, e audit.Event) error {
+func (s *core) write(ctx context.Context, t tx, end *laneEnd, e audit.Event) error {
 	id, err := uuid.NewV7()
 	if err != nil {
 		return unaudited(err)
@@ -120,7 +158,7 @@ type place struct {
 
 // laneEnd returns the end of the lane that a transaction writes to: as it was left in this
 // process, where one writer has them all, or as the row says, which is locked by that.
-func (s *Store) laneEnd(ctx context.Context, t tx) (*laneEnd, error) {
+func (s *core) laneEnd(ctx context.Context, t tx) (*laneEnd, error) {
 	key := s.auditKey.Load()
 	if key == nil {
 		return nil, unaudited(errors.New("there is no key"))
@@ -167,7 +205,7 @@ const auditColumns = `lane, seq, id, at, project_id, action, outcome, actor_kind
 
 // lane returns the lane to write to: on PostgreSQL, where transactions run at once, they
 // take turns, so that few wait for another's commit.
-func (s *Store) lane() int {
+func (s *core) lane() int {
 	if s.lanes == 1 {
 		return 0
 	}

@@ -8,6 +8,9 @@ import (
 	"github.com/selvage/selvage/internal/audit"
 )
 
+// Audit holds the audit trail: lanes of events, each chained to the one before it.
+type Audit struct{ *core }
+
 func scanEvent(row scanner) (e audit.Event, err error) {
 	var at int64
 	var detail string
@@ -32,12 +35,12 @@ func scanHead(row scanner) (h audit.Head, err error) {
 }
 
 // AuditHeads returns the ends of all lanes.
-func (s *Store) AuditHeads(ctx context.Context) ([]audit.Head, error) {
+func (s *Audit) AuditHeads(ctx context.Context) ([]audit.Head, error) {
 	return gather(ctx, s.read(), "reading ends of audit lanes", scanHead,
 		`SELECT `+headColumns+` FROM audit_heads ORDER BY lane`)
 }
 
-func (s *Store) auditHead(ctx context.Context, lane int) (audit.Head, error) {
+func (s *Audit) auditHead(ctx context.Context, lane int) (audit.Head, error) {
 	h, err := scanHead(s.read().Row(ctx, `SELECT `+headColumns+` FROM audit_heads WHERE lane = $1`, lane))
 	return h, found(err, "end of an audit lane")
 }
@@ -49,7 +52,7 @@ type AuditReport struct {
 }
 
 // VerifyAudit walks all lanes. The error is that of reading them.
-func (s *Store) VerifyAudit(ctx context.Context) (r AuditReport, err error) {
+func (s *Audit) VerifyAudit(ctx context.Context) (r AuditReport, err error) {
 	key := s.auditKey.Load()
 	if key == nil {
 		return r, errors.New("verifying audit trail: there is no key")
@@ -82,7 +85,7 @@ func (s *Store) VerifyAudit(ctx context.Context) (r AuditReport, err error) {
 }
 
 // verifyLane walks a lane, anew where it was pruned meanwhile.
-func (s *Store) verifyLane(ctx context.Context, key *audit.Key, head audit.Head) (v *audit.Verifier, broken, err error) {
+func (s *Audit) verifyLane(ctx context.Context, key *audit.Key, head audit.Head) (v *audit.Verifier, broken, err error) {
 	for {
 		if v, broken = key.Verify(head); broken == nil {
 			broken, err = s.walk(ctx, v, head)
@@ -100,7 +103,7 @@ func (s *Store) verifyLane(ctx context.Context, key *audit.Key, head audit.Head)
 
 // walk returns a Verifier the events of a lane. Places that were taken twice come one after
 // the other, too.
-func (s *Store) walk(ctx context.Context, v *audit.Verifier, head audit.Head) (broken, err error) {
+func (s *Audit) walk(ctx context.Context, v *audit.Verifier, head audit.Head) (broken, err error) {
 	from, id := head.PrunedSeq, "~" // events in the place of those that were pruned are too many
 	if from == 0 {
 		from = -1 << 62
@@ -125,7 +128,7 @@ func (s *Store) walk(ctx context.Context, v *audit.Verifier, head audit.Head) (b
 }
 
 // ReadLane returns events of a lane behind a place, in their order.
-func (s *Store) ReadLane(ctx context.Context, lane int, behind int64, most int) ([]audit.Event, error) {
+func (s *Audit) ReadLane(ctx context.Context, lane int, behind int64, most int) ([]audit.Event, error) {
 	events, err := gather(ctx, s.read(), "reading audit trail", scanEvent, `SELECT `+auditColumns+` FROM audit
 		WHERE lane = $1 AND seq > $2 ORDER BY lane, seq LIMIT $3`, lane, behind, most)
 	if err != nil {

@@ -9,14 +9,14 @@ import (
 )
 
 // ListAudit returns a page of the audit trail, the newest first.
-func (s *Store) ListAudit(ctx context.Context, f audit.Filter, q page.Query) (page.Page[audit.Event], error) {
+func (s *Audit) ListAudit(ctx context.Context, f audit.Filter, q page.Query) (page.Page[audit.Event], error) {
 	l := auditListing(f, q.From)
 	l.desc = true
 	return l.page(ctx, s.read(), q)
 }
 
 // ExportAudit is ListAudit with the oldest first.
-func (s *Store) ExportAudit(ctx context.Context, f audit.Filter, q page.Query) (page.Page[audit.Event], error) {
+func (s *Audit) ExportAudit(ctx context.Context, f audit.Filter, q page.Query) (page.Page[audit.Event], error) {
 	return auditListing(f, q.From).page(ctx, s.read(), q)
 }
 
@@ -72,7 +72,7 @@ const shown = byActor + ` AND (` + showsSecret + `) AND outcome || '' = 'done'`
 
 // SecretsShown returns the events of who was shown a secret: an operator, whoever acted by what
 // that was shown, and so on, the newest first.
-func (s *Store) SecretsShown(ctx context.Context, operatorID string) ([]audit.Event, error) {
+func (s *Audit) SecretsShown(ctx context.Context, operatorID string) ([]audit.Event, error) {
 	return gather(ctx, s.read(), "reading audit trail", scanEvent,
 		`WITH RECURSIVE makers (maker) AS (SELECT target_id FROM audit WHERE actor_id = $1 AND `+shown+`
 			UNION SELECT target_id FROM makers CROSS JOIN audit WHERE actor_id = maker AND `+shown+`)

@@ -37,7 +37,7 @@ func TestAuditPages(t *testing.T) {
 		s := opened(t, c)
 		manyEvents(t, c, s)
 		watch := &spy{DB: s.db}
-		spied := &Store{now: s.now, db: watch}
+		spied := newStore(&core{now: s.now, db: watch})
 		for name, l := range map[string]struct {
 			filter      audit.Filter
 			want, pages int // how many, and on how many pages of a thousand
@@ -125,7 +125,7 @@ func TestSecretsShown(t *testing.T) {
 		s := opened(t, c)
 		manyEvents(t, c, s)
 		watch := &spy{DB: s.db}
-		spied := &Store{now: s.now, db: watch}
+		spied := newStore(&core{now: s.now, db: watch})
 		for who, want := range map[string]int{"ann": 10, "key5": 7, "bob": 0, "nobody": 0} {
 			found, err := spied.SecretsShown(t.Context(), who)
 			if err != nil || len(found) != want || want > 0 && found[0].Target.ID != "key12" {

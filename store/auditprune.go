@@ -15,7 +15,7 @@ import (
 // Their chain is walked first, and where it is broken nothing is deleted: what somebody did
 // to it stays to be seen. The place and the hash of the last stay, with a code of their own,
 // so that the lane verifies from there.
-func (s *Store) PruneAudit(ctx context.Context, before time.Time) error {
+func (s *Audit) PruneAudit(ctx context.Context, before time.Time) error {
 	key := s.auditKey.Load()
 	if key == nil {
 		return errors.New("pruning audit trail: there is no key")
@@ -36,7 +36,7 @@ func (s *Store) PruneAudit(ctx context.Context, before time.Time) error {
 	return errors.Join(errs...)
 }
 
-func (s *Store) pruneLane(ctx context.Context, key *audit.Key, head audit.Head, before time.Time) error {
+func (s *Audit) pruneLane(ctx context.Context, key *audit.Key, head audit.Head, before time.Time) error {
 	v, err := key.Verify(head)
 	for more := true; more && err == nil; {
 		at := v.At()
@@ -65,7 +65,7 @@ func (s *Store) pruneLane(ctx context.Context, key *audit.Key, head audit.Head, 
 
 // prune deletes the events of a lane behind one place and up to another. Where another node
 // has just done so, nothing is left to do.
-func (s *Store) prune(ctx context.Context, key *audit.Key, from, to audit.Head, before time.Time) error {
+func (s *Audit) prune(ctx context.Context, key *audit.Key, from, to audit.Head, before time.Time) error {
 	e := audit.Of("audit.pruned", "", "audit", strconv.Itoa(to.Lane)).
 		With("from", strconv.FormatInt(from.Seq+1, 10), "until", strconv.FormatInt(to.Seq, 10), "before",
 			date(before))

@@ -24,7 +24,7 @@ const firstAudited = 26
 // puts the ring back, has a ring that does not belong to the trail. Beside a ring that is
 // there a trail that was emptied whole stays without codes, and is found. An upgrade from
 // before there was a trail begins one all the same, and says so in it.
-func (s *Store) SealAudit(ctx context.Context) error {
+func (s *Audit) SealAudit(ctx context.Context) error {
 	key := s.auditKey.Load()
 	heads, err := s.AuditHeads(ctx)
 	if err != nil || key == nil || !unsealed(key, heads) {
@@ -110,7 +110,7 @@ func (t tx) ringBonds(ctx context.Context) ([]ringBond, error) {
 
 // binder returns what binds new keys to the beginning of the trail. Beside keys that are not
 // bound to it none are: what is wrong with a ring is not forgotten as its keys take turns.
-func (s *Store) binder(ctx context.Context, t tx) (bind func(kid string) string, err error) {
+func (s *core) binder(ctx context.Context, t tx) (bind func(kid string) string, err error) {
 	nothing := func(string) string { return "" }
 	key := s.auditKey.Load()
 	if key == nil {
@@ -143,7 +143,7 @@ func unbound(key *audit.Key, ring []ringBond, beginning string) string {
 }
 
 // verifyRing tells of a lane whose beginning is not that of the key ring, if there is one.
-func (s *Store) verifyRing(ctx context.Context, key *audit.Key, heads []audit.Head) (broken, err error) {
+func (s *Audit) verifyRing(ctx context.Context, key *audit.Key, heads []audit.Head) (broken, err error) {
 	ring, err := s.read().ringBonds(ctx)
 	if err != nil {
 		return nil, err

@@ -14,7 +14,7 @@ import (
 
 // FindBrowser returns the logins that a browser holds, by project, as [idp.Logins] are
 // written, and when it was here last. Those that were ended or have expired are none.
-func (s *Store) FindBrowser(ctx context.Context, browser string) (held map[string]string, seen time.Time, err error) {
+func (s *Logins) FindBrowser(ctx context.Context, browser string) (held map[string]string, seen time.Time, err error) {
 	type login struct {
 		project, id string
 		seen        int64
@@ -49,7 +49,7 @@ func (s *Store) FindBrowser(ctx context.Context, browser string) (held map[strin
 
 // MoveBrowser returns logins, by project, as [idp.Logins] are written, to a browser, and
 // takes all others from the one that it was before; either may be "".
-func (s *Store) MoveBrowser(ctx context.Context, from, to string, held map[string]string) error {
+func (s *Logins) MoveBrowser(ctx context.Context, from, to string, held map[string]string) error {
 	return s.change(ctx, audit.None("which browser holds a login; its beginning and end have events"),
 		func(t tx) error {
 			if from != "" {
@@ -77,7 +77,7 @@ func (s *Store) MoveBrowser(ctx context.Context, from, to string, held map[strin
 }
 
 // SeeBrowser notes that a browser is here now.
-func (s *Store) SeeBrowser(ctx context.Context, browser string) error {
+func (s *Logins) SeeBrowser(ctx context.Context, browser string) error {
 	return s.once(ctx, audit.None("a use"), func(t tx) error {
 		_, err := t.Exec(ctx, `UPDATE login_sessions SET seen = $2 WHERE browser = $1 AND browser <> ''`,
 			browser, micros(s.now()))

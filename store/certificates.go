@@ -9,14 +9,17 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
+// Certificates holds the TLS certificates and the locks of those who obtain them.
+type Certificates struct{ *core }
+
 // FindCertificate returns what is kept under a name.
-func (s *Store) FindCertificate(ctx context.Context, name string) (sealed string, err error) {
+func (s *Certificates) FindCertificate(ctx context.Context, name string) (sealed string, err error) {
 	err = s.read().Row(ctx, `SELECT sealed FROM certificates WHERE name = $1`, name).Scan(&sealed)
 	return sealed, found(err, "certificate")
 }
 
 // PutCertificate keeps something under a name, in place of what was there.
-func (s *Store) PutCertificate(ctx context.Context, name, sealed string) error {
+func (s *Certificates) PutCertificate(ctx context.Context, name, sealed string) error {
 	return s.once(ctx, audit.Of("certificate.written", "", "certificate", name), func(t tx) error {
 		_, err := t.Exec(ctx, `INSERT INTO certificates (name, sealed, updated) VALUES ($1, $2, $3)
 			ON CONFLICT (name) DO UPDATE SET sealed = $2, updated = $3`, name, sealed, micros(s.now()))
@@ -28,7 +31,7 @@ func (s *Store) PutCertificate(ctx context.Context, name, sealed string) error {
 }
 
 // DeleteCertificate deletes what is kept under a name, if anything is.
-func (s *Store) DeleteCertificate(ctx context.Context, name string) error {
+func (s *Certificates) DeleteCertificate(ctx context.Context, name string) error {
 	return s.once(ctx, audit.Of("certificate.deleted", "", "certificate", name), func(t tx) error {
 		if _, err := t.Exec(ctx, `DELETE FROM certificates WHERE name = $1`, name); err != nil {
 			return fmt.Errorf("deleting certificate: %w", err)
@@ -39,7 +42,7 @@ func (s *Store) DeleteCertificate(ctx context.Context, name string) error {
 
 // ClaimCertificate makes the caller the one who asks for what the name says. A
 // [problem.Conflict] means that somebody else is, whose claim has not run out.
-func (s *Store) ClaimCertificate(ctx context.Context, name string, until time.Time) error {
+func (s *Certificates) ClaimCertificate(ctx context.Context, name string, until time.Time) error {
 	return s.once(ctx, audit.None("a lease"), func(t tx) error {
 		res, err := t.Exec(ctx, `INSERT INTO certificates (name, sealed, updated) VALUES ($1, '', $2)
 			ON CONFLICT (name) DO UPDATE SET updated = $2 WHERE certificates.updated < $3`, name, micros(until), micros(s.now()))
@@ -54,7 +57,7 @@ func (s *Store) ClaimCertificate(ctx context.Context, name string, until time.Ti
 }
 
 // ReleaseCertificate ends a claim, if it is still the one that was made until then.
-func (s *Store) ReleaseCertificate(ctx context.Context, name string, until time.Time) error {
+func (s *Certificates) ReleaseCertificate(ctx context.Context, name string, until time.Time) error {
 	return s.once(ctx, audit.None("a lease"), func(t tx) error {
 		if _, err := t.Exec(ctx, `DELETE FROM certificates WHERE name = $1 AND updated = $2`, name, micros(until)); err != nil {
 			return fmt.Errorf("releasing certificate: %w", err)

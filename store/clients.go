@@ -16,6 +16,9 @@ import (
 	"github.com/selvage/selvage/internal/revocation"
 )
 
+// Clients holds the OAuth clients of projects.
+type Clients struct{ *core }
+
 var _ idp.Store = (*Store)(nil)
 
 const clientColumns = `id, project_id, name, type, profile, auth_method, secret_hash, first_party, pkce_optional,
@@ -23,7 +26,7 @@ const clientColumns = `id, project_id, name, type, profile, auth_method, secret_
 	secret_made, old_secret_hash, old_secret_until, old_secret_used, logo`
 
 // CreateClient inserts a client.
-func (s *Store) CreateClient(ctx context.Context, c idp.Client) error {
+func (s *Clients) CreateClient(ctx context.Context, c idp.Client) error {
 	redirects, logouts, metadata, err := clientTexts(c)
 	if err != nil {
 		return err
@@ -61,7 +64,7 @@ func clientTexts(c idp.Client) (redirects, logouts, metadata string, err error) 
 }
 
 // FindClient finds a client by its id, in any project.
-func (s *Store) FindClient(ctx context.Context, id string) (idp.Client, error) {
+func (s *Clients) FindClient(ctx context.Context, id string) (idp.Client, error) {
 	c, err := scanClient(s.read().Row(ctx, `SELECT `+clientColumns+` FROM clients WHERE id = $1`, id))
 	if errors.Is(err, sql.ErrNoRows) {
 		return c, problem.NoSuch("client")
@@ -92,7 +95,7 @@ func scanClient(row scanner) (c idp.Client, err error) {
 }
 
 // ListClients returns a page of a project's clients in the order of creation.
-func (s *Store) ListClients(ctx context.Context, projectID string, q page.Query) (page.Page[idp.Client], error) {
+func (s *Clients) ListClients(ctx context.Context, projectID string, q page.Query) (page.Page[idp.Client], error) {
 	l := listing[idp.Client]{
 		thing: "clients", columns: clientColumns, from: "clients", key: []string{"id"}, start: startAt(q.From),
 		scan: scanClient, id: func(c idp.Client) string { return c.ID },
@@ -102,7 +105,7 @@ func (s *Store) ListClients(ctx context.Context, projectID string, q page.Query)
 }
 
 // ReplaceClient writes the settings of a client that is still as it was at a moment.
-func (s *Store) ReplaceClient(ctx context.Context, c idp.Client, since time.Time) error {
+func (s *Clients) ReplaceClient(ctx context.Context, c idp.Client, since time.Time) error {
 	redirects, logouts, metadata, err := clientTexts(c)
 	if err != nil {
 		return err
@@ -123,7 +126,7 @@ func (s *Store) ReplaceClient(ctx context.Context, c idp.Client, since time.Time
 }
 
 // SetClientSecret replaces the secret of a client that still has the old one.
-func (s *Store) SetClientSecret(ctx context.Context, c idp.Client, old string) error {
+func (s *Clients) SetClientSecret(ctx context.Context, c idp.Client, old string) error {
 	e := audit.Of("client.secret_rotated", c.ProjectID, "client", c.ID).With(
 		"name", c.Name, "old_until", date(c.Old.Until))
 	return s.once(ctx, e, func(t tx) error {
@@ -141,7 +144,7 @@ func (s *Store) SetClientSecret(ctx context.Context, c idp.Client, old string) e
 }
 
 // EndOldSecret takes the secret before its present one from a client.
-func (s *Store) EndOldSecret(ctx context.Context, id string, now time.Time) error {
+func (s *Clients) EndOldSecret(ctx context.Context, id string, now time.Time) error {
 	return s.once(ctx, audit.Of("client.old_secret_ended", "", "client", id), func(t tx) error {
 		var name string
 		err := t.Row(ctx, `UPDATE clients SET old_secret_hash = '', old_secret_until = 0, old_secret_used = 0, updated = $2
@@ -155,7 +158,7 @@ func (s *Store) EndOldSecret(ctx context.Context, id string, now time.Time) erro
 }
 
 // TouchOldSecret notes that an old secret was used.
-func (s *Store) TouchOldSecret(ctx context.Context, id, hash string, at time.Time) error {
+func (s *Clients) TouchOldSecret(ctx context.Context, id, hash string, at time.Time) error {
 	return s.once(ctx, audit.None("a use, which changes nothing that it may"), func(t tx) error {
 		_, err := t.Exec(ctx, `UPDATE clients SET old_secret_used = $3 WHERE id = $1 AND old_secret_hash = $2 AND old_secret_used < $3`, id, hash, micros(at))
 		if err != nil {
@@ -166,7 +169,7 @@ func (s *Store) TouchOldSecret(ctx context.Context, id, hash string, at time.Tim
 }
 
 // DeleteClient deletes a client with its grants and revokes its tokens.
-func (s *Store) DeleteClient(ctx context.Context, r revocation.Revocation) error {
+func (s *Clients) DeleteClient(ctx context.Context, r revocation.Revocation) error {
 	return s.change(ctx, audit.Of("client.deleted", "", "client", r.ID), func(t tx) error {
 		var name string
 		err := t.Row(ctx, `DELETE FROM clients WHERE id = $1 RETURNING project_id, name`, r.ID).Scan(

@@ -18,7 +18,7 @@ import (
 )
 
 // FindConsent returns the scopes that a subscriber has agreed to for a client.
-func (s *Store) FindConsent(ctx context.Context, subscriberID, clientID string) ([]string, error) {
+func (s *Grants) FindConsent(ctx context.Context, subscriberID, clientID string) ([]string, error) {
 	var scope string
 	err := s.read().Row(ctx, `SELECT scope FROM consents WHERE subscriber_id = $1 AND client_id = $2`,
 		subscriberID, clientID).Scan(&scope)
@@ -32,7 +32,7 @@ func (s *Store) FindConsent(ctx context.Context, subscriberID, clientID string) 
 }
 
 // ListConsents returns a page of what a subscriber has agreed to, by client.
-func (s *Store) ListConsents(ctx context.Context, projectID, subscriberID string, q page.Query) (page.Page[fabric.Consent], error) {
+func (s *Grants) ListConsents(ctx context.Context, projectID, subscriberID string, q page.Query) (page.Page[fabric.Consent], error) {
 	l := listing[fabric.Consent]{
 		thing: "consents", columns: `o.client_id, c.name, o.scope, o.updated`, from: "consents o JOIN clients c ON c.id = o.client_id",
 		key: []string{"o.client_id"}, start: startAt(q.From),
@@ -53,7 +53,7 @@ func (s *Store) ListConsents(ctx context.Context, projectID, subscriberID string
 // RevokeConsent takes back what a subscriber has agreed to for a client, and ends the
 // client's grants with their access tokens; ending gives the revocation of a grant.
 // Where there is neither, it is a [problem.NotFound].
-func (s *Store) RevokeConsent(ctx context.Context, subscriberID, clientID string, now time.Time, ending func(grantID string) revocation.Revocation) error {
+func (s *Grants) RevokeConsent(ctx context.Context, subscriberID, clientID string, now time.Time, ending func(grantID string) revocation.Revocation) error {
 	return s.change(ctx, audit.Of("consent.revoked", "", "subscriber", subscriberID).With("client", clientID),
 		func(t tx) error {
 			// Who redeems a code waits here for us, and then finds no consent; or we for
@@ -94,7 +94,7 @@ func (s *Store) RevokeConsent(ctx context.Context, subscriberID, clientID string
 }
 
 // AddConsent adds to the scopes that a subscriber has agreed to for a client.
-func (s *Store) AddConsent(ctx context.Context, subscriberID, clientID string, scopes []string, now time.Time) error {
+func (s *Grants) AddConsent(ctx context.Context, subscriberID, clientID string, scopes []string, now time.Time) error {
 	return s.change(ctx, audit.Of("consent.given", "", "subscriber", subscriberID).
 		By(audit.Subscriber, subscriberID).With("client", clientID, "scope", strings.Join(scopes, " ")),
 		func(t tx) error {

@@ -12,7 +12,7 @@ import (
 var markEvent = audit.None("a mark beside what was made, which has an event")
 
 // MarkDeclared marks what was made from a file.
-func (s *Store) MarkDeclared(ctx context.Context, projectID, id string) error {
+func (s *Projects) MarkDeclared(ctx context.Context, projectID, id string) error {
 	return s.once(ctx, markEvent, func(t tx) error {
 		_, err := t.Exec(ctx, `INSERT INTO declared (id, project_id) VALUES ($1, $2) ON CONFLICT DO NOTHING`,
 			id, projectID)
@@ -27,7 +27,7 @@ func (s *Store) MarkDeclared(ctx context.Context, projectID, id string) error {
 }
 
 // UnmarkDeclared removes a mark, be it there or not.
-func (s *Store) UnmarkDeclared(ctx context.Context, id string) error {
+func (s *Projects) UnmarkDeclared(ctx context.Context, id string) error {
 	return s.once(ctx, markEvent, func(t tx) error {
 		if _, err := t.Exec(ctx, `DELETE FROM declared WHERE id = $1`, id); err != nil {
 			return fmt.Errorf("removing mark: %w", err)
@@ -37,7 +37,7 @@ func (s *Store) UnmarkDeclared(ctx context.Context, id string) error {
 }
 
 // ListDeclared returns the ids of what was made from files in a project.
-func (s *Store) ListDeclared(ctx context.Context, projectID string) ([]string, error) {
+func (s *Projects) ListDeclared(ctx context.Context, projectID string) ([]string, error) {
 	return gather(ctx, s.read(), "listing marks", func(row scanner) (id string, err error) {
 		return id, row.Scan(&id)
 	},

@@ -20,13 +20,13 @@ func scanDelivery(row scanner) (d fabric.Delivery, err error) {
 }
 
 // FindDelivery finds a delivery of a webhook.
-func (s *Store) FindDelivery(ctx context.Context, webhookID, id string) (fabric.Delivery, error) {
+func (s *Webhooks) FindDelivery(ctx context.Context, webhookID, id string) (fabric.Delivery, error) {
 	return scanDelivery(s.read().Row(ctx,
 		`SELECT `+deliveryColumns+` FROM webhook_deliveries WHERE webhook_id = $1 AND id = $2`, webhookID, id))
 }
 
 // QueueDelivery inserts a delivery of one webhook.
-func (s *Store) QueueDelivery(ctx context.Context, webhookID string, e fabric.Event) (d fabric.Delivery, err error) {
+func (s *Webhooks) QueueDelivery(ctx context.Context, webhookID string, e fabric.Event) (d fabric.Delivery, err error) {
 	err = s.once(ctx, audit.Of("webhook.tested", e.ProjectID, "webhook", webhookID), func(t tx) error {
 		d, err = scanDelivery(t.Row(ctx,
 			`INSERT INTO webhook_deliveries (webhook_id, id, event, subject, body, state, created, queued, due)
@@ -38,7 +38,7 @@ func (s *Store) QueueDelivery(ctx context.Context, webhookID string, e fabric.Ev
 }
 
 // ListDeliveries returns a page of a webhook's deliveries, the newest first.
-func (s *Store) ListDeliveries(ctx context.Context, webhookID string, state fabric.DeliveryState, q page.Query) (page.Page[fabric.Delivery], error) {
+func (s *Webhooks) ListDeliveries(ctx context.Context, webhookID string, state fabric.DeliveryState, q page.Query) (page.Page[fabric.Delivery], error) {
 	l := listing[fabric.Delivery]{
 		thing: "deliveries", columns: deliveryColumns, from: "webhook_deliveries", key: []string{"id"},
 		start: startAt(q.From), desc: true,
@@ -52,8 +52,8 @@ func (s *Store) ListDeliveries(ctx context.Context, webhookID string, state fabr
 }
 
 // Redeliver makes a delivery wait again, and its webhook rest no more.
-func (s *Store) Redeliver(ctx context.Context, webhookID, id string, now time.Time) (d fabric.Delivery, err error) {
-	q := s.webhooks()
+func (s *Webhooks) Redeliver(ctx context.Context, webhookID, id string, now time.Time) (d fabric.Delivery, err error) {
+	q := s.queue()
 	err = s.change(ctx, audit.Of("webhook.redelivered", "", "webhook", webhookID).With("delivery", id),
 		func(t tx) error {
 			if d, err = scanDelivery(q.requeue(ctx, t, webhookID, id, now, deliveryColumns)); err != nil {
@@ -68,16 +68,16 @@ func (s *Store) Redeliver(ctx context.Context, webhookID, id string, now time.Ti
 }
 
 // RedeliverDead makes all dead letters of a webhook wait again.
-func (s *Store) RedeliverDead(ctx context.Context, webhookID string, now time.Time) (int, error) {
-	return s.webhooks().requeueDead(ctx, webhookID, now)
+func (s *Webhooks) RedeliverDead(ctx context.Context, webhookID string, now time.Time) (int, error) {
+	return s.queue().requeueDead(ctx, webhookID, now)
 }
 
 // ExpireDeliveries returns up what waits since before a moment.
-func (s *Store) ExpireDeliveries(ctx context.Context, before, now time.Time) error {
-	return s.webhooks().expire(ctx, before, now)
+func (s *Webhooks) ExpireDeliveries(ctx context.Context, before, now time.Time) error {
+	return s.queue().expire(ctx, before, now)
 }
 
 // ForgetDeliveries deletes what is over for long enough, and what no webhook has.
-func (s *Store) ForgetDeliveries(ctx context.Context, delivered, dead time.Time) error {
-	return s.webhooks().forget(ctx, delivered, dead)
+func (s *Webhooks) ForgetDeliveries(ctx context.Context, delivered, dead time.Time) error {
+	return s.queue().forget(ctx, delivered, dead)
 }

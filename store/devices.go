@@ -14,7 +14,7 @@ import (
 
 // PutDevice inserts a device, or renames the one of that token, which keeps its
 // id, key and beginning. More than most of a subscriber are problem.Invalid.
-func (s *Store) PutDevice(ctx context.Context, d fabric.Device, most int) (kept fabric.Device, err error) {
+func (s *Subscribers) PutDevice(ctx context.Context, d fabric.Device, most int) (kept fabric.Device, err error) {
 	err = s.change(ctx, audit.Of("device.registered", d.ProjectID, "subscriber", d.SubscriberID).With("type",
 		d.Type), func(t tx) error {
 		kept = d
@@ -63,7 +63,7 @@ func (t tx) putDevice(ctx context.Context, d *fabric.Device) error {
 }
 
 // DeleteDevice deletes a device of a subscriber.
-func (s *Store) DeleteDevice(ctx context.Context, subscriberID, id string) error {
+func (s *Subscribers) DeleteDevice(ctx context.Context, subscriberID, id string) error {
 	return s.once(ctx, audit.Of("device.deleted", "", "subscriber", subscriberID).With("device", id),
 		func(t tx) error {
 			err := t.Row(ctx, `DELETE FROM devices WHERE id = $2 AND subscriber_id = $1 RETURNING project_id`,
@@ -73,7 +73,7 @@ func (s *Store) DeleteDevice(ctx context.Context, subscriberID, id string) error
 }
 
 // ListDevices returns a page of a subscriber's devices.
-func (s *Store) ListDevices(ctx context.Context, projectID, subscriberID string, q page.Query) (page.Page[fabric.Device], error) {
+func (s *Subscribers) ListDevices(ctx context.Context, projectID, subscriberID string, q page.Query) (page.Page[fabric.Device], error) {
 	l := listing[fabric.Device]{
 		thing: "devices", columns: `id, project_id, subscriber_id, type, token, name, push_key, created`,
 		from: "devices",

@@ -22,7 +22,7 @@ func scanEmbedKey(row scanner) (k fabric.EmbedKey, err error) {
 }
 
 // CreateEmbedKey inserts a key.
-func (s *Store) CreateEmbedKey(ctx context.Context, k fabric.EmbedKey) error {
+func (s *Keys) CreateEmbedKey(ctx context.Context, k fabric.EmbedKey) error {
 	return s.once(ctx, audit.Of("embed_key.created", k.ProjectID, "embed_key", k.ID).With(
 		"name", k.Name, "address", k.AddressID), func(t tx) error {
 		_, err := t.Exec(ctx, `INSERT INTO embed_keys (`+embedColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
@@ -38,12 +38,12 @@ func (s *Store) CreateEmbedKey(ctx context.Context, k fabric.EmbedKey) error {
 }
 
 // FindEmbedKeyByHash finds a key, revoked or not.
-func (s *Store) FindEmbedKeyByHash(ctx context.Context, hash string) (fabric.EmbedKey, error) {
+func (s *Keys) FindEmbedKeyByHash(ctx context.Context, hash string) (fabric.EmbedKey, error) {
 	return scanEmbedKey(s.read().Row(ctx, `SELECT `+embedColumns+` FROM embed_keys WHERE hash = $1`, hash))
 }
 
 // ListEmbedKeys returns a page of a project's keys.
-func (s *Store) ListEmbedKeys(ctx context.Context, projectID string, q page.Query) (page.Page[fabric.EmbedKey], error) {
+func (s *Keys) ListEmbedKeys(ctx context.Context, projectID string, q page.Query) (page.Page[fabric.EmbedKey], error) {
 	l := listing[fabric.EmbedKey]{
 		thing: "embed keys", columns: embedColumns, from: "embed_keys", key: []string{"id"}, start: startAt(q.From),
 		scan: scanEmbedKey, id: func(k fabric.EmbedKey) string { return k.ID },
@@ -53,7 +53,7 @@ func (s *Store) ListEmbedKeys(ctx context.Context, projectID string, q page.Quer
 }
 
 // RevokeEmbedKey ends a key and the tokens that it gave.
-func (s *Store) RevokeEmbedKey(ctx context.Context, projectID string, r revocation.Revocation, at time.Time) error {
+func (s *Keys) RevokeEmbedKey(ctx context.Context, projectID string, r revocation.Revocation, at time.Time) error {
 	return s.change(ctx, audit.Of("embed_key.revoked", projectID, "embed_key", r.ID), func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE embed_keys SET revoked = CASE WHEN revoked = 0 THEN $3 ELSE revoked END WHERE id = $1 AND project_id = $2`,
 			r.ID, projectID, micros(at))

@@ -16,7 +16,7 @@ import (
 // EraseSubscriber deletes the subscriber that an eraser names, with everything that is
 // kept about it, or takes it out of what stays. One that is not there, and of whom
 // nothing is left, is problem.NotFound.
-func (s *Store) EraseSubscriber(ctx context.Context, projectID string, by fabric.Eraser, now time.Time) (e fabric.Erasure, err error) {
+func (s *Subscribers) EraseSubscriber(ctx context.Context, projectID string, by fabric.Eraser, now time.Time) (e fabric.Erasure, err error) {
 	err = s.change(ctx, audit.Of("subscriber.erased", projectID, "subscriber", by.ID), func(t tx) error {
 		e = fabric.Erasure{Deleted: make(map[string]int64), Anonymised: make(map[string]int64)}
 		sub, err := t.lockSubscriber(ctx, projectID, by.ID)

@@ -13,6 +13,9 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
+// Factors holds second factors: passkeys, authenticator apps and recovery codes.
+type Factors struct{ *core }
+
 var _ factor.Store = (*Store)(nil)
 
 // factorTables are what an owner has rows in.
@@ -54,7 +57,7 @@ func (t tx) deleteFactors(ctx context.Context, kind factor.Kind, owners string, 
 }
 
 // HasFactors tells what an owner has.
-func (s *Store) HasFactors(ctx context.Context, o factor.Owner) (set factor.Set, err error) {
+func (s *Factors) HasFactors(ctx context.Context, o factor.Owner) (set factor.Set, err error) {
 	return s.read().factorsOf(ctx, o)
 }
 
@@ -79,7 +82,7 @@ func scanPasskey(row scanner) (p factor.Passkey, err error) {
 }
 
 // CreatePasskey inserts a passkey; the unique index on its credential decides.
-func (s *Store) CreatePasskey(ctx context.Context, p factor.Passkey, first bool) error {
+func (s *Factors) CreatePasskey(ctx context.Context, p factor.Passkey, first bool) error {
 	return s.change(ctx, factorEvent("factor.added", p.Owner, "passkey", p.ID), func(t tx) error {
 		if err := t.beginFactor(ctx, p.Owner, first); err != nil {
 			return err
@@ -99,18 +102,18 @@ func (s *Store) CreatePasskey(ctx context.Context, p factor.Passkey, first bool)
 }
 
 // FindPasskey finds a passkey by its credential id.
-func (s *Store) FindPasskey(ctx context.Context, credential string) (factor.Passkey, error) {
+func (s *Factors) FindPasskey(ctx context.Context, credential string) (factor.Passkey, error) {
 	return scanPasskey(s.read().Row(ctx, `SELECT `+passkeyColumns+` FROM passkeys WHERE credential = $1`, credential))
 }
 
 // ListPasskeys returns an owner's passkeys by their age.
-func (s *Store) ListPasskeys(ctx context.Context, o factor.Owner) ([]factor.Passkey, error) {
+func (s *Factors) ListPasskeys(ctx context.Context, o factor.Owner) ([]factor.Passkey, error) {
 	return gather(ctx, s.read(), "listing passkeys", scanPasskey,
 		`SELECT `+passkeyColumns+` FROM passkeys WHERE owner_id = $1 AND owner_kind = $2 ORDER BY id`, o.ID, string(o.Kind))
 }
 
 // RenamePasskey returns a passkey another name.
-func (s *Store) RenamePasskey(ctx context.Context, o factor.Owner, id, name string) error {
+func (s *Factors) RenamePasskey(ctx context.Context, o factor.Owner, id, name string) error {
 	return s.once(ctx, factorEvent("factor.renamed", o, "passkey", id), func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE passkeys SET name = $4 WHERE id = $1 AND owner_id = $2 AND owner_kind = $3`, id, o.ID, string(o.Kind), name)
 		if err := oneRow(res, err, "passkey"); err != nil {
@@ -121,7 +124,7 @@ func (s *Store) RenamePasskey(ctx context.Context, o factor.Owner, id, name stri
 }
 
 // UsePasskey notes a use, if the passkey was not used since it was read.
-func (s *Store) UsePasskey(ctx context.Context, p factor.Passkey, old uint32) error {
+func (s *Factors) UsePasskey(ctx context.Context, p factor.Passkey, old uint32) error {
 	return s.once(ctx, audit.None("a use; the login has an event"), func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE passkeys SET record = $3, count = $4, backed_up = $5, used = $6 WHERE id = $1 AND count = $2`,
 			p.ID, int64(old), string(p.Record), int64(p.Count), flag(p.BackedUp), micros(p.Used))
@@ -130,12 +133,12 @@ func (s *Store) UsePasskey(ctx context.Context, p factor.Passkey, old uint32) er
 }
 
 // DeletePasskey deletes a passkey of an owner.
-func (s *Store) DeletePasskey(ctx context.Context, o factor.Owner, id string) error {
+func (s *Factors) DeletePasskey(ctx context.Context, o factor.Owner, id string) error {
 	return s.deleteFactor(ctx, "passkeys", "passkey", "name", o, id, "passkey_removed")
 }
 
 // deleteFactor deletes a row of an owner, and gives its name.
-func (s *Store) deleteFactor(ctx context.Context, table, thing, name string, o factor.Owner, id, what string) error {
+func (s *Factors) deleteFactor(ctx context.Context, table, thing, name string, o factor.Owner, id, what string) error {
 	return s.change(ctx, factorEvent("factor.removed", o, thing, id), func(t tx) error {
 		var was string
 		err := t.Row(ctx, `DELETE FROM `+
@@ -154,7 +157,7 @@ func (s *Store) deleteFactor(ctx context.Context, table, thing, name string, o f
 const totpColumns = `id, owner_kind, owner_id, sealed, step, created, used`
 
 // CreateTOTP inserts an authenticator app; an owner has one at most.
-func (s *Store) CreateTOTP(ctx context.Context, a factor.TOTP, first bool) error {
+func (s *Factors) CreateTOTP(ctx context.Context, a factor.TOTP, first bool) error {
 	return s.change(ctx, factorEvent("factor.added", a.Owner, "totp", a.ID), func(t tx) error {
 		if err := t.beginFactor(ctx, a.Owner, first); err != nil {
 			return err
@@ -173,7 +176,7 @@ func (s *Store) CreateTOTP(ctx context.Context, a factor.TOTP, first bool) error
 }
 
 // FindTOTP finds the authenticator app of an owner.
-func (s *Store) FindTOTP(ctx context.Context, o factor.Owner) (a factor.TOTP, err error) {
+func (s *Factors) FindTOTP(ctx context.Context, o factor.Owner) (a factor.TOTP, err error) {
 	var created, used int64
 	err = s.read().Row(ctx, `SELECT `+totpColumns+` FROM totps WHERE owner_id = $1 AND owner_kind = $2`, o.ID,
 		string(o.Kind)).
@@ -183,7 +186,7 @@ func (s *Store) FindTOTP(ctx context.Context, o factor.Owner) (a factor.TOTP, er
 }
 
 // UseTOTP takes the code of a step, if none of it or of a later one was taken.
-func (s *Store) UseTOTP(ctx context.Context, a factor.TOTP) error {
+func (s *Factors) UseTOTP(ctx context.Context, a factor.TOTP) error {
 	return s.once(ctx, audit.None("a use; the login has an event"), func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE totps SET step = $4, used = $5 WHERE id = $1 AND owner_id = $2 AND owner_kind = $3 AND step < $4`,
 			a.ID, a.Owner.ID, string(a.Owner.Kind), a.Step, micros(a.Used))
@@ -207,12 +210,12 @@ func swapped(res sql.Result, err error, thing string) error {
 }
 
 // DeleteTOTP deletes the authenticator app of an owner, if it has that id.
-func (s *Store) DeleteTOTP(ctx context.Context, o factor.Owner, id string) error {
+func (s *Factors) DeleteTOTP(ctx context.Context, o factor.Owner, id string) error {
 	return s.deleteFactor(ctx, "totps", "factor", "''", o, id, "totp_removed")
 }
 
 // ReplaceRecoveryCodes deletes the codes of an owner and inserts others.
-func (s *Store) ReplaceRecoveryCodes(ctx context.Context, o factor.Owner, hashes []string, at time.Time) error {
+func (s *Factors) ReplaceRecoveryCodes(ctx context.Context, o factor.Owner, hashes []string, at time.Time) error {
 	return s.change(ctx, factorEvent("recovery_codes.replaced", o, "recovery_codes", "").With(
 		"codes", strconv.Itoa(len(hashes))), func(t tx) error {
 		if err := t.lockOwner(ctx, o); err != nil {
@@ -248,7 +251,7 @@ func (s *Store) ReplaceRecoveryCodes(ctx context.Context, o factor.Owner, hashes
 }
 
 // TakeRecoveryCode deletes a code.
-func (s *Store) TakeRecoveryCode(ctx context.Context, o factor.Owner, hash string) error {
+func (s *Factors) TakeRecoveryCode(ctx context.Context, o factor.Owner, hash string) error {
 	return s.change(ctx, factorEvent("recovery_code.used", o, "recovery_codes", ""), func(t tx) error {
 		res, err := t.Exec(ctx, `DELETE FROM recovery_codes WHERE owner_id = $1 AND owner_kind = $2 AND hash = $3`, o.ID, string(o.Kind), hash)
 		if err := oneRow(res, err, "recovery code"); err != nil {
@@ -269,7 +272,7 @@ func (s *Store) TakeRecoveryCode(ctx context.Context, o factor.Owner, hash strin
 }
 
 // FindRecoveryCodes counts the codes that are left.
-func (s *Store) FindRecoveryCodes(ctx context.Context, o factor.Owner) (codes factor.RecoveryCodes, err error) {
+func (s *Factors) FindRecoveryCodes(ctx context.Context, o factor.Owner) (codes factor.RecoveryCodes, err error) {
 	var created int64
 	err = s.read().Row(ctx, `SELECT COUNT(*), COALESCE(MIN(created), 0) FROM recovery_codes WHERE owner_id = $1 AND owner_kind = $2`, o.ID, string(o.Kind)).Scan(&codes.Left, &created)
 	codes.Created = moment(created)

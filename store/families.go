@@ -12,10 +12,13 @@ import (
 	"github.com/selvage/selvage/internal/revocation"
 )
 
+// Families holds the families of subscriber tokens: each family is one chain of refresh tokens.
+type Families struct{ *core }
+
 // RotateFamily moves a family on from a generation, once. The row of the first
 // generation is made by its first use. Whoever comes too late revokes the
 // family, and is told so without an error, since the revocation must stay.
-func (s *Store) RotateFamily(ctx context.Context, u fabric.FamilyUse) (used bool, err error) {
+func (s *Families) RotateFamily(ctx context.Context, u fabric.FamilyUse) (used bool, err error) {
 	err = s.once(ctx, audit.None("a use: tokens in the place of others"), func(t tx) (err error) {
 		used, err = t.rotate(ctx, u)
 		return err
@@ -62,7 +65,7 @@ func (t tx) rotate(ctx context.Context, u fabric.FamilyUse) (bool, error) {
 }
 
 // SweepFamilies deletes the families all of whose tokens have expired.
-func (s *Store) SweepFamilies(ctx context.Context) error {
+func (s *Families) SweepFamilies(ctx context.Context) error {
 	return s.once(ctx, audit.None("what has expired"), func(t tx) error {
 		if _, err := t.Exec(ctx, `DELETE FROM families WHERE expires <= $1`, micros(s.now())); err != nil {
 			return fmt.Errorf("sweeping families: %w", err)
@@ -72,7 +75,7 @@ func (s *Store) SweepFamilies(ctx context.Context) error {
 }
 
 // ListFamilies returns a page of a subscriber's families.
-func (s *Store) ListFamilies(ctx context.Context, projectID, subscriberID string, q page.Query) (page.Page[fabric.Family], error) {
+func (s *Families) ListFamilies(ctx context.Context, projectID, subscriberID string, q page.Query) (page.Page[fabric.Family], error) {
 	l := listing[fabric.Family]{
 		thing: "families", columns: `id, client_id, created, used, generation, expires, revoked`, from: "families",
 		key: []string{"id"}, start: startAt(q.From), desc: true,
@@ -92,7 +95,7 @@ func scanFamily(row scanner) (f fabric.Family, err error) {
 }
 
 // RevokeFamily ends the family that a revocation names.
-func (s *Store) RevokeFamily(ctx context.Context, projectID, subscriberID string, r revocation.Revocation) error {
+func (s *Families) RevokeFamily(ctx context.Context, projectID, subscriberID string, r revocation.Revocation) error {
 	return s.change(ctx, audit.Of("token.revoked", projectID, "token", r.ID).With("subscriber", subscriberID),
 		func(t tx) error {
 			res, err := t.Exec(ctx, `UPDATE families SET revoked = 1 WHERE id = $1 AND project_id = $2 AND subscriber_id = $3`, r.ID, projectID, subscriberID)

@@ -16,13 +16,16 @@ import (
 	"github.com/selvage/selvage/internal/revocation"
 )
 
+// Grants holds what clients were granted: redeemed codes, refresh tokens and consents.
+type Grants struct{ *core }
+
 const grantColumns = `id, project_id, client_id, subscriber_id, session_id, scope, auth_time, amr, refresh_hash, created, idle_until, expires, revoked, seed, rotated, claims, resources`
 
 // RedeemCode inserts a code's hash and its grant. A hash that is there already is
 // a [problem.Conflict]: of many redemptions one succeeds. A login that was ended, or
 // anything else of the grant that is gone, such as the consent that it needs, is a
 // [problem.NotFound].
-func (s *Store) RedeemCode(ctx context.Context, c idp.RedeemedCode, g idp.Grant) error {
+func (s *Grants) RedeemCode(ctx context.Context, c idp.RedeemedCode, g idp.Grant) error {
 	err := s.change(ctx, audit.Of("grant.created", g.ProjectID, "grant", g.ID).
 		With("client", g.ClientID, "subscriber", g.SubscriberID, "session", g.SessionID, "scope",
 			strings.Join(g.Scope, " ")), func(t tx) error {
@@ -79,7 +82,7 @@ func (t tx) insertGrant(ctx context.Context, c idp.RedeemedCode, g idp.Grant) er
 }
 
 // FindRedeemedCode finds a redeemed code by its hash.
-func (s *Store) FindRedeemedCode(ctx context.Context, hash string) (c idp.RedeemedCode, err error) {
+func (s *Grants) FindRedeemedCode(ctx context.Context, hash string) (c idp.RedeemedCode, err error) {
 	var expires int64
 	err = s.read().Row(ctx, `SELECT hash, grant_id, client_id, expires FROM redeemed_codes WHERE hash = $1`, hash).
 		Scan(&c.Hash, &c.GrantID, &c.ClientID, &expires)
@@ -94,7 +97,7 @@ func (s *Store) FindRedeemedCode(ctx context.Context, hash string) (c idp.Redeem
 }
 
 // FindGrant finds a grant, revoked or not.
-func (s *Store) FindGrant(ctx context.Context, id string) (g idp.Grant, err error) {
+func (s *Grants) FindGrant(ctx context.Context, id string) (g idp.Grant, err error) {
 	var scope, amr, claims, resources string
 	var authTime, created, idle, expires, revoked, rotated int64
 	err = s.read().Row(ctx, `SELECT `+grantColumns+` FROM grants WHERE id = $1`, id).
@@ -118,7 +121,7 @@ func (s *Store) FindGrant(ctx context.Context, id string) (g idp.Grant, err erro
 
 // RotateGrant writes the refresh token of a living grant if the hash is still old. A
 // [problem.Conflict] means that the token was used before, or the grant revoked.
-func (s *Store) RotateGrant(ctx context.Context, g idp.Grant, old string) error {
+func (s *Grants) RotateGrant(ctx context.Context, g idp.Grant, old string) error {
 	return s.once(ctx, audit.None("a use: tokens in the place of others"), func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE grants SET refresh_hash = $3, seed = $4, rotated = $5, idle_until = $6
 			WHERE id = $1 AND refresh_hash = $2 AND revoked = 0`,
@@ -133,7 +136,7 @@ func (s *Store) RotateGrant(ctx context.Context, g idp.Grant, old string) error 
 }
 
 // RevokeGrant ends a grant and its access tokens.
-func (s *Store) RevokeGrant(ctx context.Context, id string, now time.Time, r revocation.Revocation) error {
+func (s *Grants) RevokeGrant(ctx context.Context, id string, now time.Time, r revocation.Revocation) error {
 	return s.change(ctx, audit.Of("grant.revoked", "", "grant", id), func(t tx) error {
 		var client, subscriber string
 		err := t.Row(ctx, `UPDATE grants SET revoked = $2 WHERE id = $1 AND revoked = 0 RETURNING project_id, client_id, subscriber_id`, id, micros(now)).
@@ -157,7 +160,7 @@ const sweepBatch = 500
 // began before a moment and expired before another, and logins that began before
 // it and have no grants left. Ids sort by their beginnings; the expiry is looked at
 // because it may have been set under longer lifetimes than those of this node.
-func (s *Store) SweepLogins(ctx context.Context, began, expired time.Time) error {
+func (s *Logins) SweepLogins(ctx context.Context, began, expired time.Time) error {
 	return errors.Join(
 		s.sweep(ctx, `DELETE FROM redeemed_codes WHERE hash IN (SELECT hash FROM redeemed_codes WHERE expires < $2 ORDER BY expires LIMIT $1)`,
 			micros(s.now())),
@@ -172,7 +175,7 @@ func (s *Store) SweepLogins(ctx context.Context, began, expired time.Time) error
 }
 
 // sweep repeats a statement that deletes at most $1 rows until none are left.
-func (s *Store) sweep(ctx context.Context, query string, bounds ...any) error {
+func (s *core) sweep(ctx context.Context, query string, bounds ...any) error {
 	bounds = append([]any{sweepBatch}, bounds...)
 	for {
 		var n int64

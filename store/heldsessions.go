@@ -13,7 +13,7 @@ const maxHeld = 200
 
 // HeldSessions returns the logins of a subscriber that were not ended, whose cookie is good
 // or of which there is a grant that is, newest first.
-func (s *Store) HeldSessions(ctx context.Context, projectID, subscriberID string, now time.Time) ([]idp.Held, error) {
+func (s *Logins) HeldSessions(ctx context.Context, projectID, subscriberID string, now time.Time) ([]idp.Held, error) {
 	scan := func(row scanner) (h idp.Held, err error) {
 		var seen int64
 		h.Session, err = scanSession(row, &seen)
@@ -30,7 +30,7 @@ func (s *Store) HeldSessions(ctx context.Context, projectID, subscriberID string
 
 // ListApps returns the clients that a subscriber has agreed to, or that have a grant of its
 // which is good, by name.
-func (s *Store) ListApps(ctx context.Context, projectID, subscriberID string, now time.Time) ([]idp.App, error) {
+func (s *Logins) ListApps(ctx context.Context, projectID, subscriberID string, now time.Time) ([]idp.App, error) {
 	scan := func(row scanner) (a idp.App, err error) {
 		var scope string
 		var since int64

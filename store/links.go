@@ -13,6 +13,9 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
+// Links holds the links that are mailed to subscribers.
+type Links struct{ *core }
+
 const mailLinkColumns = `hash, purpose, project_id, COALESCE(subscriber_id, ''), email, inviter, request, created, expires`
 
 func scanMailLink(row scanner) (l idp.Link, err error) {
@@ -24,7 +27,7 @@ func scanMailLink(row scanner) (l idp.Link, err error) {
 }
 
 // CreateLink inserts a link, bound to its subscriber as that is now.
-func (s *Store) CreateLink(ctx context.Context, l idp.Link) error {
+func (s *Links) CreateLink(ctx context.Context, l idp.Link) error {
 	return s.change(ctx, audit.Of("link.created", l.ProjectID, "subscriber", l.SubscriberID).With(
 		"purpose", string(l.Purpose)), func(t tx) error {
 		if l.SubscriberID != "" {
@@ -53,7 +56,7 @@ func (s *Store) CreateLink(ctx context.Context, l idp.Link) error {
 }
 
 // FindLink finds a link that was not used yet.
-func (s *Store) FindLink(ctx context.Context, hash string) (idp.Link, error) {
+func (s *Links) FindLink(ctx context.Context, hash string) (idp.Link, error) {
 	return scanMailLink(s.read().Row(ctx, `SELECT `+mailLinkColumns+` FROM mail_links WHERE hash = $1`, hash))
 }
 

@@ -87,7 +87,7 @@ var errNotWaiting = problem.BadParam("RecordingSid", "no recording with this Rec
 
 // UpdateRecording writes how far a recording has come that waits, if it was last
 // changed at the time old.
-func (s *Store) UpdateRecording(ctx context.Context, r recordings.Recording, identity string, old time.Time) error {
+func (s *Recordings) UpdateRecording(ctx context.Context, r recordings.Recording, identity string, old time.Time) error {
 	return s.once(ctx, audit.Of("recording.updated", r.ProjectID, "recording", r.ID).With(
 		"status", string(r.Status)), func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE recordings SET identity = $1, status = $2, channels = $3, waits = $4, trim = $5, pause_behavior = $6,
@@ -101,7 +101,7 @@ func (s *Store) UpdateRecording(ctx context.Context, r recordings.Recording, ide
 }
 
 // AwaitsMedia tells whether a recording of a call or a conference waits.
-func (s *Store) AwaitsMedia(ctx context.Context, projectID string, m recordings.Metadata) (bool, error) {
+func (s *Recordings) AwaitsMedia(ctx context.Context, projectID string, m recordings.Metadata) (bool, error) {
 	query, sid := `SELECT 1 FROM recordings WHERE project_id = $1 AND call_sid = $2 AND waits <> 0 AND deleted = 0 LIMIT 1`, m.CallSid
 	if m.ConferenceSid != "" {
 		query, sid = `SELECT 1 FROM recordings WHERE project_id = $1 AND conference_sid = $2 AND waits <> 0 AND deleted = 0 LIMIT 1`, m.ConferenceSid
@@ -118,7 +118,7 @@ func (s *Store) AwaitsMedia(ctx context.Context, projectID string, m recordings.
 }
 
 // GiveUpRecordings makes absent what has waited until a time.
-func (s *Store) GiveUpRecordings(ctx context.Context, until time.Time) error {
+func (s *Recordings) GiveUpRecordings(ctx context.Context, until time.Time) error {
 	return s.once(ctx, audit.None("what was waited for long enough"), func(t tx) error {
 		_, err := t.Exec(ctx, `UPDATE recordings SET status = $1, error_code = $2, identity = NULL, updated = waits, waits = 0
 			WHERE waits <> 0 AND waits < $3 AND deleted = 0`, recordings.Absent, recordings.NoAudio, micros(until))

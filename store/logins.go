@@ -10,7 +10,7 @@ import (
 
 // ListLogins returns a page of a subscriber's logins, and with a second query the
 // grants of those.
-func (s *Store) ListLogins(ctx context.Context, projectID, subscriberID string, q page.Query) (page.Page[fabric.Login], error) {
+func (s *Logins) ListLogins(ctx context.Context, projectID, subscriberID string, q page.Query) (page.Page[fabric.Login], error) {
 	l := listing[fabric.Login]{
 		thing: "logins", columns: `id, auth_time, amr, user_agent, address, expires, ended`, from: "login_sessions",
 		key: []string{"id"}, start: startAt(q.From), desc: true,
@@ -34,7 +34,7 @@ func scanLogin(row scanner) (l fabric.Login, err error) {
 }
 
 // addGrants returns logins their grants.
-func (s *Store) addGrants(ctx context.Context, logins []fabric.Login) error {
+func (s *Logins) addGrants(ctx context.Context, logins []fabric.Login) error {
 	type grant struct {
 		sid string
 		fabric.Grant

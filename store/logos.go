@@ -13,7 +13,7 @@ import (
 )
 
 // SetProjectLogo replaces the logo of a project; the zero value takes it away.
-func (s *Store) SetProjectLogo(ctx context.Context, id string, l logo.Logo, at time.Time) (p fabric.Project, err error) {
+func (s *Projects) SetProjectLogo(ctx context.Context, id string, l logo.Logo, at time.Time) (p fabric.Project, err error) {
 	err = s.change(ctx, audit.Of("project.updated", id, "project", id).With("logo", l.Name), func(t tx) (err error) {
 		p, err = scanProject(t.Row(ctx, `UPDATE projects SET logo = $2, updated = $3 WHERE id = $1 RETURNING `+projectColumns, id, l.Name, micros(at)))
 		if err != nil {
@@ -28,7 +28,7 @@ func (s *Store) SetProjectLogo(ctx context.Context, id string, l logo.Logo, at t
 }
 
 // SetClientLogo replaces the logo of a client; the zero value takes it away.
-func (s *Store) SetClientLogo(ctx context.Context, id string, l logo.Logo, at time.Time) error {
+func (s *Clients) SetClientLogo(ctx context.Context, id string, l logo.Logo, at time.Time) error {
 	return s.change(ctx, audit.Of("client.updated", "", "client", id).With("logo", l.Name), func(t tx) error {
 		var name string
 		err := t.Row(ctx, `UPDATE clients SET logo = $2, updated = $3 WHERE id = $1 RETURNING project_id, name`, id, l.Name, micros(at)).Scan(&t.event.ProjectID, &name)
@@ -56,7 +56,7 @@ func (t tx) addLogo(ctx context.Context, projectID string, clientID *string, l l
 }
 
 // FindLogo returns the PNG of a name, whosever it is.
-func (s *Store) FindLogo(ctx context.Context, name string) ([]byte, error) {
+func (s *Projects) FindLogo(ctx context.Context, name string) ([]byte, error) {
 	var body string
 	err := s.read().Row(ctx, `SELECT body FROM logos WHERE name = $1 LIMIT 1`, name).Scan(&body)
 	if err := found(err, "logo"); err != nil {

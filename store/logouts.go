@@ -13,17 +13,20 @@ import (
 	"github.com/selvage/selvage/internal/page"
 )
 
+// Logouts holds back-channel logouts and their delivery to clients.
+type Logouts struct{ *core }
+
 // A login is ended once, so that it is the name of its logout.
 var logoutQueue = strings.NewReplacer("{receivers}", "logout_receivers", "{on}", "1 = 1", "{deliveries}",
 	"logout_deliveries",
 	"{receiver}", "client_id", "{job}", "session_id", "{event}", "'logout'", "{subject}", "subscriber_id",
 	"{body}", "session_id")
 
-// Logouts returns the queue of logouts that clients are told of. A job's Subject is the
+// Queue returns the queue of logouts that clients are told of. A job's Subject is the
 // subscriber, its ID and Body are the login.
-func (s *Store) Logouts() deliver.Queue { return s.logouts() }
+func (s *Logouts) Queue() deliver.Queue { return s.queue() }
 
-func (s *Store) logouts() queue { return queue{s, logoutQueue} }
+func (s *Logouts) queue() queue { return queue{s.core, logoutQueue} }
 
 // receiveLogouts has a client told of logouts where it wants to be, or no more.
 func (t tx) receiveLogouts(ctx context.Context, c idp.Client) error {
@@ -64,7 +67,7 @@ func scanLogout(row scanner) (l fabric.Logout, err error) {
 
 // ListLogouts returns a page of the logouts that a client is told of, those of the
 // newest logins first.
-func (s *Store) ListLogouts(ctx context.Context, clientID string, state fabric.DeliveryState, q page.Query) (page.Page[fabric.Logout], error) {
+func (s *Logouts) ListLogouts(ctx context.Context, clientID string, state fabric.DeliveryState, q page.Query) (page.Page[fabric.Logout], error) {
 	l := listing[fabric.Logout]{
 		thing: "logouts", columns: logoutColumns, from: "logout_deliveries", key: []string{"session_id"},
 		start: startAt(q.From), desc: true,
@@ -78,8 +81,8 @@ func (s *Store) ListLogouts(ctx context.Context, clientID string, state fabric.D
 }
 
 // RedeliverLogout makes a logout wait again, and its client rest no more.
-func (s *Store) RedeliverLogout(ctx context.Context, clientID, loginID string, now time.Time) (l fabric.Logout, err error) {
-	q := s.logouts()
+func (s *Logouts) RedeliverLogout(ctx context.Context, clientID, loginID string, now time.Time) (l fabric.Logout, err error) {
+	q := s.queue()
 	err = s.change(ctx, audit.Of("logout.redelivered", "", "client", clientID).With("session", loginID),
 		func(t tx) error {
 			if l, err = scanLogout(q.requeue(ctx, t, clientID, loginID, now, logoutColumns)); err != nil {
@@ -94,16 +97,16 @@ func (s *Store) RedeliverLogout(ctx context.Context, clientID, loginID string, n
 }
 
 // RedeliverDeadLogouts makes all logouts wait again that were given up.
-func (s *Store) RedeliverDeadLogouts(ctx context.Context, clientID string, now time.Time) (int, error) {
-	return s.logouts().requeueDead(ctx, clientID, now)
+func (s *Logouts) RedeliverDeadLogouts(ctx context.Context, clientID string, now time.Time) (int, error) {
+	return s.queue().requeueDead(ctx, clientID, now)
 }
 
 // ExpireLogouts returns up what waits since before a moment.
-func (s *Store) ExpireLogouts(ctx context.Context, before, now time.Time) error {
-	return s.logouts().expire(ctx, before, now)
+func (s *Logouts) ExpireLogouts(ctx context.Context, before, now time.Time) error {
+	return s.queue().expire(ctx, before, now)
 }
 
 // ForgetLogouts deletes what is over for long enough, and what no client is told of.
-func (s *Store) ForgetLogouts(ctx context.Context, delivered, dead time.Time) error {
-	return s.logouts().forget(ctx, delivered, dead)
+func (s *Logouts) ForgetLogouts(ctx context.Context, delivered, dead time.Time) error {
+	return s.queue().forget(ctx, delivered, dead)
 }

@@ -140,7 +140,7 @@ func TestLogoutReceivers(t *testing.T) { EachDatabase(t, testLogoutReceivers) }
 func testLogoutReceivers(t *testing.T, c Config) {
 	s, g, _ := grantRows(t, c)
 	ctx := t.Context()
-	q := s.Logouts()
+	q := s.Logouts.Queue()
 	client := newClient(t, s, listens)
 	signIn(t, s, g)
 	granted(t, s, g.SessionID, client.ID)
@@ -200,7 +200,7 @@ func TestLogoutsOver(t *testing.T) { EachDatabase(t, testLogoutsOver) }
 func testLogoutsOver(t *testing.T, c Config) {
 	s, g, _ := grantRows(t, c)
 	ctx := t.Context()
-	q := s.Logouts()
+	q := s.Logouts.Queue()
 	client := newClient(t, s, listens)
 	now := time.Now()
 	var sids []string

@@ -11,6 +11,9 @@ import (
 	"github.com/selvage/selvage/internal/page"
 )
 
+// Letters holds the queue of mails.
+type Letters struct{ *core }
+
 var _ mail.Queue = (*Store)(nil)
 
 const letterColumns = `id, project_id, subscriber_id, kind, recipient, facts, state, created, due, attempts, error, ended`
@@ -28,7 +31,7 @@ func scanLetter(row scanner) (l mail.Letter, err error) {
 }
 
 // QueueLetter inserts a letter that is to be sent.
-func (s *Store) QueueLetter(ctx context.Context, l mail.Letter) error {
+func (s *Letters) QueueLetter(ctx context.Context, l mail.Letter) error {
 	return s.change(ctx, audit.Of("mail.requested", l.ProjectID, "mail", l.ID).With("kind", string(l.Kind)),
 		func(t tx) error { return t.queueLetters(ctx, l) })
 }
@@ -51,7 +54,7 @@ func (t tx) queueLetters(ctx context.Context, letters ...mail.Letter) error {
 
 // TakeLetters leases letters that are due: of several nodes that ask for the same, the
 // second finds a lease where it looks again.
-func (s *Store) TakeLetters(ctx context.Context, now, lease time.Time, most int) (all []mail.Letter, err error) {
+func (s *Letters) TakeLetters(ctx context.Context, now, lease time.Time, most int) (all []mail.Letter, err error) {
 	due, err := gather(ctx, s.read(), "looking for mails", scanID,
 		`SELECT id FROM mails WHERE state = 'pending' AND due <= $1 ORDER BY due, id LIMIT $2`, micros(now), most)
 	if err != nil || len(due) == 0 {
@@ -71,7 +74,7 @@ func (s *Store) TakeLetters(ctx context.Context, now, lease time.Time, most int)
 }
 
 // SettleLetter writes what an attempt came to. What was sent, or is kept elsewhere, keeps no facts.
-func (s *Store) SettleLetter(ctx context.Context, r mail.Result) error {
+func (s *Letters) SettleLetter(ctx context.Context, r mail.Result) error {
 	return s.once(ctx, audit.None("how far a mail is"), func(t tx) error {
 		var err error
 		if r.Dropped {
@@ -88,7 +91,7 @@ func (s *Store) SettleLetter(ctx context.Context, r mail.Result) error {
 }
 
 // LetterBacklog tells how many mails wait, since when, and how many were given up.
-func (s *Store) LetterBacklog(ctx context.Context) (b mail.Backlog, err error) {
+func (s *Letters) LetterBacklog(ctx context.Context) (b mail.Backlog, err error) {
 	var us int64
 	err = s.read().Row(ctx, `SELECT count(*), COALESCE(MIN(created), 0), (SELECT count(*) FROM mails WHERE state = 'dead') FROM mails WHERE state = 'pending'`).
 		Scan(&b.Waiting, &us, &b.Dead)
@@ -100,12 +103,12 @@ func (s *Store) LetterBacklog(ctx context.Context) (b mail.Backlog, err error) {
 }
 
 // FindLetter finds a mail.
-func (s *Store) FindLetter(ctx context.Context, id string) (mail.Letter, error) {
+func (s *Letters) FindLetter(ctx context.Context, id string) (mail.Letter, error) {
 	return scanLetter(s.read().Row(ctx, `SELECT `+letterColumns+` FROM mails WHERE id = $1`, id))
 }
 
 // ListLetters returns a page of mails, the newest first; "" is every state.
-func (s *Store) ListLetters(ctx context.Context, state mail.State, q page.Query) (page.Page[mail.Letter], error) {
+func (s *Letters) ListLetters(ctx context.Context, state mail.State, q page.Query) (page.Page[mail.Letter], error) {
 	l := listing[mail.Letter]{
 		thing: "mails", columns: letterColumns, from: "mails", key: []string{"id"}, start: startAt(q.From),
 		desc: true,
@@ -118,7 +121,7 @@ func (s *Store) ListLetters(ctx context.Context, state mail.State, q page.Query)
 }
 
 // RetryLetter makes a mail wait again that was given up, or waits already.
-func (s *Store) RetryLetter(ctx context.Context, id string) (l mail.Letter, err error) {
+func (s *Letters) RetryLetter(ctx context.Context, id string) (l mail.Letter, err error) {
 	err = s.once(ctx, audit.Of("mail.retried", "", "mail", id), func(t tx) error {
 		l, err = scanLetter(t.Row(ctx, `UPDATE mails SET state = 'pending', due = 0, attempts = 0, error = '', ended = 0 WHERE id = $1 AND state NOT IN ('sent', 'kept') RETURNING `+letterColumns, id))
 		return err
@@ -127,7 +130,7 @@ func (s *Store) RetryLetter(ctx context.Context, id string) (l mail.Letter, err 
 }
 
 // RetryDeadLetters makes all wait again that were given up.
-func (s *Store) RetryDeadLetters(ctx context.Context) (n int, err error) {
+func (s *Letters) RetryDeadLetters(ctx context.Context) (n int, err error) {
 	err = s.once(ctx, audit.Of("mail.retried", "", "mail", "dead"), func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE mails SET state = 'pending', due = 0, attempts = 0, error = '', ended = 0 WHERE state = 'dead'`)
 		if err != nil {
@@ -142,7 +145,7 @@ func (s *Store) RetryDeadLetters(ctx context.Context) (n int, err error) {
 
 // ForgetLetters deletes what was sent, or given up, before a moment, and links that
 // have expired.
-func (s *Store) ForgetLetters(ctx context.Context, sent, dead, expired time.Time) error {
+func (s *Letters) ForgetLetters(ctx context.Context, sent, dead, expired time.Time) error {
 	return s.change(ctx, audit.None("what is over"), func(t tx) error {
 		if _, err := t.Exec(ctx, `DELETE FROM mails WHERE state IN ('sent', 'kept') AND ended < $1 OR state = 'dead' AND ended < $2`, micros(sent), micros(dead)); err != nil {
 			return fmt.Errorf("forgetting mails: %w", err)

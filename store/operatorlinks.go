@@ -15,7 +15,7 @@ import (
 
 // CreateOperatorLink inserts a link. Whoever changes the rights of its maker waits, or has
 // been waited for.
-func (s *Store) CreateOperatorLink(ctx context.Context, l operator.Link, alone bool) error {
+func (s *Operators) CreateOperatorLink(ctx context.Context, l operator.Link, alone bool) error {
 	return s.keepOwner(ctx, linkEvent("operator_link.created", l), func(t tx) error {
 		if alone {
 			var others int
@@ -63,7 +63,7 @@ const invitation = `operator_id IS NULL AND used = 0`
 
 // ListInvitations returns a page of the links for operators to come that were not used, the
 // newest first; those that are over are among them until they are swept.
-func (s *Store) ListInvitations(ctx context.Context, q page.Query) (page.Page[operator.Link], error) {
+func (s *Operators) ListInvitations(ctx context.Context, q page.Query) (page.Page[operator.Link], error) {
 	l := listing[operator.Link]{
 		thing: "invitations", columns: linkColumns, from: "operator_links", key: []string{"id"},
 		start: startAt(q.From), desc: true,
@@ -74,7 +74,7 @@ func (s *Store) ListInvitations(ctx context.Context, q page.Query) (page.Page[op
 }
 
 // WithdrawInvitation ends a link for an operator to come.
-func (s *Store) WithdrawInvitation(ctx context.Context, id string, at time.Time) (l operator.Link, err error) {
+func (s *Operators) WithdrawInvitation(ctx context.Context, id string, at time.Time) (l operator.Link, err error) {
 	err = s.change(ctx, audit.Of("operator_link.withdrawn", "", "operator", ""), func(t tx) error {
 		if l, err = t.withdraw(ctx, id, at); err == nil {
 			*t.event = linkEvent("operator_link.withdrawn", l)
@@ -85,7 +85,7 @@ func (s *Store) WithdrawInvitation(ctx context.Context, id string, at time.Time)
 }
 
 // RenewInvitation puts a link into the place of another, which ends.
-func (s *Store) RenewInvitation(ctx context.Context, id string, renew func(operator.Link) operator.Link) (l operator.Link, err error) {
+func (s *Operators) RenewInvitation(ctx context.Context, id string, renew func(operator.Link) operator.Link) (l operator.Link, err error) {
 	err = s.keepOwner(ctx, audit.Of("operator_link.created", "", "operator", ""), func(t tx) error {
 		old, err := t.withdraw(ctx, id, s.now())
 		if err != nil {
@@ -125,12 +125,12 @@ func scanLink(row scanner) (l operator.Link, err error) {
 }
 
 // FindOperatorLink finds a link by its hash.
-func (s *Store) FindOperatorLink(ctx context.Context, hash string) (operator.Link, error) {
+func (s *Operators) FindOperatorLink(ctx context.Context, hash string) (operator.Link, error) {
 	return scanLink(s.read().Row(ctx, `SELECT `+linkColumns+` FROM operator_links WHERE hash = $1`, hash))
 }
 
 // UseOperatorLink uses a link up, and makes or changes its operator.
-func (s *Store) UseOperatorLink(ctx context.Context, hash string, o operator.Operator, at time.Time) (operator.Operator, error) {
+func (s *Operators) UseOperatorLink(ctx context.Context, hash string, o operator.Operator, at time.Time) (operator.Operator, error) {
 	err := s.change(ctx, audit.Of("operator_link.used", "", "operator", ""), func(t tx) error {
 		l, err := scanLink(t.Row(ctx, `UPDATE operator_links SET used = $2 WHERE hash = $1 AND used = 0 AND expires > $2 RETURNING `+linkColumns, hash, micros(at)))
 		if err != nil {

@@ -15,6 +15,9 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
+// Operators holds operators, their roles, links and logins.
+type Operators struct{ *core }
+
 var _ operator.Store = (*Store)(nil)
 
 const operatorColumns = `o.id, o.email, o.name, o.password_hash, o.disabled, o.created, o.updated`
@@ -28,7 +31,7 @@ func scanOperator(row scanner, more ...any) (o operator.Operator, err error) {
 }
 
 // CreateOperator inserts an operator with its roles.
-func (s *Store) CreateOperator(ctx context.Context, o operator.Operator) error {
+func (s *Operators) CreateOperator(ctx context.Context, o operator.Operator) error {
 	return s.change(ctx, operatorEvent("operator.created", o), func(t tx) error {
 		return t.insertOperator(ctx, o, s.now())
 	})
@@ -62,12 +65,12 @@ func (t tx) insertRoles(ctx context.Context, id string, roles []operator.Members
 }
 
 // FindOperator finds an operator by its id.
-func (s *Store) FindOperator(ctx context.Context, id string) (operator.Operator, error) {
+func (s *Operators) FindOperator(ctx context.Context, id string) (operator.Operator, error) {
 	return s.read().findOperator(ctx, `o.id = $1`, id)
 }
 
 // FindOperatorByEmail finds an operator by its normalized e-mail.
-func (s *Store) FindOperatorByEmail(ctx context.Context, email string) (operator.Operator, error) {
+func (s *Operators) FindOperatorByEmail(ctx context.Context, email string) (operator.Operator, error) {
 	return s.read().findOperator(ctx, `o.email = $1`, email)
 }
 
@@ -106,7 +109,7 @@ func (t tx) addRoles(ctx context.Context, all []operator.Operator) error {
 }
 
 // ListOperators returns a page of all operators.
-func (s *Store) ListOperators(ctx context.Context, q page.Query) (page.Page[operator.Operator], error) {
+func (s *Operators) ListOperators(ctx context.Context, q page.Query) (page.Page[operator.Operator], error) {
 	l := listing[operator.Operator]{
 		thing: "operators", columns: operatorColumns, from: "operators o", key: []string{"o.id"},
 		start: startAt(q.From),
@@ -126,7 +129,7 @@ const owners = `SELECT COUNT(*) FROM operators o JOIN operator_roles r ON r.oper
 
 // keepOwner runs a change which may take an owner away. Those that could wait for each
 // other, so that each counts what the one before it has left.
-func (s *Store) keepOwner(ctx context.Context, e audit.Event, do func(tx) error) error {
+func (s *Operators) keepOwner(ctx context.Context, e audit.Event, do func(tx) error) error {
 	return s.change(ctx, e, func(t tx) error {
 		if _, err := t.Exec(ctx, `UPDATE sequences SET value = value + 1 WHERE name = 'operators'`); err != nil {
 			return fmt.Errorf("locking operators: %w", err)
@@ -150,7 +153,7 @@ func (s *Store) keepOwner(ctx context.Context, e audit.Event, do func(tx) error)
 }
 
 // UpdateOperator writes what is not nil.
-func (s *Store) UpdateOperator(ctx context.Context, id string, c operator.Change, at time.Time, keep string) (o operator.Operator, err error) {
+func (s *Operators) UpdateOperator(ctx context.Context, id string, c operator.Change, at time.Time, keep string) (o operator.Operator, err error) {
 	err = s.keepOwner(ctx, operatorChange(id, c), func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE operators SET name = COALESCE($2, name), password_hash = COALESCE($3, password_hash),
 			disabled = COALESCE($4, disabled), updated = $5 WHERE id = $1`, id, c.Name, c.PasswordHash, flagOf(c.Disabled), micros(at))
@@ -212,7 +215,7 @@ func (t tx) endOperator(ctx context.Context, id, keep string, at time.Time) erro
 
 // DeleteOperator deletes an operator; its roles, sessions, links and factors go with it,
 // and the links that it made end.
-func (s *Store) DeleteOperator(ctx context.Context, id string) error {
+func (s *Operators) DeleteOperator(ctx context.Context, id string) error {
 	return s.keepOwner(ctx, audit.Of("operator.deleted", "", "operator", id), func(t tx) error {
 		o, err := t.findOperator(ctx, `o.id = $1`, id)
 		if err != nil {
@@ -230,7 +233,7 @@ func (s *Store) DeleteOperator(ctx context.Context, id string) error {
 }
 
 // SweepOperators deletes sessions and links that were over before a moment.
-func (s *Store) SweepOperators(ctx context.Context, before time.Time) error {
+func (s *Operators) SweepOperators(ctx context.Context, before time.Time) error {
 	return s.change(ctx, audit.None("what has expired"), func(t tx) error {
 		_, err := t.Exec(ctx, `DELETE FROM operator_sessions WHERE expires < $1 OR ended > 0 AND ended < $1`,
 			micros(before))

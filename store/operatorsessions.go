@@ -38,7 +38,7 @@ func (r *operatorSession) session() operator.Session {
 
 // CreateOperatorSession inserts a session, if its operator still has the password and
 // is not disabled.
-func (s *Store) CreateOperatorSession(ctx context.Context, l operator.Session, passwordHash string) error {
+func (s *Operators) CreateOperatorSession(ctx context.Context, l operator.Session, passwordHash string) error {
 	return s.change(ctx, audit.Of("login", "", "operator", l.OperatorID).By(audit.Operator, l.OperatorID).
 		With("session", l.ID, "amr", strings.Join(l.AMR, " "), "proven", strconv.FormatBool(l.Proven),
 			"user_agent", l.UserAgent), func(t tx) error {
@@ -64,7 +64,7 @@ func (s *Store) CreateOperatorSession(ctx context.Context, l operator.Session, p
 }
 
 // FindOperatorSession finds the session of a browser, with its operator.
-func (s *Store) FindOperatorSession(ctx context.Context, browser string) (operator.Session, operator.Operator, error) {
+func (s *Operators) FindOperatorSession(ctx context.Context, browser string) (operator.Session, operator.Operator, error) {
 	var r operatorSession
 	t := s.read()
 	o, err := scanOperator(t.Row(ctx, `SELECT `+operatorColumns+`, `+operatorSessionColumns+`
@@ -79,7 +79,7 @@ func (s *Store) FindOperatorSession(ctx context.Context, browser string) (operat
 }
 
 // RaiseOperatorSession writes what a session was raised to.
-func (s *Store) RaiseOperatorSession(ctx context.Context, l operator.Session, old string) error {
+func (s *Operators) RaiseOperatorSession(ctx context.Context, l operator.Session, old string) error {
 	return s.once(ctx, audit.Of("session.raised", "", "operator", l.OperatorID).By(audit.Operator, l.OperatorID).
 		With("session", l.ID, "amr", strings.Join(l.AMR, " "), "proven", strconv.FormatBool(l.Proven)),
 		func(t tx) error {
@@ -109,7 +109,7 @@ func (t tx) askForFactor(ctx context.Context, o factor.Owner) error {
 }
 
 // SeeOperatorSession notes that a session was used.
-func (s *Store) SeeOperatorSession(ctx context.Context, id string, at time.Time) error {
+func (s *Operators) SeeOperatorSession(ctx context.Context, id string, at time.Time) error {
 	return s.once(ctx, audit.None("a use"), func(t tx) error {
 		if _, err := t.Exec(ctx, `UPDATE operator_sessions SET seen = $2 WHERE id = $1 AND seen < $2`, id, micros(at)); err != nil {
 			return fmt.Errorf("seeing operator's session: %w", err)
@@ -119,7 +119,7 @@ func (s *Store) SeeOperatorSession(ctx context.Context, id string, at time.Time)
 }
 
 // ListOperatorSessions returns the sessions of an operator that have not ended.
-func (s *Store) ListOperatorSessions(ctx context.Context, operatorID string, now time.Time) ([]operator.Session, error) {
+func (s *Operators) ListOperatorSessions(ctx context.Context, operatorID string, now time.Time) ([]operator.Session, error) {
 	return gather(ctx, s.read(), "listing an operator's sessions", func(row scanner) (operator.Session, error) {
 		var r operatorSession
 		err := row.Scan(r.into()...)
@@ -129,7 +129,7 @@ func (s *Store) ListOperatorSessions(ctx context.Context, operatorID string, now
 }
 
 // EndOperatorSession ends one session of an operator, or all but keep.
-func (s *Store) EndOperatorSession(ctx context.Context, operatorID, id, keep string, at time.Time) error {
+func (s *Operators) EndOperatorSession(ctx context.Context, operatorID, id, keep string, at time.Time) error {
 	action := "session.ended"
 	if id == "" {
 		action = "session.ended_all"

@@ -175,7 +175,7 @@ func TestPlans(t *testing.T) {
 		fill(t, c, s, 2*mid, 32)
 		for _, l := range lists() {
 			watch := &spy{DB: s.db}
-			spied := &Store{now: s.now, db: watch}
+			spied := newStore(&core{now: s.now, db: watch})
 			if _, err := l.list(spied, page.Query{Size: 50}); err != nil {
 				t.Fatalf("%s: %v", l.name, err)
 			}
@@ -236,14 +236,14 @@ func TestGoneWebhooksPlan(t *testing.T) {
 			`ANALYZE`,
 		)
 		watch := &spy{DB: s.db}
-		if err := (&Store{now: s.now, db: watch}).ForgetDeliveries(t.Context(), time.Time{}, time.Time{}); err != nil {
+		if err := newStore(&core{now: s.now, db: watch}).ForgetDeliveries(t.Context(), time.Time{}, time.Time{}); err != nil {
 			t.Fatal(err)
 		}
 		plan := explain(t, s, watch.asked[0], c.URL != "")
 		if step := regexp.MustCompile(`SCAN webhook_deliveries|Seq Scan on webhook_deliveries`).FindString(plan); step != "" {
 			t.Errorf("%s in the plan of\n%s\n%s", step, watch.asked[0].sql, plan)
 		}
-		if n, _, err := s.Webhooks().Backlog(t.Context()); n != 0 || err != nil {
+		if n, _, err := s.Webhooks.Queue().Backlog(t.Context()); n != 0 || err != nil {
 			t.Errorf("Backlog = %d, %v, want nothing of webhooks that are gone", n, err)
 		}
 	})

@@ -12,6 +12,9 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
+// Presence holds the presence of subscribers as last delivered to webhooks.
+type Presence struct{ *core }
+
 const toldColumns = `subscriber_id, project_id, online, version`
 
 func scanTold(row scanner) (t fabric.Told, err error) {
@@ -20,7 +23,7 @@ func scanTold(row scanner) (t fabric.Told, err error) {
 }
 
 // WantsPresence looks for a webhook that wants to know who is online.
-func (s *Store) WantsPresence(ctx context.Context, projectID string) (wants bool, err error) {
+func (s *Presence) WantsPresence(ctx context.Context, projectID string) (wants bool, err error) {
 	var n int
 	err = s.read().Row(ctx, `SELECT count(*) FROM webhooks WHERE project_id = $1 AND enabled = 1
 		AND (events = ' * ' OR events LIKE '% subscriber.online %' OR events LIKE '% subscriber.offline %')`, projectID).Scan(&n)
@@ -31,7 +34,7 @@ func (s *Store) WantsPresence(ctx context.Context, projectID string) (wants bool
 }
 
 // FindTold returns what was told of a subscriber.
-func (s *Store) FindTold(ctx context.Context, subscriberID string) (fabric.Told, error) {
+func (s *Presence) FindTold(ctx context.Context, subscriberID string) (fabric.Told, error) {
 	t, err := scanTold(s.read().Row(ctx, `SELECT `+toldColumns+` FROM presences WHERE subscriber_id = $1`,
 		subscriberID))
 	if errors.Is(err, sql.ErrNoRows) {
@@ -44,7 +47,7 @@ func (s *Store) FindTold(ctx context.Context, subscriberID string) (fabric.Told,
 }
 
 // TellPresence writes what is told, if nobody has since the version before.
-func (s *Store) TellPresence(ctx context.Context, told fabric.Told, due time.Time, e *fabric.Event) error {
+func (s *Presence) TellPresence(ctx context.Context, told fabric.Told, due time.Time, e *fabric.Event) error {
 	return s.change(ctx, audit.None("who is online"), func(t tx) error {
 		res, err := t.Exec(ctx, `INSERT INTO presences (`+toldColumns+`, due) VALUES ($1, $2, $3, $4, $5)
 			ON CONFLICT (subscriber_id) DO UPDATE SET online = excluded.online, version = excluded.version, due = excluded.due
@@ -61,7 +64,7 @@ func (s *Store) TellPresence(ctx context.Context, told fabric.Told, due time.Tim
 }
 
 // DuePresences returns some that are due to be looked at. Nodes take them in turns.
-func (s *Store) DuePresences(ctx context.Context, now, next time.Time, most int) (due []fabric.Told, err error) {
+func (s *Presence) DuePresences(ctx context.Context, now, next time.Time, most int) (due []fabric.Told, err error) {
 	if _, err := scanID(s.read().Row(ctx, `SELECT subscriber_id FROM presences WHERE online = 1 AND due <= $1 LIMIT 1`, micros(now))); errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	} else if err != nil {
@@ -79,7 +82,7 @@ func (s *Store) DuePresences(ctx context.Context, now, next time.Time, most int)
 }
 
 // ForgetPresences deletes what was told of a project's subscribers.
-func (s *Store) ForgetPresences(ctx context.Context, projectID string) error {
+func (s *Presence) ForgetPresences(ctx context.Context, projectID string) error {
 	return s.once(ctx, audit.None("who is online"), func(t tx) error {
 		if _, err := t.Exec(ctx, `DELETE FROM presences WHERE project_id = $1`, projectID); err != nil {
 			return fmt.Errorf("forgetting presences: %w", err)

@@ -16,6 +16,9 @@ import (
 	"github.com/selvage/selvage/internal/revocation"
 )
 
+// Projects holds projects, their logos and the marks of what a declaration file created.
+type Projects struct{ *core }
+
 var _ fabric.Store = (*Store)(nil)
 
 const projectColumns = `id, name, record_rate, media_auth, require_factor, color, registration, created, updated,
@@ -42,7 +45,7 @@ func found(err error, thing string) error {
 }
 
 // CreateProject inserts a project.
-func (s *Store) CreateProject(ctx context.Context, p fabric.Project) error {
+func (s *Projects) CreateProject(ctx context.Context, p fabric.Project) error {
 	return s.once(ctx, audit.Of("project.created", p.ID, "project", p.ID).With("name", p.Name), func(t tx) error {
 		_, err := t.Exec(ctx, `INSERT INTO projects (`+
 			projectColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, '', '', '')`,
@@ -56,12 +59,12 @@ func (s *Store) CreateProject(ctx context.Context, p fabric.Project) error {
 }
 
 // FindProject finds a project.
-func (s *Store) FindProject(ctx context.Context, id string) (fabric.Project, error) {
+func (s *Projects) FindProject(ctx context.Context, id string) (fabric.Project, error) {
 	return scanProject(s.read().Row(ctx, `SELECT `+projectColumns+` FROM projects WHERE id = $1`, id))
 }
 
 // ListProjects returns a page of all projects.
-func (s *Store) ListProjects(ctx context.Context, q page.Query) (page.Page[fabric.Project], error) {
+func (s *Projects) ListProjects(ctx context.Context, q page.Query) (page.Page[fabric.Project], error) {
 	l := listing[fabric.Project]{
 		thing: "projects", columns: projectColumns, from: "projects", key: []string{"id"}, start: startAt(q.From),
 		scan: scanProject, id: func(p fabric.Project) string { return p.ID },
@@ -70,7 +73,7 @@ func (s *Store) ListProjects(ctx context.Context, q page.Query) (page.Page[fabri
 }
 
 // UpdateProject writes what is not nil.
-func (s *Store) UpdateProject(ctx context.Context, id string, c fabric.ProjectChange, at time.Time) (p fabric.Project, err error) {
+func (s *Projects) UpdateProject(ctx context.Context, id string, c fabric.ProjectChange, at time.Time) (p fabric.Project, err error) {
 	err = s.once(ctx, audit.Of("project.updated", id, "project", id), func(t tx) (err error) {
 		p, err = scanProject(t.Row(ctx, `UPDATE projects SET name = COALESCE($2, name), record_rate = COALESCE($3, record_rate),
 			media_auth = COALESCE($4, media_auth), color = COALESCE($6, color), registration = COALESCE($7, registration),
@@ -88,7 +91,7 @@ func (s *Store) UpdateProject(ctx context.Context, id string, c fabric.ProjectCh
 
 // DeleteProject deletes the project that a revocation names; all rows of the
 // project go with it.
-func (s *Store) DeleteProject(ctx context.Context, r revocation.Revocation) error {
+func (s *Projects) DeleteProject(ctx context.Context, r revocation.Revocation) error {
 	return s.change(ctx, audit.Of("project.deleted", r.ID, "project", r.ID), func(t tx) error {
 		if err := t.deleteFactors(ctx, factor.Subscriber, "IN (SELECT id FROM subscribers WHERE project_id = $1)", r.ID); err != nil {
 			return err
@@ -102,7 +105,7 @@ func (s *Store) DeleteProject(ctx context.Context, r revocation.Revocation) erro
 }
 
 // AnyRegistration reports whether people may make themselves accounts in any project.
-func (s *Store) AnyRegistration(ctx context.Context) (any bool, err error) {
+func (s *Projects) AnyRegistration(ctx context.Context) (any bool, err error) {
 	err = s.read().Row(ctx, `SELECT EXISTS (SELECT 1 FROM projects WHERE registration = $1)`,
 		string(fabric.RegistrationOpen)).Scan(&any)
 	if err != nil {

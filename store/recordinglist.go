@@ -12,7 +12,7 @@ import (
 )
 
 // ListRecordings returns a page of recordings, newest first.
-func (s *Store) ListRecordings(ctx context.Context, f recordings.Filter, q page.Query) (page.Page[recordings.Recording], error) {
+func (s *Recordings) ListRecordings(ctx context.Context, f recordings.Filter, q page.Query) (page.Page[recordings.Recording], error) {
 	l := recordingListing(f, q.From)
 	if f.CallBegins != "" && q.From != "" {
 		call, err := s.callOf(ctx, f.ProjectID, q.From)
@@ -25,7 +25,7 @@ func (s *Store) ListRecordings(ctx context.Context, f recordings.Filter, q page.
 }
 
 // callOf returns the call of a recording with which a page begins; "" where there is none.
-func (s *Store) callOf(ctx context.Context, projectID, id string) (call string, err error) {
+func (s *Recordings) callOf(ctx context.Context, projectID, id string) (call string, err error) {
 	err = s.read().Row(ctx, `SELECT COALESCE(call_sid, '') FROM recordings WHERE project_id = $1 AND id = $2`,
 		projectID, id).Scan(&call)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
@@ -44,7 +44,7 @@ func (s span) startAtCall(call, id string) []any {
 
 // FindRecordingsBeginning returns live recordings of a project whose Sids begin so, fifty at
 // most. Sids are random: a beginning of some letters has few.
-func (s *Store) FindRecordingsBeginning(ctx context.Context, projectID, sid string) ([]recordings.Recording, error) {
+func (s *Recordings) FindRecordingsBeginning(ctx context.Context, projectID, sid string) ([]recordings.Recording, error) {
 	return gather(ctx, s.read(), "finding recordings", scanRecording,
 		`SELECT `+recordingColumns+` FROM recordings WHERE sid >= $1 AND sid < $2 AND project_id = $3 AND deleted = 0 ORDER BY sid LIMIT 50`, sid, sid+last, projectID)
 }

@@ -14,6 +14,9 @@ import (
 	"github.com/selvage/selvage/recordings/levels"
 )
 
+// Recordings holds the metadata of call recordings.
+type Recordings struct{ *core }
+
 var _ recordings.Store = (*Store)(nil)
 
 const recordingColumns = `id, media_key, sid, project_id, call_sid, conference_sid, from_address, to_address, direction, source, track, start_time,
@@ -89,7 +92,7 @@ func scanRecording(row scanner) (r recordings.Recording, err error) {
 
 // AddRecording inserts a recording, unless a live one of its project has the same
 // identity, which is given then, or waits for it, which is completed then.
-func (s *Store) AddRecording(ctx context.Context, r recordings.Recording, a recordings.Arrival) (kept recordings.Recording, added bool, err error) {
+func (s *Recordings) AddRecording(ctx context.Context, r recordings.Recording, a recordings.Arrival) (kept recordings.Recording, added bool, err error) {
 	// The other one may be deleted between the insert and the look at it, and of two
 	// alike that wait each may be completed with the same. Whenever it fails, somebody
 	// else has got on: so many times in a row it does not.
@@ -106,7 +109,7 @@ func (s *Store) AddRecording(ctx context.Context, r recordings.Recording, a reco
 // was made that had not.
 var errGone = problem.New(problem.Conflict, "conflict", "the recording is being changed by others")
 
-func (s *Store) addRecording(ctx context.Context, r recordings.Recording, a recordings.Arrival) (kept recordings.Recording, added bool, err error) {
+func (s *Recordings) addRecording(ctx context.Context, r recordings.Recording, a recordings.Arrival) (kept recordings.Recording, added bool, err error) {
 	err = s.change(ctx, audit.Of("recording.stored", r.ProjectID, "recording", r.ID).With(
 		"call", r.CallSid, "conference", r.ConferenceSid, "source", string(r.Source), "status",
 		string(r.Status)), func(t tx) error {
@@ -169,7 +172,7 @@ func null(text string) sql.NullString { return sql.NullString{String: text, Vali
 const tied = `id IN (SELECT recording_id FROM recording_subscribers WHERE subscriber_id = $%d)`
 
 // FindRecording finds a live recording of an owner.
-func (s *Store) FindRecording(ctx context.Context, o recordings.Owner, sid string) (recordings.Recording, error) {
+func (s *Recordings) FindRecording(ctx context.Context, o recordings.Owner, sid string) (recordings.Recording, error) {
 	w := where{}
 	w.and(`sid = $%d`, sid)
 	w.and(`project_id = $%d`, o.ProjectID)
@@ -182,7 +185,7 @@ func (s *Store) FindRecording(ctx context.Context, o recordings.Owner, sid strin
 
 // DeleteRecording turns a live recording of a project into a stub, and gives the
 // key of its media.
-func (s *Store) DeleteRecording(ctx context.Context, projectID, sid string, at time.Time) (key string, err error) {
+func (s *Recordings) DeleteRecording(ctx context.Context, projectID, sid string, at time.Time) (key string, err error) {
 	err = s.once(ctx, audit.Of("recording.deleted", projectID, "recording", "").With("sid", begin(sid)),
 		func(t tx) error {
 			err := t.Row(ctx, `UPDATE recordings SET deleted = $3, updated = $3, waits = 0 WHERE project_id = $1 AND sid = $2 AND deleted = 0
@@ -200,7 +203,7 @@ func (s *Store) DeleteRecording(ctx context.Context, projectID, sid string, at t
 }
 
 // SweepRecordings deletes the stubs of recordings deleted before a time.
-func (s *Store) SweepRecordings(ctx context.Context, before time.Time) error {
+func (s *Recordings) SweepRecordings(ctx context.Context, before time.Time) error {
 	return s.once(ctx, audit.None("stubs of what was deleted"), func(t tx) error {
 		if _, err := t.Exec(ctx, `DELETE FROM recordings WHERE deleted <> 0 AND deleted < $1`, micros(before)); err != nil {
 			return fmt.Errorf("sweeping recordings: %w", err)
@@ -210,7 +213,7 @@ func (s *Store) SweepRecordings(ctx context.Context, before time.Time) error {
 }
 
 // MediaInUse returns the keys of the media of live recordings from first to last.
-func (s *Store) MediaInUse(ctx context.Context, first, last string) ([]string, error) {
+func (s *Recordings) MediaInUse(ctx context.Context, first, last string) ([]string, error) {
 	return gather(ctx, s.read(), "listing media in use", func(row scanner) (key string, err error) {
 		return key, row.Scan(&key)
 	},
@@ -219,7 +222,7 @@ func (s *Store) MediaInUse(ctx context.Context, first, last string) ([]string, e
 }
 
 // RecordRate returns a project's price of a recorded minute.
-func (s *Store) RecordRate(ctx context.Context, projectID string) (rate int64, err error) {
+func (s *Recordings) RecordRate(ctx context.Context, projectID string) (rate int64, err error) {
 	err = s.read().Row(ctx, `SELECT record_rate FROM projects WHERE id = $1`, projectID).Scan(&rate)
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, problem.NoSuch("project")
@@ -231,13 +234,13 @@ func (s *Store) RecordRate(ctx context.Context, projectID string) (rate int64, e
 }
 
 // MediaAuth tells who may fetch the media of a project.
-func (s *Store) MediaAuth(ctx context.Context, projectID string) (auth recordings.MediaAuth, err error) {
+func (s *Recordings) MediaAuth(ctx context.Context, projectID string) (auth recordings.MediaAuth, err error) {
 	err = s.read().Row(ctx, `SELECT media_auth FROM projects WHERE id = $1`, projectID).Scan(&auth)
 	return auth, found(err, "project")
 }
 
 // HasSubscriber tells whether a subscriber is one of the project.
-func (s *Store) HasSubscriber(ctx context.Context, projectID, subscriberID string) (has bool, err error) {
+func (s *Recordings) HasSubscriber(ctx context.Context, projectID, subscriberID string) (has bool, err error) {
 	var n int
 	err = s.read().Row(ctx, `SELECT count(*) FROM subscribers WHERE project_id = $1 AND id = $2`, projectID,
 		subscriberID).Scan(&n)
@@ -249,7 +252,7 @@ func (s *Store) HasSubscriber(ctx context.Context, projectID, subscriberID strin
 
 // SubscriberOf returns the subscriber of a project whose address is "/context/name",
 // with or without the query that clients put behind it, or "".
-func (s *Store) SubscriberOf(ctx context.Context, projectID, address string) (subscriberID string, err error) {
+func (s *Recordings) SubscriberOf(ctx context.Context, projectID, address string) (subscriberID string, err error) {
 	address, _, _ = strings.Cut(address, "?")
 	parts := strings.Split(address, "/")
 	if len(parts) != 3 || parts[0] != "" {

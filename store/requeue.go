@@ -21,7 +21,7 @@ func (q queue) requeue(ctx context.Context, t tx, receiverID, id string, now tim
 
 // requeueDead makes all dead letters of a receiver wait again.
 func (q queue) requeueDead(ctx context.Context, receiverID string, now time.Time) (n int, err error) {
-	err = q.s.change(ctx, audit.Of("deliveries.redelivered", "", q.receives(), receiverID), func(t tx) error {
+	err = q.change(ctx, audit.Of("deliveries.redelivered", "", q.receives(), receiverID), func(t tx) error {
 		res, err := t.Exec(ctx, q.names.Replace(requeue+` AND state = 'dead'`), receiverID, micros(now))
 		if err != nil {
 			return fmt.Errorf("queueing dead letters: %w", err)
@@ -58,7 +58,7 @@ func (q queue) wake(ctx context.Context, t tx, receiverID string) error {
 
 // expire returns up what waits since before a moment.
 func (q queue) expire(ctx context.Context, before, now time.Time) error {
-	return q.s.once(ctx, audit.None("how far deliveries are"), func(t tx) error {
+	return q.once(ctx, audit.None("how far deliveries are"), func(t tx) error {
 		_, err := t.Exec(ctx, q.names.Replace(`UPDATE {deliveries} SET state = 'dead', ended = $2,
 				error = CASE WHEN error = '' AND status = 0 THEN 'it could not be sent in time' ELSE error END
 			WHERE state = 'pending' AND queued < $1`), micros(before), micros(now))
@@ -71,7 +71,7 @@ func (q queue) expire(ctx context.Context, before, now time.Time) error {
 
 // forget deletes what is over for long enough, and what no receiver has.
 func (q queue) forget(ctx context.Context, delivered, dead time.Time) error {
-	err := q.s.once(ctx, audit.None("deliveries that are over"), func(t tx) error {
+	err := q.once(ctx, audit.None("deliveries that are over"), func(t tx) error {
 		_, err := t.Exec(ctx, q.names.Replace(
 			`DELETE FROM {deliveries} WHERE state = 'delivered' AND ended < $1 OR state = 'dead' AND ended < $2`), micros(delivered), micros(dead))
 		return err
@@ -80,10 +80,10 @@ func (q queue) forget(ctx context.Context, delivered, dead time.Time) error {
 		return fmt.Errorf("forgetting deliveries: %w", err)
 	}
 	// Whoever deletes receivers leaves what they had, since that may be much.
-	gone, err := gather(ctx, q.s.read(), "listing receivers that are gone",
+	gone, err := gather(ctx, q.read(), "listing receivers that are gone",
 		func(row scanner) (id string, err error) { return id, row.Scan(&id) }, q.names.Replace(goneReceivers))
 	for _, id := range gone {
-		err = errors.Join(err, q.s.once(ctx, audit.None("deliveries that are over"), func(t tx) error {
+		err = errors.Join(err, q.once(ctx, audit.None("deliveries that are over"), func(t tx) error {
 			_, err := t.Exec(ctx, q.names.Replace(`DELETE FROM {deliveries} WHERE {receiver} = $1`), id)
 			return err
 		}))

@@ -14,6 +14,9 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
+// Resources holds resources and their addresses, routes and versions.
+type Resources struct{ *core }
+
 const resourceColumns = `id, project_id, type, display_name, COALESCE(name_digest, ''), fields, secrets, created, updated`
 
 func scanResource(row scanner) (r fabric.Resource, err error) { return scanResourceAnd(row) }
@@ -34,7 +37,7 @@ func scanResourceAnd(row scanner, more ...any) (r fabric.Resource, err error) {
 }
 
 // CreateResource inserts a resource and its address, and tells of it.
-func (s *Store) CreateResource(ctx context.Context, r fabric.Resource, a fabric.Address, tell fabric.Teller) error {
+func (s *Resources) CreateResource(ctx context.Context, r fabric.Resource, a fabric.Address, tell fabric.Teller) error {
 	fields, err := json.Marshal(r.Fields)
 	if err != nil {
 		return fmt.Errorf("writing fields: %w", err)
@@ -61,13 +64,13 @@ func (s *Store) CreateResource(ctx context.Context, r fabric.Resource, a fabric.
 }
 
 // FindResource finds a resource of a project and type.
-func (s *Store) FindResource(ctx context.Context, projectID, typ, id string) (fabric.Resource, error) {
+func (s *Resources) FindResource(ctx context.Context, projectID, typ, id string) (fabric.Resource, error) {
 	return scanResource(s.read().Row(ctx,
 		`SELECT `+resourceColumns+` FROM resources WHERE id = $3 AND project_id = $1 AND type = $2`, projectID, typ, id))
 }
 
 // ListResources returns a page of a project's resources of a type.
-func (s *Store) ListResources(ctx context.Context, projectID, typ string, q page.Query) (page.Page[fabric.Resource], error) {
+func (s *Resources) ListResources(ctx context.Context, projectID, typ string, q page.Query) (page.Page[fabric.Resource], error) {
 	l := listing[fabric.Resource]{
 		thing: "resources", columns: resourceColumns, from: "resources", key: []string{"id"}, start: startAt(q.From),
 		scan: scanResource, id: func(r fabric.Resource) string { return r.ID },
@@ -79,7 +82,7 @@ func (s *Store) ListResources(ctx context.Context, projectID, typ string, q page
 
 // UpdateResource writes a resource whose row is still as it was at a moment, renames
 // its addresses, and tells of it.
-func (s *Store) UpdateResource(ctx context.Context, r fabric.Resource, old time.Time, tell fabric.Teller) error {
+func (s *Resources) UpdateResource(ctx context.Context, r fabric.Resource, old time.Time, tell fabric.Teller) error {
 	fields, err := json.Marshal(r.Fields)
 	if err != nil {
 		return fmt.Errorf("writing fields: %w", err)
@@ -149,7 +152,7 @@ const handled = `SELECT (SELECT count(*) FROM phone_routes WHERE resource_id = $
 
 // DeleteResource deletes a resource and its addresses, unless it takes calls of
 // something, and tells of it.
-func (s *Store) DeleteResource(ctx context.Context, projectID, typ, id string, tell fabric.Teller) error {
+func (s *Resources) DeleteResource(ctx context.Context, projectID, typ, id string, tell fabric.Teller) error {
 	return s.change(ctx, audit.Of("resource.deleted", projectID, typ, id), func(t tx) error {
 		var webhooks int
 		r, err := scanResourceAnd(t.Row(ctx, `DELETE FROM resources WHERE id = $3 AND project_id = $1 AND type = $2
@@ -182,7 +185,7 @@ func scanID(row scanner) (id string, err error) {
 
 // ListThings returns a page of resources and subscribers: their ids by one query,
 // then what they are.
-func (s *Store) ListThings(ctx context.Context, projectID string, q page.Query) (p page.Page[fabric.Thing], err error) {
+func (s *Resources) ListThings(ctx context.Context, projectID string, q page.Query) (p page.Page[fabric.Thing], err error) {
 	l := listing[string]{
 		thing: "resources", columns: "id", from: things, key: []string{"id"}, start: startAt(q.From),
 		scan: scanID, id: func(id string) string { return id },
@@ -198,7 +201,7 @@ func (s *Store) ListThings(ctx context.Context, projectID string, q page.Query) 
 }
 
 // FindThings returns those of the ids that are there, in their order.
-func (s *Store) FindThings(ctx context.Context, projectID string, ids []string) (all []fabric.Thing, err error) {
+func (s *Resources) FindThings(ctx context.Context, projectID string, ids []string) (all []fabric.Thing, err error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}

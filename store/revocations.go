@@ -10,10 +10,13 @@ import (
 	"github.com/selvage/selvage/internal/revocation"
 )
 
+// Revocations holds the log of revocations that all nodes follow.
+type Revocations struct{ *core }
+
 var _ revocation.Log = (*Store)(nil)
 
 // AddRevocation writes a revocation.
-func (s *Store) AddRevocation(ctx context.Context, r revocation.Revocation) error {
+func (s *Revocations) AddRevocation(ctx context.Context, r revocation.Revocation) error {
 	return s.change(ctx, audit.Of("token.revoked", "", r.Kind, r.ID), func(t tx) error { return t.revoke(ctx, r) })
 }
 
@@ -34,7 +37,7 @@ func (t tx) revoke(ctx context.Context, r revocation.Revocation) error {
 
 // ending is a revocation that counts from now at least: the change that causes it may
 // have waited for others, whose tokens it ends too.
-func (s *Store) ending(r revocation.Revocation) revocation.Revocation {
+func (s *core) ending(r revocation.Revocation) revocation.Revocation {
 	r.Until = later(r.Until, s.now())
 	return r
 }
@@ -48,7 +51,7 @@ func later(a, b time.Time) time.Time {
 
 // RevocationsSince returns the revocations numbered after seq that still matter, and
 // the last number; all of them, where fewer were ever written than seq.
-func (s *Store) RevocationsSince(ctx context.Context, seq int64) (found []revocation.Revocation, last int64, err error) {
+func (s *Revocations) RevocationsSince(ctx context.Context, seq int64) (found []revocation.Revocation, last int64, err error) {
 	if found, last, err = s.revocationsSince(ctx, seq); err == nil && last < seq {
 		found, last, err = s.revocationsSince(ctx, 0)
 	}
@@ -59,7 +62,7 @@ func (s *Store) RevocationsSince(ctx context.Context, seq int64) (found []revoca
 }
 
 // revocationsSince reads the number and the rows at one moment.
-func (s *Store) revocationsSince(ctx context.Context, seq int64) (found []revocation.Revocation, last int64, err error) {
+func (s *Revocations) revocationsSince(ctx context.Context, seq int64) (found []revocation.Revocation, last int64, err error) {
 	rows, err := s.watch().Query(ctx, `SELECT s.value, COALESCE(r.seq, 0), COALESCE(r.kind, ''), COALESCE(r.id, ''), COALESCE(r.until, 0), COALESCE(r.expires, 0)
 		FROM sequences s LEFT JOIN revocations r ON r.seq > $1 AND r.expires > $2 WHERE s.name = 'revocations' ORDER BY r.seq`, seq, micros(s.now()))
 	if err != nil {
@@ -89,7 +92,7 @@ func (s *Store) revocationsSince(ctx context.Context, seq int64) (found []revoca
 }
 
 // SweepRevocations deletes the revocations that no living token can meet.
-func (s *Store) SweepRevocations(ctx context.Context) error {
+func (s *Revocations) SweepRevocations(ctx context.Context) error {
 	return s.once(ctx, audit.None("what has expired"), func(t tx) error {
 		if _, err := t.Exec(ctx, `DELETE FROM revocations WHERE expires <= $1`, micros(s.now())); err != nil {
 			return fmt.Errorf("sweeping revocations: %w", err)

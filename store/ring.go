@@ -10,10 +10,13 @@ import (
 	"github.com/selvage/selvage/keys"
 )
 
+// Ring holds the key ring.
+type Ring struct{ *core }
+
 var _ keys.Store = (*Store)(nil)
 
 // RingKeys returns all keys of the ring, oldest first.
-func (s *Store) RingKeys(ctx context.Context) ([]keys.Record, error) {
+func (s *Ring) RingKeys(ctx context.Context) ([]keys.Record, error) {
 	return gather(ctx, s.read(), "reading ring", scanRingKey,
 		`SELECT kid, use, state, sealed, created, activated, retired FROM ring ORDER BY kid`)
 }
@@ -26,7 +29,7 @@ func scanRingKey(row scanner) (r keys.Record, err error) {
 }
 
 // RingVersion returns the number of changes of the ring.
-func (s *Store) RingVersion(ctx context.Context) (version int64, err error) {
+func (s *Ring) RingVersion(ctx context.Context) (version int64, err error) {
 	if err = s.watch().Row(ctx, `SELECT value FROM sequences WHERE name = 'ring'`).Scan(&version); err != nil {
 		return 0, fmt.Errorf("reading version of ring: %w", err)
 	}
@@ -35,7 +38,7 @@ func (s *Store) RingVersion(ctx context.Context) (version int64, err error) {
 
 // ChangeRing makes moves and adds keys. A key that is not in the state it is moved
 // from, and a second current or next one of a use, are a [problem.Conflict].
-func (s *Store) ChangeRing(ctx context.Context, moves []keys.Move, added []keys.Record) error {
+func (s *Ring) ChangeRing(ctx context.Context, moves []keys.Move, added []keys.Record) error {
 	return s.change(ctx, ringEvent(moves, added), func(t tx) error {
 		if err := t.countRing(ctx); err != nil { // first: who changes the ring waits here for each other
 			return err
@@ -98,7 +101,7 @@ func ringConflict() error {
 }
 
 // SweepRing deletes the keys that were retired before a moment.
-func (s *Store) SweepRing(ctx context.Context, before time.Time) error {
+func (s *Ring) SweepRing(ctx context.Context, before time.Time) error {
 	return s.change(ctx, audit.Of("ring.swept", "", "ring", "").With("before", date(before)), func(t tx) error {
 		if err := t.countRing(ctx); err != nil {
 			return err

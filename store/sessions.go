@@ -16,11 +16,14 @@ import (
 	"github.com/selvage/selvage/internal/revocation"
 )
 
+// Logins holds the logins of subscribers and the browsers they log in from.
+type Logins struct{ *core }
+
 const sessionColumns = `id, project_id, subscriber_id, auth_time, amr, user_agent, address, expires, ended, mark`
 
 // CreateSession inserts a login, if its subscriber still has the password and is
 // not disabled; else it is a [problem.Conflict]. Of the first nobody is told.
-func (s *Store) CreateSession(ctx context.Context, l idp.Session, passwordHash string, notices ...mail.Letter) error {
+func (s *Logins) CreateSession(ctx context.Context, l idp.Session, passwordHash string, notices ...mail.Letter) error {
 	return s.change(ctx, audit.Of("login", l.ProjectID, "subscriber", l.SubscriberID).By(
 		audit.Subscriber, l.SubscriberID).With("session", l.ID, "amr", strings.Join(l.AMR, " "), "user_agent",
 		l.UserAgent), func(t tx) error {
@@ -50,7 +53,7 @@ func (s *Store) CreateSession(ctx context.Context, l idp.Session, passwordHash s
 }
 
 // FindSession finds a login, ended or not.
-func (s *Store) FindSession(ctx context.Context, id string) (idp.Session, error) {
+func (s *Logins) FindSession(ctx context.Context, id string) (idp.Session, error) {
 	l, err := scanSession(s.read().Row(ctx, `SELECT `+sessionColumns+` FROM login_sessions WHERE id = $1`, id))
 	if errors.Is(err, sql.ErrNoRows) {
 		return l, problem.NoSuch("session")
@@ -71,7 +74,7 @@ func scanSession(row scanner, more ...any) (l idp.Session, err error) {
 }
 
 // MarkedSessions returns the logins made in the browser of a mark that were not ended.
-func (s *Store) MarkedSessions(ctx context.Context, mark string) ([]idp.Session, error) {
+func (s *Logins) MarkedSessions(ctx context.Context, mark string) ([]idp.Session, error) {
 	return gather(ctx, s.read(), "finding sessions", func(row scanner) (idp.Session, error) {
 		return scanSession(row)
 	},
@@ -79,7 +82,7 @@ func (s *Store) MarkedSessions(ctx context.Context, mark string) ([]idp.Session,
 }
 
 // RaiseSession writes how a living login was proven.
-func (s *Store) RaiseSession(ctx context.Context, l idp.Session) error {
+func (s *Logins) RaiseSession(ctx context.Context, l idp.Session) error {
 	amr := strings.Join(l.AMR, " ")
 	raised := audit.Of("login.raised", l.ProjectID, "subscriber", l.SubscriberID).By(
 		audit.Subscriber, l.SubscriberID).With("session", l.ID, "amr", amr)
@@ -90,7 +93,7 @@ func (s *Store) RaiseSession(ctx context.Context, l idp.Session) error {
 }
 
 // EndSessions ends logins and their grants, revokes their tokens and tells their clients.
-func (s *Store) EndSessions(ctx context.Context, now time.Time, all ...revocation.Revocation) error {
+func (s *Logins) EndSessions(ctx context.Context, now time.Time, all ...revocation.Revocation) error {
 	all = slices.SortedFunc(slices.Values(all), func(a, b revocation.Revocation) int {
 		return strings.Compare(a.ID, b.ID)
 	}) // locked by all in this order

@@ -20,7 +20,7 @@ func scanSigningKey(row scanner) (k fabric.SigningKey, err error) {
 }
 
 // CreateSigningKey inserts a key; the unique index decides among many callers.
-func (s *Store) CreateSigningKey(ctx context.Context, k fabric.SigningKey) error {
+func (s *Keys) CreateSigningKey(ctx context.Context, k fabric.SigningKey) error {
 	return s.once(ctx, audit.Of("signing_key.created", k.ProjectID, "signing_key", k.ID), func(t tx) error {
 		return t.insertSigningKey(ctx, k)
 	})
@@ -38,14 +38,14 @@ func (t tx) insertSigningKey(ctx context.Context, k fabric.SigningKey) error {
 }
 
 // ListSigningKeys returns a project's keys in the order of their beginning.
-func (s *Store) ListSigningKeys(ctx context.Context, projectID string) ([]fabric.SigningKey, error) {
+func (s *Keys) ListSigningKeys(ctx context.Context, projectID string) ([]fabric.SigningKey, error) {
 	return gather(ctx, s.read(), "listing signing keys", scanSigningKey,
 		`SELECT `+signingColumns+` FROM signing_keys WHERE project_id = $1 ORDER BY starts`, projectID)
 }
 
 // RotateSigningKey adds a key, and deletes those that are over: before the current one,
 // or all others.
-func (s *Store) RotateSigningKey(ctx context.Context, k fabric.SigningKey, current time.Time, alone bool) error {
+func (s *Keys) RotateSigningKey(ctx context.Context, k fabric.SigningKey, current time.Time, alone bool) error {
 	return s.change(ctx, audit.Of("signing_key.rotated", k.ProjectID, "signing_key", k.ID).With("starts",
 		date(k.Starts)), func(t tx) error {
 		if err := t.insertSigningKey(ctx, k); err != nil {

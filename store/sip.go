@@ -45,7 +45,7 @@ func nameTaken() error { return problem.Taken("name", "Name has already been tak
 
 // CreateSIPAddress inserts a SIP address, whose name and user the unique index
 // finds free. What takes its calls must be there, else it is a [problem.NotFound].
-func (s *Store) CreateSIPAddress(ctx context.Context, a fabric.SIPAddress) error {
+func (s *Resources) CreateSIPAddress(ctx context.Context, a fabric.SIPAddress) error {
 	fields, err := written(a.Fields)
 	if err != nil {
 		return err
@@ -64,13 +64,13 @@ func (s *Store) CreateSIPAddress(ctx context.Context, a fabric.SIPAddress) error
 }
 
 // FindSIPAddress finds a SIP address of a project.
-func (s *Store) FindSIPAddress(ctx context.Context, projectID, id string) (fabric.SIPAddress, error) {
+func (s *Resources) FindSIPAddress(ctx context.Context, projectID, id string) (fabric.SIPAddress, error) {
 	return scanSIPAddress(s.read().Row(ctx,
 		`SELECT `+sipAddressColumns+` FROM sip_addresses WHERE id = $2 AND project_id = $1`, projectID, id))
 }
 
 // ListSIPAddresses returns a page of a project's SIP addresses.
-func (s *Store) ListSIPAddresses(ctx context.Context, projectID string, q page.Query) (page.Page[fabric.SIPAddress], error) {
+func (s *Resources) ListSIPAddresses(ctx context.Context, projectID string, q page.Query) (page.Page[fabric.SIPAddress], error) {
 	l := listing[fabric.SIPAddress]{
 		thing: "SIP addresses", columns: sipAddressColumns, from: "sip_addresses", key: []string{"id"},
 		start: startAt(q.From),
@@ -82,7 +82,7 @@ func (s *Store) ListSIPAddresses(ctx context.Context, projectID string, q page.Q
 
 // UpdateSIPAddress writes a SIP address whose row is still as it was. What takes its
 // calls must be there, else it is a [problem.NotFound].
-func (s *Store) UpdateSIPAddress(ctx context.Context, a fabric.SIPAddress, old time.Time) error {
+func (s *Resources) UpdateSIPAddress(ctx context.Context, a fabric.SIPAddress, old time.Time) error {
 	fields, err := written(a.Fields)
 	if err != nil {
 		return err
@@ -102,7 +102,7 @@ func (s *Store) UpdateSIPAddress(ctx context.Context, a fabric.SIPAddress, old t
 }
 
 // DeleteSIPAddress deletes a SIP address.
-func (s *Store) DeleteSIPAddress(ctx context.Context, projectID, id string) error {
+func (s *Resources) DeleteSIPAddress(ctx context.Context, projectID, id string) error {
 	return s.once(ctx, audit.Of("sip_address.deleted", projectID, "sip_address", id), func(t tx) error {
 		res, err := t.Exec(ctx, `DELETE FROM sip_addresses WHERE id = $2 AND project_id = $1`, projectID, id)
 		return oneRow(res, err, "SIP address")
@@ -124,7 +124,7 @@ func scanSIPCredential(row scanner) (c fabric.SIPCredential, err error) {
 func usernameTaken() error { return problem.Taken("username", "Username has already been taken") }
 
 // CreateSIPCredential inserts credentials, whose name the unique index finds free.
-func (s *Store) CreateSIPCredential(ctx context.Context, c fabric.SIPCredential) error {
+func (s *Resources) CreateSIPCredential(ctx context.Context, c fabric.SIPCredential) error {
 	fields, err := written(c.Fields)
 	if err != nil {
 		return err
@@ -142,14 +142,14 @@ func (s *Store) CreateSIPCredential(ctx context.Context, c fabric.SIPCredential)
 }
 
 // FindSIPCredential finds credentials of a subscriber.
-func (s *Store) FindSIPCredential(ctx context.Context, projectID, subscriberID, id string) (fabric.SIPCredential, error) {
+func (s *Resources) FindSIPCredential(ctx context.Context, projectID, subscriberID, id string) (fabric.SIPCredential, error) {
 	return scanSIPCredential(s.read().Row(ctx,
 		`SELECT `+sipCredentialColumns+` FROM sip_credentials WHERE id = $3 AND project_id = $1 AND subscriber_id = $2`,
 		projectID, subscriberID, id))
 }
 
 // ListSIPCredentials returns a page of a subscriber's credentials.
-func (s *Store) ListSIPCredentials(ctx context.Context, subscriberID string, q page.Query) (page.Page[fabric.SIPCredential], error) {
+func (s *Resources) ListSIPCredentials(ctx context.Context, subscriberID string, q page.Query) (page.Page[fabric.SIPCredential], error) {
 	l := listing[fabric.SIPCredential]{
 		thing: "SIP credentials", columns: sipCredentialColumns, from: "sip_credentials", key: []string{"id"},
 		start: startAt(q.From),
@@ -160,7 +160,7 @@ func (s *Store) ListSIPCredentials(ctx context.Context, subscriberID string, q p
 }
 
 // UpdateSIPCredential writes credentials whose row is still as it was.
-func (s *Store) UpdateSIPCredential(ctx context.Context, c fabric.SIPCredential, old time.Time) error {
+func (s *Resources) UpdateSIPCredential(ctx context.Context, c fabric.SIPCredential, old time.Time) error {
 	fields, err := written(c.Fields)
 	if err != nil {
 		return err
@@ -177,7 +177,7 @@ func (s *Store) UpdateSIPCredential(ctx context.Context, c fabric.SIPCredential,
 }
 
 // DeleteSIPCredential deletes credentials of a subscriber.
-func (s *Store) DeleteSIPCredential(ctx context.Context, subscriberID, id string) error {
+func (s *Resources) DeleteSIPCredential(ctx context.Context, subscriberID, id string) error {
 	return s.once(ctx, audit.Of("sip_credential.deleted", "", "sip_credential", id).With(
 		"subscriber", subscriberID), func(t tx) error {
 		err := t.Row(ctx, `DELETE FROM sip_credentials WHERE id = $2 AND subscriber_id = $1 RETURNING project_id`, subscriberID, id).Scan(&t.event.ProjectID)
@@ -187,7 +187,7 @@ func (s *Store) DeleteSIPCredential(ctx context.Context, subscriberID, id string
 
 // PutPhoneRoute writes which resource takes what comes to a number. It must be there,
 // else it is a [problem.NotFound].
-func (s *Store) PutPhoneRoute(ctx context.Context, r fabric.PhoneRoute) error {
+func (s *Resources) PutPhoneRoute(ctx context.Context, r fabric.PhoneRoute) error {
 	return s.change(ctx, audit.Of("phone_route.assigned", r.ProjectID, "phone_route", r.ID).With(
 		"handler", r.Handler, "resource", r.ResourceID), func(t tx) error {
 		if err := t.hold(ctx, r.ProjectID, r.ResourceID); err != nil {

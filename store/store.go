@@ -13,7 +13,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"sync/atomic"
 	"time"
 
 	"github.com/selvage/selvage/internal/audit"
@@ -35,16 +34,58 @@ type Config struct {
 	ReadOnly bool // the database is read as it is: nothing is made or changed
 }
 
-// A Store is a database with its schema up to date. Its methods may be called
-// at once from any number of goroutines. What it has acknowledged is on disk.
+// A Store is a database whose schema is up to date. Its parts each hold the rows of one noun.
+// All methods are safe for concurrent use. A change is on disk once its method has returned.
 type Store struct {
-	now func() time.Time
-	db  database.DB
+	*core
 
-	auditKey atomic.Pointer[audit.Key] // nil until AuditBy
-	lanes    uint64                    // that audit events are written to
-	turn     atomic.Uint64
-	from     int64 // the schema that was found
+	*Audit
+	*Certificates
+	*Clients
+	*Factors
+	*Families
+	*Grants
+	*Keys
+	*Letters
+	*Links
+	*Logins
+	*Logouts
+	*Operators
+	*Presence
+	*Projects
+	*Recordings
+	*Resources
+	*Revocations
+	*Ring
+	*Subscribers
+	*Webhooks
+}
+
+// newStore returns a Store whose parts share c.
+func newStore(c *core) *Store {
+	return &Store{
+		core:         c,
+		Audit:        &Audit{c},
+		Certificates: &Certificates{c},
+		Clients:      &Clients{c},
+		Factors:      &Factors{c},
+		Families:     &Families{c},
+		Grants:       &Grants{c},
+		Keys:         &Keys{c},
+		Letters:      &Letters{c},
+		Links:        &Links{c},
+		Logins:       &Logins{c},
+		Logouts:      &Logouts{c},
+		Operators:    &Operators{c},
+		Presence:     &Presence{c},
+		Projects:     &Projects{c},
+		Recordings:   &Recordings{c},
+		Resources:    &Resources{c},
+		Revocations:  &Revocations{c},
+		Ring:         &Ring{c},
+		Subscribers:  &Subscribers{c},
+		Webhooks:     &Webhooks{c},
+	}
 }
 
 // Open opens the database and brings its schema up to date.
@@ -52,7 +93,7 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	s := &Store{now: c.Now, lanes: 1}
+	s := newStore(&core{now: c.Now, lanes: 1})
 	d, err := c.database()
 	if err != nil {
 		return nil, err
@@ -110,33 +151,11 @@ func (s *Store) Ping(ctx context.Context) error {
 // Close commits what is waiting and closes the database.
 func (s *Store) Close() error { return s.db.Close() }
 
-// Clock returns the time that the database's machine has.
-func (s *Store) Clock(ctx context.Context) (time.Time, error) {
-	now, err := s.db.Clock(ctx)
-	if err != nil {
-		return now, fmt.Errorf("asking the database for the time: %w", err)
-	}
-	return now, nil
-}
+// Clock returns the current time on the database's machine.
+func (s *Store) Clock(ctx context.Context) (time.Time, error) { return s.clock(ctx) }
 
-// Stats tells how busy the database is.
+// Stats returns how busy the database is.
 func (s *Store) Stats() database.Stats { return s.db.Stats() }
-
-// A tx runs queries, in a change or for reading alone.
-type tx struct {
-	database.Tx
-	event *audit.Event   // that a change writes of itself; nil for reading
-	more  *[]audit.Event // beside it: see also
-}
-
-// A scanner is a row.
-type scanner = database.Scanner
-
-// read returns a tx for queries that change nothing.
-func (s *Store) read() tx { return tx{Tx: s.db.Read()} }
-
-// watch is read for what must be known however busy the database is.
-func (s *Store) watch() tx { return tx{Tx: s.db.Watch()} }
 
 func isUnique(err error) bool     { return database.IsUnique(err) }
 func isForeignKey(err error) bool { return database.IsForeignKey(err) }

@@ -16,6 +16,9 @@ import (
 	"github.com/selvage/selvage/internal/revocation"
 )
 
+// Subscribers holds subscribers and their devices.
+type Subscribers struct{ *core }
+
 const subscriberColumns = `id, project_id, COALESCE(email, ''), COALESCE(reference, ''), password_hash, first_name, last_name, display_name,
 	job_title, time_zone, country, company_name, region, claims, email_verified, disabled, epoch, created, updated`
 
@@ -39,7 +42,7 @@ const noClaims = "{}"
 
 // CreateSubscriber inserts a subscriber and its address. The unique indexes
 // decide which of many callers succeeds. A link by which it is made is used up.
-func (s *Store) CreateSubscriber(ctx context.Context, sub fabric.Subscriber, a fabric.Address, by ...fabric.Proof) error {
+func (s *Subscribers) CreateSubscriber(ctx context.Context, sub fabric.Subscriber, a fabric.Address, by ...fabric.Proof) error {
 	claims, err := json.Marshal(sub.Claims)
 	if err != nil {
 		return fmt.Errorf("writing claims: %w", err)
@@ -88,25 +91,25 @@ func inserted(res sql.Result, err error, thing string, conflict error) error {
 }
 
 // FindSubscriber finds a subscriber by its id.
-func (s *Store) FindSubscriber(ctx context.Context, projectID, id string) (fabric.Subscriber, error) {
+func (s *Subscribers) FindSubscriber(ctx context.Context, projectID, id string) (fabric.Subscriber, error) {
 	return scanSubscriber(s.read().Row(ctx,
 		`SELECT `+subscriberColumns+` FROM subscribers WHERE id = $2 AND project_id = $1`, projectID, id))
 }
 
 // FindSubscriberByEmail finds a subscriber by its normalized e-mail.
-func (s *Store) FindSubscriberByEmail(ctx context.Context, projectID, email string) (fabric.Subscriber, error) {
+func (s *Subscribers) FindSubscriberByEmail(ctx context.Context, projectID, email string) (fabric.Subscriber, error) {
 	return scanSubscriber(s.read().Row(ctx,
 		`SELECT `+subscriberColumns+` FROM subscribers WHERE project_id = $1 AND email = $2`, projectID, email))
 }
 
 // FindSubscriberByReference finds a subscriber by its reference.
-func (s *Store) FindSubscriberByReference(ctx context.Context, projectID, reference string) (fabric.Subscriber, error) {
+func (s *Subscribers) FindSubscriberByReference(ctx context.Context, projectID, reference string) (fabric.Subscriber, error) {
 	return scanSubscriber(s.read().Row(ctx,
 		`SELECT `+subscriberColumns+` FROM subscribers WHERE project_id = $1 AND reference = $2`, projectID, reference))
 }
 
 // ListSubscribers returns a page of a project's subscribers.
-func (s *Store) ListSubscribers(ctx context.Context, projectID string, q page.Query) (page.Page[fabric.Subscriber], error) {
+func (s *Subscribers) ListSubscribers(ctx context.Context, projectID string, q page.Query) (page.Page[fabric.Subscriber], error) {
 	l := listing[fabric.Subscriber]{
 		thing: "subscribers", columns: subscriberColumns, from: "subscribers", key: []string{"id"},
 		start: startAt(q.From),
@@ -119,7 +122,7 @@ func (s *Store) ListSubscribers(ctx context.Context, projectID string, q page.Qu
 
 // RehashPassword replaces the hash of a password by another of the same, if it is still
 // old.
-func (s *Store) RehashPassword(ctx context.Context, projectID, subscriberID, old, new string) error {
+func (s *Subscribers) RehashPassword(ctx context.Context, projectID, subscriberID, old, new string) error {
 	return s.once(ctx, audit.Of("subscriber.rehashed", projectID, "subscriber", subscriberID), func(t tx) error {
 		var id string
 		err := t.Row(ctx, `UPDATE subscribers SET password_hash = $4 WHERE id = $2 AND project_id = $1 AND password_hash = $3 RETURNING id`,
@@ -131,7 +134,7 @@ func (s *Store) RehashPassword(ctx context.Context, projectID, subscriberID, old
 // UpdateSubscriber writes what is not nil, and in its addresses what they say of it. The
 // change counts from when it may write, which it may have had to wait for: logins
 // that began meanwhile are concerned too.
-func (s *Store) UpdateSubscriber(ctx context.Context, projectID, id string, c fabric.SubscriberChange, at time.Time, r *revocation.Revocation) (sub fabric.Subscriber, err error) {
+func (s *Subscribers) UpdateSubscriber(ctx context.Context, projectID, id string, c fabric.SubscriberChange, at time.Time, r *revocation.Revocation) (sub fabric.Subscriber, err error) {
 	err = s.change(ctx, subscriberChange(projectID, id, c, r != nil), func(t tx) error {
 		if r != nil || c.Proof != nil {
 			if _, err := t.Exec(ctx, `UPDATE subscribers SET updated = updated WHERE id = $2 AND project_id = $1`, projectID, id); err != nil {
@@ -216,7 +219,7 @@ func (t tx) endLogins(ctx context.Context, subscriberID string, at time.Time) er
 
 // DeleteSubscriber deletes the subscriber that a revocation names, with its
 // addresses; its logins and grants go with it.
-func (s *Store) DeleteSubscriber(ctx context.Context, projectID string, r revocation.Revocation) error {
+func (s *Subscribers) DeleteSubscriber(ctx context.Context, projectID string, r revocation.Revocation) error {
 	return s.change(ctx, audit.Of("subscriber.deleted", projectID, "subscriber", r.ID), func(t tx) error {
 		return s.deleteSubscriber(ctx, t, projectID, r, false)
 	})
@@ -224,7 +227,7 @@ func (s *Store) DeleteSubscriber(ctx context.Context, projectID string, r revoca
 
 // deleteSubscriber does so in a transaction. Webhooks are told who it was, or with
 // nameless its id alone.
-func (s *Store) deleteSubscriber(ctx context.Context, t tx, projectID string, r revocation.Revocation, nameless bool) error {
+func (s *core) deleteSubscriber(ctx context.Context, t tx, projectID string, r revocation.Revocation, nameless bool) error {
 	var webhooks int
 	sub, err := scanSubscriber(t.Row(ctx, `UPDATE subscribers SET updated = updated WHERE id = $2 AND project_id = $1
 		RETURNING `+subscriberColumns+`, `+webhooksOf("subscribers"), projectID, r.ID), &webhooks)

@@ -18,7 +18,7 @@ import (
 // an index, so that a page costs the same however many there are. A page ends at the latest
 // when so many were looked at that its rest would take long; then it is shorter, or empty, and
 // another follows it. Its beginning is the id of a row and the number of the way to it.
-func (s *Store) SearchSubscribers(ctx context.Context, projectID, text string, q page.Query) (p page.Page[fabric.Subscriber], err error) {
+func (s *Subscribers) SearchSubscribers(ctx context.Context, projectID, text string, q page.Query) (p page.Page[fabric.Subscriber], err error) {
 	if text == "" {
 		return s.ListSubscribers(ctx, projectID, q)
 	}

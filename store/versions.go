@@ -28,7 +28,7 @@ func scanVersion(row scanner) (v fabric.Version, err error) {
 }
 
 // CreateVersion inserts a version under the resource's next number.
-func (s *Store) CreateVersion(ctx context.Context, v fabric.Version) (fabric.Version, error) {
+func (s *Resources) CreateVersion(ctx context.Context, v fabric.Version) (fabric.Version, error) {
 	fields, err := json.Marshal(v.Fields)
 	if err != nil {
 		return v, fmt.Errorf("writing fields: %w", err)
@@ -56,13 +56,13 @@ func (s *Store) CreateVersion(ctx context.Context, v fabric.Version) (fabric.Ver
 }
 
 // FindVersion finds a version of a resource.
-func (s *Store) FindVersion(ctx context.Context, resourceID, id string) (fabric.Version, error) {
+func (s *Resources) FindVersion(ctx context.Context, resourceID, id string) (fabric.Version, error) {
 	return scanVersion(s.read().Row(ctx,
 		`SELECT `+versionColumns+` FROM resource_versions WHERE id = $2 AND resource_id = $1`, resourceID, id))
 }
 
 // ListVersions returns a page of a resource's versions, the oldest first.
-func (s *Store) ListVersions(ctx context.Context, resourceID string, q page.Query) (page.Page[fabric.Version], error) {
+func (s *Resources) ListVersions(ctx context.Context, resourceID string, q page.Query) (page.Page[fabric.Version], error) {
 	l := listing[fabric.Version]{
 		thing: "versions", columns: versionColumns, from: "resource_versions", key: []string{"id"},
 		start: startAt(q.From),

@@ -14,6 +14,9 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
+// Webhooks holds webhooks and their deliveries.
+type Webhooks struct{ *core }
+
 const webhookColumns = `id, project_id, url, name, events, enabled, created, updated, failures, rests`
 
 func scanWebhook(row scanner) (w fabric.Webhook, err error) {
@@ -38,7 +41,7 @@ func spaced(events []fabric.EventName) string {
 }
 
 // CreateWebhook inserts a webhook, of which a project has at most so many.
-func (s *Store) CreateWebhook(ctx context.Context, w fabric.Webhook, most int) error {
+func (s *Webhooks) CreateWebhook(ctx context.Context, w fabric.Webhook, most int) error {
 	return s.change(ctx, webhookEvent("webhook.created", w), func(t tx) error {
 		// Who makes one waits for who does so for the same project: that is how they are
 		// counted.
@@ -65,13 +68,13 @@ func (s *Store) CreateWebhook(ctx context.Context, w fabric.Webhook, most int) e
 }
 
 // FindWebhook finds a webhook of a project.
-func (s *Store) FindWebhook(ctx context.Context, projectID, id string) (fabric.Webhook, error) {
+func (s *Webhooks) FindWebhook(ctx context.Context, projectID, id string) (fabric.Webhook, error) {
 	return scanWebhook(s.read().Row(ctx,
 		`SELECT `+webhookColumns+` FROM webhooks WHERE id = $2 AND project_id = $1`, projectID, id))
 }
 
 // ListWebhooks returns a page of a project's webhooks.
-func (s *Store) ListWebhooks(ctx context.Context, projectID string, q page.Query) (page.Page[fabric.Webhook], error) {
+func (s *Webhooks) ListWebhooks(ctx context.Context, projectID string, q page.Query) (page.Page[fabric.Webhook], error) {
 	l := listing[fabric.Webhook]{
 		thing: "webhooks", columns: webhookColumns, from: "webhooks", key: []string{"id"}, start: startAt(q.From),
 		scan: scanWebhook, id: func(w fabric.Webhook) string { return w.ID },
@@ -81,7 +84,7 @@ func (s *Store) ListWebhooks(ctx context.Context, projectID string, q page.Query
 }
 
 // UpdateWebhook writes a webhook whose row is still as it was.
-func (s *Store) UpdateWebhook(ctx context.Context, w fabric.Webhook, old time.Time) error {
+func (s *Webhooks) UpdateWebhook(ctx context.Context, w fabric.Webhook, old time.Time) error {
 	return s.once(ctx, webhookEvent("webhook.updated", w), func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE webhooks SET url = $3, name = $4, events = $5, enabled = $6, updated = $7, failures = $8, rests = $9
 			WHERE id = $1 AND updated = $2`, w.ID, micros(old), w.URL, w.Name, spaced(w.Events), flag(w.Enabled), micros(w.Updated), w.Failures, micros(w.Rests))
@@ -90,7 +93,7 @@ func (s *Store) UpdateWebhook(ctx context.Context, w fabric.Webhook, old time.Ti
 }
 
 // DeleteWebhook deletes a webhook and its deliveries.
-func (s *Store) DeleteWebhook(ctx context.Context, projectID, id string) error {
+func (s *Webhooks) DeleteWebhook(ctx context.Context, projectID, id string) error {
 	return s.change(ctx, audit.Of("webhook.deleted", projectID, "webhook", id), func(t tx) error {
 		res, err := t.Exec(ctx, `DELETE FROM webhooks WHERE id = $2 AND project_id = $1`, projectID, id)
 		if err := oneRow(res, err, "webhook"); err != nil {

@@ -144,7 +144,7 @@ func testHoldReceiver(t *testing.T, c store.Config) {
 	now := time.Now()
 	change(t, s, p)
 	won, errs := race(func(i int) (bool, error) {
-		_, err := s.Webhooks().HoldReceiver(ctx, w.ID, fmt.Sprint(i), now, now.Add(time.Minute))
+		_, err := s.Webhooks.Queue().HoldReceiver(ctx, w.ID, fmt.Sprint(i), now, now.Add(time.Minute))
 		return err == nil, err
 	})
 	if won != 1 {
@@ -157,7 +157,7 @@ func testHoldReceiver(t *testing.T, c store.Config) {
 	}
 	due := func(at time.Time) int {
 		t.Helper()
-		ids, err := s.Webhooks().DueReceivers(ctx, at, 10)
+		ids, err := s.Webhooks.Queue().DueReceivers(ctx, at, 10)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -170,17 +170,17 @@ func testHoldReceiver(t *testing.T, c store.Config) {
 	if n := due(later); n != 1 {
 		t.Errorf("DueReceivers once the holder fell silent = %d, want 1", n)
 	}
-	r, err := s.Webhooks().HoldReceiver(ctx, w.ID, "b", later, later.Add(time.Minute))
+	r, err := s.Webhooks.Queue().HoldReceiver(ctx, w.ID, "b", later, later.Add(time.Minute))
 	if err != nil || r.URL != w.URL || r.ProjectID != p.ID {
 		t.Errorf("HoldReceiver = %+v, %v", r, err)
 	}
-	if err := s.Webhooks().ReleaseReceiver(ctx, w.ID, "a stranger", later, 9, time.Time{}); err != nil {
+	if err := s.Webhooks.Queue().ReleaseReceiver(ctx, w.ID, "a stranger", later, 9, time.Time{}); err != nil {
 		t.Error(err)
 	}
 	if n := due(later); n != 0 {
 		t.Errorf("DueReceivers after a stranger let go = %d, want 0", n)
 	}
-	if err := s.Webhooks().ReleaseReceiver(ctx, w.ID, "b", later, 3, later.Add(time.Minute)); err != nil {
+	if err := s.Webhooks.Queue().ReleaseReceiver(ctx, w.ID, "b", later, 3, later.Add(time.Minute)); err != nil {
 		t.Error(err)
 	}
 	if n, m := due(later), due(later.Add(2*time.Minute)); n != 0 || m != 1 {
@@ -197,7 +197,7 @@ func testWoken(t *testing.T, c store.Config) {
 	s, p := fabricRows(t, c)
 	w := newWebhook(t, s, p.ID, fabric.AnyEvent)
 	change(t, s, p)
-	q, now := s.Webhooks(), time.Now()
+	q, now := s.Webhooks.Queue(), time.Now()
 	due := func(want int) {
 		t.Helper()
 		if ids, err := q.DueReceivers(ctx, now, 10); err != nil || len(ids) != want {
@@ -247,10 +247,10 @@ func testProjectsTakeTurns(t *testing.T, c store.Config) {
 	}
 	now := time.Now()
 	served := newWebhook(t, s, quiet.ID, fabric.AnyEvent)
-	if _, err := s.Webhooks().HoldReceiver(ctx, served.ID, "a", now.Add(-time.Minute), now); err != nil {
+	if _, err := s.Webhooks.Queue().HoldReceiver(ctx, served.ID, "a", now.Add(-time.Minute), now); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Webhooks().ReleaseReceiver(ctx, served.ID, "a", now, 0, time.Time{}); err != nil {
+	if err := s.Webhooks.Queue().ReleaseReceiver(ctx, served.ID, "a", now, 0, time.Time{}); err != nil {
 		t.Fatal(err)
 	}
 	held := newWebhook(t, s, crowded.ID, fabric.AnyEvent)
@@ -261,7 +261,7 @@ func testProjectsTakeTurns(t *testing.T, c store.Config) {
 	change(t, s, quiet)
 	first := func(most int) []string {
 		t.Helper()
-		ids, err := s.Webhooks().DueReceivers(ctx, now, most)
+		ids, err := s.Webhooks.Queue().DueReceivers(ctx, now, most)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -270,7 +270,7 @@ func testProjectsTakeTurns(t *testing.T, c store.Config) {
 	if ids := first(2); !slices.Contains(ids, served.ID) {
 		t.Errorf("DueReceivers = %v, want one of each project first", ids)
 	}
-	if _, err := s.Webhooks().HoldReceiver(ctx, held.ID, "a", now, now.Add(time.Minute)); err != nil {
+	if _, err := s.Webhooks.Queue().HoldReceiver(ctx, held.ID, "a", now, now.Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	if ids := first(1); !slices.Contains(ids, served.ID) {
@@ -289,7 +289,7 @@ func testSettle(t *testing.T, c store.Config) {
 	w := newWebhook(t, s, p.ID, fabric.AnyEvent)
 	change(t, s, p)
 	now := time.Now()
-	jobs, err := s.Webhooks().DueJobs(ctx, w.ID, now, 100)
+	jobs, err := s.Webhooks.Queue().DueJobs(ctx, w.ID, now, 100)
 	if err != nil || len(jobs) != 6 || jobs[0].Event != string(fabric.SubscriberCreated) ||
 		jobs[5].Event != string(fabric.ResourceDeleted) {
 		t.Fatalf("DueJobs = %+v, %v, want six in their order", jobs, err)
@@ -302,20 +302,20 @@ func testSettle(t *testing.T, c store.Config) {
 		{State: deliver.Dead, Status: 500, Ended: now},
 	} {
 		r.ReceiverID, r.JobID, r.Queued, r.Attempts = w.ID, jobs[i].ID, jobs[i].Queued, 1
-		if err := s.Webhooks().Settle(ctx, r); err != nil {
+		if err := s.Webhooks.Queue().Settle(ctx, r); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if n, oldest, err := s.Webhooks().Backlog(ctx); n != 2 || oldest.IsZero() || err != nil {
+	if n, oldest, err := s.Webhooks.Queue().Backlog(ctx); n != 2 || oldest.IsZero() || err != nil {
 		t.Errorf("Backlog = %d, %v, %v, want 2", n, oldest, err)
 	}
-	if left, err := s.Webhooks().DueJobs(ctx, w.ID, now, 100); err != nil || len(left) != 1 ||
+	if left, err := s.Webhooks.Queue().DueJobs(ctx, w.ID, now, 100); err != nil || len(left) != 1 ||
 		left[0].ID != jobs[5].ID {
 		t.Errorf("DueJobs = %+v, %v, want the one that was not settled", left, err)
 	}
 	late := deliver.Result{ReceiverID: w.ID, JobID: jobs[1].ID, Queued: jobs[1].Queued, State: deliver.Dead,
 		Ended: now}
-	if d := delivery(t, s, w, jobs[1].ID, s.Webhooks().Settle(ctx, late)); d.State != fabric.Delivered ||
+	if d := delivery(t, s, w, jobs[1].ID, s.Webhooks.Queue().Settle(ctx, late)); d.State != fabric.Delivered ||
 		d.Status != 200 || d.Attempts != 1 {
 		t.Errorf("settled twice: %+v, want it as it was", d)
 	}
@@ -339,7 +339,7 @@ func testSettle(t *testing.T, c store.Config) {
 	}
 	sent := deliver.Result{ReceiverID: w.ID, JobID: jobs[4].ID, Queued: jobs[4].Queued,
 		State: deliver.Delivered, Status: 200, Attempts: 1, Ended: now}
-	if d := delivery(t, s, w, jobs[4].ID, s.Webhooks().Settle(ctx, sent)); d.State != fabric.Pending ||
+	if d := delivery(t, s, w, jobs[4].ID, s.Webhooks.Queue().Settle(ctx, sent)); d.State != fabric.Pending ||
 		d.Attempts != 0 {
 		t.Errorf("queued anew while it was sent: %+v, want that it waits on", d)
 	}
@@ -371,10 +371,10 @@ func testWebhookGone(t *testing.T, c store.Config) {
 	if err := s.DeleteWebhook(ctx, p.ID, w.ID); err != nil {
 		t.Fatal(err)
 	}
-	if n, _, err := s.Webhooks().Backlog(ctx); n != 6 || err != nil {
+	if n, _, err := s.Webhooks.Queue().Backlog(ctx); n != 6 || err != nil {
 		t.Errorf("Backlog = %d, %v, want the six of the other webhook", n, err)
 	}
-	if _, err := s.Webhooks().HoldReceiver(ctx, w.ID, "a", time.Now(), time.Now()); !errors.Is(err, problem.Conflict) {
+	if _, err := s.Webhooks.Queue().HoldReceiver(ctx, w.ID, "a", time.Now(), time.Now()); !errors.Is(err, problem.Conflict) {
 		t.Errorf("HoldReceiver of one that is gone = %v, want a conflict", err)
 	}
 	if err := s.DeleteProject(ctx, revocation.Revocation{ID: p.ID}); err != nil {
@@ -383,7 +383,7 @@ func testWebhookGone(t *testing.T, c store.Config) {
 	if err := s.ForgetDeliveries(ctx, time.Time{}, time.Time{}); err != nil {
 		t.Fatal(err)
 	}
-	if n, _, err := s.Webhooks().Backlog(ctx); n != 0 || err != nil {
+	if n, _, err := s.Webhooks.Queue().Backlog(ctx); n != 0 || err != nil {
 		t.Errorf("Backlog = %d, %v, want nothing of %s", n, err, other.ID)
 	}
 }

@@ -63,7 +63,7 @@ func TestLogouts(t *testing.T) {
 		t.Fatalf("GET %s: got %+v, want both logouts", path, got)
 	}
 	for i, sid := range []string{first, second} {
-		w.dies(w.rows.Logouts(), app.ID, sid, 1, 400+i)
+		w.dies(w.rows.Logouts.Queue(), app.ID, sid, 1, 400+i)
 	}
 	if got := list("?state=dead"); len(got) != 2 || *got[1].Status != 400 || got[1].Attempts != 1 ||
 		got[1].EndedAt == nil {

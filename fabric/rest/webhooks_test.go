@@ -207,7 +207,7 @@ func TestDeliveries(t *testing.T) {
 			}
 		}
 	}
-	w.dies(w.rows.Webhooks(), hook.ID, older.ID, 9, 500)
+	w.dies(w.rows.Webhooks.Queue(), hook.ID, older.ID, 9, 500)
 	dead := as[struct{ Data []deliveryBody }](t, w.call(boss, "GET", path+"?state=dead", ""))
 	if len(dead.Data) != 1 || dead.Data[0].ID != older.ID || *dead.Data[0].Status != 500 ||
 		dead.Data[0].Attempts != 9 {

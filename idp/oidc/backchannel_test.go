@@ -115,7 +115,7 @@ func (r *rp) signIn(b *browser, who string) string {
 // deliver runs what tells clients, until the test ends.
 func (w *world) deliver() {
 	d := deliver.New(deliver.Config{
-		Queue: w.rows.Logouts(), Client: egress.Policy{Allow: []string{"127.0.0.1"}}.Client(), Now: w.now,
+		Queue: w.rows.Logouts.Queue(), Client: egress.Policy{Allow: []string{"127.0.0.1"}}.Client(), Now: w.now,
 		Agent:  "test",
 		Writer: oidc.LogoutWriter(w.idp), Verdict: oidc.LogoutVerdict, Log: slog.New(slog.DiscardHandler),
 	})

@@ -60,7 +60,7 @@ func (w *world) now() time.Time { return time.Now().Add(time.Duration(w.ahead.Lo
 // node runs a deliverer, and ends it with the test.
 func (w *world) node() *deliver.Deliverer {
 	d := deliver.New(deliver.Config{
-		Queue: w.rows.Webhooks(), Client: egress.Policy{Allow: []string{"127.0.0.1"}}.Client(), Now: w.now,
+		Queue: w.rows.Webhooks.Queue(), Client: egress.Policy{Allow: []string{"127.0.0.1"}}.Client(), Now: w.now,
 		Agent: "test", Log: slog.New(slog.DiscardHandler),
 		Writer: deliver.Signed(func(context.Context, string) (string, error) { return key, nil }),
 	})

@@ -178,13 +178,15 @@ const stale = time.Hour
 
 // webhooks looks at what waits to be told to webhooks.
 func (e *Examination) webhooks(ctx context.Context) []Finding {
-	return e.waiting(ctx, (*store.Store).Webhooks, "deliveries",
+	queue := func(s *store.Store) deliver.Queue { return s.Webhooks.Queue() }
+	return e.waiting(ctx, queue, "deliveries",
 		"`selvage webhook list` shows which receivers fail, `selvage webhook deliveries ID` how")
 }
 
 // logouts looks at what waits to be told to clients.
 func (e *Examination) logouts(ctx context.Context) []Finding {
-	return e.waiting(ctx, (*store.Store).Logouts, "logouts", "`selvage client logouts ID` shows how a client fails")
+	queue := func(s *store.Store) deliver.Queue { return s.Logouts.Queue() }
+	return e.waiting(ctx, queue, "logouts", "`selvage client logouts ID` shows how a client fails")
 }
 
 // waiting looks at a queue.

@@ -185,11 +185,11 @@ func (a *App) serveRelay(log *slog.Logger, observe func(method, result string)) 
 // does, whatever it serves. webhook and logout are told of each attempt.
 func (a *App) serveDeliveries(log *slog.Logger, webhook, logout func(result string)) {
 	a.webhooks = deliver.New(deliver.Config{
-		Queue: a.Store.Webhooks(), Client: a.egress.Client(), Writer: deliver.Signed(a.Fabric.SigningKey),
+		Queue: a.Store.Webhooks.Queue(), Client: a.egress.Client(), Writer: deliver.Signed(a.Fabric.SigningKey),
 		Agent: "selvage", Observe: webhook, Log: log,
 	})
 	a.logouts = deliver.New(deliver.Config{
-		Queue: a.Store.Logouts(), Client: a.egress.Client(), Writer: oidc.LogoutWriter(a.IDP),
+		Queue: a.Store.Logouts.Queue(), Client: a.egress.Client(), Writer: oidc.LogoutWriter(a.IDP),
 		Verdict: oidc.LogoutVerdict,
 		Agent:   "selvage", What: "client", Observe: logout, Log: log,
 	})
