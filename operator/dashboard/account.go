@@ -7,6 +7,12 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
+// accountPages show and change an operator's own account.
+type accountPages struct {
+	*site
+	factors *factorPages
+}
+
 // An accountPage is what an operator has of its own.
 type accountPage struct {
 	Email, Name string
@@ -30,9 +36,9 @@ type sessionRow struct {
 }
 
 // showAccount serves GET /dashboard/account.
-func (a *API) showAccount(v *visit) error { return a.accountPage(v, http.StatusOK, nil, nil) }
+func (a *accountPages) showAccount(v *visit) error { return a.accountPage(v, http.StatusOK, nil, nil) }
 
-func (a *API) accountPage(v *visit, status int, codes, wrong []string) error {
+func (a *accountPages) accountPage(v *visit, status int, codes, wrong []string) error {
 	sessions, err := a.Operators.Sessions(v.r.Context(), v.who.ID)
 	if err != nil {
 		return err
@@ -44,7 +50,7 @@ func (a *API) accountPage(v *visit, status int, codes, wrong []string) error {
 	p := accountPage{
 		Email: v.who.Email, Name: v.who.Name, Roles: operatorRowOf(v, v.who, projects).Roles,
 		Shortest: operator.MinPassword, Now: v.now, Faults: wrong,
-		Codes: codes, MayAdd: a.Factors != nil, CanPasskey: a.passkeys(), Required: a.requiresFactor(v.who),
+		Codes: codes, MayAdd: a.Factors != nil, CanPasskey: a.factors.passkeys(), Required: a.requiresFactor(v.who),
 	}
 	if p.Factors, p.HasApp, err = a.factorsOf(v); err != nil {
 		return err
@@ -56,7 +62,7 @@ func (a *API) accountPage(v *visit, status int, codes, wrong []string) error {
 }
 
 // changePassword serves POST /dashboard/account/password.
-func (a *API) changePassword(v *visit) error {
+func (a *accountPages) changePassword(v *visit) error {
 	o, err := a.Operators.SetPassword(v.r.Context(), v.who, v.form.Get("current"), v.form.Get("password"),
 		visitor(v.r), v.session.ID)
 	if all, ok := faults(err); ok {
@@ -66,7 +72,7 @@ func (a *API) changePassword(v *visit) error {
 		return err
 	}
 	v.whose = o
-	if err := a.raise(v); err != nil {
+	if err := a.factors.raise(v); err != nil {
 		return err
 	}
 	return v.redirect(Prefix + "/account?done=password")
@@ -74,7 +80,7 @@ func (a *API) changePassword(v *visit) error {
 
 // revokeSession serves POST /dashboard/account/sessions/revoke: one session, or all but
 // this one.
-func (a *API) revokeSession(v *visit) (err error) {
+func (a *accountPages) revokeSession(v *visit) (err error) {
 	done := "ended"
 	if id := v.form.Get("session"); id != "" {
 		err = a.Operators.EndSession(v.r.Context(), v.who.ID, id)

@@ -52,7 +52,7 @@ func (v *visit) tellAddress(k *kinds.Kind, all []input) {
 
 // tellResourceAddress serves POST /dashboard/projects/{project}/kinds/{kind}/address: where a
 // resource of such names would be reached, in a sentence.
-func (a *API) tellResourceAddress(v *visit) error {
+func (a *resourcePages) tellResourceAddress(v *visit) error {
 	k, err := a.kind(v)
 	if err != nil {
 		return err
@@ -66,7 +66,7 @@ func (a *API) tellResourceAddress(v *visit) error {
 }
 
 // tellSubscriberAddress serves POST /dashboard/projects/{project}/subscribers/address.
-func (a *API) tellSubscriberAddress(v *visit) error {
+func (a *subscriberPages) tellSubscriberAddress(v *visit) error {
 	path, taken, err := a.Fabric.AddressOfSubscriber(v.r.Context(), v.project.ID, v.form.Get("email"))
 	return v.tell(path, taken, err)
 }

@@ -7,12 +7,20 @@ import (
 	"strings"
 	"time"
 
+	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/web"
 	"github.com/selvage/selvage/templates"
 )
+
+// auditPages list and export the audit trail.
+type auditPages struct {
+	*site
+	trail   *trail
+	Clients *idp.Provider
+}
 
 // An auditFilter is what an address asks for.
 type auditFilter struct{ Account, Action, Outcome, Actor, Target, After, Before string }
@@ -49,7 +57,7 @@ func (v *visit) auditFilter() (f auditFilter, ask audit.Filter, wrong []string) 
 
 // listAudit serves GET /dashboard/projects/{project}/audit, and GET /dashboard/audit for
 // the installation with all its projects.
-func (a *API) listAudit(v *visit) error {
+func (a *auditPages) listAudit(v *visit) error {
 	p := struct {
 		Events  []eventRow
 		Filter  auditFilter
@@ -74,12 +82,12 @@ func (a *API) listAudit(v *visit) error {
 	if wrong != nil {
 		code = http.StatusUnprocessableEntity
 	} else {
-		found, err := a.audit(v, ask, v.query())
+		found, err := a.trail.audit(v, ask, v.query())
 		if err != nil {
 			return err
 		}
 		p.Pager = v.pager(found.Prev, found.Next)
-		if p.Events, err = a.eventRows(v, found.Items); err != nil {
+		if p.Events, err = a.trail.eventRows(v, found.Items); err != nil {
 			return err
 		}
 		p.Live = follow(v, found.Items, func(i audit.Event) string { return i.ID })
@@ -89,7 +97,7 @@ func (a *API) listAudit(v *visit) error {
 
 // auditAsked returns what an address asks for, with the account of an e-mail found: of a
 // subscriber, or for the installation of an operator.
-func (a *API) auditAsked(v *visit) (auditFilter, audit.Filter, []string, error) {
+func (a *auditPages) auditAsked(v *visit) (auditFilter, audit.Filter, []string, error) {
 	f, ask, wrong := v.auditFilter()
 	if f.Actor != "" { // what operators did is found at once
 		o, err := a.Operators.Find(v.r.Context(), f.Actor)
@@ -125,7 +133,7 @@ func actionChoices() (all []choice) {
 const mostExported = 100_000
 
 // exportAudit serves GET …/audit/export: the events of a filter as CSV, the newest first.
-func (a *API) exportAudit(v *visit) error {
+func (a *auditPages) exportAudit(v *visit) error {
 	_, ask, wrong, err := a.auditAsked(v)
 	if err != nil {
 		return err
@@ -133,7 +141,7 @@ func (a *API) exportAudit(v *visit) error {
 	if wrong != nil {
 		return problem.BadParam("after", "%s", strings.TrimSuffix(wrong[0], "."))
 	}
-	found, err := a.audit(v, ask, page.Query{Size: page.MaxSize})
+	found, err := a.trail.audit(v, ask, page.Query{Size: page.MaxSize})
 	if err != nil {
 		return err
 	}
@@ -152,14 +160,14 @@ func (a *API) exportAudit(v *visit) error {
 		if n += len(found.Items); out.Error() != nil || found.Next == "" || n >= mostExported {
 			return nil
 		}
-		if found, err = a.audit(v, ask, page.Query{Size: page.MaxSize, From: found.Next}); err != nil {
+		if found, err = a.trail.audit(v, ask, page.Query{Size: page.MaxSize, From: found.Next}); err != nil {
 			web.LogInternal(v.r, a.Log, err)
 			panic(http.ErrAbortHandler) // the file must not look whole
 		}
 	}
 }
 
-func (a *API) audit(v *visit, f audit.Filter, q page.Query) (page.Page[audit.Event], error) {
+func (a *trail) audit(v *visit, f audit.Filter, q page.Query) (page.Page[audit.Event], error) {
 	if a.Audit == nil {
 		return page.Page[audit.Event]{}, nil
 	}

@@ -19,6 +19,13 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
+// brandPages show and change the branding of a project or an OAuth client.
+type brandPages struct {
+	*site
+	clients *clientPages
+	Clients *idp.Provider
+}
+
 // A brandPage is how a project, or one of its clients, is shown to people.
 type brandPage struct {
 	Base, Action, Back, BackTo, Title string
@@ -37,7 +44,7 @@ type shownLogo struct {
 }
 
 // logoOf returns a logo with its bytes; nil where there is none.
-func (a *API) logoOf(v *visit, name string) (*shownLogo, error) {
+func (a *brandPages) logoOf(v *visit, name string) (*shownLogo, error) {
 	shown, ok := logo.Parse(name)
 	if !ok {
 		return nil, nil
@@ -54,11 +61,11 @@ func (a *API) logoOf(v *visit, name string) (*shownLogo, error) {
 }
 
 // showBranding serves GET /dashboard/projects/{project}/branding.
-func (a *API) showBranding(v *visit) error { return a.brandPage(v, http.StatusOK, nil, nil) }
+func (a *brandPages) showBranding(v *visit) error { return a.brandPage(v, http.StatusOK, nil, nil) }
 
 // showClientBranding serves GET /dashboard/projects/{project}/clients/{id}/branding.
-func (a *API) showClientBranding(v *visit) error {
-	c, err := a.client(v)
+func (a *brandPages) showClientBranding(v *visit) error {
+	c, err := a.clients.client(v)
 	if err != nil {
 		return err
 	}
@@ -88,7 +95,7 @@ func (v *visit) brandForm(c *idp.Client) form {
 }
 
 // brandPage shows the form and what comes of it; c is nil for the project itself.
-func (a *API) brandPage(v *visit, code int, c *idp.Client, wrong error) error {
+func (a *brandPages) brandPage(v *visit, code int, c *idp.Client, wrong error) error {
 	project := v.project
 	p := brandPage{Base: v.base(), Action: v.base() + "/branding", Title: "Branding",
 		MayChange: v.mayIn(operator.Write), Form: v.brandForm(c)}
@@ -97,7 +104,7 @@ func (a *API) brandPage(v *visit, code int, c *idp.Client, wrong error) error {
 	if c != nil {
 		row := v.clientRow(*c)
 		p.Client, p.Action, p.Back, p.BackTo, p.Title = true, row.URL+"/branding", row.URL, row.Title, "Branding of "+row.Title
-		kept, fallback, p.Preview.Real = c.Logo, project.Color, a.tryLogin(*c)
+		kept, fallback, p.Preview.Real = c.Logo, project.Color, a.clients.tryLogin(*c)
 	}
 	if v.form != nil {
 		retype(p.Form.Inputs, v.form)
@@ -149,7 +156,7 @@ func renamed(err error) error {
 
 // saveBranding serves POST /dashboard/projects/{project}/branding: what the form changed is
 // written, and nothing over what another changed meanwhile.
-func (a *API) saveBranding(v *visit) error {
+func (a *brandPages) saveBranding(v *visit) error {
 	wrong := v.merge(v.brandForm(nil).Inputs)
 	made, given, err := v.typedLogo()
 	text := func(name, kept string) *string {
@@ -177,8 +184,8 @@ func (a *API) saveBranding(v *visit) error {
 }
 
 // saveClientBranding serves POST /dashboard/projects/{project}/clients/{id}/branding.
-func (a *API) saveClientBranding(v *visit) error {
-	c, err := a.client(v)
+func (a *brandPages) saveClientBranding(v *visit) error {
+	c, err := a.clients.client(v)
 	if err != nil {
 		return err
 	}
@@ -207,6 +214,10 @@ func (a *API) saveClientBranding(v *visit) error {
 	}
 	return v.redirect(v.clientRow(c).URL + "/branding?done=changed")
 }
+
+// maxLogoForm is the most bytes of a form's file that are read: more than a logo may have, so
+// that the answer to a larger picture is the form.
+const maxLogoForm = 4 * logo.MaxUpload
 
 // typedLogo makes the logo of the form's file; given is whether the logo is to be changed.
 // What is no picture is told before anything is changed.

@@ -41,11 +41,11 @@ func verdictsOf(c palette.Color) []verdict {
 
 // previewBranding serves POST /dashboard/projects/{project}/branding/preview: the form again,
 // with what comes of it. Nothing is changed.
-func (a *API) previewBranding(v *visit) error { return a.brandPage(v, http.StatusOK, nil, nil) }
+func (a *brandPages) previewBranding(v *visit) error { return a.brandPage(v, http.StatusOK, nil, nil) }
 
 // previewClientBranding serves POST /dashboard/projects/{project}/clients/{id}/branding/preview.
-func (a *API) previewClientBranding(v *visit) error {
-	c, err := a.client(v)
+func (a *brandPages) previewClientBranding(v *visit) error {
+	c, err := a.clients.client(v)
 	if err != nil {
 		return err
 	}
@@ -54,18 +54,18 @@ func (a *API) previewClientBranding(v *visit) error {
 
 // showPreview serves GET /dashboard/projects/{project}/branding/preview: the page on which
 // people sign in, as it would be with what is in the query. Nobody signs in there.
-func (a *API) showPreview(v *visit) error { return a.signInPage(v, nil) }
+func (a *brandPages) showPreview(v *visit) error { return a.signInPage(v, nil) }
 
 // showClientPreview serves GET /dashboard/projects/{project}/clients/{id}/branding/preview.
-func (a *API) showClientPreview(v *visit) error {
-	c, err := a.client(v)
+func (a *brandPages) showClientPreview(v *visit) error {
+	c, err := a.clients.client(v)
 	if err != nil {
 		return err
 	}
 	return a.signInPage(v, &c)
 }
 
-func (a *API) signInPage(v *visit, c *idp.Client) error {
+func (a *brandPages) signInPage(v *visit, c *idp.Client) error {
 	q, say := v.r.URL.Query(), messages.English()
 	own := idp.Client{ProjectID: v.project.ID}
 	page := templates.Login{App: say.Say("your-account"), EmailFocus: true,

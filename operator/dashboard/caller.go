@@ -12,8 +12,8 @@ import (
 // browser of an operator, by its session alone: nil where its role allows it. What
 // changes something must come from a page of ours, as the browser says.
 func (a *API) Caller(r *http.Request, projectID string) error {
-	v := &visit{r: r, now: a.Now()}
-	if err := a.recognise(v); err != nil {
+	v := &visit{r: r, now: a.site.Now()}
+	if err := a.site.recognise(v); err != nil {
 		return err
 	}
 	if v.who.ID == "" || projectID == "" {
@@ -22,7 +22,7 @@ func (a *API) Caller(r *http.Request, projectID string) error {
 	action := operator.Read
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		action = operator.Write
-		if !a.fromOurs(r) {
+		if !a.site.fromOurs(r) {
 			return errCrossSite
 		}
 	}
@@ -31,7 +31,7 @@ func (a *API) Caller(r *http.Request, projectID string) error {
 
 // fromOurs reports whether a browser says that a page of ours sends a request. One that
 // says nothing is not believed: every browser that has such sessions tells one of both.
-func (a *API) fromOurs(r *http.Request) bool {
+func (a *site) fromOurs(r *http.Request) bool {
 	site, origin := r.Header.Get("Sec-Fetch-Site"), r.Header.Get("Origin")
 	if site != "" && site != "same-origin" || origin != "" && origin != a.origin {
 		return false

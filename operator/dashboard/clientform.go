@@ -165,7 +165,7 @@ func clientOf(posted url.Values, c idp.Client) idp.Client {
 }
 
 // clientFault shows the form again with what is wrong at its fields.
-func (a *API) clientFault(v *visit, p clientForm, err error) error {
+func (a *clientPages) clientFault(v *visit, p clientForm, err error) error {
 	retype(p.Form.Inputs, v.form)
 	retype(p.More, v.form)
 	whole := form{Inputs: append(slices.Clone(p.Form.Inputs), p.More...)}
@@ -178,14 +178,14 @@ func (a *API) clientFault(v *visit, p clientForm, err error) error {
 }
 
 // newClient serves GET /dashboard/projects/{project}/clients/new.
-func (a *API) newClient(v *visit) error {
+func (a *clientPages) newClient(v *visit) error {
 	p := v.clientForm(idp.Client{Type: idp.SPA, Profile: idp.Default, IDTokenAlg: keys.RS256})
 	return a.page(v, http.StatusOK, p.Title, "client_form", p)
 }
 
 // createClient serves POST /dashboard/projects/{project}/clients. The secret is shown
 // this once.
-func (a *API) createClient(v *visit) error {
+func (a *clientPages) createClient(v *visit) error {
 	c, secret, err := a.Clients.CreateClient(v.r.Context(), clientOf(v.form, idp.Client{ProjectID: v.project.ID}))
 	if err != nil {
 		return a.clientFault(v, v.clientForm(idp.Client{}), err)
@@ -198,7 +198,7 @@ func (a *API) createClient(v *visit) error {
 }
 
 // editClient serves GET /dashboard/projects/{project}/clients/{id}/edit.
-func (a *API) editClient(v *visit) error {
+func (a *clientPages) editClient(v *visit) error {
 	c, err := a.client(v)
 	if err != nil {
 		return err
@@ -209,7 +209,7 @@ func (a *API) editClient(v *visit) error {
 
 // changeClient serves POST /dashboard/projects/{project}/clients/{id}/edit: what its form
 // changed is written, and nothing over what another changed meanwhile.
-func (a *API) changeClient(v *visit) error {
+func (a *clientPages) changeClient(v *visit) error {
 	c, err := a.client(v)
 	if err != nil {
 		return err
@@ -226,7 +226,7 @@ func (a *API) changeClient(v *visit) error {
 
 // tryLogin returns a link that asks for a login of a client, with a verifier that nobody
 // has: the page of the login is shown, and the app gets an answer that it did not ask for.
-func (a *API) tryLogin(c idp.Client) string {
+func (a *clientPages) tryLogin(c idp.Client) string {
 	if !c.May(idp.GrantCode) || len(c.RedirectURIs) == 0 {
 		return ""
 	}

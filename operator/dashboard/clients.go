@@ -9,6 +9,12 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
+// clientPages list, show, register and change OAuth clients.
+type clientPages struct {
+	*site
+	Clients *idp.Provider
+}
+
 // typeTitles are what the types of clients are for.
 var typeTitles = []choice{
 	{Value: string(idp.SPA), Title: "App in a browser", Why: "JavaScript on a page: no secret, PKCE"},
@@ -38,7 +44,7 @@ func (v *visit) clientRow(c idp.Client) clientRow {
 }
 
 // listClients serves GET /dashboard/projects/{project}/clients.
-func (a *API) listClients(v *visit) error {
+func (a *clientPages) listClients(v *visit) error {
 	found, err := a.Clients.ListClients(v.r.Context(), v.project.ID, v.query())
 	if err != nil {
 		return err
@@ -57,7 +63,7 @@ func (a *API) listClients(v *visit) error {
 }
 
 // client finds the client of the path, if it is one of the project.
-func (a *API) client(v *visit) (idp.Client, error) {
+func (a *clientPages) client(v *visit) (idp.Client, error) {
 	c, err := a.Clients.FindClient(v.r.Context(), v.r.PathValue("id"))
 	if err == nil && c.ProjectID != v.project.ID {
 		err = problem.NoSuch("client")
@@ -66,7 +72,7 @@ func (a *API) client(v *visit) (idp.Client, error) {
 }
 
 // showClient serves GET /dashboard/projects/{project}/clients/{id}.
-func (a *API) showClient(v *visit) error {
+func (a *clientPages) showClient(v *visit) error {
 	c, err := a.client(v)
 	if err != nil {
 		return err
@@ -74,7 +80,7 @@ func (a *API) showClient(v *visit) error {
 	return a.clientPage(v, c, "", nil)
 }
 
-func (a *API) clientPage(v *visit, c idp.Client, secret string, wrong []string) error {
+func (a *clientPages) clientPage(v *visit, c idp.Client, secret string, wrong []string) error {
 	p := struct {
 		Client       clientRow
 		Base, Secret string
@@ -95,7 +101,7 @@ func (a *API) clientPage(v *visit, c idp.Client, secret string, wrong []string) 
 }
 
 // rotateClient serves POST /dashboard/projects/{project}/clients/{id}/rotate.
-func (a *API) rotateClient(v *visit) error {
+func (a *clientPages) rotateClient(v *visit) error {
 	c, err := a.client(v)
 	if err != nil {
 		return err
@@ -113,7 +119,7 @@ func (a *API) rotateClient(v *visit) error {
 }
 
 // endOldSecret serves POST /dashboard/projects/{project}/clients/{id}/old-secret.
-func (a *API) endOldSecret(v *visit) error {
+func (a *clientPages) endOldSecret(v *visit) error {
 	c, err := a.client(v)
 	if err != nil {
 		return err
@@ -128,7 +134,7 @@ func (a *API) endOldSecret(v *visit) error {
 }
 
 // deleteClient serves POST /dashboard/projects/{project}/clients/{id}/delete.
-func (a *API) deleteClient(v *visit) error {
+func (a *clientPages) deleteClient(v *visit) error {
 	c, err := a.client(v)
 	if err != nil {
 		return err

@@ -10,7 +10,7 @@ import (
 
 // clientSnippets are what an app does that is registered as a client: sign somebody in, or
 // get a token for itself. None is for clients that prove themselves by keys of their own.
-func (a *API) clientSnippets(c idp.Client) (all []snippet) {
+func (a *clientPages) clientSnippets(c idp.Client) (all []snippet) {
 	issuer, scope := a.AuthURL+"/", strings.Join(c.Scopes, " ")
 	var secret string // of curl
 	switch c.AuthMethod {

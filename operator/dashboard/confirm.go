@@ -19,11 +19,11 @@ type confirmPage struct {
 
 // showConfirm serves GET /dashboard/confirm: what hurts most wants the password once
 // more, and the second factor of who has one; or a passkey, which is both.
-func (a *API) showConfirm(v *visit) error {
+func (a *factorPages) showConfirm(v *visit) error {
 	return a.confirmPage(v, http.StatusOK, ownPath(v.r.URL.Query().Get("next")), nil)
 }
 
-func (a *API) confirmPage(v *visit, status int, next string, wrong []string) error {
+func (a *factorPages) confirmPage(v *visit, status int, next string, wrong []string) error {
 	has, err := a.factorsThere(v)
 	if err != nil {
 		return err
@@ -37,7 +37,7 @@ func (a *API) confirmPage(v *visit, status int, next string, wrong []string) err
 
 // confirm serves POST /dashboard/confirm. A code is looked at, and used up, behind the
 // right password alone.
-func (a *API) confirm(v *visit) error {
+func (a *factorPages) confirm(v *visit) error {
 	next, methods := ownPath(v.form.Get("next")), []string{"pwd"}
 	if v.form.Has("credential") {
 		methods, err := a.checkPasskey(v, v.who)

@@ -68,14 +68,11 @@ type Health struct {
 
 // An API serves the pages.
 type API struct {
-	Config
-	origin  string
-	cookies web.Cookies
-	routes  []route
-	streams streams
+	site   *site
+	routes []route
 }
 
-// New makes an API.
+// New returns an API that serves the pages of c.
 func New(c Config) (*API, error) {
 	if c.Log == nil {
 		c.Log = slog.Default()
@@ -88,9 +85,16 @@ func New(c Config) (*API, error) {
 		return nil, err
 	}
 	c.PublicURL = strings.TrimSuffix(c.PublicURL, "/")
-	return &API{Config: c, origin: public.Scheme + "://" + public.Host,
-		cookies: web.Cookies{PublicURL: public}, routes: routes(),
-		streams: streams{by: make(map[string]int), stop: make(chan struct{})}}, nil
+
+	s := &site{
+		Operators: c.Operators, Fabric: c.Fabric, Factors: c.Factors, RequireFactor: c.RequireFactor,
+		PublicURL: c.PublicURL, AuthURL: c.AuthURL, Log: c.Log, Now: c.Now,
+		origin: public.Scheme + "://" + public.Host, cookies: web.Cookies{PublicURL: public},
+		streams: streams{by: make(map[string]int), stop: make(chan struct{})},
+	}
+	all := routes(c, s)
+	s.links = linksOf(all)
+	return &API{s, all}, nil
 }
 
 // Prefix is the path under which the pages are.
@@ -112,6 +116,6 @@ func (a *API) Routes() []string {
 
 func (a *API) mount(mux web.Mux) {
 	for _, rt := range a.routes {
-		mux.Handle(rt.pattern, a.handle(rt))
+		mux.Handle(rt.pattern, a.site.handle(rt))
 	}
 }

@@ -24,7 +24,7 @@ type deployed struct {
 const mostVersions = 20
 
 // versionsOf returns the versions of a resource; nil where its kind has none.
-func (a *API) versionsOf(v *visit, k *kinds.Kind, r fabric.Resource) (*deployed, error) {
+func (a *resourcePages) versionsOf(v *visit, k *kinds.Kind, r fabric.Resource) (*deployed, error) {
 	if !k.Versions {
 		return nil, nil
 	}
@@ -45,7 +45,7 @@ func (a *API) versionsOf(v *visit, k *kinds.Kind, r fabric.Resource) (*deployed,
 
 // deploy serves POST /dashboard/projects/{project}/resources/{id}/deploy: the document as
 // the page showed it, or what was deployed before.
-func (a *API) deploy(v *visit) error {
+func (a *resourcePages) deploy(v *visit) error {
 	r, k, err := a.thing(v)
 	if err != nil {
 		return err

@@ -29,7 +29,7 @@ var whys = map[string]string{
 func explain(e audit.Event) string { return whys[e.Detail["reason"]] }
 
 // thingOf returns the page of what an event names; "" where there is none.
-func (a *API) thingOf(v *visit, projectID, kind, id string) string {
+func (a *trail) thingOf(v *visit, projectID, kind, id string) string {
 	if id == "" {
 		return ""
 	}

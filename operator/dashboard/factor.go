@@ -13,12 +13,17 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
+// factorPages check the second factors of operators and enroll new ones.
+type factorPages struct {
+	*site
+}
+
 func ownerOf(o operator.Operator) factor.Owner {
 	return factor.Owner{Kind: factor.Operator, ID: o.ID}
 }
 
 // factorsThere tells which second factors the operator who is signed in has.
-func (a *API) factorsThere(v *visit) (factor.Set, error) {
+func (a *factorPages) factorsThere(v *visit) (factor.Set, error) {
 	if a.Factors == nil {
 		return factor.Set{}, nil
 	}
@@ -26,7 +31,7 @@ func (a *API) factorsThere(v *visit) (factor.Set, error) {
 }
 
 // wantsFactor reports whether an operator has to show a second factor, or to set one up.
-func (a *API) wantsFactor(v *visit, o operator.Operator) (bool, error) {
+func (a *factorPages) wantsFactor(v *visit, o operator.Operator) (bool, error) {
 	if a.Factors == nil {
 		return false, nil
 	}
@@ -35,7 +40,7 @@ func (a *API) wantsFactor(v *visit, o operator.Operator) (bool, error) {
 }
 
 // requiresFactor reports whether an operator must have a second factor, for one of its roles.
-func (a *API) requiresFactor(o operator.Operator) bool {
+func (a *site) requiresFactor(o operator.Operator) bool {
 	return a.Factors != nil && slices.ContainsFunc(
 		o.Roles, func(m operator.Membership) bool { return slices.Contains(a.RequireFactor, m.Role) })
 }
@@ -56,7 +61,7 @@ type factorPage struct {
 }
 
 // showFactor serves GET /dashboard/factor. Who has none yet sets one up.
-func (a *API) showFactor(v *visit) error {
+func (a *factorPages) showFactor(v *visit) error {
 	next := ownPath(v.r.URL.Query().Get("next"))
 	has, err := a.Factors.Has(v.r.Context(), ownerOf(v.whose))
 	if err != nil {
@@ -68,7 +73,7 @@ func (a *API) showFactor(v *visit) error {
 	return a.factorPage(v, http.StatusOK, next, nil)
 }
 
-func (a *API) factorPage(v *visit, status int, next string, wrong []string) error {
+func (a *factorPages) factorPage(v *visit, status int, next string, wrong []string) error {
 	has, err := a.Factors.Has(v.r.Context(), ownerOf(v.whose))
 	if err != nil {
 		return err
@@ -82,7 +87,7 @@ func (a *API) factorPage(v *visit, status int, next string, wrong []string) erro
 
 // ownPasskey is the prompt of a page for a passkey of the operator, where it has one. What
 // was wrong is said beside it, if it was the passkey.
-func (a *API) ownPasskey(v *visit, has factor.Set, f passkeyForm, wrong []string) ([]string, passkeyForm, error) {
+func (a *factorPages) ownPasskey(v *visit, has factor.Set, f passkeyForm, wrong []string) ([]string, passkeyForm, error) {
 	if !has.Passkeys || !a.passkeys() {
 		return wrong, passkeyForm{}, nil
 	}
@@ -96,7 +101,7 @@ func (a *API) ownPasskey(v *visit, has factor.Set, f passkeyForm, wrong []string
 }
 
 // checkFactor serves POST /dashboard/factor: a passkey, a code of the app, or a recovery code.
-func (a *API) checkFactor(v *visit) error {
+func (a *factorPages) checkFactor(v *visit) error {
 	next := ownPath(v.form.Get("next"))
 	check := a.checkCode
 	if v.form.Has("credential") {
@@ -114,7 +119,7 @@ func (a *API) checkFactor(v *visit) error {
 
 // checkPasskey takes the passkey of a form, which must be the operator's, and says what it
 // proves. One that is not taken is written down, and so it counts.
-func (a *API) checkPasskey(v *visit, o operator.Operator) ([]string, error) {
+func (a *factorPages) checkPasskey(v *visit, o operator.Operator) ([]string, error) {
 	from := visitor(v.r)
 	if err := a.Operators.CountPasskey(v.r.Context(), from); err != nil {
 		return nil, err
@@ -134,7 +139,7 @@ func (a *API) checkPasskey(v *visit, o operator.Operator) ([]string, error) {
 
 // checkCode takes the code of a form, of the app or a recovery code, and says what it
 // proves. One that is not taken is written down.
-func (a *API) checkCode(v *visit, o operator.Operator) (methods []string, err error) {
+func (a *factorPages) checkCode(v *visit, o operator.Operator) (methods []string, err error) {
 	code, method := v.form.Get("code"), "otp"
 	check := a.Factors.CheckTOTP
 	if strings.ContainsFunc(code, func(r rune) bool { return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' }) {
@@ -151,7 +156,7 @@ func (a *API) checkCode(v *visit, o operator.Operator) (methods []string, err er
 
 // placeOf names the network that an operator tries from, if it has signed in there before by
 // two factors.
-func (a *API) placeOf(v *visit, o operator.Operator) factor.Place {
+func (a *factorPages) placeOf(v *visit, o operator.Operator) factor.Place {
 	if from := visitor(v.r); a.Operators.ProvenPlace(v.r.Context(), o, from) {
 		return factor.Place("network " + from.Network)
 	}
@@ -170,14 +175,14 @@ func wrongCode(err error) ([]string, bool) {
 }
 
 // arrive raises the session of who has shown what was asked for, and goes on.
-func (a *API) arrive(v *visit, next string, methods ...string) error {
+func (a *factorPages) arrive(v *visit, next string, methods ...string) error {
 	if err := a.raise(v, methods...); err != nil {
 		return err
 	}
 	return v.redirect(orFront(next))
 }
 
-func (a *API) raise(v *visit, methods ...string) error {
+func (a *factorPages) raise(v *visit, methods ...string) error {
 	s, cookie, err := a.Operators.Raise(v.r.Context(), v.whose, v.session, visitor(v.r), methods...)
 	if err != nil {
 		return err
@@ -198,7 +203,7 @@ type enrolPage struct {
 }
 
 // enrolPage shows what to scan; the flow ends with the session.
-func (a *API) enrolPage(v *visit, status int, p enrolPage) error {
+func (a *factorPages) enrolPage(v *visit, status int, p enrolPage) error {
 	e, err := a.Factors.BeginTOTP(v.r.Context(), ownerOf(v.whose), flowOf(v), "selvage "+hostOf(a.PublicURL),
 		v.whose.Email)
 	if errors.Is(err, factor.ErrEnrolled) {
@@ -232,7 +237,7 @@ func hostOf(raw string) string {
 
 // showEnrol serves GET /dashboard/enrol: an operator that must have a second factor and
 // has none sets it up before anything else.
-func (a *API) showEnrol(v *visit) error {
+func (a *factorPages) showEnrol(v *visit) error {
 	return a.firstOnly(v, func() error {
 		return a.enrolPage(v, http.StatusOK,
 			enrolPage{Action: Prefix + "/enrol", Next: ownPath(v.r.URL.Query().Get("next")), Forced: true})
@@ -240,7 +245,7 @@ func (a *API) showEnrol(v *visit) error {
 }
 
 // firstOnly keeps who has a second factor from setting another up instead of showing it.
-func (a *API) firstOnly(v *visit, do func() error) error {
+func (a *factorPages) firstOnly(v *visit, do func() error) error {
 	has, err := a.Factors.Has(v.r.Context(), ownerOf(v.whose))
 	if err != nil {
 		return err
@@ -252,7 +257,7 @@ func (a *API) firstOnly(v *visit, do func() error) error {
 }
 
 // enrol serves POST /dashboard/enrol.
-func (a *API) enrol(v *visit) error {
+func (a *factorPages) enrol(v *visit) error {
 	return a.firstOnly(v, func() error {
 		p := enrolPage{Action: Prefix + "/enrol", Next: ownPath(v.form.Get("next")), Forced: true}
 		if !v.form.Has("credential") {
@@ -274,7 +279,7 @@ func (a *API) enrol(v *visit) error {
 }
 
 // confirmApp takes the first code of an app, and raises the session by it.
-func (a *API) confirmApp(v *visit, p enrolPage) error {
+func (a *factorPages) confirmApp(v *visit, p enrolPage) error {
 	err := a.Factors.ConfirmTOTP(v.r.Context(), ownerOf(v.whose), !v.session.TwoFactors(), flowOf(v),
 		v.form.Get("code"))
 	if errors.Is(err, factor.ErrNotFirst) {
@@ -294,7 +299,7 @@ func (a *API) confirmApp(v *visit, p enrolPage) error {
 }
 
 // enrolled shows the recovery codes that come with the first factor.
-func (a *API) enrolled(v *visit, p enrolPage) (err error) {
+func (a *factorPages) enrolled(v *visit, p enrolPage) (err error) {
 	if p.Codes, err = a.Factors.FirstCodes(v.r.Context(), ownerOf(v.who)); err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ type factorRow struct {
 }
 
 // factorsOf lists what the operator has.
-func (a *API) factorsOf(v *visit) (rows []factorRow, hasApp bool, err error) {
+func (a *accountPages) factorsOf(v *visit) (rows []factorRow, hasApp bool, err error) {
 	if a.Factors == nil {
 		return nil, false, nil
 	}
@@ -41,27 +41,27 @@ func factorRowOf(f factor.Factor) factorRow {
 }
 
 // showApp serves GET /dashboard/account/app.
-func (a *API) showApp(v *visit) error {
+func (a *accountPages) showApp(v *visit) error {
 	if a.Factors == nil {
 		return problem.NoSuch("page")
 	}
-	return a.enrolPage(v, http.StatusOK, enrolPage{Action: Prefix + "/account/app", Next: Prefix + "/account"})
+	return a.factors.enrolPage(v, http.StatusOK, enrolPage{Action: Prefix + "/account/app", Next: Prefix + "/account"})
 }
 
 // addApp serves POST /dashboard/account/app.
-func (a *API) addApp(v *visit) error {
+func (a *accountPages) addApp(v *visit) error {
 	if a.Factors == nil {
 		return problem.NoSuch("page")
 	}
-	return a.confirmApp(v, enrolPage{Action: Prefix + "/account/app", Next: Prefix + "/account"})
+	return a.factors.confirmApp(v, enrolPage{Action: Prefix + "/account/app", Next: Prefix + "/account"})
 }
 
 // newCodes serves POST /dashboard/account/codes.
-func (a *API) newCodes(v *visit) error {
+func (a *accountPages) newCodes(v *visit) error {
 	if a.Factors == nil {
 		return problem.NoSuch("page")
 	}
-	has, err := a.factorsThere(v)
+	has, err := a.factors.factorsThere(v)
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func (a *API) newCodes(v *visit) error {
 }
 
 // removeFactor serves POST /dashboard/account/factors/remove.
-func (a *API) removeFactor(v *visit) error {
+func (a *accountPages) removeFactor(v *visit) error {
 	if a.Factors == nil {
 		return problem.NoSuch("page")
 	}

@@ -19,7 +19,7 @@ const mostProjects = 200
 
 // projectsOf returns the projects in which an operator has a role, in the order of their
 // names.
-func (a *API) projectsOf(v *visit) ([]fabric.Project, error) {
+func (a *site) projectsOf(v *visit) ([]fabric.Project, error) {
 	var all []fabric.Project
 	if v.who.Sees("") {
 		p, err := a.Fabric.ListProjects(v.r.Context(), page.Query{Size: mostProjects})
@@ -46,7 +46,7 @@ func (a *API) projectsOf(v *visit) ([]fabric.Project, error) {
 }
 
 // frame fills in what is around each page.
-func (a *API) frame(v *visit, f *templates.Frame) error {
+func (a *site) frame(v *visit, f *templates.Frame) error {
 	all, err := a.projectsOf(v)
 	if err != nil {
 		return err
@@ -63,23 +63,47 @@ func (a *API) frame(v *visit, f *templates.Frame) error {
 		f.Projects = append(f.Projects, templates.FrameLink{Title: p.Name, URL: Prefix + "/projects/" + p.ID,
 			Current: p.ID == current.ID})
 	}
-	grouped := false // the pages of the project, then those of the installation
-	for _, rt := range a.routes {
-		if rt.nav == "" || rt.may != signedIn && v.who.Check(rt.may, current.ID) != nil {
-			continue
-		}
-		_, path, _ := strings.Cut(rt.pattern, " ")
-		inProject := strings.Contains(path, "{project}")
-		if inProject && current.ID == "" {
-			continue
-		}
-		path = strings.Replace(path, "{project}", current.ID, 1)
-		link := templates.FrameLink{Title: rt.nav, URL: path, Current: isWithin(v.r.URL.Path, path, rt.nav == "Home")}
-		link.Apart = !inProject && !grouped && len(f.Nav) > 0
-		grouped = grouped || !inProject
-		f.Nav = append(f.Nav, link)
-	}
+	f.Nav = a.nav(v, current.ID)
 	return nil
+}
+
+// A navLink is an entry of the navigation. The pages of a project come first, then those of
+// the installation.
+type navLink struct {
+	title, path string
+	may         operator.Action
+	inProject   bool // the path names a project
+}
+
+// linksOf returns the entries of the navigation, in the order of the routes.
+func linksOf(all []route) (links []navLink) {
+	for _, inProject := range []bool{true, false} {
+		for _, rt := range all {
+			_, path, _ := strings.Cut(rt.pattern, " ")
+			if rt.nav != "" && strings.Contains(path, "{project}") == inProject {
+				links = append(links, navLink{rt.nav, path, rt.may, inProject})
+			}
+		}
+	}
+	return links
+}
+
+// nav returns the navigation of an operator, with the links of the current project.
+func (a *site) nav(v *visit, projectID string) (all []templates.FrameLink) {
+	grouped := false // the first link of the installation is set apart
+	for _, l := range a.links {
+		if l.inProject && projectID == "" || l.may != signedIn && v.who.Check(l.may, projectID) != nil {
+			continue
+		}
+
+		path := strings.Replace(l.path, "{project}", projectID, 1)
+		all = append(all, templates.FrameLink{
+			Title: l.title, URL: path, Current: isWithin(v.r.URL.Path, path, l.title == "Home"),
+			Apart: !l.inProject && !grouped && len(all) > 0,
+		})
+		grouped = grouped || !l.inProject
+	}
+	return all
 }
 
 // isWithin reports whether a path is a page, or one under it; alone, that page alone.
@@ -91,7 +115,7 @@ func isWithin(path, of string, alone bool) bool {
 }
 
 // lastProject returns the project that was looked at last, or the first.
-func (a *API) lastProject(v *visit, all []fabric.Project) fabric.Project {
+func (a *site) lastProject(v *visit, all []fabric.Project) fabric.Project {
 	last := a.cookies.Read(v.r, projectCookie)
 	for _, p := range all {
 		if p.ID == last {
@@ -105,7 +129,7 @@ func (a *API) lastProject(v *visit, all []fabric.Project) fabric.Project {
 }
 
 // front serves GET /dashboard: the home of a project.
-func (a *API) front(v *visit) error {
+func (a *projectPages) front(v *visit) error {
 	all, err := a.projectsOf(v)
 	if err != nil {
 		return err
@@ -121,7 +145,7 @@ type errorPage struct{ Text, RequestID string }
 
 // fail answers with an error: a way to sign in, or a page that says what happened and
 // what to do.
-func (a *API) fail(v *visit, err error) {
+func (a *site) fail(v *visit, err error) {
 	switch {
 	case errors.Is(err, errSignIn):
 		_ = v.redirect(Prefix + "/login" + nextOf(v.r)) // never fails

@@ -1,14 +1,25 @@
 package dashboard
 
 import (
+	"context"
 	"net/http"
 
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/operator"
 	"github.com/selvage/selvage/recordings"
 )
+
+// projectPages are the home of a project and the list of projects.
+type projectPages struct {
+	*site
+	trail      *trail
+	Clients    *idp.Provider
+	Recordings *recordings.Recordings         // nil if the server keeps no recordings
+	Health     func(context.Context) []Health // nil shows no states
+}
 
 // A homePage is where an operator arrives in a project.
 type homePage struct {
@@ -28,7 +39,7 @@ type step struct {
 }
 
 // home serves GET /dashboard/projects/{project}.
-func (a *API) home(v *visit) error {
+func (a *projectPages) home(v *visit) error {
 	p, err := a.homePage(v)
 	if err != nil {
 		return err
@@ -36,17 +47,17 @@ func (a *API) home(v *visit) error {
 	return a.page(v, http.StatusOK, v.project.Name, "home", p)
 }
 
-func (a *API) homePage(v *visit) (homePage, error) {
+func (a *projectPages) homePage(v *visit) (homePage, error) {
 	p := homePage{ID: v.project.ID, API: a.PublicURL, Issuer: a.AuthURL + "/", Name: v.project.Name,
 		MayDelete: v.mayIn(operator.DeleteProject)}
 	if a.Health != nil {
 		p.Health = a.Health(v.r.Context())
 	}
-	last, err := a.audit(v, audit.Filter{ProjectID: v.project.ID}, page.Query{Size: 10})
+	last, err := a.trail.audit(v, audit.Filter{ProjectID: v.project.ID}, page.Query{Size: 10})
 	if err != nil {
 		return p, err
 	}
-	if p.Events, err = a.eventRows(v, last.Items); err != nil {
+	if p.Events, err = a.trail.eventRows(v, last.Items); err != nil {
 		return p, err
 	}
 	p.Steps, err = a.steps(v)
@@ -54,7 +65,7 @@ func (a *API) homePage(v *visit) (homePage, error) {
 }
 
 // steps returns what is done first in a project, and whether it was.
-func (a *API) steps(v *visit) ([]step, error) {
+func (a *projectPages) steps(v *visit) ([]step, error) {
 	ctx, id, q := v.r.Context(), v.project.ID, page.Query{Size: 1}
 	keys, err := a.Fabric.ListAPIKeys(ctx, id, q)
 	if err != nil {
@@ -88,7 +99,7 @@ func (a *API) steps(v *visit) ([]step, error) {
 }
 
 // deleteProject serves POST /dashboard/projects/{project}/delete.
-func (a *API) deleteProject(v *visit) error {
+func (a *projectPages) deleteProject(v *visit) error {
 	if v.form.Get("confirm") != v.project.Name {
 		p, err := a.homePage(v)
 		if err != nil {
@@ -121,9 +132,9 @@ type projectRow struct {
 }
 
 // listProjects serves GET /dashboard/projects.
-func (a *API) listProjects(v *visit) error { return a.projectsPage(v, http.StatusOK, "", nil) }
+func (a *projectPages) listProjects(v *visit) error { return a.projectsPage(v, http.StatusOK, "", nil) }
 
-func (a *API) projectsPage(v *visit, status int, name string, faults []string) error {
+func (a *projectPages) projectsPage(v *visit, status int, name string, faults []string) error {
 	all, err := a.projectsOf(v)
 	if err != nil {
 		return err
@@ -136,7 +147,7 @@ func (a *API) projectsPage(v *visit, status int, name string, faults []string) e
 }
 
 // createProject serves POST /dashboard/projects.
-func (a *API) createProject(v *visit) error {
+func (a *projectPages) createProject(v *visit) error {
 	project, err := a.Fabric.CreateProject(v.r.Context(), v.form.Get("name"))
 	if all, ok := faults(err); ok {
 		return a.projectsPage(v, http.StatusUnprocessableEntity, v.form.Get("name"), all)

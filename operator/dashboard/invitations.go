@@ -20,7 +20,7 @@ type invitationRow struct {
 
 // invitationsOf returns the invitations that nobody has taken. All of them: who wants to hide one
 // makes many behind it, and they last a day.
-func (a *API) invitationsOf(v *visit, projects []fabric.Project) (all []invitationRow, err error) {
+func (a *operatorPages) invitationsOf(v *visit, projects []fabric.Project) (all []invitationRow, err error) {
 	found, err := page.Every(v.r.Context(), a.Operators.Invitations)
 	for _, l := range found {
 		row := invitationRow{
@@ -48,7 +48,7 @@ type inviteForm struct {
 
 // showInvite serves GET /dashboard/operators/invite: what is chosen is the least that is of
 // use, to read in the project that was looked at last.
-func (a *API) showInvite(v *visit) error {
+func (a *operatorPages) showInvite(v *visit) error {
 	projects, err := a.projectsOf(v)
 	if err != nil {
 		return err
@@ -57,7 +57,7 @@ func (a *API) showInvite(v *visit) error {
 		operator.Membership{Role: operator.Viewer, ProjectID: a.lastProject(v, projects).ID})
 }
 
-func (a *API) inviteForm(v *visit, status int, p inviteForm, m operator.Membership) (err error) {
+func (a *operatorPages) inviteForm(v *visit, status int, p inviteForm, m operator.Membership) (err error) {
 	p.Roles = roleChoices(string(m.Role))
 	if p.Projects, err = a.projectChoices(v, m.ProjectID); err != nil {
 		return err
@@ -66,7 +66,7 @@ func (a *API) inviteForm(v *visit, status int, p inviteForm, m operator.Membersh
 }
 
 // invite serves POST /dashboard/operators/invite. The link is shown this once.
-func (a *API) invite(v *visit) error {
+func (a *operatorPages) invite(v *visit) error {
 	role, _ := operator.ParseRole(v.form.Get("role")) // what is none is told by the rules
 	m := operator.Membership{Role: role, ProjectID: v.form.Get("project")}
 	p := inviteForm{Email: v.form.Get("email")}
@@ -88,7 +88,7 @@ func (a *API) invite(v *visit) error {
 
 // renewInvitation serves POST /dashboard/operators/invitations/{id}/renew: another link
 // takes the place of the one there was, and is shown this once.
-func (a *API) renewInvitation(v *visit) error {
+func (a *operatorPages) renewInvitation(v *visit) error {
 	l, token, err := a.Operators.Renew(v.r.Context(), v.r.PathValue("id"), v.who.Email)
 	if err != nil {
 		return err
@@ -97,13 +97,13 @@ func (a *API) renewInvitation(v *visit) error {
 }
 
 // withdrawInvitation serves POST /dashboard/operators/invitations/{id}/withdraw.
-func (a *API) withdrawInvitation(v *visit) error {
+func (a *operatorPages) withdrawInvitation(v *visit) error {
 	if _, err := a.Operators.Withdraw(v.r.Context(), v.r.PathValue("id")); err != nil {
 		return err
 	}
 	return v.redirect(Prefix + "/operators?done=withdrawn")
 }
 
-func (a *API) setupURL(token string) string {
+func (a *operatorPages) setupURL(token string) string {
 	return a.PublicURL + Prefix + "/setup?" + url.Values{"token": {token}}.Encode()
 }

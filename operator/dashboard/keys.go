@@ -10,6 +10,11 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
+// keyPages list, show, create, rotate and revoke API keys.
+type keyPages struct {
+	*site
+}
+
 // A keyRow is an API key as it is listed.
 type keyRow struct {
 	fabric.APIKey
@@ -17,7 +22,7 @@ type keyRow struct {
 	Status             status
 }
 
-func (a *API) keyRow(v *visit, k fabric.APIKey) keyRow {
+func (a *site) keyRow(v *visit, k fabric.APIKey) keyRow {
 	names := make([]string, len(k.Scopes))
 	for i, s := range k.Scopes {
 		names[i] = string(s)
@@ -38,7 +43,7 @@ func (a *API) keyRow(v *visit, k fabric.APIKey) keyRow {
 }
 
 // listKeys serves GET /dashboard/projects/{project}/keys.
-func (a *API) listKeys(v *visit) error {
+func (a *keyPages) listKeys(v *visit) error {
 	found, err := a.Fabric.ListAPIKeys(v.r.Context(), v.project.ID, v.query())
 	if err != nil {
 		return err
@@ -69,11 +74,11 @@ type choice struct {
 }
 
 // newKey serves GET /dashboard/projects/{project}/keys/new.
-func (a *API) newKey(v *visit) error {
+func (a *keyPages) newKey(v *visit) error {
 	return a.keyForm(v, http.StatusOK, keyForm{}, []string{string(fabric.Voice)})
 }
 
-func (a *API) keyForm(v *visit, status int, p keyForm, chosen []string) error {
+func (a *keyPages) keyForm(v *visit, status int, p keyForm, chosen []string) error {
 	p.Base = v.base()
 	for _, s := range fabric.Scopes() {
 		is := false
@@ -91,7 +96,7 @@ var keyLives = map[string]time.Duration{"": 0, "30d": 30 * 24 * time.Hour, "90d"
 
 // createKey serves POST /dashboard/projects/{project}/keys. The secret is shown this
 // once.
-func (a *API) createKey(v *visit) error {
+func (a *keyPages) createKey(v *visit) error {
 	p := keyForm{Name: v.form.Get("name"), Expires: v.form.Get("expires")}
 	in := fabric.APIKeyInput{Name: &p.Name}
 	for _, name := range v.form["scope"] {
@@ -119,7 +124,7 @@ func (a *API) createKey(v *visit) error {
 }
 
 // showKey serves GET /dashboard/projects/{project}/keys/{id}.
-func (a *API) showKey(v *visit) error {
+func (a *keyPages) showKey(v *visit) error {
 	k, err := a.Fabric.FindAPIKey(v.r.Context(), v.project.ID, v.r.PathValue("id"))
 	if err != nil {
 		return err
@@ -127,7 +132,7 @@ func (a *API) showKey(v *visit) error {
 	return a.keyPage(v, k, "", nil)
 }
 
-func (a *API) keyPage(v *visit, k fabric.APIKey, secret string, wrong []string) error {
+func (a *keyPages) keyPage(v *visit, k fabric.APIKey, secret string, wrong []string) error {
 	row := a.keyRow(v, k)
 	p := struct {
 		Key               keyRow
@@ -150,7 +155,7 @@ func (a *API) keyPage(v *visit, k fabric.APIKey, secret string, wrong []string) 
 var overlaps = map[string]time.Duration{"day": fabric.UsualOverlap, "week": 7 * 24 * time.Hour, "now": 0}
 
 // rotateKey serves POST /dashboard/projects/{project}/keys/{id}/rotate.
-func (a *API) rotateKey(v *visit) error {
+func (a *keyPages) rotateKey(v *visit) error {
 	overlap, ok := overlaps[v.form.Get("overlap")]
 	if !ok {
 		return problem.BadParam("overlap", "there is no such overlap")
@@ -164,7 +169,7 @@ func (a *API) rotateKey(v *visit) error {
 }
 
 // revokeKey serves POST /dashboard/projects/{project}/keys/{id}/revoke.
-func (a *API) revokeKey(v *visit) error {
+func (a *keyPages) revokeKey(v *visit) error {
 	k, err := a.Fabric.FindAPIKey(v.r.Context(), v.project.ID, v.r.PathValue("id"))
 	if err != nil {
 		return err

@@ -11,6 +11,12 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
+// loginPages sign operators in and out, and set up new ones.
+type loginPages struct {
+	*site
+	factors *factorPages
+}
+
 // A loginPage asks for e-mail and password.
 type loginPage struct {
 	Email, Next string
@@ -19,7 +25,7 @@ type loginPage struct {
 }
 
 // showLogin serves GET /dashboard/login.
-func (a *API) showLogin(v *visit) error {
+func (a *loginPages) showLogin(v *visit) error {
 	next := ownPath(v.r.URL.Query().Get("next"))
 	if v.who.ID != "" {
 		return v.redirect(orFront(next))
@@ -28,7 +34,7 @@ func (a *API) showLogin(v *visit) error {
 }
 
 // loginPage shows the page; wrongKey is what was wrong with a passkey.
-func (a *API) loginPage(v *visit, status int, p loginPage, wrongKey string) (err error) {
+func (a *loginPages) loginPage(v *visit, status int, p loginPage, wrongKey string) (err error) {
 	if p.Passkey, err = a.offerPasskey(v, p.Next, wrongKey); err != nil {
 		return err
 	}
@@ -36,11 +42,11 @@ func (a *API) loginPage(v *visit, status int, p loginPage, wrongKey string) (err
 }
 
 // logIn serves POST /dashboard/login.
-func (a *API) logIn(v *visit) error {
+func (a *loginPages) logIn(v *visit) error {
 	email, next := v.form.Get("username"), ownPath(v.form.Get("next"))
 	s, cookie, err := a.Operators.SignIn(v.r.Context(), email, v.form.Get("password"), visitor(v.r),
 		func(o operator.Operator) (bool, error) {
-			return a.wantsFactor(v, o)
+			return a.factors.wantsFactor(v, o)
 		})
 	if errors.Is(err, problem.Unauthenticated) || errors.Is(err, problem.RateLimited) {
 		p, status := problem.First(err), http.StatusUnprocessableEntity
@@ -61,7 +67,7 @@ func (a *API) logIn(v *visit) error {
 }
 
 // logOut serves POST /dashboard/logout.
-func (a *API) logOut(v *visit) error {
+func (a *loginPages) logOut(v *visit) error {
 	if err := a.Operators.EndSession(v.r.Context(), v.who.ID, v.session.ID); err != nil {
 		return err
 	}
@@ -83,7 +89,7 @@ type setupPage struct {
 	Faults    []string
 }
 
-func (a *API) setupPage(v *visit, token string) (setupPage, error) {
+func (a *loginPages) setupPage(v *visit, token string) (setupPage, error) {
 	l, err := a.Operators.FindLink(v.r.Context(), token)
 	if err != nil {
 		return setupPage{}, err
@@ -104,7 +110,7 @@ func (a *API) setupPage(v *visit, token string) (setupPage, error) {
 }
 
 // linkOver answers a link that is not good.
-func (a *API) linkOver(v *visit) error {
+func (a *loginPages) linkOver(v *visit) error {
 	return a.page(v, http.StatusNotFound, "This link no longer works", "error", errorPage{
 		Text: "It was used, is older than a day, or never was a link. Whoever sent it can make another one.",
 	})
@@ -112,7 +118,7 @@ func (a *API) linkOver(v *visit) error {
 
 // showSetup serves GET /dashboard/setup: it uses nothing up, so that whoever looks
 // through mail burns no link.
-func (a *API) showSetup(v *visit) error {
+func (a *loginPages) showSetup(v *visit) error {
 	p, err := a.setupPage(v, v.r.URL.Query().Get("token"))
 	if errors.Is(err, problem.NotFound) {
 		return a.linkOver(v)
@@ -124,7 +130,7 @@ func (a *API) showSetup(v *visit) error {
 }
 
 // setUp serves POST /dashboard/setup.
-func (a *API) setUp(v *visit) error {
+func (a *loginPages) setUp(v *visit) error {
 	p, err := a.setupPage(v, v.form.Get("token"))
 	if errors.Is(err, problem.NotFound) {
 		return a.linkOver(v)
@@ -150,7 +156,7 @@ func (a *API) setUp(v *visit) error {
 	if o.Disabled {
 		return v.redirect(Prefix + "/login")
 	}
-	wants, err := a.wantsFactor(v, o)
+	wants, err := a.factors.wantsFactor(v, o)
 	if err != nil {
 		return err
 	}

@@ -36,7 +36,7 @@ type madeRow struct {
 const tokensByHand = "tokens"
 
 // madeBy reads in the audit trail what an operator has made, and given other secrets.
-func (a *API) madeBy(v *visit, o operator.Operator) (m made, err error) {
+func (a *operatorPages) madeBy(v *visit, o operator.Operator) (m made, err error) {
 	all, err := a.secretsShown(v, o)
 	if err != nil {
 		return m, err
@@ -55,7 +55,7 @@ func (a *API) madeBy(v *visit, o operator.Operator) (m made, err error) {
 	made := audit.Filter{Actor: o.ID, ActorKind: audit.Operator, Action: "token.issued", Outcome: audit.Done,
 		Since: v.now.Add(-fabric.MaxLifetime)}
 	for q := (page.Query{Size: page.MaxSize}); m.Tokens == 0; { // a page may be empty, and another not
-		found, err := a.audit(v, made, q)
+		found, err := a.trail.audit(v, made, q)
 		if err != nil {
 			return m, err
 		}
@@ -70,7 +70,7 @@ func (a *API) madeBy(v *visit, o operator.Operator) (m made, err error) {
 // secretsShown reads in the audit trail what secrets an operator was shown, and those that were
 // shown to what it was shown the secret of. All of them: who wants to hide one makes many behind
 // it. Whoever was shown that of the same thing again counts once.
-func (a *API) secretsShown(v *visit, o operator.Operator) (all []audit.Event, err error) {
+func (a *operatorPages) secretsShown(v *visit, o operator.Operator) (all []audit.Event, err error) {
 	if a.SecretsShown == nil {
 		return nil, nil
 	}
@@ -113,7 +113,7 @@ func madeFrom(operatorID string, all []audit.Event) (made []madeEvent) {
 
 // madeRow returns what an event tells of, if that is there yet and good; else it is
 // problem.NotFound.
-func (a *API) madeRow(v *visit, e audit.Event) (madeRow, error) {
+func (a *operatorPages) madeRow(v *visit, e audit.Event) (madeRow, error) {
 	ctx, base := v.r.Context(), Prefix+"/projects/"+e.ProjectID
 	row := madeRow{What: "API key", Title: e.Detail["name"], At: e.At, Value: e.Target.Kind + " " + e.Target.ID}
 	switch e.Target.Kind {
@@ -154,7 +154,7 @@ func (a *API) madeRow(v *visit, e audit.Event) (madeRow, error) {
 }
 
 // endMade ends what of it a form names, and nothing that the operator has not made.
-func (a *API) endMade(v *visit, o operator.Operator) error {
+func (a *operatorPages) endMade(v *visit, o operator.Operator) error {
 	m, err := a.madeBy(v, o)
 	if err != nil {
 		return err
@@ -173,7 +173,7 @@ func (a *API) endMade(v *visit, o operator.Operator) error {
 }
 
 // endMadeBy serves POST /dashboard/operators/{id}/revoke.
-func (a *API) endMadeBy(v *visit) error {
+func (a *operatorPages) endMadeBy(v *visit) error {
 	o, err := a.Operators.Find(v.r.Context(), v.r.PathValue("id"))
 	if err == nil {
 		err = a.endMade(v, o)

@@ -32,7 +32,7 @@ type mintedToken struct {
 }
 
 // mintPage returns the form of the path's kind of token.
-func (a *API) mintPage(v *visit) (p mintPage, err error) {
+func (a *tokenPages) mintPage(v *visit) (p mintPage, err error) {
 	what := v.r.PathValue("what")
 	i := slices.IndexFunc(tokenKinds, func(c choice) bool { return c.Value == what })
 	if i < 0 {
@@ -81,7 +81,7 @@ func (a *API) mintPage(v *visit) (p mintPage, err error) {
 }
 
 // newToken serves GET /dashboard/projects/{project}/tokens/make/{what}.
-func (a *API) newToken(v *visit) error {
+func (a *tokenPages) newToken(v *visit) error {
 	p, err := a.mintPage(v)
 	if err != nil {
 		return err
@@ -91,7 +91,7 @@ func (a *API) newToken(v *visit) error {
 
 // makeToken serves POST /dashboard/projects/{project}/tokens/make/{what}. What it makes is
 // shown this once.
-func (a *API) makeToken(v *visit) error {
+func (a *tokenPages) makeToken(v *visit) error {
 	p, err := a.mintPage(v)
 	if err != nil {
 		return err
@@ -113,13 +113,13 @@ func (a *API) makeToken(v *visit) error {
 	return a.tokenForm(v, http.StatusOK, p)
 }
 
-func (a *API) tokenForm(v *visit, code int, p mintPage) error {
+func (a *tokenPages) tokenForm(v *visit, code int, p mintPage) error {
 	return a.pageWith(v, templates.Options{Status: code, Connect: []string{"'self'"}}, p.Title, "token_make", p)
 }
 
 // unheardOf reports a subscriber's token for whom there is not yet, and who was not said to be
 // new: one is made, as the API does, but not of a slip of the pen.
-func (a *API) unheardOf(v *visit) (bool, error) {
+func (a *tokenPages) unheardOf(v *visit) (bool, error) {
 	reference := strings.TrimSpace(v.form.Get("reference"))
 	if v.r.PathValue("what") != "subscriber" || v.form.Get("new") == v.form.Get("reference") ||
 		a.Fabric.CheckSubscriberToken(fabric.SubscriberTokenInput{Reference: reference}) != nil {
@@ -133,7 +133,7 @@ func (a *API) unheardOf(v *visit) (bool, error) {
 }
 
 // mint makes what the form asks for, and has the trail say so.
-func (a *API) mint(v *visit) (made mintedToken, err error) {
+func (a *tokenPages) mint(v *visit) (made mintedToken, err error) {
 	ctx, by := v.r.Context(), fabric.Issuer{ProjectID: v.project.ID,
 		KeyID: v.who.ID} // what it makes can be ended with it
 	made.Expires = v.now.Add(fabric.TokenLifetime)
@@ -197,7 +197,7 @@ func (a *API) mint(v *visit) (made mintedToken, err error) {
 }
 
 // tokenSnippets use a token.
-func (a *API) tokenSnippets(token string) []snippet {
+func (a *tokenPages) tokenSnippets(token string) []snippet {
 	return []snippet{
 		{"JavaScript", fmt.Sprintf("import { SignalWire } from \"@signalwire/js\"; // 3.27 to 3.30\n\nconst client = await SignalWire({\n  token: \"%s\",\n});\nconst { addresses } = await client.address.getAddresses();", token)},
 		{"curl", fmt.Sprintf("curl -H 'Authorization: Bearer %s' \\\n  %s/api/fabric/addresses", token, a.PublicURL)},
@@ -205,7 +205,7 @@ func (a *API) tokenSnippets(token string) []snippet {
 }
 
 // embedSnippets use an embed key.
-func (a *API) embedSnippets(key string) []snippet {
+func (a *tokenPages) embedSnippets(key string) []snippet {
 	return []snippet{
 		{"curl", fmt.Sprintf("# a guest token, for whoever asks\ncurl -H 'Content-Type: application/json' -d '{\"token\":\"%s\"}' \\\n  %s/api/fabric/embeds/tokens", key, a.PublicURL)},
 		{"JavaScript", fmt.Sprintf("const answer = await fetch(\"%s/api/fabric/embeds/tokens\", {\n  method: \"POST\",\n  headers: { \"Content-Type\": \"application/json\" },\n  body: JSON.stringify({ token: \"%s\" }),\n});\nconst { token } = await answer.json();", a.PublicURL, key)},

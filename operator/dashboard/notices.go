@@ -11,7 +11,7 @@ const goneCookie = "selvage-gone"
 
 // gone notes the name of what is deleted, for the notice of the page that is led to: it is in
 // no address.
-func (a *API) gone(v *visit, name string) {
+func (a *site) gone(v *visit, name string) {
 	short := []rune(name)
 	a.cookies.Set(v.w, v.r, goneCookie, base64.RawURLEncoding.EncodeToString(
 		[]byte(string(short[:min(len(short), 200)]))))
@@ -33,7 +33,7 @@ func named(name string) string {
 
 // notice is what a page of a title is told of what was just done, by its handler or in its
 // address.
-func (a *API) notice(v *visit, title string) string {
+func (a *site) notice(v *visit, title string) string {
 	if v.told != "" {
 		return v.told
 	}

@@ -16,7 +16,7 @@ import (
 var offered = page.Query{Size: page.DefaultSize}
 
 // offer has the inputs of a form that name what is there offer it.
-func (a *API) offer(v *visit, all []input) error {
+func (a *tokenPages) offer(v *visit, all []input) error {
 	for i := range all {
 		var err error
 		switch all[i].Name {
@@ -34,7 +34,7 @@ func (a *API) offer(v *visit, all []input) error {
 	return nil
 }
 
-func (a *API) offerSubscribers(v *visit, part string) (all []choice, err error) {
+func (a *tokenPages) offerSubscribers(v *visit, part string) (all []choice, err error) {
 	found, err := a.Fabric.SearchSubscribers(v.r.Context(), v.project.ID, plainText(part), offered)
 	for _, s := range found.Items {
 		if by := cmp.Or(s.Email, s.Reference); by != "" {
@@ -44,7 +44,7 @@ func (a *API) offerSubscribers(v *visit, part string) (all []choice, err error) 
 	return all, err
 }
 
-func (a *API) offerAddresses(v *visit) (all []choice, err error) {
+func (a *tokenPages) offerAddresses(v *visit) (all []choice, err error) {
 	reaches := fabric.Token{Kind: fabric.SAT, ProjectID: v.project.ID} // as one that reaches each address
 	found, err := a.Fabric.ListAddresses(v.r.Context(), reaches, fabric.AddressFilter{}, offered)
 	for _, one := range found.Items {
@@ -53,7 +53,7 @@ func (a *API) offerAddresses(v *visit) (all []choice, err error) {
 	return all, err
 }
 
-func (a *API) offerClients(v *visit) (all []choice, err error) {
+func (a *tokenPages) offerClients(v *visit) (all []choice, err error) {
 	found, err := a.Clients.ListClients(v.r.Context(), v.project.ID, offered)
 	for _, c := range found.Items {
 		all = append(all, choice{Value: c.ID, Title: c.Name})
@@ -63,7 +63,7 @@ func (a *API) offerClients(v *visit) (all []choice, err error) {
 
 // findSubscriber serves POST /dashboard/projects/{project}/subscribers/find: whom a text may
 // mean, for a field that offers them.
-func (a *API) findSubscriber(v *visit) error {
+func (a *tokenPages) findSubscriber(v *visit) error {
 	found, err := a.offerSubscribers(v, v.form.Get("text"))
 	if err != nil {
 		return err
@@ -77,7 +77,7 @@ func (a *API) findSubscriber(v *visit) error {
 }
 
 // addressID returns the id of an address that was named by its path; an id stays one.
-func (a *API) addressID(v *visit, param, text string) (string, error) {
+func (a *tokenPages) addressID(v *visit, param, text string) (string, error) {
 	if !strings.HasPrefix(text, "/") {
 		return text, nil
 	}

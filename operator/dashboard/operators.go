@@ -1,15 +1,26 @@
 package dashboard
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"strings"
 
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/web"
 	"github.com/selvage/selvage/operator"
 )
+
+// operatorPages invite, show, change and delete operators.
+type operatorPages struct {
+	*site
+	trail        *trail
+	Clients      *idp.Provider
+	SecretsShown func(ctx context.Context, operatorID string) ([]audit.Event, error) // nil shows none
+}
 
 // An operatorRow is an operator as it is listed.
 type operatorRow struct {
@@ -49,7 +60,7 @@ func operatorRowOf(v *visit, o operator.Operator, projects []fabric.Project) ope
 }
 
 // listOperators serves GET /dashboard/operators.
-func (a *API) listOperators(v *visit) error {
+func (a *operatorPages) listOperators(v *visit) error {
 	found, err := a.Operators.List(v.r.Context(), v.query())
 	if err != nil {
 		return err
@@ -87,7 +98,7 @@ func roleChoices(chosen string) (all []choice) {
 	return all
 }
 
-func (a *API) projectChoices(v *visit, chosen string) ([]choice, error) {
+func (a *operatorPages) projectChoices(v *visit, chosen string) ([]choice, error) {
 	projects, err := a.projectsOf(v)
 	all := []choice{{"", "Every project, and the installation", "", chosen == ""}}
 	for _, p := range projects {
@@ -107,9 +118,11 @@ type operatorPage struct {
 }
 
 // showOperator serves GET /dashboard/operators/{id}.
-func (a *API) showOperator(v *visit) error { return a.operatorPage(v, http.StatusOK, operatorPage{}) }
+func (a *operatorPages) showOperator(v *visit) error {
+	return a.operatorPage(v, http.StatusOK, operatorPage{})
+}
 
-func (a *API) operatorPage(v *visit, status int, p operatorPage) error {
+func (a *operatorPages) operatorPage(v *visit, status int, p operatorPage) error {
 	o, err := a.Operators.Find(v.r.Context(), v.r.PathValue("id"))
 	if err != nil {
 		return err
@@ -134,7 +147,7 @@ func (a *API) operatorPage(v *visit, status int, p operatorPage) error {
 }
 
 // change changes an operator; what the rules refuse is told on its page.
-func (a *API) change(v *visit, in operator.Input, done string) error {
+func (a *operatorPages) change(v *visit, in operator.Input, done string) error {
 	_, err := a.Operators.Update(v.r.Context(), v.r.PathValue("id"), in, "")
 	if all, ok := faults(err); ok {
 		return a.operatorPage(v, http.StatusUnprocessableEntity, operatorPage{Faults: all})
@@ -147,7 +160,7 @@ func (a *API) change(v *visit, in operator.Input, done string) error {
 
 // changeRole serves POST /dashboard/operators/{id}/role: the role takes the place of
 // those there were.
-func (a *API) changeRole(v *visit) error {
+func (a *operatorPages) changeRole(v *visit) error {
 	role, ok := operator.ParseRole(v.form.Get("role"))
 	if !ok {
 		return problem.BadParam("role", "there is no such role")
@@ -157,19 +170,19 @@ func (a *API) changeRole(v *visit) error {
 }
 
 // disableOperator serves POST /dashboard/operators/{id}/disable.
-func (a *API) disableOperator(v *visit) error {
+func (a *operatorPages) disableOperator(v *visit) error {
 	yes := true
 	return a.named(v, func() error { return a.change(v, operator.Input{Disabled: &yes}, "operatordisabled") })
 }
 
 // enableOperator serves POST /dashboard/operators/{id}/enable.
-func (a *API) enableOperator(v *visit) error {
+func (a *operatorPages) enableOperator(v *visit) error {
 	no := false
 	return a.change(v, operator.Input{Disabled: &no}, "operatorenabled")
 }
 
 // named does what cannot be taken back, if the operator's e-mail was typed.
-func (a *API) named(v *visit, do func() error) error {
+func (a *operatorPages) named(v *visit, do func() error) error {
 	o, err := a.Operators.Find(v.r.Context(), v.r.PathValue("id"))
 	if err != nil {
 		return err
@@ -183,7 +196,7 @@ func (a *API) named(v *visit, do func() error) error {
 
 // recoverOperator serves POST /dashboard/operators/{id}/link: a link by which they set
 // their password.
-func (a *API) recoverOperator(v *visit) error {
+func (a *operatorPages) recoverOperator(v *visit) error {
 	_, token, err := a.Operators.Recover(v.r.Context(), v.r.PathValue("id"), v.who.Email)
 	if err != nil {
 		return err
@@ -193,7 +206,7 @@ func (a *API) recoverOperator(v *visit) error {
 
 // endFirst ends what the form names before an operator is deleted. It is disabled by then, so
 // that it makes no more meanwhile; where that is not done it stays, and shows what is left.
-func (a *API) endFirst(v *visit, o operator.Operator) error {
+func (a *operatorPages) endFirst(v *visit, o operator.Operator) error {
 	yes := true
 	if _, err := a.Operators.Update(v.r.Context(), o.ID, operator.Input{Disabled: &yes}, ""); err != nil {
 		return err
@@ -208,7 +221,7 @@ func (a *API) endFirst(v *visit, o operator.Operator) error {
 
 // deleteOperator serves POST /dashboard/operators/{id}/delete. What the form names of what
 // the operator has made ends with it.
-func (a *API) deleteOperator(v *visit) error {
+func (a *operatorPages) deleteOperator(v *visit) error {
 	return a.named(v, func() error {
 		o, err := a.Operators.Find(v.r.Context(), v.r.PathValue("id"))
 		if err != nil {

@@ -24,16 +24,16 @@ type passkeyForm struct {
 }
 
 // passkeys reports whether operators can have passkeys.
-func (a *API) passkeys() bool { return a.Factors != nil && a.Factors.Passkeys() }
+func (a *factorPages) passkeys() bool { return a.Factors != nil && a.Factors.Passkeys() }
 
 // flow names what a passkey's challenge is for: a page that was shown to this session, or
 // to this browser where there is none yet.
-func (a *API) flow(v *visit, prompt string) string {
+func (a *factorPages) flow(v *visit, prompt string) string {
 	return "dashboard " + a.formToken(v) + " " + prompt
 }
 
 // askPasskey puts a prompt for a passkey on a page: for one of the owner, or for anybody's.
-func (a *API) askPasskey(v *visit, f passkeyForm, o *factor.Owner) (passkeyForm, error) {
+func (a *factorPages) askPasskey(v *visit, f passkeyForm, o *factor.Owner) (passkeyForm, error) {
 	f.Prompt, f.Form, f.Origin = rand.Text(), a.formToken(v), a.origin
 	options, err := a.Factors.BeginLogin(v.r.Context(), a.flow(v, f.Prompt), o)
 	f.Options = string(options)
@@ -41,7 +41,7 @@ func (a *API) askPasskey(v *visit, f passkeyForm, o *factor.Owner) (passkeyForm,
 }
 
 // usePasskey returns the passkey that a form brings.
-func (a *API) usePasskey(v *visit) (factor.Passkey, error) {
+func (a *factorPages) usePasskey(v *visit) (factor.Passkey, error) {
 	if !a.passkeys() {
 		return factor.Passkey{}, factor.ErrNone
 	}
@@ -55,8 +55,8 @@ func (a *API) usePasskey(v *visit) (factor.Passkey, error) {
 
 // offerPasskey is the prompt of the page where an operator signs in. Whoever has had too
 // many gets the page without one.
-func (a *API) offerPasskey(v *visit, next, wrong string) (passkeyForm, error) {
-	if !a.passkeys() {
+func (a *loginPages) offerPasskey(v *visit, next, wrong string) (passkeyForm, error) {
+	if !a.factors.passkeys() {
 		return passkeyForm{}, nil
 	}
 	if err := a.Operators.AdmitPrompt(v.r.Context(), visitor(v.r)); errors.Is(err, problem.RateLimited) {
@@ -64,19 +64,19 @@ func (a *API) offerPasskey(v *visit, next, wrong string) (passkeyForm, error) {
 	} else if err != nil {
 		return passkeyForm{}, err
 	}
-	return a.askPasskey(v, passkeyForm{Action: Prefix + "/login/passkey", Next: next, Waits: true,
+	return a.factors.askPasskey(v, passkeyForm{Action: Prefix + "/login/passkey", Next: next, Waits: true,
 		Button: "Use a passkey", Error: wrong}, nil)
 }
 
 // logInByPasskey serves POST /dashboard/login/passkey: the device has verified who uses it,
 // which is both factors.
-func (a *API) logInByPasskey(v *visit) error {
+func (a *loginPages) logInByPasskey(v *visit) error {
 	next := ownPath(v.form.Get("next"))
 	from := visitor(v.r)
 	err := a.Operators.CountPasskey(v.r.Context(), from)
 	var key factor.Passkey
 	if err == nil {
-		key, err = a.usePasskey(v)
+		key, err = a.factors.usePasskey(v)
 	}
 	if err == nil {
 		var cookie string
@@ -105,7 +105,7 @@ func (a *API) logInByPasskey(v *visit) error {
 }
 
 // refusePasskey writes down that a passkey was not taken, and whose it is where that is known.
-func (a *API) refusePasskey(v *visit, key factor.Passkey, why error) error {
+func (a *loginPages) refusePasskey(v *visit, key factor.Passkey, why error) error {
 	o := v.whose
 	if o.ID == "" && key.Owner.Kind == factor.Operator {
 		o.ID = key.Owner.ID
@@ -120,13 +120,13 @@ type passkeyPage struct {
 }
 
 // showPasskey serves GET /dashboard/account/passkey.
-func (a *API) showPasskey(v *visit) error { return a.passkeyPage(v, http.StatusOK, "") }
+func (a *accountPages) showPasskey(v *visit) error { return a.passkeyPage(v, http.StatusOK, "") }
 
-func (a *API) passkeyPage(v *visit, status int, wrong string) error {
-	if !a.passkeys() {
+func (a *accountPages) passkeyPage(v *visit, status int, wrong string) error {
+	if !a.factors.passkeys() {
 		return problem.NoSuch("page")
 	}
-	form, err := a.makePasskey(v, passkeyForm{Action: Prefix + "/account/passkey", Button: "Add a passkey",
+	form, err := a.factors.makePasskey(v, passkeyForm{Action: Prefix + "/account/passkey", Button: "Add a passkey",
 		Error: wrong})
 	if all, ok := faults(err); ok {
 		return a.page(v, http.StatusUnprocessableEntity, "Add a passkey", "passkey", passkeyPage{Faults: all})
@@ -138,7 +138,7 @@ func (a *API) passkeyPage(v *visit, status int, wrong string) error {
 }
 
 // makePasskey is the prompt by which an operator makes a passkey.
-func (a *API) makePasskey(v *visit, f passkeyForm) (passkeyForm, error) {
+func (a *factorPages) makePasskey(v *visit, f passkeyForm) (passkeyForm, error) {
 	f.Prompt, f.Form, f.Origin, f.Makes = rand.Text(), a.formToken(v), a.origin, true
 	options, err := a.Factors.BeginPasskey(v.r.Context(), ownerOf(v.whose), a.flow(v, f.Prompt),
 		v.whose.Email, v.whose.Title())
@@ -147,7 +147,7 @@ func (a *API) makePasskey(v *visit, f passkeyForm) (passkeyForm, error) {
 }
 
 // createPasskey makes the passkey of a form, and raises the session by it.
-func (a *API) createPasskey(v *visit) error {
+func (a *factorPages) createPasskey(v *visit) error {
 	if !a.passkeys() {
 		return factor.ErrNone
 	}
@@ -160,8 +160,8 @@ func (a *API) createPasskey(v *visit) error {
 }
 
 // addPasskey serves POST /dashboard/account/passkey.
-func (a *API) addPasskey(v *visit) error {
-	err := a.createPasskey(v)
+func (a *accountPages) addPasskey(v *visit) error {
+	err := a.factors.createPasskey(v)
 	if errors.Is(err, factor.ErrNotFirst) {
 		return v.redirect(factorPath(""))
 	}
@@ -182,8 +182,8 @@ func (a *API) addPasskey(v *visit) error {
 }
 
 // renamePasskey serves POST /dashboard/account/passkeys/rename.
-func (a *API) renamePasskey(v *visit) error {
-	if !a.passkeys() {
+func (a *accountPages) renamePasskey(v *visit) error {
+	if !a.factors.passkeys() {
 		return problem.NoSuch("page")
 	}
 	if err := a.Factors.Rename(v.r.Context(), ownerOf(v.who), v.form.Get("factor"), v.form.Get("name")); err != nil {

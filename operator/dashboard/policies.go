@@ -8,6 +8,11 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
+// rulePages show and change the rules of a project.
+type rulePages struct {
+	*site
+}
+
 // The rules of a project, as they are chosen.
 var (
 	registrations = []choice{
@@ -39,7 +44,7 @@ type policyPage struct {
 }
 
 // showPolicies serves GET /dashboard/projects/{project}/rules.
-func (a *API) showPolicies(v *visit) error {
+func (a *rulePages) showPolicies(v *visit) error {
 	return a.page(v, http.StatusOK, "Rules", "policies", policyPage{
 		Base: v.base(), Registration: one(registrations, string(v.project.Registration)),
 		Factors: one(factorRules, yesNo(v.project.RequireFactor)),
@@ -64,7 +69,7 @@ func yesNo(is bool) string {
 }
 
 // editPolicies serves GET /dashboard/projects/{project}/rules/edit.
-func (a *API) editPolicies(v *visit) error {
+func (a *rulePages) editPolicies(v *visit) error {
 	return a.page(v, http.StatusOK, "Change the rules", "policies_form",
 		policyPage{Base: v.base(), Form: v.policyForm()})
 }
@@ -101,7 +106,7 @@ func (v *visit) policyChange() (c fabric.ProjectChange, err error) {
 
 // savePolicies serves POST /dashboard/projects/{project}/rules/edit. What the form does not
 // have stays as it is.
-func (a *API) savePolicies(v *visit) error {
+func (a *rulePages) savePolicies(v *visit) error {
 	p := policyPage{Base: v.base(), Form: v.policyForm()}
 	err := v.merge(p.Form.Inputs)
 	var c fabric.ProjectChange

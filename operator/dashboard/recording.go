@@ -36,9 +36,9 @@ type leg struct{ Name, Path string }
 
 // showRecording serves GET /dashboard/projects/{project}/recordings/{sid}. A time t in
 // the address, in seconds, is where the player begins.
-func (a *API) showRecording(v *visit) error { return a.recordingPage(v, http.StatusOK, nil) }
+func (a *recordingPages) showRecording(v *visit) error { return a.recordingPage(v, http.StatusOK, nil) }
 
-func (a *API) recordingPage(v *visit, code int, wrong []string) error {
+func (a *recordingPages) recordingPage(v *visit, code int, wrong []string) error {
 	if a.Recordings == nil {
 		return problem.NoSuch("recording")
 	}

@@ -16,6 +16,12 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
+// recordingPages list, show, upload and delete recordings.
+type recordingPages struct {
+	*site
+	Recordings *recordings.Recordings // nil if the server keeps no recordings
+}
+
 // A recordingRow is a recording as it is listed.
 type recordingRow struct {
 	recordings.Recording
@@ -155,7 +161,7 @@ func (v *visit) recordingFilter() (f recordingFilter, ask recordings.Filter, err
 }
 
 // listRecordings serves GET /dashboard/projects/{project}/recordings.
-func (a *API) listRecordings(v *visit) error {
+func (a *recordingPages) listRecordings(v *visit) error {
 	if a.Recordings == nil {
 		return problem.NoSuch("page")
 	}
@@ -192,7 +198,7 @@ func (a *API) listRecordings(v *visit) error {
 
 // foundRecordings returns a page of what is asked for: a beginning that no call has may be that
 // of a recording.
-func (a *API) foundRecordings(ctx context.Context, ask recordings.Filter, q page.Query) (page.Page[recordings.Recording], error) {
+func (a *recordingPages) foundRecordings(ctx context.Context, ask recordings.Filter, q page.Query) (page.Page[recordings.Recording], error) {
 	found, err := a.Recordings.List(ctx, ask, q)
 	alone := recordings.Filter{Owner: ask.Owner, CallBegins: ask.CallBegins}
 	if err != nil || len(found.Items) > 0 || ask.CallBegins == "" || ask != alone || ask.SubscriberID != "" {
@@ -203,7 +209,7 @@ func (a *API) foundRecordings(ctx context.Context, ask recordings.Filter, q page
 }
 
 // deleteRecording serves POST /dashboard/projects/{project}/recordings/{sid}/delete.
-func (a *API) deleteRecording(v *visit) error {
+func (a *recordingPages) deleteRecording(v *visit) error {
 	sid := v.r.PathValue("sid")
 	if v.form.Get("confirm") != "delete" {
 		return a.recordingPage(v, http.StatusUnprocessableEntity,

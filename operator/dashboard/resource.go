@@ -15,7 +15,7 @@ import (
 )
 
 // chooseKind serves GET /dashboard/projects/{project}/resources/new.
-func (a *API) chooseKind(v *visit) error {
+func (a *resourcePages) chooseKind(v *visit) error {
 	p := struct {
 		Base  string
 		Kinds []choice
@@ -34,7 +34,7 @@ type resourceForm struct {
 }
 
 // kind returns the kind that a path names.
-func (a *API) kind(v *visit) (*kinds.Kind, error) {
+func (a *resourcePages) kind(v *visit) (*kinds.Kind, error) {
 	if k := a.Fabric.Kinds().ByPath(v.r.PathValue("kind")); k != nil {
 		return k, nil
 	}
@@ -42,7 +42,7 @@ func (a *API) kind(v *visit) (*kinds.Kind, error) {
 }
 
 // newResource serves GET /dashboard/projects/{project}/kinds/{kind}.
-func (a *API) newResource(v *visit) error {
+func (a *resourcePages) newResource(v *visit) error {
 	k, err := a.kind(v)
 	if err != nil {
 		return err
@@ -61,7 +61,7 @@ func (v *visit) resourceNew(k *kinds.Kind, values kinds.Values) resourceForm {
 	}
 }
 
-func (a *API) resourceForm(v *visit, code int, p resourceForm) error {
+func (a *resourcePages) resourceForm(v *visit, code int, p resourceForm) error {
 	return a.pageWith(v, templates.Options{Status: code, Connect: []string{"'self'"}}, p.Title, "resource_form", p)
 }
 
@@ -74,7 +74,7 @@ func exampleOf(k *kinds.Kind) (all kinds.Values) {
 }
 
 // createResource serves POST /dashboard/projects/{project}/kinds/{kind}.
-func (a *API) createResource(v *visit) error {
+func (a *resourcePages) createResource(v *visit) error {
 	k, err := a.kind(v)
 	if err != nil {
 		return err
@@ -98,7 +98,7 @@ func (a *API) createResource(v *visit) error {
 }
 
 // thing finds the resource of the path. A subscriber has pages of its own.
-func (a *API) thing(v *visit) (fabric.Resource, *kinds.Kind, error) {
+func (a *resourcePages) thing(v *visit) (fabric.Resource, *kinds.Kind, error) {
 	t, err := a.Fabric.FindThing(v.r.Context(), v.project.ID, v.r.PathValue("id"))
 	if err == nil && t.Resource == nil {
 		err = problem.NoSuch("resource")
@@ -124,9 +124,9 @@ type resourcePage struct {
 }
 
 // showResource serves GET /dashboard/projects/{project}/resources/{id}.
-func (a *API) showResource(v *visit) error { return a.resourcePage(v, http.StatusOK, nil) }
+func (a *resourcePages) showResource(v *visit) error { return a.resourcePage(v, http.StatusOK, nil) }
 
-func (a *API) resourcePage(v *visit, code int, wrong []string) error {
+func (a *resourcePages) resourcePage(v *visit, code int, wrong []string) error {
 	r, k, err := a.thing(v)
 	if err != nil {
 		return err
@@ -162,7 +162,7 @@ func reachedAt(all []addressRow) string {
 }
 
 // editResource serves GET /dashboard/projects/{project}/resources/{id}/edit.
-func (a *API) editResource(v *visit) error {
+func (a *resourcePages) editResource(v *visit) error {
 	r, k, err := a.thing(v)
 	if err != nil {
 		return err
@@ -189,7 +189,7 @@ func (v *visit) resourceEdit(k *kinds.Kind, r fabric.Resource, values kinds.Valu
 
 // changeResource serves POST /dashboard/projects/{project}/resources/{id}/edit: what the
 // form changed is written, and nothing over what another changed meanwhile.
-func (a *API) changeResource(v *visit) error {
+func (a *resourcePages) changeResource(v *visit) error {
 	r, k, err := a.thing(v)
 	if err != nil {
 		return err
@@ -226,7 +226,7 @@ func nextVersion(values kinds.Values) json.RawMessage {
 }
 
 // deleteResource serves POST /dashboard/projects/{project}/resources/{id}/delete.
-func (a *API) deleteResource(v *visit) error {
+func (a *resourcePages) deleteResource(v *visit) error {
 	r, k, err := a.thing(v)
 	if err != nil {
 		return err

@@ -11,6 +11,11 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
+// resourcePages list, show, create and change resources, and list their addresses.
+type resourcePages struct {
+	*site
+}
+
 // A resourceRow is a resource as it is listed.
 type resourceRow struct {
 	ID, Title, URL, Kind string
@@ -19,7 +24,7 @@ type resourceRow struct {
 
 // listResources serves GET /dashboard/projects/{project}/resources. A kind in the
 // address asks for its resources alone.
-func (a *API) listResources(v *visit) error {
+func (a *resourcePages) listResources(v *visit) error {
 	kind := v.r.URL.Query().Get("kind")
 	p := struct {
 		Resources []resourceRow
@@ -45,7 +50,7 @@ func (a *API) listResources(v *visit) error {
 	return a.page(v, http.StatusOK, "Resources", "resources", p)
 }
 
-func (a *API) findResources(v *visit, kind string) (page.Page[fabric.Resource], error) {
+func (a *resourcePages) findResources(v *visit, kind string) (page.Page[fabric.Resource], error) {
 	if k := a.Fabric.Kinds().ByPath(kind); k != nil {
 		return a.Fabric.ListResources(v.r.Context(), v.project.ID, k, v.query())
 	}
@@ -85,7 +90,7 @@ func kindTitle(k *kinds.Kind) string {
 	return k.Title
 }
 
-func (a *API) resourceRow(v *visit, r fabric.Resource) resourceRow {
+func (a *resourcePages) resourceRow(v *visit, r fabric.Resource) resourceRow {
 	row := resourceRow{r.ID, r.DisplayName, v.thingURL(r.Type, r.ID), strings.ReplaceAll(r.Type, "_", " "), r.Created}
 	if row.Title == "" {
 		row.Title = r.ID
@@ -101,7 +106,7 @@ func (a *API) resourceRow(v *visit, r fabric.Resource) resourceRow {
 
 // listAddresses serves GET /dashboard/projects/{project}/addresses. A name in the
 // address asks for those whose title has it.
-func (a *API) listAddresses(v *visit) error {
+func (a *resourcePages) listAddresses(v *visit) error {
 	name := strings.TrimSpace(v.r.URL.Query().Get("name"))
 	all := fabric.Token{Kind: fabric.SAT, ProjectID: v.project.ID} // as one that reaches each address
 	found, err := a.Fabric.ListAddresses(v.r.Context(), all, fabric.AddressFilter{DisplayName: name}, v.query())

@@ -10,6 +10,12 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
+// settingsPages show the installation to owners.
+type settingsPages struct {
+	*site
+	Installation Installation
+}
+
 // An Installation is what owners see and do beyond projects. Each func may be nil: then
 // there is no such thing here.
 type Installation struct {
@@ -84,9 +90,9 @@ type keyOfRing struct {
 }
 
 // showSettings serves GET /dashboard/settings.
-func (a *API) showSettings(v *visit) error { return a.settingsPage(v, http.StatusOK, nil) }
+func (a *settingsPages) showSettings(v *visit) error { return a.settingsPage(v, http.StatusOK, nil) }
 
-func (a *API) settingsPage(v *visit, code int, wrong []fault) error {
+func (a *settingsPages) settingsPage(v *visit, code int, wrong []fault) error {
 	i := a.Installation
 	p := settingsPage{To: v.who.Email, CanTest: i.TestMail != nil, Doctor: i.Examine != nil, Now: v.now,
 		Faults: wrong}
@@ -124,7 +130,7 @@ var ringStates = map[string]status{
 }
 
 // rotateRing serves POST /dashboard/settings/keys: the next key of a use takes over.
-func (a *API) rotateRing(v *visit) error {
+func (a *settingsPages) rotateRing(v *visit) error {
 	if a.Installation.Rotate == nil {
 		return problem.NoSuch("page")
 	}
@@ -139,7 +145,7 @@ func (a *API) rotateRing(v *visit) error {
 }
 
 // testMail serves POST /dashboard/settings/mail: a mail is sent at once.
-func (a *API) testMail(v *visit) error {
+func (a *settingsPages) testMail(v *visit) error {
 	if a.Installation.TestMail == nil {
 		return problem.NoSuch("page")
 	}
@@ -155,7 +161,7 @@ func (a *API) testMail(v *visit) error {
 }
 
 // showDoctor serves GET /dashboard/settings/doctor: it looks now.
-func (a *API) showDoctor(v *visit) error {
+func (a *settingsPages) showDoctor(v *visit) error {
 	if a.Installation.Examine == nil {
 		return problem.NoSuch("page")
 	}

@@ -22,7 +22,7 @@ func shell(word string) string {
 const plainInShell = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:@,+"
 
 // resourceSnippets are what one does with a resource: read it, change it, reach it.
-func (a *API) resourceSnippets(v *visit, k *kinds.Kind, r fabric.Resource, addresses []fabric.Address) []snippet {
+func (a *resourcePages) resourceSnippets(v *visit, k *kinds.Kind, r fabric.Resource, addresses []fabric.Address) []snippet {
 	at := a.PublicURL + "/api/fabric/resources/" + k.Path + "/" + r.ID
 	if k.Path == "" {
 		at = a.PublicURL + "/api/fabric/resources/" + r.ID
@@ -40,7 +40,7 @@ func (a *API) resourceSnippets(v *visit, k *kinds.Kind, r fabric.Resource, addre
 
 // addressSnippet reaches an address from a page: a guest's token of the backend, the
 // stock SDK in the browser.
-func (a *API) addressSnippet(v *visit, at fabric.Address) snippet {
+func (a *site) addressSnippet(v *visit, at fabric.Address) snippet {
 	channel := "audio"
 	for _, c := range at.Channels {
 		if c == "video" {

@@ -51,12 +51,12 @@ func (s *streams) enter(session string) (leave func(), ok bool) {
 }
 
 // Shutdown ends all streams. Pages ask again, and find another node.
-func (a *API) Shutdown() { a.streams.once.Do(func() { close(a.streams.stop) }) }
+func (a *API) Shutdown() { a.site.streams.once.Do(func() { close(a.site.streams.stop) }) }
 
 // follow tells a page, as server-sent events, once what is newest is not what the page
 // shows: "new". It ends with the operator's session and right, which it does not keep
 // alive: "end".
-func (a *API) follow(v *visit, newest func(ctx context.Context) (string, error)) error {
+func (a *site) follow(v *visit, newest func(ctx context.Context) (string, error)) error {
 	leave, ok := a.streams.enter(v.session.ID)
 	if !ok {
 		return &problem.Error{Kind: problem.RateLimited, Code: "too_many_streams",
@@ -110,13 +110,13 @@ func (a *API) follow(v *visit, newest func(ctx context.Context) (string, error))
 
 // stillMay reports whether the session of a visit is good and has its right, and does not
 // count as a use of it.
-func (a *API) stillMay(v *visit) bool {
+func (a *site) stillMay(v *visit) bool {
 	s, o, err := a.Operators.Peek(v.r.Context(), v.cookie)
 	return err == nil && s.Proven && o.Check(v.route.may, v.project.ID) == nil
 }
 
 // followRecordings serves GET /dashboard/projects/{project}/recordings/live.
-func (a *API) followRecordings(v *visit) error {
+func (a *recordingPages) followRecordings(v *visit) error {
 	if a.Recordings == nil {
 		return problem.NoSuch("page")
 	}
@@ -134,13 +134,13 @@ func (a *API) followRecordings(v *visit) error {
 }
 
 // followAudit serves GET …/audit/live.
-func (a *API) followAudit(v *visit) error {
+func (a *auditPages) followAudit(v *visit) error {
 	_, ask, wrong, err := a.auditAsked(v)
 	if err != nil || wrong != nil {
 		return problem.BadParam("after", "from and until are days")
 	}
 	return a.follow(v, func(context.Context) (string, error) {
-		found, err := a.audit(v, ask, page.Query{Size: 1})
+		found, err := a.trail.audit(v, ask, page.Query{Size: 1})
 		if err != nil || len(found.Items) == 0 { // none, or none among the newest
 			return v.r.URL.Query().Get("last"), err
 		}

@@ -14,7 +14,7 @@ type stylesPage struct {
 
 // showStyles serves GET /dashboard/_styles, for who works on the pages: to an owner at
 // the machine itself.
-func (a *API) showStyles(v *visit) error {
+func (a *settingsPages) showStyles(v *visit) error {
 	if !web.IsLocal(v.r) {
 		return problem.NoSuch("page")
 	}

@@ -70,13 +70,13 @@ func (v *visit) subscriberInput(s fabric.Subscriber) (in fabric.SubscriberInput)
 }
 
 // newSubscriber serves GET /dashboard/projects/{project}/subscribers/new.
-func (a *API) newSubscriber(v *visit) error {
+func (a *subscriberPages) newSubscriber(v *visit) error {
 	p := v.subscriberForm(nil)
 	return a.pageWith(v, templates.Options{Connect: []string{"'self'"}}, p.Title, "subscriber_form", p)
 }
 
 // createSubscriber serves POST /dashboard/projects/{project}/subscribers.
-func (a *API) createSubscriber(v *visit) error {
+func (a *subscriberPages) createSubscriber(v *visit) error {
 	in := v.subscriberInput(fabric.Subscriber{})
 	if in.Email == nil {
 		in.Email = new(string) // it is asked for
@@ -88,7 +88,7 @@ func (a *API) createSubscriber(v *visit) error {
 	return v.redirect(v.base() + "/subscribers/" + s.ID + "?done=subscriberadded")
 }
 
-func (a *API) subscriberFault(v *visit, p subscriberForm, err error) error {
+func (a *subscriberPages) subscriberFault(v *visit, p subscriberForm, err error) error {
 	retype(p.Form.Inputs, v.form)
 	if !p.Form.blame(err) {
 		return err
@@ -98,7 +98,7 @@ func (a *API) subscriberFault(v *visit, p subscriberForm, err error) error {
 }
 
 // editSubscriber serves GET /dashboard/projects/{project}/subscribers/{id}/edit.
-func (a *API) editSubscriber(v *visit) error {
+func (a *subscriberPages) editSubscriber(v *visit) error {
 	s, err := a.Fabric.FindSubscriber(v.r.Context(), v.project.ID, v.r.PathValue("id"))
 	if err != nil {
 		return err
@@ -109,7 +109,7 @@ func (a *API) editSubscriber(v *visit) error {
 
 // saveSubscriber serves POST /dashboard/projects/{project}/subscribers/{id}/edit: what the form
 // changed is written, and nothing over what another changed meanwhile.
-func (a *API) saveSubscriber(v *visit) error {
+func (a *subscriberPages) saveSubscriber(v *visit) error {
 	s, err := a.Fabric.FindSubscriber(v.r.Context(), v.project.ID, v.r.PathValue("id"))
 	if err != nil {
 		return err
@@ -130,7 +130,7 @@ func (v *visit) backTo(id, done string) error {
 }
 
 // inviteSubscriber serves POST /dashboard/projects/{project}/subscribers/{id}/invite.
-func (a *API) inviteSubscriber(v *visit) error {
+func (a *subscriberPages) inviteSubscriber(v *visit) error {
 	id := v.r.PathValue("id")
 	_, err := a.Fabric.InviteSubscriber(v.r.Context(), v.project.ID, id, v.who.Name)
 	if wrong, ok := faults(err); ok {
@@ -143,7 +143,7 @@ func (a *API) inviteSubscriber(v *visit) error {
 }
 
 // unlockSubscriber serves POST /dashboard/projects/{project}/subscribers/{id}/unlock.
-func (a *API) unlockSubscriber(v *visit) error {
+func (a *subscriberPages) unlockSubscriber(v *visit) error {
 	s, err := a.Fabric.FindSubscriber(v.r.Context(), v.project.ID, v.r.PathValue("id"))
 	if err == nil {
 		err = a.Clients.Unlock(v.r.Context(), s)
@@ -156,7 +156,7 @@ func (a *API) unlockSubscriber(v *visit) error {
 
 // removeSubscriberFactor serves POST
 // /dashboard/projects/{project}/subscribers/{id}/factors/remove.
-func (a *API) removeSubscriberFactor(v *visit) error {
+func (a *subscriberPages) removeSubscriberFactor(v *visit) error {
 	id := v.r.PathValue("id")
 	if err := a.Fabric.RemoveFactor(v.r.Context(), v.project.ID, id, v.form.Get("factor")); err != nil {
 		return err
@@ -165,7 +165,7 @@ func (a *API) removeSubscriberFactor(v *visit) error {
 }
 
 // revokeApp serves POST /dashboard/projects/{project}/subscribers/{id}/apps/revoke.
-func (a *API) revokeApp(v *visit) error {
+func (a *subscriberPages) revokeApp(v *visit) error {
 	id := v.r.PathValue("id")
 	if err := a.Fabric.RevokeConsent(v.r.Context(), v.project.ID, id, v.form.Get("client")); err != nil {
 		return err
@@ -174,7 +174,7 @@ func (a *API) revokeApp(v *visit) error {
 }
 
 // exportSubscriber serves GET /dashboard/projects/{project}/subscribers/{id}/export.
-func (a *API) exportSubscriber(v *visit) error {
+func (a *subscriberPages) exportSubscriber(v *visit) error {
 	e, err := a.Fabric.ExportSubscriber(v.r.Context(), v.project.ID, v.r.PathValue("id"))
 	if err != nil {
 		return err
@@ -185,7 +185,7 @@ func (a *API) exportSubscriber(v *visit) error {
 }
 
 // eraseSubscriber serves POST /dashboard/projects/{project}/subscribers/{id}/erase.
-func (a *API) eraseSubscriber(v *visit) error {
+func (a *subscriberPages) eraseSubscriber(v *visit) error {
 	s, err := a.Fabric.FindSubscriber(v.r.Context(), v.project.ID, v.r.PathValue("id"))
 	if err != nil {
 		return err
@@ -200,7 +200,7 @@ func (a *API) eraseSubscriber(v *visit) error {
 }
 
 // heldBy adds what a subscriber has: factors, and apps that it agreed to.
-func (a *API) heldBy(v *visit, s fabric.Subscriber, p *subscriberPage) error {
+func (a *subscriberPages) heldBy(v *visit, s fabric.Subscriber, p *subscriberPage) error {
 	ctx := v.r.Context()
 	if a.Factors != nil {
 		factors, err := a.Fabric.SubscriberFactors(ctx, v.project.ID, s.ID, page.Query{Size: page.DefaultSize})
@@ -217,7 +217,7 @@ func (a *API) heldBy(v *visit, s fabric.Subscriber, p *subscriberPage) error {
 }
 
 // subscriberSnippets are what a backend does with a subscriber.
-func (a *API) subscriberSnippets(v *visit, s fabric.Subscriber, addresses []fabric.Address) []snippet {
+func (a *subscriberPages) subscriberSnippets(v *visit, s fabric.Subscriber, addresses []fabric.Address) []snippet {
 	reference := s.Reference
 	if reference == "" {
 		reference = s.Email

@@ -6,9 +6,16 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/operator"
 )
+
+// subscriberPages list, show, create and change subscribers.
+type subscriberPages struct {
+	*site
+	Clients *idp.Provider
+}
 
 // A subscriberRow is a subscriber as it is listed.
 type subscriberRow struct {
@@ -36,7 +43,7 @@ func (v *visit) subscriberRow(s fabric.Subscriber) subscriberRow {
 
 // listSubscribers serves GET /dashboard/projects/{project}/subscribers. An e-mail in the
 // address asks for those of whom that, a reference or a name begins with it.
-func (a *API) listSubscribers(v *visit) error {
+func (a *subscriberPages) listSubscribers(v *visit) error {
 	email := strings.TrimSpace(v.r.URL.Query().Get("email"))
 	found, err := a.findSubscribers(v, email)
 	if err != nil {
@@ -56,7 +63,7 @@ func (a *API) listSubscribers(v *visit) error {
 	return a.page(v, http.StatusOK, "Subscribers", "subscribers", p)
 }
 
-func (a *API) findSubscribers(v *visit, email string) (page.Page[fabric.Subscriber], error) {
+func (a *subscriberPages) findSubscribers(v *visit, email string) (page.Page[fabric.Subscriber], error) {
 	if email == "" {
 		return a.Fabric.ListSubscribers(v.r.Context(), v.project.ID, v.query())
 	}
@@ -86,9 +93,11 @@ type loginRow struct {
 }
 
 // showSubscriber serves GET /dashboard/projects/{project}/subscribers/{id}.
-func (a *API) showSubscriber(v *visit) error { return a.subscriberPage(v, http.StatusOK, nil) }
+func (a *subscriberPages) showSubscriber(v *visit) error {
+	return a.subscriberPage(v, http.StatusOK, nil)
+}
 
-func (a *API) subscriberPage(v *visit, code int, wrong []string) error {
+func (a *subscriberPages) subscriberPage(v *visit, code int, wrong []string) error {
 	ctx := v.r.Context()
 	s, err := a.Fabric.FindSubscriber(ctx, v.project.ID, v.r.PathValue("id"))
 	if err != nil {
@@ -136,7 +145,7 @@ func (a *API) subscriberPage(v *visit, code int, wrong []string) error {
 }
 
 // changeSubscriber disables or enables a subscriber.
-func (a *API) changeSubscriber(v *visit, disabled bool, done string) error {
+func (a *subscriberPages) changeSubscriber(v *visit, disabled bool, done string) error {
 	if _, err := a.Fabric.UpdateSubscriber(v.r.Context(), v.project.ID, v.r.PathValue("id"), fabric.SubscriberInput{Disabled: &disabled}); err != nil {
 		return err
 	}
@@ -144,14 +153,18 @@ func (a *API) changeSubscriber(v *visit, disabled bool, done string) error {
 }
 
 // disableSubscriber serves POST /dashboard/projects/{project}/subscribers/{id}/disable.
-func (a *API) disableSubscriber(v *visit) error { return a.changeSubscriber(v, true, "disabled") }
+func (a *subscriberPages) disableSubscriber(v *visit) error {
+	return a.changeSubscriber(v, true, "disabled")
+}
 
 // enableSubscriber serves POST /dashboard/projects/{project}/subscribers/{id}/enable.
-func (a *API) enableSubscriber(v *visit) error { return a.changeSubscriber(v, false, "enabled") }
+func (a *subscriberPages) enableSubscriber(v *visit) error {
+	return a.changeSubscriber(v, false, "enabled")
+}
 
 // revokeSubscriber serves POST /dashboard/projects/{project}/subscribers/{id}/revoke: one
 // of its sessions, or all that it holds.
-func (a *API) revokeSubscriber(v *visit) (err error) {
+func (a *subscriberPages) revokeSubscriber(v *visit) (err error) {
 	id, done := v.r.PathValue("id"), "signedout"
 	if sid := v.form.Get("session"); sid != "" {
 		err, done = a.Fabric.EndLogin(v.r.Context(), v.project.ID, id, sid), "ended"
@@ -165,7 +178,7 @@ func (a *API) revokeSubscriber(v *visit) (err error) {
 }
 
 // deleteSubscriber serves POST /dashboard/projects/{project}/subscribers/{id}/delete.
-func (a *API) deleteSubscriber(v *visit) error {
+func (a *subscriberPages) deleteSubscriber(v *visit) error {
 	s, err := a.Fabric.FindSubscriber(v.r.Context(), v.project.ID, v.r.PathValue("id"))
 	if err != nil {
 		return err

@@ -8,10 +8,17 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/operator"
 )
+
+// tokenPages create, inspect and revoke tokens.
+type tokenPages struct {
+	*site
+	Clients *idp.Provider
+}
 
 // tokenKinds are what can be made by hand, with what each is for.
 var tokenKinds = []choice{
@@ -43,9 +50,9 @@ type embedRow struct {
 }
 
 // listTokens serves GET /dashboard/projects/{project}/tokens.
-func (a *API) listTokens(v *visit) error { return a.tokensPage(v, http.StatusOK, nil, nil) }
+func (a *tokenPages) listTokens(v *visit) error { return a.tokensPage(v, http.StatusOK, nil, nil) }
 
-func (a *API) tokensPage(v *visit, code int, found *foundToken, wrong []fault) error {
+func (a *tokenPages) tokensPage(v *visit, code int, found *foundToken, wrong []fault) error {
 	keys, err := a.Fabric.ListEmbedKeys(v.r.Context(), v.project.ID, v.query())
 	if err != nil {
 		return err
@@ -67,7 +74,7 @@ func (a *API) tokensPage(v *visit, code int, found *foundToken, wrong []fault) e
 }
 
 // pathsOf returns the paths of the addresses to which embed keys lead, by their ids.
-func (a *API) pathsOf(v *visit, keys []fabric.EmbedKey) (map[string]string, error) {
+func (a *tokenPages) pathsOf(v *visit, keys []fabric.EmbedKey) (map[string]string, error) {
 	ids, paths := []string{}, make(map[string]string)
 	for _, k := range keys {
 		ids = append(ids, k.AddressID)
@@ -120,7 +127,7 @@ func secretText(text string) string {
 
 // inspectToken serves POST /dashboard/projects/{project}/tokens/inspect: what a token or a
 // key is, whose, and whether it is good. What is pasted is written nowhere.
-func (a *API) inspectToken(v *visit) error {
+func (a *tokenPages) inspectToken(v *visit) error {
 	raw := secretText(v.form.Get("token"))
 	if raw == "" {
 		return a.tokensPage(v, http.StatusUnprocessableEntity, nil, []fault{{"Paste a token or a key.", "f-token"}})
@@ -138,7 +145,7 @@ func (a *API) inspectToken(v *visit) error {
 const notOurs = "That is no token or key of this project: it is another’s, was changed on its way, or is a JWT that is over."
 
 // foundToken tells what a secret text is; nil for what is none of the project's.
-func (a *API) foundToken(v *visit, raw string) (*foundToken, error) {
+func (a *tokenPages) foundToken(v *visit, raw string) (*foundToken, error) {
 	k, err := a.Fabric.FindLeakedKey(v.r.Context(), v.project.ID, raw)
 	if err == nil {
 		row := a.keyRow(v, k)
@@ -169,7 +176,7 @@ func (a *API) foundToken(v *visit, raw string) (*foundToken, error) {
 }
 
 // openToken opens a token of the project, of whatever kind, be it over or not.
-func (a *API) openToken(v *visit, raw string) (t fabric.Token, ok bool, err error) {
+func (a *tokenPages) openToken(v *visit, raw string) (t fabric.Token, ok bool, err error) {
 	t, ok = a.Fabric.Inspect(raw, fabric.SAT, fabric.Guest, fabric.Invite, fabric.Refresh, fabric.Service)
 	if !ok {
 		if t, _, err = a.Clients.InspectAccessToken(v.r.Context(), raw); err != nil {
@@ -195,7 +202,7 @@ var tokenTitles = map[fabric.TokenKind]string{
 	fabric.Service: "a token of a service", fabric.Access: "an access token (JWT)",
 }
 
-func (a *API) tokenFacts(v *visit, t fabric.Token, raw string) (*foundToken, error) {
+func (a *tokenPages) tokenFacts(v *visit, t fabric.Token, raw string) (*foundToken, error) {
 	found := &foundToken{What: tokenTitles[t.Kind], Status: status{"good", "Good"}, Token: raw}
 	if !v.now.Before(t.ExpiresAt) {
 		found.Status, found.Token = status{"", "Expired"}, ""
@@ -245,7 +252,7 @@ func (a *API) tokenFacts(v *visit, t fabric.Token, raw string) (*foundToken, err
 }
 
 // whose tells by name for whom, and for which app, a token is; by id whom there is no more.
-func (a *API) whose(v *visit, t fabric.Token, add func(name, text, url string)) error {
+func (a *tokenPages) whose(v *visit, t fabric.Token, add func(name, text, url string)) error {
 	if t.SubscriberID != "" {
 		s, err := a.Fabric.FindSubscriber(v.r.Context(), v.project.ID, t.SubscriberID)
 		switch {
@@ -284,7 +291,7 @@ func orNever(at time.Time) string {
 
 // revokeToken serves POST /dashboard/projects/{project}/tokens/revoke: the token of a
 // form, or an embed key by its id.
-func (a *API) revokeToken(v *visit) error {
+func (a *tokenPages) revokeToken(v *visit) error {
 	ctx := v.r.Context()
 	if id := v.form.Get("embed"); id != "" {
 		if err := a.Fabric.RevokeEmbedKey(ctx, fabric.EmbedKey{ID: id, ProjectID: v.project.ID}); err != nil {

@@ -2,15 +2,25 @@ package dashboard
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
+	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/audit"
+	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
 )
+
+// A trail reads the audit trail and describes its events.
+type trail struct {
+	*site
+	Clients *idp.Provider
+	Audit   func(context.Context, audit.Filter, page.Query) (page.Page[audit.Event], error) // nil shows no events
+}
 
 // An eventRow is an event of the audit trail as it is listed.
 type eventRow struct {
@@ -40,7 +50,7 @@ var kindsOfThings = map[string]string{
 }
 
 // eventRows returns the rows of events. Each thing that they name is looked up once.
-func (a *API) eventRows(v *visit, events []audit.Event) (all []eventRow, err error) {
+func (a *trail) eventRows(v *visit, events []audit.Event) (all []eventRow, err error) {
 	type which struct{ project, kind, id string }
 	known := make(map[which]string)
 	thing := func(e audit.Event, kind, id string) (thingRow, error) {
@@ -86,7 +96,7 @@ func (a *API) eventRows(v *visit, events []audit.Event) (all []eventRow, err err
 }
 
 // kindOf tells in words what kind of thing an event names.
-func (a *API) kindOf(kind string) string {
+func (a *trail) kindOf(kind string) string {
 	if known := kindsOfThings[kind]; known != "" {
 		return known
 	}
@@ -116,7 +126,7 @@ func moreOf(e audit.Event) string {
 
 // nameOf returns what people call a thing that an event names; "" where it has no name, or is
 // not there any more.
-func (a *API) nameOf(v *visit, projectID, kind, id string) (name string, err error) {
+func (a *trail) nameOf(v *visit, projectID, kind, id string) (name string, err error) {
 	if id == "" {
 		return "", nil
 	}

@@ -8,10 +8,8 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 	"time"
 
-	"github.com/selvage/selvage/internal/logo"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/recordings"
 	"github.com/selvage/selvage/templates"
@@ -19,12 +17,12 @@ import (
 
 // openUpload reads the fields of a form up to its file, which is the last thing in it: so
 // the form's token is proven before a byte of the file is read.
-func (a *API) openUpload(v *visit) error {
+func (a *site) openUpload(v *visit) error {
 	kind, params, err := mime.ParseMediaType(v.r.Header.Get("Content-Type"))
 	if err != nil || kind != "multipart/form-data" || params["boundary"] == "" {
 		return v.r.ParseForm() // there is no file in it
 	}
-	v.r.Body = http.MaxBytesReader(v.w, v.r.Body, a.mostOf(v.route)+maxForm)
+	v.r.Body = http.MaxBytesReader(v.w, v.r.Body, v.route.upload+maxForm)
 	parts := multipart.NewReader(v.r.Body, params["boundary"])
 	v.r.PostForm = make(url.Values)
 	for left := maxForm; ; {
@@ -47,14 +45,6 @@ func (a *API) openUpload(v *visit) error {
 	}
 }
 
-// mostOf bounds the file of a route.
-func (a *API) mostOf(rt route) int64 {
-	if strings.HasSuffix(rt.pattern, "/recordings") && a.Recordings != nil {
-		return a.Recordings.MaxUpload()
-	}
-	return 4 * logo.MaxUpload // more than is taken, so that a form says so
-}
-
 // fieldCosts is what a field takes beside its name and value, about.
 const fieldCosts = 256
 
@@ -64,12 +54,20 @@ type uploadPage struct {
 	Form                        form
 }
 
+// maxUpload is the size of the largest recording that is accepted.
+func (a *recordingPages) maxUpload() int64 {
+	if a.Recordings == nil {
+		return maxLogoForm
+	}
+	return a.Recordings.MaxUpload()
+}
+
 // newRecording serves GET /dashboard/projects/{project}/recordings/upload.
-func (a *API) newRecording(v *visit) error {
+func (a *recordingPages) newRecording(v *visit) error {
 	return a.uploadPage(v, http.StatusOK, nil)
 }
 
-func (a *API) uploadPage(v *visit, code int, err error) error {
+func (a *recordingPages) uploadPage(v *visit, code int, err error) error {
 	if a.Recordings == nil {
 		return problem.NoSuch("page")
 	}
@@ -112,7 +110,7 @@ func dateTime(text string) (time.Time, error) {
 }
 
 // uploadRecording serves POST /dashboard/projects/{project}/recordings.
-func (a *API) uploadRecording(v *visit) error {
+func (a *recordingPages) uploadRecording(v *visit) error {
 	if v.file == nil || v.file.FileName() == "" {
 		return a.uploadPage(v, http.StatusUnprocessableEntity,
 			problem.New(problem.Invalid, "missing_required_parameter", "choose a file"))

@@ -5,6 +5,7 @@ import (
 	"crypto/subtle"
 	"encoding/base64"
 	"errors"
+	"log/slog"
 	"mime/multipart"
 	"net/http"
 	"net/url"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/audit"
+	"github.com/selvage/selvage/internal/factor"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/web"
 	"github.com/selvage/selvage/operator"
@@ -43,14 +45,32 @@ type visit struct {
 	told    string // what the page says was just done, in place of what its address picks
 }
 
+// A site is what all groups of pages share: the services behind each request, the session of
+// the operator, and the frame around a page.
+type site struct {
+	Operators     *operator.Operators
+	Fabric        *fabric.Fabric
+	Factors       *factor.Factors // nil if second factors are not supported
+	RequireFactor []operator.Role
+	PublicURL     string
+	AuthURL       string
+	Log           *slog.Logger
+	Now           func() time.Time
+
+	origin  string
+	cookies web.Cookies
+	links   []navLink
+	streams streams
+}
+
 // handle serves a route to those who may have it.
-func (a *API) handle(rt route) http.Handler {
+func (a *site) handle(rt route) http.Handler {
 	serve := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		v := &visit{w: w, r: r, route: rt, now: a.Now()}
 		w.Header().Set("Cross-Origin-Opener-Policy", "same-origin")
 		err := a.admit(v)
 		if err == nil {
-			err = rt.serve(a, v)
+			err = rt.serve(v)
 		}
 		if err != nil {
 			a.fail(v, err)
@@ -73,11 +93,11 @@ var (
 )
 
 // admit reads who is there, and refuses who may not have the route.
-func (a *API) admit(v *visit) error {
+func (a *site) admit(v *visit) error {
 	if err := a.recognise(v); err != nil {
 		return err
 	}
-	if v.route.upload { // its body may be large: nothing of it is read for who may not send it
+	if v.route.upload > 0 { // its body may be large: nothing of it is read for who may not send it
 		if v.who.ID == "" {
 			return errSignIn
 		}
@@ -120,7 +140,7 @@ func (a *API) admit(v *visit) error {
 }
 
 // recognise reads the session of the browser, if it has one that is good.
-func (a *API) recognise(v *visit) error {
+func (a *site) recognise(v *visit) error {
 	v.cookie = a.cookies.Read(v.r, sessionCookie)
 	if v.cookie == "" {
 		return nil
@@ -148,7 +168,7 @@ const (
 	maxLargeForm = 2 << 20
 )
 
-func (a *API) readForm(v *visit) error {
+func (a *site) readForm(v *visit) error {
 	if web.Encoded(v.r) {
 		return problem.New(problem.Unsupported, "unsupported_media_type", "a compressed form is not read here")
 	}
@@ -157,7 +177,7 @@ func (a *API) readForm(v *visit) error {
 		most = maxLargeForm
 	}
 	parse := v.r.ParseForm
-	if v.route.upload {
+	if v.route.upload > 0 {
 		parse = func() error { return a.openUpload(v) }
 	} else {
 		v.r.Body = http.MaxBytesReader(v.w, v.r.Body, most)
@@ -184,7 +204,7 @@ func (a *API) readForm(v *visit) error {
 
 // formToken returns the token that comes back with each form of this browser. It is made
 // of the cookie, and says nothing about it.
-func (a *API) formToken(v *visit) string {
+func (a *site) formToken(v *visit) string {
 	mark := v.cookie
 	if mark == "" {
 		if v.mark == "" {
@@ -197,11 +217,11 @@ func (a *API) formToken(v *visit) string {
 }
 
 // page answers with a page of the dashboard.
-func (a *API) page(v *visit, status int, title, name string, data any) error {
+func (a *site) page(v *visit, status int, title, name string, data any) error {
 	return a.pageWith(v, templates.Options{Status: status}, title, name, data)
 }
 
-func (a *API) pageWith(v *visit, o templates.Options, title, name string, data any) error {
+func (a *site) pageWith(v *visit, o templates.Options, title, name string, data any) error {
 	o.Scripts = true
 	p := templates.Dashboard{Page: name, Data: data,
 		Frame: templates.Frame{Title: title, Theme: web.Theme(v.r), FormToken: a.formToken(v), Now: v.now}}
