@@ -56,7 +56,7 @@ if on which systemd-analyze >/dev/null 2>&1; then
 fi
 as_unit
 [ -s "$dir/machine/var/lib/selvage/setup-link.txt" ] || fail "there is no link for the first operator"
-(cd "$dir/machine" && on selvage project list 2>&1) | grep -q 'meant by --config /etc/selvage/selvage.yaml' || fail "a command does not say where the server of the package is"
+(cd "$dir/machine" && on selvage project list 2>&1) | grep -q 'use --config /etc/selvage/selvage.yaml' || fail "a command does not say where the server of the package is"
 id=$(on selvage project create Kept --config /etc/selvage/selvage.yaml -o id)
 [ -z "$(find "$dir/machine/var/lib/selvage" ! -user "$(on id -u selvage)")" ] || fail "a command of root's has left files that the server cannot write"
 echo '# of an administrator' >>"$dir/machine/etc/selvage/selvage.yaml"

@@ -5,14 +5,19 @@ import (
 	"os"
 	"testing"
 
+	"github.com/selvage/selvage/cmd/selvage/internal/cli"
+	"github.com/selvage/selvage/cmd/selvage/internal/command"
 	"github.com/selvage/selvage/cmd/selvage/internal/config"
 )
 
-// The references are what the program says of itself. UPDATE_DOCS=1 writes them.
+// TestReferences checks that docs/cli.md and docs/configuration.md match the program.
+// UPDATE_DOCS=1 writes them.
 func TestReferences(t *testing.T) {
-	c := &cli{getenv: func(string) string { return "" }, stdout: io.Discard, stderr: io.Discard}
-	for name, want := range map[string]string{"configuration.md": config.Reference(),
-		"cli.md": cliReference(c.rootCommand())} {
+	e := &cli.Env{Getenv: func(string) string { return "" }, Stdout: io.Discard, Stderr: io.Discard}
+	for name, want := range map[string]string{
+		"configuration.md": config.Reference(),
+		"cli.md":           cli.Reference(command.Root(e, command.Build{})),
+	} {
 		file := "../../docs/" + name
 		if os.Getenv("UPDATE_DOCS") != "" {
 			if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
@@ -24,7 +29,7 @@ func TestReferences(t *testing.T) {
 			t.Fatal(err)
 		}
 		if string(got) != want {
-			t.Errorf("docs/%s is not what the program says: UPDATE_DOCS=1 go test -run TestReferences ./cmd/selvage writes it", name)
+			t.Errorf("docs/%s is out of date; update it with UPDATE_DOCS=1 go test -run TestReferences ./cmd/selvage", name)
 		}
 	}
 }

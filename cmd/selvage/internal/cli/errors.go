@@ -1,0 +1,114 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// The exit statuses of a failed command. An error with a method ExitStatus overrides them.
+const (
+	exitFailed       = 1
+	exitUsage        = 2
+	exitNotFound     = 3
+	exitUnauthorized = 4
+)
+
+// A UsageError is a mistake in the command line or the configuration.
+type UsageError struct{ error }
+
+func (e UsageError) Unwrap() error { return e.error }
+
+// Usage returns err as a UsageError.
+func Usage(err error) error { return UsageError{err} }
+
+// Usagef formats a UsageError.
+func Usagef(format string, args ...any) error { return UsageError{fmt.Errorf(format, args...)} }
+
+// NotFoundf formats an error about something that does not exist.
+func NotFoundf(format string, args ...any) error {
+	return problem.New(problem.NotFound, "not_found", format, args...)
+}
+
+// ExitStatus returns the exit status of a command that failed with err.
+func ExitStatus(err error) int {
+	var own interface{ ExitStatus() int }
+	var usage UsageError
+	switch {
+	case errors.As(err, &own):
+		return own.ExitStatus()
+	case errors.As(err, &usage), errors.Is(err, problem.Invalid), errors.Is(err, problem.Malformed):
+		return exitUsage
+	case errors.Is(err, problem.NotFound):
+		return exitNotFound
+	case errors.Is(err, problem.Unauthenticated), errors.Is(err, problem.Forbidden):
+		return exitUnauthorized
+	}
+	return exitFailed
+}
+
+// Explain returns the message of an error for the person who typed the command. It names flags
+// instead of the parameters of the API.
+func Explain(err error) string {
+	problems := problem.All(err)
+	if len(problems) == 0 {
+		return err.Error()
+	}
+	var lines []string
+	for _, p := range problems {
+		lines = append(lines, nameFlag(p)+hint(p))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// flagOf names the input of parameters whose flag is called differently.
+var flagOf = map[string]string{
+	"password":          "the password (typed, or from --password-stdin)",
+	"allowed_addresses": "--address",
+	"address_id":        "--address",
+	"expire_at":         "--expires-in",
+	"expires_at":        "--expires-in",
+	"events":            "--event",
+}
+
+// nameFlag returns the message of a problem with the flag in place of the parameter.
+func nameFlag(p *problem.Error) string {
+	if p.Param == "" {
+		return p.Message
+	}
+	flag, ok := flagOf[p.Param]
+	if !ok {
+		flag = "--" + strings.ReplaceAll(p.Param, "_", "-")
+	}
+	n := len(p.Param)
+	if len(p.Message) > n && strings.EqualFold(p.Message[:n], p.Param) && p.Message[n] == ' ' {
+		return flag + p.Message[n:]
+	}
+	return flag + ": " + p.Message
+}
+
+// hint returns what to try after a problem, or "".
+func hint(p *problem.Error) string {
+	switch {
+	case p.Param == "allowed_addresses":
+		return "; `selvage address list` shows them"
+	case p.Code == "not_published":
+		return "; use --now not to wait"
+	}
+
+	thing, missing := strings.CutSuffix(p.Message, " not found")
+	if p.Kind != problem.NotFound || !missing {
+		return ""
+	}
+	noun := strings.ToLower(strings.TrimPrefix(thing, "API "))
+	switch noun {
+	case "ring key":
+		noun = "ring"
+	case "project", "operator", "key", "client", "subscriber", "address", "recording", "webhook":
+	default:
+		return ""
+	}
+	return fmt.Sprintf("; `selvage %s list` shows existing ones", noun)
+}

@@ -1,0 +1,169 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/selvage/selvage/internal/span"
+	"github.com/selvage/selvage/internal/suggest"
+)
+
+// Noun returns a command that only holds the commands of a noun.
+func Noun(name, short string, verbs ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{Use: name, Short: short, Args: KnownCommand, RunE: Help}
+	cmd.AddCommand(verbs...)
+	return cmd
+}
+
+// Help runs a command by printing its help.
+func Help(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+
+// Command returns a command that runs do. use is its name and its arguments: "show ID". The
+// last argument may end in "…" and repeat, or stand in brackets and be omitted.
+func Command(use, short string, do func(*cobra.Command, []string) error) *cobra.Command {
+	return &cobra.Command{Use: use, Short: short, Args: Arguments(strings.Fields(use)[1:]...), RunE: do}
+}
+
+// KnownCommand rejects arguments of a command that takes none but sub-commands.
+func KnownCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var names []string
+	for _, sub := range cmd.Commands() {
+		if sub.IsAvailableCommand() {
+			names = append(names, sub.Name())
+		}
+	}
+	return Usagef("unknown command %q%s", cmd.CommandPath()+" "+args[0],
+		suggest.MeantOr(args[0], names, fmt.Sprintf("`%s --help` lists the commands", cmd.CommandPath())))
+}
+
+// NoArguments rejects all arguments, for a command whose usage line shows flags.
+var NoArguments = Arguments()
+
+// Arguments checks that a command gets the named arguments; see Command.
+func Arguments(names ...string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		many := len(names) > 0 && strings.HasSuffix(names[len(names)-1], "…")
+		optional := len(args) == len(names)-1 && strings.HasPrefix(names[len(args)], "[")
+		switch {
+		case len(args) < len(names) && !optional:
+			return Usagef("%s needs %s; see `%s --help`", Name(cmd), names[len(args)], cmd.CommandPath())
+		case slices.Contains(args, ""):
+			empty := names[min(slices.Index(args, ""), len(names)-1)]
+			return Usagef("%s needs %s, but it is empty", Name(cmd), strings.Trim(empty, "[]"))
+		case len(args) > len(names) && !many:
+			return Usagef("%s takes no argument %q; see `%s --help`", Name(cmd), args[len(names)], cmd.CommandPath())
+		}
+		return nil
+	}
+}
+
+// Name returns the path of a command without the program: "project create".
+func Name(cmd *cobra.Command) string {
+	return strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")
+}
+
+// FlagError explains what is wrong with a flag.
+func FlagError(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	var bad *pflag.InvalidValueError
+	switch {
+	case errors.As(err, &bad):
+		f := bad.GetFlag()
+		needs := map[string]string{"bool": "needs true or false", "int64": "needs a whole number"}[f.Value.Type()]
+		if needs == "" {
+			needs = errors.Unwrap(bad).Error()
+		}
+		return Usagef("--%s %s; it is %q", f.Name, needs, bad.GetValue())
+	case !errors.As(err, &unknown):
+		return Usagef("%w; `%s --help` lists the flags", err, cmd.CommandPath())
+	}
+
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
+	name := "--" + unknown.GetSpecifiedName()
+	if unknown.GetSpecifiedShortnames() != "" {
+		name = "-" + unknown.GetSpecifiedName()
+	}
+	return Usagef("`%s` has no flag %s%s", cmd.CommandPath(), name,
+		suggest.MeantOr(name, names, fmt.Sprintf("`%s --help` lists the flags", cmd.CommandPath())))
+}
+
+// Need returns a usage error for each of the flags that is missing.
+func Need(cmd *cobra.Command, flags ...string) error {
+	var errs []error
+	for _, name := range flags {
+		if f := cmd.Flags().Lookup(name); !f.Changed {
+			usage := strings.ReplaceAll(f.Usage, "`", "")
+			errs = append(errs, Usagef("%s needs --%s: %s", Name(cmd), name, usage))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Text returns the value of a flag, or nil if the flag is not set.
+func Text(cmd *cobra.Command, flag string) *string {
+	f := cmd.Flags().Lookup(flag)
+	if f == nil || !f.Changed {
+		return nil
+	}
+	v := f.Value.String()
+	return &v
+}
+
+// Bool returns the value of a boolean flag, or nil if the flag is not set.
+func Bool(cmd *cobra.Command, flag string) *bool {
+	v := Text(cmd, flag)
+	if v == nil {
+		return nil
+	}
+	yes := *v == "true"
+	return &yes
+}
+
+// Texts returns the values of a flag that may be repeated, or nil if the flag is not set.
+func Texts(cmd *cobra.Command, flag string) *[]string {
+	f := cmd.Flags().Lookup(flag)
+	if f == nil || !f.Changed {
+		return nil
+	}
+	values := f.Value.(pflag.SliceValue).GetSlice()
+	return &values
+}
+
+// Span returns the value of a flag that holds a length of time.
+func Span(cmd *cobra.Command, flag string) time.Duration {
+	return cmd.Flags().Lookup(flag).Value.(*span.Span).Length
+}
+
+// Set copies the value of a flag that is set to a field.
+func Set[T ~string](cmd *cobra.Command, flag string, to *T) {
+	if v := Text(cmd, flag); v != nil {
+		*to = T(*v)
+	}
+}
+
+// SetBool copies the value of a boolean flag that is set to a field.
+func SetBool(cmd *cobra.Command, flag string, to *bool) {
+	if v := Bool(cmd, flag); v != nil {
+		*to = *v
+	}
+}
+
+// SetTexts copies the values of a repeatable flag that is set to a field.
+func SetTexts(cmd *cobra.Command, flag string, to *[]string) {
+	if v := Texts(cmd, flag); v != nil {
+		*to = *v
+	}
+}
+
+// AddYes adds the flag --yes, which Confirm and Ask look at.
+func AddYes(cmd *cobra.Command) { cmd.Flags().BoolP("yes", "y", false, "do not ask for confirmation") }

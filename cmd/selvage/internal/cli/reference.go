@@ -1,0 +1,118 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
+	"github.com/spf13/pflag"
+)
+
+const referenceHead = `# Command line
+
+A command is a noun and a verb. Commands work on the data that ` + "`--config`, `--data` and `--database`" + ` name,
+while a server runs or without one ([operations](operations.md#commands)). Every command has ` + "`--help`" + `.
+` + "`selvage completion bash|zsh|fish`" + ` prints completions, and ` + "`selvage man DIR`" + ` writes manual pages.
+
+| exit status | meaning |
+|---|---|
+| 0 | success |
+| 1 | failure |
+| 2 | invalid command line or configuration; with ` + "`apply --dry-run`" + `, something differs |
+| 3 | not found |
+| 4 | not allowed |
+
+Every command takes ` + "`-o table`, `-o json` or `-o id`" + `, and as flags all keys of the top level of
+[the configuration](configuration.md#top-level) that are not secrets. Colors and widths are for terminals: piped output is
+plain and complete. ` + "`NO_COLOR`" + ` turns colors off on a terminal, too.
+
+<!-- made by the tests of cmd/selvage: UPDATE_DOCS=1 go test -run TestReferences ./cmd/selvage -->
+`
+
+// Reference returns docs/cli.md: every command and its flags.
+func Reference(root *cobra.Command) string {
+	mergeFlags(root)
+	var b strings.Builder
+	b.WriteString(referenceHead)
+	for _, cmd := range root.Commands() {
+		if !cmd.IsAvailableCommand() || cmd.Name() == "help" {
+			continue
+		}
+		fmt.Fprintf(&b, "\n## selvage %s\n\n%s.\n", cmd.Name(), strings.TrimSuffix(cmd.Short, "."))
+		if !cmd.HasAvailableSubCommands() {
+			writeCommand(&b, cmd)
+			continue
+		}
+		for _, verb := range leaves(cmd) {
+			fmt.Fprintf(&b, "\n### %s\n\n%s.\n", verb.CommandPath(), strings.TrimSuffix(verb.Short, "."))
+			writeCommand(&b, verb)
+		}
+	}
+	return b.String()
+}
+
+// WriteManual writes the manual pages of a version into a directory, a file for each command.
+// They carry the day of the build, so that a release has the same bytes wherever it is built.
+func WriteManual(root *cobra.Command, dir, version string, day time.Time) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("writing manual pages: %w", err)
+	}
+	root.DisableAutoGenTag = true
+	mergeFlags(root)
+	head := &doc.GenManHeader{
+		Title: "SELVAGE", Section: "1", Date: &day, Source: "selvage " + version, Manual: "selvage",
+	}
+	if err := doc.GenManTree(root, head, dir); err != nil {
+		return fmt.Errorf("writing manual pages: %w", err)
+	}
+	return nil
+}
+
+// mergeFlags adds the flags of the root to all commands below, whose usage shows them. cobra
+// does so only for the command that is run.
+func mergeFlags(cmd *cobra.Command) {
+	cmd.LocalFlags()
+	for _, sub := range cmd.Commands() {
+		mergeFlags(sub)
+	}
+}
+
+// leaves returns the commands below cmd that do something.
+func leaves(cmd *cobra.Command) (all []*cobra.Command) {
+	for _, sub := range cmd.Commands() {
+		switch {
+		case !sub.IsAvailableCommand():
+		case sub.HasAvailableSubCommands():
+			all = append(all, leaves(sub)...)
+		default:
+			all = append(all, sub)
+		}
+	}
+	return all
+}
+
+func writeCommand(b *strings.Builder, cmd *cobra.Command) {
+	fmt.Fprintf(b, "\n```\n%s\n```\n", cmd.UseLine())
+	first := true
+	cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
+		if f.Hidden || f.Name == "help" {
+			return
+		}
+		if first {
+			b.WriteString("\n| flag | meaning |\n|---|---|\n")
+			first = false
+		}
+		kind, usage := pflag.UnquoteUsage(f)
+		name := "--" + f.Name
+		if f.Shorthand != "" {
+			name = "-" + f.Shorthand + ", " + name
+		}
+		if kind != "" {
+			name += " " + kind
+		}
+		fmt.Fprintf(b, "| `%s` | %s |\n", name, strings.ReplaceAll(usage, "|", `\|`))
+	})
+}

@@ -1,0 +1,133 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/selvage/selvage/cmd/selvage/internal/console"
+)
+
+// table prints rows, the first of which is the head, no wider than the terminal. People at a
+// terminal are told which columns are hidden; those of minor go first.
+func (e *Env) table(rows [][]string, minor []string) error {
+	if len(rows) == 1 {
+		_, err := fmt.Fprintln(e.Stderr, "none")
+		return err
+	}
+
+	rows, widths, hidden := fit(rows, minor, e.Width())
+	for i, row := range rows {
+		var b strings.Builder
+		for j, cell := range row {
+			if j > 0 {
+				b.WriteString("  ")
+			}
+			b.WriteString(Pad(cut(cell, widths[j]), widths[j]))
+		}
+		line := strings.TrimRight(b.String(), " ")
+		if i == 0 {
+			line = e.Faint(line)
+		}
+		if _, err := fmt.Fprintln(e.Stdout, line); err != nil {
+			return err
+		}
+	}
+
+	if len(hidden) > 0 && console.IsTerminal(e.Stderr) {
+		note := fmt.Sprintf("%s hidden: %s; -o json shows all",
+			Plural(len(hidden), "column"), strings.Join(hidden, ", "))
+		fmt.Fprintln(e.Stderr, e.Faint(note))
+	}
+	return nil
+}
+
+// shortest is the width below which no cell is cut. Times are never cut, nor is the first
+// column: an id that people copy.
+const shortest = 10
+
+// fit makes a table no wider than limit, if limit is not 0, and returns the widths of its
+// columns. Empty columns are dropped and long cells are cut. If that is not enough, columns are
+// hidden: the last of minor first, then the last of all.
+func fit(rows [][]string, minor []string, limit int) (fitted [][]string, widths []int, hidden []string) {
+	if limit == 0 {
+		return rows, columnWidths(rows), nil
+	}
+	for j := len(rows[0]) - 1; j > 0; j-- {
+		if !slices.ContainsFunc(rows[1:], func(row []string) bool { return row[j] != "" }) {
+			rows = dropColumn(rows, j)
+		}
+	}
+
+	for {
+		widths = columnWidths(rows)
+		narrow(widths, rows, limit)
+		if total(widths) <= limit || len(widths) <= 2 {
+			return rows, widths, hidden
+		}
+		victim := len(widths) - 1
+		for j := victim; j > 1; j-- {
+			if slices.Contains(minor, rows[0][j]) {
+				victim = j
+				break
+			}
+		}
+		hidden = slices.Insert(hidden, 0, rows[0][victim])
+		rows = dropColumn(rows, victim)
+	}
+}
+
+// narrow shrinks the widest column that may be cut, until all columns fit.
+func narrow(widths []int, rows [][]string, limit int) {
+	whole := make([]bool, len(widths))
+	for j := range whole {
+		whole[j] = slices.ContainsFunc(rows[1:], func(row []string) bool { return isTime(row[j]) })
+	}
+	for total(widths) > limit {
+		widest := 0
+		for j := 1; j < len(widths); j++ {
+			if !whole[j] && widths[j] > shortest && (widest == 0 || widths[j] > widths[widest]) {
+				widest = j
+			}
+		}
+		if widest == 0 {
+			return
+		}
+		widths[widest]--
+	}
+}
+
+func columnWidths(rows [][]string) []int {
+	widths := make([]int, len(rows[0]))
+	for _, row := range rows {
+		for j, cell := range row {
+			widths[j] = max(widths[j], utf8.RuneCountInString(cell))
+		}
+	}
+	return widths
+}
+
+func total(widths []int) int {
+	sum := 2 * (len(widths) - 1)
+	for _, w := range widths {
+		sum += w
+	}
+	return sum
+}
+
+// dropColumn returns the rows without a column.
+func dropColumn(rows [][]string, column int) [][]string {
+	fewer := make([][]string, len(rows))
+	for i, row := range rows {
+		fewer[i] = slices.Delete(slices.Clone(row), column, column+1)
+	}
+	return fewer
+}
+
+func cut(s string, width int) string {
+	if utf8.RuneCountInString(s) <= width {
+		return s
+	}
+	return string([]rune(s)[:width-1]) + "…"
+}

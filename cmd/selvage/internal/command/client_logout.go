@@ -1,0 +1,78 @@
+package command
+
+import (
+	"context"
+	"github.com/selvage/selvage/cmd/selvage/internal/cli"
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/page"
+	"github.com/spf13/cobra"
+)
+
+var logouts = cli.View[fabric.Logout]{
+	ID: func(l fabric.Logout) string { return l.LoginID },
+	JSON: func(l fabric.Logout) any {
+		return struct {
+			SID          string `json:"sid"`
+			ClientID     string `json:"client_id"`
+			SubscriberID string `json:"subscriber_id"`
+			printedProgress
+		}{l.LoginID, l.ClientID, l.SubscriberID, printProgress(l.Progress)}
+	},
+	Facts: []cli.Fact[fabric.Logout]{
+		{Name: "Session", Value: func(l fabric.Logout) string { return l.LoginID }},
+		{Name: "State", Value: func(l fabric.Logout) string { return string(l.State) }},
+		{Name: "Attempts", Value: func(l fabric.Logout) string { return cli.Count(l.Attempts) }},
+		{Name: "Answer", Value: func(l fabric.Logout) string { return answerOf(l.Status, l.Error) }},
+		{Name: "Next", Value: func(l fabric.Logout) string { return cli.FormatTime(l.Due) }},
+		{Name: "Logout", Minor: true, Value: func(l fabric.Logout) string { return cli.FormatTime(l.Created) }},
+		{Name: "Subscriber", Minor: true, Value: func(l fabric.Logout) string { return l.SubscriberID }},
+	},
+}
+
+func (c *commands) logoutCommands() (told, redeliver *cobra.Command) {
+	told = cli.Command("logouts ID", "List the logouts that a client was told of, or will be", c.with(c.listLogouts))
+	told.Flags().String("state", "", "only those in a `state`: pending, delivered or dead")
+	redeliver = &cobra.Command{
+		Use: "redeliver ID [SESSION]", Short: "Tell a client of a logout anew, or of all that were given up",
+		Args: cli.Arguments("ID", "[SESSION]"), RunE: c.with(c.redeliverLogout),
+	}
+	return told, redeliver
+}
+
+func (c *commands) listLogouts(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
+	name, _ := cmd.Flags().GetString("state")
+	state, err := fabric.ParseDeliveryState(name)
+	if err != nil {
+		return err
+	}
+	cl, err := a.IDP.FindClient(ctx, args[0])
+	if err != nil {
+		return err
+	}
+	all, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[fabric.Logout], error) {
+		return a.Fabric.ListLogouts(ctx, cl.ProjectID, cl.ID, state, q)
+	})
+	if err != nil {
+		return err
+	}
+	return cli.List(c.Env, logouts, all)
+}
+
+func (c *commands) redeliverLogout(ctx context.Context, a *app, _ *cobra.Command, args []string) error {
+	cl, err := a.IDP.FindClient(ctx, args[0])
+	if err != nil {
+		return err
+	}
+	if len(args) == 2 {
+		l, err := a.Fabric.RedeliverLogout(ctx, cl.ProjectID, cl.ID, args[1])
+		if err != nil {
+			return err
+		}
+		return cli.Show(c.Env, logouts, l)
+	}
+	n, err := a.Fabric.RedeliverDeadLogouts(ctx, cl.ProjectID, cl.ID)
+	if err != nil {
+		return err
+	}
+	return c.waitAgain(n)
+}

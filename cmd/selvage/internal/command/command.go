@@ -1,0 +1,167 @@
+// Package command holds the commands of selvage: a file for each noun, which says what its
+// commands do and how its items are printed. Package cli is how they talk.
+//
+// A command reads the configuration, opens the services over it (package server) and calls them.
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"os/user"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/selvage/selvage/cmd/selvage/internal/cli"
+	"github.com/selvage/selvage/cmd/selvage/internal/config"
+	"github.com/selvage/selvage/cmd/selvage/internal/console"
+	"github.com/selvage/selvage/cmd/selvage/internal/datadir"
+	"github.com/selvage/selvage/cmd/selvage/internal/server"
+	"github.com/selvage/selvage/internal/audit"
+)
+
+// commands makes the commands of one command line.
+type commands struct {
+	*cli.Env
+	build Build
+}
+
+// Run runs the command line args, which do not include the program. It uses nothing of the
+// process but e.
+func Run(ctx context.Context, e *cli.Env, b Build, args []string) error {
+	root := Root(e, b)
+	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) { // a shell asks
+		completeFlags(root)
+	}
+	root.SetArgs(args)
+	root.SetIn(e.Stdin)
+	root.SetOut(e.Stdout)
+	root.SetErr(e.Stderr)
+	return root.ExecuteContext(ctx)
+}
+
+// Root returns the command selvage with all commands below it.
+func Root(e *cli.Env, b Build) *cobra.Command {
+	c := &commands{e, b}
+	root := &cobra.Command{
+		Use:           "selvage",
+		Short:         "Subscriber identity, fabric tokens and recordings, on your own machine",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cli.KnownCommand,
+		RunE:          cli.Help,
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			actor := audit.Actor{Kind: audit.CLI, ID: localUser()}
+			cmd.SetContext(audit.With(cmd.Context(), &audit.Origin{Actor: actor}))
+			return e.CheckOutput()
+		},
+	}
+
+	flags := root.PersistentFlags()
+	flags.String("config", "", "configuration `file` (default selvage.yaml, if it exists)")
+	flags.StringVarP(&e.Output, "output", "o", "table", "output `format`: table, json or id")
+	config.AddFlags(flags, true)
+	flags.SortFlags = false
+	root.SetFlagErrorFunc(cli.FlagError)
+
+	root.AddCommand(
+		c.serveCommand(), c.demoCommand(), c.projectCommand(), c.operatorCommand(), c.keyCommand(),
+		c.clientCommand(), c.subscriberCommand(), c.resourceCommand(), c.addressCommand(),
+		c.tokenCommand(), c.webhookCommand(), c.mailCommand(), c.recordingCommand(),
+		c.auditCommand(), c.ringCommand(), c.caCommand(), c.configCommand(), c.applyCommand(),
+		c.migrateCommand(), c.doctorCommand(), c.manCommand(), c.versionCommand(), c.hashesCommand(),
+	)
+	addCompletion(root)
+	return root
+}
+
+// localUser returns the user of this machine who runs the command, for the audit trail.
+func localUser() string {
+	if u, err := user.Current(); err == nil && u.Username != "" {
+		return u.Username
+	}
+	return strconv.Itoa(os.Getuid())
+}
+
+// An app is the services, with methods that find what the arguments of a command name.
+type app struct{ *server.App }
+
+// An action is what a command does over the services.
+type action func(ctx context.Context, a *app, cmd *cobra.Command, args []string) error
+
+// A runner is an action that opens the services itself, as cobra calls it.
+type runner func(*cobra.Command, []string) error
+
+// with returns a runner for an action over the services, without the media of recordings.
+func (c *commands) with(do action) runner { return c.run(do, false) }
+
+// withMedia returns a runner for an action over the services and the media of recordings.
+func (c *commands) withMedia(do action) runner { return c.run(do, true) }
+
+func (c *commands) run(do action, media bool) runner {
+	return func(cmd *cobra.Command, args []string) error {
+		conf, _, err := c.loadConfig(cmd.Flags())
+		if err != nil {
+			return err
+		}
+		if err := checkRows(conf); err != nil {
+			return err
+		}
+		if media && !conf.Services.Has(config.Recordings) {
+			return cli.Usagef("%s needs a node that serves recordings, but services is %s", cli.Name(cmd),
+				strings.Join(conf.Services, ","))
+		}
+		return c.open(cmd.Context(), conf, server.Options{Media: media}, func(a *app) error {
+			return do(cmd.Context(), a, cmd, args)
+		})
+	}
+}
+
+// loadConfig reads the configuration of a command line. What is wrong with it is a usage error.
+func (c *commands) loadConfig(flags *pflag.FlagSet) (config.Config, config.Origins, error) {
+	conf, from, err := config.Load(flags, c.Getenv, c.Environ)
+	if err != nil {
+		return config.Config{}, nil, cli.Usage(err)
+	}
+	return conf, from, nil
+}
+
+// open opens the services of a configuration, calls do, and closes them.
+func (c *commands) open(ctx context.Context, conf config.Config, o server.Options, do func(a *app) error) error {
+	o.Log = c.warnings()
+	a, err := server.Open(ctx, conf, config.LocateBeside(conf), o)
+	if err != nil {
+		return err
+	}
+	return errors.Join(do(&app{a}), a.Close())
+}
+
+// packageConfig is the configuration file of the Debian package.
+const packageConfig = "/etc/selvage/selvage.yaml"
+
+// checkRows returns an error if the rows are in a data directory that is missing or unusable.
+func checkRows(c config.Config) error {
+	if c.Database.Shared() {
+		return nil
+	}
+	if _, err := os.Stat(c.Data); !errors.Is(err, fs.ErrNotExist) {
+		return datadir.Check(c.Data)
+	}
+	if _, err := os.Stat(packageConfig); err == nil {
+		return fmt.Errorf("no data directory %s: use --config %s for the server of the package, --data for any other",
+			c.Data, packageConfig)
+	}
+	return fmt.Errorf("no data directory %s: name the server's with --data or its database with --database, "+
+		"or start with `selvage serve` or `selvage project create`", c.Data)
+}
+
+// warnings returns the log of a command, which holds warnings and errors only.
+func (c *commands) warnings() *slog.Logger {
+	return console.NewLogger(c.Stderr, "text", slog.LevelWarn)
+}

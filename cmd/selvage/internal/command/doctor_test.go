@@ -1,0 +1,28 @@
+package command
+
+import (
+	"strings"
+	"testing"
+)
+
+// What is found hangs below where it began; paths stay whole.
+func TestHang(t *testing.T) {
+	tests := []struct {
+		text  string
+		width int
+		want  string
+	}{
+		{"one two three", 0, "one two three\n"},
+		{"one two three", 12, "one two\n    three\n"},
+		{"one two three", 17, "one two three\n"},
+		{"one /a/very/long/path two", 12, "one\n    /a/very/long/path\n    two\n"},
+		{"/a/very/long/path", 12, "/a/very/long/path\n"},
+	}
+	for _, tt := range tests {
+		var b strings.Builder
+		hang(&b, tt.text, 4, tt.width)
+		if b.String() != tt.want {
+			t.Errorf("hang(%q, 4, %d) = %q, want %q", tt.text, tt.width, b.String(), tt.want)
+		}
+	}
+}
