@@ -52,8 +52,8 @@ type Config struct {
 	RevokeConsent func(ctx context.Context, subscriberID, clientID string) error
 
 	// Weak reports why a new password is too easily guessed, as a fault of a parameter;
-	// said is what whoever guesses knows of the subscriber. Nil asks for length alone.
-	Weak func(param, password string, said ...string) error
+	// known is what a guesser knows of the subscriber. Nil asks for length alone.
+	Weak func(ctx context.Context, param, password string, known ...string) error
 
 	// MinPassword is how long Weak has a password be at least, to be said to people.
 	MinPassword int

@@ -20,7 +20,7 @@ func (f *Fabric) hashPassword(ctx context.Context, s Subscriber, secret string) 
 		if p, err := f.FindProject(ctx, s.ProjectID); err == nil {
 			said = append(said, p.Name)
 		}
-		if err := f.c.Weak("password", secret, said...); err != nil {
+		if err := f.c.Weak(ctx, "password", secret, said...); err != nil {
 			return "", err
 		}
 	}

@@ -46,16 +46,16 @@ func CheckPassword(secret, email string) error {
 	return nil
 }
 
-// checkPassword is CheckPassword, with what the installation asks beside.
-func (a *Operators) checkPassword(secret, email string) error {
+// checkPassword is CheckPassword with what the installation asks in addition.
+func (a *Operators) checkPassword(ctx context.Context, secret, email string) error {
 	if err := CheckPassword(secret, email); err != nil {
 		return err
 	}
-	return a.c.Weak("password", secret, email)
+	return a.c.Weak(ctx, "password", secret, email)
 }
 
 // check reports everything that is wrong with an input.
-func (a *Operators) check(in Input, isNew bool, email string) error {
+func (a *Operators) check(ctx context.Context, in Input, isNew bool, email string) error {
 	var errs []error
 	if isNew {
 		if in.Email == nil {
@@ -71,7 +71,7 @@ func (a *Operators) check(in Input, isNew bool, email string) error {
 		errs = append(errs, checkRoles(in.Roles))
 	}
 	if in.Password != nil {
-		errs = append(errs, a.checkPassword(*in.Password, email))
+		errs = append(errs, a.checkPassword(ctx, *in.Password, email))
 	}
 	return errors.Join(errs...)
 }
@@ -82,7 +82,7 @@ func (a *Operators) make(ctx context.Context, in Input) (Operator, error) {
 	if in.Email != nil {
 		email = fabric.NormalizeEmail(*in.Email)
 	}
-	if err := a.check(in, true, email); err != nil {
+	if err := a.check(ctx, in, true, email); err != nil {
 		return Operator{}, err
 	}
 	o := Operator{ID: newID(), Email: email, Roles: in.Roles, Created: a.now()}
@@ -135,7 +135,7 @@ func (a *Operators) Update(ctx context.Context, id string, in Input, keep string
 	if err != nil {
 		return Operator{}, err
 	}
-	if err := a.check(in, false, o.Email); err != nil {
+	if err := a.check(ctx, in, false, o.Email); err != nil {
 		return Operator{}, err
 	}
 	c := Change{Name: in.Name, Disabled: in.Disabled, Roles: in.Roles}

@@ -125,9 +125,9 @@ type Config struct {
 	Absolute  time.Duration    // a session ends; 0 means twelve hours
 	Now       func() time.Time // nil means time.Now
 
-	// Weak reports why a password is too easily guessed, as a problem on param; said
-	// is what whoever guesses would try first. Nil asks for length alone.
-	Weak func(param, password string, said ...string) error
+	// Weak reports why a password is too easily guessed, as a problem on param; known
+	// is what a guesser would try first. Nil asks for length alone.
+	Weak func(ctx context.Context, param, password string, known ...string) error
 }
 
 // Operators applies the rules. Its methods may be called at once from any number of
@@ -149,7 +149,7 @@ func New(c Config) *Operators {
 		c.Now = time.Now
 	}
 	if c.Weak == nil {
-		c.Weak = func(string, string, ...string) error { return nil }
+		c.Weak = func(context.Context, string, string, ...string) error { return nil }
 	}
 	return &Operators{c}
 }

@@ -35,12 +35,16 @@ type Task struct {
 	Password string // in NFC
 	Hash     string // to compare with; "" is nobody's
 	Make     bool   // whether a new hash is wanted instead
+
+	Rate  bool     // whether the password is to be rated instead
+	Known []string // what a guesser knows of the person
 }
 
 // A Result is its answer.
 type Result struct {
 	Hash string // the new one
 	OK   bool   // whether the password is that of the hash
+	Rating
 }
 
 // Hashes is what [Hasher.Serve] serves.

@@ -1,10 +1,15 @@
 package password
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"sort"
 	"strings"
 	"sync"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/ccojocar/zxcvbn-go/adjacency"
 	"github.com/ccojocar/zxcvbn-go/data"
@@ -12,26 +17,39 @@ import (
 	"github.com/ccojocar/zxcvbn-go/match"
 )
 
-// A dictionary has words by how soon they are tried: the first is 1.
-type dictionary struct {
-	name  string
-	ranks map[string]int
+// A dictionary holds words in lower case and in byte order.
+type dictionary []entry
+
+// An entry is a word, the list that it comes from, and its rank there: the first is 1.
+type entry struct {
+	word string
+	list string
+	rank int
 }
 
-func rank(name string, words []string) dictionary {
-	d := dictionary{name, make(map[string]int, len(words))}
-	for i, word := range words {
-		d.ranks[strings.ToLower(word)] = i + 1
+// newDictionary returns a dictionary of lists, whose words are ordered by how soon they
+// are tried. A word that is on several lists keeps its best rank.
+func newDictionary(lists map[string][]string) dictionary {
+	var all dictionary
+	for list, words := range lists {
+		for i, word := range words {
+			all = append(all, entry{strings.ToLower(word), list, i + 1})
+		}
 	}
-	return d
+	slices.SortFunc(all, func(a, b entry) int {
+		return cmp.Or(strings.Compare(a.word, b.word), a.rank-b.rank, strings.Compare(a.list, b.list))
+	})
+	return slices.CompactFunc(all, func(a, b entry) bool { return a.word == b.word })
 }
 
-// common are the dictionaries that every guesser has, from a library. That one cannot be
-// read is a fault of the build, which the first test of a password finds.
-var common = sync.OnceValue(func() (all []dictionary) {
-	for name, file := range map[string]string{
-		"MaleNames": "MaleNames", "FemaleNames": "FemaleNames", "Surname": "Surnames", "English": "English",
-		"Passwords": "Passwords",
+// common returns the dictionary that every guesser has, from the library. It is read for
+// the first password that is rated, so that starting the server does not wait for it.
+// A list that cannot be read is a fault of the build, which each test of a password finds.
+var common = sync.OnceValue(func() dictionary {
+	lists := make(map[string][]string)
+	for list, file := range map[string]string{
+		"MaleNames": "MaleNames", "FemaleNames": "FemaleNames", "Surname": "Surnames",
+		"English": "English", "Passwords": "Passwords",
 	} {
 		var words struct{ List []string }
 		text, err := data.Asset("data/" + file + ".json")
@@ -41,63 +59,95 @@ var common = sync.OnceValue(func() (all []dictionary) {
 		if err != nil {
 			panic(fmt.Sprintf("reading dictionary %s: %v", file, err))
 		}
-		all = append(all, rank(name, words.List))
+		lists[list] = words.List
 	}
-	return all
+	return newDictionary(lists)
 })
 
-// find finds all words of the dictionary in a text.
-func (d dictionary) find(text string) (found []match.Match) {
-	runes, lower := []rune(text), []rune(strings.ToLower(text))
-	for i := range lower {
-		for j := i + 1; j <= len(lower); j++ {
-			if n, ok := d.ranks[string(lower[i:j])]; ok {
-				m := match.Match{Pattern: "dictionary", DictionaryName: d.name, I: i, J: j - 1,
-					Token: string(runes[i:j])}
-				m.Entropy = entropy.DictionaryEntropy(m, float64(n))
-				found = append(found, m)
-			}
+// lookalikes returns the letters that each sign may stand for, such as a for @.
+var lookalikes = sync.OnceValue(func() map[byte][]byte {
+	letters := make(map[byte][]byte)
+	for letter, signs := range adjacency.GraphMap["l33t"].Graph {
+		for _, sign := range signs {
+			letters[sign[0]] = append(letters[sign[0]], letter[0])
 		}
 	}
-	return found
+	return letters
+})
+
+// maxSteps bounds the work of one search. A password of 32 bytes takes some hundred steps,
+// the worst that was found about a tenth of the bound.
+const maxSteps = 20_000
+
+// A search looks for the words of a dictionary in a text, also where signs replace
+// letters. It never lists the readings of the text, which double with each sign: it
+// follows only those prefixes of words that are in the dictionary.
+type search struct {
+	dictionary
+	text  string // in lower case
+	start int    // where the word begins that is being followed
+	steps int
+	best  map[[2]int]entry // the best rank for each part of the text, from and to
 }
 
-// unleet returns the words that a password may stand for whose letters were replaced by
-// signs which look like them: each sign is one letter everywhere, and of the signs for
-// one letter only one is used.
-func unleet(password string) (words []string) {
-	letters := make(map[string][]string) // by the sign
-	var signs []string
-	for letter, looks := range adjacency.GraphMap["l33t"].Graph {
-		for _, sign := range looks {
-			if !strings.Contains(password, sign) {
-				continue
-			}
-			if letters[sign] == nil {
-				signs = append(signs, sign)
-			}
-			letters[sign] = append(letters[sign], letter)
+// find returns the words of the dictionary that are in a password, and how many steps
+// that took: at most maxSteps.
+func (d dictionary) find(password string) (found []match.Match, steps int) {
+	s := search{dictionary: d, text: lower(password), best: make(map[[2]int]entry)}
+	for s.start = range s.text {
+		s.follow(0, len(d), 0)
+	}
+	for at, e := range s.best {
+		m := match.Match{Pattern: "dictionary", DictionaryName: e.list, I: at[0], J: at[1] - 1,
+			Token: password[at[0]:at[1]]}
+		m.Entropy = entropy.DictionaryEntropy(m, float64(e.rank))
+		found = append(found, m)
+	}
+	return found, s.steps
+}
+
+// follow extends a prefix of depth bytes, which the words from low up to high have.
+func (s *search) follow(low, high, depth int) {
+	if s.steps++; s.steps > maxSteps || low == high {
+		return
+	}
+	end := s.start + depth
+	if e := s.dictionary[low]; len(e.word) == depth && depth > 0 {
+		at := [2]int{s.start, end}
+		if old, ok := s.best[at]; !ok || e.rank < old.rank {
+			s.best[at] = e
 		}
 	}
-	seen := map[string]bool{password: true}
-	var choose func(rest []string, word string, chosen map[string]bool)
-	choose = func(rest []string, word string, chosen map[string]bool) {
-		if len(rest) == 0 {
-			if !seen[word] {
-				words = append(words, word)
-			}
-			seen[word] = true
-			return
-		}
-		choose(rest[1:], word, chosen) // the sign is what it is
-		for _, letter := range letters[rest[0]] {
-			if !chosen[letter] {
-				chosen[letter] = true
-				choose(rest[1:], strings.ReplaceAll(word, rest[0], letter), chosen)
-				delete(chosen, letter)
-			}
-		}
+	if end == len(s.text) {
+		return
 	}
-	choose(signs, password, make(map[string]bool))
-	return words
+
+	next := s.text[end]
+	s.try(low, high, depth, next)
+	for _, letter := range lookalikes()[next] {
+		s.try(low, high, depth, letter)
+	}
+}
+
+// try follows the words from low up to high whose byte behind depth is next.
+func (s *search) try(low, high, depth int, next byte) {
+	words := s.dictionary[low:high]
+	from := sort.Search(len(words), func(i int) bool {
+		return len(words[i].word) > depth && words[i].word[depth] >= next
+	})
+	to := from + sort.Search(len(words)-from, func(i int) bool { return words[from+i].word[depth] > next })
+	if from < to {
+		s.follow(low+from, low+to, depth+1)
+	}
+}
+
+// lower returns a text in lower case, in which each character is where it was: one whose
+// lower case takes more or fewer bytes is left alone.
+func lower(text string) string {
+	return strings.Map(func(r rune) rune {
+		if l := unicode.ToLower(r); utf8.RuneLen(l) == utf8.RuneLen(r) {
+			return l
+		}
+		return r
+	}, text)
 }

@@ -143,6 +143,16 @@ func (h *Hasher) Verify(ctx context.Context, text, password string) (bool, error
 	return r.OK && err == nil, err
 }
 
+// rate rates a password in its turn, since anybody may ask for that work. A nil Hasher
+// rates it at once.
+func (h *Hasher) rate(ctx context.Context, password string, known []string) (Rating, error) {
+	if h == nil {
+		return rate(password, known), nil
+	}
+	r, err := h.run(ctx, Task{Password: password, Rate: true, Known: words(known)})
+	return r.Rating, err
+}
+
 // run has a task done in its turn.
 func (h *Hasher) run(ctx context.Context, t Task) (Result, error) {
 	if err := h.turn(ctx); err != nil {
@@ -161,6 +171,10 @@ func (h *Hasher) run(ctx context.Context, t Task) (Result, error) {
 func (h *Hasher) do(t Task) (r Result, err error) {
 	if t.Make {
 		r.Hash = h.make(t.Password)
+		return r, nil
+	}
+	if t.Rate {
+		r.Rating = rate(t.Password, t.Known)
 		return r, nil
 	}
 	of, unread := read(t.Hash)

@@ -2,7 +2,9 @@ package password
 
 import (
 	"cmp"
+	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -13,32 +15,40 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// A Policy says which passwords people may choose. The zero value asks for nothing
-// beside what [Check] does.
+// A Policy decides which passwords people may choose. The zero value asks for nothing
+// that [Check] does not.
 type Policy struct {
 	MinLength int       // in characters after NFC, where that is more than the constant
 	MinScore  int       // of zxcvbn, from 0 to 4: 2 is what 10^8 guesses do not find
-	Breached  *Breached // those that were found in breaches of others; nil is none
+	Breached  *Breached // passwords found in breaches of other sites; nil means none
+	Hasher    *Hasher   // rates passwords in its queue; nil rates them at once
 }
 
-// Weak reports why a password that Check lets through cannot be set, as a problem on
-// param. said is what whoever guesses knows: the e-mail, names, the project. Nobody
-// outside is asked.
-func (p Policy) Weak(param, password string, said ...string) error {
+// Weak reports why a password that Check accepts is too easily guessed, as a problem on
+// param. known is what a guesser knows of the person: the e-mail, names, the project. No
+// other service is asked.
+func (p Policy) Weak(ctx context.Context, param, password string, known ...string) error {
 	password = norm.NFC.String(password)
 	if n := utf8.RuneCountInString(password); n < p.MinLength {
 		return problem.BadParam(param, "%s is too short (minimum is %d characters)", param, p.MinLength)
 	}
-	if known, err := p.Breached.Has(password); err != nil {
+	breached, err := p.Breached.Has(password)
+	if err != nil {
 		return fmt.Errorf("looking among breached passwords: %w", err)
-	} else if known {
+	}
+	if breached {
 		return weak(param, "it was found in a breach of another site: choose one that is used nowhere else")
 	}
 	if p.MinScore <= 0 {
 		return nil
 	}
-	if guess := estimate(password, said); guess.Score < p.MinScore {
-		return weak(param, advice(guess))
+
+	rated, err := p.Hasher.rate(ctx, password, known)
+	if err != nil {
+		return fmt.Errorf("rating password: %w", err)
+	}
+	if rated.Score < p.MinScore {
+		return weak(param, rated.Advice)
 	}
 	return nil
 }
@@ -48,33 +58,51 @@ func weak(param, why string) error {
 		Message: param + " is too easily guessed: " + why}
 }
 
-// estimated bounds what is looked at: the work grows with the square of the length, and
-// more. What is this long and strong is strong, whatever comes behind.
-const estimated = 32
+// The bounds of what is rated. The work grows with the square of the length and more;
+// a password whose beginning is strong is strong, whatever follows.
+const (
+	maxRated    = 32  // bytes of a password
+	maxKnown    = 64  // words that a guesser knows
+	maxKnownLen = 100 // bytes of each
+)
 
-// estimate tells how hard the beginning of a password is to guess.
-func estimate(password string, said []string) scoring.MinEntropyMatch {
-	if len(password) > estimated {
-		password = strings.ToValidUTF8(password[:estimated], "")
-	}
-	return scoring.MinimumEntropyMatchSequence(password, recognise(password, words(said)))
+// A Rating is how hard a password is to guess.
+type Rating struct {
+	Score  int    // of zxcvbn, from 0 to 4
+	Advice string // why it is no better
+	steps  int
 }
 
-// words returns what was said and its parts, each of some length.
-func words(said []string) (all []string) {
-	for _, text := range said {
+// rate rates the beginning of a password.
+func rate(password string, known []string) Rating {
+	guess, steps := estimate(password, known)
+	return Rating{guess.Score, advice(guess), steps}
+}
+
+// estimate returns how the beginning of a password is best guessed, and how many steps it
+// took to find that out.
+func estimate(password string, known []string) (scoring.MinEntropyMatch, int) {
+	password = strings.ToValidUTF8(password[:min(len(password), maxRated)], "")
+	found, steps := recognise(password, words(known))
+	return scoring.MinimumEntropyMatchSequence(password, found), steps
+}
+
+// words returns the first words of what is known and each text as a whole, in lower case
+// and without those of fewer than three bytes.
+func words(known []string) (all []string) {
+	for _, text := range known {
+		text = strings.ToLower(strings.ToValidUTF8(text[:min(len(text), maxKnown*maxKnownLen)], ""))
 		parts := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune("@.-_ +/", r) })
 		for _, word := range append(parts, text) {
-			if len(word) >= 3 && len(word) <= 100 {
-				all = append(all, strings.ToLower(word))
+			if len(all) < maxKnown && len(word) >= 3 && len(word) <= maxKnownLen && !slices.Contains(all, word) {
+				all = append(all, word)
 			}
 		}
 	}
 	return all
 }
 
-// advice says in words what makes a password easy to guess: what the longest part of it
-// is that was recognised.
+// advice returns what makes a password easy to guess: what its longest recognized part is.
 func advice(guess scoring.MinEntropyMatch) string {
 	var longest match.Match
 	for _, m := range guess.MatchSequence {

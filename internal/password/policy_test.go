@@ -1,6 +1,7 @@
 package password
 
 import (
+	"context"
 	"crypto/sha1"
 	"errors"
 	"fmt"
@@ -31,7 +32,7 @@ func TestWeak(t *testing.T) {
 		{strings.Repeat("a", 60) + "Xk7#pQ92mz", "repeats itself"},
 	}
 	for _, tt := range tests {
-		err := p.Weak("password", tt.password, said...)
+		err := p.Weak(t.Context(), "password", tt.password, said...)
 		if tt.want == "" && err != nil {
 			t.Errorf("Weak(%q) = %v, want no error", tt.password, err)
 		}
@@ -39,20 +40,77 @@ func TestWeak(t *testing.T) {
 			t.Errorf("Weak(%q) = %v, want %s", tt.password, err, tt.want)
 		}
 	}
-	if err := (Policy{}).Weak("password", "password"); err != nil {
+	if err := (Policy{}).Weak(t.Context(), "password", "password"); err != nil {
 		t.Errorf("a policy that asks for nothing = %v", err)
 	}
 }
 
-// TestWeakBounded estimates what costs most: as much as is looked at, of letters that
-// stand for others.
+// hostile are passwords that cost much: of signs that stand for letters, which the
+// dictionaries have most words for, and of patterns that overlap.
+var hostile = []string{
+	"4@8({[<369&#!1/|0$5+7%24@8({[<36", // minutes, when each reading was listed
+	strings.Repeat("a4@8{(<", 11), strings.Repeat("1", 72), strings.Repeat("1|7", 24), strings.Repeat("7|1$", 18),
+	strings.Repeat("1!|75", 14), strings.Repeat("pA5$", 18), strings.Repeat("12.10.1985 ", 7),
+	strings.Repeat("1.", 36), strings.Repeat("qweDSAzxc", 8), strings.Repeat("qw!aQ", 14),
+	strings.Repeat("\u0301", 72), strings.Repeat("\U0001f600", 72), strings.Repeat("\u0130", 72),
+	"\x00\x00\x00\x00\x00\x00\x00\x00", "\xff\xfe\xff\xfe\xff\xfe\xff\xfe",
+}
+
+// TestWeakBounded rates what costs most: no more than the beginning of a password is
+// looked at, in a bounded number of steps.
 func TestWeakBounded(t *testing.T) {
-	for _, hostile := range []string{strings.Repeat("a4@8{(<", 11), strings.Repeat("1", 72),
-		strings.Repeat("\u0301", 72), strings.Repeat("pA5$", 18), "\x00\x00\x00\x00\x00\x00\x00\x00"} {
-		if got := len(estimate(hostile, []string{hostile, strings.Repeat("a ", 5000)}).Password); got > estimated {
-			t.Errorf("%d bytes of %.20q are looked at, want %d at most", got, hostile, estimated)
+	for _, password := range hostile {
+		guess, steps := estimate(password, []string{password, strings.Repeat("abc ", 5000)})
+		if len(guess.Password) > maxRated {
+			t.Errorf("%d bytes of %.20q are rated, want %d at most", len(guess.Password), password, maxRated)
+		}
+		if steps > maxSteps/2 {
+			t.Errorf("rating %.20q takes %d steps, want %d at most", password, steps, maxSteps/2)
 		}
 	}
+}
+
+// TestWeakQueued rates passwords in the queue of the hashes, where a request that has
+// ended no longer waits.
+func TestWeakQueued(t *testing.T) {
+	h := New(1)
+	h.sem <- struct{}{} // a hash that does not end
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := (Policy{MinScore: 2, Hasher: h}).Weak(ctx, "password", "fathom-lantern"); !errors.Is(err, context.Canceled) {
+		t.Errorf("Weak of a request that has ended = %v, want canceled", err)
+	}
+	<-h.sem
+	p := Policy{MinScore: 2, Hasher: newApartment(t, os.Args[0]).Hasher}
+	if err := p.Weak(t.Context(), "password", "fathom-lantern"); err != nil {
+		t.Errorf("Weak of a strong password = %v", err)
+	}
+	err := p.Weak(t.Context(), "password", "lovelace-ada", "ada.lovelace@example.com")
+	if err == nil || !strings.Contains(err.Error(), "your e-mail, your name") {
+		t.Errorf("Weak of a password that is the e-mail = %v", err)
+	}
+}
+
+// TestWeakReplaced finds words whose letters are replaced by signs, in several ways at once.
+func TestWeakReplaced(t *testing.T) {
+	for _, password := range []string{"p@s5w0rd", "P4$sw0rD", "caf\u00e9p4ssw0rd", "l0v31ace-4da"} {
+		err := Policy{MinScore: 2}.Weak(t.Context(), "password", password, "Ada Lovelace")
+		if !errors.Is(err, problem.Invalid) {
+			t.Errorf("Weak(%q) = %v, want a problem", password, err)
+		}
+	}
+}
+
+func FuzzWeak(f *testing.F) {
+	for _, password := range hostile {
+		f.Add(password, "ada.lovelace@example.com")
+	}
+	f.Fuzz(func(t *testing.T, password, known string) {
+		guess, steps := estimate(password, []string{known})
+		if len(guess.Password) > maxRated || steps >= maxSteps || guess.Score < 0 || guess.Score > 4 {
+			t.Errorf("estimate(%q) = %d, of %d bytes in %d steps", password, guess.Score, len(guess.Password), steps)
+		}
+	})
 }
 
 // breachedFile writes hashes as they are given out.
@@ -88,11 +146,11 @@ func TestBreached(t *testing.T) {
 				}
 			}
 			p := Policy{Breached: b}
-			if err := p.Weak("password", "breached-0"); !errors.Is(err, problem.Invalid) ||
+			if err := p.Weak(t.Context(), "password", "breached-0"); !errors.Is(err, problem.Invalid) ||
 				!strings.Contains(err.Error(), "breach") {
 				t.Errorf("Weak of a breached password = %v", err)
 			}
-			if err := errors.Join(p.Weak("password", "fathom-lantern"), b.Close()); err != nil {
+			if err := errors.Join(p.Weak(t.Context(), "password", "fathom-lantern"), b.Close()); err != nil {
 				t.Error(err)
 			}
 		}

@@ -1,45 +1,86 @@
 package password
 
 import (
+	"cmp"
+	"math"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/ccojocar/zxcvbn-go/adjacency"
 	"github.com/ccojocar/zxcvbn-go/entropy"
 	"github.com/ccojocar/zxcvbn-go/match"
+	zxcvbnmath "github.com/ccojocar/zxcvbn-go/utils/math"
 )
 
-// recognise finds what a guesser would try before all else in a password, in the way of
-// zxcvbn, whose dictionaries and numbers these are. Its own matchers make every process
-// that has them begin with a tenth of a second of reading dictionaries, most of which
-// never see a password; these read them for the first one.
-func recognise(password string, said []string) (found []match.Match) {
-	found = rank("user_inputs", said).find(password)
-	plain := []string{password}
-	for _, text := range append(plain, unleet(password)...) {
-		for _, d := range common() {
-			found = append(found, d.find(text)...)
-		}
+// recognise returns the parts of a password that a guesser tries first, in the way of
+// zxcvbn, whose lists and formulas it uses. The library's own matchers read their lists
+// while a program starts, which takes a tenth of a second, and have no bound: a password
+// of look-alike signs keeps them busy for minutes.
+//
+// known is what a guesser knows of the person. steps is what the dictionaries took; all
+// else is linear in the password, of which only the first bytes are rated.
+func recognise(password string, known []string) (found []match.Match, steps int) {
+	for _, d := range []dictionary{newDictionary(map[string][]string{"user_inputs": known}), common()} {
+		words, n := d.find(password)
+		found = append(found, words...)
+		steps += n
 	}
-	for _, name := range []string{"qwerty", "dvorak", "keypad", "macKeypad"} {
-		found = append(found, walks(password, adjacency.GraphMap[name])...)
+	for _, b := range boards() {
+		found = append(found, b.walks(password)...)
 	}
 	found = slices.Concat(found, repeats(password), sequences(password), dates(password))
-	slices.SortStableFunc(found, func(a, b match.Match) int {
-		if a.I != b.I {
-			return a.I - b.I
-		}
-		return a.J - b.J
+	slices.SortFunc(found, func(a, b match.Match) int {
+		return cmp.Or(a.I-b.I, a.J-b.J, cmp.Compare(a.Entropy, b.Entropy), strings.Compare(a.DictionaryName, b.DictionaryName))
 	})
-	return found
+	return found, steps
+}
+
+// A board is a keyboard with what the entropy of a walk on it depends on.
+type board struct {
+	adjacency.Graph
+	keys   float64 // how many there are to begin with
+	degree float64 // how many neighbors a key has, on average
+}
+
+// boards returns the keyboards. The library's formula parses them again for each walk.
+var boards = sync.OnceValue(func() (all []board) {
+	for _, name := range []string{"qwerty", "dvorak", "keypad", "macKeypad"} {
+		graph, of := adjacency.GraphMap[name], "keypad"
+		if name == "qwerty" || name == "dvorak" {
+			of = "qwerty" // as in the library, for both
+		}
+		stats := adjacency.GraphMap[of]
+		all = append(all, board{graph, float64(len(stats.Graph)), stats.CalculateAvgDegree()})
+	}
+	return all
+})
+
+// entropy returns the bits of a walk: of how many walks of at most its length and turns
+// it is one, and in how many ways shift may be held for so many of its keys.
+func (b board) entropy(length, turns, shifted int) float64 {
+	walks := 0.0
+	for i := 2; i <= length+1; i++ {
+		for j := 1; j <= min(turns, i-1)+1; j++ {
+			walks += zxcvbnmath.NChoseK(float64(i-1), float64(j-1)) * b.keys * math.Pow(b.degree, float64(j))
+		}
+	}
+	if shifted == 0 {
+		return math.Log2(walks)
+	}
+	shifts := 0.0
+	for i := 0; i <= min(shifted, length-shifted); i++ {
+		shifts += zxcvbnmath.NChoseK(float64(length), float64(i))
+	}
+	return math.Log2(walks) + math.Log2(shifts)
 }
 
 // walks finds keys that are side by side, three or more.
-func walks(password string, keys adjacency.Graph) (found []match.Match) {
+func (b board) walks(password string) (found []match.Match) {
 	for i := 0; i < len(password)-1; {
 		j, last, turns, shifted := i+1, -1, 0, 0
 		for ; j < len(password); j++ {
-			towards, upper := neighbour(keys.Graph[password[j-1:j]], password[j:j+1])
+			towards, upper := neighbour(b.Graph.Graph[password[j-1:j]], password[j:j+1])
 			if towards < 0 {
 				break
 			}
@@ -51,8 +92,8 @@ func walks(password string, keys adjacency.Graph) (found []match.Match) {
 			}
 		}
 		if j-i > 2 {
-			m := match.Match{Pattern: "spatial", DictionaryName: keys.Name, I: i, J: j - 1, Token: password[i:j]}
-			m.Entropy = entropy.SpatialEntropy(m, turns, shifted)
+			m := match.Match{Pattern: "spatial", DictionaryName: b.Name, I: i, J: j - 1, Token: password[i:j]}
+			m.Entropy = b.entropy(len(m.Token), turns, shifted)
 			found = append(found, m)
 		}
 		i = j

@@ -203,6 +203,28 @@ func TestP06Spraying(t *testing.T) {
 	t.Error("100 accounts were tried from one network")
 }
 
+// TestP11CostlyPasswords sets passwords that are costly to rate, by signs which stand for
+// several letters each and by patterns that overlap. Nobody else may notice.
+func TestP11CostlyPasswords(t *testing.T) {
+	p := project(t)
+	set := func(password string) time.Duration {
+		began := time.Now()
+		p.Post(t, "/api/fabric/subscribers", p.Basic(), harness.JSON(map[string]string{
+			"email": fmt.Sprintf("p11-%d@example.com", began.UnixNano()), "password": password})).Want(t, 201, 422)
+		return time.Since(began)
+	}
+	set("fathom-lantern") // the dictionaries are read once
+	for _, password := range []string{
+		"4@8({[<369&#!1/|0$5+7%24@8({[<36", strings.Repeat("4@8({[<369&#!1/|0$5+7%2", 3), strings.Repeat("1|7!", 18),
+		strings.Repeat("12.10.1985 ", 6), strings.Repeat("qweDSAzxc", 8), strings.Repeat("e\u0301", 72),
+		strings.Repeat("\U0001f600", 72),
+	} {
+		if took := set(password); took > 2*time.Second {
+			t.Errorf("setting the password %.32q took %v", password, took)
+		}
+	}
+}
+
 // TestP07Unicode types a password in another normal form, and cut off at a NUL.
 func TestP07Unicode(t *testing.T) {
 	p := project(t)

@@ -127,6 +127,7 @@ func Open(ctx context.Context, c config.Config, w config.Where, o Options) (_ *A
 // provider whether a login lives, which asks it for subscribers and tokens.
 func (a *App) build(all *kinds.Catalog, observe func(event string)) {
 	a.passwords = password.New(a.Config.Password.Parallel)
+	a.policy.Hasher = a.passwords
 	a.limits = limit.New(a.sessions, rates(a.Config))
 	a.proxies.Set(a.Config.TrustedProxies.Prefixes())
 	a.egress = egress.Policy{Allow: a.Config.Egress.Allow}
