@@ -88,7 +88,7 @@ type Guide struct {
 // NoGuide is the page where the documentation has none.
 func NoGuide() Error {
 	return Error{
-		Title: "There is no such page", Text: "The documentation has others.",
+		Title: "Page not found", Text: "See the other pages of the documentation.",
 		Way: &Link{Title: "All of the documentation", URL: "/docs"},
 	}
 }

@@ -16,7 +16,7 @@ func TestAccountTheme(t *testing.T) {
 	} {
 		got := b.onPage(page, "/account/display", "theme", tt.theme)
 		if !strings.Contains(got.body, tt.want) ||
-			!strings.Contains(got.body, "The pages are shown so from now on.") {
+			!strings.Contains(got.body, "Your display settings are saved.") {
 			t.Errorf("the theme %q: %d without %s", tt.theme, got.status, tt.want)
 		}
 		if got := b.get("/device"); !strings.Contains(got.body, tt.want) {

@@ -103,7 +103,7 @@ func TestAccountPassword(t *testing.T) {
 	}
 	w.pass(time.Second)
 	got := here.onPage(page, "/account/password", "current", secret, "password", "violet ferry kitchen 9")
-	if !strings.Contains(got.body, "Your password is changed.") {
+	if !strings.Contains(got.body, "Your password was changed.") {
 		t.Fatalf("changing the password: %d %s", got.status, got.body)
 	}
 	w.pass(time.Second)

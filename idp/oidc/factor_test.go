@@ -115,7 +115,7 @@ func TestLoginWithTOTP(t *testing.T) {
 	other := w.browser()
 	page = other.logIn(other.authorize(request(c)), email, secret)
 	if got := other.form(page, "/login/factor", "code", code); got.status != http.StatusUnprocessableEntity ||
-		!strings.Contains(got.body, "used before") {
+		!strings.Contains(got.body, "already used") {
 		t.Errorf("the code again: %d %s", got.status, got.body)
 	}
 	w.pass(11 * time.Minute)
@@ -266,7 +266,7 @@ func TestPasskeyRefusedAtLogin(t *testing.T) {
 		}
 	}
 	page = b.authorize(request(foreign))
-	if got := b.form(page, "/login/passkey", credential(mine, page)...); got.status != http.StatusUnprocessableEntity || !strings.Contains(got.body, "not known here") {
+	if got := b.form(page, "/login/passkey", credential(mine, page)...); got.status != http.StatusUnprocessableEntity || !strings.Contains(got.body, "unknown here") {
 		t.Errorf("a passkey of another project: %d %s", got.status, got.body)
 	}
 	page = b.logIn(b.authorize(request(c)), email, secret)
@@ -278,7 +278,7 @@ func TestPasskeyRefusedAtLogin(t *testing.T) {
 		fabric.SubscriberInput{Disabled: &disabled})
 	must(t, err)
 	page = other.authorize(request(c))
-	if got := other.form(page, "/login/passkey", credential(hers, page)...); got.status != http.StatusUnprocessableEntity || !strings.Contains(got.body, "not known here") {
+	if got := other.form(page, "/login/passkey", credential(hers, page)...); got.status != http.StatusUnprocessableEntity || !strings.Contains(got.body, "unknown here") {
 		t.Errorf("a disabled subscriber's passkey: %d %s", got.status, got.body)
 	}
 }
@@ -400,7 +400,7 @@ func TestAccountFactors(t *testing.T) {
 		t.Fatalf("adding a passkey: %d %s", got.status, got.body)
 	}
 	if page = b.account(); !strings.Contains(page.body, "Phone &lt;b&gt;") ||
-		!strings.Contains(page.body, "on several devices") || !strings.Contains(page.body, "10 are left") {
+		!strings.Contains(page.body, "synced across devices") || !strings.Contains(page.body, "10 codes are left") {
 		t.Errorf("the account does not show it: %s", page.body)
 	}
 	app := b.onPage(page, "/account/app")

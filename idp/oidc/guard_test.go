@@ -48,7 +48,7 @@ func TestThrottled(t *testing.T) {
 	b := w.browser()
 	known := b.guesses(c, email, 3)
 	until := at.Add(5 * time.Minute).UTC().Truncate(time.Minute).Format("15:04")
-	want := `>Too many tries. Wait until ` + until + ` UTC (4 minutes), or reset your password.<`
+	want := `>Too many attempts. Wait until ` + until + ` UTC (4 minutes), or reset your password.<`
 	if !strings.Contains(known.body, want) || !strings.Contains(known.body, `value="`+email+`"`) {
 		t.Errorf("the page is %s, want %s and the e-mail", known.body, want)
 	}
@@ -198,7 +198,7 @@ func TestThrottledCurrent(t *testing.T) {
 	}
 	b := w.browser()
 	got := b.onPage(b.account(), "/account/password", "current", secret, "password", "another-lantern-9")
-	if got.status != http.StatusTooManyRequests || !strings.Contains(got.body, "Too many tries. Wait until") {
+	if got.status != http.StatusTooManyRequests || !strings.Contains(got.body, "Too many attempts. Wait until") {
 		t.Errorf("POST /account/password = %d %s, want 429", got.status, got.body)
 	}
 }

@@ -123,7 +123,7 @@ func TestResourceIsARight(t *testing.T) {
 	b := w.browser()
 	b.consent(b.logIn(b.authorize(request(c)), email, secret), "allow")
 	page := b.authorize(request(c, "resource", "https://billing.example/"))
-	if !strings.Contains(page.body, "Act for you at https://billing.example/") {
+	if !strings.Contains(page.body, "Act on your behalf at https://billing.example/") {
 		t.Errorf("nobody is asked about a resource: %d %v %s", page.status, page.location, page.body)
 	}
 	if b.consent(page, "allow").param("code") == "" ||

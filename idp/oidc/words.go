@@ -47,7 +47,7 @@ func (a *API) fault(r *http.Request, p *problem.Error) string {
 
 // nameless are the words for what says no name of itself.
 var nameless = map[string]string{"A browser": "agent.browser", "An app": "agent.app",
-	"A device without a name": "agent.none"}
+	"An unknown device": "agent.none"}
 
 // deviceOf says in words what sends a User-Agent: "Firefox on Linux".
 func deviceOf(say *words.Words, userAgent string) string {

@@ -37,7 +37,7 @@ func Name(userAgent string) string {
 		name, _, _ := strings.Cut(userAgent, "/")
 		name, _, _ = strings.Cut(strings.TrimSpace(name), " ")
 		if name == "" {
-			return "A device without a name"
+			return "An unknown device"
 		}
 		return name
 	case product == "":

@@ -14,7 +14,7 @@ func TestName(t *testing.T) {
 		"Mozilla/5.0 (Linux; Android 14; Pixel 8; wv) AppleWebKit/537.36 (KHTML, like Gecko) Version/4.0 Chrome/138.0 Mobile Safari/537.36":       "An app on Android",
 		"Mozilla/5.0 (X11; CrOS x86_64 14541.0.0) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/138.0.0.0 Safari/537.36 OPR/120.0.0.0":            "Opera on ChromeOS",
 		"Mozilla/5.0 (Unheard-of)": "A browser", "curl/8.14.1": "curl", "okhttp/4.12.0": "okhttp",
-		"": "A device without a name",
+		"": "An unknown device",
 	} {
 		if got := Name(says); got != want {
 			t.Errorf("Name(%q) = %q, want %q", says, got, want)

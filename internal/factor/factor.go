@@ -149,23 +149,23 @@ func (f *Factors) Has(ctx context.Context, o Owner) (Set, error) {
 // The ways in which a proof fails. They say what happened, for whoever tried it.
 var (
 	ErrWrong   = problem.New(problem.Invalid, "wrong_code", "The code is wrong.")
-	ErrUsed    = problem.New(problem.Invalid, "code_used", "This code was used before. Wait for the next one.")
+	ErrUsed    = problem.New(problem.Invalid, "code_used", "This code was already used. Wait for the next one.")
 	ErrUnknown = problem.New(problem.Invalid, "passkey_unknown",
-		"This passkey is not known here. Use another one, or sign in with your password.")
+		"This passkey is unknown here. Use another one, or sign in with your password.")
 	ErrStale   = problem.New(problem.Invalid, "passkey_stale", "This took too long. Use your passkey again.")
 	ErrRefused = problem.New(problem.Invalid, "passkey_refused",
-		"This passkey could not be checked. Use it again, or sign in another way.")
+		"This passkey could not be verified. Try it again, or sign in another way.")
 	ErrCloned = problem.New(problem.Invalid, "passkey_cloned",
-		"This passkey seems to have been copied, so it is not taken any more. Sign in another way, and remove it from your account.")
-	ErrKnown = problem.New(problem.Invalid, "passkey_known", "This passkey is in use already.")
+		"This passkey seems to have been copied, so it is no longer accepted. Sign in another way, then remove it from your account.")
+	ErrKnown = problem.New(problem.Invalid, "passkey_known", "This passkey is already in use.")
 	ErrNone  = problem.New(problem.Invalid, "no_passkeys",
-		"There can be no passkeys here: the server has no host name.")
+		"Passkeys are not available: this server has no host name.")
 	ErrTooMany = problem.New(problem.Invalid, "too_many_passkeys",
-		"There are 20 passkeys already. Remove one first.")
-	ErrPending  = problem.New(problem.Invalid, "enrolment_over", "This took too long. Scan the new code.")
+		"You already have 20 passkeys. Remove one first.")
+	ErrPending  = problem.New(problem.Invalid, "enrolment_over", "Setting up took too long. Scan the new code.")
 	ErrNotFirst = problem.New(problem.Forbidden, "factor_owed",
 		"There is a second factor by now. Sign in with it first.")
-	ErrEnrolled = problem.New(problem.Invalid, "enrolled", "There is an authenticator app already. Remove it first.")
+	ErrEnrolled = problem.New(problem.Invalid, "enrolled", "You already have an authenticator app. Remove it first.")
 )
 
 // A Place is from where codes of an owner are tried, as far as it is known to be the
@@ -184,7 +184,7 @@ func (f *Factors) guess(ctx context.Context, o Owner, at Place) error {
 	}
 	if n > int64(f.c.Guesses) {
 		limited := problem.New(problem.RateLimited, "too_many_codes",
-			"Too many codes were tried. Wait a quarter of an hour, then try again.")
+			"Too many wrong codes. Wait 15 minutes, then try again.")
 		limited.RetryAfter = GuessWindow
 		return limited
 	}

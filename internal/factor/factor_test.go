@@ -231,7 +231,7 @@ func TestRecoveryCodes(t *testing.T) {
 	for name, tt := range map[string]struct {
 		o    factor.Owner
 		code string
-	}{"used before": {w.ada, first[0]}, "of another": {w.grace, first[1]},
+	}{"already used": {w.ada, first[0]}, "of another": {w.grace, first[1]},
 		"of nobody": {w.ada, "aaaaa-aaaaa"}, "empty": {w.ada, ""}} {
 		if err := w.UseCode(ctx, tt.o, "", tt.code); !errors.Is(err, factor.ErrWrong) {
 			t.Errorf("a code %s: %v, want ErrWrong", name, err)

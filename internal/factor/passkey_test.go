@@ -81,7 +81,7 @@ func TestPasskeyRefused(t *testing.T) {
 			a.Handle = []byte(w.grace.String())
 		}, factor.ErrRefused},
 		{"no user handle", nil, mine, func(a *factortest.Authenticator) { a.Handle = []byte{} }, factor.ErrRefused},
-		{"not known here", nil, unknown, nil, factor.ErrUnknown},
+		{"unknown here", nil, unknown, nil, factor.ErrUnknown},
 		{"another owner's", &w.ada, theirs, nil, factor.ErrRefused},
 		{"become backed up", nil, mine, func(a *factortest.Authenticator) { a.Synced = true }, factor.ErrRefused},
 	}

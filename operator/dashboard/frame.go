@@ -154,7 +154,7 @@ func (a *site) fail(v *visit, err error) {
 		_ = v.redirect(Prefix + "/confirm" + nextOf(v.r))
 		return
 	}
-	status, title, text := http.StatusInternalServerError, "Something went wrong here",
+	status, title, text := http.StatusInternalServerError, "Something went wrong",
 		"It is not your fault. Go back and try again."
 	p := problem.First(err)
 	if p == nil || p.Kind == problem.Unavailable {
@@ -168,7 +168,7 @@ func (a *site) fail(v *visit, err error) {
 	web.LogPage(v.r, a.Log, status, title, "")
 	if err := a.page(v, status, title, "error", shown); err != nil {
 		web.LogInternal(v.r, a.Log, err)
-		http.Error(v.w, "Something went wrong here.", http.StatusInternalServerError)
+		http.Error(v.w, "Something went wrong.", http.StatusInternalServerError)
 	}
 }
 
@@ -185,9 +185,9 @@ func told(p *problem.Error) (status int, title, text string) {
 	case problem.RateLimited:
 		return http.StatusTooManyRequests, "Too many tries", text
 	case problem.Unavailable:
-		return http.StatusServiceUnavailable, "Too busy at the moment", "Wait a few seconds, then reload this page."
+		return http.StatusServiceUnavailable, "The server is busy", "Wait a few seconds, then reload this page."
 	case problem.Malformed, problem.Unsupported, problem.TooLarge:
-		return http.StatusBadRequest, "The request cannot be read", text
+		return http.StatusBadRequest, "The request could not be read", text
 	case problem.Unauthenticated:
 		return http.StatusForbidden, "That is not allowed", text
 	}

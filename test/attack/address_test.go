@@ -105,7 +105,7 @@ func TestMailChangeAddress(t *testing.T) {
 	if free.Status != 200 || plain(free.Answer) != plain(used.Answer) {
 		t.Errorf("an address that is taken is answered %d, another %d", used.Status, free.Status)
 	}
-	if got := m.about(t, taken.Email, "was typed"); got.Link() != "" {
+	if got := m.about(t, taken.Email, "was entered"); got.Link() != "" {
 		t.Errorf("who has the address is sent the link %s", got.Link())
 	}
 	link := m.link(t, fresh, 1)

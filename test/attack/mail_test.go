@@ -302,7 +302,7 @@ func TestMailInvitation(t *testing.T) {
 	over := b.Submit(t, form, "password-submit", map[string]string{"new-password": "granite-otter-ten"})
 	over.WantErrorPage(t, 410)
 	for _, page := range []harness.Page{over, b.Open(t, mail.Link())} {
-		if !strings.Contains(string(page.Body), "ask whoever invited you for a new one") ||
+		if !strings.Contains(string(page.Body), "ask the person who invited you for a new one") ||
 			strings.Contains(string(page.Body), "Go back to the app") {
 			t.Errorf("an invitation that was accepted: %s", page.Body)
 		}

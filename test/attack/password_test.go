@@ -160,7 +160,7 @@ func TestP03Guessing(t *testing.T) {
 			t.Errorf("%d guesses at %s were looked at, want 10", checked, email)
 		}
 		page := login(c.Browser(), email, sub.Password, 200)
-		wantLater(t, page.Answer, "Too many tries. Wait until ")
+		wantLater(t, page.Answer, "Too many attempts. Wait until ")
 		throttled[i] = fmt.Sprint(page.Status, page.Header.Values("Set-Cookie"),
 			plain(page.Answer, `value="`+email+`"`, requestOf(page), page.Header.Get("Retry-After"),
 				clock.FindString(string(page.Body))))
@@ -193,7 +193,7 @@ func TestP06Spraying(t *testing.T) {
 			map[string]string{"username": fmt.Sprintf("person%d@example.com", i), "password": "Summer2026!"},
 			harness.Header("X-Forwarded-For", fmt.Sprintf("198.51.100.%d", i)))
 		if page.Status == http.StatusTooManyRequests {
-			wantLater(t, page.Answer, "Too many tries. Wait until ")
+			wantLater(t, page.Answer, "Too many attempts. Wait until ")
 			if i < 20 {
 				t.Errorf("guess %d was refused, want 20 of them looked at", i)
 			}

@@ -104,7 +104,7 @@ func TestFactorsInChromium(t *testing.T) {
 		t.Errorf("copied: %q, want %q", copied, codes)
 	}
 	b.click("codes-done")
-	says("Your passkey is added.")
+	says("Your passkey was added.")
 
 	// The browser offers it where the e-mail is typed, and the one there is is taken.
 	signOut()
@@ -135,7 +135,7 @@ func TestFactorsInChromium(t *testing.T) {
 	b.password(sub)
 	b.typeInto("code", code)
 	b.click("factor-submit")
-	says("This code was used before.")
+	says("This code was already used.")
 	b.click("with-passkey")
 	b.picture("passkey")
 	b.click("with-recovery")
@@ -143,7 +143,7 @@ func TestFactorsInChromium(t *testing.T) {
 	b.typeInto("code", codes[0])
 	b.click("factor-submit")
 	b.until("a login by a recovery code", "document.getElementById('account-page')")
-	says("9 are left.")
+	says("9 codes are left.")
 }
 
 // TestPasskeyButtonInChromium makes a passkey where one is needed, on the way to an app,

@@ -166,7 +166,7 @@ func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if !errors.Is(err, problem.NotFound) {
 		web.LogInternal(r, a.log, err)
 		page, status = templates.Error{
-			Title:     "Something went wrong here",
+			Title:     "Something went wrong",
 			Text:      "The document could not be put together; the server's log says why.",
 			RequestID: web.RequestID(r.Context()),
 		}, http.StatusInternalServerError

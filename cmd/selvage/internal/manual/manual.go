@@ -106,7 +106,7 @@ func Handler(log *slog.Logger) http.Handler {
 		page, status := templates.NoGuide(), http.StatusNotFound
 		if !errors.Is(err, problem.NotFound) {
 			log.ErrorContext(r.Context(), "showing documentation", "error", err)
-			page, status = templates.Error{Title: "Something went wrong here",
+			page, status = templates.Error{Title: "Something went wrong",
 				Text: "The page cannot be shown; the server's log says why."}, http.StatusInternalServerError
 		}
 		_ = templates.Write(w, page, templates.Options{Status: status}) // it was parsed at the start

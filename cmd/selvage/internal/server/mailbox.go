@@ -49,7 +49,7 @@ func (m mailbox) local(h web.Handler) http.Handler {
 		}
 		if err != nil {
 			web.LogInternal(r, m.log, err)
-			_ = templates.Write(w, templates.Error{Title: "Something went wrong here",
+			_ = templates.Write(w, templates.Error{Title: "Something went wrong",
 				RequestID: web.RequestID(r.Context())},
 				templates.Options{Status: http.StatusInternalServerError, View: viewOf(r)})
 		}
