@@ -154,7 +154,6 @@ var only = map[string][]string{
 	"github.com/evanw/esbuild":            {"sdk/build"},
 	"github.com/nicksnyder/go-i18n":       {"internal/words"},
 	"github.com/spf13/cobra":              {"cmd/selvage/internal/cli", "cmd/selvage/internal/command"},
-	"github.com/knadh/koanf":              {"cmd/selvage/internal/config"},
 	"github.com/prometheus/client_golang": {"cmd/selvage/internal/server"},
 	"github.com/wneessen/go-mail":         {"internal/mail"},
 	"github.com/emersion/go-smtp":         {"test/inbox"},

@@ -111,7 +111,7 @@ func (c *commands) withCA(do func(*cobra.Command, localCA) error) func(*cobra.Co
 		if err := datadir.Make(conf.Data); err != nil {
 			return err
 		}
-		a, err := ca.Open(ca.Config{Dir: conf.Data, Hosts: conf.Certified()})
+		a, err := ca.Open(ca.Config{Dir: conf.Data, Hosts: conf.CertifiedHosts()})
 		if err != nil {
 			return err
 		}

@@ -135,7 +135,7 @@ func (c *commands) loadConfig(flags *pflag.FlagSet) (config.Config, config.Origi
 // open opens the services of a configuration, calls do, and closes them.
 func (c *commands) open(ctx context.Context, conf config.Config, o server.Options, do func(a *app) error) error {
 	o.Log = c.warnings()
-	a, err := server.Open(ctx, conf, config.LocateBeside(conf), o)
+	a, err := server.Open(ctx, conf, config.LocateRunning(conf), o)
 	if err != nil {
 		return err
 	}

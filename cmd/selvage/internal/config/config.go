@@ -1,140 +1,246 @@
-// Package config is the configuration: every key with its default and its meaning, where
-// values come from, what is wrong with them, and what follows from them without asking
-// anybody, such as where clients reach the server.
+// Package config holds the configuration: every key with its type, default and meaning,
+// and what follows from the values without asking another system, such as the URLs at
+// which clients reach the server.
 //
-// [Load] reads it. What a server or a command makes of it is theirs.
+// [Load] reads and checks it. Acting on it is left to the server and the commands.
 package config
 
 import "time"
 
-// Config is everything that can be set. Each field is a key of selvage.yaml and
-// an environment variable (SELVAGE_ and the key in capitals, __ between levels;
-// with _FILE behind it, the name of a file that holds the value). Those of the
-// top level are flags too, but for secrets. Flags go before the environment, that
-// before the file, that before the default. What is read again on SIGHUP is
-// tagged reload.
+// Config holds every setting. Each field is a key of selvage.yaml and an environment
+// variable: SELVAGE_ and the key in capitals, with __ between levels. The same variable with
+// _FILE appended names a file that holds the value. Keys of the top level are flags too,
+// except secrets. Flags take precedence over the environment, then comes the file, then the
+// default. Keys tagged reload are read again on SIGHUP.
+//
+// The comment of each field is its help: the flags, `config sample` and docs/configuration.md
+// print it.
 type Config struct {
-	Listen    HostPort `koanf:"listen" default:"127.0.0.1:8080" help:"address for HTTP: everything"`
-	ListenTLS HostPort `koanf:"listen_tls" default:"auto" help:"address for HTTPS, or off; auto is 127.0.0.1:8443 where HTTP is on loopback, beside HTTP where tls.cert or tls.acme.hosts is set (443 beside 80, else 8443), else off"`
-	ListenOps HostPort `koanf:"listen_ops" default:"127.0.0.1:9090" help:"address for /healthz, /readyz, /metrics and pprof, or off"`
+	// Address for HTTP, which serves everything.
+	Listen HostPort `key:"listen" default:"127.0.0.1:8080"`
+	// Address for HTTPS, or off. With auto and tls.cert or tls.acme.hosts set, it is the host
+	// of HTTP on port 443 if HTTP is on 80, else on 8443. With auto and neither set, it is
+	// 127.0.0.1:8443 if HTTP is on loopback, else off.
+	ListenTLS HostPort `key:"listen_tls" default:"auto"`
+	// Address for /healthz, /readyz, /metrics and pprof, or off.
+	ListenOps HostPort `key:"listen_ops" default:"127.0.0.1:9090"`
 
-	PublicURL  BaseURL  `koanf:"public_url" help:"where clients reach this server; every link comes from it (default http://localhost and the port of HTTP)"`
-	AuthURL    BaseURL  `koanf:"auth_url" help:"where clients reach the identity provider; the issuer is this and a slash (default: the public URL)"`
-	FabricHost HostPort `koanf:"fabric_host" help:"the host in each fabric token, from which browser SDKs take the addresses they call (default puc.localhost and the port of HTTPS)"`
+	// URL at which clients reach this server; all links start with it (default:
+	// http://localhost and the port of HTTP).
+	PublicURL BaseURL `key:"public_url"`
+	// URL at which clients reach the identity provider; the issuer is this URL and a slash
+	// (default: the public URL).
+	AuthURL BaseURL `key:"auth_url"`
+	// Host in fabric tokens, from which browser SDKs derive the addresses they call (default:
+	// puc.localhost and the port of HTTPS).
+	FabricHost HostPort `key:"fabric_host"`
 
-	TrustedProxies networks `koanf:"trusted_proxies" reload:"true" help:"networks of the proxies in front, such as 10.0.0.0/8: what they say in X-Forwarded-For, or Forwarded, is where a request comes from; nobody else is asked"`
+	// Networks of the proxies in front, such as 10.0.0.0/8. Only these may name the address of
+	// a client, in X-Forwarded-For or Forwarded.
+	TrustedProxies networks `key:"trusted_proxies" reload:"true"`
 
-	Data     string      `koanf:"data" default:"./selvage-data" help:"directory of everything that is kept"`
-	Database DatabaseURL `koanf:"database" default:"sqlite:selvage.db" help:"where rows are kept: sqlite:FILE or postgres://USER@HOST/NAME"`
-	Sessions SessionsURL `koanf:"sessions" default:"sqlite:sessions.db" help:"where short-lived state is kept: sqlite:FILE, postgres://…, redis://HOST:6379, redis-cluster://HOST,HOST or redis-sentinel://MASTER@HOST,HOST (rediss… is with TLS)"`
-	Media    folderURL   `koanf:"media" default:"dir:media" help:"where recordings are kept: dir:FOLDER; nodes that serve recordings share one"`
-	Services Services    `koanf:"services" default:"idp,fabric,relay,recordings,dashboard" help:"what this server serves; some of it alone needs a database and sessions that nodes share"`
-	NoDemo   bool        `koanf:"no_demo" default:"false" help:"make no demo project on the first start"`
+	// Directory for all data.
+	Data string `key:"data" default:"./selvage-data"`
+	// Database for everything that lasts: sqlite:FILE or postgres://USER@HOST/NAME.
+	Database DatabaseURL `key:"database" default:"sqlite:selvage.db"`
+	// Store for short-lived state: sqlite:FILE, postgres://…, redis://HOST:6379,
+	// redis-cluster://HOST,HOST or redis-sentinel://MASTER@HOST,HOST (rediss… for TLS).
+	Sessions SessionsURL `key:"sessions" default:"sqlite:sessions.db"`
+	// Directory for recordings, as dir:FOLDER; nodes that serve recordings share it.
+	Media folderURL `key:"media" default:"dir:media"`
+	// Services to run. To run only some of them, keep the database and the sessions where all
+	// nodes can reach them.
+	Services Services `key:"services" default:"idp,fabric,relay,recordings,dashboard"`
+	// Create no demo project on the first start.
+	NoDemo bool `key:"no_demo" default:"false"`
 
-	BootstrapAdminEmail    string `koanf:"bootstrap_admin_email" secret:"true" help:"e-mail of the owner that a start makes where there is no operator yet"`
-	BootstrapAdminPassword string `koanf:"bootstrap_admin_password" secret:"true" help:"password of that owner, at least 12 characters"`
-	BootstrapAdminAPIToken string `koanf:"bootstrap_admin_api_token" secret:"true" help:"API key that a start makes beside that owner, with every scope: PT and 64 hexadecimal digits, such as echo PT$(openssl rand -hex 32) prints"`
+	// E-mail address of the first owner, created on a start without any operator.
+	BootstrapAdminEmail string `key:"bootstrap_admin_email" secret:"true"`
+	// Password of the first owner, at least 12 characters.
+	BootstrapAdminPassword string `key:"bootstrap_admin_password" secret:"true"`
+	// API key with every scope, created with the first owner: PT and 64 hexadecimal digits, as
+	// printed by echo PT$(openssl rand -hex 32).
+	BootstrapAdminAPIToken string `key:"bootstrap_admin_api_token" secret:"true"`
 
-	MasterKey masterKey     `koanf:"master_key" secret:"true" help:"base64 of the 32 bytes that seal the key ring (default: master.key in the data directory)"`
-	Grace     time.Duration `koanf:"grace" default:"25s" help:"how long requests may take to finish once the server is told to stop"`
+	// Base64 of the 32 bytes that encrypt the key ring (default: master.key in the data
+	// directory).
+	MasterKey masterKey `key:"master_key" secret:"true"`
+	// Time that running requests have to finish on shutdown.
+	Grace time.Duration `key:"grace" default:"25s"`
 
 	TLS struct {
-		Hosts texts    `koanf:"hosts" help:"names and addresses that the local certificate has beside localhost and its like"`
-		Cert  fileName `koanf:"cert" help:"file of the certificate for HTTPS and of those that vouch for it, in this order, as PEM; read again when it changes"`
-		Key   fileName `koanf:"key" help:"file of its key, as PEM, for nobody else to read"`
-		ACME  struct {
-			Hosts       hostNames    `koanf:"hosts" help:"names to have a certificate for from a public authority, which reaches them on port 80 or 443"`
-			AcceptTerms bool         `koanf:"accept_terms" default:"false" help:"that authority's terms of service are accepted; nothing is asked of it before"`
-			Email       string       `koanf:"email" help:"whom it writes to about the certificates"`
-			Directory   directoryURL `koanf:"directory" default:"https://acme-v02.api.letsencrypt.org/directory" help:"where it is asked"`
-			CA          fileName     `koanf:"ca" help:"file of the certificate that vouches for the HTTPS of a private one, as PEM (default: those that the system trusts)"`
-		} `koanf:"acme"`
-	} `koanf:"tls"`
+		// Names and addresses in the local certificate, in addition to localhost.
+		Hosts texts `key:"hosts"`
+		// PEM file with the certificate for HTTPS, followed by its intermediates; read again
+		// when it changes.
+		Cert fileName `key:"cert"`
+		// PEM file with the private key of the certificate, readable only by its owner.
+		Key  fileName `key:"key"`
+		ACME struct {
+			// Names to request certificates for. The authority must reach them on port 80 or
+			// 443.
+			Hosts hostNames `key:"hosts"`
+			// Accept the terms of service of the authority. Nothing is requested before.
+			AcceptTerms bool `key:"accept_terms" default:"false"`
+			// Address at which the authority contacts you about the certificates.
+			Email string `key:"email"`
+			// ACME directory of the authority.
+			Directory directoryURL `key:"directory" default:"https://acme-v02.api.letsencrypt.org/directory"`
+			// PEM file with the CA certificate of a private authority's HTTPS (default: the CAs
+			// that the system trusts).
+			CA fileName `key:"ca"`
+		} `key:"acme"`
+	} `key:"tls"`
 
 	Keys struct {
-		SigningRotation Period `koanf:"signing_rotation" default:"720h" help:"how long a key signs before the next one does"`
-		SealingRotation Period `koanf:"sealing_rotation" default:"24h" help:"how long a key seals fabric tokens before the next one does; at most 168h"`
-		Publish         Period `koanf:"publish" default:"1h" help:"how long a key is published before it signs; clocks of nodes, and of who caches the JWKS, may be half of it apart"`
-	} `koanf:"keys"`
+		// Time after which the next key takes over signing.
+		SigningRotation Period `key:"signing_rotation" default:"720h"`
+		// Time after which the next key takes over encrypting fabric tokens, at most 168h.
+		SealingRotation Period `key:"sealing_rotation" default:"24h"`
+		// Time that a key is published before it signs. Clocks of nodes, and caches of the
+		// JWKS, may be off by half of it.
+		Publish Period `key:"publish" default:"1h"`
+	} `key:"keys"`
 
 	Pool struct {
-		Database connections `koanf:"database" default:"16" help:"connections to PostgreSQL for rows, at most"`
-		Sessions connections `koanf:"sessions" default:"16" help:"connections for sessions to PostgreSQL, or to each server of Redis, at most"`
-	} `koanf:"pool"`
+		// Maximum number of PostgreSQL connections for the database.
+		Database connections `key:"database" default:"16"`
+		// Maximum number of connections for sessions, to PostgreSQL or to each Redis server.
+		Sessions connections `key:"sessions" default:"16"`
+	} `key:"pool"`
 
 	Session struct {
-		Idle     Period `koanf:"idle" default:"12h" reload:"true" help:"how long a browser stays signed in unused"`
-		Absolute Period `koanf:"absolute" default:"168h" reload:"true" help:"how long a browser stays signed in at most"`
-	} `koanf:"session"`
+		// Time without activity after which a browser is signed out.
+		Idle Period `key:"idle" default:"12h" reload:"true"`
+		// Time after which a browser is signed out in any case.
+		Absolute Period `key:"absolute" default:"168h" reload:"true"`
+	} `key:"session"`
 
 	Operators struct {
-		Idle          Period      `koanf:"idle" default:"1h" help:"how long an operator stays signed in to the dashboard unused"`
-		Absolute      Period      `koanf:"absolute" default:"12h" help:"how long an operator stays signed in to the dashboard at most"`
-		RequireFactor whoseFactor `koanf:"require_factor" default:"auto" help:"which operators need a second factor: yes for all, no for none, owners, admins for both of these, or auto: yes where others than this machine can reach the server"`
-	} `koanf:"operators"`
+		// Time without activity after which an operator is signed out of the dashboard.
+		Idle Period `key:"idle" default:"1h"`
+		// Time after which an operator is signed out of the dashboard in any case.
+		Absolute Period `key:"absolute" default:"12h"`
+		// Operators who need a second factor: yes (all), no (nobody), owners, admins (and
+		// owners), or auto, which is yes unless the server is reachable from this machine only.
+		RequireFactor factorPolicy `key:"require_factor" default:"auto"`
+	} `key:"operators"`
 
 	Tokens struct {
-		Code            lifetime `koanf:"code" default:"1m" reload:"true" help:"lifetime of authorization codes"`
-		AccessFabric    lifetime `koanf:"access_fabric" default:"2h" reload:"true" help:"lifetime of OAuth access tokens that are fabric tokens"`
-		AccessJWT       lifetime `koanf:"access_jwt" default:"15m" reload:"true" help:"lifetime of OAuth access tokens that are JWTs"`
-		RefreshIdle     Period   `koanf:"refresh_idle" default:"720h" reload:"true" help:"how long an OAuth refresh token lives unused"`
-		RefreshAbsolute Period   `koanf:"refresh_absolute" default:"4320h" reload:"true" help:"how long OAuth refresh tokens can follow each other"`
-	} `koanf:"tokens"`
+		// Lifetime of authorization codes.
+		Code lifetime `key:"code" default:"1m" reload:"true"`
+		// Lifetime of OAuth access tokens that are fabric tokens.
+		AccessFabric lifetime `key:"access_fabric" default:"2h" reload:"true"`
+		// Lifetime of OAuth access tokens that are JWTs.
+		AccessJWT lifetime `key:"access_jwt" default:"15m" reload:"true"`
+		// Lifetime of an unused OAuth refresh token.
+		RefreshIdle Period `key:"refresh_idle" default:"720h" reload:"true"`
+		// Lifetime of an OAuth grant, however often its refresh token is rotated.
+		RefreshAbsolute Period `key:"refresh_absolute" default:"4320h" reload:"true"`
+	} `key:"tokens"`
 
 	Password struct {
-		MinLength    passwordLength `koanf:"min_length" default:"8" help:"characters that a new password must have, from 8 to 72"`
-		MinScore     score          `koanf:"min_score" default:"2" help:"how hard a new password must be to guess, from 0, any, to 4, as zxcvbn counts"`
-		BreachedList fileName       `koanf:"breached_list" help:"file of the SHA-1 of passwords that were found in breaches, ordered by hash, as Have I Been Pwned gives it out: new ones must not be in it"`
+		// Minimum length of a new password in characters, from 8 to 72.
+		MinLength passwordLength `key:"min_length" default:"8"`
+		// Minimum strength of a new password as zxcvbn scores it, from 0 (any) to 4.
+		MinScore score `key:"min_score" default:"2"`
+		// File with SHA-1 hashes of breached passwords, ordered by hash, as published by Have I
+		// Been Pwned. New passwords must not be in it.
+		BreachedList fileName `key:"breached_list"`
 
-		Parallel int `koanf:"parallel" default:"0" help:"passwords hashed at a time, each in 19 MiB; 0 is one a processor"`
-	} `koanf:"password"`
+		// Maximum number of passwords hashed at once, in 19 MiB each; 0 for one per processor.
+		Parallel int `key:"parallel" default:"0"`
+	} `key:"password"`
 
 	Mail struct {
-		URL      mailURL     `koanf:"url" default:"log:" help:"who takes mails: smtp://USER@HOST:587 (STARTTLS, unless the host is this machine or ?tls=none is behind it), smtps://USER@HOST:465, or log:, by which they stay here, to be read at /dev/mail where only this machine reaches the server"`
-		Password string      `koanf:"password" secret:"true" help:"the password of USER there"`
-		CA       fileName    `koanf:"ca" help:"file of the certificate that vouches for its TLS, as PEM (default: those that the system trusts)"`
-		From     mailAddress `koanf:"from" help:"in whose name mails are, such as Acme <no-reply@acme.example> (default: no-reply at the host of the public URL); without a name it is the project's"`
-		ReplyTo  mailAddress `koanf:"reply_to" help:"where answers to mails go"`
-	} `koanf:"mail"`
+		// Mail server: smtp://USER@HOST:587 (STARTTLS, unless the host is this machine or
+		// ?tls=none is appended), smtps://USER@HOST:465, or log:. With log:, mails are kept
+		// here; read them at /dev/mail if the server is reachable from this machine only.
+		URL mailURL `key:"url" default:"log:"`
+		// Password of USER at the mail server.
+		Password string `key:"password" secret:"true"`
+		// PEM file with the CA certificate of the mail server (default: the CAs that the system
+		// trusts).
+		CA fileName `key:"ca"`
+		// Sender of mails, such as Acme <no-reply@acme.example> (default: no-reply at the host
+		// of the public URL). Without a name, the name of the project is used.
+		From mailAddress `key:"from"`
+		// Address for replies to mails.
+		ReplyTo mailAddress `key:"reply_to"`
+	} `key:"mail"`
 
 	Recordings struct {
-		MaxUpload     size       `koanf:"max_upload" default:"2GiB" help:"largest recording that is taken"`
-		Wait          Period     `koanf:"wait" default:"24h" help:"how long a recording that was announced waits for its media, from the last that was heard of it; then it is absent"`
-		MP3Parallel   int        `koanf:"mp3_parallel" default:"0" help:"pieces of MP3 that are encoded at a time; 0 is one a processor"`
-		Offload       offloading `koanf:"offload" default:"off" help:"header by which the server in front sends whole files itself: off, x-accel-redirect (nginx) or x-sendfile (Apache, lighttpd)"`
-		OffloadPrefix string     `koanf:"offload_prefix" help:"what that header has in front of a file: a location of nginx (default /selvage-media/), or a directory (default: the media directory)"`
-	} `koanf:"recordings"`
+		// Largest recording accepted.
+		MaxUpload size `key:"max_upload" default:"2GiB"`
+		// Time that an announced recording waits for its media after the last update about it.
+		// Then its status becomes absent.
+		Wait Period `key:"wait" default:"24h"`
+		// Maximum number of pieces of MP3 encoded at once; 0 for one per processor.
+		MP3Parallel int `key:"mp3_parallel" default:"0"`
+		// Header that makes the proxy in front send whole files itself: off, x-accel-redirect
+		// (nginx) or x-sendfile (Apache, lighttpd).
+		Offload offloading `key:"offload" default:"off"`
+		// Prefix of the file in that header: a location of nginx (default /selvage-media/), or
+		// a directory (default: the media directory).
+		OffloadPrefix string `key:"offload_prefix"`
+	} `key:"recordings"`
 
 	Egress struct {
-		Allow texts `koanf:"allow" help:"names of hosts that webhooks may be sent to, and documents of clients fetched from, although they have private addresses, or ports of other services"`
-	} `koanf:"egress"`
+		// Host names that webhooks and fetches of client documents may reach even at private
+		// addresses or unusual ports.
+		Allow texts `key:"allow"`
+	} `key:"egress"`
 
 	Limits struct {
-		RelaySockets         atMost `koanf:"relay_sockets" default:"100" help:"sockets that a subscriber, or whoever has the same guest token, may have open to this server; 0 for no limit"`
-		RelayUnauthenticated atMost `koanf:"relay_unauthenticated" default:"200" help:"sockets from one address that have not said whose they are yet; 0 for no limit"`
-		EmbedTokens          atMost `koanf:"embed_tokens" default:"600" help:"guest tokens that an embed key gives a minute, at all nodes together; 0 for no limit"`
-		EmbedSockets         atMost `koanf:"embed_sockets" default:"600" help:"sockets opened with such tokens of a key a minute, at all nodes together; 0 for no limit"`
-		DeviceCodes          atMost `koanf:"device_codes" default:"20" help:"codes of devices that are typed at one address in ten minutes; 0 for no limit"`
+		// Open sockets to this server per subscriber or guest token; 0 for no limit.
+		RelaySockets limit `key:"relay_sockets" default:"100"`
+		// Open sockets per address that have not authenticated yet; 0 for no limit.
+		RelayUnauthenticated limit `key:"relay_unauthenticated" default:"200"`
+		// Guest tokens per embed key and minute, on all nodes together; 0 for no limit.
+		EmbedTokens limit `key:"embed_tokens" default:"600"`
+		// Sockets opened per minute with the guest tokens of one embed key, on all nodes
+		// together; 0 for no limit.
+		EmbedSockets limit `key:"embed_sockets" default:"600"`
+		// Device codes entered from one address in ten minutes; 0 for no limit.
+		DeviceCodes limit `key:"device_codes" default:"20"`
 
-		LoginPerAccount       atMost `koanf:"login_per_account" default:"10" reload:"true" help:"passwords that may be tried at an account at once, right ones not counted, and two and a half times as many within an hour; so many too by each device that signed in to it before; 0 for no limit"`
-		LoginPerNetwork       atMost `koanf:"login_per_network" default:"80" reload:"true" help:"wrong passwords from one address in 15 minutes; 0 for no limit"`
-		LoginPerRange         atMost `koanf:"login_per_range" default:"400" reload:"true" help:"wrong passwords from one IPv6 /48 or IPv4 /24 in 15 minutes; 0 for no limit"`
-		AuthorizePerNetwork   atMost `koanf:"authorize_per_network" default:"1200" reload:"true" help:"authorization requests from one address a minute, and pages of accounts asked for by who is not signed in; 0 for no limit"`
-		TokenPerClient        atMost `koanf:"token_per_client" default:"6000" reload:"true" help:"requests for tokens of a client from one address a minute; 0 for no limit"`
-		RegisterPerNetwork    atMost `koanf:"register_per_network" default:"20" reload:"true" help:"registrations from one address an hour; 0 for no limit"`
-		MailPerAddress        atMost `koanf:"mail_per_address" default:"5" reload:"true" help:"mails an hour to one address that who is not signed in asks for; 0 for no limit"`
-		MailPerNetwork        atMost `koanf:"mail_per_network" default:"30" reload:"true" help:"mails an hour that one address asks for without being signed in; 0 for no limit"`
-		APIRequests           atMost `koanf:"api_requests" default:"60000" reload:"true" help:"requests of an API key, a client or a token a minute; 0 for no limit"`
-		APIWrites             atMost `koanf:"api_writes" default:"30000" reload:"true" help:"those of them that change something; 0 for no limit"`
-		MediaMissesPerNetwork atMost `koanf:"media_misses_per_network" default:"300" reload:"true" help:"recordings that there are not, asked for from one address a minute; 0 for no limit"`
-	} `koanf:"limits"`
+		// Failed passwords per account before it is throttled, and two and a half times as many
+		// within an hour. Each device that signed in before has the same allowance for itself.
+		// 0 for no limit.
+		LoginPerAccount limit `key:"login_per_account" default:"10" reload:"true"`
+		// Failed passwords from one address in 15 minutes; 0 for no limit.
+		LoginPerNetwork limit `key:"login_per_network" default:"80" reload:"true"`
+		// Failed passwords from one IPv6 /48 or IPv4 /24 in 15 minutes; 0 for no limit.
+		LoginPerRange limit `key:"login_per_range" default:"400" reload:"true"`
+		// Authorization requests, and requests for account pages without a login, from one
+		// address per minute; 0 for no limit.
+		AuthorizePerNetwork limit `key:"authorize_per_network" default:"1200" reload:"true"`
+		// Token requests of a client from one address per minute; 0 for no limit.
+		TokenPerClient limit `key:"token_per_client" default:"6000" reload:"true"`
+		// Registrations from one address per hour; 0 for no limit.
+		RegisterPerNetwork limit `key:"register_per_network" default:"20" reload:"true"`
+		// Mails per hour to one address requested without a login; 0 for no limit.
+		MailPerAddress limit `key:"mail_per_address" default:"5" reload:"true"`
+		// Mails per hour requested from one network address without a login; 0 for no limit.
+		MailPerNetwork limit `key:"mail_per_network" default:"30" reload:"true"`
+		// Requests per minute of an API key, a client or a token; 0 for no limit.
+		APIRequests limit `key:"api_requests" default:"60000" reload:"true"`
+		// Requests per minute of an API key, a client or a token that change something; 0 for
+		// no limit.
+		APIWrites limit `key:"api_writes" default:"30000" reload:"true"`
+		// Requests for unknown recordings from one address per minute; 0 for no limit.
+		MediaMissesPerNetwork limit `key:"media_misses_per_network" default:"300" reload:"true"`
+	} `key:"limits"`
 
 	Audit struct {
-		Keep retention `koanf:"keep" default:"0" help:"how long events of the audit trail are kept, in days such as 400d; 0 is for ever"`
-	} `koanf:"audit"`
+		// Time that events of the audit trail are kept, in days such as 400d; 0 for ever.
+		Keep retention `key:"keep" default:"0"`
+	} `key:"audit"`
 
 	Log struct {
-		Level  logLevel  `koanf:"level" default:"info" reload:"true" help:"debug, info, warn or error"`
-		Format LogFormat `koanf:"format" default:"auto" help:"text, json, or auto: text on a terminal"`
-	} `koanf:"log"`
+		// Least severe level that is logged: debug, info, warn or error.
+		Level logLevel `key:"level" default:"info" reload:"true"`
+		// Format of the log: text, json, or auto, which is text on a terminal.
+		Format LogFormat `key:"format" default:"auto"`
+	} `key:"log"`
 }

@@ -13,20 +13,19 @@ import (
 // envPrefix begins the names of our environment variables.
 const envPrefix = "SELVAGE_"
 
-// otherVariables begin like ours and belong to the Makefile, the tests and the
-// benchmark; all that begin with testPrefix do too. They set nothing here, and a
-// server that is started there sees them.
+// otherVariables and variables that begin with testPrefix belong to the Makefile, the tests
+// and the benchmark. A server started there sees them and ignores them.
 var otherVariables = []string{"SELVAGE_BINARY", "SELVAGE_PAGES", "SELVAGE_BENCH_PINNED"}
 
 const testPrefix = envPrefix + "TEST_"
 
-// serviceLink matches what Kubernetes sets in each pod beside a service whose name
+// serviceLink matches the variables that Kubernetes sets in each pod for a service whose name
 // begins with selvage: SELVAGE_SERVICE_HOST, SELVAGE_PORT_80_TCP and the like.
 var serviceLink = regexp.MustCompile(`^SELVAGE(_.+)?_(SERVICE_HOST=|SERVICE_PORT|PORT_[0-9]+_|PORT=[a-z]+://)`)
 
-// unknownVariables refuses variables that look like ours and set nothing. An
-// empty one is as good as none.
-func unknownVariables(environ []string) error {
+// checkVariables rejects variables that look like ours and match no key. Empty ones count as
+// unset.
+func checkVariables(environ []string) error {
 	known := []string{"SELVAGE_CONFIG"}
 	for _, s := range Settings() {
 		known = append(known, s.Env(), s.Env()+"_FILE")
@@ -35,18 +34,18 @@ func unknownVariables(environ []string) error {
 	for _, entry := range environ {
 		name, text, _ := strings.Cut(entry, "=")
 		ours := strings.HasPrefix(name, envPrefix) && text != "" && !strings.HasPrefix(name, testPrefix)
-		if ours && !slices.Contains(otherVariables, name) && !slices.Contains(known, name) &&
+		if ours && !slices.Contains(known, name) && !slices.Contains(otherVariables, name) &&
 			!serviceLink.MatchString(entry) {
-			errs = append(errs, fmt.Errorf("%s: unknown key%s", name, variableLike(name, known)))
+			errs = append(errs, fmt.Errorf("%s: unknown key%s", name, suggestVariable(name, known)))
 		}
 	}
 	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 	return errors.Join(errs...)
 }
 
-// variableLike returns the variable that was meant: one of that name in a section,
-// or one that differs by little. The prefix, which all share, counts for nothing.
-func variableLike(name string, known []string) string {
+// suggestVariable suggests a variable of the same name in a section, or else one with a
+// similar name. Names are compared without the prefix that all share.
+func suggestVariable(name string, known []string) string {
 	name = strings.TrimPrefix(name, envPrefix)
 	var rest []string
 	for _, k := range known {

@@ -15,8 +15,8 @@ import (
 	"github.com/selvage/selvage/internal/suggest"
 )
 
-// parseFile reads selvage.yaml. It refuses keys that there are not, with their
-// place and what was meant, and gathers everything that is wrong.
+// parseFile parses selvage.yaml. The error names all that is wrong, with its place. For an
+// unknown key it suggests the closest valid one.
 func parseFile(name string, text []byte) (layer, error) {
 	var doc, more yaml.Node
 	dec := yaml.NewDecoder(bytes.NewReader(text))
@@ -27,19 +27,20 @@ func parseFile(name string, text []byte) (layer, error) {
 	if err != nil {
 		return nil, syntaxError(name, text, err)
 	}
+
 	f := file{name: name, known: paths(), values: make(layer)}
 	f.section(doc.Content[0], "")
 	switch err := dec.Decode(&more); {
 	case err == nil:
-		f.fail(&more, "a second document begins; all keys go into the first")
+		f.fail(&more, "a second document begins; move its keys into the first")
 	case !errors.Is(err, io.EOF):
 		f.errs = append(f.errs, syntaxError(name, text, err))
 	}
 	return f.values, errors.Join(f.errs...)
 }
 
-// syntaxError says where a file is no YAML. The parser tells the line at best; the
-// usual reason it does not name at all.
+// syntaxError reports where a file is not valid YAML. The parser names the line at best, and
+// never the most common reason, a tab.
 func syntaxError(name string, text []byte, err error) error {
 	n := 0
 	for line := range strings.Lines(string(text)) {
@@ -49,6 +50,7 @@ func syntaxError(name string, text []byte, err error) error {
 			return fmt.Errorf("%s:%d:%d: a tab cannot indent; use spaces", name, n, tab+1)
 		}
 	}
+
 	if at, reason, ok := strings.Cut(strings.TrimPrefix(err.Error(), "yaml: line "), ": "); ok &&
 		!strings.HasPrefix(at, "yaml") {
 		return fmt.Errorf("%s:%s: %s", name, at, reason)
@@ -56,7 +58,7 @@ func syntaxError(name string, text []byte, err error) error {
 	return fmt.Errorf("%s: %s", name, strings.TrimPrefix(err.Error(), "yaml: "))
 }
 
-// A file is a configuration file while it is read.
+// A file is a configuration file while it is parsed.
 type file struct {
 	name   string
 	known  []string
@@ -70,8 +72,7 @@ func (f *file) fail(n *yaml.Node, format string, args ...any) {
 
 func (f *file) at(n *yaml.Node) string { return fmt.Sprintf("%s:%d:%d", f.name, n.Line, n.Column) }
 
-// section reads the keys of a mapping; prefix is the path of the section and a
-// dot.
+// section parses the keys of a mapping; prefix is the path of the section and a dot.
 func (f *file) section(n *yaml.Node, prefix string) {
 	if n.Tag == "!!null" {
 		return
@@ -86,7 +87,7 @@ func (f *file) section(n *yaml.Node, prefix string) {
 		at := prefix + key.Value
 		switch {
 		case seen[at]:
-			f.fail(key, "the key %q is there twice", key.Value)
+			f.fail(key, "the key %q is set twice", key.Value)
 		case !slices.Contains(f.known, at):
 			f.fail(key, "unknown key %q%s", key.Value, f.suggest(prefix, key.Value))
 		case f.isSection(at):
@@ -109,8 +110,8 @@ func (f *file) isSection(at string) bool {
 	return slices.ContainsFunc(f.known, func(k string) bool { return strings.HasPrefix(k, at+".") })
 }
 
-// suggest returns what was meant: a key of this section, or one of that name in
-// another.
+// suggest suggests a key of the same name in another section, or else a similar one in this
+// section.
 func (f *file) suggest(prefix, key string) string {
 	var here []string
 	for _, k := range f.known {
@@ -124,7 +125,7 @@ func (f *file) suggest(prefix, key string) string {
 	return suggest.Meant(key, here)
 }
 
-// isList reports whether a key takes several values.
+// isList reports whether a key takes a list of values.
 func isList(at string) bool {
 	return slices.ContainsFunc(Settings(), func(s Setting) bool {
 		return s.Path == at && s.kind.Kind() == reflect.Slice
@@ -138,8 +139,7 @@ func (f *file) value(at string, n *yaml.Node) {
 		f.values[at] = value{f.at(n), n.Value}
 	case n.Kind == yaml.SequenceNode && !isList(at):
 		f.fail(n, "%s needs one value, not a list", at)
-	case n.Kind == yaml.SequenceNode && !slices.ContainsFunc(
-		n.Content, func(e *yaml.Node) bool { return e.Kind != yaml.ScalarNode }):
+	case n.Kind == yaml.SequenceNode && !slices.ContainsFunc(n.Content, isNotScalar):
 		var items []string
 		for _, e := range n.Content {
 			items = append(items, e.Value)
@@ -149,3 +149,5 @@ func (f *file) value(at string, n *yaml.Node) {
 		f.fail(n, "%s needs a value, not a section", at)
 	}
 }
+
+func isNotScalar(n *yaml.Node) bool { return n.Kind != yaml.ScalarNode }

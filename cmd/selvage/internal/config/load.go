@@ -8,21 +8,19 @@ import (
 	"slices"
 	"strings"
 
-	koanfmaps "github.com/knadh/koanf/maps"
-	"github.com/knadh/koanf/v2"
 	"github.com/spf13/pflag"
 )
 
-// defaultFile is the configuration file that is read if it is there.
+// defaultFile is the configuration file that is read if it exists.
 const defaultFile = "selvage.yaml"
 
-// A value is a text from somewhere.
+// A value is the text that a source has for a key.
 type value struct {
-	at   string // where it stands: --listen, SELVAGE_LISTEN, selvage.yaml:3:1
+	at   string // where it is set: --listen, SELVAGE_LISTEN, selvage.yaml:3:1
 	text string
 }
 
-// keyAt names the key and where it is set; a flag says both.
+// keyAt names the key and where it is set; the name of a flag is both.
 func (v value) keyAt(path string) string {
 	if strings.HasPrefix(v.at, "--") {
 		return v.at
@@ -30,13 +28,13 @@ func (v value) keyAt(path string) string {
 	return v.at + ": " + path
 }
 
-// A layer is what one source sets, by the path of the key.
+// A layer holds the values of one source by the path of the key.
 type layer map[string]value
 
-// Origins tells where each value of a [Config] came from.
+// Origins maps the path of each key that was set to the place where it was set.
 type Origins map[string]string
 
-// set reports whether somebody set a key.
+// set reports whether any source sets a key.
 func (o Origins) set(path string) bool { return o[path] != "" }
 
 // keyAt names a key, and where it is set if it is.
@@ -47,69 +45,61 @@ func (o Origins) keyAt(path string) string {
 	return value{at: o[path]}.keyAt(path)
 }
 
-// Load reads the configuration from all its sources: flags, the environment, whose
-// variables are environ and what getenv gives, and the file that one of them names. What is
-// wrong in any of them is gathered.
+// errorf returns an error about a key, which it names with the place where it is set.
+func (o Origins) errorf(path, format string, args ...any) error {
+	return fmt.Errorf("%s %w", o.keyAt(path), fmt.Errorf(format, args...))
+}
+
+// Load reads the configuration from all its sources: flags, the environment, and the file
+// that one of them names. getenv looks a variable up; environ lists all of them. The error
+// names everything that is wrong in any source.
 func Load(flags *pflag.FlagSet, getenv func(string) string, environ []string) (Config, Origins, error) {
 	file, fileErr := fileLayer(getenv, flags)
 	env, envErr := envLayer(getenv, environ)
-	k, from := koanf.New("."), make(Origins)
-	errs := []error{fileErr, envErr, load(k, defaults(), nil)}
+
+	var c Config
+	from := make(Origins)
+	errs := []error{fileErr, envErr, c.apply(defaults(), nil)}
 	for _, l := range []layer{file, env, flagLayer(flags)} {
-		errs = append(errs, load(k, l, from))
+		errs = append(errs, c.apply(l, from))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return Config{}, nil, err
 	}
-	var config Config
-	if err := k.Unmarshal("", &config); err != nil {
-		return Config{}, nil, fmt.Errorf("reading configuration: %w", err)
-	}
-	if err := config.check(from); err != nil {
+
+	if err := c.check(from); err != nil {
 		return Config{}, nil, err
 	}
-	return config, from, nil
+	return c, from, nil
 }
 
-// load merges the values of a layer into k and notes where they came from.
-func load(k *koanf.Koanf, l layer, from Origins) error {
-	typed := make(map[string]any)
+// apply sets the values of a layer and notes in from where they came from. It reports all
+// values that cannot be parsed.
+func (c *Config) apply(l layer, from Origins) error {
 	var errs []error
 	for _, s := range Settings() {
 		v, ok := l[s.Path]
 		if !ok {
 			continue
 		}
-		parsed, err := s.parse(v.text)
-		if err != nil {
+		if err := s.parse(c, v.text); err != nil {
 			errs = append(errs, fmt.Errorf("%s %w%s", v.keyAt(s.Path), err, s.quote(v.text)))
 		}
-		typed[s.Path] = parsed
 		if from != nil {
 			from[s.Path] = v.at
 		}
 	}
-	if len(errs) > 0 {
-		return errors.Join(errs...)
-	}
-	return k.Load(nested(typed), nil)
+	return errors.Join(errs...)
 }
 
-// quote shows a value that was refused, unless it is long or may hold a secret,
-// as user:secret@host and password=secret do.
+// quote returns the rejected value for an error. It returns "" for a value that is long or may
+// hold a secret, as user:secret@host and password=secret do.
 func (s Setting) quote(text string) string {
 	if s.Secret || len(text) > 60 || strings.ContainsAny(text, "@=") {
 		return ""
 	}
 	return fmt.Sprintf("; it is %q", text)
 }
-
-// nested is a koanf.Provider of values by path.
-type nested map[string]any
-
-func (n nested) Read() (map[string]any, error) { return koanfmaps.Unflatten(n, "."), nil }
-
-func (n nested) ReadBytes() ([]byte, error) { return nil, errors.New("there are no bytes") }
 
 func defaults() layer {
 	l := make(layer)
@@ -121,10 +111,10 @@ func defaults() layer {
 	return l
 }
 
-// envLayer reads the environment: a variable, or the file that it names.
+// envLayer reads the environment: each variable, or the file that it names.
 func envLayer(getenv func(string) string, environ []string) (layer, error) {
 	l := make(layer)
-	errs := []error{unknownVariables(environ)}
+	errs := []error{checkVariables(environ)}
 	for _, s := range Settings() {
 		name := s.Env()
 		text, file := getenv(name), getenv(name+"_FILE")
@@ -156,8 +146,7 @@ func flagLayer(flags *pflag.FlagSet) layer {
 	return l
 }
 
-// fileLayer reads the file of --config or SELVAGE_CONFIG, or selvage.yaml if it
-// is there.
+// fileLayer reads the file of --config or SELVAGE_CONFIG, or selvage.yaml if it exists.
 func fileLayer(getenv func(string) string, flags *pflag.FlagSet) (layer, error) {
 	name := getenv("SELVAGE_CONFIG")
 	if f := flags.Lookup("config"); f != nil && f.Changed {
@@ -176,7 +165,7 @@ func fileLayer(getenv func(string) string, flags *pflag.FlagSet) (layer, error) 
 	return parseFile(name, text)
 }
 
-// paths lists all keys, sections included, for suggestions.
+// paths lists all keys and sections.
 func paths() []string {
 	all := make(map[string]bool)
 	for _, s := range Settings() {

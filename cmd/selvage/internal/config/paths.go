@@ -7,10 +7,10 @@ import (
 	"github.com/selvage/selvage/keys"
 )
 
-// masterFile holds the key that seals the key ring.
+// masterFile holds the master key, which encrypts the key ring.
 const masterFile = "master.key"
 
-// MediaDir returns the directory of recordings.
+// MediaDir returns the directory for recordings.
 func (c Config) MediaDir() string {
 	dir := c.Media.folder()
 	if filepath.IsAbs(dir) {
@@ -19,21 +19,21 @@ func (c Config) MediaDir() string {
 	return filepath.Join(c.Data, dir)
 }
 
-// KindsDir returns the directory of an operator's own kinds of resources.
+// KindsDir returns the directory for the operator's own kinds of resources.
 func (c Config) KindsDir() string { return filepath.Join(c.Data, "kinds") }
 
 // MasterFile returns the file of the master key.
 func (c Config) MasterFile() string { return filepath.Join(c.Data, masterFile) }
 
-// MasterWhence tells how to get one that is missing.
-func (c Config) MasterWhence() string {
+// MasterKeyAdvice returns how to restore a missing master key.
+func (c Config) MasterKeyAdvice() string {
 	if c.Database.Shared() {
 		return "copy it from a node that uses the same database"
 	}
-	return "put it back from where it is kept"
+	return "restore it from your backup"
 }
 
-// RingConfig returns what the key ring is opened with.
+// RingConfig returns the configuration of the key ring.
 func (c Config) RingConfig(rows keys.Store, master []byte) keys.Config {
 	return keys.Config{
 		Store: rows, Master: master,

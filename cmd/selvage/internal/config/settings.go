@@ -1,9 +1,13 @@
 package config
 
 import (
+	_ "embed"
 	"encoding"
 	"errors"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"reflect"
 	"strconv"
 	"strings"
@@ -16,37 +20,65 @@ import (
 // A Setting is one key of [Config], as its field describes it.
 type Setting struct {
 	Path    string // tokens.access_jwt
-	kind    reflect.Type
+	Meaning string // the comment of the field, in whole sentences
 	Default string
-	help    string
 	Secret  bool
-	reload  bool // it is read again on SIGHUP
+
+	kind   reflect.Type
+	index  []int // of the field in Config
+	reload bool  // read again on SIGHUP
 }
 
 // Settings lists all keys, in the order of the fields.
-var Settings = sync.OnceValue(func() []Setting { return settingsOf(reflect.TypeFor[Config](), "") })
+var Settings = sync.OnceValue(func() []Setting {
+	return settingsOf(reflect.TypeFor[Config](), "", nil, fieldComments())
+})
 
-func settingsOf(t reflect.Type, prefix string) (all []Setting) {
-	for f := range fields(t) {
-		path := prefix + f.Tag.Get("koanf")
+func settingsOf(t reflect.Type, prefix string, index []int, comments map[string]string) (all []Setting) {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		path, at := prefix+f.Tag.Get("key"), append(index[:len(index):len(index)], i)
 		if f.Type.Kind() == reflect.Struct {
-			all = append(all, settingsOf(f.Type, path+".")...)
+			all = append(all, settingsOf(f.Type, path+".", at, comments)...)
 			continue
 		}
-		all = append(all, Setting{path, f.Type, f.Tag.Get("default"), f.Tag.Get("help"),
-			f.Tag.Get("secret") == "true", f.Tag.Get("reload") == "true"})
+		all = append(all, Setting{
+			Path: path, Meaning: comments[path], Default: f.Tag.Get("default"),
+			Secret: f.Tag.Get("secret") == "true", kind: f.Type, index: at, reload: f.Tag.Get("reload") == "true",
+		})
 	}
 	return all
 }
 
-func fields(t reflect.Type) func(yield func(reflect.StructField) bool) {
-	return func(yield func(reflect.StructField) bool) {
-		for i := range t.NumField() {
-			if !yield(t.Field(i)) {
-				return
+//go:embed config.go
+var source string
+
+// fieldComments returns the comments of the fields of Config by the path of their keys. It
+// reads them from the source, so that the help of a key stands with its field.
+func fieldComments() map[string]string {
+	file, err := parser.ParseFile(token.NewFileSet(), "config.go", source, parser.ParseComments)
+	if err != nil {
+		panic(err) // it compiled
+	}
+	comments := make(map[string]string)
+	var visit func(fields *ast.FieldList, prefix string)
+	visit = func(fields *ast.FieldList, prefix string) {
+		for _, f := range fields.List {
+			path := prefix + reflect.StructTag(strings.Trim(f.Tag.Value, "`")).Get("key")
+			comments[path] = strings.Join(strings.Fields(f.Doc.Text()), " ")
+			if section, ok := f.Type.(*ast.StructType); ok {
+				visit(section.Fields, path+".")
 			}
 		}
 	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		config, ok := n.(*ast.StructType)
+		if ok {
+			visit(config.Fields, "")
+		}
+		return !ok // visit descends
+	})
+	return comments
 }
 
 // Env returns the name of the setting's environment variable.
@@ -54,65 +86,95 @@ func (s Setting) Env() string {
 	return envPrefix + strings.ToUpper(strings.ReplaceAll(s.Path, ".", "__"))
 }
 
-// flag returns the name of the setting's flag, if it has one: a secret given on
-// the command line could be read by everybody on the machine.
-func (s Setting) flag() (string, bool) {
+// Value returns the value of the setting in c.
+func (s Setting) Value(c Config) any { return reflect.ValueOf(c).FieldByIndex(s.index).Interface() }
+
+// Show formats the value of the setting in c, without passwords in URLs.
+func (s Setting) Show(c Config) string {
+	v := s.Value(c)
+	if s.kind.Kind() == reflect.Slice {
+		return strings.Trim(strings.ReplaceAll(fmt.Sprint(v), " ", ","), "[]")
+	}
+	return Redact(fmt.Sprint(v))
+}
+
+// NeedRestart lists the keys whose values differ from those in old and that are only read at
+// startup.
+func (c Config) NeedRestart(old Config) (keys []string) {
+	for _, s := range Settings() {
+		if !s.reload && !reflect.DeepEqual(s.Value(old), s.Value(c)) {
+			keys = append(keys, s.Path)
+		}
+	}
+	return keys
+}
+
+// parse sets the value of the setting in c from text.
+func (s Setting) parse(c *Config, text string) (err error) {
+	field := reflect.ValueOf(c).Elem().FieldByIndex(s.index).Addr().Interface()
+
+	switch v := field.(type) {
+	case encoding.TextUnmarshaler:
+		return v.UnmarshalText([]byte(text))
+	case *string:
+		*v = text
+	case *bool:
+		if *v, err = strconv.ParseBool(text); err != nil {
+			return errors.New("needs true or false")
+		}
+	case *int:
+		if *v, err = strconv.Atoi(text); err != nil {
+			return errors.New("needs a number")
+		}
+	case *time.Duration:
+		if *v, err = time.ParseDuration(text); err != nil {
+			return errors.New("needs a time such as 90s, 15m or 12h")
+		}
+		if *v <= 0 {
+			return errors.New("must be longer than 0, such as 90s, 15m or 12h")
+		}
+	default:
+		return fmt.Errorf("has the unknown type %s", s.kind)
+	}
+	return nil
+}
+
+// flag returns the name of the setting's flag. Secrets have none, because everybody on the
+// machine can read the command line of a process.
+func (s Setting) flag() (name string, ok bool) {
 	return strings.ReplaceAll(s.Path, "_", "-"), !s.Secret && !strings.Contains(s.Path, ".")
 }
 
-// parse reads a value of the setting's type.
-func (s Setting) parse(text string) (any, error) {
-	v := reflect.New(s.kind)
-	if u, ok := v.Interface().(encoding.TextUnmarshaler); ok {
-		err := u.UnmarshalText([]byte(text))
-		return v.Elem().Interface(), err
-	}
-	switch v.Interface().(type) {
-	case *string:
-		return text, nil
-	case *bool:
-		b, err := strconv.ParseBool(text)
-		return b, orElse(err, "needs true or false")
-	case *int:
-		n, err := strconv.Atoi(text)
-		return n, orElse(err, "needs a number")
-	case *time.Duration:
-		d, err := time.ParseDuration(text)
-		if err == nil && d <= 0 {
-			return d, errors.New("must be longer than 0, such as 90s, 15m or 12h")
-		}
-		return d, orElse(err, "needs a time such as 90s, 15m or 12h")
-	}
-	return nil, fmt.Errorf("is of no known type, %s", s.kind)
+// isShared reports whether all commands have the setting's flag, to find the data of a
+// server. The other flags are those of serve.
+func (s Setting) isShared() bool {
+	return s.Path == "data" || s.Path == "database" || s.Path == "sessions" || s.Path == "media"
 }
 
-// orElse returns the sentence instead of err, if that is one.
-func orElse(err error, sentence string) error {
-	if err == nil {
-		return nil
-	}
-	return errors.New(sentence)
-}
-
-// everywhere are the flags that all commands have, so that they find what a
-// server keeps; the others are those of serve.
-var everywhere = map[string]bool{"data": true, "database": true, "sessions": true, "media": true}
-
-// AddFlags returns the flags of settings to a command, those for all or those for
-// the server.
+// AddFlags adds the flags of settings to flags: those of all commands if shared is true,
+// otherwise those of the server.
 func AddFlags(flags *pflag.FlagSet, shared bool) {
 	for _, s := range Settings() {
 		name, ok := s.flag()
-		if !ok || everywhere[s.Path] != shared {
+		if !ok || s.isShared() != shared {
 			continue
 		}
 		if s.kind.Kind() == reflect.Bool {
-			flags.Bool(name, false, s.help)
+			flags.Bool(name, false, s.usage())
 			continue
 		}
-		flags.String(name, s.Default, s.help)
+		flags.String(name, s.Default, s.usage())
 		flags.Lookup(name).Value = flagValue{flags.Lookup(name).Value, s.placeholder()}
 	}
+}
+
+// usage returns the meaning as flags are described: in lower case, without the last period.
+func (s Setting) usage() string {
+	text := strings.TrimSuffix(s.Meaning, ".")
+	if strings.ToUpper(text[:2]) == text[:2] {
+		return text // it begins with an abbreviation
+	}
+	return strings.ToLower(text[:1]) + text[1:]
 }
 
 // placeholder names the kind of value in a flag's description.
@@ -120,9 +182,7 @@ func (s Setting) placeholder() string {
 	switch {
 	case s.kind == reflect.TypeFor[HostPort]():
 		return "host:port"
-	case s.kind == reflect.TypeFor[BaseURL]():
-		return "url"
-	case s.kind == reflect.TypeFor[Services]():
+	case s.kind.Kind() == reflect.Slice:
 		return "list"
 	case s.kind == reflect.TypeFor[time.Duration]():
 		return "time"
@@ -132,7 +192,7 @@ func (s Setting) placeholder() string {
 	return "url"
 }
 
-// A flagValue is a flag's value under another type name, which its help shows.
+// A flagValue is a flag's value whose type has another name, which the help shows.
 type flagValue struct {
 	pflag.Value
 	kind string

@@ -3,19 +3,182 @@ package config
 import (
 	"errors"
 	"fmt"
+	"net"
+	"net/mail"
+	"net/netip"
+	"net/url"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/selvage/selvage/internal/database"
+	letters "github.com/selvage/selvage/internal/mail"
 	"github.com/selvage/selvage/internal/session/redis"
 	"github.com/selvage/selvage/internal/suggest"
 )
 
-// The URLs of what is kept elsewhere or in a file.
+// The types of URLs, addresses and names.
 type (
+	HostPort    string // host:port, or off, or auto
+	BaseURL     string // http or https, without a path
 	DatabaseURL string // sqlite:FILE or postgres://…
-	SessionsURL string // those, or redis://… and its kin
+	SessionsURL string // those, or redis://… and its variants
+	folderURL   string // dir:FOLDER
+
+	networks     []string // as netip.Prefix formats them
+	hostNames    []string // in DNS
+	directoryURL string   // of ACME
+
+	mailURL     string // log: or an SMTP server
+	mailAddress string // an address, with or without a name, as in a From header
 )
+
+// Off disables a listener, Auto chooses its address.
+const (
+	Off  HostPort = "off"
+	Auto HostPort = "auto"
+)
+
+const needsHostPort = "needs host:port, such as 127.0.0.1:8080 or :8080"
+
+func (h *HostPort) UnmarshalText(text []byte) error {
+	*h = HostPort(text)
+	if *h == "" || *h == Off || *h == Auto {
+		return nil
+	}
+	_, port, err := net.SplitHostPort(string(text))
+	if err != nil {
+		return errors.New(needsHostPort)
+	}
+	if n, err := strconv.Atoi(port); err != nil || n < 0 || n > 65535 {
+		return errors.New("needs a port from 0 to 65535, such as 127.0.0.1:8080 or :8080")
+	}
+	return nil
+}
+
+// Loopback reports whether only this machine can reach the address.
+func (h HostPort) Loopback() bool {
+	host, _, err := net.SplitHostPort(string(h))
+	ip := net.ParseIP(host)
+	return err == nil && (host == "localhost" || ip != nil && ip.IsLoopback())
+}
+
+func (u *BaseURL) UnmarshalText(text []byte) error {
+	*u = BaseURL(strings.TrimSuffix(string(text), "/"))
+	if *u == "" {
+		return nil
+	}
+	p, err := url.Parse(string(*u))
+	if err != nil || (p.Scheme != "http" && p.Scheme != "https") || p.Host == "" || p.User != nil ||
+		string(*u) != p.Scheme+"://"+p.Host {
+		return errors.New("needs http:// or https:// and a host, such as https://id.example.org, without a path")
+	}
+	// Issuers and origins are compared as strings, and browsers write them this way.
+	implied := map[string]string{"http": "80", "https": "443"}[p.Scheme]
+	if strings.ToLower(p.Host) != p.Host || p.Port() == implied {
+		return fmt.Errorf("needs the host in lower case, without the port that %s implies", p.Scheme)
+	}
+	return nil
+}
+
+func (u *folderURL) UnmarshalText(text []byte) error {
+	*u = folderURL(text)
+	if u.folder() == "" {
+		return errors.New("needs dir:FOLDER, such as dir:media or dir:/srv/media; " +
+			"this version supports no other storage")
+	}
+	return nil
+}
+
+// folder returns the FOLDER of dir:FOLDER, or "" for any other URL.
+func (u folderURL) folder() string {
+	folder, ok := strings.CutPrefix(string(u), "dir:")
+	if !ok {
+		return ""
+	}
+	return folder
+}
+
+func (n *networks) UnmarshalText(text []byte) error {
+	*n = nil
+	for _, part := range split(string(text)) {
+		prefix, err := netip.ParsePrefix(part)
+		if at, single := netip.ParseAddr(part); single == nil {
+			prefix, err = at.Prefix(at.BitLen())
+		}
+		if err != nil || prefix.Masked() != prefix || prefix.Addr().Is4In6() {
+			return errors.New("needs networks or addresses, such as 10.0.0.0/8, 2001:db8::/32 or 127.0.0.1")
+		}
+		*n = append(*n, prefix.String())
+	}
+	return nil
+}
+
+// Prefixes returns the networks, which UnmarshalText has validated.
+func (n networks) Prefixes() (all []netip.Prefix) {
+	for _, text := range n {
+		all = append(all, netip.MustParsePrefix(text))
+	}
+	return all
+}
+
+// certifiable matches names for which authorities issue certificates by ACME: with a dot, and
+// without a wildcard, which would need a proof in DNS.
+var certifiable = regexp.MustCompile(`^([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)+[a-z0-9]([a-z0-9-]*[a-z0-9])?$`)
+
+func (h *hostNames) UnmarshalText(text []byte) error {
+	*h = split(string(text))
+	for _, name := range *h {
+		if !certifiable.MatchString(name) || net.ParseIP(name) != nil {
+			return fmt.Errorf("needs names such as pbx.example.org, in lower case (xn--… for non-ASCII), "+
+				"without * or a port; %q is not one", name)
+		}
+	}
+	return nil
+}
+
+func (u *directoryURL) UnmarshalText(text []byte) error {
+	*u = directoryURL(text)
+	if p, err := url.Parse(string(text)); err != nil || p.Scheme != "https" || p.Host == "" || p.User != nil {
+		return errors.New("needs the https:// URL of an ACME directory")
+	}
+	return nil
+}
+
+func (u *mailURL) UnmarshalText(text []byte) error {
+	*u = mailURL(text)
+	if _, err := letters.ParseURL(string(text)); err != nil && err != letters.ErrBox {
+		return err
+	}
+	return nil
+}
+
+// Boxed reports whether mails are kept instead of sent.
+func (u mailURL) Boxed() bool {
+	_, err := letters.ParseURL(string(u))
+	return err == letters.ErrBox
+}
+
+func (a *mailAddress) UnmarshalText(text []byte) error {
+	*a = mailAddress(text)
+	if *a == "" {
+		return nil
+	}
+	if _, err := mail.ParseAddress(string(text)); err != nil {
+		return errors.New("needs an address such as Acme <no-reply@acme.example>")
+	}
+	return nil
+}
+
+// Parts returns the name and the address, both empty if no address is set.
+func (a mailAddress) Parts() (name, address string) {
+	parsed, err := mail.ParseAddress(string(a))
+	if err != nil {
+		return "", "" // UnmarshalText accepts nothing else
+	}
+	return parsed.Name, parsed.Address
+}
 
 var (
 	databaseSchemes = []string{"sqlite", "postgres", "postgresql"}
@@ -24,22 +187,22 @@ var (
 	sessionsSchemes = slices.Concat(databaseSchemes, redisSchemes)
 )
 
-// otherSchemes are what else people call the same.
-var otherSchemes = map[string]string{
-	"pg": "postgres", "pgsql": "postgres", "pgx": "postgres", "jdbc": "postgres", "sqlite3": "sqlite",
-	"file":   "sqlite",
+// schemeAliases maps names that other programs use to our schemes.
+var schemeAliases = map[string]string{
+	"pg": "postgres", "pgsql": "postgres", "pgx": "postgres", "jdbc": "postgres",
+	"sqlite3": "sqlite", "file": "sqlite",
 	"valkey": "redis", "valkeys": "rediss", "redis+tls": "rediss", "redis+ssl": "rediss",
-	"cluster": "redis-cluster", "redis+cluster": "redis-cluster",
-	"rediss+cluster": "rediss-cluster", "sentinel": "redis-sentinel", "redis+sentinel": "redis-sentinel",
-	"rediss+sentinel": "rediss-sentinel",
+	"cluster": "redis-cluster", "redis+cluster": "redis-cluster", "rediss+cluster": "rediss-cluster",
+	"sentinel": "redis-sentinel", "redis+sentinel": "redis-sentinel", "rediss+sentinel": "rediss-sentinel",
 }
 
 func (u *DatabaseURL) UnmarshalText(text []byte) error {
 	*u = DatabaseURL(text)
+	const needs = "needs sqlite:FILE or postgres://USER@HOST/NAME"
 	if slices.Contains(redisSchemes, schemeOf(string(text))) {
-		return errors.New("needs sqlite:FILE or postgres://USER@HOST/NAME; Redis can hold sessions, not rows")
+		return errors.New(needs + "; Redis can hold sessions, not the database")
 	}
-	return checkURL(string(text), databaseSchemes, "needs sqlite:FILE or postgres://USER@HOST/NAME")
+	return checkURL(string(text), databaseSchemes, needs)
 }
 
 func (u *SessionsURL) UnmarshalText(text []byte) error {
@@ -49,13 +212,13 @@ func (u *SessionsURL) UnmarshalText(text []byte) error {
 			"redis-cluster://HOST:6379,HOST:6379 or redis-sentinel://MASTER@HOST:26379,HOST:26379")
 }
 
-// Shared reports whether other nodes can keep their rows there too.
+// Shared reports whether other nodes can use the same database.
 func (u DatabaseURL) Shared() bool { return schemeOf(string(u)) != "sqlite" }
 
-// Shared reports whether other nodes can keep their sessions there too.
+// Shared reports whether other nodes can use the same store.
 func (u SessionsURL) Shared() bool { return u != "" && schemeOf(string(u)) != "sqlite" }
 
-// Redis reports whether sessions are kept in Redis.
+// Redis reports whether sessions are stored in Redis.
 func (u SessionsURL) Redis() bool { return slices.Contains(redisSchemes, schemeOf(string(u))) }
 
 func schemeOf(raw string) string {
@@ -63,43 +226,44 @@ func schemeOf(raw string) string {
 	return scheme
 }
 
-// checkURL finds what is wrong with a URL; needs tells what would be right.
+// checkURL reports what is wrong with a URL; needs says what would be right.
 func checkURL(raw string, schemes []string, needs string) error {
 	scheme, rest, ok := strings.Cut(raw, ":")
 	switch {
 	case !ok || rest == "":
 		return errors.New(needs)
 	case !slices.Contains(schemes, scheme):
-		return errors.New(needs + otherScheme(strings.ToLower(scheme), schemes))
+		return errors.New(needs + suggestScheme(strings.ToLower(scheme), schemes))
 	case slices.Contains(redisSchemes, scheme):
-		return unusable(redis.Check(raw))
+		return wrapUnusable(redis.Check(raw))
 	case scheme != "sqlite" && !strings.HasPrefix(rest, "//"):
 		return fmt.Errorf("needs %s:// with two slashes", scheme)
 	case scheme != "sqlite":
-		return unusable(database.Check(raw))
+		return wrapUnusable(database.Check(raw))
 	case strings.HasPrefix(rest, "//") && !strings.HasPrefix(rest, "///"):
-		return errors.New("needs sqlite:FILE without slashes before it, such as sqlite:selvage.db or sqlite:/srv/selvage.db")
+		return errors.New("needs sqlite:FILE without slashes before it, " +
+			"such as sqlite:selvage.db or sqlite:/srv/selvage.db")
 	}
 	return nil
 }
 
-func unusable(err error) error {
+func wrapUnusable(err error) error {
 	if err == nil {
 		return nil
 	}
 	return fmt.Errorf("cannot be used: %w", err)
 }
 
-// otherScheme tells which scheme was meant, if that can be guessed.
-func otherScheme(scheme string, schemes []string) string {
-	if meant := otherSchemes[scheme]; slices.Contains(schemes, meant) {
+// suggestScheme suggests the scheme that was probably meant, or returns "".
+func suggestScheme(scheme string, schemes []string) string {
+	if meant := schemeAliases[scheme]; slices.Contains(schemes, meant) {
 		return fmt.Sprintf("; did you mean %q?", meant+":")
 	}
 	return strings.Replace(suggest.Meant(scheme, schemes), `"?`, `:"?`, 1)
 }
 
-// Redact hides the passwords of a URL: the one before its hosts and those among
-// its parameters. Where it is malformed, rather too much is hidden.
+// Redact hides the passwords of a URL: the one before its hosts and those among its
+// parameters. In a malformed URL it hides too much rather than too little.
 func Redact(raw string) string {
 	if head, params, ok := strings.Cut(raw, "?"); ok {
 		all := strings.Split(params, "&")
@@ -111,6 +275,7 @@ func Redact(raw string) string {
 		}
 		raw = head + "?" + strings.Join(all, "&")
 	}
+
 	scheme, rest, ok := strings.Cut(raw, "://")
 	at := strings.LastIndex(rest, "@")
 	if !ok || at < 0 {
@@ -123,5 +288,5 @@ func Redact(raw string) string {
 	return scheme + "://" + user + ":" + hidden + rest[at:]
 }
 
-// hidden stands where a password was, as in what net/url redacts.
+// hidden replaces a password, as net/url redacts it.
 const hidden = "xxxxx"

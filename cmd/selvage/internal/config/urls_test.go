@@ -12,7 +12,7 @@ func TestBackendURLs(t *testing.T) {
 	)
 	tests := []struct {
 		url                string
-		database, sessions string // what the error says; "" for none
+		database, sessions string // part of the error; "" for none
 	}{
 		{"sqlite:selvage.db", "", ""},
 		{"sqlite:/srv/selvage.db", "", ""},
@@ -93,7 +93,7 @@ func FuzzRedact(f *testing.F) {
 			return
 		}
 		if got := Redact(scheme + "://" + user + ":" + secret + marked + "@" + rest); strings.Contains(got, marked) {
-			t.Errorf("redact gives %q, which has the password", got)
+			t.Errorf("redact = %q, which has the password", got)
 		}
 	})
 }

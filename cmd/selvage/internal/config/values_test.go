@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"os"
 	"slices"
 	"strings"
@@ -8,7 +9,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/knadh/koanf/v2"
 
 	"github.com/selvage/selvage/internal/span"
 )
@@ -29,6 +29,7 @@ func TestSize(t *testing.T) {
 		{"2GB", 0, false},
 		{"9999999999TiB", 0, false},
 	}
+
 	for _, tt := range tests {
 		var got size
 		err := got.UnmarshalText([]byte(tt.text))
@@ -64,7 +65,7 @@ func TestBaseURL(t *testing.T) {
 	}
 }
 
-// TestSample shows that the sample has every key once and changes nothing.
+// TestSample checks that the sample has every key once, with its default.
 func TestSample(t *testing.T) {
 	var sample strings.Builder
 	if err := Sample(&sample); err != nil {
@@ -77,23 +78,16 @@ func TestSample(t *testing.T) {
 	if len(written) != len(Settings()) {
 		t.Errorf("the sample has %d keys, want %d", len(written), len(Settings()))
 	}
-	both := []layer{defaults(), written}
-	var got [2]Config
-	for i, l := range both {
-		k := koanf.New(".")
-		if err := load(k, l, nil); err != nil {
-			t.Fatal(err)
-		}
-		if err := k.Unmarshal("", &got[i]); err != nil {
-			t.Fatal(err)
-		}
+	var want, got Config
+	if err := errors.Join(want.apply(defaults(), nil), got.apply(written, nil)); err != nil {
+		t.Fatal(err)
 	}
-	if diff := cmp.Diff(got[0], got[1]); diff != "" {
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the sample differs from the defaults:\n%s", diff)
 	}
 }
 
-// TestManual shows that the configuration files in the manual can be used.
+// TestManual checks that the configuration files in the manual are valid.
 func TestManual(t *testing.T) {
 	manual, err := os.ReadFile("../../../../docs/operations.md")
 	if err != nil {
@@ -103,25 +97,23 @@ func TestManual(t *testing.T) {
 	for _, b := range blocks {
 		text, _, _ := strings.Cut(b, "```")
 		written, err := parseFile("operations.md", []byte(text))
-		if err == nil {
-			err = load(koanf.New("."), written, nil)
-		}
-		if err != nil || len(written) == 0 {
+		var c Config
+		if err := errors.Join(err, c.apply(written, nil)); err != nil || len(written) == 0 {
 			t.Errorf("%v in\n%s", err, text)
 		}
 	}
 	if len(blocks) == 0 {
-		t.Error("there are none")
+		t.Error("the manual has no configuration files")
 	}
 }
 
-// TestSettings shows that every key says what it is, and that its default is one.
+// TestSettings checks that every key has help and a valid default.
 func TestSettings(t *testing.T) {
 	for _, s := range Settings() {
-		if s.help == "" {
-			t.Errorf("%s has no help", s.Path)
+		if !strings.HasSuffix(s.Meaning, ".") {
+			t.Errorf("the help of %s is %q, want a sentence", s.Path, s.Meaning)
 		}
-		if _, err := s.parse(s.Default); s.Default != "" && err != nil {
+		if err := s.parse(new(Config), s.Default); s.Default != "" && err != nil {
 			t.Errorf("default of %s: %v", s.Path, err)
 		}
 	}
@@ -134,14 +126,14 @@ func FuzzParseFile(f *testing.F) {
 		if l, err := parseFile("selvage.yaml", []byte(text)); err == nil {
 			for path := range l {
 				if !slices.Contains(paths(), path) {
-					t.Errorf("parseFile(%q) sets %q, which is no key", text, path)
+					t.Errorf("parseFile(%q) sets %q, which is not a key", text, path)
 				}
 			}
 		}
 	})
 }
 
-func TestUnknownVariables(t *testing.T) {
+func TestCheckVariables(t *testing.T) {
 	tests := []struct{ entry, want string }{
 		{"SELVAGE_LISTEN=:80", ""},
 		{"SELVAGE_LISTEN_FILE=x", ""},
@@ -159,23 +151,24 @@ func TestUnknownVariables(t *testing.T) {
 		{"SELVAGE_LOG_LEVEL=info", `SELVAGE_LOG_LEVEL: unknown key; did you mean "SELVAGE_LOG__LEVEL"?`},
 		{"SELVAGE_MAX_UPLOAD=1", `SELVAGE_MAX_UPLOAD: unknown key; did you mean "SELVAGE_RECORDINGS__MAX_UPLOAD"?`},
 	}
+
 	for _, tt := range tests {
 		got := ""
-		if err := unknownVariables([]string{"HOME=/", tt.entry}); err != nil {
+		if err := checkVariables([]string{"HOME=/", tt.entry}); err != nil {
 			got = err.Error()
 		}
 		if got != tt.want {
-			t.Errorf("unknownVariables(%q) = %q, want %q", tt.entry, got, tt.want)
+			t.Errorf("checkVariables(%q) = %q, want %q", tt.entry, got, tt.want)
 		}
 	}
 }
 
 func TestRetention(t *testing.T) {
 	for text, want := range map[string]time.Duration{"0": 0, "400d": 400 * span.Day, "720h": 30 * span.Day,
-		"29d": -1, "1h": -1, "-1d": -1, "": -1, "ever": -1, "99999999d": -1} {
+		"29d": -1, "1h": -1, "-1d": -1, "": -1, "ever": -1, "99999999d": -1} { // -1 for an error
 		var r retention
-		if err := r.UnmarshalText([]byte(text)); (err != nil) != (want < 0) || err == nil &&
-			time.Duration(r) != want {
+		err := r.UnmarshalText([]byte(text))
+		if (err != nil) != (want < 0) || err == nil && time.Duration(r) != want {
 			t.Errorf("retention %q = %v, %v, want %v", text, r, err, want)
 		}
 	}

@@ -9,22 +9,18 @@ import (
 	"github.com/selvage/selvage/cmd/selvage/internal/datadir"
 )
 
-// Where is how clients reach a server: what goes into links and tokens.
+// Where holds the URLs at which clients reach a server. They go into links and tokens.
 type Where struct {
 	Public string // {base_url}
 	Auth   string // {auth_url}
 	Fabric string // the host in fabric tokens
-	NoWSS  bool   // nothing serves the relay at that host by HTTPS, as far as is known here
+	NoWSS  bool   // as far as is known here, nothing serves the relay by HTTPS at that host
 }
 
 // Local reports whether links lead to this machine.
 func (w Where) Local() bool {
 	for _, raw := range []string{w.Public, w.Auth} {
-		u, err := url.Parse(raw)
-		if err != nil {
-			return false
-		}
-		if !LocalHost(u.Hostname()) {
+		if u, err := url.Parse(raw); err != nil || !LocalHost(u.Hostname()) {
 			return false
 		}
 	}
@@ -40,8 +36,8 @@ func LocalHost(host string) bool {
 // Issuer returns the issuer of every token.
 func (w Where) Issuer() string { return w.Auth + "/" }
 
-// Locate returns what was configured, with the ports of HTTP and HTTPS in what was
-// not.
+// Locate returns the configured URLs. Those that are not configured are made of the ports of
+// HTTP and HTTPS.
 func Locate(c Config, httpPort, httpsPort string) Where {
 	w := Where{Public: string(c.PublicURL), Auth: string(c.AuthURL), Fabric: string(c.FabricHost)}
 	w.NoWSS = c.FabricHost == "" && c.TLSAddress() == Off // a configured host may be a proxy's
@@ -57,9 +53,9 @@ func Locate(c Config, httpPort, httpsPort string) Where {
 	return w
 }
 
-// LocateBeside returns where the server of the data directory is, or would be: a
-// command that makes tokens makes them as the server does.
-func LocateBeside(c Config) Where {
+// LocateRunning returns the URLs of the server that runs on the data directory, or those it
+// would have. A command that makes tokens needs the ones that the server uses.
+func LocateRunning(c Config) Where {
 	w := Locate(c, portOf(c.Listen, "8080"), portOf(c.TLSAddress(), "8443"))
 	r, ok := datadir.ReadRunning(c.Data)
 	if !ok {
@@ -78,7 +74,7 @@ func LocateBeside(c Config) Where {
 	return w
 }
 
-// nameOf returns the name by which browsers on this machine reach an address.
+// nameOf returns the host name at which browsers on this machine reach an address.
 func nameOf(a HostPort) string {
 	host, _, err := net.SplitHostPort(string(a))
 	ip := net.ParseIP(host)
@@ -88,16 +84,16 @@ func nameOf(a HostPort) string {
 	return host
 }
 
-func portOf(a HostPort, otherwise string) string {
+func portOf(a HostPort, fallback string) string {
 	_, port, err := net.SplitHostPort(string(a))
 	if err != nil || port == "0" {
-		return otherwise
+		return fallback
 	}
 	return port
 }
 
-// TLSAddress returns the address for HTTPS, or off. Where a certificate is
-// configured it is beside HTTP, on the port that goes with that of HTTP.
+// TLSAddress returns the address for HTTPS, or Off. If a certificate is configured, it is the
+// host of HTTP, on the port that goes with that of HTTP.
 func (c Config) TLSAddress() HostPort {
 	switch {
 	case c.ListenTLS != Auto:
@@ -114,23 +110,25 @@ func (c Config) TLSAddress() HostPort {
 	return Off
 }
 
-// Certified lists the names and addresses that the local certificate needs
-// beside localhost and its like.
-func (c Config) Certified() []string {
+// CertifiedHosts lists the names and addresses that the local certificate needs in addition
+// to localhost.
+func (c Config) CertifiedHosts() []string {
 	hosts := append([]string(nil), c.TLS.Hosts...)
 	for _, u := range []BaseURL{c.PublicURL, c.AuthURL} {
 		if p, err := url.Parse(string(u)); err == nil {
 			hosts = append(hosts, p.Hostname())
 		}
 	}
+
 	if host, _, err := net.SplitHostPort(string(c.FabricHost)); err == nil {
-		// Browser SDKs exchange the first label (docs/architecture.md, "Hosts").
+		// Browser SDKs replace the first label (docs/architecture.md, "Hosts").
 		_, domain, _ := strings.Cut(host, ".")
 		hosts = append(hosts, host)
 		if domain != "" && net.ParseIP(host) == nil {
 			hosts = append(hosts, "fabric."+domain)
 		}
 	}
+
 	for _, a := range []HostPort{c.Listen, c.TLSAddress()} {
 		host, _, _ := net.SplitHostPort(string(a))
 		if ip := net.ParseIP(host); host != "" && (ip == nil || !ip.IsUnspecified()) {
@@ -140,7 +138,7 @@ func (c Config) Certified() []string {
 	return hosts
 }
 
-// SecureHosts lists the hosts of the URLs that say https.
+// SecureHosts lists the hosts of the public URLs that use https.
 func (c Config) SecureHosts() (hosts []string) {
 	for _, raw := range []BaseURL{c.PublicURL, c.AuthURL} {
 		if u, err := url.Parse(string(raw)); err == nil && u.Scheme == "https" &&

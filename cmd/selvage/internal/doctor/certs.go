@@ -53,7 +53,7 @@ func (e *Examination) localAuthority(context.Context) []Finding {
 			ca.CertFile, ca.KeyFile),
 			"of %s and %s one is missing", ca.CertFile, ca.KeyFile)}
 	}
-	a, err := ca.Open(ca.Config{Dir: dir, Hosts: e.Config.Certified()})
+	a, err := ca.Open(ca.Config{Dir: dir, Hosts: e.Config.CertifiedHosts()})
 	if err != nil {
 		found, remedy, _ := strings.Cut(strings.Replace(err.Error(), ": delete", "; delete", 1), "; ")
 		return []Finding{brokenf(remedy, "%s", found)}

@@ -94,7 +94,7 @@ type Examination struct {
 func (e *Examination) Examine(ctx context.Context) []Finding {
 	around := make(chan []check, 1)
 	go func() {
-		e.where = config.LocateBeside(e.Config)
+		e.where = config.LocateRunning(e.Config)
 		e.running, e.alive = findRunning(e.Config.Data)
 		around <- e.checks()
 	}()

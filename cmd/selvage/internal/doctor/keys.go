@@ -48,7 +48,7 @@ func (e *Examination) master(needed bool) ([]byte, Finding) {
 	file := e.Config.MasterFile()
 	switch _, err := os.Stat(file); {
 	case errors.Is(err, fs.ErrNotExist) && needed:
-		return nil, brokenf(e.Config.MasterWhence()+", or set SELVAGE_MASTER_KEY_FILE to a file that holds it", "there is no %s, which the key ring was sealed by", file)
+		return nil, brokenf(e.Config.MasterKeyAdvice()+", or set SELVAGE_MASTER_KEY_FILE to a file that holds it", "there is no %s, which the key ring was sealed by", file)
 	case err != nil:
 		return nil, skippedf("there is none yet; a start makes it")
 	}
@@ -63,7 +63,7 @@ func (e *Examination) master(needed bool) ([]byte, Finding) {
 // ringKeys looks at what the master key opens, and at what is due.
 func (e *Examination) ringKeys(status keys.Status, records []keys.Record) (all []Finding) {
 	if errors.Is(status.Err, keys.ErrMaster) {
-		return []Finding{brokenf(e.Config.MasterWhence()+", or set SELVAGE_MASTER_KEY_FILE to a file that holds the right one",
+		return []Finding{brokenf(e.Config.MasterKeyAdvice()+", or set SELVAGE_MASTER_KEY_FILE to a file that holds the right one",
 			"the ring was sealed by another master key than this")}
 	}
 	if status.Err != nil {

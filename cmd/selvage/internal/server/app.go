@@ -176,8 +176,8 @@ func (a *App) serveRelay(log *slog.Logger, observe func(method, result string)) 
 		limits := a.Config.Limits
 		a.relay = relay.New(relay.Config{
 			Fabric: a.Fabric, Observe: observe, Log: log,
-			Limits: relay.Limits{PerCaller: limits.RelaySockets.OrNone(),
-				PerNetwork: limits.RelayUnauthenticated.OrNone()},
+			Limits: relay.Limits{PerCaller: limits.RelaySockets.OrNegative(),
+				PerNetwork: limits.RelayUnauthenticated.OrNegative()},
 		})
 	}
 }

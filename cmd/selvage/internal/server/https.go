@@ -54,7 +54,7 @@ func openCertificates(c config.Config, a *App, log *slog.Logger) (certificates, 
 			Store: a.Store, Sealer: a.Ring, Log: log,
 		})
 	}
-	return ca.Open(ca.Config{Dir: c.Data, Hosts: c.Certified()})
+	return ca.Open(ca.Config{Dir: c.Data, Hosts: c.CertifiedHosts()})
 }
 
 // strictTransport has browsers come back over HTTPS alone to the hosts of the URLs

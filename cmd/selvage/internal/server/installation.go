@@ -38,7 +38,7 @@ func (a *App) policies() (all []dashboard.Policy) {
 			continue
 		}
 		all = append(all, dashboard.Policy{
-			Group: group, Key: s.Path, Value: s.Show(a.Config), Default: s.Default, Means: s.Meaning(),
+			Group: group, Key: s.Path, Value: s.Show(a.Config), Default: s.Default, Means: s.Meaning,
 			Variable: s.Env(),
 		})
 	}

@@ -71,7 +71,7 @@ func master(ctx context.Context, c config.Config, rows keys.Store) (key []byte, 
 // otherMaster where another is.
 func noMaster(c config.Config) error {
 	return fmt.Errorf("there is no %s, and the key ring in the database was sealed by it: %s, or set SELVAGE_MASTER_KEY_FILE to a file that holds it",
-		c.MasterFile(), c.MasterWhence())
+		c.MasterFile(), c.MasterKeyAdvice())
 }
 
 func otherMaster(c config.Config) error {
@@ -79,5 +79,5 @@ func otherMaster(c config.Config) error {
 		return errors.New("the key ring in the database was sealed by another master key than the one of the configuration (master_key): set the one that nodes on this database use")
 	}
 	return fmt.Errorf("the key ring in the database was sealed by another master key than %s: %s, or set SELVAGE_MASTER_KEY_FILE to a file that holds the right one",
-		c.MasterFile(), c.MasterWhence())
+		c.MasterFile(), c.MasterKeyAdvice())
 }

@@ -27,8 +27,8 @@ func TestRelayURL(t *testing.T) {
 			"1", "2"), "wss://puc.pbx.example:443"},
 		{"auto", config.Locate(config.Config{Listen: "127.0.0.1:0", ListenTLS: config.Auto}, "1", "2"),
 			"wss://puc.localhost:2"},
-		{"a command beside a server without", config.LocateBeside(beside("")), ""},
-		{"a command beside a server", config.LocateBeside(beside("https://127.0.0.1:3")), "wss://puc.localhost:3"},
+		{"a command beside a server without", config.LocateRunning(beside("")), ""},
+		{"a command beside a server", config.LocateRunning(beside("https://127.0.0.1:3")), "wss://puc.localhost:3"},
 	}
 	for _, tt := range tests {
 		a := &App{Config: config.Config{Services: config.Services(config.AllServices)}, Where: tt.w}
