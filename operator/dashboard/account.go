@@ -2,8 +2,10 @@ package dashboard
 
 import (
 	"net/http"
-	"time"
+	"strings"
 
+	"github.com/selvage/selvage/internal/factor"
+	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/operator"
 )
 
@@ -25,7 +27,6 @@ type accountPage struct {
 	Required    bool
 	Codes       []string // new recovery codes, shown this once
 	Shortest    int
-	Now         time.Time
 	Faults      []string
 }
 
@@ -39,7 +40,7 @@ type sessionRow struct {
 func (a *accountPages) showAccount(v *visit) error { return a.accountPage(v, http.StatusOK, nil, nil) }
 
 func (a *accountPages) accountPage(v *visit, status int, codes, wrong []string) error {
-	sessions, err := a.Operators.Sessions(v.r.Context(), v.who.ID)
+	sessions, err := a.Operators.Sessions(v.r.Context(), v.operator.ID)
 	if err != nil {
 		return err
 	}
@@ -48,9 +49,9 @@ func (a *accountPages) accountPage(v *visit, status int, codes, wrong []string) 
 		return err
 	}
 	p := accountPage{
-		Email: v.who.Email, Name: v.who.Name, Roles: operatorRowOf(v, v.who, projects).Roles,
-		Shortest: operator.MinPassword, Now: v.now, Faults: wrong,
-		Codes: codes, MayAdd: a.Factors != nil, CanPasskey: a.factors.passkeys(), Required: a.requiresFactor(v.who),
+		Email: v.operator.Email, Name: v.operator.Name, Roles: operatorRowOf(v, v.operator, projects).Roles,
+		Shortest: operator.MinPassword, Faults: wrong,
+		Codes: codes, MayAdd: a.Factors != nil, CanPasskey: a.factors.passkeys(), Required: a.requiresFactor(v.operator),
 	}
 	if p.Factors, p.HasApp, err = a.factorsOf(v); err != nil {
 		return err
@@ -63,7 +64,7 @@ func (a *accountPages) accountPage(v *visit, status int, codes, wrong []string) 
 
 // changePassword serves POST /dashboard/account/password.
 func (a *accountPages) changePassword(v *visit) error {
-	o, err := a.Operators.SetPassword(v.r.Context(), v.who, v.form.Get("current"), v.form.Get("password"),
+	o, err := a.Operators.SetPassword(v.r.Context(), v.operator, v.form.Get("current"), v.form.Get("password"),
 		visitor(v.r), v.session.ID)
 	if all, ok := faults(err); ok {
 		return a.accountPage(v, http.StatusUnprocessableEntity, nil, all)
@@ -71,7 +72,7 @@ func (a *accountPages) changePassword(v *visit) error {
 	if err != nil {
 		return err
 	}
-	v.whose = o
+	v.account = o
 	if err := a.factors.raise(v); err != nil {
 		return err
 	}
@@ -83,13 +84,124 @@ func (a *accountPages) changePassword(v *visit) error {
 func (a *accountPages) revokeSession(v *visit) (err error) {
 	done := "ended"
 	if id := v.form.Get("session"); id != "" {
-		err = a.Operators.EndSession(v.r.Context(), v.who.ID, id)
+		err = a.Operators.EndSession(v.r.Context(), v.operator.ID, id)
 	} else {
 		done = "othersended"
-		err = a.Operators.EndOthers(v.r.Context(), v.who.ID, v.session.ID)
+		err = a.Operators.EndOthers(v.r.Context(), v.operator.ID, v.session.ID)
 	}
 	if err != nil {
 		return err
 	}
 	return v.redirect(Prefix + "/account?done=" + done)
+}
+
+// A factorRow is a factor as it is listed.
+type factorRow struct {
+	factor.Factor
+	Title string
+}
+
+// factorsOf lists what the operator has.
+func (a *accountPages) factorsOf(v *visit) (rows []factorRow, hasApp bool, err error) {
+	if a.Factors == nil {
+		return nil, false, nil
+	}
+	all, err := a.Factors.List(v.r.Context(), ownerOf(v.operator))
+	for _, f := range all {
+		hasApp = hasApp || f.Type == factor.TypeTOTP
+		rows = append(rows, factorRowOf(f))
+	}
+	return rows, hasApp, err
+}
+
+func factorRowOf(f factor.Factor) factorRow {
+	row := factorRow{f, "Passkey " + f.Name}
+	switch f.Type {
+	case factor.TypeTOTP:
+		row.Title = "Authenticator app"
+	case factor.TypeRecovery:
+		row.Title = "Recovery codes, those left of ten: " + string(rune('0'+min(9, f.Left)))
+		if f.Left > 9 {
+			row.Title = "Recovery codes, all ten"
+		}
+	}
+	return row
+}
+
+// showApp serves GET /dashboard/account/app.
+func (a *accountPages) showApp(v *visit) error {
+	if a.Factors == nil {
+		return problem.NoSuch("page")
+	}
+	return a.factors.enrolPage(v, http.StatusOK, enrolPage{Action: Prefix + "/account/app", Next: Prefix + "/account"})
+}
+
+// addApp serves POST /dashboard/account/app.
+func (a *accountPages) addApp(v *visit) error {
+	if a.Factors == nil {
+		return problem.NoSuch("page")
+	}
+	return a.factors.confirmApp(v, enrolPage{Action: Prefix + "/account/app", Next: Prefix + "/account"})
+}
+
+// newCodes serves POST /dashboard/account/codes.
+func (a *accountPages) newCodes(v *visit) error {
+	if a.Factors == nil {
+		return problem.NoSuch("page")
+	}
+	has, err := a.factors.factorSet(v)
+	if err != nil {
+		return err
+	}
+	if !has.Any() || !v.session.TwoFactors() { // codes alone are no factor, nor is one shown that was set up this moment
+		return v.redirect(Prefix + "/account")
+	}
+	codes, err := a.Factors.NewCodes(v.r.Context(), ownerOf(v.operator))
+	if err != nil {
+		return err
+	}
+	return a.accountPage(v, http.StatusOK, codes, nil)
+}
+
+// removeFactor serves POST /dashboard/account/factors/remove.
+func (a *accountPages) removeFactor(v *visit) error {
+	if a.Factors == nil {
+		return problem.NoSuch("page")
+	}
+	if err := a.Factors.Remove(v.r.Context(), ownerOf(v.operator), v.form.Get("factor")); err != nil {
+		return err
+	}
+	return v.redirect(Prefix + "/account?done=factor")
+}
+
+// setTheme serves POST /dashboard/account/theme: light or dark pages in this browser, or as it
+// prefers.
+func (a *accountPages) setTheme(v *visit) error {
+	a.cookies.SetTheme(v.w, v.r, v.form.Get("theme"))
+	return v.redirect(orFront(ownPath(refererPath(v.r))))
+}
+
+// device tells in a few words what a User-Agent says of a browser.
+func device(agent string) string {
+	browser := first(agent, "Edg/", "Edge", "OPR/", "Opera", "Firefox/", "Firefox", "Chrome/", "Chrome",
+		"Safari/", "Safari", "curl/", "curl")
+	system := first(agent, "Android", "Android", "iPhone", "iPhone", "iPad", "iPad", "Windows", "Windows",
+		"Mac OS X", "macOS", "CrOS", "ChromeOS", "Linux", "Linux")
+	switch {
+	case browser != "" && system != "":
+		return browser + " on " + system
+	case browser+system != "":
+		return browser + system
+	}
+	return "A browser"
+}
+
+// first returns the name behind the first sign that a text has, of pairs of sign and name.
+func first(text string, pairs ...string) string {
+	for i := 0; i < len(pairs); i += 2 {
+		if strings.Contains(text, pairs[i]) {
+			return pairs[i+1]
+		}
+	}
+	return ""
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// A teller says below an input at which address something new will be reached: a sentence, and
+// A liveHint says below an input at which address something new will be reached: a sentence, and
 // while it is typed what a path of ours makes of the inputs of some names.
-type teller struct {
+type liveHint struct {
 	Text, Path string
 	Names      string // with spaces between
 }
@@ -25,8 +25,8 @@ func addressFields(k *kinds.Kind) []string {
 	return append([]string{k.AddressName}, k.Name...)
 }
 
-// namesAddress returns the input of which a kind makes its address; nil for none.
-func namesAddress(k *kinds.Kind, all []input) *input {
+// addressInput returns the input of which a kind makes its address; nil for none.
+func addressInput(k *kinds.Kind, all []input) *input {
 	for _, name := range addressFields(k) {
 		if at := find(all, name); at != nil {
 			return at
@@ -35,14 +35,14 @@ func namesAddress(k *kinds.Kind, all []input) *input {
 	return nil
 }
 
-// tellAddress has a form of something new say where it will be reached.
-func (v *visit) tellAddress(k *kinds.Kind, all []input) {
+// addAddressHint has a form of something new say where it will be reached.
+func (v *visit) addAddressHint(k *kinds.Kind, all []input) {
 	context := "public"
 	if k.Context != "" {
 		context = k.Context
 	}
-	if at := namesAddress(k, all); at != nil {
-		at.Tells = &teller{
+	if at := addressInput(k, all); at != nil {
+		at.Tells = &liveHint{
 			Text: "Its address is made of it, in plain letters: “Team Standup” is reached at /" +
 				context + "/team-standup.",
 			Path: v.base() + "/kinds/" + k.Path + "/address", Names: strings.Join(addressFields(k), " "),
@@ -50,9 +50,9 @@ func (v *visit) tellAddress(k *kinds.Kind, all []input) {
 	}
 }
 
-// tellResourceAddress serves POST /dashboard/projects/{project}/kinds/{kind}/address: where a
+// previewAddress serves POST /dashboard/projects/{project}/kinds/{kind}/address: where a
 // resource of such names would be reached, in a sentence.
-func (a *resourcePages) tellResourceAddress(v *visit) error {
+func (a *resourcePages) previewAddress(v *visit) error {
 	k, err := a.kind(v)
 	if err != nil {
 		return err
@@ -65,8 +65,8 @@ func (a *resourcePages) tellResourceAddress(v *visit) error {
 	return v.tell(path, taken, err)
 }
 
-// tellSubscriberAddress serves POST /dashboard/projects/{project}/subscribers/address.
-func (a *subscriberPages) tellSubscriberAddress(v *visit) error {
+// previewSubscriberAddress serves POST /dashboard/projects/{project}/subscribers/address.
+func (a *subscriberPages) previewSubscriberAddress(v *visit) error {
 	path, taken, err := a.Fabric.AddressOfSubscriber(v.r.Context(), v.project.ID, v.form.Get("email"))
 	return v.tell(path, taken, err)
 }

@@ -69,7 +69,7 @@ func (a *auditPages) listAudit(v *visit) error {
 		All     bool
 		Faults  []string
 	}{All: v.project.ID == "", Export: v.r.URL.Path + "/export?" + v.r.URL.RawQuery, Base: v.base()}
-	f, ask, wrong, err := a.auditAsked(v)
+	f, ask, wrong, err := a.auditQuery(v)
 	if err != nil {
 		return err
 	}
@@ -90,18 +90,18 @@ func (a *auditPages) listAudit(v *visit) error {
 		if p.Events, err = a.trail.eventRows(v, found.Items); err != nil {
 			return err
 		}
-		p.Live = follow(v, found.Items, func(i audit.Event) string { return i.ID })
+		p.Live = liveURL(v, found.Items, func(i audit.Event) string { return i.ID })
 	}
 	return a.pageWith(v, templates.Options{Status: code, Connect: []string{"'self'"}}, title, "audit", p)
 }
 
-// auditAsked returns what an address asks for, with the account of an e-mail found: of a
+// auditQuery returns what an address asks for, with the account of an e-mail found: of a
 // subscriber, or for the installation of an operator.
-func (a *auditPages) auditAsked(v *visit) (auditFilter, audit.Filter, []string, error) {
+func (a *auditPages) auditQuery(v *visit) (auditFilter, audit.Filter, []string, error) {
 	f, ask, wrong := v.auditFilter()
 	if f.Actor != "" { // what operators did is found at once
 		o, err := a.Operators.Find(v.r.Context(), f.Actor)
-		if orGone(err) != nil {
+		if ignoreNotFound(err) != nil {
 			return f, ask, wrong, err
 		}
 		if err == nil && o.ID == f.Actor {
@@ -114,7 +114,7 @@ func (a *auditPages) auditAsked(v *visit) (auditFilter, audit.Filter, []string, 
 	if v.project.ID == "" {
 		o, err := a.Operators.Find(v.r.Context(), f.Account)
 		ask.Target = cmp.Or(o.ID, "nobody")
-		return f, ask, wrong, orGone(err)
+		return f, ask, wrong, ignoreNotFound(err)
 	}
 	var err error
 	ask.Target, err = a.Clients.AuditAccount(v.r.Context(), v.project.ID, f.Account)
@@ -129,12 +129,12 @@ func actionChoices() (all []choice) {
 	return all
 }
 
-// mostExported bounds the events of one file.
-const mostExported = 100_000
+// maxExported bounds the events of one file.
+const maxExported = 100_000
 
 // exportAudit serves GET …/audit/export: the events of a filter as CSV, the newest first.
 func (a *auditPages) exportAudit(v *visit) error {
-	_, ask, wrong, err := a.auditAsked(v)
+	_, ask, wrong, err := a.auditQuery(v)
 	if err != nil {
 		return err
 	}
@@ -157,7 +157,7 @@ func (a *auditPages) exportAudit(v *visit) error {
 			_ = out.Write(e.CSV())
 		}
 		out.Flush()
-		if n += len(found.Items); out.Error() != nil || found.Next == "" || n >= mostExported {
+		if n += len(found.Items); out.Error() != nil || found.Next == "" || n >= maxExported {
 			return nil
 		}
 		if found, err = a.trail.audit(v, ask, page.Query{Size: page.MaxSize, From: found.Next}); err != nil {

@@ -31,20 +31,20 @@ type brandPage struct {
 	Base, Action, Back, BackTo, Title string
 	Client                            bool
 	Form                              form
-	Logo                              *shownLogo // its own
+	Logo                              *logoView // its own
 	Preview                           preview
 	MayChange                         bool
 }
 
-// A shownLogo is a logo on a page, with its bytes: the address under which people fetch it
+// A logoView is a logo on a page, with its bytes: the address under which people fetch it
 // may be another host.
-type shownLogo struct {
+type logoView struct {
 	logo.Shown
 	URL template.URL
 }
 
 // logoOf returns a logo with its bytes; nil where there is none.
-func (a *brandPages) logoOf(v *visit, name string) (*shownLogo, error) {
+func (a *brandPages) logoOf(v *visit, name string) (*logoView, error) {
 	shown, ok := logo.Parse(name)
 	if !ok {
 		return nil, nil
@@ -56,7 +56,7 @@ func (a *brandPages) logoOf(v *visit, name string) (*shownLogo, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &shownLogo{shown, template.URL(
+	return &logoView{shown, template.URL(
 		"data:image/png;base64," + base64.StdEncoding.EncodeToString(body))}, nil // base64 of our own picture
 }
 
@@ -104,7 +104,7 @@ func (a *brandPages) brandPage(v *visit, code int, c *idp.Client, wrong error) e
 	if c != nil {
 		row := v.clientRow(*c)
 		p.Client, p.Action, p.Back, p.BackTo, p.Title = true, row.URL+"/branding", row.URL, row.Title, "Branding of "+row.Title
-		kept, fallback, p.Preview.Real = c.Logo, project.Color, a.clients.tryLogin(*c)
+		kept, fallback, p.Preview.Real = c.Logo, project.Color, a.clients.tryURL(*c)
 	}
 	if v.form != nil {
 		retype(p.Form.Inputs, v.form)
@@ -112,7 +112,7 @@ func (a *brandPages) brandPage(v *visit, code int, c *idp.Client, wrong error) e
 	if v.form != nil && code == http.StatusOK { // a preview: the form is as old as it was
 		p.Form.Seen = v.form.Get("seen")
 	}
-	if wrong != nil && !p.Form.blame(renamed(wrong)) {
+	if wrong != nil && !p.Form.blame(relabel(wrong)) {
 		return wrong
 	}
 	var err error
@@ -125,7 +125,7 @@ func (a *brandPages) brandPage(v *visit, code int, c *idp.Client, wrong error) e
 	}
 	p.Preview.Page = p.Action + "/preview?" + look.Encode()
 	if chosen, ok := palette.Parse(strings.TrimPrefix(cmp.Or(colorOf(look), fallback), "#")); ok {
-		p.Preview.Verdicts = verdictsOf(chosen)
+		p.Preview.Verdicts = readingsOf(chosen)
 	}
 	return a.pageWith(v, templates.Options{Status: code, Connect: []string{"'self'"},
 		Frames: []string{"'self'"}}, p.Title, "branding", p)
@@ -136,8 +136,8 @@ func colorOf(posted url.Values) string {
 	return strings.ToLower(strings.TrimSpace(posted.Get("color")))
 }
 
-// renamed returns what is wrong by the names that the form has.
-func renamed(err error) error {
+// relabel returns what is wrong by the names that the form has.
+func relabel(err error) error {
 	var all []error
 	for _, p := range problem.All(err) {
 		q := *p

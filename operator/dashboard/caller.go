@@ -13,25 +13,25 @@ import (
 // changes something must come from a page of ours, as the browser says.
 func (a *API) Caller(r *http.Request, projectID string) error {
 	v := &visit{r: r, now: a.site.Now()}
-	if err := a.site.recognise(v); err != nil {
+	if err := a.site.readSession(v); err != nil {
 		return err
 	}
-	if v.who.ID == "" || projectID == "" {
+	if v.operator.ID == "" || projectID == "" {
 		return problem.NoCredentials()
 	}
 	action := operator.Read
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		action = operator.Write
-		if !a.site.fromOurs(r) {
+		if !a.site.isSameOrigin(r) {
 			return errCrossSite
 		}
 	}
-	return v.who.Check(action, projectID)
+	return v.operator.Check(action, projectID)
 }
 
-// fromOurs reports whether a browser says that a page of ours sends a request. One that
+// isSameOrigin reports whether a browser says that a page of ours sends a request. One that
 // says nothing is not believed: every browser that has such sessions tells one of both.
-func (a *site) fromOurs(r *http.Request) bool {
+func (a *site) isSameOrigin(r *http.Request) bool {
 	site, origin := r.Header.Get("Sec-Fetch-Site"), r.Header.Get("Origin")
 	if site != "" && site != "same-origin" || origin != "" && origin != a.origin {
 		return false

@@ -224,9 +224,9 @@ func (a *clientPages) changeClient(v *visit) error {
 	return v.redirect(v.clientRow(c).URL + "?done=changed")
 }
 
-// tryLogin returns a link that asks for a login of a client, with a verifier that nobody
+// tryURL returns a link that asks for a login of a client, with a verifier that nobody
 // has: the page of the login is shown, and the app gets an answer that it did not ask for.
-func (a *clientPages) tryLogin(c idp.Client) string {
+func (a *clientPages) tryURL(c idp.Client) string {
 	if !c.May(idp.GrantCode) || len(c.RedirectURIs) == 0 {
 		return ""
 	}

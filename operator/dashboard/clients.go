@@ -2,7 +2,6 @@ package dashboard
 
 import (
 	"net/http"
-	"time"
 
 	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/problem"
@@ -49,17 +48,7 @@ func (a *clientPages) listClients(v *visit) error {
 	if err != nil {
 		return err
 	}
-	p := struct {
-		Clients []clientRow
-		Pager   pager
-		Base    string
-		MayMake bool
-		Now     time.Time
-	}{Pager: v.pager(found.Prev, found.Next), Base: v.base(), MayMake: v.mayIn(operator.Write), Now: v.now}
-	for _, c := range found.Items {
-		p.Clients = append(p.Clients, v.clientRow(c))
-	}
-	return a.page(v, http.StatusOK, "OAuth clients", "clients", p)
+	return a.page(v, http.StatusOK, "OAuth clients", "clients", listOf(v, found, v.clientRow))
 }
 
 // client finds the client of the path, if it is one of the project.
@@ -88,11 +77,10 @@ func (a *clientPages) clientPage(v *visit, c idp.Client, secret string, wrong []
 		HasSecret    bool
 		Old          idp.OldSecret
 		MayChange    bool
-		Now          time.Time
 		Faults       []string
 		Snippets     []snippet
-	}{v.clientRow(c), v.base(), secret, a.AuthURL + "/", a.tryLogin(c), c.SecretHash != "", c.OldAt(v.now),
-		v.mayIn(operator.Write), v.now, wrong, a.clientSnippets(c)}
+	}{v.clientRow(c), v.base(), secret, a.AuthURL + "/", a.tryURL(c), c.SecretHash != "", c.OldAt(v.now),
+		v.mayIn(operator.Write), wrong, a.clientSnippets(c)}
 	code := http.StatusOK
 	if wrong != nil {
 		code = http.StatusUnprocessableEntity
@@ -140,7 +128,7 @@ func (a *clientPages) deleteClient(v *visit) error {
 		return err
 	}
 	if v.form.Get("confirm") != v.clientRow(c).Title {
-		return a.clientPage(v, c, "", []string{notItsName})
+		return a.clientPage(v, c, "", []string{wrongName})
 	}
 	if err := a.Clients.DeleteClient(v.r.Context(), c.ID); err != nil {
 		return err

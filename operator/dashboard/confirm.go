@@ -24,12 +24,12 @@ func (a *factorPages) showConfirm(v *visit) error {
 }
 
 func (a *factorPages) confirmPage(v *visit, status int, next string, wrong []string) error {
-	has, err := a.factorsThere(v)
+	has, err := a.factorSet(v)
 	if err != nil {
 		return err
 	}
-	p := confirmPage{Email: v.who.Email, Next: next, Code: has.Any(), App: has.TOTP}
-	if p.Faults, p.Passkey, err = a.ownPasskey(v, has, passkeyForm{Action: Prefix + "/confirm", Next: next}, wrong); err != nil {
+	p := confirmPage{Email: v.operator.Email, Next: next, Code: has.Any(), App: has.TOTP}
+	if p.Faults, p.Passkey, err = a.passkeyPrompt(v, has, passkeyForm{Action: Prefix + "/confirm", Next: next}, wrong); err != nil {
 		return err
 	}
 	return a.page(v, status, "Confirm that it is you", "confirm", p)
@@ -40,20 +40,20 @@ func (a *factorPages) confirmPage(v *visit, status int, next string, wrong []str
 func (a *factorPages) confirm(v *visit) error {
 	next, methods := ownPath(v.form.Get("next")), []string{"pwd"}
 	if v.form.Has("credential") {
-		methods, err := a.checkPasskey(v, v.who)
+		methods, err := a.checkPasskey(v, v.operator)
 		if all, ok := wrongCode(err); ok {
 			return a.confirmPage(v, http.StatusUnprocessableEntity, next, all)
 		}
 		if err != nil {
 			return err
 		}
-		return a.arrive(v, next, methods...)
+		return a.raiseAndContinue(v, next, methods...)
 	}
-	has, err := a.factorsThere(v)
+	has, err := a.factorSet(v)
 	if err != nil {
 		return err
 	}
-	err = a.Operators.Prove(v.r.Context(), v.who, v.form.Get("password"), visitor(v.r))
+	err = a.Operators.Prove(v.r.Context(), v.operator, v.form.Get("password"), visitor(v.r))
 	if p := problem.First(err); errors.Is(err, problem.Unauthenticated) || errors.Is(err, problem.RateLimited) {
 		status := http.StatusUnprocessableEntity
 		if p.Kind == problem.RateLimited {
@@ -66,7 +66,7 @@ func (a *factorPages) confirm(v *visit) error {
 		return err
 	}
 	if has.Any() {
-		more, err := a.checkCode(v, v.who)
+		more, err := a.checkCode(v, v.operator)
 		if all, ok := wrongCode(err); ok {
 			return a.confirmPage(v, http.StatusUnprocessableEntity, next, all)
 		}
@@ -75,5 +75,5 @@ func (a *factorPages) confirm(v *visit) error {
 		}
 		methods = append(methods, more...)
 	}
-	return a.arrive(v, next, methods...)
+	return a.raiseAndContinue(v, next, methods...)
 }

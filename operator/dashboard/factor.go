@@ -22,16 +22,16 @@ func ownerOf(o operator.Operator) factor.Owner {
 	return factor.Owner{Kind: factor.Operator, ID: o.ID}
 }
 
-// factorsThere tells which second factors the operator who is signed in has.
-func (a *factorPages) factorsThere(v *visit) (factor.Set, error) {
+// factorSet tells which second factors the operator who is signed in has.
+func (a *factorPages) factorSet(v *visit) (factor.Set, error) {
 	if a.Factors == nil {
 		return factor.Set{}, nil
 	}
-	return a.Factors.Has(v.r.Context(), ownerOf(v.who))
+	return a.Factors.Has(v.r.Context(), ownerOf(v.operator))
 }
 
-// wantsFactor reports whether an operator has to show a second factor, or to set one up.
-func (a *factorPages) wantsFactor(v *visit, o operator.Operator) (bool, error) {
+// needsFactor reports whether an operator has to show a second factor, or to set one up.
+func (a *factorPages) needsFactor(v *visit, o operator.Operator) (bool, error) {
 	if a.Factors == nil {
 		return false, nil
 	}
@@ -63,7 +63,7 @@ type factorPage struct {
 // showFactor serves GET /dashboard/factor. Who has none yet sets one up.
 func (a *factorPages) showFactor(v *visit) error {
 	next := ownPath(v.r.URL.Query().Get("next"))
-	has, err := a.Factors.Has(v.r.Context(), ownerOf(v.whose))
+	has, err := a.Factors.Has(v.r.Context(), ownerOf(v.account))
 	if err != nil {
 		return err
 	}
@@ -74,20 +74,20 @@ func (a *factorPages) showFactor(v *visit) error {
 }
 
 func (a *factorPages) factorPage(v *visit, status int, next string, wrong []string) error {
-	has, err := a.Factors.Has(v.r.Context(), ownerOf(v.whose))
+	has, err := a.Factors.Has(v.r.Context(), ownerOf(v.account))
 	if err != nil {
 		return err
 	}
 	p := factorPage{Next: next, App: has.TOTP}
-	if p.Faults, p.Passkey, err = a.ownPasskey(v, has, passkeyForm{Action: Prefix + "/factor", Next: next}, wrong); err != nil {
+	if p.Faults, p.Passkey, err = a.passkeyPrompt(v, has, passkeyForm{Action: Prefix + "/factor", Next: next}, wrong); err != nil {
 		return err
 	}
 	return a.page(v, status, "Second factor", "factor", p)
 }
 
-// ownPasskey is the prompt of a page for a passkey of the operator, where it has one. What
+// passkeyPrompt is the prompt of a page for a passkey of the operator, where it has one. What
 // was wrong is said beside it, if it was the passkey.
-func (a *factorPages) ownPasskey(v *visit, has factor.Set, f passkeyForm, wrong []string) ([]string, passkeyForm, error) {
+func (a *factorPages) passkeyPrompt(v *visit, has factor.Set, f passkeyForm, wrong []string) ([]string, passkeyForm, error) {
 	if !has.Passkeys || !a.passkeys() {
 		return wrong, passkeyForm{}, nil
 	}
@@ -95,7 +95,7 @@ func (a *factorPages) ownPasskey(v *visit, has factor.Set, f passkeyForm, wrong 
 		f.Error, wrong = wrong[0], nil
 	}
 	f.Button = "Use a passkey"
-	owner := ownerOf(v.whose)
+	owner := ownerOf(v.account)
 	f, err := a.askPasskey(v, f, &owner)
 	return wrong, f, err
 }
@@ -107,14 +107,14 @@ func (a *factorPages) checkFactor(v *visit) error {
 	if v.form.Has("credential") {
 		check = a.checkPasskey
 	}
-	methods, err := check(v, v.whose)
+	methods, err := check(v, v.account)
 	if all, ok := wrongCode(err); ok {
 		return a.factorPage(v, http.StatusUnprocessableEntity, next, all)
 	}
 	if err != nil {
 		return err
 	}
-	return a.arrive(v, next, methods...)
+	return a.raiseAndContinue(v, next, methods...)
 }
 
 // checkPasskey takes the passkey of a form, which must be the operator's, and says what it
@@ -147,8 +147,8 @@ func (a *factorPages) checkCode(v *visit, o operator.Operator) (methods []string
 	}
 	err = check(v.r.Context(), ownerOf(o), a.placeOf(v, o), code)
 	if _, wrong := wrongCode(err); wrong {
-		if unsaid := a.Operators.RefuseFactor(v.r.Context(), o, err); unsaid != nil {
-			return nil, unsaid
+		if failed := a.Operators.RefuseFactor(v.r.Context(), o, err); failed != nil {
+			return nil, failed
 		}
 	}
 	return []string{method}, err
@@ -174,8 +174,8 @@ func wrongCode(err error) ([]string, bool) {
 	return faults(err)
 }
 
-// arrive raises the session of who has shown what was asked for, and goes on.
-func (a *factorPages) arrive(v *visit, next string, methods ...string) error {
+// raiseAndContinue raises the session of who has shown what was asked for, and goes on.
+func (a *factorPages) raiseAndContinue(v *visit, next string, methods ...string) error {
 	if err := a.raise(v, methods...); err != nil {
 		return err
 	}
@@ -183,11 +183,11 @@ func (a *factorPages) arrive(v *visit, next string, methods ...string) error {
 }
 
 func (a *factorPages) raise(v *visit, methods ...string) error {
-	s, cookie, err := a.Operators.Raise(v.r.Context(), v.whose, v.session, visitor(v.r), methods...)
+	s, cookie, err := a.Operators.Raise(v.r.Context(), v.account, v.session, visitor(v.r), methods...)
 	if err != nil {
 		return err
 	}
-	v.session, v.cookie, v.who = s, cookie, v.whose
+	v.session, v.cookie, v.operator = s, cookie, v.account
 	a.cookies.Set(v.w, v.r, sessionCookie, cookie)
 	return nil
 }
@@ -204,8 +204,8 @@ type enrolPage struct {
 
 // enrolPage shows what to scan; the flow ends with the session.
 func (a *factorPages) enrolPage(v *visit, status int, p enrolPage) error {
-	e, err := a.Factors.BeginTOTP(v.r.Context(), ownerOf(v.whose), flowOf(v), "selvage "+hostOf(a.PublicURL),
-		v.whose.Email)
+	e, err := a.Factors.BeginTOTP(v.r.Context(), ownerOf(v.account), flowOf(v), "selvage "+hostOf(a.PublicURL),
+		v.account.Email)
 	if errors.Is(err, factor.ErrEnrolled) {
 		return v.redirect(orFront(p.Next))
 	}
@@ -238,15 +238,15 @@ func hostOf(raw string) string {
 // showEnrol serves GET /dashboard/enrol: an operator that must have a second factor and
 // has none sets it up before anything else.
 func (a *factorPages) showEnrol(v *visit) error {
-	return a.firstOnly(v, func() error {
+	return a.ifNoFactor(v, func() error {
 		return a.enrolPage(v, http.StatusOK,
 			enrolPage{Action: Prefix + "/enrol", Next: ownPath(v.r.URL.Query().Get("next")), Forced: true})
 	})
 }
 
-// firstOnly keeps who has a second factor from setting another up instead of showing it.
-func (a *factorPages) firstOnly(v *visit, do func() error) error {
-	has, err := a.Factors.Has(v.r.Context(), ownerOf(v.whose))
+// ifNoFactor keeps who has a second factor from setting another up instead of showing it.
+func (a *factorPages) ifNoFactor(v *visit, do func() error) error {
+	has, err := a.Factors.Has(v.r.Context(), ownerOf(v.account))
 	if err != nil {
 		return err
 	}
@@ -258,7 +258,7 @@ func (a *factorPages) firstOnly(v *visit, do func() error) error {
 
 // enrol serves POST /dashboard/enrol.
 func (a *factorPages) enrol(v *visit) error {
-	return a.firstOnly(v, func() error {
+	return a.ifNoFactor(v, func() error {
 		p := enrolPage{Action: Prefix + "/enrol", Next: ownPath(v.form.Get("next")), Forced: true}
 		if !v.form.Has("credential") {
 			return a.confirmApp(v, p)
@@ -274,13 +274,13 @@ func (a *factorPages) enrol(v *visit) error {
 		if err != nil {
 			return err
 		}
-		return a.enrolled(v, p)
+		return a.showCodes(v, p)
 	})
 }
 
 // confirmApp takes the first code of an app, and raises the session by it.
 func (a *factorPages) confirmApp(v *visit, p enrolPage) error {
-	err := a.Factors.ConfirmTOTP(v.r.Context(), ownerOf(v.whose), !v.session.TwoFactors(), flowOf(v),
+	err := a.Factors.ConfirmTOTP(v.r.Context(), ownerOf(v.account), !v.session.TwoFactors(), flowOf(v),
 		v.form.Get("code"))
 	if errors.Is(err, factor.ErrNotFirst) {
 		return v.redirect(factorPath(p.Next))
@@ -295,12 +295,12 @@ func (a *factorPages) confirmApp(v *visit, p enrolPage) error {
 	if err := a.raise(v, "otp"); err != nil {
 		return err
 	}
-	return a.enrolled(v, p)
+	return a.showCodes(v, p)
 }
 
-// enrolled shows the recovery codes that come with the first factor.
-func (a *factorPages) enrolled(v *visit, p enrolPage) (err error) {
-	if p.Codes, err = a.Factors.FirstCodes(v.r.Context(), ownerOf(v.who)); err != nil {
+// showCodes shows the recovery codes that come with the first factor.
+func (a *factorPages) showCodes(v *visit, p enrolPage) (err error) {
+	if p.Codes, err = a.Factors.FirstCodes(v.r.Context(), ownerOf(v.operator)); err != nil {
 		return err
 	}
 	p.Next = orFront(p.Next)

@@ -24,12 +24,12 @@ type input struct {
 	Required    bool
 	Checked     bool
 	Options     []choice
-	Ordered     bool     // the choices are in an order of preference
-	Members     []input  // of a group
-	Tells       *teller  // of what is new, where it names an address
-	Offers      []choice // what may be typed, of which a browser offers what fits
-	Finds       string   // a path of ours that gives more of what fits; "" for none
-	Fault       string   // what is wrong with it
+	Ordered     bool      // the choices are in an order of preference
+	Members     []input   // of a group
+	Tells       *liveHint // of what is new, where it names an address
+	Offers      []choice  // what may be typed, of which a browser offers what fits
+	Finds       string    // a path of ours that gives more of what fits; "" for none
+	Fault       string    // what is wrong with it
 }
 
 // ID is the id of its element.

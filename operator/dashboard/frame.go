@@ -14,21 +14,21 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// mostProjects bounds how many the switcher and its page show.
-const mostProjects = 200
+// maxProjects bounds how many the switcher and its page show.
+const maxProjects = 200
 
 // projectsOf returns the projects in which an operator has a role, in the order of their
 // names.
 func (a *site) projectsOf(v *visit) ([]fabric.Project, error) {
 	var all []fabric.Project
-	if v.who.Sees("") {
-		p, err := a.Fabric.ListProjects(v.r.Context(), page.Query{Size: mostProjects})
+	if v.operator.Sees("") {
+		p, err := a.Fabric.ListProjects(v.r.Context(), page.Query{Size: maxProjects})
 		if err != nil {
 			return nil, err
 		}
 		all = p.Items
 	} else {
-		for _, m := range v.who.Roles {
+		for _, m := range v.operator.Roles {
 			p, err := a.Fabric.FindProject(v.r.Context(), m.ProjectID)
 			if errors.Is(err, problem.NotFound) {
 				continue // deleted since the roles were read
@@ -51,7 +51,7 @@ func (a *site) frame(v *visit, f *templates.Frame) error {
 	if err != nil {
 		return err
 	}
-	f.Operator, f.Notice = v.who.Title(), a.notice(v, f.Title)
+	f.Operator, f.Notice = v.operator.Title(), a.notice(v, f.Title)
 	current := v.project
 	if current.ID == "" {
 		current = a.lastProject(v, all)
@@ -92,7 +92,7 @@ func linksOf(all []route) (links []navLink) {
 func (a *site) nav(v *visit, projectID string) (all []templates.FrameLink) {
 	grouped := false // the first link of the installation is set apart
 	for _, l := range a.links {
-		if l.inProject && projectID == "" || l.may != signedIn && v.who.Check(l.may, projectID) != nil {
+		if l.inProject && projectID == "" || l.may != signedIn && v.operator.Check(l.may, projectID) != nil {
 			continue
 		}
 
@@ -199,7 +199,7 @@ func told(p *problem.Error) (status int, title, text string) {
 func nextOf(r *http.Request) string {
 	path := r.URL.RequestURI()
 	if r.Method != http.MethodGet {
-		path = fromPage(r)
+		path = refererPath(r)
 	}
 	if path = ownPath(path); path == "" || path == Prefix {
 		return ""
@@ -208,4 +208,6 @@ func nextOf(r *http.Request) string {
 }
 
 // mayIn reports whether the operator may do something in the visit's project.
-func (v *visit) mayIn(action operator.Action) bool { return v.who.Check(action, v.project.ID) == nil }
+func (v *visit) mayIn(action operator.Action) bool {
+	return v.operator.Check(action, v.project.ID) == nil
+}

@@ -74,7 +74,7 @@ func (a *operatorPages) invite(v *visit) error {
 		p.Faults = []string{"Email is required."}
 		return a.inviteForm(v, http.StatusUnprocessableEntity, p, m)
 	}
-	_, token, err := a.Operators.Invite(v.r.Context(), p.Email, m, v.who.Email)
+	_, token, err := a.Operators.Invite(v.r.Context(), p.Email, m, v.operator.Email)
 	var ok bool
 	if p.Faults, ok = faults(err); ok {
 		return a.inviteForm(v, http.StatusUnprocessableEntity, p, m)
@@ -89,7 +89,7 @@ func (a *operatorPages) invite(v *visit) error {
 // renewInvitation serves POST /dashboard/operators/invitations/{id}/renew: another link
 // takes the place of the one there was, and is shown this once.
 func (a *operatorPages) renewInvitation(v *visit) error {
-	l, token, err := a.Operators.Renew(v.r.Context(), v.r.PathValue("id"), v.who.Email)
+	l, token, err := a.Operators.Renew(v.r.Context(), v.r.PathValue("id"), v.operator.Email)
 	if err != nil {
 		return err
 	}

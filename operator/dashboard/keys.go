@@ -22,7 +22,7 @@ type keyRow struct {
 	Status             status
 }
 
-func (a *site) keyRow(v *visit, k fabric.APIKey) keyRow {
+func (v *visit) keyRow(k fabric.APIKey) keyRow {
 	names := make([]string, len(k.Scopes))
 	for i, s := range k.Scopes {
 		names[i] = string(s)
@@ -48,16 +48,7 @@ func (a *keyPages) listKeys(v *visit) error {
 	if err != nil {
 		return err
 	}
-	p := struct {
-		Keys    []keyRow
-		Pager   pager
-		Base    string
-		MayMake bool
-	}{Pager: v.pager(found.Prev, found.Next), Base: v.base(), MayMake: v.mayIn(operator.Write)}
-	for _, k := range found.Items {
-		p.Keys = append(p.Keys, a.keyRow(v, k))
-	}
-	return a.page(v, http.StatusOK, "API keys", "keys", p)
+	return a.page(v, http.StatusOK, "API keys", "keys", listOf(v, found, v.keyRow))
 }
 
 // A keyForm asks for a new key.
@@ -90,8 +81,8 @@ func (a *keyPages) keyForm(v *visit, status int, p keyForm, chosen []string) err
 	return a.page(v, status, "New API key", "key_new", p)
 }
 
-// keyLives are how long a key may be made to be good.
-var keyLives = map[string]time.Duration{"": 0, "30d": 30 * 24 * time.Hour, "90d": 90 * 24 * time.Hour,
+// keyLifetimes are how long a key may be made to be good.
+var keyLifetimes = map[string]time.Duration{"": 0, "30d": 30 * 24 * time.Hour, "90d": 90 * 24 * time.Hour,
 	"365d": 365 * 24 * time.Hour}
 
 // createKey serves POST /dashboard/projects/{project}/keys. The secret is shown this
@@ -104,7 +95,7 @@ func (a *keyPages) createKey(v *visit) error {
 			in.Scopes = append(in.Scopes, s)
 		}
 	}
-	life, ok := keyLives[p.Expires]
+	life, ok := keyLifetimes[p.Expires]
 	if !ok {
 		return problem.BadParam("expires", "there is no such end")
 	}
@@ -119,7 +110,7 @@ func (a *keyPages) createKey(v *visit) error {
 	if err != nil {
 		return err
 	}
-	v.told = "API key " + named(a.keyRow(v, k).Title) + " is made. Copy it now: it is not shown again."
+	v.told = "API key " + named(v.keyRow(k).Title) + " is made. Copy it now: it is not shown again."
 	return a.keyPage(v, k, secret, nil)
 }
 
@@ -133,17 +124,16 @@ func (a *keyPages) showKey(v *visit) error {
 }
 
 func (a *keyPages) keyPage(v *visit, k fabric.APIKey, secret string, wrong []string) error {
-	row := a.keyRow(v, k)
+	row := v.keyRow(k)
 	p := struct {
 		Key               keyRow
 		Base, Secret, API string
 		Project           string
 		TwoSecrets        bool
 		MayChange         bool
-		Now               time.Time
 		Faults            []string
 	}{row, v.base(), secret, a.PublicURL, v.project.ID, row.Status.Word == "Two secrets",
-		v.mayIn(operator.Write) && k.Revoked.IsZero(), v.now, wrong}
+		v.mayIn(operator.Write) && k.Revoked.IsZero(), wrong}
 	code := http.StatusOK
 	if wrong != nil {
 		code = http.StatusUnprocessableEntity
@@ -164,7 +154,7 @@ func (a *keyPages) rotateKey(v *visit) error {
 	if err != nil {
 		return err
 	}
-	v.told = named(a.keyRow(v, k).Title) + " has a new secret. Copy it now, and give it to what uses the key."
+	v.told = named(v.keyRow(k).Title) + " has a new secret. Copy it now, and give it to what uses the key."
 	return a.keyPage(v, k, secret, nil)
 }
 
@@ -174,12 +164,12 @@ func (a *keyPages) revokeKey(v *visit) error {
 	if err != nil {
 		return err
 	}
-	if v.form.Get("confirm") != a.keyRow(v, k).Title {
+	if v.form.Get("confirm") != v.keyRow(k).Title {
 		return a.keyPage(v, k, "", []string{"That is not its name. Nothing was revoked."})
 	}
 	if err := a.Fabric.RevokeAPIKey(v.r.Context(), v.project.ID, k.ID); err != nil {
 		return err
 	}
-	a.gone(v, a.keyRow(v, k).Title)
+	a.gone(v, v.keyRow(k).Title)
 	return v.redirect(v.base() + "/keys?done=revoked")
 }

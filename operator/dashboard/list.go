@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/operator"
 )
 
 // A pager leads to the neighbouring pages of a list, "" at its ends.
@@ -41,6 +42,26 @@ func (v *visit) pager(prev, next string) pager {
 		return v.r.URL.Path + "?" + q.Encode()
 	}
 	return pager{link(prev), link(next)}
+}
+
+// A list is one page of a list, as its template shows it.
+type list[R any] struct {
+	Rows    []R
+	Pager   pager
+	Base    string // the path of the project's pages
+	MayMake bool   // the operator may add to the list
+}
+
+// listOf returns the page of a list that was found, with a row for each item.
+func listOf[T, R any](v *visit, found page.Page[T], row func(T) R) list[R] {
+	l := list[R]{
+		Rows: make([]R, len(found.Items)), Pager: v.pager(found.Prev, found.Next),
+		Base: v.base(), MayMake: v.mayIn(operator.Write),
+	}
+	for i, item := range found.Items {
+		l.Rows[i] = row(item)
+	}
+	return l
 }
 
 // A status is a word with a dot: good, warn, bad, or "" for neither.

@@ -27,15 +27,15 @@ type loginPage struct {
 // showLogin serves GET /dashboard/login.
 func (a *loginPages) showLogin(v *visit) error {
 	next := ownPath(v.r.URL.Query().Get("next"))
-	if v.who.ID != "" {
+	if v.operator.ID != "" {
 		return v.redirect(orFront(next))
 	}
 	return a.loginPage(v, http.StatusOK, loginPage{Next: next}, "")
 }
 
 // loginPage shows the page; wrongKey is what was wrong with a passkey.
-func (a *loginPages) loginPage(v *visit, status int, p loginPage, wrongKey string) (err error) {
-	if p.Passkey, err = a.offerPasskey(v, p.Next, wrongKey); err != nil {
+func (a *loginPages) loginPage(v *visit, status int, p loginPage, passkeyFault string) (err error) {
+	if p.Passkey, err = a.offerPasskey(v, p.Next, passkeyFault); err != nil {
 		return err
 	}
 	return a.page(v, status, "Sign in", "login", p)
@@ -46,7 +46,7 @@ func (a *loginPages) logIn(v *visit) error {
 	email, next := v.form.Get("username"), ownPath(v.form.Get("next"))
 	s, cookie, err := a.Operators.SignIn(v.r.Context(), email, v.form.Get("password"), visitor(v.r),
 		func(o operator.Operator) (bool, error) {
-			return a.factors.wantsFactor(v, o)
+			return a.factors.needsFactor(v, o)
 		})
 	if errors.Is(err, problem.Unauthenticated) || errors.Is(err, problem.RateLimited) {
 		p, status := problem.First(err), http.StatusUnprocessableEntity
@@ -68,7 +68,7 @@ func (a *loginPages) logIn(v *visit) error {
 
 // logOut serves POST /dashboard/logout.
 func (a *loginPages) logOut(v *visit) error {
-	if err := a.Operators.EndSession(v.r.Context(), v.who.ID, v.session.ID); err != nil {
+	if err := a.Operators.EndSession(v.r.Context(), v.operator.ID, v.session.ID); err != nil {
 		return err
 	}
 	a.cookies.Set(v.w, v.r, sessionCookie, "")
@@ -109,8 +109,8 @@ func (a *loginPages) setupPage(v *visit, token string) (setupPage, error) {
 	return p, nil
 }
 
-// linkOver answers a link that is not good.
-func (a *loginPages) linkOver(v *visit) error {
+// linkExpired answers a link that is not good.
+func (a *loginPages) linkExpired(v *visit) error {
 	return a.page(v, http.StatusNotFound, "This link no longer works", "error", errorPage{
 		Text: "It was used, is older than a day, or never was a link. Whoever sent it can make another one.",
 	})
@@ -121,7 +121,7 @@ func (a *loginPages) linkOver(v *visit) error {
 func (a *loginPages) showSetup(v *visit) error {
 	p, err := a.setupPage(v, v.r.URL.Query().Get("token"))
 	if errors.Is(err, problem.NotFound) {
-		return a.linkOver(v)
+		return a.linkExpired(v)
 	}
 	if err != nil {
 		return err
@@ -133,7 +133,7 @@ func (a *loginPages) showSetup(v *visit) error {
 func (a *loginPages) setUp(v *visit) error {
 	p, err := a.setupPage(v, v.form.Get("token"))
 	if errors.Is(err, problem.NotFound) {
-		return a.linkOver(v)
+		return a.linkExpired(v)
 	}
 	if err != nil {
 		return err
@@ -148,7 +148,7 @@ func (a *loginPages) setUp(v *visit) error {
 		return a.page(v, http.StatusUnprocessableEntity, "Set up", "setup", p)
 	}
 	if errors.Is(err, problem.NotFound) {
-		return a.linkOver(v)
+		return a.linkExpired(v)
 	}
 	if err != nil {
 		return err
@@ -156,7 +156,7 @@ func (a *loginPages) setUp(v *visit) error {
 	if o.Disabled {
 		return v.redirect(Prefix + "/login")
 	}
-	wants, err := a.factors.wantsFactor(v, o)
+	wants, err := a.factors.needsFactor(v, o)
 	if err != nil {
 		return err
 	}
@@ -192,8 +192,8 @@ func orFront(path string) string {
 
 func nextQuery(path string) string { return url.Values{"next": {path}}.Encode() }
 
-// fromPage returns the path of the page on which a form was.
-func fromPage(r *http.Request) string {
+// refererPath returns the path of the page on which a form was.
+func refererPath(r *http.Request) string {
 	u, err := url.Parse(r.Referer())
 	if err != nil {
 		return ""

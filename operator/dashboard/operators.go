@@ -46,7 +46,7 @@ func roleRowOf(m operator.Membership, projects []fabric.Project) roleRow {
 
 func operatorRowOf(v *visit, o operator.Operator, projects []fabric.Project) operatorRow {
 	row := operatorRow{Operator: o, Title: o.Title(), URL: Prefix + "/operators/" + o.ID,
-		Status: status{"good", "Active"}, Self: o.ID == v.who.ID}
+		Status: status{"good", "Active"}, Self: o.ID == v.operator.ID}
 	for _, m := range o.Roles {
 		row.Roles = append(row.Roles, roleRowOf(m, projects))
 	}
@@ -70,15 +70,11 @@ func (a *operatorPages) listOperators(v *visit) error {
 		return err
 	}
 	p := struct {
-		Operators   []operatorRow
-		Pager       pager
+		list[operatorRow]
 		Invitations []invitationRow
-	}{Pager: v.pager(found.Prev, found.Next)}
+	}{list: listOf(v, found, func(o operator.Operator) operatorRow { return operatorRowOf(v, o, projects) })}
 	if p.Invitations, err = a.invitationsOf(v, projects); err != nil {
 		return err
-	}
-	for _, o := range found.Items {
-		p.Operators = append(p.Operators, operatorRowOf(v, o, projects))
 	}
 	return a.page(v, http.StatusOK, "Operators", "operators", p)
 }
@@ -132,7 +128,7 @@ func (a *operatorPages) operatorPage(v *visit, status int, p operatorPage) error
 		return err
 	}
 	p.Operator = operatorRowOf(v, o, projects)
-	if p.Made, err = a.madeBy(v, o); err != nil {
+	if p.Made, err = a.secretsOf(v, o); err != nil {
 		return err
 	}
 	var role operator.Membership
@@ -197,21 +193,21 @@ func (a *operatorPages) named(v *visit, do func() error) error {
 // recoverOperator serves POST /dashboard/operators/{id}/link: a link by which they set
 // their password.
 func (a *operatorPages) recoverOperator(v *visit) error {
-	_, token, err := a.Operators.Recover(v.r.Context(), v.r.PathValue("id"), v.who.Email)
+	_, token, err := a.Operators.Recover(v.r.Context(), v.r.PathValue("id"), v.operator.Email)
 	if err != nil {
 		return err
 	}
 	return a.operatorPage(v, http.StatusOK, operatorPage{Link: a.setupURL(token)})
 }
 
-// endFirst ends what the form names before an operator is deleted. It is disabled by then, so
+// disableAndRevoke ends what the form names before an operator is deleted. It is disabled by then, so
 // that it makes no more meanwhile; where that is not done it stays, and shows what is left.
-func (a *operatorPages) endFirst(v *visit, o operator.Operator) error {
+func (a *operatorPages) disableAndRevoke(v *visit, o operator.Operator) error {
 	yes := true
 	if _, err := a.Operators.Update(v.r.Context(), o.ID, operator.Input{Disabled: &yes}, ""); err != nil {
 		return err
 	}
-	if err := a.endMade(v, o); err != nil {
+	if err := a.endSecrets(v, o); err != nil {
 		web.LogInternal(v.r, a.Log, err)
 		return problem.New(problem.Conflict, "not_ended",
 			"the operator is disabled, and not deleted: what you have chosen could not be ended, and what of it is good is still listed. Try again.")
@@ -228,7 +224,7 @@ func (a *operatorPages) deleteOperator(v *visit) error {
 			return err
 		}
 		if v.form.Has("end") {
-			err = a.endFirst(v, o)
+			err = a.disableAndRevoke(v, o)
 		}
 		if err == nil {
 			err = a.Operators.Delete(v.r.Context(), o.ID)

@@ -106,7 +106,7 @@ func (a *loginPages) logInByPasskey(v *visit) error {
 
 // refusePasskey writes down that a passkey was not taken, and whose it is where that is known.
 func (a *loginPages) refusePasskey(v *visit, key factor.Passkey, why error) error {
-	o := v.whose
+	o := v.account
 	if o.ID == "" && key.Owner.Kind == factor.Operator {
 		o.ID = key.Owner.ID
 	}
@@ -140,8 +140,8 @@ func (a *accountPages) passkeyPage(v *visit, status int, wrong string) error {
 // makePasskey is the prompt by which an operator makes a passkey.
 func (a *factorPages) makePasskey(v *visit, f passkeyForm) (passkeyForm, error) {
 	f.Prompt, f.Form, f.Origin, f.Makes = rand.Text(), a.formToken(v), a.origin, true
-	options, err := a.Factors.BeginPasskey(v.r.Context(), ownerOf(v.whose), a.flow(v, f.Prompt),
-		v.whose.Email, v.whose.Title())
+	options, err := a.Factors.BeginPasskey(v.r.Context(), ownerOf(v.account), a.flow(v, f.Prompt),
+		v.account.Email, v.account.Title())
 	f.Options = string(options)
 	return f, err
 }
@@ -151,7 +151,7 @@ func (a *factorPages) createPasskey(v *visit) error {
 	if !a.passkeys() {
 		return factor.ErrNone
 	}
-	key, err := a.Factors.CreatePasskey(v.r.Context(), ownerOf(v.whose), !v.session.TwoFactors(),
+	key, err := a.Factors.CreatePasskey(v.r.Context(), ownerOf(v.account), !v.session.TwoFactors(),
 		a.flow(v, v.form.Get("prompt")), v.form.Get("name"), []byte(v.form.Get("credential")))
 	if err != nil {
 		return err
@@ -171,7 +171,7 @@ func (a *accountPages) addPasskey(v *visit) error {
 	if err != nil {
 		return err
 	}
-	codes, err := a.Factors.FirstCodes(v.r.Context(), ownerOf(v.who))
+	codes, err := a.Factors.FirstCodes(v.r.Context(), ownerOf(v.operator))
 	if err != nil {
 		return err
 	}
@@ -186,7 +186,7 @@ func (a *accountPages) renamePasskey(v *visit) error {
 	if !a.factors.passkeys() {
 		return problem.NoSuch("page")
 	}
-	if err := a.Factors.Rename(v.r.Context(), ownerOf(v.who), v.form.Get("factor"), v.form.Get("name")); err != nil {
+	if err := a.Factors.Rename(v.r.Context(), ownerOf(v.operator), v.form.Get("factor"), v.form.Get("name")); err != nil {
 		return err
 	}
 	return v.redirect(Prefix + "/account?done=changed")

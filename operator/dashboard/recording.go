@@ -51,7 +51,7 @@ func (a *recordingPages) recordingPage(v *visit, code int, wrong []string) error
 		Recording: v.recordingRow(r), Base: v.base(), API: a.PublicURL, MayDelete: v.mayIn(operator.Write),
 		Faults:   wrong,
 		StoredAt: r.Created.UTC().Format("2 Jan 2006, 15:04:05"),
-		Length:   strconv.FormatFloat(r.Duration().Seconds(), 'f', 3, 64), Sound: sound(r),
+		Length:   strconv.FormatFloat(r.Duration().Seconds(), 'f', 3, 64), Sound: soundFacts(r),
 		At: startAt(v.r.URL.Query().Get("t"), r.Duration()),
 		Snippets: []snippet{
 			{"curl", fmt.Sprintf("# KEY is an API key with the scope Voice\ncurl -u %s:KEY %s/api/laml/2010-04-01/Accounts/%s/Recordings/%s.json\ncurl -u %s:KEY -o call.wav %s/api/laml/2010-04-01/Accounts/%s/Recordings/%s.wav",
@@ -121,8 +121,8 @@ func legs(o levels.Outline, frames int64) (all []leg) {
 	return all
 }
 
-// sound tells how a recording sounds, where it was measured.
-func sound(r recordings.Recording) (all []fact) {
+// soundFacts tells how a recording sounds, where it was measured.
+func soundFacts(r recordings.Recording) (all []fact) {
 	if r.Levels == nil {
 		return nil
 	}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
-	"github.com/selvage/selvage/operator"
 	"github.com/selvage/selvage/recordings"
 	"github.com/selvage/selvage/recordings/levels"
 	"github.com/selvage/selvage/templates"
@@ -166,39 +165,34 @@ func (a *recordingPages) listRecordings(v *visit) error {
 		return problem.NoSuch("page")
 	}
 	p := struct {
-		Recordings    []recordingRow
-		Filter        recordingFilter
-		Pager         pager
-		Base, API, ID string
-		MayMake       bool
-		Live          string
-		Now           time.Time
-		Faults        []string
-	}{Base: v.base(), API: a.PublicURL, ID: v.project.ID, MayMake: v.mayIn(operator.Write), Now: v.now}
-	f, ask, err := v.recordingFilter()
-	p.Filter = f
+		list[recordingRow]
+		Filter  recordingFilter
+		API, ID string
+		Live    string
+		Faults  []string
+	}{API: a.PublicURL, ID: v.project.ID}
+
+	filter, ask, err := v.recordingFilter()
+	p.Filter = filter
 	code := http.StatusOK
+	var found page.Page[recordings.Recording]
 	if err != nil {
 		p.Faults, _ = faults(err)
 		code = http.StatusUnprocessableEntity
 	} else {
-		found, err := a.foundRecordings(v.r.Context(), ask, v.query())
-		if err != nil {
+		if found, err = a.searchRecordings(v.r.Context(), ask, v.query()); err != nil {
 			return err
 		}
-		p.Pager = v.pager(found.Prev, found.Next)
-		for _, r := range found.Items {
-			p.Recordings = append(p.Recordings, v.recordingRow(r))
-		}
-		p.Live = follow(v, found.Items, func(i recordings.Recording) string { return i.Sid })
+		p.Live = liveURL(v, found.Items, func(i recordings.Recording) string { return i.Sid })
 	}
+	p.list = listOf(v, found, v.recordingRow)
 	return a.pageWith(v, templates.Options{Status: code, Media: true, Connect: []string{"'self'"}},
 		"Recordings", "recordings", p)
 }
 
-// foundRecordings returns a page of what is asked for: a beginning that no call has may be that
+// searchRecordings returns a page of what is asked for: a beginning that no call has may be that
 // of a recording.
-func (a *recordingPages) foundRecordings(ctx context.Context, ask recordings.Filter, q page.Query) (page.Page[recordings.Recording], error) {
+func (a *recordingPages) searchRecordings(ctx context.Context, ask recordings.Filter, q page.Query) (page.Page[recordings.Recording], error) {
 	found, err := a.Recordings.List(ctx, ask, q)
 	alone := recordings.Filter{Owner: ask.Owner, CallBegins: ask.CallBegins}
 	if err != nil || len(found.Items) > 0 || ask.CallBegins == "" || ask != alone || ask.SubscriberID != "" {

@@ -51,8 +51,8 @@ func (a *resourcePages) newResource(v *visit) error {
 }
 
 func (v *visit) resourceNew(k *kinds.Kind, values kinds.Values) resourceForm {
-	inputs := inputsOf(k.Fields, "", values, exampleOf(k), true)
-	v.tellAddress(k, inputs)
+	inputs := inputsFor(k.Fields, "", values, exampleOf(k), true)
+	v.addAddressHint(k, inputs)
 	return resourceForm{
 		Base: v.base(), Action: v.base() + "/kinds/" + k.Path, Back: v.base() + "/resources/new",
 		BackTo: "Kinds of resources",
@@ -79,7 +79,7 @@ func (a *resourcePages) createResource(v *visit) error {
 	if err != nil {
 		return err
 	}
-	sent, wrong := sentOf(k.Fields, "", v.form, nil, true)
+	sent, wrong := valuesFrom(k.Fields, "", v.form, nil, true)
 	var r fabric.Resource
 	if wrong == nil {
 		r, err = a.Fabric.CreateResource(v.r.Context(), v.project.ID, k, sent)
@@ -97,8 +97,8 @@ func (a *resourcePages) createResource(v *visit) error {
 	return a.resourceForm(v, http.StatusUnprocessableEntity, p)
 }
 
-// thing finds the resource of the path. A subscriber has pages of its own.
-func (a *resourcePages) thing(v *visit) (fabric.Resource, *kinds.Kind, error) {
+// resource finds the resource of the path. A subscriber has pages of its own.
+func (a *resourcePages) resource(v *visit) (fabric.Resource, *kinds.Kind, error) {
 	t, err := a.Fabric.FindThing(v.r.Context(), v.project.ID, v.r.PathValue("id"))
 	if err == nil && t.Resource == nil {
 		err = problem.NoSuch("resource")
@@ -117,7 +117,7 @@ type resourcePage struct {
 	Facts     []fact
 	Addresses []addressRow
 	Snippets  []snippet
-	Deployed  *deployed
+	Deployed  *versionList
 	Base      string
 	MayChange bool
 	Faults    []string
@@ -127,7 +127,7 @@ type resourcePage struct {
 func (a *resourcePages) showResource(v *visit) error { return a.resourcePage(v, http.StatusOK, nil) }
 
 func (a *resourcePages) resourcePage(v *visit, code int, wrong []string) error {
-	r, k, err := a.thing(v)
+	r, k, err := a.resource(v)
 	if err != nil {
 		return err
 	}
@@ -143,7 +143,7 @@ func (a *resourcePages) resourcePage(v *visit, code int, wrong []string) error {
 	for _, address := range found.Items {
 		p.Addresses = append(p.Addresses, v.addressRow(address))
 	}
-	if p.Deployed, err = a.versionsOf(v, k, r); err != nil {
+	if p.Deployed, err = a.versions(v, k, r); err != nil {
 		return err
 	}
 	if v.done("resourceadded") {
@@ -163,7 +163,7 @@ func reachedAt(all []addressRow) string {
 
 // editResource serves GET /dashboard/projects/{project}/resources/{id}/edit.
 func (a *resourcePages) editResource(v *visit) error {
-	r, k, err := a.thing(v)
+	r, k, err := a.resource(v)
 	if err != nil {
 		return err
 	}
@@ -172,14 +172,14 @@ func (a *resourcePages) editResource(v *visit) error {
 	if err != nil {
 		return err
 	}
-	if at := namesAddress(k, p.Form.Inputs); at != nil && len(found.Items) > 0 {
-		at.Tells = &teller{Text: "Its address, " + found.Items[0].Path() + ", stays as it is."}
+	if at := addressInput(k, p.Form.Inputs); at != nil && len(found.Items) > 0 {
+		at.Tells = &liveHint{Text: "Its address, " + found.Items[0].Path() + ", stays as it is."}
 	}
 	return a.resourceForm(v, http.StatusOK, p)
 }
 
 func (v *visit) resourceEdit(k *kinds.Kind, r fabric.Resource, values kinds.Values) resourceForm {
-	at, inputs := v.base()+"/resources/"+r.ID, inputsOf(k.Fields, "", values, exampleOf(k), false)
+	at, inputs := v.base()+"/resources/"+r.ID, inputsFor(k.Fields, "", values, exampleOf(k), false)
 	return resourceForm{
 		Base: v.base(), Action: at + "/edit", Back: at, BackTo: r.DisplayName, Title: "Edit " + r.DisplayName,
 		Button: "Save changes",
@@ -190,7 +190,7 @@ func (v *visit) resourceEdit(k *kinds.Kind, r fabric.Resource, values kinds.Valu
 // changeResource serves POST /dashboard/projects/{project}/resources/{id}/edit: what the
 // form changed is written, and nothing over what another changed meanwhile.
 func (a *resourcePages) changeResource(v *visit) error {
-	r, k, err := a.thing(v)
+	r, k, err := a.resource(v)
 	if err != nil {
 		return err
 	}
@@ -198,7 +198,7 @@ func (a *resourcePages) changeResource(v *visit) error {
 	var sent kinds.Values
 	if err = v.merge(p.Form.Inputs); err == nil {
 		var wrong []error
-		sent, wrong = sentOf(k.Fields, "", v.form, r.Fields, false)
+		sent, wrong = valuesFrom(k.Fields, "", v.form, r.Fields, false)
 		err = join(wrong)
 	}
 	if err == nil {
@@ -227,12 +227,12 @@ func nextVersion(values kinds.Values) json.RawMessage {
 
 // deleteResource serves POST /dashboard/projects/{project}/resources/{id}/delete.
 func (a *resourcePages) deleteResource(v *visit) error {
-	r, k, err := a.thing(v)
+	r, k, err := a.resource(v)
 	if err != nil {
 		return err
 	}
 	if v.form.Get("confirm") != a.resourceRow(v, r).Title {
-		return a.resourcePage(v, http.StatusUnprocessableEntity, []string{notItsName})
+		return a.resourcePage(v, http.StatusUnprocessableEntity, []string{wrongName})
 	}
 	if err = a.Fabric.DeleteResource(v.r.Context(), v.project.ID, k, r.ID); err != nil {
 		if all, ok := faults(err); ok {

@@ -8,7 +8,6 @@ import (
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/fabric/kinds"
 	"github.com/selvage/selvage/internal/page"
-	"github.com/selvage/selvage/operator"
 )
 
 // resourcePages list, show, create and change resources, and list their addresses.
@@ -26,27 +25,20 @@ type resourceRow struct {
 // address asks for its resources alone.
 func (a *resourcePages) listResources(v *visit) error {
 	kind := v.r.URL.Query().Get("kind")
-	p := struct {
-		Resources []resourceRow
-		Kinds     []choice
-		Kind      string
-		Pager     pager
-		Base      string
-		MayMake   bool
-		Now       time.Time
-	}{Kind: kind, Base: v.base(), MayMake: v.mayIn(operator.Write), Now: v.now}
-	for _, k := range a.Fabric.Kinds().All() {
-		p.Kinds = append(p.Kinds, choice{Value: k.Path, Title: kindTitle(k), Chosen: k.Path == kind})
-	}
-	p.Kinds = append(p.Kinds, choice{Value: subscriberKind, Title: "Subscriber", Chosen: kind == subscriberKind})
 	found, err := a.findResources(v, kind)
 	if err != nil {
 		return err
 	}
-	p.Pager = v.pager(found.Prev, found.Next)
-	for _, r := range found.Items {
-		p.Resources = append(p.Resources, a.resourceRow(v, r))
+
+	p := struct {
+		list[resourceRow]
+		Kinds []choice
+		Kind  string
+	}{listOf(v, found, func(r fabric.Resource) resourceRow { return a.resourceRow(v, r) }), nil, kind}
+	for _, k := range a.Fabric.Kinds().All() {
+		p.Kinds = append(p.Kinds, choice{Value: k.Path, Title: kindTitle(k), Chosen: k.Path == kind})
 	}
+	p.Kinds = append(p.Kinds, choice{Value: subscriberKind, Title: "Subscriber", Chosen: kind == subscriberKind})
 	return a.page(v, http.StatusOK, "Resources", "resources", p)
 }
 
@@ -114,15 +106,9 @@ func (a *resourcePages) listAddresses(v *visit) error {
 		return err
 	}
 	p := struct {
-		Addresses []addressRow
-		Name      string
-		Pager     pager
-		Base      string
-		Now       time.Time
-	}{Name: name, Pager: v.pager(found.Prev, found.Next), Base: v.base(), Now: v.now}
-	for _, address := range found.Items {
-		p.Addresses = append(p.Addresses, v.addressRow(address))
-	}
+		list[addressRow]
+		Name string
+	}{listOf(v, found, v.addressRow), name}
 	return a.page(v, http.StatusOK, "Addresses", "addresses", p)
 }
 

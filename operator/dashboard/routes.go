@@ -68,7 +68,7 @@ func (a *resourcePages) routes() []route {
 		{pattern: "POST /dashboard/projects/{project}/kinds/{kind}", may: operator.Write,
 			serve: a.createResource, large: true},
 		{pattern: "POST /dashboard/projects/{project}/kinds/{kind}/address", may: operator.Write,
-			serve: a.tellResourceAddress},
+			serve: a.previewAddress},
 		{pattern: "GET /dashboard/projects/{project}/resources/{id}", may: operator.Read,
 			serve: a.showResource},
 		{pattern: "GET /dashboard/projects/{project}/resources/{id}/edit", may: operator.Write,
@@ -93,7 +93,7 @@ func (a *subscriberPages) routes() []route {
 		{pattern: "GET /dashboard/projects/{project}/subscribers/new", may: operator.Write,
 			serve: a.newSubscriber},
 		{pattern: "POST /dashboard/projects/{project}/subscribers/address", may: operator.Write,
-			serve: a.tellSubscriberAddress},
+			serve: a.previewSubscriberAddress},
 		{pattern: "GET /dashboard/projects/{project}/subscribers/{id}", may: operator.Read,
 			serve: a.showSubscriber},
 		{pattern: "POST /dashboard/projects/{project}/subscribers/{id}/disable", may: operator.Write,
@@ -219,11 +219,11 @@ func (a *brandPages) routes() []route {
 func (a *rulePages) routes() []route {
 	return []route{
 		{pattern: "GET /dashboard/projects/{project}/rules", may: operator.Read,
-			serve: a.showPolicies, nav: "Rules"},
+			serve: a.showRules, nav: "Rules"},
 		{pattern: "GET /dashboard/projects/{project}/rules/edit", may: operator.Write,
-			serve: a.editPolicies, fresh: true},
+			serve: a.editRules, fresh: true},
 		{pattern: "POST /dashboard/projects/{project}/rules/edit", may: operator.Write,
-			serve: a.savePolicies, fresh: true},
+			serve: a.saveRules, fresh: true},
 	}
 }
 
@@ -249,7 +249,7 @@ func (a *operatorPages) routes() []route {
 		{pattern: "POST /dashboard/operators/{id}/link", may: operator.KeepOperators,
 			serve: a.recoverOperator, fresh: true},
 		{pattern: "POST /dashboard/operators/{id}/revoke", may: operator.KeepOperators,
-			serve: a.endMadeBy, fresh: true},
+			serve: a.revokeSecrets, fresh: true},
 		{pattern: "POST /dashboard/operators/{id}/delete", may: operator.KeepOperators,
 			serve: a.deleteOperator, fresh: true},
 	}

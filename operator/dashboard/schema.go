@@ -17,20 +17,20 @@ const versionField = "document_version"
 // maxLine is how long a text may be that is typed in one line.
 const maxLine = 2048
 
-// inputsOf returns what a form asks for to make or change a resource of a kind: an input
+// inputsFor returns what a form asks for to make or change a resource of a kind: an input
 // for each member that is not ours to set, as its schema says. It is filled with the
 // values, or with what is usual where they are nil.
-func inputsOf(fields []kinds.Field, under string, values kinds.Values, examples map[string]json.RawMessage, isNew bool) (all []input) {
+func inputsFor(fields []kinds.Field, under string, values kinds.Values, examples map[string]json.RawMessage, isNew bool) (all []input) {
 	for _, f := range fields {
 		if f.ReadOnly || under == "" && f.Name == versionField {
 			continue
 		}
-		all = append(all, inputOf(f, under+f.Name, values[f.Name], examples[f.Name], isNew, values == nil))
+		all = append(all, inputFor(f, under+f.Name, values[f.Name], examples[f.Name], isNew, values == nil))
 	}
 	return all
 }
 
-func inputOf(f kinds.Field, name string, value, example json.RawMessage, isNew, fill bool) input {
+func inputFor(f kinds.Field, name string, value, example json.RawMessage, isNew, fill bool) input {
 	in := input{Name: name, Label: label(f.Name), Hint: f.Description, Required: f.Required, Length: f.MaxLength}
 	if value == nil && isNew && fill {
 		value = f.Default
@@ -46,12 +46,12 @@ func inputOf(f kinds.Field, name string, value, example json.RawMessage, isNew, 
 			in.Hint += " It is kept and never shown; empty leaves it as it is."
 		}
 	case f.Mixed:
-		in.asJSON(value, example)
+		in.setJSON(value, example)
 	case f.Type == "object" && f.Members != nil:
 		in.Kind = "group"
 		var inner, shown map[string]json.RawMessage
 		_, _ = json.Unmarshal(value, &inner), json.Unmarshal(example, &shown) // of what is no object nothing is there
-		in.Members = inputsOf(f.Members, name+".", inner, shown, isNew)
+		in.Members = inputsFor(f.Members, name+".", inner, shown, isNew)
 	case f.Type == "array" && f.Items != nil && f.Items.Enum != nil:
 		in.Kind, in.Ordered, in.Required = "choices", true, false
 		in.Options = inOrder(f.Items.Enum, listed(value))
@@ -59,7 +59,7 @@ func inputOf(f kinds.Field, name string, value, example json.RawMessage, isNew, 
 		in.Kind, in.Rows, in.Value = "area", 4, strings.Join(listed(value), "\n")
 		in.Hint += " One a line."
 	case f.Type == "object" || f.Type == "array":
-		in.asJSON(value, example)
+		in.setJSON(value, example)
 	case f.Enum != nil:
 		in.Kind, in.Options = "select", options(f.Enum, text, f.Nullable || !f.Required && f.Default == nil)
 	case f.Type == "boolean" && (f.Nullable || f.Default == nil):
@@ -72,13 +72,13 @@ func inputOf(f kinds.Field, name string, value, example json.RawMessage, isNew, 
 	default:
 		in.Kind, in.Type, in.Value = "text", "text", text
 		in.Min, in.Max = f.Minimum, f.Maximum
-		in.shape(f)
+		in.setType(f)
 	}
 	return in
 }
 
-// shape chooses what a browser helps to type.
-func (i *input) shape(f kinds.Field) {
+// setType chooses what a browser helps to type.
+func (i *input) setType(f kinds.Field) {
 	switch {
 	case f.Type == "integer":
 		i.Type = "number"
@@ -95,7 +95,7 @@ func (i *input) shape(f kinds.Field) {
 	}
 }
 
-func (i *input) asJSON(value, example json.RawMessage) {
+func (i *input) setJSON(value, example json.RawMessage) {
 	i.Kind, i.Value, i.Length = "json", pretty(value), 0
 	i.Example = pretty(example)
 	i.Rows = min(24, 3+max(strings.Count(i.Value, "\n"), strings.Count(i.Example, "\n")))

@@ -8,6 +8,8 @@ import (
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/web"
+	"github.com/selvage/selvage/templates"
 )
 
 // settingsPages show the installation to owners.
@@ -80,7 +82,6 @@ type settingsPage struct {
 	CanTest  bool
 	Policies []Policy
 	Doctor   bool
-	Now      time.Time
 	Faults   []fault
 }
 
@@ -94,7 +95,7 @@ func (a *settingsPages) showSettings(v *visit) error { return a.settingsPage(v, 
 
 func (a *settingsPages) settingsPage(v *visit, code int, wrong []fault) error {
 	i := a.Installation
-	p := settingsPage{To: v.who.Email, CanTest: i.TestMail != nil, Doctor: i.Examine != nil, Now: v.now,
+	p := settingsPage{To: v.operator.Email, CanTest: i.TestMail != nil, Doctor: i.Examine != nil,
 		Faults: wrong}
 	if v.form != nil && v.form.Has("to") {
 		p.To = v.form.Get("to")
@@ -186,3 +187,25 @@ type foundRow struct {
 
 var verdicts = map[string]status{"ok": {"good", "Good"}, "warning": {"warn", "Warning"},
 	"failed": {"bad", "Failed"}, "skipped": {"", "Skipped"}}
+
+// A stylesPage shows each part of the pages, in themes side by side.
+type stylesPage struct {
+	Themes []string
+	Pages  bool // those of sign-in and account, not those of the dashboard
+}
+
+// showStyles serves GET /dashboard/_styles, for who works on the pages: to an owner at
+// the machine itself.
+func (a *settingsPages) showStyles(v *visit) error {
+	if !web.IsLocal(v.r) {
+		return problem.NoSuch("page")
+	}
+	data := stylesPage{Themes: []string{"light", "dark"}, Pages: v.r.URL.Query().Get("of") == "pages"}
+	f := templates.Frame{Title: "Styles", FormToken: a.formToken(v), Theme: web.Theme(v.r),
+		Sheet: "dashboard.css"}
+	if data.Pages {
+		f.Sheet = "pages.css"
+	}
+	return templates.Write(v.w, templates.Dashboard{Page: "styles", Data: data, Frame: f},
+		templates.Options{Scripts: true})
+}

@@ -43,7 +43,7 @@ func (v *visit) subscriberForm(of *fabric.Subscriber) subscriberForm {
 	if of != nil {
 		p.Form.Seen = marks(p.Form.Inputs)
 	} else {
-		p.Form.Inputs[0].Tells = &teller{Text: "Their address is made of what stands before the @: ada@example.com is called at /private/ada.", Path: v.base() + "/subscribers/address", Names: "email"}
+		p.Form.Inputs[0].Tells = &liveHint{Text: "Their address is made of what stands before the @: ada@example.com is called at /private/ada.", Path: v.base() + "/subscribers/address", Names: "email"}
 	}
 	return p
 }
@@ -132,7 +132,7 @@ func (v *visit) backTo(id, done string) error {
 // inviteSubscriber serves POST /dashboard/projects/{project}/subscribers/{id}/invite.
 func (a *subscriberPages) inviteSubscriber(v *visit) error {
 	id := v.r.PathValue("id")
-	_, err := a.Fabric.InviteSubscriber(v.r.Context(), v.project.ID, id, v.who.Name)
+	_, err := a.Fabric.InviteSubscriber(v.r.Context(), v.project.ID, id, v.operator.Name)
 	if wrong, ok := faults(err); ok {
 		return a.subscriberPage(v, http.StatusUnprocessableEntity, wrong)
 	}
@@ -191,7 +191,7 @@ func (a *subscriberPages) eraseSubscriber(v *visit) error {
 		return err
 	}
 	if v.form.Get("confirm") != v.subscriberRow(s).Title {
-		return a.subscriberPage(v, http.StatusUnprocessableEntity, []string{notItsName})
+		return a.subscriberPage(v, http.StatusUnprocessableEntity, []string{wrongName})
 	}
 	if _, err := a.Fabric.EraseSubscriber(v.r.Context(), v.project.ID, s.ID); err != nil {
 		return err
@@ -199,8 +199,8 @@ func (a *subscriberPages) eraseSubscriber(v *visit) error {
 	return v.redirect(v.base() + "/subscribers?done=erased")
 }
 
-// heldBy adds what a subscriber has: factors, and apps that it agreed to.
-func (a *subscriberPages) heldBy(v *visit, s fabric.Subscriber, p *subscriberPage) error {
+// addFactorsAndApps adds what a subscriber has: factors, and apps that it agreed to.
+func (a *subscriberPages) addFactorsAndApps(v *visit, s fabric.Subscriber, p *subscriberPage) error {
 	ctx := v.r.Context()
 	if a.Factors != nil {
 		factors, err := a.Fabric.SubscriberFactors(ctx, v.project.ID, s.ID, page.Query{Size: page.DefaultSize})
@@ -223,10 +223,10 @@ func (a *subscriberPages) subscriberSnippets(v *visit, s fabric.Subscriber, addr
 		reference = s.Email
 	}
 	all := []snippet{{"curl", fmt.Sprintf("# KEY is an API key of the project: a token by which it acts, for two hours\ncurl -u %s:KEY -H 'Content-Type: application/json' \\\n  -d %s \\\n  %s/api/fabric/subscribers/tokens",
-		v.project.ID, shell(string(marshal(map[string]string{"reference": reference}))), a.PublicURL)}}
+		v.project.ID, quoteShell(string(marshal(map[string]string{"reference": reference}))), a.PublicURL)}}
 	if len(addresses) > 0 {
 		all = append(all, a.addressSnippet(v, addresses[0]))
 	}
 	return append(all, snippet{"Command line",
-		"selvage subscriber show " + s.ID + "\nselvage token subscriber --reference=" + shell(reference)})
+		"selvage subscriber show " + s.ID + "\nselvage token subscriber --reference=" + quoteShell(reference)})
 }

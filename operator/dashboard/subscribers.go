@@ -3,7 +3,6 @@ package dashboard
 import (
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/idp"
@@ -50,16 +49,9 @@ func (a *subscriberPages) listSubscribers(v *visit) error {
 		return err
 	}
 	p := struct {
-		Subscribers []subscriberRow
-		Pager       pager
-		Base, Email string
-		MayMake     bool
-		Now         time.Time
-	}{Pager: v.pager(found.Prev, found.Next), Base: v.base(), Email: email, MayMake: v.mayIn(operator.Write),
-		Now: v.now}
-	for _, s := range found.Items {
-		p.Subscribers = append(p.Subscribers, v.subscriberRow(s))
-	}
+		list[subscriberRow]
+		Email string
+	}{listOf(v, found, v.subscriberRow), email}
 	return a.page(v, http.StatusOK, "Subscribers", "subscribers", p)
 }
 
@@ -82,7 +74,6 @@ type subscriberPage struct {
 	MayInvite  bool
 	Online     bool
 	MayChange  bool
-	Now        time.Time
 	Faults     []string
 }
 
@@ -118,11 +109,11 @@ func (a *subscriberPages) subscriberPage(v *visit, code int, wrong []string) err
 	p := subscriberPage{
 		Subscriber: v.subscriberRow(s), Name: s.FullName(), Base: v.base(), Addresses: addresses.Items,
 		Online:    presence.Online(),
-		MayChange: v.mayIn(operator.Write), Now: v.now, Faults: wrong,
+		MayChange: v.mayIn(operator.Write), Faults: wrong,
 		MayInvite: s.Email != "" && s.PasswordHash == "" && !s.Disabled,
 		Snippets:  a.subscriberSnippets(v, s, addresses.Items),
 	}
-	if err := a.heldBy(v, s, &p); err != nil {
+	if err := a.addFactorsAndApps(v, s, &p); err != nil {
 		return err
 	}
 	for _, l := range logins.Items {
@@ -184,7 +175,7 @@ func (a *subscriberPages) deleteSubscriber(v *visit) error {
 		return err
 	}
 	if v.form.Get("confirm") != v.subscriberRow(s).Title {
-		return a.subscriberPage(v, http.StatusUnprocessableEntity, []string{notItsName})
+		return a.subscriberPage(v, http.StatusUnprocessableEntity, []string{wrongName})
 	}
 	if err := a.Fabric.DeleteSubscriber(v.r.Context(), v.project.ID, s.ID); err != nil {
 		return err

@@ -11,7 +11,6 @@ import (
 	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
-	"github.com/selvage/selvage/operator"
 )
 
 // tokenPages create, inspect and revoke tokens.
@@ -32,14 +31,10 @@ var tokenKinds = []choice{
 
 // A tokensPage is where tokens are made and looked at.
 type tokensPage struct {
-	Base    string
-	Kinds   []choice
-	Embeds  []embedRow
-	Pager   pager
-	MayMake bool
-	Now     time.Time
-	Found   *foundToken
-	Faults  []fault
+	list[embedRow]
+	Kinds  []choice
+	Found  *tokenInfo
+	Faults []fault
 }
 
 type embedRow struct {
@@ -52,25 +47,21 @@ type embedRow struct {
 // listTokens serves GET /dashboard/projects/{project}/tokens.
 func (a *tokenPages) listTokens(v *visit) error { return a.tokensPage(v, http.StatusOK, nil, nil) }
 
-func (a *tokenPages) tokensPage(v *visit, code int, found *foundToken, wrong []fault) error {
+func (a *tokenPages) tokensPage(v *visit, code int, found *tokenInfo, wrong []fault) error {
 	keys, err := a.Fabric.ListEmbedKeys(v.r.Context(), v.project.ID, v.query())
 	if err != nil {
 		return err
-	}
-	p := tokensPage{
-		Base: v.base(), Kinds: tokenKinds, Pager: v.pager(keys.Prev, keys.Next),
-		MayMake: v.mayIn(operator.Write), Now: v.now, Found: found, Faults: wrong,
 	}
 	paths, err := a.pathsOf(v, keys.Items)
 	if err != nil {
 		return err
 	}
-	for _, k := range keys.Items {
+	rows := listOf(v, keys, func(k fabric.EmbedKey) embedRow {
 		row := embedRowOf(k)
 		row.Address = cmp.Or(paths[k.AddressID], k.AddressID)
-		p.Embeds = append(p.Embeds, row)
-	}
-	return a.page(v, code, "Tokens", "tokens", p)
+		return row
+	})
+	return a.page(v, code, "Tokens", "tokens", tokensPage{rows, tokenKinds, found, wrong})
 }
 
 // pathsOf returns the paths of the addresses to which embed keys lead, by their ids.
@@ -102,19 +93,19 @@ func embedRowOf(k fabric.EmbedKey) embedRow {
 	return row
 }
 
-// A foundToken is what a text turned out to be.
-type foundToken struct {
+// A tokenInfo is what a text turned out to be.
+type tokenInfo struct {
 	What   string
 	Status status
-	Facts  []foundFact
+	Facts  []tokenFact
 	URL    string // of a page that has more; "" for none
 	Token  string // goes back with the form that revokes it; "" where that form is elsewhere
 }
 
-type foundFact struct{ Name, Text, URL string }
+type tokenFact struct{ Name, Text, URL string }
 
-// secretText reads a token or key as people paste it: with a header's name, in quotes.
-func secretText(text string) string {
+// trimToken reads a token or key as people paste it: with a header's name, in quotes.
+func trimToken(text string) string {
 	text = strings.TrimSpace(text)
 	if rest, ok := strings.CutPrefix(text, "Authorization:"); ok {
 		text = strings.TrimSpace(rest)
@@ -128,29 +119,29 @@ func secretText(text string) string {
 // inspectToken serves POST /dashboard/projects/{project}/tokens/inspect: what a token or a
 // key is, whose, and whether it is good. What is pasted is written nowhere.
 func (a *tokenPages) inspectToken(v *visit) error {
-	raw := secretText(v.form.Get("token"))
+	raw := trimToken(v.form.Get("token"))
 	if raw == "" {
 		return a.tokensPage(v, http.StatusUnprocessableEntity, nil, []fault{{"Paste a token or a key.", "f-token"}})
 	}
-	found, err := a.foundToken(v, raw)
+	found, err := a.tokenInfo(v, raw)
 	if err != nil {
 		return err
 	}
 	if found == nil {
-		return a.tokensPage(v, http.StatusUnprocessableEntity, nil, []fault{{notOurs, "f-token"}})
+		return a.tokensPage(v, http.StatusUnprocessableEntity, nil, []fault{{unknownToken, "f-token"}})
 	}
 	return a.tokensPage(v, http.StatusOK, found, nil)
 }
 
-const notOurs = "That is no token or key of this project: it is another’s, was changed on its way, or is a JWT that is over."
+const unknownToken = "That is no token or key of this project: it is another’s, was changed on its way, or is a JWT that is over."
 
-// foundToken tells what a secret text is; nil for what is none of the project's.
-func (a *tokenPages) foundToken(v *visit, raw string) (*foundToken, error) {
+// tokenInfo tells what a secret text is; nil for what is none of the project's.
+func (a *tokenPages) tokenInfo(v *visit, raw string) (*tokenInfo, error) {
 	k, err := a.Fabric.FindLeakedKey(v.r.Context(), v.project.ID, raw)
 	if err == nil {
-		row := a.keyRow(v, k)
-		return &foundToken{What: "an API key", Status: row.Status, URL: row.URL, Facts: []foundFact{
-			{"Name", row.Title, row.URL}, {"Scopes", row.Scopes, ""}, {"Last used", orNever(k.LastUsed), ""},
+		row := v.keyRow(k)
+		return &tokenInfo{What: "an API key", Status: row.Status, URL: row.URL, Facts: []tokenFact{
+			{"Name", row.Title, row.URL}, {"Scopes", row.Scopes, ""}, {"Last used", formatTime(k.LastUsed), ""},
 		}}, nil
 	}
 	if !isMissing(err) {
@@ -162,8 +153,8 @@ func (a *tokenPages) foundToken(v *visit, raw string) (*foundToken, error) {
 		if reached, err := a.Fabric.FindAddress(v.r.Context(), fabric.Token{Kind: fabric.SAT, ProjectID: e.ProjectID}, at); err == nil {
 			at = reached.Path()
 		}
-		return &foundToken{What: "an embed key", Status: row.Status, Token: raw,
-			Facts: []foundFact{{"Name", row.Title, ""}, {"Address", at, ""}}}, nil
+		return &tokenInfo{What: "an embed key", Status: row.Status, Token: raw,
+			Facts: []tokenFact{{"Name", row.Title, ""}, {"Address", at, ""}}}, nil
 	}
 	if err != nil && !isMissing(err) {
 		return nil, err
@@ -202,8 +193,8 @@ var tokenTitles = map[fabric.TokenKind]string{
 	fabric.Service: "a token of a service", fabric.Access: "an access token (JWT)",
 }
 
-func (a *tokenPages) tokenFacts(v *visit, t fabric.Token, raw string) (*foundToken, error) {
-	found := &foundToken{What: tokenTitles[t.Kind], Status: status{"good", "Good"}, Token: raw}
+func (a *tokenPages) tokenFacts(v *visit, t fabric.Token, raw string) (*tokenInfo, error) {
+	found := &tokenInfo{What: tokenTitles[t.Kind], Status: status{"good", "Good"}, Token: raw}
 	if !v.now.Before(t.ExpiresAt) {
 		found.Status, found.Token = status{"", "Expired"}, ""
 	} else if err := a.Fabric.Check(v.r.Context(), t); err != nil {
@@ -214,7 +205,7 @@ func (a *tokenPages) tokenFacts(v *visit, t fabric.Token, raw string) (*foundTok
 	}
 	add := func(name, text, url string) {
 		if text != "" {
-			found.Facts = append(found.Facts, foundFact{name, text, url})
+			found.Facts = append(found.Facts, tokenFact{name, text, url})
 		}
 	}
 	if err := a.whose(v, t, add); err != nil {
@@ -230,7 +221,7 @@ func (a *tokenPages) tokenFacts(v *visit, t fabric.Token, raw string) (*foundTok
 			return nil, err
 		}
 		if err == nil {
-			add("Made with the API key", a.keyRow(v, key).Title, v.base()+"/keys/"+t.KeyID)
+			add("Made with the API key", v.keyRow(key).Title, v.base()+"/keys/"+t.KeyID)
 		}
 	}
 	add("Scopes", strings.Join(t.Scope, ", "), "")
@@ -282,7 +273,7 @@ func (a *tokenPages) whose(v *visit, t fabric.Token, add func(name, text, url st
 // minute writes a time for people.
 const minute = "2 Jan 2006, 15:04 UTC"
 
-func orNever(at time.Time) string {
+func formatTime(at time.Time) string {
 	if at.IsZero() {
 		return "never"
 	}
@@ -299,7 +290,7 @@ func (a *tokenPages) revokeToken(v *visit) error {
 		}
 		return v.redirect(v.base() + "/tokens?done=tokenrevoked")
 	}
-	raw := secretText(v.form.Get("token"))
+	raw := trimToken(v.form.Get("token"))
 	e, err := a.Fabric.FindEmbedKey(ctx, raw)
 	if err == nil && e.ProjectID == v.project.ID {
 		err = a.Fabric.RevokeEmbedKey(ctx, e)
@@ -309,7 +300,7 @@ func (a *tokenPages) revokeToken(v *visit) error {
 			return failed
 		}
 		if !ok {
-			return a.tokensPage(v, http.StatusUnprocessableEntity, nil, []fault{{notOurs, "f-token"}})
+			return a.tokensPage(v, http.StatusUnprocessableEntity, nil, []fault{{unknownToken, "f-token"}})
 		}
 		err = a.Fabric.Revoke(ctx, t)
 	}

@@ -38,15 +38,15 @@ func (a *site) openUpload(v *visit) error {
 			return nil
 		}
 		value, err := io.ReadAll(io.LimitReader(part, int64(left)))
-		if left -= len(value) + len(part.FormName()) + fieldCosts; err != nil || left <= 0 || part.FormName() == "" {
+		if left -= len(value) + len(part.FormName()) + fieldOverhead; err != nil || left <= 0 || part.FormName() == "" {
 			return errors.New("the fields are too many")
 		}
 		v.r.PostForm.Add(part.FormName(), string(value))
 	}
 }
 
-// fieldCosts is what a field takes beside its name and value, about.
-const fieldCosts = 256
+// fieldOverhead is what a field takes beside its name and value, about.
+const fieldOverhead = 256
 
 // An uploadPage asks for a recording.
 type uploadPage struct {

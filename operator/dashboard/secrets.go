@@ -16,15 +16,15 @@ import (
 // made is what an operator was shown the secret of, and is good yet. It is the project's,
 // and stays when the operator goes, unless somebody ends it with it.
 type made struct {
-	Secrets []madeRow
+	Secrets []secretRow
 	Tokens  int // made by hand; some may be good yet
 }
 
 // Any reports whether there is something.
 func (m made) Any() bool { return len(m.Secrets) > 0 || m.Tokens > 0 }
 
-// A madeRow is one such thing.
-type madeRow struct {
+// A secretRow is one such thing.
+type secretRow struct {
 	What, Title, URL string
 	Through          string // the API key or client with which it was made; "" for the operator itself
 	At               time.Time
@@ -32,17 +32,17 @@ type madeRow struct {
 	end              func() error
 }
 
-// tokensByHand is the value of the form that stands for all of them.
-const tokensByHand = "tokens"
+// allTokens is the value of the form that stands for all of them.
+const allTokens = "tokens"
 
-// madeBy reads in the audit trail what an operator has made, and given other secrets.
-func (a *operatorPages) madeBy(v *visit, o operator.Operator) (m made, err error) {
+// secretsOf reads in the audit trail what an operator has made, and given other secrets.
+func (a *operatorPages) secretsOf(v *visit, o operator.Operator) (m made, err error) {
 	all, err := a.secretsShown(v, o)
 	if err != nil {
 		return m, err
 	}
-	for _, e := range madeFrom(o.ID, all) {
-		row, err := a.madeRow(v, e.Event)
+	for _, e := range secretChain(o.ID, all) {
+		row, err := a.secretRow(v, e.Event)
 		if errors.Is(err, problem.NotFound) {
 			continue
 		}
@@ -84,17 +84,17 @@ func (a *operatorPages) secretsShown(v *visit, o operator.Operator) (all []audit
 	return all, err
 }
 
-// A madeEvent tells of a secret that somebody was shown, itself or through another of its
+// A secretEvent tells of a secret that somebody was shown, itself or through another of its
 // secrets.
-type madeEvent struct {
+type secretEvent struct {
 	audit.Event
 	through string
 }
 
-// madeFrom returns one event for each thing whose secret an operator was shown: by itself, or by
+// secretChain returns one event for each thing whose secret an operator was shown: by itself, or by
 // a key or client whose secret it was shown, and so on, whether those are good any more or not.
 // It looks at each event once, however long the chain that somebody has made.
-func madeFrom(operatorID string, all []audit.Event) (made []madeEvent) {
+func secretChain(operatorID string, all []audit.Event) (made []secretEvent) {
 	by := make(map[string][]audit.Event)
 	for _, e := range all {
 		by[e.Actor.ID] = append(by[e.Actor.ID], e)
@@ -104,18 +104,18 @@ func madeFrom(operatorID string, all []audit.Event) (made []madeEvent) {
 		for _, e := range by[left[0]] {
 			if _, known := names[e.Target.ID]; !known {
 				names[e.Target.ID], left = cmp.Or(e.Detail["name"], e.Target.ID), append(left, e.Target.ID)
-				made = append(made, madeEvent{e, names[left[0]]})
+				made = append(made, secretEvent{e, names[left[0]]})
 			}
 		}
 	}
 	return made
 }
 
-// madeRow returns what an event tells of, if that is there yet and good; else it is
+// secretRow returns what an event tells of, if that is there yet and good; else it is
 // problem.NotFound.
-func (a *operatorPages) madeRow(v *visit, e audit.Event) (madeRow, error) {
+func (a *operatorPages) secretRow(v *visit, e audit.Event) (secretRow, error) {
 	ctx, base := v.r.Context(), Prefix+"/projects/"+e.ProjectID
-	row := madeRow{What: "API key", Title: e.Detail["name"], At: e.At, Value: e.Target.Kind + " " + e.Target.ID}
+	row := secretRow{What: "API key", Title: e.Detail["name"], At: e.At, Value: e.Target.Kind + " " + e.Target.ID}
 	switch e.Target.Kind {
 	case "api_key":
 		k, err := a.Fabric.FindAPIKey(ctx, e.ProjectID, e.Target.ID)
@@ -153,9 +153,9 @@ func (a *operatorPages) madeRow(v *visit, e audit.Event) (madeRow, error) {
 	return row, nil
 }
 
-// endMade ends what of it a form names, and nothing that the operator has not made.
-func (a *operatorPages) endMade(v *visit, o operator.Operator) error {
-	m, err := a.madeBy(v, o)
+// endSecrets ends what of it a form names, and nothing that the operator has not made.
+func (a *operatorPages) endSecrets(v *visit, o operator.Operator) error {
+	m, err := a.secretsOf(v, o)
 	if err != nil {
 		return err
 	}
@@ -166,17 +166,17 @@ func (a *operatorPages) endMade(v *visit, o operator.Operator) error {
 			}
 		}
 	}
-	if !slices.Contains(v.form["end"], tokensByHand) {
+	if !slices.Contains(v.form["end"], allTokens) {
 		return nil
 	}
 	return a.Fabric.RevokeByHand(v.r.Context(), o.ID)
 }
 
-// endMadeBy serves POST /dashboard/operators/{id}/revoke.
-func (a *operatorPages) endMadeBy(v *visit) error {
+// revokeSecrets serves POST /dashboard/operators/{id}/revoke.
+func (a *operatorPages) revokeSecrets(v *visit) error {
 	o, err := a.Operators.Find(v.r.Context(), v.r.PathValue("id"))
 	if err == nil {
-		err = a.endMade(v, o)
+		err = a.endSecrets(v, o)
 	}
 	if err != nil {
 		return err

@@ -30,19 +30,19 @@ const (
 
 // A visit is one request, with what is known of who sends it.
 type visit struct {
-	w       http.ResponseWriter
-	r       *http.Request
-	route   route
-	cookie  string
-	mark    string // of the browser, where it has no session
-	session operator.Session
-	whose   operator.Operator // of the session, be it halfway
-	who     operator.Operator // its ID is "" before somebody is signed in
-	project fabric.Project    // of a path that names one
-	form    url.Values        // of a POST
-	file    *multipart.Part   // of an upload, yet to be read; nil where there is none
-	now     time.Time
-	told    string // what the page says was just done, in place of what its address picks
+	w        http.ResponseWriter
+	r        *http.Request
+	route    route
+	cookie   string
+	mark     string // of the browser, where it has no session
+	session  operator.Session
+	account  operator.Operator // of the session, be it halfway
+	operator operator.Operator // its ID is "" before somebody is signed in
+	project  fabric.Project    // of a path that names one
+	form     url.Values        // of a POST
+	file     *multipart.Part   // of an upload, yet to be read; nil where there is none
+	now      time.Time
+	told     string // what the page says was just done, in place of what its address picks
 }
 
 // A site is what all groups of pages share: the services behind each request, the session of
@@ -94,14 +94,14 @@ var (
 
 // admit reads who is there, and refuses who may not have the route.
 func (a *site) admit(v *visit) error {
-	if err := a.recognise(v); err != nil {
+	if err := a.readSession(v); err != nil {
 		return err
 	}
 	if v.route.upload > 0 { // its body may be large: nothing of it is read for who may not send it
-		if v.who.ID == "" {
+		if v.operator.ID == "" {
 			return errSignIn
 		}
-		if err := v.who.Check(v.route.may, v.r.PathValue("project")); err != nil {
+		if err := v.operator.Check(v.route.may, v.r.PathValue("project")); err != nil {
 			return err
 		}
 	}
@@ -113,14 +113,14 @@ func (a *site) admit(v *visit) error {
 	switch {
 	case v.route.may == anyone:
 		return nil
-	case v.route.may == halfway && v.whose.ID != "" && v.who.ID == "":
+	case v.route.may == halfway && v.account.ID != "" && v.operator.ID == "":
 		return nil
-	case v.who.ID == "", v.route.may == halfway:
+	case v.operator.ID == "", v.route.may == halfway:
 		return errSignIn
 	}
 	if id := v.r.PathValue("project"); id != "" {
 		// The right first, then the row: what is not the operator's is not there.
-		if err := v.who.Check(v.route.may, id); err != nil {
+		if err := v.operator.Check(v.route.may, id); err != nil {
 			return err
 		}
 		p, err := a.Fabric.FindProject(v.r.Context(), id)
@@ -129,7 +129,7 @@ func (a *site) admit(v *visit) error {
 		}
 		v.project = p
 	} else if v.route.may != signedIn {
-		if err := v.who.Check(v.route.may, ""); err != nil {
+		if err := v.operator.Check(v.route.may, ""); err != nil {
 			return err
 		}
 	}
@@ -139,8 +139,8 @@ func (a *site) admit(v *visit) error {
 	return nil
 }
 
-// recognise reads the session of the browser, if it has one that is good.
-func (a *site) recognise(v *visit) error {
+// readSession reads the session of the browser, if it has one that is good.
+func (a *site) readSession(v *visit) error {
 	v.cookie = a.cookies.Read(v.r, sessionCookie)
 	if v.cookie == "" {
 		return nil
@@ -153,11 +153,11 @@ func (a *site) recognise(v *visit) error {
 	case err != nil:
 		return err
 	}
-	v.session, v.whose = s, o
+	v.session, v.account = s, o
 	audit.As(v.r.Context(), audit.Operator, o.ID)
 	// A role that needs more than the session has shown may have come meanwhile.
 	if s.Proven && (s.TwoFactors() || !a.requiresFactor(o)) {
-		v.who = o
+		v.operator = o
 	}
 	return nil
 }
@@ -194,7 +194,7 @@ func (a *site) readForm(v *visit) error {
 	}
 	v.form = v.r.PostForm
 	if subtle.ConstantTimeCompare([]byte(v.form.Get("form")), []byte(a.formToken(v))) != 1 {
-		if v.who.ID == "" && v.route.may != anyone {
+		if v.operator.ID == "" && v.route.may != anyone {
 			return errSignIn
 		}
 		return errForm
@@ -225,7 +225,7 @@ func (a *site) pageWith(v *visit, o templates.Options, title, name string, data 
 	o.Scripts = true
 	p := templates.Dashboard{Page: name, Data: data,
 		Frame: templates.Frame{Title: title, Theme: web.Theme(v.r), FormToken: a.formToken(v), Now: v.now}}
-	if v.who.ID != "" {
+	if v.operator.ID != "" {
 		if err := a.frame(v, &p.Frame); err != nil {
 			return err
 		}

@@ -15,19 +15,19 @@ import (
 // seen.
 func marks(groups ...[]input) string {
 	all := make(url.Values)
-	for _, in := range flat(groups...) {
-		all.Set(in.Name, mark(in.held()))
+	for _, in := range flatten(groups...) {
+		all.Set(in.Name, mark(in.untouched()))
 	}
 	return all.Encode()
 }
 
-// flat returns the inputs of all groups, but for secrets, which no form shows.
-func flat(groups ...[]input) (all []input) {
+// flatten returns the inputs of all groups, but for secrets, which no form shows.
+func flatten(groups ...[]input) (all []input) {
 	for _, group := range groups {
 		for _, in := range group {
 			switch in.Kind {
 			case "group":
-				all = append(all, flat(in.Members)...)
+				all = append(all, flatten(in.Members)...)
 			case "secret":
 			default:
 				all = append(all, in)
@@ -42,8 +42,8 @@ func mark(values []string) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:9])
 }
 
-// held is what a browser would send of an input that nobody touches.
-func (i input) held() (values []string) {
+// untouched is what a browser would send of an input that nobody touches.
+func (i input) untouched() (values []string) {
 	switch i.Kind {
 	case "check":
 		if i.Checked {
@@ -59,7 +59,7 @@ func (i input) held() (values []string) {
 			values = []string{i.Options[0].Value}
 		}
 	default:
-		values = []string{asTyped(i.Value)}
+		values = []string{normalize(i.Value)}
 	}
 	return values
 }
@@ -70,11 +70,11 @@ func (i input) sent(posted url.Values) []string {
 	case "check", "select", "cards", "choices":
 		return posted[i.Name]
 	}
-	return []string{asTyped(posted.Get(i.Name))}
+	return []string{normalize(posted.Get(i.Name))}
 }
 
-// asTyped writes a text as it is before and after it was in a form.
-func asTyped(text string) string {
+// normalize writes a text as it is before and after it was in a form.
+func normalize(text string) string {
 	return strings.TrimSpace(strings.ReplaceAll(text, "\r\n", "\n"))
 }
 
@@ -87,8 +87,8 @@ func (v *visit) merge(inputs ...[]input) error {
 		return problem.New(problem.Malformed, "bad_request", "the form cannot be read")
 	}
 	var wrong []error
-	for _, in := range flat(inputs...) {
-		now, sent, was := in.held(), in.sent(v.form), seen.Get(in.Name)
+	for _, in := range flatten(inputs...) {
+		now, sent, was := in.untouched(), in.sent(v.form), seen.Get(in.Name)
 		switch {
 		case was == mark(now) || slices.Equal(sent, now) || in.Kind == "cards" && sent == nil:
 		case was == mark(sent):
@@ -109,7 +109,7 @@ func (v *visit) merge(inputs ...[]input) error {
 // told writes what is in an input for people, shortly.
 func (i input) told() string {
 	var all []string
-	for _, value := range i.held() {
+	for _, value := range i.untouched() {
 		for _, o := range i.Options {
 			if o.Value == value {
 				value = o.Title

@@ -18,22 +18,22 @@ import (
 type preview struct {
 	Page     string // where it is had; a frame adds its theme
 	Real     string // where people see it
-	Verdicts []verdict
+	Verdicts []reading
 }
 
-// A verdict says how a colour is read.
-type verdict struct{ Ground, Text, Kind string }
+// A contrast says how a colour is read.
+type reading struct{ Ground, Text, Kind string }
 
-// verdictsOf says how a colour is read on both kinds of pages.
-func verdictsOf(c palette.Color) []verdict {
-	say := func(ground string, contrast float64, shown palette.Color, how string) verdict {
+// contrastOf says how a colour is read on both kinds of pages.
+func readingsOf(c palette.Color) []reading {
+	say := func(ground string, contrast float64, shown palette.Color, how string) reading {
 		if shown == c {
-			return verdict{ground, fmt.Sprintf("%.1f to 1: it is read well and shown as it is.", contrast), "good"}
+			return reading{ground, fmt.Sprintf("%.1f to 1: it is read well and shown as it is.", contrast), "good"}
 		}
-		return verdict{ground, fmt.Sprintf("%.1f to 1, and text needs 4.5: it is shown %s, as %s.", contrast,
+		return reading{ground, fmt.Sprintf("%.1f to 1, and text needs 4.5: it is shown %s, as %s.", contrast,
 			how, shown), "warn"}
 	}
-	return []verdict{
+	return []reading{
 		say("On light pages", palette.ReadOnLight(c), palette.OnLight(c), "darker"),
 		say("On dark pages", palette.ReadOnDark(c), palette.OnDark(c), "lighter"),
 	}

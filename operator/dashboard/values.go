@@ -11,10 +11,10 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// sentOf returns the members that a form says, as the API takes them; what was left empty
+// valuesFrom returns the members that a form says, as the API takes them; what was left empty
 // and need not be there is left out of a new one, and null or nothing in a change. What
 // cannot even be read is gathered.
-func sentOf(fields []kinds.Field, under string, posted url.Values, old kinds.Values, isNew bool) (kinds.Values, []error) {
+func valuesFrom(fields []kinds.Field, under string, posted url.Values, old kinds.Values, isNew bool) (kinds.Values, []error) {
 	sent, errs := make(kinds.Values), []error(nil)
 	for _, f := range fields {
 		if f.ReadOnly || under == "" && f.Name == versionField {
@@ -55,9 +55,9 @@ func valueOf(f kinds.Field, name string, posted url.Values, old json.RawMessage,
 	case strings.TrimSpace(text) == "":
 		return empty(f, old, isNew), nil
 	case f.Type == "integer" || f.Type == "boolean":
-		return json.RawMessage(orQuoted(strings.TrimSpace(text))), nil
+		return json.RawMessage(numberOrString(strings.TrimSpace(text))), nil
 	case f.Format == "date-time":
-		return quoted(moment(text)), nil
+		return quoted(rfc3339(text)), nil
 	case f.MaxLength <= maxLine || f.Format != "":
 		return quoted(strings.TrimSpace(text)), nil
 	}
@@ -78,7 +78,7 @@ func empty(f kinds.Field, old json.RawMessage, isNew bool) json.RawMessage {
 func groupOf(f kinds.Field, name string, posted url.Values, old json.RawMessage, isNew bool) (json.RawMessage, []error) {
 	whole := make(kinds.Values)
 	_ = json.Unmarshal(old, &whole) // of what is no object nothing stays
-	sent, errs := sentOf(f.Members, name+".", posted, whole, isNew)
+	sent, errs := valuesFrom(f.Members, name+".", posted, whole, isNew)
 	for member, value := range sent {
 		whole[member] = value
 	}
@@ -138,8 +138,8 @@ func lines(text string) []string {
 	return slices.DeleteFunc(all, func(s string) bool { return s == "" })
 }
 
-// moment returns a time of an input as the API takes it; what is none stays as it is.
-func moment(text string) string {
+// rfc3339 returns a time of an input as the API takes it; what is none stays as it is.
+func rfc3339(text string) string {
 	for _, format := range []string{"2006-01-02T15:04:05", "2006-01-02T15:04"} {
 		if at, err := time.Parse(format, text); err == nil {
 			return at.Format(time.RFC3339)
@@ -148,9 +148,9 @@ func moment(text string) string {
 	return text
 }
 
-// orQuoted returns a text that is a number or a boolean as it is; what is none is a
+// numberOrString returns a text that is a number or a boolean as it is; what is none is a
 // string, which the schema refuses in words.
-func orQuoted(text string) string {
+func numberOrString(text string) string {
 	if json.Valid([]byte(text)) {
 		return text
 	}

@@ -35,19 +35,19 @@ var (
 	}
 )
 
-// A policyPage shows the rules of a project, or the form that changes them.
-type policyPage struct {
+// A rulesPage shows the rules of a project, or the form that changes them.
+type rulesPage struct {
 	Base                         string
 	Registration, Factors, Media choice
 	MayChange                    bool
 	Form                         form
 }
 
-// showPolicies serves GET /dashboard/projects/{project}/rules.
-func (a *rulePages) showPolicies(v *visit) error {
-	return a.page(v, http.StatusOK, "Rules", "policies", policyPage{
+// showRules serves GET /dashboard/projects/{project}/rules.
+func (a *rulePages) showRules(v *visit) error {
+	return a.page(v, http.StatusOK, "Rules", "policies", rulesPage{
 		Base: v.base(), Registration: one(registrations, string(v.project.Registration)),
-		Factors: one(factorRules, yesNo(v.project.RequireFactor)),
+		Factors: one(factorRules, yesOrNo(v.project.RequireFactor)),
 		Media:   one(mediaRules, v.project.MediaAuth), MayChange: v.mayIn(operator.Write),
 	})
 }
@@ -61,38 +61,38 @@ func one(all []choice, value string) choice {
 	return choice{Value: value, Title: value}
 }
 
-func yesNo(is bool) string {
+func yesOrNo(is bool) string {
 	if is {
 		return "yes"
 	}
 	return "no"
 }
 
-// editPolicies serves GET /dashboard/projects/{project}/rules/edit.
-func (a *rulePages) editPolicies(v *visit) error {
+// editRules serves GET /dashboard/projects/{project}/rules/edit.
+func (a *rulePages) editRules(v *visit) error {
 	return a.page(v, http.StatusOK, "Change the rules", "policies_form",
-		policyPage{Base: v.base(), Form: v.policyForm()})
+		rulesPage{Base: v.base(), Form: v.rulesForm()})
 }
 
-func (v *visit) policyForm() form {
+func (v *visit) rulesForm() form {
 	inputs := []input{
 		{Kind: "cards", Name: "registration", Label: "Who makes accounts",
 			Options: chosen(registrations, string(v.project.Registration))},
 		{Kind: "cards", Name: "require_factor", Label: "Who needs a second factor",
-			Options: chosen(factorRules, yesNo(v.project.RequireFactor))},
+			Options: chosen(factorRules, yesOrNo(v.project.RequireFactor))},
 		{Kind: "cards", Name: "media_auth", Label: "Who may fetch the sound of recordings",
 			Options: chosen(mediaRules, v.project.MediaAuth)},
 	}
 	return form{Inputs: inputs, Seen: marks(inputs)}
 }
 
-// policyChange reads a form: what differs from what is there.
-func (v *visit) policyChange() (c fabric.ProjectChange, err error) {
+// rulesChange reads a form: what differs from what is there.
+func (v *visit) rulesChange() (c fabric.ProjectChange, err error) {
 	if r := fabric.Registration(v.form.Get("registration")); v.form.Has("registration") &&
 		r != v.project.Registration {
 		c.Registration = &r
 	}
-	if text := v.form.Get("require_factor"); v.form.Has("require_factor") && text != yesNo(v.project.RequireFactor) {
+	if text := v.form.Get("require_factor"); v.form.Has("require_factor") && text != yesOrNo(v.project.RequireFactor) {
 		needed := text == "yes"
 		if c.RequireFactor = &needed; !needed && text != "no" {
 			err = problem.BadParam("require_factor", "require_factor must be yes or no")
@@ -104,14 +104,14 @@ func (v *visit) policyChange() (c fabric.ProjectChange, err error) {
 	return c, err
 }
 
-// savePolicies serves POST /dashboard/projects/{project}/rules/edit. What the form does not
+// saveRules serves POST /dashboard/projects/{project}/rules/edit. What the form does not
 // have stays as it is.
-func (a *rulePages) savePolicies(v *visit) error {
-	p := policyPage{Base: v.base(), Form: v.policyForm()}
+func (a *rulePages) saveRules(v *visit) error {
+	p := rulesPage{Base: v.base(), Form: v.rulesForm()}
 	err := v.merge(p.Form.Inputs)
 	var c fabric.ProjectChange
 	if err == nil {
-		c, err = v.policyChange()
+		c, err = v.rulesChange()
 	}
 	if err == nil {
 		_, err = a.Fabric.UpdateProject(v.r.Context(), v.project.ID, c)

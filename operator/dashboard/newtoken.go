@@ -13,8 +13,8 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// tokenLives are how long a token may be made to be good.
-var tokenLives = []choice{{Value: "", Title: "two hours"}, {Value: "15m", Title: "15 minutes"},
+// tokenLifetimes are how long a token may be made to be good.
+var tokenLifetimes = []choice{{Value: "", Title: "two hours"}, {Value: "15m", Title: "15 minutes"},
 	{Value: "24h", Title: "a day"}, {Value: "168h", Title: "a week"}, {Value: "720h", Title: "30 days"}}
 
 // A mintPage makes a token, or shows one this once.
@@ -69,10 +69,10 @@ func (a *tokenPages) mintPage(v *visit) (p mintPage, err error) {
 		p.Form.Inputs = []input{address, {Kind: "text", Type: "text", Name: "name", Label: "Name",
 			Hint: "Where it stands, such as “contact page”.", Length: 255, Value: value("name")}}
 	}
-	if err := a.offer(v, p.Form.Inputs); err != nil || what == "embed" {
+	if err := a.suggest(v, p.Form.Inputs); err != nil || what == "embed" {
 		return p, err
 	}
-	lives := slices.Clone(tokenLives)
+	lives := slices.Clone(tokenLifetimes)
 	for i := range lives {
 		lives[i].Chosen = lives[i].Value == value("expires")
 	}
@@ -96,7 +96,7 @@ func (a *tokenPages) makeToken(v *visit) error {
 	if err != nil {
 		return err
 	}
-	if isNew, err := a.unheardOf(v); err != nil {
+	if isNew, err := a.isNewSubscriber(v); err != nil {
 		return err
 	} else if isNew {
 		p.New = v.form.Get("reference")
@@ -117,9 +117,9 @@ func (a *tokenPages) tokenForm(v *visit, code int, p mintPage) error {
 	return a.pageWith(v, templates.Options{Status: code, Connect: []string{"'self'"}}, p.Title, "token_make", p)
 }
 
-// unheardOf reports a subscriber's token for whom there is not yet, and who was not said to be
+// isNewSubscriber reports a subscriber's token for whom there is not yet, and who was not said to be
 // new: one is made, as the API does, but not of a slip of the pen.
-func (a *tokenPages) unheardOf(v *visit) (bool, error) {
+func (a *tokenPages) isNewSubscriber(v *visit) (bool, error) {
 	reference := strings.TrimSpace(v.form.Get("reference"))
 	if v.r.PathValue("what") != "subscriber" || v.form.Get("new") == v.form.Get("reference") ||
 		a.Fabric.CheckSubscriberToken(fabric.SubscriberTokenInput{Reference: reference}) != nil {
@@ -135,7 +135,7 @@ func (a *tokenPages) unheardOf(v *visit) (bool, error) {
 // mint makes what the form asks for, and has the trail say so.
 func (a *tokenPages) mint(v *visit) (made mintedToken, err error) {
 	ctx, by := v.r.Context(), fabric.Issuer{ProjectID: v.project.ID,
-		KeyID: v.who.ID} // what it makes can be ended with it
+		KeyID: v.operator.ID} // what it makes can be ended with it
 	made.Expires = v.now.Add(fabric.TokenLifetime)
 	var end *int64
 	if d, err := time.ParseDuration(v.form.Get("expires")); err == nil && d > 0 {
@@ -171,7 +171,7 @@ func (a *tokenPages) mint(v *visit) (made mintedToken, err error) {
 		tokens, err = a.Fabric.GuestToken(ctx, by, fabric.GuestTokenInput{AllowedAddresses: reached, ExpireAt: end})
 		made.Snippets = a.tokenSnippets(tokens.Access)
 	case "invite":
-		all := fabric.Token{Kind: fabric.SAT, ProjectID: v.project.ID, KeyID: v.who.ID}
+		all := fabric.Token{Kind: fabric.SAT, ProjectID: v.project.ID, KeyID: v.operator.ID}
 		var of fabric.Address
 		if of, err = a.Fabric.FindAddress(ctx, all, address); err != nil && isMissing(err) || err == nil &&
 			of.Type != fabric.TypeSubscriber {

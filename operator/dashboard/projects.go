@@ -105,7 +105,7 @@ func (a *projectPages) deleteProject(v *visit) error {
 		if err != nil {
 			return err
 		}
-		p.Faults = []string{notItsName}
+		p.Faults = []string{wrongName}
 		return a.page(v, http.StatusUnprocessableEntity, v.project.Name, "home", p)
 	}
 	if err := a.Fabric.DeleteProject(v.r.Context(), v.project.ID); err != nil {
@@ -115,8 +115,8 @@ func (a *projectPages) deleteProject(v *visit) error {
 	return v.redirect(Prefix + "/projects?done=projectdeleted")
 }
 
-// notItsName is the answer to who typed something else before something is gone.
-const notItsName = "What you typed is not the name. Nothing was deleted."
+// wrongName is the answer to who typed something else before something is gone.
+const wrongName = "What you typed is not the name. Nothing was deleted."
 
 // A projectsPage lists the projects that an operator sees.
 type projectsPage struct {
@@ -139,9 +139,9 @@ func (a *projectPages) projectsPage(v *visit, status int, name string, faults []
 	if err != nil {
 		return err
 	}
-	p := projectsPage{MayMake: v.who.Check(operator.MakeProject, "") == nil, Name: name, Faults: faults}
+	p := projectsPage{MayMake: v.operator.Check(operator.MakeProject, "") == nil, Name: name, Faults: faults}
 	for _, project := range all {
-		p.Projects = append(p.Projects, projectRow{project, v.who.In(project.ID)})
+		p.Projects = append(p.Projects, projectRow{project, v.operator.In(project.ID)})
 	}
 	return a.page(v, status, "Projects", "projects", p)
 }

@@ -19,12 +19,12 @@ func TestMadeFromChain(t *testing.T) {
 		all = append(all, e)
 	}
 	slices.Reverse(all) // as the trail has them, the newest first
-	made := madeFrom("0", all)
+	made := secretChain("0", all)
 	if len(made) != long || made[0].through != "" || made[long-1].Target.ID != strconv.Itoa(long) ||
 		made[long-1].through != "key "+strconv.Itoa(long-1) {
 		t.Errorf("of a chain of %d keys %d were found", long, len(made))
 	}
-	if made := madeFrom("nobody", all); len(made) != 0 {
+	if made := secretChain("nobody", all); len(made) != 0 {
 		t.Errorf("somebody else has made %d", len(made))
 	}
 }

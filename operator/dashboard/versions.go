@@ -12,19 +12,19 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// deployed is what a page tells of the versions of a resource.
-type deployed struct {
+// versionList is what a page tells of the versions of a resource.
+type versionList struct {
 	Document int64 // the version of the document as it is now
 	Fresh    bool  // it is the one that is deployed
 	Versions []fabric.Version
 	Earlier  bool // there are more
 }
 
-// mostVersions bounds how many a page lists.
-const mostVersions = 20
+// maxVersions bounds how many a page lists.
+const maxVersions = 20
 
-// versionsOf returns the versions of a resource; nil where its kind has none.
-func (a *resourcePages) versionsOf(v *visit, k *kinds.Kind, r fabric.Resource) (*deployed, error) {
+// versions returns the versions of a resource; nil where its kind has none.
+func (a *resourcePages) versions(v *visit, k *kinds.Kind, r fabric.Resource) (*versionList, error) {
 	if !k.Versions {
 		return nil, nil
 	}
@@ -35,7 +35,7 @@ func (a *resourcePages) versionsOf(v *visit, k *kinds.Kind, r fabric.Resource) (
 		return nil, err
 	}
 	slices.Reverse(all) // the newest first
-	d := &deployed{Versions: all[:min(len(all), mostVersions)], Earlier: len(all) > mostVersions}
+	d := &versionList{Versions: all[:min(len(all), maxVersions)], Earlier: len(all) > maxVersions}
 	d.Document, _ = strconv.ParseInt(string(r.Fields[versionField]), 10, 64) // ours, and a number
 	for _, one := range all {
 		d.Fresh = d.Fresh || one.DocumentVersion == d.Document
@@ -46,7 +46,7 @@ func (a *resourcePages) versionsOf(v *visit, k *kinds.Kind, r fabric.Resource) (
 // deploy serves POST /dashboard/projects/{project}/resources/{id}/deploy: the document as
 // the page showed it, or what was deployed before.
 func (a *resourcePages) deploy(v *visit) error {
-	r, k, err := a.thing(v)
+	r, k, err := a.resource(v)
 	if err != nil {
 		return err
 	}

@@ -15,11 +15,11 @@ import (
 // Bounds of the streams by which pages hear that there is something new. A browser opens
 // six connections to a server over HTTP/1.1, which its pages share.
 const (
-	mostStreams   = 200 // of this node
-	mostOfSession = 3
-	lookEvery     = 2 * time.Second
-	beatEvery     = 15 * time.Second // so that proxies do not close what is quiet
-	streamLife    = 10 * time.Minute // browsers open another one
+	maxStreams           = 200 // of this node
+	maxStreamsPerSession = 3
+	pollEvery            = 2 * time.Second
+	beatEvery            = 15 * time.Second // so that proxies do not close what is quiet
+	streamLife           = 10 * time.Minute // browsers open another one
 )
 
 // Streams are those that are open.
@@ -35,7 +35,7 @@ type streams struct {
 func (s *streams) enter(session string) (leave func(), ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.all >= mostStreams || s.by[session] >= mostOfSession {
+	if s.all >= maxStreams || s.by[session] >= maxStreamsPerSession {
 		return nil, false
 	}
 	s.all++
@@ -76,7 +76,7 @@ func (a *site) follow(v *visit, newest func(ctx context.Context) (string, error)
 	if !say("retry: 10000\n\n") {
 		return nil
 	}
-	look, over, beat := time.NewTicker(lookEvery), time.NewTimer(streamLife), time.Now()
+	look, over, beat := time.NewTicker(pollEvery), time.NewTimer(streamLife), time.Now()
 	defer look.Stop()
 	defer over.Stop()
 	for {
@@ -101,16 +101,16 @@ func (a *site) follow(v *visit, newest func(ctx context.Context) (string, error)
 			return nil
 		case <-look.C:
 		}
-		if !a.stillMay(v) {
+		if !a.isStillAllowed(v) {
 			say("event: end\ndata: 1\n\n")
 			return nil
 		}
 	}
 }
 
-// stillMay reports whether the session of a visit is good and has its right, and does not
+// isStillAllowed reports whether the session of a visit is good and has its right, and does not
 // count as a use of it.
-func (a *site) stillMay(v *visit) bool {
+func (a *site) isStillAllowed(v *visit) bool {
 	s, o, err := a.Operators.Peek(v.r.Context(), v.cookie)
 	return err == nil && s.Proven && o.Check(v.route.may, v.project.ID) == nil
 }
@@ -125,7 +125,7 @@ func (a *recordingPages) followRecordings(v *visit) error {
 		return err
 	}
 	return a.follow(v, func(ctx context.Context) (string, error) {
-		found, err := a.foundRecordings(ctx, ask, page.Query{Size: 1})
+		found, err := a.searchRecordings(ctx, ask, page.Query{Size: 1})
 		if err != nil || len(found.Items) == 0 {
 			return "", err
 		}
@@ -135,7 +135,7 @@ func (a *recordingPages) followRecordings(v *visit) error {
 
 // followAudit serves GET …/audit/live.
 func (a *auditPages) followAudit(v *visit) error {
-	_, ask, wrong, err := a.auditAsked(v)
+	_, ask, wrong, err := a.auditQuery(v)
 	if err != nil || wrong != nil {
 		return problem.BadParam("after", "from and until are days")
 	}
@@ -148,8 +148,8 @@ func (a *auditPages) followAudit(v *visit) error {
 	})
 }
 
-// follow returns where a list is followed from the newest that its page shows.
-func follow[T any](v *visit, shown []T, id func(T) string) string {
+// liveURL returns where a list is followed from the newest that its page shows.
+func liveURL[T any](v *visit, shown []T, id func(T) string) string {
 	if len(shown) == 0 {
 		return v.live("")
 	}

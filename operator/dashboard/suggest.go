@@ -12,20 +12,20 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// offered bounds what is offered to choose from at once.
-var offered = page.Query{Size: page.DefaultSize}
+// suggestions bounds what is offered to choose from at once.
+var suggestions = page.Query{Size: page.DefaultSize}
 
-// offer has the inputs of a form that name what is there offer it.
-func (a *tokenPages) offer(v *visit, all []input) error {
+// suggest has the inputs of a form that name what is there offer it.
+func (a *tokenPages) suggest(v *visit, all []input) error {
 	for i := range all {
 		var err error
 		switch all[i].Name {
 		case "reference":
-			all[i].Offers, err = a.offerSubscribers(v, "")
+			all[i].Offers, err = a.suggestSubscribers(v, "")
 		case "address_id":
-			all[i].Offers, err = a.offerAddresses(v)
+			all[i].Offers, err = a.suggestAddresses(v)
 		case "application_id":
-			all[i].Offers, err = a.offerClients(v)
+			all[i].Offers, err = a.suggestClients(v)
 		}
 		if err != nil {
 			return err
@@ -34,8 +34,8 @@ func (a *tokenPages) offer(v *visit, all []input) error {
 	return nil
 }
 
-func (a *tokenPages) offerSubscribers(v *visit, part string) (all []choice, err error) {
-	found, err := a.Fabric.SearchSubscribers(v.r.Context(), v.project.ID, plainText(part), offered)
+func (a *tokenPages) suggestSubscribers(v *visit, part string) (all []choice, err error) {
+	found, err := a.Fabric.SearchSubscribers(v.r.Context(), v.project.ID, plainText(part), suggestions)
 	for _, s := range found.Items {
 		if by := cmp.Or(s.Email, s.Reference); by != "" {
 			all = append(all, choice{Value: by, Title: s.FullName()})
@@ -44,17 +44,17 @@ func (a *tokenPages) offerSubscribers(v *visit, part string) (all []choice, err 
 	return all, err
 }
 
-func (a *tokenPages) offerAddresses(v *visit) (all []choice, err error) {
+func (a *tokenPages) suggestAddresses(v *visit) (all []choice, err error) {
 	reaches := fabric.Token{Kind: fabric.SAT, ProjectID: v.project.ID} // as one that reaches each address
-	found, err := a.Fabric.ListAddresses(v.r.Context(), reaches, fabric.AddressFilter{}, offered)
+	found, err := a.Fabric.ListAddresses(v.r.Context(), reaches, fabric.AddressFilter{}, suggestions)
 	for _, one := range found.Items {
 		all = append(all, choice{Value: one.Path(), Title: one.DisplayName})
 	}
 	return all, err
 }
 
-func (a *tokenPages) offerClients(v *visit) (all []choice, err error) {
-	found, err := a.Clients.ListClients(v.r.Context(), v.project.ID, offered)
+func (a *tokenPages) suggestClients(v *visit) (all []choice, err error) {
+	found, err := a.Clients.ListClients(v.r.Context(), v.project.ID, suggestions)
 	for _, c := range found.Items {
 		all = append(all, choice{Value: c.ID, Title: c.Name})
 	}
@@ -64,7 +64,7 @@ func (a *tokenPages) offerClients(v *visit) (all []choice, err error) {
 // findSubscriber serves POST /dashboard/projects/{project}/subscribers/find: whom a text may
 // mean, for a field that offers them.
 func (a *tokenPages) findSubscriber(v *visit) error {
-	found, err := a.offerSubscribers(v, v.form.Get("text"))
+	found, err := a.suggestSubscribers(v, v.form.Get("text"))
 	if err != nil {
 		return err
 	}
