@@ -272,16 +272,18 @@ func (p *Provider) RevokeGrant(ctx context.Context, id string) error {
 	return p.Revocations.Sync(ctx)
 }
 
-// Revoke ends a token that the client presents: a refresh token with its grant,
-// an access token alone (RFC 7009). A token of another client, or no token at
-// all, is no error and changes nothing.
+// Revoke ends a token that the client presents: a refresh token with its grant, an access
+// token alone (RFC 7009). A refresh token that was used before, or that is forged, ends
+// the grant that it names, too, as it does at the token endpoint: otherwise a thief who
+// used the token first would stay in. A token of another client, or no token at all, is
+// no error and changes nothing.
 func (p *Provider) Revoke(ctx context.Context, c Client, token string) error {
 	if id, ok := grantOf(token); ok {
 		g, err := p.Store.FindGrant(ctx, id.String())
 		if err != nil {
 			return ignoreNotFound(err)
 		}
-		if _, before := p.successor(g, token); g.ClientID != c.ID || g.RefreshHash != hashSecret(token) && !before {
+		if g.ClientID != c.ID || g.RefreshHash == "" {
 			return nil
 		}
 		return p.RevokeGrant(ctx, g.ID)

@@ -252,6 +252,12 @@ func TestRefreshGrace(t *testing.T) {
 		{"to revoke it, too late", func(p *idp.Provider, used, _ string) error {
 			w.pass(10 * time.Second)
 			return p.Revoke(t.Context(), c, used)
+		}, false},
+		{"to revoke it, with another secret", func(p *idp.Provider, used, _ string) error {
+			return p.Revoke(t.Context(), c, used[:len(used)-52]+strings.Repeat("A", 52))
+		}, false},
+		{"to revoke it, by another client", func(p *idp.Provider, used, _ string) error {
+			return p.Revoke(t.Context(), stranger, used)
 		}, true},
 	}
 	for node, p := range map[string]*idp.Provider{"the node": w.idp, "another node": w.second()} {

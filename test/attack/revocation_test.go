@@ -45,6 +45,23 @@ func TestT16Revoke(t *testing.T) {
 	}
 }
 
+// TestT16RevokeRotated revokes the grant of a stolen refresh token: the thief has used it
+// twice already, and the owner knows only the first one.
+func TestT16RevokeRotated(t *testing.T) {
+	p := project(t)
+	c := p.NewClient(t, "web")
+	owner, _ := c.SignIn(t, p.NewSubscriber(t), loginScope)
+	var thief harness.Tokens
+	c.Refresh(t, owner.RefreshToken).Want(t, 200).Read(t, &thief)
+	c.Refresh(t, thief.RefreshToken).Want(t, 200).Read(t, &thief)
+
+	c.Revoke(t, owner.RefreshToken).Want(t, 200)
+	c.Refresh(t, thief.RefreshToken).WantError(t, 400, "invalid_grant")
+	harness.WithinASecond(t, "the thief's access token", func() error {
+		return p.Get(t, "/oauth/userinfo", harness.Bearer(thief.AccessToken)).StatusIs(401)
+	})
+}
+
 // TestT17Introspect asks about tokens without the right to know.
 func TestT17Introspect(t *testing.T) {
 	p := project(t)
