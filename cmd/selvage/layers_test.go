@@ -26,7 +26,10 @@ var layers = map[string][]string{
 		"fabric/rest", "idp", "idp/oidc", "cmd/selvage/internal/apidoc", "internal/audit", "internal/blob",
 		"cmd/selvage/internal/ca", "cmd/selvage/internal/certs", "cmd/selvage/internal/clock",
 		"cmd/selvage/internal/config", "cmd/selvage/internal/console", "internal/database",
-		"cmd/selvage/internal/datadir", "internal/deliver", "cmd/selvage/internal/doctor", "internal/egress", "internal/factor", "internal/limit", "internal/mail", "cmd/selvage/internal/manual", "openapi", "internal/page", "internal/password", "internal/problem", "internal/revocation", "internal/session", "internal/session/failover", "internal/session/redis", "internal/session/sql", "internal/span", "store", "internal/web", "internal/words", "keys", "operator", "recordings", "recordings/laml", "recordings/rest", "sdk", "static", "templates"},
+		"cmd/selvage/internal/datadir", "cmd/selvage/internal/demo", "internal/deliver",
+		"cmd/selvage/internal/doctor", "internal/egress", "internal/factor", "internal/limit", "internal/mail", "cmd/selvage/internal/manual", "openapi", "internal/page", "internal/password", "internal/problem", "internal/revocation", "internal/session", "internal/session/failover", "internal/session/redis", "internal/session/sql", "internal/span", "store", "internal/web", "internal/words", "keys", "operator", "recordings", "recordings/laml", "recordings/rest", "sdk", "static", "templates"},
+	"cmd/selvage/internal/demo": {"cmd/selvage/internal/config", "cmd/selvage/internal/datadir", "fabric",
+		"idp", "internal/page", "internal/problem", "operator", "recordings", "sdk", "templates"},
 	// protocols and rows: their nouns and the plumbing, never each other
 	"operator/dashboard": {"fabric", "fabric/kinds", "idp", "internal/audit", "internal/factor",
 		"internal/logo", "internal/page", "internal/palette", "internal/problem", "internal/web",
@@ -160,7 +163,7 @@ var only = map[string][]string{
 	"database/sql":                        {"internal/database", "internal/session/sql", "store"},
 	"net/http": {"bench", "operator/dashboard", "fabric/relay", "fabric/rest",
 		"idp/oidc", "cmd/selvage/internal/apidoc", "cmd/selvage/internal/manual",
-		"cmd/selvage/internal/certs", "internal/deliver", "cmd/selvage/internal/doctor", "internal/egress",
+		"cmd/selvage/internal/certs", "cmd/selvage/internal/demo", "internal/deliver", "cmd/selvage/internal/doctor", "internal/egress",
 		"openapi/openapitest", "cmd/selvage/internal/server", "internal/web", "recordings/laml",
 		"recordings/rest", "sdk", "static", "templates", "test/acme", "test/harness"},
 }

@@ -104,7 +104,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("GORACE", race)
 			e.Setenv(raced, os.Getenv(raced))
 			root, err := filepath.Abs("../..")
-			e.Setenv("DEMO", filepath.Join(root, "cmd/selvage/internal/server/demo"))
+			e.Setenv("DEMO", filepath.Join(root, "cmd/selvage/internal/demo"))
 			e.Setenv("GUIDE", filepath.Join(root, "docs/guide.md"))
 			e.Setenv("PASTE", filepath.Join(root, "cmd/selvage/testdata/paste.sh"))
 			if cache, err := os.UserCacheDir(); err == nil && os.Getenv("GOCACHE") == "" {

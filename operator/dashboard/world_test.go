@@ -267,7 +267,7 @@ var ofAll = operator.Membership{Role: operator.Owner}
 // record stores a recording in a project.
 func (w *world) record(projectID, call string) recordings.Recording {
 	w.Helper()
-	wav, err := os.ReadFile("../../cmd/selvage/internal/server/demo/welcome.wav")
+	wav, err := os.ReadFile("../../cmd/selvage/internal/demo/welcome.wav")
 	must(w, err)
 	about := recordings.Description{Metadata: recordings.Metadata{CallSid: call, From: "/public/a", To: "/private/b"}}
 	r, _, err := w.recordings.Ingest(context.Background(), recordings.Upload{

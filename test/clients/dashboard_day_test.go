@@ -52,7 +52,7 @@ func TestDashboardDay(t *testing.T) {
 	b.arrive("/account")
 
 	// A recording is uploaded, and plays.
-	file, err := filepath.Abs("../../cmd/selvage/internal/server/demo/welcome.wav")
+	file, err := filepath.Abs("../../cmd/selvage/internal/demo/welcome.wav")
 	if err != nil {
 		t.Fatal(err)
 	}

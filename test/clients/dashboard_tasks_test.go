@@ -31,7 +31,7 @@ func TestDashboardTasks(t *testing.T) {
 	app := p.NewClient(t, "service", "--name", "Billing", "--scope", "Voice")
 	today := time.Now().UTC().Format(time.DateOnly) // or it is of tomorrow
 	p.Command(t, "", "recording", "import", "--project", p.ID, "--call-sid", "call-of-today",
-		"../../cmd/selvage/internal/server/demo/welcome.wav")
+		"../../cmd/selvage/internal/demo/welcome.wav")
 	tokens, _ := p.NewClient(t, "spa", "--first-party").SignIn(t, sub, "openid offline_access")
 	b := newTab(t)
 	b.do(goTo(s.CLI(t, "", "operator", "setup-link")["url"].(string)))

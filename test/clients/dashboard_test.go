@@ -69,7 +69,7 @@ func (b tab) pictures(p *harness.Project) {
 	p.NewClient(b, "spa", "--redirect-uri", "http://localhost:3000/callback", "--name", "Acme Dialer")
 	service := p.NewClient(b, "service", "--scope", "Voice", "--name", "Billing")
 	p.Command(b, "", "recording", "import", "--project", p.ID, "--call-sid", "a-call",
-		"../../cmd/selvage/internal/server/demo/welcome.wav")
+		"../../cmd/selvage/internal/demo/welcome.wav")
 	p.Command(b, "", "operator", "create", "--email", "bob@example.com", "--role", "viewer@"+p.ID)
 	for name, path := range map[string]string{
 		"projects": p.PublicURL + "/dashboard/projects", "operators": p.PublicURL + "/dashboard/operators",

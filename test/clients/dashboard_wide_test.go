@@ -19,7 +19,7 @@ func TestDashboardFits(t *testing.T) {
 	home := "/dashboard/projects/" + p.ID
 	b.arrive(home)
 	p.Command(t, "", "recording", "import", "--project", p.ID, "--call-sid", "call-of-today",
-		"../../cmd/selvage/internal/server/demo/welcome.wav")
+		"../../cmd/selvage/internal/demo/welcome.wav")
 	for _, at := range []string{
 		home, home + "/audit", "/dashboard/audit", home + "/resources", home + "/addresses",
 		home + "/subscribers", home + "/tokens", home + "/keys", home + "/clients", home + "/branding",

@@ -32,7 +32,7 @@ func TestScreensOfDashboard(t *testing.T) {
 			"display_name": longApp})).Want(t, 201)
 	client := p.NewClient(t, "spa", "--name", longApp)
 	p.Command(t, "", "recording", "import", "--project", p.ID, "--call-sid", "a-call",
-		"../../cmd/selvage/internal/server/demo/welcome.wav")
+		"../../cmd/selvage/internal/demo/welcome.wav")
 	p.Command(t, "", "operator", "create", "--email", "bob@example.com", "--role", "viewer@"+p.ID)
 	p.Command(t, "", "operator", "setup-link", "--email", longMail, "--role", "viewer@"+p.ID)
 	room := p.Post(t, "/api/fabric/resources/conference_rooms", p.Basic(),

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"github.com/selvage/selvage/cmd/selvage/internal/cli"
-	"github.com/selvage/selvage/cmd/selvage/internal/server"
+	"github.com/selvage/selvage/cmd/selvage/internal/demo"
 	"github.com/spf13/cobra"
 	"io"
 	"io/fs"
@@ -30,7 +30,7 @@ func (c *commands) showDemo(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
-	text, err := server.DemoText(conf.Data)
+	text, err := demo.Text(conf.Data)
 	if errors.Is(err, fs.ErrNotExist) {
 		return noDemo(conf.Data)
 	}
@@ -44,7 +44,7 @@ func (c *commands) showDemo(cmd *cobra.Command, _ []string) error {
 // resetDemo makes the demo anew, beside a running server or without one. Where it is
 // interrupted it goes on from there.
 func (c *commands) resetDemo(ctx context.Context, a *app, cmd *cobra.Command, _ []string) error {
-	there, err := a.HasDemo()
+	there, err := a.Demo.Exists()
 	switch {
 	case err != nil:
 		return err
@@ -56,7 +56,7 @@ func (c *commands) resetDemo(ctx context.Context, a *app, cmd *cobra.Command, _ 
 	if err := c.Ask(cmd, "This deletes the demo project with its subscribers, clients, keys and recordings, and makes another.", `Type "Demo" to go on: `, "Demo"); err != nil {
 		return err
 	}
-	text, err := a.ResetDemo(ctx)
+	text, err := a.Demo.Reset(ctx)
 	if err != nil {
 		return err
 	}

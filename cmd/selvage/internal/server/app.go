@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/cmd/selvage/internal/config"
+	"github.com/selvage/selvage/cmd/selvage/internal/demo"
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/fabric/kinds"
 	"github.com/selvage/selvage/fabric/relay"
@@ -57,9 +58,9 @@ type App struct {
 	Operators       *operator.Operators
 	Recordings      *recordings.Recordings // nil without media
 	relay           *relay.Relay           // nil where it is not served
-	demo            *demoApp               // nil but in a server with demo data
-	webhooks        *deliver.Deliverer     // nil but in a server
-	logouts         *deliver.Deliverer     // likewise
+	Demo            *demo.Demo
+	webhooks        *deliver.Deliverer // nil but in a server
+	logouts         *deliver.Deliverer // likewise
 	Post            *mail.Post
 	Box             *mail.Box // that mails are kept in; nil where they are sent
 }
@@ -120,6 +121,10 @@ func Open(ctx context.Context, c config.Config, w config.Where, o Options) (_ *A
 		return nil, err
 	}
 	a.build(all, o.observe)
+	a.Demo = demo.New(demo.Config{
+		Dir: c.Data, Where: w, Allowed: a.AllowsDemo(), Fabric: a.Fabric, IDP: a.IDP, Operators: a.Operators,
+		Recordings: a.Recordings, SetupLink: a.setupLink, Links: a.links,
+	})
 	return a, a.openPost(o.Log, o.mails)
 }
 
@@ -194,6 +199,13 @@ func (a *App) serveDeliveries(log *slog.Logger, webhook, logout func(result stri
 		Verdict: oidc.LogoutVerdict,
 		Agent:   "selvage", What: "client", Observe: logout, Log: log,
 	})
+}
+
+// Local reports whether only this machine can reach the server: it listens on loopback, and
+// no proxy in front of it gives it a public name.
+func (a *App) Local() bool {
+	tls := a.Config.TLSAddress()
+	return a.Config.Listen.Loopback() && (tls == config.Off || tls.Loopback()) && a.Where.Local()
 }
 
 // lifetimes returns those of the configuration.

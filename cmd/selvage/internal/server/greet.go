@@ -6,44 +6,44 @@ import (
 
 	"github.com/selvage/selvage/cmd/selvage/internal/config"
 	"github.com/selvage/selvage/cmd/selvage/internal/console"
+	"github.com/selvage/selvage/cmd/selvage/internal/demo"
 	"github.com/selvage/selvage/sdk"
+	"github.com/selvage/selvage/templates"
 )
 
-// A link is something that is mounted: a page, or an API that is no use to
-// open in a browser.
-type link struct {
-	title, url, text string
-	api              bool
-}
-
-// links lists what is mounted, what people open first.
-func (a *App) links() []link {
-	var all []link
-	add := func(service string, l link) {
-		if a.serves(service) {
-			all = append(all, l)
+// links lists the pages and APIs that are served, in the order in which people need them.
+func (a *App) links() []templates.Link {
+	var all []templates.Link
+	public, auth := a.Where.Public, a.Where.Auth
+	page := func(served bool, title, url, text string) {
+		if served {
+			all = append(all, templates.Link{Title: title, URL: url, Text: text})
 		}
 	}
-	if a.demo != nil {
-		all = append(all, link{"Demo", a.Where.Public + demoPath, "an app in seven steps, to click through", false})
+	api := func(served bool, title, url, text string) {
+		if served {
+			all = append(all, templates.Link{Title: title, URL: url, Text: text, API: true})
+		}
 	}
-	add(config.Dashboard, link{"Dashboard", a.Where.Public + "/dashboard",
-		"where operators see and change all this", false})
-	all = append(all, link{"Documentation", a.Where.Public + "/docs",
-		"guides, and every operation with lines to paste", false})
-	add(config.IDP, link{"Discovery", a.Where.Auth + "/.well-known/openid-configuration",
-		"how OpenID Connect clients find their way", false})
-	add(config.IDP, link{"Signing keys", a.Where.Auth + "/oauth/jwks",
-		"what verifies ID tokens and JWT access tokens", false})
-	add(config.Fabric, link{"Fabric API", a.Where.Public + "/api/fabric",
-		"subscribers, tokens and addresses, for backends and apps", true})
-	if !a.Where.NoWSS {
-		add(config.Relay, link{"Relay", "wss://" + a.Where.Fabric, "the WebSocket that browser SDKs open", true})
-	}
-	add(config.Recordings, link{"Recordings API", a.Where.Public + "/api/laml/2010-04-01",
-		"recordings, as LaML clients speak", true})
-	return append(all, link{"Browser SDK", a.Where.Public + sdk.Prefix + "selvage.js",
-		"a script to include in an app that people sign in to", false})
+
+	page(a.Demo != nil && a.Demo.IsShown(), "Demo", public+demo.Path, "an app in seven steps, to click through")
+	page(a.serves(config.Dashboard), "Dashboard", public+"/dashboard", "where operators see and change all this")
+	page(true, "Documentation", public+"/docs", "guides, and every operation with commands to paste")
+	page(a.serves(config.IDP), "Discovery", auth+"/.well-known/openid-configuration",
+		"the configuration that OpenID Connect clients read")
+	page(a.serves(config.IDP), "Signing keys", auth+"/oauth/jwks", "keys to verify ID tokens and JWT access tokens")
+	api(a.serves(config.Fabric), "Fabric API", public+"/api/fabric",
+		"subscribers, tokens and addresses, for backends and apps")
+	api(a.serves(config.Relay) && !a.Where.NoWSS, "Relay", "wss://"+a.Where.Fabric,
+		"the WebSocket that browser SDKs open")
+	api(a.serves(config.Recordings), "Recordings API", public+"/api/laml/2010-04-01", "recordings for LaML clients")
+	page(true, "Browser SDK", public+sdk.Prefix+"selvage.js", "a script to include in an app that people sign in to")
+	return all
+}
+
+// AllowsDemo reports whether the server may create and show a demo.
+func (a *App) AllowsDemo() bool {
+	return !a.Config.NoDemo && a.Local() && a.Config.Services.All()
 }
 
 // greet tells that the server is ready: two lines, and on the first start what
@@ -53,8 +53,8 @@ func (s *server) greet(first, setup string) {
 	if first != "" && console.IsTerminal(s.given.Stdout) {
 		fmt.Fprintf(s.given.Stdout, "\n%s\n", first)
 	} else if first != "" {
-		fmt.Fprintf(s.given.Stdout, "a demo project was made; its ids and secrets are in %s\n",
-			filepath.Join(s.app.Config.Data, firstRunFile))
+		fmt.Fprintf(s.given.Stdout, "created a demo project; its ids and secrets are in %s\n",
+			filepath.Join(s.app.Config.Data, demo.TextFile))
 	}
 	if setup != "" && console.IsTerminal(s.given.Stdout) {
 		fmt.Fprintf(s.given.Stdout, "there is no operator yet; who opens this within a day is the first one, an owner:\n  %s\n", setup)

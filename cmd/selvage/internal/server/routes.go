@@ -12,6 +12,7 @@ import (
 	"github.com/selvage/selvage/cmd/selvage/internal/apidoc"
 	"github.com/selvage/selvage/cmd/selvage/internal/config"
 	"github.com/selvage/selvage/cmd/selvage/internal/console"
+	"github.com/selvage/selvage/cmd/selvage/internal/demo"
 	"github.com/selvage/selvage/cmd/selvage/internal/manual"
 	"github.com/selvage/selvage/fabric/relay"
 	"github.com/selvage/selvage/fabric/rest"
@@ -87,7 +88,7 @@ func (a *App) routes(log *slog.Logger) (http.Handler, error) {
 			MediaURLs: api.MediaURLs, Log: log})
 		mount(soon(native.Handler), relayrest.Prefix, relayrest.Prefix+"/")
 	}
-	mux.HandleFunc("GET "+demoPath, a.showDemo)
+	mux.Handle("GET "+demo.Path, a.Demo.Handler(notFound))
 	mux.HandleFunc("GET /robots.txt", robots)
 	mux.HandleFunc("GET /{$}", a.front)
 	return plainPath(mux), nil
@@ -132,10 +133,7 @@ func (a *App) front(w http.ResponseWriter, r *http.Request) {
 
 // door serves GET /: what runs here.
 func (a *App) door(w http.ResponseWriter, r *http.Request) {
-	page := templates.Home{Version: a.version}
-	for _, l := range a.links() {
-		page.Links = append(page.Links, templates.Link{Title: l.title, URL: l.url, Text: l.text, API: l.api})
-	}
+	page := templates.Home{Version: a.version, Links: a.links()}
 	_ = templates.Write(w, page, templates.Options{View: viewOf(r)}) // it was parsed at the start
 }
 

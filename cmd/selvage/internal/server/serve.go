@@ -117,11 +117,11 @@ func (s *server) run(ctx context.Context) error {
 	if err := s.app.bootstrap(ctx); err != nil {
 		return errors.Join(err, s.ports.close())
 	}
-	first, err := s.app.firstRun(ctx)
+	first, err := s.app.Demo.FirstRun(ctx)
 	if err != nil {
 		return errors.Join(err, s.ports.close())
 	}
-	if err := s.app.openDemo(ctx); err != nil {
+	if err := s.app.Demo.Open(ctx); err != nil {
 		return errors.Join(err, s.ports.close())
 	}
 	setup, err := s.app.firstOperator(ctx)

@@ -34,8 +34,8 @@ func TestRelayURL(t *testing.T) {
 		a := &App{Config: config.Config{Services: config.Services(config.AllServices)}, Where: tt.w}
 		got := ""
 		for _, l := range a.links() {
-			if l.title == "Relay" {
-				got = l.url
+			if l.Title == "Relay" {
+				got = l.URL
 			}
 		}
 		if got != tt.want {

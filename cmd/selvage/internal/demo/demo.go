@@ -1,0 +1,256 @@
+// Package demo creates the demo project on the first start of a server, with a subscriber,
+// clients, resources and recordings, and serves the demo app at /demo.
+//
+// Ids and secrets are random. A text with all of them, and three curl commands to try, is
+// written to first-run.txt in the data directory.
+package demo
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+
+	"github.com/selvage/selvage/cmd/selvage/internal/config"
+	"github.com/selvage/selvage/cmd/selvage/internal/datadir"
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/operator"
+	"github.com/selvage/selvage/recordings"
+	"github.com/selvage/selvage/templates"
+)
+
+// The files of the demo in the data directory.
+const (
+	TextFile       = "first-run.txt" // what the first start printed
+	appFile        = "demo.json"     // an app
+	unfinishedFile = ".first-run"    // the id of the project while the demo is being created
+)
+
+// Path is the path of the demo app.
+const Path = "/demo"
+
+// Config is what the demo needs of a server.
+type Config struct {
+	Dir     string // the data directory
+	Where   config.Where
+	Allowed bool // a server may create and show a demo: only this machine reaches it, and it serves everything
+
+	Fabric     *fabric.Fabric
+	IDP        *idp.Provider
+	Operators  *operator.Operators
+	Recordings *recordings.Recordings
+
+	SetupLink func(ctx context.Context) (string, error) // creates the link for the first operator, or returns ""
+	Links     func() []templates.Link                   // to the pages and APIs of the server
+}
+
+// A Demo is the demo of one data directory.
+type Demo struct {
+	Config
+	app *app // nil if there is no demo to show
+}
+
+// An app is what the page of the demo app needs.
+type app struct {
+	ClientID string `json:"client_id"`
+	Email    string `json:"email"`
+}
+
+// New returns the demo of a data directory. It creates nothing.
+func New(c Config) *Demo { return &Demo{Config: c} }
+
+// IsShown reports whether the page of the demo app is served.
+func (d *Demo) IsShown() bool { return d.app != nil }
+
+// Text returns what the first start of a data directory printed about its demo.
+func Text(dir string) ([]byte, error) {
+	text, err := os.ReadFile(filepath.Join(dir, TextFile))
+	if err != nil {
+		return nil, fmt.Errorf("reading the demo: %w", err)
+	}
+	return text, nil
+}
+
+// Exists reports whether there is a demo, finished or not.
+func (d *Demo) Exists() (bool, error) {
+	_, err := Text(d.Dir)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err == nil, err
+	}
+	_, err = os.Stat(d.file(unfinishedFile))
+	return err == nil, nil
+}
+
+// FirstRun creates the demo if it is allowed and there is no project yet. It returns the text
+// to print, or "" if it created nothing.
+func (d *Demo) FirstRun(ctx context.Context) (text string, err error) {
+	_, err = os.Stat(d.file(TextFile))
+	if !errors.Is(err, fs.ErrNotExist) || !d.Allowed {
+		return "", nil
+	}
+	if err := d.deleteUnfinished(ctx); err != nil {
+		return "", err
+	}
+	some, err := d.Fabric.ListProjects(ctx, page.Query{Size: 1})
+	if err != nil || len(some.Items) > 0 {
+		return "", err
+	}
+	return d.create(ctx, d.SetupLink)
+}
+
+// Reset deletes the demo and creates another one, and returns the text to print. It works with
+// or without a running server. After an interruption, run it again.
+func (d *Demo) Reset(ctx context.Context) (text string, err error) {
+	old, err := Text(d.Dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	if err := d.deleteUnfinished(ctx); err != nil {
+		return "", err
+	}
+
+	if id := projectLine.FindSubmatch(old); id != nil {
+		if err := d.deleteProject(ctx, string(id[1])); err != nil {
+			return "", fmt.Errorf("deleting the demo: %w", err)
+		}
+	}
+	if err := os.Remove(d.file(TextFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("deleting the demo: %w", err)
+	}
+
+	return d.create(ctx, func(ctx context.Context) (string, error) { return d.keepSetupLink(ctx, old) })
+}
+
+// create creates the demo with a setup link, and keeps its files. It removes unfinishedFile
+// last, so that an interrupted start is noticed by the next one.
+func (d *Demo) create(ctx context.Context, setupLink func(context.Context) (string, error)) (string, error) {
+	s, err := d.seed(ctx)
+	if err != nil {
+		return "", fmt.Errorf("creating the demo: %w", err)
+	}
+	if s.setup, err = setupLink(ctx); err != nil {
+		return "", err
+	}
+
+	d.app = &app{ClientID: s.spa.ID, Email: s.subscriber.Email}
+	encoded, err := json.Marshal(d.app)
+	if err != nil {
+		return "", fmt.Errorf("writing %s: %w", appFile, err)
+	}
+	if err := datadir.Replace(d.file(appFile), encoded, 0o600); err != nil {
+		return "", err
+	}
+
+	text := d.describe(s)
+	if err := datadir.Replace(d.file(TextFile), []byte(text), 0o600); err != nil {
+		return "", err
+	}
+	return text, os.Remove(d.file(unfinishedFile))
+}
+
+// deleteUnfinished deletes what a start that was killed had created of the demo.
+func (d *Demo) deleteUnfinished(ctx context.Context) error {
+	id, err := os.ReadFile(d.file(unfinishedFile))
+	if err != nil {
+		return nil // the usual case: no start was killed
+	}
+	if err := d.deleteProject(ctx, string(id)); err != nil {
+		return fmt.Errorf("removing an unfinished demo: %w", err)
+	}
+	return os.Remove(d.file(unfinishedFile))
+}
+
+// deleteProject deletes a project, if it still exists.
+func (d *Demo) deleteProject(ctx context.Context, id string) error {
+	if err := d.Fabric.DeleteProject(ctx, id); !errors.Is(err, problem.NotFound) {
+		return err
+	}
+	return nil
+}
+
+// What Reset finds in the text of the first start: the project, whose id is the first one, and
+// the setup link.
+var (
+	projectLine = regexp.MustCompile(`(?m)^  id +([0-9a-f-]{36})$`)
+	setupLine   = regexp.MustCompile(`(?m)^  setup link +(\S+)$`)
+)
+
+// keepSetupLink returns the link for the first operator from the text of the first start,
+// which alone has it. It returns "" if there is an operator already.
+func (d *Demo) keepSetupLink(ctx context.Context, text []byte) (string, error) {
+	some, err := d.Operators.List(ctx, page.Query{Size: 1})
+	if err != nil || len(some.Items) > 0 {
+		return "", err
+	}
+	if m := setupLine.FindSubmatch(text); m != nil {
+		return string(m[1]), nil
+	}
+	return d.SetupLink(ctx)
+}
+
+// Open finds the demo that an earlier start created, so that its page can be shown. The
+// server may have another address by now: Open registers it with the demo's client.
+func (d *Demo) Open(ctx context.Context) error {
+	found, err := d.readApp()
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !d.Allowed {
+		d.app = nil
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	client, err := d.IDP.FindClient(ctx, found.ClientID)
+	if errors.Is(err, problem.NotFound) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("finding the demo's client: %w", err)
+	}
+	d.app = &found
+	return d.registerPage(ctx, client, d.Where.Public+Path)
+}
+
+// readApp reads what an earlier start kept about the demo.
+func (d *Demo) readApp() (found app, err error) {
+	text, err := os.ReadFile(d.file(appFile))
+	if err != nil {
+		return found, fmt.Errorf("reading the demo: %w", err)
+	}
+	if err := json.Unmarshal(text, &found); err != nil {
+		return found, fmt.Errorf("reading %s: %w", appFile, err)
+	}
+	return found, nil
+}
+
+// registerPage makes page a redirect URI of a client, for logins and logouts.
+func (d *Demo) registerPage(ctx context.Context, c idp.Client, page string) error {
+	if slices.Contains(c.RedirectURIs, page) && slices.Contains(c.LogoutURIs, page) {
+		return nil
+	}
+	err := d.IDP.ChangeClient(ctx, c.ID, func(c *idp.Client) {
+		c.RedirectURIs = appendMissing(c.RedirectURIs, page)
+		c.LogoutURIs = appendMissing(c.LogoutURIs, page)
+	})
+	if err != nil {
+		return fmt.Errorf("registering %s with the demo's client: %w", page, err)
+	}
+	return nil
+}
+
+// appendMissing returns list with s appended, unless it contains s.
+func appendMissing(list []string, s string) []string {
+	if slices.Contains(list, s) {
+		return list
+	}
+	return append(slices.Clone(list), s)
+}
+
+func (d *Demo) file(name string) string { return filepath.Join(d.Dir, name) }

@@ -1,0 +1,52 @@
+package demo
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/selvage/selvage/sdk"
+	"github.com/selvage/selvage/templates"
+)
+
+// Handler serves GET /demo, the page of the demo app. It calls notFound if there is no demo.
+func (d *Demo) Handler(notFound http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if !d.IsShown() {
+			notFound(w, r)
+			return
+		}
+		found, err := d.readApp() // `selvage demo reset` may have replaced it
+		if err == nil {
+			_, err = d.IDP.FindClient(r.Context(), found.ClientID)
+		}
+		if err != nil {
+			notFound(w, r) // the demo's project was deleted
+			return
+		}
+		d.writePage(w, found)
+	}
+}
+
+func (d *Demo) writePage(w http.ResponseWriter, found app) {
+	page := templates.Demo{
+		SDK: sdk.Find("selvage.js").URL, Server: d.Where.Public, Issuer: d.Where.Issuer(),
+		FabricHost: d.Where.Fabric, Client: found.ClientID, Email: found.Email,
+	}
+	auth := originOf(d.Where.Auth)
+	_, domain, _ := strings.Cut(d.Where.Fabric, ".") // browser SDKs replace the first label
+	_ = templates.Write(w, page, templates.Options{  // the template was parsed at startup
+		Scripts: true, Media: true, Frames: []string{"'self'", auth},
+		Connect: []string{auth, "https://fabric." + domain, "wss://" + d.Where.Fabric},
+		Framer:  "'self'", // the app renews its login in a frame
+	})
+}
+
+// originOf returns the origin of one of our URLs.
+func originOf(base string) string {
+	u, err := url.Parse(base)
+	if err != nil {
+		return base // it was parsed at startup
+	}
+	return u.Scheme + "://" + u.Host
+}

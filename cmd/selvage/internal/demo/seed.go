@@ -1,0 +1,187 @@
+package demo
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"embed"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/selvage/selvage/cmd/selvage/internal/datadir"
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/recordings"
+)
+
+// speech holds the media of the demo's recordings: see NOTICE.
+//
+//go:embed welcome.wav workshop.wav
+var speech embed.FS
+
+// A seed is what was created for a demo, with its secrets.
+type seed struct {
+	project    fabric.Project
+	key        string
+	subscriber fabric.Subscriber
+	password   string
+	spa        idp.Client
+	service    idp.Client
+	secret     string
+	sids       []string
+	setup      string // the link for the first operator; "" if there is an operator
+}
+
+// seed creates the project and everything in it.
+func (d *Demo) seed(ctx context.Context) (s seed, err error) {
+	if s.project, err = d.Fabric.CreateProject(ctx, "Demo"); err != nil {
+		return s, err
+	}
+	if err := datadir.Replace(d.file(unfinishedFile), []byte(s.project.ID), 0o600); err != nil {
+		return s, err
+	}
+
+	name := "demo"
+	scopes := []fabric.Scope{fabric.Voice, fabric.Messaging, fabric.Fax, fabric.Video}
+	_, s.key, err = d.Fabric.CreateAPIKey(ctx, s.project.ID, fabric.APIKeyInput{Name: &name, Scopes: scopes}, nil)
+	if err != nil {
+		return s, err
+	}
+
+	for _, step := range []func(context.Context, *seed) error{
+		d.seedSubscriber, d.seedClients, d.seedResources, d.seedRecordings,
+	} {
+		if err := step(ctx, &s); err != nil {
+			return s, err
+		}
+	}
+	return s, nil
+}
+
+func (d *Demo) seedSubscriber(ctx context.Context, s *seed) (err error) {
+	email, first, last := "ada@example.com", "Ada", "Example"
+	s.password = strings.ToLower(rand.Text()[:16])
+	s.subscriber, err = d.Fabric.CreateSubscriber(ctx, s.project.ID, fabric.SubscriberInput{
+		Email: &email, Password: &s.password, Profile: fabric.Profile{FirstName: &first, LastName: &last},
+	})
+	return err
+}
+
+// seedClients creates a client for a browser app, with the addresses at which development
+// servers usually run on this machine, and one for a backend.
+func (d *Demo) seedClients(ctx context.Context, s *seed) (err error) {
+	s.spa, _, err = d.IDP.CreateClient(ctx, idp.Client{
+		ProjectID: s.project.ID, Name: "Demo app", Type: idp.SPA, FirstParty: true,
+		RedirectURIs: []string{"http://localhost:3000/callback", "http://localhost:5173/callback",
+			d.Where.Public + Path},
+		LogoutURIs: []string{"http://localhost:3000/", "http://localhost:5173/", d.Where.Public + Path},
+		Scopes:     []string{"openid", "profile", "email", "offline_access", string(fabric.Voice)},
+	})
+	if err != nil {
+		return err
+	}
+	s.service, s.secret, err = d.IDP.CreateClient(ctx, idp.Client{
+		ProjectID: s.project.ID, Name: "Demo backend", Type: idp.Service, Scopes: []string{string(fabric.Voice)},
+	})
+	return err
+}
+
+// welcomeScript is the resource at /public/welcome.
+const welcomeScript = `{"display_name": "Welcome", "contents": {"version": "1.0.0", "sections":
+	{"main": ["answer", {"play": {"url": "say:Welcome"}}, "hangup"]}}}`
+
+// seedResources creates the resources that the recorded calls went to: a script at
+// /public/welcome and a room at /public/workshop.
+func (d *Demo) seedResources(ctx context.Context, s *seed) error {
+	for _, r := range []struct{ kind, members string }{
+		{"swml_script", welcomeScript},
+		{"video_room", `{"name": "workshop", "display_name": "Workshop"}`},
+	} {
+		var members map[string]json.RawMessage
+		if err := json.Unmarshal([]byte(r.members), &members); err != nil {
+			return fmt.Errorf("reading the demo's %s: %w", r.kind, err)
+		}
+		if _, err := d.Fabric.CreateResource(ctx, s.project.ID, d.Fabric.Kinds().ByType(r.kind), members); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// calls are the recorded calls.
+var calls = []struct{ name, from, to, direction string }{
+	{"welcome", "/public/welcome", "/private/ada", "inbound"},
+	{"workshop", "/private/ada", "/public/workshop", "outbound"},
+}
+
+func (d *Demo) seedRecordings(ctx context.Context, s *seed) error {
+	for _, call := range calls {
+		wav, err := speech.ReadFile(call.name + ".wav")
+		if err != nil {
+			return err
+		}
+		about := recordings.Description{
+			Metadata: recordings.Metadata{CallSid: uuid.NewString(), From: call.from, To: call.to,
+				Direction: call.direction},
+			SubscriberID: s.subscriber.ID,
+		}
+		r, _, err := d.Recordings.Ingest(ctx, recordings.Upload{
+			ProjectID: s.project.ID, Body: bytes.NewReader(wav),
+			Describe: func() (recordings.Description, error) { return about, nil },
+		})
+		if err != nil {
+			return err
+		}
+		s.sids = append(s.sids, r.Sid)
+	}
+	return nil
+}
+
+// describe formats everything that was created, and three commands that work when pasted.
+func (d *Demo) describe(s seed) string {
+	base := d.Where.Public
+	laml := base + "/api/laml/2010-04-01/Accounts/" + s.project.ID + "/Recordings"
+	var b strings.Builder
+	row := func(name, value string) { fmt.Fprintf(&b, "  %-18s%s\n", name, value) }
+	head := func(title string) { fmt.Fprintf(&b, "\n%s\n", title) }
+
+	b.WriteString("Created a demo project with random ids and secrets.\n")
+	head("Project")
+	row("id", s.project.ID)
+	row("API key", s.key)
+	head("Subscriber, who can sign in")
+	row("e-mail", s.subscriber.Email)
+	row("password", s.password)
+	head("Addresses, in addition to /private/ada of the subscriber")
+	row("a script", "/public/welcome")
+	row("a room", "/public/workshop")
+
+	head("OAuth clients")
+	row("browser app", s.spa.ID)
+	row("  redirect URIs", strings.Join(s.spa.RedirectURIs, "\n"+strings.Repeat(" ", 20)))
+	row("backend", s.service.ID)
+	row("  secret", s.secret)
+	head("Recordings of synthesized speech")
+	for i, sid := range s.sids {
+		row(calls[i].name, laml+"/"+sid+".wav")
+	}
+	head("Links")
+	for _, l := range d.Links() {
+		row(l.Title, l.URL)
+	}
+	if s.setup != "" {
+		head("Operator: open this link within a day to become the first one, an owner")
+		row("setup link", s.setup)
+	}
+
+	login := "-u " + s.project.ID + ":" + s.key
+	head("Try it: create a token for a subscriber, list the recordings, download one")
+	fmt.Fprintf(&b, "\ncurl -s %s -H 'Content-Type: application/json' -d '{\"reference\":\"%s\"}' "+
+		"%s/api/fabric/subscribers/tokens\n", login, s.subscriber.Email, base)
+	fmt.Fprintf(&b, "\ncurl -s %s %s.json\n", login, laml)
+	fmt.Fprintf(&b, "\ncurl -s -o selvage-demo.wav %s/%s.wav\n", laml, s.sids[0])
+	return b.String()
+}
