@@ -18,7 +18,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/selvage/selvage/fabric/kinds"
-	"github.com/selvage/selvage/internal/aside"
+	"github.com/selvage/selvage/internal/background"
 	"github.com/selvage/selvage/internal/factor"
 	"github.com/selvage/selvage/internal/password"
 	"github.com/selvage/selvage/internal/revocation"
@@ -80,7 +80,7 @@ type Fabric struct {
 	sealers map[TokenKind]*keys.Sealer
 	keys    keyCache
 	lately  lately
-	uses    aside.Queue // of API keys, to be noted
+	uses    background.Queue // of API keys, to be noted
 }
 
 // New makes a Fabric.

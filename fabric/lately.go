@@ -5,21 +5,21 @@ import (
 	"strings"
 	"time"
 
-	"github.com/selvage/selvage/internal/recent"
+	"github.com/selvage/selvage/internal/cache"
 )
 
 // lately is what this node has read within the last 300 ms, so that making and
 // using tokens asks the store for a row a few times a second, however often it is
 // needed. What ends tokens never waits for it: that is the revocations' work.
 type lately struct {
-	references   *recent.Cache[Subscriber]
-	subscribers  *recent.Cache[reachable]
-	addresses    *recent.Cache[int]
-	applications *recent.Cache[Application]
-	embeds       *recent.Cache[EmbedKey]
-	signing      *recent.Cache[string]
-	wants        *recent.Cache[bool]
-	logos        *recent.Cache[[]byte]
+	references   *cache.Cache[Subscriber]
+	subscribers  *cache.Cache[reachable]
+	addresses    *cache.Cache[int]
+	applications *cache.Cache[Application]
+	embeds       *cache.Cache[EmbedKey]
+	signing      *cache.Cache[string]
+	wants        *cache.Cache[bool]
+	logos        *cache.Cache[[]byte]
 }
 
 // keptLogos bounds the pictures that are remembered: 12 KiB each at most.
@@ -33,10 +33,10 @@ type reachable struct {
 
 func newLately(now func() time.Time) lately {
 	return lately{
-		references: recent.New[Subscriber](now), subscribers: recent.New[reachable](now),
-		addresses: recent.New[int](now), applications: recent.New[Application](now),
-		embeds:  recent.New[EmbedKey](now),
-		signing: recent.New[string](now), wants: recent.New[bool](now), logos: recent.Small[[]byte](now, keptLogos),
+		references: cache.New[Subscriber](now), subscribers: cache.New[reachable](now),
+		addresses: cache.New[int](now), applications: cache.New[Application](now),
+		embeds:  cache.New[EmbedKey](now),
+		signing: cache.New[string](now), wants: cache.New[bool](now), logos: cache.NewSize[[]byte](now, keptLogos),
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/fabric"
-	"github.com/selvage/selvage/internal/aside"
+	"github.com/selvage/selvage/internal/background"
 	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/factor"
 	"github.com/selvage/selvage/internal/limit"
@@ -22,7 +22,7 @@ import (
 	"github.com/selvage/selvage/internal/mail"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/password"
-	"github.com/selvage/selvage/internal/recent"
+	"github.com/selvage/selvage/internal/cache"
 	"github.com/selvage/selvage/internal/revocation"
 	"github.com/selvage/selvage/internal/session"
 	"github.com/selvage/selvage/keys"
@@ -223,13 +223,13 @@ const _ = uint64(keys.Kept - MaxAccess)
 type Provider struct {
 	Config
 	lifetimes atomic.Pointer[Lifetimes]
-	seen      *recent.Cache[Session]
-	clients   *recent.Cache[Client]
-	projects  *recent.Cache[fabric.Project]
-	open      *recent.Cache[bool] // whether people may register anywhere
+	seen      *cache.Cache[Session]
+	clients   *cache.Cache[Client]
+	projects  *cache.Cache[fabric.Project]
+	open      *cache.Cache[bool] // whether people may register anywhere
 	codes     *keys.Sealer        // of authorization codes
 	remote    keyring
-	uses      aside.Queue // of old secrets, to be noted
+	uses      background.Queue // of old secrets, to be noted
 }
 
 // Sweep deletes what no token depends on any more.
@@ -254,8 +254,8 @@ func New(c Config) *Provider {
 			return nil, errors.New("nothing is fetched here")
 		}
 	}
-	p := &Provider{Config: c, seen: recent.New[Session](c.Now), clients: recent.New[Client](c.Now),
-		projects: recent.New[fabric.Project](c.Now), open: recent.New[bool](c.Now)}
+	p := &Provider{Config: c, seen: cache.New[Session](c.Now), clients: cache.New[Client](c.Now),
+		projects: cache.New[fabric.Project](c.Now), open: cache.New[bool](c.Now)}
 	p.codes = p.Ring.Sealer("authorization code", "code", "")
 	p.SetLifetimes(c.Lifetimes)
 	return p

@@ -23,7 +23,7 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/internal/page"
-	"github.com/selvage/selvage/internal/recent"
+	"github.com/selvage/selvage/internal/cache"
 	"github.com/selvage/selvage/recordings/wav"
 )
 
@@ -65,9 +65,9 @@ type Recordings struct {
 	now          func() time.Time
 	log          *slog.Logger
 	measuring    chan struct{}            // full when as many measure as may
-	lately       *recent.Cache[Recording] // by owner and sid: one media is asked for in many ranges
-	facts        *recent.Cache[wav.Facts] // by the key of the media
-	auth         *recent.Cache[MediaAuth] // by project
+	lately       *cache.Cache[Recording] // by owner and sid: one media is asked for in many ranges
+	facts        *cache.Cache[wav.Facts] // by the key of the media
+	auth         *cache.Cache[MediaAuth] // by project
 }
 
 // New makes the rules over a store and its media.
@@ -92,7 +92,7 @@ func New(c Config) *Recordings {
 		links: c.Links, now: c.Now,
 		log: c.Log, measuring: make(chan struct{},
 			max(1, runtime.GOMAXPROCS(0)/2)), // the rest is for whoever waits for an answer
-		lately: recent.New[Recording](c.Now), facts: recent.New[wav.Facts](c.Now), auth: recent.New[MediaAuth](c.Now),
+		lately: cache.New[Recording](c.Now), facts: cache.New[wav.Facts](c.Now), auth: cache.New[MediaAuth](c.Now),
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 	"github.com/selvage/selvage/internal/logo"
 	"github.com/selvage/selvage/internal/mail"
 	"github.com/selvage/selvage/internal/problem"
-	"github.com/selvage/selvage/internal/recent"
+	"github.com/selvage/selvage/internal/cache"
 	"github.com/selvage/selvage/internal/session"
 	"github.com/selvage/selvage/store/storetest"
 )
@@ -216,7 +216,7 @@ func TestLogoIsRemembered(t *testing.T) {
 			t.Fatalf("FindLogo = %d bytes, %v", len(body), err)
 		}
 	}
-	if n, most := rows.logos.Load(), int64(w.now().Sub(began)/recent.For)+1; n > most {
+	if n, most := rows.logos.Load(), int64(w.now().Sub(began)/cache.For)+1; n > most {
 		t.Errorf("500 requests of a logo within %v read it %d times, want %d at most", w.now().Sub(began), n, most)
 	}
 	_, err = w.fabric.SetLogo(t.Context(), w.project.ID, logo.Logo{})

@@ -1,9 +1,9 @@
-// Package limit says how often what may happen: to an account, from a network, by a
-// key. Each limit has the name that it has in the configuration.
+// Package limit enforces rate limits: how often an account, a network or an API key may
+// do something. Limits are named after their keys in the configuration.
 //
-// What is counted lies in the session store and is counted there in one operation,
-// so that nodes count together and callers at once are counted each. While no store
-// can count, each node counts by itself. Who is counted is kept as a digest.
+// Counters live in the session store and are updated in one atomic operation, so all
+// nodes share them and concurrent callers are each counted. If no store is available,
+// each node counts on its own. Counted identities are stored as digests.
 package limit
 
 import (
@@ -17,57 +17,58 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// A Name is that of a limit: a key of the configuration's section limits.
+// A Name names a limit. It is a key in the section "limits" of the configuration.
 type Name string
 
 // The limits.
 const (
-	LoginPerAccount       Name = "login_per_account"        // passwords tried at an account by devices that it does not know
-	LoginPerDevice        Name = "login_per_device"         // passwords tried by a device that signed in to the account before
-	LoginPerNetwork       Name = "login_per_network"        // passwords tried from a network
-	LoginPerRange         Name = "login_per_range"          // passwords tried from the networks that one may have together, see Range
+	LoginPerAccount       Name = "login_per_account"        // failed passwords for an account, from unknown devices
+	LoginPerDevice        Name = "login_per_device"         // failed passwords from a device that the account knows
+	LoginPerNetwork       Name = "login_per_network"        // failed passwords from a network
+	LoginPerRange         Name = "login_per_range"          // failed passwords from a range of networks, see Range
 	AuthorizePerNetwork   Name = "authorize_per_network"    // authorization requests from a network
-	TokenPerClient        Name = "token_per_client"         // requests to the token endpoint of a client from a network
+	TokenPerClient        Name = "token_per_client"         // token requests of a client from a network
 	RegisterPerNetwork    Name = "register_per_network"     // accounts and clients registered from a network
-	MailPerAddress        Name = "mail_per_address"         // mails that strangers may have sent to an address
-	MailPerNetwork        Name = "mail_per_network"         // mails that a network may have sent, to whomever
-	APIRequests           Name = "api_requests"             // requests of a key, a client or a token
-	APIWrites             Name = "api_writes"               // those of them that change something
-	MediaMissesPerNetwork Name = "media_misses_per_network" // recordings that there are not, asked for from a network
+	MailPerAddress        Name = "mail_per_address"         // mails to an address requested without signing in
+	MailPerNetwork        Name = "mail_per_network"         // mails to any address requested from a network
+	APIRequests           Name = "api_requests"             // API requests of a key, a client or a token
+	APIWrites             Name = "api_writes"               // API requests that change something
+	MediaMissesPerNetwork Name = "media_misses_per_network" // requests for unknown recordings from a network
 )
 
-// Rates are the rates by which limits are held. One that is absent, or has no
-// Burst, holds nobody.
+// Rates holds the rate of each limit. A limit without a rate, or with a rate without
+// Burst, is off.
 type Rates map[Name]session.Rate
 
-// Of returns a rate of so many in a time, all at once or one after the other.
-func Of(n int, in time.Duration) session.Rate {
+// Of returns the rate that allows n events per interval, in a burst or spread out.
+// A rate of zero or fewer events disables the limit.
+func Of(n int, interval time.Duration) session.Rate {
 	if n <= 0 {
 		return session.Rate{}
 	}
-	return session.Rate{Burst: n, Every: max(in/time.Duration(n), time.Microsecond)}
+	return session.Rate{Burst: n, Every: max(interval/time.Duration(n), time.Microsecond)}
 }
 
-// A Limiter holds limits. Make one with [New]; a nil one holds nobody. Its methods
-// may be called at once from any number of goroutines.
+// A Limiter enforces limits. Make one with [New]; a nil Limiter limits nothing. Its
+// methods are safe for concurrent use.
 type Limiter struct {
 	store session.Store
 	rates atomic.Pointer[Rates]
-	meter session.Meter // where the store cannot count
-	seed  maphash.Seed  // of callers
+	meter session.Meter // counts while the store cannot
+	seed  maphash.Seed  // hashes callers
 
 	mu     sync.Mutex
 	shares map[caller]share
 }
 
-// New makes a Limiter.
+// New returns a Limiter that counts in store.
 func New(store session.Store, rates Rates) *Limiter {
 	l := &Limiter{store: store, seed: maphash.MakeSeed(), shares: make(map[caller]share)}
 	l.Set(rates)
 	return l
 }
 
-// Set changes the rates. What was counted stays counted.
+// Set replaces the rates. Events that were already counted stay counted.
 func (l *Limiter) Set(rates Rates) {
 	l.rates.Store(&rates)
 	l.mu.Lock()
@@ -75,9 +76,9 @@ func (l *Limiter) Set(rates Rates) {
 	clear(l.shares)
 }
 
-// Take counts one of a limit for whom it is about, exactly: of many callers at once
-// as many get through as there may. The others get problem.RateLimited, with the time
-// to wait, and are not counted.
+// Take counts one event against the named limit for who. It is exact: of any number of
+// concurrent callers, only as many succeed as the limit allows. The others get
+// problem.RateLimited with the time to wait, and are not counted.
 func (l *Limiter) Take(ctx context.Context, name Name, who string) error {
 	rate, ok := l.rate(name)
 	if !ok {
@@ -86,14 +87,14 @@ func (l *Limiter) Take(ctx context.Context, name Name, who string) error {
 	return refused(l.ask(ctx, keyOf(name, who), rate, 1))
 }
 
-// Return returns back what Take took: it did not count after all.
+// Return undoes one Take, for an event that turned out not to count.
 func (l *Limiter) Return(ctx context.Context, name Name, who string) {
 	if rate, ok := l.rate(name); ok {
-		_, _ = l.ask(context.WithoutCancel(ctx), keyOf(name, who), rate, -1) // at worst it counts
+		_, _ = l.ask(context.WithoutCancel(ctx), keyOf(name, who), rate, -1) // if this fails, the event stays counted
 	}
 }
 
-// Reset returns back all that was ever taken.
+// Reset undoes every Take of who.
 func (l *Limiter) Reset(ctx context.Context, name Name, who string) error {
 	if l == nil {
 		return nil
@@ -101,14 +102,14 @@ func (l *Limiter) Reset(ctx context.Context, name Name, who string) error {
 	return l.store.Delete(ctx, keyOf(name, who))
 }
 
-// A Count is one of what a limit counts.
+// A Count is one event to be counted: against which limit, and for whom.
 type Count struct {
 	Name Name
 	Who  string
 }
 
-// TakeAll takes each of counts, or none of them: where one may not, it says which, with the
-// error of Take.
+// TakeAll takes all of counts or none. If one is refused, TakeAll returns that count and
+// the error of its Take.
 func (l *Limiter) TakeAll(ctx context.Context, counts []Count) (over Count, err error) {
 	for i, c := range counts {
 		if err := l.Take(ctx, c.Name, c.Who); err != nil {
@@ -119,7 +120,7 @@ func (l *Limiter) TakeAll(ctx context.Context, counts []Count) (over Count, err 
 	return Count{}, nil
 }
 
-// ReturnAll returns back what TakeAll took.
+// ReturnAll undoes one TakeAll.
 func (l *Limiter) ReturnAll(ctx context.Context, counts []Count) {
 	for _, c := range counts {
 		l.Return(ctx, c.Name, c.Who)
@@ -134,23 +135,26 @@ func (l *Limiter) rate(name Name) (session.Rate, bool) {
 	return rate, rate.Burst > 0
 }
 
-// keyOf names what is counted. Who may be anything that a client chose.
+// keyOf returns the key of a counter. It holds a digest of who, which may be any text
+// that a client chose.
 func keyOf(name Name, who string) session.Key {
 	return session.Key{Kind: "limit-" + string(name), ID: session.Digest(who)}
 }
 
-// ask asks the store, or who counts in its place.
+// ask counts n events in the store, or in this process if the store fails, and returns
+// how long to wait if they are refused. Only a context that has ended is an error.
 func (l *Limiter) ask(ctx context.Context, key session.Key, rate session.Rate, n int) (time.Duration, error) {
 	wait, err := l.store.Allow(ctx, key, rate, n)
-	if left := ctx.Err(); err != nil && left != nil {
-		return 0, left
+	if err == nil {
+		return wait, nil
 	}
-	if err != nil {
-		wait = l.meter.Allow(key, rate, n)
+	if canceled := ctx.Err(); canceled != nil {
+		return 0, canceled
 	}
-	return wait, nil
+	return l.meter.Allow(key, rate, n), nil
 }
 
+// refused returns err, or the error of a caller that has to wait.
 func refused(wait time.Duration, err error) error {
 	if wait <= 0 || err != nil {
 		return err

@@ -14,7 +14,8 @@ import (
 	"github.com/selvage/selvage/internal/session/sql"
 )
 
-// open returns a store whose time stands still: nothing is given back, however long a test takes.
+// open returns a store whose clock stands still, so that limits do not recover during a
+// slow test.
 func open(t *testing.T) *sql.Store {
 	t.Helper()
 	now := time.Now()
@@ -33,7 +34,7 @@ func open(t *testing.T) *sql.Store {
 func wantLimited(t *testing.T, doing string, err error) {
 	t.Helper()
 	if p := problem.First(err); p == nil || p.Kind != problem.RateLimited || p.RetryAfter <= 0 {
-		t.Errorf("%s = %v, want rate limited with a time to wait", doing, err)
+		t.Errorf("%s = %v, want RateLimited with a time to wait", doing, err)
 	}
 }
 
@@ -50,11 +51,11 @@ func TestTake(t *testing.T) {
 	for range 3 {
 		wantFree(t, "Take", l.Take(ctx, LoginPerAccount, "ada"))
 	}
-	wantLimited(t, "Take of one too many", l.Take(ctx, LoginPerAccount, "ada"))
-	wantFree(t, "Take of another", l.Take(ctx, LoginPerAccount, "{grace}"))
+	wantLimited(t, "Take over the limit", l.Take(ctx, LoginPerAccount, "ada"))
+	wantFree(t, "Take of another caller", l.Take(ctx, LoginPerAccount, "{grace}"))
 	l.Return(ctx, LoginPerAccount, "ada")
 	wantFree(t, "Take after Return", l.Take(ctx, LoginPerAccount, "ada"))
-	wantLimited(t, "Take after that", l.Take(ctx, LoginPerAccount, "ada"))
+	wantLimited(t, "Take over the limit again", l.Take(ctx, LoginPerAccount, "ada"))
 	wantFree(t, "Reset", l.Reset(ctx, LoginPerAccount, "ada"))
 	wantFree(t, "Take after Reset", l.Take(ctx, LoginPerAccount, "ada"))
 	for range 100 {
@@ -63,12 +64,12 @@ func TestTake(t *testing.T) {
 		wantFree(t, "Take without limits", (*Limiter)(nil).Take(ctx, LoginPerAccount, "ada"))
 	}
 	l.Set(Rates{APIRequests: Of(1, time.Hour)})
-	wantFree(t, "Take of a limit that was set", l.Take(ctx, APIRequests, "ada"))
-	wantLimited(t, "Take of one too many", l.Take(ctx, APIRequests, "ada"))
-	wantFree(t, "Take of a limit that was set off", l.Take(ctx, LoginPerAccount, "ada"))
+	wantFree(t, "Take of a limit that was turned on", l.Take(ctx, APIRequests, "ada"))
+	wantLimited(t, "Take over the limit", l.Take(ctx, APIRequests, "ada"))
+	wantFree(t, "Take of a limit that was turned off", l.Take(ctx, LoginPerAccount, "ada"))
 }
 
-// TestTakeOnce has many callers take at once, at two nodes.
+// TestTakeOnce lets many callers take at the same time on two nodes.
 func TestTakeOnce(t *testing.T) {
 	store, rates := open(t), Rates{LoginPerAccount: Of(10, time.Hour)}
 	nodes := []*Limiter{New(store, rates), New(store, rates)}
@@ -87,8 +88,8 @@ func TestTakeOnce(t *testing.T) {
 	}
 }
 
-// TestPass shows that shares add up to what the rate allows, and who is refused does
-// not cost the store anything.
+// TestPass shows that shares add up to the rate, and that refusing a caller again does not
+// ask the store.
 func TestPass(t *testing.T) {
 	ctx := t.Context()
 	c := &counting{Store: open(t)}
@@ -97,11 +98,12 @@ func TestPass(t *testing.T) {
 		wantFree(t, fmt.Sprint("Pass ", i), l.Pass(ctx, APIRequests, "key"))
 	}
 	for range 100 {
-		wantLimited(t, "Pass of one too many", l.Pass(ctx, APIRequests, "key"))
+		wantLimited(t, "Pass over the limit", l.Pass(ctx, APIRequests, "key"))
 	}
 	if got := c.n.Load(); got > 110 {
-		t.Errorf("the store was asked %d times, want once for ten and a few times more", got)
+		t.Errorf("the store was asked %d times, want at most 110 for 1,100 events", got)
 	}
+
 	for range 100 {
 		wantFree(t, "Pass", l.Pass(ctx, MediaMissesPerNetwork, "here"))
 		l.Unpass(MediaMissesPerNetwork, "here")
@@ -109,16 +111,17 @@ func TestPass(t *testing.T) {
 	for range 5 {
 		wantFree(t, "Pass", l.Pass(ctx, MediaMissesPerNetwork, "here"))
 	}
-	wantLimited(t, "Pass of one too many", l.Pass(ctx, MediaMissesPerNetwork, "here"))
+	wantLimited(t, "Pass over the limit", l.Pass(ctx, MediaMissesPerNetwork, "here"))
+
 	for i := range 3 * maxShares {
 		l.keep(l.caller(APIRequests, fmt.Sprint(i)), 1, 0)
 	}
 	if len(l.shares) > maxShares {
-		t.Errorf("%d shares are kept, want %d at most", len(l.shares), maxShares)
+		t.Errorf("%d shares are kept, want at most %d", len(l.shares), maxShares)
 	}
 }
 
-// counting counts how often a store is asked.
+// counting is a store that counts its calls.
 type counting struct {
 	session.Store
 	n atomic.Int64
@@ -129,22 +132,22 @@ func (c *counting) Allow(ctx context.Context, key session.Key, rate session.Rate
 	return c.Store.Allow(ctx, key, rate, n)
 }
 
-// away is a store that does not answer.
+// away is a store that is down.
 type away struct{ session.Store }
 
 func (away) Allow(ctx context.Context, _ session.Key, _ session.Rate, _ int) (time.Duration, error) {
 	return 0, errors.Join(ctx.Err(), errors.New("away"))
 }
 
-// TestAway shows that limits hold on each node while there is no store.
+// TestAway shows that each node enforces limits on its own while the store is down.
 func TestAway(t *testing.T) {
 	l := New(away{open(t)}, Rates{LoginPerAccount: Of(2, time.Hour)})
 	wantFree(t, "Take", l.Take(t.Context(), LoginPerAccount, "ada"))
 	wantFree(t, "Take", l.Take(t.Context(), LoginPerAccount, "ada"))
-	wantLimited(t, "Take of one too many", l.Take(t.Context(), LoginPerAccount, "ada"))
-	left, leave := context.WithCancel(t.Context())
-	leave()
-	if err := l.Take(left, LoginPerAccount, "grace"); !errors.Is(err, context.Canceled) {
-		t.Errorf("Take of a caller who left = %v, want cancelled", err)
+	wantLimited(t, "Take over the limit", l.Take(t.Context(), LoginPerAccount, "ada"))
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := l.Take(canceled, LoginPerAccount, "grace"); !errors.Is(err, context.Canceled) {
+		t.Errorf("Take with a canceled context = %v, want Canceled", err)
 	}
 }

@@ -8,23 +8,22 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// Wide is how many times as much as one network the networks have together that one may
-// have, see [Range]: who has a /48 has 65,536 networks, and must not have as many times what
-// one may do.
+// Wide is how many times the rate of one network a whole [Range] of networks may use.
+// Without it, the owner of a /48 could use the rates of 65,536 networks.
 const Wide = 5
 
-// ofRange returns the range of a network as it is counted by a limit, and what the networks of
-// one may do together; ok is false where the limit is off, or the network is its own range.
+// ofRange returns the name under which the range of a network is counted, and the rate of
+// the whole range. ok is false if the limit is off or the network is its own range.
 func (l *Limiter) ofRange(name Name, network string) (who string, rate session.Rate, ok bool) {
 	wide := Range(network)
-	one, held := l.rate(name)
-	if !held || wide == network {
+	one, limited := l.rate(name)
+	if !limited || wide == network {
 		return "", session.Rate{}, false
 	}
 	return "range " + wide, session.Rate{Burst: Wide * one.Burst, Every: max(one.Every/Wide, time.Microsecond)}, true
 }
 
-// TakeNetwork is Take for a limit of networks: it counts the range of one as well.
+// TakeNetwork is [Limiter.Take] for a limit per network. It also counts the network's range.
 func (l *Limiter) TakeNetwork(ctx context.Context, name Name, network string) error {
 	if err := l.Take(ctx, name, network); err != nil {
 		return err
@@ -40,7 +39,7 @@ func (l *Limiter) TakeNetwork(ctx context.Context, name Name, network string) er
 	return err
 }
 
-// PassNetwork is Pass for a limit of networks: it counts the range of one as well.
+// PassNetwork is [Limiter.Pass] for a limit per network. It also counts the network's range.
 func (l *Limiter) PassNetwork(ctx context.Context, name Name, network string) error {
 	if err := l.Pass(ctx, name, network); err != nil {
 		return err
@@ -56,9 +55,9 @@ func (l *Limiter) PassNetwork(ctx context.Context, name Name, network string) er
 	return err
 }
 
-// Range returns what whoever has a network may have more of: of an IPv6 /64 its /48, which
-// providers give away whole, of an IPv4 address its /24. What is no network is a range of
-// its own.
+// Range returns the block of addresses that one customer may own around a network: the
+// /48 around an IPv6 /64, since providers assign whole /48s, or the /24 around an IPv4
+// address. Text that is not a network is returned unchanged.
 func Range(network string) string {
 	at, err := netip.ParseAddr(network)
 	if err != nil {

@@ -18,7 +18,7 @@ func TestRange(t *testing.T) {
 	}
 }
 
-// Of several counts all are taken, or none.
+// TestTakeAll shows that all of several counts are taken, or none.
 func TestTakeAll(t *testing.T) {
 	ctx := t.Context()
 	l := New(open(t), Rates{LoginPerNetwork: Of(5, time.Hour), LoginPerRange: Of(2, time.Hour)})
@@ -29,22 +29,22 @@ func TestTakeAll(t *testing.T) {
 	}
 	for range 9 {
 		over, err := l.TakeAll(ctx, both)
-		wantLimited(t, "TakeAll of one too many", err)
+		wantLimited(t, "TakeAll over a limit", err)
 		if over != both[1] {
-			t.Errorf("TakeAll of one too many says that %v is over, want %v", over, both[1])
+			t.Errorf("TakeAll over a limit returned the count %v, want %v", over, both[1])
 		}
 	}
 	l.ReturnAll(ctx, both)
 	_, err := l.TakeAll(ctx, both)
 	wantFree(t, "TakeAll after ReturnAll", err)
 	for range 3 {
-		wantFree(t, "Take of what was given back", l.Take(ctx, LoginPerNetwork, "network"))
+		wantFree(t, "Take after ReturnAll", l.Take(ctx, LoginPerNetwork, "network"))
 	}
-	wantLimited(t, "Take of one more", l.Take(ctx, LoginPerNetwork, "network"))
+	wantLimited(t, "Take over the limit", l.Take(ctx, LoginPerNetwork, "network"))
 }
 
-// TestRangeOfNetworks takes from one network after the other of a range: so many, and what is
-// refused for the range counts for no network.
+// TestRangeOfNetworks takes from each network of a range in turn until the range is
+// exhausted. An event refused for the range does not count for its network.
 func TestRangeOfNetworks(t *testing.T) {
 	ctx := t.Context()
 	network := func(i int) string { return fmt.Sprintf("2001:db8:1:%x::/64", i) }
@@ -60,17 +60,19 @@ func TestRangeOfNetworks(t *testing.T) {
 		},
 	} {
 		l := New(open(t), Rates{MailPerNetwork: Of(2, time.Hour)})
+
 		for i := range 2 * Wide {
 			wantFree(t, name, of.both(l, network(i)))
 		}
 		for range 3 {
-			wantLimited(t, name+" of a range that has had all", of.both(l, network(2*Wide)))
+			wantLimited(t, name+" of an exhausted range", of.both(l, network(2*Wide)))
 		}
+
 		wantFree(t, name+" of another range", of.both(l, "2001:db8:2::/64"))
 		for range 2 {
 			wantFree(t, name+" of a network that was refused", of.network(l, network(2*Wide)))
 		}
-		wantFree(t, name+" of what is no network", of.both(l, ""))
+		wantFree(t, name+" of text that is not a network", of.both(l, ""))
 		wantFree(t, name+" of a limit that is off", of.both(New(open(t), nil), network(0)))
 	}
 }

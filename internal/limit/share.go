@@ -8,7 +8,8 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// A caller is who has a share. Names that clients chose may be long, and are not kept.
+// A caller identifies the holder of a share. It keeps a hash, because names that clients
+// chose may be long.
 type caller struct {
 	limit Name
 	hash  uint64
@@ -18,18 +19,20 @@ func (l *Limiter) caller(name Name, who string) caller {
 	return caller{name, maphash.String(l.seed, who)}
 }
 
-// A share is what this node may let through without asking the store again.
+// A share is the number of events that this node may let through without asking the
+// store again.
 type share struct {
-	left   int       // taken already, and not used yet
-	closed time.Time // until when all were refused
+	left   int       // taken from the store and not used yet
+	closed time.Time // until then, all events are refused
 }
 
-// maxShares bounds what is remembered of callers; who is forgotten loses a share.
+// maxShares is the most shares kept. Callers that are forgotten lose their share.
 const maxShares = 20_000
 
-// Pass counts one as Take does, at less cost: a hundredth of what a rate allows is
-// taken from the store at once, and who was refused is refused until it may try
-// again. With several nodes a few more are refused than the rate says, never fewer.
+// Pass counts one event like [Limiter.Take], at less cost. It takes a hundredth of the
+// rate from the store at once, and refuses a refused caller until the wait is over
+// without asking again. With several nodes, slightly fewer events pass than the rate
+// allows, never more.
 func (l *Limiter) Pass(ctx context.Context, name Name, who string) error {
 	rate, ok := l.rate(name)
 	if !ok {
@@ -56,14 +59,15 @@ func (l *Limiter) pass(ctx context.Context, name Name, who string, rate session.
 	return refused(wait, err)
 }
 
-// Unpass returns back what Pass took: it did not count after all.
+// Unpass undoes one Pass, for an event that turned out not to count.
 func (l *Limiter) Unpass(name Name, who string) {
 	if _, ok := l.rate(name); ok {
 		l.keep(l.caller(name, who), 1, 0)
 	}
 }
 
-// use takes one of a share, where there is one or all are refused.
+// use takes one event from a caller's share. known is false if the store has to decide;
+// otherwise wait is how long the caller is refused, or 0.
 func (l *Limiter) use(c caller) (wait time.Duration, known bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -80,7 +84,8 @@ func (l *Limiter) use(c caller) (wait time.Duration, known bool) {
 	return wait, wait > 0
 }
 
-// keep adds to a share, or has all refused for a while.
+// keep adds more events to a caller's share. If wait is positive, it refuses the caller
+// for that long.
 func (l *Limiter) keep(c caller, more int, wait time.Duration) {
 	if more == 0 && wait <= 0 {
 		return

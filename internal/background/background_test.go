@@ -1,4 +1,4 @@
-package aside_test
+package background_test
 
 import (
 	"context"
@@ -7,14 +7,14 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/selvage/selvage/internal/aside"
+	"github.com/selvage/selvage/internal/background"
 )
 
-// However often something is asked for, it is done once at a time, and what was asked for
-// is done before Wait is over.
+// TestQueue shows that a job is not queued twice while it waits or runs, and that every
+// queued job has ended when Wait returns.
 func TestQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var q aside.Queue
+		var q background.Queue
 		held, release := 0, make(chan struct{})
 		for range 1000 {
 			q.Do("key", func() { held++; <-release })
@@ -26,20 +26,20 @@ func TestQueue(t *testing.T) {
 		}
 		synctest.Wait()
 		if held != 1 || len(done) != 0 {
-			t.Errorf("while the first is held it was begun %d times, and %d others", held, len(done))
+			t.Errorf("while the first job runs: it ran %d times, and %d others ran", held, len(done))
 		}
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
 		if err := q.Wait(ended); !errors.Is(err, context.Canceled) {
-			t.Errorf("Wait with a context that has ended, while something is held = %v", err)
+			t.Errorf("Wait with a canceled context, while a job runs = %v, want Canceled", err)
 		}
 		close(release)
 		if err := q.Wait(t.Context()); err != nil || held != 1 || len(done) != 100 || done["7"] != 1 {
-			t.Errorf("after Wait = %v the first was done %d times, of 100 others %d", err, held, len(done))
+			t.Errorf("Wait = %v: the first job ran %d times, want 1; %d of 100 others ran", err, held, len(done))
 		}
 		q.Do("key", func() { held++ })
 		if err := q.Wait(t.Context()); err != nil || held != 2 {
-			t.Errorf("after it was done it is done again: Wait = %v, %d times", err, held)
+			t.Errorf("queued again after it ended: Wait = %v, the job ran %d times, want 2", err, held)
 		}
 	})
 }

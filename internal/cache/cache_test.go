@@ -1,4 +1,4 @@
-package recent_test
+package cache_test
 
 import (
 	"errors"
@@ -6,10 +6,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/selvage/selvage/internal/recent"
+	"github.com/selvage/selvage/internal/cache"
 )
 
-// A source counts how often it is read.
+// A source counts its reads.
 type source struct {
 	reads int
 	err   error
@@ -22,7 +22,7 @@ func (s *source) read() (int, error) {
 
 func TestCache(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := recent.New[int](time.Now)
+		c := cache.New[int](time.Now)
 		s := &source{}
 		want := func(what string, value int) {
 			t.Helper()
@@ -31,7 +31,7 @@ func TestCache(t *testing.T) {
 			}
 		}
 		want("first", 1)
-		time.Sleep(recent.For - time.Nanosecond)
+		time.Sleep(cache.For - time.Nanosecond)
 		want("just before the end", 1)
 		time.Sleep(time.Nanosecond)
 		want("at the end", 2)
@@ -48,9 +48,9 @@ func TestCache(t *testing.T) {
 	})
 }
 
-// What was read before it was changed is not kept after.
+// TestLoadWhileDropped shows that a value read before a change is not kept after it.
 func TestLoadWhileDropped(t *testing.T) {
-	c := recent.New[string](time.Now)
+	c := cache.New[string](time.Now)
 	got, err := c.Load("a", func() (string, error) {
 		c.Drop("a") // a change, between the reading and the keeping
 		return "old", nil
@@ -63,10 +63,10 @@ func TestLoadWhileDropped(t *testing.T) {
 	}
 }
 
-// A clock that is set back makes nothing young again.
+// TestClockBack shows that a clock that is set back does not make an old value new.
 func TestClockBack(t *testing.T) {
 	now := time.Now()
-	c, s := recent.New[int](func() time.Time { return now }), &source{}
+	c, s := cache.New[int](func() time.Time { return now }), &source{}
 	for i, step := range []time.Duration{0, -time.Hour, time.Hour} {
 		now = now.Add(step)
 		if got, err := c.Load("a", s.read); got != i+1 || err != nil {
@@ -76,7 +76,7 @@ func TestClockBack(t *testing.T) {
 }
 
 func TestLoadFails(t *testing.T) {
-	c, s := recent.New[int](time.Now), &source{err: errors.New("away")}
+	c, s := cache.New[int](time.Now), &source{err: errors.New("away")}
 	for want := range 2 {
 		if got, err := c.Load("a", s.read); got != want+1 || !errors.Is(err, s.err) {
 			t.Errorf("Load = %d, %v, want %d and the error", got, err, want+1)

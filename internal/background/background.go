@@ -1,0 +1,82 @@
+// Package background runs jobs that no request waits for, such as recording that a key
+// was used. Jobs run in order, one at a time, however many requests queue them.
+package background
+
+import (
+	"context"
+	"sync"
+)
+
+// A Queue runs jobs in a goroutine of its own. Its zero value is ready to use, and its
+// methods are safe for concurrent use.
+type Queue struct {
+	mu      sync.Mutex
+	pending map[string]bool // keys of jobs that wait or run
+	waiting []job
+	idle    chan struct{} // closed when the last job has ended; nil while there are none
+}
+
+type job struct {
+	key string
+	run func()
+}
+
+// Do queues a job. A job whose key belongs to a job that has not ended yet is dropped.
+func (q *Queue) Do(key string, run func()) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.pending[key] {
+		return
+	}
+
+	if q.pending == nil {
+		q.pending = make(map[string]bool)
+	}
+	q.pending[key] = true
+	q.waiting = append(q.waiting, job{key, run})
+	if q.idle == nil {
+		q.idle = make(chan struct{})
+		go q.work()
+	}
+}
+
+// work runs jobs until none is waiting.
+func (q *Queue) work() {
+	for j, ok := q.next(""); ok; j, ok = q.next(j.key) {
+		j.run()
+	}
+}
+
+// next removes the job with the key done and returns the one to run after it. ok is false
+// if none is waiting; the queue is then idle.
+func (q *Queue) next(done string) (j job, ok bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	delete(q.pending, done)
+	if len(q.waiting) == 0 {
+		close(q.idle)
+		q.waiting, q.idle = nil, nil
+		return job{}, false
+	}
+
+	j = q.waiting[0]
+	q.waiting = q.waiting[1:]
+	return j, true
+}
+
+// Wait waits until every queued job has ended, or until the context ends.
+func (q *Queue) Wait(ctx context.Context) error {
+	q.mu.Lock()
+	idle := q.idle
+	q.mu.Unlock()
+	if idle == nil {
+		return nil
+	}
+
+	select {
+	case <-idle:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

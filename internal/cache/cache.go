@@ -1,0 +1,83 @@
+// Package cache keeps values for a moment, so that a row requested a thousand times a
+// second is read from the database three times.
+package cache
+
+import (
+	"sync"
+	"time"
+)
+
+// For is how long a value is kept. It is well below one second, the time within which
+// every node has to see a change.
+const For = 300 * time.Millisecond
+
+// maxSize is the most values a cache keeps. A full cache is emptied.
+const maxSize = 10_000
+
+// A Cache keeps values for a moment. Make one with [New]. It is safe for concurrent use.
+type Cache[V any] struct {
+	now   func() time.Time
+	size  int
+	mu    sync.RWMutex
+	m     map[string]entry[V]
+	drops int // calls of Drop and Clear
+}
+
+type entry[V any] struct {
+	value V
+	read  time.Time
+}
+
+// New returns a cache that reads the time from now.
+func New[V any](now func() time.Time) *Cache[V] { return NewSize[V](now, maxSize) }
+
+// NewSize is [New] for large values: it keeps at most size of them.
+func NewSize[V any](now func() time.Time, size int) *Cache[V] {
+	return &Cache[V]{now: now, size: size, m: make(map[string]entry[V])}
+}
+
+// Load returns the value of a key. A value read within the last 300 ms ([For]) is returned
+// again; otherwise Load calls read, and keeps the result unless it is an error. A value
+// that was read while something was dropped may be out of date, and is not kept.
+func (c *Cache[V]) Load(key string, read func() (V, error)) (V, error) {
+	c.mu.RLock()
+	e, ok := c.m[key]
+	drops := c.drops
+	c.mu.RUnlock()
+	now := c.now() // taken before reading, so that a slow read does not make the value look newer
+	if age := now.Sub(e.read); ok && 0 <= age && age < For { // age is negative if the clock was set back
+		return e.value, nil
+	}
+
+	value, err := read()
+	if err != nil {
+		return value, err
+	}
+
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.drops != drops {
+		return value, nil
+	}
+	if len(c.m) >= c.size {
+		clear(c.m)
+	}
+	c.m[key] = entry[V]{value, now}
+	return value, nil
+}
+
+// Drop removes a key, because this process has just changed its value.
+func (c *Cache[V]) Drop(key string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.m, key)
+	c.drops++
+}
+
+// Clear removes every key, because this process has just changed what may be any value.
+func (c *Cache[V]) Clear() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	clear(c.m)
+	c.drops++
+}
