@@ -14,15 +14,15 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/fabric"
-	"github.com/selvage/selvage/internal/background"
 	"github.com/selvage/selvage/internal/audit"
+	"github.com/selvage/selvage/internal/background"
+	"github.com/selvage/selvage/internal/cache"
 	"github.com/selvage/selvage/internal/factor"
 	"github.com/selvage/selvage/internal/limit"
 	"github.com/selvage/selvage/internal/logo"
 	"github.com/selvage/selvage/internal/mail"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/password"
-	"github.com/selvage/selvage/internal/cache"
 	"github.com/selvage/selvage/internal/revocation"
 	"github.com/selvage/selvage/internal/session"
 	"github.com/selvage/selvage/keys"
@@ -227,7 +227,7 @@ type Provider struct {
 	clients   *cache.Cache[Client]
 	projects  *cache.Cache[fabric.Project]
 	open      *cache.Cache[bool] // whether people may register anywhere
-	codes     *keys.Sealer        // of authorization codes
+	codes     *keys.Sealer       // of authorization codes
 	remote    keyring
 	uses      background.Queue // of old secrets, to be noted
 }

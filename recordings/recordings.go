@@ -22,8 +22,8 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/cache"
+	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/recordings/wav"
 )
 
@@ -64,7 +64,7 @@ type Recordings struct {
 	links        Links
 	now          func() time.Time
 	log          *slog.Logger
-	measuring    chan struct{}            // full when as many measure as may
+	measuring    chan struct{}           // full when as many measure as may
 	lately       *cache.Cache[Recording] // by owner and sid: one media is asked for in many ranges
 	facts        *cache.Cache[wav.Facts] // by the key of the media
 	auth         *cache.Cache[MediaAuth] // by project

@@ -15,10 +15,10 @@ import (
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/cache"
 	"github.com/selvage/selvage/internal/logo"
 	"github.com/selvage/selvage/internal/mail"
 	"github.com/selvage/selvage/internal/problem"
-	"github.com/selvage/selvage/internal/cache"
 	"github.com/selvage/selvage/internal/session"
 	"github.com/selvage/selvage/store/storetest"
 )

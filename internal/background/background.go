@@ -13,7 +13,7 @@ type Queue struct {
 	mu      sync.Mutex
 	pending map[string]bool // keys of jobs that wait or run
 	waiting []job
-	idle    chan struct{} // closed when the last job has ended; nil while there are none
+	idle    chan struct{} // closed when the last job has ended; nil while no job waits or runs
 }
 
 type job struct {

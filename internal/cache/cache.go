@@ -44,7 +44,7 @@ func (c *Cache[V]) Load(key string, read func() (V, error)) (V, error) {
 	e, ok := c.m[key]
 	drops := c.drops
 	c.mu.RUnlock()
-	now := c.now() // taken before reading, so that a slow read does not make the value look newer
+	now := c.now()                                           // taken before reading, so that a slow read does not make the value look newer
 	if age := now.Sub(e.read); ok && 0 <= age && age < For { // age is negative if the clock was set back
 		return e.value, nil
 	}
