@@ -5,21 +5,38 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/recordings"
 )
 
-// maxRanges bounds the ranges of one request: who asks for more gets the whole.
+// maxRanges is the most ranges served per request; a request with more gets the whole file.
 const maxRanges = 4
 
-// ignoreOdd drops a Range that is better ignored, as RFC 9110, section 14.2,
-// allows for any and demands for an unknown unit.
-func ignoreOdd(h http.Header) {
-	if r := h.Get("Range"); !strings.HasPrefix(r, "bytes=") || strings.Count(r, ",") >= maxRanges {
+// beyond is a range that begins behind the end of any file.
+const beyond = "9223372036854775807-"
+
+// cleanRange rewrites a Range header for http.ServeContent. It drops one that is better
+// ignored, as RFC 9110, section 14.2, allows for any and demands for an unknown unit. The
+// last 0 bytes, which that function answers with an impossible Content-Range, become a
+// range that cannot be satisfied, as section 14.1.2 has it.
+func cleanRange(h http.Header) {
+	ranges, known := strings.CutPrefix(h.Get("Range"), "bytes=")
+	specs := strings.Split(ranges, ",")
+	if !known || len(specs) > maxRanges {
 		h.Del("Range")
+		return
 	}
+	for i, spec := range specs {
+		first, suffix, _ := strings.Cut(spec, "-")
+		n, err := strconv.ParseInt(strings.TrimSpace(suffix), 10, 64)
+		if strings.TrimSpace(first) == "" && err == nil && n == 0 {
+			specs[i] = beyond
+		}
+	}
+	h.Set("Range", "bytes="+strings.Join(specs, ","))
 }
 
 // serveMedia serves the media of a recording to whom its project lets fetch it.
@@ -43,7 +60,7 @@ func (a *API) serveMedia(w http.ResponseWriter, r *http.Request, sid string, f r
 		a.handOver(w, media.Recording.MediaKey)
 		return nil
 	}
-	ignoreOdd(r.Header)
+	cleanRange(r.Header)
 	content := media.Content
 	if media.Encoded {
 		content = a.inTurn(w, r, content)

@@ -80,6 +80,11 @@ func TestMediaRanges(t *testing.T) {
 		{fmt.Sprintf("bytes=%d-", n), "", 416, nil},
 		{"bytes=9-1", "", 416, nil},
 		{"bytes=--1", "", 416, nil},
+		{"bytes=-0", "", 416, nil}, // the last 0 bytes (RFC 9110, section 14.1.2)
+		{"bytes= - 00", "", 416, nil},
+		{"bytes=-0,-0", "", 416, nil},
+		{"bytes=0-0,-0", "", 206, file[:1]}, // what can be satisfied
+		{"bytes=-0", `"other"`, 200, file},
 		{"lines=0-1", "", 200, file}, // a unit that nobody knows
 		{"bytes=0-9", etag, 206, file[:10]},
 		{"bytes=0-9", `"other"`, 200, file},

@@ -78,6 +78,7 @@ func TestR05MP3Conditions(t *testing.T) {
 		{"If-None-Match", []harness.Option{harness.Header("If-None-Match", etag)}, 304, nil},
 		{"If-Modified-Since", []harness.Option{harness.Header("If-Modified-Since", modified)}, 304, nil},
 		{"Accept-Encoding", []harness.Option{harness.Header("Accept-Encoding", "gzip, br")}, 200, whole.Body},
+		{"the last 0 bytes", []harness.Option{harness.Header("Range", "bytes=-0")}, 416, nil},
 		{"beyond", []harness.Option{harness.Header("Range", fmt.Sprintf("bytes=%d-", len(whole.Body)))}, 416, nil},
 		{"a thousand ranges", []harness.Option{harness.Header(
 			"Range", "bytes=0-"+strings.Repeat(",0-", 1000))}, 200, whole.Body},
