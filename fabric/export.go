@@ -92,7 +92,6 @@ type (
 		ID        string    `json:"id"`
 		Type      string    `json:"device_type"`
 		Name      string    `json:"device_name"`
-		Token     string    `json:"device_token"`
 		CreatedAt time.Time `json:"created_at"`
 	}
 	ExportedSIPCredential struct {
@@ -162,6 +161,14 @@ func (f *Fabric) ExportSubscriber(ctx context.Context, projectID, id string) (e 
 	return e, err
 }
 
+// HideSids cuts the Sids of the recordings to their beginnings, for a reader who may not
+// fetch them: whoever knows a whole Sid gets the media where they are public.
+func (e *Export) HideSids() {
+	for i, r := range e.Recordings {
+		e.Recordings[i].Sid = r.Sid[:min(len(r.Sid), 8)] + "..."
+	}
+}
+
 // JSON writes the export as one document.
 func (e Export) JSON() ([]byte, error) { return json.MarshalIndent(e, "", "  ") }
 
@@ -217,7 +224,7 @@ func (f *Fabric) exportFamilies(ctx context.Context, s Subscriber, e *Export) (e
 
 func (f *Fabric) exportDevices(ctx context.Context, s Subscriber, e *Export) (err error) {
 	e.Devices, err = exported(ctx, s, f.c.Store.ListDevices, func(d Device) ExportedDevice {
-		return ExportedDevice{d.ID, d.Type, d.Name, d.Token, d.Created}
+		return ExportedDevice{d.ID, d.Type, d.Name, d.Created}
 	})
 	return err
 }

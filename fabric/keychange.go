@@ -55,6 +55,9 @@ func (r *Rights) end() time.Time {
 // nothing that would not.
 func (r *Rights) Cover(scopes []Scope) bool { return r.permit(scopes, time.Time{}) == nil }
 
+// Has reports whether the rights have a scope, whenever they end.
+func (r *Rights) Has(s Scope) bool { return r == nil || slices.Contains(r.Scopes, s) }
+
 // permit reports what of scopes and of an end goes beyond the rights.
 func (r *Rights) permit(scopes []Scope, expires time.Time) error {
 	if r == nil {

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/selvage/selvage/fabric"
 )
@@ -20,11 +21,15 @@ func TestRights(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, managing, err := w.fabric.CreateAPIKey(t.Context(), w.project.ID,
-		fabric.APIKeyInput{Scopes: []fabric.Scope{fabric.Management}}, nil)
+		fabric.APIKeyInput{Scopes: []fabric.Scope{fabric.Management, fabric.Voice}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	manager := func(r *http.Request) { r.SetBasicAuth(w.project.ID, managing) }
+	_, management := w.newKey(time.Time{}, fabric.Management)
+	if got := w.call(management, "POST", of+"/erase", ""); got.status != http.StatusUnauthorized {
+		t.Errorf("erased by a key without Voice: %d %s, want 401", got.status, got.text)
+	}
 	weak := func(r *http.Request) { r.SetBasicAuth(w.project.ID, secret) }
 	for name, auth := range map[string]authorization{"another project": w.stranger(),
 		"a key without Management": weak} {

@@ -50,10 +50,11 @@ func scopesOf(method, path string) []fabric.Scope {
 	case strings.HasPrefix(path, "/api/project"), strings.HasPrefix(path, "/api/fabric/webhooks"),
 		strings.HasPrefix(path, "/api/fabric/clients"),
 		strings.HasPrefix(path, "/api/fabric/audit"), strings.HasSuffix(path, "/export"),
-		strings.HasSuffix(path, "/erase"),
 		strings.HasSuffix(path, "/invitation"), strings.HasSuffix(path, "/verification"),
 		method == "DELETE" && strings.Contains(path, "/factors/"):
 		return []fabric.Scope{fabric.Management}
+	case strings.HasSuffix(path, "/erase"): // takes Management and Voice together
+		return nil
 	case path == embeds: // asks for no credentials
 		return fabric.Scopes()
 	case strings.HasPrefix(path, addresses), strings.HasPrefix(path, "/subscriber/"),

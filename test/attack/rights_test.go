@@ -1,6 +1,7 @@
 package attack
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/selvage/selvage/test/harness"
@@ -138,4 +139,32 @@ func TestK02MissingScope(t *testing.T) {
 	if len(list.Data) != 0 {
 		t.Errorf("a refused call left %v", list.Data)
 	}
+}
+
+// TestK06Export exports and erases a subscriber with a key that may manage the project but
+// not fetch recordings: it learns no Sid, which would open public media, and deletes none.
+func TestK06Export(t *testing.T) {
+	p := project(t)
+	sub := p.NewSubscriber(t)
+	sid := p.Post(t, p.LaML("/Recordings?SubscriberId="+sub.ID), p.Basic(),
+		harness.Body("audio/wav", harness.Tone(800, 8))).Want(t, 201).Object(t)["sid"].(string)
+	const pushToken = "push-token-that-is-a-secret"
+	p.Post(t, "/subscriber/devices", harness.Bearer(p.NewSAT(t, sub.Email).Token), harness.JSON(map[string]string{
+		"device_type": "iOS", "device_token": pushToken, "device_name": "Phone"})).Want(t, 201)
+
+	path := "/api/fabric/resources/subscribers/" + sub.ID
+	manager := harness.Basic(p.ID, p.NewKey(t, "Management"))
+	both := harness.Basic(p.ID, p.NewKey(t, "Management", "Voice"))
+	body := string(p.Get(t, path+"/export", manager).Want(t, 200).Body)
+	if strings.Contains(body, sid) || !strings.Contains(body, sid[:8]) {
+		t.Errorf("the export of a key without Voice has the whole Sid %s, or none: %s", sid, body)
+	}
+	p.Post(t, path+"/erase", manager).WantUnauthorized(t)
+	p.Get(t, p.LaML("/Recordings/"+sid+".json"), p.Basic()).Want(t, 200)
+
+	body = string(p.Get(t, path+"/export", both).Want(t, 200).Body)
+	if !strings.Contains(body, sid) || strings.Contains(body, pushToken) {
+		t.Errorf("the export of a key with Voice lacks the Sid %s, or has a push token: %s", sid, body)
+	}
+	p.Post(t, path+"/erase", both).Want(t, 200)
 }
