@@ -5,6 +5,8 @@ import (
 	"os"
 	"testing"
 
+	"github.com/spf13/pflag"
+
 	"github.com/selvage/selvage/cmd/selvage/internal/cli"
 	"github.com/selvage/selvage/cmd/selvage/internal/command"
 	"github.com/selvage/selvage/cmd/selvage/internal/config"
@@ -14,9 +16,11 @@ import (
 // UPDATE_DOCS=1 writes them.
 func TestReferences(t *testing.T) {
 	e := &cli.Env{Getenv: func(string) string { return "" }, Stdout: io.Discard, Stderr: io.Discard}
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	config.AddFlags(flags, false)
 	for name, want := range map[string]string{
 		"configuration.md": config.Reference(),
-		"cli.md":           cli.Reference(command.Root(e, command.Build{})),
+		"cli.md":           cli.Reference(command.Root(e, command.Build{}), flags),
 	} {
 		file := "../../docs/" + name
 		if os.Getenv("UPDATE_DOCS") != "" {

@@ -27,7 +27,7 @@ var forms = map[string]api.BuildOptions{
 }
 
 // documents show how the script is included.
-var documents = []string{"README.md", "../docs/guide.md"}
+var documents = []string{"README.md"}
 
 func main() {
 	if err := run("."); err != nil {

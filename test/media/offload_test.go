@@ -15,7 +15,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// frontConfig is the part of docs/operations.md that sends recordings by nginx,
+// frontConfig is the part of docs/high-availability.md that sends recordings by nginx,
 // with what a process of a test needs around it.
 const frontConfig = `
 daemon off;
@@ -39,14 +39,14 @@ http {
 // documented returns the location of the manual, for a media directory.
 func documented(t *testing.T, dir string) string {
 	t.Helper()
-	manual, err := os.ReadFile("../../docs/operations.md")
+	manual, err := os.ReadFile("../../docs/high-availability.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	from := strings.Index(string(manual), "    location /selvage-media/ {")
 	to := strings.Index(string(manual[max(from, 0):]), "\n    }")
 	if from < 0 || to < 0 {
-		t.Fatal("docs/operations.md has no location /selvage-media/")
+		t.Fatal("docs/high-availability.md has no location /selvage-media/")
 	}
 	return strings.Replace(string(manual[from:from+to+6]), "/srv/recordings/", dir+"/", 1)
 }

@@ -34,7 +34,7 @@ func (l location) wrong(err error) error {
 	case says("auth") && says("without any password"):
 		return errors.New("the URL has a password, but it asks for none")
 	case says("noperm"):
-		return fmt.Errorf("the account may not do all that is needed (docs/operations.md lists it): %w", plain(err))
+		return fmt.Errorf("the account may not do all that is needed (docs/redis.md lists it): %w", plain(err))
 	case says("db index is out of range"), says("invalid db index"):
 		return fmt.Errorf("it has no database %d", l.database)
 	case says("moved ") && l.mode != Cluster:

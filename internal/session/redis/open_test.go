@@ -9,7 +9,7 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// account makes an account that may do what docs/operations.md lists.
+// account makes an account that may do what docs/redis.md lists.
 const account = "+get +set +del +incr +pexpire +eval +evalsha +info +time"
 
 func TestOpenRefuses(t *testing.T) {

@@ -165,5 +165,10 @@ func SetTexts(cmd *cobra.Command, flag string, to *[]string) {
 	}
 }
 
+// ProjectUsage describes the flag --project of commands that need a project.
+const ProjectUsage = "`id` of the project (optional if there is only one)"
+
+const yesUsage = "do not ask for confirmation"
+
 // AddYes adds the flag --yes, which Confirm and Ask look at.
-func AddYes(cmd *cobra.Command) { cmd.Flags().BoolP("yes", "y", false, "do not ask for confirmation") }
+func AddYes(cmd *cobra.Command) { cmd.Flags().BoolP("yes", "y", false, yesUsage) }

@@ -26,14 +26,16 @@ while a server runs or without one ([operations](operations.md#commands)). Every
 | 4 | not allowed |
 
 Every command takes ` + "`-o table`, `-o json` or `-o id`" + `, and as flags all keys of the top level of
-[the configuration](configuration.md#top-level) that are not secrets. Colors and widths are for terminals: piped output is
-plain and complete. ` + "`NO_COLOR`" + ` turns colors off on a terminal, too.
+[the configuration](configuration.md#top-level) that are not secrets. Where a command takes ` + "`--project`" + `, you may
+omit it if there is only one project; ` + "`--yes` (`-y`)" + ` answers its question. Colors and widths are for terminals:
+piped output is plain and complete. ` + "`NO_COLOR`" + ` turns colors off on a terminal, too.
 
 <!-- made by the tests of cmd/selvage: UPDATE_DOCS=1 go test -run TestReferences ./cmd/selvage -->
 `
 
-// Reference returns docs/cli.md: every command and its flags.
-func Reference(root *cobra.Command) string {
+// Reference returns docs/cli.md: every command and its flags. It leaves out the flags of
+// configuration, which docs/configuration.md describes.
+func Reference(root *cobra.Command, configuration *pflag.FlagSet) string {
 	mergeFlags(root)
 	var b strings.Builder
 	b.WriteString(referenceHead)
@@ -43,12 +45,12 @@ func Reference(root *cobra.Command) string {
 		}
 		fmt.Fprintf(&b, "\n## selvage %s\n\n%s.\n", cmd.Name(), strings.TrimSuffix(cmd.Short, "."))
 		if !cmd.HasAvailableSubCommands() {
-			writeCommand(&b, cmd)
+			writeCommand(&b, cmd, configuration)
 			continue
 		}
 		for _, verb := range leaves(cmd) {
 			fmt.Fprintf(&b, "\n### %s\n\n%s.\n", verb.CommandPath(), strings.TrimSuffix(verb.Short, "."))
-			writeCommand(&b, verb)
+			writeCommand(&b, verb, configuration)
 		}
 	}
 	return b.String()
@@ -94,25 +96,40 @@ func leaves(cmd *cobra.Command) (all []*cobra.Command) {
 	return all
 }
 
-func writeCommand(b *strings.Builder, cmd *cobra.Command) {
-	fmt.Fprintf(b, "\n```\n%s\n```\n", cmd.UseLine())
-	first := true
+// writeCommand writes how to call cmd, and its flags except for those of referenceHead and of
+// the configuration.
+func writeCommand(b *strings.Builder, cmd *cobra.Command, configuration *pflag.FlagSet) {
+	usage := strings.TrimSuffix(cmd.UseLine(), " [flags]")
+	var rows []string
 	cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
-		if f.Hidden || f.Name == "help" {
-			return
+		switch {
+		case f.Hidden || f.Name == "help" || configuration.Lookup(f.Name) != nil:
+		case f.Usage == ProjectUsage:
+			usage += " [--project ID]"
+		case f.Usage == yesUsage:
+			usage += " [--yes]"
+		default:
+			rows = append(rows, flagRow(f))
 		}
-		if first {
-			b.WriteString("\n| flag | meaning |\n|---|---|\n")
-			first = false
-		}
-		kind, usage := pflag.UnquoteUsage(f)
-		name := "--" + f.Name
-		if f.Shorthand != "" {
-			name = "-" + f.Shorthand + ", " + name
-		}
-		if kind != "" {
-			name += " " + kind
-		}
-		fmt.Fprintf(b, "| `%s` | %s |\n", name, strings.ReplaceAll(usage, "|", `\|`))
 	})
+
+	if usage != cmd.CommandPath() { // which stands in the heading
+		fmt.Fprintf(b, "\n```\n%s\n```\n", usage)
+	}
+	if len(rows) > 0 {
+		fmt.Fprintf(b, "\n| flag | meaning |\n|---|---|\n%s", strings.Join(rows, ""))
+	}
+}
+
+// flagRow returns the row of a flag in the table of its command.
+func flagRow(f *pflag.Flag) string {
+	kind, usage := pflag.UnquoteUsage(f)
+	name := "--" + f.Name
+	if f.Shorthand != "" {
+		name = "-" + f.Shorthand + ", " + name
+	}
+	if kind != "" {
+		name += " " + kind
+	}
+	return fmt.Sprintf("| `%s` | %s |\n", name, strings.ReplaceAll(usage, "|", `\|`))
 }

@@ -168,7 +168,7 @@ func (c *commands) deleteProject(ctx context.Context, a *app, cmd *cobra.Command
 
 // addProject returns a command the flag --project.
 func addProject(cmd *cobra.Command) {
-	cmd.Flags().String("project", "", "`id` of the project (may be left out where there is only one)")
+	cmd.Flags().String("project", "", cli.ProjectUsage)
 }
 
 // project returns the project that a command is about.

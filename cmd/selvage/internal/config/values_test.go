@@ -89,21 +89,24 @@ func TestSample(t *testing.T) {
 
 // TestManual checks that the configuration files in the manual are valid.
 func TestManual(t *testing.T) {
-	manual, err := os.ReadFile("../../../../docs/operations.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	blocks := strings.Split(string(manual), "```yaml\n")[1:]
-	for _, b := range blocks {
-		text, _, _ := strings.Cut(b, "```")
-		written, err := parseFile("operations.md", []byte(text))
-		var c Config
-		if err := errors.Join(err, c.apply(written, nil)); err != nil || len(written) == 0 {
-			t.Errorf("%v in\n%s", err, text)
+	for _, page := range []string{"delivery.md", "high-availability.md", "https.md", "mail.md"} {
+		text, err := os.ReadFile("../../../../docs/" + page)
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	if len(blocks) == 0 {
-		t.Error("the manual has no configuration files")
+
+		blocks := strings.Split(string(text), "```yaml\n")[1:]
+		if len(blocks) == 0 {
+			t.Errorf("%s has no configuration file", page)
+		}
+		for _, b := range blocks {
+			text, _, _ := strings.Cut(b, "```")
+			written, err := parseFile(page, []byte(text))
+			var c Config
+			if err := errors.Join(err, c.apply(written, nil)); err != nil || len(written) == 0 {
+				t.Errorf("%s: %v in\n%s", page, err, text)
+			}
+		}
 	}
 }
 

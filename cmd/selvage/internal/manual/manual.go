@@ -30,21 +30,30 @@ type document struct{ name, title string }
 
 // contents lists every document that is served.
 var contents = []group{
-	{"Begin", []document{{"start", "Five minutes"}, {"guide", "Guide"}, {"promises", "Promises"}}},
+	{"Begin", []document{
+		{"start", "Five minutes"}, {"guide", "Guide"}, {"promises", "Promises"}, {"glossary", "Glossary"},
+	}},
 	{"Tutorials", []document{
 		{"browser", "An app in a browser"}, {"web", "A web app with a server"},
 		{"mobile", "An app on a phone"}, {"device", "A television, a command line"},
-		{"backend", "A backend"}, {"freeswitch", "Recordings of FreeSWITCH"},
-		{"asterisk", "Recordings of Asterisk"}, {"rtpengine", "Recordings of rtpengine"},
+		{"backend", "A backend"}, {"switches", "Recordings from your switch"},
 		{"moving", "Moving from a cloud"}, {"declared", "Projects in a repository"}, {"nodes", "Two nodes"},
 	}},
 	{"Reference", []document{
 		{"configuration", "Configuration"}, {"cli", "Command line"}, {"apply", "Projects from a file"},
 		{"api", "API"}, {"sdk", "Browser SDK"},
 	}},
-	{"Operating", []document{{"operations", "Operations"}, {"security", "Security"}, {"performance", "Performance"}}},
-	{"Behind it", []document{{"architecture", "Architecture"}, {"divergences", "Divergences"},
-		{"openid", "OpenID certification"}}},
+	{"Operating", []document{
+		{"operations", "Operations"}, {"https", "HTTPS and proxies"}, {"databases", "Databases"},
+		{"redis", "Redis"}, {"high-availability", "High availability"}, {"mail", "Mail"},
+		{"delivery", "Deliveries"}, {"accounts", "Accounts"}, {"keys", "Keys"}, {"limits", "Limits"},
+		{"monitoring", "Monitoring"}, {"audit", "Audit trail"}, {"troubleshooting", "Troubleshooting"},
+		{"security", "Security"}, {"performance", "Performance"},
+	}},
+	{"Internals", []document{
+		{"architecture", "Architecture"}, {"testing", "Testing"}, {"divergences", "Divergences"},
+		{"openid", "OpenID certification"},
+	}},
 }
 
 // source returns the Markdown of a document.

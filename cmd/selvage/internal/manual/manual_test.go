@@ -102,10 +102,10 @@ func TestHandler(t *testing.T) {
 		h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
 		return w
 	}
-	w := get(Prefix + "operations")
+	w := get(Prefix + "https")
 	if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), `aria-current="page"`) ||
-		!strings.Contains(w.Body.String(), `<a href="#https">`) {
-		t.Errorf("GET operations = %d", w.Code)
+		!strings.Contains(w.Body.String(), `<a href="#acme">`) {
+		t.Errorf("GET https = %d", w.Code)
 	}
 	if csp := w.Header().Get("Content-Security-Policy"); !strings.Contains(csp, "default-src 'none'") ||
 		strings.Contains(csp, "unsafe") {
