@@ -120,13 +120,13 @@ func (p plan) run(t *testing.T, op *provider) {
 	if t.Name() != p.test {
 		t.Errorf("the plan %s runs as %s, and the page names %s", p.name, t.Name(), p.test)
 	}
-	rows := readTable(t)[p.name]
+	states := readTables(t)[p.name].states
 	for _, e := range p.modules {
 		t.Run(e.name, func(t *testing.T) {
 			t.Parallel()
 			m := &module{T: t, op: op, mode: p.mode, browser: op.Browser(), outcome: passes}
 			e.run(m)
-			if got := rows[e.name].state; !t.Failed() && got != m.outcome {
+			if got := states[e.name]; !t.Failed() && got != m.outcome {
 				t.Errorf("docs/openid.md says %q of this module, and it comes out as %q", got, m.outcome)
 			}
 		})

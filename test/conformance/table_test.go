@@ -7,54 +7,70 @@ import (
 	"testing"
 )
 
-// A row of docs/openid.md.
-type row struct{ test, state string }
+// A table is what docs/openid.md says of a plan: the test that runs it, and the state of each
+// module.
+type table struct {
+	test   string
+	states map[string]string
+}
 
 var (
-	planHeading = regexp.MustCompile("^### .*`([a-z0-9-]+-test-plan)`")
-	moduleRow   = regexp.MustCompile("^\\| `([a-z0-9-]+)` \\| `([^`]+)` \\| ([^|]+) \\|$")
+	planRow   = regexp.MustCompile("^\\| `([a-z0-9-]+-test-plan)` \\| `([^`]+)` \\|$")
+	moduleRow = regexp.MustCompile("^\\| `([a-z0-9-]+)` \\| ([^|]+) \\|$")
 )
 
-// readTable returns the rows of each plan's table, by module.
-func readTable(t *testing.T) map[string]map[string]row {
+// readTables returns the tables of docs/openid.md by plan. A heading of the third level begins a
+// group of plans, whose modules have the same states.
+func readTables(t *testing.T) map[string]table {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/openid.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	tables, plan := map[string]map[string]row{}, ""
+
+	tables := map[string]table{}
+	var group []string
 	for _, line := range strings.Split(string(text), "\n") {
-		if m := planHeading.FindStringSubmatch(line); m != nil {
-			plan = m[1]
-			tables[plan] = map[string]row{}
-		} else if strings.HasPrefix(line, "#") {
-			plan = ""
-		}
-		if plan == "" || !strings.HasPrefix(line, "| `") {
+		if strings.HasPrefix(line, "#") {
+			group = nil
 			continue
 		}
+		if m := planRow.FindStringSubmatch(line); m != nil {
+			group = append(group, m[1])
+			tables[m[1]] = table{m[2], map[string]string{}}
+			continue
+		}
+		if len(group) == 0 || !strings.HasPrefix(line, "| `") {
+			continue
+		}
+
 		m := moduleRow.FindStringSubmatch(line)
 		if m == nil {
-			t.Fatalf("docs/openid.md has a row that is none of a module: %s", line)
+			t.Fatalf("docs/openid.md has a row without a module: %s", line)
 		}
-		tables[plan][m[1]] = row{m[2], strings.ReplaceAll(m[3], "`", "")}
+		for _, plan := range group {
+			tables[plan].states[m[1]] = strings.ReplaceAll(m[2], "`", "")
+		}
 	}
 	return tables
 }
 
-// TestTable holds the tables of docs/openid.md against the plans that run: neither
-// has a module that the other lacks.
+// TestTable compares the tables of docs/openid.md with the plans that run: neither has a plan
+// or a module that the other lacks.
 func TestTable(t *testing.T) {
-	tables := readTable(t)
+	tables := readTables(t)
 	for _, p := range plans {
-		rows := tables[p.name]
-		for _, e := range p.modules {
-			if got, want := rows[e.name].test, p.test+"/"+e.name; got != want {
-				t.Errorf("docs/openid.md: %s has the test %q, want %q", e.name, got, want)
-			}
-			delete(rows, e.name)
+		if got := tables[p.name].test; got != p.test {
+			t.Errorf("docs/openid.md: %s has the test %q, want %q", p.name, got, p.test)
 		}
-		for name := range rows {
+		states := tables[p.name].states
+		for _, e := range p.modules {
+			if states[e.name] == "" {
+				t.Errorf("docs/openid.md lacks %s in %s", e.name, p.name)
+			}
+			delete(states, e.name)
+		}
+		for name := range states {
 			t.Errorf("docs/openid.md has %s in %s, and no test has", name, p.name)
 		}
 		delete(tables, p.name)
