@@ -13,38 +13,38 @@ import (
 
 // AskVerification has a subscriber who is signed in sent a link by which it shows that
 // its e-mail is its own.
-func (p *Provider) AskVerification(ctx context.Context, sub fabric.Subscriber, network string) error {
-	return p.AskMail(ctx, mail.Verify, sub.ProjectID, sub.Email, "", network)
+func (as *Accounts) AskVerification(ctx context.Context, sub fabric.Subscriber, network string) error {
+	return as.letters.Ask(ctx, mail.Verify, sub.ProjectID, sub.Email, "", network)
 }
 
 // AskAddress has a link sent to another e-mail that a subscriber wants to have in place
 // of its own, which stays until the link is used; with another password, be it set while
 // the letter waits, there is no link. Whether somebody else has it is found
 // out where the letter is written, and told there alone.
-func (p *Provider) AskAddress(ctx context.Context, sub fabric.Subscriber, email, network string) error {
+func (as *Accounts) AskAddress(ctx context.Context, sub fabric.Subscriber, email, network string) error {
 	if err := fabric.CheckEmail("email", email); err != nil {
 		return err
 	}
-	if err := p.Limits.TakeNetwork(ctx, limit.MailPerNetwork, network); err != nil {
+	if err := as.Limits.TakeNetwork(ctx, limit.MailPerNetwork, network); err != nil {
 		return err
 	}
 	email = fabric.NormalizeEmail(email)
-	if err := p.Limits.Take(ctx, limit.MailPerAddress, sub.ProjectID+" "+email); err != nil {
+	if err := as.Limits.Take(ctx, limit.MailPerAddress, sub.ProjectID+" "+email); err != nil {
 		return err
 	}
-	l, err := p.newLetter(mail.ChangeAddress, sub.ProjectID, email,
+	l, err := as.newLetter(mail.ChangeAddress, sub.ProjectID, email,
 		map[string]string{"old": sub.Email, "epoch": strconv.FormatInt(sub.Epoch, 10)})
 	if err != nil {
 		return err
 	}
 	l.SubscriberID = sub.ID
-	return p.Store.QueueLetter(ctx, l)
+	return as.letters.store.QueueLetter(ctx, l)
 }
 
 // writeAddress says what the mail says that AskAddress sends: to an address that another
 // account has, that it has it.
-func (p *Provider) writeAddress(ctx context.Context, l mail.Letter, d mail.Draft, link Link) (mail.Draft, error) {
-	s, err := p.Subscribers.FindSubscriber(ctx, l.ProjectID, l.SubscriberID)
+func (ls *Letters) writeAddress(ctx context.Context, l mail.Letter, d mail.Draft, link Link) (mail.Draft, error) {
+	s, err := ls.Subscribers.FindSubscriber(ctx, l.ProjectID, l.SubscriberID)
 	if err != nil {
 		return d, err
 	}
@@ -52,7 +52,7 @@ func (p *Provider) writeAddress(ctx context.Context, l mail.Letter, d mail.Draft
 		s.Email == l.To {
 		return d, problem.NoSuch("recipient")
 	}
-	_, err = p.Subscribers.FindSubscriberByEmail(ctx, l.ProjectID, l.To)
+	_, err = ls.Subscribers.FindSubscriberByEmail(ctx, l.ProjectID, l.To)
 	if err == nil {
 		d.Kind = mail.AddressTaken
 		return d, nil
@@ -60,16 +60,16 @@ func (p *Provider) writeAddress(ctx context.Context, l mail.Letter, d mail.Draft
 	if !errors.Is(err, problem.NotFound) {
 		return d, err
 	}
-	d.Facts = p.spans(l.Facts)
+	d.Facts = ls.addLifetimes(l.Facts)
 	link.Bound, link.Epoch = s.Email, s.Epoch
-	d.Link, err = p.newLink(ctx, link, d.Language)
+	d.Link, err = ls.newLink(ctx, link, d.Language)
 	return d, err
 }
 
 // ChangeAddress returns a subscriber the e-mail that a link of ChangeAddress was sent to.
 // Where another has it by now it is problem.Conflict.
-func (p *Provider) ChangeAddress(ctx context.Context, token string) (Link, error) {
-	return p.use(ctx, mail.ChangeAddress, token, "address_changed", func(l Link) fabric.SubscriberInput {
+func (as *Accounts) ChangeAddress(ctx context.Context, token string) (Link, error) {
+	return as.useLink(ctx, mail.ChangeAddress, token, "address_changed", func(l Link) fabric.SubscriberInput {
 		return fabric.SubscriberInput{Email: &l.Email}
 	})
 }

@@ -33,6 +33,14 @@ func refuseAssertion(format string, args ...any) error {
 	return problem.New(problem.Unauthenticated, "invalid_client", "client_assertion: "+format, args...)
 }
 
+// Assertions verify the assertions of clients.
+type Assertions struct {
+	*core
+	store   ClientStore
+	clients *Clients
+	remote  keyring
+}
+
 // An Assertion is how a client with private_key_jwt proves itself (OpenID Connect
 // Core, section 9; RFC 7523, section 3).
 type Assertion struct {
@@ -41,9 +49,9 @@ type Assertion struct {
 	Audiences []string // the names that we go by
 }
 
-// VerifyAssertion returns the client whose assertion it is. It is good once, at all
+// Verify returns the client whose assertion it is. It is good once, at all
 // nodes together. Every failure is problem.Unauthenticated.
-func (p *Provider) VerifyAssertion(ctx context.Context, a Assertion) (Client, error) {
+func (as *Assertions) Verify(ctx context.Context, a Assertion) (Client, error) {
 	if len(a.JWT) > maxAssertion {
 		return Client{}, refuseAssertion("it is longer than %d bytes", maxAssertion)
 	}
@@ -56,28 +64,28 @@ func (p *Provider) VerifyAssertion(ctx context.Context, a Assertion) (Client, er
 	if err := token.UnsafeClaimsWithoutVerification(&claims); err != nil {
 		return Client{}, refuseAssertion("its claims cannot be read")
 	}
-	c, err := p.asserting(ctx, a, claims)
+	c, err := as.findClient(ctx, a, claims)
 	if err != nil {
 		return c, err
 	}
-	if err := p.checkSignature(ctx, c, token); err != nil {
+	if err := as.checkSignature(ctx, c, token); err != nil {
 		return c, err
 	}
-	if err := checkAssertion(claims, a.Audiences, p.Now()); err != nil {
+	if err := checkAssertion(claims, a.Audiences, as.Now()); err != nil {
 		return c, err
 	}
-	return c, p.spend(ctx, c, claims)
+	return c, as.use(ctx, c, claims)
 }
 
-// asserting finds the client that an assertion speaks for; nothing is proven yet.
-func (p *Provider) asserting(ctx context.Context, a Assertion, claims jwt.Claims) (Client, error) {
+// findClient finds the client that an assertion speaks for; nothing is proven yet.
+func (as *Assertions) findClient(ctx context.Context, a Assertion, claims jwt.Claims) (Client, error) {
 	switch {
 	case claims.Subject == "" || claims.Issuer != claims.Subject:
 		return Client{}, refuseAssertion("iss and sub must both be the client_id")
 	case a.ClientID != "" && a.ClientID != claims.Subject:
 		return Client{}, refuseAssertion("its sub is not the client_id of the request")
 	}
-	c, err := p.FindClient(ctx, claims.Subject)
+	c, err := as.clients.Find(ctx, claims.Subject)
 	if errors.Is(err, problem.NotFound) || err == nil && c.AuthMethod != AuthPrivateKeyJWT {
 		return c, refuseAssertion("the client is not known, or not registered for private_key_jwt")
 	}
@@ -86,13 +94,13 @@ func (p *Provider) asserting(ctx context.Context, a Assertion, claims jwt.Claims
 
 // checkSignature wants a key of the client's that fits the header. No key comes
 // from the assertion itself (RFC 8725, section 3.10).
-func (p *Provider) checkSignature(ctx context.Context, c Client, token *jwt.JSONWebToken) error {
+func (as *Assertions) checkSignature(ctx context.Context, c Client, token *jwt.JSONWebToken) error {
 	head := token.Headers[0]
 	typ, _ := head.ExtraHeaders[jose.HeaderType].(string)
 	if typ = strings.TrimPrefix(strings.ToLower(typ), "application/"); !slices.Contains([]string{"", "jwt", "client-authentication+jwt"}, typ) {
 		return refuseAssertion("its typ %q is that of another kind of JWT", head.ExtraHeaders[jose.HeaderType])
 	}
-	candidates, err := p.keysOf(ctx, c, head.KeyID, jose.SignatureAlgorithm(head.Algorithm))
+	candidates, err := as.keysOf(ctx, c, head.KeyID, jose.SignatureAlgorithm(head.Algorithm))
 	if err != nil {
 		return err
 	}
@@ -127,10 +135,10 @@ func checkAssertion(c jwt.Claims, audiences []string, now time.Time) error {
 	return nil
 }
 
-// spend lets an assertion be good once: a row says that its jti was used, until it has
+// use lets an assertion be good once: a row says that its jti was used, until it has
 // expired. The session store would forget it when it is emptied.
-func (p *Provider) spend(ctx context.Context, c Client, claims jwt.Claims) error {
-	err := p.Store.UseAssertion(ctx, session.Digest(c.ID+" "+claims.ID), claims.Expiry.Time().Add(usedFor))
+func (as *Assertions) use(ctx context.Context, c Client, claims jwt.Claims) error {
+	err := as.store.UseAssertion(ctx, session.Digest(c.ID+" "+claims.ID), claims.Expiry.Time().Add(usedFor))
 	if errors.Is(err, problem.Conflict) {
 		return refuseAssertion("it was used before; each has a jti of its own")
 	}

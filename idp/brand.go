@@ -25,13 +25,13 @@ func (c Client) checkBrand() error {
 
 // SetLogo returns a client a logo, which [logo.Make] has made; the zero value takes it away,
 // so that the project's is shown.
-func (p *Provider) SetLogo(ctx context.Context, id string, l logo.Logo) (Client, error) {
-	defer p.clients.Drop(id)
-	defer p.Fabric.ForgetLogos()
-	if err := p.Store.SetClientLogo(ctx, id, l, p.Now()); err != nil {
+func (cs *Clients) SetLogo(ctx context.Context, id string, l logo.Logo) (Client, error) {
+	defer cs.recent.Drop(id)
+	defer cs.Fabric.ForgetLogos()
+	if err := cs.store.SetClientLogo(ctx, id, l, cs.Now()); err != nil {
 		return Client{}, err
 	}
-	return p.Store.FindClient(ctx, id)
+	return cs.store.FindClient(ctx, id)
 }
 
 // A Brand is whose a page or a mail is.
@@ -41,10 +41,10 @@ type Brand struct {
 	Terms, Privacy string // addresses, or ""
 }
 
-// BrandOf returns what a client says of itself; what it does not say is its project's.
-func (p *Provider) BrandOf(ctx context.Context, c Client) (Brand, error) {
+// Brand returns what a client says of itself; what it does not say is its project's.
+func (cs *Clients) Brand(ctx context.Context, c Client) (Brand, error) {
 	b := Brand{Color: c.BrandColor, Logo: c.Logo, Terms: c.TermsURI, Privacy: c.PolicyURI}
-	project, err := p.Fabric.FindProject(ctx, c.ProjectID)
+	project, err := cs.Fabric.FindProject(ctx, c.ProjectID)
 	if err != nil {
 		return b, err
 	}

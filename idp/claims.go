@@ -160,7 +160,7 @@ func (r *claimRequest) among() (values []string, ok bool) {
 // parseClaims reads the parameter claims. What the client may not have, and what
 // there is not, it does not get; it is told so by what it gets (section 5.5.1). Two
 // values are commands: of sub, and of an acr that is essential.
-func (p *Provider) parseClaims(c Client, a *AuthRequest, raw string) error {
+func (rs *Requests) parseClaims(c Client, a *AuthRequest, raw string) error {
 	if raw == "" {
 		return nil
 	}
@@ -181,17 +181,17 @@ func (p *Provider) parseClaims(c Client, a *AuthRequest, raw string) error {
 		*of.names = c.onlyClaims(*of.names)
 		slices.Sort(*of.names)
 		if subs, ok := of.asked["sub"].among(); ok {
-			a.meanOneOf(p, c, subs)
+			a.meanOneOf(rs.subjects, c, subs)
 		}
 	}
 	return a.wantClaim(asked.IDToken["acr"])
 }
 
 // meanOneOf narrows the request to subscribers whom the client knows by these subs.
-func (a *AuthRequest) meanOneOf(p *Provider, c Client, subs []string) {
+func (a *AuthRequest) meanOneOf(ss *Subjects, c Client, subs []string) {
 	meant := []string{}
 	for _, sub := range subs {
-		id := p.SubscriberOf(c, sub)
+		id := ss.SubscriberOf(c, sub)
 		if id != "" && (a.Meant == nil || slices.Contains(a.Meant, id)) {
 			meant = append(meant, id)
 		}

@@ -5,19 +5,52 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/revocation"
 )
 
-// Consented reports whether a client may have the scopes without asking: it is
+// A ConsentStore keeps what subscribers have agreed to.
+type ConsentStore interface {
+	// FindConsent returns the scopes that a subscriber has agreed to for a client.
+	FindConsent(ctx context.Context, subscriberID, clientID string) ([]string, error)
+	// AddConsent adds scopes to them, or writes the first.
+	AddConsent(ctx context.Context, subscriberID, clientID string, scopes []string, now time.Time) error
+	// RevokeConsent revokes a consent and ends the client's grants, in one transaction.
+	// If there is neither, it returns problem.NotFound.
+	RevokeConsent(ctx context.Context, subscriberID, clientID string, now time.Time,
+		ending func(grantID string) revocation.Revocation) error
+	// ListApps returns the clients that a subscriber has agreed to, or that have a valid
+	// grant of the subscriber's, by name.
+	ListApps(ctx context.Context, projectID, subscriberID string, now time.Time) ([]App, error)
+	// Record writes the audit event of a decision that changes no row.
+	Record(ctx context.Context, e audit.Event) error
+}
+
+// An App is a client that a subscriber has agreed to, or that has a grant of the
+// subscriber's.
+type App struct {
+	ClientID, Name string
+	FirstParty     bool
+	Scopes         []string  // agreed to, or granted if no consent is needed
+	Since          time.Time // when
+}
+
+// Consents are the apps that people have let into their accounts.
+type Consents struct {
+	*core
+	store ConsentStore
+}
+
+// Covers reports whether a client may have the scopes without asking: it is
 // the operator's own, or the subscriber agreed to all of them before.
-func (p *Provider) Consented(ctx context.Context, c Client, subscriberID string, scopes []string) (bool, error) {
+func (cs *Consents) Covers(ctx context.Context, c Client, subscriberID string, scopes []string) (bool, error) {
 	if c.FirstParty {
 		return true, nil
 	}
-	agreed, err := p.Store.FindConsent(ctx, subscriberID, c.ID)
+	agreed, err := cs.store.FindConsent(ctx, subscriberID, c.ID)
 	if err != nil {
 		return false, ignoreNotFound(err)
 	}
@@ -33,31 +66,38 @@ func (c Client) needed(a AuthRequest) []string {
 	return append([]string{}, a.Rights()...)
 }
 
-// Consent remembers that a subscriber agreed to a client's having the scopes, beside
+// Add remembers that a subscriber agreed to a client's having the scopes, beside
 // those of before.
-func (p *Provider) Consent(ctx context.Context, c Client, subscriberID string, scopes []string) error {
-	return p.Store.AddConsent(ctx, subscriberID, c.ID, scopes, p.Now())
+func (cs *Consents) Add(ctx context.Context, c Client, subscriberID string, scopes []string) error {
+	return cs.store.AddConsent(ctx, subscriberID, c.ID, scopes, cs.Now())
 }
 
 // Deny notes that a subscriber did not agree.
-func (p *Provider) Deny(ctx context.Context, c Client, s Session) error {
+func (cs *Consents) Deny(ctx context.Context, c Client, s Login) error {
 	e := audit.Of("consent.given", s.ProjectID, "subscriber", s.SubscriberID).By(
 		audit.Subscriber, s.SubscriberID).With("client", c.ID)
-	if err := p.Store.Record(ctx, e.Refuse("the subscriber denied it")); err != nil {
+	if err := cs.store.Record(ctx, e.Refuse("the subscriber denied it")); err != nil {
 		return fmt.Errorf("noting a consent denied: %w", err)
 	}
 	return nil
 }
 
-// RevokeConsent takes back what a subscriber has agreed to for a client, which is
+// Revoke takes back what a subscriber has agreed to for a client, which is
 // asked anew, and ends all that the client has got of its logins: refresh tokens and
 // access tokens, here at once and on other nodes within a second.
-func (p *Provider) RevokeConsent(ctx context.Context, subscriberID, clientID string) error {
+func (cs *Consents) Revoke(ctx context.Context, subscriberID, clientID string) error {
 	ctx = context.WithoutCancel(ctx) // who asked for it may be gone; it is done all the same
-	ending := func(grantID string) revocation.Revocation { return p.ending(revocation.Grant, grantRef(grantID)) }
-	err := p.Store.RevokeConsent(ctx, subscriberID, clientID, p.Now(), ending)
+	ending := func(grantID string) revocation.Revocation {
+		return cs.revocationOf(revocation.Grant, grantRef(grantID))
+	}
+	err := cs.store.RevokeConsent(ctx, subscriberID, clientID, cs.Now(), ending)
 	if errors.Is(err, problem.NotFound) {
 		return err
 	}
-	return errors.Join(err, p.Revocations.Sync(ctx))
+	return errors.Join(err, cs.Revocations.Sync(ctx))
+}
+
+// Apps returns the clients that have access to a subscriber's account, by name.
+func (cs *Consents) Apps(ctx context.Context, projectID, subscriberID string) ([]App, error) {
+	return cs.store.ListApps(ctx, projectID, subscriberID, cs.Now())
 }

@@ -29,6 +29,13 @@ type Device struct {
 	Granted  *Code         `json:"granted,omitempty"` // what it may redeem, once somebody has signed it in
 }
 
+// Devices are the devices that wait for a login. They lie in the session store.
+type Devices struct {
+	*core
+	clients *Clients
+	codes   *Codes
+}
+
 const (
 	devicePoll    = 5 * time.Second // between polls, and added by each that comes too soon (RFC 8628, section 3.5)
 	devicePollMax = time.Minute
@@ -48,10 +55,10 @@ type DeviceCodes struct {
 	ExpiresIn, Interval time.Duration
 }
 
-// BeginDevice has a device wait for a login, for the scope that it asks (raw). Its
+// Begin has a device wait for a login, for the scope that it asks (raw). Its
 // tokens are for us: the resources asked may say so, and nothing else.
-func (p *Provider) BeginDevice(ctx context.Context, c Client, rawScope string, resources []string) (DeviceCodes, error) {
-	if _, err := p.audienceOf(c, nil, resources); err != nil {
+func (ds *Devices) Begin(ctx context.Context, c Client, rawScope string, resources []string) (DeviceCodes, error) {
+	if _, err := ds.grantedAudience(c, nil, resources); err != nil {
 		return DeviceCodes{}, err
 	}
 	if !c.May(GrantDevice) {
@@ -61,21 +68,21 @@ func (p *Provider) BeginDevice(ctx context.Context, c Client, rawScope string, r
 	if err != nil {
 		return DeviceCodes{}, err
 	}
-	life := p.Lifetimes().Device
+	life := ds.Lifetimes().Device
 	codes := DeviceCodes{Device: randomToken(), ExpiresIn: life, Interval: devicePoll}
 	id := session.Digest(codes.Device)
-	if codes.User, err = p.newUserCode(ctx, id, life); err != nil {
+	if codes.User, err = ds.newUserCode(ctx, id, life); err != nil {
 		return DeviceCodes{}, err
 	}
-	d := Device{ClientID: c.ID, Scope: scope, Expires: p.Now().Add(life), Interval: devicePoll}
-	if d.UserCode, err = p.Ring.SealSecret(userCodeOf(id), []byte(codes.User)); err != nil {
+	d := Device{ClientID: c.ID, Scope: scope, Expires: ds.Now().Add(life), Interval: devicePoll}
+	if d.UserCode, err = ds.Ring.SealSecret(userCodeOf(id), []byte(codes.User)); err != nil {
 		return DeviceCodes{}, err
 	}
 	value, err := json.Marshal(d)
 	if err != nil {
 		return DeviceCodes{}, fmt.Errorf("writing device: %w", err)
 	}
-	return codes, p.Sessions.Put(ctx, deviceKey(id), value, life+deviceKept)
+	return codes, ds.Sessions.Put(ctx, deviceKey(id), value, life+deviceKept)
 }
 
 func userCodeOf(device string) string { return "user code of " + device }
@@ -88,10 +95,10 @@ const (
 )
 
 // newUserCode makes a user code that no other device has, and remembers whose it is.
-func (p *Provider) newUserCode(ctx context.Context, device string, life time.Duration) (string, error) {
+func (ds *Devices) newUserCode(ctx context.Context, device string, life time.Duration) (string, error) {
 	for {
 		code := randomUserCode()
-		if err := p.Sessions.Add(ctx, userCodeKey(code), []byte(device), life); !errors.Is(err, problem.Conflict) {
+		if err := ds.Sessions.Add(ctx, userCodeKey(code), []byte(device), life); !errors.Is(err, problem.Conflict) {
 			return code, err
 		}
 	}
@@ -128,21 +135,21 @@ func ReadUserCode(typed string) (code string, ok bool) {
 // EnterUserCode begins the request of the device that shows a code, for whoever typed
 // the code at a place. A code that no device waits with is problem.NotFound; too many
 // from one place are problem.RateLimited (RFC 8628, section 5.1).
-func (p *Provider) EnterUserCode(ctx context.Context, typed, place string) (a AuthRequest, c Client, err error) {
+func (ds *Devices) EnterUserCode(ctx context.Context, typed, place string) (a AuthRequest, c Client, err error) {
 	code, ok := ReadUserCode(typed)
 	if !ok {
 		return a, c, problem.NoSuch("device") // a slip, no guess
 	}
-	if err := p.guess(ctx, place); err != nil {
+	if err := ds.countGuess(ctx, place); err != nil {
 		return a, c, err
 	}
-	id, err := p.Sessions.Get(ctx, userCodeKey(code))
+	id, err := ds.Sessions.Get(ctx, userCodeKey(code))
 	var d Device
 	if err == nil {
-		d, err = p.waiting(ctx, string(id))
+		d, err = ds.findWaiting(ctx, string(id))
 	}
 	if err == nil {
-		c, err = p.FindClient(ctx, d.ClientID)
+		c, err = ds.clients.Find(ctx, d.ClientID)
 	}
 	if err != nil {
 		return a, c, err
@@ -150,19 +157,19 @@ func (p *Provider) EnterUserCode(ctx context.Context, typed, place string) (a Au
 	// Consent, so that it is asked for each device: who typed the code need not be who
 	// has it (RFC 8628, section 5.4).
 	return AuthRequest{ID: randomToken(), ClientID: d.ClientID, Device: string(id), Scope: d.Scope,
-		Prompt: []string{"consent"}, Created: p.Now()}, c, nil
+		Prompt: []string{"consent"}, Created: ds.Now()}, c, nil
 }
 
-// waiting finds a device for which nobody has answered yet.
-func (p *Provider) waiting(ctx context.Context, id string) (d Device, err error) {
-	value, err := p.Sessions.Get(ctx, deviceKey(id))
+// findWaiting finds a device for which nobody has answered yet.
+func (ds *Devices) findWaiting(ctx context.Context, id string) (d Device, err error) {
+	value, err := ds.Sessions.Get(ctx, deviceKey(id))
 	if err != nil {
 		return d, err
 	}
 	if err := json.Unmarshal(value, &d); err != nil {
 		return d, fmt.Errorf("reading device: %w", err)
 	}
-	if !d.waits(p.Now()) {
+	if !d.waits(ds.Now()) {
 		return d, problem.NoSuch("device")
 	}
 	return d, nil
@@ -173,30 +180,30 @@ func (d Device) waits(now time.Time) bool {
 }
 
 // UserCode returns the code that the device of a request shows, while it waits.
-func (p *Provider) UserCode(ctx context.Context, a AuthRequest) (string, error) {
-	d, err := p.waiting(ctx, a.Device)
+func (ds *Devices) UserCode(ctx context.Context, a AuthRequest) (string, error) {
+	d, err := ds.findWaiting(ctx, a.Device)
 	if err != nil {
 		return "", err
 	}
-	code, err := p.Ring.OpenSecret(userCodeOf(a.Device), d.UserCode)
+	code, err := ds.Ring.OpenSecret(userCodeOf(a.Device), d.UserCode)
 	return string(code), err
 }
 
-// SignInDevice has the device of a request redeem a login.
-func (p *Provider) SignInDevice(ctx context.Context, a AuthRequest, s Session) error {
+// SignIn has the device of a request redeem a login.
+func (ds *Devices) SignIn(ctx context.Context, a AuthRequest, s Login) error {
 	code := codeOf(a, s)
-	return p.answerDevice(ctx, a, func(d *Device) { d.Granted = &code })
+	return ds.answer(ctx, a, func(d *Device) { d.Granted = &code })
 }
 
-// DenyDevice has the device of a request hear that it is not wanted.
-func (p *Provider) DenyDevice(ctx context.Context, a AuthRequest) error {
-	return p.answerDevice(ctx, a, func(d *Device) { d.Denied = true })
+// Deny has the device of a request hear that it is not wanted.
+func (ds *Devices) Deny(ctx context.Context, a AuthRequest) error {
+	return ds.answer(ctx, a, func(d *Device) { d.Denied = true })
 }
 
-// answerDevice answers a device once: of many answers the first counts.
-func (p *Provider) answerDevice(ctx context.Context, a AuthRequest, answer func(*Device)) error {
-	return p.changeDevice(ctx, a.Device, func(d *Device) error {
-		if !d.waits(p.Now()) {
+// answer answers a device once: of many answers the first counts.
+func (ds *Devices) answer(ctx context.Context, a AuthRequest, answer func(*Device)) error {
+	return ds.change(ctx, a.Device, func(d *Device) error {
+		if !d.waits(ds.Now()) {
 			return problem.NoSuch("device")
 		}
 		answer(d)
@@ -204,12 +211,12 @@ func (p *Provider) answerDevice(ctx context.Context, a AuthRequest, answer func(
 	})
 }
 
-// changeDevice changes a device, and looks again where others do so at the same
+// change changes a device, and looks again where others do so at the same
 // time. With too many of them it is a problem.Conflict.
-func (p *Provider) changeDevice(ctx context.Context, id string, change func(*Device) error) (err error) {
+func (ds *Devices) change(ctx context.Context, id string, change func(*Device) error) (err error) {
 	for range deviceTries {
 		var old, value []byte
-		if old, err = p.Sessions.Get(ctx, deviceKey(id)); err != nil {
+		if old, err = ds.Sessions.Get(ctx, deviceKey(id)); err != nil {
 			return err
 		}
 		var d Device
@@ -222,8 +229,8 @@ func (p *Provider) changeDevice(ctx context.Context, id string, change func(*Dev
 		if value, err = json.Marshal(d); err != nil {
 			return fmt.Errorf("writing device: %w", err)
 		}
-		left := d.Expires.Add(deviceKept).Sub(p.Now())
-		if err = p.Sessions.CompareAndSwap(ctx, deviceKey(id), old, value, left); !errors.Is(err, problem.Conflict) {
+		left := d.Expires.Add(deviceKept).Sub(ds.Now())
+		if err = ds.Sessions.CompareAndSwap(ctx, deviceKey(id), old, value, left); !errors.Is(err, problem.Conflict) {
 			return err
 		}
 	}
@@ -238,40 +245,40 @@ var (
 	errDeviceDenied = oauth("access_denied", "the subscriber denied the access")
 )
 
-// RedeemDevice makes the tokens of a device that was signed in, once: a device code
+// Redeem makes the tokens of a device that was signed in, once: a device code
 // that is redeemed again ends what it gave, as other codes do. The resources asked are
 // as those of BeginDevice.
-func (p *Provider) RedeemDevice(ctx context.Context, c Client, code string, resources []string) (TokenSet, error) {
-	if _, err := p.audienceOf(c, nil, resources); err != nil {
+func (ds *Devices) Redeem(ctx context.Context, c Client, code string, resources []string) (TokenSet, error) {
+	if _, err := ds.grantedAudience(c, nil, resources); err != nil {
 		return TokenSet{}, err
 	}
 	if len(code) > 128 {
 		return TokenSet{}, invalidGrant("the device code is not valid")
 	}
 	id := session.Digest(code)
-	granted, err := p.poll(ctx, c, id)
+	granted, err := ds.poll(ctx, c, id)
 	switch {
 	case errors.Is(err, problem.NotFound):
-		return TokenSet{}, p.replayed(ctx, c, id)
+		return TokenSet{}, ds.codes.revokeReplayed(ctx, c, id)
 	case errors.Is(err, problem.Conflict):
 		return TokenSet{}, errSlowDown // it asks many times at once
 	case err != nil:
 		return TokenSet{}, err
 	}
-	set, err := p.exchange(ctx, c, granted, p.Issuer,
-		RedeemedCode{Hash: id, Expires: p.Now().Add(p.Lifetimes().Device + deviceKept + remembered)})
+	set, err := ds.codes.exchange(ctx, c, granted, ds.Issuer,
+		RedeemedCode{Hash: id, Expires: ds.Now().Add(ds.Lifetimes().Device + deviceKept + remembered)})
 	if err == nil {
-		_ = p.Sessions.Delete(ctx, deviceKey(id)) // tidiness; the row decides
-		p.Observe("token_" + GrantDevice)
+		_ = ds.Sessions.Delete(ctx, deviceKey(id)) // tidiness; the row decides
+		ds.Observe("token_" + GrantDevice)
 	}
 	return set, err
 }
 
 // poll returns what a device may redeem, or says why there is nothing yet.
-func (p *Provider) poll(ctx context.Context, c Client, id string) (granted Code, err error) {
+func (ds *Devices) poll(ctx context.Context, c Client, id string) (granted Code, err error) {
 	var answer error
-	err = p.changeDevice(ctx, id, func(d *Device) error {
-		now := p.Now()
+	err = ds.change(ctx, id, func(d *Device) error {
+		now := ds.Now()
 		switch soon := now.Before(d.Polled.Add(d.Interval - deviceJitter)); {
 		case d.ClientID != c.ID:
 			return invalidGrant("the device code is not valid")
@@ -298,26 +305,26 @@ func (p *Provider) poll(ctx context.Context, c Client, id string) (granted Code,
 // guessWindow is how long the user codes typed at a place are counted together.
 const guessWindow = 10 * time.Minute
 
-// guess counts a user code and refuses it where the place, or those together that one may
+// countGuess counts a user code and refuses it where the place, or those together that one may
 // have, have typed too many: right ones too, or else they would learn which are. It is
 // counted before it is looked up, and what counts is one operation, so that however many
 // are typed at once, no more are answered.
-func (p *Provider) guess(ctx context.Context, place string) error {
-	if p.DeviceGuesses <= 0 {
+func (ds *Devices) countGuess(ctx context.Context, place string) error {
+	if ds.DeviceGuesses <= 0 {
 		return nil
 	}
-	if err := p.guessAt(ctx, place, p.DeviceGuesses); err != nil {
+	if err := ds.countGuessAt(ctx, place, ds.DeviceGuesses); err != nil {
 		return err
 	}
 	wide := limit.Range(place)
 	if wide == place {
 		return nil
 	}
-	return p.guessAt(ctx, "range "+wide, limit.Wide*p.DeviceGuesses)
+	return ds.countGuessAt(ctx, "range "+wide, limit.Wide*ds.DeviceGuesses)
 }
 
-func (p *Provider) guessAt(ctx context.Context, place string, most int) error {
-	n, err := p.Sessions.Incr(ctx, session.Key{Kind: "guess", ID: session.Digest(place)}, guessWindow)
+func (ds *Devices) countGuessAt(ctx context.Context, place string, most int) error {
+	n, err := ds.Sessions.Incr(ctx, session.Key{Kind: "guess", ID: session.Digest(place)}, guessWindow)
 	if err != nil || n <= int64(most) {
 		return err
 	}

@@ -42,110 +42,110 @@ type Unfinished struct{ Proof Proof }
 
 func (u *Unfinished) Error() string { return "a second factor is needed" }
 
-// FactorsOf tells which factors a subscriber has.
-func (p *Provider) FactorsOf(ctx context.Context, subscriberID string) (factor.Set, error) {
-	if p.Factors == nil {
+// Factors tells which factors a subscriber has.
+func (ls *Logins) FactorsOf(ctx context.Context, subscriberID string) (factor.Set, error) {
+	if ls.Factors == nil {
 		return factor.Set{}, nil
 	}
-	return p.Factors.Has(ctx, OwnerOf(subscriberID))
+	return ls.Factors.Has(ctx, OwnerOf(subscriberID))
 }
 
 // begin makes the login of a subscriber whose password was checked, or gives
 // [Unfinished] where it has a second factor.
-func (p *Provider) begin(ctx context.Context, sub fabric.Subscriber, began time.Time, from Visitor) (Session, error) {
-	set, err := p.FactorsOf(ctx, sub.ID)
+func (ls *Logins) begin(ctx context.Context, sub fabric.Subscriber, began time.Time, from Visitor) (Login, error) {
+	set, err := ls.FactorsOf(ctx, sub.ID)
 	if err != nil {
-		return Session{}, err
+		return Login{}, err
 	}
 	amr := []string{"pwd"}
 	if set.Any() {
-		return Session{}, &Unfinished{Proof{SubscriberID: sub.ID, AMR: amr, Began: began,
+		return Login{}, &Unfinished{Proof{SubscriberID: sub.ID, AMR: amr, Began: began,
 			Password: session.Digest(sub.PasswordHash)}}
 	}
-	return p.newSession(ctx, sub, began, amr, from)
+	return ls.create(ctx, sub, began, amr, from)
 }
 
 // ProofOf returns the proof by which a login is raised.
-func (p *Provider) ProofOf(s Session) *Proof {
-	return &Proof{SubscriberID: s.SubscriberID, AMR: s.AMR, Began: p.Now(), Raises: s.ID}
+func (ls *Logins) ProofOf(s Login) *Proof {
+	return &Proof{SubscriberID: s.SubscriberID, AMR: s.AMR, Began: ls.Now(), Raises: s.ID}
 }
 
 // Pending reports whether a proof still waits for the rest.
-func (p *Provider) Pending(proof *Proof) bool {
-	return proof != nil && p.Now().Sub(proof.Began) <= proofFor
+func (ls *Logins) Pending(proof *Proof) bool {
+	return proof != nil && ls.Now().Sub(proof.Began) <= proofFor
 }
 
 // Finish makes the login of a proof and of what was shown beside: new, or the one that
 // it raises. Where the subscriber has changed meanwhile it is problem.Unauthenticated.
-func (p *Provider) Finish(ctx context.Context, projectID string, proof Proof, amr []string, from Visitor) (Session, error) {
-	if !p.Pending(&proof) {
-		return Session{}, problem.NoCredentials()
+func (ls *Logins) Finish(ctx context.Context, projectID string, proof Proof, amr []string, from Visitor) (Login, error) {
+	if !ls.Pending(&proof) {
+		return Login{}, problem.NoCredentials()
 	}
 	if proof.Raises != "" {
-		return p.Raise(ctx, proof.Raises, proof.SubscriberID, amr)
+		return ls.Raise(ctx, proof.Raises, proof.SubscriberID, amr)
 	}
-	sub, err := p.Subscribers.FindSubscriber(ctx, projectID, proof.SubscriberID)
+	sub, err := ls.Subscribers.FindSubscriber(ctx, projectID, proof.SubscriberID)
 	if errors.Is(err, problem.NotFound) {
-		return Session{}, problem.NoCredentials()
+		return Login{}, problem.NoCredentials()
 	}
 	if err != nil {
-		return Session{}, fmt.Errorf("finding subscriber: %w", err)
+		return Login{}, fmt.Errorf("finding subscriber: %w", err)
 	}
 	if sub.Disabled || session.Digest(sub.PasswordHash) != proof.Password {
-		return Session{}, problem.NoCredentials()
+		return Login{}, problem.NoCredentials()
 	}
-	return p.enter(ctx, sub, proof.Began, together(proof.AMR, amr), from)
+	return ls.enter(ctx, sub, proof.Began, together(proof.AMR, amr), from)
 }
 
 // Raise has a login that lives prove more. It stays the same login, which began when it
 // did: its browser must get a new cookie.
-func (p *Provider) Raise(ctx context.Context, sid, subscriberID string, amr []string) (Session, error) {
-	s, err := p.FindSession(ctx, sid)
+func (ls *Logins) Raise(ctx context.Context, sid, subscriberID string, amr []string) (Login, error) {
+	s, err := ls.Find(ctx, sid)
 	if err != nil {
-		return Session{}, err
+		return Login{}, err
 	}
 	if s.SubscriberID != subscriberID {
-		return Session{}, problem.NoCredentials()
+		return Login{}, problem.NoCredentials()
 	}
 	s.AMR = together(s.AMR, amr)
-	err = p.Store.RaiseSession(ctx, s)
+	err = ls.store.RaiseLogin(ctx, s)
 	if errors.Is(err, problem.NotFound) {
-		return Session{}, problem.NoCredentials()
+		return Login{}, problem.NoCredentials()
 	}
 	if err != nil {
-		return Session{}, err
+		return Login{}, err
 	}
-	p.seen.Drop(s.ID)
-	return s, p.remember(ctx, s, p.Sessions.Put)
+	ls.recent.Drop(s.ID)
+	return s, ls.cache(ctx, s, ls.Sessions.Put)
 }
 
 // CountPasskey counts a passkey that is about to be looked at, by its network, as a guess
-// of a password is: each that is refused is a row of the audit trail. [Provider.LogInByPasskey]
+// of a password is: each that is refused is a row of the audit trail. [Logins.LogInByPasskey]
 // gives the try of a good one back.
-func (p *Provider) CountPasskey(ctx context.Context, from Visitor) error {
-	_, err := p.Limits.TakeAll(ctx, networkCounts(from))
+func (at *Attempts) CountPasskey(ctx context.Context, from Visitor) error {
+	_, err := at.Limits.TakeAll(ctx, networkCounts(from))
 	return err
 }
 
 // LogInByPasskey makes the login of a subscriber of a project who has shown a passkey,
 // and nothing else.
-func (p *Provider) LogInByPasskey(ctx context.Context, projectID string, key factor.Passkey, from Visitor) (Session, error) {
+func (ls *Logins) LogInByPasskey(ctx context.Context, projectID string, key factor.Passkey, from Visitor) (Login, error) {
 	if key.Owner.Kind != factor.Subscriber {
-		return Session{}, factor.ErrUnknown
+		return Login{}, factor.ErrUnknown
 	}
-	sub, err := p.Subscribers.FindSubscriber(ctx, projectID, key.Owner.ID)
+	sub, err := ls.Subscribers.FindSubscriber(ctx, projectID, key.Owner.ID)
 	if err != nil && !errors.Is(err, problem.NotFound) {
-		return Session{}, fmt.Errorf("finding subscriber: %w", err)
+		return Login{}, fmt.Errorf("finding subscriber: %w", err)
 	}
 	if err != nil || sub.Disabled {
-		return Session{}, factor.ErrUnknown
+		return Login{}, factor.ErrUnknown
 	}
-	s, err := p.enter(ctx, sub, p.Now(), key.AMR(), from)
+	s, err := ls.enter(ctx, sub, ls.Now(), key.AMR(), from)
 	if errors.Is(err, problem.Unauthenticated) {
 		err = factor.ErrUnknown
 	}
 	if err == nil {
-		p.Limits.ReturnAll(ctx, networkCounts(from))
+		ls.Limits.ReturnAll(ctx, networkCounts(from))
 	}
 	return s, err
 }
@@ -154,12 +154,12 @@ func (p *Provider) LogInByPasskey(ctx context.Context, projectID string, key fac
 // there before: a device on which a login by two factors was finished. No other is the
 // subscriber's own: a login, or a device, that a password alone has made may be of anybody
 // who knew that before there was a factor, and who resets a password makes as many as wanted.
-func (p *Provider) PlaceOf(ctx context.Context, projectID string, proof Proof, from Visitor) (factor.Place, error) {
-	sub, err := p.Subscribers.FindSubscriber(ctx, projectID, proof.SubscriberID)
+func (ls *Logins) PlaceOf(ctx context.Context, projectID string, proof Proof, from Visitor) (factor.Place, error) {
+	sub, err := ls.Subscribers.FindSubscriber(ctx, projectID, proof.SubscriberID)
 	if err != nil && !errors.Is(err, problem.NotFound) {
 		return "", fmt.Errorf("finding subscriber: %w", err)
 	}
-	if device := p.provenDevice(from.Device, sub); device != "" {
+	if device := ls.marks.findProven(from.Device, sub); device != "" {
 		return factor.Place("device " + device), nil
 	}
 	return "", nil
@@ -168,34 +168,34 @@ func (p *Provider) PlaceOf(ctx context.Context, projectID string, proof Proof, f
 // RefuseFactor notes that somebody did not prove who it is by a factor, and why: that too
 // many were tried once a minute. The subscriber is "" where nobody knows whom it would have
 // been.
-func (p *Provider) RefuseFactor(ctx context.Context, projectID, subscriberID string, why *problem.Error) error {
+func (at *Attempts) RefuseFactor(ctx context.Context, projectID, subscriberID string, why *problem.Error) error {
 	target := audit.Target{Kind: "account"}
 	if subscriberID != "" {
 		target = audit.Target{Kind: "subscriber", ID: subscriberID}
 	}
 	e := audit.Of("login", projectID, target.Kind, target.ID).Refuse(why.Code)
 	if why.Kind == problem.RateLimited {
-		said, err := p.justSaid(ctx, "second factor "+subscriberID)
+		said, err := at.recordedRecently(ctx, "second factor "+subscriberID)
 		if said || err != nil {
 			return err
 		}
 		e = audit.Of("login", projectID, target.Kind, target.ID).Refuse(refusedTooMany).With("limit", why.Code)
 	}
-	if err := p.Store.Record(ctx, e); err != nil {
+	if err := at.store.Record(ctx, e); err != nil {
 		return fmt.Errorf("noting that a login is refused: %w", err)
 	}
-	p.Observe("login_refused")
+	at.Observe("login_refused")
 	return nil
 }
 
 // enter makes a login that is proven whole.
-func (p *Provider) enter(ctx context.Context, sub fabric.Subscriber, began time.Time, amr []string, from Visitor) (Session, error) {
-	s, err := p.newSession(ctx, sub, began, amr, from)
+func (ls *Logins) enter(ctx context.Context, sub fabric.Subscriber, began time.Time, amr []string, from Visitor) (Login, error) {
+	s, err := ls.create(ctx, sub, began, amr, from)
 	if errors.Is(err, problem.Conflict) { // changed since it was read
-		return Session{}, problem.NoCredentials()
+		return Login{}, problem.NoCredentials()
 	}
 	if err == nil {
-		p.Observe("login")
+		ls.Observe("login")
 	}
 	return s, err
 }

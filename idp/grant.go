@@ -39,14 +39,38 @@ type Grant struct {
 	Revoked                               time.Time
 }
 
-// newGrant makes the grant of a code, with a refresh token where the client may
+// A GrantStore keeps the rows of grants and of redeemed codes.
+type GrantStore interface {
+	// RedeemCode writes the grant of a code, unless the code with this hash was redeemed
+	// before: then it returns problem.Conflict. If meanwhile the login was ended, the
+	// consent revoked, or the client or subscriber deleted, it returns problem.NotFound.
+	RedeemCode(ctx context.Context, c RedeemedCode, g Grant) error
+	FindRedeemedCode(ctx context.Context, hash string) (RedeemedCode, error)
+	FindGrant(ctx context.Context, id string) (Grant, error)
+	// RotateGrant writes the refresh token of an active grant (its hash, Seed, Rotated
+	// and IdleUntil) if the hash is still old. problem.Conflict means that the token was
+	// used before.
+	RotateGrant(ctx context.Context, g Grant, old string) error
+	// RevokeGrant ends a grant and its access tokens, in one transaction.
+	RevokeGrant(ctx context.Context, id string, now time.Time, r revocation.Revocation) error
+}
+
+// Grants are what clients may have of people's logins.
+type Grants struct {
+	*core
+	store  GrantStore
+	logins *Logins
+	tokens *Tokens
+}
+
+// create makes the grant of a code, with a refresh token where the client may
 // have one: beside a fabric access token always, else for offline_access.
-func (p *Provider) newGrant(c Client, code Code) (g Grant, refresh string, err error) {
+func (gs *Grants) create(c Client, code Code) (g Grant, refresh string, err error) {
 	id, err := uuid.NewV7()
 	if err != nil {
 		return g, "", fmt.Errorf("making grant id: %w", err)
 	}
-	now, l := p.Now(), p.Lifetimes()
+	now, l := gs.Now(), gs.Lifetimes()
 	g = Grant{
 		ID: id.String(), ProjectID: code.ProjectID, ClientID: c.ID, SubscriberID: code.SubjectID,
 		SessionID: code.SessionID,
@@ -94,12 +118,12 @@ const grace = 10 * time.Second
 // resources that were (RFC 8707). A token that was
 // used before gives its successor again for a short while, so that there is never
 // more than one; then it revokes the grant (RFC 9700, section 4.14.2).
-func (p *Provider) Refresh(ctx context.Context, c Client, token, rawScope string, resources []string) (TokenSet, error) {
+func (gs *Grants) Refresh(ctx context.Context, c Client, token, rawScope string, resources []string) (TokenSet, error) {
 	id, ok := grantOf(token)
 	if !ok {
 		return TokenSet{}, invalidGrant("the refresh token is not valid")
 	}
-	g, err := p.refreshable(ctx, c, id.String())
+	g, err := gs.findRefreshable(ctx, c, id.String())
 	if err != nil {
 		return TokenSet{}, err
 	}
@@ -107,47 +131,47 @@ func (p *Provider) Refresh(ctx context.Context, c Client, token, rawScope string
 	if err != nil {
 		return TokenSet{}, err
 	}
-	audience, err := p.audienceOf(c, g.Resources, resources)
+	audience, err := gs.grantedAudience(c, g.Resources, resources)
 	if err != nil {
 		return TokenSet{}, err
 	}
-	sub, err := p.holder(ctx, g)
+	sub, err := gs.findHolder(ctx, g)
 	if err != nil {
 		return TokenSet{}, err
 	}
-	next, err := p.rotate(ctx, g, token)
+	next, err := gs.rotate(ctx, g, token)
 	if errors.Is(err, problem.Conflict) {
-		next, err = p.again(ctx, c, g.ID, token)
+		next, err = gs.retry(ctx, c, g.ID, token)
 	}
 	if err != nil {
 		return TokenSet{}, err
 	}
-	p.Observe("token_" + GrantRefresh)
-	return p.mint(c, g, sub, minting{scope: scope, audience: audience, refresh: next, idToken: true})
+	gs.Observe("token_" + GrantRefresh)
+	return gs.tokens.mint(c, g, sub, minting{scope: scope, audience: audience, refresh: next, idToken: true})
 }
 
 // rotate puts a new refresh token in the place of one, if that is the current one.
-func (p *Provider) rotate(ctx context.Context, g Grant, token string) (next string, err error) {
+func (gs *Grants) rotate(ctx context.Context, g Grant, token string) (next string, err error) {
 	seed := randomToken()
-	if g.Seed, err = p.Ring.SealSecret(seedOf(g), []byte(seed)); err != nil {
+	if g.Seed, err = gs.Ring.SealSecret(seedOf(g), []byte(seed)); err != nil {
 		return "", err
 	}
 	next = refreshAfter(token, seed)
-	g.RefreshHash, g.Rotated = hashSecret(next), p.Now()
-	g.IdleUntil = g.Rotated.Add(p.Lifetimes().RefreshIdle)
-	return next, p.Store.RotateGrant(ctx, g, hashSecret(token))
+	g.RefreshHash, g.Rotated = hashSecret(next), gs.Now()
+	g.IdleUntil = g.Rotated.Add(gs.Lifetimes().RefreshIdle)
+	return next, gs.store.RotateGrant(ctx, g, hashSecret(token))
 }
 
-// again answers a refresh token that is not the current one.
-func (p *Provider) again(ctx context.Context, c Client, id, token string) (next string, err error) {
-	g, err := p.refreshable(ctx, c, id) // as it is now
+// retry answers a refresh token that is not the current one.
+func (gs *Grants) retry(ctx context.Context, c Client, id, token string) (next string, err error) {
+	g, err := gs.findRefreshable(ctx, c, id) // as it is now
 	if err != nil {
 		return "", err
 	}
-	if next, ok := p.successor(g, token); ok {
+	if next, ok := gs.successor(g, token); ok {
 		return next, nil
 	}
-	if err := p.RevokeGrant(audit.Because(ctx, "the refresh token was used before"), g.ID); err != nil {
+	if err := gs.Revoke(audit.Because(ctx, "the refresh token was used before"), g.ID); err != nil {
 		return "", err
 	}
 	return "", invalidGrant("the refresh token was used before; the grant is revoked")
@@ -155,11 +179,11 @@ func (p *Provider) again(ctx context.Context, c Client, id, token string) (next 
 
 // successor returns a grant's refresh token to who has the one before it, for the
 // grace.
-func (p *Provider) successor(g Grant, token string) (string, bool) {
-	if !p.Now().Before(g.Rotated.Add(grace)) {
+func (gs *Grants) successor(g Grant, token string) (string, bool) {
+	if !gs.Now().Before(g.Rotated.Add(grace)) {
 		return "", false
 	}
-	seed, err := p.Ring.OpenSecret(seedOf(g), g.Seed)
+	seed, err := gs.Ring.OpenSecret(seedOf(g), g.Seed)
 	next := refreshAfter(token, string(seed))
 	return next, err == nil && hashSecret(next) == g.RefreshHash
 }
@@ -176,16 +200,16 @@ func refreshAfter(token, seed string) string {
 
 func seedOf(g Grant) string { return "seed of " + g.ID }
 
-// refreshable finds a grant that this client may still refresh.
-func (p *Provider) refreshable(ctx context.Context, c Client, id string) (Grant, error) {
-	g, err := p.Store.FindGrant(ctx, id)
+// findRefreshable finds a grant that this client may still refresh.
+func (gs *Grants) findRefreshable(ctx context.Context, c Client, id string) (Grant, error) {
+	g, err := gs.store.FindGrant(ctx, id)
 	if errors.Is(err, problem.NotFound) {
 		return g, invalidGrant("the refresh token is not valid")
 	}
 	if err != nil {
 		return g, fmt.Errorf("reading grant: %w", err)
 	}
-	now := p.Now()
+	now := gs.Now()
 	switch {
 	case g.ClientID != c.ID || g.RefreshHash == "":
 		return g, invalidGrant("the refresh token is not valid")
@@ -228,10 +252,10 @@ func narrowed(granted []string, raw string) ([]string, error) {
 // errDead is the answer where tokens of a login are asked for that was ended.
 var errDead = invalidGrant("the subscriber is disabled, has signed out, or has taken its consent back")
 
-// living finds the subscriber that tokens are made for, unless it is disabled or
+// findSubscriber finds the subscriber that tokens are made for, unless it is disabled or
 // its login was ended.
-func (p *Provider) living(ctx context.Context, projectID, subscriberID, sid string) (fabric.Subscriber, error) {
-	sub, err := p.Subscribers.FindSubscriber(ctx, projectID, subscriberID)
+func (gs *Grants) findSubscriber(ctx context.Context, projectID, subscriberID, sid string) (fabric.Subscriber, error) {
+	sub, err := gs.Subscribers.FindSubscriber(ctx, projectID, subscriberID)
 	switch {
 	case errors.Is(err, problem.NotFound):
 		return sub, errDead
@@ -240,55 +264,55 @@ func (p *Provider) living(ctx context.Context, projectID, subscriberID, sid stri
 	case sub.Disabled:
 		return sub, errDead
 	}
-	return sub, p.unended(ctx, sid)
+	return sub, gs.checkLogin(ctx, sid)
 }
 
-// unended is Live in the words of the token endpoint.
-func (p *Provider) unended(ctx context.Context, sid string) error {
-	err := p.Live(ctx, sid)
+// checkLogin is Live in the words of the token endpoint.
+func (gs *Grants) checkLogin(ctx context.Context, sid string) error {
+	err := gs.logins.Live(ctx, sid)
 	if errors.Is(err, problem.Unauthenticated) {
 		return errDead
 	}
 	return err
 }
 
-// holder returns whom the tokens of a grant are made for, whose row is about to be
+// findHolder returns whom the tokens of a grant are made for, whose row is about to be
 // written. That fails where the subscriber was disabled or deleted, which ends its
 // logins and grants in the same transaction, so it is read only if its ID token tells
 // more than who it is.
-func (p *Provider) holder(ctx context.Context, g Grant) (fabric.Subscriber, error) {
+func (gs *Grants) findHolder(ctx context.Context, g Grant) (fabric.Subscriber, error) {
 	if len(g.Claims.IDToken) > 0 {
-		return p.living(ctx, g.ProjectID, g.SubscriberID, g.SessionID)
+		return gs.findSubscriber(ctx, g.ProjectID, g.SubscriberID, g.SessionID)
 	}
-	return fabric.Subscriber{ID: g.SubscriberID, ProjectID: g.ProjectID}, p.unended(ctx, g.SessionID)
+	return fabric.Subscriber{ID: g.SubscriberID, ProjectID: g.ProjectID}, gs.checkLogin(ctx, g.SessionID)
 }
 
-// RevokeGrant ends a grant: its refresh token and its access tokens.
-func (p *Provider) RevokeGrant(ctx context.Context, id string) error {
+// Revoke ends a grant: its refresh token and its access tokens.
+func (gs *Grants) Revoke(ctx context.Context, id string) error {
 	ctx = context.WithoutCancel(ctx) // a replay is answered so even if its author hangs up
-	if err := p.Store.RevokeGrant(ctx, id, p.Now(), p.ending(revocation.Grant, grantRef(id))); err != nil {
+	if err := gs.store.RevokeGrant(ctx, id, gs.Now(), gs.revocationOf(revocation.Grant, grantRef(id))); err != nil {
 		return fmt.Errorf("revoking grant: %w", err)
 	}
-	return p.Revocations.Sync(ctx)
+	return gs.Revocations.Sync(ctx)
 }
 
-// Revoke ends a token that the client presents: a refresh token with its grant, an access
+// RevokeToken ends a token that the client presents: a refresh token with its grant, an access
 // token alone (RFC 7009). A refresh token that was used before, or that is forged, ends
 // the grant that it names, too, as it does at the token endpoint: otherwise a thief who
 // used the token first would stay in. A token of another client, or no token at all, is
 // no error and changes nothing.
-func (p *Provider) Revoke(ctx context.Context, c Client, token string) error {
+func (gs *Grants) RevokeToken(ctx context.Context, c Client, token string) error {
 	if id, ok := grantOf(token); ok {
-		g, err := p.Store.FindGrant(ctx, id.String())
+		g, err := gs.store.FindGrant(ctx, id.String())
 		if err != nil {
 			return ignoreNotFound(err)
 		}
 		if g.ClientID != c.ID || g.RefreshHash == "" {
 			return nil
 		}
-		return p.RevokeGrant(ctx, g.ID)
+		return gs.Revoke(ctx, g.ID)
 	}
-	t, _, err := p.InspectAccessToken(ctx, token)
+	t, _, err := gs.tokens.Inspect(ctx, token)
 	if errors.Is(err, problem.Unauthenticated) {
 		return nil
 	}
@@ -298,5 +322,5 @@ func (p *Provider) Revoke(ctx context.Context, c Client, token string) error {
 	if t.ClientID != c.ID {
 		return nil
 	}
-	return p.revokeAccess(ctx, t)
+	return gs.tokens.revoke(ctx, t)
 }

@@ -47,24 +47,24 @@ func (a *AuthRequest) checkImplicit() error {
 // IssueIDToken returns the ID token of a request that a login answered. The claims of
 // its scopes are in it, there being no access token for userinfo (OpenID Connect
 // Core, section 5.4). It is a grant of the login, as that of a code is.
-func (p *Provider) IssueIDToken(ctx context.Context, c Client, a AuthRequest, s Session) (string, error) {
+func (gs *Grants) IssueIDToken(ctx context.Context, c Client, a AuthRequest, s Login) (string, error) {
 	gone := oauth("login_required", "the login was ended, or the consent taken back, meanwhile")
-	sub, err := p.living(ctx, s.ProjectID, s.SubscriberID, s.ID)
+	sub, err := gs.findSubscriber(ctx, s.ProjectID, s.SubscriberID, s.ID)
 	if errors.Is(err, errDead) {
 		return "", gone
 	}
 	if err != nil {
 		return "", err
 	}
-	g, _, err := p.newGrant(c, codeOf(a, s))
+	g, _, err := gs.create(c, codeOf(a, s))
 	if err != nil {
 		return "", err
 	}
 	g.RefreshHash, g.Seed = "", ""
-	g.Expires = g.Created.Add(p.Lifetimes().IDToken)
+	g.Expires = g.Created.Add(gs.Lifetimes().IDToken)
 	g.IdleUntil = g.Expires
 	// There is no code: one that nobody will ever have is redeemed.
-	err = p.Store.RedeemCode(ctx, RedeemedCode{Hash: session.Digest(randomToken()), GrantID: g.ID,
+	err = gs.store.RedeemCode(ctx, RedeemedCode{Hash: session.Digest(randomToken()), GrantID: g.ID,
 		ClientID: c.ID, Rights: c.needed(a), Expires: g.Created}, g)
 	if errors.Is(err, problem.NotFound) {
 		return "", gone
@@ -72,6 +72,6 @@ func (p *Provider) IssueIDToken(ctx context.Context, c Client, a AuthRequest, s 
 	if err != nil {
 		return "", err
 	}
-	p.Observe("id_token")
-	return p.idToken(c, g, sub, minting{scope: g.Scope, nonce: a.Nonce}, "")
+	gs.Observe("id_token")
+	return gs.tokens.idToken(c, g, sub, minting{scope: g.Scope, nonce: a.Nonce}, "")
 }

@@ -60,9 +60,9 @@ const (
 
 // keysOf returns the keys of a client that an assertion with this header may be
 // signed by.
-func (p *Provider) keysOf(ctx context.Context, c Client, kid string, alg jose.SignatureAlgorithm) ([]jose.JSONWebKey, error) {
+func (as *Assertions) keysOf(ctx context.Context, c Client, kid string, alg jose.SignatureAlgorithm) ([]jose.JSONWebKey, error) {
 	if c.JWKSURI != "" {
-		return p.remoteKeys(ctx, c.JWKSURI, kid, alg)
+		return as.remoteKeys(ctx, c.JWKSURI, kid, alg)
 	}
 	set, err := parseKeySet(c.JWKS)
 	if err != nil {
@@ -174,12 +174,12 @@ func (c *Client) checkKeys(bad func(param, format string, args ...any)) {
 }
 
 // checkAddresses reports addresses that nothing can be fetched from.
-func (p *Provider) checkAddresses(c Client) (err error) {
+func (cs *Clients) checkAddresses(c Client) (err error) {
 	if c.JWKSURI != "" {
-		err = p.CheckURL("jwks_uri", c.JWKSURI)
+		err = cs.CheckURL("jwks_uri", c.JWKSURI)
 	}
 	if c.SectorURI != "" {
-		err = errors.Join(err, p.CheckURL(sectorParam, c.SectorURI))
+		err = errors.Join(err, cs.CheckURL(sectorParam, c.SectorURI))
 	}
 	return err
 }

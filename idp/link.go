@@ -38,32 +38,21 @@ var pathOf = map[mail.Kind]string{
 	mail.ChangeAddress: "change-address", mail.Registration: "welcome",
 }
 
-// lives says how long a link is good from when it is sent.
-func (l Lifetimes) lives(purpose mail.Kind) time.Duration {
-	switch purpose {
-	case mail.Verify:
-		return l.VerifyLink
-	case mail.Invitation:
-		return l.InviteLink
-	}
-	return l.ResetLink
-}
-
 // newLink makes a link and gives its URL, whose pages are in the language of its mail: that
 // of the browser may be another. English says nothing, since it is also what a mail is in
 // where nobody has said what its reader speaks; the browser may know.
-func (p *Provider) newLink(ctx context.Context, l Link, language string) (string, error) {
+func (ls *Letters) newLink(ctx context.Context, l Link, language string) (string, error) {
 	token := randomToken()
-	l.Hash, l.Created = session.Digest(token), p.Now()
-	l.Expires = l.Created.Add(p.Lifetimes().lives(l.Purpose))
+	l.Hash, l.Created = session.Digest(token), ls.Now()
+	l.Expires = l.Created.Add(ls.Lifetimes().link(l.Purpose))
 	if l.Bound == "" && l.Purpose != mail.ChangeAddress {
 		l.Bound = l.Email
 	}
 	l.Alone = l.Purpose != mail.Reset // for which anybody may ask
-	if err := p.Store.CreateLink(ctx, l); err != nil {
+	if err := ls.store.CreateLink(ctx, l); err != nil {
 		return "", err
 	}
-	to := p.Issuer + pathOf[l.Purpose] + "?token=" + url.QueryEscape(token)
+	to := ls.Issuer + pathOf[l.Purpose] + "?token=" + url.QueryEscape(token)
 	if language != "" && !strings.HasPrefix(language, "en") {
 		to += "&ui_locales=" + url.QueryEscape(language)
 	}
@@ -72,23 +61,23 @@ func (p *Provider) newLink(ctx context.Context, l Link, language string) (string
 
 // FindLink returns the link of a token, for a purpose, as long as it may be used. It
 // changes nothing: programs that look through mails follow links too.
-func (p *Provider) FindLink(ctx context.Context, purpose mail.Kind, token string) (Link, error) {
+func (ls *Letters) FindLink(ctx context.Context, purpose mail.Kind, token string) (Link, error) {
 	if len(token) != len(randomToken()) {
 		return Link{}, problem.NoSuch("link")
 	}
-	l, err := p.Store.FindLink(ctx, session.Digest(token))
+	l, err := ls.store.FindLink(ctx, session.Digest(token))
 	if err != nil {
 		return Link{}, err
 	}
-	if l.Purpose != purpose || !p.Now().Before(l.Expires) {
+	if l.Purpose != purpose || !ls.Now().Before(l.Expires) {
 		return Link{}, problem.NoSuch("link")
 	}
 	return l, nil
 }
 
-// owner returns the subscriber of a link, who must be there and not disabled.
-func (p *Provider) owner(ctx context.Context, l Link) (fabric.Subscriber, error) {
-	s, err := p.Subscribers.FindSubscriber(ctx, l.ProjectID, l.SubscriberID)
+// linkOwner returns the subscriber of a link, who must be there and not disabled.
+func (as *Accounts) linkOwner(ctx context.Context, l Link) (fabric.Subscriber, error) {
+	s, err := as.Subscribers.FindSubscriber(ctx, l.ProjectID, l.SubscriberID)
 	if err == nil && s.Disabled {
 		err = problem.NoSuch("link")
 	}
@@ -103,45 +92,45 @@ func used(err error) error {
 	return err
 }
 
-// use uses a link up, in the transaction of the change of its subscriber that it is for. The
+// useLink uses a link up, in the transaction of the change of its subscriber that it is for. The
 // e-mail is verified by it: who has the link reads mail there. A link whose subscriber is
 // disabled is over; what is wrong with the change is told, and leaves the link good.
-func (p *Provider) use(ctx context.Context, purpose mail.Kind, token, done string, change func(Link) fabric.SubscriberInput) (Link, error) {
-	l, err := p.FindLink(ctx, purpose, token)
+func (as *Accounts) useLink(ctx context.Context, purpose mail.Kind, token, done string, change func(Link) fabric.SubscriberInput) (Link, error) {
+	l, err := as.letters.FindLink(ctx, purpose, token)
 	if err != nil {
 		return l, err
 	}
-	s, err := p.owner(ctx, l)
+	s, err := as.linkOwner(ctx, l)
 	if err != nil {
 		return l, err
 	}
 	in, verified := change(l), true
 	in.Verified, in.Proof = &verified, &fabric.Proof{Hash: l.Hash, Purpose: string(purpose), Ends: in.Password != nil}
-	_, err = p.Fabric.UpdateSubscriber(ctx, l.ProjectID, s.ID, in)
+	_, err = as.Fabric.UpdateSubscriber(ctx, l.ProjectID, s.ID, in)
 	if err = used(err); err == nil {
-		p.Observe(done)
+		as.Observe(done)
 	}
 	return l, err
 }
 
 // ResetPassword sets the password of the account that a link of Reset or Invitation is
 // for, and ends all that is signed in.
-func (p *Provider) ResetPassword(ctx context.Context, purpose mail.Kind, token, password string) (Link, error) {
-	return p.use(ctx, purpose, token, "password_reset", func(Link) fabric.SubscriberInput {
+func (as *Accounts) ResetPassword(ctx context.Context, purpose mail.Kind, token, password string) (Link, error) {
+	return as.useLink(ctx, purpose, token, "password_reset", func(Link) fabric.SubscriberInput {
 		return fabric.SubscriberInput{Password: &password}
 	})
 }
 
 // VerifyAddress notes that an e-mail is its subscriber's, by a link of Verify.
-func (p *Provider) VerifyAddress(ctx context.Context, token string) (Link, error) {
-	return p.use(ctx, mail.Verify, token, "address_verified", func(Link) fabric.SubscriberInput {
+func (as *Accounts) VerifyAddress(ctx context.Context, token string) (Link, error) {
+	return as.useLink(ctx, mail.Verify, token, "address_verified", func(Link) fabric.SubscriberInput {
 		return fabric.SubscriberInput{}
 	})
 }
 
-// Linked returns the project that a link is about.
-func (p *Provider) Linked(ctx context.Context, l Link) (fabric.Project, error) {
-	project, err := p.Fabric.FindProject(ctx, l.ProjectID)
+// LinkProject returns the project that a link is about.
+func (ls *Letters) LinkProject(ctx context.Context, l Link) (fabric.Project, error) {
+	project, err := ls.Fabric.FindProject(ctx, l.ProjectID)
 	if err != nil {
 		return project, fmt.Errorf("finding project: %w", err)
 	}

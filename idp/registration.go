@@ -32,50 +32,30 @@ func (in Registrant) input() fabric.SubscriberInput {
 		Profile: fabric.Profile{FirstName: &in.FirstName, LastName: &in.LastName}}
 }
 
-// MayRegister reports whether people may make themselves accounts in a project.
-func (p *Provider) MayRegister(ctx context.Context, projectID string) (bool, error) {
-	project, err := p.project(ctx, projectID)
-	return project.Registration == fabric.RegistrationOpen, err
-}
-
-// openTo returns problem.NotFound where accounts are made by others alone.
-func (p *Provider) openTo(ctx context.Context, projectID string) error {
-	open, err := p.MayRegister(ctx, projectID)
-	if err == nil && !open {
-		err = problem.NoSuch("registration")
-	}
-	return err
-}
-
-// MayRegisterSomewhere reports whether they may in any project.
-func (p *Provider) MayRegisterSomewhere(ctx context.Context) (bool, error) {
-	return p.open.Load("", func() (bool, error) { return p.Fabric.AnyRegistration(ctx) })
-}
-
 // Register keeps what somebody typed in its request, and has a mail sent to the address:
 // one with a link that makes the account or, where there is one, one that says so. It
 // does the same, and takes as long, whoever has the address.
-func (p *Provider) Register(ctx context.Context, c Client, req AuthRequest, in Registrant, network string) error {
-	if err := p.openTo(ctx, c.ProjectID); err != nil {
+func (as *Accounts) Register(ctx context.Context, c Client, req AuthRequest, in Registrant, network string) error {
+	if err := as.checkRegistrationOpen(ctx, c.ProjectID); err != nil {
 		return err
 	}
-	if err := p.Limits.TakeNetwork(ctx, limit.RegisterPerNetwork, network); err != nil {
+	if err := as.Limits.TakeNetwork(ctx, limit.RegisterPerNetwork, network); err != nil {
 		return err
 	}
-	made, err := p.Fabric.DraftSubscriber(ctx, c.ProjectID, in.input())
+	made, err := as.Fabric.DraftSubscriber(ctx, c.ProjectID, in.input())
 	if err != nil {
 		return err
 	}
-	sealed, err := p.Ring.SealSecret(pendingName(req.ID), []byte(made.PasswordHash))
+	sealed, err := as.Ring.SealSecret(pendingName(req.ID), []byte(made.PasswordHash))
 	if err != nil {
 		return fmt.Errorf("sealing password: %w", err)
 	}
 	req.Pending = &Pending{Email: made.Email, Password: sealed, FirstName: made.FirstName, LastName: made.LastName}
 	req.LoginHint = made.Email
-	if err := p.Suspend(ctx, req); err != nil {
+	if err := as.requests.Suspend(ctx, req); err != nil {
 		return err
 	}
-	return p.AskMail(ctx, mail.Registration, c.ProjectID, made.Email, req.ID, network)
+	return as.letters.Ask(ctx, mail.Registration, c.ProjectID, made.Email, req.ID, network)
 }
 
 // pendingName binds a sealed hash to its request.
@@ -89,19 +69,19 @@ func (a AuthRequest) Waits(l Link) bool {
 // CompleteRegistration makes the account of a link of Registration, whose e-mail is
 // verified by it: with what waits in the request, if it does, else with a password that
 // is chosen now. Where there is such an account by now it is problem.Conflict.
-func (p *Provider) CompleteRegistration(ctx context.Context, token string, req AuthRequest, password string) (Link, fabric.Subscriber, error) {
-	l, err := p.FindLink(ctx, mail.Registration, token)
+func (as *Accounts) CompleteRegistration(ctx context.Context, token string, req AuthRequest, password string) (Link, fabric.Subscriber, error) {
+	l, err := as.letters.FindLink(ctx, mail.Registration, token)
 	if err != nil {
 		return l, fabric.Subscriber{}, err
 	}
-	if err := p.openTo(ctx, l.ProjectID); err != nil {
+	if err := as.checkRegistrationOpen(ctx, l.ProjectID); err != nil {
 		return l, fabric.Subscriber{}, err
 	}
 	verified := true
 	in := fabric.SubscriberInput{Email: &l.Email, Verified: &verified, Password: &password,
 		Proof: &fabric.Proof{Hash: l.Hash, Purpose: string(mail.Registration)}}
 	if req.Waits(l) {
-		hash, err := p.Ring.OpenSecret(pendingName(req.ID), req.Pending.Password)
+		hash, err := as.Ring.OpenSecret(pendingName(req.ID), req.Pending.Password)
 		if err != nil {
 			return l, fabric.Subscriber{}, fmt.Errorf("opening password: %w", err)
 		}
@@ -109,26 +89,26 @@ func (p *Provider) CompleteRegistration(ctx context.Context, token string, req A
 		in.Password, in.PasswordHash = nil, &text
 		in.Profile = fabric.Profile{FirstName: &req.Pending.FirstName, LastName: &req.Pending.LastName}
 	}
-	s, err := p.Fabric.CreateSubscriber(ctx, l.ProjectID, in)
+	s, err := as.Fabric.CreateSubscriber(ctx, l.ProjectID, in)
 	if err = used(err); err == nil {
-		p.Observe("registered")
+		as.Observe("registered")
 	}
 	return l, s, err
 }
 
 // LogInRegistered makes the login of a subscriber who has just made its account, in the
 // browser where it typed the password.
-func (p *Provider) LogInRegistered(ctx context.Context, sub fabric.Subscriber, from Visitor) (Session, error) {
+func (ls *Logins) LogInRegistered(ctx context.Context, sub fabric.Subscriber, from Visitor) (Login, error) {
 	from.known = true
-	return p.enter(ctx, sub, p.Now(), []string{"pwd"}, from)
+	return ls.enter(ctx, sub, ls.Now(), []string{"pwd"}, from)
 }
 
 // writeRegistration says what the mail says that Register sends.
-func (p *Provider) writeRegistration(ctx context.Context, l mail.Letter, d mail.Draft, link Link) (mail.Draft, error) {
-	if err := p.openTo(ctx, l.ProjectID); err != nil {
+func (ls *Letters) writeRegistration(ctx context.Context, l mail.Letter, d mail.Draft, link Link) (mail.Draft, error) {
+	if err := ls.checkRegistrationOpen(ctx, l.ProjectID); err != nil {
 		return d, err
 	}
-	s, err := p.Subscribers.FindSubscriberByEmail(ctx, l.ProjectID, l.To)
+	s, err := ls.Subscribers.FindSubscriberByEmail(ctx, l.ProjectID, l.To)
 	switch {
 	case err == nil && s.Disabled:
 		return d, problem.NoSuch("recipient")
@@ -138,7 +118,7 @@ func (p *Provider) writeRegistration(ctx context.Context, l mail.Letter, d mail.
 	case !errors.Is(err, problem.NotFound):
 		return d, err
 	}
-	d.Facts = p.spans(l.Facts)
-	d.Link, err = p.newLink(ctx, link, d.Language)
+	d.Facts = ls.addLifetimes(l.Facts)
+	d.Link, err = ls.newLink(ctx, link, d.Language)
 	return d, err
 }

@@ -9,13 +9,13 @@ import (
 // audience returns whom a token is for: the resource asked, or us (RFC 8707,
 // section 2; RFC 9068, section 3). A token has one audience, so that no resource can
 // use at another what it was sent.
-func (p *Provider) audience(c Client, asked []string) (string, error) {
+func (co *core) audience(c Client, asked []string) (string, error) {
 	switch {
 	case len(asked) == 0:
-		return p.Issuer, nil
+		return co.Issuer, nil
 	case len(asked) > 1:
 		return "", oauth("invalid_target", "a token is for one resource; ask for one at a time")
-	case asked[0] != p.Issuer && !slices.Contains(c.Resources, asked[0]):
+	case asked[0] != co.Issuer && !slices.Contains(c.Resources, asked[0]):
 		return "", oauth("invalid_target", "this client is not registered for the resource")
 	}
 	return asked[0], nil
@@ -23,13 +23,13 @@ func (p *Provider) audience(c Client, asked []string) (string, error) {
 
 // parseResources reads what resources an authorization request asks for: of those
 // registered, or us (RFC 8707, section 2.1).
-func (p *Provider) parseResources(c Client, asked []string) ([]string, error) {
+func (rs *Requests) parseResources(c Client, asked []string) ([]string, error) {
 	if len(asked) > maxScopes {
 		return nil, oauth("invalid_target", "more than %d resources", maxScopes)
 	}
 	var resources []string
 	for _, uri := range asked {
-		if _, err := p.audience(c, []string{uri}); err != nil {
+		if _, err := rs.audience(c, []string{uri}); err != nil {
 			return nil, err
 		}
 		if !slices.Contains(resources, uri) {
@@ -39,11 +39,11 @@ func (p *Provider) parseResources(c Client, asked []string) ([]string, error) {
 	return resources, nil
 }
 
-// audienceOf returns whom an access token of a grant is for: the resource asked, which
+// grantedAudience returns whom an access token of a grant is for: the resource asked, which
 // must be one that was granted, or the only one that was (RFC 8707, section 2.2).
-func (p *Provider) audienceOf(c Client, granted, asked []string) (string, error) {
+func (co *core) grantedAudience(c Client, granted, asked []string) (string, error) {
 	if len(granted) == 0 {
-		granted = []string{p.Issuer}
+		granted = []string{co.Issuer}
 	}
 	if len(asked) == 0 {
 		asked = granted
@@ -53,7 +53,7 @@ func (p *Provider) audienceOf(c Client, granted, asked []string) (string, error)
 			return "", oauth("invalid_target", "the resource is not one of those that were granted")
 		}
 	}
-	return p.audience(c, asked)
+	return co.audience(c, asked)
 }
 
 // checkResources applies RFC 8707, section 2 to what may be asked.

@@ -53,29 +53,29 @@ func hashSecret(secret string) string {
 // touchEvery is how exact the last use of an old secret is: it is written so often at most.
 const touchEvery = time.Hour
 
-// ProveSecret reports whether a client has proven itself by a secret, and notes that an
+// VerifySecret reports whether a client has proven itself by a secret, and notes that an
 // old one is still used.
-func (p *Provider) ProveSecret(ctx context.Context, c Client, secret string) bool {
-	now := p.Now()
+func (cs *Clients) VerifySecret(ctx context.Context, c Client, secret string) bool {
+	now := cs.Now()
 	if !c.HasSecret(secret, now) {
 		return false
 	}
 	if hash := hashSecret(secret); hash == c.Old.Hash && now.Sub(c.Old.Used) >= touchEvery {
 		// Beside the request: a disk that is full or busy must not hold everybody up.
-		p.uses.Do(hash, func() { _ = p.Store.TouchOldSecret(context.WithoutCancel(ctx), c.ID, hash, now) })
+		cs.uses.Do(hash, func() { _ = cs.store.TouchOldSecret(context.WithoutCancel(ctx), c.ID, hash, now) })
 	}
 	return true
 }
 
 // Settle waits until the uses of secrets are noted, or ctx ends.
-func (p *Provider) Settle(ctx context.Context) error { return p.uses.Wait(ctx) }
+func (cs *Clients) Settle(ctx context.Context) error { return cs.uses.Wait(ctx) }
 
 // RotateSecret returns a client a new secret, which is good at once, as the one before is
 // until the overlap ends; one from before that ends now. Of many who rotate together one
 // succeeds. Who asks is given the secret and so must have all that the client may get for
 // itself; nil is the operator, who has everything.
-func (p *Provider) RotateSecret(ctx context.Context, id string, overlap time.Duration, by *fabric.Rights) (c Client, secret string, err error) {
-	if c, err = p.Store.FindClient(ctx, id); err != nil {
+func (cs *Clients) RotateSecret(ctx context.Context, id string, overlap time.Duration, by *fabric.Rights) (c Client, secret string, err error) {
+	if c, err = cs.store.FindClient(ctx, id); err != nil {
 		return c, "", err
 	}
 	if !c.AuthMethod.bySecret() {
@@ -89,15 +89,15 @@ func (p *Provider) RotateSecret(ctx context.Context, id string, overlap time.Dur
 		return c, "", problem.BadParam("overlap", "overlap must be from 0 to %d seconds",
 			int(fabric.MaxOverlap.Seconds()))
 	}
-	before, now := c.SecretHash, p.Now()
+	before, now := c.SecretHash, cs.Now()
 	c.Old = OldSecret{Hash: before, Until: now.Add(overlap)}
 	if overlap == 0 || before == "" {
 		c.Old = OldSecret{}
 	}
 	secret, c.SecretHash = newSecret()
 	c.SecretMade, c.Updated = now, now
-	defer p.clients.Drop(c.ID)
-	if err := p.Store.SetClientSecret(ctx, c, before); err != nil {
+	defer cs.recent.Drop(c.ID)
+	if err := cs.store.SetClientSecret(ctx, c, before); err != nil {
 		return c, "", fmt.Errorf("rotating secret: %w", err)
 	}
 	return c, secret, nil
@@ -114,10 +114,10 @@ func (c Client) fabricScopes() (all []fabric.Scope) {
 }
 
 // EndOldSecret ends the secret before the present one now.
-func (p *Provider) EndOldSecret(ctx context.Context, id string) (Client, error) {
-	defer p.clients.Drop(id)
-	if err := p.Store.EndOldSecret(ctx, id, p.Now()); err != nil {
+func (cs *Clients) EndOldSecret(ctx context.Context, id string) (Client, error) {
+	defer cs.recent.Drop(id)
+	if err := cs.store.EndOldSecret(ctx, id, cs.Now()); err != nil {
 		return Client{}, err
 	}
-	return p.Store.FindClient(ctx, id)
+	return cs.store.FindClient(ctx, id)
 }

@@ -14,10 +14,13 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
+// Subjects are the names by which clients know subscribers and logins.
+type Subjects struct{ *core }
+
 // SubjectFor returns the sub by which a client knows a subscriber: its id, or for a
 // client with pairwise subjects one that only the clients of its sector share
 // (OpenID Connect Core, section 8.1). Wherever a sub leaves us, it comes from here.
-func (p *Provider) SubjectFor(c Client, subscriberID string) string {
+func (ss *Subjects) SubjectFor(c Client, subscriberID string) string {
 	if c.SubjectType != Pairwise {
 		return subscriberID
 	}
@@ -25,12 +28,12 @@ func (p *Provider) SubjectFor(c Client, subscriberID string) string {
 	if err != nil {
 		return "" // nobody's
 	}
-	p.pairing("pairwise", c).Encrypt(id[:], id[:])
+	ss.pairing("pairwise", c).Encrypt(id[:], id[:])
 	return base64.RawURLEncoding.EncodeToString(id[:])
 }
 
 // SubscriberOf returns the subscriber whom a client knows by a sub of ours, or "".
-func (p *Provider) SubscriberOf(c Client, sub string) string {
+func (ss *Subjects) SubscriberOf(c Client, sub string) string {
 	if c.SubjectType != Pairwise {
 		return sub
 	}
@@ -38,7 +41,7 @@ func (p *Provider) SubscriberOf(c Client, sub string) string {
 	if !ok {
 		return ""
 	}
-	p.pairing("pairwise", c).Decrypt(id[:], id[:])
+	ss.pairing("pairwise", c).Decrypt(id[:], id[:])
 	return id.String()
 }
 
@@ -46,23 +49,23 @@ func (p *Provider) SubscriberOf(c Client, sub string) string {
 // with pairwise subjects one that only the clients of its sector share, since one sid
 // at all of them would say that their subjects are one person. Wherever a sid leaves us
 // for a client, it comes from here.
-func (p *Provider) SessionFor(c Client, sid string) string {
+func (ss *Subjects) SessionFor(c Client, sid string) string {
 	id, err := uuid.Parse(sid)
 	if c.SubjectType != Pairwise || err != nil {
 		return sid
 	}
-	p.pairing("pairwise sid", c).Encrypt(id[:], id[:])
+	ss.pairing("pairwise sid", c).Encrypt(id[:], id[:])
 	return base64.RawURLEncoding.EncodeToString(id[:])
 }
 
 // SessionOf returns the login that a client knows by a sid of ours. One that is not of a
 // sector is that of a token from before sids were.
-func (p *Provider) SessionOf(c Client, sid string) string {
+func (ss *Subjects) SessionOf(c Client, sid string) string {
 	id, ok := pairwiseSubject(sid)
 	if c.SubjectType != Pairwise || !ok {
 		return sid
 	}
-	p.pairing("pairwise sid", c).Decrypt(id[:], id[:])
+	ss.pairing("pairwise sid", c).Decrypt(id[:], id[:])
 	return id.String()
 }
 
@@ -78,8 +81,8 @@ func pairwiseSubject(sub string) (id uuid.UUID, ok bool) {
 // pairing is the permutation of ids of a kind that is a sector's own. It is one block of AES,
 // the size of an id: as unguessable as a hash, never the same for two subscribers,
 // and turned round without a table of who is who.
-func (p *Provider) pairing(kind string, c Client) cipher.Block {
-	key := p.Ring.Derive(kind + " " + c.sector())
+func (ss *Subjects) pairing(kind string, c Client) cipher.Block {
+	key := ss.Ring.Derive(kind + " " + c.sector())
 	block, _ := aes.NewCipher(key[:]) // 32 bytes are a key
 	return block
 }
@@ -130,8 +133,8 @@ func (c *Client) checkSubjects(bad func(param, format string, args ...any)) {
 // checkSector reads the sector document, which must list the redirect URIs: so the
 // host agrees that the client belongs to it (OpenID Connect Dynamic Client
 // Registration, section 5).
-func (p *Provider) checkSector(ctx context.Context, c Client) error {
-	raw, err := p.Fetch(ctx, c.SectorURI, maxSector)
+func (cs *Clients) checkSector(ctx context.Context, c Client) error {
+	raw, err := cs.Fetch(ctx, c.SectorURI, maxSector)
 	if err != nil {
 		return problem.BadParam(sectorParam, "the sector document cannot be read: %v", err)
 	}

@@ -34,6 +34,13 @@ type TokenSet struct {
 	Scope        []string
 }
 
+// Tokens mints tokens and reads them.
+type Tokens struct {
+	*core
+	clients  *Clients
+	subjects *Subjects
+}
+
 // minting is what differs between the ways to a TokenSet.
 type minting struct {
 	scope    []string
@@ -44,7 +51,7 @@ type minting struct {
 }
 
 // mint makes the tokens of a grant.
-func (p *Provider) mint(c Client, g Grant, sub fabric.Subscriber, m minting) (TokenSet, error) {
+func (ts *Tokens) mint(c Client, g Grant, sub fabric.Subscriber, m minting) (TokenSet, error) {
 	t := fabric.Token{
 		Kind: fabric.SAT, ProjectID: g.ProjectID, SubscriberID: g.SubscriberID, ClientID: c.ID,
 		SessionID: g.SessionID, GrantID: grantRef(g.ID), Scope: m.scope,
@@ -53,22 +60,22 @@ func (p *Provider) mint(c Client, g Grant, sub fabric.Subscriber, m minting) (To
 	if c.AccessToken == JWTToken {
 		t.Kind = fabric.Access
 	}
-	access, err := p.access(c, &t, m.audience, g.AuthTime, g.AMR)
+	access, err := ts.access(c, &t, m.audience, g.AuthTime, g.AMR)
 	if err != nil {
 		return TokenSet{}, err
 	}
 	set := TokenSet{AccessToken: access, ExpiresIn: t.ExpiresAt.Sub(t.IssuedAt), RefreshToken: m.refresh,
 		Scope: m.scope}
 	if m.idToken && slices.Contains(m.scope, "openid") {
-		set.IDToken, err = p.idToken(c, g, sub, m, access)
+		set.IDToken, err = ts.idToken(c, g, sub, m, access)
 	}
 	return set, err
 }
 
 // ClientCredentials makes a service's own access token, for the scope asked (raw,
 // "" means all it is registered for), and for the resources asked (RFC 8707).
-func (p *Provider) ClientCredentials(_ context.Context, c Client, rawScope string, resources []string) (TokenSet, error) {
-	audience, err := p.audience(c, resources)
+func (ts *Tokens) ClientCredentials(_ context.Context, c Client, rawScope string, resources []string) (TokenSet, error) {
+	audience, err := ts.audience(c, resources)
 	if err != nil {
 		return TokenSet{}, err
 	}
@@ -83,33 +90,33 @@ func (p *Provider) ClientCredentials(_ context.Context, c Client, rawScope strin
 		}
 	}
 	t := fabric.Token{Kind: fabric.Service, ProjectID: c.ProjectID, ClientID: c.ID, Scope: scope}
-	access, err := p.access(c, &t, audience, time.Time{}, nil)
+	access, err := ts.access(c, &t, audience, time.Time{}, nil)
 	if err != nil {
 		return TokenSet{}, err
 	}
-	p.Observe("token_" + GrantClientCredentials)
+	ts.Observe("token_" + GrantClientCredentials)
 	return TokenSet{AccessToken: access, ExpiresIn: t.ExpiresAt.Sub(t.IssuedAt), Scope: scope}, nil
 }
 
 // access seals or signs an access token, and fills in its id and times.
-func (p *Provider) access(c Client, t *fabric.Token, audience string, authTime time.Time, amr []string) (string, error) {
-	t.ID, t.Issuer, t.IssuedAt = uuid.NewString(), p.Issuer, p.Now()
+func (ts *Tokens) access(c Client, t *fabric.Token, audience string, authTime time.Time, amr []string) (string, error) {
+	t.ID, t.Issuer, t.IssuedAt = uuid.NewString(), ts.Issuer, ts.Now()
 	if c.AccessToken == FabricToken {
-		t.ExpiresAt = t.IssuedAt.Add(p.Lifetimes().AccessFabric)
-		return p.Fabric.Seal(*t)
+		t.ExpiresAt = t.IssuedAt.Add(ts.Lifetimes().AccessFabric)
+		return ts.Fabric.Seal(*t)
 	}
-	t.ExpiresAt = t.IssuedAt.Add(p.Lifetimes().AccessJWT)
+	t.ExpiresAt = t.IssuedAt.Add(ts.Lifetimes().AccessJWT)
 	claims := accessClaims{
-		Issuer: t.Issuer, Subject: p.SubjectFor(c, t.SubscriberID), Audience: audience, ClientID: c.ID,
+		Issuer: t.Issuer, Subject: ts.subjects.SubjectFor(c, t.SubscriberID), Audience: audience, ClientID: c.ID,
 		IssuedAt: t.IssuedAt.Unix(), Expires: t.ExpiresAt.Unix(), ID: t.ID,
-		Scope: strings.Join(t.Scope, " "), SessionID: p.SessionFor(c, t.SessionID), GrantID: t.GrantID,
+		Scope: strings.Join(t.Scope, " "), SessionID: ts.subjects.SessionFor(c, t.SessionID), GrantID: t.GrantID,
 		ProjectID: t.ProjectID, AuthTime: seconds(authTime), ACR: acrOf(amr), AMR: amr,
 		Claims: t.Claims,
 	}
 	if t.SubscriberID == "" {
 		claims.Subject = c.ID // RFC 9068, section 2.2: nobody's token has its client for a subject
 	}
-	return p.Ring.SignUnique(keys.ES256, typAccess, claims) // by its jti
+	return ts.Ring.SignUnique(keys.ES256, typAccess, claims) // by its jti
 }
 
 func seconds(t time.Time) int64 {
@@ -160,66 +167,66 @@ type idClaims struct {
 }
 
 // idToken signs the ID token that comes with an access token, or alone where that is "".
-func (p *Provider) idToken(c Client, g Grant, sub fabric.Subscriber, m minting, access string) (string, error) {
-	now, names, hash := p.Now(), g.left(g.Claims.IDToken, m.scope), ""
-	sign := p.Ring.Sign
+func (ts *Tokens) idToken(c Client, g Grant, sub fabric.Subscriber, m minting, access string) (string, error) {
+	now, names, hash := ts.Now(), g.left(g.Claims.IDToken, m.scope), ""
+	sign := ts.Ring.Sign
 	if access == "" {
 		names = slices.Concat(names, ClaimsOf(m.scope...))
 	} else {
-		hash, sign = c.IDTokenAlg.HalfHash(access), p.Ring.SignUnique // as the access token is
+		hash, sign = c.IDTokenAlg.HalfHash(access), ts.Ring.SignUnique // as the access token is
 	}
 	return sign(c.IDTokenAlg, typID, idClaims{
-		Issuer: p.Issuer, Subject: p.SubjectFor(c, sub.ID), Audience: c.ID, AZP: c.ID, IssuedAt: now.Unix(),
-		Expires:  now.Add(p.Lifetimes().IDToken).Unix(),
+		Issuer: ts.Issuer, Subject: ts.subjects.SubjectFor(c, sub.ID), Audience: c.ID, AZP: c.ID, IssuedAt: now.Unix(),
+		Expires:  now.Add(ts.Lifetimes().IDToken).Unix(),
 		AuthTime: g.AuthTime.Unix(), Nonce: m.nonce, ACR: cmp.Or(g.Claims.ACR, acrOf(g.AMR)), AMR: g.AMR,
-		SessionID: p.SessionFor(c, g.SessionID), AccessHash: hash,
+		SessionID: ts.subjects.SessionFor(c, g.SessionID), AccessHash: hash,
 		Person: PersonOf(sub, c.onlyClaims(names)),
 	})
 }
 
 // An IDHint is what an id_token_hint says: a login of ours, perhaps long ago. Whom
-// its client means by the subject, [Provider.SubscriberOf] tells, and which login by
-// the sid [Provider.SessionOf].
+// its client means by the subject, [Subjects.SubscriberOf] tells, and which login by
+// the sid [Subjects.SessionOf].
 type IDHint struct{ Subject, ClientID, SessionID string }
 
 // OpenIDHint reads an ID token of ours. Its expiry does not matter (OpenID
 // Connect RP-Initiated Logout, section 2); everything else does.
-func (p *Provider) OpenIDHint(token string) (IDHint, bool) {
-	payload, ok := p.Ring.VerifyJWS(token, typID)
+func (ts *Tokens) OpenIDHint(token string) (IDHint, bool) {
+	payload, ok := ts.Ring.VerifyJWS(token, typID)
 	var c idClaims
-	if !ok || json.Unmarshal(payload, &c) != nil || c.Issuer != p.Issuer || c.Subject == "" || c.Expires == 0 {
+	if !ok || json.Unmarshal(payload, &c) != nil || c.Issuer != ts.Issuer || c.Subject == "" || c.Expires == 0 {
 		return IDHint{}, false
 	}
 	return IDHint{c.Subject, c.Audience, c.SessionID}, true
 }
 
-// OpenAccessToken checks an access token of this issuer, sealed or JWT, and gives
+// Open checks an access token of this issuer, sealed or JWT, and gives
 // what it says. Every failure is problem.Unauthenticated; so is a token for another
 // resource than us.
-func (p *Provider) OpenAccessToken(ctx context.Context, raw string) (fabric.Token, error) {
-	t, audience, err := p.InspectAccessToken(ctx, raw)
-	if err == nil && audience != p.Issuer {
+func (ts *Tokens) Open(ctx context.Context, raw string) (fabric.Token, error) {
+	t, audience, err := ts.Inspect(ctx, raw)
+	if err == nil && audience != ts.Issuer {
 		return fabric.Token{}, problem.NoCredentials()
 	}
 	return t, err
 }
 
-// InspectAccessToken is OpenAccessToken for who asks about a token, or ends it, and
+// Inspect is OpenAccessToken for who asks about a token, or ends it, and
 // does not go by it: it may be for any resource.
-func (p *Provider) InspectAccessToken(ctx context.Context, raw string) (t fabric.Token, audience string, err error) {
+func (ts *Tokens) Inspect(ctx context.Context, raw string) (t fabric.Token, audience string, err error) {
 	if strings.Contains(raw, "..") { // a JWE with an empty key
-		t, err = p.Fabric.Open(ctx, raw, fabric.SAT, fabric.Service)
-		return t, p.Issuer, err
+		t, err = ts.Fabric.Open(ctx, raw, fabric.SAT, fabric.Service)
+		return t, ts.Issuer, err
 	}
-	payload, ok := p.Ring.VerifyJWS(raw, typAccess)
+	payload, ok := ts.Ring.VerifyJWS(raw, typAccess)
 	var c accessClaims
 	if !ok || json.Unmarshal(payload, &c) != nil {
 		return t, "", problem.NoCredentials()
 	}
-	if t, err = p.readAccess(ctx, c); err != nil || c.Audience == p.Issuer {
+	if t, err = ts.readAccess(ctx, c); err != nil || c.Audience == ts.Issuer {
 		return t, c.Audience, err
 	}
-	client, err := p.ClientOf(ctx, t)
+	client, err := ts.Client(ctx, t)
 	if err == nil && !slices.Contains(client.Resources, c.Audience) {
 		err = problem.NoCredentials()
 	}
@@ -227,8 +234,8 @@ func (p *Provider) InspectAccessToken(ctx context.Context, raw string) (t fabric
 }
 
 // readAccess checks the claims of a JWT access token but for its audience.
-func (p *Provider) readAccess(ctx context.Context, c accessClaims) (fabric.Token, error) {
-	now := p.Now()
+func (ts *Tokens) readAccess(ctx context.Context, c accessClaims) (fabric.Token, error) {
+	now := ts.Now()
 	t := fabric.Token{
 		Kind: fabric.Access, ID: c.ID, Issuer: c.Issuer, ProjectID: c.ProjectID, SubscriberID: c.Subject,
 		ClientID:  c.ClientID,
@@ -239,15 +246,15 @@ func (p *Provider) readAccess(ctx context.Context, c accessClaims) (fabric.Token
 		t.Kind, t.SubscriberID = fabric.Service, ""
 	}
 	if _, ok := pairwiseSubject(c.Subject); ok {
-		client, err := p.ClientOf(ctx, t)
+		client, err := ts.Client(ctx, t)
 		if err != nil {
 			return fabric.Token{}, err
 		}
-		t.SubscriberID, t.SessionID = p.SubscriberOf(client, c.Subject), p.SessionOf(client, c.SessionID)
+		t.SubscriberID, t.SessionID = ts.subjects.SubscriberOf(client, c.Subject), ts.subjects.SessionOf(client, c.SessionID)
 	}
 	whole := c.ID != "" && c.Subject != "" && c.ClientID != "" && c.ProjectID != "" && c.IssuedAt > 0
 	timely := now.Before(t.ExpiresAt) && !t.IssuedAt.After(now.Add(skew)) && c.NotBefore <= now.Add(skew).Unix()
-	if c.Issuer != p.Issuer || c.Audience == "" || !whole || !timely {
+	if c.Issuer != ts.Issuer || c.Audience == "" || !whole || !timely {
 		return fabric.Token{}, problem.NoCredentials()
 	}
 	// iat counts seconds. A revocation of the subscriber, which holds for what was
@@ -255,27 +262,27 @@ func (p *Provider) readAccess(ctx context.Context, c accessClaims) (fabric.Token
 	// older ones of that second die with their login.
 	check := t
 	check.IssuedAt = t.IssuedAt.Add(time.Second - time.Microsecond)
-	return t, p.Fabric.Check(ctx, check)
+	return t, ts.Fabric.Check(ctx, check)
 }
 
-// ClientOf finds the client that a token was made for.
-func (p *Provider) ClientOf(ctx context.Context, t fabric.Token) (Client, error) {
-	c, err := p.FindClient(ctx, t.ClientID)
+// Client finds the client that a token was made for.
+func (ts *Tokens) Client(ctx context.Context, t fabric.Token) (Client, error) {
+	c, err := ts.clients.Find(ctx, t.ClientID)
 	if errors.Is(err, problem.NotFound) {
 		return c, problem.NoCredentials()
 	}
 	return c, err
 }
 
-// revokeAccess ends one access token.
-func (p *Provider) revokeAccess(ctx context.Context, t fabric.Token) error {
-	return p.Revocations.Revoke(ctx, revocation.Revocation{Kind: revocation.Token, ID: t.ID,
+// revoke ends one access token.
+func (ts *Tokens) revoke(ctx context.Context, t fabric.Token) error {
+	return ts.Revocations.Revoke(ctx, revocation.Revocation{Kind: revocation.Token, ID: t.ID,
 		Until: t.ExpiresAt, Expires: t.ExpiresAt})
 }
 
 // Subscriber finds whom a token speaks for, unless it is disabled by now.
-func (p *Provider) Subscriber(ctx context.Context, t fabric.Token) (fabric.Subscriber, error) {
-	sub, err := p.Fabric.RecentSubscriber(ctx, t.ProjectID, t.SubscriberID)
+func (ts *Tokens) Subscriber(ctx context.Context, t fabric.Token) (fabric.Subscriber, error) {
+	sub, err := ts.Fabric.RecentSubscriber(ctx, t.ProjectID, t.SubscriberID)
 	if err != nil {
 		return sub, fmt.Errorf("finding subscriber: %w", err)
 	}

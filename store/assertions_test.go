@@ -61,13 +61,13 @@ func testMarkedSessions(t *testing.T, c Config) {
 		if ids[i] = l.ID; i == 0 {
 			g.SessionID = l.ID
 		}
-		if err := s.CreateSession(t.Context(), l, "hash"); err != nil {
+		if err := s.CreateLogin(t.Context(), l, "hash"); err != nil {
 			t.Fatal(err)
 		}
 	}
 	count := func(mark string) int {
 		t.Helper()
-		all, err := s.MarkedSessions(t.Context(), mark)
+		all, err := s.LoginsMadeIn(t.Context(), mark)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -86,7 +86,7 @@ func testMarkedSessions(t *testing.T, c Config) {
 		all = append(all, revocation.Revocation{Kind: revocation.Session, ID: id,
 			Until: time.Now().Add(time.Hour), Expires: time.Now().Add(time.Hour)})
 	}
-	if err := s.EndSessions(t.Context(), time.Now(), all...); err != nil {
+	if err := s.EndLogins(t.Context(), time.Now(), all...); err != nil {
 		t.Fatal(err)
 	}
 	found, _, err := s.RevocationsSince(t.Context(), 0)

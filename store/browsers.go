@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// FindBrowser returns the logins that a browser holds, by project, as [idp.Logins] are
+// FindBrowser returns the logins that a browser holds, by project, as [idp.BrowserLogins] are
 // written, and when it was here last. Those that were ended or have expired are none.
 func (s *Logins) FindBrowser(ctx context.Context, browser string) (held map[string]string, seen time.Time, err error) {
 	type login struct {
@@ -30,10 +30,10 @@ func (s *Logins) FindBrowser(ctx context.Context, browser string) (held map[stri
 	if len(all) == 0 {
 		return nil, seen, problem.NoSuch("browser")
 	}
-	logins := make(map[string]idp.Logins, len(all))
+	logins := make(map[string]idp.BrowserLogins, len(all))
 	for _, l := range all {
 		if len(logins[l.project]) == 0 && l.place > 0 {
-			logins[l.project] = idp.Logins{""} // that in use has ended
+			logins[l.project] = idp.BrowserLogins{""} // that in use has ended
 		}
 		logins[l.project] = append(logins[l.project], l.id)
 		if here := moment(l.seen); here.After(seen) {
@@ -47,7 +47,7 @@ func (s *Logins) FindBrowser(ctx context.Context, browser string) (held map[stri
 	return held, seen, nil
 }
 
-// MoveBrowser returns logins, by project, as [idp.Logins] are written, to a browser, and
+// MoveBrowser returns logins, by project, as [idp.BrowserLogins] are written, to a browser, and
 // takes all others from the one that it was before; either may be "".
 func (s *Logins) MoveBrowser(ctx context.Context, from, to string, held map[string]string) error {
 	return s.change(ctx, audit.None("which browser holds a login; its beginning and end have events"),
@@ -61,7 +61,7 @@ func (s *Logins) MoveBrowser(ctx context.Context, from, to string, held map[stri
 				return nil
 			}
 			for _, project := range slices.Sorted(maps.Keys(held)) {
-				for place, id := range idp.ParseLogins(held[project]) {
+				for place, id := range idp.ParseBrowserLogins(held[project]) {
 					if id == "" {
 						continue
 					}

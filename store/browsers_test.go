@@ -18,7 +18,7 @@ func testBrowsers(t *testing.T, c Config) {
 	began := time.Now()
 	login := login(g)
 	login.Expires = began.Add(time.Hour)
-	if err := s.CreateSession(t.Context(), login, "hash"); err != nil {
+	if err := s.CreateLogin(t.Context(), login, "hash"); err != nil {
 		t.Fatal(err)
 	}
 	holds := map[string]string{"p": login.ID}
@@ -65,25 +65,25 @@ func testBrowsers(t *testing.T, c Config) {
 	move("d", "", nil)
 	want("forgotten", "d", nil, 0)
 	move("", "e", holds)
-	if err := s.EndSessions(t.Context(), time.Now(), revocation.Revocation{Kind: revocation.Session, ID: login.ID}); err != nil {
+	if err := s.EndLogins(t.Context(), time.Now(), revocation.Revocation{Kind: revocation.Session, ID: login.ID}); err != nil {
 		t.Fatal(err)
 	}
 	want("ended", "e", nil, 0)
 
-	ids := make(idp.Logins, 3)
+	ids := make(idp.BrowserLogins, 3)
 	for i := range ids {
 		login.ID = newID()
 		ids[i] = login.ID
-		if err := s.CreateSession(t.Context(), login, "hash"); err != nil {
+		if err := s.CreateLogin(t.Context(), login, "hash"); err != nil {
 			t.Fatal(err)
 		}
 	}
-	several := func(l ...string) map[string]string { return map[string]string{"p": idp.Logins(l).String()} }
+	several := func(l ...string) map[string]string { return map[string]string{"p": idp.BrowserLogins(l).String()} }
 	move("", "f", several(ids[2], ids[0], ids[1]))
 	want("several, in their order", "f", several(ids[2], ids[0], ids[1]), 0)
 	move("f", "g", several(ids[1], ids[2]))
 	want("another first, one left out", "g", several(ids[1], ids[2]), 0)
-	if err := s.EndSessions(t.Context(), time.Now(), revocation.Revocation{Kind: revocation.Session, ID: ids[1]}); err != nil {
+	if err := s.EndLogins(t.Context(), time.Now(), revocation.Revocation{Kind: revocation.Session, ID: ids[1]}); err != nil {
 		t.Fatal(err)
 	}
 	want("the first has ended", "g", several("", ids[2]), 0)

@@ -19,7 +19,13 @@ import (
 // Clients holds the OAuth clients of projects.
 type Clients struct{ *core }
 
-var _ idp.Store = (*Store)(nil)
+var (
+	_ idp.ClientStore  = (*Store)(nil)
+	_ idp.LoginStore   = (*Store)(nil)
+	_ idp.GrantStore   = (*Store)(nil)
+	_ idp.ConsentStore = (*Store)(nil)
+	_ idp.LetterStore  = (*Store)(nil)
+)
 
 const clientColumns = `id, project_id, name, type, profile, auth_method, secret_hash, first_party, pkce_optional,
 	redirect_uris, logout_uris, grants, scopes, access_token, id_token_alg, metadata, created, updated,

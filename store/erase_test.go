@@ -78,7 +78,7 @@ func plantCanary(t *testing.T, s *Store) fabric.Subscriber {
 	hook := fabric.Webhook{ID: newID(), ProjectID: "p", URL: "https://hook.example/",
 		Events: []fabric.EventName{"*"}, Enabled: true, Created: now, Updated: now}
 	name := "Canary's"
-	login := idp.Session{ID: newID(), ProjectID: "p", SubscriberID: sub.ID, UserAgent: "curl/8",
+	login := idp.Login{ID: newID(), ProjectID: "p", SubscriberID: sub.ID, UserAgent: "curl/8",
 		Address: "192.0.2.1", AuthTime: now, Expires: now.Add(time.Hour)}
 	grant := idp.Grant{ID: newID(), ProjectID: "p", ClientID: "c", SubscriberID: sub.ID, SessionID: login.ID,
 		Scope: []string{"openid"}, Created: now, IdleUntil: now.Add(time.Hour), Expires: now.Add(time.Hour)}
@@ -92,7 +92,7 @@ func plantCanary(t *testing.T, s *Store) fabric.Subscriber {
 				ctx, "p", sub.ID, fabric.SubscriberChange{Profile: fabric.Profile{CompanyName: &name}}, now, nil)
 			return err
 		},
-		func() error { return s.CreateSession(ctx, login, "hash") },
+		func() error { return s.CreateLogin(ctx, login, "hash") },
 		func() error {
 			return s.RedeemCode(ctx, idp.RedeemedCode{Hash: grant.ID, GrantID: grant.ID, ClientID: "c",
 				Expires: now}, grant)

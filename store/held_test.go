@@ -95,10 +95,10 @@ func testListLogins(t *testing.T, c store.Config) {
 	now := time.Now().Truncate(time.Microsecond).UTC()
 	var sids []string
 	for i := range 5 {
-		l := idp.Session{ID: newID(), ProjectID: p.ID, SubscriberID: s.ID, AuthTime: now,
+		l := idp.Login{ID: newID(), ProjectID: p.ID, SubscriberID: s.ID, AuthTime: now,
 			AMR: []string{"pwd", "otp"}, UserAgent: "Firefox", Address: "::1", Expires: now.Add(time.Hour)}
 		sids = append(sids, l.ID)
-		if err := rows.CreateSession(ctx, l, ""); err != nil {
+		if err := rows.CreateLogin(ctx, l, ""); err != nil {
 			t.Fatal(err)
 		}
 		for range i {
@@ -155,8 +155,8 @@ func testConsentsOfSubscriber(t *testing.T, c store.Config) {
 			rows.AddConsent(ctx, ada.ID, app.ID, []string{"openid", "Voice"}, now))
 	}
 	errs = append(errs, rows.AddConsent(ctx, bob.ID, apps[0], []string{"openid"}, now))
-	l := idp.Session{ID: newID(), ProjectID: p.ID, SubscriberID: ada.ID, AuthTime: now, Expires: now.Add(time.Hour)}
-	errs = append(errs, rows.CreateSession(ctx, l, ""))
+	l := idp.Login{ID: newID(), ProjectID: p.ID, SubscriberID: ada.ID, AuthTime: now, Expires: now.Add(time.Hour)}
+	errs = append(errs, rows.CreateLogin(ctx, l, ""))
 	var grants []string
 	for _, app := range []string{apps[0], apps[0], apps[1]} {
 		g := idp.Grant{ID: newID(), ProjectID: p.ID, ClientID: app, SubscriberID: ada.ID, SessionID: l.ID,

@@ -13,10 +13,10 @@ const maxHeld = 200
 
 // HeldSessions returns the logins of a subscriber that were not ended, whose cookie is good
 // or of which there is a grant that is, newest first.
-func (s *Logins) HeldSessions(ctx context.Context, projectID, subscriberID string, now time.Time) ([]idp.Held, error) {
-	scan := func(row scanner) (h idp.Held, err error) {
+func (s *Logins) LiveLogins(ctx context.Context, projectID, subscriberID string, now time.Time) ([]idp.Login, error) {
+	scan := func(row scanner) (h idp.Login, err error) {
 		var seen int64
-		h.Session, err = scanSession(row, &seen)
+		h, err = scanSession(row, &seen)
 		if h.Seen = moment(seen); h.Seen.Before(h.AuthTime) {
 			h.Seen = h.AuthTime
 		}

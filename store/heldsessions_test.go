@@ -18,7 +18,7 @@ func testHeldSessions(t *testing.T, c Config) {
 		t.Helper()
 		l := login(g)
 		l.ID, l.Mark, l.AuthTime, l.Expires = newID(), mark, now, now.Add(expires)
-		if err := s.CreateSession(t.Context(), l, "hash"); err != nil {
+		if err := s.CreateLogin(t.Context(), l, "hash"); err != nil {
 			t.Fatal(err)
 		}
 		return l.ID
@@ -44,16 +44,16 @@ func testHeldSessions(t *testing.T, c Config) {
 	wantApps("before", 0)
 	kept, good, ended := signIn(-time.Hour, "a"), signIn(time.Hour, "b"), signIn(time.Hour, "c")
 	grant(kept, time.Hour)
-	if err := s.EndSessions(t.Context(), now, revocation.Revocation{Kind: revocation.Session, ID: ended, Until: now, Expires: now}); err != nil {
+	if err := s.EndLogins(t.Context(), now, revocation.Revocation{Kind: revocation.Session, ID: ended, Until: now, Expires: now}); err != nil {
 		t.Fatal(err)
 	}
-	all, err := s.HeldSessions(t.Context(), "p", "s", now)
+	all, err := s.LiveLogins(t.Context(), "p", "s", now)
 	if err != nil || len(all) != 2 || all[0].ID != good || all[1].ID != kept || all[0].Mark != "b" ||
 		all[0].Seen.IsZero() {
 		t.Errorf("HeldSessions = %+v, %v, want %s and %s", all, err, good, kept)
 	}
 	wantApps("of a grant", 1)
-	if all, err := s.HeldSessions(t.Context(), "other", "s", now); err != nil || len(all) != 0 {
+	if all, err := s.LiveLogins(t.Context(), "other", "s", now); err != nil || len(all) != 0 {
 		t.Errorf("HeldSessions of another project = %+v, %v", all, err)
 	}
 	if err := s.AddConsent(t.Context(), "s", "c", []string{"email"}, now); err != nil {

@@ -46,13 +46,13 @@ func grantRows(t *testing.T, c Config) (s *Store, g idp.Grant, ahead *atomic.Int
 // signIn makes the login of a grant.
 func signIn(t *testing.T, s *Store, g idp.Grant) {
 	t.Helper()
-	if err := s.CreateSession(t.Context(), login(g), "hash"); err != nil {
+	if err := s.CreateLogin(t.Context(), login(g), "hash"); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func login(g idp.Grant) idp.Session {
-	return idp.Session{ID: g.SessionID, ProjectID: "p", SubscriberID: "s", Expires: time.Now()}
+func login(g idp.Grant) idp.Login {
+	return idp.Login{ID: g.SessionID, ProjectID: "p", SubscriberID: "s", Expires: time.Now()}
 }
 
 func newID() string { return uuid.Must(uuid.NewV7()).String() }
@@ -133,14 +133,14 @@ func TestEndSession(t *testing.T) { EachDatabase(t, testEndSession) }
 func testEndSession(t *testing.T, c Config) {
 	s, g, _ := grantRows(t, c)
 	g.ID = newID()
-	err := errors.Join(s.CreateSession(t.Context(), login(g), "hash"),
+	err := errors.Join(s.CreateLogin(t.Context(), login(g), "hash"),
 		s.RedeemCode(t.Context(), idp.RedeemedCode{Hash: "h", GrantID: g.ID, ClientID: "c"}, g))
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := revocation.Revocation{Kind: revocation.Session, ID: g.SessionID, Expires: time.Now().Add(time.Hour)}
 	for range 2 {
-		if err := s.EndSessions(t.Context(), time.Now(), r); err != nil {
+		if err := s.EndLogins(t.Context(), time.Now(), r); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -158,10 +158,10 @@ func TestCreateSessionTooLate(t *testing.T) { EachDatabase(t, testCreateSessionT
 
 func testCreateSessionTooLate(t *testing.T, c Config) {
 	s, g, _ := grantRows(t, c)
-	if err := s.CreateSession(t.Context(), login(g), "the hash before"); !errors.Is(err, problem.Conflict) {
+	if err := s.CreateLogin(t.Context(), login(g), "the hash before"); !errors.Is(err, problem.Conflict) {
 		t.Errorf("CreateSession with another hash = %v, want a conflict", err)
 	}
-	if _, err := s.FindSession(t.Context(), g.SessionID); !errors.Is(err, problem.NotFound) {
+	if _, err := s.FindLogin(t.Context(), g.SessionID); !errors.Is(err, problem.NotFound) {
 		t.Errorf("FindSession = %v, want not found", err)
 	}
 }
@@ -172,13 +172,13 @@ func testSweepLogins(t *testing.T, c Config) {
 	s, g, ahead := grantRows(t, c)
 	g.ID = newID()
 	code := idp.RedeemedCode{Hash: "h", GrantID: g.ID, ClientID: "c", Expires: time.Now().Add(time.Hour)}
-	if err := errors.Join(s.CreateSession(t.Context(), login(g), "hash"), s.RedeemCode(t.Context(), code, g)); err != nil {
+	if err := errors.Join(s.CreateLogin(t.Context(), login(g), "hash"), s.RedeemCode(t.Context(), code, g)); err != nil {
 		t.Fatal(err)
 	}
 	there := func() (n int) {
 		_, code := s.FindRedeemedCode(t.Context(), "h")
 		_, grant := s.FindGrant(t.Context(), g.ID)
-		_, login := s.FindSession(t.Context(), g.SessionID)
+		_, login := s.FindLogin(t.Context(), g.SessionID)
 		for _, err := range []error{code, grant, login} {
 			if err == nil {
 				n++

@@ -75,11 +75,11 @@ func testLogouts(t *testing.T, c Config) {
 		others int // logouts of another login of the subscriber
 	}{
 		{"EndSession", func(sid string) error {
-			return s.EndSessions(ctx, time.Now(), end(revocation.Session, sid))
+			return s.EndLogins(ctx, time.Now(), end(revocation.Session, sid))
 		}, 0},
 		{"EndSession once more", func(sid string) error {
-			return errors.Join(s.EndSessions(ctx, time.Now(), end(revocation.Session, sid)),
-				s.EndSessions(ctx, time.Now(), end(revocation.Session, sid)))
+			return errors.Join(s.EndLogins(ctx, time.Now(), end(revocation.Session, sid)),
+				s.EndLogins(ctx, time.Now(), end(revocation.Session, sid)))
 		}, 0},
 		{"a new password", change(fabric.SubscriberChange{PasswordHash: &hash}), 1},
 		{"disabled", change(fabric.SubscriberChange{Disabled: &off}), 1},
@@ -98,7 +98,7 @@ func testLogouts(t *testing.T, c Config) {
 			}
 			sid, other := newID(), newID()
 			for _, id := range []string{sid, other} {
-				if err := s.CreateSession(ctx, login(idp.Grant{SessionID: id}), hash); err != nil {
+				if err := s.CreateLogin(ctx, login(idp.Grant{SessionID: id}), hash); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -144,7 +144,7 @@ func testLogoutReceivers(t *testing.T, c Config) {
 	client := newClient(t, s, listens)
 	signIn(t, s, g)
 	granted(t, s, g.SessionID, client.ID)
-	if err := s.EndSessions(ctx, time.Now(), end(revocation.Session, g.SessionID)); err != nil {
+	if err := s.EndLogins(ctx, time.Now(), end(revocation.Session, g.SessionID)); err != nil {
 		t.Fatal(err)
 	}
 	now := time.Now()
@@ -209,7 +209,7 @@ func testLogoutsOver(t *testing.T, c Config) {
 		sids = append(sids, g.SessionID)
 		signIn(t, s, g)
 		granted(t, s, g.SessionID, client.ID)
-		if err := s.EndSessions(ctx, now, end(revocation.Session, g.SessionID)); err != nil {
+		if err := s.EndLogins(ctx, now, end(revocation.Session, g.SessionID)); err != nil {
 			t.Fatal(err)
 		}
 	}

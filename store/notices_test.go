@@ -54,13 +54,13 @@ func TestNotices(t *testing.T) {
 		signIn(t, s, g)
 		l := login(g)
 		l.ID = newID()
-		if err := s.CreateSession(ctx, l, "another hash", notice()); !errors.Is(err, problem.Conflict) {
+		if err := s.CreateLogin(ctx, l, "another hash", notice()); !errors.Is(err, problem.Conflict) {
 			t.Errorf("a login by another password = %v, want a conflict", err)
 		}
 		want()
 		for range 2 {
 			l.ID = newID()
-			if err := s.CreateSession(ctx, l, "hash", notice()); err != nil {
+			if err := s.CreateLogin(ctx, l, "hash", notice()); err != nil {
 				t.Fatal(err)
 			}
 		}

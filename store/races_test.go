@@ -64,11 +64,11 @@ func testLoginsAgainstEnds(t *testing.T, c Config) {
 		if round%2 == 1 {
 			change = fabric.SubscriberChange{Disabled: &off}
 		}
-		var begun []idp.Session
+		var begun []idp.Login
 		var mu sync.Mutex
 		logIn := func() {
 			l := login(idp.Grant{SessionID: newID()})
-			if err := s.CreateSession(ctx, l, hash); err == nil {
+			if err := s.CreateLogin(ctx, l, hash); err == nil {
 				mu.Lock()
 				defer mu.Unlock()
 				begun = append(begun, l)
@@ -82,7 +82,7 @@ func testLoginsAgainstEnds(t *testing.T, c Config) {
 			expect(t, "UpdateSubscriber", err)
 		}, logIn, logIn, logIn, logIn)
 		for _, l := range begun {
-			if got, err := s.FindSession(ctx, l.ID); err != nil || got.Ended.IsZero() {
+			if got, err := s.FindLogin(ctx, l.ID); err != nil || got.Ended.IsZero() {
 				t.Errorf("round %d: a login that began while all were ended: %+v, %v, want it ended", round, got, err)
 			}
 		}
@@ -108,7 +108,7 @@ func testRedeemAgainstEnds(t *testing.T, c Config) {
 		do   func(g idp.Grant) error
 	}{
 		{"EndSession", func(g idp.Grant) error {
-			return s.EndSessions(ctx, time.Now(), end(revocation.Session, g.SessionID))
+			return s.EndLogins(ctx, time.Now(), end(revocation.Session, g.SessionID))
 		}},
 		{"UpdateSubscriber", func(idp.Grant) error {
 			hash, email, r := "hash", newID()+"@example.com", end(revocation.Subscriber, "s")
@@ -297,13 +297,13 @@ func testDeleteAgainstChanges(t *testing.T, c Config) {
 			expect(t, "DeleteSubscriber", s.DeleteSubscriber(ctx, "p", end(revocation.Subscriber, "s")), gone...)
 		},
 		func() { expect(t, "DeleteClient", s.DeleteClient(ctx, end(revocation.Client, "c")), gone...) },
-		func() { expect(t, "EndSession", s.EndSessions(ctx, time.Now(), end(revocation.Session, g.SessionID))) },
+		func() { expect(t, "EndSession", s.EndLogins(ctx, time.Now(), end(revocation.Session, g.SessionID))) },
 		func() { expect(t, "RevokeGrant", s.RevokeGrant(ctx, g.ID, time.Now(), end(revocation.Grant, g.ID))) },
 		func() {
 			expect(t, "RotateGrant", s.RotateGrant(ctx, idp.Grant{ID: g.ID, RefreshHash: "second"}, "first"), gone...)
 		},
 		func() {
-			expect(t, "CreateSession", s.CreateSession(ctx, login(idp.Grant{SessionID: newID()}), "hash"), gone...)
+			expect(t, "CreateSession", s.CreateLogin(ctx, login(idp.Grant{SessionID: newID()}), "hash"), gone...)
 		},
 		func() { expect(t, "AddConsent", s.AddConsent(ctx, "s", "c", []string{"openid"}, time.Now()), gone...) },
 		func() {

@@ -23,7 +23,7 @@ const sessionColumns = `id, project_id, subscriber_id, auth_time, amr, user_agen
 
 // CreateSession inserts a login, if its subscriber still has the password and is
 // not disabled; else it is a [problem.Conflict]. Of the first nobody is told.
-func (s *Logins) CreateSession(ctx context.Context, l idp.Session, passwordHash string, notices ...mail.Letter) error {
+func (s *Logins) CreateLogin(ctx context.Context, l idp.Login, passwordHash string, notices ...mail.Letter) error {
 	return s.change(ctx, audit.Of("login", l.ProjectID, "subscriber", l.SubscriberID).By(
 		audit.Subscriber, l.SubscriberID).With("session", l.ID, "amr", strings.Join(l.AMR, " "), "user_agent",
 		l.UserAgent), func(t tx) error {
@@ -53,7 +53,7 @@ func (s *Logins) CreateSession(ctx context.Context, l idp.Session, passwordHash 
 }
 
 // FindSession finds a login, ended or not.
-func (s *Logins) FindSession(ctx context.Context, id string) (idp.Session, error) {
+func (s *Logins) FindLogin(ctx context.Context, id string) (idp.Login, error) {
 	l, err := scanSession(s.read().Row(ctx, `SELECT `+sessionColumns+` FROM login_sessions WHERE id = $1`, id))
 	if errors.Is(err, sql.ErrNoRows) {
 		return l, problem.NoSuch("session")
@@ -61,7 +61,7 @@ func (s *Logins) FindSession(ctx context.Context, id string) (idp.Session, error
 	return l, err
 }
 
-func scanSession(row scanner, more ...any) (l idp.Session, err error) {
+func scanSession(row scanner, more ...any) (l idp.Login, err error) {
 	var amr string
 	var authTime, expires, ended int64
 	err = row.Scan(append([]any{&l.ID, &l.ProjectID, &l.SubscriberID, &authTime, &amr, &l.UserAgent,
@@ -74,15 +74,15 @@ func scanSession(row scanner, more ...any) (l idp.Session, err error) {
 }
 
 // MarkedSessions returns the logins made in the browser of a mark that were not ended.
-func (s *Logins) MarkedSessions(ctx context.Context, mark string) ([]idp.Session, error) {
-	return gather(ctx, s.read(), "finding sessions", func(row scanner) (idp.Session, error) {
+func (s *Logins) LoginsMadeIn(ctx context.Context, mark string) ([]idp.Login, error) {
+	return gather(ctx, s.read(), "finding sessions", func(row scanner) (idp.Login, error) {
 		return scanSession(row)
 	},
 		`SELECT `+sessionColumns+` FROM login_sessions WHERE mark = $1 AND mark <> '' AND ended = 0 ORDER BY id`, mark)
 }
 
 // RaiseSession writes how a living login was proven.
-func (s *Logins) RaiseSession(ctx context.Context, l idp.Session) error {
+func (s *Logins) RaiseLogin(ctx context.Context, l idp.Login) error {
 	amr := strings.Join(l.AMR, " ")
 	raised := audit.Of("login.raised", l.ProjectID, "subscriber", l.SubscriberID).By(
 		audit.Subscriber, l.SubscriberID).With("session", l.ID, "amr", amr)
@@ -93,7 +93,7 @@ func (s *Logins) RaiseSession(ctx context.Context, l idp.Session) error {
 }
 
 // EndSessions ends logins and their grants, revokes their tokens and tells their clients.
-func (s *Logins) EndSessions(ctx context.Context, now time.Time, all ...revocation.Revocation) error {
+func (s *Logins) EndLogins(ctx context.Context, now time.Time, all ...revocation.Revocation) error {
 	all = slices.SortedFunc(slices.Values(all), func(a, b revocation.Revocation) int {
 		return strings.Compare(a.ID, b.ID)
 	}) // locked by all in this order

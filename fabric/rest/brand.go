@@ -121,17 +121,17 @@ func (a *API) brandClient(w http.ResponseWriter, r *http.Request, by fabric.Issu
 		}
 	}
 	rebrand(&c)
-	if err := faults(err, a.clients.CheckClient(r.Context(), c, false), wrong); err != nil {
+	if err := faults(err, a.clients.Clients.Check(r.Context(), c, false), wrong); err != nil {
 		return err
 	}
-	if err := a.clients.ChangeClient(r.Context(), c.ID, rebrand); err != nil {
+	if err := a.clients.Clients.Change(r.Context(), c.ID, rebrand); err != nil {
 		return err
 	}
 	if given {
-		_, err = a.clients.SetLogo(r.Context(), c.ID, made)
+		_, err = a.clients.Clients.SetLogo(r.Context(), c.ID, made)
 	}
 	if err == nil {
-		c, err = a.clients.FindClient(r.Context(), c.ID)
+		c, err = a.clients.Clients.Find(r.Context(), c.ID)
 	}
 	if err != nil {
 		return err

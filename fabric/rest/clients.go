@@ -57,7 +57,7 @@ func (a *API) showClient(c idp.Client) clientResponse {
 
 // client finds the client of the path, if it is one of the project.
 func (a *API) client(r *http.Request, by fabric.Issuer) (idp.Client, error) {
-	c, err := a.clients.FindClient(r.Context(), r.PathValue("id"))
+	c, err := a.clients.Clients.Find(r.Context(), r.PathValue("id"))
 	if err == nil && c.ProjectID != by.ProjectID {
 		err = problem.NoSuch("client")
 	}
@@ -67,7 +67,7 @@ func (a *API) client(r *http.Request, by fabric.Issuer) (idp.Client, error) {
 // listClients serves GET /api/fabric/clients.
 func (a *API) listClients(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
 	return paged(w, r, func(q page.Query) (page.Page[idp.Client], error) {
-		return a.clients.ListClients(r.Context(), by.ProjectID, q)
+		return a.clients.Clients.List(r.Context(), by.ProjectID, q)
 	}, a.showClient)
 }
 
@@ -91,7 +91,7 @@ func (a *API) rotateClientSecret(w http.ResponseWriter, r *http.Request, by fabr
 	if err != nil {
 		return err
 	}
-	c, secret, err := a.clients.RotateSecret(r.Context(), c.ID, overlap, by.Rights)
+	c, secret, err := a.clients.Clients.RotateSecret(r.Context(), c.ID, overlap, by.Rights)
 	if err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func (a *API) endOldSecret(w http.ResponseWriter, r *http.Request, by fabric.Iss
 	if err != nil {
 		return err
 	}
-	if _, err := a.clients.EndOldSecret(r.Context(), c.ID); err != nil {
+	if _, err := a.clients.Clients.EndOldSecret(r.Context(), c.ID); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)

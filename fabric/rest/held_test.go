@@ -134,14 +134,14 @@ func TestLoginsOfSubscriber(t *testing.T) {
 	ada, bob := w.tokens(`{"reference":"ada"}`), w.tokens(`{"reference":"bob"}`)
 	hash := must[fabric.Subscriber](t)(w.fabric.FindSubscriber(ctx, w.project.ID, ada.SubscriberID)).PasswordHash
 	signIn := func(subscriber, sid string) {
-		s := idp.Session{ID: sid, ProjectID: w.project.ID, SubscriberID: subscriber, AuthTime: w.now(),
+		s := idp.Login{ID: sid, ProjectID: w.project.ID, SubscriberID: subscriber, AuthTime: w.now(),
 			AMR: []string{"pwd"}, Address: "192.0.2.1", Expires: w.now().Add(time.Hour)}
 		g := idp.Grant{
 			ID: sid, ProjectID: w.project.ID, ClientID: app.ID, SubscriberID: subscriber, SessionID: sid,
 			Scope:   []string{"openid"},
 			Created: w.now(), IdleUntil: w.now().Add(time.Hour), Expires: w.now().Add(time.Hour),
 		}
-		if err := w.rows.CreateSession(ctx, s, hash); err != nil {
+		if err := w.rows.CreateLogin(ctx, s, hash); err != nil {
 			t.Fatal(err)
 		}
 		if err := w.rows.RedeemCode(ctx, idp.RedeemedCode{Hash: sid, GrantID: sid, ClientID: app.ID, Expires: w.now().Add(time.Hour)}, g); err != nil {

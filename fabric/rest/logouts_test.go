@@ -34,9 +34,9 @@ func TestLogouts(t *testing.T) {
 	hash := must[fabric.Subscriber](t)(w.fabric.FindSubscriber(ctx, w.project.ID, ada)).PasswordHash
 	const first, second = "0199a000-0000-7000-8000-000000000001", "0199a000-0000-7000-8000-000000000002"
 	for _, sid := range []string{first, second} {
-		s := idp.Session{ID: sid, ProjectID: w.project.ID, SubscriberID: ada, AuthTime: w.now(),
+		s := idp.Login{ID: sid, ProjectID: w.project.ID, SubscriberID: ada, AuthTime: w.now(),
 			Expires: w.now().Add(time.Hour)}
-		if err := w.rows.CreateSession(ctx, s, hash); err != nil {
+		if err := w.rows.CreateLogin(ctx, s, hash); err != nil {
 			t.Fatal(err)
 		}
 		g := idp.Grant{ID: sid, ProjectID: w.project.ID, ClientID: app.ID, SubscriberID: ada, SessionID: sid,

@@ -94,7 +94,8 @@ func openWorld(t testing.TB, dir string) *world {
 		RevokeConsent: w.revokeConsent,
 		Sessions:      sessions, EmbedLimits: fabric.EmbedLimits{Tokens: embedLimit}, CheckURL: egress.Policy{}.Check,
 	})
-	w.api = rest.New(rest.Config{Fabric: w.fabric, Clients: idp.New(idp.Config{Store: w.rows, Now: w.now}),
+	clients := idp.New(idp.Config{Store: idp.Stores{Clients: w.rows}, Now: w.now})
+	w.api = rest.New(rest.Config{Fabric: w.fabric, Clients: clients,
 		Log: slog.New(slog.DiscardHandler)})
 	w.handler = w.api.Handler()
 	w.project, w.key, w.keyID = w.newProject("one", fabric.Voice)

@@ -19,32 +19,40 @@ import (
 // own, and a file here with the handlers of its forms and a func of [sections] that says
 // what the page shows of it.
 
+// account serves the page of a subscriber's own account.
+type account struct {
+	*pages
+	flow   *flow
+	logins *browserLogins
+	logout *logout
+}
+
 // A visit is a subscriber at its own page: the login of its browser, and who it is.
 type visit struct {
-	idp.Session
+	idp.Login
 	sub fabric.Subscriber
 }
 
 // A section says what the page shows of a part of the account.
-type section func(a *API, r *http.Request, v visit, page *templates.AccountPage) error
+type section func(ac *account, r *http.Request, v visit, page *templates.AccountPage) error
 
 // sections are those of the page.
 var sections = []section{showProfile, showAddress, showPassword, showFactors, showSessions, showApps, showDisplay}
 
 // showAccount serves GET /account, with project in the query where it matters which.
-func (a *API) showAccount(w http.ResponseWriter, r *http.Request) error {
-	projectID, err := a.accountProject(r, r.URL.Query().Get("project"))
+func (ac *account) showAccount(w http.ResponseWriter, r *http.Request) error {
+	projectID, err := ac.project(r, r.URL.Query().Get("project"))
 	if err != nil {
 		return err
 	}
-	v, err := a.visitOf(r, projectID)
+	v, err := ac.visitOf(r, projectID)
 	if errors.Is(err, problem.Unauthenticated) {
-		return a.beginAccount(w, r, projectID, nil)
+		return ac.logIn(w, r, projectID, nil)
 	}
 	if err != nil {
 		return err
 	}
-	return a.accountPage(w, r, v, templates.AccountPage{Notice: a.words(r).Say(notices[r.URL.Query().Get("done")])}, http.StatusOK)
+	return ac.page(w, r, v, templates.AccountPage{Notice: ac.words(r).Say(notices[r.URL.Query().Get("done")])}, http.StatusOK)
 }
 
 // notices are the sentences of what was done, by the name of it.
@@ -62,19 +70,19 @@ var notices = map[string]string{
 	"app":      "done.app",
 }
 
-// accountProject returns the project whose account is shown: the one that is asked for,
+// project returns the project whose account is shown: the one that is asked for,
 // else the one where the browser signed in last, else the only one that there is.
-func (a *API) accountProject(r *http.Request, asked string) (string, error) {
+func (ac *account) project(r *http.Request, asked string) (string, error) {
 	if asked != "" {
 		return asked, nil
 	}
-	b, err := a.browsers.Open(r)
+	b, err := ac.browsers.Open(r)
 	if err != nil {
 		return "", err
 	}
-	var last idp.Session
+	var last idp.Login
 	for projectID := range b.Values() {
-		l, err := a.loginsOf(r, projectID)
+		l, err := ac.logins.live(r, projectID)
 		if err != nil {
 			return "", err
 		}
@@ -85,7 +93,7 @@ func (a *API) accountProject(r *http.Request, asked string) (string, error) {
 	if last.ID != "" {
 		return last.ProjectID, nil
 	}
-	only, err := a.OnlyProject(r.Context())
+	only, err := ac.OnlyProject(r.Context())
 	if err == nil && only == "" {
 		err = errWhichAccount
 	}
@@ -96,15 +104,15 @@ var errWhichAccount = pageError(http.StatusNotFound, "error.account", "error.acc
 
 // visitOf returns the login in use of the browser in a project, and its subscriber;
 // problem.Unauthenticated where there is none.
-func (a *API) visitOf(r *http.Request, projectID string) (visit, error) {
-	l, err := a.loginsOf(r, projectID)
+func (ac *account) visitOf(r *http.Request, projectID string) (visit, error) {
+	l, err := ac.logins.live(r, projectID)
 	if err != nil {
 		return visit{}, err
 	}
 	if !l.inUse {
 		return visit{}, problem.NoCredentials()
 	}
-	sub, err := a.Subscribers.FindSubscriber(r.Context(), projectID, l.all[0].SubscriberID)
+	sub, err := ac.Subscribers.FindSubscriber(r.Context(), projectID, l.all[0].SubscriberID)
 	if errors.Is(err, problem.NotFound) {
 		err = problem.NoCredentials()
 	}
@@ -112,13 +120,13 @@ func (a *API) visitOf(r *http.Request, projectID string) (visit, error) {
 	return visit{l.all[0], sub}, err
 }
 
-// beginAccount leads to a login, and from there to the account. With again it is a login
+// logIn leads to a login, and from there to the account. With again it is a login
 // of that visit's subscriber who is signed in, but not lately enough.
-func (a *API) beginAccount(w http.ResponseWriter, r *http.Request, projectID string, again *visit) error {
-	if err := a.Limits.PassNetwork(r.Context(), limit.AuthorizePerNetwork, web.Network(r)); err != nil {
+func (ac *account) logIn(w http.ResponseWriter, r *http.Request, projectID string, again *visit) error {
+	if err := ac.Limits.PassNetwork(r.Context(), limit.AuthorizePerNetwork, web.Network(r)); err != nil {
 		return err // it is kept until the login is done, as those of clients are
 	}
-	req, c, err := a.BeginAccount(r.Context(), projectID)
+	req, c, err := ac.Requests.ForAccount(r.Context(), projectID)
 	if errors.Is(err, problem.NotFound) {
 		return errWhichAccount
 	}
@@ -128,43 +136,43 @@ func (a *API) beginAccount(w http.ResponseWriter, r *http.Request, projectID str
 	if again != nil {
 		req.Prompt, req.LoginHint, req.Meant = []string{"login"}, again.sub.Email, []string{again.SubscriberID}
 	}
-	return a.proceed(w, r, c, req)
+	return ac.flow.proceed(w, r, c, req)
 }
 
-// accountPage shows the page: what is in it already, and what the sections have to say.
-func (a *API) accountPage(w http.ResponseWriter, r *http.Request, v visit, page templates.AccountPage, status int) error {
-	page.Project, page.Token, page.Name, page.Email = v.ProjectID, a.formToken(v.Session), cmp.Or(v.sub.FullName(), v.sub.Email, a.words(r).Say("account.title")), v.sub.Email
-	may, err := a.mayChange(r, v)
+// page shows the page: what is in it already, and what the sections have to say.
+func (ac *account) page(w http.ResponseWriter, r *http.Request, v visit, page templates.AccountPage, status int) error {
+	page.Project, page.Token, page.Name, page.Email = v.ProjectID, ac.formToken(v.Login), cmp.Or(v.sub.FullName(), v.sub.Email, ac.words(r).Say("account.title")), v.sub.Email
+	may, err := ac.mayChange(r, v)
 	if err != nil {
 		return err
 	}
 	page.Stale = !may
 	for _, show := range sections {
-		if err := show(a, r, v, &page); err != nil {
+		if err := show(ac, r, v, &page); err != nil {
 			return err
 		}
 	}
-	return a.write(w, r, page, templates.Options{Status: status, Scripts: true, Isolated: true})
+	return ac.write(w, r, page, templates.Options{Status: status, Scripts: true, Isolated: true})
 }
 
 // An accountHandler serves a form of the page, for the visit that it belongs to.
 type accountHandler func(w http.ResponseWriter, r *http.Request, v visit, form url.Values) error
 
-// onAccount lets forms through that the page had, for the login that it was shown to.
-func (a *API) onAccount(serve accountHandler) func(http.ResponseWriter, *http.Request) error {
+// form lets forms through that the page had, for the login that it was shown to.
+func (ac *account) form(serve accountHandler) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		form, err := postForm(w, r)
 		if err != nil {
 			return err
 		}
-		v, err := a.visitOf(r, form.Get("project"))
+		v, err := ac.visitOf(r, form.Get("project"))
 		if errors.Is(err, problem.Unauthenticated) {
-			return a.beginAccount(w, r, form.Get("project"), nil)
+			return ac.logIn(w, r, form.Get("project"), nil)
 		}
 		if err != nil {
 			return err
 		}
-		if !sameToken(form, a.formToken(v.Session)) {
+		if !sameToken(form, ac.formToken(v.Login)) {
 			return errForm
 		}
 		return serve(w, r, v, form)
@@ -174,44 +182,42 @@ func (a *API) onAccount(serve accountHandler) func(http.ResponseWriter, *http.Re
 // lately is how long after its login somebody may change how it signs in.
 const lately = 10 * time.Minute
 
-func (a *API) lately(s idp.Session) bool { return a.Now().Sub(s.AuthTime) <= lately }
-
 // mayChange reports whether a login may change how its subscriber signs in: if it is not
 // old, and owes no second factor.
-func (a *API) mayChange(r *http.Request, v visit) (bool, error) {
-	owes, err := a.owesFactor(r, v)
-	return a.lately(v.Session) && !owes, err
+func (ac *account) mayChange(r *http.Request, v visit) (bool, error) {
+	owes, err := ac.owesFactor(r, v)
+	return ac.isRecent(v.Login) && !owes, err
 }
 
 // owesFactor reports whether a login has shown no second factor where there is one by now:
 // who knew the password before, and is signed in by it, has no more than the password.
-func (a *API) owesFactor(r *http.Request, v visit) (bool, error) {
+func (ac *account) owesFactor(r *http.Request, v visit) (bool, error) {
 	if v.TwoFactors() {
 		return false, nil
 	}
-	set, err := a.FactorsOf(r.Context(), v.SubscriberID)
+	set, err := ac.Logins.FactorsOf(r.Context(), v.SubscriberID)
 	return set.Any(), err
 }
 
 // sensitive lets a form through if the login may change how its subscriber signs in, else it
 // has the subscriber sign in again: a browser that was left open must not become somebody
 // else's account.
-func (a *API) sensitive(serve accountHandler) func(http.ResponseWriter, *http.Request) error {
-	return a.onAccount(func(w http.ResponseWriter, r *http.Request, v visit, form url.Values) error {
-		may, err := a.mayChange(r, v)
+func (ac *account) sensitive(serve accountHandler) func(http.ResponseWriter, *http.Request) error {
+	return ac.form(func(w http.ResponseWriter, r *http.Request, v visit, form url.Values) error {
+		may, err := ac.mayChange(r, v)
 		if err != nil {
 			return err
 		}
 		if !may {
-			return a.beginAccount(w, r, v.ProjectID, &v)
+			return ac.logIn(w, r, v.ProjectID, &v)
 		}
 		return serve(w, r, v, form)
 	})
 }
 
 // signInAgain serves POST /account/sign-in.
-func (a *API) signInAgain(w http.ResponseWriter, r *http.Request, v visit, _ url.Values) error {
-	return a.beginAccount(w, r, v.ProjectID, &v)
+func (ac *account) signInAgain(w http.ResponseWriter, r *http.Request, v visit, _ url.Values) error {
+	return ac.logIn(w, r, v.ProjectID, &v)
 }
 
 // accountURL is where the page of a project's subscribers is.

@@ -10,26 +10,26 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-func showDisplay(a *API, r *http.Request, _ visit, page *templates.AccountPage) error {
-	for _, o := range []templates.Choice{{Value: "", Title: a.words(r).Say("display.auto")},
-		{Value: "light", Title: a.words(r).Say("display.light")},
-		{Value: "dark", Title: a.words(r).Say("display.dark")}} {
+func showDisplay(ac *account, r *http.Request, _ visit, page *templates.AccountPage) error {
+	for _, o := range []templates.Choice{{Value: "", Title: ac.words(r).Say("display.auto")},
+		{Value: "light", Title: ac.words(r).Say("display.light")},
+		{Value: "dark", Title: ac.words(r).Say("display.dark")}} {
 		o.Chosen = o.Value == web.Theme(r)
 		page.Display.Themes = append(page.Display.Themes, o)
 	}
 	for _, one := range words.All() {
 		page.Display.Languages = append(
-			page.Display.Languages, templates.Choice{Value: one.Tag, Title: one.Name, Chosen: one == a.words(r)})
+			page.Display.Languages, templates.Choice{Value: one.Tag, Title: one.Name, Chosen: one == ac.words(r)})
 	}
 	return nil
 }
 
 // changeDisplay serves POST /account/display.
-func (a *API) changeDisplay(w http.ResponseWriter, r *http.Request, v visit, form url.Values) error {
-	a.cookies.SetTheme(w, r, form.Get("theme"))
+func (ac *account) changeDisplay(w http.ResponseWriter, r *http.Request, v visit, form url.Values) error {
+	ac.cookies.SetTheme(w, r, form.Get("theme"))
 	if chosen := words.In(form.Get("language")); chosen != nil {
-		a.cookies.SetLanguage(w, r, chosen.Tag)
-		if err := a.setLocale(r, v, chosen.Tag); err != nil {
+		ac.cookies.SetLanguage(w, r, chosen.Tag)
+		if err := ac.setLocale(r, v, chosen.Tag); err != nil {
 			return err
 		}
 	}
@@ -37,13 +37,13 @@ func (a *API) changeDisplay(w http.ResponseWriter, r *http.Request, v visit, for
 }
 
 // setLocale has an account keep its language, and its region where that is the same.
-func (a *API) setLocale(r *http.Request, v visit, tag string) error {
+func (ac *account) setLocale(r *http.Request, v visit, tag string) error {
 	claims := v.sub.Claims
 	if known := words.In(claims.Locale); known != nil && known.Tag == tag {
 		return nil
 	}
 	claims.Locale = tag
-	_, err := a.Fabric.UpdateSubscriber(r.Context(), v.ProjectID, v.SubscriberID,
+	_, err := ac.Fabric.UpdateSubscriber(r.Context(), v.ProjectID, v.SubscriberID,
 		fabric.SubscriberInput{Claims: &claims})
 	return err
 }

@@ -12,16 +12,16 @@ import (
 )
 
 // showFactors tells which factors there are, and begins a passkey that may be added.
-func showFactors(a *API, r *http.Request, v visit, page *templates.AccountPage) error {
-	if a.Factors == nil {
+func showFactors(ac *account, r *http.Request, v visit, page *templates.AccountPage) error {
+	if ac.Factors == nil {
 		return nil
 	}
-	all, err := a.Factors.List(r.Context(), idp.OwnerOf(v.SubscriberID))
+	all, err := ac.Factors.List(r.Context(), idp.OwnerOf(v.SubscriberID))
 	if err != nil {
 		return err
 	}
 	at := &page.Factors
-	at.There, at.CanPasskey = true, a.Factors.Passkeys()
+	at.There, at.CanPasskey = true, ac.Factors.Passkeys()
 	for _, f := range all {
 		item := templates.FactorItem{ID: f.ID, Name: f.Name, BackedUp: f.BackedUp, Created: f.Created, Used: f.Used}
 		switch f.Type {
@@ -36,7 +36,7 @@ func showFactors(a *API, r *http.Request, v visit, page *templates.AccountPage) 
 	if page.Stale || !at.CanPasskey {
 		return nil
 	}
-	options, err := a.Factors.BeginPasskey(r.Context(), idp.OwnerOf(v.SubscriberID), accountFlow(v),
+	options, err := ac.Factors.BeginPasskey(r.Context(), idp.OwnerOf(v.SubscriberID), accountFlow(v),
 		nameOf(v.sub), v.sub.Title())
 	if errors.Is(err, factor.ErrTooMany) {
 		at.CanPasskey = false
@@ -46,7 +46,7 @@ func showFactors(a *API, r *http.Request, v visit, page *templates.AccountPage) 
 		return err
 	}
 	fault := at.Passkey.Error
-	at.Passkey = a.passkeyForm(options)
+	at.Passkey = ac.passkeyForm(options)
 	at.Passkey.Error = fault
 	return nil
 }
@@ -54,31 +54,31 @@ func showFactors(a *API, r *http.Request, v visit, page *templates.AccountPage) 
 func accountFlow(v visit) string { return "account " + v.ID }
 
 // addPasskey serves POST /account/passkeys.
-func (a *API) addPasskey(w http.ResponseWriter, r *http.Request, v visit, form url.Values) error {
-	if a.Factors == nil {
+func (ac *account) addPasskey(w http.ResponseWriter, r *http.Request, v visit, form url.Values) error {
+	if ac.Factors == nil {
 		return errForm
 	}
-	key, err := a.Factors.CreatePasskey(r.Context(), idp.OwnerOf(v.SubscriberID), !v.TwoFactors(),
+	key, err := ac.Factors.CreatePasskey(r.Context(), idp.OwnerOf(v.SubscriberID), !v.TwoFactors(),
 		accountFlow(v), form.Get("name"), []byte(form.Get("credential")))
 	if errors.Is(err, factor.ErrNotFirst) {
-		return a.beginAccount(w, r, v.ProjectID, &v)
+		return ac.logIn(w, r, v.ProjectID, &v)
 	}
-	if fault, status := a.toldFault(w, r, err); fault != "" {
+	if fault, status := ac.formFault(w, r, err); fault != "" {
 		page := templates.AccountPage{Factors: templates.FactorSection{Passkey: templates.Passkey{Error: fault}}}
-		return a.accountPage(w, r, v, page, status)
+		return ac.page(w, r, v, page, status)
 	}
 	if err != nil {
 		return err
 	}
-	return a.afterFactor(w, r, v, "passkey", key.AMR())
+	return ac.afterFactor(w, r, v, "passkey", key.AMR())
 }
 
 // renamePasskey serves POST /account/passkeys/rename.
-func (a *API) renamePasskey(w http.ResponseWriter, r *http.Request, v visit, form url.Values) error {
-	if a.Factors == nil {
+func (ac *account) renamePasskey(w http.ResponseWriter, r *http.Request, v visit, form url.Values) error {
+	if ac.Factors == nil {
 		return errForm
 	}
-	err := a.Factors.Rename(r.Context(), idp.OwnerOf(v.SubscriberID), form.Get("factor"), form.Get("name"))
+	err := ac.Factors.Rename(r.Context(), idp.OwnerOf(v.SubscriberID), form.Get("factor"), form.Get("name"))
 	if err != nil && !errors.Is(err, problem.NotFound) {
 		return err
 	}
@@ -86,96 +86,96 @@ func (a *API) renamePasskey(w http.ResponseWriter, r *http.Request, v visit, for
 }
 
 // beginApp serves POST /account/app: it shows what an authenticator app scans.
-func (a *API) beginApp(w http.ResponseWriter, r *http.Request, v visit, _ url.Values) error {
-	return a.appPage(w, r, v, "", http.StatusOK)
+func (ac *account) beginApp(w http.ResponseWriter, r *http.Request, v visit, _ url.Values) error {
+	return ac.appPage(w, r, v, "", http.StatusOK)
 }
 
-func (a *API) appPage(w http.ResponseWriter, r *http.Request, v visit, fault string, status int) error {
-	if a.Factors == nil {
+func (ac *account) appPage(w http.ResponseWriter, r *http.Request, v visit, fault string, status int) error {
+	if ac.Factors == nil {
 		return errForm
 	}
-	app, err := a.appForm(r, v.Session, v.sub, fault)
+	app, err := ac.appForm(r, v.Login, v.sub, fault)
 	if err != nil {
 		return err
 	}
-	page := templates.AccountApp{Project: v.ProjectID, Token: a.formToken(v.Session),
+	page := templates.AccountApp{Project: v.ProjectID, Token: ac.formToken(v.Login),
 		Account: accountURL(v.ProjectID), Authenticator: app}
-	return a.write(w, r, page, templates.Options{Status: status})
+	return ac.write(w, r, page, templates.Options{Status: status})
 }
 
 // confirmApp serves POST /account/app/confirm: the first code of the app.
-func (a *API) confirmApp(w http.ResponseWriter, r *http.Request, v visit, form url.Values) error {
-	if a.Factors == nil {
+func (ac *account) confirmApp(w http.ResponseWriter, r *http.Request, v visit, form url.Values) error {
+	if ac.Factors == nil {
 		return errForm
 	}
-	err := a.Factors.ConfirmTOTP(r.Context(), idp.OwnerOf(v.SubscriberID), !v.TwoFactors(),
-		enrolFlow(v.Session), form.Get("code"))
+	err := ac.Factors.ConfirmTOTP(r.Context(), idp.OwnerOf(v.SubscriberID), !v.TwoFactors(),
+		enrolFlow(v.Login), form.Get("code"))
 	if errors.Is(err, factor.ErrNotFirst) {
-		return a.beginAccount(w, r, v.ProjectID, &v)
+		return ac.logIn(w, r, v.ProjectID, &v)
 	}
 	if errors.Is(err, factor.ErrEnrolled) {
 		return backToAccount(w, v, "totp")
 	}
-	if fault, status := a.toldFault(w, r, err); fault != "" {
-		return a.appPage(w, r, v, fault, status)
+	if fault, status := ac.formFault(w, r, err); fault != "" {
+		return ac.appPage(w, r, v, fault, status)
 	}
 	if err != nil {
 		return err
 	}
-	return a.afterFactor(w, r, v, "totp", []string{"otp"})
+	return ac.afterFactor(w, r, v, "totp", []string{"otp"})
 }
 
 // afterFactor raises the login of a subscriber that has set a factor up, by that, and shows
 // the first recovery codes.
-func (a *API) afterFactor(w http.ResponseWriter, r *http.Request, v visit, done string, amr []string) error {
-	s, err := a.Raise(r.Context(), v.ID, v.SubscriberID, amr)
+func (ac *account) afterFactor(w http.ResponseWriter, r *http.Request, v visit, done string, amr []string) error {
+	s, err := ac.Logins.Raise(r.Context(), v.ID, v.SubscriberID, amr)
 	if err != nil {
 		return err
 	}
-	if err := a.setLogin(w, r, s); err != nil {
+	if err := ac.logins.use(w, r, s); err != nil {
 		return err
 	}
-	v.Session = s
-	codes, err := a.Factors.FirstCodes(r.Context(), idp.OwnerOf(v.SubscriberID))
+	v.Login = s
+	codes, err := ac.Factors.FirstCodes(r.Context(), idp.OwnerOf(v.SubscriberID))
 	if err != nil {
 		return err
 	}
 	if codes == nil {
 		return backToAccount(w, v, done)
 	}
-	return a.codesPage(w, r, v, codes, done)
+	return ac.codesPage(w, r, v, codes, done)
 }
 
-func (a *API) codesPage(w http.ResponseWriter, r *http.Request, v visit, codes []string, done string) error {
+func (ac *account) codesPage(w http.ResponseWriter, r *http.Request, v visit, codes []string, done string) error {
 	page := templates.RecoveryCodes{Account: accountURL(v.ProjectID) + "&done=" + done, Codes: codes}
-	return a.write(w, r, page, templates.Options{Scripts: true})
+	return ac.write(w, r, page, templates.Options{Scripts: true})
 }
 
 // newCodes serves POST /account/codes. A login that owes a factor which was set up this
 // moment gets none.
-func (a *API) newCodes(w http.ResponseWriter, r *http.Request, v visit, _ url.Values) error {
-	set, err := a.FactorsOf(r.Context(), v.SubscriberID)
+func (ac *account) newCodes(w http.ResponseWriter, r *http.Request, v visit, _ url.Values) error {
+	set, err := ac.Logins.FactorsOf(r.Context(), v.SubscriberID)
 	if err != nil {
 		return err
 	}
 	if !set.Any() || !v.TwoFactors() {
 		return backToAccount(w, v, "")
 	}
-	codes, err := a.Factors.NewCodes(r.Context(), idp.OwnerOf(v.SubscriberID))
+	codes, err := ac.Factors.NewCodes(r.Context(), idp.OwnerOf(v.SubscriberID))
 	if err != nil {
 		return err
 	}
-	return a.codesPage(w, r, v, codes, "codes")
+	return ac.codesPage(w, r, v, codes, "codes")
 }
 
 // removeFactor serves POST /account/factors/remove. The last passkey of somebody without
 // a password stays: nothing else lets them in.
-func (a *API) removeFactor(w http.ResponseWriter, r *http.Request, v visit, form url.Values) error {
-	if a.Factors == nil {
+func (ac *account) removeFactor(w http.ResponseWriter, r *http.Request, v visit, form url.Values) error {
+	if ac.Factors == nil {
 		return errForm
 	}
 	owner, id := idp.OwnerOf(v.SubscriberID), form.Get("factor")
-	all, err := a.Factors.List(r.Context(), owner)
+	all, err := ac.Factors.List(r.Context(), owner)
 	if err != nil {
 		return err
 	}
@@ -188,11 +188,11 @@ func (a *API) removeFactor(w http.ResponseWriter, r *http.Request, v visit, form
 	}
 	if v.sub.PasswordHash == "" && isOne && passkeys == 1 {
 		page := templates.AccountPage{Factors: templates.FactorSection{Passkey: templates.Passkey{
-			Error: a.words(r).Say("passkeys.last"),
+			Error: ac.words(r).Say("passkeys.last"),
 		}}}
-		return a.accountPage(w, r, v, page, http.StatusUnprocessableEntity)
+		return ac.page(w, r, v, page, http.StatusUnprocessableEntity)
 	}
-	err = a.Factors.Remove(r.Context(), owner, id)
+	err = ac.Factors.Remove(r.Context(), owner, id)
 	if err != nil && !errors.Is(err, problem.NotFound) {
 		return err
 	}

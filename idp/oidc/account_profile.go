@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-func showProfile(_ *API, _ *http.Request, v visit, page *templates.AccountPage) error {
+func showProfile(_ *account, _ *http.Request, v visit, page *templates.AccountPage) error {
 	if page.Profile.Error == "" {
 		page.Profile = templates.ProfileSection{FirstName: v.sub.FirstName, LastName: v.sub.LastName,
 			DisplayName: v.sub.DisplayName}
@@ -19,19 +19,19 @@ func showProfile(_ *API, _ *http.Request, v visit, page *templates.AccountPage) 
 }
 
 // changeProfile serves POST /account/profile.
-func (a *API) changeProfile(w http.ResponseWriter, r *http.Request, v visit, form url.Values) error {
+func (ac *account) changeProfile(w http.ResponseWriter, r *http.Request, v visit, form url.Values) error {
 	said := func(name string) *string {
 		text := strings.TrimSpace(form.Get(name))
 		return &text
 	}
 	in := fabric.Profile{FirstName: said("first_name"), LastName: said("last_name"),
 		DisplayName: said("display_name")}
-	_, err := a.Fabric.UpdateSubscriber(r.Context(), v.ProjectID, v.SubscriberID, fabric.SubscriberInput{Profile: in})
+	_, err := ac.Fabric.UpdateSubscriber(r.Context(), v.ProjectID, v.SubscriberID, fabric.SubscriberInput{Profile: in})
 	if p := problem.First(err); p != nil && p.Kind == problem.Invalid {
 		page := templates.AccountPage{Profile: templates.ProfileSection{
-			Error: a.fault(r, p), FirstName: *in.FirstName, LastName: *in.LastName, DisplayName: *in.DisplayName,
+			Error: ac.fault(r, p), FirstName: *in.FirstName, LastName: *in.LastName, DisplayName: *in.DisplayName,
 		}}
-		return a.accountPage(w, r, v, page, http.StatusUnprocessableEntity)
+		return ac.page(w, r, v, page, http.StatusUnprocessableEntity)
 	}
 	if err != nil {
 		return err

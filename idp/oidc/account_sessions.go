@@ -13,15 +13,15 @@ import (
 )
 
 // sameBrowser reports whether two logins were made in one browser.
-func sameBrowser(a, b idp.Session) bool { return a.ID == b.ID || a.Mark != "" && a.Mark == b.Mark }
+func sameBrowser(a, b idp.Login) bool { return a.ID == b.ID || a.Mark != "" && a.Mark == b.Mark }
 
 // browsersOf returns the logins of a subscriber by the browser that they were made in, the
 // newest of each first: a login in the place of another is the same session to people.
-func browsersOf(all []idp.Held) (browsers [][]idp.Held) {
+func browsersOf(all []idp.Login) (browsers [][]idp.Login) {
 	for _, h := range all {
-		i := slices.IndexFunc(browsers, func(of []idp.Held) bool { return sameBrowser(of[0].Session, h.Session) })
+		i := slices.IndexFunc(browsers, func(of []idp.Login) bool { return sameBrowser(of[0], h) })
 		if i < 0 {
-			browsers = append(browsers, []idp.Held{h})
+			browsers = append(browsers, []idp.Login{h})
 		} else {
 			browsers[i] = append(browsers[i], h)
 		}
@@ -29,18 +29,18 @@ func browsersOf(all []idp.Held) (browsers [][]idp.Held) {
 	return browsers
 }
 
-func showSessions(a *API, r *http.Request, v visit, page *templates.AccountPage) error {
-	all, err := a.HeldSessions(r.Context(), v.ProjectID, v.SubscriberID)
+func showSessions(ac *account, r *http.Request, v visit, page *templates.AccountPage) error {
+	all, err := ac.Logins.List(r.Context(), v.ProjectID, v.SubscriberID)
 	if err != nil {
 		return err
 	}
-	now := a.Now()
+	now := ac.Now()
 	for _, of := range browsersOf(all) {
-		seen := slices.MaxFunc(of, func(a, b idp.Held) int { return a.Seen.Compare(b.Seen) }).Seen
+		seen := slices.MaxFunc(of, func(a, b idp.Login) int { return a.Seen.Compare(b.Seen) }).Seen
 		row := templates.SessionRow{
-			ID: session.Digest(of[0].ID), Device: deviceOf(a.words(r), of[0].UserAgent), Address: of[0].Address,
-			SignedIn: a.words(r).Ago(now, of[0].AuthTime), Seen: a.words(r).Ago(now, seen),
-			Here: sameBrowser(of[0].Session, v.Session),
+			ID: session.Digest(of[0].ID), Device: deviceOf(ac.words(r), of[0].UserAgent), Address: of[0].Address,
+			SignedIn: ac.words(r).Ago(now, of[0].AuthTime), Seen: ac.words(r).Ago(now, seen),
+			Here: sameBrowser(of[0], v.Login),
 		}
 		if row.Here {
 			page.Sessions = slices.Insert(page.Sessions, 0, row)
@@ -51,9 +51,9 @@ func showSessions(a *API, r *http.Request, v visit, page *templates.AccountPage)
 	return nil
 }
 
-// endOneSession serves POST /account/sessions/end.
-func (a *API) endOneSession(w http.ResponseWriter, r *http.Request, v visit, form url.Values) error {
-	all, err := a.HeldSessions(r.Context(), v.ProjectID, v.SubscriberID)
+// endLogin serves POST /account/sessions/end.
+func (ac *account) endLogin(w http.ResponseWriter, r *http.Request, v visit, form url.Values) error {
+	all, err := ac.Logins.List(r.Context(), v.ProjectID, v.SubscriberID)
 	if err != nil {
 		return err
 	}
@@ -65,37 +65,37 @@ func (a *API) endOneSession(w http.ResponseWriter, r *http.Request, v visit, for
 		for _, h := range of {
 			ids = append(ids, h.ID)
 		}
-		if err := a.EndSessions(r.Context(), ids...); err != nil {
+		if err := ac.Logins.End(r.Context(), ids...); err != nil {
 			return err
 		}
-		if sameBrowser(of[0].Session, v.Session) {
-			return a.loggedOut(w, r, logoutRequest{})
+		if sameBrowser(of[0], v.Login) {
+			return ac.logout.finish(w, r, logoutRequest{})
 		}
 	}
 	return backToAccount(w, v, "session") // also where it was over before
 }
 
-// endAllSessions serves POST /account/sessions/end-all: signs out everywhere, with all
+// endAllLogins serves POST /account/sessions/end-all: signs out everywhere, with all
 // tokens that the subscriber has.
-func (a *API) endAllSessions(w http.ResponseWriter, r *http.Request, v visit, _ url.Values) error {
-	if err := a.Fabric.RevokeSubscriber(r.Context(), v.ProjectID, v.SubscriberID); err != nil {
+func (ac *account) endAllLogins(w http.ResponseWriter, r *http.Request, v visit, _ url.Values) error {
+	if err := ac.Fabric.RevokeSubscriber(r.Context(), v.ProjectID, v.SubscriberID); err != nil {
 		return err
 	}
-	return a.loggedOut(w, r, logoutRequest{})
+	return ac.logout.finish(w, r, logoutRequest{})
 }
 
-func showApps(a *API, r *http.Request, v visit, page *templates.AccountPage) error {
-	apps, err := a.Apps(r.Context(), v.ProjectID, v.SubscriberID)
+func showApps(ac *account, r *http.Request, v visit, page *templates.AccountPage) error {
+	apps, err := ac.Consents.Apps(r.Context(), v.ProjectID, v.SubscriberID)
 	if err != nil {
 		return err
 	}
 	for _, app := range apps {
-		row := templates.AppRow{ClientID: app.ClientID, Name: app.Name, Since: a.words(r).Ago(a.Now(), app.Since)}
+		row := templates.AppRow{ClientID: app.ClientID, Name: app.Name, Since: ac.words(r).Ago(ac.Now(), app.Since)}
 		if row.Name == "" {
 			row.Name = app.ClientID
 		}
 		for _, scope := range app.Scopes {
-			row.Scopes = append(row.Scopes, meaningOf(a.words(r), scope).Title)
+			row.Scopes = append(row.Scopes, meaningOf(ac.words(r), scope).Title)
 		}
 		page.Apps = append(page.Apps, row)
 	}
@@ -103,8 +103,8 @@ func showApps(a *API, r *http.Request, v visit, page *templates.AccountPage) err
 }
 
 // revokeApp serves POST /account/apps/revoke.
-func (a *API) revokeApp(w http.ResponseWriter, r *http.Request, v visit, form url.Values) error {
-	err := a.RevokeConsent(r.Context(), v.SubscriberID, form.Get("client"))
+func (ac *account) revokeApp(w http.ResponseWriter, r *http.Request, v visit, form url.Values) error {
+	err := ac.Consents.Revoke(r.Context(), v.SubscriberID, form.Get("client"))
 	if err != nil && !errors.Is(err, problem.NotFound) { // it had none any more
 		return err
 	}

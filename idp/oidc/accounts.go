@@ -17,18 +17,21 @@ import (
 
 // logins are those of a browser in a project that are live, the one in use first.
 type logins struct {
-	all   []idp.Session
+	all   []idp.Login
 	inUse bool // whether the first is in use, and not only there to be chosen
 }
 
-// loginsOf returns the browser's live logins in a project.
-func (a *API) loginsOf(r *http.Request, projectID string) (l logins, err error) {
-	b, err := a.browsers.Open(r)
+// browserLogins are the logins of browsers.
+type browserLogins struct{ *pages }
+
+// live returns the browser's live logins in a project.
+func (bl *browserLogins) live(r *http.Request, projectID string) (l logins, err error) {
+	b, err := bl.browsers.Open(r)
 	if err != nil {
 		return l, err
 	}
-	for i, sid := range idp.ParseLogins(b.Value(projectID)) {
-		s, err := a.BrowserSession(r.Context(), sid, projectID)
+	for i, sid := range idp.ParseBrowserLogins(b.Value(projectID)) {
+		s, err := bl.Logins.FindInBrowser(r.Context(), sid, projectID)
 		if errors.Is(err, problem.Unauthenticated) {
 			continue
 		}
@@ -46,8 +49,8 @@ func (a *API) loginsOf(r *http.Request, projectID string) (l logins, err error) 
 
 // answering returns the login that answers for a request: the one that was chosen for
 // it, or that it means, else the one in use.
-func (l logins) answering(req idp.AuthRequest) (s idp.Session, ok bool) {
-	is := func(s idp.Session) bool { return s.ID == req.Chosen }
+func (l logins) answering(req idp.AuthRequest) (s idp.Login, ok bool) {
+	is := func(s idp.Login) bool { return s.ID == req.Chosen }
 	switch {
 	case req.Chosen != "":
 	case req.Meant != nil:
@@ -70,15 +73,15 @@ func (l logins) mayChoose(req idp.AuthRequest) bool {
 	return len(l.all) > 0 && (req.Has("select_account") || !l.inUse && req.Meant == nil)
 }
 
-// setLogin puts a login in use in its project, under a new cookie. It takes the place
+// use puts a login in use in its project, under a new cookie. It takes the place
 // of another of the same subscriber, which lives on by its tokens until that one signs
 // out here. Whoever is one too many is signed out.
-func (a *API) setLogin(w http.ResponseWriter, r *http.Request, s idp.Session) error {
-	l, err := a.loginsOf(r, s.ProjectID)
+func (bl *browserLogins) use(w http.ResponseWriter, r *http.Request, s idp.Login) error {
+	l, err := bl.live(r, s.ProjectID)
 	if err != nil {
 		return err
 	}
-	var ids idp.Logins
+	var ids idp.BrowserLogins
 	for _, other := range l.all {
 		if other.SubscriberID != s.SubscriberID {
 			ids = append(ids, other.ID)
@@ -89,14 +92,14 @@ func (a *API) setLogin(w http.ResponseWriter, r *http.Request, s idp.Session) er
 		if other.SubscriberID == s.SubscriberID || slices.Contains(used, other.ID) {
 			continue
 		}
-		err := a.endHeld(r, func(one idp.Session) bool {
+		err := bl.end(r, func(one idp.Login) bool {
 			return one.ProjectID == s.ProjectID && one.SubscriberID == other.SubscriberID
 		})
 		if err != nil {
 			return err
 		}
 	}
-	b, err := a.browsers.Open(r)
+	b, err := bl.browsers.Open(r)
 	if err != nil {
 		return err
 	}
@@ -104,49 +107,49 @@ func (a *API) setLogin(w http.ResponseWriter, r *http.Request, s idp.Session) er
 	if err := b.Renew(w, r); err != nil {
 		return err
 	}
-	return a.markDevice(w, r, s.ProjectID, s.SubscriberID, s.TwoFactors())
+	return bl.markDevice(w, r, s.ProjectID, s.SubscriberID, s.TwoFactors())
 }
 
 // markDevice has an account know the browser from now on, and as one where it has shown two
 // factors if it has.
-func (a *API) markDevice(w http.ResponseWriter, r *http.Request, projectID, subscriberID string, factors bool) error {
-	sub, err := a.Subscribers.FindSubscriber(r.Context(), projectID, subscriberID)
+func (bl *browserLogins) markDevice(w http.ResponseWriter, r *http.Request, projectID, subscriberID string, factors bool) error {
+	sub, err := bl.Subscribers.FindSubscriber(r.Context(), projectID, subscriberID)
 	if errors.Is(err, problem.NotFound) {
 		return nil // deleted meanwhile
 	}
 	if err != nil {
 		return err
 	}
-	mark, kept := a.DeviceMark(a.cookies.Device(r), sub, factors)
-	a.cookies.SetDevice(w, r, mark, kept)
+	mark, kept := bl.DeviceMarks.Mark(bl.cookies.Device(r), sub, factors)
+	bl.cookies.SetDevice(w, r, mark, kept)
 	return nil
 }
 
-// markOf returns the digest of the mark of the browser of r, or "".
-func (a *API) markOf(r *http.Request) string {
-	mark := a.cookies.FlowOf(r)
+// browserMark returns the digest of the mark of the browser of r, or "".
+func (pg *pages) browserMark(r *http.Request) string {
+	mark := pg.cookies.FlowOf(r)
 	if mark == "" {
 		return ""
 	}
 	return session.Digest(mark)
 }
 
-// held returns the logins of a browser that were not ended: those that its cookie holds,
+// all returns the logins of a browser that were not ended: those that its cookie holds,
 // and those made in it whose place another has taken or whose cookie has expired.
-func (a *API) held(r *http.Request) (all []idp.Session, err error) {
-	if all, err = a.MadeIn(r.Context(), a.markOf(r)); err != nil {
+func (bl *browserLogins) all(r *http.Request) (all []idp.Login, err error) {
+	if all, err = bl.Logins.MadeIn(r.Context(), bl.browserMark(r)); err != nil {
 		return nil, err
 	}
-	b, err := a.browsers.Open(r)
+	b, err := bl.browsers.Open(r)
 	if err != nil {
 		return nil, err
 	}
 	for _, text := range b.Values() {
-		for _, sid := range idp.ParseLogins(text) {
-			if sid == "" || slices.ContainsFunc(all, func(s idp.Session) bool { return s.ID == sid }) {
+		for _, sid := range idp.ParseBrowserLogins(text) {
+			if sid == "" || slices.ContainsFunc(all, func(s idp.Login) bool { return s.ID == sid }) {
 				continue
 			}
-			s, err := a.FindSession(r.Context(), sid)
+			s, err := bl.Logins.Find(r.Context(), sid)
 			if errors.Is(err, problem.Unauthenticated) {
 				continue
 			}
@@ -159,9 +162,9 @@ func (a *API) held(r *http.Request) (all []idp.Session, err error) {
 	return all, nil
 }
 
-// endHeld ends those of the browser's logins that are meant.
-func (a *API) endHeld(r *http.Request, meant func(idp.Session) bool) error {
-	all, err := a.held(r)
+// end ends those of the browser's logins that are meant.
+func (bl *browserLogins) end(r *http.Request, meant func(idp.Login) bool) error {
+	all, err := bl.all(r)
 	if err != nil {
 		return err
 	}
@@ -171,16 +174,16 @@ func (a *API) endHeld(r *http.Request, meant func(idp.Session) bool) error {
 			ids = append(ids, s.ID)
 		}
 	}
-	return a.EndSessions(r.Context(), ids...)
+	return bl.Logins.End(r.Context(), ids...)
 }
 
-// tidy takes the logins out of a browser that were ended. Where that in use was, none
+// removeEnded takes the logins out of a browser that were ended. Where that in use was, none
 // is: somebody who has signed out is not to find out as whom else.
-func (a *API) tidy(r *http.Request, b *web.Browser) {
+func (bl *browserLogins) removeEnded(r *http.Request, b *web.Browser) {
 	for projectID, text := range b.Values() {
-		kept := idp.Logins{""}
-		for i, sid := range idp.ParseLogins(text) {
-			if _, err := a.BrowserSession(r.Context(), sid, projectID); errors.Is(err, problem.Unauthenticated) {
+		kept := idp.BrowserLogins{""}
+		for i, sid := range idp.ParseBrowserLogins(text) {
+			if _, err := bl.Logins.FindInBrowser(r.Context(), sid, projectID); errors.Is(err, problem.Unauthenticated) {
 				continue
 			}
 			if i == 0 {
@@ -194,18 +197,18 @@ func (a *API) tidy(r *http.Request, b *web.Browser) {
 }
 
 // showAccounts serves GET /accounts?id=.
-func (a *API) showAccounts(w http.ResponseWriter, r *http.Request) error {
-	req, c, err := a.resume(r, r.URL.Query().Get("id"))
+func (si *signIn) showAccounts(w http.ResponseWriter, r *http.Request) error {
+	req, c, err := si.resume(r, r.URL.Query().Get("id"))
 	if err != nil {
 		return err
 	}
-	l, err := a.loginsOf(r, c.ProjectID)
+	l, err := si.logins.live(r, c.ProjectID)
 	if err != nil {
 		return err
 	}
-	page := templates.Accounts{ID: req.ID, App: a.appName(r, c, req), Host: req.Host()}
+	page := templates.Accounts{ID: req.ID, App: si.appName(r, c, req), Host: req.Host()}
 	for _, s := range l.all {
-		sub, err := a.Subscribers.FindSubscriber(r.Context(), s.ProjectID, s.SubscriberID)
+		sub, err := si.Subscribers.FindSubscriber(r.Context(), s.ProjectID, s.SubscriberID)
 		if err != nil {
 			return fmt.Errorf("finding subscriber: %w", err)
 		}
@@ -216,36 +219,36 @@ func (a *API) showAccounts(w http.ResponseWriter, r *http.Request) error {
 		seeOther(w, "/login?id="+url.QueryEscape(req.ID))
 		return nil
 	}
-	return a.write(w, r, page, templates.Options{FormAction: formAction(req.RedirectURI)})
+	return si.write(w, r, page, templates.Options{FormAction: formAction(req.RedirectURI)})
 }
 
 // chooseAccount serves POST /accounts: the form of the page of accounts.
-func (a *API) chooseAccount(w http.ResponseWriter, r *http.Request) error {
-	form, req, c, err := a.flowForm(w, r)
+func (si *signIn) chooseAccount(w http.ResponseWriter, r *http.Request) error {
+	form, req, c, err := si.requestForm(w, r)
 	if err != nil {
 		return err
 	}
-	l, err := a.loginsOf(r, c.ProjectID)
+	l, err := si.logins.live(r, c.ProjectID)
 	if err != nil {
 		return err
 	}
-	i := slices.IndexFunc(l.all, func(s idp.Session) bool { return session.Digest(s.ID) == form.Get("account") })
+	i := slices.IndexFunc(l.all, func(s idp.Login) bool { return session.Digest(s.ID) == form.Get("account") })
 	if i < 0 {
 		return errStale
 	}
 	s := l.all[i]
 	if i > 0 || !l.inUse {
-		if err := a.setLogin(w, r, s); err != nil {
+		if err := si.logins.use(w, r, s); err != nil {
 			return err
 		}
 	}
-	if req.Chosen = s.ID; req.Satisfied(s, a.Now()) || !req.Means(s) {
-		return a.afterLogin(w, r, c, req, s)
+	if req.Chosen = s.ID; req.Satisfied(s, si.Now()) || !req.Means(s) {
+		return si.flow.afterLogin(w, r, c, req, s)
 	}
-	sub, err := a.Subscribers.FindSubscriber(r.Context(), s.ProjectID, s.SubscriberID)
+	sub, err := si.Subscribers.FindSubscriber(r.Context(), s.ProjectID, s.SubscriberID)
 	if err != nil {
 		return fmt.Errorf("finding subscriber: %w", err)
 	}
 	req.LoginHint = sub.Email
-	return a.suspend(w, r, c, req, "/login")
+	return si.flow.suspend(w, r, c, req, "/login")
 }

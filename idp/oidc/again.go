@@ -28,19 +28,19 @@ const (
 var errGone = pageError(http.StatusBadRequest, "error.over", "error.over-text")
 
 // rememberStart notes how a request of r's browser began, if r is what began it.
-func (a *API) rememberStart(w http.ResponseWriter, r *http.Request, id string) {
+func (pg *pages) rememberStart(w http.ResponseWriter, r *http.Request, id string) {
 	from := r.URL.RequestURI()
 	if r.Method != http.MethodGet || len(from) > maxAgain || !begins(from) {
 		return
 	}
-	a.cookies.Set(w, r, againCookie, id+"."+strconv.FormatInt(a.Now().Unix(), 10)+"."+
+	pg.cookies.Set(w, r, againCookie, id+"."+strconv.FormatInt(pg.Now().Unix(), 10)+"."+
 		base64.RawURLEncoding.EncodeToString([]byte(from)))
 }
 
 // forgetStart has a request that was answered not begin anew.
-func (a *API) forgetStart(w http.ResponseWriter, r *http.Request) {
-	if a.cookies.Read(r, againCookie) != "" {
-		a.cookies.Set(w, r, againCookie, "")
+func (pg *pages) forgetStart(w http.ResponseWriter, r *http.Request) {
+	if pg.cookies.Read(r, againCookie) != "" {
+		pg.cookies.Set(w, r, againCookie, "")
 	}
 }
 
@@ -51,13 +51,13 @@ func begins(address string) bool {
 }
 
 // startOf returns where the request of an id began in r's browser, or "".
-func (a *API) startOf(r *http.Request, id string) string {
-	kept := strings.SplitN(a.cookies.Read(r, againCookie), ".", 3)
+func (pg *pages) startOf(r *http.Request, id string) string {
+	kept := strings.SplitN(pg.cookies.Read(r, againCookie), ".", 3)
 	if len(kept) != 3 || id == "" || kept[0] != id {
 		return ""
 	}
 	began, err := strconv.ParseInt(kept[1], 10, 64)
-	if old := a.Now().Sub(time.Unix(began, 0)); err != nil || old < againAfter || old > againWithin {
+	if old := pg.Now().Sub(time.Unix(began, 0)); err != nil || old < againAfter || old > againWithin {
 		return ""
 	}
 	from, err := base64.RawURLEncoding.DecodeString(kept[2])
@@ -67,8 +67,8 @@ func (a *API) startOf(r *http.Request, id string) string {
 	return ownPath(string(from))
 }
 
-// beginAgain leads to where the request of r began, if it is gone and can be had again.
-func (a *API) beginAgain(w http.ResponseWriter, r *http.Request, err error) bool {
+// restart leads to where the request of r began, if it is gone and can be had again.
+func (pg *pages) restart(w http.ResponseWriter, r *http.Request, err error) bool {
 	if !errors.Is(err, errGone) {
 		return false
 	}
@@ -76,7 +76,7 @@ func (a *API) beginAgain(w http.ResponseWriter, r *http.Request, err error) bool
 	if r.Method == http.MethodPost {
 		id = r.PostForm.Get("id")
 	}
-	u, err := url.Parse(a.startOf(r, id))
+	u, err := url.Parse(pg.startOf(r, id))
 	if err != nil || u.Path == "" {
 		return false
 	}
@@ -86,7 +86,7 @@ func (a *API) beginAgain(w http.ResponseWriter, r *http.Request, err error) bool
 	}
 	q.Set(againParam, "1")
 	u.RawQuery = q.Encode()
-	a.forgetStart(w, r)
+	pg.forgetStart(w, r)
 	seeOther(w, u.String())
 	return true
 }

@@ -305,7 +305,7 @@ func TestAssertionOnce(t *testing.T) {
 	errs := make([]error, 50)
 	var all sync.WaitGroup
 	for i := range errs {
-		all.Go(func() { _, errs[i] = nodes[i%2].VerifyAssertion(t.Context(), a) })
+		all.Go(func() { _, errs[i] = nodes[i%2].Assertions.Verify(t.Context(), a) })
 	}
 	all.Wait()
 	won := 0
@@ -320,14 +320,14 @@ func TestAssertionOnce(t *testing.T) {
 		t.Errorf("%d of %d had a token of one assertion, want 1", won, len(errs))
 	}
 	w.empty() // a session store that fails over has forgotten what was used
-	if _, err := nodes[1].VerifyAssertion(t.Context(), a); problem.First(err) == nil ||
+	if _, err := nodes[1].Assertions.Verify(t.Context(), a); problem.First(err) == nil ||
 		problem.First(err).Code != "invalid_client" {
 		t.Errorf("a replay after the session store was emptied: %v", err)
 	}
 	again := a
 	again.JWT = p.assertion(t)
 	w.pass(9 * time.Minute)
-	if _, err := nodes[1].VerifyAssertion(t.Context(), again); err == nil {
+	if _, err := nodes[1].Assertions.Verify(t.Context(), again); err == nil {
 		t.Error("an assertion nine minutes after: no error")
 	}
 }
@@ -347,7 +347,7 @@ func TestKeySets(t *testing.T) {
 		many[rand.Text()] = newKey(t, jose.EdDSA)
 	}
 	register := func(set json.RawMessage, method idp.AuthMethod) error {
-		_, secret, err := w.idp.CreateClient(t.Context(), idp.Client{
+		_, secret, err := w.idp.Clients.Create(t.Context(), idp.Client{
 			ProjectID: w.project.ID, Type: idp.Service, AuthMethod: method, Metadata: idp.Metadata{JWKS: set},
 		})
 		if secret != "" {

@@ -22,9 +22,15 @@ const maxQuery = 16 << 10
 // authorizePath is where authorization requests begin.
 const authorizePath = "/login/oauth/authorize"
 
+// flow takes an authorization request from its parameters to its answer.
+type flow struct {
+	*pages
+	logins *browserLogins
+}
+
 // authorize serves GET /login/oauth/authorize (OpenID Connect Core, section 3.1.2).
-func (a *API) authorize(w http.ResponseWriter, r *http.Request) error {
-	if err := a.Limits.PassNetwork(r.Context(), limit.AuthorizePerNetwork, web.Network(r)); err != nil {
+func (f *flow) authorize(w http.ResponseWriter, r *http.Request) error {
+	if err := f.Limits.PassNetwork(r.Context(), limit.AuthorizePerNetwork, web.Network(r)); err != nil {
 		return err
 	}
 	if len(r.URL.RawQuery) > maxQuery {
@@ -34,27 +40,27 @@ func (a *API) authorize(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return badRequest("error.parameters")
 	}
-	c, err := a.provenClient(r, v)
+	c, err := f.findClient(r, v)
 	if err != nil {
 		return err
 	}
-	req, err := a.ParseAuthRequest(c, v)
+	req, err := f.Requests.Parse(c, v)
 	if bad := checkParams(v); bad != nil {
 		err = bad
 	}
 	if err == nil {
-		err = a.CheckCreate(r.Context(), c, req)
+		err = f.Requests.CheckCreate(r.Context(), c, req)
 	}
 	if err != nil {
-		return a.respondError(w, r, c, req, err)
+		return f.respondError(w, r, c, req, err)
 	}
-	return a.proceed(w, r, c, req)
+	return f.proceed(w, r, c, req)
 }
 
 // authorizeByPost serves POST /login/oauth/authorize: the same request as a form.
 // It comes from the client's site, without our cookies (they are SameSite=Lax),
 // so it is sent round once more as a GET.
-func (a *API) authorizeByPost(w http.ResponseWriter, r *http.Request) error {
+func (f *flow) authorizeByPost(w http.ResponseWriter, r *http.Request) error {
 	if kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); !strings.EqualFold(strings.TrimSpace(kind), "application/x-www-form-urlencoded") {
 		return pageError(http.StatusUnsupportedMediaType, "error.unreadable", "error.post")
 	}
@@ -91,15 +97,15 @@ func checkParams(v url.Values) error {
 	return nil
 }
 
-// provenClient finds the client and proves that the redirect URI is its own.
+// findClient finds the client and proves that the redirect URI is its own.
 // Until then nothing may be redirected: errors are pages (RFC 9700, section 4.11).
-func (a *API) provenClient(r *http.Request, v url.Values) (idp.Client, error) {
+func (f *flow) findClient(r *http.Request, v url.Values) (idp.Client, error) {
 	for _, name := range []string{"client_id", "redirect_uri"} {
 		if n := len(v[name]); n != 1 {
 			return idp.Client{}, notProven(fmt.Sprintf("%s was sent %d times, not once", name, n))
 		}
 	}
-	c, err := a.FindClient(r.Context(), v.Get("client_id"))
+	c, err := f.Clients.Find(r.Context(), v.Get("client_id"))
 	if errors.Is(err, problem.NotFound) {
 		return c, notProven(noClient)
 	}
@@ -114,47 +120,47 @@ func (a *API) provenClient(r *http.Request, v url.Values) (idp.Client, error) {
 
 // proceed answers a request from a live login of the browser, or leads to the page
 // that is missing.
-func (a *API) proceed(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest) error {
-	l, err := a.loginsOf(r, c.ProjectID)
+func (f *flow) proceed(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest) error {
+	l, err := f.logins.live(r, c.ProjectID)
 	if err != nil {
-		return a.respondError(w, r, c, req, err)
+		return f.respondError(w, r, c, req, err)
 	}
 	if req.Has("create") {
-		return a.suspend(w, r, c, req, "/register")
+		return f.suspend(w, r, c, req, "/register")
 	}
 	silent := req.Has("none")
 	s, ok := l.answering(req)
 	switch {
-	case ok && req.Satisfied(s, a.Now()):
+	case ok && req.Satisfied(s, f.Now()):
 	case silent && l.mayChoose(req):
-		return a.respondError(w, r, c, req, errSelectionRequired)
+		return f.respondError(w, r, c, req, errSelectionRequired)
 	case silent:
-		return a.respondError(w, r, c, req, errLoginRequired)
+		return f.respondError(w, r, c, req, errLoginRequired)
 	case l.mayChoose(req):
-		return a.suspend(w, r, c, req, "/accounts")
+		return f.suspend(w, r, c, req, "/accounts")
 	default:
-		return a.suspend(w, r, c, req, "/login")
+		return f.suspend(w, r, c, req, "/login")
 	}
-	page, err := a.lacking(r, c, req, s)
+	page, err := f.factorPageFor(r, c, req, s)
 	switch {
 	case err != nil:
-		return a.respondError(w, r, c, req, err)
+		return f.respondError(w, r, c, req, err)
 	case page != "" && silent:
-		return a.respondError(w, r, c, req, errLoginRequired)
+		return f.respondError(w, r, c, req, errLoginRequired)
 	case page != "":
-		return a.lead(w, r, c, req, s, page)
+		return f.askFactor(w, r, c, req, s, page)
 	}
-	agreed, err := a.Consented(r.Context(), c, s.SubscriberID, req.Rights())
+	agreed, err := f.Consents.Covers(r.Context(), c, s.SubscriberID, req.Rights())
 	if err != nil {
-		return a.respondError(w, r, c, req, err)
+		return f.respondError(w, r, c, req, err)
 	}
 	if !agreed || req.Has("consent") {
 		if silent {
-			return a.respondError(w, r, c, req, errConsentRequired)
+			return f.respondError(w, r, c, req, errConsentRequired)
 		}
-		return a.suspend(w, r, c, req, "/consent")
+		return f.suspend(w, r, c, req, "/consent")
 	}
-	return a.grant(w, r, c, req, s)
+	return f.grant(w, r, c, req, s)
 }
 
 // The errors of prompt=none (OpenID Connect Core, section 3.1.2.6).
@@ -168,12 +174,12 @@ var (
 )
 
 // suspend keeps the request, bound to this browser, and leads to a page of ours.
-func (a *API) suspend(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest, path string) error {
-	req.Browser = session.Digest(a.cookies.Flow(w, r))
-	if err := a.Suspend(r.Context(), req); err != nil {
-		return a.respondError(w, r, c, req, err)
+func (f *flow) suspend(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest, path string) error {
+	req.Browser = session.Digest(f.cookies.Flow(w, r))
+	if err := f.Requests.Suspend(r.Context(), req); err != nil {
+		return f.respondError(w, r, c, req, err)
 	}
-	a.rememberStart(w, r, req.ID)
+	f.rememberStart(w, r, req.ID)
 	to := path + "?id=" + url.QueryEscape(req.ID)
 	if r.Method == http.MethodGet && r.URL.Query().Has(againParam) {
 		to += "&again"

@@ -15,7 +15,7 @@ import (
 func LogoutWriter(p *idp.Provider) func(context.Context, deliver.Receiver) (deliver.Write, error) {
 	return func(_ context.Context, r deliver.Receiver) (deliver.Write, error) {
 		return func(ctx context.Context, j deliver.Job) ([]byte, http.Header, error) {
-			token, err := p.LogoutToken(ctx, r.ID, j.Subject, j.ID)
+			token, err := p.Tokens.LogoutToken(ctx, r.ID, j.Subject, j.ID)
 			body := url.Values{"logout_token": {token}}.Encode()
 			return []byte(body), http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}, err
 		}, nil

@@ -189,7 +189,7 @@ func TestBackchannelLogout(t *testing.T) {
 		}},
 		{"the login is ended by its id", keys.PS256,
 			func(_ *browser, _ idp.Client, _ fabric.Subscriber, idToken string) error {
-				return w.idp.EndSession(t.Context(), text(payload(t, w, idToken)["sid"]))
+				return w.idp.Logins.End(t.Context(), text(payload(t, w, idToken)["sid"]))
 			}},
 		{"it is disabled", keys.EdDSA, func(_ *browser, _ idp.Client, s fabric.Subscriber, _ string) error {
 			_, err := w.fabric.UpdateSubscriber(t.Context(), w.project.ID, s.ID, fabricChange(true))
@@ -316,7 +316,7 @@ func TestLogoutTokenAlone(t *testing.T) {
 	r := w.rp(func(c *idp.Client) { c.IDTokenAlg = keys.ES256 }) // which signs access tokens too
 	b := w.browser()
 	id := r.signIn(b, email)
-	token, err := w.idp.LogoutToken(t.Context(), r.client.ID, w.ada.ID, text(payload(t, w, id)["sid"]))
+	token, err := w.idp.Tokens.LogoutToken(t.Context(), r.client.ID, w.ada.ID, text(payload(t, w, id)["sid"]))
 	must(t, err)
 	if got := b.get("/oauth/logout?" + url.Values{"id_token_hint": {token}}.Encode()); got.status != http.StatusBadRequest {
 		t.Errorf("as a hint: %d, want 400", got.status)
@@ -358,7 +358,7 @@ func TestRegisterBackchannel(t *testing.T) {
 		c := idp.Client{ProjectID: w.project.ID, Type: idp.Web, AuthMethod: tt.method,
 			RedirectURIs: []string{callback}}
 		c.BackchannelLogoutURI, c.BackchannelLogoutSession = tt.uri, true
-		if _, _, err := w.idp.CreateClient(t.Context(), c); (err == nil) != tt.ok {
+		if _, _, err := w.idp.Clients.Create(t.Context(), c); (err == nil) != tt.ok {
 			t.Errorf("registering %q with %s: %v, want it good: %v", tt.uri, tt.method, err, tt.ok)
 		}
 	}

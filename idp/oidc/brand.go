@@ -14,7 +14,7 @@ import (
 
 // showColor serves GET /brand/{file}: the style sheet of a colour. It is made of its name
 // alone, so that it may be kept for ever and tells nothing.
-func (a *API) showColor(w http.ResponseWriter, r *http.Request) error {
+func (pg *pages) showColor(w http.ResponseWriter, r *http.Request) error {
 	digits, isSheet := strings.CutSuffix(r.PathValue("file"), ".css")
 	c, ok := palette.Parse(digits)
 	if !isSheet || !ok {
@@ -29,12 +29,12 @@ func (a *API) showColor(w http.ResponseWriter, r *http.Request) error {
 
 // showLogo serves GET /brand/logo/{file}: a picture of a project or a client, by a name that
 // is made of its content. It was drawn anew here, and could do nothing if it were not.
-func (a *API) showLogo(w http.ResponseWriter, r *http.Request) error {
+func (pg *pages) showLogo(w http.ResponseWriter, r *http.Request) error {
 	name, isPNG := strings.CutSuffix(r.PathValue("file"), ".png")
 	if !isPNG {
 		return problem.NoSuch("logo")
 	}
-	body, err := a.Fabric.FindLogo(r.Context(), name)
+	body, err := pg.Fabric.FindLogo(r.Context(), name)
 	if err != nil {
 		return err
 	}
@@ -58,14 +58,14 @@ func learn(r *http.Request, req idp.AuthRequest, c idp.Client) {
 }
 
 // brand returns whose the pages of r are: what its client says of itself, else its project.
-func (a *API) brand(r *http.Request) (b templates.Brand) {
+func (pg *pages) brand(r *http.Request) (b templates.Brand) {
 	c := mannerOf(r).client
 	if c.ProjectID == "" {
 		return b
 	}
-	own, err := a.BrandOf(r.Context(), c)
+	own, err := pg.Clients.Brand(r.Context(), c)
 	if err != nil { // a page without its colour is better than none
-		web.LogInternal(r, a.log, err)
+		web.LogInternal(r, pg.log, err)
 	}
 	b.Color, b.Terms, b.Privacy = own.Color, own.Terms, own.Privacy
 	b.Name = c.Name

@@ -104,7 +104,7 @@ func TestLogo(t *testing.T) {
 		strings.Contains(page.body, "<script>alert") {
 		t.Errorf("the sign-in has not the logo of the project:\n%s", page.body)
 	}
-	c, err := w.idp.SetLogo(ctx, own.ID, draw(color.White))
+	c, err := w.idp.Clients.SetLogo(ctx, own.ID, draw(color.White))
 	must(t, err)
 	if page := b.authorize(request(own)); !strings.Contains(page.body, c.Logo) ||
 		strings.Contains(page.body, of.Logo) {
@@ -125,11 +125,11 @@ func TestLogo(t *testing.T) {
 	if _, err := logo.Make("logo", []byte(`<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"/>`)); err == nil {
 		t.Error("an SVG is taken")
 	}
-	draft, err := w.idp.WriteLetter(ctx, mail.Letter{Kind: mail.Reset, ProjectID: w.project.ID, To: email})
+	draft, err := w.idp.Letters.Write(ctx, mail.Letter{Kind: mail.Reset, ProjectID: w.project.ID, To: email})
 	if err != nil || len(draft.Brand.Logo.PNG) == 0 {
 		t.Errorf("a mail has no logo: %v", err)
 	}
-	_, err = w.idp.SetLogo(ctx, own.ID, logo.Logo{})
+	_, err = w.idp.Clients.SetLogo(ctx, own.ID, logo.Logo{})
 	must(t, err)
 	if page := b.authorize(request(own)); !strings.Contains(page.body, of.Logo) {
 		t.Error("a client whose logo was taken away has not that of the project")
@@ -158,7 +158,7 @@ func TestBrandRefused(t *testing.T) {
 	} {
 		n := idp.Client{ProjectID: w.project.ID, Name: "App", Type: idp.SPA, RedirectURIs: []string{callback}}
 		change(&n)
-		if _, _, err := w.idp.CreateClient(context.Background(), n); err == nil {
+		if _, _, err := w.idp.Clients.Create(context.Background(), n); err == nil {
 			t.Errorf("%s is taken", what)
 		}
 	}
@@ -171,10 +171,10 @@ func TestBrandLeavesTheRest(t *testing.T) {
 	c, _ := w.client(func(c *idp.Client) {
 		c.RedirectURIs = []string{"https://acme.example/cb", "https://taken.example/cb"}
 	})
-	_, err := w.idp.FindClient(t.Context(), c.ID)
+	_, err := w.idp.Clients.Find(t.Context(), c.ID)
 	must(t, err)
 	taken := false
-	must(t, w.idp.ChangeClient(t.Context(), c.ID, func(c *idp.Client) {
+	must(t, w.idp.Clients.Change(t.Context(), c.ID, func(c *idp.Client) {
 		c.BrandColor = "#a03060"
 		if !taken {
 			taken = true

@@ -78,7 +78,7 @@ func TestEmptied(t *testing.T) {
 	left := leaves.copy()
 	leaves.signOut()
 	sid := text(payload(t, w, text(w.redeem(c, ends.code(c)).json(t)["id_token"]))["sid"])
-	must(t, w.idp.EndSession(t.Context(), sid))
+	must(t, w.idp.Logins.End(t.Context(), sid))
 	bob := w.subscriber("bob@example.com")
 	locked.logIn(locked.authorize(request(c)), "bob@example.com", secret)
 	_, err := w.fabric.UpdateSubscriber(t.Context(), w.project.ID, bob.ID, fabricChange(true))
@@ -190,9 +190,8 @@ func TestEmptiedDuringRenewal(t *testing.T) {
 	b.code(c)
 	old := b.copy()
 	page := b.authorize(request(c, "prompt", "login"))
-	node := w.idp.Config
-	node.Store = slowRows{w.rows, func() { b.logIn(page, email, secret) }}
-	api, err := oidc.New(oidc.Config{Provider: idp.New(node), Sessions: node.Sessions, AuthURL: w.url})
+	rows := slowRows{w.rows, func() { b.logIn(page, email, secret) }}
+	api, err := oidc.New(oidc.Config{Provider: idp.New(w.idp.Config), Sessions: w.idp.Sessions, Browsers: rows, AuthURL: w.url})
 	must(t, err)
 	second := httptest.NewServer(api.Handler())
 	t.Cleanup(second.Close)

@@ -74,7 +74,7 @@ func TestClaimsSub(t *testing.T) {
 	pairwise, _ := w.client(func(n *idp.Client) { n.SubjectType, n.AccessToken = idp.Pairwise, idp.JWTToken })
 	b := w.browser()
 	b.code(c)
-	sub := func(c idp.Client, id string) string { return `"` + w.idp.SubjectFor(c, id) + `"` }
+	sub := func(c idp.Client, id string) string { return `"` + w.idp.Subjects.SubjectFor(c, id) + `"` }
 	for _, tt := range []struct {
 		name   string
 		c      idp.Client

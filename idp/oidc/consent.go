@@ -13,6 +13,13 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
+// consentPages ask people whether an app may have access.
+type consentPages struct {
+	*pages
+	flow   *flow
+	logins *browserLogins
+}
+
 // explained are the rights that have a sentence more in words: what it means.
 var explained = []string{"openid", "profile", "offline_access", "Voice"}
 
@@ -33,33 +40,33 @@ func meaningOf(say *words.Words, scope string) templates.Scope {
 }
 
 // showConsent serves GET /consent?id=.
-func (a *API) showConsent(w http.ResponseWriter, r *http.Request) error {
-	req, c, err := a.resume(r, r.URL.Query().Get("id"))
+func (cp *consentPages) showConsent(w http.ResponseWriter, r *http.Request) error {
+	req, c, err := cp.resume(r, r.URL.Query().Get("id"))
 	if err != nil {
 		return err
 	}
-	s, err := a.consenting(r, c, req)
+	s, err := cp.consentingLogin(r, c, req)
 	if err != nil {
 		return err
 	}
-	sub, err := a.Subscribers.FindSubscriber(r.Context(), s.ProjectID, s.SubscriberID)
+	sub, err := cp.Subscribers.FindSubscriber(r.Context(), s.ProjectID, s.SubscriberID)
 	if err != nil {
 		return fmt.Errorf("finding subscriber: %w", err)
 	}
 	mannerOf(r).account = sub.Claims.Locale
-	page := templates.Consent{ID: req.ID, App: a.appName(r, c, req), Host: req.Host(), Email: sub.Email,
+	page := templates.Consent{ID: req.ID, App: cp.appName(r, c, req), Host: req.Host(), Email: sub.Email,
 		Login: session.Digest(s.ID)}
 	for _, scope := range req.Rights() {
-		page.Scopes = append(page.Scopes, meaningOf(a.words(r), scope))
+		page.Scopes = append(page.Scopes, meaningOf(cp.words(r), scope))
 	}
 	if givesFabric(c, req) {
 		page.Scopes = append(page.Scopes,
-			templates.Scope{Title: a.words(r).Say("scope.fabric"), Why: a.words(r).Say("scope.fabric.why")})
+			templates.Scope{Title: cp.words(r).Say("scope.fabric"), Why: cp.words(r).Say("scope.fabric.why")})
 	}
 	if req.Device != "" {
-		return a.devicePage(w, r, req, page)
+		return cp.devicePage(w, r, req, page)
 	}
-	return a.write(w, r, page, templates.Options{FormAction: formAction(req.RedirectURI)})
+	return cp.write(w, r, page, templates.Options{FormAction: formAction(req.RedirectURI)})
 }
 
 // givesFabric reports whether what a client gets is a fabric token, which acts as its
@@ -70,12 +77,12 @@ func givesFabric(c idp.Client, req idp.AuthRequest) bool {
 }
 
 // answerConsent serves POST /consent: the form of the consent page.
-func (a *API) answerConsent(w http.ResponseWriter, r *http.Request) error {
-	form, req, c, err := a.flowForm(w, r)
+func (cp *consentPages) answerConsent(w http.ResponseWriter, r *http.Request) error {
+	form, req, c, err := cp.requestForm(w, r)
 	if err != nil {
 		return err
 	}
-	s, err := a.consenting(r, c, req)
+	s, err := cp.consentingLogin(r, c, req)
 	if err != nil {
 		return err
 	}
@@ -84,38 +91,38 @@ func (a *API) answerConsent(w http.ResponseWriter, r *http.Request) error {
 	}
 	switch form.Get("answer") {
 	case "allow":
-		if err := a.Consent(r.Context(), c, s.SubscriberID, req.Rights()); err != nil {
+		if err := cp.Consents.Add(r.Context(), c, s.SubscriberID, req.Rights()); err != nil {
 			return err
 		}
-		return a.answer(w, r, c, req, s)
+		return cp.flow.answer(w, r, c, req, s)
 	case "deny":
-		if err := a.Deny(r.Context(), c, s); err != nil {
+		if err := cp.Consents.Deny(r.Context(), c, s); err != nil {
 			return err
 		}
 		if req.Device != "" {
-			return a.denyDevice(w, r, c, req)
+			return cp.flow.denyDevice(w, r, c, req)
 		}
-		if err := a.drop(w, r, req); err != nil {
+		if err := cp.flow.drop(w, r, req); err != nil {
 			return err
 		}
 		denied := &problem.Error{Kind: problem.Forbidden, Code: "access_denied",
 			Message: "the subscriber denied the access"}
-		return a.respondError(w, r, c, req, denied)
+		return cp.flow.respondError(w, r, c, req, denied)
 	}
 	return badRequest("error.answer")
 }
 
-// consenting returns the login that answers for a suspended request.
-func (a *API) consenting(r *http.Request, c idp.Client, req idp.AuthRequest) (idp.Session, error) {
-	l, err := a.loginsOf(r, c.ProjectID)
+// consentingLogin returns the login that answers for a suspended request.
+func (cp *consentPages) consentingLogin(r *http.Request, c idp.Client, req idp.AuthRequest) (idp.Login, error) {
+	l, err := cp.logins.live(r, c.ProjectID)
 	s, ok := l.answering(req)
-	if err == nil && (!ok || !req.Satisfied(s, a.Now())) {
+	if err == nil && (!ok || !req.Satisfied(s, cp.Now())) {
 		err = errStale
 	}
 	if err != nil {
 		return s, err
 	}
-	page, err := a.lacking(r, c, req, s)
+	page, err := cp.flow.factorPageFor(r, c, req, s)
 	if err == nil && page != "" {
 		err = errStale // the page is not shown before two factors are, where they are needed
 	}

@@ -31,7 +31,7 @@ func TestConsentRevoked(t *testing.T) {
 		}
 		got, others := allow(c), allow(other)
 		code := b.code(c)
-		must(t, w.idp.RevokeConsent(t.Context(), w.ada.ID, c.ID))
+		must(t, w.idp.Consents.Revoke(t.Context(), w.ada.ID, c.ID))
 		if r := w.userinfo(text(got["access_token"])); r.status != http.StatusUnauthorized {
 			t.Errorf("%s: userinfo after the consent was taken back: %d", kind, r.status)
 		}
@@ -54,7 +54,7 @@ func TestConsentRevoked(t *testing.T) {
 		if r := w.refresh(other, text(others["refresh_token"])); r.status != http.StatusOK {
 			t.Errorf("%s: another client's refresh: %d %s", kind, r.status, r.body)
 		}
-		if err := w.idp.RevokeConsent(t.Context(), w.ada.ID, c.ID); !errors.Is(err, problem.NotFound) {
+		if err := w.idp.Consents.Revoke(t.Context(), w.ada.ID, c.ID); !errors.Is(err, problem.NotFound) {
 			t.Errorf("%s: once more: %v, want not found", kind, err)
 		}
 		if again := allow(c); w.userinfo(text(again["access_token"])).status != http.StatusOK {
@@ -68,7 +68,7 @@ func TestConsentOfFirstParty(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
 	got := w.tokens(c, "scope", "openid offline_access")
-	must(t, w.idp.RevokeConsent(t.Context(), w.ada.ID, c.ID))
+	must(t, w.idp.Consents.Revoke(t.Context(), w.ada.ID, c.ID))
 	if r := w.refresh(c, text(got["refresh_token"])); r.json(t)["error"] != "invalid_grant" {
 		t.Errorf("a refresh of what was taken back: %d %s", r.status, r.body)
 	}

@@ -16,9 +16,15 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
+// devicePages serve the page where people type the code that a device shows.
+type devicePages struct {
+	*pages
+	flow *flow
+}
+
 // DeviceAuthorization serves POST /oauth/device_authorization (RFC 8628, section 3.1).
 func (s *server) DeviceAuthorization(ctx context.Context, r *op.ClientRequest[oidc.DeviceAuthorizationRequest]) (*op.Response, error) {
-	codes, err := s.BeginDevice(ctx, registered(r.Client), r.Form.Get("scope"), r.Form["resource"])
+	codes, err := s.Devices.Begin(ctx, registered(r.Client), r.Form.Get("scope"), r.Form["resource"])
 	if err != nil {
 		return nil, s.status(ctx, err)
 	}
@@ -32,68 +38,68 @@ func (s *server) DeviceAuthorization(ctx context.Context, r *op.ClientRequest[oi
 
 // showDevice serves GET /device, or with user_code in the query the link that a device
 // shows as a picture (RFC 8628, section 3.3.1): it fills the code in, no more.
-func (a *API) showDevice(w http.ResponseWriter, r *http.Request) error {
+func (dp *devicePages) showDevice(w http.ResponseWriter, r *http.Request) error {
 	code, _ := idp.ReadUserCode(r.URL.Query().Get("user_code"))
-	return a.write(w, r, templates.Device{Token: a.pageToken(w, r), Code: code}, templates.Options{})
+	return dp.write(w, r, templates.Device{Token: dp.pageToken(w, r), Code: code}, templates.Options{})
 }
 
 // enterUserCode serves POST /device: the form of that page.
-func (a *API) enterUserCode(w http.ResponseWriter, r *http.Request) error {
-	form, err := a.pageForm(w, r)
+func (dp *devicePages) enterUserCode(w http.ResponseWriter, r *http.Request) error {
+	form, err := dp.pageForm(w, r)
 	if err != nil {
 		return err
 	}
 	typed := form.Get("user_code")
-	req, c, err := a.EnterUserCode(r.Context(), typed, web.Network(r))
+	req, c, err := dp.Devices.EnterUserCode(r.Context(), typed, web.Network(r))
 	switch {
 	case errors.Is(err, problem.NotFound):
-		page := templates.Device{Token: a.pageToken(w, r), Code: typed, Error: a.words(r).Say("device.unknown")}
-		return a.write(w, r, page, templates.Options{Status: http.StatusUnprocessableEntity})
+		page := templates.Device{Token: dp.pageToken(w, r), Code: typed, Error: dp.words(r).Say("device.unknown")}
+		return dp.write(w, r, page, templates.Options{Status: http.StatusUnprocessableEntity})
 	case errors.Is(err, problem.RateLimited):
 		wait := problem.First(err).RetryAfter
 		w.Header().Set("Retry-After", strconv.Itoa(max(1, int(wait.Seconds()))))
-		page := templates.Device{Token: a.pageToken(w, r), Code: typed,
-			Error: a.words(r).Say("device.throttled", "Count", int(wait.Minutes())+1)}
-		return a.write(w, r, page, templates.Options{Status: http.StatusTooManyRequests})
+		page := templates.Device{Token: dp.pageToken(w, r), Code: typed,
+			Error: dp.words(r).Say("device.throttled", "Count", int(wait.Minutes())+1)}
+		return dp.write(w, r, page, templates.Options{Status: http.StatusTooManyRequests})
 	case err != nil:
 		return err
 	}
-	return a.proceed(w, r, c, req)
+	return dp.flow.proceed(w, r, c, req)
 }
 
 // devicePage asks whether the device of a request may be signed in.
-func (a *API) devicePage(w http.ResponseWriter, r *http.Request, req idp.AuthRequest, page templates.Consent) error {
-	code, err := a.UserCode(r.Context(), req)
+func (cp *consentPages) devicePage(w http.ResponseWriter, r *http.Request, req idp.AuthRequest, page templates.Consent) error {
+	code, err := cp.Devices.UserCode(r.Context(), req)
 	if err != nil {
 		return stale(err)
 	}
-	return a.write(w, r, templates.DeviceConsent{Consent: page, UserCode: code}, templates.Options{})
+	return cp.write(w, r, templates.DeviceConsent{Consent: page, UserCode: code}, templates.Options{})
 }
 
 // signInDevice answers the device of a request from a login. Of several answers the
 // first counts, which the device itself decides: the request is dropped after it, so
 // that an answer which met an error of the store can be given again.
-func (a *API) signInDevice(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest, s idp.Session) error {
-	if err := a.SignInDevice(r.Context(), req, s); err != nil {
+func (f *flow) signInDevice(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest, s idp.Login) error {
+	if err := f.Devices.SignIn(r.Context(), req, s); err != nil {
 		return stale(err)
 	}
-	a.dropAnswered(r, req)
-	return a.write(w, r, templates.DeviceDone{App: a.appName(r, c, req)}, templates.Options{})
+	f.dropAnswered(r, req)
+	return f.write(w, r, templates.DeviceDone{App: f.appName(r, c, req)}, templates.Options{})
 }
 
-func (a *API) denyDevice(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest) error {
-	if err := a.DenyDevice(r.Context(), req); err != nil {
+func (f *flow) denyDevice(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest) error {
+	if err := f.Devices.Deny(r.Context(), req); err != nil {
 		return stale(err)
 	}
-	a.dropAnswered(r, req)
-	return a.write(w, r, templates.DeviceDone{App: a.appName(r, c, req), Denied: true}, templates.Options{})
+	f.dropAnswered(r, req)
+	return f.write(w, r, templates.DeviceDone{App: f.appName(r, c, req), Denied: true}, templates.Options{})
 }
 
 // dropAnswered forgets the request of a device that was answered. Where that fails the
 // request expires, and means nothing: the device takes no second answer.
-func (a *API) dropAnswered(r *http.Request, req idp.AuthRequest) {
-	if err := a.Drop(r.Context(), req); err != nil && !errors.Is(err, problem.NotFound) {
-		web.LogInternal(r, a.log, err)
+func (f *flow) dropAnswered(r *http.Request, req idp.AuthRequest) {
+	if err := f.Requests.Drop(r.Context(), req); err != nil && !errors.Is(err, problem.NotFound) {
+		web.LogInternal(r, f.log, err)
 	}
 }
 

@@ -292,7 +292,7 @@ func TestUserCodesGuessedAtOnce(t *testing.T) {
 	var all sync.WaitGroup
 	for range 50 {
 		all.Go(func() {
-			if _, _, err := w.idp.EnterUserCode(t.Context(), "BBBB-BBBB", "192.0.2.1"); errors.Is(err, problem.NotFound) {
+			if _, _, err := w.idp.Devices.EnterUserCode(t.Context(), "BBBB-BBBB", "192.0.2.1"); errors.Is(err, problem.NotFound) {
 				looked.Add(1)
 			} else if !errors.Is(err, problem.RateLimited) {
 				t.Errorf("a guess: %v", err)
@@ -303,7 +303,7 @@ func TestUserCodesGuessedAtOnce(t *testing.T) {
 	if looked.Load() != 5 {
 		t.Errorf("%d of 50 guesses at once were looked up, want 5", looked.Load())
 	}
-	if _, _, err := w.idp.EnterUserCode(t.Context(), "BBBB-BBBB", "192.0.2.2"); !errors.Is(err, problem.NotFound) {
+	if _, _, err := w.idp.Devices.EnterUserCode(t.Context(), "BBBB-BBBB", "192.0.2.2"); !errors.Is(err, problem.NotFound) {
 		t.Errorf("a guess at another place: %v", err)
 	}
 }
@@ -406,7 +406,7 @@ func TestDeviceMeanwhile(t *testing.T) {
 			must(t, err)
 		}, "authorization_pending", "invalid_grant"},
 		{"the client is deleted", func(w *world, d device) {
-			must(t, w.idp.DeleteClient(t.Context(), d.c.ID))
+			must(t, w.idp.Clients.Delete(t.Context(), d.c.ID))
 		}, "invalid_client", "invalid_client"},
 		{"the client may not any more", func(w *world, d device) {
 			d.c.Grants = []string{idp.GrantRefresh}
@@ -447,7 +447,7 @@ func TestDeviceConsent(t *testing.T) {
 	b := w.browser()
 	b.consent(b.confirmation(d), "allow")
 	d.wants("of somebody else's app", "")
-	if agreed, err := w.idp.Consented(t.Context(), c, w.ada.ID, []string{"openid", "email", "offline_access"}); !agreed || err != nil {
+	if agreed, err := w.idp.Consents.Covers(t.Context(), c, w.ada.ID, []string{"openid", "email", "offline_access"}); !agreed || err != nil {
 		t.Errorf("Consented = %v, %v, want what the device asked", agreed, err)
 	}
 }
@@ -457,7 +457,7 @@ func TestDeviceConsent(t *testing.T) {
 func TestDeviceAtNodes(t *testing.T) {
 	w := newWorld(t)
 	other := w.second()
-	api, err := oidc.New(oidc.Config{Provider: other, Sessions: other.Sessions, AuthURL: w.url})
+	api, err := oidc.New(oidc.Config{Provider: other, Sessions: other.Sessions, Browsers: w.rows, AuthURL: w.url})
 	must(t, err)
 	second := httptest.NewServer(api.Handler())
 	t.Cleanup(second.Close)
@@ -496,7 +496,7 @@ func (d device) wantsOneOfMany(other *idp.Provider) {
 			if i%2 == 1 {
 				p = other
 			}
-			_, err := p.RedeemDevice(context.Background(), d.c, d.code, nil)
+			_, err := p.Devices.Redeem(context.Background(), d.c, d.code, nil)
 			mu.Lock()
 			defer mu.Unlock()
 			if known := problem.First(err); known != nil {

@@ -22,7 +22,24 @@ const cacheFor = 5 * time.Minute
 // 8414, section 2) as bytes ready to serve. It names what is there, nothing else.
 type metadata keys.Document
 
-func (a *API) newMetadata(open bool) (metadata, error) {
+// discovery serves the documents that describe the provider.
+type discovery struct {
+	*core
+	metadata [2]metadata // the second if people may create their own accounts
+}
+
+func newDiscovery(c *core) (*discovery, error) {
+	d := &discovery{core: c}
+	for i := range d.metadata {
+		var err error
+		if d.metadata[i], err = d.newMetadata(i == 1); err != nil {
+			return nil, err
+		}
+	}
+	return d, nil
+}
+
+func (d *discovery) newMetadata(open bool) (metadata, error) {
 	provenMethods := []oidc.AuthMethod{oidc.AuthMethodBasic, oidc.AuthMethodPost, oidc.AuthMethodPrivateKeyJWT}
 	allMethods := append(provenMethods, oidc.AuthMethodNone)
 	doc := struct {
@@ -32,15 +49,15 @@ func (a *API) newMetadata(open bool) (metadata, error) {
 	}{
 		ResponseIss: true, Prompts: idp.Prompts(open),
 		DiscoveryConfiguration: oidc.DiscoveryConfiguration{
-			Issuer:                      a.Issuer,
-			AuthorizationEndpoint:       a.authURL + "/login/oauth/authorize",
-			TokenEndpoint:               a.authURL + tokenPath,
-			IntrospectionEndpoint:       a.authURL + introspectPath,
-			UserinfoEndpoint:            a.authURL + "/oauth/userinfo",
-			RevocationEndpoint:          a.authURL + revokePath,
-			DeviceAuthorizationEndpoint: a.authURL + devicePath,
-			EndSessionEndpoint:          a.authURL + "/oauth/logout",
-			JwksURI:                     a.authURL + "/oauth/jwks",
+			Issuer:                      d.Issuer,
+			AuthorizationEndpoint:       d.authURL + "/login/oauth/authorize",
+			TokenEndpoint:               d.authURL + tokenPath,
+			IntrospectionEndpoint:       d.authURL + introspectPath,
+			UserinfoEndpoint:            d.authURL + "/oauth/userinfo",
+			RevocationEndpoint:          d.authURL + revokePath,
+			DeviceAuthorizationEndpoint: d.authURL + devicePath,
+			EndSessionEndpoint:          d.authURL + "/oauth/logout",
+			JwksURI:                     d.authURL + "/oauth/jwks",
 			ScopesSupported:             idp.Scopes(),
 			ResponseTypesSupported:      idp.ResponseTypes(),
 			ResponseModesSupported:      idp.ResponseModes(),
@@ -85,17 +102,17 @@ func algorithms() (names []string) {
 
 // serveMetadata serves the discovery document: with prompt=create where some project
 // lets people register.
-func (a *API) serveMetadata(w http.ResponseWriter, r *http.Request) {
-	m := a.metadata[0]
-	if open, err := a.MayRegisterSomewhere(r.Context()); err == nil && open {
-		m = a.metadata[1]
+func (d *discovery) serveMetadata(w http.ResponseWriter, r *http.Request) {
+	m := d.metadata[0]
+	if open, err := d.MayRegisterSomewhere(r.Context()); err == nil && open {
+		m = d.metadata[1]
 	}
 	serveDocument(w, r, keys.Document(m), "application/json")
 }
 
 // serveJWKS serves GET /oauth/jwks (RFC 7517, section 8.5).
-func (a *API) serveJWKS(w http.ResponseWriter, r *http.Request) {
-	serveDocument(w, r, a.Ring.JWKS(), "application/jwk-set+json")
+func (d *discovery) serveJWKS(w http.ResponseWriter, r *http.Request) {
+	serveDocument(w, r, d.Ring.JWKS(), "application/jwk-set+json")
 }
 
 // serveDocument answers with ready bytes, or 304.
@@ -105,11 +122,11 @@ func serveDocument(w http.ResponseWriter, r *http.Request, d keys.Document, kind
 }
 
 // document makes a handler of a document, for GET and HEAD alone.
-func (a *API) document(serve http.HandlerFunc) http.Handler {
+func (d *discovery) document(serve http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
 			w.Header().Set("Allow", "GET, HEAD")
-			a.writeOAuth(w, r, http.StatusMethodNotAllowed, "invalid_request", "use GET")
+			d.writeOAuth(w, r, http.StatusMethodNotAllowed, "invalid_request", "use GET")
 			return
 		}
 		serve(w, r)

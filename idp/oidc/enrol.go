@@ -16,32 +16,32 @@ import (
 type enrolment struct {
 	req idp.AuthRequest
 	c   idp.Client
-	s   idp.Session
+	s   idp.Login
 	sub fabric.Subscriber
 }
 
 // enrolmentOf returns the enrolment of a request. over says that the login
 // begins anew: it is not there any more, or it is old, and whoever holds the browser now
 // must not become part of the account.
-func (a *API) enrolmentOf(r *http.Request, req idp.AuthRequest, c idp.Client) (e enrolment, over bool, err error) {
+func (fp *factorPages) enrolmentOf(r *http.Request, req idp.AuthRequest, c idp.Client) (e enrolment, over bool, err error) {
 	e.req, e.c = req, c
-	l, err := a.loginsOf(r, e.c.ProjectID)
+	l, err := fp.logins.live(r, e.c.ProjectID)
 	if err != nil {
 		return e, false, err
 	}
 	s, ok := l.answering(e.req)
-	if !ok || !e.req.Satisfied(s, a.Now()) || !a.lately(s) || a.Factors == nil {
+	if !ok || !e.req.Satisfied(s, fp.Now()) || !fp.isRecent(s) || fp.Factors == nil {
 		return e, true, nil
 	}
 	e.s = s
-	page, err := a.lacking(r, e.c, e.req, s)
+	page, err := fp.flow.factorPageFor(r, e.c, e.req, s)
 	if err != nil {
 		return e, false, err
 	}
 	if page != enrolPage {
 		return e, false, errStale // there is a factor now, or none is needed
 	}
-	e.sub, err = a.Subscribers.FindSubscriber(r.Context(), s.ProjectID, s.SubscriberID)
+	e.sub, err = fp.Subscribers.FindSubscriber(r.Context(), s.ProjectID, s.SubscriberID)
 	mannerOf(r).account = e.sub.Claims.Locale
 	return e, false, err
 }
@@ -49,51 +49,51 @@ func (a *API) enrolmentOf(r *http.Request, req idp.AuthRequest, c idp.Client) (e
 // flow names what a set-up must end in.
 func (e enrolment) flow() string { return enrolFlow(e.s) }
 
-func enrolFlow(s idp.Session) string { return "enrol " + s.ID }
+func enrolFlow(s idp.Login) string { return "enrol " + s.ID }
 
 // showEnrol serves GET /login/enrol?id=.
-func (a *API) showEnrol(w http.ResponseWriter, r *http.Request) error {
-	req, c, err := a.resume(r, r.URL.Query().Get("id"))
+func (fp *factorPages) showEnrol(w http.ResponseWriter, r *http.Request) error {
+	req, c, err := fp.resume(r, r.URL.Query().Get("id"))
 	if err != nil {
 		return err
 	}
-	e, over, err := a.enrolmentOf(r, req, c)
+	e, over, err := fp.enrolmentOf(r, req, c)
 	if err != nil {
 		return err
 	}
 	if over {
 		return beginAnew(w, e.req)
 	}
-	return a.enrolPage(w, r, e, templates.Enrol{}, http.StatusOK)
+	return fp.enrolPage(w, r, e, templates.Enrol{}, http.StatusOK)
 }
 
-func (a *API) enrolPage(w http.ResponseWriter, r *http.Request, e enrolment, page templates.Enrol, status int) error {
+func (fp *factorPages) enrolPage(w http.ResponseWriter, r *http.Request, e enrolment, page templates.Enrol, status int) error {
 	var err error
-	page.ID, page.App, page.Host = e.req.ID, a.appName(r, e.c, e.req), e.req.Host()
-	if page.Authenticator, err = a.appForm(r, e.s, e.sub, page.Authenticator.Error); err != nil {
+	page.ID, page.App, page.Host = e.req.ID, fp.appName(r, e.c, e.req), e.req.Host()
+	if page.Authenticator, err = fp.appForm(r, e.s, e.sub, page.Authenticator.Error); err != nil {
 		return err
 	}
-	if a.Factors.Passkeys() {
-		options, err := a.Factors.BeginPasskey(r.Context(), idp.OwnerOf(e.s.SubscriberID), e.flow(),
+	if fp.Factors.Passkeys() {
+		options, err := fp.Factors.BeginPasskey(r.Context(), idp.OwnerOf(e.s.SubscriberID), e.flow(),
 			nameOf(e.sub), e.sub.Title())
 		if err != nil {
 			return err
 		}
 		fault := page.Passkey.Error
-		page.Passkey = a.passkeyForm(options)
+		page.Passkey = fp.passkeyForm(options)
 		page.Passkey.Error = fault
 	}
-	return a.write(w, r, page, templates.Options{Status: status, FormAction: formAction(e.req.RedirectURI),
+	return fp.write(w, r, page, templates.Options{Status: status, FormAction: formAction(e.req.RedirectURI),
 		Scripts: true})
 }
 
 // appForm begins the set-up of an authenticator app, or goes on with it.
-func (a *API) appForm(r *http.Request, s idp.Session, sub fabric.Subscriber, fault string) (templates.AppForm, error) {
-	project, err := a.Fabric.FindProject(r.Context(), s.ProjectID)
+func (pg *pages) appForm(r *http.Request, s idp.Login, sub fabric.Subscriber, fault string) (templates.AppForm, error) {
+	project, err := pg.Fabric.FindProject(r.Context(), s.ProjectID)
 	if err != nil {
 		return templates.AppForm{}, err
 	}
-	begun, err := a.Factors.BeginTOTP(r.Context(), idp.OwnerOf(s.SubscriberID), enrolFlow(s), project.Name,
+	begun, err := pg.Factors.BeginTOTP(r.Context(), idp.OwnerOf(s.SubscriberID), enrolFlow(s), project.Name,
 		nameOf(sub))
 	if err != nil {
 		return templates.AppForm{}, err
@@ -110,32 +110,32 @@ func nameOf(sub fabric.Subscriber) string {
 }
 
 // enrolApp serves POST /login/enrol: the first code of an authenticator app.
-func (a *API) enrolApp(w http.ResponseWriter, r *http.Request) error {
-	return a.enrol(w, r, func(e enrolment, form url.Values) ([]string, templates.Enrol, error) {
-		err := a.Factors.ConfirmTOTP(r.Context(), idp.OwnerOf(e.s.SubscriberID), true, e.flow(), form.Get("code"))
-		fault, _ := a.toldFault(w, r, err)
+func (fp *factorPages) enrolApp(w http.ResponseWriter, r *http.Request) error {
+	return fp.enrol(w, r, func(e enrolment, form url.Values) ([]string, templates.Enrol, error) {
+		err := fp.Factors.ConfirmTOTP(r.Context(), idp.OwnerOf(e.s.SubscriberID), true, e.flow(), form.Get("code"))
+		fault, _ := fp.formFault(w, r, err)
 		return []string{"otp"}, templates.Enrol{Authenticator: templates.AppForm{Error: fault}}, err
 	})
 }
 
 // enrolPasskey serves POST /login/enrol/passkey: a passkey that was made on the page.
-func (a *API) enrolPasskey(w http.ResponseWriter, r *http.Request) error {
-	return a.enrol(w, r, func(e enrolment, form url.Values) ([]string, templates.Enrol, error) {
-		key, err := a.Factors.CreatePasskey(r.Context(), idp.OwnerOf(e.s.SubscriberID), true, e.flow(),
+func (fp *factorPages) enrolPasskey(w http.ResponseWriter, r *http.Request) error {
+	return fp.enrol(w, r, func(e enrolment, form url.Values) ([]string, templates.Enrol, error) {
+		key, err := fp.Factors.CreatePasskey(r.Context(), idp.OwnerOf(e.s.SubscriberID), true, e.flow(),
 			form.Get("name"), []byte(form.Get("credential")))
-		fault, _ := a.toldFault(w, r, err)
+		fault, _ := fp.formFault(w, r, err)
 		return key.AMR(), templates.Enrol{Passkey: templates.Passkey{Error: fault}}, err
 	})
 }
 
 // enrol sets a factor up, raises the login by it, and shows recovery codes where there
 // are none yet.
-func (a *API) enrol(w http.ResponseWriter, r *http.Request, set func(enrolment, url.Values) (amr []string, faulty templates.Enrol, err error)) error {
-	form, req, c, err := a.flowForm(w, r)
+func (fp *factorPages) enrol(w http.ResponseWriter, r *http.Request, set func(enrolment, url.Values) (amr []string, faulty templates.Enrol, err error)) error {
+	form, req, c, err := fp.requestForm(w, r)
 	if err != nil {
 		return err
 	}
-	e, over, err := a.enrolmentOf(r, req, c)
+	e, over, err := fp.enrolmentOf(r, req, c)
 	if err != nil {
 		return err
 	}
@@ -146,47 +146,47 @@ func (a *API) enrol(w http.ResponseWriter, r *http.Request, set func(enrolment, 
 	if errors.Is(err, factor.ErrNotFirst) {
 		return errStale
 	}
-	if fault, status := a.toldFault(w, r, err); fault != "" {
-		return a.enrolPage(w, r, e, faulty, status)
+	if fault, status := fp.formFault(w, r, err); fault != "" {
+		return fp.enrolPage(w, r, e, faulty, status)
 	}
 	if err != nil {
 		return err
 	}
-	s, err := a.Raise(r.Context(), e.s.ID, e.s.SubscriberID, amr)
+	s, err := fp.Logins.Raise(r.Context(), e.s.ID, e.s.SubscriberID, amr)
 	if err != nil {
 		return err
 	}
-	codes, err := a.Factors.FirstCodes(r.Context(), idp.OwnerOf(s.SubscriberID))
+	codes, err := fp.Factors.FirstCodes(r.Context(), idp.OwnerOf(s.SubscriberID))
 	if err != nil || codes == nil {
 		if err == nil {
-			err = a.entered(w, r, e.c, e.req, s)
+			err = fp.flow.enter(w, r, e.c, e.req, s)
 		}
 		return err
 	}
-	if err := a.setLogin(w, r, s); err != nil {
+	if err := fp.logins.use(w, r, s); err != nil {
 		return err
 	}
 	e.req.Chosen, e.req.Proof = s.ID, nil
-	if err := a.Suspend(r.Context(), e.req); err != nil {
+	if err := fp.Requests.Suspend(r.Context(), e.req); err != nil {
 		return err
 	}
-	page := templates.RecoveryCodes{ID: e.req.ID, App: a.appName(r, e.c, e.req), Codes: codes}
-	return a.write(w, r, page, templates.Options{FormAction: formAction(e.req.RedirectURI), Scripts: true})
+	page := templates.RecoveryCodes{ID: e.req.ID, App: fp.appName(r, e.c, e.req), Codes: codes}
+	return fp.write(w, r, page, templates.Options{FormAction: formAction(e.req.RedirectURI), Scripts: true})
 }
 
-// goOn serves POST /login/continue: the codes were seen.
-func (a *API) goOn(w http.ResponseWriter, r *http.Request) error {
-	_, req, c, err := a.flowForm(w, r)
+// continueLogin serves POST /login/continue: the codes were seen.
+func (fp *factorPages) continueLogin(w http.ResponseWriter, r *http.Request) error {
+	_, req, c, err := fp.requestForm(w, r)
 	if err != nil {
 		return err
 	}
-	l, err := a.loginsOf(r, c.ProjectID)
+	l, err := fp.logins.live(r, c.ProjectID)
 	if err != nil {
 		return err
 	}
 	s, ok := l.answering(req)
-	if !ok || !req.Satisfied(s, a.Now()) {
+	if !ok || !req.Satisfied(s, fp.Now()) {
 		return errStale
 	}
-	return a.afterLogin(w, r, c, req, s)
+	return fp.flow.afterLogin(w, r, c, req, s)
 }

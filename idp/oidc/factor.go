@@ -20,14 +20,14 @@ const (
 	enrolPage  = "/login/enrol"
 )
 
-// lacking returns the page where a login proves what a request needs beside; "" where it
+// factorPageFor returns the page where a login proves what a request needs beside; "" where it
 // is enough.
-func (a *API) lacking(r *http.Request, c idp.Client, req idp.AuthRequest, s idp.Session) (string, error) {
-	need, err := a.Need(r.Context(), c, req)
+func (f *flow) factorPageFor(r *http.Request, c idp.Client, req idp.AuthRequest, s idp.Login) (string, error) {
+	need, err := f.Requests.Need(r.Context(), c, req)
 	if err != nil || need == "" || s.TwoFactors() {
 		return "", err
 	}
-	set, err := a.FactorsOf(r.Context(), s.SubscriberID)
+	set, err := f.Logins.FactorsOf(r.Context(), s.SubscriberID)
 	switch {
 	case err != nil:
 		return "", err
@@ -39,13 +39,13 @@ func (a *API) lacking(r *http.Request, c idp.Client, req idp.AuthRequest, s idp.
 	return enrolPage, nil
 }
 
-// lead suspends a request and leads to the page where its login proves more.
-func (a *API) lead(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest, s idp.Session, page string) error {
+// askFactor suspends a request and leads to the page where its login proves more.
+func (f *flow) askFactor(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest, s idp.Login, page string) error {
 	req.Chosen, req.Proof = s.ID, nil
 	if page == factorPage {
-		req.Proof = a.ProofOf(s)
+		req.Proof = f.Logins.ProofOf(s)
 	}
-	return a.suspend(w, r, c, req, page)
+	return f.suspend(w, r, c, req, page)
 }
 
 // A step is a request whose login waits for a second factor.
@@ -56,17 +56,24 @@ type step struct {
 	with string // which factor is asked for
 }
 
+// factorPages serve the pages where a login shows a second factor, or sets one up.
+type factorPages struct {
+	*pages
+	flow   *flow
+	logins *browserLogins
+}
+
 // stepOf returns the step of a request. Where nobody waits, any more, it says
 // so with over: the login begins anew then.
-func (a *API) stepOf(r *http.Request, req idp.AuthRequest, c idp.Client, with string) (st step, over bool, err error) {
+func (fp *factorPages) stepOf(r *http.Request, req idp.AuthRequest, c idp.Client, with string) (st step, over bool, err error) {
 	st.req, st.c, st.with = req, c, with
-	if !a.Pending(st.req.Proof) {
+	if !fp.Logins.Pending(st.req.Proof) {
 		return st, true, nil
 	}
-	if st.has, err = a.FactorsOf(r.Context(), st.req.Proof.SubscriberID); err != nil || !st.has.Any() {
+	if st.has, err = fp.Logins.FactorsOf(r.Context(), st.req.Proof.SubscriberID); err != nil || !st.has.Any() {
 		return st, err == nil, err
 	}
-	st.has.Passkeys = st.has.Passkeys && a.Factors.Passkeys()
+	st.has.Passkeys = st.has.Passkeys && fp.Factors.Passkeys()
 	ways := []string{factor.TypeTOTP, factor.TypePasskey, factor.TypeRecovery}
 	if !slices.Contains(ways, st.with) || st.with == factor.TypeTOTP && !st.has.TOTP ||
 		st.with == factor.TypePasskey && !st.has.Passkeys {
@@ -81,19 +88,19 @@ func (a *API) stepOf(r *http.Request, req idp.AuthRequest, c idp.Client, with st
 }
 
 // showFactor serves GET /login/factor?id=, with the factor that is to be asked for.
-func (a *API) showFactor(w http.ResponseWriter, r *http.Request) error {
-	req, c, err := a.resume(r, r.URL.Query().Get("id"))
+func (fp *factorPages) showFactor(w http.ResponseWriter, r *http.Request) error {
+	req, c, err := fp.resume(r, r.URL.Query().Get("id"))
 	if err != nil {
 		return err
 	}
-	st, over, err := a.stepOf(r, req, c, r.URL.Query().Get("with"))
+	st, over, err := fp.stepOf(r, req, c, r.URL.Query().Get("with"))
 	if err != nil {
 		return err
 	}
 	if over {
 		return beginAnew(w, st.req)
 	}
-	return a.factorPage(w, r, st, "", http.StatusOK)
+	return fp.factorPage(w, r, st, "", http.StatusOK)
 }
 
 // beginAnew leads back to the password.
@@ -102,25 +109,25 @@ func beginAnew(w http.ResponseWriter, req idp.AuthRequest) error {
 	return nil
 }
 
-func (a *API) factorPage(w http.ResponseWriter, r *http.Request, st step, fault string, status int) error {
+func (fp *factorPages) factorPage(w http.ResponseWriter, r *http.Request, st step, fault string, status int) error {
 	page := templates.Factor{
-		ID: st.req.ID, App: a.appName(r, st.c, st.req), Host: st.req.Host(), With: st.with, TOTP: st.has.TOTP,
+		ID: st.req.ID, App: fp.appName(r, st.c, st.req), Host: st.req.Host(), With: st.with, TOTP: st.has.TOTP,
 		Passkeys: st.has.Passkeys, Error: fault,
 	}
 	if st.with == factor.TypePasskey {
 		owner := st.req.Proof.Owner()
-		options, err := a.Factors.BeginLogin(r.Context(), factorFlow(st.req), &owner)
+		options, err := fp.Factors.BeginLogin(r.Context(), factorFlow(st.req), &owner)
 		if err != nil {
 			return err
 		}
-		page.Passkey = a.passkeyForm(options)
+		page.Passkey = fp.passkeyForm(options)
 	}
-	return a.write(w, r, page, templates.Options{Status: status, FormAction: formAction(st.req.RedirectURI),
+	return fp.write(w, r, page, templates.Options{Status: status, FormAction: formAction(st.req.RedirectURI),
 		Scripts: true})
 }
 
-func (a *API) passkeyForm(options []byte) templates.Passkey {
-	return templates.Passkey{Options: string(options), Origin: a.origin}
+func (pg *pages) passkeyForm(options []byte) templates.Passkey {
+	return templates.Passkey{Options: string(options), Origin: pg.origin}
 }
 
 // factorFlow and loginFlow name what a passkey's challenge is for.
@@ -128,127 +135,127 @@ func factorFlow(req idp.AuthRequest) string { return "factor " + req.ID }
 func loginFlow(req idp.AuthRequest) string  { return "login " + req.ID }
 
 // proveFactor serves POST /login/factor: a form of that page.
-func (a *API) proveFactor(w http.ResponseWriter, r *http.Request) error {
-	form, req, c, err := a.flowForm(w, r)
+func (fp *factorPages) proveFactor(w http.ResponseWriter, r *http.Request) error {
+	form, req, c, err := fp.requestForm(w, r)
 	if err != nil {
 		return err
 	}
-	st, over, err := a.stepOf(r, req, c, form.Get("with"))
+	st, over, err := fp.stepOf(r, req, c, form.Get("with"))
 	if err != nil {
 		return err
 	}
 	if over {
 		return beginAnew(w, st.req)
 	}
-	amr, err := a.checkFactor(r, st, form)
-	if fault, status := a.toldFault(w, r, err); fault != "" {
-		if err := a.RefuseFactor(r.Context(), st.c.ProjectID, st.req.Proof.SubscriberID, problem.First(err)); err != nil {
+	amr, err := fp.checkFactor(r, st, form)
+	if fault, status := fp.formFault(w, r, err); fault != "" {
+		if err := fp.Attempts.RefuseFactor(r.Context(), st.c.ProjectID, st.req.Proof.SubscriberID, problem.First(err)); err != nil {
 			return err
 		}
-		return a.factorPage(w, r, st, fault, status)
+		return fp.factorPage(w, r, st, fault, status)
 	}
 	if err != nil {
 		return err
 	}
-	return a.finishLogin(w, r, st.c, st.req, amr)
+	return fp.finishLogin(w, r, st.c, st.req, amr)
 }
 
-// toldFault returns the sentence of an error that whoever tried is told on the page.
-func (a *API) toldFault(w http.ResponseWriter, r *http.Request, err error) (sentence string, status int) {
+// formFault returns the sentence of an error that whoever tried is told on the page.
+func (pg *pages) formFault(w http.ResponseWriter, r *http.Request, err error) (sentence string, status int) {
 	p := problem.First(err)
 	switch {
 	case p == nil:
 		return "", 0
 	case p.Kind == problem.Invalid:
-		return a.fault(r, p), http.StatusUnprocessableEntity
+		return pg.fault(r, p), http.StatusUnprocessableEntity
 	case p.Kind == problem.RateLimited:
 		web.RetryAfter(w, p)
-		return a.fault(r, p), http.StatusTooManyRequests
+		return pg.fault(r, p), http.StatusTooManyRequests
 	}
 	return "", 0
 }
 
 // checkFactor takes what a form gives, and says what it proves.
-func (a *API) checkFactor(r *http.Request, st step, form url.Values) (amr []string, err error) {
+func (fp *factorPages) checkFactor(r *http.Request, st step, form url.Values) (amr []string, err error) {
 	owner := st.req.Proof.Owner()
-	at, err := a.PlaceOf(r.Context(), st.c.ProjectID, *st.req.Proof, a.visitor(r))
+	at, err := fp.Logins.PlaceOf(r.Context(), st.c.ProjectID, *st.req.Proof, fp.visitor(r))
 	if err != nil {
 		return nil, err
 	}
 	switch st.with {
 	case factor.TypePasskey:
-		key, err := a.Factors.CheckPasskey(r.Context(), factorFlow(st.req), []byte(form.Get("credential")))
+		key, err := fp.Factors.CheckPasskey(r.Context(), factorFlow(st.req), []byte(form.Get("credential")))
 		if err == nil && key.Owner != owner {
 			err = factor.ErrUnknown
 		}
 		return key.AMR(), err
 	case factor.TypeTOTP:
-		return []string{"otp"}, a.Factors.CheckTOTP(r.Context(), owner, at, form.Get("code"))
+		return []string{"otp"}, fp.Factors.CheckTOTP(r.Context(), owner, at, form.Get("code"))
 	}
 	// A recovery code is none of the methods that RFC 8176 names; "mfa" alone tells of it.
-	return nil, a.Factors.UseCode(r.Context(), owner, at, form.Get("code"))
+	return nil, fp.Factors.UseCode(r.Context(), owner, at, form.Get("code"))
 }
 
 // finishLogin makes or raises the login of a request's proof, and goes on with it under
 // a new cookie.
-func (a *API) finishLogin(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest, amr []string) error {
+func (fp *factorPages) finishLogin(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest, amr []string) error {
 	if sid := req.Proof.Raises; sid != "" {
-		l, err := a.loginsOf(r, c.ProjectID)
+		l, err := fp.logins.live(r, c.ProjectID)
 		if err != nil {
 			return err
 		}
-		if !slices.ContainsFunc(l.all, func(s idp.Session) bool { return s.ID == sid }) {
+		if !slices.ContainsFunc(l.all, func(s idp.Login) bool { return s.ID == sid }) {
 			return beginAnew(w, req)
 		}
 	}
-	s, err := a.Finish(r.Context(), c.ProjectID, *req.Proof, amr, a.visitor(r))
+	s, err := fp.Logins.Finish(r.Context(), c.ProjectID, *req.Proof, amr, fp.visitor(r))
 	if errors.Is(err, problem.Unauthenticated) { // changed meanwhile
 		return beginAnew(w, req)
 	}
 	if err != nil {
 		return err
 	}
-	return a.entered(w, r, c, req, s)
+	return fp.flow.enter(w, r, c, req, s)
 }
 
-// entered goes on with a request whose login has just been made.
-func (a *API) entered(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest, s idp.Session) error {
-	if err := a.setLogin(w, r, s); err != nil {
+// enter goes on with a request whose login has just been made.
+func (f *flow) enter(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest, s idp.Login) error {
+	if err := f.logins.use(w, r, s); err != nil {
 		return err
 	}
 	req.Chosen, req.Proof = s.ID, nil
-	return a.afterLogin(w, r, c, req, s)
+	return f.afterLogin(w, r, c, req, s)
 }
 
 // logInByPasskey serves POST /login/passkey: a passkey that was used on the login page.
-func (a *API) logInByPasskey(w http.ResponseWriter, r *http.Request) error {
-	form, req, c, err := a.flowForm(w, r)
+func (si *signIn) logInByPasskey(w http.ResponseWriter, r *http.Request) error {
+	form, req, c, err := si.requestForm(w, r)
 	if err != nil {
 		return err
 	}
-	if a.Factors == nil {
+	if si.Factors == nil {
 		return errStale
 	}
-	from := a.visitor(r)
-	if err := a.CountPasskey(r.Context(), from); err != nil {
+	from := si.visitor(r)
+	if err := si.Attempts.CountPasskey(r.Context(), from); err != nil {
 		return err
 	}
-	key, err := a.Factors.CheckPasskey(r.Context(), loginFlow(req), []byte(form.Get("credential")))
-	var s idp.Session
+	key, err := si.Factors.CheckPasskey(r.Context(), loginFlow(req), []byte(form.Get("credential")))
+	var s idp.Login
 	if err == nil {
-		s, err = a.LogInByPasskey(r.Context(), c.ProjectID, key, from)
+		s, err = si.Logins.LogInByPasskey(r.Context(), c.ProjectID, key, from)
 	}
 	if p := problem.First(err); p != nil && p.Kind == problem.Invalid {
-		if err := a.RefuseFactor(r.Context(), c.ProjectID, subscriberOf(key), p); err != nil {
+		if err := si.Attempts.RefuseFactor(r.Context(), c.ProjectID, subscriberOf(key), p); err != nil {
 			return err
 		}
-		page := templates.Login{Email: req.LoginHint, PasskeyError: a.fault(r, p)}
-		return a.loginPage(w, r, c, req, page, http.StatusUnprocessableEntity)
+		page := templates.Login{Email: req.LoginHint, PasskeyError: si.fault(r, p)}
+		return si.loginPage(w, r, c, req, page, http.StatusUnprocessableEntity)
 	}
 	if err != nil {
 		return err
 	}
-	return a.entered(w, r, c, req, s)
+	return si.flow.enter(w, r, c, req, s)
 }
 
 // subscriberOf returns the subscriber whose passkey was used, if that was found.
@@ -260,15 +267,15 @@ func subscriberOf(key factor.Passkey) string {
 }
 
 // offerPasskey puts the prompt for a passkey on a login page.
-func (a *API) offerPasskey(r *http.Request, req idp.AuthRequest, page *templates.Login) error {
-	if a.Factors == nil || !a.Factors.Passkeys() {
+func (si *signIn) offerPasskey(r *http.Request, req idp.AuthRequest, page *templates.Login) error {
+	if si.Factors == nil || !si.Factors.Passkeys() {
 		return nil
 	}
-	options, err := a.Factors.BeginLogin(r.Context(), loginFlow(req), nil)
+	options, err := si.Factors.BeginLogin(r.Context(), loginFlow(req), nil)
 	if err != nil {
 		return err
 	}
-	page.Passkey = a.passkeyForm(options)
+	page.Passkey = si.passkeyForm(options)
 	page.Passkey.Error = cmp.Or(page.PasskeyError, page.Passkey.Error)
 	return nil
 }

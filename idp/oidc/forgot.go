@@ -12,47 +12,53 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
+// linkPages serve the pages that links in mails lead to, and the page that asks for one.
+type linkPages struct {
+	*pages
+	logins *browserLogins
+}
+
 // showForgot serves GET /forgot?id=.
-func (a *API) showForgot(w http.ResponseWriter, r *http.Request) error {
-	req, c, err := a.resume(r, r.URL.Query().Get("id"))
+func (lp *linkPages) showForgot(w http.ResponseWriter, r *http.Request) error {
+	req, c, err := lp.resume(r, r.URL.Query().Get("id"))
 	if err != nil {
 		return err
 	}
-	return a.write(w, r, templates.Forgot{ID: req.ID, App: a.appName(r, c, req), Email: req.LoginHint},
+	return lp.write(w, r, templates.Forgot{ID: req.ID, App: lp.appName(r, c, req), Email: req.LoginHint},
 		templates.Options{})
 }
 
 // askReset serves POST /forgot: the form of that page. The answer, and what is done for
 // it, is the same for every address.
-func (a *API) askReset(w http.ResponseWriter, r *http.Request) error {
+func (lp *linkPages) askReset(w http.ResponseWriter, r *http.Request) error {
 	form, err := postForm(w, r)
 	if err != nil {
 		return err
 	}
-	req, c, err := a.resume(r, form.Get("id"))
+	req, c, err := lp.resume(r, form.Get("id"))
 	if err != nil {
 		return err
 	}
-	if err := a.askMail(r, mail.Reset, c, req, form.Get("username")); err != nil {
+	if err := lp.askMail(r, mail.Reset, c, req, form.Get("username")); err != nil {
 		return err
 	}
-	return a.write(w, r, templates.Notice{
-		ID: "mail-sent", Title: a.words(r).Say("forgot.sent"), Mailbox: a.mailbox,
+	return lp.write(w, r, templates.Notice{
+		ID: "mail-sent", Title: lp.words(r).Say("forgot.sent"), Mailbox: lp.mailbox,
 		Text: []string{
-			a.words(r).Say("forgot.sent-text"),
-			a.words(r).Say("forgot.sent-link"),
+			lp.words(r).Say("forgot.sent-text"),
+			lp.words(r).Say("forgot.sent-link"),
 		},
-		Button: &templates.Link{Title: a.words(r).Say("back-to-login"), URL: "/login?id=" + url.QueryEscape(req.ID)},
+		Button: &templates.Link{Title: lp.words(r).Say("back-to-login"), URL: "/login?id=" + url.QueryEscape(req.ID)},
 	}, templates.Options{})
 }
 
 // askMail asks for a mail, and keeps the request for as long as its link will live.
-func (a *API) askMail(r *http.Request, kind mail.Kind, c idp.Client, req idp.AuthRequest, email string) error {
+func (lp *linkPages) askMail(r *http.Request, kind mail.Kind, c idp.Client, req idp.AuthRequest, email string) error {
 	req.LoginHint = shortened(email)
-	if err := a.Suspend(r.Context(), req); err != nil {
+	if err := lp.Requests.Suspend(r.Context(), req); err != nil {
 		return err
 	}
-	return a.AskMailIn(r.Context(), a.words(r).Tag, kind, c.ProjectID, email, req.ID, web.Network(r))
+	return lp.Letters.AskIn(r.Context(), lp.words(r).Tag, kind, c.ProjectID, email, req.ID, web.Network(r))
 }
 
 // shortened bounds what was typed as an address.
@@ -69,9 +75,9 @@ var errLinkOver = pageError(http.StatusGone, "error.link", "error.link-text")
 // errInvitationOver is the same for an invitation: who has none yet has no app to go back to.
 var errInvitationOver = pageError(http.StatusGone, "error.invitation", "error.invitation-text")
 
-// link finds the link of a token, and says so where it is over.
-func (a *API) link(r *http.Request, purpose mail.Kind, token string) (idp.Link, error) {
-	l, err := a.FindLink(r.Context(), purpose, token)
+// find finds the link of a token, and says so where it is over.
+func (lp *linkPages) find(r *http.Request, purpose mail.Kind, token string) (idp.Link, error) {
+	l, err := lp.Letters.FindLink(r.Context(), purpose, token)
 	followed(r, l)
 	return l, over(purpose, err)
 }
@@ -92,68 +98,68 @@ func over(purpose mail.Kind, err error) error {
 }
 
 // showReset serves GET /reset?token=. It changes nothing.
-func (a *API) showReset(w http.ResponseWriter, r *http.Request) error {
+func (lp *linkPages) showReset(w http.ResponseWriter, r *http.Request) error {
 	token := r.URL.Query().Get("token")
-	l, err := a.link(r, mail.Reset, token)
+	l, err := lp.find(r, mail.Reset, token)
 	if err != nil {
 		return err
 	}
-	return a.resetPage(w, r, l, token, "", http.StatusOK)
+	return lp.resetPage(w, r, l, token, "", http.StatusOK)
 }
 
-func (a *API) resetPage(w http.ResponseWriter, r *http.Request, l idp.Link, token, wrong string, status int) error {
-	return a.write(w, r, templates.NewPassword{
-		Title: a.words(r).Say("reset.title"), Text: a.words(r).Say("reset.text", "Email", l.Email),
-		Action: formAt(r, "/reset"), Token: token, Email: l.Email, Rule: a.passwordRule(r), Error: wrong,
-		Button: a.words(r).Say("reset.submit"),
-		Note:   a.words(r).Say("reset.note"),
+func (lp *linkPages) resetPage(w http.ResponseWriter, r *http.Request, l idp.Link, token, wrong string, status int) error {
+	return lp.write(w, r, templates.NewPassword{
+		Title: lp.words(r).Say("reset.title"), Text: lp.words(r).Say("reset.text", "Email", l.Email),
+		Action: formAt(r, "/reset"), Token: token, Email: l.Email, Rule: lp.passwordRule(r), Error: wrong,
+		Button: lp.words(r).Say("reset.submit"),
+		Note:   lp.words(r).Say("reset.note"),
 	}, templates.Options{Status: status})
 }
 
 // reset serves POST /reset: the form of that page, which uses the link up.
-func (a *API) reset(w http.ResponseWriter, r *http.Request) error {
+func (lp *linkPages) reset(w http.ResponseWriter, r *http.Request) error {
 	form, err := postForm(w, r)
 	if err != nil {
 		return err
 	}
 	token := form.Get("token")
-	l, err := a.ResetPassword(r.Context(), mail.Reset, token, form.Get("password"))
+	l, err := lp.Accounts.ResetPassword(r.Context(), mail.Reset, token, form.Get("password"))
 	followed(r, l)
 	if wrong := problem.First(err); wrong != nil && wrong.Kind == problem.Invalid {
-		return a.resetPage(w, r, l, token, a.fault(r, wrong), http.StatusUnprocessableEntity)
+		return lp.resetPage(w, r, l, token, lp.fault(r, wrong), http.StatusUnprocessableEntity)
 	}
 	if err != nil {
 		return over(mail.Reset, err)
 	}
-	return a.passwordSet(w, r, l, a.words(r).Say("reset.done"), a.words(r).Say("reset.done-text"))
+	return lp.passwordSet(w, r, l, lp.words(r).Say("reset.done"), lp.words(r).Say("reset.done-text"))
 }
 
 // passwordSet says so, and leads back to the sign-in that waits for it, if it still does
 // and this is its browser. What strangers have guessed of the password does not keep this
 // browser out from now on; of second factors it is a stranger until it has shown one.
-func (a *API) passwordSet(w http.ResponseWriter, r *http.Request, l idp.Link, title, text string) error {
-	if err := a.markDevice(w, r, l.ProjectID, l.SubscriberID, false); err != nil {
+func (lp *linkPages) passwordSet(w http.ResponseWriter, r *http.Request, l idp.Link, title, text string) error {
+	if err := lp.logins.markDevice(w, r, l.ProjectID, l.SubscriberID, false); err != nil {
 		return err
 	}
 	page := templates.Notice{ID: "password-set", Title: title, Text: []string{text}}
-	button, err := a.wayBack(r, l)
+	button, err := lp.wayBack(r, l)
 	if err != nil {
 		return err
 	}
 	if page.Button = button; button == nil {
-		page.Text = append(page.Text, a.words(r).Say("reset.to-app"))
-		page.Account = accountLink(a.words(r), l.ProjectID)
+		page.Text = append(page.Text, lp.words(r).Say("reset.to-app"))
+		page.Account = accountLink(lp.words(r), l.ProjectID)
 	}
-	return a.write(w, r, page, templates.Options{})
+	return lp.write(w, r, page, templates.Options{})
 }
 
 // wayBack returns the way back to the sign-in that a link was asked for in, nil if there is
 // none any more.
-func (a *API) wayBack(r *http.Request, l idp.Link) (*templates.Link, error) {
+func (lp *linkPages) wayBack(r *http.Request, l idp.Link) (*templates.Link, error) {
 	if l.Request == "" {
 		return nil, nil
 	}
-	req, c, err := a.Resume(r.Context(), l.Request, a.cookies.FlowOf(r))
+	req, c, err := lp.Requests.Resume(r.Context(), l.Request, lp.cookies.FlowOf(r))
 	if errors.Is(err, problem.NotFound) || errors.Is(err, problem.Forbidden) { // another browser began it
 		return nil, nil
 	}
@@ -161,9 +167,9 @@ func (a *API) wayBack(r *http.Request, l idp.Link) (*templates.Link, error) {
 		return nil, err
 	}
 	req.LoginHint = l.Email
-	if err := a.Suspend(r.Context(), req); err != nil {
+	if err := lp.Requests.Suspend(r.Context(), req); err != nil {
 		return nil, err
 	}
-	return &templates.Link{Title: a.words(r).Say("login.submit", "App", a.appName(r, c, req)),
+	return &templates.Link{Title: lp.words(r).Say("login.submit", "App", lp.appName(r, c, req)),
 		URL: "/login?id=" + url.QueryEscape(req.ID)}, nil
 }

@@ -20,29 +20,29 @@ import (
 var errForm = pageError(http.StatusForbidden, "error.form-other", "error.form-other-text")
 
 // sign returns the token of forms of a kind, for one login or browser.
-func (a *API) sign(kind, id string) string {
-	key := a.Ring.Derive(kind)
+func (pg *pages) sign(kind, id string) string {
+	key := pg.Ring.Derive(kind)
 	mac := hmac.New(sha256.New, key[:])
 	mac.Write([]byte(id))
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
 // formToken is in each form of the account's page, for the login that it was shown to.
-func (a *API) formToken(s idp.Session) string { return a.sign("account form", s.ID) }
+func (pg *pages) formToken(s idp.Login) string { return pg.sign("account form", s.ID) }
 
 // pageToken is in the forms of other pages, for the browser that they are shown to.
-func (a *API) pageToken(w http.ResponseWriter, r *http.Request) string {
-	return a.sign("page form", a.cookies.Flow(w, r))
+func (pg *pages) pageToken(w http.ResponseWriter, r *http.Request) string {
+	return pg.sign("page form", pg.cookies.Flow(w, r))
 }
 
 // pageForm reads a form that has a pageToken.
-func (a *API) pageForm(w http.ResponseWriter, r *http.Request) (url.Values, error) {
+func (pg *pages) pageForm(w http.ResponseWriter, r *http.Request) (url.Values, error) {
 	form, err := postForm(w, r)
 	if err != nil {
 		return nil, err
 	}
-	mark := a.cookies.FlowOf(r)
-	if mark == "" || !sameToken(form, a.sign("page form", mark)) {
+	mark := pg.cookies.FlowOf(r)
+	if mark == "" || !sameToken(form, pg.sign("page form", mark)) {
 		return nil, errForm
 	}
 	return form, nil
@@ -52,16 +52,16 @@ func sameToken(form url.Values, token string) bool {
 	return hmac.Equal([]byte(form.Get("token")), []byte(token))
 }
 
-// flowForm reads a form that belongs to a suspended request, and the request.
-func (a *API) flowForm(w http.ResponseWriter, r *http.Request) (url.Values, idp.AuthRequest, idp.Client, error) {
+// requestForm reads a form that belongs to a suspended request, and the request.
+func (pg *pages) requestForm(w http.ResponseWriter, r *http.Request) (url.Values, idp.AuthRequest, idp.Client, error) {
 	form, err := postForm(w, r)
 	if err != nil {
 		return nil, idp.AuthRequest{}, idp.Client{}, err
 	}
-	if form.Get("id") == "" || a.cookies.FlowOf(r) == "" {
+	if form.Get("id") == "" || pg.cookies.FlowOf(r) == "" {
 		return nil, idp.AuthRequest{}, idp.Client{}, errForm
 	}
-	req, c, err := a.Resume(r.Context(), form.Get("id"), a.cookies.FlowOf(r))
+	req, c, err := pg.Requests.Resume(r.Context(), form.Get("id"), pg.cookies.FlowOf(r))
 	if errors.Is(err, problem.Forbidden) {
 		err = errForm
 	}

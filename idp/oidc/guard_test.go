@@ -71,7 +71,7 @@ func TestThrottled(t *testing.T) {
 		}
 	}
 	w.browser().guesses(c, email, 1)
-	must(t, w.idp.Unlock(t.Context(), w.ada))
+	must(t, w.idp.Attempts.Unlock(t.Context(), w.ada))
 	w.browser().guesses(c, email, 3)
 }
 
@@ -99,8 +99,8 @@ func TestKnownDevice(t *testing.T) {
 	if got := login(theirs, again(theirs)); got != http.StatusTooManyRequests {
 		t.Errorf("a device that signed in to another account = %d, want 429", got)
 	}
-	mark, _ := w.idp.DeviceMark("", other, false)
-	good, _ := w.idp.DeviceMark("", w.ada, false)
+	mark, _ := w.idp.DeviceMarks.Mark("", other, false)
+	good, _ := w.idp.DeviceMarks.Mark("", w.ada, false)
 	id, codes, _ := strings.Cut(good, ".")
 	moved, _, _ := strings.Cut(mark, ".")
 	until, mac, _ := strings.Cut(codes, "-")
@@ -111,11 +111,11 @@ func TestKnownDevice(t *testing.T) {
 		id + "." + until + "-", id, strings.Repeat(good, 20), "\x00" + good,
 	} {
 		from := idp.Visitor{Network: "192.0.2.1", Device: made}
-		if _, err := w.idp.LogIn(t.Context(), w.project.ID, email, secret, from); err == nil {
+		if _, err := w.idp.Logins.LogIn(t.Context(), w.project.ID, email, secret, from); err == nil {
 			t.Errorf("the mark %q lets its bearer in", made)
 		}
 	}
-	if _, err := w.idp.LogIn(t.Context(), w.project.ID, email, secret, idp.Visitor{Device: good}); err != nil {
+	if _, err := w.idp.Logins.LogIn(t.Context(), w.project.ID, email, secret, idp.Visitor{Device: good}); err != nil {
 		t.Errorf("a good mark: %v", err)
 	}
 	// A known device has no more guesses than others, and is not locked for long.
@@ -132,10 +132,10 @@ func TestKnownDevice(t *testing.T) {
 	}
 	w.limits.Set(limit.Rates{limit.LoginPerAccount: {Burst: 1, Every: 200 * 24 * time.Hour}})
 	edsger := w.subscriber("edsger@example.com")
-	mark, _ = w.idp.DeviceMark("", edsger, false)
+	mark, _ = w.idp.DeviceMarks.Mark("", edsger, false)
 	w.browser().guesses(c, edsger.Email, 1)
 	w.pass(181 * 24 * time.Hour)
-	if _, err := w.idp.LogIn(t.Context(), w.project.ID, edsger.Email, secret, idp.Visitor{Device: mark}); err == nil {
+	if _, err := w.idp.Logins.LogIn(t.Context(), w.project.ID, edsger.Email, secret, idp.Visitor{Device: mark}); err == nil {
 		t.Error("a mark is good for ever")
 	}
 }
@@ -146,15 +146,15 @@ func TestDeviceMark(t *testing.T) {
 	w.limits.Set(limit.Rates{limit.LoginPerAccount: {Burst: 1, Every: time.Hour}})
 	mark := ""
 	for i := range 40 {
-		mark, _ = w.idp.DeviceMark(mark, fabric.Subscriber{ID: fmt.Sprint("subscriber-", i%8)}, false)
+		mark, _ = w.idp.DeviceMarks.Mark(mark, fabric.Subscriber{ID: fmt.Sprint("subscriber-", i%8)}, false)
 	}
-	mark, kept := w.idp.DeviceMark(mark, w.ada, false)
-	again, _ := w.idp.DeviceMark(mark, w.ada, false)
+	mark, kept := w.idp.DeviceMarks.Mark(mark, w.ada, false)
+	again, _ := w.idp.DeviceMarks.Mark(mark, w.ada, false)
 	if len(mark) > 512 || kept < 90*24*time.Hour || len(again) != len(mark) {
 		t.Errorf("marks of %d and %d bytes are kept for %v", len(mark), len(again), kept)
 	}
 	for range 3 {
-		if _, err := w.idp.LogIn(t.Context(), w.project.ID, email, secret, idp.Visitor{Device: again}); err != nil {
+		if _, err := w.idp.Logins.LogIn(t.Context(), w.project.ID, email, secret, idp.Visitor{Device: again}); err != nil {
 			t.Error(err)
 		}
 	}
@@ -171,7 +171,7 @@ func TestParallelGuesses(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 64 {
 		all.Go(func() {
-			_, err := nodes[i%2].LogIn(t.Context(), w.project.ID, email, fmt.Sprint("guess-", i), idp.Visitor{})
+			_, err := nodes[i%2].Logins.LogIn(t.Context(), w.project.ID, email, fmt.Sprint("guess-", i), idp.Visitor{})
 			mu.Lock()
 			defer mu.Unlock()
 			answers[fmt.Sprint(err)]++
@@ -188,11 +188,11 @@ func TestParallelGuesses(t *testing.T) {
 func TestThrottledCurrent(t *testing.T) {
 	w := newWorld(t)
 	w.limits.Set(limit.Rates{limit.LoginPerDevice: session.Rate{Burst: 2, Every: time.Hour}})
-	s, err := w.idp.LogIn(t.Context(), w.project.ID, email, secret, idp.Visitor{})
+	s, err := w.idp.Logins.LogIn(t.Context(), w.project.ID, email, secret, idp.Visitor{})
 	must(t, err)
 	for i, want := range []string{"current: The current password is wrong.",
 		"current: The current password is wrong.", "too many requests; try again later"} {
-		if _, err := w.idp.ChangePassword(t.Context(), s, "wrong", "another-lantern-9", idp.Visitor{}); err == nil || err.Error() != want {
+		if _, err := w.idp.Accounts.ChangePassword(t.Context(), s, "wrong", "another-lantern-9", idp.Visitor{}); err == nil || err.Error() != want {
 			t.Errorf("guess %d = %v, want %s", i, err, want)
 		}
 	}
@@ -239,7 +239,7 @@ func TestSprayingFromRange(t *testing.T) {
 	w.limits.Set(limit.Rates{limit.LoginPerAccount: limit.Of(5, time.Hour),
 		limit.LoginPerNetwork: limit.Of(5, time.Hour), limit.LoginPerRange: limit.Of(7, time.Hour)})
 	spray := func(email, network string) error {
-		_, err := w.idp.LogIn(t.Context(), w.project.ID, email, "wrong", idp.Visitor{Network: network})
+		_, err := w.idp.Logins.LogIn(t.Context(), w.project.ID, email, "wrong", idp.Visitor{Network: network})
 		return err
 	}
 	looked := 0
@@ -255,7 +255,7 @@ func TestSprayingFromRange(t *testing.T) {
 		t.Errorf("a guess from another range = %v, want it looked at", err)
 	}
 	for range 9 { // right ones do not count, there either
-		if _, err := w.idp.LogIn(t.Context(), w.project.ID, email, secret, idp.Visitor{Network: "2001:db8:2::/64"}); err != nil {
+		if _, err := w.idp.Logins.LogIn(t.Context(), w.project.ID, email, secret, idp.Visitor{Network: "2001:db8:2::/64"}); err != nil {
 			t.Errorf("the right password from there = %v", err)
 		}
 	}
@@ -266,17 +266,17 @@ func TestSprayingFromRange(t *testing.T) {
 func TestDeviceOfAnotherPassword(t *testing.T) {
 	w := newWorld(t)
 	w.limits.Set(limit.Rates{limit.LoginPerAccount: {Burst: 1, Every: time.Hour}})
-	mark, _ := w.idp.DeviceMark("", w.ada, false)
+	mark, _ := w.idp.DeviceMarks.Mark("", w.ada, false)
 	fresh := "granite-otter-nine"
 	changed, err := w.fabric.UpdateSubscriber(t.Context(), w.project.ID, w.ada.ID,
 		fabric.SubscriberInput{Password: &fresh})
 	must(t, err)
 	w.browser().guesses(first(w.client(nil)), email, 1)
-	if _, err := w.idp.LogIn(t.Context(), w.project.ID, email, fresh, idp.Visitor{Device: mark}); !errors.Is(err, problem.RateLimited) {
+	if _, err := w.idp.Logins.LogIn(t.Context(), w.project.ID, email, fresh, idp.Visitor{Device: mark}); !errors.Is(err, problem.RateLimited) {
 		t.Errorf("a device from before the password: %v, want it kept out as strangers are", err)
 	}
-	mark, _ = w.idp.DeviceMark(mark, changed, false)
-	if _, err := w.idp.LogIn(t.Context(), w.project.ID, email, fresh, idp.Visitor{Device: mark}); err != nil {
+	mark, _ = w.idp.DeviceMarks.Mark(mark, changed, false)
+	if _, err := w.idp.Logins.LogIn(t.Context(), w.project.ID, email, fresh, idp.Visitor{Device: mark}); err != nil {
 		t.Errorf("a device from after it: %v", err)
 	}
 }

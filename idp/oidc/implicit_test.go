@@ -94,7 +94,7 @@ func TestImplicitIsAGrant(t *testing.T) {
 		!g.Revoked.IsZero() {
 		t.Errorf("the grant is %+v", g)
 	}
-	must(t, w.idp.EndSession(t.Context(), text(payload(t, w, got.param("id_token"))["sid"])))
+	must(t, w.idp.Logins.End(t.Context(), text(payload(t, w, got.param("id_token"))["sid"])))
 	if got := b.authorize(implicit(c, "prompt", "none")); got.param("error") != "login_required" {
 		t.Errorf("after the login was ended: %v", got.told())
 	}

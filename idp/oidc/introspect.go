@@ -41,9 +41,9 @@ func (s *server) about(r *http.Request, cc *op.ClientCredentials) (introspection
 		return introspection{}, &problem.Error{Kind: problem.Invalid, Code: "invalid_request",
 			Message: "token is missing"}
 	}
-	t, audience, err := s.InspectAccessToken(ctx, token)
+	t, audience, err := s.Tokens.Inspect(ctx, token)
 	if err == nil && t.SubscriberID != "" {
-		_, err = s.Subscriber(ctx, t)
+		_, err = s.Tokens.Subscriber(ctx, t)
 	}
 	switch {
 	case errors.Is(err, problem.Unauthenticated), errors.Is(err, problem.NotFound), err == nil && t.ClientID != c.ID:
@@ -51,8 +51,8 @@ func (s *server) about(r *http.Request, cc *op.ClientCredentials) (introspection
 	case err != nil:
 		return introspection{}, err
 	}
-	t.SessionID = s.SessionFor(c, t.SessionID)
-	return introspected(t, s.SubjectFor(c, t.SubscriberID), audience), nil
+	t.SessionID = s.Subjects.SessionFor(c, t.SessionID)
+	return introspected(t, s.Subjects.SubjectFor(c, t.SubscriberID), audience), nil
 }
 
 // introspection is the answer of RFC 7662, section 2.2.

@@ -15,59 +15,66 @@ import (
 // maxForm bounds the forms of our own pages.
 const maxForm = 16 << 10
 
+// signIn serves the pages where people log in.
+type signIn struct {
+	*pages
+	flow   *flow
+	logins *browserLogins
+}
+
 // showLogin serves GET /login?id=.
-func (a *API) showLogin(w http.ResponseWriter, r *http.Request) error {
-	req, c, err := a.resume(r, r.URL.Query().Get("id"))
+func (si *signIn) showLogin(w http.ResponseWriter, r *http.Request) error {
+	req, c, err := si.resume(r, r.URL.Query().Get("id"))
 	if err != nil {
 		return err
 	}
 	again := r.URL.Query().Has("again")
-	return a.loginPage(w, r, c, req, templates.Login{Email: req.LoginHint, EmailFocus: req.LoginHint == "",
+	return si.loginPage(w, r, c, req, templates.Login{Email: req.LoginHint, EmailFocus: req.LoginHint == "",
 		Again: again}, http.StatusOK)
 }
 
-func (a *API) loginPage(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest, p templates.Login, status int) error {
-	p.ID, p.App, p.Host = req.ID, a.appName(r, c, req), req.Host()
+func (si *signIn) loginPage(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest, p templates.Login, status int) error {
+	p.ID, p.App, p.Host = req.ID, si.appName(r, c, req), req.Host()
 	var err error
-	if p.Register, err = a.MayRegister(r.Context(), c.ProjectID); err != nil {
+	if p.Register, err = si.MayRegister(r.Context(), c.ProjectID); err != nil {
 		return err
 	}
-	if err := a.offerPasskey(r, req, &p); err != nil {
+	if err := si.offerPasskey(r, req, &p); err != nil {
 		return err
 	}
-	return a.write(w, r, p, templates.Options{Status: status, FormAction: formAction(req.RedirectURI),
+	return si.write(w, r, p, templates.Options{Status: status, FormAction: formAction(req.RedirectURI),
 		Scripts: p.Passkey.Options != ""})
 }
 
 // logIn serves POST /login: the form of the login page.
-func (a *API) logIn(w http.ResponseWriter, r *http.Request) error {
-	form, req, c, err := a.flowForm(w, r)
+func (si *signIn) logIn(w http.ResponseWriter, r *http.Request) error {
+	form, req, c, err := si.requestForm(w, r)
 	if err != nil {
 		return err
 	}
 	email := form.Get("username")
 	if form.Get("forgot") != "" { // with the e-mail, and without looking at the password
 		req.LoginHint = shortened(email)
-		return a.suspend(w, r, c, req, "/forgot")
+		return si.flow.suspend(w, r, c, req, "/forgot")
 	}
-	s, err := a.LogIn(r.Context(), c.ProjectID, email, form.Get("password"), a.visitor(r))
+	s, err := si.Logins.LogIn(r.Context(), c.ProjectID, email, form.Get("password"), si.visitor(r))
 	if errors.Is(err, problem.Unauthenticated) {
-		page := templates.Login{Email: email, Error: a.fault(r, problem.First(err))}
-		return a.loginPage(w, r, c, req, page, http.StatusUnprocessableEntity)
+		page := templates.Login{Email: email, Error: si.fault(r, problem.First(err))}
+		return si.loginPage(w, r, c, req, page, http.StatusUnprocessableEntity)
 	}
 	var more *idp.Unfinished
 	if errors.As(err, &more) {
 		req.Proof = &more.Proof
-		return a.suspend(w, r, c, req, factorPage)
+		return si.flow.suspend(w, r, c, req, factorPage)
 	}
 	if errors.Is(err, problem.RateLimited) {
-		page := templates.Login{Email: email, Error: a.throttled(w, r, problem.First(err))}
-		return a.loginPage(w, r, c, req, page, http.StatusTooManyRequests)
+		page := templates.Login{Email: email, Error: si.throttled(w, r, problem.First(err))}
+		return si.loginPage(w, r, c, req, page, http.StatusTooManyRequests)
 	}
 	if err != nil {
 		return err
 	}
-	return a.entered(w, r, c, req, s)
+	return si.flow.enter(w, r, c, req, s)
 }
 
 var errOther = &problem.Error{Kind: problem.Invalid, Code: "login_required",
@@ -76,43 +83,43 @@ var errOther = &problem.Error{Kind: problem.Invalid, Code: "login_required",
 // afterLogin asks for consent if it must, else answers the client. Where somebody
 // else signed in than the client meant, it is told so and gets nothing (OpenID
 // Connect Core, section 3.1.2.1).
-func (a *API) afterLogin(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest, s idp.Session) error {
+func (f *flow) afterLogin(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest, s idp.Login) error {
 	if !req.Means(s) {
-		if err := a.drop(w, r, req); err != nil {
+		if err := f.drop(w, r, req); err != nil {
 			return err
 		}
-		return a.respondError(w, r, c, req, errOther)
+		return f.respondError(w, r, c, req, errOther)
 	}
-	if page, err := a.lacking(r, c, req, s); err != nil {
+	if page, err := f.factorPageFor(r, c, req, s); err != nil {
 		return err
 	} else if page != "" {
-		return a.lead(w, r, c, req, s, page)
+		return f.askFactor(w, r, c, req, s, page)
 	}
-	agreed, err := a.Consented(r.Context(), c, s.SubscriberID, req.Rights())
+	agreed, err := f.Consents.Covers(r.Context(), c, s.SubscriberID, req.Rights())
 	if err != nil {
 		return err
 	}
 	if !agreed || req.Has("consent") {
-		return a.suspend(w, r, c, req, "/consent")
+		return f.suspend(w, r, c, req, "/consent")
 	}
-	return a.answer(w, r, c, req, s)
+	return f.answer(w, r, c, req, s)
 }
 
 // answer ends a suspended request from a login: once, however often it is posted.
-func (a *API) answer(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest, s idp.Session) error {
+func (f *flow) answer(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest, s idp.Login) error {
 	if req.Device != "" {
-		return a.signInDevice(w, r, c, req, s)
+		return f.signInDevice(w, r, c, req, s)
 	}
-	if err := a.drop(w, r, req); err != nil {
+	if err := f.drop(w, r, req); err != nil {
 		return err
 	}
-	return a.grant(w, r, c, req, s)
+	return f.grant(w, r, c, req, s)
 }
 
 // drop ends a suspended request: of several answers the first counts.
-func (a *API) drop(w http.ResponseWriter, r *http.Request, req idp.AuthRequest) error {
-	a.forgetStart(w, r)
-	err := a.Drop(r.Context(), req)
+func (f *flow) drop(w http.ResponseWriter, r *http.Request, req idp.AuthRequest) error {
+	f.forgetStart(w, r)
+	err := f.Requests.Drop(r.Context(), req)
 	if errors.Is(err, problem.NotFound) {
 		return errStale
 	}
@@ -120,8 +127,8 @@ func (a *API) drop(w http.ResponseWriter, r *http.Request, req idp.AuthRequest) 
 }
 
 // resume finds the request that a page belongs to.
-func (a *API) resume(r *http.Request, id string) (idp.AuthRequest, idp.Client, error) {
-	req, c, err := a.Resume(r.Context(), id, a.cookies.FlowOf(r))
+func (pg *pages) resume(r *http.Request, id string) (idp.AuthRequest, idp.Client, error) {
+	req, c, err := pg.Requests.Resume(r.Context(), id, pg.cookies.FlowOf(r))
 	switch {
 	case errors.Is(err, problem.NotFound):
 		err = errGone
@@ -148,14 +155,14 @@ func postForm(w http.ResponseWriter, r *http.Request) (url.Values, error) {
 }
 
 // visitor tells of the browser of r.
-func (a *API) visitor(r *http.Request) idp.Visitor {
+func (pg *pages) visitor(r *http.Request) idp.Visitor {
 	return idp.Visitor{UserAgent: strings.ToValidUTF8(r.UserAgent(), ""), Address: web.Address(r),
-		Mark: a.markOf(r), Network: web.Network(r), Device: a.cookies.Device(r)}
+		Mark: pg.browserMark(r), Network: web.Network(r), Device: pg.cookies.Device(r)}
 }
 
-func (a *API) appName(r *http.Request, c idp.Client, req idp.AuthRequest) string {
+func (pg *pages) appName(r *http.Request, c idp.Client, req idp.AuthRequest) string {
 	if req.Account != "" {
-		return a.words(r).Say("your-account")
+		return pg.words(r).Say("your-account")
 	}
 	if c.Name != "" {
 		return c.Name

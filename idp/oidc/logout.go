@@ -12,6 +12,12 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
+// logout serves the endpoint of RP-Initiated Logout and the pages to sign out.
+type logout struct {
+	*pages
+	logins *browserLogins
+}
+
 // badLogout is the answer to a logout request whose parts do not fit together.
 func badLogout(cause string) error {
 	return &shown{status: http.StatusBadRequest,
@@ -32,7 +38,7 @@ type logoutRequest struct {
 // endSessionByPost serves POST /oauth/logout. It comes from the client's site,
 // without our cookies (they are SameSite=Lax), so it is sent round once more as a
 // GET, which brings them.
-func (a *API) endSessionByPost(w http.ResponseWriter, r *http.Request) error {
+func (lo *logout) endSessionByPost(w http.ResponseWriter, r *http.Request) error {
 	form, err := postForm(w, r)
 	if err != nil {
 		return err
@@ -48,23 +54,23 @@ func (a *API) endSessionByPost(w http.ResponseWriter, r *http.Request) error {
 }
 
 // endSession serves GET /oauth/logout.
-func (a *API) endSession(w http.ResponseWriter, r *http.Request) error {
-	req, err := a.parseLogout(r, r.URL.Query())
+func (lo *logout) endSession(w http.ResponseWriter, r *http.Request) error {
+	req, err := lo.parse(r, r.URL.Query())
 	if err != nil {
 		return err
 	}
-	all, err := a.held(r)
+	all, err := lo.logins.all(r)
 	if err != nil {
 		return err
 	}
 	ends, sure := req.ends(all)
 	if !sure {
-		return a.logoutPage(w, r, req)
+		return lo.confirmPage(w, r, req)
 	}
-	if err := a.EndSessions(r.Context(), ends...); err != nil {
+	if err := lo.Logins.End(r.Context(), ends...); err != nil {
 		return err
 	}
-	return a.loggedOut(w, r, req)
+	return lo.finish(w, r, req)
 }
 
 // ends returns the logins of a browser that a request ends. An ID token is no credential:
@@ -73,8 +79,8 @@ func (a *API) endSession(w http.ResponseWriter, r *http.Request) error {
 // may have signed in anew after the token was given. sure is false where the person must
 // be asked first: without a hint, or with that of another login, if there is any that
 // the answer would end.
-func (req logoutRequest) ends(all []idp.Session) (ids []string, sure bool) {
-	hinted := slices.IndexFunc(all, func(s idp.Session) bool {
+func (req logoutRequest) ends(all []idp.Login) (ids []string, sure bool) {
+	hinted := slices.IndexFunc(all, func(s idp.Login) bool {
 		return req.hint.SessionID != "" && s.ID == req.hint.SessionID
 	})
 	for _, s := range all {
@@ -87,17 +93,17 @@ func (req logoutRequest) ends(all []idp.Session) (ids []string, sure bool) {
 
 // reaches reports whether a confirmed request ends a login of the browser: in the
 // client's project, or any where none is named.
-func (req logoutRequest) reaches(s idp.Session) bool {
+func (req logoutRequest) reaches(s idp.Login) bool {
 	return req.client.ID == "" || req.client.ProjectID == s.ProjectID
 }
 
-func (a *API) parseLogout(r *http.Request, v url.Values) (req logoutRequest, err error) {
+func (lo *logout) parse(r *http.Request, v url.Values) (req logoutRequest, err error) {
 	if checkParams(v) != nil {
 		return req, badLogout("a parameter is repeated, or is not text")
 	}
 	clientID := v.Get("client_id")
 	if raw := v.Get("id_token_hint"); raw != "" {
-		hint, ok := a.OpenIDHint(raw)
+		hint, ok := lo.Tokens.OpenIDHint(raw)
 		if !ok {
 			return req, badLogout("id_token_hint is no ID token that was signed here")
 		}
@@ -107,12 +113,12 @@ func (a *API) parseLogout(r *http.Request, v url.Values) (req logoutRequest, err
 		req.hint, clientID = hint, hint.ClientID
 	}
 	if clientID != "" {
-		if req.client, err = a.FindClient(r.Context(), clientID); errors.Is(err, problem.NotFound) {
+		if req.client, err = lo.Clients.Find(r.Context(), clientID); errors.Is(err, problem.NotFound) {
 			return req, badLogout(noClient)
 		} else if err != nil {
 			return req, err
 		}
-		req.hint.SessionID = a.SessionOf(req.client, req.hint.SessionID)
+		req.hint.SessionID = lo.Subjects.SessionOf(req.client, req.hint.SessionID)
 	}
 	req.again = home(req.client)
 	if m := mannerOf(r); v.Get("ui_locales") != "" {
@@ -127,7 +133,7 @@ func (a *API) parseLogout(r *http.Request, v url.Values) (req logoutRequest, err
 	return req, nil
 }
 
-func (a *API) logoutPage(w http.ResponseWriter, r *http.Request, req logoutRequest) error {
+func (lo *logout) confirmPage(w http.ResponseWriter, r *http.Request, req logoutRequest) error {
 	fields := make(map[string]string)
 	for name, value := range map[string]string{"client_id": req.client.ID,
 		"post_logout_redirect_uri": req.redirectTo, "state": req.state} {
@@ -142,35 +148,35 @@ func (a *API) logoutPage(w http.ResponseWriter, r *http.Request, req logoutReque
 	if req.redirectTo != "" {
 		o.FormAction = formAction(req.redirectTo)
 	}
-	return a.write(w, r, templates.Logout{Token: a.pageToken(w, r), App: req.client.Name, Fields: fields}, o)
+	return lo.write(w, r, templates.Logout{Token: lo.pageToken(w, r), App: req.client.Name, Fields: fields}, o)
 }
 
 // showLogout serves GET /logout: the page to sign out without an app.
-func (a *API) showLogout(w http.ResponseWriter, r *http.Request) error {
-	return a.logoutPage(w, r, logoutRequest{})
+func (lo *logout) showLogout(w http.ResponseWriter, r *http.Request) error {
+	return lo.confirmPage(w, r, logoutRequest{})
 }
 
 // logOut serves POST /logout: the answer to the confirmation page. It ends all logins
 // made in the browser in the client's project, whoever's they are, or all of them where
 // no client is named. A login of another browser it does not touch, whatever was hinted.
-func (a *API) logOut(w http.ResponseWriter, r *http.Request) error {
-	form, err := a.pageForm(w, r)
+func (lo *logout) logOut(w http.ResponseWriter, r *http.Request) error {
+	form, err := lo.pageForm(w, r)
 	if err != nil {
 		return err
 	}
 	form.Del("token")
 	form.Del("id_token_hint") // the person has answered; a hint has no say here
-	req, err := a.parseLogout(r, form)
+	req, err := lo.parse(r, form)
 	if err != nil {
 		return err
 	}
-	if all, err := a.held(r); err == nil && len(all) > 0 && req.again == "" {
+	if all, err := lo.logins.all(r); err == nil && len(all) > 0 && req.again == "" {
 		req.again = "/account?project=" + url.QueryEscape(all[0].ProjectID)
 	}
-	if err := a.endHeld(r, req.reaches); err != nil {
+	if err := lo.logins.end(r, req.reaches); err != nil {
 		return err
 	}
-	return a.loggedOut(w, r, req)
+	return lo.finish(w, r, req)
 }
 
 // home returns where an app lives that people sign in to, as far as its redirect URIs tell:
@@ -185,14 +191,14 @@ func home(c idp.Client) string {
 	return ""
 }
 
-// loggedOut takes dead logins out of the browser's cookie and leads back to the
+// finish takes dead logins out of the browser's cookie and leads back to the
 // app, or says that it is done.
-func (a *API) loggedOut(w http.ResponseWriter, r *http.Request, req logoutRequest) error {
-	b, err := a.browsers.Open(r)
+func (lo *logout) finish(w http.ResponseWriter, r *http.Request, req logoutRequest) error {
+	b, err := lo.browsers.Open(r)
 	if err != nil {
 		return err
 	}
-	a.tidy(r, b)
+	lo.logins.removeEnded(r, b)
 	if len(b.Values()) == 0 {
 		err = b.Forget(w, r)
 	} else {
@@ -202,7 +208,7 @@ func (a *API) loggedOut(w http.ResponseWriter, r *http.Request, req logoutReques
 		return err
 	}
 	if req.redirectTo == "" {
-		return a.write(w, r, templates.LoggedOut{App: req.client.Name, Again: req.again}, templates.Options{})
+		return lo.write(w, r, templates.LoggedOut{App: req.client.Name, Again: req.again}, templates.Options{})
 	}
 	to := req.redirectTo
 	if req.state != "" {

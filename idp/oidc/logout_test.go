@@ -382,9 +382,9 @@ func TestLogoutOfOneWhoHangsUp(t *testing.T) {
 	sid := text(payload(t, w, text(set["id_token"]))["sid"])
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	must(t, w.idp.EndSession(ctx, sid))
+	must(t, w.idp.Logins.End(ctx, sid))
 	w.pass(13 * time.Hour) // longer than the entry of a login is remembered
-	if err := w.idp.Live(t.Context(), sid); err == nil {
+	if err := w.idp.Logins.Live(t.Context(), sid); err == nil {
 		t.Error("an ended login is alive again")
 	}
 }

@@ -40,7 +40,7 @@ func mannerOf(r *http.Request) *manner {
 
 // words returns the language of r: what the app asks for, else what the account has, else
 // what was chosen in the browser, else what the browser likes.
-func (a *API) words(r *http.Request) *words.Words {
+func (pg *pages) words(r *http.Request) *words.Words {
 	m := mannerOf(r)
 	asked := cmp.Or(m.locales, r.URL.Query().Get("ui_locales"))
 	return words.Choose(strings.Join(strings.Fields(asked), ","), m.account, web.Language(r),
@@ -48,8 +48,8 @@ func (a *API) words(r *http.Request) *words.Words {
 }
 
 // view says how the browser of r is shown a page.
-func (a *API) view(r *http.Request) templates.View {
-	return templates.View{Theme: web.Theme(r), Words: a.words(r), Back: backOf(r), Brand: a.brand(r)}
+func (pg *pages) view(r *http.Request) templates.View {
+	return templates.View{Theme: web.Theme(r), Words: pg.words(r), Back: backOf(r), Brand: pg.brand(r)}
 }
 
 // maxLocales bounds the ui_locales that a page passes on.
@@ -88,7 +88,7 @@ func ownPath(raw string) string {
 
 // changeLanguage serves POST /language: the switch at the foot of a page. It takes the
 // place of what the app asked for, too.
-func (a *API) changeLanguage(w http.ResponseWriter, r *http.Request) error {
+func (pg *pages) changeLanguage(w http.ResponseWriter, r *http.Request) error {
 	form, err := postForm(w, r)
 	if err != nil {
 		return err
@@ -99,7 +99,7 @@ func (a *API) changeLanguage(w http.ResponseWriter, r *http.Request) error {
 		seeOther(w, to)
 		return nil
 	}
-	a.cookies.SetLanguage(w, r, chosen.Tag)
+	pg.cookies.SetLanguage(w, r, chosen.Tag)
 	u, err := url.Parse(to)
 	if err != nil {
 		seeOther(w, to)
@@ -111,7 +111,7 @@ func (a *API) changeLanguage(w http.ResponseWriter, r *http.Request) error {
 		to = u.RequestURI()
 	}
 	if id := u.Query().Get("id"); id != "" {
-		if err := a.relocate(r, id, chosen.Tag); err != nil {
+		if err := pg.setRequestLanguage(r, id, chosen.Tag); err != nil {
 			return err
 		}
 	}
@@ -119,13 +119,13 @@ func (a *API) changeLanguage(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// relocate has the pages of a request of this browser be in another language. One that is
+// setRequestLanguage has the pages of a request of this browser be in another language. One that is
 // over is left alone.
-func (a *API) relocate(r *http.Request, id, language string) error {
-	req, _, err := a.Resume(r.Context(), id, a.cookies.FlowOf(r))
+func (pg *pages) setRequestLanguage(r *http.Request, id, language string) error {
+	req, _, err := pg.Requests.Resume(r.Context(), id, pg.cookies.FlowOf(r))
 	if err != nil {
 		return nil // the page says what is wrong
 	}
 	req.UILocales = language
-	return a.Suspend(r.Context(), req)
+	return pg.Requests.Suspend(r.Context(), req)
 }

@@ -14,7 +14,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
 
 	"github.com/zitadel/oidc/v3/pkg/op"
 
@@ -23,28 +22,41 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// Config says what an API serves.
+// Config is what an API works with.
 type Config struct {
 	Provider *idp.Provider
-	Sessions session.Store // for browsers' sessions
-	Mailbox  bool          // mails are not sent, but kept at /dev/mail, and pages say so
-	AuthURL  string        // {auth_url}, without the slash: where browsers find us; endpoints of the discovery document begin with it
-	Log      *slog.Logger  // nil means slog.Default()
+	Sessions session.Store   // where browsers' sessions are kept
+	Browsers web.BrowserRows // and what remains of them when that is emptied
+	Mailbox  bool            // mails are kept at /dev/mail instead of sent, and pages say so
+	AuthURL  string          // {auth_url}, without the slash: where browsers find us; endpoints of the discovery document begin with it
+	Log      *slog.Logger    // nil means slog.Default()
 }
 
-// An API serves the protocol.
+// An API serves the protocol. Each of its parts serves a group of endpoints.
 type API struct {
-	*idp.Provider
-	log      *slog.Logger
-	authURL  string
-	origin   string // of authURL
-	browsers *web.Browsers
-	cookies  web.Cookies
-	mailbox  bool
-	metadata [2]metadata // the second where people may register
+	pages        *pages
+	flow         *flow
+	signIn       *signIn
+	factors      *factorPages
+	consents     *consentPages
+	devices      *devicePages
+	links        *linkPages
+	registration *registrationPages
+	account      *account
+	logout       *logout
+	server       *server
+	userinfo     *userinfo
+	discovery    *discovery
 }
 
-// New makes an API.
+// core is what all parts of an API share.
+type core struct {
+	*idp.Provider
+	log     *slog.Logger
+	authURL string
+}
+
+// New returns an API.
 func New(c Config) (*API, error) {
 	if c.Log == nil {
 		c.Log = slog.Default()
@@ -53,22 +65,32 @@ func New(c Config) (*API, error) {
 	if err != nil {
 		return nil, err
 	}
-	cookies := web.Cookies{PublicURL: public}
-	a := &API{
-		Provider: c.Provider, log: c.Log, authURL: strings.TrimSuffix(c.AuthURL, "/"), cookies: cookies,
-		mailbox: c.Mailbox,
-		browsers: &web.Browsers{
-			Store: c.Sessions, Rows: c.Provider.Store, Cookies: cookies, Now: c.Provider.Now,
-			Idle: func() time.Duration { return c.Provider.Lifetimes().BrowserIdle },
-		},
+	shared := &core{Provider: c.Provider, log: c.Log, authURL: strings.TrimSuffix(c.AuthURL, "/")}
+	d, err := newDiscovery(shared)
+	if err != nil {
+		return nil, err
 	}
-	a.origin = public.Scheme + "://" + public.Host
-	for i := range a.metadata {
-		if a.metadata[i], err = a.newMetadata(i == 1); err != nil {
-			return nil, err
-		}
-	}
-	return a, nil
+	pg := newPages(shared, c, public)
+
+	logins := &browserLogins{pages: pg}
+	f := &flow{pages: pg, logins: logins}
+	links := &linkPages{pages: pg, logins: logins}
+	lo := &logout{pages: pg, logins: logins}
+	return &API{
+		pages:        pg,
+		flow:         f,
+		signIn:       &signIn{pages: pg, flow: f, logins: logins},
+		factors:      &factorPages{pages: pg, flow: f, logins: logins},
+		consents:     &consentPages{pages: pg, flow: f, logins: logins},
+		devices:      &devicePages{pages: pg, flow: f},
+		links:        links,
+		registration: &registrationPages{pages: pg, flow: f, logins: logins, links: links},
+		account:      &account{pages: pg, flow: f, logins: logins, logout: lo},
+		logout:       lo,
+		server:       &server{core: shared},
+		userinfo:     &userinfo{core: shared},
+		discovery:    d,
+	}, nil
 }
 
 // Handler serves:
@@ -133,80 +155,80 @@ func (a *API) Routes() []string {
 }
 
 func (a *API) mount(mux web.Mux) {
-	s := &server{API: a}
+	pg, s, d := a.pages, a.server, a.discovery
 	library := op.RegisterServer(s, op.Endpoints{
 		Token: op.NewEndpoint(tokenPath), Revocation: op.NewEndpoint(revokePath),
 		DeviceAuthorization: op.NewEndpoint(devicePath),
 	}, op.WithServerCORSOptions(nil))
-	page := func(pattern string, h web.Handler) { mux.Handle(pattern, mannered(web.Handle(h, a.writePage))) }
+	page := func(pattern string, h web.Handler) { mux.Handle(pattern, mannered(web.Handle(h, pg.writePage))) }
 	own := func(pattern string, h web.Handler) {
-		mux.Handle(pattern, mannered(a.sameOrigin(web.Handle(h, a.writePage))))
+		mux.Handle(pattern, mannered(pg.sameOrigin(web.Handle(h, pg.writePage))))
 	}
 	anyOrigin := func(path string, h http.Handler, methods ...string) {
 		mux.Handle(path, web.AnyOrigin(h, methods...))
 	}
-	anyOrigin("/.well-known/oauth-authorization-server", a.document(a.serveMetadata), http.MethodGet)
-	anyOrigin("/.well-known/openid-configuration", a.document(a.serveMetadata), http.MethodGet)
-	own("GET /account", a.showAccount)
-	own("POST /account/apps/revoke", a.onAccount(a.revokeApp))
-	own("POST /account/app", a.sensitive(a.beginApp))
-	own("POST /account/app/confirm", a.sensitive(a.confirmApp))
-	own("POST /account/codes", a.sensitive(a.newCodes))
-	own("POST /account/display", a.onAccount(a.changeDisplay))
-	own("POST /account/email", a.sensitive(a.changeAddress))
-	own("POST /account/email/verify", a.onAccount(a.verifyOwn))
-	own("POST /account/factors/remove", a.sensitive(a.removeFactor))
-	own("POST /account/passkeys", a.sensitive(a.addPasskey))
-	own("POST /account/passkeys/rename", a.onAccount(a.renamePasskey))
-	own("POST /account/password", a.sensitive(a.changePassword))
-	own("POST /account/profile", a.onAccount(a.changeProfile))
-	own("POST /account/sessions/end", a.onAccount(a.endOneSession))
-	own("POST /account/sessions/end-all", a.onAccount(a.endAllSessions))
-	own("POST /account/sign-in", a.onAccount(a.signInAgain))
-	own("GET /accounts", a.showAccounts)
-	own("POST /accounts", a.chooseAccount)
-	own("GET /change-address", a.showChange)
-	own("POST /change-address", a.change)
-	mux.Handle("GET /brand/{file}", web.Handle(a.showColor, writeNoColor))
-	mux.Handle("GET /brand/logo/{file}", web.Handle(a.showLogo, writeNoColor))
-	own("GET /consent", a.showConsent)
-	own("POST /consent", a.answerConsent)
-	own("GET /device", a.showDevice)
-	own("POST /device", a.enterUserCode)
-	own("GET /forgot", a.showForgot)
-	own("POST /forgot", a.askReset)
-	own("GET /invite", a.showInvitation)
-	own("POST /invite", a.acceptInvitation)
-	own("POST /language", a.changeLanguage)
-	own("GET /login", a.showLogin)
-	own("POST /login", a.logIn)
-	own("POST /login/continue", a.goOn)
-	own("GET /login/enrol", a.showEnrol)
-	own("POST /login/enrol", a.enrolApp)
-	own("POST /login/enrol/passkey", a.enrolPasskey)
-	own("GET /login/factor", a.showFactor)
-	own("POST /login/factor", a.proveFactor)
-	own("POST /login/passkey", a.logInByPasskey)
-	page("GET /login/oauth/authorize", a.authorize)
-	page("POST /login/oauth/authorize", a.authorizeByPost)
-	own("GET /logout", a.showLogout)
-	own("POST /logout", a.logOut)
-	anyOrigin(devicePath, a.strict(byLibrary(library)), http.MethodPost)
-	anyOrigin(introspectPath, a.strict(s.introspect), http.MethodPost)
-	anyOrigin("/oauth/jwks", a.document(a.serveJWKS), http.MethodGet)
-	page("GET /oauth/logout", a.endSession)
-	page("POST /oauth/logout", a.endSessionByPost)
-	anyOrigin(revokePath, a.strict(byLibrary(library)), http.MethodPost)
-	anyOrigin(tokenPath, a.strict(s.token(library)), http.MethodPost)
-	own("GET /register", a.showRegister)
-	own("POST /register", a.register)
-	own("GET /reset", a.showReset)
-	own("POST /reset", a.reset)
-	own("GET /verify", a.showVerify)
-	own("POST /verify", a.verify)
-	own("GET /welcome", a.showWelcome)
-	own("POST /welcome", a.welcome)
-	anyOrigin("/oauth/userinfo", web.Handle(a.userinfo, a.writeBearerError), http.MethodGet, http.MethodPost)
+	anyOrigin("/.well-known/oauth-authorization-server", d.document(d.serveMetadata), http.MethodGet)
+	anyOrigin("/.well-known/openid-configuration", d.document(d.serveMetadata), http.MethodGet)
+	own("GET /account", a.account.showAccount)
+	own("POST /account/apps/revoke", a.account.form(a.account.revokeApp))
+	own("POST /account/app", a.account.sensitive(a.account.beginApp))
+	own("POST /account/app/confirm", a.account.sensitive(a.account.confirmApp))
+	own("POST /account/codes", a.account.sensitive(a.account.newCodes))
+	own("POST /account/display", a.account.form(a.account.changeDisplay))
+	own("POST /account/email", a.account.sensitive(a.account.changeAddress))
+	own("POST /account/email/verify", a.account.form(a.account.verifyAddress))
+	own("POST /account/factors/remove", a.account.sensitive(a.account.removeFactor))
+	own("POST /account/passkeys", a.account.sensitive(a.account.addPasskey))
+	own("POST /account/passkeys/rename", a.account.form(a.account.renamePasskey))
+	own("POST /account/password", a.account.sensitive(a.account.changePassword))
+	own("POST /account/profile", a.account.form(a.account.changeProfile))
+	own("POST /account/sessions/end", a.account.form(a.account.endLogin))
+	own("POST /account/sessions/end-all", a.account.form(a.account.endAllLogins))
+	own("POST /account/sign-in", a.account.form(a.account.signInAgain))
+	own("GET /accounts", a.signIn.showAccounts)
+	own("POST /accounts", a.signIn.chooseAccount)
+	own("GET /change-address", a.links.showChange)
+	own("POST /change-address", a.links.change)
+	mux.Handle("GET /brand/{file}", web.Handle(pg.showColor, writeNoColor))
+	mux.Handle("GET /brand/logo/{file}", web.Handle(pg.showLogo, writeNoColor))
+	own("GET /consent", a.consents.showConsent)
+	own("POST /consent", a.consents.answerConsent)
+	own("GET /device", a.devices.showDevice)
+	own("POST /device", a.devices.enterUserCode)
+	own("GET /forgot", a.links.showForgot)
+	own("POST /forgot", a.links.askReset)
+	own("GET /invite", a.links.showInvitation)
+	own("POST /invite", a.links.acceptInvitation)
+	own("POST /language", pg.changeLanguage)
+	own("GET /login", a.signIn.showLogin)
+	own("POST /login", a.signIn.logIn)
+	own("POST /login/continue", a.factors.continueLogin)
+	own("GET /login/enrol", a.factors.showEnrol)
+	own("POST /login/enrol", a.factors.enrolApp)
+	own("POST /login/enrol/passkey", a.factors.enrolPasskey)
+	own("GET /login/factor", a.factors.showFactor)
+	own("POST /login/factor", a.factors.proveFactor)
+	own("POST /login/passkey", a.signIn.logInByPasskey)
+	page("GET /login/oauth/authorize", a.flow.authorize)
+	page("POST /login/oauth/authorize", a.flow.authorizeByPost)
+	own("GET /logout", a.logout.showLogout)
+	own("POST /logout", a.logout.logOut)
+	anyOrigin(devicePath, s.strict(byLibrary(library)), http.MethodPost)
+	anyOrigin(introspectPath, s.strict(s.introspect), http.MethodPost)
+	anyOrigin("/oauth/jwks", d.document(d.serveJWKS), http.MethodGet)
+	page("GET /oauth/logout", a.logout.endSession)
+	page("POST /oauth/logout", a.logout.endSessionByPost)
+	anyOrigin(revokePath, s.strict(byLibrary(library)), http.MethodPost)
+	anyOrigin(tokenPath, s.strict(s.token(library)), http.MethodPost)
+	own("GET /register", a.registration.showRegister)
+	own("POST /register", a.registration.register)
+	own("GET /reset", a.links.showReset)
+	own("POST /reset", a.links.reset)
+	own("GET /verify", a.links.showVerify)
+	own("POST /verify", a.links.verify)
+	own("GET /welcome", a.registration.showWelcome)
+	own("POST /welcome", a.registration.welcome)
+	anyOrigin("/oauth/userinfo", web.Handle(a.userinfo.serve, a.userinfo.writeError), http.MethodGet, http.MethodPost)
 }
 
 // The paths whose requests are read strictly.

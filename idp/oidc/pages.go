@@ -3,13 +3,36 @@ package oidc
 import (
 	"errors"
 	"net/http"
+	"net/url"
 	"strings"
+	"time"
 
+	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/web"
 	"github.com/selvage/selvage/internal/words"
 	"github.com/selvage/selvage/templates"
 )
+
+// pages is what all parts that show pages share.
+type pages struct {
+	*core
+	origin   string // of authURL
+	browsers *web.Browsers
+	cookies  web.Cookies
+	mailbox  bool
+}
+
+func newPages(shared *core, c Config, public *url.URL) *pages {
+	cookies := web.Cookies{PublicURL: public}
+	return &pages{
+		core: shared, origin: public.Scheme + "://" + public.Host, cookies: cookies, mailbox: c.Mailbox,
+		browsers: &web.Browsers{
+			Store: c.Sessions, Rows: c.Browsers, Cookies: cookies, Now: c.Provider.Now,
+			Idle: func() time.Duration { return c.Provider.Lifetimes().BrowserIdle },
+		},
+	}
+}
 
 // A shown is an error that is a page of its own, with the keys of its sentences.
 type shown struct {
@@ -57,14 +80,19 @@ var errStale = pageError(http.StatusBadRequest, "error.over", "error.over-text")
 var errCrossSite = pageError(http.StatusForbidden, "error.cross", "error.cross-text")
 
 // sameOrigin lets forms through that our own pages sent.
-func (a *API) sameOrigin(next http.Handler) http.Handler {
-	return web.SameOrigin(a.origin, next,
-		http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { a.writePage(w, r, errCrossSite) }))
+func (pg *pages) sameOrigin(next http.Handler) http.Handler {
+	return web.SameOrigin(pg.origin, next,
+		http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { pg.writePage(w, r, errCrossSite) }))
 }
 
+// recent is how long after its login somebody may change how they sign in.
+const recentFor = 10 * time.Minute
+
+func (pg *pages) isRecent(s idp.Login) bool { return pg.Now().Sub(s.AuthTime) <= recentFor }
+
 // write answers with a page, shown as the browser of r wants it.
-func (a *API) write(w http.ResponseWriter, r *http.Request, p templates.Page, o templates.Options) error {
-	o.View = a.view(r)
+func (pg *pages) write(w http.ResponseWriter, r *http.Request, p templates.Page, o templates.Options) error {
+	o.View = pg.view(r)
 	if _, leaves := p.(templates.Return); leaves {
 		o.View.Back = "" // its fields are for the app
 	}
@@ -72,30 +100,30 @@ func (a *API) write(w http.ResponseWriter, r *http.Request, p templates.Page, o 
 }
 
 // writePage tells an error as a page.
-func (a *API) writePage(w http.ResponseWriter, r *http.Request, err error) {
-	if a.beginAgain(w, r, err) {
+func (pg *pages) writePage(w http.ResponseWriter, r *http.Request, err error) {
+	if pg.restart(w, r, err) {
 		return
 	}
 	var s *shown
 	if !errors.As(err, &s) {
-		s = a.pageOf(w, r, err)
+		s = pg.errorPage(w, r, err)
 	}
-	page, said := s.page, a.words(r)
+	page, said := s.page, pg.words(r)
 	page.Title, page.Text, page.Advice = said.Say(page.Title), said.Say(page.Text), said.Say(page.Advice)
 	page.RequestID = web.RequestID(r.Context())
-	if a.mailbox && web.IsLocal(r) {
+	if pg.mailbox && web.IsLocal(r) {
 		page.Cause = s.cause
 	}
-	web.LogPage(r, a.log, s.status, words.English().Say(s.page.Title), s.cause)
-	if err := a.write(w, r, page, templates.Options{Status: s.status}); err != nil {
-		web.LogInternal(r, a.log, err)
+	web.LogPage(r, pg.log, s.status, words.English().Say(s.page.Title), s.cause)
+	if err := pg.write(w, r, page, templates.Options{Status: s.status}); err != nil {
+		web.LogInternal(r, pg.log, err)
 	}
 }
 
-func (a *API) pageOf(w http.ResponseWriter, r *http.Request, err error) *shown {
+func (pg *pages) errorPage(w http.ResponseWriter, r *http.Request, err error) *shown {
 	p := problem.First(err)
 	if p == nil || p.Kind != problem.RateLimited {
-		web.LogInternal(r, a.log, err)
+		web.LogInternal(r, pg.log, err)
 	}
 	if p == nil || p.Kind != problem.Unavailable && p.Kind != problem.RateLimited {
 		return &shown{status: http.StatusInternalServerError,

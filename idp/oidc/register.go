@@ -12,31 +12,39 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
+// registrationPages serve the pages where people create their own accounts.
+type registrationPages struct {
+	*pages
+	flow   *flow
+	logins *browserLogins
+	links  *linkPages
+}
+
 // showRegister serves GET /register?id=.
-func (a *API) showRegister(w http.ResponseWriter, r *http.Request) error {
-	req, c, err := a.resume(r, r.URL.Query().Get("id"))
+func (rp *registrationPages) showRegister(w http.ResponseWriter, r *http.Request) error {
+	req, c, err := rp.resume(r, r.URL.Query().Get("id"))
 	if err != nil {
 		return err
 	}
-	open, err := a.MayRegister(r.Context(), c.ProjectID)
+	open, err := rp.MayRegister(r.Context(), c.ProjectID)
 	if err != nil {
 		return err
 	}
 	if !open {
 		return errNoRegistration
 	}
-	return a.registerPage(w, r, c, req, templates.Register{Email: req.LoginHint}, http.StatusOK)
+	return rp.registerPage(w, r, c, req, templates.Register{Email: req.LoginHint}, http.StatusOK)
 }
 
-func (a *API) registerPage(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest, page templates.Register, status int) error {
-	page.ID, page.App, page.Host, page.Rule = req.ID, a.appName(r, c, req), req.Host(), a.passwordRule(r)
-	return a.write(w, r, page, templates.Options{Status: status})
+func (rp *registrationPages) registerPage(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest, page templates.Register, status int) error {
+	page.ID, page.App, page.Host, page.Rule = req.ID, rp.appName(r, c, req), req.Host(), rp.passwordRule(r)
+	return rp.write(w, r, page, templates.Options{Status: status})
 }
 
 // register serves POST /register: the form of that page. The answer, and what is done
 // for it, is the same for every address.
-func (a *API) register(w http.ResponseWriter, r *http.Request) error {
-	form, req, c, err := a.flowForm(w, r)
+func (rp *registrationPages) register(w http.ResponseWriter, r *http.Request) error {
+	form, req, c, err := rp.requestForm(w, r)
 	if err != nil {
 		return err
 	}
@@ -44,7 +52,7 @@ func (a *API) register(w http.ResponseWriter, r *http.Request) error {
 		Email: shortened(form.Get("username")), Password: form.Get("password"),
 		FirstName: strings.TrimSpace(form.Get("first_name")), LastName: strings.TrimSpace(form.Get("last_name")),
 	}
-	err = a.Register(r.Context(), c, req, in, web.Network(r))
+	err = rp.Accounts.Register(r.Context(), c, req, in, web.Network(r))
 	page := templates.Register{Email: in.Email, FirstName: in.FirstName, LastName: in.LastName}
 	p := problem.First(err)
 	switch {
@@ -52,21 +60,21 @@ func (a *API) register(w http.ResponseWriter, r *http.Request) error {
 		return errNoRegistration
 	case p != nil && p.Kind == problem.RateLimited:
 		web.RetryAfter(w, p)
-		page.Error = a.words(r).Say("register.throttled")
-		return a.registerPage(w, r, c, req, page, http.StatusTooManyRequests)
+		page.Error = rp.words(r).Say("register.throttled")
+		return rp.registerPage(w, r, c, req, page, http.StatusTooManyRequests)
 	case p != nil && p.Kind == problem.Invalid:
-		page.Error, page.ErrorIn = a.fault(r, p), p.Param
-		return a.registerPage(w, r, c, req, page, http.StatusUnprocessableEntity)
+		page.Error, page.ErrorIn = rp.fault(r, p), p.Param
+		return rp.registerPage(w, r, c, req, page, http.StatusUnprocessableEntity)
 	case err != nil:
 		return err
 	}
-	return a.write(w, r, registrationSent(a.words(r), a.mailbox), templates.Options{})
+	return rp.write(w, r, registrationSent(rp.words(r), rp.mailbox), templates.Options{})
 }
 
 // waiting returns the request that a link was asked for in, if this is its browser and it
 // waits still.
-func (a *API) waiting(r *http.Request, l idp.Link) (idp.AuthRequest, idp.Client, error) {
-	req, c, err := a.Resume(r.Context(), l.Request, a.cookies.FlowOf(r))
+func (rp *registrationPages) waiting(r *http.Request, l idp.Link) (idp.AuthRequest, idp.Client, error) {
+	req, c, err := rp.Requests.Resume(r.Context(), l.Request, rp.cookies.FlowOf(r))
 	if errors.Is(err, problem.NotFound) || errors.Is(err, problem.Forbidden) {
 		return idp.AuthRequest{}, idp.Client{}, nil
 	}
@@ -75,54 +83,54 @@ func (a *API) waiting(r *http.Request, l idp.Link) (idp.AuthRequest, idp.Client,
 }
 
 // showWelcome serves GET /welcome?token=. It changes nothing.
-func (a *API) showWelcome(w http.ResponseWriter, r *http.Request) error {
+func (rp *registrationPages) showWelcome(w http.ResponseWriter, r *http.Request) error {
 	token := r.URL.Query().Get("token")
-	l, err := a.link(r, mail.Registration, token)
+	l, err := rp.links.find(r, mail.Registration, token)
 	if err != nil {
 		return err
 	}
-	return a.welcomePage(w, r, l, token, "", http.StatusOK)
+	return rp.welcomePage(w, r, l, token, "", http.StatusOK)
 }
 
 // welcomePage asks whether the account shall be made where its password was typed, and
 // elsewhere for another password.
-func (a *API) welcomePage(w http.ResponseWriter, r *http.Request, l idp.Link, token, wrong string, status int) error {
-	req, _, err := a.waiting(r, l)
+func (rp *registrationPages) welcomePage(w http.ResponseWriter, r *http.Request, l idp.Link, token, wrong string, status int) error {
+	req, _, err := rp.waiting(r, l)
 	if err != nil {
 		return err
 	}
-	project, err := a.Linked(r.Context(), l)
+	project, err := rp.Letters.LinkProject(r.Context(), l)
 	if err != nil {
 		return over(l.Purpose, err)
 	}
 	o := templates.Options{Status: status, FormAction: formAction(req.RedirectURI)}
 	if req.Waits(l) {
-		page := welcomeHere(a.words(r), l.Email, project.Name, token)
+		page := welcomeHere(rp.words(r), l.Email, project.Name, token)
 		page.Action = formAt(r, page.Action)
-		return a.write(w, r, page, o)
+		return rp.write(w, r, page, o)
 	}
-	page := welcomeElsewhere(a.words(r), l.Email, project.Name, token)
-	page.Action, page.Rule, page.Error = formAt(r, page.Action), a.passwordRule(r), wrong
-	return a.write(w, r, page, o)
+	page := welcomeElsewhere(rp.words(r), l.Email, project.Name, token)
+	page.Action, page.Rule, page.Error = formAt(r, page.Action), rp.passwordRule(r), wrong
+	return rp.write(w, r, page, o)
 }
 
 // welcome serves POST /welcome: the form of that page, which uses the link up and makes
 // the account. In the browser that asked for it the request goes on, signed in.
-func (a *API) welcome(w http.ResponseWriter, r *http.Request) error {
+func (rp *registrationPages) welcome(w http.ResponseWriter, r *http.Request) error {
 	form, err := postForm(w, r)
 	if err != nil {
 		return err
 	}
 	token := form.Get("token")
-	l, err := a.link(r, mail.Registration, token)
+	l, err := rp.links.find(r, mail.Registration, token)
 	if err != nil {
 		return err
 	}
-	req, c, err := a.waiting(r, l)
+	req, c, err := rp.waiting(r, l)
 	if err != nil {
 		return err
 	}
-	l, sub, err := a.CompleteRegistration(r.Context(), token, req, form.Get("password"))
+	l, sub, err := rp.Accounts.CompleteRegistration(r.Context(), token, req, form.Get("password"))
 	wrong := problem.First(err)
 	switch {
 	case errors.Is(err, problem.NotFound):
@@ -130,20 +138,20 @@ func (a *API) welcome(w http.ResponseWriter, r *http.Request) error {
 	case errors.Is(err, problem.Conflict):
 		return errHasAccount
 	case wrong != nil && wrong.Kind == problem.Invalid:
-		return a.welcomePage(w, r, l, token, a.fault(r, wrong), http.StatusUnprocessableEntity)
+		return rp.welcomePage(w, r, l, token, rp.fault(r, wrong), http.StatusUnprocessableEntity)
 	case err != nil:
 		return err
 	}
 	if req.ID == "" {
-		if err := a.markDevice(w, r, sub.ProjectID, sub.ID, false); err != nil {
+		if err := rp.logins.markDevice(w, r, sub.ProjectID, sub.ID, false); err != nil {
 			return err
 		}
-		return a.write(w, r, accountMade(a.words(r), l.Email, l.ProjectID), templates.Options{})
+		return rp.write(w, r, accountMade(rp.words(r), l.Email, l.ProjectID), templates.Options{})
 	}
-	s, err := a.LogInRegistered(r.Context(), sub, a.visitor(r))
+	s, err := rp.Logins.LogInRegistered(r.Context(), sub, rp.visitor(r))
 	if err != nil {
 		return err
 	}
 	req.Pending = nil
-	return a.entered(w, r, c, req, s)
+	return rp.flow.enter(w, r, c, req, s)
 }

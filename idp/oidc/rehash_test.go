@@ -28,7 +28,7 @@ func TestRehash(t *testing.T) {
 		s, err := w.fabric.CreateSubscriber(t.Context(), w.project.ID,
 			fabric.SubscriberInput{Email: &email, PasswordHash: &hash})
 		must(t, err)
-		if _, err := w.idp.LogIn(t.Context(), w.project.ID, email, "fathom  lantern", idp.Visitor{}); err == nil {
+		if _, err := w.idp.Logins.LogIn(t.Context(), w.project.ID, email, "fathom  lantern", idp.Visitor{}); err == nil {
 			t.Errorf("a wrong password opens %s", hash)
 		}
 		if got, err := w.fabric.FindSubscriber(t.Context(), w.project.ID, s.ID); err != nil ||
@@ -38,7 +38,7 @@ func TestRehash(t *testing.T) {
 		var all sync.WaitGroup
 		for n := range 8 {
 			all.Go(func() {
-				if _, err := nodes[n%2].LogIn(t.Context(), w.project.ID, email, "fathom lantern", idp.Visitor{}); err != nil {
+				if _, err := nodes[n%2].Logins.LogIn(t.Context(), w.project.ID, email, "fathom lantern", idp.Visitor{}); err != nil {
 					t.Errorf("the right password for %s: %v", hash, err)
 				}
 			})
@@ -49,7 +49,7 @@ func TestRehash(t *testing.T) {
 		if !strings.HasPrefix(after.PasswordHash, "$argon2id$") || w.idp.Passwords.Stale(after.PasswordHash) {
 			t.Errorf("after logins %s is %s, want a hash of ours", hash, after.PasswordHash)
 		}
-		_, err = w.idp.LogIn(t.Context(), w.project.ID, email, "fathom lantern", idp.Visitor{})
+		_, err = w.idp.Logins.LogIn(t.Context(), w.project.ID, email, "fathom lantern", idp.Visitor{})
 		must(t, err)
 	}
 }

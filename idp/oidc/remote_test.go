@@ -82,7 +82,7 @@ func (w *world) standing() *standing {
 func (s *standing) verify(t *testing.T, p party) error {
 	t.Helper()
 	signed := p.assertion(t, "iat", s.at.Unix(), "exp", s.at.Add(time.Minute).Unix())
-	_, err := s.VerifyAssertion(t.Context(), idp.Assertion{JWT: signed, Audiences: []string{p.w.url + "/"}})
+	_, err := s.Assertions.Verify(t.Context(), idp.Assertion{JWT: signed, Audiences: []string{p.w.url + "/"}})
 	return err
 }
 
@@ -142,7 +142,7 @@ func TestUnknownKids(t *testing.T) {
 	var all sync.WaitGroup
 	for _, assertion := range forged {
 		all.Go(func() {
-			if _, err := node.VerifyAssertion(t.Context(), idp.Assertion{JWT: assertion, Audiences: []string{w.url + "/"}}); err == nil {
+			if _, err := node.Assertions.Verify(t.Context(), idp.Assertion{JWT: assertion, Audiences: []string{w.url + "/"}}); err == nil {
 				t.Error("a made-up kid: no error")
 			}
 		})
@@ -190,7 +190,7 @@ func TestPrivateKeySets(t *testing.T) {
 	closed := w.idp.Config
 	closed.CheckURL, closed.Fetch = egress.Policy{}.Check, egress.Policy{}.Fetcher()
 	node := idp.New(closed)
-	_, err := node.VerifyAssertion(t.Context(), idp.Assertion{JWT: p.assertion(t), Audiences: []string{w.url + "/"}})
+	_, err := node.Assertions.Verify(t.Context(), idp.Assertion{JWT: p.assertion(t), Audiences: []string{w.url + "/"}})
 	if err == nil || !strings.Contains(err.Error(), "an address that nothing may be sent to") || at.hits.Load() != 0 {
 		t.Errorf("a key set on loopback: %v after %d requests, want none", err, at.hits.Load())
 	}
@@ -198,7 +198,7 @@ func TestPrivateKeySets(t *testing.T) {
 		at.url, "https://169.254.169.254/jwks", "https://10.0.0.1/jwks", "https://[::1]/jwks",
 		"http://app.example/jwks", "file:///etc/passwd", "https://u:p@app.example/jwks",
 	} {
-		_, _, err := node.CreateClient(t.Context(), idp.Client{
+		_, _, err := node.Clients.Create(t.Context(), idp.Client{
 			ProjectID: w.project.ID, Type: idp.Service, AuthMethod: idp.AuthPrivateKeyJWT,
 			Metadata: idp.Metadata{JWKSURI: uri},
 		})

@@ -38,7 +38,7 @@ func TestResource(t *testing.T) {
 		if aud := payload(t, w, token)["aud"]; aud != tt.audience {
 			t.Errorf("resource %v: the token is for %v, want %s", tt.asked, aud, tt.audience)
 		}
-		if _, err := w.idp.OpenAccessToken(t.Context(), token); (err == nil) != tt.ours {
+		if _, err := w.idp.Tokens.Open(t.Context(), token); (err == nil) != tt.ours {
 			t.Errorf("resource %v: we take the token: %v, want %v", tt.asked, err, tt.ours)
 		}
 		if in := about("/oauth/introspect", token).json(t); in["active"] != true || in["aud"] != tt.audience {

@@ -15,7 +15,7 @@ import (
 
 // A slowNote is a store that takes its time to note that an old secret was used.
 type slowNote struct {
-	idp.Store
+	idp.ClientStore
 	release chan struct{}
 	notes   atomic.Int64
 }
@@ -23,7 +23,7 @@ type slowNote struct {
 func (s *slowNote) TouchOldSecret(ctx context.Context, id, hash string, now time.Time) error {
 	s.notes.Add(1)
 	<-s.release
-	return s.Store.TouchOldSecret(ctx, id, hash, now)
+	return s.ClientStore.TouchOldSecret(ctx, id, hash, now)
 }
 
 // However often an old secret is used while that is being noted, it is noted once, and
@@ -31,21 +31,21 @@ func (s *slowNote) TouchOldSecret(ctx context.Context, id, hash string, now time
 func TestOldSecretNotedOnce(t *testing.T) {
 	w := newWorld(t)
 	c, secret := w.client(func(c *idp.Client) { c.Type = idp.Web })
-	_, _, err := w.idp.RotateSecret(t.Context(), c.ID, time.Hour, nil)
+	_, _, err := w.idp.Clients.RotateSecret(t.Context(), c.ID, time.Hour, nil)
 	must(t, err)
-	slow := &slowNote{Store: w.rows, release: make(chan struct{})}
+	slow := &slowNote{ClientStore: w.rows, release: make(chan struct{})}
 	node := w.idp.Config
-	node.Store = slow
+	node.Store.Clients = slow
 	p := idp.New(node)
-	c, err = p.FindClient(t.Context(), c.ID)
+	c, err = p.Clients.Find(t.Context(), c.ID)
 	must(t, err)
 	for range 50 {
-		if !p.ProveSecret(t.Context(), c, secret) {
+		if !p.Clients.VerifySecret(t.Context(), c, secret) {
 			t.Fatal("the old secret is not good")
 		}
 	}
 	close(slow.release)
-	must(t, p.Settle(t.Context()))
+	must(t, p.Clients.Settle(t.Context()))
 	c, err = w.rows.FindClient(t.Context(), c.ID)
 	must(t, err)
 	if n := slow.notes.Load(); n != 1 || c.Old.Used.IsZero() {
@@ -70,7 +70,7 @@ func TestRotateSecret(t *testing.T) {
 	}
 	rotate := func(overlap time.Duration) string {
 		t.Helper()
-		after, secret, err := w.idp.RotateSecret(t.Context(), c.ID, overlap, nil)
+		after, secret, err := w.idp.Clients.RotateSecret(t.Context(), c.ID, overlap, nil)
 		must(t, err)
 		if (after.Old.Hash != "") != (overlap > 0) {
 			t.Errorf("an overlap of %s leaves the old secret %+v", overlap, after.Old)
@@ -89,22 +89,22 @@ func TestRotateSecret(t *testing.T) {
 	fourth := rotate(time.Hour)
 	try("the second, which is older than the one before", second, 401)
 	try("the third in its overlap", third, 200)
-	_, err := w.idp.EndOldSecret(t.Context(), c.ID)
+	_, err := w.idp.Clients.EndOldSecret(t.Context(), c.ID)
 	must(t, err)
 	try("the third, ended", third, 401)
-	if _, err := w.idp.EndOldSecret(t.Context(), c.ID); !errors.Is(err, problem.Conflict) {
+	if _, err := w.idp.Clients.EndOldSecret(t.Context(), c.ID); !errors.Is(err, problem.Conflict) {
 		t.Errorf("ending it again: %v", err)
 	}
 	fifth := rotate(0)
 	try("the fourth without overlap", fourth, 401)
 	try("the fifth", fifth, 200)
-	if _, _, err := w.idp.RotateSecret(t.Context(), c.ID, fabric.MaxOverlap+1, nil); !errors.Is(err, problem.Invalid) {
+	if _, _, err := w.idp.Clients.RotateSecret(t.Context(), c.ID, fabric.MaxOverlap+1, nil); !errors.Is(err, problem.Invalid) {
 		t.Errorf("too long an overlap: %v", err)
 	}
-	if _, _, err := w.idp.RotateSecret(t.Context(), c.ID, 0, &fabric.Rights{Scopes: []fabric.Scope{fabric.Management}}); !errors.Is(err, problem.Forbidden) {
+	if _, _, err := w.idp.Clients.RotateSecret(t.Context(), c.ID, 0, &fabric.Rights{Scopes: []fabric.Scope{fabric.Management}}); !errors.Is(err, problem.Forbidden) {
 		t.Errorf("by a key without Voice, which the client has: %v", err)
 	}
-	if _, _, err := w.idp.RotateSecret(t.Context(), c.ID, 0, &fabric.Rights{Scopes: []fabric.Scope{fabric.Voice}, Expires: w.now().Add(time.Hour)}); !errors.Is(err, problem.Forbidden) {
+	if _, _, err := w.idp.Clients.RotateSecret(t.Context(), c.ID, 0, &fabric.Rights{Scopes: []fabric.Scope{fabric.Voice}, Expires: w.now().Add(time.Hour)}); !errors.Is(err, problem.Forbidden) {
 		t.Errorf("by a key that expires: %v", err)
 	}
 	try("the fifth after what was refused", fifth, 200)

@@ -20,7 +20,7 @@ import (
 // define is refused: of grants all but its granters.
 type server struct {
 	op.UnimplementedServer
-	*API
+	*core
 }
 
 var _ op.Server = (*server)(nil)
@@ -40,10 +40,10 @@ func (s *server) VerifyClient(ctx context.Context, r *op.Request[op.ClientCreden
 
 func (s *server) verifyClient(ctx context.Context, h http.Header, cc *op.ClientCredentials) (idp.Client, error) {
 	if cc.ClientAssertion != "" {
-		return s.VerifyAssertion(ctx, idp.Assertion{JWT: cc.ClientAssertion, ClientID: cc.ClientID,
+		return s.Assertions.Verify(ctx, idp.Assertion{JWT: cc.ClientAssertion, ClientID: cc.ClientID,
 			Audiences: s.audiences()})
 	}
-	c, err := s.FindClient(ctx, cc.ClientID)
+	c, err := s.Clients.Find(ctx, cc.ClientID)
 	if errors.Is(err, problem.NotFound) {
 		return c, errClient
 	}
@@ -57,7 +57,7 @@ func (s *server) verifyClient(ctx context.Context, h http.Header, cc *op.ClientC
 	case cc.ClientSecret != "":
 		used = idp.AuthPost
 	}
-	if used != c.AuthMethod || used != idp.AuthNone && !s.ProveSecret(ctx, c, cc.ClientSecret) {
+	if used != c.AuthMethod || used != idp.AuthNone && !s.Clients.VerifySecret(ctx, c, cc.ClientSecret) {
 		return c, errClient
 	}
 	return c, nil
@@ -73,7 +73,7 @@ func (s *server) audiences() []string {
 // Revocation serves RFC 7009. A token that is not the client's, or none at all,
 // is answered alike; a revocation that could not be written is an error.
 func (s *server) Revocation(ctx context.Context, r *op.ClientRequest[oidc.RevocationRequest]) (*op.Response, error) {
-	err := s.Revoke(ctx, registered(r.Client), r.Data.Token)
+	err := s.Grants.RevokeToken(ctx, registered(r.Client), r.Data.Token)
 	if err != nil && problem.First(err) == nil {
 		s.log.ErrorContext(ctx, "revocation not written", "request_id", web.RequestID(ctx), "error", err)
 		err = &problem.Error{Kind: problem.Unavailable, Code: "temporarily_unavailable",

@@ -36,28 +36,28 @@ func byLibrary(library http.Handler) clientHandler {
 // strict reads the form of a request before anybody else does, and refuses what
 // libraries let pass: other methods, credentials in the query, JSON, repeated
 // parameters, two ways of client authentication, endless bodies.
-func (a *API) strict(next clientHandler) http.Handler {
+func (s *server) strict(next clientHandler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		web.NoStore(w)
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		if r.Method != http.MethodPost {
 			w.Header().Set("Allow", http.MethodPost)
-			a.writeOAuth(w, r, http.StatusMethodNotAllowed, "invalid_request", "use POST")
+			s.writeOAuth(w, r, http.StatusMethodNotAllowed, "invalid_request", "use POST")
 			return
 		}
-		form, refusal := a.readForm(r)
+		form, refusal := s.readForm(r)
 		var cc *op.ClientCredentials
 		if refusal == nil {
 			cc, refusal = checkForm(r, form)
 		}
 		w = &challenger{w, challenged(r, form)}
 		if refusal != nil {
-			a.writeOAuth(w, r, refusal.status, refusal.code, refusal.text)
+			s.writeOAuth(w, r, refusal.status, refusal.code, refusal.text)
 			return
 		}
-		if p := problem.First(a.admitClient(r, cc.ClientID)); p != nil {
+		if p := problem.First(s.countRequest(r, cc.ClientID)); p != nil {
 			web.RetryAfter(w, p)
-			a.writeOAuth(w, r, http.StatusTooManyRequests, "slow_down", p.Message)
+			s.writeOAuth(w, r, http.StatusTooManyRequests, "slow_down", p.Message)
 			return
 		}
 		keepKnown(form)
@@ -66,10 +66,10 @@ func (a *API) strict(next clientHandler) http.Handler {
 	})
 }
 
-// admitClient counts a request of a client from where it comes: whoever names it, so
+// countRequest counts a request of a client from where it comes: whoever names it, so
 // that its secret cannot be guessed, and nobody elsewhere uses up what it may.
-func (a *API) admitClient(r *http.Request, id string) error {
-	return a.Limits.Pass(r.Context(), limit.TokenPerClient, id+" "+web.Network(r))
+func (s *server) countRequest(r *http.Request, id string) error {
+	return s.Limits.Pass(r.Context(), limit.TokenPerClient, id+" "+web.Network(r))
 }
 
 // keepKnown leaves the parameters that there are. The library compares names without
@@ -102,7 +102,7 @@ func invalidRequest(text string) *refusal {
 }
 
 // readForm reads the body's form, or the JSON that mobile-legacy clients send.
-func (a *API) readForm(r *http.Request) (url.Values, *refusal) {
+func (s *server) readForm(r *http.Request) (url.Values, *refusal) {
 	if web.Encoded(r) {
 		return nil, &refusal{http.StatusUnsupportedMediaType, "invalid_request", "a compressed body is not read"}
 	}
@@ -131,7 +131,7 @@ func (a *API) readForm(r *http.Request) (url.Values, *refusal) {
 		}
 		return form, nil
 	case "application/json":
-		if form, ok := a.legacyJSON(r, body); ok {
+		if form, ok := s.legacyJSON(r, body); ok {
 			return form, nil
 		}
 	}
@@ -170,7 +170,7 @@ func parseForm(body string) (url.Values, error) {
 }
 
 // legacyJSON reads a JSON body as a form, where it names a mobile-legacy client.
-func (a *API) legacyJSON(r *http.Request, body []byte) (url.Values, bool) {
+func (s *server) legacyJSON(r *http.Request, body []byte) (url.Values, bool) {
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	members, err := web.Members(r)
 	if r.URL.Path != tokenPath || err != nil {
@@ -183,7 +183,7 @@ func (a *API) legacyJSON(r *http.Request, body []byte) (url.Values, bool) {
 			form.Set(name, s)
 		}
 	}
-	c, err := a.FindClient(r.Context(), form.Get("client_id"))
+	c, err := s.Clients.Find(r.Context(), form.Get("client_id"))
 	return form, err == nil && c.Profile == idp.MobileLegacy
 }
 
@@ -254,9 +254,9 @@ func checkAssertionForm(form url.Values) *refusal {
 }
 
 // writeOAuth answers with an error of RFC 6749, section 5.2.
-func (a *API) writeOAuth(w http.ResponseWriter, r *http.Request, status int, code, text string) {
+func (co *core) writeOAuth(w http.ResponseWriter, r *http.Request, status int, code, text string) {
 	if err := web.JSON(w, status, oauthError(code, text)); err != nil {
-		web.LogInternal(r, a.log, err)
+		web.LogInternal(r, co.log, err)
 	}
 }
 

@@ -41,7 +41,7 @@ func TestPairwise(t *testing.T) {
 			t.Errorf("the ID token has the sub %q, the access token %v, userinfo %d %s", sub, access["sub"],
 				info.status, info.body)
 		}
-		opened, err := w.idp.OpenAccessToken(t.Context(), text(got["access_token"]))
+		opened, err := w.idp.Tokens.Open(t.Context(), text(got["access_token"]))
 		if err != nil || opened.SubscriberID != w.ada.ID {
 			t.Errorf("the access token opened is of %q, %v, want %q", opened.SubscriberID, err, w.ada.ID)
 		}
@@ -50,13 +50,13 @@ func TestPairwise(t *testing.T) {
 		}
 		seen[c.ID] = sub
 		sid := text(id["sid"])
-		if sids[c.ID] = sid; access["sid"] != sid || w.idp.SessionOf(c, sid) != opened.SessionID ||
+		if sids[c.ID] = sid; access["sid"] != sid || w.idp.Subjects.SessionOf(c, sid) != opened.SessionID ||
 			login != "" && login != opened.SessionID {
 			t.Errorf("the ID token has the sid %q, the access token %v; opened it is %q", sid, access["sid"],
 				opened.SessionID)
 		}
 		login = opened.SessionID
-		logout, err := w.idp.LogoutToken(t.Context(), c.ID, w.ada.ID, login)
+		logout, err := w.idp.Tokens.LogoutToken(t.Context(), c.ID, w.ada.ID, login)
 		must(t, err)
 		if told := payload(t, w, logout); told["sid"] != sid || told["sub"] != sub {
 			t.Errorf("the logout token has the sid %v and the sub %v, want %q and %q", told["sid"],
@@ -70,13 +70,13 @@ func TestPairwise(t *testing.T) {
 		t.Errorf("subs %v: want the same within a sector, and no other", seen)
 	}
 	bob := w.subscriber("bob@example.com")
-	if w.idp.SubjectFor(app, bob.ID) == seen[app.ID] || w.idp.SubscriberOf(other, seen[app.ID]) == w.ada.ID {
+	if w.idp.Subjects.SubjectFor(app, bob.ID) == seen[app.ID] || w.idp.Subjects.SubscriberOf(other, seen[app.ID]) == w.ada.ID {
 		t.Error("a sub is that of two subscribers, or means the same in another sector")
 	}
 	hint := text(w.redeem(app, b.code(app)).json(t)["id_token"])
 	out := b.get("/oauth/logout?" + url.Values{"id_token_hint": {hint},
 		"post_logout_redirect_uri": {callback}}.Encode())
-	if _, err := w.idp.FindSession(t.Context(), login); err == nil {
+	if _, err := w.idp.Logins.Find(t.Context(), login); err == nil {
 		t.Error("the login lives on after a logout with a pairwise hint")
 	}
 	if out.location == nil || out.location.Scheme+"://"+out.location.Host+out.location.Path != callback {
@@ -94,7 +94,7 @@ func TestSectors(t *testing.T) {
 			Metadata:     idp.Metadata{SubjectType: idp.Pairwise, SectorURI: at.url},
 		}
 		change(&n)
-		_, _, err := w.idp.CreateClient(t.Context(), n)
+		_, _, err := w.idp.Clients.Create(t.Context(), n)
 		return err
 	}
 	if err := register(func(*idp.Client) {}); err != nil {
@@ -162,10 +162,10 @@ func TestSignedUserinfo(t *testing.T) {
 		}
 		hint = got.body
 	}
-	if _, ok := w.idp.OpenIDHint(hint); ok {
+	if _, ok := w.idp.Tokens.OpenIDHint(hint); ok {
 		t.Error("userinfo passes for an ID token")
 	}
-	if _, err := w.idp.OpenAccessToken(t.Context(), hint); err == nil {
+	if _, err := w.idp.Tokens.Open(t.Context(), hint); err == nil {
 		t.Error("userinfo passes for an access token")
 	}
 }

@@ -12,9 +12,9 @@ import (
 // throttled says when a password may be tried again, and tells it to programs too. The
 // time is that of no place, since we do not know where people are; how long it takes
 // is the same everywhere.
-func (a *API) throttled(w http.ResponseWriter, r *http.Request, p *problem.Error) string {
+func (pg *pages) throttled(w http.ResponseWriter, r *http.Request, p *problem.Error) string {
 	web.RetryAfter(w, p)
-	until := a.Now().Add(p.RetryAfter + time.Minute - time.Nanosecond).UTC().Truncate(time.Minute)
+	until := pg.Now().Add(p.RetryAfter + time.Minute - time.Nanosecond).UTC().Truncate(time.Minute)
 	minutes := max(1, int(math.Ceil(p.RetryAfter.Minutes())))
-	return a.words(r).Say("login.throttled", "Time", until.Format("15:04"), "Count", minutes)
+	return pg.words(r).Say("login.throttled", "Time", until.Format("15:04"), "Count", minutes)
 }

@@ -74,7 +74,7 @@ func (s *server) grantCode(r *http.Request, c idp.Client) (idp.TokenSet, error) 
 	if err != nil {
 		return idp.TokenSet{}, err
 	}
-	return s.Redeem(r.Context(), c, idp.Redemption{Code: code, RedirectURI: r.Form.Get("redirect_uri"),
+	return s.Codes.Redeem(r.Context(), c, idp.Redemption{Code: code, RedirectURI: r.Form.Get("redirect_uri"),
 		Verifier: r.Form.Get("code_verifier"), Resources: r.Form["resource"]})
 }
 
@@ -84,7 +84,7 @@ func (s *server) grantRefresh(r *http.Request, c idp.Client) (idp.TokenSet, erro
 	if err != nil {
 		return idp.TokenSet{}, err
 	}
-	return s.Refresh(r.Context(), c, token, r.Form.Get("scope"), r.Form["resource"])
+	return s.Grants.Refresh(r.Context(), c, token, r.Form.Get("scope"), r.Form["resource"])
 }
 
 // grantClient serves grant_type=client_credentials (RFC 6749, section 4.4).
@@ -93,7 +93,7 @@ func (s *server) grantClient(r *http.Request, c idp.Client) (idp.TokenSet, error
 		return idp.TokenSet{}, &problem.Error{Kind: problem.Invalid, Code: "invalid_client",
 			Message: "client must be authenticated"}
 	}
-	return s.ClientCredentials(r.Context(), c, r.Form.Get("scope"), r.Form["resource"])
+	return s.Tokens.ClientCredentials(r.Context(), c, r.Form.Get("scope"), r.Form["resource"])
 }
 
 // grantDevice serves grant_type=urn:ietf:params:oauth:grant-type:device_code (RFC 8628,
@@ -103,7 +103,7 @@ func (s *server) grantDevice(r *http.Request, c idp.Client) (idp.TokenSet, error
 	if err != nil {
 		return idp.TokenSet{}, err
 	}
-	return s.RedeemDevice(r.Context(), c, code, r.Form["resource"])
+	return s.Devices.Redeem(r.Context(), c, code, r.Form["resource"])
 }
 
 func required(r *http.Request, name string) (string, error) {

@@ -48,7 +48,7 @@ func TestTokens(t *testing.T) {
 		if info["sub"] != w.ada.ID || info["email"] != email || info["given_name"] != "Ada" {
 			t.Errorf("%s: userinfo %v", tt.format, info)
 		}
-		access, err := w.idp.OpenAccessToken(t.Context(), text(got["access_token"]))
+		access, err := w.idp.Tokens.Open(t.Context(), text(got["access_token"]))
 		if err != nil || access.SessionID != id["sid"] || access.SubscriberID != w.ada.ID {
 			t.Errorf("%s: access token %+v, %v", tt.format, access, err)
 		}
@@ -187,7 +187,7 @@ func TestRefreshParallel(t *testing.T) {
 			if i%2 == 1 {
 				p = other
 			}
-			set, err := p.Refresh(t.Context(), c, first, "", nil)
+			set, err := p.Grants.Refresh(t.Context(), c, first, "", nil)
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
@@ -238,7 +238,7 @@ func TestRefreshGrace(t *testing.T) {
 			return w.gives(p, stranger, used, "")
 		}, true},
 		{"for more than was granted", func(p *idp.Provider, used, _ string) error {
-			if _, err := p.Refresh(t.Context(), c, used, "openid email", nil); err == nil {
+			if _, err := p.Grants.Refresh(t.Context(), c, used, "openid email", nil); err == nil {
 				return errors.New("a wider scope is given")
 			}
 			return nil
@@ -247,17 +247,17 @@ func TestRefreshGrace(t *testing.T) {
 			return w.gives(p, c, used[:len(used)-52]+strings.Repeat("A", 52), "")
 		}, false},
 		{"to revoke it", func(p *idp.Provider, used, _ string) error {
-			return p.Revoke(t.Context(), c, used)
+			return p.Grants.RevokeToken(t.Context(), c, used)
 		}, false},
 		{"to revoke it, too late", func(p *idp.Provider, used, _ string) error {
 			w.pass(10 * time.Second)
-			return p.Revoke(t.Context(), c, used)
+			return p.Grants.RevokeToken(t.Context(), c, used)
 		}, false},
 		{"to revoke it, with another secret", func(p *idp.Provider, used, _ string) error {
-			return p.Revoke(t.Context(), c, used[:len(used)-52]+strings.Repeat("A", 52))
+			return p.Grants.RevokeToken(t.Context(), c, used[:len(used)-52]+strings.Repeat("A", 52))
 		}, false},
 		{"to revoke it, by another client", func(p *idp.Provider, used, _ string) error {
-			return p.Revoke(t.Context(), stranger, used)
+			return p.Grants.RevokeToken(t.Context(), stranger, used)
 		}, true},
 	}
 	for node, p := range map[string]*idp.Provider{"the node": w.idp, "another node": w.second()} {
@@ -281,7 +281,7 @@ func TestRefreshGraceRevoked(t *testing.T) {
 	c, _ := w.client(nil)
 	used := text(w.tokens(c)["refresh_token"])
 	next := text(w.refresh(c, used).json(t)["refresh_token"])
-	must(t, w.idp.Revoke(t.Context(), c, next))
+	must(t, w.idp.Grants.RevokeToken(t.Context(), c, next))
 	if got := w.refresh(c, used); got.json(t)["error"] != "invalid_grant" {
 		t.Errorf("the token before one that was revoked: %d %s", got.status, got.body)
 	}
@@ -290,7 +290,7 @@ func TestRefreshGraceRevoked(t *testing.T) {
 // gives reports, as an error, whether a refresh at a node does not give the refresh
 // token that is wanted; "" wants a refusal.
 func (w *world) gives(p *idp.Provider, c idp.Client, token, want string) error {
-	set, err := p.Refresh(context.Background(), c, token, "", nil)
+	set, err := p.Grants.Refresh(context.Background(), c, token, "", nil)
 	if set.RefreshToken != want || (err == nil) != (want != "") {
 		return fmt.Errorf("it gives %q, %v, want %q", set.RefreshToken, err, want)
 	}
@@ -489,7 +489,7 @@ func TestClientAuthentication(t *testing.T) {
 		}
 	}
 	set := w.post("/oauth/token", cc(), "Authorization", basic(b.ID, bSecret)).json(t)
-	access, err := w.idp.OpenAccessToken(t.Context(), text(set["access_token"]))
+	access, err := w.idp.Tokens.Open(t.Context(), text(set["access_token"]))
 	if err != nil || access.ClientID != b.ID || access.SubscriberID != "" || set["scope"] != "Voice" ||
 		set["refresh_token"] != nil {
 		t.Errorf("client_credentials gives %v: %+v, %v", set, access, err)

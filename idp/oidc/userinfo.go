@@ -14,12 +14,15 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
+// userinfo serves the userinfo endpoint.
+type userinfo struct{ *core }
+
 // errScope is the answer to a token that is good, but not for this.
 var errScope = &problem.Error{Kind: problem.Forbidden, Code: "insufficient_scope",
 	Message: "the access token does not have the scope openid"}
 
-// userinfo serves GET and POST /oauth/userinfo (OpenID Connect Core, section 5.3).
-func (a *API) userinfo(w http.ResponseWriter, r *http.Request) error {
+// serve serves GET and POST /oauth/userinfo (OpenID Connect Core, section 5.3).
+func (u *userinfo) serve(w http.ResponseWriter, r *http.Request) error {
 	web.NoStore(w)
 	if r.Method != http.MethodGet && r.Method != http.MethodPost {
 		w.Header().Set("Allow", "GET, POST")
@@ -29,40 +32,40 @@ func (a *API) userinfo(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	t, err := a.OpenAccessToken(r.Context(), raw)
+	t, err := u.Tokens.Open(r.Context(), raw)
 	if err != nil {
 		return err
 	}
 	if t.SubscriberID == "" || !slices.Contains(t.Scope, "openid") {
 		return errScope
 	}
-	sub, err := a.Subscriber(r.Context(), t)
+	sub, err := u.Tokens.Subscriber(r.Context(), t)
 	if errors.Is(err, problem.NotFound) {
 		return problem.NoCredentials()
 	}
 	if err != nil {
 		return err
 	}
-	c, err := a.ClientOf(r.Context(), t)
+	c, err := u.Tokens.Client(r.Context(), t)
 	if err != nil {
 		return err
 	}
-	claims := userClaims{a.SubjectFor(c, sub.ID),
+	claims := userClaims{u.Subjects.SubjectFor(c, sub.ID),
 		idp.PersonOf(sub, slices.Concat(idp.ClaimsOf(t.Scope...), t.Claims))}
 	if c.UserinfoAlg != "" {
-		return a.signedUserinfo(w, c, claims)
+		return u.serveSigned(w, c, claims)
 	}
 	return web.JSON(w, http.StatusOK, claims)
 }
 
-// signedUserinfo answers with a JWT (OpenID Connect Core, section 5.3.2). It has no
+// serveSigned answers with a JWT (OpenID Connect Core, section 5.3.2). It has no
 // exp, which an ID token has: so it is none, though the same keys have signed it.
-func (a *API) signedUserinfo(w http.ResponseWriter, c idp.Client, claims userClaims) error {
-	token, err := a.Ring.Sign(c.UserinfoAlg, "JWT", struct {
+func (u *userinfo) serveSigned(w http.ResponseWriter, c idp.Client, claims userClaims) error {
+	token, err := u.Ring.Sign(c.UserinfoAlg, "JWT", struct {
 		Issuer   string `json:"iss"`
 		Audience string `json:"aud"`
 		userClaims
-	}{a.Issuer, c.ID, claims})
+	}{u.Issuer, c.ID, claims})
 	if err != nil {
 		return err
 	}
@@ -96,16 +99,16 @@ type userClaims struct {
 	idp.Person
 }
 
-// writeBearerError tells an error of a resource that takes access tokens
+// writeError tells an error of a resource that takes access tokens
 // (RFC 6750, section 3).
-func (a *API) writeBearerError(w http.ResponseWriter, r *http.Request, err error) {
+func (u *userinfo) writeError(w http.ResponseWriter, r *http.Request, err error) {
 	p := problem.First(err)
 	body, status := oidc.ErrServerError().WithDescription("something went wrong here"), http.StatusInternalServerError
 	switch {
 	case p == nil:
-		web.LogInternal(r, a.log, err)
+		web.LogInternal(r, u.log, err)
 	case p.Kind == problem.Unavailable:
-		web.LogInternal(r, a.log, err)
+		web.LogInternal(r, u.log, err)
 		body, status = &oidc.Error{ErrorType: "temporarily_unavailable",
 			Description: p.Message}, http.StatusServiceUnavailable
 		web.RetryAfter(w, p)
@@ -122,6 +125,6 @@ func (a *API) writeBearerError(w http.ResponseWriter, r *http.Request, err error
 			Description: "the access token is missing, wrong, expired or revoked"}, http.StatusUnauthorized
 	}
 	if err := web.JSON(w, status, body); err != nil {
-		web.LogInternal(r, a.log, err)
+		web.LogInternal(r, u.log, err)
 	}
 }

@@ -8,36 +8,36 @@ import (
 )
 
 // showVerify serves GET /verify?token=. It changes nothing.
-func (a *API) showVerify(w http.ResponseWriter, r *http.Request) error {
+func (lp *linkPages) showVerify(w http.ResponseWriter, r *http.Request) error {
 	token := r.URL.Query().Get("token")
-	l, err := a.link(r, mail.Verify, token)
+	l, err := lp.find(r, mail.Verify, token)
 	if err != nil {
 		return err
 	}
-	return a.write(w, r, templates.Confirm{
-		Title: a.words(r).Say("verify.title"), Text: a.words(r).Say("verify.text", "Email", l.Email),
-		Action: formAt(r, "/verify"), Token: token, Button: a.words(r).Say("verify.submit"),
+	return lp.write(w, r, templates.Confirm{
+		Title: lp.words(r).Say("verify.title"), Text: lp.words(r).Say("verify.text", "Email", l.Email),
+		Action: formAt(r, "/verify"), Token: token, Button: lp.words(r).Say("verify.submit"),
 	}, templates.Options{})
 }
 
 // verify serves POST /verify: the form of that page, which uses the link up.
-func (a *API) verify(w http.ResponseWriter, r *http.Request) error {
+func (lp *linkPages) verify(w http.ResponseWriter, r *http.Request) error {
 	form, err := postForm(w, r)
 	if err != nil {
 		return err
 	}
-	l, err := a.VerifyAddress(r.Context(), form.Get("token"))
+	l, err := lp.Accounts.VerifyAddress(r.Context(), form.Get("token"))
 	if err != nil {
 		return over(mail.Verify, err)
 	}
 	followed(r, l)
-	page := templates.Notice{ID: "address-verified", Title: a.words(r).Say("verify.done"),
-		Text: []string{a.words(r).Say("verify.done-text", "Email", l.Email)}}
-	if page.Button, err = a.wayBack(r, l); err != nil {
+	page := templates.Notice{ID: "address-verified", Title: lp.words(r).Say("verify.done"),
+		Text: []string{lp.words(r).Say("verify.done-text", "Email", l.Email)}}
+	if page.Button, err = lp.wayBack(r, l); err != nil {
 		return err
 	}
 	if page.Button == nil {
-		page.Account = accountLink(a.words(r), l.ProjectID)
+		page.Account = accountLink(lp.words(r), l.ProjectID)
 	}
-	return a.write(w, r, page, templates.Options{})
+	return lp.write(w, r, page, templates.Options{})
 }

@@ -13,9 +13,9 @@ import (
 )
 
 // passwordRule says how long a new password is.
-func (a *API) passwordRule(r *http.Request) string {
-	least, most := a.Fabric.PasswordLength()
-	return a.words(r).Say("password.rule", "Least", least, "Most", most)
+func (pg *pages) passwordRule(r *http.Request) string {
+	least, most := pg.Fabric.PasswordLength()
+	return pg.words(r).Say("password.rule", "Least", least, "Most", most)
 }
 
 // faults are the codes of errors whose sentence is for people, in every language.
@@ -27,8 +27,8 @@ var faults = []string{
 
 // fault says in the language of r what is wrong. In English a password that is easily
 // guessed is told why.
-func (a *API) fault(r *http.Request, p *problem.Error) string {
-	say := a.words(r)
+func (pg *pages) fault(r *http.Request, p *problem.Error) string {
+	say := pg.words(r)
 	switch {
 	case slices.Contains(faults, p.Code):
 		return say.Say("fault." + p.Code)

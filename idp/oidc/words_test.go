@@ -74,7 +74,7 @@ func TestLanguage(t *testing.T) {
 func TestLanguageOfLinks(t *testing.T) {
 	w := newWorld(t)
 	link := func() (token, at string) {
-		d, err := w.idp.WriteLetter(t.Context(),
+		d, err := w.idp.Letters.Write(t.Context(),
 			mail.Letter{Kind: mail.Reset, ProjectID: w.project.ID, To: email,
 				Facts: map[string]string{"language": "de"}})
 		must(t, err)

@@ -113,7 +113,7 @@ func newWorld(t testing.TB) *world {
 	w.fabric = fabric.New(fabric.Config{
 		Store: w.rows, Ring: ring, Passwords: pass, Revocations: revoked, Host: "puc.localhost:8443",
 		Issuer: w.url + "/", Now: w.now,
-		Live: func(ctx context.Context, sid string) error { return w.idp.Live(ctx, sid) },
+		Live: func(ctx context.Context, sid string) error { return w.idp.Logins.Live(ctx, sid) },
 	})
 	w.limits = limit.New(live, nil)
 	factors, err := factor.New(factor.Config{Store: w.rows, Sessions: live, Ring: ring,
@@ -122,12 +122,14 @@ func newWorld(t testing.TB) *world {
 	w.idp = idp.New(idp.Config{
 		Factors: factors,
 		Limits:  w.limits,
-		Store:   w.rows, Subscribers: w.rows, Sessions: live, Fabric: w.fabric, Passwords: pass, Ring: ring,
+		Store: idp.Stores{Clients: w.rows, Logins: w.rows, Grants: w.rows, Consents: w.rows,
+			Letters: w.rows},
+		Subscribers: w.rows, Sessions: live, Fabric: w.fabric, Passwords: pass, Ring: ring,
 		Revocations: revoked, Issuer: w.url + "/", Now: w.now,
 		Fetch: egress.Policy{Allow: []string{"127.0.0.1"}}.Fetcher(),
 	})
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
-	api, err := oidc.New(oidc.Config{Provider: w.idp, Sessions: live, AuthURL: w.url, Log: log})
+	api, err := oidc.New(oidc.Config{Provider: w.idp, Sessions: live, Browsers: w.rows, AuthURL: w.url, Log: log})
 	must(t, err)
 	handler = web.Outer(api.Handler(), log, nil)
 
@@ -155,14 +157,14 @@ func (w *world) client(change func(*idp.Client)) (idp.Client, string) {
 	if change != nil {
 		change(&n)
 	}
-	c, secret, err := w.idp.CreateClient(context.Background(), n)
+	c, secret, err := w.idp.Clients.Create(context.Background(), n)
 	must(w.t, err)
 	return c, secret
 }
 
 // rewrite makes the settings of a client what c says.
 func (w *world) rewrite(c idp.Client) error {
-	return w.idp.ChangeClient(context.Background(), c.ID, func(to *idp.Client) { *to = c })
+	return w.idp.Clients.Change(context.Background(), c.ID, func(to *idp.Client) { *to = c })
 }
 
 // A browser keeps cookies and follows no redirect beyond the provider.

@@ -117,7 +117,7 @@ func (a *auditPages) auditQuery(v *visit) (auditFilter, audit.Filter, []string, 
 		return f, ask, wrong, ignoreNotFound(err)
 	}
 	var err error
-	ask.Target, err = a.Clients.AuditAccount(v.r.Context(), v.project.ID, f.Account)
+	ask.Target, err = a.Clients.Attempts.AuditAccount(v.r.Context(), v.project.ID, f.Account)
 	return f, ask, wrong, err
 }
 

@@ -25,7 +25,7 @@ func TestAuditExplains(t *testing.T) {
 	s, err := w.fabric.CreateSubscriber(ctx, w.one.ID, fabric.SubscriberInput{Email: &mail, Password: &secret})
 	must(t, err)
 	for _, email := range []string{mail, "Ada@exmaple.com"} {
-		if _, err := w.idp.LogIn(ctx, w.one.ID, email, "wrong", idp.Visitor{}); !errors.Is(err, problem.Unauthenticated) {
+		if _, err := w.idp.Logins.LogIn(ctx, w.one.ID, email, "wrong", idp.Visitor{}); !errors.Is(err, problem.Unauthenticated) {
 			t.Fatalf("LogIn(%s): %v", email, err)
 		}
 	}

@@ -193,7 +193,7 @@ func (a *brandPages) saveClientBranding(v *visit) error {
 	made, given, err := v.typedLogo()
 	v.form.Set("color", colorOf(v.form))
 	if wrong = errors.Join(wrong, err); wrong == nil {
-		wrong = a.Clients.ChangeClient(v.r.Context(), c.ID, func(now *idp.Client) {
+		wrong = a.Clients.Clients.Change(v.r.Context(), c.ID, func(now *idp.Client) {
 			for name, member := range map[string]struct{ kept, now *string }{
 				"name": {&c.Name, &now.Name}, "color": {&c.BrandColor, &now.BrandColor},
 				"tos_uri": {&c.TermsURI, &now.TermsURI}, "policy_uri": {&c.PolicyURI, &now.PolicyURI},
@@ -208,7 +208,7 @@ func (a *brandPages) saveClientBranding(v *visit) error {
 		return a.brandPage(v, http.StatusUnprocessableEntity, &c, wrong)
 	}
 	if given {
-		if _, err := a.Clients.SetLogo(v.r.Context(), c.ID, made); err != nil {
+		if _, err := a.Clients.Clients.SetLogo(v.r.Context(), c.ID, made); err != nil {
 			return err
 		}
 	}

@@ -34,7 +34,7 @@ func TestBranding(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
 	ctx := context.Background()
-	c, _, err := w.idp.CreateClient(ctx,
+	c, _, err := w.idp.Clients.Create(ctx,
 		idp.Client{ProjectID: w.one.ID, Type: idp.Web, Name: "Shop",
 			RedirectURIs: []string{"https://shop.example/cb"}})
 	must(t, err)

@@ -52,7 +52,7 @@ func TestClients(t *testing.T) {
 		"id_token_alg": {"ES256"}, "name": {"Shop"},
 		"redirect_uri": {"https://shop.example/cb\r\n https://shop.example/other"}})
 	secret := made.find(t, `id="secret"><span class="copy"><code>([^<]+)<`)
-	all, err := w.idp.ListClients(ctx, w.one.ID, firstPage)
+	all, err := w.idp.Clients.List(ctx, w.one.ID, firstPage)
 	must(t, err)
 	c := all.Items[0]
 	if len(c.RedirectURIs) != 2 || c.IDTokenAlg != "ES256" || c.AuthMethod != idp.AuthBasic ||
@@ -102,7 +102,7 @@ func TestClients(t *testing.T) {
 	}
 	rotated := b.post(one, one+"/rotate", url.Values{"overlap": {"day"}}).find(
 		t, `id="secret"><span class="copy"><code>([^<]+)<`)
-	c, err = w.idp.FindClient(ctx, c.ID)
+	c, err = w.idp.Clients.Find(ctx, c.ID)
 	must(t, err)
 	if rotated == secret || !c.HasSecret(secret, w.now()) || !c.HasSecret(rotated, w.now()) ||
 		c.HasSecret(secret, w.now().Add(25*time.Hour)) {
@@ -115,7 +115,7 @@ func TestClients(t *testing.T) {
 	if a := b.post(one, one+"/old-secret", nil); a.StatusCode != http.StatusUnprocessableEntity {
 		t.Errorf("ending it again: %s", a.Status)
 	}
-	c, err = w.idp.FindClient(ctx, c.ID)
+	c, err = w.idp.Clients.Find(ctx, c.ID)
 	if err != nil || c.HasSecret(secret, w.now()) || !c.HasSecret(rotated, w.now()) {
 		t.Errorf("after its end the client is %+v, %v", c, err)
 	}
@@ -126,7 +126,7 @@ func TestClients(t *testing.T) {
 		"auth_method": {"client_secret_post"}, "pkce": {"optional"}, "acr": {"2"},
 	}
 	b.post(one+"/edit", one+"/edit", edit).leadsTo(t, one+"?done=changed")
-	after, err := w.idp.FindClient(ctx, c.ID)
+	after, err := w.idp.Clients.Find(ctx, c.ID)
 	if err != nil || after.Profile != idp.MobileLegacy || !after.PKCEOptional || after.RequireACR != "2" ||
 		len(after.Scopes) != 2 || len(after.Grants) != 1 || after.AuthMethod != idp.AuthPost ||
 		after.Type != idp.Web || !after.HasSecret(secret, time.Now()) || after.AccessToken != c.AccessToken {

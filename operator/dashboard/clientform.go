@@ -186,7 +186,7 @@ func (a *clientPages) newClient(v *visit) error {
 // createClient serves POST /dashboard/projects/{project}/clients. The secret is shown
 // this once.
 func (a *clientPages) createClient(v *visit) error {
-	c, secret, err := a.Clients.CreateClient(v.r.Context(), clientOf(v.form, idp.Client{ProjectID: v.project.ID}))
+	c, secret, err := a.Clients.Clients.Create(v.r.Context(), clientOf(v.form, idp.Client{ProjectID: v.project.ID}))
 	if err != nil {
 		return a.clientFault(v, v.clientForm(idp.Client{}), err)
 	}
@@ -216,7 +216,7 @@ func (a *clientPages) changeClient(v *visit) error {
 	}
 	p := v.clientForm(c)
 	if err = v.merge(p.Form.Inputs, p.More); err == nil {
-		err = a.Clients.UpdateClient(v.r.Context(), c, clientOf(v.form, c))
+		err = a.Clients.Clients.Update(v.r.Context(), c, clientOf(v.form, c))
 	}
 	if err != nil {
 		return a.clientFault(v, p, err)

@@ -44,7 +44,7 @@ func (v *visit) clientRow(c idp.Client) clientRow {
 
 // listClients serves GET /dashboard/projects/{project}/clients.
 func (a *clientPages) listClients(v *visit) error {
-	found, err := a.Clients.ListClients(v.r.Context(), v.project.ID, v.query())
+	found, err := a.Clients.Clients.List(v.r.Context(), v.project.ID, v.query())
 	if err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func (a *clientPages) listClients(v *visit) error {
 
 // client finds the client of the path, if it is one of the project.
 func (a *clientPages) client(v *visit) (idp.Client, error) {
-	c, err := a.Clients.FindClient(v.r.Context(), v.r.PathValue("id"))
+	c, err := a.Clients.Clients.Find(v.r.Context(), v.r.PathValue("id"))
 	if err == nil && c.ProjectID != v.project.ID {
 		err = problem.NoSuch("client")
 	}
@@ -98,7 +98,7 @@ func (a *clientPages) rotateClient(v *visit) error {
 	if !ok {
 		return problem.BadParam("overlap", "there is no such overlap")
 	}
-	c, secret, err := a.Clients.RotateSecret(v.r.Context(), c.ID, overlap, nil)
+	c, secret, err := a.Clients.Clients.RotateSecret(v.r.Context(), c.ID, overlap, nil)
 	if err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func (a *clientPages) endOldSecret(v *visit) error {
 	if err != nil {
 		return err
 	}
-	if _, err := a.Clients.EndOldSecret(v.r.Context(), c.ID); err != nil {
+	if _, err := a.Clients.Clients.EndOldSecret(v.r.Context(), c.ID); err != nil {
 		if p := problem.First(err); p != nil && p.Kind == problem.Conflict {
 			return a.clientPage(v, c, "", []string{sentence(p.Message)})
 		}
@@ -130,7 +130,7 @@ func (a *clientPages) deleteClient(v *visit) error {
 	if v.form.Get("confirm") != v.clientRow(c).Title {
 		return a.clientPage(v, c, "", []string{wrongName})
 	}
-	if err := a.Clients.DeleteClient(v.r.Context(), c.ID); err != nil {
+	if err := a.Clients.Clients.Delete(v.r.Context(), c.ID); err != nil {
 		return err
 	}
 	a.gone(v, v.clientRow(c).Title)

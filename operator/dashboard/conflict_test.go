@@ -27,7 +27,7 @@ func (b browser) marks(page string) string {
 func TestFormsDoNotOverwrite(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
-	c, _, err := w.idp.CreateClient(t.Context(),
+	c, _, err := w.idp.Clients.Create(t.Context(),
 		idp.Client{ProjectID: w.one.ID, Type: idp.Web, Name: "Shop",
 			RedirectURIs: []string{"https://shop.example/cb"}})
 	must(t, err)
@@ -41,12 +41,12 @@ func TestFormsDoNotOverwrite(t *testing.T) {
 	} {
 		edit[name] = values
 	}
-	must(t, w.idp.ChangeClient(t.Context(), c.ID, func(c *idp.Client) {
+	must(t, w.idp.Clients.Change(t.Context(), c.ID, func(c *idp.Client) {
 		c.RedirectURIs, c.FirstParty, c.Scopes = []string{"https://new.example/cb"}, true, []string{"openid"}
 	}))
 	edit.Set("name", "Market")
 	b.post(one+"/edit", one+"/edit", edit).leadsTo(t, one+"?done=changed")
-	after, err := w.idp.FindClient(t.Context(), c.ID)
+	after, err := w.idp.Clients.Find(t.Context(), c.ID)
 	if err != nil || after.Name != "Market" || after.RedirectURIs[0] != "https://new.example/cb" ||
 		!after.FirstParty || len(after.Scopes) != 1 {
 		t.Errorf("beside another's change it is %+v, %v", after, err)
@@ -62,7 +62,7 @@ func TestFormsDoNotOverwrite(t *testing.T) {
 				between(a.body, `id="faults"`, "</div>"))
 		}
 	}
-	if after, err = w.idp.FindClient(t.Context(), c.ID); err != nil || after.Name != "Market" {
+	if after, err = w.idp.Clients.Find(t.Context(), c.ID); err != nil || after.Name != "Market" {
 		t.Errorf("a form that was refused has changed the client: %+v, %v", after, err)
 	}
 	// Who has read it, and saves again, means it.
@@ -71,7 +71,7 @@ func TestFormsDoNotOverwrite(t *testing.T) {
 		edit.Set("first_party", "yes")
 	}
 	b.post(one+"/edit", one+"/edit", edit).leadsTo(t, one+"?done=changed")
-	if after, err = w.idp.FindClient(t.Context(), c.ID); err != nil || after.Name != "Fair" ||
+	if after, err = w.idp.Clients.Find(t.Context(), c.ID); err != nil || after.Name != "Fair" ||
 		after.RedirectURIs[0] != "https://mine.example/cb" || !after.FirstParty {
 		t.Errorf("saved again it is %+v, %v", after, err)
 	}

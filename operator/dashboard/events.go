@@ -142,7 +142,7 @@ func (a *trail) nameOf(v *visit, projectID, kind, id string) (name string, err e
 		p, err := a.Fabric.FindProject(ctx, id)
 		return p.Name, ignoreNotFound(err)
 	case "client":
-		c, err := a.Clients.FindClient(ctx, id)
+		c, err := a.Clients.Clients.Find(ctx, id)
 		if c.ProjectID != projectID {
 			return "", ignoreNotFound(err) // of another project, whose names are not for who reads this one
 		}

@@ -22,7 +22,7 @@ func (w *world) told(email string, seen map[string]bool) (kinds []mail.Kind, dra
 			continue
 		}
 		seen[l.ID] = true
-		d, err := w.idp.WriteLetter(w.Context(), l)
+		d, err := w.idp.Letters.Write(w.Context(), l)
 		must(w, err)
 		if d.Link != "" || !strings.HasPrefix(d.Brand.Name, "selvage at ") {
 			w.Errorf("the mail %s has the link %q and is of %q", l.Kind, d.Link, d.Brand.Name)

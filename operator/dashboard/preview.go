@@ -80,7 +80,7 @@ func (a *brandPages) signInPage(v *visit, c *idp.Client) error {
 		page.App = cmp.Or(strings.TrimSpace(q.Get("name")), page.Host)
 	}
 	own.BrandColor, own.TermsURI, own.PolicyURI = "", "", ""
-	b, err := a.Clients.BrandOf(v.r.Context(), own)
+	b, err := a.Clients.Clients.Brand(v.r.Context(), own)
 	if err != nil {
 		return err
 	}

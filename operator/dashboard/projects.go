@@ -75,7 +75,7 @@ func (a *projectPages) steps(v *visit) ([]step, error) {
 	if err != nil {
 		return nil, err
 	}
-	clients, err := a.Clients.ListClients(ctx, id, q)
+	clients, err := a.Clients.Clients.List(ctx, id, q)
 	if err != nil {
 		return nil, err
 	}

@@ -32,7 +32,7 @@ func (w *world) things(t *testing.T) *strings.Replacer {
 	must(t, err)
 	s, err := w.fabric.CreateSubscriber(ctx, w.one.ID, fabric.SubscriberInput{Email: &mail})
 	must(t, err)
-	c, _, err := w.idp.CreateClient(ctx,
+	c, _, err := w.idp.Clients.Create(ctx,
 		idp.Client{ProjectID: w.one.ID, Name: "app", Type: idp.Service, Scopes: []string{"Voice"}})
 	must(t, err)
 	victim := "victim@example.com"

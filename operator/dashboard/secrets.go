@@ -140,7 +140,7 @@ func (a *operatorPages) secretRow(v *visit, e audit.Event) (secretRow, error) {
 		row.What, row.Title, row.URL = "Embed key", cmp.Or(k.Name, k.Prefix+"…"), base+"/tokens"
 		row.end = func() error { return a.Fabric.RevokeEmbedKey(ctx, k) }
 	default:
-		c, err := a.Clients.FindClient(ctx, e.Target.ID)
+		c, err := a.Clients.Clients.Find(ctx, e.Target.ID)
 		if err == nil && c.SecretHash == "" {
 			err = problem.NoSuch("client")
 		}

@@ -146,7 +146,7 @@ func (a *subscriberPages) inviteSubscriber(v *visit) error {
 func (a *subscriberPages) unlockSubscriber(v *visit) error {
 	s, err := a.Fabric.FindSubscriber(v.r.Context(), v.project.ID, v.r.PathValue("id"))
 	if err == nil {
-		err = a.Clients.Unlock(v.r.Context(), s)
+		err = a.Clients.Attempts.Unlock(v.r.Context(), s)
 	}
 	if err != nil {
 		return err

@@ -60,15 +60,15 @@ func TestSubscribers(t *testing.T) {
 		t.Errorf("inviting who has a password: %s", a.Status)
 	}
 	for range 6 {
-		if _, err = w.idp.LogIn(ctx, w.one.ID, s.Email, "wrong", idp.Visitor{}); err == nil {
+		if _, err = w.idp.Logins.LogIn(ctx, w.one.ID, s.Email, "wrong", idp.Visitor{}); err == nil {
 			t.Fatal("a wrong password is right")
 		}
 	}
-	if _, err = w.idp.LogIn(ctx, w.one.ID, s.Email, good, idp.Visitor{}); !errors.Is(err, problem.RateLimited) {
+	if _, err = w.idp.Logins.LogIn(ctx, w.one.ID, s.Email, good, idp.Visitor{}); !errors.Is(err, problem.RateLimited) {
 		t.Errorf("the right password after many wrong ones: %v", err)
 	}
 	b.post(one, one+"/unlock", nil).leadsTo(t, one+"?done=unlocked")
-	if _, err = w.idp.LogIn(ctx, w.one.ID, s.Email, good, idp.Visitor{UserAgent: "Firefox/1 Linux"}); err != nil {
+	if _, err = w.idp.Logins.LogIn(ctx, w.one.ID, s.Email, good, idp.Visitor{UserAgent: "Firefox/1 Linux"}); err != nil {
 		t.Errorf("after it was unlocked: %v", err)
 	}
 	if a := b.get(one); !strings.Contains(a.body, "Firefox on Linux") ||

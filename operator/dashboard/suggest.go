@@ -54,7 +54,7 @@ func (a *tokenPages) suggestAddresses(v *visit) (all []choice, err error) {
 }
 
 func (a *tokenPages) suggestClients(v *visit) (all []choice, err error) {
-	found, err := a.Clients.ListClients(v.r.Context(), v.project.ID, suggestions)
+	found, err := a.Clients.Clients.List(v.r.Context(), v.project.ID, suggestions)
 	for _, c := range found.Items {
 		all = append(all, choice{Value: c.ID, Title: c.Name})
 	}

@@ -170,7 +170,7 @@ func (a *tokenPages) tokenInfo(v *visit, raw string) (*tokenInfo, error) {
 func (a *tokenPages) openToken(v *visit, raw string) (t fabric.Token, ok bool, err error) {
 	t, ok = a.Fabric.Inspect(raw, fabric.SAT, fabric.Guest, fabric.Invite, fabric.Refresh, fabric.Service)
 	if !ok {
-		if t, _, err = a.Clients.InspectAccessToken(v.r.Context(), raw); err != nil {
+		if t, _, err = a.Clients.Tokens.Inspect(v.r.Context(), raw); err != nil {
 			if problem.First(err) != nil {
 				err = nil
 			}
@@ -259,7 +259,7 @@ func (a *tokenPages) whose(v *visit, t fabric.Token, add func(name, text, url st
 	if t.ClientID == "" {
 		return nil
 	}
-	c, err := a.Clients.FindClient(v.r.Context(), t.ClientID)
+	c, err := a.Clients.Clients.Find(v.r.Context(), t.ClientID)
 	if errors.Is(err, problem.NotFound) {
 		add("OAuth client", t.ClientID+", which is deleted", "")
 		return nil

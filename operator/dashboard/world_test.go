@@ -127,11 +127,13 @@ func newWorldThat(t testing.TB, requires ...operator.Role) *world {
 	w.fabric = fabric.New(fabric.Config{
 		Store: rows, Kinds: catalog, Ring: ring, Passwords: pass, Revocations: revoked, Sessions: live,
 		Host: "puc.localhost:8443", Issuer: w.url + "/",
-		EndLogin: func(ctx context.Context, sid string) error { return w.idp.EndSession(ctx, sid) },
+		EndLogin: func(ctx context.Context, sid string) error { return w.idp.Logins.End(ctx, sid) },
 	})
 	w.limits = limit.New(live, limit.Rates{limit.LoginPerAccount: limit.Of(4, time.Hour),
 		limit.LoginPerDevice: limit.Of(4, time.Hour)})
-	w.idp = idp.New(idp.Config{Store: rows, Subscribers: rows, Sessions: live, Fabric: w.fabric,
+	w.idp = idp.New(idp.Config{
+		Store:       idp.Stores{Clients: rows, Logins: rows, Grants: rows, Consents: rows, Letters: rows},
+		Subscribers: rows, Sessions: live, Fabric: w.fabric,
 		Passwords: pass, Ring: ring, Revocations: revoked, Issuer: w.url + "/", Limits: w.limits})
 	media, err := blob.OpenDir(t.TempDir())
 	must(t, err)

@@ -147,14 +147,14 @@ func (c *commands) createClient(ctx context.Context, a *app, cmd *cobra.Command,
 		return err
 	}
 	settings.ProjectID = p.ID
-	made, secret, err := a.IDP.CreateClient(ctx, settings)
+	made, secret, err := a.IDP.Clients.Create(ctx, settings)
 	if err != nil {
 		return err
 	}
 	if given {
-		shown, err := a.IDP.SetLogo(ctx, made.ID, picture)
+		shown, err := a.IDP.Clients.SetLogo(ctx, made.ID, picture)
 		if err != nil {
-			return errors.Join(err, a.IDP.DeleteClient(ctx, made.ID))
+			return errors.Join(err, a.IDP.Clients.Delete(ctx, made.ID))
 		}
 		made = shown
 	}
@@ -170,7 +170,7 @@ func (c *commands) listClients(ctx context.Context, a *app, cmd *cobra.Command, 
 		return err
 	}
 	found, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[idp.Client], error) {
-		return a.IDP.ListClients(ctx, p.ID, q)
+		return a.IDP.Clients.List(ctx, p.ID, q)
 	})
 	if err != nil {
 		return err
@@ -183,7 +183,7 @@ func (c *commands) listClients(ctx context.Context, a *app, cmd *cobra.Command, 
 }
 
 func (c *commands) showClient(ctx context.Context, a *app, _ *cobra.Command, args []string) error {
-	found, err := a.IDP.FindClient(ctx, args[0])
+	found, err := a.IDP.Clients.Find(ctx, args[0])
 	if err != nil {
 		return err
 	}
@@ -191,7 +191,7 @@ func (c *commands) showClient(ctx context.Context, a *app, _ *cobra.Command, arg
 }
 
 func (c *commands) updateClient(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
-	found, err := a.IDP.FindClient(ctx, args[0])
+	found, err := a.IDP.Clients.Find(ctx, args[0])
 	if err != nil {
 		return err
 	}
@@ -203,11 +203,11 @@ func (c *commands) updateClient(ctx context.Context, a *app, cmd *cobra.Command,
 	if err != nil {
 		return err
 	}
-	if err := a.IDP.UpdateClient(ctx, found, asked); err != nil {
+	if err := a.IDP.Clients.Update(ctx, found, asked); err != nil {
 		return err
 	}
 	if given {
-		if _, err := a.IDP.SetLogo(ctx, found.ID, picture); err != nil {
+		if _, err := a.IDP.Clients.SetLogo(ctx, found.ID, picture); err != nil {
 			return err
 		}
 	}
@@ -215,7 +215,7 @@ func (c *commands) updateClient(ctx context.Context, a *app, cmd *cobra.Command,
 }
 
 func (c *commands) rotateSecret(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
-	changed, secret, err := a.IDP.RotateSecret(ctx, args[0], cli.Span(cmd, "overlap"), nil)
+	changed, secret, err := a.IDP.Clients.RotateSecret(ctx, args[0], cli.Span(cmd, "overlap"), nil)
 	if err != nil {
 		return err
 	}
@@ -223,7 +223,7 @@ func (c *commands) rotateSecret(ctx context.Context, a *app, cmd *cobra.Command,
 }
 
 func (c *commands) endOldSecret(ctx context.Context, a *app, _ *cobra.Command, args []string) error {
-	changed, err := a.IDP.EndOldSecret(ctx, args[0])
+	changed, err := a.IDP.Clients.EndOldSecret(ctx, args[0])
 	if err != nil {
 		return err
 	}
@@ -246,7 +246,7 @@ func oldClientSecret(c client) string {
 }
 
 func (c *commands) deleteClient(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
-	found, err := a.IDP.FindClient(ctx, args[0])
+	found, err := a.IDP.Clients.Find(ctx, args[0])
 	if err != nil {
 		return err
 	}
@@ -257,5 +257,5 @@ func (c *commands) deleteClient(ctx context.Context, a *app, cmd *cobra.Command,
 	if err := c.Confirm(cmd, "This deletes the client "+name+"; nobody can sign in through it any more.", name); err != nil {
 		return err
 	}
-	return a.IDP.DeleteClient(ctx, found.ID)
+	return a.IDP.Clients.Delete(ctx, found.ID)
 }

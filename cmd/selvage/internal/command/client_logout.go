@@ -45,7 +45,7 @@ func (c *commands) listLogouts(ctx context.Context, a *app, cmd *cobra.Command, 
 	if err != nil {
 		return err
 	}
-	cl, err := a.IDP.FindClient(ctx, args[0])
+	cl, err := a.IDP.Clients.Find(ctx, args[0])
 	if err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func (c *commands) listLogouts(ctx context.Context, a *app, cmd *cobra.Command, 
 }
 
 func (c *commands) redeliverLogout(ctx context.Context, a *app, _ *cobra.Command, args []string) error {
-	cl, err := a.IDP.FindClient(ctx, args[0])
+	cl, err := a.IDP.Clients.Find(ctx, args[0])
 	if err != nil {
 		return err
 	}

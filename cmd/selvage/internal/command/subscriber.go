@@ -210,7 +210,7 @@ func (c *commands) unlockSubscriber(ctx context.Context, a *app, cmd *cobra.Comm
 	if err != nil {
 		return err
 	}
-	return a.IDP.Unlock(ctx, s)
+	return a.IDP.Attempts.Unlock(ctx, s)
 }
 
 func (c *commands) deleteSubscriber(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {

@@ -193,7 +193,7 @@ func (a *app) openAny(ctx context.Context, raw string) (fabric.Token, error) {
 	if t, ok := a.Fabric.Inspect(raw, fabric.SAT, fabric.Guest, fabric.Invite, fabric.Refresh, fabric.Service); ok {
 		return t, nil
 	}
-	t, _, err := a.IDP.InspectAccessToken(ctx, raw)
+	t, _, err := a.IDP.Tokens.Inspect(ctx, raw)
 	if err != nil {
 		return fabric.Token{}, problem.New(problem.Unauthenticated, "unauthorized",
 			"this is no token of the server's, or a JWT that has expired or was revoked")

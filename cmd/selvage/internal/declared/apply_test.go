@@ -21,13 +21,13 @@ func TestApplyLeavesTheRest(t *testing.T) {
 	ctx, dir := t.Context(), storetest.Dir(t)
 	rows := storetest.Open(t, dir, nil)
 	f := fabric.New(fabric.Config{Store: rows, Ring: storetest.Ring(t, dir, rows, nil)})
-	p := idp.New(idp.Config{Store: rows, Fabric: f})
+	p := idp.New(idp.Config{Store: idp.Stores{Clients: rows}, Fabric: f})
 	d := declared.New(declared.Config{
 		Fabric: f, IDP: p, Store: rows, Suggest: func(string, []string) string { return "" },
 	})
 	project, err := f.CreateProject(ctx, "Acme")
 	must(t, err)
-	app, _, err := p.CreateClient(ctx, idp.Client{
+	app, _, err := p.Clients.Create(ctx, idp.Client{
 		ProjectID: project.ID, Name: "App", Type: idp.SPA,
 		RedirectURIs: []string{"https://a.example/cb", "https://taken.example/cb"},
 	})
@@ -37,13 +37,13 @@ func TestApplyLeavesTheRest(t *testing.T) {
 	must(t, err)
 	steps, err := d.Plan(ctx, file, false)
 	must(t, err)
-	must(t, p.ChangeClient(ctx, app.ID, func(c *idp.Client) { c.RedirectURIs = c.RedirectURIs[:1] }))
+	must(t, p.Clients.Change(ctx, app.ID, func(c *idp.Client) { c.RedirectURIs = c.RedirectURIs[:1] }))
 	signed := fabric.MediaAuths[1]
 	_, err = f.UpdateProject(ctx, project.ID, fabric.ProjectChange{MediaAuth: &signed})
 	must(t, err)
 
 	must(t, d.Apply(ctx, steps, func(declared.Done) error { return nil }))
-	app, err = p.FindClient(ctx, app.ID)
+	app, err = p.Clients.Find(ctx, app.ID)
 	must(t, err)
 	if len(app.RedirectURIs) != 1 || app.BrandColor != "#a03060" || len(app.Scopes) != 1 {
 		t.Errorf("the client leads to %q, has the colour %q and may ask %q", app.RedirectURIs, app.BrandColor,

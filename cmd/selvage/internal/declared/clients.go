@@ -46,11 +46,11 @@ func (d *Declarer) clients() noun[client] {
 			if c.Type == "" {
 				return problem.Missing("type")
 			}
-			return d.c.IDP.CheckClient(ctx, c.Client, isNew)
+			return d.c.IDP.Clients.Check(ctx, c.Client, isNew)
 		},
 		create: func(ctx context.Context, projectID string, c client) (made, error) {
 			c.ProjectID = projectID
-			one, secret, err := d.c.IDP.CreateClient(ctx, c.Client)
+			one, secret, err := d.c.IDP.Clients.Create(ctx, c.Client)
 			return made{id: one.ID, secret: secret}, err
 		},
 		update: func(ctx context.Context, _ string, old, c client) error {
@@ -58,15 +58,15 @@ func (d *Declarer) clients() noun[client] {
 				return problem.BadParam(
 					"type", "the type of a client cannot be changed from %s; give another name, for another client", old.Type)
 			}
-			return d.c.IDP.UpdateClient(ctx, old.Client, c.Client)
+			return d.c.IDP.Clients.Update(ctx, old.Client, c.Client)
 		},
-		remove: func(ctx context.Context, _ string, c client) error { return d.c.IDP.DeleteClient(ctx, c.ID) },
+		remove: func(ctx context.Context, _ string, c client) error { return d.c.IDP.Clients.Delete(ctx, c.ID) },
 	}
 }
 
 func (d *Declarer) listClients(ctx context.Context, projectID string) (all []client, err error) {
 	found, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[idp.Client], error) {
-		return d.c.IDP.ListClients(ctx, projectID, q)
+		return d.c.IDP.Clients.List(ctx, projectID, q)
 	})
 	for _, c := range found {
 		one := client{Client: c, PKCE: "required"}

@@ -207,7 +207,7 @@ func (d *Demo) Open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	client, err := d.IDP.FindClient(ctx, found.ClientID)
+	client, err := d.IDP.Clients.Find(ctx, found.ClientID)
 	if errors.Is(err, problem.NotFound) {
 		return nil
 	}
@@ -235,7 +235,7 @@ func (d *Demo) registerPage(ctx context.Context, c idp.Client, page string) erro
 	if slices.Contains(c.RedirectURIs, page) && slices.Contains(c.LogoutURIs, page) {
 		return nil
 	}
-	err := d.IDP.ChangeClient(ctx, c.ID, func(c *idp.Client) {
+	err := d.IDP.Clients.Change(ctx, c.ID, func(c *idp.Client) {
 		c.RedirectURIs = appendMissing(c.RedirectURIs, page)
 		c.LogoutURIs = appendMissing(c.LogoutURIs, page)
 	})

@@ -18,7 +18,7 @@ func (d *Demo) Handler(notFound http.HandlerFunc) http.HandlerFunc {
 		}
 		found, err := d.readApp() // `selvage demo reset` may have replaced it
 		if err == nil {
-			_, err = d.IDP.FindClient(r.Context(), found.ClientID)
+			_, err = d.IDP.Clients.Find(r.Context(), found.ClientID)
 		}
 		if err != nil {
 			notFound(w, r) // the demo's project was deleted

@@ -73,7 +73,7 @@ func (d *Demo) seedSubscriber(ctx context.Context, s *seed) (err error) {
 // seedClients creates a client for a browser app, with the addresses at which development
 // servers usually run on this machine, and one for a backend.
 func (d *Demo) seedClients(ctx context.Context, s *seed) (err error) {
-	s.spa, _, err = d.IDP.CreateClient(ctx, idp.Client{
+	s.spa, _, err = d.IDP.Clients.Create(ctx, idp.Client{
 		ProjectID: s.project.ID, Name: "Demo app", Type: idp.SPA, FirstParty: true,
 		RedirectURIs: []string{"http://localhost:3000/callback", "http://localhost:5173/callback",
 			d.Where.Public + Path},
@@ -83,7 +83,7 @@ func (d *Demo) seedClients(ctx context.Context, s *seed) (err error) {
 	if err != nil {
 		return err
 	}
-	s.service, s.secret, err = d.IDP.CreateClient(ctx, idp.Client{
+	s.service, s.secret, err = d.IDP.Clients.Create(ctx, idp.Client{
 		ProjectID: s.project.ID, Name: "Demo backend", Type: idp.Service, Scopes: []string{string(fabric.Voice)},
 	})
 	return err

@@ -140,19 +140,21 @@ func (a *App) build(all *kinds.Catalog, observe func(event string)) {
 		Store: a.Store, Ring: a.Ring, Kinds: all, Passwords: a.passwords, Revocations: a.revocations,
 		Sessions: a.sessions,
 		Host:     a.Where.Fabric, Issuer: a.Where.Issuer(),
-		Live: func(ctx context.Context, sid string) error { return a.IDP.Live(ctx, sid) },
+		Live: func(ctx context.Context, sid string) error { return a.IDP.Logins.Live(ctx, sid) },
 		EmbedLimits: fabric.EmbedLimits{Tokens: int(a.Config.Limits.EmbedTokens),
 			Sockets: int(a.Config.Limits.EmbedSockets)},
 		Weak: a.policy.Weak, MinPassword: a.policy.MinLength,
-		EndLogin: func(ctx context.Context, sid string) error { return a.IDP.EndSession(ctx, sid) },
+		EndLogin: func(ctx context.Context, sid string) error { return a.IDP.Logins.End(ctx, sid) },
 		RevokeConsent: func(ctx context.Context, subscriberID, clientID string) error {
-			return a.IDP.RevokeConsent(ctx, subscriberID, clientID)
+			return a.IDP.Consents.Revoke(ctx, subscriberID, clientID)
 		},
 		Factors:  a.factors,
 		CheckURL: a.egress.Check, Export: a.export, Erased: a.erased,
 	})
 	a.IDP = idp.New(idp.Config{
-		Store: a.Store, Subscribers: a.Store, Sessions: a.sessions, Fabric: a.Fabric, Passwords: a.passwords,
+		Store: idp.Stores{Clients: a.Store, Logins: a.Store, Grants: a.Store, Consents: a.Store,
+			Letters: a.Store},
+		Subscribers: a.Store, Sessions: a.sessions, Fabric: a.Fabric, Passwords: a.passwords,
 		Factors: a.factors,
 		Ring:    a.Ring, Revocations: a.revocations, Issuer: a.Where.Issuer(), Lifetimes: lifetimes(a.Config),
 		Observe:  observe,

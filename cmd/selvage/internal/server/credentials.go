@@ -32,7 +32,7 @@ func (a *App) caller(r *http.Request) (recordings.Owner, error) {
 	if !ok {
 		return recordings.Owner{}, problem.NoCredentials()
 	}
-	t, err := a.IDP.OpenAccessToken(r.Context(), raw)
+	t, err := a.IDP.Tokens.Open(r.Context(), raw)
 	if err != nil {
 		return recordings.Owner{}, err
 	}

@@ -48,7 +48,7 @@ func (a *App) export(ctx context.Context, e *fabric.Export) error {
 // erased has forgotten what no row holds any more. Where media are not at hand, the
 // server's sweeper removes them within a minute.
 func (a *App) erased(ctx context.Context, e fabric.Erasure) error {
-	err := a.IDP.Forget(ctx, e.Sessions...)
+	err := a.IDP.Logins.Forget(ctx, e.Sessions...)
 	if a.Recordings != nil {
 		err = errors.Join(err, a.Recordings.Forget(e.Media...))
 	}

@@ -39,7 +39,7 @@ func (a *App) openPost(log *slog.Logger, observe func(result string)) (err error
 		transport = a.Box
 	}
 	a.Post = letters.New(letters.Config{
-		Queue: a.Store, Transport: transport, Sender: a.sender(), Write: a.IDP.WriteLetter, Observe: observe,
+		Queue: a.Store, Transport: transport, Sender: a.sender(), Write: a.IDP.Letters.Write, Observe: observe,
 		Log: log,
 	})
 	return nil

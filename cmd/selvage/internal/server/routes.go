@@ -45,7 +45,8 @@ func (a *App) routes(log *slog.Logger) (http.Handler, error) {
 	mount(orNotFound(docs.Handler()), "/docs", apidoc.Prefix)
 	mount(orNotFound(manual.Handler(log)), manual.Prefix)
 	if a.serves(config.IDP) {
-		api, err := oidc.New(oidc.Config{Provider: a.IDP, Sessions: a.sessions, AuthURL: a.Where.Auth,
+		api, err := oidc.New(oidc.Config{Provider: a.IDP, Sessions: a.sessions, Browsers: a.Store,
+			AuthURL: a.Where.Auth,
 			Mailbox: a.showsMailbox(), Log: log})
 		if err != nil {
 			return nil, err
@@ -56,7 +57,7 @@ func (a *App) routes(log *slog.Logger) (http.Handler, error) {
 		mount(orNotFound(mailbox{a.Box, log}.Handler()), "/dev/mail", "/dev/mail/")
 	}
 	if a.serves(config.Fabric) {
-		api := rest.New(rest.Config{Fabric: a.Fabric, Clients: a.IDP, Access: a.IDP.OpenAccessToken,
+		api := rest.New(rest.Config{Fabric: a.Fabric, Clients: a.IDP, Access: a.IDP.Tokens.Open,
 			Admit: a.admit, Log: log})
 		mount(soon(api.Handler), "/api/fabric", "/api/fabric/", "/api/project", "/api/project/", "/subscriber/")
 	}

@@ -231,7 +231,7 @@ func (a *App) sweep(ctx context.Context, log *slog.Logger) {
 			}
 		}
 		err = errors.Join(err, a.Store.SweepRevocations(ctx), a.Store.SweepFamilies(ctx), a.IDP.Sweep(ctx),
-			a.Fabric.SweepDeliveries(ctx), a.Operators.Sweep(ctx), a.IDP.SweepMail(ctx))
+			a.Fabric.SweepDeliveries(ctx), a.Operators.Sweep(ctx), a.IDP.Letters.Sweep(ctx))
 		if a.Recordings != nil {
 			err = errors.Join(err, a.Recordings.Sweep(ctx))
 		}

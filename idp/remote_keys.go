@@ -51,26 +51,26 @@ func (k *keyring) set(uri string) *remoteSet {
 // read anew where it is old, or has no such key: the client may have a new one
 // (OpenID Connect Core, section 10.1.1). Made-up kids make no more requests of that
 // than one every few seconds.
-func (p *Provider) remoteKeys(ctx context.Context, uri, kid string, alg jose.SignatureAlgorithm) ([]jose.JSONWebKey, error) {
-	s := p.remote.set(uri)
-	if found := s.fresh(p.Now(), kid, alg); len(found) > 0 {
+func (as *Assertions) remoteKeys(ctx context.Context, uri, kid string, alg jose.SignatureAlgorithm) ([]jose.JSONWebKey, error) {
+	s := as.remote.set(uri)
+	if found := s.fresh(as.Now(), kid, alg); len(found) > 0 {
 		return found, nil
 	}
 	if !s.reading.TryLock() {
-		if found := s.since(p.Now(), keysStale, kid, alg); len(found) > 0 {
+		if found := s.since(as.Now(), keysStale, kid, alg); len(found) > 0 {
 			return found, nil // rather than wait for an address that may hang
 		}
 		s.reading.Lock()
 	}
 	defer s.reading.Unlock()
-	now := p.Now()
+	now := as.Now()
 	if found := s.fresh(now, kid, alg); len(found) > 0 {
 		return found, nil // somebody has read it meanwhile
 	}
 	if now.Sub(s.tried) >= keysRetry {
-		set, err := p.fetchKeys(context.WithoutCancel(ctx), uri) // for whoever comes next, too
+		set, err := as.fetchKeys(context.WithoutCancel(ctx), uri) // for whoever comes next, too
 		s.took(set, err, now)
-		s.tried = p.Now() // who waited for it does not try again
+		s.tried = as.Now() // who waited for it does not try again
 	}
 	if s.read.IsZero() || s.err != nil && now.Sub(s.read) >= keysStale {
 		return nil, refuseAssertion("the client's key set at its jwks_uri cannot be read: %v", s.err)
@@ -102,8 +102,8 @@ func (s *remoteSet) took(set []jose.JSONWebKey, err error, now time.Time) {
 	}
 }
 
-func (p *Provider) fetchKeys(ctx context.Context, uri string) ([]jose.JSONWebKey, error) {
-	raw, err := p.Fetch(ctx, uri, maxKeySet)
+func (as *Assertions) fetchKeys(ctx context.Context, uri string) ([]jose.JSONWebKey, error) {
+	raw, err := as.Fetch(ctx, uri, maxKeySet)
 	if err != nil {
 		return nil, err
 	}

@@ -37,23 +37,23 @@ type logoutClaims struct {
 // LogoutToken signs what tells a client that a login of a subscriber has ended.
 // Each token has an id of its own: one that is sent again is another, which clients
 // that remember ids must not take for a replay.
-func (p *Provider) LogoutToken(ctx context.Context, clientID, subscriberID, sid string) (string, error) {
-	c, err := p.FindClient(ctx, clientID)
+func (ts *Tokens) LogoutToken(ctx context.Context, clientID, subscriberID, sid string) (string, error) {
+	c, err := ts.clients.Find(ctx, clientID)
 	if err != nil {
 		return "", fmt.Errorf("finding client: %w", err)
 	}
-	now := p.Now()
-	return p.Ring.SignUnique(c.IDTokenAlg, typLogout, logoutClaims{
-		Issuer: p.Issuer, Subject: p.SubjectFor(c, subscriberID), Audience: c.ID, IssuedAt: now.Unix(),
+	now := ts.Now()
+	return ts.Ring.SignUnique(c.IDTokenAlg, typLogout, logoutClaims{
+		Issuer: ts.Issuer, Subject: ts.subjects.SubjectFor(c, subscriberID), Audience: c.ID, IssuedAt: now.Unix(),
 		Expires: now.Add(logoutFor).Unix(),
-		ID:      uuid.NewString(), SessionID: p.SessionFor(c, sid), Events: map[string]struct{}{logoutEvent: {}},
+		ID:      uuid.NewString(), SessionID: ts.subjects.SessionFor(c, sid), Events: map[string]struct{}{logoutEvent: {}},
 	})
 }
 
 // checkBackchannel refuses addresses that logouts cannot be told to: beside what
 // nothing is ever sent to, http of a client without a secret (OpenID Connect
 // Back-Channel Logout, section 2.2).
-func (p *Provider) checkBackchannel(c Client) error {
+func (cs *Clients) checkBackchannel(c Client) error {
 	const param = "backchannel_logout_uri"
 	uri := c.BackchannelLogoutURI
 	switch {
@@ -66,5 +66,5 @@ func (p *Provider) checkBackchannel(c Client) error {
 	case c.AuthMethod == AuthNone && !strings.HasPrefix(uri, "https:"):
 		return problem.BadParam(param, "%q must be https; http is only for clients with a secret", uri)
 	}
-	return p.CheckURL(param, uri)
+	return cs.CheckURL(param, uri)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 
-	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/problem"
 )
 
@@ -32,7 +31,7 @@ func acrOf(amr []string) string {
 }
 
 // TwoFactors reports whether the login was proven by two factors.
-func (s Session) TwoFactors() bool { return acrOf(s.AMR) == acrTwo }
+func (s Login) TwoFactors() bool { return acrOf(s.AMR) == acrTwo }
 
 // A Want is what a request wants of the authentication context class.
 type Want string
@@ -84,11 +83,11 @@ func (a *AuthRequest) wantClaim(acr *claimRequest) error {
 
 // Need says what a request needs of a login: what it wants itself, its client always,
 // or everybody's login in the project.
-func (p *Provider) Need(ctx context.Context, c Client, a AuthRequest) (Want, error) {
+func (rs *Requests) Need(ctx context.Context, c Client, a AuthRequest) (Want, error) {
 	if a.Want == WantTwo || c.RequireACR == acrTwo {
 		return WantTwo, nil
 	}
-	project, err := p.project(ctx, c.ProjectID)
+	project, err := rs.project(ctx, c.ProjectID)
 	if err != nil {
 		return "", err
 	}
@@ -96,11 +95,6 @@ func (p *Provider) Need(ctx context.Context, c Client, a AuthRequest) (Want, err
 		return WantTwo, nil
 	}
 	return a.Want, nil
-}
-
-// project returns a project as it was a moment ago.
-func (p *Provider) project(ctx context.Context, id string) (fabric.Project, error) {
-	return p.projects.Load(id, func() (fabric.Project, error) { return p.Fabric.FindProject(ctx, id) })
 }
 
 // checkACR checks a client's own demand.

@@ -7,60 +7,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/selvage/selvage/internal/problem"
 )
-
-// An AuthRequest is an authorization request (OpenID Connect Core, section
-// 3.1.2.1) that was checked: its client and redirect URI are proven.
-type AuthRequest struct {
-	ID           string       `json:"id,omitempty"`
-	ClientID     string       `json:"client_id"`
-	ResponseType string       `json:"response_type,omitempty"` // "" means ResponseCode
-	RedirectURI  string       `json:"redirect_uri"`
-	Mode         ResponseMode `json:"response_mode,omitempty"` // "" means Query
-	Device       string       `json:"device,omitempty"`        // of a device that waits for the answer, and there is no redirect URI
-	Account      string       `json:"account,omitempty"`       // the project of a subscriber who goes to its own page; there is no client then
-	State        string       `json:"state,omitempty"`
-	Nonce        string       `json:"nonce,omitempty"`
-	Challenge    string       `json:"code_challenge,omitempty"` // S256 (RFC 7636); "" where the client may leave it out
-	Scope        []string     `json:"scope,omitempty"`
-	Prompt       []string     `json:"prompt,omitempty"`
-	MaxAge       *int64       `json:"max_age,omitempty"` // seconds
-	LoginHint    string       `json:"login_hint,omitempty"`
-	Meant        []string     `json:"meant,omitzero"`    // the only subscribers it may be answered for; nil means any
-	Want         Want         `json:"want,omitempty"`    // of the class of the login; "" is any
-	Proof        *Proof       `json:"proof,omitempty"`   // of somebody who has not logged in wholly yet
-	Pending      *Pending     `json:"pending,omitempty"` // the account that somebody asks for in the middle of it
-	Claims       Claims       `json:"claims,omitzero"`
-	Resources    []string     `json:"resources,omitempty"`  // that its access tokens may be for (RFC 8707); none means us
-	UILocales    string       `json:"ui_locales,omitempty"` // languages that its pages shall be in, the best first
-	Chosen       string       `json:"chosen,omitempty"`     // the login that a person chose for it
-	Created      time.Time    `json:"created,omitzero"`
-	Browser      string       `json:"browser,omitempty"` // digest of the cookie of the browser that began it
-}
-
-// Has reports whether the request has a prompt value.
-func (a AuthRequest) Has(prompt string) bool { return slices.Contains(a.Prompt, prompt) }
-
-// Satisfied reports whether a login is of whom the request means, and recent enough.
-func (a AuthRequest) Satisfied(s Session, now time.Time) bool {
-	if !a.Means(s) {
-		return false
-	}
-	old := s.AuthTime.Before(a.Created)
-	if old && (a.Has("login") || a.Has("select_account") && a.Chosen != s.ID) {
-		return false
-	}
-	return a.MaxAge == nil || !old || now.Sub(s.AuthTime) <= time.Duration(*a.MaxAge)*time.Second
-}
-
-// Means reports whether a login is of a subscriber whom the request means: by an
-// id_token_hint, or by a value of the claim sub.
-func (a AuthRequest) Means(s Session) bool {
-	return a.Meant == nil || slices.Contains(a.Meant, s.SubscriberID)
-}
 
 // The bounds of a request's parameters.
 const (
@@ -76,16 +25,16 @@ var (
 	verifierSyntax  = regexp.MustCompile(`^[A-Za-z0-9._~-]{43,128}$`)
 )
 
-// ParseAuthRequest checks the parameters of a request whose client and redirect
+// Parse checks the parameters of a request whose client and redirect
 // URI are proven already. Its errors have codes of RFC 6749, section 4.1.2.1 and
 // OpenID Connect Core, section 3.1.2.6, and are told to the client in the Mode of
 // what comes with them.
-func (p *Provider) ParseAuthRequest(c Client, v url.Values) (AuthRequest, error) {
+func (rs *Requests) Parse(c Client, v url.Values) (AuthRequest, error) {
 	v = heedObject(v)
 	a := AuthRequest{
 		ID: randomToken(), ClientID: c.ID, RedirectURI: v.Get("redirect_uri"), State: v.Get("state"),
 		Nonce:     v.Get("nonce"),
-		LoginHint: v.Get("login_hint"), UILocales: v.Get("ui_locales"), Created: p.Now(),
+		LoginHint: v.Get("login_hint"), UILocales: v.Get("ui_locales"), Created: rs.Now(),
 	}
 	var err error
 	if a.Mode, err = parseResponseMode(v); err != nil {
@@ -115,14 +64,14 @@ func (p *Provider) ParseAuthRequest(c Client, v url.Values) (AuthRequest, error)
 		return a, err
 	}
 	// A hint that is not good says nothing; it must not fail the request.
-	if hint, ok := p.OpenIDHint(v.Get("id_token_hint")); ok && hint.ClientID == c.ID {
-		a.meanOneOf(p, c, []string{hint.Subject})
+	if hint, ok := rs.tokens.OpenIDHint(v.Get("id_token_hint")); ok && hint.ClientID == c.ID {
+		a.meanOneOf(rs.subjects, c, []string{hint.Subject})
 	}
 	a.wantACR(strings.Fields(v.Get("acr_values")))
-	if err := p.parseClaims(c, &a, v.Get("claims")); err != nil {
+	if err := rs.parseClaims(c, &a, v.Get("claims")); err != nil {
 		return a, err
 	}
-	if a.Resources, err = p.parseResources(c, v["resource"]); err != nil {
+	if a.Resources, err = rs.parseResources(c, v["resource"]); err != nil {
 		return a, err
 	}
 	switch {
@@ -233,11 +182,11 @@ func Prompts(open bool) []string {
 }
 
 // CheckCreate refuses prompt=create where people may make themselves no accounts.
-func (p *Provider) CheckCreate(ctx context.Context, c Client, a AuthRequest) error {
+func (rs *Requests) CheckCreate(ctx context.Context, c Client, a AuthRequest) error {
 	if !a.Has("create") {
 		return nil
 	}
-	open, err := p.MayRegister(ctx, c.ProjectID)
+	open, err := rs.MayRegister(ctx, c.ProjectID)
 	if err == nil && !open {
 		err = oauth("invalid_request", "prompt=create is not supported: people make themselves no accounts here")
 	}

@@ -13,6 +13,9 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/background"
+	"github.com/selvage/selvage/internal/cache"
+	"github.com/selvage/selvage/internal/logo"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/revocation"
@@ -34,87 +37,123 @@ func Scopes() []string {
 	return all
 }
 
-// CreateClient registers a client by its settings: empty ones take the defaults
+// A ClientStore keeps the rows of clients.
+type ClientStore interface {
+	// CreateClient writes a client. As long as it has a BackchannelLogoutURI, ending a
+	// login of which it has a grant also queues a logout for it, in the same transaction.
+	CreateClient(ctx context.Context, c Client) error
+	FindClient(ctx context.Context, id string) (Client, error)
+	ListClients(ctx context.Context, projectID string, q page.Query) (page.Page[Client], error)
+	// ReplaceClient writes the settings of a client, but not its secret. If the client has
+	// changed since the given moment, it returns problem.Conflict.
+	ReplaceClient(ctx context.Context, c Client, since time.Time) error
+	// SetClientSecret writes the secrets of a client if its hash is still old; otherwise
+	// it returns problem.Conflict.
+	SetClientSecret(ctx context.Context, c Client, old string) error
+	// EndOldSecret deletes the previous secret of a client. If none is valid at the given
+	// moment, it returns problem.Conflict.
+	EndOldSecret(ctx context.Context, id string, now time.Time) error
+	// TouchOldSecret records that the old secret with a hash was used.
+	TouchOldSecret(ctx context.Context, id, hash string, now time.Time) error
+	// SetClientLogo replaces the logo of a client; the zero value removes it.
+	SetClientLogo(ctx context.Context, id string, l logo.Logo, at time.Time) error
+	// DeleteClient deletes a client and its grants, and revokes its tokens.
+	DeleteClient(ctx context.Context, r revocation.Revocation) error
+
+	// UseAssertion remembers the digest of an assertion until it has expired. If the
+	// digest is remembered already, it returns problem.Conflict.
+	UseAssertion(ctx context.Context, hash string, expires time.Time) error
+}
+
+// Clients are the registered apps.
+type Clients struct {
+	*core
+	store  ClientStore
+	recent *cache.Cache[Client]
+	uses   background.Queue // uses of old secrets, to be recorded
+}
+
+// Create registers a client by its settings: empty ones take the defaults
 // of the Type; the id, the secret and the times are made here. A confidential
 // client's secret is given now and never again.
-func (p *Provider) CreateClient(ctx context.Context, c Client) (made Client, secret string, err error) {
+func (cs *Clients) Create(ctx context.Context, c Client) (made Client, secret string, err error) {
 	id, err := uuid.NewV7()
 	if err != nil {
 		return Client{}, "", fmt.Errorf("making client id: %w", err)
 	}
-	c.ID, c.SecretHash, c.Created = id.String(), "", p.Now()
+	c.ID, c.SecretHash, c.Created = id.String(), "", cs.Now()
 	c.Updated = c.Created
 	c.fill()
-	if err := p.check(ctx, &c); err != nil {
+	if err := cs.checkSettings(ctx, &c); err != nil {
 		return Client{}, "", err
 	}
 	if c.AuthMethod.bySecret() {
 		secret, c.SecretHash = newSecret()
 	}
-	return c, secret, p.Store.CreateClient(ctx, c)
+	return c, secret, cs.store.CreateClient(ctx, c)
 }
 
-// CheckClient reports everything that is wrong with the settings of a client that is to
+// Check reports everything that is wrong with the settings of a client that is to
 // be registered, or changed, and changes nothing.
-func (p *Provider) CheckClient(ctx context.Context, c Client, isNew bool) error {
+func (cs *Clients) Check(ctx context.Context, c Client, isNew bool) error {
 	if isNew {
 		c.fill()
 	}
-	return p.check(ctx, &c)
+	return cs.checkSettings(ctx, &c)
 }
 
-// FindClient finds a client, as it was within the last 300 ms. An id that cannot
+// Find finds a client, as it was within the last 300 ms. An id that cannot
 // be one is not found either.
-func (p *Provider) FindClient(ctx context.Context, id string) (Client, error) {
+func (cs *Clients) Find(ctx context.Context, id string) (Client, error) {
 	if len(id) > 64 || !utf8.ValidString(id) || strings.ContainsRune(id, 0) {
 		return Client{}, problem.NoSuch("client")
 	}
-	return p.clients.Load(id, func() (Client, error) { return p.Store.FindClient(ctx, id) })
+	return cs.recent.Load(id, func() (Client, error) { return cs.store.FindClient(ctx, id) })
 }
 
-// ListClients lists a project's clients in the order of creation.
-func (p *Provider) ListClients(ctx context.Context, projectID string, q page.Query) (page.Page[Client], error) {
-	return p.Store.ListClients(ctx, projectID, q)
+// List lists a project's clients in the order of creation.
+func (cs *Clients) List(ctx context.Context, projectID string, q page.Query) (page.Page[Client], error) {
+	return cs.store.ListClients(ctx, projectID, q)
 }
 
-// UpdateClient changes those of a client's settings in which now differs from was, a client as
+// Update changes those of a client's settings in which now differs from was, a client as
 // somebody has read it; the project and the secret stay, and so does what somebody else has
 // changed since.
-func (p *Provider) UpdateClient(ctx context.Context, was, now Client) error {
-	return p.ChangeClient(ctx, was.ID, func(c *Client) { c.adopt(was, now) })
+func (cs *Clients) Update(ctx context.Context, was, now Client) error {
+	return cs.Change(ctx, was.ID, func(c *Client) { c.adopt(was, now) })
 }
 
-// ChangeClient changes some of a client's settings as they are now, not as they were within
+// Change changes some of a client's settings as they are now, not as they were within
 // the last 300 ms: what somebody else takes from it meanwhile does not come back. The change
 // may be made more than once.
-func (p *Provider) ChangeClient(ctx context.Context, id string, change func(*Client)) error {
-	defer p.clients.Drop(id)
+func (cs *Clients) Change(ctx context.Context, id string, change func(*Client)) error {
+	defer cs.recent.Drop(id)
 	for tries := 1; ; tries++ {
-		c, err := p.Store.FindClient(ctx, id)
+		c, err := cs.store.FindClient(ctx, id)
 		if err != nil {
 			return err
 		}
 		before := c.Updated
 		change(&c)
-		if err := p.check(ctx, &c); err != nil {
+		if err := cs.checkSettings(ctx, &c); err != nil {
 			return err
 		}
-		if c.Updated = p.Now(); !c.Updated.After(before) {
+		if c.Updated = cs.Now(); !c.Updated.After(before) {
 			c.Updated = before.Add(time.Microsecond)
 		}
-		if err = p.Store.ReplaceClient(ctx, c, before); tries == 5 || !errors.Is(err, problem.Conflict) {
+		if err = cs.store.ReplaceClient(ctx, c, before); tries == 5 || !errors.Is(err, problem.Conflict) {
 			return err
 		}
 	}
 }
 
-// DeleteClient removes a client; its tokens are dead everywhere within a second.
-func (p *Provider) DeleteClient(ctx context.Context, id string) error {
-	defer p.clients.Drop(id)
-	if err := p.Store.DeleteClient(ctx, p.ending(revocation.Client, id)); err != nil {
+// Delete removes a client; its tokens are dead everywhere within a second.
+func (cs *Clients) Delete(ctx context.Context, id string) error {
+	defer cs.recent.Drop(id)
+	if err := cs.store.DeleteClient(ctx, cs.revocationOf(revocation.Client, id)); err != nil {
 		return err
 	}
-	return p.Revocations.Sync(ctx)
+	return cs.Revocations.Sync(ctx)
 }
 
 // fill sets the defaults of the type.
@@ -147,11 +186,11 @@ func (c *Client) fill() {
 	}
 }
 
-// check gathers what is wrong with a client.
-func (p *Provider) check(ctx context.Context, c *Client) error {
-	err := errors.Join(c.check(), c.checkBrand(), c.checkACR(), p.checkBackchannel(*c), p.checkAddresses(*c))
+// checkSettings gathers what is wrong with a client.
+func (cs *Clients) checkSettings(ctx context.Context, c *Client) error {
+	err := errors.Join(c.check(), c.checkBrand(), c.checkACR(), cs.checkBackchannel(*c), cs.checkAddresses(*c))
 	if err == nil && c.SectorURI != "" {
-		err = p.checkSector(ctx, *c)
+		err = cs.checkSector(ctx, *c)
 	}
 	return err
 }

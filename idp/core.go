@@ -1,0 +1,151 @@
+package idp
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/cache"
+	"github.com/selvage/selvage/internal/mail"
+	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/revocation"
+	"github.com/selvage/selvage/keys"
+)
+
+// core is what the parts of a Provider share: its configuration, the lifetimes in force,
+// and projects as they were a moment ago.
+type core struct {
+	Config
+	lifetimes atomic.Pointer[Lifetimes]
+	projects  *cache.Cache[fabric.Project]
+	open      *cache.Cache[bool] // whether any project has open registration
+}
+
+// Lifetimes are how long things live; a zero field means its default.
+type Lifetimes struct {
+	Request         time.Duration // an authorization request waiting for its login: 30 minutes
+	Device          time.Duration // a device waiting for its login: 10 minutes
+	Code            time.Duration // 60 seconds (RFC 6749, section 4.1.2 allows ten minutes)
+	IDToken         time.Duration // 1 hour
+	AccessFabric    time.Duration // a sealed access token: 2 hours; at most MaxAccess
+	AccessJWT       time.Duration // a JWT access token: 15 minutes; at most MaxAccess
+	RefreshIdle     time.Duration // an unused refresh token: 30 days
+	RefreshAbsolute time.Duration // a chain of refresh tokens: 180 days
+	BrowserIdle     time.Duration // an unused browser session: 12 hours
+	BrowserAbsolute time.Duration // a browser session: 7 days
+	ResetLink       time.Duration // a link to set a new password, and other links that start on our pages: 30 minutes
+	VerifyLink      time.Duration // a link to verify an email: 24 hours
+	InviteLink      time.Duration // an invitation: 7 days
+}
+
+func (l *Lifetimes) fill() {
+	def := func(d *time.Duration, v time.Duration) {
+		if *d <= 0 {
+			*d = v
+		}
+	}
+	def(&l.Request, 30*time.Minute)
+	def(&l.Device, 10*time.Minute)
+	def(&l.Code, time.Minute)
+	def(&l.IDToken, time.Hour)
+	def(&l.AccessFabric, 2*time.Hour)
+	def(&l.AccessJWT, 15*time.Minute)
+	def(&l.RefreshIdle, 30*24*time.Hour)
+	def(&l.RefreshAbsolute, 180*24*time.Hour)
+	def(&l.BrowserIdle, 12*time.Hour)
+	def(&l.BrowserAbsolute, 7*24*time.Hour)
+	def(&l.ResetLink, 30*time.Minute)
+	def(&l.VerifyLink, 24*time.Hour)
+	def(&l.InviteLink, 7*24*time.Hour)
+}
+
+// link returns how long a link of a mail is valid, counted from when it is sent.
+func (l Lifetimes) link(purpose mail.Kind) time.Duration {
+	switch purpose {
+	case mail.Verify:
+		return l.VerifyLink
+	case mail.Invitation:
+		return l.InviteLink
+	}
+	return l.ResetLink
+}
+
+// MaxAccess is the longest lifetime that access tokens may be configured to have.
+// Revocations are kept for longer, so that they outlive every access token, whichever
+// node issued it with whatever configuration.
+const (
+	MaxAccess  = 30 * 24 * time.Hour
+	remembered = MaxAccess + 24*time.Hour
+)
+
+// A key must be kept until everything that it signed has expired: this line does not
+// compile otherwise.
+const _ = uint64(keys.Kept - MaxAccess)
+
+// Lifetimes returns the lifetimes of what is issued now.
+func (co *core) Lifetimes() Lifetimes { return *co.lifetimes.Load() }
+
+// SetLifetimes changes the lifetimes of what is issued from now on. It may be called
+// concurrently with everything else.
+func (co *core) SetLifetimes(l Lifetimes) {
+	l.fill()
+	l.AccessFabric, l.AccessJWT = min(l.AccessFabric, MaxAccess), min(l.AccessJWT, MaxAccess)
+	co.lifetimes.Store(&l)
+}
+
+// revocationOf returns the revocation of every token of a thing, issued already or later.
+func (co *core) revocationOf(kind, id string) revocation.Revocation {
+	until := co.Now().Add(remembered)
+	return revocation.Revocation{Kind: kind, ID: id, Until: until, Expires: until}
+}
+
+// project returns a project as it was a moment ago.
+func (co *core) project(ctx context.Context, id string) (fabric.Project, error) {
+	return co.projects.Load(id, func() (fabric.Project, error) { return co.Fabric.FindProject(ctx, id) })
+}
+
+// OnlyProject returns the id of the only project, or "" if there are several.
+func (co *core) OnlyProject(ctx context.Context) (string, error) {
+	some, err := co.Fabric.ListProjects(ctx, page.Query{Size: 2})
+	if err != nil || len(some.Items) != 1 {
+		return "", err
+	}
+	return some.Items[0].ID, nil
+}
+
+// MayRegister reports whether people may create their own accounts in a project.
+func (co *core) MayRegister(ctx context.Context, projectID string) (bool, error) {
+	project, err := co.project(ctx, projectID)
+	return project.Registration == fabric.RegistrationOpen, err
+}
+
+// MayRegisterSomewhere reports whether people may create their own accounts in any
+// project.
+func (co *core) MayRegisterSomewhere(ctx context.Context) (bool, error) {
+	return co.open.Load("", func() (bool, error) { return co.Fabric.AnyRegistration(ctx) })
+}
+
+// checkRegistrationOpen returns problem.NotFound unless people may create their own
+// accounts in the project.
+func (co *core) checkRegistrationOpen(ctx context.Context, projectID string) error {
+	open, err := co.MayRegister(ctx, projectID)
+	if err == nil && !open {
+		err = problem.NoSuch("registration")
+	}
+	return err
+}
+
+// newLetter returns a letter that is dated now.
+func (co *core) newLetter(kind mail.Kind, projectID, to string, facts map[string]string) (mail.Letter, error) {
+	id, err := uuid.NewV7()
+	if err != nil {
+		return mail.Letter{}, fmt.Errorf("making mail id: %w", err)
+	}
+	return mail.Letter{ID: id.String(), ProjectID: projectID, Kind: kind, To: to, Facts: facts,
+		Created: co.Now()}, nil
+}

@@ -1,0 +1,341 @@
+package idp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/audit"
+	"github.com/selvage/selvage/internal/cache"
+	"github.com/selvage/selvage/internal/mail"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/revocation"
+	"github.com/selvage/selvage/internal/session"
+)
+
+// A Session is one login. Its ID is the sid of the tokens born of it. The row is
+// the truth; an entry in the session store lets every service see it cheaply.
+type Login struct {
+	ID           string    `json:"sid"`
+	ProjectID    string    `json:"project_id"`
+	SubscriberID string    `json:"subscriber_id"`
+	AuthTime     time.Time `json:"auth_time"`
+	AMR          []string  `json:"amr"` // how it was proven (RFC 8176): "pwd"
+	UserAgent    string    `json:"user_agent"`
+	Address      string    `json:"address"`
+	Expires      time.Time `json:"expires"` // when the browser's cookie ends; tokens live on
+	Ended        time.Time `json:"ended"`   // zero while it has not been ended
+
+	// Mark is the digest of the mark of the browser that it was made in. It stays as it
+	// is while the browser's cookie is renewed; "" is no browser.
+	Mark string `json:"mark,omitempty"`
+
+	// Seen is when its browser was last here, or AuthTime if it never came back. Only
+	// Logins.List sets it.
+	Seen time.Time `json:"-"`
+}
+
+// A LoginStore keeps the rows of logins, and the audit events of refused ones.
+type LoginStore interface {
+	// Record writes the audit event of a decision that changes no row.
+	Record(ctx context.Context, e audit.Event) error
+
+	// RehashPassword replaces the hash of a subscriber's password by another hash of the
+	// same password. If the hash is no longer old, it returns problem.NotFound. No login
+	// ends because of it.
+	RehashPassword(ctx context.Context, projectID, subscriberID, old, new string) error
+	// CreateLogin writes a login. If the subscriber's password hash is no longer the one
+	// that was checked, or the subscriber is disabled, it returns problem.Conflict.
+	// Notices are queued with it, except for the first login of all.
+	CreateLogin(ctx context.Context, l Login, passwordHash string, notices ...mail.Letter) error
+	FindLogin(ctx context.Context, id string) (Login, error)
+	// RaiseLogin writes the AMR of a login that has not been ended.
+	RaiseLogin(ctx context.Context, l Login) error
+	// LoginsMadeIn returns the logins, not ended, made in the browser with a mark.
+	LoginsMadeIn(ctx context.Context, mark string) ([]Login, error)
+	// LiveLogins returns a subscriber's logins that were not ended and whose cookie or a
+	// grant is still valid, newest first.
+	LiveLogins(ctx context.Context, projectID, subscriberID string, now time.Time) ([]Login, error)
+	// EndLogins ends logins and their grants, revokes their tokens and queues their
+	// logouts, in one transaction. Ending a login again changes nothing.
+	EndLogins(ctx context.Context, now time.Time, all ...revocation.Revocation) error
+
+	// SweepLogins deletes redeemed codes and used assertions that have expired, grants
+	// that began before one moment and expired before the other, and logins that began
+	// before it and have no grants left.
+	SweepLogins(ctx context.Context, began, expired time.Time) error
+}
+
+// Logins are the logins of people.
+type Logins struct {
+	*core
+	store    LoginStore
+	attempts *Attempts
+	marks    *DeviceMarks
+	recent   *cache.Cache[Login]
+}
+
+// A Visitor is the browser that a login comes from, as the subscriber will see
+// it in the list of sessions, and the digest of its mark.
+type Visitor struct {
+	UserAgent, Address, Mark string
+	Network                  string // what is counted as one place
+	Device                   string // see [DeviceMarks.Mark]
+
+	known bool // it is the account's, whatever its Device says
+}
+
+// errWrong is the one answer to every login that does not succeed. Nothing in it,
+// nor the time it takes, says whether the e-mail is known.
+var errWrong = problem.New(problem.Unauthenticated, "wrong_credentials", "Email or password is wrong.")
+
+// LogIn checks an e-mail and password against a project's subscribers and makes
+// a new Session. Too many wrong ones are problem.RateLimited, whether or not the
+// e-mail is known.
+func (ls *Logins) LogIn(ctx context.Context, projectID, email, password string, from Visitor) (Login, error) {
+	began := ls.Now() // whatever ends the subscriber's logins meanwhile concerns this one too
+	sub, err := ls.Subscribers.FindSubscriberByEmail(ctx, projectID, fabric.NormalizeEmail(email))
+	if err != nil && !errors.Is(err, problem.NotFound) {
+		return Login{}, fmt.Errorf("finding subscriber: %w", err)
+	}
+	tried, err := ls.attempts.count(ctx, projectID, email, sub, from)
+	if err != nil {
+		return Login{}, err
+	}
+	ok, err := ls.Passwords.Verify(ctx, sub.PasswordHash, password) // takes its time for nobody, too
+	if err != nil {
+		tried.back(ctx)
+		return Login{}, fmt.Errorf("checking password: %w", err)
+	}
+	if ok && !sub.Disabled {
+		tried.back(ctx)
+		if sub, ok, err = ls.rehash(ctx, sub, password); err != nil {
+			return Login{}, err
+		}
+	}
+	if reason := whyNot(sub, ok); reason != "" {
+		return Login{}, ls.attempts.refuse(ctx, projectID, email, sub, reason)
+	}
+	s, err := ls.begin(ctx, sub, began, from)
+	if errors.Is(err, problem.Conflict) { // a new password, or disabled, since it was read
+		return Login{}, ls.attempts.refuse(ctx, projectID, email, sub, refusedChanged)
+	}
+	if err != nil {
+		return Login{}, err
+	}
+	ls.Observe("login")
+	return s, nil
+}
+
+// whyNot tells why a login is refused, "" if it is not.
+func whyNot(sub fabric.Subscriber, password bool) string {
+	switch {
+	case sub.ID == "":
+		return refusedUnknown
+	case !password:
+		return refusedPassword
+	case sub.Disabled:
+		return refusedDisabled
+	}
+	return ""
+}
+
+func (ls *Logins) create(ctx context.Context, sub fabric.Subscriber, began time.Time, amr []string, from Visitor) (Login, error) {
+	id, err := uuid.NewV7()
+	if err != nil {
+		return Login{}, fmt.Errorf("making session id: %w", err)
+	}
+	s := Login{
+		ID: id.String(), ProjectID: sub.ProjectID, SubscriberID: sub.ID, AuthTime: began, AMR: amr,
+		UserAgent: cut(from.UserAgent, 256), Address: cut(from.Address, 64),
+		Expires: began.Add(ls.Lifetimes().BrowserAbsolute),
+		Mark:    from.Mark,
+	}
+	notices, err := ls.newDeviceLetters(sub, s, from)
+	if err == nil {
+		err = ls.store.CreateLogin(ctx, s, sub.PasswordHash, notices...)
+	}
+	if err != nil {
+		return Login{}, err
+	}
+	return s, ls.cache(ctx, s, ls.Sessions.Put)
+}
+
+func cut(s string, n int) string {
+	if len(s) > n {
+		s = s[:n]
+	}
+	return strings.ToValidUTF8(s, "")
+}
+
+// rememberFor is how long the entry of a session outlives its last look at the row.
+const rememberFor = 12 * time.Hour
+
+func sessionKey(sid string) session.Key { return session.Key{Kind: "login", ID: sid} }
+
+// cache writes the session's entry by Put (the row has just changed) or Add
+// (the row was only read, and must not overwrite what was written meanwhile).
+func (ls *Logins) cache(ctx context.Context, s Login, write func(context.Context, session.Key, []byte, time.Duration) error) error {
+	value, err := json.Marshal(s)
+	if err != nil {
+		return fmt.Errorf("writing session: %w", err)
+	}
+	if err := write(ctx, sessionKey(s.ID), value, rememberFor); err != nil && !errors.Is(err, problem.Conflict) {
+		return fmt.Errorf("writing session: %w", err)
+	}
+	return nil
+}
+
+// Find returns a login that has not been ended: from this node's memory if
+// it was looked at within 300 ms, else from the session store, else from the row.
+// An ended or unknown one is problem.Unauthenticated.
+func (ls *Logins) Find(ctx context.Context, sid string) (Login, error) {
+	s, err := ls.recent.Load(sid, func() (Login, error) { return ls.read(ctx, sid) })
+	if err != nil {
+		return Login{}, err
+	}
+	if !s.Ended.IsZero() {
+		return Login{}, problem.NoCredentials()
+	}
+	err = ls.Revocations.Check(s.AuthTime,
+		revocation.Subject{Kind: revocation.Session, ID: sid},
+		revocation.Subject{Kind: revocation.Subscriber, ID: s.SubscriberID},
+		revocation.Subject{Kind: revocation.Project, ID: s.ProjectID})
+	return s, err
+}
+
+// Live reports whether a login has not been ended, as an error. It is how the
+// other services ask about the sid of a token.
+func (ls *Logins) Live(ctx context.Context, sid string) error {
+	_, err := ls.Find(ctx, sid)
+	return err
+}
+
+func (ls *Logins) read(ctx context.Context, sid string) (s Login, err error) {
+	value, err := ls.Sessions.Get(ctx, sessionKey(sid))
+	if err == nil && json.Unmarshal(value, &s) == nil && s.ID == sid {
+		return s, nil
+	}
+	// Absent, or the store is away: the row decides.
+	s, err = ls.store.FindLogin(ctx, sid)
+	if errors.Is(err, problem.NotFound) {
+		return Login{}, problem.NoCredentials()
+	}
+	if err != nil {
+		return Login{}, fmt.Errorf("reading session: %w", err)
+	}
+	_ = ls.cache(ctx, s, ls.Sessions.Add) // only saves the next reader the row
+	return s, nil
+}
+
+// FindInBrowser returns a login whose cookie still counts: not ended, not expired,
+// its subscriber not disabled.
+func (ls *Logins) FindInBrowser(ctx context.Context, sid, projectID string) (Login, error) {
+	s, err := ls.Find(ctx, sid)
+	if err != nil {
+		return Login{}, err
+	}
+	if s.ProjectID != projectID || !ls.Now().Before(s.Expires) {
+		return Login{}, problem.NoCredentials()
+	}
+	return s, nil
+}
+
+// End ends logins in one transaction: their cookies, grants and tokens are dead in every
+// service, here at once and on other nodes within a second.
+func (ls *Logins) End(ctx context.Context, sids ...string) error {
+	if len(sids) == 0 {
+		return nil
+	}
+	ctx = context.WithoutCancel(ctx) // who asked for it may be gone; it is done all the same
+	all := make([]revocation.Revocation, len(sids))
+	for i, sid := range sids {
+		all[i] = ls.revocationOf(revocation.Session, sid)
+	}
+	if err := ls.store.EndLogins(ctx, ls.Now(), all...); err != nil {
+		return fmt.Errorf("ending session: %w", err)
+	}
+	// The session store only makes it known faster: the revocation, written with
+	// the row, holds without it.
+	errs := []error{ls.Revocations.Sync(ctx)}
+	for _, sid := range sids {
+		ls.recent.Drop(sid)
+		s, err := ls.store.FindLogin(ctx, sid)
+		if err == nil {
+			err = ls.cache(ctx, s, ls.Sessions.Put)
+		}
+		errs = append(errs, ignoreNotFound(err))
+	}
+	return errors.Join(errs...)
+}
+
+// MadeIn returns the logins, not ended, that were made in the browser of a mark (its
+// digest): also those whose place in it another has taken, and those whose cookie has
+// expired, since their tokens live on.
+func (ls *Logins) MadeIn(ctx context.Context, mark string) ([]Login, error) {
+	if mark == "" {
+		return nil, nil
+	}
+	return ls.store.LoginsMadeIn(ctx, mark)
+}
+
+func ignoreNotFound(err error) error {
+	if errors.Is(err, problem.NotFound) {
+		return nil
+	}
+	return err
+}
+
+// Forget takes what the session store has of logins out of it, whose rows are deleted: who
+// was there, from where.
+func (ls *Logins) Forget(ctx context.Context, sids ...string) error {
+	var errs []error
+	for _, sid := range sids {
+		ls.recent.Drop(sid)
+		errs = append(errs, ls.Sessions.Delete(ctx, sessionKey(sid)))
+	}
+	return errors.Join(errs...)
+}
+
+// rehash makes the hash of a password anew that was just found right, where it was taken
+// over from elsewhere or made with other parameters, and gives the subscriber with it.
+// Where another has changed it meanwhile, the password must be right for that one.
+func (ls *Logins) rehash(ctx context.Context, sub fabric.Subscriber, password string) (fabric.Subscriber, bool, error) {
+	if !ls.Passwords.Stale(sub.PasswordHash) {
+		return sub, true, nil
+	}
+	hash, err := ls.Passwords.Hash(ctx, password)
+	if err == nil {
+		err = ls.store.RehashPassword(ctx, sub.ProjectID, sub.ID, sub.PasswordHash, hash)
+	}
+	if err == nil {
+		sub.PasswordHash = hash
+		return sub, true, nil
+	}
+	if !errors.Is(err, problem.NotFound) {
+		return sub, false, fmt.Errorf("hashing password anew: %w", err)
+	}
+	now, err := ls.Subscribers.FindSubscriber(ctx, sub.ProjectID, sub.ID)
+	if errors.Is(err, problem.NotFound) {
+		return sub, false, nil
+	}
+	if err != nil {
+		return sub, false, fmt.Errorf("finding subscriber: %w", err)
+	}
+	ok, err := ls.Passwords.Verify(ctx, now.PasswordHash, password)
+	if err != nil {
+		return sub, false, fmt.Errorf("checking password: %w", err)
+	}
+	return now, ok, nil
+}
+
+// List returns the logins that a subscriber has, newest first.
+func (ls *Logins) List(ctx context.Context, projectID, subscriberID string) ([]Login, error) {
+	return ls.store.LiveLogins(ctx, projectID, subscriberID, ls.Now())
+}
