@@ -16,6 +16,25 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
+// Addresses finds the addresses at which resources and subscribers are reached.
+type Addresses struct {
+	*core
+	store AddressStore
+}
+
+// An AddressStore reads addresses; see [Stores].
+type AddressStore interface {
+	// ListAddresses leaves out the addresses of disabled subscribers. If the sort order
+	// needs the row of From and it no longer exists, the error is problem.Invalid on
+	// "page_token".
+	ListAddresses(ctx context.Context, projectID string, f AddressFilter, q page.Query) (page.Page[Address], error)
+	// FindAddress does not find the addresses of disabled subscribers either.
+	FindAddress(ctx context.Context, projectID, id string) (Address, error)
+	FindAddressByName(ctx context.Context, projectID, context, name string) (Address, error)
+	// CountAddresses returns how many of the ids are addresses of the project.
+	CountAddresses(ctx context.Context, projectID string, ids []string) (int, error)
+}
+
 // The contexts of addresses.
 const (
 	Private = "private"
@@ -72,9 +91,9 @@ func (f AddressFilter) Check() error {
 	return errors.Join(errs...)
 }
 
-// ListAddresses returns a page of what a token may reach: a SAT all addresses of
+// List returns a page of what a token may reach: a SAT all addresses of
 // its project but those of disabled subscribers, a guest or invite token its own.
-func (f *Fabric) ListAddresses(ctx context.Context, t Token, filter AddressFilter, q page.Query) (page.Page[Address], error) {
+func (as *Addresses) List(ctx context.Context, t Token, filter AddressFilter, q page.Query) (page.Page[Address], error) {
 	if err := filter.Check(); err != nil {
 		return page.Page[Address]{}, err
 	}
@@ -82,46 +101,46 @@ func (f *Fabric) ListAddresses(ctx context.Context, t Token, filter AddressFilte
 	if t.Kind != SAT {
 		filter.IDs = append([]string{}, t.AddressIDs...)
 	}
-	return f.c.Store.ListAddresses(ctx, t.ProjectID, filter, q)
+	return as.store.ListAddresses(ctx, t.ProjectID, filter, q)
 }
 
-// FindAddress returns an address that a token may reach.
-func (f *Fabric) FindAddress(ctx context.Context, t Token, id string) (Address, error) {
+// Find returns an address that a token may reach.
+func (as *Addresses) Find(ctx context.Context, t Token, id string) (Address, error) {
 	id, ok := canonical(id)
 	if !ok || !t.reaches(id) {
 		return Address{}, problem.NoSuch("address")
 	}
-	return f.c.Store.FindAddress(ctx, t.ProjectID, id)
+	return as.store.FindAddress(ctx, t.ProjectID, id)
 }
 
-// FindAddressAt returns the address of a project at a path, /<context>/<name>.
-func (f *Fabric) FindAddressAt(ctx context.Context, projectID, path string) (Address, error) {
+// FindAt returns the address of a project at a path, /<context>/<name>.
+func (as *Addresses) FindAt(ctx context.Context, projectID, path string) (Address, error) {
 	where, name, ok := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	if !ok || checkText("path", path) != nil {
 		return Address{}, problem.NoSuch("address")
 	}
-	return f.c.Store.FindAddressByName(ctx, projectID, where, strings.ToLower(name))
+	return as.store.FindAddressByName(ctx, projectID, where, strings.ToLower(name))
 }
 
-// SubscriberAddresses returns a page of a subscriber's addresses, for its project.
-func (f *Fabric) SubscriberAddresses(ctx context.Context, projectID, id string, q page.Query) (page.Page[Address], error) {
-	s, err := f.FindSubscriber(ctx, projectID, id)
+// ListAddresses returns a page of a subscriber's addresses, for its project.
+func (ss *Subscribers) ListAddresses(ctx context.Context, projectID, id string, q page.Query) (page.Page[Address], error) {
+	s, err := ss.Find(ctx, projectID, id)
 	if err != nil {
 		return page.Page[Address]{}, err
 	}
-	return f.c.Store.ListAddresses(ctx, projectID, AddressFilter{ResourceID: s.ID}, q)
+	return ss.addresses.store.ListAddresses(ctx, projectID, AddressFilter{ResourceID: s.ID}, q)
 }
 
 // SubscriberOf returns the subscriber of a project whose address is from or to,
 // written as /<context>/<name>; "" if neither is one.
-func (f *Fabric) SubscriberOf(ctx context.Context, projectID, from, to string) (string, error) {
+func (as *Addresses) SubscriberOf(ctx context.Context, projectID, from, to string) (string, error) {
 	for _, path := range []string{from, to} {
 		path, _, _ = strings.Cut(path, "?")
 		where, name, ok := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 		if !ok || checkText("path", path) != nil {
 			continue
 		}
-		a, err := f.c.Store.FindAddressByName(ctx, projectID, where, strings.ToLower(name))
+		a, err := as.store.FindAddressByName(ctx, projectID, where, strings.ToLower(name))
 		switch {
 		case errors.Is(err, problem.NotFound):
 		case err != nil:
@@ -133,10 +152,10 @@ func (f *Fabric) SubscriberOf(ctx context.Context, projectID, from, to string) (
 	return "", nil
 }
 
-// AddressOf returns the path at which a new resource of a kind would be reached, by the members
+// Preview returns the path at which a new resource of a kind would be reached, by the members
 // that name it; "" for none. Its letters are another's where taken is true: then a random end
 // is added.
-func (f *Fabric) AddressOf(ctx context.Context, projectID string, k *kinds.Kind, named kinds.Values) (path string, taken bool, err error) {
+func (as *Addresses) Preview(ctx context.Context, projectID string, k *kinds.Kind, named kinds.Values) (path string, taken bool, err error) {
 	if named.Text(k.AddressName) == "" && k.DisplayName(named) == "" {
 		return "", false, nil
 	}
@@ -144,11 +163,11 @@ func (f *Fabric) AddressOf(ctx context.Context, projectID string, k *kinds.Kind,
 	if slug(named.Text(k.AddressName)) == "" && slug(k.DisplayName(named)) == "" { // it will have the end of its id
 		a.Name = slug(k.Type) + "-…"
 	}
-	return f.foresee(ctx, a)
+	return as.preview(ctx, a)
 }
 
-// AddressOfSubscriber is AddressOf for a subscriber with an e-mail.
-func (f *Fabric) AddressOfSubscriber(ctx context.Context, projectID, email string) (path string, taken bool, err error) {
+// PreviewSubscriber is AddressOf for a subscriber with an e-mail.
+func (as *Addresses) PreviewSubscriber(ctx context.Context, projectID, email string) (path string, taken bool, err error) {
 	if CheckEmail("email", email) != nil {
 		return "", false, nil
 	}
@@ -156,11 +175,11 @@ func (f *Fabric) AddressOfSubscriber(ctx context.Context, projectID, email strin
 	if local, _, _ := strings.Cut(email, "@"); slug(local) == "" {
 		a.Name = "subscriber-…"
 	}
-	return f.foresee(ctx, a)
+	return as.preview(ctx, a)
 }
 
-func (f *Fabric) foresee(ctx context.Context, a Address) (path string, taken bool, err error) {
-	_, err = f.c.Store.FindAddressByName(ctx, a.ProjectID, a.Context, a.Name)
+func (as *Addresses) preview(ctx context.Context, a Address) (path string, taken bool, err error) {
+	_, err = as.store.FindAddressByName(ctx, a.ProjectID, a.Context, a.Name)
 	if errors.Is(err, problem.NotFound) {
 		return a.Path(), false, nil
 	}

@@ -30,16 +30,16 @@ const (
 // Whoever changes something there comes here afterwards: it reads the version of what
 // was told, then what is so, and writes only if the version is still the same. So the
 // last one to write has read after the last change, and each difference is told once.
-func (f *Fabric) announce(ctx context.Context, t Token) error {
-	wants, err := f.wantsPresence(ctx, t.ProjectID)
+func (ps *Presences) announce(ctx context.Context, t Token) error {
+	wants, err := ps.wanted(ctx, t.ProjectID)
 	if err != nil || !wants {
 		return err
 	}
-	online, err := f.tellPresence(ctx, t.ProjectID, t.SubscriberID)
+	online, err := ps.tell(ctx, t.ProjectID, t.SubscriberID)
 	if err != nil || !online {
 		return err
 	}
-	_, err = f.tryAttend(ctx, t, func(a *attendance, now time.Time) error {
+	_, err = ps.tryAttend(ctx, t, func(a *attendance, now time.Time) error {
 		a.Told = a.online(now) > 0
 		return nil
 	})
@@ -49,31 +49,31 @@ func (f *Fabric) announce(ctx context.Context, t Token) error {
 	return err
 }
 
-// wantsPresence reports whether webhooks of a project want to know who is online.
-func (f *Fabric) wantsPresence(ctx context.Context, projectID string) (bool, error) {
-	return f.lately.wants.Load(projectID, func() (bool, error) { return f.c.Store.WantsPresence(ctx, projectID) })
+// wanted reports whether webhooks of a project want to know who is online.
+func (ps *Presences) wanted(ctx context.Context, projectID string) (bool, error) {
+	return ps.caches.wants.Load(projectID, func() (bool, error) { return ps.store.WantsPresence(ctx, projectID) })
 }
 
-// tellPresence tells whether a subscriber is online, unless that was told last.
-func (f *Fabric) tellPresence(ctx context.Context, projectID, subscriberID string) (online bool, err error) {
+// tell tells whether a subscriber is online, unless that was told last.
+func (ps *Presences) tell(ctx context.Context, projectID, subscriberID string) (online bool, err error) {
 	for range maxTries {
-		told, err := f.c.Store.FindTold(ctx, subscriberID)
+		told, err := ps.store.FindTold(ctx, subscriberID)
 		if err != nil {
 			return false, err
 		}
-		p, err := f.Presence(ctx, projectID, subscriberID)
+		p, err := ps.Find(ctx, projectID, subscriberID)
 		if err != nil {
 			return false, err
 		}
-		now := f.now()
+		now := ps.now()
 		var e *Event
 		if told.Version == 0 || told.Online != p.Online() {
-			if e, err = f.presenceEvent(ctx, projectID, subscriberID, p.Online(), now); err != nil {
+			if e, err = ps.event(ctx, projectID, subscriberID, p.Online(), now); err != nil {
 				return false, err
 			}
 		}
 		next := Told{SubscriberID: subscriberID, ProjectID: projectID, Online: p.Online(), Version: told.Version + 1}
-		err = f.c.Store.TellPresence(ctx, next, now.Add(onlineFor), e)
+		err = ps.store.TellPresence(ctx, next, now.Add(onlineFor), e)
 		if !errors.Is(err, problem.Conflict) {
 			return p.Online(), gonePresence(err)
 		}
@@ -90,8 +90,8 @@ func gonePresence(err error) error {
 	return err
 }
 
-func (f *Fabric) presenceEvent(ctx context.Context, projectID, subscriberID string, online bool, at time.Time) (*Event, error) {
-	s, err := f.RecentSubscriber(ctx, projectID, subscriberID)
+func (ps *Presences) event(ctx context.Context, projectID, subscriberID string, online bool, at time.Time) (*Event, error) {
+	s, err := ps.subscribers.Recent(ctx, projectID, subscriberID)
 	if err != nil {
 		return nil, gonePresence(err)
 	}
@@ -103,13 +103,13 @@ func (f *Fabric) presenceEvent(ctx context.Context, projectID, subscriberID stri
 	return &e, err
 }
 
-// WatchPresence tells webhooks, until ctx ends, of those who are online no more
+// Watch tells webhooks, until ctx ends, of those who are online no more
 // although nobody said so. failed is told what goes wrong.
-func (f *Fabric) WatchPresence(ctx context.Context, failed func(error)) {
+func (ps *Presences) Watch(ctx context.Context, failed func(error)) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for {
-		if err := f.LookForAbsent(ctx); err != nil && ctx.Err() == nil {
+		if err := ps.CheckStale(ctx); err != nil && ctx.Err() == nil {
 			failed(err)
 		}
 		select {
@@ -120,16 +120,16 @@ func (f *Fabric) WatchPresence(ctx context.Context, failed func(error)) {
 	}
 }
 
-// LookForAbsent looks once.
-func (f *Fabric) LookForAbsent(ctx context.Context) error {
+// CheckStale looks once.
+func (ps *Presences) CheckStale(ctx context.Context) error {
 	for {
-		now := f.now()
-		due, err := f.c.Store.DuePresences(ctx, now, now.Add(lookAgain), looksAtOnce)
+		now := ps.now()
+		due, err := ps.store.DuePresences(ctx, now, now.Add(lookAgain), looksAtOnce)
 		if err != nil {
 			return err
 		}
 		for _, t := range due {
-			if err := f.lookAt(ctx, t); err != nil {
+			if err := ps.check(ctx, t); err != nil {
 				return err
 			}
 		}
@@ -139,18 +139,18 @@ func (f *Fabric) LookForAbsent(ctx context.Context) error {
 	}
 }
 
-func (f *Fabric) lookAt(ctx context.Context, t Told) error {
-	wants, err := f.wantsPresence(ctx, t.ProjectID)
+func (ps *Presences) check(ctx context.Context, t Told) error {
+	wants, err := ps.wanted(ctx, t.ProjectID)
 	if err != nil {
 		return err
 	}
 	if !wants {
-		return f.c.Store.ForgetPresences(ctx, t.ProjectID)
+		return ps.store.ForgetPresences(ctx, t.ProjectID)
 	}
-	p, err := f.Presence(ctx, t.ProjectID, t.SubscriberID)
+	p, err := ps.Find(ctx, t.ProjectID, t.SubscriberID)
 	if err != nil || p.Online() {
 		return err
 	}
-	_, err = f.tellPresence(ctx, t.ProjectID, t.SubscriberID)
+	_, err = ps.tell(ctx, t.ProjectID, t.SubscriberID)
 	return err
 }

@@ -37,17 +37,17 @@ func newPair(t *testing.T) *pair {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = sessions.Close() })
-	c := fabric.Config{Store: rows, Ring: storetest.Ring(t, dir, rows, nil), Passwords: password.Weak(1),
+	c := fabric.Config{Stores: rows.Fabric(), Ring: storetest.Ring(t, dir, rows, nil), Passwords: password.Weak(1),
 		Revocations: revocation.New(rows, now), Sessions: sessions, Now: now}
 	p := &pair{t: t, one: fabric.New(c), two: fabric.New(c), pass: func(d time.Duration) { ahead.Add(int64(d)) }}
-	project, err := p.one.CreateProject(ctx, "p")
+	project, err := p.one.Projects.Create(ctx, "p")
 	if err != nil {
 		t.Fatal(err)
 	}
 	url, email := "https://example.com/", "ada@example.com"
 	events := []string{"subscriber.online", "subscriber.offline"}
-	s, serr := p.one.CreateSubscriber(ctx, project.ID, fabric.SubscriberInput{Email: &email})
-	if p.webhook, err = p.one.CreateWebhook(ctx, project.ID, fabric.WebhookInput{URL: &url, Events: &events}); err != nil || serr != nil {
+	s, serr := p.one.Subscribers.Create(ctx, project.ID, fabric.SubscriberInput{Email: &email})
+	if p.webhook, err = p.one.Webhooks.Create(ctx, project.ID, fabric.WebhookInput{URL: &url, Events: &events}); err != nil || serr != nil {
 		t.Fatal(err, serr)
 	}
 	p.token = fabric.Token{Kind: fabric.SAT, ProjectID: project.ID, SubscriberID: s.ID,
@@ -58,7 +58,7 @@ func newPair(t *testing.T) *pair {
 // want reports anything else that was told, the oldest first.
 func (p *pair) want(when string, events ...string) {
 	p.t.Helper()
-	all, err := p.one.ListDeliveries(p.t.Context(), p.token.ProjectID, p.webhook.ID, "", page.Query{Size: 100})
+	all, err := p.one.Deliveries.List(p.t.Context(), p.token.ProjectID, p.webhook.ID, "", page.Query{Size: 100})
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -86,20 +86,20 @@ func (p *pair) do(errs ...error) {
 func TestAnnounce(t *testing.T) {
 	p := newPair(t)
 	ctx := t.Context()
-	p.do(p.one.Online(ctx, p.token, "a"))
+	p.do(p.one.Presence.Online(ctx, p.token, "a"))
 	p.want("the first socket", "online")
-	p.do(p.two.Online(ctx, p.token, "b"), p.one.Online(ctx, p.token, "a"))
-	p.do(p.one.Offline(ctx, p.token, "a"))
+	p.do(p.two.Presence.Online(ctx, p.token, "b"), p.one.Presence.Online(ctx, p.token, "a"))
+	p.do(p.one.Presence.Offline(ctx, p.token, "a"))
 	p.want("one of two gone", "online")
-	p.do(p.two.Offline(ctx, p.token, "b"), p.one.Offline(ctx, p.token, "b"))
+	p.do(p.two.Presence.Offline(ctx, p.token, "b"), p.one.Presence.Offline(ctx, p.token, "b"))
 	p.want("both gone", "online", "offline")
-	p.do(p.two.Online(ctx, p.token, "c"))
+	p.do(p.two.Presence.Online(ctx, p.token, "c"))
 	p.want("back again", "online", "offline", "online")
 	p.pass(50 * time.Second)
-	if resumed, err := p.one.Resume(ctx, p.token, "c", "d"); err != nil || !resumed {
+	if resumed, err := p.one.Presence.Resume(ctx, p.token, "c", "d"); err != nil || !resumed {
 		t.Fatalf("Resume = %v, %v", resumed, err)
 	}
-	p.do(p.two.LookForAbsent(ctx))
+	p.do(p.two.Presence.CheckStale(ctx))
 	p.want("on another node", "online", "offline", "online")
 }
 
@@ -107,17 +107,17 @@ func TestAnnounce(t *testing.T) {
 func TestAnnounceLost(t *testing.T) {
 	p := newPair(t)
 	ctx := t.Context()
-	p.do(p.one.Online(ctx, p.token, "a"), p.two.LookForAbsent(ctx))
+	p.do(p.one.Presence.Online(ctx, p.token, "a"), p.two.Presence.CheckStale(ctx))
 	p.want("online", "online")
 	p.pass(30 * time.Second)
-	p.do(p.one.Online(ctx, p.token, "a"))
+	p.do(p.one.Presence.Online(ctx, p.token, "a"))
 	p.pass(31 * time.Second)
-	p.do(p.two.LookForAbsent(ctx))
+	p.do(p.two.Presence.CheckStale(ctx))
 	p.want("still there", "online")
 	p.pass(40 * time.Second)
-	p.do(p.two.LookForAbsent(ctx), p.one.LookForAbsent(ctx))
+	p.do(p.two.Presence.CheckStale(ctx), p.one.Presence.CheckStale(ctx))
 	p.want("lost", "online", "offline")
-	if resumed, err := p.two.Resume(ctx, p.token, "a", "b"); err != nil || !resumed {
+	if resumed, err := p.two.Presence.Resume(ctx, p.token, "a", "b"); err != nil || !resumed {
 		t.Fatalf("Resume = %v, %v", resumed, err)
 	}
 	p.want("found again", "online", "offline", "online")
@@ -130,17 +130,17 @@ func TestAnnounceLater(t *testing.T) {
 	ctx, off, on := t.Context(), false, true
 	update := func(enabled *bool) {
 		t.Helper()
-		if _, err := p.one.UpdateWebhook(ctx, p.token.ProjectID, p.webhook.ID, fabric.WebhookInput{Enabled: enabled}); err != nil {
+		if _, err := p.one.Webhooks.Update(ctx, p.token.ProjectID, p.webhook.ID, fabric.WebhookInput{Enabled: enabled}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	update(&off)
-	p.do(p.one.Online(ctx, p.token, "a"))
+	p.do(p.one.Presence.Online(ctx, p.token, "a"))
 	p.want("nobody asks")
 	update(&on)
-	p.do(p.one.Online(ctx, p.token, "a"))
+	p.do(p.one.Presence.Online(ctx, p.token, "a"))
 	p.want("somebody does", "online")
-	p.do(p.one.Online(ctx, p.token, "a"))
+	p.do(p.one.Presence.Online(ctx, p.token, "a"))
 	p.want("it was told", "online")
 }
 
@@ -155,14 +155,14 @@ func TestAnnounceRace(t *testing.T) {
 		work.Go(func() {
 			id := string(rune('a' + i))
 			for range 4 {
-				if err := errors.Join(f.Online(ctx, p.token, id), f.Offline(ctx, p.token, id)); err != nil {
+				if err := errors.Join(f.Presence.Online(ctx, p.token, id), f.Presence.Offline(ctx, p.token, id)); err != nil {
 					t.Error(err)
 				}
 			}
 		})
 	}
 	work.Wait()
-	all, err := p.one.ListDeliveries(ctx, p.token.ProjectID, p.webhook.ID, "", page.Query{Size: 1000})
+	all, err := p.one.Deliveries.List(ctx, p.token.ProjectID, p.webhook.ID, "", page.Query{Size: 1000})
 	if err != nil || len(all.Items) == 0 {
 		t.Fatalf("told %d, %v", len(all.Items), err)
 	}

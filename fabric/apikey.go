@@ -10,10 +10,39 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/selvage/selvage/internal/background"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/revocation"
 )
+
+// APIKeys manages the API keys of projects and authenticates backends by them.
+type APIKeys struct {
+	*core
+	store APIKeyStore
+	keys  keyCache
+	uses  background.Queue // of keys, waiting to be written
+}
+
+// An APIKeyStore keeps API keys; see [Stores].
+type APIKeyStore interface {
+	// CreateAPIKey returns problem.NotFound if the project is unknown.
+	CreateAPIKey(ctx context.Context, k APIKey) error
+	FindAPIKey(ctx context.Context, projectID, id string) (APIKey, error)
+	// FindAPIKeyByHash finds the key whose current or previous secret has this hash.
+	FindAPIKeyByHash(ctx context.Context, hash string) (APIKey, error)
+	ListAPIKeys(ctx context.Context, projectID string, q page.Query) (page.Page[APIKey], error)
+	// RevokeAPIKey revokes a key. A key that is already revoked is left unchanged.
+	RevokeAPIKey(ctx context.Context, projectID string, r revocation.Revocation, at time.Time) error
+	// UpdateAPIKey writes the fields that are not nil and returns the new row. It returns
+	// problem.Conflict if the key is revoked.
+	UpdateAPIKey(ctx context.Context, projectID, id string, c APIKeyInput, r revocation.Revocation) (APIKey, error)
+	// RotateAPIKey writes the secrets of a key whose hash is still old. It returns
+	// problem.Conflict if the hash is another one or the key is revoked.
+	RotateAPIKey(ctx context.Context, k APIKey, old string, r revocation.Revocation) error
+	// TouchAPIKey records that a key was used, by the secret with this hash.
+	TouchAPIKey(ctx context.Context, id, hash string, at time.Time) error
+}
 
 // An APIKey lets a backend act for its project: it is the password of HTTP
 // Basic, whose name is the project's id.
@@ -57,11 +86,11 @@ type APIKeyInput struct {
 	Expires *time.Time // zero for never
 }
 
-// CheckAPIKey reports everything that is wrong with the input of a change, or of a
+// Check reports everything that is wrong with the input of a change, or of a
 // new key, which needs scopes.
-func (f *Fabric) CheckAPIKey(in APIKeyInput, isNew bool) error {
+func (ks *APIKeys) Check(in APIKeyInput, isNew bool) error {
 	var errs []error
-	now := f.now()
+	now := ks.now()
 	if in.Name != nil {
 		errs = append(errs, checkText("name", *in.Name))
 	}
@@ -74,25 +103,25 @@ func (f *Fabric) CheckAPIKey(in APIKeyInput, isNew bool) error {
 	return errors.Join(errs...)
 }
 
-// CreateAPIKey makes a key of a project and gives its secret, this once. No key
+// Create makes a key of a project and gives its secret, this once. No key
 // gets more than who asks for it has; a nil by is the operator, who has everything.
-func (f *Fabric) CreateAPIKey(ctx context.Context, projectID string, in APIKeyInput, by *Rights) (k APIKey, secret string, err error) {
+func (ks *APIKeys) Create(ctx context.Context, projectID string, in APIKeyInput, by *Rights) (k APIKey, secret string, err error) {
 	projectID, ok := canonical(projectID)
 	if !ok {
 		return APIKey{}, "", problem.NoSuch("project")
 	}
-	k = APIKey{ID: newID(), ProjectID: projectID, Created: f.now(), Scopes: distinct(in.Scopes), Expires: by.end()}
+	k = APIKey{ID: newID(), ProjectID: projectID, Created: ks.now(), Scopes: distinct(in.Scopes), Expires: by.end()}
 	if in.Name != nil {
 		k.Name = *in.Name
 	}
 	if in.Expires != nil {
 		k.Expires = in.Expires.UTC().Truncate(time.Microsecond)
 	}
-	if err := errors.Join(f.CheckAPIKey(in, true), by.permit(k.Scopes, k.Expires)); err != nil {
+	if err := errors.Join(ks.Check(in, true), by.permit(k.Scopes, k.Expires)); err != nil {
 		return APIKey{}, "", err
 	}
 	secret = k.renew()
-	if err := f.c.Store.CreateAPIKey(ctx, k); err != nil {
+	if err := ks.store.CreateAPIKey(ctx, k); err != nil {
 		return APIKey{}, "", fmt.Errorf("creating API key: %w", err)
 	}
 	return k, secret, nil
@@ -112,37 +141,37 @@ func hashKey(secret string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// FindAPIKey returns a key of a project, whether or not it is good.
-func (f *Fabric) FindAPIKey(ctx context.Context, projectID, id string) (APIKey, error) {
+// Find returns a key of a project, whether or not it is good.
+func (ks *APIKeys) Find(ctx context.Context, projectID, id string) (APIKey, error) {
 	id, ok := canonical(id)
 	if !ok {
 		return APIKey{}, problem.NoSuch("API key")
 	}
-	return f.c.Store.FindAPIKey(ctx, projectID, id)
+	return ks.store.FindAPIKey(ctx, projectID, id)
 }
 
-// ListAPIKeys returns a page of a project's keys, revoked ones included.
-func (f *Fabric) ListAPIKeys(ctx context.Context, projectID string, q page.Query) (page.Page[APIKey], error) {
-	return f.c.Store.ListAPIKeys(ctx, projectID, q)
+// List returns a page of a project's keys, revoked ones included.
+func (ks *APIKeys) List(ctx context.Context, projectID string, q page.Query) (page.Page[APIKey], error) {
+	return ks.store.ListAPIKeys(ctx, projectID, q)
 }
 
-// RevokeAPIKey ends a key and all tokens that were made with it.
-func (f *Fabric) RevokeAPIKey(ctx context.Context, projectID, id string) error {
+// Revoke ends a key and all tokens that were made with it.
+func (ks *APIKeys) Revoke(ctx context.Context, projectID, id string) error {
 	id, ok := canonical(id)
 	if !ok {
 		return problem.NoSuch("API key")
 	}
-	now := f.now()
-	if err := f.c.Store.RevokeAPIKey(ctx, projectID, gone(revocation.Key, id, now), now); err != nil {
+	now := ks.now()
+	if err := ks.store.RevokeAPIKey(ctx, projectID, gone(revocation.Key, id, now), now); err != nil {
 		return err
 	}
-	return f.c.Revocations.Sync(ctx)
+	return ks.c.Revocations.Sync(ctx)
 }
 
-// FindLeakedKey returns the API key of a project that has a secret, or had it before it was
+// FindLeaked returns the API key of a project that has a secret, or had it before it was
 // rotated, good or not. It counts as no use of the key.
-func (f *Fabric) FindLeakedKey(ctx context.Context, projectID, secret string) (APIKey, error) {
-	k, err := f.c.Store.FindAPIKeyByHash(ctx, hashKey(secret))
+func (ks *APIKeys) FindLeaked(ctx context.Context, projectID, secret string) (APIKey, error) {
+	k, err := ks.store.FindAPIKeyByHash(ctx, hashKey(secret))
 	if err == nil && k.ProjectID != projectID {
 		err = problem.NoSuch("API key")
 	}
@@ -155,9 +184,9 @@ func (f *Fabric) FindLeakedKey(ctx context.Context, projectID, secret string) (A
 // Authenticate returns the key that a backend presents. Whatever is wrong, the
 // answer is the same problem.Unauthenticated. What the key may be used for is
 // for the caller to ask.
-func (f *Fabric) Authenticate(ctx context.Context, projectID, apiKey string) (APIKey, error) {
-	now, hash := f.now(), hashKey(apiKey)
-	k, err := f.findKey(ctx, hash, now)
+func (ks *APIKeys) Authenticate(ctx context.Context, projectID, apiKey string) (APIKey, error) {
+	now, hash := ks.now(), hashKey(apiKey)
+	k, err := ks.findKey(ctx, hash, now)
 	if err != nil && !errors.Is(err, problem.NotFound) {
 		return APIKey{}, fmt.Errorf("finding API key: %w", err)
 	}
@@ -169,23 +198,23 @@ func (f *Fabric) Authenticate(ctx context.Context, projectID, apiKey string) (AP
 }
 
 // findKey finds the key of a secret, and notes that a good one was used.
-func (f *Fabric) findKey(ctx context.Context, hash string, now time.Time) (APIKey, error) {
-	if k, ok := f.remembered(hash, now); ok {
+func (ks *APIKeys) findKey(ctx context.Context, hash string, now time.Time) (APIKey, error) {
+	if k, ok := ks.remembered(hash, now); ok {
 		return k, nil
 	}
-	k, err := f.c.Store.FindAPIKeyByHash(ctx, hash)
+	k, err := ks.store.FindAPIKeyByHash(ctx, hash)
 	if err != nil || !k.opens(hash, now) {
 		return k, err
 	}
 	if now.Sub(k.LastUsed) >= touchEvery || hash == k.OldHash && now.Sub(k.OldUsed) >= touchEvery {
 		// Beside the request: a disk that is full or busy must not hold everybody up.
 		id := k.ID
-		f.uses.Do(hash, func() { _ = f.c.Store.TouchAPIKey(context.WithoutCancel(ctx), id, hash, now) })
+		ks.uses.Do(hash, func() { _ = ks.store.TouchAPIKey(context.WithoutCancel(ctx), id, hash, now) })
 		k.LastUsed = now
 	}
-	f.keys.put(hash, k, now)
+	ks.keys.put(hash, k, now)
 	return k, nil
 }
 
 // Settle waits until the uses of API keys are noted, or ctx ends.
-func (f *Fabric) Settle(ctx context.Context) error { return f.uses.Wait(ctx) }
+func (ks *APIKeys) Settle(ctx context.Context) error { return ks.uses.Wait(ctx) }

@@ -10,6 +10,22 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
+// Routes assigns phone numbers, SIP addresses and SIP endpoints to the resources that
+// take their calls.
+type Routes struct {
+	*core
+	store     RouteStore
+	resources *Resources
+	addresses *Addresses
+	sip       *SIP
+}
+
+// A RouteStore keeps phone routes; see [Stores].
+type RouteStore interface {
+	// PutPhoneRoute writes a route and replaces the number's previous one for the handler.
+	PutPhoneRoute(ctx context.Context, r PhoneRoute) error
+}
+
 // A PhoneRoute says which resource takes the calls or messages of a number.
 // Numbers are kept by telephony, which gives them their ids.
 type PhoneRoute struct {
@@ -20,9 +36,9 @@ type PhoneRoute struct {
 	Assigned   time.Time
 }
 
-// firstOf returns the first address of a resource or subscriber.
-func (f *Fabric) firstOf(ctx context.Context, projectID, id string) (Address, error) {
-	p, err := f.c.Store.ListAddresses(ctx, projectID, AddressFilter{ResourceID: id}, page.Query{Size: 1})
+// first returns the first address of a resource or subscriber.
+func (as *Addresses) first(ctx context.Context, projectID, id string) (Address, error) {
+	p, err := as.store.ListAddresses(ctx, projectID, AddressFilter{ResourceID: id}, page.Query{Size: 1})
 	if err == nil && len(p.Items) == 0 {
 		err = problem.NoSuch("address")
 	}
@@ -32,10 +48,10 @@ func (f *Fabric) firstOf(ctx context.Context, projectID, id string) (Address, er
 	return p.Items[0], nil
 }
 
-// AssignPhoneRoute lets a resource take what comes to a number, and gives the
+// AssignPhone lets a resource take what comes to a number, and gives the
 // resource's address. A number that another resource had is its no more.
-func (f *Fabric) AssignPhoneRoute(ctx context.Context, projectID, id, routeID, handler string) (Address, error) {
-	t, err := f.FindThing(ctx, projectID, id)
+func (rs *Routes) AssignPhone(ctx context.Context, projectID, id, routeID, handler string) (Address, error) {
+	t, err := rs.resources.FindThing(ctx, projectID, id)
 	if err != nil {
 		return Address{}, err
 	}
@@ -57,34 +73,34 @@ func (f *Fabric) AssignPhoneRoute(ctx context.Context, projectID, id, routeID, h
 	if err := errors.Join(errs...); err != nil {
 		return Address{}, err
 	}
-	r := PhoneRoute{ID: route, ProjectID: projectID, Handler: handler, ResourceID: t.ID(), Assigned: f.now()}
-	if err := f.c.Store.PutPhoneRoute(ctx, r); err != nil {
+	r := PhoneRoute{ID: route, ProjectID: projectID, Handler: handler, ResourceID: t.ID(), Assigned: rs.now()}
+	if err := rs.store.PutPhoneRoute(ctx, r); err != nil {
 		return Address{}, err
 	}
-	return f.firstOf(ctx, projectID, t.ID())
+	return rs.addresses.first(ctx, projectID, t.ID())
 }
 
 // AssignSIPAddress lets a resource take the calls of a SIP address.
-func (f *Fabric) AssignSIPAddress(ctx context.Context, projectID, id, sipAddressID string) (SIPAddress, error) {
+func (rs *Routes) AssignSIPAddress(ctx context.Context, projectID, id, sipAddressID string) (SIPAddress, error) {
 	const param = "domain_application_id"
-	t, err := f.FindThing(ctx, projectID, id)
+	t, err := rs.resources.FindThing(ctx, projectID, id)
 	if err != nil {
 		return SIPAddress{}, err
 	}
-	a, err := f.UpdateSIPAddress(ctx, projectID, sipAddressID,
+	a, err := rs.sip.UpdateAddress(ctx, projectID, sipAddressID,
 		map[string]json.RawMessage{handlerField: quoted(t.ID())})
 	return a, assignable(param, sipAddressID, err)
 }
 
 // AssignSIPEndpoint lets a resource take the calls of a SIP endpoint, and gives
 // the endpoint's address.
-func (f *Fabric) AssignSIPEndpoint(ctx context.Context, projectID, id, endpointID string) (Address, error) {
+func (rs *Routes) AssignSIPEndpoint(ctx context.Context, projectID, id, endpointID string) (Address, error) {
 	const param = "sip_endpoint_id"
-	t, err := f.FindThing(ctx, projectID, id)
+	t, err := rs.resources.FindThing(ctx, projectID, id)
 	if err != nil {
 		return Address{}, err
 	}
-	_, err = f.UpdateResource(ctx, projectID, f.c.Kinds.ByType("sip_endpoint"), endpointID,
+	_, err = rs.resources.Update(ctx, projectID, rs.c.Kinds.ByType("sip_endpoint"), endpointID,
 		map[string]json.RawMessage{
 			"call_handler": quoted("resource"), handlerField: quoted(t.ID()),
 		})
@@ -92,7 +108,7 @@ func (f *Fabric) AssignSIPEndpoint(ctx context.Context, projectID, id, endpointI
 		return Address{}, err
 	}
 	canon, _ := canonical(endpointID)
-	return f.firstOf(ctx, projectID, canon)
+	return rs.addresses.first(ctx, projectID, canon)
 }
 
 // assignable tells of what is assigned what was told of a path.

@@ -12,9 +12,24 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// ListAudit returns a page of the audit trail, the newest first.
-func (f *Fabric) ListAudit(ctx context.Context, filter audit.Filter, q page.Query) (page.Page[audit.Event], error) {
-	return f.c.Store.ListAudit(ctx, filter, q)
+// Audit reads the audit trail and records decisions that change no row.
+type Audit struct {
+	*core
+	store AuditStore
+}
+
+// An AuditStore keeps the audit trail; see [Stores].
+type AuditStore interface {
+	// Record writes the audit event of a decision that changes no row. All methods that
+	// change rows write their own event in the same transaction.
+	Record(ctx context.Context, e audit.Event) error
+	// ListAudit returns a page of the audit trail, newest first.
+	ListAudit(ctx context.Context, f audit.Filter, q page.Query) (page.Page[audit.Event], error)
+}
+
+// List returns a page of the audit trail, the newest first.
+func (as *Audit) List(ctx context.Context, filter audit.Filter, q page.Query) (page.Page[audit.Event], error) {
+	return as.store.ListAudit(ctx, filter, q)
 }
 
 // refusalsEvery is how often a refusal is noted of the same credentials: whoever asks again
@@ -23,16 +38,16 @@ const refusalsEvery = time.Minute
 
 // RefuseManagement notes that somebody, by credentials without the scope Management, tried
 // what needs it, unless that has just been noted of the same credentials.
-func (f *Fabric) RefuseManagement(ctx context.Context, projectID, credentials, what string) error {
-	if f.c.Sessions != nil {
+func (as *Audit) RefuseManagement(ctx context.Context, projectID, credentials, what string) error {
+	if as.c.Sessions != nil {
 		key := session.Key{Kind: "refused-management", ID: session.Digest(projectID + " " + credentials)}
-		if err := f.c.Sessions.Add(ctx, key, nil, refusalsEvery); errors.Is(err, problem.Conflict) {
+		if err := as.c.Sessions.Add(ctx, key, nil, refusalsEvery); errors.Is(err, problem.Conflict) {
 			return nil // while nobody can count, each is noted
 		}
 	}
 	e := audit.Of("management", projectID, "project", projectID).With("request", what).Refuse(
 		"the credentials lack the scope Management")
-	if err := f.c.Store.Record(ctx, e); err != nil {
+	if err := as.store.Record(ctx, e); err != nil {
 		return fmt.Errorf("noting a refusal: %w", err)
 	}
 	return nil
@@ -40,8 +55,8 @@ func (f *Fabric) RefuseManagement(ctx context.Context, projectID, credentials, w
 
 // NoteToken notes that somebody made a token by hand, who could have asked for it as its
 // subscriber or guest would: made by a key they are too many to note.
-func (f *Fabric) NoteToken(ctx context.Context, projectID string, kind TokenKind, targetKind, targetID string) error {
-	if err := f.c.Store.Record(ctx, audit.Of("token.issued", projectID, targetKind, targetID).With("kind", string(kind))); err != nil {
+func (as *Audit) NoteToken(ctx context.Context, projectID string, kind TokenKind, targetKind, targetID string) error {
+	if err := as.store.Record(ctx, audit.Of("token.issued", projectID, targetKind, targetID).With("kind", string(kind))); err != nil {
 		return fmt.Errorf("noting a token: %w", err)
 	}
 	return nil

@@ -21,20 +21,20 @@ func CheckSecret(param, secret string) error {
 	return nil
 }
 
-// AdoptAPIKey makes a key with a secret that was brought along, unless a key has it.
-func (f *Fabric) AdoptAPIKey(ctx context.Context, projectID string, in APIKeyInput, secret string) error {
-	if err := errors.Join(CheckSecret("secret", secret), f.CheckAPIKey(in, true)); err != nil {
+// Adopt makes a key with a secret that was brought along, unless a key has it.
+func (ks *APIKeys) Adopt(ctx context.Context, projectID string, in APIKeyInput, secret string) error {
+	if err := errors.Join(CheckSecret("secret", secret), ks.Check(in, true)); err != nil {
 		return err
 	}
-	if _, err := f.c.Store.FindAPIKeyByHash(ctx, hashKey(secret)); !errors.Is(err, problem.NotFound) {
+	if _, err := ks.store.FindAPIKeyByHash(ctx, hashKey(secret)); !errors.Is(err, problem.NotFound) {
 		return err
 	}
-	k := APIKey{ID: newID(), ProjectID: projectID, Created: f.now(), Scopes: distinct(in.Scopes),
+	k := APIKey{ID: newID(), ProjectID: projectID, Created: ks.now(), Scopes: distinct(in.Scopes),
 		Prefix: secret[:8], Hash: hashKey(secret)}
 	if in.Name != nil {
 		k.Name = *in.Name
 	}
-	if err := f.c.Store.CreateAPIKey(ctx, k); err != nil {
+	if err := ks.store.CreateAPIKey(ctx, k); err != nil {
 		return fmt.Errorf("creating API key: %w", err)
 	}
 	return nil

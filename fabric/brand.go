@@ -30,23 +30,23 @@ func checkLink(param string, link *string) error {
 }
 
 // SetLogo returns a project a logo, which [logo.Make] has made; the zero value takes it away.
-func (f *Fabric) SetLogo(ctx context.Context, id string, l logo.Logo) (Project, error) {
+func (ps *Projects) SetLogo(ctx context.Context, id string, l logo.Logo) (Project, error) {
 	id, ok := canonical(id)
 	if !ok {
 		return Project{}, problem.NoSuch("project")
 	}
-	defer f.ForgetLogos()
-	return f.c.Store.SetProjectLogo(ctx, id, l, f.now())
+	defer ps.ForgetLogos()
+	return ps.store.SetProjectLogo(ctx, id, l, ps.now())
 }
 
 // ForgetLogos is called once this node has changed whose a picture is.
-func (f *Fabric) ForgetLogos() { f.lately.logos.Clear() }
+func (ps *Projects) ForgetLogos() { ps.caches.logos.Clear() }
 
 // FindLogo returns the picture of a name, a PNG, whosever it is, if it was somebody's within
 // the last 300 ms.
-func (f *Fabric) FindLogo(ctx context.Context, name string) ([]byte, error) {
+func (ps *Projects) FindLogo(ctx context.Context, name string) ([]byte, error) {
 	if _, ok := logo.Parse(name); !ok {
 		return nil, problem.NoSuch("logo")
 	}
-	return f.lately.logos.Load(name, func() ([]byte, error) { return f.c.Store.FindLogo(ctx, name) })
+	return ps.caches.logos.Load(name, func() ([]byte, error) { return ps.store.FindLogo(ctx, name) })
 }

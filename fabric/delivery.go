@@ -9,6 +9,45 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
+// Deliveries shows and retries what is sent to webhooks, and the logouts sent to OAuth
+// clients.
+type Deliveries struct {
+	*core
+	store        DeliveryStore
+	webhooks     *Webhooks
+	applications *applications
+}
+
+// A DeliveryStore keeps the deliveries to webhooks and the logouts of OAuth clients; see
+// [Stores]. Lists of a state "" hold all states.
+type DeliveryStore interface {
+	FindDelivery(ctx context.Context, webhookID, id string) (Delivery, error)
+	// ListDeliveries returns the newest first.
+	ListDeliveries(ctx context.Context, webhookID string, state DeliveryState, q page.Query) (
+		page.Page[Delivery], error)
+	// Redeliver queues a delivery again, as of now, and ends its webhook's rest.
+	Redeliver(ctx context.Context, webhookID, id string, now time.Time) (Delivery, error)
+	// RedeliverDead does the same for all dead letters, and returns their number.
+	RedeliverDead(ctx context.Context, webhookID string, now time.Time) (int, error)
+	// ExpireDeliveries makes dead letters of deliveries that were queued before a time.
+	ExpireDeliveries(ctx context.Context, before, now time.Time) error
+	// ForgetDeliveries deletes deliveries that were delivered or given up before these
+	// times, and those whose webhook no longer exists.
+	ForgetDeliveries(ctx context.Context, delivered, dead time.Time) error
+
+	// ListLogouts returns the logouts of an OAuth client, those of the newest logins first.
+	ListLogouts(ctx context.Context, clientID string, state DeliveryState, q page.Query) (page.Page[Logout], error)
+	// RedeliverLogout queues a logout again, as of now, and ends its client's rest.
+	RedeliverLogout(ctx context.Context, clientID, loginID string, now time.Time) (Logout, error)
+	// RedeliverDeadLogouts does the same for all dead letters, and returns their number.
+	RedeliverDeadLogouts(ctx context.Context, clientID string, now time.Time) (int, error)
+	// ExpireLogouts makes dead letters of logouts that were queued before a time.
+	ExpireLogouts(ctx context.Context, before, now time.Time) error
+	// ForgetLogouts deletes logouts that were delivered or given up before these times,
+	// and those whose client no longer receives any.
+	ForgetLogouts(ctx context.Context, delivered, dead time.Time) error
+}
+
 // A DeliveryState is how far a delivery has come.
 type DeliveryState string
 
@@ -50,19 +89,19 @@ func ParseDeliveryState(name string) (DeliveryState, error) {
 	return "", problem.BadParam("state", "state must be pending, delivered or dead")
 }
 
-// ListDeliveries returns a page of a webhook's deliveries in a state, "" for any:
+// List returns a page of a webhook's deliveries in a state, "" for any:
 // the newest first.
-func (f *Fabric) ListDeliveries(ctx context.Context, projectID, webhookID string, state DeliveryState, q page.Query) (page.Page[Delivery], error) {
-	w, err := f.FindWebhook(ctx, projectID, webhookID)
+func (ds *Deliveries) List(ctx context.Context, projectID, webhookID string, state DeliveryState, q page.Query) (page.Page[Delivery], error) {
+	w, err := ds.webhooks.Find(ctx, projectID, webhookID)
 	if err != nil {
 		return page.Page[Delivery]{}, err
 	}
-	return f.c.Store.ListDeliveries(ctx, w.ID, state, q)
+	return ds.store.ListDeliveries(ctx, w.ID, state, q)
 }
 
-// FindDelivery returns a delivery of a webhook of a project.
-func (f *Fabric) FindDelivery(ctx context.Context, projectID, webhookID, id string) (Delivery, error) {
-	w, err := f.FindWebhook(ctx, projectID, webhookID)
+// Find returns a delivery of a webhook of a project.
+func (ds *Deliveries) Find(ctx context.Context, projectID, webhookID, id string) (Delivery, error) {
+	w, err := ds.webhooks.Find(ctx, projectID, webhookID)
 	if err != nil {
 		return Delivery{}, err
 	}
@@ -70,13 +109,13 @@ func (f *Fabric) FindDelivery(ctx context.Context, projectID, webhookID, id stri
 	if !ok {
 		return Delivery{}, problem.NoSuch("delivery")
 	}
-	return f.c.Store.FindDelivery(ctx, w.ID, id)
+	return ds.store.FindDelivery(ctx, w.ID, id)
 }
 
-// TestWebhook queues an event that tells of nothing, for who wants to see whether a
+// Test queues an event that tells of nothing, for who wants to see whether a
 // webhook is told.
-func (f *Fabric) TestWebhook(ctx context.Context, projectID, id string) (Delivery, error) {
-	w, err := f.FindWebhook(ctx, projectID, id)
+func (ws *Webhooks) Test(ctx context.Context, projectID, id string) (Delivery, error) {
+	w, err := ws.Find(ctx, projectID, id)
 	if err != nil {
 		return Delivery{}, err
 	}
@@ -85,30 +124,30 @@ func (f *Fabric) TestWebhook(ctx context.Context, projectID, id string) (Deliver
 		Type string `json:"type"`
 		URL  string `json:"url"`
 	}{w.ID, "webhook", w.URL}
-	e, err := newEvent(WebhookTest, w.ProjectID, w.ID, f.now(), data)
+	e, err := newEvent(WebhookTest, w.ProjectID, w.ID, ws.now(), data)
 	if err != nil {
 		return Delivery{}, err
 	}
-	return f.c.Store.QueueDelivery(ctx, w.ID, e)
+	return ws.store.QueueDelivery(ctx, w.ID, e)
 }
 
 // Redeliver queues a delivery anew, whatever became of it: the same body, under
 // the same id.
-func (f *Fabric) Redeliver(ctx context.Context, projectID, webhookID, id string) (Delivery, error) {
-	d, err := f.FindDelivery(ctx, projectID, webhookID, id)
+func (ds *Deliveries) Redeliver(ctx context.Context, projectID, webhookID, id string) (Delivery, error) {
+	d, err := ds.Find(ctx, projectID, webhookID, id)
 	if err != nil {
 		return Delivery{}, err
 	}
-	return f.c.Store.Redeliver(ctx, d.WebhookID, d.ID, f.now())
+	return ds.store.Redeliver(ctx, d.WebhookID, d.ID, ds.now())
 }
 
 // RedeliverDead queues all dead letters of a webhook anew, and gives how many.
-func (f *Fabric) RedeliverDead(ctx context.Context, projectID, webhookID string) (int, error) {
-	w, err := f.FindWebhook(ctx, projectID, webhookID)
+func (ds *Deliveries) RedeliverDead(ctx context.Context, projectID, webhookID string) (int, error) {
+	w, err := ds.webhooks.Find(ctx, projectID, webhookID)
 	if err != nil {
 		return 0, err
 	}
-	return f.c.Store.RedeliverDead(ctx, w.ID, f.now())
+	return ds.store.RedeliverDead(ctx, w.ID, ds.now())
 }
 
 // How long deliveries are kept, once they are over and while they wait.
@@ -118,13 +157,13 @@ const (
 	waitAtMost    = 48 * time.Hour // for a receiver that is down so often that few attempts are made
 )
 
-// SweepDeliveries returns up what has waited for too long, and forgets what is over
+// Sweep returns up what has waited for too long, and forgets what is over
 // or belongs to no webhook, or client, any more.
-func (f *Fabric) SweepDeliveries(ctx context.Context) error {
-	now := f.now()
+func (ds *Deliveries) Sweep(ctx context.Context) error {
+	now := ds.now()
 	return errors.Join(
-		f.c.Store.ExpireDeliveries(ctx, now.Add(-waitAtMost), now),
-		f.c.Store.ForgetDeliveries(ctx, now.Add(-keepDelivered), now.Add(-keepDead)),
-		f.c.Store.ExpireLogouts(ctx, now.Add(-waitAtMost), now),
-		f.c.Store.ForgetLogouts(ctx, now.Add(-keepDelivered), now.Add(-keepDead)))
+		ds.store.ExpireDeliveries(ctx, now.Add(-waitAtMost), now),
+		ds.store.ForgetDeliveries(ctx, now.Add(-keepDelivered), now.Add(-keepDead)),
+		ds.store.ExpireLogouts(ctx, now.Add(-waitAtMost), now),
+		ds.store.ForgetLogouts(ctx, now.Add(-keepDelivered), now.Add(-keepDead)))
 }

@@ -8,8 +8,26 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
 )
+
+// Devices registers the devices that push services can reach.
+type Devices struct {
+	*core
+	store       DeviceStore
+	subscribers *Subscribers
+}
+
+// A DeviceStore keeps devices; see [Stores].
+type DeviceStore interface {
+	// PutDevice writes a device. If the subscriber has one with the same token, PutDevice
+	// renames it and keeps its id, key and time of creation. It returns problem.Invalid if
+	// the subscriber already has this many devices.
+	PutDevice(ctx context.Context, d Device, most int) (Device, error)
+	DeleteDevice(ctx context.Context, subscriberID, id string) error
+	ListDevices(ctx context.Context, projectID, subscriberID string, q page.Query) (page.Page[Device], error)
+}
 
 // A Device is where a subscriber is told of a call when no app of its is open.
 type Device struct {
@@ -68,9 +86,9 @@ func isVisible(text string) bool {
 	return true
 }
 
-// RegisterDevice registers a device of the SAT's subscriber. One that is there
+// Register registers a device of the SAT's subscriber. One that is there
 // already keeps its id and key.
-func (f *Fabric) RegisterDevice(ctx context.Context, sat Token, in DeviceInput) (Device, error) {
+func (ds *Devices) Register(ctx context.Context, sat Token, in DeviceInput) (Device, error) {
 	if err := in.Check(); err != nil {
 		return Device{}, err
 	}
@@ -79,9 +97,9 @@ func (f *Fabric) RegisterDevice(ctx context.Context, sat Token, in DeviceInput) 
 	d := Device{
 		ID: newID(), ProjectID: sat.ProjectID, SubscriberID: sat.SubscriberID, Type: in.Type, Token: in.Token,
 		Name:    in.Name,
-		PushKey: base64.StdEncoding.EncodeToString(key[:]), Created: f.now(),
+		PushKey: base64.StdEncoding.EncodeToString(key[:]), Created: ds.now(),
 	}
-	d, err := f.c.Store.PutDevice(ctx, d, maxDevices)
+	d, err := ds.store.PutDevice(ctx, d, maxDevices)
 	if errors.Is(err, problem.NotFound) {
 		return Device{}, problem.NoCredentials()
 	}
@@ -91,11 +109,11 @@ func (f *Fabric) RegisterDevice(ctx context.Context, sat Token, in DeviceInput) 
 	return d, nil
 }
 
-// DeleteDevice forgets a device of the SAT's subscriber.
-func (f *Fabric) DeleteDevice(ctx context.Context, sat Token, id string) error {
+// Delete forgets a device of the SAT's subscriber.
+func (ds *Devices) Delete(ctx context.Context, sat Token, id string) error {
 	id, ok := canonical(id)
 	if !ok {
 		return problem.NoSuch("device")
 	}
-	return f.c.Store.DeleteDevice(ctx, sat.SubscriberID, id)
+	return ds.store.DeleteDevice(ctx, sat.SubscriberID, id)
 }

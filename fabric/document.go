@@ -9,8 +9,8 @@ import (
 
 // KindOf returns the kind of a resource. One of an operator's whose file is gone is
 // of a kind that shows nothing of its own.
-func (f *Fabric) KindOf(r Resource) *kinds.Kind {
-	if k := f.c.Kinds.ByType(r.Type); k != nil {
+func (rs *Resources) KindOf(r Resource) *kinds.Kind {
+	if k := rs.c.Kinds.ByType(r.Type); k != nil {
 		return k
 	}
 	return &kinds.Kind{Title: r.Type, Meta: kinds.Meta{Type: r.Type, Key: r.Type}}

@@ -21,23 +21,23 @@ const embedWindow = time.Minute
 
 // AdmitSocket counts a socket that is opened with a token: problem.RateLimited where
 // the token came from an embed key and too many were opened by that.
-func (f *Fabric) AdmitSocket(ctx context.Context, t Token) error {
+func (es *EmbedKeys) AdmitSocket(ctx context.Context, t Token) error {
 	if !t.Embedded {
 		return nil
 	}
-	return f.count(ctx, "embed-socket", t.KeyID, f.c.EmbedLimits.Sockets)
+	return es.count(ctx, "embed-socket", t.KeyID, es.c.EmbedLimits.Sockets)
 }
 
 // count counts a use of a key, up to a limit. While the session store cannot count,
 // nobody is refused: a limit is no reason to be away.
-func (f *Fabric) count(ctx context.Context, kind, keyID string, limit int) error {
-	if limit <= 0 || f.c.Sessions == nil {
+func (es *EmbedKeys) count(ctx context.Context, kind, keyID string, limit int) error {
+	if limit <= 0 || es.c.Sessions == nil {
 		return nil
 	}
-	now := f.now()
+	now := es.now()
 	window := now.Truncate(embedWindow)
 	key := session.Key{Kind: kind, ID: keyID + ":" + strconv.FormatInt(window.Unix(), 10)}
-	if n, err := f.c.Sessions.Incr(ctx, key, 2*embedWindow); err != nil || n <= int64(limit) {
+	if n, err := es.c.Sessions.Incr(ctx, key, 2*embedWindow); err != nil || n <= int64(limit) {
 		return nil
 	}
 	return &problem.Error{

@@ -50,25 +50,25 @@ type Eraser struct {
 	Names func(s Subscriber, all []Address) []string
 }
 
-// EraseSubscriber deletes a subscriber with everything that is kept about it, or takes it
+// Erase deletes a subscriber with everything that is kept about it, or takes it
 // out of what must stay, and says so. Rows go in one transaction. It finds what is left of
 // one who was deleted before; where there is nothing, it is problem.NotFound.
-func (f *Fabric) EraseSubscriber(ctx context.Context, projectID, id string) (Erasure, error) {
+func (ss *Subscribers) Erase(ctx context.Context, projectID, id string) (Erasure, error) {
 	id, ok := canonical(id)
 	if !ok {
 		return Erasure{}, problem.NoSuch("subscriber")
 	}
 	ctx = context.WithoutCancel(ctx) // who asked for it may be gone; it is done all the same
-	defer f.lately.forget()
-	now := f.now()
-	e, err := f.c.Store.EraseSubscriber(ctx, projectID, Eraser{gone(revocation.Subscriber, id, now), namesOf}, now)
+	defer ss.caches.forget()
+	now := ss.now()
+	e, err := ss.store.EraseSubscriber(ctx, projectID, Eraser{gone(revocation.Subscriber, id, now), namesOf}, now)
 	if err != nil {
 		return Erasure{}, err
 	}
 	e.SubscriberID, e.ErasedAt, e.Kept = id, now.UTC(), kept
-	err = f.c.Revocations.Sync(ctx)
-	if f.c.Erased != nil {
-		err = errors.Join(err, f.c.Erased(ctx, e))
+	err = ss.c.Revocations.Sync(ctx)
+	if ss.c.Erased != nil {
+		err = errors.Join(err, ss.c.Erased(ctx, e))
 	}
 	return e, err
 }

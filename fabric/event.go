@@ -58,10 +58,10 @@ func SubscriberEvent(name EventName, s Subscriber, at time.Time) (Event, error) 
 	return newEvent(name, s.ProjectID, s.ID, at, DocumentOf(s))
 }
 
-// resourceEvent returns what does the same of a resource.
-func (f *Fabric) resourceEvent(name EventName, at time.Time) Teller {
+// event returns what does the same of a resource.
+func (rs *Resources) event(name EventName, at time.Time) Teller {
 	return func(r Resource) (Event, error) {
-		return newEvent(name, r.ProjectID, r.ID, at, Document(f.KindOf(r), r))
+		return newEvent(name, r.ProjectID, r.ID, at, Document(rs.KindOf(r), r))
 	}
 }
 

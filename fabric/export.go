@@ -134,15 +134,15 @@ func Known(t time.Time) *time.Time {
 
 // ExportSubscriber returns everything that is kept about a subscriber.
 func (f *Fabric) ExportSubscriber(ctx context.Context, projectID, id string) (e Export, err error) {
-	s, err := f.FindSubscriber(ctx, projectID, id)
+	s, err := f.Subscribers.Find(ctx, projectID, id)
 	if err != nil {
 		return e, err
 	}
-	online, err := f.Presence(ctx, s.ProjectID, s.ID)
+	online, err := f.Presence.Find(ctx, s.ProjectID, s.ID)
 	if err != nil {
 		return e, err
 	}
-	e.ExportedAt = f.now().UTC()
+	e.ExportedAt = f.core.now().UTC()
 	e.Subscriber = ExportedSubscriber{
 		s.ID, s.ProjectID, s.Email, s.Verified, s.Reference, s.FirstName, s.LastName, s.DisplayName,
 		s.JobTitle, s.TimeZone, s.Country, s.CompanyName, s.Region,
@@ -155,8 +155,8 @@ func (f *Fabric) ExportSubscriber(ctx context.Context, projectID, id string) (e 
 		}
 	}
 	e.Passkeys, e.Recordings = []ExportedPasskey{}, []ExportedRecording{}
-	if f.c.Export != nil {
-		err = f.c.Export(ctx, &e)
+	if f.core.c.Export != nil {
+		err = f.core.c.Export(ctx, &e)
 	}
 	return e, err
 }
@@ -189,7 +189,7 @@ func exported[T, E any](ctx context.Context, s Subscriber, list func(context.Con
 }
 
 func (f *Fabric) exportAddresses(ctx context.Context, s Subscriber, e *Export) (err error) {
-	_, all, err := f.c.Store.SubscriberWithAddresses(ctx, s.ProjectID, s.ID) // also those of one who is disabled
+	_, all, err := f.Subscribers.store.SubscriberWithAddresses(ctx, s.ProjectID, s.ID) // also those of one who is disabled
 	e.Addresses = make([]ExportedAddress, len(all))
 	for i, a := range all {
 		e.Addresses[i] = ExportedAddress{a.ID, a.Path(), a.DisplayName, a.Channels, a.Created}
@@ -198,7 +198,7 @@ func (f *Fabric) exportAddresses(ctx context.Context, s Subscriber, e *Export) (
 }
 
 func (f *Fabric) exportLogins(ctx context.Context, s Subscriber, e *Export) (err error) {
-	e.Sessions, err = exported(ctx, s, f.c.Store.ListLogins, func(l Login) ExportedLogin {
+	e.Sessions, err = exported(ctx, s, f.Logins.store.ListLogins, func(l Login) ExportedLogin {
 		grants := make([]ExportedGrant, len(l.Grants))
 		for i, g := range l.Grants {
 			grants[i] = ExportedGrant{g.ClientID, g.ClientName, g.Scope, g.Created, g.Expires, Known(g.Revoked)}
@@ -209,21 +209,21 @@ func (f *Fabric) exportLogins(ctx context.Context, s Subscriber, e *Export) (err
 }
 
 func (f *Fabric) exportConsents(ctx context.Context, s Subscriber, e *Export) (err error) {
-	e.Consents, err = exported(ctx, s, f.c.Store.ListConsents, func(o Consent) ExportedConsent {
+	e.Consents, err = exported(ctx, s, f.Logins.store.ListConsents, func(o Consent) ExportedConsent {
 		return ExportedConsent{o.ClientID, o.ClientName, o.Scope, o.Updated}
 	})
 	return err
 }
 
 func (f *Fabric) exportFamilies(ctx context.Context, s Subscriber, e *Export) (err error) {
-	e.RefreshTokens, err = exported(ctx, s, f.c.Store.ListFamilies, func(o Family) ExportedFamily {
+	e.RefreshTokens, err = exported(ctx, s, f.Tokens.store.ListFamilies, func(o Family) ExportedFamily {
 		return ExportedFamily{o.ID, o.ClientID, Known(o.Created), Known(o.Used), o.Refreshes, o.Expires, o.Revoked}
 	})
 	return err
 }
 
 func (f *Fabric) exportDevices(ctx context.Context, s Subscriber, e *Export) (err error) {
-	e.Devices, err = exported(ctx, s, f.c.Store.ListDevices, func(d Device) ExportedDevice {
+	e.Devices, err = exported(ctx, s, f.Devices.store.ListDevices, func(d Device) ExportedDevice {
 		return ExportedDevice{d.ID, d.Type, d.Name, d.Created}
 	})
 	return err
@@ -232,7 +232,7 @@ func (f *Fabric) exportDevices(ctx context.Context, s Subscriber, e *Export) (er
 func (f *Fabric) exportPhones(ctx context.Context, s Subscriber, e *Export) (err error) {
 	e.SIPCredentials, err = exported(ctx, s,
 		func(ctx context.Context, _, id string, q page.Query) (page.Page[SIPCredential], error) {
-			return f.c.Store.ListSIPCredentials(ctx, id, q)
+			return f.SIP.store.ListSIPCredentials(ctx, id, q)
 		}, func(c SIPCredential) ExportedSIPCredential {
 			return ExportedSIPCredential{c.ID, c.Username(), c.Created}
 		})

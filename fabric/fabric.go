@@ -18,7 +18,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/selvage/selvage/fabric/kinds"
-	"github.com/selvage/selvage/internal/background"
 	"github.com/selvage/selvage/internal/factor"
 	"github.com/selvage/selvage/internal/password"
 	"github.com/selvage/selvage/internal/revocation"
@@ -28,7 +27,7 @@ import (
 
 // Config says what a Fabric works with.
 type Config struct {
-	Store       Store
+	Stores      Stores
 	Ring        *keys.Ring
 	Kinds       *kinds.Catalog   // of resources; nil means those of package kinds
 	Passwords   *password.Hasher // nil means one of its own
@@ -73,14 +72,32 @@ type Config struct {
 	CheckURL func(param, url string) error
 }
 
-// A Fabric applies the rules. Its methods may be called at once from any number
-// of goroutines.
+// A Fabric applies the rules, each part to its nouns. All methods are safe for concurrent
+// use.
 type Fabric struct {
-	c       Config
-	sealers map[TokenKind]*keys.Sealer
-	keys    keyCache
-	lately  lately
-	uses    background.Queue // of API keys, to be noted
+	Projects    *Projects
+	APIKeys     *APIKeys
+	Audit       *Audit
+	Subscribers *Subscribers
+	Logins      *Logins
+	Tokens      *Tokens
+	EmbedKeys   *EmbedKeys
+	Resources   *Resources
+	Routes      *Routes
+	Addresses   *Addresses
+	SIP         *SIP
+	Webhooks    *Webhooks
+	Deliveries  *Deliveries
+	Presence    *Presences
+	Devices     *Devices
+
+	core *core
+}
+
+// core is what all parts share.
+type core struct {
+	c      Config
+	caches caches
 }
 
 // New makes a Fabric.
@@ -100,11 +117,36 @@ func New(c Config) *Fabric {
 	if c.CheckURL == nil {
 		c.CheckURL = func(string, string) error { return nil }
 	}
-	return &Fabric{c: c, sealers: newSealers(c.Ring, c.Host), lately: newLately(c.Now)}
+	return wire(&core{c, newCaches(c.Now)})
+}
+
+// wire makes the parts, each after those it needs.
+func wire(c *core) *Fabric {
+	s := c.c.Stores
+	f := &Fabric{core: c}
+	apps := &applications{c, s.Applications}
+	f.Projects = &Projects{c, s.Projects}
+	f.APIKeys = &APIKeys{core: c, store: s.APIKeys}
+	f.Audit = &Audit{c, s.Audit}
+	f.Addresses = &Addresses{c, s.Addresses}
+	f.Subscribers = &Subscribers{c, s.Subscribers, f.Projects, f.Addresses, apps}
+	f.Logins = &Logins{c, s.Logins, f.Subscribers}
+	f.Devices = &Devices{c, s.Devices, f.Subscribers}
+	f.Presence = &Presences{c, s.Presence, f.Subscribers}
+
+	f.EmbedKeys = &EmbedKeys{c, s.EmbedKeys, f.Addresses}
+	f.Tokens = &Tokens{c, s.Tokens, newSealers(c.c.Ring, c.c.Host), f.Subscribers, f.Addresses, f.EmbedKeys, apps}
+
+	f.Resources = &Resources{c, s.Resources, f.Subscribers, f.Addresses}
+	f.SIP = &SIP{c, s.SIP, f.Resources, f.Subscribers}
+	f.Routes = &Routes{c, s.Routes, f.Resources, f.Addresses, f.SIP}
+	f.Webhooks = &Webhooks{c, s.Webhooks}
+	f.Deliveries = &Deliveries{c, s.Deliveries, f.Webhooks, apps}
+	return f
 }
 
 // now returns the time to the microsecond, as rows and tokens keep it.
-func (f *Fabric) now() time.Time { return f.c.Now().UTC().Truncate(time.Microsecond) }
+func (c *core) now() time.Time { return c.c.Now().UTC().Truncate(time.Microsecond) }
 
 // newID returns an id which sorts by its creation.
 func newID() string { return uuid.Must(uuid.NewV7()).String() }

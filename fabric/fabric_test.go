@@ -25,7 +25,7 @@ func newFabric(t *testing.T) (ours, theirs *fabric.Fabric) {
 	if err := revoked.Sync(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	c := fabric.Config{Store: rows, Ring: storetest.Ring(t, dir, rows, nil), Passwords: password.Weak(1),
+	c := fabric.Config{Stores: rows.Fabric(), Ring: storetest.Ring(t, dir, rows, nil), Passwords: password.Weak(1),
 		Revocations: revoked, Host: "h", Issuer: "http://ours/"}
 	ours = fabric.New(c)
 	c.Issuer = "http://theirs/"
@@ -82,13 +82,13 @@ func TestTokenKinds(t *testing.T) {
 	ours, theirs := newFabric(t)
 	kinds := []fabric.TokenKind{fabric.SAT, fabric.Guest, fabric.Invite, fabric.Refresh, fabric.Service}
 	for _, kind := range kinds {
-		raw, err := ours.Seal(fabric.Token{Kind: kind, ProjectID: "p", Scope: []string{"a"},
+		raw, err := ours.Tokens.Seal(fabric.Token{Kind: kind, ProjectID: "p", Scope: []string{"a"},
 			ExpiresAt: time.Now().Add(time.Hour)})
 		if err != nil {
 			t.Fatalf("Seal(%s): %v", kind, err)
 		}
 		for _, as := range kinds {
-			got, err := ours.Open(ctx, raw, as)
+			got, err := ours.Tokens.Open(ctx, raw, as)
 			if as == kind && (err != nil || got.Kind != kind || got.ID == "" || got.IssuedAt.IsZero()) {
 				t.Errorf("Open(%s) = %+v, %v", kind, got, err)
 			}
@@ -96,18 +96,18 @@ func TestTokenKinds(t *testing.T) {
 				t.Errorf("Open of a %s as a %s: got %v, want unauthenticated", kind, as, err)
 			}
 		}
-		if got, err := ours.Open(ctx, raw, kinds...); err != nil || got.Kind != kind {
+		if got, err := ours.Tokens.Open(ctx, raw, kinds...); err != nil || got.Kind != kind {
 			t.Errorf("Open of a %s as any = %s, %v", kind, got.Kind, err)
 		}
-		if _, err := ours.Open(ctx, raw); !errors.Is(err, problem.Unauthenticated) {
+		if _, err := ours.Tokens.Open(ctx, raw); !errors.Is(err, problem.Unauthenticated) {
 			t.Errorf("Open of a %s as none: got %v", kind, err)
 		}
-		if _, err := theirs.Open(ctx, raw, kind); !errors.Is(err, problem.Unauthenticated) {
+		if _, err := theirs.Tokens.Open(ctx, raw, kind); !errors.Is(err, problem.Unauthenticated) {
 			t.Errorf("Open of a %s of another issuer: got %v", kind, err)
 		}
 	}
 	for _, kind := range []fabric.TokenKind{fabric.Access, ""} {
-		if _, err := ours.Seal(fabric.Token{Kind: kind}); err == nil {
+		if _, err := ours.Tokens.Seal(fabric.Token{Kind: kind}); err == nil {
 			t.Errorf("Seal(%q): got nil, want an error", kind)
 		}
 	}
@@ -128,11 +128,11 @@ func TestTokenTimes(t *testing.T) {
 		{"without an end", now, time.Time{}, false},
 	}
 	for _, tt := range tests {
-		raw, err := ours.Seal(fabric.Token{Kind: fabric.SAT, IssuedAt: tt.issued, ExpiresAt: tt.expires})
+		raw, err := ours.Tokens.Seal(fabric.Token{Kind: fabric.SAT, IssuedAt: tt.issued, ExpiresAt: tt.expires})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := ours.Open(context.Background(), raw, fabric.SAT); (err == nil) != tt.good {
+		if _, err := ours.Tokens.Open(context.Background(), raw, fabric.SAT); (err == nil) != tt.good {
 			t.Errorf("Open of a token %s: got %v", tt.name, err)
 		}
 	}
@@ -142,37 +142,37 @@ func TestProjectRules(t *testing.T) {
 	ctx := context.Background()
 	f, _ := newFabric(t)
 	for _, name := range []string{"", "  ", "a\x00b", "\xff", strings.Repeat("n", 256)} {
-		if _, err := f.CreateProject(ctx, name); !errors.Is(err, problem.Invalid) {
+		if _, err := f.Projects.Create(ctx, name); !errors.Is(err, problem.Invalid) {
 			t.Errorf("CreateProject(%.10q): got %v, want invalid", name, err)
 		}
 	}
-	p, err := f.CreateProject(ctx, "one")
+	p, err := f.Projects.Create(ctx, "one")
 	if err != nil || p.RecordRate != fabric.DefaultRecordRate {
 		t.Fatalf("CreateProject = %+v, %v", p, err)
 	}
 	rate, negative, name := int64(5000), int64(-1), "uno"
-	if _, err := f.UpdateProject(ctx, p.ID, fabric.ProjectChange{RecordRate: &negative}); !errors.Is(err, problem.Invalid) {
+	if _, err := f.Projects.Update(ctx, p.ID, fabric.ProjectChange{RecordRate: &negative}); !errors.Is(err, problem.Invalid) {
 		t.Errorf("UpdateProject(rate -1): got %v, want invalid", err)
 	}
 	for _, c := range []fabric.ProjectChange{{RecordRate: &rate}, {Name: &name}, {}} {
-		if p, err = f.UpdateProject(ctx, p.ID, c); err != nil {
+		if p, err = f.Projects.Update(ctx, p.ID, c); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if found, err := f.FindProject(ctx, strings.ToUpper(p.ID)); err != nil || found != p || p.Name != "uno" ||
+	if found, err := f.Projects.Find(ctx, strings.ToUpper(p.ID)); err != nil || found != p || p.Name != "uno" ||
 		p.RecordRate != 5000 {
 		t.Errorf("FindProject = %+v, %v, want %+v", found, err, p)
 	}
-	if all, err := f.ListProjects(ctx, page.Query{Size: 10}); err != nil || len(all.Items) != 1 {
+	if all, err := f.Projects.List(ctx, page.Query{Size: 10}); err != nil || len(all.Items) != 1 {
 		t.Errorf("ListProjects = %+v, %v", all, err)
 	}
-	if err := f.DeleteProject(ctx, p.ID); err != nil {
+	if err := f.Projects.Delete(ctx, p.ID); err != nil {
 		t.Fatal(err)
 	}
-	_, err = f.UpdateProject(ctx, p.ID, fabric.ProjectChange{Name: &name})
-	_, err2 := f.FindProject(ctx, "nonsense")
-	_, _, err3 := f.CreateAPIKey(ctx, p.ID, fabric.APIKeyInput{Scopes: []fabric.Scope{fabric.Voice}}, nil)
-	for _, err := range []error{err, err2, err3, f.DeleteProject(ctx, p.ID)} {
+	_, err = f.Projects.Update(ctx, p.ID, fabric.ProjectChange{Name: &name})
+	_, err2 := f.Projects.Find(ctx, "nonsense")
+	_, _, err3 := f.APIKeys.Create(ctx, p.ID, fabric.APIKeyInput{Scopes: []fabric.Scope{fabric.Voice}}, nil)
+	for _, err := range []error{err, err2, err3, f.Projects.Delete(ctx, p.ID)} {
 		if !errors.Is(err, problem.NotFound) {
 			t.Errorf("of a project that is gone: got %v, want not found", err)
 		}
@@ -182,15 +182,15 @@ func TestProjectRules(t *testing.T) {
 func TestAPIKeys(t *testing.T) {
 	ctx := context.Background()
 	f, _ := newFabric(t)
-	p, err := f.CreateProject(ctx, "one")
+	p, err := f.Projects.Create(ctx, "one")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := f.CreateAPIKey(ctx, p.ID, fabric.APIKeyInput{}, nil); !errors.Is(err, problem.Invalid) {
+	if _, _, err := f.APIKeys.Create(ctx, p.ID, fabric.APIKeyInput{}, nil); !errors.Is(err, problem.Invalid) {
 		t.Errorf("CreateAPIKey without scopes: got %v, want invalid", err)
 	}
 	name := "backend"
-	k, secret, err := f.CreateAPIKey(ctx, p.ID,
+	k, secret, err := f.APIKeys.Create(ctx, p.ID,
 		fabric.APIKeyInput{Name: &name, Scopes: []fabric.Scope{fabric.Voice, fabric.Fax}}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -200,21 +200,21 @@ func TestAPIKeys(t *testing.T) {
 		t.Errorf("CreateAPIKey gave %q with %+v", secret, k)
 	}
 	for range 2 { // by its row, and remembered
-		got, err := f.Authenticate(ctx, p.ID, secret)
+		got, err := f.APIKeys.Authenticate(ctx, p.ID, secret)
 		if err != nil || got.ID != k.ID || !got.Has(fabric.Fax) || got.Has(fabric.Video) || got.LastUsed.IsZero() {
 			t.Errorf("Authenticate = %+v, %v", got, err)
 		}
 		for _, wrong := range [][2]string{{p.ID, secret + "0"}, {p.ID, ""}, {"", secret}, {k.ID, secret},
 			{strings.ToUpper(p.ID), secret}} {
-			if _, err := f.Authenticate(ctx, wrong[0], wrong[1]); !errors.Is(err, problem.Unauthenticated) {
+			if _, err := f.APIKeys.Authenticate(ctx, wrong[0], wrong[1]); !errors.Is(err, problem.Unauthenticated) {
 				t.Errorf("Authenticate(%q, …): got %v, want unauthenticated", wrong[0], err)
 			}
 		}
 	}
-	if err := f.Settle(ctx); err != nil { // it is noted beside the request
+	if err := f.APIKeys.Settle(ctx); err != nil { // it is noted beside the request
 		t.Fatal(err)
 	}
-	all, err := f.ListAPIKeys(ctx, p.ID, page.Query{Size: 10})
+	all, err := f.APIKeys.List(ctx, p.ID, page.Query{Size: 10})
 	if err != nil || len(all.Items) != 1 || all.Items[0].LastUsed.IsZero() {
 		t.Errorf("ListAPIKeys = %+v, %v; it does not show that the key was used", all, err)
 	}
@@ -223,12 +223,12 @@ func TestAPIKeys(t *testing.T) {
 func TestSubscriberOf(t *testing.T) {
 	ctx := context.Background()
 	f, _ := newFabric(t)
-	p, err := f.CreateProject(ctx, "one")
+	p, err := f.Projects.Create(ctx, "one")
 	if err != nil {
 		t.Fatal(err)
 	}
 	email := "ada@example.com"
-	ada, err := f.CreateSubscriber(ctx, p.ID, fabric.SubscriberInput{Email: &email})
+	ada, err := f.Subscribers.Create(ctx, p.ID, fabric.SubscriberInput{Email: &email})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -241,7 +241,7 @@ func TestSubscriberOf(t *testing.T) {
 		{"/private/\x00", "/", ""},
 	}
 	for _, tt := range tests {
-		if got, err := f.SubscriberOf(ctx, p.ID, tt.from, tt.to); err != nil || got != tt.want {
+		if got, err := f.Addresses.SubscriberOf(ctx, p.ID, tt.from, tt.to); err != nil || got != tt.want {
 			t.Errorf("SubscriberOf(%q, %q) = %q, %v, want %q", tt.from, tt.to, got, err, tt.want)
 		}
 	}

@@ -8,21 +8,21 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// SubscriberFactors returns what proves who a subscriber is beside a password: a few,
+// ListFactors returns what proves who a subscriber is beside a password: a few,
 // which are one page.
-func (f *Fabric) SubscriberFactors(ctx context.Context, projectID, id string, _ page.Query) (page.Page[factor.Factor], error) {
-	s, err := f.FindSubscriber(ctx, projectID, id)
-	if err != nil || f.c.Factors == nil {
+func (ss *Subscribers) ListFactors(ctx context.Context, projectID, id string, _ page.Query) (page.Page[factor.Factor], error) {
+	s, err := ss.Find(ctx, projectID, id)
+	if err != nil || ss.c.Factors == nil {
 		return page.Page[factor.Factor]{}, err
 	}
-	all, err := f.c.Factors.List(ctx, factor.Owner{Kind: factor.Subscriber, ID: s.ID})
+	all, err := ss.c.Factors.List(ctx, factor.Owner{Kind: factor.Subscriber, ID: s.ID})
 	return page.Page[factor.Factor]{Items: all}, err
 }
 
 // RemoveFactor takes a factor away from a subscriber, by the id that SubscriberFactors
 // gives.
-func (f *Fabric) RemoveFactor(ctx context.Context, projectID, subscriberID, id string) error {
-	s, err := f.FindSubscriber(ctx, projectID, subscriberID)
+func (ss *Subscribers) RemoveFactor(ctx context.Context, projectID, subscriberID, id string) error {
+	s, err := ss.Find(ctx, projectID, subscriberID)
 	if err != nil {
 		return err
 	}
@@ -31,8 +31,8 @@ func (f *Fabric) RemoveFactor(ctx context.Context, projectID, subscriberID, id s
 	} else if id != factor.TypeRecovery {
 		return problem.NoSuch("factor")
 	}
-	if f.c.Factors == nil {
+	if ss.c.Factors == nil {
 		return problem.NoSuch("factor")
 	}
-	return f.c.Factors.Remove(ctx, factor.Owner{Kind: factor.Subscriber, ID: s.ID}, id)
+	return ss.c.Factors.Remove(ctx, factor.Owner{Kind: factor.Subscriber, ID: s.ID}, id)
 }

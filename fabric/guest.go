@@ -20,11 +20,11 @@ type GuestTokenInput struct {
 	Region           *string
 }
 
-// CheckGuestToken reports everything that is wrong with the input but what only
+// CheckGuest reports everything that is wrong with the input but what only
 // the store knows.
-func (f *Fabric) CheckGuestToken(in GuestTokenInput) error {
+func (ts *Tokens) CheckGuest(in GuestTokenInput) error {
 	_, err := allowed(in.AllowedAddresses)
-	return errors.Join(err, f.checkExpiry("expire_at", in.ExpireAt), f.checkPlace(in.Ch, in.Region))
+	return errors.Join(err, ts.checkExpiry("expire_at", in.ExpireAt), ts.checkPlace(in.Ch, in.Region))
 }
 
 // allowed returns the ids of a guest's addresses in canonical form.
@@ -53,30 +53,30 @@ func allowed(given []string) ([]string, error) {
 	return ids, nil
 }
 
-// GuestToken returns a token that reaches some addresses of the issuer's project,
+// IssueGuest returns a token that reaches some addresses of the issuer's project,
 // and its refresh token.
-func (f *Fabric) GuestToken(ctx context.Context, by Issuer, in GuestTokenInput) (Tokens, error) {
-	if err := f.CheckGuestToken(in); err != nil {
-		return Tokens{}, err
+func (ts *Tokens) IssueGuest(ctx context.Context, by Issuer, in GuestTokenInput) (TokenPair, error) {
+	if err := ts.CheckGuest(in); err != nil {
+		return TokenPair{}, err
 	}
-	began := f.now()
+	began := ts.now()
 	ids, err := allowed(in.AllowedAddresses)
 	if err != nil {
-		return Tokens{}, err
+		return TokenPair{}, err
 	}
-	n, err := f.recentCount(ctx, by.ProjectID, ids)
+	n, err := ts.addresses.recentCount(ctx, by.ProjectID, ids)
 	if err != nil {
-		return Tokens{}, fmt.Errorf("counting addresses: %w", err)
+		return TokenPair{}, fmt.Errorf("counting addresses: %w", err)
 	}
 	if n != len(ids) {
-		return Tokens{}, &problem.Error{
+		return TokenPair{}, &problem.Error{
 			Kind: problem.Invalid, Code: "must_belong_to_project", Param: "allowed_addresses",
 			Message: "allowed_addresses must belong to the project",
 		}
 	}
 	t := by.token(Guest)
-	t.FamilyID, t.AddressIDs, t.IssuedAt, t.ExpiresAt = newID(), ids, began, f.expiry(in.ExpireAt)
-	return f.issue(t)
+	t.FamilyID, t.AddressIDs, t.IssuedAt, t.ExpiresAt = newID(), ids, began, ts.expiry(in.ExpireAt)
+	return ts.issue(t)
 }
 
 // An InviteInput asks for a token that reaches one address of the inviting
@@ -88,8 +88,8 @@ type InviteInput struct {
 
 // CheckInvite reports everything that is wrong with the input but what only the
 // store knows.
-func (f *Fabric) CheckInvite(in InviteInput) error {
-	errs := []error{f.checkExpiry("expires_at", in.ExpiresAt)}
+func (ts *Tokens) CheckInvite(in InviteInput) error {
+	errs := []error{ts.checkExpiry("expires_at", in.ExpiresAt)}
 	if in.AddressID == "" {
 		errs = append(errs, problem.Missing("address_id"))
 	} else if _, ok := canonical(in.AddressID); !ok {
@@ -100,13 +100,13 @@ func (f *Fabric) CheckInvite(in InviteInput) error {
 
 func badAddress() error { return problem.BadParam("address_id", "Address is invalid") }
 
-// Invite returns a token that reaches one address of the SAT's subscriber.
-func (f *Fabric) Invite(ctx context.Context, sat Token, in InviteInput) (string, error) {
-	if err := f.CheckInvite(in); err != nil {
+// IssueInvite returns a token that reaches one address of the SAT's subscriber.
+func (ts *Tokens) IssueInvite(ctx context.Context, sat Token, in InviteInput) (string, error) {
+	if err := ts.CheckInvite(in); err != nil {
 		return "", err
 	}
 	id, _ := canonical(in.AddressID)
-	a, err := f.c.Store.FindAddress(ctx, sat.ProjectID, id)
+	a, err := ts.addresses.store.FindAddress(ctx, sat.ProjectID, id)
 	if err != nil && !errors.Is(err, problem.NotFound) {
 		return "", fmt.Errorf("finding address: %w", err)
 	}
@@ -114,6 +114,6 @@ func (f *Fabric) Invite(ctx context.Context, sat Token, in InviteInput) (string,
 		return "", badAddress()
 	}
 	t := Issuer{ProjectID: sat.ProjectID, SAT: &sat}.token(Invite)
-	t.FamilyID, t.AddressIDs, t.IssuedAt, t.ExpiresAt = sat.FamilyID, []string{a.ID}, f.now(), f.expiry(in.ExpiresAt)
-	return f.Seal(t)
+	t.FamilyID, t.AddressIDs, t.IssuedAt, t.ExpiresAt = sat.FamilyID, []string{a.ID}, ts.now(), ts.expiry(in.ExpiresAt)
+	return ts.Seal(t)
 }

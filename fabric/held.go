@@ -11,6 +11,21 @@ import (
 	"github.com/selvage/selvage/internal/revocation"
 )
 
+// Logins shows and ends the logins of subscribers and the consents they gave.
+type Logins struct {
+	*core
+	store       LoginStore
+	subscribers *Subscribers
+}
+
+// A LoginStore reads logins and consents; see [Stores].
+type LoginStore interface {
+	// ListLogins returns a subscriber's logins with their grants, newest first.
+	ListLogins(ctx context.Context, projectID, subscriberID string, q page.Query) (page.Page[Login], error)
+	// ListConsents returns a subscriber's consents, by client.
+	ListConsents(ctx context.Context, projectID, subscriberID string, q page.Query) (page.Page[Consent], error)
+}
+
 // A Login is a sign-in of a subscriber, as its project sees it.
 type Login struct {
 	ID        string // the sid of the tokens born of it
@@ -53,131 +68,131 @@ type Family struct {
 	Revoked   bool
 }
 
-// SubscriberLogins returns a page of a subscriber's logins, newest first, those that
+// List returns a page of a subscriber's logins, newest first, those that
 // have ended included.
-func (f *Fabric) SubscriberLogins(ctx context.Context, projectID, id string, q page.Query) (page.Page[Login], error) {
-	return heldBy(ctx, f, projectID, id, q, f.c.Store.ListLogins)
+func (ls *Logins) List(ctx context.Context, projectID, id string, q page.Query) (page.Page[Login], error) {
+	return listOf(ctx, ls.subscribers, projectID, id, q, ls.store.ListLogins)
 }
 
-// SubscriberConsents returns a page of what a subscriber has agreed to.
-func (f *Fabric) SubscriberConsents(ctx context.Context, projectID, id string, q page.Query) (page.Page[Consent], error) {
-	return heldBy(ctx, f, projectID, id, q, f.c.Store.ListConsents)
+// ListConsents returns a page of what a subscriber has agreed to.
+func (ls *Logins) ListConsents(ctx context.Context, projectID, id string, q page.Query) (page.Page[Consent], error) {
+	return listOf(ctx, ls.subscribers, projectID, id, q, ls.store.ListConsents)
 }
 
-// SubscriberFamilies returns a page of the refresh tokens of a subscriber that were
+// ListFamilies returns a page of the refresh tokens of a subscriber that were
 // used, newest first.
-func (f *Fabric) SubscriberFamilies(ctx context.Context, projectID, id string, q page.Query) (page.Page[Family], error) {
-	return heldBy(ctx, f, projectID, id, q, f.c.Store.ListFamilies)
+func (ts *Tokens) ListFamilies(ctx context.Context, projectID, id string, q page.Query) (page.Page[Family], error) {
+	return listOf(ctx, ts.subscribers, projectID, id, q, ts.store.ListFamilies)
 }
 
-// SubscriberDevices returns a page of a subscriber's devices.
-func (f *Fabric) SubscriberDevices(ctx context.Context, projectID, id string, q page.Query) (page.Page[Device], error) {
-	return heldBy(ctx, f, projectID, id, q, f.c.Store.ListDevices)
+// List returns a page of a subscriber's devices.
+func (ds *Devices) List(ctx context.Context, projectID, id string, q page.Query) (page.Page[Device], error) {
+	return listOf(ctx, ds.subscribers, projectID, id, q, ds.store.ListDevices)
 }
 
-// heldBy lists what a subscriber has, if there is such a one.
-func heldBy[T any](
-	ctx context.Context, f *Fabric, projectID, id string, q page.Query,
+// listOf lists what a subscriber has, or returns problem.NotFound if it is unknown.
+func listOf[T any](
+	ctx context.Context, ss *Subscribers, projectID, id string, q page.Query,
 	list func(context.Context, string, string, page.Query) (page.Page[T], error),
 ) (page.Page[T], error) {
-	s, err := f.FindSubscriber(ctx, projectID, id)
+	s, err := ss.Find(ctx, projectID, id)
 	if err != nil {
 		return page.Page[T]{}, err
 	}
 	return list(ctx, s.ProjectID, s.ID, q)
 }
 
-// EndLogin ends a login of a subscriber: its cookie, its grants, the tokens and
+// End ends a login of a subscriber: its cookie, its grants, the tokens and
 // sockets that were born of it. Ending it again changes nothing.
-func (f *Fabric) EndLogin(ctx context.Context, projectID, subscriberID, sid string) error {
+func (ls *Logins) End(ctx context.Context, projectID, subscriberID, sid string) error {
 	noSuch := problem.NoSuch("login")
-	s, err := f.FindSubscriber(ctx, projectID, subscriberID)
+	s, err := ls.subscribers.Find(ctx, projectID, subscriberID)
 	if err != nil {
 		return err
 	}
 	sid, ok := canonical(sid)
-	if !ok || f.c.EndLogin == nil {
+	if !ok || ls.c.EndLogin == nil {
 		return noSuch
 	}
-	p, err := f.c.Store.ListLogins(ctx, s.ProjectID, s.ID, page.Query{Size: 1, From: sid})
+	p, err := ls.store.ListLogins(ctx, s.ProjectID, s.ID, page.Query{Size: 1, From: sid})
 	if err != nil {
 		return fmt.Errorf("finding login: %w", err)
 	}
 	if len(p.Items) == 0 || p.Items[0].ID != sid {
 		return noSuch
 	}
-	return f.c.EndLogin(ctx, sid)
+	return ls.c.EndLogin(ctx, sid)
 }
 
 // RevokeConsent takes back what a subscriber has agreed to for a client, and ends what
 // the client has got by it.
-func (f *Fabric) RevokeConsent(ctx context.Context, projectID, subscriberID, clientID string) error {
-	s, err := f.FindSubscriber(ctx, projectID, subscriberID)
+func (ls *Logins) RevokeConsent(ctx context.Context, projectID, subscriberID, clientID string) error {
+	s, err := ls.subscribers.Find(ctx, projectID, subscriberID)
 	if err != nil {
 		return err
 	}
 	clientID, ok := canonical(clientID)
-	if !ok || f.c.RevokeConsent == nil {
+	if !ok || ls.c.RevokeConsent == nil {
 		return problem.NoSuch("consent")
 	}
-	return f.c.RevokeConsent(ctx, s.ID, clientID)
+	return ls.c.RevokeConsent(ctx, s.ID, clientID)
 }
 
 // RevokeFamily ends a refresh token of a subscriber that was used, and all that came
 // from it.
-func (f *Fabric) RevokeFamily(ctx context.Context, projectID, subscriberID, id string) error {
+func (ts *Tokens) RevokeFamily(ctx context.Context, projectID, subscriberID, id string) error {
 	subscriberID, ok := canonical(subscriberID)
 	id, ok2 := canonical(id)
 	if !ok || !ok2 {
 		return problem.NoSuch("token")
 	}
-	if err := f.c.Store.RevokeFamily(ctx, projectID, subscriberID, gone(revocation.Family, id, f.now())); err != nil {
+	if err := ts.store.RevokeFamily(ctx, projectID, subscriberID, gone(revocation.Family, id, ts.now())); err != nil {
 		return err
 	}
-	return f.c.Revocations.Sync(ctx)
+	return ts.c.Revocations.Sync(ctx)
 }
 
-// RevokeSubscriber ends all that a subscriber holds by now: its logins and grants,
+// Revoke ends all that a subscriber holds by now: its logins and grants,
 // its tokens, known or not, those of guests it has asked for, and their sockets. It
 // may get new ones at once.
-func (f *Fabric) RevokeSubscriber(ctx context.Context, projectID, id string) error {
-	s, err := f.FindSubscriber(ctx, projectID, id)
+func (ss *Subscribers) Revoke(ctx context.Context, projectID, id string) error {
+	s, err := ss.Find(ctx, projectID, id)
 	if err != nil {
 		return err
 	}
-	now := f.now()
+	now := ss.now()
 	end := ended(revocation.Subscriber, s.ID, now)
-	defer f.lately.forget() // tokens are made after the row's last change
-	if _, err := f.c.Store.UpdateSubscriber(ctx, s.ProjectID, s.ID, SubscriberChange{}, now, &end); err != nil {
+	defer ss.caches.forget() // tokens are made after the row's last change
+	if _, err := ss.store.UpdateSubscriber(ctx, s.ProjectID, s.ID, SubscriberChange{}, now, &end); err != nil {
 		return fmt.Errorf("revoking subscriber: %w", err)
 	}
-	return f.c.Revocations.Sync(ctx)
+	return ss.c.Revocations.Sync(ctx)
 }
 
-// DeleteDeviceOf forgets a device of a subscriber of a project.
-func (f *Fabric) DeleteDeviceOf(ctx context.Context, projectID, subscriberID, id string) error {
-	s, err := f.FindSubscriber(ctx, projectID, subscriberID)
+// DeleteOf forgets a device of a subscriber of a project.
+func (ds *Devices) DeleteOf(ctx context.Context, projectID, subscriberID, id string) error {
+	s, err := ds.subscribers.Find(ctx, projectID, subscriberID)
 	if err != nil {
 		return err
 	}
-	return f.DeleteDevice(ctx, Token{SubscriberID: s.ID}, id)
+	return ds.Delete(ctx, Token{SubscriberID: s.ID}, id)
 }
 
-// RevokeToken ends a token of the project that somebody presents: a refresh token
+// RevokeRaw ends a token of the project that somebody presents: a refresh token
 // with all that came from it, an embed key with all that it gave, any other alone.
-func (f *Fabric) RevokeToken(ctx context.Context, projectID, raw string) error {
+func (ts *Tokens) RevokeRaw(ctx context.Context, projectID, raw string) error {
 	if raw == "" {
 		return problem.Missing("token")
 	}
-	if k, err := f.FindEmbedKey(ctx, raw); err == nil && k.ProjectID == projectID {
-		return f.RevokeEmbedKey(ctx, k)
+	if k, err := ts.embedKeys.Find(ctx, raw); err == nil && k.ProjectID == projectID {
+		return ts.embedKeys.Revoke(ctx, k)
 	} else if err != nil && !errors.Is(err, problem.Forbidden) {
 		return err
 	}
-	t, ok := f.Inspect(raw, SAT, Guest, Invite, Refresh)
-	if !ok || t.ProjectID != projectID || t.Issuer != f.c.Issuer {
+	t, ok := ts.Inspect(raw, SAT, Guest, Invite, Refresh)
+	if !ok || t.ProjectID != projectID || t.Issuer != ts.c.Issuer {
 		return &problem.Error{Kind: problem.Invalid, Code: "token_invalid", Param: "token",
 			Message: "token is none of the project's"}
 	}
-	return f.Revoke(ctx, t)
+	return ts.Revoke(ctx, t)
 }

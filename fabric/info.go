@@ -9,6 +9,18 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
+// applications finds OAuth clients for the other parts.
+type applications struct {
+	*core
+	store ApplicationStore
+}
+
+// An ApplicationStore finds OAuth clients; see [Stores].
+type ApplicationStore interface {
+	// FindApplication returns an OAuth client of the project.
+	FindApplication(ctx context.Context, projectID, id string) (Application, error)
+}
+
 // An Application is what the fabric knows of an OAuth client.
 type Application struct {
 	ID     string
@@ -25,8 +37,8 @@ type Info struct {
 
 // Info returns what the subscriber of a SAT may know. Who is gone or disabled gets
 // problem.Unauthenticated.
-func (f *Fabric) Info(ctx context.Context, sat Token) (Info, error) {
-	s, err := f.reachable(ctx, sat.ProjectID, sat.SubscriberID)
+func (ss *Subscribers) Info(ctx context.Context, sat Token) (Info, error) {
+	s, err := ss.reachable(ctx, sat.ProjectID, sat.SubscriberID)
 	if errors.Is(err, problem.NotFound) || err == nil && s.Disabled {
 		return Info{}, problem.NoCredentials()
 	}
@@ -37,7 +49,7 @@ func (f *Fabric) Info(ctx context.Context, sat Token) (Info, error) {
 	if sat.ClientID == "" {
 		return info, nil
 	}
-	app, err := f.recentApplication(ctx, sat.ProjectID, sat.ClientID)
+	app, err := ss.applications.recent(ctx, sat.ProjectID, sat.ClientID)
 	if errors.Is(err, problem.NotFound) {
 		return info, nil
 	}

@@ -7,10 +7,10 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// VerifySubscriber sends a subscriber a link by which it shows that its e-mail is its
+// Verify sends a subscriber a link by which it shows that its e-mail is its
 // own. One who has none, has shown so or is disabled is sent nothing.
-func (f *Fabric) VerifySubscriber(ctx context.Context, projectID, id string) (Subscriber, error) {
-	s, err := f.FindSubscriber(ctx, projectID, id)
+func (ss *Subscribers) Verify(ctx context.Context, projectID, id string) (Subscriber, error) {
+	s, err := ss.Find(ctx, projectID, id)
 	if err != nil {
 		return s, err
 	}
@@ -22,16 +22,16 @@ func (f *Fabric) VerifySubscriber(ctx context.Context, projectID, id string) (Su
 	case s.Disabled:
 		return s, problem.BadParam("disabled", "disabled: who is locked out is sent no link")
 	}
-	return s, f.c.Store.QueueLetter(ctx, mail.Letter{
+	return s, ss.store.QueueLetter(ctx, mail.Letter{
 		ID: newID(), ProjectID: s.ProjectID, SubscriberID: s.ID, Kind: mail.Verify, To: s.Email,
-		Facts: map[string]string{}, Created: f.now(),
+		Facts: map[string]string{}, Created: ss.now(),
 	})
 }
 
-// InviteSubscriber sends a subscriber a link to set the first password, in the name of an inviter;
+// Invite sends a subscriber a link to set the first password, in the name of an inviter;
 // "" is the project. One who has a password, no e-mail or is disabled is not invited.
-func (f *Fabric) InviteSubscriber(ctx context.Context, projectID, id, inviter string) (Subscriber, error) {
-	s, err := f.FindSubscriber(ctx, projectID, id)
+func (ss *Subscribers) Invite(ctx context.Context, projectID, id, inviter string) (Subscriber, error) {
+	s, err := ss.Find(ctx, projectID, id)
 	if err != nil {
 		return s, err
 	}
@@ -50,8 +50,8 @@ func (f *Fabric) InviteSubscriber(ctx context.Context, projectID, id, inviter st
 	if inviter != "" {
 		facts["inviter"] = inviter
 	}
-	return s, f.c.Store.QueueLetter(ctx, mail.Letter{
+	return s, ss.store.QueueLetter(ctx, mail.Letter{
 		ID: newID(), ProjectID: s.ProjectID, SubscriberID: s.ID, Kind: mail.Invitation, To: s.Email,
-		Facts: facts, Created: f.now(),
+		Facts: facts, Created: ss.now(),
 	})
 }

@@ -45,8 +45,8 @@ func (i Issuer) token(kind TokenKind) Token {
 	return t
 }
 
-// Tokens are what a caller is given.
-type Tokens struct {
+// A TokenPair is what a caller gets.
+type TokenPair struct {
 	SubscriberID string
 	Access       string
 	Refresh      string // "" for invites
@@ -64,12 +64,12 @@ type SubscriberTokenInput struct {
 	Profile
 }
 
-// CheckSubscriberToken reports everything that is wrong with the input but what
+// CheckSubscriber reports everything that is wrong with the input but what
 // only the store knows.
-func (f *Fabric) CheckSubscriberToken(in SubscriberTokenInput) error {
+func (ts *Tokens) CheckSubscriber(in SubscriberTokenInput) error {
 	errs := []error{
 		checkRequired("reference", in.Reference), in.Profile.check(),
-		f.checkExpiry("expire_at", in.ExpireAt), f.checkPlace(in.Ch, in.Region),
+		ts.checkExpiry("expire_at", in.ExpireAt), ts.checkPlace(in.Ch, in.Region),
 	}
 	if _, ok := canonical(in.ApplicationID); !ok && in.ApplicationID != "" {
 		errs = append(errs, problem.BadParam("application_id", "application_id must be a UUID"))
@@ -88,8 +88,8 @@ func (f *Fabric) CheckSubscriberToken(in SubscriberTokenInput) error {
 }
 
 // checkExpiry reports an end which is not within the next thirty days.
-func (f *Fabric) checkExpiry(param string, at *int64) error {
-	now := f.now()
+func (ts *Tokens) checkExpiry(param string, at *int64) error {
+	now := ts.now()
 	switch {
 	case at == nil:
 		return nil
@@ -106,10 +106,10 @@ const region = "us-central"
 
 // checkPlace reports a host or region which is not ours: clients connect to what
 // a token's header says.
-func (f *Fabric) checkPlace(ch string, reg *string) error {
+func (ts *Tokens) checkPlace(ch string, reg *string) error {
 	var errs []error
-	if ch != "" && ch != f.c.Host && ch != region {
-		errs = append(errs, problem.BadParam("ch", "ch must be %s", f.c.Host))
+	if ch != "" && ch != ts.c.Host && ch != region {
+		errs = append(errs, problem.BadParam("ch", "ch must be %s", ts.c.Host))
 	}
 	if reg != nil && *reg != "" && *reg != region {
 		errs = append(errs, problem.BadParam("region", "region must be %s", region))
@@ -125,41 +125,41 @@ func isFingerprint(text string) bool {
 	})
 }
 
-// SubscriberToken returns the SAT and refresh token of the subscriber with a
+// IssueSubscriber returns the SAT and refresh token of the subscriber with a
 // reference, which is created if there is none and changed where the input
 // differs.
-func (f *Fabric) SubscriberToken(ctx context.Context, by Issuer, in SubscriberTokenInput) (Tokens, error) {
-	if err := f.CheckSubscriberToken(in); err != nil {
-		return Tokens{}, err
+func (ts *Tokens) IssueSubscriber(ctx context.Context, by Issuer, in SubscriberTokenInput) (TokenPair, error) {
+	if err := ts.CheckSubscriber(in); err != nil {
+		return TokenPair{}, err
 	}
 	in.ApplicationID, _ = canonical(in.ApplicationID)
-	if err := f.checkApplication(ctx, by.ProjectID, in.ApplicationID); err != nil {
-		return Tokens{}, err
+	if err := ts.checkApplication(ctx, by.ProjectID, in.ApplicationID); err != nil {
+		return TokenPair{}, err
 	}
-	began := f.now()
-	s, err := f.findOrCreate(ctx, by.ProjectID, in)
+	began := ts.now()
+	s, err := ts.subscribers.findOrCreate(ctx, by.ProjectID, in)
 	if err != nil {
-		return Tokens{}, err
+		return TokenPair{}, err
 	}
 	if s.Disabled {
-		return Tokens{}, problem.BadParam("reference", "the subscriber is disabled")
+		return TokenPair{}, problem.BadParam("reference", "the subscriber is disabled")
 	}
 	t := by.token(SAT)
 	t.SubscriberID, t.FamilyID, t.Scope, t.Fingerprint = s.ID, newID(), in.Scope, in.Fingerprint
-	t.IssuedAt, t.ExpiresAt = issuedAfter(began, s.Updated), f.expiry(in.ExpireAt)
+	t.IssuedAt, t.ExpiresAt = issuedAfter(began, s.Updated), ts.expiry(in.ExpireAt)
 	if in.ApplicationID != "" {
 		t.ClientID = in.ApplicationID
 	}
-	return f.issue(t)
+	return ts.issue(t)
 }
 
 // checkApplication reports an application which the project does not have,
 // whoever else may have it.
-func (f *Fabric) checkApplication(ctx context.Context, projectID, id string) error {
+func (ts *Tokens) checkApplication(ctx context.Context, projectID, id string) error {
 	if id == "" {
 		return nil
 	}
-	_, err := f.recentApplication(ctx, projectID, id)
+	_, err := ts.applications.recent(ctx, projectID, id)
 	if errors.Is(err, problem.NotFound) {
 		return &problem.Error{
 			Kind: problem.Invalid, Code: "does_not_exist", Param: "application_id",
@@ -179,15 +179,15 @@ func issuedAfter(began, change time.Time) time.Time {
 	return change.Add(time.Microsecond)
 }
 
-func (f *Fabric) expiry(at *int64) time.Time {
+func (ts *Tokens) expiry(at *int64) time.Time {
 	if at == nil {
-		return f.now().Add(TokenLifetime)
+		return ts.now().Add(TokenLifetime)
 	}
 	return time.Unix(*at, 0).UTC()
 }
 
 // issue seals a SAT or guest token and the refresh token of its family.
-func (f *Fabric) issue(t Token) (Tokens, error) {
+func (ts *Tokens) issue(t Token) (TokenPair, error) {
 	r := t
 	r.Kind, t.Generation = Refresh, 0
 	r.ExpiresAt = t.ExpiresAt.Add(refreshMargin)
@@ -195,54 +195,54 @@ func (f *Fabric) issue(t Token) (Tokens, error) {
 		t.Fingerprint == "" && t.ExpiresAt.After(unbound) {
 		t.ExpiresAt = unbound
 	}
-	access, err := f.Seal(t)
+	access, err := ts.Seal(t)
 	if err != nil {
-		return Tokens{}, err
+		return TokenPair{}, err
 	}
-	refresh, err := f.Seal(r)
+	refresh, err := ts.Seal(r)
 	if err != nil {
-		return Tokens{}, err
+		return TokenPair{}, err
 	}
-	return Tokens{SubscriberID: t.SubscriberID, Access: access, Refresh: refresh}, nil
+	return TokenPair{SubscriberID: t.SubscriberID, Access: access, Refresh: refresh}, nil
 }
 
 // findOrCreate returns the subscriber of a reference: by its reference, else by
 // that e-mail, else a new one. Of parallel calls the store lets one create.
-func (f *Fabric) findOrCreate(ctx context.Context, projectID string, in SubscriberTokenInput) (Subscriber, error) {
-	s, err := f.recentReference(ctx, projectID, in.Reference)
+func (ss *Subscribers) findOrCreate(ctx context.Context, projectID string, in SubscriberTokenInput) (Subscriber, error) {
+	s, err := ss.recentReference(ctx, projectID, in.Reference)
 	if err == nil && (in.Password != "" || in.Profile.differs(s)) { // it is changed as it is now
-		s, err = f.findByReference(ctx, projectID, in.Reference)
+		s, err = ss.findByReference(ctx, projectID, in.Reference)
 	}
 	if errors.Is(err, problem.NotFound) {
-		if s, err = f.createByReference(ctx, projectID, in); !errors.Is(err, problem.Conflict) {
+		if s, err = ss.createByReference(ctx, projectID, in); !errors.Is(err, problem.Conflict) {
 			return s, err
 		}
-		s, err = f.findByReference(ctx, projectID, in.Reference)
+		s, err = ss.findByReference(ctx, projectID, in.Reference)
 	}
 	if err != nil || s.Disabled {
 		return s, err
 	}
-	return f.update(ctx, s, SubscriberInput{Password: &in.Password, Profile: in.Profile})
+	return ss.update(ctx, s, SubscriberInput{Password: &in.Password, Profile: in.Profile})
 }
 
 // FindReferred returns the subscriber for whom a token would be made by a reference, which may be
 // an e-mail. Where it is problem.NotFound, such a token makes one.
-func (f *Fabric) FindReferred(ctx context.Context, projectID, reference string) (Subscriber, error) {
-	return f.findByReference(ctx, projectID, reference)
+func (ss *Subscribers) FindReferred(ctx context.Context, projectID, reference string) (Subscriber, error) {
+	return ss.findByReference(ctx, projectID, reference)
 }
 
-func (f *Fabric) findByReference(ctx context.Context, projectID, reference string) (Subscriber, error) {
-	s, err := f.c.Store.FindSubscriberByReference(ctx, projectID, reference)
+func (ss *Subscribers) findByReference(ctx context.Context, projectID, reference string) (Subscriber, error) {
+	s, err := ss.store.FindSubscriberByReference(ctx, projectID, reference)
 	if errors.Is(err, problem.NotFound) {
 		if email := NormalizeEmail(reference); isEmail(email) {
-			return f.c.Store.FindSubscriberByEmail(ctx, projectID, email)
+			return ss.store.FindSubscriberByEmail(ctx, projectID, email)
 		}
 	}
 	return s, err
 }
 
-func (f *Fabric) createByReference(ctx context.Context, projectID string, in SubscriberTokenInput) (Subscriber, error) {
-	s, err := f.newSubscriber(ctx, projectID, SubscriberInput{Password: &in.Password, Profile: in.Profile})
+func (ss *Subscribers) createByReference(ctx context.Context, projectID string, in SubscriberTokenInput) (Subscriber, error) {
+	s, err := ss.newSubscriber(ctx, projectID, SubscriberInput{Password: &in.Password, Profile: in.Profile})
 	if err != nil {
 		return Subscriber{}, err
 	}
@@ -250,5 +250,5 @@ func (f *Fabric) createByReference(ctx context.Context, projectID string, in Sub
 	if email := NormalizeEmail(in.Reference); isEmail(email) {
 		s.Email = email
 	}
-	return s, f.insert(ctx, s, nil)
+	return s, ss.insert(ctx, s, nil)
 }

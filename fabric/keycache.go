@@ -44,12 +44,12 @@ func (c *keyCache) get(hash string, now time.Time) (rememberedKey, bool) {
 }
 
 // remembered returns a key that was good lately, unless it was changed since.
-func (f *Fabric) remembered(hash string, now time.Time) (APIKey, bool) {
-	r, ok := f.keys.get(hash, now)
+func (ks *APIKeys) remembered(hash string, now time.Time) (APIKey, bool) {
+	r, ok := ks.keys.get(hash, now)
 	if !ok {
 		return APIKey{}, false
 	}
-	err := f.c.Revocations.Check(r.read,
+	err := ks.c.Revocations.Check(r.read,
 		revocation.Subject{Kind: revocation.Key, ID: r.key.ID},
 		revocation.Subject{Kind: revocation.KeyChange, ID: r.key.ID},
 		revocation.Subject{Kind: revocation.Project, ID: r.key.ProjectID})

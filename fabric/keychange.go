@@ -89,22 +89,22 @@ func changed(id string, at time.Time) revocation.Revocation {
 		Expires: at.Add(2 * (skew + rememberFor))}
 }
 
-// UpdateAPIKey changes the name, scopes and end of a key. What it gets anew must be
+// Update changes the name, scopes and end of a key. What it gets anew must be
 // within the rights of who asks. Every node knows within a second.
-func (f *Fabric) UpdateAPIKey(ctx context.Context, projectID, id string, in APIKeyInput, by *Rights) (APIKey, error) {
-	k, err := f.FindAPIKey(ctx, projectID, id)
+func (ks *APIKeys) Update(ctx context.Context, projectID, id string, in APIKeyInput, by *Rights) (APIKey, error) {
+	k, err := ks.Find(ctx, projectID, id)
 	if err != nil {
 		return APIKey{}, err
 	}
-	now := f.now()
+	now := ks.now()
 	in.Scopes = distinct(in.Scopes)
-	if err := errors.Join(f.CheckAPIKey(in, false), by.permitChange(k, in)); err != nil {
+	if err := errors.Join(ks.Check(in, false), by.permitChange(k, in)); err != nil {
 		return APIKey{}, err
 	}
-	if k, err = f.c.Store.UpdateAPIKey(ctx, k.ProjectID, k.ID, in, changed(k.ID, now)); err != nil {
+	if k, err = ks.store.UpdateAPIKey(ctx, k.ProjectID, k.ID, in, changed(k.ID, now)); err != nil {
 		return APIKey{}, err
 	}
-	return k, f.c.Revocations.Sync(ctx)
+	return k, ks.c.Revocations.Sync(ctx)
 }
 
 // permitChange reports what a change adds to a key that goes beyond the rights.
@@ -128,12 +128,12 @@ const (
 	MaxOverlap   = 30 * 24 * time.Hour
 )
 
-// RotateAPIKey returns a key a new secret, which is good at once, as the one before is
+// Rotate returns a key a new secret, which is good at once, as the one before is
 // until the overlap ends; one from before that ends now. Of many who rotate a key
 // together one succeeds. Who asks is given the secret, and so must have all that the
 // key has. Tokens made with the key live on.
-func (f *Fabric) RotateAPIKey(ctx context.Context, projectID, id string, overlap time.Duration, by *Rights) (APIKey, string, error) {
-	k, err := f.FindAPIKey(ctx, projectID, id)
+func (ks *APIKeys) Rotate(ctx context.Context, projectID, id string, overlap time.Duration, by *Rights) (APIKey, string, error) {
+	k, err := ks.Find(ctx, projectID, id)
 	if err != nil {
 		return APIKey{}, "", err
 	}
@@ -144,14 +144,14 @@ func (f *Fabric) RotateAPIKey(ctx context.Context, projectID, id string, overlap
 		return APIKey{}, "", problem.BadParam(
 			"overlap", "overlap must be from 0 to %d seconds", int(MaxOverlap.Seconds()))
 	}
-	now, old := f.now(), k.Hash
+	now, old := ks.now(), k.Hash
 	k.OldHash, k.OldUntil, k.OldUsed, k.Rotated = old, now.Add(overlap), k.LastUsed, now
 	if overlap == 0 {
 		k.OldHash, k.OldUntil, k.OldUsed = "", time.Time{}, time.Time{}
 	}
 	secret := k.renew()
-	if err := f.c.Store.RotateAPIKey(ctx, k, old, changed(k.ID, now)); err != nil {
+	if err := ks.store.RotateAPIKey(ctx, k, old, changed(k.ID, now)); err != nil {
 		return APIKey{}, "", fmt.Errorf("rotating API key: %w", err)
 	}
-	return k, secret, f.c.Revocations.Sync(ctx)
+	return k, secret, ks.c.Revocations.Sync(ctx)
 }

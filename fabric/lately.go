@@ -8,10 +8,10 @@ import (
 	"github.com/selvage/selvage/internal/cache"
 )
 
-// lately is what this node has read within the last 300 ms, so that making and
+// caches is what this node has read within the last 300 ms, so that making and
 // using tokens asks the store for a row a few times a second, however often it is
 // needed. What ends tokens never waits for it: that is the revocations' work.
-type lately struct {
+type caches struct {
 	references   *cache.Cache[Subscriber]
 	subscribers  *cache.Cache[reachable]
 	addresses    *cache.Cache[int]
@@ -31,8 +31,8 @@ type reachable struct {
 	addresses []Address
 }
 
-func newLately(now func() time.Time) lately {
-	return lately{
+func newCaches(now func() time.Time) caches {
+	return caches{
 		references: cache.New[Subscriber](now), subscribers: cache.New[reachable](now),
 		addresses: cache.New[int](now), applications: cache.New[Application](now),
 		embeds:  cache.New[EmbedKey](now),
@@ -41,43 +41,43 @@ func newLately(now func() time.Time) lately {
 }
 
 // forget is called once this node has changed a subscriber.
-func (l lately) forget() {
+func (l caches) forget() {
 	l.references.Clear()
 	l.subscribers.Clear()
 	l.addresses.Clear()
 }
 
-// RecentSubscriber returns a subscriber of a project as it was within the last
+// Recent returns a subscriber of a project as it was within the last
 // 300 ms.
-func (f *Fabric) RecentSubscriber(ctx context.Context, projectID, id string) (Subscriber, error) {
-	s, err := f.reachable(ctx, projectID, id)
+func (ss *Subscribers) Recent(ctx context.Context, projectID, id string) (Subscriber, error) {
+	s, err := ss.reachable(ctx, projectID, id)
 	return s.Subscriber, err
 }
 
-func (f *Fabric) reachable(ctx context.Context, projectID, id string) (reachable, error) {
-	return f.lately.subscribers.Load(projectID+id, func() (s reachable, err error) {
-		s.Subscriber, s.addresses, err = f.c.Store.SubscriberWithAddresses(ctx, projectID, id)
+func (ss *Subscribers) reachable(ctx context.Context, projectID, id string) (reachable, error) {
+	return ss.caches.subscribers.Load(projectID+id, func() (s reachable, err error) {
+		s.Subscriber, s.addresses, err = ss.store.SubscriberWithAddresses(ctx, projectID, id)
 		return s, err
 	})
 }
 
 // recentReference returns the subscriber of a reference.
-func (f *Fabric) recentReference(ctx context.Context, projectID, reference string) (Subscriber, error) {
-	return f.lately.references.Load(projectID+reference, func() (Subscriber, error) {
-		return f.findByReference(ctx, projectID, reference)
+func (ss *Subscribers) recentReference(ctx context.Context, projectID, reference string) (Subscriber, error) {
+	return ss.caches.references.Load(projectID+reference, func() (Subscriber, error) {
+		return ss.findByReference(ctx, projectID, reference)
 	})
 }
 
 // recentCount tells how many of the ids are addresses of a project.
-func (f *Fabric) recentCount(ctx context.Context, projectID string, ids []string) (int, error) {
-	return f.lately.addresses.Load(projectID+strings.Join(ids, ""), func() (int, error) {
-		return f.c.Store.CountAddresses(ctx, projectID, ids)
+func (as *Addresses) recentCount(ctx context.Context, projectID string, ids []string) (int, error) {
+	return as.caches.addresses.Load(projectID+strings.Join(ids, ""), func() (int, error) {
+		return as.store.CountAddresses(ctx, projectID, ids)
 	})
 }
 
-// recentApplication returns an OAuth client of a project.
-func (f *Fabric) recentApplication(ctx context.Context, projectID, id string) (Application, error) {
-	return f.lately.applications.Load(projectID+id, func() (Application, error) {
-		return f.c.Store.FindApplication(ctx, projectID, id)
+// recent returns an OAuth client of a project.
+func (as *applications) recent(ctx context.Context, projectID, id string) (Application, error) {
+	return as.caches.applications.Load(projectID+id, func() (Application, error) {
+		return as.store.FindApplication(ctx, projectID, id)
 	})
 }

@@ -18,18 +18,18 @@ type Logout struct {
 
 // ListLogouts returns a page of the logouts in a state, "" for any, that a client of
 // a project is told of: those of the newest logins first.
-func (f *Fabric) ListLogouts(ctx context.Context, projectID, clientID string, state DeliveryState, q page.Query) (page.Page[Logout], error) {
-	c, err := f.oauthClient(ctx, projectID, clientID)
+func (ds *Deliveries) ListLogouts(ctx context.Context, projectID, clientID string, state DeliveryState, q page.Query) (page.Page[Logout], error) {
+	c, err := ds.applications.find(ctx, projectID, clientID)
 	if err != nil {
 		return page.Page[Logout]{}, err
 	}
-	return f.c.Store.ListLogouts(ctx, c.ID, state, q)
+	return ds.store.ListLogouts(ctx, c.ID, state, q)
 }
 
 // RedeliverLogout queues a logout anew, whatever became of it: the client gets a
 // new token that says the same.
-func (f *Fabric) RedeliverLogout(ctx context.Context, projectID, clientID, loginID string) (Logout, error) {
-	c, err := f.oauthClient(ctx, projectID, clientID)
+func (ds *Deliveries) RedeliverLogout(ctx context.Context, projectID, clientID, loginID string) (Logout, error) {
+	c, err := ds.applications.find(ctx, projectID, clientID)
 	if err != nil {
 		return Logout{}, err
 	}
@@ -37,23 +37,23 @@ func (f *Fabric) RedeliverLogout(ctx context.Context, projectID, clientID, login
 	if !ok {
 		return Logout{}, problem.NoSuch("logout")
 	}
-	return f.c.Store.RedeliverLogout(ctx, c.ID, loginID, f.now())
+	return ds.store.RedeliverLogout(ctx, c.ID, loginID, ds.now())
 }
 
 // RedeliverDeadLogouts queues all logouts of a client anew that were given up, and
 // gives how many.
-func (f *Fabric) RedeliverDeadLogouts(ctx context.Context, projectID, clientID string) (int, error) {
-	c, err := f.oauthClient(ctx, projectID, clientID)
+func (ds *Deliveries) RedeliverDeadLogouts(ctx context.Context, projectID, clientID string) (int, error) {
+	c, err := ds.applications.find(ctx, projectID, clientID)
 	if err != nil {
 		return 0, err
 	}
-	return f.c.Store.RedeliverDeadLogouts(ctx, c.ID, f.now())
+	return ds.store.RedeliverDeadLogouts(ctx, c.ID, ds.now())
 }
 
-func (f *Fabric) oauthClient(ctx context.Context, projectID, id string) (Application, error) {
+func (as *applications) find(ctx context.Context, projectID, id string) (Application, error) {
 	id, ok := canonical(id)
 	if !ok {
 		return Application{}, problem.NoSuch("client")
 	}
-	return f.c.Store.FindApplication(ctx, projectID, id)
+	return as.store.FindApplication(ctx, projectID, id)
 }

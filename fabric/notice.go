@@ -11,14 +11,14 @@ import (
 
 // canEnter reports whether somebody can have signed in to an account before a change: by
 // a password, or where the change sets the first one, by a passkey.
-func (f *Fabric) canEnter(ctx context.Context, s Subscriber, c SubscriberChange) (bool, error) {
+func (ss *Subscribers) canEnter(ctx context.Context, s Subscriber, c SubscriberChange) (bool, error) {
 	if s.PasswordHash != "" {
 		return true, nil
 	}
-	if c.PasswordHash == nil || f.c.Factors == nil {
+	if c.PasswordHash == nil || ss.c.Factors == nil {
 		return false, nil
 	}
-	set, err := f.c.Factors.Has(ctx, factor.Owner{Kind: factor.Subscriber, ID: s.ID})
+	set, err := ss.c.Factors.Has(ctx, factor.Owner{Kind: factor.Subscriber, ID: s.ID})
 	return set.Passkeys, err
 }
 

@@ -8,23 +8,23 @@ import (
 )
 
 // PasswordLength says how many characters a new password has, at least and at most.
-func (f *Fabric) PasswordLength() (least, most int) {
-	return max(password.MinLength, f.c.MinPassword), password.MaxLength
+func (ss *Subscribers) PasswordLength() (least, most int) {
+	return max(password.MinLength, ss.c.MinPassword), password.MaxLength
 }
 
 // hashPassword returns the hash of a new password of a subscriber, unless it is too
 // easily guessed by who knows of the subscriber what many do.
-func (f *Fabric) hashPassword(ctx context.Context, s Subscriber, secret string) (string, error) {
-	if f.c.Weak != nil {
+func (ss *Subscribers) hashPassword(ctx context.Context, s Subscriber, secret string) (string, error) {
+	if ss.c.Weak != nil {
 		said := []string{s.Email, s.FirstName, s.LastName, s.DisplayName, s.Reference, s.CompanyName}
-		if p, err := f.FindProject(ctx, s.ProjectID); err == nil {
+		if p, err := ss.projects.Find(ctx, s.ProjectID); err == nil {
 			said = append(said, p.Name)
 		}
-		if err := f.c.Weak(ctx, "password", secret, said...); err != nil {
+		if err := ss.c.Weak(ctx, "password", secret, said...); err != nil {
 			return "", err
 		}
 	}
-	hash, err := f.c.Passwords.Hash(ctx, secret)
+	hash, err := ss.c.Passwords.Hash(ctx, secret)
 	if err != nil {
 		return "", fmt.Errorf("hashing password: %w", err)
 	}
@@ -33,12 +33,12 @@ func (f *Fabric) hashPassword(ctx context.Context, s Subscriber, secret string) 
 
 // newHash returns the hash to write for a password, or nil if it is not said or is
 // the one that the subscriber has.
-func (f *Fabric) newHash(ctx context.Context, s Subscriber, secret *string) (*string, error) {
+func (ss *Subscribers) newHash(ctx context.Context, s Subscriber, secret *string) (*string, error) {
 	if secret == nil || *secret == "" {
 		return nil, nil
 	}
 	if s.PasswordHash != "" {
-		same, err := f.c.Passwords.Verify(ctx, s.PasswordHash, *secret)
+		same, err := ss.c.Passwords.Verify(ctx, s.PasswordHash, *secret)
 		if err != nil {
 			return nil, fmt.Errorf("checking password: %w", err)
 		}
@@ -46,6 +46,6 @@ func (f *Fabric) newHash(ctx context.Context, s Subscriber, secret *string) (*st
 			return nil, nil
 		}
 	}
-	hash, err := f.hashPassword(ctx, s, *secret)
+	hash, err := ss.hashPassword(ctx, s, *secret)
 	return &hash, err
 }

@@ -12,6 +12,32 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
+// Presences keeps track of which subscribers are online.
+type Presences struct {
+	*core
+	store       PresenceStore
+	subscribers *Subscribers
+}
+
+// A PresenceStore keeps what webhooks were told about presence; see [Stores]. Who is
+// online lies in the session store.
+type PresenceStore interface {
+	// WantsPresence reports whether a webhook of the project wants presence events.
+	WantsPresence(ctx context.Context, projectID string) (bool, error)
+	// FindTold returns what webhooks were last told about a subscriber. Its Version is 0
+	// if that is nothing.
+	FindTold(ctx context.Context, subscriberID string) (Told, error)
+	// TellPresence writes what webhooks are told now over the previous version, and an
+	// event if e is not nil. It returns problem.Conflict if another version is stored, and
+	// problem.NotFound if the subscriber no longer exists.
+	TellPresence(ctx context.Context, t Told, due time.Time, e *Event) error
+	// DuePresences returns subscribers told to be online whose check is due, and
+	// postpones their next check.
+	DuePresences(ctx context.Context, now, next time.Time, most int) ([]Told, error)
+	// ForgetPresences deletes what was told about a project's subscribers.
+	ForgetPresences(ctx context.Context, projectID string) error
+}
+
 // StayOnline is how often a socket that is online says so again: often enough
 // that one attempt may fail and clocks may be half a minute apart.
 const StayOnline = onlineFor / 3
@@ -60,17 +86,17 @@ type attendee struct {
 	Until int64  `json:"until"`
 }
 
-// Presence tells whether a subscriber of a project is online, on any node.
-func (f *Fabric) Presence(ctx context.Context, projectID, subscriberID string) (Presence, error) {
-	if f.c.Sessions == nil {
+// Find tells whether a subscriber of a project is online, on any node.
+func (ps *Presences) Find(ctx context.Context, projectID, subscriberID string) (Presence, error) {
+	if ps.c.Sessions == nil {
 		return Presence{}, nil
 	}
-	a, _, err := f.attendance(ctx, subscriberID)
+	a, _, err := ps.attendance(ctx, subscriberID)
 	if err != nil || a.ProjectID != projectID {
 		return Presence{}, err
 	}
 	var p Presence
-	now := f.now()
+	now := ps.now()
 	for _, s := range a.Sockets {
 		if since := time.UnixMicro(s.Since).UTC(); now.UnixMicro() < s.Until {
 			if p.Sockets++; p.Sockets == 1 || since.Before(p.Since) {
@@ -84,12 +110,12 @@ func (f *Fabric) Presence(ctx context.Context, projectID, subscriberID string) (
 // Online makes a socket of a SAT's subscriber online for a minute, or for another
 // one: see [StayOnline]. The holders of other tokens cannot be reached, which is
 // problem.Forbidden.
-func (f *Fabric) Online(ctx context.Context, t Token, socket string) error {
+func (ps *Presences) Online(ctx context.Context, t Token, socket string) error {
 	if t.Kind != SAT {
 		return problem.New(problem.Forbidden, "not_a_subscriber",
 			"only a subscriber can be online, not the holder of a guest or invite token")
 	}
-	return f.attend(ctx, t, func(a *attendance, now time.Time) error {
+	return ps.attend(ctx, t, func(a *attendance, now time.Time) error {
 		i := slices.IndexFunc(a.Sockets, func(s attendee) bool { return s.ID == socket })
 		if i < 0 {
 			if err := a.makeRoom(now); err != nil {
@@ -124,8 +150,8 @@ func (a *attendance) makeRoom(now time.Time) error {
 }
 
 // Offline makes a socket of a token's subscriber be online no more.
-func (f *Fabric) Offline(ctx context.Context, t Token, socket string) error {
-	return f.attend(ctx, t, func(a *attendance, _ time.Time) error {
+func (ps *Presences) Offline(ctx context.Context, t Token, socket string) error {
+	return ps.attend(ctx, t, func(a *attendance, _ time.Time) error {
 		a.Sockets = slices.DeleteFunc(a.Sockets, func(s attendee) bool { return s.ID == socket })
 		return nil
 	})
@@ -134,11 +160,11 @@ func (f *Fabric) Offline(ctx context.Context, t Token, socket string) error {
 // Resume puts a socket in the place of one that was lost, on whatever node, and
 // reports whether that one was online when it was: clients that connect again
 // take it for granted that they still are.
-func (f *Fabric) Resume(ctx context.Context, t Token, lost, socket string) (online bool, err error) {
+func (ps *Presences) Resume(ctx context.Context, t Token, lost, socket string) (online bool, err error) {
 	if t.Kind != SAT {
 		return false, nil
 	}
-	err = f.attend(ctx, t, func(a *attendance, now time.Time) error {
+	err = ps.attend(ctx, t, func(a *attendance, now time.Time) error {
 		i := slices.IndexFunc(a.Sockets, func(s attendee) bool { return s.ID == lost })
 		if online = i >= 0; online {
 			a.Sockets[i].ID, a.Sockets[i].Until = socket, onlineUntil(t, now)
@@ -154,14 +180,14 @@ func onlineUntil(t Token, now time.Time) int64 {
 
 // attend changes the attendance of a token's subscriber. Since it is done again
 // where another node was faster, change must set, not add up.
-func (f *Fabric) attend(ctx context.Context, t Token, change func(*attendance, time.Time) error) error {
-	if f.c.Sessions == nil {
+func (ps *Presences) attend(ctx context.Context, t Token, change func(*attendance, time.Time) error) error {
+	if ps.c.Sessions == nil {
 		return errors.New("changing presence: there is no session store")
 	}
 	for range maxTries {
-		news, err := f.tryAttend(ctx, t, change)
+		news, err := ps.tryAttend(ctx, t, change)
 		if err == nil && news {
-			err = f.announce(ctx, t)
+			err = ps.announce(ctx, t)
 		}
 		if !errors.Is(err, problem.Conflict) && !errors.Is(err, problem.NotFound) {
 			return err
@@ -173,12 +199,12 @@ func (f *Fabric) attend(ctx context.Context, t Token, change func(*attendance, t
 
 // tryAttend reports news: that the first socket is online, or the last one no more,
 // or that it is not known whether webhooks were told of it.
-func (f *Fabric) tryAttend(ctx context.Context, t Token, change func(*attendance, time.Time) error) (news bool, err error) {
-	a, old, err := f.attendance(ctx, t.SubscriberID)
+func (ps *Presences) tryAttend(ctx context.Context, t Token, change func(*attendance, time.Time) error) (news bool, err error) {
+	a, old, err := ps.attendance(ctx, t.SubscriberID)
 	if err != nil {
 		return false, err
 	}
-	now := f.now()
+	now := ps.now()
 	was := a.online(now)
 	a.ProjectID = t.ProjectID
 	forgotten := now.Add(-resumableFor).UnixMicro()
@@ -198,11 +224,11 @@ func (f *Fabric) tryAttend(ctx context.Context, t Token, change func(*attendance
 	key, ttl := presenceKey(t.SubscriberID), onlineFor+resumableFor
 	switch {
 	case old == nil:
-		err = f.c.Sessions.Add(ctx, key, value, ttl)
+		err = ps.c.Sessions.Add(ctx, key, value, ttl)
 	case len(a.Sockets) == 0:
-		err = f.c.Sessions.CompareAndSwap(ctx, key, old, value, onlineFor)
+		err = ps.c.Sessions.CompareAndSwap(ctx, key, old, value, onlineFor)
 	case string(value) != string(old):
-		err = f.c.Sessions.CompareAndSwap(ctx, key, old, value, ttl)
+		err = ps.c.Sessions.CompareAndSwap(ctx, key, old, value, ttl)
 	}
 	if err != nil {
 		return false, fmt.Errorf("writing presence: %w", err)
@@ -212,8 +238,8 @@ func (f *Fabric) tryAttend(ctx context.Context, t Token, change func(*attendance
 
 // attendance reads who is online as a subscriber, and the bytes that say so: nil
 // if there are none.
-func (f *Fabric) attendance(ctx context.Context, subscriberID string) (a attendance, value []byte, err error) {
-	value, err = f.c.Sessions.Get(ctx, presenceKey(subscriberID))
+func (ps *Presences) attendance(ctx context.Context, subscriberID string) (a attendance, value []byte, err error) {
+	value, err = ps.c.Sessions.Get(ctx, presenceKey(subscriberID))
 	if errors.Is(err, problem.NotFound) {
 		return a, nil, nil
 	}

@@ -27,7 +27,7 @@ func nodes(t *testing.T) (one, two *fabric.Fabric, pass func(time.Duration)) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = sessions.Close() })
-	c := fabric.Config{Store: rows, Ring: storetest.Ring(t, dir, rows, nil),
+	c := fabric.Config{Stores: rows.Fabric(), Ring: storetest.Ring(t, dir, rows, nil),
 		Revocations: revocation.New(rows, now), Sessions: sessions, Now: now}
 	return fabric.New(c), fabric.New(c), func(d time.Duration) { ahead.Add(int64(d)) }
 }
@@ -41,7 +41,7 @@ func sat(subscriber string) fabric.Token {
 // subscriber is online.
 func wantSockets(t *testing.T, f *fabric.Fabric, when, subscriber string, want int) fabric.Presence {
 	t.Helper()
-	got, err := f.Presence(t.Context(), "p", subscriber)
+	got, err := f.Presence.Find(t.Context(), "p", subscriber)
 	if err != nil || got.Sockets != want || got.Online() != (want > 0) {
 		t.Errorf("%s: Presence = %+v, %v, want %d sockets", when, got, err, want)
 	}
@@ -58,15 +58,15 @@ func TestPresence(t *testing.T) {
 		}
 	}
 	wantSockets(t, one, "at first", "ada", 0)
-	do(one.Offline(ctx, ada, "a"))
-	do(one.Online(ctx, ada, "a"))
+	do(one.Presence.Offline(ctx, ada, "a"))
+	do(one.Presence.Online(ctx, ada, "a"))
 	since := wantSockets(t, two, "one socket", "ada", 1).Since
 	wantSockets(t, two, "of another", "bob", 0)
-	if p, err := two.Presence(ctx, "q", "ada"); err != nil || p.Online() {
+	if p, err := two.Presence.Find(ctx, "q", "ada"); err != nil || p.Online() {
 		t.Errorf("Presence asked by another project = %+v, %v, want none", p, err)
 	}
 	pass(40 * time.Second)
-	do(two.Online(ctx, ada, "b"))
+	do(two.Presence.Online(ctx, ada, "b"))
 	if got := wantSockets(t, one, "two sockets", "ada", 2); !got.Since.Equal(since) {
 		t.Errorf("online since %v, want %v, when the first went online", got.Since, since)
 	}
@@ -74,11 +74,11 @@ func TestPresence(t *testing.T) {
 	if got := wantSockets(t, one, "the first said nothing for more than a minute", "ada", 1); !got.Since.After(since) {
 		t.Errorf("online since %v, want a time after %v", got.Since, since)
 	}
-	do(one.Online(ctx, ada, "a"))
+	do(one.Presence.Online(ctx, ada, "a"))
 	wantSockets(t, two, "the first is back", "ada", 2)
-	do(one.Offline(ctx, ada, "b")) // whichever node it is
-	do(one.Offline(ctx, ada, "b"))
-	do(two.Offline(ctx, ada, "a"))
+	do(one.Presence.Offline(ctx, ada, "b")) // whichever node it is
+	do(one.Presence.Offline(ctx, ada, "b"))
+	do(two.Presence.Offline(ctx, ada, "a"))
 	wantSockets(t, two, "at the end", "ada", 0)
 }
 
@@ -89,16 +89,16 @@ func TestPresenceRefused(t *testing.T) {
 	for _, kind := range []fabric.TokenKind{fabric.Guest, fabric.Invite, fabric.Service} {
 		token := sat("ada")
 		token.Kind = kind
-		if err := one.Online(t.Context(), token, "a"); !errors.Is(err, problem.Forbidden) {
+		if err := one.Presence.Online(t.Context(), token, "a"); !errors.Is(err, problem.Forbidden) {
 			t.Errorf("Online with a %s = %v, want forbidden", kind, err)
 		}
-		if online, err := one.Resume(t.Context(), token, "a", "b"); online || err != nil {
+		if online, err := one.Presence.Resume(t.Context(), token, "a", "b"); online || err != nil {
 			t.Errorf("Resume with a %s = %v, %v, want false", kind, online, err)
 		}
 	}
 	short := sat("ada")
 	short.ExpiresAt = time.Now().Add(10 * time.Second)
-	if err := one.Online(t.Context(), short, "a"); err != nil {
+	if err := one.Presence.Online(t.Context(), short, "a"); err != nil {
 		t.Fatal(err)
 	}
 	wantSockets(t, one, "before the token expires", "ada", 1)
@@ -109,12 +109,12 @@ func TestPresenceRefused(t *testing.T) {
 func TestResume(t *testing.T) {
 	one, two, pass := nodes(t)
 	ctx, ada := t.Context(), sat("ada")
-	if err := one.Online(ctx, ada, "a"); err != nil {
+	if err := one.Presence.Online(ctx, ada, "a"); err != nil {
 		t.Fatal(err)
 	}
 	resume := func(f *fabric.Fabric, token fabric.Token, lost, socket string, want bool) {
 		t.Helper()
-		if got, err := f.Resume(ctx, token, lost, socket); got != want || err != nil {
+		if got, err := f.Presence.Resume(ctx, token, lost, socket); got != want || err != nil {
 			t.Errorf("Resume of %s as %s = %v, %v, want %v", lost, socket, got, err, want)
 		}
 	}
@@ -149,9 +149,9 @@ func TestPresenceRace(t *testing.T) {
 		}
 		work.Wait()
 	}
-	each(func(f *fabric.Fabric, socket string) error { return f.Online(t.Context(), ada, socket) })
+	each(func(f *fabric.Fabric, socket string) error { return f.Presence.Online(t.Context(), ada, socket) })
 	wantSockets(t, one, "after all went online", "ada", 50)
-	each(func(f *fabric.Fabric, socket string) error { return f.Offline(t.Context(), ada, socket) })
+	each(func(f *fabric.Fabric, socket string) error { return f.Presence.Offline(t.Context(), ada, socket) })
 	wantSockets(t, one, "after all went offline", "ada", 0)
 }
 
@@ -160,18 +160,18 @@ func TestTooManySockets(t *testing.T) {
 	one, _, pass := nodes(t)
 	ada := sat("ada")
 	for i := range 100 {
-		if err := one.Online(t.Context(), ada, fmt.Sprint(i)); err != nil {
+		if err := one.Presence.Online(t.Context(), ada, fmt.Sprint(i)); err != nil {
 			t.Fatalf("socket %d: %v", i, err)
 		}
 	}
-	if err := one.Online(t.Context(), ada, "one more"); !errors.Is(err, problem.RateLimited) {
+	if err := one.Presence.Online(t.Context(), ada, "one more"); !errors.Is(err, problem.RateLimited) {
 		t.Errorf("one more = %v, want rate limited", err)
 	}
-	if err := one.Online(t.Context(), ada, "7"); err != nil {
+	if err := one.Presence.Online(t.Context(), ada, "7"); err != nil {
 		t.Errorf("one that is online says so again: %v", err)
 	}
 	pass(2 * time.Minute)
-	if err := one.Online(t.Context(), ada, "one more"); err != nil {
+	if err := one.Presence.Online(t.Context(), ada, "one more"); err != nil {
 		t.Errorf("one more, once the others are away: %v", err)
 	}
 	wantSockets(t, one, "at the end", "ada", 1)

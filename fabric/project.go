@@ -8,11 +8,34 @@ import (
 	"strings"
 	"time"
 
+	"github.com/selvage/selvage/internal/logo"
 	"github.com/selvage/selvage/internal/mail"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/revocation"
 )
+
+// Projects manages projects and their logos.
+type Projects struct {
+	*core
+	store ProjectStore
+}
+
+// A ProjectStore keeps projects; see [Stores].
+type ProjectStore interface {
+	CreateProject(ctx context.Context, p Project) error
+	FindProject(ctx context.Context, id string) (Project, error)
+	ListProjects(ctx context.Context, q page.Query) (page.Page[Project], error)
+	// AnyRegistration reports whether a project has RegistrationOpen.
+	AnyRegistration(ctx context.Context) (bool, error)
+	UpdateProject(ctx context.Context, id string, c ProjectChange, at time.Time) (Project, error)
+	// SetProjectLogo replaces the logo of a project; the zero value removes it.
+	SetProjectLogo(ctx context.Context, id string, l logo.Logo, at time.Time) (Project, error)
+	// FindLogo returns the PNG with this name, whether it belongs to a project or a client.
+	FindLogo(ctx context.Context, name string) ([]byte, error)
+	// DeleteProject also deletes everything that belongs to the project.
+	DeleteProject(ctx context.Context, r revocation.Revocation) error
+}
 
 // DefaultRecordRate is what a minute of recording costs in a new project.
 const DefaultRecordRate = 2500
@@ -90,36 +113,36 @@ func (c ProjectChange) Check() error {
 	return errors.Join(errs...)
 }
 
-// CreateProject makes a project of that name, with the default rate.
-func (f *Fabric) CreateProject(ctx context.Context, name string) (Project, error) {
+// Create makes a project of that name, with the default rate.
+func (ps *Projects) Create(ctx context.Context, name string) (Project, error) {
 	if err := checkRequired("name", name); err != nil {
 		return Project{}, err
 	}
-	now := f.now()
+	now := ps.now()
 	p := Project{ID: newID(), Name: name, RecordRate: DefaultRecordRate, MediaAuth: MediaAuths[0],
 		Registration: RegistrationOff, Created: now, Updated: now}
-	if err := f.c.Store.CreateProject(ctx, p); err != nil {
+	if err := ps.store.CreateProject(ctx, p); err != nil {
 		return Project{}, fmt.Errorf("creating project: %w", err)
 	}
 	return p, nil
 }
 
-// FindProject returns a project.
-func (f *Fabric) FindProject(ctx context.Context, id string) (Project, error) {
+// Find returns a project.
+func (ps *Projects) Find(ctx context.Context, id string) (Project, error) {
 	id, ok := canonical(id)
 	if !ok {
 		return Project{}, problem.NoSuch("project")
 	}
-	return f.c.Store.FindProject(ctx, id)
+	return ps.store.FindProject(ctx, id)
 }
 
-// ListProjects returns a page of all projects.
-func (f *Fabric) ListProjects(ctx context.Context, q page.Query) (page.Page[Project], error) {
-	return f.c.Store.ListProjects(ctx, q)
+// List returns a page of all projects.
+func (ps *Projects) List(ctx context.Context, q page.Query) (page.Page[Project], error) {
+	return ps.store.ListProjects(ctx, q)
 }
 
-// UpdateProject changes a project.
-func (f *Fabric) UpdateProject(ctx context.Context, id string, c ProjectChange) (Project, error) {
+// Update changes a project.
+func (ps *Projects) Update(ctx context.Context, id string, c ProjectChange) (Project, error) {
 	id, ok := canonical(id)
 	if !ok {
 		return Project{}, problem.NoSuch("project")
@@ -127,22 +150,22 @@ func (f *Fabric) UpdateProject(ctx context.Context, id string, c ProjectChange) 
 	if err := c.Check(); err != nil {
 		return Project{}, err
 	}
-	return f.c.Store.UpdateProject(ctx, id, c, f.now())
+	return ps.store.UpdateProject(ctx, id, c, ps.now())
 }
 
 // AnyRegistration reports whether people may make themselves accounts in any project.
-func (f *Fabric) AnyRegistration(ctx context.Context) (bool, error) {
-	return f.c.Store.AnyRegistration(ctx)
+func (ps *Projects) AnyRegistration(ctx context.Context) (bool, error) {
+	return ps.store.AnyRegistration(ctx)
 }
 
-// DeleteProject deletes a project with all that is in it, and ends its tokens.
-func (f *Fabric) DeleteProject(ctx context.Context, id string) error {
+// Delete deletes a project with all that is in it, and ends its tokens.
+func (ps *Projects) Delete(ctx context.Context, id string) error {
 	id, ok := canonical(id)
 	if !ok {
 		return problem.NoSuch("project")
 	}
-	if err := f.c.Store.DeleteProject(ctx, gone(revocation.Project, id, f.now())); err != nil {
+	if err := ps.store.DeleteProject(ctx, gone(revocation.Project, id, ps.now())); err != nil {
 		return err
 	}
-	return f.c.Revocations.Sync(ctx)
+	return ps.c.Revocations.Sync(ctx)
 }

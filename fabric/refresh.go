@@ -5,10 +5,24 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/revocation"
 )
+
+// A FamilyUse is one use of a refresh token.
+type FamilyUse struct {
+	ID           string
+	ProjectID    string
+	SubscriberID string // "" for guests
+	ClientID     string
+	Generation   int64
+	Created      time.Time             // when the token was made
+	Used         time.Time             // now
+	Expires      time.Time             // when both the token and its successor have expired
+	Revocation   revocation.Revocation // written if the token was used before
+}
 
 // badRefresh reports a refresh token that gives nothing.
 func badRefresh(code, message string) error {
@@ -19,18 +33,18 @@ func badRefresh(code, message string) error {
 // Refresh exchanges a refresh token of the issuer's project for its successor
 // and a new token like the one that it came with. It works once: a second use
 // ends all that came from it.
-func (f *Fabric) Refresh(ctx context.Context, by Issuer, raw string) (Tokens, error) {
-	began := f.now()
-	old, err := f.openRefresh(ctx, by.ProjectID, raw)
+func (ts *Tokens) Refresh(ctx context.Context, by Issuer, raw string) (TokenPair, error) {
+	began := ts.now()
+	old, err := ts.openRefresh(ctx, by.ProjectID, raw)
 	if err != nil {
-		return Tokens{}, err
+		return TokenPair{}, err
 	}
-	if err := f.checkHolder(ctx, old); err != nil {
-		return Tokens{}, err
+	if err := ts.checkHolder(ctx, old); err != nil {
+		return TokenPair{}, err
 	}
 	t := old.successor(by)
 	t.IssuedAt, t.ExpiresAt = began, began.Add(TokenLifetime)
-	used, err := f.c.Store.RotateFamily(ctx, FamilyUse{
+	used, err := ts.store.RotateFamily(ctx, FamilyUse{
 		ID: old.FamilyID, ProjectID: old.ProjectID, SubscriberID: old.SubscriberID, ClientID: old.ClientID,
 		Generation: old.Generation,
 		Created:    old.IssuedAt, Used: began,
@@ -38,13 +52,13 @@ func (f *Fabric) Refresh(ctx context.Context, by Issuer, raw string) (Tokens, er
 		Revocation: gone(revocation.Family, old.FamilyID, began),
 	})
 	if err != nil {
-		return Tokens{}, fmt.Errorf("rotating family: %w", err)
+		return TokenPair{}, fmt.Errorf("rotating family: %w", err)
 	}
 	if !used {
 		err := badRefresh("token_invalid", "was used before")
-		return Tokens{}, errors.Join(err, f.c.Revocations.Sync(ctx))
+		return TokenPair{}, errors.Join(err, ts.c.Revocations.Sync(ctx))
 	}
-	return f.issue(t)
+	return ts.issue(t)
 }
 
 // successor returns the token that a refresh token stands for, one generation on.
@@ -60,29 +74,29 @@ func (t Token) successor(by Issuer) Token {
 }
 
 // openRefresh opens a refresh token, and says what is wrong with any other text.
-func (f *Fabric) openRefresh(ctx context.Context, projectID, raw string) (Token, error) {
+func (ts *Tokens) openRefresh(ctx context.Context, projectID, raw string) (Token, error) {
 	if raw == "" {
 		return Token{}, problem.Missing("refresh_token")
 	}
-	t, ok := f.Inspect(raw, Refresh)
+	t, ok := ts.Inspect(raw, Refresh)
 	if !ok {
-		return Token{}, f.whyNoRefresh(raw)
+		return Token{}, ts.whyNoRefresh(raw)
 	}
-	if t.ProjectID != projectID || t.Issuer != f.c.Issuer {
+	if t.ProjectID != projectID || t.Issuer != ts.c.Issuer {
 		return Token{}, badRefresh("token_invalid", "is invalid")
 	}
-	if f.expired(t) {
+	if ts.expired(t) {
 		return Token{}, badRefresh("token_expired", "has expired")
 	}
-	err := f.Check(ctx, t)
+	err := ts.Check(ctx, t)
 	if errors.Is(err, problem.Unauthenticated) {
 		return Token{}, badRefresh("token_invalid", "was revoked")
 	}
 	return t, err
 }
 
-func (f *Fabric) whyNoRefresh(raw string) error {
-	if _, ok := f.Inspect(raw, SAT, Guest, Invite, Service); ok {
+func (ts *Tokens) whyNoRefresh(raw string) error {
+	if _, ok := ts.Inspect(raw, SAT, Guest, Invite, Service); ok {
 		return badRefresh("not_a_refresh_token", "is another kind of token")
 	}
 	if strings.Count(raw, ".") != 4 {
@@ -92,11 +106,11 @@ func (f *Fabric) whyNoRefresh(raw string) error {
 }
 
 // checkHolder reports a subscriber who may not go on.
-func (f *Fabric) checkHolder(ctx context.Context, t Token) error {
+func (ts *Tokens) checkHolder(ctx context.Context, t Token) error {
 	if t.SubscriberID == "" {
 		return nil
 	}
-	s, err := f.c.Store.FindSubscriber(ctx, t.ProjectID, t.SubscriberID)
+	s, err := ts.subscribers.Find(ctx, t.ProjectID, t.SubscriberID)
 	if err != nil && !errors.Is(err, problem.NotFound) {
 		return fmt.Errorf("finding subscriber: %w", err)
 	}

@@ -12,6 +12,39 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
+// Resources manages everything that can be called.
+type Resources struct {
+	*core
+	store       ResourceStore
+	subscribers *Subscribers
+	addresses   *Addresses
+}
+
+// A ResourceStore keeps resources and their deployed versions; see [Stores].
+type ResourceStore interface {
+	// CreateResource writes a resource with its first address. It returns
+	// problem.Conflict on "name" if another resource of the type has the same name
+	// digest, and on "address" if the address name is taken.
+	CreateResource(ctx context.Context, r Resource, a Address, tell Teller) error
+	FindResource(ctx context.Context, projectID, typ, id string) (Resource, error)
+	ListResources(ctx context.Context, projectID, typ string, q page.Query) (page.Page[Resource], error)
+	// UpdateResource writes a resource whose last change was at old and renames its
+	// addresses. It returns problem.Conflict if the resource was changed or deleted
+	// since, and on "name" as CreateResource does.
+	UpdateResource(ctx context.Context, r Resource, old time.Time, tell Teller) error
+	// DeleteResource also deletes the resource's addresses. It returns problem.Conflict if
+	// the resource is assigned as a handler. tell receives the deleted resource.
+	DeleteResource(ctx context.Context, projectID, typ, id string, tell Teller) error
+	// FindThings returns the resources and subscribers that exist, in the order of ids.
+	FindThings(ctx context.Context, projectID string, ids []string) ([]Thing, error)
+	ListThings(ctx context.Context, projectID string, q page.Query) (page.Page[Thing], error)
+
+	// CreateVersion numbers the version as the next of its resource and returns it.
+	CreateVersion(ctx context.Context, v Version) (Version, error)
+	FindVersion(ctx context.Context, resourceID, id string) (Version, error)
+	ListVersions(ctx context.Context, resourceID string, q page.Query) (page.Page[Version], error)
+}
+
 // A Resource is anything that can be called, but for a [Subscriber]. What it is
 // made of is said by its [kinds.Kind].
 type Resource struct {
@@ -41,23 +74,23 @@ func (t Thing) ID() string {
 }
 
 // Kinds are the kinds of resources that there are.
-func (f *Fabric) Kinds() *kinds.Catalog { return f.c.Kinds }
+func (rs *Resources) Kinds() *kinds.Catalog { return rs.c.Kinds }
 
-// CreateResource makes a resource of a kind, with its first address. What is
+// Create makes a resource of a kind, with its first address. What is
 // wrong with the members is gathered, see [kinds.Kind.New].
-func (f *Fabric) CreateResource(ctx context.Context, projectID string, k *kinds.Kind, sent map[string]json.RawMessage) (Resource, error) {
+func (rs *Resources) Create(ctx context.Context, projectID string, k *kinds.Kind, sent map[string]json.RawMessage) (Resource, error) {
 	values, err := k.New(sent)
-	if err := errors.Join(err, checkNames(k, values, nil), f.checkMembers(ctx, projectID, values)); err != nil {
+	if err := errors.Join(err, checkNames(k, values, nil), rs.checkMembers(ctx, projectID, values)); err != nil {
 		return Resource{}, err
 	}
-	r := Resource{ID: newID(), ProjectID: projectID, Type: k.Type, Fields: values, Created: f.now()}
+	r := Resource{ID: newID(), ProjectID: projectID, Type: k.Type, Fields: values, Created: rs.now()}
 	r.Updated, r.DisplayName, r.NameDigest = r.Created, titleOf(k, values), nameDigest(k.DisplayName(values))
-	if r.Secrets, err = f.sealSecrets(k, r.Fields, r.ID, ""); err != nil {
+	if r.Secrets, err = rs.sealSecrets(k, r.Fields, r.ID, ""); err != nil {
 		return Resource{}, err
 	}
-	tell := f.resourceEvent(ResourceCreated, r.Created)
-	return r, f.insertNamed(firstAddress(k, r), func(a Address) error {
-		return nameTaken(k, r, handlerGone(r, f.c.Store.CreateResource(ctx, r, a, tell)))
+	tell := rs.event(ResourceCreated, r.Created)
+	return r, insertNamed(firstAddress(k, r), func(a Address) error {
+		return nameTaken(k, r, handlerGone(r, rs.store.CreateResource(ctx, r, a, tell)))
 	})
 }
 
@@ -89,12 +122,12 @@ func nameTaken(k *kinds.Kind, r Resource, err error) error {
 
 // checkMembers reports a handler that the project does not have, and writes its id as
 // its row has it.
-func (f *Fabric) checkMembers(ctx context.Context, projectID string, values kinds.Values) error {
+func (rs *Resources) checkMembers(ctx context.Context, projectID string, values kinds.Values) error {
 	id := values.Text(handlerField)
 	if id == "" {
 		return nil
 	}
-	t, err := f.FindThing(ctx, projectID, id)
+	t, err := rs.FindThing(ctx, projectID, id)
 	if err == nil {
 		values[handlerField] = quoted(t.ID())
 	}
@@ -139,7 +172,7 @@ func firstAddress(k *kinds.Kind, r Resource) Address {
 
 // insertNamed inserts something with its address, whose name is changed until it
 // is one that is free.
-func (f *Fabric) insertNamed(a Address, insert func(a Address) error) error {
+func insertNamed(a Address, insert func(a Address) error) error {
 	for {
 		err := insert(a)
 		var p *problem.Error
@@ -150,42 +183,42 @@ func (f *Fabric) insertNamed(a Address, insert func(a Address) error) error {
 	}
 }
 
-// FindResource returns a resource of a project and kind.
-func (f *Fabric) FindResource(ctx context.Context, projectID string, k *kinds.Kind, id string) (Resource, error) {
+// Find returns a resource of a project and kind.
+func (rs *Resources) Find(ctx context.Context, projectID string, k *kinds.Kind, id string) (Resource, error) {
 	id, ok := canonical(id)
 	if !ok {
 		return Resource{}, problem.NoSuch("resource")
 	}
-	return f.c.Store.FindResource(ctx, projectID, k.Type, id)
+	return rs.store.FindResource(ctx, projectID, k.Type, id)
 }
 
-// ListResources returns a page of a project's resources of a kind.
-func (f *Fabric) ListResources(ctx context.Context, projectID string, k *kinds.Kind, q page.Query) (page.Page[Resource], error) {
-	return f.c.Store.ListResources(ctx, projectID, k.Type, q)
+// List returns a page of a project's resources of a kind.
+func (rs *Resources) List(ctx context.Context, projectID string, k *kinds.Kind, q page.Query) (page.Page[Resource], error) {
+	return rs.store.ListResources(ctx, projectID, k.Type, q)
 }
 
-// UpdateResource changes the members that were sent; the others stay, whoever
+// Update changes the members that were sent; the others stay, whoever
 // changes them at the same time.
-func (f *Fabric) UpdateResource(ctx context.Context, projectID string, k *kinds.Kind, id string, sent map[string]json.RawMessage) (r Resource, err error) {
-	defer f.lately.forget()
+func (rs *Resources) Update(ctx context.Context, projectID string, k *kinds.Kind, id string, sent map[string]json.RawMessage) (r Resource, err error) {
+	defer rs.caches.forget()
 	err = again(func() error {
-		if r, err = f.FindResource(ctx, projectID, k, id); err != nil {
+		if r, err = rs.Find(ctx, projectID, k, id); err != nil {
 			return err
 		}
 		old, fields := r.Updated, r.Fields
 		r.Fields, err = change(k, r.Fields, sent)
-		if err := errors.Join(err, checkNames(k, r.Fields, fields), f.checkMembers(ctx, projectID, r.Fields)); err != nil {
+		if err := errors.Join(err, checkNames(k, r.Fields, fields), rs.checkMembers(ctx, projectID, r.Fields)); err != nil {
 			return err
 		}
 		if name := k.DisplayName(r.Fields); name != k.DisplayName(fields) {
 			r.NameDigest = nameDigest(name)
 		}
-		if r.Secrets, err = f.sealSecrets(k, r.Fields, r.ID, r.Secrets); err != nil {
+		if r.Secrets, err = rs.sealSecrets(k, r.Fields, r.ID, r.Secrets); err != nil {
 			return err
 		}
-		r.DisplayName, r.Updated = titleOf(k, r.Fields), later(f.now(), old.Add(time.Microsecond))
+		r.DisplayName, r.Updated = titleOf(k, r.Fields), later(rs.now(), old.Add(time.Microsecond))
 		return nameTaken(k, r, handlerGone(
-			r, f.c.Store.UpdateResource(ctx, r, old, f.resourceEvent(ResourceUpdated, r.Updated))))
+			r, rs.store.UpdateResource(ctx, r, old, rs.event(ResourceUpdated, r.Updated))))
 	})
 	return r, err
 }
@@ -238,18 +271,18 @@ func change(k *kinds.Kind, old kinds.Values, sent map[string]json.RawMessage) (k
 	return values, nil
 }
 
-// DeleteResource deletes a resource of a kind with its addresses.
-func (f *Fabric) DeleteResource(ctx context.Context, projectID string, k *kinds.Kind, id string) error {
+// Delete deletes a resource of a kind with its addresses.
+func (rs *Resources) Delete(ctx context.Context, projectID string, k *kinds.Kind, id string) error {
 	id, ok := canonical(id)
 	if !ok {
 		return problem.NoSuch("resource")
 	}
-	return f.deleteResource(ctx, projectID, k.Type, id)
+	return rs.delete(ctx, projectID, k.Type, id)
 }
 
-func (f *Fabric) deleteResource(ctx context.Context, projectID, typ, id string) error {
-	defer f.lately.forget()
-	err := f.c.Store.DeleteResource(ctx, projectID, typ, id, f.resourceEvent(ResourceDeleted, f.now()))
+func (rs *Resources) delete(ctx context.Context, projectID, typ, id string) error {
+	defer rs.caches.forget()
+	err := rs.store.DeleteResource(ctx, projectID, typ, id, rs.event(ResourceDeleted, rs.now()))
 	if errors.Is(err, problem.Conflict) {
 		return errAssigned()
 	}
@@ -257,12 +290,12 @@ func (f *Fabric) deleteResource(ctx context.Context, projectID, typ, id string) 
 }
 
 // FindThing returns the resource or subscriber of an id.
-func (f *Fabric) FindThing(ctx context.Context, projectID, id string) (Thing, error) {
+func (rs *Resources) FindThing(ctx context.Context, projectID, id string) (Thing, error) {
 	id, ok := canonical(id)
 	if !ok {
 		return Thing{}, problem.NoSuch("resource")
 	}
-	all, err := f.c.Store.FindThings(ctx, projectID, []string{id})
+	all, err := rs.store.FindThings(ctx, projectID, []string{id})
 	if err == nil && len(all) == 0 {
 		err = problem.NoSuch("resource")
 	}
@@ -273,28 +306,28 @@ func (f *Fabric) FindThing(ctx context.Context, projectID, id string) (Thing, er
 }
 
 // ListThings returns a page of everything of a project that can be called.
-func (f *Fabric) ListThings(ctx context.Context, projectID string, q page.Query) (page.Page[Thing], error) {
-	return f.c.Store.ListThings(ctx, projectID, q)
+func (rs *Resources) ListThings(ctx context.Context, projectID string, q page.Query) (page.Page[Thing], error) {
+	return rs.store.ListThings(ctx, projectID, q)
 }
 
 // DeleteThing deletes the resource or subscriber of an id.
-func (f *Fabric) DeleteThing(ctx context.Context, projectID, id string) error {
-	t, err := f.FindThing(ctx, projectID, id)
+func (rs *Resources) DeleteThing(ctx context.Context, projectID, id string) error {
+	t, err := rs.FindThing(ctx, projectID, id)
 	switch {
 	case err != nil:
 		return err
 	case t.Subscriber != nil:
-		return f.DeleteSubscriber(ctx, projectID, t.Subscriber.ID)
+		return rs.subscribers.Delete(ctx, projectID, t.Subscriber.ID)
 	}
-	return f.deleteResource(ctx, projectID, t.Resource.Type, t.Resource.ID)
+	return rs.delete(ctx, projectID, t.Resource.Type, t.Resource.ID)
 }
 
-// ThingAddresses returns a page of the addresses of a resource or subscriber, for
+// ListAddresses returns a page of the addresses of a resource or subscriber, for
 // its project.
-func (f *Fabric) ThingAddresses(ctx context.Context, projectID, id string, q page.Query) (page.Page[Address], error) {
-	t, err := f.FindThing(ctx, projectID, id)
+func (rs *Resources) ListAddresses(ctx context.Context, projectID, id string, q page.Query) (page.Page[Address], error) {
+	t, err := rs.FindThing(ctx, projectID, id)
 	if err != nil {
 		return page.Page[Address]{}, err
 	}
-	return f.c.Store.ListAddresses(ctx, projectID, AddressFilter{ResourceID: t.ID()}, q)
+	return rs.addresses.store.ListAddresses(ctx, projectID, AddressFilter{ResourceID: t.ID()}, q)
 }

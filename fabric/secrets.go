@@ -9,7 +9,7 @@ import (
 
 // sealSecrets takes out of the values what is never shown, and gives it sealed
 // under the id that it belongs to, with what of the sealed ones was not sent.
-func (f *Fabric) sealSecrets(k *kinds.Kind, v kinds.Values, id, sealed string) (string, error) {
+func (c *core) sealSecrets(k *kinds.Kind, v kinds.Values, id, sealed string) (string, error) {
 	sent := make(kinds.Values)
 	for _, field := range k.Fields {
 		if raw, ok := v[field.Name]; ok && field.WriteOnly {
@@ -22,7 +22,7 @@ func (f *Fabric) sealSecrets(k *kinds.Kind, v kinds.Values, id, sealed string) (
 	}
 	all := make(kinds.Values)
 	if sealed != "" {
-		raw, err := f.c.Ring.OpenSecret(secretName(id), sealed)
+		raw, err := c.c.Ring.OpenSecret(secretName(id), sealed)
 		if err != nil {
 			return "", err
 		}
@@ -37,7 +37,7 @@ func (f *Fabric) sealSecrets(k *kinds.Kind, v kinds.Values, id, sealed string) (
 	if err != nil {
 		return "", fmt.Errorf("writing secrets: %w", err)
 	}
-	return f.c.Ring.SealSecret(secretName(id), raw)
+	return c.c.Ring.SealSecret(secretName(id), raw)
 }
 
 func secretName(id string) string { return "resource:" + id }

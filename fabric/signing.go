@@ -29,38 +29,38 @@ type SigningKeys struct {
 }
 
 // SigningKeys returns the signing keys of a project, and makes the first.
-func (f *Fabric) SigningKeys(ctx context.Context, projectID string) (SigningKeys, error) {
+func (ws *Webhooks) SigningKeys(ctx context.Context, projectID string) (SigningKeys, error) {
 	projectID, ok := canonical(projectID)
 	if !ok {
 		return SigningKeys{}, problem.NoSuch("project")
 	}
-	all, err := f.c.Store.ListSigningKeys(ctx, projectID)
+	all, err := ws.store.ListSigningKeys(ctx, projectID)
 	if err == nil && len(all) == 0 {
-		all, err = f.firstSigningKey(ctx, projectID)
+		all, err = ws.firstSigningKey(ctx, projectID)
 	}
 	if err != nil {
 		return SigningKeys{}, err
 	}
-	return f.openSigningKeys(all)
+	return ws.openSigningKeys(all)
 }
 
 // firstSigningKey makes the first key of a project. Of many callers one does.
-func (f *Fabric) firstSigningKey(ctx context.Context, projectID string) ([]SigningKey, error) {
-	k, err := f.newSigningKey(projectID, time.Time{})
+func (ws *Webhooks) firstSigningKey(ctx context.Context, projectID string) ([]SigningKey, error) {
+	k, err := ws.newSigningKey(projectID, time.Time{})
 	if err != nil {
 		return nil, err
 	}
-	if err := f.c.Store.CreateSigningKey(ctx, k); err != nil && !errors.Is(err, problem.Conflict) {
+	if err := ws.store.CreateSigningKey(ctx, k); err != nil && !errors.Is(err, problem.Conflict) {
 		return nil, err
 	}
-	return f.c.Store.ListSigningKeys(ctx, projectID)
+	return ws.store.ListSigningKeys(ctx, projectID)
 }
 
-func (f *Fabric) newSigningKey(projectID string, starts time.Time) (k SigningKey, err error) {
+func (ws *Webhooks) newSigningKey(projectID string, starts time.Time) (k SigningKey, err error) {
 	var random [32]byte
 	rand.Read(random[:])
-	k = SigningKey{ID: newID(), ProjectID: projectID, Created: f.now(), Starts: starts}
-	k.Sealed, err = f.c.Ring.SealSecret(signingName(k.ID), []byte("PSK"+hex.EncodeToString(random[:])))
+	k = SigningKey{ID: newID(), ProjectID: projectID, Created: ws.now(), Starts: starts}
+	k.Sealed, err = ws.c.Ring.SealSecret(signingName(k.ID), []byte("PSK"+hex.EncodeToString(random[:])))
 	return k, err
 }
 
@@ -68,8 +68,8 @@ func signingName(id string) string { return "signing:" + id }
 
 // openSigningKeys opens those of keys, in the order of their beginning, that still
 // matter.
-func (f *Fabric) openSigningKeys(all []SigningKey) (s SigningKeys, err error) {
-	now := f.now()
+func (ws *Webhooks) openSigningKeys(all []SigningKey) (s SigningKeys, err error) {
+	now := ws.now()
 	for i, k := range all {
 		if k.Starts.After(now) {
 			s.Next = &all[i]
@@ -80,26 +80,26 @@ func (f *Fabric) openSigningKeys(all []SigningKey) (s SigningKeys, err error) {
 	if s.Current == nil {
 		return s, errors.New("no signing key has begun")
 	}
-	if s.CurrentSecret, err = f.openSigningKey(*s.Current); err == nil && s.Next != nil {
-		s.NextSecret, err = f.openSigningKey(*s.Next)
+	if s.CurrentSecret, err = ws.openSigningKey(*s.Current); err == nil && s.Next != nil {
+		s.NextSecret, err = ws.openSigningKey(*s.Next)
 	}
 	return s, err
 }
 
-func (f *Fabric) openSigningKey(k SigningKey) (string, error) {
-	secret, err := f.c.Ring.OpenSecret(signingName(k.ID), k.Sealed)
+func (ws *Webhooks) openSigningKey(k SigningKey) (string, error) {
+	secret, err := ws.c.Ring.OpenSecret(signingName(k.ID), k.Sealed)
 	return string(secret), err
 }
 
 // RotateSigningKey makes the key that signs after an overlap; none is at once, for
 // a key that others know. One that waits for its turn must have had it, or takes
 // it now.
-func (f *Fabric) RotateSigningKey(ctx context.Context, projectID string, overlap time.Duration) (SigningKeys, error) {
+func (ws *Webhooks) RotateSigningKey(ctx context.Context, projectID string, overlap time.Duration) (SigningKeys, error) {
 	if overlap < 0 || overlap > MaxOverlap {
 		return SigningKeys{}, problem.BadParam(
 			"overlap", "overlap must be from 0 to %d seconds", int(MaxOverlap.Seconds()))
 	}
-	old, err := f.SigningKeys(ctx, projectID)
+	old, err := ws.SigningKeys(ctx, projectID)
 	if err != nil {
 		return old, err
 	}
@@ -107,23 +107,23 @@ func (f *Fabric) RotateSigningKey(ctx context.Context, projectID string, overlap
 		return old, problem.BadParam("overlap",
 			"a new key takes over at %s; overlap must be 0 to make another now", moment(old.Next.Starts))
 	}
-	now := f.now()
-	k, err := f.newSigningKey(old.Current.ProjectID, now.Add(overlap))
+	now := ws.now()
+	k, err := ws.newSigningKey(old.Current.ProjectID, now.Add(overlap))
 	if err != nil {
 		return old, err
 	}
-	if err := f.c.Store.RotateSigningKey(ctx, k, old.Current.Starts, overlap == 0); err != nil {
+	if err := ws.store.RotateSigningKey(ctx, k, old.Current.Starts, overlap == 0); err != nil {
 		return old, fmt.Errorf("rotating signing key: %w", err)
 	}
-	f.lately.signing.Clear()
-	return f.SigningKeys(ctx, projectID)
+	ws.caches.signing.Clear()
+	return ws.SigningKeys(ctx, projectID)
 }
 
 // SigningKey returns the secret that signs what a project is sent now, as it was
 // within the last 300 ms.
-func (f *Fabric) SigningKey(ctx context.Context, projectID string) (string, error) {
-	return f.lately.signing.Load(projectID, func() (string, error) {
-		k, err := f.SigningKeys(ctx, projectID)
+func (ws *Webhooks) SigningKey(ctx context.Context, projectID string) (string, error) {
+	return ws.caches.signing.Load(projectID, func() (string, error) {
+		k, err := ws.SigningKeys(ctx, projectID)
 		return k.CurrentSecret, err
 	})
 }

@@ -14,6 +14,34 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
+// SIP manages SIP addresses and the SIP credentials of subscribers' phones.
+type SIP struct {
+	*core
+	store       SIPStore
+	resources   *Resources
+	subscribers *Subscribers
+}
+
+// A SIPStore keeps SIP addresses and credentials; see [Stores].
+type SIPStore interface {
+	// CreateSIPAddress returns problem.Conflict on "name" if it is taken.
+	CreateSIPAddress(ctx context.Context, a SIPAddress) error
+	FindSIPAddress(ctx context.Context, projectID, id string) (SIPAddress, error)
+	ListSIPAddresses(ctx context.Context, projectID string, q page.Query) (page.Page[SIPAddress], error)
+	// UpdateSIPAddress writes an address whose last change was at old. It returns
+	// problem.Conflict if it was changed since, and on "name" if the name is taken.
+	UpdateSIPAddress(ctx context.Context, a SIPAddress, old time.Time) error
+	DeleteSIPAddress(ctx context.Context, projectID, id string) error
+
+	// CreateSIPCredential returns problem.Conflict on "username" if it is taken.
+	CreateSIPCredential(ctx context.Context, c SIPCredential) error
+	FindSIPCredential(ctx context.Context, projectID, subscriberID, id string) (SIPCredential, error)
+	ListSIPCredentials(ctx context.Context, subscriberID string, q page.Query) (page.Page[SIPCredential], error)
+	// UpdateSIPCredential is like UpdateSIPAddress, with "username" for the name.
+	UpdateSIPCredential(ctx context.Context, c SIPCredential, old time.Time) error
+	DeleteSIPCredential(ctx context.Context, subscriberID, id string) error
+}
+
 // A SIPAddress is where SIP systems reach a resource or subscriber.
 type SIPAddress struct {
 	ID         string
@@ -45,11 +73,11 @@ func (a SIPAddress) User() string { return a.Fields.Text("user") }
 // Username returns the name by which the phone registers.
 func (c SIPCredential) Username() string { return c.Fields.Text("username") }
 
-// SIPURI returns the URI of an address: its name below the domain of the fabric.
-func (f *Fabric) SIPURI(a SIPAddress) string {
-	domain, _, err := net.SplitHostPort(f.c.Host)
+// URI returns the URI of an address: its name below the domain of the fabric.
+func (sip *SIP) URI(a SIPAddress) string {
+	domain, _, err := net.SplitHostPort(sip.c.Host)
 	if err != nil {
-		domain = f.c.Host
+		domain = sip.c.Host
 	}
 	if _, rest, ok := strings.Cut(domain, "."); ok {
 		domain = rest
@@ -60,21 +88,21 @@ func (f *Fabric) SIPURI(a SIPAddress) string {
 // handlerField names the resource that takes the calls.
 const handlerField = "calling_handler_resource_id"
 
-// CreateSIPAddress makes a SIP address of a resource of the project.
-func (f *Fabric) CreateSIPAddress(ctx context.Context, projectID string, sent map[string]json.RawMessage) (a SIPAddress, err error) {
-	a = SIPAddress{ID: newID(), ProjectID: projectID, Created: f.now()}
+// CreateAddress makes a SIP address of a resource of the project.
+func (sip *SIP) CreateAddress(ctx context.Context, projectID string, sent map[string]json.RawMessage) (a SIPAddress, err error) {
+	a = SIPAddress{ID: newID(), ProjectID: projectID, Created: sip.now()}
 	a.Updated = a.Created
-	a.Fields, err = f.c.Kinds.Part("sip_address").New(sent)
+	a.Fields, err = sip.c.Kinds.Part("sip_address").New(sent)
 	if err := errors.Join(err, checkName("user", a.User()), checkNetworks(a.Fields)); err != nil {
 		return a, err
 	}
-	if err := f.checkHandler(ctx, projectID, &a); err != nil {
+	if err := sip.checkHandler(ctx, projectID, &a); err != nil {
 		return a, err
 	}
-	if a.Secrets, err = f.sealSecrets(f.c.Kinds.Part("sip_address"), a.Fields, a.ID, ""); err != nil {
+	if a.Secrets, err = sip.sealSecrets(sip.c.Kinds.Part("sip_address"), a.Fields, a.ID, ""); err != nil {
 		return a, err
 	}
-	return a, noHandler(f.c.Store.CreateSIPAddress(ctx, a))
+	return a, noHandler(sip.store.CreateSIPAddress(ctx, a))
 }
 
 // checkNetworks reports what of ip_auth is no address and no network.
@@ -94,8 +122,8 @@ func checkNetworks(v kinds.Values) error {
 }
 
 // checkHandler reports a handler that the project does not have.
-func (f *Fabric) checkHandler(ctx context.Context, projectID string, a *SIPAddress) error {
-	t, err := f.FindThing(ctx, projectID, a.Fields.Text(handlerField))
+func (sip *SIP) checkHandler(ctx context.Context, projectID string, a *SIPAddress) error {
+	t, err := sip.resources.FindThing(ctx, projectID, a.Fields.Text(handlerField))
 	if err == nil {
 		a.ResourceID = t.ID()
 	}
@@ -110,120 +138,120 @@ func noHandler(err error) error {
 	return err
 }
 
-// FindSIPAddress returns a SIP address of a project.
-func (f *Fabric) FindSIPAddress(ctx context.Context, projectID, id string) (SIPAddress, error) {
+// FindAddress returns a SIP address of a project.
+func (sip *SIP) FindAddress(ctx context.Context, projectID, id string) (SIPAddress, error) {
 	id, ok := canonical(id)
 	if !ok {
 		return SIPAddress{}, problem.NoSuch("SIP address")
 	}
-	return f.c.Store.FindSIPAddress(ctx, projectID, id)
+	return sip.store.FindSIPAddress(ctx, projectID, id)
 }
 
-// ListSIPAddresses returns a page of a project's SIP addresses.
-func (f *Fabric) ListSIPAddresses(ctx context.Context, projectID string, q page.Query) (page.Page[SIPAddress], error) {
-	return f.c.Store.ListSIPAddresses(ctx, projectID, q)
+// ListAddresses returns a page of a project's SIP addresses.
+func (sip *SIP) ListAddresses(ctx context.Context, projectID string, q page.Query) (page.Page[SIPAddress], error) {
+	return sip.store.ListSIPAddresses(ctx, projectID, q)
 }
 
-// UpdateSIPAddress changes the members that were sent.
-func (f *Fabric) UpdateSIPAddress(ctx context.Context, projectID, id string, sent map[string]json.RawMessage) (a SIPAddress, err error) {
+// UpdateAddress changes the members that were sent.
+func (sip *SIP) UpdateAddress(ctx context.Context, projectID, id string, sent map[string]json.RawMessage) (a SIPAddress, err error) {
 	err = again(func() error {
-		if a, err = f.FindSIPAddress(ctx, projectID, id); err != nil {
+		if a, err = sip.FindAddress(ctx, projectID, id); err != nil {
 			return err
 		}
 		old, user := a.Updated, a.User()
-		a.Fields, err = f.c.Kinds.Part("sip_address").Change(a.Fields, sent)
+		a.Fields, err = sip.c.Kinds.Part("sip_address").Change(a.Fields, sent)
 		if a.User() != user {
 			err = errors.Join(err, checkName("user", a.User()))
 		}
 		if err := errors.Join(err, checkNetworks(a.Fields)); err != nil {
 			return err
 		}
-		if err := f.checkHandler(ctx, projectID, &a); err != nil {
+		if err := sip.checkHandler(ctx, projectID, &a); err != nil {
 			return err
 		}
-		if a.Secrets, err = f.sealSecrets(f.c.Kinds.Part("sip_address"), a.Fields, a.ID, a.Secrets); err != nil {
+		if a.Secrets, err = sip.sealSecrets(sip.c.Kinds.Part("sip_address"), a.Fields, a.ID, a.Secrets); err != nil {
 			return err
 		}
-		a.Updated = later(f.now(), old.Add(time.Microsecond))
-		return noHandler(f.c.Store.UpdateSIPAddress(ctx, a, old))
+		a.Updated = later(sip.now(), old.Add(time.Microsecond))
+		return noHandler(sip.store.UpdateSIPAddress(ctx, a, old))
 	})
 	return a, err
 }
 
-// DeleteSIPAddress deletes a SIP address.
-func (f *Fabric) DeleteSIPAddress(ctx context.Context, projectID, id string) error {
+// DeleteAddress deletes a SIP address.
+func (sip *SIP) DeleteAddress(ctx context.Context, projectID, id string) error {
 	id, ok := canonical(id)
 	if !ok {
 		return problem.NoSuch("SIP address")
 	}
-	return f.c.Store.DeleteSIPAddress(ctx, projectID, id)
+	return sip.store.DeleteSIPAddress(ctx, projectID, id)
 }
 
-// CreateSIPCredential makes credentials of a subscriber's phone.
-func (f *Fabric) CreateSIPCredential(ctx context.Context, projectID, subscriberID string, sent map[string]json.RawMessage) (c SIPCredential, err error) {
-	s, err := f.FindSubscriber(ctx, projectID, subscriberID)
+// CreateCredential makes credentials of a subscriber's phone.
+func (sip *SIP) CreateCredential(ctx context.Context, projectID, subscriberID string, sent map[string]json.RawMessage) (c SIPCredential, err error) {
+	s, err := sip.subscribers.Find(ctx, projectID, subscriberID)
 	if err != nil {
 		return c, err
 	}
-	c = SIPCredential{ID: newID(), ProjectID: projectID, SubscriberID: s.ID, Created: f.now()}
+	c = SIPCredential{ID: newID(), ProjectID: projectID, SubscriberID: s.ID, Created: sip.now()}
 	c.Updated = c.Created
-	c.Fields, err = f.c.Kinds.Part("sip_credential").New(sent)
+	c.Fields, err = sip.c.Kinds.Part("sip_credential").New(sent)
 	if err := errors.Join(err, checkName("username", c.Username())); err != nil {
 		return c, err
 	}
-	if c.Secrets, err = f.sealSecrets(f.c.Kinds.Part("sip_credential"), c.Fields, c.ID, ""); err != nil {
+	if c.Secrets, err = sip.sealSecrets(sip.c.Kinds.Part("sip_credential"), c.Fields, c.ID, ""); err != nil {
 		return c, err
 	}
-	return c, f.c.Store.CreateSIPCredential(ctx, c)
+	return c, sip.store.CreateSIPCredential(ctx, c)
 }
 
-// FindSIPCredential returns credentials of a subscriber of a project.
-func (f *Fabric) FindSIPCredential(ctx context.Context, projectID, subscriberID, id string) (SIPCredential, error) {
+// FindCredential returns credentials of a subscriber of a project.
+func (sip *SIP) FindCredential(ctx context.Context, projectID, subscriberID, id string) (SIPCredential, error) {
 	subscriberID, ok := canonical(subscriberID)
 	id, ok2 := canonical(id)
 	if !ok || !ok2 {
 		return SIPCredential{}, problem.NoSuch("SIP credentials")
 	}
-	return f.c.Store.FindSIPCredential(ctx, projectID, subscriberID, id)
+	return sip.store.FindSIPCredential(ctx, projectID, subscriberID, id)
 }
 
-// ListSIPCredentials returns a page of a subscriber's credentials.
-func (f *Fabric) ListSIPCredentials(ctx context.Context, projectID, subscriberID string, q page.Query) (page.Page[SIPCredential], error) {
-	s, err := f.FindSubscriber(ctx, projectID, subscriberID)
+// ListCredentials returns a page of a subscriber's credentials.
+func (sip *SIP) ListCredentials(ctx context.Context, projectID, subscriberID string, q page.Query) (page.Page[SIPCredential], error) {
+	s, err := sip.subscribers.Find(ctx, projectID, subscriberID)
 	if err != nil {
 		return page.Page[SIPCredential]{}, err
 	}
-	return f.c.Store.ListSIPCredentials(ctx, s.ID, q)
+	return sip.store.ListSIPCredentials(ctx, s.ID, q)
 }
 
-// UpdateSIPCredential changes the members that were sent.
-func (f *Fabric) UpdateSIPCredential(ctx context.Context, projectID, subscriberID, id string, sent map[string]json.RawMessage) (c SIPCredential, err error) {
+// UpdateCredential changes the members that were sent.
+func (sip *SIP) UpdateCredential(ctx context.Context, projectID, subscriberID, id string, sent map[string]json.RawMessage) (c SIPCredential, err error) {
 	err = again(func() error {
-		if c, err = f.FindSIPCredential(ctx, projectID, subscriberID, id); err != nil {
+		if c, err = sip.FindCredential(ctx, projectID, subscriberID, id); err != nil {
 			return err
 		}
 		old, username := c.Updated, c.Username()
-		c.Fields, err = f.c.Kinds.Part("sip_credential").Change(c.Fields, sent)
+		c.Fields, err = sip.c.Kinds.Part("sip_credential").Change(c.Fields, sent)
 		if c.Username() != username {
 			err = errors.Join(err, checkName("username", c.Username()))
 		}
 		if err != nil {
 			return err
 		}
-		if c.Secrets, err = f.sealSecrets(f.c.Kinds.Part("sip_credential"), c.Fields, c.ID, c.Secrets); err != nil {
+		if c.Secrets, err = sip.sealSecrets(sip.c.Kinds.Part("sip_credential"), c.Fields, c.ID, c.Secrets); err != nil {
 			return err
 		}
-		c.Updated = later(f.now(), old.Add(time.Microsecond))
-		return f.c.Store.UpdateSIPCredential(ctx, c, old)
+		c.Updated = later(sip.now(), old.Add(time.Microsecond))
+		return sip.store.UpdateSIPCredential(ctx, c, old)
 	})
 	return c, err
 }
 
-// DeleteSIPCredential deletes credentials of a subscriber.
-func (f *Fabric) DeleteSIPCredential(ctx context.Context, projectID, subscriberID, id string) error {
-	c, err := f.FindSIPCredential(ctx, projectID, subscriberID, id)
+// DeleteCredential deletes credentials of a subscriber.
+func (sip *SIP) DeleteCredential(ctx context.Context, projectID, subscriberID, id string) error {
+	c, err := sip.FindCredential(ctx, projectID, subscriberID, id)
 	if err != nil {
 		return err
 	}
-	return f.c.Store.DeleteSIPCredential(ctx, c.SubscriberID, c.ID)
+	return sip.store.DeleteSIPCredential(ctx, c.SubscriberID, c.ID)
 }

@@ -17,6 +17,50 @@ import (
 	"github.com/selvage/selvage/internal/revocation"
 )
 
+// Subscribers manages the people of a project and their profiles, passwords and second
+// factors.
+type Subscribers struct {
+	*core
+	store        SubscriberStore
+	projects     *Projects
+	addresses    *Addresses
+	applications *applications
+}
+
+// A SubscriberStore keeps subscribers; see [Stores].
+type SubscriberStore interface {
+	// CreateSubscriber writes a subscriber with its first address. It returns
+	// problem.Conflict on "email" if the project has another subscriber with the same
+	// reference or e-mail (one of any number of concurrent callers succeeds), and on
+	// "address" if the address name is taken. It returns problem.NotFound if the project
+	// is unknown.
+	CreateSubscriber(ctx context.Context, s Subscriber, a Address, by ...Proof) error
+	FindSubscriber(ctx context.Context, projectID, id string) (Subscriber, error)
+	// FindSubscriberByEmail expects an e-mail as [NormalizeEmail] returns it.
+	FindSubscriberByEmail(ctx context.Context, projectID, email string) (Subscriber, error)
+	FindSubscriberByReference(ctx context.Context, projectID, reference string) (Subscriber, error)
+	ListSubscribers(ctx context.Context, projectID string, q page.Query) (page.Page[Subscriber], error)
+	// SearchSubscribers lists subscribers whose e-mail, reference or names begin with the
+	// text, or with each of its words. Its page tokens hold more than an id. A page that
+	// takes long to fill is returned short.
+	SearchSubscribers(ctx context.Context, projectID, text string, q page.Query) (page.Page[Subscriber], error)
+	// UpdateSubscriber writes the fields that are not nil, renames the subscriber's
+	// addresses and returns the new row. A revocation also ends the subscriber's logins
+	// and grants. An e-mail that is taken is problem.Conflict.
+	UpdateSubscriber(ctx context.Context, projectID, id string, c SubscriberChange, at time.Time,
+		r *revocation.Revocation) (Subscriber, error)
+	// QueueLetter queues a letter to be sent.
+	QueueLetter(ctx context.Context, l mail.Letter) error
+	// DeleteSubscriber also deletes the subscriber's addresses, logins and grants.
+	DeleteSubscriber(ctx context.Context, projectID string, r revocation.Revocation) error
+	// EraseSubscriber deletes a subscriber and everything else that identifies it. If the
+	// subscriber is already deleted, EraseSubscriber deletes what is left and returns no
+	// error.
+	EraseSubscriber(ctx context.Context, projectID string, by Eraser, now time.Time) (Erasure, error)
+	// SubscriberWithAddresses reads a subscriber and its addresses at once.
+	SubscriberWithAddresses(ctx context.Context, projectID, id string) (Subscriber, []Address, error)
+}
+
 // A Subscriber is an end user of a project: who signs in, calls and is called.
 type Subscriber struct {
 	ID           string
@@ -135,30 +179,30 @@ func (in SubscriberInput) Check(isNew bool) error {
 	return errors.Join(errs...)
 }
 
-// CreateSubscriber makes a subscriber with its private address. Without a
+// Create makes a subscriber with its private address. Without a
 // password, no password opens it until one is set.
-func (f *Fabric) CreateSubscriber(ctx context.Context, projectID string, in SubscriberInput) (Subscriber, error) {
+func (ss *Subscribers) Create(ctx context.Context, projectID string, in SubscriberInput) (Subscriber, error) {
 	if err := in.Check(true); err != nil {
 		return Subscriber{}, err
 	}
-	s, err := f.newSubscriber(ctx, projectID, in)
+	s, err := ss.newSubscriber(ctx, projectID, in)
 	if err != nil {
 		return Subscriber{}, err
 	}
-	return s, f.insert(ctx, s, in.Proof)
+	return s, ss.insert(ctx, s, in.Proof)
 }
 
-// DraftSubscriber returns the subscriber that CreateSubscriber would make of an input, and
+// Draft returns the subscriber that CreateSubscriber would make of an input, and
 // makes none.
-func (f *Fabric) DraftSubscriber(ctx context.Context, projectID string, in SubscriberInput) (Subscriber, error) {
+func (ss *Subscribers) Draft(ctx context.Context, projectID string, in SubscriberInput) (Subscriber, error) {
 	if err := in.Check(true); err != nil {
 		return Subscriber{}, err
 	}
-	return f.newSubscriber(ctx, projectID, in)
+	return ss.newSubscriber(ctx, projectID, in)
 }
 
 // newSubscriber makes the row of an input that was checked.
-func (f *Fabric) newSubscriber(ctx context.Context, projectID string, in SubscriberInput) (Subscriber, error) {
+func (ss *Subscribers) newSubscriber(ctx context.Context, projectID string, in SubscriberInput) (Subscriber, error) {
 	s := Subscriber{ID: newID(), ProjectID: projectID}
 	in.Profile.apply(&s)
 	if in.Email != nil {
@@ -174,7 +218,7 @@ func (f *Fabric) newSubscriber(ctx context.Context, projectID string, in Subscri
 		s.Claims = *in.Claims
 	}
 	if in.Password != nil && *in.Password != "" {
-		hash, err := f.hashPassword(ctx, s, *in.Password)
+		hash, err := ss.hashPassword(ctx, s, *in.Password)
 		if err != nil {
 			return Subscriber{}, err
 		}
@@ -183,65 +227,65 @@ func (f *Fabric) newSubscriber(ctx context.Context, projectID string, in Subscri
 	if in.PasswordHash != nil {
 		s.PasswordHash = *in.PasswordHash
 	}
-	s.Created = f.now()
+	s.Created = ss.now()
 	s.Updated = s.Created
 	return s, nil
 }
 
 // insert writes a new subscriber with an address whose name is free.
-func (f *Fabric) insert(ctx context.Context, s Subscriber, by *Proof) error {
+func (ss *Subscribers) insert(ctx context.Context, s Subscriber, by *Proof) error {
 	var proofs []Proof
 	if by != nil {
 		proofs = append(proofs, *by)
 	}
-	return f.insertNamed(privateAddress(s), func(a Address) error {
-		return f.c.Store.CreateSubscriber(ctx, s, a, proofs...)
+	return insertNamed(privateAddress(s), func(a Address) error {
+		return ss.store.CreateSubscriber(ctx, s, a, proofs...)
 	})
 }
 
-// FindSubscriber returns a subscriber of a project.
-func (f *Fabric) FindSubscriber(ctx context.Context, projectID, id string) (Subscriber, error) {
+// Find returns a subscriber of a project.
+func (ss *Subscribers) Find(ctx context.Context, projectID, id string) (Subscriber, error) {
 	id, ok := canonical(id)
 	if !ok {
 		return Subscriber{}, problem.NoSuch("subscriber")
 	}
-	return f.c.Store.FindSubscriber(ctx, projectID, id)
+	return ss.store.FindSubscriber(ctx, projectID, id)
 }
 
-// ListSubscribers returns a page of a project's subscribers.
-func (f *Fabric) ListSubscribers(ctx context.Context, projectID string, q page.Query) (page.Page[Subscriber], error) {
-	return f.c.Store.ListSubscribers(ctx, projectID, q)
+// List returns a page of a project's subscribers.
+func (ss *Subscribers) List(ctx context.Context, projectID string, q page.Query) (page.Page[Subscriber], error) {
+	return ss.store.ListSubscribers(ctx, projectID, q)
 }
 
-// SearchSubscribers returns a page of the project's subscribers of whom an e-mail, a reference or
+// Search returns a page of the project's subscribers of whom an e-mail, a reference or
 // a name begins with a text, or each of its words does; by its id, whom a text is the id of.
-func (f *Fabric) SearchSubscribers(ctx context.Context, projectID, text string, q page.Query) (page.Page[Subscriber], error) {
+func (ss *Subscribers) Search(ctx context.Context, projectID, text string, q page.Query) (page.Page[Subscriber], error) {
 	if _, ok := canonical(text); ok {
-		s, err := f.FindSubscriber(ctx, projectID, text)
+		s, err := ss.Find(ctx, projectID, text)
 		if !errors.Is(err, problem.NotFound) {
 			return page.Page[Subscriber]{Items: []Subscriber{s}}, err
 		}
 	}
-	return f.c.Store.SearchSubscribers(ctx, projectID, norm.NFC.String(strings.Join(strings.Fields(text), " ")), q)
+	return ss.store.SearchSubscribers(ctx, projectID, norm.NFC.String(strings.Join(strings.Fields(text), " ")), q)
 }
 
-// UpdateSubscriber changes the fields that are said. A new password and
+// Update changes the fields that are said. A new password and
 // disabling end the subscriber's logins and tokens.
-func (f *Fabric) UpdateSubscriber(ctx context.Context, projectID, id string, in SubscriberInput) (Subscriber, error) {
-	s, err := f.FindSubscriber(ctx, projectID, id)
+func (ss *Subscribers) Update(ctx context.Context, projectID, id string, in SubscriberInput) (Subscriber, error) {
+	s, err := ss.Find(ctx, projectID, id)
 	if err != nil {
 		return Subscriber{}, err
 	}
 	if err := in.Check(false); err != nil {
 		return Subscriber{}, err
 	}
-	return f.update(ctx, s, in)
+	return ss.update(ctx, s, in)
 }
 
 // update changes a subscriber by an input that was checked. Where nothing
 // differs it writes nothing.
-func (f *Fabric) update(ctx context.Context, s Subscriber, in SubscriberInput) (Subscriber, error) {
-	hash, err := f.newHash(ctx, s, in.Password)
+func (ss *Subscribers) update(ctx context.Context, s Subscriber, in SubscriberInput) (Subscriber, error) {
+	hash, err := ss.newHash(ctx, s, in.Password)
 	if err != nil {
 		return Subscriber{}, err
 	}
@@ -257,18 +301,18 @@ func (f *Fabric) update(ctx context.Context, s Subscriber, in SubscriberInput) (
 	if !c.differs(s) {
 		return s, nil
 	}
-	entered, err := f.canEnter(ctx, s, c)
+	entered, err := ss.canEnter(ctx, s, c)
 	if err != nil {
 		return Subscriber{}, err
 	}
-	now := f.now()
+	now := ss.now()
 	c.Letters = c.notices(s, now, entered, audit.From(ctx))
 	end := c.ends(s, now, entered)
-	defer f.lately.forget()
-	if s, err = f.c.Store.UpdateSubscriber(ctx, s.ProjectID, s.ID, c, now, end); err != nil || end == nil {
+	defer ss.caches.forget()
+	if s, err = ss.store.UpdateSubscriber(ctx, s.ProjectID, s.ID, c, now, end); err != nil || end == nil {
 		return s, err
 	}
-	return s, f.c.Revocations.Sync(ctx)
+	return s, ss.c.Revocations.Sync(ctx)
 }
 
 // differs reports whether the change has anything that s has not.
@@ -302,16 +346,16 @@ func (c SubscriberChange) ends(s Subscriber, now time.Time, entered bool) *revoc
 	return &r
 }
 
-// DeleteSubscriber deletes a subscriber with its addresses, and ends its logins
+// Delete deletes a subscriber with its addresses, and ends its logins
 // and tokens.
-func (f *Fabric) DeleteSubscriber(ctx context.Context, projectID, id string) error {
+func (ss *Subscribers) Delete(ctx context.Context, projectID, id string) error {
 	id, ok := canonical(id)
 	if !ok {
 		return problem.NoSuch("subscriber")
 	}
-	defer f.lately.forget()
-	if err := f.c.Store.DeleteSubscriber(ctx, projectID, gone(revocation.Subscriber, id, f.now())); err != nil {
+	defer ss.caches.forget()
+	if err := ss.store.DeleteSubscriber(ctx, projectID, gone(revocation.Subscriber, id, ss.now())); err != nil {
 		return err
 	}
-	return f.c.Revocations.Sync(ctx)
+	return ss.c.Revocations.Sync(ctx)
 }

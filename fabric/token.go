@@ -6,10 +6,35 @@ import (
 	"slices"
 	"time"
 
+	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/revocation"
 	"github.com/selvage/selvage/keys"
 )
+
+// Tokens issues, opens and revokes tokens.
+type Tokens struct {
+	*core
+	store        TokenStore
+	sealers      map[TokenKind]*keys.Sealer
+	subscribers  *Subscribers
+	addresses    *Addresses
+	embedKeys    *EmbedKeys
+	applications *applications
+}
+
+// A TokenStore keeps the families of refresh tokens that were used; see [Stores].
+type TokenStore interface {
+	// RotateFamily marks the refresh token of a generation as used. Of any number of
+	// concurrent callers one gets used = true. Any other use revokes the family, which
+	// is committed although RotateFamily returns no error.
+	RotateFamily(ctx context.Context, u FamilyUse) (used bool, err error)
+	// ListFamilies returns a subscriber's refresh tokens that were used, newest first.
+	ListFamilies(ctx context.Context, projectID, subscriberID string, q page.Query) (page.Page[Family], error)
+	// RevokeFamily revokes a family of a subscriber. A family that is already revoked is
+	// left unchanged.
+	RevokeFamily(ctx context.Context, projectID, subscriberID string, r revocation.Revocation) error
+}
 
 // A TokenKind says what a token is for. A token of one kind is never taken for
 // another.
@@ -80,8 +105,8 @@ func newSealers(ring *keys.Ring, host string) map[TokenKind]*keys.Sealer {
 
 // Seal returns the token as clients carry it. An empty ID, Issuer or IssuedAt is
 // filled in.
-func (f *Fabric) Seal(t Token) (string, error) {
-	sealer := f.sealers[t.Kind]
+func (ts *Tokens) Seal(t Token) (string, error) {
+	sealer := ts.sealers[t.Kind]
 	if sealer == nil {
 		return "", fmt.Errorf("sealing token: no kind %q", t.Kind)
 	}
@@ -89,10 +114,10 @@ func (f *Fabric) Seal(t Token) (string, error) {
 		t.ID = newID()
 	}
 	if t.Issuer == "" {
-		t.Issuer = f.c.Issuer
+		t.Issuer = ts.c.Issuer
 	}
 	if t.IssuedAt.IsZero() {
-		t.IssuedAt = f.now()
+		t.IssuedAt = ts.now()
 	}
 	return sealer.Seal(&claims{t})
 }
@@ -114,9 +139,9 @@ func read(sealer *keys.Sealer, kind TokenKind, raw string) (c *claims, kid strin
 
 // Inspect returns what a sealed token of this ring says, expired and revoked ones
 // included: to be shown, never to be trusted.
-func (f *Fabric) Inspect(raw string, kinds ...TokenKind) (Token, bool) {
+func (ts *Tokens) Inspect(raw string, kinds ...TokenKind) (Token, bool) {
 	for _, kind := range kinds {
-		sealer := f.sealers[kind]
+		sealer := ts.sealers[kind]
 		if sealer == nil {
 			continue
 		}
@@ -137,41 +162,41 @@ func (f *Fabric) Inspect(raw string, kinds ...TokenKind) (Token, bool) {
 // Open returns what a sealed token of one of the kinds says, if it is good: made
 // by this issuer, not expired, not revoked, its login not ended. Anything else
 // is problem.Unauthenticated, without a reason.
-func (f *Fabric) Open(ctx context.Context, raw string, kinds ...TokenKind) (Token, error) {
-	t, ok := f.Inspect(raw, kinds...)
-	if !ok || f.expired(t) {
+func (ts *Tokens) Open(ctx context.Context, raw string, kinds ...TokenKind) (Token, error) {
+	t, ok := ts.Inspect(raw, kinds...)
+	if !ok || ts.expired(t) {
 		return Token{}, problem.NoCredentials()
 	}
-	return t, f.Check(ctx, t)
+	return t, ts.Check(ctx, t)
 }
 
-func (f *Fabric) expired(t Token) bool {
-	now := f.now()
-	return t.Issuer != f.c.Issuer || !now.Before(t.ExpiresAt) || t.IssuedAt.After(now.Add(skew))
+func (ts *Tokens) expired(t Token) bool {
+	now := ts.now()
+	return t.Issuer != ts.c.Issuer || !now.Before(t.ExpiresAt) || t.IssuedAt.After(now.Add(skew))
 }
 
 // Check reports whether anything that a token depends on was revoked or ended
 // since it was issued. It looks at no other member, so that it serves tokens
 // which were not sealed here too.
-func (f *Fabric) Check(ctx context.Context, t Token) error {
-	if err := f.Revoked(t); err != nil || t.SessionID == "" {
+func (ts *Tokens) Check(ctx context.Context, t Token) error {
+	if err := ts.Revoked(t); err != nil || t.SessionID == "" {
 		return err
 	}
-	return f.c.Live(ctx, t.SessionID)
+	return ts.c.Live(ctx, t.SessionID)
 }
 
 // Heard changes whenever this node hears of a revocation or of the end of a key:
-// who holds many tokens for long, such as open sockets, then asks [Fabric.Revoked]
+// who holds many tokens for long, such as open sockets, then asks [Tokens.Revoked]
 // again.
-func (f *Fabric) Heard() int64 { return f.c.Revocations.Heard() + f.c.Ring.Heard() }
+func (ts *Tokens) Heard() int64 { return ts.c.Revocations.Heard() + ts.c.Ring.Heard() }
 
-// Revoked is the part of [Fabric.Check] that asks nobody. Since the end of a login
+// Revoked is the part of [Tokens.Check] that asks nobody. Since the end of a login
 // is a revocation too, it is enough for a token which was checked before.
-func (f *Fabric) Revoked(t Token) error {
-	if t.sealedBy != "" && !f.c.Ring.Trusts(t.sealedBy) {
+func (ts *Tokens) Revoked(t Token) error {
+	if t.sealedBy != "" && !ts.c.Ring.Trusts(t.sealedBy) {
 		return problem.NoCredentials()
 	}
-	return f.c.Revocations.Check(t.root(),
+	return ts.c.Revocations.Check(t.root(),
 		revocation.Subject{Kind: revocation.Token, ID: t.ID},
 		revocation.Subject{Kind: revocation.Family, ID: t.FamilyID},
 		revocation.Subject{Kind: revocation.Grant, ID: t.GrantID},
@@ -203,16 +228,16 @@ func (t Token) reaches(addressID string) bool {
 
 // RevokeByHand ends what an operator has made by hand by now, or is making, and what came of
 // it (see [Issuer]).
-func (f *Fabric) RevokeByHand(ctx context.Context, operatorID string) error {
-	return f.c.Revocations.Revoke(ctx, ended(revocation.Key, operatorID, f.now().Add(disablingTakes)))
+func (ts *Tokens) RevokeByHand(ctx context.Context, operatorID string) error {
+	return ts.c.Revocations.Revoke(ctx, ended(revocation.Key, operatorID, ts.now().Add(disablingTakes)))
 }
 
 // Revoke ends a token at once: a refresh token with all that came from it, any
 // other alone.
-func (f *Fabric) Revoke(ctx context.Context, t Token) error {
+func (ts *Tokens) Revoke(ctx context.Context, t Token) error {
 	kind, id := revocation.Token, t.ID
 	if t.Kind == Refresh {
 		kind, id = revocation.Family, t.FamilyID
 	}
-	return f.c.Revocations.Revoke(ctx, gone(kind, id, f.now()))
+	return ts.c.Revocations.Revoke(ctx, gone(kind, id, ts.now()))
 }

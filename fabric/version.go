@@ -31,15 +31,15 @@ type DeployInput struct {
 }
 
 // Deploy makes a version of a resource whose kind has versions.
-func (f *Fabric) Deploy(ctx context.Context, projectID string, k *kinds.Kind, id string, in DeployInput) (Version, error) {
-	r, err := f.FindResource(ctx, projectID, k, id)
+func (rs *Resources) Deploy(ctx context.Context, projectID string, k *kinds.Kind, id string, in DeployInput) (Version, error) {
+	r, err := rs.Find(ctx, projectID, k, id)
 	if err != nil {
 		return Version{}, err
 	}
-	v := Version{ID: newID(), ProjectID: projectID, ResourceID: r.ID, Created: f.now()}
+	v := Version{ID: newID(), ProjectID: projectID, ResourceID: r.ID, Created: rs.now()}
 	switch {
 	case in.VersionID != "":
-		err = f.deployAgain(ctx, in.VersionID, &v)
+		err = rs.deployAgain(ctx, in.VersionID, &v)
 	case in.DocumentVersion != nil:
 		err = deployCurrent(r, *in.DocumentVersion, &v)
 	default:
@@ -48,7 +48,7 @@ func (f *Fabric) Deploy(ctx context.Context, projectID string, k *kinds.Kind, id
 	if err != nil {
 		return Version{}, err
 	}
-	return f.c.Store.CreateVersion(ctx, v)
+	return rs.store.CreateVersion(ctx, v)
 }
 
 // deployCurrent takes the document as it is, if it is the one that was meant.
@@ -68,13 +68,13 @@ func deployCurrent(r Resource, meant int64, v *Version) error {
 }
 
 // deployAgain takes what was deployed before.
-func (f *Fabric) deployAgain(ctx context.Context, id string, v *Version) error {
+func (rs *Resources) deployAgain(ctx context.Context, id string, v *Version) error {
 	const param = "call_flow_version_id"
 	id, ok := canonical(id)
 	if !ok {
 		return problem.BadParam(param, "%s must be a UUID", param)
 	}
-	old, err := f.c.Store.FindVersion(ctx, v.ResourceID, id)
+	old, err := rs.store.FindVersion(ctx, v.ResourceID, id)
 	if errors.Is(err, problem.NotFound) {
 		return &problem.Error{Kind: problem.Invalid, Code: "does_not_exist", Param: param,
 			Message: param + " is of no version of this resource"}
@@ -84,10 +84,10 @@ func (f *Fabric) deployAgain(ctx context.Context, id string, v *Version) error {
 }
 
 // ListVersions returns a page of what was deployed of a resource.
-func (f *Fabric) ListVersions(ctx context.Context, projectID string, k *kinds.Kind, id string, q page.Query) (page.Page[Version], error) {
-	r, err := f.FindResource(ctx, projectID, k, id)
+func (rs *Resources) ListVersions(ctx context.Context, projectID string, k *kinds.Kind, id string, q page.Query) (page.Page[Version], error) {
+	r, err := rs.Find(ctx, projectID, k, id)
 	if err != nil {
 		return page.Page[Version]{}, err
 	}
-	return f.c.Store.ListVersions(ctx, r.ID, q)
+	return rs.store.ListVersions(ctx, r.ID, q)
 }

@@ -9,6 +9,36 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
+// Webhooks manages the webhooks of projects and the keys that sign their deliveries.
+type Webhooks struct {
+	*core
+	store WebhookStore
+}
+
+// A WebhookStore keeps webhooks and signing keys; see [Stores].
+type WebhookStore interface {
+	// CreateWebhook returns problem.Invalid if the project already has this many webhooks.
+	CreateWebhook(ctx context.Context, w Webhook, most int) error
+	FindWebhook(ctx context.Context, projectID, id string) (Webhook, error)
+	ListWebhooks(ctx context.Context, projectID string, q page.Query) (page.Page[Webhook], error)
+	// UpdateWebhook writes a webhook whose last change was at old, and returns
+	// problem.Conflict if it was changed since.
+	UpdateWebhook(ctx context.Context, w Webhook, old time.Time) error
+	// DeleteWebhook also deletes the webhook's deliveries.
+	DeleteWebhook(ctx context.Context, projectID, id string) error
+	// QueueDelivery queues an event for this webhook alone.
+	QueueDelivery(ctx context.Context, webhookID string, e Event) (Delivery, error)
+
+	// CreateSigningKey returns problem.Conflict if the project has a key with the same
+	// start. Of any number of concurrent callers one succeeds.
+	CreateSigningKey(ctx context.Context, k SigningKey) error
+	// ListSigningKeys returns all signing keys of a project, ordered by their start.
+	ListSigningKeys(ctx context.Context, projectID string) ([]SigningKey, error)
+	// RotateSigningKey adds a key and deletes those that started before current. If alone
+	// is set, it deletes all others.
+	RotateSigningKey(ctx context.Context, k SigningKey, current time.Time, alone bool) error
+}
+
 // A Webhook is where a project wants to be told of events.
 type Webhook struct {
 	ID        string
@@ -40,9 +70,9 @@ const maxURL = 2048
 // event.
 const maxWebhooks = 50
 
-// CheckWebhook reports everything that is wrong with the input of a change, or of
+// Check reports everything that is wrong with the input of a change, or of
 // a new webhook, which needs a URL.
-func (f *Fabric) CheckWebhook(in WebhookInput, isNew bool) error {
+func (ws *Webhooks) Check(in WebhookInput, isNew bool) error {
 	var errs []error
 	switch {
 	case in.URL == nil && isNew:
@@ -53,7 +83,7 @@ func (f *Fabric) CheckWebhook(in WebhookInput, isNew bool) error {
 	case len(*in.URL) > maxURL:
 		errs = append(errs, problem.BadParam("url", "url is too long (maximum is %d characters)", maxURL))
 	default:
-		errs = append(errs, f.c.CheckURL("url", *in.URL))
+		errs = append(errs, ws.c.CheckURL("url", *in.URL))
 	}
 	if in.Name != nil {
 		errs = append(errs, checkText("name", *in.Name))
@@ -81,45 +111,45 @@ func (in WebhookInput) apply(w *Webhook) {
 	}
 }
 
-// CreateWebhook makes a webhook, and the project's signing key if this is its
+// Create makes a webhook, and the project's signing key if this is its
 // first.
-func (f *Fabric) CreateWebhook(ctx context.Context, projectID string, in WebhookInput) (Webhook, error) {
-	if err := f.CheckWebhook(in, true); err != nil {
+func (ws *Webhooks) Create(ctx context.Context, projectID string, in WebhookInput) (Webhook, error) {
+	if err := ws.Check(in, true); err != nil {
 		return Webhook{}, err
 	}
-	if _, err := f.SigningKeys(ctx, projectID); err != nil {
+	if _, err := ws.SigningKeys(ctx, projectID); err != nil {
 		return Webhook{}, err
 	}
-	w := Webhook{ID: newID(), ProjectID: projectID, Events: []EventName{AnyEvent}, Enabled: true, Created: f.now()}
+	w := Webhook{ID: newID(), ProjectID: projectID, Events: []EventName{AnyEvent}, Enabled: true, Created: ws.now()}
 	w.Updated = w.Created
 	in.apply(&w)
-	defer f.lately.wants.Clear()
-	return w, f.c.Store.CreateWebhook(ctx, w, maxWebhooks)
+	defer ws.caches.wants.Clear()
+	return w, ws.store.CreateWebhook(ctx, w, maxWebhooks)
 }
 
-// FindWebhook returns a webhook of a project.
-func (f *Fabric) FindWebhook(ctx context.Context, projectID, id string) (Webhook, error) {
+// Find returns a webhook of a project.
+func (ws *Webhooks) Find(ctx context.Context, projectID, id string) (Webhook, error) {
 	id, ok := canonical(id)
 	if !ok {
 		return Webhook{}, problem.NoSuch("webhook")
 	}
-	return f.c.Store.FindWebhook(ctx, projectID, id)
+	return ws.store.FindWebhook(ctx, projectID, id)
 }
 
-// ListWebhooks returns a page of a project's webhooks.
-func (f *Fabric) ListWebhooks(ctx context.Context, projectID string, q page.Query) (page.Page[Webhook], error) {
-	return f.c.Store.ListWebhooks(ctx, projectID, q)
+// List returns a page of a project's webhooks.
+func (ws *Webhooks) List(ctx context.Context, projectID string, q page.Query) (page.Page[Webhook], error) {
+	return ws.store.ListWebhooks(ctx, projectID, q)
 }
 
-// UpdateWebhook changes the fields that are said. What waits goes to the new URL;
+// Update changes the fields that are said. What waits goes to the new URL;
 // one that is enabled, or has a new URL, rests no more.
-func (f *Fabric) UpdateWebhook(ctx context.Context, projectID, id string, in WebhookInput) (w Webhook, err error) {
-	defer f.lately.wants.Clear()
+func (ws *Webhooks) Update(ctx context.Context, projectID, id string, in WebhookInput) (w Webhook, err error) {
+	defer ws.caches.wants.Clear()
 	err = again(func() error {
-		if w, err = f.FindWebhook(ctx, projectID, id); err != nil {
+		if w, err = ws.Find(ctx, projectID, id); err != nil {
 			return err
 		}
-		if err := f.CheckWebhook(in, false); err != nil {
+		if err := ws.Check(in, false); err != nil {
 			return err
 		}
 		old := w
@@ -127,17 +157,17 @@ func (f *Fabric) UpdateWebhook(ctx context.Context, projectID, id string, in Web
 		if w.URL != old.URL || w.Enabled != old.Enabled {
 			w.Failures, w.Rests = 0, time.Time{}
 		}
-		w.Updated = later(f.now(), old.Updated.Add(time.Microsecond))
-		return f.c.Store.UpdateWebhook(ctx, w, old.Updated)
+		w.Updated = later(ws.now(), old.Updated.Add(time.Microsecond))
+		return ws.store.UpdateWebhook(ctx, w, old.Updated)
 	})
 	return w, err
 }
 
-// DeleteWebhook deletes a webhook with what waits for it.
-func (f *Fabric) DeleteWebhook(ctx context.Context, projectID, id string) error {
+// Delete deletes a webhook with what waits for it.
+func (ws *Webhooks) Delete(ctx context.Context, projectID, id string) error {
 	id, ok := canonical(id)
 	if !ok {
 		return problem.NoSuch("webhook")
 	}
-	return f.c.Store.DeleteWebhook(ctx, projectID, id)
+	return ws.store.DeleteWebhook(ctx, projectID, id)
 }

@@ -21,7 +21,7 @@ type Accounts struct {
 // ForAccount returns the request of a subscriber of a project who goes to its own
 // page. It is answered by a login, as that of a client is.
 func (rs *Requests) ForAccount(ctx context.Context, projectID string) (AuthRequest, Client, error) {
-	project, err := rs.Fabric.FindProject(ctx, projectID)
+	project, err := rs.Fabric.Projects.Find(ctx, projectID)
 	if err != nil {
 		return AuthRequest{}, Client{}, err
 	}
@@ -47,7 +47,7 @@ func (as *Accounts) ChangePassword(ctx context.Context, s Login, current, fresh 
 			return Login{}, err
 		}
 	}
-	sub, err = as.Fabric.UpdateSubscriber(ctx, sub.ProjectID, sub.ID, fabric.SubscriberInput{Password: &fresh})
+	sub, err = as.Fabric.Subscribers.Update(ctx, sub.ProjectID, sub.ID, fabric.SubscriberInput{Password: &fresh})
 	if err != nil {
 		return Login{}, err
 	}

@@ -27,7 +27,7 @@ func (c Client) checkBrand() error {
 // so that the project's is shown.
 func (cs *Clients) SetLogo(ctx context.Context, id string, l logo.Logo) (Client, error) {
 	defer cs.recent.Drop(id)
-	defer cs.Fabric.ForgetLogos()
+	defer cs.Fabric.Projects.ForgetLogos()
 	if err := cs.store.SetClientLogo(ctx, id, l, cs.Now()); err != nil {
 		return Client{}, err
 	}
@@ -44,7 +44,7 @@ type Brand struct {
 // Brand returns what a client says of itself; what it does not say is its project's.
 func (cs *Clients) Brand(ctx context.Context, c Client) (Brand, error) {
 	b := Brand{Color: c.BrandColor, Logo: c.Logo, Terms: c.TermsURI, Privacy: c.PolicyURI}
-	project, err := cs.Fabric.FindProject(ctx, c.ProjectID)
+	project, err := cs.Fabric.Projects.Find(ctx, c.ProjectID)
 	if err != nil {
 		return b, err
 	}

@@ -106,12 +106,12 @@ func (co *core) revocationOf(kind, id string) revocation.Revocation {
 
 // project returns a project as it was a moment ago.
 func (co *core) project(ctx context.Context, id string) (fabric.Project, error) {
-	return co.projects.Load(id, func() (fabric.Project, error) { return co.Fabric.FindProject(ctx, id) })
+	return co.projects.Load(id, func() (fabric.Project, error) { return co.Fabric.Projects.Find(ctx, id) })
 }
 
 // OnlyProject returns the id of the only project, or "" if there are several.
 func (co *core) OnlyProject(ctx context.Context) (string, error) {
-	some, err := co.Fabric.ListProjects(ctx, page.Query{Size: 2})
+	some, err := co.Fabric.Projects.List(ctx, page.Query{Size: 2})
 	if err != nil || len(some.Items) != 1 {
 		return "", err
 	}
@@ -127,7 +127,7 @@ func (co *core) MayRegister(ctx context.Context, projectID string) (bool, error)
 // MayRegisterSomewhere reports whether people may create their own accounts in any
 // project.
 func (co *core) MayRegisterSomewhere(ctx context.Context) (bool, error) {
-	return co.open.Load("", func() (bool, error) { return co.Fabric.AnyRegistration(ctx) })
+	return co.open.Load("", func() (bool, error) { return co.Fabric.Projects.AnyRegistration(ctx) })
 }
 
 // checkRegistrationOpen returns problem.NotFound unless people may create their own

@@ -106,7 +106,7 @@ func (as *Accounts) useLink(ctx context.Context, purpose mail.Kind, token, done 
 	}
 	in, verified := change(l), true
 	in.Verified, in.Proof = &verified, &fabric.Proof{Hash: l.Hash, Purpose: string(purpose), Ends: in.Password != nil}
-	_, err = as.Fabric.UpdateSubscriber(ctx, l.ProjectID, s.ID, in)
+	_, err = as.Fabric.Subscribers.Update(ctx, l.ProjectID, s.ID, in)
 	if err = used(err); err == nil {
 		as.Observe(done)
 	}
@@ -130,7 +130,7 @@ func (as *Accounts) VerifyAddress(ctx context.Context, token string) (Link, erro
 
 // LinkProject returns the project that a link is about.
 func (ls *Letters) LinkProject(ctx context.Context, l Link) (fabric.Project, error) {
-	project, err := ls.Fabric.FindProject(ctx, l.ProjectID)
+	project, err := ls.Fabric.Projects.Find(ctx, l.ProjectID)
 	if err != nil {
 		return project, fmt.Errorf("finding project: %w", err)
 	}

@@ -72,7 +72,7 @@ func (ls *Letters) Write(ctx context.Context, l mail.Letter) (mail.Draft, error)
 		return mail.Draft{Kind: l.Kind, To: l.To, Brand: mail.Brand{Name: "selvage at " + hostOf(ls.Issuer)},
 			Facts: l.Facts}, nil
 	}
-	project, err := ls.Fabric.FindProject(ctx, l.ProjectID)
+	project, err := ls.Fabric.Projects.Find(ctx, l.ProjectID)
 	if err != nil {
 		return mail.Draft{}, err
 	}
@@ -120,7 +120,7 @@ func (ls *Letters) picture(ctx context.Context, project fabric.Project) mail.Pic
 	if !ok {
 		return mail.Picture{}
 	}
-	body, err := ls.Fabric.FindLogo(ctx, shown.Name)
+	body, err := ls.Fabric.Projects.FindLogo(ctx, shown.Name)
 	if err != nil {
 		return mail.Picture{}
 	}

@@ -42,7 +42,7 @@ func (as *Accounts) Register(ctx context.Context, c Client, req AuthRequest, in 
 	if err := as.Limits.TakeNetwork(ctx, limit.RegisterPerNetwork, network); err != nil {
 		return err
 	}
-	made, err := as.Fabric.DraftSubscriber(ctx, c.ProjectID, in.input())
+	made, err := as.Fabric.Subscribers.Draft(ctx, c.ProjectID, in.input())
 	if err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func (as *Accounts) CompleteRegistration(ctx context.Context, token string, req 
 		in.Password, in.PasswordHash = nil, &text
 		in.Profile = fabric.Profile{FirstName: &req.Pending.FirstName, LastName: &req.Pending.LastName}
 	}
-	s, err := as.Fabric.CreateSubscriber(ctx, l.ProjectID, in)
+	s, err := as.Fabric.Subscribers.Create(ctx, l.ProjectID, in)
 	if err = used(err); err == nil {
 		as.Observe("registered")
 	}

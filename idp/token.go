@@ -103,7 +103,7 @@ func (ts *Tokens) access(c Client, t *fabric.Token, audience string, authTime ti
 	t.ID, t.Issuer, t.IssuedAt = uuid.NewString(), ts.Issuer, ts.Now()
 	if c.AccessToken == FabricToken {
 		t.ExpiresAt = t.IssuedAt.Add(ts.Lifetimes().AccessFabric)
-		return ts.Fabric.Seal(*t)
+		return ts.Fabric.Tokens.Seal(*t)
 	}
 	t.ExpiresAt = t.IssuedAt.Add(ts.Lifetimes().AccessJWT)
 	claims := accessClaims{
@@ -215,7 +215,7 @@ func (ts *Tokens) Open(ctx context.Context, raw string) (fabric.Token, error) {
 // does not go by it: it may be for any resource.
 func (ts *Tokens) Inspect(ctx context.Context, raw string) (t fabric.Token, audience string, err error) {
 	if strings.Contains(raw, "..") { // a JWE with an empty key
-		t, err = ts.Fabric.Open(ctx, raw, fabric.SAT, fabric.Service)
+		t, err = ts.Fabric.Tokens.Open(ctx, raw, fabric.SAT, fabric.Service)
 		return t, ts.Issuer, err
 	}
 	payload, ok := ts.Ring.VerifyJWS(raw, typAccess)
@@ -262,7 +262,7 @@ func (ts *Tokens) readAccess(ctx context.Context, c accessClaims) (fabric.Token,
 	// older ones of that second die with their login.
 	check := t
 	check.IssuedAt = t.IssuedAt.Add(time.Second - time.Microsecond)
-	return t, ts.Fabric.Check(ctx, check)
+	return t, ts.Fabric.Tokens.Check(ctx, check)
 }
 
 // Client finds the client that a token was made for.
@@ -282,7 +282,7 @@ func (ts *Tokens) revoke(ctx context.Context, t fabric.Token) error {
 
 // Subscriber finds whom a token speaks for, unless it is disabled by now.
 func (ts *Tokens) Subscriber(ctx context.Context, t fabric.Token) (fabric.Subscriber, error) {
-	sub, err := ts.Fabric.RecentSubscriber(ctx, t.ProjectID, t.SubscriberID)
+	sub, err := ts.Fabric.Subscribers.Recent(ctx, t.ProjectID, t.SubscriberID)
 	if err != nil {
 		return sub, fmt.Errorf("finding subscriber: %w", err)
 	}

@@ -19,8 +19,6 @@ import (
 // Projects holds projects, their logos and the marks of what a declaration file created.
 type Projects struct{ *core }
 
-var _ fabric.Store = (*Store)(nil)
-
 const projectColumns = `id, name, record_rate, media_auth, require_factor, color, registration, created, updated,
 	logo, terms_uri, policy_uri`
 

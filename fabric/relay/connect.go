@@ -60,7 +60,7 @@ func connect(ctx context.Context, s *socket, raw json.RawMessage) (any, error) {
 	if _, already := s.authenticated(); already {
 		return nil, &fault{invalidRequest, "this socket is connected; signalwire.reauthenticate changes its token"}
 	}
-	heard := s.relay.fabric.Heard()
+	heard := s.relay.fabric.Tokens.Heard()
 	token, err := s.open(ctx, in.authentication)
 	if err != nil {
 		return nil, s.orLater(err)
@@ -73,13 +73,13 @@ func connect(ctx context.Context, s *socket, raw json.RawMessage) (any, error) {
 	if !s.relay.enter(caller, "") {
 		return nil, tooMany()
 	}
-	if err := s.relay.fabric.AdmitSocket(ctx, token); err != nil {
+	if err := s.relay.fabric.EmbedKeys.AdmitSocket(ctx, token); err != nil {
 		s.relay.leave(caller)
 		return nil, err
 	}
 	id, resumed := uuid.NewString(), false
 	if lost != "" {
-		if resumed, err = s.relay.fabric.Resume(ctx, token, lost, id); err != nil {
+		if resumed, err = s.relay.fabric.Presence.Resume(ctx, token, lost, id); err != nil {
 			s.relay.leave(caller)
 			return nil, s.orLater(err)
 		}
@@ -110,7 +110,7 @@ func reauthenticate(ctx context.Context, s *socket, raw json.RawMessage) (any, e
 	if err := params(raw, &in); err != nil {
 		return nil, err
 	}
-	heard := s.relay.fabric.Heard()
+	heard := s.relay.fabric.Tokens.Heard()
 	token, err := s.open(ctx, in)
 	if err != nil {
 		return nil, err
@@ -135,7 +135,7 @@ func (s *socket) open(ctx context.Context, in authentication) (fabric.Token, err
 	if in.Authentication.Token == "" {
 		return fabric.Token{}, badParams("params.authentication.jwt_token is required")
 	}
-	token, err := s.relay.fabric.Open(ctx, in.Authentication.Token, fabric.SAT, fabric.Guest, fabric.Invite)
+	token, err := s.relay.fabric.Tokens.Open(ctx, in.Authentication.Token, fabric.SAT, fabric.Guest, fabric.Invite)
 	if p := in.Authentication.Project; err == nil && p != "" && !strings.EqualFold(p, token.ProjectID) {
 		err = problem.NoCredentials()
 	}

@@ -31,7 +31,7 @@ func TestConnect(t *testing.T) {
 					t.SubscriberID, t.ClientID = "", ""
 				}
 			})
-			_, got := n.connect(must[string](t)(n.fabric.Seal(token)))
+			_, got := n.connect(must[string](t)(n.fabric.Tokens.Seal(token)))
 			a := got.Authorization
 			if a.JTI != token.ID || a.ProjectID != token.ProjectID ||
 				a.Subscriber.ProjectID != token.ProjectID || a.Subscriber.SubscriberID != token.SubscriberID ||
@@ -54,7 +54,7 @@ func TestConnectRefused(t *testing.T) {
 	n := newWorld(t).node(relay.Limits{})
 	good := n.seal(nil)
 	ended := n.token(func(t *fabric.Token) { t.ID = uuidOf("e") })
-	if err := n.fabric.Revoke(t.Context(), ended); err != nil {
+	if err := n.fabric.Tokens.Revoke(t.Context(), ended); err != nil {
 		t.Fatal(err)
 	}
 	with := func(token string) string { return authentication(token) + "}" }
@@ -75,7 +75,7 @@ func TestConnectRefused(t *testing.T) {
 		{"a refresh token", kind(fabric.Refresh), authenticationFailed, ""},
 		{"expired", with(n.seal(func(t *fabric.Token) { t.ExpiresAt = n.now().Add(-time.Second) })),
 			authenticationFailed, ""},
-		{"revoked", with(must[string](t)(n.fabric.Seal(ended))), authenticationFailed, ""},
+		{"revoked", with(must[string](t)(n.fabric.Tokens.Seal(ended))), authenticationFailed, ""},
 		{"of another issuer", with(n.seal(func(t *fabric.Token) { t.Issuer = "http://elsewhere/" })),
 			authenticationFailed, ""},
 		{"of another project", strings.Replace(with(good), `"jwt_token"`,
@@ -111,7 +111,7 @@ func TestConnectLater(t *testing.T) {
 	before, _ := n.connect(good)
 	n.ahead.Store(int64(time.Minute)) // the poll of the revocations has not come yet
 	n.ends()
-	eventually(t, "the node to hear nothing", func() bool { return n.fabric.Revoked(n.token(nil)) != nil })
+	eventually(t, "the node to hear nothing", func() bool { return n.fabric.Tokens.Revoked(n.token(nil)) != nil })
 	c := n.dial()
 	c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"signalwire.connect","params":%s}}`, authentication(good)))
 	if code, reason := c.closed(); code != 1013 {
@@ -175,7 +175,7 @@ func TestReauthenticate(t *testing.T) {
 func TestOldTokenRevoked(t *testing.T) {
 	n := newWorld(t).node(relay.Limits{})
 	old := n.token(func(t *fabric.Token) { t.ID = uuidOf("a") })
-	c, _ := n.connect(must[string](t)(n.fabric.Seal(old)))
+	c, _ := n.connect(must[string](t)(n.fabric.Tokens.Seal(old)))
 	var r connected
 	c.call("signalwire.reauthenticate", fmt.Sprintf(
 		`{"authentication":{"jwt_token":%q}}`, n.seal(func(t *fabric.Token) { t.ID = uuidOf("b") }))).into(t, &r)

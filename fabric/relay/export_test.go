@@ -9,7 +9,7 @@ import (
 // WatchAt looks at all sockets as if it were later.
 func (r *Relay) WatchAt(now time.Time) {
 	for _, s := range r.all(nil) {
-		s.watch(now, r.fabric.Heard())
+		s.watch(now, r.fabric.Tokens.Heard())
 	}
 }
 

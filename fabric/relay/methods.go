@@ -34,7 +34,7 @@ func checked(m method) method {
 		if !ok {
 			return nil, &fault{authenticationFailed, "Authentication failed: signalwire.connect comes first"}
 		}
-		if err := s.relay.fabric.Check(ctx, token); err != nil {
+		if err := s.relay.fabric.Tokens.Check(ctx, token); err != nil {
 			return nil, err
 		}
 		return m(ctx, s, raw)
@@ -165,7 +165,7 @@ func online(ctx context.Context, s *socket, _ json.RawMessage) (any, error) {
 	if online {
 		return done, nil // the watch says so again
 	}
-	if err := s.relay.fabric.Online(ctx, token, s.id); err != nil {
+	if err := s.relay.fabric.Presence.Online(ctx, token, s.id); err != nil {
 		return nil, err
 	}
 	s.setOnline(true)
@@ -180,7 +180,7 @@ func offline(ctx context.Context, s *socket, _ json.RawMessage) (any, error) {
 	if !online {
 		return done, nil
 	}
-	if err := s.relay.fabric.Offline(ctx, token, s.id); err != nil {
+	if err := s.relay.fabric.Presence.Offline(ctx, token, s.id); err != nil {
 		return nil, err
 	}
 	s.setOnline(false)

@@ -15,7 +15,7 @@ import (
 // another node sees it.
 func (n *node) online() int {
 	n.t.Helper()
-	return must[fabric.Presence](n.t)(n.fabric.Presence(n.t.Context(), n.project.ID, uuidOf("5"))).Sockets
+	return must[fabric.Presence](n.t)(n.fabric.Presence.Find(n.t.Context(), n.project.ID, uuidOf("5"))).Sockets
 }
 
 func (c *client) must(method string) {

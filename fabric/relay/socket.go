@@ -133,7 +133,7 @@ func (s *socket) end(err error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	if err := s.relay.fabric.Offline(ctx, token, id); err != nil {
+	if err := s.relay.fabric.Presence.Offline(ctx, token, id); err != nil {
 		s.relay.log.Warn("a socket that has gone stays online for up to a minute", "request_id", s.name, "error", err)
 	}
 }

@@ -54,7 +54,7 @@ func (r *Relay) Run(ctx context.Context) {
 		case <-tick.C:
 		}
 		all = r.all(all[:0])
-		now, heard := time.Now(), r.fabric.Heard()
+		now, heard := time.Now(), r.fabric.Tokens.Heard()
 		for _, s := range all {
 			s.watch(now, heard)
 		}
@@ -102,7 +102,7 @@ func (s *socket) watch(now time.Time, heard int64) {
 // isRevoked checks the token after something was revoked. A node that hears
 // nothing does not know, and asks again.
 func (s *socket) isRevoked(heard int64) bool {
-	err := s.relay.fabric.Revoked(s.token)
+	err := s.relay.fabric.Tokens.Revoked(s.token)
 	if errors.Is(err, problem.Unauthenticated) {
 		return true
 	}
@@ -158,7 +158,7 @@ func (s *socket) stay(ctx context.Context) {
 	if !online {
 		return // it has just gone offline
 	}
-	if err := s.relay.fabric.Online(ctx, token, s.id); err != nil && ctx.Err() == nil {
+	if err := s.relay.fabric.Presence.Online(ctx, token, s.id); err != nil && ctx.Err() == nil {
 		s.relay.log.Warn("saying that a socket is still online", "request_id", s.name, "error", err)
 	}
 }

@@ -84,12 +84,12 @@ func (w *world) node(limits relay.Limits) *node {
 		w.t.Fatal(err)
 	}
 	n.fabric = fabric.New(fabric.Config{
-		Store: w.rows, Ring: w.ring, Revocations: n.revoked, Sessions: w.sessions, Host: "puc.localhost",
+		Stores: w.rows.Fabric(), Ring: w.ring, Revocations: n.revoked, Sessions: w.sessions, Host: "puc.localhost",
 		Issuer: "http://localhost/", Now: w.now,
 		EmbedLimits: fabric.EmbedLimits{Sockets: embedLimit},
 	})
 	if w.project.ID == "" {
-		w.project = must[fabric.Project](w.t)(n.fabric.CreateProject(w.t.Context(), "one"))
+		w.project = must[fabric.Project](w.t)(n.fabric.Projects.Create(w.t.Context(), "one"))
 	}
 	n.relay = relay.New(relay.Config{Fabric: n.fabric, Limits: limits, Log: slog.New(slog.DiscardHandler)})
 	srv := httptest.NewServer(web.Outer(n.relay, slog.New(slog.DiscardHandler), nil))
@@ -133,7 +133,7 @@ func uuidOf(digit string) string {
 
 func (n *node) seal(change func(*fabric.Token)) string {
 	n.t.Helper()
-	return must[string](n.t)(n.fabric.Seal(n.token(change)))
+	return must[string](n.t)(n.fabric.Tokens.Seal(n.token(change)))
 }
 
 // A client is the other end of a socket. It answers pings unless it is deaf.

@@ -52,7 +52,7 @@ func (a *API) listAddresses(w http.ResponseWriter, r *http.Request, t fabric.Tok
 	if err := errors.Join(err, ferr); err != nil {
 		return err
 	}
-	p, err := a.fabric.ListAddresses(r.Context(), t, filter, asked.Query)
+	p, err := a.fabric.Addresses.List(r.Context(), t, filter, asked.Query)
 	if err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func readFilter(q url.Values) (fabric.AddressFilter, error) {
 
 // getAddress serves GET /api/fabric/addresses/{id}.
 func (a *API) getAddress(w http.ResponseWriter, r *http.Request, t fabric.Token) error {
-	found, err := a.fabric.FindAddress(r.Context(), t, r.PathValue("id"))
+	found, err := a.fabric.Addresses.Find(r.Context(), t, r.PathValue("id"))
 	if err != nil {
 		return err
 	}

@@ -21,7 +21,7 @@ type assignRequest struct {
 // …/domain_applications and …/sip_endpoints.
 func (a *API) assign(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
 	ctx, id := r.Context(), r.PathValue("id")
-	if _, err := a.fabric.FindThing(ctx, by.ProjectID, id); err != nil {
+	if _, err := a.fabric.Resources.FindThing(ctx, by.ProjectID, id); err != nil {
 		return err
 	}
 	what := r.PathValue("what")
@@ -34,13 +34,13 @@ func (a *API) assign(w http.ResponseWriter, r *http.Request, by fabric.Issuer) e
 	}
 	switch what {
 	case "phone_routes":
-		found, err := a.fabric.AssignPhoneRoute(ctx, by.ProjectID, id, in.PhoneRouteID, in.Handler)
+		found, err := a.fabric.Routes.AssignPhone(ctx, by.ProjectID, id, in.PhoneRouteID, in.Handler)
 		return answer(w, showAddress(found), err)
 	case "domain_applications":
-		found, err := a.fabric.AssignSIPAddress(ctx, by.ProjectID, id, in.ApplicationID)
+		found, err := a.fabric.Routes.AssignSIPAddress(ctx, by.ProjectID, id, in.ApplicationID)
 		return answer(w, a.showApplication(found), err)
 	}
-	found, err := a.fabric.AssignSIPEndpoint(ctx, by.ProjectID, id, in.EndpointID)
+	found, err := a.fabric.Routes.AssignSIPEndpoint(ctx, by.ProjectID, id, in.EndpointID)
 	return answer(w, showAddress(found), err)
 }
 

@@ -64,6 +64,6 @@ func (a *API) listAudit(w http.ResponseWriter, r *http.Request, by fabric.Issuer
 		return err
 	}
 	return paged(w, r, func(q page.Query) (page.Page[audit.Event], error) {
-		return a.fabric.ListAudit(r.Context(), f, q)
+		return a.fabric.Audit.List(r.Context(), f, q)
 	}, showEvent)
 }

@@ -79,7 +79,7 @@ func (a *API) showProject(p fabric.Project) projectResponse {
 
 // getProject serves GET /api/project.
 func (a *API) getProject(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	p, err := a.fabric.FindProject(r.Context(), by.ProjectID)
+	p, err := a.fabric.Projects.Find(r.Context(), by.ProjectID)
 	if err != nil {
 		return err
 	}
@@ -94,9 +94,9 @@ func (a *API) brandProject(w http.ResponseWriter, r *http.Request, by fabric.Iss
 	if err := faults(err, change.Check(), wrong); err != nil {
 		return err
 	}
-	p, err := a.fabric.UpdateProject(r.Context(), by.ProjectID, change)
+	p, err := a.fabric.Projects.Update(r.Context(), by.ProjectID, change)
 	if err == nil && given {
-		p, err = a.fabric.SetLogo(r.Context(), p.ID, made)
+		p, err = a.fabric.Projects.SetLogo(r.Context(), p.ID, made)
 	}
 	if err != nil {
 		return err

@@ -16,7 +16,7 @@ type claimsResponse struct {
 
 // getClaims serves GET /api/fabric/resources/subscribers/{id}/claims.
 func (a *API) getClaims(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	s, err := a.fabric.FindSubscriber(r.Context(), by.ProjectID, r.PathValue("id"))
+	s, err := a.fabric.Subscribers.Find(r.Context(), by.ProjectID, r.PathValue("id"))
 	if err != nil {
 		return err
 	}
@@ -38,7 +38,7 @@ func (a *API) putClaims(w http.ResponseWriter, r *http.Request, by fabric.Issuer
 	if err := errors.Join(err, bad); err != nil {
 		return also(err, in.Check(false))
 	}
-	s, err := a.fabric.UpdateSubscriber(r.Context(), by.ProjectID, r.PathValue("id"), in)
+	s, err := a.fabric.Subscribers.Update(r.Context(), by.ProjectID, r.PathValue("id"), in)
 	if err != nil {
 		return err
 	}

@@ -61,7 +61,7 @@ func challenging(challenge string, h web.Handler) web.Handler {
 
 func (a *API) issuer(r *http.Request, scopes []fabric.Scope) (fabric.Issuer, error) {
 	if projectID, key, ok := web.Basic(r); ok {
-		k, err := a.fabric.Authenticate(r.Context(), projectID, key)
+		k, err := a.fabric.APIKeys.Authenticate(r.Context(), projectID, key)
 		if err == nil {
 			audit.As(r.Context(), audit.APIKey, k.ID)
 			err = a.allowed(r, k.ProjectID, k.ID, k.Has(scopes...), scopes)
@@ -92,7 +92,7 @@ func (a *API) allowed(r *http.Request, projectID, who string, ok bool, scopes []
 		if err := a.admit(r, who); err != nil {
 			return err
 		}
-		if err := a.fabric.RefuseManagement(r.Context(), projectID, who, r.Pattern); err != nil {
+		if err := a.fabric.Audit.RefuseManagement(r.Context(), projectID, who, r.Pattern); err != nil {
 			return err
 		}
 	}
@@ -104,7 +104,7 @@ func (a *API) projectOrSAT(h projectHandler) web.Handler {
 	forProject := a.project(h)
 	return func(w http.ResponseWriter, r *http.Request) error {
 		if raw, ok := web.Bearer(r); ok {
-			t, err := a.fabric.Open(r.Context(), raw, fabric.SAT)
+			t, err := a.fabric.Tokens.Open(r.Context(), raw, fabric.SAT)
 			if err == nil {
 				audit.As(r.Context(), audit.Subscriber, t.SubscriberID)
 				if err := a.admit(r, t.Caller()); err != nil {
@@ -124,7 +124,7 @@ func (a *API) bearer(h tokenHandler, kinds ...fabric.TokenKind) web.Handler {
 		if !ok {
 			return problem.NoCredentials()
 		}
-		t, err := a.fabric.Open(r.Context(), raw, kinds...)
+		t, err := a.fabric.Tokens.Open(r.Context(), raw, kinds...)
 		if err == nil {
 			err = a.admit(r, t.Caller())
 		}
@@ -141,7 +141,7 @@ func (a *API) bearer(h tokenHandler, kinds ...fabric.TokenKind) web.Handler {
 func (a *API) unknown(w http.ResponseWriter, r *http.Request) error {
 	noSuch := problem.NoSuch("path")
 	if raw, ok := web.Bearer(r); ok {
-		if _, err := a.fabric.Open(r.Context(), raw, fabric.SAT, fabric.Guest, fabric.Invite); err == nil {
+		if _, err := a.fabric.Tokens.Open(r.Context(), raw, fabric.SAT, fabric.Guest, fabric.Invite); err == nil {
 			return noSuch
 		}
 	}

@@ -43,7 +43,7 @@ func TestUnauthorized(t *testing.T) {
 	elsewhere := openWorld(t, t.TempDir()).tokens(`{"reference":"ada"}`)
 	_, fax, _ := w.newProject("chatting", fabric.Chat, fabric.Management)
 	now := w.now()
-	access := must[string](t)(w.fabric.Seal(
+	access := must[string](t)(w.fabric.Tokens.Seal(
 		fabric.Token{Kind: fabric.Service, ProjectID: w.project.ID, Scope: []string{"Chat"},
 			ExpiresAt: now.Add(time.Hour)}))
 	basic := func(name, secret string) authorization { return func(r *http.Request) { r.SetBasicAuth(name, secret) } }
@@ -103,7 +103,7 @@ func TestUnauthorized(t *testing.T) {
 
 func TestServiceToken(t *testing.T) {
 	w := newWorld(t)
-	token := must[string](t)(w.fabric.Seal(fabric.Token{
+	token := must[string](t)(w.fabric.Tokens.Seal(fabric.Token{
 		Kind: fabric.Service, ProjectID: w.project.ID, ClientID: "c", Scope: []string{"calling"},
 		ExpiresAt: w.now().Add(time.Hour),
 	}))
@@ -124,15 +124,15 @@ func TestEndsOfTokens(t *testing.T) {
 		end  func(w *world, t fabric.Token) error
 	}{
 		{"it expires", func(w *world, _ fabric.Token) error { w.pass(2 * time.Hour); return nil }},
-		{"it is revoked", func(w *world, t fabric.Token) error { return w.fabric.Revoke(ctx, t) }},
+		{"it is revoked", func(w *world, t fabric.Token) error { return w.fabric.Tokens.Revoke(ctx, t) }},
 		{"its key is revoked", func(w *world, _ fabric.Token) error {
-			return w.fabric.RevokeAPIKey(ctx, w.project.ID, w.keyID)
+			return w.fabric.APIKeys.Revoke(ctx, w.project.ID, w.keyID)
 		}},
 		{"its project is deleted", func(w *world, _ fabric.Token) error {
-			return w.fabric.DeleteProject(ctx, w.project.ID)
+			return w.fabric.Projects.Delete(ctx, w.project.ID)
 		}},
 		{"its subscriber is deleted", func(w *world, t fabric.Token) error {
-			return w.fabric.DeleteSubscriber(ctx, w.project.ID, t.SubscriberID)
+			return w.fabric.Subscribers.Delete(ctx, w.project.ID, t.SubscriberID)
 		}},
 		{"its login ends", func(w *world, t fabric.Token) error { w.ended[t.SessionID] = true; return nil }},
 	}
@@ -140,7 +140,7 @@ func TestEndsOfTokens(t *testing.T) {
 		w := newWorld(t)
 		sat := w.open(w.tokens(`{"reference":"ada"}`).Token, fabric.SAT)
 		sat.SessionID, sat.ID = "login", "" // as one that was born of a login
-		token := must[string](t)(w.fabric.Seal(sat))
+		token := must[string](t)(w.fabric.Tokens.Seal(sat))
 		sat = w.open(token, fabric.SAT)
 		id := w.address(token).ID
 		invite := w.invite(token, id)
@@ -166,14 +166,14 @@ func TestRevokedKey(t *testing.T) {
 	}
 	// Foreign and unknown keys cannot be revoked.
 	for _, id := range []string{"nonsense", w.project.ID} {
-		if err := w.fabric.RevokeAPIKey(context.Background(), w.project.ID, id); err == nil {
+		if err := w.fabric.APIKeys.Revoke(context.Background(), w.project.ID, id); err == nil {
 			t.Errorf("RevokeAPIKey(%s): got nil", id)
 		}
 	}
-	if err := w.fabric.RevokeAPIKey(context.Background(), w.other.ID, w.keyID); err == nil {
+	if err := w.fabric.APIKeys.Revoke(context.Background(), w.other.ID, w.keyID); err == nil {
 		t.Error("RevokeAPIKey by another project: got nil")
 	}
-	if err := w.fabric.RevokeAPIKey(context.Background(), w.project.ID, w.keyID); err != nil {
+	if err := w.fabric.APIKeys.Revoke(context.Background(), w.project.ID, w.keyID); err != nil {
 		t.Fatal(err)
 	}
 	wantUnauthorized(t, "a revoked key", [2]string{"GET", subscribers}, w.call(w.basic(), "GET", subscribers, ""))

@@ -53,13 +53,13 @@ func (a *API) listDeliveries(w http.ResponseWriter, r *http.Request, by fabric.I
 		return err
 	}
 	return paged(w, r, func(q page.Query) (page.Page[fabric.Delivery], error) {
-		return a.fabric.ListDeliveries(r.Context(), by.ProjectID, r.PathValue("id"), state, q)
+		return a.fabric.Deliveries.List(r.Context(), by.ProjectID, r.PathValue("id"), state, q)
 	}, showDelivery)
 }
 
 // getDelivery serves GET /api/fabric/webhooks/{id}/deliveries/{delivery}.
 func (a *API) getDelivery(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	d, err := a.fabric.FindDelivery(r.Context(), by.ProjectID, r.PathValue("id"), r.PathValue("delivery"))
+	d, err := a.fabric.Deliveries.Find(r.Context(), by.ProjectID, r.PathValue("id"), r.PathValue("delivery"))
 	if err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func (a *API) getDelivery(w http.ResponseWriter, r *http.Request, by fabric.Issu
 
 // testWebhook serves POST /api/fabric/webhooks/{id}/test.
 func (a *API) testWebhook(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	d, err := a.fabric.TestWebhook(r.Context(), by.ProjectID, r.PathValue("id"))
+	d, err := a.fabric.Webhooks.Test(r.Context(), by.ProjectID, r.PathValue("id"))
 	if err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func (a *API) testWebhook(w http.ResponseWriter, r *http.Request, by fabric.Issu
 
 // redeliver serves POST /api/fabric/webhooks/{id}/deliveries/{delivery}/redeliver.
 func (a *API) redeliver(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	d, err := a.fabric.Redeliver(r.Context(), by.ProjectID, r.PathValue("id"), r.PathValue("delivery"))
+	d, err := a.fabric.Deliveries.Redeliver(r.Context(), by.ProjectID, r.PathValue("id"), r.PathValue("delivery"))
 	if err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func (a *API) redeliver(w http.ResponseWriter, r *http.Request, by fabric.Issuer
 // redeliverDead serves POST /api/fabric/webhooks/{id}/deliveries/redeliver: all dead
 // letters.
 func (a *API) redeliverDead(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	n, err := a.fabric.RedeliverDead(r.Context(), by.ProjectID, r.PathValue("id"))
+	n, err := a.fabric.Deliveries.RedeliverDead(r.Context(), by.ProjectID, r.PathValue("id"))
 	if err != nil {
 		return err
 	}

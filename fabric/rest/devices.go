@@ -28,7 +28,7 @@ func (a *API) registerDevice(w http.ResponseWriter, r *http.Request, sat fabric.
 	if err != nil {
 		return also(err, fabric.DeviceInput(in).Check())
 	}
-	d, err := a.fabric.RegisterDevice(r.Context(), sat, fabric.DeviceInput(in))
+	d, err := a.fabric.Devices.Register(r.Context(), sat, fabric.DeviceInput(in))
 	if err != nil {
 		return err
 	}
@@ -37,7 +37,7 @@ func (a *API) registerDevice(w http.ResponseWriter, r *http.Request, sat fabric.
 
 // deleteDevice serves DELETE /subscriber/devices/{id}.
 func (a *API) deleteDevice(w http.ResponseWriter, r *http.Request, sat fabric.Token) error {
-	if err := a.fabric.DeleteDevice(r.Context(), sat, r.PathValue("id")); err != nil {
+	if err := a.fabric.Devices.Delete(r.Context(), sat, r.PathValue("id")); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)

@@ -19,7 +19,7 @@ func TestEmbeds(t *testing.T) {
 	sat := w.tokens(`{"reference":"ada"}`).Token
 	other := w.address(w.tokens(`{"reference":"grace"}`).Token)
 	a := w.address(sat)
-	k, secret, err := w.fabric.CreateEmbedKey(t.Context(), w.project.ID, a.ID, "shop")
+	k, secret, err := w.fabric.EmbedKeys.Create(t.Context(), w.project.ID, a.ID, "shop")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func TestEmbeds(t *testing.T) {
 	if r := w.call(guest, "GET", "/subscriber/info", ""); r.status != http.StatusUnauthorized {
 		t.Errorf("subscriber info by a guest = %d, want 401", r.status)
 	}
-	if err := w.fabric.RevokeEmbedKey(t.Context(), k); err != nil {
+	if err := w.fabric.EmbedKeys.Revoke(t.Context(), k); err != nil {
 		t.Fatal(err)
 	}
 	if r := w.call(nobody, "POST", embeds, body); r.status != http.StatusForbidden ||
@@ -71,20 +71,20 @@ func TestEmbedFaults(t *testing.T) {
 		}
 	}
 	for _, id := range []string{"", "x", w.project.ID} {
-		if _, _, err := w.fabric.CreateEmbedKey(t.Context(), w.project.ID, id, ""); err == nil {
+		if _, _, err := w.fabric.EmbedKeys.Create(t.Context(), w.project.ID, id, ""); err == nil {
 			t.Errorf("CreateEmbedKey of the address %q is no error", id)
 		}
 	}
-	if _, _, err := w.fabric.CreateEmbedKey(t.Context(), w.other.ID, a.ID, ""); err == nil {
+	if _, _, err := w.fabric.EmbedKeys.Create(t.Context(), w.other.ID, a.ID, ""); err == nil {
 		t.Error("CreateEmbedKey of another project's address is no error")
 	}
 	// A disabled subscriber is reached by nobody.
-	_, secret, err := w.fabric.CreateEmbedKey(t.Context(), w.project.ID, a.ID, "")
+	_, secret, err := w.fabric.EmbedKeys.Create(t.Context(), w.project.ID, a.ID, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	yes := true
-	if _, err := w.fabric.UpdateSubscriber(t.Context(), w.project.ID, sat.SubscriberID, fabric.SubscriberInput{Disabled: &yes}); err != nil {
+	if _, err := w.fabric.Subscribers.Update(t.Context(), w.project.ID, sat.SubscriberID, fabric.SubscriberInput{Disabled: &yes}); err != nil {
 		t.Fatal(err)
 	}
 	if r := w.call(nobody, "POST", embeds, `{"token":"`+secret+`"}`); r.status != http.StatusForbidden {
@@ -100,7 +100,7 @@ func TestEmbedLimit(t *testing.T) {
 	w.pass(w.now().Truncate(time.Minute).Add(time.Minute + time.Second).Sub(w.now())) // a minute of its own
 	var bodies [2]string
 	for i := range bodies {
-		_, secret, err := w.fabric.CreateEmbedKey(t.Context(), w.project.ID, a.ID, "shop")
+		_, secret, err := w.fabric.EmbedKeys.Create(t.Context(), w.project.ID, a.ID, "shop")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -25,11 +25,11 @@ func showFactor(f factor.Factor) factorResponse {
 // listFactors serves GET /api/fabric/resources/subscribers/{id}/factors.
 func (a *API) listFactors(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
 	return paged(w, r, func(q page.Query) (page.Page[factor.Factor], error) {
-		return a.fabric.SubscriberFactors(r.Context(), by.ProjectID, r.PathValue("subscriber"), q)
+		return a.fabric.Subscribers.ListFactors(r.Context(), by.ProjectID, r.PathValue("subscriber"), q)
 	}, showFactor)
 }
 
 // removeFactor serves DELETE /api/fabric/resources/subscribers/{id}/factors/{factor}.
 func (a *API) removeFactor(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	return gone(w, a.fabric.RemoveFactor(r.Context(), by.ProjectID, r.PathValue("subscriber"), r.PathValue("id")))
+	return gone(w, a.fabric.Subscribers.RemoveFactor(r.Context(), by.ProjectID, r.PathValue("subscriber"), r.PathValue("id")))
 }

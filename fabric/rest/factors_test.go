@@ -36,7 +36,7 @@ func TestFactors(t *testing.T) {
 	w := newWorld(t)
 	made := w.tokens(`{"reference":"ada@example.com"}`)
 	of := subscribers + "/" + made.SubscriberID + "/factors"
-	_, managing, err := w.fabric.CreateAPIKey(t.Context(), w.project.ID,
+	_, managing, err := w.fabric.APIKeys.Create(t.Context(), w.project.ID,
 		fabric.APIKeyInput{Scopes: []fabric.Scope{fabric.Management, fabric.Voice}}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -108,7 +108,7 @@ func TestFactors(t *testing.T) {
 	w.factorsOf(other.SubscriberID)
 	remove(of+"/"+ids["totp"], http.StatusNoContent)
 	list()
-	if left, err := w.fabric.SubscriberFactors(t.Context(), w.project.ID, other.SubscriberID, page.Query{}); err != nil || len(left.Items) != 3 {
+	if left, err := w.fabric.Subscribers.ListFactors(t.Context(), w.project.ID, other.SubscriberID, page.Query{}); err != nil || len(left.Items) != 3 {
 		t.Errorf("another subscriber has %v, %v, want its three factors", left.Items, err)
 	}
 }

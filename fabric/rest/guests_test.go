@@ -157,7 +157,7 @@ func TestGuestBySubscriber(t *testing.T) {
 	}
 	guest := as[tokens](t, w.call(bearer(ada.Token), "POST", guests, allowing(mine, theirs)))
 	yes := true
-	if _, err := w.fabric.UpdateSubscriber(t.Context(), w.project.ID, bob.SubscriberID, fabric.SubscriberInput{Disabled: &yes}); err != nil {
+	if _, err := w.fabric.Subscribers.Update(t.Context(), w.project.ID, bob.SubscriberID, fabric.SubscriberInput{Disabled: &yes}); err != nil {
 		t.Fatal(err)
 	}
 	if got := w.call(bearer(ada.Token), "POST", guests, allowing(theirs)).faults(t); got != "allowed_addresses:must_belong_to_project" {

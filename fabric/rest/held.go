@@ -69,13 +69,13 @@ func showLogin(l fabric.Login) loginResponse {
 // listLogins serves GET /api/fabric/resources/subscribers/{id}/sessions.
 func (a *API) listLogins(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
 	return paged(w, r, func(q page.Query) (page.Page[fabric.Login], error) {
-		return a.fabric.SubscriberLogins(r.Context(), by.ProjectID, r.PathValue("subscriber"), q)
+		return a.fabric.Logins.List(r.Context(), by.ProjectID, r.PathValue("subscriber"), q)
 	}, showLogin)
 }
 
 // endLogin serves DELETE /api/fabric/resources/subscribers/{id}/sessions/{sid}.
 func (a *API) endLogin(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	return gone(w, a.fabric.EndLogin(r.Context(), by.ProjectID, r.PathValue("subscriber"), r.PathValue("id")))
+	return gone(w, a.fabric.Logins.End(r.Context(), by.ProjectID, r.PathValue("subscriber"), r.PathValue("id")))
 }
 
 // gone answers a DELETE.
@@ -100,13 +100,13 @@ func showConsent(c fabric.Consent) consentResponse {
 // listConsents serves GET /api/fabric/resources/subscribers/{id}/consents.
 func (a *API) listConsents(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
 	return paged(w, r, func(q page.Query) (page.Page[fabric.Consent], error) {
-		return a.fabric.SubscriberConsents(r.Context(), by.ProjectID, r.PathValue("subscriber"), q)
+		return a.fabric.Logins.ListConsents(r.Context(), by.ProjectID, r.PathValue("subscriber"), q)
 	}, showConsent)
 }
 
 // revokeConsent serves DELETE /api/fabric/resources/subscribers/{id}/consents/{client}.
 func (a *API) revokeConsent(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	return gone(w, a.fabric.RevokeConsent(r.Context(), by.ProjectID, r.PathValue("subscriber"), r.PathValue("id")))
+	return gone(w, a.fabric.Logins.RevokeConsent(r.Context(), by.ProjectID, r.PathValue("subscriber"), r.PathValue("id")))
 }
 
 type familyResponse struct {
@@ -135,18 +135,18 @@ func showFamily(f fabric.Family) familyResponse {
 // listFamilies serves GET /api/fabric/resources/subscribers/{id}/tokens.
 func (a *API) listFamilies(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
 	return paged(w, r, func(q page.Query) (page.Page[fabric.Family], error) {
-		return a.fabric.SubscriberFamilies(r.Context(), by.ProjectID, r.PathValue("subscriber"), q)
+		return a.fabric.Tokens.ListFamilies(r.Context(), by.ProjectID, r.PathValue("subscriber"), q)
 	}, showFamily)
 }
 
 // revokeFamily serves DELETE /api/fabric/resources/subscribers/{id}/tokens/{token}.
 func (a *API) revokeFamily(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	return gone(w, a.fabric.RevokeFamily(r.Context(), by.ProjectID, r.PathValue("subscriber"), r.PathValue("id")))
+	return gone(w, a.fabric.Tokens.RevokeFamily(r.Context(), by.ProjectID, r.PathValue("subscriber"), r.PathValue("id")))
 }
 
 // revokeSubscriber serves DELETE /api/fabric/resources/subscribers/{id}/tokens.
 func (a *API) revokeSubscriber(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	return gone(w, a.fabric.RevokeSubscriber(r.Context(), by.ProjectID, r.PathValue("subscriber")))
+	return gone(w, a.fabric.Subscribers.Revoke(r.Context(), by.ProjectID, r.PathValue("subscriber")))
 }
 
 // revokeToken serves POST /api/fabric/tokens/revoke.
@@ -157,7 +157,7 @@ func (a *API) revokeToken(w http.ResponseWriter, r *http.Request, by fabric.Issu
 	if err != nil {
 		return err
 	}
-	return gone(w, a.fabric.RevokeToken(r.Context(), by.ProjectID, in.Token))
+	return gone(w, a.fabric.Tokens.RevokeRaw(r.Context(), by.ProjectID, in.Token))
 }
 
 type heldDevice struct {
@@ -173,13 +173,13 @@ func showDevice(d fabric.Device) heldDevice { return heldDevice{d.ID, d.Type, d.
 // push services and keys are their device's own.
 func (a *API) listDevices(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
 	return paged(w, r, func(q page.Query) (page.Page[fabric.Device], error) {
-		return a.fabric.SubscriberDevices(r.Context(), by.ProjectID, r.PathValue("subscriber"), q)
+		return a.fabric.Devices.List(r.Context(), by.ProjectID, r.PathValue("subscriber"), q)
 	}, showDevice)
 }
 
 // deleteDeviceOf serves DELETE /api/fabric/resources/subscribers/{id}/devices/{device}.
 func (a *API) deleteDeviceOf(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	return gone(w, a.fabric.DeleteDeviceOf(r.Context(), by.ProjectID, r.PathValue("subscriber"), r.PathValue("id")))
+	return gone(w, a.fabric.Devices.DeleteOf(r.Context(), by.ProjectID, r.PathValue("subscriber"), r.PathValue("id")))
 }
 
 type presenceResponse struct {
@@ -190,11 +190,11 @@ type presenceResponse struct {
 
 // getPresence serves GET /api/fabric/resources/subscribers/{id}/presence.
 func (a *API) getPresence(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	s, err := a.fabric.FindSubscriber(r.Context(), by.ProjectID, r.PathValue("subscriber"))
+	s, err := a.fabric.Subscribers.Find(r.Context(), by.ProjectID, r.PathValue("subscriber"))
 	if err != nil {
 		return err
 	}
-	p, err := a.fabric.Presence(r.Context(), s.ProjectID, s.ID)
+	p, err := a.fabric.Presence.Find(r.Context(), s.ProjectID, s.ID)
 	if err != nil {
 		return err
 	}

@@ -132,7 +132,7 @@ func TestLoginsOfSubscriber(t *testing.T) {
 	w := newWorld(t)
 	app := w.application(w.project.ID)
 	ada, bob := w.tokens(`{"reference":"ada"}`), w.tokens(`{"reference":"bob"}`)
-	hash := must[fabric.Subscriber](t)(w.fabric.FindSubscriber(ctx, w.project.ID, ada.SubscriberID)).PasswordHash
+	hash := must[fabric.Subscriber](t)(w.fabric.Subscribers.Find(ctx, w.project.ID, ada.SubscriberID)).PasswordHash
 	signIn := func(subscriber, sid string) {
 		s := idp.Login{ID: sid, ProjectID: w.project.ID, SubscriberID: subscriber, AuthTime: w.now(),
 			AMR: []string{"pwd"}, Address: "192.0.2.1", Expires: w.now().Add(time.Hour)}
@@ -223,7 +223,7 @@ func TestRevokeToken(t *testing.T) {
 	one, two := w.tokens(`{"reference":"ada"}`), w.tokens(`{"reference":"ada"}`)
 	id := w.address(one.Token).ID
 	guest, invite := w.guest(id), w.invite(one.Token, id)
-	_, embed, err := w.fabric.CreateEmbedKey(t.Context(), w.project.ID, id, "")
+	_, embed, err := w.fabric.EmbedKeys.Create(t.Context(), w.project.ID, id, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -234,7 +234,7 @@ func TestRevokeToken(t *testing.T) {
 			t.Errorf("revoking %s of another project: got %s", name, got)
 		}
 	}
-	service := must[string](t)(w.fabric.Seal(
+	service := must[string](t)(w.fabric.Tokens.Seal(
 		fabric.Token{Kind: fabric.Service, ProjectID: w.project.ID, Scope: []string{"Voice"},
 			ExpiresAt: w.now().Add(time.Hour)}))
 	for body, want := range map[string]string{
@@ -284,9 +284,9 @@ func TestTokensOfDeadTokens(t *testing.T) {
 	ctx := context.Background()
 	password := "another horse"
 	for name, end := range map[string]func(w *world, id string) error{
-		"all is revoked": func(w *world, id string) error { return w.fabric.RevokeSubscriber(ctx, w.project.ID, id) },
+		"all is revoked": func(w *world, id string) error { return w.fabric.Subscribers.Revoke(ctx, w.project.ID, id) },
 		"the password is changed": func(w *world, id string) error {
-			_, err := w.fabric.UpdateSubscriber(ctx, w.project.ID, id, fabric.SubscriberInput{Password: &password})
+			_, err := w.fabric.Subscribers.Update(ctx, w.project.ID, id, fabric.SubscriberInput{Password: &password})
 			return err
 		},
 	} {
@@ -299,10 +299,10 @@ func TestTokensOfDeadTokens(t *testing.T) {
 		}
 		deaf := w.deafNode()
 		by := fabric.Issuer{ProjectID: w.project.ID, SAT: &sat}
-		guest := must[fabric.Tokens](t)(
-			deaf.GuestToken(ctx, by, fabric.GuestTokenInput{AllowedAddresses: []string{a.ID}}))
-		invite := must[string](t)(deaf.Invite(ctx, sat, fabric.InviteInput{AddressID: a.ID}))
-		next := must[fabric.Tokens](t)(deaf.Refresh(ctx, fabric.Issuer{ProjectID: w.project.ID}, got.RefreshToken))
+		guest := must[fabric.TokenPair](t)(
+			deaf.Tokens.IssueGuest(ctx, by, fabric.GuestTokenInput{AllowedAddresses: []string{a.ID}}))
+		invite := must[string](t)(deaf.Tokens.IssueInvite(ctx, sat, fabric.InviteInput{AddressID: a.ID}))
+		next := must[fabric.TokenPair](t)(deaf.Tokens.Refresh(ctx, fabric.Issuer{ProjectID: w.project.ID}, got.RefreshToken))
 		w.sync()
 		for what, token := range map[string]string{"a guest token": guest.Access, "an invite": invite,
 			"a SAT": next.Access} {

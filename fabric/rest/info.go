@@ -42,7 +42,7 @@ type confirmation struct {
 
 // getInfo serves GET /api/fabric/subscriber/info and /subscriber/info.
 func (a *API) getInfo(w http.ResponseWriter, r *http.Request, sat fabric.Token) error {
-	info, err := a.fabric.Info(r.Context(), sat)
+	info, err := a.fabric.Subscribers.Info(r.Context(), sat)
 	if err != nil {
 		return err
 	}

@@ -122,7 +122,7 @@ func keyFault(err error) error { return respelled(err, "scopes", "permissions") 
 // listKeys serves GET /api/project/tokens.
 func (a *API) listKeys(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
 	return paged(w, r, func(q page.Query) (page.Page[fabric.APIKey], error) {
-		return a.fabric.ListAPIKeys(r.Context(), by.ProjectID, q)
+		return a.fabric.APIKeys.List(r.Context(), by.ProjectID, q)
 	}, showKey)
 }
 
@@ -133,10 +133,10 @@ func (a *API) createKey(w http.ResponseWriter, r *http.Request, by fabric.Issuer
 	if sent.Name == nil {
 		wrong = errors.Join(problem.Missing("name"), wrong)
 	}
-	if err := faults(err, wrong, keyFault(a.fabric.CheckAPIKey(in, true))); err != nil {
+	if err := faults(err, wrong, keyFault(a.fabric.APIKeys.Check(in, true))); err != nil {
 		return err
 	}
-	k, secret, err := a.fabric.CreateAPIKey(r.Context(), by.ProjectID, in, by.Rights)
+	k, secret, err := a.fabric.APIKeys.Create(r.Context(), by.ProjectID, in, by.Rights)
 	if err != nil {
 		return keyFault(err)
 	}
@@ -159,7 +159,7 @@ func faults(found ...error) (all error) {
 
 // getKey serves GET /api/project/tokens/{id}.
 func (a *API) getKey(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	k, err := a.fabric.FindAPIKey(r.Context(), by.ProjectID, r.PathValue("id"))
+	k, err := a.fabric.APIKeys.Find(r.Context(), by.ProjectID, r.PathValue("id"))
 	if err != nil {
 		return err
 	}
@@ -169,15 +169,15 @@ func (a *API) getKey(w http.ResponseWriter, r *http.Request, by fabric.Issuer) e
 // updateKey serves PATCH and PUT /api/project/tokens/{id}: members that are not sent
 // stay.
 func (a *API) updateKey(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	if _, err := a.fabric.FindAPIKey(r.Context(), by.ProjectID, r.PathValue("id")); err != nil {
+	if _, err := a.fabric.APIKeys.Find(r.Context(), by.ProjectID, r.PathValue("id")); err != nil {
 		return err
 	}
 	sent, err := web.Decode[keyRequest](r)
 	in, wrong := sent.input(by.ProjectID)
-	if err := faults(err, wrong, keyFault(a.fabric.CheckAPIKey(in, false))); err != nil {
+	if err := faults(err, wrong, keyFault(a.fabric.APIKeys.Check(in, false))); err != nil {
 		return err
 	}
-	k, err := a.fabric.UpdateAPIKey(r.Context(), by.ProjectID, r.PathValue("id"), in, by.Rights)
+	k, err := a.fabric.APIKeys.Update(r.Context(), by.ProjectID, r.PathValue("id"), in, by.Rights)
 	if err != nil {
 		return keyFault(err)
 	}
@@ -186,7 +186,7 @@ func (a *API) updateKey(w http.ResponseWriter, r *http.Request, by fabric.Issuer
 
 // revokeKey serves DELETE /api/project/tokens/{id}.
 func (a *API) revokeKey(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	if err := a.fabric.RevokeAPIKey(r.Context(), by.ProjectID, r.PathValue("id")); err != nil {
+	if err := a.fabric.APIKeys.Revoke(r.Context(), by.ProjectID, r.PathValue("id")); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)
@@ -195,14 +195,14 @@ func (a *API) revokeKey(w http.ResponseWriter, r *http.Request, by fabric.Issuer
 
 // rotateKey serves POST /api/project/tokens/{id}/rotate. Its body may be left out.
 func (a *API) rotateKey(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	if _, err := a.fabric.FindAPIKey(r.Context(), by.ProjectID, r.PathValue("id")); err != nil {
+	if _, err := a.fabric.APIKeys.Find(r.Context(), by.ProjectID, r.PathValue("id")); err != nil {
 		return err
 	}
 	overlap, err := readOverlap(r)
 	if err != nil {
 		return err
 	}
-	k, secret, err := a.fabric.RotateAPIKey(r.Context(), by.ProjectID, r.PathValue("id"), overlap, by.Rights)
+	k, secret, err := a.fabric.APIKeys.Rotate(r.Context(), by.ProjectID, r.PathValue("id"), overlap, by.Rights)
 	if err != nil {
 		return err
 	}

@@ -31,7 +31,7 @@ type keyBody struct {
 // newKey makes a key of the world's first project.
 func (w *world) newKey(expires time.Time, scopes ...fabric.Scope) (fabric.APIKey, authorization) {
 	w.t.Helper()
-	k, secret, err := w.fabric.CreateAPIKey(context.Background(), w.project.ID,
+	k, secret, err := w.fabric.APIKeys.Create(context.Background(), w.project.ID,
 		fabric.APIKeyInput{Scopes: scopes, Expires: &expires}, nil)
 	if err != nil {
 		w.t.Fatal(err)
@@ -62,7 +62,7 @@ func TestKeys(t *testing.T) {
 		t.Fatalf("POST %s: got %d %s", keyPath, r.status, r.text)
 	}
 	w.wants(w.withKey(made.Token), http.StatusOK, "a new key")
-	if err := w.fabric.Settle(t.Context()); err != nil { // its use is noted beside the request
+	if err := w.fabric.APIKeys.Settle(t.Context()); err != nil { // its use is noted beside the request
 		t.Fatal(err)
 	}
 	for _, path := range []string{keyPath, keyPath + "/" + made.ID} {
@@ -203,7 +203,7 @@ func TestKeysOfOthers(t *testing.T) {
 		}
 	}
 	self, plain := w.newKey(time.Time{}, rest...)
-	service := must[string](t)(w.fabric.Seal(
+	service := must[string](t)(w.fabric.Tokens.Seal(
 		fabric.Token{Kind: fabric.Service, ProjectID: w.project.ID, Scope: []string{"Voice", "Fax"},
 			ExpiresAt: w.now().Add(time.Hour)}))
 	sat := w.tokens(`{"reference":"ada"}`).Token
@@ -232,7 +232,7 @@ func TestKeysOfOthers(t *testing.T) {
 	if r := w.call(boss, "GET", keyPath, ""); r.status != http.StatusOK {
 		t.Errorf("the key after all that: got %d, want 200", r.status)
 	}
-	with := must[string](t)(w.fabric.Seal(
+	with := must[string](t)(w.fabric.Tokens.Seal(
 		fabric.Token{Kind: fabric.Service, ProjectID: w.project.ID, Scope: []string{"management"},
 			ExpiresAt: w.now().Add(time.Hour)}))
 	if r := w.call(bearer(with), "POST", keyPath, `{"name":"x","permissions":["management"]}`); r.status != http.StatusOK {
@@ -262,7 +262,7 @@ func TestKeyExpires(t *testing.T) {
 	if got := as[keyBody](t, r); got.ExpiresAt != nil {
 		t.Errorf("taking the end away: got %d %s", r.status, r.text)
 	}
-	if err := w.fabric.RevokeAPIKey(context.Background(), w.project.ID, k.ID); err != nil {
+	if err := w.fabric.APIKeys.Revoke(context.Background(), w.project.ID, k.ID); err != nil {
 		t.Fatal(err)
 	}
 	w.wantInfo(sat, http.StatusUnauthorized) // revoking ends them
@@ -341,20 +341,20 @@ func TestOldSecretUsed(t *testing.T) {
 	w := newWorld(t)
 	settle := func() { // uses are noted beside requests, and one of a key at a time
 		t.Helper()
-		if err := w.fabric.Settle(t.Context()); err != nil {
+		if err := w.fabric.APIKeys.Settle(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
 	w.wants(w.basic(), http.StatusOK, "before")
 	settle()
-	if _, _, err := w.fabric.RotateAPIKey(context.Background(), w.project.ID, w.keyID, 24*time.Hour, nil); err != nil {
+	if _, _, err := w.fabric.APIKeys.Rotate(context.Background(), w.project.ID, w.keyID, 24*time.Hour, nil); err != nil {
 		t.Fatal(err)
 	}
 	w.pass(2 * time.Hour)
 	w.wants(w.basic(), http.StatusOK, "the old secret")
 	want := w.now().Add(-time.Minute)
 	settle()
-	k := must[fabric.APIKey](t)(w.fabric.FindAPIKey(context.Background(), w.project.ID, w.keyID))
+	k := must[fabric.APIKey](t)(w.fabric.APIKeys.Find(context.Background(), w.project.ID, w.keyID))
 	if !k.OldUsed.After(want) || !k.LastUsed.After(want) {
 		t.Errorf("the use of the old secret was not noted: %+v", k)
 	}

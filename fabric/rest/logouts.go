@@ -38,13 +38,13 @@ func (a *API) listLogouts(w http.ResponseWriter, r *http.Request, by fabric.Issu
 		return err
 	}
 	return paged(w, r, func(q page.Query) (page.Page[fabric.Logout], error) {
-		return a.fabric.ListLogouts(r.Context(), by.ProjectID, r.PathValue("id"), state, q)
+		return a.fabric.Deliveries.ListLogouts(r.Context(), by.ProjectID, r.PathValue("id"), state, q)
 	}, showLogout)
 }
 
 // redeliverLogout serves POST /api/fabric/clients/{id}/logouts/{session}/redeliver.
 func (a *API) redeliverLogout(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	l, err := a.fabric.RedeliverLogout(r.Context(), by.ProjectID, r.PathValue("id"), r.PathValue("session"))
+	l, err := a.fabric.Deliveries.RedeliverLogout(r.Context(), by.ProjectID, r.PathValue("id"), r.PathValue("session"))
 	if err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func (a *API) redeliverLogout(w http.ResponseWriter, r *http.Request, by fabric.
 // redeliverDeadLogouts serves POST /api/fabric/clients/{id}/logouts/redeliver: all that
 // were given up.
 func (a *API) redeliverDeadLogouts(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	n, err := a.fabric.RedeliverDeadLogouts(r.Context(), by.ProjectID, r.PathValue("id"))
+	n, err := a.fabric.Deliveries.RedeliverDeadLogouts(r.Context(), by.ProjectID, r.PathValue("id"))
 	if err != nil {
 		return err
 	}

@@ -31,7 +31,7 @@ func TestLogouts(t *testing.T) {
 		t.Fatal(err)
 	}
 	ada := w.tokens(`{"reference":"ada"}`).SubscriberID
-	hash := must[fabric.Subscriber](t)(w.fabric.FindSubscriber(ctx, w.project.ID, ada)).PasswordHash
+	hash := must[fabric.Subscriber](t)(w.fabric.Subscribers.Find(ctx, w.project.ID, ada)).PasswordHash
 	const first, second = "0199a000-0000-7000-8000-000000000001", "0199a000-0000-7000-8000-000000000002"
 	for _, sid := range []string{first, second} {
 		s := idp.Login{ID: sid, ProjectID: w.project.ID, SubscriberID: ada, AuthTime: w.now(),

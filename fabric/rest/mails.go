@@ -34,12 +34,12 @@ func (a *API) inviteSubscriber(w http.ResponseWriter, r *http.Request, by fabric
 			return err
 		}
 	}
-	s, err := a.fabric.InviteSubscriber(r.Context(), by.ProjectID, r.PathValue("subscriber"), in.Inviter)
+	s, err := a.fabric.Subscribers.Invite(r.Context(), by.ProjectID, r.PathValue("subscriber"), in.Inviter)
 	return mailed(w, s, err)
 }
 
 // verifySubscriber serves POST /api/fabric/resources/subscribers/{id}/verification.
 func (a *API) verifySubscriber(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	s, err := a.fabric.VerifySubscriber(r.Context(), by.ProjectID, r.PathValue("subscriber"))
+	s, err := a.fabric.Subscribers.Verify(r.Context(), by.ProjectID, r.PathValue("subscriber"))
 	return mailed(w, s, err)
 }

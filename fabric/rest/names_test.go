@@ -25,7 +25,7 @@ var spoofs = []string{
 func TestSpoofedNames(t *testing.T) {
 	w := newWorld(t)
 	subscriber := w.tokens(`{"reference":"ada"}`).SubscriberID
-	k := w.fabric.Kinds().ByPath("conference_rooms")
+	k := w.fabric.Resources.Kinds().ByPath("conference_rooms")
 	room := w.make(t, k, "Room")
 	for _, tt := range []struct{ method, path, member, rest string }{
 		{"POST", resources + "/conference_rooms", "name", ``},
@@ -105,7 +105,7 @@ func TestEqualNames(t *testing.T) {
 // A change may give a resource a name that is free, or its own, and no other.
 func TestRename(t *testing.T) {
 	w := newWorld(t)
-	k := w.fabric.Kinds().ByPath("ai_agents")
+	k := w.fabric.Resources.Kinds().ByPath("ai_agents")
 	one, two := w.make(t, k, "One"), w.make(t, k, "Two")
 	at := resources + "/ai_agents/"
 	for _, tt := range []struct{ id, name, want string }{
@@ -125,7 +125,7 @@ func TestRename(t *testing.T) {
 // What was named before there were these rules stays, and can be changed.
 func TestOldNames(t *testing.T) {
 	w := newWorld(t)
-	k := w.fabric.Kinds().ByPath("ai_agents")
+	k := w.fabric.Resources.Kinds().ByPath("ai_agents")
 	for i := range 2 {
 		old := w.resource(k, kinds.Values{"name": []byte(`"../old"`), "prompt": []byte(`{"text":"x"}`)},
 			fmt.Sprintf("old-%d", i))

@@ -156,7 +156,7 @@ func TestDisabledSubscriber(t *testing.T) {
 	bob := w.tokens(`{"reference":"bob"}`)
 	where := w.address(got.Token)
 	yes, no := true, false
-	if _, err := w.fabric.UpdateSubscriber(ctx, w.project.ID, got.SubscriberID, fabric.SubscriberInput{Disabled: &yes}); err != nil {
+	if _, err := w.fabric.Subscribers.Update(ctx, w.project.ID, got.SubscriberID, fabric.SubscriberInput{Disabled: &yes}); err != nil {
 		t.Fatal(err)
 	}
 	w.wantInfo(got.Token, http.StatusUnauthorized)
@@ -175,7 +175,7 @@ func TestDisabledSubscriber(t *testing.T) {
 	if fault := w.call(w.basic(), "POST", guests, `{"allowed_addresses":["`+where.ID+`"]}`).faults(t); fault != "allowed_addresses:must_belong_to_project" {
 		t.Errorf("a guest token for it: got %s", fault)
 	}
-	if _, err := w.fabric.UpdateSubscriber(ctx, w.project.ID, got.SubscriberID, fabric.SubscriberInput{Disabled: &no}); err != nil {
+	if _, err := w.fabric.Subscribers.Update(ctx, w.project.ID, got.SubscriberID, fabric.SubscriberInput{Disabled: &no}); err != nil {
 		t.Fatal(err)
 	}
 	w.wantInfo(got.Token, http.StatusUnauthorized) // what was ended stays ended

@@ -48,7 +48,7 @@ func (c kindAPI) create(w http.ResponseWriter, r *http.Request, by fabric.Issuer
 	if err != nil {
 		return err
 	}
-	made, err := c.fabric.CreateResource(r.Context(), by.ProjectID, c.kind, sent)
+	made, err := c.fabric.Resources.Create(r.Context(), by.ProjectID, c.kind, sent)
 	if err != nil {
 		return err
 	}
@@ -58,13 +58,13 @@ func (c kindAPI) create(w http.ResponseWriter, r *http.Request, by fabric.Issuer
 // list serves GET /api/fabric/resources/{kind}.
 func (c kindAPI) list(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
 	return paged(w, r, func(q page.Query) (page.Page[fabric.Resource], error) {
-		return c.fabric.ListResources(r.Context(), by.ProjectID, c.kind, q)
+		return c.fabric.Resources.List(r.Context(), by.ProjectID, c.kind, q)
 	}, c.show)
 }
 
 // get serves GET /api/fabric/resources/{kind}/{id}.
 func (c kindAPI) get(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	found, err := c.fabric.FindResource(r.Context(), by.ProjectID, c.kind, r.PathValue("id"))
+	found, err := c.fabric.Resources.Find(r.Context(), by.ProjectID, c.kind, r.PathValue("id"))
 	if err != nil {
 		return err
 	}
@@ -74,14 +74,14 @@ func (c kindAPI) get(w http.ResponseWriter, r *http.Request, by fabric.Issuer) e
 // update serves PUT and PATCH /api/fabric/resources/{kind}/{id}: members that
 // are not sent stay.
 func (c kindAPI) update(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	if _, err := c.fabric.FindResource(r.Context(), by.ProjectID, c.kind, r.PathValue("id")); err != nil {
+	if _, err := c.fabric.Resources.Find(r.Context(), by.ProjectID, c.kind, r.PathValue("id")); err != nil {
 		return err
 	}
 	sent, err := web.Members(r)
 	if err != nil {
 		return err
 	}
-	changed, err := c.fabric.UpdateResource(r.Context(), by.ProjectID, c.kind, r.PathValue("id"), sent)
+	changed, err := c.fabric.Resources.Update(r.Context(), by.ProjectID, c.kind, r.PathValue("id"), sent)
 	if err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ func (c kindAPI) update(w http.ResponseWriter, r *http.Request, by fabric.Issuer
 
 // delete serves DELETE /api/fabric/resources/{kind}/{id}.
 func (c kindAPI) delete(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	if err := c.fabric.DeleteResource(r.Context(), by.ProjectID, c.kind, r.PathValue("id")); err != nil {
+	if err := c.fabric.Resources.Delete(r.Context(), by.ProjectID, c.kind, r.PathValue("id")); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)
@@ -99,7 +99,7 @@ func (c kindAPI) delete(w http.ResponseWriter, r *http.Request, by fabric.Issuer
 
 // listAddresses serves GET /api/fabric/resources/{kind}/{id}/addresses.
 func (c kindAPI) listAddresses(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	if _, err := c.fabric.FindResource(r.Context(), by.ProjectID, c.kind, r.PathValue("id")); err != nil {
+	if _, err := c.fabric.Resources.Find(r.Context(), by.ProjectID, c.kind, r.PathValue("id")); err != nil {
 		return err
 	}
 	return c.answerAddresses(w, r, by)
@@ -118,19 +118,19 @@ func (a *API) showThing(t fabric.Thing) any {
 	if t.Subscriber != nil {
 		return fabric.DocumentOf(*t.Subscriber)
 	}
-	return fabric.Document(a.fabric.KindOf(*t.Resource), *t.Resource)
+	return fabric.Document(a.fabric.Resources.KindOf(*t.Resource), *t.Resource)
 }
 
 // listThings serves GET /api/fabric/resources.
 func (a *API) listThings(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
 	return paged(w, r, func(q page.Query) (page.Page[fabric.Thing], error) {
-		return a.fabric.ListThings(r.Context(), by.ProjectID, q)
+		return a.fabric.Resources.ListThings(r.Context(), by.ProjectID, q)
 	}, a.showThing)
 }
 
 // getThing serves GET /api/fabric/resources/{id}.
 func (a *API) getThing(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	t, err := a.fabric.FindThing(r.Context(), by.ProjectID, r.PathValue("id"))
+	t, err := a.fabric.Resources.FindThing(r.Context(), by.ProjectID, r.PathValue("id"))
 	if err != nil {
 		return err
 	}
@@ -139,7 +139,7 @@ func (a *API) getThing(w http.ResponseWriter, r *http.Request, by fabric.Issuer)
 
 // deleteThing serves DELETE /api/fabric/resources/{id}.
 func (a *API) deleteThing(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	if err := a.fabric.DeleteThing(r.Context(), by.ProjectID, r.PathValue("id")); err != nil {
+	if err := a.fabric.Resources.DeleteThing(r.Context(), by.ProjectID, r.PathValue("id")); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)
@@ -158,6 +158,6 @@ func (a *API) getOfThing(w http.ResponseWriter, r *http.Request, by fabric.Issue
 // answerAddresses answers with the addresses of the resource of the path.
 func (a *API) answerAddresses(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
 	return paged(w, r, func(q page.Query) (page.Page[fabric.Address], error) {
-		return a.fabric.ThingAddresses(r.Context(), by.ProjectID, r.PathValue("id"), q)
+		return a.fabric.Resources.ListAddresses(r.Context(), by.ProjectID, r.PathValue("id"), q)
 	}, showAddress)
 }

@@ -66,7 +66,7 @@ func (w *world) make(t *testing.T, k *kinds.Kind, name string) string {
 		if r.status != http.StatusMethodNotAllowed {
 			t.Errorf("POST %s = %d %s, want 405", k.Path, r.status, r.text)
 		}
-		made, err := w.fabric.CreateResource(t.Context(), w.project.ID, k, doc)
+		made, err := w.fabric.Resources.Create(t.Context(), w.project.ID, k, doc)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -110,7 +110,7 @@ func wantOwn(t *testing.T, what string, k *kinds.Kind, got, want map[string]json
 // rest, and what is deleted is gone with its address.
 func TestKinds(t *testing.T) {
 	w := newWorld(t)
-	for _, k := range w.fabric.Kinds().All() {
+	for _, k := range w.fabric.Resources.Kinds().All() {
 		id := w.make(t, k, "front-desk")
 		at := resources + "/" + k.Path + "/" + id
 		doc := document(t, k, "front-desk")
@@ -180,7 +180,7 @@ func (w *world) wantAddress(t *testing.T, k *kinds.Kind, id string) {
 func TestThings(t *testing.T) {
 	w := newWorld(t)
 	want := map[string]string{w.tokens(`{"reference":"ada"}`).SubscriberID: "subscriber"}
-	for _, k := range w.fabric.Kinds().All() {
+	for _, k := range w.fabric.Resources.Kinds().All() {
 		want[w.make(t, k, k.Type)] = k.Type
 	}
 	got := make(map[string]string)
@@ -220,7 +220,7 @@ func TestThings(t *testing.T) {
 // A flow's change names the next version, and of many at once one is made.
 func TestVersions(t *testing.T) {
 	w := newWorld(t)
-	k := w.fabric.Kinds().ByType("call_flow")
+	k := w.fabric.Resources.Kinds().ByType("call_flow")
 	at := resources + "/call_flows/" + w.make(t, k, "Support")
 	for body, want := range map[string]string{
 		`{"title":"a"}`:                          "document_version:missing_required_parameter",
@@ -252,9 +252,9 @@ func TestVersions(t *testing.T) {
 // Changes of different members at the same time are all kept.
 func TestParallelChanges(t *testing.T) {
 	w := newWorld(t)
-	k := w.fabric.Kinds().ByType("conference_room")
+	k := w.fabric.Resources.Kinds().ByType("conference_room")
 	if k == nil {
-		k = w.fabric.Kinds().ByType("video_room")
+		k = w.fabric.Resources.Kinds().ByType("video_room")
 	}
 	at := resources + "/conference_rooms/" + w.make(t, k, "Room")
 	changes := []string{`{"description":"new"}`, `{"max_members":7}`, `{"layout":"10x10"}`,
@@ -279,7 +279,7 @@ func TestParallelChanges(t *testing.T) {
 // What is deployed stays as it was; it can be deployed again.
 func TestDeploy(t *testing.T) {
 	w := newWorld(t)
-	id := w.make(t, w.fabric.Kinds().ByType("call_flow"), "Support")
+	id := w.make(t, w.fabric.Resources.Kinds().ByType("call_flow"), "Support")
 	versions := resources + "/call_flow/" + id + "/versions"
 	r := w.call(w.basic(), "POST", versions, `{"document_version":1}`)
 	first := as[struct {

@@ -52,7 +52,7 @@ func New(c Config) *API {
 	}
 	if a.access == nil {
 		a.access = func(ctx context.Context, raw string) (fabric.Token, error) {
-			return a.fabric.Open(ctx, raw, fabric.SAT, fabric.Service)
+			return a.fabric.Tokens.Open(ctx, raw, fabric.SAT, fabric.Service)
 		}
 	}
 	if a.log == nil {
@@ -110,7 +110,7 @@ func (a *API) routes() []route {
 	all = append(all, a.projectRoutes()...)
 	all = append(all, a.clientRoutes()...)
 	all = append(all, a.logoutRoutes()...)
-	for _, k := range a.fabric.Kinds().All() {
+	for _, k := range a.fabric.Resources.Kinds().All() {
 		all = append(all, a.kindRoutes(k)...)
 	}
 	return all

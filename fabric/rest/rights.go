@@ -28,7 +28,7 @@ func (a *API) eraseSubscriber(w http.ResponseWriter, r *http.Request, by fabric.
 	if !by.Rights.Has(fabric.Voice) {
 		return problem.NoCredentials()
 	}
-	e, err := a.fabric.EraseSubscriber(r.Context(), by.ProjectID, r.PathValue("subscriber"))
+	e, err := a.fabric.Subscribers.Erase(r.Context(), by.ProjectID, r.PathValue("subscriber"))
 	if err != nil {
 		return err
 	}

@@ -15,12 +15,12 @@ func TestRights(t *testing.T) {
 	w := newWorld(t)
 	made := w.tokens(`{"reference":"canary@example.com","password":"correct horse battery","first_name":"Canary"}`)
 	of := subscribers + "/" + made.SubscriberID
-	_, secret, err := w.fabric.CreateAPIKey(t.Context(), w.project.ID,
+	_, secret, err := w.fabric.APIKeys.Create(t.Context(), w.project.ID,
 		fabric.APIKeyInput{Scopes: []fabric.Scope{fabric.Voice}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, managing, err := w.fabric.CreateAPIKey(t.Context(), w.project.ID,
+	_, managing, err := w.fabric.APIKeys.Create(t.Context(), w.project.ID,
 		fabric.APIKeyInput{Scopes: []fabric.Scope{fabric.Management, fabric.Voice}}, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -31,7 +31,7 @@ func showSigningKeys(k fabric.SigningKeys) signingKeyResponse {
 
 // getSigningKey serves GET /api/fabric/webhooks/signing_key.
 func (a *API) getSigningKey(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	k, err := a.fabric.SigningKeys(r.Context(), by.ProjectID)
+	k, err := a.fabric.Webhooks.SigningKeys(r.Context(), by.ProjectID)
 	if err != nil {
 		return err
 	}
@@ -45,7 +45,7 @@ func (a *API) rotateSigningKey(w http.ResponseWriter, r *http.Request, by fabric
 	if err != nil {
 		return err
 	}
-	k, err := a.fabric.RotateSigningKey(r.Context(), by.ProjectID, overlap)
+	k, err := a.fabric.Webhooks.RotateSigningKey(r.Context(), by.ProjectID, overlap)
 	if err != nil {
 		return err
 	}

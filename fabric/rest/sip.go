@@ -30,35 +30,35 @@ func (a *API) sipRoutes() []route {
 }
 
 func (a *API) showCredential(c fabric.SIPCredential) json.RawMessage {
-	return a.fabric.Kinds().Part("sip_credential").Document([]kinds.Member{text("id", c.ID)}, c.Fields)
+	return a.fabric.Resources.Kinds().Part("sip_credential").Document([]kinds.Member{text("id", c.ID)}, c.Fields)
 }
 
 func (a *API) showSIPAddress(s fabric.SIPAddress) json.RawMessage {
-	k := a.fabric.Kinds().Part("sip_address")
+	k := a.fabric.Resources.Kinds().Part("sip_address")
 	return k.Document([]kinds.Member{
 		text("id", s.ID), text("type", k.Type), text("resource_id", s.ResourceID),
 		text("display_name", s.Name()), text("context", fabric.Public),
-		text("uri", a.fabric.SIPURI(s)), text("created_at", iso(s.Created)), text("updated_at", iso(s.Updated)),
+		text("uri", a.fabric.SIP.URI(s)), text("created_at", iso(s.Created)), text("updated_at", iso(s.Updated)),
 	}, s.Fields)
 }
 
 // listCredentials serves GET /api/fabric/resources/subscribers/{id}/sip_endpoints.
 func (a *API) listCredentials(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
 	return paged(w, r, func(q page.Query) (page.Page[fabric.SIPCredential], error) {
-		return a.fabric.ListSIPCredentials(r.Context(), by.ProjectID, r.PathValue("subscriber"), q)
+		return a.fabric.SIP.ListCredentials(r.Context(), by.ProjectID, r.PathValue("subscriber"), q)
 	}, a.showCredential)
 }
 
 // createCredential serves POST /api/fabric/resources/subscribers/{id}/sip_endpoints.
 func (a *API) createCredential(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	if _, err := a.fabric.FindSubscriber(r.Context(), by.ProjectID, r.PathValue("subscriber")); err != nil {
+	if _, err := a.fabric.Subscribers.Find(r.Context(), by.ProjectID, r.PathValue("subscriber")); err != nil {
 		return err
 	}
 	sent, err := web.Members(r)
 	if err != nil {
 		return err
 	}
-	c, err := a.fabric.CreateSIPCredential(r.Context(), by.ProjectID, r.PathValue("subscriber"), sent)
+	c, err := a.fabric.SIP.CreateCredential(r.Context(), by.ProjectID, r.PathValue("subscriber"), sent)
 	if err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func (a *API) createCredential(w http.ResponseWriter, r *http.Request, by fabric
 
 // getCredential serves GET …/sip_endpoints/{id}.
 func (a *API) getCredential(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	c, err := a.fabric.FindSIPCredential(r.Context(), by.ProjectID, r.PathValue("subscriber"), r.PathValue("id"))
+	c, err := a.fabric.SIP.FindCredential(r.Context(), by.ProjectID, r.PathValue("subscriber"), r.PathValue("id"))
 	if err != nil {
 		return err
 	}
@@ -76,14 +76,14 @@ func (a *API) getCredential(w http.ResponseWriter, r *http.Request, by fabric.Is
 
 // updateCredential serves PATCH …/sip_endpoints/{id}.
 func (a *API) updateCredential(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	if _, err := a.fabric.FindSIPCredential(r.Context(), by.ProjectID, r.PathValue("subscriber"), r.PathValue("id")); err != nil {
+	if _, err := a.fabric.SIP.FindCredential(r.Context(), by.ProjectID, r.PathValue("subscriber"), r.PathValue("id")); err != nil {
 		return err
 	}
 	sent, err := web.Members(r)
 	if err != nil {
 		return err
 	}
-	c, err := a.fabric.UpdateSIPCredential(r.Context(), by.ProjectID, r.PathValue("subscriber"),
+	c, err := a.fabric.SIP.UpdateCredential(r.Context(), by.ProjectID, r.PathValue("subscriber"),
 		r.PathValue("id"), sent)
 	if err != nil {
 		return err
@@ -93,7 +93,7 @@ func (a *API) updateCredential(w http.ResponseWriter, r *http.Request, by fabric
 
 // deleteCredential serves DELETE …/sip_endpoints/{id}.
 func (a *API) deleteCredential(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	if err := a.fabric.DeleteSIPCredential(r.Context(), by.ProjectID, r.PathValue("subscriber"), r.PathValue("id")); err != nil {
+	if err := a.fabric.SIP.DeleteCredential(r.Context(), by.ProjectID, r.PathValue("subscriber"), r.PathValue("id")); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)
@@ -103,7 +103,7 @@ func (a *API) deleteCredential(w http.ResponseWriter, r *http.Request, by fabric
 // listSIPAddresses serves GET /api/fabric/sip_addresses.
 func (a *API) listSIPAddresses(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
 	return paged(w, r, func(q page.Query) (page.Page[fabric.SIPAddress], error) {
-		return a.fabric.ListSIPAddresses(r.Context(), by.ProjectID, q)
+		return a.fabric.SIP.ListAddresses(r.Context(), by.ProjectID, q)
 	}, a.showSIPAddress)
 }
 
@@ -113,7 +113,7 @@ func (a *API) createSIPAddress(w http.ResponseWriter, r *http.Request, by fabric
 	if err != nil {
 		return err
 	}
-	s, err := a.fabric.CreateSIPAddress(r.Context(), by.ProjectID, sent)
+	s, err := a.fabric.SIP.CreateAddress(r.Context(), by.ProjectID, sent)
 	if err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ func (a *API) createSIPAddress(w http.ResponseWriter, r *http.Request, by fabric
 
 // getSIPAddress serves GET /api/fabric/sip_addresses/{id}.
 func (a *API) getSIPAddress(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	s, err := a.fabric.FindSIPAddress(r.Context(), by.ProjectID, r.PathValue("id"))
+	s, err := a.fabric.SIP.FindAddress(r.Context(), by.ProjectID, r.PathValue("id"))
 	if err != nil {
 		return err
 	}
@@ -131,14 +131,14 @@ func (a *API) getSIPAddress(w http.ResponseWriter, r *http.Request, by fabric.Is
 
 // updateSIPAddress serves PATCH /api/fabric/sip_addresses/{id}.
 func (a *API) updateSIPAddress(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	if _, err := a.fabric.FindSIPAddress(r.Context(), by.ProjectID, r.PathValue("id")); err != nil {
+	if _, err := a.fabric.SIP.FindAddress(r.Context(), by.ProjectID, r.PathValue("id")); err != nil {
 		return err
 	}
 	sent, err := web.Members(r)
 	if err != nil {
 		return err
 	}
-	s, err := a.fabric.UpdateSIPAddress(r.Context(), by.ProjectID, r.PathValue("id"), sent)
+	s, err := a.fabric.SIP.UpdateAddress(r.Context(), by.ProjectID, r.PathValue("id"), sent)
 	if err != nil {
 		return err
 	}
@@ -147,7 +147,7 @@ func (a *API) updateSIPAddress(w http.ResponseWriter, r *http.Request, by fabric
 
 // deleteSIPAddress serves DELETE /api/fabric/sip_addresses/{id}.
 func (a *API) deleteSIPAddress(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	if err := a.fabric.DeleteSIPAddress(r.Context(), by.ProjectID, r.PathValue("id")); err != nil {
+	if err := a.fabric.SIP.DeleteAddress(r.Context(), by.ProjectID, r.PathValue("id")); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)

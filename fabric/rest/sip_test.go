@@ -12,8 +12,8 @@ const sipAddresses = "/api/fabric/sip_addresses"
 
 func TestSIPAddresses(t *testing.T) {
 	w := newWorld(t)
-	room := w.make(t, w.fabric.Kinds().ByType("video_room"), "room")
-	other := w.make(t, w.fabric.Kinds().ByType("swml_script"), "script")
+	room := w.make(t, w.fabric.Resources.Kinds().ByType("video_room"), "room")
+	other := w.make(t, w.fabric.Resources.Kinds().ByType("swml_script"), "script")
 	r := w.call(w.basic(), "POST", sipAddresses, `{"name":"front-desk","calling_handler_resource_id":"`+
 		room+`","password":"hush-hush","ip_auth":["192.0.2.1","2001:db8::/32"]}`)
 	made := as[struct {
@@ -118,8 +118,8 @@ func TestSIPCredentials(t *testing.T) {
 
 func TestAssign(t *testing.T) {
 	w := newWorld(t)
-	script := w.make(t, w.fabric.Kinds().ByType("swml_script"), "script")
-	endpoint := w.make(t, w.fabric.Kinds().ByType("sip_endpoint"), "desk")
+	script := w.make(t, w.fabric.Resources.Kinds().ByType("swml_script"), "script")
+	endpoint := w.make(t, w.fabric.Resources.Kinds().ByType("sip_endpoint"), "desk")
 	const number = "5f3c1d52-8d1c-4d6e-9d4e-0d2a0e1b2c3d"
 	r := w.call(w.basic(), "POST", resources+"/"+script+"/phone_routes",
 		`{"phone_route_id":"`+number+`","handler":"calling"}`)
@@ -159,8 +159,8 @@ func TestAssign(t *testing.T) {
 // An id means the same however it is written.
 func TestHandlerInCapitals(t *testing.T) {
 	w := newWorld(t)
-	script := w.make(t, w.fabric.Kinds().ByType("swml_script"), "menu")
-	endpoint := w.make(t, w.fabric.Kinds().ByType("sip_endpoint"), "desk")
+	script := w.make(t, w.fabric.Resources.Kinds().ByType("swml_script"), "menu")
+	endpoint := w.make(t, w.fabric.Resources.Kinds().ByType("sip_endpoint"), "desk")
 	r := w.call(w.basic(), "PUT", resources+"/sip_endpoints/"+endpoint,
 		`{"call_handler":"resource","calling_handler_resource_id":"`+strings.ToUpper(script)+`"}`)
 	if r.status != http.StatusOK || !strings.Contains(r.text, `"calling_handler_resource_id":"`+script+`"`) {

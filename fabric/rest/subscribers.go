@@ -34,7 +34,7 @@ func (a *API) createSubscriber(w http.ResponseWriter, r *http.Request, by fabric
 	if err != nil {
 		return subscriberFault(also(err, in.input().Check(true)))
 	}
-	s, err := a.fabric.CreateSubscriber(r.Context(), by.ProjectID, in.input())
+	s, err := a.fabric.Subscribers.Create(r.Context(), by.ProjectID, in.input())
 	if err != nil {
 		return subscriberFault(err)
 	}
@@ -46,13 +46,13 @@ func subscriberFault(err error) error { return respelled(err, "time_zone", "time
 // listSubscribers serves GET /api/fabric/resources/subscribers.
 func (a *API) listSubscribers(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
 	return paged(w, r, func(q page.Query) (page.Page[fabric.Subscriber], error) {
-		return a.fabric.ListSubscribers(r.Context(), by.ProjectID, q)
+		return a.fabric.Subscribers.List(r.Context(), by.ProjectID, q)
 	}, fabric.DocumentOf)
 }
 
 // getSubscriber serves GET /api/fabric/resources/subscribers/{id}.
 func (a *API) getSubscriber(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	s, err := a.fabric.FindSubscriber(r.Context(), by.ProjectID, r.PathValue("id"))
+	s, err := a.fabric.Subscribers.Find(r.Context(), by.ProjectID, r.PathValue("id"))
 	if err != nil {
 		return err
 	}
@@ -62,14 +62,14 @@ func (a *API) getSubscriber(w http.ResponseWriter, r *http.Request, by fabric.Is
 // updateSubscriber serves PUT and PATCH /api/fabric/resources/subscribers/{id}:
 // members that are not sent stay.
 func (a *API) updateSubscriber(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	if _, err := a.fabric.FindSubscriber(r.Context(), by.ProjectID, r.PathValue("id")); err != nil {
+	if _, err := a.fabric.Subscribers.Find(r.Context(), by.ProjectID, r.PathValue("id")); err != nil {
 		return err
 	}
 	in, err := web.Decode[subscriberRequest](r)
 	if err != nil {
 		return subscriberFault(also(err, in.input().Check(false)))
 	}
-	s, err := a.fabric.UpdateSubscriber(r.Context(), by.ProjectID, r.PathValue("id"), in.input())
+	s, err := a.fabric.Subscribers.Update(r.Context(), by.ProjectID, r.PathValue("id"), in.input())
 	if err != nil {
 		return subscriberFault(err)
 	}
@@ -78,7 +78,7 @@ func (a *API) updateSubscriber(w http.ResponseWriter, r *http.Request, by fabric
 
 // deleteSubscriber serves DELETE /api/fabric/resources/subscribers/{id}.
 func (a *API) deleteSubscriber(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	if err := a.fabric.DeleteSubscriber(r.Context(), by.ProjectID, r.PathValue("id")); err != nil {
+	if err := a.fabric.Subscribers.Delete(r.Context(), by.ProjectID, r.PathValue("id")); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)
@@ -88,6 +88,6 @@ func (a *API) deleteSubscriber(w http.ResponseWriter, r *http.Request, by fabric
 // listSubscriberAddresses serves GET /api/fabric/resources/subscribers/{id}/addresses.
 func (a *API) listSubscriberAddresses(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
 	return paged(w, r, func(q page.Query) (page.Page[fabric.Address], error) {
-		return a.fabric.SubscriberAddresses(r.Context(), by.ProjectID, r.PathValue("id"), q)
+		return a.fabric.Subscribers.ListAddresses(r.Context(), by.ProjectID, r.PathValue("id"), q)
 	}, showAddress)
 }

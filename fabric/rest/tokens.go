@@ -82,9 +82,9 @@ type tokenResponse struct {
 func (a *API) createSubscriberToken(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
 	in, err := web.Decode[subscriberTokenRequest](r)
 	if err != nil {
-		return also(err, a.fabric.CheckSubscriberToken(in.input()))
+		return also(err, a.fabric.Tokens.CheckSubscriber(in.input()))
 	}
-	tokens, err := a.fabric.SubscriberToken(r.Context(), by, in.input())
+	tokens, err := a.fabric.Tokens.IssueSubscriber(r.Context(), by, in.input())
 	if err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func (a *API) refreshToken(w http.ResponseWriter, r *http.Request, by fabric.Iss
 	if err != nil {
 		return err
 	}
-	tokens, err := a.fabric.Refresh(r.Context(), by, in.RefreshToken)
+	tokens, err := a.fabric.Tokens.Refresh(r.Context(), by, in.RefreshToken)
 	if err != nil {
 		return err
 	}
@@ -122,9 +122,9 @@ func (in guestTokenRequest) input() fabric.GuestTokenInput {
 func (a *API) createGuestToken(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
 	in, err := web.Decode[guestTokenRequest](r)
 	if err != nil {
-		return also(err, a.fabric.CheckGuestToken(in.input()))
+		return also(err, a.fabric.Tokens.CheckGuest(in.input()))
 	}
-	tokens, err := a.fabric.GuestToken(r.Context(), by, in.input())
+	tokens, err := a.fabric.Tokens.IssueGuest(r.Context(), by, in.input())
 	if err != nil {
 		return err
 	}
@@ -144,9 +144,9 @@ func (in inviteRequest) input() fabric.InviteInput {
 func (a *API) createInvite(w http.ResponseWriter, r *http.Request, sat fabric.Token) error {
 	in, err := web.Decode[inviteRequest](r)
 	if err != nil {
-		return also(err, a.fabric.CheckInvite(in.input()))
+		return also(err, a.fabric.Tokens.CheckInvite(in.input()))
 	}
-	token, err := a.fabric.Invite(r.Context(), sat, in.input())
+	token, err := a.fabric.Tokens.IssueInvite(r.Context(), sat, in.input())
 	if err != nil {
 		return err
 	}
@@ -162,7 +162,7 @@ func (a *API) createEmbedToken(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	token, err := a.fabric.EmbedToken(r.Context(), in.Token)
+	token, err := a.fabric.Tokens.IssueEmbed(r.Context(), in.Token)
 	if err != nil {
 		return err
 	}

@@ -34,7 +34,7 @@ func header(t *testing.T, token string) map[string]string {
 
 func (w *world) open(token string, kind fabric.TokenKind) fabric.Token {
 	w.t.Helper()
-	t, err := w.fabric.Open(context.Background(), token, kind)
+	t, err := w.fabric.Tokens.Open(context.Background(), token, kind)
 	if err != nil {
 		w.t.Fatalf("opening a %s: %v", kind, err)
 	}

@@ -23,7 +23,7 @@ func (c kindAPI) versionRoutes() []route {
 // listVersions serves GET /api/fabric/resources/call_flow/{id}/versions.
 func (c kindAPI) listVersions(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
 	return paged(w, r, func(q page.Query) (page.Page[fabric.Version], error) {
-		return c.fabric.ListVersions(r.Context(), by.ProjectID, c.kind, r.PathValue("id"), q)
+		return c.fabric.Resources.ListVersions(r.Context(), by.ProjectID, c.kind, r.PathValue("id"), q)
 	}, func(v fabric.Version) json.RawMessage {
 		return showVersion(v, text("version", strconv.FormatInt(v.Number, 10)))
 	})
@@ -31,7 +31,7 @@ func (c kindAPI) listVersions(w http.ResponseWriter, r *http.Request, by fabric.
 
 // deploy serves POST /api/fabric/resources/call_flow/{id}/versions.
 func (c kindAPI) deploy(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	if _, err := c.fabric.FindResource(r.Context(), by.ProjectID, c.kind, r.PathValue("id")); err != nil {
+	if _, err := c.fabric.Resources.Find(r.Context(), by.ProjectID, c.kind, r.PathValue("id")); err != nil {
 		return err
 	}
 	in, err := web.Decode[struct {
@@ -41,7 +41,7 @@ func (c kindAPI) deploy(w http.ResponseWriter, r *http.Request, by fabric.Issuer
 	if err != nil {
 		return err
 	}
-	v, err := c.fabric.Deploy(r.Context(), by.ProjectID, c.kind, r.PathValue("id"), fabric.DeployInput(in))
+	v, err := c.fabric.Resources.Deploy(r.Context(), by.ProjectID, c.kind, r.PathValue("id"), fabric.DeployInput(in))
 	if err != nil {
 		return err
 	}

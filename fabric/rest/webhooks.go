@@ -62,7 +62,7 @@ func showWebhook(w fabric.Webhook) webhookResponse {
 // listWebhooks serves GET /api/fabric/webhooks.
 func (a *API) listWebhooks(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
 	return paged(w, r, func(q page.Query) (page.Page[fabric.Webhook], error) {
-		return a.fabric.ListWebhooks(r.Context(), by.ProjectID, q)
+		return a.fabric.Webhooks.List(r.Context(), by.ProjectID, q)
 	}, showWebhook)
 }
 
@@ -70,9 +70,9 @@ func (a *API) listWebhooks(w http.ResponseWriter, r *http.Request, by fabric.Iss
 func (a *API) createWebhook(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
 	in, err := web.Decode[webhookRequest](r)
 	if err != nil {
-		return also(err, a.fabric.CheckWebhook(in.input(), true))
+		return also(err, a.fabric.Webhooks.Check(in.input(), true))
 	}
-	made, err := a.fabric.CreateWebhook(r.Context(), by.ProjectID, in.input())
+	made, err := a.fabric.Webhooks.Create(r.Context(), by.ProjectID, in.input())
 	if err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func (a *API) createWebhook(w http.ResponseWriter, r *http.Request, by fabric.Is
 
 // getWebhook serves GET /api/fabric/webhooks/{id}.
 func (a *API) getWebhook(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	found, err := a.fabric.FindWebhook(r.Context(), by.ProjectID, r.PathValue("id"))
+	found, err := a.fabric.Webhooks.Find(r.Context(), by.ProjectID, r.PathValue("id"))
 	if err != nil {
 		return err
 	}
@@ -91,14 +91,14 @@ func (a *API) getWebhook(w http.ResponseWriter, r *http.Request, by fabric.Issue
 // updateWebhook serves PUT and PATCH /api/fabric/webhooks/{id}: members that are not
 // sent stay.
 func (a *API) updateWebhook(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	if _, err := a.fabric.FindWebhook(r.Context(), by.ProjectID, r.PathValue("id")); err != nil {
+	if _, err := a.fabric.Webhooks.Find(r.Context(), by.ProjectID, r.PathValue("id")); err != nil {
 		return err
 	}
 	in, err := web.Decode[webhookRequest](r)
 	if err != nil {
-		return also(err, a.fabric.CheckWebhook(in.input(), false))
+		return also(err, a.fabric.Webhooks.Check(in.input(), false))
 	}
-	changed, err := a.fabric.UpdateWebhook(r.Context(), by.ProjectID, r.PathValue("id"), in.input())
+	changed, err := a.fabric.Webhooks.Update(r.Context(), by.ProjectID, r.PathValue("id"), in.input())
 	if err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func (a *API) updateWebhook(w http.ResponseWriter, r *http.Request, by fabric.Is
 
 // deleteWebhook serves DELETE /api/fabric/webhooks/{id}.
 func (a *API) deleteWebhook(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	if err := a.fabric.DeleteWebhook(r.Context(), by.ProjectID, r.PathValue("id")); err != nil {
+	if err := a.fabric.Webhooks.Delete(r.Context(), by.ProjectID, r.PathValue("id")); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)

@@ -266,14 +266,14 @@ func TestSigningKey(t *testing.T) {
 	if got := w.call(boss, "POST", path+"/rotate", "").faults(t); got != "overlap:invalid_parameter" {
 		t.Errorf("rotate again: got %s", got)
 	}
-	if key, err := w.fabric.SigningKey(context.Background(), w.project.ID); err != nil || key != first.Key {
+	if key, err := w.fabric.Webhooks.SigningKey(context.Background(), w.project.ID); err != nil || key != first.Key {
 		t.Errorf("signed with %s, %v, want the old key", key, err)
 	}
 	w.pass(time.Hour)
 	if now := get(); now.Key != rotated.Next.Key || now.Next != nil {
 		t.Errorf("after the overlap: %+v, want the next key alone", now)
 	}
-	if key, err := w.fabric.SigningKey(context.Background(), w.project.ID); err != nil || key != rotated.Next.Key {
+	if key, err := w.fabric.Webhooks.SigningKey(context.Background(), w.project.ID); err != nil || key != rotated.Next.Key {
 		t.Errorf("signed with %s, %v, want the new key", key, err)
 	}
 	at := as[signing](t, w.call(boss, "POST", path+"/rotate", `{"overlap":0}`))

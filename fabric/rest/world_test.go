@@ -89,7 +89,7 @@ func openWorld(t testing.TB, dir string) *world {
 		factor.New(factor.Config{Store: w.rows, Sessions: sessions, Ring: w.ring,
 			AuthURL: "http://localhost:8080", Now: w.now}))
 	w.fabric = fabric.New(fabric.Config{
-		Store: w.rows, Ring: w.ring, Passwords: password.Weak(2), Revocations: w.revoked, Factors: w.factors,
+		Stores: w.rows.Fabric(), Ring: w.ring, Passwords: password.Weak(2), Revocations: w.revoked, Factors: w.factors,
 		Host: host, Issuer: "http://localhost:8080/", Now: w.now, Live: w.live, EndLogin: w.endLogin,
 		RevokeConsent: w.revokeConsent,
 		Sessions:      sessions, EmbedLimits: fabric.EmbedLimits{Tokens: embedLimit}, CheckURL: egress.Policy{}.Check,
@@ -110,7 +110,7 @@ func (w *world) deafNode() *fabric.Fabric {
 	if err := revoked.Sync(context.Background()); err != nil {
 		w.t.Fatal(err)
 	}
-	return fabric.New(fabric.Config{Store: w.rows, Ring: w.ring, Passwords: password.Weak(2),
+	return fabric.New(fabric.Config{Stores: w.rows.Fabric(), Ring: w.ring, Passwords: password.Weak(2),
 		Revocations: revoked, Host: host, Issuer: "http://localhost:8080/", Now: w.now})
 }
 
@@ -123,8 +123,8 @@ func (deafLog) RevocationsSince(context.Context, int64) ([]revocation.Revocation
 
 func (w *world) newProject(name string, scopes ...fabric.Scope) (fabric.Project, string, string) {
 	w.t.Helper()
-	p := must[fabric.Project](w.t)(w.fabric.CreateProject(context.Background(), name))
-	k, secret, err := w.fabric.CreateAPIKey(context.Background(), p.ID, fabric.APIKeyInput{Scopes: scopes}, nil)
+	p := must[fabric.Project](w.t)(w.fabric.Projects.Create(context.Background(), name))
+	k, secret, err := w.fabric.APIKeys.Create(context.Background(), p.ID, fabric.APIKeyInput{Scopes: scopes}, nil)
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -43,7 +43,7 @@ func (ac *account) setLocale(r *http.Request, v visit, tag string) error {
 		return nil
 	}
 	claims.Locale = tag
-	_, err := ac.Fabric.UpdateSubscriber(r.Context(), v.ProjectID, v.SubscriberID,
+	_, err := ac.Fabric.Subscribers.Update(r.Context(), v.ProjectID, v.SubscriberID,
 		fabric.SubscriberInput{Claims: &claims})
 	return err
 }

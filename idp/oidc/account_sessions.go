@@ -78,7 +78,7 @@ func (ac *account) endLogin(w http.ResponseWriter, r *http.Request, v visit, for
 // endAllLogins serves POST /account/sessions/end-all: signs out everywhere, with all
 // tokens that the subscriber has.
 func (ac *account) endAllLogins(w http.ResponseWriter, r *http.Request, v visit, _ url.Values) error {
-	if err := ac.Fabric.RevokeSubscriber(r.Context(), v.ProjectID, v.SubscriberID); err != nil {
+	if err := ac.Fabric.Subscribers.Revoke(r.Context(), v.ProjectID, v.SubscriberID); err != nil {
 		return err
 	}
 	return ac.logout.finish(w, r, logoutRequest{})

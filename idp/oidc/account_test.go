@@ -43,7 +43,7 @@ func TestAccountProfile(t *testing.T) {
 		!strings.Contains(got.body, "Augusta &lt;script&gt;King") {
 		t.Errorf("saving the profile: %d %s", got.status, got.body)
 	}
-	sub, err := w.fabric.FindSubscriber(context.Background(), w.project.ID, w.ada.ID)
+	sub, err := w.fabric.Subscribers.Find(context.Background(), w.project.ID, w.ada.ID)
 	must(t, err)
 	if sub.FirstName != "Augusta" {
 		t.Errorf("first name = %q", sub.FirstName)
@@ -77,7 +77,7 @@ func TestAccountForms(t *testing.T) {
 			t.Errorf("a form whose token is %s: %d, want 403", name, got.status)
 		}
 	}
-	sub, err := w.fabric.FindSubscriber(context.Background(), w.project.ID, w.ada.ID)
+	sub, err := w.fabric.Subscribers.Find(context.Background(), w.project.ID, w.ada.ID)
 	must(t, err)
 	if sub.FirstName != "Ada" {
 		t.Errorf("a refused form changed the name to %q", sub.FirstName)

@@ -137,7 +137,7 @@ func TestAccountsOfOthers(t *testing.T) {
 	b := w.browser()
 	b.code(c)
 	here := w.project
-	other, err := w.fabric.CreateProject(t.Context(), "Other")
+	other, err := w.fabric.Projects.Create(t.Context(), "Other")
 	must(t, err)
 	w.project = other
 	w.subscriber(email)
@@ -203,7 +203,7 @@ func TestAccountsInUse(t *testing.T) {
 	}
 	two, err := w.rows.FindSubscriberByEmail(t.Context(), w.project.ID, "2@example.com")
 	must(t, err)
-	_, err = w.fabric.UpdateSubscriber(t.Context(), w.project.ID, two.ID, fabricChange(true))
+	_, err = w.fabric.Subscribers.Update(t.Context(), w.project.ID, two.ID, fabricChange(true))
 	must(t, err)
 	if page := b.authorize(request(c, "prompt", "select_account")); strings.Contains(page.body, "2@example.com") || !strings.Contains(page.body, "4@example.com") {
 		t.Errorf("who is disabled is offered: %s", page.body)

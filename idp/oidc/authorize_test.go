@@ -44,7 +44,7 @@ func TestLoginTellsNothing(t *testing.T) {
 	c, _ := w.client(nil)
 	disabled := true
 	bob := w.subscriber("bob@example.com")
-	if _, err := w.fabric.UpdateSubscriber(t.Context(), w.project.ID, bob.ID, fabricChange(disabled)); err != nil {
+	if _, err := w.fabric.Subscribers.Update(t.Context(), w.project.ID, bob.ID, fabricChange(disabled)); err != nil {
 		t.Fatal(err)
 	}
 	b := w.browser()

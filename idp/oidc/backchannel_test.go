@@ -95,7 +95,7 @@ func (r *rp) told(want int) []string {
 
 func (r *rp) logouts() []fabric.Logout {
 	r.w.t.Helper()
-	p, err := r.w.fabric.ListLogouts(context.Background(), r.w.project.ID, r.client.ID, "",
+	p, err := r.w.fabric.Deliveries.ListLogouts(context.Background(), r.w.project.ID, r.client.ID, "",
 		page.Query{Size: page.MaxSize})
 	must(r.w.t, err)
 	return p.Items
@@ -192,21 +192,21 @@ func TestBackchannelLogout(t *testing.T) {
 				return w.idp.Logins.End(t.Context(), text(payload(t, w, idToken)["sid"]))
 			}},
 		{"it is disabled", keys.EdDSA, func(_ *browser, _ idp.Client, s fabric.Subscriber, _ string) error {
-			_, err := w.fabric.UpdateSubscriber(t.Context(), w.project.ID, s.ID, fabricChange(true))
+			_, err := w.fabric.Subscribers.Update(t.Context(), w.project.ID, s.ID, fabricChange(true))
 			return err
 		}},
 		{"it has a new password", keys.RS256, func(_ *browser, _ idp.Client, s fabric.Subscriber, _ string) error {
 			next := "another password"
-			_, err := w.fabric.UpdateSubscriber(t.Context(), w.project.ID, s.ID,
+			_, err := w.fabric.Subscribers.Update(t.Context(), w.project.ID, s.ID,
 				fabric.SubscriberInput{Password: &next})
 			return err
 		}},
 		{"all that it holds is revoked", keys.RS256,
 			func(_ *browser, _ idp.Client, s fabric.Subscriber, _ string) error {
-				return w.fabric.RevokeSubscriber(t.Context(), w.project.ID, s.ID)
+				return w.fabric.Subscribers.Revoke(t.Context(), w.project.ID, s.ID)
 			}},
 		{"it is deleted", keys.RS256, func(_ *browser, _ idp.Client, s fabric.Subscriber, _ string) error {
-			return w.fabric.DeleteSubscriber(t.Context(), w.project.ID, s.ID)
+			return w.fabric.Subscribers.Delete(t.Context(), w.project.ID, s.ID)
 		}},
 	}
 	for i, tt := range ends {
@@ -292,7 +292,7 @@ func TestBackchannelRefused(t *testing.T) {
 	}
 	w.pass(48 * time.Hour)
 	r.answer(http.StatusOK)
-	_, err := w.fabric.RedeliverLogout(t.Context(), w.project.ID, r.client.ID, text(payload(t, w, id)["sid"]))
+	_, err := w.fabric.Deliveries.RedeliverLogout(t.Context(), w.project.ID, r.client.ID, text(payload(t, w, id)["sid"]))
 	must(t, err)
 	wantLogoutToken(t, w, r.client, r.told(2)[1], id)
 }

@@ -34,7 +34,7 @@ func (pg *pages) showLogo(w http.ResponseWriter, r *http.Request) error {
 	if !isPNG {
 		return problem.NoSuch("logo")
 	}
-	body, err := pg.Fabric.FindLogo(r.Context(), name)
+	body, err := pg.Fabric.Projects.FindLogo(r.Context(), name)
 	if err != nil {
 		return err
 	}

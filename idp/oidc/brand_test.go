@@ -45,7 +45,7 @@ func TestBrand(t *testing.T) {
 		t.Error("a client without a brand, of a project without one, has a colour")
 	}
 	color := "#106040"
-	_, err := w.fabric.UpdateProject(context.Background(), w.project.ID, fabric.ProjectChange{Color: &color})
+	_, err := w.fabric.Projects.Update(context.Background(), w.project.ID, fabric.ProjectChange{Color: &color})
 	must(t, err)
 	for name, page := range map[string]reply{"sign-in": b.authorize(request(plain)), "account": b.account()} {
 		if !strings.Contains(page.body, `href="/brand/106040.css"`) {
@@ -97,7 +97,7 @@ func TestLogo(t *testing.T) {
 	own, _ := w.client(func(c *idp.Client) { c.Name = `"><script>alert(1)</script>` })
 	ctx := context.Background()
 	draw := func(c color.Color) logo.Logo { return picture(t, c) }
-	of, err := w.fabric.SetLogo(ctx, w.project.ID, draw(color.Black))
+	of, err := w.fabric.Projects.SetLogo(ctx, w.project.ID, draw(color.Black))
 	must(t, err)
 	b := w.browser()
 	if page := b.authorize(request(own)); !strings.Contains(page.body, `src="/brand/logo/`+of.Logo+`.png"`) ||
@@ -190,28 +190,28 @@ func TestBrandLeavesTheRest(t *testing.T) {
 	}
 }
 
-// A counted store tells how often a logo is read.
-type counted struct {
-	fabric.Store
+// A countingStore counts how often a logo is read.
+type countingStore struct {
+	fabric.ProjectStore
 	logos atomic.Int64
 }
 
-func (c *counted) FindLogo(ctx context.Context, name string) ([]byte, error) {
+func (c *countingStore) FindLogo(ctx context.Context, name string) ([]byte, error) {
 	c.logos.Add(1)
-	return c.Store.FindLogo(ctx, name)
+	return c.ProjectStore.FindLogo(ctx, name)
 }
 
 // A logo that many sign-ins show is not read for each of them; one that is taken away at
 // another node is gone here within a second.
 func TestLogoIsRemembered(t *testing.T) {
 	w := newWorld(t)
-	rows := &counted{Store: w.rows}
-	node := fabric.New(fabric.Config{Store: rows, Ring: storetest.Ring(t, w.dir, w.rows, w.now), Now: w.now})
-	p, err := w.fabric.SetLogo(t.Context(), w.project.ID, picture(t, color.Black))
+	rows := &countingStore{ProjectStore: w.rows}
+	node := fabric.New(fabric.Config{Stores: fabric.Stores{Projects: rows}, Ring: storetest.Ring(t, w.dir, w.rows, w.now), Now: w.now})
+	p, err := w.fabric.Projects.SetLogo(t.Context(), w.project.ID, picture(t, color.Black))
 	must(t, err)
 	began := w.now()
 	for range 500 {
-		body, err := node.FindLogo(t.Context(), p.Logo)
+		body, err := node.Projects.FindLogo(t.Context(), p.Logo)
 		if err != nil || len(body) == 0 {
 			t.Fatalf("FindLogo = %d bytes, %v", len(body), err)
 		}
@@ -219,10 +219,10 @@ func TestLogoIsRemembered(t *testing.T) {
 	if n, most := rows.logos.Load(), int64(w.now().Sub(began)/cache.For)+1; n > most {
 		t.Errorf("500 requests of a logo within %v read it %d times, want %d at most", w.now().Sub(began), n, most)
 	}
-	_, err = w.fabric.SetLogo(t.Context(), w.project.ID, logo.Logo{})
+	_, err = w.fabric.Projects.SetLogo(t.Context(), w.project.ID, logo.Logo{})
 	must(t, err)
 	w.pass(time.Second)
-	if _, err := node.FindLogo(t.Context(), p.Logo); !errors.Is(err, problem.NotFound) {
+	if _, err := node.Projects.FindLogo(t.Context(), p.Logo); !errors.Is(err, problem.NotFound) {
 		t.Errorf("a logo that was taken away a second ago: %v, want it not found", err)
 	}
 }

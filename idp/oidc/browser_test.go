@@ -81,7 +81,7 @@ func TestEmptied(t *testing.T) {
 	must(t, w.idp.Logins.End(t.Context(), sid))
 	bob := w.subscriber("bob@example.com")
 	locked.logIn(locked.authorize(request(c)), "bob@example.com", secret)
-	_, err := w.fabric.UpdateSubscriber(t.Context(), w.project.ID, bob.ID, fabricChange(true))
+	_, err := w.fabric.Subscribers.Update(t.Context(), w.project.ID, bob.ID, fabricChange(true))
 	must(t, err)
 	for range 2 {
 		w.empty()
@@ -150,7 +150,7 @@ func TestEmptiedAndRenewed(t *testing.T) {
 func TestEmptiedWithTwoLogins(t *testing.T) {
 	w := newWorld(t)
 	here, _ := w.client(withLogout)
-	other, err := w.fabric.CreateProject(t.Context(), "Other")
+	other, err := w.fabric.Projects.Create(t.Context(), "Other")
 	must(t, err)
 	w.project = other
 	w.subscriber(email)

@@ -171,7 +171,7 @@ func TestScopesAreClaims(t *testing.T) {
 		PhoneNumberVerified: new(bool), Address: &fabric.Postal{Locality: "London", Country: "GB"},
 	}
 	last, zone := "Lovelace", "Europe/London"
-	_, err := w.fabric.UpdateSubscriber(t.Context(), w.project.ID, w.ada.ID,
+	_, err := w.fabric.Subscribers.Update(t.Context(), w.project.ID, w.ada.ID,
 		fabric.SubscriberInput{Claims: &said, Profile: fabric.Profile{LastName: &last, TimeZone: &zone}})
 	must(t, err)
 	c, _ := w.client(func(n *idp.Client) { n.Scopes = []string{"openid", "profile", "email", "address", "phone"} })

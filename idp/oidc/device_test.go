@@ -402,7 +402,7 @@ func TestDeviceMeanwhile(t *testing.T) {
 		answered, polled string // what the page and the device hear, where it happens before the answer and after
 	}{
 		{"the subscriber is disabled", func(w *world, _ device) {
-			_, err := w.fabric.UpdateSubscriber(t.Context(), w.project.ID, w.ada.ID, fabricChange(true))
+			_, err := w.fabric.Subscribers.Update(t.Context(), w.project.ID, w.ada.ID, fabricChange(true))
 			must(t, err)
 		}, "authorization_pending", "invalid_grant"},
 		{"the client is deleted", func(w *world, d device) {

@@ -89,7 +89,7 @@ func (fp *factorPages) enrolPage(w http.ResponseWriter, r *http.Request, e enrol
 
 // appForm begins the set-up of an authenticator app, or goes on with it.
 func (pg *pages) appForm(r *http.Request, s idp.Login, sub fabric.Subscriber, fault string) (templates.AppForm, error) {
-	project, err := pg.Fabric.FindProject(r.Context(), s.ProjectID)
+	project, err := pg.Fabric.Projects.Find(r.Context(), s.ProjectID)
 	if err != nil {
 		return templates.AppForm{}, err
 	}

@@ -217,7 +217,7 @@ func TestPasswordChangesBetween(t *testing.T) {
 	b := w.browser()
 	page := b.logIn(b.authorize(request(c)), email, secret)
 	fresh := "violet ferry kitchen 9"
-	_, err := w.fabric.UpdateSubscriber(t.Context(), w.project.ID, w.ada.ID, fabric.SubscriberInput{Password: &fresh})
+	_, err := w.fabric.Subscribers.Update(t.Context(), w.project.ID, w.ada.ID, fabric.SubscriberInput{Password: &fresh})
 	must(t, err)
 	if got := b.form(page, "/login/factor", "code", factortest.Code(key, w.now())); !strings.Contains(got.body, `id="password"`) {
 		t.Errorf("with the old password and a code: %d %v", got.status, got.told())
@@ -245,7 +245,7 @@ func TestPasskeyRefusedAtLogin(t *testing.T) {
 	c, _ := w.client(nil)
 	grace := w.subscriber("grace@example.com")
 	mine, hers := w.passkey(w.ada.ID), w.passkey(grace.ID)
-	elsewhere, err := w.fabric.CreateProject(t.Context(), "Other")
+	elsewhere, err := w.fabric.Projects.Create(t.Context(), "Other")
 	must(t, err)
 	foreign, _ := w.client(func(c *idp.Client) { c.ProjectID = elsewhere.ID })
 	b, other := w.browser(), w.browser()
@@ -274,7 +274,7 @@ func TestPasskeyRefusedAtLogin(t *testing.T) {
 		t.Errorf("somebody else's passkey as the second factor: %d %v", got.status, got.told())
 	}
 	disabled := true
-	_, err = w.fabric.UpdateSubscriber(t.Context(), w.project.ID, grace.ID,
+	_, err = w.fabric.Subscribers.Update(t.Context(), w.project.ID, grace.ID,
 		fabric.SubscriberInput{Disabled: &disabled})
 	must(t, err)
 	page = other.authorize(request(c))
@@ -352,7 +352,7 @@ func TestEnrolOnTheWay(t *testing.T) {
 	for name, need := range map[string]func(*world, *idp.Client) []string{
 		"of the project": func(w *world, _ *idp.Client) []string {
 			yes := true
-			_, err := w.fabric.UpdateProject(context.Background(), w.project.ID,
+			_, err := w.fabric.Projects.Update(context.Background(), w.project.ID,
 				fabric.ProjectChange{RequireFactor: &yes})
 			must(w.t, err)
 			return nil
@@ -484,7 +484,7 @@ func TestPasskeysAreCounted(t *testing.T) {
 func TestOnlyPasskeyStays(t *testing.T) {
 	w := newWorld(t)
 	address := "grace@example.com"
-	grace, err := w.fabric.CreateSubscriber(t.Context(), w.project.ID, fabric.SubscriberInput{Email: &address})
+	grace, err := w.fabric.Subscribers.Create(t.Context(), w.project.ID, fabric.SubscriberInput{Email: &address})
 	must(t, err)
 	d := w.passkey(grace.ID)
 	b := w.browser()

@@ -268,7 +268,7 @@ func TestDeviceOfAnotherPassword(t *testing.T) {
 	w.limits.Set(limit.Rates{limit.LoginPerAccount: {Burst: 1, Every: time.Hour}})
 	mark, _ := w.idp.DeviceMarks.Mark("", w.ada, false)
 	fresh := "granite-otter-nine"
-	changed, err := w.fabric.UpdateSubscriber(t.Context(), w.project.ID, w.ada.ID,
+	changed, err := w.fabric.Subscribers.Update(t.Context(), w.project.ID, w.ada.ID,
 		fabric.SubscriberInput{Password: &fresh})
 	must(t, err)
 	w.browser().guesses(first(w.client(nil)), email, 1)

@@ -231,16 +231,16 @@ func TestSubscriberEnds(t *testing.T) {
 	c, _ := w.client(nil)
 	for name, end := range map[string]func(id string) error{
 		"disabled": func(id string) error {
-			_, err := w.fabric.UpdateSubscriber(t.Context(), w.project.ID, id, fabricChange(true))
+			_, err := w.fabric.Subscribers.Update(t.Context(), w.project.ID, id, fabricChange(true))
 			return err
 		},
 		"a new password": func(id string) error {
 			next := "another password"
-			_, err := w.fabric.UpdateSubscriber(t.Context(), w.project.ID, id,
+			_, err := w.fabric.Subscribers.Update(t.Context(), w.project.ID, id,
 				fabric.SubscriberInput{Password: &next})
 			return err
 		},
-		"deleted": func(id string) error { return w.fabric.DeleteSubscriber(t.Context(), w.project.ID, id) },
+		"deleted": func(id string) error { return w.fabric.Subscribers.Delete(t.Context(), w.project.ID, id) },
 	} {
 		who := strings.ReplaceAll(name, " ", "") + "@example.com"
 		s := w.subscriber(who)

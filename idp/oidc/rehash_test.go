@@ -25,13 +25,13 @@ func TestRehash(t *testing.T) {
 	nodes := []*idp.Provider{w.idp, w.second()}
 	for i, hash := range foreign {
 		email := fmt.Sprintf("imported%d@example.com", i)
-		s, err := w.fabric.CreateSubscriber(t.Context(), w.project.ID,
+		s, err := w.fabric.Subscribers.Create(t.Context(), w.project.ID,
 			fabric.SubscriberInput{Email: &email, PasswordHash: &hash})
 		must(t, err)
 		if _, err := w.idp.Logins.LogIn(t.Context(), w.project.ID, email, "fathom  lantern", idp.Visitor{}); err == nil {
 			t.Errorf("a wrong password opens %s", hash)
 		}
-		if got, err := w.fabric.FindSubscriber(t.Context(), w.project.ID, s.ID); err != nil ||
+		if got, err := w.fabric.Subscribers.Find(t.Context(), w.project.ID, s.ID); err != nil ||
 			got.PasswordHash != hash {
 			t.Errorf("a wrong password made of %s %s", hash, got.PasswordHash)
 		}
@@ -44,7 +44,7 @@ func TestRehash(t *testing.T) {
 			})
 		}
 		all.Wait()
-		after, err := w.fabric.FindSubscriber(t.Context(), w.project.ID, s.ID)
+		after, err := w.fabric.Subscribers.Find(t.Context(), w.project.ID, s.ID)
 		must(t, err)
 		if !strings.HasPrefix(after.PasswordHash, "$argon2id$") || w.idp.Passwords.Stale(after.PasswordHash) {
 			t.Errorf("after logins %s is %s, want a hash of ours", hash, after.PasswordHash)

@@ -14,7 +14,7 @@ import (
 
 // passwordRule says how long a new password is.
 func (pg *pages) passwordRule(r *http.Request) string {
-	least, most := pg.Fabric.PasswordLength()
+	least, most := pg.Fabric.Subscribers.PasswordLength()
 	return pg.words(r).Say("password.rule", "Least", least, "Most", most)
 }
 

@@ -57,13 +57,13 @@ func TestLanguage(t *testing.T) {
 	want("a request for German, whatever was chosen", b.authorize(request(c, "ui_locales", "xx de en")), inGerman)
 
 	locale := "de"
-	_, err := w.fabric.UpdateSubscriber(context.Background(), w.project.ID, w.ada.ID,
+	_, err := w.fabric.Subscribers.Update(context.Background(), w.project.ID, w.ada.ID,
 		fabric.SubscriberInput{Claims: &fabric.StandardClaims{Locale: locale}})
 	must(t, err)
 	want("an account in German, whatever was chosen", b.account(), inGerman)
 	got := b.onPage(b.account(), "/account/display", "language", "en")
 	want("the account after it has chosen English", got, inEnglish)
-	sub, err := w.fabric.FindSubscriber(context.Background(), w.project.ID, w.ada.ID)
+	sub, err := w.fabric.Subscribers.Find(context.Background(), w.project.ID, w.ada.ID)
 	must(t, err)
 	if sub.Claims.Locale != "en" {
 		t.Errorf("the account keeps %q, want en", sub.Claims.Locale)

@@ -111,7 +111,7 @@ func newWorld(t testing.TB) *world {
 	t.Cleanup(func() { stop(); polls.Wait() })
 	pass := password.Weak(2)
 	w.fabric = fabric.New(fabric.Config{
-		Store: w.rows, Ring: ring, Passwords: pass, Revocations: revoked, Host: "puc.localhost:8443",
+		Stores: w.rows.Fabric(), Ring: ring, Passwords: pass, Revocations: revoked, Host: "puc.localhost:8443",
 		Issuer: w.url + "/", Now: w.now,
 		Live: func(ctx context.Context, sid string) error { return w.idp.Logins.Live(ctx, sid) },
 	})
@@ -134,7 +134,7 @@ func newWorld(t testing.TB) *world {
 	handler = web.Outer(api.Handler(), log, nil)
 
 	w.handler = handler
-	w.project, err = w.fabric.CreateProject(ctx, "Acme")
+	w.project, err = w.fabric.Projects.Create(ctx, "Acme")
 	must(t, err)
 	w.ada = w.subscriber(email)
 	return w
@@ -143,7 +143,7 @@ func newWorld(t testing.TB) *world {
 func (w *world) subscriber(email string) fabric.Subscriber {
 	w.t.Helper()
 	first, pass := "Ada", secret
-	s, err := w.fabric.CreateSubscriber(context.Background(), w.project.ID,
+	s, err := w.fabric.Subscribers.Create(context.Background(), w.project.ID,
 		fabric.SubscriberInput{Email: &email, Password: &pass, Profile: fabric.Profile{FirstName: &first}})
 	must(w.t, err)
 	return s

@@ -61,11 +61,11 @@ func newWorld(t *testing.T, change func(*factor.Config)) *world {
 	}
 	w.Factors, err = factor.New(c)
 	must(t, err)
-	f := fabric.New(fabric.Config{Store: rows, Ring: ring, Revocations: revocation.New(rows, w.now), Now: w.now})
-	p, err := f.CreateProject(ctx, "Acme")
+	f := fabric.New(fabric.Config{Stores: rows.Fabric(), Ring: ring, Revocations: revocation.New(rows, w.now), Now: w.now})
+	p, err := f.Projects.Create(ctx, "Acme")
 	must(t, err)
 	for email, to := range map[string]*factor.Owner{"ada@example.com": &w.ada, "grace@example.com": &w.grace} {
-		s, err := f.CreateSubscriber(ctx, p.ID, fabric.SubscriberInput{Email: &email})
+		s, err := f.Subscribers.Create(ctx, p.ID, fabric.SubscriberInput{Email: &email})
 		must(t, err)
 		*to = factor.Owner{Kind: factor.Subscriber, ID: s.ID}
 	}

@@ -61,13 +61,13 @@ func (a *resourcePages) previewAddress(v *visit) error {
 	for _, name := range addressFields(k) {
 		named[name] = quoted(strings.TrimSpace(v.form.Get(name)))
 	}
-	path, taken, err := a.Fabric.AddressOf(v.r.Context(), v.project.ID, k, named)
+	path, taken, err := a.Fabric.Addresses.Preview(v.r.Context(), v.project.ID, k, named)
 	return v.tell(path, taken, err)
 }
 
 // previewSubscriberAddress serves POST /dashboard/projects/{project}/subscribers/address.
 func (a *subscriberPages) previewSubscriberAddress(v *visit) error {
-	path, taken, err := a.Fabric.AddressOfSubscriber(v.r.Context(), v.project.ID, v.form.Get("email"))
+	path, taken, err := a.Fabric.Addresses.PreviewSubscriber(v.r.Context(), v.project.ID, v.form.Get("email"))
 	return v.tell(path, taken, err)
 }
 

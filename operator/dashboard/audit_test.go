@@ -22,7 +22,7 @@ func TestAuditExplains(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", operator.Membership{ProjectID: w.one.ID, Role: operator.Viewer})
 	ctx, mail, secret := context.Background(), "ada@example.com", "a loom of one's own"
-	s, err := w.fabric.CreateSubscriber(ctx, w.one.ID, fabric.SubscriberInput{Email: &mail, Password: &secret})
+	s, err := w.fabric.Subscribers.Create(ctx, w.one.ID, fabric.SubscriberInput{Email: &mail, Password: &secret})
 	must(t, err)
 	for _, email := range []string{mail, "Ada@exmaple.com"} {
 		if _, err := w.idp.Logins.LogIn(ctx, w.one.ID, email, "wrong", idp.Visitor{}); !errors.Is(err, problem.Unauthenticated) {
@@ -58,20 +58,20 @@ func TestAuditNames(t *testing.T) {
 	_, viewer := w.operator("viewer@example.com", operator.Membership{ProjectID: w.one.ID, Role: operator.Viewer})
 	ctx, base := context.Background(), "/dashboard/projects/"+w.one.ID
 	mail, secret, gone, name := "ada@example.com", good, "gone@example.com", "billing"
-	s, err := w.fabric.CreateSubscriber(ctx, w.one.ID, fabric.SubscriberInput{Email: &mail, Password: &secret})
+	s, err := w.fabric.Subscribers.Create(ctx, w.one.ID, fabric.SubscriberInput{Email: &mail, Password: &secret})
 	must(t, err)
-	k, _, err := w.fabric.CreateAPIKey(ctx, w.one.ID,
+	k, _, err := w.fabric.APIKeys.Create(ctx, w.one.ID,
 		fabric.APIKeyInput{Name: &name, Scopes: []fabric.Scope{fabric.Voice}}, nil)
 	must(t, err)
-	other, _, err := w.fabric.CreateAPIKey(
+	other, _, err := w.fabric.APIKeys.Create(
 		ctx, w.two.ID, fabric.APIKeyInput{Name: &gone, Scopes: []fabric.Scope{fabric.Voice}}, nil)
 	must(t, err)
 	must(t, w.rows.Record(ctx, audit.Of("recording.deleted", w.one.ID, "recording", "").By(audit.APIKey, k.ID)))
 	must(t, w.rows.Record(ctx, audit.Of("recording.deleted", w.one.ID, "api_key", other.ID)))
 	must(t, w.rows.Record(ctx, audit.Of("thing.of_before", w.one.ID, "thing_of_before", "an-id")))
-	left, err := w.fabric.CreateSubscriber(ctx, w.one.ID, fabric.SubscriberInput{Email: &gone})
+	left, err := w.fabric.Subscribers.Create(ctx, w.one.ID, fabric.SubscriberInput{Email: &gone})
 	must(t, err)
-	must(t, w.fabric.DeleteSubscriber(ctx, w.one.ID, left.ID))
+	must(t, w.fabric.Subscribers.Delete(ctx, w.one.ID, left.ID))
 	one := base + "/subscribers/" + s.ID
 	for _, step := range [][2]string{{"disable", "disabled"}, {"enable", "enabled"}, {"revoke", "signedout"}} {
 		b.post(one, one+"/"+step[0], nil).leadsTo(t, one+"?done="+step[1])
@@ -79,7 +79,7 @@ func TestAuditNames(t *testing.T) {
 	b.post(one+"/edit", one+"/edit", url.Values{"email": {mail},
 		"password": {"another loom of one's own"}}).leadsTo(t, one+"?done=changed")
 	moved, no := "moved@example.com", false
-	_, err = w.fabric.UpdateSubscriber(ctx, w.one.ID, s.ID, fabric.SubscriberInput{Email: &moved, Disabled: &no})
+	_, err = w.fabric.Subscribers.Update(ctx, w.one.ID, s.ID, fabric.SubscriberInput{Email: &moved, Disabled: &no})
 	must(t, err)
 	if last, err := w.rows.ListAudit(ctx, audit.Filter{ProjectID: w.one.ID}, firstPage); err != nil ||
 		last.Items[0].Action != "subscriber.updated" || last.Items[0].Detail["changed"] != "email" {
@@ -121,7 +121,7 @@ func TestAuditExport(t *testing.T) {
 	ctx := context.Background()
 	for _, p := range []fabric.Project{w.one, w.two} {
 		name := "=HYPERLINK(\"http://evil.example\")" + p.Name
-		_, err := w.fabric.UpdateProject(ctx, p.ID, fabric.ProjectChange{Name: &name})
+		_, err := w.fabric.Projects.Update(ctx, p.ID, fabric.ProjectChange{Name: &name})
 		must(t, err)
 		w.record(p.ID, "@SUM(1)")
 	}

@@ -49,7 +49,7 @@ func (a *brandPages) logoOf(v *visit, name string) (*logoView, error) {
 	if !ok {
 		return nil, nil
 	}
-	body, err := a.Fabric.FindLogo(v.r.Context(), name)
+	body, err := a.Fabric.Projects.FindLogo(v.r.Context(), name)
 	if errors.Is(err, problem.NotFound) {
 		return nil, nil
 	}
@@ -172,11 +172,11 @@ func (a *brandPages) saveBranding(v *visit) error {
 	if wrong = errors.Join(wrong, change.Check(), err); wrong != nil {
 		return a.brandPage(v, http.StatusUnprocessableEntity, nil, wrong)
 	}
-	if _, err := a.Fabric.UpdateProject(v.r.Context(), p.ID, change); err != nil {
+	if _, err := a.Fabric.Projects.Update(v.r.Context(), p.ID, change); err != nil {
 		return err
 	}
 	if given {
-		if _, err := a.Fabric.SetLogo(v.r.Context(), p.ID, made); err != nil {
+		if _, err := a.Fabric.Projects.SetLogo(v.r.Context(), p.ID, made); err != nil {
 			return err
 		}
 	}

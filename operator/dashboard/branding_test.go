@@ -87,7 +87,7 @@ func TestBranding(t *testing.T) {
 		b.upload(at, "", "form", token, "seen", b.marks(at), "name", "Shop", "remove", "yes").leadsTo(t,
 			at+"?done=changed")
 	}
-	p, err := w.fabric.FindProject(ctx, w.one.ID)
+	p, err := w.fabric.Projects.Find(ctx, w.one.ID)
 	if err != nil || p.Name != "Shop" || p.Logo != "" || p.Color != "" || p.Terms != "" {
 		t.Errorf("the project is %+v, %v", p, err)
 	}
@@ -97,10 +97,10 @@ func TestBranding(t *testing.T) {
 	// Of a form that is old, what was changed in it is written, and nothing else.
 	at := "/dashboard/projects/" + w.one.ID + "/branding"
 	token, marks, color := b.token(at), b.marks(at), "#106040"
-	_, err = w.fabric.UpdateProject(ctx, w.one.ID, fabric.ProjectChange{Color: &color})
+	_, err = w.fabric.Projects.Update(ctx, w.one.ID, fabric.ProjectChange{Color: &color})
 	must(t, err)
 	b.upload(at, "", "form", token, "seen", marks, "name", "Market").leadsTo(t, at+"?done=changed")
-	if p, err = w.fabric.FindProject(ctx, w.one.ID); err != nil || p.Name != "Market" || p.Color != color {
+	if p, err = w.fabric.Projects.Find(ctx, w.one.ID); err != nil || p.Name != "Market" || p.Color != color {
 		t.Errorf("beside another's change the project is %+v, %v", p, err)
 	}
 	if a := b.upload(at, "", "form", token, "seen", marks, "name", "Market", "color", "#a03060"); a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, "to “#106040”") {

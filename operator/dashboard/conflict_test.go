@@ -82,19 +82,19 @@ func TestOtherFormsDoNotOverwrite(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
 	mail, first, city, off := "ada@example.com", "Augusta", "DE", fabric.RegistrationOpen
-	s, err := w.fabric.CreateSubscriber(t.Context(), w.one.ID, fabric.SubscriberInput{Email: &mail})
+	s, err := w.fabric.Subscribers.Create(t.Context(), w.one.ID, fabric.SubscriberInput{Email: &mail})
 	must(t, err)
 	one, rules := "/dashboard/projects/"+w.one.ID+"/subscribers/"+s.ID, "/dashboard/projects/"+w.one.ID+"/rules"
 	edit, ruled := b.shown(one+"/edit"), b.shown(rules+"/edit")
 	edit.Set("email", mail)
-	_, err = w.fabric.UpdateSubscriber(t.Context(), w.one.ID, s.ID,
+	_, err = w.fabric.Subscribers.Update(t.Context(), w.one.ID, s.ID,
 		fabric.SubscriberInput{Profile: fabric.Profile{FirstName: &first, Country: &city}})
 	must(t, err)
-	_, err = w.fabric.UpdateProject(t.Context(), w.one.ID, fabric.ProjectChange{Registration: &off})
+	_, err = w.fabric.Projects.Update(t.Context(), w.one.ID, fabric.ProjectChange{Registration: &off})
 	must(t, err)
 	edit.Set("last_name", "King")
 	b.post(one+"/edit", one+"/edit", edit).leadsTo(t, one+"?done=changed")
-	s, err = w.fabric.FindSubscriber(t.Context(), w.one.ID, s.ID)
+	s, err = w.fabric.Subscribers.Find(t.Context(), w.one.ID, s.ID)
 	if err != nil || s.FirstName != first || s.Country != city || s.LastName != "King" {
 		t.Errorf("beside another's change the subscriber is %+v, %v", s, err)
 	}
@@ -103,7 +103,7 @@ func TestOtherFormsDoNotOverwrite(t *testing.T) {
 		ruled.Set(name, value)
 	}
 	b.post(rules+"/edit", rules+"/edit", ruled).leadsTo(t, rules+"?done=changed")
-	now, err := w.fabric.FindProject(t.Context(), w.one.ID)
+	now, err := w.fabric.Projects.Find(t.Context(), w.one.ID)
 	if err != nil || now.Registration != fabric.RegistrationOpen || now.MediaAuth != "signed" {
 		t.Errorf("beside another's change the rules are %+v, %v", now, err)
 	}

@@ -101,7 +101,7 @@ func (a *trail) kindOf(kind string) string {
 	if known := entityKinds[kind]; known != "" {
 		return known
 	}
-	if k := a.Fabric.Kinds().ByType(kind); k != nil {
+	if k := a.Fabric.Resources.Kinds().ByType(kind); k != nil {
 		return k.Title
 	}
 	return words(strings.ReplaceAll(kind, "_", " "))
@@ -139,7 +139,7 @@ func (a *trail) nameOf(v *visit, projectID, kind, id string) (name string, err e
 		o, err := a.Operators.Find(ctx, id)
 		return o.Title(), ignoreNotFound(err)
 	case "project":
-		p, err := a.Fabric.FindProject(ctx, id)
+		p, err := a.Fabric.Projects.Find(ctx, id)
 		return p.Name, ignoreNotFound(err)
 	case "client":
 		c, err := a.Clients.Clients.Find(ctx, id)
@@ -148,20 +148,20 @@ func (a *trail) nameOf(v *visit, projectID, kind, id string) (name string, err e
 		}
 		return cmp.Or(c.Name, c.ID), ignoreNotFound(err)
 	case "api_key":
-		k, err := a.Fabric.FindAPIKey(ctx, projectID, id)
+		k, err := a.Fabric.APIKeys.Find(ctx, projectID, id)
 		if k.ID != "" {
 			name = cmp.Or(k.Name, k.Prefix+"…")
 		}
 		return name, ignoreNotFound(err)
 	case "subscriber":
-		s, err := a.Fabric.FindSubscriber(ctx, projectID, id)
+		s, err := a.Fabric.Subscribers.Find(ctx, projectID, id)
 		return cmp.Or(s.Email, s.FullName(), s.Reference), ignoreNotFound(err)
 	case "webhook":
-		w, err := a.Fabric.FindWebhook(ctx, projectID, id)
+		w, err := a.Fabric.Webhooks.Find(ctx, projectID, id)
 		return w.Name, ignoreNotFound(err)
 	}
-	if k := a.Fabric.Kinds().ByType(kind); k != nil {
-		r, err := a.Fabric.FindResource(ctx, projectID, k, id)
+	if k := a.Fabric.Resources.Kinds().ByType(kind); k != nil {
+		r, err := a.Fabric.Resources.Find(ctx, projectID, k, id)
 		return r.DisplayName, ignoreNotFound(err)
 	}
 	return "", nil
@@ -222,7 +222,7 @@ func (a *trail) urlOf(v *visit, projectID, kind, id string) string {
 	case "resource":
 		return base + "/resources/" + id
 	}
-	if a.Fabric.Kinds().ByType(kind) != nil {
+	if a.Fabric.Resources.Kinds().ByType(kind) != nil {
 		return base + "/resources/" + id
 	}
 	return ""

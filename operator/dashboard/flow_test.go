@@ -123,7 +123,7 @@ func TestKeys(t *testing.T) {
 	}
 	made := b.post(base+"/new", base, url.Values{"name": {"back"}, "scope": {"Voice", "Video"}, "expires": {"30d"}})
 	secret := made.find(t, `id="secret"><span class="copy"><code>(PT[0-9a-f]{64})<`)
-	k, err := w.fabric.Authenticate(context.Background(), w.one.ID, secret)
+	k, err := w.fabric.APIKeys.Authenticate(context.Background(), w.one.ID, secret)
 	if err != nil || len(k.Scopes) != 2 || k.Expires.IsZero() {
 		t.Fatalf("the key is %+v, %v", k, err)
 	}
@@ -132,20 +132,20 @@ func TestKeys(t *testing.T) {
 		t.Error("the page of a key shows its secret again, or not how it begins")
 	}
 	next := b.post(page, page+"/rotate", url.Values{"overlap": {"now"}}).find(t, `<code>(PT[0-9a-f]{64})<`)
-	if _, err := w.fabric.Authenticate(context.Background(), w.one.ID, secret); err == nil {
+	if _, err := w.fabric.APIKeys.Authenticate(context.Background(), w.one.ID, secret); err == nil {
 		t.Error("the old secret is good after a rotation without overlap")
 	}
 	if a := b.post(page, page+"/revoke", url.Values{"confirm": {"other"}}); a.StatusCode != http.StatusUnprocessableEntity {
 		t.Errorf("revoking by another name: %s", a.Status)
 	}
 	b.post(page, page+"/revoke", url.Values{"confirm": {"back"}}).leadsTo(t, base+"?done=revoked")
-	if _, err := w.fabric.Authenticate(context.Background(), w.one.ID, next); err == nil {
+	if _, err := w.fabric.APIKeys.Authenticate(context.Background(), w.one.ID, next); err == nil {
 		t.Error("a revoked key is good")
 	}
 	// What hurts most wants the password again.
 	w.pass(operator.Freshness)
 	name := "second"
-	k, _, err = w.fabric.CreateAPIKey(context.Background(), w.one.ID,
+	k, _, err = w.fabric.APIKeys.Create(context.Background(), w.one.ID,
 		fabric.APIKeyInput{Name: &name, Scopes: []fabric.Scope{fabric.Voice}}, nil)
 	must(t, err)
 	page = base + "/" + k.ID
@@ -195,12 +195,12 @@ func TestInert(t *testing.T) {
 	w := newWorld(t)
 	const evil = `"><img src=x onerror=alert(1)></title><script>alert(2)</script>{{7}}`
 	ctx, name, mail := context.Background(), evil, "ada@example.com"
-	_, err := w.fabric.UpdateProject(ctx, w.one.ID, fabric.ProjectChange{Name: &name})
+	_, err := w.fabric.Projects.Update(ctx, w.one.ID, fabric.ProjectChange{Name: &name})
 	must(t, err)
-	k, _, err := w.fabric.CreateAPIKey(ctx, w.one.ID,
+	k, _, err := w.fabric.APIKeys.Create(ctx, w.one.ID,
 		fabric.APIKeyInput{Name: &name, Scopes: []fabric.Scope{fabric.Voice}}, nil)
 	must(t, err)
-	s, err := w.fabric.CreateSubscriber(
+	s, err := w.fabric.Subscribers.Create(
 		ctx, w.one.ID, fabric.SubscriberInput{Email: &mail, Profile: fabric.Profile{JobTitle: &name}})
 	must(t, err)
 	r := w.record(w.one.ID, evil)

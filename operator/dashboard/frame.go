@@ -22,14 +22,14 @@ const maxProjects = 200
 func (a *site) projectsOf(v *visit) ([]fabric.Project, error) {
 	var all []fabric.Project
 	if v.operator.Sees("") {
-		p, err := a.Fabric.ListProjects(v.r.Context(), page.Query{Size: maxProjects})
+		p, err := a.Fabric.Projects.List(v.r.Context(), page.Query{Size: maxProjects})
 		if err != nil {
 			return nil, err
 		}
 		all = p.Items
 	} else {
 		for _, m := range v.operator.Roles {
-			p, err := a.Fabric.FindProject(v.r.Context(), m.ProjectID)
+			p, err := a.Fabric.Projects.Find(v.r.Context(), m.ProjectID)
 			if errors.Is(err, problem.NotFound) {
 				continue // deleted since the roles were read
 			}

@@ -44,7 +44,7 @@ func (v *visit) keyRow(k fabric.APIKey) keyRow {
 
 // listKeys serves GET /dashboard/projects/{project}/keys.
 func (a *keyPages) listKeys(v *visit) error {
-	found, err := a.Fabric.ListAPIKeys(v.r.Context(), v.project.ID, v.query())
+	found, err := a.Fabric.APIKeys.List(v.r.Context(), v.project.ID, v.query())
 	if err != nil {
 		return err
 	}
@@ -103,7 +103,7 @@ func (a *keyPages) createKey(v *visit) error {
 		end := v.now.Add(life)
 		in.Expires = &end
 	}
-	k, secret, err := a.Fabric.CreateAPIKey(v.r.Context(), v.project.ID, in, nil)
+	k, secret, err := a.Fabric.APIKeys.Create(v.r.Context(), v.project.ID, in, nil)
 	if p.Faults, ok = faults(err); ok {
 		return a.keyForm(v, http.StatusUnprocessableEntity, p, v.form["scope"])
 	}
@@ -116,7 +116,7 @@ func (a *keyPages) createKey(v *visit) error {
 
 // showKey serves GET /dashboard/projects/{project}/keys/{id}.
 func (a *keyPages) showKey(v *visit) error {
-	k, err := a.Fabric.FindAPIKey(v.r.Context(), v.project.ID, v.r.PathValue("id"))
+	k, err := a.Fabric.APIKeys.Find(v.r.Context(), v.project.ID, v.r.PathValue("id"))
 	if err != nil {
 		return err
 	}
@@ -150,7 +150,7 @@ func (a *keyPages) rotateKey(v *visit) error {
 	if !ok {
 		return problem.BadParam("overlap", "there is no such overlap")
 	}
-	k, secret, err := a.Fabric.RotateAPIKey(v.r.Context(), v.project.ID, v.r.PathValue("id"), overlap, nil)
+	k, secret, err := a.Fabric.APIKeys.Rotate(v.r.Context(), v.project.ID, v.r.PathValue("id"), overlap, nil)
 	if err != nil {
 		return err
 	}
@@ -160,14 +160,14 @@ func (a *keyPages) rotateKey(v *visit) error {
 
 // revokeKey serves POST /dashboard/projects/{project}/keys/{id}/revoke.
 func (a *keyPages) revokeKey(v *visit) error {
-	k, err := a.Fabric.FindAPIKey(v.r.Context(), v.project.ID, v.r.PathValue("id"))
+	k, err := a.Fabric.APIKeys.Find(v.r.Context(), v.project.ID, v.r.PathValue("id"))
 	if err != nil {
 		return err
 	}
 	if v.form.Get("confirm") != v.keyRow(k).Title {
 		return a.keyPage(v, k, "", []string{"That is not its name. Nothing was revoked."})
 	}
-	if err := a.Fabric.RevokeAPIKey(v.r.Context(), v.project.ID, k.ID); err != nil {
+	if err := a.Fabric.APIKeys.Revoke(v.r.Context(), v.project.ID, k.ID); err != nil {
 		return err
 	}
 	a.gone(v, v.keyRow(k).Title)

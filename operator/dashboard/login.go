@@ -100,7 +100,7 @@ func (a *loginPages) setupPage(v *visit, token string) (setupPage, error) {
 		Shortest: operator.MinPassword,
 	}
 	if l.Role.ProjectID != "" {
-		project, err := a.Fabric.FindProject(v.r.Context(), l.Role.ProjectID)
+		project, err := a.Fabric.Projects.Find(v.r.Context(), l.Role.ProjectID)
 		if err != nil {
 			return p, err
 		}

@@ -122,10 +122,10 @@ func (a *tokenPages) tokenForm(v *visit, code int, p mintPage) error {
 func (a *tokenPages) isNewSubscriber(v *visit) (bool, error) {
 	reference := strings.TrimSpace(v.form.Get("reference"))
 	if v.r.PathValue("what") != "subscriber" || v.form.Get("new") == v.form.Get("reference") ||
-		a.Fabric.CheckSubscriberToken(fabric.SubscriberTokenInput{Reference: reference}) != nil {
+		a.Fabric.Tokens.CheckSubscriber(fabric.SubscriberTokenInput{Reference: reference}) != nil {
 		return false, nil
 	}
-	_, err := a.Fabric.FindReferred(v.r.Context(), v.project.ID, reference)
+	_, err := a.Fabric.Subscribers.FindReferred(v.r.Context(), v.project.ID, reference)
 	if errors.Is(err, problem.NotFound) {
 		return true, nil
 	}
@@ -147,11 +147,11 @@ func (a *tokenPages) mint(v *visit) (made mintedToken, err error) {
 	if err != nil {
 		return made, err
 	}
-	var tokens fabric.Tokens
+	var tokens fabric.TokenPair
 	kind, targetKind, target := fabric.Guest, "project", v.project.ID
 	switch v.r.PathValue("what") {
 	case "subscriber":
-		tokens, err = a.Fabric.SubscriberToken(ctx, by, fabric.SubscriberTokenInput{
+		tokens, err = a.Fabric.Tokens.IssueSubscriber(ctx, by, fabric.SubscriberTokenInput{
 			Reference:     strings.TrimSpace(v.form.Get("reference")),
 			ApplicationID: strings.TrimSpace(v.form.Get("application_id")),
 			Fingerprint:   strings.TrimSpace(v.form.Get("fingerprint")), ExpireAt: end,
@@ -168,29 +168,29 @@ func (a *tokenPages) mint(v *visit) (made mintedToken, err error) {
 				return made, err
 			}
 		}
-		tokens, err = a.Fabric.GuestToken(ctx, by, fabric.GuestTokenInput{AllowedAddresses: reached, ExpireAt: end})
+		tokens, err = a.Fabric.Tokens.IssueGuest(ctx, by, fabric.GuestTokenInput{AllowedAddresses: reached, ExpireAt: end})
 		made.Snippets = a.tokenSnippets(tokens.Access)
 	case "invite":
 		all := fabric.Token{Kind: fabric.SAT, ProjectID: v.project.ID, KeyID: v.operator.ID}
 		var of fabric.Address
-		if of, err = a.Fabric.FindAddress(ctx, all, address); err != nil && isMissing(err) || err == nil &&
+		if of, err = a.Fabric.Addresses.Find(ctx, all, address); err != nil && isMissing(err) || err == nil &&
 			of.Type != fabric.TypeSubscriber {
 			err = problem.BadParam("address_id", "address_id must be that of a subscriber's address of this project")
 		}
 		if err == nil {
 			all.SubscriberID = of.ResourceID
-			tokens.Access, err = a.Fabric.Invite(ctx, all, fabric.InviteInput{AddressID: of.ID, ExpiresAt: end})
+			tokens.Access, err = a.Fabric.Tokens.IssueInvite(ctx, all, fabric.InviteInput{AddressID: of.ID, ExpiresAt: end})
 			kind, targetKind, target = fabric.Invite, "subscriber", of.ResourceID
 			made.Snippets = a.tokenSnippets(tokens.Access)
 		}
 	case "embed":
-		_, made.Token, err = a.Fabric.CreateEmbedKey(
+		_, made.Token, err = a.Fabric.EmbedKeys.Create(
 			ctx, v.project.ID, address, strings.TrimSpace(v.form.Get("name")))
 		made.Expires, made.Snippets = time.Time{}, a.embedSnippets(made.Token)
 		return made, err // its making is noted with its row
 	}
 	if err == nil {
-		err = a.Fabric.NoteToken(ctx, v.project.ID, kind, targetKind, target)
+		err = a.Fabric.Audit.NoteToken(ctx, v.project.ID, kind, targetKind, target)
 	}
 	made.Token, made.Refresh = tokens.Access, tokens.Refresh
 	return made, err

@@ -48,7 +48,7 @@ func TestNoticesName(t *testing.T) {
 	says("a project", b.post("/dashboard/projects", "/dashboard/projects", url.Values{"name": {"<b>Three"}}),
 		"Project “<b>Three” is made", "first steps")
 	turning := "\u2069\u202ekey\u2066"
-	k, _, err := w.fabric.CreateAPIKey(t.Context(), w.one.ID,
+	k, _, err := w.fabric.APIKeys.Create(t.Context(), w.one.ID,
 		fabric.APIKeyInput{Name: &turning, Scopes: []fabric.Scope{fabric.Voice}}, nil)
 	must(t, err)
 	list = b.post(base+"/keys/"+k.ID, base+"/keys/"+k.ID+"/revoke",
@@ -91,7 +91,7 @@ func TestAddressForeseen(t *testing.T) {
 	if page := b.get(room + "/edit").body; !strings.Contains(page, "Its address, /public/lobby, stays as it is.") {
 		t.Error("an edit form does not say that the address stays")
 	}
-	_, err := w.fabric.UpdateResource(t.Context(), w.one.ID, w.fabric.Kinds().ByPath("conference_rooms"),
+	_, err := w.fabric.Resources.Update(t.Context(), w.one.ID, w.fabric.Resources.Kinds().ByPath("conference_rooms"),
 		room[strings.LastIndex(room, "/")+1:], kinds.Values{"name": []byte(`"Foyer"`)})
 	must(t, err)
 	if page := b.get(room).body; !strings.Contains(page, "/public/lobby") || !strings.Contains(page, "Foyer") {

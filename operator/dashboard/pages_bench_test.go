@@ -35,7 +35,7 @@ func BenchmarkPages(b *testing.B) {
 	_, who := w.operator("ann@example.com", ofAll)
 	person := func(mail, first, last string) fabric.Subscriber {
 		in := fabric.SubscriberInput{Email: &mail, Profile: fabric.Profile{FirstName: &first, LastName: &last}}
-		sub, err := w.fabric.CreateSubscriber(b.Context(), w.one.ID, in)
+		sub, err := w.fabric.Subscribers.Create(b.Context(), w.one.ID, in)
 		must(b, err)
 		return sub
 	}

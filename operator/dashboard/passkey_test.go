@@ -171,7 +171,7 @@ func TestPasskeyAttacks(t *testing.T) {
 
 	// A subscriber's passkey opens no dashboard.
 	email := "sub@example.com"
-	sub, err := w.fabric.CreateSubscriber(t.Context(), w.one.ID, fabric.SubscriberInput{Email: &email})
+	sub, err := w.fabric.Subscribers.Create(t.Context(), w.one.ID, fabric.SubscriberInput{Email: &email})
 	must(t, err)
 	subs := &factortest.Authenticator{Origin: w.named()}
 	begun, err := w.factors.BeginPasskey(t.Context(), idp.OwnerOf(sub.ID), "flow", email, email)

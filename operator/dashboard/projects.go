@@ -67,11 +67,11 @@ func (a *projectPages) homePage(v *visit) (homePage, error) {
 // steps returns what is done first in a project, and whether it was.
 func (a *projectPages) steps(v *visit) ([]step, error) {
 	ctx, id, q := v.r.Context(), v.project.ID, page.Query{Size: 1}
-	keys, err := a.Fabric.ListAPIKeys(ctx, id, q)
+	keys, err := a.Fabric.APIKeys.List(ctx, id, q)
 	if err != nil {
 		return nil, err
 	}
-	subscribers, err := a.Fabric.ListSubscribers(ctx, id, q)
+	subscribers, err := a.Fabric.Subscribers.List(ctx, id, q)
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +108,7 @@ func (a *projectPages) deleteProject(v *visit) error {
 		p.Faults = []string{wrongName}
 		return a.page(v, http.StatusUnprocessableEntity, v.project.Name, "home", p)
 	}
-	if err := a.Fabric.DeleteProject(v.r.Context(), v.project.ID); err != nil {
+	if err := a.Fabric.Projects.Delete(v.r.Context(), v.project.ID); err != nil {
 		return err
 	}
 	a.gone(v, v.project.Name)
@@ -148,7 +148,7 @@ func (a *projectPages) projectsPage(v *visit, status int, name string, faults []
 
 // createProject serves POST /dashboard/projects.
 func (a *projectPages) createProject(v *visit) error {
-	project, err := a.Fabric.CreateProject(v.r.Context(), v.form.Get("name"))
+	project, err := a.Fabric.Projects.Create(v.r.Context(), v.form.Get("name"))
 	if all, ok := faults(err); ok {
 		return a.projectsPage(v, http.StatusUnprocessableEntity, v.form.Get("name"), all)
 	}

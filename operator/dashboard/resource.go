@@ -20,7 +20,7 @@ func (a *resourcePages) chooseKind(v *visit) error {
 		Base  string
 		Kinds []choice
 	}{Base: v.base()}
-	for _, k := range a.Fabric.Kinds().All() {
+	for _, k := range a.Fabric.Resources.Kinds().All() {
 		p.Kinds = append(p.Kinds, choice{Value: k.Path, Title: k.Title, Why: k.Description})
 	}
 	return a.page(v, http.StatusOK, "New resource", "resource_new", p)
@@ -35,7 +35,7 @@ type resourceForm struct {
 
 // kind returns the kind that a path names.
 func (a *resourcePages) kind(v *visit) (*kinds.Kind, error) {
-	if k := a.Fabric.Kinds().ByPath(v.r.PathValue("kind")); k != nil {
+	if k := a.Fabric.Resources.Kinds().ByPath(v.r.PathValue("kind")); k != nil {
 		return k, nil
 	}
 	return nil, problem.NoSuch("kind")
@@ -82,7 +82,7 @@ func (a *resourcePages) createResource(v *visit) error {
 	sent, wrong := valuesFrom(k.Fields, "", v.form, nil, true)
 	var r fabric.Resource
 	if wrong == nil {
-		r, err = a.Fabric.CreateResource(v.r.Context(), v.project.ID, k, sent)
+		r, err = a.Fabric.Resources.Create(v.r.Context(), v.project.ID, k, sent)
 	} else {
 		err = join(wrong)
 	}
@@ -99,14 +99,14 @@ func (a *resourcePages) createResource(v *visit) error {
 
 // resource finds the resource of the path. A subscriber has pages of its own.
 func (a *resourcePages) resource(v *visit) (fabric.Resource, *kinds.Kind, error) {
-	t, err := a.Fabric.FindThing(v.r.Context(), v.project.ID, v.r.PathValue("id"))
+	t, err := a.Fabric.Resources.FindThing(v.r.Context(), v.project.ID, v.r.PathValue("id"))
 	if err == nil && t.Resource == nil {
 		err = problem.NoSuch("resource")
 	}
 	if err != nil {
 		return fabric.Resource{}, nil, err
 	}
-	return *t.Resource, a.Fabric.KindOf(*t.Resource), nil
+	return *t.Resource, a.Fabric.Resources.KindOf(*t.Resource), nil
 }
 
 // A resourcePage shows one resource.
@@ -131,7 +131,7 @@ func (a *resourcePages) resourcePage(v *visit, code int, wrong []string) error {
 	if err != nil {
 		return err
 	}
-	found, err := a.Fabric.ThingAddresses(v.r.Context(), v.project.ID, r.ID, page.Query{Size: page.DefaultSize})
+	found, err := a.Fabric.Resources.ListAddresses(v.r.Context(), v.project.ID, r.ID, page.Query{Size: page.DefaultSize})
 	if err != nil {
 		return err
 	}
@@ -168,7 +168,7 @@ func (a *resourcePages) editResource(v *visit) error {
 		return err
 	}
 	p := v.resourceEdit(k, r, r.Fields)
-	found, err := a.Fabric.ThingAddresses(v.r.Context(), v.project.ID, r.ID, page.Query{Size: 1})
+	found, err := a.Fabric.Resources.ListAddresses(v.r.Context(), v.project.ID, r.ID, page.Query{Size: 1})
 	if err != nil {
 		return err
 	}
@@ -207,7 +207,7 @@ func (a *resourcePages) changeResource(v *visit) error {
 			left[versionField] = nextVersion(r.Fields)
 		}
 		if len(left) > 0 {
-			_, err = a.Fabric.UpdateResource(v.r.Context(), v.project.ID, k, r.ID, left)
+			_, err = a.Fabric.Resources.Update(v.r.Context(), v.project.ID, k, r.ID, left)
 		}
 		if err == nil {
 			return v.redirect(v.base() + "/resources/" + r.ID + "?done=changed")
@@ -234,7 +234,7 @@ func (a *resourcePages) deleteResource(v *visit) error {
 	if v.form.Get("confirm") != a.resourceRow(v, r).Title {
 		return a.resourcePage(v, http.StatusUnprocessableEntity, []string{wrongName})
 	}
-	if err = a.Fabric.DeleteResource(v.r.Context(), v.project.ID, k, r.ID); err != nil {
+	if err = a.Fabric.Resources.Delete(v.r.Context(), v.project.ID, k, r.ID); err != nil {
 		if all, ok := faults(err); ok {
 			return a.resourcePage(v, http.StatusUnprocessableEntity, all)
 		}

@@ -71,7 +71,7 @@ func TestResourceForms(t *testing.T) {
 			t.Errorf("making the example of %s: %s %s", k.Path, a.Status, a.body)
 			continue
 		}
-		all, err := w.fabric.ListResources(context.Background(), w.one.ID, k, page.Query{Size: 10})
+		all, err := w.fabric.Resources.List(context.Background(), w.one.ID, k, page.Query{Size: 10})
 		must(t, err)
 		made := all.Items[0]
 		for name, value := range want {
@@ -96,7 +96,7 @@ func TestResourceForms(t *testing.T) {
 			}
 		}
 		b.post(edit, edit, again).leadsTo(t, base+"/resources/"+made.ID+"?done=changed")
-		after, err := w.fabric.FindResource(context.Background(), w.one.ID, k, made.ID)
+		after, err := w.fabric.Resources.Find(context.Background(), w.one.ID, k, made.ID)
 		must(t, err)
 		if !reflect.DeepEqual(after, made) {
 			t.Errorf("saving %s as it is made it %+v of %+v", k.Path, after, made)
@@ -149,10 +149,10 @@ func TestResourceFaults(t *testing.T) {
 		t.Errorf("a prompt that is no JSON: %s %s", a.Status, a.body)
 	}
 	// Somebody else is faster.
-	k := w.fabric.Kinds().ByPath("freeswitch_connectors")
+	k := w.fabric.Resources.Kinds().ByPath("freeswitch_connectors")
 	seen := b.get(one+"/edit").find(t, `name="seen" value="([^"]+)"`)
 	id := one[strings.LastIndex(one, "/")+1:]
-	_, err := w.fabric.UpdateResource(context.Background(), w.one.ID, k, id, kinds.Values{"send_as": []byte(`"7"`)})
+	_, err := w.fabric.Resources.Update(context.Background(), w.one.ID, k, id, kinds.Values{"send_as": []byte(`"7"`)})
 	must(t, err)
 	if a := b.post(one+"/edit", one+"/edit", url.Values{"seen": {seen}, "name": {"Mine"}, "send_as": {"8"}}); a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, "changed by another") || !strings.Contains(a.body, `value="Mine"`) {
 		t.Errorf("writing over another's change: %s %s", a.Status, a.body)
@@ -183,7 +183,7 @@ func TestOwnKind(t *testing.T) {
 	if a.StatusCode != http.StatusSeeOther {
 		t.Fatalf("making a door: %s %s", a.Status, a.body)
 	}
-	all, err := w.fabric.ListResources(context.Background(), w.one.ID, w.fabric.Kinds().ByPath("doors"),
+	all, err := w.fabric.Resources.List(context.Background(), w.one.ID, w.fabric.Resources.Kinds().ByPath("doors"),
 		page.Query{Size: 1})
 	must(t, err)
 	if got := all.Items[0].Fields; string(got["lock"]) != `{"pin":7}` || string(got["tags"]) != `["a","b"]` {
@@ -200,8 +200,8 @@ func TestDeploy(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
 	_, viewer := w.operator("vic@example.com", operator.Membership{ProjectID: w.one.ID, Role: operator.Viewer})
-	flows := w.fabric.Kinds().ByPath("call_flows")
-	flow, err := w.fabric.CreateResource(t.Context(), w.one.ID, flows,
+	flows := w.fabric.Resources.Kinds().ByPath("call_flows")
+	flow, err := w.fabric.Resources.Create(t.Context(), w.one.ID, flows,
 		map[string]json.RawMessage{"title": []byte(`"<b>Hours"`)})
 	must(t, err)
 	at := "/dashboard/projects/" + w.one.ID + "/resources/" + flow.ID
@@ -218,7 +218,7 @@ func TestDeploy(t *testing.T) {
 	if a := b.post(at, at+"/deploy", url.Values{"version": {"0199a000-0000-7000-8000-0000000000aa"}}); a.StatusCode != http.StatusUnprocessableEntity {
 		t.Errorf("a version that there is not: %s", a.Status)
 	}
-	found, err := w.fabric.ListVersions(t.Context(), w.one.ID, flows, flow.ID, firstPage)
+	found, err := w.fabric.Resources.ListVersions(t.Context(), w.one.ID, flows, flow.ID, firstPage)
 	if err != nil || len(found.Items) != 2 {
 		t.Errorf("there are %d versions, want 2: %v", len(found.Items), err)
 	}
@@ -226,7 +226,7 @@ func TestDeploy(t *testing.T) {
 		strings.Contains(page, "Deploy again") || !strings.Contains(page, "Versions") {
 		t.Error("a viewer is offered to deploy")
 	}
-	room, err := w.fabric.CreateResource(t.Context(), w.one.ID, w.fabric.Kinds().ByPath("conference_rooms"),
+	room, err := w.fabric.Resources.Create(t.Context(), w.one.ID, w.fabric.Resources.Kinds().ByPath("conference_rooms"),
 		map[string]json.RawMessage{"name": []byte(`"room"`)})
 	must(t, err)
 	other := "/dashboard/projects/" + w.one.ID + "/resources/" + room.ID

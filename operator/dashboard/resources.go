@@ -35,7 +35,7 @@ func (a *resourcePages) listResources(v *visit) error {
 		Kinds []choice
 		Kind  string
 	}{listOf(v, found, func(r fabric.Resource) resourceRow { return a.resourceRow(v, r) }), nil, kind}
-	for _, k := range a.Fabric.Kinds().All() {
+	for _, k := range a.Fabric.Resources.Kinds().All() {
 		p.Kinds = append(p.Kinds, choice{Value: k.Path, Title: kindTitle(k), Chosen: k.Path == kind})
 	}
 	p.Kinds = append(p.Kinds, choice{Value: subscriberKind, Title: "Subscriber", Chosen: kind == subscriberKind})
@@ -43,18 +43,18 @@ func (a *resourcePages) listResources(v *visit) error {
 }
 
 func (a *resourcePages) findResources(v *visit, kind string) (page.Page[fabric.Resource], error) {
-	if k := a.Fabric.Kinds().ByPath(kind); k != nil {
-		return a.Fabric.ListResources(v.r.Context(), v.project.ID, k, v.query())
+	if k := a.Fabric.Resources.Kinds().ByPath(kind); k != nil {
+		return a.Fabric.Resources.List(v.r.Context(), v.project.ID, k, v.query())
 	}
 	if kind == subscriberKind {
-		people, err := a.Fabric.ListSubscribers(v.r.Context(), v.project.ID, v.query())
+		people, err := a.Fabric.Subscribers.List(v.r.Context(), v.project.ID, v.query())
 		p := page.Page[fabric.Resource]{Next: people.Next, Prev: people.Prev}
 		for _, s := range people.Items {
 			p.Items = append(p.Items, asResource(s))
 		}
 		return p, err
 	}
-	things, err := a.Fabric.ListThings(v.r.Context(), v.project.ID, v.query())
+	things, err := a.Fabric.Resources.ListThings(v.r.Context(), v.project.ID, v.query())
 	p := page.Page[fabric.Resource]{Next: things.Next, Prev: things.Prev}
 	for _, t := range things.Items {
 		if t.Resource != nil {
@@ -87,7 +87,7 @@ func (a *resourcePages) resourceRow(v *visit, r fabric.Resource) resourceRow {
 	if row.Title == "" {
 		row.Title = r.ID
 	}
-	if k := a.Fabric.Kinds().ByType(r.Type); k != nil {
+	if k := a.Fabric.Resources.Kinds().ByType(r.Type); k != nil {
 		row.Kind = kindTitle(k)
 	}
 	if row.Kind != "" {
@@ -101,7 +101,7 @@ func (a *resourcePages) resourceRow(v *visit, r fabric.Resource) resourceRow {
 func (a *resourcePages) listAddresses(v *visit) error {
 	name := strings.TrimSpace(v.r.URL.Query().Get("name"))
 	all := fabric.Token{Kind: fabric.SAT, ProjectID: v.project.ID} // as one that reaches each address
-	found, err := a.Fabric.ListAddresses(v.r.Context(), all, fabric.AddressFilter{DisplayName: name}, v.query())
+	found, err := a.Fabric.Addresses.List(v.r.Context(), all, fabric.AddressFilter{DisplayName: name}, v.query())
 	if err != nil {
 		return err
 	}

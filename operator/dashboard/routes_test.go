@@ -27,10 +27,10 @@ var own = []string{"/dashboard", "/dashboard/confirm", "/dashboard/enrol", "/das
 func (w *world) things(t *testing.T) *strings.Replacer {
 	ctx := context.Background()
 	name, mail := "key", "ada@example.com"
-	k, _, err := w.fabric.CreateAPIKey(ctx, w.one.ID,
+	k, _, err := w.fabric.APIKeys.Create(ctx, w.one.ID,
 		fabric.APIKeyInput{Name: &name, Scopes: []fabric.Scope{fabric.Voice}}, nil)
 	must(t, err)
-	s, err := w.fabric.CreateSubscriber(ctx, w.one.ID, fabric.SubscriberInput{Email: &mail})
+	s, err := w.fabric.Subscribers.Create(ctx, w.one.ID, fabric.SubscriberInput{Email: &mail})
 	must(t, err)
 	c, _, err := w.idp.Clients.Create(ctx,
 		idp.Client{ProjectID: w.one.ID, Name: "app", Type: idp.Service, Scopes: []string{"Voice"}})
@@ -40,7 +40,7 @@ func (w *world) things(t *testing.T) *strings.Replacer {
 		Roles: []operator.Membership{{Role: operator.Viewer}}})
 	must(t, err)
 	r := w.record(w.one.ID, "a-call")
-	room, err := w.fabric.CreateResource(ctx, w.one.ID, w.fabric.Kinds().ByPath("conference_rooms"),
+	room, err := w.fabric.Resources.Create(ctx, w.one.ID, w.fabric.Resources.Kinds().ByPath("conference_rooms"),
 		map[string]json.RawMessage{"name": []byte(`"of ada@example.com"`)})
 	must(t, err)
 	return strings.NewReplacer("{project}", w.one.ID, "/keys/{id}", "/keys/"+k.ID, "/subscribers/{id}",

@@ -114,7 +114,7 @@ func (a *rulePages) saveRules(v *visit) error {
 		c, err = v.rulesChange()
 	}
 	if err == nil {
-		_, err = a.Fabric.UpdateProject(v.r.Context(), v.project.ID, c)
+		_, err = a.Fabric.Projects.Update(v.r.Context(), v.project.ID, c)
 	}
 	if p.Form.blame(err) {
 		retype(p.Form.Inputs, v.form)

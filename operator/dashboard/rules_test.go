@@ -26,7 +26,7 @@ func TestRules(t *testing.T) {
 	}
 	b.post(edit, edit, url.Values{"registration": {"open"}, "require_factor": {"yes"},
 		"media_auth": {"basic"}}).leadsTo(t, at+"?done=changed")
-	now, err := w.fabric.FindProject(t.Context(), w.one.ID)
+	now, err := w.fabric.Projects.Find(t.Context(), w.one.ID)
 	must(t, err)
 	if now.Registration != fabric.RegistrationOpen || !now.RequireFactor || now.MediaAuth != "basic" ||
 		now.Name != w.one.Name {
@@ -46,7 +46,7 @@ func TestRules(t *testing.T) {
 	b.get(edit).leadsTo(t, "/dashboard/confirm?next="+url.QueryEscape(edit))
 	b.post(at, edit, url.Values{"form": {b.token("/dashboard/account")}, "require_factor": {"no"}}).leadsTo(
 		t, "/dashboard/confirm?next="+url.QueryEscape(at))
-	if now, err = w.fabric.FindProject(t.Context(), w.one.ID); err != nil || !now.RequireFactor ||
+	if now, err = w.fabric.Projects.Find(t.Context(), w.one.ID); err != nil || !now.RequireFactor ||
 		now.Registration != fabric.RegistrationOpen {
 		t.Errorf("an old session has changed the rules: %+v, %v", now, err)
 	}

@@ -118,17 +118,17 @@ func (a *operatorPages) secretRow(v *visit, e audit.Event) (secretRow, error) {
 	row := secretRow{What: "API key", Title: e.Detail["name"], At: e.At, Value: e.Target.Kind + " " + e.Target.ID}
 	switch e.Target.Kind {
 	case "api_key":
-		k, err := a.Fabric.FindAPIKey(ctx, e.ProjectID, e.Target.ID)
+		k, err := a.Fabric.APIKeys.Find(ctx, e.ProjectID, e.Target.ID)
 		if err == nil && (!k.Revoked.IsZero() || !k.Expires.IsZero() && !v.now.Before(k.Expires)) {
 			err = problem.NoSuch("API key")
 		}
 		if err != nil {
 			return row, err
 		}
-		row.URL, row.end = base+"/keys/"+k.ID, func() error { return a.Fabric.RevokeAPIKey(ctx, k.ProjectID, k.ID) }
+		row.URL, row.end = base+"/keys/"+k.ID, func() error { return a.Fabric.APIKeys.Revoke(ctx, k.ProjectID, k.ID) }
 		row.Title = cmp.Or(k.Name, k.Prefix+"…")
 	case "embed_key":
-		found, err := a.Fabric.ListEmbedKeys(ctx, e.ProjectID, page.Query{Size: 1, From: e.Target.ID})
+		found, err := a.Fabric.EmbedKeys.List(ctx, e.ProjectID, page.Query{Size: 1, From: e.Target.ID})
 		if err == nil && (len(found.Items) == 0 || found.Items[0].ID != e.Target.ID ||
 			!found.Items[0].Revoked.IsZero()) {
 			err = problem.NoSuch("embed key")
@@ -138,7 +138,7 @@ func (a *operatorPages) secretRow(v *visit, e audit.Event) (secretRow, error) {
 		}
 		k := found.Items[0]
 		row.What, row.Title, row.URL = "Embed key", cmp.Or(k.Name, k.Prefix+"…"), base+"/tokens"
-		row.end = func() error { return a.Fabric.RevokeEmbedKey(ctx, k) }
+		row.end = func() error { return a.Fabric.EmbedKeys.Revoke(ctx, k) }
 	default:
 		c, err := a.Clients.Clients.Find(ctx, e.Target.ID)
 		if err == nil && c.SecretHash == "" {
@@ -169,7 +169,7 @@ func (a *operatorPages) endSecrets(v *visit, o operator.Operator) error {
 	if !slices.Contains(v.form["end"], allTokens) {
 		return nil
 	}
-	return a.Fabric.RevokeByHand(v.r.Context(), o.ID)
+	return a.Fabric.Tokens.RevokeByHand(v.r.Context(), o.ID)
 }
 
 // revokeSecrets serves POST /dashboard/operators/{id}/revoke.

@@ -26,10 +26,10 @@ func TestMadeByOperator(t *testing.T) {
 		t.Helper()
 		secret := b.post(base+"/keys/new", base+"/keys", url.Values{"name": {name}, "scope": {"Voice"}}).find(
 			t, `<code>(PT[0-9a-f]{64})<`)
-		k, err := w.fabric.Authenticate(ctx, w.one.ID, secret)
+		k, err := w.fabric.APIKeys.Authenticate(ctx, w.one.ID, secret)
 		must(t, err)
 		return k.ID, func() bool {
-			_, err := w.fabric.Authenticate(ctx, w.one.ID, secret)
+			_, err := w.fabric.APIKeys.Authenticate(ctx, w.one.ID, secret)
 			if err != nil && !errors.Is(err, problem.Unauthenticated) {
 				t.Fatal(err)
 			}
@@ -45,7 +45,7 @@ func TestMadeByOperator(t *testing.T) {
 			t.Errorf("what a token is: %s", a.body)
 		}
 		return func() bool {
-			_, err := w.fabric.Open(ctx, raw, fabric.SAT)
+			_, err := w.fabric.Tokens.Open(ctx, raw, fabric.SAT)
 			if err != nil && !errors.Is(err, problem.Unauthenticated) {
 				t.Fatal(err)
 			}
@@ -90,7 +90,7 @@ func TestMadeIsWhole(t *testing.T) {
 	base := "/dashboard/projects/" + w.one.ID
 	secret := b.post(base+"/keys/new", base+"/keys", url.Values{"name": {"hidden"}, "scope": {"Voice"}}).find(
 		t, `<code>(PT[0-9a-f]{64})<`)
-	k, err := w.fabric.Authenticate(t.Context(), w.one.ID, secret)
+	k, err := w.fabric.APIKeys.Authenticate(t.Context(), w.one.ID, secret)
 	must(t, err)
 	asBob := audit.With(t.Context(), &audit.Origin{Actor: audit.Actor{Kind: audit.Operator, ID: bob.ID}})
 	for range page.MaxSize + 1 {
@@ -101,7 +101,7 @@ func TestMadeIsWhole(t *testing.T) {
 		t.Error("the page lacks a key that was made before many others")
 	}
 	ann.post(at, at+"/revoke", url.Values{"end": {"api_key " + k.ID}}).leadsTo(t, at+"?done=madeended")
-	if _, err := w.fabric.Authenticate(t.Context(), w.one.ID, secret); !errors.Is(err, problem.Unauthenticated) {
+	if _, err := w.fabric.APIKeys.Authenticate(t.Context(), w.one.ID, secret); !errors.Is(err, problem.Unauthenticated) {
 		t.Errorf("the key that was ended: %v", err)
 	}
 }
@@ -115,12 +115,12 @@ func TestMadeThroughKey(t *testing.T) {
 	base := "/dashboard/projects/" + w.one.ID
 	secret := b.post(base+"/keys/new", base+"/keys",
 		url.Values{"name": {"keeper"}, "scope": {"Management"}}).find(t, `<code>(PT[0-9a-f]{64})<`)
-	keeper, err := w.fabric.Authenticate(t.Context(), w.one.ID, secret)
+	keeper, err := w.fabric.APIKeys.Authenticate(t.Context(), w.one.ID, secret)
 	must(t, err)
 	as := func(id, name string) fabric.APIKey {
 		t.Helper()
 		ctx := audit.With(t.Context(), &audit.Origin{Actor: audit.Actor{Kind: audit.APIKey, ID: id}})
-		k, _, err := w.fabric.CreateAPIKey(
+		k, _, err := w.fabric.APIKeys.Create(
 			ctx, w.one.ID, fabric.APIKeyInput{Name: &name, Scopes: []fabric.Scope{fabric.Management}}, nil)
 		must(t, err)
 		return k
@@ -128,7 +128,7 @@ func TestMadeThroughKey(t *testing.T) {
 	child := as(keeper.ID, "child")
 	grandchild := as(child.ID, "grandchild")
 	other := as("a-key-of-somebody-else", "other")
-	must(t, w.fabric.RevokeAPIKey(t.Context(), w.one.ID, keeper.ID))
+	must(t, w.fabric.APIKeys.Revoke(t.Context(), w.one.ID, keeper.ID))
 	at := "/dashboard/operators/" + bob.ID
 	shown := ann.get(at).body
 	for _, want := range []string{`value="api_key ` + child.ID, "Made with <bdi>keeper</bdi>,",
@@ -141,7 +141,7 @@ func TestMadeThroughKey(t *testing.T) {
 		t.Error("the page has a key that is not the operator's, or not good any more")
 	}
 	ann.post(at, at+"/revoke", url.Values{"end": {"api_key " + grandchild.ID}}).leadsTo(t, at+"?done=madeended")
-	if k, err := w.fabric.FindAPIKey(t.Context(), w.one.ID, grandchild.ID); err != nil || k.Revoked.IsZero() {
+	if k, err := w.fabric.APIKeys.Find(t.Context(), w.one.ID, grandchild.ID); err != nil || k.Revoked.IsZero() {
 		t.Errorf("the key that was ended: %+v, %v", k, err)
 	}
 }

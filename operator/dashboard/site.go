@@ -123,7 +123,7 @@ func (a *site) admit(v *visit) error {
 		if err := v.operator.Check(v.route.may, id); err != nil {
 			return err
 		}
-		p, err := a.Fabric.FindProject(v.r.Context(), id)
+		p, err := a.Fabric.Projects.Find(v.r.Context(), id)
 		if err != nil {
 			return err
 		}

@@ -81,7 +81,7 @@ func (a *subscriberPages) createSubscriber(v *visit) error {
 	if in.Email == nil {
 		in.Email = new(string) // it is asked for
 	}
-	s, err := a.Fabric.CreateSubscriber(v.r.Context(), v.project.ID, in)
+	s, err := a.Fabric.Subscribers.Create(v.r.Context(), v.project.ID, in)
 	if err != nil {
 		return a.subscriberFault(v, v.subscriberForm(nil), err)
 	}
@@ -99,7 +99,7 @@ func (a *subscriberPages) subscriberFault(v *visit, p subscriberForm, err error)
 
 // editSubscriber serves GET /dashboard/projects/{project}/subscribers/{id}/edit.
 func (a *subscriberPages) editSubscriber(v *visit) error {
-	s, err := a.Fabric.FindSubscriber(v.r.Context(), v.project.ID, v.r.PathValue("id"))
+	s, err := a.Fabric.Subscribers.Find(v.r.Context(), v.project.ID, v.r.PathValue("id"))
 	if err != nil {
 		return err
 	}
@@ -110,13 +110,13 @@ func (a *subscriberPages) editSubscriber(v *visit) error {
 // saveSubscriber serves POST /dashboard/projects/{project}/subscribers/{id}/edit: what the form
 // changed is written, and nothing over what another changed meanwhile.
 func (a *subscriberPages) saveSubscriber(v *visit) error {
-	s, err := a.Fabric.FindSubscriber(v.r.Context(), v.project.ID, v.r.PathValue("id"))
+	s, err := a.Fabric.Subscribers.Find(v.r.Context(), v.project.ID, v.r.PathValue("id"))
 	if err != nil {
 		return err
 	}
 	p := v.subscriberForm(&s)
 	if err = v.merge(p.Form.Inputs); err == nil {
-		_, err = a.Fabric.UpdateSubscriber(v.r.Context(), v.project.ID, s.ID, v.subscriberInput(s))
+		_, err = a.Fabric.Subscribers.Update(v.r.Context(), v.project.ID, s.ID, v.subscriberInput(s))
 	}
 	if err != nil {
 		return a.subscriberFault(v, p, err)
@@ -132,7 +132,7 @@ func (v *visit) backTo(id, done string) error {
 // inviteSubscriber serves POST /dashboard/projects/{project}/subscribers/{id}/invite.
 func (a *subscriberPages) inviteSubscriber(v *visit) error {
 	id := v.r.PathValue("id")
-	_, err := a.Fabric.InviteSubscriber(v.r.Context(), v.project.ID, id, v.operator.Name)
+	_, err := a.Fabric.Subscribers.Invite(v.r.Context(), v.project.ID, id, v.operator.Name)
 	if wrong, ok := faults(err); ok {
 		return a.subscriberPage(v, http.StatusUnprocessableEntity, wrong)
 	}
@@ -144,7 +144,7 @@ func (a *subscriberPages) inviteSubscriber(v *visit) error {
 
 // unlockSubscriber serves POST /dashboard/projects/{project}/subscribers/{id}/unlock.
 func (a *subscriberPages) unlockSubscriber(v *visit) error {
-	s, err := a.Fabric.FindSubscriber(v.r.Context(), v.project.ID, v.r.PathValue("id"))
+	s, err := a.Fabric.Subscribers.Find(v.r.Context(), v.project.ID, v.r.PathValue("id"))
 	if err == nil {
 		err = a.Clients.Attempts.Unlock(v.r.Context(), s)
 	}
@@ -158,7 +158,7 @@ func (a *subscriberPages) unlockSubscriber(v *visit) error {
 // /dashboard/projects/{project}/subscribers/{id}/factors/remove.
 func (a *subscriberPages) removeSubscriberFactor(v *visit) error {
 	id := v.r.PathValue("id")
-	if err := a.Fabric.RemoveFactor(v.r.Context(), v.project.ID, id, v.form.Get("factor")); err != nil {
+	if err := a.Fabric.Subscribers.RemoveFactor(v.r.Context(), v.project.ID, id, v.form.Get("factor")); err != nil {
 		return err
 	}
 	return v.backTo(id, "factor")
@@ -167,7 +167,7 @@ func (a *subscriberPages) removeSubscriberFactor(v *visit) error {
 // revokeApp serves POST /dashboard/projects/{project}/subscribers/{id}/apps/revoke.
 func (a *subscriberPages) revokeApp(v *visit) error {
 	id := v.r.PathValue("id")
-	if err := a.Fabric.RevokeConsent(v.r.Context(), v.project.ID, id, v.form.Get("client")); err != nil {
+	if err := a.Fabric.Logins.RevokeConsent(v.r.Context(), v.project.ID, id, v.form.Get("client")); err != nil {
 		return err
 	}
 	return v.backTo(id, "apprevoked")
@@ -186,14 +186,14 @@ func (a *subscriberPages) exportSubscriber(v *visit) error {
 
 // eraseSubscriber serves POST /dashboard/projects/{project}/subscribers/{id}/erase.
 func (a *subscriberPages) eraseSubscriber(v *visit) error {
-	s, err := a.Fabric.FindSubscriber(v.r.Context(), v.project.ID, v.r.PathValue("id"))
+	s, err := a.Fabric.Subscribers.Find(v.r.Context(), v.project.ID, v.r.PathValue("id"))
 	if err != nil {
 		return err
 	}
 	if v.form.Get("confirm") != v.subscriberRow(s).Title {
 		return a.subscriberPage(v, http.StatusUnprocessableEntity, []string{wrongName})
 	}
-	if _, err := a.Fabric.EraseSubscriber(v.r.Context(), v.project.ID, s.ID); err != nil {
+	if _, err := a.Fabric.Subscribers.Erase(v.r.Context(), v.project.ID, s.ID); err != nil {
 		return err
 	}
 	return v.redirect(v.base() + "/subscribers?done=erased")
@@ -203,7 +203,7 @@ func (a *subscriberPages) eraseSubscriber(v *visit) error {
 func (a *subscriberPages) addFactorsAndApps(v *visit, s fabric.Subscriber, p *subscriberPage) error {
 	ctx := v.r.Context()
 	if a.Factors != nil {
-		factors, err := a.Fabric.SubscriberFactors(ctx, v.project.ID, s.ID, page.Query{Size: page.DefaultSize})
+		factors, err := a.Fabric.Subscribers.ListFactors(ctx, v.project.ID, s.ID, page.Query{Size: page.DefaultSize})
 		if err != nil {
 			return err
 		}
@@ -211,7 +211,7 @@ func (a *subscriberPages) addFactorsAndApps(v *visit, s fabric.Subscriber, p *su
 			p.Factors = append(p.Factors, factorRowOf(f))
 		}
 	}
-	apps, err := a.Fabric.SubscriberConsents(ctx, v.project.ID, s.ID, page.Query{Size: page.DefaultSize})
+	apps, err := a.Fabric.Logins.ListConsents(ctx, v.project.ID, s.ID, page.Query{Size: page.DefaultSize})
 	p.Apps = apps.Items
 	return err
 }

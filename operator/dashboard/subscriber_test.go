@@ -37,11 +37,11 @@ func TestSubscribers(t *testing.T) {
 	id := one[strings.LastIndex(one, "/")+1:]
 	b.post(one+"/edit", one+"/edit", url.Values{"email": {"ada@example.com"}, "first_name": {"Ada"},
 		"last_name": {"Lovelace"}, "country": {"GB"}}).leadsTo(t, one+"?done=changed")
-	s, err := w.fabric.FindSubscriber(ctx, w.one.ID, id)
+	s, err := w.fabric.Subscribers.Find(ctx, w.one.ID, id)
 	if err != nil || s.LastName != "Lovelace" || s.Country != "GB" || s.FirstName != "Ada" || s.PasswordHash == "" {
 		t.Errorf("the change made it %+v, %v", s, err)
 	}
-	tokens, err := w.fabric.SubscriberToken(
+	tokens, err := w.fabric.Tokens.IssueSubscriber(
 		ctx, fabric.Issuer{ProjectID: w.one.ID}, fabric.SubscriberTokenInput{Reference: "x'; id #"})
 	must(t, err)
 	if a := b.get(base + "/" + tokens.SubscriberID); !strings.Contains(
@@ -50,7 +50,7 @@ func TestSubscribers(t *testing.T) {
 		t.Errorf("what is copied from its page runs more than it says: %s", a.body)
 	}
 	mail := "bob@example.com"
-	_, err = w.fabric.CreateSubscriber(ctx, w.one.ID, fabric.SubscriberInput{Email: &mail})
+	_, err = w.fabric.Subscribers.Create(ctx, w.one.ID, fabric.SubscriberInput{Email: &mail})
 	must(t, err)
 	if a := b.post(one+"/edit", one+"/edit", url.Values{"email": {mail}}); a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, `id="f-email-fault"`) {
 		t.Errorf("another's e-mail: %s", a.Status)

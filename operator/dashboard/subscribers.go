@@ -57,9 +57,9 @@ func (a *subscriberPages) listSubscribers(v *visit) error {
 
 func (a *subscriberPages) findSubscribers(v *visit, email string) (page.Page[fabric.Subscriber], error) {
 	if email == "" {
-		return a.Fabric.ListSubscribers(v.r.Context(), v.project.ID, v.query())
+		return a.Fabric.Subscribers.List(v.r.Context(), v.project.ID, v.query())
 	}
-	return a.Fabric.SearchSubscribers(v.r.Context(), v.project.ID, plainText(email), v.searchQuery())
+	return a.Fabric.Subscribers.Search(v.r.Context(), v.project.ID, plainText(email), v.searchQuery())
 }
 
 // A subscriberPage shows one subscriber.
@@ -90,19 +90,19 @@ func (a *subscriberPages) showSubscriber(v *visit) error {
 
 func (a *subscriberPages) subscriberPage(v *visit, code int, wrong []string) error {
 	ctx := v.r.Context()
-	s, err := a.Fabric.FindSubscriber(ctx, v.project.ID, v.r.PathValue("id"))
+	s, err := a.Fabric.Subscribers.Find(ctx, v.project.ID, v.r.PathValue("id"))
 	if err != nil {
 		return err
 	}
-	addresses, err := a.Fabric.SubscriberAddresses(ctx, v.project.ID, s.ID, page.Query{Size: page.DefaultSize})
+	addresses, err := a.Fabric.Subscribers.ListAddresses(ctx, v.project.ID, s.ID, page.Query{Size: page.DefaultSize})
 	if err != nil {
 		return err
 	}
-	logins, err := a.Fabric.SubscriberLogins(ctx, v.project.ID, s.ID, page.Query{Size: 20})
+	logins, err := a.Fabric.Logins.List(ctx, v.project.ID, s.ID, page.Query{Size: 20})
 	if err != nil {
 		return err
 	}
-	presence, err := a.Fabric.Presence(ctx, v.project.ID, s.ID)
+	presence, err := a.Fabric.Presence.Find(ctx, v.project.ID, s.ID)
 	if err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ func (a *subscriberPages) subscriberPage(v *visit, code int, wrong []string) err
 
 // changeSubscriber disables or enables a subscriber.
 func (a *subscriberPages) changeSubscriber(v *visit, disabled bool, done string) error {
-	if _, err := a.Fabric.UpdateSubscriber(v.r.Context(), v.project.ID, v.r.PathValue("id"), fabric.SubscriberInput{Disabled: &disabled}); err != nil {
+	if _, err := a.Fabric.Subscribers.Update(v.r.Context(), v.project.ID, v.r.PathValue("id"), fabric.SubscriberInput{Disabled: &disabled}); err != nil {
 		return err
 	}
 	return v.redirect(v.base() + "/subscribers/" + v.r.PathValue("id") + "?done=" + done)
@@ -158,9 +158,9 @@ func (a *subscriberPages) enableSubscriber(v *visit) error {
 func (a *subscriberPages) revokeSubscriber(v *visit) (err error) {
 	id, done := v.r.PathValue("id"), "signedout"
 	if sid := v.form.Get("session"); sid != "" {
-		err, done = a.Fabric.EndLogin(v.r.Context(), v.project.ID, id, sid), "ended"
+		err, done = a.Fabric.Logins.End(v.r.Context(), v.project.ID, id, sid), "ended"
 	} else {
-		err = a.Fabric.RevokeSubscriber(v.r.Context(), v.project.ID, id)
+		err = a.Fabric.Subscribers.Revoke(v.r.Context(), v.project.ID, id)
 	}
 	if err != nil {
 		return err
@@ -170,14 +170,14 @@ func (a *subscriberPages) revokeSubscriber(v *visit) (err error) {
 
 // deleteSubscriber serves POST /dashboard/projects/{project}/subscribers/{id}/delete.
 func (a *subscriberPages) deleteSubscriber(v *visit) error {
-	s, err := a.Fabric.FindSubscriber(v.r.Context(), v.project.ID, v.r.PathValue("id"))
+	s, err := a.Fabric.Subscribers.Find(v.r.Context(), v.project.ID, v.r.PathValue("id"))
 	if err != nil {
 		return err
 	}
 	if v.form.Get("confirm") != v.subscriberRow(s).Title {
 		return a.subscriberPage(v, http.StatusUnprocessableEntity, []string{wrongName})
 	}
-	if err := a.Fabric.DeleteSubscriber(v.r.Context(), v.project.ID, s.ID); err != nil {
+	if err := a.Fabric.Subscribers.Delete(v.r.Context(), v.project.ID, s.ID); err != nil {
 		return err
 	}
 	a.gone(v, v.subscriberRow(s).Title)

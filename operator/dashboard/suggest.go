@@ -35,7 +35,7 @@ func (a *tokenPages) suggest(v *visit, all []input) error {
 }
 
 func (a *tokenPages) suggestSubscribers(v *visit, part string) (all []choice, err error) {
-	found, err := a.Fabric.SearchSubscribers(v.r.Context(), v.project.ID, plainText(part), suggestions)
+	found, err := a.Fabric.Subscribers.Search(v.r.Context(), v.project.ID, plainText(part), suggestions)
 	for _, s := range found.Items {
 		if by := cmp.Or(s.Email, s.Reference); by != "" {
 			all = append(all, choice{Value: by, Title: s.FullName()})
@@ -46,7 +46,7 @@ func (a *tokenPages) suggestSubscribers(v *visit, part string) (all []choice, er
 
 func (a *tokenPages) suggestAddresses(v *visit) (all []choice, err error) {
 	reaches := fabric.Token{Kind: fabric.SAT, ProjectID: v.project.ID} // as one that reaches each address
-	found, err := a.Fabric.ListAddresses(v.r.Context(), reaches, fabric.AddressFilter{}, suggestions)
+	found, err := a.Fabric.Addresses.List(v.r.Context(), reaches, fabric.AddressFilter{}, suggestions)
 	for _, one := range found.Items {
 		all = append(all, choice{Value: one.Path(), Title: one.DisplayName})
 	}
@@ -81,7 +81,7 @@ func (a *tokenPages) addressID(v *visit, param, text string) (string, error) {
 	if !strings.HasPrefix(text, "/") {
 		return text, nil
 	}
-	found, err := a.Fabric.FindAddressAt(v.r.Context(), v.project.ID, text)
+	found, err := a.Fabric.Addresses.FindAt(v.r.Context(), v.project.ID, text)
 	if errors.Is(err, problem.NotFound) {
 		return "", problem.BadParam(param, "%s is no address of this project", text)
 	}

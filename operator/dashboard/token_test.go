@@ -17,14 +17,14 @@ func TestTokens(t *testing.T) {
 	_, b := w.operator("ann@example.com", ofAll)
 	base, ctx := "/dashboard/projects/"+w.one.ID+"/tokens", context.Background()
 	mail := "ada@example.com"
-	s, err := w.fabric.CreateSubscriber(ctx, w.one.ID, fabric.SubscriberInput{Email: &mail})
+	s, err := w.fabric.Subscribers.Create(ctx, w.one.ID, fabric.SubscriberInput{Email: &mail})
 	must(t, err)
-	all, err := w.fabric.SubscriberAddresses(ctx, w.one.ID, s.ID, firstPage)
+	all, err := w.fabric.Subscribers.ListAddresses(ctx, w.one.ID, s.ID, firstPage)
 	must(t, err)
 	address := all.Items[0].ID
-	foreign, err := w.fabric.CreateSubscriber(ctx, w.two.ID, fabric.SubscriberInput{Email: &mail})
+	foreign, err := w.fabric.Subscribers.Create(ctx, w.two.ID, fabric.SubscriberInput{Email: &mail})
 	must(t, err)
-	theirs, err := w.fabric.SubscriberAddresses(ctx, w.two.ID, foreign.ID, firstPage)
+	theirs, err := w.fabric.Subscribers.ListAddresses(ctx, w.two.ID, foreign.ID, firstPage)
 	must(t, err)
 	mint := func(what string, form url.Values) answer {
 		return b.post(base+"/make/"+what, base+"/make/"+what, form)
@@ -82,7 +82,7 @@ func TestTokens(t *testing.T) {
 		strings.Contains(asked.body, `id="made"`) {
 		t.Errorf("a slip of the pen: %s", asked.Status)
 	}
-	if found, err := w.fabric.ListSubscribers(ctx, w.one.ID, firstPage); err != nil || len(found.Items) != 1 {
+	if found, err := w.fabric.Subscribers.List(ctx, w.one.ID, firstPage); err != nil || len(found.Items) != 1 {
 		t.Errorf("after the question there are %d subscribers, %v", len(found.Items), err)
 	}
 	slip.Set("new", "another@example.com") // what was asked about is not what is typed now
@@ -125,10 +125,10 @@ func TestLeakedKey(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", operator.Membership{ProjectID: w.one.ID, Role: operator.Admin})
 	ctx, base, name := context.Background(), "/dashboard/projects/"+w.one.ID, "backend"
-	k, secret, err := w.fabric.CreateAPIKey(
+	k, secret, err := w.fabric.APIKeys.Create(
 		ctx, w.one.ID, fabric.APIKeyInput{Name: &name, Scopes: []fabric.Scope{fabric.Voice}}, nil)
 	must(t, err)
-	_, theirs, err := w.fabric.CreateAPIKey(
+	_, theirs, err := w.fabric.APIKeys.Create(
 		ctx, w.two.ID, fabric.APIKeyInput{Name: &name, Scopes: []fabric.Scope{fabric.Voice}}, nil)
 	must(t, err)
 	a := b.post(base+"/tokens", base+"/tokens/inspect", url.Values{"token": {` "` + secret + `" `}})
@@ -148,7 +148,7 @@ func TestLeakedKey(t *testing.T) {
 		!strings.Contains(list, base+"/tokens#look") {
 		t.Error("the list of keys does not say when one was revoked, or where another is looked at")
 	}
-	again, err := w.fabric.FindAPIKey(ctx, w.one.ID, k.ID)
+	again, err := w.fabric.APIKeys.Find(ctx, w.one.ID, k.ID)
 	if err != nil || !again.LastUsed.IsZero() {
 		t.Errorf("looking at a key was a use of it: %v, %v", again.LastUsed, err)
 	}

@@ -48,7 +48,7 @@ type embedRow struct {
 func (a *tokenPages) listTokens(v *visit) error { return a.tokensPage(v, http.StatusOK, nil, nil) }
 
 func (a *tokenPages) tokensPage(v *visit, code int, found *tokenInfo, wrong []fault) error {
-	keys, err := a.Fabric.ListEmbedKeys(v.r.Context(), v.project.ID, v.query())
+	keys, err := a.Fabric.EmbedKeys.List(v.r.Context(), v.project.ID, v.query())
 	if err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func (a *tokenPages) pathsOf(v *visit, keys []fabric.EmbedKey) (map[string]strin
 		return paths, nil
 	}
 	reaches := fabric.Token{Kind: fabric.SAT, ProjectID: v.project.ID}
-	found, err := a.Fabric.ListAddresses(v.r.Context(), reaches, fabric.AddressFilter{IDs: ids},
+	found, err := a.Fabric.Addresses.List(v.r.Context(), reaches, fabric.AddressFilter{IDs: ids},
 		page.Query{Size: len(ids)})
 	for _, one := range found.Items {
 		paths[one.ID] = one.Path()
@@ -137,7 +137,7 @@ const unknownToken = "That is no token or key of this project: it is another’s
 
 // tokenInfo tells what a secret text is; nil for what is none of the project's.
 func (a *tokenPages) tokenInfo(v *visit, raw string) (*tokenInfo, error) {
-	k, err := a.Fabric.FindLeakedKey(v.r.Context(), v.project.ID, raw)
+	k, err := a.Fabric.APIKeys.FindLeaked(v.r.Context(), v.project.ID, raw)
 	if err == nil {
 		row := v.keyRow(k)
 		return &tokenInfo{What: "an API key", Status: row.Status, URL: row.URL, Facts: []tokenFact{
@@ -147,10 +147,10 @@ func (a *tokenPages) tokenInfo(v *visit, raw string) (*tokenInfo, error) {
 	if !isMissing(err) {
 		return nil, err
 	}
-	e, err := a.Fabric.FindEmbedKey(v.r.Context(), raw)
+	e, err := a.Fabric.EmbedKeys.Find(v.r.Context(), raw)
 	if err == nil && e.ProjectID == v.project.ID {
 		row, at := embedRowOf(e), e.AddressID
-		if reached, err := a.Fabric.FindAddress(v.r.Context(), fabric.Token{Kind: fabric.SAT, ProjectID: e.ProjectID}, at); err == nil {
+		if reached, err := a.Fabric.Addresses.Find(v.r.Context(), fabric.Token{Kind: fabric.SAT, ProjectID: e.ProjectID}, at); err == nil {
 			at = reached.Path()
 		}
 		return &tokenInfo{What: "an embed key", Status: row.Status, Token: raw,
@@ -168,7 +168,7 @@ func (a *tokenPages) tokenInfo(v *visit, raw string) (*tokenInfo, error) {
 
 // openToken opens a token of the project, of whatever kind, be it over or not.
 func (a *tokenPages) openToken(v *visit, raw string) (t fabric.Token, ok bool, err error) {
-	t, ok = a.Fabric.Inspect(raw, fabric.SAT, fabric.Guest, fabric.Invite, fabric.Refresh, fabric.Service)
+	t, ok = a.Fabric.Tokens.Inspect(raw, fabric.SAT, fabric.Guest, fabric.Invite, fabric.Refresh, fabric.Service)
 	if !ok {
 		if t, _, err = a.Clients.Tokens.Inspect(v.r.Context(), raw); err != nil {
 			if problem.First(err) != nil {
@@ -197,7 +197,7 @@ func (a *tokenPages) tokenFacts(v *visit, t fabric.Token, raw string) (*tokenInf
 	found := &tokenInfo{What: tokenTitles[t.Kind], Status: status{"good", "Good"}, Token: raw}
 	if !v.now.Before(t.ExpiresAt) {
 		found.Status, found.Token = status{"", "Expired"}, ""
-	} else if err := a.Fabric.Check(v.r.Context(), t); err != nil {
+	} else if err := a.Fabric.Tokens.Check(v.r.Context(), t); err != nil {
 		if p := problem.First(err); p == nil || p.Kind == problem.Unavailable {
 			return nil, err
 		}
@@ -216,7 +216,7 @@ func (a *tokenPages) tokenFacts(v *visit, t fabric.Token, raw string) (*tokenInf
 	} else if !errors.Is(err, problem.NotFound) {
 		return nil, err
 	} else {
-		key, err := a.Fabric.FindAPIKey(v.r.Context(), v.project.ID, t.KeyID)
+		key, err := a.Fabric.APIKeys.Find(v.r.Context(), v.project.ID, t.KeyID)
 		if err != nil && !errors.Is(err, problem.NotFound) {
 			return nil, err
 		}
@@ -226,7 +226,7 @@ func (a *tokenPages) tokenFacts(v *visit, t fabric.Token, raw string) (*tokenInf
 	}
 	add("Scopes", strings.Join(t.Scope, ", "), "")
 	for _, id := range t.AddressIDs {
-		reached, err := a.Fabric.FindAddress(v.r.Context(),
+		reached, err := a.Fabric.Addresses.Find(v.r.Context(),
 			fabric.Token{Kind: fabric.SAT, ProjectID: t.ProjectID}, id)
 		if err != nil && !isMissing(err) {
 			return nil, err
@@ -245,7 +245,7 @@ func (a *tokenPages) tokenFacts(v *visit, t fabric.Token, raw string) (*tokenInf
 // whose tells by name for whom, and for which app, a token is; by id whom there is no more.
 func (a *tokenPages) whose(v *visit, t fabric.Token, add func(name, text, url string)) error {
 	if t.SubscriberID != "" {
-		s, err := a.Fabric.FindSubscriber(v.r.Context(), v.project.ID, t.SubscriberID)
+		s, err := a.Fabric.Subscribers.Find(v.r.Context(), v.project.ID, t.SubscriberID)
 		switch {
 		case err == nil:
 			add("Subscriber", v.subscriberRow(s).Title, v.base()+"/subscribers/"+s.ID)
@@ -285,15 +285,15 @@ func formatTime(at time.Time) string {
 func (a *tokenPages) revokeToken(v *visit) error {
 	ctx := v.r.Context()
 	if id := v.form.Get("embed"); id != "" {
-		if err := a.Fabric.RevokeEmbedKey(ctx, fabric.EmbedKey{ID: id, ProjectID: v.project.ID}); err != nil {
+		if err := a.Fabric.EmbedKeys.Revoke(ctx, fabric.EmbedKey{ID: id, ProjectID: v.project.ID}); err != nil {
 			return err
 		}
 		return v.redirect(v.base() + "/tokens?done=tokenrevoked")
 	}
 	raw := trimToken(v.form.Get("token"))
-	e, err := a.Fabric.FindEmbedKey(ctx, raw)
+	e, err := a.Fabric.EmbedKeys.Find(ctx, raw)
 	if err == nil && e.ProjectID == v.project.ID {
-		err = a.Fabric.RevokeEmbedKey(ctx, e)
+		err = a.Fabric.EmbedKeys.Revoke(ctx, e)
 	} else if err == nil || isMissing(err) {
 		t, ok, failed := a.openToken(v, raw)
 		if failed != nil {
@@ -302,7 +302,7 @@ func (a *tokenPages) revokeToken(v *visit) error {
 		if !ok {
 			return a.tokensPage(v, http.StatusUnprocessableEntity, nil, []fault{{unknownToken, "f-token"}})
 		}
-		err = a.Fabric.Revoke(ctx, t)
+		err = a.Fabric.Tokens.Revoke(ctx, t)
 	}
 	if err != nil {
 		return err

@@ -29,7 +29,7 @@ func (a *resourcePages) versions(v *visit, k *kinds.Kind, r fabric.Resource) (*v
 		return nil, nil
 	}
 	all, err := page.Every(v.r.Context(), func(ctx context.Context, q page.Query) (page.Page[fabric.Version], error) {
-		return a.Fabric.ListVersions(ctx, v.project.ID, k, r.ID, q)
+		return a.Fabric.Resources.ListVersions(ctx, v.project.ID, k, r.ID, q)
 	})
 	if err != nil {
 		return nil, err
@@ -61,7 +61,7 @@ func (a *resourcePages) deploy(v *visit) error {
 		}
 		in.DocumentVersion = &document
 	}
-	_, err = a.Fabric.Deploy(v.r.Context(), v.project.ID, k, r.ID, in)
+	_, err = a.Fabric.Resources.Deploy(v.r.Context(), v.project.ID, k, r.ID, in)
 	if all, ok := faults(err); ok {
 		return a.resourcePage(v, http.StatusUnprocessableEntity, all)
 	}

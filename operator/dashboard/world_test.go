@@ -125,7 +125,7 @@ func newWorldThat(t testing.TB, requires ...operator.Role) *world {
 	catalog, err := kinds.Load("testdata/kinds")
 	must(t, err)
 	w.fabric = fabric.New(fabric.Config{
-		Store: rows, Kinds: catalog, Ring: ring, Passwords: pass, Revocations: revoked, Sessions: live,
+		Stores: rows.Fabric(), Kinds: catalog, Ring: ring, Passwords: pass, Revocations: revoked, Sessions: live,
 		Host: "puc.localhost:8443", Issuer: w.url + "/",
 		EndLogin: func(ctx context.Context, sid string) error { return w.idp.Logins.End(ctx, sid) },
 	})
@@ -156,9 +156,9 @@ func newWorldThat(t testing.TB, requires ...operator.Role) *world {
 	})
 	must(t, err)
 	handler = web.Outer(w.api.Handler(), log, nil)
-	w.one, err = w.fabric.CreateProject(ctx, "One")
+	w.one, err = w.fabric.Projects.Create(ctx, "One")
 	must(t, err)
-	w.two, err = w.fabric.CreateProject(ctx, "Two")
+	w.two, err = w.fabric.Projects.Create(ctx, "Two")
 	must(t, err)
 	return w
 }

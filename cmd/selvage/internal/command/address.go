@@ -52,7 +52,7 @@ func (c *commands) listAddresses(ctx context.Context, a *app, cmd *cobra.Command
 		return err
 	}
 	found, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[fabric.Address], error) {
-		return a.Fabric.ListAddresses(ctx, reachAll(p.ID), fabric.AddressFilter{}, q)
+		return a.Fabric.Addresses.List(ctx, reachAll(p.ID), fabric.AddressFilter{}, q)
 	})
 	if err != nil {
 		return err
@@ -62,7 +62,7 @@ func (c *commands) listAddresses(ctx context.Context, a *app, cmd *cobra.Command
 
 func (c *commands) showAddress(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
 	found, err := among(ctx, a, cmd, func(projectID string) (fabric.Address, error) {
-		return a.Fabric.FindAddress(ctx, reachAll(projectID), args[0])
+		return a.Fabric.Addresses.Find(ctx, reachAll(projectID), args[0])
 	})
 	if err != nil {
 		return err

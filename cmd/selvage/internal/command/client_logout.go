@@ -50,7 +50,7 @@ func (c *commands) listLogouts(ctx context.Context, a *app, cmd *cobra.Command, 
 		return err
 	}
 	all, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[fabric.Logout], error) {
-		return a.Fabric.ListLogouts(ctx, cl.ProjectID, cl.ID, state, q)
+		return a.Fabric.Deliveries.ListLogouts(ctx, cl.ProjectID, cl.ID, state, q)
 	})
 	if err != nil {
 		return err
@@ -64,13 +64,13 @@ func (c *commands) redeliverLogout(ctx context.Context, a *app, _ *cobra.Command
 		return err
 	}
 	if len(args) == 2 {
-		l, err := a.Fabric.RedeliverLogout(ctx, cl.ProjectID, cl.ID, args[1])
+		l, err := a.Fabric.Deliveries.RedeliverLogout(ctx, cl.ProjectID, cl.ID, args[1])
 		if err != nil {
 			return err
 		}
 		return cli.Show(c.Env, logouts, l)
 	}
-	n, err := a.Fabric.RedeliverDeadLogouts(ctx, cl.ProjectID, cl.ID)
+	n, err := a.Fabric.Deliveries.RedeliverDeadLogouts(ctx, cl.ProjectID, cl.ID)
 	if err != nil {
 		return err
 	}

@@ -117,7 +117,7 @@ func (c *commands) createKey(ctx context.Context, a *app, cmd *cobra.Command, _ 
 	if err != nil {
 		return err
 	}
-	k, secret, err := a.Fabric.CreateAPIKey(ctx, p.ID, in, nil)
+	k, secret, err := a.Fabric.APIKeys.Create(ctx, p.ID, in, nil)
 	if err != nil {
 		return err
 	}
@@ -130,7 +130,7 @@ func (c *commands) listKeys(ctx context.Context, a *app, cmd *cobra.Command, _ [
 		return err
 	}
 	found, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[fabric.APIKey], error) {
-		return a.Fabric.ListAPIKeys(ctx, p.ID, q)
+		return a.Fabric.APIKeys.List(ctx, p.ID, q)
 	})
 	if err != nil {
 		return err
@@ -144,7 +144,7 @@ func (c *commands) listKeys(ctx context.Context, a *app, cmd *cobra.Command, _ [
 
 func (c *commands) revokeKey(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
 	_, err := among(ctx, a, cmd, func(projectID string) (problem.Kind, error) {
-		return "", a.Fabric.RevokeAPIKey(ctx, projectID, args[0])
+		return "", a.Fabric.APIKeys.Revoke(ctx, projectID, args[0])
 	})
 	return err
 }
@@ -227,7 +227,7 @@ func parseScopes(names []string) ([]fabric.Scope, error) {
 
 func (a *app) key(ctx context.Context, cmd *cobra.Command, id string) (fabric.APIKey, error) {
 	return among(ctx, a, cmd, func(projectID string) (fabric.APIKey, error) {
-		return a.Fabric.FindAPIKey(ctx, projectID, id)
+		return a.Fabric.APIKeys.Find(ctx, projectID, id)
 	})
 }
 
@@ -248,7 +248,7 @@ func (c *commands) updateKey(ctx context.Context, a *app, cmd *cobra.Command, ar
 	if err != nil {
 		return err
 	}
-	if k, err = a.Fabric.UpdateAPIKey(ctx, k.ProjectID, k.ID, in, nil); err != nil {
+	if k, err = a.Fabric.APIKeys.Update(ctx, k.ProjectID, k.ID, in, nil); err != nil {
 		return err
 	}
 	return cli.Show(c.Env, apiKeys, apiKey{APIKey: k})
@@ -259,7 +259,7 @@ func (c *commands) rotateKey(ctx context.Context, a *app, cmd *cobra.Command, ar
 	if err != nil {
 		return err
 	}
-	k, secret, err := a.Fabric.RotateAPIKey(ctx, k.ProjectID, k.ID, cli.Span(cmd, "overlap"), nil)
+	k, secret, err := a.Fabric.APIKeys.Rotate(ctx, k.ProjectID, k.ID, cli.Span(cmd, "overlap"), nil)
 	if err != nil {
 		return err
 	}

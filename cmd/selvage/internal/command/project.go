@@ -103,7 +103,7 @@ func (c *commands) createProject(cmd *cobra.Command, args []string) error {
 		}
 	}
 	return c.open(cmd.Context(), conf, server.Options{}, func(a *app) error {
-		p, err := a.Fabric.CreateProject(cmd.Context(), args[0])
+		p, err := a.Fabric.Projects.Create(cmd.Context(), args[0])
 		if err != nil {
 			return err
 		}
@@ -112,7 +112,7 @@ func (c *commands) createProject(cmd *cobra.Command, args []string) error {
 }
 
 func (c *commands) listProjects(ctx context.Context, a *app, _ *cobra.Command, _ []string) error {
-	all, err := page.Every(ctx, a.Fabric.ListProjects)
+	all, err := page.Every(ctx, a.Fabric.Projects.List)
 	if err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func (c *commands) listProjects(ctx context.Context, a *app, _ *cobra.Command, _
 }
 
 func (c *commands) showProject(ctx context.Context, a *app, _ *cobra.Command, args []string) error {
-	p, err := a.Fabric.FindProject(ctx, args[0])
+	p, err := a.Fabric.Projects.Find(ctx, args[0])
 	if err != nil {
 		return err
 	}
@@ -145,9 +145,9 @@ func (c *commands) updateProject(ctx context.Context, a *app, cmd *cobra.Command
 	if err != nil {
 		return err
 	}
-	p, err := a.Fabric.UpdateProject(ctx, args[0], change)
+	p, err := a.Fabric.Projects.Update(ctx, args[0], change)
 	if err == nil && given {
-		p, err = a.Fabric.SetLogo(ctx, p.ID, made)
+		p, err = a.Fabric.Projects.SetLogo(ctx, p.ID, made)
 	}
 	if err != nil {
 		return err
@@ -156,14 +156,14 @@ func (c *commands) updateProject(ctx context.Context, a *app, cmd *cobra.Command
 }
 
 func (c *commands) deleteProject(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
-	p, err := a.Fabric.FindProject(ctx, args[0])
+	p, err := a.Fabric.Projects.Find(ctx, args[0])
 	if err != nil {
 		return err
 	}
 	if err := c.Confirm(cmd, fmt.Sprintf("This deletes the project %s and all its keys, clients, subscribers and recordings.", p.Name), p.Name); err != nil {
 		return err
 	}
-	return a.Fabric.DeleteProject(ctx, p.ID)
+	return a.Fabric.Projects.Delete(ctx, p.ID)
 }
 
 // addProject returns a command the flag --project.
@@ -174,13 +174,13 @@ func addProject(cmd *cobra.Command) {
 // project returns the project that a command is about.
 func (a *app) project(ctx context.Context, cmd *cobra.Command) (fabric.Project, error) {
 	if id, _ := cmd.Flags().GetString("project"); id != "" {
-		p, err := a.Fabric.FindProject(ctx, id)
+		p, err := a.Fabric.Projects.Find(ctx, id)
 		if errors.Is(err, problem.NotFound) {
 			return p, cli.NotFoundf("--project: there is no project %s; `selvage project list` shows those there are", id)
 		}
 		return p, err
 	}
-	some, err := a.Fabric.ListProjects(ctx, page.Query{Size: 2})
+	some, err := a.Fabric.Projects.List(ctx, page.Query{Size: 2})
 	switch {
 	case err != nil:
 		return fabric.Project{}, err
@@ -203,7 +203,7 @@ func among[T any](ctx context.Context, a *app, cmd *cobra.Command, find func(pro
 		}
 		return find(p.ID)
 	}
-	all, err := page.Every(ctx, a.Fabric.ListProjects)
+	all, err := page.Every(ctx, a.Fabric.Projects.List)
 	if err != nil {
 		return found, err
 	}

@@ -52,7 +52,7 @@ func (c *commands) resourceCommand() *cobra.Command {
 
 // kindNamed returns a kind by its type or path.
 func (a *app) kindNamed(name string) (*kinds.Kind, error) {
-	all := a.Fabric.Kinds()
+	all := a.Fabric.Resources.Kinds()
 	if k := all.ByType(name); k != nil {
 		return k, nil
 	}
@@ -84,7 +84,7 @@ func (c *commands) listResources(ctx context.Context, a *app, cmd *cobra.Command
 		}
 	}
 	found, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[fabric.Thing], error) {
-		return a.Fabric.ListThings(ctx, p.ID, q)
+		return a.Fabric.Resources.ListThings(ctx, p.ID, q)
 	})
 	if err != nil {
 		return err
@@ -92,7 +92,7 @@ func (c *commands) listResources(ctx context.Context, a *app, cmd *cobra.Command
 	shown := []resource{}
 	for _, t := range found {
 		if t.Resource != nil && (k == nil || k.Type == t.Resource.Type) {
-			shown = append(shown, resource{*t.Resource, a.Fabric.KindOf(*t.Resource)})
+			shown = append(shown, resource{*t.Resource, a.Fabric.Resources.KindOf(*t.Resource)})
 		}
 	}
 	return cli.List(c.Env, resources, shown)
@@ -101,7 +101,7 @@ func (c *commands) listResources(ctx context.Context, a *app, cmd *cobra.Command
 // findResource finds a resource by its id.
 func (a *app) findResource(ctx context.Context, cmd *cobra.Command, id string) (resource, error) {
 	t, err := among(ctx, a, cmd, func(projectID string) (fabric.Thing, error) {
-		return a.Fabric.FindThing(ctx, projectID, id)
+		return a.Fabric.Resources.FindThing(ctx, projectID, id)
 	})
 	if err != nil {
 		return resource{}, err
@@ -109,7 +109,7 @@ func (a *app) findResource(ctx context.Context, cmd *cobra.Command, id string) (
 	if t.Subscriber != nil {
 		return resource{}, cli.NotFoundf("%s is a subscriber: `selvage subscriber show` shows it", id)
 	}
-	return resource{*t.Resource, a.Fabric.KindOf(*t.Resource)}, nil
+	return resource{*t.Resource, a.Fabric.Resources.KindOf(*t.Resource)}, nil
 }
 
 func (c *commands) showResource(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
@@ -136,7 +136,7 @@ func (c *commands) createResource(ctx context.Context, a *app, cmd *cobra.Comman
 	if err != nil {
 		return err
 	}
-	made, err := a.Fabric.CreateResource(ctx, p.ID, k, sent)
+	made, err := a.Fabric.Resources.Create(ctx, p.ID, k, sent)
 	if err != nil {
 		return inFile(args[1], err)
 	}
@@ -178,5 +178,5 @@ func (c *commands) deleteResource(ctx context.Context, a *app, cmd *cobra.Comman
 	if err := c.Confirm(cmd, "This deletes the "+r.Type+" "+r.DisplayName+" and its addresses.", r.DisplayName); err != nil {
 		return err
 	}
-	return a.Fabric.DeleteThing(ctx, r.ProjectID, r.ID)
+	return a.Fabric.Resources.DeleteThing(ctx, r.ProjectID, r.ID)
 }

@@ -142,7 +142,7 @@ func (c *commands) createSubscriber(ctx context.Context, a *app, cmd *cobra.Comm
 	if err != nil {
 		return err
 	}
-	s, err := a.Fabric.CreateSubscriber(ctx, p.ID, in)
+	s, err := a.Fabric.Subscribers.Create(ctx, p.ID, in)
 	if err != nil {
 		return err
 	}
@@ -155,7 +155,7 @@ func (c *commands) listSubscribers(ctx context.Context, a *app, cmd *cobra.Comma
 		return err
 	}
 	all, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[fabric.Subscriber], error) {
-		return a.Fabric.ListSubscribers(ctx, p.ID, q)
+		return a.Fabric.Subscribers.List(ctx, p.ID, q)
 	})
 	if err != nil {
 		return err
@@ -174,7 +174,7 @@ func (a *app) subscriber(ctx context.Context, cmd *cobra.Command, id string) (fa
 		return a.Store.FindSubscriberByEmail(ctx, p.ID, fabric.NormalizeEmail(id))
 	}
 	return among(ctx, a, cmd, func(projectID string) (fabric.Subscriber, error) {
-		return a.Fabric.FindSubscriber(ctx, projectID, id)
+		return a.Fabric.Subscribers.Find(ctx, projectID, id)
 	})
 }
 
@@ -183,7 +183,7 @@ func (c *commands) showSubscriber(ctx context.Context, a *app, cmd *cobra.Comman
 	if err != nil {
 		return err
 	}
-	p, err := a.Fabric.Presence(ctx, s.ProjectID, s.ID)
+	p, err := a.Fabric.Presence.Find(ctx, s.ProjectID, s.ID)
 	if err != nil {
 		return err
 	}
@@ -199,7 +199,7 @@ func (c *commands) updateSubscriber(ctx context.Context, a *app, cmd *cobra.Comm
 	if err != nil {
 		return err
 	}
-	if s, err = a.Fabric.UpdateSubscriber(ctx, s.ProjectID, s.ID, in); err != nil {
+	if s, err = a.Fabric.Subscribers.Update(ctx, s.ProjectID, s.ID, in); err != nil {
 		return err
 	}
 	return cli.Show(c.Env, subscribers, s)
@@ -221,5 +221,5 @@ func (c *commands) deleteSubscriber(ctx context.Context, a *app, cmd *cobra.Comm
 	if err := c.Confirm(cmd, "This deletes the subscriber "+s.Title()+".", s.Title()); err != nil {
 		return err
 	}
-	return a.Fabric.DeleteSubscriber(ctx, s.ProjectID, s.ID)
+	return a.Fabric.Subscribers.Delete(ctx, s.ProjectID, s.ID)
 }

@@ -104,15 +104,15 @@ var families = cli.View[fabric.Family]{
 }
 
 func (c *commands) listSessions(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
-	return listHeld(ctx, c, a, cmd, args[0], logins, a.Fabric.SubscriberLogins)
+	return listHeld(ctx, c, a, cmd, args[0], logins, a.Fabric.Logins.List)
 }
 
 func (c *commands) listConsents(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
-	return listHeld(ctx, c, a, cmd, args[0], consents, a.Fabric.SubscriberConsents)
+	return listHeld(ctx, c, a, cmd, args[0], consents, a.Fabric.Logins.ListConsents)
 }
 
 func (c *commands) listFamilies(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
-	return listHeld(ctx, c, a, cmd, args[0], families, a.Fabric.SubscriberFamilies)
+	return listHeld(ctx, c, a, cmd, args[0], families, a.Fabric.Tokens.ListFamilies)
 }
 
 // listHeld prints all that a subscriber has of a thing.
@@ -144,13 +144,13 @@ func (c *commands) revokeSubscriber(ctx context.Context, a *app, cmd *cobra.Comm
 	}
 	switch {
 	case sid != nil:
-		return a.Fabric.EndLogin(ctx, s.ProjectID, s.ID, *sid)
+		return a.Fabric.Logins.End(ctx, s.ProjectID, s.ID, *sid)
 	case client != nil:
-		return a.Fabric.RevokeConsent(ctx, s.ProjectID, s.ID, *client)
+		return a.Fabric.Logins.RevokeConsent(ctx, s.ProjectID, s.ID, *client)
 	case token != nil:
-		return a.Fabric.RevokeFamily(ctx, s.ProjectID, s.ID, *token)
+		return a.Fabric.Tokens.RevokeFamily(ctx, s.ProjectID, s.ID, *token)
 	}
-	return a.Fabric.RevokeSubscriber(ctx, s.ProjectID, s.ID)
+	return a.Fabric.Subscribers.Revoke(ctx, s.ProjectID, s.ID)
 }
 
 var factors = cli.View[factor.Factor]{
@@ -185,7 +185,7 @@ func left(f factor.Factor) string {
 }
 
 func (c *commands) listFactors(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
-	return listHeld(ctx, c, a, cmd, args[0], factors, a.Fabric.SubscriberFactors)
+	return listHeld(ctx, c, a, cmd, args[0], factors, a.Fabric.Subscribers.ListFactors)
 }
 
 func (c *commands) removeFactor(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
@@ -193,5 +193,5 @@ func (c *commands) removeFactor(ctx context.Context, a *app, cmd *cobra.Command,
 	if err != nil {
 		return err
 	}
-	return a.Fabric.RemoveFactor(ctx, s.ProjectID, s.ID, args[1])
+	return a.Fabric.Subscribers.RemoveFactor(ctx, s.ProjectID, s.ID, args[1])
 }

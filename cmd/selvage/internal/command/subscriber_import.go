@@ -142,7 +142,7 @@ func (a *app) importSubscriber(ctx context.Context, projectID string, columns, r
 	if err != nil {
 		return done, err
 	}
-	s, err := a.Fabric.CreateSubscriber(ctx, projectID, in)
+	s, err := a.Fabric.Subscribers.Create(ctx, projectID, in)
 	if p := problem.First(err); p != nil && p.Kind == problem.Conflict && p.Param == "email" {
 		done.Status = exists
 		return done, nil

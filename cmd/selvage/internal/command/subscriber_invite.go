@@ -36,7 +36,7 @@ func (c *commands) verifyCommand() *cobra.Command {
 func (c *commands) verifySubscriber(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
 	s, err := a.subscriber(ctx, cmd, args[0])
 	if err == nil {
-		s, err = a.Fabric.VerifySubscriber(ctx, s.ProjectID, s.ID)
+		s, err = a.Fabric.Subscribers.Verify(ctx, s.ProjectID, s.ID)
 	}
 	if err != nil {
 		return err
@@ -65,12 +65,12 @@ func (c *commands) inviteSubscriber(ctx context.Context, a *app, cmd *cobra.Comm
 	inviter, _ := cmd.Flags().GetString("inviter")
 	s, err := a.Store.FindSubscriberByEmail(ctx, p.ID, fabric.NormalizeEmail(email))
 	if errors.Is(err, problem.NotFound) {
-		s, err = a.Fabric.CreateSubscriber(ctx, p.ID, fabric.SubscriberInput{Email: &email})
+		s, err = a.Fabric.Subscribers.Create(ctx, p.ID, fabric.SubscriberInput{Email: &email})
 	}
 	if err != nil {
 		return err
 	}
-	if s, err = a.Fabric.InviteSubscriber(ctx, p.ID, s.ID, inviter); err != nil {
+	if s, err = a.Fabric.Subscribers.Invite(ctx, p.ID, s.ID, inviter); err != nil {
 		return err
 	}
 	c.sayKept(a)

@@ -140,7 +140,7 @@ func (c *commands) eraseSubscriber(ctx context.Context, a *app, cmd *cobra.Comma
 	if err := c.Confirm(cmd, what, s.Title()); err != nil {
 		return err
 	}
-	e, err := a.Fabric.EraseSubscriber(ctx, s.ProjectID, s.ID)
+	e, err := a.Fabric.Subscribers.Erase(ctx, s.ProjectID, s.ID)
 	if err != nil {
 		return err
 	}

@@ -12,19 +12,19 @@ import (
 	"time"
 )
 
-var issued = cli.View[fabric.Tokens]{
-	ID: func(t fabric.Tokens) string { return t.Access },
-	JSON: func(t fabric.Tokens) any {
+var issued = cli.View[fabric.TokenPair]{
+	ID: func(t fabric.TokenPair) string { return t.Access },
+	JSON: func(t fabric.TokenPair) any {
 		return struct {
 			SubscriberID string `json:"subscriber_id,omitempty"`
 			Token        string `json:"token"`
 			RefreshToken string `json:"refresh_token,omitempty"`
 		}{t.SubscriberID, t.Access, t.Refresh}
 	},
-	Facts: []cli.Fact[fabric.Tokens]{
-		{Name: "Subscriber", Value: func(t fabric.Tokens) string { return t.SubscriberID }},
-		{Name: "Token", Value: func(t fabric.Tokens) string { return t.Access }},
-		{Name: "Refresh token", Value: func(t fabric.Tokens) string { return t.Refresh }},
+	Facts: []cli.Fact[fabric.TokenPair]{
+		{Name: "Subscriber", Value: func(t fabric.TokenPair) string { return t.SubscriberID }},
+		{Name: "Token", Value: func(t fabric.TokenPair) string { return t.Access }},
+		{Name: "Refresh token", Value: func(t fabric.TokenPair) string { return t.Refresh }},
 	},
 }
 
@@ -127,7 +127,7 @@ func (c *commands) subscriberToken(ctx context.Context, a *app, cmd *cobra.Comma
 		return err
 	}
 	reference, _ := cmd.Flags().GetString("reference")
-	tokens, err := a.Fabric.SubscriberToken(
+	tokens, err := a.Fabric.Tokens.IssueSubscriber(
 		ctx, fabric.Issuer{ProjectID: p.ID},
 		fabric.SubscriberTokenInput{Reference: reference, ExpireAt: expireAt(cmd)})
 	if err != nil {
@@ -145,7 +145,7 @@ func (c *commands) guestToken(ctx context.Context, a *app, cmd *cobra.Command, _
 		return err
 	}
 	ids, _ := cmd.Flags().GetStringSlice("address")
-	tokens, err := a.Fabric.GuestToken(ctx, fabric.Issuer{ProjectID: p.ID},
+	tokens, err := a.Fabric.Tokens.IssueGuest(ctx, fabric.Issuer{ProjectID: p.ID},
 		fabric.GuestTokenInput{AllowedAddresses: ids, ExpireAt: expireAt(cmd)})
 	if err != nil {
 		return err
@@ -166,7 +166,7 @@ func (c *commands) inspectToken(ctx context.Context, a *app, _ *cobra.Command, _
 	switch {
 	case !time.Now().Before(t.ExpiresAt):
 		seen.state = "expired"
-	case a.Fabric.Check(ctx, t) != nil:
+	case a.Fabric.Tokens.Check(ctx, t) != nil:
 		seen.state = "revoked"
 	}
 	return cli.Show(c.Env, inspections, seen)
@@ -177,20 +177,20 @@ func (c *commands) revokeToken(ctx context.Context, a *app, _ *cobra.Command, _ 
 	if err != nil {
 		return err
 	}
-	if k, err := a.Fabric.FindEmbedKey(ctx, strings.TrimSpace(raw)); err == nil {
-		return a.Fabric.RevokeEmbedKey(ctx, k)
+	if k, err := a.Fabric.EmbedKeys.Find(ctx, strings.TrimSpace(raw)); err == nil {
+		return a.Fabric.EmbedKeys.Revoke(ctx, k)
 	}
 	t, err := a.openAny(ctx, raw)
 	if err != nil {
 		return err
 	}
-	return a.Fabric.Revoke(ctx, t)
+	return a.Fabric.Tokens.Revoke(ctx, t)
 }
 
 // openAny returns what a token of whatever kind says.
 func (a *app) openAny(ctx context.Context, raw string) (fabric.Token, error) {
 	raw = strings.TrimSpace(raw)
-	if t, ok := a.Fabric.Inspect(raw, fabric.SAT, fabric.Guest, fabric.Invite, fabric.Refresh, fabric.Service); ok {
+	if t, ok := a.Fabric.Tokens.Inspect(raw, fabric.SAT, fabric.Guest, fabric.Invite, fabric.Refresh, fabric.Service); ok {
 		return t, nil
 	}
 	t, _, err := a.IDP.Tokens.Inspect(ctx, raw)
@@ -208,7 +208,7 @@ func (a *app) address(ctx context.Context, cmd *cobra.Command) (fabric.Address, 
 	}
 	id, _ := cmd.Flags().GetString("address")
 	return among(ctx, a, cmd, func(projectID string) (fabric.Address, error) {
-		return a.Fabric.FindAddress(ctx, reachAll(projectID), id)
+		return a.Fabric.Addresses.Find(ctx, reachAll(projectID), id)
 	})
 }
 
@@ -220,9 +220,9 @@ func (c *commands) inviteToken(ctx context.Context, a *app, cmd *cobra.Command, 
 	}
 	inviter := reachAll(address.ProjectID)
 	inviter.SubscriberID = address.ResourceID
-	token, err := a.Fabric.Invite(ctx, inviter, fabric.InviteInput{AddressID: address.ID, ExpiresAt: expireAt(cmd)})
+	token, err := a.Fabric.Tokens.IssueInvite(ctx, inviter, fabric.InviteInput{AddressID: address.ID, ExpiresAt: expireAt(cmd)})
 	if err != nil {
 		return err
 	}
-	return cli.Show(c.Env, issued, fabric.Tokens{Access: token})
+	return cli.Show(c.Env, issued, fabric.TokenPair{Access: token})
 }

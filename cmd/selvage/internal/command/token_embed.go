@@ -61,7 +61,7 @@ func (c *commands) createEmbed(ctx context.Context, a *app, cmd *cobra.Command, 
 		return err
 	}
 	name, _ := cmd.Flags().GetString("name")
-	k, secret, err := a.Fabric.CreateEmbedKey(ctx, address.ProjectID, address.ID, name)
+	k, secret, err := a.Fabric.EmbedKeys.Create(ctx, address.ProjectID, address.ID, name)
 	if err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func (c *commands) createEmbed(ctx context.Context, a *app, cmd *cobra.Command, 
 
 func (a *app) embedsOf(ctx context.Context, projectID string) ([]embedKey, error) {
 	found, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[fabric.EmbedKey], error) {
-		return a.Fabric.ListEmbedKeys(ctx, projectID, q)
+		return a.Fabric.EmbedKeys.List(ctx, projectID, q)
 	})
 	keys := make([]embedKey, len(found))
 	for i, k := range found {
@@ -108,5 +108,5 @@ func (c *commands) revokeEmbed(ctx context.Context, a *app, cmd *cobra.Command, 
 	if err != nil {
 		return err
 	}
-	return a.Fabric.RevokeEmbedKey(ctx, k)
+	return a.Fabric.EmbedKeys.Revoke(ctx, k)
 }

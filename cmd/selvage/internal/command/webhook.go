@@ -99,7 +99,7 @@ func (c *commands) createWebhook(ctx context.Context, a *app, cmd *cobra.Command
 	if err != nil {
 		return err
 	}
-	w, err := a.Fabric.CreateWebhook(ctx, p.ID, in)
+	w, err := a.Fabric.Webhooks.Create(ctx, p.ID, in)
 	if err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func (c *commands) listWebhooks(ctx context.Context, a *app, cmd *cobra.Command,
 		return err
 	}
 	all, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[fabric.Webhook], error) {
-		return a.Fabric.ListWebhooks(ctx, p.ID, q)
+		return a.Fabric.Webhooks.List(ctx, p.ID, q)
 	})
 	if err != nil {
 		return err
@@ -122,7 +122,7 @@ func (c *commands) listWebhooks(ctx context.Context, a *app, cmd *cobra.Command,
 
 func (a *app) webhook(ctx context.Context, cmd *cobra.Command, id string) (fabric.Webhook, error) {
 	return among(ctx, a, cmd, func(projectID string) (fabric.Webhook, error) {
-		return a.Fabric.FindWebhook(ctx, projectID, id)
+		return a.Fabric.Webhooks.Find(ctx, projectID, id)
 	})
 }
 
@@ -143,7 +143,7 @@ func (c *commands) updateWebhook(ctx context.Context, a *app, cmd *cobra.Command
 	if err != nil {
 		return err
 	}
-	if w, err = a.Fabric.UpdateWebhook(ctx, w.ProjectID, w.ID, in); err != nil {
+	if w, err = a.Fabric.Webhooks.Update(ctx, w.ProjectID, w.ID, in); err != nil {
 		return err
 	}
 	return cli.Show(c.Env, webhooks, w)
@@ -157,5 +157,5 @@ func (c *commands) deleteWebhook(ctx context.Context, a *app, cmd *cobra.Command
 	if err := c.Confirm(cmd, "This deletes the webhook to "+w.URL+" and what waits for it.", w.URL); err != nil {
 		return err
 	}
-	return a.Fabric.DeleteWebhook(ctx, w.ProjectID, w.ID)
+	return a.Fabric.Webhooks.Delete(ctx, w.ProjectID, w.ID)
 }

@@ -67,7 +67,7 @@ func (c *commands) listDeliveries(ctx context.Context, a *app, cmd *cobra.Comman
 		return err
 	}
 	all, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[fabric.Delivery], error) {
-		return a.Fabric.ListDeliveries(ctx, w.ProjectID, w.ID, state, q)
+		return a.Fabric.Deliveries.List(ctx, w.ProjectID, w.ID, state, q)
 	})
 	if err != nil {
 		return err
@@ -80,7 +80,7 @@ func (c *commands) testWebhook(ctx context.Context, a *app, cmd *cobra.Command, 
 	if err != nil {
 		return err
 	}
-	d, err := a.Fabric.TestWebhook(ctx, w.ProjectID, w.ID)
+	d, err := a.Fabric.Webhooks.Test(ctx, w.ProjectID, w.ID)
 	if err != nil {
 		return err
 	}
@@ -93,13 +93,13 @@ func (c *commands) redeliver(ctx context.Context, a *app, cmd *cobra.Command, ar
 		return err
 	}
 	if len(args) == 2 {
-		d, err := a.Fabric.Redeliver(ctx, w.ProjectID, w.ID, args[1])
+		d, err := a.Fabric.Deliveries.Redeliver(ctx, w.ProjectID, w.ID, args[1])
 		if err != nil {
 			return err
 		}
 		return cli.Show(c.Env, deliveries, d)
 	}
-	n, err := a.Fabric.RedeliverDead(ctx, w.ProjectID, w.ID)
+	n, err := a.Fabric.Deliveries.RedeliverDead(ctx, w.ProjectID, w.ID)
 	if err != nil {
 		return err
 	}

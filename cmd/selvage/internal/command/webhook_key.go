@@ -60,7 +60,7 @@ func (c *commands) showSigningKey(ctx context.Context, a *app, cmd *cobra.Comman
 	if err != nil {
 		return err
 	}
-	k, err := a.Fabric.SigningKeys(ctx, p.ID)
+	k, err := a.Fabric.Webhooks.SigningKeys(ctx, p.ID)
 	if err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func (c *commands) rotateSigningKey(ctx context.Context, a *app, cmd *cobra.Comm
 	if err != nil {
 		return err
 	}
-	k, err := a.Fabric.RotateSigningKey(ctx, p.ID, cli.Span(cmd, "overlap"))
+	k, err := a.Fabric.Webhooks.RotateSigningKey(ctx, p.ID, cli.Span(cmd, "overlap"))
 	if err != nil {
 		return err
 	}

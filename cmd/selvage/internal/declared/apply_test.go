@@ -20,12 +20,12 @@ func must(t *testing.T, err error) {
 func TestApplyLeavesTheRest(t *testing.T) {
 	ctx, dir := t.Context(), storetest.Dir(t)
 	rows := storetest.Open(t, dir, nil)
-	f := fabric.New(fabric.Config{Store: rows, Ring: storetest.Ring(t, dir, rows, nil)})
+	f := fabric.New(fabric.Config{Stores: rows.Fabric(), Ring: storetest.Ring(t, dir, rows, nil)})
 	p := idp.New(idp.Config{Store: idp.Stores{Clients: rows}, Fabric: f})
 	d := declared.New(declared.Config{
 		Fabric: f, IDP: p, Store: rows, Suggest: func(string, []string) string { return "" },
 	})
-	project, err := f.CreateProject(ctx, "Acme")
+	project, err := f.Projects.Create(ctx, "Acme")
 	must(t, err)
 	app, _, err := p.Clients.Create(ctx, idp.Client{
 		ProjectID: project.ID, Name: "App", Type: idp.SPA,
@@ -39,7 +39,7 @@ func TestApplyLeavesTheRest(t *testing.T) {
 	must(t, err)
 	must(t, p.Clients.Change(ctx, app.ID, func(c *idp.Client) { c.RedirectURIs = c.RedirectURIs[:1] }))
 	signed := fabric.MediaAuths[1]
-	_, err = f.UpdateProject(ctx, project.ID, fabric.ProjectChange{MediaAuth: &signed})
+	_, err = f.Projects.Update(ctx, project.ID, fabric.ProjectChange{MediaAuth: &signed})
 	must(t, err)
 
 	must(t, d.Apply(ctx, steps, func(declared.Done) error { return nil }))
@@ -49,7 +49,7 @@ func TestApplyLeavesTheRest(t *testing.T) {
 		t.Errorf("the client leads to %q, has the colour %q and may ask %q", app.RedirectURIs, app.BrandColor,
 			app.Scopes)
 	}
-	project, err = f.FindProject(ctx, project.ID)
+	project, err = f.Projects.Find(ctx, project.ID)
 	must(t, err)
 	if project.MediaAuth != signed || project.Color != "#a03060" {
 		t.Errorf("the project has media_auth %q and the colour %q", project.MediaAuth, project.Color)

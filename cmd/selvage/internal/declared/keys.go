@@ -30,18 +30,18 @@ func (d *Declarer) keys() noun[key] {
 		list:   d.listKeys,
 		settle: (*key).settle,
 		check: func(_ context.Context, k key, isNew bool) error {
-			return d.c.Fabric.CheckAPIKey(k.input(key{}), isNew)
+			return d.c.Fabric.APIKeys.Check(k.input(key{}), isNew)
 		},
 		create: func(ctx context.Context, projectID string, k key) (made, error) {
-			one, secret, err := d.c.Fabric.CreateAPIKey(ctx, projectID, k.input(key{}), nil)
+			one, secret, err := d.c.Fabric.APIKeys.Create(ctx, projectID, k.input(key{}), nil)
 			return made{id: one.ID, secret: secret}, err
 		},
 		update: func(ctx context.Context, projectID string, old, k key) error {
-			_, err := d.c.Fabric.UpdateAPIKey(ctx, projectID, k.ID, k.input(old), nil)
+			_, err := d.c.Fabric.APIKeys.Update(ctx, projectID, k.ID, k.input(old), nil)
 			return err
 		},
 		remove: func(ctx context.Context, projectID string, k key) error {
-			return d.c.Fabric.RevokeAPIKey(ctx, projectID, k.ID)
+			return d.c.Fabric.APIKeys.Revoke(ctx, projectID, k.ID)
 		},
 	}
 }
@@ -49,7 +49,7 @@ func (d *Declarer) keys() noun[key] {
 // listKeys returns the keys that are good: of one that was revoked the name is free.
 func (d *Declarer) listKeys(ctx context.Context, projectID string) (all []key, err error) {
 	found, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[fabric.APIKey], error) {
-		return d.c.Fabric.ListAPIKeys(ctx, projectID, q)
+		return d.c.Fabric.APIKeys.List(ctx, projectID, q)
 	})
 	for _, k := range found {
 		if !k.Revoked.IsZero() {

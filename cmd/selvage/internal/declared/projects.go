@@ -12,7 +12,7 @@ import (
 // Plan compares a file with what there is. With prune, what was made from a file and is
 // in this one no more is removed; projects never are.
 func (d *Declarer) Plan(ctx context.Context, f *File, prune bool) (steps []Step, err error) {
-	all, err := page.Every(ctx, d.c.Fabric.ListProjects)
+	all, err := page.Every(ctx, d.c.Fabric.Projects.List)
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +129,7 @@ func (d *Declarer) projectStep(p project, t *target, old *fabric.Project, now fa
 	}
 	s.do = func(ctx context.Context) (m made, err error) {
 		if old == nil {
-			created, err := d.c.Fabric.CreateProject(ctx, now.Name)
+			created, err := d.c.Fabric.Projects.Create(ctx, now.Name)
 			if err != nil {
 				return m, err
 			}
@@ -138,7 +138,7 @@ func (d *Declarer) projectStep(p project, t *target, old *fabric.Project, now fa
 				return m, nil
 			}
 		}
-		if _, err := d.c.Fabric.UpdateProject(ctx, t.id, changeOf(base, now)); err != nil {
+		if _, err := d.c.Fabric.Projects.Update(ctx, t.id, changeOf(base, now)); err != nil {
 			return m, fmt.Errorf("changing project: %w", err)
 		}
 		return m, nil

@@ -32,10 +32,10 @@ func (d *Declarer) readResource(e entry) (r resource, err error) {
 		return r, e.errorf("kind is required, such as swml_script")
 	}
 	var types, names []string
-	for _, one := range d.c.Fabric.Kinds().All() {
+	for _, one := range d.c.Fabric.Resources.Kinds().All() {
 		types = append(types, one.Type)
 	}
-	if r.kind = d.c.Fabric.Kinds().ByType(k.Value); r.kind == nil {
+	if r.kind = d.c.Fabric.Resources.Kinds().ByType(k.Value); r.kind == nil {
 		near := d.c.Suggest(k.Value, types)
 		if near == "" {
 			near = "; there are " + list(types)
@@ -121,7 +121,7 @@ func (d *Declarer) planResources(ctx context.Context, p *target, entries []entry
 
 func (d *Declarer) listResources(ctx context.Context, projectID string) (all []fabric.Resource, err error) {
 	found, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[fabric.Thing], error) {
-		return d.c.Fabric.ListThings(ctx, projectID, q)
+		return d.c.Fabric.Resources.ListThings(ctx, projectID, q)
 	})
 	for _, t := range found {
 		if t.Resource != nil {
@@ -167,7 +167,7 @@ func (d *Declarer) makeResource(p *target, r resource) Step {
 		}
 	}
 	s.do = func(ctx context.Context) (made, error) {
-		one, err := d.c.Fabric.CreateResource(ctx, p.id, r.kind, r.sent)
+		one, err := d.c.Fabric.Resources.Create(ctx, p.id, r.kind, r.sent)
 		if err != nil {
 			return made{}, err
 		}
@@ -204,7 +204,7 @@ func (d *Declarer) changeResource(p *target, r resource, old fabric.Resource) (*
 		sent[version] = strconv.AppendInt(nil, n+1, 10)
 	}
 	s.do = func(ctx context.Context) (made, error) {
-		_, err := d.c.Fabric.UpdateResource(ctx, p.id, r.kind, old.ID, sent)
+		_, err := d.c.Fabric.Resources.Update(ctx, p.id, r.kind, old.ID, sent)
 		return made{}, err
 	}
 	return s, nil
@@ -215,7 +215,7 @@ func (d *Declarer) removeResource(p *target, r fabric.Resource) Step {
 		Action: Delete, Kind: r.Type, Project: p.name, Name: r.DisplayName, ID: r.ID,
 		place: place{path: r.Type + " " + r.DisplayName},
 		do: func(ctx context.Context) (made, error) {
-			if err := d.c.Fabric.DeleteThing(ctx, p.id, r.ID); err != nil {
+			if err := d.c.Fabric.Resources.DeleteThing(ctx, p.id, r.ID); err != nil {
 				return made{}, err
 			}
 			return made{}, d.c.Store.UnmarkDeclared(ctx, r.ID)

@@ -26,7 +26,7 @@ func (d *Declarer) subscribers() noun[fabric.Subscriber] {
 		fresh: func() fabric.Subscriber { return fabric.Subscriber{} },
 		list: func(ctx context.Context, projectID string) ([]fabric.Subscriber, error) {
 			return page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[fabric.Subscriber], error) {
-				return d.c.Fabric.ListSubscribers(ctx, projectID, q)
+				return d.c.Fabric.Subscribers.List(ctx, projectID, q)
 			})
 		},
 		settle: func(s *fabric.Subscriber) error {
@@ -42,7 +42,7 @@ func (d *Declarer) subscribers() noun[fabric.Subscriber] {
 			return subscriberInput(fabric.Subscriber{}, s).Check(isNew)
 		},
 		create: func(ctx context.Context, projectID string, s fabric.Subscriber) (made, error) {
-			one, err := d.c.Fabric.CreateSubscriber(ctx, projectID, subscriberInput(fabric.Subscriber{}, s))
+			one, err := d.c.Fabric.Subscribers.Create(ctx, projectID, subscriberInput(fabric.Subscriber{}, s))
 			if err != nil {
 				return made{}, err
 			}
@@ -55,7 +55,7 @@ func (d *Declarer) subscribers() noun[fabric.Subscriber] {
 			if s.Email == old.Email {
 				in.Verified = changed(old.Verified, s.Verified)
 			}
-			_, err := d.c.Fabric.UpdateSubscriber(ctx, projectID, s.ID, in)
+			_, err := d.c.Fabric.Subscribers.Update(ctx, projectID, s.ID, in)
 			return err
 		},
 	}
@@ -79,7 +79,7 @@ func subscriberInput(old, s fabric.Subscriber) fabric.SubscriberInput {
 
 // addressOf returns where something is reached.
 func (d *Declarer) addressOf(ctx context.Context, projectID, id string) (string, error) {
-	p, err := d.c.Fabric.ThingAddresses(ctx, projectID, id, page.Query{Size: 1})
+	p, err := d.c.Fabric.Resources.ListAddresses(ctx, projectID, id, page.Query{Size: 1})
 	if err != nil || len(p.Items) == 0 {
 		return "", err
 	}

@@ -22,7 +22,7 @@ func (d *Declarer) webhooks() noun[fabric.Webhook] {
 		},
 		list: func(ctx context.Context, projectID string) ([]fabric.Webhook, error) {
 			return page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[fabric.Webhook], error) {
-				return d.c.Fabric.ListWebhooks(ctx, projectID, q)
+				return d.c.Fabric.Webhooks.List(ctx, projectID, q)
 			})
 		},
 		settle: func(w *fabric.Webhook) error {
@@ -32,18 +32,18 @@ func (d *Declarer) webhooks() noun[fabric.Webhook] {
 			return nil
 		},
 		check: func(_ context.Context, w fabric.Webhook, isNew bool) error {
-			return d.c.Fabric.CheckWebhook(webhookInput(fabric.Webhook{}, w), isNew)
+			return d.c.Fabric.Webhooks.Check(webhookInput(fabric.Webhook{}, w), isNew)
 		},
 		create: func(ctx context.Context, projectID string, w fabric.Webhook) (made, error) {
-			one, err := d.c.Fabric.CreateWebhook(ctx, projectID, webhookInput(fabric.Webhook{}, w))
+			one, err := d.c.Fabric.Webhooks.Create(ctx, projectID, webhookInput(fabric.Webhook{}, w))
 			return made{id: one.ID}, err
 		},
 		update: func(ctx context.Context, projectID string, old, w fabric.Webhook) error {
-			_, err := d.c.Fabric.UpdateWebhook(ctx, projectID, w.ID, webhookInput(old, w))
+			_, err := d.c.Fabric.Webhooks.Update(ctx, projectID, w.ID, webhookInput(old, w))
 			return err
 		},
 		remove: func(ctx context.Context, projectID string, w fabric.Webhook) error {
-			return d.c.Fabric.DeleteWebhook(ctx, projectID, w.ID)
+			return d.c.Fabric.Webhooks.Delete(ctx, projectID, w.ID)
 		},
 	}
 }

@@ -99,7 +99,7 @@ func (d *Demo) FirstRun(ctx context.Context) (text string, err error) {
 	if err := d.deleteUnfinished(ctx); err != nil {
 		return "", err
 	}
-	some, err := d.Fabric.ListProjects(ctx, page.Query{Size: 1})
+	some, err := d.Fabric.Projects.List(ctx, page.Query{Size: 1})
 	if err != nil || len(some.Items) > 0 {
 		return "", err
 	}
@@ -170,7 +170,7 @@ func (d *Demo) deleteUnfinished(ctx context.Context) error {
 
 // deleteProject deletes a project, if it still exists.
 func (d *Demo) deleteProject(ctx context.Context, id string) error {
-	if err := d.Fabric.DeleteProject(ctx, id); !errors.Is(err, problem.NotFound) {
+	if err := d.Fabric.Projects.Delete(ctx, id); !errors.Is(err, problem.NotFound) {
 		return err
 	}
 	return nil

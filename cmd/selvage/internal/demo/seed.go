@@ -37,7 +37,7 @@ type seed struct {
 
 // seed creates the project and everything in it.
 func (d *Demo) seed(ctx context.Context) (s seed, err error) {
-	if s.project, err = d.Fabric.CreateProject(ctx, "Demo"); err != nil {
+	if s.project, err = d.Fabric.Projects.Create(ctx, "Demo"); err != nil {
 		return s, err
 	}
 	if err := datadir.Replace(d.file(unfinishedFile), []byte(s.project.ID), 0o600); err != nil {
@@ -46,7 +46,7 @@ func (d *Demo) seed(ctx context.Context) (s seed, err error) {
 
 	name := "demo"
 	scopes := []fabric.Scope{fabric.Voice, fabric.Messaging, fabric.Fax, fabric.Video}
-	_, s.key, err = d.Fabric.CreateAPIKey(ctx, s.project.ID, fabric.APIKeyInput{Name: &name, Scopes: scopes}, nil)
+	_, s.key, err = d.Fabric.APIKeys.Create(ctx, s.project.ID, fabric.APIKeyInput{Name: &name, Scopes: scopes}, nil)
 	if err != nil {
 		return s, err
 	}
@@ -64,7 +64,7 @@ func (d *Demo) seed(ctx context.Context) (s seed, err error) {
 func (d *Demo) seedSubscriber(ctx context.Context, s *seed) (err error) {
 	email, first, last := "ada@example.com", "Ada", "Example"
 	s.password = strings.ToLower(rand.Text()[:16])
-	s.subscriber, err = d.Fabric.CreateSubscriber(ctx, s.project.ID, fabric.SubscriberInput{
+	s.subscriber, err = d.Fabric.Subscribers.Create(ctx, s.project.ID, fabric.SubscriberInput{
 		Email: &email, Password: &s.password, Profile: fabric.Profile{FirstName: &first, LastName: &last},
 	})
 	return err
@@ -104,7 +104,7 @@ func (d *Demo) seedResources(ctx context.Context, s *seed) error {
 		if err := json.Unmarshal([]byte(r.members), &members); err != nil {
 			return fmt.Errorf("reading the demo's %s: %w", r.kind, err)
 		}
-		if _, err := d.Fabric.CreateResource(ctx, s.project.ID, d.Fabric.Kinds().ByType(r.kind), members); err != nil {
+		if _, err := d.Fabric.Resources.Create(ctx, s.project.ID, d.Fabric.Resources.Kinds().ByType(r.kind), members); err != nil {
 			return err
 		}
 	}

@@ -137,7 +137,7 @@ func (a *App) build(all *kinds.Catalog, observe func(event string)) {
 	a.proxies.Set(a.Config.TrustedProxies.Prefixes())
 	a.egress = egress.Policy{Allow: a.Config.Egress.Allow}
 	a.Fabric = fabric.New(fabric.Config{
-		Store: a.Store, Ring: a.Ring, Kinds: all, Passwords: a.passwords, Revocations: a.revocations,
+		Stores: a.Store.Fabric(), Ring: a.Ring, Kinds: all, Passwords: a.passwords, Revocations: a.revocations,
 		Sessions: a.sessions,
 		Host:     a.Where.Fabric, Issuer: a.Where.Issuer(),
 		Live: func(ctx context.Context, sid string) error { return a.IDP.Logins.Live(ctx, sid) },
@@ -172,7 +172,7 @@ func (a *App) build(all *kinds.Catalog, observe func(event string)) {
 		Store: a.Store, Media: a.media, MaxUpload: int64(a.Config.Recordings.MaxUpload),
 		Wait: time.Duration(a.Config.Recordings.Wait), Links: a.Ring,
 		SubscriberOf: func(ctx context.Context, projectID, address string) (string, error) {
-			return a.Fabric.SubscriberOf(ctx, projectID, address, "")
+			return a.Fabric.Addresses.SubscriberOf(ctx, projectID, address, "")
 		},
 	})
 }
@@ -193,7 +193,7 @@ func (a *App) serveRelay(log *slog.Logger, observe func(method, result string)) 
 // does, whatever it serves. webhook and logout are told of each attempt.
 func (a *App) serveDeliveries(log *slog.Logger, webhook, logout func(result string)) {
 	a.webhooks = deliver.New(deliver.Config{
-		Queue: a.Store.Webhooks.Queue(), Client: a.egress.Client(), Writer: deliver.Signed(a.Fabric.SigningKey),
+		Queue: a.Store.Webhooks.Queue(), Client: a.egress.Client(), Writer: deliver.Signed(a.Fabric.Webhooks.SigningKey),
 		Agent: "selvage", Observe: webhook, Log: log,
 	})
 	a.logouts = deliver.New(deliver.Config{

@@ -68,18 +68,18 @@ func (a *App) bootstrap(ctx context.Context) error {
 	if err != nil || c.BootstrapAdminAPIToken == "" {
 		return err
 	}
-	projects, err := a.Fabric.ListProjects(ctx, page.Query{Size: 1})
+	projects, err := a.Fabric.Projects.List(ctx, page.Query{Size: 1})
 	if err != nil {
 		return err
 	}
 	if len(projects.Items) == 0 {
-		p, err := a.Fabric.CreateProject(ctx, "Default")
+		p, err := a.Fabric.Projects.Create(ctx, "Default")
 		if err != nil {
 			return err
 		}
 		projects.Items = []fabric.Project{p}
 	}
 	name := "bootstrap"
-	return a.Fabric.AdoptAPIKey(ctx, projects.Items[0].ID,
+	return a.Fabric.APIKeys.Adopt(ctx, projects.Items[0].ID,
 		fabric.APIKeyInput{Name: &name, Scopes: fabric.Scopes()}, c.BootstrapAdminAPIToken)
 }

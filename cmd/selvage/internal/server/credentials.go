@@ -14,7 +14,7 @@ import (
 // service's token, or a subscriber by a token. Each needs the scope Voice.
 func (a *App) caller(r *http.Request) (recordings.Owner, error) {
 	if projectID, key, ok := web.Basic(r); ok {
-		k, err := a.Fabric.Authenticate(r.Context(), projectID, key)
+		k, err := a.Fabric.APIKeys.Authenticate(r.Context(), projectID, key)
 		if err != nil {
 			return recordings.Owner{}, err
 		}

@@ -40,7 +40,7 @@ func (a *App) routes(log *slog.Logger) (http.Handler, error) {
 	mount(http.HandlerFunc(notFound), "/")
 	mount(static.Handler(), static.Prefix)
 	mount(orNotFound(soon(sdk.Handler)), sdk.Prefix)
-	docs := apidoc.New(apidoc.Config{Config: openapi.Config{Kinds: a.Fabric.Kinds(),
+	docs := apidoc.New(apidoc.Config{Config: openapi.Config{Kinds: a.Fabric.Resources.Kinds(),
 		PublicURL: a.Where.Public, AuthURL: a.Where.Auth}, Log: log, Guides: manual.Nav("")})
 	mount(orNotFound(docs.Handler()), "/docs", apidoc.Prefix)
 	mount(orNotFound(manual.Handler(log)), manual.Prefix)

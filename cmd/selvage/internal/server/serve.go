@@ -179,7 +179,7 @@ func (s *server) unhurried() []func(context.Context) {
 		func(ctx context.Context) { a.sweep(ctx, s.log) },
 		a.webhooks.Run, a.logouts.Run, a.Post.Run,
 		func(ctx context.Context) {
-			a.Fabric.WatchPresence(ctx, func(err error) {
+			a.Fabric.Presence.Watch(ctx, func(err error) {
 				s.log.Error("looking who is online no more", "error", err)
 			})
 		},
@@ -231,7 +231,7 @@ func (a *App) sweep(ctx context.Context, log *slog.Logger) {
 			}
 		}
 		err = errors.Join(err, a.Store.SweepRevocations(ctx), a.Store.SweepFamilies(ctx), a.IDP.Sweep(ctx),
-			a.Fabric.SweepDeliveries(ctx), a.Operators.Sweep(ctx), a.IDP.Letters.Sweep(ctx))
+			a.Fabric.Deliveries.Sweep(ctx), a.Operators.Sweep(ctx), a.IDP.Letters.Sweep(ctx))
 		if a.Recordings != nil {
 			err = errors.Join(err, a.Recordings.Sweep(ctx))
 		}

@@ -96,7 +96,7 @@ const settleFor = 5 * time.Second
 func (a *App) settle() error {
 	ctx, cancel := context.WithTimeout(context.Background(), settleFor)
 	defer cancel()
-	if err := errors.Join(a.Fabric.Settle(ctx), a.IDP.Clients.Settle(ctx)); err != nil {
+	if err := errors.Join(a.Fabric.APIKeys.Settle(ctx), a.IDP.Clients.Settle(ctx)); err != nil {
 		return fmt.Errorf("noting which secrets were used: %w", err)
 	}
 	return nil

@@ -1,0 +1,25 @@
+package store
+
+import "github.com/selvage/selvage/fabric"
+
+// Fabric returns the stores of package fabric.
+func (s *Store) Fabric() fabric.Stores {
+	return fabric.Stores{
+		Projects:     s,
+		APIKeys:      s,
+		Audit:        s,
+		Subscribers:  s,
+		Logins:       s,
+		Tokens:       s,
+		EmbedKeys:    s,
+		Applications: s,
+		Resources:    s,
+		Routes:       s,
+		Addresses:    s,
+		SIP:          s,
+		Webhooks:     s,
+		Deliveries:   s,
+		Presence:     s,
+		Devices:      s,
+	}
+}
