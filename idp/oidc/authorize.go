@@ -16,10 +16,10 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// maxQuery bounds the parameters of an authorization request.
+// maxQuery is the maximum size of the parameters of an authorization request.
 const maxQuery = 16 << 10
 
-// authorizePath is where authorization requests begin.
+// authorizePath is where authorization requests start.
 const authorizePath = "/login/oauth/authorize"
 
 // flow takes an authorization request from its parameters to its answer.
@@ -79,9 +79,8 @@ func (f *flow) authorizeByPost(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// checkParams refuses a parameter that is there twice (RFC 6749, section 3.1),
-// and values that are not text. state and password may be anything that UTF-8
-// can write.
+// checkParams rejects repeated parameters (RFC 6749, section 3.1) and values that are not
+// text. state and password may contain any UTF-8.
 func checkParams(v url.Values) error {
 	for name, values := range v {
 		if len(values) > 1 && name != "resource" {
@@ -97,8 +96,8 @@ func checkParams(v url.Values) error {
 	return nil
 }
 
-// findClient finds the client and proves that the redirect URI is its own.
-// Until then nothing may be redirected: errors are pages (RFC 9700, section 4.11).
+// findClient returns the client, and proves that the redirect URI is its own. Until then
+// nothing may be redirected: errors are pages (RFC 9700, section 4.11).
 func (f *flow) findClient(r *http.Request, v url.Values) (idp.Client, error) {
 	for _, name := range []string{"client_id", "redirect_uri"} {
 		if n := len(v[name]); n != 1 {
@@ -118,8 +117,8 @@ func (f *flow) findClient(r *http.Request, v url.Values) (idp.Client, error) {
 	return c, nil
 }
 
-// proceed answers a request from a live login of the browser, or leads to the page
-// that is missing.
+// proceed answers a request from a live login of the browser, or redirects to the page
+// that is needed first. The package comment draws it.
 func (f *flow) proceed(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest) error {
 	l, err := f.logins.live(r, c.ProjectID)
 	if err != nil {
@@ -166,14 +165,14 @@ func (f *flow) proceed(w http.ResponseWriter, r *http.Request, c idp.Client, req
 // The errors of prompt=none (OpenID Connect Core, section 3.1.2.6).
 var (
 	errSelectionRequired = &problem.Error{Kind: problem.Invalid, Code: "account_selection_required",
-		Message: "several may sign in, and none was chosen"}
+		Message: "several accounts are signed in, and none was chosen"}
 	errLoginRequired = &problem.Error{Kind: problem.Invalid, Code: "login_required",
 		Message: "nobody is signed in, or not recently enough, or not by the factors that are needed"}
 	errConsentRequired = &problem.Error{Kind: problem.Invalid, Code: "consent_required",
 		Message: "the subscriber has not agreed to these scopes"}
 )
 
-// suspend keeps the request, bound to this browser, and leads to a page of ours.
+// suspend keeps the request, bound to this browser, and redirects to one of our pages.
 func (f *flow) suspend(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest, path string) error {
 	req.Browser = session.Digest(f.cookies.Flow(w, r))
 	if err := f.Requests.Suspend(r.Context(), req); err != nil {
@@ -181,15 +180,15 @@ func (f *flow) suspend(w http.ResponseWriter, r *http.Request, c idp.Client, req
 	}
 	f.rememberStart(w, r, req.ID)
 	to := path + "?id=" + url.QueryEscape(req.ID)
-	if r.Method == http.MethodGet && r.URL.Query().Has(againParam) {
+	if r.Method == http.MethodGet && r.URL.Query().Has(restartParam) {
 		to += "&again"
 	}
 	seeOther(w, to)
 	return nil
 }
 
-// seeOther redirects by 303, so that a browser which has just posted a password
-// gets the next page without it (RFC 9700, section 4.12).
+// seeOther redirects with 303, so that a browser that has just posted a password requests
+// the next page without it (RFC 9700, section 4.12).
 func seeOther(w http.ResponseWriter, to string) {
 	web.NoStore(w)
 	w.Header().Set("Referrer-Policy", "no-referrer")
