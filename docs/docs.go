@@ -1,9 +1,9 @@
-// Package docs holds the documentation, embedded: the Markdown files beside it.
+// Package docs embeds the documentation: the Markdown files of this directory.
 package docs
 
 import "embed"
 
-// Files are the documents, each by its name, such as guide.md.
+// Files holds the documents under their names, such as guide.md.
 //
 //go:embed *.md
 var Files embed.FS

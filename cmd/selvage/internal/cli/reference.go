@@ -44,13 +44,19 @@ func Reference(root *cobra.Command, configuration *pflag.FlagSet) string {
 			continue
 		}
 		fmt.Fprintf(&b, "\n## selvage %s\n\n%s.\n", cmd.Name(), strings.TrimSuffix(cmd.Short, "."))
+		written := make(map[string]string)
 		if !cmd.HasAvailableSubCommands() {
-			writeCommand(&b, cmd, configuration)
+			usage, rows := describe(cmd, configuration)
+			if usage != cmd.CommandPath() { // which is the heading
+				fmt.Fprintf(&b, "\n```\n%s\n```\n", usage)
+			}
+			writeFlags(&b, cmd, rows, written)
 			continue
 		}
 		for _, verb := range leaves(cmd) {
-			fmt.Fprintf(&b, "\n### %s\n\n%s.\n", verb.CommandPath(), strings.TrimSuffix(verb.Short, "."))
-			writeCommand(&b, verb, configuration)
+			usage, rows := describe(verb, configuration)
+			fmt.Fprintf(&b, "\n### `%s`\n\n%s.\n", usage, strings.TrimSuffix(verb.Short, "."))
+			writeFlags(&b, verb, rows, written)
 		}
 	}
 	return b.String()
@@ -96,11 +102,10 @@ func leaves(cmd *cobra.Command) (all []*cobra.Command) {
 	return all
 }
 
-// writeCommand writes how to call cmd, and its flags except for those of referenceHead and of
-// the configuration.
-func writeCommand(b *strings.Builder, cmd *cobra.Command, configuration *pflag.FlagSet) {
-	usage := strings.TrimSuffix(cmd.UseLine(), " [flags]")
-	var rows []string
+// describe returns how to call cmd, and a row for each of its flags except for those of
+// referenceHead and of the configuration.
+func describe(cmd *cobra.Command, configuration *pflag.FlagSet) (usage string, rows []string) {
+	usage = strings.TrimSuffix(cmd.UseLine(), " [flags]")
 	cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
 		switch {
 		case f.Hidden || f.Name == "help" || configuration.Lookup(f.Name) != nil:
@@ -112,13 +117,58 @@ func writeCommand(b *strings.Builder, cmd *cobra.Command, configuration *pflag.F
 			rows = append(rows, flagRow(f))
 		}
 	})
+	return usage, rows
+}
 
-	if usage != cmd.CommandPath() { // which stands in the heading
-		fmt.Fprintf(b, "\n```\n%s\n```\n", usage)
+// writeFlags writes the rows of the flags of cmd as a table. It only names those that an earlier
+// command of the same noun has, too. written maps the rows to these commands.
+func writeFlags(b *strings.Builder, cmd *cobra.Command, rows []string, written map[string]string) {
+	same := make(map[string][]string)
+	var origins []string
+	table := ""
+	for _, row := range rows {
+		origin, ok := written[row]
+		if !ok {
+			written[row] = cmd.CommandPath()
+			table += row
+			continue
+		}
+		if same[origin] == nil {
+			origins = append(origins, origin)
+		}
+		flag, _, _ := strings.Cut(strings.TrimPrefix(row, "| "), " |")
+		same[origin] = append(same[origin], flag)
 	}
-	if len(rows) > 0 {
-		fmt.Fprintf(b, "\n| flag | meaning |\n|---|---|\n%s", strings.Join(rows, ""))
+
+	if table != "" {
+		fmt.Fprintf(b, "\n| flag | meaning |\n|---|---|\n%s", table)
 	}
+	for _, origin := range origins {
+		fmt.Fprintf(b, "\nAs for `%s`:", origin)
+		writeList(b, same[origin])
+	}
+}
+
+// maxColumn is the width at which lists wrap.
+const maxColumn = 100
+
+// writeList writes words as an enumeration in lines of their own.
+func writeList(b *strings.Builder, words []string) {
+	column := maxColumn // so that the first word begins a line
+	for i, word := range words {
+		word += ","
+		if i == len(words)-1 {
+			word = strings.TrimSuffix(word, ",") + "."
+		}
+		if column+1+len(word) > maxColumn {
+			b.WriteString("\n" + word)
+			column = len(word)
+			continue
+		}
+		b.WriteString(" " + word)
+		column += 1 + len(word)
+	}
+	b.WriteString("\n")
 }
 
 // flagRow returns the row of a flag in the table of its command.
