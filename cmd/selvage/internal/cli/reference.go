@@ -25,10 +25,10 @@ while a server runs or without one ([operations](operations.md#commands)). Every
 | 3 | not found |
 | 4 | not allowed |
 
-Every command takes ` + "`-o table`, `-o json` or `-o id`" + `, and as flags all keys of the top level of
-[the configuration](configuration.md#top-level) that are not secrets. Where a command takes ` + "`--project`" + `, you may
-omit it if there is only one project; ` + "`--yes` (`-y`)" + ` answers its question. Colors and widths are for terminals:
-piped output is plain and complete. ` + "`NO_COLOR`" + ` turns colors off on a terminal, too.
+Every command takes ` + "`-o table`, `-o json` or `-o id`" + `, and as flags all keys of the top level
+of [the configuration](configuration.md#top-level) that are not secrets. Omit ` + "`--project`" + ` if there
+is only one project. ` + "`--yes` (`-y`)" + ` answers a command's question. Colors and widths are for
+terminals: piped output is plain and complete. ` + "`NO_COLOR`" + ` turns colors off on a terminal, too.
 
 <!-- made by the tests of cmd/selvage: UPDATE_DOCS=1 go test -run TestReferences ./cmd/selvage -->
 `
