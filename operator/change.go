@@ -17,20 +17,20 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// MinPassword is how long an operator's password must be: more is lost by it than by
-// a subscriber's.
+// MinPassword is the minimum length of an operator's password. It is longer than a subscriber's,
+// since more is at stake.
 const MinPassword = 12
 
-// An Input is an operator to create, or what of one to change; nil fields stay.
+// Input holds the fields of an operator to create or update; nil fields are left unchanged.
 type Input struct {
-	Email    *string // of a new one
+	Email    *string // only for a new operator
 	Name     *string
 	Password *string
 	Disabled *bool
 	Roles    []Membership
 }
 
-// CheckPassword reports why a password cannot be that of the operator with an e-mail.
+// CheckPassword returns an error if a password is not allowed for the operator with the given email.
 func CheckPassword(secret, email string) error {
 	if n := utf8.RuneCountInString(norm.NFC.String(secret)); 0 < n && n < MinPassword {
 		return problem.BadParam("password", "password is too short (minimum is %d characters)", MinPassword)
@@ -46,7 +46,7 @@ func CheckPassword(secret, email string) error {
 	return nil
 }
 
-// checkPassword is CheckPassword with what the installation asks in addition.
+// checkPassword is CheckPassword plus the requirements of the installation.
 func (a *Operators) checkPassword(ctx context.Context, secret, email string) error {
 	if err := CheckPassword(secret, email); err != nil {
 		return err
@@ -54,7 +54,7 @@ func (a *Operators) checkPassword(ctx context.Context, secret, email string) err
 	return a.c.Weak(ctx, "password", secret, email)
 }
 
-// check reports everything that is wrong with an input.
+// check returns all errors in an input.
 func (a *Operators) check(ctx context.Context, in Input, isNew bool, email string) error {
 	var errs []error
 	if isNew {
@@ -76,8 +76,8 @@ func (a *Operators) check(ctx context.Context, in Input, isNew bool, email strin
 	return errors.Join(errs...)
 }
 
-// make returns the operator of an input that it checks.
-func (a *Operators) make(ctx context.Context, in Input) (Operator, error) {
+// build checks an input and returns the operator it describes.
+func (a *Operators) build(ctx context.Context, in Input) (Operator, error) {
 	email := ""
 	if in.Email != nil {
 		email = fabric.NormalizeEmail(*in.Email)
@@ -85,6 +85,7 @@ func (a *Operators) make(ctx context.Context, in Input) (Operator, error) {
 	if err := a.check(ctx, in, true, email); err != nil {
 		return Operator{}, err
 	}
+
 	o := Operator{ID: newID(), Email: email, Roles: in.Roles, Created: a.now()}
 	o.Updated = o.Created
 	if in.Name != nil {
@@ -103,9 +104,9 @@ func (a *Operators) make(ctx context.Context, in Input) (Operator, error) {
 	return o, nil
 }
 
-// Create makes an operator. Without a password none opens it until one is set.
+// Create creates an operator. Without a password it cannot sign in until one is set.
 func (a *Operators) Create(ctx context.Context, in Input) (Operator, error) {
-	o, err := a.make(ctx, in)
+	o, err := a.build(ctx, in)
 	if err != nil {
 		return Operator{}, err
 	}
@@ -115,7 +116,7 @@ func (a *Operators) Create(ctx context.Context, in Input) (Operator, error) {
 	return o, nil
 }
 
-// Find returns an operator by its id or its e-mail.
+// Find returns the operator with an id or email.
 func (a *Operators) Find(ctx context.Context, name string) (Operator, error) {
 	if u, err := uuid.Parse(name); err == nil && len(name) == 36 {
 		return a.c.Store.FindOperator(ctx, u.String())
@@ -123,13 +124,13 @@ func (a *Operators) Find(ctx context.Context, name string) (Operator, error) {
 	return a.byEmail(ctx, name)
 }
 
-// List returns a page of all operators, in the order of their creation.
+// List returns a page of all operators, oldest first.
 func (a *Operators) List(ctx context.Context, q page.Query) (page.Page[Operator], error) {
 	return a.c.Store.ListOperators(ctx, q)
 }
 
-// Update changes an operator. A new password and disabling end its sessions, but for
-// the one of keep, which asks.
+// Update changes an operator. A new password, or disabling the operator, ends all its sessions
+// except keep, the session that makes the change.
 func (a *Operators) Update(ctx context.Context, id string, in Input, keep string) (Operator, error) {
 	o, err := a.Find(ctx, id)
 	if err != nil {
@@ -138,6 +139,7 @@ func (a *Operators) Update(ctx context.Context, id string, in Input, keep string
 	if err := a.check(ctx, in, false, o.Email); err != nil {
 		return Operator{}, err
 	}
+
 	c := Change{Name: in.Name, Disabled: in.Disabled, Roles: in.Roles}
 	if in.Password != nil {
 		hash, err := a.c.Passwords.Hash(ctx, *in.Password)
@@ -149,7 +151,7 @@ func (a *Operators) Update(ctx context.Context, id string, in Input, keep string
 	return a.c.Store.UpdateOperator(ctx, o.ID, c, a.now(), keep)
 }
 
-// Delete removes an operator with its sessions.
+// Delete deletes an operator and its sessions.
 func (a *Operators) Delete(ctx context.Context, id string) error {
 	o, err := a.Find(ctx, id)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -14,25 +15,25 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// LinkLife is how long a link is good.
+// LinkLife is how long a link is valid.
 const LinkLife = 24 * time.Hour
 
-// A Link lets whoever has it in, once: as a new operator, or as one there is that
-// forgot its password. Only the SHA-256 of its token is kept.
+// A Link can be used once, by any holder of it: to become an operator, or to set a new password for
+// an existing one. Only the SHA-256 of its token is kept.
 type Link struct {
 	ID         string
 	Hash       string
-	OperatorID string // who may set a new password; "" for one to come
-	Email      string // of the one to come; "" lets it say
+	OperatorID string // the operator who sets a new password; "" for an invitation
+	Email      string // of the operator; "" lets a new operator choose
 	Role       Membership
-	MadeBy     string // e-mail of who made it; "" for the command line
+	MadeBy     string // email of the operator who created it; "" for the command line
 	Created    time.Time
 	Expires    time.Time
-	Used       time.Time // zero while it is good
+	Used       time.Time // zero if unused
 }
 
-// Invite makes a link for an operator to come, and gives its token this once. An
-// e-mail of "" lets whoever comes say its own.
+// Invite creates an invitation and returns its token, which is not kept. If email is "", the new
+// operator chooses one.
 func (a *Operators) Invite(ctx context.Context, email string, role Membership, by string) (Link, string, error) {
 	l := Link{Role: role, MadeBy: by}
 	if email != "" {
@@ -41,67 +42,68 @@ func (a *Operators) Invite(ctx context.Context, email string, role Membership, b
 		}
 		l.Email = fabric.NormalizeEmail(email)
 		if _, err := a.c.Store.FindOperatorByEmail(ctx, l.Email); err == nil {
-			return Link{}, "", problem.Taken("email", "somebody with that e-mail is an operator already")
+			return Link{}, "", problem.Taken("email", "an operator with this email already exists")
 		}
 	}
 	return a.createLink(ctx, l, false)
 }
 
-// First makes the link for the first operator, an owner. Where there is an operator, or
-// such a link that is good, it is problem.Conflict.
+// First creates the link for the first operator, an owner. It returns problem.Conflict if there is an
+// operator or a valid invitation.
 func (a *Operators) First(ctx context.Context) (Link, string, error) {
 	return a.createLink(ctx, Link{Role: Membership{Role: Owner}}, true)
 }
 
-// Recover makes a link by which an operator sets a new password.
+// Recover creates a link with which an operator sets a new password.
 func (a *Operators) Recover(ctx context.Context, id, by string) (Link, string, error) {
 	o, err := a.Find(ctx, id)
 	if err != nil {
 		return Link{}, "", err
 	}
-	return a.createLink(ctx, Link{OperatorID: o.ID, Email: o.Email, Role: Membership{Role: Viewer},
-		MadeBy: by}, false)
+	l := Link{OperatorID: o.ID, Email: o.Email, Role: Membership{Role: Viewer}, MadeBy: by}
+	return a.createLink(ctx, l, false)
 }
 
 func (a *Operators) createLink(ctx context.Context, l Link, alone bool) (Link, string, error) {
 	if err := checkRoles([]Membership{l.Role}); err != nil {
 		return Link{}, "", err
 	}
-	l, token := a.fresh(l)
+	l, token := a.withToken(l)
 	if err := a.c.Store.CreateOperatorLink(ctx, l, alone); err != nil {
 		return Link{}, "", fmt.Errorf("creating link: %w", err)
 	}
 	return l, token, nil
 }
 
-// fresh returns a link a token that nobody has seen, and its time.
-func (a *Operators) fresh(l Link) (Link, string) {
+// withToken returns a link with a new token and the times of its validity.
+func (a *Operators) withToken(l Link) (Link, string) {
 	token := strings.ToLower(rand.Text() + rand.Text())
-	l.ID, l.Hash, l.Created = newID(), hashToken(token), a.now()
+	l.ID, l.Hash = newID(), hashToken(token)
+	l.Created = a.now()
 	l.Expires = l.Created.Add(LinkLife)
 	return l, token
 }
 
-// IsOver reports whether the time of a link has passed.
+// IsOver reports whether the link has expired.
 func (l Link) IsOver(now time.Time) bool { return !now.Before(l.Expires) }
 
-// Invitations returns a page of the links for operators to come that were not used, the newest
-// first: those that are good, and those that have been over for less than a day.
+// Invitations returns a page of the unused invitations, newest first: valid ones, and those that
+// expired less than a day ago.
 func (a *Operators) Invitations(ctx context.Context, q page.Query) (page.Page[Link], error) {
 	return a.c.Store.ListInvitations(ctx, q)
 }
 
-// Withdraw ends an invitation: nobody comes in by its link any more. One that was used, or
-// never was one, is problem.NotFound.
+// Withdraw ends an invitation, whose link then no longer works. A used or unknown one is
+// problem.NotFound.
 func (a *Operators) Withdraw(ctx context.Context, id string) (Link, error) {
 	return a.c.Store.WithdrawInvitation(ctx, id, a.now())
 }
 
-// Renew makes the link of an invitation anew, for another day, and gives its token this
-// once; the link before it ends.
+// Renew replaces an invitation by a new one for another day, and returns its token, which is not
+// kept. The previous link no longer works.
 func (a *Operators) Renew(ctx context.Context, id, by string) (l Link, token string, err error) {
 	l, err = a.c.Store.RenewInvitation(ctx, id, func(old Link) Link {
-		l, token = a.fresh(Link{Email: old.Email, Role: old.Role, MadeBy: by})
+		l, token = a.withToken(Link{Email: old.Email, Role: old.Role, MadeBy: by})
 		return l
 	})
 	return l, token, err
@@ -112,13 +114,14 @@ func hashToken(token string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// errOver is the one answer to a link that is not good: it says not why.
-var errOver = problem.New(problem.NotFound, "link_over", "the link was used, is older than a day, or never was one")
+// errOver is the only answer to an invalid link. It does not reveal the reason.
+var errOver = problem.New(problem.NotFound, "link_over",
+	"the link was used, is older than a day, or was never valid")
 
-// FindLink returns the link of a token while it is good. It does not use it up.
+// FindLink returns the link of a token if it is valid. It does not use it up.
 func (a *Operators) FindLink(ctx context.Context, token string) (Link, error) {
 	l, err := a.c.Store.FindOperatorLink(ctx, hashToken(token))
-	if problem.First(err) != nil && problem.First(err).Kind == problem.NotFound {
+	if errors.Is(err, problem.NotFound) {
 		return Link{}, errOver
 	}
 	if err != nil {
@@ -130,8 +133,8 @@ func (a *Operators) FindLink(ctx context.Context, token string) (Link, error) {
 	return l, nil
 }
 
-// Use lets whoever has a link in: it makes the operator, or sets the password of the
-// one it is for. What is wrong with the input leaves the link good.
+// Use uses up a link: it creates the operator, or sets the password of the existing one. If the input
+// is invalid, the link remains valid.
 func (a *Operators) Use(ctx context.Context, token string, in Input) (Operator, error) {
 	l, err := a.FindLink(ctx, token)
 	if err != nil {
@@ -144,12 +147,12 @@ func (a *Operators) Use(ctx context.Context, token string, in Input) (Operator, 
 		in.Email = &l.Email
 	}
 	in.Roles, in.Disabled = []Membership{l.Role}, nil
-	o, err := a.make(ctx, in)
+	o, err := a.build(ctx, in)
 	if err != nil {
 		return Operator{}, err
 	}
 	o, err = a.c.Store.UseOperatorLink(ctx, l.Hash, o, a.now())
-	if p := problem.First(err); p != nil && p.Kind == problem.NotFound {
+	if errors.Is(err, problem.NotFound) {
 		return Operator{}, errOver
 	}
 	return o, err

@@ -184,7 +184,8 @@ func TestLinks(t *testing.T) {
 	if err != nil || o.In("") != operator.Owner {
 		t.Errorf("Use = %+v, %v, want an owner", o, err)
 	}
-	if _, err := w.Use(ctx, token, operator.Input{Email: &email, Password: &secret}); !errors.Is(err, problem.NotFound) {
+	if _, err := w.Use(ctx, token, operator.Input{Email: &email, Password: &secret}); !errors.Is(err,
+		problem.NotFound) {
 		t.Errorf("Use again = %v, want not found", err)
 	}
 	_, token, err = w.Invite(ctx, "bob@example.com", operator.Membership{Role: operator.Viewer}, o.Email)
@@ -192,7 +193,9 @@ func TestLinks(t *testing.T) {
 		t.Fatal(err)
 	}
 	other := "mallory@example.com"
-	if got, err := w.Use(ctx, token, operator.Input{Email: &other, Password: &secret, Roles: []operator.Membership{owner}}); err != nil || got.Email != "bob@example.com" || got.In("") != operator.Viewer {
+	if got, err := w.Use(ctx, token, operator.Input{Email: &other, Password: &secret,
+		Roles: []operator.Membership{owner}}); err != nil || got.Email != "bob@example.com" ||
+		got.In("") != operator.Viewer {
 		t.Errorf("Use of an invitation with another e-mail and role = %+v, %v", got, err)
 	}
 	_, cookie, err := w.SignIn(ctx, email, good, operator.Visitor{}, nil)

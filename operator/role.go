@@ -8,39 +8,39 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// A Role is what an operator may do.
+// A Role defines what an operator may do.
 type Role string
 
-// The roles, the mightiest first.
+// The roles, most powerful first.
 const (
 	Owner  Role = "owner"
 	Admin  Role = "admin"
 	Viewer Role = "viewer"
 )
 
-// Roles lists them.
+// Roles returns all roles, most powerful first.
 func Roles() []Role { return []Role{Owner, Admin, Viewer} }
 
-// ParseRole reads the name of a role.
-func ParseRole(name string) (Role, bool) {
+// ParseRole returns the role with the given name, in any case. ok is false for unknown names.
+func ParseRole(name string) (role Role, ok bool) {
 	r := Role(strings.ToLower(strings.TrimSpace(name)))
 	return r, slices.Contains(Roles(), r)
 }
 
-// An Action is a kind of thing that operators do.
+// An Action is something that a role may allow.
 type Action string
 
 // The actions.
 const (
-	Read          Action = "read"           // see what there is, without secrets
-	Write         Action = "write"          // make, change, mint, revoke and delete what is in a project
-	DeleteProject Action = "delete_project" // delete a project with all that is in it
-	MakeProject   Action = "make_project"   // make another project
+	Read          Action = "read"           // see a project, without secrets
+	Write         Action = "write"          // create, change, issue, revoke and delete things in a project
+	DeleteProject Action = "delete_project" // delete a project with everything in it
+	MakeProject   Action = "make_project"   // create a project
 	KeepOperators Action = "keep_operators" // see, invite, change and remove operators
 	KeepRing      Action = "keep_ring"      // rotate and retire the keys of the installation
 )
 
-// allowed is the table of what each role may do. docs/security.md shows it.
+// allowed lists the roles that may perform each action. docs/security.md shows this table.
 var allowed = map[Action][]Role{
 	Read:          {Owner, Admin, Viewer},
 	Write:         {Owner, Admin},
@@ -50,10 +50,10 @@ var allowed = map[Action][]Role{
 	KeepRing:      {Owner},
 }
 
-// installation are the actions for which a role in every project is needed.
+// installation lists the actions that need a role in every project.
 var installation = []Action{MakeProject, KeepOperators, KeepRing}
 
-// Actions lists them, in the order of the table.
+// Actions returns all actions, in the order of the table.
 func Actions() []Action {
 	return []Action{Read, Write, DeleteProject, MakeProject, KeepOperators, KeepRing}
 }
@@ -61,9 +61,8 @@ func Actions() []Action {
 // May reports whether a role allows an action.
 func (r Role) May(a Action) bool { return slices.Contains(allowed[a], r) }
 
-// In returns the role that the operator has in a project; that of the project goes
-// before that of the installation where it is the mightier. "" is none. A projectID of
-// "" asks for the installation.
+// In returns the operator's role in a project: the more powerful one of its roles in that project
+// and in the installation, or "" without a role. A projectID of "" means the installation.
 func (o Operator) In(projectID string) Role {
 	for _, r := range Roles() {
 		if slices.ContainsFunc(o.Roles, func(m Membership) bool {
@@ -75,12 +74,12 @@ func (o Operator) In(projectID string) Role {
 	return ""
 }
 
-// Sees reports whether the operator may know that a project is there.
+// Sees reports whether the operator may know that a project exists.
 func (o Operator) Sees(projectID string) bool { return o.In(projectID) != "" }
 
-// Check reports why an operator may not do something in a project. One in which it has
-// no role is problem.NotFound, like any that is not there; else what its role does not
-// allow is problem.Forbidden.
+// Check returns nil if the operator may perform an action in a project. For a project in which it
+// has no role it returns problem.NotFound, as for a missing project; otherwise it returns
+// problem.Forbidden.
 func (o Operator) Check(a Action, projectID string) error {
 	if slices.Contains(installation, a) {
 		projectID = ""
@@ -93,7 +92,7 @@ func (o Operator) Check(a Action, projectID string) error {
 	return nil
 }
 
-// checkRoles reports what is wrong with the roles of an operator.
+// checkRoles returns all errors in the roles of an operator.
 func checkRoles(roles []Membership) error {
 	if len(roles) == 0 {
 		return problem.Missing("role")
@@ -105,7 +104,7 @@ func checkRoles(roles []Membership) error {
 			errs = append(errs, problem.BadParam("role", "role must be owner, admin or viewer"))
 		}
 		if seen[m.ProjectID] {
-			errs = append(errs, problem.BadParam("role", "an operator has one role in a project"))
+			errs = append(errs, problem.BadParam("role", "an operator can have only one role in a project"))
 		}
 		seen[m.ProjectID] = true
 	}

@@ -42,7 +42,7 @@ func (t tx) insertOperator(ctx context.Context, o operator.Operator, at time.Tim
 	res, err := t.Exec(ctx, `INSERT INTO operators (id, email, name, password_hash, disabled, created, updated) VALUES ($1, $2, $3, $4, $5, $6, $7)
 		ON CONFLICT DO NOTHING`, o.ID, o.Email, o.Name, o.PasswordHash, flag(o.Disabled), micros(o.Created),
 		micros(o.Updated))
-	if err := inserted(res, err, "operator", problem.Taken("email", "somebody with that e-mail is an operator already")); err != nil {
+	if err := inserted(res, err, "operator", problem.Taken("email", "an operator with this email already exists")); err != nil {
 		return err
 	}
 	if err := t.insertRoles(ctx, o.ID, o.Roles); err != nil {

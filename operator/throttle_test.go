@@ -142,7 +142,8 @@ func TestSprayingFromRange(t *testing.T) {
 		{"198.51.100.%d", "198.51.101.1"}} {
 		looked := 0
 		for i := range 60 {
-			if errors.Is(w.signIn(fmt.Sprintf("person%d@example.com", i), "Summer2026!", fmt.Sprintf(tt.pattern, i/3)), problem.Unauthenticated) {
+			if errors.Is(w.signIn(fmt.Sprintf("person%d@example.com", i), "Summer2026!",
+				fmt.Sprintf(tt.pattern, i/3)), problem.Unauthenticated) {
 				looked++
 			}
 		}

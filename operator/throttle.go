@@ -1,0 +1,201 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/audit"
+	"github.com/selvage/selvage/internal/limit"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/session"
+)
+
+// knownFor is how long a network is remembered after a login from it.
+const knownFor = 90 * 24 * time.Hour
+
+// try counts a login before the password is checked, so that concurrent tries count too, and returns
+// what it counted. Known and unknown accounts are counted alike, by normalized email. A network from
+// which the operator has signed in before has a count of its own, so that guesses from elsewhere do
+// not lock the operator out there. Exceeded limits are recorded once a minute.
+func (a *Operators) try(ctx context.Context, email string, o Operator, from Visitor) ([]limit.Count, error) {
+	account := limit.Count{Name: limit.LoginPerAccount, Who: "operator\n" + fabric.NormalizeEmail(email)}
+	if a.KnowsPlace(ctx, o, from) {
+		who := strings.Join([]string{"operator", o.ID, from.Network}, "\n")
+		account = limit.Count{Name: limit.LoginPerDevice, Who: who}
+	}
+	counts := append([]limit.Count{account}, networkCounts(from)...)
+	return counts, a.take(ctx, o, counts)
+}
+
+// networkCounts returns the counts of a network, for any account.
+func networkCounts(from Visitor) []limit.Count {
+	return []limit.Count{
+		{Name: limit.LoginPerNetwork, Who: "operator\n" + from.Network},
+		{Name: limit.LoginPerRange, Who: "operator\n" + limit.Range(from.Network)},
+	}
+}
+
+// CountPasskey counts a passkey against the limits of its network before it is verified, as if it
+// were a password: each refusal adds a row to the audit trail. [Operators.SignInByPasskey] and
+// [Operators.ReturnPasskey] undo the count for a valid passkey.
+func (a *Operators) CountPasskey(ctx context.Context, from Visitor) error {
+	return a.take(ctx, Operator{}, networkCounts(from))
+}
+
+// ReturnPasskey undoes CountPasskey for a valid passkey.
+func (a *Operators) ReturnPasskey(ctx context.Context, from Visitor) {
+	a.c.Limits.ReturnAll(ctx, networkCounts(from))
+}
+
+// AdmitPrompt counts a passkey prompt against the limit of its network. Anyone may ask for prompts,
+// and each is stored until it is answered or expires.
+func (a *Operators) AdmitPrompt(ctx context.Context, from Visitor) error {
+	return a.c.Limits.Pass(ctx, limit.AuthorizePerNetwork, "operator\n"+from.Network)
+}
+
+// take takes one from each count. It records exceeded limits once a minute.
+func (a *Operators) take(ctx context.Context, o Operator, counts []limit.Count) error {
+	over, err := a.c.Limits.TakeAll(ctx, counts)
+	if errors.Is(err, problem.RateLimited) {
+		failed := a.throttled(ctx, o, string(over.Name)+" "+over.Who, "limit", string(over.Name))
+		if failed != nil {
+			return failed
+		}
+	}
+	return err
+}
+
+// throttledEvery is the interval at which an exceeded limit is recorded.
+const throttledEvery = time.Minute
+
+// throttled records that a limit was exceeded, unless this was recorded less than throttledEvery ago.
+func (a *Operators) throttled(ctx context.Context, o Operator, count string, facts ...string) error {
+	if a.c.Sessions != nil {
+		key := session.Key{Kind: "operator-throttled", ID: session.Digest(count)}
+		err := a.c.Sessions.Add(ctx, key, nil, throttledEvery)
+		if errors.Is(err, problem.Conflict) {
+			return nil // on other errors, record each refusal
+		}
+	}
+	return a.refused(ctx, o, "too many tries", facts...)
+}
+
+// refused records a failed login. It names the account only if it is an operator, since people
+// sometimes type passwords into the email field.
+func (a *Operators) refused(ctx context.Context, o Operator, reason string, facts ...string) error {
+	e := audit.Of("login", "", "operator", o.ID).Refuse(reason).With(facts...)
+	if err := a.c.Store.Record(ctx, e); err != nil {
+		return fmt.Errorf("recording a login: %w", err)
+	}
+	return nil
+}
+
+// RefuseFactor records that an operator's second factor was rejected, and why. Too many tries are
+// recorded once a minute.
+func (a *Operators) RefuseFactor(ctx context.Context, o Operator, why error) error {
+	p := problem.First(why)
+	if p == nil {
+		return nil
+	}
+	if p.Kind == problem.RateLimited {
+		return a.throttled(ctx, o, "second factor "+o.ID, "limit", p.Code)
+	}
+	return a.refused(ctx, o, p.Code)
+}
+
+// placeKey returns the key of a network that an operator has signed in from. It includes the current
+// password, so that a new password forgets all networks.
+func placeKey(o Operator, from Visitor, shown string) session.Key {
+	return session.Key{Kind: "operator-place",
+		ID: session.Digest(strings.Join([]string{o.ID, session.Digest(o.PasswordHash), from.Network, shown}, " "))}
+}
+
+// What an operator has shown in a network.
+const (
+	allAsked   = ""            // all that was required, possibly a password alone
+	twoFactors = "two factors" // more than a password
+)
+
+// KnowsPlace reports whether an operator has recently signed in from a network with its current
+// password.
+func (a *Operators) KnowsPlace(ctx context.Context, o Operator, from Visitor) bool {
+	return a.knows(ctx, o, from, allAsked)
+}
+
+// ProvenPlace reports whether an operator has recently signed in from a network with a second factor.
+// A network known by password alone may belong to a thief of the password from before the factor
+// was set up.
+func (a *Operators) ProvenPlace(ctx context.Context, o Operator, from Visitor) bool {
+	return a.knows(ctx, o, from, twoFactors)
+}
+
+func (a *Operators) knows(ctx context.Context, o Operator, from Visitor, shown string) bool {
+	if a.c.Sessions == nil || from.Network == "" {
+		return false
+	}
+	_, err := a.c.Sessions.Get(ctx, placeKey(o, from, shown))
+	return err == nil && o.ID != ""
+}
+
+// knowPlace remembers that an operator has signed in from a network.
+func (a *Operators) knowPlace(ctx context.Context, o Operator, from Visitor, s Session) {
+	if a.c.Sessions == nil || from.Network == "" {
+		return
+	}
+	_ = a.c.Sessions.Put(ctx, placeKey(o, from, allAsked), nil, knownFor) // if this fails, the network stays unknown
+	if s.TwoFactors() {
+		_ = a.c.Sessions.Put(ctx, placeKey(o, from, twoFactors), nil, knownFor)
+	}
+}
+
+// notifyEvery is how often an operator is notified of logins from the same new network. It keeps
+// a thief of the password, without the second factor, from causing a flood of mail.
+const notifyEvery = time.Hour
+
+// isNewPlace reports whether an operator should be notified of a login from a network.
+func (a *Operators) isNewPlace(ctx context.Context, o Operator, from Visitor) bool {
+	if a.KnowsPlace(ctx, o, from) {
+		return false
+	}
+	if a.c.Sessions == nil {
+		return true
+	}
+	err := a.c.Sessions.Add(ctx, placeKey(o, from, "told"), nil, notifyEvery)
+	return !errors.Is(err, problem.Conflict)
+}
+
+// Prove checks the password of a signed-in operator. A wrong one counts against the limits.
+func (a *Operators) Prove(ctx context.Context, o Operator, secret string, from Visitor) error {
+	counts, err := a.try(ctx, o.Email, o, from)
+	if err != nil {
+		return err
+	}
+	ok, err := a.c.Passwords.Verify(ctx, o.PasswordHash, secret)
+	if ok || err != nil {
+		a.c.Limits.ReturnAll(ctx, counts)
+	}
+	if err == nil && !ok {
+		err = errors.Join(problem.New(problem.Unauthenticated, "wrong_credentials", "The password is wrong."),
+			a.refused(ctx, o, "wrong password"))
+	}
+	return err
+}
+
+// SetPassword changes the password of an operator if current is right. All its sessions end except
+// keep.
+func (a *Operators) SetPassword(
+	ctx context.Context, o Operator, current, secret string, from Visitor, keep string,
+) (Operator, error) {
+	err := a.Prove(ctx, o, current, from)
+	if errors.Is(err, problem.Unauthenticated) {
+		return o, problem.BadParam("current", "the current password is wrong")
+	}
+	if err != nil {
+		return o, err
+	}
+	return a.Update(ctx, o.ID, Input{Password: &secret}, keep)
+}
